@@ -1,0 +1,106 @@
+// Package cpreg declares the registers of a node's command processor (CP) and
+// of its fence unit. Node n has them at Base + n*Stride.
+package cpreg
+
+import "github.com/hilgpu/hilgpu/rtl/abi/reg"
+
+// Offsets from Base in BAR0, in bytes, and field masks.
+const (
+	Base   = 0x1000
+	Stride = 0x100
+	Nodes  = 2
+
+	Ctl       = 0x00
+	Status    = 0x04
+	RingLo    = 0x08
+	RingHi    = 0x0c
+	RingSize  = 0x10
+	Rptr      = 0x14
+	Wptr      = 0x18
+	Fence     = 0x1c
+	FaultInfo = 0x20
+	FaultLo   = 0x24
+	FaultHi   = 0x28
+	FaultOp   = 0x2c
+	FaultBad  = 0x30
+	FaultBadH = 0x34
+	Packets   = 0x38
+	IBLo      = 0x3c
+	IBHi      = 0x40
+	IBLeft    = 0x44
+
+	CtlRun   = 1 << 0
+	CtlReset = 1 << 1
+
+	StatusIdle  = 1 << 0
+	StatusFault = 1 << 1
+	StatusState = 0xf << 4
+	StatusInIB  = 1 << 8
+
+	RingSizeLog2 = 0x1f
+
+	FaultCause = 0xf
+)
+
+// Values of FAULT_INFO.CAUSE.
+const (
+	CauseNone       = 0  // no fault
+	CauseOpcode     = 1  // the opcode is not one of the table
+	CauseReserved   = 2  // a reserved bit is set
+	CauseLength     = 3  // the body length does not fit the opcode, or a buffer ends inside a packet
+	CauseAlign      = 4  // an address is not a multiple of what the packet wants
+	CauseAddress    = 5  // an address range is neither in VRAM nor in reach of the host port
+	CausePrivilege  = 6  // INDIRECT or FENCE in an indirect buffer
+	CauseRegister   = 7  // WRITE_REG to a register that is not white-listed
+	CauseState      = 8  // a field of SET_STATE is out of range, or a 2D packet came before the surface it uses
+	CauseFence      = 9  // a fence id went backwards
+	CauseReadError  = 10 // a read was answered with an error
+	CauseRing       = 11 // RING_BASE, RING_SIZE or WPTR is out of range
+	CauseWriteError = 12 // a write could not be sent: bus mastering is off
+)
+
+// Causes names the values of FAULT_INFO.CAUSE.
+var Causes = []string{"NONE", "OPCODE", "RESERVED", "LENGTH", "ALIGN", "ADDRESS", "PRIVILEGE", "REGISTER", "STATE", "FENCE", "READ_ERROR", "RING", "WRITE_ERROR"}
+
+// Ring limits, as log2 of the size in bytes.
+const (
+	MinRingLog2 = 8
+	MaxRingLog2 = 20
+)
+
+// Block returns the description of node n's registers.
+func Block(n int) reg.Block {
+	name := [Nodes]string{"CP0", "CP1"}[n]
+	return reg.Block{Name: name, Base: Base + uint32(n)*Stride, Size: Stride, Doc: "command processor and fence unit of a node", Regs: []reg.Reg{
+		{Off: Ctl, Name: "CTL", Access: reg.RW, Poke: reg.Destructive, Doc: "fetch control", Fields: []reg.Field{
+			{Mask: CtlRun, Name: "RUN", Doc: "fetch from the ring while RPTR differs from WPTR; a fault clears it"},
+			{Mask: CtlReset, Name: "RESET", Write: reg.Trigger, Doc: "drains reads in flight, then resets the node: pointers, state and fault to 0, FENCE kept; reads as 1 until done"},
+		}},
+		{Off: Status, Name: "STATUS", Access: reg.RO, Volatile: true, Reset: StatusIdle, Doc: "what the node does", Fields: []reg.Field{
+			{Mask: StatusIdle, Name: "IDLE", Doc: "nothing fetched, nothing in flight"},
+			{Mask: StatusFault, Name: "FAULT", Doc: "stopped on a fault; RESET or a write of 0 to FAULT_INFO clears it"},
+			{Mask: StatusState, Name: "STATE", Doc: "state of the decoder, for debugging"},
+			{Mask: StatusInIB, Name: "IN_IB", Doc: "inside an indirect buffer"},
+		}},
+		{Off: RingLo, Name: "RING_BASE_LO", Access: reg.RW, Poke: reg.Destructive, Unit: "bytes", Doc: "GPU address of the ring, low half; a multiple of 4096; written while RUN is 0"},
+		{Off: RingHi, Name: "RING_BASE_HI", Access: reg.RW, Poke: reg.Destructive, Unit: "bytes", Doc: "high half; bit 31 selects host memory"},
+		{Off: RingSize, Name: "RING_SIZE", Access: reg.RW, Poke: reg.Destructive, Doc: "size of the ring; written while RUN is 0", Fields: []reg.Field{
+			{Mask: RingSizeLog2, Name: "LOG2", Unit: "log2 of bytes", Doc: "8 to 20"},
+		}},
+		{Off: Rptr, Name: "RPTR", Access: reg.RO, Volatile: true, Unit: "dwords", Doc: "first dword of the next packet to retire, modulo the ring"},
+		{Off: Wptr, Name: "WPTR", Access: reg.RW, Write: reg.Doorbell, Poke: reg.Destructive, Unit: "dwords", Doc: "first dword not yet written, modulo the ring"},
+		{Off: Fence, Name: "FENCE", Access: reg.RW, Volatile: true, Poke: reg.Destructive, Doc: "last completed fence id; written only after every earlier write of the node is visible; the host may preset it while RUN is 0"},
+		{Off: FaultInfo, Name: "FAULT_INFO", Access: reg.RW, Volatile: true, Poke: reg.Destructive, Doc: "a write of 0 clears the fault", Fields: []reg.Field{
+			{Mask: FaultCause, Name: "CAUSE", Doc: "why the node stopped", Enum: Causes},
+		}},
+		{Off: FaultLo, Name: "FAULT_ADDR_LO", Access: reg.RO, Volatile: true, Unit: "bytes", Doc: "GPU address of the packet that faulted, low half"},
+		{Off: FaultHi, Name: "FAULT_ADDR_HI", Access: reg.RO, Volatile: true, Unit: "bytes", Doc: "high half"},
+		{Off: FaultOp, Name: "FAULT_OP", Access: reg.RO, Volatile: true, Doc: "header dword of that packet"},
+		{Off: FaultBad, Name: "FAULT_BAD_LO", Access: reg.RO, Volatile: true, Doc: "the operand that was refused (address, register offset, fence id), low half"},
+		{Off: FaultBadH, Name: "FAULT_BAD_HI", Access: reg.RO, Volatile: true, Doc: "high half"},
+		{Off: Packets, Name: "PACKETS", Access: reg.RO, Volatile: true, Doc: "packets retired since reset, modulo 2^32"},
+		{Off: IBLo, Name: "IB_ADDR_LO", Access: reg.RO, Volatile: true, Unit: "bytes", Doc: "GPU address of the next dword of the indirect buffer, low half"},
+		{Off: IBHi, Name: "IB_ADDR_HI", Access: reg.RO, Volatile: true, Unit: "bytes", Doc: "high half"},
+		{Off: IBLeft, Name: "IB_LEFT", Access: reg.RO, Volatile: true, Unit: "dwords", Doc: "dwords of the indirect buffer not yet retired"},
+	}}
+}

@@ -1,0 +1,76 @@
+// Package idreg declares the identity and control registers of the device (ID).
+package idreg
+
+import "github.com/hilgpu/hilgpu/rtl/abi/reg"
+
+// Offsets from Base in BAR0, in bytes, and field masks.
+const (
+	Base = 0x0000
+	Size = 0x100
+
+	Magic     = 0x00
+	Version   = 0x04
+	Caps      = 0x08
+	MapHash   = 0x0c
+	VRAMSize  = 0x10
+	ClockHz   = 0x14
+	TimeLo    = 0x18
+	TimeHi    = 0x1c
+	Scratch0  = 0x20
+	Scratch1  = 0x24
+	Scratch2  = 0x28
+	Scratch3  = 0x2c
+	ErrCount  = 0x30
+	ErrAddrLo = 0x34
+	ErrAddrHi = 0x38
+	ErrInfo   = 0x3c
+	HostBits  = 0x40
+
+	MagicValue   = 0x47504c48 // bytes 48 4c 50 47, "HLPG"
+	VersionValue = 0x00010000
+
+	CapsNodes  = 0xf << 0
+	CapsTags   = 0xff << 8
+	CapsLength = 0x3f << 16
+
+	ErrInfoCause = 0x7 << 0
+	ErrInfoWrite = 1 << 4
+	ErrInfoBAR   = 0x7 << 8
+)
+
+// Values of ERR_INFO.CAUSE.
+const (
+	ErrNone     = 0
+	ErrUnmapped = 1
+	ErrPartial  = 2
+	ErrDecode   = 3
+)
+
+// Block describes the registers.
+var Block = reg.Block{Name: "ID", Base: Base, Size: Size, Doc: "identity, capabilities and errors of the register path", Regs: []reg.Reg{
+	{Off: Magic, Name: "MAGIC", Access: reg.RO, Reset: MagicValue, Doc: "the bytes H, L, P, G in address order; anything else is another device or a byte-order error"},
+	{Off: Version, Name: "VERSION", Access: reg.RO, Reset: VersionValue, Doc: "major 31..16, minor 15..0"},
+	{Off: Caps, Name: "CAPS", Access: reg.RO, Config: true, Doc: "what this configuration has", Fields: []reg.Field{
+		{Mask: CapsNodes, Name: "NODES", Doc: "number of nodes, 1 or 2"},
+		{Mask: CapsTags, Name: "TAGS", Doc: "reads that the DMA engine keeps in flight"},
+		{Mask: CapsLength, Name: "LENGTH", Unit: "bits", Doc: "width of the byte length of a linear COPY or FILL"},
+	}},
+	{Off: MapHash, Name: "MAP_HASH", Access: reg.RO, Config: true, Doc: "first four bytes, big-endian, of the SHA-256 of the canonical register and packet map"},
+	{Off: VRAMSize, Name: "VRAM_SIZE", Access: reg.RO, Config: true, Unit: "bytes", Doc: "size of VRAM, a power of two"},
+	{Off: ClockHz, Name: "CLOCK_HZ", Access: reg.RO, Config: true, Unit: "Hz", Doc: "frequency of the clock that TIME counts"},
+	{Off: TimeLo, Name: "TIME_LO", Access: reg.RO, Volatile: true, Read: reg.Latch, Unit: "clocks", Doc: "clocks since reset, low half; a read of it latches the high half into TIME_HI"},
+	{Off: TimeHi, Name: "TIME_HI", Access: reg.RO, Volatile: true, Unit: "clocks", Doc: "high half, as it was when TIME_LO was last read"},
+	{Off: Scratch0, Name: "SCRATCH0", Access: reg.RW, Doc: "any value; WRITE_REG may write it"},
+	{Off: Scratch1, Name: "SCRATCH1", Access: reg.RW, Doc: "any value; WRITE_REG may write it"},
+	{Off: Scratch2, Name: "SCRATCH2", Access: reg.RW, Doc: "any value; WRITE_REG may write it"},
+	{Off: Scratch3, Name: "SCRATCH3", Access: reg.RW, Doc: "any value; WRITE_REG may write it"},
+	{Off: ErrCount, Name: "ERR_COUNT", Access: reg.RW, Volatile: true, Doc: "refused accesses to the BARs since reset or since it was written, saturating"},
+	{Off: ErrAddrLo, Name: "ERR_ADDR_LO", Access: reg.RO, Volatile: true, Unit: "bytes", Doc: "address of the first refused access while ERR_INFO.CAUSE was 0, low half"},
+	{Off: ErrAddrHi, Name: "ERR_ADDR_HI", Access: reg.RO, Volatile: true, Unit: "bytes", Doc: "high half"},
+	{Off: ErrInfo, Name: "ERR_INFO", Access: reg.RW, Volatile: true, Doc: "kind of that access; a write of any value clears it and rearms the capture", Fields: []reg.Field{
+		{Mask: ErrInfoCause, Name: "CAUSE", Doc: "why it was refused", Enum: []string{"NONE", "UNMAPPED", "PARTIAL", "DECODE"}},
+		{Mask: ErrInfoWrite, Name: "WRITE", Doc: "1 a write, 0 a read"},
+		{Mask: ErrInfoBAR, Name: "BAR", Doc: "0 registers, 2 VRAM aperture, 7 none"},
+	}},
+	{Off: HostBits, Name: "HOST_BITS", Access: reg.RO, Config: true, Unit: "bits", Doc: "width of a host address that the device can master"},
+}}

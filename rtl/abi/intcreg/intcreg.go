@@ -1,0 +1,41 @@
+// Package intcreg declares the registers of the interrupt controller (INTC).
+package intcreg
+
+import "github.com/hilgpu/hilgpu/rtl/abi/reg"
+
+// Offsets from Base in BAR0, in bytes, and field masks. A set bit of MASK lets
+// the event through; vector 0 announces completions, vector 1 faults.
+const (
+	Base = 0x0100
+	Size = 0x100
+
+	Status = 0x00
+	Mask   = 0x04
+	Raise  = 0x08
+
+	Done0  = 1 << 0
+	Done1  = 1 << 1
+	Fault0 = 1 << 8
+	Fault1 = 1 << 9
+
+	DoneAll  = Done0 | Done1
+	FaultAll = Fault0 | Fault1
+	All      = DoneAll | FaultAll
+
+	VectorDone  = 0
+	VectorFault = 1
+)
+
+var events = []reg.Field{
+	{Mask: Done0, Name: "DONE0", Doc: "node 0 executed a FENCE with IRQ set"},
+	{Mask: Done1, Name: "DONE1", Doc: "node 1 executed a FENCE with IRQ set"},
+	{Mask: Fault0, Name: "FAULT0", Doc: "node 0 stopped on a fault"},
+	{Mask: Fault1, Name: "FAULT1", Doc: "node 1 stopped on a fault"},
+}
+
+// Block describes the registers.
+var Block = reg.Block{Name: "INTC", Base: Base, Size: Size, Doc: "interrupt status and mask", Regs: []reg.Reg{
+	{Off: Status, Name: "STATUS", Access: reg.W1C, Volatile: true, Doc: "events since they were last acknowledged; an event in the clock of its acknowledge stays set and sends its own message", Fields: events},
+	{Off: Mask, Name: "MASK", Access: reg.RW, Doc: "1 lets the event send a message; an event that came while its bit was 0 sends one when it is set", Fields: events},
+	{Off: Raise, Name: "RAISE", Access: reg.WO, Write: reg.Trigger, Poke: reg.Idle, Doc: "raises the events written as 1, for tests of the interrupt path", Fields: events},
+}}

@@ -1,0 +1,212 @@
+// Package pkt declares the packets that a command processor executes: opcodes,
+// layouts, encoders and decoders. RTL uses the constants, the drivers the
+// encoders, validators and debuggers the table.
+//
+// A packet is a header dword and a body of dwords, little-endian:
+//
+//	dword  bits    field
+//	0      31..24  opcode
+//	0      23..16  reserved, 0
+//	0      15..0   number of dwords in the body
+//
+// A GPU address has bit 63 set for host memory, whose address is in bits 62..0;
+// otherwise it is an offset in VRAM.
+package pkt
+
+// Opcodes. 0 and all others are faults.
+const (
+	OpNOP       = 0x01
+	OpIndirect  = 0x02
+	OpSetState  = 0x03
+	OpCopy      = 0x04
+	OpCopy2D    = 0x05
+	OpFill      = 0x06
+	OpFill2D    = 0x07
+	OpWriteReg  = 0x08
+	OpTimestamp = 0x09
+	OpFence     = 0x10
+)
+
+// Body lengths in dwords; a NOP has 0 to MaxNOP.
+const (
+	MaxNOP        = 0xffff
+	IndirectBody  = 3
+	SetStateBody  = 7
+	CopyBody      = 5
+	Copy2DBody    = 3
+	FillBody      = 5
+	Fill2DBody    = 4
+	WriteRegBody  = 2
+	TimestampBody = 2
+	FenceBody     = 4
+)
+
+// Fields of the header.
+const (
+	HeaderOp       = 0xff << 24
+	HeaderReserved = 0xff << 16
+	HeaderBody     = 0xffff
+)
+
+// Host is the bit of a GPU address that selects host memory.
+const Host = uint64(1) << 63
+
+// Limits.
+const (
+	MaxIndirect = 1<<20 - 1 // dwords of an indirect buffer
+	MaxCoord    = 1 << 14   // largest coordinate, exclusive bound of a clip
+	MaxPitch    = 1<<20 - 1 // bytes
+)
+
+// Format is the size of an element of a surface.
+type Format uint8
+
+// The formats, as log2 of the bytes of an element.
+const (
+	Format8 Format = iota
+	Format16
+	Format32
+	Format64
+	Format128
+)
+
+// Surface selects one of the two surfaces of a context's state.
+type Surface uint8
+
+// The surfaces.
+const (
+	Source Surface = iota
+	Dest
+)
+
+// A NOP does nothing. Its body is skipped.
+//
+//	dword  bits   field
+//	0      31..0  header, op 0x01, body 0 to 65535
+type NOP struct {
+	Skip uint16 // dwords of body
+}
+
+// An Indirect executes Dwords dwords at Addr as packets, then goes on behind
+// itself. It is legal in the ring only.
+//
+//	dword  bits   field
+//	0      31..0  header, op 0x02, body 3
+//	1, 2   63..0  Addr, GPU address, a multiple of 4
+//	3      19..0  Dwords, 0 to MaxIndirect; 31..20 must be zero
+type Indirect struct {
+	Addr   uint64
+	Dwords uint32
+}
+
+// A SetState sets one surface of the context's state, which the 2D packets
+// after it use. The clip is half-open, in elements; a 2D packet leaves out what
+// lies outside the clip of a surface it uses. State holds until a node reset.
+//
+//	dword  bits   field
+//	0      31..0  header, op 0x03, body 7
+//	1      0      Surface; 31..1 must be zero
+//	2, 3   63..0  Base, GPU address of element (0, 0)
+//	4      19..0  Pitch, bytes from row to row; 31..20 must be zero
+//	5      2..0   Format, 0 to 4; 31..3 must be zero
+//	6      15..0  Clip X0; 31..16 Clip Y0; each at most MaxCoord
+//	7      15..0  Clip X1; 31..16 Clip Y1; each at most MaxCoord
+type SetState struct {
+	Surface        Surface
+	Base           uint64
+	Pitch          uint32
+	Format         Format
+	X0, Y0, X1, Y1 uint16
+}
+
+// A Copy moves Bytes bytes from Src to Dst. Any alignment. Ranges that overlap
+// give an undefined result. 0 bytes is legal and does nothing.
+//
+//	dword  bits   field
+//	0      31..0  header, op 0x04, body 5
+//	1, 2   63..0  Src, GPU address
+//	3, 4   63..0  Dst, GPU address
+//	5      31..0  Bytes; at most the width in ID.CAPS.LENGTH
+type Copy struct {
+	Src, Dst uint64
+	Bytes    uint32
+}
+
+// A Copy2D moves a rectangle of elements from the source surface to the
+// destination surface. Both have been set since reset, with the same format.
+// An element is moved if it lies in both clips. W or H of 0 does nothing.
+//
+//	dword  bits   field
+//	0      31..0  header, op 0x05, body 3
+//	1      15..0  SrcX; 31..16 SrcY; each at most MaxCoord
+//	2      15..0  DstX; 31..16 DstY; each at most MaxCoord
+//	3      15..0  W; 31..16 H; each at most MaxCoord
+type Copy2D struct {
+	SrcX, SrcY, DstX, DstY, W, H uint16
+}
+
+// A Fill writes Bytes bytes at Dst: the eight bytes of Value, lowest first,
+// again and again from Dst on. Any alignment.
+//
+//	dword  bits   field
+//	0      31..0  header, op 0x06, body 5
+//	1, 2   63..0  Dst, GPU address
+//	3      31..0  Bytes; at most the width in ID.CAPS.LENGTH
+//	4, 5   63..0  Value
+type Fill struct {
+	Dst   uint64
+	Bytes uint32
+	Value uint64
+}
+
+// A Fill2D fills a rectangle of the destination surface, each row as a Fill of
+// it would. The format is at most Format64, so each element gets the low bytes
+// of Value if Value repeats with the element's size.
+//
+//	dword  bits   field
+//	0      31..0  header, op 0x07, body 4
+//	1      15..0  X; 31..16 Y; each at most MaxCoord
+//	2      15..0  W; 31..16 H; each at most MaxCoord
+//	3, 4   63..0  Value
+type Fill2D struct {
+	X, Y, W, H uint16
+	Value      uint64
+}
+
+// A WriteReg writes a register of BAR0. Only ID.SCRATCH0 to ID.SCRATCH3 may be
+// written.
+//
+//	dword  bits   field
+//	0      31..0  header, op 0x08, body 2
+//	1      15..0  Off, offset in BAR0 in bytes; 31..16 must be zero
+//	2      31..0  Value
+type WriteReg struct {
+	Off   uint32
+	Value uint32
+}
+
+// A Timestamp writes ID.TIME, 64 bits, to Addr, once every earlier packet of
+// the node has retired and its writes are visible.
+//
+//	dword  bits   field
+//	0      31..0  header, op 0x09, body 2
+//	1, 2   63..0  Addr, GPU address, a multiple of 8
+type Timestamp struct {
+	Addr uint64
+}
+
+// A Fence ends a submission. Once every earlier packet of the node has retired
+// and its writes are visible, the 64-bit value ID is written to Addr, then the
+// node's FENCE register becomes ID, then, if IRQ is set, the node's DONE event
+// is raised. It is legal in the ring only. ID may not go backwards, modulo 2^32.
+//
+//	dword  bits   field
+//	0      31..0  header, op 0x10, body 4
+//	1, 2   63..0  Addr, GPU address, a multiple of 8
+//	3      31..0  ID
+//	4      0      IRQ; 31..1 must be zero
+type Fence struct {
+	Addr uint64
+	ID   uint32
+	IRQ  bool
+}

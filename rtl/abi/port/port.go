@@ -1,0 +1,112 @@
+// Package port declares the two ports through which a PCIe function meets its
+// host, as its RTL, its Verilog and every transport see them.
+//
+// The target port carries what the host asks of the function: configuration
+// and memory requests in, completions out. The initiator port carries what the
+// function asks of the host: its reads and writes out, completions in. An MSI-X
+// interrupt is a MemWrite at the initiator, so it cannot pass the data that was
+// written before it.
+//
+// Data moves in beats of 8 bytes. Byte lane i of a beat is the byte at an
+// address that is i modulo 8, so the first beat of a request at an address that
+// is 4 modulo 8 uses lanes 4 to 7.
+package port
+
+// MaxLen is the largest length of a request, in dwords. No request crosses a
+// multiple of 4*MaxLen bytes, so none crosses a 4 KiB boundary (PCIe 3.0 §2.2.7).
+const MaxLen = 32
+
+// Kind says what a Request asks for; None means that there is none.
+type Kind uint8
+
+// The kinds of request. Configuration requests appear at the target only.
+const (
+	None Kind = iota
+	MemRead
+	MemWrite
+	CfgRead
+	CfgWrite
+)
+
+// A Request is the header of a transaction. It is valid in a clock in which
+// Kind is not None, and taken in a clock in which the receiver is ready too.
+//
+//	Kind  what is asked for
+//	Tag   of a read or a configuration request, repeated in its completions
+//	Len   in dwords, 1 to MaxLen; 1 for configuration
+//	Addr  in bytes, a multiple of 4; a configuration request has the offset of
+//	      the dword in configuration space, 0 to 0xffc
+type Request struct {
+	Kind Kind
+	Tag  uint8
+	Len  uint8
+	Addr uint64
+}
+
+// A Beat is 8 bytes of a write. The beats of a write follow on their own
+// stream, in the order of the headers, Beats(req) for each.
+//
+//	Valid   the beat is there
+//	Last    it is the last one of its write
+//	Enable  bit i: lane i is written; only the first and the last beat of a
+//	        write may have lanes off, and those that are on are contiguous
+type Beat struct {
+	Valid  bool
+	Last   bool
+	Enable uint8
+	Data   uint64
+}
+
+// Status is the outcome of a request; CplNone means that there is no
+// completion in this clock (PCIe 3.0 §2.2.9 has the other three).
+type Status uint8
+
+// The outcomes. A MemWrite has no completion.
+const (
+	CplNone Status = iota
+	CplSuccess
+	CplUnsupported
+	CplAbort
+)
+
+// A Completion is one beat of an answer. A read has Beats(req) of them, with
+// the lanes of the request; a configuration write has one, its data ignored; a
+// request that failed ends with the first one that is not CplSuccess, Last set.
+// The beats of one request are in order; between tags any order is legal.
+type Completion struct {
+	Tag    uint8
+	Status Status
+	Last   bool
+	Data   uint64
+}
+
+// Beats returns the number of data beats of a request.
+func Beats(addr uint64, dwords uint8) uint8 {
+	return (uint8(addr>>2)&1 + dwords + 1) >> 1
+}
+
+// A Device is a PCIe function seen from its ports. Target and Initiator are
+// functions of the registers alone and may be called any number of times;
+// Tick is one clock.
+type Device interface {
+	// Target returns what the target port drives: a completion, which is
+	// taken if Tick is told cplReady, and whether a header and a beat would
+	// be taken in this clock.
+	Target() (cpl Completion, reqReady, dataReady bool)
+
+	// Initiator returns what the initiator port drives: a header and a beat,
+	// each taken if Tick is told so. Completions are always accepted.
+	Initiator() (req Request, beat Beat)
+
+	// Tick advances one clock. The first three arguments are the target
+	// port's inputs, the others the initiator port's.
+	Tick(req Request, beat Beat, cplReady bool, cpl Completion, reqReady, dataReady bool)
+
+	// IdleFor returns how many clocks from here on do nothing but count, as
+	// long as no input arrives: 0 if the next one may do more, and
+	// math.MaxUint64 if nothing but an input can wake the device.
+	IdleFor() uint64
+
+	// Skip is n clocks without input, n at most IdleFor().
+	Skip(n uint64)
+}
