@@ -1,0 +1,25 @@
+package dma
+
+// Op says what a descriptor asks for; None means that there is none.
+type Op uint8
+
+// The operations.
+const (
+	None Op = iota
+	Copy
+	Fill
+)
+
+// A Desc is one contiguous move, checked by whoever sends it: both ranges are
+// mapped and Len is not 0. Any byte alignment.
+//
+//	Op   Copy or Fill
+//	Len  bytes, 1 to 2^LengthBits-1
+//	Src  GPU address; of a Fill the value, eight bytes from Dst on, repeated
+//	Dst  GPU address
+type Desc struct {
+	Op  Op
+	Len uint32
+	Src uint64
+	Dst uint64
+}

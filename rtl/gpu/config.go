@@ -1,0 +1,53 @@
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+)
+
+// ErrConfig is returned, wrapped, for a configuration that cannot be built.
+var ErrConfig = errors.New("gpu: bad configuration")
+
+// Config chooses what is built. All of it can be read from the ID block.
+type Config struct {
+	Nodes      int    // command processors, 1 or 2
+	VRAMBytes  uint64 // power of two, 8 KiB to 256 MiB
+	HostBits   int    // width of a host address, 32 to 62
+	LengthBits int    // width of a linear packet's byte count, 16 to 32
+	Tags       int    // DMA reads in flight, 2, 4, 8 or 16
+	ClockHz    uint32 // what ID.CLOCK_HZ reports; not 0
+}
+
+// Default returns the configuration of the selector "emu".
+func Default() Config {
+	return Config{Nodes: 2, VRAMBytes: 16 << 20, HostBits: 48, LengthBits: 32, Tags: 16, ClockHz: 100_000_000}
+}
+
+func (c Config) check() error {
+	for _, r := range []struct {
+		name   string
+		v      uint64
+		lo, hi uint64
+		pow2   bool
+	}{
+		{"nodes", uint64(c.Nodes), 1, 2, false},
+		{"VRAM bytes", c.VRAMBytes, 8 << 10, 256 << 20, true},
+		{"host address bits", uint64(c.HostBits), 32, 62, false},
+		{"length bits", uint64(c.LengthBits), 16, 32, false},
+		{"tags", uint64(c.Tags), 2, 16, true},
+		{"clock Hz", uint64(c.ClockHz), 1, 1<<32 - 1, false},
+	} {
+		if r.v < r.lo || r.v > r.hi || r.pow2 && bits.OnesCount64(r.v) != 1 {
+			return fmt.Errorf("%w: %s %d, want %d to %d%s", ErrConfig, r.name, r.v, r.lo, r.hi, pow2(r.pow2))
+		}
+	}
+	return nil
+}
+
+func pow2(p bool) string {
+	if p {
+		return ", a power of two"
+	}
+	return ""
+}
