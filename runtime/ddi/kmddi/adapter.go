@@ -1,0 +1,131 @@
+package kmddi
+
+// StartInfo is DXGK_START_INFO.
+type StartInfo struct {
+	RequiredDmaQueueEntry uint32 // always 0
+	AdapterLUID           uint64
+}
+
+// StartDeviceOut holds the out parameters of DxgkDdiStartDevice. A display-less
+// adapter reports 0 and 0.
+type StartDeviceOut struct {
+	NumberOfVideoPresentSources uint32
+	NumberOfChildren            uint32
+}
+
+// DeviceInfo is DXGK_DEVICE_INFO with the translated resource list.
+type DeviceInfo struct {
+	VendorID, DeviceID uint16
+	BARs               [6]uint64 // sizes in bytes, 0 for none
+	Messages           int       // interrupt messages given to the device
+	SystemMemoryBytes  uint64
+}
+
+// InfoType is DXGK_QUERYADAPTERINFOTYPE.
+type InfoType uint32
+
+// The types the kernel asks for.
+const (
+	InfoUMDriverPrivate InfoType = 0 // DXGKQAITYPE_UMDRIVERPRIVATE
+	InfoDriverCaps      InfoType = 1 // DXGKQAITYPE_DRIVERCAPS
+	InfoQuerySegment    InfoType = 2 // DXGKQAITYPE_QUERYSEGMENT
+)
+
+// QueryAdapterInfo is DXGKARG_QUERYADAPTERINFO. InputData is the private data
+// of a UMDRIVERPRIVATE query, which comes from user mode.
+type QueryAdapterInfo struct {
+	Type      InfoType
+	InputData []byte
+}
+
+// QueryAdapterInfoOut has the member of its Type filled in.
+type QueryAdapterInfoOut struct {
+	UMDriverPrivate []byte
+	DriverCaps      DriverCaps
+	Segments        QuerySegment
+}
+
+// DriverCaps is DXGK_DRIVERCAPS, what the kernel uses of it.
+type DriverCaps struct {
+	HighestAcceptableAddress uint64 // largest host address that the device can master
+	MaxAllocationListSlotID  uint32 // size of the scheduler's slot table; 0: slots are not used
+	WDDMVersion              uint32 // 1300: WDDM 1.3
+	NumberOfNodes            uint32 // GpuEngineTopology.NbAsymetricProcessingNodes
+	PagingNode               uint32 // node that takes paging buffers
+	HwQueuePacketCap         uint32 // SchedulingCaps: submissions that a node takes at a time, at least 1
+	MultiEngineAware         bool   // SchedulingCaps
+	PreemptionAware          bool   // SchedulingCaps: DxgkDdiPreemptCommand is there
+	SupportPerEngineTDR      bool   // DxgkDdiResetEngine is there
+}
+
+// QuerySegment is DXGK_QUERYSEGMENTOUT3.
+type QuerySegment struct {
+	Segments                    []SegmentDescriptor // segment ids count from 1
+	PagingBufferSegmentID       uint32              // 0: contiguous host memory
+	PagingBufferSize            uint32              // bytes
+	PagingBufferPrivateDataSize uint32
+}
+
+// SegmentDescriptor is DXGK_SEGMENTDESCRIPTOR3.
+type SegmentDescriptor struct {
+	BaseAddress uint64 // GPU address of the segment's first byte
+	Size        uint64 // bytes
+	Flags       SegmentFlags
+	BAR         int    // where CpuVisible maps it
+	BAROffset   uint64 // bytes
+}
+
+// SegmentFlags is DXGK_SEGMENTFLAGS. System is our own flag: the segment is
+// pinned, contiguous host memory whose GPU address is BaseAddress plus the
+// physical address, so that nothing has to be mapped into an aperture.
+type SegmentFlags struct {
+	CPUVisible bool
+	System     bool
+}
+
+// Segment ids that have a fixed meaning.
+const (
+	SegmentNone = 0 // paged out
+)
+
+// NotifyType is DXGK_INTERRUPT_TYPE.
+type NotifyType uint32
+
+// The types of DxgkCbNotifyInterrupt in use.
+const (
+	InterruptDMACompleted NotifyType = 1 // DXGK_INTERRUPT_DMA_COMPLETED
+	InterruptDMAFaulted   NotifyType = 4 // DXGK_INTERRUPT_DMA_FAULTED
+)
+
+// NotifyInterrupt is DXGKARGCB_NOTIFY_INTERRUPT_DATA, DmaCompleted or DmaFaulted.
+type NotifyInterrupt struct {
+	InterruptType NotifyType
+	FenceID       uint32 // SubmissionFenceId, or FaultedFenceId
+	Status        uint32 // of a fault: the NTSTATUS
+	NodeOrdinal   uint32
+	EngineOrdinal uint32 // always 0
+}
+
+// QueryCurrentFence is DXGKARG_QUERYCURRENTFENCE, its in members.
+type QueryCurrentFence struct {
+	NodeOrdinal   uint32
+	EngineOrdinal uint32
+}
+
+// QueryCurrentFenceOut is its out member: the last completed fence of the node,
+// read from the GPU.
+type QueryCurrentFenceOut struct {
+	CurrentFence uint32
+}
+
+// CollectDbgInfo is DXGKARG_COLLECTDBGINFO. The driver fills Buffer with text
+// and may be called at any level, also with a dead link.
+type CollectDbgInfo struct {
+	Reason uint32 // bugcheck code
+	Buffer []byte
+}
+
+// CollectDbgInfoOut says how many bytes of Buffer were used.
+type CollectDbgInfoOut struct {
+	Length int
+}

@@ -1,0 +1,131 @@
+package kmddi
+
+import "github.com/hilgpu/hilgpu/runtime/ddi"
+
+// Render is DXGKARG_RENDER. Command and PatchLocationListIn are user memory:
+// the driver copies once, then validates the copy. DmaBuffer and
+// PatchLocationListOut are what is left of them.
+type Render struct {
+	Command              ddi.UserMemory
+	PatchLocationListIn  UserPatchList
+	AllocationList       []AllocationList
+	DmaBuffer            []byte
+	DmaBufferPrivateData []byte
+	PatchLocationListOut []PatchLocation
+
+	// MultipassOffset is 0 in the first call for a command, then what the
+	// driver returned last.
+	MultipassOffset uint32
+}
+
+// RenderOut holds the in/out members of DXGKARG_RENDER and DXGKARG_PRESENT: how
+// much the driver wrote. With StatusInsufficientDMABuffer what was written is
+// submitted and the driver is called again with MultipassOffset.
+type RenderOut struct {
+	DmaBufferUsed   uint32 // bytes
+	PatchesUsed     uint32 // elements of PatchLocationListOut
+	MultipassOffset uint32
+}
+
+// Rect is RECT, half-open.
+type Rect struct{ Left, Top, Right, Bottom int32 }
+
+// Elements of AllocationList in DxgkDdiPresent.
+const (
+	PresentSourceIndex      = 1 // DXGK_PRESENT_SOURCE_INDEX
+	PresentDestinationIndex = 2 // DXGK_PRESENT_DESTINATION_INDEX
+)
+
+// Present is DXGKARG_PRESENT for a blit from element PresentSourceIndex of the
+// allocation list to element PresentDestinationIndex.
+type Present struct {
+	DmaBuffer            []byte
+	DmaBufferPrivateData []byte
+	AllocationList       []AllocationList
+	PatchLocationListOut []PatchLocation
+	DstRect, SrcRect     Rect
+	MultipassOffset      uint32
+}
+
+// PagingOperation is DXGK_BUILDPAGINGBUFFER_OPERATION.
+type PagingOperation uint32
+
+// The operations in use.
+const (
+	PagingTransfer       PagingOperation = 0
+	PagingFill           PagingOperation = 1
+	PagingDiscardContent PagingOperation = 2
+)
+
+// PagingLocation is the Source or Destination of a transfer: SegmentID 0 is
+// host memory at physical address Address (the WDK's pMdl; always contiguous
+// here), else Address is the GPU address in the segment.
+type PagingLocation struct {
+	SegmentID uint32
+	Address   uint64
+}
+
+// BuildPagingBuffer is DXGKARG_BUILDPAGINGBUFFER. DmaBuffer is what is left.
+type BuildPagingBuffer struct {
+	Operation            PagingOperation
+	Allocation           HAllocation // nil: a raw copy
+	DmaBuffer            []byte
+	DmaBufferPrivateData []byte
+	MultipassOffset      uint32
+
+	Source, Destination PagingLocation // TRANSFER; FILL and DISCARD use Destination
+	Size                uint64         // bytes, TransferSize or FillSize
+	FillPattern         uint32         // FILL
+}
+
+// BuildPagingBufferOut holds the in/out members: with
+// StatusInsufficientDMABuffer the buffer is submitted and the driver is called
+// again with MultipassOffset. StatusSuccess and StatusAllocationBusy are the
+// only other legal results (bugcheck 0x10E/0xB).
+type BuildPagingBufferOut struct {
+	DmaBufferUsed   uint32 // bytes
+	MultipassOffset uint32
+}
+
+// Patch is DXGKARG_PATCH. The part to patch is elements [Start, Start+Length) of
+// PatchLocationList; PatchOffset counts from the start of DmaBuffer. It must be
+// idempotent and cannot fail (bugcheck 0x119/3).
+type Patch struct {
+	Device                            HDevice
+	Context                           HContext
+	DmaBuffer                         []byte
+	DmaBufferPrivateData              []byte
+	DmaBufferPhysicalAddress          uint64
+	DmaBufferSubmissionStartOffset    uint32 // bytes
+	DmaBufferSubmissionEndOffset      uint32 // bytes
+	AllocationList                    []AllocationList
+	PatchLocationList                 []PatchLocation
+	PatchLocationListSubmissionStart  uint32
+	PatchLocationListSubmissionLength uint32
+	SubmissionFenceID                 uint32
+	NodeOrdinal                       uint32
+	Flags                             SubmitFlags
+}
+
+// SubmitCommand is DXGKARG_SUBMITCOMMAND: the part [Start, End) of a patched DMA
+// buffer and the fence id that stands for it, one more than the last one on the
+// node. It cannot fail (bugcheck 0x119/2), and cannot wait: the kernel sends at
+// most HwQueuePacketCap at a time. An empty part completes its fence as well.
+type SubmitCommand struct {
+	Device                         HDevice  // nil for paging
+	Context                        HContext // nil for paging
+	DmaBufferPhysicalAddress       uint64   // of the buffer's start, host memory
+	DmaBufferSize                  uint32   // bytes
+	DmaBufferSubmissionStartOffset uint32   // bytes, a multiple of 4
+	DmaBufferSubmissionEndOffset   uint32   // bytes, a multiple of 4
+	SubmissionFenceID              uint32
+	NodeOrdinal                    uint32
+	EngineOrdinal                  uint32
+	Flags                          SubmitFlags
+}
+
+// SubmitFlags is DXGK_SUBMITCOMMANDFLAGS and DXGK_PATCHFLAGS.
+type SubmitFlags struct {
+	Paging  bool
+	Present bool
+}

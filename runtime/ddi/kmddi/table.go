@@ -1,0 +1,97 @@
+package kmddi
+
+import "github.com/hilgpu/hilgpu/runtime/ddi"
+
+// DriverInitializationData is DRIVER_INITIALIZATION_DATA: the functions of a
+// display miniport. Field X is DxgkDdiX. A nil field is a function that the
+// driver does not have; docs/design.md lists what the kernel never calls.
+//
+// Synchronisation (WDK, "Threading and Synchronization"): AddDevice to
+// RemoveDevice run alone; BuildPagingBuffer, Patch and SubmitCommand are of the
+// GPU scheduler class, one thread at a time; Render, Present, Create, Destroy,
+// Open, Close and Query are reentrant. Level: PASSIVE_LEVEL, but SubmitCommand
+// and DpcRoutine DISPATCH_LEVEL, InterruptRoutine DIRQL.
+type DriverInitializationData struct {
+	Version uint32 // DXGKDDI_INTERFACE_VERSION, InterfaceVersion
+
+	AddDevice    func(t *ddi.Thread, h HAdapter) ddi.Status
+	StartDevice  func(t *ddi.Thread, h HAdapter, info StartInfo, cb *DxgkrnlInterface) (StartDeviceOut, ddi.Status)
+	StopDevice   func(t *ddi.Thread, h HAdapter) ddi.Status
+	RemoveDevice func(t *ddi.Thread, h HAdapter) ddi.Status
+
+	InterruptRoutine func(t *ddi.Thread, h HAdapter, messageNumber uint32) bool
+	DpcRoutine       func(t *ddi.Thread, h HAdapter)
+
+	QueryAdapterInfo func(t *ddi.Thread, h HAdapter, arg QueryAdapterInfo) (QueryAdapterInfoOut, ddi.Status)
+
+	CreateDevice      func(t *ddi.Thread, h HAdapter, dev HDevice, arg CreateDevice) ddi.Status
+	DestroyDevice     func(t *ddi.Thread, dev HDevice) ddi.Status
+	CreateContext     func(t *ddi.Thread, dev HDevice, ctx HContext, arg CreateContext) (ContextInfo, ddi.Status)
+	DestroyContext    func(t *ddi.Thread, ctx HContext) ddi.Status
+	CreateAllocation  func(t *ddi.Thread, h HAdapter, alloc HAllocation, arg CreateAllocation) (AllocationInfo, ddi.Status)
+	DestroyAllocation func(t *ddi.Thread, h HAdapter, alloc HAllocation) ddi.Status
+	OpenAllocation    func(t *ddi.Thread, dev HDevice, open HDeviceAllocation, arg OpenAllocation) ddi.Status
+	CloseAllocation   func(t *ddi.Thread, dev HDevice, open HDeviceAllocation) ddi.Status
+
+	Render            func(t *ddi.Thread, ctx HContext, arg Render) (RenderOut, ddi.Status)
+	Present           func(t *ddi.Thread, ctx HContext, arg Present) (RenderOut, ddi.Status)
+	BuildPagingBuffer func(t *ddi.Thread, h HAdapter, arg BuildPagingBuffer) (BuildPagingBufferOut, ddi.Status)
+	Patch             func(t *ddi.Thread, h HAdapter, arg Patch) ddi.Status
+	SubmitCommand     func(t *ddi.Thread, h HAdapter, arg SubmitCommand) ddi.Status
+	QueryCurrentFence func(t *ddi.Thread, h HAdapter, arg QueryCurrentFence) (QueryCurrentFenceOut, ddi.Status)
+	CollectDbgInfo    func(t *ddi.Thread, h HAdapter, arg CollectDbgInfo) (CollectDbgInfoOut, ddi.Status)
+}
+
+// InterfaceVersion is DXGKDDI_INTERFACE_VERSION_WDDM1_3.
+const InterfaceVersion = 0x4002
+
+// DxgkrnlInterface is DXGKRNL_INTERFACE: what the miniport may call. Field X is
+// DxgkCbX, but for the accessors at the end, which stand for services that a
+// driver has from the operating system itself. The kernel passes it to
+// StartDevice; it is valid until StopDevice returns.
+type DxgkrnlInterface struct {
+	DeviceHandle HDxgkrnl
+
+	// GetDeviceInformation returns DXGK_DEVICE_INFO.
+	GetDeviceInformation func(t *ddi.Thread, h HDxgkrnl) (DeviceInfo, ddi.Status)
+
+	// MapMemory maps [off, off+length) of a BAR, in bytes.
+	MapMemory   func(t *ddi.Thread, h HDxgkrnl, bar int, off, length uint64) (HMapping, ddi.Status)
+	UnmapMemory func(t *ddi.Thread, h HDxgkrnl, m HMapping) ddi.Status
+
+	// ReadDeviceSpace and WriteDeviceSpace access a dword of configuration space.
+	ReadDeviceSpace  func(t *ddi.Thread, h HDxgkrnl, off int) (uint32, ddi.Status)
+	WriteDeviceSpace func(t *ddi.Thread, h HDxgkrnl, off int, v uint32) ddi.Status
+
+	// NotifyInterrupt tells the scheduler what an interrupt was for. At DIRQL,
+	// from InterruptRoutine or inside SynchronizeExecution; QueueDpc follows.
+	NotifyInterrupt func(t *ddi.Thread, h HDxgkrnl, arg NotifyInterrupt)
+
+	// QueueDpc asks for DpcRoutine. False if it was already asked for.
+	QueueDpc func(t *ddi.Thread, h HDxgkrnl) bool
+
+	// NotifyDpc lets the scheduler do its part. From DpcRoutine.
+	NotifyDpc func(t *ddi.Thread, h HDxgkrnl)
+
+	// SynchronizeExecution runs fn at DIRQL, so that no interrupt routine
+	// runs meanwhile, and returns what fn returned.
+	SynchronizeExecution func(t *ddi.Thread, h HDxgkrnl, messageNumber uint32, fn func(t *ddi.Thread) bool) (bool, ddi.Status)
+
+	// ReadRegister and WriteRegister are READ_REGISTER_ULONG and
+	// WRITE_REGISTER_ULONG on a mapping; off is in bytes, a multiple of 4. The
+	// status is StatusIODeviceError if the device did not answer: the value is
+	// then not one that it sent. A write is posted.
+	ReadRegister  func(t *ddi.Thread, h HDxgkrnl, m HMapping, off uint32) (uint32, ddi.Status)
+	WriteRegister func(t *ddi.Thread, h HDxgkrnl, m HMapping, off uint32, v uint32) ddi.Status
+
+	// AllocateContiguousMemory is MmAllocateContiguousMemory: page-aligned,
+	// zeroed, pinned memory that the device may read and write.
+	AllocateContiguousMemory func(t *ddi.Thread, h HDxgkrnl, size int) (ContiguousMemory, ddi.Status)
+	FreeContiguousMemory     func(t *ddi.Thread, h HDxgkrnl, m ContiguousMemory)
+}
+
+// ContiguousMemory is host memory that both sides reach.
+type ContiguousMemory struct {
+	PhysicalAddress uint64 // what the device uses, without pkt.Host
+	Bytes           []byte
+}

@@ -1,0 +1,35 @@
+// Package kmt declares the thunks by which the runtime calls the graphics
+// kernel: the D3DKMT functions of gdi32. Structures that D3DKMT functions share
+// with the user-mode callbacks are those of package umddi.
+package kmt
+
+import (
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+)
+
+// Thunks is the table of D3DKMT functions of one adapter. Field X is D3DKMTX.
+// A handle that is not valid gives StatusInvalidHandle. Once the GPU has
+// faulted or stopped answering, every function that needs it returns
+// StatusDeviceRemoved.
+type Thunks struct {
+	// QueryAdapterInfo fills p with the miniport's UMDRIVERPRIVATE data.
+	QueryAdapterInfo func(t *ddi.Thread, p []byte) ddi.Status
+
+	CreateDevice   func(t *ddi.Thread) (ddi.KMHandle, ddi.Status)
+	DestroyDevice  func(t *ddi.Thread, dev ddi.KMHandle) ddi.Status
+	CreateContext  func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.CreateContext) ddi.Status
+	DestroyContext func(t *ddi.Thread, ctx ddi.KMHandle) ddi.Status
+
+	// CreateAllocation makes all of arg's allocations or none.
+	CreateAllocation  func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Allocate) ddi.Status
+	DestroyAllocation func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Deallocate) ddi.Status
+
+	// Lock returns StatusAllocationBusy if arg.DoNotWait and work uses it.
+	Lock   func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Lock) ddi.Status
+	Unlock func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Unlock) ddi.Status
+
+	Render      func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Render) ddi.Status
+	Present     func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.PresentCB) ddi.Status
+	WaitForIdle func(t *ddi.Thread, dev ddi.KMHandle) ddi.Status
+}
