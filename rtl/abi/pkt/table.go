@@ -1,0 +1,163 @@
+package pkt
+
+import "math/bits"
+
+// Kind says what the value of a field is, which decides how it is printed and
+// what a validator has to do about it.
+type Kind uint8
+
+// The kinds of field. The last three are GPU addresses.
+const (
+	Number      Kind = iota // a count, a coordinate, an id or an enumeration
+	Pattern                 // bits without arithmetic meaning
+	Flag                    // one bit
+	RegOffset               // an offset in BAR0, in bytes
+	AddrRead                // the packet reads memory from there on
+	AddrWrite               // the packet writes memory from there on
+	AddrSurface             // later packets read it if Surface is Source, and write it if Dest
+)
+
+// String returns the word that documents and the canonical map use.
+func (k Kind) String() string {
+	return [...]string{"number", "pattern", "flag", "register", "read", "write", "surface"}[k]
+}
+
+// Address reports whether a field of this kind holds a GPU address.
+func (k Kind) Address() bool { return k >= AddrRead }
+
+// A Field is a contiguous run of bits of a packet. One that is wider than a
+// dword has its low half in Dword and its high half in the dword after it.
+type Field struct {
+	Name  string   // the Go field of the packet's type
+	Dword int      // which dword of the packet, the header being 0
+	Mask  uint64   // the bits, in place; bits 63..32 are those of the next dword
+	Kind  Kind     // what the value is
+	Max   uint64   // largest legal value; 0: any that the mask can hold
+	Align uint64   // the value is a multiple of it; 0: any
+	Unit  string   // unit of the value, or ""
+	Enum  []string // names of the values from 0, or nil
+	Doc   string   // meaning of the value
+}
+
+// Get returns the value of the field. p is a packet from its header on and
+// holds all of it.
+func (f Field) Get(p []byte) uint64 {
+	v := uint64(dword(p, f.Dword))
+	if f.Mask>>32 != 0 {
+		v |= uint64(dword(p, f.Dword+1)) << 32
+	}
+	return v & f.Mask >> bits.TrailingZeros64(f.Mask)
+}
+
+// A Layout describes a packet.
+type Layout struct {
+	Op         uint8
+	Name       string  // what disassembly and documents call it
+	Body       uint32  // dwords after the header
+	Variable   bool    // any body of 0 to Body dwords, which is not looked at
+	Privileged bool    // legal in the ring only
+	Fields     []Field // in the order of their dwords and bits
+	Doc        string  // what the packet does, as a sentence without its subject
+}
+
+// Reserved returns the bits of the i-th dword of the packet, the header being
+// 0, that must be zero.
+func (l Layout) Reserved(i int) uint32 {
+	if i == 0 {
+		return HeaderReserved
+	}
+	if l.Variable {
+		return 0
+	}
+	used := uint32(0)
+	for _, f := range l.Fields {
+		switch i {
+		case f.Dword:
+			used |= uint32(f.Mask)
+		case f.Dword + 1:
+			used |= uint32(f.Mask >> 32)
+		}
+	}
+	return ^used
+}
+
+// Lookup returns the layout of an opcode, and false if there is none.
+func Lookup(op uint8) (Layout, bool) {
+	for _, l := range Table {
+		if l.Op == op {
+			return l, true
+		}
+	}
+	return Layout{}, false
+}
+
+const (
+	mask32 = 0xffff_ffff
+	mask64 = 0xffff_ffff_ffff_ffff
+	low16  = 0xffff
+	high16 = 0xffff << 16
+)
+
+// coord is a 16-bit coordinate or extent.
+func coord(name string, dword int, mask uint64, doc string) Field {
+	return Field{Name: name, Dword: dword, Mask: mask, Max: MaxCoord, Unit: "elements", Doc: doc}
+}
+
+// Table describes every packet, by opcode. Decoding, disassembly, documents,
+// the map hash and the validators of the drivers read it.
+var Table = []Layout{
+	{Op: OpNOP, Name: "NOP", Body: MaxNOP, Variable: true, Doc: "does nothing. Its body is skipped.", Fields: []Field{
+		{Name: "Skip", Dword: 0, Mask: HeaderBody, Unit: "dwords", Doc: "length of the body"},
+	}},
+	{Op: OpIndirect, Name: "INDIRECT", Body: IndirectBody, Privileged: true, Doc: "executes Dwords dwords at Addr as packets, then goes on behind itself. It is legal in the ring only.", Fields: []Field{
+		{Name: "Addr", Dword: 1, Mask: mask64, Kind: AddrRead, Align: 4, Unit: "bytes", Doc: "first dword of the indirect buffer"},
+		{Name: "Dwords", Dword: 3, Mask: MaxIndirect, Unit: "dwords", Doc: "length of the indirect buffer"},
+	}},
+	{Op: OpSetState, Name: "SET_STATE", Body: SetStateBody, Doc: "sets one surface of the context's state, which the 2D packets after it use. The clip is half-open, in elements; a 2D packet leaves out what lies outside the clip of a surface it uses. State holds until a node reset.", Fields: []Field{
+		{Name: "Surface", Dword: 1, Mask: 1, Enum: []string{"SOURCE", "DEST"}, Doc: "which surface"},
+		{Name: "Base", Dword: 2, Mask: mask64, Kind: AddrSurface, Unit: "bytes", Doc: "element (0, 0)"},
+		{Name: "Pitch", Dword: 4, Mask: MaxPitch, Unit: "bytes", Doc: "from row to row"},
+		{Name: "Format", Dword: 5, Mask: 7, Max: uint64(Format128), Enum: []string{"FORMAT8", "FORMAT16", "FORMAT32", "FORMAT64", "FORMAT128"}, Doc: "log2 of the bytes of an element"},
+		coord("X0", 6, low16, "left edge of the clip"),
+		coord("Y0", 6, high16, "top edge of the clip"),
+		coord("X1", 7, low16, "right edge of the clip, exclusive"),
+		coord("Y1", 7, high16, "bottom edge of the clip, exclusive"),
+	}},
+	{Op: OpCopy, Name: "COPY", Body: CopyBody, Doc: "moves Bytes bytes from Src to Dst. Any alignment. Ranges that overlap give an undefined result. 0 bytes is legal and does nothing.", Fields: []Field{
+		{Name: "Src", Dword: 1, Mask: mask64, Kind: AddrRead, Unit: "bytes", Doc: "first byte read"},
+		{Name: "Dst", Dword: 3, Mask: mask64, Kind: AddrWrite, Unit: "bytes", Doc: "first byte written"},
+		{Name: "Bytes", Dword: 5, Mask: mask32, Unit: "bytes", Doc: "length; at most the width in ID.CAPS.LENGTH"},
+	}},
+	{Op: OpCopy2D, Name: "COPY_2D", Body: Copy2DBody, Doc: "moves a rectangle of elements from the source surface to the destination surface. Both have been set since reset, with the same format. An element is moved if it lies in both clips. W or H of 0 does nothing.", Fields: []Field{
+		coord("SrcX", 1, low16, "left edge in the source"),
+		coord("SrcY", 1, high16, "top edge in the source"),
+		coord("DstX", 2, low16, "left edge in the destination"),
+		coord("DstY", 2, high16, "top edge in the destination"),
+		coord("W", 3, low16, "width"),
+		coord("H", 3, high16, "height"),
+	}},
+	{Op: OpFill, Name: "FILL", Body: FillBody, Doc: "writes Bytes bytes at Dst: the eight bytes of Value, lowest first, again and again from Dst on. Any alignment.", Fields: []Field{
+		{Name: "Dst", Dword: 1, Mask: mask64, Kind: AddrWrite, Unit: "bytes", Doc: "first byte written"},
+		{Name: "Bytes", Dword: 3, Mask: mask32, Unit: "bytes", Doc: "length; at most the width in ID.CAPS.LENGTH"},
+		{Name: "Value", Dword: 4, Mask: mask64, Kind: Pattern, Doc: "eight bytes, the lowest first"},
+	}},
+	{Op: OpFill2D, Name: "FILL_2D", Body: Fill2DBody, Doc: "fills a rectangle of the destination surface, each row as a Fill of it would. The format is at most Format64, so each element gets the low bytes of Value if Value repeats with the element's size.", Fields: []Field{
+		coord("X", 1, low16, "left edge"),
+		coord("Y", 1, high16, "top edge"),
+		coord("W", 2, low16, "width"),
+		coord("H", 2, high16, "height"),
+		{Name: "Value", Dword: 3, Mask: mask64, Kind: Pattern, Doc: "eight bytes, the lowest first"},
+	}},
+	{Op: OpWriteReg, Name: "WRITE_REG", Body: WriteRegBody, Doc: "writes a register of BAR0. Only ID.SCRATCH0 to ID.SCRATCH3 may be written.", Fields: []Field{
+		{Name: "Off", Dword: 1, Mask: low16, Kind: RegOffset, Align: 4, Unit: "bytes", Doc: "offset in BAR0"},
+		{Name: "Value", Dword: 2, Mask: mask32, Kind: Pattern, Doc: "what the register is set to"},
+	}},
+	{Op: OpTimestamp, Name: "TIMESTAMP", Body: TimestampBody, Doc: "writes ID.TIME, 64 bits, to Addr, once every earlier packet of the node has retired and its writes are visible.", Fields: []Field{
+		{Name: "Addr", Dword: 1, Mask: mask64, Kind: AddrWrite, Align: 8, Unit: "bytes", Doc: "where the 8 bytes go"},
+	}},
+	{Op: OpFence, Name: "FENCE", Body: FenceBody, Privileged: true, Doc: "ends a submission. Once every earlier packet of the node has retired and its writes are visible, the 64-bit value ID is written to Addr, then the node's FENCE register becomes ID, then, if IRQ is set, the node's DONE event is raised. It is legal in the ring only. ID may not go backwards, modulo 2^32.", Fields: []Field{
+		{Name: "Addr", Dword: 1, Mask: mask64, Kind: AddrWrite, Align: 8, Unit: "bytes", Doc: "where the 8 bytes go"},
+		{Name: "ID", Dword: 3, Mask: mask32, Doc: "the fence id"},
+		{Name: "IRQ", Dword: 4, Mask: 1, Kind: Flag, Doc: "1 raises the node's DONE event"},
+	}},
+}
