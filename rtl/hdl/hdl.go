@@ -1,0 +1,16 @@
+// Package hdl holds what register-transfer logic is written with: memories,
+// FIFOs and assertions. Everything else in a block is plain values.
+//
+// A primitive follows the rules of every block: Out is a function of the
+// registers alone, Tick is one rising clock edge, Reset sets registers and
+// never memories.
+package hdl
+
+// Assert stops the simulation if cond is false: one of our own blocks broke a
+// protocol. What the host or software can cause is never an assertion. It is
+// dropped in synthesis.
+func Assert(cond bool, text string) {
+	if !cond {
+		panic("hdl: assertion failed: " + text)
+	}
+}

@@ -1,0 +1,56 @@
+package hdl
+
+// RAM is a synchronous memory of 64-bit words with one read and one write port.
+//
+//	In      read   enable and word address; write: byte enables, word address, data
+//	Out     the word read by the last enabled read, held until the next one
+//	Timing  1 clock from address to data; a read and a write in every clock
+//	Reset   the output register to 0; the words are kept
+//	Paths   none
+//	Faults  a read and a write of one word in one clock is an assertion, as is an
+//	        address outside the memory
+type RAM struct {
+	words []uint64
+	q     uint64
+}
+
+// NewRAM returns a memory of n words, all 0.
+func NewRAM(n int) RAM { return RAM{words: make([]uint64, n)} }
+
+// Out returns the word read last.
+func (m *RAM) Out() uint64 { return m.q }
+
+// Tick is one rising clock edge. Bit i of enable writes byte i, bits 8*i+7 to
+// 8*i of data; an enable of 0 writes nothing.
+func (m *RAM) Tick(read bool, raddr uint32, enable uint8, waddr uint32, data uint64) {
+	Assert(!read || enable == 0 || raddr != waddr, "RAM: a read and a write of one word in one clock")
+	if read {
+		m.q = m.words[raddr]
+	}
+	if enable == 0xff {
+		m.words[waddr] = data
+	} else if enable != 0 {
+		mask := lanes(enable)
+		m.words[waddr] = m.words[waddr]&^mask | data&mask
+	}
+}
+
+// Reset sets the output register to 0.
+func (m *RAM) Reset() { m.q = 0 }
+
+// Len returns the number of words. Word and SetWord access one of them outside
+// of any clock; they are for tests and observation, not for blocks.
+func (m *RAM) Len() int                      { return len(m.words) }
+func (m *RAM) Word(addr uint32) uint64       { return m.words[addr] }
+func (m *RAM) SetWord(addr uint32, v uint64) { m.words[addr] = v }
+
+// lanes spreads each bit of enable over a byte.
+func lanes(enable uint8) uint64 {
+	x := uint64(enable)
+	x = (x | x<<28) & 0x0000000f0000000f
+	x = (x | x<<14) & 0x0003000300030003
+	x = (x | x<<7) & 0x0101010101010101
+	x |= x << 1
+	x |= x << 2
+	return x | x<<4
+}

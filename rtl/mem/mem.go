@@ -1,0 +1,174 @@
+// Package mem holds VRAM: block RAM behind a read and a write channel.
+package mem
+
+import (
+	"math"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/hdl"
+)
+
+// Module is VRAM. It serves one read and one write at the same time.
+//
+//	In      rd        MemRead headers, valid/ready; Addr is an offset in VRAM
+//	        cplReady  whether the completion is taken
+//	        wr, beat  MemWrite headers and their beats, valid/ready
+//	Out     Completion, one beat of a read, registered; the readies
+//	Timing  2 clocks from a read header to its first completion, 1 from a beat to
+//	        memory; 8 bytes per clock each way, without a bubble from request to
+//	        request; a read of the word that is being written waits 1 clock
+//	Reset   all empty; the contents are kept
+//	Order   reads complete in order; a read that is taken in the clock of a beat
+//	        or later sees the beat
+//	Paths   none
+//	Size    New's size, 2 read and 2 write headers, 1 beat
+//	Faults  a request outside the memory or of another kind, or a beat whose Last
+//	        does not fit its header, is an assertion
+type Module struct {
+	ram   hdl.RAM
+	bytes uint64
+
+	read     burst // whose next word is read
+	nextRead burst
+	out      burst // the word in the RAM's output; Left is what follows it
+
+	write     burst // whose next beat is awaited or written
+	nextWrite burst
+	beat      port.Beat // to be written in this clock
+}
+
+// A burst is what is left of a request.
+type burst struct {
+	Valid bool
+	Tag   uint8
+	Left  uint8 `w:"5"` // words
+	Word  uint32
+}
+
+// New returns a VRAM of so many bytes, a multiple of 8, all 0.
+func New(bytes uint64) Module {
+	hdl.Assert(bytes%8 == 0, "mem: the size is no multiple of 8")
+	return Module{ram: hdl.NewRAM(int(bytes / 8)), bytes: bytes}
+}
+
+// ReadReady returns whether a read header is taken.
+func (m *Module) ReadReady() bool { return !m.nextRead.Valid }
+
+// Completion returns a beat of a read.
+func (m *Module) Completion() port.Completion {
+	if !m.out.Valid {
+		return port.Completion{}
+	}
+	return port.Completion{Tag: m.out.Tag, Status: port.CplSuccess, Last: m.out.Left == 0, Data: m.ram.Out()}
+}
+
+// WriteReady returns whether a write header and a beat are taken.
+func (m *Module) WriteReady() (req, beat bool) {
+	return !m.nextWrite.Valid, !m.beat.Valid || m.write.Valid
+}
+
+// Tick is one rising clock edge.
+func (m *Module) Tick(rd port.Request, cplReady bool, wr port.Request, beat port.Beat) {
+	write := m.beat.Valid && m.write.Valid
+	enable := uint8(0)
+	if write {
+		enable = m.beat.Enable
+	}
+	collide := write && m.read.Word == m.write.Word
+	move := !m.out.Valid || cplReady
+	read := m.read.Valid && move && !collide
+	m.ram.Tick(read, m.read.Word, enable, m.write.Word, m.beat.Data)
+	m.tickRead(rd, read, move)
+	m.tickWrite(wr, beat, write)
+}
+
+// tickRead moves a word from read to out if read is set, and takes rd.
+func (m *Module) tickRead(rd port.Request, read, move bool) {
+	ready := !m.nextRead.Valid
+	if move {
+		m.out = burst{}
+	}
+	if read {
+		m.read = step(m.read)
+		m.out = burst{Valid: true, Tag: m.read.Tag, Left: m.read.Left}
+	}
+	if m.read.Left == 0 {
+		m.read, m.nextRead = m.nextRead, burst{}
+	}
+	if rd.Kind != port.None && ready {
+		hdl.Assert(rd.Kind == port.MemRead, "mem: another kind of request on the read channel")
+		b := m.accept(rd)
+		if m.read.Valid {
+			m.nextRead = b
+		} else {
+			m.read = b
+		}
+	}
+}
+
+// tickWrite drops the beat that was written if write is set, and takes wr and beat.
+func (m *Module) tickWrite(wr port.Request, beat port.Beat, write bool) {
+	reqReady, beatReady := m.WriteReady()
+	if write {
+		m.write = step(m.write)
+		hdl.Assert(m.beat.Last == (m.write.Left == 0), "mem: the length of a write and its last beat differ")
+		m.beat = port.Beat{}
+	}
+	if m.write.Left == 0 {
+		m.write, m.nextWrite = m.nextWrite, burst{}
+	}
+	if wr.Kind != port.None && reqReady {
+		hdl.Assert(wr.Kind == port.MemWrite, "mem: another kind of request on the write channel")
+		b := m.accept(wr)
+		if m.write.Valid {
+			m.nextWrite = b
+		} else {
+			m.write = b
+		}
+	}
+	if beat.Valid && beatReady {
+		m.beat = beat
+	}
+}
+
+// accept returns the burst of a request.
+func (m *Module) accept(r port.Request) burst {
+	hdl.Assert(r.Len >= 1 && r.Len <= port.MaxLen, "mem: bad length")
+	hdl.Assert(r.Addr < m.bytes && r.Addr+4*uint64(r.Len) <= m.bytes, "mem: request outside VRAM")
+	return burst{Valid: true, Tag: r.Tag, Left: port.Beats(r.Addr, r.Len), Word: uint32(r.Addr >> 3)}
+}
+
+// step returns what is left of a burst behind its next word. The word address
+// of the last one of VRAM is kept inside it.
+func step(b burst) burst {
+	b.Left--
+	if b.Left != 0 {
+		b.Word++
+	}
+	return b
+}
+
+// IdleFor returns 0 while a request is under way, and otherwise that only an
+// input can wake the module. A write header whose beats are awaited sleeps.
+func (m *Module) IdleFor() uint64 {
+	if m.read.Valid || m.out.Valid || m.beat.Valid && m.write.Valid {
+		return 0
+	}
+	return math.MaxUint64
+}
+
+// Skip is n clocks without input.
+func (m *Module) Skip(uint64) {}
+
+// Reset empties the module. The contents of VRAM are kept.
+func (m *Module) Reset() {
+	m.ram.Reset()
+	m.read, m.nextRead, m.out = burst{}, burst{}, burst{}
+	m.write, m.nextWrite, m.beat = burst{}, burst{}, port.Beat{}
+}
+
+// Len returns the size in words of 8 bytes. Word and SetWord access one of them
+// outside of any clock, for tests and observation.
+func (m *Module) Len() int                      { return m.ram.Len() }
+func (m *Module) Word(addr uint32) uint64       { return m.ram.Word(addr) }
+func (m *Module) SetWord(addr uint32, v uint64) { m.ram.SetWord(addr, v) }

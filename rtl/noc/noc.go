@@ -1,0 +1,123 @@
+// Package noc is the network between the blocks that move data and the two
+// places where data is: VRAM and, through the initiator port, host memory.
+//
+// A request goes where bit 63 of its address says: to host memory if it is set.
+// Readers and writers see a header accepted, writers then their beats, in the
+// order of their headers; a completion comes back by the reader's number in
+// bits 5..4 of the tag. An arbiter is a block that holds whose turn it is; who
+// is granted and what is ready are pure functions of the blocks' outputs, which
+// the parent calls.
+package noc
+
+import "github.com/hilgpu/hilgpu/rtl/abi/port"
+
+// Host is the bit of an address that selects host memory.
+const Host = uint64(1) << 63
+
+// Readers, in bits 5..4 of a tag. The target reads VRAM only.
+const (
+	ReadCP0 = iota
+	ReadCP1
+	ReadDMA
+	ReadTarget
+)
+
+// Sources of the VRAM write channel.
+const (
+	VRAMWriteDMA = iota
+	VRAMWriteFence0
+	VRAMWriteFence1
+	VRAMWriteTarget
+)
+
+// Sources of the initiator port: the readers ReadCP0, ReadCP1 and ReadDMA, and
+// these writers.
+const (
+	HostWriteDMA = iota + 3
+	HostWriteFence0
+	HostWriteFence1
+	HostWriteMessage
+)
+
+// A Turn is the state of an arbiter.
+type Turn struct {
+	At   uint8 `w:"3"` // the source that is asked first
+	Hold bool  // At was granted and not yet taken: it keeps the grant
+}
+
+// Grant returns the source that is granted of those whose bit is set in valid,
+// the first from t.At on. It is meaningful if valid is not 0.
+func Grant(valid uint8, t Turn) uint8 {
+	if t.Hold || valid>>t.At&1 != 0 {
+		return t.At
+	}
+	for i := uint8(1); i < 8; i++ {
+		if valid>>((t.At+i)&7)&1 != 0 {
+			return (t.At + i) & 7
+		}
+	}
+	return t.At
+}
+
+// next returns an arbiter's state after a clock in which valid was asked for.
+func next(valid uint8, t Turn, taken bool) Turn {
+	if valid == 0 {
+		return t
+	}
+	g := Grant(valid, t)
+	if taken {
+		return Turn{At: (g + 1) & 7}
+	}
+	return Turn{At: g, Hold: true}
+}
+
+// ToHost returns r if it goes to host memory, with the address there, and
+// ToVRAM returns r if it goes to VRAM; otherwise they return no request.
+func ToHost(r port.Request) port.Request {
+	if r.Addr&Host == 0 {
+		return port.Request{}
+	}
+	r.Addr &^= Host
+	return r
+}
+
+// ToVRAM is described at ToHost.
+func ToVRAM(r port.Request) port.Request {
+	if r.Addr&Host != 0 {
+		return port.Request{}
+	}
+	return r
+}
+
+// Valid returns bit i set if there is a request.
+func Valid(r port.Request, i uint8) uint8 {
+	if r.Kind == port.None {
+		return 0
+	}
+	return 1 << i
+}
+
+// Tagged returns r with the reader's number in its tag.
+func Tagged(r port.Request, reader uint8) port.Request {
+	r.Tag = reader<<4 | r.Tag&15
+	return r
+}
+
+// Completion returns what a reader gets of the two completions that arrive in
+// a clock, with its own tag. The host's has precedence; VRAM's waits then.
+func Completion(host, vram port.Completion, reader uint8) port.Completion {
+	if host.Status != port.CplNone && host.Tag>>4 == reader {
+		host.Tag &= 15
+		return host
+	}
+	if vram.Status != port.CplNone && vram.Tag>>4 == reader {
+		vram.Tag &= 15
+		return vram
+	}
+	return port.Completion{}
+}
+
+// CompletionReady returns whether the completion from VRAM is taken.
+func CompletionReady(host, vram port.Completion) bool {
+	return host.Status == port.CplNone || host.Tag>>4 != vram.Tag>>4
+}

@@ -1,0 +1,25 @@
+package noc
+
+// Reads is the arbiter in front of a channel of headers alone: VRAM reads, or
+// the DMA engine's descriptors.
+//
+//	In      valid  bit i: source i has a header; taken, whether the granted one is
+//	        taken in this clock
+//	Out     Turn, for Grant
+//	Timing  a grant in every clock
+//	Reset   source 0 is asked first
+//	Order   round robin; a header that is offered and not taken stays granted
+//	Paths   none
+//	Size    4 bits
+type Reads struct {
+	turn Turn
+}
+
+// Turn returns the arbiter's state.
+func (m *Reads) Turn() Turn { return m.turn }
+
+// Tick is one rising clock edge.
+func (m *Reads) Tick(valid uint8, taken bool) { m.turn = next(valid, m.turn, taken) }
+
+// Reset sets the registers.
+func (m *Reads) Reset() { m.turn = Turn{} }
