@@ -55,7 +55,7 @@ func newMap(bs []reg.Block) *Map {
 	}
 	m := &Map{blocks: bs, names: map[string]int{}}
 	for _, b := range bs {
-		if end := b.Base + b.Size; end > pcicfg.BAR0Size {
+		if end := uint64(b.Base) + uint64(b.Size); end > pcicfg.BAR0Size {
 			panic(fmt.Errorf("%w: %s ends at %#x, want within BAR0, %#x", reg.ErrTable, b.Name, end, pcicfg.BAR0Size))
 		}
 		for _, r := range b.Regs {

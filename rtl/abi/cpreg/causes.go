@@ -1,0 +1,19 @@
+package cpreg
+
+// CauseDocs says what each value of FAULT_INFO.CAUSE means, in the order of
+// Causes.
+var CauseDocs = []string{
+	CauseNone:       "no fault",
+	CauseOpcode:     "the opcode is not one of the table",
+	CauseReserved:   "a reserved bit is set",
+	CauseLength:     "the body length does not fit the opcode, or a buffer ends inside a packet",
+	CauseAlign:      "an address is not a multiple of what the packet wants",
+	CauseAddress:    "an address range is neither in VRAM nor in reach of the host port",
+	CausePrivilege:  "INDIRECT or FENCE in an indirect buffer",
+	CauseRegister:   "WRITE_REG to a register that is not white-listed",
+	CauseState:      "a field of SET_STATE is out of range, or a 2D packet came before the surface it uses",
+	CauseFence:      "a fence id went backwards",
+	CauseReadError:  "a read was answered with an error",
+	CauseRing:       "RING_BASE, RING_SIZE or WPTR is out of range",
+	CauseWriteError: "a write could not be sent: bus mastering is off",
+}
