@@ -119,41 +119,41 @@ func (m *Module) Tick(req Req, time uint64, reqReady, beatReady, refused bool, r
 
 // check starts the write, unless the id is behind FENCE.
 func (m *Module) check(time uint64) {
-	m.value = time
-	if m.req.Op == Fence {
-		m.value = uint64(m.req.ID)
-		if m.req.ID-m.completed >= 1<<31 {
-			m.result = ResultBackwards
-			m.state = stateIdle
-			return
+	if m.req.Op == Fence && m.req.ID-m.completed >= 1<<31 {
+		m.result = ResultBackwards
+		m.state = stateIdle
+	} else {
+		m.value = time
+		if m.req.Op == Fence {
+			m.value = uint64(m.req.ID)
 		}
+		m.headerUp, m.beatUp, m.refused = true, true, false
+		m.state = stateWrite
 	}
-	m.headerUp, m.beatUp, m.refused = true, true, false
-	m.state = stateWrite
 }
 
+// settle ends the write: a refused one leaves FENCE as it was.
 func (m *Module) settle(refused bool) {
 	if refused {
 		m.result = ResultWriteError
 		m.state = stateIdle
-		return
+	} else {
+		if m.req.Op == Fence {
+			m.completed = m.req.ID
+		}
+		m.state = stateEvent
 	}
-	if m.req.Op == Fence {
-		m.completed = m.req.ID
-	}
-	m.state = stateEvent
 }
 
 func (m *Module) access(r regbus.Req) {
 	m.rsp = regbus.Rsp{}
-	if r.Op == regbus.None || r.Off != m.off {
-		return
-	}
-	m.rsp.Hit = true
-	if r.Op == regbus.Write {
-		m.completed = r.Data
-	} else {
-		m.rsp.Data = m.completed
+	if r.Op != regbus.None && r.Off == m.off {
+		m.rsp.Hit = true
+		if r.Op == regbus.Write {
+			m.completed = r.Data
+		} else {
+			m.rsp.Data = m.completed
+		}
 	}
 }
 

@@ -59,7 +59,10 @@ type Module struct {
 
 	time     uint64
 	timeHi   uint32
-	scratch  [4]uint32
+	scratch0 uint32
+	scratch1 uint32
+	scratch2 uint32
+	scratch3 uint32
 	errCount uint32
 	errAddr  uint64
 	errInfo  uint16 `w:"11"`
@@ -86,7 +89,7 @@ func (m *Module) Rsp() regbus.Rsp { return m.rsp }
 // Reset clears the registers.
 func (m *Module) Reset() {
 	m.time, m.timeHi = 0, 0
-	m.scratch = [4]uint32{}
+	m.scratch0, m.scratch1, m.scratch2, m.scratch3 = 0, 0, 0, 0
 	m.errCount, m.errAddr, m.errInfo = 0, 0, 0
 	m.rsp = regbus.Rsp{}
 }
@@ -94,19 +97,48 @@ func (m *Module) Reset() {
 // Tick is one rising clock edge.
 func (m *Module) Tick(regs regbus.Req, s0, s1 Scratch, err Error) {
 	m.rsp = regbus.Rsp{}
-	m.write(s0)
-	m.write(s1)
+	if s0.Valid {
+		m.write(s0.Index, s0.Data)
+	}
+	if s1.Valid {
+		m.write(s1.Index, s1.Data)
+	}
 	if regs.Op != regbus.None && regs.Off-idreg.Base < idreg.Size {
 		m.access(regs)
 	}
-	m.capture(err)
+	if err.Cause != idreg.ErrNone {
+		m.capture(err)
+	}
 	m.time++
 }
 
-func (m *Module) write(s Scratch) {
-	if s.Valid {
-		m.scratch[s.Index&3] = s.Data
+// write sets a scratch register.
+func (m *Module) write(i uint8, v uint32) {
+	switch i & 3 {
+	case 0:
+		m.scratch0 = v
+	case 1:
+		m.scratch1 = v
+	case 2:
+		m.scratch2 = v
+	default:
+		m.scratch3 = v
 	}
+}
+
+// scratch returns a scratch register.
+func (m *Module) scratch(i uint8) uint32 {
+	v := m.scratch3
+	switch i & 3 {
+	case 0:
+		v = m.scratch0
+	case 1:
+		v = m.scratch1
+	case 2:
+		v = m.scratch2
+	default:
+	}
+	return v
 }
 
 func (m *Module) access(r regbus.Req) {
@@ -133,9 +165,9 @@ func (m *Module) access(r regbus.Req) {
 	case idreg.TimeHi:
 		m.rsp.Data = m.timeHi
 	case idreg.Scratch0, idreg.Scratch1, idreg.Scratch2, idreg.Scratch3:
-		m.rsp.Data = m.scratch[r.Off>>2&3]
+		m.rsp.Data = m.scratch(uint8(r.Off >> 2))
 		if write {
-			m.scratch[r.Off>>2&3] = r.Data
+			m.write(uint8(r.Off>>2), r.Data)
 		}
 	case idreg.ErrCount:
 		m.rsp.Data = m.errCount
@@ -163,19 +195,15 @@ func (m *Module) access(r regbus.Req) {
 
 // capture counts an error and keeps the first one since the capture was armed.
 func (m *Module) capture(e Error) {
-	if e.Cause == idreg.ErrNone {
-		return
-	}
 	if m.errCount != math.MaxUint32 {
 		m.errCount++
 	}
-	if m.errInfo&idreg.ErrInfoCause != 0 {
-		return
-	}
-	m.errAddr = e.Addr
-	m.errInfo = uint16(e.Cause)&idreg.ErrInfoCause | uint16(e.BAR&7)<<8
-	if e.Write {
-		m.errInfo |= idreg.ErrInfoWrite
+	if m.errInfo&idreg.ErrInfoCause == 0 {
+		m.errAddr = e.Addr
+		m.errInfo = uint16(e.Cause)&idreg.ErrInfoCause | uint16(e.BAR&7)<<8
+		if e.Write {
+			m.errInfo |= idreg.ErrInfoWrite
+		}
 	}
 }
 

@@ -3,10 +3,16 @@
 package intc
 
 import (
+	"math"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/msixreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
+
+const host = uint64(1) << 63
 
 // Events are the pulses that the controller turns into messages.
 type Events struct {
@@ -16,28 +22,32 @@ type Events struct {
 
 // Module is the interrupt controller. An event sets its STATUS bit and is due
 // until a message of its vector starts; events that are due together share one
-// message, and an event while a message is on its way is due again.
+// message, and an event after the start is due again.
 //
 //	In      ev Events, pulses; enable, functionMask bool, levels of the MSI-X
 //	        capability; reqReady, beatReady for the message; regs regbus.Req
 //	Out     Message (port.Request, port.Beat), valid/ready each, a write of 4
-//	        bytes to host memory; Rsp regbus.Rsp
-//	Timing  2 clocks from event to message; one message at a time
+//	        bytes to host memory; Rsp regbus.Rsp; all registered
+//	Timing  1 clock from event to message; one message at a time, back to back;
+//	        an answer 1 clock after its request
 //	Reset   STATUS, MASK and the table 0, the vectors masked
 //	Order   vector 0 before vector 1 if both are due; an event in the clock of
-//	        its acknowledge wins
+//	        its acknowledge wins. An acknowledge takes back an event that is due
+//	        only if its message is held by MASK, the vector, the function or the
+//	        enable: then nobody needs telling any more
 //	Paths   none
-//	Size    430 bits
+//	Size    335 bits
 //	Faults  none
-//	Source  intcreg.Block, msixreg.Table; PCI 3.0 §6.8.3
+//	Source  intcreg.Block, msixreg.Table; PCI 3.0 §6.8.2, §6.8.3
 type Module struct {
 	status uint16 `w:"10"`
 	mask   uint16 `w:"10"`
 	due    uint16 `w:"10"`
 
-	addr    [pcicfg.Vectors]uint64
-	data    [pcicfg.Vectors]uint32
-	control [pcicfg.Vectors]bool
+	addrLo [pcicfg.Vectors]uint32
+	addrHi [pcicfg.Vectors]uint32
+	data   [pcicfg.Vectors]uint32
+	masked [pcicfg.Vectors]bool
 
 	headerUp bool
 	beatUp   bool
@@ -53,22 +63,185 @@ func New() Module {
 	return m
 }
 
-// Tick is one rising clock edge.
-func (m *Module) Tick(ev Events, enable, functionMask, reqReady, beatReady bool, regs regbus.Req) {
+// Reset clears the registers and masks the vectors.
+func (m *Module) Reset() {
+	*m = Module{}
+	for v := range pcicfg.Vectors {
+		m.masked[v] = true
+	}
 }
 
 // Message returns the header and the beat of a message.
-func (m *Module) Message() (req port.Request, beat port.Beat) { return req, beat }
+func (m *Module) Message() (req port.Request, beat port.Beat) {
+	if m.headerUp {
+		req = port.Request{Kind: port.MemWrite, Len: 1, Addr: m.msgAddr}
+	}
+	if m.beatUp {
+		beat = port.Beat{Valid: true, Last: true, Enable: 0x0f, Data: uint64(m.msgData)}
+		if m.msgAddr&4 != 0 {
+			beat.Enable, beat.Data = 0xf0, beat.Data<<32
+		}
+	}
+	return req, beat
+}
 
 // Rsp returns the answer to the register access of the clock before.
 func (m *Module) Rsp() regbus.Rsp { return m.rsp }
 
-// Reset clears the registers and masks the vectors.
-func (m *Module) Reset() {}
+// Tick is one rising clock edge.
+func (m *Module) Tick(ev Events, enable, functionMask, reqReady, beatReady bool, regs regbus.Req) {
+	m.headerUp = m.headerUp && !reqReady
+	m.beatUp = m.beatUp && !beatReady
+	send := m.sendable(enable && !functionMask)
+	set := bits(ev)
+	m.rsp = regbus.Rsp{}
+	if regs.Op != regbus.None {
+		off, write := regs.Off, regs.Op == regbus.Write
+		switch {
+		case off-intcreg.Base < intcreg.Size:
+			raise := m.accessStatus(off-intcreg.Base, write, regs.Data, send)
+			set |= raise
+		case off-msixreg.Base < msixreg.Stride*pcicfg.Vectors:
+			m.accessTable(off-msixreg.Base, write, regs.Data)
+		case off == msixreg.PendingBase:
+			m.rsp = regbus.Rsp{Hit: true, Data: m.pending()}
+		case off == msixreg.PendingBase+4:
+			m.rsp.Hit = true
+		default:
+		}
+		if write {
+			m.rsp.Data = 0
+		}
+	}
+	m.status |= set
+	m.due |= set
+	if !m.headerUp && !m.beatUp {
+		m.launch(m.due & m.sendable(enable && !functionMask))
+	}
+}
+
+// bits returns the STATUS bits of events.
+func bits(ev Events) uint16 {
+	var b uint16
+	if ev.Done0 {
+		b |= intcreg.Done0
+	}
+	if ev.Done1 {
+		b |= intcreg.Done1
+	}
+	if ev.Fault0 {
+		b |= intcreg.Fault0
+	}
+	if ev.Fault1 {
+		b |= intcreg.Fault1
+	}
+	return b
+}
+
+// sendable returns the events whose message nothing holds.
+func (m *Module) sendable(enabled bool) uint16 {
+	s := m.mask
+	if !enabled || m.masked[intcreg.VectorDone] {
+		s &^= intcreg.DoneAll
+	}
+	if !enabled || m.masked[intcreg.VectorFault] {
+		s &^= intcreg.FaultAll
+	}
+	return s
+}
+
+// pending returns the pending bits.
+func (m *Module) pending() uint32 {
+	var p uint32
+	if m.due&m.mask&intcreg.DoneAll != 0 {
+		p |= 1 << intcreg.VectorDone
+	}
+	if m.due&m.mask&intcreg.FaultAll != 0 {
+		p |= 1 << intcreg.VectorFault
+	}
+	return p
+}
+
+// accessStatus serves INTC and returns the events that the host raises.
+func (m *Module) accessStatus(off uint16, write bool, data uint32, send uint16) uint16 {
+	var raise uint16
+	v := uint16(data) & intcreg.All
+	m.rsp.Hit = true
+	switch off {
+	case intcreg.Status:
+		m.rsp.Data = uint32(m.status)
+		if write {
+			m.status &^= v
+			m.due &^= v &^ send
+		}
+	case intcreg.Mask:
+		m.rsp.Data = uint32(m.mask)
+		if write {
+			m.mask = v
+		}
+	case intcreg.Raise:
+		if write {
+			raise = v
+		}
+	default:
+		m.rsp.Hit = false
+	}
+	return raise
+}
+
+func (m *Module) accessTable(off uint16, write bool, data uint32) {
+	v := off / msixreg.Stride & 1
+	m.rsp.Hit = true
+	switch off % msixreg.Stride {
+	case msixreg.AddrLo:
+		m.rsp.Data = m.addrLo[v]
+		if write {
+			m.addrLo[v] = data
+		}
+	case msixreg.AddrHi:
+		m.rsp.Data = m.addrHi[v]
+		if write {
+			m.addrHi[v] = data
+		}
+	case msixreg.Data:
+		m.rsp.Data = m.data[v]
+		if write {
+			m.data[v] = data
+		}
+	default:
+		if m.masked[v] {
+			m.rsp.Data = msixreg.ControlMask
+		}
+		if write {
+			m.masked[v] = data&msixreg.ControlMask != 0
+		}
+	}
+}
+
+// launch starts the message of the first vector with an event in ready.
+func (m *Module) launch(ready uint16) {
+	v := intcreg.VectorDone
+	events := uint16(intcreg.DoneAll)
+	if ready&intcreg.DoneAll == 0 {
+		v = intcreg.VectorFault
+		events = intcreg.FaultAll
+	}
+	if ready != 0 {
+		m.due &^= ready & events
+		m.msgAddr = host | uint64(m.addrHi[v])<<32 | uint64(m.addrLo[v]&^3)
+		m.msgData = m.data[v]
+		m.headerUp, m.beatUp = true, true
+	}
+}
 
 // IdleFor returns math.MaxUint64 if only an input can wake the controller, and
 // 0 otherwise.
-func (m *Module) IdleFor() uint64 { return 0 }
+func (m *Module) IdleFor() uint64 {
+	if m.headerUp || m.beatUp || m.rsp.Hit {
+		return 0
+	}
+	return math.MaxUint64
+}
 
 // Skip is n clocks without input: nothing counts.
 func (m *Module) Skip(n uint64) {}
