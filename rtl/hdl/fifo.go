@@ -31,6 +31,9 @@ func (f *FIFO[T]) Out() (head T, valid, ready bool) {
 // Empty reports whether there is no head.
 func (f *FIFO[T]) Empty() bool { return f.count == 0 }
 
+// Full reports whether there is no room.
+func (f *FIFO[T]) Full() bool { return f.count == uint32(len(f.slots)) }
+
 // Tick is one rising clock edge.
 func (f *FIFO[T]) Tick(push bool, v T, pop bool) {
 	Assert(!pop || f.count != 0, "FIFO: pop when empty")

@@ -1,0 +1,282 @@
+package dma_test
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/dma"
+	"github.com/hilgpu/hilgpu/rtl/mem"
+)
+
+// apply is the specification: what a descriptor does to two spaces.
+func apply(space *[2][]byte, d dma.Desc) {
+	dst := space[d.Dst>>63][d.Dst&^host:][:d.Len]
+	if d.Op == dma.Copy {
+		copy(dst, space[d.Src>>63][d.Src&^host:][:d.Len])
+		return
+	}
+	for i := range dst {
+		dst[i] = byte(d.Src >> (8 * (i % 8)))
+	}
+}
+
+func clone(s [2][]byte) [2][]byte { return [2][]byte{bytes.Clone(s[0]), bytes.Clone(s[1])} }
+
+// Every length with every pair of alignments, one descriptor at a time.
+func TestAlignments(t *testing.T) {
+	for src := range uint64(8) {
+		b := newBench(t, 4, src)
+		want := clone(b.space)
+		var descs []dma.Desc
+		for dst := range uint64(8) {
+			for n := uint32(1); n < 40; n++ {
+				at := uint64(0x8000 + 64*len(descs))
+				descs = append(descs, dma.Desc{Op: dma.Copy, Len: n, Src: 0x100 + src, Dst: at + dst})
+			}
+		}
+		for _, d := range descs {
+			apply(&want, d)
+		}
+		b.run(descs, 20000)
+		require.Equal(t, want, b.space, "source alignment %d", src)
+	}
+}
+
+// Long ones around the 128-byte boundaries.
+func TestBoundaries(t *testing.T) {
+	for _, n := range []uint32{120, 121, 127, 128, 129, 135, 136, 137, 255, 256, 257, 1000} {
+		b := newBench(t, 2, uint64(n))
+		want := clone(b.space)
+		var descs []dma.Desc
+		for _, src := range []uint64{0, 1, 7, 8, 64, 120, 127} {
+			for _, dst := range []uint64{0, 1, 3, 8, 65, 127} {
+				descs = append(descs, dma.Desc{Op: dma.Copy, Len: n, Src: src, Dst: 0x8000 + uint64(len(descs))*0x480 + dst})
+			}
+		}
+		for _, d := range descs {
+			apply(&want, d)
+		}
+		b.run(descs, 100000)
+		require.Equal(t, want, b.space, "%d bytes", n)
+	}
+}
+
+// randomDescs returns descriptors that read the first half of the spaces and
+// write disjoint parts of the second half.
+func randomDescs(r *rand.Rand, n int, max uint32) []dma.Desc {
+	next := [2]uint64{1 << 16, 1 << 16}
+	var ds []dma.Desc
+	for len(ds) < n {
+		s := r.Uint64N(2)
+		d := dma.Desc{Op: dma.Copy, Len: 1 + r.Uint32N(max)}
+		if r.IntN(4) == 0 {
+			d.Len = 1 + r.Uint32N(16)
+		}
+		d.Src = r.Uint64N(1<<16-uint64(d.Len)) | r.Uint64N(2)<<63
+		if r.IntN(4) == 0 {
+			d.Op, d.Src = dma.Fill, r.Uint64()
+		}
+		d.Dst = next[s] + r.Uint64N(140)
+		next[s] = d.Dst + uint64(d.Len)
+		d.Dst |= s << 63
+		if next[s] > 1<<17 {
+			return ds
+		}
+		ds = append(ds, d)
+	}
+	return ds
+}
+
+func TestRandom(t *testing.T) {
+	for seed := range uint64(60) {
+		b := newBench(t, 2<<(seed%4), seed)
+		b.latency = 1 + b.rng.IntN(60)
+		b.shuffle = seed%3 != 0
+		b.stall = int(seed%4) * 25
+		want := clone(b.space)
+		descs := randomDescs(b.rng, 60, 700)
+		for _, d := range descs {
+			apply(&want, d)
+		}
+		b.run(descs, 200000)
+		require.Equal(t, want, b.space, "seed %d", seed)
+		for i, r := range b.results {
+			require.Equal(t, dma.ResultDone, r.result, "seed %d", seed)
+			require.Equal(t, uint8(i%2), r.owner, "seed %d", seed)
+		}
+		require.Equal(t, uint64(math.MaxUint64), b.m.IdleFor())
+	}
+}
+
+// Descriptors that read or write a bad range end with an error, leave only a
+// prefix behind and do not disturb the others.
+func TestRandomFaults(t *testing.T) {
+	faults := 0
+	for seed := range uint64(32) {
+		b := newBench(t, 2<<(seed%4), seed)
+		b.latency = 1 + b.rng.IntN(60)
+		b.shuffle = seed%3 != 0
+		b.stall = int(seed%4) * 20
+		lo, n := b.rng.Uint64N(1<<16), 1+b.rng.Uint64N(20000)
+		b.badRead = func(a uint64) bool { a &^= host; return a < 1<<16 && a-lo < n }
+		b.badWrite = func(a uint64) bool { return seed%2 == 0 && a&^host > 0x1a000 }
+		before, want := clone(b.space), clone(b.space)
+		descs := randomDescs(b.rng, 60, 3000)
+		b.run(descs, 400000)
+		for i, d := range descs {
+			apply(&want, d)
+			got, was, full := b.at(d.Dst)[:d.Len], before[d.Dst>>63][d.Dst&^host:][:d.Len], want[d.Dst>>63][d.Dst&^host:][:d.Len]
+			result := expect(b, d)
+			require.Equal(t, result, b.results[i].result, "seed %d descriptor %d", seed, i)
+			if result == dma.ResultDone {
+				require.Equal(t, full, got, "seed %d descriptor %d", seed, i)
+				continue
+			}
+			faults++
+			p := 0
+			for p < len(got) && got[p] == full[p] {
+				p++
+			}
+			require.Equal(t, was[p:], got[p:], "seed %d descriptor %d: not a prefix", seed, i)
+		}
+		require.Empty(t, b.reads)
+		require.Empty(t, b.writes)
+	}
+	assert.Greater(t, faults, 100)
+}
+
+// expect returns the outcome of d: the fault that comes first in its bytes.
+func expect(b *bench, d dma.Desc) dma.Result {
+	for i := uint64(0); i < uint64(d.Len); i++ {
+		burst := max(d.Dst+i&^127, d.Dst&^3)
+		end := min((d.Dst+i)|127, d.Dst+uint64(d.Len)-1) - d.Dst // last byte of the burst
+		for j := i; d.Op == dma.Copy && j <= end; j++ {
+			if b.badRead((d.Src + j) &^ 7) {
+				return dma.ResultReadError
+			}
+		}
+		if d.Dst&127 != 0 && i == 0 {
+			burst = d.Dst &^ 3
+		}
+		if b.badWrite(burst) {
+			return dma.ResultWriteError
+		}
+		i = end
+	}
+	return dma.ResultDone
+}
+
+// A failed read of a long copy stops the reads behind it.
+func TestFaultStopsReading(t *testing.T) {
+	b := newBench(t, 4, 1)
+	b.latency = 10
+	b.badRead = func(a uint64) bool { return a < 128 }
+	b.run([]dma.Desc{{Op: dma.Copy, Len: 1 << 16, Dst: 1 << 16}, {Op: dma.Fill, Len: 8, Dst: 0x10000}}, 200)
+	assert.Equal(t, dma.ResultReadError, b.results[0].result)
+	assert.Equal(t, dma.ResultDone, b.results[1].result)
+}
+
+func TestStrayCompletionIsIgnored(t *testing.T) {
+	m := dma.New(4)
+	for tag := range uint8(32) {
+		m.Tick(dma.Desc{}, 0, dma.In{Cpl: port.Completion{Tag: tag, Status: port.CplSuccess, Last: true}}, false)
+		assert.Equal(t, uint64(math.MaxUint64), m.IdleFor())
+	}
+}
+
+func TestReset(t *testing.T) {
+	b := newBench(t, 4, 1)
+	b.latency = 30
+	for range 20 {
+		b.tick(dma.Desc{Op: dma.Copy, Len: 4096, Dst: 0x10000}, 0)
+	}
+	b.m.Reset()
+	assert.Equal(t, uint64(math.MaxUint64), b.m.IdleFor())
+	assert.True(t, b.m.Ready())
+}
+
+// onVRAM runs descriptors on VRAM alone and returns the clocks from the first
+// one's offer to the last outcome.
+func onVRAM(t *testing.T, descs ...dma.Desc) int {
+	m, v := dma.New(16), mem.New(1<<18)
+	for i := range v.Len() {
+		v.SetWord(uint32(i), rand.New(rand.NewPCG(uint64(i), 2)).Uint64())
+	}
+	sent, ended := 0, 0
+	for clock := 0; ; clock++ {
+		if r, _ := m.Result(); r != dma.ResultNone {
+			require.Equal(t, dma.ResultDone, r)
+			if ended++; ended == len(descs) {
+				return clock
+			}
+		}
+		require.Less(t, clock, 20000)
+		var d dma.Desc
+		if sent < len(descs) {
+			d = descs[sent]
+			if m.Ready() {
+				sent++
+			}
+		}
+		rd := m.Read()
+		wr, beat := m.Write()
+		reqReady, beatReady := v.WriteReady()
+		in := dma.In{ReadReady: v.ReadReady(), Cpl: v.Completion(), ReqReady: reqReady, BeatReady: beatReady}
+		v.Tick(rd, true, wr, beat)
+		m.Tick(d, 0, in, false)
+	}
+}
+
+func TestTiming(t *testing.T) {
+	const k64 = 64 << 10
+	rows := make([]dma.Desc, 64)
+	for i := range rows {
+		rows[i] = dma.Desc{Op: dma.Copy, Len: 64, Src: uint64(i) * 256, Dst: 0x20000 + uint64(i)*256}
+	}
+	for _, tt := range []struct {
+		name  string
+		most  int // clocks
+		descs []dma.Desc
+	}{
+		{"64 bytes", 20, []dma.Desc{{Op: dma.Copy, Len: 64, Dst: 0x10000}}},
+		{"1 byte", 6, []dma.Desc{{Op: dma.Copy, Len: 1, Dst: 0x10001}}},
+		{"fill of 8 bytes", 4, []dma.Desc{{Op: dma.Fill, Len: 8, Dst: 0x10000}}},
+		{"64 KiB aligned, 7.97 bytes a clock", k64 * 100 / 797, []dma.Desc{{Op: dma.Copy, Len: k64, Dst: 0x10000}}},
+		{"64 KiB, source off by 3, 7.95 bytes a clock", k64 * 100 / 795, []dma.Desc{{Op: dma.Copy, Len: k64, Src: 3, Dst: 0x20000}}},
+		{"64 KiB, both off, 7.95 bytes a clock", k64 * 100 / 795, []dma.Desc{{Op: dma.Copy, Len: k64, Src: 61, Dst: 0x20007}}},
+		{"64 KiB fill, 7.99 bytes a clock", k64 * 100 / 799, []dma.Desc{{Op: dma.Fill, Len: k64, Dst: 0x10000}}},
+		{"64 rows of 64 bytes, 9 clocks each", 64*9 + 20, rows},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := onVRAM(t, tt.descs...)
+			assert.LessOrEqual(t, got, tt.most)
+			t.Logf("%d clocks, at most %d", got, tt.most)
+		})
+	}
+}
+
+// A round trip of 128 clocks to the host still gives 90 % of 8 bytes a clock.
+func TestLatency(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		src, dst uint64
+	}{
+		{"host to VRAM", host, 0x10000},
+		{"host to VRAM, off by 5", host | 5, 0x10000},
+		{"VRAM to host", 0, host | 0x10000},
+		{"host to host", host, host | 0x10000},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, 16, 1)
+			b.latency = 128
+			b.run([]dma.Desc{{Op: dma.Copy, Len: 32 << 10, Src: tt.src, Dst: tt.dst}}, 32<<10/8*100/90)
+			t.Logf("%d clocks for 32 KiB", b.results[0].clock)
+		})
+	}
+}

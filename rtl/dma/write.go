@@ -1,0 +1,244 @@
+package dma
+
+import "github.com/hilgpu/hilgpu/rtl/abi/port"
+
+// A writer is what is left to write of the descriptor at the write side. The
+// headers run ahead of the beats.
+type writer struct {
+	active bool
+	fill   bool
+	owner  uint8  `w:"1"`
+	fault  Result `w:"2"` // why no further header is offered
+	value  uint64 // of a fill, rotated to the destination's lanes
+
+	dst   uint64 // of the next header
+	left  uint32 // bytes behind it
+	src   uint8  `w:"7"` // where its data starts, modulo chunk
+	tag   uint8  `w:"5"` // of its first byte, as head counts
+	offer bool   // a header was offered and not taken: it stays
+
+	credit uint8 `w:"2"` // headers taken whose beats are not all issued
+
+	at    uint8  `w:"7"` // destination of the next beat, modulo chunk
+	bytes uint32 // to issue
+	word  uint8  `w:"4"`  // next source word in the oldest tag's chunk
+	words uint32 `w:"30"` // source words to fetch
+	prime bool   // the first word makes no beat of its own
+	shift uint8  `w:"3"` // bytes from a source lane to a destination lane
+}
+
+// A stage is the beat whose source word is in the reorder memory's output.
+type stage struct {
+	valid  bool
+	prime  bool // no beat: the word is only kept for the next one
+	word   bool // there is a source word, otherwise it counts as 0
+	last   bool // of its burst
+	end    bool // of its descriptor
+	enable uint8
+	prev   uint64 // the source word before
+}
+
+// load returns the write side's registers for a descriptor whose first tag is head.
+func load(e entry, head uint8) writer {
+	src, dst := uint8(e.desc.Src)&7, uint8(e.desc.Dst)&7
+	w := writer{
+		active: true, fill: e.desc.Op == Fill, owner: e.owner,
+		dst: e.desc.Dst, left: e.desc.Len, src: uint8(e.desc.Src) & (chunk - 1), tag: head,
+		at: uint8(e.desc.Dst) & (chunk - 1), bytes: e.desc.Len,
+	}
+	if w.fill {
+		w.value = e.desc.Src<<(8*dst) | e.desc.Src>>(64-8*dst)
+	} else {
+		w.word = uint8(e.desc.Src>>3) & (beats - 1)
+		w.words = uint32((uint64(src) + uint64(e.desc.Len) + 7) >> 3)
+		w.prime = src > dst
+		w.shift = (dst - src) & 7
+	}
+	return w
+}
+
+// Write returns a header and a beat. A beat belongs to a header that was taken.
+func (m *Module) Write() (req port.Request, beat port.Beat) {
+	if m.writing() {
+		n := span(m.w.dst, m.w.left)
+		req = port.Request{Kind: port.MemWrite, Len: dwords(m.w.dst, n), Addr: m.w.dst &^ 3}
+	}
+	if m.s.valid && !m.s.prime {
+		beat = port.Beat{Valid: true, Last: m.s.last, Enable: m.s.enable, Data: m.shifted()}
+	}
+	return req, beat
+}
+
+// ToHost returns whether the beat of Write goes to host memory.
+func (m *Module) ToHost() bool { return m.w.dst&host != 0 }
+
+// shifted returns the data of the beat.
+func (m *Module) shifted() uint64 {
+	if m.w.fill {
+		return m.w.value
+	}
+	cur := uint64(0)
+	if m.s.word {
+		cur = m.order.Out()
+	}
+	n := 8 * m.w.shift
+	return cur<<n | m.s.prev>>(64-n)
+}
+
+// writing returns whether a header is offered.
+func (m *Module) writing() bool {
+	ready, fail := m.source()
+	return m.w.offer || m.w.active && m.w.fault == ResultNone && m.w.left != 0 && m.w.credit < ahead && ready && !fail
+}
+
+// source returns whether all data of the next header is in the reorder memory,
+// and whether a read of it has failed.
+func (m *Module) source() (ready, fail bool) {
+	if m.w.fill {
+		return true, false
+	}
+	ready, fail = m.arrived(m.w.tag)
+	if uint32(m.w.src)+span(m.w.dst, m.w.left) > chunk {
+		ready2, fail2 := m.arrived(m.w.tag + 1)
+		ready, fail = ready && ready2, fail || fail2
+	}
+	return ready, fail
+}
+
+// arrived returns whether the data of a tag, as head counts, is all there, and
+// whether it is an error instead. A tag that is not in use yet shares its slot
+// with one that is. The tag before head is freed, its last word already fetched.
+func (m *Module) arrived(p uint8) (ready, fail bool) {
+	t, d := m.slot(p), (p-m.head)&0x1f
+	ready = d == 0x1f || d < (m.tail-m.head)&0x1f && m.complete>>t&1 != 0
+	return ready, d != 0x1f && ready && m.failed>>t&1 != 0
+}
+
+// tickWrite is the write side's clock: the header, then the beat, then the next
+// word. It returns the read of the reorder memory.
+func (m *Module) tickWrite(writing, reqReady, beatReady, refused bool) (read bool, addr uint32) {
+	m.judge(refused)
+	m.w.offer = writing && !reqReady
+	if writing && reqReady {
+		m.header()
+	}
+	if !m.s.valid || m.s.prime || beatReady {
+		if m.s.valid && m.s.word {
+			m.s.prev = m.order.Out()
+		}
+		if m.s.valid && m.s.end {
+			m.finish()
+		}
+		read, addr = m.issue()
+	}
+	if m.draining() {
+		m.drain()
+	}
+	return read, addr
+}
+
+// judge gives the descriptor up if a read of the next burst has failed or a
+// write was refused.
+func (m *Module) judge(refused bool) {
+	if m.w.active && m.w.fault == ResultNone {
+		if _, fail := m.source(); fail && m.w.left != 0 {
+			m.w.fault = ResultReadError
+		} else if refused {
+			m.w.fault = ResultWriteError
+		}
+	}
+}
+
+// header moves on behind a header that was taken.
+func (m *Module) header() {
+	n := span(m.w.dst, m.w.left)
+	if uint32(m.w.src)+n >= chunk {
+		m.w.tag = (m.w.tag + 1) & 0x1f
+	}
+	m.w.src = uint8(uint32(m.w.src)+n) & (chunk - 1)
+	m.w.dst += uint64(n)
+	m.w.left -= n
+	m.w.credit++
+}
+
+// issue fetches the source word of the next beat whose header was taken and
+// puts the beat into the stage.
+func (m *Module) issue() (read bool, addr uint32) {
+	m.s = stage{prev: m.s.prev}
+	if !m.w.active || m.w.credit == 0 {
+		return false, 0
+	}
+	m.s.valid, m.s.prime, m.s.word = true, m.w.prime, m.w.words != 0
+	m.w.prime = false
+	if !m.s.prime {
+		m.place()
+	}
+	if m.s.word {
+		read, addr = true, uint32(m.slot(m.head))*beats|uint32(m.w.word)
+		m.w.words--
+		if m.w.word == beats-1 || m.w.words == 0 {
+			m.release()
+		}
+		m.w.word = (m.w.word + 1) & (beats - 1)
+	}
+	return read, addr
+}
+
+// place sets the lanes of the next beat and where it stands in its burst.
+func (m *Module) place() {
+	lane := m.w.at & 7
+	n := 8 - lane
+	if m.w.bytes < uint32(n) {
+		n = uint8(m.w.bytes)
+	}
+	m.w.at = (m.w.at + n) & (chunk - 1)
+	m.w.bytes -= uint32(n)
+	m.s.enable = uint8(uint16(1)<<n-1) << lane
+	m.s.end = m.w.bytes == 0
+	m.s.last = m.s.end || m.w.at == 0
+	if m.s.last {
+		m.w.credit--
+	}
+}
+
+// finish ends the descriptor with its outcome.
+func (m *Module) finish() {
+	m.result, m.owner = m.w.fault, m.w.owner
+	if m.w.fault == ResultNone {
+		m.result = ResultDone
+	}
+	m.w = writer{}
+}
+
+// draining returns whether the descriptor was given up and its last burst has
+// left.
+func (m *Module) draining() bool {
+	return m.w.active && m.w.fault != ResultNone && !m.w.offer && m.w.credit == 0 && !m.s.valid
+}
+
+// drained returns whether the oldest tag of a descriptor that was given up can
+// be freed, or there is none.
+func (m *Module) drained() bool {
+	return m.w.words == 0 || m.complete>>m.slot(m.head)&1 != 0
+}
+
+// drain frees the oldest tag of a descriptor that was given up, and ends the
+// descriptor behind its last tag.
+func (m *Module) drain() {
+	if m.w.words == 0 {
+		m.finish()
+	} else if m.drained() {
+		end := m.ends>>m.slot(m.head)&1 != 0
+		m.release()
+		if end {
+			m.finish()
+		}
+	}
+}
+
+// writeBusy returns whether the write side has something to do in this clock.
+func (m *Module) writeBusy() bool {
+	_, fail := m.source()
+	fail = fail && m.w.active && m.w.fault == ResultNone && m.w.left != 0
+	return m.s.valid || m.w.credit != 0 || m.writing() || fail || m.draining() && m.drained()
+}
