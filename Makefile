@@ -1,0 +1,47 @@
+# Two commands set a machine up: make run, make test. The rest is for developers.
+
+GO    ?= go
+BIN   := bin/hilgpu
+FRAME := out/frame.png
+
+.PHONY: help run test build gen gen-check fmt-check vet lint race bench soak clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 14
+
+run: build ## compose the sample images on the emulated GPU, check every pixel, write out/frame.png
+	@mkdir -p $(dir $(FRAME))
+	$(BIN) run compose --check -o $(FRAME)
+
+test: ## all tests of the fast set
+	$(GO) test ./...
+
+build: ## bin/hilgpu
+	$(GO) build -trimpath -o $(BIN) ./cmd/hilgpu
+
+gen: ## write what is generated from the tables: docs/registers.md, docs/packets.md, the DDI wrappers
+	$(GO) run ./cmd/gen
+
+gen-check: ## fail if what is generated differs from the tables
+	$(GO) run ./cmd/gen -check
+
+fmt-check: ## fail if a file is not formatted
+	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "not formatted:"; echo "$$out"; exit 1; fi
+
+vet: ## go vet
+	$(GO) vet ./...
+
+lint: ## staticcheck
+	$(GO) tool staticcheck ./...
+
+race: ## the fast set under the race detector (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race ./...
+
+bench: ## print the figures
+	$(GO) test -run '^$$' -bench . -benchtime 1x -count 1 ./testbench/bench
+
+soak: ## the long campaigns, on several seeds
+	$(GO) test -count 1 -timeout 60m ./... -soak
+
+clean: ## remove what was built
+	rm -rf bin out

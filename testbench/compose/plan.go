@@ -1,0 +1,182 @@
+// Package compose is the workload that composes images into a frame: they are
+// uploaded, their placement is recorded on several deferred contexts at once,
+// the lists are executed, the frame is presented and read back.
+package compose
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	_ "image/jpeg" // registers the decoder
+	_ "image/png"  // registers the decoder
+	"io"
+	"math/rand/v2"
+	"os"
+
+	"github.com/hilgpu/hilgpu/testbench/samples"
+)
+
+// ErrInput is wrapped by every error that the caller's images or numbers cause.
+var ErrInput = errors.New("compose")
+
+// MaxSide is the largest width and height of an image or a frame, in pixels.
+const MaxSide = 16384
+
+// MaxContexts is the largest number of deferred contexts.
+const MaxContexts = 64
+
+// placements is the least number of placements of a context.
+const placements = 24
+
+// A Source is an image to place, 8 bits a channel, not premultiplied.
+type Source struct {
+	Name  string
+	Image *image.NRGBA
+}
+
+// Options says what to compose.
+type Options struct {
+	Width, Height int // of the frame in pixels, 1 to MaxSide
+	Contexts      int // deferred contexts, 1 to MaxContexts
+	Seed          uint64
+	Sources       []Source // at least one
+}
+
+// placement is one image at one place, already clipped to the frame.
+type placement struct {
+	source int
+	at     image.Point     // in the frame
+	part   image.Rectangle // of the source
+}
+
+// A Plan is what each context records, in order. The same options give the
+// same plan.
+type Plan struct {
+	Options
+
+	background color.NRGBA
+	lists      [][]placement
+}
+
+// Load reads an image file, PNG or JPEG.
+func Load(path string) (Source, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Source{}, fmt.Errorf("%w: %w", ErrInput, err)
+	}
+	defer f.Close()
+	cfg, _, err := image.DecodeConfig(f)
+	if err != nil {
+		return Source{}, fmt.Errorf("%w: %s: %w", ErrInput, path, err)
+	}
+	if cfg.Width < 1 || cfg.Height < 1 || cfg.Width > MaxSide || cfg.Height > MaxSide {
+		return Source{}, fmt.Errorf("%w: %s: %d x %d pixels, want 1 to %d each way", ErrInput, path, cfg.Width, cfg.Height, MaxSide)
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return Source{}, fmt.Errorf("%w: %s: %w", ErrInput, path, err)
+	}
+	img, _, err := image.Decode(f)
+	if err != nil {
+		return Source{}, fmt.Errorf("%w: %s: %w", ErrInput, path, err)
+	}
+	return Source{Name: path, Image: convert(img)}, nil
+}
+
+// Samples returns the images that the repository ships.
+func Samples() ([]Source, error) {
+	imgs, err := samples.Load()
+	if err != nil {
+		return nil, err
+	}
+	var out []Source
+	for i, img := range imgs {
+		out = append(out, Source{Name: samples.Names[i], Image: convert(img)})
+	}
+	return out, nil
+}
+
+// convert returns img as NRGBA with its origin at 0, 0 and no padding.
+func convert(img image.Image) *image.NRGBA {
+	b := img.Bounds()
+	out := image.NewNRGBA(image.Rect(0, 0, b.Dx(), b.Dy()))
+	if n, ok := img.(*image.NRGBA); ok {
+		for y := range b.Dy() {
+			copy(out.Pix[y*out.Stride:][:4*b.Dx()], n.Pix[n.PixOffset(b.Min.X, b.Min.Y+y):])
+		}
+		return out
+	}
+	draw.Draw(out, out.Bounds(), img, b.Min, draw.Src)
+	return out
+}
+
+// NewPlan checks the options and places the images.
+func NewPlan(o Options) (*Plan, error) {
+	switch {
+	case o.Width < 1 || o.Height < 1 || o.Width > MaxSide || o.Height > MaxSide:
+		return nil, fmt.Errorf("%w: frame of %dx%d pixels, want 1 to %d each way", ErrInput, o.Width, o.Height, MaxSide)
+	case o.Contexts < 1 || o.Contexts > MaxContexts:
+		return nil, fmt.Errorf("%w: %d contexts, want 1 to %d", ErrInput, o.Contexts, MaxContexts)
+	case len(o.Sources) == 0:
+		return nil, fmt.Errorf("%w: no images", ErrInput)
+	}
+	r := rand.New(rand.NewPCG(o.Seed, 0))
+	p := &Plan{Options: o, background: color.NRGBA{uint8(r.UintN(64)), uint8(r.UintN(64)), uint8(r.UintN(64)), 255}}
+	perList := max(placements, (len(o.Sources)+o.Contexts-1)/o.Contexts)
+	for c := range o.Contexts {
+		var list []placement
+		for i := range perList {
+			if pl, ok := p.place((c+i*o.Contexts)%len(o.Sources), r); ok {
+				list = append(list, pl)
+			}
+		}
+		p.lists = append(p.lists, list)
+	}
+	return p, nil
+}
+
+// place puts a source somewhere, at most half of it outside the frame, and
+// clips it.
+func (p *Plan) place(source int, r *rand.Rand) (placement, bool) {
+	size := p.Sources[source].Image.Rect.Size()
+	at := image.Pt(r.IntN(p.Width+1)-size.X/2, r.IntN(p.Height+1)-size.Y/2)
+	visible := image.Rectangle{Min: at, Max: at.Add(size)}.Intersect(image.Rect(0, 0, p.Width, p.Height))
+	return placement{source: source, at: visible.Min, part: visible.Sub(at)}, !visible.Empty()
+}
+
+// Reference composes the plan with image/draw. Pixels are moved as bytes: the
+// images are handed over as premultiplied ones, for which draw.Src is a copy.
+func (p *Plan) Reference() *image.NRGBA {
+	out := image.NewNRGBA(image.Rect(0, 0, p.Width, p.Height))
+	dst := raw(out)
+	draw.Draw(dst, dst.Rect, image.NewUniform(color.RGBA(p.background)), image.Point{}, draw.Src)
+	for _, list := range p.lists {
+		for _, pl := range list {
+			to := image.Rectangle{Min: pl.at, Max: pl.at.Add(pl.part.Size())}
+			draw.Draw(dst, to, raw(p.Sources[pl.source].Image), pl.part.Min, draw.Src)
+		}
+	}
+	return out
+}
+
+// raw returns the pixels of img under the type whose draw.Src copies bytes.
+func raw(img *image.NRGBA) *image.RGBA {
+	return &image.RGBA{Pix: img.Pix, Stride: img.Stride, Rect: img.Rect}
+}
+
+// Diff returns the first pixel that differs, and how many do; both images have
+// the same size.
+func Diff(got, want *image.NRGBA) (first image.Point, n int) {
+	for y := range want.Rect.Dy() {
+		for x := range want.Rect.Dx() {
+			if got.NRGBAAt(x, y) != want.NRGBAAt(x, y) {
+				if n == 0 {
+					first = image.Pt(x, y)
+				}
+				n++
+			}
+		}
+	}
+	return first, n
+}
