@@ -11,12 +11,12 @@ import (
 
 func TestField(t *testing.T) {
 	for _, tt := range []struct {
-		name       string
-		mask       uint32
-		v, get     uint32
-		x, set     uint32
-		max        uint32
-		wantedBits string
+		name   string
+		mask   uint32
+		v, get uint32
+		x, set uint32
+		max    uint32
+		bits   string
 	}{
 		{"lowest bit", 0x1, 0x3, 1, 0, 0x2, 1, "0"},
 		{"highest bit", 0x80000000, 0x7fffffff, 0, 1, 0xffffffff, 1, "31"},
@@ -29,7 +29,7 @@ func TestField(t *testing.T) {
 			assert.Equal(t, tt.get, f.Get(tt.v))
 			assert.Equal(t, tt.set, f.Set(tt.v, tt.x))
 			assert.Equal(t, tt.max, f.Max())
-			assert.Equal(t, tt.wantedBits, f.Bits())
+			assert.Equal(t, tt.bits, f.Bits())
 		})
 	}
 }

@@ -1,0 +1,89 @@
+// Gen writes the files that are made from tables, or checks them.
+//
+//	go run ./cmd/gen [-root DIR] [-check]
+//
+// With -check it writes nothing, prints the name of each file that differs from
+// what it would write or is missing, and exits 1 if there is one. It exits 2 on
+// bad usage, and 1 if a file cannot be made, read or written.
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// An output is a file made from tables. The same tables give the same bytes.
+type output struct {
+	path string // from the root of the module, with slashes
+	make func() ([]byte, error)
+}
+
+// outputs lists every generated file of the module at root.
+func outputs(root string) []output {
+	return []output{
+		{"docs/registers.md", registersDoc},
+		{"docs/packets.md", packetsDoc},
+	}
+}
+
+func main() { os.Exit(run(outputs, os.Args[1:], os.Stdout, os.Stderr)) }
+
+// run is main with its surroundings as arguments; it returns the exit code.
+func run(outputs func(root string) []output, args []string, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("gen", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	root := flags.String("root", ".", "root directory of the module")
+	check := flags.Bool("check", false, "write nothing; print the files that differ and exit 1")
+	if err := flags.Parse(args); err != nil {
+		return 2
+	}
+	if flags.NArg() != 0 {
+		fmt.Fprintf(stderr, "gen: argument %q, want only flags\n", flags.Arg(0))
+		return 2
+	}
+	code := 0
+	for _, o := range outputs(*root) {
+		differs, err := o.update(*root, *check)
+		if err != nil {
+			fmt.Fprintf(stderr, "gen: %s: %v\n", o.path, err)
+			code = 1
+		}
+		if differs {
+			fmt.Fprintln(stdout, o.path)
+		}
+		if differs && *check {
+			code = 1
+		}
+	}
+	return code
+}
+
+// update makes the file and reports whether the one below root differs. Unless
+// check is set, it then writes it, and the directories that lead to it.
+func (o output) update(root string, check bool) (differs bool, err error) {
+	want, err := o.make()
+	if err != nil {
+		return false, err
+	}
+	path := filepath.Join(root, filepath.FromSlash(o.path))
+	got, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	if err == nil && bytes.Equal(got, want) {
+		return false, nil
+	}
+	if check {
+		return true, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return false, err
+	}
+	return true, os.WriteFile(path, want, 0o666)
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+)
+
+const packetsIntro = `A command processor executes packets from its ring and from indirect buffers. A packet is a header
+dword and a body of dwords, little-endian. Reserved bits are zero; one that is set is a fault.`
+
+const addressIntro = `A GPU address is in bytes. Bit 63 selects host memory, whose address is in bits 62..0; otherwise the
+address is an offset in VRAM. Fields of the kinds *read* and *write* hold the address of what the packet
+reads or writes; *surface* is read by later packets if Surface is SOURCE, and written if it is DEST.`
+
+const causesIntro = `A node that meets a fault stops. It leaves the cause in FAULT_INFO, the address of the packet in
+FAULT_ADDR, its header in FAULT_OP and the operand that was refused in FAULT_BAD.`
+
+// packetsDoc makes the page about the packets.
+func packetsDoc() ([]byte, error) {
+	p := newPage("Packets")
+	p.text(packetsIntro)
+	p.table([]string{"bits", "header field"}, [][]string{
+		{bitRange(pkt.HeaderOp), "opcode"},
+		{bitRange(pkt.HeaderReserved), "reserved"},
+		{bitRange(pkt.HeaderBody), "dwords in the body"},
+	})
+	p.text(addressIntro)
+
+	var rows [][]string
+	for _, l := range pkt.Table {
+		rows = append(rows, []string{fmt.Sprintf("0x%02x", l.Op), l.Name, body(l), yes(l.Privileged, "ring only")})
+	}
+	p.heading(2, "Opcodes")
+	p.table([]string{"opcode", "packet", "body", "legal in"}, rows)
+
+	for _, l := range pkt.Table {
+		p.heading(2, l.Name)
+		p.text("%s", sentence(l.Doc))
+		p.table([]string{"dword", "bits", "field", "kind", "values", "unit", "what it is"}, layoutRows(l))
+	}
+	causes(p)
+	return p.Bytes(), nil
+}
+
+func body(l pkt.Layout) string {
+	if l.Variable {
+		return fmt.Sprintf("0 to %d", l.Body)
+	}
+	return fmt.Sprint(l.Body)
+}
+
+// layoutRows returns a row for each field and each run of reserved bits, which
+// are above the fields of their dword.
+func layoutRows(l pkt.Layout) [][]string {
+	var rows [][]string
+	for i, f := range l.Fields {
+		dword := fmt.Sprint(f.Dword)
+		if f.Mask>>32 != 0 {
+			dword = fmt.Sprintf("%d, %d", f.Dword, f.Dword+1)
+		}
+		rows = append(rows, []string{dword, bitRange(f.Mask), f.Name, f.Kind.String(), values(f), f.Unit, f.Doc})
+		last := i+1 == len(l.Fields) || l.Fields[i+1].Dword != f.Dword
+		if r := l.Reserved(f.Dword); last && f.Dword > 0 && r != 0 {
+			rows = append(rows, []string{dword, bitRange(uint64(r)), "", "reserved", "0", "", ""})
+		}
+	}
+	return rows
+}
+
+// values says what a field may be, beyond the width of its bits.
+func values(f pkt.Field) string {
+	limit, align := "", ""
+	if f.Max != 0 && f.Enum == nil {
+		limit = fmt.Sprintf("0 to %d", f.Max)
+	}
+	if f.Align != 0 {
+		align = fmt.Sprintf("a multiple of %d", f.Align)
+	}
+	return join(", ", enum(f.Enum), limit, align)
+}
+
+// bitRange returns a run of bits as "5" or "7..4".
+func bitRange(mask uint64) string {
+	hi, lo := 63-bits.LeadingZeros64(mask), bits.TrailingZeros64(mask)
+	if hi == lo {
+		return fmt.Sprint(lo)
+	}
+	return fmt.Sprintf("%d..%d", hi, lo)
+}
+
+func causes(p *page) {
+	p.heading(2, "Fault causes")
+	p.text(causesIntro)
+	var rows [][]string
+	for i, name := range cpreg.Causes {
+		rows = append(rows, []string{fmt.Sprint(i), name, cpreg.CauseDocs[i]})
+	}
+	p.table([]string{"cause", "name", "meaning"}, rows)
+}
