@@ -1,0 +1,117 @@
+package testbench
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/hilgpu/hilgpu/"
+
+// rules says which of our packages a tree may import; the first rule whose tree
+// holds the package counts. A path ending in /... stands for the tree.
+var rules = []struct {
+	tree  string
+	allow []string
+}{
+	{"rtl/abi", []string{"rtl/abi/..."}},
+	{"rtl", []string{"rtl/..."}},
+	{"bus", []string{"bus/...", "rtl/abi/port", "rtl/abi/pcicfg"}},
+	{"runtime/ddi", []string{"runtime/ddi/..."}},
+	{"runtime/hal", []string{"runtime/...", "bus/...", "rtl/abi/pcicfg"}},
+	{"runtime", []string{"runtime/..."}},
+	{"hostdriver/umd", []string{"rtl/abi/...", "runtime/ddi/...", "hostdriver/privdata", "hostdriver/umd/..."}},
+	{"hostdriver/miniport", []string{"rtl/abi/...", "runtime/ddi/...", "hostdriver/privdata", "hostdriver/ring", "hostdriver/miniport/..."}},
+	{"hostdriver", []string{"rtl/abi/...", "runtime/ddi/...", "hostdriver/privdata", "hostdriver/ring"}},
+	{"boards", []string{"boards/...", "bus/...", "rtl/..."}},
+	{"testbench", []string{"..."}},
+	{"cmd", []string{"..."}},
+}
+
+func matches(pattern, path string) bool {
+	tree, ok := strings.CutSuffix(pattern, "...")
+	if !ok {
+		return pattern == path
+	}
+	tree = strings.TrimSuffix(tree, "/")
+	return tree == "" || path == tree || strings.HasPrefix(path, tree+"/")
+}
+
+// allowed says whether package from may import package to, both of this module.
+func allowed(from, to string) bool {
+	for _, r := range rules {
+		if !matches(r.tree+"/...", from) {
+			continue
+		}
+		for _, a := range r.allow {
+			if matches(a, to) {
+				return true
+			}
+		}
+		return false
+	}
+	return false
+}
+
+func TestImports(t *testing.T) {
+	n := 0
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		require.NoError(t, err)
+		if d.IsDir() && strings.HasPrefix(d.Name(), ".") && d.Name() != ".." {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		rel, err := filepath.Rel("..", path)
+		require.NoError(t, err)
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		require.NoError(t, err)
+		from := filepath.ToSlash(filepath.Dir(rel))
+		for _, imp := range file.Imports {
+			to, err := strconv.Unquote(imp.Path.Value)
+			require.NoError(t, err)
+			assert.NotEqual(t, "C", to, "%s uses cgo", rel)
+			if ours, ok := strings.CutPrefix(to, module); ok {
+				n++
+				assert.True(t, allowed(from, ours), "%s may not import %s", rel, ours)
+			}
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	assert.Positive(t, n)
+}
+
+func TestAllowed(t *testing.T) {
+	for _, tt := range []struct {
+		from, to string
+		want     bool
+	}{
+		{"rtl/abi/pkt", "rtl/abi/reg", true},
+		{"rtl/abi/pkt", "rtl/hdl", false},
+		{"rtl/cp", "rtl/dma", true},
+		{"rtl/cp", "bus", false},
+		{"bus/inproc", "rtl/abi/port", true},
+		{"bus/inproc", "rtl/gpu", false},
+		{"runtime/dxgkrnl", "bus", false},
+		{"runtime/hal", "bus", true},
+		{"runtime/ddi/umddi", "runtime/hal", false},
+		{"hostdriver/umd", "hostdriver/miniport", false},
+		{"hostdriver/miniport", "hostdriver/umd", false},
+		{"hostdriver/miniport", "bus", false},
+		{"hostdriver/ring", "rtl/abi/pkt", true},
+		{"boards", "hostdriver/umd", false},
+		{"testbench/compose", "runtime/d3d11", true},
+		{"elsewhere", "bus", false},
+	} {
+		assert.Equal(t, tt.want, allowed(tt.from, tt.to), "%s -> %s", tt.from, tt.to)
+	}
+}
