@@ -1,0 +1,125 @@
+package hal
+
+import (
+	"encoding/binary"
+	"sync"
+
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+)
+
+// Info is what enumeration found.
+type Info struct {
+	VendorID, DeviceID uint16
+	BARs               [6]uint64 // sizes in bytes, 0 for none
+	Messages           int       // interrupt messages given to the device
+}
+
+// Stats counts what a device's interrupts did.
+type Stats struct {
+	Messages   uint64 // latched
+	Interrupts uint64 // calls of the ISR
+	DPCs       uint64 // calls of the DPC
+	Spurious   uint64 // messages of a vector that the device was not given
+}
+
+// A Device is an enumerated device: access to it, and its interrupts. Each
+// method that takes a thread ends with Deliver.
+type Device struct {
+	machine *Machine
+	link    bus.Link
+	clock   bus.Clock
+	info    Info
+	address uint64 // of interrupt messages
+	msix    int    // offset of the MSI-X capability
+
+	wordMu sync.Mutex
+	word   [4]byte // of a 32-bit access, so that it does not allocate
+
+	mu       sync.Mutex
+	isr      func(t *ddi.Thread, message int)
+	dpc      func(t *ddi.Thread)
+	latched  []int // messages, oldest first
+	queued   bool  // the DPC
+	inISR    bool
+	inDPC    bool
+	stats    Stats
+	detached bool
+}
+
+// Info returns what enumeration found.
+func (d *Device) Info() Info { return d.info }
+
+// Stats returns the counts so far.
+func (d *Device) Stats() Stats {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.stats
+}
+
+// Now returns the time in ticks since the board was opened.
+func (d *Device) Now() uint64 { return d.clock.Now() }
+
+// Hz returns the number of ticks in a second.
+func (d *Device) Hz() uint64 { return d.clock.Hz() }
+
+// Read fills p from a BAR, off and len(p) in bytes, multiples of 4. Errors are
+// those of bus.Link.
+func (d *Device) Read(t *ddi.Thread, bar int, off uint64, p []byte) error {
+	err := d.link.Read(bar, off, p)
+	d.Deliver(t)
+	return err
+}
+
+// Write sends p to a BAR, off and len(p) in bytes, multiples of 4. Writes are
+// posted.
+func (d *Device) Write(t *ddi.Thread, bar int, off uint64, p []byte) error {
+	err := d.link.Write(bar, off, p)
+	d.Deliver(t)
+	return err
+}
+
+// Read32 reads one dword of a BAR.
+func (d *Device) Read32(t *ddi.Thread, bar int, off uint64) (uint32, error) {
+	d.wordMu.Lock()
+	err := d.link.Read(bar, off, d.word[:])
+	v := binary.LittleEndian.Uint32(d.word[:])
+	d.wordMu.Unlock()
+	d.Deliver(t)
+	if err != nil {
+		return 0, err
+	}
+	return v, nil
+}
+
+// Write32 writes one dword of a BAR.
+func (d *Device) Write32(t *ddi.Thread, bar int, off uint64, v uint32) error {
+	d.wordMu.Lock()
+	binary.LittleEndian.PutUint32(d.word[:], v)
+	err := d.link.Write(bar, off, d.word[:])
+	d.wordMu.Unlock()
+	d.Deliver(t)
+	return err
+}
+
+// ReadConfig reads a dword of configuration space, off in bytes.
+func (d *Device) ReadConfig(t *ddi.Thread, off int) (uint32, error) {
+	v, err := d.link.ReadConfig(off)
+	d.Deliver(t)
+	return v, err
+}
+
+// WriteConfig writes a dword of configuration space, off in bytes.
+func (d *Device) WriteConfig(t *ddi.Thread, off int, v uint32) error {
+	err := d.link.WriteConfig(off, v)
+	d.Deliver(t)
+	return err
+}
+
+// Wait lets time pass until the device sends an interrupt, or until Now is at
+// least deadline; it may return earlier.
+func (d *Device) Wait(t *ddi.Thread, deadline uint64) error {
+	_, err := d.clock.Wait(deadline)
+	d.Deliver(t)
+	return err
+}

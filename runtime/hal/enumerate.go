@@ -1,0 +1,285 @@
+package hal
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+)
+
+// mmio32End is where 32-bit BARs end: the I/O APIC of a PC is there.
+const mmio32End = 0xfec00000
+
+// messageStride separates the message addresses of two devices, as the
+// destination field of an x86 message address does.
+const messageStride = 1 << 12
+
+// maxCaps is the number of capabilities that fit into the 192 bytes after the
+// header (PCI 3.0 §6.7).
+const maxCaps = 48
+
+// The fields of a BAR (PCI 3.0 §6.2.5.1) that pcicfg, which describes one
+// device, does not need.
+const (
+	barIO       = 1 << 0
+	barType     = 3 << 1
+	headerMulti = 0x80 // of the header type: more functions
+)
+
+// Words of an MSI-X table entry (PCI 3.0 §6.8.2), in bytes.
+const (
+	msixStride  = 16
+	msixControl = 12
+)
+
+// Attach enumerates the device at the other end of link: identity, header
+// type, sizes and addresses of BARs, capabilities, MSI-X (vector v is message
+// v), memory decode, bus mastering. It fails with ErrEnumerate if it does not
+// find the GPU that pcicfg describes, or with an error of the link, and leaves
+// the device without memory decode and bus mastering; the link stays open.
+func (m *Machine) Attach(t *ddi.Thread, link bus.Link, clock bus.Clock) (*Device, error) {
+	d := &Device{machine: m, link: link, clock: clock}
+	e := enumerator{d: d, link: link}
+	m.mu.Lock()
+	d.address = MessageBase + uint64(len(m.devices))*messageStride
+	m.devices = append(m.devices, d)
+	m.mu.Unlock()
+	if err := e.run(); err != nil {
+		e.write(pcicfg.Command, 0)
+		m.forget(d)
+		return nil, err
+	}
+	d.Deliver(t)
+	return d, nil
+}
+
+// forget makes messages to d's address errors; the address is not used again.
+func (m *Machine) forget(d *Device) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range m.devices {
+		if m.devices[i] == d {
+			m.devices[i] = nil
+		}
+	}
+}
+
+// Detach ends bus mastering, memory decode and MSI-X, drops latched messages
+// and closes the link, which it does whatever fails; it returns what failed.
+// Detach is idempotent.
+func (d *Device) Detach(t *ddi.Thread) error {
+	d.mu.Lock()
+	again := d.detached
+	d.detached = true
+	d.latched, d.queued = nil, false
+	d.mu.Unlock()
+	if again {
+		return nil
+	}
+	err := d.link.WriteConfig(pcicfg.Command, 0)
+	if err == nil {
+		err = d.link.WriteConfig(d.msix, 0)
+	}
+	d.machine.forget(d)
+	return errors.Join(err, d.link.Close())
+}
+
+// An enumerator enumerates one device. Its first error ends it.
+type enumerator struct {
+	d    *Device
+	link bus.Link
+	err  error
+}
+
+func (e *enumerator) read(off int) uint32 {
+	if e.err != nil {
+		return 0
+	}
+	v, err := e.link.ReadConfig(off)
+	if err != nil {
+		e.err = fmt.Errorf("hal: enumeration: read of configuration %#x: %w", off, err)
+	}
+	return v
+}
+
+func (e *enumerator) write(off int, v uint32) {
+	if e.err != nil {
+		return
+	}
+	if err := e.link.WriteConfig(off, v); err != nil {
+		e.err = fmt.Errorf("hal: enumeration: write of configuration %#x: %w", off, err)
+	}
+}
+
+func (e *enumerator) failf(format string, args ...any) {
+	if e.err == nil {
+		e.err = fmt.Errorf("%w: %s", ErrEnumerate, fmt.Sprintf(format, args...))
+	}
+}
+
+func (e *enumerator) run() error {
+	e.identify()
+	e.write(pcicfg.Command, 0)
+	for i := 0; i < 6 && e.err == nil; {
+		i += e.bar(i)
+	}
+	cap := e.findCap(pcicfg.MSIXCapID)
+	e.write(pcicfg.Command, pcicfg.CommandMemory|pcicfg.CommandINTxDisable)
+	e.enableMSIX(cap)
+	e.write(pcicfg.Command, pcicfg.CommandMemory|pcicfg.CommandBusMaster|pcicfg.CommandINTxDisable)
+	return e.err
+}
+
+func (e *enumerator) identify() {
+	id := e.read(pcicfg.ID)
+	switch {
+	case e.err != nil:
+		return
+	case id == 0xffffffff || id == 0:
+		e.failf("no device: identity reads %#08x", id)
+	case id != pcicfg.VendorID|pcicfg.DeviceID<<16:
+		e.failf("device %04x:%04x, want %04x:%04x", id&0xffff, id>>16, pcicfg.VendorID, pcicfg.DeviceID)
+	}
+	e.d.info.VendorID, e.d.info.DeviceID = uint16(id), uint16(id>>16)
+	if typ := e.read(pcicfg.Header) >> 16 & 0xff; typ&^headerMulti != 0 {
+		e.failf("header type %#02x, want 0", typ)
+	}
+}
+
+// bar sizes and places BAR i and returns how many BARs it is.
+func (e *enumerator) bar(i int) int {
+	off := pcicfg.BAR0 + 4*i
+	e.write(off, 0xffffffff)
+	lo := e.read(off)
+	if e.err != nil || lo == 0 {
+		return 1
+	}
+	wide := lo&barType == pcicfg.BARMem64
+	hi, n := uint32(0xffffffff), 1
+	if wide && i < 5 {
+		e.write(off+4, 0xffffffff)
+		hi, n = e.read(off+4), 2
+	}
+	mask := uint64(hi)<<32 | uint64(lo&^pcicfg.BARFlags)
+	size := -mask
+	switch {
+	case lo&barIO != 0:
+		e.failf("BAR %d asks for I/O space: sizes as %#08x", i, lo)
+	case wide && i == 5 || lo&barType != 0 && !wide:
+		e.failf("BAR %d has the wrong type: sizes as %#08x", i, lo)
+	case bits.OnesCount64(size) != 1:
+		e.failf("BAR %d: size %#x is not a power of two: sizes as %#08x %#08x", i, size, hi, lo)
+	}
+	e.place(i, size, lo, wide)
+	return n
+}
+
+// place gives BAR i an address: above 4 GiB if it is 64 bits wide and
+// prefetchable, as a bridge's windows want it.
+func (e *enumerator) place(i int, size uint64, flags uint32, wide bool) {
+	if e.err != nil {
+		return
+	}
+	addr, ok := e.d.machine.allocMMIO(size, wide && flags&pcicfg.BARPrefetchable != 0)
+	if !ok {
+		e.failf("BAR %d: no address space for %#x bytes", i, size)
+		return
+	}
+	e.d.info.BARs[i] = size
+	off := pcicfg.BAR0 + 4*i
+	e.write(off, uint32(addr))
+	got := uint64(e.read(off) &^ pcicfg.BARFlags)
+	if wide {
+		e.write(off+4, uint32(addr>>32))
+		got |= uint64(e.read(off+4)) << 32
+	}
+	if got != addr {
+		e.failf("BAR %d: reads %#x after %#x was written", i, got, addr)
+	}
+}
+
+// allocMMIO returns an address for a BAR of size bytes, a power of two.
+func (m *Machine) allocMMIO(size uint64, above4G bool) (uint64, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	next, end := &m.mmio32, uint64(mmio32End)
+	if above4G {
+		next, end = &m.mmio64, 1<<62
+	}
+	size = max(size, PageSize)
+	addr := (*next + size - 1) &^ (size - 1)
+	if addr < *next || addr > end || size > end-addr {
+		return 0, false
+	}
+	*next = addr + size
+	return addr, true
+}
+
+// findCap returns the offset of a capability (PCI 3.0 §6.7).
+func (e *enumerator) findCap(id uint32) int {
+	if e.read(pcicfg.Command)&pcicfg.StatusCapList == 0 {
+		e.failf("no capability list")
+		return 0
+	}
+	off := int(e.read(pcicfg.CapPtr) & 0xfc)
+	for n := 0; off >= 0x40 && e.err == nil; n++ {
+		v := e.read(off)
+		if e.err == nil && v&0xff == id {
+			return off
+		}
+		off = int(v >> 8 & 0xfc)
+		if n == maxCaps {
+			e.failf("capability list does not end")
+		}
+	}
+	e.failf("no MSI-X capability")
+	return 0
+}
+
+// enableMSIX programs the vector table behind the function mask, so that no
+// half-written entry is used, and enables it.
+func (e *enumerator) enableMSIX(cap int) {
+	ctl, table := e.read(cap), e.read(cap+4)
+	bar, off := int(table&7), uint64(table&^7)
+	n := int(ctl&pcicfg.MSIXSize>>16) + 1
+	if e.err != nil {
+		return
+	}
+	if bar > 5 || off+uint64(n)*msixStride > e.d.info.BARs[bar] {
+		e.failf("MSI-X table of %d vectors at BAR %d offset %#x is outside of the BAR", n, bar, off)
+		return
+	}
+	e.d.mu.Lock()
+	e.d.info.Messages, e.d.msix = n, cap
+	e.d.mu.Unlock()
+	e.write(cap, pcicfg.MSIXEnable|pcicfg.MSIXFunctionMask)
+	for v := range n {
+		e.vector(bar, off+uint64(v)*msixStride, v)
+	}
+	e.write(cap, pcicfg.MSIXEnable)
+}
+
+// vector programs one entry and checks that it is there.
+func (e *enumerator) vector(bar int, off uint64, v int) {
+	if e.err != nil {
+		return
+	}
+	var want, got [msixStride]byte
+	binary.LittleEndian.PutUint64(want[:], e.d.address)
+	binary.LittleEndian.PutUint32(want[8:], uint32(v))
+	err := e.link.Write(bar, off, want[:])
+	if err == nil {
+		err = e.link.Read(bar, off, got[:])
+	}
+	if err != nil {
+		e.err = fmt.Errorf("hal: enumeration: MSI-X vector %d: %w", v, err)
+		return
+	}
+	if got != want {
+		e.failf("MSI-X vector %d reads %x after %x was written", v, got, want)
+	}
+}

@@ -1,0 +1,165 @@
+package hal
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+)
+
+// Pages is contiguous, pinned memory. Phys is its physical address, a multiple
+// of PageSize. Bytes is the memory itself, as long as was asked for; the device
+// reaches all of its last page too.
+type Pages struct {
+	Phys  uint64
+	Bytes []byte
+}
+
+// A block is one allocation, mem a whole number of pages.
+type block struct {
+	phys uint64
+	mem  []byte
+}
+
+func (b block) end() uint64 { return b.phys + uint64(len(b.mem)) }
+
+// Alloc allocates size bytes of zeroes, in whole pages, at the lowest address
+// that is a multiple of align, which is a power of two; less than PageSize
+// means PageSize. It fails with ErrMemory if there is no such gap, or if size
+// is not positive or align not a power of two.
+func (m *Machine) Alloc(size int, align uint64) (Pages, error) {
+	align = max(align, PageSize)
+	if size <= 0 || align&(align-1) != 0 || uint64(size) > m.memBytes {
+		return Pages{}, fmt.Errorf("%w: %d bytes at a multiple of %#x, of %#x bytes in all", ErrMemory, size, align, m.memBytes)
+	}
+	n := (uint64(size) + PageSize - 1) &^ (PageSize - 1)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	phys, i, ok := m.findGap(n, align)
+	if !ok {
+		return Pages{}, fmt.Errorf("%w: no gap of %#x bytes at a multiple of %#x", ErrMemory, n, align)
+	}
+	mem := make([]byte, n)
+	m.blocks = slices.Insert(m.blocks, i, block{phys, mem})
+	return Pages{Phys: phys, Bytes: mem[:size]}, nil
+}
+
+// findGap returns the lowest free address for n bytes and the index in blocks
+// that it has there.
+func (m *Machine) findGap(n, align uint64) (phys uint64, i int, ok bool) {
+	at := uint64(MemBase)
+	for i := 0; ; i++ {
+		at = (at + align - 1) &^ (align - 1)
+		if at < HoleEnd && at+n > HoleBase {
+			at = (HoleEnd + align - 1) &^ (align - 1)
+		}
+		for i < len(m.blocks) && m.blocks[i].end() <= at {
+			i++
+		}
+		if i == len(m.blocks) {
+			return at, i, at+n <= m.end() && at+n > at
+		}
+		if at+n <= m.blocks[i].phys {
+			return at, i, true
+		}
+		at = m.blocks[i].end()
+	}
+}
+
+// Free releases what Alloc returned: the device cannot reach it any more, and
+// the caller must not use its bytes. It panics if p is not allocated.
+func (m *Machine) Free(p Pages) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	i, ok := slices.BinarySearchFunc(m.blocks, p.Phys, func(b block, phys uint64) int {
+		return compare(b.phys, phys)
+	})
+	if !ok {
+		panic(fmt.Sprintf("hal: free of %#x, which is not allocated", p.Phys))
+	}
+	m.blocks = slices.Delete(m.blocks, i, i+1)
+}
+
+func compare(a, b uint64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// ReadMem is bus.Host's: the device reads memory. It fails with ErrNotPinned
+// unless all of it is allocated.
+func (m *Machine) ReadMem(addr uint64, p []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.check("read", addr, len(p)); err != nil {
+		return err
+	}
+	m.copyRange(addr, p, func(mem, p []byte) int { return copy(p, mem) })
+	return nil
+}
+
+// WriteMem is bus.Host's: the device writes memory, or sends an interrupt
+// message. It fails with ErrNotPinned, having written nothing, unless all of it
+// is allocated, and with ErrMessage if it is a message that is not one dword or
+// that no device was given.
+func (m *Machine) WriteMem(addr uint64, p []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if addr >= MessageBase && addr < MessageEnd {
+		return m.message(addr, p)
+	}
+	if err := m.check("write", addr, len(p)); err != nil {
+		return err
+	}
+	m.copyRange(addr, p, func(mem, p []byte) int { return copy(mem, p) })
+	return nil
+}
+
+// message latches an interrupt.
+func (m *Machine) message(addr uint64, p []byte) error {
+	i := (addr - MessageBase) / messageStride
+	if len(p) != 4 || addr%messageStride != 0 || i >= uint64(len(m.devices)) || m.devices[i] == nil {
+		return fmt.Errorf("%w: %d bytes at %#x", ErrMessage, len(p), addr)
+	}
+	m.devices[i].latch(binary.LittleEndian.Uint32(p))
+	return nil
+}
+
+// find returns the index of the first block that ends after addr.
+func (m *Machine) find(addr uint64) int {
+	i, _ := slices.BinarySearchFunc(m.blocks, addr, func(b block, addr uint64) int {
+		if b.end() <= addr {
+			return -1
+		}
+		return 1
+	})
+	return i
+}
+
+// check fails unless n bytes at addr are allocated, in one block or several
+// that touch.
+func (m *Machine) check(what string, addr uint64, n int) error {
+	end := addr + uint64(n)
+	at := addr
+	for i := m.find(addr); end >= addr && at < end; i++ {
+		if i == len(m.blocks) || m.blocks[i].phys > at {
+			return fmt.Errorf("%w: %s of %d bytes at %#x, %#x is not allocated", ErrNotPinned, what, n, addr, at)
+		}
+		at = m.blocks[i].end()
+	}
+	if end < addr {
+		return fmt.Errorf("%w: %s of %d bytes at %#x", ErrNotPinned, what, n, addr)
+	}
+	return nil
+}
+
+// copyRange calls move for each block that [addr, addr+len(p)) touches.
+func (m *Machine) copyRange(addr uint64, p []byte, move func(mem, p []byte) int) {
+	for i := m.find(addr); len(p) > 0; i++ {
+		n := move(m.blocks[i].mem[addr-m.blocks[i].phys:], p)
+		addr, p = addr+uint64(n), p[n:]
+	}
+}
