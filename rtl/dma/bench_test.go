@@ -87,7 +87,7 @@ func (b *bench) tick(d dma.Desc, owner uint8) {
 		b.results = append(b.results, outcome{r, o, b.clock})
 	}
 	rd := b.m.Read()
-	wr, beat := b.m.Write()
+	wr, beat := b.m.Header(), b.m.Beat()
 	toHost := b.m.ToHost()
 	b.stable(rd, wr, beat)
 	idle := b.m.IdleFor() != 0
@@ -131,7 +131,7 @@ func (b *bench) stable(rd, wr port.Request, beat port.Beat) {
 		require.Equal(b.t, b.lastBt, beat)
 	}
 	b.lastBt = beat
-	wr2, beat2 := b.m.Write()
+	wr2, beat2 := b.m.Header(), b.m.Beat()
 	require.Equal(b.t, wr, wr2)
 	require.Equal(b.t, beat, beat2)
 }

@@ -19,8 +19,8 @@ const (
 type In struct {
 	ReadReady bool            // the header of Read is taken
 	Cpl       port.Completion // of a read, with its local tag; never stalled
-	ReqReady  bool            // the header of Write is taken
-	BeatReady bool            // the beat of Write is taken
+	ReqReady  bool            // the header of Header is taken
+	BeatReady bool            // the beat of Beat is taken
 }
 
 // A Result is the outcome of a descriptor, for one clock; ResultNone means that
@@ -45,7 +45,8 @@ const (
 //	In      desc, owner  valid/ready stream of Desc, each with its node; in In;
 //	        refused  a pulse in the clock in which the last beat of a write that
 //	        was refused is taken
-//	Out     Ready; Read, valid/ready headers; Write, valid/ready headers and beats;
+//	Out     Ready; Read, valid/ready headers; Header and Beat,
+//	        valid/ready each, and ToHost, where Beat goes;
 //	        Result and its owner
 //	Timing  a copy of 64 bytes from VRAM to VRAM ends 20 clocks after its
 //	        descriptor; long ones move 8 bytes per clock; between descriptors the

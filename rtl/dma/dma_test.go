@@ -225,7 +225,7 @@ func onVRAM(t *testing.T, descs ...dma.Desc) int {
 			}
 		}
 		rd := m.Read()
-		wr, beat := m.Write()
+		wr, beat := m.Header(), m.Beat()
 		reqReady, beatReady := v.WriteReady()
 		in := dma.In{ReadReady: v.ReadReady(), Cpl: v.Completion(), ReqReady: reqReady, BeatReady: beatReady}
 		v.Tick(rd, true, wr, beat)

@@ -57,19 +57,24 @@ func load(e entry, head uint8) writer {
 	return w
 }
 
-// Write returns a header and a beat. A beat belongs to a header that was taken.
-func (m *Module) Write() (req port.Request, beat port.Beat) {
-	if m.writing() {
-		n := span(m.w.dst, m.w.left)
-		req = port.Request{Kind: port.MemWrite, Len: dwords(m.w.dst, n), Addr: m.w.dst &^ 3}
+// Header returns the header of a write.
+func (m *Module) Header() port.Request {
+	if !m.writing() {
+		return port.Request{}
 	}
-	if m.s.valid && !m.s.prime {
-		beat = port.Beat{Valid: true, Last: m.s.last, Enable: m.s.enable, Data: m.shifted()}
-	}
-	return req, beat
+	n := span(m.w.dst, m.w.left)
+	return port.Request{Kind: port.MemWrite, Len: dwords(m.w.dst, n), Addr: m.w.dst &^ 3}
 }
 
-// ToHost returns whether the beat of Write goes to host memory.
+// Beat returns a beat of a write whose header was taken.
+func (m *Module) Beat() port.Beat {
+	if !m.s.valid || m.s.prime {
+		return port.Beat{}
+	}
+	return port.Beat{Valid: true, Last: m.s.last, Enable: m.s.enable, Data: m.shifted()}
+}
+
+// ToHost returns whether Beat goes to host memory.
 func (m *Module) ToHost() bool { return m.w.dst&host != 0 }
 
 // shifted returns the data of the beat.

@@ -1,0 +1,227 @@
+// Package gpu is the top of the GPU: it builds the blocks that a Config asks
+// for and wires them.
+//
+//	            target port                        initiator port
+//	                 │                                   │
+//	               pcie ── register bus to all        initiator ─── intc
+//	                 │                                   │
+//	cp0, cp1 ── descriptors ── dma ── reads and writes ──┤
+//	   │                                                 │
+//	fence0, fence1 ── writes ────────────────────────────┤
+//	                                                    vram
+package gpu
+
+import (
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+	"github.com/hilgpu/hilgpu/rtl/cp"
+	"github.com/hilgpu/hilgpu/rtl/dma"
+	"github.com/hilgpu/hilgpu/rtl/fence"
+	"github.com/hilgpu/hilgpu/rtl/ident"
+	"github.com/hilgpu/hilgpu/rtl/intc"
+	"github.com/hilgpu/hilgpu/rtl/mem"
+	"github.com/hilgpu/hilgpu/rtl/noc"
+	"github.com/hilgpu/hilgpu/rtl/pcie"
+	"github.com/hilgpu/hilgpu/rtl/regbus"
+)
+
+// GPU is the whole device at its two ports; it is a port.Device. A GPU with one
+// node has no cp1 and no fence1: they are never ticked and their registers are
+// unmapped.
+type GPU struct {
+	config Config
+
+	pcie   pcie.Module
+	ident  ident.Module
+	intc   intc.Module
+	cp0    cp.Module
+	cp1    cp.Module
+	fence0 fence.Module
+	fence1 fence.Module
+	dma    dma.Module
+	vram   mem.Module
+
+	initiator noc.Initiator
+	vramRead  noc.Reads
+	vramWrite noc.Writes
+	descs     noc.Reads
+
+	moved uint64 // bytes that the DMA engine has written, for Stats
+}
+
+var _ port.Device = (*GPU)(nil)
+
+// New builds a GPU as it is after power on. It fails with ErrConfig.
+func New(c Config) (*GPU, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	limits := cp.Params{HostBits: c.HostBits, VRAMBytes: c.VRAMBytes, LengthBits: c.LengthBits}
+	return &GPU{
+		config: c,
+		pcie:   pcie.New(c.VRAMBytes),
+		ident: ident.New(ident.Params{
+			Nodes: c.Nodes, Tags: c.Tags, LengthBits: c.LengthBits, HostBits: c.HostBits,
+			VRAMBytes: c.VRAMBytes, ClockHz: c.ClockHz, MapHash: regmap.Hash(),
+		}),
+		intc:   intc.New(),
+		cp0:    cp.New(0, limits),
+		cp1:    cp.New(1, limits),
+		fence0: fence.New(0),
+		fence1: fence.New(1),
+		dma:    dma.New(c.Tags),
+		vram:   mem.New(c.VRAMBytes),
+	}, nil
+}
+
+// Config returns what the GPU was built from.
+func (g *GPU) Config() Config { return g.config }
+
+// Target returns what the target port drives.
+func (g *GPU) Target() (cpl port.Completion, reqReady, dataReady bool) { return g.pcie.Target() }
+
+// Initiator returns what the initiator port drives.
+func (g *GPU) Initiator() (req port.Request, beat port.Beat) {
+	offer, req := g.hostHeader()
+	if offer.Sources == 0 || offer.Refuse {
+		req = port.Request{}
+	}
+	owner, beat := g.hostBeat()
+	if owner.Drop {
+		beat = port.Beat{}
+	}
+	return req, beat
+}
+
+// Tick advances one clock: everything that the blocks drive is sampled, then
+// every block is ticked.
+func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
+	offer, hostReq := g.hostHeader()
+	hostTaken := noc.Taken(offer, reqReady)
+	hostReady := bit(hostTaken, offer.Source)
+	hostOwner, hostBeat := g.hostBeat()
+	hostBeatTaken := hostBeat.Valid && (dataReady || hostOwner.Drop)
+	hostLast := hostBeatTaken && hostBeat.Last
+	hostBeatReady := bit(hostBeatTaken, hostOwner.Source)
+	refused := bit(hostLast && hostOwner.Drop, hostOwner.Source)
+
+	reads, reader, readReq := g.vramReadHeader()
+	readReady := bit(reads != 0 && g.vram.ReadReady(), reader)
+	writes, writer, writeReq := g.vramWriteHeader()
+	memReqReady, memBeatReady := g.vram.WriteReady()
+	writeReady := bit(writes != 0 && memReqReady, writer)
+	vramOwner, vramBeat := g.vramBeat()
+	vramBeatTaken := vramBeat.Valid && memBeatReady
+	vramBeatReady := bit(vramBeatTaken, vramOwner.Source)
+
+	fromHost, fromVRAM := g.initiator.Completion(), g.vram.Completion()
+	cplTaken := noc.CompletionReady(fromHost, fromVRAM)
+
+	regs, rsp := g.pcie.Regs(), g.rsp()
+	enable, functionMask := g.pcie.MSIX()
+	master := pcie.Master{Status: cpl.Status, Pending: g.initiator.Pending()}
+	events := g.events()
+	now := g.ident.Time()
+	s0, s1, err := g.cp0.Scratch(), g.cp1.Scratch(), g.pcie.Err()
+
+	descs, node, desc := g.desc()
+	descReady := bit(descs != 0 && g.dma.Ready(), node)
+	dma0 := g.dmaFor(0, descReady)
+	dma1 := g.dmaFor(1, descReady)
+	f0, f1 := g.cp0.Fence(), g.cp1.Fence()
+	done0 := cp.Fence{Ready: g.fence0.Ready(), Result: g.fence0.Result()}
+	done1 := cp.Fence{Ready: g.fence1.Ready(), Result: g.fence1.Result()}
+	g.count(hostBeatReady, hostOwner, hostBeat, vramBeatReady, vramBeat)
+
+	g.pcie.Tick(
+		pcie.Target{Req: req, Beat: beat, CplReady: cplReady}, rsp,
+		pcie.VRAM{
+			ReadReady: has(readReady, noc.ReadTarget), Cpl: noc.Completion(fromHost, fromVRAM, noc.ReadTarget),
+			ReqReady: has(writeReady, noc.VRAMWriteTarget), BeatReady: has(vramBeatReady, noc.VRAMWriteTarget),
+		}, master)
+	g.ident.Tick(regs, s0, s1, err)
+	g.intc.Tick(events, enable, functionMask,
+		has(hostReady, noc.HostWriteMessage), has(hostBeatReady, noc.HostWriteMessage), regs)
+	g.cp0.Tick(cp.Mem{
+		Ready: has(hostReady|readReady, noc.ReadCP0), Cpl: noc.Completion(fromHost, fromVRAM, noc.ReadCP0),
+	}, dma0, done0, regs)
+	g.fence0.Tick(f0, now,
+		has(hostReady, noc.HostWriteFence0) || has(writeReady, noc.VRAMWriteFence0),
+		has(hostBeatReady, noc.HostWriteFence0) || has(vramBeatReady, noc.VRAMWriteFence0),
+		has(refused, noc.HostWriteFence0), regs)
+	if g.config.Nodes == 2 {
+		g.cp1.Tick(cp.Mem{
+			Ready: has(hostReady|readReady, noc.ReadCP1), Cpl: noc.Completion(fromHost, fromVRAM, noc.ReadCP1),
+		}, dma1, done1, regs)
+		g.fence1.Tick(f1, now,
+			has(hostReady, noc.HostWriteFence1) || has(writeReady, noc.VRAMWriteFence1),
+			has(hostBeatReady, noc.HostWriteFence1) || has(vramBeatReady, noc.VRAMWriteFence1),
+			has(refused, noc.HostWriteFence1), regs)
+	}
+	g.dma.Tick(desc, node, dma.In{
+		ReadReady: has(hostReady|readReady, noc.ReadDMA),
+		Cpl:       noc.Completion(fromHost, fromVRAM, noc.ReadDMA),
+		ReqReady:  has(hostReady, noc.HostWriteDMA) || has(writeReady, noc.VRAMWriteDMA),
+		BeatReady: has(hostBeatReady, noc.HostWriteDMA) || has(vramBeatReady, noc.VRAMWriteDMA),
+	}, has(refused, noc.HostWriteDMA))
+	g.vram.Tick(readReq, cplTaken, writeReq, vramBeat)
+
+	g.initiator.Tick(offer, hostReq.Tag, hostTaken, hostLast, cpl)
+	g.vramRead.Tick(reads, readReady != 0)
+	g.vramWrite.Tick(writes, writeReady != 0, vramBeatTaken && vramBeat.Last)
+	g.descs.Tick(descs, descReady != 0)
+}
+
+// IdleFor returns how many clocks do nothing but count: the shortest sleep of
+// the blocks.
+func (g *GPU) IdleFor() uint64 {
+	n := min(g.pcie.IdleFor(), g.ident.IdleFor(), g.intc.IdleFor(),
+		g.cp0.IdleFor(), g.fence0.IdleFor(), g.dma.IdleFor(), g.vram.IdleFor(), g.initiator.IdleFor())
+	if g.config.Nodes == 2 {
+		n = min(n, g.cp1.IdleFor(), g.fence1.IdleFor())
+	}
+	return n
+}
+
+// Skip is n clocks without input, n at most IdleFor().
+func (g *GPU) Skip(n uint64) {
+	g.pcie.Skip(n)
+	g.ident.Skip(n)
+	g.intc.Skip(n)
+	g.cp0.Skip(n)
+	g.fence0.Skip(n)
+	if g.config.Nodes == 2 {
+		g.cp1.Skip(n)
+		g.fence1.Skip(n)
+	}
+	g.dma.Skip(n)
+	g.vram.Skip(n)
+	g.initiator.Skip(n)
+}
+
+// rsp returns the answer of whichever block has the register.
+func (g *GPU) rsp() regbus.Rsp {
+	r := or(or(g.ident.Rsp(), g.intc.Rsp()), or(g.cp0.Rsp(), g.fence0.Rsp()))
+	return or(r, or(g.cp1.Rsp(), g.fence1.Rsp()))
+}
+
+func or(a, b regbus.Rsp) regbus.Rsp { return regbus.Rsp{Hit: a.Hit || b.Hit, Data: a.Data | b.Data} }
+
+// events returns what the interrupt controller turns into messages.
+func (g *GPU) events() intc.Events {
+	return intc.Events{
+		Done0: g.fence0.Event(), Done1: g.fence1.Event(),
+		Fault0: g.cp0.Fault(), Fault1: g.cp1.Fault(),
+	}
+}
+
+// bit returns 1<<i if v, for has.
+func bit(v bool, i uint8) uint8 {
+	if v {
+		return 1 << i
+	}
+	return 0
+}
+
+// has returns bit i of mask.
+func has(mask, i uint8) bool { return mask>>i&1 != 0 }

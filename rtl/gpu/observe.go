@@ -1,0 +1,53 @@
+package gpu
+
+import (
+	"math/bits"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/noc"
+)
+
+// Stats are counts that the emulator keeps or finds in the blocks.
+//
+//	Packets  packets that each node has retired since its reset, modulo 2^32
+//	Moved    bytes that the DMA engine has written since power on; what was
+//	         refused does not count
+type Stats struct {
+	Packets [2]uint32
+	Moved   uint64
+}
+
+// Stats returns the counts.
+func (g *GPU) Stats() Stats {
+	return Stats{Packets: [2]uint32{g.cp0.Packets(), g.cp1.Packets()}, Moved: g.moved}
+}
+
+// count adds the bytes of the DMA engine's beats that were taken.
+func (g *GPU) count(hostReady uint8, owner noc.Owner, hostBeat port.Beat, vramReady uint8, vramBeat port.Beat) {
+	if has(hostReady, noc.HostWriteDMA) && !owner.Drop {
+		g.moved += uint64(bits.OnesCount8(hostBeat.Enable))
+	}
+	if has(vramReady, noc.VRAMWriteDMA) {
+		g.moved += uint64(bits.OnesCount8(vramBeat.Enable))
+	}
+}
+
+// PeekVRAM fills p from VRAM at off, in bytes, outside of any clock. It panics
+// if the range is not in VRAM. A write that was accepted may take a clock more
+// to show.
+func (g *GPU) PeekVRAM(off uint64, p []byte) {
+	for i := range p {
+		a := off + uint64(i)
+		p[i] = byte(g.vram.Word(uint32(a>>3)) >> (8 * (a & 7)))
+	}
+}
+
+// PokeVRAM writes p to VRAM at off, in bytes, outside of any clock. It panics
+// if the range is not in VRAM.
+func (g *GPU) PokeVRAM(off uint64, p []byte) {
+	for i, b := range p {
+		a := off + uint64(i)
+		n := 8 * (a & 7)
+		g.vram.SetWord(uint32(a>>3), g.vram.Word(uint32(a>>3))&^(0xff<<n)|uint64(b)<<n)
+	}
+}

@@ -1,0 +1,168 @@
+package gpu
+
+import (
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/cp"
+	"github.com/hilgpu/hilgpu/rtl/dma"
+	"github.com/hilgpu/hilgpu/rtl/noc"
+)
+
+// hostHeader returns what the arbiter of the initiator port decides and the
+// header it grants, meaningful if there is one.
+func (g *GPU) hostHeader() (o noc.Offer, req port.Request) {
+	cp0 := noc.ToHost(noc.Tagged(g.cp0.Fetch(), noc.ReadCP0))
+	cp1 := noc.ToHost(noc.Tagged(g.cp1.Fetch(), noc.ReadCP1))
+	rd := noc.ToHost(noc.Tagged(g.dma.Read(), noc.ReadDMA))
+	wr := noc.ToHost(g.dma.Header())
+	fence0, _ := g.fence0.Write()
+	fence0 = noc.ToHost(fence0)
+	fence1, _ := g.fence1.Write()
+	fence1 = noc.ToHost(fence1)
+	message, _ := g.intc.Message()
+	message = noc.ToHost(message)
+
+	o = noc.Decide(noc.Valid(cp0, noc.ReadCP0)|noc.Valid(cp1, noc.ReadCP1)|noc.Valid(rd, noc.ReadDMA)|
+		noc.Valid(wr, noc.HostWriteDMA)|noc.Valid(fence0, noc.HostWriteFence0)|
+		noc.Valid(fence1, noc.HostWriteFence1)|noc.Valid(message, noc.HostWriteMessage),
+		g.initiator.State(), g.pcie.BusMaster())
+	switch o.Source {
+	case noc.ReadCP0:
+		req = cp0
+	case noc.ReadCP1:
+		req = cp1
+	case noc.ReadDMA:
+		req = rd
+	case noc.HostWriteDMA:
+		req = wr
+	case noc.HostWriteFence0:
+		req = fence0
+	case noc.HostWriteFence1:
+		req = fence1
+	default:
+		req = message
+	}
+	return o, req
+}
+
+// hostBeat returns whose beats are next at the initiator port, and the beat.
+func (g *GPU) hostBeat() (o noc.Owner, beat port.Beat) {
+	o = g.initiator.Owner()
+	switch o.Source {
+	case noc.HostWriteDMA:
+		if g.dma.ToHost() {
+			beat = g.dma.Beat()
+		}
+	case noc.HostWriteFence0:
+		_, beat = g.fence0.Write()
+	case noc.HostWriteFence1:
+		_, beat = g.fence1.Write()
+	default:
+		_, beat = g.intc.Message()
+	}
+	if !o.Valid {
+		beat = port.Beat{}
+	}
+	return o, beat
+}
+
+// vramReadHeader returns bit i for reader i with a header for VRAM, the reader
+// that is granted, and its header.
+func (g *GPU) vramReadHeader() (valid, reader uint8, req port.Request) {
+	cp0 := noc.ToVRAM(noc.Tagged(g.cp0.Fetch(), noc.ReadCP0))
+	cp1 := noc.ToVRAM(noc.Tagged(g.cp1.Fetch(), noc.ReadCP1))
+	rd := noc.ToVRAM(noc.Tagged(g.dma.Read(), noc.ReadDMA))
+	target := noc.Tagged(g.pcie.VRAM(), noc.ReadTarget)
+
+	valid = noc.Valid(cp0, noc.ReadCP0) | noc.Valid(cp1, noc.ReadCP1) | noc.Valid(rd, noc.ReadDMA) |
+		noc.Valid(target, noc.ReadTarget)
+	reader = noc.Grant(valid, g.vramRead.Turn())
+	switch reader {
+	case noc.ReadCP0:
+		req = cp0
+	case noc.ReadCP1:
+		req = cp1
+	case noc.ReadDMA:
+		req = rd
+	case noc.ReadTarget:
+		req = target
+	default:
+	}
+	return valid, reader, req
+}
+
+// vramWriteHeader returns bit i for writer i with a header for VRAM that can be
+// granted, the writer that is, and its header, no request if there is none.
+func (g *GPU) vramWriteHeader() (valid, writer uint8, req port.Request) {
+	if g.vramWrite.Full() {
+		return 0, 0, port.Request{}
+	}
+	wr := noc.ToVRAM(g.dma.Header())
+	fence0, _ := g.fence0.Write()
+	fence0 = noc.ToVRAM(fence0)
+	fence1, _ := g.fence1.Write()
+	fence1 = noc.ToVRAM(fence1)
+	target, _ := g.pcie.VRAMWrite()
+
+	valid = noc.Valid(wr, noc.VRAMWriteDMA) | noc.Valid(fence0, noc.VRAMWriteFence0) |
+		noc.Valid(fence1, noc.VRAMWriteFence1) | noc.Valid(target, noc.VRAMWriteTarget)
+	writer = noc.Grant(valid, g.vramWrite.Turn())
+	switch writer {
+	case noc.VRAMWriteDMA:
+		req = wr
+	case noc.VRAMWriteFence0:
+		req = fence0
+	case noc.VRAMWriteFence1:
+		req = fence1
+	case noc.VRAMWriteTarget:
+		req = target
+	default:
+	}
+	return valid, writer, req
+}
+
+// vramBeat returns whose beats are next at VRAM, and the beat.
+func (g *GPU) vramBeat() (o noc.Owner, beat port.Beat) {
+	o = g.vramWrite.Owner()
+	switch o.Source {
+	case noc.VRAMWriteDMA:
+		if !g.dma.ToHost() {
+			beat = g.dma.Beat()
+		}
+	case noc.VRAMWriteFence0:
+		_, beat = g.fence0.Write()
+	case noc.VRAMWriteFence1:
+		_, beat = g.fence1.Write()
+	default:
+		_, beat = g.pcie.VRAMWrite()
+	}
+	if !o.Valid {
+		beat = port.Beat{}
+	}
+	return o, beat
+}
+
+// desc returns bit i for node i with a descriptor, the node that is granted,
+// and its descriptor, none if there is none.
+func (g *GPU) desc() (valid, node uint8, d dma.Desc) {
+	d0, d1 := g.cp0.Desc(), g.cp1.Desc()
+	valid = bit(d0.Op != dma.None, 0) | bit(d1.Op != dma.None, 1)
+	node = noc.Grant(valid, g.descs.Turn())
+	switch node {
+	case 0:
+		d = d0
+	case 1:
+		d = d1
+	default:
+	}
+	return valid, node, d
+}
+
+// dmaFor returns what the DMA engine tells a node.
+func (g *GPU) dmaFor(node, ready uint8) cp.DMA {
+	r, owner := g.dma.Result()
+	mine := owner == node
+	return cp.DMA{
+		Ready: has(ready, node), Done: mine && r == dma.ResultDone,
+		Err: mine && r == dma.ResultReadError, WriteErr: mine && r == dma.ResultWriteError,
+	}
+}
