@@ -3,6 +3,10 @@
 package cp
 
 import (
+	"math"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/dma"
 	"github.com/hilgpu/hilgpu/rtl/fence"
@@ -38,42 +42,340 @@ type Fence struct {
 	Result fence.Result
 }
 
-// Module is the command processor of one node.
-type Module struct{}
+// state of the decoder, as in STATUS.STATE.
+type state uint8
+
+const (
+	stateNext   state = iota // a header is awaited
+	stateBody                // dwords of a body are awaited
+	stateSkip                // the body of a NOP is skipped
+	stateRetire              // the packet has nothing left to do
+	stateCheck               // the fields of the packet are looked at
+	stateClip                // one edge of the rectangle is clipped
+	statePlace               // the first element is found
+	stateMul                 // a row number is multiplied by the pitch
+	stateSource              // the source range is checked
+	stateDest                // the destination range is checked
+	stateIssue               // descriptors are sent
+	stateDrain               // descriptors are in flight
+	stateFence               // the fence unit works
+	stateFault               // stopped
+)
+
+// Local tags of the fetches.
+const (
+	tagRing = 0
+	tagIB   = 1
+)
+
+// A surface is one half of the state that SET_STATE sets.
+type surface struct {
+	set    bool
+	base   uint64
+	pitch  uint32 `w:"20"`
+	format uint8  `w:"3"`
+	x0, y0 uint16 `w:"15"` // clip, inclusive
+	x1, y1 uint16 `w:"15"` // clip, exclusive
+}
+
+// Module is the command processor of one node. It executes one packet at a
+// time: a packet starts when all descriptors of the one before are complete.
+// The rows of a 2D packet are sent one after the other, top row first; a row
+// longer than a descriptor can be is sent in pieces.
+//
+//	In      mem Mem; d DMA; f Fence; regs regbus.Req
+//	Out     Fetch, a header stream, local tag 0 the ring, 1 an indirect buffer;
+//	        Desc and Fence, valid/ready streams; Scratch, Fault, pulses; Rsp; all
+//	        registered
+//	Timing  a NOP 2 clocks; a linear packet 5 clocks from its last dword to its
+//	        descriptor; a 2D packet up to 33 more; then a descriptor a clock
+//	Reset   everything 0. CTL.RESET does the same when all reads, descriptors and
+//	        fence requests in flight have ended, and ignores register writes
+//	        until then
+//	Order   packets retire in the order of the buffer; RPTR moves when a packet
+//	        of the ring retires, for INDIRECT when its buffer has
+//	Paths   none
+//	Size    two streams and 1600 bits
+//	Faults  FAULT_INFO.CAUSE; a packet is checked in the order opcode, reserved
+//	        bits of the header, length, privilege, reserved bits of the body,
+//	        alignment, field ranges, state, addresses, and touches no memory if
+//	        a check fails. A fault waits for what is in flight, clears RUN and
+//	        keeps RPTR at the packet of the ring; CTL.RUN is ignored until the
+//	        fault is cleared, which also leaves the indirect buffer
+//	Source  package pkt, cpreg.Block
+type Module struct {
+	base      uint16 // of the registers in BAR0
+	hostLimit uint64 // bytes of host memory in reach
+	vramLimit uint64 // bytes of VRAM
+	maxBytes  uint32 // longest linear packet
+	maxRow    uint32 // longest descriptor of a row, a power of two
+
+	run       bool
+	resetting bool
+	ringBase  uint64
+	ringLog2  uint8 `w:"5"`
+	wptr      uint32
+	rptr      uint32 `w:"18"`
+	ringBad   bool   // WPTR was written out of range
+	cause     uint8  `w:"4"`
+	faultAddr uint64
+	faultOp   uint32
+	faultBad  uint64
+	packets   uint32
+	rsp       regbus.Rsp
+
+	ring     stream
+	ib       stream
+	ringSeek seek
+	ibSeek   seek
+	inIB     bool
+	ibBase   uint64
+	ibEnd    uint32 `w:"20"` // dwords of the indirect buffer
+	ibDone   uint32 `w:"20"` // of them retired
+
+	state   state  `w:"4"`
+	hdr     uint32 // header of the packet in work
+	hdrAddr uint64 // its GPU address
+	left    uint16 // dwords of its body not yet taken
+	n       uint8  `w:"3"` // dwords of its body taken
+	b0      uint32
+	b1      uint32
+	b2      uint32
+	b3      uint32
+	b4      uint32
+	b5      uint32
+	b6      uint32
+
+	src     surface
+	dst     surface
+	clip    uint8  `w:"2"`  // edge in work: source x, y, destination x, y
+	x0, x1  uint16 `w:"15"` // columns of the rectangle left after clipping
+	y0, y1  uint16 `w:"15"` // rows
+	second  bool   // the second product is computed
+	mulS    uint16 `w:"15"`
+	mulD    uint16 `w:"15"`
+	addS    uint64 `w:"35"` // pitch, shifted
+	addD    uint64 `w:"35"`
+	srcAddr uint64 // of the row in work
+	dstAddr uint64
+	srcEnd  uint64 // of the last row
+	dstEnd  uint64
+	bytes   uint32 // of a row
+	done    uint32 // of them sent
+	rows    uint16 `w:"15"` // not yet sent
+	value   uint64 // of a fill
+
+	desc     dma.Desc
+	inFlight uint32 `w:"18"` // descriptors taken and not complete
+	readErr  bool
+	writeErr bool
+	fence    fence.Req
+	fencing  bool // the fence unit works
+	scratch  ident.Scratch
+	pulse    bool
+}
 
 // New returns the command processor of a node after reset.
-func New(node int, p Params) Module { return Module{} }
-
-// Fetch returns the read of a ring or an indirect buffer; its local tag is 0.
-func (m *Module) Fetch() port.Request { return port.Request{} }
-
-// Desc returns the descriptor for the DMA engine.
-func (m *Module) Desc() dma.Desc { return dma.Desc{} }
-
-// Fence returns the request for the node's fence unit.
-func (m *Module) Fence() fence.Req { return fence.Req{} }
-
-// Scratch returns the write of a scratch register, in one clock.
-func (m *Module) Scratch() ident.Scratch { return ident.Scratch{} }
-
-// Fault reports that the node has stopped on a fault, in one clock.
-func (m *Module) Fault() bool { return false }
-
-// Rsp returns the answer to the register access of the clock before.
-func (m *Module) Rsp() regbus.Rsp { return regbus.Rsp{} }
-
-// Packets returns the packets retired since reset, modulo 2^32.
-func (m *Module) Packets() uint32 { return 0 }
-
-// Tick is one rising clock edge.
-func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req) {}
+func New(node int, p Params) Module {
+	return Module{
+		base:      uint16(cpreg.Base + node*cpreg.Stride),
+		hostLimit: uint64(1) << p.HostBits,
+		vramLimit: p.VRAMBytes,
+		maxBytes:  uint32(uint64(1)<<p.LengthBits - 1),
+		maxRow:    1 << (min(p.LengthBits, 19) - 1),
+		ring:      newStream(tagRing),
+		ib:        newStream(tagIB),
+	}
+}
 
 // Reset sets the registers to their values after power on.
-func (m *Module) Reset() {}
+func (m *Module) Reset() {
+	ring, ib := m.ring, m.ib
+	ring.Reset()
+	ib.Reset()
+	*m = Module{
+		base: m.base, hostLimit: m.hostLimit, vramLimit: m.vramLimit,
+		maxBytes: m.maxBytes, maxRow: m.maxRow, ring: ring, ib: ib,
+	}
+}
+
+// Fetch returns the read of the ring or of an indirect buffer.
+func (m *Module) Fetch() port.Request {
+	r := m.ring.Request()
+	if r.Kind == port.None {
+		r = m.ib.Request()
+	}
+	return r
+}
+
+// Desc returns the descriptor for the DMA engine.
+func (m *Module) Desc() dma.Desc { return m.desc }
+
+// Fence returns the request for the node's fence unit.
+func (m *Module) Fence() fence.Req { return m.fence }
+
+// Scratch returns the write of a scratch register, in one clock.
+func (m *Module) Scratch() ident.Scratch { return m.scratch }
+
+// Fault reports that the node has stopped on a fault, in one clock.
+func (m *Module) Fault() bool { return m.pulse }
+
+// Rsp returns the answer to the register access of the clock before.
+func (m *Module) Rsp() regbus.Rsp { return m.rsp }
+
+// Packets returns the packets retired since reset, modulo 2^32.
+func (m *Module) Packets() uint32 { return m.packets }
+
+// Tick is one rising clock edge.
+func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req) {
+	ringWin, ibWin := m.ringWindow(), m.ibWindow()
+	toRing, toIB := m.ringSeek, m.ibSeek
+	ringReady := mem.Ready && m.ring.Request().Kind != port.None
+	ibReady := mem.Ready && !ringReady
+	moving := toRing.Valid || toIB.Valid
+	dword, valid := m.head()
+	take := valid && !moving && m.takes()
+	takeRing, takeIB := take && !m.inIB, take && m.inIB
+
+	m.ringSeek, m.ibSeek = seek{}, seek{}
+	m.scratch = ident.Scratch{}
+	m.pulse = false
+	m.handshake(d, f)
+	if m.resetting {
+		toRing, toIB = seek{}, seek{}
+		if m.quiet() {
+			m.Reset()
+		}
+	} else {
+		m.step(dword, take, moving, f.Result)
+	}
+	m.access(regs)
+	m.ring.Tick(ringWin, toRing, takeRing, ringReady, only(mem.Cpl, tagRing))
+	m.ib.Tick(ibWin, toIB, takeIB, ibReady, only(mem.Cpl, tagIB))
+}
+
+// only returns the completion if it has the tag.
+func only(cpl port.Completion, tag uint8) port.Completion {
+	var c port.Completion
+	if cpl.Tag&1 == tag {
+		c = cpl
+	}
+	return c
+}
+
+// fetches reports whether the buffers may be read: in a packet that has started
+// also when RUN is 0.
+func (m *Module) fetches() bool {
+	inside := m.state == stateBody || m.state == stateSkip
+	return (m.run || inside) && !m.resetting && !m.ringBad
+}
+
+// ringMask is the size of the ring in dwords, less one.
+func (m *Module) ringMask() uint32 { return (1<<m.ringLog2 - 1) >> 2 & 0xfffff }
+
+// ringWindow returns what may be read of the ring. The indirect buffer goes
+// first.
+func (m *Module) ringWindow() window {
+	enable := m.fetches() && m.ib.Request().Kind == port.None && !m.ib.issues(m.ibWindow())
+	return window{Enable: enable, Base: m.ringBase, End: m.wptr & m.ringMask(), Mask: m.ringMask()}
+}
+
+// ibWindow returns what may be read of the indirect buffer.
+func (m *Module) ibWindow() window {
+	enable := m.fetches() && m.inIB && m.ring.Request().Kind == port.None
+	return window{Enable: enable, Base: m.ibBase, End: m.ibEnd, Mask: pkt.MaxIndirect}
+}
+
+// head returns the next dword of the buffer in work.
+func (m *Module) head() (dword uint32, valid bool) {
+	dword, valid = m.ring.Head(m.ringBase)
+	if m.inIB {
+		dword, valid = m.ib.Head(m.ibBase)
+	}
+	return dword, valid
+}
+
+// takes reports whether the decoder takes a dword if there is one.
+func (m *Module) takes() bool {
+	next := m.state == stateNext && m.run
+	return (next || m.state == stateBody || m.state == stateSkip) && !m.ringBad && !m.resetting
+}
+
+// failed reports whether the buffer in work cannot be read on.
+func (m *Module) failed() bool {
+	f := m.ring.failed()
+	if m.inIB {
+		f = m.ib.failed()
+	}
+	return f
+}
+
+// here returns the GPU address of the next dword to take.
+func (m *Module) here() uint64 {
+	a := m.ringBase + uint64(m.ring.at)<<2
+	if m.inIB {
+		a = m.ibBase + uint64(m.ib.at)<<2
+	}
+	return a
+}
+
+// handshake counts what the DMA engine and the fence unit take and complete.
+func (m *Module) handshake(d DMA, f Fence) {
+	if d.Ready && m.desc.Op != dma.None {
+		m.desc = dma.Desc{}
+		m.inFlight++
+	}
+	if d.Done || d.Err || d.WriteErr {
+		m.inFlight--
+	}
+	m.inFlight &= 0x3ffff
+	m.readErr = m.readErr || d.Err && !m.writeErr
+	m.writeErr = m.writeErr || d.WriteErr && !m.readErr
+	if f.Result != fence.ResultNone {
+		m.fencing = false
+	}
+	if f.Ready && m.fence.Op != fence.None {
+		m.fence = fence.Req{}
+		m.fencing = true
+	}
+}
+
+// quiet reports whether nothing is in flight.
+func (m *Module) quiet() bool {
+	moves := m.desc.Op != dma.None || m.inFlight != 0
+	fences := m.fence.Op != fence.None || m.fencing
+	return !moves && !fences && m.ring.quiet() && m.ib.quiet()
+}
 
 // IdleFor returns math.MaxUint64 if only an input can wake the node, and 0
 // otherwise.
-func (m *Module) IdleFor() uint64 { return 0 }
+func (m *Module) IdleFor() uint64 {
+	offers := m.desc.Op != dma.None || m.fence.Op != fence.None || m.Fetch().Kind != port.None
+	pulses := m.rsp.Hit || m.pulse || m.scratch.Valid || m.ringSeek.Valid || m.ibSeek.Valid
+	issues := m.ring.issues(m.ringWindow()) || m.ib.issues(m.ibWindow())
+	ends := m.resetting && m.quiet()
+	if offers || pulses || issues || ends || !m.resetting && m.moves() {
+		return 0
+	}
+	return math.MaxUint64
+}
+
+// moves reports whether the decoder does something in the next clock.
+func (m *Module) moves() bool {
+	var moves bool
+	switch m.state {
+	case stateNext, stateBody, stateSkip:
+		_, valid := m.head()
+		started := m.run || m.state != stateNext
+		moves = started && (valid || m.failed() || m.ringBad || m.inIB && m.ib.at == m.ibEnd)
+	case stateDrain:
+		moves = m.inFlight == 0
+	case stateFence, stateFault:
+	default:
+		moves = true
+	}
+	return moves
+}
 
 // Skip is n clocks without input: nothing counts.
 func (m *Module) Skip(n uint64) {}

@@ -32,28 +32,28 @@ type config struct {
 func resetConfig() config { return config{devCtl: maxReadReqReset} }
 
 // report takes what the initiator side reports.
-func (c *config) report(in Master) {
-	c.gotAbort = c.gotAbort || in.Status == port.CplAbort
-	c.gotUR = c.gotUR || in.Status == port.CplUnsupported
-	c.pending = in.Pending
+func (m *Module) report(in Master) {
+	m.cfg.gotAbort = m.cfg.gotAbort || in.Status == port.CplAbort
+	m.cfg.gotUR = m.cfg.gotUR || in.Status == port.CplUnsupported
+	m.cfg.pending = in.Pending
 }
 
 // unsupported records a request that no BAR takes. A posted one has no
 // completion that would tell its sender, so it is an error in its own right
 // (PCIe 3.0 §6.2.3.2.4).
-func (c *config) unsupported(posted bool) {
-	c.sawUR = true
-	c.nonFatal = c.nonFatal || posted
+func (m *Module) unsupported(posted bool) {
+	m.cfg.sawUR = true
+	m.cfg.nonFatal = m.cfg.nonFatal || posted
 }
 
 // hitBAR0 reports whether addr is in the register BAR.
-func (c *config) hitBAR0(addr uint64) bool {
-	return c.memory && addr&^(pcicfg.BAR0Size-1) == uint64(c.bar0)
+func (m *Module) hitBAR0(addr uint64) bool {
+	return m.cfg.memory && addr&^(pcicfg.BAR0Size-1) == uint64(m.cfg.bar0)
 }
 
 // hitBAR2 reports whether addr is in the VRAM aperture.
-func (c *config) hitBAR2(addr, size uint64) bool {
-	return c.memory && addr&^(size-1) == c.bar2
+func (m *Module) hitBAR2(addr uint64) bool {
+	return m.cfg.memory && addr&^(m.vramBytes-1) == m.cfg.bar2
 }
 
 // bit returns mask if b is set.
@@ -65,45 +65,45 @@ func bit(b bool, mask uint32) uint32 {
 	return v
 }
 
-// read returns a dword of configuration space. What is not there reads as 0.
-func (c *config) read(off uint16) uint32 {
+// readConfig returns a dword of configuration space. What is not there reads as 0.
+func (m *Module) readConfig(off uint16) uint32 {
 	var v uint32
 	switch off {
 	case pcicfg.ID:
 		v = pcicfg.VendorID | pcicfg.DeviceID<<16
 	case pcicfg.Command:
-		v = pcicfg.StatusCapList | bit(c.memory, pcicfg.CommandMemory) |
-			bit(c.busMaster, pcicfg.CommandBusMaster) | bit(c.intxDisable, pcicfg.CommandINTxDisable) |
-			bit(c.gotAbort, pcicfg.StatusReceivedAbort) | bit(c.gotUR, pcicfg.StatusReceivedUR)
+		v = pcicfg.StatusCapList | bit(m.cfg.memory, pcicfg.CommandMemory) |
+			bit(m.cfg.busMaster, pcicfg.CommandBusMaster) | bit(m.cfg.intxDisable, pcicfg.CommandINTxDisable) |
+			bit(m.cfg.gotAbort, pcicfg.StatusReceivedAbort) | bit(m.cfg.gotUR, pcicfg.StatusReceivedUR)
 	case pcicfg.Class:
 		v = pcicfg.Revision | pcicfg.ClassCode<<8
 	case pcicfg.Header:
 		v = pcicfg.HeaderType << 16
 	case pcicfg.BAR0:
-		v = c.bar0
+		v = m.cfg.bar0
 	case pcicfg.BAR2:
-		v = uint32(c.bar2) | pcicfg.BARMem64 | pcicfg.BARPrefetchable
+		v = uint32(m.cfg.bar2) | pcicfg.BARMem64 | pcicfg.BARPrefetchable
 	case pcicfg.BAR3:
-		v = uint32(c.bar2 >> 32)
+		v = uint32(m.cfg.bar2 >> 32)
 	case pcicfg.SubID:
 		v = pcicfg.Subvendor | pcicfg.Subsystem<<16
 	case pcicfg.CapPtr:
 		v = pcicfg.MSIX
 	case pcicfg.IntLine:
-		v = uint32(c.intLine)
+		v = uint32(m.cfg.intLine)
 	default:
-		v = c.readCaps(off)
+		v = m.readCaps(off)
 	}
 	return v
 }
 
 // readCaps returns a dword of the capabilities.
-func (c *config) readCaps(off uint16) uint32 {
+func (m *Module) readCaps(off uint16) uint32 {
 	var v uint32
 	switch off {
 	case pcicfg.MSIX:
 		v = pcicfg.MSIXCapID | pcicfg.PCIe<<8 | (pcicfg.Vectors-1)<<16 |
-			bit(c.msixEnable, pcicfg.MSIXEnable) | bit(c.functionMask, pcicfg.MSIXFunctionMask)
+			bit(m.cfg.msixEnable, pcicfg.MSIXEnable) | bit(m.cfg.functionMask, pcicfg.MSIXFunctionMask)
 	case pcicfg.MSIXTable:
 		v = pcicfg.MSIXTableOffset
 	case pcicfg.MSIXPending:
@@ -111,39 +111,39 @@ func (c *config) readCaps(off uint16) uint32 {
 	case pcicfg.PCIe:
 		v = pcicfg.PCIeCapID | pcicfg.PCIeCapVal<<16
 	case pcicfg.DevCtl:
-		v = uint32(c.devCtl) | bit(c.nonFatal, pcicfg.DevStaNonFatal) |
-			bit(c.sawUR, pcicfg.DevStaUnsupported) | bit(c.pending, pcicfg.DevStaPending)
+		v = uint32(m.cfg.devCtl) | bit(m.cfg.nonFatal, pcicfg.DevStaNonFatal) |
+			bit(m.cfg.sawUR, pcicfg.DevStaUnsupported) | bit(m.cfg.pending, pcicfg.DevStaPending)
 	default:
 	}
 	return v
 }
 
-// write writes the bits of mask of a dword of configuration space. What is not
+// writeConfig writes the bits of mask of a dword of configuration space. What is not
 // there or read-only ignores it.
-func (c *config) write(off uint16, data, mask uint32, vramBytes uint64) {
+func (m *Module) writeConfig(off uint16, data, mask uint32) {
 	set := data & mask
 	switch off {
 	case pcicfg.Command:
-		c.memory = merge(c.memory, set, mask, pcicfg.CommandMemory)
-		c.busMaster = merge(c.busMaster, set, mask, pcicfg.CommandBusMaster)
-		c.intxDisable = merge(c.intxDisable, set, mask, pcicfg.CommandINTxDisable)
-		c.gotAbort = c.gotAbort && set&pcicfg.StatusReceivedAbort == 0
-		c.gotUR = c.gotUR && set&pcicfg.StatusReceivedUR == 0
+		m.cfg.memory = merge(m.cfg.memory, set, mask, pcicfg.CommandMemory)
+		m.cfg.busMaster = merge(m.cfg.busMaster, set, mask, pcicfg.CommandBusMaster)
+		m.cfg.intxDisable = merge(m.cfg.intxDisable, set, mask, pcicfg.CommandINTxDisable)
+		m.cfg.gotAbort = m.cfg.gotAbort && set&pcicfg.StatusReceivedAbort == 0
+		m.cfg.gotUR = m.cfg.gotUR && set&pcicfg.StatusReceivedUR == 0
 	case pcicfg.BAR0:
-		c.bar0 = (c.bar0&^mask | set) &^ (pcicfg.BAR0Size - 1)
+		m.cfg.bar0 = (m.cfg.bar0&^mask | set) &^ (pcicfg.BAR0Size - 1)
 	case pcicfg.BAR2:
-		c.bar2 = (c.bar2&^uint64(mask) | uint64(set)) &^ (vramBytes - 1)
+		m.cfg.bar2 = (m.cfg.bar2&^uint64(mask) | uint64(set)) &^ (m.vramBytes - 1)
 	case pcicfg.BAR3:
-		c.bar2 = (c.bar2&^(uint64(mask)<<32) | uint64(set)<<32) &^ (vramBytes - 1)
+		m.cfg.bar2 = (m.cfg.bar2&^(uint64(mask)<<32) | uint64(set)<<32) &^ (m.vramBytes - 1)
 	case pcicfg.IntLine:
-		c.intLine = c.intLine&^uint8(mask) | uint8(set)
+		m.cfg.intLine = m.cfg.intLine&^uint8(mask) | uint8(set)
 	case pcicfg.MSIX:
-		c.msixEnable = merge(c.msixEnable, set, mask, pcicfg.MSIXEnable)
-		c.functionMask = merge(c.functionMask, set, mask, pcicfg.MSIXFunctionMask)
+		m.cfg.msixEnable = merge(m.cfg.msixEnable, set, mask, pcicfg.MSIXEnable)
+		m.cfg.functionMask = merge(m.cfg.functionMask, set, mask, pcicfg.MSIXFunctionMask)
 	case pcicfg.DevCtl:
-		c.devCtl = (c.devCtl&^uint16(mask) | uint16(set)) & (pcicfg.DevCtlMaxPayload | pcicfg.DevCtlMaxReadReq)
-		c.nonFatal = c.nonFatal && set&pcicfg.DevStaNonFatal == 0
-		c.sawUR = c.sawUR && set&pcicfg.DevStaUnsupported == 0
+		m.cfg.devCtl = (m.cfg.devCtl&^uint16(mask) | uint16(set)) & (pcicfg.DevCtlMaxPayload | pcicfg.DevCtlMaxReadReq)
+		m.cfg.nonFatal = m.cfg.nonFatal && set&pcicfg.DevStaNonFatal == 0
+		m.cfg.sawUR = m.cfg.sawUR && set&pcicfg.DevStaUnsupported == 0
 	default:
 	}
 }

@@ -172,7 +172,6 @@ func (m *Module) Tick(in Target, regs regbus.Rsp, vram VRAM, master Master) {
 	got := in.Beat.Valid && m.beatReady()
 	m.err = ident.Error{}
 	m.reg = regbus.Req{}
-	m.cfg.report(master)
 	m.tickRead(in.CplReady, vram)
 	switch m.state {
 	case stateIdle:
@@ -186,7 +185,7 @@ func (m *Module) Tick(in Target, regs regbus.Rsp, vram VRAM, master Master) {
 		m.decode()
 	case stateCfgWrite:
 		if got {
-			m.writeConfig(in.Beat)
+			m.configBeat(in.Beat)
 		}
 	case stateDrop:
 		if got && in.Beat.Last {
@@ -219,6 +218,7 @@ func (m *Module) Tick(in Target, regs regbus.Rsp, vram VRAM, master Master) {
 		m.tickWrite(got, in.Beat, vram)
 	default:
 	}
+	m.report(master)
 }
 
 // decode starts the request in req.
@@ -226,20 +226,20 @@ func (m *Module) decode() {
 	read := m.req.Kind == port.MemRead
 	switch {
 	case m.req.Kind == port.CfgRead:
-		data := uint64(m.cfg.read(uint16(m.req.Addr) & 0xffc))
+		data := uint64(m.readConfig(uint16(m.req.Addr) & 0xffc))
 		if m.req.Addr&4 != 0 {
 			data <<= 32
 		}
 		m.complete(port.CplSuccess, true, data)
 	case m.req.Kind == port.CfgWrite:
 		m.state = stateCfgWrite
-	case m.cfg.hitBAR0(m.req.Addr) && read:
+	case m.hitBAR0(m.req.Addr) && read:
 		m.cpl.Data = 0
 		m.issueRead()
-	case m.cfg.hitBAR0(m.req.Addr):
+	case m.hitBAR0(m.req.Addr):
 		m.addr = m.req.Addr &^ 7
 		m.state = stateRegBeat
-	case m.cfg.hitBAR2(m.req.Addr, m.vramBytes):
+	case m.hitBAR2(m.req.Addr):
 		m.headerUp = true
 		m.lastIn = false
 		m.state = stateVRAMWrite
@@ -248,7 +248,7 @@ func (m *Module) decode() {
 		}
 	default:
 		m.refuse(idreg.ErrDecode, noBAR)
-		m.cfg.unsupported(!read)
+		m.unsupported(!read)
 		m.state = stateDrop
 		if read {
 			m.complete(port.CplUnsupported, true, 0)
@@ -256,13 +256,13 @@ func (m *Module) decode() {
 	}
 }
 
-// writeConfig performs a configuration write and completes it.
-func (m *Module) writeConfig(b port.Beat) {
+// configBeat performs a configuration write and completes it.
+func (m *Module) configBeat(b port.Beat) {
 	enable, data := b.Enable&0xf, uint32(b.Data)
 	if m.req.Addr&4 != 0 {
 		enable, data = b.Enable>>4, uint32(b.Data>>32)
 	}
-	m.cfg.write(uint16(m.req.Addr)&0xffc, data, byteMask(enable), m.vramBytes)
+	m.writeConfig(uint16(m.req.Addr)&0xffc, data, byteMask(enable))
 	m.complete(port.CplSuccess, true, 0)
 }
 

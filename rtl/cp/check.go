@@ -1,0 +1,179 @@
+package cp
+
+import (
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/ident"
+)
+
+// check looks at the fields of the packet whose body is in b0 to b6.
+func (m *Module) check() {
+	m.done = 0
+	m.rows = 1
+	switch op(m.hdr) {
+	case pkt.OpIndirect:
+		m.checkIndirect()
+	case pkt.OpSetState:
+		m.checkSetState()
+	case pkt.OpCopy:
+		m.checkCopy()
+	case pkt.OpCopy2D:
+		m.checkCopy2D()
+	case pkt.OpFill:
+		m.checkFill()
+	case pkt.OpFill2D:
+		m.checkFill2D()
+	case pkt.OpWriteReg:
+		m.checkWriteReg()
+	case pkt.OpTimestamp:
+		m.checkAligned(join(m.b1, m.b0))
+	default:
+		if m.b3>>1 != 0 {
+			m.fault(cpreg.CauseReserved, uint64(m.b3))
+		} else {
+			m.checkAligned(join(m.b1, m.b0))
+		}
+	}
+}
+
+func (m *Module) checkIndirect() {
+	addr := join(m.b1, m.b0)
+	m.srcAddr, m.srcEnd = addr, addr
+	m.bytes = m.b2 << 2
+	switch {
+	case m.b2>>20 != 0:
+		m.fault(cpreg.CauseReserved, uint64(m.b2))
+	case addr&3 != 0:
+		m.fault(cpreg.CauseAlign, addr)
+	case m.b2 == 0:
+		m.state = stateRetire
+	default:
+		m.state = stateSource
+	}
+}
+
+func (m *Module) checkSetState() {
+	switch {
+	case m.b0>>1 != 0:
+		m.fault(cpreg.CauseReserved, uint64(m.b0))
+	case m.b3>>20 != 0:
+		m.fault(cpreg.CauseReserved, uint64(m.b3))
+	case m.b4>>3 != 0:
+		m.fault(cpreg.CauseReserved, uint64(m.b4))
+	case m.b4 > uint32(pkt.Format128):
+		m.fault(cpreg.CauseState, uint64(m.b4))
+	case far(m.b5):
+		m.fault(cpreg.CauseState, uint64(m.b5))
+	case far(m.b6):
+		m.fault(cpreg.CauseState, uint64(m.b6))
+	default:
+		s := surface{
+			set: true, base: join(m.b2, m.b1), pitch: m.b3 & pkt.MaxPitch, format: uint8(m.b4) & 7,
+			x0: low(m.b5), y0: high(m.b5), x1: low(m.b6), y1: high(m.b6),
+		}
+		if m.b0 == uint32(pkt.Source) {
+			m.src = s
+		} else {
+			m.dst = s
+		}
+		m.state = stateRetire
+	}
+}
+
+// far reports whether one of a pair of coordinates is out of range.
+func far(p uint32) bool { return p&0xffff > pkt.MaxCoord || p>>16 > pkt.MaxCoord }
+
+// low and high are a pair of coordinates, each in 15 bits.
+func low(p uint32) uint16  { return uint16(p) & 0x7fff }
+func high(p uint32) uint16 { return uint16(p>>16) & 0x7fff }
+
+func (m *Module) checkCopy() {
+	m.srcAddr, m.srcEnd = join(m.b1, m.b0), join(m.b1, m.b0)
+	m.dstAddr, m.dstEnd = join(m.b3, m.b2), join(m.b3, m.b2)
+	m.checkBytes(m.b4, stateSource)
+}
+
+func (m *Module) checkFill() {
+	m.dstAddr, m.dstEnd = join(m.b1, m.b0), join(m.b1, m.b0)
+	m.value = join(m.b4, m.b3)
+	m.checkBytes(m.b2, stateDest)
+}
+
+// checkBytes checks the length of a linear packet and goes on to state then.
+func (m *Module) checkBytes(bytes uint32, then state) {
+	m.bytes = bytes
+	switch {
+	case bytes > m.maxBytes:
+		m.fault(cpreg.CauseLength, uint64(bytes))
+	case bytes == 0:
+		m.state = stateRetire
+	default:
+		m.state = then
+	}
+}
+
+func (m *Module) checkCopy2D() {
+	m.startClip(m.b2, 0)
+	switch {
+	case far(m.b0):
+		m.fault(cpreg.CauseState, uint64(m.b0))
+	case far(m.b1):
+		m.fault(cpreg.CauseState, uint64(m.b1))
+	case far(m.b2):
+		m.fault(cpreg.CauseState, uint64(m.b2))
+	case !m.src.set:
+		m.fault(cpreg.CauseState, uint64(pkt.Source))
+	case !m.dst.set:
+		m.fault(cpreg.CauseState, uint64(pkt.Dest))
+	case m.src.format != m.dst.format:
+		m.fault(cpreg.CauseState, uint64(m.dst.format))
+	default:
+		m.state = stateClip
+	}
+}
+
+func (m *Module) checkFill2D() {
+	m.startClip(m.b1, 2)
+	m.value = join(m.b3, m.b2)
+	switch {
+	case far(m.b0):
+		m.fault(cpreg.CauseState, uint64(m.b0))
+	case far(m.b1):
+		m.fault(cpreg.CauseState, uint64(m.b1))
+	case !m.dst.set:
+		m.fault(cpreg.CauseState, uint64(pkt.Dest))
+	case m.dst.format > uint8(pkt.Format64):
+		m.fault(cpreg.CauseState, uint64(m.dst.format))
+	default:
+		m.state = stateClip
+	}
+}
+
+// scratchOff is SCRATCH0 in BAR0; the others follow it.
+const scratchOff = idreg.Base + idreg.Scratch0
+
+func (m *Module) checkWriteReg() {
+	switch {
+	case m.b0>>16 != 0:
+		m.fault(cpreg.CauseReserved, uint64(m.b0))
+	case m.b0&3 != 0:
+		m.fault(cpreg.CauseAlign, uint64(m.b0))
+	case m.b0&^0xc != scratchOff:
+		m.fault(cpreg.CauseRegister, uint64(m.b0))
+	default:
+		m.scratch = ident.Scratch{Valid: true, Index: uint8(m.b0>>2) & 3, Data: m.b1}
+		m.state = stateRetire
+	}
+}
+
+// checkAligned checks the address of a fence or time stamp, 8 bytes.
+func (m *Module) checkAligned(addr uint64) {
+	m.dstAddr, m.dstEnd = addr, addr
+	m.bytes = 8
+	if addr&7 != 0 {
+		m.fault(cpreg.CauseAlign, addr)
+	} else {
+		m.state = stateDest
+	}
+}

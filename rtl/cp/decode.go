@@ -1,0 +1,339 @@
+package cp
+
+import (
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/dma"
+	"github.com/hilgpu/hilgpu/rtl/fence"
+)
+
+// step is a clock of the decoder. dword was taken from the buffer if take is
+// set; moving says that a buffer is being repositioned.
+func (m *Module) step(dword uint32, take, moving bool, res fence.Result) {
+	switch m.state {
+	case stateNext:
+		if m.run && !moving {
+			m.next(dword, take)
+		}
+	case stateBody:
+		if take {
+			m.keep(dword)
+		} else if !moving {
+			m.stuck()
+		}
+	case stateSkip:
+		if take {
+			m.skip()
+		} else if !moving {
+			m.stuck()
+		}
+	case stateRetire:
+		m.retire()
+	case stateCheck:
+		m.check()
+	case stateClip:
+		m.clipEdge()
+	case statePlace:
+		m.place()
+	case stateMul:
+		m.multiply()
+	case stateSource:
+		m.source()
+	case stateDest:
+		m.dest()
+	case stateIssue:
+		m.issue()
+	case stateDrain:
+		m.drain()
+	case stateFence:
+		m.fenced(res)
+	default:
+	}
+}
+
+// next takes a header, or ends the indirect buffer.
+func (m *Module) next(dword uint32, take bool) {
+	if m.inIB && m.ib.at == m.ibEnd {
+		m.inIB = false
+		m.state = stateRetire
+	} else if take {
+		m.header(dword)
+	} else {
+		m.stuck()
+	}
+}
+
+// stuck stops the node if the dword that it waits for cannot come.
+func (m *Module) stuck() {
+	if m.ringBad {
+		m.ringFault()
+	} else if m.failed() {
+		if m.state == stateNext {
+			m.hdrAddr = m.here()
+			m.hdr = 0
+		}
+		m.fault(cpreg.CauseReadError, m.here())
+	}
+}
+
+// header checks the header of a packet and starts it.
+func (m *Module) header(dword uint32) {
+	op, body := op(dword), uint16(dword)
+	m.hdr = dword
+	m.hdrAddr = m.here()
+	m.left = body
+	m.n = 0
+	switch cause := m.headerCause(dword); {
+	case cause != cpreg.CauseNone:
+		m.fault(cause, uint64(dword))
+	case op == pkt.OpNOP && body == 0:
+		m.state = stateRetire
+	case op == pkt.OpNOP:
+		m.state = stateSkip
+	default:
+		m.state = stateBody
+	}
+}
+
+func op(hdr uint32) uint8 { return uint8(hdr >> 24) }
+
+// bodyOf returns the body length of an opcode in dwords and whether the opcode
+// is one. A NOP has any.
+func bodyOf(op uint8) (body uint16, known bool) {
+	known = true
+	switch op {
+	case pkt.OpNOP:
+	case pkt.OpIndirect:
+		body = pkt.IndirectBody
+	case pkt.OpSetState:
+		body = pkt.SetStateBody
+	case pkt.OpCopy:
+		body = pkt.CopyBody
+	case pkt.OpCopy2D:
+		body = pkt.Copy2DBody
+	case pkt.OpFill:
+		body = pkt.FillBody
+	case pkt.OpFill2D:
+		body = pkt.Fill2DBody
+	case pkt.OpWriteReg:
+		body = pkt.WriteRegBody
+	case pkt.OpTimestamp:
+		body = pkt.TimestampBody
+	case pkt.OpFence:
+		body = pkt.FenceBody
+	default:
+		known = false
+	}
+	return body, known
+}
+
+// headerCause returns what is wrong with a header. In an indirect buffer the
+// dword in hand is the first of those that are left.
+func (m *Module) headerCause(dword uint32) uint8 {
+	op := op(dword)
+	want, known := bodyOf(op)
+	body := uint16(dword)
+	short := m.inIB && uint32(body) >= m.ibEnd-m.ib.at
+	var cause uint8
+	switch {
+	case !known:
+		cause = cpreg.CauseOpcode
+	case dword&pkt.HeaderReserved != 0:
+		cause = cpreg.CauseReserved
+	case op != pkt.OpNOP && body != want || short:
+		cause = cpreg.CauseLength
+	case m.inIB && (op == pkt.OpIndirect || op == pkt.OpFence):
+		cause = cpreg.CausePrivilege
+	default:
+	}
+	return cause
+}
+
+// keep stores a dword of the body.
+func (m *Module) keep(dword uint32) {
+	switch m.n {
+	case 0:
+		m.b0 = dword
+	case 1:
+		m.b1 = dword
+	case 2:
+		m.b2 = dword
+	case 3:
+		m.b3 = dword
+	case 4:
+		m.b4 = dword
+	case 5:
+		m.b5 = dword
+	default:
+		m.b6 = dword
+	}
+	m.n = (m.n + 1) & 7
+	m.left--
+	if m.left == 0 {
+		m.state = stateCheck
+	}
+}
+
+// skip drops a dword of the body.
+func (m *Module) skip() {
+	m.left--
+	if m.left == 0 {
+		m.state = stateRetire
+	}
+}
+
+// retire ends the packet. The buffer's position is behind it.
+func (m *Module) retire() {
+	m.packets++
+	m.state = stateNext
+	if m.inIB {
+		m.ibDone = m.ib.at
+	} else {
+		m.rptr = m.ring.at
+	}
+}
+
+// source checks the range that a packet reads.
+func (m *Module) source() {
+	low := m.srcAddr
+	if op(m.hdr) == pkt.OpCopy2D {
+		low = m.src.base
+	}
+	inside, bad := m.inRange(low, m.srcEnd, uint64(m.bytes))
+	switch {
+	case !inside:
+		m.fault(cpreg.CauseAddress, bad)
+	case op(m.hdr) == pkt.OpIndirect:
+		m.inIB = true
+		m.ibBase = m.srcAddr
+		m.ibEnd = m.b2 & pkt.MaxIndirect
+		m.ibDone = 0
+		m.ibSeek = seek{Valid: true}
+		m.state = stateNext
+	default:
+		m.state = stateDest
+	}
+}
+
+// dest checks the range that a packet writes.
+func (m *Module) dest() {
+	low := m.dstAddr
+	if m.is2D() {
+		low = m.dst.base
+	}
+	inside, bad := m.inRange(low, m.dstEnd, uint64(m.bytes))
+	switch {
+	case !inside:
+		m.fault(cpreg.CauseAddress, bad)
+	case op(m.hdr) == pkt.OpFence:
+		m.fence = fence.Req{Op: fence.Fence, IRQ: m.b3&1 != 0, ID: m.b2, Addr: m.dstAddr}
+		m.state = stateFence
+	case op(m.hdr) == pkt.OpTimestamp:
+		m.fence = fence.Req{Op: fence.Timestamp, Addr: m.dstAddr}
+		m.state = stateFence
+	default:
+		m.state = stateIssue
+	}
+}
+
+func (m *Module) is2D() bool { return op(m.hdr) == pkt.OpCopy2D || op(m.hdr) == pkt.OpFill2D }
+
+// inRange reports whether the bytes from low on to high+bytes, exclusive, are
+// all in VRAM or all in reach of the host port, and otherwise the address that
+// is not. low is at most 2^36 below high, and bytes is not 0.
+func (m *Module) inRange(low, high, bytes uint64) (inside bool, bad uint64) {
+	limit := m.vramLimit
+	if low&pkt.Host != 0 {
+		limit = m.hostLimit
+	}
+	bad = low
+	if low&^pkt.Host < limit {
+		bad = high
+		end := high &^ pkt.Host
+		inside = end < limit && bytes <= limit-end
+	}
+	return inside, bad
+}
+
+// issue sends the next descriptor when the one before is taken.
+func (m *Module) issue() {
+	if m.readErr || m.writeErr {
+		m.state = stateDrain
+	} else if m.desc.Op == dma.None {
+		n := m.bytes - m.done
+		if m.is2D() && n > m.maxRow {
+			n = m.maxRow
+		}
+		m.desc = dma.Desc{Op: dma.Fill, Len: n, Src: m.value, Dst: m.dstAddr + uint64(m.done)}
+		if op(m.hdr) == pkt.OpCopy || op(m.hdr) == pkt.OpCopy2D {
+			m.desc.Op = dma.Copy
+			m.desc.Src = m.srcAddr + uint64(m.done)
+		}
+		m.done += n
+		if m.done == m.bytes {
+			m.endRow()
+		}
+	}
+}
+
+// endRow goes on to the next row.
+func (m *Module) endRow() {
+	m.done = 0
+	m.srcAddr += uint64(m.src.pitch)
+	m.dstAddr += uint64(m.dst.pitch)
+	m.rows--
+	if m.rows == 0 {
+		m.state = stateDrain
+	}
+}
+
+// drain ends the packet when all its descriptors are complete.
+func (m *Module) drain() {
+	if m.desc.Op == dma.None && m.inFlight == 0 {
+		switch {
+		case m.readErr:
+			m.fault(cpreg.CauseReadError, m.badSource())
+		case m.writeErr:
+			m.fault(cpreg.CauseWriteError, m.badDest())
+		default:
+			m.retire()
+		}
+	}
+}
+
+// badSource returns what a packet names as its source.
+func (m *Module) badSource() uint64 {
+	a := join(m.b1, m.b0)
+	if m.is2D() {
+		a = m.src.base
+	}
+	return a
+}
+
+// badDest returns what a packet names as its destination.
+func (m *Module) badDest() uint64 {
+	a := join(m.b1, m.b0)
+	if op(m.hdr) == pkt.OpCopy {
+		a = join(m.b3, m.b2)
+	}
+	if m.is2D() {
+		a = m.dst.base
+	}
+	return a
+}
+
+// fenced ends the packet with the outcome of the fence unit.
+func (m *Module) fenced(res fence.Result) {
+	switch res {
+	case fence.ResultDone:
+		m.retire()
+	case fence.ResultBackwards:
+		m.fault(cpreg.CauseFence, uint64(m.b2))
+	case fence.ResultWriteError:
+		m.fault(cpreg.CauseWriteError, m.dstAddr)
+	default:
+	}
+}
+
+// join returns the 64-bit value of two dwords.
+func join(hi, lo uint32) uint64 { return uint64(hi)<<32 | uint64(lo) }

@@ -1,0 +1,158 @@
+package cp
+
+import (
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/hdl"
+)
+
+// depth is the number of 8-byte beats that a stream holds: two requests.
+const depth = 32
+
+// A window says what a stream may read: positions from where it is up to End,
+// modulo Mask+1, in dwords from Base.
+type window struct {
+	Enable bool
+	Base   uint64 // GPU address of position 0, a multiple of 4
+	End    uint32 // first position not to be read
+	Mask   uint32 // positions are modulo Mask+1, a power of two
+}
+
+// A seek moves a stream, and with it drops what it holds and what is on its way.
+type seek struct {
+	Valid bool
+	Stay  bool   // where the decoder is
+	Pos   uint32 // otherwise
+}
+
+// stream reads one buffer ahead of the decoder, in requests of up to 128 bytes
+// that end at multiples of 128.
+//
+//	In      win window, a level; to seek, a pulse; take, a pulse when Head is
+//	        valid; ready for Request; cpl, the completions of this stream
+//	Out     Request; Head, the next dword; failed, no dword will come because a
+//	        read was answered with an error; quiet, nothing is in flight
+//	Timing  a dword a clock; 1 clock from a beat to its first dword; one request
+//	        in flight, the next one when there is room for 128 bytes
+//	Reset   empty, at position 0
+//	Order   that of the positions
+//	Paths   none
+//	Size    32 beats of 64 bits and 130 bits
+type stream struct {
+	tag uint8
+
+	req  port.Request
+	next uint32 `w:"20"` // position of the next dword to ask for
+	at   uint32 `w:"20"` // position of the next dword to take
+	come uint8  `w:"6"`  // dwords asked for that have not arrived
+	have uint8  `w:"7"`  // dwords that have arrived and are not taken
+	odd  bool   // the next dword to arrive is in the upper lanes
+	drop bool   // what is in flight is not wanted
+	bad  bool   // a read was answered with an error
+	fifo hdl.FIFO[uint64]
+}
+
+func newStream(tag uint8) stream {
+	return stream{tag: tag, fifo: hdl.NewFIFO[uint64](depth)}
+}
+
+// Reset empties the stream, which must be quiet.
+func (s *stream) Reset() {
+	s.req = port.Request{}
+	s.next, s.at = 0, 0
+	s.come, s.have = 0, 0
+	s.odd, s.drop, s.bad = false, false, false
+	s.fifo.Reset()
+}
+
+// Request returns the read that the stream offers.
+func (s *stream) Request() port.Request { return s.req }
+
+// upper reports whether the next dword to take is in the upper half of its
+// beat.
+func (s *stream) upper(base uint64) bool { return (uint32(base>>2)+s.at)&1 != 0 }
+
+// Head returns the next dword and whether there is one.
+func (s *stream) Head(base uint64) (dword uint32, valid bool) {
+	head, valid, _ := s.fifo.Out()
+	dword = uint32(head)
+	if s.upper(base) {
+		dword = uint32(head >> 32)
+	}
+	return dword, valid
+}
+
+func (s *stream) failed() bool { return s.bad && s.have == 0 }
+
+func (s *stream) quiet() bool { return s.come == 0 }
+
+// issues reports whether the stream asks for more in this clock. A request that
+// starts in the upper half of a beat waits until the stream is empty, so that
+// only the newest beat it holds can end in its lower half.
+func (s *stream) issues(w window) bool {
+	free := s.come == 0 && !s.bad && s.have <= depth
+	even := (uint32(w.Base>>2)+s.next)&1 == 0
+	return w.Enable && free && s.next != w.End&w.Mask && (even || s.have == 0)
+}
+
+// Tick is one rising clock edge.
+func (s *stream) Tick(win window, to seek, take, ready bool, cpl port.Completion) {
+	issue := !to.Valid && s.issues(win)
+	pop := take && (s.upper(win.Base) || s.have == 1)
+	if take {
+		s.at = (s.at + 1) & win.Mask
+		s.have--
+	}
+	push := s.arrive(cpl)
+	s.fifo.Tick(push, cpl.Data, pop)
+	if ready {
+		s.req = port.Request{}
+	}
+	if to.Valid {
+		if !to.Stay {
+			s.at = to.Pos & win.Mask
+		}
+		s.next = s.at
+		s.have = 0
+		s.bad = false
+		s.drop = s.come != 0
+		s.fifo.Reset()
+	} else if issue {
+		s.ask(win)
+	}
+}
+
+// arrive counts the dwords of a completion and reports whether they are kept.
+func (s *stream) arrive(cpl port.Completion) bool {
+	var keep bool
+	if cpl.Status != port.CplNone {
+		n := uint8(2)
+		if s.odd || s.come == 1 {
+			n = 1
+		}
+		keep = !s.drop && cpl.Status == port.CplSuccess
+		if keep {
+			s.have = (s.have + n) & 0x7f
+		}
+		s.bad = s.bad || !s.drop && cpl.Status != port.CplSuccess
+		s.odd = false
+		s.come = (s.come - n) & 0x3f
+		if cpl.Last {
+			s.come = 0
+			s.drop = false
+		}
+	}
+	return keep
+}
+
+// ask offers a read of what is left of the window up to a multiple of 128 bytes.
+func (s *stream) ask(w window) {
+	addr := w.Base + uint64(s.next)<<2
+	n := uint32(port.MaxLen) - uint32(addr>>2)&(port.MaxLen-1)
+	if left := (w.End - s.next) & w.Mask; n > left {
+		n = left
+	}
+	s.req = port.Request{Kind: port.MemRead, Tag: s.tag, Len: uint8(n), Addr: addr}
+	s.come = uint8(n)
+	s.odd = addr&4 != 0
+	s.next = (s.next + n) & w.Mask
+}
