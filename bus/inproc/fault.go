@@ -1,0 +1,274 @@
+package inproc
+
+import (
+	"math"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+)
+
+// A FaultKind is something that can go wrong with a device.
+type FaultKind uint8
+
+// The faults. What After counts is in brackets.
+const (
+	// LostInterrupt drops writes to the message window (messages).
+	LostInterrupt FaultKind = iota + 1
+
+	// LostDoorbell drops writes to the doorbells (doorbells).
+	LostDoorbell
+
+	// DeadDoorbell makes the device die when a doorbell is rung (doorbells).
+	DeadDoorbell
+
+	// DeadRequest makes the device die when a memory request arrives
+	// (memory reads and writes at the target port).
+	DeadRequest
+)
+
+// A Fault says what goes wrong and when. A device that has died takes all that
+// it is sent, answers nothing, not even configuration requests, and sends
+// nothing.
+type Fault struct {
+	Kind FaultKind
+
+	// After is how many events pass unharmed before the fault begins.
+	After uint64
+
+	// Count is how many events it then harms; 0 means all of them. The dead do
+	// not revive.
+	Count uint64
+
+	// Doorbells are offsets in BAR0 in bytes.
+	Doorbells []uint64
+}
+
+// Faulty is a device with a fault: a port.Device around another. What it harms
+// depends on the order of the events alone.
+type Faulty struct {
+	dev   port.Device
+	fault Fault
+
+	events uint64
+	dead   bool
+	base   uint64 // of BAR0, from the configuration writes seen
+	target stream // the host's writes
+	device stream // the device's writes
+	bar0   bool   // the beat that is due is a configuration write of BAR0
+}
+
+// A stream follows the beats of writes: those due of a write that passes, or of
+// one that is dropped.
+type stream struct {
+	pass uint8
+	drop uint8
+}
+
+func (s *stream) begin(req port.Request, dropped bool) {
+	if req.Kind != port.MemWrite && req.Kind != port.CfgWrite {
+		return
+	}
+	n := port.Beats(req.Addr, req.Len)
+	if dropped {
+		s.drop = n
+	} else {
+		s.pass += n
+	}
+}
+
+// NewFaulty returns dev with the fault.
+func NewFaulty(dev port.Device, fault Fault) *Faulty {
+	return &Faulty{dev: dev, fault: fault}
+}
+
+// Harmed returns how many events the fault has harmed.
+func (f *Faulty) Harmed() uint64 {
+	n := f.events - min(f.events, f.fault.After)
+	if f.fault.Count > 0 {
+		n = min(n, f.fault.Count)
+	}
+	return n
+}
+
+// event counts one and reports whether it is harmed.
+func (f *Faulty) event() bool {
+	before := f.Harmed()
+	f.events++
+	return f.Harmed() > before
+}
+
+// Target is the device's, or that of a dead one.
+func (f *Faulty) Target() (cpl port.Completion, reqReady, dataReady bool) {
+	if f.dead {
+		return port.Completion{}, true, true
+	}
+	cpl, reqReady, dataReady = f.dev.Target()
+	if f.target.drop > 0 {
+		return cpl, false, true
+	}
+	return cpl, reqReady, dataReady
+}
+
+// Initiator is the device's without what is dropped.
+func (f *Faulty) Initiator() (req port.Request, beat port.Beat) {
+	if f.dead {
+		return port.Request{}, port.Beat{}
+	}
+	req, beat = f.dev.Initiator()
+	switch {
+	case f.device.drop > 0:
+		return port.Request{}, port.Beat{}
+	case f.message(req):
+		req = port.Request{}
+		if f.device.pass == 0 {
+			beat = port.Beat{}
+		}
+	}
+	return req, beat
+}
+
+// message reports whether req is a message that is dropped when its turn comes.
+func (f *Faulty) message(req port.Request) bool {
+	if f.fault.Kind != LostInterrupt || req.Kind != port.MemWrite {
+		return false
+	}
+	if req.Addr < messageBase || req.Addr >= messageEnd {
+		return false
+	}
+	return f.events >= f.fault.After && (f.fault.Count == 0 || f.events-f.fault.After < f.fault.Count)
+}
+
+// Tick advances the device one clock.
+func (f *Faulty) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
+	if f.dead {
+		return
+	}
+	req, beat = f.filterTarget(req, beat)
+	if f.dead {
+		return
+	}
+	reqReady, dataReady = f.filterInitiator(reqReady, dataReady)
+	f.dev.Tick(req, beat, cplReady, cpl, reqReady, dataReady)
+}
+
+// filterTarget returns what the device sees of the host's request and beat.
+func (f *Faulty) filterTarget(req port.Request, beat port.Beat) (port.Request, port.Beat) {
+	_, reqTaken, beatTaken := f.Target()
+	reqTaken = reqTaken && req.Kind != port.None
+	beatTaken = beatTaken && beat.Valid
+	earlier := f.target.pass > 0 || f.target.drop > 0
+	if earlier {
+		beat = f.targetBeat(beat, beatTaken)
+	}
+	if reqTaken {
+		drop := f.targetRequest(req)
+		f.target.begin(req, drop)
+		if drop {
+			req = port.Request{}
+		}
+	}
+	if !earlier && (f.target.pass > 0 || f.target.drop > 0) {
+		beat = f.targetBeat(beat, beatTaken)
+	}
+	return req, beat
+}
+
+// targetRequest counts a request that is taken and reports whether it is
+// dropped.
+func (f *Faulty) targetRequest(req port.Request) bool {
+	f.bar0 = req.Kind == port.CfgWrite && req.Addr == pcicfg.BAR0
+	memory := req.Kind == port.MemRead || req.Kind == port.MemWrite
+	switch f.fault.Kind {
+	case LostDoorbell:
+		return f.doorbell(req) && f.event()
+	case DeadDoorbell:
+		f.dead = f.doorbell(req) && f.event()
+	case DeadRequest:
+		f.dead = memory && f.event()
+	}
+	return false
+}
+
+// targetBeat follows one beat and returns what the device sees of it.
+func (f *Faulty) targetBeat(beat port.Beat, taken bool) port.Beat {
+	if f.target.drop > 0 {
+		if taken {
+			f.target.drop--
+		}
+		return port.Beat{}
+	}
+	if taken {
+		f.target.pass--
+		if f.bar0 {
+			f.base = beat.Data & 0xffffffff &^ pcicfg.BARFlags
+		}
+	}
+	return beat
+}
+
+func (f *Faulty) doorbell(req port.Request) bool {
+	if req.Kind != port.MemWrite {
+		return false
+	}
+	for _, off := range f.fault.Doorbells {
+		if at := f.base + off; at >= req.Addr && at < req.Addr+4*uint64(req.Len) {
+			return true
+		}
+	}
+	return false
+}
+
+// filterInitiator returns what the device sees of the host's readiness.
+func (f *Faulty) filterInitiator(reqReady, dataReady bool) (bool, bool) {
+	req, beat := f.dev.Initiator()
+	if f.device.drop > 0 {
+		if beat.Valid {
+			f.device.drop--
+		}
+		return false, true
+	}
+	if f.message(req) {
+		if f.device.pass > 0 {
+			if beat.Valid && dataReady {
+				f.device.pass--
+			}
+			return false, dataReady
+		}
+		f.event()
+		f.device.begin(req, true)
+		return true, false
+	}
+	if req.Kind == port.MemWrite && reqReady {
+		f.passMessage(req)
+		f.device.begin(req, false)
+	}
+	if beat.Valid && dataReady {
+		f.device.pass--
+	}
+	return reqReady, dataReady
+}
+
+// passMessage counts a message that is not harmed.
+func (f *Faulty) passMessage(req port.Request) {
+	if f.fault.Kind == LostInterrupt && req.Addr >= messageBase && req.Addr < messageEnd {
+		f.events++
+	}
+}
+
+// IdleFor is the device's; the dead sleep.
+func (f *Faulty) IdleFor() uint64 {
+	switch {
+	case f.dead:
+		return math.MaxUint64
+	case f.target.drop > 0 || f.device.drop > 0:
+		return 0
+	}
+	return f.dev.IdleFor()
+}
+
+// Skip is n clocks without input.
+func (f *Faulty) Skip(n uint64) {
+	if !f.dead {
+		f.dev.Skip(n)
+	}
+}

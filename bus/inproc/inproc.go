@@ -1,0 +1,172 @@
+// Package inproc connects a PCIe function in this process: a cycle-driven model
+// of the wire between the function's ports and the host.
+//
+// Each direction is one queue. What enters it leaves the other end Latency
+// clocks later at the earliest, at most BytesPerClock bytes of data a clock,
+// counted in beats of 8 bytes; headers are free. A device read is answered from
+// bus.Host in the clock in which it arrives there; a device write reaches
+// bus.Host when its last beat has arrived.
+//
+// The order is PCIe's (PCIe 3.0 §2.4.1). Upstream everything stays in the order
+// in which the function sent it, so an interrupt arrives after the data that it
+// announces, and a completion after the writes before it. Downstream too, but
+// for one case: a completion may pass a read or a configuration request that
+// the function does not take yet, which avoids a deadlock.
+//
+// Time passes only inside a Link or Clock call, and only as much as the call
+// needs. While nothing is on the wire and the function is idle, it is skipped.
+package inproc
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+)
+
+// ErrOptions is returned, wrapped, for options that cannot be.
+var ErrOptions = errors.New("inproc: bad options")
+
+// Options describe the wire. The zero value is the default.
+type Options struct {
+	Latency       int    // clocks one way, 1 to 65536; 0: 16
+	BytesPerClock int    // each way, 1 to 64; 0: 8
+	Hz            uint64 // clocks in a second; 0: 100 MHz
+	Timeout       uint64 // clocks that a request may go unanswered; 0: 1<<20
+	Tags          int    // host reads in flight, 1 to 64; 0: 8
+
+	// Observer, if not nil, is told of every transaction at the host's end of
+	// the wire, on the goroutine of the Link or Clock call. It must not call
+	// the link.
+	Observer func(Transaction)
+}
+
+// Message writes are device writes in [messageBase, messageEnd).
+const (
+	messageBase = 0xfee00000
+	messageEnd  = 0xfef00000
+)
+
+// maxWait is the most that one Wait lets pass, in clocks, so that time cannot
+// wrap.
+const maxWait = 1 << 48
+
+// Link is the host's end: a bus.Link and a bus.Clock.
+type Link struct {
+	dev  port.Device
+	host bus.Host
+	opt  Options
+
+	mu     sync.Mutex // of everything below, and held in every call
+	now    uint64     // clocks
+	closed bool
+	down   error // first cause, wraps bus.ErrLinkDown
+	event  bool  // a message arrived since Wait returned last
+	bars   bars
+	stats  Stats
+
+	wire     wire
+	requests requests
+	receiver receiver
+	word     [8]byte // data of a configuration request
+}
+
+var (
+	_ bus.Link  = (*Link)(nil)
+	_ bus.Clock = (*Link)(nil)
+)
+
+// New connects dev, whose clock is the link's clock, to host. It fails with
+// ErrOptions.
+func New(dev port.Device, host bus.Host, opt Options) (*Link, error) {
+	for _, o := range []struct {
+		name string
+		v    *int
+		def  int
+		hi   int
+	}{
+		{"latency", &opt.Latency, 16, 65536},
+		{"bytes per clock", &opt.BytesPerClock, 8, 64},
+		{"tags", &opt.Tags, 8, 64},
+	} {
+		if *o.v == 0 {
+			*o.v = o.def
+		}
+		if *o.v < 1 || *o.v > o.hi {
+			return nil, fmt.Errorf("%w: %s %d, want 1 to %d", ErrOptions, o.name, *o.v, o.hi)
+		}
+	}
+	if opt.Hz == 0 {
+		opt.Hz = 100_000_000
+	}
+	if opt.Timeout == 0 {
+		opt.Timeout = 1 << 20
+	}
+	return &Link{dev: dev, host: host, opt: opt, wire: newWire(opt)}, nil
+}
+
+// Now returns the clocks since New.
+func (l *Link) Now() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.now
+}
+
+// Hz returns the number of clocks in a second.
+func (l *Link) Hz() uint64 { return l.opt.Hz }
+
+// Wait lets clocks pass until a message has arrived since Wait returned last,
+// in whichever call it arrived, or until Now is at least deadline.
+func (l *Link) Wait(deadline uint64) (event bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	deadline = min(deadline, l.now+maxWait)
+	if err := l.usable(); err != nil {
+		return false, err
+	}
+	for !l.event && l.now < deadline && l.down == nil {
+		l.advance(deadline)
+	}
+	event, l.event = l.event, false
+	return event, l.down
+}
+
+// Break takes the device away, as pulling the card does: this and every later
+// call ends with an error that wraps bus.ErrLinkDown and cause.
+func (l *Link) Break(cause error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fail(cause)
+}
+
+// Close releases the link; later calls return bus.ErrClosed.
+func (l *Link) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	return nil
+}
+
+// Stats returns the counts so far.
+func (l *Link) Stats() Stats {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stats
+}
+
+// usable returns why no call can succeed, or nil.
+func (l *Link) usable() error {
+	if l.closed {
+		return bus.ErrClosed
+	}
+	return l.down
+}
+
+// fail takes the link down; the first cause stays.
+func (l *Link) fail(cause error) {
+	if l.down == nil {
+		l.down = fmt.Errorf("%w: %w", bus.ErrLinkDown, cause)
+	}
+}

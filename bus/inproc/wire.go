@@ -1,0 +1,317 @@
+package inproc
+
+import (
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+)
+
+// beatBytes is what a beat takes of the bandwidth.
+const beatBytes = 8
+
+// maxAnswers is room for the answers to 256 reads of the largest length, so
+// that every tag of the device can be in flight.
+const maxAnswers = 256 * port.MaxLen / 2
+
+type upKind uint8
+
+const (
+	upHeader upKind = iota
+	upBeat
+	upCompletion
+)
+
+// An upItem is on its way to the host; at is the clock of its arrival.
+type upItem struct {
+	at   uint64
+	kind upKind
+	req  port.Request
+	beat port.Beat
+	cpl  port.Completion
+}
+
+type downRequest struct {
+	at  uint64
+	req port.Request
+}
+
+type downBeat struct {
+	at   uint64
+	beat port.Beat
+}
+
+// A downCompletion arrives after the first writes of the host's writes.
+type downCompletion struct {
+	at     uint64
+	writes uint64
+	cpl    port.Completion
+}
+
+// wire is what is between the ports and the host.
+type wire struct {
+	latency uint64
+	rate    int // bytes a clock
+	burst   int // most bytes that a direction saves up
+
+	up       ring[upItem]
+	upCredit int // bytes
+	upOwed   uint8
+	reqSince uint64 // clock in which the request that waits appeared, + 1
+	cplSince uint64 // the same of the completion
+
+	answers      ring[port.Completion] // to device reads, not yet on the wire
+	reserved     int                   // beats in answers, or to come
+	downCredit   int
+	beatsTurn    bool // an answer went last
+	requests     ring[downRequest]
+	beats        ring[downBeat]
+	completions  ring[downCompletion]
+	tx           transmit
+	writesSent   uint64 // host memory writes
+	writesDone   uint64 // those that the device took whole
+	downOwed     uint8
+	downIsMemory bool
+}
+
+// transmit is the host's write of which beats are still to be sent.
+type transmit struct {
+	addr uint64 // of the next byte
+	data []byte
+}
+
+func newWire(opt Options) wire {
+	inFlight := opt.Latency + 2*port.MaxLen
+	return wire{
+		latency:     uint64(opt.Latency),
+		rate:        opt.BytesPerClock,
+		burst:       opt.BytesPerClock + beatBytes - 1,
+		up:          newRing[upItem](3 * (opt.Latency + 1)),
+		answers:     newRing[port.Completion](maxAnswers),
+		requests:    newRing[downRequest](inFlight),
+		beats:       newRing[downBeat](inFlight),
+		completions: newRing[downCompletion](inFlight),
+	}
+}
+
+// clock is one clock of the host, the wire and the device.
+func (l *Link) clock() {
+	w := &l.wire
+	for !w.up.empty() && w.up.front().at <= l.now && l.down == nil {
+		it := w.up.front()
+		l.receive(it)
+		w.up.pop()
+	}
+	w.earn(1)
+	w.send(l.now)
+	cpl, reqReady, dataReady := l.dev.Target()
+	req, beat := l.dev.Initiator()
+	inReq, inBeat, inCpl := w.deliver(l.now, reqReady, dataReady)
+	upReq, upBeat, upCpl := w.accept(l.now, req, beat, cpl)
+	l.dev.Tick(inReq, inBeat, upCpl, inCpl, upReq, upBeat)
+	l.now++
+}
+
+// advance is one clock, or as many as nothing happens in, not beyond limit.
+func (l *Link) advance(limit uint64) {
+	if next := l.wire.quiet(l.now, limit); next > l.now {
+		if n := min(l.dev.IdleFor(), next-l.now); n > 0 {
+			l.dev.Skip(n)
+			l.wire.earn(n)
+			l.now += n
+			return
+		}
+	}
+	l.clock()
+}
+
+// quiet returns the clock before which nothing moves on the wire unless the
+// device sends something, at most limit.
+func (w *wire) quiet(now, limit uint64) uint64 {
+	if !w.answers.empty() || len(w.tx.data) > 0 {
+		return now
+	}
+	if !w.up.empty() {
+		limit = min(limit, w.up.front().at)
+	}
+	if !w.requests.empty() {
+		limit = min(limit, w.requests.front().at)
+	}
+	if !w.beats.empty() {
+		limit = min(limit, w.beats.front().at)
+	}
+	if !w.completions.empty() {
+		limit = min(limit, w.completions.front().at)
+	}
+	return limit
+}
+
+// earn adds n clocks' bandwidth to both directions.
+func (w *wire) earn(n uint64) {
+	c := w.burst
+	if n < uint64(w.burst) {
+		c = int(n) * w.rate
+	}
+	w.upCredit = min(w.burst, w.upCredit+c)
+	w.downCredit = min(w.burst, w.downCredit+c)
+}
+
+// send puts what the bandwidth allows onto the wire to the device, answers and
+// the host's write by turns.
+func (w *wire) send(now uint64) {
+	for w.downCredit >= beatBytes {
+		answer := !w.answers.empty() && !w.completions.full()
+		beat := len(w.tx.data) > 0 && !w.beats.full()
+		switch {
+		case answer && (!beat || !w.beatsTurn):
+			w.sendAnswer(now)
+			w.beatsTurn = true
+		case beat:
+			w.sendBeat(now)
+			w.beatsTurn = false
+		default:
+			return
+		}
+		w.downCredit -= beatBytes
+	}
+}
+
+func (w *wire) sendAnswer(now uint64) {
+	w.completions.push(downCompletion{now + w.latency, w.writesSent, *w.answers.front()})
+	w.answers.pop()
+	w.reserved--
+}
+
+func (w *wire) sendBeat(now uint64) {
+	var b port.Beat
+	lane := int(w.tx.addr & 7)
+	n := min(beatBytes-lane, len(w.tx.data))
+	for i, v := range w.tx.data[:n] {
+		b.Data |= uint64(v) << (8 * (lane + i))
+		b.Enable |= 1 << (lane + i)
+	}
+	w.tx.addr, w.tx.data = w.tx.addr+uint64(n), w.tx.data[n:]
+	b.Valid, b.Last = true, len(w.tx.data) == 0
+	w.beats.push(downBeat{now + w.latency, b})
+}
+
+// deliver returns the device's inputs. A header is shown once the beats of the
+// write before it are taken, or the last of them is; a beat once its header is.
+func (w *wire) deliver(now uint64, reqReady, dataReady bool) (req port.Request, beat port.Beat, cpl port.Completion) {
+	if !w.completions.empty() {
+		if c := w.completions.front(); c.at <= now && c.writes <= w.writesDone {
+			cpl = c.cpl
+			w.completions.pop()
+		}
+	}
+	arrived := !w.beats.empty() && w.beats.front().at <= now
+	if w.downOwed > 0 && arrived {
+		beat = w.takeBeat(dataReady)
+	}
+	if w.downOwed > 0 || w.requests.empty() || w.requests.front().at > now {
+		return req, beat, cpl
+	}
+	req = w.requests.front().req
+	if !reqReady {
+		return req, beat, cpl
+	}
+	w.requests.pop()
+	if req.Kind != port.MemWrite && req.Kind != port.CfgWrite {
+		return req, beat, cpl
+	}
+	w.downOwed, w.downIsMemory = port.Beats(req.Addr, req.Len), req.Kind == port.MemWrite
+	if !beat.Valid && !w.beats.empty() && w.beats.front().at <= now {
+		beat = w.takeBeat(dataReady)
+	}
+	return req, beat, cpl
+}
+
+// takeBeat returns the oldest beat, which leaves the wire if the device takes it.
+func (w *wire) takeBeat(ready bool) port.Beat {
+	b := w.beats.front().beat
+	if !ready {
+		return b
+	}
+	w.beats.pop()
+	w.downOwed--
+	if w.downOwed == 0 && w.downIsMemory {
+		w.writesDone++
+	}
+	return b
+}
+
+// accept returns which of the device's outputs go onto the wire. A header waits
+// for the beats of the write before it, and so does a completion. A write and a
+// completion go in the order in which they appeared, the write first if that
+// was in one clock.
+func (w *wire) accept(now uint64, req port.Request, beat port.Beat, cpl port.Completion) (upReq, upBeat, upCpl bool) {
+	w.reqSince = since(w.reqSince, now, req.Kind != port.None)
+	w.cplSince = since(w.cplSince, now, cpl.Status != port.CplNone)
+	older := w.cplSince != 0 && (req.Kind != port.MemWrite || w.cplSince < w.reqSince)
+	if older && w.upOwed == 0 {
+		upCpl = w.acceptCompletion(now, cpl)
+	}
+	if w.upOwed > 0 && beat.Valid {
+		upBeat = w.acceptBeat(now, beat)
+	}
+	if w.upOwed == 0 && (!older || upCpl || req.Kind != port.MemWrite) {
+		upReq = w.acceptRequest(now, req)
+	}
+	if !upBeat && w.upOwed > 0 && beat.Valid {
+		upBeat = w.acceptBeat(now, beat)
+	}
+	if !upCpl && w.upOwed == 0 && w.cplSince != 0 {
+		upCpl = w.acceptCompletion(now, cpl)
+	}
+	if upReq {
+		w.reqSince = 0
+	}
+	if upCpl {
+		w.cplSince = 0
+	}
+	return upReq, upBeat, upCpl
+}
+
+// since keeps the clock, plus 1, in which something appeared.
+func since(s, now uint64, there bool) uint64 {
+	switch {
+	case !there:
+		return 0
+	case s == 0:
+		return now + 1
+	}
+	return s
+}
+
+func (w *wire) acceptRequest(now uint64, req port.Request) bool {
+	beats := port.Beats(req.Addr, req.Len)
+	switch req.Kind {
+	case port.None:
+		return false
+	case port.MemRead:
+		if w.reserved+int(beats) > maxAnswers {
+			return false
+		}
+		w.reserved += int(beats)
+	case port.MemWrite:
+		w.upOwed = beats
+	}
+	w.up.push(upItem{at: now + w.latency, kind: upHeader, req: req})
+	return true
+}
+
+func (w *wire) acceptBeat(now uint64, beat port.Beat) bool {
+	if w.upCredit < beatBytes {
+		return false
+	}
+	w.upCredit -= beatBytes
+	w.upOwed--
+	w.up.push(upItem{at: now + w.latency, kind: upBeat, beat: beat})
+	return true
+}
+
+func (w *wire) acceptCompletion(now uint64, cpl port.Completion) bool {
+	if w.upCredit < beatBytes {
+		return false
+	}
+	w.upCredit -= beatBytes
+	w.up.push(upItem{at: now + w.latency, kind: upCompletion, cpl: cpl})
+	return true
+}
