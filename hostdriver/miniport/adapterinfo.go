@@ -1,0 +1,88 @@
+package miniport
+
+import (
+	"github.com/hilgpu/hilgpu/hostdriver/privdata"
+	"github.com/hilgpu/hilgpu/hostdriver/ring"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+)
+
+// The segments, by id.
+const (
+	segmentVRAM   = 1
+	segmentSystem = 2
+)
+
+// vramBAR is where VRAM is visible.
+const vramBAR = 2
+
+// pagingBufferSize is the size of a paging buffer: 170 copies.
+const pagingBufferSize = 4096
+
+// wddmVersion is DXGKDDI_WDDMv1_3.
+const wddmVersion = 1300
+
+// queryAdapterInfo answers what the kernel and, through it, the user-mode
+// driver ask about the adapter.
+//
+//	DDI     DxgkDdiQueryAdapterInfo, d3dkmddi.h
+//	Caller  the kernel, PASSIVE_LEVEL
+//	In      arg.InputData comes from user mode and is not looked at
+//	Out     the member of arg.Type
+//	Returns StatusSuccess; StatusNotSupported for an unknown type;
+//	        StatusInvalidHandle for a handle without a started adapter
+//	Source  learn.microsoft.com, nc-d3dkmddi-dxgkddi_queryadapterinfo
+func queryAdapterInfo(_ *ddi.Thread, h kmddi.HAdapter, arg kmddi.QueryAdapterInfo) (out kmddi.QueryAdapterInfoOut, s ddi.Status) {
+	a, ok := adapterOf(h)
+	if !ok || !a.running {
+		return out, ddi.StatusInvalidHandle
+	}
+	switch arg.Type {
+	case kmddi.InfoUMDriverPrivate:
+		out.UMDriverPrivate = a.umDriverPrivate()
+	case kmddi.InfoDriverCaps:
+		out.DriverCaps = a.driverCaps()
+	case kmddi.InfoQuerySegment:
+		out.Segments = a.segments()
+	default:
+		return out, ddi.StatusNotSupported
+	}
+	return out, ddi.StatusSuccess
+}
+
+func (a *adapter) umDriverPrivate() []byte {
+	return privdata.Adapter{
+		MapHash: a.caps.mapHash, Nodes: uint32(a.caps.nodes), LengthBits: a.caps.lengthBits,
+		VRAMBytes: a.caps.vramBytes, ClockHz: a.caps.clockHz,
+	}.Append(nil)
+}
+
+// driverCaps reports two nodes as one for rendering and one for paging, so
+// that paging does not wait behind rendering.
+func (a *adapter) driverCaps() kmddi.DriverCaps {
+	return kmddi.DriverCaps{
+		HighestAcceptableAddress: a.caps.maxHost(),
+		WDDMVersion:              wddmVersion,
+		NumberOfNodes:            uint32(a.caps.nodes),
+		PagingNode:               uint32(a.caps.nodes - 1),
+		HwQueuePacketCap:         ring.Slots,
+		MultiEngineAware:         a.caps.nodes > 1,
+	}
+}
+
+func (a *adapter) segments() kmddi.QuerySegment {
+	return kmddi.QuerySegment{
+		Segments: []kmddi.SegmentDescriptor{
+			segmentVRAM - 1: {
+				BaseAddress: 0, Size: a.caps.vramBytes,
+				Flags: kmddi.SegmentFlags{CPUVisible: true}, BAR: vramBAR,
+			},
+			segmentSystem - 1: {
+				BaseAddress: pkt.Host, Size: min(a.info.SystemMemoryBytes, a.caps.maxHost()+1),
+				Flags: kmddi.SegmentFlags{System: true},
+			},
+		},
+		PagingBufferSize: pagingBufferSize,
+	}
+}

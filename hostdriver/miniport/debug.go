@@ -1,0 +1,171 @@
+package miniport
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/hostdriver/ring"
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/abi/reg"
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+)
+
+// collectDbgInfo describes the device in text, the most telling first: for
+// each node its fences, its fault and its ring with the likely stop, then all
+// registers by name.
+//
+//	DDI     DxgkDdiCollectDbgInfo, d3dkmddi.h
+//	Caller  the kernel, at any level, possibly with a dead link
+//	Out     arg.Buffer, cut off where it is full
+//	Effect  reads registers; changes nothing. A register that cannot be read
+//	        is listed with the status
+//	Returns StatusSuccess; StatusInvalidHandle for a handle without adapter
+//	Source  learn.microsoft.com, nc-d3dkmddi-dxgkddi_collectdbginfo
+func collectDbgInfo(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.CollectDbgInfo) (kmddi.CollectDbgInfoOut, ddi.Status) {
+	a, ok := adapterOf(h)
+	if !ok {
+		return kmddi.CollectDbgInfoOut{}, ddi.StatusInvalidHandle
+	}
+	d := dump{adapter: a}
+	d.line("miniport: reason %#x", arg.Reason)
+	if !a.running {
+		d.line("miniport: the device is not started")
+		return kmddi.CollectDbgInfoOut{Length: copy(arg.Buffer, d.text.String())}, ddi.StatusSuccess
+	}
+	d.read(t)
+	for node, r := range a.rings {
+		d.node(node, r)
+	}
+	d.registers()
+	return kmddi.CollectDbgInfoOut{Length: copy(arg.Buffer, d.text.String())}, ddi.StatusSuccess
+}
+
+// dump collects the text.
+type dump struct {
+	adapter *adapter
+
+	text   strings.Builder
+	values []value // by offset
+}
+
+// value is a register as it was read.
+type value struct {
+	entry  regmap.Entry
+	v      uint32
+	status ddi.Status
+}
+
+func (d *dump) line(format string, args ...any) {
+	fmt.Fprintf(&d.text, format+"\n", args...)
+}
+
+// read reads the registers of the blocks ID, INTC and of the nodes that there are.
+func (d *dump) read(t *ddi.Thread) {
+	end := cpreg.Base + uint32(len(d.adapter.rings))*cpreg.Stride
+	for _, e := range regmap.New().Entries() {
+		if e.Off() >= end || e.Reg.Access == reg.WO {
+			continue
+		}
+		v, s := d.adapter.regs.ReadRegister(t, e.Off())
+		d.values = append(d.values, value{entry: e, v: v, status: s})
+	}
+}
+
+// get returns the register of a node, and false if it could not be read.
+func (d *dump) get(node int, off uint32) (uint32, bool) {
+	for _, v := range d.values {
+		if v.entry.Off() == cpreg.Base+uint32(node)*cpreg.Stride+off {
+			return v.v, v.status == ddi.StatusSuccess
+		}
+	}
+	return 0, false
+}
+
+func (d *dump) registers() {
+	failed := 0
+	for _, v := range d.values {
+		if v.status != ddi.StatusSuccess {
+			d.line("%s: not read: %v", v.entry.Name(), v.status)
+			failed++
+			continue
+		}
+		d.line("%s", v.entry.Format(v.v))
+	}
+	d.line("%d of %d registers could not be read", failed, len(d.values))
+}
+
+// node describes one node.
+func (d *dump) node(node int, r *ring.Ring) {
+	d.line("CP%d: last submitted fence %d, last reported %d, fence register %s, fence word %d", node, r.Submitted(), r.Completed(),
+		d.show(node, cpreg.Fence), le.Uint64(d.adapter.fences.Bytes[node*fenceStride:]))
+	if err := r.Err(); err != nil {
+		d.line("CP%d: the driver gave the ring up: %v", node, err)
+	}
+	if info, ok := d.get(node, cpreg.FaultInfo); !ok {
+		d.line("CP%d: fault cause unknown, FAULT_INFO not read", node)
+	} else if cause := info & cpreg.FaultCause; cause != cpreg.CauseNone {
+		lo, loOK := d.get(node, cpreg.FaultLo)
+		hi, hiOK := d.get(node, cpreg.FaultHi)
+		at := "an address not read"
+		if loOK && hiOK {
+			at = pkt.FormatAddr(uint64(hi)<<32 | uint64(lo))
+		}
+		d.line("CP%d: fault %s at %s", node, causeName(cause), at)
+	}
+	d.ring(node, r)
+}
+
+// show returns a register of a node in decimal, or that it was not read.
+func (d *dump) show(node int, off uint32) string {
+	if v, ok := d.get(node, off); ok {
+		return fmt.Sprint(v)
+	}
+	return "not read"
+}
+
+// ring disassembles the latest submissions, and marks where the node is: at
+// RPTR, or, if that cannot be had, at the first submission without its fence.
+func (d *dump) ring(node int, r *ring.Ring) {
+	stop, ok := d.get(node, cpreg.Rptr)
+	switch {
+	case !ok:
+		d.line("CP%d: RPTR not read, the stop is a guess from the fences", node)
+	case stop >= r.Dwords():
+		d.line("CP%d: RPTR %d is outside the ring of %d dwords, the stop is a guess from the fences", node, stop, r.Dwords())
+		ok = false
+	}
+	executing, busy := r.Executing()
+	if !ok {
+		stop = executing.Start
+	}
+	for _, s := range r.Recent() {
+		d.line("CP%d: fence %d", node, s.ID)
+		b, at := r.Bytes(s), s.Start
+		for len(b) > 0 {
+			n := packetLength(b)
+			mark := "  "
+			if at == stop && (ok || busy) {
+				mark = "=>"
+			}
+			d.line("%s %s", mark, strings.Join(pkt.Disassemble(b[:n], r.Addr(at)), "; "))
+			b = b[n:]
+			at = (at + uint32(n)/4) % r.Dwords()
+		}
+	}
+	if !busy {
+		d.line("CP%d: all submissions have completed", node)
+	}
+}
+
+// packetLength returns the length of the packet at the start of b in bytes, or
+// that of a dword if there is none.
+func packetLength(b []byte) int {
+	_, p, _, err := pkt.Next(b)
+	if err != nil {
+		return min(4, len(b))
+	}
+	return len(p)
+}

@@ -1,0 +1,148 @@
+package miniport
+
+import (
+	"fmt"
+
+	"github.com/hilgpu/hilgpu/hostdriver/ring"
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+)
+
+// interruptRoutine finds out what the device wants and tells the scheduler.
+// Either message does all of the work: the status register says what there is.
+//
+//	DDI     DxgkDdiInterruptRoutine, dispmprt.h
+//	Caller  the kernel, at DIRQL, possibly inside another call of this driver
+//	Effect  acknowledges the events it saw, then reads the fences of the nodes
+//	        concerned, so that an event after the acknowledge comes again;
+//	        NotifyInterrupt for a fence that moved and for a fault; QueueDpc
+//	Returns whether an event of a node was pending
+//	Source  learn.microsoft.com, nc-dispmprt-dxgkddi_interrupt_routine
+func interruptRoutine(t *ddi.Thread, h kmddi.HAdapter, _ uint32) bool {
+	a, ok := adapterOf(h)
+	if !ok || !a.running {
+		return false
+	}
+	events, s := a.regs.ReadRegister(t, intcreg.Base+intcreg.Status)
+	events &= a.events()
+	if s != ddi.StatusSuccess || events == 0 {
+		return false
+	}
+	// If the acknowledge cannot be sent, the reads below fail as well.
+	a.regs.WriteRegister(t, intcreg.Base+intcreg.Status, events)
+	for node, r := range a.rings {
+		if events&((intcreg.Done0|intcreg.Fault0)<<node) == 0 {
+			continue
+		}
+		_, ok := a.advance(t, uint32(node), r)
+		if ok && events&(intcreg.Fault0<<node) != 0 {
+			a.faulted(t, uint32(node), r)
+		}
+	}
+	a.cb.QueueDpc(t, a.cb.DeviceHandle)
+	return true
+}
+
+// advance reads the fence of a node and reports it if it is newer than the
+// last one reported. It runs at DIRQL. ok is false if the register could not be
+// read, or has a value that the node cannot have reached: then nothing is
+// reported, and the latter marks the ring failed.
+func (a *adapter) advance(t *ddi.Thread, node uint32, r *ring.Ring) (newer, ok bool) {
+	id, s := r.ReadFence(t)
+	if s != ddi.StatusSuccess {
+		return false, false
+	}
+	newer, err := r.Complete(id)
+	if err != nil {
+		r.Fail(err)
+		return false, false
+	}
+	if newer {
+		a.cb.NotifyInterrupt(t, a.cb.DeviceHandle, kmddi.NotifyInterrupt{
+			InterruptType: kmddi.InterruptDMACompleted, FenceID: id, NodeOrdinal: node,
+		})
+	}
+	return newer, true
+}
+
+// faulted reports the submission that a node stopped in, and fails the ring. It
+// runs at DIRQL. A node without a cause has not stopped, and without a
+// submission there is no fence to report.
+func (a *adapter) faulted(t *ddi.Thread, node uint32, r *ring.Ring) {
+	cause, s := r.ReadCause(t)
+	if s != ddi.StatusSuccess || cause == cpreg.CauseNone {
+		return
+	}
+	r.Fail(fmt.Errorf("%w: CP%d: %s", ErrFault, node, causeName(cause)))
+	if sub, ok := r.Executing(); ok {
+		a.cb.NotifyInterrupt(t, a.cb.DeviceHandle, kmddi.NotifyInterrupt{
+			InterruptType: kmddi.InterruptDMAFaulted, FenceID: sub.ID, NodeOrdinal: node,
+			Status: uint32(ddi.StatusGPUExceptionOnDevice),
+		})
+	}
+}
+
+// causeName returns the name of a value of FAULT_INFO.CAUSE.
+func causeName(cause uint32) string {
+	if uint64(cause) < uint64(len(cpreg.Causes)) {
+		return cpreg.Causes[cause]
+	}
+	return fmt.Sprintf("cause %d", cause)
+}
+
+// dpcRoutine frees the space of completed submissions and lets the scheduler
+// do its part.
+//
+//	DDI     DxgkDdiDpcRoutine, dispmprt.h
+//	Caller  the kernel, at DISPATCH_LEVEL, after QueueDpc
+//	Effect  NotifyDpc, always
+func dpcRoutine(t *ddi.Thread, h kmddi.HAdapter) {
+	a, ok := adapterOf(h)
+	if !ok || !a.running {
+		return
+	}
+	for _, r := range a.rings {
+		r.Retire()
+	}
+	a.cb.NotifyDpc(t, a.cb.DeviceHandle)
+}
+
+// queryCurrentFence reads the last completed fence of a node from the GPU. A
+// fence whose interrupt was lost is reported on the way.
+//
+//	DDI     DxgkDdiQueryCurrentFence, d3dkmddi.h
+//	Caller  the kernel, PASSIVE_LEVEL
+//	Effect  inside SynchronizeExecution: NotifyInterrupt and QueueDpc if the
+//	        fence is newer than the last one reported
+//	Returns StatusSuccess
+//	        StatusInvalidParameter: no such node
+//	        StatusIODeviceError: the register could not be read, or has a value
+//	        that the node cannot have reached
+//	        whatever SynchronizeExecution failed with
+//	Source  learn.microsoft.com, nc-d3dkmddi-dxgkddi_querycurrentfence
+func queryCurrentFence(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.QueryCurrentFence) (kmddi.QueryCurrentFenceOut, ddi.Status) {
+	a, ok := adapterOf(h)
+	if !ok || !a.running {
+		return kmddi.QueryCurrentFenceOut{}, ddi.StatusInvalidHandle
+	}
+	r, ok := a.ring(arg.NodeOrdinal)
+	if !ok || arg.EngineOrdinal != 0 {
+		return kmddi.QueryCurrentFenceOut{}, ddi.StatusInvalidParameter
+	}
+	read, s := a.cb.SynchronizeExecution(t, a.cb.DeviceHandle, intcreg.VectorDone, func(t *ddi.Thread) bool {
+		newer, ok := a.advance(t, arg.NodeOrdinal, r)
+		if newer {
+			a.cb.QueueDpc(t, a.cb.DeviceHandle)
+		}
+		return ok
+	})
+	if s != ddi.StatusSuccess {
+		return kmddi.QueryCurrentFenceOut{}, s
+	}
+	if !read {
+		return kmddi.QueryCurrentFenceOut{}, ddi.StatusIODeviceError
+	}
+	return kmddi.QueryCurrentFenceOut{CurrentFence: r.Completed()}, ddi.StatusSuccess
+}

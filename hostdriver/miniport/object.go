@@ -1,0 +1,208 @@
+package miniport
+
+import (
+	"github.com/hilgpu/hilgpu/hostdriver/privdata"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+)
+
+// What a context asks the kernel for.
+const (
+	dmaBufferSize         = 64 << 10 // bytes
+	allocationListSize    = 1024     // elements
+	patchLocationListSize = 4096     // elements
+)
+
+// allocationAlignment is that of every allocation, in bytes.
+const allocationAlignment = 256
+
+// device is a user-mode driver's device, or the kernel's own.
+type device struct {
+	adapter *adapter
+}
+
+// context is a stream of command buffers of a device. Contexts share nothing
+// that Render changes, so that Render is reentrant across them.
+type context struct {
+	device *device
+
+	check validator // reused from command to command
+}
+
+// allocation is what the adapter knows of an allocation. It does not change.
+type allocation struct {
+	adapter *adapter
+	desc    privdata.Allocation
+}
+
+// openedAllocation is an allocation as one device sees it.
+type openedAllocation struct {
+	device     *device
+	allocation *allocation
+}
+
+func deviceOf(h kmddi.HDevice) (*device, bool) {
+	if h.Root == nil {
+		return nil, false
+	}
+	d, ok := h.Driver.(*device)
+	return d, ok
+}
+
+func contextOf(h kmddi.HContext) (*context, bool) {
+	if h.Root == nil {
+		return nil, false
+	}
+	c, ok := h.Driver.(*context)
+	return c, ok
+}
+
+func allocationOf(h kmddi.HAllocation) (*allocation, bool) {
+	if h.Root == nil {
+		return nil, false
+	}
+	al, ok := h.Driver.(*allocation)
+	return al, ok
+}
+
+func openedOf(h kmddi.HDeviceAllocation) (*openedAllocation, bool) {
+	if h.Root == nil {
+		return nil, false
+	}
+	o, ok := h.Driver.(*openedAllocation)
+	return o, ok
+}
+
+// createDevice makes a device.
+//
+//	DDI     DxgkDdiCreateDevice, d3dkmddi.h
+//	Caller  the kernel, PASSIVE_LEVEL
+//	Returns StatusSuccess; StatusInvalidHandle for a handle without a started
+//	        adapter
+func createDevice(_ *ddi.Thread, h kmddi.HAdapter, dev kmddi.HDevice, _ kmddi.CreateDevice) ddi.Status {
+	a, ok := adapterOf(h)
+	if !ok || !a.running || dev.Root == nil {
+		return ddi.StatusInvalidHandle
+	}
+	dev.Driver = &device{adapter: a}
+	return ddi.StatusSuccess
+}
+
+// destroyDevice forgets a device; DxgkDdiDestroyDevice. It returns
+// StatusInvalidHandle for what is no device.
+func destroyDevice(_ *ddi.Thread, dev kmddi.HDevice) ddi.Status {
+	if _, ok := deviceOf(dev); !ok {
+		return ddi.StatusInvalidHandle
+	}
+	dev.Driver = nil
+	return ddi.StatusSuccess
+}
+
+// createContext makes a context and says how large its buffers should be.
+//
+//	DDI     DxgkDdiCreateContext, d3dkmddi.h
+//	Caller  the kernel, PASSIVE_LEVEL
+//	In      arg.NodeOrdinal; arg.EngineAffinity: 0 or the one engine, bit 0
+//	Returns StatusSuccess; StatusInvalidHandle for what is no device;
+//	        StatusInvalidParameter for a node or an engine that is not there,
+//	        or private data, of which no format exists
+func createContext(_ *ddi.Thread, dev kmddi.HDevice, ctx kmddi.HContext, arg kmddi.CreateContext) (kmddi.ContextInfo, ddi.Status) {
+	d, ok := deviceOf(dev)
+	if !ok || ctx.Root == nil {
+		return kmddi.ContextInfo{}, ddi.StatusInvalidHandle
+	}
+	if uint64(arg.NodeOrdinal) >= uint64(d.adapter.caps.nodes) || arg.EngineAffinity > 1 || len(arg.PrivateDriverData) != 0 {
+		return kmddi.ContextInfo{}, ddi.StatusInvalidParameter
+	}
+	ctx.Driver = &context{device: d}
+	return kmddi.ContextInfo{
+		DmaBufferSize:         dmaBufferSize,
+		AllocationListSize:    allocationListSize,
+		PatchLocationListSize: patchLocationListSize,
+	}, ddi.StatusSuccess
+}
+
+// destroyContext forgets a context; DxgkDdiDestroyContext. It returns
+// StatusInvalidHandle for what is no context.
+func destroyContext(_ *ddi.Thread, ctx kmddi.HContext) ddi.Status {
+	if _, ok := contextOf(ctx); !ok {
+		return ddi.StatusInvalidHandle
+	}
+	ctx.Driver = nil
+	return ddi.StatusSuccess
+}
+
+// createAllocation checks the user-mode driver's description of an allocation
+// and says where it may live.
+//
+//	DDI     DxgkDdiCreateAllocation, d3dkmddi.h
+//	Caller  the kernel, PASSIVE_LEVEL
+//	In      arg.PrivateDriverData: a privdata.Allocation, untrusted
+//	Returns StatusSuccess; StatusInvalidParameter for private data that does
+//	        not decode; StatusInvalidHandle for a handle without a started adapter
+//	Source  learn.microsoft.com, nc-d3dkmddi-dxgkddi_createallocation
+func createAllocation(_ *ddi.Thread, h kmddi.HAdapter, alloc kmddi.HAllocation, arg kmddi.CreateAllocation) (kmddi.AllocationInfo, ddi.Status) {
+	a, ok := adapterOf(h)
+	if !ok || !a.running || alloc.Root == nil {
+		return kmddi.AllocationInfo{}, ddi.StatusInvalidHandle
+	}
+	desc, err := privdata.DecodeAllocation(arg.PrivateDriverData)
+	if err != nil {
+		return kmddi.AllocationInfo{}, ddi.StatusInvalidParameter
+	}
+	alloc.Driver = &allocation{adapter: a, desc: desc}
+	info := kmddi.AllocationInfo{Alignment: allocationAlignment, Size: desc.Bytes}
+	const vram, system = 1 << (segmentVRAM - 1), 1 << (segmentSystem - 1)
+	switch desc.Place {
+	case privdata.Local:
+		info.PreferredSegment, info.SupportedSegmentSet = segmentVRAM, vram
+	case privdata.Either:
+		info.PreferredSegment, info.SupportedSegmentSet = segmentVRAM, vram|system
+	case privdata.System:
+		info.PreferredSegment, info.SupportedSegmentSet = segmentSystem, system
+		info.CPUVisible, info.Cached = true, true
+	}
+	return info, ddi.StatusSuccess
+}
+
+// destroyAllocation forgets an allocation; DxgkDdiDestroyAllocation. It
+// returns StatusInvalidHandle for what is no allocation of the adapter.
+func destroyAllocation(_ *ddi.Thread, h kmddi.HAdapter, alloc kmddi.HAllocation) ddi.Status {
+	a, ok := adapterOf(h)
+	al, isAlloc := allocationOf(alloc)
+	if !ok || !isAlloc || al.adapter != a {
+		return ddi.StatusInvalidHandle
+	}
+	alloc.Driver = nil
+	return ddi.StatusSuccess
+}
+
+// openAllocation gives a device its view of an allocation.
+//
+//	DDI     DxgkDdiOpenAllocation, d3dkmddi.h
+//	Caller  the kernel, PASSIVE_LEVEL
+//	In      arg.Allocation, of the same adapter; the private data is not looked
+//	        at, what CreateAllocation checked counts
+//	Returns StatusSuccess; StatusInvalidHandle for what is no device or no
+//	        allocation of its adapter
+func openAllocation(_ *ddi.Thread, dev kmddi.HDevice, open kmddi.HDeviceAllocation, arg kmddi.OpenAllocation) ddi.Status {
+	d, ok := deviceOf(dev)
+	al, isAlloc := allocationOf(arg.Allocation)
+	if !ok || !isAlloc || open.Root == nil || al.adapter != d.adapter {
+		return ddi.StatusInvalidHandle
+	}
+	open.Driver = &openedAllocation{device: d, allocation: al}
+	return ddi.StatusSuccess
+}
+
+// closeAllocation takes the view away again; DxgkDdiCloseAllocation. It
+// returns StatusInvalidHandle for what the device has not opened.
+func closeAllocation(_ *ddi.Thread, dev kmddi.HDevice, open kmddi.HDeviceAllocation) ddi.Status {
+	d, ok := deviceOf(dev)
+	o, isOpen := openedOf(open)
+	if !ok || !isOpen || o.device != d {
+		return ddi.StatusInvalidHandle
+	}
+	open.Driver = nil
+	return ddi.StatusSuccess
+}

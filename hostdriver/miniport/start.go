@@ -1,0 +1,290 @@
+package miniport
+
+import (
+	"github.com/hilgpu/hilgpu/hostdriver/ring"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/abi/reg"
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+)
+
+// The fence words of the nodes share a page, a cache line each.
+const (
+	fenceBytes  = 4096
+	fenceStride = 64
+)
+
+// versionMajor is the half of ID.VERSION that has to be equal.
+const versionMajor = 0xffff0000
+
+// caps is what the device said about itself, checked.
+type caps struct {
+	nodes      int
+	lengthBits uint32 // width of a linear packet's byte count
+	hostBits   uint32 // width of a host address
+	vramBytes  uint64
+	clockHz    uint32
+	mapHash    uint32
+}
+
+// maxLength returns the largest byte count of a linear packet.
+func (c caps) maxLength() uint64 { return 1<<c.lengthBits - 1 }
+
+// maxHost returns the largest host address that the device can master.
+func (c caps) maxHost() uint64 { return 1<<c.hostBits - 1 }
+
+// addDevice makes the adapter. Nothing of the device is touched.
+//
+//	DDI     DxgkDdiAddDevice, dispmprt.h
+//	Caller  the kernel, PASSIVE_LEVEL, once
+//	Effect  the handle's Driver is the adapter
+//	Returns StatusSuccess; StatusInvalidHandle without a handle
+func addDevice(_ *ddi.Thread, h kmddi.HAdapter) ddi.Status {
+	if h.Root == nil {
+		return ddi.StatusInvalidHandle
+	}
+	h.Driver = &adapter{}
+	return ddi.StatusSuccess
+}
+
+// removeDevice forgets the adapter, which has been stopped.
+//
+//	DDI     DxgkDdiRemoveDevice, dispmprt.h
+//	Caller  the kernel, PASSIVE_LEVEL, after StopDevice or a failed StartDevice
+//	Returns StatusSuccess; StatusInvalidHandle for a handle without adapter
+func removeDevice(_ *ddi.Thread, h kmddi.HAdapter) ddi.Status {
+	if _, ok := adapterOf(h); !ok {
+		return ddi.StatusInvalidHandle
+	}
+	h.Driver = nil
+	return ddi.StatusSuccess
+}
+
+// startDevice brings the device up: maps the registers, checks that it is the
+// device this driver was built for, gives each node a ring and a fence word,
+// and enables the interrupts. There are no displays.
+//
+//	DDI     DxgkDdiStartDevice, dispmprt.h
+//	Caller  the kernel, PASSIVE_LEVEL, alone
+//	In      cb: valid until StopDevice returns
+//	Effect  on a failure nothing stays mapped, allocated or running
+//	Returns StatusSuccess
+//	        StatusRevisionMismatch: another major version or register map
+//	        StatusDeviceConfiguration: another device, or one whose
+//	        capabilities are impossible
+//	        StatusInsufficientResources: memory that the device cannot reach
+//	        StatusIOTimeout: a node that does not come out of reset
+//	        whatever a callback failed with
+//	Source  learn.microsoft.com, nc-dispmprt-dxgkddi_start_device
+func startDevice(t *ddi.Thread, h kmddi.HAdapter, _ kmddi.StartInfo, cb *kmddi.DxgkrnlInterface) (kmddi.StartDeviceOut, ddi.Status) {
+	a, ok := adapterOf(h)
+	if !ok {
+		return kmddi.StartDeviceOut{}, ddi.StatusInvalidHandle
+	}
+	if a.cb != nil || cb == nil {
+		return kmddi.StartDeviceOut{}, ddi.StatusInvalidParameter
+	}
+	a.cb = cb
+	for _, step := range [...]func(*ddi.Thread) ddi.Status{
+		a.mapRegisters, a.identify, a.enableMastering, a.allocate, a.startRings, a.enableInterrupts,
+	} {
+		if s := step(t); s != ddi.StatusSuccess {
+			a.release(t)
+			return kmddi.StartDeviceOut{}, s
+		}
+	}
+	return kmddi.StartDeviceOut{}, ddi.StatusSuccess
+}
+
+// stopDevice stops the nodes and gives back whatever StartDevice took. If a
+// node cannot be stopped, the device loses the right to master the bus, so
+// that it cannot write to memory that is given back.
+//
+//	DDI     DxgkDdiStopDevice, dispmprt.h
+//	Caller  the kernel, PASSIVE_LEVEL, alone, with nothing submitted
+//	Returns StatusSuccess, also with a dead link: everything is released
+//	        whatever the device answers; StatusInvalidHandle for a handle
+//	        without adapter
+func stopDevice(t *ddi.Thread, h kmddi.HAdapter) ddi.Status {
+	a, ok := adapterOf(h)
+	if !ok {
+		return ddi.StatusInvalidHandle
+	}
+	a.release(t)
+	return ddi.StatusSuccess
+}
+
+// mapRegisters maps BAR0.
+func (a *adapter) mapRegisters(t *ddi.Thread) ddi.Status {
+	info, s := a.cb.GetDeviceInformation(t, a.cb.DeviceHandle)
+	if s != ddi.StatusSuccess {
+		return s
+	}
+	if info.VendorID != pcicfg.VendorID || info.DeviceID != pcicfg.DeviceID ||
+		info.BARs[0] < pcicfg.BAR0Size || info.Messages == 0 {
+		return ddi.StatusDeviceConfiguration
+	}
+	m, s := a.cb.MapMemory(t, a.cb.DeviceHandle, 0, 0, pcicfg.BAR0Size)
+	if s != ddi.StatusSuccess {
+		return s
+	}
+	a.info, a.regs = info, registers{cb: a.cb, mapping: m}
+	return ddi.StatusSuccess
+}
+
+// identify checks identity and capabilities.
+func (a *adapter) identify(t *ddi.Thread) ddi.Status {
+	var magic, version, hash, word, vram, hz, host uint32
+	for _, r := range [...]struct {
+		off uint32
+		v   *uint32
+	}{
+		{idreg.Magic, &magic}, {idreg.Version, &version}, {idreg.MapHash, &hash}, {idreg.Caps, &word},
+		{idreg.VRAMSize, &vram}, {idreg.ClockHz, &hz}, {idreg.HostBits, &host},
+	} {
+		var s ddi.Status
+		if *r.v, s = a.regs.ReadRegister(t, idreg.Base+r.off); s != ddi.StatusSuccess {
+			return s
+		}
+	}
+	if magic != idreg.MagicValue {
+		return ddi.StatusDeviceConfiguration
+	}
+	if version&versionMajor != idreg.VersionValue&versionMajor || hash != regmap.Hash() {
+		return ddi.StatusRevisionMismatch
+	}
+	c := caps{
+		nodes: int(reg.Field{Mask: idreg.CapsNodes}.Get(word)), lengthBits: reg.Field{Mask: idreg.CapsLength}.Get(word),
+		hostBits: host, vramBytes: uint64(vram), clockHz: hz, mapHash: hash,
+	}
+	if !c.possible() || c.vramBytes > a.info.BARs[vramBAR] {
+		return ddi.StatusDeviceConfiguration
+	}
+	a.caps = c
+	return ddi.StatusSuccess
+}
+
+// possible says whether each capability is in its range; a wrong one would
+// make ranges that the checks of command buffers rely on meaningless.
+func (c caps) possible() bool {
+	return c.nodes >= 1 && c.nodes <= 2 && c.lengthBits >= 16 && c.lengthBits <= 32 &&
+		c.hostBits >= 32 && c.hostBits <= 62 && c.vramBytes > 0 && c.clockHz > 0
+}
+
+// enableMastering sets the bus master bit, which stopping may have cleared.
+func (a *adapter) enableMastering(t *ddi.Thread) ddi.Status {
+	return a.setMastering(t, pcicfg.CommandBusMaster)
+}
+
+// setMastering writes the bus master bit. The error bits in the status half
+// are write-1-to-clear and left alone.
+func (a *adapter) setMastering(t *ddi.Thread, bit uint32) ddi.Status {
+	v, s := a.cb.ReadDeviceSpace(t, a.cb.DeviceHandle, pcicfg.Command)
+	if s != ddi.StatusSuccess || v&pcicfg.CommandBusMaster == bit {
+		return s
+	}
+	return a.cb.WriteDeviceSpace(t, a.cb.DeviceHandle, pcicfg.Command, v&0xffff&^pcicfg.CommandBusMaster|bit)
+}
+
+// allocate takes the fence page and the memory of the rings.
+func (a *adapter) allocate(t *ddi.Thread) ddi.Status {
+	var s ddi.Status
+	if a.fences, s = a.allocateContiguous(t, fenceBytes); s != ddi.StatusSuccess {
+		return s
+	}
+	for node := range a.caps.nodes {
+		mem, s := a.allocateContiguous(t, ring.Size)
+		if s != ddi.StatusSuccess {
+			return s
+		}
+		fence := pkt.Host | a.fences.PhysicalAddress + uint64(node)*fenceStride
+		r, err := ring.New(node, mem, fence, a.regs)
+		if err != nil {
+			a.cb.FreeContiguousMemory(t, a.cb.DeviceHandle, mem)
+			return ddi.StatusInsufficientResources
+		}
+		a.rings = append(a.rings, r)
+	}
+	return ddi.StatusSuccess
+}
+
+// allocateContiguous takes memory that the device can reach.
+func (a *adapter) allocateContiguous(t *ddi.Thread, size int) (kmddi.ContiguousMemory, ddi.Status) {
+	m, s := a.cb.AllocateContiguousMemory(t, a.cb.DeviceHandle, size)
+	if s != ddi.StatusSuccess {
+		return kmddi.ContiguousMemory{}, s
+	}
+	if len(m.Bytes) != size || !a.caps.reachable(m.PhysicalAddress, uint64(size)) {
+		a.cb.FreeContiguousMemory(t, a.cb.DeviceHandle, m)
+		return kmddi.ContiguousMemory{}, ddi.StatusInsufficientResources
+	}
+	return m, ddi.StatusSuccess
+}
+
+// reachable says whether the device can master n bytes of host memory at addr.
+func (c caps) reachable(addr, n uint64) bool {
+	return n <= c.maxHost() && addr <= c.maxHost()+1-n
+}
+
+func (a *adapter) startRings(t *ddi.Thread) ddi.Status {
+	for _, r := range a.rings {
+		if s := r.Start(t); s != ddi.StatusSuccess {
+			return s
+		}
+	}
+	return ddi.StatusSuccess
+}
+
+// enableInterrupts forgets events of the past and lets the nodes' events through.
+func (a *adapter) enableInterrupts(t *ddi.Thread) ddi.Status {
+	if s := a.regs.WriteRegister(t, intcreg.Base+intcreg.Status, intcreg.All); s != ddi.StatusSuccess {
+		return s
+	}
+	a.running = true
+	return a.regs.WriteRegister(t, intcreg.Base+intcreg.Mask, a.events())
+}
+
+// events returns the events of the nodes that there are.
+func (a *adapter) events() uint32 {
+	var e uint32
+	for node := range a.rings {
+		e |= (intcreg.Done0 | intcreg.Fault0) << node
+	}
+	return e
+}
+
+// release undoes whatever of StartDevice was done, the last step first.
+func (a *adapter) release(t *ddi.Thread) {
+	a.running = false
+	if len(a.rings) > 0 && a.quiesce(t) != ddi.StatusSuccess {
+		// With a dead link this cannot be written either, and the device
+		// has no way to memory.
+		a.setMastering(t, 0)
+	}
+	for _, r := range a.rings {
+		a.cb.FreeContiguousMemory(t, a.cb.DeviceHandle, r.Memory())
+	}
+	if a.fences.Bytes != nil {
+		a.cb.FreeContiguousMemory(t, a.cb.DeviceHandle, a.fences)
+	}
+	if a.regs.cb != nil {
+		a.cb.UnmapMemory(t, a.cb.DeviceHandle, a.regs.mapping)
+	}
+	*a = adapter{}
+}
+
+// quiesce masks the interrupts and stops the nodes. It returns the first
+// failure, having tried everything.
+func (a *adapter) quiesce(t *ddi.Thread) ddi.Status {
+	first := a.regs.WriteRegister(t, intcreg.Base+intcreg.Mask, 0)
+	for _, r := range a.rings {
+		if s := r.Stop(t); first == ddi.StatusSuccess {
+			first = s
+		}
+	}
+	return first
+}

@@ -1,0 +1,328 @@
+package miniport
+
+import (
+	"errors"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+)
+
+// addressBytes is the size of an address field.
+const addressBytes = 8
+
+// validator checks the copy of one command. The rules:
+//
+//   - The command is whole packets of opcodes that an application may use,
+//     each as the command processor would take it.
+//   - Every address field has exactly one patch and every patch an address
+//     field. The user's bytes in it are never looked at.
+//   - A patch's allocation is opened by the context's device, and all that the
+//     packet touches from AllocationOffset on lies in it. The address itself
+//     lies in it also if nothing is touched. What a packet writes needs the
+//     list's WriteOperation.
+//   - SplitOffsets do not decrease and are the start of a packet. A use is in
+//     the portion that its SplitOffset begins: the kernel makes a portion's
+//     allocations resident for that portion only.
+//   - A 2D packet needs its surfaces set in its portion, since other buffers
+//     may run between two portions.
+//
+// Design note: surfaces are checked at SET_STATE, by the extent of their clip,
+// and not at each 2D packet, because the hardware moves nothing outside the
+// clip. So the coordinates of a 2D packet are harmless.
+type validator struct {
+	device *device
+	allocs []kmddi.AllocationList
+
+	cmd     []byte                // the copy, address fields zeroed where checked
+	patches []kmddi.PatchLocation // the copy
+	at      []uint32              // by dword of cmd: 1 + the patch of the field there, 0 for none
+
+	off      uint32    // start of the packet being checked, bytes
+	next     int       // first patch behind the current portion
+	used     int       // patches whose field was found
+	portions []portion // begun so far; at the end one more, behind the last
+	surfaces [2]surface
+}
+
+// portion is a part of the command that the kernel may submit by itself.
+type portion struct {
+	start uint32 // bytes in the command
+	patch int    // its first patch
+	split bool   // a SplitOffset names it; else it has no patches
+}
+
+// surface is what is known of a surface of the context's state.
+type surface struct {
+	set      bool // in this portion
+	ever     bool // in this buffer
+	format   pkt.Format
+	writable bool
+}
+
+// reset prepares for a command; memory is kept.
+func (v *validator) reset(d *device, allocs []kmddi.AllocationList) {
+	*v = validator{
+		device: d, allocs: allocs,
+		cmd: v.cmd[:0], patches: v.patches[:0], at: v.at[:0],
+		portions: append(v.portions[:0], portion{}),
+	}
+}
+
+// fetch copies command and patch list, each byte and element once.
+func (v *validator) fetch(cmd ddi.UserMemory, list kmddi.UserPatchList) ddi.Status {
+	n, patches := cmd.Size(), list.Len()
+	switch {
+	case n < 0 || n%4 != 0:
+		return ddi.StatusInvalidUserBuffer
+	case n > maxCommand || patches < 0 || patches > n/4:
+		return ddi.StatusInvalidParameter
+	}
+	v.cmd = resize(v.cmd, n)
+	if cmd.Read(0, v.cmd) != ddi.StatusSuccess {
+		return ddi.StatusInvalidUserBuffer
+	}
+	v.patches = resize(v.patches, patches)
+	for i := range v.patches {
+		p, s := list.At(i)
+		if s != ddi.StatusSuccess {
+			return ddi.StatusInvalidUserBuffer
+		}
+		v.patches[i] = p
+	}
+	return ddi.StatusSuccess
+}
+
+// resize returns a slice of n zero elements, in the memory of s if that is enough.
+func resize[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	s = s[:n]
+	clear(s)
+	return s
+}
+
+// validate checks what fetch copied.
+func (v *validator) validate() ddi.Status {
+	if s := v.index(); s != ddi.StatusSuccess {
+		return s
+	}
+	for int(v.off) < len(v.cmd) {
+		if s := v.beginPortion(); s != ddi.StatusSuccess {
+			return s
+		}
+		n, s := v.packet(v.cmd[v.off:])
+		if s != ddi.StatusSuccess {
+			return s
+		}
+		v.off += uint32(n)
+	}
+	if v.used != len(v.patches) {
+		return ddi.StatusInvalidParameter
+	}
+	v.portions = append(v.portions, portion{start: v.off, patch: len(v.patches)})
+	return ddi.StatusSuccess
+}
+
+// index notes the place of each patch.
+func (v *validator) index() ddi.Status {
+	v.at = resize(v.at, len(v.cmd)/4)
+	split := uint32(0)
+	for i, p := range v.patches {
+		if p.PatchOffset%4 != 0 || len(v.cmd) < addressBytes || uint64(p.PatchOffset) > uint64(len(v.cmd)-addressBytes) {
+			return ddi.StatusInvalidParameter
+		}
+		if v.at[p.PatchOffset/4] != 0 || p.SplitOffset < split {
+			return ddi.StatusInvalidParameter
+		}
+		v.at[p.PatchOffset/4] = uint32(i) + 1
+		split = p.SplitOffset
+	}
+	return ddi.StatusSuccess
+}
+
+// beginPortion begins one if a SplitOffset is at the packet to come.
+func (v *validator) beginPortion() ddi.Status {
+	if v.next == len(v.patches) || v.patches[v.next].SplitOffset > v.off {
+		return ddi.StatusSuccess
+	}
+	if v.patches[v.next].SplitOffset < v.off { // inside the packet before
+		return ddi.StatusInvalidParameter
+	}
+	p := portion{start: v.off, patch: v.next, split: true}
+	if v.off == 0 {
+		v.portions[0] = p
+	} else {
+		v.portions = append(v.portions, p)
+	}
+	for v.next < len(v.patches) && v.patches[v.next].SplitOffset == v.off {
+		v.next++
+	}
+	for i := range v.surfaces {
+		v.surfaces[i].set = false
+	}
+	return ddi.StatusSuccess
+}
+
+// packet checks the packet at the start of b and returns its size in bytes.
+func (v *validator) packet(b []byte) (int, ddi.Status) {
+	l, ok := pkt.Lookup(uint8(le.Uint32(b) >> 24))
+	if !ok {
+		return 0, ddi.StatusIllegalInstruction
+	}
+	if l.Privileged {
+		return 0, ddi.StatusPrivilegedInstruction
+	}
+	for _, f := range l.Fields {
+		if i := 4 * f.Dword; f.Kind.Address() && i+addressBytes <= len(b) {
+			clear(b[i : i+addressBytes])
+		}
+	}
+	p, rest, err := pkt.Decode(b)
+	if err != nil {
+		return 0, decodeStatus(l, b, err)
+	}
+	bytes, s := v.operands(p)
+	if s != ddi.StatusSuccess {
+		return 0, s
+	}
+	for _, f := range l.Fields {
+		if !f.Kind.Address() {
+			continue
+		}
+		al, s := v.use(v.off+4*uint32(f.Dword), f, bytes)
+		if s != ddi.StatusSuccess {
+			return 0, s
+		}
+		if set, ok := p.(pkt.SetState); ok {
+			v.surfaces[set.Surface] = surface{set: true, ever: true, format: set.Format, writable: al.WriteOperation}
+		}
+	}
+	return len(b) - len(rest), ddi.StatusSuccess
+}
+
+// decodeStatus returns what a packet at the start of b, whose opcode is l's and
+// which does not decode, is refused with.
+func decodeStatus(l pkt.Layout, b []byte, err error) ddi.Status {
+	body := le.Uint32(b) & pkt.HeaderBody
+	switch {
+	case errors.Is(err, pkt.ErrLength) && (l.Variable || body == l.Body):
+		return ddi.StatusInvalidUserBuffer // it runs past the end
+	case errors.Is(err, pkt.ErrAlign) || errors.Is(err, pkt.ErrRange):
+		return ddi.StatusInvalidParameter
+	}
+	return ddi.StatusIllegalInstruction
+}
+
+// operands checks the operands of a packet but its addresses. It returns how
+// many bytes are touched from each of its addresses on.
+func (v *validator) operands(p pkt.Packet) (uint64, ddi.Status) {
+	switch p := p.(type) {
+	case pkt.NOP:
+		return 0, ddi.StatusSuccess
+	case pkt.SetState:
+		return extent(p), ddi.StatusSuccess
+	case pkt.Copy:
+		return v.length(p.Bytes)
+	case pkt.Fill:
+		return v.length(p.Bytes)
+	case pkt.Copy2D:
+		return 0, v.copy2D()
+	case pkt.Fill2D:
+		return 0, v.fill2D()
+	case pkt.WriteReg:
+		return 0, writeReg(p)
+	case pkt.Timestamp:
+		return 8, ddi.StatusSuccess
+	}
+	return 0, ddi.StatusIllegalInstruction
+}
+
+// extent returns the bytes from a surface's base to the end of its clip.
+func extent(p pkt.SetState) uint64 {
+	if p.X1 == 0 || p.Y1 == 0 {
+		return 0
+	}
+	return uint64(p.Y1-1)*uint64(p.Pitch) + uint64(p.X1)<<p.Format
+}
+
+func (v *validator) length(bytes uint32) (uint64, ddi.Status) {
+	if uint64(bytes) > v.device.adapter.caps.maxLength() {
+		return 0, ddi.StatusInvalidParameter
+	}
+	return uint64(bytes), ddi.StatusSuccess
+}
+
+func (v *validator) copy2D() ddi.Status {
+	if s := v.needSurface(pkt.Source); s != ddi.StatusSuccess {
+		return s
+	}
+	if s := v.needSurface(pkt.Dest); s != ddi.StatusSuccess {
+		return s
+	}
+	if !v.surfaces[pkt.Dest].writable || v.surfaces[pkt.Source].format != v.surfaces[pkt.Dest].format {
+		return ddi.StatusInvalidParameter
+	}
+	return ddi.StatusSuccess
+}
+
+func (v *validator) fill2D() ddi.Status {
+	if s := v.needSurface(pkt.Dest); s != ddi.StatusSuccess {
+		return s
+	}
+	if !v.surfaces[pkt.Dest].writable || v.surfaces[pkt.Dest].format > pkt.Format64 {
+		return ddi.StatusInvalidParameter
+	}
+	return ddi.StatusSuccess
+}
+
+func (v *validator) needSurface(i pkt.Surface) ddi.Status {
+	switch s := v.surfaces[i]; {
+	case s.set:
+		return ddi.StatusSuccess
+	case s.ever:
+		return ddi.StatusInvalidParameter
+	}
+	return ddi.StatusIllegalInstruction
+}
+
+// writeReg lets the scratch registers through, and nothing else.
+func writeReg(p pkt.WriteReg) ddi.Status {
+	switch p.Off {
+	case idreg.Base + idreg.Scratch0, idreg.Base + idreg.Scratch1, idreg.Base + idreg.Scratch2, idreg.Base + idreg.Scratch3:
+		return ddi.StatusSuccess
+	}
+	return ddi.StatusPrivilegedInstruction
+}
+
+// use checks the patch of the address field f, at off in the command, from
+// whose address on so many bytes are touched. It returns the allocation.
+func (v *validator) use(off uint32, f pkt.Field, bytes uint64) (kmddi.AllocationList, ddi.Status) {
+	i := v.at[off/4]
+	if i == 0 {
+		return kmddi.AllocationList{}, ddi.StatusInvalidParameter
+	}
+	v.used++
+	p := v.patches[i-1]
+	if now := v.portions[len(v.portions)-1]; !now.split || p.SplitOffset != now.start {
+		return kmddi.AllocationList{}, ddi.StatusInvalidParameter
+	}
+	if uint64(p.AllocationIndex) >= uint64(len(v.allocs)) {
+		return kmddi.AllocationList{}, ddi.StatusInvalidParameter
+	}
+	al := v.allocs[p.AllocationIndex]
+	o, ok := openedOf(al.DeviceSpecificAllocation)
+	if !ok || o.device != v.device {
+		return kmddi.AllocationList{}, ddi.StatusInvalidHandle
+	}
+	start, size := uint64(p.AllocationOffset), o.allocation.desc.Bytes
+	if start >= size || bytes > size-start || f.Align > 1 && start%f.Align != 0 {
+		return kmddi.AllocationList{}, ddi.StatusInvalidParameter
+	}
+	if f.Kind == pkt.AddrWrite && !al.WriteOperation {
+		return kmddi.AllocationList{}, ddi.StatusInvalidParameter
+	}
+	return al, ddi.StatusSuccess
+}

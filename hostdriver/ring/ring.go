@@ -1,0 +1,269 @@
+// Package ring is the host's side of the ring of one command processor:
+// submissions in, doorbell out, fences back.
+//
+// A ring lives in contiguous host memory that the device reads. A packet may
+// wrap around its end: the command processor fetches modulo the ring. Free
+// space is known from the fences of the submissions alone, which the host
+// keeps to itself; neither the ring, which the device can reach, nor a read
+// pointer is ever asked.
+package ring
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+)
+
+// Slots is how many submissions a ring takes before the first of them must
+// have completed.
+const Slots = 8
+
+// Size is how many bytes of memory a ring should have: more than Slots
+// submissions need, and the alignment of its base.
+const Size = 4096
+
+// History is how many of the latest submissions are remembered.
+const History = 2 * Slots
+
+const (
+	submissionDwords = (1 + pkt.IndirectBody) + (1 + pkt.FenceBody)
+	baseAlign        = 4096
+)
+
+// Errors, wrapped. A ring keeps the first one that it failed with.
+var (
+	ErrMemory     = errors.New("ring: unusable memory")
+	ErrFull       = errors.New("ring: full")
+	ErrSubmission = errors.New("ring: bad submission")
+	ErrFence      = errors.New("ring: impossible fence")
+	ErrRegister   = errors.New("ring: register access failed")
+)
+
+var le = binary.LittleEndian
+
+// Registers reaches the device's registers; off is in BAR0, in bytes. A failed
+// read returns no value of the device.
+type Registers interface {
+	ReadRegister(t *ddi.Thread, off uint32) (uint32, ddi.Status)
+	WriteRegister(t *ddi.Thread, off, v uint32) ddi.Status
+}
+
+// A Submission is one use of the ring: the dwords [Start, End), modulo the
+// ring, whose last packet is the fence ID.
+type Submission struct {
+	ID         uint32
+	Start, End uint32 // dwords from the ring's first
+}
+
+// A Ring is the ring of one node. Submit and Retire are for one thread at a
+// time; Complete may interrupt either, as an interrupt routine does.
+type Ring struct {
+	node      int
+	mem       kmddi.ContiguousMemory
+	fenceAddr uint64 // GPU address of the node's fence word
+	regs      Registers
+
+	head      uint32              // next dword to write
+	next      uint32              // submissions since Start
+	retired   uint32              // how many of them have given their space back
+	records   [History]Submission // submission i at i modulo History
+	submitted uint32              // fence id of the last submission
+	completed uint32              // last fence id that Complete took
+	err       error
+
+	mask uint32 // dwords of the ring - 1
+}
+
+// New returns the ring of a node over mem, which is from then on the ring's.
+// fenceAddr is the GPU address, a multiple of 8, that each fence is written
+// to. It fails with ErrMemory if mem is not at a multiple of 4096 bytes, its
+// size is not a power of two within the limits of the register RING_SIZE, or
+// Slots submissions do not fit.
+func New(node int, mem kmddi.ContiguousMemory, fenceAddr uint64, regs Registers) (*Ring, error) {
+	n := len(mem.Bytes)
+	switch {
+	case bits.OnesCount(uint(n)) != 1 || n < 1<<cpreg.MinRingLog2 || n > 1<<cpreg.MaxRingLog2:
+		return nil, fmt.Errorf("%w: ring of %d bytes, want a power of two, %d to %d", ErrMemory, n, 1<<cpreg.MinRingLog2, 1<<cpreg.MaxRingLog2)
+	case n/4 <= Slots*submissionDwords:
+		return nil, fmt.Errorf("%w: ring of %d dwords, want more than %d", ErrMemory, n/4, Slots*submissionDwords)
+	case mem.PhysicalAddress%baseAlign != 0 || mem.PhysicalAddress >= pkt.Host:
+		return nil, fmt.Errorf("%w: ring at %#x, want a multiple of %d below 2^63", ErrMemory, mem.PhysicalAddress, baseAlign)
+	case fenceAddr%8 != 0:
+		return nil, fmt.Errorf("%w: fence at %#x, want a multiple of 8", ErrMemory, fenceAddr)
+	}
+	return &Ring{node: node, mem: mem, fenceAddr: fenceAddr, regs: regs, mask: uint32(n/4) - 1}, nil
+}
+
+// Memory returns what New was given.
+func (r *Ring) Memory() kmddi.ContiguousMemory { return r.mem }
+
+// Addr returns the GPU address of dword i, modulo the ring.
+func (r *Ring) Addr(i uint32) uint64 { return pkt.Host | r.mem.PhysicalAddress + uint64(i&r.mask)*4 }
+
+// Dwords returns the size of the ring in dwords.
+func (r *Ring) Dwords() uint32 { return r.mask + 1 }
+
+// Fail makes the ring refuse all submissions from here on. The first cause
+// counts.
+func (r *Ring) Fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+// Err returns what the ring failed with, or nil.
+func (r *Ring) Err() error { return r.err }
+
+// Submit queues the dwords at addr, a GPU address, and the fence id behind
+// them, and rings the doorbell. Without dwords it queues the fence alone. It
+// neither waits nor fails: a bad submission, one more than Slots, or a
+// register that cannot be written marks the ring failed, and a failed ring
+// submits nothing. id is ahead of the one before, modulo 2^32; the first is any.
+func (r *Ring) Submit(t *ddi.Thread, addr uint64, dwords, id uint32) {
+	if r.err != nil {
+		return
+	}
+	var buf [submissionDwords * 4]byte
+	p, err := r.encode(buf[:0], addr, dwords, id)
+	if err == nil {
+		r.Retire()
+		err = r.room(uint32(len(p) / 4))
+	}
+	if err == nil && r.next == 0 {
+		err = r.preset(t, id-1)
+	}
+	if err != nil {
+		r.Fail(err)
+		return
+	}
+	start := r.head
+	r.put(p)
+	r.records[r.next%History] = Submission{ID: id, Start: start, End: r.head}
+	if r.next == 0 {
+		r.completed = id - 1
+	}
+	r.next++
+	r.submitted = id
+	// An interrupt may come as soon as the doorbell is rung: all is recorded.
+	r.write(t, cpreg.Wptr, r.head)
+}
+
+// encode appends the packets of a submission to b.
+func (r *Ring) encode(b []byte, addr uint64, dwords, id uint32) ([]byte, error) {
+	if r.next > 0 && (id == r.submitted || id-r.submitted >= 1<<31) {
+		return b, fmt.Errorf("%w: fence %d behind fence %d", ErrSubmission, id, r.submitted)
+	}
+	var err error
+	if dwords > 0 {
+		if b, err = (pkt.Indirect{Addr: addr, Dwords: dwords}).Append(b); err != nil {
+			return b, fmt.Errorf("%w: %w", ErrSubmission, err)
+		}
+	}
+	if b, err = (pkt.Fence{Addr: r.fenceAddr, ID: id, IRQ: true}).Append(b); err != nil {
+		return b, fmt.Errorf("%w: %w", ErrSubmission, err)
+	}
+	return b, nil
+}
+
+// room checks that a submission of n dwords fits.
+func (r *Ring) room(n uint32) error {
+	if r.next-r.retired == Slots {
+		return fmt.Errorf("%w: %d submissions outstanding", ErrFull, Slots)
+	}
+	if used := (r.head - r.tail()) & r.mask; n > r.mask-used {
+		return fmt.Errorf("%w: %d dwords, but %d are free", ErrFull, n, r.mask-used)
+	}
+	return nil
+}
+
+// tail returns the first dword that is not free.
+func (r *Ring) tail() uint32 {
+	if r.retired == r.next {
+		return r.head
+	}
+	return r.records[r.retired%History].Start
+}
+
+// put copies the packets p to the head, around the end if need be.
+func (r *Ring) put(p []byte) {
+	for ; len(p) > 0; p = p[4:] {
+		copy(r.mem.Bytes[r.head*4:], p[:4])
+		r.head = (r.head + 1) & r.mask
+	}
+}
+
+// Complete takes a value of the node's fence register. newer says that it has
+// moved since the last call. A value that the ring cannot have reached, before
+// the last one or beyond the last submission, is ErrFence and changes nothing.
+func (r *Ring) Complete(id uint32) (newer bool, err error) {
+	if r.next == 0 {
+		return false, nil
+	}
+	if id-r.completed > r.submitted-r.completed {
+		return false, fmt.Errorf("%w: CP%d.FENCE %d, want %d to %d", ErrFence, r.node, id, r.completed, r.submitted)
+	}
+	newer = id != r.completed
+	r.completed = id
+	return newer, nil
+}
+
+// Retire gives the space of completed submissions back.
+func (r *Ring) Retire() {
+	for r.retired != r.next && !r.outstanding(r.records[r.retired%History]) {
+		r.retired++
+	}
+}
+
+// outstanding says whether a submission is after the last completed one.
+func (r *Ring) outstanding(s Submission) bool {
+	ahead := s.ID - r.completed
+	return ahead != 0 && ahead < 1<<31
+}
+
+// Executing returns the submission that the node is at: the first one that
+// has not completed, and false if all have.
+func (r *Ring) Executing() (Submission, bool) {
+	for i := r.retired; i != r.next; i++ {
+		if s := r.records[i%History]; r.outstanding(s) {
+			return s, true
+		}
+	}
+	return Submission{}, false
+}
+
+// Submitted returns the fence id of the last submission, 0 before the first.
+func (r *Ring) Submitted() uint32 { return r.submitted }
+
+// Completed returns the last fence id that Complete took, 0 before the first
+// submission.
+func (r *Ring) Completed() uint32 { return r.completed }
+
+// Recent returns the latest submissions, at most History, whose packets are
+// still in the ring, the oldest first.
+func (r *Ring) Recent() []Submission {
+	var out []Submission
+	used := uint32(0)
+	for i := r.next; i > 0 && r.next-i < History; i-- {
+		s := r.records[(i-1)%History]
+		if used += (s.End - s.Start) & r.mask; used > r.mask {
+			break
+		}
+		out = append([]Submission{s}, out...)
+	}
+	return out
+}
+
+// Bytes returns a copy of the packets of a submission.
+func (r *Ring) Bytes(s Submission) []byte {
+	var out []byte
+	for i := s.Start; i != s.End; i = (i + 1) & r.mask {
+		out = le.AppendUint32(out, le.Uint32(r.mem.Bytes[i*4:]))
+	}
+	return out
+}
