@@ -1,0 +1,180 @@
+package umd
+
+import (
+	"github.com/hilgpu/hilgpu/hostdriver/privdata"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+)
+
+// An allocation is memory that the kernel made. Its last two members belong to
+// the immediate context's thread while the object it is part of is used.
+type allocation struct {
+	handle ddi.KMHandle
+	bytes  uint64
+	batch  uint64 // the last batch that has it in its allocation list; 0 if none
+	index  uint32 // its place there
+}
+
+// An allocator makes allocations of one kind.
+type allocator struct {
+	rt      umddi.HRTResource
+	desc    privdata.Allocation
+	primary bool
+}
+
+// system is an allocator of n bytes of host memory for the driver's own use.
+func system(n uint64) allocator {
+	return allocator{desc: privdata.Allocation{Place: privdata.System, Bytes: n}}
+}
+
+// allocate makes one allocation. It may be called on any thread.
+func (d *device) allocate(t *ddi.Thread, k *allocator) (*allocation, ddi.HRESULT) {
+	arg := &umddi.Allocate{Resource: k.rt, AllocationInfo: []umddi.AllocationInfo{{
+		PrivateDriverData: k.desc.Append(make([]byte, 0, privdata.AllocationBytes)),
+		Primary:           k.primary,
+	}}}
+	if hr := d.kt.AllocateCb(t, d.rt, arg); hr.Failed() {
+		return nil, hr
+	}
+	return &allocation{handle: arg.AllocationInfo[0].Allocation, bytes: k.desc.Bytes}, ddi.OK
+}
+
+// free gives allocations back: those that the current batch uses once it has
+// been submitted, the others at once. It may be called on any thread; a batch
+// that is submitted meanwhile leaves them to the next submission.
+func (d *device) free(t *ddi.Thread, as ...*allocation) ddi.HRESULT {
+	var idle, used []ddi.KMHandle
+	for _, a := range as {
+		if d.batch.uses(a) {
+			used = append(used, a.handle)
+		} else {
+			idle = append(idle, a.handle)
+		}
+	}
+	if len(used) > 0 {
+		d.mu.Lock()
+		d.retired = append(d.retired, used...)
+		d.mu.Unlock()
+	}
+	return d.deallocate(t, idle)
+}
+
+// freeRetired gives back what was destroyed while the batch before used it.
+func (d *device) freeRetired(t *ddi.Thread) ddi.HRESULT {
+	d.mu.Lock()
+	hs := d.retired
+	d.retired = nil
+	d.mu.Unlock()
+	return d.deallocate(t, hs)
+}
+
+func (d *device) deallocate(t *ddi.Thread, hs []ddi.KMHandle) ddi.HRESULT {
+	if len(hs) == 0 {
+		return ddi.OK
+	}
+	return d.kt.DeallocateCb(t, d.rt, &umddi.Deallocate{Allocations: hs})
+}
+
+// A locker holds the arguments of LockCb and UnlockCb, so that a thread which
+// keeps one maps memory without an allocation.
+type locker struct {
+	lock   umddi.Lock
+	unlock umddi.Unlock
+	handle [1]ddi.KMHandle
+}
+
+// lock maps a for as long as until unlock. mode has the flags of the lock; work
+// that is still recorded must have been submitted, unless IgnoreSync is set. If
+// the kernel maps less than the allocation, that is EFail.
+func (d *device) lock(t *ddi.Thread, l *locker, a *allocation, mode umddi.Lock) ([]byte, ddi.HRESULT) {
+	l.lock = mode
+	l.lock.Allocation = a.handle
+	if hr := d.kt.LockCb(t, d.rt, &l.lock); hr.Failed() {
+		return nil, hr
+	}
+	data := l.lock.Data
+	l.lock.Data = nil
+	if uint64(len(data)) < a.bytes {
+		d.unlock(t, l, a)
+		return nil, ddi.EFail
+	}
+	return data, ddi.OK
+}
+
+// unlock ends what lock began.
+func (d *device) unlock(t *ddi.Thread, l *locker, a *allocation) ddi.HRESULT {
+	l.handle[0] = a.handle
+	l.unlock.Allocations = l.handle[:]
+	return d.kt.UnlockCb(t, d.rt, &l.unlock)
+}
+
+// maxInstances is how many allocations a pool may have.
+const maxInstances = 4
+
+// A pool is a row of allocations of one kind, of which one is current. The
+// others hold what the GPU has still to read, or nothing. It belongs to the
+// immediate context's thread once its object has been created.
+type pool struct {
+	allocator
+	limit int
+
+	instances []*allocation
+	current   int
+}
+
+// alloc returns the current allocation.
+func (p *pool) alloc() *allocation { return p.instances[p.current] }
+
+// grow adds an instance without making it current.
+func (d *device) grow(t *ddi.Thread, p *pool) ddi.HRESULT {
+	a, hr := d.allocate(t, &p.allocator)
+	if !hr.Failed() {
+		p.instances = append(p.instances, a)
+	}
+	return hr
+}
+
+// acquire makes an instance current that neither the GPU nor the batch uses, and
+// locks it. If there is none it adds one, and at the limit it waits for the one
+// that was current longest ago, submitting the batch if that uses it.
+//
+//	Returns DDIStillDrawing instead of waiting if doNotWait is set;
+//	        EOutOfMemory if there is neither an instance nor memory for one;
+//	        what the callbacks returned. On failure the current one stays
+func (d *device) acquire(t *ddi.Thread, p *pool, doNotWait bool) ([]byte, ddi.HRESULT) {
+	n := len(p.instances)
+	for i := range n {
+		k := (p.current + i) % n
+		if d.batch.uses(p.instances[k]) {
+			continue
+		}
+		if data, hr := d.take(t, p, k, true); hr != ddi.DDIStillDrawing {
+			return data, hr
+		}
+	}
+	if n < p.limit {
+		hr := d.grow(t, p)
+		if !hr.Failed() {
+			return d.take(t, p, n, doNotWait)
+		}
+		if n == 0 || hr != ddi.EOutOfMemory {
+			return nil, hr
+		}
+	}
+	k := (p.current + 1) % n
+	if d.batch.uses(p.instances[k]) {
+		if hr := d.submit(t); hr.Failed() {
+			return nil, hr
+		}
+	}
+	return d.take(t, p, k, doNotWait)
+}
+
+// take locks instance k and makes it current.
+func (d *device) take(t *ddi.Thread, p *pool, k int, doNotWait bool) ([]byte, ddi.HRESULT) {
+	data, hr := d.lock(t, &d.locker, p.instances[k], umddi.Lock{DoNotWait: doNotWait})
+	if !hr.Failed() {
+		p.current = k
+	}
+	return data, hr
+}

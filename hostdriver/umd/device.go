@@ -1,0 +1,188 @@
+package umd
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+)
+
+// A device is what stands behind a device handle, and its immediate context.
+type device struct {
+	adapter *adapter
+	rt      umddi.HRTDevice
+	core    umddi.HRTCoreLayer
+	kt      *umddi.DeviceCallbacks    // the runtime's; it may change the fields
+	um      *umddi.CoreLayerCallbacks // likewise
+	dxgi    *umddi.DXGIBaseCallbacks  // likewise
+
+	resources table[resource]
+	views     table[view]
+	queries   table[query]
+
+	// The immediate context's thread owns these.
+	batch      batch
+	uploads    uploads
+	state      state
+	locker     locker
+	renderArg  umddi.Render
+	presentArg umddi.PresentCB
+
+	mu      sync.Mutex     // guards retired
+	retired []ddi.KMHandle // to give back after the next submission
+}
+
+// createDevice makes a device with one context on node 0.
+//
+//	DDI     PFND3D10DDI_CREATEDEVICE, d3d10umddi.h
+//	Out     Device.Driver, DeviceFuncs, DXGIFuncs
+//	Returns OK; DXGIUnsupported for another interface version; what
+//	        CreateContextCb returned. On failure nothing is kept
+func createDevice(t *ddi.Thread, h umddi.HAdapter, arg *umddi.CreateDevice) ddi.HRESULT {
+	if arg.Interface != umddi.Interface {
+		return ddi.DXGIUnsupported
+	}
+	d := &device{
+		adapter: h.Driver.(*adapter), rt: arg.RTDevice, core: arg.RTCoreLayer,
+		kt: arg.KTCallbacks, um: arg.UMCallbacks, dxgi: arg.DXGICallbacks,
+	}
+	d.resources.tag, d.views.tag, d.queries.tag = tagResource, tagView, tagQuery
+	d.uploads.init()
+	c := &umddi.CreateContext{NodeOrdinal: 0}
+	if hr := d.kt.CreateContextCb(t, d.rt, c); hr.Failed() {
+		return hr
+	}
+	d.batch.start(c)
+	arg.Device.Driver = d
+	*arg.DeviceFuncs = deviceFuncs()
+	*arg.DXGIFuncs = umddi.DXGIBaseFuncs{Present: present}
+	return ddi.OK
+}
+
+// deviceFuncs returns the functions of a device, every one of them.
+func deviceFuncs() umddi.DeviceFuncs {
+	return umddi.DeviceFuncs{
+		CalcPrivateResourceSize: calcPrivateResourceSize,
+		CreateResource:          createResource,
+		DestroyResource:         destroyResource,
+
+		StagingResourceMap:              stagingResourceMap,
+		StagingResourceUnmap:            resourceUnmap,
+		DynamicResourceMapDiscard:       mapDiscard,
+		DynamicResourceUnmap:            resourceUnmap,
+		DynamicIABufferMapDiscard:       mapDiscard,
+		DynamicIABufferMapNoOverwrite:   mapNoOverwrite,
+		DynamicIABufferUnmap:            resourceUnmap,
+		DynamicConstantBufferMapDiscard: mapDiscard,
+		DynamicConstantBufferUnmap:      resourceUnmap,
+		ResourceIsStagingBusy:           resourceIsStagingBusy,
+
+		ResourceUpdateSubresourceUP: resourceUpdateSubresourceUP,
+		ResourceCopy:                resourceCopy,
+		ResourceCopyRegion:          resourceCopyRegion,
+		ClearRenderTargetView:       clearRenderTargetView,
+
+		CalcPrivateRenderTargetViewSize: calcPrivateRenderTargetViewSize,
+		CreateRenderTargetView:          createRenderTargetView,
+		DestroyRenderTargetView:         destroyRenderTargetView,
+		CalcPrivateQuerySize:            calcPrivateQuerySize,
+		CreateQuery:                     createQuery,
+		DestroyQuery:                    destroyQuery,
+		QueryBegin:                      queryBegin,
+		QueryEnd:                        queryEnd,
+		QueryGetData:                    queryGetData,
+
+		IaSetTopology:        iaSetTopology,
+		IaSetVertexBuffers:   iaSetVertexBuffers,
+		IaSetIndexBuffer:     iaSetIndexBuffer,
+		VsSetConstantBuffers: setConstantBuffers(vertexShader),
+		HsSetConstantBuffers: setConstantBuffers(hullShader),
+		DsSetConstantBuffers: setConstantBuffers(domainShader),
+		GsSetConstantBuffers: setConstantBuffers(geometryShader),
+		PsSetConstantBuffers: setConstantBuffers(pixelShader),
+		CsSetConstantBuffers: setConstantBuffers(computeShader),
+		SetRenderTargets:     setRenderTargets,
+		SetViewports:         setViewports,
+		SetScissorRects:      setScissorRects,
+
+		Flush:                         flush,
+		CheckFormatSupport:            checkFormatSupport,
+		CheckMultisampleQualityLevels: checkMultisampleQualityLevels,
+		RelocateDeviceFuncs:           relocateDeviceFuncs,
+		DestroyDevice:                 destroyDevice,
+	}
+}
+
+func deviceOf(h umddi.HDevice) *device { return h.Driver.(*device) }
+
+// report tells the runtime of a failure. A result that the running function may
+// not report, legal has those beside DDIDeviceRemoved, becomes DDIDeviceRemoved:
+// the device cannot go on as if nothing had happened.
+func (d *device) report(t *ddi.Thread, hr ddi.HRESULT, legal ...ddi.HRESULT) {
+	if !hr.Failed() {
+		return
+	}
+	if !slices.Contains(legal, hr) {
+		hr = ddi.DDIDeviceRemoved
+	}
+	d.um.SetErrorCb(t, d.core, hr)
+}
+
+// flush submits what is recorded.
+//
+//	DDI     PFND3D10DDI_FLUSH, d3d10umddi.h
+//	Effect  RenderCb if anything is recorded; DeallocateCb for what was
+//	        destroyed, also if nothing is
+func flush(t *ddi.Thread, h umddi.HDevice) {
+	d := deviceOf(h)
+	d.report(t, d.submit(t))
+}
+
+// checkFormatSupport answers for every format that has a layout.
+func checkFormatSupport(_ *ddi.Thread, _ umddi.HDevice, f dxgi.Format) uint32 {
+	info, ok := f.Info()
+	switch {
+	case !ok:
+		return 0
+	case renderable(info):
+		return umddi.FormatTexture2D | umddi.FormatCopy | umddi.FormatRenderTarget
+	}
+	return umddi.FormatTexture2D | umddi.FormatCopy
+}
+
+// checkMultisampleQualityLevels knows one sample an element, in one quality.
+func checkMultisampleQualityLevels(_ *ddi.Thread, _ umddi.HDevice, f dxgi.Format, count uint32) uint32 {
+	if _, ok := f.Info(); !ok || count != 1 {
+		return 0
+	}
+	return 1
+}
+
+// relocateDeviceFuncs has nothing to do, as the driver does not keep the table.
+func relocateDeviceFuncs(*ddi.Thread, umddi.HDevice, *umddi.DeviceFuncs) {}
+
+// destroyDevice frees all that the device still has. What is recorded and not
+// submitted is dropped.
+func destroyDevice(t *ddi.Thread, h umddi.HDevice) {
+	d := deviceOf(h)
+	h.Driver = nil
+	d.batch.next()
+	hr := d.uploads.close(t, d)
+	keep := func(r ddi.HRESULT) {
+		if !hr.Failed() {
+			hr = r
+		}
+	}
+	keep(d.freeRetired(t))
+	for _, r := range d.resources.drain() {
+		keep(d.releaseResource(t, r))
+	}
+	for _, q := range d.queries.drain() {
+		keep(d.free(t, q.alloc))
+	}
+	keep(d.free(t, d.uploads.instances...))
+	keep(d.kt.DestroyContextCb(t, d.rt, d.batch.ctx))
+	d.report(t, hr)
+}

@@ -1,0 +1,210 @@
+package umd
+
+import (
+	"github.com/hilgpu/hilgpu/hostdriver/privdata"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+)
+
+// A resource is a buffer or a texture: a layout, and a pool of allocations that
+// have it. Only a DYNAMIC resource gets more than one.
+type resource struct {
+	layout
+	pool
+	usage umddi.Usage
+
+	initial *allocation // holds initial data until the first use; then nil
+	mapped  int         // maps without their unmap yet
+}
+
+// surface returns a subresource in the current allocation.
+func (r *resource) surface(sub uint32) surface {
+	return surface{r.alloc(), r.format, r.subs[sub]}
+}
+
+func calcPrivateResourceSize(*ddi.Thread, umddi.HDevice, *umddi.CreateResource) int {
+	return privateBytes
+}
+
+// createResource makes a resource with its allocation.
+//
+//	DDI     PFND3D11DDI_CREATERESOURCE, d3d10umddi.h
+//	Caller  any thread
+//	Effect  AllocateCb; initial data is copied, through LockCb, before the call
+//	        returns. The GPU copies it to an allocation that may be in VRAM in
+//	        front of the resource's first use
+//	Returns through SetErrorCb: EOutOfMemory, DDIDeviceRemoved; nothing is kept
+func createResource(t *ddi.Thread, h umddi.HDevice, arg *umddi.CreateResource, res umddi.HResource, rt umddi.HRTResource) {
+	d := deviceOf(h)
+	r, hr := d.newResource(t, arg, rt)
+	if hr.Failed() {
+		d.report(t, hr, ddi.EOutOfMemory)
+		return
+	}
+	d.resources.put(res.Object, r)
+}
+
+func (d *device) newResource(t *ddi.Thread, arg *umddi.CreateResource, rt umddi.HRTResource) (*resource, ddi.HRESULT) {
+	l, hr := newLayout(arg)
+	if hr.Failed() {
+		return nil, hr
+	}
+	r := &resource{layout: l, usage: arg.Usage, pool: pool{limit: 1, allocator: allocator{
+		rt: rt, desc: describe(l, place(arg)), primary: arg.Primary,
+	}}}
+	if arg.Usage == umddi.UsageDynamic && len(l.subs) == 1 {
+		// A discard drops all of an instance, so it may rename one
+		// subresource only.
+		r.limit = maxInstances
+	}
+	if hr := d.grow(t, &r.pool); hr.Failed() {
+		return nil, hr
+	}
+	if arg.InitialDataUP == nil {
+		return r, ddi.OK
+	}
+	if hr := d.setInitialData(t, r, arg.InitialDataUP); hr.Failed() {
+		d.free(t, r.alloc())
+		return nil, hr
+	}
+	return r, ddi.OK
+}
+
+// place says where the allocations of a resource may live.
+func place(arg *umddi.CreateResource) privdata.Place {
+	switch {
+	case arg.Usage == umddi.UsageStaging || arg.Usage == umddi.UsageDynamic:
+		return privdata.System
+	case arg.Primary || arg.BindFlags&(umddi.BindRenderTarget|umddi.BindPresent) != 0:
+		return privdata.Either
+	}
+	return privdata.Local
+}
+
+// describe returns the private data of an allocation with the layout l. The
+// surface of a texture is its first subresource.
+func describe(l layout, p privdata.Place) privdata.Allocation {
+	a := privdata.Allocation{Place: p, Bytes: l.bytes}
+	if l.dim == umddi.Texture2D {
+		s := l.subs[0]
+		a.Width, a.Height, a.Pitch, a.Format = s.width, s.height, s.pitch, l.format
+	}
+	return a
+}
+
+// setInitialData writes the initial data to the resource's allocation if that is
+// in host memory, else to one beside it with the same layout. On failure it
+// leaves no allocation of its own.
+func (d *device) setInitialData(t *ddi.Thread, r *resource, init []umddi.SubresourceUP) ddi.HRESULT {
+	if len(init) != len(r.subs) {
+		return ddi.EFail
+	}
+	l, a := new(locker), r.alloc()
+	if r.desc.Place != privdata.System {
+		k := system(r.bytes)
+		staged, hr := d.allocate(t, &k)
+		if hr.Failed() {
+			return hr
+		}
+		a = staged
+	}
+	hr := d.fill(t, l, a, r.layout, init)
+	if a == r.alloc() {
+		return hr
+	}
+	if hr.Failed() {
+		d.free(t, a)
+		return hr
+	}
+	r.initial = a
+	return ddi.OK
+}
+
+// fill writes the data of all subresources to an allocation that nothing uses.
+func (d *device) fill(t *ddi.Thread, l *locker, a *allocation, lay layout, init []umddi.SubresourceUP) ddi.HRESULT {
+	data, hr := d.lock(t, l, a, umddi.Lock{})
+	if hr.Failed() {
+		return hr
+	}
+	hr = ddi.OK
+	for i, s := range lay.subs {
+		row := uint64(s.width) << lay.format
+		if !copyRows(data[s.offset:], uint64(s.pitch), init[i].SysMem, uint64(init[i].RowPitch), row, uint64(s.height)) {
+			hr = ddi.EFail
+		}
+	}
+	if u := d.unlock(t, l, a); !hr.Failed() {
+		hr = u
+	}
+	return hr
+}
+
+// copyRows copies rows of n bytes. It copies none and returns false if src is
+// too short. dst is long enough.
+func copyRows(dst []byte, dstPitch uint64, src []byte, srcPitch, n, rows uint64) bool {
+	if (rows-1)*srcPitch+n > uint64(len(src)) {
+		return false
+	}
+	for y := range rows {
+		copy(dst[y*dstPitch:][:n], src[y*srcPitch:])
+	}
+	return true
+}
+
+// use finds the resource that an operation is about to use on the GPU and
+// records the copy of its initial data if that has not been done. A handle that
+// is not one of a living resource is EFail.
+func (d *device) use(t *ddi.Thread, res umddi.HResource) (*resource, ddi.HRESULT) {
+	r := d.resources.get(res.Object)
+	if r == nil {
+		return nil, ddi.EFail
+	}
+	return r, d.settle(t, r)
+}
+
+// settle records the copy of the initial data if that has not been done. On
+// failure it is left to the next use.
+func (d *device) settle(t *ddi.Thread, r *resource) ddi.HRESULT {
+	if r.initial == nil {
+		return ddi.OK
+	}
+	if hr := d.recordCopy(t, r.alloc(), 0, r.initial, 0, r.bytes); hr.Failed() {
+		return hr
+	}
+	a := r.initial
+	r.initial = nil
+	return d.free(t, a)
+}
+
+// destroyResource frees a resource. The current batch keeps the allocations it
+// uses until it has been submitted.
+//
+//	DDI     PFND3D10DDI_DESTROYRESOURCE, d3d10umddi.h
+//	Caller  any thread, but not while another uses the resource
+func destroyResource(t *ddi.Thread, h umddi.HDevice, res umddi.HResource) {
+	d := deviceOf(h)
+	r := d.resources.remove(res.Object)
+	if r == nil {
+		d.report(t, ddi.EFail)
+		return
+	}
+	d.report(t, d.releaseResource(t, r))
+}
+
+// releaseResource ends the maps of a resource and frees its allocations.
+func (d *device) releaseResource(t *ddi.Thread, r *resource) ddi.HRESULT {
+	hr, l := ddi.OK, new(locker)
+	for ; r.mapped > 0; r.mapped-- {
+		if u := d.unlock(t, l, r.alloc()); u.Failed() {
+			hr = u
+		}
+	}
+	as := r.instances
+	if r.initial != nil {
+		as = append(as, r.initial)
+	}
+	if f := d.free(t, as...); f.Failed() {
+		hr = f
+	}
+	return hr
+}

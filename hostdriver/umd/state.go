@@ -1,0 +1,118 @@
+package umd
+
+import (
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+)
+
+// The shader stages, in the order of the pipeline.
+const (
+	vertexShader = iota
+	hullShader
+	domainShader
+	geometryShader
+	pixelShader
+	computeShader
+	shaderStages
+)
+
+// state is the pipeline state of the immediate context. It names objects by id,
+// so that one which is destroyed while it is bound is bound no more.
+type state struct {
+	topology  umddi.Topology
+	vertex    [umddi.MaxVertexBuffers]vertexBuffer
+	index     indexBuffer
+	constants [shaderStages][umddi.MaxConstantBuffers]id
+	targets   [umddi.MaxRenderTargets]id
+	viewports []umddi.Viewport
+	scissors  []umddi.Rect
+}
+
+type vertexBuffer struct {
+	buf            id
+	stride, offset uint32 // bytes
+}
+
+type indexBuffer struct {
+	buf    id
+	format dxgi.Format
+	offset uint32 // bytes
+}
+
+// resolve returns the id of a living object, or the zero id if o is nil. Another
+// handle reports DDIDeviceRemoved and gives the zero id.
+func resolve[T any](t *ddi.Thread, d *device, objects *table[T], o *ddi.Object) id {
+	if o == nil {
+		return id{}
+	}
+	k := objects.id(o)
+	if objects.at(k) == nil {
+		d.report(t, ddi.EFail)
+		return id{}
+	}
+	return k
+}
+
+// inSlots calls set for each i of n whose slot, start+i, is below limit.
+func inSlots(start uint32, n, limit int, set func(slot, i int)) {
+	for i := range n {
+		if slot := uint64(start) + uint64(i); slot < uint64(limit) {
+			set(int(slot), i)
+		}
+	}
+}
+
+// The functions below are PFND3D10DDI_IA_SETTOPOLOGY and its like in
+// d3d10umddi.h. They run on the immediate context's thread, keep what they are
+// told and record nothing. Slots beyond the pipeline's are ignored.
+
+func iaSetTopology(_ *ddi.Thread, h umddi.HDevice, topology umddi.Topology) {
+	deviceOf(h).state.topology = topology
+}
+
+func iaSetVertexBuffers(t *ddi.Thread, h umddi.HDevice, start uint32, bufs []umddi.HResource, strides, offsets []uint32) {
+	d := deviceOf(h)
+	n := min(len(bufs), len(strides), len(offsets))
+	inSlots(start, n, umddi.MaxVertexBuffers, func(slot, i int) {
+		d.state.vertex[slot] = vertexBuffer{resolve(t, d, &d.resources, bufs[i].Object), strides[i], offsets[i]}
+	})
+}
+
+func iaSetIndexBuffer(t *ddi.Thread, h umddi.HDevice, buf umddi.HResource, format dxgi.Format, offset uint32) {
+	d := deviceOf(h)
+	d.state.index = indexBuffer{resolve(t, d, &d.resources, buf.Object), format, offset}
+}
+
+// setConstantBuffers returns the function that binds constant buffers to a
+// stage.
+func setConstantBuffers(stage int) func(t *ddi.Thread, h umddi.HDevice, start uint32, bufs []umddi.HResource) {
+	return func(t *ddi.Thread, h umddi.HDevice, start uint32, bufs []umddi.HResource) {
+		d := deviceOf(h)
+		inSlots(start, len(bufs), umddi.MaxConstantBuffers, func(slot, i int) {
+			d.state.constants[stage][slot] = resolve(t, d, &d.resources, bufs[i].Object)
+		})
+	}
+}
+
+// setRenderTargets binds the views and unbinds all others.
+func setRenderTargets(t *ddi.Thread, h umddi.HDevice, views []umddi.HRenderTargetView) {
+	d := deviceOf(h)
+	d.state.targets = [umddi.MaxRenderTargets]id{}
+	inSlots(0, len(views), umddi.MaxRenderTargets, func(slot, i int) {
+		d.state.targets[slot] = resolve(t, d, &d.views, views[i].Object)
+	})
+}
+
+// setViewports replaces all viewports.
+func setViewports(_ *ddi.Thread, h umddi.HDevice, vps []umddi.Viewport) {
+	s := &deviceOf(h).state
+	s.viewports = append(s.viewports[:0], vps[:min(len(vps), umddi.MaxViewports)]...)
+}
+
+// setScissorRects replaces all scissor rectangles, of which there are as many as
+// viewports.
+func setScissorRects(_ *ddi.Thread, h umddi.HDevice, rects []umddi.Rect) {
+	s := &deviceOf(h).state
+	s.scissors = append(s.scissors[:0], rects[:min(len(rects), umddi.MaxViewports)]...)
+}

@@ -1,0 +1,135 @@
+package umd
+
+import (
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+)
+
+// uploadBytes is the size of an upload allocation: the largest row of a texture
+// fits.
+const uploadBytes = pkt.MaxCoord << pkt.Format128
+
+// uploads is host memory through which the data of updates goes. The current
+// allocation is filled from its start; it stays locked until the batch is
+// submitted, so that an update is no call into the kernel.
+type uploads struct {
+	pool
+
+	data []byte // of the current allocation while it is locked, else nil
+	pos  uint64 // first byte that is free
+}
+
+func (u *uploads) init() {
+	u.allocator, u.limit = system(uploadBytes), maxInstances
+}
+
+// reserve returns n bytes to write, at most uploadBytes, and where they are in
+// the current allocation. They are good until the next reserve or submit.
+func (u *uploads) reserve(t *ddi.Thread, d *device, n uint64) (p []byte, at uint64, hr ddi.HRESULT) {
+	at = align(u.pos, pitchAlign)
+	if len(u.instances) == 0 || at+n > uploadBytes {
+		if hr := u.close(t, d); hr.Failed() {
+			return nil, 0, hr
+		}
+		if u.data, hr = d.acquire(t, &u.pool, false); hr.Failed() {
+			return nil, 0, hr
+		}
+		at = 0
+	}
+	if u.data == nil {
+		// What the GPU still reads lies in front of at.
+		a := u.alloc()
+		if u.data, hr = d.lock(t, &d.locker, a, umddi.Lock{IgnoreSync: true}); hr.Failed() {
+			return nil, 0, hr
+		}
+	}
+	u.pos = at + n
+	return u.data[at:][:n], at, ddi.OK
+}
+
+// close unlocks the current allocation if it is locked.
+func (u *uploads) close(t *ddi.Thread, d *device) ddi.HRESULT {
+	if u.data == nil {
+		return ddi.OK
+	}
+	u.data = nil
+	return d.unlock(t, &d.locker, u.alloc())
+}
+
+// resourceUpdateSubresourceUP writes a part of a subresource in the order of
+// the commands around it.
+//
+//	DDI     PFND3D10DDI_RESOURCEUPDATESUBRESOURCEUP, d3d10umddi.h
+//	In      box: the part written, nil is all; data: its rows, rowPitch bytes
+//	        apart, copied before the call returns
+//	Effect  a copy from host memory for each piece of at most uploadBytes
+//	Returns through SetErrorCb: EOutOfMemory, DDIDeviceRemoved. A box that is
+//	        not inside the subresource does nothing
+func resourceUpdateSubresourceUP(t *ddi.Thread, h umddi.HDevice, dst umddi.HResource, sub uint32, box *umddi.Box, data []byte, rowPitch, _ uint32) {
+	d := deviceOf(h)
+	d.report(t, d.update(t, dst, sub, box, data, rowPitch), ddi.EOutOfMemory)
+}
+
+func (d *device) update(t *ddi.Thread, dst umddi.HResource, sub uint32, box *umddi.Box, data []byte, rowPitch uint32) ddi.HRESULT {
+	r, hr := d.use(t, dst)
+	if hr.Failed() {
+		return hr
+	}
+	if uint64(sub) >= uint64(len(r.subs)) {
+		return ddi.EFail
+	}
+	part, ok := r.subs[sub].region(box)
+	if !ok {
+		return ddi.OK
+	}
+	row := uint64(part.width()) << r.format
+	if uint64(part.height()-1)*uint64(rowPitch)+row > uint64(len(data)) {
+		return ddi.EFail
+	}
+	if r.dim == umddi.Buffer {
+		return d.updateBuffer(t, r, uint64(part.x0), data[:row])
+	}
+	return d.updateTexture(t, r.surface(sub), part, data, uint64(rowPitch))
+}
+
+func (d *device) updateBuffer(t *ddi.Thread, r *resource, to uint64, data []byte) ddi.HRESULT {
+	for len(data) > 0 {
+		n := min(uint64(len(data)), uploadBytes)
+		p, at, hr := d.uploads.reserve(t, d, n)
+		if hr.Failed() {
+			return hr
+		}
+		copy(p, data)
+		if hr := d.recordCopy(t, r.alloc(), to, d.uploads.alloc(), at, n); hr.Failed() {
+			return hr
+		}
+		data, to = data[n:], to+n
+	}
+	return ddi.OK
+}
+
+func (d *device) updateTexture(t *ddi.Thread, dst surface, part region, data []byte, rowPitch uint64) ddi.HRESULT {
+	row := uint64(part.width()) << dst.format
+	pitch := align(row, pitchAlign)
+	most := uint32(uploadBytes / pitch) // rows of a piece
+	for y := uint32(0); y < part.height(); {
+		rows := min(part.height()-y, most)
+		p, at, hr := d.uploads.reserve(t, d, pitch*uint64(rows))
+		if hr.Failed() {
+			return hr
+		}
+		copyRows(p, pitch, data[uint64(y)*rowPitch:], rowPitch, row, uint64(rows))
+		src := surface{d.uploads.alloc(), dst.format, subresource{
+			offset: uint32(at), pitch: uint32(pitch), width: part.width(), height: rows,
+		}}
+		hr = d.recordCopy2D(t, dst, src, pkt.Copy2D{
+			DstX: uint16(part.x0), DstY: uint16(part.y0 + y), W: uint16(part.width()), H: uint16(rows),
+		})
+		if hr.Failed() {
+			return hr
+		}
+		y += rows
+	}
+	return ddi.OK
+}
