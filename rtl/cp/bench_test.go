@@ -1,0 +1,280 @@
+package cp
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/dma"
+	"github.com/hilgpu/hilgpu/rtl/fence"
+	"github.com/hilgpu/hilgpu/rtl/ident"
+	"github.com/hilgpu/hilgpu/rtl/regbus"
+)
+
+const (
+	host     = uint64(1) << 63
+	vramSize = 1 << 16
+	hostSize = 1 << 16
+	ringAt   = host | 0x4000
+)
+
+// bench surrounds a command processor with a real fence unit and plain models of
+// memory and DMA engine. Host memory is small; addresses above it are legal for
+// the node, and reads of them are answered with an error.
+type bench struct {
+	t     *testing.T
+	cp    Module
+	fence fence.Module
+	vram  []byte
+	host  []byte
+
+	latency int        // clocks from a fetch to its first beat
+	dmaTime int        // clocks from a descriptor to its completion
+	rng     *rand.Rand // random stalls, if not nil
+	refuse  bool       // writes are refused
+	check   bool       // IdleFor is held against what happens
+
+	clock   uint64
+	cpls    []timedCpl
+	moves   []timedMove
+	descs   []dma.Desc
+	fetches []port.Request
+	scratch []ident.Scratch
+	events  int
+	faults  int
+	event   uint64 // clock of the last event
+	wptr    uint32
+	slots   uint32 // of the ring, in dwords
+}
+
+type timedCpl struct {
+	at  uint64
+	cpl port.Completion
+}
+
+type timedMove struct {
+	at   uint64
+	desc dma.Desc
+}
+
+func newBench(t *testing.T) *bench {
+	return newBenchOf(t, Params{HostBits: 40, VRAMBytes: vramSize, LengthBits: 32})
+}
+
+func newBenchOf(t *testing.T, p Params) *bench {
+	return &bench{
+		t: t, cp: New(0, p), fence: fence.New(0),
+		vram: make([]byte, vramSize), host: make([]byte, hostSize),
+		latency: 4, dmaTime: 6,
+	}
+}
+
+// start sets up a ring of 2^log2 bytes at base and runs the node.
+func (b *bench) start(base uint64, log2 uint32) {
+	b.write(cpreg.RingLo, uint32(base))
+	b.write(cpreg.RingHi, uint32(base>>32))
+	b.write(cpreg.RingSize, log2)
+	b.slots = 1 << log2 / 4
+	b.write(cpreg.Ctl, cpreg.CtlRun)
+}
+
+// mem returns the bytes at a GPU address, or nil.
+func (b *bench) mem(addr, n uint64) []byte {
+	m := b.vram
+	if addr&host != 0 {
+		m = b.host
+	}
+	addr &^= host
+	if addr >= uint64(len(m)) || n > uint64(len(m))-addr {
+		return nil
+	}
+	return m[addr : addr+n]
+}
+
+func (b *bench) put(addr uint64, dwords ...uint32) {
+	for i, d := range dwords {
+		binary.LittleEndian.PutUint32(b.mem(addr+uint64(i)*4, 4), d)
+	}
+}
+
+// push writes dwords to the ring without a doorbell.
+func (b *bench) push(dwords ...uint32) {
+	base := b.cp.ringBase
+	for _, d := range dwords {
+		b.put(base+uint64(b.wptr)*4, d)
+		b.wptr = (b.wptr + 1) % b.slots
+	}
+}
+
+func (b *bench) doorbell() { b.write(cpreg.Wptr, b.wptr) }
+
+// run pushes dwords, rings, and ticks until the node is idle.
+func (b *bench) run(dwords ...uint32) {
+	b.push(dwords...)
+	b.doorbell()
+	b.idle()
+}
+
+func (b *bench) idle() {
+	for range 200000 {
+		if b.cp.idle() {
+			return
+		}
+		b.tick(regbus.Req{})
+	}
+	b.t.Fatalf("the node is not idle after 200000 clocks, state %d", b.cp.state)
+}
+
+func (b *bench) write(off uint16, v uint32) {
+	b.tick(regbus.Req{Op: regbus.Write, Off: cpreg.Base + off, Data: v})
+}
+
+func (b *bench) read(off uint16) uint32 {
+	b.tick(regbus.Req{Op: regbus.Read, Off: cpreg.Base + off})
+	rsp, other := b.cp.Rsp(), b.fence.Rsp()
+	require.True(b.t, rsp.Hit != other.Hit, "offset %#x", off)
+	return rsp.Data | other.Data
+}
+
+func (b *bench) stall() bool { return b.rng != nil && b.rng.IntN(3) == 0 }
+
+// tick is one clock.
+func (b *bench) tick(regs regbus.Req) {
+	mem, d := b.memory(), b.engine()
+	f := Fence{Ready: b.fence.Ready(), Result: b.fence.Result()}
+	freq := b.cp.Fence()
+	wreq, wbeat := b.fence.Write()
+	wready := !b.stall()
+	if wreq.Kind != port.None && wready && !b.refuse {
+		binary.LittleEndian.PutUint64(b.mem(wreq.Addr, 8), wbeat.Data)
+	}
+	if b.check {
+		b.holdIdle(mem, d, f, regs)
+	}
+	b.cp.Tick(mem, d, f, regs)
+	b.fence.Tick(freq, b.clock, wready, wready, b.refuse && wready && wreq.Kind != port.None, regs)
+	b.clock++
+	if s := b.cp.Scratch(); s.Valid {
+		b.scratch = append(b.scratch, s)
+	}
+	if b.cp.Fault() {
+		b.faults++
+	}
+	if b.fence.Event() {
+		b.events++
+		b.event = b.clock
+	}
+}
+
+// memory takes a fetch and delivers a completion that is due.
+func (b *bench) memory() Mem {
+	req := b.cp.Fetch()
+	require.Equal(b.t, req, b.cp.Fetch())
+	m := Mem{Ready: !b.stall()}
+	if req.Kind != port.None && m.Ready {
+		b.fetches = append(b.fetches, req)
+		b.answer(req)
+	}
+	if len(b.cpls) != 0 && b.cpls[0].at <= b.clock && !b.stall() {
+		m.Cpl = b.cpls[0].cpl
+		b.cpls = b.cpls[1:]
+	}
+	return m
+}
+
+func (b *bench) answer(req port.Request) {
+	require.Equal(b.t, port.MemRead, req.Kind)
+	require.NotZero(b.t, req.Len)
+	last := req.Addr + uint64(req.Len)*4 - 1
+	require.Equal(b.t, req.Addr/128, last/128, "crosses 128 bytes")
+	first := b.clock + uint64(b.latency)
+	n := port.Beats(req.Addr, req.Len)
+	for i := range n {
+		c := port.Completion{Tag: req.Tag, Status: port.CplSuccess, Last: i == n-1}
+		p := b.mem(req.Addr&^7+uint64(i)*8, 8)
+		if p == nil {
+			c.Status, c.Last = port.CplUnsupported, true
+		} else {
+			c.Data = binary.LittleEndian.Uint64(p)
+		}
+		b.cpls = append(b.cpls, timedCpl{first + uint64(i), c})
+		if c.Last {
+			break
+		}
+	}
+}
+
+// engine takes a descriptor and completes the one that is due.
+func (b *bench) engine() DMA {
+	desc := b.cp.Desc()
+	d := DMA{Ready: !b.stall()}
+	if desc.Op != dma.None && d.Ready {
+		b.descs = append(b.descs, desc)
+		b.moves = append(b.moves, timedMove{b.clock + uint64(b.dmaTime), desc})
+	}
+	if len(b.moves) != 0 && b.moves[0].at <= b.clock {
+		desc = b.moves[0].desc
+		b.moves = b.moves[1:]
+		d.Err = desc.Op == dma.Copy && b.mem(desc.Src, uint64(desc.Len)) == nil
+		d.WriteErr = !d.Err && (b.refuse || b.mem(desc.Dst, uint64(desc.Len)) == nil)
+		d.Done = !d.Err && !d.WriteErr
+		if d.Done {
+			b.move(desc)
+		}
+	}
+	return d
+}
+
+func (b *bench) move(d dma.Desc) {
+	dst := b.mem(d.Dst, uint64(d.Len))
+	if d.Op == dma.Copy {
+		copy(dst, b.mem(d.Src, uint64(d.Len)))
+		return
+	}
+	for i := range dst {
+		dst[i] = byte(d.Src >> (8 * (i % 8)))
+	}
+}
+
+// holdIdle checks that a clock without input changes nothing if the node says
+// that it sleeps.
+func (b *bench) holdIdle(mem Mem, d DMA, f Fence, regs regbus.Req) {
+	quiet := mem.Cpl.Status == port.CplNone && !d.Done && !d.Err && !d.WriteErr
+	if b.cp.IdleFor() == 0 || !quiet || f.Result != fence.ResultNone || regs.Op != regbus.None {
+		return
+	}
+	require.Equal(b.t, uint64(math.MaxUint64), b.cp.IdleFor())
+	was := b.cp
+	next := b.cp
+	next.Tick(mem, d, f, regs)
+	require.True(b.t, reflect.DeepEqual(was, next), "a sleeping node moved, state %d", was.state)
+}
+
+// widths checks every field with a width.
+func widths(t *testing.T, v reflect.Value) {
+	for i := range v.NumField() {
+		f, tag := v.Field(i), v.Type().Field(i)
+		if f.Kind() == reflect.Struct {
+			widths(t, f)
+		}
+		if w := tag.Tag.Get("w"); w != "" {
+			n, err := strconv.Atoi(w)
+			require.NoError(t, err)
+			require.Zero(t, f.Uint()>>n, tag.Name)
+		}
+	}
+}
+
+func (b *bench) fault() string {
+	return fmt.Sprintf("%s at %#x op %#08x bad %#x", cpreg.Causes[b.read(cpreg.FaultInfo)],
+		uint64(b.read(cpreg.FaultHi))<<32|uint64(b.read(cpreg.FaultLo)), b.read(cpreg.FaultOp),
+		uint64(b.read(cpreg.FaultBadH))<<32|uint64(b.read(cpreg.FaultBad)))
+}

@@ -1,0 +1,264 @@
+package cp
+
+import (
+	"bytes"
+	"encoding/binary"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/dma"
+	"github.com/hilgpu/hilgpu/rtl/ident"
+	"github.com/hilgpu/hilgpu/rtl/regbus"
+)
+
+// hi is the upper half of a host address below 4 GiB.
+const hi = 0x80000000
+
+func TestPackets(t *testing.T) {
+	setSource := []uint32{0x03000007, 0, 0x1000, 0, 64, 1, 0x00000000, 0x00080008}
+	setDest := []uint32{0x03000007, 1, 0x2000, 0, 32, 1, 0x00010001, 0x00040004}
+	join := func(ps ...[]uint32) []uint32 {
+		var all []uint32
+		for _, p := range ps {
+			all = append(all, p...)
+		}
+		return all
+	}
+	for _, tt := range []struct {
+		name    string
+		dwords  []uint32
+		packets uint32
+		descs   []dma.Desc
+		scratch []ident.Scratch
+	}{
+		{"NOP", []uint32{0x01000000}, 1, nil, nil},
+		{"NOP with a body that looks like a fault", []uint32{0x01000003, 0xffffffff, 0, 0xffffffff}, 1, nil, nil},
+		{"COPY", []uint32{0x04000005, 0x11, 0, 0x3003, hi, 0x25}, 1,
+			[]dma.Desc{{Op: dma.Copy, Len: 0x25, Src: 0x11, Dst: host | 0x3003}}, nil},
+		{"COPY of 0 bytes anywhere", []uint32{0x04000005, 0xffffffff, 0x7fffffff, 0, 0, 0}, 1, nil, nil},
+		{"FILL", []uint32{0x06000005, 0x7001, 0, 9, 0x44332211, 0x88776655}, 1,
+			[]dma.Desc{{Op: dma.Fill, Len: 9, Src: 0x8877665544332211, Dst: 0x7001}}, nil},
+		{"FILL of 0 bytes", []uint32{0x06000005, 0xffffffff, 0, 0, 1, 2}, 1, nil, nil},
+		{"SET_STATE touches nothing", setSource, 1, nil, nil},
+		{"COPY2D clips at the destination", join(setSource, setDest,
+			[]uint32{0x05000003, 0x00000000, 0x00000000, 0x00030003}), 3, []dma.Desc{
+			{Op: dma.Copy, Len: 4, Src: 0x1000 + 64 + 2, Dst: 0x2000 + 32 + 2},
+			{Op: dma.Copy, Len: 4, Src: 0x1000 + 128 + 2, Dst: 0x2000 + 64 + 2},
+		}, nil},
+		{"COPY2D wholly clipped", join(setSource, setDest,
+			[]uint32{0x05000003, 0x00000000, 0x00040000, 0x00030003}), 3, nil, nil},
+		{"COPY2D of no rows", join(setSource, setDest,
+			[]uint32{0x05000003, 0x00000000, 0x00010001, 0x00000003}), 3, nil, nil},
+		{"FILL2D", join(setDest, []uint32{0x07000004, 0x00030002, 0x00040001, 0xbbaa, 0xddcc}), 2, []dma.Desc{
+			{Op: dma.Fill, Len: 2, Src: 0xddcc0000bbaa, Dst: 0x2000 + 96 + 4},
+		}, nil},
+		{"WRITE_REG", []uint32{0x08000002, 0x20, 7, 0x08000002, 0x2c, 8}, 2, nil,
+			[]ident.Scratch{{Valid: true, Index: 0, Data: 7}, {Valid: true, Index: 3, Data: 8}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t)
+			b.check = true
+			b.start(ringAt, 12)
+			b.run(tt.dwords...)
+			assert.Equal(t, tt.descs, b.descs)
+			assert.Equal(t, tt.scratch, b.scratch)
+			assert.Equal(t, tt.packets, b.read(cpreg.Packets))
+			assert.Equal(t, uint32(len(tt.dwords)), b.read(cpreg.Rptr))
+			assert.Equal(t, "NONE at 0x0 op 0x00000000 bad 0x0", b.fault())
+			assert.Zero(t, b.faults)
+			widths(t, reflect.ValueOf(b.cp))
+		})
+	}
+}
+
+func TestFence(t *testing.T) {
+	b := newBench(t)
+	b.start(ringAt, 8)
+	copy(b.host[0x3000:], bytes.Repeat([]byte{0xaa}, 8))
+	b.run(0x10000004, 0x3000, hi, 7, 1)
+	assert.Equal(t, uint64(7), binary.LittleEndian.Uint64(b.host[0x3000:]))
+	assert.Equal(t, uint32(7), b.read(cpreg.Fence))
+	assert.Equal(t, 1, b.events)
+	b.run(0x10000004, 0x3008, 0, 9, 0)
+	assert.Equal(t, uint64(9), binary.LittleEndian.Uint64(b.vram[0x3008:]))
+	assert.Equal(t, uint32(9), b.read(cpreg.Fence))
+	assert.Equal(t, 1, b.events, "no IRQ asked for")
+
+	before := b.clock
+	b.run(0x09000002, 0x3010, 0)
+	stamp := binary.LittleEndian.Uint64(b.vram[0x3010:])
+	assert.True(t, before < stamp && stamp < b.clock, "%d in (%d, %d)", stamp, before, b.clock)
+	assert.Equal(t, uint32(9), b.read(cpreg.Fence))
+}
+
+func TestFenceAfterData(t *testing.T) {
+	b := newBench(t)
+	b.dmaTime = 50
+	b.start(ringAt, 8)
+	b.push(0x06000005, 0x100, 0, 8, 1, 0, 0x10000004, 0x3000, hi, 1, 1)
+	b.doorbell()
+	for b.events == 0 {
+		b.tick(regbus.Req{})
+		if b.host[0x3000] != 0 || b.fence.Completed() != 0 {
+			require.Equal(t, byte(1), b.vram[0x100], "the fence is ahead of the data")
+		}
+	}
+	b.idle()
+}
+
+func TestIndirect(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		addr uint64
+		nops int // bodies before the copy, to move it around in the beats
+	}{
+		{"VRAM, aligned", 0x1000, 0},
+		{"VRAM, 4 modulo 8", 0x1004, 0},
+		{"host, before a 128-byte boundary", host | 0x107c, 3},
+		{"host, many requests", host | 0x1014, 200},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t)
+			b.check = true
+			b.start(ringAt, 9)
+			ib := append([]uint32{0x01000000 | uint32(tt.nops)}, make([]uint32, tt.nops)...)
+			ib = append(ib, 0x04000005, 0x11, 0, 0x22, 0, 3)
+			b.put(tt.addr, ib...)
+			b.push(0x02000003, uint32(tt.addr), uint32(tt.addr>>32), uint32(len(ib)))
+			b.run(0x06000005, 0x33, 0, 4, 5, 6)
+			want := []dma.Desc{{Op: dma.Copy, Len: 3, Src: 0x11, Dst: 0x22}, {Op: dma.Fill, Len: 4, Src: 6<<32 | 5, Dst: 0x33}}
+			assert.Equal(t, want, b.descs)
+			assert.Equal(t, uint32(4), b.read(cpreg.Packets), "NOP, COPY, INDIRECT, FILL")
+			assert.Equal(t, uint32(10), b.read(cpreg.Rptr))
+			assert.Zero(t, b.read(cpreg.IBLeft))
+			end := tt.addr + 4*uint64(len(ib))
+			assert.Equal(t, uint32(end), b.read(cpreg.IBLo))
+			assert.Equal(t, uint32(end>>32), b.read(cpreg.IBHi))
+			for _, f := range b.fetches {
+				top := f.Addr + 4*uint64(f.Len)
+				inRing := f.Addr >= ringAt && top <= ringAt+40
+				assert.True(t, inRing || f.Addr >= tt.addr && top <= end, "%#x..%#x", f.Addr, top)
+			}
+		})
+	}
+}
+
+func TestIndirectRetiresWithItsBuffer(t *testing.T) {
+	b := newBench(t)
+	b.dmaTime = 100
+	b.start(ringAt, 8)
+	b.put(0x1000, 0x06000005, 0x33, 0, 4, 5, 6, 0x01000000)
+	b.push(0x02000003, 0x1000, 0, 7)
+	b.doorbell()
+	for range 60 {
+		b.tick(regbus.Req{})
+	}
+	assert.Equal(t, uint32(0), b.read(cpreg.Rptr))
+	assert.Equal(t, uint32(7), b.read(cpreg.IBLeft), "nothing has retired")
+	assert.Equal(t, cpreg.StatusInIB|uint32(stateDrain)<<4, b.read(cpreg.Status))
+	b.idle()
+	assert.Equal(t, uint32(4), b.read(cpreg.Rptr))
+	assert.Equal(t, uint32(cpreg.StatusIdle), b.read(cpreg.Status))
+}
+
+func TestRingWraps(t *testing.T) {
+	b := newBench(t)
+	b.check = true
+	b.start(0x1000, cpreg.MinRingLog2)
+	for i := range uint32(200) {
+		n := i % 7
+		b.run(append([]uint32{0x01000000 | n}, make([]uint32, n)...)...)
+		b.run(0x08000002, 0x20, i)
+	}
+	require.Len(t, b.scratch, 200)
+	for i, s := range b.scratch {
+		require.Equal(t, uint32(i), s.Data)
+	}
+	assert.Equal(t, b.wptr, b.read(cpreg.Rptr))
+	assert.Equal(t, uint32(400), b.read(cpreg.Packets))
+}
+
+func TestPrefetchKeepsBehindWptr(t *testing.T) {
+	b := newBench(t)
+	b.start(ringAt, 8)
+	b.push(0x01000000, 0x01000000, 0x01000000)
+	b.push(0xffffffff)
+	b.wptr = 3
+	b.doorbell()
+	b.idle()
+	assert.Zero(t, b.faults)
+	b.push(0x01000000)
+	b.run()
+	assert.Zero(t, b.faults, "the dword behind WPTR was not read too early")
+	assert.Equal(t, uint32(4), b.read(cpreg.Rptr))
+}
+
+func TestRowsLongerThanADescriptor(t *testing.T) {
+	b := newBenchOf(t, Params{HostBits: 40, VRAMBytes: 1 << 20, LengthBits: 16})
+	b.vram = make([]byte, 1<<20)
+	b.start(ringAt, 8)
+	b.push(0x03000007, 1, 0x100, 0, 0x40000, 3, 0, 0x40004000)
+	b.run(0x07000004, 0x00000001, 0x00022001, 0x11, 0x22)
+	row := uint64(0x100 + 8)
+	want := []dma.Desc{
+		{Op: dma.Fill, Len: 0x8000, Src: 0x2200000011, Dst: row},
+		{Op: dma.Fill, Len: 0x8000, Src: 0x2200000011, Dst: row + 0x8000},
+		{Op: dma.Fill, Len: 8, Src: 0x2200000011, Dst: row + 0x10000},
+		{Op: dma.Fill, Len: 0x8000, Src: 0x2200000011, Dst: row + 0x40000},
+		{Op: dma.Fill, Len: 0x8000, Src: 0x2200000011, Dst: row + 0x48000},
+		{Op: dma.Fill, Len: 8, Src: 0x2200000011, Dst: row + 0x50000},
+	}
+	assert.Equal(t, want, b.descs)
+}
+
+func TestTiming(t *testing.T) {
+	t.Run("NOP", func(t *testing.T) {
+		b := newBench(t)
+		b.start(ringAt, 12)
+		for range 500 {
+			b.push(0x01000000)
+		}
+		b.doorbell()
+		for b.cp.Packets() == 0 {
+			b.tick(regbus.Req{})
+		}
+		first := b.clock
+		for b.cp.Packets() < 500 {
+			b.tick(regbus.Req{})
+		}
+		assert.LessOrEqual(t, b.clock-first, uint64(2*499))
+	})
+	t.Run("fence", func(t *testing.T) {
+		b := newBench(t)
+		b.start(ringAt, 8)
+		b.push(0x10000004, 0x3000, hi, 1, 1)
+		before := b.clock
+		b.doorbell()
+		b.idle()
+		assert.LessOrEqual(t, b.event-before-uint64(b.latency), uint64(20))
+	})
+	t.Run("copy of 64 bytes", func(t *testing.T) {
+		b := newBench(t)
+		b.dmaTime = 20
+		b.start(0x1000, 8)
+		b.push(0x04000005, 0x2000, 0, 0x3000, 0, 64)
+		before := b.clock
+		b.doorbell()
+		b.idle()
+		assert.LessOrEqual(t, b.clock-before, uint64(45), "with a memory of %d clocks and a DMA of 20", b.latency)
+	})
+	t.Run("rows back to back", func(t *testing.T) {
+		b := newBench(t)
+		b.dmaTime = 0
+		b.start(0x1000, 8)
+		b.run(0x03000007, 1, 0x2000, 0, 16, 0, 0, 0x01000100)
+		before := b.clock
+		b.run(0x07000004, 0, 0x00640008, 1, 2)
+		assert.Len(t, b.descs, 100)
+		assert.LessOrEqual(t, b.clock-before, uint64(100+60))
+	})
+}
