@@ -11,6 +11,7 @@ import (
 const (
 	chunk = 4 * port.MaxLen // bytes of the largest request; none crosses a multiple
 	beats = chunk / 8       // of one tag in the reorder memory
+	slots = 16              // tags at most
 	host  = uint64(1) << 63 // the bit of an address that selects host memory
 	ahead = 2               // write headers taken whose beats are not all issued
 )
@@ -70,7 +71,7 @@ type Module struct {
 	complete uint16
 	failed   uint16
 	ends     uint16       // tags that hold the end of a descriptor's source
-	fill     [beats]uint8 `w:"4"` // next word of each tag's chunk
+	fill     [slots]uint8 `w:"4"` // next word of each tag's chunk
 	w        writer
 	s        stage
 	result   Result `w:"2"`
@@ -92,7 +93,7 @@ type reader struct {
 
 // New returns an engine that keeps so many reads in flight: 2, 4, 8 or 16.
 func New(tags int) Module {
-	hdl.Assert(tags >= 2 && tags <= 16 && tags&(tags-1) == 0, "dma: tags are not 2, 4, 8 or 16")
+	hdl.Assert(tags >= 2 && tags <= slots && tags&(tags-1) == 0, "dma: tags are not 2, 4, 8 or 16")
 	return Module{tags: uint8(tags), order: hdl.NewRAM(tags * beats), queue: hdl.NewFIFO[entry](4)}
 }
 
@@ -171,20 +172,20 @@ func (m *Module) tickRead(ready, stop bool) {
 
 // arrive takes a completion and returns what it writes to the reorder memory.
 func (m *Module) arrive(cpl port.Completion) (addr uint32, enable uint8) {
-	t := cpl.Tag & 15
-	if cpl.Status == port.CplNone || t >= m.tags || !m.asked(t) || m.complete>>t&1 != 0 {
-		return 0, 0
+	t := cpl.Tag & (slots - 1)
+	if cpl.Status != port.CplNone && t < m.tags && m.asked(t) && m.complete>>t&1 == 0 {
+		addr = uint32(t)*beats | uint32(m.fill[t])
+		m.fill[t] = (m.fill[t] + 1) & (beats - 1)
+		if cpl.Last {
+			m.complete |= 1 << t
+		}
+		if cpl.Status == port.CplSuccess {
+			enable = 0xff
+		} else {
+			m.failed |= 1 << t
+		}
 	}
-	addr = uint32(t)*beats | uint32(m.fill[t])
-	m.fill[t] = (m.fill[t] + 1) & (beats - 1)
-	if cpl.Last {
-		m.complete |= 1 << t
-	}
-	if cpl.Status != port.CplSuccess {
-		m.failed |= 1 << t
-		return addr, 0
-	}
-	return addr, 0xff
+	return addr, enable
 }
 
 // asked returns whether slot t, below the number of tags, is in use.

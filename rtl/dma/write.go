@@ -163,28 +163,28 @@ func (m *Module) header() {
 	m.w.src = uint8(uint32(m.w.src)+n) & (chunk - 1)
 	m.w.dst += uint64(n)
 	m.w.left -= n
-	m.w.credit++
+	m.w.credit = (m.w.credit + 1) & 3
 }
 
 // issue fetches the source word of the next beat whose header was taken and
 // puts the beat into the stage.
 func (m *Module) issue() (read bool, addr uint32) {
 	m.s = stage{prev: m.s.prev}
-	if !m.w.active || m.w.credit == 0 {
-		return false, 0
-	}
-	m.s.valid, m.s.prime, m.s.word = true, m.w.prime, m.w.words != 0
-	m.w.prime = false
-	if !m.s.prime {
-		m.place()
-	}
-	if m.s.word {
-		read, addr = true, uint32(m.slot(m.head))*beats|uint32(m.w.word)
-		m.w.words--
-		if m.w.word == beats-1 || m.w.words == 0 {
-			m.release()
+	if m.w.active && m.w.credit != 0 {
+		m.s.valid, m.s.prime = true, m.w.prime
+		m.w.prime = false
+		if !m.s.prime {
+			m.place()
 		}
-		m.w.word = (m.w.word + 1) & (beats - 1)
+		if m.w.words != 0 {
+			m.s.word = true
+			read, addr = true, uint32(m.slot(m.head))*beats|uint32(m.w.word)
+			m.w.words = (m.w.words - 1) & 0x3fffffff
+			if m.w.word == beats-1 || m.w.words == 0 {
+				m.release()
+			}
+			m.w.word = (m.w.word + 1) & (beats - 1)
+		}
 	}
 	return read, addr
 }
@@ -202,7 +202,7 @@ func (m *Module) place() {
 	m.s.end = m.w.bytes == 0
 	m.s.last = m.s.end || m.w.at == 0
 	if m.s.last {
-		m.w.credit--
+		m.w.credit = (m.w.credit - 1) & 3
 	}
 }
 

@@ -177,3 +177,31 @@ func TestResetMidway(t *testing.T) {
 		require.Equal(t, byte(5), m.mem[0x20000+99])
 	}
 }
+
+// A fundamental reset in the middle of work leaves a device as after power on,
+// but for VRAM.
+func TestReset(t *testing.T) {
+	for seed := range uint64(12) {
+		m := boot(t, small(), seed)
+		m.latency = 60
+		m.writeBAR2(0x3ff00, []byte("kept"))
+		for n := range 2 {
+			m.submit(n, pkt.Copy{Src: at(0x10000), Dst: 0x8001, Bytes: 9000}, pkt.Copy{Src: 0x8001, Dst: at(0x20000), Bytes: 9000})
+		}
+		for range 100 * seed {
+			m.tick(port.Request{}, port.Beat{}, true)
+		}
+		m.g.Reset()
+		m.reads, m.writes, m.written, m.req, m.beat = nil, nil, nil, port.Request{}, port.Beat{}
+		require.Positive(t, m.g.IdleFor())
+		require.Zero(t, m.readConfig(pcicfg.BAR0))
+		m.configure()
+		require.Equal(t, []byte("kept"), m.readBAR2(0x3ff00, 4))
+		m.submit(0, pkt.Copy{Src: at(0x10000), Dst: 0x101, Bytes: 9000}, fence(0, 1))
+		m.submit(1, fence(1, 1))
+		m.idle()
+		require.Equal(t, uint64(1), m.fence(0), "seed %d", seed)
+		require.Equal(t, uint64(1), m.fence(1), "seed %d", seed)
+		require.Equal(t, m.mem[0x10000:][:9000], m.readBAR2(0x101, 9000), "seed %d", seed)
+	}
+}

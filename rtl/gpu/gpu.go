@@ -199,6 +199,24 @@ func (g *GPU) Skip(n uint64) {
 	g.initiator.Skip(n)
 }
 
+// Reset is a fundamental reset: every register is as after power on, VRAM keeps
+// its contents. The host has dropped what it still owed.
+func (g *GPU) Reset() {
+	g.pcie.Reset()
+	g.ident.Reset()
+	g.intc.Reset()
+	g.cp0.Reset()
+	g.cp1.Reset()
+	g.fence0.Reset()
+	g.fence1.Reset()
+	g.dma.Reset()
+	g.vram.Reset()
+	g.initiator.Reset()
+	g.vramRead.Reset()
+	g.vramWrite.Reset()
+	g.descs.Reset()
+}
+
 // rsp returns the answer of whichever block has the register.
 func (g *GPU) rsp() regbus.Rsp {
 	r := or(or(g.ident.Rsp(), g.intc.Rsp()), or(g.cp0.Rsp(), g.fence0.Rsp()))

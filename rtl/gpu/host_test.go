@@ -75,6 +75,11 @@ type machine struct {
 // boot builds a GPU and brings it up as firmware and a driver would.
 func boot(t *testing.T, c gpu.Config, seed uint64) *machine {
 	m := power(t, c, seed)
+	m.configure()
+	return m
+}
+
+func (m *machine) configure() {
 	m.writeConfig(pcicfg.BAR0, uint32(bar0))
 	m.writeConfig(pcicfg.BAR2, uint32(bar2&math.MaxUint32))
 	m.writeConfig(pcicfg.BAR3, uint32(bar2>>32))
@@ -87,10 +92,9 @@ func boot(t *testing.T, c gpu.Config, seed uint64) *machine {
 	}
 	m.writeConfig(pcicfg.MSIX, pcicfg.MSIXEnable)
 	m.writeReg(intcreg.Base+intcreg.Mask, intcreg.All)
-	for n := range c.Nodes {
+	for n := range m.g.Config().Nodes {
 		m.startNode(n)
 	}
-	return m
 }
 
 // power builds a GPU that nobody has configured.

@@ -9,6 +9,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 )
 
@@ -152,21 +153,18 @@ func TestThroughput(t *testing.T) {
 	}
 }
 
-// BenchmarkTick is a clock of a GPU that copies.
+// BenchmarkTick is a clock of a GPU that copies inside VRAM, with both nodes at
+// work.
 func BenchmarkTick(b *testing.B) {
-	t := &testing.T{}
-	m := boot(t, small(), 1)
-	ps := make([]packet, 0, 20)
-	for range 20 {
-		ps = append(ps, pkt.Copy{Src: 3, Dst: 0x20000, Bytes: 64 << 10})
-	}
-	id := uint32(0)
-	start := m.clock
+	m := boot(&testing.T{}, small(), 1)
+	work := func(n uint64) pkt.Copy { return pkt.Copy{Src: 0x20000 * n, Dst: 0x20000*n + 0x10000, Bytes: 0x10000} }
 	for b.Loop() {
-		if id++; id == 1 || m.fence(0) == uint64(id-1) {
-			m.submit(0, append(ps[:20:20], fence(0, id))...)
-			m.run(400000, func() bool { return m.fence(0) == uint64(id) })
+		if m.g.IdleFor() > 0 {
+			m.submit(0, work(0), work(0), work(0), work(0), work(0))
+			m.submit(1, work(1), work(1), work(1), work(1), work(1))
+			m.run(1000, func() bool { return m.clock%1000 == 999 })
 		}
+		m.g.Initiator()
+		m.g.Tick(port.Request{}, port.Beat{}, true, port.Completion{}, false, false)
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(m.clock-start), "ns/clock")
 }

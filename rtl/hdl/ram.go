@@ -38,10 +38,13 @@ func (m *RAM) Tick(read bool, raddr uint32, enable uint8, waddr uint32, data uin
 // Reset sets the output register to 0.
 func (m *RAM) Reset() { m.q = 0 }
 
-// Len returns the number of words. Word and SetWord access one of them outside
-// of any clock; they are for tests and observation, not for blocks.
-func (m *RAM) Len() int                      { return len(m.words) }
-func (m *RAM) Word(addr uint32) uint64       { return m.words[addr] }
+// Len returns the number of words.
+func (m *RAM) Len() int { return len(m.words) }
+
+// Word returns a word outside of any clock, for tests and observation.
+func (m *RAM) Word(addr uint32) uint64 { return m.words[addr] }
+
+// SetWord sets a word outside of any clock, for tests.
 func (m *RAM) SetWord(addr uint32, v uint64) { m.words[addr] = v }
 
 // lanes spreads each bit of enable over a byte.

@@ -93,7 +93,8 @@ func (m *Module) tickRead(rd port.Request, read, move bool) {
 		m.out = burst{Valid: true, Tag: m.read.Tag, Left: m.read.Left}
 	}
 	if m.read.Left == 0 {
-		m.read, m.nextRead = m.nextRead, burst{}
+		m.read = m.nextRead
+		m.nextRead = burst{}
 	}
 	if rd.Kind != port.None && ready {
 		hdl.Assert(rd.Kind == port.MemRead, "mem: another kind of request on the read channel")
@@ -115,7 +116,8 @@ func (m *Module) tickWrite(wr port.Request, beat port.Beat, write bool) {
 		m.beat = port.Beat{}
 	}
 	if m.write.Left == 0 {
-		m.write, m.nextWrite = m.nextWrite, burst{}
+		m.write = m.nextWrite
+		m.nextWrite = burst{}
 	}
 	if wr.Kind != port.None && reqReady {
 		hdl.Assert(wr.Kind == port.MemWrite, "mem: another kind of request on the write channel")
@@ -141,7 +143,7 @@ func (m *Module) accept(r port.Request) burst {
 // step returns what is left of a burst behind its next word. The word address
 // of the last one of VRAM is kept inside it.
 func step(b burst) burst {
-	b.Left--
+	b.Left = (b.Left - 1) & 0x1f
 	if b.Left != 0 {
 		b.Word++
 	}
@@ -167,8 +169,11 @@ func (m *Module) Reset() {
 	m.write, m.nextWrite, m.beat = burst{}, burst{}, port.Beat{}
 }
 
-// Len returns the size in words of 8 bytes. Word and SetWord access one of them
-// outside of any clock, for tests and observation.
-func (m *Module) Len() int                      { return m.ram.Len() }
-func (m *Module) Word(addr uint32) uint64       { return m.ram.Word(addr) }
+// Len returns the number of words.
+func (m *Module) Len() int { return m.ram.Len() }
+
+// Word returns a word outside of any clock, for tests and observation.
+func (m *Module) Word(addr uint32) uint64 { return m.ram.Word(addr) }
+
+// SetWord sets a word outside of any clock, for tests.
 func (m *Module) SetWord(addr uint32, v uint64) { m.ram.SetWord(addr, v) }

@@ -100,7 +100,7 @@ func (m *Initiator) Tick(o Offer, tag uint8, taken, last bool, cpl port.Completi
 	}
 	m.cpl = cpl
 	if cpl.Last && cpl.Status != port.CplNone && m.pending != 0 {
-		m.pending--
+		m.pending = (m.pending - 1) & 0x7f
 	}
 	if taken && !write {
 		if o.Refuse {

@@ -72,7 +72,7 @@ func next(valid uint8, t Turn, taken bool) Turn {
 }
 
 // ToHost returns r if it goes to host memory, with the address there, and
-// ToVRAM returns r if it goes to VRAM; otherwise they return no request.
+// otherwise no request.
 func ToHost(r port.Request) port.Request {
 	if r.Addr&Host == 0 {
 		return port.Request{}
@@ -81,7 +81,7 @@ func ToHost(r port.Request) port.Request {
 	return r
 }
 
-// ToVRAM is described at ToHost.
+// ToVRAM returns r if it goes to VRAM, and otherwise no request.
 func ToVRAM(r port.Request) port.Request {
 	if r.Addr&Host != 0 {
 		return port.Request{}

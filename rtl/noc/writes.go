@@ -11,7 +11,7 @@ type Owner struct {
 	Source uint8 `w:"3"`
 }
 
-// Owners is a queue of two owners, so that a header is taken while the beats of
+// owners is a queue of two owners, so that a header is taken while the beats of
 // the one before are moving.
 type owners struct {
 	cur  Owner
@@ -22,7 +22,8 @@ type owners struct {
 // taken, and the header of o was taken if o is valid.
 func move(q owners, last bool, o Owner) owners {
 	if last {
-		q.cur, q.then = q.then, Owner{}
+		q.cur = q.then
+		q.then = Owner{}
 	}
 	if o.Valid {
 		if q.cur.Valid {
@@ -51,7 +52,7 @@ type Writes struct {
 	owners owners
 }
 
-// Turn returns the arbiter's state, Owner whose beats are next.
+// Turn returns the arbiter's state.
 func (m *Writes) Turn() Turn { return m.turn }
 
 // Owner returns the writer whose beats are next.
