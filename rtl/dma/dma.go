@@ -46,9 +46,9 @@ const (
 //	In      desc, owner  valid/ready stream of Desc, each with its node; in In;
 //	        refused  a pulse in the clock in which the last beat of a write that
 //	        was refused is taken
-//	Out     Ready; Read, valid/ready headers; Header and Beat,
-//	        valid/ready each, and ToHost, where Beat goes;
-//	        Result and its owner
+//	Out     Ready; Read, valid/ready headers; Header and Beat, valid/ready each;
+//	        Result and its node. The beats of a descriptor for one memory are all
+//	        taken before a header for another is offered
 //	Timing  a copy of 64 bytes from VRAM to VRAM ends 20 clocks after its
 //	        descriptor; long ones move 8 bytes per clock; between descriptors the
 //	        write side loses 1 clock, 2 if the alignments differ
@@ -148,25 +148,19 @@ func (m *Module) stopping() bool {
 func (m *Module) slot(p uint8) uint8 { return p & (m.tags - 1) }
 
 // tickRead moves the read side on if its header is taken. With stop set the
-// write side has given the descriptor up: this read is the last one, or if no
-// tag is free, the one before.
+// write side has given the descriptor up, and this read is the last one.
 func (m *Module) tickRead(ready, stop bool) {
-	if m.reading() {
-		if ready {
-			t := m.slot(m.tail)
-			n := span(m.r.src, m.r.left)
-			m.fill[t] = uint8(m.r.src>>3) & (beats - 1)
-			m.r.src += uint64(n)
-			m.r.left -= n
-			if m.r.left == 0 || stop {
-				m.ends |= 1 << t
-				m.r.active = false
-			}
-			m.tail = (m.tail + 1) & 0x1f
+	if ready && m.reading() {
+		t := m.slot(m.tail)
+		n := span(m.r.src, m.r.left)
+		m.fill[t] = uint8(m.r.src>>3) & (beats - 1)
+		m.r.src += uint64(n)
+		m.r.left -= n
+		if m.r.left == 0 || stop {
+			m.ends |= 1 << t
+			m.r.active = false
 		}
-	} else if stop {
-		m.ends |= 1 << m.slot(m.tail-1)
-		m.r.active = false
+		m.tail = (m.tail + 1) & 0x1f
 	}
 }
 
@@ -215,7 +209,7 @@ func dwords(addr uint64, n uint32) uint8 { return uint8((uint32(addr)&3 + n + 3)
 // IdleFor returns 0 if the engine has something to do, and otherwise that only
 // an input can wake it: a descriptor, or a completion that it waits for.
 func (m *Module) IdleFor() uint64 {
-	if m.result != ResultNone || m.reading() || m.stopping() || m.writeBusy() || !m.w.active && !m.queue.Empty() {
+	if m.result != ResultNone || m.reading() || m.writeBusy() || !m.w.active && !m.queue.Empty() {
 		return 0
 	}
 	return math.MaxUint64

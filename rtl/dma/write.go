@@ -74,9 +74,6 @@ func (m *Module) Beat() port.Beat {
 	return port.Beat{Valid: true, Last: m.s.last, Enable: m.s.enable, Data: m.shifted()}
 }
 
-// ToHost returns whether Beat goes to host memory.
-func (m *Module) ToHost() bool { return m.w.dst&host != 0 }
-
 // shifted returns the data of the beat.
 func (m *Module) shifted() uint64 {
 	if m.w.fill {

@@ -81,6 +81,18 @@ func TestReadErrorLeavesPrefix(t *testing.T) {
 	assert.NotZero(t, m.readConfig(pcicfg.Command)&pcicfg.StatusReceivedUR)
 }
 
+// Configuration space shows that the host owes completions.
+func TestTransactionsPending(t *testing.T) {
+	m := boot(t, small(), 1)
+	pending := func() bool { return m.readConfig(pcicfg.DevCtl)&pcicfg.DevStaPending != 0 }
+	assert.False(t, pending())
+	m.latency = 500
+	m.submit(0, fence(0, 1))
+	assert.True(t, pending())
+	m.idle()
+	assert.False(t, pending())
+}
+
 // With bus mastering off nothing leaves the device, and work that needs the
 // host ends in a fault.
 func TestBusMasterOff(t *testing.T) {

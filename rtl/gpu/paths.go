@@ -44,14 +44,14 @@ func (g *GPU) hostHeader() (o noc.Offer, req port.Request) {
 	return o, req
 }
 
-// hostBeat returns whose beats are next at the initiator port, and the beat.
+// hostBeat returns whose beats are next at the initiator port, and the beat. A
+// writer has beats for one memory at a time, so its owner is enough to know
+// where they go.
 func (g *GPU) hostBeat() (o noc.Owner, beat port.Beat) {
 	o = g.initiator.Owner()
 	switch o.Source {
 	case noc.HostWriteDMA:
-		if g.dma.ToHost() {
-			beat = g.dma.Beat()
-		}
+		beat = g.dma.Beat()
 	case noc.HostWriteFence0:
 		_, beat = g.fence0.Write()
 	case noc.HostWriteFence1:
@@ -125,9 +125,7 @@ func (g *GPU) vramBeat() (o noc.Owner, beat port.Beat) {
 	o = g.vramWrite.Owner()
 	switch o.Source {
 	case noc.VRAMWriteDMA:
-		if !g.dma.ToHost() {
-			beat = g.dma.Beat()
-		}
+		beat = g.dma.Beat()
 	case noc.VRAMWriteFence0:
 		_, beat = g.fence0.Write()
 	case noc.VRAMWriteFence1:
