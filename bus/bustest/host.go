@@ -1,0 +1,64 @@
+package bustest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// MessageBase is the first address of the message window, of 1 MiB.
+const MessageBase = 0xfee00000
+
+// ErrHost is returned by Host for what it has not.
+var ErrHost = errors.New("bustest: no memory")
+
+// Host is a bus.Host for tests: memory from Base on, of len(Mem) bytes, and a
+// message window that keeps what it was sent.
+type Host struct {
+	Base     uint64
+	Mem      []byte
+	Messages []Message
+	Probe    func() // called when a message arrives; may be nil
+}
+
+// Message is one write to the message window.
+type Message struct {
+	Addr uint64
+	Data []byte
+}
+
+// NewHost returns a host with n bytes of memory at 1 MiB.
+func NewHost(n int) *Host { return &Host{Base: 1 << 20, Mem: make([]byte, n)} }
+
+// ReadMem is bus.Host's.
+func (h *Host) ReadMem(addr uint64, p []byte) error {
+	at, err := h.at(addr, len(p))
+	if err == nil {
+		copy(p, at)
+	}
+	return err
+}
+
+// WriteMem is bus.Host's.
+func (h *Host) WriteMem(addr uint64, p []byte) error {
+	if addr >= MessageBase && addr < MessageBase+1<<20 {
+		h.Messages = append(h.Messages, Message{addr, slices.Clone(p)})
+		if h.Probe != nil {
+			h.Probe()
+		}
+		return nil
+	}
+	at, err := h.at(addr, len(p))
+	if err == nil {
+		copy(at, p)
+	}
+	return err
+}
+
+func (h *Host) at(addr uint64, n int) ([]byte, error) {
+	off := addr - h.Base
+	if off > uint64(len(h.Mem)) || uint64(n) > uint64(len(h.Mem))-off {
+		return nil, fmt.Errorf("%w: %d bytes at %#x", ErrHost, n, addr)
+	}
+	return h.Mem[off : off+uint64(n)], nil
+}
