@@ -1,0 +1,152 @@
+package fence
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/regbus"
+)
+
+const host = uint64(1) << 63
+
+// trace is what a request led to, in clocks after it was taken.
+type trace struct {
+	header, beat  int // taken
+	update        int // FENCE changed
+	event, result int
+	outcome       Result
+	value         uint64
+}
+
+// run sends a request and lets header and beat wait for so many clocks. refuse
+// is the clock after both were taken in which the write is refused, or -1.
+func run(t *testing.T, m *Module, req Req, header, beat, refuse int) trace {
+	require.True(t, m.Ready())
+	m.Tick(req, 0, false, false, false, regbus.Req{})
+	tr := trace{header: -1, beat: -1, update: -1, event: -1, result: -1}
+	was := m.Completed()
+	for clock := 1; clock < 100; clock++ {
+		assert.False(t, m.Ready())
+		wreq, wbeat := m.Write()
+		again, _ := m.Write()
+		assert.Equal(t, wreq, again)
+		reqReady, beatReady := clock > header && wreq.Kind != port.None, clock > beat && wbeat.Valid
+		if reqReady {
+			tr.header = clock
+			assert.Equal(t, port.Request{Kind: port.MemWrite, Len: 2, Addr: req.Addr}, wreq)
+		}
+		if beatReady {
+			tr.beat = clock
+			tr.value = wbeat.Data
+			assert.Equal(t, port.Beat{Valid: true, Last: true, Enable: 0xff, Data: wbeat.Data}, wbeat)
+		}
+		both := max(tr.header, tr.beat)
+		refused := refuse >= 0 && tr.header >= 0 && tr.beat >= 0 && clock == both+refuse
+		m.Tick(Req{}, 0x123456789abc, reqReady, beatReady, refused, regbus.Req{})
+		if m.Completed() != was && tr.update < 0 {
+			tr.update = clock
+		}
+		if m.Event() {
+			tr.event = clock
+		}
+		if m.Result() != ResultNone {
+			tr.result, tr.outcome = clock, m.Result()
+			assert.True(t, m.Ready())
+			m.Tick(Req{}, 0, false, false, false, regbus.Req{})
+			assert.Equal(t, ResultNone, m.Result(), "a pulse")
+			assert.False(t, m.Event(), "a pulse")
+			return tr
+		}
+	}
+	t.Fatal("no result")
+	return tr
+}
+
+func TestOrder(t *testing.T) {
+	for header := range 12 {
+		for beat := range 12 {
+			m := New(0)
+			tr := run(t, &m, Req{Op: Fence, IRQ: true, ID: 9, Addr: host | 0x40}, header, beat, -1)
+			require.Equal(t, ResultDone, tr.outcome)
+			require.Equal(t, uint64(9), tr.value)
+			require.Greater(t, tr.update, max(tr.header, tr.beat), "FENCE after the write is taken")
+			require.Greater(t, tr.event, tr.update, "the event after FENCE")
+			require.Equal(t, tr.event, tr.result)
+			require.LessOrEqual(t, tr.result-max(tr.header, tr.beat), 2)
+		}
+	}
+}
+
+func TestRequests(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		completed uint32
+		req       Req
+		refuse    int
+		outcome   Result
+		want      uint32
+		event     bool
+	}{
+		{"fence", 5, Req{Op: Fence, IRQ: true, ID: 6, Addr: 8}, -1, ResultDone, 6, true},
+		{"without IRQ", 5, Req{Op: Fence, ID: 6, Addr: 8}, -1, ResultDone, 6, false},
+		{"the same id", 5, Req{Op: Fence, IRQ: true, ID: 5, Addr: 8}, -1, ResultDone, 5, true},
+		{"backwards", 5, Req{Op: Fence, IRQ: true, ID: 4, Addr: 8}, -1, ResultBackwards, 5, false},
+		{"2^31-1 ahead", 5, Req{Op: Fence, ID: 5 + 1<<31 - 1, Addr: 8}, -1, ResultDone, 5 + 1<<31 - 1, false},
+		{"2^31 ahead", 5, Req{Op: Fence, ID: 5 + 1<<31, Addr: 8}, -1, ResultBackwards, 5, false},
+		{"wraps", math.MaxUint32, Req{Op: Fence, ID: 0, Addr: 8}, -1, ResultDone, 0, false},
+		{"backwards across 0", 0, Req{Op: Fence, ID: math.MaxUint32, Addr: 8}, -1, ResultBackwards, 0, false},
+		{"refused when taken", 5, Req{Op: Fence, IRQ: true, ID: 6, Addr: 8}, 0, ResultWriteError, 5, false},
+		{"refused a clock later", 5, Req{Op: Fence, IRQ: true, ID: 6, Addr: 8}, 1, ResultWriteError, 5, false},
+		{"time stamp", 5, Req{Op: Timestamp, IRQ: true, ID: 6, Addr: 8}, -1, ResultDone, 5, false},
+		{"time stamp refused", 5, Req{Op: Timestamp, Addr: 8}, 1, ResultWriteError, 5, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := New(1)
+			off := uint16(cpreg.Base + cpreg.Stride + cpreg.Fence)
+			m.Tick(Req{}, 0, false, false, false, regbus.Req{Op: regbus.Write, Off: off, Data: tt.completed})
+			tr := run(t, &m, tt.req, 0, 0, tt.refuse)
+			assert.Equal(t, tt.outcome, tr.outcome)
+			assert.Equal(t, tt.event, tr.event >= 0)
+			if tt.outcome == ResultBackwards {
+				assert.Equal(t, -1, tr.header, "nothing is written")
+			} else if tt.req.Op == Timestamp {
+				assert.Equal(t, uint64(0x123456789abc), tr.value)
+			}
+			m.Tick(Req{}, 0, false, false, false, regbus.Req{Op: regbus.Read, Off: off})
+			assert.Equal(t, regbus.Rsp{Hit: true, Data: tt.want}, m.Rsp())
+			next := run(t, &m, Req{Op: Fence, ID: tt.want + 1, Addr: 8}, 0, 0, -1)
+			assert.Equal(t, ResultDone, next.outcome, "an error does not last")
+		})
+	}
+}
+
+func TestRegister(t *testing.T) {
+	m := New(0)
+	for off := uint16(0); off < 0x2000; off += 4 {
+		m.Tick(Req{}, 0, false, false, false, regbus.Req{Op: regbus.Read, Off: off})
+		assert.Equal(t, off == 0x101c, m.Rsp().Hit, "offset %#x", off)
+	}
+	assert.Equal(t, regbus.Rsp{}, m.Rsp())
+}
+
+func TestSleep(t *testing.T) {
+	m := New(0)
+	assert.Equal(t, uint64(math.MaxUint64), m.IdleFor())
+	was := m
+	m.Skip(1000)
+	m.Tick(Req{}, 1000, true, true, false, regbus.Req{})
+	assert.Equal(t, was, m, "sleeping")
+	m.Tick(Req{Op: Fence, ID: 1, Addr: 8}, 0, false, false, false, regbus.Req{})
+	for !m.Ready() {
+		assert.Zero(t, m.IdleFor())
+		m.Tick(Req{}, 0, true, true, false, regbus.Req{})
+	}
+	assert.Zero(t, m.IdleFor(), "the result goes away")
+	m.Reset()
+	assert.Equal(t, New(0), m)
+}

@@ -1,0 +1,151 @@
+package ident
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/regbus"
+)
+
+var params = Params{Nodes: 2, Tags: 16, LengthBits: 32, HostBits: 48, VRAMBytes: 16 << 20, ClockHz: 100_000_000, MapHash: 0x12345678}
+
+func read(m *Module, off uint16) uint32 {
+	m.Tick(regbus.Req{Op: regbus.Read, Off: idreg.Base + off}, Scratch{}, Scratch{}, Error{})
+	return m.Rsp().Data
+}
+
+func write(m *Module, off uint16, v uint32) {
+	m.Tick(regbus.Req{Op: regbus.Write, Off: idreg.Base + off, Data: v}, Scratch{}, Scratch{}, Error{})
+}
+
+func idle(m *Module) { m.Tick(regbus.Req{}, Scratch{}, Scratch{}, Error{}) }
+
+func TestRegisters(t *testing.T) {
+	m := New(params)
+	for _, tt := range []struct {
+		name string
+		off  uint16
+		want uint32
+	}{
+		{"MAGIC", 0x00, 0x47504c48},
+		{"VERSION", 0x04, 0x00010000},
+		{"CAPS", 0x08, 0x00201002},
+		{"MAP_HASH", 0x0c, 0x12345678},
+		{"VRAM_SIZE", 0x10, 0x01000000},
+		{"CLOCK_HZ", 0x14, 100_000_000},
+		{"HOST_BITS", 0x40, 48},
+	} {
+		write(&m, tt.off, 0xffffffff)
+		assert.Equal(t, tt.want, read(&m, tt.off), "%s is read-only", tt.name)
+	}
+	for off := uint16(0); off < idreg.Size; off += 4 {
+		mapped := false
+		for _, r := range idreg.Block.Regs {
+			mapped = mapped || uint16(r.Off) == off
+		}
+		for _, op := range []regbus.Op{regbus.Read, regbus.Write} {
+			m.Tick(regbus.Req{Op: op, Off: off}, Scratch{}, Scratch{}, Error{})
+			assert.Equal(t, mapped, m.Rsp().Hit, "offset %#x", off)
+			assert.Equal(t, m.Rsp(), m.Rsp())
+		}
+	}
+	read(&m, idreg.Size)
+	assert.False(t, m.Rsp().Hit, "the next block")
+	read(&m, idreg.Magic)
+	idle(&m)
+	assert.Equal(t, regbus.Rsp{}, m.Rsp(), "an answer lasts one clock")
+}
+
+func TestResetValues(t *testing.T) {
+	m := New(params)
+	write(&m, idreg.Scratch1, 5)
+	m.Tick(regbus.Req{}, Scratch{}, Scratch{}, Error{Cause: idreg.ErrPartial, Addr: 4})
+	m.Reset()
+	for _, r := range idreg.Block.Regs {
+		if !r.Config && r.Name != "TIME_LO" {
+			assert.Equal(t, r.Reset, read(&m, uint16(r.Off)), r.Name)
+		}
+	}
+}
+
+func TestTime(t *testing.T) {
+	m := New(params)
+	for range 5 {
+		idle(&m)
+	}
+	assert.Equal(t, uint64(5), m.Time())
+	m.Skip(math.MaxUint32 - 7)
+	idle(&m)
+	idle(&m)
+	assert.Equal(t, uint32(math.MaxUint32), read(&m, idreg.TimeLo))
+	assert.Equal(t, uint64(1)<<32, m.Time())
+	assert.Equal(t, uint32(0), read(&m, idreg.TimeHi), "as it was when TIME_LO was read")
+	assert.Equal(t, uint32(1), read(&m, idreg.TimeLo))
+	write(&m, idreg.TimeLo, 0)
+	assert.Equal(t, uint32(1), read(&m, idreg.TimeHi))
+}
+
+func TestScratch(t *testing.T) {
+	s := func(i uint8, v uint32) Scratch { return Scratch{Valid: true, Index: i, Data: v} }
+	for _, tt := range []struct {
+		name   string
+		regs   regbus.Req
+		s0, s1 Scratch
+		want   [4]uint32
+	}{
+		{"register bus", regbus.Req{Op: regbus.Write, Off: 0x28, Data: 9}, Scratch{}, Scratch{}, [4]uint32{2: 9}},
+		{"both nodes", regbus.Req{}, s(0, 1), s(3, 2), [4]uint32{0: 1, 3: 2}},
+		{"node 1 after node 0", regbus.Req{}, s(1, 1), s(1, 2), [4]uint32{1: 2}},
+		{"register bus last", regbus.Req{Op: regbus.Write, Off: 0x24, Data: 3}, s(1, 1), s(1, 2), [4]uint32{1: 3}},
+		{"a read writes nothing", regbus.Req{Op: regbus.Read, Off: 0x24, Data: 3}, s(1, 1), Scratch{}, [4]uint32{1: 1}},
+		{"not valid", regbus.Req{}, Scratch{Index: 1, Data: 7}, Scratch{Index: 2, Data: 7}, [4]uint32{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := New(params)
+			m.Tick(tt.regs, tt.s0, tt.s1, Error{})
+			for i, want := range tt.want {
+				assert.Equal(t, want, read(&m, idreg.Scratch0+uint16(i)*4), "SCRATCH%d", i)
+			}
+		})
+	}
+}
+
+func TestCapture(t *testing.T) {
+	m := New(params)
+	first := Error{Cause: idreg.ErrPartial, Write: true, BAR: 0, Addr: 0xfedc_1234_5678}
+	second := Error{Cause: idreg.ErrDecode, BAR: 7, Addr: 0x10}
+	m.Tick(regbus.Req{}, Scratch{}, Scratch{}, first)
+	m.Tick(regbus.Req{}, Scratch{}, Scratch{}, second)
+	assert.Equal(t, uint32(2), read(&m, idreg.ErrCount))
+	assert.Equal(t, uint32(0x12345678), read(&m, idreg.ErrAddrLo), "the first one")
+	assert.Equal(t, uint32(0xfedc), read(&m, idreg.ErrAddrHi))
+	assert.Equal(t, uint32(0x12), read(&m, idreg.ErrInfo))
+
+	m.Tick(regbus.Req{Op: regbus.Write, Off: idreg.ErrInfo, Data: 1}, Scratch{}, Scratch{}, second)
+	assert.Equal(t, uint32(0x703), read(&m, idreg.ErrInfo), "rearmed, and captured in the same clock")
+	assert.Equal(t, uint32(3), read(&m, idreg.ErrCount))
+	write(&m, idreg.ErrInfo, 0)
+	assert.Zero(t, read(&m, idreg.ErrInfo))
+
+	write(&m, idreg.ErrCount, math.MaxUint32-1)
+	m.Tick(regbus.Req{}, Scratch{}, Scratch{}, second)
+	m.Tick(regbus.Req{}, Scratch{}, Scratch{}, second)
+	assert.Equal(t, uint32(math.MaxUint32), read(&m, idreg.ErrCount), "saturates")
+}
+
+func TestSleep(t *testing.T) {
+	m := New(params)
+	assert.Equal(t, uint64(math.MaxUint64), m.IdleFor())
+	read(&m, idreg.Magic)
+	assert.Zero(t, m.IdleFor(), "the answer goes away")
+	idle(&m)
+	ticked, skipped := m, m
+	for range 100 {
+		idle(&ticked)
+	}
+	skipped.Skip(100)
+	assert.Equal(t, ticked, skipped)
+}
