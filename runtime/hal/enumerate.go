@@ -127,9 +127,9 @@ func (e *enumerator) run() error {
 	for i := 0; i < 6 && e.err == nil; {
 		i += e.bar(i)
 	}
-	cap := e.findCap(pcicfg.MSIXCapID)
+	at := e.findCap(pcicfg.MSIXCapID)
 	e.write(pcicfg.Command, pcicfg.CommandMemory|pcicfg.CommandINTxDisable)
-	e.enableMSIX(cap)
+	e.enableMSIX(at)
 	e.write(pcicfg.Command, pcicfg.CommandMemory|pcicfg.CommandBusMaster|pcicfg.CommandINTxDisable)
 	return e.err
 }
@@ -242,8 +242,8 @@ func (e *enumerator) findCap(id uint32) int {
 
 // enableMSIX programs the vector table behind the function mask, so that no
 // half-written entry is used, and enables it.
-func (e *enumerator) enableMSIX(cap int) {
-	ctl, table := e.read(cap), e.read(cap+4)
+func (e *enumerator) enableMSIX(at int) {
+	ctl, table := e.read(at), e.read(at+4)
 	bar, off := int(table&7), uint64(table&^7)
 	n := int(ctl&pcicfg.MSIXSize>>16) + 1
 	if e.err != nil {
@@ -254,13 +254,13 @@ func (e *enumerator) enableMSIX(cap int) {
 		return
 	}
 	e.d.mu.Lock()
-	e.d.info.Messages, e.d.msix = n, cap
+	e.d.info.Messages, e.d.msix = n, at
 	e.d.mu.Unlock()
-	e.write(cap, pcicfg.MSIXEnable|pcicfg.MSIXFunctionMask)
+	e.write(at, pcicfg.MSIXEnable|pcicfg.MSIXFunctionMask)
 	for v := range n {
 		e.vector(bar, off+uint64(v)*msixStride, v)
 	}
-	e.write(cap, pcicfg.MSIXEnable)
+	e.write(at, pcicfg.MSIXEnable)
 }
 
 // vector programs one entry and checks that it is there.
