@@ -147,7 +147,7 @@ func (d *dump) ring(node int, r *ring.Ring) {
 		for len(b) > 0 {
 			n := packetLength(b)
 			mark := "  "
-			if at == stop && (ok || busy) {
+			if (stop+r.Dwords()-at)%r.Dwords() < uint32(n)/4 && (ok || busy) {
 				mark = "=>"
 			}
 			d.line("%s %s", mark, strings.Join(pkt.Disassemble(b[:n], r.Addr(at)), "; "))

@@ -12,6 +12,10 @@ import (
 // that all pieces but the last keep the alignment.
 const pagingStep = 4096
 
+// maxPaging is the size of the largest operation, in bytes, which is that of
+// the largest allocation. Its pieces can be counted in MultipassOffset.
+const maxPaging = 1 << 40
+
 // buildPagingBuffer writes the packets of a paging operation: COPY for a
 // transfer, FILL for a fill, one for each piece that a packet can move. A
 // discard, and an operation on no bytes, need no packet.
@@ -21,9 +25,9 @@ const pagingStep = 4096
 //	In      MultipassOffset: pieces that are already written
 //	Out     DmaBuffer[:DmaBufferUsed]
 //	Returns StatusSuccess, StatusInsufficientDMABuffer, and no other: the
-//	        system bugchecks (0x10E/0xB). An operation that is unknown or a
-//	        range that ends above 2^63 writes nothing and marks the ring of
-//	        the paging node failed
+//	        system bugchecks (0x10E/0xB). An operation that is unknown, more
+//	        than 2^40 bytes or a range that ends above 2^63 writes nothing and
+//	        marks the ring of the paging node failed
 //	Source  learn.microsoft.com, nc-d3dkmddi-dxgkddi_buildpagingbuffer
 func buildPagingBuffer(_ *ddi.Thread, h kmddi.HAdapter, arg kmddi.BuildPagingBuffer) (kmddi.BuildPagingBufferOut, ddi.Status) {
 	a, ok := adapterOf(h)
@@ -47,7 +51,7 @@ func buildPagingBuffer(_ *ddi.Thread, h kmddi.HAdapter, arg kmddi.BuildPagingBuf
 			return pkt.Fill{Dst: dst + off, Bytes: bytes, Value: value}.Append(b)
 		}
 	}
-	if packet == nil || !srcOK || !dstOK {
+	if packet == nil || !srcOK || !dstOK || arg.Size > maxPaging {
 		a.fail(uint32(a.caps.nodes-1), fmt.Errorf("%w: paging operation %d of %d bytes, %#x to %#x",
 			ErrArgument, arg.Operation, arg.Size, arg.Source.Address, arg.Destination.Address))
 		return kmddi.BuildPagingBufferOut{}, ddi.StatusSuccess

@@ -1,0 +1,366 @@
+package miniport_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/hostdriver/miniport"
+	"github.com/hilgpu/hilgpu/hostdriver/privdata"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+)
+
+// Offsets in BAR0, written out so that the driver's arithmetic is tested.
+const (
+	idMagic, idVersion, idCaps, idHash, idVRAM, idClock, idHostBits = 0x00, 0x04, 0x08, 0x0c, 0x10, 0x14, 0x40
+
+	intcStatus, intcMask = 0x100, 0x104
+
+	cp0Ctl, cp0Rptr, cp0Wptr, cp0Fence, cp0FaultInfo = 0x1000, 0x1014, 0x1018, 0x101c, 0x1020
+	cp1Ctl, cp1Fence                                 = 0x1100, 0x111c
+	cpStride                                         = 0x100
+)
+
+// fakeGPU answers register accesses, and executes the rings when told to.
+type fakeGPU struct {
+	regs       map[uint32]uint32
+	resetReads int // reads of CTL that still have RESET set
+}
+
+func newGPU(nodes uint32) *fakeGPU {
+	return &fakeGPU{regs: map[uint32]uint32{
+		idMagic: 0x47504c48, idVersion: 0x10000, idCaps: nodes | 16<<8 | 16<<16, idHash: regmap.Hash(),
+		idVRAM: 1 << 20, idClock: 100_000_000, idHostBits: 40,
+	}}
+}
+
+func (g *fakeGPU) read(off uint32) uint32 {
+	if off&0xeff == 0 && off >= cp0Ctl && g.resetReads > 0 {
+		g.resetReads--
+		return 2
+	}
+	return g.regs[off]
+}
+
+func (g *fakeGPU) write(off, v uint32) {
+	switch {
+	case off == intcStatus:
+		g.regs[off] &^= v
+	case off == cp0Ctl || off == cp1Ctl:
+		if v&2 != 0 {
+			for _, r := range []uint32{0x04, 0x08, 0x0c, 0x10, 0x14, 0x18, 0x20} {
+				g.regs[off+r] = 0
+			}
+		}
+		g.regs[off] = v & 1
+	default:
+		g.regs[off] = v
+	}
+}
+
+// complete makes fence id of a node the last completed one, as the fence unit does.
+func (g *fakeGPU) complete(node, id uint32) {
+	g.regs[cp0Fence+node*cpStride] = id
+	g.regs[intcStatus] |= 1 << node
+}
+
+// fault stops a node with a cause.
+func (g *fakeGPU) fault(node, cause uint32) {
+	g.regs[cp0FaultInfo+node*cpStride] = cause
+	g.regs[cp0Ctl+node*cpStride] = 0
+	g.regs[intcStatus] |= 0x100 << node
+}
+
+// kernel is a DXGKRNL_INTERFACE over a fake GPU.
+type kernel struct {
+	gpu     *fakeGPU
+	info    kmddi.DeviceInfo
+	command uint32            // of configuration space
+	memory  map[uint64][]byte // contiguous memory, by physical address
+	mapped  int
+	next    uint64 // next physical address
+	events  []string
+
+	calls  int
+	failAt int                          // the callback that fails, counted from 1
+	dead   bool                         // all register and configuration accesses fail
+	hook   func(write bool, off uint32) // before each register access
+
+	table   kmddi.DriverInitializationData
+	thread  *ddi.Thread
+	adapter kmddi.HAdapter
+}
+
+func newKernel(nodes uint32) *kernel {
+	k := &kernel{
+		gpu: newGPU(nodes), memory: map[uint64][]byte{}, next: 0x10000, command: 0x00100002,
+		info: kmddi.DeviceInfo{
+			VendorID: 0x1234, DeviceID: 0x4847, BARs: [6]uint64{0: 0x10000, 2: 1 << 20}, Messages: 2, SystemMemoryBytes: 64 << 20,
+		},
+		table: miniport.DriverEntry(), thread: &ddi.Thread{}, adapter: kmddi.HAdapter{Root: &ddi.Root{}},
+	}
+	return k
+}
+
+// started returns a kernel whose adapter runs.
+func started(t testing.TB, nodes uint32) *kernel {
+	k := newKernel(nodes)
+	require.Equal(t, ddi.StatusSuccess, k.table.AddDevice(k.thread, k.adapter))
+	_, s := k.start()
+	require.Equal(t, ddi.StatusSuccess, s)
+	return k
+}
+
+func (k *kernel) start() (kmddi.StartDeviceOut, ddi.Status) {
+	return k.table.StartDevice(k.thread, k.adapter, kmddi.StartInfo{}, k.callbacks())
+}
+
+func (k *kernel) fails() bool {
+	k.calls++
+	return k.calls == k.failAt
+}
+
+func (k *kernel) log(format string, args ...any) {
+	k.events = append(k.events, fmt.Sprintf(format, args...))
+}
+
+// drain returns what was logged since the last call.
+func (k *kernel) drain() []string {
+	e := k.events
+	k.events = nil
+	return e
+}
+
+type mapping struct{}
+
+func (k *kernel) callbacks() *kmddi.DxgkrnlInterface {
+	cb := &kmddi.DxgkrnlInterface{DeviceHandle: kmddi.HDxgkrnl{System: k}}
+	cb.GetDeviceInformation = func(*ddi.Thread, kmddi.HDxgkrnl) (kmddi.DeviceInfo, ddi.Status) {
+		if k.fails() {
+			return kmddi.DeviceInfo{}, ddi.StatusUnsuccessful
+		}
+		return k.info, ddi.StatusSuccess
+	}
+	k.memoryCallbacks(cb)
+	k.registerCallbacks(cb)
+	k.interruptCallbacks(cb)
+	return cb
+}
+
+func (k *kernel) memoryCallbacks(cb *kmddi.DxgkrnlInterface) {
+	cb.MapMemory = func(_ *ddi.Thread, _ kmddi.HDxgkrnl, bar int, off, length uint64) (kmddi.HMapping, ddi.Status) {
+		if k.fails() {
+			return kmddi.HMapping{}, ddi.StatusUnsuccessful
+		}
+		if bar != 0 || off != 0 || length != 0x10000 {
+			panic("mapped something other than the registers")
+		}
+		k.mapped++
+		return kmddi.HMapping{System: mapping{}}, ddi.StatusSuccess
+	}
+	cb.UnmapMemory = func(_ *ddi.Thread, _ kmddi.HDxgkrnl, m kmddi.HMapping) ddi.Status {
+		if m.System != (mapping{}) {
+			panic("unmapped something other than the mapping")
+		}
+		k.mapped--
+		return ddi.StatusSuccess
+	}
+	cb.AllocateContiguousMemory = func(_ *ddi.Thread, _ kmddi.HDxgkrnl, size int) (kmddi.ContiguousMemory, ddi.Status) {
+		if k.fails() {
+			return kmddi.ContiguousMemory{}, ddi.StatusNoMemory
+		}
+		m := kmddi.ContiguousMemory{PhysicalAddress: k.next, Bytes: make([]byte, size)}
+		k.memory[k.next] = m.Bytes
+		k.next += 0x10000
+		return m, ddi.StatusSuccess
+	}
+	cb.FreeContiguousMemory = func(_ *ddi.Thread, _ kmddi.HDxgkrnl, m kmddi.ContiguousMemory) {
+		if _, ok := k.memory[m.PhysicalAddress]; !ok {
+			panic("freed what is not allocated")
+		}
+		delete(k.memory, m.PhysicalAddress)
+	}
+}
+
+func (k *kernel) registerCallbacks(cb *kmddi.DxgkrnlInterface) {
+	cb.ReadDeviceSpace = func(_ *ddi.Thread, _ kmddi.HDxgkrnl, off int) (uint32, ddi.Status) {
+		if k.fails() || k.dead {
+			return 0, ddi.StatusIODeviceError
+		}
+		if off != 4 {
+			panic("read something other than the command register")
+		}
+		return k.command, ddi.StatusSuccess
+	}
+	cb.WriteDeviceSpace = func(_ *ddi.Thread, _ kmddi.HDxgkrnl, off int, v uint32) ddi.Status {
+		if k.fails() || k.dead {
+			return ddi.StatusIODeviceError
+		}
+		if off != 4 || v>>16 != 0 {
+			panic("wrote something other than the command half")
+		}
+		k.command = k.command&0xffff0000 | v
+		return ddi.StatusSuccess
+	}
+	cb.ReadRegister = func(_ *ddi.Thread, _ kmddi.HDxgkrnl, m kmddi.HMapping, off uint32) (uint32, ddi.Status) {
+		if k.hook != nil {
+			k.hook(false, off)
+		}
+		if k.fails() || k.dead || k.mapped == 0 || m.System != (mapping{}) {
+			return 0xffffffff, ddi.StatusIODeviceError
+		}
+		return k.gpu.read(off), ddi.StatusSuccess
+	}
+	cb.WriteRegister = func(_ *ddi.Thread, _ kmddi.HDxgkrnl, m kmddi.HMapping, off, v uint32) ddi.Status {
+		if k.hook != nil {
+			k.hook(true, off)
+		}
+		if k.fails() || k.dead || k.mapped == 0 || m.System != (mapping{}) {
+			return ddi.StatusIODeviceError
+		}
+		k.gpu.write(off, v)
+		return ddi.StatusSuccess
+	}
+}
+
+func (k *kernel) interruptCallbacks(cb *kmddi.DxgkrnlInterface) {
+	cb.NotifyInterrupt = func(t *ddi.Thread, _ kmddi.HDxgkrnl, arg kmddi.NotifyInterrupt) {
+		if t.IRQL() != ddi.DIRQL {
+			panic("NotifyInterrupt below DIRQL")
+		}
+		kind := map[kmddi.NotifyType]string{1: "completed", 4: "faulted"}[arg.InterruptType]
+		k.log("%s node %d fence %#x status %#x", kind, arg.NodeOrdinal, arg.FenceID, arg.Status)
+	}
+	cb.QueueDpc = func(*ddi.Thread, kmddi.HDxgkrnl) bool { k.log("QueueDpc"); return true }
+	cb.NotifyDpc = func(*ddi.Thread, kmddi.HDxgkrnl) { k.log("NotifyDpc") }
+	cb.SynchronizeExecution = func(t *ddi.Thread, _ kmddi.HDxgkrnl, _ uint32, fn func(*ddi.Thread) bool) (bool, ddi.Status) {
+		if k.fails() {
+			return false, ddi.StatusUnsuccessful
+		}
+		old := t.Raise(ddi.DIRQL)
+		defer t.Lower(old)
+		return fn(t), ddi.StatusSuccess
+	}
+}
+
+// interrupt runs the interrupt routine as the kernel does.
+func (k *kernel) interrupt(message uint32) bool {
+	old := k.thread.Raise(ddi.DIRQL)
+	defer k.thread.Lower(old)
+	return k.table.InterruptRoutine(k.thread, k.adapter, message)
+}
+
+// submit submits a part of a DMA buffer at physical address 0x20000.
+func (k *kernel) submit(t testing.TB, node, start, end, id uint32) {
+	old := k.thread.Raise(ddi.DispatchLevel)
+	defer k.thread.Lower(old)
+	require.Equal(t, ddi.StatusSuccess, k.table.SubmitCommand(k.thread, k.adapter, kmddi.SubmitCommand{
+		DmaBufferPhysicalAddress: 0x20000, DmaBufferSize: 0x1000, DmaBufferSubmissionStartOffset: start, DmaBufferSubmissionEndOffset: end,
+		SubmissionFenceID: id, NodeOrdinal: node,
+	}))
+}
+
+// debug returns the text of CollectDbgInfo.
+func (k *kernel) debug(t testing.TB) string {
+	b := make([]byte, 64<<10)
+	out, s := k.table.CollectDbgInfo(k.thread, k.adapter, kmddi.CollectDbgInfo{Reason: 0x117, Buffer: b})
+	require.Equal(t, ddi.StatusSuccess, s)
+	return string(b[:out.Length])
+}
+
+// ringDwords returns the dwords of a node's ring from its base up to WPTR,
+// found as the device finds them.
+func (k *kernel) ringDwords(node uint32) []uint32 {
+	r := node * cpStride
+	base := uint64(k.gpu.regs[0x1008+r]) | uint64(k.gpu.regs[0x100c+r]&0x7fffffff)<<32
+	var out []uint32
+	for i := range k.gpu.regs[cp0Wptr+r] {
+		out = append(out, binary.LittleEndian.Uint32(k.memory[base][4*i:]))
+	}
+	return out
+}
+
+// client is a device with a context.
+type client struct {
+	k   *kernel
+	dev kmddi.HDevice
+	ctx kmddi.HContext
+}
+
+func (k *kernel) client(t testing.TB) *client {
+	c := &client{k: k, dev: kmddi.HDevice{Root: &ddi.Root{}}, ctx: kmddi.HContext{Root: &ddi.Root{}}}
+	require.Equal(t, ddi.StatusSuccess, k.table.CreateDevice(k.thread, k.adapter, c.dev, kmddi.CreateDevice{}))
+	_, s := k.table.CreateContext(k.thread, c.dev, c.ctx, kmddi.CreateContext{EngineAffinity: 1})
+	require.Equal(t, ddi.StatusSuccess, s)
+	return c
+}
+
+// open makes an allocation and opens it.
+func (c *client) open(t testing.TB, desc privdata.Allocation) kmddi.HDeviceAllocation {
+	k := c.k
+	al, open := kmddi.HAllocation{Root: &ddi.Root{}}, kmddi.HDeviceAllocation{Root: &ddi.Root{}}
+	private := desc.Append(nil)
+	_, s := k.table.CreateAllocation(k.thread, k.adapter, al, kmddi.CreateAllocation{PrivateDriverData: private})
+	require.Equal(t, ddi.StatusSuccess, s)
+	s = k.table.OpenAllocation(k.thread, c.dev, open, kmddi.OpenAllocation{Allocation: al, PrivateDriverData: private, Create: true})
+	require.Equal(t, ddi.StatusSuccess, s)
+	return open
+}
+
+// userMemory is an application's memory; change is called after each read.
+type userMemory struct {
+	b      []byte
+	status ddi.Status
+	change func(b []byte)
+	reads  []int // offset and length of each read
+}
+
+func (u *userMemory) Size() int { return len(u.b) }
+
+func (u *userMemory) Read(off int, p []byte) ddi.Status {
+	u.reads = append(u.reads, off, len(p))
+	copy(p, u.b[off:])
+	if u.change != nil {
+		u.change(u.b)
+	}
+	return u.status
+}
+
+// userPatches is an application's patch list; each element read is spoilt.
+type userPatches struct {
+	list   []kmddi.PatchLocation
+	failAt int // 1 + the element that cannot be read
+	spoil  bool
+}
+
+func (u *userPatches) Len() int { return len(u.list) }
+
+func (u *userPatches) At(i int) (kmddi.PatchLocation, ddi.Status) {
+	if i == u.failAt-1 {
+		return kmddi.PatchLocation{}, ddi.StatusInvalidUserBuffer
+	}
+	p := u.list[i]
+	if u.spoil {
+		u.list[i] = kmddi.PatchLocation{AllocationIndex: 0xffffffff, PatchOffset: 0xfffffffc}
+	}
+	return p, ddi.StatusSuccess
+}
+
+// words encodes dwords.
+func words(ws ...uint32) []byte {
+	var b []byte
+	for _, w := range ws {
+		b = binary.LittleEndian.AppendUint32(b, w)
+	}
+	return b
+}
+
+// surface32 describes an allocation of w x h elements of four bytes.
+func surface32(place privdata.Place, w, h uint32) privdata.Allocation {
+	return privdata.Allocation{Place: place, Bytes: uint64(w*h) * 4, Width: w, Height: h, Pitch: w * 4, Format: pkt.Format32}
+}
