@@ -1,0 +1,196 @@
+package pcie
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/ident"
+	"github.com/hilgpu/hilgpu/rtl/regbus"
+)
+
+func TestRegisterReads(t *testing.T) {
+	for off := range uint64(4) {
+		for n := uint64(1); n <= 8; n++ {
+			b := mapped(t)
+			for i := range uint16(16) {
+				b.regs[0x100+4*i] = 0xa0000000 + uint32(i)
+			}
+			got := b.request(port.Request{Kind: port.MemRead, Tag: 7, Len: uint8(n), Addr: bar0 + 0x100 + off*4})
+			require.Len(t, got, int(port.Beats(off*4, uint8(n))))
+			for i, c := range got {
+				require.Equal(t, port.CplSuccess, c.Status)
+				require.Equal(t, uint8(7), c.Tag)
+				require.Equal(t, i == len(got)-1, c.Last)
+			}
+			for i := off; i < off+n; i++ {
+				beat := got[i/2-off/2].Data
+				require.Equal(t, 0xa0000000+uint32(i), uint32(beat>>(32*(i&1))), "dword %d of %d from %d", i, n, off)
+			}
+			require.Len(t, b.ops, int(n), "each dword is read once")
+			require.Empty(t, b.errs)
+		}
+	}
+}
+
+func TestRegisterReadThatNobodyAnswers(t *testing.T) {
+	b := mapped(t)
+	for i := range uint16(8) {
+		b.regs[0x200+4*i] = uint32(i)
+	}
+	delete(b.regs, 0x20c)
+	got := b.request(port.Request{Kind: port.MemRead, Tag: 2, Len: 8, Addr: bar0 + 0x200})
+	want := []port.Completion{
+		{Tag: 2, Status: port.CplSuccess, Data: 1 << 32},
+		{Tag: 2, Status: port.CplAbort, Last: true},
+	}
+	assert.Equal(t, want, got)
+	assert.Len(t, b.ops, 4, "what follows is not read")
+	assert.Equal(t, []ident.Error{{Cause: 1, Addr: bar0 + 0x20c}}, b.errs)
+}
+
+func TestRegisterWrites(t *testing.T) {
+	full := func(last bool, data uint64) port.Beat {
+		return port.Beat{Valid: true, Last: last, Enable: 0xff, Data: data}
+	}
+	part := func(enable uint8, data uint64) port.Beat {
+		return port.Beat{Valid: true, Last: true, Enable: enable, Data: data}
+	}
+	w := func(off uint16, v uint32) regbus.Req { return regbus.Req{Op: regbus.Write, Off: off, Data: v} }
+	e := func(cause uint8, off uint64) ident.Error {
+		return ident.Error{Cause: cause, Write: true, Addr: bar0 + off}
+	}
+	for _, tt := range []struct {
+		name  string
+		off   uint64
+		n     uint8
+		beats []port.Beat
+		ops   []regbus.Req
+		errs  []ident.Error
+	}{
+		{"lower half", 0x10, 1, []port.Beat{part(0x0f, 5)}, []regbus.Req{w(0x10, 5)}, nil},
+		{"upper half", 0x14, 1, []port.Beat{part(0xf0, 5<<32)}, []regbus.Req{w(0x14, 5)}, nil},
+		{"both", 0x10, 2, []port.Beat{full(true, 6<<32|5)}, []regbus.Req{w(0x10, 5), w(0x14, 6)}, nil},
+		{"four dwords across beats", 0x14, 4, []port.Beat{{Valid: true, Enable: 0xf0, Data: 1 << 32}, full(false, 3<<32|2), part(0x0f, 4)},
+			[]regbus.Req{w(0x14, 1), w(0x18, 2), w(0x1c, 3), w(0x20, 4)}, nil},
+		{"no byte", 0x10, 1, []port.Beat{part(0, 5)}, nil, nil},
+		{"one byte", 0x10, 1, []port.Beat{part(0x01, 5)}, nil, []ident.Error{e(2, 0x10)}},
+		{"three bytes of the upper half", 0x14, 1, []port.Beat{part(0xe0, 5)}, nil, []ident.Error{e(2, 0x14)}},
+		{"a partial dword and a whole one", 0x10, 2, []port.Beat{part(0xfc, 6<<32|5)}, []regbus.Req{w(0x14, 6)}, []ident.Error{e(2, 0x10)}},
+		{"unmapped", 0x40, 1, []port.Beat{part(0x0f, 5)}, []regbus.Req{w(0x40, 5)}, []ident.Error{e(1, 0x40)}},
+		{"unmapped, and on", 0x3c, 2, []port.Beat{{Valid: true, Enable: 0xf0, Data: 1 << 32}, part(0x0f, 2)},
+			[]regbus.Req{w(0x3c, 1), w(0x40, 2)}, []ident.Error{e(1, 0x40)}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := mapped(t)
+			for i := range uint16(16) {
+				b.regs[4*i] = 0
+			}
+			got := b.request(port.Request{Kind: port.MemWrite, Len: tt.n, Addr: bar0 + tt.off}, tt.beats...)
+			assert.Empty(t, got, "posted")
+			assert.Equal(t, tt.ops, b.ops)
+			assert.Equal(t, tt.errs, b.errs)
+		})
+	}
+}
+
+// stalls are patterns of back-pressure.
+var stalls = map[string]func(clock int) bool{
+	"never":      nil,
+	"every 2nd":  func(c int) bool { return c%2 == 0 },
+	"2 of 3":     func(c int) bool { return c%3 != 0 },
+	"long waits": func(c int) bool { return c%23 < 19 },
+}
+
+func TestApertureReads(t *testing.T) {
+	for name, stall := range stalls {
+		t.Run(name, func(t *testing.T) {
+			b := mapped(t)
+			b.stall = stall
+			for n := uint64(1); n <= port.MaxLen; n++ {
+				for off := uint64(0); off+n <= port.MaxLen; off++ {
+					addr := uint64(0x1080) + 4*off
+					got := b.request(port.Request{Kind: port.MemRead, Tag: uint8(n), Len: uint8(n), Addr: bar2 + addr})
+					require.Len(t, got, int(port.Beats(addr, uint8(n))))
+					for i, c := range got {
+						want := port.Completion{Tag: uint8(n), Status: port.CplSuccess, Last: i == len(got)-1,
+							Data: word(b.vram[addr&^7+uint64(i)*8:])}
+						require.Equal(t, want, c)
+					}
+				}
+			}
+			require.Empty(t, b.errs)
+		})
+	}
+}
+
+func TestApertureReadRate(t *testing.T) {
+	b := mapped(t)
+	before := b.clock
+	b.request(port.Request{Kind: port.MemRead, Len: 32, Addr: bar2})
+	assert.LessOrEqual(t, b.clock-before, 16+b.latency+4)
+}
+
+func TestApertureWrites(t *testing.T) {
+	for name, stall := range stalls {
+		t.Run(name, func(t *testing.T) {
+			b := mapped(t)
+			b.stall = stall
+			for n := 1; n <= 16; n++ {
+				var beats []port.Beat
+				for i := range n {
+					beats = append(beats, port.Beat{Valid: true, Last: i == n-1, Enable: 0xff, Data: uint64(n<<8 | i)})
+				}
+				beats[0].Enable = 0xf8
+				b.writes, b.beats = nil, nil
+				b.request(port.Request{Kind: port.MemWrite, Len: uint8(2 * n), Addr: bar2 + 0x400}, beats...)
+				want := []port.Request{{Kind: port.MemWrite, Len: uint8(2 * n), Addr: 0x400}}
+				require.Equal(t, want, b.writes)
+				require.Equal(t, beats, b.beats)
+			}
+		})
+	}
+	b := mapped(t)
+	var beats []port.Beat
+	for i := range 16 {
+		beats = append(beats, port.Beat{Valid: true, Last: i == 15, Enable: 0xff})
+	}
+	before := b.clock
+	b.request(port.Request{Kind: port.MemWrite, Len: 32, Addr: bar2}, beats...)
+	assert.LessOrEqual(t, b.clock-before, 20, "a beat a clock")
+}
+
+func TestRegisterWriteWaitsForAperture(t *testing.T) {
+	b := mapped(t)
+	b.regs[0x10] = 0
+	b.stall = stalls["long waits"]
+	reqs := []port.Request{
+		{Kind: port.MemWrite, Len: 4, Addr: bar2},
+		{Kind: port.MemWrite, Len: 1, Addr: bar0 + 0x10},
+		{Kind: port.MemWrite, Len: 2, Addr: bar2 + 8},
+	}
+	beats := []port.Beat{
+		{Valid: true, Enable: 0xff}, {Valid: true, Last: true, Enable: 0xff},
+		lanes(0x10, 3, 0xf), {Valid: true, Last: true, Enable: 0xff},
+	}
+	for len(b.order) < 4 {
+		var in Target
+		if len(reqs) != 0 {
+			in.Req = reqs[0]
+		}
+		if len(beats) != 0 {
+			in.Beat = beats[0]
+		}
+		_, reqTaken, beatTaken := b.tick(in)
+		if reqTaken {
+			reqs = reqs[1:]
+		}
+		if beatTaken {
+			beats = beats[1:]
+		}
+		require.Less(t, b.clock, 1000)
+	}
+	assert.Equal(t, []string{"vram", "vram", "register", "vram"}, b.order)
+}

@@ -1,0 +1,375 @@
+package pcie
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/ident"
+	"github.com/hilgpu/hilgpu/rtl/regbus"
+)
+
+const (
+	vramSize = 1 << 14
+	bar0     = 0xd0000000
+	bar2     = 0x12_40000000
+)
+
+// bench surrounds the function with a register file, a VRAM and a host that
+// obeys the rules of the target port.
+type bench struct {
+	t    *testing.T
+	m    Module
+	regs map[uint16]uint32
+	vram []byte
+
+	latency int                  // of VRAM, in clocks
+	stall   func(clock int) bool // of every ready input, if not nil
+	clock   int
+	master  Master
+	rsp     regbus.Rsp
+	reads   []timedCpl
+	writes  []port.Request
+	beats   []port.Beat
+	errs    []ident.Error
+	ops     []regbus.Req
+	order   []string // of effects: register writes and beats into VRAM
+}
+
+type timedCpl struct {
+	at  int
+	cpl port.Completion
+}
+
+func newBench(t *testing.T) *bench {
+	b := &bench{t: t, m: New(vramSize), regs: map[uint16]uint32{}, vram: make([]byte, vramSize), latency: 3}
+	for i := range b.vram {
+		b.vram[i] = byte(i*7 + i>>8)
+	}
+	return b
+}
+
+// mapped is a bench with both BARs placed.
+func mapped(t *testing.T) *bench {
+	b := newBench(t)
+	b.config(pcicfg.BAR0, bar0)
+	b.config(pcicfg.BAR2, bar2&0xffffffff)
+	b.config(pcicfg.BAR3, bar2>>32)
+	b.config(pcicfg.Command, pcicfg.CommandMemory)
+	return b
+}
+
+func (b *bench) ready() bool { return b.stall == nil || !b.stall(b.clock) }
+
+// tick is one clock; it returns the completion that was taken.
+func (b *bench) tick(in Target) (cpl port.Completion, reqTaken, beatTaken bool) {
+	in.CplReady = b.ready()
+	cpl, reqReady, dataReady := b.m.Target()
+	again, _, _ := b.m.Target()
+	require.Equal(b.t, cpl, again)
+	if !in.CplReady {
+		cpl = port.Completion{}
+	}
+	rsp := b.rsp
+	b.register(b.m.Regs())
+	v := b.memory()
+	b.m.Tick(in, rsp, v, b.master)
+	b.clock++
+	if e := b.m.Err(); e.Cause != 0 {
+		b.errs = append(b.errs, e)
+	}
+	return cpl, reqReady && in.Req.Kind != port.None, dataReady && in.Beat.Valid
+}
+
+func (b *bench) register(r regbus.Req) {
+	b.rsp = regbus.Rsp{}
+	if r.Op == regbus.None {
+		return
+	}
+	b.ops = append(b.ops, r)
+	v, hit := b.regs[r.Off]
+	b.rsp.Hit = hit
+	if hit && r.Op == regbus.Read {
+		b.rsp.Data = v
+	}
+	if hit && r.Op == regbus.Write {
+		b.regs[r.Off] = r.Data
+		b.order = append(b.order, "register")
+	}
+}
+
+func (b *bench) memory() VRAM {
+	var v VRAM
+	if req := b.m.VRAM(); req.Kind != port.None && b.ready() {
+		v.ReadReady = true
+		n := int(port.Beats(req.Addr, req.Len))
+		for i := range n {
+			at := req.Addr&^7 + uint64(i)*8
+			c := port.Completion{Tag: req.Tag, Status: port.CplSuccess, Last: i == n-1, Data: word(b.vram[at:])}
+			b.reads = append(b.reads, timedCpl{b.clock + b.latency + i, c})
+		}
+	}
+	if len(b.reads) != 0 && b.reads[0].at <= b.clock {
+		v.Cpl = b.reads[0].cpl
+		b.reads = b.reads[1:]
+	}
+	req, beat := b.m.VRAMWrite()
+	if v.ReqReady = b.ready(); v.ReqReady && req.Kind != port.None {
+		b.writes = append(b.writes, req)
+	}
+	if v.BeatReady = b.ready(); v.BeatReady && beat.Valid {
+		b.beats = append(b.beats, beat)
+		b.order = append(b.order, "vram")
+	}
+	return v
+}
+
+func word(p []byte) uint64 {
+	var v uint64
+	for i := range 8 {
+		v |= uint64(p[i]) << (8 * i)
+	}
+	return v
+}
+
+// request sends a request with its beats and returns what comes back within the
+// time that it may take.
+func (b *bench) request(req port.Request, beats ...port.Beat) []port.Completion {
+	var got []port.Completion
+	posted := req.Kind == port.MemWrite
+	for range 600 {
+		in := Target{Req: req}
+		if len(beats) != 0 {
+			in.Beat = beats[0]
+		}
+		cpl, taken, beatTaken := b.tick(in)
+		if taken {
+			req = port.Request{}
+		}
+		if beatTaken {
+			beats = beats[1:]
+		}
+		if cpl.Status != port.CplNone {
+			got = append(got, cpl)
+		}
+		_, idle, _ := b.m.Target()
+		done := posted || len(got) != 0 && got[len(got)-1].Last
+		if req.Kind == port.None && len(beats) == 0 && idle && done {
+			return got
+		}
+	}
+	b.t.Fatal("the request does not end")
+	return nil
+}
+
+// lanes places a dword and its byte enables in a beat.
+func lanes(off uint64, v uint32, enable uint8) port.Beat {
+	b := port.Beat{Valid: true, Last: true, Enable: enable, Data: uint64(v)}
+	if off&4 != 0 {
+		b.Enable, b.Data = enable<<4, uint64(v)<<32
+	}
+	return b
+}
+
+func (b *bench) config(off uint64, v uint32) { b.configBytes(off, v, 0xf) }
+
+func (b *bench) configBytes(off uint64, v uint32, enable uint8) {
+	got := b.request(port.Request{Kind: port.CfgWrite, Tag: 9, Len: 1, Addr: off}, lanes(off, v, enable))
+	require.Len(b.t, got, 1)
+	require.Equal(b.t, port.Completion{Tag: 9, Status: port.CplSuccess, Last: true}, got[0])
+}
+
+func (b *bench) readConfig(off uint64) uint32 {
+	got := b.request(port.Request{Kind: port.CfgRead, Tag: 5, Len: 1, Addr: off})
+	require.Len(b.t, got, 1)
+	want := port.Completion{Tag: 5, Status: port.CplSuccess, Last: true, Data: got[0].Data}
+	require.Equal(b.t, want, got[0])
+	if off&4 != 0 {
+		return uint32(got[0].Data >> 32)
+	}
+	return uint32(got[0].Data)
+}
+
+func TestConfigSpace(t *testing.T) {
+	// Values after reset and after writing all ones, by hand from PCI 3.0 §6.1,
+	// §6.8.2 and PCIe 3.0 §7.8; all other dwords read 0.
+	want := map[uint64][2]uint32{
+		0x00: {0x48471234, 0x48471234},
+		0x04: {0x00100000, 0x00100406},
+		0x08: {0x03800001, 0x03800001},
+		0x10: {0, 0xffff0000},
+		0x18: {0x0000000c, 0xffffc00c},
+		0x1c: {0, 0xffffffff},
+		0x2c: {0x00011234, 0x00011234},
+		0x34: {0x40, 0x40},
+		0x3c: {0, 0xff},
+		0x40: {0x00016011, 0xc0016011},
+		0x44: {0x00008000, 0x00008000},
+		0x48: {0x00009000, 0x00009000},
+		0x60: {0x00020010, 0x00020010},
+		0x68: {0x00002000, 0x000070e0},
+	}
+	b := newBench(t)
+	for off := uint64(0); off < 0x1000; off += 4 {
+		require.Equal(t, want[off][0], b.readConfig(off), "offset %#x after reset", off)
+	}
+	for off := uint64(0); off < 0x1000; off += 4 {
+		b.config(off, 0xffffffff)
+	}
+	for off := uint64(0); off < 0x1000; off += 4 {
+		require.Equal(t, want[off][1], b.readConfig(off), "offset %#x after all ones", off)
+	}
+	b.m.Reset()
+	for off := uint64(0); off < 0x1000; off += 4 {
+		require.Equal(t, want[off][0], b.readConfig(off), "offset %#x after reset", off)
+	}
+}
+
+func TestConfigByteEnables(t *testing.T) {
+	for enable := range uint8(16) {
+		b := newBench(t)
+		b.config(pcicfg.BAR3, 0x11223344)
+		b.configBytes(pcicfg.BAR3, 0xaabbccdd, enable)
+		want := uint32(0)
+		for i := range 4 {
+			v := uint32(0x11223344)
+			if enable>>i&1 != 0 {
+				v = 0xaabbccdd
+			}
+			want |= v & (0xff << (8 * i))
+		}
+		assert.Equal(t, want, b.readConfig(pcicfg.BAR3), "enable %#x", enable)
+	}
+	b := newBench(t)
+	b.configBytes(pcicfg.Command, 0xffffffff, 0x2)
+	assert.Equal(t, uint32(0x00100400), b.readConfig(pcicfg.Command), "only byte 1")
+	b.configBytes(pcicfg.MSIX, 0xffffffff, 0x7)
+	assert.Equal(t, uint32(0x00016011), b.readConfig(pcicfg.MSIX))
+	b.configBytes(pcicfg.MSIX, 0xffffffff, 0x8)
+	assert.Equal(t, uint32(0xc0016011), b.readConfig(pcicfg.MSIX))
+}
+
+func TestStatusBits(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		master Master
+		off    uint64
+		bit    uint32
+	}{
+		{"completer abort", Master{Status: port.CplAbort}, pcicfg.Command, 1 << 28},
+		{"unsupported request", Master{Status: port.CplUnsupported}, pcicfg.Command, 1 << 29},
+		{"success", Master{Status: port.CplSuccess}, pcicfg.Command, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t)
+			b.master = tt.master
+			b.tick(Target{})
+			b.master = Master{}
+			assert.Equal(t, 0x00100000|tt.bit, b.readConfig(tt.off))
+			b.config(tt.off, 0)
+			assert.Equal(t, 0x00100000|tt.bit, b.readConfig(tt.off), "0 clears nothing")
+			b.config(tt.off, tt.bit)
+			assert.Equal(t, uint32(0x00100000), b.readConfig(tt.off))
+		})
+	}
+	b := newBench(t)
+	b.master = Master{Pending: true}
+	b.tick(Target{})
+	assert.Equal(t, uint32(0x00202000), b.readConfig(pcicfg.DevCtl), "transactions pending")
+	b.master = Master{}
+	b.tick(Target{})
+	assert.Equal(t, uint32(0x00002000), b.readConfig(pcicfg.DevCtl))
+}
+
+func TestOutputs(t *testing.T) {
+	for _, tt := range []struct {
+		command, msix        uint32
+		master, enable, mask bool
+	}{
+		{0, 0, false, false, false},
+		{pcicfg.CommandBusMaster, 0, true, false, false},
+		{0, pcicfg.MSIXEnable, false, false, false},
+		{pcicfg.CommandBusMaster, pcicfg.MSIXEnable, true, true, false},
+		{pcicfg.CommandBusMaster, pcicfg.MSIXEnable | pcicfg.MSIXFunctionMask, true, true, true},
+	} {
+		b := newBench(t)
+		b.config(pcicfg.Command, tt.command)
+		b.config(pcicfg.MSIX, tt.msix)
+		enable, mask := b.m.MSIX()
+		assert.Equal(t, tt.master, b.m.BusMaster())
+		assert.Equal(t, tt.enable, enable)
+		assert.Equal(t, tt.mask, mask)
+	}
+}
+
+func TestDecode(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		command uint32
+		addr    uint64
+		hit     bool
+	}{
+		{"first dword of BAR0", pcicfg.CommandMemory, bar0, true},
+		{"last dword of BAR0", pcicfg.CommandMemory, bar0 + 0xfffc, true},
+		{"below BAR0", pcicfg.CommandMemory, bar0 - 4, false},
+		{"behind BAR0", pcicfg.CommandMemory, bar0 + 0x10000, false},
+		{"BAR0 above 4 GiB", pcicfg.CommandMemory, 1<<32 | bar0, false},
+		{"first dword of BAR2", pcicfg.CommandMemory, bar2, true},
+		{"last dword of BAR2", pcicfg.CommandMemory, bar2 + vramSize - 4, true},
+		{"below BAR2", pcicfg.CommandMemory, bar2 - 4, false},
+		{"behind BAR2", pcicfg.CommandMemory, bar2 + vramSize, false},
+		{"BAR2 below 4 GiB", pcicfg.CommandMemory, bar2 & 0xffffffff, false},
+		{"memory decode off", pcicfg.CommandBusMaster, bar0, false},
+		{"memory decode off, BAR2", pcicfg.CommandBusMaster, bar2, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := mapped(t)
+			b.config(pcicfg.Command, tt.command)
+			b.regs[0], b.regs[0xfffc] = 1, 1
+			got := b.request(port.Request{Kind: port.MemRead, Tag: 3, Len: 1, Addr: tt.addr})
+			require.Len(t, got, 1)
+			if tt.hit {
+				assert.Equal(t, port.CplSuccess, got[0].Status)
+				assert.Empty(t, b.errs)
+				return
+			}
+			assert.Equal(t, port.Completion{Tag: 3, Status: port.CplUnsupported, Last: true}, got[0])
+			assert.Equal(t, uint32(0x00082000), b.readConfig(pcicfg.DevCtl))
+			b.config(pcicfg.DevCtl, 1<<19|2<<12)
+			assert.Equal(t, uint32(0x00002000), b.readConfig(pcicfg.DevCtl))
+
+			beat := lanes(tt.addr, 5, 0xf)
+			two := port.Beat{Valid: true, Enable: 0xff}
+			b.request(port.Request{Kind: port.MemWrite, Len: 3, Addr: tt.addr &^ 7}, two, beat)
+			assert.Empty(t, b.ops)
+			assert.Empty(t, b.beats)
+			assert.Equal(t, uint32(0x000a2000), b.readConfig(pcicfg.DevCtl))
+			assert.Equal(t, []ident.Error{{Cause: 3, BAR: 7, Addr: tt.addr}, {Cause: 3, Write: true, BAR: 7, Addr: tt.addr &^ 7}}, b.errs)
+		})
+	}
+}
+
+func TestSleep(t *testing.T) {
+	b := mapped(t)
+	assert.Equal(t, uint64(math.MaxUint64), b.m.IdleFor())
+	was := b.m
+	b.m.Skip(9)
+	b.tick(Target{})
+	assert.Equal(t, was, b.m)
+	b.tick(Target{Req: port.Request{Kind: port.CfgRead, Len: 1}})
+	assert.Zero(t, b.m.IdleFor())
+	b.tick(Target{})
+	assert.Zero(t, b.m.IdleFor())
+	b.tick(Target{})
+	assert.Equal(t, uint64(math.MaxUint64), b.m.IdleFor())
+	b.latency = 40
+	b.tick(Target{Req: port.Request{Kind: port.MemRead, Len: 1, Addr: bar2}})
+	b.tick(Target{})
+	assert.Zero(t, b.m.IdleFor(), "the header is offered")
+	b.tick(Target{})
+	assert.Equal(t, uint64(math.MaxUint64), b.m.IdleFor(), "waits for VRAM")
+}
