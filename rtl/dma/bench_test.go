@@ -23,10 +23,13 @@ type bench struct {
 	latency  int  // clocks from a header to its first completion
 	shuffle  bool // completions of different tags in any order
 	stall    int  // per cent of clocks in which a ready is low
+	period   int  // a write header is taken every so many clocks, if not 0
+	repeat   bool // completions that nobody asked for, for tags that have ended
 	badRead  func(addr uint64) bool
 	badWrite func(addr uint64) bool
 
 	clock   int
+	ended   port.Completion // the last one of the latest read
 	reads   []read
 	writes  []port.Request
 	beat    int // of writes[0]
@@ -79,6 +82,8 @@ func (b *bench) run(descs []dma.Desc, limit int) {
 	}
 }
 
+func (b *bench) turn() bool { return b.period == 0 || b.clock%b.period == 0 }
+
 func (b *bench) ready() bool { return b.rng.IntN(100) >= b.stall }
 
 // tick is one clock.
@@ -90,7 +95,7 @@ func (b *bench) tick(d dma.Desc, owner uint8) {
 	wr, beat := b.m.Header(), b.m.Beat()
 	b.stable(rd, wr, beat)
 	idle := b.m.IdleFor() != 0
-	in := dma.In{ReadReady: b.ready(), ReqReady: len(b.writes) < 2 && b.ready(), Cpl: b.complete()}
+	in := dma.In{ReadReady: b.ready(), ReqReady: len(b.writes) < 2 && b.ready() && b.turn(), Cpl: b.complete()}
 	refused := false
 	if beat.Valid && len(b.writes) > 0 {
 		in.BeatReady = b.ready()
@@ -153,7 +158,7 @@ func (b *bench) complete() port.Completion {
 		}
 	}
 	if pick < 0 || b.shuffle && !b.ready() {
-		return port.Completion{}
+		return b.stray()
 	}
 	r := &b.reads[pick]
 	c := port.Completion{Tag: r.req.Tag, Status: port.CplSuccess, Data: b.rng.Uint64()}
@@ -171,8 +176,22 @@ func (b *bench) complete() port.Completion {
 	}
 	if c.Last {
 		b.reads = append(b.reads[:pick:pick], b.reads[pick+1:]...)
+		b.ended = c
 	}
 	return c
+}
+
+// stray returns a completion for a tag that has ended, if that is asked for.
+func (b *bench) stray() port.Completion {
+	for _, r := range b.reads {
+		if r.req.Tag == b.ended.Tag {
+			return port.Completion{}
+		}
+	}
+	if !b.repeat {
+		return port.Completion{}
+	}
+	return port.Completion{Tag: b.ended.Tag, Status: port.CplSuccess, Data: b.rng.Uint64()}
 }
 
 // write takes a beat and returns whether its write is refused with it.

@@ -119,9 +119,9 @@ func (m *Module) Tick(desc Desc, owner uint8, in In, refused bool) {
 	push := desc.Op != None && m.Ready()
 	writing, stop := m.writing(), m.stopping()
 
+	waddr, enable := m.arrive(in.Cpl) // of a read taken in an earlier clock
 	m.tickRead(in.ReadReady, stop)
 	read, raddr := m.tickWrite(writing, in.ReqReady, in.BeatReady, refused)
-	waddr, enable := m.arrive(in.Cpl)
 	m.order.Tick(read, raddr, enable, waddr, in.Cpl.Data)
 
 	pop := queued && !m.w.active

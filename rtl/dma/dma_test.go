@@ -28,6 +28,18 @@ func apply(space *[2][]byte, d dma.Desc) {
 
 func clone(s [2][]byte) [2][]byte { return [2][]byte{bytes.Clone(s[0]), bytes.Clone(s[1])} }
 
+// same compares two spaces and names the first byte that differs.
+func same(t *testing.T, want, got [2][]byte) {
+	t.Helper()
+	for s := range want {
+		for i := range want[s] {
+			if want[s][i] != got[s][i] {
+				require.Equal(t, want[s][i], got[s][i], "space %d, byte %#x", s, i)
+			}
+		}
+	}
+}
+
 // Every length with every pair of alignments, one descriptor at a time.
 func TestAlignments(t *testing.T) {
 	for src := range uint64(8) {
@@ -44,7 +56,7 @@ func TestAlignments(t *testing.T) {
 			apply(&want, d)
 		}
 		b.run(descs, 20000)
-		require.Equal(t, want, b.space, "source alignment %d", src)
+		same(t, want, b.space)
 	}
 }
 
@@ -63,7 +75,7 @@ func TestBoundaries(t *testing.T) {
 			apply(&want, d)
 		}
 		b.run(descs, 100000)
-		require.Equal(t, want, b.space, "%d bytes", n)
+		same(t, want, b.space)
 	}
 }
 
@@ -95,17 +107,19 @@ func randomDescs(r *rand.Rand, n int, max uint32) []dma.Desc {
 
 func TestRandom(t *testing.T) {
 	for seed := range uint64(60) {
+		t.Logf("seed %d", seed)
 		b := newBench(t, 2<<(seed%4), seed)
 		b.latency = 1 + b.rng.IntN(60)
 		b.shuffle = seed%3 != 0
 		b.stall = int(seed%4) * 25
+		b.repeat = seed%5 == 0
 		want := clone(b.space)
 		descs := randomDescs(b.rng, 60, 700)
 		for _, d := range descs {
 			apply(&want, d)
 		}
 		b.run(descs, 200000)
-		require.Equal(t, want, b.space, "seed %d", seed)
+		same(t, want, b.space)
 		for i, r := range b.results {
 			require.Equal(t, dma.ResultDone, r.result, "seed %d", seed)
 			require.Equal(t, uint8(i%2), r.owner, "seed %d", seed)
@@ -119,10 +133,12 @@ func TestRandom(t *testing.T) {
 func TestRandomFaults(t *testing.T) {
 	faults := 0
 	for seed := range uint64(32) {
+		t.Logf("seed %d", seed)
 		b := newBench(t, 2<<(seed%4), seed)
 		b.latency = 1 + b.rng.IntN(60)
 		b.shuffle = seed%3 != 0
 		b.stall = int(seed%4) * 20
+		b.period = int(seed/8%2) * 40
 		lo, n := b.rng.Uint64N(1<<16), 1+b.rng.Uint64N(20000)
 		b.badRead = func(a uint64) bool { a &^= host; return a < 1<<16 && a-lo < n }
 		b.badWrite = func(a uint64) bool { return seed%2 == 0 && a&^host > 0x1a000 }
@@ -266,15 +282,18 @@ func TestLatency(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		src, dst uint64
+		period   int
 	}{
-		{"host to VRAM", host, 0x10000},
-		{"host to VRAM, off by 5", host | 5, 0x10000},
-		{"VRAM to host", 0, host | 0x10000},
-		{"host to host", host, host | 0x10000},
+		{"host to VRAM", host, 0x10000, 0},
+		{"host to VRAM, off by 5", host | 5, 0x10000, 0},
+		{"VRAM to host", 0, host | 0x10000, 0},
+		{"host to host", host, host | 0x10000, 0},
+		{"headers taken every 13 clocks", host, host | 0x10000, 13},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t, 16, 1)
 			b.latency = 128
+			b.period = tt.period
 			b.run([]dma.Desc{{Op: dma.Copy, Len: 32 << 10, Src: tt.src, Dst: tt.dst}}, 32<<10/8*100/90)
 			t.Logf("%d clocks for 32 KiB", b.results[0].clock)
 		})
