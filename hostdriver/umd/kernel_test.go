@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
-	"testing"
 
 	"github.com/stretchr/testify/require"
 
@@ -14,6 +13,13 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
+
+// tb is what both a test and a property test are.
+type tb interface {
+	Errorf(format string, args ...any)
+	FailNow()
+	Helper()
+}
 
 // memory is an allocation of the fake kernel.
 type memory struct {
@@ -37,7 +43,7 @@ type submission struct {
 // submitted by the rules of the miniport's validator and runs it on plain memory
 // when somebody waits.
 type kernel struct {
-	t        testing.TB
+	t        tb
 	cmdBytes int // sizes of the buffers it hands out
 	nAllocs  int
 	nPatches int
@@ -59,7 +65,7 @@ type kernel struct {
 	present []umddi.PresentCB
 }
 
-func newKernel(t testing.TB) *kernel {
+func newKernel(t tb) *kernel {
 	return &kernel{
 		t: t, cmdBytes: 4096, nAllocs: 16, nPatches: 64, next: 0x40,
 		info:    privdata.Adapter{MapHash: regmap.Hash(), Nodes: 1, LengthBits: 24, VRAMBytes: 1 << 22, ClockHz: 1e8},
@@ -197,7 +203,7 @@ func (k *kernel) render(_ *ddi.Thread, _ umddi.HRTDevice, arg *umddi.Render) ddi
 		m := k.handles[a.Allocation]
 		require.NotNil(k.t, m, "unknown handle %#x in the allocation list", a.Allocation)
 		require.Zero(k.t, m.locks, "a locked allocation in the allocation list")
-		require.NotContains(k.t, s.mem, m, "an allocation twice in the list")
+		require.False(k.t, slices.Contains(s.mem, m), "an allocation twice in the list")
 		s.mem, s.write = append(s.mem, m), append(s.write, a.WriteOperation)
 		m.queued++
 	}

@@ -2,7 +2,6 @@ package umd
 
 import (
 	"slices"
-	"testing"
 
 	"github.com/stretchr/testify/require"
 
@@ -13,7 +12,7 @@ import (
 
 // rig is a device over a fake kernel, called as the runtime calls it.
 type rig struct {
-	testing.TB
+	tb
 	*kernel
 	th *ddi.Thread
 	a  umddi.HAdapter
@@ -27,7 +26,7 @@ type rig struct {
 	dxcb *umddi.DXGIBaseCallbacks
 }
 
-func newRig(t testing.TB) *rig { return newRigOn(newKernel(t)) }
+func newRig(t tb) *rig { return newRigOn(newKernel(t)) }
 
 func newRigOn(k *kernel) *rig {
 	r := openRig(k)
@@ -37,7 +36,7 @@ func newRigOn(k *kernel) *rig {
 
 // openRig opens an adapter without a device.
 func openRig(k *kernel) *rig {
-	r := &rig{TB: k.t, kernel: k, th: &ddi.Thread{Process: 1, ID: 1}}
+	r := &rig{tb: k.t, kernel: k, th: &ddi.Thread{Process: 1, ID: 1}}
 	arg := &umddi.OpenAdapter{
 		Adapter: umddi.HAdapter{Root: &ddi.Root{}}, Interface: umddi.Interface,
 		Callbacks: &umddi.AdapterCallbacks{QueryAdapterInfoCb: k.queryAdapterInfo}, Funcs: &r.af,
