@@ -66,6 +66,7 @@ const (
 	False HRESULT = 1 // S_FALSE
 
 	ENotImpl     HRESULT = 0x80004001
+	ENoInterface HRESULT = 0x80004002
 	EFail        HRESULT = 0x80004005
 	EOutOfMemory HRESULT = 0x8007000e
 	EInvalidArg  HRESULT = 0x80070057
@@ -84,7 +85,7 @@ const (
 )
 
 var hresultNames = map[HRESULT]string{
-	OK: "S_OK", False: "S_FALSE", ENotImpl: "E_NOTIMPL", EFail: "E_FAIL", EOutOfMemory: "E_OUTOFMEMORY",
+	OK: "S_OK", False: "S_FALSE", ENotImpl: "E_NOTIMPL", ENoInterface: "E_NOINTERFACE", EFail: "E_FAIL", EOutOfMemory: "E_OUTOFMEMORY",
 	EInvalidArg: "E_INVALIDARG", DXGIInvalidCall: "DXGI_ERROR_INVALID_CALL", DXGIUnsupported: "DXGI_ERROR_UNSUPPORTED",
 	DXGIDeviceRemoved: "DXGI_ERROR_DEVICE_REMOVED", DXGIDeviceHung: "DXGI_ERROR_DEVICE_HUNG",
 	DXGIStillDrawing: "DXGI_ERROR_WAS_STILL_DRAWING", DXGIInternalError: "DXGI_ERROR_DRIVER_INTERNAL_ERROR",

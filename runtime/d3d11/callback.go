@@ -1,0 +1,142 @@
+package d3d11
+
+import (
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+)
+
+// deviceCallbacks is the table of callbacks that lead to the kernel.
+func deviceCallbacks() umddi.DeviceCallbacks {
+	return umddi.DeviceCallbacks{
+		AllocateCb:       allocateCb,
+		DeallocateCb:     deallocateCb,
+		CreateContextCb:  createContextCb,
+		DestroyContextCb: destroyContextCb,
+		LockCb:           lockCb,
+		UnlockCb:         unlockCb,
+		RenderCb:         renderCb,
+	}
+}
+
+// hresult maps a result of the kernel to that of a callback. A device that the
+// kernel calls removed has hung or faulted, as package kmt says; one whose
+// connection fails is gone.
+//
+//	Source  WDK, return values of pfnAllocateCb, pfnLockCb, pfnRenderCb
+func (d *Device) hresult(s ddi.Status) ddi.HRESULT {
+	switch s {
+	case ddi.StatusSuccess:
+		return ddi.OK
+	case ddi.StatusNoMemory, ddi.StatusNoVideoMemory, ddi.StatusInsufficientResources:
+		return ddi.EOutOfMemory
+	case ddi.StatusInvalidHandle, ddi.StatusInvalidParameter, ddi.StatusInvalidUserBuffer,
+		ddi.StatusCantRenderLocked:
+		return ddi.EInvalidArg
+	case ddi.StatusAllocationBusy:
+		return ddi.DDIStillDrawing
+	case ddi.StatusCantLockMemory:
+		return ddi.DDINotAvailable
+	case ddi.StatusNotSupported:
+		return ddi.DDIUnsupported
+	case ddi.StatusDeviceRemoved, ddi.StatusGPUExceptionOnDevice:
+		d.hung.Store(true)
+		return ddi.DDIDeviceRemoved
+	case ddi.StatusIOTimeout, ddi.StatusIODeviceError:
+		return ddi.DDIDeviceRemoved
+	}
+	if !s.Failed() {
+		return ddi.OK
+	}
+	return ddi.EFail
+}
+
+// queryAdapterInfoCb is pfnQueryAdapterInfoCb.
+func queryAdapterInfoCb(t *ddi.Thread, h umddi.HRTAdapter, p []byte) ddi.HRESULT {
+	d, ok := h.Runtime.(*Device)
+	if !ok {
+		return ddi.EInvalidArg
+	}
+	return d.hresult(d.kernel.QueryAdapterInfo(t, p))
+}
+
+// setErrorCb is pfnSetErrorCb.
+func setErrorCb(t *ddi.Thread, h umddi.HRTCoreLayer, hr ddi.HRESULT) {
+	if d, ok := h.Runtime.(*Device); ok {
+		d.report(d.callOf(t), hr)
+	}
+}
+
+// allocateCb is pfnAllocateCb.
+func allocateCb(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.Allocate) ddi.HRESULT {
+	d, ok := h.Runtime.(*Device)
+	if !ok {
+		return ddi.EInvalidArg
+	}
+	return d.hresult(d.kernel.CreateAllocation(t, d.km, arg))
+}
+
+// deallocateCb is pfnDeallocateCb.
+func deallocateCb(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.Deallocate) ddi.HRESULT {
+	d, ok := h.Runtime.(*Device)
+	if !ok {
+		return ddi.EInvalidArg
+	}
+	return d.hresult(d.kernel.DestroyAllocation(t, d.km, arg))
+}
+
+// createContextCb is pfnCreateContextCb.
+func createContextCb(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.CreateContext) ddi.HRESULT {
+	d, ok := h.Runtime.(*Device)
+	if !ok {
+		return ddi.EInvalidArg
+	}
+	return d.hresult(d.kernel.CreateContext(t, d.km, arg))
+}
+
+// destroyContextCb is pfnDestroyContextCb.
+func destroyContextCb(t *ddi.Thread, h umddi.HRTDevice, ctx ddi.KMHandle) ddi.HRESULT {
+	d, ok := h.Runtime.(*Device)
+	if !ok {
+		return ddi.EInvalidArg
+	}
+	return d.hresult(d.kernel.DestroyContext(t, ctx))
+}
+
+// lockCb is pfnLockCb.
+func lockCb(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.Lock) ddi.HRESULT {
+	d, ok := h.Runtime.(*Device)
+	if !ok {
+		return ddi.EInvalidArg
+	}
+	return d.hresult(d.kernel.Lock(t, d.km, arg))
+}
+
+// unlockCb is pfnUnlockCb.
+func unlockCb(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.Unlock) ddi.HRESULT {
+	d, ok := h.Runtime.(*Device)
+	if !ok {
+		return ddi.EInvalidArg
+	}
+	return d.hresult(d.kernel.Unlock(t, d.km, arg))
+}
+
+// renderCb is pfnRenderCb.
+func renderCb(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.Render) ddi.HRESULT {
+	d, ok := h.Runtime.(*Device)
+	if !ok {
+		return ddi.EInvalidArg
+	}
+	return d.hresult(d.kernel.Render(t, d.km, arg))
+}
+
+// presentCb is pfnPresentCb. Outside Present it is EInvalidArg.
+func presentCb(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.PresentCB) ddi.HRESULT {
+	d, ok := h.Runtime.(*Device)
+	if !ok {
+		return ddi.EInvalidArg
+	}
+	if k := d.callOf(t); k == nil || !k.presenting {
+		return ddi.EInvalidArg
+	}
+	return d.hresult(d.kernel.Present(t, d.km, arg))
+}

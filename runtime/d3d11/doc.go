@@ -1,0 +1,42 @@
+// Package d3d11 is the Direct3D-11-style runtime: the objects of the API, their
+// validation, software command lists, and the runtime's half of the user-mode
+// DDI.
+//
+// It stands between an application and a user-mode display driver, which it
+// opens through umddi.OpenAdapterFunc, and between that driver and the graphics
+// kernel, which it reaches through kmt.Thunks. Names and behaviour are those of
+// Direct3D 11.0; an HRESULT other than S_OK comes back as a ddi.HRESULT in an
+// error, S_FALSE included. A method without a result does nothing when its
+// arguments are invalid, as in Direct3D 11.
+//
+// # Threads
+//
+// Methods of Device and Release may be called from any goroutine. A Context
+// belongs to one goroutine at a time; several deferred contexts can record at
+// once, each in its own. If the driver does not report CapsFreeThreaded, calls
+// of it are serialized on the immediate context's thread. Swap chains, and Close,
+// belong to the immediate context's goroutine.
+//
+// # References
+//
+// Objects are counted: a Create or Get method hands out a reference, Release
+// gives it back. Bindings, views, command lists and swap chains keep what they
+// use alive. The use of an object to which the application holds no reference
+// is an error, or ignored where a method has no result; released objects are
+// never recycled, so that such a use cannot reach another object.
+//
+// # Removal
+//
+// A driver that reports an error that the running DDI function may not report
+// loses its device: from then on every call fails with DXGIDeviceRemoved, or
+// does nothing, and GetDeviceRemovedReason has the reason.
+//
+// # What there is not
+//
+// Shaders, draws and dispatches; shader resource, unordered access and
+// depth-stencil views; samplers, input layouts, blend, depth and rasterizer
+// state; stream output; predication and queries other than EVENT; 1D and 3D
+// textures; multisampling; generating mips, resolving, shared resources; views
+// of buffers; a window, a display mode and scan-out. A device is not counted:
+// Close ends it.
+package d3d11

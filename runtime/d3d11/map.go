@@ -1,0 +1,233 @@
+package d3d11
+
+import (
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+)
+
+// MapType is D3D11_MAP.
+type MapType = umddi.Map
+
+// The map types.
+const (
+	MapRead             = umddi.MapRead
+	MapWrite            = umddi.MapWrite
+	MapReadWrite        = umddi.MapReadWrite
+	MapWriteDiscard     = umddi.MapWriteDiscard
+	MapWriteNoOverwrite = umddi.MapWriteNoOverwrite
+)
+
+// MapFlags is D3D11_MAP_FLAG.
+type MapFlags = umddi.MapFlags
+
+// MapDoNotWait is D3D11_MAP_FLAG_DO_NOT_WAIT.
+const MapDoNotWait = umddi.MapDoNotWait
+
+// MappedSubresource is D3D11_MAPPED_SUBRESOURCE.
+type MappedSubresource struct {
+	Data       []byte // valid until Unmap
+	RowPitch   uint32 // bytes; that of a buffer is its size
+	DepthPitch uint32 // bytes
+}
+
+// Map gives the CPU access to a subresource.
+//
+// A deferred context maps dynamic resources only, and gives memory of the
+// command list, whose contents go to the resource when the list executes: with
+// MapWriteDiscard new memory, with MapWriteNoOverwrite the memory of the last
+// MapWriteDiscard of the same list. A resource that the list has copied to
+// since, or that a list it executes maps, needs another MapWriteDiscard.
+//
+//	DDI     pfnStagingResourceMap, pfnDynamicIABufferMapDiscard,
+//	        pfnDynamicIABufferMapNoOverwrite, pfnDynamicConstantBufferMapDiscard,
+//	        pfnDynamicResourceMapDiscard
+//	In      typ: what usage and CPU access allow; MapWriteNoOverwrite of vertex
+//	        and index buffers only. flags: MapDoNotWait, not with the last two
+//	        types
+//	Out     out: filled in; on failure Data is nil and the pitches stay
+//	Returns EInvalidArg; DXGIStillDrawing with MapDoNotWait; D3D11MapNoDiscard;
+//	        EOutOfMemory; DXGIDeviceRemoved
+//	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-map
+func (c *Context) Map(res Resource, sub uint32, typ MapType, flags MapFlags, out *MappedSubresource) error {
+	if out == nil {
+		return ddi.EInvalidArg
+	}
+	out.Data = nil
+	r := coreOf(res)
+	switch {
+	case !c.ready():
+		return ddi.DXGIDeviceRemoved
+	case r == nil || !r.usable(c.dev) || sub >= r.subresources() || !r.mapAllowed(typ, flags):
+		return ddi.EInvalidArg
+	case c.deferred:
+		return c.deferredMap(r, sub, typ, out)
+	case r.mapped[sub]:
+		return ddi.EInvalidArg
+	}
+	m, hr := c.call.mapResource(r, sub, typ, flags)
+	if hr != ddi.OK {
+		return apiResult(hr)
+	}
+	r.mapped[sub] = true
+	*out = MappedSubresource{Data: m.Data, RowPitch: m.RowPitch, DepthPitch: m.DepthPitch}
+	if r.dimension == umddi.Buffer {
+		*out = MappedSubresource{Data: m.Data[:r.width], RowPitch: r.width, DepthPitch: r.width}
+	}
+	return nil
+}
+
+// mapAllowed says whether usage and CPU access allow a map.
+func (r *resource) mapAllowed(typ MapType, flags MapFlags) bool {
+	var need uint32
+	switch typ {
+	case MapRead:
+		need = CPUAccessRead
+	case MapWrite:
+		need = CPUAccessWrite
+	case MapReadWrite:
+		need = CPUAccessRead | CPUAccessWrite
+	case MapWriteDiscard:
+		return flags == 0 && r.usage == UsageDynamic
+	case MapWriteNoOverwrite:
+		return flags == 0 && r.usage == UsageDynamic && r.dimension == umddi.Buffer &&
+			r.bind&(BindConstantBuffer|BindShaderResource) == 0
+	default:
+		return false
+	}
+	return flags&^MapDoNotWait == 0 && r.usage == UsageStaging && r.access&need == need
+}
+
+// mapResource calls the driver's function for a map of r. Memory that is too
+// small breaks the contract.
+func (k *call) mapResource(r *resource, sub uint32, typ MapType, flags MapFlags) (umddi.Mapped, ddi.HRESULT) {
+	f := &k.dev.funcs
+	fn := f.DynamicResourceMapDiscard
+	switch {
+	case r.usage == UsageStaging:
+		fn = f.StagingResourceMap
+	case r.bind&(BindVertexBuffer|BindIndexBuffer) != 0 && typ == MapWriteNoOverwrite:
+		fn = f.DynamicIABufferMapNoOverwrite
+	case r.bind&(BindVertexBuffer|BindIndexBuffer) != 0:
+		fn = f.DynamicIABufferMapDiscard
+	case r.bind&BindConstantBuffer != 0:
+		fn = f.DynamicConstantBufferMapDiscard
+	}
+	allowed := mayMap
+	if flags&MapDoNotWait != 0 {
+		allowed |= mayBeBusy
+	}
+	m := fn(k.begin(allowed), k.dev.h, r.handle(), sub, typ, flags)
+	if hr := k.end(); hr != ddi.OK {
+		return umddi.Mapped{}, hr
+	}
+	w, h := r.extent(sub)
+	if uint64(len(m.Data)) < span(w*r.bytes, h, m.RowPitch) || h > 1 && m.RowPitch < w*r.bytes {
+		return umddi.Mapped{}, k.broken()
+	}
+	return m, ddi.OK
+}
+
+// Unmap ends the access that Map has given. It does nothing if the context has
+// not mapped the subresource.
+//
+//	DDI     pfnStagingResourceUnmap, pfnDynamic*Unmap. Also on a removed device,
+//	        as each map of the driver's needs its unmap
+func (c *Context) Unmap(res Resource, sub uint32) {
+	r := coreOf(res)
+	if r == nil || !r.usable(c.dev) || sub >= r.subresources() {
+		return
+	}
+	if c.deferred {
+		if m := c.open[mapKey{r, sub}]; m != nil {
+			m.mapped = false
+		}
+		return
+	}
+	if sub < uint32(len(r.mapped)) && r.mapped[sub] {
+		c.call.unmap(r, sub)
+	}
+}
+
+// unmap calls the driver's function that unmaps r.
+func (k *call) unmap(r *resource, sub uint32) {
+	f := &k.dev.funcs
+	fn := f.DynamicResourceUnmap
+	switch {
+	case r.usage == UsageStaging:
+		fn = f.StagingResourceUnmap
+	case r.bind&(BindVertexBuffer|BindIndexBuffer) != 0:
+		fn = f.DynamicIABufferUnmap
+	case r.bind&BindConstantBuffer != 0:
+		fn = f.DynamicConstantBufferUnmap
+	}
+	r.mapped[sub] = false
+	fn(k.begin(mayRemove), k.dev.h, r.handle(), sub)
+	k.end()
+}
+
+// mapKey names a subresource.
+type mapKey struct {
+	r   *resource
+	sub uint32
+}
+
+// A deferral is the memory of a command list that stands for a subresource.
+type deferral struct {
+	data   []byte
+	pitch  uint32 // bytes
+	mapped bool
+}
+
+// deferredMap maps a subresource to memory of the list that is recorded.
+func (c *Context) deferredMap(r *resource, sub uint32, typ MapType, out *MappedSubresource) error {
+	key := mapKey{r, sub}
+	m := c.open[key]
+	switch {
+	case typ != MapWriteDiscard && typ != MapWriteNoOverwrite:
+		return ddi.EInvalidArg
+	case m != nil && m.mapped:
+		return ddi.EInvalidArg
+	case typ == MapWriteNoOverwrite && m == nil:
+		return ddi.D3D11MapNoDiscard
+	case typ == MapWriteDiscard:
+		w, h := r.extent(sub)
+		m = &deferral{pitch: w * r.bytes}
+		m.data = c.rec.discard(r, sub, uint64(m.pitch)*uint64(h))
+		c.open[key] = m
+	}
+	m.mapped = true
+	*out = MappedSubresource{Data: m.data, RowPitch: m.pitch, DepthPitch: uint32(len(m.data))}
+	return nil
+}
+
+// isMapped says whether the context has mapped the subresource.
+func (c *Context) isMapped(r *resource, sub uint32) bool {
+	if c.deferred {
+		m := c.open[mapKey{r, sub}]
+		return m != nil && m.mapped
+	}
+	return sub < uint32(len(r.mapped)) && r.mapped[sub]
+}
+
+// hasMapped says whether the context has mapped any part of r.
+func (c *Context) hasMapped(r *resource) bool {
+	if r.access == 0 {
+		return false
+	}
+	for sub := range r.subresources() {
+		if c.isMapped(r, sub) {
+			return true
+		}
+	}
+	return false
+}
+
+// forget makes the next map of r on a deferred context need MapWriteDiscard,
+// because the list's memory no longer stands for its contents.
+func (c *Context) forget(r *resource) {
+	if c.deferred && r.usage == UsageDynamic {
+		for sub := range r.subresources() {
+			delete(c.open, mapKey{r, sub})
+		}
+	}
+}

@@ -1,0 +1,326 @@
+package d3d11
+
+import (
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+)
+
+// Viewport is D3D11_VIEWPORT, in pixels.
+type Viewport = umddi.Viewport
+
+// Rect is D3D11_RECT, half-open, in pixels.
+type Rect = umddi.Rect
+
+// Topology is D3D11_PRIMITIVE_TOPOLOGY.
+type Topology = umddi.Topology
+
+// The topologies. PatchList1+n-1 is a list of patches of n control points, n
+// from 1 to 32.
+const (
+	TopologyUndefined        Topology = 0
+	TopologyPointList        Topology = 1
+	TopologyLineList         Topology = 2
+	TopologyLineStrip        Topology = 3
+	TopologyTriangleList     Topology = 4
+	TopologyTriangleStrip    Topology = 5
+	TopologyLineListAdj      Topology = 10
+	TopologyLineStripAdj     Topology = 11
+	TopologyTriangleListAdj  Topology = 12
+	TopologyTriangleStripAdj Topology = 13
+	TopologyPatchList1       Topology = 33
+)
+
+// FormatR16UInt is DXGI_FORMAT_R16_UINT, which only indices have.
+const FormatR16UInt dxgi.Format = 57
+
+// maxStride is the largest stride of a vertex buffer, in bytes.
+const maxStride = 2048
+
+// inSlots says whether n slots from start, at least one, lie below limit.
+func inSlots(start uint32, n, limit int) bool {
+	return n > 0 && n <= limit && start <= uint32(limit-n)
+}
+
+// bindable says whether each buffer is NULL or one of the device's with the
+// bind flag.
+func (c *Context) bindable(bufs []*Buffer, flag uint32) bool {
+	for _, b := range bufs {
+		if b != nil && (!b.usable(c.dev) || b.bind&flag == 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// ClearState puts the context in its default state: nothing bound, topology
+// undefined, no viewports and scissor rectangles.
+func (c *Context) ClearState() {
+	if c.deferred && c.ready() {
+		c.rec.put(opClearState, 0, 0)
+	}
+	c.reset()
+}
+
+// IASetPrimitiveTopology sets the topology.
+//
+//	DDI     pfnIaSetTopology
+func (c *Context) IASetPrimitiveTopology(t Topology) {
+	known := t <= TopologyTriangleStrip || t >= TopologyLineListAdj && t <= TopologyTriangleStripAdj ||
+		t >= TopologyPatchList1 && t < TopologyPatchList1+32
+	if !c.ready() || !known {
+		return
+	}
+	if c.deferred {
+		c.rec.topology(t)
+	}
+	c.bindTopology(t)
+}
+
+// IAGetPrimitiveTopology returns the topology.
+func (c *Context) IAGetPrimitiveTopology() Topology { return c.state.topology }
+
+// IASetVertexBuffers binds buffers with BindVertexBuffer from slot start on.
+//
+//	DDI     pfnIaSetVertexBuffers
+//	In      strides, offsets: bytes, as many as bufs; strides up to 2048
+func (c *Context) IASetVertexBuffers(start uint32, bufs []*Buffer, strides, offsets []uint32) {
+	n := len(bufs)
+	if !c.ready() || !inSlots(start, n, umddi.MaxVertexBuffers) || len(strides) != n || len(offsets) != n ||
+		!c.bindable(bufs, BindVertexBuffer) {
+		return
+	}
+	for _, s := range strides {
+		if s > maxStride {
+			return
+		}
+	}
+	if c.deferred {
+		c.rec.vertexBuffers(int(start), bufs, strides, offsets)
+	}
+	c.bindVertexBuffers(int(start), bufs, strides, offsets)
+}
+
+// IAGetVertexBuffers fills the slices, which are of one length, from slot start
+// on, with a reference to each buffer.
+func (c *Context) IAGetVertexBuffers(start uint32, bufs []*Buffer, strides, offsets []uint32) {
+	n := len(bufs)
+	if !inSlots(start, n, umddi.MaxVertexBuffers) || len(strides) != n || len(offsets) != n {
+		return
+	}
+	getBuffers(bufs, c.state.vertex[start:])
+	copy(strides, c.state.strides[start:])
+	copy(offsets, c.state.offsets[start:])
+}
+
+// getBuffers copies buffers with a reference to each.
+func getBuffers(dst, src []*Buffer) {
+	for _, b := range src[:copy(dst, src)] {
+		if b != nil {
+			b.addRef()
+		}
+	}
+}
+
+// IASetIndexBuffer binds a buffer with BindIndexBuffer, or nil.
+//
+//	DDI     pfnIaSetIndexBuffer
+//	In      f: FormatR16UInt or R32UInt; Unknown too if b is nil. offset: bytes
+func (c *Context) IASetIndexBuffer(b *Buffer, f dxgi.Format, offset uint32) {
+	known := f == FormatR16UInt || f == dxgi.R32UInt || b == nil && f == dxgi.Unknown
+	if !c.ready() || !known || b != nil && (!b.usable(c.dev) || b.bind&BindIndexBuffer == 0) {
+		return
+	}
+	if c.deferred {
+		c.rec.indexBuffer(b, f, offset)
+	}
+	c.bindIndexBuffer(b, f, offset)
+}
+
+// IAGetIndexBuffer returns a reference to the index buffer, its format and its
+// offset in bytes.
+func (c *Context) IAGetIndexBuffer() (*Buffer, dxgi.Format, uint32) {
+	if b := c.state.index; b != nil {
+		b.addRef()
+	}
+	return c.state.index, c.state.indexFormat, c.state.indexOffset
+}
+
+// constantBufferFunc returns the driver's function that binds constant buffers
+// of a stage.
+func (d *Device) constantBufferFunc(st stage) func(*ddi.Thread, umddi.HDevice, uint32, []umddi.HResource) {
+	f := &d.funcs
+	switch st {
+	case stageVS:
+		return f.VsSetConstantBuffers
+	case stageHS:
+		return f.HsSetConstantBuffers
+	case stageDS:
+		return f.DsSetConstantBuffers
+	case stageGS:
+		return f.GsSetConstantBuffers
+	case stagePS:
+		return f.PsSetConstantBuffers
+	}
+	return f.CsSetConstantBuffers
+}
+
+func (c *Context) setConstantBuffers(st stage, start uint32, bufs []*Buffer) {
+	if !c.ready() || !inSlots(start, len(bufs), umddi.MaxConstantBuffers) || !c.bindable(bufs, BindConstantBuffer) {
+		return
+	}
+	if c.deferred {
+		c.rec.constantBuffers(st, int(start), bufs)
+	}
+	c.bindConstantBuffers(st, int(start), bufs)
+}
+
+func (c *Context) getConstantBuffers(st stage, start uint32, bufs []*Buffer) {
+	if inSlots(start, len(bufs), umddi.MaxConstantBuffers) {
+		getBuffers(bufs, c.state.constant[st][start:])
+	}
+}
+
+// VSSetConstantBuffers binds buffers with BindConstantBuffer, or nil, from slot
+// start on, to the vertex shader stage.
+//
+//	DDI     pfnVsSetConstantBuffers
+func (c *Context) VSSetConstantBuffers(start uint32, bufs []*Buffer) {
+	c.setConstantBuffers(stageVS, start, bufs)
+}
+
+// VSGetConstantBuffers fills bufs from slot start on, with a reference to each.
+func (c *Context) VSGetConstantBuffers(start uint32, bufs []*Buffer) {
+	c.getConstantBuffers(stageVS, start, bufs)
+}
+
+// HSSetConstantBuffers is VSSetConstantBuffers of the hull shader stage.
+func (c *Context) HSSetConstantBuffers(start uint32, bufs []*Buffer) {
+	c.setConstantBuffers(stageHS, start, bufs)
+}
+
+// HSGetConstantBuffers is VSGetConstantBuffers of the hull shader stage.
+func (c *Context) HSGetConstantBuffers(start uint32, bufs []*Buffer) {
+	c.getConstantBuffers(stageHS, start, bufs)
+}
+
+// DSSetConstantBuffers is VSSetConstantBuffers of the domain shader stage.
+func (c *Context) DSSetConstantBuffers(start uint32, bufs []*Buffer) {
+	c.setConstantBuffers(stageDS, start, bufs)
+}
+
+// DSGetConstantBuffers is VSGetConstantBuffers of the domain shader stage.
+func (c *Context) DSGetConstantBuffers(start uint32, bufs []*Buffer) {
+	c.getConstantBuffers(stageDS, start, bufs)
+}
+
+// GSSetConstantBuffers is VSSetConstantBuffers of the geometry shader stage.
+func (c *Context) GSSetConstantBuffers(start uint32, bufs []*Buffer) {
+	c.setConstantBuffers(stageGS, start, bufs)
+}
+
+// GSGetConstantBuffers is VSGetConstantBuffers of the geometry shader stage.
+func (c *Context) GSGetConstantBuffers(start uint32, bufs []*Buffer) {
+	c.getConstantBuffers(stageGS, start, bufs)
+}
+
+// PSSetConstantBuffers is VSSetConstantBuffers of the pixel shader stage.
+func (c *Context) PSSetConstantBuffers(start uint32, bufs []*Buffer) {
+	c.setConstantBuffers(stagePS, start, bufs)
+}
+
+// PSGetConstantBuffers is VSGetConstantBuffers of the pixel shader stage.
+func (c *Context) PSGetConstantBuffers(start uint32, bufs []*Buffer) {
+	c.getConstantBuffers(stagePS, start, bufs)
+}
+
+// CSSetConstantBuffers is VSSetConstantBuffers of the compute shader stage.
+func (c *Context) CSSetConstantBuffers(start uint32, bufs []*Buffer) {
+	c.setConstantBuffers(stageCS, start, bufs)
+}
+
+// CSGetConstantBuffers is VSGetConstantBuffers of the compute shader stage.
+func (c *Context) CSGetConstantBuffers(start uint32, bufs []*Buffer) {
+	c.getConstantBuffers(stageCS, start, bufs)
+}
+
+// OMSetRenderTargets binds up to 8 views, each of which can be nil, and unbinds
+// the slots above.
+//
+//	DDI     pfnSetRenderTargets, with all slots
+func (c *Context) OMSetRenderTargets(views []*RenderTargetView) {
+	if !c.ready() || len(views) > umddi.MaxRenderTargets {
+		return
+	}
+	for _, v := range views {
+		if v != nil && !v.usable(c.dev) {
+			return
+		}
+	}
+	if c.deferred {
+		c.rec.renderTargets(views)
+	}
+	c.bindRenderTargets(views)
+}
+
+// OMGetRenderTargets fills views from slot 0 on, with a reference to each.
+func (c *Context) OMGetRenderTargets(views []*RenderTargetView) {
+	for _, v := range views[:copy(views, c.state.targets[:])] {
+		if v != nil {
+			v.addRef()
+		}
+	}
+}
+
+// viewportAllowed says whether sizes are not negative and depths lie in [0, 1].
+func viewportAllowed(v Viewport) bool {
+	unit := func(z float32) bool { return z >= 0 && z <= 1 }
+	return v.Width >= 0 && v.Height >= 0 && v.TopLeftX == v.TopLeftX && v.TopLeftY == v.TopLeftY &&
+		unit(v.MinDepth) && unit(v.MaxDepth)
+}
+
+// RSSetViewports sets up to 16 viewports and none above them. Sizes must not be
+// negative and depths lie in [0, 1].
+//
+//	DDI     pfnSetViewports
+func (c *Context) RSSetViewports(vps []Viewport) {
+	if !c.ready() || len(vps) > umddi.MaxViewports {
+		return
+	}
+	for _, v := range vps {
+		if !viewportAllowed(v) {
+			return
+		}
+	}
+	if c.deferred {
+		c.rec.viewports(vps)
+	}
+	c.bindViewports(vps)
+}
+
+// RSGetViewports copies the viewports that are set into vps, as many as fit,
+// and returns how many are set.
+func (c *Context) RSGetViewports(vps []Viewport) int {
+	copy(vps, c.state.viewports[:c.state.viewportCount])
+	return c.state.viewportCount
+}
+
+// RSSetScissorRects sets up to 16 rectangles and none above them.
+//
+//	DDI     pfnSetScissorRects
+func (c *Context) RSSetScissorRects(rects []Rect) {
+	if !c.ready() || len(rects) > umddi.MaxViewports {
+		return
+	}
+	if c.deferred {
+		c.rec.scissors(rects)
+	}
+	c.bindScissors(rects)
+}
+
+// RSGetScissorRects copies the rectangles that are set into rects, as many as
+// fit, and returns how many are set.
+func (c *Context) RSGetScissorRects(rects []Rect) int {
+	copy(rects, c.state.scissors[:c.state.scissorCount])
+	return c.state.scissorCount
+}

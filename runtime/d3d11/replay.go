@@ -1,0 +1,166 @@
+package d3d11
+
+import (
+	"math"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+)
+
+// A reader is a place in a recording: what is left of it.
+type reader struct {
+	objects []object
+	words   []uint32
+	blobs   [][]byte
+
+	buffers [umddi.MaxVertexBuffers]*Buffer
+}
+
+func (r *reader) object() object {
+	o := r.objects[0]
+	r.objects = r.objects[1:]
+	return o
+}
+
+// resource returns the next object, which is a resource.
+func (r *reader) resource() *resource { return r.object().(Resource).core() }
+
+// buffer returns the next object, which is a buffer or none.
+func (r *reader) buffer() *Buffer {
+	b, _ := r.object().(*Buffer)
+	return b
+}
+
+// slots returns the next n buffers, until its next call.
+func (r *reader) slots(n int) []*Buffer {
+	for i := range n {
+		r.buffers[i] = r.buffer()
+	}
+	return r.buffers[:n]
+}
+
+func (r *reader) take(n int) []uint32 {
+	w := r.words[:n]
+	r.words = r.words[n:]
+	return w
+}
+
+func (r *reader) word() uint32 { return r.take(1)[0] }
+
+func (r *reader) float() float32 { return math.Float32frombits(r.word()) }
+
+func (r *reader) blob() []byte {
+	b := r.blobs[0]
+	r.blobs = r.blobs[1:]
+	return b
+}
+
+// box returns the next box into b, nil if there is none.
+func (r *reader) box(flag uint8, b *Box) *Box {
+	if flag != hasBox {
+		return nil
+	}
+	w := r.take(6)
+	*b = Box{Left: w[0], Top: w[1], Front: w[2], Right: w[3], Bottom: w[4], Back: w[5]}
+	return b
+}
+
+// replay executes a list on the immediate context: from the default state, and
+// back to the state before or to the default. It stops when the device is
+// removed.
+func (c *Context) replay(l *CommandList, restore bool) {
+	before := c.state
+	before.hold()
+	c.reset()
+	r := reader{objects: l.rec.objects, words: l.rec.words, blobs: l.rec.blobs}
+	for _, cmd := range l.rec.commands {
+		if c.dev.removed() {
+			break
+		}
+		if cmd.op <= opScissors {
+			c.replayState(&r, cmd)
+		} else {
+			c.replayWork(&r, cmd)
+		}
+	}
+	c.reset()
+	if restore {
+		c.apply(&before)
+	}
+	before.drop()
+}
+
+// replayState executes a command that sets pipeline state.
+func (c *Context) replayState(r *reader, cmd command) {
+	n := int(cmd.n)
+	switch cmd.op {
+	case opClearState:
+		c.reset()
+	case opTopology:
+		c.bindTopology(Topology(r.word()))
+	case opVertexBuffers:
+		c.bindVertexBuffers(int(cmd.slot), r.slots(n), r.take(n), r.take(n))
+	case opIndexBuffer:
+		c.bindIndexBuffer(r.buffer(), dxgi.Format(r.word()), r.word())
+	case opConstantBuffers:
+		c.bindConstantBuffers(stage(cmd.n), int(cmd.slot), r.slots(int(r.word())))
+	case opRenderTargets:
+		var views [umddi.MaxRenderTargets]*RenderTargetView
+		for i := range n {
+			views[i], _ = r.object().(*RenderTargetView)
+		}
+		c.bindRenderTargets(views[:n])
+	case opViewports:
+		var vps [umddi.MaxViewports]Viewport
+		for i := range n {
+			vps[i] = Viewport{TopLeftX: r.float(), TopLeftY: r.float(), Width: r.float(), Height: r.float(),
+				MinDepth: r.float(), MaxDepth: r.float()}
+		}
+		c.bindViewports(vps[:n])
+	case opScissors:
+		var rects [umddi.MaxViewports]Rect
+		for i := range n {
+			rects[i] = Rect{Left: int32(r.word()), Top: int32(r.word()), Right: int32(r.word()), Bottom: int32(r.word())}
+		}
+		c.bindScissors(rects[:n])
+	}
+}
+
+// replayWork executes a command that changes the contents of objects.
+func (c *Context) replayWork(r *reader, cmd command) {
+	var b Box
+	switch cmd.op {
+	case opCopyResource:
+		c.copyResource(r.resource(), r.resource())
+	case opCopyRegion:
+		dst, src, w := r.resource(), r.resource(), r.take(5)
+		c.copyRegion(dst, w[0], w[1], w[2], w[3], src, w[4], r.box(cmd.slot, &b))
+	case opUpdate:
+		dst, w, data := r.resource(), r.take(2), r.blob()
+		c.update(dst, w[0], r.box(cmd.slot, &b), data, w[1], uint32(len(data)))
+	case opClearTarget:
+		c.clearTarget(r.object().(*RenderTargetView), [4]float32{r.float(), r.float(), r.float(), r.float()})
+	case opQueryEnd:
+		c.queryEnd(r.object().(*Query))
+	case opDiscard:
+		c.discard(r.resource(), r.word(), r.blob())
+	case opExecute:
+		c.replay(r.object().(*CommandList), cmd.slot == 1)
+	}
+}
+
+// discard gives a subresource the contents that a list has recorded for it. If
+// the driver has no memory for that, the contents stay.
+func (c *Context) discard(r *resource, sub uint32, data []byte) {
+	m, hr := c.call.mapResource(r, sub, MapWriteDiscard, 0)
+	if hr != ddi.OK {
+		return
+	}
+	w, h := r.extent(sub)
+	row := int(w * r.bytes)
+	for y := range int(h) {
+		copy(m.Data[y*int(m.RowPitch):][:row], data[y*row:])
+	}
+	c.call.unmap(r, sub)
+}

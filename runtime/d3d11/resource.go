@@ -1,0 +1,255 @@
+package d3d11
+
+import (
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+)
+
+// Usage is D3D11_USAGE.
+type Usage = umddi.Usage
+
+// The usages.
+const (
+	UsageDefault   = umddi.UsageDefault
+	UsageImmutable = umddi.UsageImmutable
+	UsageDynamic   = umddi.UsageDynamic
+	UsageStaging   = umddi.UsageStaging
+)
+
+// Bits of BindFlags (D3D11_BIND_FLAG).
+const (
+	BindVertexBuffer    = umddi.BindVertexBuffer
+	BindIndexBuffer     = umddi.BindIndexBuffer
+	BindConstantBuffer  = umddi.BindConstantBuffer
+	BindShaderResource  = umddi.BindShaderResource
+	BindStreamOutput    = umddi.BindStreamOutput
+	BindRenderTarget    = umddi.BindRenderTarget
+	BindDepthStencil    = umddi.BindDepthStencil
+	BindUnorderedAccess = umddi.BindUnorderedAccess
+)
+
+// Bits of CPUAccessFlags (D3D11_CPU_ACCESS_FLAG).
+const (
+	CPUAccessWrite = 0x10000
+	CPUAccessRead  = 0x20000
+)
+
+// Bits of MiscFlags (D3D11_RESOURCE_MISC_FLAG). The others are not supported.
+const (
+	MiscTextureCube         = 0x4
+	MiscBufferAllowRawViews = 0x20
+	MiscBufferStructured    = 0x40
+)
+
+// SubresourceData is D3D11_SUBRESOURCE_DATA. SysMem holds the rows of the
+// subresource, SysMemPitch bytes apart; a buffer uses SysMem alone.
+type SubresourceData struct {
+	SysMem           []byte
+	SysMemPitch      uint32 // bytes
+	SysMemSlicePitch uint32 // bytes; not used, there are no 3D textures
+}
+
+// A Resource is a *Buffer or a *Texture2D. A nil one is NULL.
+type Resource interface {
+	// AddRef and Release count the application's references, and return them.
+	AddRef() uint32
+	Release() uint32
+
+	// GetDevice returns the device that made the resource.
+	GetDevice() *Device
+
+	core() *resource
+}
+
+// maxResource is the size above which no resource can be made, in bytes
+// (D3D11_REQ_RESOURCE_SIZE_IN_MEGABYTES_EXPRESSION_C_TERM).
+const maxResource = 2048 << 20
+
+// resource is what buffers and textures share. Everything above the blank line
+// in its middle is fixed at creation.
+type resource struct {
+	child
+
+	obj       ddi.Object
+	dimension umddi.Dimension
+	usage     Usage
+	bind      uint32
+	access    uint32 // CPUAccess bits
+	format    dxgi.Format
+	bytes     uint32 // of an element; 1 for a buffer
+	width     uint32 // elements
+	height    uint32
+	mips      uint32
+	layers    uint32
+	stride    uint32 // bytes; 0 if not a structured buffer
+	castable  bool   // a back buffer: views may choose between UNORM and SRGB
+	primary   bool   // its Create and Destroy share the immediate context's thread
+
+	// The subresources that the immediate context has mapped; only it looks
+	// here. nil if the CPU has no access.
+	mapped []bool
+}
+
+// coreOf returns what is behind r, nil for NULL.
+func coreOf(r Resource) *resource {
+	if r == nil {
+		return nil
+	}
+	return r.core()
+}
+
+// handle returns the driver's handle of r, no object for nil.
+func (r *resource) handle() umddi.HResource {
+	if r == nil {
+		return umddi.HResource{}
+	}
+	return umddi.HResource{Object: &r.obj}
+}
+
+// subresources returns how many there are.
+func (r *resource) subresources() uint32 { return r.mips * r.layers }
+
+// extent returns the size of a subresource in elements.
+func (r *resource) extent(sub uint32) (w, h uint32) {
+	level := sub % r.mips
+	return max(1, r.width>>level), max(1, r.height>>level)
+}
+
+// anyMapped says whether the immediate context has mapped a part of r.
+func (r *resource) anyMapped() bool {
+	for _, m := range r.mapped {
+		if m {
+			return true
+		}
+	}
+	return false
+}
+
+// accessAllowed holds usage, bind and CPU access flags against each other.
+//
+//	Source  D3D11_USAGE, learn.microsoft.com, "Resource Usage Restrictions"
+func accessAllowed(usage Usage, bind, access uint32) bool {
+	const input = BindVertexBuffer | BindIndexBuffer | BindConstantBuffer | BindShaderResource
+	if access&^(CPUAccessWrite|CPUAccessRead) != 0 {
+		return false
+	}
+	switch usage {
+	case UsageDefault:
+		return access == 0
+	case UsageImmutable:
+		return bind != 0 && bind&^input == 0 && access == 0
+	case UsageDynamic:
+		return bind != 0 && bind&^input == 0 && access == CPUAccessWrite
+	case UsageStaging:
+		return bind == 0 && access != 0
+	}
+	return false
+}
+
+// initialAllowed checks initial data: one element for each subresource, each
+// with all its rows. Only immutable resources need any.
+func (r *resource) initialAllowed(init []SubresourceData) bool {
+	if init == nil {
+		return r.usage != UsageImmutable
+	}
+	if uint64(len(init)) != uint64(r.subresources()) {
+		return false
+	}
+	for i := range init {
+		w, h := r.extent(uint32(i))
+		s := &init[i]
+		if s.SysMem == nil || uint64(len(s.SysMem)) < span(w*r.bytes, h, s.SysMemPitch) {
+			return false
+		}
+	}
+	return true
+}
+
+// span returns the bytes from the start of the first of h rows to the end of
+// the last.
+func span(row, h, pitch uint32) uint64 {
+	return uint64(h-1)*uint64(pitch) + uint64(row)
+}
+
+// create makes the driver's object of r. On failure there is none.
+//
+//	DDI     pfnCalcPrivateResourceSize, pfnCreateResource
+func (r *resource) create(d *Device, init []SubresourceData, misc uint32, present bool) ddi.HRESULT {
+	arg := r.describe(init, misc)
+	arg.Primary = r.primary
+	if present {
+		arg.BindFlags |= umddi.BindPresent
+	}
+	if r.access != 0 {
+		r.mapped = make([]bool, r.subresources())
+	}
+	k := r.thread(d)
+	defer d.yield(k)
+	n := d.funcs.CalcPrivateResourceSize(k.begin(0), d.h, arg)
+	hr := k.end()
+	if hr != ddi.OK {
+		return hr
+	}
+	var ok bool
+	if r.obj, ok = private(n); !ok {
+		return k.broken()
+	}
+	d.funcs.CreateResource(k.begin(mayCreate), d.h, arg, r.handle(), umddi.HRTResource{Runtime: r})
+	return k.end()
+}
+
+// thread returns the call that creates and destroys r. The caller gives it back
+// to yield.
+func (r *resource) thread(d *Device) *call {
+	if r.primary {
+		return d.immediate.call
+	}
+	return d.acquire()
+}
+
+// describe returns r as the driver sees it.
+func (r *resource) describe(init []SubresourceData, misc uint32) *umddi.CreateResource {
+	arg := &umddi.CreateResource{
+		MipInfoList:       make([]umddi.MipInfo, r.mips),
+		ResourceDimension: r.dimension,
+		Usage:             r.usage,
+		BindFlags:         r.bind,
+		MiscFlags:         misc,
+		Format:            r.format,
+		SampleDesc:        dxgi.SampleDesc{Count: 1},
+		MipLevels:         r.mips,
+		ArraySize:         r.layers,
+		ByteStride:        r.stride,
+	}
+	for i := range arg.MipInfoList {
+		w, h := r.extent(uint32(i))
+		arg.MipInfoList[i] = umddi.MipInfo{TexelWidth: w, TexelHeight: h}
+	}
+	for i := range init {
+		s := &init[i]
+		arg.InitialDataUP = append(arg.InitialDataUP,
+			umddi.SubresourceUP{SysMem: s.SysMem, RowPitch: s.SysMemPitch, SlicePitch: s.SysMemSlicePitch})
+	}
+	if r.access&CPUAccessWrite != 0 {
+		arg.MapFlags |= umddi.CPUWrite
+	}
+	if r.access&CPUAccessRead != 0 {
+		arg.MapFlags |= umddi.CPURead
+	}
+	return arg
+}
+
+// destroy unmaps what is mapped and destroys the driver's object.
+func (r *resource) destroy() {
+	d := r.dev
+	k := r.thread(d)
+	for sub, m := range r.mapped {
+		if m {
+			k.unmap(r, uint32(sub))
+		}
+	}
+	d.funcs.DestroyResource(k.begin(mayRemove), d.h, r.handle())
+	k.end()
+	d.yield(k)
+}

@@ -1,0 +1,156 @@
+package d3d11
+
+import (
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+)
+
+// RTVDimension is D3D11_RTV_DIMENSION.
+type RTVDimension uint32
+
+// The dimensions in use.
+const (
+	RTVTexture2D      RTVDimension = 4
+	RTVTexture2DArray RTVDimension = 5
+)
+
+// RTVDesc is D3D11_RENDER_TARGET_VIEW_DESC.
+type RTVDesc struct {
+	Format          dxgi.Format // Unknown is that of the resource
+	ViewDimension   RTVDimension
+	MipSlice        uint32
+	FirstArraySlice uint32 // RTVTexture2DArray only
+	ArraySize       uint32 // RTVTexture2DArray only; ^uint32(0) is all that follow
+}
+
+// A RenderTargetView is ID3D11RenderTargetView.
+type RenderTargetView struct {
+	child
+
+	obj  ddi.Object
+	res  *Texture2D
+	desc RTVDesc
+}
+
+// CreateRenderTargetView makes a view of a texture with BindRenderTarget. With
+// a nil desc it is of mip level 0, in the resource's format, of all slices.
+//
+//	DDI     pfnCalcPrivateRenderTargetViewSize, pfnCreateRenderTargetView
+//	Returns EInvalidArg, EOutOfMemory, DXGIDeviceRemoved
+//	Source  learn.microsoft.com, nf-d3d11-id3d11device-createrendertargetview
+func (d *Device) CreateRenderTargetView(res Resource, desc *RTVDesc) (*RenderTargetView, error) {
+	if d.removed() {
+		return nil, ddi.DXGIDeviceRemoved
+	}
+	t, ok := res.(*Texture2D)
+	if !ok || t == nil || !t.usable(d) || t.bind&BindRenderTarget == 0 {
+		return nil, ddi.EInvalidArg
+	}
+	v := &RenderTargetView{res: t, desc: t.wholeView()}
+	if desc != nil {
+		v.desc = *desc
+	}
+	if !d.resolveView(t, &v.desc) {
+		return nil, ddi.EInvalidArg
+	}
+	if hr := v.create(d); hr != ddi.OK {
+		return nil, hr
+	}
+	t.hold()
+	v.adopt(d, v)
+	return v, nil
+}
+
+// wholeView describes all slices of mip level 0.
+func (t *Texture2D) wholeView() RTVDesc {
+	if t.layers == 1 {
+		return RTVDesc{ViewDimension: RTVTexture2D}
+	}
+	return RTVDesc{ViewDimension: RTVTexture2DArray, ArraySize: t.layers}
+}
+
+// resolveView fills in what v leaves open and says whether t can have it.
+func (d *Device) resolveView(t *Texture2D, v *RTVDesc) bool {
+	if v.Format == dxgi.Unknown {
+		v.Format = t.format
+	}
+	if v.ViewDimension == RTVTexture2D {
+		v.FirstArraySlice, v.ArraySize = 0, 1
+	}
+	if v.ViewDimension != RTVTexture2D && v.ViewDimension != RTVTexture2DArray {
+		return false
+	}
+	if v.MipSlice >= t.mips || v.FirstArraySlice >= t.layers {
+		return false
+	}
+	left := t.layers - v.FirstArraySlice
+	if v.ArraySize == ^uint32(0) {
+		v.ArraySize = left
+	}
+	return v.ArraySize >= 1 && v.ArraySize <= left && d.renderable(v.Format) && t.viewable(v.Format)
+}
+
+// viewable says whether a view of t can have format f: its own, a member of its
+// family if it is typeless, UNORM or SRGB if it is a back buffer.
+func (t *Texture2D) viewable(f dxgi.Format) bool {
+	if f == t.format {
+		return true
+	}
+	own, _ := t.format.Info()
+	view, _ := f.Info()
+	if own.Family != view.Family {
+		return false
+	}
+	colour := func(k dxgi.Kind) bool { return k == dxgi.UNorm || k == dxgi.UNormSRGB }
+	return own.Kind == dxgi.Typeless || t.castable && colour(own.Kind) && colour(view.Kind)
+}
+
+// create makes the driver's object of v. On failure there is none.
+func (v *RenderTargetView) create(d *Device) ddi.HRESULT {
+	arg := &umddi.CreateRenderTargetView{
+		Resource:        v.res.handle(),
+		Format:          v.desc.Format,
+		MipSlice:        v.desc.MipSlice,
+		FirstArraySlice: v.desc.FirstArraySlice,
+		ArraySize:       v.desc.ArraySize,
+	}
+	k := d.acquire()
+	defer d.yield(k)
+	n := d.funcs.CalcPrivateRenderTargetViewSize(k.begin(0), d.h, arg)
+	if hr := k.end(); hr != ddi.OK {
+		return hr
+	}
+	var ok bool
+	if v.obj, ok = private(n); !ok {
+		return k.broken()
+	}
+	d.funcs.CreateRenderTargetView(k.begin(mayCreate), d.h, arg, v.handle(), umddi.HRTRenderTargetView{Runtime: v})
+	return k.end()
+}
+
+// GetDesc returns the view's description with nothing left open.
+func (v *RenderTargetView) GetDesc() RTVDesc { return v.desc }
+
+// GetResource returns a reference to the texture.
+func (v *RenderTargetView) GetResource() *Texture2D {
+	v.res.addRef()
+	return v.res
+}
+
+// handle returns the driver's handle of v, no object for nil.
+func (v *RenderTargetView) handle() umddi.HRenderTargetView {
+	if v == nil {
+		return umddi.HRenderTargetView{}
+	}
+	return umddi.HRenderTargetView{Object: &v.obj}
+}
+
+func (v *RenderTargetView) destroy() {
+	d := v.dev
+	k := d.acquire()
+	d.funcs.DestroyRenderTargetView(k.begin(mayRemove), d.h, v.handle())
+	k.end()
+	d.yield(k)
+	v.res.drop()
+}
