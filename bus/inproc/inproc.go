@@ -156,6 +156,14 @@ func (l *Link) Stats() Stats {
 	return l.stats
 }
 
+// Sample calls f while no clock passes, so that it can look at the device. f
+// must not call the link.
+func (l *Link) Sample(f func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f()
+}
+
 // usable returns why no call can succeed, or nil.
 func (l *Link) usable() error {
 	if l.closed {

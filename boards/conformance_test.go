@@ -1,0 +1,65 @@
+package boards
+
+import (
+	"encoding/binary"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/bus/bustest"
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+)
+
+// TestConformance holds the GPU behind its link against the rules of every
+// link.
+func TestConformance(t *testing.T) {
+	for _, selector := range []string{
+		"emu",
+		"emu?config=small",
+		"emu?latency=1&bandwidth=64",
+		"emu?latency=500&bandwidth=3",
+	} {
+		t.Run(selector, func(t *testing.T) {
+			bustest.Run(t, func(t *testing.T) bustest.Fixture {
+				h := bustest.NewHost(64 << 10)
+				link, clock, err := Open(selector, h)
+				require.NoError(t, err)
+				return bustest.Fixture{
+					Link: link, Clock: clock, Host: h,
+					Register: idreg.Scratch0, Unmapped: 0xf000,
+					Announce: func(link bus.Link, addr uint64) ([]byte, error) { return fence(link, h, addr) },
+					Requests: func() uint64 { return counter(t, link, "host_reads") + counter(t, link, "host_writes") },
+					Kill:     func() { link.(*emulated).Break(errors.New("pulled")) },
+				}
+			})
+		})
+	}
+}
+
+// fence has node 0 write a fence to addr, from a ring in host memory.
+func fence(link bus.Link, h *bustest.Host, addr uint64) ([]byte, error) {
+	const at, id = 0x8000, 0x12345678
+	b, err := pkt.Fence{Addr: 1<<63 | addr, ID: id, IRQ: true}.Append(nil)
+	if err != nil {
+		return nil, err
+	}
+	copy(h.Mem[at:], b)
+	for _, w := range [][2]uint32{
+		{intcreg.Base + intcreg.Mask, intcreg.All},
+		{cpreg.Base + cpreg.RingLo, uint32(h.Base + at)},
+		{cpreg.Base + cpreg.RingHi, 1 << 31},
+		{cpreg.Base + cpreg.RingSize, 12},
+		{cpreg.Base + cpreg.Ctl, cpreg.CtlRun},
+		{cpreg.Base + cpreg.Wptr, uint32(len(b) / 4)},
+	} {
+		if err := link.Write(0, uint64(w[0]), binary.LittleEndian.AppendUint32(nil, w[1])); err != nil {
+			return nil, err
+		}
+	}
+	return binary.LittleEndian.AppendUint64(nil, id), nil
+}

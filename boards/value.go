@@ -1,0 +1,64 @@
+package boards
+
+import (
+	"fmt"
+	"math/bits"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// values reads options; the first that is wrong is kept.
+type values struct {
+	url.Values
+	err error
+}
+
+// number sets *v to the option's value, a decimal number from lo to hi, if it
+// is given.
+func (o *values) number(name string, v *uint64, lo, hi uint64) {
+	if !o.Has(name) {
+		return
+	}
+	n, err := strconv.ParseUint(o.Get(name), 10, 64)
+	o.set(name, v, n, err == nil && n >= lo && n <= hi, fmt.Sprintf("a number from %d to %d", lo, hi))
+}
+
+// bytes sets *v to the option's value, a number of bytes, KiB, MiB or GiB from
+// lo to hi, if it is given.
+func (o *values) bytes(name string, v *uint64, lo, hi uint64) {
+	if !o.Has(name) {
+		return
+	}
+	text, shift := o.Get(name), 0
+	for i, unit := range []string{"KiB", "MiB", "GiB"} {
+		if rest, ok := strings.CutSuffix(text, unit); ok {
+			text, shift = rest, 10*(i+1)
+			break
+		}
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	ok := err == nil && bits.Len64(n)+shift <= 64
+	o.set(name, v, n<<shift, ok && n<<shift >= lo && n<<shift <= hi, fmt.Sprintf("%d to %d bytes, like 8KiB or 16MiB", lo, hi))
+}
+
+// integer is number for an int.
+func (o *values) integer(name string, v *int, lo, hi int) {
+	n := uint64(*v)
+	o.number(name, &n, uint64(lo), uint64(hi))
+	*v = int(n)
+}
+
+func (o *values) set(name string, v *uint64, n uint64, ok bool, want string) {
+	if ok {
+		*v = n
+		return
+	}
+	o.bad(name, want)
+}
+
+func (o *values) bad(name, want string) {
+	if o.err == nil {
+		o.err = fmt.Errorf("%w: %s=%s, want %s", errOption, name, o.Get(name), want)
+	}
+}
