@@ -1,0 +1,71 @@
+package inproc_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/bus/bustest"
+	"github.com/hilgpu/hilgpu/bus/inproc"
+)
+
+// TestFaulty does three jobs of 300 bytes under each fault; RegJob is the
+// doorbell. The device stalls, so that what is dropped meets what is not in
+// every phase.
+func TestFaulty(t *testing.T) {
+	doorbells := []uint64{bustest.RegJob}
+	for _, tt := range []struct {
+		name     string
+		fault    inproc.Fault
+		done     uint32
+		messages int
+		dead     bool
+		harmed   uint64
+	}{
+		{"none", inproc.Fault{}, 3, 3, false, 0},
+		{"all interrupts", inproc.Fault{Kind: inproc.LostInterrupt}, 3, 0, false, 3},
+		{"second interrupt", inproc.Fault{Kind: inproc.LostInterrupt, After: 1, Count: 1}, 3, 2, false, 1},
+		{"all doorbells", inproc.Fault{Kind: inproc.LostDoorbell, Doorbells: doorbells}, 0, 0, false, 3},
+		{"first doorbell", inproc.Fault{Kind: inproc.LostDoorbell, Count: 1, Doorbells: doorbells}, 2, 2, false, 1},
+		{"dies at the third doorbell", inproc.Fault{Kind: inproc.DeadDoorbell, After: 2, Doorbells: doorbells}, 2, 2, true, 1},
+		{"dies in the middle of a write", inproc.Fault{Kind: inproc.DeadRequest, After: 3}, 0, 0, true, 1},
+	} {
+		for stall := range uint64(4) {
+			t.Run(tt.name, func(t *testing.T) {
+				d, host := bustest.NewDevice(bustest.DeviceOptions{Stall: stall}), bustest.NewHost(4096)
+				f := inproc.NewFaulty(d, tt.fault)
+				link, err := inproc.New(f, host, inproc.Options{})
+				require.NoError(t, err)
+				require.NoError(t, bustest.Enumerate(link))
+				want := make([]byte, 900)
+				for i := range want {
+					want[i] = byte(i + 1)
+				}
+				require.NoError(t, link.Write(2, 0, want))
+				for i := range 3 {
+					require.NoError(t, bustest.StartJob(link, bustest.JobWrite, host.Base+uint64(300*i), uint32(300*i), 300))
+					for deadline := link.Now() + 3000; link.Now() < deadline; {
+						_, err := link.Wait(deadline)
+						require.NoError(t, err)
+					}
+				}
+				assert.Len(t, host.Messages, tt.messages)
+				p := make([]byte, 4)
+				if err := link.Read(0, bustest.RegDone, p); tt.dead {
+					assert.ErrorIs(t, err, bus.ErrTimeout)
+					assert.Equal(t, uint64(math.MaxUint64), f.IdleFor())
+				} else {
+					require.NoError(t, err)
+					assert.Equal(t, byte(tt.done), p[0])
+				}
+				if tt.done == 3 {
+					assert.Equal(t, want, host.Mem[:900])
+				}
+				assert.Equal(t, tt.harmed, f.Harmed())
+			})
+		}
+	}
+}
