@@ -60,7 +60,8 @@ func (c *Context) destroy() {
 	clear(c.open)
 }
 
-// shut ends the immediate context.
+// shut ends the immediate context. The driver is told what is unbound on a
+// removed device too.
 func (c *Context) shut() {
 	c.reset()
 	if c.current != nil {

@@ -29,7 +29,8 @@
 //
 // A driver that reports an error that the running DDI function may not report
 // loses its device: from then on every call fails with DXGIDeviceRemoved, or
-// does nothing, and GetDeviceRemovedReason has the reason.
+// does nothing, and GetDeviceRemovedReason has the reason. What ends objects
+// still works: Release, Unmap and Close.
 //
 // # What there is not
 //

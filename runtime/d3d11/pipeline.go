@@ -56,7 +56,10 @@ func (c *Context) bindable(bufs []*Buffer, flag uint32) bool {
 // ClearState puts the context in its default state: nothing bound, topology
 // undefined, no viewports and scissor rectangles.
 func (c *Context) ClearState() {
-	if c.deferred && c.ready() {
+	if !c.ready() {
+		return
+	}
+	if c.deferred {
 		c.rec.put(opClearState, 0, 0)
 	}
 	c.reset()

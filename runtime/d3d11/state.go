@@ -102,7 +102,7 @@ func (s *state) targetCount() int {
 
 // reset puts the defaults in place. The driver hears of what changes only.
 func (c *Context) reset() {
-	if c.silent() {
+	if c.deferred {
 		c.state.drop()
 		return
 	}
@@ -161,16 +161,14 @@ func (c *Context) apply(s *state) {
 	}
 }
 
-// silent says whether the driver does not hear of the context's state.
-func (c *Context) silent() bool { return c.deferred || c.dev.removed() }
-
-// The bind functions change the state and tell the driver, in this order: hold
-// the objects that come, call the driver, drop those that go. So the driver
-// never has a destroyed object bound.
+// The bind functions change the state and tell the driver, if the context is the
+// immediate one, in this order: hold the objects that come, call the driver,
+// drop those that go. So the driver never has a destroyed object bound, on a
+// removed device neither.
 
 func (c *Context) bindTopology(t Topology) {
 	c.state.topology = t
-	if !c.silent() {
+	if !c.deferred {
 		c.dev.funcs.IaSetTopology(c.call.begin(mayRemove), c.dev.h, t)
 		c.call.end()
 	}
@@ -206,7 +204,7 @@ func (c *Context) bindVertexBuffers(start int, bufs []*Buffer, strides, offsets 
 	}
 	copy(c.state.strides[start:], strides)
 	copy(c.state.offsets[start:], offsets)
-	if !c.silent() {
+	if !c.deferred {
 		c.dev.funcs.IaSetVertexBuffers(c.call.begin(mayRemove), c.dev.h, uint32(start), c.handles[:n],
 			c.state.strides[start:start+n], c.state.offsets[start:start+n])
 		c.call.end()
@@ -218,7 +216,7 @@ func (c *Context) bindIndexBuffer(b *Buffer, f dxgi.Format, offset uint32) {
 	c.replace(0, &c.state.index, b)
 	c.state.indexFormat = f
 	c.state.indexOffset = offset
-	if !c.silent() {
+	if !c.deferred {
 		c.dev.funcs.IaSetIndexBuffer(c.call.begin(mayRemove), c.dev.h, c.handles[0], f, offset)
 		c.call.end()
 	}
@@ -230,7 +228,7 @@ func (c *Context) bindConstantBuffers(st stage, start int, bufs []*Buffer) {
 	for i, b := range bufs {
 		c.replace(i, &c.state.constant[st][start+i], b)
 	}
-	if !c.silent() {
+	if !c.deferred {
 		set := c.dev.constantBufferFunc(st)
 		set(c.call.begin(mayRemove), c.dev.h, uint32(start), c.handles[:n])
 		c.call.end()
@@ -256,7 +254,7 @@ func (c *Context) bindRenderTargets(views []*RenderTargetView) {
 		c.state.targets[i] = v
 		c.targets[i] = v.handle()
 	}
-	if !c.silent() {
+	if !c.deferred {
 		c.dev.funcs.SetRenderTargets(c.call.begin(mayRemove), c.dev.h, c.targets[:])
 		c.call.end()
 	}
@@ -267,7 +265,7 @@ func (c *Context) bindViewports(vps []Viewport) {
 	c.state.viewports = [umddi.MaxViewports]Viewport{}
 	n := copy(c.state.viewports[:], vps)
 	c.state.viewportCount = n
-	if !c.silent() {
+	if !c.deferred {
 		c.dev.funcs.SetViewports(c.call.begin(mayRemove), c.dev.h, c.state.viewports[:n])
 		c.call.end()
 	}
@@ -277,7 +275,7 @@ func (c *Context) bindScissors(rects []Rect) {
 	c.state.scissors = [umddi.MaxViewports]Rect{}
 	n := copy(c.state.scissors[:], rects)
 	c.state.scissorCount = n
-	if !c.silent() {
+	if !c.deferred {
 		c.dev.funcs.SetScissorRects(c.call.begin(mayRemove), c.dev.h, c.state.scissors[:n])
 		c.call.end()
 	}

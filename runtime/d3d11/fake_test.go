@@ -1,0 +1,649 @@
+package d3d11
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmt"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+)
+
+// fakePrivate is the size of the fake driver's private memory: an id, and bytes
+// that it leaves alone.
+const fakePrivate = 12
+
+// fakeResource is a resource of the fake driver. Subresources are kept without
+// gaps between rows.
+type fakeResource struct {
+	arg  umddi.CreateResource
+	bpp  uint32
+	subs [][]byte
+	maps map[uint32]umddi.Mapped
+}
+
+func (r *fakeResource) size(sub uint32) (w, h uint32) {
+	m := r.arg.MipInfoList[sub%r.arg.MipLevels]
+	return m.TexelWidth, m.TexelHeight
+}
+
+// fakeState is the pipeline state that the fake driver has been told, in ids.
+type fakeState struct {
+	Topology  umddi.Topology
+	Vertex    [32][3]uint32 // id, stride, offset
+	Index     [3]uint32     // id, format, offset
+	Constant  [6][14]uint32
+	Targets   [8]uint32
+	Viewports []umddi.Viewport
+	Scissors  []umddi.Rect
+}
+
+// fakeDriver is a user-mode driver with resources in Go memory, which executes
+// each call at once and notes broken rules.
+type fakeDriver struct {
+	caps     uint32
+	versions []uint32
+	noFormat map[dxgi.Format]uint32        // bits that a format lacks
+	fail     map[string]ddi.HRESULT        // what a function reports
+	hook     func(t *ddi.Thread, n string) // runs in each function
+	pending  int                           // polls until queries are done
+	calcSize int                           // size of private memory
+	strip    func(*umddi.DeviceFuncs)      // changes the table at the end of CreateDevice
+	closeErr ddi.HRESULT                   // result of Present
+
+	mu        sync.Mutex
+	log       []string
+	broken    []string
+	next      uint32
+	resources map[uint32]*fakeResource
+	views     map[uint32]umddi.CreateRenderTargetView
+	viewRes   map[uint32]uint32
+	queries   map[uint32]int // polls left, -1 before End
+	state     fakeState
+	arg       umddi.CreateDevice
+	open      int // adapter 1, device 2
+}
+
+func newFakeDriver() *fakeDriver {
+	return &fakeDriver{
+		caps: umddi.CapsFreeThreaded, versions: []uint32{umddi.Interface}, calcSize: fakePrivate,
+		noFormat: map[dxgi.Format]uint32{}, fail: map[string]ddi.HRESULT{},
+		resources: map[uint32]*fakeResource{}, views: map[uint32]umddi.CreateRenderTargetView{},
+		viewRes: map[uint32]uint32{}, queries: map[uint32]int{},
+	}
+}
+
+// enter notes a call and reports what the test wants; then it returns false.
+func (f *fakeDriver) enter(t *ddi.Thread, name string) bool {
+	if f.hook != nil {
+		f.hook(t, name)
+	}
+	f.mu.Lock()
+	f.log = append(f.log, name)
+	hr, bad := f.fail[name]
+	f.mu.Unlock()
+	if bad {
+		f.arg.UMCallbacks.SetErrorCb(t, f.arg.RTCoreLayer, hr)
+	}
+	return !bad
+}
+
+func (f *fakeDriver) violation(format string, args ...any) {
+	f.broken = append(f.broken, fmt.Sprintf(format, args...))
+}
+
+func id(o *ddi.Object) uint32 {
+	if o == nil {
+		return 0
+	}
+	return binary.LittleEndian.Uint32(o.Private)
+}
+
+// born checks fresh private memory and puts an id in it.
+func (f *fakeDriver) born(o *ddi.Object) uint32 {
+	if want := bytes.Repeat([]byte{0xa5}, f.calcSize); !bytes.Equal(o.Private, want) {
+		f.violation("private memory %x", o.Private)
+	}
+	f.next++
+	binary.LittleEndian.PutUint32(o.Private, f.next)
+	return f.next
+}
+
+func (f *fakeDriver) res(h umddi.HResource) *fakeResource {
+	r := f.resources[id(h.Object)]
+	if r == nil {
+		f.violation("resource %d is not alive", id(h.Object))
+	}
+	return r
+}
+
+func (f *fakeDriver) openAdapter(t *ddi.Thread, arg *umddi.OpenAdapter) ddi.HRESULT {
+	if hr, bad := f.fail["OpenAdapter"]; bad {
+		return hr
+	}
+	f.open = 1
+	*arg.Funcs = umddi.AdapterFuncs{
+		CreateDevice: f.createDevice,
+		CloseAdapter: func(*ddi.Thread, umddi.HAdapter) ddi.HRESULT {
+			f.open--
+			return ddi.OK
+		},
+		GetSupportedVersions: func(*ddi.Thread, umddi.HAdapter) ([]uint32, ddi.HRESULT) { return f.versions, ddi.OK },
+		GetCaps: func(_ *ddi.Thread, _ umddi.HAdapter, typ umddi.CapsType) (uint32, ddi.HRESULT) {
+			return f.caps, ddi.OK
+		},
+	}
+	return ddi.OK
+}
+
+func (f *fakeDriver) createDevice(t *ddi.Thread, h umddi.HAdapter, arg *umddi.CreateDevice) ddi.HRESULT {
+	f.arg = *arg
+	if hr, bad := f.fail["CreateDevice"]; bad {
+		return hr
+	}
+	f.open = 2
+	d := arg.DeviceFuncs
+	f.fillResources(d)
+	f.fillMaps(d)
+	f.fillMoves(d)
+	f.fillViews(d)
+	f.fillState(d)
+	d.Flush = func(t *ddi.Thread, _ umddi.HDevice) { f.enter(t, "Flush") }
+	d.CheckFormatSupport = func(t *ddi.Thread, _ umddi.HDevice, fm dxgi.Format) uint32 {
+		f.enter(t, "CheckFormatSupport")
+		return (umddi.FormatRenderTarget | umddi.FormatTexture2D | umddi.FormatCopy) &^ f.noFormat[fm]
+	}
+	d.CheckMultisampleQualityLevels = func(t *ddi.Thread, _ umddi.HDevice, _ dxgi.Format, count uint32) uint32 {
+		f.enter(t, "CheckMultisampleQualityLevels")
+		return 1
+	}
+	d.DestroyDevice = func(*ddi.Thread, umddi.HDevice) { f.open-- }
+	arg.DXGIFuncs.Present = f.present
+	if f.strip != nil {
+		f.strip(d)
+	}
+	if _, bad := f.fail["early"]; bad {
+		arg.UMCallbacks.SetErrorCb(t, arg.RTCoreLayer, ddi.EOutOfMemory)
+	}
+	return ddi.OK
+}
+
+func (f *fakeDriver) fillResources(d *umddi.DeviceFuncs) {
+	d.CalcPrivateResourceSize = func(t *ddi.Thread, _ umddi.HDevice, _ *umddi.CreateResource) int {
+		f.enter(t, "CalcPrivateResourceSize")
+		return f.calcSize
+	}
+	d.CreateResource = func(t *ddi.Thread, _ umddi.HDevice, arg *umddi.CreateResource, h umddi.HResource, _ umddi.HRTResource) {
+		if !f.enter(t, "CreateResource") {
+			return
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		info, _ := arg.Format.Info()
+		r := &fakeResource{arg: *arg, bpp: max(1, uint32(info.Bytes)), maps: map[uint32]umddi.Mapped{}}
+		for sub := range arg.MipLevels * arg.ArraySize {
+			w, hgt := r.size(sub)
+			p := make([]byte, w*hgt*r.bpp)
+			if arg.InitialDataUP != nil {
+				up := arg.InitialDataUP[sub]
+				for y := range hgt {
+					copy(p[y*w*r.bpp:][:w*r.bpp], up.SysMem[y*up.RowPitch:])
+				}
+			}
+			r.subs = append(r.subs, p)
+		}
+		f.resources[f.born(h.Object)] = r
+	}
+	d.DestroyResource = func(t *ddi.Thread, _ umddi.HDevice, h umddi.HResource) {
+		f.enter(t, "DestroyResource")
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if r := f.res(h); r != nil && len(r.maps) != 0 {
+			f.violation("a mapped resource is destroyed")
+		}
+		n := id(h.Object)
+		for _, r := range f.viewRes {
+			if r == n {
+				f.violation("a resource with a view is destroyed")
+			}
+		}
+		for _, v := range f.state.Vertex {
+			if v[0] == n {
+				f.violation("a bound vertex buffer is destroyed")
+			}
+		}
+		for _, st := range f.state.Constant {
+			if slices.Contains(st[:], n) {
+				f.violation("a bound constant buffer is destroyed")
+			}
+		}
+		if f.state.Index[0] == n {
+			f.violation("a bound index buffer is destroyed")
+		}
+		delete(f.resources, n)
+	}
+}
+
+// mapFunc makes a map function. The memory has rows 64 bytes apart at least and
+// goes back at unmap.
+func (f *fakeDriver) mapFunc(name string, keep bool) func(*ddi.Thread, umddi.HDevice, umddi.HResource, uint32, umddi.Map, umddi.MapFlags) umddi.Mapped {
+	return func(t *ddi.Thread, _ umddi.HDevice, h umddi.HResource, sub uint32, typ umddi.Map, flags umddi.MapFlags) umddi.Mapped {
+		if !f.enter(t, name) {
+			return umddi.Mapped{}
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		r := f.res(h)
+		if _, twice := r.maps[sub]; twice {
+			f.violation("%s of a mapped subresource", name)
+		}
+		w, hgt := r.size(sub)
+		m := umddi.Mapped{RowPitch: w * r.bpp}
+		if r.arg.ResourceDimension == umddi.Texture2D {
+			m.RowPitch = (m.RowPitch + 63) &^ 63
+		}
+		m.DepthPitch = m.RowPitch * hgt
+		m.Data = bytes.Repeat([]byte{0xdd}, int(m.DepthPitch))
+		if keep {
+			for y := range hgt {
+				copy(m.Data[y*m.RowPitch:][:w*r.bpp], r.subs[sub][y*w*r.bpp:])
+			}
+		}
+		r.maps[sub] = m
+		return m
+	}
+}
+
+func (f *fakeDriver) unmapFunc(name string) func(*ddi.Thread, umddi.HDevice, umddi.HResource, uint32) {
+	return func(t *ddi.Thread, _ umddi.HDevice, h umddi.HResource, sub uint32) {
+		f.enter(t, name)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		r := f.res(h)
+		m, ok := r.maps[sub]
+		if !ok {
+			f.violation("%s of what is not mapped", name)
+			return
+		}
+		delete(r.maps, sub)
+		w, hgt := r.size(sub)
+		for y := range hgt {
+			copy(r.subs[sub][y*w*r.bpp:][:w*r.bpp], m.Data[y*m.RowPitch:])
+		}
+	}
+}
+
+func (f *fakeDriver) fillMaps(d *umddi.DeviceFuncs) {
+	d.StagingResourceMap = f.mapFunc("StagingResourceMap", true)
+	d.StagingResourceUnmap = f.unmapFunc("StagingResourceUnmap")
+	d.DynamicResourceMapDiscard = f.mapFunc("DynamicResourceMapDiscard", false)
+	d.DynamicResourceUnmap = f.unmapFunc("DynamicResourceUnmap")
+	d.DynamicIABufferMapDiscard = f.mapFunc("DynamicIABufferMapDiscard", false)
+	d.DynamicIABufferMapNoOverwrite = f.mapFunc("DynamicIABufferMapNoOverwrite", true)
+	d.DynamicIABufferUnmap = f.unmapFunc("DynamicIABufferUnmap")
+	d.DynamicConstantBufferMapDiscard = f.mapFunc("DynamicConstantBufferMapDiscard", false)
+	d.DynamicConstantBufferUnmap = f.unmapFunc("DynamicConstantBufferUnmap")
+}
+
+// move copies w x h elements of bpp bytes between rows.
+func move(dst []byte, dstPitch uint32, src []byte, srcPitch, row, h uint32) {
+	for y := range h {
+		copy(dst[y*dstPitch:][:row], src[y*srcPitch:])
+	}
+}
+
+func (f *fakeDriver) fillMoves(d *umddi.DeviceFuncs) {
+	d.ResourceUpdateSubresourceUP = func(t *ddi.Thread, _ umddi.HDevice, h umddi.HResource, sub uint32, box *umddi.Box, data []byte, rowPitch, _ uint32) {
+		if !f.enter(t, "ResourceUpdateSubresourceUP") {
+			return
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		r := f.res(h)
+		w, hgt := r.size(sub)
+		b := umddi.Box{Right: w, Bottom: hgt, Back: 1}
+		if box != nil {
+			b = *box
+		}
+		move(r.subs[sub][(b.Top*w+b.Left)*r.bpp:], w*r.bpp, data, rowPitch, (b.Right-b.Left)*r.bpp, b.Bottom-b.Top)
+	}
+	d.ResourceCopy = func(t *ddi.Thread, _ umddi.HDevice, dst, src umddi.HResource) {
+		if !f.enter(t, "ResourceCopy") {
+			return
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		to, from := f.res(dst), f.res(src)
+		for i := range to.subs {
+			copy(to.subs[i], from.subs[i])
+		}
+	}
+	d.ResourceCopyRegion = func(t *ddi.Thread, _ umddi.HDevice, dst umddi.HResource, dstSub, x, y, z uint32, src umddi.HResource, srcSub uint32, box *umddi.Box) {
+		if !f.enter(t, "ResourceCopyRegion") {
+			return
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		to, from := f.res(dst), f.res(src)
+		w, hgt := from.size(srcSub)
+		tw, _ := to.size(dstSub)
+		b := umddi.Box{Right: w, Bottom: hgt, Back: 1}
+		if box != nil {
+			b = *box
+		}
+		move(to.subs[dstSub][(y*tw+x)*to.bpp:], tw*to.bpp, slices.Clone(from.subs[srcSub][(b.Top*w+b.Left)*from.bpp:]),
+			w*from.bpp, (b.Right-b.Left)*to.bpp, b.Bottom-b.Top)
+	}
+	d.ClearRenderTargetView = func(t *ddi.Thread, _ umddi.HDevice, v umddi.HRenderTargetView, color [4]float32) {
+		if !f.enter(t, "ClearRenderTargetView") {
+			return
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		arg, ok := f.views[id(v.Object)]
+		if !ok {
+			f.violation("view %d is not alive", id(v.Object))
+			return
+		}
+		r := f.res(arg.Resource)
+		var texel [4]byte
+		for i, c := range color {
+			texel[i] = byte(min(max(c, 0), 1)*255 + 0.5)
+		}
+		for s := range arg.ArraySize {
+			p := r.subs[(arg.FirstArraySlice+s)*r.arg.MipLevels+arg.MipSlice]
+			for i := range p {
+				p[i] = texel[i%4]
+			}
+		}
+	}
+}
+
+func (f *fakeDriver) fillViews(d *umddi.DeviceFuncs) {
+	d.CalcPrivateRenderTargetViewSize = func(t *ddi.Thread, _ umddi.HDevice, _ *umddi.CreateRenderTargetView) int {
+		f.enter(t, "CalcPrivateRenderTargetViewSize")
+		return f.calcSize
+	}
+	d.CreateRenderTargetView = func(t *ddi.Thread, _ umddi.HDevice, arg *umddi.CreateRenderTargetView, v umddi.HRenderTargetView, _ umddi.HRTRenderTargetView) {
+		if !f.enter(t, "CreateRenderTargetView") {
+			return
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.res(arg.Resource)
+		n := f.born(v.Object)
+		f.views[n] = *arg
+		f.viewRes[n] = id(arg.Resource.Object)
+	}
+	d.DestroyRenderTargetView = func(t *ddi.Thread, _ umddi.HDevice, v umddi.HRenderTargetView) {
+		f.enter(t, "DestroyRenderTargetView")
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if slices.Contains(f.state.Targets[:], id(v.Object)) {
+			f.violation("a bound view is destroyed")
+		}
+		delete(f.views, id(v.Object))
+		delete(f.viewRes, id(v.Object))
+	}
+	d.CalcPrivateQuerySize = func(t *ddi.Thread, _ umddi.HDevice, _ umddi.CreateQuery) int {
+		f.enter(t, "CalcPrivateQuerySize")
+		return f.calcSize
+	}
+	d.CreateQuery = func(t *ddi.Thread, _ umddi.HDevice, _ umddi.CreateQuery, q umddi.HQuery, _ umddi.HRTQuery) {
+		if f.enter(t, "CreateQuery") {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.queries[f.born(q.Object)] = -1
+		}
+	}
+	d.DestroyQuery = func(t *ddi.Thread, _ umddi.HDevice, q umddi.HQuery) {
+		f.enter(t, "DestroyQuery")
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.queries, id(q.Object))
+	}
+	d.QueryBegin = func(t *ddi.Thread, _ umddi.HDevice, _ umddi.HQuery) { f.enter(t, "QueryBegin") }
+	d.QueryEnd = func(t *ddi.Thread, _ umddi.HDevice, q umddi.HQuery) {
+		if f.enter(t, "QueryEnd") {
+			f.queries[id(q.Object)] = f.pending
+		}
+	}
+	d.QueryGetData = f.getData
+}
+
+func (f *fakeDriver) getData(t *ddi.Thread, _ umddi.HDevice, q umddi.HQuery, data []byte, flags umddi.GetDataFlags) {
+	name := "QueryGetData"
+	if flags&umddi.DoNotFlush != 0 {
+		name = "QueryGetData DoNotFlush"
+	}
+	if !f.enter(t, name) {
+		return
+	}
+	left := f.queries[id(q.Object)]
+	if left < 0 {
+		f.violation("QueryGetData before QueryEnd")
+	}
+	if left > 0 {
+		f.queries[id(q.Object)]--
+		f.arg.UMCallbacks.SetErrorCb(t, f.arg.RTCoreLayer, ddi.DDIStillDrawing)
+		return
+	}
+	binary.LittleEndian.PutUint32(data, 1)
+}
+
+func (f *fakeDriver) fillState(d *umddi.DeviceFuncs) {
+	d.IaSetTopology = func(t *ddi.Thread, _ umddi.HDevice, topology umddi.Topology) {
+		f.enter(t, "IaSetTopology")
+		f.state.Topology = topology
+	}
+	d.IaSetVertexBuffers = func(t *ddi.Thread, _ umddi.HDevice, start uint32, bufs []umddi.HResource, strides, offsets []uint32) {
+		f.enter(t, "IaSetVertexBuffers")
+		for i, b := range bufs {
+			f.state.Vertex[int(start)+i] = [3]uint32{id(b.Object), strides[i], offsets[i]}
+		}
+	}
+	d.IaSetIndexBuffer = func(t *ddi.Thread, _ umddi.HDevice, b umddi.HResource, fm dxgi.Format, offset uint32) {
+		f.enter(t, "IaSetIndexBuffer")
+		f.state.Index = [3]uint32{id(b.Object), uint32(fm), offset}
+	}
+	set := func(st int) func(*ddi.Thread, umddi.HDevice, uint32, []umddi.HResource) {
+		return func(t *ddi.Thread, _ umddi.HDevice, start uint32, bufs []umddi.HResource) {
+			f.enter(t, "SetConstantBuffers")
+			for i, b := range bufs {
+				f.state.Constant[st][int(start)+i] = id(b.Object)
+			}
+		}
+	}
+	d.VsSetConstantBuffers, d.HsSetConstantBuffers, d.DsSetConstantBuffers = set(0), set(1), set(2)
+	d.GsSetConstantBuffers, d.PsSetConstantBuffers, d.CsSetConstantBuffers = set(3), set(4), set(5)
+	d.SetRenderTargets = func(t *ddi.Thread, _ umddi.HDevice, views []umddi.HRenderTargetView) {
+		f.enter(t, "SetRenderTargets")
+		f.state.Targets = [8]uint32{}
+		for i, v := range views {
+			f.state.Targets[i] = id(v.Object)
+		}
+	}
+	d.SetViewports = func(t *ddi.Thread, _ umddi.HDevice, vps []umddi.Viewport) {
+		f.enter(t, "SetViewports")
+		f.state.Viewports = append([]umddi.Viewport(nil), vps...)
+	}
+	d.SetScissorRects = func(t *ddi.Thread, _ umddi.HDevice, rects []umddi.Rect) {
+		f.enter(t, "SetScissorRects")
+		f.state.Scissors = append([]umddi.Rect(nil), rects...)
+	}
+}
+
+func (f *fakeDriver) present(t *ddi.Thread, arg umddi.Present) ddi.HRESULT {
+	f.enter(t, "Present")
+	if f.closeErr != ddi.OK {
+		return f.closeErr
+	}
+	hr := f.arg.DXGICallbacks.PresentCb(t, f.arg.RTDevice, &umddi.PresentCB{DXGIContext: arg.DXGIContext})
+	if hr != ddi.OK {
+		return hr
+	}
+	copy(f.res(arg.DstResource).subs[0], f.res(arg.SurfaceToPresent).subs[0])
+	return ddi.OK
+}
+
+// count returns how often a function has been called.
+func (f *fakeDriver) count(name string) int {
+	n := 0
+	for _, l := range f.log {
+		if l == name {
+			n++
+		}
+	}
+	return n
+}
+
+// content returns what the driver has in a subresource.
+func (f *fakeDriver) content(r Resource, sub uint32) []byte {
+	return f.resources[id(&r.core().obj)].subs[sub]
+}
+
+// fakeKernel counts devices and returns status from every thunk that is not
+// named in ok.
+type fakeKernel struct {
+	status  ddi.Status
+	devices int
+	calls   []string
+}
+
+func (k *fakeKernel) thunks() kmt.Thunks {
+	on := func(name string) ddi.Status {
+		k.calls = append(k.calls, name)
+		return k.status
+	}
+	return kmt.Thunks{
+		QueryAdapterInfo: func(_ *ddi.Thread, p []byte) ddi.Status { return on("QueryAdapterInfo") },
+		CreateDevice: func(*ddi.Thread) (ddi.KMHandle, ddi.Status) {
+			if k.status == ddi.StatusSuccess {
+				k.devices++
+			}
+			return 7, k.status
+		},
+		DestroyDevice: func(_ *ddi.Thread, dev ddi.KMHandle) ddi.Status {
+			if dev == 7 {
+				k.devices--
+			}
+			return ddi.StatusSuccess
+		},
+		CreateContext:     func(*ddi.Thread, ddi.KMHandle, *umddi.CreateContext) ddi.Status { return on("CreateContext") },
+		DestroyContext:    func(*ddi.Thread, ddi.KMHandle) ddi.Status { return on("DestroyContext") },
+		CreateAllocation:  func(*ddi.Thread, ddi.KMHandle, *umddi.Allocate) ddi.Status { return on("CreateAllocation") },
+		DestroyAllocation: func(*ddi.Thread, ddi.KMHandle, *umddi.Deallocate) ddi.Status { return on("DestroyAllocation") },
+		Lock:              func(*ddi.Thread, ddi.KMHandle, *umddi.Lock) ddi.Status { return on("Lock") },
+		Unlock:            func(*ddi.Thread, ddi.KMHandle, *umddi.Unlock) ddi.Status { return on("Unlock") },
+		Render:            func(*ddi.Thread, ddi.KMHandle, *umddi.Render) ddi.Status { return on("Render") },
+		Present:           func(*ddi.Thread, ddi.KMHandle, *umddi.PresentCB) ddi.Status { return on("Present") },
+		WaitForIdle:       func(*ddi.Thread, ddi.KMHandle) ddi.Status { return on("WaitForIdle") },
+	}
+}
+
+// bench is a device over fakes.
+type bench struct {
+	*testing.T
+	drv  *fakeDriver
+	kern *fakeKernel
+	dev  *Device
+	ctx  *Context
+}
+
+// newBench makes a device. At the end of the test the driver must have seen no
+// broken rule and nothing may be left.
+func newBench(t *testing.T, change ...func(*fakeDriver, *Config)) *bench {
+	t.Helper()
+	b := &bench{T: t, drv: newFakeDriver(), kern: &fakeKernel{}}
+	cfg := Config{Driver: b.drv.openAdapter, Kernel: b.kern.thunks(), Process: 3}
+	for _, c := range change {
+		c(b.drv, &cfg)
+	}
+	var err error
+	b.dev, b.ctx, err = CreateDevice(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		b.dev.Close()
+		assert.Empty(t, b.drv.broken)
+		assert.Empty(t, b.drv.resources)
+		assert.Empty(t, b.drv.views)
+		assert.Empty(t, b.drv.queries)
+		assert.Zero(t, b.drv.open)
+		assert.Zero(t, b.kern.devices)
+	})
+	return b
+}
+
+// buffer makes a buffer of 16 bytes that hold 0 to 15 if it is not dynamic.
+func (b *bench) buffer(usage Usage, bind, access uint32) *Buffer {
+	b.Helper()
+	var init *SubresourceData
+	if usage != UsageDynamic {
+		init = &SubresourceData{SysMem: ramp(0, 16)}
+	}
+	buf, err := b.dev.CreateBuffer(BufferDesc{ByteWidth: 16, Usage: usage, BindFlags: bind, CPUAccessFlags: access}, init)
+	require.NoError(b, err)
+	return buf
+}
+
+func (b *bench) constant() *Buffer { return b.buffer(UsageDefault, BindConstantBuffer, 0) }
+
+func (b *bench) dynamic(bind uint32) *Buffer { return b.buffer(UsageDynamic, bind, CPUAccessWrite) }
+
+func (b *bench) staging(access uint32) *Buffer { return b.buffer(UsageStaging, 0, access) }
+
+// texture makes a render target.
+func (b *bench) texture(w, h, mips, layers uint32, f dxgi.Format) *Texture2D {
+	b.Helper()
+	t, err := b.dev.CreateTexture2D(Texture2DDesc{Width: w, Height: h, MipLevels: mips, ArraySize: layers, Format: f,
+		SampleDesc: dxgi.SampleDesc{Count: 1}, BindFlags: BindRenderTarget}, nil)
+	require.NoError(b, err)
+	return t
+}
+
+func (b *bench) view(t *Texture2D) *RenderTargetView {
+	b.Helper()
+	v, err := b.dev.CreateRenderTargetView(t, nil)
+	require.NoError(b, err)
+	return v
+}
+
+func (b *bench) deferred() *Context {
+	b.Helper()
+	c, err := b.dev.CreateDeferredContext(0)
+	require.NoError(b, err)
+	return c
+}
+
+func (b *bench) finish(c *Context, restore bool) *CommandList {
+	b.Helper()
+	l, err := c.FinishCommandList(restore)
+	require.NoError(b, err)
+	return l
+}
+
+// ramp returns n bytes that count up from first.
+func ramp(first byte, n int) []byte {
+	p := make([]byte, n)
+	for i := range p {
+		p[i] = first + byte(i)
+	}
+	return p
+}
+
+// check asserts that an error is hr, nil for S_OK.
+func check(t assert.TestingT, want ddi.HRESULT, err error, args ...any) {
+	if want == ddi.OK {
+		assert.NoError(t, err, args...)
+		return
+	}
+	assert.Equal(t, error(want), err, args...)
+}
