@@ -154,6 +154,17 @@ func TestFaultStopsSubmissions(t *testing.T) {
 	assert.Equal(t, uint32(9), k.gpu.regs[cp0Wptr+cpStride], "the other node goes on")
 }
 
+func TestImpossibleFenceStopsSubmissions(t *testing.T) {
+	k := started(t, 1)
+	k.submit(t, 0, 0, 4, 1)
+	k.gpu.complete(0, 2)
+	require.True(t, k.interrupt(0))
+	before := k.gpu.regs[cp0Wptr]
+	k.submit(t, 0, 0, 4, 2)
+	assert.Equal(t, before, k.gpu.regs[cp0Wptr])
+	assert.Contains(t, k.debug(t), "gave the ring up: ring: impossible fence: CP0.FENCE 2, want 0 to 1\n")
+}
+
 func TestDpcRoutine(t *testing.T) {
 	k := started(t, 1)
 	k.table.DpcRoutine(k.thread, k.adapter)
@@ -274,6 +285,16 @@ func TestCollectDbgInfo(t *testing.T) {
 		k := stuck(t)
 		k.gpu.regs[cp0Rptr] = 17
 		assert.Contains(t, line(k.debug(t), "=>"), "0x8000000000020034 FENCE")
+	})
+	t.Run("a ring that was overwritten", func(t *testing.T) {
+		k := stuck(t)
+		copy(k.memory[0x20000][4*9:], words(0xdeadbeef))
+		assert.Contains(t, line(k.debug(t), "=>"), "0x8000000000020024 .word 0xdeadbeef ; ")
+	})
+	t.Run("a cause that has no name", func(t *testing.T) {
+		k := stuck(t)
+		k.gpu.regs[cp0FaultInfo] = 15
+		assert.Contains(t, k.debug(t), "CP0: fault cause 15 at HOST+0x20004\n")
 	})
 	t.Run("a small buffer", func(t *testing.T) {
 		k := stuck(t)

@@ -47,7 +47,7 @@ func TestRenderUserMemory(t *testing.T) {
 		{"a larger one", func(m *userMemory, _ *userPatches) { m.b = padded(m.b, 1<<20+4) }, parameter},
 		{"the command cannot be read", func(m *userMemory, _ *userPatches) { m.status = ddi.StatusUnsuccessful }, userBuffer},
 		{"the patch list cannot be read", func(_ *userMemory, p *userPatches) { p.failAt = 1 }, userBuffer},
-		{"more patches than dwords", func(_ *userMemory, p *userPatches) { p.list = make(patches, 7) }, parameter},
+		{"more patches than dwords are not even read", func(_ *userMemory, p *userPatches) { p.list, p.failAt = make(patches, 7), 1 }, parameter},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFixture(t)

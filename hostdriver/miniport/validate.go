@@ -50,7 +50,6 @@ type validator struct {
 type portion struct {
 	start uint32 // bytes in the command
 	patch int    // its first patch
-	split bool   // a SplitOffset names it; else it has no patches
 }
 
 // surface is what is known of a surface of the context's state.
@@ -134,9 +133,10 @@ func (v *validator) index() ddi.Status {
 		if p.PatchOffset%4 != 0 || len(v.cmd) < addressBytes || uint64(p.PatchOffset) > uint64(len(v.cmd)-addressBytes) {
 			return ddi.StatusInvalidParameter
 		}
-		if v.at[p.PatchOffset/4] != 0 || p.SplitOffset < split {
+		if p.SplitOffset < split {
 			return ddi.StatusInvalidParameter
 		}
+		// Of two patches of a field, one will be left over.
 		v.at[p.PatchOffset/4] = uint32(i) + 1
 		split = p.SplitOffset
 	}
@@ -151,10 +151,8 @@ func (v *validator) beginPortion() ddi.Status {
 	if v.patches[v.next].SplitOffset < v.off { // inside the packet before
 		return ddi.StatusInvalidParameter
 	}
-	p := portion{start: v.off, patch: v.next, split: true}
-	if v.off == 0 {
-		v.portions[0] = p
-	} else {
+	p := portion{start: v.off, patch: v.next}
+	if v.off > 0 {
 		v.portions = append(v.portions, p)
 	}
 	for v.next < len(v.patches) && v.patches[v.next].SplitOffset == v.off {
@@ -306,7 +304,7 @@ func (v *validator) use(off uint32, f pkt.Field, bytes uint64) (kmddi.Allocation
 	}
 	v.used++
 	p := v.patches[i-1]
-	if now := v.portions[len(v.portions)-1]; !now.split || p.SplitOffset != now.start {
+	if now := v.portions[len(v.portions)-1]; p.SplitOffset != now.start {
 		return kmddi.AllocationList{}, ddi.StatusInvalidParameter
 	}
 	if uint64(p.AllocationIndex) >= uint64(len(v.allocs)) {

@@ -133,7 +133,10 @@ func (r *Ring) Submit(t *ddi.Thread, addr uint64, dwords, id uint32) {
 	p, err := r.encode(buf[:0], addr, dwords, id)
 	if err == nil {
 		r.Retire()
-		err = r.room(uint32(len(p) / 4))
+		// New made sure that the packets of Slots submissions fit.
+		if r.next-r.retired == Slots {
+			err = fmt.Errorf("%w: %d submissions outstanding", ErrFull, Slots)
+		}
 	}
 	if err == nil && r.next == 0 {
 		err = r.preset(t, id-1)
@@ -169,25 +172,6 @@ func (r *Ring) encode(b []byte, addr uint64, dwords, id uint32) ([]byte, error) 
 		return b, fmt.Errorf("%w: %w", ErrSubmission, err)
 	}
 	return b, nil
-}
-
-// room checks that a submission of n dwords fits.
-func (r *Ring) room(n uint32) error {
-	if r.next-r.retired == Slots {
-		return fmt.Errorf("%w: %d submissions outstanding", ErrFull, Slots)
-	}
-	if used := (r.head - r.tail()) & r.mask; n > r.mask-used {
-		return fmt.Errorf("%w: %d dwords, but %d are free", ErrFull, n, r.mask-used)
-	}
-	return nil
-}
-
-// tail returns the first dword that is not free.
-func (r *Ring) tail() uint32 {
-	if r.retired == r.next {
-		return r.head
-	}
-	return r.records[r.retired%History].Start
 }
 
 // put copies the packets p to the head, around the end if need be.
