@@ -95,8 +95,7 @@ func (d *device) lock(t *ddi.Thread, l *locker, a *allocation, mode umddi.Lock) 
 	data := l.lock.Data
 	l.lock.Data = nil
 	if uint64(len(data)) < a.bytes {
-		d.unlock(t, l, a)
-		return nil, ddi.EFail
+		return nil, first(d.unlock(t, l, a), ddi.EFail)
 	}
 	return data, ddi.OK
 }

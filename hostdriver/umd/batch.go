@@ -217,10 +217,7 @@ func (d *device) submit(t *ddi.Thread) ddi.HRESULT {
 		}
 		d.batch.next()
 	}
-	if freed := d.freeRetired(t); !hr.Failed() {
-		hr = freed
-	}
-	return hr
+	return first(hr, d.freeRetired(t))
 }
 
 // render calls RenderCb and takes the buffers it returns.

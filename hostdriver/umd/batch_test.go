@@ -75,6 +75,18 @@ func TestAllocationListFull(t *testing.T) {
 	assert.Equal(t, []bool{false, true}, r.queue[1].write, "the list starts anew")
 }
 
+// An allocation that is source and destination needs one place in the list.
+func TestOneAllocation(t *testing.T) {
+	k := newKernel(t)
+	k.nAllocs = 1
+	r := newRigOn(k)
+	res := r.create(mips(tex(4, 4, rgba, umddi.UsageDefault, 0), 1))
+	r.f.ResourceCopyRegion(r.th, r.h, res, 1, 0, 0, 0, res, 0, box(0, 0, 2, 2))
+	r.flush()
+	assert.Len(t, r.queue, 1)
+	assert.Empty(t, r.errs)
+}
+
 // A group that fits in no buffer is an error, not an endless loop.
 func TestBufferTooSmall(t *testing.T) {
 	for _, small := range []func(k *kernel){

@@ -221,6 +221,19 @@ func TestBigUpdates(t *testing.T) {
 	}
 }
 
+// An update after a flush does not wait for the one before.
+func TestUpdateDoesNotWait(t *testing.T) {
+	r := newRig(t)
+	arg := buf(64, umddi.UsageDefault)
+	a, b := r.create(arg), r.create(arg)
+	r.update(a, arg, 0, nil, seq(1, 64))
+	r.flush()
+	r.update(b, arg, 0, nil, seq(2, 64))
+	assert.Len(t, r.queue, 1)
+	assert.Equal(t, seq(1, 64), r.read(a, arg, 0))
+	assert.Equal(t, seq(2, 64), r.read(b, arg, 0))
+}
+
 // Updates stay in order with what is around them, and upload memory that the
 // GPU has still to read is not written again.
 func TestUpdatesInOrder(t *testing.T) {

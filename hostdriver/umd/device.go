@@ -130,6 +130,14 @@ func (d *device) report(t *ddi.Thread, hr ddi.HRESULT, legal ...ddi.HRESULT) {
 	d.um.SetErrorCb(t, d.core, hr)
 }
 
+// first returns hr if it is a failure, else next.
+func first(hr, next ddi.HRESULT) ddi.HRESULT {
+	if hr.Failed() {
+		return hr
+	}
+	return next
+}
+
 // flush submits what is recorded.
 //
 //	DDI     PFND3D10DDI_FLUSH, d3d10umddi.h
@@ -169,20 +177,13 @@ func destroyDevice(t *ddi.Thread, h umddi.HDevice) {
 	d := deviceOf(h)
 	h.Driver = nil
 	d.batch.next()
-	hr := d.uploads.close(t, d)
-	keep := func(r ddi.HRESULT) {
-		if !hr.Failed() {
-			hr = r
-		}
-	}
-	keep(d.freeRetired(t))
+	hr := first(d.uploads.close(t, d), d.freeRetired(t))
 	for _, r := range d.resources.drain() {
-		keep(d.releaseResource(t, r))
+		hr = first(hr, d.releaseResource(t, r))
 	}
 	for _, q := range d.queries.drain() {
-		keep(d.free(t, q.alloc))
+		hr = first(hr, d.free(t, q.alloc))
 	}
-	keep(d.free(t, d.uploads.instances...))
-	keep(d.kt.DestroyContextCb(t, d.rt, d.batch.ctx))
-	d.report(t, hr)
+	hr = first(hr, d.free(t, d.uploads.instances...))
+	d.report(t, first(hr, d.kt.DestroyContextCb(t, d.rt, d.batch.ctx)))
 }

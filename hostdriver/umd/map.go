@@ -83,7 +83,7 @@ func mapDiscard(t *ddi.Thread, h umddi.HDevice, res umddi.HResource, sub uint32,
 	}
 	noWait := flags&umddi.MapDoNotWait != 0
 	var data []byte
-	if r.limit == 1 || r.mapped > 0 {
+	if r.limit == 1 {
 		data, hr = d.lockIdle(t, r.alloc(), umddi.Lock{DoNotWait: noWait})
 	} else {
 		data, hr = d.acquire(t, &r.pool, noWait)

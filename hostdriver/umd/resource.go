@@ -64,8 +64,7 @@ func (d *device) newResource(t *ddi.Thread, arg *umddi.CreateResource, rt umddi.
 		return r, ddi.OK
 	}
 	if hr := d.setInitialData(t, r, arg.InitialDataUP); hr.Failed() {
-		d.free(t, r.alloc())
-		return nil, hr
+		return nil, first(hr, d.free(t, r.alloc()))
 	}
 	return r, ddi.OK
 }
@@ -113,8 +112,7 @@ func (d *device) setInitialData(t *ddi.Thread, r *resource, init []umddi.Subreso
 		return hr
 	}
 	if hr.Failed() {
-		d.free(t, a)
-		return hr
+		return first(hr, d.free(t, a))
 	}
 	r.initial = a
 	return ddi.OK
@@ -133,10 +131,7 @@ func (d *device) fill(t *ddi.Thread, l *locker, a *allocation, lay layout, init 
 			hr = ddi.EFail
 		}
 	}
-	if u := d.unlock(t, l, a); !hr.Failed() {
-		hr = u
-	}
-	return hr
+	return first(hr, d.unlock(t, l, a))
 }
 
 // copyRows copies rows of n bytes. It copies none and returns false if src is
@@ -195,16 +190,11 @@ func destroyResource(t *ddi.Thread, h umddi.HDevice, res umddi.HResource) {
 func (d *device) releaseResource(t *ddi.Thread, r *resource) ddi.HRESULT {
 	hr, l := ddi.OK, new(locker)
 	for ; r.mapped > 0; r.mapped-- {
-		if u := d.unlock(t, l, r.alloc()); u.Failed() {
-			hr = u
-		}
+		hr = first(hr, d.unlock(t, l, r.alloc()))
 	}
 	as := r.instances
 	if r.initial != nil {
 		as = append(as, r.initial)
 	}
-	if f := d.free(t, as...); f.Failed() {
-		hr = f
-	}
-	return hr
+	return first(hr, d.free(t, as...))
 }
