@@ -49,12 +49,20 @@ func (m *Machine) Attach(t *ddi.Thread, link bus.Link, clock bus.Clock) (*Device
 	m.devices = append(m.devices, d)
 	m.mu.Unlock()
 	if err := e.run(); err != nil {
-		e.write(pcicfg.Command, 0)
 		m.forget(d)
-		return nil, err
+		return nil, errors.Join(err, e.quiesce())
 	}
 	d.Deliver(t)
 	return d, nil
+}
+
+// quiesce ends decode and bus mastering after a failure, which a link that
+// failed may not let it do.
+func (e *enumerator) quiesce() error {
+	if err := e.link.WriteConfig(pcicfg.Command, 0); err != nil {
+		return fmt.Errorf("hal: enumeration: the device may be left enabled: %w", err)
+	}
+	return nil
 }
 
 // forget makes messages to d's address errors; the address is not used again.
