@@ -1,0 +1,376 @@
+// Package dxgkrnl is the graphics kernel: devices, contexts and allocations,
+// the video memory manager (VidMm) and the GPU scheduler (VidSch) over a
+// display miniport driver.
+//
+// # The way of a command buffer
+//
+// Render has DxgkDdiRender write a DMA buffer, with a patch list that says
+// where it needs the address of which allocation. VidMm walks that list in
+// order and makes the allocations resident: it builds paging buffers with
+// DxgkDdiBuildPagingBuffer that move content in and out. What does not fit
+// together is split at the SplitOffset of the list. For each portion the
+// scheduler calls DxgkDdiPatch with the addresses, then DxgkDdiSubmitCommand
+// with the paging buffers and with the portion, each with a fence id. The
+// interrupt routine of the miniport reports fences with NotifyInterrupt, which
+// only records them; the DPC's NotifyDpc retires buffers and submits what
+// waited. Patch is not called for paging buffers, whose addresses are final
+// when they are built.
+//
+// # Order
+//
+// Submissions to one node run in order. Across nodes a submission is held until
+// the fences it depends on were reported: of the paging buffers that bring its
+// allocations in, of the last write to what it uses, of every use of what it
+// writes. A submission never depends on a later one.
+//
+// # Time-outs
+//
+// Every wait ends at the latest TdrDelay after the last progress of a node that
+// has work. Then DxgkDdiQueryCurrentFence is asked, which recovers a lost
+// interrupt, and if nothing moved the adapter is stopped: Err says why. There
+// is no preemption and no engine reset: a GPU that has stopped stays stopped.
+//
+// # Locks
+//
+// One lock is held from the entry of a thunk to its return, its waits included.
+// Interrupts and DPCs are delivered on the thread that holds it, within any
+// access to the device.
+package dxgkrnl
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/hal"
+)
+
+// Defaults of Config.
+const (
+	defaultTdrSeconds = 2
+	defaultDMABuffers = 4
+)
+
+// maxNodes is the largest number of nodes that the kernel takes.
+const maxNodes = 64
+
+// ErrStart is wrapped by the errors of Start that are not a status of the miniport.
+var ErrStart = errors.New("dxgkrnl: adapter not usable")
+
+// Config is what Start needs.
+type Config struct {
+	Machine *hal.Machine
+	Device  *hal.Device
+	Driver  kmddi.DriverInitializationData
+
+	TdrDelay   uint64 // ticks without progress until the GPU counts as hung; 0: two seconds
+	DMABuffers int    // DMA buffers of a context; 0: 4
+	FirstFence uint32 // fence id of the first submission to each node; 0: 1
+}
+
+// Stats counts what the kernel did.
+type Stats struct {
+	DMABuffers     uint64 // portions of DMA buffers submitted
+	PagingBuffers  uint64 // paging buffers submitted
+	Splits         uint64 // portions of a DMA buffer beyond its first
+	Fences         uint64 // submissions retired
+	Interrupts     uint64 // calls of InterruptRoutine
+	Unclaimed      uint64 // of them, those that returned false
+	DPCs           uint64 // calls of DpcRoutine
+	LostInterrupts uint64 // fences that only QueryCurrentFence revealed
+	Evictions      uint64 // allocations that lost their place in a memory segment
+	BytesPagedIn   uint64 // moved from host memory into a segment
+	BytesPagedOut  uint64 // moved from a segment to host memory
+	BytesFilled    uint64 // zeroed in a segment
+}
+
+// A Kernel is the graphics kernel of one adapter.
+type Kernel struct {
+	machine    *hal.Machine
+	dev        *hal.Device
+	driver     kmddi.DriverInitializationData
+	tdrDelay   uint64 // ticks
+	dmaBuffers int
+	firstFence uint32
+
+	mu sync.Mutex // held from the entry of a thunk to its return
+
+	adapter  kmddi.HAdapter
+	cb       *kmddi.DxgkrnlInterface
+	caps     kmddi.DriverCaps
+	nodes    []node
+	segments []*segment // index is id-1
+	paging   pager
+	handles  table
+	devices  []*device     // in order of creation, the kernel's own first
+	dying    []*allocation // destroyed, but in use when last looked at
+	held     []hal.Pages   // the GPU stopped while it may use them
+	spare    []*submission
+
+	mappings []*mapping
+	memory   []hal.Pages // given out by AllocateContiguousMemory
+	running  bool        // between StartDevice and StopDevice
+	notified bool        // NotifyInterrupt in this InterruptRoutine, QueueDpc outstanding
+	inISR    bool
+	dpcDone  bool // NotifyDpc in this DpcRoutine
+	faulted  *fault
+	err      *DeviceError
+	crashed  bool // by a Bugcheck: the miniport is not to be called
+	stopped  bool // by Stop
+	epoch    uint64
+	clock    uint64 // counts uses of allocations
+	stats    Stats
+}
+
+// Start starts the miniport on a device and the kernel on the miniport.
+//
+//	DDI     DxgkDdiAddDevice, DxgkDdiStartDevice, DxgkDdiQueryAdapterInfo
+//	        (DRIVERCAPS, QUERYSEGMENT), DxgkDdiCreateDevice of the system device
+//	Caller  at PASSIVE_LEVEL
+//	Effect  connects the interrupt. On an error everything that was done is
+//	        undone, in reverse
+//	Returns an error that wraps the miniport's ddi.Status, or ErrStart if the
+//	        table lacks a function or the capabilities make no sense
+func Start(t *ddi.Thread, cfg Config) (*Kernel, error) {
+	if err := checkTable(&cfg.Driver); err != nil {
+		return nil, err
+	}
+	if cfg.TdrDelay == 0 {
+		cfg.TdrDelay = defaultTdrSeconds * cfg.Device.Hz()
+	}
+	if cfg.DMABuffers <= 0 {
+		cfg.DMABuffers = defaultDMABuffers
+	}
+	if cfg.FirstFence == 0 {
+		cfg.FirstFence = 1
+	}
+	k := &Kernel{
+		machine: cfg.Machine, dev: cfg.Device, driver: cfg.Driver,
+		tdrDelay: cfg.TdrDelay, dmaBuffers: cfg.DMABuffers, firstFence: cfg.FirstFence,
+		adapter: kmddi.HAdapter{Root: new(ddi.Root)},
+	}
+	k.cb = k.callbacks()
+	defer k.unlock(t, k.lock(t))
+	if err := k.start(t); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// start does the steps of Start.
+func (k *Kernel) start(t *ddi.Thread) error {
+	if s := k.driver.AddDevice(t, k.adapter); s.Failed() {
+		return fmt.Errorf("dxgkrnl: DxgkDdiAddDevice: %w", s)
+	}
+	k.dev.SetInterrupt(k.interrupt, k.deferred)
+	if _, s := k.driver.StartDevice(t, k.adapter, kmddi.StartInfo{AdapterLUID: 1}, k.cb); s.Failed() {
+		k.remove(t)
+		return fmt.Errorf("dxgkrnl: DxgkDdiStartDevice: %w", s)
+	}
+	err := k.query(t)
+	if err == nil {
+		k.running = true
+		var s ddi.Status
+		if _, s = k.newDevice(t, true); s.Failed() {
+			err = fmt.Errorf("dxgkrnl: DxgkDdiCreateDevice: %w", s)
+		}
+	}
+	if err != nil {
+		k.running = false
+		k.driver.StopDevice(t, k.adapter)
+		k.remove(t)
+	}
+	return err
+}
+
+// remove disconnects the interrupt and removes the miniport's device, which is
+// not started any more.
+func (k *Kernel) remove(t *ddi.Thread) ddi.Status {
+	k.dev.SetInterrupt(nil, nil)
+	s := k.driver.RemoveDevice(t, k.adapter)
+	k.checkLeaks()
+	return s
+}
+
+// query reads and checks what the adapter can do.
+func (k *Kernel) query(t *ddi.Thread) error {
+	out, s := k.driver.QueryAdapterInfo(t, k.adapter, kmddi.QueryAdapterInfo{Type: kmddi.InfoDriverCaps})
+	if s.Failed() {
+		return fmt.Errorf("dxgkrnl: DxgkDdiQueryAdapterInfo of DRIVERCAPS: %w", s)
+	}
+	k.caps = out.DriverCaps
+	if err := checkCaps(k.caps); err != nil {
+		return err
+	}
+	out, s = k.driver.QueryAdapterInfo(t, k.adapter, kmddi.QueryAdapterInfo{Type: kmddi.InfoQuerySegment})
+	if s.Failed() {
+		return fmt.Errorf("dxgkrnl: DxgkDdiQueryAdapterInfo of QUERYSEGMENT: %w", s)
+	}
+	if err := checkSegments(out.Segments, k.dev.Info().BARs); err != nil {
+		return err
+	}
+	for i, d := range out.Segments.Segments {
+		k.segments = append(k.segments, &segment{id: uint32(i + 1), desc: d})
+	}
+	n := int(k.caps.NumberOfNodes)
+	k.paging = pager{
+		size: out.Segments.PagingBufferSize, private: out.Segments.PagingBufferPrivateDataSize,
+		waits: make([]uint64, n),
+	}
+	k.nodes = make([]node, n)
+	for i := range k.nodes {
+		k.nodes[i].ordinal = uint32(i)
+	}
+	return nil
+}
+
+// checkCaps checks what the kernel relies on.
+func checkCaps(c kmddi.DriverCaps) error {
+	switch {
+	case c.NumberOfNodes == 0 || c.NumberOfNodes > maxNodes:
+		return fmt.Errorf("%w: %d nodes, want 1 to %d", ErrStart, c.NumberOfNodes, maxNodes)
+	case c.PagingNode >= c.NumberOfNodes:
+		return fmt.Errorf("%w: paging node %d of %d", ErrStart, c.PagingNode, c.NumberOfNodes)
+	case c.HwQueuePacketCap == 0:
+		return fmt.Errorf("%w: HwQueuePacketCap 0, want at least 1", ErrStart)
+	case c.HighestAcceptableAddress == 0:
+		return fmt.Errorf("%w: HighestAcceptableAddress 0: no host memory is within reach", ErrStart)
+	}
+	return nil
+}
+
+// checkSegments checks the segments against each other and the BARs.
+func checkSegments(q kmddi.QuerySegment, bars [6]uint64) error {
+	switch {
+	case len(q.Segments) == 0 || len(q.Segments) > 32:
+		return fmt.Errorf("%w: %d segments, want 1 to 32", ErrStart, len(q.Segments))
+	case q.PagingBufferSegmentID != kmddi.SegmentNone:
+		return fmt.Errorf("%w: paging buffers in segment %d, want 0", ErrStart, q.PagingBufferSegmentID)
+	case q.PagingBufferSize == 0 || q.PagingBufferSize%4 != 0:
+		return fmt.Errorf("%w: paging buffers of %d bytes, want a multiple of 4", ErrStart, q.PagingBufferSize)
+	}
+	for i, d := range q.Segments {
+		switch {
+		case d.Size == 0 || d.BaseAddress+d.Size-1 < d.BaseAddress:
+			return fmt.Errorf("%w: segment %d of %#x bytes at %#x", ErrStart, i+1, d.Size, d.BaseAddress)
+		case d.Flags.System || !d.Flags.CPUVisible:
+		case d.BAR < 0 || d.BAR >= len(bars) || d.BAROffset%4 != 0 ||
+			d.Size > bars[d.BAR] || d.BAROffset > bars[d.BAR]-d.Size:
+			return fmt.Errorf("%w: segment %d of %#x bytes at BAR %d offset %#x is not in the BAR",
+				ErrStart, i+1, d.Size, d.BAR, d.BAROffset)
+		}
+	}
+	return nil
+}
+
+// checkTable checks that the miniport has every function that the kernel calls.
+func checkTable(d *kmddi.DriverInitializationData) error {
+	if d.Version != kmddi.InterfaceVersion {
+		return fmt.Errorf("%w: interface version %#x, want %#x", ErrStart, d.Version, kmddi.InterfaceVersion)
+	}
+	for _, f := range []struct {
+		name string
+		is   bool
+	}{
+		{"AddDevice", d.AddDevice != nil}, {"StartDevice", d.StartDevice != nil},
+		{"StopDevice", d.StopDevice != nil}, {"RemoveDevice", d.RemoveDevice != nil},
+		{"InterruptRoutine", d.InterruptRoutine != nil}, {"DpcRoutine", d.DpcRoutine != nil},
+		{"QueryAdapterInfo", d.QueryAdapterInfo != nil},
+		{"CreateDevice", d.CreateDevice != nil}, {"DestroyDevice", d.DestroyDevice != nil},
+		{"CreateContext", d.CreateContext != nil}, {"DestroyContext", d.DestroyContext != nil},
+		{"CreateAllocation", d.CreateAllocation != nil}, {"DestroyAllocation", d.DestroyAllocation != nil},
+		{"OpenAllocation", d.OpenAllocation != nil}, {"CloseAllocation", d.CloseAllocation != nil},
+		{"Render", d.Render != nil}, {"Present", d.Present != nil},
+		{"BuildPagingBuffer", d.BuildPagingBuffer != nil}, {"Patch", d.Patch != nil},
+		{"SubmitCommand", d.SubmitCommand != nil}, {"QueryCurrentFence", d.QueryCurrentFence != nil},
+		{"CollectDbgInfo", d.CollectDbgInfo != nil},
+	} {
+		if !f.is {
+			return fmt.Errorf("%w: the miniport has no DxgkDdi%s", ErrStart, f.name)
+		}
+	}
+	return nil
+}
+
+// Stop destroys what is left of every device, waits until the GPU is idle and
+// stops the miniport. After a DeviceError it waits for nothing; after a
+// Bugcheck it only disconnects the interrupt. Stop is idempotent, and every
+// thunk returns StatusDeviceRemoved after it.
+//
+//	DDI     DxgkDdiStopDevice, DxgkDdiRemoveDevice
+//	Caller  at PASSIVE_LEVEL
+//	Returns an error that wraps the miniport's ddi.Status, or the *DeviceError
+//	        that ended the wait
+func (k *Kernel) Stop(t *ddi.Thread) error {
+	defer k.unlock(t, k.lock(t))
+	if k.stopped {
+		return nil
+	}
+	if k.crashed {
+		k.stopped = true
+		k.dev.SetInterrupt(nil, nil)
+		return nil
+	}
+	was := k.err
+	k.dev.Deliver(t)
+	k.idle(t)
+	for i := len(k.devices) - 1; i >= 0; i-- {
+		k.destroyDevice(t, k.devices[i])
+	}
+	k.stopped, k.running = true, false
+	s := k.driver.StopDevice(t, k.adapter)
+	k.paging.release(k)
+	k.releaseHeld()
+	if r := k.remove(t); !s.Failed() {
+		s = r
+	}
+	if k.err != nil && was == nil {
+		return k.err
+	}
+	if s.Failed() {
+		return fmt.Errorf("dxgkrnl: DxgkDdiStopDevice, DxgkDdiRemoveDevice: %w", s)
+	}
+	return nil
+}
+
+// Stats returns the counts so far.
+func (k *Kernel) Stats() Stats {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.stats
+}
+
+// lock takes the kernel lock and returns the thread's level.
+func (k *Kernel) lock(t *ddi.Thread) ddi.IRQL {
+	k.mu.Lock()
+	return t.IRQL()
+}
+
+// unlock gives the kernel lock back, with the thread at the level old, which a
+// Bugcheck that unwinds may have left higher.
+func (k *Kernel) unlock(t *ddi.Thread, old ddi.IRQL) {
+	t.Lower(old)
+	k.mu.Unlock()
+}
+
+// begin starts a thunk: it delivers interrupts that arrived since the last one
+// and destroys what is idle by now. It returns StatusDeviceRemoved if the GPU
+// has stopped.
+func (k *Kernel) begin(t *ddi.Thread) ddi.Status {
+	if k.stopped || k.crashed {
+		return ddi.StatusDeviceRemoved
+	}
+	k.dev.Deliver(t)
+	k.reap(t)
+	return k.status()
+}
+
+// status is StatusDeviceRemoved once the GPU has stopped.
+func (k *Kernel) status() ddi.Status {
+	if k.err != nil {
+		return ddi.StatusDeviceRemoved
+	}
+	return ddi.StatusSuccess
+}

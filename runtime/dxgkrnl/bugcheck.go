@@ -1,0 +1,63 @@
+package dxgkrnl
+
+import "fmt"
+
+// The codes of a Bugcheck (bugcodes.h).
+const (
+	CodeScheduler = 0x119 // VIDEO_SCHEDULER_INTERNAL_ERROR
+	CodeMemory    = 0x10e // VIDEO_MEMORY_MANAGEMENT_INTERNAL
+	CodeVerifier  = 0xc4  // DRIVER_VERIFIER_DETECTED_VIOLATION
+)
+
+// P1 of CodeScheduler.
+const (
+	SchedulerFence  = 0x1 // a fence id that is not outstanding was reported
+	SchedulerSubmit = 0x2 // SubmitCommand failed
+	SchedulerPatch  = 0x3 // Patch failed
+	SchedulerPaging = 0x5 // SubmitCommand of a paging buffer failed
+)
+
+// P1 of CodeMemory.
+const (
+	MemorySplit    = 0x8  // a patch list that cannot be split or followed
+	MemoryPaging   = 0xb  // BuildPagingBuffer: illegal status, or no progress in an empty buffer
+	MemoryOverflow = 0x12 // more of a DMA buffer or patch list used than there is
+	MemoryContract = 0x16 // a whole DMA buffer is insufficient and MultipassOffset stays
+)
+
+// P1 of CodeVerifier: rules that have no documented code. The numbers are ours.
+const (
+	VerifierNoQueueDPC  = 0x10001 // InterruptRoutine: NotifyInterrupt without QueueDpc behind it
+	VerifierNoNotifyDPC = 0x10002 // DpcRoutine returned without NotifyDpc
+	VerifierLevel       = 0x10003 // a callback at the wrong interrupt request level
+	VerifierHandle      = 0x10004 // a callback with a handle that is not the adapter's
+	VerifierLeak        = 0x10005 // a mapping or memory still held after StopDevice
+	VerifierAlign       = 0x10006 // the used part of a DMA buffer is not a multiple of 4
+	VerifierInterrupt   = 0x10007 // NotifyInterrupt of an unknown type
+)
+
+// A Bugcheck is a contract that the miniport broke. It is the value of a panic
+// that unwinds to the caller of the stack; the thunks it passes leave no lock
+// held and the thread at the level they were called at. From then on the
+// kernel calls the miniport no more and every thunk returns
+// StatusDeviceRemoved.
+type Bugcheck struct {
+	Code uint32
+	P1   uint32 // first parameter
+	Text string // what was found, and what was wanted
+}
+
+// Error describes the bugcheck in a line.
+func (b *Bugcheck) Error() string {
+	return fmt.Sprintf("dxgkrnl: bugcheck %#x/%#x: %s", b.Code, b.P1, b.Text)
+}
+
+// bugcheck stops the adapter and unwinds.
+func (k *Kernel) bugcheck(code, p1 uint32, format string, args ...any) {
+	b := &Bugcheck{Code: code, P1: p1, Text: fmt.Sprintf(format, args...)}
+	if k.err == nil {
+		k.err = &DeviceError{Kind: Broken, Cause: b, Dump: k.dump()}
+	}
+	k.crashed = true
+	panic(b)
+}

@@ -1,0 +1,186 @@
+package dxgkrnl
+
+import (
+	"slices"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/hal"
+)
+
+// mapping is what an HMapping stands for: [off, off+length) of a BAR, in bytes.
+type mapping struct {
+	bar         int
+	off, length uint64
+}
+
+// callbacks returns the table that the miniport gets. Except for those of the
+// interrupt path, a wrong handle is StatusInvalidHandle.
+func (k *Kernel) callbacks() *kmddi.DxgkrnlInterface {
+	return &kmddi.DxgkrnlInterface{
+		DeviceHandle: kmddi.HDxgkrnl{System: k},
+
+		GetDeviceInformation:     getDeviceInformation,
+		MapMemory:                mapMemory,
+		UnmapMemory:              unmapMemory,
+		ReadDeviceSpace:          readDeviceSpace,
+		WriteDeviceSpace:         writeDeviceSpace,
+		NotifyInterrupt:          k.notifyInterrupt,
+		QueueDpc:                 k.queueDPC,
+		NotifyDpc:                k.notifyDPC,
+		SynchronizeExecution:     synchronizeExecution,
+		ReadRegister:             readRegister,
+		WriteRegister:            writeRegister,
+		AllocateContiguousMemory: allocateContiguousMemory,
+		FreeContiguousMemory:     k.freeContiguousMemory,
+	}
+}
+
+func kernelOf(h kmddi.HDxgkrnl) (*Kernel, bool) {
+	k, ok := h.System.(*Kernel)
+	return k, ok && k != nil
+}
+
+// checkHandle bugchecks for a handle in a callback that has no status.
+func (k *Kernel) checkHandle(h kmddi.HDxgkrnl, name string) {
+	if got, ok := kernelOf(h); !ok || got != k {
+		k.bugcheck(CodeVerifier, VerifierHandle, "%s with a handle that is not the adapter's", name)
+	}
+}
+
+// deviceError is the status of an access that err ended.
+func deviceError(err error) ddi.Status {
+	if err != nil {
+		return ddi.StatusIODeviceError
+	}
+	return ddi.StatusSuccess
+}
+
+func getDeviceInformation(_ *ddi.Thread, h kmddi.HDxgkrnl) (kmddi.DeviceInfo, ddi.Status) {
+	k, ok := kernelOf(h)
+	if !ok {
+		return kmddi.DeviceInfo{}, ddi.StatusInvalidHandle
+	}
+	i := k.dev.Info()
+	return kmddi.DeviceInfo{
+		VendorID: i.VendorID, DeviceID: i.DeviceID, BARs: i.BARs, Messages: i.Messages,
+		SystemMemoryBytes: k.machine.MemBytes(),
+	}, ddi.StatusSuccess
+}
+
+// mapMemory returns StatusInvalidParameter for a range that is not in a BAR.
+func mapMemory(_ *ddi.Thread, h kmddi.HDxgkrnl, bar int, off, length uint64) (kmddi.HMapping, ddi.Status) {
+	k, ok := kernelOf(h)
+	if !ok {
+		return kmddi.HMapping{}, ddi.StatusInvalidHandle
+	}
+	bars := k.dev.Info().BARs
+	if bar < 0 || bar >= len(bars) || length == 0 || length > bars[bar] || off > bars[bar]-length {
+		return kmddi.HMapping{}, ddi.StatusInvalidParameter
+	}
+	m := &mapping{bar: bar, off: off, length: length}
+	k.mappings = append(k.mappings, m)
+	return kmddi.HMapping{System: m}, ddi.StatusSuccess
+}
+
+// unmapMemory leaves a mapping of no bytes behind, so that a later use fails.
+func unmapMemory(_ *ddi.Thread, h kmddi.HDxgkrnl, hm kmddi.HMapping) ddi.Status {
+	k, ok := kernelOf(h)
+	m, isMapping := hm.System.(*mapping)
+	if !ok || !isMapping {
+		return ddi.StatusInvalidHandle
+	}
+	i := slices.Index(k.mappings, m)
+	if i < 0 {
+		return ddi.StatusInvalidHandle
+	}
+	k.mappings = slices.Delete(k.mappings, i, i+1)
+	m.length = 0
+	return ddi.StatusSuccess
+}
+
+func readDeviceSpace(t *ddi.Thread, h kmddi.HDxgkrnl, off int) (uint32, ddi.Status) {
+	k, ok := kernelOf(h)
+	if !ok {
+		return 0, ddi.StatusInvalidHandle
+	}
+	v, err := k.dev.ReadConfig(t, off)
+	if err != nil {
+		return 0, ddi.StatusIODeviceError
+	}
+	return v, ddi.StatusSuccess
+}
+
+func writeDeviceSpace(t *ddi.Thread, h kmddi.HDxgkrnl, off int, v uint32) ddi.Status {
+	k, ok := kernelOf(h)
+	if !ok {
+		return ddi.StatusInvalidHandle
+	}
+	return deviceError(k.dev.WriteConfig(t, off, v))
+}
+
+// register returns the mapping that holds the dword at off.
+func register(h kmddi.HDxgkrnl, hm kmddi.HMapping, off uint32) (*Kernel, *mapping, ddi.Status) {
+	k, ok := kernelOf(h)
+	m, isMapping := hm.System.(*mapping)
+	switch {
+	case !ok || !isMapping || m.length == 0:
+		return nil, nil, ddi.StatusInvalidHandle
+	case off%4 != 0 || uint64(off)+4 > m.length:
+		return nil, nil, ddi.StatusInvalidParameter
+	}
+	return k, m, ddi.StatusSuccess
+}
+
+func readRegister(t *ddi.Thread, h kmddi.HDxgkrnl, hm kmddi.HMapping, off uint32) (uint32, ddi.Status) {
+	k, m, s := register(h, hm, off)
+	if s.Failed() {
+		return 0, s
+	}
+	v, err := k.dev.Read32(t, m.bar, m.off+uint64(off))
+	if err != nil {
+		return 0, ddi.StatusIODeviceError
+	}
+	return v, ddi.StatusSuccess
+}
+
+func writeRegister(t *ddi.Thread, h kmddi.HDxgkrnl, hm kmddi.HMapping, off, v uint32) ddi.Status {
+	k, m, s := register(h, hm, off)
+	if s.Failed() {
+		return s
+	}
+	return deviceError(k.dev.Write32(t, m.bar, m.off+uint64(off), v))
+}
+
+// allocateContiguousMemory returns StatusNoMemory if there is no such range.
+func allocateContiguousMemory(_ *ddi.Thread, h kmddi.HDxgkrnl, size int) (kmddi.ContiguousMemory, ddi.Status) {
+	k, ok := kernelOf(h)
+	if !ok {
+		return kmddi.ContiguousMemory{}, ddi.StatusInvalidHandle
+	}
+	p, err := k.machine.Alloc(size, hal.PageSize)
+	if err != nil {
+		return kmddi.ContiguousMemory{}, ddi.StatusNoMemory
+	}
+	k.memory = append(k.memory, p)
+	return kmddi.ContiguousMemory{PhysicalAddress: p.Phys, Bytes: p.Bytes}, ddi.StatusSuccess
+}
+
+// freeContiguousMemory bugchecks for memory that is not allocated.
+func (k *Kernel) freeContiguousMemory(_ *ddi.Thread, h kmddi.HDxgkrnl, m kmddi.ContiguousMemory) {
+	k.checkHandle(h, "FreeContiguousMemory")
+	i := slices.IndexFunc(k.memory, func(p hal.Pages) bool { return p.Phys == m.PhysicalAddress })
+	if i < 0 {
+		k.bugcheck(CodeVerifier, VerifierHandle, "FreeContiguousMemory of %#x, which is not allocated", m.PhysicalAddress)
+	}
+	k.machine.Free(k.memory[i])
+	k.memory = slices.Delete(k.memory, i, i+1)
+}
+
+// checkLeaks bugchecks if a miniport that has stopped holds anything.
+func (k *Kernel) checkLeaks() {
+	if len(k.mappings) > 0 || len(k.memory) > 0 {
+		k.bugcheck(CodeVerifier, VerifierLeak, "stopped with %d mappings and %d blocks of contiguous memory held, want none",
+			len(k.mappings), len(k.memory))
+	}
+}

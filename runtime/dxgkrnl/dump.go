@@ -1,0 +1,150 @@
+package dxgkrnl
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+)
+
+// Reasons of CollectDbgInfo: the codes of the live dumps that Windows makes.
+const (
+	reasonTimeout = 0x141 // VIDEO_ENGINE_TIMEOUT_DETECTED
+	reasonAdapter = 0x117 // VIDEO_TDR_TIMEOUT_DETECTED
+)
+
+// dbgInfoBytes is the size of the buffer for CollectDbgInfo.
+const dbgInfoBytes = 64 << 10
+
+// Kind says why the adapter was stopped.
+type Kind uint8
+
+// The kinds.
+const (
+	Fault   Kind = iota // the GPU reported a fault
+	Timeout             // the GPU made no progress in time
+	Link                // the link to the GPU failed
+	Broken              // the miniport broke a contract: Cause is a *Bugcheck
+)
+
+var kindNames = [...]string{Fault: "GPU fault", Timeout: "GPU time-out", Link: "link failure", Broken: "broken contract"}
+
+// String returns the name of the kind.
+func (kd Kind) String() string {
+	if int(kd) < len(kindNames) {
+		return kindNames[kd]
+	}
+	return fmt.Sprintf("Kind(%d)", uint8(kd))
+}
+
+// A DeviceError is why the adapter was stopped. It is sticky: every thunk that
+// needs the GPU returns StatusDeviceRemoved from then on.
+type DeviceError struct {
+	Kind  Kind
+	Node  uint32 // of a fault or time-out
+	Fence uint32 // the one that faulted, or that was waited for
+	Cause error  // a ddi.Status, an error of the link, or a *Bugcheck
+	Dump  string // state of the kernel, then what CollectDbgInfo returned
+}
+
+// Error describes the error in a line.
+func (e *DeviceError) Error() string {
+	if e.Kind == Fault || e.Kind == Timeout {
+		return fmt.Sprintf("dxgkrnl: %v: node %d, fence %d: %v", e.Kind, e.Node, e.Fence, e.Cause)
+	}
+	return fmt.Sprintf("dxgkrnl: %v: %v", e.Kind, e.Cause)
+}
+
+// Unwrap returns the cause.
+func (e *DeviceError) Unwrap() error { return e.Cause }
+
+// Err returns why the adapter was stopped: nil, or a *DeviceError.
+func (k *Kernel) Err() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.err == nil {
+		return nil
+	}
+	return k.err
+}
+
+// stopFault stops the adapter for a fault that was reported.
+func (k *Kernel) stopFault(t *ddi.Thread) {
+	k.stop(t, reasonAdapter, &DeviceError{
+		Kind: Fault, Node: k.faulted.node, Fence: k.faulted.fence, Cause: ddi.Status(k.faulted.status),
+	})
+}
+
+// stopTimeout stops the adapter because node n made no progress.
+func (k *Kernel) stopTimeout(t *ddi.Thread, n *node) {
+	k.stop(t, reasonTimeout, &DeviceError{
+		Kind: Timeout, Node: n.ordinal, Fence: k.fenceID(n.completed + 1), Cause: ddi.StatusIOTimeout,
+	})
+}
+
+// stopLink stops the adapter because the link failed.
+func (k *Kernel) stopLink(t *ddi.Thread, err error) {
+	k.stop(t, reasonAdapter, &DeviceError{Kind: Link, Cause: err})
+}
+
+// stop stops the adapter; the first cause counts. Nothing is submitted and no
+// fence is taken from then on.
+func (k *Kernel) stop(t *ddi.Thread, reason uint32, e *DeviceError) {
+	if k.err != nil {
+		return
+	}
+	k.err = e
+	e.Dump = k.dump()
+	p := make([]byte, dbgInfoBytes)
+	out, s := k.driver.CollectDbgInfo(t, k.adapter, kmddi.CollectDbgInfo{Reason: reason, Buffer: p})
+	if s.Failed() {
+		e.Dump += fmt.Sprintf("CollectDbgInfo: %v\n", s)
+		return
+	}
+	e.Dump += string(p[:min(max(out.Length, 0), len(p))])
+}
+
+// dump describes the state of the kernel.
+func (k *Kernel) dump() string {
+	var b strings.Builder
+	if k.faulted != nil {
+		fmt.Fprintf(&b, "kernel: node %d reported fault %v in fence %d\n", k.faulted.node, ddi.Status(k.faulted.status), k.faulted.fence)
+	}
+	for i := range k.nodes {
+		k.dumpNode(&b, &k.nodes[i])
+	}
+	for _, s := range k.segments {
+		s.dump(&b)
+	}
+	return b.String()
+}
+
+// dumpNode describes the fences and queues of a node.
+func (k *Kernel) dumpNode(b *strings.Builder, n *node) {
+	fmt.Fprintf(b, "kernel: node %d: fence %d completed, %d reported, %d submitted, %d queued; %d of %d in hardware, %d waiting\n",
+		n.ordinal, k.fenceID(n.completed), k.fenceID(n.reported), k.fenceID(n.submitted), k.fenceID(n.queued),
+		len(n.hardware), k.caps.HwQueuePacketCap, len(n.waiting))
+	for _, s := range n.hardware {
+		k.dumpSubmission(b, "hardware", s)
+	}
+	for _, s := range n.waiting {
+		k.dumpSubmission(b, "waiting", s)
+	}
+}
+
+// dumpSubmission describes a buffer and what it waits for.
+func (k *Kernel) dumpSubmission(b *strings.Builder, where string, s *submission) {
+	kind := "DMA buffer"
+	if s.arg.Flags.Paging {
+		kind = "paging buffer"
+	}
+	fmt.Fprintf(b, "kernel:   %s: fence %d, %s at %#x, bytes %#x to %#x", where, s.arg.SubmissionFenceID, kind,
+		s.arg.DmaBufferPhysicalAddress, s.arg.DmaBufferSubmissionStartOffset, s.arg.DmaBufferSubmissionEndOffset)
+	for i, number := range s.waits {
+		if number > k.nodes[i].completed {
+			fmt.Fprintf(b, ", waits for node %d fence %d", i, k.fenceID(number))
+		}
+	}
+	b.WriteByte('\n')
+}

@@ -1,0 +1,141 @@
+package dxgkrnl
+
+import (
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+)
+
+// fault is a DMA_FAULTED that was reported.
+type fault struct {
+	node, fence, status uint32
+}
+
+// interrupt is the interrupt service routine: hal calls it at DIRQL.
+func (k *Kernel) interrupt(t *ddi.Thread, message int) {
+	if k.crashed {
+		return
+	}
+	k.stats.Interrupts++
+	k.inISR, k.notified = true, false
+	claimed := k.driver.InterruptRoutine(t, k.adapter, uint32(message))
+	k.inISR = false
+	if !claimed {
+		k.stats.Unclaimed++
+	}
+	if k.notified {
+		k.bugcheck(CodeVerifier, VerifierNoQueueDPC, "InterruptRoutine of message %d: NotifyInterrupt without QueueDpc behind it", message)
+	}
+}
+
+// deferred is the deferred procedure call: hal calls it at DISPATCH_LEVEL.
+func (k *Kernel) deferred(t *ddi.Thread) {
+	if k.crashed {
+		return
+	}
+	k.stats.DPCs++
+	k.dpcDone = false
+	k.driver.DpcRoutine(t, k.adapter)
+	if !k.dpcDone && k.running {
+		k.bugcheck(CodeVerifier, VerifierNoNotifyDPC, "DpcRoutine returned without NotifyDpc")
+	}
+}
+
+// notifyInterrupt records what an interrupt was for. Nothing is retired before
+// NotifyDpc.
+//
+//	DDI     DxgkCbNotifyInterrupt, d3dkmddi.h
+//	Caller  the miniport, at DIRQL, from InterruptRoutine or inside
+//	        SynchronizeExecution
+//	In      a completed fence: one that is submitted to the node and not before
+//	        the last one reported. A newer one stands for all older ones of
+//	        the node; the last one again is ignored
+//	Returns by Bugcheck 0x119/1 for any other fence, or a node that is not there
+//	Source  learn.microsoft.com, nc-d3dkmddi-dxgkcb_notify_interrupt
+func (k *Kernel) notifyInterrupt(t *ddi.Thread, h kmddi.HDxgkrnl, arg kmddi.NotifyInterrupt) {
+	k.checkHandle(h, "NotifyInterrupt")
+	if t.IRQL() != ddi.DIRQL {
+		k.bugcheck(CodeVerifier, VerifierLevel, "NotifyInterrupt at %v, want %v", t.IRQL(), ddi.DIRQL)
+	}
+	k.notified = k.inISR
+	if k.err != nil {
+		return
+	}
+	if uint64(arg.NodeOrdinal) >= uint64(len(k.nodes)) {
+		k.bugcheck(CodeScheduler, SchedulerFence, "NotifyInterrupt of node %d of %d", arg.NodeOrdinal, len(k.nodes))
+	}
+	n := &k.nodes[arg.NodeOrdinal]
+	switch arg.InterruptType {
+	case kmddi.InterruptDMACompleted:
+		k.report(n, arg.FenceID)
+	case kmddi.InterruptDMAFaulted:
+		if k.faulted == nil {
+			k.faulted = &fault{arg.NodeOrdinal, arg.FenceID, arg.Status}
+		}
+	default:
+		k.bugcheck(CodeVerifier, VerifierInterrupt, "NotifyInterrupt of type %d", arg.InterruptType)
+	}
+}
+
+// report records a completed fence, at DIRQL.
+func (k *Kernel) report(n *node, id uint32) {
+	ahead := uint64(id - k.fenceID(n.reported))
+	if ahead > n.submitted-n.reported {
+		k.bugcheck(CodeScheduler, SchedulerFence, "node %d: fence %d reported, want %d to %d",
+			n.ordinal, id, k.fenceID(n.reported), k.fenceID(n.submitted))
+	}
+	n.reported += ahead
+}
+
+// queueDPC asks for DpcRoutine.
+//
+//	DDI     DxgkCbQueueDpc, dispmprt.h
+//	Caller  the miniport, at any level
+//	Returns false if it was already asked for
+func (k *Kernel) queueDPC(_ *ddi.Thread, h kmddi.HDxgkrnl) bool {
+	k.checkHandle(h, "QueueDpc")
+	k.notified = false
+	return k.dev.QueueDPC()
+}
+
+// notifyDPC retires what was reported and submits what waited for it.
+//
+//	DDI     DxgkCbNotifyDpc, d3dkmddi.h
+//	Caller  the miniport, from DpcRoutine, at DISPATCH_LEVEL
+//	Source  learn.microsoft.com, nc-d3dkmddi-dxgkcb_notify_dpc
+func (k *Kernel) notifyDPC(t *ddi.Thread, h kmddi.HDxgkrnl) {
+	k.checkHandle(h, "NotifyDpc")
+	if t.IRQL() != ddi.DispatchLevel {
+		k.bugcheck(CodeVerifier, VerifierLevel, "NotifyDpc at %v, want %v", t.IRQL(), ddi.DispatchLevel)
+	}
+	k.dpcDone = true
+	if k.err != nil {
+		return
+	}
+	k.retire()
+	if k.faulted != nil {
+		k.stopFault(t)
+		return
+	}
+	k.pump(t)
+}
+
+// synchronizeExecution runs fn at DIRQL.
+//
+//	DDI     DxgkCbSynchronizeExecution, d3dkmddi.h
+//	Caller  the miniport, at or below DIRQL
+//	In      messageNumber: a message of the device
+//	Returns StatusSuccess and what fn returned; StatusInvalidParameter for a
+//	        message that the device was not given, StatusInvalidHandle
+func synchronizeExecution(t *ddi.Thread, h kmddi.HDxgkrnl, messageNumber uint32, fn func(t *ddi.Thread) bool) (bool, ddi.Status) {
+	k, ok := kernelOf(h)
+	if !ok {
+		return false, ddi.StatusInvalidHandle
+	}
+	if uint64(messageNumber) >= uint64(k.dev.Info().Messages) || fn == nil {
+		return false, ddi.StatusInvalidParameter
+	}
+	old := t.Raise(ddi.DIRQL)
+	v := fn(t)
+	k.dev.Lower(t, old)
+	return v, ddi.StatusSuccess
+}

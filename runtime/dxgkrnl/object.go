@@ -1,0 +1,224 @@
+package dxgkrnl
+
+import (
+	"slices"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+	"github.com/hilgpu/hilgpu/runtime/hal"
+)
+
+// device is a user-mode driver's device, or the kernel's own.
+type device struct {
+	handle      ddi.KMHandle // 0: the kernel's own
+	driver      kmddi.HDevice
+	contexts    []*context    // in order of creation
+	allocations []*allocation // in order of creation, without destroyed ones
+	last        []uint64      // by node: last submission
+}
+
+// context is a stream of command buffers to one node.
+type context struct {
+	handle ddi.KMHandle
+	device *device
+	driver kmddi.HContext
+	node   *node
+	info   kmddi.ContextInfo
+
+	dma     []*dmaBuffer // all there are
+	free    []*dmaBuffer
+	users   [userBuffers]userBuffer
+	current int    // the user buffers that are being recorded into
+	last    uint64 // number of the last submission
+
+	command ddi.UserMemory // accessors, reused from Render to Render
+	memory  userMemory
+	patches userPatchList
+}
+
+// userBuffers is how many sets of user buffers a context rotates. The driver has
+// copied the last one when Render returns, so two are enough.
+const userBuffers = 2
+
+// userBuffer is what the user-mode driver records into.
+type userBuffer struct {
+	command []byte
+	allocs  []umddi.AllocationList
+	patches []umddi.PatchLocation
+}
+
+// dmaBuffer is a DMA buffer with the lists that belong to its content.
+type dmaBuffer struct {
+	context *context
+	pages   hal.Pages
+	private []byte
+	list    []kmddi.AllocationList // as the driver gets it
+	objects []*allocation          // the same indices; nil for none
+	patches []kmddi.PatchLocation
+	refs    int // submissions and the Render that writes it
+
+	nList, nPatches int
+	used            uint32 // bytes
+	present         bool
+}
+
+// release gives back one reference.
+func (d *dmaBuffer) release() {
+	if d.refs--; d.refs == 0 {
+		clear(d.objects[:d.nList])
+		d.context.free = append(d.context.free, d)
+	}
+}
+
+// newDevice creates a device.
+func (k *Kernel) newDevice(t *ddi.Thread, system bool) (*device, ddi.Status) {
+	d := &device{driver: kmddi.HDevice{Root: new(ddi.Root)}, last: make([]uint64, len(k.nodes))}
+	if !system {
+		h, ok := k.handles.add(d)
+		if !ok {
+			return nil, ddi.StatusNoMemory
+		}
+		d.handle = h
+	}
+	if s := k.driver.CreateDevice(t, k.adapter, d.driver, kmddi.CreateDevice{SystemDevice: system}); s.Failed() {
+		if !system {
+			k.handles.remove(d.handle)
+		}
+		return nil, s
+	}
+	k.devices = append(k.devices, d)
+	return d, ddi.StatusSuccess
+}
+
+// destroyDevice waits for a device's work and destroys it with everything that
+// is left of it, contexts first.
+func (k *Kernel) destroyDevice(t *ddi.Thread, d *device) ddi.Status {
+	k.wait(t, func() bool { return k.passed(d.last) })
+	for i := len(d.contexts) - 1; i >= 0; i-- {
+		k.destroyContext(t, d.contexts[i])
+	}
+	for len(d.allocations) > 0 {
+		k.retireAllocation(d.allocations[len(d.allocations)-1])
+	}
+	// What is dying may be used by paging buffers as well.
+	k.wait(t, func() bool { return k.deathsPassed(d) })
+	k.reap(t)
+	k.devices = slices.DeleteFunc(k.devices, func(e *device) bool { return e == d })
+	if d.handle != 0 {
+		k.handles.remove(d.handle)
+	}
+	return k.driver.DestroyDevice(t, d.driver)
+}
+
+// newContext creates a context with its first buffers.
+func (k *Kernel) newContext(t *ddi.Thread, d *device, arg *umddi.CreateContext) (*context, ddi.Status) {
+	if uint64(arg.NodeOrdinal) >= uint64(len(k.nodes)) {
+		return nil, ddi.StatusInvalidParameter
+	}
+	c := &context{device: d, driver: kmddi.HContext{Root: new(ddi.Root)}, node: &k.nodes[arg.NodeOrdinal]}
+	info, s := k.driver.CreateContext(t, d.driver, c.driver, kmddi.CreateContext{
+		NodeOrdinal: arg.NodeOrdinal, EngineAffinity: 1, PrivateDriverData: slices.Clone(arg.PrivateDriverData),
+	})
+	if s.Failed() {
+		return nil, s
+	}
+	c.info = info
+	c.command = &c.memory
+	if s = k.prepareContext(c); s.Failed() {
+		k.driver.DestroyContext(t, c.driver)
+		return nil, s
+	}
+	d.contexts = append(d.contexts, c)
+	return c, ddi.StatusSuccess
+}
+
+// prepareContext gives a context buffers and a handle.
+func (k *Kernel) prepareContext(c *context) ddi.Status {
+	i := c.info
+	if i.DmaBufferSize == 0 || i.DmaBufferSize%4 != 0 || i.AllocationListSize == 0 || i.PatchLocationListSize == 0 {
+		return ddi.StatusInvalidParameter
+	}
+	d := k.newDMABuffer(c)
+	if d == nil {
+		return ddi.StatusNoMemory
+	}
+	h, ok := k.handles.add(c)
+	if !ok {
+		k.machine.Free(d.pages)
+		return ddi.StatusNoMemory
+	}
+	c.handle = h
+	for j := range c.users {
+		c.users[j] = userBuffer{
+			command: make([]byte, i.DmaBufferSize),
+			allocs:  make([]umddi.AllocationList, i.AllocationListSize),
+			patches: make([]umddi.PatchLocation, i.PatchLocationListSize),
+		}
+	}
+	c.dma, c.free = append(c.dma, d), append(c.free, d)
+	return ddi.StatusSuccess
+}
+
+// newDMABuffer returns a DMA buffer for a context, or nil if there is no memory
+// that the device can reach.
+func (k *Kernel) newDMABuffer(c *context) *dmaBuffer {
+	p, ok := k.pages(uint64(c.info.DmaBufferSize), hal.PageSize)
+	if !ok {
+		return nil
+	}
+	n := max(c.info.AllocationListSize, presentElements)
+	return &dmaBuffer{
+		context: c, pages: p,
+		private: make([]byte, c.info.DmaBufferPrivateDataSize),
+		list:    make([]kmddi.AllocationList, n),
+		objects: make([]*allocation, n),
+		patches: make([]kmddi.PatchLocation, c.info.PatchLocationListSize),
+	}
+}
+
+// pages allocates host memory that the device can reach.
+func (k *Kernel) pages(size, align uint64) (hal.Pages, bool) {
+	if size > k.machine.MemBytes() {
+		return hal.Pages{}, false
+	}
+	p, err := k.machine.Alloc(int(size), align)
+	if err != nil {
+		return hal.Pages{}, false
+	}
+	if top := k.caps.HighestAcceptableAddress; p.Phys+size-1 > top {
+		k.machine.Free(p)
+		return hal.Pages{}, false
+	}
+	return p, true
+}
+
+// destroyContext waits for a context's work and destroys it.
+func (k *Kernel) destroyContext(t *ddi.Thread, c *context) ddi.Status {
+	k.wait(t, func() bool { return c.node.completed >= c.last })
+	d := c.device
+	d.contexts = slices.DeleteFunc(d.contexts, func(e *context) bool { return e == c })
+	k.handles.remove(c.handle)
+	for _, b := range c.dma {
+		k.freePages(b.pages)
+	}
+	return k.driver.DestroyContext(t, c.driver)
+}
+
+// freePages frees memory that the GPU has no submitted work on, or keeps it
+// until the device stops if the GPU may still be at it.
+func (k *Kernel) freePages(p hal.Pages) {
+	if k.err != nil {
+		k.held = append(k.held, p)
+		return
+	}
+	k.machine.Free(p)
+}
+
+// releaseHeld frees what a stopped GPU might have used.
+func (k *Kernel) releaseHeld() {
+	for _, p := range k.held {
+		k.machine.Free(p)
+	}
+	k.held = nil
+}

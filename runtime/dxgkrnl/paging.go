@@ -1,0 +1,166 @@
+package dxgkrnl
+
+import (
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/hal"
+)
+
+// maxPagingBuffers is how many paging buffers there may be.
+const maxPagingBuffers = 16
+
+// pagingBuffer is memory that DxgkDdiBuildPagingBuffer writes to.
+type pagingBuffer struct {
+	pages   hal.Pages
+	private []byte
+}
+
+// A pager builds paging buffers. An operation goes into the open buffer if it
+// has room. Buffers that are built wait in built until flush, so that they are
+// submitted behind Patch.
+type pager struct {
+	size, private uint32 // bytes of a buffer
+
+	all   []*pagingBuffer
+	free  []*pagingBuffer
+	built []*submission
+	open  *submission // the last of built, if it may still grow
+	waits []uint64    // by node: what the next operations depend on
+}
+
+// release frees the buffers of a device that has stopped.
+func (p *pager) release(k *Kernel) {
+	for _, b := range p.all {
+		k.freePages(b.pages)
+	}
+	p.all, p.free = nil, nil
+}
+
+// pagingNode is the node that takes paging buffers.
+func (k *Kernel) pagingNode() *node { return &k.nodes[k.caps.PagingNode] }
+
+// page builds one paging operation for a.
+//
+//	Effect  one or more paging buffers are built or extended; a.uses, a.writes
+//	        and a.paged become the last of them
+//	Returns StatusSuccess; StatusDeviceRemoved; by Bugcheck 0x10E/0xB for a
+//	        status that is not legal and 0x10E/0x12 for more than the buffer has
+func (k *Kernel) page(t *ddi.Thread, a *allocation, op kmddi.BuildPagingBuffer) ddi.Status {
+	op.Allocation = a.driver
+	waited := false
+	for {
+		fresh := k.paging.open == nil
+		if fresh {
+			if s := k.openPaging(t); s.Failed() {
+				return s
+			}
+		}
+		s, progress := k.build(t, &op)
+		switch {
+		case s == ddi.StatusSuccess:
+			number := k.paging.open.number
+			a.uses[k.caps.PagingNode], a.writes[k.caps.PagingNode], a.paged = number, number, number
+			return s
+		case s == ddi.StatusInsufficientDMABuffer && (progress || !fresh):
+			k.paging.open = nil
+		case s == ddi.StatusAllocationBusy && !waited:
+			waited = true
+			k.flush()
+			k.kick(t)
+			if s := k.idle(t); s.Failed() {
+				return s
+			}
+		default:
+			k.bugcheck(CodeMemory, MemoryPaging, "DxgkDdiBuildPagingBuffer of operation %d returned %v, progress %v, waited %v",
+				op.Operation, s, progress, waited)
+		}
+	}
+}
+
+// build calls the miniport once with what is left of the open buffer. Progress
+// says that something was written or that the driver moved on.
+func (k *Kernel) build(t *ddi.Thread, op *kmddi.BuildPagingBuffer) (s ddi.Status, progress bool) {
+	open := k.paging.open
+	left := open.paging.pages.Bytes[open.arg.DmaBufferSubmissionEndOffset:]
+	op.DmaBuffer, op.DmaBufferPrivateData = left, open.paging.private
+	out, s := k.driver.BuildPagingBuffer(t, k.adapter, *op)
+	if s != ddi.StatusSuccess && s != ddi.StatusInsufficientDMABuffer {
+		return s, false
+	}
+	if uint64(out.DmaBufferUsed) > uint64(len(left)) {
+		k.bugcheck(CodeMemory, MemoryOverflow, "DxgkDdiBuildPagingBuffer used %d of %d bytes", out.DmaBufferUsed, len(left))
+	}
+	if out.DmaBufferUsed%4 != 0 {
+		k.bugcheck(CodeVerifier, VerifierAlign, "DxgkDdiBuildPagingBuffer used %d bytes, want a multiple of 4", out.DmaBufferUsed)
+	}
+	open.arg.DmaBufferSubmissionEndOffset += out.DmaBufferUsed
+	progress = out.DmaBufferUsed > 0 || out.MultipassOffset != op.MultipassOffset
+	op.MultipassOffset = out.MultipassOffset
+	return s, progress
+}
+
+// openPaging opens an empty paging buffer. If there is none it submits those
+// that are built and waits for one.
+func (k *Kernel) openPaging(t *ddi.Thread) ddi.Status {
+	p := &k.paging
+	if len(p.free) == 0 && len(p.all) < maxPagingBuffers {
+		if pages, ok := k.pages(uint64(p.size), hal.PageSize); ok {
+			b := &pagingBuffer{pages: pages, private: make([]byte, p.private)}
+			p.all, p.free = append(p.all, b), append(p.free, b)
+		}
+	}
+	if len(p.free) == 0 {
+		if len(p.all) == 0 {
+			return ddi.StatusNoMemory
+		}
+		k.flush()
+		k.kick(t)
+		if s := k.wait(t, func() bool { return len(p.free) > 0 }); s.Failed() {
+			return s
+		}
+	}
+	b := p.free[len(p.free)-1]
+	p.free = p.free[:len(p.free)-1]
+	s := k.reserve(k.pagingNode())
+	s.paging = b
+	s.arg.Flags.Paging = true
+	s.arg.DmaBufferPhysicalAddress, s.arg.DmaBufferSize = b.pages.Phys, p.size
+	p.open, p.built = s, append(p.built, s)
+	k.takeWaits()
+	return ddi.StatusSuccess
+}
+
+// dependOn makes what is paged from here on wait until a's uses have completed.
+// A number that is not queued is that of a paging buffer at hand, which is
+// ahead of it on the same node anyway.
+func (k *Kernel) dependOn(a *allocation) {
+	for i := range k.nodes {
+		n := &k.nodes[i]
+		if number := a.uses[i]; number > n.completed && number <= n.queued {
+			k.paging.waits[i] = max(k.paging.waits[i], number)
+		}
+	}
+	k.takeWaits()
+}
+
+// takeWaits lets the open buffer, if there is one, wait for what is due.
+func (k *Kernel) takeWaits() {
+	p := &k.paging
+	if p.open == nil {
+		return
+	}
+	for i, number := range p.waits {
+		p.open.waits[i] = max(p.open.waits[i], number)
+	}
+	clear(p.waits)
+}
+
+// flush lets the buffers that are built enter the paging node's queue.
+func (k *Kernel) flush() {
+	p := &k.paging
+	for _, s := range p.built {
+		k.enqueue(s)
+	}
+	clear(p.built)
+	p.built, p.open = p.built[:0], nil
+}

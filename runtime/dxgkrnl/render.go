@@ -1,0 +1,316 @@
+package dxgkrnl
+
+import (
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+)
+
+// presentElements is the length of the allocation list of DxgkDdiPresent.
+const presentElements = kmddi.PresentDestinationIndex + 1
+
+// userMemory is a part of a command buffer as the miniport may read it.
+type userMemory struct{ b []byte }
+
+// Size returns the number of bytes.
+func (m *userMemory) Size() int { return len(m.b) }
+
+// Read copies len(p) bytes at off into p, or returns StatusInvalidUserBuffer.
+func (m *userMemory) Read(off int, p []byte) ddi.Status {
+	if off < 0 || off > len(m.b) || len(p) > len(m.b)-off {
+		return ddi.StatusInvalidUserBuffer
+	}
+	copy(p, m.b[off:])
+	return ddi.StatusSuccess
+}
+
+// userPatchList is a user-mode driver's patch location list.
+type userPatchList struct{ list []umddi.PatchLocation }
+
+// Len returns the number of elements.
+func (l *userPatchList) Len() int { return len(l.list) }
+
+// At reads element i, or returns StatusInvalidUserBuffer.
+func (l *userPatchList) At(i int) (kmddi.PatchLocation, ddi.Status) {
+	if i < 0 || i >= len(l.list) {
+		return kmddi.PatchLocation{}, ddi.StatusInvalidUserBuffer
+	}
+	return kmddi.PatchLocation(l.list[i]), ddi.StatusSuccess
+}
+
+// writer has the miniport fill a DMA buffer, from multipass on.
+type writer func(t *ddi.Thread, d *dmaBuffer, multipass uint32) (kmddi.RenderOut, ddi.Status)
+
+// render is the thunk Render behind its checks of handles.
+//
+//	DDI     DxgkDdiRender
+//	Returns StatusInvalidParameter: a range that is not in the buffers
+//	        StatusInvalidHandle: an allocation that is not of the device; 0 is
+//	        an element without allocation
+//	        StatusCantRenderLocked: an allocation that is locked, unless it is
+//	        in a System segment, where both sides use the same memory
+//	        StatusNoVideoMemory: allocations of one SplitOffset that do not fit
+//	        into their segments together
+//	        StatusDeviceRemoved, or the status of DxgkDdiRender
+func (k *Kernel) render(t *ddi.Thread, c *context, arg *umddi.Render) ddi.Status {
+	u := &c.users[c.current]
+	end := uint64(arg.CommandOffset) + uint64(arg.CommandLength)
+	if end > uint64(len(u.command)) || uint64(arg.NumAllocations) > uint64(len(u.allocs)) ||
+		uint64(arg.NumPatchLocations) > uint64(len(u.patches)) {
+		return ddi.StatusInvalidParameter
+	}
+	c.memory.b = u.command[arg.CommandOffset:end:end]
+	c.patches.list = u.patches[:arg.NumPatchLocations]
+	s := k.passes(t, c, u.allocs[:arg.NumAllocations], func(t *ddi.Thread, d *dmaBuffer, multipass uint32) (kmddi.RenderOut, ddi.Status) {
+		return k.driver.Render(t, c.driver, kmddi.Render{
+			Command: c.command, PatchLocationListIn: &c.patches,
+			AllocationList: d.list[:d.nList], DmaBuffer: d.pages.Bytes, DmaBufferPrivateData: d.private,
+			PatchLocationListOut: d.patches, MultipassOffset: multipass,
+		})
+	})
+	c.memory.b, c.patches.list = nil, nil
+	if s.Failed() {
+		return s
+	}
+	c.current = (c.current + 1) % len(c.users)
+	u = &c.users[c.current]
+	arg.NewCommandBuffer, arg.NewAllocationList, arg.NewPatchLocationList = u.command, u.allocs, u.patches
+	arg.QueuedBufferCount = uint32(len(c.dma) - len(c.free))
+	return s
+}
+
+// present is the thunk Present behind its checks of handles.
+//
+//	DDI     DxgkDdiPresent, of the whole surfaces
+//	Returns as render
+func (k *Kernel) present(t *ddi.Thread, c *context, arg *umddi.PresentCB) ddi.Status {
+	if arg.SrcAllocation == 0 || arg.DstAllocation == 0 {
+		return ddi.StatusInvalidHandle
+	}
+	list := [presentElements]umddi.AllocationList{
+		kmddi.PresentSourceIndex:      {Allocation: arg.SrcAllocation},
+		kmddi.PresentDestinationIndex: {Allocation: arg.DstAllocation, WriteOperation: true},
+	}
+	return k.passes(t, c, list[:], func(t *ddi.Thread, d *dmaBuffer, multipass uint32) (kmddi.RenderOut, ddi.Status) {
+		d.present = true
+		return k.driver.Present(t, c.driver, kmddi.Present{
+			AllocationList: d.list[:d.nList], DmaBuffer: d.pages.Bytes, DmaBufferPrivateData: d.private,
+			PatchLocationListOut: d.patches, MultipassOffset: multipass,
+		})
+	})
+}
+
+// passes has write called for one DMA buffer after another, until it has no more
+// to write, and schedules each. What was scheduled before a pass that fails
+// stays so.
+func (k *Kernel) passes(t *ddi.Thread, c *context, list []umddi.AllocationList, write writer) ddi.Status {
+	for multipass := uint32(0); ; {
+		d, s := k.takeDMABuffer(t, c)
+		if s.Failed() {
+			return s
+		}
+		out, s := k.pass(t, d, list, write, multipass)
+		more := s == ddi.StatusInsufficientDMABuffer
+		if more && out.MultipassOffset == multipass {
+			k.bugcheck(CodeMemory, MemoryContract, "a whole DMA buffer of %d bytes and %d patches is insufficient at MultipassOffset %d",
+				len(d.pages.Bytes), len(d.patches), multipass)
+		}
+		if (!s.Failed() || more) && d.used > 0 {
+			if st := k.schedule(t, d); st.Failed() {
+				s, more = st, false
+			}
+		}
+		d.release()
+		if !more {
+			return s
+		}
+		multipass = out.MultipassOffset
+	}
+}
+
+// pass has write called once and checks what it did.
+func (k *Kernel) pass(t *ddi.Thread, d *dmaBuffer, list []umddi.AllocationList, write writer, multipass uint32) (kmddi.RenderOut, ddi.Status) {
+	if s := k.listAllocations(d, list); s.Failed() {
+		return kmddi.RenderOut{}, s
+	}
+	out, s := write(t, d, multipass)
+	if s != ddi.StatusSuccess && s != ddi.StatusInsufficientDMABuffer {
+		return out, s
+	}
+	if k.err != nil {
+		return out, ddi.StatusDeviceRemoved
+	}
+	if uint64(out.DmaBufferUsed) > uint64(len(d.pages.Bytes)) || uint64(out.PatchesUsed) > uint64(len(d.patches)) {
+		k.bugcheck(CodeMemory, MemoryOverflow, "the miniport used %d of %d bytes of a DMA buffer, %d of %d patches",
+			out.DmaBufferUsed, len(d.pages.Bytes), out.PatchesUsed, len(d.patches))
+	}
+	if out.DmaBufferUsed%4 != 0 {
+		k.bugcheck(CodeVerifier, VerifierAlign, "the miniport used %d bytes of a DMA buffer, want a multiple of 4", out.DmaBufferUsed)
+	}
+	d.used, d.nPatches = out.DmaBufferUsed, int(out.PatchesUsed)
+	k.checkPatches(d)
+	return out, s
+}
+
+// checkPatches bugchecks for a patch list that cannot be followed.
+func (k *Kernel) checkPatches(d *dmaBuffer) {
+	split := uint32(0)
+	for i, p := range d.patches[:d.nPatches] {
+		if uint64(p.AllocationIndex) >= uint64(d.nList) || p.PatchOffset >= d.used ||
+			p.SplitOffset < split || p.SplitOffset > p.PatchOffset || p.SplitOffset%4 != 0 {
+			k.bugcheck(CodeMemory, MemorySplit, "patch %d: allocation %d of %d, offset %#x of %#x, split at %#x behind %#x",
+				i, p.AllocationIndex, d.nList, p.PatchOffset, d.used, p.SplitOffset, split)
+		}
+		split = p.SplitOffset
+	}
+}
+
+// takeDMABuffer returns an empty DMA buffer with one reference. If there is none
+// it waits for one.
+func (k *Kernel) takeDMABuffer(t *ddi.Thread, c *context) (*dmaBuffer, ddi.Status) {
+	if len(c.free) == 0 && len(c.dma) < k.dmaBuffers {
+		if d := k.newDMABuffer(c); d != nil {
+			c.dma, c.free = append(c.dma, d), append(c.free, d)
+		}
+	}
+	if s := k.wait(t, func() bool { return len(c.free) > 0 }); s.Failed() {
+		return nil, s
+	}
+	d := c.free[len(c.free)-1]
+	c.free = c.free[:len(c.free)-1]
+	d.refs, d.used, d.nPatches, d.nList, d.present = 1, 0, 0, 0, false
+	return d, ddi.StatusSuccess
+}
+
+// listAllocations turns a list of handles into the miniport's allocation list.
+// Each element is read once.
+func (k *Kernel) listAllocations(d *dmaBuffer, list []umddi.AllocationList) ddi.Status {
+	d.nList = len(list)
+	for i := range list {
+		e := list[i]
+		d.list[i], d.objects[i] = kmddi.AllocationList{}, nil
+		if e.Allocation == 0 {
+			continue
+		}
+		a, ok := k.allocation(d.context.device, e.Allocation)
+		if !ok {
+			clear(d.objects[:i])
+			return ddi.StatusInvalidHandle
+		}
+		if a.locks > 0 && (a.segment == nil || a.inMemorySegment()) {
+			clear(d.objects[:i])
+			return ddi.StatusCantRenderLocked
+		}
+		d.objects[i] = a
+		d.list[i] = kmddi.AllocationList{DeviceSpecificAllocation: a.opened, WriteOperation: e.WriteOperation}
+	}
+	d.locate()
+	return ddi.StatusSuccess
+}
+
+// locate brings the addresses in the allocation list up to date.
+func (d *dmaBuffer) locate() {
+	for i, a := range d.objects[:d.nList] {
+		if a != nil && a.segment != nil {
+			d.list[i].SegmentID, d.list[i].PhysicalAddress = a.segment.id, a.address()
+		} else {
+			d.list[i].SegmentID, d.list[i].PhysicalAddress = kmddi.SegmentNone, 0
+		}
+	}
+}
+
+// schedule submits a DMA buffer, in as many portions as its allocations need.
+//
+//	Returns StatusSuccess; StatusNoVideoMemory, with nothing submitted but
+//	        paging buffers; StatusNoMemory; StatusDeviceRemoved
+func (k *Kernel) schedule(t *ddi.Thread, d *dmaBuffer) ddi.Status {
+	at := uint32(0)
+	for start := 0; ; {
+		end, s := k.gather(t, d, start)
+		if !s.Failed() && start == 0 && end < d.nPatches && !k.feasible(d, end) {
+			s = ddi.StatusNoVideoMemory
+		}
+		if s.Failed() {
+			// What is paged already changed places: it has to happen.
+			k.flush()
+			k.kick(t)
+			return s
+		}
+		to := d.used
+		if end < d.nPatches {
+			to = d.patches[end].SplitOffset
+		}
+		if start > 0 {
+			k.stats.Splits++
+		}
+		k.portion(t, d, part{at, to, start, end})
+		if end == d.nPatches {
+			return k.status()
+		}
+		at, start = to, end
+	}
+}
+
+// part is a portion of a DMA buffer: its bytes and its patches.
+type part struct {
+	at, to     uint32
+	start, end int
+}
+
+// portion patches one portion and submits it behind what pages its allocations
+// in.
+func (k *Kernel) portion(t *ddi.Thread, d *dmaBuffer, p part) {
+	c := d.context
+	s := k.reserve(c.node)
+	k.use(s, d, p)
+	d.locate()
+	flags := kmddi.SubmitFlags{Present: d.present}
+	st := k.driver.Patch(t, k.adapter, kmddi.Patch{
+		Device: c.device.driver, Context: c.driver,
+		DmaBuffer: d.pages.Bytes, DmaBufferPrivateData: d.private, DmaBufferPhysicalAddress: d.pages.Phys,
+		DmaBufferSubmissionStartOffset: p.at, DmaBufferSubmissionEndOffset: p.to,
+		AllocationList: d.list[:d.nList], PatchLocationList: d.patches[:d.nPatches],
+		PatchLocationListSubmissionStart: uint32(p.start), PatchLocationListSubmissionLength: uint32(p.end - p.start),
+		SubmissionFenceID: s.arg.SubmissionFenceID, NodeOrdinal: c.node.ordinal, Flags: flags,
+	})
+	if st != ddi.StatusSuccess {
+		k.bugcheck(CodeScheduler, SchedulerPatch, "DxgkDdiPatch of fence %d returned %v", s.arg.SubmissionFenceID, st)
+	}
+	s.arg.Device, s.arg.Context, s.arg.Flags = c.device.driver, c.driver, flags
+	s.arg.DmaBufferPhysicalAddress, s.arg.DmaBufferSize = d.pages.Phys, uint32(len(d.pages.Bytes))
+	s.arg.DmaBufferSubmissionStartOffset, s.arg.DmaBufferSubmissionEndOffset = p.at, p.to
+	s.dma = d
+	d.refs++
+	c.last, c.device.last[c.node.ordinal] = s.number, s.number
+	k.flush()
+	k.enqueue(s)
+	k.kick(t)
+}
+
+// use makes a submission wait for what its allocations need of other nodes, and
+// records that it uses them.
+func (k *Kernel) use(s *submission, d *dmaBuffer, p part) {
+	own := s.node.ordinal
+	for i := p.start; i < p.end; i++ {
+		a := d.object(i)
+		if a == nil {
+			continue
+		}
+		write := d.list[d.patches[i].AllocationIndex].WriteOperation
+		for n := range k.nodes {
+			last := a.writes[n]
+			if write {
+				last = a.uses[n]
+			}
+			if uint32(n) != own {
+				s.waits[n] = max(s.waits[n], last)
+			}
+		}
+		a.uses[own] = s.number
+		if write {
+			a.writes[own] = s.number
+			a.content = a.content || !a.inMemorySegment()
+			a.dirty = a.inMemorySegment()
+		}
+	}
+}

@@ -1,0 +1,235 @@
+package dxgkrnl
+
+import (
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+)
+
+// touch makes a part of the working set.
+func (k *Kernel) touch(a *allocation) {
+	k.clock++
+	a.touched, a.epoch = k.clock, k.epoch
+}
+
+// makeResident gives a a place: in its preferred segment, else in the others it
+// may be in, by id. From memory segments it evicts what is not in the working
+// set, least recently used first.
+//
+//	Returns StatusSuccess, StatusNoVideoMemory if it fits nowhere beside the
+//	        working set, StatusDeviceRemoved, StatusNoMemory
+func (k *Kernel) makeResident(t *ddi.Thread, a *allocation) ddi.Status {
+	k.touch(a)
+	if a.segment != nil {
+		return ddi.StatusSuccess
+	}
+	if p := a.info.PreferredSegment; p != 0 && a.supports(k.segments[p-1]) {
+		if s := k.placeIn(t, a, k.segments[p-1]); s != ddi.StatusNoVideoMemory {
+			return s
+		}
+	}
+	for _, seg := range k.segments {
+		if seg.id == a.info.PreferredSegment || !a.supports(seg) {
+			continue
+		}
+		if s := k.placeIn(t, a, seg); s != ddi.StatusNoVideoMemory {
+			return s
+		}
+	}
+	return ddi.StatusNoVideoMemory
+}
+
+// placeIn gives a, which is paged out, a place in a segment.
+func (k *Kernel) placeIn(t *ddi.Thread, a *allocation, seg *segment) ddi.Status {
+	if a.span > seg.desc.Size {
+		return ddi.StatusNoVideoMemory
+	}
+	if seg.desc.Flags.System {
+		a.segment = seg
+		return ddi.StatusSuccess
+	}
+	for {
+		if off, i, ok := seg.gap(a); ok {
+			seg.insert(a, off, i)
+			return k.pageIn(t, a)
+		}
+		v := seg.victim(k.epoch)
+		if v == nil {
+			return ddi.StatusNoVideoMemory
+		}
+		if s := k.evict(t, v); s.Failed() {
+			return s
+		}
+	}
+}
+
+// pageIn brings a's content into the place that it was given, or zeroes it, so
+// that nobody else's content shows.
+func (k *Kernel) pageIn(t *ddi.Thread, a *allocation) ddi.Status {
+	a.dirty = false
+	at := kmddi.PagingLocation{SegmentID: a.segment.id, Address: a.address()}
+	if !a.content {
+		k.stats.BytesFilled += a.info.Size
+		return k.page(t, a, kmddi.BuildPagingBuffer{Operation: kmddi.PagingFill, Destination: at, Size: a.info.Size})
+	}
+	k.stats.BytesPagedIn += a.info.Size
+	return k.page(t, a, kmddi.BuildPagingBuffer{
+		Operation: kmddi.PagingTransfer, Size: a.info.Size,
+		Source: kmddi.PagingLocation{Address: a.pages.Phys}, Destination: at,
+	})
+}
+
+// evict takes a's place in a memory segment away. Its content moves to host
+// memory if that is behind. What is paged from here on waits until a's uses have
+// completed.
+func (k *Kernel) evict(t *ddi.Thread, a *allocation) ddi.Status {
+	k.dependOn(a)
+	from := kmddi.PagingLocation{SegmentID: a.segment.id, Address: a.address()}
+	a.segment.remove(a)
+	k.stats.Evictions++
+	if !a.dirty || a.destroyed {
+		return ddi.StatusSuccess
+	}
+	a.dirty, a.content = false, true
+	k.stats.BytesPagedOut += a.info.Size
+	return k.page(t, a, kmddi.BuildPagingBuffer{
+		Operation: kmddi.PagingTransfer, Size: a.info.Size,
+		Source: from, Destination: kmddi.PagingLocation{Address: a.pages.Phys},
+	})
+}
+
+// groupEnd returns the end of the group of patches that starts at i: those with
+// its SplitOffset.
+func (d *dmaBuffer) groupEnd(i int) int {
+	j := i + 1
+	for j < d.nPatches && d.patches[j].SplitOffset == d.patches[i].SplitOffset {
+		j++
+	}
+	return j
+}
+
+// object returns the allocation that patch i refers to, or nil.
+func (d *dmaBuffer) object(i int) *allocation { return d.objects[d.patches[i].AllocationIndex] }
+
+// gather makes the allocations of as many groups resident together as fit, from
+// patch start on, which begins a group.
+//
+//	Returns the first patch that is left, and StatusSuccess if there is one
+//	        group at least; StatusNoVideoMemory if not even one fits
+func (k *Kernel) gather(t *ddi.Thread, d *dmaBuffer, start int) (end int, s ddi.Status) {
+	k.epoch++
+	for end = start; end < d.nPatches; {
+		next := d.groupEnd(end)
+		s = k.place(t, d, end, next, false)
+		if s == ddi.StatusNoVideoMemory && end == start {
+			s = k.squeeze(t, d, end, next)
+		} else if s == ddi.StatusNoVideoMemory {
+			return end, ddi.StatusSuccess
+		}
+		if s.Failed() {
+			return end, s
+		}
+		end = next
+	}
+	return end, ddi.StatusSuccess
+}
+
+// place makes the allocations of patches [i, j) resident. With system set,
+// those that may be in a System segment go there.
+func (k *Kernel) place(t *ddi.Thread, d *dmaBuffer, i, j int, system bool) ddi.Status {
+	for ; i < j; i++ {
+		a := d.object(i)
+		if a == nil || system && k.systemSegment(a) != nil {
+			continue
+		}
+		if s := k.makeResident(t, a); s.Failed() {
+			return s
+		}
+	}
+	return ddi.StatusSuccess
+}
+
+// squeeze makes room for the group [i, j) on its own: what may be in a System
+// segment moves there, then the rest is placed, at last with everything else
+// evicted, so that no room is lost between what stays.
+func (k *Kernel) squeeze(t *ddi.Thread, d *dmaBuffer, i, j int) ddi.Status {
+	for p := i; p < j; p++ {
+		a := d.object(p)
+		if a == nil || k.systemSegment(a) == nil {
+			continue
+		}
+		if a.inMemorySegment() {
+			if s := k.evict(t, a); s.Failed() {
+				return s
+			}
+		}
+		a.segment = k.systemSegment(a)
+		k.touch(a)
+	}
+	if s := k.place(t, d, i, j, true); s != ddi.StatusNoVideoMemory {
+		return s
+	}
+	// No allocation is in the working set of the next epoch.
+	k.epoch++
+	for _, seg := range k.segments {
+		for v := seg.victim(k.epoch); v != nil; v = seg.victim(k.epoch) {
+			if s := k.evict(t, v); s.Failed() {
+				return s
+			}
+		}
+	}
+	return k.place(t, d, i, j, true)
+}
+
+// feasible says whether each group from patch i on can be placed alone, as
+// squeeze does, so that no portion is submitted in vain.
+func (k *Kernel) feasible(d *dmaBuffer, i int) bool {
+	for i < d.nPatches {
+		j := d.groupEnd(i)
+		if !k.groupFits(d, i, j) {
+			return false
+		}
+		i = j
+	}
+	return true
+}
+
+// groupFits tries group [i, j) in memory segments with nothing in them but what
+// is locked.
+func (k *Kernel) groupFits(d *dmaBuffer, i, j int) bool {
+	var trial []*segment
+	for _, s := range k.segments {
+		trial = append(trial, s.pinned())
+	}
+	seen := make(map[*allocation]bool, j-i)
+	for ; i < j; i++ {
+		a := d.object(i)
+		if a == nil || seen[a] || k.systemSegment(a) != nil {
+			continue
+		}
+		seen[a] = true
+		if !tryPlace(trial, a) {
+			return false
+		}
+	}
+	return true
+}
+
+// tryPlace gives a stand-in of a a place in the order of makeResident.
+func tryPlace(trial []*segment, a *allocation) bool {
+	try := func(s *segment) bool {
+		off, i, ok := s.gap(a)
+		if ok {
+			s.insert(&allocation{info: a.info, span: a.span}, off, i)
+		}
+		return ok
+	}
+	if p := a.info.PreferredSegment; p != 0 && a.supports(trial[p-1]) && try(trial[p-1]) {
+		return true
+	}
+	for _, s := range trial {
+		if s.id != a.info.PreferredSegment && a.supports(s) && try(s) {
+			return true
+		}
+	}
+	return false
+}

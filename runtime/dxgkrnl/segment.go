@@ -1,0 +1,95 @@
+package dxgkrnl
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+)
+
+// A segment is memory that the GPU reaches. In a System segment an allocation's
+// host memory itself is what the GPU uses, so it needs no place there; in a
+// memory segment it has one, [offset, offset+span).
+type segment struct {
+	id   uint32 // from 1
+	desc kmddi.SegmentDescriptor
+
+	residents []*allocation // of a memory segment, by offset
+}
+
+// gap returns the lowest offset with room for a, and its index in residents.
+// GPU addresses, not offsets, are aligned.
+func (s *segment) gap(a *allocation) (off uint64, i int, ok bool) {
+	align := uint64(a.info.Alignment)
+	var at uint64
+	for i := 0; ; i++ {
+		start := (s.desc.BaseAddress+at+align-1)&^(align-1) - s.desc.BaseAddress
+		end := s.desc.Size
+		if i < len(s.residents) {
+			end = s.residents[i].offset
+		}
+		if start >= at && start <= end && a.span <= end-start {
+			return start, i, true
+		}
+		if i == len(s.residents) {
+			return 0, 0, false
+		}
+		at = s.residents[i].offset + s.residents[i].span
+	}
+}
+
+// insert gives a the place that gap found.
+func (s *segment) insert(a *allocation, off uint64, i int) {
+	a.segment, a.offset = s, off
+	s.residents = slices.Insert(s.residents, i, a)
+}
+
+// remove takes a's place away.
+func (s *segment) remove(a *allocation) {
+	i := slices.Index(s.residents, a)
+	s.residents = slices.Delete(s.residents, i, i+1)
+	a.segment = nil
+}
+
+// victim returns the allocation to evict: the one used least recently that is
+// neither locked nor in the working set, or nil. A destroyed one goes first.
+func (s *segment) victim(epoch uint64) *allocation {
+	var v *allocation
+	for _, a := range s.residents {
+		switch {
+		case a.locks > 0 || a.epoch == epoch:
+		case a.destroyed:
+			return a
+		case v == nil || a.touched < v.touched:
+			v = a
+		}
+	}
+	return v
+}
+
+// pinned returns a segment with only what cannot be evicted from s, to try
+// placements in.
+func (s *segment) pinned() *segment {
+	p := &segment{id: s.id, desc: s.desc}
+	for _, a := range s.residents {
+		if a.locks > 0 {
+			p.residents = append(p.residents, a)
+		}
+	}
+	return p
+}
+
+// dump describes how full the segment is.
+func (s *segment) dump(b *strings.Builder) {
+	if s.desc.Flags.System {
+		fmt.Fprintf(b, "kernel: segment %d: host memory at GPU address %#x\n", s.id, s.desc.BaseAddress)
+		return
+	}
+	var used uint64
+	for _, a := range s.residents {
+		used += a.span
+	}
+	fmt.Fprintf(b, "kernel: segment %d: %d allocations, %#x of %#x bytes at GPU address %#x\n",
+		s.id, len(s.residents), used, s.desc.Size, s.desc.BaseAddress)
+}

@@ -1,0 +1,276 @@
+package dxgkrnl
+
+import (
+	"slices"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmt"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+)
+
+// Thunks returns the functions by which the runtime calls the kernel. They may
+// be called on several goroutines, each with a thread of its own at
+// PASSIVE_LEVEL; one runs at a time, until it returns.
+func (k *Kernel) Thunks() kmt.Thunks {
+	return kmt.Thunks{
+		QueryAdapterInfo:  k.queryAdapterInfoThunk,
+		CreateDevice:      k.createDeviceThunk,
+		DestroyDevice:     k.destroyDeviceThunk,
+		CreateContext:     k.createContextThunk,
+		DestroyContext:    k.destroyContextThunk,
+		CreateAllocation:  k.createAllocationThunk,
+		DestroyAllocation: k.destroyAllocationThunk,
+		Lock:              k.lockThunk,
+		Unlock:            k.unlockThunk,
+		Render:            k.renderThunk,
+		Present:           k.presentThunk,
+		WaitForIdle:       k.waitForIdleThunk,
+	}
+}
+
+// queryAdapterInfoThunk returns StatusInvalidParameter if p is too small.
+func (k *Kernel) queryAdapterInfoThunk(t *ddi.Thread, p []byte) ddi.Status {
+	defer k.unlock(t, k.lock(t))
+	if s := k.begin(t); s.Failed() {
+		return s
+	}
+	out, s := k.driver.QueryAdapterInfo(t, k.adapter, kmddi.QueryAdapterInfo{
+		Type: kmddi.InfoUMDriverPrivate, InputData: slices.Clone(p),
+	})
+	if s.Failed() {
+		return s
+	}
+	if len(p) < len(out.UMDriverPrivate) {
+		return ddi.StatusInvalidParameter
+	}
+	clear(p[copy(p, out.UMDriverPrivate):])
+	return s
+}
+
+func (k *Kernel) createDeviceThunk(t *ddi.Thread) (ddi.KMHandle, ddi.Status) {
+	defer k.unlock(t, k.lock(t))
+	if s := k.begin(t); s.Failed() {
+		return 0, s
+	}
+	d, s := k.newDevice(t, false)
+	if s.Failed() {
+		return 0, s
+	}
+	return d.handle, s
+}
+
+// destroyDeviceThunk destroys a device with what is left of it.
+func (k *Kernel) destroyDeviceThunk(t *ddi.Thread, dev ddi.KMHandle) ddi.Status {
+	defer k.unlock(t, k.lock(t))
+	if s := k.begin(t); s.Failed() && k.gone() {
+		return s
+	}
+	d, ok := k.device(dev)
+	if !ok {
+		return ddi.StatusInvalidHandle
+	}
+	return k.destroyDevice(t, d)
+}
+
+// gone says whether there is no miniport to call any more.
+func (k *Kernel) gone() bool { return k.stopped || k.crashed }
+
+func (k *Kernel) createContextThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.CreateContext) ddi.Status {
+	defer k.unlock(t, k.lock(t))
+	if s := k.begin(t); s.Failed() {
+		return s
+	}
+	d, ok := k.device(dev)
+	if !ok {
+		return ddi.StatusInvalidHandle
+	}
+	c, s := k.newContext(t, d, arg)
+	if s.Failed() {
+		return s
+	}
+	u := &c.users[c.current]
+	arg.Context, arg.CommandBuffer, arg.AllocationList, arg.PatchLocationList = c.handle, u.command, u.allocs, u.patches
+	return s
+}
+
+func (k *Kernel) destroyContextThunk(t *ddi.Thread, ctx ddi.KMHandle) ddi.Status {
+	defer k.unlock(t, k.lock(t))
+	if s := k.begin(t); s.Failed() && k.gone() {
+		return s
+	}
+	c, ok := k.handles.get(ctx).(*context)
+	if !ok {
+		return ddi.StatusInvalidHandle
+	}
+	return k.destroyContext(t, c)
+}
+
+// createAllocationThunk makes all allocations or none.
+func (k *Kernel) createAllocationThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Allocate) ddi.Status {
+	defer k.unlock(t, k.lock(t))
+	if s := k.begin(t); s.Failed() {
+		return s
+	}
+	d, ok := k.device(dev)
+	if !ok {
+		return ddi.StatusInvalidHandle
+	}
+	if len(arg.AllocationInfo) == 0 {
+		return ddi.StatusInvalidParameter
+	}
+	made := make([]*allocation, 0, len(arg.AllocationInfo))
+	for i := range arg.AllocationInfo {
+		a, s := k.newAllocation(t, d, arg.AllocationInfo[i].PrivateDriverData)
+		if s.Failed() {
+			for _, a := range slices.Backward(made) {
+				k.retireAllocation(a)
+			}
+			k.reap(t)
+			return s
+		}
+		made = append(made, a)
+	}
+	for i, a := range made {
+		arg.AllocationInfo[i].Allocation = a.handle
+	}
+	return ddi.StatusSuccess
+}
+
+// resolve returns the allocations of handles, and false if one is not of the
+// device.
+func (k *Kernel) resolve(dev ddi.KMHandle, handles []ddi.KMHandle) ([]*allocation, bool) {
+	d, ok := k.device(dev)
+	if !ok {
+		return nil, false
+	}
+	out := make([]*allocation, len(handles))
+	for i, h := range handles {
+		if out[i], ok = k.allocation(d, h); !ok {
+			return nil, false
+		}
+	}
+	return out, true
+}
+
+// destroyAllocationThunk destroys all of the allocations, or, if one is not of
+// the device or is listed twice, none. Locks of them end. The miniport is called
+// when the GPU is done with an allocation.
+func (k *Kernel) destroyAllocationThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Deallocate) ddi.Status {
+	defer k.unlock(t, k.lock(t))
+	if s := k.begin(t); s.Failed() && k.gone() {
+		return s
+	}
+	as, ok := k.resolve(dev, arg.Allocations)
+	if !ok {
+		return ddi.StatusInvalidHandle
+	}
+	seen := make(map[*allocation]bool, len(as))
+	for _, a := range as {
+		if seen[a] {
+			return ddi.StatusInvalidHandle
+		}
+		seen[a] = true
+	}
+	for _, a := range as {
+		k.retireAllocation(a)
+	}
+	k.reap(t)
+	return ddi.StatusSuccess
+}
+
+func (k *Kernel) lockThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Lock) ddi.Status {
+	defer k.unlock(t, k.lock(t))
+	if s := k.begin(t); s.Failed() {
+		return s
+	}
+	d, ok := k.device(dev)
+	if !ok {
+		return ddi.StatusInvalidHandle
+	}
+	a, ok := k.allocation(d, arg.Allocation)
+	if !ok {
+		return ddi.StatusInvalidHandle
+	}
+	return k.lockAllocation(t, a, arg)
+}
+
+// unlockThunk unlocks all of the allocations, or, if one is not locked as often
+// as it is listed, none: StatusInvalidParameter.
+func (k *Kernel) unlockThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Unlock) ddi.Status {
+	defer k.unlock(t, k.lock(t))
+	if s := k.begin(t); s.Failed() && k.gone() {
+		return s
+	}
+	as, ok := k.resolve(dev, arg.Allocations)
+	if !ok {
+		return ddi.StatusInvalidHandle
+	}
+	for i, a := range as {
+		n := 1
+		for _, b := range as[:i] {
+			if a == b {
+				n++
+			}
+		}
+		if n > a.locks {
+			return ddi.StatusInvalidParameter
+		}
+	}
+	s := ddi.StatusSuccess
+	for _, a := range as {
+		if u := k.unlockAllocation(t, a); u.Failed() {
+			s = u
+		}
+	}
+	return s
+}
+
+func (k *Kernel) renderThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Render) ddi.Status {
+	defer k.unlock(t, k.lock(t))
+	c, s := k.submitter(t, dev, arg.Context)
+	if s.Failed() {
+		return s
+	}
+	return k.render(t, c, arg)
+}
+
+func (k *Kernel) presentThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.PresentCB) ddi.Status {
+	defer k.unlock(t, k.lock(t))
+	c, s := k.submitter(t, dev, arg.Context)
+	if s.Failed() {
+		return s
+	}
+	return k.present(t, c, arg)
+}
+
+// submitter begins a thunk that submits, and returns its context.
+func (k *Kernel) submitter(t *ddi.Thread, dev, ctx ddi.KMHandle) (*context, ddi.Status) {
+	if s := k.begin(t); s.Failed() {
+		return nil, s
+	}
+	d, ok := k.device(dev)
+	if !ok {
+		return nil, ddi.StatusInvalidHandle
+	}
+	c, ok := k.context(d, ctx)
+	if !ok {
+		return nil, ddi.StatusInvalidHandle
+	}
+	return c, ddi.StatusSuccess
+}
+
+// waitForIdleThunk waits until all submitted work of a device has completed.
+func (k *Kernel) waitForIdleThunk(t *ddi.Thread, dev ddi.KMHandle) ddi.Status {
+	defer k.unlock(t, k.lock(t))
+	if s := k.begin(t); s.Failed() {
+		return s
+	}
+	d, ok := k.device(dev)
+	if !ok {
+		return ddi.StatusInvalidHandle
+	}
+	s := k.wait(t, func() bool { return k.passed(d.last) })
+	k.reap(t)
+	return s
+}

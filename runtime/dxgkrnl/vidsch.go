@@ -1,0 +1,250 @@
+package dxgkrnl
+
+import (
+	"slices"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+)
+
+// A node is a queue of the GPU. Submissions are numbered from 1 in the order
+// they enter it; the fence id of a number is its sum with Config.FirstFence
+// less 1, modulo 2^32. The numbers themselves do not wrap.
+//
+// reserved >= queued >= submitted >= reported >= completed.
+type node struct {
+	ordinal    uint32
+	reserved   uint64        // last number given
+	queued     uint64        // last number that entered waiting
+	submitted  uint64        // last number in the hardware
+	reported   uint64        // last number an interrupt was for; changes at DIRQL
+	completed  uint64        // last number retired
+	waiting    []*submission // not yet in the hardware, in order
+	hardware   []*submission // in the hardware, in order
+	progressAt uint64        // time of the last retirement, or of work after idleness
+}
+
+// A submission is what one fence stands for.
+type submission struct {
+	node   *node
+	number uint64
+	waits  []uint64 // by node: number that must have completed, 0 for none
+	arg    kmddi.SubmitCommand
+
+	dma    *dmaBuffer // nil: a paging buffer
+	paging *pagingBuffer
+}
+
+// fenceID returns the fence id of a submission's number.
+func (k *Kernel) fenceID(number uint64) uint32 { return uint32(number) + k.firstFence - 1 }
+
+// reserve gives a submission to node n the next number.
+func (k *Kernel) reserve(n *node) *submission {
+	var s *submission
+	if i := len(k.spare) - 1; i >= 0 {
+		s, k.spare = k.spare[i], k.spare[:i]
+	} else {
+		s = &submission{waits: make([]uint64, len(k.nodes))}
+	}
+	n.reserved++
+	s.node, s.number = n, n.reserved
+	s.arg = kmddi.SubmitCommand{NodeOrdinal: n.ordinal, SubmissionFenceID: k.fenceID(s.number)}
+	return s
+}
+
+// enqueue lets a submission enter its node's queue.
+func (k *Kernel) enqueue(s *submission) {
+	s.node.queued = s.number
+	s.node.waiting = append(s.node.waiting, s)
+}
+
+// kick submits what can be, from PASSIVE_LEVEL.
+func (k *Kernel) kick(t *ddi.Thread) {
+	old := t.Raise(ddi.DispatchLevel)
+	k.pump(t)
+	k.dev.Lower(t, old)
+}
+
+// pump submits what the hardware has room for and waits for nothing, at
+// DISPATCH_LEVEL.
+func (k *Kernel) pump(t *ddi.Thread) {
+	for i := range k.nodes {
+		n := &k.nodes[i]
+		for k.err == nil && len(n.waiting) > 0 && len(n.hardware) < int(k.caps.HwQueuePacketCap) && k.ready(n.waiting[0]) {
+			k.submit(t, n)
+		}
+	}
+}
+
+// ready says whether everything that s waits for has completed.
+func (k *Kernel) ready(s *submission) bool {
+	for i, number := range s.waits {
+		if number > k.nodes[i].completed {
+			return false
+		}
+	}
+	return true
+}
+
+// submit sends the first waiting submission of a node to the hardware. Its
+// interrupt may come before SubmitCommand returns: all is recorded first.
+func (k *Kernel) submit(t *ddi.Thread, n *node) {
+	s := n.waiting[0]
+	n.waiting = slices.Delete(n.waiting, 0, 1)
+	if len(n.hardware) == 0 {
+		n.progressAt = k.dev.Now()
+	}
+	n.hardware = append(n.hardware, s)
+	n.submitted = s.number
+	p1 := uint32(SchedulerSubmit)
+	if s.arg.Flags.Paging {
+		p1 = SchedulerPaging
+		k.stats.PagingBuffers++
+	} else {
+		k.stats.DMABuffers++
+	}
+	if st := k.driver.SubmitCommand(t, k.adapter, s.arg); st != ddi.StatusSuccess {
+		k.bugcheck(CodeScheduler, p1, "DxgkDdiSubmitCommand of fence %d to node %d returned %v", s.arg.SubmissionFenceID, n.ordinal, st)
+	}
+}
+
+// retire gives back what reported fences stand for, at DISPATCH_LEVEL.
+func (k *Kernel) retire() {
+	for i := range k.nodes {
+		n := &k.nodes[i]
+		if n.completed == n.reported {
+			continue
+		}
+		k.stats.Fences += n.reported - n.completed
+		n.completed = n.reported
+		n.progressAt = k.dev.Now()
+		done := 0
+		for done < len(n.hardware) && n.hardware[done].number <= n.completed {
+			k.recycle(n.hardware[done])
+			done++
+		}
+		n.hardware = slices.Delete(n.hardware, 0, done)
+	}
+}
+
+// recycle gives back the buffer of a submission and the submission.
+func (k *Kernel) recycle(s *submission) {
+	if s.dma != nil {
+		s.dma.release()
+	}
+	if s.paging != nil {
+		k.paging.free = append(k.paging.free, s.paging)
+	}
+	clear(s.waits)
+	*s = submission{waits: s.waits}
+	k.spare = append(k.spare, s)
+}
+
+// passed says whether the numbers of each node have completed.
+func (k *Kernel) passed(numbers []uint64) bool {
+	for i, number := range numbers {
+		if number > k.nodes[i].completed {
+			return false
+		}
+	}
+	return true
+}
+
+// wait lets time pass until done, at PASSIVE_LEVEL. It returns
+// StatusDeviceRemoved if the GPU stops first, or has stopped.
+func (k *Kernel) wait(t *ddi.Thread, done func() bool) ddi.Status {
+	began := k.dev.Now()
+	for k.err == nil && !done() {
+		deadline := k.deadline(began)
+		if k.dev.Now() >= deadline {
+			k.expire(t)
+			continue
+		}
+		if err := k.dev.Wait(t, deadline); err != nil {
+			k.stopLink(t, err)
+		}
+	}
+	return k.status()
+}
+
+// idle waits until nothing is submitted or waiting.
+func (k *Kernel) idle(t *ddi.Thread) ddi.Status {
+	return k.wait(t, func() bool {
+		for i := range k.nodes {
+			if k.nodes[i].completed != k.nodes[i].queued {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// deadline returns when the first node that has work must have made progress,
+// or, without one, when a wait that began at the time began must have ended.
+func (k *Kernel) deadline(began uint64) uint64 {
+	first, found := began+k.tdrDelay, false
+	for i := range k.nodes {
+		n := &k.nodes[i]
+		if d := n.progressAt + k.tdrDelay; len(n.hardware) > 0 && (!found || d < first) {
+			first, found = d, true
+		}
+	}
+	return first
+}
+
+// working says whether a node has work in the hardware.
+func (k *Kernel) working() bool {
+	for i := range k.nodes {
+		if len(k.nodes[i].hardware) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// expire looks after nodes that made no progress in time: whose interrupt was
+// lost, whose completed work is not retired, or that hang.
+func (k *Kernel) expire(t *ddi.Thread) {
+	if !k.working() {
+		k.stopTimeout(t, &k.nodes[0])
+		return
+	}
+	for i := range k.nodes {
+		n := &k.nodes[i]
+		if len(n.hardware) == 0 || k.dev.Now() < n.progressAt+k.tdrDelay {
+			continue
+		}
+		interrupts, before := k.stats.Interrupts, n.completed
+		moved := k.poll(t, n)
+		switch {
+		case k.err != nil:
+			return
+		case moved && k.stats.Interrupts == interrupts:
+			k.stats.LostInterrupts++
+		case n.completed == before:
+			k.stopTimeout(t, n)
+			return
+		}
+	}
+}
+
+// poll asks the miniport for the last completed fence of a node that has work
+// and retires up to it. It returns whether the fence moved. A status other than
+// success means that the fence is not known.
+func (k *Kernel) poll(t *ddi.Thread, n *node) (moved bool) {
+	before := n.reported
+	out, s := k.driver.QueryCurrentFence(t, k.adapter, kmddi.QueryCurrentFence{NodeOrdinal: n.ordinal})
+	if !s.Failed() && k.err == nil {
+		old := t.Raise(ddi.DIRQL)
+		// The interrupt may have reported a later fence since it was read.
+		if out.CurrentFence-k.fenceID(before) > uint32(n.reported-before) {
+			k.report(n, out.CurrentFence)
+		}
+		t.Lower(old)
+	}
+	if n.completed != n.reported || k.faulted != nil {
+		k.dev.QueueDPC()
+		k.dev.Deliver(t)
+	}
+	return n.reported != before
+}
