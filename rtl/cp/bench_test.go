@@ -24,6 +24,7 @@ const (
 	vramSize = 1 << 16
 	hostSize = 1 << 16
 	ringAt   = host | 0x4000
+	patience = 4_000_000 // clocks of the longest test, and more
 )
 
 // bench surrounds a command processor with a real fence unit and plain models of
@@ -162,6 +163,9 @@ func (b *bench) tick(regs regbus.Req) {
 	b.cp.Tick(mem, d, f, regs)
 	b.fence.Tick(freq, b.clock, wready, wready, b.refuse && wready && wreq.Kind != port.None, regs)
 	b.clock++
+	if b.clock > patience {
+		b.t.Fatalf("the test waits for ever, state %d", b.cp.state)
+	}
 	if s := b.cp.Scratch(); s.Valid {
 		b.scratch = append(b.scratch, s)
 	}
