@@ -1,0 +1,116 @@
+// Hilgpu runs workloads on an emulated GPU or a board, through the whole driver
+// stack.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/compose"
+)
+
+// Exit codes.
+const (
+	exitOK       = 0
+	exitCheck    = 1 // a check failed
+	exitUsage    = 2 // usage or bad input
+	exitLink     = 4 // the link to the device failed
+	exitDevice   = 5 // the device faulted or stopped answering
+	exitMap      = 6 // the device has another register map
+	exitContract = 7 // a driver broke a contract
+)
+
+const exitCodes = `Exit codes: 0 ok, 1 check failed, 2 usage or bad input, 4 link, 5 device fault or
+time-out, 6 register-map mismatch, 7 contract broken.`
+
+// errCheck is wrapped by the error of a check that failed.
+var errCheck = errors.New("check failed")
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// run executes the command line and returns the exit code.
+func run(args []string, stdout, stderr io.Writer) (code int) {
+	defer func() {
+		if r := recover(); r != nil {
+			b, ok := r.(*dxgkrnl.Bugcheck)
+			if !ok {
+				panic(r)
+			}
+			fmt.Fprintf(stderr, "hilgpu: %v\n", b)
+			code = exitContract
+		}
+	}()
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.Execute()
+	if err == nil {
+		return exitOK
+	}
+	fmt.Fprintf(stderr, "hilgpu: %v\n", err)
+	var stopped *dxgkrnl.DeviceError
+	if errors.As(err, &stopped) {
+		fmt.Fprint(stderr, stopped.Dump)
+	}
+	return exitCode(err)
+}
+
+// exitCode classifies an error.
+func exitCode(err error) int {
+	var stopped *dxgkrnl.DeviceError
+	switch {
+	case errors.Is(err, errCheck):
+		return exitCheck
+	case errors.As(err, &stopped):
+		return exitDevice
+	case errors.Is(err, ddi.StatusRevisionMismatch):
+		return exitMap
+	case isLink(err):
+		return exitLink
+	case errors.Is(err, boards.ErrSelector), errors.Is(err, compose.ErrInput):
+		return exitUsage
+	case errors.Is(err, testbench.ErrDevice):
+		return exitDevice
+	}
+	return exitUsage
+}
+
+func isLink(err error) bool {
+	for _, e := range []error{bus.ErrTimeout, bus.ErrCRC, bus.ErrLinkDown, bus.ErrStale, bus.ErrClosed} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "hilgpu",
+		Short: "An FPGA-style GPU in Go and the driver stack above it",
+		Long: `Hilgpu runs workloads on a GPU through a Direct3D-11-style runtime, a user-mode
+driver, a graphics kernel and a display miniport. The GPU is an emulator that
+runs its RTL cycle by cycle.
+
+` + exitCodes,
+		Example: `  hilgpu run compose --check -o frame.png
+  hilgpu version
+  hilgpu completion bash > /etc/bash_completion.d/hilgpu`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.AddCommand(newRun(), newVersion())
+	return root
+}

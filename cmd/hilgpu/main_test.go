@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// hilgpu runs a command line.
+func hilgpu(args ...string) (code int, stdout, stderr string) {
+	var out, err bytes.Buffer
+	code = run(args, &out, &err)
+	return code, out.String(), err.String()
+}
+
+func writeImage(t *testing.T, path string, w, h int) string {
+	t.Helper()
+	img := image.NewNRGBA(image.Rect(0, 0, w, h))
+	for i := range img.Pix {
+		img.Pix[i] = uint8(i * 7)
+	}
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	defer f.Close()
+	if strings.HasSuffix(path, ".jpg") {
+		require.NoError(t, jpeg.Encode(f, img, nil))
+	} else {
+		require.NoError(t, png.Encode(f, img))
+	}
+	return path
+}
+
+func TestComposeWritesTheFrame(t *testing.T) {
+	dir := t.TempDir()
+	out := filepath.Join(dir, "frame.png")
+	args := []string{"run", "compose", "--check", "--size", "64x48", "--json", "-o", out, "--ddi", filepath.Join(dir, "ddi.jsonl"),
+		writeImage(t, filepath.Join(dir, "a.png"), 20, 10), writeImage(t, filepath.Join(dir, "b.jpg"), 9, 33)}
+	code, stdout, stderr := hilgpu(args...)
+	require.Zero(t, code, stderr)
+	assert.Empty(t, stderr)
+
+	var s map[string]any
+	require.NoError(t, json.Unmarshal([]byte(stdout), &s))
+	for _, key := range []string{"cycles", "packets", "dma_buffers", "paging_buffers", "fences", "interrupts", "dpcs", "bytes_moved", "host_ms", "cycles_per_second"} {
+		assert.Positive(t, s[key], key)
+	}
+	assert.Len(t, s["frame_sha256"], 64)
+
+	f, err := os.Open(out)
+	require.NoError(t, err)
+	defer f.Close()
+	img, err := png.Decode(f)
+	require.NoError(t, err)
+	assert.Equal(t, image.Rect(0, 0, 64, 48), img.Bounds())
+
+	trace, err := os.ReadFile(filepath.Join(dir, "ddi.jsonl"))
+	require.NoError(t, err)
+	for _, name := range []string{"OpenAdapter10_2", "pfnRenderCb", "DxgkDdiSubmitCommand", "DxgkCbNotifyInterrupt", "DxgkDdiPresent"} {
+		assert.Contains(t, string(trace), `"`+name+`"`)
+	}
+	_, again, _ := hilgpu(args...)
+	var s2 map[string]any
+	require.NoError(t, json.Unmarshal([]byte(again), &s2))
+	for key, v := range s {
+		if key != "host_ms" && key != "cycles_per_second" {
+			assert.Equal(t, v, s2[key], key)
+		}
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	dir := t.TempDir()
+	broken := filepath.Join(dir, "broken.png")
+	require.NoError(t, os.WriteFile(broken, []byte("\x89PNG\r\n\x1a\nnot much more"), 0o600))
+	big := writeImage(t, filepath.Join(dir, "big.png"), 60, 60)
+	good := writeImage(t, filepath.Join(dir, "good.png"), 8, 8)
+	for _, tt := range []struct {
+		name string
+		args []string
+		says string
+	}{
+		{"missing image", []string{filepath.Join(dir, "none.png")}, "none.png"},
+		{"broken image", []string{broken}, "broken.png"},
+		{"not an image", []string{"main_test.go"}, "main_test.go"},
+		{"image larger than VRAM", []string{"--board", "emu?vram=8KiB", big}, "big.png"},
+		{"unknown board", []string{"--board", "vapour", good}, `"vapour"`},
+		{"unknown option", []string{"--board", "emu?speed=9", good}, `"speed"`},
+		{"bad value", []string{"--board", "emu?vram=3", good}, "vram=3"},
+		{"full disk", []string{"-o", "/dev/full", good}, "/dev/full"},
+		{"full disk for the trace", []string{"--ddi", "/dev/full", good}, "/dev/full"},
+		{"no such folder", []string{"-o", filepath.Join(dir, "no", "frame.png"), good}, "frame.png"},
+		{"a folder", []string{"-o", dir, good}, "directory"},
+		{"size of zero", []string{"--size", "0x10", good}, "0x10"},
+		{"size of nothing", []string{"--size", "big", good}, `"big"`},
+		{"size with a tail", []string{"--size", "8x8x8", good}, `"8x8x8"`},
+		{"size too large", []string{"--size", "20000x1", good}, "16384"},
+		{"no contexts", []string{"--contexts", "0", good}, "contexts"},
+		{"unknown flag", []string{"--fast"}, "--fast"},
+		{"seed of text", []string{"--seed", "x"}, "seed"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "frame.png")
+			args := append([]string{"run", "compose", "--size", "32x32", "-o", out}, tt.args...)
+			code, stdout, stderr := hilgpu(args...)
+			assert.Equal(t, exitUsage, code, stderr)
+			assert.Empty(t, stdout)
+			assert.Equal(t, 1, strings.Count(stderr, "\n"), "one line: %q", stderr)
+			assert.Contains(t, stderr, tt.says)
+			left, err := os.ReadDir(filepath.Dir(out))
+			require.NoError(t, err)
+			assert.Empty(t, left, "nothing is left behind")
+		})
+	}
+}
+
+func TestAnOldFileStaysWhenARunFails(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "frame.png")
+	require.NoError(t, os.WriteFile(out, []byte("old"), 0o600))
+	code, _, _ := hilgpu("run", "compose", "--board", "emu?fault=dead", "-o", out)
+	assert.NotZero(t, code)
+	b, err := os.ReadFile(out)
+	require.NoError(t, err)
+	assert.Equal(t, "old", string(b))
+}
+
+func TestDeadGPU(t *testing.T) {
+	for _, tt := range []struct{ name, board, says string }{
+		{"never answers", "emu?fault=dead", "fence"},
+		{"doorbells are lost", "emu?fault=lost-doorbell", "ring"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			code, stdout, stderr := hilgpu("run", "compose", "--board", tt.board)
+			assert.Equal(t, exitDevice, code, stderr)
+			assert.Empty(t, stdout)
+			assert.Contains(t, strings.ToLower(stderr), tt.says)
+		})
+	}
+}
+
+func TestLostInterruptsAreRecovered(t *testing.T) {
+	code, _, stderr := hilgpu("run", "compose", "--check", "--board", "emu?fault=lost-interrupt", "--size", "32x32", "--contexts", "1")
+	assert.Zero(t, code, stderr)
+}
+
+func TestCheckFindsADifference(t *testing.T) {
+	want := image.NewNRGBA(image.Rect(0, 0, 4, 4))
+	got := image.NewNRGBA(want.Rect)
+	require.NoError(t, checkFrame(got, want))
+	got.SetNRGBA(3, 1, color.NRGBA{1, 0, 0, 0})
+	err := checkFrame(got, want)
+	require.ErrorIs(t, err, errCheck)
+	assert.ErrorContains(t, err, "1 of 16 pixels differ, the first at 3,1")
+	assert.Equal(t, exitCheck, exitCode(err))
+}
+
+func TestVersionAndHelp(t *testing.T) {
+	code, stdout, _ := hilgpu("version", "--json")
+	require.Zero(t, code)
+	var v version
+	require.NoError(t, json.Unmarshal([]byte(stdout), &v))
+	assert.Len(t, v.MapHash, 8)
+	assert.Equal(t, "1.0", v.Hardware)
+
+	for _, args := range [][]string{{"--help"}, {"run", "--help"}, {"run", "compose", "--help"}, {"version", "--help"}, {"run"}, {}} {
+		code, stdout, stderr := hilgpu(args...)
+		assert.Zero(t, code, stderr)
+		assert.Contains(t, stdout, "Examples:")
+	}
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		code, stdout, _ := hilgpu("completion", shell)
+		assert.Zero(t, code)
+		assert.NotEmpty(t, stdout)
+	}
+	code, _, stderr := hilgpu("fly")
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, stderr, `"fly"`)
+}

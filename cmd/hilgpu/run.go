@@ -1,0 +1,175 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"image"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/compose"
+)
+
+func newRun() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "run",
+		Short:   "Run a workload",
+		Example: "  hilgpu run compose --check",
+		Args:    cobra.NoArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(newCompose())
+	return c
+}
+
+// composeFlags are the flags of run compose.
+type composeFlags struct {
+	board    string
+	size     string
+	contexts int
+	seed     uint64
+	out      string
+	ddi      string
+	check    bool
+	json     bool
+}
+
+func newCompose() *cobra.Command {
+	var f composeFlags
+	c := &cobra.Command{
+		Use:   "compose [IMAGE...]",
+		Short: "Compose images into a frame, through the whole stack",
+		Long: `Compose uploads PNG or JPEG images, records where each one goes on several
+deferred contexts at the same time, executes the command lists, presents, and
+reads the frame back. Without images it takes the ones it was built with.
+
+Boards:
+` + boards.Help() + `
+` + exitCodes,
+		Example: `  hilgpu run compose --check -o frame.png
+  hilgpu run compose --board 'emu?nodes=1&vram=8KiB' --check
+  hilgpu run compose --size 640x480 --contexts 4 --seed 7 -o frame.png photo.jpg logo.png
+  hilgpu run compose --ddi ddi.jsonl --json`,
+		RunE: func(c *cobra.Command, args []string) error { return runCompose(c.OutOrStdout(), f, args) },
+	}
+	fl := c.Flags()
+	fl.StringVar(&f.board, "board", "emu", "board `selector`")
+	fl.StringVar(&f.size, "size", "320x240", "`WxH` of the frame in pixels")
+	fl.IntVar(&f.contexts, "contexts", 2, "`number` of deferred contexts that record")
+	fl.Uint64Var(&f.seed, "seed", 1, "`seed` of the placement")
+	fl.StringVarP(&f.out, "output", "o", "", "write the frame to this PNG `file`")
+	fl.StringVar(&f.ddi, "ddi", "", "write every DDI call to this `file`, as JSON lines")
+	fl.BoolVar(&f.check, "check", false, "compare every pixel with a composition by image/draw; exit 1 on a difference")
+	fl.BoolVar(&f.json, "json", false, "print the summary as JSON")
+	return c
+}
+
+// runCompose plans, runs, checks and reports.
+func runCompose(stdout io.Writer, f composeFlags, images []string) error {
+	plan, err := planCompose(f, images)
+	if err != nil {
+		return err
+	}
+	out, err := newOutput(f.out)
+	if err != nil {
+		return err
+	}
+	defer out.discard()
+	ddi, err := newOutput(f.ddi)
+	if err != nil {
+		return err
+	}
+	defer ddi.discard()
+	start := time.Now()
+	frame, stats, err := composeOn(f.board, ddi, plan)
+	host := time.Since(start)
+	if err != nil {
+		ddi.commit() // the trace of a failed run is what one wants to see
+		return err
+	}
+	if err := ddi.commit(); err != nil {
+		return err
+	}
+	if f.check {
+		if err := checkFrame(frame, plan.Reference()); err != nil {
+			return err
+		}
+	}
+	if err := out.writePNG(frame); err != nil {
+		return err
+	}
+	return report(stdout, f, newSummary(frame, stats, host))
+}
+
+func planCompose(f composeFlags, images []string) (*compose.Plan, error) {
+	o := compose.Options{Contexts: f.contexts, Seed: f.seed}
+	var err error
+	if o.Width, o.Height, err = parseSize(f.size); err != nil {
+		return nil, err
+	}
+	if len(images) == 0 {
+		if o.Sources, err = compose.Samples(); err != nil {
+			return nil, err
+		}
+	}
+	for _, path := range images {
+		s, err := compose.Load(path)
+		if err != nil {
+			return nil, err
+		}
+		o.Sources = append(o.Sources, s)
+	}
+	return compose.NewPlan(o)
+}
+
+func parseSize(s string) (w, h int, err error) {
+	ws, hs, ok := strings.Cut(s, "x")
+	if ok {
+		if w, err = strconv.Atoi(ws); err == nil {
+			if h, err = strconv.Atoi(hs); err == nil {
+				return w, h, nil
+			}
+		}
+	}
+	return 0, 0, fmt.Errorf("%w: size %q, want WIDTHxHEIGHT in pixels", compose.ErrInput, s)
+}
+
+func composeOn(board string, ddi *output, plan *compose.Plan) (*image.NRGBA, testbench.Stats, error) {
+	var o testbench.Options
+	if ddi != nil {
+		o.DDI = ddi
+	}
+	sys, err := testbench.Open(board, testbench.HostDrivers(), o)
+	if err != nil {
+		return nil, testbench.Stats{}, err
+	}
+	frame, err := compose.Run(sys, plan)
+	stats := sys.Stats()
+	if cerr := sys.Close(); err == nil {
+		err = cerr
+	}
+	return frame, stats, err
+}
+
+func checkFrame(got, want *image.NRGBA) error {
+	at, n := compose.Diff(got, want)
+	if n == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %d of %d pixels differ, the first at %d,%d: %v, want %v", errCheck,
+		n, want.Rect.Dx()*want.Rect.Dy(), at.X, at.Y, got.NRGBAAt(at.X, at.Y), want.NRGBAAt(at.X, at.Y))
+}
+
+func report(w io.Writer, f composeFlags, s summary) error {
+	if f.json {
+		return json.NewEncoder(w).Encode(s)
+	}
+	_, err := fmt.Fprint(w, s.text(f))
+	return err
+}

@@ -1,0 +1,209 @@
+package compose
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"sync"
+
+	"github.com/hilgpu/hilgpu/runtime/d3d11"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
+)
+
+// A System makes devices and knows why the GPU stopped.
+type System interface {
+	CreateDevice() (*d3d11.Device, *d3d11.Context, error)
+
+	// Err returns nil while the GPU works.
+	Err() error
+}
+
+// run is one composition under way.
+type run struct {
+	plan  *Plan
+	dev   *d3d11.Device
+	ctx   *d3d11.Context
+	chain *d3d11.SwapChain
+	tex   []*d3d11.Texture2D // a texture for each source
+}
+
+// Run composes the plan on sys and returns the back buffer as it was presented.
+// An error of the device is the one of sys.Err; an image that the GPU has no
+// memory for wraps ErrInput.
+func Run(sys System, p *Plan) (*image.NRGBA, error) {
+	dev, ctx, err := sys.CreateDevice()
+	if err != nil {
+		return nil, stopped(sys, err)
+	}
+	defer dev.Close()
+	r := &run{plan: p, dev: dev, ctx: ctx}
+	for _, step := range []func() error{r.target, r.upload, r.draw} {
+		if err := step(); err != nil {
+			return nil, stopped(sys, err)
+		}
+	}
+	frame, err := r.readBack()
+	if err != nil {
+		return nil, stopped(sys, err)
+	}
+	return frame, nil
+}
+
+// stopped returns the reason why the GPU stopped, if that is why err came.
+func stopped(sys System, err error) error {
+	if cause := sys.Err(); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// desc describes an RGBA texture with one subresource.
+func desc(size image.Point, usage d3d11.Usage, bind, cpu uint32) d3d11.Texture2DDesc {
+	return d3d11.Texture2DDesc{
+		Width: uint32(size.X), Height: uint32(size.Y), MipLevels: 1, ArraySize: 1, Format: dxgi.R8G8B8A8UNorm,
+		SampleDesc: dxgi.SampleDesc{Count: 1}, Usage: usage, BindFlags: bind, CPUAccessFlags: cpu,
+	}
+}
+
+// memory explains a failed creation.
+func memory(what string, size image.Point, err error) error {
+	if errors.Is(err, ddi.EOutOfMemory) {
+		return fmt.Errorf("%w: %s: %d x %d pixels need %d bytes, more than the GPU has memory for",
+			ErrInput, what, size.X, size.Y, 4*size.X*size.Y)
+	}
+	return fmt.Errorf("compose: %s: %w", what, err)
+}
+
+func (r *run) target() error {
+	var err error
+	size := image.Pt(r.plan.Width, r.plan.Height)
+	r.chain, err = r.dev.CreateSwapChain(d3d11.SwapChainDesc{
+		Width: uint32(size.X), Height: uint32(size.Y), Format: dxgi.R8G8B8A8UNorm, BufferCount: 1,
+	})
+	if err != nil {
+		return memory("frame", size, err)
+	}
+	return nil
+}
+
+// upload makes a texture of each source: even ones by way of a staging texture,
+// odd ones by way of a dynamic one.
+func (r *run) upload() error {
+	for i, s := range r.plan.Sources {
+		size := s.Image.Rect.Size()
+		tex, err := r.dev.CreateTexture2D(desc(size, d3d11.UsageDefault, d3d11.BindShaderResource, 0), nil)
+		if err != nil {
+			return memory(s.Name, size, err)
+		}
+		r.tex = append(r.tex, tex)
+		d, how := desc(size, d3d11.UsageStaging, 0, d3d11.CPUAccessWrite), d3d11.MapWrite
+		if i%2 == 1 {
+			d, how = desc(size, d3d11.UsageDynamic, d3d11.BindShaderResource, d3d11.CPUAccessWrite), d3d11.MapWriteDiscard
+		}
+		from, err := r.dev.CreateTexture2D(d, nil)
+		if err != nil {
+			return memory(s.Name, size, err)
+		}
+		if err := r.write(from, how, s.Image); err != nil {
+			return fmt.Errorf("compose: %s: %w", s.Name, err)
+		}
+		r.ctx.CopyResource(tex, from)
+		from.Release()
+	}
+	return nil
+}
+
+// write fills a mappable texture.
+func (r *run) write(tex *d3d11.Texture2D, how d3d11.MapType, img *image.NRGBA) error {
+	var m d3d11.MappedSubresource
+	if err := r.ctx.Map(tex, 0, how, 0, &m); err != nil {
+		return err
+	}
+	for y := range img.Rect.Dy() {
+		copy(m.Data[y*int(m.RowPitch):], img.Pix[y*img.Stride:][:4*img.Rect.Dx()])
+	}
+	r.ctx.Unmap(tex, 0)
+	return nil
+}
+
+// draw records the lists, each in a goroutine of its own, executes them in
+// order and presents.
+func (r *run) draw() error {
+	back, err := r.chain.GetBuffer(0)
+	if err != nil {
+		return err
+	}
+	defer back.Release()
+	view, err := r.dev.CreateRenderTargetView(back, nil)
+	if err != nil {
+		return err
+	}
+	defer view.Release()
+	lists := make([]*d3d11.CommandList, len(r.plan.lists))
+	errs := make([]error, len(r.plan.lists))
+	var contexts []*d3d11.Context
+	for range r.plan.lists {
+		dc, err := r.dev.CreateDeferredContext(0)
+		if err != nil {
+			return err
+		}
+		defer dc.Release()
+		contexts = append(contexts, dc)
+	}
+	var wg sync.WaitGroup
+	for i, dc := range contexts {
+		wg.Go(func() { lists[i], errs[i] = r.record(i, dc, back, view) })
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for _, l := range lists {
+		r.ctx.ExecuteCommandList(l, false)
+		l.Release()
+	}
+	return r.chain.Present(0, 0)
+}
+
+// record records list i; the first one clears the frame.
+func (r *run) record(i int, dc *d3d11.Context, back *d3d11.Texture2D, view *d3d11.RenderTargetView) (*d3d11.CommandList, error) {
+	if i == 0 {
+		c := r.plan.background
+		dc.ClearRenderTargetView(view, [4]float32{
+			float32(c.R) / 255, float32(c.G) / 255, float32(c.B) / 255, float32(c.A) / 255,
+		})
+	}
+	for _, pl := range r.plan.lists[i] {
+		dc.CopySubresourceRegion(back, 0, uint32(pl.at.X), uint32(pl.at.Y), 0, r.tex[pl.source], 0, &d3d11.Box{
+			Left: uint32(pl.part.Min.X), Top: uint32(pl.part.Min.Y), Right: uint32(pl.part.Max.X), Bottom: uint32(pl.part.Max.Y), Back: 1,
+		})
+	}
+	return dc.FinishCommandList(false)
+}
+
+// readBack copies the back buffer to a staging texture and reads that.
+func (r *run) readBack() (*image.NRGBA, error) {
+	size := image.Pt(r.plan.Width, r.plan.Height)
+	back, err := r.chain.GetBuffer(0)
+	if err != nil {
+		return nil, err
+	}
+	defer back.Release()
+	to, err := r.dev.CreateTexture2D(desc(size, d3d11.UsageStaging, 0, d3d11.CPUAccessRead), nil)
+	if err != nil {
+		return nil, memory("frame", size, err)
+	}
+	defer to.Release()
+	r.ctx.CopyResource(to, back)
+	var m d3d11.MappedSubresource
+	if err := r.ctx.Map(to, 0, d3d11.MapRead, 0, &m); err != nil {
+		return nil, err
+	}
+	img := image.NewNRGBA(image.Rect(0, 0, size.X, size.Y))
+	for y := range size.Y {
+		copy(img.Pix[y*img.Stride:][:4*size.X], m.Data[y*int(m.RowPitch):])
+	}
+	r.ctx.Unmap(to, 0)
+	return img, nil
+}

@@ -1,0 +1,125 @@
+// Package testbench joins the two halves of the system: a board, the PC and the
+// graphics kernel below, drivers and the runtime above. The drivers are a
+// parameter.
+package testbench
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/hostdriver/miniport"
+	"github.com/hilgpu/hilgpu/hostdriver/umd"
+	"github.com/hilgpu/hilgpu/runtime/d3d11"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/runtime/hal"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
+)
+
+// ErrDevice is wrapped by errors of a device that could not be started.
+var ErrDevice = errors.New("testbench: the device did not start")
+
+// Drivers are the entries of a user-mode display driver and of a display
+// miniport driver.
+type Drivers struct {
+	UserMode   umddi.OpenAdapterFunc
+	KernelMode kmddi.DriverEntry
+}
+
+// HostDrivers returns the drivers of this GPU.
+func HostDrivers() Drivers {
+	return Drivers{UserMode: umd.OpenAdapter, KernelMode: miniport.DriverEntry}
+}
+
+// Options are what else can be chosen. The zero value works.
+type Options struct {
+	HostMemory uint64        // bytes of the PC's memory; 0: 4 GiB, used as it is needed
+	TdrDelay   uint64        // clock ticks without progress until the GPU counts as hung; 0: two seconds
+	DDI        io.Writer     // gets a verifier.Event as JSON for each DDI call; nil: none
+	Hook       verifier.Hook // sees each DDI call; nil: none; not together with DDI
+}
+
+// A System is a running PC with one GPU.
+type System struct {
+	machine *hal.Machine
+	link    bus.Link
+	clock   bus.Clock
+	device  *hal.Device
+	kernel  *dxgkrnl.Kernel
+	thread  *ddi.Thread
+	drivers Drivers
+	trace   *verifier.Trace
+}
+
+// Open starts a system: it opens the board, enumerates it, and starts the
+// graphics kernel with the miniport. Errors wrap boards.ErrSelector, one of
+// package bus, *dxgkrnl.DeviceError, or ErrDevice with the miniport's status.
+func Open(selector string, d Drivers, o Options) (*System, error) {
+	if o.HostMemory == 0 {
+		o.HostMemory = 4 << 30
+	}
+	s := &System{machine: hal.New(o.HostMemory), thread: new(ddi.Thread), drivers: d}
+	var err error
+	if s.link, s.clock, err = boards.Open(selector, s.machine); err != nil {
+		return nil, err
+	}
+	if o.DDI != nil {
+		s.trace = verifier.NewTrace(o.DDI, s.clock.Now)
+		o.Hook = s.trace
+	}
+	if o.Hook != nil {
+		s.drivers.UserMode = verifier.WrapUserMode(d.UserMode, o.Hook)
+		s.drivers.KernelMode = verifier.WrapKernelMode(d.KernelMode, o.Hook)
+	}
+	if err := s.start(o); err != nil {
+		return nil, errors.Join(err, s.link.Close(), s.closeTrace())
+	}
+	return s, nil
+}
+
+func (s *System) start(o Options) error {
+	var err error
+	if s.device, err = s.machine.Attach(s.thread, s.link, s.clock); err != nil {
+		return err
+	}
+	s.kernel, err = dxgkrnl.Start(s.thread, dxgkrnl.Config{
+		Machine: s.machine, Device: s.device, Driver: s.drivers.KernelMode(), TdrDelay: o.TdrDelay,
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrDevice, err)
+	}
+	return nil
+}
+
+// CreateDevice makes a Direct3D device of a process of its own.
+func (s *System) CreateDevice() (*d3d11.Device, *d3d11.Context, error) {
+	return d3d11.CreateDevice(d3d11.Config{Driver: s.drivers.UserMode, Kernel: s.kernel.Thunks(), Process: 1})
+}
+
+// Err returns why the GPU stopped: nil, or a *dxgkrnl.DeviceError.
+func (s *System) Err() error { return s.kernel.Err() }
+
+// Close stops the kernel and closes the board. After a *dxgkrnl.DeviceError it
+// only closes the board.
+func (s *System) Close() error {
+	var err error
+	if s.kernel.Err() == nil {
+		err = s.kernel.Stop(s.thread)
+	}
+	if derr := s.device.Detach(s.thread); err == nil && s.kernel.Err() == nil {
+		err = derr
+	}
+	return errors.Join(err, s.closeTrace())
+}
+
+func (s *System) closeTrace() error {
+	if s.trace == nil {
+		return nil
+	}
+	return s.trace.Close()
+}
