@@ -10,6 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/bus/bustest"
 	"github.com/hilgpu/hilgpu/bus/inproc"
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
 // TestFaulty does three jobs of 300 bytes under each fault; RegJob is the
@@ -68,4 +69,30 @@ func TestFaulty(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestLostInterruptAmongWrites drops a message whose header is there before the
+// write in front of it has all its beats, and none of the writes around it.
+func TestLostInterruptAmongWrites(t *testing.T) {
+	host := bustest.NewHost(64)
+	beat := func(v byte, enable uint8, last bool) port.Beat {
+		return port.Beat{Valid: true, Data: uint64(v) * 0x0101010101010101, Enable: enable, Last: last}
+	}
+	dev := &script{
+		reqs: []port.Request{
+			{Kind: port.MemWrite, Len: 4, Addr: host.Base},
+			{Kind: port.MemWrite, Len: 1, Addr: bustest.MessageBase},
+			{Kind: port.MemWrite, Len: 2, Addr: host.Base + 16},
+			{Kind: port.MemWrite, Len: 1, Addr: bustest.MessageBase + 4},
+		},
+		beats: []port.Beat{beat(1, 0xff, false), beat(2, 0xff, true), beat(3, 0xf, true), beat(4, 0xff, true), beat(5, 0xf0, true)},
+	}
+	f := inproc.NewFaulty(dev, inproc.Fault{Kind: inproc.LostInterrupt, Count: 1})
+	link, err := inproc.New(f, host, inproc.Options{BytesPerClock: 3})
+	require.NoError(t, err)
+	_, err = link.Wait(200)
+	require.NoError(t, err)
+	assert.Equal(t, []byte{1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 4, 4, 4, 4, 4, 4, 4, 4, 0}, host.Mem[:25])
+	assert.Equal(t, []bustest.Message{{Addr: bustest.MessageBase + 4, Data: []byte{5, 5, 5, 5}}}, host.Messages)
+	assert.EqualValues(t, 1, f.Harmed())
 }

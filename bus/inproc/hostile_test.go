@@ -164,9 +164,12 @@ func TestStuck(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		dev  script
+		size int
 	}{
-		{"no headers", script{stuck: true}},
-		{"no beats", script{noBeats: true}},
+		{"no headers", script{stuck: true}, 128},
+		{"no headers of dwords", script{stuck: true}, 4},
+		{"no beats", script{noBeats: true}, 128},
+		{"no beats of dwords", script{noBeats: true}, 4},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.dev.cpls = make([]port.Completion, 6)
@@ -176,7 +179,7 @@ func TestStuck(t *testing.T) {
 			link, err := inproc.New(&tt.dev, bustest.NewHost(4096), inproc.Options{Timeout: 500, Tags: 8})
 			require.NoError(t, err)
 			for n := 0; err == nil && n < 1000; n++ {
-				err = link.Write(0, 0, make([]byte, 128))
+				err = link.Write(0, 0, make([]byte, tt.size))
 			}
 			require.ErrorIs(t, err, bus.ErrLinkDown)
 			assert.ErrorIs(t, err, bus.ErrTimeout)
