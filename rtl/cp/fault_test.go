@@ -367,6 +367,48 @@ func TestStopAndGo(t *testing.T) {
 	}
 }
 
+// TestMovedRing moves the ring while RUN is 0 and a read of the old one is in
+// flight or has arrived: neither its dwords nor its error matter.
+func TestMovedRing(t *testing.T) {
+	for _, old := range []uint64{0x3000, host | 0x80000} {
+		for at := range 60 {
+			b := newBenchOf(t, Params{HostBits: 20, VRAMBytes: vramSize, LengthBits: 16})
+			b.latency = 30
+			if old < vramSize {
+				b.put(old, 0, 0, 0, 0)
+			}
+			b.write(cpreg.Wptr, 3)
+			b.write(cpreg.RingLo, uint32(old))
+			b.write(cpreg.RingHi, uint32(old>>32))
+			b.write(cpreg.RingSize, 8)
+			b.write(cpreg.Ctl, cpreg.CtlRun)
+			for range at {
+				b.tick(regbus.Req{})
+			}
+			b.write(cpreg.Ctl, 0)
+			if b.read(cpreg.Status)&cpreg.StatusFault != 0 {
+				require.Greater(t, at, 30)
+				continue
+			}
+			b.start(0x1000, 8)
+			b.put(0x1000, 0x08000002, 0x20, 9)
+			b.idle()
+			require.Zero(t, b.faults, "moved after %d clocks: %s", at, cpreg.Causes[b.cp.cause])
+			require.Len(t, b.scratch, 1)
+			require.Equal(t, uint32(3), b.read(cpreg.Rptr))
+		}
+	}
+}
+
+func TestRefusedRowsStop(t *testing.T) {
+	b := faultBench(t)
+	b.refuse = true
+	b.run(append(dest8[:8:8], 0x07000004, 0, 0x03000001, 1, 2)...)
+	assert.Equal(t, uint32(cpreg.CauseWriteError), b.read(cpreg.FaultInfo))
+	assert.Less(t, len(b.descs), 20, "of 768 rows")
+	assert.Empty(t, b.moves, "the fault waits for those in flight")
+}
+
 func TestRegisters(t *testing.T) {
 	b := newBench(t)
 	for _, r := range cpreg.Block(0).Regs {
