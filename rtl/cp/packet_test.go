@@ -253,7 +253,7 @@ func TestTiming(t *testing.T) {
 		before := b.clock
 		b.doorbell()
 		b.idle()
-		assert.LessOrEqual(t, b.clock-before, uint64(45), "with a memory of %d clocks and a DMA of 20", b.latency)
+		assert.LessOrEqual(t, b.clock-before, uint64(40), "with a memory of %d clocks and a DMA of 20", b.latency)
 	})
 	t.Run("rows back to back", func(t *testing.T) {
 		b := newBench(t)
