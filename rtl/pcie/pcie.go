@@ -170,12 +170,14 @@ func (m *Module) Err() ident.Error { return m.err }
 // Tick is one rising clock edge. regs is the OR of all blocks' answers.
 func (m *Module) Tick(in Target, regs regbus.Rsp, vram VRAM, master Master) {
 	got := in.Beat.Valid && m.beatReady()
+	// Ready was said from the state before the last beat of a read may end it.
+	taken := in.Req.Kind != port.None && m.state == stateIdle
 	m.err = ident.Error{}
 	m.reg = regbus.Req{}
 	m.tickRead(in.CplReady, vram)
 	switch m.state {
 	case stateIdle:
-		if in.Req.Kind != port.None {
+		if taken {
 			m.req = in.Req
 			m.addr = in.Req.Addr
 			m.left = in.Req.Len & 0x3f
