@@ -1,0 +1,309 @@
+package d3d11
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
+)
+
+func TestContexts(t *testing.T) {
+	b := newBench(t)
+	assert.Same(t, b.ctx, b.dev.GetImmediateContext())
+	assert.Same(t, b.ctx, b.dev.GetImmediateContext())
+	assert.Equal(t, ContextImmediate, b.ctx.GetType())
+	assert.Zero(t, b.ctx.GetContextFlags())
+	assert.Same(t, b.dev, b.ctx.GetDevice())
+	def := b.deferred()
+	assert.Equal(t, ContextDeferred, def.GetType())
+	assert.Zero(t, def.GetContextFlags())
+	assert.Zero(t, b.finish(def, false).GetContextFlags())
+	_, err := b.dev.CreateDeferredContext(1)
+	check(t, ddi.EInvalidArg, err)
+	for _, c := range []*Context{b.ctx, def} {
+		assert.EqualValues(t, -1, c.BeginEvent("frame"))
+		assert.EqualValues(t, -1, c.EndEvent())
+		assert.Zero(t, c.GetStatus())
+	}
+	single := newBench(t, func(_ *fakeDriver, c *Config) { c.SingleThreaded = true })
+	_, err = single.dev.CreateDeferredContext(0)
+	check(t, ddi.DXGIInvalidCall, err)
+}
+
+func TestFinishOnTheImmediateContext(t *testing.T) {
+	b := newBench(t)
+	for range 2 {
+		_, err := b.ctx.FinishCommandList(true)
+		check(t, ddi.DXGIInvalidCall, err)
+		b.ctx.CopyResource(b.constant(), b.constant())
+	}
+}
+
+func TestFlushOfADeferredContext(t *testing.T) {
+	b := newBench(t)
+	b.deferred().Flush()
+	assert.Zero(t, b.drv.count("Flush"))
+	b.ctx.Flush()
+	assert.Equal(t, 1, b.drv.count("Flush"))
+}
+
+func TestDeferredContextInheritsNothing(t *testing.T) {
+	b := newBench(t)
+	setAll(b, b.ctx)
+	defaults(t, b.deferred())
+}
+
+func TestStateAfterFinish(t *testing.T) {
+	b := newBench(t)
+	def := b.deferred()
+	full := setAll(b, def)
+	state := def.state
+	first := b.finish(def, true)
+	assert.Equal(t, state, def.state, "TRUE keeps it")
+	second := b.finish(def, false)
+	defaults(t, def)
+	third := b.finish(def, true)
+	defaults(t, def)
+	var during fakeState
+	buf := b.constant()
+	probe := b.deferred()
+	probe.CopyResource(buf, b.constant())
+	seen := b.finish(probe, false)
+	b.drv.hook = func(_ *ddi.Thread, name string) {
+		if name == "ResourceCopy" {
+			during = b.drv.state
+		}
+	}
+	for _, tt := range []struct {
+		name string
+		list *CommandList
+		want fakeState
+	}{{"a list", first, full}, {"the next list has what was kept", second, full}, {"the one after FALSE", third, fakeState{}}} {
+		outer := b.deferred()
+		outer.ExecuteCommandList(tt.list, false)
+		outer.ExecuteCommandList(seen, false)
+		b.ctx.ExecuteCommandList(b.finish(outer, false), false)
+		assert.Equal(t, fakeState{}, during, "a list begins with the defaults")
+		during = fakeState{}
+		b.ctx.ExecuteCommandList(stateThenCopy(b, tt.list, buf), false)
+		assert.Equal(t, fakeState{}, b.drv.state, tt.name)
+	}
+	final := fakeState{}
+	b.drv.hook = func(_ *ddi.Thread, name string) {
+		if name == "SetScissorRects" && len(b.drv.state.Viewports) != 0 {
+			final = b.drv.state
+		}
+	}
+	b.ctx.ExecuteCommandList(second, false)
+	final.Scissors = full.Scissors
+	assert.Equal(t, full, final, "the kept state is part of the next list")
+}
+
+// stateThenCopy makes a list that executes another and then copies to buf.
+func stateThenCopy(b *bench, l *CommandList, buf *Buffer) *CommandList {
+	def := b.deferred()
+	def.ExecuteCommandList(l, true)
+	def.CopyResource(buf, b.constant())
+	return b.finish(def, false)
+}
+
+func TestStateAfterExecute(t *testing.T) {
+	b := newBench(t)
+	def := b.deferred()
+	setAll(b, def)
+	list := b.finish(def, false)
+	full := setAll(b, b.ctx)
+	state := b.ctx.state
+	b.ctx.ExecuteCommandList(list, true)
+	assert.Equal(t, full, b.drv.state, "TRUE restores")
+	assert.Equal(t, state, b.ctx.state)
+	b.ctx.ExecuteCommandList(list, false)
+	assert.Equal(t, fakeState{}, b.drv.state)
+	defaults(t, b.ctx)
+
+	setAll(b, def)
+	state = def.state
+	def.ExecuteCommandList(list, true)
+	assert.Equal(t, state, def.state, "TRUE on a deferred context")
+	def.ExecuteCommandList(list, false)
+	defaults(t, def)
+}
+
+func TestListDoesNothingBeforeItExecutes(t *testing.T) {
+	b := newBench(t)
+	o := newObjects(b)
+	b.drv.log = nil
+	useAll(o.def, o)
+	b.write(o.def, o.vb, MapWriteDiscard, 0, "x")
+	b.finish(o.def, true)
+	assert.Empty(t, b.drv.log)
+}
+
+func TestListReadsAtExecution(t *testing.T) {
+	b := newBench(t)
+	src, dst := b.texture(1, 1, 1, 1, dxgi.R8G8B8A8UNorm), b.texture(1, 1, 1, 1, dxgi.R8G8B8A8UNorm)
+	v, def := b.view(src), b.deferred()
+	b.ctx.ClearRenderTargetView(v, [4]float32{1, 0, 0, 1})
+	def.CopyResource(dst, src)
+	list := b.finish(def, false)
+	for _, blue := range []byte{255, 0} {
+		b.ctx.ClearRenderTargetView(v, [4]float32{0, 0, float32(blue) / 255, 1})
+		b.ctx.ExecuteCommandList(list, false)
+		assert.Equal(t, []byte{0, 0, blue, 255}, b.drv.content(dst, 0))
+	}
+}
+
+func TestOrderOfExecutionDecides(t *testing.T) {
+	b := newBench(t)
+	a, c, d := b.constant(), b.constant(), b.constant()
+	def := b.deferred()
+	def.UpdateSubresource(a, 0, nil, []byte("first recorded.."), 0, 0)
+	first := b.finish(def, false)
+	def.UpdateSubresource(a, 0, nil, []byte("second recorded."), 0, 0)
+	def.CopyResource(c, a)
+	second := b.finish(def, false)
+	def.CopyResource(d, c)
+	third := b.finish(def, false)
+	b.ctx.ExecuteCommandList(second, false)
+	b.ctx.ExecuteCommandList(first, false)
+	b.ctx.ExecuteCommandList(third, false)
+	assert.Equal(t, "first recorded..", string(b.drv.content(a, 0)))
+	assert.Equal(t, "second recorded.", string(b.drv.content(d, 0)), "a list reads what the one before wrote")
+}
+
+func TestNestedLists(t *testing.T) {
+	b := newBench(t)
+	buf, src := b.constant(), b.staging(CPUAccessWrite)
+	def := b.deferred()
+	def.CopyResource(buf, src)
+	list := b.finish(def, false)
+	for range 100 {
+		def.ExecuteCommandList(list, true)
+		list.Release()
+		list = b.finish(def, false)
+	}
+	b.write(b.ctx, src, MapWrite, 0, "a hundred levels")
+	b.ctx.ExecuteCommandList(list, false)
+	assert.Equal(t, "a hundred levels", string(b.drv.content(buf, 0)))
+	assert.Equal(t, 1, b.drv.count("ResourceCopy"))
+}
+
+func TestExecuteOfAMappedResource(t *testing.T) {
+	b := newBench(t)
+	vb, buf := b.dynamic(BindVertexBuffer), b.constant()
+	def := b.deferred()
+	def.CopyResource(buf, b.constant())
+	b.write(def, vb, MapWriteDiscard, 0, "x")
+	inner := b.finish(def, false)
+	def.ExecuteCommandList(inner, false)
+	list := b.finish(def, false)
+
+	require.NoError(t, b.ctx.Map(vb, 0, MapWriteDiscard, 0, new(MappedSubresource)))
+	full := setAll(b, b.ctx)
+	for _, l := range []*CommandList{inner, list} {
+		b.ctx.ExecuteCommandList(l, false)
+		assert.Zero(t, b.drv.count("ResourceCopy"), "it is not executed at all")
+		assert.Equal(t, full, b.drv.state)
+	}
+	require.NoError(t, def.Map(vb, 0, MapWriteDiscard, 0, new(MappedSubresource)))
+	def.ExecuteCommandList(inner, false)
+	def.Unmap(vb, 0)
+	unnested := b.finish(def, false)
+	b.ctx.Unmap(vb, 0)
+	b.ctx.ExecuteCommandList(unnested, false)
+	assert.Zero(t, b.drv.count("ResourceCopy"), "nor recorded")
+	b.ctx.ExecuteCommandList(list, false)
+	assert.Equal(t, 1, b.drv.count("ResourceCopy"))
+}
+
+func TestExecuteOfNothing(t *testing.T) {
+	b, other := newBench(t), newBench(t)
+	full := setAll(b, b.ctx)
+	gone := b.finish(b.deferred(), false)
+	gone.Release()
+	for _, l := range []*CommandList{nil, gone, other.finish(other.deferred(), false)} {
+		b.ctx.ExecuteCommandList(l, false)
+		assert.Equal(t, full, b.drv.state)
+	}
+}
+
+func TestListStopsWhenTheDeviceIsRemoved(t *testing.T) {
+	b := newBench(t)
+	buf, src, def := b.constant(), b.constant(), b.deferred()
+	def.UpdateSubresource(buf, 0, nil, ramp(1, 16), 0, 0)
+	def.CopyResource(buf, src)
+	list := b.finish(def, false)
+	b.drv.fail["ResourceUpdateSubresourceUP"] = ddi.DDIDeviceRemoved
+	b.ctx.ExecuteCommandList(list, true)
+	assert.Zero(t, b.drv.count("ResourceCopy"))
+}
+
+// TestListMemoryIsUsedAgain: lists that are released cost no memory for those
+// that follow.
+func TestListMemoryIsUsedAgain(t *testing.T) {
+	b := newBench(t)
+	buf, src, def, data := b.constant(), b.constant(), b.deferred(), ramp(0, 16)
+	record := func() {
+		for range 50 {
+			def.CopyResource(buf, src)
+			def.UpdateSubresource(buf, 0, nil, data, 0, 0)
+			def.VSSetConstantBuffers(0, []*Buffer{src})
+		}
+		l, err := def.FinishCommandList(false)
+		if err == nil {
+			l.Release()
+		}
+	}
+	record()
+	assert.Less(t, testing.AllocsPerRun(20, record), 55.0, "the list, and one slice of the test's a call")
+}
+
+func TestQueries(t *testing.T) {
+	b := newBench(t)
+	for name, desc := range map[string]*QueryDesc{"nil": nil, "occlusion": {Query: 1}, "flags": {MiscFlags: 1}} {
+		_, err := b.dev.CreateQuery(desc)
+		check(t, ddi.EInvalidArg, err, name)
+	}
+	q, err := b.dev.CreateQuery(&QueryDesc{Query: QueryEvent})
+	require.NoError(t, err)
+	assert.Equal(t, QueryDesc{}, q.GetDesc())
+	assert.EqualValues(t, 4, q.GetDataSize())
+	data := []byte{9, 9, 9, 9}
+	get := func(want ddi.HRESULT, p []byte, flags GetDataFlags) {
+		t.Helper()
+		check(t, want, b.ctx.GetData(q, p, flags))
+	}
+	get(ddi.DXGIInvalidCall, data, 0)
+	b.ctx.Begin(q)
+	get(ddi.DXGIInvalidCall, data, 0)
+	def := b.deferred()
+	def.End(q)
+	check(t, ddi.DXGIInvalidCall, def.GetData(q, data, 0))
+	list := b.finish(def, false)
+	get(ddi.DXGIInvalidCall, data, 0)
+	b.drv.pending = 2
+	b.ctx.ExecuteCommandList(list, false)
+	check(t, ddi.DXGIInvalidCall, def.GetData(q, data, 0), "also after execution")
+	for _, n := range []int{1, 2, 3, 5, 8} {
+		get(ddi.EInvalidArg, make([]byte, n), 0)
+	}
+	get(ddi.EInvalidArg, data, 2)
+	check(t, ddi.EInvalidArg, b.ctx.GetData(nil, data, 0))
+	get(ddi.False, data, 0)
+	get(ddi.False, nil, GetDataDoNotFlush)
+	assert.Equal(t, []byte{9, 9, 9, 9}, data, "untouched so far")
+	get(ddi.OK, nil, 0)
+	get(ddi.OK, data, GetDataDoNotFlush)
+	assert.Equal(t, []byte{1, 0, 0, 0}, data)
+	assert.Equal(t, 2, b.drv.count("QueryGetData DoNotFlush"))
+	b.ctx.End(q)
+	get(ddi.False, data, 0)
+	b.ctx.End(nil)
+	q.Release()
+	b.ctx.End(q)
+	get(ddi.EInvalidArg, data, 0)
+	assert.Equal(t, 2, b.drv.count("QueryEnd"))
+}
