@@ -325,6 +325,17 @@ func TestErrorOnAnUnknownThread(t *testing.T) {
 	check(t, ddi.DXGIInternalError, b.dev.GetDeviceRemovedReason())
 }
 
+// TestErrorBetweenFunctions reports on a thread that is in no function what the
+// last one could have reported.
+func TestErrorBetweenFunctions(t *testing.T) {
+	b := newBench(t)
+	var thread *ddi.Thread
+	b.drv.hook = func(t *ddi.Thread, _ string) { thread = t }
+	b.ctx.CopyResource(b.constant(), b.constant())
+	b.drv.arg.UMCallbacks.SetErrorCb(thread, b.drv.arg.RTCoreLayer, ddi.EOutOfMemory)
+	check(t, ddi.DXGIInternalError, b.dev.GetDeviceRemovedReason())
+}
+
 func TestBadSizeOfPrivateMemory(t *testing.T) {
 	for _, n := range []int{-1, 1<<20 + 1} {
 		b := newBench(t)

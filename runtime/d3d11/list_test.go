@@ -279,6 +279,14 @@ func TestQueries(t *testing.T) {
 	get(ddi.DXGIInvalidCall, data, 0)
 	b.ctx.Begin(q)
 	get(ddi.DXGIInvalidCall, data, 0)
+	b.drv.fail["QueryEnd"] = ddi.DDIDeviceRemoved
+	lost := newBench(t)
+	lost.drv.fail = b.drv.fail
+	lostQuery, err := lost.dev.CreateQuery(&QueryDesc{})
+	require.NoError(t, err)
+	lost.ctx.End(lostQuery)
+	assert.False(t, lostQuery.ended, "an End that failed is none")
+	clear(b.drv.fail)
 	def := b.deferred()
 	def.End(q)
 	check(t, ddi.DXGIInvalidCall, def.GetData(q, data, 0))
@@ -306,4 +314,49 @@ func TestQueries(t *testing.T) {
 	b.ctx.End(q)
 	get(ddi.EInvalidArg, data, 0)
 	assert.Equal(t, 2, b.drv.count("QueryEnd"))
+}
+
+// TestStateDuringLists has the topology that the driver knows of at each copy
+// of a list, and after it, when the immediate context has topology 1.
+func TestStateDuringLists(t *testing.T) {
+	for _, tt := range []struct {
+		name          string
+		nested, outer bool // restore
+		during        []Topology
+		after         Topology
+	}{
+		{"all restored", true, true, []Topology{0, 2, 0, 3, 2}, 1},
+		{"the nested one not", false, true, []Topology{0, 2, 0, 3, 0}, 1},
+		{"the outer one not", true, false, []Topology{0, 2, 0, 3, 2}, 0},
+		{"none", false, false, []Topology{0, 2, 0, 3, 0}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t)
+			dst, src := b.constant(), b.constant()
+			inner, def := b.deferred(), b.deferred()
+			inner.CopyResource(dst, src)
+			inner.IASetPrimitiveTopology(TopologyLineStrip)
+			inner.CopyResource(dst, src)
+			list := b.finish(inner, false)
+			def.CopyResource(dst, src)
+			def.IASetPrimitiveTopology(TopologyLineList)
+			def.CopyResource(dst, src)
+			def.ExecuteCommandList(list, tt.nested)
+			def.CopyResource(dst, src)
+			outer := b.finish(def, false)
+			var during []Topology
+			b.drv.hook = func(_ *ddi.Thread, name string) {
+				if name == "ResourceCopy" {
+					during = append(during, b.drv.state.Topology)
+				}
+			}
+			for range 2 {
+				during = nil
+				b.ctx.IASetPrimitiveTopology(TopologyPointList)
+				b.ctx.ExecuteCommandList(outer, tt.outer)
+				assert.Equal(t, tt.during, during)
+				assert.Equal(t, tt.after, b.drv.state.Topology)
+			}
+		})
+	}
 }

@@ -292,3 +292,14 @@ func TestDiscardIsForgotten(t *testing.T) {
 		check(t, ddi.D3D11MapNoDiscard, def.Map(vb, 0, MapWriteNoOverwrite, 0, new(MappedSubresource)), name)
 	}
 }
+
+func TestDiscardedMemoryIsClear(t *testing.T) {
+	b := newBench(t)
+	vb, def := b.dynamic(BindVertexBuffer), b.deferred()
+	b.write(def, vb, MapWriteDiscard, 0, "of an earlier on")
+	b.finish(def, false).Release()
+	b.finish(def, false).Release()
+	var out MappedSubresource
+	require.NoError(t, def.Map(vb, 0, MapWriteDiscard, 0, &out))
+	assert.Equal(t, make([]byte, 16), out.Data)
+}

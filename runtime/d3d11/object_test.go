@@ -192,6 +192,11 @@ func TestSwapChain(t *testing.T) {
 	require.NoError(t, s.Present(1, 0))
 	assert.Equal(t, []byte{0, 255, 0, 255, 0, 255, 0, 255}, b.drv.content(primary, 0))
 	assert.Equal(t, []string{"Present"}, b.kern.calls)
+	b.drv.hook = func(th *ddi.Thread, _ string) {
+		assert.Equal(t, ddi.EInvalidArg, b.drv.arg.DXGICallbacks.PresentCb(th, b.drv.arg.RTDevice, nil), "not in Present")
+	}
+	b.ctx.Flush()
+	b.drv.hook = nil
 
 	s.Release()
 	back.Release()
