@@ -220,7 +220,7 @@ func TestErrorCategories(t *testing.T) {
 		}},
 		{"Flush", set, func(b *bench, _ *objects) error { b.ctx.Flush(); return nil }},
 		{"Present", set, func(b *bench, o *objects) error {
-			b.drv.closeErr = ddi.EOutOfMemory
+			b.drv.presentErr = ddi.EOutOfMemory
 			return o.chain.Present(0, 0)
 		}},
 	} {

@@ -221,7 +221,7 @@ func TestPresentResults(t *testing.T) {
 	} {
 		b := newBench(t)
 		s := newObjects(b).chain
-		b.drv.closeErr, b.kern.status = tt.driver, tt.kernel
+		b.drv.presentErr, b.kern.status = tt.driver, tt.kernel
 		check(t, tt.want, s.Present(0, 0), "%v %v", tt.driver, tt.kernel)
 		check(t, tt.reason, b.dev.GetDeviceRemovedReason())
 	}

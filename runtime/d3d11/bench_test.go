@@ -1,0 +1,151 @@
+package d3d11
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmt"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+)
+
+// fakeKernel counts devices and returns status from every thunk but
+// DestroyDevice.
+type fakeKernel struct {
+	status  ddi.Status
+	devices int
+	calls   []string
+}
+
+func (k *fakeKernel) thunks() kmt.Thunks {
+	on := func(name string) ddi.Status {
+		k.calls = append(k.calls, name)
+		return k.status
+	}
+	return kmt.Thunks{
+		QueryAdapterInfo: func(_ *ddi.Thread, p []byte) ddi.Status { return on("QueryAdapterInfo") },
+		CreateDevice: func(*ddi.Thread) (ddi.KMHandle, ddi.Status) {
+			if k.status == ddi.StatusSuccess {
+				k.devices++
+			}
+			return 7, k.status
+		},
+		DestroyDevice: func(_ *ddi.Thread, dev ddi.KMHandle) ddi.Status {
+			if dev == 7 {
+				k.devices--
+			}
+			return ddi.StatusSuccess
+		},
+		CreateContext:     func(*ddi.Thread, ddi.KMHandle, *umddi.CreateContext) ddi.Status { return on("CreateContext") },
+		DestroyContext:    func(*ddi.Thread, ddi.KMHandle) ddi.Status { return on("DestroyContext") },
+		CreateAllocation:  func(*ddi.Thread, ddi.KMHandle, *umddi.Allocate) ddi.Status { return on("CreateAllocation") },
+		DestroyAllocation: func(*ddi.Thread, ddi.KMHandle, *umddi.Deallocate) ddi.Status { return on("DestroyAllocation") },
+		Lock:              func(*ddi.Thread, ddi.KMHandle, *umddi.Lock) ddi.Status { return on("Lock") },
+		Unlock:            func(*ddi.Thread, ddi.KMHandle, *umddi.Unlock) ddi.Status { return on("Unlock") },
+		Render:            func(*ddi.Thread, ddi.KMHandle, *umddi.Render) ddi.Status { return on("Render") },
+		Present:           func(*ddi.Thread, ddi.KMHandle, *umddi.PresentCB) ddi.Status { return on("Present") },
+		WaitForIdle:       func(*ddi.Thread, ddi.KMHandle) ddi.Status { return on("WaitForIdle") },
+	}
+}
+
+// bench is a device over fakes.
+type bench struct {
+	*testing.T
+	drv  *fakeDriver
+	kern *fakeKernel
+	dev  *Device
+	ctx  *Context
+}
+
+// newBench makes a device. At the end of the test the driver must have seen no
+// broken rule and nothing may be left.
+func newBench(t *testing.T, change ...func(*fakeDriver, *Config)) *bench {
+	t.Helper()
+	b := &bench{T: t, drv: newFakeDriver(), kern: &fakeKernel{}}
+	cfg := Config{Driver: b.drv.openAdapter, Kernel: b.kern.thunks(), Process: 3}
+	for _, c := range change {
+		c(b.drv, &cfg)
+	}
+	var err error
+	b.dev, b.ctx, err = CreateDevice(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		b.dev.Close()
+		assert.Empty(t, b.drv.broken)
+		assert.Empty(t, b.drv.resources)
+		assert.Empty(t, b.drv.views)
+		assert.Empty(t, b.drv.queries)
+		assert.Zero(t, b.drv.open)
+		assert.Zero(t, b.kern.devices)
+	})
+	return b
+}
+
+// buffer makes a buffer of 16 bytes that hold 0 to 15 if it is not dynamic.
+func (b *bench) buffer(usage Usage, bind, access uint32) *Buffer {
+	b.Helper()
+	var init *SubresourceData
+	if usage != UsageDynamic {
+		init = &SubresourceData{SysMem: ramp(0, 16)}
+	}
+	buf, err := b.dev.CreateBuffer(BufferDesc{ByteWidth: 16, Usage: usage, BindFlags: bind, CPUAccessFlags: access}, init)
+	require.NoError(b, err)
+	return buf
+}
+
+func (b *bench) constant() *Buffer { return b.buffer(UsageDefault, BindConstantBuffer, 0) }
+
+func (b *bench) dynamic(bind uint32) *Buffer { return b.buffer(UsageDynamic, bind, CPUAccessWrite) }
+
+func (b *bench) staging(access uint32) *Buffer { return b.buffer(UsageStaging, 0, access) }
+
+// texture makes a render target.
+func (b *bench) texture(w, h, mips, layers uint32, f dxgi.Format) *Texture2D {
+	b.Helper()
+	t, err := b.dev.CreateTexture2D(Texture2DDesc{Width: w, Height: h, MipLevels: mips, ArraySize: layers, Format: f,
+		SampleDesc: dxgi.SampleDesc{Count: 1}, BindFlags: BindRenderTarget}, nil)
+	require.NoError(b, err)
+	return t
+}
+
+func (b *bench) view(t *Texture2D) *RenderTargetView {
+	b.Helper()
+	v, err := b.dev.CreateRenderTargetView(t, nil)
+	require.NoError(b, err)
+	return v
+}
+
+func (b *bench) deferred() *Context {
+	b.Helper()
+	c, err := b.dev.CreateDeferredContext(0)
+	require.NoError(b, err)
+	return c
+}
+
+func (b *bench) finish(c *Context, restore bool) *CommandList {
+	b.Helper()
+	l, err := c.FinishCommandList(restore)
+	require.NoError(b, err)
+	return l
+}
+
+// ramp returns n bytes that count up from first.
+func ramp(first byte, n int) []byte {
+	p := make([]byte, n)
+	for i := range p {
+		p[i] = first + byte(i)
+	}
+	return p
+}
+
+// check asserts that an error is hr, nil for S_OK.
+func check(t assert.TestingT, want ddi.HRESULT, err error, args ...any) {
+	if want == ddi.OK {
+		assert.NoError(t, err, args...)
+		return
+	}
+	assert.Equal(t, error(want), err, args...)
+}
