@@ -163,7 +163,7 @@ func allocateContiguousMemory(_ *ddi.Thread, h kmddi.HDxgkrnl, size int) (kmddi.
 		return kmddi.ContiguousMemory{}, ddi.StatusNoMemory
 	}
 	k.memory = append(k.memory, p)
-	return kmddi.ContiguousMemory{PhysicalAddress: p.Phys, Bytes: p.Bytes}, ddi.StatusSuccess
+	return kmddi.ContiguousMemory{PhysicalAddress: p.Phys, Bytes: slices.Clip(p.Bytes)}, ddi.StatusSuccess
 }
 
 // freeContiguousMemory bugchecks for memory that is not allocated.

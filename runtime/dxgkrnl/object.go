@@ -190,6 +190,7 @@ func (k *Kernel) pages(size, align uint64) (hal.Pages, bool) {
 		k.machine.Free(p)
 		return hal.Pages{}, false
 	}
+	p.Bytes = slices.Clip(p.Bytes) // what is behind is not the driver's
 	return p, true
 }
 

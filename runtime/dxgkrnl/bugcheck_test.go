@@ -1,0 +1,149 @@
+package dxgkrnl
+
+import (
+	"testing"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// out makes Render return what a test says.
+func out(o kmddi.RenderOut, s ddi.Status, patches ...kmddi.PatchLocation) func(r *rig) {
+	return func(r *rig) {
+		r.mini.render = func(arg kmddi.Render) (kmddi.RenderOut, ddi.Status, bool) {
+			copy(arg.PatchLocationListOut, patches)
+			return o, s, true
+		}
+	}
+}
+
+func built(o kmddi.BuildPagingBufferOut, s ddi.Status) func(r *rig) {
+	return func(r *rig) {
+		r.mini.build = func(kmddi.BuildPagingBuffer) (kmddi.BuildPagingBufferOut, ddi.Status, bool) { return o, s, true }
+	}
+}
+
+// notifies makes the interrupt routine report something, with or without a DPC.
+func notifies(arg kmddi.NotifyInterrupt, dpc bool) func(r *rig) {
+	return func(r *rig) {
+		r.mini.isr = func(t *ddi.Thread) {
+			r.mini.cb.NotifyInterrupt(t, r.mini.cb.DeviceHandle, arg)
+			if dpc {
+				r.mini.cb.QueueDpc(t, r.mini.cb.DeviceHandle)
+			}
+		}
+	}
+}
+
+func fails(call string) func(r *rig) {
+	return func(r *rig) { r.mini.fail[call] = ddi.StatusNotSupported }
+}
+
+const completed = kmddi.InterruptDMACompleted
+
+var bugchecks = []struct {
+	name     string
+	code, p1 uint32
+	set      uint32 // segments of the allocation that is rendered with
+	breaks   func(r *rig)
+}{
+	{"SubmitCommand fails", 0x119, 2, system, fails("Submit")},
+	{"SubmitCommand of a paging buffer fails", 0x119, 5, local, fails("Submit")},
+	{"Patch fails", 0x119, 3, system, fails("Patch")},
+	{"a fence that is not submitted", 0x119, 1, system, notifies(kmddi.NotifyInterrupt{InterruptType: completed, FenceID: 3}, true)},
+	{"a fence that goes backwards", 0x119, 1, system, notifies(kmddi.NotifyInterrupt{InterruptType: completed, FenceID: 0}, true)},
+	{"a node that is not there", 0x119, 1, system, notifies(kmddi.NotifyInterrupt{InterruptType: completed, FenceID: 2, NodeOrdinal: 1}, true)},
+	{"a query that answers an impossible fence", 0x119, 1, system, func(r *rig) {
+		r.gpu.lostIRQ = true
+		r.mini.query = func(*ddi.Thread, uint32) (uint32, ddi.Status) { return 99, 0 }
+	}},
+	{"an interrupt type that is not known", 0xc4, 0x10007, system, notifies(kmddi.NotifyInterrupt{InterruptType: 2, FenceID: 2}, true)},
+	{"NotifyInterrupt without QueueDpc", 0xc4, 0x10001, system, notifies(kmddi.NotifyInterrupt{InterruptType: completed, FenceID: 2}, false)},
+	{"QueueDpc before NotifyInterrupt", 0xc4, 0x10001, system, func(r *rig) {
+		r.mini.isr = func(t *ddi.Thread) {
+			r.mini.cb.QueueDpc(t, r.mini.cb.DeviceHandle)
+			r.mini.cb.NotifyInterrupt(t, r.mini.cb.DeviceHandle, kmddi.NotifyInterrupt{InterruptType: completed, FenceID: 2})
+		}
+	}},
+	{"DPC without NotifyDpc", 0xc4, 0x10002, system, func(r *rig) { r.mini.dpc = func(*ddi.Thread) {} }},
+	{"NotifyInterrupt below DIRQL", 0xc4, 0x10003, system, func(r *rig) {
+		r.mini.dpc = func(t *ddi.Thread) {
+			r.mini.cb.NotifyInterrupt(t, r.mini.cb.DeviceHandle, kmddi.NotifyInterrupt{InterruptType: completed, FenceID: 2})
+		}
+	}},
+	{"NotifyDpc at DIRQL", 0xc4, 0x10003, system, func(r *rig) {
+		r.mini.isr = func(t *ddi.Thread) { r.mini.cb.NotifyDpc(t, r.mini.cb.DeviceHandle) }
+	}},
+	{"a handle that is not the adapter's", 0xc4, 0x10004, system, func(r *rig) {
+		r.mini.isr = func(t *ddi.Thread) { r.mini.cb.QueueDpc(t, kmddi.HDxgkrnl{}) }
+	}},
+	{"memory that is not allocated is freed", 0xc4, 0x10004, system, func(r *rig) {
+		r.mini.isr = func(t *ddi.Thread) {
+			r.mini.cb.FreeContiguousMemory(t, r.mini.cb.DeviceHandle, kmddi.ContiguousMemory{PhysicalAddress: 1})
+		}
+	}},
+	{"Render overflows the DMA buffer", 0x10e, 0x12, system, out(kmddi.RenderOut{DmaBufferUsed: 1028}, 0)},
+	{"Render overflows the patch list", 0x10e, 0x12, system, out(kmddi.RenderOut{DmaBufferUsed: 32, PatchesUsed: 129}, 0)},
+	{"Render uses half a dword", 0xc4, 0x10006, system, out(kmddi.RenderOut{DmaBufferUsed: 30}, 0)},
+	{"a whole DMA buffer is insufficient", 0x10e, 0x16, system, out(kmddi.RenderOut{}, ddi.StatusInsufficientDMABuffer)},
+	{"a patch of no list element", 0x10e, 0x8, system, out(kmddi.RenderOut{DmaBufferUsed: 32, PatchesUsed: 1}, 0, kmddi.PatchLocation{AllocationIndex: 1})},
+	{"a patch beyond the used part", 0x10e, 0x8, system, out(kmddi.RenderOut{DmaBufferUsed: 32, PatchesUsed: 1}, 0, kmddi.PatchLocation{PatchOffset: 32})},
+	{"SplitOffset decreases", 0x10e, 0x8, system, out(kmddi.RenderOut{DmaBufferUsed: 32, PatchesUsed: 2}, 0,
+		kmddi.PatchLocation{PatchOffset: 8, SplitOffset: 8}, kmddi.PatchLocation{PatchOffset: 16, SplitOffset: 4})},
+	{"SplitOffset behind the use", 0x10e, 0x8, system, out(kmddi.RenderOut{DmaBufferUsed: 32, PatchesUsed: 1}, 0, kmddi.PatchLocation{PatchOffset: 8, SplitOffset: 12})},
+	{"BuildPagingBuffer returns an illegal status", 0x10e, 0xb, local, fails("BuildPagingBuffer")},
+	{"BuildPagingBuffer makes no progress", 0x10e, 0xb, local, built(kmddi.BuildPagingBufferOut{}, ddi.StatusInsufficientDMABuffer)},
+	{"BuildPagingBuffer finds an idle GPU busy", 0x10e, 0xb, local, built(kmddi.BuildPagingBufferOut{}, ddi.StatusAllocationBusy)},
+	{"BuildPagingBuffer overflows", 0x10e, 0x12, local, built(kmddi.BuildPagingBufferOut{DmaBufferUsed: 260}, 0)},
+	{"BuildPagingBuffer uses half a dword", 0xc4, 0x10006, local, built(kmddi.BuildPagingBufferOut{DmaBufferUsed: 2}, 0)},
+}
+
+func TestBugchecks(t *testing.T) {
+	for _, tt := range bugchecks {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t, options{})
+			warm := r.alloc(64, system)
+			r.render(fill(warm, 0, 64, 1)) // fence 1
+			r.wait()
+			a := r.alloc(64, tt.set)
+			tt.breaks(r)
+			b := crash(func() {
+				r.submit(&r.ctx, fill(a, 0, 64, 1))
+				r.thunks.WaitForIdle(r.thread, r.dev)
+			})
+			require.NotNil(t, b)
+			assert.Equal(t, []uint32{tt.code, tt.p1}, []uint32{b.Code, b.P1}, b.Error())
+			r.wantCrashed(t, a)
+			assert.ErrorIs(t, r.kernel.Err(), b)
+		})
+	}
+}
+
+// wantCrashed checks that no lock is held, that the thread is at its level, and
+// that the miniport is left alone.
+func (r *rig) wantCrashed(t *testing.T, a ddi.KMHandle) {
+	require.True(t, r.kernel.mu.TryLock(), "the kernel lock is held")
+	r.kernel.mu.Unlock()
+	assert.Equal(t, ddi.PassiveLevel, r.thread.IRQL())
+	r.mini.log = nil
+	r.wantRemoved(t, a)
+	assert.Equal(t, ddi.StatusDeviceRemoved, r.destroy(a))
+	assert.Equal(t, ddi.StatusDeviceRemoved, r.thunks.DestroyDevice(r.thread, r.dev))
+	assert.NoError(t, r.kernel.Stop(r.thread))
+	assert.Empty(t, r.mini.log)
+}
+
+func TestLeakIsABugcheck(t *testing.T) {
+	for _, leak := range []func(r *rig){
+		func(r *rig) { r.mini.cb.AllocateContiguousMemory(r.thread, r.mini.cb.DeviceHandle, 4) },
+		func(r *rig) { r.mini.cb.MapMemory(r.thread, r.mini.cb.DeviceHandle, 0, 0, 4) },
+	} {
+		r := newRig(t, options{})
+		leak(r)
+		b := crash(func() { _ = r.kernel.Stop(r.thread) })
+		require.NotNil(t, b)
+		assert.Equal(t, []uint32{0xc4, 0x10005}, []uint32{b.Code, b.P1})
+	}
+}

@@ -1,0 +1,250 @@
+package dxgkrnl
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/hilgpu/hilgpu/runtime/hal"
+)
+
+// Addresses of the fake GPU, as it sees them.
+const (
+	vramBase = 0x100000
+	hostBase = 1 << 62
+)
+
+// Registers of the fake GPU, offsets in BAR 0.
+const (
+	regStatus   = 0x00 // bit i: node i has something to tell; write 1 to clear
+	regFault    = 0x04 // node that faulted, plus 1
+	regDoorbell = 0x08
+	regFence    = 0x40 // and on: 4 bytes a node
+	msixTable   = 0x8000
+)
+
+// Commands of the fake GPU: 32 bytes, dwords op and n, quads src, dst and value.
+const (
+	opNop = iota
+	opCopy
+	opFill
+	opFault
+	opBytes = 32
+	srcAt   = 8
+	dstAt   = 16
+)
+
+var le = binary.LittleEndian
+
+func encodeOp(op, n uint32, src, dst, value uint64) []byte {
+	b := le.AppendUint32(nil, op)
+	b = le.AppendUint32(b, n)
+	b = le.AppendUint64(b, src)
+	b = le.AppendUint64(b, dst)
+	return le.AppendUint64(b, value)
+}
+
+// job is a submission: bytes [start, end) of host memory, then a fence.
+type job struct {
+	addr  uint64
+	bytes uint32
+	fence uint32
+}
+
+// gpu is a device of a few registers that hal can enumerate: its link, its
+// clock and its engines. A job is executed as a whole when it completes.
+type gpu struct {
+	machine *hal.Machine
+	config  [64]uint32
+	bar0    [0x10000]byte
+	vram    []byte
+	now     uint64
+	latency uint64 // ticks of a job
+
+	auto     bool       // Wait completes jobs
+	choose   func() int // node to complete next, if it has a job; nil: the lowest
+	lostIRQ  bool       // interrupts do not arrive
+	queues   [][]job
+	capacity int // jobs of a node
+	linkErr  error
+	err      error // of the test: what must not happen
+}
+
+func newGPU(m *hal.Machine, vram, nodes, capacity int) *gpu {
+	g := &gpu{machine: m, vram: make([]byte, vram), queues: make([][]job, nodes), latency: 10, auto: true, capacity: capacity}
+	g.config[0] = 0x4847<<16 | 0x1234
+	g.config[1] = 1 << 20
+	g.config[0x34/4] = 0x40
+	g.config[0x40/4] = 1<<16 | 0x11
+	g.config[0x44/4] = msixTable
+	return g
+}
+
+func (g *gpu) ReadConfig(off int) (uint32, error) { return g.config[off/4], g.linkErr }
+
+func (g *gpu) WriteConfig(off int, v uint32) error {
+	switch off {
+	case 0x04:
+		g.config[1] = v&0xffff | 1<<20
+	case 0x10:
+		g.config[4] = v &^ (uint32(len(g.bar0)) - 1)
+	case 0x18:
+		g.config[6] = v&^(uint32(len(g.vram))-1) | 0xc
+	case 0x1c:
+		g.config[7] = v
+	case 0x40:
+		g.config[16] = v&(3<<30) | 1<<16 | 0x11
+	}
+	return g.linkErr
+}
+
+func (g *gpu) Read(bar int, off uint64, p []byte) error {
+	g.now++
+	if g.linkErr != nil {
+		return g.linkErr
+	}
+	copy(p, g.bar(bar)[off:])
+	return nil
+}
+
+func (g *gpu) Write(bar int, off uint64, p []byte) error {
+	if g.linkErr != nil {
+		return g.linkErr
+	}
+	if bar == 0 && off == regStatus {
+		le.PutUint32(g.bar0[regStatus:], le.Uint32(g.bar0[regStatus:])&^le.Uint32(p))
+		return nil
+	}
+	copy(g.bar(bar)[off:], p)
+	return nil
+}
+
+func (g *gpu) bar(i int) []byte {
+	if i == 2 {
+		return g.vram
+	}
+	return g.bar0[:]
+}
+
+func (g *gpu) Close() error { return nil }
+func (g *gpu) Now() uint64  { return g.now }
+func (g *gpu) Hz() uint64   { return 1000 }
+
+// Wait completes one job, if the GPU does that by itself.
+func (g *gpu) Wait(deadline uint64) (bool, error) {
+	if g.linkErr != nil {
+		return false, g.linkErr
+	}
+	if g.auto && g.step() {
+		g.now += g.latency
+		return !g.lostIRQ, nil
+	}
+	g.now = max(g.now, deadline)
+	return false, nil
+}
+
+// step completes a job of the node that choose wants, else of the lowest.
+func (g *gpu) step() bool {
+	first := 0
+	if g.choose != nil {
+		first = g.choose()
+	}
+	for i := range g.queues {
+		if node := (first + i) % len(g.queues); len(g.queues[node]) > 0 {
+			g.complete(node)
+			return true
+		}
+	}
+	return false
+}
+
+// submit takes a job.
+func (g *gpu) submit(node uint32, j job) {
+	g.queues[node] = append(g.queues[node], j)
+	if len(g.queues[node]) > g.capacity {
+		g.fail("node %d has %d jobs, want at most %d", node, len(g.queues[node]), g.capacity)
+	}
+}
+
+// complete executes the oldest job of a node and raises its interrupt.
+func (g *gpu) complete(node int) {
+	if g.execute(node); le.Uint32(g.bar0[regFault:]) == 0 {
+		g.interrupt(node)
+	}
+}
+
+// execute executes the oldest job of a node without an interrupt, unless it
+// faults.
+func (g *gpu) execute(node int) {
+	j := g.queues[node][0]
+	b := make([]byte, j.bytes)
+	if len(b) > 0 {
+		if err := g.machine.ReadMem(j.addr, b); err != nil {
+			g.fail("%v", err)
+		}
+	}
+	for ; len(b) > 0; b = b[opBytes:] {
+		if !g.command(b) {
+			le.PutUint32(g.bar0[regFault:], uint32(node+1))
+			g.interrupt(node)
+			return
+		}
+	}
+	g.queues[node] = g.queues[node][1:]
+	le.PutUint32(g.bar0[regFence+4*node:], j.fence)
+}
+
+// interrupt tells the host to look at a node.
+func (g *gpu) interrupt(node int) {
+	if g.lostIRQ {
+		return
+	}
+	le.PutUint32(g.bar0[regStatus:], le.Uint32(g.bar0[regStatus:])|1<<node)
+	if err := g.machine.WriteMem(le.Uint64(g.bar0[msixTable:]), g.bar0[msixTable+8:msixTable+12]); err != nil {
+		g.fail("%v", err)
+	}
+}
+
+// command executes one command and returns false for a fault.
+func (g *gpu) command(b []byte) bool {
+	n, src, dst := le.Uint32(b[4:]), le.Uint64(b[srcAt:]), le.Uint64(b[dstAt:])
+	p := make([]byte, n)
+	switch le.Uint32(b) {
+	case opNop:
+	case opCopy:
+		g.move(src, p, false)
+		g.move(dst, p, true)
+	case opFill:
+		for i := range p {
+			p[i] = b[24]
+		}
+		g.move(dst, p, true)
+	default:
+		return false
+	}
+	return true
+}
+
+// move reads or writes GPU memory.
+func (g *gpu) move(addr uint64, p []byte, write bool) {
+	var err error
+	switch {
+	case addr >= hostBase && write:
+		err = g.machine.WriteMem(addr-hostBase, p)
+	case addr >= hostBase:
+		err = g.machine.ReadMem(addr-hostBase, p)
+	case addr < vramBase || addr-vramBase+uint64(len(p)) > uint64(len(g.vram)):
+		err = fmt.Errorf("address %#x is not mapped", addr)
+	case write:
+		copy(g.vram[addr-vramBase:], p)
+	default:
+		copy(p, g.vram[addr-vramBase:])
+	}
+	if err != nil {
+		g.fail("%v", err)
+	}
+}
+
+func (g *gpu) fail(format string, args ...any) {
+	g.err = errors.Join(g.err, fmt.Errorf(format, args...))
+}

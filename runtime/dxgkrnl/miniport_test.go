@@ -1,0 +1,323 @@
+package dxgkrnl
+
+import (
+	"fmt"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+)
+
+// private is the private data of an allocation of the fake miniport.
+type private struct {
+	size                 uint64
+	align                uint32
+	preferred, supported uint32
+	hidden               bool
+}
+
+func (p private) encode() []byte {
+	b := le.AppendUint64(nil, p.size)
+	b = le.AppendUint32(b, p.align)
+	b = le.AppendUint32(b, p.preferred)
+	b = le.AppendUint32(b, p.supported)
+	if p.hidden {
+		return append(b, 1)
+	}
+	return append(b, 0)
+}
+
+// miniport is a miniport of the fake GPU, with a log of what it is called for
+// and ways to misbehave.
+type miniport struct {
+	gpu      *gpu
+	caps     kmddi.DriverCaps
+	segments kmddi.QuerySegment
+	info     kmddi.ContextInfo
+	piece    uint64 // bytes that one paging command moves
+
+	cb   *kmddi.DxgkrnlInterface
+	regs kmddi.HMapping
+	last []uint32 // last fence reported, by node
+	any  []bool   // a fence was submitted
+	log  []string
+	live int // contexts, devices, allocations, opened ones
+	fail map[string]ddi.Status
+	irql []string // calls at a level that is not theirs
+
+	// What a test replaces.
+	isr    func(t *ddi.Thread)
+	query  func(t *ddi.Thread, node uint32) (uint32, ddi.Status)
+	render func(arg kmddi.Render) (kmddi.RenderOut, ddi.Status, bool)
+	build  func(arg kmddi.BuildPagingBuffer) (kmddi.BuildPagingBufferOut, ddi.Status, bool)
+	dpc    func(t *ddi.Thread)
+}
+
+func (m *miniport) call(t *ddi.Thread, level ddi.IRQL, format string, args ...any) ddi.Status {
+	line := fmt.Sprintf(format, args...)
+	m.log = append(m.log, line)
+	if t.IRQL() != level {
+		m.irql = append(m.irql, fmt.Sprintf("%s at %v", line, t.IRQL()))
+	}
+	var name string
+	fmt.Sscan(line, &name)
+	return m.fail[name]
+}
+
+func (m *miniport) table() kmddi.DriverInitializationData {
+	return kmddi.DriverInitializationData{
+		Version:     kmddi.InterfaceVersion,
+		AddDevice:   func(t *ddi.Thread, _ kmddi.HAdapter) ddi.Status { return m.call(t, 0, "AddDevice") },
+		StartDevice: m.start, StopDevice: m.stop,
+		RemoveDevice:     func(t *ddi.Thread, _ kmddi.HAdapter) ddi.Status { return m.call(t, 0, "RemoveDevice") },
+		InterruptRoutine: m.interrupt, DpcRoutine: m.dpcRoutine, QueryAdapterInfo: m.adapterInfo,
+		CreateDevice: func(t *ddi.Thread, _ kmddi.HAdapter, _ kmddi.HDevice, a kmddi.CreateDevice) ddi.Status {
+			return m.made(m.call(t, 0, "CreateDevice system=%v", a.SystemDevice))
+		},
+		DestroyDevice: func(t *ddi.Thread, _ kmddi.HDevice) ddi.Status {
+			m.live--
+			return m.call(t, 0, "DestroyDevice")
+		},
+		CreateContext: func(t *ddi.Thread, _ kmddi.HDevice, _ kmddi.HContext, a kmddi.CreateContext) (kmddi.ContextInfo, ddi.Status) {
+			return m.info, m.made(m.call(t, 0, "CreateContext node=%d", a.NodeOrdinal))
+		},
+		DestroyContext: func(t *ddi.Thread, _ kmddi.HContext) ddi.Status {
+			m.live--
+			return m.call(t, 0, "DestroyContext")
+		},
+		CreateAllocation: m.createAllocation,
+		DestroyAllocation: func(t *ddi.Thread, _ kmddi.HAdapter, _ kmddi.HAllocation) ddi.Status {
+			m.live--
+			return m.call(t, 0, "DestroyAllocation")
+		},
+		OpenAllocation: func(t *ddi.Thread, _ kmddi.HDevice, o kmddi.HDeviceAllocation, a kmddi.OpenAllocation) ddi.Status {
+			return m.made(m.call(t, 0, "OpenAllocation create=%v", a.Create))
+		},
+		CloseAllocation: func(t *ddi.Thread, _ kmddi.HDevice, _ kmddi.HDeviceAllocation) ddi.Status {
+			m.live--
+			return m.call(t, 0, "CloseAllocation")
+		},
+		Render: m.renderCommand, Present: m.present, BuildPagingBuffer: m.buildPaging, Patch: m.patch, SubmitCommand: m.submit,
+		QueryCurrentFence: m.queryFence, CollectDbgInfo: m.collect,
+	}
+}
+
+func (m *miniport) made(s ddi.Status) ddi.Status {
+	if !s.Failed() {
+		m.live++
+	}
+	return s
+}
+
+func (m *miniport) start(t *ddi.Thread, _ kmddi.HAdapter, _ kmddi.StartInfo, cb *kmddi.DxgkrnlInterface) (kmddi.StartDeviceOut, ddi.Status) {
+	if s := m.call(t, 0, "StartDevice"); s.Failed() {
+		return kmddi.StartDeviceOut{}, s
+	}
+	m.cb = cb
+	var s ddi.Status
+	m.regs, s = cb.MapMemory(t, cb.DeviceHandle, 0, 0, 0x1000)
+	return kmddi.StartDeviceOut{}, s
+}
+
+func (m *miniport) stop(t *ddi.Thread, _ kmddi.HAdapter) ddi.Status {
+	s := m.call(t, 0, "StopDevice")
+	m.cb.UnmapMemory(t, m.cb.DeviceHandle, m.regs)
+	return s
+}
+
+func (m *miniport) adapterInfo(t *ddi.Thread, _ kmddi.HAdapter, a kmddi.QueryAdapterInfo) (out kmddi.QueryAdapterInfoOut, s ddi.Status) {
+	s = m.call(t, 0, "QueryAdapterInfo%d", a.Type)
+	switch a.Type {
+	case kmddi.InfoUMDriverPrivate:
+		out.UMDriverPrivate = []byte{1, 2, 3}
+	case kmddi.InfoDriverCaps:
+		out.DriverCaps = m.caps
+	case kmddi.InfoQuerySegment:
+		out.Segments = m.segments
+	}
+	return out, s
+}
+
+func (m *miniport) createAllocation(t *ddi.Thread, _ kmddi.HAdapter, _ kmddi.HAllocation, a kmddi.CreateAllocation) (kmddi.AllocationInfo, ddi.Status) {
+	p := a.PrivateDriverData
+	return kmddi.AllocationInfo{
+		Size: le.Uint64(p), Alignment: le.Uint32(p[8:]), PreferredSegment: le.Uint32(p[12:]),
+		SupportedSegmentSet: le.Uint32(p[16:]), CPUVisible: p[20] == 0,
+	}, m.made(m.call(t, 0, "CreateAllocation"))
+}
+
+// renderCommand copies as many whole commands as fit, with their patches.
+func (m *miniport) renderCommand(t *ddi.Thread, _ kmddi.HContext, arg kmddi.Render) (kmddi.RenderOut, ddi.Status) {
+	if s := m.call(t, 0, "Render"); s.Failed() {
+		return kmddi.RenderOut{}, s
+	}
+	if m.render != nil {
+		if out, s, done := m.render(arg); done {
+			return out, s
+		}
+	}
+	off := int(arg.MultipassOffset)
+	n := min(arg.Command.Size()-off, len(arg.DmaBuffer)/opBytes*opBytes)
+	if s := arg.Command.Read(off, arg.DmaBuffer[:n]); s.Failed() {
+		return kmddi.RenderOut{}, s
+	}
+	out := kmddi.RenderOut{DmaBufferUsed: uint32(n), MultipassOffset: uint32(off + n)}
+	for i := range arg.PatchLocationListIn.Len() {
+		p, s := arg.PatchLocationListIn.At(i)
+		if s.Failed() {
+			return out, s
+		}
+		if int(p.PatchOffset) >= off && int(p.PatchOffset) < off+n {
+			p.PatchOffset -= uint32(off)
+			p.SplitOffset -= min(p.SplitOffset, uint32(off))
+			arg.PatchLocationListOut[out.PatchesUsed] = p
+			out.PatchesUsed++
+		}
+	}
+	if off+n < arg.Command.Size() {
+		return out, ddi.StatusInsufficientDMABuffer
+	}
+	return out, ddi.StatusSuccess
+}
+
+// present copies 64 bytes.
+func (m *miniport) present(t *ddi.Thread, _ kmddi.HContext, arg kmddi.Present) (kmddi.RenderOut, ddi.Status) {
+	if s := m.call(t, 0, "Present list=%d write=%v", len(arg.AllocationList), arg.AllocationList[2].WriteOperation); s.Failed() {
+		return kmddi.RenderOut{}, s
+	}
+	copy(arg.DmaBuffer, encodeOp(opCopy, 64, 0, 0, 0))
+	arg.PatchLocationListOut[0] = kmddi.PatchLocation{AllocationIndex: 1, PatchOffset: srcAt}
+	arg.PatchLocationListOut[1] = kmddi.PatchLocation{AllocationIndex: 2, PatchOffset: dstAt}
+	return kmddi.RenderOut{DmaBufferUsed: opBytes, PatchesUsed: 2}, ddi.StatusSuccess
+}
+
+var pagingNames = [...]string{"transfer", "fill", "discard"}
+
+func (m *miniport) buildPaging(t *ddi.Thread, _ kmddi.HAdapter, arg kmddi.BuildPagingBuffer) (out kmddi.BuildPagingBufferOut, s ddi.Status) {
+	if s := m.call(t, 0, "BuildPagingBuffer %s %d to %d", pagingNames[arg.Operation], arg.Source.SegmentID, arg.Destination.SegmentID); s.Failed() {
+		return out, s
+	}
+	if m.build != nil {
+		if out, s, done := m.build(arg); done {
+			return out, s
+		}
+	}
+	address := func(l kmddi.PagingLocation) uint64 {
+		if l.SegmentID == 0 {
+			return l.Address + hostBase
+		}
+		return l.Address
+	}
+	b := arg.DmaBuffer[:0]
+	off := uint64(arg.MultipassOffset) * m.piece
+	for ; off < arg.Size; off += m.piece {
+		if cap(b)-len(b) < opBytes {
+			return kmddi.BuildPagingBufferOut{DmaBufferUsed: uint32(len(b)), MultipassOffset: uint32(off / m.piece)}, ddi.StatusInsufficientDMABuffer
+		}
+		n := uint32(min(m.piece, arg.Size-off))
+		if arg.Operation == kmddi.PagingFill {
+			b = append(b, encodeOp(opFill, n, 0, address(arg.Destination)+off, uint64(arg.FillPattern))...)
+		} else {
+			b = append(b, encodeOp(opCopy, n, address(arg.Source)+off, address(arg.Destination)+off, 0)...)
+		}
+	}
+	return kmddi.BuildPagingBufferOut{DmaBufferUsed: uint32(len(b))}, ddi.StatusSuccess
+}
+
+func (m *miniport) patch(t *ddi.Thread, _ kmddi.HAdapter, arg kmddi.Patch) ddi.Status {
+	s := m.call(t, 0, "Patch fence=%d node=%d", arg.SubmissionFenceID, arg.NodeOrdinal)
+	first, n := arg.PatchLocationListSubmissionStart, arg.PatchLocationListSubmissionLength
+	for _, p := range arg.PatchLocationList[first : first+n] {
+		al := arg.AllocationList[p.AllocationIndex]
+		if al.SegmentID == 0 || p.PatchOffset < arg.DmaBufferSubmissionStartOffset || p.PatchOffset >= arg.DmaBufferSubmissionEndOffset {
+			m.gpu.fail("patch at %#x in segment %d", p.PatchOffset, al.SegmentID)
+		}
+		le.PutUint64(arg.DmaBuffer[p.PatchOffset:], al.PhysicalAddress+uint64(p.AllocationOffset))
+	}
+	return s
+}
+
+func (m *miniport) submit(t *ddi.Thread, _ kmddi.HAdapter, arg kmddi.SubmitCommand) ddi.Status {
+	what := "buffer"
+	if arg.Flags.Paging {
+		what = "paging"
+	}
+	s := m.call(t, ddi.DispatchLevel, "Submit %s fence=%d node=%d", what, arg.SubmissionFenceID, arg.NodeOrdinal)
+	start, end := arg.DmaBufferSubmissionStartOffset, arg.DmaBufferSubmissionEndOffset
+	if !m.any[arg.NodeOrdinal] {
+		m.any[arg.NodeOrdinal], m.last[arg.NodeOrdinal] = true, arg.SubmissionFenceID-1
+		le.PutUint32(m.gpu.bar0[regFence+4*arg.NodeOrdinal:], arg.SubmissionFenceID-1)
+	}
+	m.gpu.submit(arg.NodeOrdinal, job{addr: arg.DmaBufferPhysicalAddress + uint64(start), bytes: end - start, fence: arg.SubmissionFenceID})
+	m.cb.WriteRegister(t, m.cb.DeviceHandle, m.regs, regDoorbell, 1)
+	return s
+}
+
+func (m *miniport) read(t *ddi.Thread, off uint32) uint32 {
+	v, s := m.cb.ReadRegister(t, m.cb.DeviceHandle, m.regs, off)
+	if s.Failed() {
+		m.gpu.fail("read of %#x: %v", off, s)
+	}
+	return v
+}
+
+func (m *miniport) notify(t *ddi.Thread, arg kmddi.NotifyInterrupt) {
+	m.log = append(m.log, fmt.Sprintf("NotifyInterrupt type=%d fence=%d node=%d", arg.InterruptType, arg.FenceID, arg.NodeOrdinal))
+	m.cb.NotifyInterrupt(t, m.cb.DeviceHandle, arg)
+}
+
+func (m *miniport) interrupt(t *ddi.Thread, _ kmddi.HAdapter, _ uint32) bool {
+	m.call(t, ddi.DIRQL, "InterruptRoutine")
+	status := m.read(t, regStatus)
+	if status == 0 {
+		return false
+	}
+	m.cb.WriteRegister(t, m.cb.DeviceHandle, m.regs, regStatus, status)
+	if m.isr != nil {
+		m.isr(t)
+		return true
+	}
+	for node := range m.last {
+		if status&(1<<node) != 0 {
+			m.advance(t, uint32(node))
+		}
+	}
+	if f := m.read(t, regFault); f != 0 {
+		m.notify(t, kmddi.NotifyInterrupt{
+			InterruptType: kmddi.InterruptDMAFaulted, NodeOrdinal: f - 1, FenceID: m.last[f-1] + 1, Status: uint32(ddi.StatusGPUExceptionOnDevice),
+		})
+	}
+	m.log = append(m.log, "QueueDpc")
+	m.cb.QueueDpc(t, m.cb.DeviceHandle)
+	return true
+}
+
+func (m *miniport) advance(t *ddi.Thread, node uint32) {
+	if f := m.read(t, regFence+4*node); f != m.last[node] {
+		m.last[node] = f
+		m.notify(t, kmddi.NotifyInterrupt{InterruptType: kmddi.InterruptDMACompleted, FenceID: f, NodeOrdinal: node})
+	}
+}
+
+func (m *miniport) dpcRoutine(t *ddi.Thread, _ kmddi.HAdapter) {
+	m.call(t, ddi.DispatchLevel, "DpcRoutine")
+	if m.dpc != nil {
+		m.dpc(t)
+		return
+	}
+	m.log = append(m.log, "NotifyDpc")
+	m.cb.NotifyDpc(t, m.cb.DeviceHandle)
+}
+
+func (m *miniport) queryFence(t *ddi.Thread, _ kmddi.HAdapter, arg kmddi.QueryCurrentFence) (kmddi.QueryCurrentFenceOut, ddi.Status) {
+	m.call(t, 0, "QueryCurrentFence")
+	if m.query != nil {
+		f, s := m.query(t, arg.NodeOrdinal)
+		return kmddi.QueryCurrentFenceOut{CurrentFence: f}, s
+	}
+	return kmddi.QueryCurrentFenceOut{CurrentFence: m.read(t, regFence+4*arg.NodeOrdinal)}, ddi.StatusSuccess
+}
+
+func (m *miniport) collect(t *ddi.Thread, _ kmddi.HAdapter, arg kmddi.CollectDbgInfo) (kmddi.CollectDbgInfoOut, ddi.Status) {
+	m.log = append(m.log, fmt.Sprintf("CollectDbgInfo %#x", arg.Reason))
+	return kmddi.CollectDbgInfoOut{Length: copy(arg.Buffer, "miniport: state\n")}, m.fail["CollectDbgInfo"]
+}
