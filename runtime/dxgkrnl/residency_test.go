@@ -215,6 +215,37 @@ func TestFragmentationIsNoReasonToFail(t *testing.T) {
 	r.finish()
 }
 
+func TestLockedStaysInPlace(t *testing.T) {
+	r := newRig(t, options{vram: 8192})
+	a, b, c := r.alloc(4096, local), r.alloc(4096, local), r.alloc(4096, local)
+	r.render(fill(a, 0, 4096, 1))
+	arg := &umddi.Lock{Allocation: a}
+	r.ok(r.thunks.Lock(r.thread, r.dev, arg))
+	r.render(fill(b, 0, 4096, 2))
+	r.render(fill(c, 0, 4096, 3))
+	assert.Equal(t, ddi.StatusNoVideoMemory, r.submit(&r.ctx, copyTo(b, 0, c, 0, 16)), "not beside what is locked")
+	copy(arg.Data, repeat(9, 4096))
+	r.unlock(a)
+	assert.Equal(t, repeat(9, 4096), r.read(a))
+	r.render(copyTo(b, 0, c, 0, 16))
+	assert.Equal(t, append(repeat(3, 16), repeat(2, 4080)...), r.read(b))
+	r.finish()
+}
+
+func TestContentOfTheDestroyedIsNotMoved(t *testing.T) {
+	r := newRig(t, options{vram: 4096})
+	a, b := r.alloc(4096, local), r.alloc(4096, local)
+	r.gpu.auto = false
+	r.render(fill(a, 0, 4096, 1))
+	r.ok(r.destroy(a))
+	r.mini.log = nil
+	r.render(fill(b, 0, 4096, 2))
+	assert.Equal(t, []string{"BuildPagingBuffer fill 0 to 1"}, r.logged("Build"))
+	r.gpu.auto = true
+	assert.Equal(t, repeat(2, 4096), r.read(b))
+	r.finish()
+}
+
 func TestPagingBuffersOfManyPieces(t *testing.T) {
 	r := newRig(t, options{vram: 1 << 20, pagingBytes: 4 * opBytes})
 	r.mini.piece = 64
