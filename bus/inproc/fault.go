@@ -157,6 +157,9 @@ func (f *Faulty) filterTarget(req port.Request, beat port.Beat) (port.Request, p
 	reqTaken = reqTaken && req.Kind != port.None
 	beatTaken = beatTaken && beat.Valid
 	earlier := f.target.pass > 0 || f.target.drop > 0
+	if f.target.drop > 0 {
+		req = port.Request{} // the host was told that no header is taken
+	}
 	if earlier {
 		beat = f.targetBeat(beat, beatTaken)
 	}
