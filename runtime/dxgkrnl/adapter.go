@@ -186,11 +186,11 @@ func (k *Kernel) start(t *ddi.Thread) error {
 }
 
 // remove disconnects the interrupt and removes the miniport's device, which is
-// not started any more.
+// not started any more. Mappings and memory that it still holds are taken back.
 func (k *Kernel) remove(t *ddi.Thread) ddi.Status {
 	k.dev.SetInterrupt(nil, nil)
 	s := k.driver.RemoveDevice(t, k.adapter)
-	k.checkLeaks()
+	k.reclaim()
 	return s
 }
 

@@ -30,6 +30,7 @@ type allocation struct {
 	epoch      uint64   // of the working set it belongs to
 	locks      int
 	lockWrites bool // one of the locks is not read-only
+	pinned     bool // one of the locks is IgnoreSync: the GPU may be at work in its place
 	destroyed  bool
 }
 
@@ -136,7 +137,7 @@ func (k *Kernel) backAllocation(a *allocation) ddi.Status {
 func (k *Kernel) retireAllocation(a *allocation) {
 	k.handles.remove(a.handle)
 	a.device.allocations = slices.DeleteFunc(a.device.allocations, func(e *allocation) bool { return e == a })
-	a.destroyed, a.locks = true, 0
+	a.destroyed, a.locks, a.pinned = true, 0, false
 	k.dying = append(k.dying, a)
 }
 

@@ -31,9 +31,8 @@ const (
 	VerifierNoNotifyDPC = 0x10002 // DpcRoutine returned without NotifyDpc
 	VerifierLevel       = 0x10003 // a callback at the wrong interrupt request level
 	VerifierHandle      = 0x10004 // a callback with a handle that is not the adapter's
-	VerifierLeak        = 0x10005 // a mapping or memory still held after StopDevice
-	VerifierAlign       = 0x10006 // the used part of a DMA buffer is not a multiple of 4
-	VerifierInterrupt   = 0x10007 // NotifyInterrupt of an unknown type
+	VerifierAlign       = 0x10005 // the used part of a DMA buffer is not a multiple of 4
+	VerifierInterrupt   = 0x10006 // NotifyInterrupt of an unknown type
 )
 
 // A Bugcheck is a contract that the miniport broke. It is the value of a panic

@@ -177,10 +177,13 @@ func (k *Kernel) freeContiguousMemory(_ *ddi.Thread, h kmddi.HDxgkrnl, m kmddi.C
 	k.memory = slices.Delete(k.memory, i, i+1)
 }
 
-// checkLeaks bugchecks if a miniport that has stopped holds anything.
-func (k *Kernel) checkLeaks() {
-	if len(k.mappings) > 0 || len(k.memory) > 0 {
-		k.bugcheck(CodeVerifier, VerifierLeak, "stopped with %d mappings and %d blocks of contiguous memory held, want none",
-			len(k.mappings), len(k.memory))
+// reclaim takes back what a miniport that has stopped still holds.
+func (k *Kernel) reclaim() {
+	for _, m := range k.mappings {
+		m.length = 0
 	}
+	for _, p := range k.memory {
+		k.machine.Free(p)
+	}
+	k.mappings, k.memory = nil, nil
 }

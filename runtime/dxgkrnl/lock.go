@@ -10,7 +10,9 @@ import (
 // memory segment that the CPU sees, it is copied out unless WriteOnly, and
 // Unlock copies it back unless ReadOnly; if the CPU does not see the segment, it
 // is evicted first. Locks of one allocation nest: the content that an outer
-// lock mapped is not copied again, and the last Unlock copies back.
+// lock mapped is not copied again, and the last Unlock copies back. What is
+// locked can lose its place in a memory segment to others, unless a lock is
+// IgnoreSync.
 //
 //	Returns StatusInvalidParameter: ReadOnly and WriteOnly
 //	        StatusCantLockMemory: not created CPUVisible
@@ -40,6 +42,7 @@ func (k *Kernel) lockAllocation(t *ddi.Thread, a *allocation, arg *umddi.Lock) d
 		}
 	}
 	a.locks++
+	a.pinned = a.pinned || arg.IgnoreSync
 	if !arg.ReadOnly {
 		a.lockWrites = true
 		a.content = a.content || !a.inMemorySegment()
@@ -110,7 +113,7 @@ func (k *Kernel) unlockAllocation(t *ddi.Thread, a *allocation) ddi.Status {
 		return ddi.StatusSuccess
 	}
 	writes := a.lockWrites
-	a.lockWrites = false
+	a.lockWrites, a.pinned = false, false
 	switch {
 	case !writes || !a.inMemorySegment():
 		return ddi.StatusSuccess

@@ -79,13 +79,16 @@ func (k *Kernel) pageIn(t *ddi.Thread, a *allocation) ddi.Status {
 }
 
 // evict takes a's place in a memory segment away. Its content moves to host
-// memory if that is behind. What is paged from here on waits until a's uses have
-// completed.
+// memory if that is behind; while a is locked, host memory has the content
+// anyway. What is paged from here on waits until a's uses have completed.
 func (k *Kernel) evict(t *ddi.Thread, a *allocation) ddi.Status {
 	k.dependOn(a)
 	from := kmddi.PagingLocation{SegmentID: a.segment.id, Address: a.address()}
 	a.segment.remove(a)
 	k.stats.Evictions++
+	if a.locks > 0 {
+		a.dirty, a.content = false, true
+	}
 	if !a.dirty || a.destroyed {
 		return ddi.StatusSuccess
 	}
@@ -194,7 +197,7 @@ func (k *Kernel) feasible(d *dmaBuffer, i int) bool {
 }
 
 // groupFits tries group [i, j) in memory segments with nothing in them but what
-// is locked.
+// is pinned.
 func (k *Kernel) groupFits(d *dmaBuffer, i, j int) bool {
 	var trial []*segment
 	for _, s := range k.segments {

@@ -215,21 +215,34 @@ func TestFragmentationIsNoReasonToFail(t *testing.T) {
 	r.finish()
 }
 
-func TestLockedStaysInPlace(t *testing.T) {
-	r := newRig(t, options{vram: 8192})
-	a, b, c := r.alloc(4096, local), r.alloc(4096, local), r.alloc(4096, local)
-	r.render(fill(a, 0, 4096, 1))
-	arg := &umddi.Lock{Allocation: a}
-	r.ok(r.thunks.Lock(r.thread, r.dev, arg))
-	r.render(fill(b, 0, 4096, 2))
-	r.render(fill(c, 0, 4096, 3))
-	assert.Equal(t, ddi.StatusNoVideoMemory, r.submit(&r.ctx, copyTo(b, 0, c, 0, 16)), "not beside what is locked")
-	copy(arg.Data, repeat(9, 4096))
-	r.unlock(a)
-	assert.Equal(t, repeat(9, 4096), r.read(a))
-	r.render(copyTo(b, 0, c, 0, 16))
-	assert.Equal(t, append(repeat(3, 16), repeat(2, 4080)...), r.read(b))
-	r.finish()
+func TestPressureOnWhatIsLocked(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		ignoreSync bool
+		want       ddi.Status
+	}{
+		{"gives way", false, ddi.StatusSuccess},
+		{"stays, since the GPU may be using it", true, ddi.StatusNoVideoMemory},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t, options{vram: 8192})
+			a, b, c := r.alloc(4096, local), r.alloc(4096, local), r.alloc(4096, local)
+			r.render(fill(a, 0, 4096, 1))
+			r.wait()
+			arg := &umddi.Lock{Allocation: a, IgnoreSync: tt.ignoreSync}
+			r.ok(r.thunks.Lock(r.thread, r.dev, arg))
+			r.render(fill(b, 0, 4096, 2))
+			r.render(fill(c, 0, 4096, 3))
+			assert.Equal(t, tt.want, r.submit(&r.ctx, copyTo(b, 0, c, 0, 16)))
+			copy(arg.Data, repeat(9, 16))
+			r.unlock(a)
+			r.render(copyTo(a, 4080, b, 4080, 16))
+			assert.Equal(t, append(append(repeat(9, 16), repeat(1, 4064)...), repeat(2, 16)...), r.read(a))
+			r.render(copyTo(b, 0, c, 0, 16))
+			r.wait()
+			r.finish()
+		})
+	}
 }
 
 func TestContentOfTheDestroyedIsNotMoved(t *testing.T) {

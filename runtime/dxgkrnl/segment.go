@@ -53,12 +53,12 @@ func (s *segment) remove(a *allocation) {
 }
 
 // victim returns the allocation to evict: the one used least recently that is
-// neither locked nor in the working set, or nil. A destroyed one goes first.
+// neither pinned nor in the working set, or nil. A destroyed one goes first.
 func (s *segment) victim(epoch uint64) *allocation {
 	var v *allocation
 	for _, a := range s.residents {
 		switch {
-		case a.locks > 0 || a.epoch == epoch:
+		case a.pinned || a.epoch == epoch:
 		case a.destroyed:
 			return a
 		case v == nil || a.touched < v.touched:
@@ -73,7 +73,7 @@ func (s *segment) victim(epoch uint64) *allocation {
 func (s *segment) pinned() *segment {
 	p := &segment{id: s.id, desc: s.desc}
 	for _, a := range s.residents {
-		if a.locks > 0 {
+		if a.pinned {
 			p.residents = append(p.residents, a)
 		}
 	}
