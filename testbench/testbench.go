@@ -101,6 +101,10 @@ func (s *System) CreateDevice() (*d3d11.Device, *d3d11.Context, error) {
 	return d3d11.CreateDevice(d3d11.Config{Driver: s.drivers.UserMode, Kernel: s.kernel.Thunks(), Process: 1})
 }
 
+// WaitForIdle waits until all work that was submitted is done, whoever's it is.
+// It returns what Err does if the GPU has stopped.
+func (s *System) WaitForIdle() error { return s.kernel.WaitForIdle(s.thread) }
+
 // Err returns why the GPU stopped: nil, or a *dxgkrnl.DeviceError.
 func (s *System) Err() error { return s.kernel.Err() }
 

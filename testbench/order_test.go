@@ -1,0 +1,208 @@
+package testbench_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/runtime/d3d11"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
+	"github.com/hilgpu/hilgpu/testbench"
+)
+
+// steps numbers the functions as "Submitting a Command Buffer" (WDK) does.
+var steps = map[string]string{
+	"pfnPresent": "1 Present", "pfnFlush": "1 Flush", "pfnStagingResourceMap": "1 Lock", "pfnResourceCopy": "1 copy",
+	"pfnRenderCb": "2 RenderCb", "pfnPresentCb": "2 PresentCb",
+	"DxgkDdiRender": "3 Render", "DxgkDdiPresent": "3 Present",
+	"DxgkDdiBuildPagingBuffer": "4 BuildPagingBuffer",
+	"DxgkDdiPatch":             "5 Patch",
+	"DxgkDdiSubmitCommand":     "7 SubmitCommand", // 6 for a paging buffer
+	"DxgkDdiInterruptRoutine":  "8 InterruptRoutine",
+	"DxgkCbNotifyInterrupt":    "9 NotifyInterrupt",
+	"DxgkCbQueueDpc":           "10 QueueDpc",
+	"DxgkDdiDpcRoutine":        "11 DpcRoutine",
+	"pfnLockCb":                "LockCb",
+}
+
+// recorder is a Hook that keeps the steps in order of entry.
+type recorder struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (r *recorder) Enter(_ *ddi.Thread, f *verifier.Func, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	step, ok := steps[f.Name]
+	if !ok {
+		return
+	}
+	for _, a := range args {
+		if s, ok := a.(kmddi.SubmitCommand); ok && s.Flags.Paging {
+			step = "6 SubmitCommand, paging"
+		}
+	}
+	r.list = append(r.list, step)
+}
+
+func (r *recorder) Leave(*ddi.Thread, *verifier.Func, ...any) {}
+
+// since returns the steps from the n-th on.
+func (r *recorder) since(n int) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.list[n:])
+}
+
+// rig is an idle system with a texture that only the GPU uses, in VRAM, and two
+// in host memory.
+type rig struct {
+	*recorder
+	sys         *testbench.System
+	ctx         *d3d11.Context
+	chain       *d3d11.SwapChain
+	local       *d3d11.Texture2D
+	write, read *d3d11.Texture2D
+}
+
+func newRig(t *testing.T, selector string) *rig {
+	t.Helper()
+	r := &rig{recorder: new(recorder)}
+	var err error
+	r.sys, err = testbench.Open(selector, testbench.HostDrivers(), testbench.Options{Hook: r.recorder})
+	require.NoError(t, err)
+	dev, ctx, err := r.sys.CreateDevice()
+	require.NoError(t, err)
+	r.ctx = ctx
+	t.Cleanup(func() {
+		dev.Close()
+		assert.NoError(t, r.sys.Close())
+	})
+	r.chain, err = dev.CreateSwapChain(d3d11.SwapChainDesc{Width: 16, Height: 16, Format: dxgi.R8G8B8A8UNorm, BufferCount: 1})
+	require.NoError(t, err)
+	for _, tex := range []struct {
+		to        **d3d11.Texture2D
+		usage     d3d11.Usage
+		bind, cpu uint32
+	}{
+		{&r.local, d3d11.UsageDefault, d3d11.BindShaderResource, 0},
+		{&r.write, d3d11.UsageStaging, 0, d3d11.CPUAccessWrite},
+		{&r.read, d3d11.UsageStaging, 0, d3d11.CPUAccessRead},
+	} {
+		*tex.to, err = dev.CreateTexture2D(d3d11.Texture2DDesc{
+			Width: 16, Height: 16, MipLevels: 1, ArraySize: 1, Format: dxgi.R8G8B8A8UNorm,
+			SampleDesc: dxgi.SampleDesc{Count: 1}, Usage: tex.usage, BindFlags: tex.bind, CPUAccessFlags: tex.cpu,
+		}, nil)
+		require.NoError(t, err)
+	}
+	return r
+}
+
+// Each way to submit takes the steps of "Submitting a Command Buffer" in their
+// order: all eleven if a reference is not resident, else all but 4 and 6. A
+// paging buffer runs on the other node, so step 7 comes after its own 8 to 11;
+// with one node it runs in front, and one interrupt each follows.
+func TestSubmissionOrder(t *testing.T) {
+	done := []string{"8 InterruptRoutine", "9 NotifyInterrupt", "10 QueueDpc", "11 DpcRoutine"}
+	paging := []string{"4 BuildPagingBuffer", "5 Patch", "6 SubmitCommand, paging"}
+	submit := []string{"7 SubmitCommand"}
+
+	for _, tt := range []struct {
+		name  string
+		begin []string // steps 1 to 3
+		act   func(t *testing.T, r *rig)
+	}{
+		{"Flush", []string{"1 Flush", "2 RenderCb", "3 Render"}, func(_ *testing.T, r *rig) {
+			r.ctx.CopyResource(r.local, r.write)
+			r.ctx.Flush()
+		}},
+		{"Present", []string{"1 Present", "2 PresentCb", "3 Present"}, func(t *testing.T, r *rig) {
+			require.NoError(t, r.chain.Present(0, 0))
+		}},
+		{"Lock", []string{"1 Lock", "2 RenderCb", "3 Render"}, func(t *testing.T, r *rig) {
+			r.ctx.CopyResource(r.read, r.local)
+			var m d3d11.MappedSubresource
+			require.NoError(t, r.ctx.Map(r.read, 0, d3d11.MapRead, 0, &m))
+			r.ctx.Unmap(r.read, 0)
+		}},
+		{"buffer full", []string{"1 copy", "2 RenderCb", "3 Render"}, func(_ *testing.T, r *rig) {
+			for n := len(r.since(0)); !slices.Contains(r.since(n), "2 RenderCb"); {
+				r.ctx.CopyResource(r.local, r.write)
+			}
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t, "emu")
+			if tt.name == "Present" { // the back buffer was used before, the primary never
+				back, err := r.chain.GetBuffer(0)
+				require.NoError(t, err)
+				r.ctx.CopyResource(back, r.write)
+				r.ctx.Flush()
+				back.Release()
+			}
+			for _, state := range []struct {
+				name string
+				want []string
+			}{
+				{"not resident", slices.Concat(tt.begin, paging, done, submit, done)},
+				{"resident", slices.Concat(tt.begin, []string{"5 Patch"}, submit, done)},
+			} {
+				require.NoError(t, r.sys.WaitForIdle())
+				n := len(r.since(0))
+				tt.act(t, r)
+				require.NoError(t, r.sys.WaitForIdle())
+				assert.Equal(t, state.want, trim(r.since(n), tt.begin[0]), state.name)
+			}
+		})
+	}
+}
+
+// trim drops what comes before the call that initiates the submission, the
+// last one named first before a step 2, and what the submission does not take:
+// later copies, and a Lock's own callback.
+func trim(list []string, first string) []string {
+	at := slices.IndexFunc(list, func(s string) bool { return s[0] == '2' })
+	if at < 1 || list[at-1] != first {
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list[at-1:]), func(s string) bool {
+		return s == "LockCb" || s == "1 copy" && first != "1 copy"
+	})
+}
+
+// Present submits pending work through RenderCb before its own PresentCb.
+func TestPresentSubmitsPendingWorkFirst(t *testing.T) {
+	r := newRig(t, "emu")
+	n := len(r.since(0))
+	r.ctx.CopyResource(r.local, r.write)
+	require.NoError(t, r.chain.Present(0, 0))
+	var got []string
+	for _, s := range r.since(n) {
+		if s[0] >= '1' && s[0] <= '3' && s[1] == ' ' {
+			got = append(got, s)
+		}
+	}
+	assert.Equal(t, []string{"1 copy", "1 Present", "2 RenderCb", "3 Render", "2 PresentCb", "3 Present"}, got)
+}
+
+// With one node a paging buffer goes in front of its DMA buffer in the same
+// ring, and nothing is held.
+func TestSubmissionOrderOnOneNode(t *testing.T) {
+	r := newRig(t, "emu?nodes=1")
+	n := len(r.since(0))
+	r.ctx.CopyResource(r.local, r.write)
+	r.ctx.Flush()
+	require.NoError(t, r.sys.WaitForIdle())
+	assert.Equal(t, []string{
+		"1 copy", "1 Flush", "2 RenderCb", "3 Render", "4 BuildPagingBuffer", "5 Patch", "6 SubmitCommand, paging", "7 SubmitCommand",
+		"8 InterruptRoutine", "9 NotifyInterrupt", "10 QueueDpc", "11 DpcRoutine",
+		"8 InterruptRoutine", "9 NotifyInterrupt", "10 QueueDpc", "11 DpcRoutine",
+	}, r.since(n))
+}
