@@ -221,7 +221,7 @@ func TestBadHandles(t *testing.T) {
 	view := r.view(orphan, rgba, 0, 0, 1)
 	r.f.DestroyResource(r.th, r.h, orphan)
 	trash := umddi.HResource{Object: garbage(privateBytes)}
-	trashView, trashQuery := umddi.HRenderTargetView{Object: trash.Object}, umddi.HQuery{Object: trash.Object}
+	trashView, trashQuery := umddi.HRenderTargetView(trash), umddi.HQuery(trash)
 	for _, bad := range []umddi.HResource{gone, trash, {}} {
 		for name, call := range map[string]func(){
 			"destroy":     func() { r.f.DestroyResource(r.th, r.h, bad) },
