@@ -1,0 +1,78 @@
+// Package verilog translates RTL written in the subset of Go that docs/rtl.md
+// describes to Verilog-2001.
+//
+// Construction is free Go and has run: parameters, depths and the hierarchy
+// come from a live object. Only the bodies of Tick, Reset and the output
+// methods, and what they call, are translated from source.
+package verilog
+
+// A Design is the Verilog of a module and all it contains.
+type Design struct {
+	Files    []File // primitives first, then the modules, the top last
+	Manifest Manifest
+}
+
+// A File is one Verilog file; Name has no directory.
+type File struct {
+	Name string
+	Text []byte
+}
+
+// A Manifest says what is where in a Design, so that a test bench can drive and
+// compare it without knowing the hardware.
+//
+//	Top        name of the top module
+//	MapHash    regmap.Hash of the GPU, 0 of another module
+//	Ports      clk and rst, the inputs of Tick in order, then the outputs
+//	Registers  of the top and all its instances; a clock with rst set gives each
+//	           its value after Reset
+//	Memories   the storage of the primitives, which rst keeps
+type Manifest struct {
+	Top       string
+	MapHash   uint32
+	Ports     []Port
+	Registers []Register
+	Memories  []Memory
+}
+
+// A Port is a scalar port of the top module.
+//
+//	Go  path from the parameter of Tick ("req.Kind"), or method, result name or
+//	    index, and path ("Target.cpl.Status", "Time"); empty for clk and rst
+type Port struct {
+	Name  string
+	Input bool
+	Width int // bits, 1 to 64
+	Go    string
+}
+
+// A Register is a scalar that the clock changes. Its Go value never exceeds
+// Width bits, though its Go type may be wider.
+//
+//	Instance  hierarchical name of the instance below the top ("cp0"), empty
+//	          for the top's own registers
+//	Name      of the Verilog register in its module
+//	Verilog   hierarchical name below the top ("cp0.state", "cp0.ring_fifo.count")
+//	Go        path of the field from the top's struct ("cp0.state", "intc.data[1]")
+//	Pos       file:line of the field's declaration, relative to the module root
+//	Elem      index in its array, -1 outside of one
+type Register struct {
+	Instance string
+	Name     string
+	Width    int // bits, 1 to 64
+	Verilog  string
+	Go       string
+	Pos      string
+	Elem     int
+}
+
+// A Memory is the storage of a primitive, an array of Words words of Width bits
+// in Verilog and a slice of as many elements in Go. The fields of an element
+// that is a struct are packed with the first one in the lowest bits.
+type Memory struct {
+	Instance string
+	Verilog  string
+	Go       string
+	Width    int // bits, may be above 64
+	Words    int
+}
