@@ -204,16 +204,21 @@ func (d *device) recordTimestamp(t *ddi.Thread, dst *allocation) ddi.HRESULT {
 
 // submit hands the batch to the kernel, if anything is recorded, and frees what
 // was destroyed. The next batch is begun in any case: a batch that the kernel
-// refuses is lost.
+// refuses is lost, and the device with it, because the calls that recorded it
+// have long succeeded.
 //
 //	DDI     pfnRenderCb, d3dumddi.h
 //	Caller  the immediate context's thread
-//	Returns what UnlockCb, RenderCb or DeallocateCb returned
+//	Returns DDIDeviceRemoved if a batch is lost; else what UnlockCb or
+//	        DeallocateCb returned
 func (d *device) submit(t *ddi.Thread) ddi.HRESULT {
 	hr := d.uploads.close(t, d)
 	if d.batch.nCmd > 0 {
 		if !hr.Failed() {
 			hr = d.render(t)
+		}
+		if hr.Failed() {
+			hr = ddi.DDIDeviceRemoved
 		}
 		d.batch.next()
 	}

@@ -143,6 +143,33 @@ func TestRefusedBatch(t *testing.T) {
 	}
 }
 
+// A call that submits what others have recorded does not pass the loss of it off
+// as a failure of its own.
+func TestRefusedBatchRemovesTheDevice(t *testing.T) {
+	for name, submit := range map[string]func(r *rig, used, other umddi.HResource){
+		"map":  func(r *rig, used, _ umddi.HResource) { r.f.StagingResourceMap(r.th, r.h, used, 0, umddi.MapRead, 0) },
+		"copy": func(r *rig, used, other umddi.HResource) { r.copy(other, used) },
+		"present": func(r *rig, used, other umddi.HResource) {
+			hr := r.dx.Present(r.th, umddi.Present{Device: r.h, SurfaceToPresent: used, DstResource: other})
+			r.errs = append(r.errs, hr)
+		},
+	} {
+		k := newKernel(t)
+		k.cmdBytes = 3 * copyBytes // two updates and a copy, then three copies
+		r := newRigOn(k)
+		arg := buf(64, umddi.UsageStaging)
+		a, b := r.filled(arg, 1), r.filled(arg, 2)
+		for range 4 {
+			r.copy(a, b)
+		}
+		require.Empty(t, r.errors())
+		r.failAt, r.failHR = 1, ddi.EOutOfMemory
+		submit(r, a, b)
+		require.Equal(t, "Render", r.failed, name)
+		assert.Equal(t, []ddi.HRESULT{ddi.DDIDeviceRemoved}, r.errors(), name)
+	}
+}
+
 // scenario uses every function and reports, by name, what each call reported.
 // Handles whose Create failed are not used again, as the runtime would not.
 func scenario(r *rig, report func(call string, errs []ddi.HRESULT)) {
