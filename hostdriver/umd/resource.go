@@ -49,8 +49,12 @@ func (d *device) newResource(t *ddi.Thread, arg *umddi.CreateResource, rt umddi.
 	if hr.Failed() {
 		return nil, hr
 	}
+	at, hr := d.place(arg, l.bytes)
+	if hr.Failed() {
+		return nil, hr
+	}
 	r := &resource{layout: l, usage: arg.Usage, pool: pool{limit: 1, allocator: allocator{
-		rt: rt, desc: describe(l, place(arg)), primary: arg.Primary,
+		rt: rt, desc: describe(l, at), primary: arg.Primary,
 	}}}
 	if arg.Usage == umddi.UsageDynamic && len(l.subs) == 1 {
 		// A discard drops all of an instance, so it may rename one
@@ -69,15 +73,22 @@ func (d *device) newResource(t *ddi.Thread, arg *umddi.CreateResource, rt umddi.
 	return r, ddi.OK
 }
 
-// place says where the allocations of a resource may live.
-func place(arg *umddi.CreateResource) privdata.Place {
+// place says where the allocations of a resource of n bytes may live. Those
+// that belong in VRAM are tied to it up to half of it only, so that any two, as
+// a copy has, fit together. EOutOfMemory means that VRAM is too small for one.
+func (d *device) place(arg *umddi.CreateResource, n uint64) (privdata.Place, ddi.HRESULT) {
+	vram := d.adapter.info.VRAMBytes
 	switch {
 	case arg.Usage == umddi.UsageStaging || arg.Usage == umddi.UsageDynamic:
-		return privdata.System
+		return privdata.System, ddi.OK
 	case arg.Primary || arg.BindFlags&(umddi.BindRenderTarget|umddi.BindPresent) != 0:
-		return privdata.Either
+		return privdata.Either, ddi.OK
+	case n > vram:
+		return 0, ddi.EOutOfMemory
+	case n > vram/2:
+		return privdata.Either, ddi.OK
 	}
-	return privdata.Local
+	return privdata.Local, ddi.OK
 }
 
 // describe returns the private data of an allocation with the layout l. The

@@ -37,6 +37,9 @@ func TestAllocationDescription(t *testing.T) {
 		{"primary", primary, texture(640, 480, 2560, pkt.Format32, 640*480*4, privdata.Either)},
 		{"dynamic texture", tex(4, 4, rgba, umddi.UsageDynamic, 0), texture(4, 4, 16, pkt.Format32, 64, privdata.System)},
 		{"buffer", buf(100, umddi.UsageDefault), privdata.Allocation{Place: privdata.Local, Bytes: 100}},
+		{"half of VRAM", buf(2<<20, umddi.UsageDefault), privdata.Allocation{Place: privdata.Local, Bytes: 2 << 20}},
+		{"more than half of VRAM", buf(2<<20+1, umddi.UsageDefault), privdata.Allocation{Place: privdata.Either, Bytes: 2<<20 + 1}},
+		{"all of VRAM", buf(4<<20, umddi.UsageDefault), privdata.Allocation{Place: privdata.Either, Bytes: 4 << 20}},
 		{"staging buffer", buf(1, umddi.UsageStaging), privdata.Allocation{Place: privdata.System, Bytes: 1}},
 		// 5 x 3 (3 rows of 32), 2 x 1 and 1 x 1 at multiples of 256, twice.
 		{"levels and slices", mips(tex(5, 3, rgba, umddi.UsageDefault, 0), 2), texture(5, 3, 32, pkt.Format32, 5*256+16, privdata.Local)},
@@ -62,6 +65,7 @@ func TestCreateRefuses(t *testing.T) {
 		want ddi.HRESULT
 	}{
 		{"too large", change(tex(16384, 16384, dxgi.R32G32B32A32Float, def, 0), func(a *umddi.CreateResource) { a.ArraySize = 2 }), ddi.EOutOfMemory},
+		{"larger than VRAM", buf(4<<20+1, def), ddi.EOutOfMemory},
 		{"a format without layout", tex(4, 4, dxgi.Unknown, def, 0), ddi.DDIDeviceRemoved},
 		{"multisampled", change(tex(4, 4, rgba, def, 0), func(a *umddi.CreateResource) { a.SampleDesc.Count = 2 }), ddi.DDIDeviceRemoved},
 		{"too wide", tex(16385, 4, rgba, def, 0), ddi.DDIDeviceRemoved},

@@ -1,0 +1,157 @@
+package testbench_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/runtime/d3d11"
+	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
+	"github.com/hilgpu/hilgpu/testbench"
+)
+
+// d3d is a device of the drivers of this GPU on a board.
+type d3d struct {
+	t   *testing.T
+	sys *testbench.System
+	dev *d3d11.Device
+	ctx *d3d11.Context
+}
+
+func newD3D(t *testing.T, selector string) *d3d {
+	t.Helper()
+	sys, err := testbench.Open(selector, testbench.HostDrivers(), testbench.Options{})
+	require.NoError(t, err)
+	dev, ctx, err := sys.CreateDevice()
+	require.NoError(t, err)
+	d := &d3d{t, sys, dev, ctx}
+	t.Cleanup(func() {
+		assert.NoError(t, dev.GetDeviceRemovedReason())
+		dev.Close()
+		assert.NoError(t, sys.Close())
+	})
+	return d
+}
+
+// allAccess is what a staging resource can have.
+const allAccess = d3d11.CPUAccessRead | d3d11.CPUAccessWrite
+
+// access returns the CPU access that resources of a usage get here.
+func access(u d3d11.Usage) uint32 {
+	switch u {
+	case d3d11.UsageStaging:
+		return allAccess
+	case d3d11.UsageDynamic:
+		return d3d11.CPUAccessWrite
+	}
+	return 0
+}
+
+// texture makes a texture; data has all rows of all subresources, or is nil.
+func (d *d3d) texture(f dxgi.Format, w, h, mips, layers uint32, u d3d11.Usage, bind uint32, data ...[]byte) *d3d11.Texture2D {
+	d.t.Helper()
+	info, _ := f.Info()
+	var init []d3d11.SubresourceData
+	for i, p := range data {
+		pitch := max(1, w>>(uint32(i)%mips)) * uint32(info.Bytes)
+		init = append(init, d3d11.SubresourceData{SysMem: p, SysMemPitch: pitch})
+	}
+	tex, err := d.dev.CreateTexture2D(d3d11.Texture2DDesc{
+		Width: w, Height: h, MipLevels: mips, ArraySize: layers, Format: f, SampleDesc: dxgi.SampleDesc{Count: 1},
+		Usage: u, BindFlags: bind, CPUAccessFlags: access(u),
+	}, init)
+	require.NoError(d.t, err)
+	return tex
+}
+
+// buffer makes a buffer of data.
+func (d *d3d) buffer(u d3d11.Usage, bind uint32, data []byte) *d3d11.Buffer {
+	d.t.Helper()
+	b, err := d.dev.CreateBuffer(d3d11.BufferDesc{
+		ByteWidth: uint32(len(data)), Usage: u, BindFlags: bind, CPUAccessFlags: access(u),
+	}, &d3d11.SubresourceData{SysMem: data})
+	require.NoError(d.t, err)
+	return b
+}
+
+// target makes a view with the format of the texture of slices [first,
+// first+n) of a mip level.
+func (d *d3d) target(tex *d3d11.Texture2D, mip, first, n uint32) *d3d11.RenderTargetView {
+	d.t.Helper()
+	v, err := d.dev.CreateRenderTargetView(tex, &d3d11.RTVDesc{
+		ViewDimension: d3d11.RTVTexture2DArray, MipSlice: mip, FirstArraySlice: first, ArraySize: n,
+	})
+	require.NoError(d.t, err)
+	return v
+}
+
+func (d *d3d) deferred() *d3d11.Context {
+	d.t.Helper()
+	c, err := d.dev.CreateDeferredContext(0)
+	require.NoError(d.t, err)
+	return c
+}
+
+// finish ends a list.
+func (d *d3d) finish(c *d3d11.Context, restore bool) *d3d11.CommandList {
+	d.t.Helper()
+	l, err := c.FinishCommandList(restore)
+	require.NoError(d.t, err)
+	return l
+}
+
+// texels returns a subresource of a texture, rows without padding, as the GPU
+// has it once all work before has been done.
+func (d *d3d) texels(tex *d3d11.Texture2D, sub uint32) []byte {
+	d.t.Helper()
+	desc := tex.GetDesc()
+	info, _ := desc.Format.Info()
+	level := sub % desc.MipLevels
+	w, h := max(1, desc.Width>>level), max(1, desc.Height>>level)
+	to := d.texture(desc.Format, w, h, 1, 1, d3d11.UsageStaging, 0)
+	defer to.Release()
+	d.ctx.CopySubresourceRegion(to, 0, 0, 0, 0, tex, sub, nil)
+	return d.read(to, 0, int(w)*info.Bytes, int(h))
+}
+
+// contents returns the bytes of a buffer as texels does a texture's.
+func (d *d3d) contents(b *d3d11.Buffer) []byte {
+	d.t.Helper()
+	n := b.GetDesc().ByteWidth
+	to := d.buffer(d3d11.UsageStaging, 0, make([]byte, n))
+	defer to.Release()
+	d.ctx.CopyResource(to, b)
+	return d.read(to, 0, int(n), 1)
+}
+
+// read maps a staging resource and returns its rows without padding.
+func (d *d3d) read(r d3d11.Resource, sub uint32, row, rows int) []byte {
+	d.t.Helper()
+	var m d3d11.MappedSubresource
+	require.NoError(d.t, d.ctx.Map(r, sub, d3d11.MapRead, 0, &m))
+	out := make([]byte, 0, row*rows)
+	for y := range rows {
+		out = append(out, m.Data[y*int(m.RowPitch):][:row]...)
+	}
+	d.ctx.Unmap(r, sub)
+	return out
+}
+
+// write maps a whole resource of one row and fills it.
+func (d *d3d) write(c *d3d11.Context, r d3d11.Resource, typ d3d11.MapType, data []byte) {
+	d.t.Helper()
+	var m d3d11.MappedSubresource
+	require.NoError(d.t, c.Map(r, 0, typ, 0, &m))
+	copy(m.Data, data)
+	c.Unmap(r, 0)
+}
+
+// count returns n bytes that count from first.
+func count(first, n int) []byte {
+	p := make([]byte, n)
+	for i := range p {
+		p[i] = byte(first + i)
+	}
+	return p
+}
