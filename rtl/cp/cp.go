@@ -95,7 +95,7 @@ type surface struct {
 //	Order   packets retire in the order of the buffer; RPTR moves when a packet
 //	        of the ring retires, for INDIRECT when its buffer has
 //	Paths   none
-//	Size    two streams and 1600 bits
+//	Size    two streams and 1700 bits
 //	Faults  FAULT_INFO.CAUSE; a packet is checked in the order opcode, reserved
 //	        bits of the header, length, privilege, reserved bits of the body,
 //	        alignment, field ranges, state, addresses, and touches no memory if
@@ -117,6 +117,8 @@ type Module struct {
 	wptr      uint32
 	rptr      uint32 `w:"18"`
 	ringBad   bool   // WPTR was written out of range
+	readBase  uint64 // RING_BASE as it was checked when RUN was set
+	readMask  uint32 `w:"18"` // of RING_SIZE then: dwords, less one
 	cause     uint8  `w:"4"`
 	faultAddr uint64
 	faultOp   uint32
@@ -271,13 +273,14 @@ func (m *Module) fetches() bool {
 }
 
 // ringMask is the size of the ring in dwords, less one.
-func (m *Module) ringMask() uint32 { return (1<<m.ringLog2 - 1) >> 2 & 0xfffff }
+func (m *Module) ringMask() uint32 { return (1<<m.ringLog2 - 1) >> 2 & 0x3ffff }
 
-// ringWindow returns what may be read of the ring. The indirect buffer goes
-// first.
+// ringWindow returns what may be read of the ring, which was checked when RUN
+// was set: the host may write the ring's registers while a packet that RUN has
+// left behind is still fetched. The indirect buffer goes first.
 func (m *Module) ringWindow() window {
 	enable := m.fetches() && m.ib.Request().Kind == port.None && !m.ib.issues(m.ibWindow())
-	return window{Enable: enable, Base: m.ringBase, End: m.wptr & m.ringMask(), Mask: m.ringMask()}
+	return window{Enable: enable, Base: m.readBase, End: m.wptr & m.readMask, Mask: m.readMask}
 }
 
 // ibWindow returns what may be read of the indirect buffer.
@@ -288,7 +291,7 @@ func (m *Module) ibWindow() window {
 
 // head returns the next dword of the buffer in work.
 func (m *Module) head() (dword uint32, valid bool) {
-	dword, valid = m.ring.Head(m.ringBase)
+	dword, valid = m.ring.Head(m.readBase)
 	if m.inIB {
 		dword, valid = m.ib.Head(m.ibBase)
 	}
@@ -312,7 +315,7 @@ func (m *Module) failed() bool {
 
 // here returns the GPU address of the next dword to take.
 func (m *Module) here() uint64 {
-	a := m.ringBase + uint64(m.ring.at)<<2
+	a := m.readBase + uint64(m.ring.at)<<2
 	if m.inIB {
 		a = m.ibBase + uint64(m.ib.at)<<2
 	}

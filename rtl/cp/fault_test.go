@@ -367,6 +367,52 @@ func TestStopAndGo(t *testing.T) {
 	}
 }
 
+// A packet whose tail the host has not written is finished from the ring that
+// was checked, whatever the host writes to the ring's registers meanwhile.
+func TestRingRegistersInsideAPacket(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		off  uint16
+		data uint32
+	}{
+		{"a misaligned base", cpreg.RingLo, 0x1004},
+		{"a base behind VRAM", cpreg.RingLo, vramSize},
+		{"a base in the host", cpreg.RingHi, 1 << 31},
+		{"another size", cpreg.RingSize, 3},
+	} {
+		b := faultBench(t)
+		b.push(0x08000002, 0x20)
+		b.doorbell()
+		for range 40 {
+			b.tick(regbus.Req{})
+		}
+		base := b.cp.ringBase
+		b.write(cpreg.Ctl, 0)
+		b.write(tt.off, tt.data)
+		b.put(base+8, 7)
+		b.write(cpreg.Wptr, 3)
+		b.idle()
+		require.Len(t, b.scratch, 1, tt.name)
+		require.Equal(t, uint32(7), b.scratch[0].Data, tt.name)
+		require.Equal(t, uint32(3), b.read(cpreg.Rptr), tt.name)
+	}
+}
+
+// A ring that is smaller than the read pointer has it modulo its size.
+func TestSmallerRing(t *testing.T) {
+	b := faultBench(t)
+	b.start(0x1000, 10)
+	b.run(append([]uint32{0x01000000 | 199}, make([]uint32, 199)...)...)
+	require.Equal(t, uint32(200), b.read(cpreg.Rptr))
+	b.write(cpreg.Ctl, 0)
+	b.put(vramSize-0x1000+8*4, 0x08000002, 0x20, 5)
+	b.write(cpreg.Wptr, 11)
+	b.start(vramSize-0x1000, 8)
+	b.idle()
+	require.Len(t, b.scratch, 1)
+	require.Equal(t, uint32(11), b.read(cpreg.Rptr))
+}
+
 // TestMovedRing moves the ring while RUN is 0 and a read of the old one is in
 // flight or has arrived: neither its dwords nor its error matter.
 func TestMovedRing(t *testing.T) {

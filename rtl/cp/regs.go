@@ -125,6 +125,8 @@ func (m *Module) control(v uint32) {
 		m.ringSeek = seek{Valid: true, Stay: true}
 		good, _ := m.ringCheck()
 		m.ringBad = !good
+		m.readBase, m.readMask = m.ringBase, m.ringMask()
+		m.rptr &= m.readMask
 	}
 }
 

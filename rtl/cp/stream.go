@@ -20,7 +20,7 @@ type window struct {
 // A seek moves a stream, and with it drops what it holds and what is on its way.
 type seek struct {
 	Valid bool
-	Stay  bool   // where the decoder is
+	Stay  bool   // where the decoder is, modulo the window
 	Pos   uint32 // otherwise
 }
 
@@ -109,8 +109,9 @@ func (s *stream) Tick(win window, to seek, take, ready bool, cpl port.Completion
 	}
 	if to.Valid {
 		if !to.Stay {
-			s.at = to.Pos & win.Mask
+			s.at = to.Pos
 		}
+		s.at &= win.Mask
 		s.next = s.at
 		s.have = 0
 		s.bad = false
