@@ -1,0 +1,403 @@
+package gpu_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
+	"github.com/hilgpu/hilgpu/rtl/gpu"
+)
+
+var (
+	deviceSeed = flag.Uint64("device.seed", 1, "first seed of TestRandomDevice")
+	deviceRuns = flag.Uint64("device.runs", 12, "seeds of TestRandomDevice")
+)
+
+// A half is what a node may use of a memory: its ring, indirect buffers, time
+// stamps, and data. Data lies in front of the time stamps.
+const (
+	ringOff   = 0
+	ibOff     = 0x1000
+	stampOff  = 0x2000
+	dataOff   = 0x2100
+	hostHalf  = 0x20000
+	hostArena = 0x10000
+
+	bufferSize = 400 // bytes of an indirect buffer that ends with a packet
+)
+
+// A rig is a machine and the model of its nodes.
+type rig struct {
+	*machine
+	seed  uint64
+	model *memory
+	nodes []*mNode
+}
+
+func newRig(t *testing.T, seed uint64) *rig {
+	r := rand.New(rand.NewPCG(seed, 11))
+	c := gpu.Config{
+		Nodes: 1 + r.IntN(2), VRAMBytes: 1 << (16 + r.IntN(3)), HostBits: 34 + r.IntN(29),
+		LengthBits: 16 + r.IntN(17), Tags: 2 << r.IntN(4), ClockHz: 1,
+	}
+	g := &rig{machine: boot(t, c, seed), seed: seed}
+	g.stall, g.shuffle, g.skip = r.IntN(3)*r.IntN(30), r.IntN(2) == 0, r.IntN(2) == 0
+	g.latency = 1 + r.Uint64N(100)
+	g.model = &memory{vram: make([]byte, c.VRAMBytes), mem: append([]byte(nil), g.mem...)}
+	for i := range g.model.vram {
+		g.model.vram[i] = byte(r.Uint32())
+	}
+	g.g.PokeVRAM(0, g.model.vram)
+	for i := range c.Nodes {
+		half := c.VRAMBytes / 2
+		v, h := uint64(i)*half, at(hostArena+uint64(i)*hostHalf)
+		n := &mNode{
+			id: uint32(i), hostBits: c.HostBits, lengthBits: c.LengthBits,
+			own: span{v + dataOff, half - dataOff}, hostOwn: span{h + dataOff, hostHalf - dataOff},
+			stamps:  span{v + stampOff, 0x100},
+			unclear: map[uint64]byte{},
+		}
+		n.readable = []span{{v + ibOff, 0x1000}, {h + ibOff, 0x1000}, {at(memSize - 0x1000), 0x1000}}
+		g.nodes = append(g.nodes, n)
+		n.fence = r.Uint32() // anywhere, also near the wrap
+		g.writeReg(uint64(cpreg.Base+i*cpreg.Stride+cpreg.Fence), n.fence)
+		g.start(i)
+	}
+	return g
+}
+
+// start resets a node and gives it a ring somewhere.
+func (g *rig) start(i int) {
+	n, base := g.nodes[i], uint64(cpreg.Base+i*cpreg.Stride)
+	g.writeReg(base+cpreg.Ctl, cpreg.CtlReset)
+	g.run(20000, func() bool { return g.node(i, cpreg.Ctl) == 0 })
+	n.reset()
+	log2 := 8 + g.rng.Uint32N(5)
+	n.size = 1 << (log2 - 2)
+	n.base = n.stamps.at - stampOff + ringOff
+	if g.rng.IntN(2) == 0 {
+		n.base = n.hostOwn.at - dataOff + ringOff
+	}
+	g.writeReg(base+cpreg.RingLo, uint32(n.base))
+	g.writeReg(base+cpreg.RingHi, uint32(n.base>>32))
+	g.writeReg(base+cpreg.RingSize, log2)
+	g.writeReg(base+cpreg.Ctl, cpreg.CtlRun)
+}
+
+// store is a write of the host to memory, as the host reaches it.
+func (g *rig) store(addr uint64, p []byte) {
+	for i, v := range p {
+		*g.model.at(addr + uint64(i)) = v
+	}
+	if addr&host != 0 {
+		copy(g.mem[addr&^host-memBase:], p)
+		return
+	}
+	g.writeBAR2(addr, p)
+}
+
+func put(b []byte, vs ...uint32) []byte {
+	for _, v := range vs {
+		b = le.AppendUint32(b, v)
+	}
+	return b
+}
+
+func put64(b []byte, v uint64) []byte { return le.AppendUint64(b, v) }
+
+// addr is where a packet may look: mostly inside of what the node owns.
+func (g *rig) addr(n *mNode, align uint64) uint64 {
+	s := n.own
+	switch g.rng.IntN(120) {
+	case 0:
+		return g.rng.Uint64() >> g.rng.IntN(64)
+	case 1:
+		return host | g.rng.Uint64N(1<<n.hostBits+4096)
+	case 2, 3:
+		return at(memSize - g.rng.Uint64N(300))
+	case 4:
+		return uint64(len(g.model.vram)) - g.rng.Uint64N(300)
+	}
+	if g.rng.IntN(2) == 0 {
+		s = n.hostOwn
+	}
+	a := s.at + g.rng.Uint64N(s.n-600)
+	if g.rng.IntN(60) == 0 {
+		return a
+	}
+	return a - a%align
+}
+
+func (g *rig) pair(n int) uint32 {
+	if g.rng.IntN(200) == 0 {
+		return g.rng.Uint32() >> g.rng.IntN(32)
+	}
+	return uint32(g.rng.IntN(n)) | uint32(g.rng.IntN(n))<<16
+}
+
+// packetBytes returns one packet, mostly a good one.
+func (g *rig) packetBytes(n *mNode, b []byte, inIB bool) []byte {
+	r := g.rng
+	size := r.Uint32N(200)
+	if r.IntN(20) == 0 {
+		size = r.Uint32N(5000)
+	}
+	if !n.surf[1].set && r.IntN(4) != 0 {
+		b = g.stateBytes(n, b)
+	}
+	start := len(b)
+	switch r.IntN(18) {
+	case 0:
+		skip := r.Uint32N(8)
+		b = put(b, mNOP<<24|skip)
+		for range skip {
+			b = put(b, r.Uint32())
+		}
+	case 1, 2, 3:
+		b = put(b, mCopy<<24|5)
+		b = put(put64(put64(b, g.addr(n, 1)), g.addr(n, 1)), size)
+	case 4, 5:
+		b = put64(put(put64(put(b, mFill<<24|5), g.addr(n, 1)), size), r.Uint64())
+	case 6, 7:
+		b = g.stateBytes(n, b)
+	case 8, 9, 10, 11:
+		b = put(b, mCopy2D<<24|3, g.pair(16), g.pair(16), g.pair(24))
+	case 12:
+		b = put64(put(b, mFill2D<<24|4, g.pair(16), g.pair(24)), r.Uint64())
+	case 13:
+		b = put(b, mWriteReg<<24|2, 0x20+8*n.id+4*r.Uint32N(2), r.Uint32())
+	case 14:
+		b = put64(put(b, mTimestamp<<24|2), n.stamps.at+8*r.Uint64N(32))
+	case 15, 16:
+		if !inIB {
+			b = g.indirectBytes(n, b)
+		}
+	default:
+		if !inIB {
+			b = put(put64(put(b, mFence<<24|4), g.addr(n, 8)), n.fence+r.Uint32N(3), r.Uint32N(2))
+		}
+	}
+	if len(b) > start && r.IntN(120) == 0 { // one bit
+		b[start+r.IntN(len(b)-start)] ^= 1 << r.IntN(8)
+	}
+	return b
+}
+
+// stateBytes sets both surfaces.
+func (g *rig) stateBytes(n *mNode, b []byte) []byte {
+	format := uint32(g.rng.IntN(9) / 2)
+	for s := range uint32(2) {
+		b = put64(put(b, mSetState<<24|7, s), g.addr(n, 1))
+		b = put(b, g.rng.Uint32N(300), format, g.pair(20), g.pair(40))
+	}
+	return b
+}
+
+// indirectBytes returns an INDIRECT of what is in the node's buffers.
+func (g *rig) indirectBytes(n *mNode, b []byte) []byte {
+	s := n.readable[g.rng.IntN(2)]
+	if g.rng.IntN(10) == 0 {
+		s = n.readable[2] // ends where memory ends
+	}
+	off, dwords := uint64(0), uint32(bufferSize/4)
+	if g.rng.IntN(10) == 0 {
+		off, dwords = 4*g.rng.Uint64N(8), g.rng.Uint32N(60)
+	}
+	return put(put64(put(b, mIndirect<<24|3), s.at+off), dwords)
+}
+
+// buffers fills the node's indirect buffers, most from a random dword on.
+func (g *rig) buffers(n *mNode) {
+	for _, s := range n.readable[:2] {
+		b := make([]byte, 0, bufferSize)
+		for len(b) < bufferSize-64 {
+			b = g.packetBytes(n, b, g.rng.IntN(60) != 0)
+		}
+		b = put(b, mNOP<<24|uint32(bufferSize-4-len(b))/4)
+		g.store(s.at, b[:bufferSize])
+	}
+}
+
+// batch returns packets whose outcome is defined and that fit into the ring.
+func (g *rig) batch(n *mNode) []byte {
+	room := 4 * int((n.rptr-n.wptr-1)%n.size)
+	for range 40 {
+		var b []byte
+		for range 1 + g.rng.IntN(12) {
+			if more := g.packetBytes(n, b, false); len(more) <= room {
+				b = more
+			}
+		}
+		mem, try := g.model.clone(), *n
+		try.unclear = map[uint64]byte{}
+		writeRing(&try, mem, b)
+		try.run(mem)
+		if !try.wild {
+			return b
+		}
+	}
+	return nil
+}
+
+func writeRing(n *mNode, m *memory, b []byte) {
+	for i, v := range b {
+		*m.at(n.base + (4*uint64(n.wptr)+uint64(i))%(4*uint64(n.size))) = v
+	}
+	n.wptr = (n.wptr + uint32(len(b)/4)) % n.size
+}
+
+// submit puts a batch into the ring, as the host reaches it, rings the doorbell
+// and runs the model.
+func (g *rig) submit(i int, b []byte) {
+	n := g.nodes[i]
+	for k := 0; k < len(b); k += 4 {
+		g.store(n.base+4*uint64(n.wptr), b[k:k+4])
+		n.wptr = (n.wptr + 1) % n.size
+	}
+	g.writeReg(uint64(cpreg.Base+i*cpreg.Stride+cpreg.Wptr), n.wptr)
+}
+
+// round submits a batch to each node and compares everything when they rest.
+func (g *rig) round() {
+	g.msgs = nil
+	for i, n := range g.nodes {
+		if g.rng.IntN(4) == 0 {
+			g.buffers(n)
+		}
+		n.done, n.cost = 0, 0
+		clear(n.unclear)
+		b := g.batch(n)
+		g.submit(i, b)
+		n.run(g.model)
+		require.False(g.t, n.wild)
+	}
+	for range g.rng.IntN(6) {
+		end := g.clock + g.rng.Uint64N(200)
+		g.run(1000, func() bool { return g.clock >= end })
+		g.node(0, cpreg.Status)
+	}
+	g.idle()
+	g.compare()
+	g.recover()
+}
+
+// compare holds the device against the model.
+func (g *rig) compare() {
+	vram := make([]byte, len(g.model.vram))
+	g.g.PeekVRAM(0, vram)
+	for i, n := range g.nodes {
+		for a, v := range n.unclear {
+			if want := g.model.at(a); a&host != 0 {
+				if got := g.mem[a&^host-memBase]; got == v {
+					*want = v
+				}
+			} else if vram[a] == v {
+				*want = v
+			}
+		}
+		copy(g.model.vram[n.stamps.at:][:n.stamps.n], vram[n.stamps.at:])
+		g.compareNode(i)
+	}
+	g.sameBytes("VRAM", g.model.vram, vram)
+	g.sameBytes("host memory", g.model.mem, g.mem)
+	for i, v := range g.model.scratch {
+		require.Equal(g.t, v, g.readReg(uint64(0x20+4*i)), "SCRATCH%d, seed %d", i, g.seed)
+	}
+	g.compareInterrupts()
+}
+
+func (g *rig) sameBytes(what string, want, got []byte) {
+	for i := range want {
+		if want[i] != got[i] {
+			require.FailNow(g.t, what, "byte %#x is %#x, want %#x, seed %d, clock %d", i, got[i], want[i], g.seed, g.clock)
+		}
+	}
+}
+
+func (g *rig) compareNode(i int) {
+	n := g.nodes[i]
+	why := fmt.Sprintf("seed %d, node %d, clock %d", g.seed, i, g.clock)
+	reg := func(off uint64) uint32 { return g.node(i, off) }
+	wide := func(off uint64) uint64 { return uint64(reg(off)) | uint64(reg(off+4))<<32 }
+	require.Equal(g.t, n.fault.cause, reg(cpreg.FaultInfo), "FAULT_INFO, %s", why)
+	require.Equal(g.t, n.fault.addr, wide(cpreg.FaultLo), "FAULT_ADDR, %s", why)
+	require.Equal(g.t, n.fault.op, reg(cpreg.FaultOp), "FAULT_OP, %s", why)
+	if n.fault.badKnown {
+		require.Equal(g.t, n.fault.bad, wide(cpreg.FaultBad), "FAULT_BAD, %s", why)
+	}
+	require.Equal(g.t, n.rptr, reg(cpreg.Rptr), "RPTR, %s", why)
+	require.Equal(g.t, n.packets, reg(cpreg.Packets), "PACKETS, %s", why)
+	require.Equal(g.t, n.fence, reg(cpreg.Fence), "FENCE, %s", why)
+	status := uint32(cpreg.StatusIdle)
+	if n.fault.cause != 0 {
+		status |= cpreg.StatusFault
+		require.Zero(g.t, reg(cpreg.Ctl), "RUN, %s", why)
+	}
+	require.Equal(g.t, status, reg(cpreg.Status)&(cpreg.StatusIdle|cpreg.StatusFault), "STATUS, %s", why)
+	require.Equal(g.t, n.ibLeft, reg(cpreg.IBLeft), "IB_LEFT, %s", why)
+}
+
+// compareInterrupts checks STATUS, and that a vector sent messages if it had
+// events, at most one for each.
+func (g *rig) compareInterrupts() {
+	var status, events [2]uint32
+	for i, n := range g.nodes {
+		if n.done > 0 {
+			status[0] |= intcreg.Done0 << i
+			events[0] += uint32(n.done)
+		}
+		if n.fault.cause != 0 {
+			status[1] |= intcreg.Fault0 << i
+			events[1]++
+		}
+	}
+	require.Equal(g.t, status[0]|status[1], g.readReg(intcreg.Base+intcreg.Status), "INTC.STATUS, seed %d", g.seed)
+	g.writeReg(intcreg.Base+intcreg.Status, intcreg.All)
+	var got [2]uint32
+	for _, v := range g.msgs {
+		got[v-0x50]++
+	}
+	for v := range events {
+		require.LessOrEqual(g.t, got[v], events[v], "messages of vector %d, seed %d", v, g.seed)
+		require.Equal(g.t, events[v] > 0, got[v] > 0, "messages of vector %d, seed %d", v, g.seed)
+	}
+}
+
+// recover makes nodes that have stopped go on, by a reset or by clearing the
+// fault and making the rest of the ring NOPs.
+func (g *rig) recover() {
+	for i, n := range g.nodes {
+		if n.fault.cause == 0 {
+			continue
+		}
+		if g.rng.IntN(2) == 0 {
+			g.start(i)
+			continue
+		}
+		base := uint64(cpreg.Base + i*cpreg.Stride)
+		for p := n.rptr; p != n.wptr; p = (p + 1) % n.size {
+			g.store(n.base+4*uint64(p), []byte{0, 0, 0, mNOP})
+		}
+		g.writeReg(base+cpreg.FaultInfo, 0)
+		g.writeReg(base+cpreg.Ctl, cpreg.CtlRun)
+		n.fault, n.ibAddr, n.ibLeft = mFault{}, 0, 0
+		n.run(g.model)
+	}
+	g.idle()
+}
+
+// TestRandomDevice drives the device through its rings alone, with every packet
+// and random faults, and holds it against a model made from docs/packets.md.
+func TestRandomDevice(t *testing.T) {
+	for seed := *deviceSeed; seed < *deviceSeed+*deviceRuns; seed++ {
+		g := newRig(t, seed)
+		for range 40 {
+			g.round()
+		}
+	}
+}
