@@ -1,6 +1,8 @@
 package d3d11
 
 import (
+	"bytes"
+	"runtime/debug"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -189,6 +191,26 @@ func TestNestedLists(t *testing.T) {
 	b.ctx.ExecuteCommandList(list, false)
 	assert.Equal(t, "a hundred levels", string(b.drv.content(buf, 0)))
 	assert.Equal(t, 1, b.drv.count("ResourceCopy"))
+}
+
+// Lists nest to any depth: neither execution nor release takes more of the
+// stack than a small part of it.
+func TestDeepNesting(t *testing.T) {
+	defer debug.SetMaxStack(debug.SetMaxStack(32 << 20))
+	b := newBench(t)
+	buf, def := b.constant(), b.deferred()
+	def.UpdateSubresource(buf, 0, nil, bytes.Repeat([]byte{7}, 16), 0, 0)
+	l := b.finish(def, false)
+	for range 20_000 {
+		def.ExecuteCommandList(l, true)
+		l.Release()
+		l = b.finish(def, false)
+	}
+	b.ctx.IASetPrimitiveTopology(TopologyLineList)
+	b.ctx.ExecuteCommandList(l, true)
+	assert.Equal(t, bytes.Repeat([]byte{7}, 16), b.drv.content(buf, 0))
+	assert.Equal(t, TopologyLineList, b.ctx.IAGetPrimitiveTopology())
+	assert.Zero(t, l.Release())
 }
 
 func TestExecuteOfAMappedResource(t *testing.T) {

@@ -66,29 +66,67 @@ func (r *reader) box(flag uint8, b *Box) *Box {
 	return b
 }
 
+// A replaying is a list that executes, and the state to go back to.
+type replaying struct {
+	reader
+
+	commands []command
+	before   *recording // sets the state; nil is the default
+}
+
 // replay executes a list on the immediate context: from the default state, and
 // back to the state before or to the default. It stops when the device is
-// removed.
+// removed. Lists nest to any depth, so those that execute others are in a slice
+// and not on the stack.
 func (c *Context) replay(l *CommandList, restore bool) {
-	before := c.state
-	before.hold()
-	c.reset()
-	r := reader{objects: l.rec.objects, words: l.rec.words, blobs: l.rec.blobs}
-	for _, cmd := range l.rec.commands {
-		if c.dev.removed() {
-			break
+	running := []*replaying{c.enter(l, restore)}
+	for len(running) > 0 {
+		p := running[len(running)-1]
+		if len(p.commands) == 0 || c.dev.removed() {
+			c.leave(p)
+			running = running[:len(running)-1]
+			continue
 		}
-		if cmd.op <= opScissors {
-			c.replayState(&r, cmd)
-		} else {
-			c.replayWork(&r, cmd)
+		cmd := p.commands[0]
+		p.commands = p.commands[1:]
+		switch {
+		case cmd.op == opExecute:
+			running = append(running, c.enter(p.object().(*CommandList), cmd.slot == 1))
+		case cmd.op <= opScissors:
+			c.replayState(&p.reader, cmd)
+		default:
+			c.replayWork(&p.reader, cmd)
 		}
 	}
-	c.reset()
+}
+
+// enter keeps the state, if it is to be restored, and puts the defaults in its
+// place.
+func (c *Context) enter(l *CommandList, restore bool) *replaying {
+	p := newReplaying(l.rec)
 	if restore {
-		c.apply(&before)
+		p.before = c.dev.takeRecording()
+		p.before.state(&c.state)
 	}
-	before.drop()
+	c.reset()
+	return p
+}
+
+// leave ends what enter began.
+func (c *Context) leave(p *replaying) {
+	c.reset()
+	if p.before == nil {
+		return
+	}
+	back := newReplaying(p.before)
+	for _, cmd := range back.commands {
+		c.replayState(&back.reader, cmd)
+	}
+	c.dev.giveRecording(p.before)
+}
+
+func newReplaying(r *recording) *replaying {
+	return &replaying{reader: reader{objects: r.objects, words: r.words, blobs: r.blobs}, commands: r.commands}
 }
 
 // replayState executes a command that sets pipeline state.
@@ -145,8 +183,6 @@ func (c *Context) replayWork(r *reader, cmd command) {
 		c.queryEnd(r.object().(*Query))
 	case opDiscard:
 		c.discard(r.resource(), r.word(), r.blob())
-	case opExecute:
-		c.replay(r.object().(*CommandList), cmd.slot == 1)
 	}
 }
 
