@@ -1,6 +1,7 @@
 package gpu_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -215,5 +216,31 @@ func TestReset(t *testing.T) {
 		require.Equal(t, uint64(1), m.fence(0), "seed %d", seed)
 		require.Equal(t, uint64(1), m.fence(1), "seed %d", seed)
 		require.Equal(t, m.mem[0x10000:][:9000], m.readBAR2(0x101, 9000), "seed %d", seed)
+	}
+}
+
+// A message that waits when bus mastering ends is sent when it is on again: an
+// event that STATUS shows has its message.
+func TestBusMasterLosesNoMessage(t *testing.T) {
+	for after := range 200 {
+		m := boot(t, small(), 1)
+		m.submit(1, pkt.Copy{Src: 0x10000, Dst: at(0x20000), Bytes: 3000})
+		m.submit(0, pkt.NOP{Skip: 60}, pkt.Fence{Addr: 0x100, ID: 1, IRQ: true})
+		for range after {
+			m.tick(port.Request{}, port.Beat{}, true)
+		}
+		m.block = true
+		for range 200 {
+			m.tick(port.Request{}, port.Beat{}, true)
+		}
+		m.writeConfig(pcicfg.Command, pcicfg.CommandMemory)
+		m.block = false
+		m.idle()
+		m.writeConfig(pcicfg.Command, pcicfg.CommandMemory|pcicfg.CommandBusMaster)
+		m.idle()
+		status := m.readReg(intcreg.Base + intcreg.Status)
+		done, fault := status&intcreg.DoneAll != 0, status&intcreg.FaultAll != 0
+		require.Equal(t, done, slices.Contains(m.msgs, 0x50), "after %d clocks", after)
+		require.Equal(t, fault, slices.Contains(m.msgs, 0x51), "after %d clocks", after)
 	}
 }

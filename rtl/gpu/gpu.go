@@ -141,7 +141,8 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 		}, master)
 	g.ident.Tick(regs, s0, s1, err)
 	g.intc.Tick(events, enable, functionMask,
-		has(hostReady, noc.HostWriteMessage), has(hostBeatReady, noc.HostWriteMessage), regs)
+		has(hostReady, noc.HostWriteMessage), has(hostBeatReady, noc.HostWriteMessage),
+		has(refused, noc.HostWriteMessage), regs)
 	g.cp0.Tick(cp.Mem{
 		Ready: has(hostReady|readReady, noc.ReadCP0), Cpl: noc.Completion(fromHost, fromVRAM, noc.ReadCP0),
 	}, dma0, done0, regs)

@@ -57,6 +57,7 @@ type machine struct {
 	shuffle bool   // completions of different tags in any order, with gaps
 	stall   int    // per cent of clocks in which a ready is low
 	skip    bool   // sleep through idle clocks
+	block   bool   // the initiator port takes nothing
 
 	clock   uint64
 	reads   []*hostRead
@@ -124,9 +125,9 @@ func (m *machine) ready() bool { return m.stall == 0 || m.rng.IntN(100) >= m.sta
 func (m *machine) tick(req port.Request, beat port.Beat, cplReady bool) {
 	r, b := m.g.Initiator()
 	m.stable(r, b)
-	reqReady := m.ready()
+	reqReady := m.ready() && !m.block
 	// A beat of a header that is taken in this clock is legal too.
-	dataReady := (len(m.writes) > 0 || reqReady && r.Kind == port.MemWrite) && m.ready()
+	dataReady := (len(m.writes) > 0 || reqReady && r.Kind == port.MemWrite) && m.ready() && !m.block
 	cpl := m.complete()
 	idle := m.g.IdleFor()
 	m.g.Tick(req, beat, cplReady, cpl, reqReady, dataReady)

@@ -25,7 +25,9 @@ type Events struct {
 // message, and an event after the start is due again.
 //
 //	In      ev Events, pulses; enable, functionMask bool, levels of the MSI-X
-//	        capability; reqReady, beatReady for the message; regs regbus.Req
+//	        capability; reqReady, beatReady for the message; refused, a pulse in
+//	        the clock in which the beat of a message that was not sent is taken;
+//	        regs regbus.Req
 //	Out     Message (port.Request, port.Beat), valid/ready each, a write of 4
 //	        bytes to host memory; Rsp regbus.Rsp; all registered
 //	Timing  1 clock from event to message; one message at a time, back to back;
@@ -36,13 +38,15 @@ type Events struct {
 //	        only if its message is held by MASK, the vector, the function or the
 //	        enable: then nobody needs telling any more
 //	Paths   none
-//	Size    335 bits
-//	Faults  none
+//	Size    345 bits
+//	Faults  the events of a message that was refused, because bus mastering ended
+//	        while it waited, are due again unless they were acknowledged
 //	Source  intcreg.Block, msixreg.Table; PCI 3.0 §6.8.2, §6.8.3
 type Module struct {
 	status uint16 `w:"10"`
 	mask   uint16 `w:"10"`
 	due    uint16 `w:"10"`
+	sent   uint16 `w:"10"` // events that the message stands for
 
 	addrLo [pcicfg.Vectors]uint32
 	addrHi [pcicfg.Vectors]uint32
@@ -89,12 +93,15 @@ func (m *Module) Message() (req port.Request, beat port.Beat) {
 func (m *Module) Rsp() regbus.Rsp { return m.rsp }
 
 // Tick is one rising clock edge.
-func (m *Module) Tick(ev Events, enable, functionMask, reqReady, beatReady bool, regs regbus.Req) {
+func (m *Module) Tick(ev Events, enable, functionMask, reqReady, beatReady, refused bool, regs regbus.Req) {
 	m.headerUp = m.headerUp && !reqReady
 	m.beatUp = m.beatUp && !beatReady
 	send := m.sendable(enable && !functionMask)
 	set := bits(ev)
 	m.rsp = regbus.Rsp{}
+	if refused {
+		m.due |= m.sent & m.status
+	}
 	if regs.Op != regbus.None {
 		off, write := regs.Off, regs.Op == regbus.Write
 		switch {
@@ -227,7 +234,8 @@ func (m *Module) launch(ready uint16) {
 		events = intcreg.FaultAll
 	}
 	if ready != 0 {
-		m.due &^= ready & events
+		m.sent = ready & events
+		m.due &^= m.sent
 		m.msgAddr = host | uint64(m.addrHi[v])<<32 | uint64(m.addrLo[v]&^3)
 		m.msgData = m.data[v]
 		m.headerUp, m.beatUp = true, true

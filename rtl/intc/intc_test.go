@@ -15,12 +15,12 @@ import (
 )
 
 func read(m *Module, off uint16) uint32 {
-	m.Tick(Events{}, false, false, false, false, regbus.Req{Op: regbus.Read, Off: off})
+	m.Tick(Events{}, false, false, false, false, false, regbus.Req{Op: regbus.Read, Off: off})
 	return m.Rsp().Data
 }
 
 func write(m *Module, off uint16, v uint32) {
-	m.Tick(Events{}, false, false, false, false, regbus.Req{Op: regbus.Write, Off: off, Data: v})
+	m.Tick(Events{}, false, false, false, false, false, regbus.Req{Op: regbus.Write, Off: off, Data: v})
 }
 
 // ready returns a controller with all events let through and two vectors.
@@ -120,7 +120,7 @@ func TestNothingIsLost(t *testing.T) {
 					regs = regbus.Req{Op: regbus.Write, Off: intcreg.Base + intcreg.Status, Data: intcreg.All}
 				}
 				reqReady, beatReady := r.offer(t, clock, &m)
-				m.Tick(ev, true, false, reqReady, beatReady, regs)
+				m.Tick(ev, true, false, reqReady, beatReady, false, regs)
 			}
 			check := func(event uint16, at int) {
 				vector := intcreg.VectorDone
@@ -204,7 +204,7 @@ func TestHolds(t *testing.T) {
 					regs = regbus.Req{Op: regbus.Write, Off: s.off, Data: s.data}
 				}
 				reqReady, beatReady := r.offer(t, clock, &m)
-				m.Tick(s.ev, !s.disable, s.functionMask, reqReady, beatReady, regs)
+				m.Tick(s.ev, !s.disable, s.functionMask, reqReady, beatReady, false, regs)
 				clock++
 			}
 			for _, s := range tt.steps {
@@ -212,7 +212,7 @@ func TestHolds(t *testing.T) {
 			}
 			last := tt.steps[len(tt.steps)-1]
 			stay := m
-			stay.Tick(Events{}, !last.disable, last.functionMask, false, false, regbus.Req{Op: regbus.Read, Off: msixreg.PendingBase})
+			stay.Tick(Events{}, !last.disable, last.functionMask, false, false, false, regbus.Req{Op: regbus.Read, Off: msixreg.PendingBase})
 			assert.Equal(t, tt.pending, stay.Rsp().Data)
 			for range 20 {
 				tick(step{})
@@ -223,6 +223,38 @@ func TestHolds(t *testing.T) {
 			}
 			assert.Equal(t, tt.vectors, vectors)
 			assert.Equal(t, tt.status, read(&m, intcreg.Base+intcreg.Status))
+		})
+	}
+}
+
+// TestRefusedMessage ends bus mastering while a message waits: its events are
+// pending, and sent when the message can be, unless they were acknowledged.
+func TestRefusedMessage(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		ack     uint32
+		again   bool // while the message waits
+		pending uint32
+		sent    bool
+	}{
+		{"refused", 0, false, 1, true},
+		{"refused, and an event behind it", 0, true, 1, true},
+		{"acknowledged while it waits", intcreg.Done0, false, 0, false},
+		{"the other node acknowledged", intcreg.Done1, false, 1, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := ready()
+			m.Tick(Events{Done0: true}, true, false, false, false, false, regbus.Req{})
+			m.Tick(Events{Done0: tt.again}, false, false, true, false, false,
+				regbus.Req{Op: regbus.Write, Off: intcreg.Base + intcreg.Status, Data: tt.ack})
+			m.Tick(Events{}, false, false, false, true, true, regbus.Req{})
+			assert.Equal(t, tt.pending, read(&m, msixreg.PendingBase))
+			m.Tick(Events{}, true, false, false, false, false, regbus.Req{})
+			req, beat := m.Message()
+			assert.Equal(t, tt.sent, req.Kind != port.None)
+			assert.Equal(t, tt.sent, beat.Valid)
+			m.Tick(Events{}, true, false, true, true, false, regbus.Req{})
+			assert.Zero(t, read(&m, msixreg.PendingBase), "once")
 		})
 	}
 }
@@ -270,21 +302,21 @@ func TestMessageAddress(t *testing.T) {
 	m := ready()
 	write(&m, msixreg.Base+msixreg.AddrLo, 0x1003)
 	write(&m, msixreg.Base+msixreg.AddrHi, 0x7)
-	m.Tick(Events{Done0: true}, true, false, false, false, regbus.Req{})
+	m.Tick(Events{Done0: true}, true, false, false, false, false, regbus.Req{})
 	req, _ := m.Message()
 	assert.Equal(t, host|0x7_0000_1000, req.Addr, "bits 1 and 0 are not sent")
 }
 
 func TestSleep(t *testing.T) {
 	m := ready()
-	m.Tick(Events{}, true, false, false, false, regbus.Req{})
+	m.Tick(Events{}, true, false, false, false, false, regbus.Req{})
 	assert.Equal(t, uint64(math.MaxUint64), m.IdleFor())
 	was := m
 	m.Skip(50)
-	m.Tick(Events{}, true, false, true, true, regbus.Req{})
+	m.Tick(Events{}, true, false, true, true, false, regbus.Req{})
 	assert.Equal(t, was, m)
-	m.Tick(Events{Done0: true}, true, false, false, false, regbus.Req{})
+	m.Tick(Events{Done0: true}, true, false, false, false, false, regbus.Req{})
 	assert.Zero(t, m.IdleFor())
-	m.Tick(Events{}, true, false, true, true, regbus.Req{})
+	m.Tick(Events{}, true, false, true, true, false, regbus.Req{})
 	assert.Equal(t, uint64(math.MaxUint64), m.IdleFor())
 }
