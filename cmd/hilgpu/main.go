@@ -79,14 +79,14 @@ func exitCode(err error) int {
 		return exitLink
 	case errors.Is(err, boards.ErrSelector), errors.Is(err, compose.ErrInput):
 		return exitUsage
-	case errors.Is(err, testbench.ErrDevice):
+	case errors.Is(err, testbench.ErrDevice), errors.Is(err, bus.ErrTimeout):
 		return exitDevice
 	}
 	return exitUsage
 }
 
 func isLink(err error) bool {
-	for _, e := range []error{bus.ErrTimeout, bus.ErrCRC, bus.ErrLinkDown, bus.ErrStale, bus.ErrClosed} {
+	for _, e := range []error{bus.ErrCRC, bus.ErrLinkDown, bus.ErrStale, bus.ErrClosed} {
 		if errors.Is(err, e) {
 			return true
 		}

@@ -8,9 +8,12 @@ import (
 	"image/jpeg"
 	"image/png"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -184,4 +187,74 @@ func TestVersionAndHelp(t *testing.T) {
 	code, _, stderr := hilgpu("fly")
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, `"fly"`)
+}
+
+// A device that answers nothing from some access on is a device that stopped,
+// wherever in the run that is, and also when the frame is already there.
+func TestADeviceThatStopsAnsweringIsNoLinkFailure(t *testing.T) {
+	for _, after := range []string{"0", "2", "4", "20", "30", "40", "50"} {
+		code, stdout, stderr := hilgpu("run", "compose", "--size", "64x48", "--board", "emu?fault=dead-request&after="+after)
+		assert.Equal(t, exitDevice, code, "after %s: %s", after, stderr)
+		assert.Empty(t, stdout)
+	}
+}
+
+func TestOneFileForTwoOutputs(t *testing.T) {
+	dir := t.TempDir()
+	out := filepath.Join(dir, "same")
+	code, _, stderr := hilgpu("run", "compose", "--size", "32x32", "-o", out, "--ddi", filepath.Join(dir, ".", "x", "..", "same"))
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, stderr, "two outputs")
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Empty(t, left)
+}
+
+func TestOutputFollowsLinksAndKeepsTheMode(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "real.png"), filepath.Join(dir, "link.png")
+	require.NoError(t, os.WriteFile(file, []byte("old"), 0o600))
+	require.NoError(t, os.Symlink("real.png", link))
+	code, _, stderr := hilgpu("run", "compose", "--size", "8x8", "-o", link)
+	require.Zero(t, code, stderr)
+	info, err := os.Lstat(link)
+	require.NoError(t, err)
+	assert.Equal(t, os.ModeSymlink, info.Mode().Type(), "the link stays one")
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, "\x89PNG", string(b[:4]))
+	info, err = os.Stat(file)
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+}
+
+func TestFullDiskIsNamedAsGiven(t *testing.T) {
+	for _, flag := range []string{"-o", "--ddi"} {
+		code, _, stderr := hilgpu("run", "compose", "--size", "32x32", flag, "/dev/full")
+		assert.Equal(t, exitUsage, code)
+		assert.Contains(t, stderr, "cannot write /dev/full: no space left on device")
+	}
+}
+
+// TestKilledRun is also the program that it kills.
+func TestKilledRun(t *testing.T) {
+	const child = "HILGPU_TEST_CHILD"
+	if dir := os.Getenv(child); dir != "" {
+		os.Exit(run([]string{"run", "compose", "--size", "2000x2000", "-o", filepath.Join(dir, "f.png"), "--ddi", filepath.Join(dir, "f.jsonl")}, os.Stdout, os.Stderr))
+	}
+	dir := t.TempDir()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestKilledRun$")
+	cmd.Env = append(os.Environ(), child+"="+dir)
+	require.NoError(t, cmd.Start())
+	require.Eventually(t, func() bool {
+		left, err := os.ReadDir(dir)
+		return err == nil && len(left) == 2
+	}, 20*time.Second, time.Millisecond)
+	time.Sleep(50 * time.Millisecond) // the files come just before the handler
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.Error(t, cmd.Wait())
+	assert.Equal(t, 128+int(syscall.SIGTERM), cmd.ProcessState.ExitCode())
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Empty(t, left, "nothing is left behind")
 }

@@ -2,11 +2,15 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"image"
 	"image/png"
+	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/hilgpu/hilgpu/testbench/compose"
 )
@@ -15,9 +19,13 @@ import (
 // place and moved there by commit. A nil output swallows nothing and does
 // nothing.
 type output struct {
-	path string
-	tmp  *os.File
-	buf  *bufio.Writer
+	path    string // as it was given
+	place   string // where the file belongs, links followed
+	special bool   // a pipe or a device, which nothing can be moved over
+	buf     *bufio.Writer
+
+	mu  sync.Mutex
+	tmp *os.File // nil once committed or discarded
 }
 
 // newOutput makes sure now that path can be written. An empty path gives nil.
@@ -25,30 +33,66 @@ func newOutput(path string) (*output, error) {
 	if path == "" {
 		return nil, nil
 	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return openSpecial(path, info)
+	o := &output{path: path, place: path}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		o.place = real
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	perm := fs.FileMode(0o666)
+	var err error
+	switch info, serr := os.Stat(path); {
+	case serr == nil && info.IsDir():
+		return nil, o.failed(errors.New("it is a directory"))
+	case serr == nil && (!info.Mode().IsRegular() || deviceFolder(path)):
+		o.special = true
+		o.tmp, err = os.OpenFile(path, os.O_WRONLY, 0)
+	case serr == nil:
+		perm = info.Mode().Perm()
+		if o.tmp, err = beside(o.place, perm); err == nil {
+			err = o.tmp.Chmod(perm)
+		}
+	default:
+		o.tmp, err = beside(o.place, perm)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: cannot write %s: %w", compose.ErrInput, path, err)
+		o.discard()
+		return nil, o.failed(err)
 	}
-	return &output{path: path, tmp: tmp, buf: bufio.NewWriter(tmp)}, nil
+	o.buf = bufio.NewWriter(o.tmp)
+	return o, nil
 }
 
-// openSpecial opens a pipe or a device, which nothing can be moved over.
-func openSpecial(path string, info os.FileInfo) (*output, error) {
-	if info.IsDir() {
-		return nil, fmt.Errorf("%w: cannot write %s: it is a directory", compose.ErrInput, path)
+// deviceFolder says whether path is a name in /dev, such as /dev/stdout, which
+// leads to whatever is open and is not to be moved over.
+func deviceFolder(path string) bool { return filepath.Dir(filepath.Clean(path)) == "/dev" }
+
+// beside creates a file in the folder of place, under a name of its own.
+func beside(place string, perm fs.FileMode) (*os.File, error) {
+	for {
+		name := filepath.Join(filepath.Dir(place), fmt.Sprintf(".%s.%08x", filepath.Base(place), rand.Uint32()))
+		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+		if !errors.Is(err, fs.ErrExist) {
+			return f, err
+		}
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return nil, fmt.Errorf("%w: cannot write %s: %w", compose.ErrInput, path, err)
+}
+
+// failed wraps an error of writing, which may name the file beside the place.
+func (o *output) failed(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = at.Err
 	}
-	return &output{tmp: f, buf: bufio.NewWriter(f)}, nil
+	return fmt.Errorf("%w: cannot write %s: %w", compose.ErrInput, o.path, err)
 }
 
 // Write implements io.Writer.
-func (o *output) Write(p []byte) (int, error) { return o.buf.Write(p) }
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.buf.Write(p)
+	if err != nil {
+		err = o.failed(err)
+	}
+	return n, err
+}
 
 // writePNG encodes img and commits.
 func (o *output) writePNG(img image.Image) error {
@@ -56,14 +100,19 @@ func (o *output) writePNG(img image.Image) error {
 		return nil
 	}
 	if err := png.Encode(o.buf, img); err != nil {
-		return fmt.Errorf("%w: cannot write %s: %w", compose.ErrInput, o.path, err)
+		return o.failed(err)
 	}
 	return o.commit()
 }
 
 // commit flushes and moves the file to its place.
 func (o *output) commit() error {
-	if o == nil || o.tmp == nil {
+	if o == nil {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.tmp == nil {
 		return nil
 	}
 	err := o.buf.Flush()
@@ -72,28 +121,51 @@ func (o *output) commit() error {
 	}
 	name := o.tmp.Name()
 	o.tmp = nil
-	if err == nil && o.path != "" {
-		if err = os.Chmod(name, 0o644); err == nil {
-			err = os.Rename(name, o.path)
-		}
+	if o.special {
+		name = ""
+	} else if err == nil {
+		err = os.Rename(name, o.place)
 	}
-	if err != nil {
-		if o.path != "" {
-			os.Remove(name)
-		}
-		return fmt.Errorf("%w: cannot write %s: %w", compose.ErrInput, o.path, err)
+	if err == nil {
+		return nil
 	}
-	return nil
+	if name != "" {
+		os.Remove(name)
+	}
+	return o.failed(err)
 }
 
 // discard removes what was not committed.
 func (o *output) discard() {
-	if o == nil || o.tmp == nil {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.tmp == nil {
 		return
 	}
 	o.tmp.Close()
-	if o.path != "" {
+	if !o.special {
 		os.Remove(o.tmp.Name())
 	}
 	o.tmp = nil
+}
+
+// distinct fails if two outputs are one file.
+func distinct(a, b *output) error {
+	if a == nil || b == nil || a.special || b.special || absolute(a.place) != absolute(b.place) {
+		return nil
+	}
+	return b.failed(errors.New("it is given for two outputs"))
+}
+
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	if folder, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		path = filepath.Join(folder, filepath.Base(path))
+	}
+	return path
 }

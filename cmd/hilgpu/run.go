@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"image"
 	"io"
+	"os"
+	"os/signal"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -86,14 +89,18 @@ func runCompose(stdout io.Writer, f composeFlags, images []string) error {
 		return err
 	}
 	defer ddi.discard()
+	if err := distinct(out, ddi); err != nil {
+		return err
+	}
+	defer onSignal(out, ddi)()
 	start := time.Now()
 	frame, stats, err := composeOn(f.board, ddi, plan)
 	host := time.Since(start)
-	if err != nil {
-		ddi.commit() // the trace of a failed run is what one wants to see
-		return err
+	// The trace of a failed run is what one wants to see.
+	if cerr := ddi.commit(); err == nil {
+		err = cerr
 	}
-	if err := ddi.commit(); err != nil {
+	if err != nil {
 		return err
 	}
 	if f.check {
@@ -105,6 +112,31 @@ func runCompose(stdout io.Writer, f composeFlags, images []string) error {
 		return err
 	}
 	return report(stdout, f, newSummary(frame, stats, host))
+}
+
+// onSignal discards the outputs if the program is interrupted or terminated,
+// and ends it as the signal would have. It returns what ends that.
+func onSignal(outputs ...*output) (stop func()) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		s, ok := <-signals
+		if !ok {
+			return
+		}
+		for _, o := range outputs {
+			o.discard()
+		}
+		code := 1
+		if n, ok := s.(syscall.Signal); ok {
+			code = 128 + int(n)
+		}
+		os.Exit(code)
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(signals)
+	}
 }
 
 func planCompose(f composeFlags, images []string) (*compose.Plan, error) {
