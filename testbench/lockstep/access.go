@@ -1,0 +1,168 @@
+package lockstep
+
+import (
+	"encoding/binary"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog"
+)
+
+// A probe reads one register of the Go side. The fields of a circuit are not
+// exported and stay so: reflection may read them.
+type probe struct {
+	v      reflect.Value
+	isBool bool
+	wide   bool
+	at     int
+}
+
+// pack stores the register's value in a record.
+func (p *probe) pack(rec []byte) {
+	var v uint64
+	if !p.isBool {
+		v = p.v.Uint()
+	} else if p.v.Bool() {
+		v = 1
+	}
+	binary.LittleEndian.PutUint32(rec[p.at:], uint32(v))
+	if p.wide {
+		binary.LittleEndian.PutUint32(rec[p.at+4:], uint32(v>>32))
+	}
+}
+
+// newProbes finds the registers of the layout below root.
+func newProbes(root any, l *layout) ([]probe, error) {
+	var ps []probe
+	for _, s := range l.out[l.outputs:] {
+		v, err := resolve(root, s.goPath)
+		if err != nil {
+			return nil, err
+		}
+		p := probe{v: v, isBool: v.Kind() == reflect.Bool, wide: s.wide(), at: s.at}
+		if !p.isBool && !v.CanUint() {
+			return nil, fmt.Errorf("%w: %s is a %s, want a bool or an unsigned integer", ErrManifest, s.goPath, v.Type())
+		}
+		ps = append(ps, p)
+	}
+	return ps, nil
+}
+
+// words is a memory of the Go side.
+type words struct {
+	memory verilog.Memory
+	v      reflect.Value
+}
+
+// wordBytes returns the size of a word in a dump: 32-bit words, low first.
+func wordBytes(m verilog.Memory) int { return (m.Width + 31) / 32 * 4 }
+
+func newWords(root any, ms []verilog.Memory) ([]words, error) {
+	var ws []words
+	for _, m := range ms {
+		v, err := resolve(root, m.Go)
+		if err != nil {
+			return nil, err
+		}
+		if k := v.Kind(); k != reflect.Slice && k != reflect.Array || v.Len() != m.Words {
+			return nil, fmt.Errorf("%w: %s is a %s, want %d words", ErrManifest, m.Go, v.Type(), m.Words)
+		}
+		width, err := bitWidth(v.Type().Elem(), "")
+		if err != nil || width != m.Width {
+			return nil, fmt.Errorf("%w: a word of %s has %d bits, want %d (%w)", ErrManifest, m.Go, width, m.Width, err)
+		}
+		ws = append(ws, words{memory: m, v: v})
+	}
+	return ws, nil
+}
+
+// word stores word i in p, as a dump has it.
+func (w *words) word(i int, p []byte) {
+	if v := w.v.Index(i); v.Kind() == reflect.Uint64 {
+		binary.LittleEndian.PutUint64(p, v.Uint())
+	} else {
+		clear(p)
+		packBits(p, 0, v, "")
+	}
+}
+
+// bitWidth returns the width of a type in hardware; tag is the field's w tag.
+func bitWidth(t reflect.Type, tag string) (int, error) {
+	switch t.Kind() {
+	case reflect.Bool:
+		return 1, nil
+	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		if tag != "" {
+			return strconv.Atoi(tag)
+		}
+		return t.Bits(), nil
+	case reflect.Array:
+		n, err := bitWidth(t.Elem(), tag)
+		return n * t.Len(), err
+	case reflect.Struct:
+		sum := 0
+		for i := range t.NumField() {
+			n, err := bitWidth(t.Field(i).Type, t.Field(i).Tag.Get("w"))
+			if err != nil {
+				return 0, err
+			}
+			sum += n
+		}
+		return sum, nil
+	}
+	return 0, fmt.Errorf("%w: a %s in a memory", ErrManifest, t)
+}
+
+// packBits stores v at bit at of p, the first field or element lowest, and
+// returns the bit behind it. The type is one that bitWidth accepts.
+func packBits(p []byte, at int, v reflect.Value, tag string) int {
+	switch v.Kind() {
+	case reflect.Array:
+		for i := range v.Len() {
+			at = packBits(p, at, v.Index(i), tag)
+		}
+		return at
+	case reflect.Struct:
+		for i := range v.NumField() {
+			at = packBits(p, at, v.Field(i), v.Type().Field(i).Tag.Get("w"))
+		}
+		return at
+	case reflect.Bool:
+		if v.Bool() {
+			p[at/8] |= 1 << (at % 8)
+		}
+		return at + 1
+	}
+	n, _ := bitWidth(v.Type(), tag)
+	for i := range n {
+		p[(at+i)/8] |= byte(v.Uint()>>i&1) << ((at + i) % 8)
+	}
+	return at + n
+}
+
+// resolve follows a path like "cp0.b[2].x" from the struct that root points to.
+func resolve(root any, path string) (reflect.Value, error) {
+	v := reflect.ValueOf(root).Elem()
+	for part := range strings.SplitSeq(path, ".") {
+		name, index, _ := strings.Cut(part, "[")
+		if v.Kind() != reflect.Struct {
+			return v, fmt.Errorf("%w: %s: no field %s in a %s", ErrManifest, path, name, v.Type())
+		}
+		t := v.Type()
+		if v = v.FieldByName(name); !v.IsValid() {
+			return v, fmt.Errorf("%w: %s: no field %s in %s", ErrManifest, path, name, t)
+		}
+		for index != "" {
+			number, rest, ok := strings.Cut(index, "]")
+			i, err := strconv.Atoi(number)
+			list := v.Kind() == reflect.Array || v.Kind() == reflect.Slice
+			if !ok || err != nil || !list || i < 0 || i >= v.Len() {
+				return v, fmt.Errorf("%w: %s: bad index %q", ErrManifest, path, part)
+			}
+			v, index = v.Index(i), strings.TrimPrefix(rest, "[")
+		}
+	}
+	return v, nil
+}

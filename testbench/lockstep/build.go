@@ -1,0 +1,184 @@
+package lockstep
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog"
+)
+
+// Errors of the tools.
+var (
+	ErrTool  = errors.New("lockstep: missing tool")
+	ErrBuild = errors.New("lockstep: the Verilog does not build")
+	ErrModel = errors.New("lockstep: the model stopped")
+)
+
+// Sim is a simulator.
+type Sim string
+
+// The simulators. Icarus also knows x, which differs from every value.
+const (
+	Verilator Sim = "verilator"
+	Icarus    Sim = "icarus"
+)
+
+// packages names the Debian package of each tool.
+func packages() []struct{ tool, pkg string } {
+	return []struct{ tool, pkg string }{
+		{"verilator", "verilator"}, {"make", "make"}, {"g++", "g++"}, {"iverilog", "iverilog"}, {"vvp", "iverilog"},
+	}
+}
+
+// tools returns what the simulator needs.
+func (s Sim) tools() []string {
+	if s == Icarus {
+		return []string{"iverilog", "vvp"}
+	}
+	return []string{"verilator", "make", "g++"}
+}
+
+// Check returns ErrTool with the Debian package if a tool of s is missing, and
+// ErrBuild if s is not a simulator.
+func (s Sim) Check() error {
+	if s != Verilator && s != Icarus {
+		return fmt.Errorf("%w: unknown simulator %q, want %s or %s", ErrBuild, s, Verilator, Icarus)
+	}
+	for _, tool := range s.tools() {
+		if _, err := exec.LookPath(tool); err != nil {
+			return fmt.Errorf("%w: %s (Debian package %s)", ErrTool, tool, debian(tool))
+		}
+	}
+	return nil
+}
+
+func debian(tool string) string {
+	for _, p := range packages() {
+		if p.tool == tool {
+			return p.pkg
+		}
+	}
+	return tool
+}
+
+// BuildOptions choose what is built.
+type BuildOptions struct {
+	Sim    Sim    // "": Verilator
+	Cache  string // directory of built models; "": hilgpu in os.UserCacheDir
+	Probes bool   // the records have all registers behind the output ports
+}
+
+// A Model is a design built for a simulator. Start runs it.
+type Model struct {
+	sim    Sim
+	dir    string // of what was built
+	layout *layout
+	probes bool
+}
+
+// Build builds d, or finds it in the cache under a hash of everything that goes
+// into it. It fails with ErrTool, ErrManifest or, with the tool's output,
+// ErrBuild.
+func Build(d *verilog.Design, o BuildOptions) (*Model, error) {
+	if o.Sim == "" {
+		o.Sim = Verilator
+	}
+	if err := o.Sim.Check(); err != nil {
+		return nil, err
+	}
+	lay, err := newLayout(&d.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	if !o.Probes {
+		lay = lay.portsOnly()
+	}
+	files, steps := verilatorSources(d, lay)
+	if o.Sim == Icarus {
+		files, steps = icarusSources(d, lay)
+	}
+	key, err := hash(o.Sim, files, steps)
+	if err != nil {
+		return nil, err
+	}
+	cache := o.Cache
+	if cache == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return nil, fmt.Errorf("%w: no cache directory: %w", ErrBuild, err)
+		}
+		cache = filepath.Join(user, "hilgpu")
+	}
+	m := &Model{sim: o.Sim, dir: filepath.Join(cache, string(o.Sim)+"-"+key), layout: lay, probes: o.Probes}
+	if _, err := os.Stat(m.dir); err == nil {
+		return m, nil
+	}
+	return m, m.build(cache, files, steps)
+}
+
+// build builds beside the model's place and moves it there, so that what is in
+// the cache is whole.
+func (m *Model) build(cache string, files []verilog.File, steps [][]string) error {
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return fmt.Errorf("%w: %w", ErrBuild, err)
+	}
+	tmp, err := os.MkdirTemp(cache, ".build-*")
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrBuild, err)
+	}
+	defer os.RemoveAll(tmp)
+	for _, f := range files {
+		if err := os.WriteFile(filepath.Join(tmp, f.Name), f.Text, 0o644); err != nil {
+			return fmt.Errorf("%w: %w", ErrBuild, err)
+		}
+	}
+	for _, step := range steps {
+		cmd := exec.Command(step[0], step[1:]...)
+		cmd.Dir = tmp
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%w: %s: %w\n%s", ErrBuild, step[0], err, bytes.TrimSpace(out))
+		}
+	}
+	if err := os.Rename(tmp, m.dir); err != nil {
+		if _, serr := os.Stat(m.dir); serr != nil {
+			return fmt.Errorf("%w: %w", ErrBuild, err)
+		}
+	}
+	return nil
+}
+
+// hash is of the sources, the commands and the tools' versions.
+func hash(s Sim, files []verilog.File, steps [][]string) (string, error) {
+	h := sha256.New()
+	for _, f := range files {
+		fmt.Fprintf(h, "%q %d\n", f.Name, len(f.Text))
+		h.Write(f.Text)
+	}
+	fmt.Fprintf(h, "%q\n", steps)
+	for _, tool := range s.tools() {
+		flag := "--version"
+		if s == Icarus {
+			flag = "-V"
+		}
+		out, err := exec.Command(tool, flag).Output()
+		if err != nil {
+			return "", fmt.Errorf("%w: %s %s: %w", ErrBuild, tool, flag, err)
+		}
+		h.Write(out)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:12]), nil
+}
+
+// portsOnly returns the layout without registers.
+func (l *layout) portsOnly() *layout {
+	p := *l
+	p.out = p.out[:p.outputs:p.outputs]
+	p.outBytes, _ = place(p.out)
+	return &p
+}

@@ -1,0 +1,217 @@
+package lockstep
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"strings"
+)
+
+// A Difference is one signal that is not the same on both sides.
+type Difference struct {
+	Instance string // "" for a port
+	Register string // or port, or word of a memory
+	GoPath   string // from the circuit's root, or of a port
+	Verilog  string // hierarchical, below the top
+	Pos      string // of the Go field, file:line; "" for a port
+	Width    int
+	Want     uint64 // the Go side's value
+	Got      uint64 // the Verilog's
+	X        uint64 // bits of Got that are x
+}
+
+// String is one line.
+func (d Difference) String() string {
+	where := d.Register
+	if d.Instance != "" {
+		where = d.Instance + "." + d.Register
+	}
+	got := fmt.Sprintf("%#x", d.Got)
+	if d.X != 0 {
+		got += fmt.Sprintf(" (x in %#x)", d.X)
+	}
+	s := fmt.Sprintf("%s: Go %s = %#x, Verilog %s = %s", where, d.GoPath, d.Want, d.Verilog, got)
+	if d.Pos != "" {
+		s += " (" + d.Pos + ")"
+	}
+	return s
+}
+
+// A Divergence is the first clock after which the two sides differ. Clock 0 is
+// the reset at the start. Differences has every signal that differs after that
+// clock, in the order of the manifest, registers first, since a port only shows
+// what a register has. The words of memories are compared at the end, and the
+// first one of each is there.
+type Divergence struct {
+	Clock       uint64
+	Differences []Difference
+	Wave        string // the file of the wave; "": none
+}
+
+// Error implements error: a line for the clock and one for each signal.
+func (d *Divergence) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "lockstep: Go and Verilog differ after clock %d in %d signals", d.Clock, len(d.Differences))
+	for i, diff := range d.Differences {
+		if i == 20 {
+			fmt.Fprintf(&b, "\n  and %d more", len(d.Differences)-i)
+			break
+		}
+		b.WriteString("\n  " + diff.String())
+	}
+	if d.Wave != "" {
+		b.WriteString("\n  wave: " + d.Wave)
+	}
+	return b.String()
+}
+
+// differences compares two records; x may be nil.
+func (l *layout) differences(want, got, x []byte) []Difference {
+	var ds []Difference
+	for i := range l.out {
+		s := &l.out[(i+l.outputs)%len(l.out)]
+		d := Difference{
+			Instance: s.instance, Register: s.local, GoPath: s.goPath, Verilog: s.name, Pos: s.pos,
+			Width: s.width, Want: s.get(want), Got: s.get(got),
+		}
+		if x != nil {
+			d.X = s.get(x)
+		}
+		if d.Want != d.Got || d.X != 0 {
+			ds = append(ds, d)
+		}
+	}
+	return ds
+}
+
+// waveDepth is how many clocks a wave goes back.
+const waveDepth = 200
+
+// worker is the comparing end of a Lockstep.
+type worker struct {
+	process *Process
+	layout  *layout
+	wave    string
+	got, x  []byte
+	past    []sample // the clocks before the batch, at most waveDepth
+}
+
+// sample is a clock of both sides.
+type sample struct {
+	clock        uint64
+	want, got, x []byte
+}
+
+func newWorker(p *Process, l *layout, o Options) *worker {
+	w := &worker{process: p, layout: l, wave: o.Wave, got: make([]byte, o.Batch*l.outBytes)}
+	if p.model.sim == Icarus {
+		w.x = make([]byte, len(w.got))
+	}
+	return w
+}
+
+// run replays a batch and compares it.
+func (w *worker) run(b *batch) error {
+	size := w.layout.outBytes
+	got, x := w.got[:b.n*size], w.x
+	if x != nil {
+		x = x[:len(got)]
+	}
+	if err := w.process.run(b.in[:b.n*w.layout.inBytes], got, x); err != nil {
+		return err
+	}
+	known := len(bytes.Trim(x, "\x00")) == 0
+	if known && bytes.Equal(got, b.out[:len(got)]) {
+		w.keep(b, b.n)
+		return nil
+	}
+	for i := range b.n {
+		s := w.sample(b, i)
+		if ds := w.layout.differences(s.want, s.got, s.x); len(ds) > 0 {
+			w.keep(b, i+1)
+			return w.diverged(&Divergence{Clock: s.clock, Differences: ds})
+		}
+	}
+	return fmt.Errorf("%w: records differ outside of every signal", ErrModel)
+}
+
+// sample returns clock i of the batch that was run.
+func (w *worker) sample(b *batch, i int) sample {
+	lo, hi := i*w.layout.outBytes, (i+1)*w.layout.outBytes
+	s := sample{clock: b.first + uint64(i), want: b.out[lo:hi], got: w.got[lo:hi]}
+	if w.x != nil {
+		s.x = w.x[lo:hi]
+	}
+	return s
+}
+
+// keep copies the last of the first n clocks of the batch for a wave.
+func (w *worker) keep(b *batch, n int) {
+	if w.wave == "" {
+		return
+	}
+	for i := max(0, n-waveDepth); i < n; i++ {
+		s := w.sample(b, i)
+		s.want, s.got, s.x = bytes.Clone(s.want), bytes.Clone(s.got), bytes.Clone(s.x)
+		w.past = append(w.past, s)
+	}
+	w.past = w.past[max(0, len(w.past)-waveDepth):]
+}
+
+// diverged writes the wave.
+func (w *worker) diverged(d *Divergence) error {
+	if w.wave == "" {
+		return d
+	}
+	if err := writeWave(w.wave, w.layout, w.past); err != nil {
+		return fmt.Errorf("%w\nlockstep: no wave: %w", d, err)
+	}
+	d.Wave = w.wave
+	return d
+}
+
+// memories compares every word of every memory. Of a word above 64 bits the
+// difference has the 64 bits around the first one that differs.
+func (w *worker) memories(mems []words, clocks uint64) error {
+	var ds []Difference
+	err := w.process.memories(func(i int, got, x []byte) error {
+		m := mems[i]
+		size := wordBytes(m.memory)
+		want := make([]byte, size)
+		for k := range m.memory.Words {
+			m.word(k, want)
+			g, gx := got[k*size:(k+1)*size], x[k*size:(k+1)*size]
+			if !bytes.Equal(want, g) || len(bytes.Trim(gx, "\x00")) > 0 {
+				ds = append(ds, m.difference(k, want, g, gx))
+				break
+			}
+		}
+		return nil
+	})
+	if err != nil || len(ds) == 0 {
+		return err
+	}
+	return w.diverged(&Divergence{Clock: clocks - 1, Differences: ds})
+}
+
+// difference describes word k.
+func (m *words) difference(k int, want, got, x []byte) Difference {
+	at := 0
+	for at+8 < len(want) && bytes.Equal(want[:at+4], got[:at+4]) && len(bytes.Trim(x[:at+4], "\x00")) == 0 {
+		at += 4
+	}
+	low := func(p []byte) uint64 {
+		var b [8]byte
+		copy(b[:], p[at:])
+		return binary.LittleEndian.Uint64(b[:])
+	}
+	d := Difference{
+		Instance: m.memory.Instance, Register: fmt.Sprintf("word %d", k),
+		GoPath: fmt.Sprintf("%s[%d]", m.memory.Go, k), Verilog: fmt.Sprintf("%s[%d]", m.memory.Verilog, k),
+		Width: m.memory.Width, Want: low(want), Got: low(got), X: low(x),
+	}
+	if at > 0 {
+		d.Register += fmt.Sprintf(" from bit %d", 8*at)
+	}
+	return d
+}

@@ -1,0 +1,121 @@
+package lockstep
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog"
+)
+
+// icarusSources returns the design with a testbench, and the command that makes
+// the file model of them.
+//
+// The testbench speaks the protocol of the Verilated model, but numbers come in
+// with the highest byte first, as $fread wants, and go out as $fwrite's %z
+// gives them: for each word one with the values and one with the bits that are
+// x or z.
+func icarusSources(d *verilog.Design, l *layout) ([]verilog.File, [][]string) {
+	files := append([]verilog.File{{Name: "lockstep_tb.v", Text: []byte(icarusBench(l))}}, d.Files...)
+	args := []string{"iverilog", "-g2001", "-o", "model", "-s", "lockstep_tb", "lockstep_tb.v"}
+	for _, f := range d.Files {
+		if strings.HasSuffix(f.Name, ".v") {
+			args = append(args, f.Name)
+		}
+	}
+	return files, [][]string{args}
+}
+
+const benchTail = `
+  initial begin
+    from = $fopen("/dev/stdin", "rb");
+    clk = 0;
+    in = 0;
+    #1;
+    got = $fread(n, from);
+    while (got == 4 && n != 0) begin
+      while (n != 0) begin
+        got = $fread(in, from);
+        #1 clk = 1;
+        #1 out = {
+SAMPLE        };
+        $fwrite(32'h80000001, "%z", out);
+        clk = 0;
+        n = n - 1;
+      end
+      $fflush(32'h80000001);
+      got = $fread(n, from);
+    end
+    if (got == 4) begin
+MEMORIES    end
+    $fflush(32'h80000001);
+    $finish(0);
+  end
+endmodule
+`
+
+func icarusBench(l *layout) string {
+	var b, ports strings.Builder
+	b.WriteString("module lockstep_tb;\n  reg clk;\n  integer from, got, i;\n  reg [31:0] n;\n")
+	fmt.Fprintf(&b, "  reg [%d:0] in;\n  reg [%d:0] out;\n", 8*l.inBytes-1, 8*l.outBytes-1)
+	for k, m := range l.memories {
+		fmt.Fprintf(&b, "  reg [%d:0] word%d;\n", m.Width-1, k)
+	}
+	ports.WriteString(".clk(clk)")
+	for i := range l.in {
+		s := &l.in[i]
+		fmt.Fprintf(&ports, ",\n    .%s(in[%d:%d])", s.name, 8*s.at+s.width-1, 8*s.at)
+	}
+	for i := range l.out[:l.outputs] {
+		s := &l.out[i]
+		fmt.Fprintf(&b, "  wire [%d:0] port%d;\n", s.width-1, i)
+		fmt.Fprintf(&ports, ",\n    .%s(port%d)", s.name, i)
+	}
+	fmt.Fprintf(&b, "  %s dut (\n    %s);\n", l.top, ports.String())
+	b.WriteString(strings.NewReplacer("SAMPLE", sampleAll(l), "MEMORIES", dumpAll(l)).Replace(benchTail))
+	return b.String()
+}
+
+// sampleAll returns the elements of a concatenation that is the record, the
+// last signal first.
+func sampleAll(l *layout) string {
+	var b strings.Builder
+	for i := len(l.out) - 1; i >= 0; i-- {
+		s := &l.out[i]
+		if pad := slot(s) - s.width; pad > 0 {
+			fmt.Fprintf(&b, "          %d'd0, ", pad)
+		} else {
+			b.WriteString("          ")
+		}
+		if i < l.outputs {
+			fmt.Fprintf(&b, "port%d", i)
+		} else {
+			b.WriteString("dut." + s.name)
+		}
+		if i > 0 {
+			b.WriteString(",")
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// dumpAll returns the statements that write the memories.
+func dumpAll(l *layout) string {
+	var b strings.Builder
+	if len(l.out) == l.outputs {
+		return ""
+	}
+	for k, m := range l.memories {
+		fmt.Fprintf(&b, "      for (i = 0; i < %d; i = i + 1) begin\n        word%d = dut.%s[i];\n"+
+			"        $fwrite(32'h80000001, \"%%z\", word%d);\n      end\n", m.Words, k, m.Verilog, k)
+	}
+	return b.String()
+}
+
+// slot is the width of a signal's place in a record, in bits.
+func slot(s *signal) int {
+	if s.wide() {
+		return 64
+	}
+	return 32
+}

@@ -1,0 +1,179 @@
+// Package lockstep runs a circuit in Go and its Verilog side by side and
+// compares every port and every register at every clock.
+//
+//	stimulus ── inputs ──┬── Circuit, the Go side ────────┐
+//	                     │                                ├── first Divergence
+//	                     └── batches ── Model, a process ─┘
+//
+// The Verilog has inputs only, so a stimulus may look at what the Go side
+// drives: clocks are recorded in batches and replayed while the Go side runs on.
+package lockstep
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog"
+)
+
+// ErrManifest is wrapped by the error of a manifest that does not fit the
+// circuit or that the harness cannot serve.
+var ErrManifest = errors.New("lockstep: bad manifest")
+
+// A Circuit is the Go side.
+type Circuit interface {
+	// Root returns a pointer to the struct at which the manifest's Go paths
+	// start. It is the same one for the life of the Circuit.
+	Root() any
+
+	// Clock is one rising clock edge: a reset if rst, and else a Tick with in,
+	// the input ports behind clk and rst in the order of the manifest.
+	Clock(rst bool, in []uint64)
+
+	// Outputs stores the output ports in the order of the manifest.
+	Outputs(out []uint64)
+}
+
+// Options choose the Verilog side. The zero value works.
+type Options struct {
+	Sim   Sim    // "": Verilator
+	Cache string // directory of built models; "": hilgpu in os.UserCacheDir
+	Wave  string // VCD file that a divergence writes; "": none
+	Batch int    // clocks that are sent together; 0: 1024
+}
+
+// Lockstep is a circuit and its Verilog at the same clock. Its methods are for
+// one goroutine. Close must be called.
+type Lockstep struct {
+	circuit Circuit
+	layout  *layout
+	probes  []probe
+	mems    []words
+	in, out []uint64
+
+	clocks uint64 // so far, the reset included
+	cur    *batch
+	free   chan *batch
+	full   chan *batch
+	err    error // of the worker, valid once done is closed
+	done   chan struct{}
+	closed bool
+	worker *worker
+}
+
+// batch is some clocks in a row: what went in, and what the Go side had after
+// each.
+type batch struct {
+	first   uint64
+	n       int
+	in, out []byte
+}
+
+// New builds the model of d, or finds it in the cache, starts it, and resets
+// both sides for one clock. It fails with ErrTool, ErrBuild or ErrManifest.
+func New(d *verilog.Design, c Circuit, o Options) (*Lockstep, error) {
+	if o.Batch == 0 {
+		o.Batch = 1024
+	}
+	lay, err := newLayout(&d.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	l := &Lockstep{
+		circuit: c, layout: lay, in: make([]uint64, len(lay.in)-1), out: make([]uint64, lay.outputs),
+		free: make(chan *batch, 3), full: make(chan *batch, 1), done: make(chan struct{}),
+	}
+	if l.probes, err = newProbes(c.Root(), lay); err != nil {
+		return nil, err
+	}
+	if l.mems, err = newWords(c.Root(), d.Manifest.Memories); err != nil {
+		return nil, err
+	}
+	m, err := Build(d, BuildOptions{Sim: o.Sim, Cache: o.Cache, Probes: true})
+	if err != nil {
+		return nil, err
+	}
+	p, err := m.Start()
+	if err != nil {
+		return nil, err
+	}
+	for range cap(l.free) {
+		l.free <- &batch{in: make([]byte, o.Batch*lay.inBytes), out: make([]byte, o.Batch*lay.outBytes)}
+	}
+	l.cur = <-l.free
+	l.worker = newWorker(p, lay, o)
+	go l.work()
+	return l, l.Clock(true, l.in)
+}
+
+// Clocks returns the clocks so far. The first one is the reset by New.
+func (l *Lockstep) Clocks() uint64 { return l.clocks }
+
+// Clock is one rising clock edge of both sides; see Circuit. It returns the
+// first *Divergence, or an error of the model, some clocks after it happened.
+func (l *Lockstep) Clock(rst bool, in []uint64) error {
+	if len(in) != len(l.in) {
+		return fmt.Errorf("%w: %d inputs, want %d", ErrManifest, len(in), len(l.in))
+	}
+	b := l.cur
+	l.layout.packInputs(b.in[b.n*l.layout.inBytes:], rst, in)
+	l.circuit.Clock(rst, in)
+	l.circuit.Outputs(l.out)
+	rec := b.out[b.n*l.layout.outBytes:]
+	l.layout.packOutputs(rec, l.out)
+	for i := range l.probes {
+		l.probes[i].pack(rec)
+	}
+	b.n++
+	l.clocks++
+	if (b.n+1)*l.layout.inBytes <= len(b.in) {
+		return nil
+	}
+	return l.flush()
+}
+
+// flush hands the current batch to the worker.
+func (l *Lockstep) flush() error {
+	select {
+	case l.full <- l.cur:
+	case <-l.done:
+		return l.err
+	}
+	select {
+	case l.cur = <-l.free:
+	case <-l.done:
+		return l.err
+	}
+	l.cur.n, l.cur.first = 0, l.clocks
+	return nil
+}
+
+// work compares batches until there are no more or they differ.
+func (l *Lockstep) work() {
+	defer close(l.done)
+	for b := range l.full {
+		if l.err = l.worker.run(b); l.err != nil {
+			return
+		}
+		l.free <- b
+	}
+}
+
+// Close compares what is left, and then every word of every memory, and ends
+// the model. It returns what Clock would have, the first time only.
+func (l *Lockstep) Close() error {
+	if l.closed {
+		return nil
+	}
+	l.closed = true
+	err := l.flush()
+	close(l.full)
+	<-l.done
+	if err == nil {
+		err = l.err
+	}
+	if err == nil {
+		err = l.worker.memories(l.mems, l.clocks)
+	}
+	return errors.Join(err, l.worker.process.Close())
+}

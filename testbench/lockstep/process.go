@@ -1,0 +1,124 @@
+package lockstep
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+)
+
+// Process is a running Model. Its methods are for one goroutine.
+type Process struct {
+	model  *Model
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    io.ReadCloser
+	stderr bytes.Buffer
+	raw    []byte // of Icarus: values and x bits by turns
+}
+
+// Start starts the model. It fails with ErrModel.
+func (m *Model) Start() (*Process, error) {
+	p := &Process{model: m, cmd: exec.Command(filepath.Join(m.dir, "obj", "model"))}
+	if m.sim == Icarus {
+		p.cmd = exec.Command("vvp", "-n", filepath.Join(m.dir, "model"))
+	}
+	p.cmd.Stderr = &p.stderr
+	var err error
+	if p.in, err = p.cmd.StdinPipe(); err == nil {
+		if p.out, err = p.cmd.StdoutPipe(); err == nil {
+			err = p.cmd.Start()
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrModel, err)
+	}
+	return p, nil
+}
+
+// run clocks the model len(in)/inBytes times and stores what it had after each
+// clock, and in x, which is nil for a simulator without x, the bits that are x.
+func (p *Process) run(in, out, x []byte) error {
+	size := p.model.layout.inBytes
+	n := len(in) / size
+	head := binary.LittleEndian.AppendUint32(nil, uint32(n))
+	body := in
+	if p.model.sim == Icarus {
+		slices.Reverse(head)
+		body = bytes.Clone(in)
+		for rec := range slices.Chunk(body, size) {
+			slices.Reverse(rec)
+		}
+	}
+	sent := make(chan error, 1)
+	go func() {
+		_, err := p.in.Write(head)
+		if err == nil {
+			_, err = p.in.Write(body)
+		}
+		sent <- err
+	}()
+	err := p.read(out, x)
+	if err != nil {
+		p.cmd.Process.Kill()
+	}
+	return errors.Join(err, p.failed("write", <-sent))
+}
+
+// read fills out, and x with the bits that are x.
+func (p *Process) read(out, x []byte) error {
+	if p.model.sim != Icarus {
+		_, err := io.ReadFull(p.out, out)
+		return p.failed("read", err)
+	}
+	p.raw = slices.Grow(p.raw[:0], 2*len(out))[:2*len(out)]
+	if _, err := io.ReadFull(p.out, p.raw); err != nil {
+		return p.failed("read", err)
+	}
+	for i := 0; i < len(out); i += 4 {
+		copy(out[i:i+4], p.raw[2*i:])
+		copy(x[i:i+4], p.raw[2*i+4:])
+	}
+	return nil
+}
+
+// memories asks for all words of the memories and ends the model. It calls f
+// with each memory's words in order, wordBytes for each, and their x bits.
+func (p *Process) memories(f func(i int, words, x []byte) error) error {
+	if _, err := p.in.Write(make([]byte, 4)); err != nil {
+		return p.failed("write", err)
+	}
+	for i, m := range p.model.layout.memories {
+		words := make([]byte, wordBytes(m)*m.Words)
+		x := make([]byte, len(words))
+		if err := p.read(words, x); err != nil {
+			return err
+		}
+		if err := f(i, words, x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Process) failed(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %s: %w", ErrModel, what, err)
+}
+
+// Close ends the model. It fails with ErrModel and what the model said if it
+// did not end by itself.
+func (p *Process) Close() error {
+	p.in.Close()
+	io.Copy(io.Discard, p.out)
+	if err := p.cmd.Wait(); err != nil {
+		return fmt.Errorf("%w: %w: %s", ErrModel, err, bytes.TrimSpace(p.stderr.Bytes()))
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package lockstep
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog"
+)
+
+// twin is the circuit of testdata/twin.v.
+type twin struct {
+	child twinChild
+	acc   uint64
+	flag  [2]bool
+	ram   []uint64
+	pairs [4]twinPair
+}
+
+type twinChild struct {
+	count uint16 `w:"12"`
+}
+
+type twinPair struct {
+	used bool
+	low  uint8 `w:"5"`
+	data uint64
+}
+
+func newTwin() *twin { return &twin{ram: make([]uint64, 16)} }
+
+func (c *twin) Root() any { return c }
+
+func (c *twin) Clock(rst bool, in []uint64) {
+	en, data := in[0] != 0, in[1]
+	value := c.child.count
+	switch {
+	case rst:
+		c.child.count, c.acc, c.flag = 5, 0, [2]bool{}
+		return
+	case en:
+		c.child.count = (value + 1) & 0xfff
+		c.acc += data
+		c.ram[value&15] = data
+		c.pairs[value&3] = twinPair{true, uint8(data) & 0x1f, data}
+	}
+	c.flag = [2]bool{en, value&1 != 0}
+}
+
+func (c *twin) Outputs(out []uint64) {
+	out[0], out[1] = c.acc, 0
+	if c.flag[1] {
+		out[1] = 1
+	}
+}
+
+// twinDesign returns testdata/twin.v with each old replaced by the new behind it.
+func twinDesign(t *testing.T, oldNew ...string) *verilog.Design {
+	text, err := os.ReadFile("testdata/twin.v")
+	require.NoError(t, err)
+	for i := 0; i < len(oldNew); i += 2 {
+		require.Equal(t, 1, strings.Count(string(text), oldNew[i]), oldNew[i])
+	}
+	return &verilog.Design{
+		Files: []verilog.File{{Name: "twin.v", Text: []byte(strings.NewReplacer(oldNew...).Replace(string(text)))}},
+		Manifest: verilog.Manifest{
+			Top: "twin",
+			Ports: []verilog.Port{
+				{Name: "clk", Input: true, Width: 1}, {Name: "rst", Input: true, Width: 1},
+				{Name: "en", Input: true, Width: 1, Go: "en"}, {Name: "data", Input: true, Width: 64, Go: "data"},
+				{Name: "sum", Width: 64, Go: "Sum"}, {Name: "odd", Width: 1, Go: "Odd"},
+			},
+			Registers: []verilog.Register{
+				{Name: "acc", Width: 64, Verilog: "acc", Go: "acc", Pos: "twin.go:3", Elem: -1},
+				{Name: "flag_0", Width: 1, Verilog: "flag_0", Go: "flag[0]", Pos: "twin.go:4"},
+				{Name: "flag_1", Width: 1, Verilog: "flag_1", Go: "flag[1]", Pos: "twin.go:4", Elem: 1},
+				{Instance: "child", Name: "count", Width: 12, Verilog: "child.count", Go: "child.count", Pos: "twin.go:9", Elem: -1},
+			},
+			Memories: []verilog.Memory{
+				{Verilog: "ram", Go: "ram", Width: 64, Words: 16},
+				{Verilog: "pairs", Go: "pairs", Width: 70, Words: 4},
+			},
+		},
+	}
+}
+
+// sims returns the simulators that are installed. Without one the test is
+// skipped, or fails if CI is true.
+func sims(t *testing.T) []Sim {
+	var list []Sim
+	for _, s := range []Sim{Verilator, Icarus} {
+		if need(t, s) {
+			list = append(list, s)
+		}
+	}
+	if len(list) == 0 {
+		t.Skip("no simulator")
+	}
+	return list
+}
+
+func need(t *testing.T, s Sim) bool {
+	err := s.Check()
+	if err != nil && os.Getenv("CI") == "true" {
+		t.Fatal(err)
+	}
+	if err != nil {
+		t.Logf("NOT RUN: %v", err)
+	}
+	return err == nil
+}
+
+// testCache is where models are kept from one run of the tests to the next.
+func testCache() string { return filepath.Join(os.TempDir(), "hilgpu-lockstep-test") }
+
+// runTwin clocks the twin with random inputs and resets and returns what the
+// lockstep says.
+func runTwin(t *testing.T, d *verilog.Design, o Options, seed uint64, clocks int) error {
+	o.Cache = testCache()
+	l, err := New(d, newTwin(), o)
+	require.NoError(t, err)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	for range clocks {
+		if err := l.Clock(rng.IntN(50) == 0, []uint64{rng.Uint64() & 1, rng.Uint64()}); err != nil {
+			l.Close()
+			return err
+		}
+	}
+	assert.Equal(t, uint64(clocks+1), l.Clocks())
+	return l.Close()
+}
+
+func TestTheSame(t *testing.T) {
+	for _, s := range sims(t) {
+		for _, batch := range []int{1, 7, 0} {
+			assert.NoError(t, runTwin(t, twinDesign(t), Options{Sim: s, Batch: batch}, 3, 3000), s)
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package lockstep
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog"
+)
+
+// verilatorSources returns the design with a main program, and the commands
+// that make the executable obj/model of them.
+func verilatorSources(d *verilog.Design, l *layout) ([]verilog.File, [][]string) {
+	files := append([]verilog.File{
+		{Name: "main.cpp", Text: []byte(verilatorMain(l))},
+		{Name: "public.vlt", Text: []byte(publicList(l))},
+	}, d.Files...)
+	args := []string{
+		"verilator", "--cc", "--exe", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert",
+		"--flatten", "-Wno-lint", "-Wno-style", "--top-module", l.top, "--prefix", "Vdut", "--Mdir", "obj",
+		"-o", "model", "public.vlt", "main.cpp",
+	}
+	for _, f := range d.Files {
+		if strings.HasSuffix(f.Name, ".v") {
+			args = append(args, f.Name)
+		}
+	}
+	return files, [][]string{args, {"make", "-s", "-j2", "-C", "obj", "-f", "Vdut.mk", "OPT_FAST=-O3", "model"}}
+}
+
+// publicList makes the registers and the memories visible, by the last part of
+// their names in any module.
+func publicList(l *layout) string {
+	var b strings.Builder
+	b.WriteString("`verilator_config\n")
+	seen := map[string]bool{}
+	show := func(path string) {
+		name := path[strings.LastIndexByte(path, '.')+1:]
+		name, _, _ = strings.Cut(name, "[")
+		if !seen[name] {
+			seen[name] = true
+			fmt.Fprintf(&b, "public_flat_rd -module \"*\" -var \"%s\"\n", name)
+		}
+	}
+	for _, s := range l.out[l.outputs:] {
+		show(s.name)
+	}
+	if len(l.out) > l.outputs {
+		for _, m := range l.memories {
+			show(m.Verilog)
+		}
+	}
+	return b.String()
+}
+
+// member returns the C++ expression of a hierarchical name.
+func (l *layout) member(path string) string {
+	name, index, ok := strings.Cut(path, "[")
+	if ok {
+		index = "[" + index
+	}
+	parts := strings.Split(l.top+"."+name, ".")
+	for i, p := range parts {
+		parts[i] = strings.ReplaceAll(p, "__", "___05F")
+	}
+	return "r." + strings.Join(parts, "__DOT__") + index
+}
+
+// mainHead reads and writes whole batches.
+const mainHead = `// Clocks the design by batches: a count and so many records of inputs come in,
+// as many records of outputs go out. A count of 0 asks for the memories and
+// ends the program, as the end of the input does.
+#include <cstdint>
+#include <cstdlib>
+#include <unistd.h>
+#include <vector>
+#include "Vdut.h"
+#include "Vdut___024root.h"
+
+static void get(void* p, size_t n) {
+  char* c = static_cast<char*>(p);
+  while (n > 0) {
+    ssize_t k = read(0, c, n);
+    if (k <= 0) exit(0);
+    c += k;
+    n -= k;
+  }
+}
+
+static void put(const void* p, size_t n) {
+  const char* c = static_cast<const char*>(p);
+  while (n > 0) {
+    ssize_t k = write(1, c, n);
+    if (k <= 0) exit(1);
+    c += k;
+    n -= k;
+  }
+}
+
+`
+
+// mainTail is the loop over the batches.
+const mainTail = `
+int main() {
+  VerilatedContext context;
+  Vdut dut{&context};
+  std::vector<uint32_t> in, out;
+  dut.clk = 0;
+  dut.eval();
+  for (;;) {
+    uint32_t n;
+    get(&n, 4);
+    if (n == 0) {
+      memories(dut);
+      return 0;
+    }
+    in.resize(size_t(n) * inWords);
+    out.resize(size_t(n) * outWords);
+    get(in.data(), in.size() * 4);
+    for (uint32_t i = 0; i < n; i++) {
+      drive(dut, &in[size_t(i) * inWords]);
+      dut.clk = 1;
+      dut.eval();
+      sample(dut, &out[size_t(i) * outWords]);
+      dut.clk = 0;
+      dut.eval();
+    }
+    put(out.data(), out.size() * 4);
+  }
+}
+`
+
+// verilatorMain returns the program around the model.
+func verilatorMain(l *layout) string {
+	var b strings.Builder
+	b.WriteString(mainHead)
+	fmt.Fprintf(&b, "static const size_t inWords = %d, outWords = %d;\n\n", l.inBytes/4, l.outBytes/4)
+	b.WriteString("static void drive(Vdut& d, const uint32_t* w) {\n")
+	for i := range l.in {
+		s := &l.in[i]
+		v := fmt.Sprintf("w[%d]", s.at/4)
+		if s.wide() {
+			v += fmt.Sprintf(" | uint64_t(w[%d]) << 32", s.at/4+1)
+		}
+		fmt.Fprintf(&b, "  d.%s = %s;\n", strings.ReplaceAll(s.name, "__", "___05F"), v)
+	}
+	b.WriteString("}\n\nstatic void sample(Vdut& d, uint32_t* w) {\n")
+	b.WriteString("  const Vdut___024root& r = *d.rootp;\n  (void)r;\n")
+	for i := range l.out {
+		s := &l.out[i]
+		v := "d." + strings.ReplaceAll(s.name, "__", "___05F")
+		if i >= l.outputs {
+			v = l.member(s.name)
+		}
+		fmt.Fprintf(&b, "  w[%d] = %s;\n", s.at/4, v)
+		if s.wide() {
+			fmt.Fprintf(&b, "  w[%d] = %s >> 32;\n", s.at/4+1, v)
+		}
+	}
+	b.WriteString("}\n\nstatic void memories(Vdut& d) {\n")
+	b.WriteString("  const Vdut___024root& r = *d.rootp;\n  (void)r;\n")
+	if len(l.out) > l.outputs {
+		for _, m := range l.memories {
+			b.WriteString(dumpMemory(m, l.member(m.Verilog)))
+		}
+	}
+	b.WriteString("}\n")
+	b.WriteString(mainTail)
+	return b.String()
+}
+
+// dumpMemory returns the statement that writes the words of a memory.
+func dumpMemory(m verilog.Memory, name string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "  for (size_t i = 0; i < %d; i++) {\n    uint32_t w[%d];\n", m.Words, wordBytes(m)/4)
+	for k := range wordBytes(m) / 4 {
+		if m.Width > 64 {
+			fmt.Fprintf(&b, "    w[%d] = %s[i].at(%d);\n", k, name, k)
+		} else {
+			fmt.Fprintf(&b, "    w[%d] = uint64_t(%s[i]) >> %d;\n", k, name, 32*k)
+		}
+	}
+	b.WriteString("    put(w, sizeof w);\n  }\n")
+	return b.String()
+}
