@@ -24,6 +24,11 @@ var ErrInput = errors.New("compose")
 // MaxSide is the largest width and height of an image or a frame, in pixels.
 const MaxSide = 16384
 
+// MaxPixels is the largest number of pixels of an image: no GPU has more VRAM
+// than 256 MiB. A file of a few bytes may claim any size, so this is checked
+// before it is decoded.
+const MaxPixels = 256 << 20 / 4
+
 // MaxContexts is the largest number of deferred contexts.
 const MaxContexts = 64
 
@@ -71,8 +76,9 @@ func Load(path string) (Source, error) {
 	if err != nil {
 		return Source{}, fmt.Errorf("%w: %s: %w", ErrInput, path, err)
 	}
-	if cfg.Width < 1 || cfg.Height < 1 || cfg.Width > MaxSide || cfg.Height > MaxSide {
-		return Source{}, fmt.Errorf("%w: %s: %d x %d pixels, want 1 to %d each way", ErrInput, path, cfg.Width, cfg.Height, MaxSide)
+	if cfg.Width < 1 || cfg.Height < 1 || cfg.Width > MaxSide || cfg.Height > MaxSide || cfg.Width*cfg.Height > MaxPixels {
+		return Source{}, fmt.Errorf("%w: %s: %d x %d pixels, want 1 to %d each way and at most %d, the most that fit in a GPU's memory",
+			ErrInput, path, cfg.Width, cfg.Height, MaxSide, MaxPixels)
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return Source{}, fmt.Errorf("%w: %s: %w", ErrInput, path, err)
@@ -97,17 +103,33 @@ func Samples() ([]Source, error) {
 	return out, nil
 }
 
-// convert returns img as NRGBA with its origin at 0, 0 and no padding.
+// convert returns img as NRGBA with its origin at 0, 0 and no padding. Where img
+// is not premultiplied either, each channel is taken as it is, whatever the
+// alpha: of 16 bits the upper 8.
 func convert(img image.Image) *image.NRGBA {
 	b := img.Bounds()
 	out := image.NewNRGBA(image.Rect(0, 0, b.Dx(), b.Dy()))
-	if n, ok := img.(*image.NRGBA); ok {
+	switch img := img.(type) {
+	case *image.NRGBA:
 		for y := range b.Dy() {
-			copy(out.Pix[y*out.Stride:][:4*b.Dx()], n.Pix[n.PixOffset(b.Min.X, b.Min.Y+y):])
+			copy(out.Pix[y*out.Stride:][:4*b.Dx()], img.Pix[img.PixOffset(b.Min.X, b.Min.Y+y):])
 		}
-		return out
+	case *image.NRGBA64:
+		for y := range b.Dy() {
+			from := img.Pix[img.PixOffset(b.Min.X, b.Min.Y+y):]
+			for i := range 4 * b.Dx() {
+				out.Pix[y*out.Stride+i] = from[2*i]
+			}
+		}
+	case *image.Paletted:
+		for y := range b.Dy() {
+			for x := range b.Dx() {
+				out.Set(x, y, img.At(b.Min.X+x, b.Min.Y+y))
+			}
+		}
+	default:
+		draw.Draw(out, out.Rect, img, b.Min, draw.Src)
 	}
-	draw.Draw(out, out.Bounds(), img, b.Min, draw.Src)
 	return out
 }
 
