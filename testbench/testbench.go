@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/bus"
@@ -23,6 +24,9 @@ import (
 
 // ErrDevice is wrapped by errors of a device that could not be started.
 var ErrDevice = errors.New("testbench: the device did not start")
+
+// ErrDrivers is returned, wrapped, for drivers of which one is missing.
+var ErrDrivers = errors.New("testbench: a driver is missing")
 
 // Drivers are the entries of a user-mode display driver and of a display
 // miniport driver.
@@ -54,12 +58,18 @@ type System struct {
 	thread  *ddi.Thread
 	drivers Drivers
 	trace   *verifier.Trace
+
+	processes atomic.Uint32 // given out
 }
 
 // Open starts a system: it opens the board, enumerates it, and starts the
 // graphics kernel with the miniport. Errors wrap boards.ErrSelector, one of
-// package bus, *dxgkrnl.DeviceError, or ErrDevice with the miniport's status.
+// package bus, *dxgkrnl.DeviceError, ErrDrivers, or ErrDevice with the miniport's
+// status.
 func Open(selector string, d Drivers, o Options) (*System, error) {
+	if d.UserMode == nil || d.KernelMode == nil {
+		return nil, fmt.Errorf("%w: want a user-mode and a kernel-mode entry", ErrDrivers)
+	}
 	if o.HostMemory == 0 {
 		o.HostMemory = 4 << 30
 	}
@@ -98,7 +108,7 @@ func (s *System) start(o Options) error {
 
 // CreateDevice makes a Direct3D device of a process of its own.
 func (s *System) CreateDevice() (*d3d11.Device, *d3d11.Context, error) {
-	return d3d11.CreateDevice(d3d11.Config{Driver: s.drivers.UserMode, Kernel: s.kernel.Thunks(), Process: 1})
+	return d3d11.CreateDevice(d3d11.Config{Driver: s.drivers.UserMode, Kernel: s.kernel.Thunks(), Process: s.processes.Add(1)})
 }
 
 // WaitForIdle waits until all work that was submitted is done, whoever's it is.

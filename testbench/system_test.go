@@ -1,0 +1,221 @@
+package testbench
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/hostdriver/privdata"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
+	"github.com/hilgpu/hilgpu/testbench/compose"
+)
+
+func smallPlan(t *testing.T, seed uint64) *compose.Plan {
+	t.Helper()
+	sources, err := compose.Samples()
+	require.NoError(t, err)
+	plan, err := compose.NewPlan(compose.Options{Width: 40, Height: 30, Contexts: 2, Seed: seed, Sources: sources})
+	require.NoError(t, err)
+	return plan
+}
+
+func composes(t *testing.T, s *System, plan *compose.Plan) {
+	t.Helper()
+	frame, err := compose.Run(s, plan)
+	require.NoError(t, err)
+	_, n := compose.Diff(frame, plan.Reference())
+	require.Zero(t, n)
+}
+
+// Devices come and go, and nothing of them stays in host memory.
+func TestDevicesLeaveNoMemory(t *testing.T) {
+	s, err := Open("emu?vram=64KiB", HostDrivers(), Options{HostMemory: 8 << 20})
+	require.NoError(t, err)
+	var free int
+	for i := range uint64(40) {
+		composes(t, s, smallPlan(t, i))
+		require.NoError(t, s.WaitForIdle())
+		if n := largest(s); i == 0 {
+			free = n
+		} else if i > 1 {
+			require.Equal(t, free, n, "after device %d", i)
+		}
+	}
+	require.NoError(t, s.Close())
+	require.NoError(t, s.Close(), "closing again does nothing")
+}
+
+// largest returns the largest number of pages that can be had in one piece.
+func largest(s *System) int {
+	lo, hi := 0, int(s.machine.MemBytes()>>12)
+	for lo < hi {
+		mid := (lo + hi + 1) / 2
+		if p, err := s.machine.Alloc(mid<<12, 0); err == nil {
+			s.machine.Free(p)
+			lo = mid
+		} else {
+			hi = mid - 1
+		}
+	}
+	return lo
+}
+
+// Two devices share the GPU; the trace tells their processes apart.
+func TestTwoDevices(t *testing.T) {
+	var b bytes.Buffer
+	s, err := Open("emu?vram=64KiB", HostDrivers(), Options{DDI: &b})
+	require.NoError(t, err)
+	other, _, err := s.CreateDevice()
+	require.NoError(t, err)
+	composes(t, s, smallPlan(t, 1))
+	other.Close()
+	composes(t, s, smallPlan(t, 2))
+	require.NoError(t, s.Close())
+	processes := map[uint32]bool{}
+	for dec := json.NewDecoder(&b); dec.More(); {
+		var ev verifier.Event
+		require.NoError(t, dec.Decode(&ev))
+		if ev.Name == "pfnCreateDevice" {
+			processes[ev.Process] = true
+		}
+	}
+	assert.Equal(t, map[uint32]bool{1: true, 2: true, 3: true}, processes)
+}
+
+func TestDriversMayBeMissing(t *testing.T) {
+	_, err := Open("emu", Drivers{}, Options{})
+	require.ErrorIs(t, err, ErrDrivers)
+	_, err = Open("emu", Drivers{KernelMode: HostDrivers().KernelMode}, Options{DDI: new(bytes.Buffer)})
+	require.ErrorIs(t, err, ErrDrivers)
+}
+
+// The GPU faults in the middle of a run, in whichever submission: the run ends
+// with the cause and the decoded state, and closing works.
+func TestMiniportThatWritesBadPackets(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		spoil func(b []byte)
+		says  string
+	}{
+		{"unknown opcode", func(b []byte) { copy(b, []byte{1, 0, 0, 0x7e}) }, "fault"},
+		{"nested indirect", func(b []byte) { p, _ := pkt.Indirect{Addr: pkt.Host, Dwords: 4}.Append(nil); copy(b, p) }, "fault"},
+		{"longer than the buffer", func(b []byte) { binary.LittleEndian.PutUint32(b, binary.LittleEndian.Uint32(b)|0xffff) }, "fault"},
+		{"all ones", func(b []byte) {
+			for i := range b {
+				b[i] = 0xff
+			}
+		}, "fault"},
+		{"unmapped", func(b []byte) { p, _ := pkt.Fill{Dst: 1 << 40, Bytes: 64}.Append(nil); copy(b, p) }, "fault"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for at := range 4 {
+				n := 0
+				drivers := HostDrivers()
+				entry := drivers.KernelMode
+				drivers.KernelMode = func() kmddi.DriverInitializationData {
+					d := entry()
+					patch := d.Patch
+					d.Patch = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.Patch) ddi.Status {
+						s := patch(t, h, arg)
+						if n == at {
+							tt.spoil(arg.DmaBuffer[arg.DmaBufferSubmissionStartOffset:arg.DmaBufferSubmissionEndOffset])
+						}
+						n++
+						return s
+					}
+					return d
+				}
+				s, err := Open("emu?vram=64KiB", drivers, Options{})
+				require.NoError(t, err)
+				_, err = compose.Run(s, smallPlan(t, 1))
+				if n <= at {
+					require.NoError(t, err)
+					require.NoError(t, s.Close())
+					continue
+				}
+				var stopped *dxgkrnl.DeviceError
+				require.ErrorAs(t, err, &stopped, "submission %d", at)
+				assert.Equal(t, dxgkrnl.Fault, stopped.Kind)
+				for _, want := range []string{"kernel: node", "CP0: fault", "=>", "FAULT_INFO", "CP0: fence"} {
+					assert.Contains(t, stopped.Dump, want)
+				}
+				require.NoError(t, s.Close())
+			}
+		})
+	}
+}
+
+// Whatever bytes are handed to Render, they are refused or run; the GPU never
+// stops for them, and the next good buffer works.
+func TestMalformedCommandBuffers(t *testing.T) {
+	s, err := Open("emu?vram=64KiB", HostDrivers(), Options{})
+	require.NoError(t, err)
+	th := &ddi.Thread{Process: 9, ID: 1}
+	k := s.kernel.Thunks()
+	dev, st := k.CreateDevice(th)
+	require.Equal(t, ddi.StatusSuccess, st)
+	ctx := &umddi.CreateContext{}
+	require.Equal(t, ddi.StatusSuccess, k.CreateContext(th, dev, ctx))
+	allocate := &umddi.Allocate{AllocationInfo: []umddi.AllocationInfo{{
+		PrivateDriverData: privdata.Allocation{Place: privdata.System, Bytes: 4096}.Append(nil),
+	}}}
+	require.Equal(t, ddi.StatusSuccess, k.CreateAllocation(th, dev, allocate))
+	mem := allocate.AllocationInfo[0].Allocation
+	command, allocs, patches := ctx.CommandBuffer, ctx.AllocationList, ctx.PatchLocationList
+	good, err := pkt.Fill{Bytes: 64, Value: 0x1122334455667788}.Append(nil)
+	require.NoError(t, err)
+	render := func(cmd []byte, patch umddi.PatchLocation, handle ddi.KMHandle, n uint32) ddi.Status {
+		copy(command, cmd)
+		allocs[0], patches[0] = umddi.AllocationList{Allocation: handle, WriteOperation: true}, patch
+		arg := &umddi.Render{Context: ctx.Context, CommandLength: uint32(len(cmd)), NumAllocations: 1, NumPatchLocations: n}
+		st := k.Render(th, dev, arg)
+		if st == ddi.StatusSuccess {
+			command, allocs, patches = arg.NewCommandBuffer, arg.NewAllocationList, arg.NewPatchLocationList
+		}
+		return st
+	}
+	word := func(v uint32) []byte { return binary.LittleEndian.AppendUint32(nil, v) }
+	fits := umddi.PatchLocation{PatchOffset: 4}
+	for _, tt := range []struct {
+		name  string
+		cmd   []byte
+		patch umddi.PatchLocation
+		alloc ddi.KMHandle
+		n     uint32
+		want  ddi.Status
+	}{
+		{"unknown opcode", word(0x7e << 24), fits, mem, 0, ddi.StatusIllegalInstruction},
+		{"half a dword", good[:6], fits, mem, 1, ddi.StatusInvalidUserBuffer},
+		{"cut off", good[:8], fits, mem, 0, ddi.StatusInvalidUserBuffer},
+		{"no patch", good, fits, mem, 0, ddi.StatusInvalidParameter},
+		{"patch beside the field", good, umddi.PatchLocation{PatchOffset: 8}, mem, 1, ddi.StatusInvalidParameter},
+		{"patch behind the end", good, umddi.PatchLocation{PatchOffset: 0xfffffffc}, mem, 1, ddi.StatusInvalidParameter},
+		{"range behind the end", good, umddi.PatchLocation{PatchOffset: 4, AllocationOffset: 4040}, mem, 1, ddi.StatusInvalidParameter},
+		{"allocation not in the list", good, umddi.PatchLocation{PatchOffset: 4, AllocationIndex: 1}, mem, 1, ddi.StatusInvalidParameter},
+		{"stale handle", good, fits, mem + 1<<20, 1, ddi.StatusInvalidHandle},
+		{"no allocation", good, fits, 0, 1, ddi.StatusInvalidHandle},
+		{"split inside a packet", good, umddi.PatchLocation{PatchOffset: 4, SplitOffset: 4}, mem, 1, ddi.StatusInvalidParameter},
+	} {
+		before := s.Stats()
+		assert.Equal(t, tt.want, render(tt.cmd, tt.patch, tt.alloc, tt.n), tt.name)
+		after := s.Stats()
+		assert.Equal(t, before.DMABuffers, after.DMABuffers, tt.name)
+		require.Equal(t, ddi.StatusSuccess, render(good, fits, mem, 1), "after %s", tt.name)
+	}
+	require.Equal(t, ddi.StatusSuccess, k.WaitForIdle(th, dev))
+	lock := &umddi.Lock{Allocation: mem}
+	require.Equal(t, ddi.StatusSuccess, k.Lock(th, dev, lock))
+	assert.Equal(t, uint64(0x1122334455667788), binary.LittleEndian.Uint64(lock.Data[56:]))
+	assert.Zero(t, lock.Data[64])
+	require.NoError(t, s.Err())
+	require.NoError(t, s.Close())
+}
