@@ -85,8 +85,8 @@ type surface struct {
 //
 //	In      mem Mem; d DMA; f Fence; regs regbus.Req
 //	Out     Fetch, a header stream, local tag 0 the ring, 1 an indirect buffer;
-//	        Desc and Fence, valid/ready streams; Scratch, Fault, pulses; Rsp; all
-//	        registered
+//	        Desc and Fence, valid/ready streams; Scratch, Fault, pulses; Rsp;
+//	        Resetting, a level; all registered
 //	Timing  a NOP 2 clocks; a linear packet 5 clocks from its last dword to its
 //	        descriptor; a 2D packet up to 33 more; then a descriptor a clock
 //	Reset   everything 0. CTL.RESET does the same when all reads, descriptors and
@@ -215,6 +215,10 @@ func (m *Module) Desc() dma.Desc { return m.desc }
 
 // Fence returns the request for the node's fence unit.
 func (m *Module) Fence() fence.Req { return m.fence }
+
+// Resetting reports that the node waits for what is in flight to end, which the
+// DMA engine gives up.
+func (m *Module) Resetting() bool { return m.resetting }
 
 // Scratch returns the write of a scratch register, in one clock.
 func (m *Module) Scratch() ident.Scratch { return m.scratch }

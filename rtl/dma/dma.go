@@ -45,7 +45,8 @@ const (
 //
 //	In      desc, owner  valid/ready stream of Desc, each with its node; in In;
 //	        refused  a pulse in the clock in which the last beat of a write that
-//	        was refused is taken
+//	        was refused is taken; cancel  a level, bit i: node i wants its
+//	        descriptors given up
 //	Out     Ready; Read, valid/ready headers; Header and Beat, valid/ready each;
 //	        Result and its node. The beats of a descriptor for one memory are all
 //	        taken before a header for another is offered
@@ -58,8 +59,9 @@ const (
 //	Paths   none
 //	Size    1024 bits of reorder memory per tag, 5 descriptors
 //	Faults  a descriptor that failed writes no further burst, takes what is in
-//	        flight and ends with one of the errors; a completion without a read in
-//	        flight is ignored
+//	        flight and ends with one of the errors; one that is given up ends
+//	        as if a write of it had been refused; a completion without a read
+//	        in flight is ignored
 type Module struct {
 	tags uint8
 
@@ -74,6 +76,7 @@ type Module struct {
 	fill     [slots]uint8 `w:"4"` // next word of each tag's chunk
 	w        writer
 	s        stage
+	cancel   uint8  `w:"2"`
 	result   Result `w:"2"`
 	owner    uint8  `w:"1"`
 }
@@ -113,7 +116,7 @@ func (m *Module) Read() port.Request {
 func (m *Module) Result() (r Result, owner uint8) { return m.result, m.owner }
 
 // Tick is one rising clock edge.
-func (m *Module) Tick(desc Desc, owner uint8, in In, refused bool) {
+func (m *Module) Tick(desc Desc, owner uint8, in In, refused bool, cancel uint8) {
 	m.result = ResultNone
 	next, queued, _ := m.queue.Out()
 	push := desc.Op != None && m.Ready()
@@ -121,7 +124,7 @@ func (m *Module) Tick(desc Desc, owner uint8, in In, refused bool) {
 
 	waddr, enable := m.arrive(in.Cpl) // of a read taken in an earlier clock
 	m.tickRead(in.ReadReady, stop)
-	read, raddr := m.tickWrite(writing, in.ReqReady, in.BeatReady, refused)
+	read, raddr := m.tickWrite(writing, in.ReqReady, in.BeatReady, refused || m.cancelled())
 	m.order.Tick(read, raddr, enable, waddr, in.Cpl.Data)
 
 	pop := queued && !m.w.active
@@ -133,6 +136,13 @@ func (m *Module) Tick(desc Desc, owner uint8, in In, refused bool) {
 		m.r = reader{active: desc.Op == Copy, src: desc.Src, left: desc.Len}
 	}
 	m.queue.Tick(push, entry{desc: desc, owner: owner & 1}, pop)
+	m.cancel = cancel & 3
+}
+
+// cancelled returns whether the write side's descriptor is to be given up and
+// has not been.
+func (m *Module) cancelled() bool {
+	return m.w.active && m.w.fault == ResultNone && m.cancel>>m.w.owner&1 != 0
 }
 
 // reading returns whether a read is offered.
@@ -209,7 +219,7 @@ func dwords(addr uint64, n uint32) uint8 { return uint8((uint32(addr)&3 + n + 3)
 // IdleFor returns 0 if the engine has something to do, and otherwise that only
 // an input can wake it: a descriptor, or a completion that it waits for.
 func (m *Module) IdleFor() uint64 {
-	if m.result != ResultNone || m.reading() || m.writeBusy() || !m.w.active && !m.queue.Empty() {
+	if m.result != ResultNone || m.reading() || m.cancelled() || m.writeBusy() || !m.w.active && !m.queue.Empty() {
 		return 0
 	}
 	return math.MaxUint64

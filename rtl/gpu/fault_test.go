@@ -191,6 +191,40 @@ func TestResetMidway(t *testing.T) {
 	}
 }
 
+// A node reset gives a long move up, whichever memories it is between, and the
+// other node's work, in front of it or behind, is done.
+func TestResetGivesUp(t *testing.T) {
+	const n = 0x18000 // more than 12000 clocks
+	for name, long := range map[string]packet{
+		"VRAM to VRAM": pkt.Copy{Src: 0, Dst: n, Bytes: n},
+		"VRAM to host": pkt.Copy{Src: 3, Dst: at(0x40000), Bytes: n},
+		"host to VRAM": pkt.Copy{Src: at(0x40001), Dst: 0, Bytes: n},
+		"fill":         pkt.Fill{Dst: at(0x40000), Bytes: n, Value: 1},
+		"nowhere":      pkt.Copy{Src: nowhere, Dst: 0, Bytes: n},
+	} {
+		for seed := range uint64(8) {
+			m := boot(t, small(), seed)
+			m.shuffle, m.stall, m.skip = seed%2 == 0, int(seed%3)*10, seed%4 < 2
+			other := []packet{pkt.Copy{Src: at(0x30001), Dst: 0x38003, Bytes: 700}, fence(1, 1)}
+			m.submit(0, long, fence(0, 1))
+			m.submit(1, other...)
+			for range 100 * seed {
+				m.tick(port.Request{}, port.Beat{}, true)
+			}
+			m.writeReg(cpreg.Base+cpreg.Ctl, cpreg.CtlReset)
+			m.run(3000, func() bool { return m.node(0, cpreg.Ctl) == 0 })
+			m.idle()
+			require.Equal(t, uint64(1), m.fence(1), "%s, seed %d", name, seed)
+			require.Equal(t, m.mem[0x30001:][:700], m.readBAR2(0x38003, 700), "%s, seed %d", name, seed)
+			m.startNode(0)
+			m.submit(0, pkt.Copy{Src: at(0x10000), Dst: 0x105, Bytes: 3000}, fence(0, 7))
+			m.idle()
+			require.Equal(t, uint64(7), m.fence(0), "%s, seed %d", name, seed)
+			require.Equal(t, m.mem[0x10000:][:3000], m.readBAR2(0x105, 3000), "%s, seed %d", name, seed)
+		}
+	}
+}
+
 // A fundamental reset in the middle of work leaves a device as after power on,
 // but for VRAM.
 func TestReset(t *testing.T) {

@@ -128,6 +128,7 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	descReady := bit(descs != 0 && g.dma.Ready(), node)
 	dma0 := g.dmaFor(0, descReady)
 	dma1 := g.dmaFor(1, descReady)
+	cancel := bit(g.cp0.Resetting(), 0) | bit(g.cp1.Resetting(), 1)
 	f0, f1 := g.cp0.Fence(), g.cp1.Fence()
 	done0 := cp.Fence{Ready: g.fence0.Ready(), Result: g.fence0.Result()}
 	done1 := cp.Fence{Ready: g.fence1.Ready(), Result: g.fence1.Result()}
@@ -164,7 +165,7 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 		Cpl:       noc.Completion(fromHost, fromVRAM, noc.ReadDMA),
 		ReqReady:  has(hostReady, noc.HostWriteDMA) || has(writeReady, noc.VRAMWriteDMA),
 		BeatReady: has(hostBeatReady, noc.HostWriteDMA) || has(vramBeatReady, noc.VRAMWriteDMA),
-	}, has(refused, noc.HostWriteDMA))
+	}, has(refused, noc.HostWriteDMA), cancel)
 	g.vram.Tick(readReq, cplTaken, writeReq, vramBeat)
 
 	g.initiator.Tick(offer, hostReq.Tag, hostTaken, hostLast, cpl)
