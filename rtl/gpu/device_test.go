@@ -39,7 +39,9 @@ type rig struct {
 	nodes []*mNode
 }
 
-func newRig(t *testing.T, seed uint64) *rig {
+// newRig returns a rig of a random configuration, behind a random host, or one
+// whose readies and answers do not depend on chance.
+func newRig(t *testing.T, seed uint64, steady bool) *rig {
 	r := rand.New(rand.NewPCG(seed, 11))
 	c := gpu.Config{
 		Nodes: 1 + r.IntN(2), VRAMBytes: 1 << (16 + r.IntN(3)), HostBits: 34 + r.IntN(29),
@@ -48,6 +50,9 @@ func newRig(t *testing.T, seed uint64) *rig {
 	g := &rig{machine: boot(t, c, seed), seed: seed}
 	g.stall, g.shuffle, g.skip = r.IntN(3)*r.IntN(30), r.IntN(2) == 0, r.IntN(2) == 0
 	g.latency = 1 + r.Uint64N(100)
+	if steady {
+		g.stall, g.shuffle, g.skip = 0, false, false
+	}
 	g.model = &memory{vram: make([]byte, c.VRAMBytes), mem: append([]byte(nil), g.mem...)}
 	for i := range g.model.vram {
 		g.model.vram[i] = byte(r.Uint32())
@@ -277,8 +282,9 @@ func (g *rig) round() {
 		require.False(g.t, n.wild)
 	}
 	for range g.rng.IntN(6) {
-		end := g.clock + g.rng.Uint64N(200)
-		g.run(1000, func() bool { return g.clock >= end })
+		n := g.rng.Uint64N(200)
+		end := g.clock + n
+		g.run(n, func() bool { return g.clock == end })
 		g.node(0, cpreg.Status)
 	}
 	g.idle()
@@ -395,9 +401,27 @@ func (g *rig) recover() {
 // and random faults, and holds it against a model made from docs/packets.md.
 func TestRandomDevice(t *testing.T) {
 	for seed := *deviceSeed; seed < *deviceSeed+*deviceRuns; seed++ {
-		g := newRig(t, seed)
+		g := newRig(t, seed, false)
 		for range 40 {
 			g.round()
 		}
+	}
+}
+
+// TestRandomDeviceSleeps compares a device that sleeps where it may with one
+// that does not: each write of theirs is in the same clock.
+func TestRandomDeviceSleeps(t *testing.T) {
+	for seed := *deviceSeed; seed < *deviceSeed+*deviceRuns/2; seed++ {
+		var rigs [2]*rig
+		for i := range rigs {
+			g := newRig(t, seed, true)
+			g.skip = i == 1
+			for range 30 {
+				g.round()
+			}
+			rigs[i] = g
+		}
+		require.Equal(t, rigs[0].log, rigs[1].log, "seed %d", seed)
+		require.Equal(t, rigs[0].clock, rigs[1].clock, "seed %d", seed)
 	}
 }
