@@ -122,7 +122,7 @@ func (g *rig) addr(n *mNode, align uint64) uint64 {
 	case 0:
 		return g.rng.Uint64() >> g.rng.IntN(64)
 	case 1:
-		return host | g.rng.Uint64N(1<<n.hostBits+4096)
+		return host | 1<<n.hostBits + g.rng.Uint64N(600) - 300
 	case 2, 3:
 		return at(memSize - g.rng.Uint64N(300))
 	case 4:
