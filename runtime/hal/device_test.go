@@ -195,6 +195,24 @@ func TestAttachTwo(t *testing.T) {
 	assert.Equal(t, [2]int{0, 1}, got)
 }
 
+// A device whose messages no address is left for is refused: its interrupts
+// would go somewhere else.
+func TestAttachWithoutMessageAddress(t *testing.T) {
+	m, thread := hal.New(1<<20), new(ddi.Thread)
+	for i := range (hal.MessageEnd-hal.MessageBase)/4096 + 1 {
+		r := wire(t, m, bustest.DeviceOptions{})
+		d, err := m.Attach(thread, r, r.Link)
+		if i == 256 {
+			require.ErrorIs(t, err, hal.ErrEnumerate)
+			require.Equal(t, []string{"config 0x4 = 0x0"}, r.calls)
+			return
+		}
+		require.NoError(t, err)
+		require.NoError(t, d.Detach(thread))
+	}
+	t.Error("every device was given an address")
+}
+
 func TestAccess(t *testing.T) {
 	_, d, _, thread := attach(t, bustest.DeviceOptions{})
 	require.NoError(t, d.Write32(thread, 0, bustest.RegScratch, 0x12345678))

@@ -44,16 +44,27 @@ const (
 func (m *Machine) Attach(t *ddi.Thread, link bus.Link, clock bus.Clock) (*Device, error) {
 	d := &Device{machine: m, link: link, clock: clock}
 	e := enumerator{d: d, link: link}
-	m.mu.Lock()
-	d.address = MessageBase + uint64(len(m.devices))*messageStride
-	m.devices = append(m.devices, d)
-	m.mu.Unlock()
+	if err := m.remember(d); err != nil {
+		return nil, errors.Join(err, e.quiesce())
+	}
 	if err := e.run(); err != nil {
 		m.forget(d)
 		return nil, errors.Join(err, e.quiesce())
 	}
 	d.Deliver(t)
 	return d, nil
+}
+
+// remember gives d a message address of its own.
+func (m *Machine) remember(d *Device) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	d.address = MessageBase + uint64(len(m.devices))*messageStride
+	if d.address >= MessageEnd {
+		return fmt.Errorf("%w: all %d message addresses are given away", ErrEnumerate, len(m.devices))
+	}
+	m.devices = append(m.devices, d)
+	return nil
 }
 
 // quiesce ends decode and bus mastering after a failure, which a link that
