@@ -79,7 +79,7 @@ func (c *Context) ExecuteCommandList(l *CommandList, restore bool) {
 	if !c.ready() || l == nil || !l.usable(c.dev) {
 		return
 	}
-	for _, m := range l.rec.mapped {
+	for m := range l.rec.mapped {
 		if c.isMapped(m.r, m.sub) {
 			return
 		}
@@ -89,7 +89,7 @@ func (c *Context) ExecuteCommandList(l *CommandList, restore bool) {
 		return
 	}
 	c.rec.execute(l, restore)
-	for _, m := range l.rec.mapped {
+	for m := range l.rec.mapped {
 		c.forget(m.r)
 	}
 	if !restore {

@@ -213,6 +213,22 @@ func TestDeepNesting(t *testing.T) {
 	assert.Zero(t, l.Release())
 }
 
+// What a list keeps does not double when it executes another one twice.
+func TestRepeatedNesting(t *testing.T) {
+	b := newBench(t)
+	dyn, def := b.dynamic(BindVertexBuffer), b.deferred()
+	b.write(def, dyn, MapWriteDiscard, 0, "x")
+	l := b.finish(def, false)
+	for range 40 {
+		for range 2 {
+			def.ExecuteCommandList(l, true)
+		}
+		l.Release()
+		l = b.finish(def, false)
+		require.Len(t, l.rec.mapped, 1)
+	}
+}
+
 func TestExecuteOfAMappedResource(t *testing.T) {
 	b := newBench(t)
 	vb, buf := b.dynamic(BindVertexBuffer), b.constant()

@@ -47,7 +47,15 @@ type recording struct {
 	words    []uint32
 	blobs    [][]byte // slices of memory
 	memory   arena
-	mapped   []mapKey // what the list and those it executes map
+	mapped   map[mapKey]bool // what the list and those it executes map
+}
+
+// maps records that the list maps a subresource.
+func (r *recording) maps(key mapKey) {
+	if r.mapped == nil {
+		r.mapped = make(map[mapKey]bool)
+	}
+	r.mapped[key] = true
 }
 
 // put appends a command.
@@ -205,7 +213,7 @@ func (r *recording) discard(res *resource, sub uint32, n uint64) []byte {
 	r.object(res.self)
 	r.word(sub)
 	r.blobs = append(r.blobs, p)
-	r.mapped = append(r.mapped, mapKey{res, sub})
+	r.maps(mapKey{res, sub})
 	return p
 }
 
@@ -216,7 +224,9 @@ func (r *recording) execute(l *CommandList, restore bool) {
 	}
 	r.put(opExecute, flag, 0)
 	r.object(l)
-	r.mapped = append(r.mapped, l.rec.mapped...)
+	for key := range l.rec.mapped {
+		r.maps(key)
+	}
 }
 
 // reset empties the recording and gives its references back.
@@ -233,7 +243,6 @@ func (r *recording) reset() {
 	r.objects = r.objects[:0]
 	r.words = r.words[:0]
 	r.blobs = r.blobs[:0]
-	r.mapped = r.mapped[:0]
 	r.memory.reset()
 }
 
