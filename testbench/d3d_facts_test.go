@@ -59,7 +59,9 @@ func TestCopyBoxes(t *testing.T) {
 			0xffffffff, 0xffffffff, 0xffffffff, 0xff000000,
 			0xffffffff, 0xff000000, 0xff000000, 0xff000000))
 		dst := d.texture(rgba8, 4, 4, 1, 1, d3d11.UsageDefault, d3d11.BindShaderResource, make([]byte, 64))
-		b := func(l, t, r, bot uint32) *d3d11.Box { return &d3d11.Box{Left: l, Top: t, Right: r, Bottom: bot, Back: 1} }
+		b := func(l, t, r, bot uint32) *d3d11.Box {
+			return &d3d11.Box{Left: l, Top: t, Right: r, Bottom: bot, Back: 1}
+		}
 		d.ctx.CopySubresourceRegion(dst, 0, 1, 1, 0, src, 0, b(0, 0, 2, 2))
 		d.ctx.CopySubresourceRegion(dst, 0, 1, 1, 0, src, 0, b(1, 2, 4, 3))
 		d.ctx.CopySubresourceRegion(dst, 0, 0, 3, 0, src, 0, b(0, 3, 4, 4))

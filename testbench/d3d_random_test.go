@@ -59,7 +59,6 @@ type machine struct {
 	all   []*modelled
 	ctxs  []*drafting
 	lists []*list
-	log   []string
 }
 
 func (m *machine) int(n int) int { return m.r.IntN(n) }
