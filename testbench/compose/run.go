@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"slices"
 	"sync"
 
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
@@ -26,29 +27,43 @@ type run struct {
 	ctx   *d3d11.Context
 	chain *d3d11.SwapChain
 	tex   []*d3d11.Texture2D // a texture for each source
+
+	releases []func()
 }
 
 // Run composes the plan on sys and returns the back buffer as it was presented.
 // An error of the device is the one of sys.Err; an image that the GPU has no
-// memory for wraps ErrInput.
+// memory for wraps ErrInput. When a Bugcheck unwinds, nothing of the device is
+// called any more: the driver is in the middle of a call.
 func Run(sys System, p *Plan) (*image.NRGBA, error) {
 	dev, ctx, err := sys.CreateDevice()
 	if err != nil {
 		return nil, stopped(sys, err)
 	}
-	defer dev.Close()
 	r := &run{plan: p, dev: dev, ctx: ctx}
-	for _, step := range []func() error{r.target, r.upload, r.draw} {
-		if err := step(); err != nil {
-			return nil, stopped(sys, err)
-		}
+	frame, err := r.compose()
+	for _, release := range slices.Backward(r.releases) {
+		release()
 	}
-	frame, err := r.readBack()
+	dev.Close()
 	if err != nil {
 		return nil, stopped(sys, err)
 	}
 	return frame, nil
 }
+
+// compose does the steps of Run.
+func (r *run) compose() (*image.NRGBA, error) {
+	for _, step := range []func() error{r.target, r.upload, r.draw} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return r.readBack()
+}
+
+// later has release called at the end.
+func (r *run) later(release func()) { r.releases = append(r.releases, release) }
 
 // stopped returns the reason why the GPU stopped, if that is why err came.
 func stopped(sys System, err error) error {
@@ -134,12 +149,12 @@ func (r *run) draw() error {
 	if err != nil {
 		return err
 	}
-	defer back.Release()
+	r.later(func() { back.Release() })
 	view, err := r.dev.CreateRenderTargetView(back, nil)
 	if err != nil {
 		return err
 	}
-	defer view.Release()
+	r.later(func() { view.Release() })
 	lists := make([]*d3d11.CommandList, len(r.plan.lists))
 	errs := make([]error, len(r.plan.lists))
 	var contexts []*d3d11.Context
@@ -148,7 +163,7 @@ func (r *run) draw() error {
 		if err != nil {
 			return err
 		}
-		defer dc.Release()
+		r.later(func() { dc.Release() })
 		contexts = append(contexts, dc)
 	}
 	var wg sync.WaitGroup
@@ -189,12 +204,12 @@ func (r *run) readBack() (*image.NRGBA, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer back.Release()
+	r.later(func() { back.Release() })
 	to, err := r.dev.CreateTexture2D(desc(size, d3d11.UsageStaging, 0, d3d11.CPUAccessRead), nil)
 	if err != nil {
 		return nil, memory("frame", size, err)
 	}
-	defer to.Release()
+	r.later(func() { to.Release() })
 	r.ctx.CopyResource(to, back)
 	var m d3d11.MappedSubresource
 	if err := r.ctx.Map(to, 0, d3d11.MapRead, 0, &m); err != nil {
