@@ -117,8 +117,9 @@ type Kernel struct {
 	dpcDone  bool // NotifyDpc in this DpcRoutine
 	faulted  *fault
 	err      *DeviceError
-	crashed  bool // by a Bugcheck: the miniport is not to be called
-	stopped  bool // by Stop
+	access   error // the first access of the miniport that failed
+	crashed  bool  // by a Bugcheck: the miniport is not to be called
+	stopped  bool  // by Stop
 	epoch    uint64
 	clock    uint64 // counts uses of allocations
 	stats    Stats
@@ -131,8 +132,8 @@ type Kernel struct {
 //	Caller  at PASSIVE_LEVEL
 //	Effect  connects the interrupt. On an error everything that was done is
 //	        undone, in reverse
-//	Returns an error that wraps the miniport's ddi.Status, or ErrStart if the
-//	        table lacks a function or the capabilities make no sense
+//	Returns an error that wraps the miniport's ddi.Status and the error of the
+//	        first access to the device that failed, or ErrStart if the table lacks a function or the capabilities make no sense
 func Start(t *ddi.Thread, cfg Config) (*Kernel, error) {
 	if err := checkTable(&cfg.Driver); err != nil {
 		return nil, err
@@ -154,6 +155,9 @@ func Start(t *ddi.Thread, cfg Config) (*Kernel, error) {
 	k.cb = k.callbacks()
 	defer k.unlock(t, k.lock(t))
 	if err := k.start(t); err != nil {
+		if k.access != nil {
+			err = fmt.Errorf("%w: %w", err, k.access)
+		}
 		return nil, err
 	}
 	return k, nil

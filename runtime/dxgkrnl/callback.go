@@ -48,12 +48,16 @@ func (k *Kernel) checkHandle(h kmddi.HDxgkrnl, name string) {
 	}
 }
 
-// deviceError is the status of an access that err ended.
-func deviceError(err error) ddi.Status {
-	if err != nil {
-		return ddi.StatusIODeviceError
+// deviceError is the status of an access that err ended. The first one is kept,
+// to explain a miniport that does not start.
+func (k *Kernel) deviceError(err error) ddi.Status {
+	if err == nil {
+		return ddi.StatusSuccess
 	}
-	return ddi.StatusSuccess
+	if k.access == nil {
+		k.access = err
+	}
+	return ddi.StatusIODeviceError
 }
 
 func getDeviceInformation(_ *ddi.Thread, h kmddi.HDxgkrnl) (kmddi.DeviceInfo, ddi.Status) {
@@ -105,10 +109,7 @@ func readDeviceSpace(t *ddi.Thread, h kmddi.HDxgkrnl, off int) (uint32, ddi.Stat
 		return 0, ddi.StatusInvalidHandle
 	}
 	v, err := k.dev.ReadConfig(t, off)
-	if err != nil {
-		return 0, ddi.StatusIODeviceError
-	}
-	return v, ddi.StatusSuccess
+	return v, k.deviceError(err)
 }
 
 func writeDeviceSpace(t *ddi.Thread, h kmddi.HDxgkrnl, off int, v uint32) ddi.Status {
@@ -116,7 +117,7 @@ func writeDeviceSpace(t *ddi.Thread, h kmddi.HDxgkrnl, off int, v uint32) ddi.St
 	if !ok {
 		return ddi.StatusInvalidHandle
 	}
-	return deviceError(k.dev.WriteConfig(t, off, v))
+	return k.deviceError(k.dev.WriteConfig(t, off, v))
 }
 
 // register returns the mapping that holds the dword at off.
@@ -138,10 +139,7 @@ func readRegister(t *ddi.Thread, h kmddi.HDxgkrnl, hm kmddi.HMapping, off uint32
 		return 0, s
 	}
 	v, err := k.dev.Read32(t, m.bar, m.off+uint64(off))
-	if err != nil {
-		return 0, ddi.StatusIODeviceError
-	}
-	return v, ddi.StatusSuccess
+	return v, k.deviceError(err)
 }
 
 func writeRegister(t *ddi.Thread, h kmddi.HDxgkrnl, hm kmddi.HMapping, off, v uint32) ddi.Status {
@@ -149,7 +147,7 @@ func writeRegister(t *ddi.Thread, h kmddi.HDxgkrnl, hm kmddi.HMapping, off, v ui
 	if s.Failed() {
 		return s
 	}
-	return deviceError(k.dev.Write32(t, m.bar, m.off+uint64(off), v))
+	return k.deviceError(k.dev.Write32(t, m.bar, m.off+uint64(off), v))
 }
 
 // allocateContiguousMemory returns StatusNoMemory if there is no such range.
