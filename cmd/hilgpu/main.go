@@ -68,7 +68,10 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 // exitCode classifies an error.
 func exitCode(err error) int {
 	var stopped *dxgkrnl.DeviceError
+	var broken *dxgkrnl.Bugcheck
 	switch {
+	case errors.As(err, &broken):
+		return exitContract
 	case errors.Is(err, errCheck):
 		return exitCheck
 	case errors.As(err, &stopped):

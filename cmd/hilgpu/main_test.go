@@ -17,6 +17,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/testbench"
 )
 
 // hilgpu runs a command line.
@@ -196,7 +201,35 @@ func TestADeviceThatStopsAnsweringIsNoLinkFailure(t *testing.T) {
 		code, stdout, stderr := hilgpu("run", "compose", "--size", "64x48", "--board", "emu?fault=dead-request&after="+after)
 		assert.Equal(t, exitDevice, code, "after %s: %s", after, stderr)
 		assert.Empty(t, stdout)
+		if after == "20" {
+			assert.Contains(t, stderr, "no answer for 1048576 clocks", "why the device did not start")
+		}
 	}
+}
+
+// A driver that breaks its contract ends the run with the decoded state, and
+// the trace up to there is kept.
+func TestBrokenContract(t *testing.T) {
+	drivers := testbench.HostDrivers()
+	entry := drivers.KernelMode
+	drivers.KernelMode = func() kmddi.DriverInitializationData {
+		d := entry()
+		d.SubmitCommand = func(*ddi.Thread, kmddi.HAdapter, kmddi.SubmitCommand) ddi.Status { return ddi.StatusInvalidParameter }
+		return d
+	}
+	plan, err := planCompose(composeFlags{size: "16x16", contexts: 1}, nil)
+	require.NoError(t, err)
+	trace, err := newOutput(filepath.Join(t.TempDir(), "t.jsonl"))
+	require.NoError(t, err)
+	_, _, err = composeOn("emu", drivers, trace, plan)
+	assert.Equal(t, exitContract, exitCode(err))
+	var stopped *dxgkrnl.DeviceError
+	require.ErrorAs(t, err, &stopped)
+	assert.Contains(t, stopped.Dump, "kernel: node 0")
+	require.NoError(t, trace.commit())
+	b, err := os.ReadFile(trace.path)
+	require.NoError(t, err)
+	assert.Contains(t, string(b), `"unfinished":true`)
 }
 
 func TestOneFileForTwoOutputs(t *testing.T) {

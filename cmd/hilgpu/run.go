@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"image"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/compose"
 )
@@ -94,7 +96,7 @@ func runCompose(stdout io.Writer, f composeFlags, images []string) error {
 	}
 	defer onSignal(out, ddi)()
 	start := time.Now()
-	frame, stats, err := composeOn(f.board, ddi, plan)
+	frame, stats, err := composeOn(f.board, testbench.HostDrivers(), ddi, plan)
 	host := time.Since(start)
 	// The trace of a failed run is what one wants to see.
 	if cerr := ddi.commit(); err == nil {
@@ -172,17 +174,27 @@ func parseSize(s string) (w, h int, err error) {
 	return 0, 0, fmt.Errorf("%w: size %q, want WIDTHxHEIGHT in pixels", compose.ErrInput, s)
 }
 
-func composeOn(board string, ddi *output, plan *compose.Plan) (*image.NRGBA, testbench.Stats, error) {
+// composeOn runs the plan. A contract that a driver broke is a
+// *dxgkrnl.DeviceError like any other reason why the GPU stopped.
+func composeOn(board string, drivers testbench.Drivers, ddi *output, plan *compose.Plan) (frame *image.NRGBA, stats testbench.Stats, err error) {
 	var o testbench.Options
 	if ddi != nil {
 		o.DDI = ddi
 	}
-	sys, err := testbench.Open(board, testbench.HostDrivers(), o)
+	sys, err := testbench.Open(board, drivers, o)
 	if err != nil {
 		return nil, testbench.Stats{}, err
 	}
-	frame, err := compose.Run(sys, plan)
-	stats := sys.Stats()
+	defer func() {
+		if r := recover(); r != nil {
+			if _, ok := r.(*dxgkrnl.Bugcheck); !ok {
+				panic(r)
+			}
+			frame, err = nil, errors.Join(sys.Err(), sys.Close())
+		}
+	}()
+	frame, err = compose.Run(sys, plan)
+	stats = sys.Stats()
 	if cerr := sys.Close(); err == nil {
 		err = cerr
 	}
