@@ -1,0 +1,66 @@
+package lockstep
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/gpu"
+)
+
+func newGPU(t *testing.T, config string) *gpu.GPU {
+	c, err := Config(config)
+	require.NoError(t, err)
+	g, err := gpu.New(c)
+	require.NoError(t, err)
+	return g
+}
+
+// A random run reaches everything it is for: it is not stuck in a fault or
+// turned off for long.
+func TestRandomHostReachesEverything(t *testing.T) {
+	for _, name := range []string{"default", "small"} {
+		t.Run(name, func(t *testing.T) {
+			g := newGPU(t, name)
+			h := newHost(g, 1)
+			for h.saw.clock < 1_000_000 {
+				h.clock()
+			}
+			s := h.saw
+			t.Logf("%+v %+v", s, g.Stats())
+			assert.Greater(t, s.resets, 20)
+			assert.Greater(t, s.messages, 500)
+			assert.Greater(t, s.fences, 500)
+			assert.Greater(t, s.reads, 5000)
+			assert.Greater(t, s.writes, 5000)
+			for i, n := range s.status[1:] {
+				assert.Greater(t, n, 100, "completions with status %d", i+1)
+			}
+			for cause := uint32(cpreg.CauseOpcode); cause <= cpreg.CauseWriteError; cause++ {
+				assert.Positive(t, s.causes[cause], cpreg.Causes[cause])
+			}
+			assert.Len(t, s.errInfo, 4)
+		})
+	}
+}
+
+func TestRandomHostIsDeterministic(t *testing.T) {
+	run := func(seed uint64) [2]any {
+		g := newGPU(t, "small")
+		h := newHost(g, seed)
+		for h.saw.clock < 30_000 {
+			h.clock()
+		}
+		return [2]any{h.saw, h.mem}
+	}
+	assert.Equal(t, run(5), run(5))
+	assert.NotEqual(t, run(5), run(6))
+}
+
+func TestConfig(t *testing.T) {
+	_, err := Config("large")
+	assert.ErrorIs(t, err, ErrConfig)
+	assert.ErrorContains(t, err, `"large"`)
+}

@@ -1,0 +1,255 @@
+package lockstep
+
+import (
+	"encoding/binary"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+)
+
+// The low half of the host's memory, in bytes.
+const (
+	ringsAt  = 0x1000 // a ring of at most 4 KiB for each node
+	buffers  = 0x4000 // an indirect buffer of at most 1 KiB for each node
+	fencesAt = 0x6000 // 16 bytes for each node
+)
+
+// node is the driver's view of a command processor.
+type node struct {
+	base   uint64 // GPU address of the ring
+	log2   uint   // of its size in bytes
+	wptr   uint32 // dwords
+	rptr   uint32 // as it was read last
+	id     uint32 // of the last fence
+	asked  int    // polls in a row that saw no progress
+	broken bool   // a fault was seen
+	bare   int    // surfaces not yet set since the reset
+}
+
+// size is that of the ring in dwords.
+func (n *node) size() uint32 { return 1 << n.log2 / 4 }
+
+func (h *host) cpReg(n int, off uint64) uint64 { return cpreg.Base + uint64(n)*cpreg.Stride + off }
+
+// start resets a node, as a driver after a hang, and gives it a ring, in VRAM
+// now and then.
+func (h *host) start(n int) {
+	d := &h.nodes[n]
+	*d = node{log2: cpreg.MinRingLog2 + uint(h.rng.IntN(5)), id: d.id, base: pkt.Host | memBase + ringsAt + uint64(n)<<12, bare: 2}
+	if h.percent(20) && h.dev.Config().VRAMBytes > 0x2000 {
+		d.base = uint64(n) << 12
+	}
+	h.setReg(h.cpReg(n, cpreg.Ctl), cpreg.CtlReset)
+	h.setReg(h.cpReg(n, cpreg.RingLo), uint32(d.base))
+	h.setReg(h.cpReg(n, cpreg.RingHi), uint32(d.base>>32))
+	h.setReg(h.cpReg(n, cpreg.RingSize), uint32(d.log2))
+	if h.percent(3) {
+		h.setReg(h.cpReg(n, cpreg.RingSize), h.rng.Uint32())
+	}
+	h.setReg(h.cpReg(n, cpreg.Ctl), cpreg.CtlRun)
+}
+
+// drive is one step of a node's driver: more packets, or a look at how it does.
+func (h *host) drive(n int) {
+	d := &h.nodes[n]
+	room := (d.rptr - d.wptr - 1) & (d.size() - 1)
+	switch {
+	case d.broken:
+		h.repair(n)
+	case room >= 16 && h.percent(50):
+		h.submit(n, room)
+	case h.percent(2):
+		h.setReg(h.cpReg(n, cpreg.Ctl), cpreg.CtlRun*h.rng.Uint32N(2))
+		h.setReg(h.cpReg(n, cpreg.Ctl), cpreg.CtlRun)
+	default:
+		h.poll(n)
+	}
+}
+
+// poll reads the ring's pointer, and the cause of a fault if it stands.
+func (h *host) poll(n int) {
+	d := &h.nodes[n]
+	h.reg(h.cpReg(n, cpreg.Rptr), func(v uint32) {
+		d.asked++
+		if v != d.rptr {
+			d.asked = 0
+		}
+		d.rptr = v & (d.size() - 1)
+	})
+	if d.asked < 3 {
+		return
+	}
+	h.reg(h.cpReg(n, cpreg.FaultInfo), func(v uint32) {
+		if v&cpreg.FaultCause != 0 {
+			h.saw.causes[v&cpreg.FaultCause]++
+			d.broken = true
+		} else if d.asked > 200 {
+			h.start(n)
+		}
+	})
+}
+
+// repair goes on behind a fault: by a reset, or by stepping over the packet,
+// which need not end where the driver thinks.
+func (h *host) repair(n int) {
+	d := &h.nodes[n]
+	d.broken, d.asked = false, 0
+	if h.percent(60) {
+		h.start(n)
+		h.setReg(h.cpReg(n, cpreg.Fence), d.id)
+		return
+	}
+	h.setReg(h.cpReg(n, cpreg.FaultInfo), 0)
+	if h.percent(50) {
+		h.setReg(h.cpReg(n, cpreg.Fence), d.id)
+		h.setReg(h.cpReg(n, cpreg.Ctl), 0)
+		h.setReg(h.cpReg(n, cpreg.RingLo), uint32(d.base))
+	}
+	h.setReg(h.cpReg(n, cpreg.Ctl), cpreg.CtlRun)
+}
+
+// submit writes packets of at most room dwords into the ring and rings the
+// doorbell.
+func (h *host) submit(n int, room uint32) {
+	d := &h.nodes[n]
+	var p []byte
+	for range 1 + h.rng.IntN(8) {
+		more := h.packet(n, false)
+		if len(p)+len(more) > int(4*room) {
+			break
+		}
+		p = append(p, more...)
+	}
+	for len(p) > 0 {
+		k := min(len(p), int(4*(d.size()-d.wptr)))
+		h.store(d.base+4*uint64(d.wptr), p[:k])
+		d.wptr = (d.wptr + uint32(k/4)) & (d.size() - 1)
+		p = p[k:]
+	}
+	if h.rng.IntN(500) == 0 {
+		h.setReg(h.cpReg(n, cpreg.Wptr), h.rng.Uint32())
+		return
+	}
+	h.setReg(h.cpReg(n, cpreg.Wptr), d.wptr)
+}
+
+// packet returns a random packet, in a few per cent of cases a bad one. inside
+// is whether it goes into an indirect buffer.
+func (h *host) packet(n int, inside bool) []byte {
+	p := h.good(n, inside)
+	switch h.rng.IntN(120) {
+	case 0:
+		p[h.rng.IntN(len(p))] ^= 1 << h.rng.IntN(8)
+	case 1:
+		p[2+h.rng.IntN(2)] = byte(h.rng.Uint32())
+	case 2:
+		binary.LittleEndian.PutUint32(p[len(p)-4:], h.rng.Uint32())
+	case 3, 4:
+		p[min(4, len(p)-1)] = byte(h.rng.Uint32())
+	}
+	return p
+}
+
+// good returns a packet that is valid, or that has a field out of range.
+func (h *host) good(n int, inside bool) []byte {
+	for {
+		p, err := h.choose(n, inside).Append(nil)
+		if err == nil && len(p) > 0 {
+			return p
+		}
+	}
+}
+
+// encoder is any packet of package pkt.
+type encoder interface {
+	Append(b []byte) ([]byte, error)
+}
+
+func (h *host) choose(n int, inside bool) encoder {
+	d := &h.nodes[n]
+	size := uint32(h.rng.IntN(300))
+	if h.percent(3) {
+		size = uint32(h.rng.IntN(3000))
+	}
+	coord := func(k int) uint16 { return uint16(h.rng.IntN(k)) }
+	if d.bare > 0 && !inside && !h.percent(2) {
+		d.bare--
+		return h.surface(pkt.Surface(d.bare))
+	}
+	switch h.rng.IntN(22) {
+	case 0, 1, 2:
+		return pkt.Copy{Src: h.address(), Dst: h.address(), Bytes: size}
+	case 3, 4:
+		return pkt.Fill{Dst: h.address(), Bytes: size, Value: h.rng.Uint64()}
+	case 5, 6, 7:
+		return h.surface(pkt.Surface(h.rng.IntN(2)))
+	case 8, 9:
+		return pkt.Copy2D{SrcX: coord(10), SrcY: coord(5), DstX: coord(10), DstY: coord(5), W: coord(20), H: coord(8)}
+	case 10, 11:
+		return pkt.Fill2D{X: coord(10), Y: coord(5), W: coord(20), H: coord(8), Value: h.rng.Uint64()}
+	case 12, 13:
+		return pkt.WriteReg{Off: idreg.Scratch0 + 4*h.rng.Uint32N(4), Value: h.rng.Uint32()}
+	case 14:
+		return pkt.Timestamp{Addr: h.address() &^ 7}
+	case 15, 16:
+		if inside && !h.percent(5) {
+			return pkt.NOP{}
+		}
+		return h.indirect(n, inside)
+	case 17, 18, 19:
+		if inside && !h.percent(5) {
+			return pkt.NOP{Skip: coord(3)}
+		}
+		d.id += h.rng.Uint32N(3)
+		if h.percent(2) {
+			d.id = h.rng.Uint32()
+		}
+		return pkt.Fence{Addr: pkt.Host | memBase + fencesAt + 16*uint64(n), ID: d.id, IRQ: h.percent(70)}
+	default:
+		return pkt.NOP{Skip: coord(6)}
+	}
+}
+
+// surface sets one of the surfaces, mostly with the same format: 2D packets want
+// two that are equal.
+func (h *host) surface(which pkt.Surface) encoder {
+	format := pkt.Format32
+	if h.percent(5) {
+		format = pkt.Format(h.rng.IntN(5))
+	}
+	return pkt.SetState{
+		Surface: which, Base: h.address() &^ 15, Pitch: h.rng.Uint32N(16) * 16, Format: format,
+		X0: uint16(h.rng.IntN(8)), Y0: uint16(h.rng.IntN(4)), X1: uint16(4 + h.rng.IntN(40)), Y1: uint16(2 + h.rng.IntN(20)),
+	}
+}
+
+// indirect fills the node's indirect buffer, though it may be in use, and
+// returns the packet that executes it.
+func (h *host) indirect(n int, inside bool) encoder {
+	addr := pkt.Host | memBase + buffers + uint64(n)<<10
+	var p []byte
+	for range h.rng.IntN(5) {
+		if !inside {
+			p = append(p, h.packet(n, true)...)
+		}
+	}
+	if h.percent(2) && len(p) > 4 {
+		p = p[:len(p)-4]
+	}
+	h.store(addr, p)
+	return pkt.Indirect{Addr: addr, Dwords: uint32(len(p) / 4)}
+}
+
+// address is one of data: in VRAM or in host memory, rarely anywhere.
+func (h *host) address() uint64 {
+	vram := h.dev.Config().VRAMBytes
+	switch {
+	case h.rng.IntN(100) == 0:
+		return h.rng.Uint64() >> h.rng.IntN(64)
+	case h.percent(50):
+		return h.rng.Uint64N(min(vram, 1<<16) - 4096)
+	default:
+		return pkt.Host | memBase + dataFrom + h.rng.Uint64N(memSize-dataFrom-4096)
+	}
+}

@@ -1,0 +1,123 @@
+package lockstep
+
+import (
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/msixreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
+)
+
+const commandOn = pcicfg.CommandMemory | pcicfg.CommandBusMaster
+
+// boot brings the function up from reset. The BARs are somewhere else each time.
+func (h *host) boot() {
+	vram := h.dev.Config().VRAMBytes
+	h.bars = bars{
+		bar0: 0xe000_0000 + h.rng.Uint64N(16)*pcicfg.BAR0Size,
+		bar2: 0x4_0000_0000 + h.rng.Uint64N(16)*vram, command: commandOn,
+	}
+	h.setConfig(pcicfg.BAR0, uint32(h.bars.bar0))
+	h.setConfig(pcicfg.BAR2, uint32(h.bars.bar2))
+	h.setConfig(pcicfg.BAR3, uint32(h.bars.bar2>>32))
+	h.setConfig(pcicfg.Command, commandOn)
+	for v := range uint64(pcicfg.Vectors) {
+		at := uint64(msixreg.Base) + v*msixreg.Stride
+		h.setReg(at+msixreg.AddrLo, uint32(messages)|h.rng.Uint32N(64)*4)
+		h.setReg(at+msixreg.Data, h.rng.Uint32())
+		h.setReg(at+msixreg.Control, 0)
+	}
+	h.setConfig(pcicfg.MSIX, pcicfg.MSIXEnable)
+	h.setReg(intcreg.Base+intcreg.Mask, intcreg.All)
+	for n := range h.nodes {
+		h.nodes[n] = node{}
+		h.start(n)
+	}
+}
+
+// plan queues what the host does next.
+func (h *host) plan() {
+	n := h.rng.IntN(len(h.nodes))
+	switch p := h.rng.IntN(1000); {
+	case p < 550:
+		h.drive(n)
+	case p < 700:
+		h.wild(h.bars.bar2, h.dev.Config().VRAMBytes)
+	case p < 750:
+		h.wild(h.bars.bar2, 4096)
+	case p < 780:
+		h.wild(h.bars.bar0+idreg.Base, idreg.Size)
+	case p < 800:
+		h.wild(h.bars.bar0, pcicfg.BAR0Size)
+	case p < 820:
+		h.wild(h.bars.bar0+cpreg.Base+uint64(n)*cpreg.Stride+cpreg.Fence, cpreg.Stride-cpreg.Fence)
+	case p < 825:
+		h.wild(h.bars.bar0+cpreg.Base, 2*cpreg.Stride)
+	case p < 830:
+		h.wild(0x7000_0000, 1<<20)
+	case p < 880:
+		h.cfg()
+	case p < 885:
+		h.toggle()
+	case p < 960:
+		h.interrupts()
+	case p < 961:
+		h.boot()
+	default:
+		h.captures()
+	}
+}
+
+// toggle turns memory decode, bus mastering or both off, or all on again.
+func (h *host) toggle() {
+	h.bars.command = uint32(commandOn)
+	if h.percent(50) {
+		h.bars.command &= h.rng.Uint32()
+	}
+	h.setConfig(pcicfg.Command, h.bars.command)
+	if h.bars.command == commandOn {
+		return
+	}
+	for range h.rng.IntN(10) {
+		h.wild(h.bars.bar0, idreg.Size)
+		h.cfg()
+	}
+	h.setConfig(pcicfg.Command, commandOn)
+}
+
+// interrupts does what a handler of interrupts may do, and more.
+func (h *host) interrupts() {
+	at := uint64(msixreg.Base) + h.rng.Uint64N(pcicfg.Vectors)*msixreg.Stride
+	switch h.rng.IntN(8) {
+	case 0:
+		h.setConfig(pcicfg.MSIX, h.rng.Uint32()&(pcicfg.MSIXEnable|pcicfg.MSIXFunctionMask))
+		h.setReg(intcreg.Base+intcreg.Raise, intcreg.All)
+		h.setConfig(pcicfg.MSIX, pcicfg.MSIXEnable)
+	case 1:
+		h.setReg(at+msixreg.Control, 1)
+		h.setReg(intcreg.Base+intcreg.Raise, h.rng.Uint32())
+		h.reg(msixreg.PendingBase, func(uint32) {})
+		h.setReg(at+msixreg.Control, 0)
+	case 2:
+		h.setReg(at+msixreg.Data, h.rng.Uint32())
+		h.setReg(at+msixreg.AddrLo, uint32(messages)|h.rng.Uint32N(64)*4)
+	case 3:
+		h.setReg(intcreg.Base+intcreg.Mask, h.rng.Uint32())
+		h.setReg(intcreg.Base+intcreg.Status, h.rng.Uint32())
+		h.setReg(intcreg.Base+intcreg.Mask, intcreg.All)
+	default:
+		h.reg(intcreg.Base+intcreg.Status, func(v uint32) { h.setReg(intcreg.Base+intcreg.Status, v) })
+	}
+}
+
+// captures reads and clears the capture of refused accesses, and reads time.
+func (h *host) captures() {
+	h.reg(idreg.ErrInfo, func(v uint32) {
+		h.saw.errInfo[v&idreg.ErrInfoCause] = true
+		if h.percent(50) {
+			h.setReg(idreg.ErrCount, 0)
+		}
+	})
+	h.reg(idreg.TimeLo, func(uint32) {})
+	h.reg(idreg.TimeHi, func(uint32) {})
+}
