@@ -40,8 +40,12 @@ race: ## the fast set under the race detector (needs a C compiler)
 bench: ## print the figures: cycles are exact, speeds are this machine's
 	$(GO) test -run '^$$' -bench . -benchtime 1x -count 1 ./rtl/... ./testbench
 
-soak: ## the long campaigns, on several seeds
-	$(GO) test -count 1 -timeout 60m ./... -soak
+soak: ## the long campaigns: random devices, random API calls, fuzzing; an hour
+	$(GO) test -count 1 -timeout 60m ./rtl/gpu -run TestRandomDevice -device.seed 1000 -device.runs 2000
+	$(GO) test -count 1 -timeout 60m ./testbench -run TestRandomOperations -random.seed 1000 -random.runs 200
+	for p in hostdriver/umd runtime/d3d11 runtime/dxgkrnl; do $(GO) test -count 1 -timeout 60m ./$$p -rapid.checks 3000 || exit 1; done
+	$(GO) test ./rtl/abi/pkt -run '^$$' -fuzz FuzzDecode -fuzztime 3m
+	$(GO) test ./hostdriver/miniport -run '^$$' -fuzz FuzzRender -fuzztime 5m
 
 clean: ## remove what was built
 	rm -rf bin out

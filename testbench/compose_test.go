@@ -36,7 +36,7 @@ func composed(t *testing.T, selector string, o compose.Options, opts testbench.O
 	t.Helper()
 	plan, err := compose.NewPlan(o)
 	require.NoError(t, err)
-	sys, err := testbench.Open(selector, testbench.HostDrivers(), opts)
+	sys, err := testbench.Open(onBoard(selector), testbench.HostDrivers(), opts)
 	require.NoError(t, err)
 	frame, err := compose.Run(sys, plan)
 	require.NoError(t, err)

@@ -535,7 +535,7 @@ func (m *machine) run(n int) {
 // GPUs, leaves in its resources what a plain model says.
 func TestRandomOperations(t *testing.T) {
 	for _, selector := range []string{"emu", "emu?nodes=1", "emu?vram=64KiB", "emu?vram=64KiB&nodes=1", "emu?config=small&vram=32KiB"} {
-		for seed := range uint64(2) {
+		for seed := *randomSeed; seed < *randomSeed+*randomRuns; seed++ {
 			t.Run(fmt.Sprintf("%s/%d", selector, seed), func(t *testing.T) {
 				t.Parallel()
 				m := &machine{d3d: newD3D(t, selector), r: rand.New(rand.NewPCG(seed, 7))}

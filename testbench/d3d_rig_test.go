@@ -21,7 +21,7 @@ type d3d struct {
 
 func newD3D(t *testing.T, selector string) *d3d {
 	t.Helper()
-	sys, err := testbench.Open(selector, testbench.HostDrivers(), testbench.Options{})
+	sys, err := testbench.Open(onBoard(selector), testbench.HostDrivers(), testbench.Options{})
 	require.NoError(t, err)
 	dev, ctx, err := sys.CreateDevice()
 	require.NoError(t, err)

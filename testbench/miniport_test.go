@@ -210,7 +210,7 @@ func TestAnotherMiniport(t *testing.T) {
 	require.NoError(t, err)
 
 	p := new(plain)
-	sys, err := testbench.Open("emu", testbench.Drivers{UserMode: umd.OpenAdapter, KernelMode: p.entry}, testbench.Options{})
+	sys, err := testbench.Open(onBoard("emu"), testbench.Drivers{UserMode: umd.OpenAdapter, KernelMode: p.entry}, testbench.Options{})
 	require.NoError(t, err)
 	frame, err := compose.Run(sys, plan)
 	require.NoError(t, err)

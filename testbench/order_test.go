@@ -139,7 +139,7 @@ func TestSubmissionOrder(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := newRig(t, "emu")
+			r := newRig(t, "emu?nodes=2")
 			if tt.name == "Present" { // the back buffer was used before, the primary never
 				back, err := r.chain.GetBuffer(0)
 				require.NoError(t, err)
@@ -179,7 +179,7 @@ func trim(list []string, first string) []string {
 
 // Present submits pending work through RenderCb before its own PresentCb.
 func TestPresentSubmitsPendingWorkFirst(t *testing.T) {
-	r := newRig(t, "emu")
+	r := newRig(t, "emu?nodes=2")
 	n := len(r.since(0))
 	r.ctx.CopyResource(r.local, r.write)
 	require.NoError(t, r.chain.Present(0, 0))

@@ -32,6 +32,12 @@
 // does nothing, and GetDeviceRemovedReason has the reason. What ends objects
 // still works: Release, Unmap and Close.
 //
+// # Bugchecks
+//
+// A kernel-mode driver that breaks its contract stops the kernel with a
+// bugcheck, which unwinds through the runtime to the application's caller. As
+// after a real one nothing goes on: no object of the device may be used.
+//
 // # What there is not
 //
 // Shaders, draws and dispatches; shader resource, unordered access and

@@ -134,7 +134,8 @@ type Copy struct {
 
 // A Copy2D moves a rectangle of elements from the source surface to the
 // destination surface. Both have been set since reset, with the same format.
-// An element is moved if it lies in both clips. W or H of 0 does nothing.
+// An element is moved if it lies in both clips. Elements that are both read and
+// written give an undefined result. W or H of 0 does nothing.
 //
 //	dword  bits   field
 //	0      31..0  header, op 0x05, body 3

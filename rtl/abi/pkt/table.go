@@ -128,7 +128,7 @@ var Table = []Layout{
 		{Name: "Dst", Dword: 3, Mask: mask64, Kind: AddrWrite, Unit: "bytes", Doc: "first byte written"},
 		{Name: "Bytes", Dword: 5, Mask: mask32, Unit: "bytes", Doc: "length; at most the width in ID.CAPS.LENGTH"},
 	}},
-	{Op: OpCopy2D, Name: "COPY_2D", Body: Copy2DBody, Doc: "moves a rectangle of elements from the source surface to the destination surface. Both have been set since reset, with the same format. An element is moved if it lies in both clips. W or H of 0 does nothing.", Fields: []Field{
+	{Op: OpCopy2D, Name: "COPY_2D", Body: Copy2DBody, Doc: "moves a rectangle of elements from the source surface to the destination surface. Both have been set since reset, with the same format. An element is moved if it lies in both clips. Elements that are both read and written give an undefined result. W or H of 0 does nothing.", Fields: []Field{
 		coord("SrcX", 1, low16, "left edge in the source"),
 		coord("SrcY", 1, high16, "top edge in the source"),
 		coord("DstX", 2, low16, "left edge in the destination"),
