@@ -70,8 +70,11 @@ func newWords(root any, ms []verilog.Memory) ([]words, error) {
 			return nil, fmt.Errorf("%w: %s is a %s, want %d words", ErrManifest, m.Go, v.Type(), m.Words)
 		}
 		width, err := bitWidth(v.Type().Elem(), "")
-		if err != nil || width != m.Width {
-			return nil, fmt.Errorf("%w: a word of %s has %d bits, want %d (%w)", ErrManifest, m.Go, width, m.Width, err)
+		if err != nil {
+			return nil, err
+		}
+		if width != m.Width {
+			return nil, fmt.Errorf("%w: a word of %s has %d bits, want %d", ErrManifest, m.Go, width, m.Width)
 		}
 		ws = append(ws, words{memory: m, v: v})
 	}
@@ -94,10 +97,14 @@ func bitWidth(t reflect.Type, tag string) (int, error) {
 	case reflect.Bool:
 		return 1, nil
 	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		if tag != "" {
-			return strconv.Atoi(tag)
+		if tag == "" {
+			return t.Bits(), nil
 		}
-		return t.Bits(), nil
+		n, err := strconv.Atoi(tag)
+		if err != nil {
+			return 0, fmt.Errorf("%w: width %q", ErrManifest, tag)
+		}
+		return n, nil
 	case reflect.Array:
 		n, err := bitWidth(t.Elem(), tag)
 		return n * t.Len(), err
