@@ -52,6 +52,7 @@ type Lockstep struct {
 	in, out []uint64
 
 	clocks uint64 // so far, the reset included
+	failed error  // what Clock has returned
 	cur    *batch
 	free   chan *batch
 	full   chan *batch
@@ -115,6 +116,9 @@ func (l *Lockstep) Clock(rst bool, in []uint64) error {
 	if len(in) != len(l.in) {
 		return fmt.Errorf("%w: %d inputs, want %d", ErrManifest, len(in), len(l.in))
 	}
+	if l.failed != nil {
+		return l.failed
+	}
 	b := l.cur
 	l.layout.packInputs(b.in[b.n*l.layout.inBytes:], rst, in)
 	l.circuit.Clock(rst, in)
@@ -129,11 +133,15 @@ func (l *Lockstep) Clock(rst bool, in []uint64) error {
 	if (b.n+1)*l.layout.inBytes <= len(b.in) {
 		return nil
 	}
-	return l.flush()
+	l.failed = l.flush()
+	return l.failed
 }
 
-// flush hands the current batch to the worker.
+// flush hands the current batch to the worker, if there is anything in it.
 func (l *Lockstep) flush() error {
+	if l.cur.n == 0 {
+		return nil
+	}
 	select {
 	case l.full <- l.cur:
 	case <-l.done:
@@ -166,12 +174,12 @@ func (l *Lockstep) Close() error {
 		return nil
 	}
 	l.closed = true
-	err := l.flush()
+	if l.failed == nil {
+		l.failed = l.flush()
+	}
 	close(l.full)
 	<-l.done
-	if err == nil {
-		err = l.err
-	}
+	err := l.err
 	if err == nil {
 		err = l.worker.memories(l.mems, l.clocks)
 	}

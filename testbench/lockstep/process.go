@@ -18,8 +18,14 @@ type Process struct {
 	in     io.WriteCloser
 	out    io.ReadCloser
 	stderr bytes.Buffer
-	raw    []byte // of Icarus: values and x bits by turns
+
+	message []byte
+	raw     []byte // of Icarus: values and x bits by turns
 }
+
+// pipeBytes always fit into an empty pipe, so that a write of them cannot block
+// (POSIX PIPE_BUF on Linux).
+const pipeBytes = 4096
 
 // Start starts the model. It fails with ErrModel.
 func (m *Model) Start() (*Process, error) {
@@ -45,21 +51,22 @@ func (m *Model) Start() (*Process, error) {
 func (p *Process) run(in, out, x []byte) error {
 	size := p.model.layout.inBytes
 	n := len(in) / size
-	head := binary.LittleEndian.AppendUint32(nil, uint32(n))
-	body := in
+	p.message = append(binary.LittleEndian.AppendUint32(p.message[:0], uint32(n)), in...)
 	if p.model.sim == Icarus {
-		slices.Reverse(head)
-		body = bytes.Clone(in)
-		for rec := range slices.Chunk(body, size) {
+		slices.Reverse(p.message[:4])
+		for rec := range slices.Chunk(p.message[4:], size) {
 			slices.Reverse(rec)
 		}
 	}
+	if len(p.message) <= pipeBytes {
+		if _, err := p.in.Write(p.message); err != nil {
+			return p.failed("write", err)
+		}
+		return p.read(out, x)
+	}
 	sent := make(chan error, 1)
 	go func() {
-		_, err := p.in.Write(head)
-		if err == nil {
-			_, err = p.in.Write(body)
-		}
+		_, err := p.in.Write(p.message)
 		sent <- err
 	}()
 	err := p.read(out, x)
