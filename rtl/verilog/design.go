@@ -1,0 +1,215 @@
+package verilog
+
+import (
+	"fmt"
+	"go/ast"
+	"go/types"
+	"reflect"
+	"strings"
+)
+
+// designer translates modules, each type and set of parameters once.
+type designer struct {
+	l        *loader
+	known    map[string]*module
+	effects  map[*types.Func]bool
+	assigned map[*ast.FuncDecl]map[types.Object]bool
+}
+
+// module returns the module of a live object of type t.
+func (d *designer) module(t *types.Named, live reflect.Value) (*module, *Error) {
+	pl := &plan{written: map[string]bool{}, ticked: map[string]bool{}}
+	if _, err := d.elaborate(t, live, pl, nil); err != nil {
+		return nil, err
+	}
+	m, err := d.elaborate(t, live, nil, pl)
+	if err != nil {
+		return nil, err
+	}
+	m.key = fmt.Sprintf("%s{%s}", types.TypeString(t, nil), strings.Join(m.params, ","))
+	if k := d.known[m.key]; k != nil {
+		return k, nil
+	}
+	d.known[m.key] = m
+	return m, nil
+}
+
+// methodOf returns a method of t and its declaration, nil if there is none.
+func (d *designer) methodOf(t *types.Named, name string) (*types.Func, *ast.FuncDecl) {
+	obj, _, _ := types.LookupFieldOrMethod(t, true, t.Obj().Pkg(), name)
+	fn, _ := obj.(*types.Func)
+	if fn == nil {
+		return nil, nil
+	}
+	return fn, d.l.decls[fn]
+}
+
+// elaborate translates Tick and Reset of a live object. The first pass, with
+// pass set, finds out what is a parameter; the second uses it.
+func (d *designer) elaborate(t *types.Named, live reflect.Value, pass, use *plan) (*module, *Error) {
+	m := &module{named: t, live: live, namer: newNamer()}
+	tick, decl := d.methodOf(t, "Tick")
+	if decl == nil {
+		return nil, d.l.fail(t.Obj().Pos(), CodePort, fmt.Sprintf("%s has no Tick", t.Obj().Name()), "give it a method Tick")
+	}
+	ins, err := d.ports(m, decl)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.state(m, use); err != nil {
+		return nil, err
+	}
+	m.out, m.tick = newProcess(m.namer), newProcess(m.namer)
+	if err := d.reset(m, pass); err != nil {
+		return nil, err
+	}
+	e := &elab{d: d, l: d.l, m: m, p: m.tick, phase: phaseTick, pass: pass}
+	if err := protect(func() { e.call(decl, tick, m.next, ins, true) }); err != nil {
+		return nil, err
+	}
+	return m, d.ticked(m, decl, pass)
+}
+
+// ports declares the inputs of m, the parameters of Tick.
+func (d *designer) ports(m *module, tick *ast.FuncDecl) ([]*value, *Error) {
+	if tick.Type.Results != nil {
+		return nil, d.l.fail(tick.Pos(), CodePort, "Tick has results", "return outputs from methods without parameters")
+	}
+	var ins []*value
+	add := func(n ast.Node, name string, t types.Type) *Error {
+		v, err := d.l.build(t, name, n.Pos(), 0, maker{leaf: func(f field) *expr {
+			in := &variable{name: m.namer.fresh(f.path), width: f.w, kind: kindInput, stable: true}
+			m.inputs = append(m.inputs, in)
+			m.inputGo = append(m.inputGo, f.path)
+			return in.ref()
+		}})
+		ins = append(ins, v)
+		return err
+	}
+	for _, p := range tick.Type.Params.List {
+		t := d.l.info.TypeOf(p.Type)
+		if isInt(t) || len(p.Names) == 0 {
+			return nil, d.l.fail(p.Pos(), CodePort, "a parameter of Tick without a name or of type int", "name it and use bool, uint8 to uint64 or a struct of them")
+		}
+		if err := d.l.checkType(p.Type.Pos(), t); err != nil {
+			return nil, err
+		}
+		for _, id := range p.Names {
+			if err := add(p, id.Name, t); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return ins, nil
+}
+
+// ticked checks that every instance is ticked, and notes which ones are.
+func (d *designer) ticked(m *module, tick *ast.FuncDecl, pass *plan) *Error {
+	if pass != nil {
+		for _, c := range m.children {
+			pass.ticked[c.path] = c.ticked
+		}
+		return nil
+	}
+	for _, p := range m.prims {
+		if !p.ticked {
+			return d.l.fail(tick.Pos(), CodeTick, fmt.Sprintf("Tick does not tick %s", p.path), "tick it in every clock")
+		}
+	}
+	return nil
+}
+
+// reset finds the values of the registers behind Reset.
+func (d *designer) reset(m *module, pass *plan) *Error {
+	fn, decl := d.methodOf(m.named, "Reset")
+	if decl == nil {
+		for _, r := range m.regs {
+			r.reset = r.initial
+		}
+		return nil
+	}
+	e := &elab{d: d, l: d.l, m: m, p: newProcess(newNamer()), phase: phaseReset, pass: pass}
+	if err := protect(func() { e.call(decl, fn, m.next, nil, true) }); err != nil {
+		return err
+	}
+	fail := func(what string) *Error {
+		return d.l.fail(decl.Pos(), CodeReset, fmt.Sprintf("Reset does not give %s a constant", what),
+			"set it to a constant without a condition, and reset every memory and instance")
+	}
+	env, writes, err := map[*variable]uint64{}, map[*variable]bool{}, (*Error)(nil)
+	walk(e.p.body, func(s stmt) {
+		a, ok := s.(*assign)
+		if !ok {
+			err = fail("registers below a condition")
+			return
+		}
+		writes[a.v] = true
+		if v, known := a.e.value(env); known {
+			env[a.v] = v & lowMask(a.v.width)
+		} else {
+			delete(env, a.v)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, r := range m.regs {
+		v, known := env[r.next]
+		r.reset, r.keeps = v, !writes[r.next]
+		if writes[r.next] && !known {
+			return fail(r.path)
+		}
+	}
+	for _, p := range m.prims {
+		if env[p.clear[0]] != 1 {
+			return fail(p.path)
+		}
+		p.reset, p.ticked = false, false
+	}
+	for _, c := range m.children {
+		if resets, _ := d.methodOf(c.mod.named, "Reset"); resets != nil && !c.reset {
+			return fail(c.name)
+		}
+	}
+	return nil
+}
+
+// output returns the ports of a method of m, translating it on first use.
+func (d *designer) output(m *module, n ast.Node, fn *types.Func) *output {
+	for _, o := range m.outputs {
+		if o.name == fn.Name() {
+			return o
+		}
+	}
+	o := &output{name: fn.Name()}
+	e := &elab{d: d, l: d.l, m: m, p: m.out, phase: phaseOut}
+	vals := e.call(n, fn, m.cur, nil, false)
+	res := fn.Signature().Results()
+	for i := range res.Len() {
+		path := fn.Name()
+		if name := res.At(i).Name(); name != "" {
+			path = join(path, name)
+		} else if res.Len() > 1 {
+			path = join(path, fmt.Sprint(i))
+		}
+		v := e.must(d.l.build(res.At(i).Type(), path, n.Pos(), 0, maker{leaf: func(f field) *expr {
+			port := &variable{name: m.namer.fresh(f.path), width: f.w, kind: kindOutput}
+			o.ports, o.paths = append(o.ports, port), append(o.paths, f.path)
+			return port.ref()
+		}}))
+		o.results = append(o.results, v)
+	}
+	e.assignPorts(n, o.results, vals)
+	m.outputs = append(m.outputs, o)
+	return o
+}
+
+// assignPorts drives output ports.
+func (e *elab) assignPorts(n ast.Node, ports, vals []*value) {
+	for i, p := range ports {
+		xs := vals[i].scalars()
+		for j, port := range p.scalars() {
+			e.store(n, port.root(), xs[j])
+		}
+	}
+}

@@ -1,0 +1,398 @@
+package verilog
+
+import (
+	"fmt"
+	"go/ast"
+	"go/types"
+)
+
+// elab translates the bodies of one process of a module: calls are inlined,
+// loops unrolled, and conditions on constants decided.
+type elab struct {
+	d     *designer
+	l     *loader
+	m     *module
+	p     *process
+	state *value // the registers as the process sees them
+	phase phase
+	pass  *plan // what the first pass finds, nil in the second
+	frame *frame
+	depth int // conditions around
+}
+
+// phase says which process is translated.
+type phase uint8
+
+const (
+	phaseOut phase = iota
+	phaseTick
+	phaseReset
+)
+
+// frame is an inlined call.
+type frame struct {
+	fn      *types.Func
+	decl    *ast.FuncDecl
+	env     map[types.Object]*value
+	results []*value
+	direct  []*value // of a body that is one return statement
+	flags   []*variable
+	outer   *frame
+}
+
+// bail is the panic that carries an Error out of the recursion.
+type bail struct{ err *Error }
+
+func (e *elab) fail(n ast.Node, code Code, reason, rewrite string) {
+	panic(bail{e.l.fail(n.Pos(), code, reason, rewrite)})
+}
+
+func (e *elab) must(v *value, err *Error) *value {
+	if err != nil {
+		panic(bail{err})
+	}
+	return v
+}
+
+// protect runs f and returns the Error it bails out with.
+func protect(f func()) (err *Error) {
+	defer func() {
+		if r := recover(); r != nil {
+			b, ok := r.(bail)
+			if !ok {
+				panic(r)
+			}
+			err = b.err
+		}
+	}()
+	f()
+	return nil
+}
+
+// branch is process.branch, counting the depth.
+func (e *elab) branch(cond *expr, yes, no func()) {
+	e.depth++
+	e.p.branch(cond, yes, no)
+	e.depth--
+}
+
+// cases appends a case; the default comes last.
+func (e *elab) cases(sel *expr, vals [][]uint64, bodies []func()) {
+	e.depth++
+	alts := make([]func(), len(bodies))
+	for i, f := range bodies {
+		alts[i] = f
+		if i < len(vals) && len(vals[i]) == 1 {
+			eq := &expr{op: opEq, width: 1, args: []*expr{sel, konst(sel.width, vals[i][0])}}
+			alts[i] = func() { e.p.refine(eq, true); f() }
+		}
+	}
+	c, n := &caseStmt{sel: sel}, 0
+	for i, b := range e.p.branches(alts...) {
+		a := arm{body: b}
+		if i < len(vals) {
+			a.vals = vals[i]
+		}
+		n += len(b)
+		c.arms = append(c.arms, a)
+	}
+	if n > 0 {
+		e.p.body = append(e.p.body, c)
+	}
+	e.depth--
+}
+
+// name returns a name for a local of the function that is inlined.
+func (e *elab) name(local string) string {
+	if e.frame == nil {
+		return local
+	}
+	return e.frame.fn.Name() + "_" + local
+}
+
+// fresh returns a new variable tree for t, as assignable as a local is.
+func (e *elab) fresh(n ast.Node, name string, t types.Type) *value {
+	return e.must(e.l.build(t, "", n.Pos(), 0, maker{leaf: func(f field) *expr {
+		return e.p.local(e.name(join(name, f.path)), f.w).ref()
+	}}))
+}
+
+// copyOf returns new variables that have v's value from here on.
+func (e *elab) copyOf(n ast.Node, name string, v *value) *value {
+	if v.child != nil || v.still {
+		e.fail(n, CodeChild, "an instance of a module is copied", "keep the instance in its field and call its methods")
+	}
+	out := e.fresh(n, name, v.t)
+	graft(e, out, v)
+	e.assign(n, out, v)
+	return out
+}
+
+// graft puts v's primitives into out, which was made from the type alone.
+func graft(e *elab, out, v *value) {
+	if v.prim != nil {
+		out.prim, out.zero = v.prim, false
+		for i := range out.clear {
+			out.clear[i] = e.p.local(v.clear[i].name, 1)
+		}
+	}
+	for i := range out.sub {
+		graft(e, out.sub[i], v.sub[i])
+	}
+}
+
+// bind returns v for a name that is never assigned: as it is where that is safe,
+// and otherwise held in a variable.
+func (e *elab) bind(name string, v *value, pure bool) *value {
+	if v.e != nil {
+		if v.e.trivial() && (pure || v.e.stable()) {
+			return v
+		}
+		if isInt(v.t) {
+			return v
+		}
+		return &value{t: v.t, e: e.p.hold(e.name(name), v.e)}
+	}
+	if v.sub == nil || v.prim != nil || v.child != nil || v.still {
+		return v
+	}
+	out := &value{t: v.t, sub: make([]*value, len(v.sub))}
+	for i, s := range v.sub {
+		out.sub[i] = e.bind(name+"_"+subName(v.t, i), s, pure)
+	}
+	return out
+}
+
+// subName returns the name of field or element i of t.
+func subName(t types.Type, i int) string {
+	if s, ok := t.Underlying().(*types.Struct); ok {
+		return s.Field(i).Name()
+	}
+	return fmt.Sprint(i)
+}
+
+// assign gives the variables of dst the values of src.
+func (e *elab) assign(n ast.Node, dst, src *value) {
+	var vars []*variable
+	var exprs []*expr
+	e.pair(n, dst, src, &vars, &exprs)
+	for i := range exprs {
+		for j := range i {
+			if exprs[i].readsVar(vars[j]) {
+				exprs[i] = e.p.hold(e.name("t"), exprs[i])
+				break
+			}
+		}
+	}
+	for i, v := range vars {
+		e.store(n, v, exprs[i])
+	}
+}
+
+// pair lists the variables of dst and what they get.
+func (e *elab) pair(n ast.Node, dst, src *value, vars *[]*variable, exprs *[]*expr) {
+	switch {
+	case dst.child != nil || dst.still || src.child != nil || src.still:
+		e.instance(n, dst, src)
+	case dst.prim != nil || dst.zero:
+		if dst.prim != src.prim {
+			e.fail(n, CodeMemory, "a memory is replaced", "keep the memory in its field, as Reset of package dma does")
+		}
+		if dst.prim != nil && dst.clear != src.clear {
+			for i, c := range dst.clear {
+				*vars, *exprs = append(*vars, c), append(*exprs, src.clear[i].ref())
+			}
+		}
+	case dst.e != nil:
+		e.pairScalar(n, dst, src, vars, exprs)
+	default:
+		for i := range dst.sub {
+			e.pair(n, dst.sub[i], src.sub[i], vars, exprs)
+		}
+	}
+}
+
+func (e *elab) instance(n ast.Node, dst, src *value) {
+	if dst != src {
+		e.fail(n, CodeChild, "an instance of a module is replaced", "call its Reset")
+	}
+}
+
+func (e *elab) pairScalar(n ast.Node, dst, src *value, vars *[]*variable, exprs *[]*expr) {
+	v := dst.e.root()
+	switch {
+	case v != nil && !v.stable:
+		if src.e.root() != v {
+			*vars, *exprs = append(*vars, v), append(*exprs, src.e)
+		}
+	case same(dst.e, src.e), dst.e.isConst() && src.e.isConst() && dst.e.val == src.e.val:
+	case isInt(dst.t):
+		e.fail(n, CodeInt, "an int is assigned", "use uint8 to uint64; an int is for constants and loop indices")
+	case e.phase == phaseOut:
+		e.fail(n, CodeEffect, "an output method changes a register", "change registers in Tick")
+	default:
+		e.fail(n, CodeStmt, "a constant or an input is assigned", "declare a local variable")
+	}
+}
+
+// store assigns one scalar, which must fit.
+func (e *elab) store(n ast.Node, v *variable, x *expr) {
+	if need := e.p.bits(x); need > v.width && e.pass == nil {
+		e.fail(n, CodeMask, fmt.Sprintf("a value of up to %d bits is written to %d bits", need, v.width),
+			fmt.Sprintf("mask it: (...) & %#x", lowMask(v.width)))
+	}
+	if e.pass != nil && v.kind == kindNext && !e.keeps(v, x) {
+		e.pass.written[v.path] = true
+	}
+	e.p.set(v, x)
+}
+
+// keeps reports whether x is the constant that register v has had since New.
+func (e *elab) keeps(v *variable, x *expr) bool {
+	for _, r := range e.m.regs {
+		if r.next == v {
+			return x.isConst() && x.val == r.initial
+		}
+	}
+	return false
+}
+
+// call inlines a function on evaluated arguments and returns its results.
+// effect says that the statement consists of this call alone.
+func (e *elab) call(n ast.Node, fn *types.Func, recv *value, args []*value, effect bool) []*value {
+	decl := e.l.decls[fn.Origin()]
+	sig := fn.Signature()
+	switch {
+	case decl == nil:
+		e.fail(n, CodeCall, fmt.Sprintf("%s has no body that can be translated", fn.FullName()), "write it out, or call a function of this Go module")
+	case sig.TypeParams() != nil || sig.RecvTypeParams() != nil || sig.Variadic():
+		e.fail(n, CodeCall, fmt.Sprintf("%s is generic or variadic", fn.Name()), "write it for the types that it is used with")
+	case !effect && e.d.impure(fn):
+		e.fail(n, CodeEffect, fmt.Sprintf("%s changes registers inside an expression", fn.Name()), "call it in a statement of its own and use its result")
+	}
+	for f := e.frame; f != nil; f = f.outer {
+		if f.fn == fn {
+			e.fail(n, CodeRecurse, fmt.Sprintf("%s calls itself", fn.Name()), "use a loop with constant bounds, or a state machine")
+		}
+	}
+	f := &frame{fn: fn, decl: decl, env: map[types.Object]*value{}, outer: e.frame}
+	e.frame = f
+	defer func() { e.frame = f.outer }()
+	e.arguments(f, recv, args)
+	return e.body(f)
+}
+
+// arguments binds receiver and parameters.
+func (e *elab) arguments(f *frame, recv *value, args []*value) {
+	pure := !e.d.impure(f.fn)
+	bind := func(id *ast.Ident, v *value) {
+		obj := e.l.info.Defs[id]
+		if obj == nil || id.Name == "_" {
+			return
+		}
+		if e.d.mutated(f.decl)[obj] {
+			f.env[obj] = e.copyOf(id, id.Name, v)
+		} else {
+			f.env[obj] = e.bind(id.Name, v, pure)
+		}
+	}
+	if r := f.decl.Recv; r != nil && len(r.List[0].Names) == 1 {
+		id := r.List[0].Names[0]
+		if _, ptr := r.List[0].Type.(*ast.StarExpr); ptr {
+			f.env[e.l.info.Defs[id]] = recv
+		} else {
+			bind(id, recv)
+		}
+	}
+	i := 0
+	for _, p := range f.decl.Type.Params.List {
+		if err := e.l.checkType(p.Type.Pos(), e.l.info.TypeOf(p.Type)); err != nil {
+			panic(bail{err})
+		}
+		for _, id := range p.Names {
+			bind(id, args[i])
+			i++
+		}
+		if len(p.Names) == 0 {
+			i++
+		}
+	}
+}
+
+// body translates the body of f and returns its results.
+func (e *elab) body(f *frame) []*value {
+	res := f.decl.Type.Results
+	if res == nil {
+		e.stmts(f.decl.Body.List, func() {})
+		return nil
+	}
+	list := f.decl.Body.List
+	named := len(res.List[0].Names) > 0
+	if r, ok := list[0].(*ast.ReturnStmt); ok && !named {
+		e.returns(f, r)
+		return f.direct
+	}
+	for i, p := range res.List {
+		t := e.l.info.TypeOf(p.Type)
+		if err := e.l.checkType(p.Type.Pos(), t); err != nil {
+			panic(bail{err})
+		}
+		if !named {
+			f.results = append(f.results, e.fresh(p, fmt.Sprintf("r%d", i), t))
+			continue
+		}
+		for _, id := range p.Names {
+			v := e.fresh(id, id.Name, t)
+			e.assign(id, v, e.must(e.l.zeroValue(id.Pos(), t)))
+			f.results = append(f.results, v)
+			f.env[e.l.info.Defs[id]] = v
+		}
+	}
+	e.stmts(list, func() {})
+	for _, r := range f.results {
+		for _, x := range r.scalars() {
+			x.root().stable = true
+		}
+	}
+	return f.results
+}
+
+// returns translates a return statement of f.
+func (e *elab) returns(f *frame, r *ast.ReturnStmt) {
+	var vals []*value
+	switch {
+	case len(r.Results) == 1 && f.fn.Signature().Results().Len() > 1:
+		vals = e.evalCall(ast.Unparen(r.Results[0]).(*ast.CallExpr), true)
+	default:
+		for _, x := range r.Results {
+			vals = append(vals, e.evalStmt(x, len(r.Results) == 1))
+		}
+	}
+	if f.results == nil {
+		f.direct = vals
+		return
+	}
+	e.assignAll(r, f.results, vals)
+	for _, flag := range f.flags {
+		e.p.set(flag, konst(1, 1))
+	}
+}
+
+// assignAll is a parallel assignment.
+func (e *elab) assignAll(n ast.Node, dst, src []*value) {
+	e.assign(n, &value{sub: dst}, &value{sub: src[:len(dst):len(dst)]})
+}
+
+// objectOf returns what an identifier stands for.
+func (e *elab) objectOf(id *ast.Ident) types.Object {
+	if o := e.l.info.Defs[id]; o != nil {
+		return o
+	}
+	return e.l.info.Uses[id]
+}
+
+// isBlank reports whether x is _.
+func isBlank(x ast.Expr) bool {
+	id, ok := x.(*ast.Ident)
+	return ok && id.Name == "_"
+}

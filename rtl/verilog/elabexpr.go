@@ -1,0 +1,396 @@
+package verilog
+
+import (
+	"fmt"
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+)
+
+// A ref is where an expression is stored: one of alts, which idx selects unless
+// it is nil.
+type ref struct {
+	alts []*value
+	idx  *expr
+}
+
+// eval translates an expression without side effects.
+func (e *elab) eval(x ast.Expr) *value { return e.evalStmt(x, false) }
+
+// evalStmt translates an expression; with effect set it may be a call that
+// changes registers.
+func (e *elab) evalStmt(x ast.Expr, effect bool) *value {
+	tv := e.l.info.Types[x]
+	if tv.Value != nil {
+		return e.constant(x, tv.Type, tv.Value)
+	}
+	switch x := x.(type) {
+	case *ast.ParenExpr:
+		return e.evalStmt(x.X, effect)
+	case *ast.Ident, *ast.SelectorExpr, *ast.IndexExpr, *ast.StarExpr:
+		return e.read(x, e.refOf(x))
+	case *ast.CallExpr:
+		v := e.evalCall(x, effect)
+		if len(v) != 1 {
+			e.fail(x, CodeExpr, "a call without a result in an expression", "call a function with one result")
+		}
+		return v[0]
+	case *ast.UnaryExpr:
+		return e.unary(x)
+	case *ast.BinaryExpr:
+		return e.binaryExpr(x)
+	case *ast.CompositeLit:
+		return e.literal(x)
+	}
+	e.fail(x, CodeExpr, "an expression that hardware does not have", "use operators, fields, literals and calls")
+	return nil
+}
+
+// constant translates a Go constant.
+func (e *elab) constant(n ast.Node, t types.Type, c constant.Value) *value {
+	w, ok := widthOf(t)
+	switch {
+	case !ok:
+		panic(bail{e.l.checkType(n.Pos(), t)})
+	case c.Kind() == constant.Bool:
+		return &value{t: t, e: boolean(constant.BoolVal(c))}
+	}
+	i := constant.ToInt(c)
+	u, exact := constant.Uint64Val(i)
+	if !exact {
+		s, _ := constant.Int64Val(i)
+		u = uint64(s)
+	}
+	return &value{t: t, e: konst(w, u)}
+}
+
+// refOf translates an expression that may be assigned.
+func (e *elab) refOf(x ast.Expr) ref {
+	switch x := x.(type) {
+	case *ast.ParenExpr:
+		return e.refOf(x.X)
+	case *ast.StarExpr:
+		return e.refOf(x.X)
+	case *ast.Ident:
+		return e.identifier(x)
+	case *ast.SelectorExpr:
+		return e.selector(x)
+	case *ast.IndexExpr:
+		return e.index(x)
+	}
+	return ref{alts: []*value{e.eval(x)}}
+}
+
+func (e *elab) identifier(id *ast.Ident) ref {
+	obj := e.objectOf(id)
+	if v := e.frame.env[obj]; v != nil {
+		return ref{alts: []*value{v}}
+	}
+	if v, ok := obj.(*types.Var); ok && v.Parent() == v.Pkg().Scope() {
+		e.fail(id, CodeGlobal, fmt.Sprintf("%s is a package variable", id.Name), "make it a constant or a field")
+	}
+	e.fail(id, CodeType, fmt.Sprintf("%s is no value in hardware", id.Name), "use constants, locals, parameters and fields")
+	return ref{}
+}
+
+func (e *elab) selector(x *ast.SelectorExpr) ref {
+	s := e.l.info.Selections[x]
+	if s == nil || s.Kind() != types.FieldVal {
+		if _, ok := e.l.info.Uses[x.Sel].(*types.Var); ok {
+			e.fail(x, CodeGlobal, fmt.Sprintf("%s is a package variable", x.Sel.Name), "make it a constant or a field")
+		}
+		e.fail(x, CodeType, "a function value", "call the function")
+	}
+	r := e.refOf(x.X)
+	out := ref{idx: r.idx}
+	for _, v := range r.alts {
+		for _, i := range s.Index() {
+			if v.child != nil || v.prim != nil || v.sub == nil {
+				e.fail(x, CodeChild, "a field of an instance", "call a method of the instance")
+			}
+			v = v.sub[i]
+		}
+		out.alts = append(out.alts, v)
+	}
+	return out
+}
+
+func (e *elab) index(x *ast.IndexExpr) ref {
+	t := e.l.info.TypeOf(x.X)
+	if t == nil {
+		e.fail(x, CodeCall, "a generic function", "write it for the types that it is used with")
+	}
+	if _, ok := t.Underlying().(*types.Array); !ok {
+		e.fail(x, CodeType, fmt.Sprintf("an index of %s", types.TypeString(t, short)), "use an array or hdl.RAM")
+	}
+	r := e.refOf(x.X)
+	idx := e.eval(x.Index).e
+	if r.idx != nil && !idx.isConst() {
+		e.fail(x, CodeArray, "two variable indices", "copy the inner array to a local variable")
+	}
+	if idx.isConst() {
+		out := ref{idx: r.idx}
+		for _, a := range r.alts {
+			if idx.val >= uint64(len(a.sub)) {
+				e.fail(x, CodeArray, "an index outside of the array", "stay inside it")
+			}
+			out.alts = append(out.alts, a.sub[idx.val])
+		}
+		return out
+	}
+	if isInt(e.l.info.TypeOf(x.Index)) {
+		e.fail(x.Index, CodeInt, "an index of type int", "use uint8")
+	}
+	if !idx.trivial() {
+		idx = e.p.hold(e.name("index"), idx)
+	}
+	return ref{alts: r.alts[0].sub, idx: idx}
+}
+
+// read returns the value at r.
+func (e *elab) read(n ast.Node, r ref) *value {
+	if r.idx == nil {
+		return r.alts[0]
+	}
+	out := e.fresh(n, "elem", r.alts[0].t)
+	dst := out.scalars()
+	var vals [][]uint64
+	var bodies []func()
+	for i, a := range r.alts {
+		src := a.scalars()
+		bodies = append(bodies, func() {
+			for j, d := range dst {
+				e.p.set(d.root(), src[j])
+			}
+		})
+		if i < len(r.alts)-1 || lowMask(e.p.bits(r.idx)) >= uint64(len(r.alts)) {
+			vals = append(vals, []uint64{uint64(i)})
+		}
+	}
+	if len(vals) == len(bodies) {
+		bodies = append(bodies, func() {
+			for _, d := range dst {
+				e.p.set(d.root(), konst(d.root().width, 0))
+			}
+		})
+	}
+	e.cases(r.idx, vals, bodies)
+	for _, d := range dst {
+		d.root().stable = true
+	}
+	return out
+}
+
+// literal translates a struct or array literal.
+func (e *elab) literal(x *ast.CompositeLit) *value {
+	t := e.l.info.TypeOf(x)
+	if err := e.l.checkType(x.Pos(), t); err != nil {
+		panic(bail{err})
+	}
+	v := e.must(e.l.zeroValue(x.Pos(), t))
+	for i, el := range x.Elts {
+		kv, keyed := el.(*ast.KeyValueExpr)
+		if !keyed {
+			v.sub[i] = e.eval(el)
+			continue
+		}
+		if s, ok := t.Underlying().(*types.Struct); ok {
+			v.sub[fieldIndex(s, kv.Key.(*ast.Ident).Name)] = e.eval(kv.Value)
+			continue
+		}
+		v.sub[e.eval(kv.Key).e.val] = e.eval(kv.Value)
+	}
+	return v
+}
+
+func fieldIndex(s *types.Struct, name string) int {
+	for i := range s.NumFields() {
+		if s.Field(i).Name() == name {
+			return i
+		}
+	}
+	panic("verilog: no field " + name)
+}
+
+func (e *elab) unary(x *ast.UnaryExpr) *value {
+	t := e.l.info.TypeOf(x)
+	if x.Op == token.AND || x.Op == token.ARROW {
+		e.fail(x, CodeAliasing, "a pointer or a channel operation", "pass values; methods with pointer receivers are called on fields")
+	}
+	v := e.eval(x.X)
+	e.number(x, v)
+	switch x.Op {
+	case token.NOT, token.XOR:
+		if isInt(t) && !v.e.isConst() {
+			e.intFail(x)
+		}
+		return &value{t: t, e: not(v.e)}
+	case token.SUB:
+		return e.arith(x, token.SUB, t, &value{t: t, e: konst(v.e.width, 0)}, v)
+	}
+	return v
+}
+
+func (e *elab) intFail(n ast.Node) {
+	e.fail(n, CodeInt, "an int that is not a constant", "convert to uint8 to uint64; an int is for constants and loop indices")
+}
+
+// number fails if v is no scalar.
+func (e *elab) number(n ast.Node, v *value) {
+	if v.e == nil {
+		e.fail(n, CodeType, "an operation on what is no number", "use the fields")
+	}
+}
+
+// comparison returns the opcode of a comparison, > and >= with exchanged
+// operands.
+func comparison(op token.Token) (opcode, bool) {
+	switch op {
+	case token.EQL:
+		return opEq, true
+	case token.NEQ:
+		return opNe, true
+	case token.LSS, token.GTR:
+		return opLt, true
+	case token.LEQ, token.GEQ:
+		return opLe, true
+	}
+	return 0, false
+}
+
+func (e *elab) binaryExpr(x *ast.BinaryExpr) *value {
+	t := e.l.info.TypeOf(x)
+	a := e.eval(x.X)
+	if x.Op == token.LAND || x.Op == token.LOR {
+		if a.e.isConst() && (a.e.val == 0) == (x.Op == token.LAND) {
+			return &value{t: t, e: a.e}
+		}
+		op := opLAnd
+		if x.Op == token.LOR {
+			op = opLOr
+		}
+		return &value{t: t, e: binary(op, a.e, e.eval(x.Y).e)}
+	}
+	b := e.eval(x.Y)
+	if op, ok := comparison(x.Op); ok {
+		return &value{t: t, e: e.compare(x, op, a, b)}
+	}
+	return e.arith(x, x.Op, t, a, b)
+}
+
+// compare translates a comparison; structs and arrays are equal if all of their
+// scalars are.
+func (e *elab) compare(x *ast.BinaryExpr, op opcode, a, b *value) *expr {
+	if a.e == nil {
+		if a.sub == nil || a.child != nil || a.prim != nil || a.still {
+			e.fail(x, CodeMemory, "a comparison of instances", "compare their outputs")
+		}
+		eq := boolean(true)
+		bs := b.scalars()
+		for i, s := range a.scalars() {
+			eq = binary(opLAnd, eq, binary(opEq, s, bs[i]))
+		}
+		if op == opNe {
+			eq = not(eq)
+		}
+		return eq
+	}
+	if isInt(a.t) || isInt(b.t) {
+		if !a.e.isConst() || !b.e.isConst() {
+			e.intFail(x)
+		}
+		return boolean(constant.Compare(constant.MakeInt64(int64(a.e.val)), x.Op, constant.MakeInt64(int64(b.e.val))))
+	}
+	if x.Op == token.GTR || x.Op == token.GEQ {
+		a, b = b, a
+	}
+	return binary(op, a.e, b.e)
+}
+
+// operator returns the opcode of an arithmetic operation.
+func operator(op token.Token) (opcode, bool) {
+	switch op {
+	case token.ADD:
+		return opAdd, true
+	case token.SUB:
+		return opSub, true
+	case token.MUL:
+		return opMul, true
+	case token.AND:
+		return opAnd, true
+	case token.OR:
+		return opOr, true
+	case token.XOR:
+		return opXor, true
+	case token.SHL:
+		return opShl, true
+	case token.SHR:
+		return opShr, true
+	}
+	return 0, false
+}
+
+// arith translates an arithmetic operation of type t.
+func (e *elab) arith(n ast.Node, op token.Token, t types.Type, a, b *value) *value {
+	e.number(n, a)
+	e.number(n, b)
+	out := func(x *expr) *value { return &value{t: t, e: x} }
+	shift := op == token.SHL || op == token.SHR
+	switch {
+	case shift && isInt(b.t) && !b.e.isConst():
+		e.fail(n, CodeShift, "a shift by a signed value", "convert the count to uint8")
+	case shift && isInt(b.t) && int64(b.e.val) < 0:
+		e.fail(n, CodeShift, "a shift by a negative value", "shift the other way")
+	case isInt(t):
+		if !a.e.isConst() || !b.e.isConst() {
+			e.intFail(n)
+		}
+		return out(konst(64, e.intArith(n, op, int64(a.e.val), int64(b.e.val))))
+	case op == token.QUO || op == token.REM:
+		return out(e.divide(n, op, a.e, b.e))
+	case op == token.AND_NOT:
+		return out(binary(opAnd, a.e, not(b.e)))
+	}
+	o, ok := operator(op)
+	if !ok {
+		e.fail(n, CodeExpr, "an operator that hardware does not have", "use + - * & | ^ &^ << >>")
+	}
+	return out(binary(o, a.e, b.e))
+}
+
+// divide translates a division or remainder by a constant power of two.
+func (e *elab) divide(n ast.Node, op token.Token, a, b *expr) *expr {
+	k, ok := log2(b.val)
+	if !b.isConst() || !ok {
+		e.fail(n, CodeDivide, "a division by what is no constant power of two", "shift and mask, or divide over several clocks")
+	}
+	if op == token.REM {
+		return binary(opAnd, a, konst(a.width, b.val-1))
+	}
+	return binary(opShr, a, konst(8, uint64(k)))
+}
+
+// intArith computes with constants of type int.
+func (e *elab) intArith(n ast.Node, op token.Token, a, b int64) uint64 {
+	if (op == token.QUO || op == token.REM) && b == 0 {
+		e.fail(n, CodeDivide, "a division by zero", "divide by something else")
+	}
+	switch op {
+	case token.SHL:
+		return uint64(a << uint64(b))
+	case token.SHR:
+		return uint64(a >> uint64(b))
+	case token.QUO:
+		return uint64(a / b)
+	case token.REM:
+		return uint64(a % b)
+	case token.AND_NOT:
+		return uint64(a &^ b)
+	}
+	o, ok := operator(op)
+	if !ok {
+		e.fail(n, CodeExpr, "an operator that hardware does not have", "use + - * & | ^ &^ << >>")
+	}
+	return evalBinary(o, 64, uint64(a), uint64(b))
+}

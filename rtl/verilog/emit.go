@@ -1,0 +1,189 @@
+package verilog
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"strings"
+)
+
+//go:embed hdl_ram.v
+var ramText []byte
+
+//go:embed hdl_fifo.v
+var fifoText []byte
+
+// text returns e in Verilog. Every part has its own width.
+func (e *expr) text() string {
+	a := func(i int) string { return e.args[i].text() }
+	infix := func(op string) string { return "(" + a(0) + " " + op + " " + a(1) + ")" }
+	switch e.op {
+	case opConst:
+		return literal(e.width, e.val)
+	case opVar:
+		return e.v.name
+	case opSlice:
+		return sliceText(e)
+	case opZext:
+		return fmt.Sprintf("{%s, %s}", literal(e.width-e.args[0].width, 0), a(0))
+	case opNot:
+		if e.width == 1 {
+			return "!" + a(0)
+		}
+		return "~" + a(0)
+	case opAdd:
+		return infix("+")
+	case opSub:
+		return infix("-")
+	case opMul:
+		return infix("*")
+	case opAnd:
+		return infix("&")
+	case opOr:
+		return infix("|")
+	case opXor:
+		return infix("^")
+	case opShl, opShr:
+		return shiftText(e)
+	case opEq:
+		return infix("==")
+	case opNe:
+		return infix("!=")
+	case opLt:
+		return infix("<")
+	case opLe:
+		return infix("<=")
+	case opLAnd:
+		return infix("&&")
+	case opLOr:
+		return infix("||")
+	}
+	return "(" + a(0) + " ? " + a(1) + " : " + a(2) + ")"
+}
+
+func sliceText(e *expr) string {
+	switch {
+	case e.width == e.v.width:
+		return e.v.name
+	case e.width == 1:
+		return fmt.Sprintf("%s[%d]", e.v.name, e.lo)
+	}
+	return fmt.Sprintf("%s[%d:%d]", e.v.name, e.lo+e.width-1, e.lo)
+}
+
+func shiftText(e *expr) string {
+	op := "<<"
+	if e.op == opShr {
+		op = ">>"
+	}
+	by := e.args[1].text()
+	if e.args[1].isConst() {
+		by = fmt.Sprint(e.args[1].val)
+	}
+	return "(" + e.args[0].text() + " " + op + " " + by + ")"
+}
+
+func literal(w int, v uint64) string {
+	switch {
+	case w == 1:
+		return fmt.Sprintf("1'b%d", v)
+	case v < 10:
+		return fmt.Sprintf("%d'd%d", w, v)
+	}
+	return fmt.Sprintf("%d'h%x", w, v)
+}
+
+// dimension returns the range of a signal of w bits, empty for 1.
+func dimension(w int) string {
+	if w == 1 {
+		return ""
+	}
+	return fmt.Sprintf("[%d:0] ", w-1)
+}
+
+// writer prints a module.
+type writer struct {
+	bytes.Buffer
+	depth int
+}
+
+func (w *writer) line(format string, args ...any) {
+	w.WriteString(strings.Repeat("\t", w.depth))
+	fmt.Fprintf(w, format, args...)
+	w.WriteByte('\n')
+}
+
+func (w *writer) block(body []stmt) {
+	w.depth++
+	for _, s := range body {
+		w.stmt(s)
+	}
+	w.depth--
+}
+
+func (w *writer) stmt(s stmt) {
+	switch s := s.(type) {
+	case *assign:
+		w.line("%s = %s;", s.v.name, s.e.text())
+	case *ifStmt:
+		w.line("if (%s) begin", s.cond.text())
+		w.ifRest(s)
+	case *caseStmt:
+		w.line("case (%s)", s.sel.text())
+		for _, a := range s.arms {
+			w.arm(s.sel.width, a)
+		}
+		w.line("endcase")
+	}
+}
+
+// ifRest prints an if behind its condition, an if alone in the else as else if.
+func (w *writer) ifRest(s *ifStmt) {
+	w.block(s.yes)
+	if len(s.no) == 1 {
+		if in, ok := s.no[0].(*ifStmt); ok {
+			w.line("end else if (%s) begin", in.cond.text())
+			w.ifRest(in)
+			return
+		}
+	}
+	if len(s.no) > 0 {
+		w.line("end else begin")
+		w.block(s.no)
+	}
+	w.line("end")
+}
+
+func (w *writer) arm(width int, a arm) {
+	label := "default"
+	if len(a.vals) > 0 {
+		var ls []string
+		for _, v := range a.vals {
+			ls = append(ls, literal(width, v))
+		}
+		label = strings.Join(ls, ", ")
+	}
+	w.line("%s: begin", label)
+	w.block(a.body)
+	w.line("end")
+}
+
+// declare prints the declarations of variables.
+func (w *writer) declare(what string, vs []*variable) {
+	for _, v := range vs {
+		w.line("%s %s%s;", what, dimension(v.width), v.name)
+	}
+}
+
+// process prints an always @* block with what its variables start from.
+func (w *writer) process(src string, p *process, starts []stmt) {
+	for _, v := range p.defaults() {
+		starts = append(starts, &assign{v, konst(v.width, 0)})
+	}
+	w.line("")
+	w.line("(* src = %q *)", src)
+	w.line("always @* begin")
+	w.block(starts)
+	w.block(p.body)
+	w.line("end")
+}

@@ -1,0 +1,200 @@
+package verilog
+
+import (
+	"fmt"
+	"strings"
+)
+
+// text returns the Verilog of m.
+func (d *designer) text(m *module) []byte {
+	m.out.prune()
+	m.tick.prune()
+	w := &writer{}
+	at := d.l.where(m.named.Obj().Pos())
+	w.line("// %s: %s at %s. Generated; change the Go source.", m.name, m.named.Obj().Name(), at)
+	d.head(w, m)
+	w.depth++
+	d.declarations(w, m)
+	for _, p := range m.prims {
+		w.primitive(p)
+	}
+	for _, c := range m.children {
+		w.child(m, c)
+	}
+	if len(m.out.body) > 0 {
+		d.outputs(w, m, at)
+	}
+	_, tick := d.methodOf(m.named, "Tick")
+	w.process(d.l.where(tick.Pos()), m.tick, starts(m))
+	d.clocked(w, m, at)
+	w.depth--
+	w.line("endmodule")
+	return w.Bytes()
+}
+
+// head prints the head of a module.
+func (d *designer) head(w *writer, m *module) {
+	w.line("module %s (", m.name)
+	list := []string{"input wire clk", "input wire rst"}
+	for _, in := range m.inputs {
+		list = append(list, "input wire "+dimension(in.width)+in.name)
+	}
+	for _, o := range m.outputs {
+		for _, p := range o.ports {
+			list = append(list, "output "+netOf(m, p)+" "+dimension(p.width)+p.name)
+		}
+	}
+	w.WriteString("\t" + strings.Join(list, ",\n\t") + "\n")
+	w.line(");")
+}
+
+// constantPort returns the constant that an output always has, or nil.
+func constantPort(m *module, p *variable) *expr {
+	var x *expr
+	n := 0
+	walk(m.out.body, func(s stmt) {
+		if a, ok := s.(*assign); ok && a.v == p {
+			x, n = a.e, n+1
+		}
+	})
+	if n == 1 && x.isConst() {
+		return x
+	}
+	return nil
+}
+
+func netOf(m *module, p *variable) string {
+	if constantPort(m, p) != nil {
+		return "wire"
+	}
+	return "reg"
+}
+
+func (d *designer) declarations(w *writer, m *module) {
+	for _, r := range m.regs {
+		w.line("reg %s%s;", dimension(r.cur.width), r.cur.name)
+	}
+	for _, r := range m.regs {
+		w.line("reg %s%s;", dimension(r.next.width), r.next.name)
+	}
+	for _, p := range m.prims {
+		w.declare("reg", p.pins)
+		w.declare("reg", p.data)
+		w.declare("reg", p.clear[:])
+		w.declare("wire", []*variable{p.head})
+		if p.fifo {
+			w.declare("wire", []*variable{p.count})
+		}
+	}
+	for _, c := range m.children {
+		w.declare("reg", c.pins)
+		for _, o := range c.mod.outputs {
+			for _, p := range o.ports {
+				w.declare("wire", []*variable{m.wire(c, p)})
+			}
+		}
+	}
+	w.declare("reg", m.out.locals)
+	w.declare("reg", m.tick.locals)
+}
+
+// primitive prints the instance of a memory.
+func (w *writer) primitive(p *primitive) {
+	kind, params := "hdl_ram", fmt.Sprintf(".WORDS(%d), .ADDR(%d)", p.words, p.addrBits())
+	ports := []string{".clk(clk)", ".rst(rst)", ".clear0(" + p.clear[0].name + ")", ".clear1(" + p.clear[1].name + ")"}
+	port := func(name string, v *variable) { ports = append(ports, fmt.Sprintf(".%s(%s)", name, v.name)) }
+	if p.fifo {
+		kind, params = "hdl_fifo", fmt.Sprintf(".WIDTH(%d), .DEPTH(%d), .ADDR(%d)", p.width, p.words, p.addrBits())
+		port("push", p.pins[0])
+		port("pop", p.pins[1])
+		var parts []string
+		for i := len(p.data) - 1; i >= 0; i-- {
+			parts = append(parts, p.data[i].name)
+		}
+		ports = append(ports, ".data({"+strings.Join(parts, ", ")+"})")
+		port("head", p.head)
+		port("count", p.count)
+	} else {
+		for i, name := range []string{"read", "raddr", "enable", "waddr", "data"} {
+			port(name, p.pins[i])
+		}
+		port("q", p.head)
+	}
+	w.line("")
+	w.line("%s #(%s) %s (", kind, params, p.name)
+	w.line("\t%s", strings.Join(ports, ",\n\t\t"))
+	w.line(");")
+}
+
+// child prints the instance of a module.
+func (w *writer) child(m *module, c *child) {
+	ports := []string{".clk(clk)", ".rst(rst)"}
+	for i, in := range c.mod.inputs {
+		ports = append(ports, fmt.Sprintf(".%s(%s)", in.name, c.pins[i].name))
+	}
+	for _, o := range c.mod.outputs {
+		for _, p := range o.ports {
+			ports = append(ports, fmt.Sprintf(".%s(%s)", p.name, m.wire(c, p).name))
+		}
+	}
+	w.line("")
+	w.line("%s %s (", c.mod.name, c.name)
+	w.line("\t%s", strings.Join(ports, ",\n\t\t"))
+	w.line(");")
+}
+
+// outputs prints what drives the outputs: constants, and a process of its own,
+// so that an input does not wake it.
+func (d *designer) outputs(w *writer, m *module, at string) {
+	body := m.out.body
+	for _, o := range m.outputs {
+		for _, p := range o.ports {
+			if x := constantPort(m, p); x != nil {
+				w.line("")
+				w.line("assign %s = %s;", p.name, x.text())
+				body = pruned(body, func(v *variable) bool { return v == p })
+			}
+		}
+	}
+	if len(body) > 0 {
+		w.process(at, &process{body: body, locals: m.out.locals}, nil)
+	}
+}
+
+// starts returns the assignments in front of the body of Tick.
+func starts(m *module) []stmt {
+	var out []stmt
+	for _, r := range m.regs {
+		out = append(out, &assign{r.next, r.cur.ref()})
+	}
+	for _, p := range m.prims {
+		for _, c := range p.clear {
+			out = append(out, &assign{c, konst(1, 0)})
+		}
+	}
+	return out
+}
+
+// clocked prints the registers' process.
+func (d *designer) clocked(w *writer, m *module, at string) {
+	for _, r := range m.regs {
+		if r.keeps {
+			w.line("")
+			w.line("initial %s = %s;", r.cur.name, literal(r.cur.width, r.initial))
+		}
+	}
+	if len(m.regs) == 0 {
+		return
+	}
+	w.line("")
+	w.line("(* src = %q *)", at)
+	w.line("always @(posedge clk) begin")
+	for _, r := range m.regs {
+		reset := literal(r.cur.width, r.reset)
+		if r.keeps {
+			reset = r.cur.name
+		}
+		w.line("\t%s <= rst ? %s : %s;", r.cur.name, reset, r.next.name)
+	}
+	w.line("end")
+}

@@ -1,0 +1,42 @@
+// A queue of DEPTH values, a power of two, whose oldest one is head without a
+// clock. clear0 empties it before this clock's push and pop, clear1 and rst
+// behind them.
+module hdl_fifo #(
+	parameter WIDTH = 1,
+	parameter DEPTH = 2,
+	parameter ADDR  = 1
+) (
+	input  wire             clk,
+	input  wire             rst,
+	input  wire             clear0,
+	input  wire             clear1,
+	input  wire             push,
+	input  wire [WIDTH-1:0] data,
+	input  wire             pop,
+	output wire [WIDTH-1:0] head,
+	output reg  [ADDR:0]    count
+);
+	localparam [ADDR-1:0] MASK = DEPTH - 1;
+
+	reg [WIDTH-1:0] slots [0:DEPTH-1];
+	reg [ADDR-1:0]  first;
+
+	wire [ADDR-1:0] from  = clear0 ? {ADDR{1'b0}} : first;
+	wire [ADDR:0]   held  = clear0 ? {(ADDR+1){1'b0}} : count;
+	wire [ADDR-1:0] place = (from + held[ADDR-1:0]) & MASK;
+	wire            empty = rst || clear1;
+
+	integer i;
+	initial for (i = 0; i < DEPTH; i = i + 1) slots[i] = {WIDTH{1'b0}};
+
+	assign head = slots[first];
+
+	always @(posedge clk) begin
+		first <= empty ? {ADDR{1'b0}} : (from + {{(ADDR-1){1'b0}}, pop}) & MASK;
+		count <= empty ? {(ADDR+1){1'b0}} : held + {{ADDR{1'b0}}, push} - {{ADDR{1'b0}}, pop};
+	end
+
+	always @(posedge clk) begin
+		if (push && !rst) slots[place] <= data;
+	end
+endmodule

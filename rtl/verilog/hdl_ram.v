@@ -1,0 +1,42 @@
+// A memory of 64-bit words with one read and one write port. Bit i of enable
+// writes byte i. clear0 sets q to 0 before this clock's read, clear1 and rst
+// behind it. A read of the word that is being written is X.
+module hdl_ram #(
+	parameter WORDS = 2,
+	parameter ADDR  = 1
+) (
+	input  wire            clk,
+	input  wire            rst,
+	input  wire            clear0,
+	input  wire            clear1,
+	input  wire            read,
+	input  wire [ADDR-1:0] raddr,
+	input  wire [7:0]      enable,
+	input  wire [ADDR-1:0] waddr,
+	input  wire [63:0]     data,
+	output reg  [63:0]     q
+);
+	(* no_rw_check *) reg [63:0] mem [0:WORDS-1];
+
+	integer i;
+	initial for (i = 0; i < WORDS; i = i + 1) mem[i] = 64'd0;
+
+	always @(posedge clk) begin
+		if (rst || clear1) q <= 64'd0;
+		else if (read) q <= mem[raddr];
+		else if (clear0) q <= 64'd0;
+	end
+
+	always @(posedge clk) begin
+		if (!rst) begin
+			if (enable[0]) mem[waddr][7:0] <= data[7:0];
+			if (enable[1]) mem[waddr][15:8] <= data[15:8];
+			if (enable[2]) mem[waddr][23:16] <= data[23:16];
+			if (enable[3]) mem[waddr][31:24] <= data[31:24];
+			if (enable[4]) mem[waddr][39:32] <= data[39:32];
+			if (enable[5]) mem[waddr][47:40] <= data[47:40];
+			if (enable[6]) mem[waddr][55:48] <= data[55:48];
+			if (enable[7]) mem[waddr][63:56] <= data[63:56];
+		end
+	end
+endmodule

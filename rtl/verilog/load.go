@@ -1,0 +1,139 @@
+package verilog
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/build"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// ErrSource is wrapped by the error of source that cannot be read or checked.
+var ErrSource = errors.New("verilog: cannot load the source")
+
+// loader parses and checks the packages of one Go module from source. Packages
+// of the standard library are checked without their bodies.
+type loader struct {
+	root   string
+	module string // module path
+	fset   *token.FileSet
+	std    types.Importer
+	info   *types.Info
+	pkgs   map[string]*types.Package
+	decls  map[*types.Func]*ast.FuncDecl
+	lines  map[string][][]byte // by file name
+}
+
+func newLoader(root string) (*loader, error) {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSource, err)
+	}
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSource, err)
+	}
+	path := ""
+	for line := range strings.Lines(string(mod)) {
+		if f := strings.Fields(line); len(f) == 2 && f[0] == "module" {
+			path = f[1]
+		}
+	}
+	if path == "" {
+		return nil, fmt.Errorf("%w: %s/go.mod has no module line", ErrSource, root)
+	}
+	fset := token.NewFileSet()
+	return &loader{
+		root: root, module: path, fset: fset, std: importer.ForCompiler(fset, "source", nil),
+		info: &types.Info{
+			Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{},
+			Uses: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{},
+			Implicits: map[ast.Node]types.Object{},
+		},
+		pkgs: map[string]*types.Package{}, decls: map[*types.Func]*ast.FuncDecl{}, lines: map[string][][]byte{},
+	}, nil
+}
+
+// Import implements types.Importer.
+func (l *loader) Import(path string) (*types.Package, error) {
+	if p := l.pkgs[path]; p != nil {
+		return p, nil
+	}
+	rel, ours := strings.CutPrefix(path, l.module+"/")
+	if !ours {
+		return l.std.Import(path)
+	}
+	p, err := l.check(path, filepath.Join(l.root, filepath.FromSlash(rel)))
+	if err != nil {
+		return nil, err
+	}
+	l.pkgs[path] = p
+	return p, nil
+}
+
+// check parses and type-checks the package in dir.
+func (l *loader) check(path, dir string) (*types.Package, error) {
+	bp, err := build.Default.ImportDir(dir, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSource, err)
+	}
+	var files []*ast.File
+	for _, name := range bp.GoFiles {
+		full := filepath.Join(dir, name)
+		text, err := os.ReadFile(full)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrSource, err)
+		}
+		f, err := parser.ParseFile(l.fset, full, text, parser.SkipObjectResolution)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrSource, err)
+		}
+		l.lines[full] = bytes.Split(text, []byte("\n"))
+		files = append(files, f)
+	}
+	conf := types.Config{Importer: l}
+	p, err := conf.Check(path, l.fset, files, l.info)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSource, err)
+	}
+	for _, f := range files {
+		for _, d := range f.Decls {
+			if fd, ok := d.(*ast.FuncDecl); ok && fd.Body != nil {
+				l.decls[l.info.Defs[fd.Name].(*types.Func)] = fd
+			}
+		}
+	}
+	return p, nil
+}
+
+// position returns pos with the file relative to the module root.
+func (l *loader) position(pos token.Pos) token.Position {
+	p := l.fset.Position(pos)
+	if rel, err := filepath.Rel(l.root, p.Filename); err == nil {
+		p.Filename = filepath.ToSlash(rel)
+	}
+	return p
+}
+
+// where returns file:line of pos.
+func (l *loader) where(pos token.Pos) string {
+	p := l.position(pos)
+	return fmt.Sprintf("%s:%d", p.Filename, p.Line)
+}
+
+// fail returns the Error of a construct at pos.
+func (l *loader) fail(pos token.Pos, code Code, reason, rewrite string) *Error {
+	e := &Error{Code: code, Pos: l.position(pos), Reason: reason, Rewrite: rewrite}
+	lines := l.lines[l.fset.Position(pos).Filename]
+	if n := e.Pos.Line - 1; n >= 0 && n < len(lines) {
+		e.Line = strings.ReplaceAll(string(lines[n]), "\t", " ")
+	}
+	return e
+}

@@ -1,0 +1,271 @@
+package verilog
+
+import (
+	"fmt"
+	"go/token"
+	"go/types"
+	"math/bits"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// A module is one Verilog module: a Go type and its parameters.
+type module struct {
+	name  string
+	key   string
+	named *types.Named
+	live  reflect.Value
+	namer *namer
+
+	regs     []*register
+	params   []string // path=value, in order
+	prims    []*primitive
+	children []*child
+	inputs   []*variable
+	inputGo  []string // Go path of each input
+	outputs  []*output
+
+	cur  *value // registers before the clock
+	next *value // behind it
+	out  *process
+	tick *process
+}
+
+// A register is a scalar of the module's state.
+type register struct {
+	field
+	cur, next *variable
+	reset     uint64
+	keeps     bool // not changed by Reset
+	initial   uint64
+}
+
+// A primitive is an instance of a type of package hdl.
+type primitive struct {
+	named *types.Named
+	name  string
+	path  string
+	fifo  bool
+	words int
+	elem  *value // of a FIFO: the head, fields of the wire head
+	width int    // of an element, bits
+
+	pins   []*variable // inputs: of a FIFO push, pop; of a RAM read, raddr, enable, waddr, data
+	data   []*variable // inputs: the fields of a FIFO's pushed value
+	clear  [2]*variable
+	head   *variable // of a FIFO the head, of a RAM the word read last
+	count  *variable // of a FIFO
+	ticked bool
+	reset  bool // may have been reset before its tick
+}
+
+// addrBits is the width of an address.
+func (p *primitive) addrBits() int { return max(bits.Len(uint(p.words-1)), 1) }
+
+// A child is an instance of another module.
+type child struct {
+	path   string
+	name   string
+	mod    *module
+	pins   []*variable          // its inputs, in order
+	wires  map[string]*variable // its outputs, by name
+	method map[string][]*value
+	ticked bool
+	reset  bool
+}
+
+// An output is a method of a module and the ports of its results.
+type output struct {
+	name    string
+	results []*value
+	ports   []*variable
+	paths   []string // of the ports, Go
+}
+
+// plan is what the first pass finds out for the second.
+type plan struct {
+	written map[string]bool // registers that change, by path
+	ticked  map[string]bool // instances that are ticked, by field
+}
+
+// isPrimitive reports whether t is a type of package hdl with storage.
+func isPrimitive(t types.Type) bool {
+	n, ok := t.(*types.Named)
+	return ok && n.Obj().Pkg() != nil && strings.HasSuffix(n.Obj().Pkg().Path(), "/rtl/hdl")
+}
+
+// isModule reports whether t is ticked.
+func isModule(t types.Type) bool {
+	n, ok := t.(*types.Named)
+	if !ok {
+		return false
+	}
+	obj, _, _ := types.LookupFieldOrMethod(n, true, n.Obj().Pkg(), "Tick")
+	_, ok = obj.(*types.Func)
+	return ok
+}
+
+// state builds the registers and instances of m. Without a plan every scalar
+// but an int is a register and every instance is there.
+func (d *designer) state(m *module, pl *plan) *Error {
+	wires := map[string]*expr{}
+	mk := maker{}
+	mk.leaf = func(f field) *expr {
+		live := liveBits(livePath(m.live, f.path))
+		if isInt(f.t) || pl != nil && !pl.written[f.path] {
+			m.params = append(m.params, fmt.Sprintf("%s=%d", f.path, live))
+			return konst(f.w, live)
+		}
+		name := m.namer.fresh(f.path)
+		r := &register{field: f, initial: live}
+		r.cur = &variable{name: name, width: f.w, kind: kindReg, stable: true, path: f.path}
+		r.next = &variable{name: m.namer.fresh("n_" + name), width: f.w, kind: kindNext, path: f.path}
+		m.regs = append(m.regs, r)
+		wires[f.path] = r.next.ref()
+		return r.cur.ref()
+	}
+	mk.inst = func(t types.Type, path string, pos token.Pos) (*value, *Error) {
+		switch {
+		case isPrimitive(t):
+			return d.primitive(m, t, path, pos)
+		case path != "" && isModule(t) && t.(*types.Named).Obj().Exported() && t.(*types.Named).Obj().Pkg() != m.named.Obj().Pkg():
+			return d.child(m, t.(*types.Named), path, pos, pl)
+		}
+		return nil, nil
+	}
+	var err *Error
+	if m.cur, err = d.l.build(m.named, "", m.named.Obj().Pos(), 0, mk); err != nil {
+		return err
+	}
+	m.next = behind(m.cur, wires)
+	return nil
+}
+
+// behind returns the tree of v with the registers behind the clock.
+func behind(v *value, next map[string]*expr) *value {
+	if v.prim != nil || v.child != nil || v.still {
+		return v
+	}
+	out := *v
+	if v.sub != nil {
+		out.sub = make([]*value, len(v.sub))
+		for i, s := range v.sub {
+			out.sub[i] = behind(s, next)
+		}
+	}
+	if v.e != nil && v.e.root() != nil {
+		out.e = zext(next[v.e.root().path], v.e.width)
+	}
+	return &out
+}
+
+// child makes the instance of a field, or constants if it is never ticked.
+func (d *designer) child(m *module, t *types.Named, path string, pos token.Pos, pl *plan) (*value, *Error) {
+	live := livePath(m.live, path)
+	if pl != nil && !pl.ticked[path] {
+		v, err := d.l.build(t, "", pos, 0, maker{leaf: func(f field) *expr {
+			bits := liveBits(livePath(live, f.path))
+			m.params = append(m.params, fmt.Sprintf("%s.%s=%d", path, f.path, bits))
+			return konst(f.w, bits)
+		}})
+		if err == nil {
+			v.still = true
+			m.params = append(m.params, path+" is not ticked")
+		}
+		return v, err
+	}
+	mod, err := d.module(t, live)
+	if err != nil {
+		return nil, err
+	}
+	c := &child{path: path, name: m.namer.fresh(path), mod: mod, wires: map[string]*variable{}, method: map[string][]*value{}}
+	for _, in := range mod.inputs {
+		c.pins = append(c.pins, &variable{name: m.namer.fresh(c.name + "_" + in.name), width: in.width, kind: kindPin})
+	}
+	m.children = append(m.children, c)
+	m.params = append(m.params, path+" is "+mod.key)
+	return &value{t: t, child: c}, nil
+}
+
+// primitive makes the instance of a memory.
+func (d *designer) primitive(m *module, t types.Type, path string, pos token.Pos) (*value, *Error) {
+	n := t.(*types.Named)
+	p := &primitive{named: n, name: m.namer.fresh(path), path: path}
+	pin := func(name string, w int) *variable {
+		v := &variable{name: m.namer.fresh(p.name + "_" + name), width: w, kind: kindPin}
+		p.pins = append(p.pins, v)
+		return v
+	}
+	wire := func(name string, w int) *variable {
+		return &variable{name: m.namer.fresh(p.name + "_" + name), width: w, kind: kindWire, stable: true}
+	}
+	switch n.Obj().Name() {
+	case "RAM":
+		p.words, p.width = livePath(m.live, path+".words").Len(), 64
+		a := p.addrBits()
+		pin("read", 1)
+		pin("raddr", a)
+		pin("enable", 8)
+		pin("waddr", a)
+		pin("data", 64)
+		p.head = wire("q", 64)
+	case "FIFO":
+		p.fifo, p.words = true, livePath(m.live, path+".slots").Len()
+		pin("push", 1)
+		pin("pop", 1)
+		if err := d.queue(m, p, n.TypeArgs().At(0), pos, wire); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, d.l.fail(pos, CodeMemory, "no primitive "+n.Obj().Name(), "use hdl.RAM or hdl.FIFO")
+	}
+	for i := range p.clear {
+		p.clear[i] = &variable{name: m.namer.fresh(p.name + "_clear" + strconv.Itoa(i)), width: 1, kind: kindPin}
+	}
+	m.prims = append(m.prims, p)
+	m.params = append(m.params, fmt.Sprintf("%s has %d words", path, p.words))
+	return &value{t: t, prim: p, clear: p.clear}, nil
+}
+
+// queue makes the data pins and the head of a FIFO of elements of type t.
+func (d *designer) queue(m *module, p *primitive, t types.Type, pos token.Pos, wire func(string, int) *variable) *Error {
+	p.head = &variable{kind: kindWire, stable: true}
+	v, err := d.l.build(t, "data", pos, 0, maker{leaf: func(f field) *expr {
+		p.data = append(p.data, &variable{name: m.namer.fresh(p.name + "_" + f.path), width: f.w, kind: kindPin})
+		e := &expr{op: opSlice, width: f.w, v: p.head, lo: p.width}
+		p.width += f.w
+		return e
+	}})
+	if err != nil {
+		return err
+	}
+	p.elem = v
+	h := wire("head", p.width)
+	p.head.name, p.head.width = h.name, h.width
+	p.count = wire("count", bits.Len(uint(p.words)))
+	return nil
+}
+
+// livePath returns what is at path below v.
+func livePath(v reflect.Value, path string) reflect.Value {
+	for path != "" {
+		var name string
+		if i := strings.IndexAny(path[1:], ".["); i >= 0 {
+			name, path = path[:i+1], path[i+1:]
+		} else {
+			name, path = path, ""
+		}
+		switch name[0] {
+		case '[':
+			i, err := strconv.Atoi(strings.Trim(name, "[]"))
+			if err != nil {
+				panic(err)
+			}
+			v = v.Index(i)
+		default:
+			v = v.FieldByName(strings.TrimPrefix(name, "."))
+		}
+	}
+	return v
+}

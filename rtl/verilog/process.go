@@ -1,0 +1,365 @@
+package verilog
+
+import (
+	"maps"
+	"math/bits"
+)
+
+// A stmt is an assignment, an if or a case.
+type stmt interface{ stmtNode() }
+
+type assign struct {
+	v *variable
+	e *expr
+}
+
+type ifStmt struct {
+	cond    *expr
+	yes, no []stmt
+}
+
+type caseStmt struct {
+	sel  *expr
+	arms []arm // the last one, without values, is the default
+}
+
+type arm struct {
+	vals []uint64
+	body []stmt
+}
+
+func (*assign) stmtNode()   {}
+func (*ifStmt) stmtNode()   {}
+func (*caseStmt) stmtNode() {}
+
+// A process is one always @* block while it is built.
+type process struct {
+	body   []stmt
+	locals []*variable
+	namer  *namer
+
+	used map[*variable]int // significant bits of a variable here, where known
+}
+
+func newProcess(n *namer) *process { return &process{namer: n, used: map[*variable]int{}} }
+
+// local returns a fresh variable of w bits.
+func (p *process) local(name string, w int) *variable {
+	v := &variable{name: p.namer.fresh(name), width: w}
+	p.locals = append(p.locals, v)
+	return v
+}
+
+// hold returns a variable that has e's value from here on.
+func (p *process) hold(name string, e *expr) *expr {
+	v := p.local(name, e.width)
+	p.set(v, e)
+	v.stable = true
+	return v.ref()
+}
+
+// set assigns e, cut to the width of v.
+func (p *process) set(v *variable, e *expr) {
+	if e.width > v.width {
+		e = p.trunc(e, v.width)
+	}
+	if e.op == opVar && e.v == v {
+		return
+	}
+	p.used[v] = p.bits(e)
+	p.body = append(p.body, &assign{v, e})
+}
+
+// inside runs f with an empty body and returns what f appended.
+func (p *process) inside(f func()) []stmt {
+	outer := p.body
+	p.body = nil
+	f()
+	body := p.body
+	p.body = outer
+	return body
+}
+
+// branches runs each alternative from the same state and joins what they know.
+func (p *process) branches(alts ...func()) [][]stmt {
+	start := p.used
+	join := map[*variable]int{}
+	var bodies [][]stmt
+	for i, f := range alts {
+		p.used = maps.Clone(start)
+		bodies = append(bodies, p.inside(f))
+		for v, n := range p.used {
+			if i == 0 {
+				join[v] = n
+			} else if m, ok := join[v]; ok {
+				join[v] = max(m, n)
+			}
+		}
+		for v := range join {
+			if _, ok := p.used[v]; !ok {
+				delete(join, v)
+			}
+		}
+	}
+	p.used = join
+	return bodies
+}
+
+// branch appends an if.
+func (p *process) branch(cond *expr, yes, no func()) {
+	b := p.branches(
+		func() { p.refine(cond, true); yes() },
+		func() { p.refine(cond, false); no() })
+	switch {
+	case len(b[0]) == 0 && len(b[1]) == 0:
+	case len(b[0]) == 0:
+		p.body = append(p.body, &ifStmt{not(cond), b[1], nil})
+	default:
+		p.body = append(p.body, &ifStmt{cond, b[0], b[1]})
+	}
+}
+
+// bits returns a bound of the number of significant bits of e.
+func (p *process) bits(e *expr) int {
+	arg := func(i int) int { return p.bits(e.args[i]) }
+	n := e.width
+	switch e.op {
+	case opConst:
+		n = bits.Len64(e.val)
+	case opVar:
+		if u, ok := p.used[e.v]; ok {
+			n = u
+		}
+	case opSlice:
+		if u, ok := p.used[e.v]; ok {
+			n = max(u-e.lo, 0)
+		}
+	case opZext:
+		n = arg(0)
+	case opAdd:
+		n = max(arg(0), arg(1)) + 1
+	case opSub:
+		n = p.bitsSub(e)
+	case opMul:
+		n = arg(0) + arg(1)
+	case opAnd:
+		n = min(arg(0), arg(1))
+	case opOr, opXor:
+		n = max(arg(0), arg(1))
+	case opShl:
+		if e.args[1].isConst() {
+			n = arg(0) + int(min(e.args[1].val, 64))
+		}
+	case opShr:
+		n = arg(0)
+		if e.args[1].isConst() {
+			n = max(n-int(min(e.args[1].val, 64)), 0)
+		}
+	case opMux:
+		n = max(arg(1), arg(2))
+	}
+	return min(n, e.width)
+}
+
+// bitsSub bounds a difference: a constant less what cannot exceed it.
+func (p *process) bitsSub(e *expr) int {
+	if x, y := e.args[0], e.args[1]; x.isConst() && lowMask(p.bits(y)) <= x.val {
+		return bits.Len64(x.val)
+	}
+	return e.width
+}
+
+// refine notes what a condition says about the variables in it.
+func (p *process) refine(c *expr, truth bool) {
+	switch c.op {
+	case opNot:
+		p.refine(c.args[0], !truth)
+	case opLAnd, opLOr:
+		if truth == (c.op == opLAnd) {
+			p.refine(c.args[0], truth)
+			p.refine(c.args[1], truth)
+		}
+	case opLt, opLe:
+		small, large := c.args[0], c.args[1]
+		if !truth {
+			small, large = large, small
+		}
+		if v := small.root(); v != nil {
+			p.used[v] = min(p.bits(small), p.bits(large))
+		}
+	case opEq:
+		if v := c.args[0].root(); truth && v != nil {
+			p.used[v] = min(p.bits(c.args[0]), p.bits(c.args[1]))
+		}
+	}
+}
+
+// trunc returns the low w bits of e.
+func (p *process) trunc(e *expr, w int) *expr {
+	if w >= e.width {
+		return zext(e, w)
+	}
+	args := func(n int) *expr {
+		out := &expr{op: e.op, width: w, args: make([]*expr, len(e.args))}
+		copy(out.args, e.args)
+		for i := range e.args {
+			if i < n || e.op == opMux && i > 0 {
+				out.args[i] = p.trunc(e.args[i], w)
+			}
+		}
+		return out
+	}
+	switch e.op {
+	case opConst:
+		return konst(w, e.val)
+	case opVar, opSlice:
+		return &expr{op: opSlice, width: w, v: e.v, lo: e.lo}
+	case opZext:
+		if w <= e.args[0].width {
+			return p.trunc(e.args[0], w)
+		}
+		return zext(e.args[0], w)
+	case opAdd, opSub, opMul, opAnd, opOr, opXor:
+		x := args(2)
+		return binary(e.op, x.args[0], x.args[1])
+	case opNot:
+		return not(args(1).args[0])
+	case opShl:
+		x := args(1)
+		return binary(opShl, x.args[0], x.args[1])
+	case opMux:
+		return args(0)
+	case opShr:
+		if s := p.field(e, w); s != nil {
+			return s
+		}
+	}
+	return p.trunc(p.hold("t", e), w)
+}
+
+// field returns the low w bits of a shift by a constant of a variable as a
+// selection of its bits, or nil.
+func (p *process) field(e *expr, w int) *expr {
+	x, by := e.args[0], e.args[1]
+	if x.op != opVar && x.op != opSlice || !by.isConst() {
+		return nil
+	}
+	n := min(w, x.width-int(by.val))
+	return zext(&expr{op: opSlice, width: n, v: x.v, lo: x.lo + int(by.val)}, w)
+}
+
+// prune drops assignments to locals that nothing reads, and what is empty then.
+func (p *process) prune() {
+	for {
+		read := map[*variable]bool{}
+		readsOf(p.body, func(v *variable) { read[v] = true })
+		before := count(p.body)
+		p.body = pruned(p.body, func(v *variable) bool { return v.kind == kindLocal && !read[v] })
+		if count(p.body) == before {
+			break
+		}
+	}
+	kept := map[*variable]bool{}
+	writesOf(p.body, func(v *variable) { kept[v] = true })
+	var locals []*variable
+	for _, v := range p.locals {
+		if kept[v] {
+			locals = append(locals, v)
+		}
+	}
+	p.locals = locals
+}
+
+func pruned(body []stmt, dead func(*variable) bool) []stmt {
+	var out []stmt
+	for _, s := range body {
+		switch s := s.(type) {
+		case *assign:
+			if !dead(s.v) {
+				out = append(out, s)
+			}
+		case *ifStmt:
+			yes, no := pruned(s.yes, dead), pruned(s.no, dead)
+			switch {
+			case len(yes) > 0:
+				out = append(out, &ifStmt{s.cond, yes, no})
+			case len(no) > 0:
+				out = append(out, &ifStmt{not(s.cond), no, nil})
+			}
+		case *caseStmt:
+			c, n := &caseStmt{sel: s.sel}, 0
+			for _, a := range s.arms {
+				body := pruned(a.body, dead)
+				n += len(body)
+				c.arms = append(c.arms, arm{a.vals, body})
+			}
+			if n > 0 {
+				out = append(out, c)
+			}
+		}
+	}
+	return out
+}
+
+// walk calls f for each statement, outer ones first.
+func walk(body []stmt, f func(stmt)) {
+	for _, s := range body {
+		f(s)
+		switch s := s.(type) {
+		case *ifStmt:
+			walk(s.yes, f)
+			walk(s.no, f)
+		case *caseStmt:
+			for _, a := range s.arms {
+				walk(a.body, f)
+			}
+		}
+	}
+}
+
+func count(body []stmt) int {
+	n := 0
+	walk(body, func(stmt) { n++ })
+	return n
+}
+
+func readsOf(body []stmt, f func(*variable)) {
+	walk(body, func(s stmt) {
+		switch s := s.(type) {
+		case *assign:
+			s.e.reads(f)
+		case *ifStmt:
+			s.cond.reads(f)
+		case *caseStmt:
+			s.sel.reads(f)
+		}
+	})
+}
+
+func writesOf(body []stmt, f func(*variable)) {
+	walk(body, func(s stmt) {
+		if a, ok := s.(*assign); ok {
+			f(a.v)
+		}
+	})
+}
+
+// defaults returns the locals that are not assigned on every path before the
+// first branch, in order: they need a value against latches.
+func (p *process) defaults() []*variable {
+	first := map[*variable]bool{} // assigned at the outer level first
+	seen := map[*variable]bool{}
+	for _, s := range p.body {
+		if a, ok := s.(*assign); ok && !seen[a.v] {
+			first[a.v] = true
+		}
+		writesOf([]stmt{s}, func(v *variable) { seen[v] = true })
+	}
+	var out []*variable
+	for _, v := range p.locals {
+		if !first[v] {
+			out = append(out, v)
+		}
+	}
+	return out
+}

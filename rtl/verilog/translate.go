@@ -1,0 +1,162 @@
+package verilog
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"reflect"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+	"github.com/hilgpu/hilgpu/rtl/gpu"
+)
+
+// Translate returns the Verilog of a GPU: g, as New returned it, for hierarchy
+// and parameters, the source under root, the module root directory, for the
+// bodies. It fails with an *Error for what is outside the subset and with
+// ErrSource for source that cannot be read.
+func Translate(root string, g *gpu.GPU) (*Design, error) {
+	d, err := translate(root, g, "Target", "Initiator")
+	if err != nil {
+		return nil, err
+	}
+	d.Manifest.MapHash = regmap.Hash()
+	return d, nil
+}
+
+// translate returns the Verilog of a live module, a pointer to a struct with
+// Tick, with the ports of the methods that are named.
+func translate(root string, top any, outputs ...string) (*Design, error) {
+	live := reflect.ValueOf(top).Elem()
+	l, err := newLoader(root)
+	if err != nil {
+		return nil, err
+	}
+	pkg, err := l.Import(live.Type().PkgPath())
+	if err != nil {
+		return nil, err
+	}
+	named, ok := pkg.Scope().Lookup(live.Type().Name()).Type().(*types.Named)
+	if !ok {
+		return nil, fmt.Errorf("%w: %s is no defined type", ErrSource, live.Type())
+	}
+	d := &designer{l: l, known: map[string]*module{}, effects: map[*types.Func]bool{}, assigned: map[*ast.FuncDecl]map[types.Object]bool{}}
+	m, serr := d.module(named, live)
+	if serr == nil {
+		serr = protect(func() {
+			for _, name := range outputs {
+				fn, decl := d.methodOf(named, name)
+				if decl == nil {
+					e := &elab{l: l}
+					panic(bail{e.l.fail(named.Obj().Pos(), CodePort, "no method "+name, "write it")})
+				}
+				d.output(m, decl, fn)
+			}
+		})
+	}
+	if serr != nil {
+		return nil, serr
+	}
+	return d.design(m), nil
+}
+
+// order appends the modules below m and m, each once.
+func order(m *module, seen map[*module]bool, out []*module) []*module {
+	if seen[m] {
+		return out
+	}
+	seen[m] = true
+	for _, c := range m.children {
+		out = order(c.mod, seen, out)
+	}
+	return append(out, m)
+}
+
+// baseName returns the name of a type's module: its package, with the type's
+// name if that is not Module or the package's.
+func baseName(t *types.Named) string {
+	pkg, name := t.Obj().Pkg().Name(), strings.ToLower(t.Obj().Name())
+	if name == "module" || name == pkg {
+		return pkg
+	}
+	return pkg + "_" + name
+}
+
+// name gives the modules their names: a number tells sets of parameters apart.
+func name(ms []*module) {
+	total, n := map[string]int{}, map[string]int{}
+	for _, m := range ms {
+		total[baseName(m.named)]++
+	}
+	for _, m := range ms {
+		base := baseName(m.named)
+		m.name = base
+		if total[base] > 1 {
+			m.name = fmt.Sprintf("%s_%d", base, n[base])
+			n[base]++
+		}
+	}
+}
+
+// design prints everything below and with m.
+func (d *designer) design(m *module) *Design {
+	ms := order(m, map[*module]bool{}, nil)
+	name(ms)
+	out := &Design{Files: []File{{"hdl_ram.v", ramText}, {"hdl_fifo.v", fifoText}}}
+	for _, x := range ms {
+		out.Files = append(out.Files, File{x.name + ".v", d.text(x)})
+	}
+	mf := &out.Manifest
+	mf.Top = m.name
+	mf.Ports = []Port{{Name: "clk", Input: true, Width: 1}, {Name: "rst", Input: true, Width: 1}}
+	for i, in := range m.inputs {
+		mf.Ports = append(mf.Ports, Port{in.name, true, in.width, m.inputGo[i]})
+	}
+	for _, o := range m.outputs {
+		for i, p := range o.ports {
+			mf.Ports = append(mf.Ports, Port{p.name, false, p.width, o.paths[i]})
+		}
+	}
+	d.list(mf, m, "", "")
+	return out
+}
+
+// list appends the registers and memories of m, an instance at the Verilog and
+// Go paths given.
+func (d *designer) list(mf *Manifest, m *module, instance, path string) {
+	for _, r := range m.regs {
+		mf.Registers = append(mf.Registers, Register{
+			Instance: instance, Name: r.cur.name, Width: r.cur.width, Verilog: join(instance, r.cur.name),
+			Go: join(path, r.path), Pos: d.l.where(r.pos), Elem: r.elem,
+		})
+	}
+	for _, p := range m.prims {
+		inst, goPath := join(instance, p.name), join(path, p.path)
+		reg := func(name string, w int) {
+			mf.Registers = append(mf.Registers, Register{
+				Instance: inst, Name: name, Width: w, Verilog: join(inst, name), Go: join(goPath, name),
+				Pos: d.l.where(d.fieldPos(p, name)), Elem: -1,
+			})
+		}
+		store := "mem"
+		goStore := "words"
+		if p.fifo {
+			store, goStore = "slots", "slots"
+			reg("first", p.addrBits())
+			reg("count", p.count.width)
+		} else {
+			reg("q", 64)
+		}
+		mf.Memories = append(mf.Memories, Memory{inst, join(inst, store), join(goPath, goStore), p.width, p.words})
+	}
+	for _, c := range m.children {
+		d.list(mf, c.mod, join(instance, c.name), join(path, c.path))
+	}
+}
+
+// fieldPos returns where a field of a primitive's type is declared.
+func (d *designer) fieldPos(p *primitive, name string) token.Pos {
+	s := p.named.Origin().Underlying().(*types.Struct)
+	return s.Field(fieldIndex(s, name)).Pos()
+}
