@@ -1,0 +1,137 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hilgpu/hilgpu/testbench/lockstep"
+)
+
+// lockstepFlags are the flags of lockstep.
+type lockstepFlags struct {
+	config  string
+	sim     string
+	session bool
+	seed    uint64
+	cycles  uint64
+	wave    string
+	source  string
+	json    bool
+}
+
+func newLockstep() *cobra.Command {
+	var f lockstepFlags
+	c := &cobra.Command{
+		Use:   "lockstep",
+		Short: "Compare the GPU with its Verilog at every clock",
+		Long: `Lockstep translates the GPU to Verilog, builds it for a simulator, and clocks
+both with the inputs of a host that does, at random, whatever a host may do:
+configuration, register and VRAM accesses, packets good and bad, late and failed
+completions, back-pressure on every ready, resets. With --session the host is the
+driver stack, which composes the sample images.
+
+All ports and registers are compared after every clock, the memories at the end.
+The first divergence is printed with its clock, instance, register, both values
+and the Go line, and --wave writes the 200 clocks before it.
+
+Built models are kept in the user's cache directory.
+
+` + exitCodes,
+		Example: `  hilgpu lockstep --seed 1 --cycles 100000
+  hilgpu lockstep --config small --sim icarus --cycles 10000 --wave wave.vcd
+  hilgpu lockstep --session --json`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return runLockstep(c.OutOrStdout(), f) },
+	}
+	fl := c.Flags()
+	fl.StringVar(&f.config, "config", "default", "`name` of the configuration, default or small")
+	fl.StringVar(&f.sim, "sim", string(lockstep.Verilator), "`simulator`, verilator or icarus")
+	fl.BoolVar(&f.session, "session", false, "compose the sample images instead of random traffic; not limited by --cycles")
+	fl.Uint64Var(&f.seed, "seed", 1, "`seed` of the traffic, or of the placement of a session")
+	fl.Uint64Var(&f.cycles, "cycles", 100_000, "`number` of clocks")
+	fl.StringVar(&f.wave, "wave", "", "write the wave of a divergence to this VCD `file`")
+	fl.StringVar(&f.source, "source", ".", "`directory` in the module's source tree")
+	fl.BoolVar(&f.json, "json", false, "print the result as JSON")
+	return c
+}
+
+// lockstepResult is what the command prints of a run without a divergence.
+type lockstepResult struct {
+	Config          string  `json:"config"`
+	Sim             string  `json:"sim"`
+	Stimulus        string  `json:"stimulus"`
+	Seed            uint64  `json:"seed"`
+	Cycles          uint64  `json:"cycles"`
+	Registers       int     `json:"registers"`
+	Divergences     int     `json:"divergences"` // 0, or there is no result
+	HostMS          int64   `json:"host_ms"`     // without the build
+	CyclesPerSecond float64 `json:"cycles_per_second"`
+}
+
+// runLockstep builds, runs and reports.
+func runLockstep(stdout io.Writer, f lockstepFlags) error {
+	config, err := lockstep.Config(f.config)
+	if err != nil {
+		return err
+	}
+	sim := lockstep.Sim(f.sim)
+	if err := sim.Check(); err != nil {
+		return err
+	}
+	root, err := lockstep.ModuleRoot(f.source)
+	if err != nil {
+		return err
+	}
+	dev, err := lockstep.NewDevice(root, config, lockstep.Options{Sim: sim, Wave: f.wave})
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	err = drive(dev, f)
+	if cerr := dev.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return lockstepError(err)
+	}
+	host := time.Since(start)
+	r := lockstepResult{
+		Config: f.config, Sim: f.sim, Stimulus: "random", Seed: f.seed, Cycles: dev.Clocks(), Registers: dev.Registers(),
+		HostMS: host.Milliseconds(), CyclesPerSecond: float64(dev.Clocks()) / host.Seconds(),
+	}
+	if f.session {
+		r.Stimulus = "session"
+	}
+	if f.json {
+		return json.NewEncoder(stdout).Encode(r)
+	}
+	_, err = fmt.Fprintf(stdout, "lockstep %s on %s, %s, seed %d: %d clocks, %d registers, 0 divergences, %.0f clocks/s\n",
+		r.Config, r.Sim, r.Stimulus, r.Seed, r.Cycles, r.Registers, r.CyclesPerSecond)
+	return err
+}
+
+// drive runs the stimulus.
+func drive(dev *lockstep.Device, f lockstepFlags) error {
+	if !f.session {
+		return lockstep.Random(dev, f.seed, f.cycles)
+	}
+	plan, err := planCompose(composeFlags{size: "160x120", contexts: 2, seed: f.seed}, nil)
+	if err != nil {
+		return err
+	}
+	return lockstep.Session(dev, plan)
+}
+
+// lockstepError makes a difference the failure of a check.
+func lockstepError(err error) error {
+	var d *lockstep.Divergence
+	if errors.As(err, &d) || errors.Is(err, lockstep.ErrSession) || errors.Is(err, lockstep.ErrPanic) {
+		return fmt.Errorf("%w: %w", errCheck, err)
+	}
+	return err
+}

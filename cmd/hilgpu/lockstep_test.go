@@ -1,0 +1,55 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/testbench/lockstep"
+)
+
+func TestLockstepBadInput(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		args []string
+		says string
+	}{
+		{"unknown configuration", []string{"--config", "huge"}, `"huge"`},
+		{"unknown simulator", []string{"--sim", "spice"}, `"spice"`},
+		{"seed of text", []string{"--seed", "x"}, "seed"},
+		{"an argument", []string{"7"}, `"7"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			code, stdout, stderr := hilgpu(append([]string{"lockstep"}, tt.args...)...)
+			assert.Equal(t, exitUsage, code)
+			assert.Empty(t, stdout)
+			assert.Equal(t, 1, strings.Count(stderr, "\n"), "one line: %q", stderr)
+			assert.Contains(t, stderr, tt.says)
+		})
+	}
+}
+
+func TestLockstep(t *testing.T) {
+	if err := lockstep.Icarus.Check(); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skipf("NOT RUN: %v", err)
+	}
+	args := []string{"lockstep", "--config", "small", "--sim", "icarus", "--cycles", "300", "--json"}
+	code, stdout, stderr := hilgpu(args...)
+	require.Zero(t, code, stderr)
+	var r lockstepResult
+	require.NoError(t, json.Unmarshal([]byte(stdout), &r))
+	assert.Equal(t, uint64(301), r.Cycles, "and the reset")
+	assert.Equal(t, "small", r.Config)
+	assert.Greater(t, r.Registers, 200)
+
+	code, _, stderr = hilgpu("lockstep", "--source", t.TempDir())
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, stderr, "source tree")
+}

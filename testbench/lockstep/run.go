@@ -1,0 +1,37 @@
+package lockstep
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/hilgpu/hilgpu/testbench/compose"
+)
+
+// ErrPanic is wrapped by the error of a Go side that has panicked.
+var ErrPanic = errors.New("lockstep: the Go side panics")
+
+// Random drives dev for so many clocks as a host that may do anything that is
+// legal. It stops at the first divergence, and at an assertion of the Go side,
+// with ErrPanic and the clock.
+func Random(dev *Device, seed, clocks uint64) (err error) {
+	h := newHost(dev, seed)
+	defer func() {
+		if r := recover(); r != nil {
+			err = errors.Join(dev.Err(), fmt.Errorf("%w: seed %d, clock %d: %v", ErrPanic, seed, h.saw.clock, r))
+		}
+	}()
+	for h.saw.clock < clocks && dev.Err() == nil {
+		h.clock()
+	}
+	return dev.Err()
+}
+
+// Session runs the driver stack on dev, from the start of the kernel to its
+// end: it composes plan and compares the frame. Clocks that the stack sleeps
+// through are ticked.
+func Session(dev *Device, plan *compose.Plan) error {
+	if err := session(dev, uint64(dev.Config().ClockHz), plan); err != nil {
+		return err
+	}
+	return dev.Err()
+}

@@ -1,0 +1,110 @@
+package lockstep
+
+import (
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/verilog"
+)
+
+// Verilated is the Verilog of a GPU alone, built without probes, as a
+// port.Device: each clock is one message to the process and one back. A process
+// that has failed drives nothing any more; Err has the cause.
+type Verilated struct {
+	process *Process
+	layout  *layout
+	ins     []field[inputs]
+	outs    []field[outputs]
+	values  []uint64
+	in, out []byte
+	now     outputs
+	err     error
+}
+
+var _ port.Device = (*Verilated)(nil)
+
+// NewVerilated translates the GPU of a configuration, from the source of the
+// module at root, builds it with Verilator or finds it in cache (see
+// BuildOptions), starts it and resets it.
+func NewVerilated(root string, c gpu.Config, cache string) (*Verilated, error) {
+	g, err := gpu.New(c)
+	if err != nil {
+		return nil, err
+	}
+	d, err := verilog.Translate(root, g)
+	if err != nil {
+		return nil, err
+	}
+	ports, err := newGPUCircuit(g, &d.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	m, err := Build(d, BuildOptions{Cache: cache})
+	if err != nil {
+		return nil, err
+	}
+	p, err := m.Start()
+	if err != nil {
+		return nil, err
+	}
+	v := &Verilated{
+		process: p, layout: m.layout, ins: ports.in, outs: ports.out, values: make([]uint64, len(ports.in)),
+		in: make([]byte, m.layout.inBytes), out: make([]byte, m.layout.outBytes),
+	}
+	v.Reset()
+	return v, v.err
+}
+
+// Target returns what the target port drives.
+func (v *Verilated) Target() (cpl port.Completion, reqReady, dataReady bool) {
+	return v.now.cpl, v.now.reqReady, v.now.dataReady
+}
+
+// Initiator returns what the initiator port drives.
+func (v *Verilated) Initiator() (req port.Request, beat port.Beat) { return v.now.req, v.now.beat }
+
+// Tick is one clock.
+func (v *Verilated) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
+	v.clock(false, inputs{req, beat, cplReady, cpl, reqReady, dataReady})
+}
+
+// Reset is one clock with the reset input set.
+func (v *Verilated) Reset() { v.clock(true, inputs{}) }
+
+func (v *Verilated) clock(rst bool, p inputs) {
+	v.now = outputs{}
+	if v.err != nil {
+		return
+	}
+	for i := range v.values {
+		v.values[i] = v.ins[i].get(&p)
+	}
+	v.layout.packInputs(v.in, rst, v.values)
+	if v.err = v.process.run(v.in, v.out, nil); v.err != nil {
+		return
+	}
+	for i := range v.outs {
+		v.outs[i].set(&v.now, v.layout.out[i].get(v.out))
+	}
+}
+
+// IdleFor returns 0: the ports do not tell whether the device sleeps.
+func (v *Verilated) IdleFor() uint64 { return 0 }
+
+// Skip is n clocks without input.
+func (v *Verilated) Skip(n uint64) {
+	for ; n > 0; n-- {
+		v.clock(false, inputs{})
+	}
+}
+
+// Err returns why the process has failed, or nil.
+func (v *Verilated) Err() error { return v.err }
+
+// Close ends the process and returns Err, or how it ended.
+func (v *Verilated) Close() error {
+	err := v.process.Close()
+	if v.err != nil {
+		return v.err
+	}
+	return err
+}
