@@ -1,0 +1,67 @@
+package lockstep
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog"
+)
+
+// leaves calls f with the path of every scalar below a struct, those behind
+// slices left out.
+func leaves(t reflect.Type, path string, f func(path string)) {
+	switch t.Kind() {
+	case reflect.Struct:
+		for i := range t.NumField() {
+			leaves(t.Field(i).Type, strings.TrimPrefix(path+"."+t.Field(i).Name, "."), f)
+		}
+	case reflect.Array:
+		for i := range t.Len() {
+			leaves(t.Elem(), fmt.Sprintf("%s[%d]", path, i), f)
+		}
+	case reflect.Slice:
+	default:
+		f(path)
+	}
+}
+
+// What no clock compares never changes: every scalar of the GPU is a register
+// of the manifest or keeps its value through a random run. The count of moved
+// bytes is for the emulator's statistics and not in the hardware.
+func TestNothingThatChangesIsLeftOut(t *testing.T) {
+	for _, config := range []string{"default", "small"} {
+		g := newGPU(t, config)
+		d, err := verilog.Translate("../..", g)
+		require.NoError(t, err)
+		seen := map[string]bool{"moved": true}
+		for _, r := range d.Manifest.Registers {
+			seen[r.Go] = true
+		}
+		read := func() map[string]string {
+			values := map[string]string{}
+			leaves(reflect.TypeOf(*g), "", func(path string) {
+				v, err := resolve(g, path)
+				require.NoError(t, err)
+				if !seen[path] {
+					values[path] = fmt.Sprint(v)
+				}
+			})
+			return values
+		}
+		before := read()
+		require.NotEmpty(t, before, "there are parameters")
+		h := newHost(g, 3)
+		for range 200 {
+			for range 500 {
+				h.clock()
+			}
+			require.Equal(t, before, read(), config)
+		}
+		assert.Contains(t, before, "config.VRAMBytes")
+	}
+}
