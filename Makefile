@@ -4,7 +4,12 @@ GO    ?= go
 BIN   := bin/hilgpu
 FRAME := out/frame.png
 
-.PHONY: help run test build gen gen-check fmt-check vet lint race bench soak clean
+# Clocks of make lockstep, for each configuration.
+CYCLES        ?= 500000
+ICARUS_CYCLES ?= 10000
+SEED          ?= 1
+
+.PHONY: help run test build gen gen-check fmt-check vet lint race bench soak clean tools lockstep
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 14
@@ -46,6 +51,17 @@ soak: ## the long campaigns: random devices, random API calls, fuzzing; an hour
 	for p in hostdriver/umd runtime/d3d11 runtime/dxgkrnl; do $(GO) test -count 1 -timeout 60m ./$$p -rapid.checks 3000 || exit 1; done
 	$(GO) test ./rtl/abi/pkt -run '^$$' -fuzz FuzzDecode -fuzztime 3m
 	$(GO) test ./hostdriver/miniport -run '^$$' -fuzz FuzzRender -fuzztime 5m
+
+tools: ## install what the Verilog targets need, from Debian packages
+	apt-get update
+	apt-get install -y --no-install-recommends verilator iverilog yosys g++ make
+
+lockstep: build ## the GPU against its Verilog at every clock, in both configurations and simulators; CYCLES, ICARUS_CYCLES, SEED
+	@mkdir -p $(dir $(FRAME))
+	@set -e; for config in default small; do \
+	  run="$(BIN) lockstep --config $$config --seed $(SEED) --wave out/lockstep.vcd"; \
+	  $$run --cycles $(CYCLES); $$run --session; $$run --sim icarus --cycles $(ICARUS_CYCLES); \
+	done
 
 clean: ## remove what was built
 	rm -rf bin out

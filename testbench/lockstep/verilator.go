@@ -157,7 +157,7 @@ func verilatorMain(l *layout) string {
 		}
 	}
 	b.WriteString("}\n\nstatic void memories(Vdut& d) {\n")
-	b.WriteString("  const Vdut___024root& r = *d.rootp;\n  (void)r;\n")
+	b.WriteString("  const Vdut___024root& r = *d.rootp;\n  (void)r;\n  std::vector<uint32_t> all;\n")
 	if len(l.out) > l.outputs {
 		for _, m := range l.memories {
 			b.WriteString(dumpMemory(m, l.member(m.Verilog)))
@@ -171,14 +171,16 @@ func verilatorMain(l *layout) string {
 // dumpMemory returns the statement that writes the words of a memory.
 func dumpMemory(m verilog.Memory, name string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "  for (size_t i = 0; i < %d; i++) {\n    uint32_t w[%d];\n", m.Words, wordBytes(m)/4)
-	for k := range wordBytes(m) / 4 {
+	n := wordBytes(m) / 4
+	fmt.Fprintf(&b, "  all.resize(size_t(%d) * %d);\n  for (size_t i = 0; i < %d; i++) {\n    uint32_t* w = &all[i * %d];\n",
+		m.Words, n, m.Words, n)
+	for k := range n {
 		if m.Width > 64 {
 			fmt.Fprintf(&b, "    w[%d] = %s[i].at(%d);\n", k, name, k)
 		} else {
 			fmt.Fprintf(&b, "    w[%d] = uint64_t(%s[i]) >> %d;\n", k, name, 32*k)
 		}
 	}
-	b.WriteString("    put(w, sizeof w);\n  }\n")
+	b.WriteString("  }\n  put(all.data(), all.size() * 4);\n")
 	return b.String()
 }
