@@ -227,7 +227,7 @@ func (m *Module) accessTable(off uint16, write bool, data uint32) {
 
 // launch starts the message of the first vector with an event in ready.
 func (m *Module) launch(ready uint16) {
-	v := intcreg.VectorDone
+	v := uint8(intcreg.VectorDone)
 	events := uint16(intcreg.DoneAll)
 	if ready&intcreg.DoneAll == 0 {
 		v = intcreg.VectorFault
