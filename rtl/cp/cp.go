@@ -328,14 +328,15 @@ func (m *Module) here() uint64 {
 
 // handshake counts what the DMA engine and the fence unit take and complete.
 func (m *Module) handshake(d DMA, f Fence) {
+	inFlight := m.inFlight
 	if d.Ready && m.desc.Op != dma.None {
 		m.desc = dma.Desc{}
-		m.inFlight++
+		inFlight++
 	}
 	if d.Done || d.Err || d.WriteErr {
-		m.inFlight--
+		inFlight--
 	}
-	m.inFlight &= 0x3ffff
+	m.inFlight = inFlight & 0x3ffff
 	m.readErr = m.readErr || d.Err && !m.writeErr
 	m.writeErr = m.writeErr || d.WriteErr && !m.readErr
 	if f.Result != fence.ResultNone {

@@ -189,7 +189,7 @@ func (m *Module) retire() {
 	if m.inIB {
 		m.ibDone = m.ib.at
 	} else {
-		m.rptr = m.ring.at
+		m.rptr = m.ring.at & 0x3ffff
 	}
 }
 
@@ -281,7 +281,7 @@ func (m *Module) endRow() {
 	m.done = 0
 	m.srcAddr += uint64(m.src.pitch)
 	m.dstAddr += uint64(m.dst.pitch)
-	m.rows--
+	m.rows = (m.rows - 1) & 0x7fff
 	if m.rows == 0 {
 		m.state = stateDrain
 	}

@@ -21,7 +21,7 @@ type window struct {
 type seek struct {
 	Valid bool
 	Stay  bool   // where the decoder is, modulo the window
-	Pos   uint32 // otherwise
+	Pos   uint32 `w:"20"` // otherwise
 }
 
 // stream reads one buffer ahead of the decoder, in requests of up to 128 bytes
@@ -100,7 +100,7 @@ func (s *stream) Tick(win window, to seek, take, ready bool, cpl port.Completion
 	pop := take && (s.upper(win.Base) || s.have == 1)
 	if take {
 		s.at = (s.at + 1) & win.Mask
-		s.have--
+		s.have = (s.have - 1) & 0x7f
 	}
 	push := s.arrive(cpl)
 	s.fifo.Tick(push, cpl.Data, pop)

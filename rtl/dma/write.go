@@ -50,7 +50,7 @@ func load(e entry, head uint8) writer {
 		w.value = e.desc.Src<<(8*dst) | e.desc.Src>>(64-8*dst)
 	} else {
 		w.word = uint8(e.desc.Src>>3) & (beats - 1)
-		w.words = uint32((uint64(src) + uint64(e.desc.Len) + 7) >> 3)
+		w.words = uint32((uint64(src)+uint64(e.desc.Len)+7)>>3) & 0x3fffffff
 		w.prime = src > dst
 		w.shift = (dst - src) & 7
 	}

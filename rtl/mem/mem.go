@@ -137,7 +137,7 @@ func (m *Module) tickWrite(wr port.Request, beat port.Beat, write bool) {
 func (m *Module) accept(r port.Request) burst {
 	hdl.Assert(r.Len >= 1 && r.Len <= port.MaxLen, "mem: bad length")
 	hdl.Assert(r.Addr < m.bytes && r.Addr+4*uint64(r.Len) <= m.bytes, "mem: request outside VRAM")
-	return burst{Valid: true, Tag: r.Tag, Left: port.Beats(r.Addr, r.Len), Word: uint32(r.Addr >> 3)}
+	return burst{Valid: true, Tag: r.Tag, Left: port.Beats(r.Addr, r.Len) & 0x1f, Word: uint32(r.Addr >> 3)}
 }
 
 // step returns what is left of a burst behind its next word. The word address
