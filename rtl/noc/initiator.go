@@ -94,7 +94,7 @@ func (m *Initiator) Pending() bool { return m.pending != 0 }
 
 // Tick is one rising clock edge.
 func (m *Initiator) Tick(o Offer, tag uint8, taken, last bool, cpl port.Completion) {
-	write := hostWriters>>o.Source&1 != 0
+	write := uint8(hostWriters)>>o.Source&1 != 0
 	if m.cpl.Status == port.CplNone {
 		m.refused = port.Completion{}
 	}
