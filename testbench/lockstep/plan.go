@@ -15,11 +15,9 @@ func (h *host) boot() {
 	vram := h.dev.Config().VRAMBytes
 	h.bars = bars{
 		bar0: 0xe000_0000 + h.rng.Uint64N(16)*pcicfg.BAR0Size,
-		bar2: 0x4_0000_0000 + h.rng.Uint64N(16)*vram, command: commandOn,
+		bar2: 0x4_0000_0000 + h.rng.Uint64N(16)*vram,
 	}
-	h.setConfig(pcicfg.BAR0, uint32(h.bars.bar0))
-	h.setConfig(pcicfg.BAR2, uint32(h.bars.bar2))
-	h.setConfig(pcicfg.BAR3, uint32(h.bars.bar2>>32))
+	h.assign()
 	h.setConfig(pcicfg.Command, commandOn)
 	for v := range uint64(pcicfg.Vectors) {
 		at := uint64(msixreg.Base) + v*msixreg.Stride
@@ -33,6 +31,27 @@ func (h *host) boot() {
 		h.nodes[n] = node{}
 		h.start(n)
 	}
+}
+
+// assign writes the BARs.
+func (h *host) assign() {
+	h.setConfig(pcicfg.BAR0, uint32(h.bars.bar0))
+	h.setConfig(pcicfg.BAR2, uint32(h.bars.bar2))
+	h.setConfig(pcicfg.BAR3, uint32(h.bars.bar2>>32))
+}
+
+// size writes all ones or anything to the BARs, reads them, and assigns them
+// again: as enumeration does, with memory decode on or off.
+func (h *host) size() {
+	v := h.rng.Uint32() | -h.rng.Uint32N(2)
+	h.setConfig(pcicfg.Command, commandOn&^(pcicfg.CommandMemory*h.rng.Uint32N(2)))
+	for off := uint64(pcicfg.BAR0); off <= pcicfg.BAR5; off += 4 {
+		h.setConfig(off, v)
+		h.getConfig(off)
+	}
+	h.wild(h.bars.bar0, pcicfg.BAR0Size)
+	h.assign()
+	h.setConfig(pcicfg.Command, commandOn)
 }
 
 // plan queues what the host does next.
@@ -59,6 +78,8 @@ func (h *host) plan() {
 		h.cfg()
 	case p < 885:
 		h.toggle()
+	case p < 887:
+		h.size()
 	case p < 960:
 		h.interrupts()
 	case p < 961:
@@ -68,16 +89,10 @@ func (h *host) plan() {
 	}
 }
 
-// toggle turns memory decode, bus mastering or both off, or all on again.
+// toggle turns memory decode, bus mastering, both or neither off for a while and
+// clears some of the status.
 func (h *host) toggle() {
-	h.bars.command = uint32(commandOn)
-	if h.percent(50) {
-		h.bars.command &= h.rng.Uint32()
-	}
-	h.setConfig(pcicfg.Command, h.bars.command)
-	if h.bars.command == commandOn {
-		return
-	}
+	h.setConfig(pcicfg.Command, h.rng.Uint32())
 	for range h.rng.IntN(10) {
 		h.wild(h.bars.bar0, idreg.Size)
 		h.cfg()

@@ -65,7 +65,6 @@ func (h *host) completed(c port.Completion) {
 // bars is where the host has put the BARs.
 type bars struct {
 	bar0, bar2 uint64
-	command    uint32
 }
 
 // write returns a write of whole dwords at a bus address, a multiple of 4, that
@@ -106,6 +105,11 @@ func (h *host) setConfig(off uint64, v uint32) {
 	h.ops = append(h.ops, o)
 }
 
+// getConfig queues a read of a dword of configuration space.
+func (h *host) getConfig(off uint64) {
+	h.ops = append(h.ops, op{req: port.Request{Kind: port.CfgRead, Tag: uint8(h.rng.Uint32()), Len: 1, Addr: off}})
+}
+
 // wild is a request to anywhere: any length, alignment and lanes that are legal.
 func (h *host) wild(base, size uint64) {
 	off := h.rng.Uint64N(size) &^ 3
@@ -136,7 +140,7 @@ func (h *host) thin(beats []port.Beat) {
 		first.Enable &= first.Enable - 1
 	}
 	for range h.rng.IntN(4) {
-		last.Enable &^= 1 << mathbits.Len8(last.Enable) >> 1
+		last.Enable &^= uint8(uint(1) << mathbits.Len8(last.Enable) >> 1)
 	}
 }
 
@@ -147,8 +151,7 @@ func (h *host) cfg() {
 		off = h.rng.Uint64N(0x1000) &^ 3
 	}
 	if h.percent(60) {
-		req := port.Request{Kind: port.CfgRead, Tag: uint8(h.rng.Uint32()), Len: 1, Addr: off}
-		h.ops = append(h.ops, op{req: req})
+		h.getConfig(off)
 		return
 	}
 	if off == pcicfg.Command || off >= pcicfg.BAR0 && off <= pcicfg.BAR3 || off == pcicfg.MSIX {
