@@ -3,6 +3,7 @@ module github.com/hilgpu/hilgpu
 go 1.26.0
 
 require (
+	github.com/google/gopacket v1.1.19
 	github.com/spf13/cobra v1.10.2
 	github.com/stretchr/testify v1.12.1
 	pgregory.net/rapid v1.3.0

@@ -1,0 +1,110 @@
+package tlp
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+// RCB is the read completion boundary of this system, in bytes. An endpoint
+// may use 128; a root port has 64 or 128 (PCIe 3.0 §2.3.1.1).
+const RCB = 64
+
+// ByteCount returns the number of bytes from the first to the last that a
+// request of length dwords with these enables covers; 1 for none, as a read of
+// zero length has one (PCIe 3.0 §2.3.1.1, "Calculating Byte Count").
+func ByteCount(length int, first, last uint8) int {
+	if length == 1 {
+		if first&15 == 0 {
+			return 1
+		}
+		return bits.Len8(first&15) - bits.TrailingZeros8(first)
+	}
+	return 4*length - Offset(first) - (4 - bits.Len8(last&15))
+}
+
+// Offset returns the place of the first enabled byte of a dword, 0 to 3; 0 for
+// none (PCIe 3.0 §2.3.1.1, "Calculating Lower Address").
+func Offset(first uint8) int {
+	if first&15 == 0 {
+		return 0
+	}
+	return bits.TrailingZeros8(first)
+}
+
+// LowerAddress returns the field Lower of the first completion of a memory
+// read at addr.
+func LowerAddress(addr uint64, first uint8) uint8 {
+	return uint8(addr&0x7c) | uint8(Offset(first))
+}
+
+// A Part is one of the completions of a memory read.
+//
+//	Off        of its data in the data of the read, in bytes, a multiple of 4
+//	Len        dwords
+//	ByteCount  bytes to come, with this part
+//	Lower      address of its first byte, bits 6..0
+type Part struct {
+	Off       int
+	Len       int
+	ByteCount int
+	Lower     uint8
+}
+
+// Split appends the completions of a memory read of length dwords at addr to
+// dst: as few as there can be with at most maxPayload bytes each, every one but
+// the last ending at a multiple of rcb. Addr is a multiple of 4 and length 1 to
+// MaxLen, as Check has it. Split panics if rcb is not 64 or 128, or maxPayload
+// is less than rcb.
+func Split(dst []Part, addr uint64, length int, first, last uint8, rcb, maxPayload int) []Part {
+	if rcb != 64 && rcb != 128 || maxPayload < rcb {
+		panic(fmt.Sprintf("tlp: read completion boundary %d with payload %d", rcb, maxPayload))
+	}
+	left := ByteCount(length, first, last)
+	lower := LowerAddress(addr, first)
+	for off := 0; off < 4*length; {
+		at := int(addr&0xfff) + off
+		n := 4*length - off
+		if n > maxPayload {
+			n = (at+maxPayload)&^(rcb-1) - at
+		}
+		dst = append(dst, Part{Off: off, Len: n / 4, ByteCount: left, Lower: lower})
+		left -= n - int(lower&3)
+		lower = uint8(at+n) & 0x7f
+		off += n
+	}
+	return dst
+}
+
+// Reply returns the completion without data that answers the request p: class,
+// attributes, requester and tag are those of p. A configuration write and a
+// failed request are answered so. The byte count is that of the whole read, or
+// 4 (PCIe 3.0 §2.2.9).
+func (p *Packet) Reply(completer ID, status Status) Packet {
+	r := Packet{Kind: Cpl, TC: p.TC, Attr: p.Attr, Requester: p.Requester, Tag: p.Tag,
+		Completer: completer, Status: status, ByteCount: 4}
+	if p.Kind == MRd32 || p.Kind == MRd64 {
+		r.ByteCount = ByteCount(p.Len, p.First, p.Last)
+		r.Lower = LowerAddress(p.Addr, p.First)
+	}
+	return r
+}
+
+// ReplyData returns the completion with data that is part of the answer to the
+// memory read p. Data holds the whole read, 4*p.Len bytes; the reply refers to it.
+func (p *Packet) ReplyData(completer ID, part Part, data []byte) Packet {
+	r := p.Reply(completer, SC)
+	r.Kind = CplD
+	r.Len, r.ByteCount, r.Lower = part.Len, part.ByteCount, part.Lower
+	r.Data = data[part.Off : part.Off+4*part.Len]
+	return r
+}
+
+// Carries returns how many of the bytes of a read a completion with data
+// carries, and whether it is the last one of its read.
+func (p *Packet) Carries() (n int, last bool) {
+	n = 4*p.Len - int(p.Lower&3)
+	if n >= p.ByteCount {
+		return p.ByteCount, true
+	}
+	return n, false
+}
