@@ -113,7 +113,11 @@ func (e *elab) name(local string) string {
 // fresh returns a new variable tree for t, as assignable as a local is.
 func (e *elab) fresh(n ast.Node, name string, t types.Type) *value {
 	return e.must(e.l.build(t, "", n.Pos(), 0, maker{leaf: func(f field) *expr {
-		return e.p.local(e.name(join(name, f.path)), f.w).ref()
+		full := name
+		if f.path != "" {
+			full = join(name, f.path)
+		}
+		return e.p.local(e.name(full), f.w).ref()
 	}}))
 }
 
@@ -220,12 +224,13 @@ func (e *elab) instance(n ast.Node, dst, src *value) {
 
 func (e *elab) pairScalar(n ast.Node, dst, src *value, vars *[]*variable, exprs *[]*expr) {
 	v := dst.e.root()
+	from := e.p.origin(src.e)
 	switch {
 	case v != nil && !v.stable:
 		if src.e.root() != v {
 			*vars, *exprs = append(*vars, v), append(*exprs, src.e)
 		}
-	case same(dst.e, src.e), dst.e.isConst() && src.e.isConst() && dst.e.val == src.e.val:
+	case same(dst.e, from), dst.e.isConst() && from.isConst() && dst.e.val == from.val:
 	case isInt(dst.t):
 		e.fail(n, CodeInt, "an int is assigned", "use uint8 to uint64; an int is for constants and loop indices")
 	case e.phase == phaseOut:
@@ -237,6 +242,9 @@ func (e *elab) pairScalar(n ast.Node, dst, src *value, vars *[]*variable, exprs 
 
 // store assigns one scalar, which must fit.
 func (e *elab) store(n ast.Node, v *variable, x *expr) {
+	if x = e.p.origin(x); x.root() == v {
+		return
+	}
 	if need := e.p.bits(x); need > v.width && e.pass == nil {
 		e.fail(n, CodeMask, fmt.Sprintf("a value of up to %d bits is written to %d bits", need, v.width),
 			fmt.Sprintf("mask it: (...) & %#x", lowMask(v.width)))

@@ -230,6 +230,14 @@ func simplify(op opcode, x, y *expr) *expr {
 		if op != opSub && y.isConst() && y.val >= uint64(x.width) {
 			return konst(x.width, 0)
 		}
+	case opLt:
+		if x.isConst() && x.val == lowMask(x.width) || y.isConst() && y.val == 0 {
+			return boolean(false)
+		}
+	case opLe:
+		if x.isConst() && x.val == 0 || y.isConst() && y.val == lowMask(y.width) {
+			return boolean(true)
+		}
 	case opEq:
 		if x.width == 1 && y.isConst() {
 			return pick(y.val == 1, x, not(x))

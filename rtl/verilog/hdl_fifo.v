@@ -16,7 +16,8 @@ module hdl_fifo #(
 	output wire [WIDTH-1:0] head,
 	output reg  [ADDR:0]    count
 );
-	localparam [ADDR-1:0] MASK = DEPTH - 1;
+	localparam [31:0]     LAST = DEPTH - 1;
+	localparam [ADDR-1:0] MASK = LAST[ADDR-1:0];
 
 	reg [WIDTH-1:0] slots [0:DEPTH-1];
 	reg [ADDR-1:0]  first;
@@ -26,8 +27,10 @@ module hdl_fifo #(
 	wire [ADDR-1:0] place = (from + held[ADDR-1:0]) & MASK;
 	wire            empty = rst || clear1;
 
+`ifndef SYNTHESIS
 	integer i;
 	initial for (i = 0; i < DEPTH; i = i + 1) slots[i] = {WIDTH{1'b0}};
+`endif
 
 	assign head = slots[first];
 

@@ -18,8 +18,10 @@ module hdl_ram #(
 );
 	(* no_rw_check *) reg [63:0] mem [0:WORDS-1];
 
+`ifndef SYNTHESIS
 	integer i;
 	initial for (i = 0; i < WORDS; i = i + 1) mem[i] = 64'd0;
+`endif
 
 	always @(posedge clk) begin
 		if (rst || clear1) q <= 64'd0;

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"go/ast"
 	"go/build"
-	"go/importer"
 	"go/parser"
 	"go/token"
 	"go/types"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 )
@@ -24,7 +24,7 @@ type loader struct {
 	root   string
 	module string // module path
 	fset   *token.FileSet
-	std    types.Importer
+	ctx    build.Context
 	info   *types.Info
 	pkgs   map[string]*types.Package
 	decls  map[*types.Func]*ast.FuncDecl
@@ -49,9 +49,12 @@ func newLoader(root string) (*loader, error) {
 	if path == "" {
 		return nil, fmt.Errorf("%w: %s/go.mod has no module line", ErrSource, root)
 	}
-	fset := token.NewFileSet()
+	ctx, err := toolchain()
+	if err != nil {
+		return nil, err
+	}
 	return &loader{
-		root: root, module: path, fset: fset, std: importer.ForCompiler(fset, "source", nil),
+		root: root, module: path, fset: token.NewFileSet(), ctx: ctx,
 		info: &types.Info{
 			Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{},
 			Uses: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{},
@@ -61,16 +64,38 @@ func newLoader(root string) (*loader, error) {
 	}, nil
 }
 
+// toolchain returns the build context of the Go installation. A binary that was
+// built with -trimpath does not know where that is and asks the go command.
+func toolchain() (build.Context, error) {
+	ctx := build.Default
+	ctx.CgoEnabled = false
+	if ctx.GOROOT == "" {
+		out, err := exec.Command("go", "env", "GOROOT").Output()
+		if err != nil {
+			return ctx, fmt.Errorf("%w: the standard library is not found: set GOROOT, or install Go: %w", ErrSource, err)
+		}
+		ctx.GOROOT = strings.TrimSpace(string(out))
+	}
+	return ctx, nil
+}
+
 // Import implements types.Importer.
 func (l *loader) Import(path string) (*types.Package, error) {
 	if p := l.pkgs[path]; p != nil {
 		return p, nil
 	}
-	rel, ours := strings.CutPrefix(path, l.module+"/")
-	if !ours {
-		return l.std.Import(path)
+	if path == "unsafe" {
+		return types.Unsafe, nil
 	}
-	p, err := l.check(path, filepath.Join(l.root, filepath.FromSlash(rel)))
+	rel, ours := strings.CutPrefix(path, l.module+"/")
+	dir := filepath.Join(l.root, filepath.FromSlash(rel))
+	if !ours {
+		dir = filepath.Join(l.ctx.GOROOT, "src", filepath.FromSlash(path))
+		if _, err := os.Stat(dir); err != nil {
+			dir = filepath.Join(l.ctx.GOROOT, "src", "vendor", filepath.FromSlash(path))
+		}
+	}
+	p, err := l.check(path, dir, ours)
 	if err != nil {
 		return nil, err
 	}
@@ -78,9 +103,10 @@ func (l *loader) Import(path string) (*types.Package, error) {
 	return p, nil
 }
 
-// check parses and type-checks the package in dir.
-func (l *loader) check(path, dir string) (*types.Package, error) {
-	bp, err := build.Default.ImportDir(dir, 0)
+// check parses and type-checks the package in dir; of one that is not ours only
+// the declarations, and what they say counts as true.
+func (l *loader) check(path, dir string, ours bool) (*types.Package, error) {
+	bp, err := l.ctx.ImportDir(dir, 0)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSource, err)
 	}
@@ -95,10 +121,18 @@ func (l *loader) check(path, dir string) (*types.Package, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrSource, err)
 		}
-		l.lines[full] = bytes.Split(text, []byte("\n"))
 		files = append(files, f)
+		if ours {
+			l.lines[full] = bytes.Split(text, []byte("\n"))
+		}
 	}
-	conf := types.Config{Importer: l}
+	conf := types.Config{Importer: l, FakeImportC: true}
+	if !ours {
+		conf.IgnoreFuncBodies = true
+		conf.Error = func(error) {}
+		p, _ := conf.Check(path, l.fset, files, nil)
+		return p, nil
+	}
 	p, err := conf.Check(path, l.fset, files, l.info)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSource, err)

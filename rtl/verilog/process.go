@@ -38,10 +38,17 @@ type process struct {
 	locals []*variable
 	namer  *namer
 
-	used map[*variable]int // significant bits of a variable here, where known
+	used   map[*variable]int   // significant bits of a variable here, where known
+	copies map[*variable]*expr // the constant or variable that a variable equals here
+	atMost map[pair]bool       // the first is at most the second here
 }
 
-func newProcess(n *namer) *process { return &process{namer: n, used: map[*variable]int{}} }
+// pair is two variables that were compared.
+type pair [2]*variable
+
+func newProcess(n *namer) *process {
+	return &process{namer: n, used: map[*variable]int{}, copies: map[*variable]*expr{}, atMost: map[pair]bool{}}
+}
 
 // local returns a fresh variable of w bits.
 func (p *process) local(name string, w int) *variable {
@@ -67,7 +74,32 @@ func (p *process) set(v *variable, e *expr) {
 		return
 	}
 	p.used[v] = p.bits(e)
+	for c, x := range p.copies {
+		if x.v == v {
+			delete(p.copies, c)
+		}
+	}
+	delete(p.copies, v)
+	for c := range p.atMost {
+		if c[0] == v || c[1] == v {
+			delete(p.atMost, c)
+		}
+	}
+	if e.op == opConst || e.op == opVar {
+		p.copies[v] = e
+	}
 	p.body = append(p.body, &assign{v, e})
+}
+
+// origin returns what e is a copy of, e if of nothing.
+func (p *process) origin(e *expr) *expr {
+	if e.op == opZext {
+		return zext(p.origin(e.args[0]), e.width)
+	}
+	if e.op == opVar && p.copies[e.v] != nil {
+		return p.copies[e.v]
+	}
+	return e
 }
 
 // inside runs f with an empty body and returns what f appended.
@@ -82,12 +114,17 @@ func (p *process) inside(f func()) []stmt {
 
 // branches runs each alternative from the same state and joins what they know.
 func (p *process) branches(alts ...func()) [][]stmt {
-	start := p.used
+	start, copies, atMost := p.used, p.copies, p.atMost
 	join := map[*variable]int{}
+	var agreed map[*variable]*expr
+	var ordered map[pair]bool
 	var bodies [][]stmt
 	for i, f := range alts {
-		p.used = maps.Clone(start)
+		p.used, p.copies = maps.Clone(start), maps.Clone(copies)
+		p.atMost = maps.Clone(atMost)
 		bodies = append(bodies, p.inside(f))
+		agreed = common(agreed, p.copies)
+		ordered = both(ordered, p.atMost)
 		for v, n := range p.used {
 			if i == 0 {
 				join[v] = n
@@ -101,8 +138,30 @@ func (p *process) branches(alts ...func()) [][]stmt {
 			}
 		}
 	}
-	p.used = join
+	p.used, p.copies, p.atMost = join, agreed, ordered
 	return bodies
+}
+
+// both returns what is in x and y; a nil x has everything.
+func both(x, y map[pair]bool) map[pair]bool {
+	if x == nil {
+		return y
+	}
+	maps.DeleteFunc(x, func(p pair, _ bool) bool { return !y[p] })
+	return x
+}
+
+// common returns what x and y agree on; a nil x agrees with anything.
+func common(x, y map[*variable]*expr) map[*variable]*expr {
+	if x == nil {
+		return y
+	}
+	for v, e := range x {
+		if o := y[v]; o == nil || !same(o, e) {
+			delete(x, v)
+		}
+	}
+	return x
 }
 
 // branch appends an if.
@@ -161,10 +220,15 @@ func (p *process) bits(e *expr) int {
 	return min(n, e.width)
 }
 
-// bitsSub bounds a difference: a constant less what cannot exceed it.
+// bitsSub bounds a difference of a number and what cannot exceed it.
 func (p *process) bitsSub(e *expr) int {
-	if x, y := e.args[0], e.args[1]; x.isConst() && lowMask(p.bits(y)) <= x.val {
+	x, y := e.args[0], e.args[1]
+	v, w := p.origin(x).root(), p.origin(y).root()
+	switch {
+	case x.isConst() && lowMask(p.bits(y)) <= x.val:
 		return bits.Len64(x.val)
+	case v != nil && w != nil && p.atMost[pair{w, v}]:
+		return p.bits(x)
 	}
 	return e.width
 }
@@ -180,12 +244,15 @@ func (p *process) refine(c *expr, truth bool) {
 			p.refine(c.args[1], truth)
 		}
 	case opLt, opLe:
-		small, large := c.args[0], c.args[1]
+		small, large := p.origin(c.args[0]), p.origin(c.args[1])
 		if !truth {
 			small, large = large, small
 		}
 		if v := small.root(); v != nil {
 			p.used[v] = min(p.bits(small), p.bits(large))
+			if w := large.root(); w != nil {
+				p.atMost[pair{v, w}] = true
+			}
 		}
 	case opEq:
 		if v := c.args[0].root(); truth && v != nil {
