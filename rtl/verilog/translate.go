@@ -22,6 +22,8 @@ func Translate(root string, g *gpu.GPU) (*Design, error) {
 		return nil, err
 	}
 	d.Manifest.MapHash = regmap.Hash()
+	top := &d.Files[len(d.Files)-1]
+	top.Text = append(fmt.Appendf(nil, "// The GPU of register map %08x, configuration %+v.\n", regmap.Hash(), g.Config()), top.Text...)
 	return d, nil
 }
 
