@@ -20,6 +20,7 @@ func newDevice(t *testing.T, config string, s Sim) *Device {
 	}
 	c, err := Config(config)
 	require.NoError(t, err)
+	c.VRAMBytes = min(c.VRAMBytes, 64<<10) // Icarus is slow to hand over much more
 	dev, err := NewDevice("../..", c, Options{Sim: s, Cache: testCache()})
 	require.NoError(t, err)
 	return dev
