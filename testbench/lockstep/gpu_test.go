@@ -41,6 +41,20 @@ func TestGPU(t *testing.T) {
 	}
 }
 
+// What only the Go side has in VRAM is found at the end, with its place.
+func TestGPUMemoryIsCompared(t *testing.T) {
+	dev := newDevice(t, "small", Icarus)
+	dev.circuit.g.PokeVRAM(0x123, []byte{0xa5})
+	dev.Skip(20)
+	require.NoError(t, dev.Err())
+	var d *Divergence
+	require.ErrorAs(t, dev.Close(), &d)
+	require.Len(t, d.Differences, 1)
+	assert.Equal(t, "vram.ram.words[36]", d.Differences[0].GoPath)
+	assert.Equal(t, uint64(0xa5<<24), d.Differences[0].Want)
+	assert.Zero(t, d.Differences[0].Got)
+}
+
 // Every field of the ports goes where the manifest says, and back.
 func TestPortFields(t *testing.T) {
 	var p inputs
