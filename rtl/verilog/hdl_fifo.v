@@ -35,8 +35,12 @@ module hdl_fifo #(
 	assign head = slots[first];
 
 	always @(posedge clk) begin
-		first <= empty ? {ADDR{1'b0}} : (from + {{(ADDR-1){1'b0}}, pop}) & MASK;
-		count <= empty ? {(ADDR+1){1'b0}} : held + {{ADDR{1'b0}}, push} - {{ADDR{1'b0}}, pop};
+		if (empty) first <= {ADDR{1'b0}};
+		else first <= (pop ? from + 1'b1 : from) & MASK;
+		if (empty) count <= {(ADDR+1){1'b0}};
+		else if (push && !pop) count <= held + 1'b1;
+		else if (pop && !push) count <= held - 1'b1;
+		else count <= held;
 	end
 
 	always @(posedge clk) begin

@@ -243,7 +243,7 @@ func (d *designer) queue(m *module, p *primitive, t types.Type, pos token.Pos, w
 	p.elem = v
 	h := wire("head", p.width)
 	p.head.name, p.head.width = h.name, h.width
-	p.count = wire("count", bits.Len(uint(p.words)))
+	p.count = wire("count", p.addrBits()+1)
 	return nil
 }
 

@@ -1,0 +1,120 @@
+package verilog
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/verilog/testdata/sample"
+)
+
+// small is a configuration with one node and little of everything.
+func small() gpu.Config {
+	c := gpu.Default()
+	c.Nodes, c.VRAMBytes, c.HostBits, c.LengthBits, c.Tags = 1, 8<<10, 40, 16, 4
+	return c
+}
+
+func gpuOf(t *testing.T, c gpu.Config) *Design {
+	t.Helper()
+	g, err := gpu.New(c)
+	require.NoError(t, err)
+	d, err := Translate("../..", g)
+	require.NoError(t, err)
+	return d
+}
+
+func TestTranslateIsDeterministic(t *testing.T) {
+	assert.Equal(t, gpuOf(t, gpu.Default()), gpuOf(t, gpu.Default()))
+}
+
+func TestManifest(t *testing.T) {
+	m := gpuOf(t, gpu.Default()).Manifest
+	assert.Equal(t, "gpu", m.Top)
+	var ports []string
+	for _, p := range m.Ports {
+		ports = append(ports, p.Go)
+	}
+	assert.Equal(t, []string{
+		"", "", "req.Kind", "req.Tag", "req.Len", "req.Addr", "beat.Valid", "beat.Last", "beat.Enable", "beat.Data",
+		"cplReady", "cpl.Tag", "cpl.Status", "cpl.Last", "cpl.Data", "reqReady", "dataReady",
+		"Target.cpl.Tag", "Target.cpl.Status", "Target.cpl.Last", "Target.cpl.Data", "Target.reqReady", "Target.dataReady",
+		"Initiator.req.Kind", "Initiator.req.Tag", "Initiator.req.Len", "Initiator.req.Addr",
+		"Initiator.beat.Valid", "Initiator.beat.Last", "Initiator.beat.Enable", "Initiator.beat.Data",
+	}, ports)
+	byGo := map[string]Register{}
+	for _, r := range m.Registers {
+		byGo[r.Go] = r
+	}
+	assert.Equal(t, 4, byGo["cp1.state"].Width)
+	assert.Equal(t, "cp1", byGo["cp1.state"].Instance)
+	assert.Equal(t, "intc.data_1", byGo["intc.data[1]"].Verilog)
+	assert.Equal(t, 1, byGo["intc.data[1]"].Elem)
+	assert.Equal(t, "cp0.ring_fifo.count", byGo["cp0.ring.fifo.count"].Verilog)
+	assert.True(t, strings.HasPrefix(byGo["dma.order.q"].Pos, "rtl/hdl/ram.go:"), byGo["dma.order.q"].Pos)
+	assert.NotContains(t, byGo, "cp0.vramLimit", "a parameter is no register")
+	for _, mem := range m.Memories {
+		if mem.Go == "vram.ram.words" {
+			assert.Equal(t, Memory{"vram.ram", "vram.ram.mem", "vram.ram.words", 64, 2 << 20}, mem)
+		}
+	}
+}
+
+func TestOneNodeHasNoSecond(t *testing.T) {
+	for _, r := range gpuOf(t, small()).Manifest.Registers {
+		assert.False(t, strings.HasPrefix(r.Go, "cp1") || strings.HasPrefix(r.Go, "fence1"), r.Go)
+	}
+}
+
+// designs returns what the tools must accept: both configurations and the
+// samples.
+func designs(t *testing.T) map[string]*Design {
+	t.Helper()
+	out := map[string]*Design{"default": gpuOf(t, gpu.Default()), "small": gpuOf(t, small())}
+	for name, top := range map[string]any{
+		"arith": &sample.Arith{}, "flow": sample.NewFlow(1), "record": &sample.Record{}, "store": sample.NewStore(),
+	} {
+		d, err := translate("../..", top)
+		require.NoError(t, err)
+		out[name] = d
+	}
+	return out
+}
+
+// TestLint holds the Verilog to every warning of Verilator but that a bit is
+// not used: inlining a call for one of its results leaves the others over.
+func TestLint(t *testing.T) {
+	need(t, "verilator", "verilator")
+	for name, d := range designs(t) {
+		t.Run(name, func(t *testing.T) {
+			dir, names := writeFiles(t, d)
+			args := append([]string{"--lint-only", "-Wall", "-Wno-UNUSED", "--top-module", d.Manifest.Top}, names...)
+			assert.Empty(t, runTool(t, dir, "verilator", args...))
+		})
+	}
+}
+
+// TestYosys holds the netlist to have no latch, no combinational loop and no
+// net that is undriven or driven twice.
+func TestYosys(t *testing.T) {
+	need(t, "yosys", "yosys")
+	for name, d := range designs(t) {
+		if name == "default" {
+			continue // differs from small in sizes only, and takes long
+		}
+		t.Run(name, func(t *testing.T) {
+			dir, names := writeFiles(t, d)
+			script := "read_verilog " + strings.Join(names, " ") + "\nhierarchy -check -top " + d.Manifest.Top +
+				"\nproc\nselect -assert-none t:$dlatch t:$adlatch t:$dlatchsr\nopt -fast\ncheck -assert\n"
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "check.ys"), []byte(script), 0o644))
+			log := runTool(t, dir, "yosys", "-q", "-s", "check.ys")
+			assert.NotContains(t, log, "Warning")
+			assert.NotContains(t, log, "Latch inferred")
+		})
+	}
+}
