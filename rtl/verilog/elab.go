@@ -13,7 +13,6 @@ type elab struct {
 	l     *loader
 	m     *module
 	p     *process
-	state *value // the registers as the process sees them
 	phase phase
 	pass  *plan // what the first pass finds, nil in the second
 	frame *frame

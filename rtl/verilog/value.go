@@ -54,11 +54,6 @@ func isInt(t types.Type) bool {
 	return ok && (b.Kind() == types.Int || b.Kind() == types.UntypedInt || b.Kind() == types.UntypedRune)
 }
 
-func isBool(t types.Type) bool {
-	b, ok := t.Underlying().(*types.Basic)
-	return ok && b.Info()&types.IsBoolean != 0
-}
-
 // maxArray is the size of the largest array that is not a memory, in bits.
 const maxArray = 64
 
