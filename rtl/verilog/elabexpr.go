@@ -272,11 +272,22 @@ func (e *elab) binaryExpr(x *ast.BinaryExpr) *value {
 		}
 		return &value{t: t, e: binary(op, a.e, e.eval(x.Y).e)}
 	}
+	if x.Op == token.SHL || x.Op == token.SHR {
+		e.shiftCount(x.Y)
+	}
 	b := e.eval(x.Y)
 	if op, ok := comparison(x.Op); ok {
 		return &value{t: t, e: e.compare(x, op, a, b)}
 	}
 	return e.arith(x, x.Op, t, a, b)
+}
+
+// shiftCount fails if the count of a shift is a conversion to a signed type.
+func (e *elab) shiftCount(x ast.Expr) {
+	c, ok := ast.Unparen(x).(*ast.CallExpr)
+	if ok && e.l.info.Types[c].Value == nil && e.l.info.Types[c.Fun].IsType() && isInt(e.l.info.TypeOf(c)) {
+		e.fail(x, CodeShift, "a shift by a signed value", "convert the count to uint8")
+	}
 }
 
 // compare translates a comparison; structs and arrays are equal if all of their

@@ -126,13 +126,17 @@ func (l *loader) check(path, dir string, ours bool) (*types.Package, error) {
 			l.lines[full] = bytes.Split(text, []byte("\n"))
 		}
 	}
-	conf := types.Config{Importer: l, FakeImportC: true}
-	if !ours {
-		conf.IgnoreFuncBodies = true
-		conf.Error = func(error) {}
-		p, _ := conf.Check(path, l.fset, files, nil)
-		return p, nil
+	if ours {
+		return l.types(path, files)
 	}
+	conf := types.Config{Importer: l, FakeImportC: true, IgnoreFuncBodies: true, Error: func(error) {}}
+	p, _ := conf.Check(path, l.fset, files, nil)
+	return p, nil
+}
+
+// types type-checks a package of ours and notes its functions.
+func (l *loader) types(path string, files []*ast.File) (*types.Package, error) {
+	conf := types.Config{Importer: l}
 	p, err := conf.Check(path, l.fset, files, l.info)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSource, err)

@@ -249,7 +249,11 @@ func (p *process) refine(c *expr, truth bool) {
 			small, large = large, small
 		}
 		if v := small.root(); v != nil {
-			p.used[v] = min(p.bits(small), p.bits(large))
+			n := p.bits(large)
+			if strict := (c.op == opLt) == truth; strict && large.isConst() && large.val > 0 {
+				n = bits.Len64(large.val - 1)
+			}
+			p.used[v] = min(p.bits(small), n)
 			if w := large.root(); w != nil {
 				p.atMost[pair{v, w}] = true
 			}

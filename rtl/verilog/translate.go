@@ -43,6 +43,11 @@ func translate(root string, top any, outputs ...string) (*Design, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: %s is no defined type", ErrSource, live.Type())
 	}
+	return l.translate(named, live, outputs)
+}
+
+// translate returns the Verilog of a live object of type named.
+func (l *loader) translate(named *types.Named, live reflect.Value, outputs []string) (*Design, error) {
 	d := &designer{l: l, known: map[string]*module{}, effects: map[*types.Func]bool{}, assigned: map[*ast.FuncDecl]map[types.Object]bool{}}
 	m, serr := d.module(named, live)
 	if serr == nil {
