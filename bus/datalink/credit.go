@@ -1,0 +1,147 @@
+package datalink
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/hilgpu/hilgpu/bus/tlp"
+)
+
+// Credits is what a receiver grants: Headers counts packets and Data units of
+// 16 bytes, by class (PCIe 3.0 §2.6.1). A packet takes one header and as many
+// units as its bytes beyond the first 16 fill, begun ones included. Zero is infinite.
+//
+// On the wire the six are 16-bit counters, all that was ever granted modulo
+// 65536, headers before data, in the order of tlp.Class. So a lost update is
+// made good by the next, and an old one is known by going backwards.
+type Credits [3]Credit
+
+// A Credit is what a receiver grants to one class.
+type Credit struct {
+	Headers uint16
+	Data    uint16
+}
+
+// maxCredit is half the space of a counter less one, so that forwards and
+// backwards are told apart.
+const maxCredit = 1<<15 - 1
+
+// cost returns what a packet takes.
+func cost(size int) Credit { return Credit{1, uint16((max(size-16, 0) + 15) / 16)} }
+
+func (c Credits) check(maxPacket int) error {
+	for i, v := range c {
+		if v.Headers > maxCredit || v.Data > maxCredit {
+			return fmt.Errorf("datalink: credits %v of %d headers, %d data, want at most %d", tlp.Class(i), v.Headers, v.Data, maxCredit)
+		}
+		if v.Data != 0 && v.Data < cost(maxPacket).Data {
+			return fmt.Errorf("datalink: credits %v of %d data, less than a packet of %d bytes", tlp.Class(i), v.Data, maxPacket)
+		}
+	}
+	return nil
+}
+
+func (c Credits) finite() bool { return c != Credits{} }
+
+func (c Credits) append(b []byte) []byte {
+	for _, v := range c {
+		b = binary.BigEndian.AppendUint16(b, v.Headers)
+		b = binary.BigEndian.AppendUint16(b, v.Data)
+	}
+	return b
+}
+
+const creditsLen = 12
+
+func parseCredits(b []byte) (c Credits) {
+	for i := range c {
+		c[i] = Credit{binary.BigEndian.Uint16(b[4*i:]), binary.BigEndian.Uint16(b[4*i+2:])}
+	}
+	return c
+}
+
+// flow is the flow control of both directions. All counters are cumulative,
+// modulo 65536.
+type flow struct {
+	theirs  Credits // what the peer granted at first; 0 is infinite
+	limit   Credits // granted by the peer
+	used    Credits // of it, by packets that were sent once
+	granted Credits // to the peer
+	arrived Credits // of it, by packets that were delivered
+	told    Credits // granted, as of the last update
+	updated time.Duration
+}
+
+func (f *flow) begin(ours, theirs Credits, now time.Duration) {
+	*f = flow{theirs: theirs, limit: theirs, granted: ours, told: ours, updated: now}
+}
+
+// room reports whether a packet may be sent: what is left after it is not
+// negative.
+func (f *flow) room(c tlp.Class, size int) bool {
+	need := cost(size)
+	left := Credit{f.limit[c].Headers - f.used[c].Headers, f.limit[c].Data - f.used[c].Data}
+	return (f.theirs[c].Headers == 0 || left.Headers >= need.Headers) &&
+		(f.theirs[c].Data == 0 || left.Data >= need.Data)
+}
+
+func take(v *Credit, size int) {
+	need := cost(size)
+	v.Headers += need.Headers
+	v.Data += need.Data
+}
+
+// raise takes an update of the peer. A counter that would go backwards is of an
+// update that was overtaken. One that leaves the peer owing more than it
+// granted at first is impossible.
+func (f *flow) raise(u Credits) bool {
+	for i := range u {
+		if !raise(&f.limit[i].Headers, u[i].Headers, f.used[i].Headers, f.theirs[i].Headers) ||
+			!raise(&f.limit[i].Data, u[i].Data, f.used[i].Data, f.theirs[i].Data) {
+			return false
+		}
+	}
+	return true
+}
+
+func raise(limit *uint16, to, used, first uint16) bool {
+	if first == 0 || to-*limit > maxCredit {
+		return true
+	}
+	if to-used > first {
+		return false
+	}
+	*limit = to
+	return true
+}
+
+// accept takes credits for a packet that arrived, and reports whether the peer
+// had them.
+func (f *flow) accept(ours Credits, c tlp.Class, size int) bool {
+	take(&f.arrived[c], size)
+	left := Credit{f.granted[c].Headers - f.arrived[c].Headers, f.granted[c].Data - f.arrived[c].Data}
+	return (ours[c].Headers == 0 || left.Headers <= maxCredit) && (ours[c].Data == 0 || left.Data <= maxCredit)
+}
+
+// Release grants the credits of a delivered packet again: its place is free.
+// It is called once for each packet, in any order. The update is sent when half
+// of what was granted at first is free again, or with the next refresh.
+func (l *Link) Release(packet []byte, now time.Duration, out *Output) {
+	if l.state != Up || len(packet) == 0 {
+		return
+	}
+	f, c := &l.fc, classOf(packet)
+	take(&f.granted[c], len(packet))
+	ours := l.cfg.Credits[c]
+	heads := f.granted[c].Headers - f.told[c].Headers
+	data := f.granted[c].Data - f.told[c].Data
+	if ours.Headers != 0 && heads >= (ours.Headers+1)/2 || ours.Data != 0 && data >= (ours.Data+1)/2 {
+		l.sendCredits(now, out)
+	}
+}
+
+func (l *Link) sendCredits(now time.Duration, out *Output) {
+	l.sendAcked(typeCredit, l.fc.granted.append(make([]byte, 0, creditsLen)), out)
+	l.fc.told, l.fc.updated = l.fc.granted, now
+}

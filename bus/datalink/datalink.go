@@ -1,0 +1,329 @@
+// Package datalink carries transaction-layer packets over a transport that may
+// lose, damage, repeat and reorder frames: each packet arrives exactly once and
+// in order, or the link goes down with a cause. It is modelled on the data link
+// layer of PCI Express (PCIe 3.0 §3) and is a state machine without I/O,
+// goroutines or clock: its user hands it frames and the time, and sends what it
+// appends to an Output.
+//
+// A frame is what the transport delimits; the transport need not check it.
+// Fields are big-endian.
+//
+//	bytes   bits    field of a data frame
+//	0, 1    15      1
+//	        14      an acknowledgement follows
+//	        13..12  form of the packet, see docs/design.md "Link layers"
+//	        11..0   sequence number
+//	2, 3    11..0   next sequence number expected, if bit 14 was set
+//	...             the packet
+//	last 4          check: CRC-32 (IEEE 802.3) of all before, exclusive or the
+//	                word of the epoch
+//
+//	bytes   bits    field of a control frame
+//	0, 1    15      0
+//	        14..12  type: 0 Ack 1 Nak 2 Credit 3 Ping 4 Pong 5 Hello 6 Welcome 7 Down
+//	        11..0   next sequence number expected; version of Hello and Welcome;
+//	                cause of Down
+//	...             Nak: bit i of byte j is set if the frame 8*j+i+1 after the
+//	                expected one has arrived; no trailing zero bytes
+//	                Credit: six 16-bit counters, see Credits
+//	                Hello, Welcome: 28 bytes, see hello
+//	last 4          check, as above; the word of Hello and Welcome is fixed
+//
+// Design note: the epoch is in the check and not in the header. A frame of an
+// earlier session fails the check by exactly the difference of two words, so it
+// is told from a damaged one, counted and ignored, at no cost on the line.
+//
+// A frame must not be delayed by more than half the sequence space, 2048 frames.
+package datalink
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hilgpu/hilgpu/bus/tlp"
+)
+
+// Version is the version of the frames; both ends must have the same.
+const Version = 1
+
+// The causes of a link that is down, and the errors of Send.
+var (
+	ErrNotUp    = errors.New("datalink: not up")
+	ErrFull     = errors.New("datalink: queue full")
+	ErrSize     = errors.New("datalink: packet size")
+	ErrClosed   = errors.New("datalink: closed")
+	ErrOpen     = errors.New("datalink: no answer to hello")
+	ErrVersion  = errors.New("datalink: another version")
+	ErrMapHash  = errors.New("datalink: another register map")
+	ErrReplay   = errors.New("datalink: replay limit reached")
+	ErrDead     = errors.New("datalink: nothing received")
+	ErrPeerDown = errors.New("datalink: peer went down")
+	ErrNewEpoch = errors.New("datalink: peer began another session")
+	ErrProtocol = errors.New("datalink: protocol violated")
+)
+
+// A Role says who begins a session: the host does, the board answers.
+type Role uint8
+
+// The roles.
+const (
+	Host Role = iota
+	Board
+)
+
+// A State is where a link is between Open and its end.
+type State uint8
+
+// The states. A link is created Down.
+const (
+	Down State = iota
+	Opening
+	Up
+)
+
+// String returns the name of the state.
+func (s State) String() string { return [...]string{"down", "opening", "up"}[min(s, Up)] }
+
+// Limits of a Config.
+const (
+	MinPacket = 16
+	MaxPacket = tlp.MaxSize
+	MaxWindow = 1024
+)
+
+// Config is what an end of a link is made with. A zero field of the lower group
+// takes the default in parentheses.
+//
+//	MapHash      of the register map; two that are not 0 must agree
+//	MaxPacket    largest packet in bytes, MinPacket to MaxPacket (280); the
+//	             smaller one of both ends counts
+//	Credits      what the peer may have in flight, per class; 0 is infinite,
+//	             as it must be for completions of a requester
+//
+//	Window       frames in flight, a power of two to MaxWindow (64)
+//	Queue        packets that wait to be sent, per class (64)
+//	AckDelay     how long an acknowledgement waits for a frame to ride on (1 ms)
+//	AckEvery     frames that are acknowledged without waiting (a quarter window)
+//	NakDelay     how long a gap may be mere reordering (0)
+//	ReplayMin    least time to a replay, more than the peer's AckDelay (10 ms)
+//	ReplayMax    to which it grows from replay to replay (50 ms)
+//	ReplayLimit  replays of one frame before the link goes down (16); PCI
+//	             Express has 3, which a line that loses every tenth frame
+//	             would reach within thousands
+//	Refresh      period of credit updates (100 ms)
+//	KeepAlive    silence after which the peer is asked for a sign of life (100 ms)
+//	DeadAfter    silence after which it is dead (500 ms)
+//	HelloEvery   period of hellos (50 ms)
+//	OpenTimeout  how long a host tries (1 s); a board waits for ever
+type Config struct {
+	Role      Role
+	MapHash   uint32
+	MaxPacket int
+	Credits   Credits
+
+	Window      int
+	Queue       int
+	AckDelay    time.Duration
+	AckEvery    int
+	NakDelay    time.Duration
+	ReplayMin   time.Duration
+	ReplayMax   time.Duration
+	ReplayLimit int
+	Refresh     time.Duration
+	KeepAlive   time.Duration
+	DeadAfter   time.Duration
+	HelloEvery  time.Duration
+	OpenTimeout time.Duration
+}
+
+func orDefault[T int | time.Duration](v *T, d T) {
+	if *v == 0 {
+		*v = d
+	}
+}
+
+func (c *Config) setDefaults() {
+	orDefault(&c.MaxPacket, 280)
+	orDefault(&c.Window, 64)
+	orDefault(&c.Queue, 64)
+	orDefault(&c.AckDelay, time.Millisecond)
+	orDefault(&c.AckEvery, max(1, c.Window/4))
+	orDefault(&c.ReplayMin, 10*time.Millisecond)
+	orDefault(&c.ReplayMax, max(50*time.Millisecond, c.ReplayMin))
+	orDefault(&c.ReplayLimit, 16)
+	orDefault(&c.Refresh, 100*time.Millisecond)
+	orDefault(&c.KeepAlive, 100*time.Millisecond)
+	orDefault(&c.DeadAfter, 5*c.KeepAlive)
+	orDefault(&c.HelloEvery, 50*time.Millisecond)
+	orDefault(&c.OpenTimeout, time.Second)
+}
+
+func (c *Config) check() error {
+	switch {
+	case c.MaxPacket < MinPacket || c.MaxPacket > MaxPacket:
+		return fmt.Errorf("datalink: largest packet of %d bytes, want %d to %d", c.MaxPacket, MinPacket, MaxPacket)
+	case !validWindow(c.Window):
+		return fmt.Errorf("datalink: window of %d frames, want a power of two to %d", c.Window, MaxWindow)
+	case c.Queue < 1 || c.AckEvery < 1 || c.ReplayLimit < 1:
+		return fmt.Errorf("datalink: queue %d, ack every %d, replay limit %d, want at least 1", c.Queue, c.AckEvery, c.ReplayLimit)
+	case c.ReplayMin <= c.AckDelay || c.ReplayMax < c.ReplayMin:
+		return fmt.Errorf("datalink: replay after %v to %v with acknowledgements after %v", c.ReplayMin, c.ReplayMax, c.AckDelay)
+	case c.DeadAfter <= c.KeepAlive || c.KeepAlive < 0 || c.AckDelay < 0 || c.NakDelay < 0 || c.Refresh < 0 || c.HelloEvery < 0 || c.OpenTimeout < 0:
+		return fmt.Errorf("datalink: dead after %v with keep-alive %v, or a negative time", c.DeadAfter, c.KeepAlive)
+	}
+	return c.Credits.check(c.MaxPacket)
+}
+
+func validWindow(n int) bool { return n >= 1 && n <= MaxWindow && n&(n-1) == 0 }
+
+// Stats counts what a link has done since New, over all sessions.
+type Stats struct {
+	Sessions        uint64
+	FramesSent      uint64
+	BytesSent       uint64 // of frames, without the transport's own
+	PacketsSent     uint64 // replays not counted
+	FramesReceived  uint64 // of this epoch, with a good check
+	BytesReceived   uint64
+	PacketsReceived uint64 // delivered
+	Replays         uint64 // frames
+	ReplayTimeouts  uint64
+	NaksSent        uint64
+	NaksReceived    uint64
+	Duplicates      uint64 // frames that had arrived before
+	OutOfOrder      uint64 // frames kept until a gap is closed
+	OutOfWindow     uint64 // frames too far ahead
+	BadAcks         uint64 // acknowledgements of what is not in flight
+	BadCheck        uint64 // damaged frames, or of a session unknown
+	BadFrames       uint64 // too short, too long, or of an impossible form
+	Stale           uint64 // frames of an earlier epoch
+	Refused         uint64 // hellos of another version or register map
+	CreditStalls    uint64 // times a packet had to wait for credits
+}
+
+// A Link is one end. It is not safe for concurrent use. All times are since
+// the same arbitrary origin and do not go backwards.
+type Link struct {
+	cfg Config
+
+	state   State
+	cause   error
+	epoch   uint32 // word of the session
+	past    ring   // words of earlier sessions
+	nonce   uint32
+	pending [4]session // of a board: answered, not yet begun
+	npend   int        // slots of pending used so far, modulo its length
+	begun   *session   // one of pending, begun while another session was up
+	opened  time.Duration
+	helloAt time.Duration
+	hellos  int
+	tx      sender
+	rx      receiver
+	fc      flow
+	heard   time.Duration // a frame of this epoch arrived
+	pingAt  time.Duration
+	stats   Stats
+}
+
+// New returns a link that is down. It fails if c is out of range.
+func New(c Config) (*Link, error) {
+	c.setDefaults()
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	l := &Link{cfg: c, cause: ErrNotUp}
+	l.tx.slots = make([]txSlot, c.Window)
+	l.rx.slots = make([]rxSlot, c.Window)
+	return l, nil
+}
+
+// State returns the state of the link.
+func (l *Link) State() State { return l.state }
+
+// Err returns why the link is down, nil if it is not. The first cause is kept
+// until Open.
+func (l *Link) Err() error {
+	if l.state == Down {
+		return l.cause
+	}
+	return nil
+}
+
+// Stats returns the counters.
+func (l *Link) Stats() Stats { return l.stats }
+
+// MaxPacket returns the largest packet of the session, in bytes.
+func (l *Link) MaxPacket() int { return l.tx.maxPacket }
+
+// InFlight returns the number of frames that were sent and not acknowledged,
+// and the number of packets that wait to be sent.
+func (l *Link) InFlight() (frames, waiting int) {
+	return l.tx.inFlight(), l.tx.waiting()
+}
+
+// Open begins a session, or waits for one if the link is a board's. It drops
+// whatever an earlier session left. Nonce must differ from that of every
+// session for as long as a frame of it can still arrive.
+func (l *Link) Open(nonce uint32, now time.Duration, out *Output) {
+	l.nonce = nonce
+	l.retire()
+	l.state, l.cause = Opening, nil
+	l.opened, l.helloAt, l.hellos = now, now, 0
+	if l.cfg.Role == Host {
+		l.sendHello(now, out)
+		return
+	}
+	begun := l.begun
+	l.begun = nil
+	if begun != nil {
+		l.begin(*begun, now)
+		return
+	}
+	l.pending = [4]session{}
+}
+
+// Close ends the session and tells the peer once; the cause is ErrClosed. A
+// link that is down keeps its cause.
+func (l *Link) Close(out *Output) { l.fail(ErrClosed, out) }
+
+// retire remembers the word of the session, so that its frames are known.
+func (l *Link) retire() {
+	if l.epoch != 0 {
+		l.past.add(l.epoch)
+	}
+	l.epoch = 0
+	l.tx.reset()
+	l.rx.reset()
+}
+
+// fail takes the link down. The peer is told, unless it was the one to say so.
+func (l *Link) fail(cause error, out *Output) {
+	if l.state == Down {
+		return
+	}
+	if l.state == Up && !errors.Is(cause, ErrPeerDown) && !errors.Is(cause, ErrNewEpoch) {
+		l.sendControl(typeDown, downCode(cause), nil, out)
+	}
+	l.state, l.cause = Down, cause
+	l.retire()
+}
+
+// A ring holds the last few words.
+type ring struct {
+	words [8]uint32
+	n     int
+}
+
+func (r *ring) add(w uint32) {
+	r.words[r.n%len(r.words)] = w
+	r.n++
+}
+
+func (r *ring) has(w uint32) bool {
+	for _, v := range r.words[:min(r.n, len(r.words))] {
+		if v == w {
+			return true
+		}
+	}
+	return false
+}

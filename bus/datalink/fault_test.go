@@ -1,0 +1,172 @@
+package datalink
+
+import (
+	"flag"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/bus/tlp"
+)
+
+var (
+	packetsFlag = flag.Int("link.packets", 20_000, "packets of TestFaults")
+	seedFlag    = flag.Uint64("link.seed", 1, "first seed of TestFaults")
+)
+
+var noisy = faults{loss: 0.05, dup: 0.03, flip: 0.02, truncate: 0.01, reorder: 0.02}
+
+// finite are credits for a few packets of each class.
+var finite = Credits{{24, 24 * 17}, {12, 12 * 17}, {0, 0}}
+
+// exchange sends n packets in both directions and returns how long it took.
+// Cuts are short: the session survives them.
+func exchange(t testing.TB, seed uint64, f faults, n, cuts int) (time.Duration, *sim) {
+	s := newSim(t, seed, f, Config{Credits: finite}, Config{Credits: finite})
+	span := time.Duration(n) * 200 * time.Second / 300_000 // of a run without faults, about
+	cut := func(now time.Duration) bool {
+		return cuts > 0 && now%(span/time.Duration(cuts)+1) > span/time.Duration(cuts)-20*time.Millisecond
+	}
+	s.wires[0].cut, s.wires[1].cut = cut, cut
+	rng := rand.New(rand.NewPCG(seed, 99))
+	var floods [2]flood
+	for i := range floods {
+		floods[i] = flood{t: t, seed: seed + uint64(i), total: n / 2}
+	}
+	var taken [2][][]byte
+	s.got = func(end int, p []byte) {
+		floods[1-end].take(p)
+		taken[end] = append(taken[end], p)
+	}
+	s.open(uint32(seed))
+	s.up()
+	start, limit := s.now, s.now+100*span+time.Minute
+	for !floods[0].done() || !floods[1].done() {
+		require.NoError(t, s.links[0].Err(), "seed %d", seed)
+		require.NoError(t, s.links[1].Err(), "seed %d", seed)
+		for i := range floods {
+			floods[i].fill(s, i, func(int) tlp.Class { return tlp.Class(rng.IntN(3)) })
+			for _, p := range taken[i] {
+				s.do(i, func(l *Link, out *Output) { l.Release(p, s.now, out) })
+			}
+			taken[i] = taken[i][:0]
+		}
+		require.True(t, s.step(limit), "seed %d: stopped with %v and %v", seed, floods[0].got, floods[1].got)
+	}
+	return s.now - start, s
+}
+
+// Every packet arrives once, in order, and unharmed, whatever the channel does;
+// the sequence numbers wrap several times (L1, L2, L3).
+func TestFaults(t *testing.T) {
+	t.Logf("seed %d", *seedFlag)
+	clean, _ := exchange(t, *seedFlag, faults{}, *packetsFlag, 0)
+	took, s := exchange(t, *seedFlag, noisy, *packetsFlag, max(2, *packetsFlag/10_000))
+	t.Logf("goodput %.2f of a clean line; host %+v", float64(clean)/float64(took), s.links[0].Stats())
+	assert.GreaterOrEqual(t, float64(clean)/float64(took), 0.6)
+	for i := range s.links {
+		st := s.links[i].Stats()
+		for name, n := range map[string]uint64{"replays": st.Replays, "naks": st.NaksSent, "duplicates": st.Duplicates,
+			"out of order": st.OutOfOrder, "damaged": st.BadCheck, "time-outs": st.ReplayTimeouts} {
+			assert.Positive(t, n, name)
+		}
+	}
+}
+
+func TestFaultsSeeds(t *testing.T) {
+	for seed := *seedFlag; seed < *seedFlag+20; seed++ {
+		f := noisy
+		f.reorder = 0.2
+		exchange(t, seed, f, 400, 1)
+	}
+}
+
+// One fault at a time, at a rate at which it dominates.
+func TestSingleFaults(t *testing.T) {
+	for name, f := range map[string]faults{
+		"loss": {loss: 0.25}, "duplicates": {dup: 0.5}, "bit flips": {flip: 0.25},
+		"truncation": {truncate: 0.25}, "reordering": {reorder: 0.5},
+	} {
+		t.Run(name, func(t *testing.T) { exchange(t, 7, f, 1000, 0) })
+	}
+}
+
+// A line that stalls for less than DeadAfter delays packets and nothing else;
+// what waits is bounded (L8).
+func TestStalls(t *testing.T) {
+	s := newSim(t, 3, faults{}, Config{}, Config{})
+	for _, w := range s.wires {
+		w.stall = func(now time.Duration) time.Duration {
+			if phase := now % time.Second; phase > 600*time.Millisecond {
+				return now - phase + time.Second
+			}
+			return now
+		}
+	}
+	f := flood{t: t, total: 3000}
+	s.got = func(_ int, p []byte) { f.take(p) }
+	s.open(1)
+	s.up()
+	for !f.done() {
+		f.fill(s, 0, func(int) tlp.Class { return tlp.Posted })
+		frames, waiting := s.links[0].InFlight()
+		require.LessOrEqual(t, frames, 64)
+		require.LessOrEqual(t, waiting, 64)
+		require.True(t, s.step(s.now+time.Second))
+		require.NoError(t, s.links[0].Err())
+	}
+}
+
+// A connection that is cut at any frame goes down at both ends with a cause,
+// and nothing of the old session arrives in the new one, though frames of it do
+// (L7).
+func TestCutAndReopen(t *testing.T) {
+	for seed := uint64(1); seed <= 30; seed++ {
+		s := newSim(t, seed, faults{}, Config{}, Config{})
+		rng := rand.New(rand.NewPCG(seed, 5))
+		epoch := byte(1)
+		var got int
+		s.got = func(_ int, p []byte) {
+			require.Equal(t, epoch, p[20], "a packet of an earlier session")
+			got++
+		}
+		packet := make([]byte, 64)
+		packet[0] = 0x40
+		s.open(1)
+		s.up()
+		packet[20] = epoch
+		for range 50 {
+			require.NoError(t, s.send(0, packet))
+		}
+		s.run(time.Duration(rng.IntN(int(12 * time.Millisecond))))
+		// What is on its way comes after the new session has begun.
+		late := []arrivals{s.wires[0].flying, s.wires[1].flying}
+		s.wires[0].flying, s.wires[1].flying = nil, nil
+		dead := true
+		cut := func(time.Duration) bool { return dead }
+		s.wires[0].cut, s.wires[1].cut = cut, cut
+		before := s.now
+		s.until(time.Second, "down", func() bool { return s.links[0].State() == Down && s.links[1].State() == Down })
+		assert.Less(t, s.now-before, time.Second)
+		require.Error(t, s.send(0, packet))
+		dead = false
+		epoch = 2
+		got = 0
+		s.open(2)
+		s.up()
+		for i, as := range late {
+			for _, a := range as {
+				s.do(1-i, func(l *Link, out *Output) { l.Receive(a.frame, s.now, out) })
+			}
+		}
+		packet[20] = epoch
+		for range 50 {
+			require.NoError(t, s.send(0, packet))
+		}
+		s.until(time.Second, "all", func() bool { return got == 50 })
+		assert.Equal(t, uint64(len(late[0])), s.links[1].Stats().Stale, "seed %d", seed)
+	}
+}

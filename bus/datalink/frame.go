@@ -1,0 +1,98 @@
+package datalink
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+)
+
+// Types of control frames.
+const (
+	typeAck = iota
+	typeNak
+	typeCredit
+	typePing
+	typePong
+	typeHello
+	typeWelcome
+	typeDown
+)
+
+// Bits of the first two bytes of a frame.
+const (
+	bitData   = 1 << 15
+	bitAck    = 1 << 14
+	shiftForm = 12
+	shiftType = 12
+	maskSeq   = 0xfff
+)
+
+// Overhead is the largest number of bytes that a data frame adds to its packet:
+// header, acknowledgement, check.
+const Overhead = 8
+
+// MinFrame is the size of the smallest frame, in bytes.
+const MinFrame = 6
+
+const checkLen = 4
+
+// helloWord is the word of the frames that belong to no session.
+const helloWord = 0x48494c47
+
+// finish ends the frame that begins at start with its check.
+func (l *Link) finish(start int, word uint32, out *Output) {
+	b := &out.Frames
+	sum := crc32.ChecksumIEEE(b.buf[start:]) ^ word
+	b.buf = binary.BigEndian.AppendUint32(b.buf, sum)
+	b.ends = append(b.ends, len(b.buf))
+	l.stats.FramesSent++
+	l.stats.BytesSent += uint64(len(b.buf) - start)
+}
+
+// sendControl sends a control frame of the session.
+func (l *Link) sendControl(typ int, low uint16, body []byte, out *Output) {
+	word := l.epoch
+	if typ == typeHello || typ == typeWelcome {
+		word = helloWord
+	}
+	b := &out.Frames
+	start := len(b.buf)
+	b.buf = binary.BigEndian.AppendUint16(b.buf, uint16(typ)<<shiftType|low&maskSeq)
+	b.buf = append(b.buf, body...)
+	l.finish(start, word, out)
+}
+
+// sendAcked sends a control frame that says what has arrived.
+func (l *Link) sendAcked(typ int, body []byte, out *Output) {
+	l.sendControl(typ, l.rx.next, body, out)
+	l.rx.acknowledged()
+}
+
+// sendData sends the packet of a slot under its sequence number.
+func (l *Link) sendData(seq uint16, packet []byte, out *Output) {
+	form := formOf(packet)
+	h := bitData | uint16(form)<<shiftForm | seq
+	b := &out.Frames
+	start := len(b.buf)
+	if l.rx.unacked > 0 {
+		b.buf = binary.BigEndian.AppendUint16(b.buf, h|bitAck)
+		b.buf = binary.BigEndian.AppendUint16(b.buf, l.rx.next)
+		l.rx.acknowledged()
+	} else {
+		b.buf = binary.BigEndian.AppendUint16(b.buf, h)
+	}
+	b.buf = appendForm(b.buf, form, packet)
+	l.finish(start, l.epoch, out)
+}
+
+// causes are those that a Down frame can name, by code; 0 is any other.
+var causes = [...]error{nil, ErrClosed, ErrReplay, ErrDead, ErrProtocol}
+
+func downCode(cause error) uint16 {
+	for i, c := range causes {
+		if c != nil && errors.Is(cause, c) {
+			return uint16(i)
+		}
+	}
+	return 0
+}

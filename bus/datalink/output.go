@@ -1,0 +1,41 @@
+package datalink
+
+// A Batch is a list of byte strings in one buffer, which is used again after
+// Reset.
+type Batch struct {
+	buf  []byte
+	ends []int
+}
+
+// Len returns the number of strings.
+func (b *Batch) Len() int { return len(b.ends) }
+
+// At returns string i, 0 to Len()-1. It is valid until Reset.
+func (b *Batch) At(i int) []byte {
+	start := 0
+	if i > 0 {
+		start = b.ends[i-1]
+	}
+	return b.buf[start:b.ends[i]:b.ends[i]]
+}
+
+// Reset empties the batch.
+func (b *Batch) Reset() { b.buf, b.ends = b.buf[:0], b.ends[:0] }
+
+func (b *Batch) add(p []byte) {
+	b.buf = append(b.buf, p...)
+	b.ends = append(b.ends, len(b.buf))
+}
+
+// An Output collects what a link wants done, in order: frames to be sent, and
+// packets that have arrived. Its user takes both and calls Reset.
+type Output struct {
+	Frames  Batch
+	Packets Batch
+}
+
+// Reset empties the output.
+func (o *Output) Reset() {
+	o.Frames.Reset()
+	o.Packets.Reset()
+}

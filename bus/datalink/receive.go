@@ -1,0 +1,284 @@
+package datalink
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"time"
+
+	"github.com/hilgpu/hilgpu/bus/tlp"
+)
+
+// An rxSlot is a packet that has arrived before one that is missing.
+type rxSlot struct {
+	packet []byte
+	here   bool
+}
+
+// A receiver is the receiving half.
+type receiver struct {
+	slots   []rxSlot // by sequence number, modulo the window
+	next    uint16   // sequence number of the next packet to deliver
+	held    int      // slots in use
+	unacked int      // packets delivered since the last acknowledgement
+	ackDue  time.Duration
+	ackNow  bool
+	nakDue  time.Duration
+	nak     bool
+	damaged bool          // a Nak is due for a damaged frame, gap or not
+	nakTo   uint16        // gaps before this one are reported
+	again   time.Duration // the next Nak of a gap that stays
+	quiet   time.Duration // no Nak for a damaged frame before this
+}
+
+func (r *receiver) reset() {
+	for i := range r.slots {
+		r.slots[i].here = false
+	}
+	*r = receiver{slots: r.slots}
+}
+
+func (r *receiver) slot(seq uint16) *rxSlot { return &r.slots[int(seq)%len(r.slots)] }
+
+// ahead returns how far a sequence number is ahead of the next one, modulo 4096.
+func (r *receiver) ahead(seq uint16) int { return int((seq - r.next) & maskSeq) }
+
+func (r *receiver) acknowledged() { r.unacked, r.ackNow = 0, false }
+
+func (r *receiver) wantNak(at time.Duration) {
+	if !r.nak || at < r.nakDue {
+		r.nak, r.nakDue = true, at
+	}
+}
+
+// maxFrame returns the size of the largest frame that can be one.
+func (l *Link) maxFrame() int {
+	return max(Overhead+l.cfg.MaxPacket, MinFrame+helloLen, MinFrame+MaxWindow/8)
+}
+
+// Receive takes a frame from the transport. It may be anything; it is not kept.
+// A link that is down ignores it.
+func (l *Link) Receive(frame []byte, now time.Duration, out *Output) {
+	if l.state == Down {
+		return
+	}
+	if len(frame) < MinFrame || len(frame) > l.maxFrame() {
+		l.stats.BadFrames++
+		l.damagedFrame(now, out)
+		return
+	}
+	body := frame[:len(frame)-checkLen]
+	word := crc32.ChecksumIEEE(body) ^ binary.BigEndian.Uint32(frame[len(body):])
+	switch {
+	case word == helloWord:
+		l.receiveUnbound(body, now, out)
+	case l.epoch != 0 && word == l.epoch:
+		l.receiveFrame(body, now, out)
+	case l.past.has(word):
+		l.stats.Stale++
+	default:
+		if s := l.offered(word); s != nil {
+			l.confirmed(*s, body, now, out)
+			return
+		}
+		l.stats.BadCheck++
+		l.damagedFrame(now, out)
+	}
+}
+
+// receiveUnbound takes a frame that belongs to no session.
+func (l *Link) receiveUnbound(body []byte, now time.Duration, out *Output) {
+	h := binary.BigEndian.Uint16(body)
+	if typ := int(h >> shiftType); typ == typeHello || typ == typeWelcome {
+		l.receiveHello(typ, h&maskSeq, body[2:], now, out)
+		return
+	}
+	l.stats.BadFrames++
+}
+
+// confirmed begins the session that the host has begun. If another one is up,
+// that ends first, and the next Open begins this one; until then its frames are
+// lost, and replayed.
+func (l *Link) confirmed(s session, body []byte, now time.Duration, out *Output) {
+	if l.state == Up {
+		l.begun = &s
+		l.fail(ErrNewEpoch, out)
+		return
+	}
+	l.begin(s, now)
+	l.receiveFrame(body, now, out)
+}
+
+// damagedFrame asks for what is missing, but not for every piece of garbage.
+func (l *Link) damagedFrame(now time.Duration, out *Output) {
+	if l.state != Up || now < l.rx.quiet {
+		return
+	}
+	l.rx.damaged = true
+	l.rx.wantNak(now)
+	l.flush(now, out)
+}
+
+// receiveFrame takes a frame of this session.
+func (l *Link) receiveFrame(body []byte, now time.Duration, out *Output) {
+	l.heard, l.pingAt = now, now+l.cfg.KeepAlive
+	l.stats.FramesReceived++
+	l.stats.BytesReceived += uint64(len(body) + checkLen)
+	h := binary.BigEndian.Uint16(body)
+	if body = body[2:]; h&bitData != 0 {
+		l.receiveData(h, body, now, out)
+	} else {
+		l.receiveControl(int(h>>shiftType), h&maskSeq, body, now, out)
+	}
+	if l.state == Up {
+		l.flush(now, out)
+	}
+}
+
+func (l *Link) receiveControl(typ int, low uint16, body []byte, now time.Duration, out *Output) {
+	if typ == typeDown {
+		cause := ErrPeerDown
+		if int(low) < len(causes) && causes[low] != nil {
+			cause = fmt.Errorf("%w: %w", ErrPeerDown, causes[low])
+		}
+		l.fail(cause, out)
+		return
+	}
+	want := 0
+	switch typ {
+	case typeNak:
+		want = min(len(body), (l.tx.window+7)/8)
+	case typeCredit:
+		want = creditsLen
+	}
+	if len(body) != want || typ == typeHello || typ == typeWelcome {
+		l.stats.BadFrames++
+		return
+	}
+	ok := l.acked(low, now)
+	switch {
+	case typ == typePing:
+		l.sendAcked(typePong, nil, out)
+	case typ == typeNak && ok:
+		l.naked(body, now, out)
+	case typ == typeCredit && !l.fc.raise(parseCredits(body)):
+		l.fail(fmt.Errorf("%w: more credits than there can be", ErrProtocol), out)
+	}
+}
+
+func (l *Link) receiveData(h uint16, body []byte, now time.Duration, out *Output) {
+	if h&bitAck != 0 {
+		if len(body) < 2 || body[0]>>4 != 0 {
+			l.fail(fmt.Errorf("%w: data frame without its acknowledgement", ErrProtocol), out)
+			return
+		}
+		l.acked(binary.BigEndian.Uint16(body), now)
+		body = body[2:]
+	}
+	r := &l.rx
+	seq := h & maskSeq
+	d := r.ahead(seq)
+	if d > maskSeq/2 {
+		l.stats.Duplicates++
+		r.unacked, r.ackNow = max(r.unacked, 1), true
+		return
+	}
+	if d >= len(r.slots) {
+		l.stats.OutOfWindow++
+		return
+	}
+	slot := r.slot(seq)
+	if slot.here {
+		l.stats.Duplicates++
+		return
+	}
+	var ok bool
+	slot.packet, ok = expand(slot.packet[:0], int(h>>shiftForm&3), body, l.tx.maxPacket)
+	if !ok {
+		l.fail(fmt.Errorf("%w: packet of no form or of more than %d bytes", ErrProtocol, l.tx.maxPacket), out)
+		return
+	}
+	slot.here = true
+	r.held++
+	if d > 0 {
+		l.gap(seq, d, now)
+		return
+	}
+	l.deliver(now, out)
+}
+
+// gap asks once for what is missing right before a frame.
+func (l *Link) gap(seq uint16, d int, now time.Duration) {
+	l.stats.OutOfOrder++
+	r := &l.rx
+	if r.held == 1 {
+		r.again = now + l.cfg.NakDelay + l.timeout(1)
+	}
+	reported := r.ahead(r.nakTo)
+	if reported > maskSeq/2 {
+		reported = 0
+	}
+	if d > reported && !r.slot((seq-1)&maskSeq).here {
+		r.wantNak(now + l.cfg.NakDelay)
+	}
+}
+
+// deliver hands over what is in order.
+func (l *Link) deliver(now time.Duration, out *Output) {
+	r := &l.rx
+	for slot := r.slot(r.next); slot.here; slot = r.slot(r.next) {
+		c := classOf(slot.packet)
+		if !l.fc.accept(l.cfg.Credits, c, len(slot.packet)) {
+			l.fail(fmt.Errorf("%w: %v packet of %d bytes without credits", ErrProtocol, tlp.Class(c), len(slot.packet)), out)
+			return
+		}
+		out.Packets.add(slot.packet)
+		l.stats.PacketsReceived++
+		slot.here = false
+		r.held--
+		r.next = (r.next + 1) & maskSeq
+		if r.unacked++; r.unacked == 1 {
+			r.ackDue = now + l.cfg.AckDelay
+		}
+	}
+	r.ackNow = r.ackNow || r.unacked >= l.cfg.AckEvery
+	if r.held == 0 && !r.damaged {
+		r.nak = false
+	}
+}
+
+// sendNak says what is expected and what has arrived after it.
+func (l *Link) sendNak(now time.Duration, out *Output) {
+	r := &l.rx
+	var bitmap [MaxWindow / 8]byte
+	n, last := 0, 0
+	for i, found := 1, 0; i < len(r.slots) && found < r.held; i++ {
+		if r.slot((r.next + uint16(i)) & maskSeq).here {
+			bitmap[(i-1)/8] |= 1 << ((i - 1) % 8)
+			n, last = (i-1)/8+1, i
+			found++
+		}
+	}
+	r.nakTo = (r.next + uint16(last)) & maskSeq
+	r.nak, r.damaged = false, false
+	r.again = now + l.timeout(1)
+	r.quiet = r.again
+	l.stats.NaksSent++
+	l.sendAcked(typeNak, bitmap[:n], out)
+}
+
+// flush sends what the state calls for: packets first, since an
+// acknowledgement can ride on them.
+func (l *Link) flush(now time.Duration, out *Output) {
+	l.transmit(now, out)
+	r := &l.rx
+	if r.held > 0 && !r.nak && now >= r.again {
+		r.wantNak(now)
+	}
+	if r.nak && now >= r.nakDue {
+		l.sendNak(now, out)
+	}
+	if r.unacked > 0 && (r.ackNow || now >= r.ackDue) {
+		l.sendAcked(typeAck, nil, out)
+	}
+}

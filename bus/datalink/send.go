@@ -1,0 +1,259 @@
+package datalink
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/hilgpu/hilgpu/bus/tlp"
+)
+
+// A txSlot is a frame that is in flight. Its packet is kept until it is
+// acknowledged.
+type txSlot struct {
+	packet  []byte
+	sentAt  time.Duration
+	stamp   uint64 // order of the last transmission among all
+	sends   int
+	arrived bool // out of order, says a Nak
+}
+
+// A sender is the transmitting half.
+type sender struct {
+	slots     []txSlot // by sequence number, modulo the window
+	window    int
+	maxPacket int
+	first     uint16 // oldest frame in flight
+	next      uint16 // sequence number of the next packet
+	stamp     uint64
+	queues    [3]queue
+	order     uint64
+	stalled   bool
+
+	measured bool
+	rtt      time.Duration // smoothed
+	spread   time.Duration // mean deviation
+	fastest  time.Duration
+}
+
+// An item is a packet that waits, with its place in the order of all.
+type item struct {
+	packet []byte
+	order  uint64
+}
+
+// A queue is a first-in-first-out of packets that keeps their memory.
+type queue struct {
+	items []item
+	head  int
+	n     int
+}
+
+func (q *queue) push(packet []byte, order uint64, limit int) bool {
+	if q.n == limit {
+		return false
+	}
+	if q.items == nil {
+		q.items = make([]item, limit)
+	}
+	it := &q.items[(q.head+q.n)%limit]
+	it.packet, it.order = append(it.packet[:0], packet...), order
+	q.n++
+	return true
+}
+
+func (q *queue) pop() {
+	q.head = (q.head + 1) % len(q.items)
+	q.n--
+}
+
+func (s *sender) reset() {
+	queues := s.queues
+	for i := range queues {
+		queues[i].head, queues[i].n = 0, 0
+	}
+	*s = sender{slots: s.slots, queues: queues}
+}
+
+func (s *sender) slot(seq uint16) *txSlot { return &s.slots[int(seq)%len(s.slots)] }
+
+func (s *sender) inFlight() int { return int((s.next - s.first) & maskSeq) }
+
+func (s *sender) waiting() int { return s.queues[0].n + s.queues[1].n + s.queues[2].n }
+
+// measure takes a round trip into account, as TCP does (RFC 6298 §2).
+func (s *sender) measure(d time.Duration) {
+	if !s.measured {
+		s.measured, s.rtt, s.spread, s.fastest = true, d, d/2, d
+		return
+	}
+	s.spread += ((s.rtt - d).Abs() - s.spread) / 4
+	s.rtt += (d - s.rtt) / 8
+	s.fastest = min(s.fastest, d)
+}
+
+// timeout returns how long after its last transmission a frame is replayed,
+// doubled with every replay.
+func (l *Link) timeout(sends int) time.Duration {
+	base := l.cfg.ReplayMax
+	if l.tx.measured {
+		base = max(l.cfg.ReplayMin, l.tx.rtt+4*l.tx.spread)
+	}
+	return min(base<<min(max(sends-1, 0), 16), max(base, l.cfg.ReplayMax))
+}
+
+// Send queues a copy of a packet, 1 to MaxPacket() bytes. Posted packets keep
+// their order, and no other packet passes one; a posted packet passes others
+// that wait for credits (PCIe 3.0 §2.4.1). It fails with ErrSize, with ErrFull
+// if the queue of the packet's class is, with ErrNotUp before the session is
+// up, and with the cause if the link is down.
+func (l *Link) Send(packet []byte, now time.Duration, out *Output) error {
+	switch {
+	case l.state == Down:
+		return l.cause
+	case l.state == Opening:
+		return fmt.Errorf("%w: opening", ErrNotUp)
+	case len(packet) < 1 || len(packet) > l.tx.maxPacket:
+		return fmt.Errorf("%w: %d bytes, want 1 to %d", ErrSize, len(packet), l.tx.maxPacket)
+	}
+	c := classOf(packet)
+	if !l.tx.queues[c].push(packet, l.tx.order, l.cfg.Queue) {
+		return fmt.Errorf("%w: %v, %d packets", ErrFull, c, l.cfg.Queue)
+	}
+	l.tx.order++
+	l.transmit(now, out)
+	return nil
+}
+
+// transmit sends what window and credits allow.
+func (l *Link) transmit(now time.Duration, out *Output) {
+	s := &l.tx
+	for s.inFlight() < s.window {
+		c, ok := l.pick()
+		if !ok {
+			return
+		}
+		q := &s.queues[c]
+		slot := s.slot(s.next)
+		it := &q.items[q.head]
+		slot.packet, it.packet = it.packet, slot.packet
+		slot.sends, slot.arrived = 0, false
+		q.pop()
+		take(&l.fc.used[c], len(slot.packet))
+		l.stats.PacketsSent++
+		seq := s.next
+		s.next = (s.next + 1) & maskSeq
+		l.put(seq, now, out)
+	}
+}
+
+// pick returns the class of the packet that goes next, if one may go.
+func (l *Link) pick() (class tlp.Class, ok bool) {
+	s := &l.tx
+	best := uint64(math.MaxUint64)
+	posted := best
+	if p := &s.queues[tlp.Posted]; p.n > 0 {
+		posted = p.items[p.head].order
+	}
+	blocked := false
+	for c := range s.queues {
+		q := &s.queues[c]
+		if q.n == 0 || q.items[q.head].order > posted {
+			continue
+		}
+		it := q.items[q.head]
+		if !l.fc.room(tlp.Class(c), len(it.packet)) {
+			blocked = true
+		} else if it.order < best {
+			class, best, ok = tlp.Class(c), it.order, true
+		}
+	}
+	if blocked && !s.stalled {
+		l.stats.CreditStalls++
+	}
+	s.stalled = blocked
+	return class, ok
+}
+
+// put sends the frame of a slot.
+func (l *Link) put(seq uint16, now time.Duration, out *Output) {
+	slot := l.tx.slot(seq)
+	slot.sends++
+	slot.sentAt = now
+	slot.stamp = l.tx.stamp
+	l.tx.stamp++
+	l.sendData(seq, slot.packet, out)
+}
+
+// replay sends a frame again, or gives up.
+func (l *Link) replay(seq uint16, now time.Duration, out *Output) {
+	if sends := l.tx.slot(seq).sends; sends > l.cfg.ReplayLimit {
+		l.fail(fmt.Errorf("%w: sequence %d sent %d times", ErrReplay, seq, sends), out)
+		return
+	}
+	l.stats.Replays++
+	l.put(seq, now, out)
+}
+
+// acked takes a cumulative acknowledgement: next is the first frame that has
+// not arrived. It reports whether that can be.
+func (l *Link) acked(next uint16, now time.Duration) bool {
+	s := &l.tx
+	n := int((next - s.first) & maskSeq)
+	if n > s.inFlight() {
+		l.stats.BadAcks++
+		return false
+	}
+	if n == 0 {
+		return true
+	}
+	// The newest frame that was sent once tells the round trip; a replayed
+	// one does not say which transmission was answered.
+	if last := s.slot((next - 1) & maskSeq); last.sends == 1 && !last.arrived {
+		s.measure(now - last.sentAt)
+	}
+	s.first = next
+	return true
+}
+
+// naked replays what a Nak says is missing before the last frame that it says
+// has arrived. A frame that was sent after that one may still be on its way.
+func (l *Link) naked(bitmap []byte, now time.Duration, out *Output) {
+	s := &l.tx
+	l.stats.NaksReceived++
+	last := 0
+	for i := 8*len(bitmap) - 1; i >= 0 && last == 0; i-- {
+		if bitmap[i/8]>>(i%8)&1 != 0 {
+			last = i + 1
+		}
+	}
+	switch {
+	case last >= s.inFlight() && last > 0:
+		l.stats.BadAcks++
+		return
+	case last == 0:
+		if s.inFlight() > 0 && now-s.slot(s.first).sentAt >= s.fastest-s.fastest/8 {
+			l.replay(s.first, now, out)
+		}
+		return
+	}
+	newest := s.slot((s.first + uint16(last)) & maskSeq).stamp
+	for i := 0; i <= last && l.state == Up; i++ {
+		seq := (s.first + uint16(i)) & maskSeq
+		slot := s.slot(seq)
+		if i > 0 && bitmap[(i-1)/8]>>((i-1)%8)&1 != 0 {
+			slot.arrived = true
+		} else if slot.stamp < newest || now-slot.sentAt >= l.timeout(1) {
+			l.replay(seq, now, out)
+		}
+	}
+}
+
+// replayDue returns when the oldest frame in flight is replayed.
+func (l *Link) replayDue() (time.Duration, bool) {
+	if l.tx.inFlight() == 0 {
+		return 0, false
+	}
+	slot := l.tx.slot(l.tx.first)
+	return slot.sentAt + l.timeout(slot.sends), true
+}

@@ -1,0 +1,78 @@
+package datalink
+
+import (
+	"fmt"
+	"time"
+)
+
+// Tick does what is due at now. It may be called at any time, and has to be at
+// Next.
+func (l *Link) Tick(now time.Duration, out *Output) {
+	switch l.state {
+	case Opening:
+		l.tickOpening(now, out)
+	case Up:
+		l.tickUp(now, out)
+	}
+}
+
+func (l *Link) tickOpening(now time.Duration, out *Output) {
+	if l.cfg.Role == Board {
+		return
+	}
+	if now-l.opened >= l.cfg.OpenTimeout {
+		l.fail(fmt.Errorf("%w: %d hellos in %v", ErrOpen, l.hellos, l.cfg.OpenTimeout), out)
+	} else if now >= l.helloAt {
+		l.sendHello(now, out)
+	}
+}
+
+func (l *Link) tickUp(now time.Duration, out *Output) {
+	if now-l.heard >= l.cfg.DeadAfter {
+		l.fail(fmt.Errorf("%w for %v", ErrDead, l.cfg.DeadAfter), out)
+		return
+	}
+	if due, ok := l.replayDue(); ok && now >= due {
+		l.stats.ReplayTimeouts++
+		if l.replay(l.tx.first, now, out); l.state != Up {
+			return
+		}
+	}
+	if l.refreshes() && now-l.fc.updated >= l.cfg.Refresh {
+		l.sendCredits(now, out)
+	}
+	if now >= l.pingAt {
+		l.pingAt = now + l.cfg.KeepAlive
+		l.sendAcked(typePing, nil, out)
+	}
+	l.flush(now, out)
+}
+
+func (l *Link) refreshes() bool { return l.cfg.Credits.finite() }
+
+// Next returns when Tick has something to do, if nothing arrives before; ok is
+// false if nothing will be.
+func (l *Link) Next() (at time.Duration, ok bool) {
+	switch {
+	case l.state == Opening && l.cfg.Role == Host:
+		return min(l.helloAt, l.opened+l.cfg.OpenTimeout), true
+	case l.state != Up:
+		return 0, false
+	}
+	at = min(l.heard+l.cfg.DeadAfter, l.pingAt)
+	if due, ok := l.replayDue(); ok {
+		at = min(at, due)
+	}
+	if l.refreshes() {
+		at = min(at, l.fc.updated+l.cfg.Refresh)
+	}
+	if l.rx.unacked > 0 {
+		at = min(at, l.rx.ackDue)
+	}
+	if l.rx.nak {
+		at = min(at, l.rx.nakDue)
+	} else if l.rx.held > 0 {
+		at = min(at, l.rx.again)
+	}
+	return at, true
+}
