@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/hilgpu/hilgpu/rtl/verilog"
+	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
 )
 
 // A probe reads one register of the Go side. The fields of a circuit are not
@@ -34,16 +35,16 @@ func (p *probe) pack(rec []byte) {
 }
 
 // newProbes finds the registers of the layout below root.
-func newProbes(root any, l *layout) ([]probe, error) {
+func newProbes(root any, l *sim.Layout) ([]probe, error) {
 	var ps []probe
-	for _, s := range l.out[l.outputs:] {
-		v, err := resolve(root, s.goPath)
+	for _, s := range l.Out[l.Outputs:] {
+		v, err := resolve(root, s.GoPath)
 		if err != nil {
 			return nil, err
 		}
-		p := probe{v: v, isBool: v.Kind() == reflect.Bool, wide: s.wide(), at: s.at}
+		p := probe{v: v, isBool: v.Kind() == reflect.Bool, wide: s.Wide(), at: s.At}
 		if !p.isBool && !v.CanUint() {
-			return nil, fmt.Errorf("%w: %s is a %s, want a bool or an unsigned integer", ErrManifest, s.goPath, v.Type())
+			return nil, fmt.Errorf("%w: %s is a %s, want a bool or an unsigned integer", ErrManifest, s.GoPath, v.Type())
 		}
 		ps = append(ps, p)
 	}
@@ -55,9 +56,6 @@ type words struct {
 	memory verilog.Memory
 	v      reflect.Value
 }
-
-// wordBytes returns the size of a word in a dump: 32-bit words, low first.
-func wordBytes(m verilog.Memory) int { return (m.Width + 31) / 32 * 4 }
 
 func newWords(root any, ms []verilog.Memory) ([]words, error) {
 	var ws []words

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strings"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
 )
 
 // A Difference is one signal that is not the same on both sides.
@@ -66,16 +68,16 @@ func (d *Divergence) Error() string {
 }
 
 // differences compares two records; x may be nil.
-func (l *layout) differences(want, got, x []byte) []Difference {
+func differences(l *sim.Layout, want, got, x []byte) []Difference {
 	var ds []Difference
-	for i := range l.out {
-		s := &l.out[(i+l.outputs)%len(l.out)]
+	for i := range l.Out {
+		s := &l.Out[(i+l.Outputs)%len(l.Out)]
 		d := Difference{
-			Instance: s.instance, Register: s.local, GoPath: s.goPath, Verilog: s.name, Pos: s.pos,
-			Width: s.width, Want: s.get(want), Got: s.get(got),
+			Instance: s.Instance, Register: s.Local, GoPath: s.GoPath, Verilog: s.Name, Pos: s.Pos,
+			Width: s.Width, Want: s.Get(want), Got: s.Get(got),
 		}
 		if x != nil {
-			d.X = s.get(x)
+			d.X = s.Get(x)
 		}
 		if d.Want != d.Got || d.X != 0 {
 			ds = append(ds, d)
@@ -89,8 +91,8 @@ const waveDepth = 200
 
 // worker is the comparing end of a Lockstep.
 type worker struct {
-	process *Process
-	layout  *layout
+	process *sim.Process
+	layout  *sim.Layout
 	wave    string
 	got, x  []byte
 	past    []sample // the clocks before the batch, at most waveDepth
@@ -102,9 +104,9 @@ type sample struct {
 	want, got, x []byte
 }
 
-func newWorker(p *Process, l *layout, o Options) *worker {
-	w := &worker{process: p, layout: l, wave: o.Wave, got: make([]byte, o.Batch*l.outBytes)}
-	if p.model.sim == Icarus {
+func newWorker(p *sim.Process, l *sim.Layout, o Options) *worker {
+	w := &worker{process: p, layout: l, wave: o.Wave, got: make([]byte, o.Batch*l.OutBytes)}
+	if p.Model().Sim() == Icarus {
 		w.x = make([]byte, len(w.got))
 	}
 	return w
@@ -112,12 +114,12 @@ func newWorker(p *Process, l *layout, o Options) *worker {
 
 // run replays a batch and compares it.
 func (w *worker) run(b *batch) error {
-	size := w.layout.outBytes
+	size := w.layout.OutBytes
 	got, x := w.got[:b.n*size], w.x
 	if x != nil {
 		x = x[:len(got)]
 	}
-	if err := w.process.run(b.in[:b.n*w.layout.inBytes], got, x); err != nil {
+	if err := w.process.Run(b.in[:b.n*w.layout.InBytes], got, x); err != nil {
 		return err
 	}
 	known := len(bytes.Trim(x, "\x00")) == 0
@@ -127,7 +129,7 @@ func (w *worker) run(b *batch) error {
 	}
 	for i := range b.n {
 		s := w.sample(b, i)
-		if ds := w.layout.differences(s.want, s.got, s.x); len(ds) > 0 {
+		if ds := differences(w.layout, s.want, s.got, s.x); len(ds) > 0 {
 			w.keep(b, i+1)
 			return w.diverged(&Divergence{Clock: s.clock, Differences: ds})
 		}
@@ -137,7 +139,7 @@ func (w *worker) run(b *batch) error {
 
 // sample returns clock i of the batch that was run.
 func (w *worker) sample(b *batch, i int) sample {
-	lo, hi := i*w.layout.outBytes, (i+1)*w.layout.outBytes
+	lo, hi := i*w.layout.OutBytes, (i+1)*w.layout.OutBytes
 	s := sample{clock: b.first + uint64(i), want: b.out[lo:hi], got: w.got[lo:hi]}
 	if w.x != nil {
 		s.x = w.x[lo:hi]
@@ -174,9 +176,9 @@ func (w *worker) diverged(d *Divergence) error {
 // difference has the 64 bits around the first one that differs.
 func (w *worker) memories(mems []words, clocks uint64) error {
 	var ds []Difference
-	err := w.process.memories(func(i int, got, x []byte) error {
+	err := w.process.Memories(func(i int, got, x []byte) error {
 		m := mems[i]
-		size := wordBytes(m.memory)
+		size := sim.WordBytes(m.memory)
 		want := make([]byte, size)
 		for k := range m.memory.Words {
 			m.word(k, want)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/verilog"
+	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
 )
 
 // Inputs at which the planted design differs from the twin.
@@ -127,8 +128,8 @@ func checkWave(t *testing.T, path string, clock uint64, d Difference) {
 	if strings.HasPrefix(d.Register, "word") {
 		return
 	}
-	assert.Equal(t, bits(&signal{width: d.Width}, d.Want, 0), w.values["go."+d.Verilog])
-	assert.Equal(t, bits(&signal{width: d.Width}, d.Got, d.X), w.values["verilog."+d.Verilog])
+	assert.Equal(t, bits(&sim.Signal{Width: d.Width}, d.Want, 0), w.values["go."+d.Verilog])
+	assert.Equal(t, bits(&sim.Signal{Width: d.Width}, d.Got, d.X), w.values["verilog."+d.Verilog])
 }
 
 // wave is a value change dump at its end.

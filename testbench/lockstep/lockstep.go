@@ -14,11 +14,8 @@ import (
 	"fmt"
 
 	"github.com/hilgpu/hilgpu/rtl/verilog"
+	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
 )
-
-// ErrManifest is wrapped by the error of a manifest that does not fit the
-// circuit or that the harness cannot serve.
-var ErrManifest = errors.New("lockstep: bad manifest")
 
 // A Circuit is the Go side.
 type Circuit interface {
@@ -46,7 +43,7 @@ type Options struct {
 // one goroutine. Close must be called.
 type Lockstep struct {
 	circuit Circuit
-	layout  *layout
+	layout  *sim.Layout
 	probes  []probe
 	mems    []words
 	in, out []uint64
@@ -59,7 +56,8 @@ type Lockstep struct {
 	err    error // of the worker, valid once done is closed
 	done   chan struct{}
 	closed bool
-	worker *worker
+	worker *worker // one of the two
+	fan    *fan
 }
 
 // batch is some clocks in a row: what went in, and what the Go side had after
@@ -76,21 +74,11 @@ func New(d *verilog.Design, c Circuit, o Options) (*Lockstep, error) {
 	if o.Batch == 0 {
 		o.Batch = 1024
 	}
-	lay, err := newLayout(&d.Manifest)
+	l, err := newLockstep(&d.Manifest, c, o)
 	if err != nil {
 		return nil, err
 	}
-	l := &Lockstep{
-		circuit: c, layout: lay, in: make([]uint64, len(lay.in)-1), out: make([]uint64, lay.outputs),
-		free: make(chan *batch, 3), full: make(chan *batch, 1), done: make(chan struct{}),
-	}
-	if l.probes, err = newProbes(c.Root(), lay); err != nil {
-		return nil, err
-	}
-	if l.mems, err = newWords(c.Root(), d.Manifest.Memories); err != nil {
-		return nil, err
-	}
-	m, err := Build(d, BuildOptions{Sim: o.Sim, Cache: o.Cache, Probes: true})
+	m, err := sim.Build(d, sim.BuildOptions{Sim: o.Sim, Cache: o.Cache, Probes: true})
 	if err != nil {
 		return nil, err
 	}
@@ -98,13 +86,32 @@ func New(d *verilog.Design, c Circuit, o Options) (*Lockstep, error) {
 	if err != nil {
 		return nil, err
 	}
-	for range cap(l.free) {
-		l.free <- &batch{in: make([]byte, o.Batch*lay.inBytes), out: make([]byte, o.Batch*lay.outBytes)}
-	}
-	l.cur = <-l.free
-	l.worker = newWorker(p, lay, o)
+	l.worker = newWorker(p, l.layout, o)
 	go l.work()
 	return l, l.Clock(true, l.in)
+}
+
+// newLockstep is the Go side, with nothing yet to compare it with.
+func newLockstep(m *verilog.Manifest, c Circuit, o Options) (*Lockstep, error) {
+	lay, err := sim.NewLayout(m)
+	if err != nil {
+		return nil, err
+	}
+	l := &Lockstep{
+		circuit: c, layout: lay, in: make([]uint64, len(lay.In)-1), out: make([]uint64, lay.Outputs),
+		free: make(chan *batch, 3), full: make(chan *batch, 1), done: make(chan struct{}),
+	}
+	if l.probes, err = newProbes(c.Root(), lay); err != nil {
+		return nil, err
+	}
+	if l.mems, err = newWords(c.Root(), m.Memories); err != nil {
+		return nil, err
+	}
+	for range cap(l.free) {
+		l.free <- &batch{in: make([]byte, o.Batch*lay.InBytes), out: make([]byte, o.Batch*lay.OutBytes)}
+	}
+	l.cur = <-l.free
+	return l, nil
 }
 
 // Clocks returns the clocks so far. The first one is the reset by New.
@@ -120,17 +127,17 @@ func (l *Lockstep) Clock(rst bool, in []uint64) error {
 		return l.failed
 	}
 	b := l.cur
-	l.layout.packInputs(b.in[b.n*l.layout.inBytes:], rst, in)
+	l.layout.PackInputs(b.in[b.n*l.layout.InBytes:], rst, in)
 	l.circuit.Clock(rst, in)
 	l.circuit.Outputs(l.out)
-	rec := b.out[b.n*l.layout.outBytes:]
-	l.layout.packOutputs(rec, l.out)
+	rec := b.out[b.n*l.layout.OutBytes:]
+	l.layout.PackOutputs(rec, l.out)
 	for i := range l.probes {
 		l.probes[i].pack(rec)
 	}
 	b.n++
 	l.clocks++
-	if (b.n+1)*l.layout.inBytes <= len(b.in) {
+	if (b.n+1)*l.layout.InBytes <= len(b.in) {
 		return nil
 	}
 	l.failed = l.flush()
@@ -159,8 +166,12 @@ func (l *Lockstep) flush() error {
 // work compares batches until there are no more or they differ.
 func (l *Lockstep) work() {
 	defer close(l.done)
+	run := l.fan.run
+	if l.worker != nil {
+		run = l.worker.run
+	}
 	for b := range l.full {
-		if l.err = l.worker.run(b); l.err != nil {
+		if l.err = run(b); l.err != nil {
 			return
 		}
 		l.free <- b
@@ -180,6 +191,12 @@ func (l *Lockstep) Close() error {
 	close(l.full)
 	<-l.done
 	err := l.err
+	if l.fan != nil {
+		if err == nil {
+			l.fan.memories(l.mems, l.clocks)
+		}
+		return errors.Join(err, l.fan.close())
+	}
 	if err == nil {
 		err = l.worker.memories(l.mems, l.clocks)
 	}

@@ -2,18 +2,16 @@ package lockstep
 
 import (
 	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/verilog"
+	"github.com/hilgpu/hilgpu/rtl/verilog/simtest"
 )
 
-// twin is the circuit of testdata/twin.v.
+// twin is the circuit of simtest.TwinDesign.
 type twin struct {
 	child twinChild
 	acc   uint64
@@ -59,34 +57,8 @@ func (c *twin) Outputs(out []uint64) {
 	}
 }
 
-// twinDesign returns testdata/twin.v with each old replaced by the new behind it.
 func twinDesign(t *testing.T, oldNew ...string) *verilog.Design {
-	text, err := os.ReadFile("testdata/twin.v")
-	require.NoError(t, err)
-	for i := 0; i < len(oldNew); i += 2 {
-		require.Equal(t, 1, strings.Count(string(text), oldNew[i]), oldNew[i])
-	}
-	return &verilog.Design{
-		Files: []verilog.File{{Name: "twin.v", Text: []byte(strings.NewReplacer(oldNew...).Replace(string(text)))}},
-		Manifest: verilog.Manifest{
-			Top: "twin",
-			Ports: []verilog.Port{
-				{Name: "clk", Input: true, Width: 1}, {Name: "rst", Input: true, Width: 1},
-				{Name: "en", Input: true, Width: 1, Go: "en"}, {Name: "data", Input: true, Width: 64, Go: "data"},
-				{Name: "sum", Width: 64, Go: "Sum"}, {Name: "odd", Width: 1, Go: "Odd"},
-			},
-			Registers: []verilog.Register{
-				{Name: "acc", Width: 64, Verilog: "acc", Go: "acc", Pos: "twin.go:3", Elem: -1},
-				{Name: "flag_0", Width: 1, Verilog: "flag_0", Go: "flag[0]", Pos: "twin.go:4"},
-				{Name: "flag_1", Width: 1, Verilog: "flag_1", Go: "flag[1]", Pos: "twin.go:4", Elem: 1},
-				{Instance: "child", Name: "count", Width: 12, Verilog: "child.count", Go: "child.count", Pos: "twin.go:9", Elem: -1},
-			},
-			Memories: []verilog.Memory{
-				{Verilog: "ram", Go: "ram", Width: 64, Words: 16},
-				{Verilog: "pairs", Go: "pairs", Width: 70, Words: 4},
-			},
-		},
-	}
+	return simtest.TwinDesign(t, oldNew...)
 }
 
 // sims returns the simulators that are installed. Without one the test is
@@ -104,19 +76,9 @@ func sims(t *testing.T) []Sim {
 	return list
 }
 
-func need(t *testing.T, s Sim) bool {
-	err := s.Check()
-	if err != nil && os.Getenv("CI") == "true" {
-		t.Fatal(err)
-	}
-	if err != nil {
-		t.Logf("NOT RUN: %v", err)
-	}
-	return err == nil
-}
+func need(t *testing.T, s Sim) bool { return simtest.Installed(t, s.Check()) }
 
-// testCache is where models are kept from one run of the tests to the next.
-func testCache() string { return filepath.Join(os.TempDir(), "hilgpu-lockstep-test") }
+func testCache() string { return simtest.Cache() }
 
 // runTwin clocks the twin with random inputs and resets and returns what the
 // lockstep says.

@@ -6,12 +6,14 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
 )
 
 // writeWave writes the samples as a value change dump (IEEE 1364-2001 §18): a
 // time unit is a clock, and the scopes go and verilog have the signals of each
 // side in the hierarchy of the instances.
-func writeWave(path string, l *layout, samples []sample) error {
+func writeWave(path string, l *sim.Layout, samples []sample) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return err
@@ -26,25 +28,25 @@ func writeWave(path string, l *layout, samples []sample) error {
 }
 
 // dump writes errors into b, which keeps the first.
-func dump(b *bufio.Writer, l *layout, samples []sample) {
+func dump(b *bufio.Writer, l *sim.Layout, samples []sample) {
 	io.WriteString(b, "$timescale 1 ns $end\n")
 	for side, name := range []string{"go", "verilog"} {
 		fmt.Fprintf(b, "$scope module %s $end\n", name)
-		declare(b, l, side*len(l.out))
+		declare(b, l, side*len(l.Out))
 		io.WriteString(b, "$upscope $end\n")
 	}
 	io.WriteString(b, "$enddefinitions $end\n")
-	last := make([]string, 2*len(l.out))
+	last := make([]string, 2*len(l.Out))
 	for _, s := range samples {
 		fmt.Fprintf(b, "#%d\n", s.clock)
-		for i := range l.out {
-			sig := &l.out[i]
+		for i := range l.Out {
+			sig := &l.Out[i]
 			x := uint64(0)
 			if s.x != nil {
-				x = sig.get(s.x)
+				x = sig.Get(s.x)
 			}
-			change(b, last, i, bits(sig, sig.get(s.want), 0))
-			change(b, last, len(l.out)+i, bits(sig, sig.get(s.got), x))
+			change(b, last, i, bits(sig, sig.Get(s.want), 0))
+			change(b, last, len(l.Out)+i, bits(sig, sig.Get(s.got), x))
 		}
 	}
 	if n := len(samples); n > 0 {
@@ -54,13 +56,13 @@ func dump(b *bufio.Writer, l *layout, samples []sample) {
 
 // declare writes the variables of one side, numbered from first on. A scope is
 // opened for each part of an instance's name and kept for what follows.
-func declare(b *bufio.Writer, l *layout, first int) {
+func declare(b *bufio.Writer, l *sim.Layout, first int) {
 	var open []string
-	for i := range l.out {
-		s := &l.out[i]
+	for i := range l.Out {
+		s := &l.Out[i]
 		var scope []string
-		if at := strings.LastIndexByte(s.name, '.'); at >= 0 {
-			scope = strings.Split(s.name[:at], ".")
+		if at := strings.LastIndexByte(s.Name, '.'); at >= 0 {
+			scope = strings.Split(s.Name[:at], ".")
 		}
 		same := 0
 		for same < len(open) && same < len(scope) && open[same] == scope[same] {
@@ -73,8 +75,8 @@ func declare(b *bufio.Writer, l *layout, first int) {
 			fmt.Fprintf(b, "$scope module %s $end\n", name)
 		}
 		open = scope
-		name := s.name[strings.LastIndexByte(s.name, '.')+1:]
-		fmt.Fprintf(b, "$var reg %d %s %s $end\n", s.width, code(first+i), strings.NewReplacer("[", "_", "]", "").Replace(name))
+		name := s.Name[strings.LastIndexByte(s.Name, '.')+1:]
+		fmt.Fprintf(b, "$var reg %d %s %s $end\n", s.Width, code(first+i), strings.NewReplacer("[", "_", "]", "").Replace(name))
 	}
 	for range open {
 		io.WriteString(b, "$upscope $end\n")
@@ -97,10 +99,10 @@ func change(b *bufio.Writer, last []string, i int, v string) {
 }
 
 // bits returns a value of the signal, a digit a bit, x where x is set.
-func bits(s *signal, v, x uint64) string {
-	p := make([]byte, s.width)
+func bits(s *sim.Signal, v, x uint64) string {
+	p := make([]byte, s.Width)
 	for i := range p {
-		n := s.width - 1 - i
+		n := s.Width - 1 - i
 		p[i] = '0' + byte(v>>n&1)
 		if x>>n&1 != 0 {
 			p[i] = 'x'

@@ -7,11 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
 )
 
 // configured adds the configuration that a random host asks for.
 type configured struct {
-	*Verilated
+	*sim.Verilated
 	c gpu.Config
 }
 
@@ -25,7 +26,7 @@ func TestVerilated(t *testing.T) {
 	}
 	c, err := Config("small")
 	require.NoError(t, err)
-	v, err := NewVerilated("../..", c, testCache())
+	v, err := sim.NewVerilated("../..", c, testCache())
 	require.NoError(t, err)
 	a, b := newHost(configured{v, c}, 4), newHost(newGPU(t, "small"), 4)
 	for range 30000 {
@@ -37,23 +38,4 @@ func TestVerilated(t *testing.T) {
 	v.Reset()
 	assert.NoError(t, session(v, uint64(c.ClockHz), samplePlan(t, 16, 16)))
 	assert.NoError(t, v.Close())
-}
-
-// A process that stops leaves a device that drives nothing, and the cause.
-func TestVerilatedThatStops(t *testing.T) {
-	if !need(t, Verilator) {
-		t.Skip("no Verilator")
-	}
-	c, err := Config("small")
-	require.NoError(t, err)
-	v, err := NewVerilated("../..", c, testCache())
-	require.NoError(t, err)
-	_, ready, _ := v.Target()
-	assert.True(t, ready)
-	require.NoError(t, v.process.cmd.Process.Kill())
-	v.Skip(3)
-	_, ready, _ = v.Target()
-	assert.False(t, ready)
-	assert.ErrorIs(t, v.Err(), ErrModel)
-	assert.ErrorIs(t, v.Close(), ErrModel)
 }

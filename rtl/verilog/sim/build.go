@@ -1,4 +1,9 @@
-package lockstep
+// Package sim builds Verilog for a simulator and runs it as a process.
+//
+//	Design ── Build ── Model ── Start ── Process ── batches of clocks
+//
+// Verilated is the GPU's Verilog alone, built with Verilator, as a port.Device.
+package sim
 
 import (
 	"bytes"
@@ -15,10 +20,14 @@ import (
 
 // Errors of the tools.
 var (
-	ErrTool  = errors.New("lockstep: missing tool")
-	ErrBuild = errors.New("lockstep: the Verilog does not build")
-	ErrModel = errors.New("lockstep: the model stopped")
+	ErrTool  = errors.New("sim: missing tool")
+	ErrBuild = errors.New("sim: the Verilog does not build")
+	ErrModel = errors.New("sim: the model stopped")
 )
+
+// ErrManifest is wrapped by the error of a manifest that does not fit the
+// circuit or that this package cannot serve.
+var ErrManifest = errors.New("sim: bad manifest")
 
 // Sim is a simulator.
 type Sim string
@@ -74,11 +83,17 @@ type BuildOptions struct {
 	Probes bool   // the records have all registers behind the output ports
 }
 
+// Layout returns what the records of the model hold.
+func (m *Model) Layout() *Layout { return m.layout }
+
+// Sim returns the simulator.
+func (m *Model) Sim() Sim { return m.sim }
+
 // A Model is a design built for a simulator. Start runs it.
 type Model struct {
 	sim    Sim
 	dir    string // of what was built
-	layout *layout
+	layout *Layout
 	probes bool
 }
 
@@ -92,7 +107,7 @@ func Build(d *verilog.Design, o BuildOptions) (*Model, error) {
 	if err := o.Sim.Check(); err != nil {
 		return nil, err
 	}
-	lay, err := newLayout(&d.Manifest)
+	lay, err := NewLayout(&d.Manifest)
 	if err != nil {
 		return nil, err
 	}
@@ -176,9 +191,9 @@ func hash(s Sim, files []verilog.File, steps [][]string) (string, error) {
 }
 
 // portsOnly returns the layout without registers.
-func (l *layout) portsOnly() *layout {
+func (l *Layout) portsOnly() *Layout {
 	p := *l
-	p.out = p.out[:p.outputs:p.outputs]
-	p.outBytes, _ = place(p.out)
+	p.Out = p.Out[:p.Outputs:p.Outputs]
+	p.OutBytes, _ = place(p.Out)
 	return &p
 }

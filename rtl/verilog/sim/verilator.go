@@ -1,4 +1,4 @@
-package lockstep
+package sim
 
 import (
 	"fmt"
@@ -9,14 +9,14 @@ import (
 
 // verilatorSources returns the design with a main program, and the commands
 // that make the executable obj/model of them.
-func verilatorSources(d *verilog.Design, l *layout) ([]verilog.File, [][]string) {
+func verilatorSources(d *verilog.Design, l *Layout) ([]verilog.File, [][]string) {
 	files := append([]verilog.File{
 		{Name: "main.cpp", Text: []byte(verilatorMain(l))},
 		{Name: "public.vlt", Text: []byte(publicList(l))},
 	}, d.Files...)
 	args := []string{
 		"verilator", "--cc", "--exe", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert",
-		"--flatten", "-Wno-lint", "-Wno-style", "--top-module", l.top, "--prefix", "Vdut", "--Mdir", "obj",
+		"--flatten", "-Wno-lint", "-Wno-style", "--top-module", l.Top, "--prefix", "Vdut", "--Mdir", "obj",
 		"-o", "model", "public.vlt", "main.cpp",
 	}
 	for _, f := range d.Files {
@@ -29,7 +29,7 @@ func verilatorSources(d *verilog.Design, l *layout) ([]verilog.File, [][]string)
 
 // publicList makes the registers and the memories visible, by the last part of
 // their names in any module.
-func publicList(l *layout) string {
+func publicList(l *Layout) string {
 	var b strings.Builder
 	b.WriteString("`verilator_config\n")
 	seen := map[string]bool{}
@@ -41,11 +41,11 @@ func publicList(l *layout) string {
 			fmt.Fprintf(&b, "public_flat_rd -module \"*\" -var \"%s\"\n", name)
 		}
 	}
-	for _, s := range l.out[l.outputs:] {
-		show(s.name)
+	for _, s := range l.Out[l.Outputs:] {
+		show(s.Name)
 	}
-	if len(l.out) > l.outputs {
-		for _, m := range l.memories {
+	if len(l.Out) > l.Outputs {
+		for _, m := range l.Memories {
 			show(m.Verilog)
 		}
 	}
@@ -53,12 +53,12 @@ func publicList(l *layout) string {
 }
 
 // member returns the C++ expression of a hierarchical name.
-func (l *layout) member(path string) string {
+func (l *Layout) member(path string) string {
 	name, index, ok := strings.Cut(path, "[")
 	if ok {
 		index = "[" + index
 	}
-	parts := strings.Split(l.top+"."+name, ".")
+	parts := strings.Split(l.Top+"."+name, ".")
 	for i, p := range parts {
 		parts[i] = strings.ReplaceAll(p, "__", "___05F")
 	}
@@ -130,36 +130,36 @@ int main() {
 `
 
 // verilatorMain returns the program around the model.
-func verilatorMain(l *layout) string {
+func verilatorMain(l *Layout) string {
 	var b strings.Builder
 	b.WriteString(mainHead)
-	fmt.Fprintf(&b, "static const size_t inWords = %d, outWords = %d;\n\n", l.inBytes/4, l.outBytes/4)
+	fmt.Fprintf(&b, "static const size_t inWords = %d, outWords = %d;\n\n", l.InBytes/4, l.OutBytes/4)
 	b.WriteString("static void drive(Vdut& d, const uint32_t* w) {\n")
-	for i := range l.in {
-		s := &l.in[i]
-		v := fmt.Sprintf("w[%d]", s.at/4)
-		if s.wide() {
-			v += fmt.Sprintf(" | uint64_t(w[%d]) << 32", s.at/4+1)
+	for i := range l.In {
+		s := &l.In[i]
+		v := fmt.Sprintf("w[%d]", s.At/4)
+		if s.Wide() {
+			v += fmt.Sprintf(" | uint64_t(w[%d]) << 32", s.At/4+1)
 		}
-		fmt.Fprintf(&b, "  d.%s = %s;\n", strings.ReplaceAll(s.name, "__", "___05F"), v)
+		fmt.Fprintf(&b, "  d.%s = %s;\n", strings.ReplaceAll(s.Name, "__", "___05F"), v)
 	}
 	b.WriteString("}\n\nstatic void sample(Vdut& d, uint32_t* w) {\n")
 	b.WriteString("  const Vdut___024root& r = *d.rootp;\n  (void)r;\n")
-	for i := range l.out {
-		s := &l.out[i]
-		v := "d." + strings.ReplaceAll(s.name, "__", "___05F")
-		if i >= l.outputs {
-			v = l.member(s.name)
+	for i := range l.Out {
+		s := &l.Out[i]
+		v := "d." + strings.ReplaceAll(s.Name, "__", "___05F")
+		if i >= l.Outputs {
+			v = l.member(s.Name)
 		}
-		fmt.Fprintf(&b, "  w[%d] = %s;\n", s.at/4, v)
-		if s.wide() {
-			fmt.Fprintf(&b, "  w[%d] = %s >> 32;\n", s.at/4+1, v)
+		fmt.Fprintf(&b, "  w[%d] = %s;\n", s.At/4, v)
+		if s.Wide() {
+			fmt.Fprintf(&b, "  w[%d] = %s >> 32;\n", s.At/4+1, v)
 		}
 	}
 	b.WriteString("}\n\nstatic void memories(Vdut& d) {\n")
 	b.WriteString("  const Vdut___024root& r = *d.rootp;\n  (void)r;\n  std::vector<uint32_t> all;\n")
-	if len(l.out) > l.outputs {
-		for _, m := range l.memories {
+	if len(l.Out) > l.Outputs {
+		for _, m := range l.Memories {
 			b.WriteString(dumpMemory(m, l.member(m.Verilog)))
 		}
 	}
@@ -171,7 +171,7 @@ func verilatorMain(l *layout) string {
 // dumpMemory returns the statement that writes the words of a memory.
 func dumpMemory(m verilog.Memory, name string) string {
 	var b strings.Builder
-	n := wordBytes(m) / 4
+	n := WordBytes(m) / 4
 	fmt.Fprintf(&b, "  all.resize(size_t(%d) * %d);\n  for (size_t i = 0; i < %d; i++) {\n    uint32_t* w = &all[i * %d];\n",
 		m.Words, n, m.Words, n)
 	for k := range n {

@@ -1,4 +1,4 @@
-package lockstep
+package sim
 
 import (
 	"path/filepath"

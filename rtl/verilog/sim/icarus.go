@@ -1,4 +1,4 @@
-package lockstep
+package sim
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 // with the highest byte first, as $fread wants, and go out as $fwrite's %z
 // gives them: for each word one with the values and one with the bits that are
 // x or z.
-func icarusSources(d *verilog.Design, l *layout) ([]verilog.File, [][]string) {
+func icarusSources(d *verilog.Design, l *Layout) ([]verilog.File, [][]string) {
 	files := append([]verilog.File{{Name: "lockstep_tb.v", Text: []byte(icarusBench(l))}}, d.Files...)
 	args := []string{"iverilog", "-g2001", "-o", "model", "-s", "lockstep_tb", "lockstep_tb.v"}
 	for _, f := range d.Files {
@@ -53,43 +53,43 @@ MEMORIES    end
 endmodule
 `
 
-func icarusBench(l *layout) string {
+func icarusBench(l *Layout) string {
 	var b, ports strings.Builder
 	b.WriteString("module lockstep_tb;\n  reg clk;\n  integer from, got, i;\n  reg [31:0] n;\n")
-	fmt.Fprintf(&b, "  reg [%d:0] in;\n  reg [%d:0] out;\n", 8*l.inBytes-1, 8*l.outBytes-1)
-	for k, m := range l.memories {
+	fmt.Fprintf(&b, "  reg [%d:0] in;\n  reg [%d:0] out;\n", 8*l.InBytes-1, 8*l.OutBytes-1)
+	for k, m := range l.Memories {
 		fmt.Fprintf(&b, "  reg [%d:0] word%d;\n", m.Width-1, k)
 	}
 	ports.WriteString(".clk(clk)")
-	for i := range l.in {
-		s := &l.in[i]
-		fmt.Fprintf(&ports, ",\n    .%s(in[%d:%d])", s.name, 8*s.at+s.width-1, 8*s.at)
+	for i := range l.In {
+		s := &l.In[i]
+		fmt.Fprintf(&ports, ",\n    .%s(in[%d:%d])", s.Name, 8*s.At+s.Width-1, 8*s.At)
 	}
-	for i := range l.out[:l.outputs] {
-		s := &l.out[i]
-		fmt.Fprintf(&b, "  wire [%d:0] port%d;\n", s.width-1, i)
-		fmt.Fprintf(&ports, ",\n    .%s(port%d)", s.name, i)
+	for i := range l.Out[:l.Outputs] {
+		s := &l.Out[i]
+		fmt.Fprintf(&b, "  wire [%d:0] port%d;\n", s.Width-1, i)
+		fmt.Fprintf(&ports, ",\n    .%s(port%d)", s.Name, i)
 	}
-	fmt.Fprintf(&b, "  %s dut (\n    %s);\n", l.top, ports.String())
+	fmt.Fprintf(&b, "  %s dut (\n    %s);\n", l.Top, ports.String())
 	b.WriteString(strings.NewReplacer("SAMPLE", sampleAll(l), "MEMORIES", dumpAll(l)).Replace(benchTail))
 	return b.String()
 }
 
 // sampleAll returns the elements of a concatenation that is the record, the
 // last signal first.
-func sampleAll(l *layout) string {
+func sampleAll(l *Layout) string {
 	var b strings.Builder
-	for i := len(l.out) - 1; i >= 0; i-- {
-		s := &l.out[i]
-		if pad := slot(s) - s.width; pad > 0 {
+	for i := len(l.Out) - 1; i >= 0; i-- {
+		s := &l.Out[i]
+		if pad := slot(s) - s.Width; pad > 0 {
 			fmt.Fprintf(&b, "          %d'd0, ", pad)
 		} else {
 			b.WriteString("          ")
 		}
-		if i < l.outputs {
+		if i < l.Outputs {
 			fmt.Fprintf(&b, "port%d", i)
 		} else {
-			b.WriteString("dut." + s.name)
+			b.WriteString("dut." + s.Name)
 		}
 		if i > 0 {
 			b.WriteString(",")
@@ -100,12 +100,12 @@ func sampleAll(l *layout) string {
 }
 
 // dumpAll returns the statements that write the memories.
-func dumpAll(l *layout) string {
+func dumpAll(l *Layout) string {
 	var b strings.Builder
-	if len(l.out) == l.outputs {
+	if len(l.Out) == l.Outputs {
 		return ""
 	}
-	for k, m := range l.memories {
+	for k, m := range l.Memories {
 		fmt.Fprintf(&b, "      for (i = 0; i < %d; i = i + 1) begin\n        word%d = dut.%s[i];\n"+
 			"        $fwrite(32'h80000001, \"%%z\", word%d);\n      end\n", m.Words, k, m.Verilog, k)
 	}
@@ -113,8 +113,8 @@ func dumpAll(l *layout) string {
 }
 
 // slot is the width of a signal's place in a record, in bits.
-func slot(s *signal) int {
-	if s.wide() {
+func slot(s *Signal) int {
+	if s.Wide() {
 		return 64
 	}
 	return 32

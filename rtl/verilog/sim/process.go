@@ -1,4 +1,4 @@
-package lockstep
+package sim
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"slices"
 )
 
-// Process is a running Model. Its methods are for one goroutine.
+// A Process is a running Model. Its methods are for one goroutine.
 type Process struct {
 	model  *Model
 	cmd    *exec.Cmd
@@ -46,10 +46,10 @@ func (m *Model) Start() (*Process, error) {
 	return p, nil
 }
 
-// run clocks the model len(in)/inBytes times and stores what it had after each
+// Run clocks the model len(in)/inBytes times and stores what it had after each
 // clock, and in x, which is nil for a simulator without x, the bits that are x.
-func (p *Process) run(in, out, x []byte) error {
-	size := p.model.layout.inBytes
+func (p *Process) Run(in, out, x []byte) error {
+	size := p.model.layout.InBytes
 	n := len(in) / size
 	p.message = append(binary.LittleEndian.AppendUint32(p.message[:0], uint32(n)), in...)
 	if p.model.sim == Icarus {
@@ -71,7 +71,7 @@ func (p *Process) run(in, out, x []byte) error {
 	}()
 	err := p.read(out, x)
 	if err != nil {
-		p.cmd.Process.Kill()
+		p.Kill()
 	}
 	return errors.Join(err, p.failed("write", <-sent))
 }
@@ -93,14 +93,14 @@ func (p *Process) read(out, x []byte) error {
 	return nil
 }
 
-// memories asks for all words of the memories and ends the model. It calls f
-// with each memory's words in order, wordBytes for each, and their x bits.
-func (p *Process) memories(f func(i int, words, x []byte) error) error {
+// Memories asks for all words of the memories and ends the model. It calls f
+// with each memory's words in order, WordBytes for each, and their x bits.
+func (p *Process) Memories(f func(i int, words, x []byte) error) error {
 	if _, err := p.in.Write(make([]byte, 4)); err != nil {
 		return p.failed("write", err)
 	}
-	for i, m := range p.model.layout.memories {
-		words := make([]byte, wordBytes(m)*m.Words)
+	for i, m := range p.model.layout.Memories {
+		words := make([]byte, WordBytes(m)*m.Words)
 		x := make([]byte, len(words))
 		if err := p.read(words, x); err != nil {
 			return err
@@ -129,3 +129,9 @@ func (p *Process) Close() error {
 	}
 	return nil
 }
+
+// Model returns what runs.
+func (p *Process) Model() *Model { return p.model }
+
+// Kill ends the process at once; what uses it then fails with ErrModel.
+func (p *Process) Kill() error { return p.cmd.Process.Kill() }

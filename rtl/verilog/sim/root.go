@@ -1,4 +1,4 @@
-package lockstep
+package sim
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 
 // ErrSource is wrapped by the error of a directory that is not in the source
 // tree of the module.
-var ErrSource = errors.New("lockstep: no source")
+var ErrSource = errors.New("sim: no source")
 
 // ModuleRoot returns the root of the source tree that has dir. The source is
 // what is translated. It fails with ErrSource.

@@ -1,4 +1,4 @@
-package lockstep
+package sim
 
 import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
@@ -11,12 +11,11 @@ import (
 // that has failed drives nothing any more; Err has the cause.
 type Verilated struct {
 	process *Process
-	layout  *layout
-	ins     []field[inputs]
-	outs    []field[outputs]
+	layout  *Layout
+	ports   *Ports
 	values  []uint64
 	in, out []byte
-	now     outputs
+	now     Outputs
 	err     error
 }
 
@@ -34,7 +33,7 @@ func NewVerilated(root string, c gpu.Config, cache string) (*Verilated, error) {
 	if err != nil {
 		return nil, err
 	}
-	ports, err := newGPUCircuit(g, &d.Manifest)
+	ports, err := NewPorts(&d.Manifest)
 	if err != nil {
 		return nil, err
 	}
@@ -47,8 +46,8 @@ func NewVerilated(root string, c gpu.Config, cache string) (*Verilated, error) {
 		return nil, err
 	}
 	v := &Verilated{
-		process: p, layout: m.layout, ins: ports.in, outs: ports.out, values: make([]uint64, len(ports.in)),
-		in: make([]byte, m.layout.inBytes), out: make([]byte, m.layout.outBytes),
+		process: p, layout: m.layout, ports: ports, values: make([]uint64, ports.NumInputs()),
+		in: make([]byte, m.layout.InBytes), out: make([]byte, m.layout.OutBytes),
 	}
 	v.Reset()
 	return v, v.err
@@ -56,35 +55,31 @@ func NewVerilated(root string, c gpu.Config, cache string) (*Verilated, error) {
 
 // Target returns what the target port drives.
 func (v *Verilated) Target() (cpl port.Completion, reqReady, dataReady bool) {
-	return v.now.cpl, v.now.reqReady, v.now.dataReady
+	return v.now.Cpl, v.now.ReqReady, v.now.DataReady
 }
 
 // Initiator returns what the initiator port drives.
-func (v *Verilated) Initiator() (req port.Request, beat port.Beat) { return v.now.req, v.now.beat }
+func (v *Verilated) Initiator() (req port.Request, beat port.Beat) { return v.now.Req, v.now.Beat }
 
 // Tick is one clock.
 func (v *Verilated) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
-	v.clock(false, inputs{req, beat, cplReady, cpl, reqReady, dataReady})
+	v.clock(false, Inputs{req, beat, cplReady, cpl, reqReady, dataReady})
 }
 
 // Reset is one clock with the reset input set.
-func (v *Verilated) Reset() { v.clock(true, inputs{}) }
+func (v *Verilated) Reset() { v.clock(true, Inputs{}) }
 
-func (v *Verilated) clock(rst bool, p inputs) {
-	v.now = outputs{}
+func (v *Verilated) clock(rst bool, p Inputs) {
+	v.now = Outputs{}
 	if v.err != nil {
 		return
 	}
-	for i := range v.values {
-		v.values[i] = v.ins[i].get(&p)
-	}
-	v.layout.packInputs(v.in, rst, v.values)
-	if v.err = v.process.run(v.in, v.out, nil); v.err != nil {
+	v.ports.GetInputs(&p, v.values)
+	v.layout.PackInputs(v.in, rst, v.values)
+	if v.err = v.process.Run(v.in, v.out, nil); v.err != nil {
 		return
 	}
-	for i := range v.outs {
-		v.outs[i].set(&v.now, v.layout.out[i].get(v.out))
-	}
+	v.ports.setOutputs(&v.now, v.layout, v.out)
 }
 
 // IdleFor returns 0: the ports do not tell whether the device sleeps.
@@ -93,7 +88,7 @@ func (v *Verilated) IdleFor() uint64 { return 0 }
 // Skip is n clocks without input.
 func (v *Verilated) Skip(n uint64) {
 	for ; n > 0; n-- {
-		v.clock(false, inputs{})
+		v.clock(false, Inputs{})
 	}
 }
 

@@ -1,0 +1,106 @@
+package sim
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog/simtest"
+)
+
+func TestMissingToolsAreNamed(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	for _, tt := range []struct {
+		sim  Sim
+		want string
+	}{
+		{Verilator, "verilator (Debian package verilator)"},
+		{Icarus, "iverilog (Debian package iverilog)"},
+	} {
+		err := tt.sim.Check()
+		assert.ErrorIs(t, err, ErrTool)
+		assert.ErrorContains(t, err, tt.want)
+		_, err = Build(simtest.TwinDesign(t), BuildOptions{Sim: tt.sim, Cache: t.TempDir()})
+		assert.ErrorIs(t, err, ErrTool)
+	}
+	assert.ErrorIs(t, Sim("spice").Check(), ErrBuild)
+	assert.Equal(t, "g++", debian("g++"))
+	assert.Equal(t, "iverilog", debian("vvp"))
+}
+
+func TestBadVerilogIsAnError(t *testing.T) {
+	d := simtest.TwinDesign(t, "assign sum = acc", "assign sum = = acc")
+	for _, s := range sims(t) {
+		cache := t.TempDir()
+		_, err := Build(d, BuildOptions{Sim: s, Cache: cache})
+		assert.ErrorIs(t, err, ErrBuild)
+		assert.ErrorContains(t, err, "twin.v:")
+		left, err := os.ReadDir(cache)
+		require.NoError(t, err)
+		assert.Empty(t, left, "nothing half-built stays")
+	}
+}
+
+// A model is built once for the same input, and again for another.
+func TestCache(t *testing.T) {
+	if !simtest.Installed(t, Icarus.Check()) {
+		t.Skip("no Icarus")
+	}
+	o := BuildOptions{Sim: Icarus, Cache: t.TempDir(), Probes: true}
+	a, err := Build(simtest.TwinDesign(t), o)
+	require.NoError(t, err)
+	mark := filepath.Join(a.dir, "mark")
+	require.NoError(t, os.WriteFile(mark, nil, 0o600))
+	b, err := Build(simtest.TwinDesign(t), o)
+	require.NoError(t, err)
+	assert.Equal(t, a.dir, b.dir)
+	assert.FileExists(t, mark)
+	c, err := Build(simtest.TwinDesign(t, "12'd5", "12'd7"), o)
+	require.NoError(t, err)
+	assert.NotEqual(t, a.dir, c.dir)
+	o.Probes = false
+	p, err := Build(simtest.TwinDesign(t), o)
+	require.NoError(t, err)
+	assert.NotEqual(t, a.dir, p.dir)
+}
+
+// Without probes the records have the output ports alone.
+func TestPortsOnly(t *testing.T) {
+	for _, s := range sims(t) {
+		m, err := Build(simtest.TwinDesign(t), BuildOptions{Sim: s, Cache: simtest.Cache()})
+		require.NoError(t, err)
+		p, err := m.Start()
+		require.NoError(t, err)
+		in := make([]byte, 3*m.layout.InBytes)
+		m.layout.PackInputs(in, true, []uint64{0, 0})
+		m.layout.PackInputs(in[m.layout.InBytes:], false, []uint64{1, 1 << 40})
+		m.layout.PackInputs(in[2*m.layout.InBytes:], false, []uint64{1, 3})
+		out := make([]byte, 3*12)
+		require.Equal(t, 12, m.layout.OutBytes)
+		require.NoError(t, p.Run(in, out, make([]byte, len(out))))
+		assert.Equal(t, []byte{
+			0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+			0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, // 5, the reset value, is odd
+			3, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0,
+		}, out, s)
+		assert.NoError(t, p.Close())
+	}
+}
+
+// sims returns the simulators that are installed. Without one the test is
+// skipped, or fails if CI is true.
+func sims(t *testing.T) []Sim {
+	var list []Sim
+	for _, s := range []Sim{Verilator, Icarus} {
+		if simtest.Installed(t, s.Check()) {
+			list = append(list, s)
+		}
+	}
+	if len(list) == 0 {
+		t.Skip("no simulator")
+	}
+	return list
+}
