@@ -202,6 +202,9 @@ func (e *elab) pair(n ast.Node, dst, src *value, vars *[]*variable, exprs *[]*ex
 			e.fail(n, CodeMemory, "a memory is replaced", "keep the memory in its field, as Reset of package dma does")
 		}
 		if dst.prim != nil && dst.clear != src.clear {
+			if dst.prim.ticked && e.phase == phaseTick {
+				e.fail(n, CodeMemory, fmt.Sprintf("%s is put back behind its tick", dst.prim.name), "call its Reset there")
+			}
 			for i, c := range dst.clear {
 				*vars, *exprs = append(*vars, c), append(*exprs, src.clear[i].ref())
 			}

@@ -72,6 +72,7 @@ var rules = []struct {
 	{CodeReset, "a reset under a condition", head + "\tm.A, m.B = a, b\n}\nfunc (m *Module) Reset() { // here\n\tif m.A == 3 {\n\t\tm.B = 0\n\t}\n}", head + "\tm.A, m.B = a, b\n}\nfunc (m *Module) Reset() { m.A = 0 }"},
 	{CodeReset, "a memory that is not reset", "type Module struct { A uint8; Ram hdl.RAM }\nfunc (m *Module) Reset() { // here\n\tm.A = 0\n}\nfunc (m *Module) Tick(a uint8, f bool) {\n" + ramTick + "}", memory + ramTick + "}"},
 	{CodeMemory, "a lost memory", memory + ramTick + "\t*m = Module{} // here\n}", memory + ramTick + "\t*m = Module{A: a, Ram: m.Ram}\n}"},
+	{CodeMemory, "a memory put back behind its tick", memory + "\told := m.Ram\n\told.Reset()\n" + ramTick + "\tm.Ram = old // here\n}", memory + "\told := m.Ram\n\told.Reset()\n\tm.Ram = old\n" + ramTick + "}"},
 	{CodeMemory, "a word read past the port", memory + "\tm.A = uint8(m.Ram.Word(0)) // here\n" + ramTick + "}", memory + "\tm.A = uint8(m.Ram.Out())\n" + ramTick + "}"},
 	{CodeArray, "an array of 72 bits", "type Module struct {\n\tA [9]uint8 // here\n}\nfunc (m *Module) Tick(a uint8) { m.A[0] = a }", "type Module struct { A [8]uint8 }\nfunc (m *Module) Tick(a uint8) { m.A[a&7] = a }"},
 	{CodeArray, "two variable indices", "type Module struct { A [2][2]uint8 }\nfunc (m *Module) Tick(a, b uint8) {\n\tm.A[a][b] = 1 // here\n}", "type Module struct { A [2][2]uint8 }\nfunc (m *Module) Tick(a, b uint8) { m.A[a][1] = b }"},
