@@ -50,7 +50,7 @@ func exchange(t testing.TB, seed uint64, f faults, n, cuts int) (time.Duration, 
 		for i := range floods {
 			floods[i].fill(s, i, func(int) tlp.Class { return tlp.Class(rng.IntN(3)) })
 			for _, p := range taken[i] {
-				s.do(i, func(l *Link, out *Output) { l.Release(p, s.now, out) })
+				s.release(i, p)
 			}
 			taken[i] = taken[i][:0]
 		}

@@ -212,7 +212,7 @@ func (l *Link) gap(seq uint16, d int, now time.Duration) {
 	l.stats.OutOfOrder++
 	r := &l.rx
 	if r.held == 1 {
-		r.again = now + l.cfg.NakDelay + l.timeout(1)
+		r.again = now + l.cfg.NakDelay + l.trip()
 	}
 	reported := r.ahead(r.nakTo)
 	if reported > maskSeq/2 {
@@ -261,7 +261,7 @@ func (l *Link) sendNak(now time.Duration, out *Output) {
 	}
 	r.nakTo = (r.next + uint16(last)) & maskSeq
 	r.nak, r.damaged = false, false
-	r.again = now + l.timeout(1)
+	r.again = now + l.trip()
 	r.quiet = r.again
 	l.stats.NaksSent++
 	l.sendAcked(typeNak, bitmap[:n], out)

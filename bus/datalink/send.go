@@ -102,6 +102,14 @@ func (l *Link) timeout(sends int) time.Duration {
 	return min(base<<min(max(sends-1, 0), 16), max(base, l.cfg.ReplayMax))
 }
 
+// trip returns a time in which an answer usually arrives.
+func (l *Link) trip() time.Duration {
+	if !l.tx.measured {
+		return l.cfg.ReplayMax
+	}
+	return max(l.tx.rtt+l.tx.spread, l.cfg.ReplayMin/2)
+}
+
 // Send queues a copy of a packet, 1 to MaxPacket() bytes. Posted packets keep
 // their order, and no other packet passes one; a posted packet passes others
 // that wait for credits (PCIe 3.0 §2.4.1). It fails with ErrSize, with ErrFull
@@ -243,7 +251,7 @@ func (l *Link) naked(bitmap []byte, now time.Duration, out *Output) {
 		slot := s.slot(seq)
 		if i > 0 && bitmap[(i-1)/8]>>((i-1)%8)&1 != 0 {
 			slot.arrived = true
-		} else if slot.stamp < newest || now-slot.sentAt >= l.timeout(1) {
+		} else if slot.stamp < newest || now-slot.sentAt >= l.trip() {
 			l.replay(seq, now, out)
 		}
 	}

@@ -49,6 +49,7 @@ type wire struct {
 	rate    int // bytes a second
 	latency time.Duration
 	cut     func(now time.Duration) bool
+	drop    func(frame []byte) bool
 	stall   func(now time.Duration) time.Duration // until when
 	free    time.Duration                         // the line is free again
 	order   int
@@ -64,7 +65,7 @@ func (w *wire) send(frame []byte, now time.Duration) {
 		start = max(start, w.stall(start))
 	}
 	w.free = start + time.Duration(n)*time.Second/time.Duration(w.rate)
-	if w.cut != nil && w.cut(now) || w.rng.Float64() < w.faults.loss {
+	if w.cut != nil && w.cut(now) || w.drop != nil && w.drop(frame) || w.rng.Float64() < w.faults.loss {
 		return
 	}
 	copies := 1
@@ -100,7 +101,7 @@ type sim struct {
 
 func newSim(t testing.TB, seed uint64, f faults, host, board Config) *sim {
 	host.Role, board.Role = Host, Board
-	s := &sim{t: t}
+	s := &sim{t: t, got: func(int, []byte) {}}
 	for i, c := range []Config{host, board} {
 		l, err := New(c)
 		require.NoError(t, err)
@@ -125,11 +126,18 @@ func (s *sim) do(end int, f func(l *Link, out *Output)) {
 	for i := range out.Frames.Len() {
 		s.wires[end].send(out.Frames.At(i), s.now)
 	}
+	var packets [][]byte
 	for i := range out.Packets.Len() {
-		if s.got != nil {
-			s.got(end, bytes.Clone(out.Packets.At(i)))
-		}
+		packets = append(packets, bytes.Clone(out.Packets.At(i)))
 	}
+	for _, p := range packets {
+		s.got(end, p)
+	}
+}
+
+// release frees the place of a packet that an end was given.
+func (s *sim) release(end int, packet []byte) {
+	s.do(end, func(l *Link, out *Output) { l.Release(packet, s.now, out) })
 }
 
 func (s *sim) send(end int, packet []byte) (err error) {
