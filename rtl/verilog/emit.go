@@ -13,6 +13,9 @@ var ramText []byte
 //go:embed hdl_fifo.v
 var fifoText []byte
 
+//go:embed hdl_fifo_block.v
+var fifoBlockText []byte
+
 // text returns e in Verilog. Every part has its own width.
 func (e *expr) text() string {
 	a := func(i int) string { return e.args[i].text() }

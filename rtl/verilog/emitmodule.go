@@ -104,7 +104,7 @@ func (w *writer) primitive(p *primitive) {
 	ports := []string{".clk(clk)", ".rst(rst)", ".clear0(" + p.clear[0].name + ")", ".clear1(" + p.clear[1].name + ")"}
 	port := func(name string, v *variable) { ports = append(ports, fmt.Sprintf(".%s(%s)", name, v.name)) }
 	if p.fifo {
-		kind, params = "hdl_fifo", fmt.Sprintf(".WIDTH(%d), .DEPTH(%d), .ADDR(%d)", p.width, p.words, p.addrBits())
+		kind, params = p.fifoModule(), fmt.Sprintf(".WIDTH(%d), .DEPTH(%d), .ADDR(%d)", p.width, p.words, p.addrBits())
 		port("push", p.pins[0])
 		port("pop", p.pins[1])
 		var parts []string
@@ -124,6 +124,18 @@ func (w *writer) primitive(p *primitive) {
 	w.line("%s #(%s) %s (", kind, params, p.name)
 	w.line("\t%s", strings.Join(ports, ",\n\t\t"))
 	w.line(");")
+}
+
+// blockDepth is the depth from which a FIFO is in a block RAM: a shallow one that
+// is wide would take many for few words.
+const blockDepth = 16
+
+// fifoModule returns the primitive of a FIFO.
+func (p *primitive) fifoModule() string {
+	if p.words >= blockDepth {
+		return "hdl_fifo_block"
+	}
+	return "hdl_fifo"
 }
 
 // child prints the instance of a module.

@@ -110,7 +110,7 @@ func name(ms []*module) {
 func (d *designer) design(m *module) *Design {
 	ms := order(m, map[*module]bool{}, nil)
 	name(ms)
-	out := &Design{Files: []File{{"hdl_ram.v", ramText}, {"hdl_fifo.v", fifoText}}}
+	out := &Design{Files: primitiveFiles(ms)}
 	for _, x := range ms {
 		out.Files = append(out.Files, File{x.name + ".v", d.text(x)})
 	}
@@ -126,6 +126,27 @@ func (d *designer) design(m *module) *Design {
 		}
 	}
 	d.list(mf, m, "", "")
+	return out
+}
+
+// primitiveFiles returns the files of the primitives that modules use.
+func primitiveFiles(ms []*module) []File {
+	used := map[string]bool{}
+	for _, m := range ms {
+		for _, p := range m.prims {
+			if p.fifo {
+				used[p.fifoModule()] = true
+			} else {
+				used["hdl_ram"] = true
+			}
+		}
+	}
+	var out []File
+	for _, f := range []File{{"hdl_ram", ramText}, {"hdl_fifo", fifoText}, {"hdl_fifo_block", fifoBlockText}} {
+		if used[f.Name] {
+			out = append(out, File{f.Name + ".v", f.Text})
+		}
+	}
 	return out
 }
 

@@ -20,7 +20,7 @@ type Process struct {
 	stderr bytes.Buffer
 
 	message []byte
-	raw     []byte // of Icarus: values and x bits by turns
+	raw     []byte // of Icarus: values and x bits by turns; of Hold: count and record
 }
 
 // pipeBytes always fit into an empty pipe, so that a write of them cannot block
@@ -74,6 +74,29 @@ func (p *Process) Run(in, out, x []byte) error {
 		p.Kill()
 	}
 	return errors.Join(err, p.failed("write", <-sent))
+}
+
+// maxHold is the most clocks of one message of Hold.
+const maxHold = 1<<31 - 1
+
+// Hold clocks the model n times, at least once, with the same inputs, or until
+// the output ports are not what they were before. It stores what the model had
+// after the last clock, and returns how many there were: n is cut to 2^31 - 1.
+// Only a model for Verilator can.
+func (p *Process) Hold(in, out []byte, n uint64) (uint64, error) {
+	if p.model.sim != Verilator {
+		return 0, fmt.Errorf("%w: %s holds no inputs", ErrModel, p.model.sim)
+	}
+	p.message = append(binary.LittleEndian.AppendUint32(p.message[:0], uint32(min(n, maxHold))|1<<31), in...)
+	if _, err := p.in.Write(p.message); err != nil {
+		return 0, p.failed("write", err)
+	}
+	p.raw = slices.Grow(p.raw[:0], 4+len(out))[:4+len(out)]
+	if err := p.read(p.raw, nil); err != nil {
+		return 0, err
+	}
+	copy(out, p.raw[4:])
+	return uint64(binary.LittleEndian.Uint32(p.raw)), nil
 }
 
 // read fills out, and x with the bits that are x.

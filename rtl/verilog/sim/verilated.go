@@ -1,13 +1,16 @@
 package sim
 
 import (
+	"math"
+
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 )
 
 // Verilated is the Verilog of a GPU alone, built without probes, as a
-// port.Device: each clock is one message to the process and one back. A process
+// port.Device: each clock, or each Run, is one message to the process and one
+// back. A process
 // that has failed drives nothing any more; Err has the cause.
 type Verilated struct {
 	process *Process
@@ -82,14 +85,40 @@ func (v *Verilated) clock(rst bool, p Inputs) {
 	v.ports.setOutputs(&v.now, v.layout, v.out)
 }
 
-// IdleFor returns 0: the ports do not tell whether the device sleeps.
-func (v *Verilated) IdleFor() uint64 { return 0 }
+// IdleFor returns 0: the ports do not tell whether the device sleeps. A process
+// that has failed sleeps.
+func (v *Verilated) IdleFor() uint64 {
+	if v.err != nil {
+		return math.MaxUint64
+	}
+	return 0
+}
 
 // Skip is n clocks without input.
 func (v *Verilated) Skip(n uint64) {
-	for ; n > 0; n-- {
-		v.clock(false, Inputs{})
+	for n > 0 && v.err == nil {
+		n -= v.hold(n)
 	}
+}
+
+// Run is up to n clocks without input, n at least 1, and returns how many: fewer
+// if the outputs change, none if the device offers something now.
+func (v *Verilated) Run(n uint64) uint64 {
+	if v.err != nil || v.now.Req.Kind != port.None || v.now.Beat.Valid || v.now.Cpl.Status != port.CplNone {
+		return 0
+	}
+	return v.hold(n)
+}
+
+// hold is up to n clocks without input, until the outputs change.
+func (v *Verilated) hold(n uint64) uint64 {
+	v.ports.GetInputs(&Inputs{}, v.values)
+	v.layout.PackInputs(v.in, false, v.values)
+	v.now = Outputs{}
+	if n, v.err = v.process.Hold(v.in, v.out, n); v.err == nil {
+		v.ports.setOutputs(&v.now, v.layout, v.out)
+	}
+	return n
 }
 
 // Err returns why the process has failed, or nil.

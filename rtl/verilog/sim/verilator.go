@@ -68,7 +68,10 @@ func (l *Layout) member(path string) string {
 // mainHead reads and writes whole batches.
 const mainHead = `// Clocks the design by batches: a count and so many records of inputs come in,
 // as many records of outputs go out. A count of 0 asks for the memories and
-// ends the program, as the end of the input does.
+// ends the program, as the end of the input does. With bit 31 set, the count is
+// a limit: one record of inputs comes in and is held for so many clocks, or
+// until the output ports change; the number of clocks goes out and the record
+// after the last of them.
 #include <cstdint>
 #include <cstdlib>
 #include <unistd.h>
@@ -100,6 +103,27 @@ static void put(const void* p, size_t n) {
 
 // mainTail is the loop over the batches.
 const mainTail = `
+static void clock(Vdut& dut) {
+  dut.clk = 1;
+  dut.eval();
+  dut.clk = 0;
+  dut.eval();
+}
+
+static void hold(Vdut& dut, const uint32_t* in, uint32_t limit) {
+  uint32_t out[1 + outWords], before[outWords];
+  sample(dut, before);
+  drive(dut, in);
+  uint32_t n = 0;
+  do {
+    clock(dut);
+    n++;
+  } while (n < limit && same(dut, before));
+  out[0] = n;
+  sample(dut, out + 1);
+  put(out, sizeof out);
+}
+
 int main() {
   VerilatedContext context;
   Vdut dut{&context};
@@ -113,16 +137,19 @@ int main() {
       memories(dut);
       return 0;
     }
+    if (n >> 31) {
+      in.resize(inWords);
+      get(in.data(), in.size() * 4);
+      hold(dut, in.data(), n & 0x7fffffff);
+      continue;
+    }
     in.resize(size_t(n) * inWords);
     out.resize(size_t(n) * outWords);
     get(in.data(), in.size() * 4);
     for (uint32_t i = 0; i < n; i++) {
       drive(dut, &in[size_t(i) * inWords]);
-      dut.clk = 1;
-      dut.eval();
+      clock(dut);
       sample(dut, &out[size_t(i) * outWords]);
-      dut.clk = 0;
-      dut.eval();
     }
     put(out.data(), out.size() * 4);
   }
@@ -156,7 +183,7 @@ func verilatorMain(l *Layout) string {
 			fmt.Fprintf(&b, "  w[%d] = %s >> 32;\n", s.At/4+1, v)
 		}
 	}
-	b.WriteString("}\n\nstatic void memories(Vdut& d) {\n")
+	b.WriteString("}\n\n" + sameOutputs(l) + "static void memories(Vdut& d) {\n")
 	b.WriteString("  const Vdut___024root& r = *d.rootp;\n  (void)r;\n  std::vector<uint32_t> all;\n")
 	if len(l.Out) > l.Outputs {
 		for _, m := range l.Memories {
@@ -165,6 +192,22 @@ func verilatorMain(l *Layout) string {
 	}
 	b.WriteString("}\n")
 	b.WriteString(mainTail)
+	return b.String()
+}
+
+// sameOutputs returns the function that compares the output ports with a record.
+func sameOutputs(l *Layout) string {
+	var b strings.Builder
+	b.WriteString("static bool same(Vdut& d, const uint32_t* w) {\n  return true")
+	for i := range l.Out[:l.Outputs] {
+		s := &l.Out[i]
+		fmt.Fprintf(&b, "\n    && d.%s == (w[%d]", strings.ReplaceAll(s.Name, "__", "___05F"), s.At/4)
+		if s.Wide() {
+			fmt.Fprintf(&b, " | uint64_t(w[%d]) << 32", s.At/4+1)
+		}
+		b.WriteString(")")
+	}
+	b.WriteString(";\n}\n\n")
 	return b.String()
 }
 

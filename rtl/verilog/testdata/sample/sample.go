@@ -200,11 +200,12 @@ func (m *Record) Reset() {
 	}
 }
 
-// Store has a memory and two FIFOs, and resets itself and one of them.
+// Store has a memory and three FIFOs, and resets itself and one of them.
 type Store struct {
 	ram  hdl.RAM
 	in   hdl.FIFO[point]
 	out  hdl.FIFO[uint64]
+	long hdl.FIFO[point]
 	prev uint32 `w:"3"`
 	seen uint64
 	two  bool
@@ -212,7 +213,7 @@ type Store struct {
 
 // NewStore returns a Store with 8 words.
 func NewStore() *Store {
-	return &Store{ram: hdl.NewRAM(8), in: hdl.NewFIFO[point](4), out: hdl.NewFIFO[uint64](1)}
+	return &Store{ram: hdl.NewRAM(8), in: hdl.NewFIFO[point](4), out: hdl.NewFIFO[uint64](1), long: hdl.NewFIFO[point](16)}
 }
 
 // Tick is one rising clock edge.
@@ -221,12 +222,14 @@ func (m *Store) Tick(p point, push, pop bool, addr uint8, enable uint8, data uin
 	_, _, room := m.out.Out()
 	word := m.ram.Out()
 	m.seen = m.seen<<1 ^ word ^ uint64(head.X)
+	late, there, space := m.long.Out()
+	m.seen ^= uint64(late.Y) << 20
 	m.two = m.out.Full() != m.in.Empty()
 	push = push && ready
 	if reset && m.seen&1 != 0 {
 		m.Reset()
 		push = !m.in.Full()
-		valid = false
+		valid, there, space = false, false, true
 	}
 	a := uint32(addr) & 7
 	if a == m.prev {
@@ -235,8 +238,12 @@ func (m *Store) Tick(p point, push, pop bool, addr uint8, enable uint8, data uin
 	m.ram.Tick(true, m.prev, enable, a, data)
 	m.in.Tick(push, p, pop && valid)
 	m.out.Tick(room && addr&3 == 0, data, !room && !m.out.Empty())
+	m.long.Tick(push && space, p, pop && there && addr&1 != 0)
 	if clear {
 		m.in.Reset()
+		if addr&6 == 0 {
+			m.long.Reset()
+		}
 		m.ram.Reset()
 	}
 	m.prev = a
@@ -247,6 +254,7 @@ func (m *Store) Reset() {
 	in, out := m.in, m.out
 	in.Reset()
 	out.Reset()
-	*m = Store{ram: m.ram, in: in, out: out}
+	*m = Store{ram: m.ram, in: in, out: out, long: m.long}
+	m.long.Reset()
 	m.ram.Reset()
 }
