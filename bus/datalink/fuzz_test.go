@@ -1,0 +1,67 @@
+package datalink
+
+import (
+	"testing"
+	"time"
+)
+
+// FuzzReceive feeds a link frames from the input: a byte of flags and length,
+// then the frame. With flag 0x80 the frame gets a good check, so that the peer
+// lies instead of the line; with 0x40 it is of no session. Whatever comes, there
+// is no panic, what is kept and sent is bounded, and packets are of legal size.
+func FuzzReceive(f *testing.F) {
+	f.Add([]byte{0x86, 0x80, 0, 1, 2, 3, 4, 0x82, 0, 1, 0x83, 0x10, 0, 1})
+	f.Add([]byte{0x87, 0x90, 0, 0xd4, 5, 0xfe, 0x10, 0x10, 0x82, 0x70, 1})
+	f.Add([]byte{0xde, 0x50, 1, 1, 0x18, 0, 0x40, 0, 0, 0, 0, 0, 0, 0, 1})
+	f.Fuzz(func(t *testing.T, in []byte) {
+		for role := range 2 {
+			s, _ := start(t, Config{Credits: finite}, Config{Credits: finite})
+			l := s.links[role]
+			var out Output
+			for range 3 {
+				_ = l.Send(write, s.now, &out)
+			}
+			for b := in; len(b) > 0; {
+				n := min(int(b[0]&0x3f), len(b)-1)
+				frame := b[1 : 1+n]
+				if b[0]&0x80 != 0 {
+					word := l.epoch
+					if b[0]&0x40 != 0 {
+						word = helloWord
+					}
+					frame = seal(word, frame)
+				}
+				b = b[1+n:]
+				out.Reset()
+				s.now += time.Millisecond
+				l.Receive(frame, s.now, &out)
+				l.Tick(s.now, &out)
+				checkOutput(t, l, &out)
+			}
+		}
+	})
+}
+
+func checkOutput(t *testing.T, l *Link, out *Output) {
+	if out.Frames.Len() > 2*l.cfg.Window || out.Packets.Len() > l.cfg.Window {
+		t.Fatalf("%d frames and %d packets for one", out.Frames.Len(), out.Packets.Len())
+	}
+	for i := range out.Packets.Len() {
+		if n := len(out.Packets.At(i)); n < 1 || n > l.cfg.MaxPacket {
+			t.Fatalf("a packet of %d bytes", n)
+		}
+	}
+	for i := range out.Frames.Len() {
+		if n := len(out.Frames.At(i)); n < MinFrame || n > l.maxFrame() {
+			t.Fatalf("a frame of %d bytes", n)
+		}
+	}
+	if (l.State() == Down) != (l.Err() != nil) {
+		t.Fatalf("%v with %v", l.State(), l.Err())
+	}
+	for i := range l.rx.slots {
+		if c := cap(l.rx.slots[i].packet); c > 1024 {
+			t.Fatalf("%d bytes kept for a packet", c)
+		}
+	}
+}
