@@ -1,0 +1,89 @@
+package mutant
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog"
+)
+
+// A module is a file with one module, or several that belong together, and the
+// places in it that can be mutated.
+type module struct {
+	name       string // of the last module
+	file       string
+	src        string
+	statements int
+	sites      []site
+}
+
+// A site is a place with what it may become.
+type site struct {
+	kind    Kind
+	lo, hi  int // byte offsets
+	line    int
+	source  string
+	options []string
+}
+
+// parse finds the sites of a file.
+func parse(f verilog.File) (*module, error) {
+	m := &module{file: f.Name, src: string(f.Text)}
+	tokens, err := scan(f.Name, m.src)
+	if err != nil {
+		return nil, err
+	}
+	for len(tokens) > 0 {
+		n := slices.IndexFunc(tokens, func(t token) bool { return t.text == "endmodule" })
+		if n < 2 || tokens[0].text != "module" {
+			return nil, fmt.Errorf("%w: %s:%d: want a module", ErrText, f.Name, tokens[0].line)
+		}
+		m.name = tokens[1].text
+		p := &parser{m: m, tokens: tokens[:n]}
+		if err := p.run(); err != nil {
+			return nil, err
+		}
+		tokens = tokens[n+1:]
+	}
+	return m, nil
+}
+
+// text returns the file with mutants, each selected by its number, and with the
+// selector among the ports of modules and instances.
+func (m *module) text(ms []Mutant) ([]byte, error) {
+	ms = slices.Clone(ms)
+	sort.SliceStable(ms, func(i, j int) bool {
+		if ms[i].lo != ms[j].lo {
+			return ms[i].lo < ms[j].lo
+		}
+		return ms[i].hi > ms[j].hi
+	})
+	var b strings.Builder
+	rest := m.render(&b, 0, len(m.src), ms)
+	if len(rest) > 0 {
+		return nil, fmt.Errorf("%w: %s overlaps another", ErrText, rest[0])
+	}
+	out := regexp.MustCompile(`input\s+(wire\s+)?clk,`).ReplaceAllString(b.String(), "input wire [15:0] "+Selector+",\n\t$0")
+	return []byte(strings.ReplaceAll(out, ".clk(clk)", "."+Selector+"("+Selector+"), .clk(clk)")), nil
+}
+
+// render writes [lo, hi) of the source with the mutants that begin in it, which
+// are sorted, outer ones first, and returns those behind it.
+func (m *module) render(b *strings.Builder, lo, hi int, ms []Mutant) []Mutant {
+	for len(ms) > 0 && ms[0].lo < hi && ms[0].hi <= hi {
+		x := ms[0]
+		b.WriteString(m.src[lo:x.lo])
+		fmt.Fprintf(b, "((%s == 16'd%d) ? (%s) : (", Selector, x.ID, x.New)
+		ms = m.render(b, x.lo, x.hi, ms[1:])
+		b.WriteString("))")
+		lo = x.hi
+	}
+	b.WriteString(m.src[lo:hi])
+	return ms
+}
+
+// only returns the file with one mutant in place of what it changes.
+func (m Mutant) only(src string) string { return src[:m.lo] + "(" + m.New + ")" + src[m.hi:] }

@@ -1,0 +1,155 @@
+// Package mutant shows that lockstep bites: it changes the emitted Verilog in
+// many small ways, as mistakes of a translator would, and runs lockstep on each.
+//
+// All mutants are in one design. An input port of every module, Selector, says
+// which of them is active; each mutated expression is
+// (mutant == 16'dN) ? mutated : original. 0 is the design as it was.
+package mutant
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog"
+)
+
+// Errors of Generate.
+var (
+	ErrText  = errors.New("mutant: Verilog of another shape than the emitter's")
+	ErrCount = errors.New("mutant: bad count")
+)
+
+// Selector is the port that selects the mutant; it is 16 bits wide.
+const Selector = "mutant"
+
+// A Kind is a kind of mistake.
+type Kind string
+
+// The kinds.
+const (
+	Operator  Kind = "operator"  // another operator: + for -, & for |, == for !=, < for <=, << for >>
+	Constant  Kind = "constant"  // one more, one less, or a bit flipped
+	Condition Kind = "condition" // inverted
+	Drop      Kind = "drop"      // an update of a register is left out
+	Source    Kind = "source"    // another register of equal width is read
+	Reset     Kind = "reset"     // another reset value
+)
+
+// A Mutant is one change.
+type Mutant struct {
+	ID     int    `json:"id"` // value of Selector, from 1
+	Kind   Kind   `json:"kind"`
+	Module string `json:"module"`
+	File   string `json:"file"`
+	Line   int    `json:"line"` // in the file before the change
+	Source string `json:"source"`
+	Old    string `json:"old"`
+	New    string `json:"new"`
+
+	lo, hi int // byte offsets of Old in the file
+}
+
+// String is one line.
+func (m Mutant) String() string {
+	return fmt.Sprintf("mutant %d, %s in %s at %s:%d (%s): %s -> %s", m.ID, m.Kind, m.Module, m.File, m.Line, m.Source, m.Old, m.New)
+}
+
+// Generate returns d with count mutants, spread over its modules in proportion
+// to their statements and over the kinds, as the seed has it. It fails with
+// ErrCount if there are not as many, and with ErrText.
+func Generate(d *verilog.Design, seed uint64, count int) (*verilog.Design, []Mutant, error) {
+	if count < 1 || count >= 1<<16 {
+		return nil, nil, fmt.Errorf("%w: %d, want 1 to 65535", ErrCount, count)
+	}
+	var modules []*module
+	for _, f := range d.Files {
+		if strings.HasSuffix(f.Name, ".v") {
+			m, err := parse(f)
+			if err != nil {
+				return nil, nil, err
+			}
+			modules = append(modules, m)
+		}
+	}
+	rng := rand.New(rand.NewPCG(seed, 0x6d7574616e74))
+	shares, err := share(modules, count)
+	if err != nil {
+		return nil, nil, err
+	}
+	var all []Mutant
+	out := &verilog.Design{Manifest: d.Manifest}
+	for i, m := range modules {
+		own := m.pick(rng, shares[i], len(all)+1)
+		all = append(all, own...)
+		text, err := m.text(own)
+		if err != nil {
+			return nil, nil, err
+		}
+		out.Files = append(out.Files, verilog.File{Name: m.file, Text: text})
+	}
+	out.Manifest.Ports = append(slices.Clone(d.Manifest.Ports), verilog.Port{Name: Selector, Input: true, Width: 16})
+	return out, all, nil
+}
+
+// share divides count by the modules' statements, the largest remainder first.
+// What a module has no sites for goes to the others.
+func share(ms []*module, count int) ([]int, error) {
+	statements, sites := 0, 0
+	for _, m := range ms {
+		statements += m.statements
+		sites += len(m.sites)
+	}
+	if count > sites {
+		return nil, fmt.Errorf("%w: %d mutants, but %d places", ErrCount, count, sites)
+	}
+	shares, order := make([]int, len(ms)), make([]int, len(ms))
+	left := count
+	for i, m := range ms {
+		shares[i] = min(count*m.statements/statements, len(m.sites))
+		left -= shares[i]
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return count*ms[b].statements%statements - count*ms[a].statements%statements
+	})
+	for at := 0; left > 0; at++ {
+		if i := order[at%len(order)]; shares[i] < len(ms[i].sites) {
+			shares[i]++
+			left--
+		}
+	}
+	return shares, nil
+}
+
+// pick returns n mutants of m, numbered from first: a kind at random, then a
+// place of that kind.
+func (m *module) pick(rng *rand.Rand, n, first int) []Mutant {
+	byKind := map[Kind][]site{}
+	var kinds []Kind
+	for _, s := range m.sites {
+		if byKind[s.kind] == nil {
+			kinds = append(kinds, s.kind)
+		}
+		byKind[s.kind] = append(byKind[s.kind], s)
+	}
+	var out []Mutant
+	for len(out) < n {
+		k := rng.IntN(len(kinds))
+		list := byKind[kinds[k]]
+		i := rng.IntN(len(list))
+		s := list[i]
+		list = slices.Delete(list, i, i+1)
+		byKind[kinds[k]] = list
+		if len(list) == 0 {
+			kinds = slices.Delete(kinds, k, k+1)
+		}
+		out = append(out, Mutant{
+			ID: first + len(out), Kind: s.kind, Module: m.name, File: m.file, Line: s.line, Source: s.source,
+			Old: m.src[s.lo:s.hi], New: s.options[rng.IntN(len(s.options))], lo: s.lo, hi: s.hi,
+		})
+	}
+	return out
+}

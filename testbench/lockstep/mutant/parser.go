@@ -1,0 +1,242 @@
+package mutant
+
+import (
+	"fmt"
+	"strings"
+)
+
+// parser walks the tokens of one module.
+type parser struct {
+	m      *module
+	tokens []token // without endmodule
+	at     int
+
+	dims     map[string]string // declared signals: their ranges as written
+	clocked  map[string]bool   // assigned in a process of the clock
+	order    []string          // signals as declared
+	assigned map[string]bool   // in this process
+	edge     bool              // it is one of the clock
+}
+
+// run finds the sites of the module.
+func (p *parser) run() error {
+	p.dims, p.clocked = map[string]string{}, map[string]bool{}
+	p.declarations()
+	p.skipTo(";")
+	for p.at < len(p.tokens) {
+		if err := p.item(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// declarations notes the signals and which of them are registers, ahead of use.
+func (p *parser) declarations() {
+	edge := false
+	for i := 0; i < len(p.tokens); i++ {
+		switch p.tokens[i].text {
+		case "reg":
+			dim := ""
+			for i++; p.tokens[i].text == "["; i++ {
+				end := p.match(i)
+				dim, i = p.text(i, end+1), end
+			}
+			if name := p.tokens[i].text; i+1 < len(p.tokens) && p.tokens[i+1].text != "[" {
+				p.dims[name] = dim
+				p.order = append(p.order, name)
+			}
+		case "always":
+			edge = p.tokens[i+2].text == "("
+		case "<=":
+			if edge && (i < 2 || p.tokens[i-1].word()) && p.starts(i-1) {
+				p.clocked[p.tokens[i-1].text] = true
+			}
+		}
+	}
+}
+
+// starts reports whether token i begins a statement.
+func (p *parser) starts(i int) bool {
+	switch p.tokens[i-1].text {
+	case ";", ")", "begin", "end", "else", ":":
+		return true
+	}
+	return false
+}
+
+// item takes one item of a module.
+func (p *parser) item() error {
+	t := p.tokens[p.at]
+	switch t.text {
+	case "reg", "input", "output", "localparam", "parameter", "integer":
+		p.skipTo(";")
+	case "initial":
+		p.at++
+		if p.tokens[p.at].text == "for" {
+			p.at = p.match(p.at+1) + 1
+		}
+		if p.tokens[p.at].text == "begin" {
+			p.skipTo("end")
+			return nil
+		}
+		p.skipTo(";")
+	case "wire", "assign":
+		from := p.at
+		p.skipTo(";")
+		for i := from; i < p.at-1; i++ {
+			if p.tokens[i].text == "=" {
+				p.m.statements++
+				p.expression(i+1, p.at-1)
+				break
+			}
+		}
+	case "always":
+		p.assigned, p.edge = map[string]bool{}, p.tokens[p.at+1].text == "@"
+		p.at += 2
+		if p.edge {
+			p.at = p.match(p.at) + 1
+		}
+		return p.statement()
+	default:
+		if !t.word() {
+			return p.unexpected()
+		}
+		p.skipTo(";")
+	}
+	return nil
+}
+
+// statement takes one statement of a process.
+func (p *parser) statement() error {
+	if p.at >= len(p.tokens) {
+		return fmt.Errorf("%w: %s: the end in a process", ErrText, p.m.file)
+	}
+	switch t := p.tokens[p.at]; t.text {
+	case "begin":
+		p.at++
+		return p.until("end", p.statement)
+	case "if":
+		return p.branch()
+	case "case":
+		p.m.statements++
+		end := p.match(p.at + 1)
+		p.expression(p.at+2, end)
+		p.at = end + 1
+		return p.until("endcase", func() error {
+			p.skipTo(":")
+			return p.statement()
+		})
+	default:
+		if !t.word() {
+			return p.unexpected()
+		}
+		return p.assignment()
+	}
+}
+
+// until calls f up to the word.
+func (p *parser) until(word string, f func() error) error {
+	for p.at < len(p.tokens) && p.tokens[p.at].text != word {
+		if err := f(); err != nil {
+			return err
+		}
+	}
+	p.at++
+	return nil
+}
+
+// branch takes an if.
+func (p *parser) branch() error {
+	p.m.statements++
+	end := p.match(p.at + 1)
+	p.condition(p.at+2, end)
+	p.expression(p.at+2, end)
+	p.at = end + 1
+	if err := p.statement(); err != nil {
+		return err
+	}
+	if p.at < len(p.tokens) && p.tokens[p.at].text == "else" {
+		p.at++
+		return p.statement()
+	}
+	return nil
+}
+
+// assignment takes an assignment of a process.
+func (p *parser) assignment() error {
+	p.m.statements++
+	from, op := p.at, p.at+1
+	for op < len(p.tokens) && p.tokens[op].text == "[" {
+		op = p.match(op) + 1
+	}
+	p.skipTo(";")
+	end := p.at - 1
+	if op >= end || p.tokens[op].text != "=" && p.tokens[op].text != "<=" {
+		p.at = from
+		return p.unexpected()
+	}
+	name, rhs := p.tokens[from].text, op+1
+	reset := p.edge && p.tokens[rhs].text == "rst" && p.tokens[rhs+1].text == "?"
+	switch next := strings.TrimPrefix(name, "n_"); {
+	case reset:
+		rhs += 2
+		if strings.Contains(p.tokens[rhs].text, "'") && p.tokens[rhs+1].text == ":" {
+			p.add(Reset, rhs, rhs+1, flips(p.tokens[rhs].text)...)
+			rhs += 2
+		}
+	case p.edge, next != name && p.clocked[next] && p.assigned[name]:
+		p.add(Drop, rhs, end, p.text(from, op))
+	}
+	p.assigned[name] = true
+	p.expression(rhs, end)
+	return nil
+}
+
+// skipTo goes behind the next such token that is in no parentheses.
+func (p *parser) skipTo(text string) {
+	for p.at < len(p.tokens) && p.tokens[p.at].text != text {
+		p.at = p.match(p.at) + 1
+	}
+	p.at++
+}
+
+// match returns the index of the token that closes token i, or i.
+func (p *parser) match(i int) int {
+	depth := 0
+	for j := i; j < len(p.tokens); j++ {
+		switch p.tokens[j].text {
+		case "(", "[", "{":
+			depth++
+		case ")", "]", "}":
+			depth--
+		}
+		if depth == 0 {
+			return j
+		}
+	}
+	return len(p.tokens) - 1
+}
+
+// text returns the source of tokens [i, j).
+func (p *parser) text(i, j int) string { return p.m.src[p.tokens[i].at:p.tokens[j-1].end()] }
+
+func (p *parser) unexpected() error {
+	t := p.tokens[p.at]
+	return fmt.Errorf("%w: %s:%d: unexpected %q", ErrText, p.m.file, t.line, t.text)
+}
+
+// add notes a site at tokens [i, j), unless nothing would change.
+func (p *parser) add(k Kind, i, j int, options ...string) {
+	var others []string
+	for _, o := range options {
+		if o != p.text(i, j) {
+			others = append(others, o)
+		}
+	}
+	if len(others) == 0 {
+		return
+	}
+	first, last := p.tokens[i], p.tokens[j-1]
+	p.m.sites = append(p.m.sites, site{k, first.at, last.end(), first.line, first.source, others})
+}

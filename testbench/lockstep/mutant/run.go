@@ -1,0 +1,195 @@
+package mutant
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/verilog"
+	"github.com/hilgpu/hilgpu/testbench/lockstep"
+)
+
+// ErrControl is wrapped by the error of a design that differs from its Go side
+// with no mutant selected.
+var ErrControl = errors.New("mutant: the design differs without a mutant")
+
+// An Outcome is what became of a mutant.
+type Outcome string
+
+// The outcomes.
+const (
+	Caught     Outcome = "caught"     // lockstep differed, or its model stopped
+	Equivalent Outcome = "equivalent" // not caught, and yosys proves that it cannot be
+	Survived   Outcome = "survived"   // neither
+)
+
+// A Result is a mutant and its outcome.
+type Result struct {
+	Mutant
+	Outcome Outcome `json:"outcome"`
+	Clock   uint64  `json:"clock"` // of the difference; the last one if there was none
+	By      string  `json:"by"`    // the first signal that differed, or how it was proven
+}
+
+// A Report is a run.
+type Report struct {
+	Config     string   `json:"config"`
+	Seed       uint64   `json:"seed"`
+	Clocks     uint64   `json:"clocks"` // until the last mutant was caught, or the limit
+	Mutants    int      `json:"mutants"`
+	Caught     int      `json:"caught"`
+	Equivalent int      `json:"equivalent"`
+	Survived   int      `json:"survived"`
+	Results    []Result `json:"results"` // in the order of the mutants
+}
+
+// Rate is how many of the mutants that can be caught were, from 0 to 1.
+func (r *Report) Rate() float64 {
+	return float64(r.Caught) / float64(max(1, r.Caught+r.Survived))
+}
+
+// add counts a result.
+func (r *Report) add(x Result) {
+	switch x.Outcome {
+	case Caught:
+		r.Caught++
+	case Equivalent:
+		r.Equivalent++
+	default:
+		r.Survived++
+	}
+	r.Results = append(r.Results, x)
+}
+
+// Options are those of Run.
+type Options struct {
+	Config string // name, see lockstep.Config
+	Seed   uint64 // of the mutants and of the traffic
+	Count  int    // mutants
+	Clocks uint64 // limit
+	Cache  string // of models; "": hilgpu in os.UserCacheDir
+}
+
+// Run makes mutants of the GPU's Verilog and runs random traffic on all of them
+// in lockstep with the one Go side, in a single model of Verilator, and tries to
+// prove those that are not caught. root is that of the source tree.
+func Run(root string, o Options) (*Report, error) {
+	config, err := lockstep.Config(o.Config)
+	if err != nil {
+		return nil, err
+	}
+	g, err := gpu.New(config)
+	if err != nil {
+		return nil, err
+	}
+	d, err := verilog.Translate(root, g)
+	if err != nil {
+		return nil, err
+	}
+	mutated, ms, err := Generate(d, o.Seed, o.Count)
+	if err != nil {
+		return nil, err
+	}
+	dev, err := lockstep.NewVariantDevice(g, mutated, Selection(ms), lockstep.Options{Cache: o.Cache})
+	if err != nil {
+		return nil, err
+	}
+	run := lockstep.Random(dev, o.Seed, o.Clocks)
+	closed := dev.Close()
+	for _, err := range []error{run, closed} {
+		if err != nil && !errors.Is(err, lockstep.ErrVariants) {
+			return nil, err
+		}
+	}
+	r := &Report{Config: o.Config, Seed: o.Seed, Clocks: dev.Clocks(), Mutants: len(ms)}
+	return r, r.judge(d, ms, dev.Verdicts())
+}
+
+// Selection returns the variants of mutants: first none of them, as a control.
+func Selection(ms []Mutant) lockstep.Variants {
+	v := lockstep.Variants{Selector: Selector, Values: []uint64{0}}
+	for _, m := range ms {
+		v.Values = append(v.Values, uint64(m.ID))
+	}
+	return v
+}
+
+// judge fills the report from what became of the selection of ms. It fails with
+// ErrControl.
+func (r *Report) judge(d *verilog.Design, ms []Mutant, verdicts []error) error {
+	if verdicts[0] != nil {
+		return fmt.Errorf("%w: %w", ErrControl, verdicts[0])
+	}
+	for i, m := range ms {
+		x := Result{Mutant: m, Outcome: Survived, Clock: r.Clocks}
+		err := verdicts[i+1]
+		var diff *lockstep.Divergence
+		switch {
+		case errors.As(err, &diff):
+			x.Outcome, x.Clock, x.By = Caught, diff.Clock, diff.Differences[0].Verilog
+		case err != nil:
+			x.Outcome, x.By = Caught, err.Error()
+		default:
+			how, err := Prove(d, m)
+			if err != nil {
+				return err
+			}
+			if how != "" {
+				x.Outcome, x.By = Equivalent, how
+			}
+		}
+		r.add(x)
+	}
+	return nil
+}
+
+// Print writes the figures by kind and by module, and every mutant that was not
+// caught.
+func (r *Report) Print(w io.Writer) error {
+	p := printer{w: w}
+	p.f("mutants of %s, seed %d, %d clocks: %d made, %d caught, %d proven equivalent, %d survived: %.1f %%\n",
+		r.Config, r.Seed, r.Clocks, r.Mutants, r.Caught, r.Equivalent, r.Survived, 100*r.Rate())
+	p.table("kind", r.Results, func(x Result) string { return string(x.Kind) })
+	p.table("module", r.Results, func(x Result) string { return x.Module })
+	for _, x := range r.Results {
+		if x.Outcome == Equivalent {
+			p.f("%s, %s: %s\n", x.Outcome, x.By, x.Mutant)
+		}
+		if x.Outcome == Survived {
+			p.f("%s: %s\n", x.Outcome, x.Mutant)
+		}
+	}
+	return p.err
+}
+
+// printer keeps the first error.
+type printer struct {
+	w   io.Writer
+	err error
+}
+
+func (p *printer) f(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, format, args...)
+	}
+}
+
+// table prints a line for each key, in the order of the mutants.
+func (p *printer) table(head string, all []Result, key func(Result) string) {
+	var keys []string
+	counts := map[string]map[Outcome]int{}
+	for _, x := range all {
+		k := key(x)
+		if counts[k] == nil {
+			keys = append(keys, k)
+			counts[k] = map[Outcome]int{}
+		}
+		counts[k][x.Outcome]++
+	}
+	p.f("%-16s %8s %10s %8s\n", head, "caught", "equivalent", "survived")
+	for _, k := range keys {
+		c := counts[k]
+		p.f("%-16s %8d %10d %8d\n", k, c[Caught], c[Equivalent], c[Survived])
+	}
+}

@@ -1,0 +1,56 @@
+package mutant
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// token is a word of Verilog. Comments, directives and white space are none.
+type token struct {
+	text   string
+	at     int // byte offset
+	line   int
+	source string // of the last src attribute
+}
+
+// end is the offset behind t.
+func (t token) end() int { return t.at + len(t.text) }
+
+// word reports whether t is a name or a keyword.
+func (t token) word() bool {
+	c := t.text[0]
+	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+// shape returns what a token can be, in order: what is left out comes first.
+func shape() *regexp.Regexp {
+	return regexp.MustCompile("^(?:" + strings.Join([]string{
+		`\s+`, `//[^\n]*`, "`[^\n]*", `\(\*[^)]*?\*\)`,
+		`[A-Za-z_][A-Za-z0-9_]*`, `[0-9]+'[bdh][0-9a-f]+`, `[0-9]+`,
+		`<=|>=|==|!=|&&|\|\||<<|>>|@\*`, `[-+*&|^~!<>=?:;,.#@(){}\[\]]`,
+	}, "|") + ")")
+}
+
+// scan returns the tokens of a file. It fails with ErrText.
+func scan(name, src string) ([]token, error) {
+	re := shape()
+	var out []token
+	line, source := 1, ""
+	for at := 0; at < len(src); {
+		text := re.FindString(src[at:])
+		switch {
+		case text == "":
+			return nil, fmt.Errorf("%w: %s:%d: unexpected %q", ErrText, name, line, src[at])
+		case strings.HasPrefix(text, "(*"):
+			if _, rest, ok := strings.Cut(text, `src = "`); ok {
+				source, _, _ = strings.Cut(rest, `"`)
+			}
+		case strings.TrimSpace(text) != "" && text[0] != '`' && !strings.HasPrefix(text, "//"):
+			out = append(out, token{text, at, line, source})
+		}
+		line += strings.Count(text, "\n")
+		at += len(text)
+	}
+	return out, nil
+}
