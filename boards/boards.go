@@ -5,6 +5,7 @@
 //
 //	emu
 //	emu?nodes=1&vram=8KiB&latency=64
+//	verilated?config=small
 //
 // Help lists the schemes and their options.
 package boards
@@ -48,7 +49,7 @@ type option struct {
 	name, doc string
 }
 
-func schemes() []scheme { return []scheme{emulator()} }
+func schemes() []scheme { return []scheme{emulator(), verilator()} }
 
 // Schemes returns the names of the schemes.
 func Schemes() []string {

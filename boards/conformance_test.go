@@ -34,7 +34,7 @@ func TestConformance(t *testing.T) {
 					Register: idreg.Scratch0, Unmapped: 0xf000,
 					Announce: func(link bus.Link, addr uint64) ([]byte, error) { return fence(link, h, addr) },
 					Requests: func() uint64 { return counter(t, link, "host_reads") + counter(t, link, "host_writes") },
-					Kill:     func() { link.(*emulated).Break(errors.New("pulled")) },
+					Kill:     func() { link.(interface{ Break(cause error) }).Break(errors.New("pulled")) },
 				}
 			})
 		})

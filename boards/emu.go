@@ -14,24 +14,28 @@ import (
 
 func emulator() scheme {
 	return scheme{
-		name: "emu", doc: "the GPU emulated cycle by cycle in this process", open: openEmulator,
-		options: []option{
-			{"config", "default or small (1 node, 8 KiB of VRAM, 40 and 16 bits, 4 tags); options change it"},
-			{"nodes", "nodes, 1 or 2"},
-			{"vram", "VRAM, a power of two, 8KiB to 256MiB"},
-			{"hostbits", "width of a host address, 32 to 62"},
-			{"lengthbits", "width of a linear packet's byte count, 16 to 32"},
-			{"tags", "DMA reads in flight, 2, 4, 8 or 16"},
-			{"hz", "clocks in a second, 1 to 4294967295"},
-			{"latency", "clocks from host to device and back again, each way, 1 to 65536"},
-			{"bandwidth", "bytes a clock, each way, 1 to 64"},
-			{"timeout", "clocks after which an unanswered request fails"},
-			{"fault", "lost-interrupt: messages are dropped; lost-doorbell: doorbells are dropped; " +
-				"dead: the device answers nothing any more once a doorbell is rung; " +
-				"dead-request: the same once a BAR is accessed"},
-			{"after", "how many messages, doorbells or BAR requests pass before the fault, 0 if not given"},
-			{"count", "how many are then lost, all if not given"},
-		},
+		name: "emu", doc: "the GPU emulated cycle by cycle in this process", open: openEmulator, options: options(),
+	}
+}
+
+// options are those of every GPU in this process or beside it.
+func options() []option {
+	return []option{
+		{"config", "default or small (1 node, 8 KiB of VRAM, 40 and 16 bits, 4 tags); options change it"},
+		{"nodes", "nodes, 1 or 2"},
+		{"vram", "VRAM, a power of two, 8KiB to 256MiB"},
+		{"hostbits", "width of a host address, 32 to 62"},
+		{"lengthbits", "width of a linear packet's byte count, 16 to 32"},
+		{"tags", "DMA reads in flight, 2, 4, 8 or 16"},
+		{"hz", "clocks in a second, 1 to 4294967295"},
+		{"latency", "clocks from host to device and back again, each way, 1 to 65536"},
+		{"bandwidth", "bytes a clock, each way, 1 to 64"},
+		{"timeout", "clocks after which an unanswered request fails"},
+		{"fault", "lost-interrupt: messages are dropped; lost-doorbell: doorbells are dropped; " +
+			"dead: the device answers nothing any more once a doorbell is rung; " +
+			"dead-request: the same once a BAR is accessed"},
+		{"after", "how many messages, doorbells or BAR requests pass before the fault, 0 if not given"},
+		{"count", "how many are then lost, all if not given"},
 	}
 }
 
@@ -80,15 +84,48 @@ func openEmulator(given url.Values, host bus.Host) (bus.Link, bus.Clock, error) 
 		return nil, nil, err
 	}
 	e := &emulated{gpu: g}
-	dev := port.Device(g)
-	if fault.Kind != 0 {
-		e.faulty = inproc.NewFaulty(g, fault)
-		dev = e.faulty
-	}
-	if e.Link, err = inproc.New(dev, host, wire); err != nil {
+	if e.faulty, err = newFaulty(g, fault, host, wire); err != nil {
 		return nil, nil, err
 	}
 	return e, e, nil
+}
+
+// faulty is the wire to a device that may have a fault.
+type faulty struct {
+	*inproc.Link
+	fault *inproc.Faulty // nil: none
+}
+
+func newFaulty(dev port.Device, fault inproc.Fault, host bus.Host, wire inproc.Options) (f faulty, err error) {
+	if fault.Kind != 0 {
+		f.fault = inproc.NewFaulty(dev, fault)
+		dev = f.fault
+	}
+	f.Link, err = inproc.New(dev, host, wire)
+	return f, err
+}
+
+// counters returns what the wire counts and what the fault has harmed.
+func (f faulty) counters() []Counter {
+	var harmed uint64
+	f.Sample(func() {
+		if f.fault != nil {
+			harmed = f.fault.Harmed()
+		}
+	})
+	s := f.Stats()
+	return []Counter{
+		{"clocks", f.Now()},
+		{"host_reads", s.HostReads},
+		{"host_writes", s.HostWrites},
+		{"device_reads", s.DeviceReads},
+		{"device_writes", s.DeviceWrites},
+		{"bytes_to_device", s.BytesDown},
+		{"bytes_from_device", s.BytesUp},
+		{"messages", s.Messages},
+		{"refused", s.Refused},
+		{"harmed", harmed},
+	}
 }
 
 func (o *values) config() gpu.Config {
@@ -140,35 +177,17 @@ func (o *values) fault(c gpu.Config) inproc.Fault {
 
 // emulated is the link to an emulated GPU.
 type emulated struct {
-	*inproc.Link
-	gpu    *gpu.GPU
-	faulty *inproc.Faulty
+	faulty
+	gpu *gpu.GPU
 }
 
 // Counters returns what the GPU and the wire count.
 func (e *emulated) Counters() []Counter {
 	var g gpu.Stats
-	var harmed uint64
-	e.Sample(func() {
-		g = e.gpu.Stats()
-		if e.faulty != nil {
-			harmed = e.faulty.Harmed()
-		}
-	})
-	s := e.Stats()
-	return []Counter{
+	e.Sample(func() { g = e.gpu.Stats() })
+	return append([]Counter{
 		{"packets_node0", uint64(g.Packets[0])},
 		{"packets_node1", uint64(g.Packets[1])},
 		{"bytes_moved", g.Moved},
-		{"clocks", e.Now()},
-		{"host_reads", s.HostReads},
-		{"host_writes", s.HostWrites},
-		{"device_reads", s.DeviceReads},
-		{"device_writes", s.DeviceWrites},
-		{"bytes_to_device", s.BytesDown},
-		{"bytes_from_device", s.BytesUp},
-		{"messages", s.Messages},
-		{"refused", s.Refused},
-		{"harmed", harmed},
-	}
+	}, e.counters()...)
 }

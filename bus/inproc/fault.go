@@ -275,3 +275,12 @@ func (f *Faulty) Skip(n uint64) {
 		f.dev.Skip(n)
 	}
 }
+
+// Run is the device's if it is a Runner, and no clock otherwise.
+func (f *Faulty) Run(n uint64) uint64 {
+	r, ok := f.dev.(Runner)
+	if !ok || f.dead || f.target.drop > 0 || f.device.drop > 0 {
+		return 0
+	}
+	return r.Run(n)
+}

@@ -14,7 +14,8 @@
 // the function does not take yet, which avoids a deadlock.
 //
 // Time passes only inside a Link or Clock call, and only as much as the call
-// needs. While nothing is on the wire and the function is idle, it is skipped.
+// needs. While nothing is on the wire and the function is idle, it is skipped; a
+// Runner that may be idle runs by itself.
 package inproc
 
 import (
@@ -43,6 +44,19 @@ type Options struct {
 	Observer func(Transaction)
 }
 
+// A Runner is a device for which many clocks in one call are cheaper than one
+// by one, though it cannot tell in advance how long it will send nothing. The
+// link asks it to run while nothing is on the wire.
+type Runner interface {
+	port.Device
+
+	// Run is up to n clocks without input, n at least 1, and returns how many:
+	// it ends with a clock after which the device offers a request, a beat or
+	// a completion, and may end earlier. If the device offers one now, it is
+	// none.
+	Run(n uint64) uint64
+}
+
 // Message writes are device writes in [messageBase, messageEnd).
 const (
 	messageBase = 0xfee00000
@@ -55,9 +69,10 @@ const maxWait = 1 << 48
 
 // Link is the host's end: a bus.Link and a bus.Clock.
 type Link struct {
-	dev  port.Device
-	host bus.Host
-	opt  Options
+	dev    port.Device
+	runner Runner // dev if it is one, or nil
+	host   bus.Host
+	opt    Options
 
 	mu     sync.Mutex // of everything below, and held in every call
 	now    uint64     // clocks
@@ -104,7 +119,8 @@ func New(dev port.Device, host bus.Host, opt Options) (*Link, error) {
 	if opt.Timeout == 0 {
 		opt.Timeout = 1 << 20
 	}
-	return &Link{dev: dev, host: host, opt: opt, wire: newWire(opt)}, nil
+	runner, _ := dev.(Runner)
+	return &Link{dev: dev, runner: runner, host: host, opt: opt, wire: newWire(opt)}, nil
 }
 
 // Now returns the clocks since New.

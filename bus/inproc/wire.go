@@ -112,14 +112,29 @@ func (l *Link) clock() {
 // advance is one clock, or as many as nothing happens in, not beyond limit.
 func (l *Link) advance(limit uint64) {
 	if next := l.wire.quiet(l.now, limit); next > l.now {
-		if n := min(l.dev.IdleFor(), next-l.now); n > 0 {
-			l.dev.Skip(n)
+		if n := l.idle(next - l.now); n > 0 {
 			l.wire.earn(n)
 			l.now += n
 			return
 		}
 	}
 	l.clock()
+}
+
+// idle lets the device have up to n clocks without input, n at least 1, in which
+// it sends nothing, and returns how many.
+func (l *Link) idle(n uint64) uint64 {
+	if sleep := min(l.dev.IdleFor(), n); sleep > 0 {
+		l.dev.Skip(sleep)
+		return sleep
+	}
+	if l.runner == nil {
+		return 0
+	}
+	if n = l.runner.Run(n); n > 0 {
+		l.wire.reqSince, l.wire.cplSince = 0, 0
+	}
+	return n
 }
 
 // quiet returns the clock before which nothing moves on the wire unless the

@@ -10,8 +10,7 @@ import (
 
 // Verilated is the Verilog of a GPU alone, built without probes, as a
 // port.Device: each clock, or each Run, is one message to the process and one
-// back. A process
-// that has failed drives nothing any more; Err has the cause.
+// back. A process that has failed drives nothing any more; Err has the cause.
 type Verilated struct {
 	process *Process
 	layout  *Layout
@@ -132,3 +131,6 @@ func (v *Verilated) Close() error {
 	}
 	return err
 }
+
+// Kill ends the process at once, as if it had failed.
+func (v *Verilated) Kill() error { return v.process.Kill() }

@@ -26,7 +26,7 @@ func TestVerilatedThatStops(t *testing.T) {
 	require.NoError(t, err)
 	_, ready, _ := v.Target()
 	assert.True(t, ready)
-	require.NoError(t, v.process.Kill())
+	require.NoError(t, v.Kill())
 	v.Skip(3)
 	_, ready, _ = v.Target()
 	assert.False(t, ready)

@@ -1,0 +1,114 @@
+package boards
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
+)
+
+func verilator() scheme {
+	return scheme{
+		name: "verilated", doc: "the GPU as Verilog, in a process that Verilator builds on first use; options as of emu, and",
+		open: openVerilated,
+		options: append(options(), option{
+			"source", "directory in the source tree of this program, which is what is translated, . if not given",
+		}),
+	}
+}
+
+// openVerilated builds the Verilog of a GPU and the wire to it. It fails with
+// sim.ErrTool, sim.ErrSource or sim.ErrBuild if it cannot be built.
+func openVerilated(given url.Values, host bus.Host) (bus.Link, bus.Clock, error) {
+	o := values{Values: given}
+	config := o.config()
+	wire := o.wire(config)
+	fault := o.fault(config)
+	if o.err != nil {
+		return nil, nil, o.err
+	}
+	if err := sim.Verilator.Check(); err != nil {
+		return nil, nil, err
+	}
+	source := "."
+	if o.Has("source") {
+		source = o.Get("source")
+	}
+	root, err := sim.ModuleRoot(source)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: the board verilated is translated from it: run in the tree, or give source=DIR", err)
+	}
+	model, err := sim.NewVerilated(root, config, "")
+	if errors.Is(err, gpu.ErrConfig) {
+		return nil, nil, fmt.Errorf("%w: %w", errOption, err)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	v := &verilated{model: model}
+	if v.faulty, err = newFaulty(model, fault, host, wire); err != nil {
+		return nil, nil, errors.Join(err, model.Close())
+	}
+	return v, v, nil
+}
+
+// verilated is the link to the Verilog of a GPU. Once the process has failed,
+// every call returns bus.ErrLinkDown with the cause.
+type verilated struct {
+	faulty
+	model *sim.Verilated
+	once  sync.Once
+	ended error
+}
+
+// check takes the link down if the process has failed, and returns why the call
+// failed.
+func (v *verilated) check(err error) error {
+	var cause error
+	v.Sample(func() { cause = v.model.Err() })
+	if cause == nil {
+		return err
+	}
+	v.Break(cause)
+	return fmt.Errorf("%w: %w", bus.ErrLinkDown, cause)
+}
+
+// ReadConfig implements bus.Link.
+func (v *verilated) ReadConfig(off int) (uint32, error) {
+	w, err := v.Link.ReadConfig(off)
+	return w, v.check(err)
+}
+
+// WriteConfig implements bus.Link.
+func (v *verilated) WriteConfig(off int, w uint32) error { return v.check(v.Link.WriteConfig(off, w)) }
+
+// Read implements bus.Link.
+func (v *verilated) Read(bar int, off uint64, p []byte) error {
+	return v.check(v.Link.Read(bar, off, p))
+}
+
+// Write implements bus.Link.
+func (v *verilated) Write(bar int, off uint64, p []byte) error {
+	return v.check(v.Link.Write(bar, off, p))
+}
+
+// Wait implements bus.Clock.
+func (v *verilated) Wait(deadline uint64) (event bool, err error) {
+	event, err = v.Link.Wait(deadline)
+	return event, v.check(err)
+}
+
+// Close releases the link and ends the process. It returns how that ended, if
+// not well, each time.
+func (v *verilated) Close() error {
+	err := v.Link.Close()
+	v.once.Do(func() { v.Sample(func() { v.ended = v.model.Close() }) })
+	return errors.Join(err, v.ended)
+}
+
+// Counters returns what the wire counts.
+func (v *verilated) Counters() []Counter { return v.counters() }

@@ -1,0 +1,118 @@
+package boards
+
+import (
+	"encoding/binary"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
+	"github.com/hilgpu/hilgpu/rtl/verilog/simtest"
+)
+
+// rang is what a host sees of some doorbells.
+type rang struct {
+	fence    uint64
+	messages int
+	mem      [64 << 10]byte
+	clock    uint64
+	failed   string // of the accesses
+	counters []Counter
+}
+
+// ring3 rings the doorbell three times and looks at everything.
+func ring3(t *testing.T, selector string) rang {
+	h := new(pc)
+	link, clock, err := Open(selector, h)
+	require.NoError(t, err)
+	enumerate(t, link)
+	require.NoError(t, submit(t, waiter{link, clock}, h, 3))
+	r := rang{fence: binary.LittleEndian.Uint64(h.mem[fenceAt-memBase:])}
+	for _, err := range []error{
+		link.Read(0, idreg.Magic, make([]byte, 4)), link.Read(0, 0xf000, make([]byte, 4)),
+		link.Read(2, 0x100, make([]byte, 300)), link.Write(2, 0x44, make([]byte, 500)),
+	} {
+		if err != nil {
+			r.failed += err.Error() + "\n"
+		}
+	}
+	r.messages, r.mem, r.clock = h.messages, h.mem, clock.Now()
+	all := link.(Counters).Counters()
+	for _, c := range all {
+		if c.Name != "packets_node0" && c.Name != "packets_node1" && c.Name != "bytes_moved" {
+			r.counters = append(r.counters, c)
+		}
+	}
+	require.NoError(t, link.Close())
+	return r
+}
+
+// The Verilog does what the Go does, at the same clock, also behind a fault and
+// on another wire.
+func TestVerilatedIsTheEmulator(t *testing.T) {
+	if !simtest.Installed(t, sim.Verilator.Check()) {
+		t.Skip("no Verilator")
+	}
+	for _, options := range []string{
+		"", "&latency=3&bandwidth=1", "&latency=200&bandwidth=64", "&timeout=5000&fault=dead&after=1",
+		"&fault=lost-interrupt&after=1&count=1", "&fault=lost-doorbell&count=2",
+	} {
+		want := ring3(t, "emu?config=small"+options)
+		assert.Equal(t, want, ring3(t, "verilated?config=small"+options), options)
+	}
+}
+
+// A process that stops takes the link down, and every call says why.
+func TestVerilatedThatStops(t *testing.T) {
+	if !simtest.Installed(t, sim.Verilator.Check()) {
+		t.Skip("no Verilator")
+	}
+	link, clock, err := Open("verilated?config=small", new(pc))
+	require.NoError(t, err)
+	enumerate(t, link)
+	v := link.(*verilated)
+	require.NoError(t, v.model.Kill())
+	event, err := clock.Wait(clock.Now() + 1000)
+	assert.False(t, event)
+	for _, err := range []error{
+		err, link.Read(0, idreg.Magic, make([]byte, 4)), link.Write(0, idreg.Scratch0, make([]byte, 4)), link.WriteConfig(4, 0),
+	} {
+		assert.ErrorIs(t, err, bus.ErrLinkDown)
+		assert.ErrorIs(t, err, sim.ErrModel)
+	}
+	_, err = link.ReadConfig(0)
+	assert.ErrorIs(t, err, sim.ErrModel)
+	for range 2 {
+		assert.ErrorIs(t, link.Close(), sim.ErrModel)
+	}
+}
+
+// What is missing is named: the tool with its Debian package, or the source.
+func TestVerilatedThatCannotBeBuilt(t *testing.T) {
+	t.Run("tools", func(t *testing.T) {
+		t.Setenv("PATH", t.TempDir())
+		_, _, err := Open("verilated", new(pc))
+		assert.ErrorIs(t, err, sim.ErrTool)
+		assert.ErrorContains(t, err, "verilator (Debian package verilator)")
+	})
+	t.Run("source", func(t *testing.T) {
+		if !simtest.Installed(t, sim.Verilator.Check()) {
+			t.Skip("no Verilator")
+		}
+		_, _, err := Open("verilated?source="+filepath.ToSlash(t.TempDir()), new(pc))
+		assert.ErrorIs(t, err, sim.ErrSource)
+		assert.ErrorContains(t, err, "source=DIR")
+	})
+	t.Run("configuration", func(t *testing.T) {
+		if !simtest.Installed(t, sim.Verilator.Check()) {
+			t.Skip("no Verilator")
+		}
+		_, _, err := Open("verilated?tags=3", new(pc))
+		assert.ErrorIs(t, err, ErrSelector)
+		assert.ErrorContains(t, err, "tags 3, want 2 to 16, a power of two")
+	})
+}
