@@ -20,8 +20,8 @@ const memory = "type Module struct { A uint8; Ram hdl.RAM }\nfunc (m *Module) Re
 
 const ramTick = "\tm.Ram.Tick(f, uint32(a)&7, 0, 0, 0)\n"
 
-// child declares a module with an instance; a body of Tick follows.
-const child2 = "type Module struct { A uint8; Arb noc.Reads }\nfunc (m *Module) Reset() { m.A = 0; m.Arb.Reset() }\n" +
+// instance declares a module with an instance; a body of Tick follows.
+const instance = "type Module struct { A uint8; Arb noc.Reads }\nfunc (m *Module) Reset() { m.A = 0; m.Arb.Reset() }\n" +
 	"func (m *Module) Tick(a uint8, f bool) {\n"
 
 var rules = []struct {
@@ -60,10 +60,10 @@ var rules = []struct {
 	{CodeTick, "a memory ticked under a condition", memory + "\tif f {\n\t\tm.Ram.Tick(f, uint32(a)&7, 0, 0, 0) // here\n\t}\n}", memory + ramTick + "}"},
 	{CodeTick, "a memory ticked twice", memory + ramTick + "\tm.Ram.Tick(f, uint32(a)&7, 0, 0, 0) // here\n}", memory + ramTick + "}"},
 	{CodeTick, "a memory not ticked", "type Module struct { A uint8; Ram hdl.RAM }\nfunc (m *Module) Reset() { m.A = 0; m.Ram.Reset() }\nfunc (m *Module) Tick(a uint8) { // here\n\tm.A = a\n}", memory + ramTick + "}"},
-	{CodeTick, "an instance ticked under a condition", child2 + "\tif f {\n\t\tm.Arb.Tick(a, f) // here\n\t}\n}", child2 + "\tm.Arb.Tick(a, f)\n}"},
+	{CodeTick, "an instance ticked under a condition", instance + "\tif f {\n\t\tm.Arb.Tick(a, f) // here\n\t}\n}", instance + "\tm.Arb.Tick(a, f)\n}"},
 	{CodeChild, "a memory read behind its tick", memory + ramTick + "\tm.A = uint8(m.Ram.Out()) // here\n}", memory + "\tm.A = uint8(m.Ram.Out())\n" + ramTick + "}"},
-	{CodeChild, "an instance read behind its tick", child2 + "\tm.Arb.Tick(a, f)\n\tm.A = m.Arb.Turn().At // here\n}", child2 + "\tm.A = m.Arb.Turn().At\n\tm.Arb.Tick(a, f)\n}"},
-	{CodeChild, "an instance reset in Tick", child2 + "\tm.Arb.Tick(a, f)\n\tm.Arb.Reset() // here\n}", child2 + "\tm.Arb.Tick(a, f)\n}"},
+	{CodeChild, "an instance read behind its tick", instance + "\tm.Arb.Tick(a, f)\n\tm.A = m.Arb.Turn().At // here\n}", instance + "\tm.A = m.Arb.Turn().At\n\tm.Arb.Tick(a, f)\n}"},
+	{CodeChild, "an instance reset in Tick", instance + "\tm.Arb.Tick(a, f)\n\tm.Arb.Reset() // here\n}", instance + "\tm.Arb.Tick(a, f)\n}"},
 	{CodeMask, "a write without a mask", "type Module struct { A uint8 `w:\"3\"` }\nfunc (m *Module) Tick(a uint8) {\n\tm.A = a // here\n}", "type Module struct { A uint8 `w:\"3\"` }\nfunc (m *Module) Tick(a uint8) { m.A = a & 7 }"},
 	{CodeMask, "a count without a mask", "type Module struct { A uint8 `w:\"3\"` }\nfunc (m *Module) Tick(a uint8) {\n\tm.A++ // here\n}", "type Module struct { A uint8 `w:\"3\"` }\nfunc (m *Module) Tick(a uint8) {\n\tif a < 8 {\n\t\tm.A = a\n\t}\n\tm.A = (m.A + 1) & 7\n}"},
 	{CodeTag, "a width above the type's", "type Module struct {\n\tA uint8 `w:\"9\"` // here\n}\nfunc (m *Module) Tick(a uint8) { m.A = a }", "type Module struct { A uint8 `w:\"8\"` }\nfunc (m *Module) Tick(a uint8) { m.A = a }"},

@@ -182,12 +182,12 @@ func (p *program) statement(depth int) {
 		p.vars[8] = p.vars[8][:len(p.vars[8])-1]
 		p.line("}")
 	default:
-		p.tickOnly(depth)
+		p.tickOnly()
 	}
 }
 
 // tickOnly writes statements with registers.
-func (p *program) tickOnly(depth int) {
+func (p *program) tickOnly() {
 	switch {
 	case !p.inTick:
 		p.line("if %s {", p.expr(1, 2))
@@ -202,7 +202,6 @@ func (p *program) tickOnly(depth int) {
 	default:
 		p.line("m.change(%s, %s)", p.expr(16, 2), p.expr(1, 1))
 	}
-	_ = depth
 }
 
 // source returns the text of a random module, its types and functions numbered.
@@ -279,6 +278,7 @@ func mainText(n int) string {
 
 // TestRandomPrograms clocks random modules of the subset in Go and in Icarus.
 func TestRandomPrograms(t *testing.T) {
+	t.Parallel()
 	need(t, "iverilog", "iverilog")
 	need(t, "go", "golang")
 	t.Logf("seed %d", *fuzzSeed)

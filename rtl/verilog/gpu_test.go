@@ -89,9 +89,11 @@ func designs(t *testing.T) map[string]*Design {
 // TestLint holds the Verilog to every warning of Verilator but that a bit is
 // not used: inlining a call for one of its results leaves the others over.
 func TestLint(t *testing.T) {
+	t.Parallel()
 	need(t, "verilator", "verilator")
 	for name, d := range designs(t) {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir, names := writeFiles(t, d)
 			args := append([]string{"--lint-only", "-Wall", "-Wno-UNUSED", "--top-module", d.Manifest.Top}, names...)
 			assert.Empty(t, runTool(t, dir, "verilator", args...))
@@ -102,12 +104,14 @@ func TestLint(t *testing.T) {
 // TestYosys holds the netlist to have no latch, no combinational loop and no
 // net that is undriven or driven twice.
 func TestYosys(t *testing.T) {
+	t.Parallel()
 	need(t, "yosys", "yosys")
 	for name, d := range designs(t) {
 		if name == "default" {
 			continue // differs from small in sizes only, and takes long
 		}
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir, names := writeFiles(t, d)
 			script := "read_verilog " + strings.Join(names, " ") + "\nhierarchy -check -top " + d.Manifest.Top +
 				"\nproc\nselect -assert-none t:$dlatch t:$adlatch t:$dlatchsr\nopt -fast\ncheck -assert\n"

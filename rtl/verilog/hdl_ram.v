@@ -1,6 +1,6 @@
 // A memory of 64-bit words with one read and one write port. Bit i of enable
 // writes byte i. clear0 sets q to 0 before this clock's read, clear1 and rst
-// behind it. A read of the word that is being written is X.
+// behind it. A read of the word that is being written has no defined value.
 module hdl_ram #(
 	parameter WORDS = 2,
 	parameter ADDR  = 1
