@@ -9,7 +9,7 @@ CYCLES        ?= 500000
 ICARUS_CYCLES ?= 10000
 SEED          ?= 1
 
-.PHONY: help run test build gen gen-check fmt-check vet lint race bench soak clean tools lockstep
+.PHONY: help run test build gen gen-check fmt-check vet lint race bench soak clean tools lockstep synth
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 14
@@ -54,7 +54,7 @@ soak: ## the long campaigns: random devices, random API calls, fuzzing; an hour
 
 tools: ## install what the Verilog targets need, from Debian packages
 	apt-get update
-	apt-get install -y --no-install-recommends verilator iverilog yosys g++ make
+	apt-get install -y --no-install-recommends verilator iverilog yosys nextpnr-ice40 g++ make
 
 lockstep: build ## the GPU against its Verilog at every clock, in both configurations and simulators; CYCLES, ICARUS_CYCLES, SEED
 	@mkdir -p $(dir $(FRAME))
@@ -62,6 +62,9 @@ lockstep: build ## the GPU against its Verilog at every clock, in both configura
 	  run="$(BIN) lockstep --config $$config --seed $(SEED) --wave out/lockstep.vcd"; \
 	  $$run --cycles $(CYCLES); $$run --session; $$run --sim icarus --cycles $(ICARUS_CYCLES); \
 	done
+
+synth: build ## LUTs, flip-flops, block RAM and DSPs of every block on iCE40 and ECP5, small placed on an HX8K; fails on a bad log
+	$(BIN) synth
 
 clean: ## remove what was built
 	rm -rf bin out

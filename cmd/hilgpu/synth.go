@@ -1,0 +1,134 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/verilog"
+	"github.com/hilgpu/hilgpu/testbench/lockstep"
+	"github.com/hilgpu/hilgpu/testbench/synth"
+)
+
+// synthFlags are the flags of synth.
+type synthFlags struct {
+	config string
+	target string
+	source string
+	json   bool
+}
+
+func newSynth() *cobra.Command {
+	var f synthFlags
+	c := &cobra.Command{
+		Use:   "synth",
+		Short: "Synthesise the GPU for FPGAs and judge the log",
+		Long: `Synth translates the GPU to Verilog and synthesises it with yosys: block by
+block, for what each takes, and as a whole. VRAM is 8 KiB in every
+configuration, since more does not fit into block RAM. The configuration small
+is also placed on an iCE40 HX8K with nextpnr, behind an 8-bit pin port that is
+counted apart.
+
+A latch, an undriven or doubly driven net, a loop, a warning that is not allowed
+and a memory that is not where the table of expected memories has it are
+refused, which is exit code 1. A goal for size or clock that is missed is
+printed and does not change the exit code.
+
+` + exitCodes,
+		Example: `  hilgpu synth
+  hilgpu synth --config small --target ice40
+  hilgpu synth --target ecp5 --json`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return runSynth(c.OutOrStdout(), f) },
+	}
+	fl := c.Flags()
+	fl.StringVar(&f.config, "config", "", "`name` of the configuration, default or small; both if not given")
+	fl.StringVar(&f.target, "target", "", "`family`, ice40 or ecp5; both if not given")
+	fl.StringVar(&f.source, "source", ".", "`directory` in the module's source tree")
+	fl.BoolVar(&f.json, "json", false, "print one JSON object per configuration and target")
+	return c
+}
+
+// runSynth synthesises every combination that is asked for, and fails in the
+// end if one was refused.
+func runSynth(stdout io.Writer, f synthFlags) error {
+	configs, targets := []string{"default", "small"}, synth.Targets()
+	if f.config != "" {
+		configs = []string{f.config}
+	}
+	if f.target != "" {
+		targets = []synth.Target{synth.Target(f.target)}
+	}
+	root, err := lockstep.ModuleRoot(f.source)
+	if err != nil {
+		return err
+	}
+	refused := 0
+	for _, config := range configs {
+		for _, target := range targets {
+			r, err := synthesise(root, config, target)
+			if err != nil {
+				return err
+			}
+			refused += len(r.Refused())
+			if err := reportSynth(stdout, f, r); err != nil {
+				return err
+			}
+		}
+	}
+	if refused > 0 {
+		return fmt.Errorf("%w: synthesis: %d findings", errCheck, refused)
+	}
+	return nil
+}
+
+// synthesise returns the report of one configuration and target.
+func synthesise(root, config string, target synth.Target) (*synth.Report, error) {
+	c, err := lockstep.Config(config)
+	if err != nil {
+		return nil, err
+	}
+	if err := target.Check(); err != nil {
+		return nil, err
+	}
+	place := config == "small" && target == synth.ICE40
+	tools := synth.Tools("yosys")
+	if place {
+		tools = synth.PlaceTools()
+	}
+	if tools != nil {
+		return nil, tools
+	}
+	g, err := gpu.New(synth.Shrink(c))
+	if err != nil {
+		return nil, err
+	}
+	d, err := verilog.Translate(root, g)
+	if err != nil {
+		return nil, err
+	}
+	want, ok := synth.Expected(config, target)
+	if !ok {
+		return nil, fmt.Errorf("%w: no table of expected memories for %s on %s", synth.ErrTarget, config, target)
+	}
+	r, err := synth.Run(synth.Of(d), target, want)
+	if err != nil {
+		return nil, err
+	}
+	r.Config, r.VRAMBytes = config, synth.VRAMBytes
+	if place {
+		r.Placement, err = synth.Place(d)
+	}
+	return r, err
+}
+
+func reportSynth(w io.Writer, f synthFlags, r *synth.Report) error {
+	if f.json {
+		return json.NewEncoder(w).Encode(r)
+	}
+	_, err := fmt.Fprintln(w, r)
+	return err
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestSynthRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		args []string
+		text string
+	}{
+		{"an unknown configuration", []string{"--source", "../..", "--config", "huge"}, "unknown configuration"},
+		{"an unknown target", []string{"--source", "../..", "--target", "stratix"}, "unknown target"},
+		{"a directory without source", []string{"--source", "/"}, "not in the source tree"},
+		{"an argument", []string{"more"}, "unknown command"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			assert.Equal(t, exitUsage, run(append([]string{"synth"}, tt.args...), &stdout, &stderr))
+			assert.Contains(t, stderr.String(), tt.text)
+			assert.Empty(t, stdout.String())
+		})
+	}
+}
+
+func TestSynthNamesAMissingTool(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	var stdout, stderr bytes.Buffer
+	assert.Equal(t, exitUsage, run([]string{"synth", "--source", "../.."}, &stdout, &stderr))
+	assert.Contains(t, stderr.String(), "missing tool: yosys (Debian package yosys)")
+}

@@ -1,0 +1,186 @@
+package synth
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog"
+)
+
+// Device is what Place places on.
+const Device = "iCE40HX8K-CT256"
+
+// What the device has, and what the GPU is to need of it at most, with at least
+// the clock. The pin port is not part of the GPU.
+const (
+	DeviceCells = 7680
+	DeviceRAM   = 32
+	GoalCells   = 6200
+	GoalRAM     = 26
+	GoalMHz     = 24.0
+)
+
+// A Placement is a GPU behind the pin port on Device.
+//
+//	Cells     logic cells of the GPU: those of both less those of the pin port
+//	PinCells  logic cells of the pin port, packed alone
+//	RAM       block RAMs
+//	Fits      whether the device has enough of both
+//	MHz       highest clock after routing, 0 if it does not fit
+//	Findings  what the log holds against the GPU behind the pin port
+type Placement struct {
+	Device   string    `json:"device"`
+	Cells    int       `json:"cells"`
+	PinCells int       `json:"pin_cells"`
+	RAM      int       `json:"ram"`
+	Fits     bool      `json:"fits"`
+	MHz      float64   `json:"mhz"`
+	Goals    []Goal    `json:"goals"`
+	Findings []Finding `json:"findings"`
+}
+
+// A Goal is a number to reach, and whether it is reached.
+type Goal struct {
+	Name  string  `json:"name"`
+	Got   float64 `json:"got"`
+	Want  float64 `json:"want"` // at most, of the clock at least
+	Holds bool    `json:"holds"`
+}
+
+// goals returns the goals of a placement. A clock that could not be measured
+// does not hold.
+func (p *Placement) goals() []Goal {
+	most := func(name string, got, want int) Goal { return Goal{name, float64(got), float64(want), got <= want} }
+	return []Goal{
+		most("logic cells", p.Cells, GoalCells),
+		most("block RAMs", p.RAM, GoalRAM),
+		{"MHz", p.MHz, GoalMHz, p.MHz >= GoalMHz},
+	}
+}
+
+// PlaceTools returns ErrTool if a tool of Place is missing.
+func PlaceTools() error { return Tools("yosys", "nextpnr-ice40") }
+
+// Place puts a GPU behind the pin port on Device. A GPU that does not fit is no
+// error: its cells are counted. It fails with ErrTool, ErrYosys or ErrPlace.
+func Place(d *verilog.Design) (*Placement, error) {
+	if err := PlaceTools(); err != nil {
+		return nil, err
+	}
+	pins, err := synthesise(pinport(), ICE40, false)
+	if err != nil {
+		return nil, err
+	}
+	pinCells, err := pack(pins)
+	if err != nil {
+		return nil, err
+	}
+	s, err := onPins(d)
+	if err != nil {
+		return nil, err
+	}
+	board, err := synthesise(s, ICE40, false)
+	if err != nil {
+		return nil, err
+	}
+	all, err := blocks(board.stat, s.Top)
+	if err != nil {
+		return nil, err
+	}
+	cells, err := pack(board)
+	if err != nil {
+		return nil, err
+	}
+	p := &Placement{Device: Device, Cells: cells - pinCells, PinCells: pinCells, RAM: all[0].RAM, Findings: findings(board.log)}
+	p.Fits = cells <= DeviceCells && p.RAM <= DeviceRAM
+	if p.Fits {
+		if p.MHz, err = route(board); err != nil {
+			return nil, err
+		}
+	}
+	p.Goals = p.goals()
+	return p, nil
+}
+
+// nextpnr runs nextpnr-ice40 on a netlist and returns what it printed and the
+// directory it ran in, which the caller removes.
+func nextpnr(n *netlist, args ...string) (out, dir string, err error) {
+	dir, err = scratch([]verilog.File{{Name: "netlist.json", Text: n.json}})
+	if err != nil {
+		return "", "", err
+	}
+	args = append([]string{"--hx8k", "--package", "ct256", "--json", "netlist.json", "--seed", "1", "--freq", fmt.Sprint(GoalMHz)}, args...)
+	out, err = command(dir, "nextpnr-ice40", args...)
+	if err != nil {
+		err = fmt.Errorf("%w: %w\n%s", ErrPlace, err, tail(out))
+	}
+	return out, dir, err
+}
+
+// pack returns the logic cells of a netlist: each takes a LUT, a flip-flop and a
+// carry that belong together. The device need not have as many.
+func pack(n *netlist) (int, error) {
+	out, dir, err := nextpnr(n, "--pack-only")
+	os.RemoveAll(dir)
+	if err != nil {
+		return 0, err
+	}
+	return packed(out)
+}
+
+// packed adds the logic cells up that the packer reports.
+func packed(out string) (int, error) {
+	cells, found := 0, 0
+	for _, m := range regexp.MustCompile(`(\d+) LCs used as (LUT4 only|LUT4 and DFF|DFF only|CARRY only)`).FindAllStringSubmatch(out, -1) {
+		k, err := strconv.Atoi(m[1])
+		if err != nil {
+			return 0, fmt.Errorf("%w: %w", ErrPlace, err)
+		}
+		cells += k
+		found++
+	}
+	if found != 4 {
+		return 0, fmt.Errorf("%w: the packer reports %d of 4 kinds of logic cell\n%s", ErrPlace, found, tail(out))
+	}
+	return cells, nil
+}
+
+// route places and routes a netlist and returns the highest clock in MHz.
+func route(n *netlist) (float64, error) {
+	_, dir, err := nextpnr(n, "--timing-allow-fail", "--report", "report.json")
+	defer os.RemoveAll(dir)
+	if err != nil {
+		return 0, err
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "report.json"))
+	if err != nil {
+		return 0, err
+	}
+	return slowest(text)
+}
+
+// slowest returns the lowest achieved clock of a report of nextpnr, in MHz.
+func slowest(report []byte) (float64, error) {
+	var r struct {
+		Fmax map[string]struct {
+			Achieved float64 `json:"achieved"`
+		} `json:"fmax"`
+	}
+	if err := json.Unmarshal(report, &r); err != nil {
+		return 0, fmt.Errorf("%w: report: %w", ErrPlace, err)
+	}
+	mhz := 0.0
+	for _, f := range r.Fmax {
+		if mhz == 0 || f.Achieved < mhz {
+			mhz = f.Achieved
+		}
+	}
+	if mhz == 0 {
+		return 0, fmt.Errorf("%w: the report has no clock", ErrPlace)
+	}
+	return mhz, nil
+}

@@ -1,0 +1,109 @@
+package synth
+
+import (
+	"encoding/json"
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// Cells counts what a netlist takes.
+//
+//	LUT     4-input LUTs; on ECP5 also the two in every carry cell
+//	FF      flip-flops
+//	Carry   carry cells, of one bit on iCE40 and two on ECP5
+//	RAM     block RAMs, of 4 kbit on iCE40 and 18 kbit on ECP5
+//	LUTRAM  RAMs of 16x4 bits made of LUTs, ECP5 only, not counted in LUT
+//	DSP     multipliers
+//	Other   cells of none of these kinds, such as wide multiplexers
+type Cells struct {
+	LUT    int `json:"lut"`
+	FF     int `json:"ff"`
+	Carry  int `json:"carry"`
+	RAM    int `json:"ram"`
+	LUTRAM int `json:"lutram"`
+	DSP    int `json:"dsp"`
+	Other  int `json:"other"`
+}
+
+// add counts n cells of a type.
+func (c *Cells) add(kind string, n int) {
+	switch {
+	case kind == "SB_LUT4" || kind == "LUT4":
+		c.LUT += n
+	case strings.HasPrefix(kind, "SB_DFF") || kind == "TRELLIS_FF":
+		c.FF += n
+	case kind == "SB_CARRY":
+		c.Carry += n
+	case kind == "CCU2C":
+		c.Carry += n
+		c.LUT += 2 * n
+	case strings.HasPrefix(kind, "SB_RAM40_4K") || kind == "DP16KD":
+		c.RAM += n
+	case kind == "TRELLIS_DPR16X4":
+		c.LUTRAM += n
+	case kind == "SB_MAC16" || kind == "MULT18X18D" || kind == "ALU54B":
+		c.DSP += n
+	default:
+		c.Other += n
+	}
+}
+
+// A Block is a module and the cells of one instance of it, without those of the
+// blocks in it.
+type Block struct {
+	Name      string `json:"name"`
+	Instances int    `json:"instances"` // in the whole design
+	Cells
+}
+
+// blocks reads what stat -json printed. The top comes first, the others follow
+// by name; a module without an instance is left out.
+func blocks(stat []byte, top string) ([]Block, error) {
+	var s struct {
+		Modules map[string]struct {
+			Cells map[string]int `json:"num_cells_by_type"`
+		} `json:"modules"`
+	}
+	if err := json.Unmarshal(stat, &s); err != nil {
+		return nil, fmt.Errorf("%w: stat: %w", ErrYosys, err)
+	}
+	cells := map[string]map[string]int{}
+	for name, m := range s.Modules {
+		cells[plain(name)] = m.Cells
+	}
+	if cells[top] == nil {
+		return nil, fmt.Errorf("%w: stat has no module %s", ErrYosys, top)
+	}
+	n := map[string]int{}
+	var count func(name string, times int)
+	count = func(name string, times int) {
+		n[name] += times
+		for kind, k := range cells[name] {
+			if cells[plain(kind)] != nil {
+				count(plain(kind), times*k)
+			}
+		}
+	}
+	count(top, 1)
+	var out []Block
+	for name, times := range n {
+		b := Block{Name: name, Instances: times}
+		for kind, k := range cells[name] {
+			if cells[plain(kind)] == nil {
+				b.add(kind, k)
+			}
+		}
+		out = append(out, b)
+	}
+	sort.Slice(out, func(i, j int) bool {
+		if a, b := out[i].Name == top, out[j].Name == top; a != b {
+			return a
+		}
+		return out[i].Name < out[j].Name
+	})
+	return out, nil
+}
+
+// plain returns a name without the mark of a public one.
+func plain(name string) string { return strings.TrimPrefix(name, `\`) }

@@ -1,0 +1,149 @@
+// Package synth synthesises the emitted Verilog with yosys for two FPGA
+// families, counts what each block takes, and judges the log: a latch, an
+// undriven or doubly driven net, a loop, a warning nobody explained, or a
+// memory that is not where it belongs is a Finding.
+package synth
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/verilog"
+)
+
+// Errors of the tools. What the log says about the design is no error but a
+// Finding.
+var (
+	ErrTool   = errors.New("synth: missing tool")
+	ErrTarget = errors.New("synth: unknown target")
+	ErrYosys  = errors.New("synth: yosys failed")
+	ErrPlace  = errors.New("synth: nextpnr failed")
+)
+
+// VRAMBytes is the VRAM that every configuration is synthesised with: the
+// smallest one, since 16 MiB fit into no block RAM. Besides the VRAM itself
+// only the widths of VRAM offsets depend on it.
+const VRAMBytes = 8 << 10
+
+// A Target is a family of FPGAs.
+type Target string
+
+// The targets. iCE40 has 4-input LUTs and block RAMs of 4 kbit; ECP5 has block
+// RAMs of 18 kbit and also makes 16x4 RAMs of LUTs.
+const (
+	ICE40 Target = "ice40"
+	ECP5  Target = "ecp5"
+)
+
+// Targets returns all targets.
+func Targets() []Target { return []Target{ICE40, ECP5} }
+
+// Check returns ErrTarget if t is not a target.
+func (t Target) Check() error {
+	if t != ICE40 && t != ECP5 {
+		return fmt.Errorf("%w: %q, want %s or %s", ErrTarget, t, ICE40, ECP5)
+	}
+	return nil
+}
+
+// Tools returns ErrTool with the Debian package of the first of the named tools
+// that is missing.
+func Tools(names ...string) error {
+	for _, name := range names {
+		if _, err := exec.LookPath(name); err != nil {
+			return fmt.Errorf("%w: %s (Debian package %s)", ErrTool, name, name)
+		}
+	}
+	return nil
+}
+
+// Shrink returns c with VRAMBytes of VRAM.
+func Shrink(c gpu.Config) gpu.Config {
+	c.VRAMBytes = VRAMBytes
+	return c
+}
+
+// A Source is what is synthesised.
+//
+//	Files   Verilog, in any order
+//	Top     name of the top module
+//	Blocks  modules that are counted one by one; all others become part of
+//	        the block above them
+type Source struct {
+	Files  []verilog.File
+	Top    string
+	Blocks []string
+}
+
+// Of returns the source of a design: its blocks are all modules but the
+// primitives of rtl/hdl, whose cost depends on how the block uses them.
+func Of(d *verilog.Design) Source {
+	s := Source{Files: d.Files, Top: d.Manifest.Top}
+	for _, f := range d.Files {
+		if name, ok := strings.CutSuffix(f.Name, ".v"); ok && !strings.HasPrefix(name, "hdl_") {
+			s.Blocks = append(s.Blocks, name)
+		}
+	}
+	return s
+}
+
+// A Report says what a design takes on a target.
+//
+//	Config     name of the configuration, empty if it has none
+//	VRAMBytes  of the design
+//	Blocks     cells of one instance of each block, without the blocks in it,
+//	           optimised within the block
+//	Total      cells of the whole design, optimised across blocks
+//	Memories   where each memory of the whole design is
+//	Findings   what the logs and the expectation hold against the design
+//	Placement  on a device, nil if it was not asked for
+type Report struct {
+	Config    string     `json:"config"`
+	Target    Target     `json:"target"`
+	VRAMBytes uint64     `json:"vram_bytes"`
+	Blocks    []Block    `json:"blocks"`
+	Total     Cells      `json:"total"`
+	Memories  []Memory   `json:"memories"`
+	Findings  []Finding  `json:"findings"`
+	Placement *Placement `json:"placement,omitempty"`
+}
+
+// Run synthesises s twice, with its blocks apart and as a whole, and holds the
+// whole against want. It fails with ErrTarget, ErrTool or ErrYosys.
+func Run(s Source, target Target, want Expectation) (*Report, error) {
+	if err := target.Check(); err != nil {
+		return nil, err
+	}
+	if err := Tools("yosys"); err != nil {
+		return nil, err
+	}
+	type outcome struct {
+		*netlist
+		err error
+	}
+	apart := make(chan outcome)
+	go func() {
+		n, err := synthesise(s, target, true)
+		apart <- outcome{n, err}
+	}()
+	whole, err := synthesise(s, target, false)
+	parts := <-apart
+	if err = errors.Join(err, parts.err); err != nil {
+		return nil, err
+	}
+	r := &Report{Target: target, Memories: memories(whole.log, s.Top), Findings: []Finding{}}
+	if r.Blocks, err = blocks(parts.stat, s.Top); err != nil {
+		return nil, err
+	}
+	all, err := blocks(whole.stat, s.Top)
+	if err != nil {
+		return nil, err
+	}
+	r.Total = all[0].Cells
+	r.Findings = append(r.Findings, findings(whole.log, parts.log)...)
+	r.Findings = append(r.Findings, want.compare(r)...)
+	return r, nil
+}

@@ -1,0 +1,177 @@
+package synth
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog"
+)
+
+// needs skips a test without its tools, which CI has to have.
+func needs(t *testing.T, tools ...string) {
+	t.Helper()
+	for _, tool := range tools {
+		if _, err := exec.LookPath(tool); err == nil {
+			continue
+		}
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("missing tool: %s (Debian package %s)", tool, tool)
+		}
+		t.Skipf("SKIPPED, NOTHING CHECKED: missing tool %s (Debian package %s)", tool, tool)
+	}
+}
+
+// source is a design of one file.
+func source(text string) Source {
+	return Source{Files: []verilog.File{{Name: "top.v", Text: []byte(text)}}, Top: "top", Blocks: []string{"top"}}
+}
+
+const (
+	blockMemory = `module top(input wire clk, input wire we, input wire [7:0] wa, input wire [7:0] ra, input wire [7:0] d, output reg [7:0] q);
+	(* no_rw_check *) reg [7:0] mem [0:255];
+	always @(posedge clk) if (we) mem[wa] <= d;
+	always @(posedge clk) q <= mem[ra];
+endmodule
+`
+	asyncMemory = `module top(input wire clk, input wire we, input wire [3:0] wa, input wire [3:0] ra, input wire [7:0] d, output wire [7:0] q);
+	reg [7:0] mem [0:15];
+	always @(posedge clk) if (we) mem[wa] <= d;
+	assign q = mem[ra];
+endmodule
+`
+)
+
+// inBlock expects one memory, mem, in a block RAM.
+func inBlock() Expectation { return Expectation{RAM: 1, Memories: []Memory{{"mem", InBlock}}} }
+
+func TestGate(t *testing.T) {
+	needs(t, "yosys")
+	for _, tt := range []struct {
+		name, text string
+		want       Expectation
+		kinds      []Kind
+	}{
+		{"a register is fine", `module top(input wire clk, input wire d, output reg q);
+			always @(posedge clk) q <= d;
+			endmodule`, Expectation{}, nil},
+		{"a latch", `module top(input wire en, input wire d, output reg q);
+			always @* if (en) q = d;
+			endmodule`, Expectation{}, []Kind{Latch}},
+		{"an undriven net", `module top(input wire a, output wire y);
+			wire n;
+			assign y = a & n;
+			endmodule`, Expectation{}, []Kind{Undriven}},
+		{"two drivers", `module top(input wire clk, input wire a, input wire b, output reg y);
+			always @(posedge clk) y <= a;
+			always @(posedge clk) y <= b;
+			endmodule`, Expectation{}, []Kind{Drivers}},
+		{"a loop", `module top(input wire a, output wire y);
+			wire n;
+			assign n = ~(n & a);
+			assign y = n;
+			endmodule`, Expectation{}, []Kind{Loop}},
+		{"a loop through two instances", `module inv(input wire a, output wire y);
+			assign y = ~a;
+			endmodule
+			module top(input wire a, output wire y);
+			wire n, m;
+			inv i0 (.a(m), .y(n));
+			inv i1 (.a(n & a), .y(m));
+			assign y = n;
+			endmodule`, Expectation{}, []Kind{Loop}},
+		{"a warning that is not allowed", `module top(input wire a, output wire y);
+			assign n = a;
+			assign y = n;
+			endmodule`, Expectation{}, []Kind{Warning}},
+		{"a memory in block RAM", blockMemory, inBlock(), nil},
+		{"a memory that is not expected", blockMemory, Expectation{RAM: 1}, []Kind{RAM}},
+		{"a memory that is gone", `module top(input wire a, output wire y);
+			assign y = a;
+			endmodule`, inBlock(), []Kind{RAM, RAM}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r, err := Run(source(tt.text), ECP5, tt.want)
+			require.NoError(t, err)
+			assert.Equal(t, tt.kinds, kinds(r.Findings), "%v", r.Findings)
+		})
+	}
+}
+
+// kinds returns the kinds of findings, each run of equal ones once but for RAM.
+func kinds(fs []Finding) []Kind {
+	var out []Kind
+	for _, f := range fs {
+		if f.Kind == RAM || len(out) == 0 || out[len(out)-1] != f.Kind {
+			out = append(out, f.Kind)
+		}
+	}
+	return out
+}
+
+func TestMemoryThatBecomesFlipFlops(t *testing.T) {
+	needs(t, "yosys")
+	r, err := Run(source(asyncMemory), ICE40, inBlock())
+	require.NoError(t, err)
+	assert.Equal(t, []Memory{{"mem", InFlipFlops}}, r.Memories)
+	assert.Equal(t, 16*8, r.Total.FF)
+	assert.Equal(t, []Finding{
+		{RAM, "0 block RAMs, want 1"},
+		{RAM, "mem is in flip-flops, want block"},
+	}, r.Findings)
+	r, err = Run(source(blockMemory), ICE40, inBlock())
+	require.NoError(t, err)
+	assert.Empty(t, r.Findings)
+	assert.Equal(t, 1, r.Total.RAM)
+}
+
+func TestRunRefuses(t *testing.T) {
+	_, err := Run(source(""), "stratix", Expectation{})
+	assert.ErrorIs(t, err, ErrTarget)
+	needs(t, "yosys")
+	_, err = Run(source("module top(; endmodule"), ICE40, Expectation{})
+	assert.ErrorIs(t, err, ErrYosys)
+	assert.ErrorContains(t, err, "syntax error")
+}
+
+func TestTools(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	err := PlaceTools()
+	assert.ErrorIs(t, err, ErrTool)
+	assert.ErrorContains(t, err, "yosys (Debian package yosys)")
+	_, err = Run(source(blockMemory), ICE40, inBlock())
+	assert.ErrorIs(t, err, ErrTool)
+}
+
+func TestBlocks(t *testing.T) {
+	got, err := blocks([]byte(`{"modules": {
+		"\\a": {"num_cells_by_type": {"b": 2, "SB_LUT4": 1}},
+		"\\b": {"num_cells_by_type": {"\\c": 3, "SB_DFFSR": 4, "SB_DFFE": 1, "SB_CARRY": 2}},
+		"\\c": {"num_cells_by_type": {"SB_RAM40_4K": 5, "CCU2C": 2, "TRELLIS_DPR16X4": 1, "MULT18X18D": 1, "PFUMX": 7}},
+		"\\unused": {"num_cells_by_type": {"SB_LUT4": 9}}
+	}}`), "a")
+	require.NoError(t, err)
+	assert.Equal(t, []Block{
+		{"a", 1, Cells{LUT: 1}},
+		{"b", 2, Cells{FF: 5, Carry: 2}},
+		{"c", 6, Cells{LUT: 4, Carry: 2, RAM: 5, LUTRAM: 1, DSP: 1, Other: 7}},
+	}, got)
+	_, err = blocks([]byte(`{"modules": {}}`), "a")
+	assert.ErrorIs(t, err, ErrYosys)
+	_, err = blocks([]byte(`nonsense`), "a")
+	assert.ErrorIs(t, err, ErrYosys)
+}
+
+func TestMemories(t *testing.T) {
+	log := "mapping memory gpu.cp0.ring.slots via $__ICE40_RAM4K_\n" +
+		"using FF mapping for memory gpu.dma.queue.slots\n" +
+		`using FF mapping for memory gpu.$flatten\cp0.$auto$proc_rom.cc:150:do_switch$2875` + "\n" +
+		"mapping memory gpu.a.mem via $__ECP5_DP16KD_\n" +
+		"mapping memory gpu.b.mem via $__TRELLIS_DPR16X4_\n"
+	assert.Equal(t, []Memory{
+		{"a.mem", InBlock}, {"b.mem", InLUT}, {"cp0.ring.slots", InBlock}, {"dma.queue.slots", InFlipFlops},
+	}, memories(log, "gpu"))
+}

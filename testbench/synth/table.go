@@ -1,0 +1,62 @@
+package synth
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+)
+
+// String returns the report as a table, with the placement, the goals that hold
+// and those that do not, the memories, and the findings.
+func (r *Report) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s on %s, with %d KiB of VRAM\n", r.Config, r.Target, r.VRAMBytes>>10)
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "block\tinstances\tLUT\tFF\tcarry\tblock RAM\tLUT RAM\tDSP\tother\t")
+	row := func(name string, n any, c Cells) {
+		fmt.Fprintf(w, "%s\t%v\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", name, n, c.LUT, c.FF, c.Carry, c.RAM, c.LUTRAM, c.DSP, c.Other)
+	}
+	for _, x := range r.Blocks {
+		row(x.Name, x.Instances, x.Cells)
+	}
+	row("whole", "", r.Total)
+	w.Flush()
+	for _, m := range r.Memories {
+		fmt.Fprintf(&b, "memory %s: %s\n", m.Name, m.Storage)
+	}
+	if p := r.Placement; p != nil {
+		fmt.Fprintf(&b, "%s: %d logic cells, and %d of the pin port; %d block RAMs\n", p.Device, p.Cells, p.PinCells, p.RAM)
+		if !p.Fits {
+			fmt.Fprintf(&b, "does not fit: the device has %d logic cells and %d block RAMs; no clock measured\n", DeviceCells, DeviceRAM)
+		}
+		for _, g := range p.Goals {
+			fmt.Fprintf(&b, "goal %s: %s\n", g.Name, g)
+		}
+	}
+	all := r.Refused()
+	for _, f := range all {
+		fmt.Fprintf(&b, "REFUSED %s\n", f)
+	}
+	if len(all) == 0 {
+		b.WriteString("gate: no latch, no undriven or doubly driven net, no loop, no warning, memories as expected\n")
+	}
+	return b.String()
+}
+
+// String returns what was reached and what was wanted.
+func (g Goal) String() string {
+	verdict := "holds"
+	if !g.Holds {
+		verdict = "MISSED"
+	}
+	return fmt.Sprintf("%s, %.5g, want %.5g", verdict, g.Got, g.Want)
+}
+
+// Refused returns all findings, also those of the placement.
+func (r *Report) Refused() []Finding {
+	out := append([]Finding{}, r.Findings...)
+	if r.Placement != nil {
+		out = append(out, r.Placement.Findings...)
+	}
+	return out
+}

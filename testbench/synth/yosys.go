@@ -1,0 +1,104 @@
+package synth
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog"
+)
+
+// A netlist is what one run of yosys left behind.
+type netlist struct {
+	log  string
+	stat []byte // of stat -json
+	json []byte // the netlist, of a run that keeps no blocks apart
+}
+
+// script returns the commands of a run. The check in front sees every module as
+// it was written; those of the synthesis see it flattened, before unused and
+// undriven nets are optimised away.
+func script(s Source, target Target, apart bool) string {
+	var b strings.Builder
+	b.WriteString("read_verilog -D SYNTHESIS")
+	for _, f := range s.Files {
+		if strings.HasSuffix(f.Name, ".v") {
+			b.WriteString(" " + f.Name)
+		}
+	}
+	fmt.Fprintf(&b, "\nhierarchy -check -top %s\nproc\ncheck\n", s.Top)
+	if apart {
+		for _, m := range s.Blocks {
+			fmt.Fprintf(&b, "setattr -mod -set keep_hierarchy 1 %s\n", m)
+		}
+	}
+	fmt.Fprintf(&b, "synth_%s -top %s", target, s.Top)
+	if !apart {
+		b.WriteString(" -json netlist.json")
+	}
+	b.WriteString("\ntee -q -o stat.json stat -json\n")
+	return b.String()
+}
+
+// synthesise runs yosys in a directory of its own.
+func synthesise(s Source, target Target, apart bool) (*netlist, error) {
+	dir, err := scratch(s.Files)
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.WriteFile(filepath.Join(dir, "run.ys"), []byte(script(s, target, apart)), 0o666); err != nil {
+		return nil, err
+	}
+	out, err := command(dir, "yosys", "-q", "-l", "log.txt", "-s", "run.ys")
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w\n%s", ErrYosys, err, tail(out))
+	}
+	n := &netlist{}
+	log, err := os.ReadFile(filepath.Join(dir, "log.txt"))
+	if err != nil {
+		return nil, err
+	}
+	n.log = string(log)
+	if n.stat, err = os.ReadFile(filepath.Join(dir, "stat.json")); err != nil {
+		return nil, err
+	}
+	if !apart {
+		n.json, err = os.ReadFile(filepath.Join(dir, "netlist.json"))
+	}
+	return n, err
+}
+
+// scratch returns a temporary directory with the files.
+func scratch(files []verilog.File) (string, error) {
+	dir, err := os.MkdirTemp("", "hilgpu-synth-")
+	if err != nil {
+		return "", err
+	}
+	for _, f := range files {
+		if err := os.WriteFile(filepath.Join(dir, f.Name), f.Text, 0o666); err != nil {
+			os.RemoveAll(dir)
+			return "", err
+		}
+	}
+	return dir, nil
+}
+
+// command runs a tool in dir and returns what it printed.
+func command(dir, name string, args ...string) (string, error) {
+	c := exec.Command(name, args...)
+	c.Dir = dir
+	var out bytes.Buffer
+	c.Stdout, c.Stderr = &out, &out
+	err := c.Run()
+	return out.String(), err
+}
+
+// tail returns the last lines of what a tool printed.
+func tail(out string) string {
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	return strings.Join(lines[max(0, len(lines)-10):], "\n")
+}
