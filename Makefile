@@ -8,8 +8,9 @@ FRAME := out/frame.png
 CYCLES        ?= 500000
 ICARUS_CYCLES ?= 10000
 SEED          ?= 1
+MUTANTS       ?= 200
 
-.PHONY: help run test build gen gen-check fmt-check vet lint race bench soak clean tools lockstep synth
+.PHONY: help run test build gen gen-check fmt-check vet lint race bench soak clean tools lockstep synth mutants
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 14
@@ -51,6 +52,7 @@ soak: ## the long campaigns: random devices, random API calls, fuzzing; an hour
 	for p in hostdriver/umd runtime/d3d11 runtime/dxgkrnl; do $(GO) test -count 1 -timeout 60m ./$$p -rapid.checks 3000 || exit 1; done
 	$(GO) test ./rtl/abi/pkt -run '^$$' -fuzz FuzzDecode -fuzztime 3m
 	$(GO) test ./hostdriver/miniport -run '^$$' -fuzz FuzzRender -fuzztime 5m
+	$(MAKE) mutants
 
 tools: ## install what the Verilog targets need, from Debian packages
 	apt-get update
@@ -62,6 +64,9 @@ lockstep: build ## the GPU against its Verilog at every clock, in both configura
 	  run="$(BIN) lockstep --config $$config --seed $(SEED) --wave out/lockstep.vcd"; \
 	  $$run --cycles $(CYCLES); $$run --session; $$run --sim icarus --cycles $(ICARUS_CYCLES); \
 	done
+
+mutants: build ## mistakes in the Verilog, each of which lockstep has to notice; MUTANTS, SEED
+	$(BIN) lockstep mutants --seed $(SEED) --count $(MUTANTS)
 
 synth: build ## LUTs, flip-flops, block RAM and DSPs of every block on iCE40 and ECP5, small placed on an HX8K; fails on a bad log
 	$(BIN) synth

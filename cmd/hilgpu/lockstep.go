@@ -57,6 +57,7 @@ Built models are kept in the user's cache directory.
 	fl.StringVar(&f.wave, "wave", "", "write the wave of a divergence to this VCD `file`")
 	fl.StringVar(&f.source, "source", ".", "`directory` in the module's source tree")
 	fl.BoolVar(&f.json, "json", false, "print the result as JSON")
+	c.AddCommand(newMutants())
 	return c
 }
 

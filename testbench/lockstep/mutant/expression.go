@@ -42,7 +42,7 @@ func swapped(op string) string {
 func (p *parser) expression(i, j int) {
 	from := i
 	for at := i; at < j; at = p.match(at) + 1 {
-		switch p.tokens[at].text {
+		switch p.peek(at).text {
 		case "?":
 			p.condition(from, at)
 			p.part(from, at)
@@ -57,6 +57,9 @@ func (p *parser) expression(i, j int) {
 
 // condition notes that the condition of tokens [i, j) may be inverted.
 func (p *parser) condition(i, j int) {
+	if i >= j {
+		return
+	}
 	if text := p.text(i, j); text != "rst" {
 		p.add(Condition, i, j, "!("+text+")")
 	}
@@ -70,7 +73,7 @@ func (p *parser) part(i, j int) {
 	}
 	op, infix := 0, 0
 	for at := i; at < j; at++ {
-		switch t := p.tokens[at]; {
+		switch t := p.peek(at); {
 		case t.text == "[":
 			at = p.match(at)
 		case t.text == "(":
@@ -90,14 +93,14 @@ func (p *parser) part(i, j int) {
 		}
 	}
 	if infix == 1 {
-		p.add(Operator, i, j, p.text(i, op)+" "+swapped(p.tokens[op].text)+" "+p.text(op+1, j))
+		p.add(Operator, i, j, p.text(i, op)+" "+swapped(p.peek(op).text)+" "+p.text(op+1, j))
 	}
 }
 
 // list finds the sites within the braces around tokens [i, j). Of a repetition,
 // the count stays.
 func (p *parser) list(i, j int) {
-	if at := p.match(i) + 1; at < j && p.tokens[at].text == "{" {
+	if at := p.match(i) + 1; at < j && p.peek(at).text == "{" {
 		p.expression(at+1, p.match(at))
 		return
 	}
@@ -107,12 +110,12 @@ func (p *parser) list(i, j int) {
 // number notes that a constant with a width, or an amount of a shift, may be
 // another.
 func (p *parser) number(at int) {
-	text := p.tokens[at].text
+	text := p.peek(at).text
 	if strings.Contains(text, "'") {
 		p.add(Constant, at, at+1, append(flips(text), near(text)...)...)
 		return
 	}
-	if prev := p.tokens[at-1].text; prev != "<<" && prev != ">>" {
+	if prev := p.peek(at - 1).text; prev != "<<" && prev != ">>" {
 		return
 	}
 	v, err := strconv.Atoi(text)
@@ -164,7 +167,7 @@ func near(text string) []string {
 // name notes that a register may be another one of equal width: its value now,
 // or the next one, as the name has it.
 func (p *parser) name(at int) {
-	name := p.tokens[at].text
+	name := p.peek(at).text
 	dim, ok := p.dims[name]
 	if !ok {
 		return

@@ -54,7 +54,16 @@ type Mutant struct {
 
 // String is one line.
 func (m Mutant) String() string {
-	return fmt.Sprintf("mutant %d, %s in %s at %s:%d (%s): %s -> %s", m.ID, m.Kind, m.Module, m.File, m.Line, m.Source, m.Old, m.New)
+	return fmt.Sprintf("mutant %d, %s in %s at %s:%d (%s): %s -> %s", m.ID, m.Kind, m.Module, m.File, m.Line, m.Source, short(m.Old), short(m.New))
+}
+
+// short returns a text in one line, its middle left out if it is long.
+func short(text string) string {
+	const half = 40
+	if text = strings.Join(strings.Fields(text), " "); len(text) > 2*half+5 {
+		return text[:half] + " ... " + text[len(text)-half:]
+	}
+	return text
 }
 
 // Generate returns d with count mutants, spread over its modules in proportion

@@ -35,22 +35,22 @@ func (p *parser) run() error {
 func (p *parser) declarations() {
 	edge := false
 	for i := 0; i < len(p.tokens); i++ {
-		switch p.tokens[i].text {
+		switch p.peek(i).text {
 		case "reg":
 			dim := ""
-			for i++; p.tokens[i].text == "["; i++ {
+			for i++; p.peek(i).text == "["; i++ {
 				end := p.match(i)
 				dim, i = p.text(i, end+1), end
 			}
-			if name := p.tokens[i].text; i+1 < len(p.tokens) && p.tokens[i+1].text != "[" {
+			if name := p.peek(i).text; i+1 < len(p.tokens) && p.peek(i+1).text != "[" {
 				p.dims[name] = dim
 				p.order = append(p.order, name)
 			}
 		case "always":
-			edge = p.tokens[i+2].text == "("
+			edge = p.peek(i+2).text == "("
 		case "<=":
-			if edge && (i < 2 || p.tokens[i-1].word()) && p.starts(i-1) {
-				p.clocked[p.tokens[i-1].text] = true
+			if edge && (i < 2 || p.peek(i-1).word()) && p.starts(i-1) {
+				p.clocked[p.peek(i-1).text] = true
 			}
 		}
 	}
@@ -58,7 +58,7 @@ func (p *parser) declarations() {
 
 // starts reports whether token i begins a statement.
 func (p *parser) starts(i int) bool {
-	switch p.tokens[i-1].text {
+	switch p.peek(i - 1).text {
 	case ";", ")", "begin", "end", "else", ":":
 		return true
 	}
@@ -67,16 +67,16 @@ func (p *parser) starts(i int) bool {
 
 // item takes one item of a module.
 func (p *parser) item() error {
-	t := p.tokens[p.at]
+	t := p.peek(p.at)
 	switch t.text {
 	case "reg", "input", "output", "localparam", "parameter", "integer":
 		p.skipTo(";")
 	case "initial":
 		p.at++
-		if p.tokens[p.at].text == "for" {
+		if p.peek(p.at).text == "for" {
 			p.at = p.match(p.at+1) + 1
 		}
-		if p.tokens[p.at].text == "begin" {
+		if p.peek(p.at).text == "begin" {
 			p.skipTo("end")
 			return nil
 		}
@@ -85,14 +85,14 @@ func (p *parser) item() error {
 		from := p.at
 		p.skipTo(";")
 		for i := from; i < p.at-1; i++ {
-			if p.tokens[i].text == "=" {
+			if p.peek(i).text == "=" {
 				p.m.statements++
 				p.expression(i+1, p.at-1)
 				break
 			}
 		}
 	case "always":
-		p.assigned, p.edge = map[string]bool{}, p.tokens[p.at+1].text == "@"
+		p.assigned, p.edge = map[string]bool{}, p.peek(p.at+1).text == "@"
 		p.at += 2
 		if p.edge {
 			p.at = p.match(p.at) + 1
@@ -112,7 +112,7 @@ func (p *parser) statement() error {
 	if p.at >= len(p.tokens) {
 		return fmt.Errorf("%w: %s: the end in a process", ErrText, p.m.file)
 	}
-	switch t := p.tokens[p.at]; t.text {
+	switch t := p.peek(p.at); t.text {
 	case "begin":
 		p.at++
 		return p.until("end", p.statement)
@@ -137,7 +137,7 @@ func (p *parser) statement() error {
 
 // until calls f up to the word.
 func (p *parser) until(word string, f func() error) error {
-	for p.at < len(p.tokens) && p.tokens[p.at].text != word {
+	for p.at < len(p.tokens) && p.peek(p.at).text != word {
 		if err := f(); err != nil {
 			return err
 		}
@@ -156,7 +156,7 @@ func (p *parser) branch() error {
 	if err := p.statement(); err != nil {
 		return err
 	}
-	if p.at < len(p.tokens) && p.tokens[p.at].text == "else" {
+	if p.at < len(p.tokens) && p.peek(p.at).text == "else" {
 		p.at++
 		return p.statement()
 	}
@@ -167,22 +167,22 @@ func (p *parser) branch() error {
 func (p *parser) assignment() error {
 	p.m.statements++
 	from, op := p.at, p.at+1
-	for op < len(p.tokens) && p.tokens[op].text == "[" {
+	for op < len(p.tokens) && p.peek(op).text == "[" {
 		op = p.match(op) + 1
 	}
 	p.skipTo(";")
 	end := p.at - 1
-	if op >= end || p.tokens[op].text != "=" && p.tokens[op].text != "<=" {
+	if op+1 >= end || p.peek(op).text != "=" && p.peek(op).text != "<=" {
 		p.at = from
 		return p.unexpected()
 	}
-	name, rhs := p.tokens[from].text, op+1
-	reset := p.edge && p.tokens[rhs].text == "rst" && p.tokens[rhs+1].text == "?"
+	name, rhs := p.peek(from).text, op+1
+	reset := p.edge && p.peek(rhs).text == "rst" && p.peek(rhs+1).text == "?"
 	switch next := strings.TrimPrefix(name, "n_"); {
 	case reset:
 		rhs += 2
-		if strings.Contains(p.tokens[rhs].text, "'") && p.tokens[rhs+1].text == ":" {
-			p.add(Reset, rhs, rhs+1, flips(p.tokens[rhs].text)...)
+		if strings.Contains(p.peek(rhs).text, "'") && p.peek(rhs+1).text == ":" {
+			p.add(Reset, rhs, rhs+1, flips(p.peek(rhs).text)...)
 			rhs += 2
 		}
 	case p.edge, next != name && p.clocked[next] && p.assigned[name]:
@@ -195,7 +195,7 @@ func (p *parser) assignment() error {
 
 // skipTo goes behind the next such token that is in no parentheses.
 func (p *parser) skipTo(text string) {
-	for p.at < len(p.tokens) && p.tokens[p.at].text != text {
+	for p.at < len(p.tokens) && p.peek(p.at).text != text {
 		p.at = p.match(p.at) + 1
 	}
 	p.at++
@@ -205,7 +205,7 @@ func (p *parser) skipTo(text string) {
 func (p *parser) match(i int) int {
 	depth := 0
 	for j := i; j < len(p.tokens); j++ {
-		switch p.tokens[j].text {
+		switch p.peek(j).text {
 		case "(", "[", "{":
 			depth++
 		case ")", "]", "}":
@@ -218,11 +218,19 @@ func (p *parser) match(i int) int {
 	return len(p.tokens) - 1
 }
 
+// peek returns token i, and behind the last one the end of the module.
+func (p *parser) peek(i int) token {
+	if i >= len(p.tokens) {
+		return token{text: "endmodule"}
+	}
+	return p.tokens[i]
+}
+
 // text returns the source of tokens [i, j).
-func (p *parser) text(i, j int) string { return p.m.src[p.tokens[i].at:p.tokens[j-1].end()] }
+func (p *parser) text(i, j int) string { return p.m.src[p.peek(i).at:p.peek(j-1).end()] }
 
 func (p *parser) unexpected() error {
-	t := p.tokens[p.at]
+	t := p.peek(p.at)
 	return fmt.Errorf("%w: %s:%d: unexpected %q", ErrText, p.m.file, t.line, t.text)
 }
 
@@ -237,6 +245,6 @@ func (p *parser) add(k Kind, i, j int, options ...string) {
 	if len(others) == 0 {
 		return
 	}
-	first, last := p.tokens[i], p.tokens[j-1]
+	first, last := p.peek(i), p.peek(j-1)
 	p.m.sites = append(p.m.sites, site{k, first.at, last.end(), first.line, first.source, others})
 }

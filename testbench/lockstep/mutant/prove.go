@@ -17,22 +17,21 @@ import (
 )
 
 // proofTime is how long a proof may take before it counts as none.
-const proofTime = 60 * time.Second
+const proofTime = 90 * time.Second
 
 // A proof is a way to show that two modules, gold and gate, are equivalent,
-// their instances taken out and their pins made ports.
+// their instances taken out and the pins of those made ports.
 type proof struct {
-	name, script string
+	name, expose, sat string
 }
 
-// proofs returns the ways, fast ones first. They hold from any state in which
-// the registers are equal, as after reset; the second one assumes equal
-// registers for some clocks before as well.
+// proofs returns the ways, the fast one first: from equal registers, whatever
+// they hold, a clock leads to equal ones; or, after a reset, it does so behind
+// some clocks in which they were equal.
 func proofs() []proof {
-	equiv := "equiv_make gold gate equiv; hierarchy -top equiv; opt_clean; equiv_simple -undef; "
 	return []proof{
-		{"equal in every state", equiv + "equiv_status -assert"},
-		{"equal after five equal clocks", equiv + "equiv_induct -undef -seq 5; equiv_status -assert"},
+		{"equal in every state", "expose -evert -evert-dff gold gate", ""},
+		{"equal by induction from reset", "expose -evert gold gate; expose -dff gold gate", " -tempinduct -set-at 1 in_rst 1 -maxsteps 4"},
 	}
 }
 
@@ -53,9 +52,12 @@ func Prove(d *verilog.Design, m Mutant) (string, error) {
 		return "", err
 	}
 	for _, p := range proofs() {
-		proven, err := yosys(dir, p.script)
-		if proven || err != nil {
-			return p.name, err
+		proven, err := p.run(dir)
+		if err != nil {
+			return "", err
+		}
+		if proven {
+			return p.name, nil
 		}
 	}
 	return "", nil
@@ -89,19 +91,24 @@ func proofFiles(d *verilog.Design, m Mutant, dir string) (bool, error) {
 	return true, nil
 }
 
-// yosys reports whether a proof succeeds.
-func yosys(dir, script string) (bool, error) {
+// run reports whether the proof of the files in dir succeeds. What both modules
+// share is merged first, so that only the cone of the mutant is left to prove.
+func (p proof) run(dir string) (bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), proofTime)
 	defer cancel()
-	read := "read_verilog -lib others.v; read_verilog gold.v gate.v; proc; flatten; opt_expr; expose -evert gold gate; "
-	cmd := exec.CommandContext(ctx, "yosys", "-q", "-p", read+script)
+	cmd := exec.CommandContext(ctx, "yosys", "-q", "-p", strings.Join([]string{
+		"read_verilog -lib others.v", "read_verilog gold.v gate.v", "proc", "opt_expr", p.expose,
+		"miter -equiv -flatten -make_assert gold gate miter", "hierarchy -top miter",
+		"opt_expr", "opt_clean", "opt_merge", "opt_clean",
+		"sat -verify -prove-asserts -set-def-inputs" + p.sat + " miter",
+	}, "; "))
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
 		return true, nil
-	case ctx.Err() != nil || errors.As(err, &exit) && bytes.Contains(out, []byte("unproven $equiv")):
+	case ctx.Err() != nil || errors.As(err, &exit) && bytes.Contains(out, []byte("proof did fail")):
 		return false, nil
 	}
 	return false, fmt.Errorf("mutant: yosys: %w\n%s", err, bytes.TrimSpace(out))

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hilgpu/hilgpu/testbench/lockstep"
+	"github.com/hilgpu/hilgpu/testbench/lockstep/mutant"
+)
+
+// mutantRate is the part of the mutants, proven ones left out, that lockstep
+// has to catch.
+const mutantRate = 0.98
+
+// mutantsFlags are the flags of lockstep mutants.
+type mutantsFlags struct {
+	mutant.Options
+	source string
+	json   bool
+}
+
+func newMutants() *cobra.Command {
+	var f mutantsFlags
+	c := &cobra.Command{
+		Use:   "mutants",
+		Short: "Show that lockstep notices mistakes in the Verilog",
+		Long: `Mutants makes many small mistakes in the GPU's Verilog: other operators,
+constants, registers and reset values, inverted conditions, updates left out. All
+of them are in one model of Verilator, selected by an input, and each is run in
+lockstep under random traffic until it differs.
+
+A mutant that does not differ counts as equivalent only if yosys proves that its
+module is. The check fails if fewer than 98 % of the others were caught.
+
+` + exitCodes,
+		Example: `  hilgpu lockstep mutants --seed 1
+  hilgpu lockstep mutants --seed 7 --count 400 --config default --json`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return runMutants(c.OutOrStdout(), f) },
+	}
+	fl := c.Flags()
+	fl.StringVar(&f.Config, "config", "small", "`name` of the configuration, default or small")
+	fl.Uint64Var(&f.Seed, "seed", 1, "`seed` of the mutants and of the traffic")
+	fl.IntVar(&f.Count, "count", 200, "`number` of mutants")
+	fl.Uint64Var(&f.Clocks, "cycles", 200_000, "`number` of clocks after which a mutant has survived")
+	fl.StringVar(&f.source, "source", ".", "`directory` in the module's source tree")
+	fl.BoolVar(&f.json, "json", false, "print the result as JSON")
+	return c
+}
+
+// runMutants runs and reports.
+func runMutants(stdout io.Writer, f mutantsFlags) error {
+	if err := lockstep.Verilator.Check(); err != nil {
+		return err
+	}
+	root, err := lockstep.ModuleRoot(f.source)
+	if err != nil {
+		return err
+	}
+	r, err := mutant.Run(root, f.Options)
+	if err != nil {
+		return lockstepError(err)
+	}
+	if f.json {
+		err = json.NewEncoder(stdout).Encode(r)
+	} else {
+		err = r.Print(stdout)
+	}
+	if err == nil && r.Rate() < mutantRate {
+		err = fmt.Errorf("%w: %.1f %% of the mutants were caught, want %.0f %%", errCheck, 100*r.Rate(), 100*mutantRate)
+	}
+	return err
+}

@@ -1,0 +1,298 @@
+package mutant
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog"
+	"github.com/hilgpu/hilgpu/testbench/lockstep"
+)
+
+// meterText is what the emitter makes of a meter, but for names.
+const meterText = `// meter: adds what is enabled.
+module meter (
+	input wire clk,
+	input wire rst,
+	input wire en,
+	input wire [7:0] by,
+	output reg [7:0] Sum,
+	output reg Full
+);
+	reg [7:0] sum;
+	reg [7:0] last;
+	reg [7:0] n_sum;
+	reg [7:0] n_last;
+
+	(* src = "meter.go:3" *)
+	always @* begin
+		Sum = sum;
+		Full = (sum == 8'hff);
+	end
+
+	(* src = "meter.go:9" *)
+	always @* begin
+		n_sum = sum;
+		n_last = last;
+		if ((en && (last != by))) begin
+			n_sum = (n_sum + (by >> 1));
+			n_last = by;
+		end else if ((n_sum < 8'd16)) begin
+			n_sum = (n_sum | 8'd3);
+		end
+		case ((by & 8'd3))
+		8'd1, 8'd2: begin
+			n_last = {4'd0, by[7:4]};
+		end
+		default: begin
+			n_last = (en ? n_sum : n_last);
+		end
+		endcase
+	end
+
+	(* src = "meter.go:3" *)
+	always @(posedge clk) begin
+		sum <= rst ? 8'd5 : n_sum;
+		last <= rst ? 8'd0 : n_last;
+	end
+endmodule
+`
+
+// meter is the Go side of it.
+type meter struct{ sum, last uint8 }
+
+func (m *meter) Root() any { return m }
+
+func (m *meter) Clock(rst bool, in []uint64) {
+	en, by := in[0] != 0, uint8(in[1])
+	if rst {
+		*m = meter{sum: 5}
+		return
+	}
+	if en && m.last != by {
+		m.sum += by >> 1
+		m.last = by
+	} else if m.sum < 16 {
+		m.sum |= 3
+	}
+	switch by & 3 {
+	case 1, 2:
+		m.last = by >> 4
+	default:
+		if en {
+			m.last = m.sum
+		}
+	}
+}
+
+func (m *meter) Outputs(out []uint64) {
+	out[0], out[1] = uint64(m.sum), 0
+	if m.sum == 255 {
+		out[1] = 1
+	}
+}
+
+func meterDesign() *verilog.Design {
+	return &verilog.Design{
+		Files: []verilog.File{{Name: "meter.v", Text: []byte(meterText)}},
+		Manifest: verilog.Manifest{
+			Top: "meter",
+			Ports: []verilog.Port{
+				{Name: "clk", Input: true, Width: 1}, {Name: "rst", Input: true, Width: 1},
+				{Name: "en", Input: true, Width: 1, Go: "en"}, {Name: "by", Input: true, Width: 8, Go: "by"},
+				{Name: "Sum", Width: 8, Go: "Sum"}, {Name: "Full", Width: 1, Go: "Full"},
+			},
+			Registers: []verilog.Register{
+				{Name: "sum", Width: 8, Verilog: "sum", Go: "sum", Elem: -1},
+				{Name: "last", Width: 8, Verilog: "last", Go: "last", Elem: -1},
+			},
+		},
+	}
+}
+
+// installed skips the test without a tool, or fails if CI is true.
+func installed(t *testing.T, err error) {
+	t.Helper()
+	if err != nil && os.Getenv("CI") == "true" {
+		t.Fatal(err)
+	}
+	if err != nil {
+		t.Skipf("NOT RUN: %v", err)
+	}
+}
+
+// Of all mutants of the meter, those that random inputs do not tell apart are
+// proven, and the design without a mutant is the meter.
+func TestEveryMutantIsCaughtOrProven(t *testing.T) {
+	installed(t, lockstep.Icarus.Check())
+	_, err := exec.LookPath("yosys")
+	installed(t, err)
+	d := meterDesign()
+	mutated, ms, err := Generate(d, 3, 24)
+	require.NoError(t, err)
+	l, err := lockstep.NewVariants(mutated, &meter{}, Selection(ms), lockstep.Options{
+		Sim: lockstep.Icarus, Batch: 100, Cache: filepath.Join(os.TempDir(), "hilgpu-lockstep-test"),
+	})
+	require.NoError(t, err)
+	rng := rand.New(rand.NewPCG(1, 1))
+	for err == nil && l.Clocks() < 2000 {
+		by := rng.Uint64N(256)
+		if rng.IntN(2) == 0 {
+			by = rng.Uint64N(8)
+		}
+		err = l.Clock(rng.IntN(60) == 0, []uint64{rng.Uint64N(2), by})
+	}
+	require.NoError(t, err, "the control is left")
+	require.NoError(t, l.Close())
+	r := &Report{Mutants: len(ms), Clocks: l.Clocks()}
+	require.NoError(t, r.judge(d, ms, l.Verdicts()))
+	assert.Equal(t, len(ms), r.Caught+r.Equivalent, "%+v", r.Results)
+	assert.Greater(t, r.Caught, 18)
+	assert.Len(t, r.Results, len(ms))
+}
+
+func TestProve(t *testing.T) {
+	_, err := exec.LookPath("yosys")
+	installed(t, err)
+	for _, tt := range []struct {
+		name, old, new string
+		how            string
+	}{
+		{"another value", "8'd16", "8'd17", ""},
+		{"the same condition in other words", "(n_sum < 8'd16)", "(n_sum <= 8'd15)", "equal in every state"},
+		{"another output", "8'hff", "8'hfe", ""},
+		{"another reset value", "8'd5", "8'd4", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			lo := strings.Index(meterText, tt.old)
+			m := Mutant{Module: "meter", File: "meter.v", New: tt.new, lo: lo, hi: lo + len(tt.old)}
+			how, err := Prove(meterDesign(), m)
+			require.NoError(t, err)
+			assert.Equal(t, tt.how, how)
+		})
+	}
+}
+
+// Every site, with its kind and what it may become.
+func TestSites(t *testing.T) {
+	m, err := parse(meterDesign().Files[0])
+	require.NoError(t, err)
+	assert.Equal(t, "meter", m.name)
+	assert.Equal(t, 14, m.statements, "2 outputs, 2 starts, 2 ifs, 3 updates in them, a case with 2, 2 registers")
+	found := map[string]int{}
+	for _, s := range m.sites {
+		old := m.src[s.lo:s.hi]
+		for _, option := range s.options {
+			assert.NotEqual(t, old, option)
+			found[fmt.Sprintf("%d %s: %s -> %s", s.line, s.kind, old, option)]++
+		}
+	}
+	for _, want := range []string{
+		"18 operator: sum == 8'hff -> sum != 8'hff",
+		"18 source: sum -> last",
+		"18 constant: 8'hff -> 8'hfe",
+		"25 condition: (en && (last != by)) -> !((en && (last != by)))",
+		"25 operator: last != by -> last == by",
+		"26 drop: (n_sum + (by >> 1)) -> n_sum",
+		"26 operator: n_sum + (by >> 1) -> n_sum - (by >> 1)",
+		"26 constant: 1 -> 2",
+		"26 source: n_sum -> n_last",
+		"28 operator: n_sum < 8'd16 -> n_sum <= 8'd16",
+		"36 condition: en -> !(en)",
+		"43 reset: 8'd5 -> 8'h1",
+	} {
+		assert.Contains(t, found, want)
+	}
+	for s := range found {
+		assert.NotContains(t, s, "22 drop", "the start of a register, without which it has none")
+		assert.False(t, strings.HasPrefix(s, "32 "), "a label: %s", s)
+	}
+}
+
+func TestGenerate(t *testing.T) {
+	d := meterDesign()
+	a, ms, err := Generate(d, 7, 20)
+	require.NoError(t, err)
+	b, again, err := Generate(d, 7, 20)
+	require.NoError(t, err)
+	assert.Equal(t, a, b, "the same seed")
+	assert.Equal(t, ms, again)
+	_, others, err := Generate(d, 8, 20)
+	require.NoError(t, err)
+	assert.NotEqual(t, ms, others, "another seed")
+	text := string(a.Files[0].Text)
+	places := map[string]bool{}
+	for i, m := range ms {
+		assert.Equal(t, i+1, m.ID)
+		assert.Equal(t, 1, strings.Count(text, fmt.Sprintf("(mutant == 16'd%d)", m.ID)))
+		assert.Equal(t, m.Old, meterText[m.lo:m.hi])
+		places[fmt.Sprint(m.Kind, m.lo, m.hi)] = true
+	}
+	assert.Len(t, places, len(ms), "no place twice")
+	assert.Contains(t, text, "input wire [15:0] mutant,\n\tinput wire clk,")
+	assert.Len(t, d.Manifest.Ports, 6, "what was given is as it was")
+	assert.Equal(t, verilog.Port{Name: Selector, Input: true, Width: 16}, a.Manifest.Ports[6])
+}
+
+func TestGenerateBadInput(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		count int
+		text  string
+		want  error
+	}{
+		{"none", 0, meterText, ErrCount},
+		{"too many for the port", 1 << 16, meterText, ErrCount},
+		{"too many for the design", 1000, meterText, ErrCount},
+		{"no module", 1, "wire x;", ErrText},
+		{"no end", 1, "module x (", ErrText},
+		{"strange character", 1, "module x ();\n\"\nendmodule", ErrText},
+		{"strange item", 1, "module x ();\n= 1;\nendmodule", ErrText},
+		{"strange statement", 1, "module x ();\nalways @* begin\nx + 1;\nend\nendmodule", ErrText},
+		{"half a process", 1, "module x ();\nalways @*\nendmodule", ErrText},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := &verilog.Design{Files: []verilog.File{{Name: "x.v", Text: []byte(tt.text)}}}
+			_, _, err := Generate(d, 1, tt.count)
+			assert.ErrorIs(t, err, tt.want)
+		})
+	}
+}
+
+func TestReport(t *testing.T) {
+	r := &Report{Config: "small"}
+	r.add(Result{Mutant: Mutant{ID: 1, Kind: Drop, Module: "cp"}, Outcome: Caught})
+	r.add(Result{Mutant: Mutant{ID: 2, Kind: Drop, Module: "cp"}, Outcome: Caught})
+	r.add(Result{Mutant: Mutant{ID: 3, Kind: Reset, Module: "dma"}, Outcome: Survived})
+	r.add(Result{Mutant: Mutant{ID: 4, Kind: Reset, Module: "cp", Old: strings.Repeat("x", 200)}, Outcome: Equivalent, By: "so"})
+	assert.InDelta(t, 2.0/3, r.Rate(), 1e-9)
+	var b strings.Builder
+	require.NoError(t, r.Print(&b))
+	assert.Contains(t, b.String(), "2 caught, 1 proven equivalent, 1 survived: 66.7 %")
+	assert.Regexp(t, `(?m)^drop +2 +0 +0$`, b.String())
+	assert.Regexp(t, `(?m)^cp +2 +1 +0$`, b.String())
+	assert.Regexp(t, `(?m)^survived: mutant 3, reset in dma`, b.String())
+	assert.Regexp(t, `(?m)^equivalent, so: mutant 4`, b.String())
+	assert.Less(t, b.Len(), 700)
+}
+
+// A design that is wrong without a mutant says nothing about mutants.
+func TestControl(t *testing.T) {
+	bad := errors.New("bad")
+	err := new(Report).judge(nil, nil, []error{bad})
+	assert.ErrorIs(t, err, ErrControl)
+	assert.ErrorIs(t, err, bad)
+}
+
+func TestRunBadConfig(t *testing.T) {
+	_, err := Run("../../..", Options{Config: "huge", Count: 1})
+	assert.ErrorIs(t, err, lockstep.ErrConfig)
+}
