@@ -122,3 +122,14 @@ func TestYosys(t *testing.T) {
 		})
 	}
 }
+
+// BenchmarkTranslate is the whole GPU from source to text; it is to stay under
+// two seconds.
+func BenchmarkTranslate(b *testing.B) {
+	g, err := gpu.New(gpu.Default())
+	require.NoError(b, err)
+	for b.Loop() {
+		_, err := Translate("../..", g)
+		require.NoError(b, err)
+	}
+}

@@ -91,13 +91,13 @@ type plan struct {
 
 // isPrimitive reports whether t is a type of package hdl with storage.
 func isPrimitive(t types.Type) bool {
-	n, ok := t.(*types.Named)
+	n, ok := types.Unalias(t).(*types.Named)
 	return ok && n.Obj().Pkg() != nil && strings.HasSuffix(n.Obj().Pkg().Path(), "/rtl/hdl")
 }
 
 // isModule reports whether t is ticked.
 func isModule(t types.Type) bool {
-	n, ok := t.(*types.Named)
+	n, ok := types.Unalias(t).(*types.Named)
 	if !ok {
 		return false
 	}
@@ -126,6 +126,7 @@ func (d *designer) state(m *module, pl *plan) *Error {
 		return r.cur.ref()
 	}
 	mk.inst = func(t types.Type, path string, pos token.Pos) (*value, *Error) {
+		t = types.Unalias(t)
 		switch {
 		case isPrimitive(t):
 			return d.primitive(m, t, path, pos)
