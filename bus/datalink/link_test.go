@@ -411,3 +411,34 @@ func TestBatch(t *testing.T) {
 		require.Zero(t, b.Len())
 	}
 }
+
+// A gap that a Nak has named is not named again by what arrives late inside it.
+func TestGapIsNamedOnce(t *testing.T) {
+	s, got := start(t, Config{}, Config{})
+	for _, seq := range []byte{4, 2, 1} {
+		s.receive(1, seal(s.links[1].epoch, append([]byte{0x80, seq}, write...)))
+	}
+	assert.Equal(t, uint64(1), s.links[1].Stats().NaksSent)
+	s.receive(1, seal(s.links[1].epoch, append([]byte{0x80, 6}, write...)))
+	assert.Equal(t, uint64(2), s.links[1].Stats().NaksSent, "a gap after it is another one")
+	assert.Empty(t, got[1])
+}
+
+// The hello of the session that is up, or of one that has ended, is not answered.
+func TestLateHello(t *testing.T) {
+	s, _ := start(t, Config{}, Config{})
+	l := s.links[1]
+	hello := seal(helloWord, append(unhex("5001"), s.links[0].ours(9, 0)...))
+	var out Output
+	l.Receive(hello, s.now, &out)
+	assert.Zero(t, out.Frames.Len())
+	assert.Equal(t, uint64(1), l.Stats().Stale)
+	assert.Equal(t, Up, l.State())
+
+	l.Close(&out)
+	l.Open(9, s.now, &out)
+	out.Reset()
+	l.Receive(hello, s.now, &out)
+	assert.Zero(t, out.Frames.Len())
+	assert.Equal(t, uint64(2), l.Stats().Stale)
+}
