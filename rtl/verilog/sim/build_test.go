@@ -90,6 +90,44 @@ func TestPortsOnly(t *testing.T) {
 	}
 }
 
+// Held inputs are clocked to the limit, or until a port changes.
+func TestHold(t *testing.T) {
+	for _, s := range sims(t) {
+		m, err := Build(simtest.TwinDesign(t), BuildOptions{Sim: s, Cache: simtest.Cache()})
+		require.NoError(t, err)
+		p, err := m.Start()
+		require.NoError(t, err)
+		in, out := make([]byte, m.Layout().InBytes), make([]byte, 12)
+		if s == Icarus {
+			_, err := p.Hold(in, out, 1)
+			assert.ErrorIs(t, err, ErrModel)
+			assert.NoError(t, p.Close())
+			continue
+		}
+		m.Layout().PackInputs(in, true, []uint64{0, 0})
+		require.NoError(t, p.Run(in, out, nil))
+		for _, tt := range []struct {
+			en, data, limit uint64
+			clocks          uint64
+			sum, odd        byte
+		}{
+			{0, 9, 1, 1, 0, 1},     // odd follows the reset value, 5, in a clock
+			{0, 9, 100, 100, 0, 1}, // and nothing changes any more
+			{1, 3, 100, 1, 3, 1},
+			{1, 0, 100, 1, 3, 0}, // count is 6, so odd falls
+			{0, 0, 100, 1, 3, 1},
+			{0, 0, 7, 7, 3, 1},
+		} {
+			m.Layout().PackInputs(in, false, []uint64{tt.en, tt.data})
+			n, err := p.Hold(in, out, tt.limit)
+			require.NoError(t, err)
+			assert.Equal(t, tt.clocks, n, tt)
+			assert.Equal(t, []byte{tt.sum, 0, 0, 0, 0, 0, 0, 0, tt.odd, 0, 0, 0}, out, tt)
+		}
+		assert.NoError(t, p.Close())
+	}
+}
+
 // sims returns the simulators that are installed. Without one the test is
 // skipped, or fails if CI is true.
 func sims(t *testing.T) []Sim {
