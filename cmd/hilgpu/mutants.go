@@ -45,7 +45,7 @@ module is. The check fails if fewer than 98 % of the others were caught.
 	fl.StringVar(&f.Config, "config", "small", "`name` of the configuration, default or small")
 	fl.Uint64Var(&f.Seed, "seed", 1, "`seed` of the mutants and of the traffic")
 	fl.IntVar(&f.Count, "count", 200, "`number` of mutants")
-	fl.Uint64Var(&f.Clocks, "cycles", 200_000, "`number` of clocks after which a mutant has survived")
+	fl.Uint64Var(&f.Clocks, "cycles", 1_000_000, "`number` of clocks after which a mutant has survived")
 	fl.StringVar(&f.source, "source", ".", "`directory` in the module's source tree")
 	fl.BoolVar(&f.json, "json", false, "print the result as JSON")
 	return c

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
+	"sync"
 
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
@@ -121,27 +123,45 @@ func (r *Report) judge(d *verilog.Design, ms []Mutant, verdicts []error) error {
 	if verdicts[0] != nil {
 		return fmt.Errorf("%w: %w", ErrControl, verdicts[0])
 	}
+	results, errs := make([]Result, len(ms)), make([]error, len(ms))
+	slots := make(chan struct{}, runtime.NumCPU())
+	var wg sync.WaitGroup
 	for i, m := range ms {
-		x := Result{Mutant: m, Outcome: Survived, Clock: r.Clocks}
-		err := verdicts[i+1]
-		var diff *lockstep.Divergence
-		switch {
-		case errors.As(err, &diff):
-			x.Outcome, x.Clock, x.By = Caught, diff.Clock, diff.Differences[0].Verilog
-		case err != nil:
-			x.Outcome, x.By = Caught, err.Error()
-		default:
-			how, err := Prove(d, m)
-			if err != nil {
-				return err
-			}
-			if how != "" {
-				x.Outcome, x.By = Equivalent, how
-			}
-		}
+		wg.Add(1)
+		slots <- struct{}{}
+		go func() {
+			defer wg.Done()
+			results[i], errs[i] = judgeOne(d, m, verdicts[i+1], r.Clocks)
+			<-slots
+		}()
+	}
+	wg.Wait()
+	for _, x := range results {
 		r.add(x)
 	}
-	return nil
+	return errors.Join(errs...)
+}
+
+// judgeOne returns the outcome of m, which it tries to prove if there is no
+// verdict.
+func judgeOne(d *verilog.Design, m Mutant, verdict error, clocks uint64) (Result, error) {
+	x := Result{Mutant: m, Outcome: Survived, Clock: clocks}
+	var diff *lockstep.Divergence
+	switch {
+	case errors.As(verdict, &diff):
+		x.Outcome, x.Clock, x.By = Caught, diff.Clock, diff.Differences[0].Verilog
+	case verdict != nil:
+		x.Outcome, x.By = Caught, verdict.Error()
+	default:
+		how, err := Prove(d, m)
+		if err != nil {
+			return x, err
+		}
+		if how != "" {
+			x.Outcome, x.By = Equivalent, how
+		}
+	}
+	return x, nil
 }
 
 // Print writes the figures by kind and by module, and every mutant that was not
