@@ -1,5 +1,7 @@
 package synth
 
+import "fmt"
+
 // Expected returns what a configuration, default or small, must come to on a
 // target with VRAMBytes of VRAM, and whether the table has it.
 func Expected(config string, target Target) (Expectation, bool) {
@@ -19,28 +21,25 @@ type expectation struct {
 	memories []Memory
 }
 
-// node returns the memories of the command processor cpN: its two packet
-// queues.
-func node(n string) []Memory {
-	return []Memory{{"cp" + n + ".ib_fifo.slots", InBlock}, {"cp" + n + ".ring_fifo.slots", InBlock}}
-}
-
-// shared returns the memories that every configuration has. The queue of the
-// DMA engine is read without a clock and has few slots.
-func shared(queue Storage) []Memory {
-	return []Memory{
-		{"dma.order.mem", InBlock}, {"dma.queue.slots", queue},
-		{"pcie.back.slots", InBlock}, {"vram.ram.mem", InBlock},
-	}
-}
-
+// expectations returns the table. On iCE40 a memory of 64 bits takes 4 block RAMs
+// up to 256 words, the 81 bits of pcie.back take 6, and VRAM 16. On ECP5 the
+// small memories are in LUTs; VRAM takes 4 block RAMs and dma.order 2. The queue
+// of the DMA engine is read without a clock and has four places.
 func expectations() []expectation {
-	small := func(queue Storage) []Memory { return append(node("0"), shared(queue)...) }
-	full := func(queue Storage) []Memory { return append(append(node("0"), node("1")...), shared(queue)...) }
+	memories := func(nodes int, queue, fifo Storage) []Memory {
+		out := []Memory{
+			{"dma.order.mem", InBlock}, {"dma.queue.slots", queue},
+			{"pcie.back.slots", fifo}, {"vram.ram.mem", InBlock},
+		}
+		for n := range nodes {
+			out = append(out, Memory{fmt.Sprintf("cp%d.ib_fifo.slots", n), fifo}, Memory{fmt.Sprintf("cp%d.ring_fifo.slots", n), fifo})
+		}
+		return out
+	}
 	return []expectation{
-		{"small", ICE40, 34, small(InFlipFlops)},
-		{"small", ECP5, 0, small(InLUT)},
-		{"default", ICE40, 0, full(InFlipFlops)},
-		{"default", ECP5, 0, full(InLUT)},
+		{"small", ICE40, 34, memories(1, InFlipFlops, InBlock)},
+		{"small", ECP5, 6, memories(1, InLUT, InLUT)},
+		{"default", ICE40, 42, memories(2, InFlipFlops, InBlock)},
+		{"default", ECP5, 6, memories(2, InLUT, InLUT)},
 	}
 }

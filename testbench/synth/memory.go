@@ -33,7 +33,7 @@ func memories(log, top string) []Memory {
 		switch {
 		case strings.Contains(name, "$proc_rom"):
 			continue
-		case strings.Contains(m[3], "RAM4K") || strings.Contains(m[3], "DP16KD"):
+		case strings.Contains(m[3], "RAM4K") || strings.Contains(m[3], "16KD"):
 			place = InBlock
 		case m[3] != "":
 			place = InLUT

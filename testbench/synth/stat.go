@@ -38,7 +38,7 @@ func (c *Cells) add(kind string, n int) {
 	case kind == "CCU2C":
 		c.Carry += n
 		c.LUT += 2 * n
-	case strings.HasPrefix(kind, "SB_RAM40_4K") || kind == "DP16KD":
+	case strings.HasPrefix(kind, "SB_RAM40_4K") || kind == "DP16KD" || kind == "PDPW16KD":
 		c.RAM += n
 	case kind == "TRELLIS_DPR16X4":
 		c.LUTRAM += n

@@ -170,8 +170,9 @@ func TestMemories(t *testing.T) {
 		"using FF mapping for memory gpu.dma.queue.slots\n" +
 		`using FF mapping for memory gpu.$flatten\cp0.$auto$proc_rom.cc:150:do_switch$2875` + "\n" +
 		"mapping memory gpu.a.mem via $__ECP5_DP16KD_\n" +
-		"mapping memory gpu.b.mem via $__TRELLIS_DPR16X4_\n"
+		"mapping memory gpu.b.mem via $__TRELLIS_DPR16X4_\n" +
+		"mapping memory gpu.c.mem via $__ECP5_PDPW16KD_\n"
 	assert.Equal(t, []Memory{
-		{"a.mem", InBlock}, {"b.mem", InLUT}, {"cp0.ring.slots", InBlock}, {"dma.queue.slots", InFlipFlops},
+		{"a.mem", InBlock}, {"b.mem", InLUT}, {"c.mem", InBlock}, {"cp0.ring.slots", InBlock}, {"dma.queue.slots", InFlipFlops},
 	}, memories(log, "gpu"))
 }
