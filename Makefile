@@ -10,7 +10,7 @@ ICARUS_CYCLES ?= 10000
 SEED          ?= 1
 MUTANTS       ?= 200
 
-.PHONY: help run test build gen gen-check fmt-check vet lint race bench soak clean tools lockstep synth mutants
+.PHONY: help run test build gen gen-check fmt-check vet lint race bench soak clean tools lockstep synth mutants verilog
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 14
@@ -46,17 +46,25 @@ race: ## the fast set under the race detector (needs a C compiler)
 bench: ## print the figures: cycles are exact, speeds are this machine's
 	$(GO) test -run '^$$' -bench . -benchtime 1x -count 1 ./rtl/... ./testbench
 
-soak: ## the long campaigns: random devices, random API calls, fuzzing; an hour
+soak: ## the long campaigns: random devices, API calls and links, fuzzing, lockstep, mutants; hours
 	$(GO) test -count 1 -timeout 60m ./rtl/gpu -run TestRandomDevice -device.seed 1000 -device.runs 2000
 	$(GO) test -count 1 -timeout 60m ./testbench -run TestRandomOperations -random.seed 1000 -random.runs 200
 	for p in hostdriver/umd runtime/d3d11 runtime/dxgkrnl; do $(GO) test -count 1 -timeout 60m ./$$p -rapid.checks 3000 || exit 1; done
 	$(GO) test ./rtl/abi/pkt -run '^$$' -fuzz FuzzDecode -fuzztime 3m
 	$(GO) test ./hostdriver/miniport -run '^$$' -fuzz FuzzRender -fuzztime 5m
+	$(GO) test ./bus/tlp -run '^$$' -fuzz FuzzDecode -fuzztime 3m
+	$(GO) test ./bus/datalink -run '^$$' -fuzz FuzzReceive -fuzztime 3m
+	$(GO) test -count 1 -timeout 60m ./bus/datalink -run 'TestFaults$$' -link.packets 1000000
+	$(MAKE) lockstep CYCLES=10000000 ICARUS_CYCLES=100000
 	$(MAKE) mutants
 
 tools: ## install what the Verilog targets need, from Debian packages
 	apt-get update
 	apt-get install -y --no-install-recommends verilator iverilog yosys nextpnr-ice40 g++ make
+
+verilog: build ## both configurations as Verilog, in out/verilog
+	$(BIN) verilog --config default -o out/verilog/default
+	$(BIN) verilog --config small -o out/verilog/small
 
 lockstep: build ## the GPU against its Verilog at every clock, in both configurations and simulators; CYCLES, ICARUS_CYCLES, SEED
 	@mkdir -p $(dir $(FRAME))
