@@ -76,12 +76,13 @@ func (p *Process) Run(in, out, x []byte) error {
 	return errors.Join(err, p.failed("write", <-sent))
 }
 
-// maxHold is the most clocks of one message of Hold.
-const maxHold = 1<<31 - 1
+// maxHold is the most clocks of one message of Hold: seconds at most, so that a
+// model whose user was ended does not go on for long.
+const maxHold = 1 << 24
 
 // Hold clocks the model n times, at least once, with the same inputs, or until
 // the output ports are not what they were before. It stores what the model had
-// after the last clock, and returns how many there were: n is cut to 2^31 - 1.
+// after the last clock, and returns how many there were: n is cut to 2^24.
 // Only a model for Verilator can.
 func (p *Process) Hold(in, out []byte, n uint64) (uint64, error) {
 	if p.model.sim != Verilator {
