@@ -181,6 +181,30 @@ func TestProve(t *testing.T) {
 	}
 }
 
+// A state that is never reached does not count, one that is reached late does.
+func TestProveByInduction(t *testing.T) {
+	_, err := exec.LookPath("yosys")
+	installed(t, err)
+	const text = `module decade (input wire clk, input wire rst, output reg odd);
+	reg [7:0] n;
+	always @(posedge clk) begin
+		n <= rst ? 8'd0 : (n < 8'd99) ? n + 8'd1 : 8'd0;
+		odd <= rst ? 1'b0 : (n == 8'd%d);
+	end
+endmodule
+`
+	for at, want := range map[int]string{200: "equal by induction from reset", 90: ""} {
+		src := fmt.Sprintf(text, at)
+		old := fmt.Sprintf("8'd%d)", at)
+		lo := strings.Index(src, old)
+		d := &verilog.Design{Files: []verilog.File{{Name: "decade.v", Text: []byte(src)}}}
+		m := Mutant{Module: "decade", File: "decade.v", New: fmt.Sprintf("8'd%d", at+1), lo: lo, hi: lo + len(old) - 1}
+		how, err := Prove(d, m)
+		require.NoError(t, err)
+		assert.Equal(t, want, how, at)
+	}
+}
+
 // Every site, with its kind and what it may become.
 func TestSites(t *testing.T) {
 	m, err := parse(meterDesign().Files[0])

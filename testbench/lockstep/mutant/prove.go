@@ -31,7 +31,7 @@ type proof struct {
 func proofs() []proof {
 	return []proof{
 		{"equal in every state", "expose -evert -evert-dff gold gate", ""},
-		{"equal by induction from reset", "expose -evert gold gate; expose -dff gold gate", " -tempinduct -set-at 1 in_rst 1 -maxsteps 4"},
+		{"equal by induction from reset", "expose -evert gold gate; expose -dff gold gate", " -tempinduct -seq 1 -set-at 1 in_rst 1 -maxsteps 6"},
 	}
 }
 
