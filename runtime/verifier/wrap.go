@@ -348,6 +348,16 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 			a0.Pop()
 		}
 	}
+	if f.SetPredication != nil {
+		c := &Func{Name: "pfnSetPredication", Callback: false}
+		w.SetPredication = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HQuery, a3 bool) {
+			a0.Push(c.Name)
+			h.Enter(a0, c, a1, a2, a3)
+			f.SetPredication(a0, a1, a2, a3)
+			h.Leave(a0, c)
+			a0.Pop()
+		}
+	}
 	if f.IaSetTopology != nil {
 		c := &Func{Name: "pfnIaSetTopology", Callback: false}
 		w.IaSetTopology = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.Topology) {
@@ -468,6 +478,142 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 			a0.Pop()
 		}
 	}
+	if f.CalcPrivateCommandListSize != nil {
+		c := &Func{Name: "pfnCalcPrivateCommandListSize", Callback: false}
+		w.CalcPrivateCommandListSize = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 *umddi.CreateCommandList) int {
+			a0.Push(c.Name)
+			h.Enter(a0, c, a1, a2)
+			r0 := f.CalcPrivateCommandListSize(a0, a1, a2)
+			h.Leave(a0, c, r0)
+			a0.Pop()
+			return r0
+		}
+	}
+	if f.CreateCommandList != nil {
+		c := &Func{Name: "pfnCreateCommandList", Callback: false}
+		w.CreateCommandList = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 *umddi.CreateCommandList, a3 umddi.HCommandList, a4 umddi.HRTCommandList) {
+			a0.Push(c.Name)
+			h.Enter(a0, c, a1, a2, a3, a4)
+			f.CreateCommandList(a0, a1, a2, a3, a4)
+			h.Leave(a0, c)
+			a0.Pop()
+		}
+	}
+	if f.RecycleCreateCommandList != nil {
+		c := &Func{Name: "pfnRecycleCreateCommandList", Callback: false}
+		w.RecycleCreateCommandList = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 *umddi.CreateCommandList, a3 umddi.HCommandList, a4 umddi.HRTCommandList) ddi.HRESULT {
+			a0.Push(c.Name)
+			h.Enter(a0, c, a1, a2, a3, a4)
+			r0 := f.RecycleCreateCommandList(a0, a1, a2, a3, a4)
+			h.Leave(a0, c, r0)
+			a0.Pop()
+			return r0
+		}
+	}
+	if f.DestroyCommandList != nil {
+		c := &Func{Name: "pfnDestroyCommandList", Callback: false}
+		w.DestroyCommandList = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HCommandList) {
+			a0.Push(c.Name)
+			h.Enter(a0, c, a1, a2)
+			f.DestroyCommandList(a0, a1, a2)
+			h.Leave(a0, c)
+			a0.Pop()
+		}
+	}
+	if f.RecycleDestroyCommandList != nil {
+		c := &Func{Name: "pfnRecycleDestroyCommandList", Callback: false}
+		w.RecycleDestroyCommandList = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HCommandList) {
+			a0.Push(c.Name)
+			h.Enter(a0, c, a1, a2)
+			f.RecycleDestroyCommandList(a0, a1, a2)
+			h.Leave(a0, c)
+			a0.Pop()
+		}
+	}
+	if f.RecycleCommandList != nil {
+		c := &Func{Name: "pfnRecycleCommandList", Callback: false}
+		w.RecycleCommandList = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HCommandList) {
+			a0.Push(c.Name)
+			h.Enter(a0, c, a1, a2)
+			f.RecycleCommandList(a0, a1, a2)
+			h.Leave(a0, c)
+			a0.Pop()
+		}
+	}
+	if f.CommandListExecute != nil {
+		c := &Func{Name: "pfnCommandListExecute", Callback: false}
+		w.CommandListExecute = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HCommandList) {
+			a0.Push(c.Name)
+			h.Enter(a0, c, a1, a2)
+			f.CommandListExecute(a0, a1, a2)
+			h.Leave(a0, c)
+			a0.Pop()
+		}
+	}
+	if f.AbandonCommandList != nil {
+		c := &Func{Name: "pfnAbandonCommandList", Callback: false}
+		w.AbandonCommandList = func(a0 *ddi.Thread, a1 umddi.HDevice) {
+			a0.Push(c.Name)
+			h.Enter(a0, c, a1)
+			f.AbandonCommandList(a0, a1)
+			h.Leave(a0, c)
+			a0.Pop()
+		}
+	}
+	if f.CalcPrivateDeferredContextSize != nil {
+		c := &Func{Name: "pfnCalcPrivateDeferredContextSize", Callback: false}
+		w.CalcPrivateDeferredContextSize = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 uint32) int {
+			a0.Push(c.Name)
+			h.Enter(a0, c, a1, a2)
+			r0 := f.CalcPrivateDeferredContextSize(a0, a1, a2)
+			h.Leave(a0, c, r0)
+			a0.Pop()
+			return r0
+		}
+	}
+	if f.CreateDeferredContext != nil {
+		c := &Func{Name: "pfnCreateDeferredContext", Callback: false}
+		w.CreateDeferredContext = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 *umddi.CreateDeferredContext) {
+			a0.Push(c.Name)
+			h.Enter(a0, c, a1, a2)
+			f.CreateDeferredContext(a0, a1, a2)
+			h.Leave(a0, c)
+			a0.Pop()
+		}
+	}
+	if f.RecycleCreateDeferredContext != nil {
+		c := &Func{Name: "pfnRecycleCreateDeferredContext", Callback: false}
+		w.RecycleCreateDeferredContext = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 *umddi.CreateDeferredContext) ddi.HRESULT {
+			a0.Push(c.Name)
+			h.Enter(a0, c, a1, a2)
+			r0 := f.RecycleCreateDeferredContext(a0, a1, a2)
+			h.Leave(a0, c, r0)
+			a0.Pop()
+			return r0
+		}
+	}
+	if f.CheckDeferredContextHandleSizes != nil {
+		c := &Func{Name: "pfnCheckDeferredContextHandleSizes", Callback: false}
+		w.CheckDeferredContextHandleSizes = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 []umddi.HandleSize) int {
+			a0.Push(c.Name)
+			h.Enter(a0, c, a1, a2)
+			r0 := f.CheckDeferredContextHandleSizes(a0, a1, a2)
+			h.Leave(a0, c, r0)
+			a0.Pop()
+			return r0
+		}
+	}
+	if f.CalcDeferredContextHandleSize != nil {
+		c := &Func{Name: "pfnCalcDeferredContextHandleSize", Callback: false}
+		w.CalcDeferredContextHandleSize = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HandleType, a3 *ddi.Object) int {
+			a0.Push(c.Name)
+			h.Enter(a0, c, a1, a2, a3)
+			r0 := f.CalcDeferredContextHandleSize(a0, a1, a2, a3)
+			h.Leave(a0, c, r0)
+			a0.Pop()
+			return r0
+		}
+	}
 	if f.Flush != nil {
 		c := &Func{Name: "pfnFlush", Callback: false}
 		w.Flush = func(a0 *ddi.Thread, a1 umddi.HDevice) {
@@ -549,6 +695,136 @@ func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, h Hook) *umddi.CoreLaye
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
 			f.SetErrorCb(a0, a1, a2)
+			h.Leave(a0, c)
+			a0.Pop()
+		}
+	}
+	if f.StateIaPrimitiveTopologyCb != nil {
+		c := &Func{Name: "pfnStateIaPrimitiveTopologyCb", Callback: true}
+		w.StateIaPrimitiveTopologyCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer) {
+			a0.Push(c.Name)
+			h.Enter(a0, c, a1)
+			f.StateIaPrimitiveTopologyCb(a0, a1)
+			h.Leave(a0, c)
+			a0.Pop()
+		}
+	}
+	if f.StateIaVertexBufCb != nil {
+		c := &Func{Name: "pfnStateIaVertexBufCb", Callback: true}
+		w.StateIaVertexBufCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer, a2 umddi.Range) {
+			a0.Push(c.Name)
+			h.Enter(a0, c, a1, a2)
+			f.StateIaVertexBufCb(a0, a1, a2)
+			h.Leave(a0, c)
+			a0.Pop()
+		}
+	}
+	if f.StateIaIndexBufCb != nil {
+		c := &Func{Name: "pfnStateIaIndexBufCb", Callback: true}
+		w.StateIaIndexBufCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer) {
+			a0.Push(c.Name)
+			h.Enter(a0, c, a1)
+			f.StateIaIndexBufCb(a0, a1)
+			h.Leave(a0, c)
+			a0.Pop()
+		}
+	}
+	if f.StateVsConstBufCb != nil {
+		c := &Func{Name: "pfnStateVsConstBufCb", Callback: true}
+		w.StateVsConstBufCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer, a2 umddi.Range) {
+			a0.Push(c.Name)
+			h.Enter(a0, c, a1, a2)
+			f.StateVsConstBufCb(a0, a1, a2)
+			h.Leave(a0, c)
+			a0.Pop()
+		}
+	}
+	if f.StateHsConstBufCb != nil {
+		c := &Func{Name: "pfnStateHsConstBufCb", Callback: true}
+		w.StateHsConstBufCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer, a2 umddi.Range) {
+			a0.Push(c.Name)
+			h.Enter(a0, c, a1, a2)
+			f.StateHsConstBufCb(a0, a1, a2)
+			h.Leave(a0, c)
+			a0.Pop()
+		}
+	}
+	if f.StateDsConstBufCb != nil {
+		c := &Func{Name: "pfnStateDsConstBufCb", Callback: true}
+		w.StateDsConstBufCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer, a2 umddi.Range) {
+			a0.Push(c.Name)
+			h.Enter(a0, c, a1, a2)
+			f.StateDsConstBufCb(a0, a1, a2)
+			h.Leave(a0, c)
+			a0.Pop()
+		}
+	}
+	if f.StateGsConstBufCb != nil {
+		c := &Func{Name: "pfnStateGsConstBufCb", Callback: true}
+		w.StateGsConstBufCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer, a2 umddi.Range) {
+			a0.Push(c.Name)
+			h.Enter(a0, c, a1, a2)
+			f.StateGsConstBufCb(a0, a1, a2)
+			h.Leave(a0, c)
+			a0.Pop()
+		}
+	}
+	if f.StatePsConstBufCb != nil {
+		c := &Func{Name: "pfnStatePsConstBufCb", Callback: true}
+		w.StatePsConstBufCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer, a2 umddi.Range) {
+			a0.Push(c.Name)
+			h.Enter(a0, c, a1, a2)
+			f.StatePsConstBufCb(a0, a1, a2)
+			h.Leave(a0, c)
+			a0.Pop()
+		}
+	}
+	if f.StateCsConstBufCb != nil {
+		c := &Func{Name: "pfnStateCsConstBufCb", Callback: true}
+		w.StateCsConstBufCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer, a2 umddi.Range) {
+			a0.Push(c.Name)
+			h.Enter(a0, c, a1, a2)
+			f.StateCsConstBufCb(a0, a1, a2)
+			h.Leave(a0, c)
+			a0.Pop()
+		}
+	}
+	if f.StateOmRenderTargetsCb != nil {
+		c := &Func{Name: "pfnStateOmRenderTargetsCb", Callback: true}
+		w.StateOmRenderTargetsCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer) {
+			a0.Push(c.Name)
+			h.Enter(a0, c, a1)
+			f.StateOmRenderTargetsCb(a0, a1)
+			h.Leave(a0, c)
+			a0.Pop()
+		}
+	}
+	if f.StateRsViewportsCb != nil {
+		c := &Func{Name: "pfnStateRsViewportsCb", Callback: true}
+		w.StateRsViewportsCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer) {
+			a0.Push(c.Name)
+			h.Enter(a0, c, a1)
+			f.StateRsViewportsCb(a0, a1)
+			h.Leave(a0, c)
+			a0.Pop()
+		}
+	}
+	if f.StateRsScissorCb != nil {
+		c := &Func{Name: "pfnStateRsScissorCb", Callback: true}
+		w.StateRsScissorCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer) {
+			a0.Push(c.Name)
+			h.Enter(a0, c, a1)
+			f.StateRsScissorCb(a0, a1)
+			h.Leave(a0, c)
+			a0.Pop()
+		}
+	}
+	if f.PerformAmortizedProcessingCb != nil {
+		c := &Func{Name: "pfnPerformAmortizedProcessingCb", Callback: true}
+		w.PerformAmortizedProcessingCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer) {
+			a0.Push(c.Name)
+			h.Enter(a0, c, a1)
+			f.PerformAmortizedProcessingCb(a0, a1)
 			h.Leave(a0, c)
 			a0.Pop()
 		}

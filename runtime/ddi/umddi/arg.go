@@ -84,8 +84,17 @@ type CreateRenderTargetView struct {
 // QueryType is D3D10DDI_QUERY.
 type QueryType uint32
 
-// QueryEvent is D3D10DDI_QUERY_EVENT; its data is a BOOL of 4 bytes.
-const QueryEvent QueryType = 0
+// The queries in use, with what QueryGetData returns (D3D10DDI_QUERY). Event,
+// timestamp and disjoint come from the GPU's clock; the others count what draws
+// do, of which this interface has none.
+const (
+	QueryEvent              QueryType = 0 // BOOL, 4 bytes
+	QueryOcclusion          QueryType = 1 // UINT64, samples
+	QueryTimestamp          QueryType = 2 // UINT64, ticks
+	QueryTimestampDisjoint  QueryType = 3 // UINT64 ticks a second, BOOL, 4 bytes of 0
+	QueryOcclusionPredicate QueryType = 5 // BOOL, 4 bytes
+	QueryOverflowPredicate  QueryType = 7 // BOOL, 4 bytes: D3D10DDI_QUERY_STREAMOVERFLOWPREDICATE
+)
 
 // CreateQuery is D3D10DDIARG_CREATEQUERY.
 type CreateQuery struct {
@@ -148,3 +157,39 @@ const (
 	MaxConstantBuffers = 14
 	MaxVertexBuffers   = 32
 )
+
+// HandleType is D3D11DDI_HANDLETYPE.
+type HandleType uint32
+
+// The types of the handles that a deferred context opens.
+const (
+	HandleResource         HandleType = 0
+	HandleRenderTargetView HandleType = 2
+	HandleQuery            HandleType = 10
+	HandleCommandList      HandleType = 11
+)
+
+// HandleSize is D3D11DDI_HANDLESIZE: a size of the private memory of handles of
+// a type that a deferred context opens, in bytes.
+type HandleSize struct {
+	Type HandleType
+	Size int
+}
+
+// CreateCommandList is D3D11DDIARG_CREATECOMMANDLIST.
+type CreateCommandList struct {
+	DeferredContext HDevice
+}
+
+// CreateDeferredContext is D3D11DDIARG_CREATEDEFERREDCONTEXT. The driver sets
+// Context.Driver and fills ContextFuncs, leaving nil what a deferred context
+// does not have. It reports errors of the context's functions to this
+// RTCoreLayer, but those of Create functions, as those of CreateDeferredContext
+// itself, to the device's ("Using Context-Local DDI Handles").
+type CreateDeferredContext struct {
+	Context      HDevice // hDrvContext
+	RTCoreLayer  HRTCoreLayer
+	ContextFuncs *DeviceFuncs
+	UMCallbacks  *CoreLayerCallbacks
+	Flags        uint32
+}

@@ -7,6 +7,39 @@ type CoreLayerCallbacks struct {
 	// SetErrorCb reports the error of the DDI function that is running. A
 	// result that the function may not report removes the device.
 	SetErrorCb func(t *ddi.Thread, h HRTCoreLayer, hr ddi.HRESULT)
+
+	// State refresh: the runtime calls the driver's function that sets the
+	// state, with what is bound to the context of h, before the callback
+	// returns. During a function that sets state that is the new one; during
+	// CommandListExecute the one before it, and during the next function after
+	// it none; during CreateCommandList and RecycleCreateCommandList that of the
+	// deferred context; while handles are closed and the context is destroyed
+	// none; after AbandonCommandList what is not unbound yet.
+	StateIaPrimitiveTopologyCb func(t *ddi.Thread, h HRTCoreLayer)
+	StateIaVertexBufCb         func(t *ddi.Thread, h HRTCoreLayer, r Range)
+	StateIaIndexBufCb          func(t *ddi.Thread, h HRTCoreLayer)
+	StateVsConstBufCb          func(t *ddi.Thread, h HRTCoreLayer, r Range)
+	StateHsConstBufCb          func(t *ddi.Thread, h HRTCoreLayer, r Range)
+	StateDsConstBufCb          func(t *ddi.Thread, h HRTCoreLayer, r Range)
+	StateGsConstBufCb          func(t *ddi.Thread, h HRTCoreLayer, r Range)
+	StatePsConstBufCb          func(t *ddi.Thread, h HRTCoreLayer, r Range)
+	StateCsConstBufCb          func(t *ddi.Thread, h HRTCoreLayer, r Range)
+	StateOmRenderTargetsCb     func(t *ddi.Thread, h HRTCoreLayer)
+	StateRsViewportsCb         func(t *ddi.Thread, h HRTCoreLayer)
+	StateRsScissorCb           func(t *ddi.Thread, h HRTCoreLayer)
+
+	// PerformAmortizedProcessingCb lets the runtime do what it has put off. The
+	// driver calls it after it has submitted a command buffer, and from a
+	// deferred context when that is out of room, before it refreshes state.
+	PerformAmortizedProcessingCb func(t *ddi.Thread, h HRTCoreLayer)
+}
+
+// A Range is a range of slots of a state-refresh callback. In the WDK it is two
+// UINTs, which the callbacks of Direct3D 10 take in the other order than those
+// of Direct3D 11.
+type Range struct {
+	Base  int
+	Count int // -1: up to the highest slot that is in use
 }
 
 // DeviceCallbacks is D3DDDI_DEVICECALLBACKS. Field X is pfnX. Members marked

@@ -13,7 +13,19 @@ import (
 // report is in its comment: removed (DDIDeviceRemoved), memory (EOutOfMemory),
 // map (DDIStillDrawing, if asked not to wait). All allow removed but Check*
 // and Calc*. All run on the immediate context's thread; with CapsFreeThreaded,
-// Calc*, Create* and Destroy* may also run on any other.
+// Calc*, Create* and Destroy* may also run on any other, and
+// CalcDeferredContextHandleSize always may.
+//
+// A deferred context has a table of its own. Its functions run on the context's
+// thread, and those that record may also report memory, which drops what was
+// recorded. It lacks StagingResource*, ResourceIsStagingBusy, QueryGetData,
+// Flush, Check*, Calc*, CreateDeferredContext and its kin, which are nil
+// ("Excluding DDI Functions for Deferred Contexts"). Its Create* functions open
+// an object: arg is nil, or has only the local handle of the object that it
+// depends on; rt holds the driver's handle of the object as the device knows
+// it, the handle that is opened is local to the context and has private memory
+// of the size that CalcDeferredContextHandleSize returned. Its Destroy*
+// functions close it.
 type DeviceFuncs struct {
 	// Resources. Create: memory.
 	CalcPrivateResourceSize func(t *ddi.Thread, h HDevice, arg *CreateResource) int
@@ -55,6 +67,10 @@ type DeviceFuncs struct {
 	QueryEnd                        func(t *ddi.Thread, h HDevice, q HQuery)
 	QueryGetData                    func(t *ddi.Thread, h HDevice, q HQuery, data []byte, flags GetDataFlags)
 
+	// SetPredication makes data movement and clears depend on q: they are
+	// skipped if its result is value. Without a query they are not.
+	SetPredication func(t *ddi.Thread, h HDevice, q HQuery, value bool)
+
 	// Pipeline state. A nil handle unbinds. Slices are valid during the call.
 	IaSetTopology        func(t *ddi.Thread, h HDevice, topology Topology)
 	IaSetVertexBuffers   func(t *ddi.Thread, h HDevice, start uint32, bufs []HResource, strides, offsets []uint32)
@@ -68,6 +84,50 @@ type DeviceFuncs struct {
 	SetRenderTargets     func(t *ddi.Thread, h HDevice, views []HRenderTargetView)
 	SetViewports         func(t *ddi.Thread, h HDevice, vps []Viewport)
 	SetScissorRects      func(t *ddi.Thread, h HDevice, rects []Rect)
+
+	// Command lists, for drivers with CapsCommandListsBuild2 ("Supporting
+	// Command Lists"). The size that CalcPrivateCommandListSize returned stays
+	// that of the handle through recycling. CreateCommandList: memory, also for
+	// the whole device; after an error the runtime does not destroy the handle.
+	// The Recycle functions with a result return EOutOfMemory, and report
+	// nothing else but removed. The list becomes what the deferred context has
+	// recorded, and nothing is bound to that context any more.
+	//
+	// In a deferred context's table, CreateCommandList opens and
+	// DestroyCommandList closes a local handle; arg is nil.
+	CalcPrivateCommandListSize func(t *ddi.Thread, h HDevice, arg *CreateCommandList) int
+	CreateCommandList          func(t *ddi.Thread, h HDevice, arg *CreateCommandList, list HCommandList, rt HRTCommandList)
+	RecycleCreateCommandList   func(t *ddi.Thread, h HDevice, arg *CreateCommandList, list HCommandList, rt HRTCommandList) ddi.HRESULT
+	DestroyCommandList         func(t *ddi.Thread, h HDevice, list HCommandList)
+
+	// RecycleDestroyCommandList retires a list; its memory stays. Any thread.
+	RecycleDestroyCommandList func(t *ddi.Thread, h HDevice, list HCommandList)
+
+	// RecycleCommandList, of a deferred context, takes back what belongs to a
+	// list that was retired. List is the device's handle.
+	RecycleCommandList func(t *ddi.Thread, h HDevice, list HCommandList)
+
+	// CommandListExecute executes a list, or records its execution, and puts
+	// the context in the state of its creation. Memory.
+	CommandListExecute func(t *ddi.Thread, h HDevice, list HCommandList)
+
+	// AbandonCommandList, of a deferred context, drops what is recorded.
+	AbandonCommandList func(t *ddi.Thread, h HDevice)
+
+	// Deferred contexts. CreateDeferredContext: memory, also for the whole
+	// device. RecycleCreateDeferredContext makes a context whose list has been
+	// created, or abandoned, new again; it returns EOutOfMemory.
+	// DestroyDevice of the context's table ends it.
+	CalcPrivateDeferredContextSize func(t *ddi.Thread, h HDevice, flags uint32) int
+	CreateDeferredContext          func(t *ddi.Thread, h HDevice, arg *CreateDeferredContext)
+	RecycleCreateDeferredContext   func(t *ddi.Thread, h HDevice, arg *CreateDeferredContext) ddi.HRESULT
+
+	// CheckDeferredContextHandleSizes returns how many sizes of local handles
+	// there are and fills sizes, if it is not nil, with them. It is called
+	// twice, first without sizes. CalcDeferredContextHandleSize returns the one
+	// for an object, whose driver handle is h. It reports nothing.
+	CheckDeferredContextHandleSizes func(t *ddi.Thread, h HDevice, sizes []HandleSize) int
+	CalcDeferredContextHandleSize   func(t *ddi.Thread, h HDevice, typ HandleType, object *ddi.Object) int
 
 	// Flush submits what is recorded, and frees what was destroyed, also when
 	// nothing is recorded.

@@ -13,6 +13,7 @@ type (
 	HResource         struct{ *ddi.Object } // D3D10DDI_HRESOURCE
 	HRenderTargetView struct{ *ddi.Object } // D3D10DDI_HRENDERTARGETVIEW
 	HQuery            struct{ *ddi.Object } // D3D10DDI_HQUERY
+	HCommandList      struct{ *ddi.Object } // D3D11DDI_HCOMMANDLIST
 )
 
 // Runtime handles: what the driver passes back in callbacks. Only the runtime
@@ -24,6 +25,7 @@ type (
 	HRTResource         struct{ Runtime any } // D3D10DDI_HRTRESOURCE
 	HRTRenderTargetView struct{ Runtime any } // D3D10DDI_HRTRENDERTARGETVIEW
 	HRTQuery            struct{ Runtime any } // D3D10DDI_HRTQUERY
+	HRTCommandList      struct{ Runtime any } // D3D11DDI_HRTCOMMANDLIST
 	DXGIContext         struct{ Runtime any } // pDXGIContext
 )
 
