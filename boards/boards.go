@@ -47,6 +47,7 @@ type scheme struct {
 // An option is one that a scheme takes.
 type option struct {
 	name, doc string
+	values    []option // those that have a line of their own in Help
 }
 
 func schemes() []scheme { return []scheme{emulator(), verilator()} }
@@ -60,13 +61,17 @@ func Schemes() []string {
 	return names
 }
 
-// Help returns a description of every scheme and option, a line each.
+// Help returns a description of every scheme and option, and of every fault
+// that can be planted, a line each.
 func Help() string {
 	var b strings.Builder
 	for _, s := range schemes() {
 		fmt.Fprintf(&b, "%-12s %s\n", s.name, s.doc)
 		for _, o := range s.options {
 			fmt.Fprintf(&b, "  %-10s %s\n", o.name, o.doc)
+			for _, v := range o.values {
+				fmt.Fprintf(&b, "    %-24s %s\n", v.name, v.doc)
+			}
 		}
 	}
 	return b.String()

@@ -159,7 +159,7 @@ func TestHelp(t *testing.T) {
 			schemes = append(schemes, name)
 			continue
 		}
-		if name == "source" {
+		if name == "source" || strings.HasPrefix(line, "    ") {
 			continue
 		}
 		_, _, err := Open(schemes[len(schemes)-1]+"?"+name+"=-", new(pc))

@@ -1,8 +1,6 @@
 package boards
 
 import (
-	"errors"
-	"fmt"
 	"net/url"
 
 	"github.com/hilgpu/hilgpu/bus"
@@ -14,28 +12,27 @@ import (
 
 func emulator() scheme {
 	return scheme{
-		name: "emu", doc: "the GPU emulated cycle by cycle in this process", open: openEmulator, options: options(),
+		name: "emu", doc: "the GPU emulated cycle by cycle in this process", open: openEmulator, options: options(true),
 	}
 }
 
-// options are those of every GPU in this process or beside it.
-func options() []option {
+// options are those of every GPU in this process or beside it; hardware says
+// whether it can have faults of its hardware.
+func options(hardware bool) []option {
 	return []option{
-		{"config", "default or small (1 node, 8 KiB of VRAM, 40 and 16 bits, 4 tags); options change it"},
-		{"nodes", "nodes, 1 or 2"},
-		{"vram", "VRAM, a power of two, 8KiB to 256MiB"},
-		{"hostbits", "width of a host address, 32 to 62"},
-		{"lengthbits", "width of a linear packet's byte count, 16 to 32"},
-		{"tags", "DMA reads in flight, 2, 4, 8 or 16"},
-		{"hz", "clocks in a second, 1 to 4294967295"},
-		{"latency", "clocks from host to device and back again, each way, 1 to 65536"},
-		{"bandwidth", "bytes a clock, each way, 1 to 64"},
-		{"timeout", "clocks after which an unanswered request fails"},
-		{"fault", "lost-interrupt: messages are dropped; lost-doorbell: doorbells are dropped; " +
-			"dead: the device answers nothing any more once a doorbell is rung; " +
-			"dead-request: the same once a BAR is accessed"},
-		{"after", "how many messages, doorbells or BAR requests pass before the fault, 0 if not given"},
-		{"count", "how many are then lost, all if not given"},
+		{name: "config", doc: "default or small (1 node, 8 KiB of VRAM, 40 and 16 bits, 4 tags); options change it"},
+		{name: "nodes", doc: "nodes, 1 or 2"},
+		{name: "vram", doc: "VRAM, a power of two, 8KiB to 256MiB"},
+		{name: "hostbits", doc: "width of a host address, 32 to 62"},
+		{name: "lengthbits", doc: "width of a linear packet's byte count, 16 to 32"},
+		{name: "tags", doc: "DMA reads in flight, 2, 4, 8 or 16"},
+		{name: "hz", doc: "clocks in a second, 1 to 4294967295"},
+		{name: "latency", doc: "clocks from host to device and back again, each way, 1 to 65536"},
+		{name: "bandwidth", doc: "bytes a clock, each way, 1 to 64"},
+		{name: "timeout", doc: "clocks after which an unanswered request fails"},
+		faultOption(hardware),
+		{name: "after", doc: "how many messages, doorbells or BAR requests pass before the fault, 0 if not given"},
+		{name: "count", doc: "how many are then lost, all if not given"},
 	}
 }
 
@@ -52,67 +49,41 @@ func configs(name string) (gpu.Config, bool) {
 	return c, true
 }
 
-// faultKinds are the faults by name.
-func faultKinds(name string) (inproc.FaultKind, bool) {
-	switch name {
-	case "lost-interrupt":
-		return inproc.LostInterrupt, true
-	case "lost-doorbell":
-		return inproc.LostDoorbell, true
-	case "dead":
-		return inproc.DeadDoorbell, true
-	case "dead-request":
-		return inproc.DeadRequest, true
-	}
-	return 0, false
-}
-
 // openEmulator builds a GPU and the wire to it.
 func openEmulator(given url.Values, host bus.Host) (bus.Link, bus.Clock, error) {
 	o := values{Values: given}
-	config := o.config()
-	wire := o.wire(config)
-	fault := o.fault(config)
-	if o.err != nil {
-		return nil, nil, o.err
-	}
-	g, err := gpu.New(config)
-	if errors.Is(err, gpu.ErrConfig) {
-		return nil, nil, fmt.Errorf("%w: %w", errOption, err)
-	}
+	dev, err := newEmulator(&o)
 	if err != nil {
 		return nil, nil, err
 	}
-	e := &emulated{gpu: g}
-	if e.faulty, err = newFaulty(g, fault, host, wire); err != nil {
+	wire := o.wire(dev.gpu.Config())
+	if o.err != nil {
+		return nil, nil, o.err
+	}
+	link, err := inproc.New(dev.Device, host, wire)
+	if err != nil {
 		return nil, nil, err
 	}
+	e := &emulated{faulty{link, dev.harms}, dev.gpu}
 	return e, e, nil
 }
 
-// faulty is the wire to a device that may have a fault.
+// faulty is the wire to a device that may have faults.
 type faulty struct {
 	*inproc.Link
-	fault *inproc.Faulty // nil: none
+	harms []harm
 }
 
-func newFaulty(dev port.Device, fault inproc.Fault, host bus.Host, wire inproc.Options) (f faulty, err error) {
-	if fault.Kind != 0 {
-		f.fault = inproc.NewFaulty(dev, fault)
-		dev = f.fault
-	}
+func newFaulty(dev port.Device, all []inproc.Fault, host bus.Host, wire inproc.Options) (f faulty, err error) {
+	dev, f.harms = atPorts(dev, all)
 	f.Link, err = inproc.New(dev, host, wire)
 	return f, err
 }
 
 // counters returns what the wire counts and what the fault has harmed.
 func (f faulty) counters() []Counter {
-	var harmed uint64
-	f.Sample(func() {
-		if f.fault != nil {
-			harmed = f.fault.Harmed()
-		}
-	})
+	var harms uint64
+	f.Sample(func() { harms = harmed(f.harms) })
 	s := f.Stats()
 	return []Counter{
 		{"clocks", f.Now()},
@@ -124,7 +95,7 @@ func (f faulty) counters() []Counter {
 		{"bytes_from_device", s.BytesUp},
 		{"messages", s.Messages},
 		{"refused", s.Refused},
-		{"harmed", harmed},
+		{"harmed", harms},
 	}
 }
 
@@ -150,29 +121,6 @@ func (o *values) wire(c gpu.Config) inproc.Options {
 	o.integer("bandwidth", &w.BytesPerClock, 1, 64)
 	o.number("timeout", &w.Timeout, 1, 1<<40)
 	return w
-}
-
-func (o *values) fault(c gpu.Config) inproc.Fault {
-	f := inproc.Fault{}
-	if !o.Has("fault") {
-		for _, name := range []string{"after", "count"} {
-			if o.Has(name) {
-				o.bad(name, "a fault with it")
-			}
-		}
-		return f
-	}
-	kind, ok := faultKinds(o.Get("fault"))
-	if !ok {
-		o.bad("fault", "lost-interrupt, lost-doorbell, dead or dead-request")
-	}
-	f.Kind = kind
-	o.number("after", &f.After, 0, 1<<62)
-	o.number("count", &f.Count, 1, 1<<62)
-	for n := range c.Nodes {
-		f.Doorbells = append(f.Doorbells, cpreg.Base+cpreg.Wptr+uint64(n)*cpreg.Stride)
-	}
-	return f
 }
 
 // emulated is the link to an emulated GPU.

@@ -15,8 +15,8 @@ func verilator() scheme {
 	return scheme{
 		name: "verilated", doc: "the GPU as Verilog, in a process that Verilator builds on first use; options as of emu, and",
 		open: openVerilated,
-		options: append(options(), option{
-			"source", "directory in the source tree of this program, which is what is translated, . if not given",
+		options: append(options(false), option{
+			name: "source", doc: "directory in the source tree of this program, which is what is translated, . if not given",
 		}),
 	}
 }
@@ -27,7 +27,7 @@ func openVerilated(given url.Values, host bus.Host) (bus.Link, bus.Clock, error)
 	o := values{Values: given}
 	config := o.config()
 	wire := o.wire(config)
-	fault := o.fault(config)
+	faults := o.faults(config, false)
 	if o.err != nil {
 		return nil, nil, o.err
 	}
@@ -50,7 +50,7 @@ func openVerilated(given url.Values, host bus.Host) (bus.Link, bus.Clock, error)
 		return nil, nil, err
 	}
 	v := &verilated{model: model}
-	if v.faulty, err = newFaulty(model, fault, host, wire); err != nil {
+	if v.faulty, err = newFaulty(model, faults.ports, host, wire); err != nil {
 		return nil, nil, errors.Join(err, model.Close())
 	}
 	return v, v, nil

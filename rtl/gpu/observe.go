@@ -51,3 +51,11 @@ func (g *GPU) PokeVRAM(off uint64, p []byte) {
 		g.vram.SetWord(uint32(a>>3), g.vram.Word(uint32(a>>3))&^(0xff<<n)|uint64(b)<<n)
 	}
 }
+
+// WritingVRAM returns the offset in VRAM, in bytes and a multiple of 8, that the
+// next clock writes, and the beat that goes there, an invalid one if it writes
+// none.
+func (g *GPU) WritingVRAM() (off uint64, beat port.Beat) {
+	word, beat := g.vram.Writing()
+	return uint64(word) << 3, beat
+}

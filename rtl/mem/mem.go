@@ -177,3 +177,12 @@ func (m *Module) Word(addr uint32) uint64 { return m.ram.Word(addr) }
 
 // SetWord sets a word outside of any clock, for tests.
 func (m *Module) SetWord(addr uint32, v uint64) { m.ram.SetWord(addr, v) }
+
+// Writing returns the word that the next clock writes and the beat that goes
+// there, an invalid one if it writes none; for observation.
+func (m *Module) Writing() (addr uint32, beat port.Beat) {
+	if !m.beat.Valid || !m.write.Valid {
+		return 0, port.Beat{}
+	}
+	return m.write.Word, m.beat
+}

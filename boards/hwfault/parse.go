@@ -1,0 +1,140 @@
+package hwfault
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ErrFault is returned, wrapped with what is legal, for a text that names no
+// fault.
+var ErrFault = errors.New("hwfault: bad fault")
+
+// A Kind is a kind of fault.
+type Kind uint8
+
+// The kinds.
+const (
+	StuckAddress  Kind = iota + 1 // an address line of VRAM has one level
+	ShortAddress                  // two address lines of VRAM carry the AND of both
+	DeadLane                      // a byte lane of VRAM keeps nothing and reads as 0xff
+	StuckEnable                   // a byte lane of VRAM is written by every write
+	StuckData                     // a data line of VRAM has one level
+	BitFlip                       // words written to VRAM lose a bit at random
+	StuckRegister                 // a data line of register reads has one level
+)
+
+// A Fault is one fault.
+type Fault struct {
+	Kind  Kind
+	Line  int     // address line, lane or data line
+	Other int     // the line that Line is shorted with
+	High  bool    // the level of a stuck line
+	Rate  float64 // of bit flips, per word written, 0 to 1
+	Seed  uint64  // of bit flips
+}
+
+// Limits of the lines. A word of VRAM has 8 bytes, so its lowest address line
+// is A3.
+const (
+	minAddress = 3
+	lanes      = 8
+	dataLines  = 64
+	regLines   = 32
+)
+
+// A Form is how a fault is written, and what it does.
+type Form struct {
+	Name string // what stands before the colon
+	Text string // the whole, parameters in angle brackets
+	Doc  string
+	kind Kind
+}
+
+// Forms returns the forms of all faults, in an order that does not change.
+func Forms() []Form {
+	return []Form{
+		{"stuck-address", "stuck-address:A<n>=<0|1>", "address line n of VRAM, from A3 on, has one level", StuckAddress},
+		{"short-address", "short-address:A<n>-A<m>", "two address lines of VRAM carry the AND of both", ShortAddress},
+		{"dead-lane", "dead-lane:<n>", "byte lane n of VRAM, 0 to 7, keeps nothing and reads as 0xff", DeadLane},
+		{"stuck-enable", "stuck-enable:<n>", "byte lane n of VRAM, 0 to 7, is written by every write of its word", StuckEnable},
+		{"stuck-data", "stuck-data:D<n>=<0|1>", "data line n of VRAM, D0 to D63, has one level", StuckData},
+		{"bit-flip", "bit-flip:<rate>[@<seed>]", "a word written to VRAM loses a random bit, at a rate from 0 to 1", BitFlip},
+		{"stuck-register", "stuck-register:D<n>=<0|1>", "data line n of register reads, D0 to D31, has one level", StuckRegister},
+	}
+}
+
+// Parse returns the fault that text names, for a VRAM of so many bytes, a power
+// of two. It fails with ErrFault, and says what is legal.
+func Parse(text string, vramBytes uint64) (Fault, error) {
+	name, arg, _ := strings.Cut(text, ":")
+	i := slices.IndexFunc(Forms(), func(f Form) bool { return f.Name == name })
+	if i < 0 {
+		return Fault{}, fmt.Errorf("%w: %q, want one of %s", ErrFault, text, texts())
+	}
+	form := Forms()[i]
+	top := bits.Len64(vramBytes) - 2
+	f := Fault{Kind: form.kind}
+	ok, limits := false, ""
+	switch f.Kind {
+	case StuckAddress:
+		ok = level(&arg, &f.High) && number(arg, "A", minAddress, top, &f.Line)
+		limits = fmt.Sprintf("n from %d to %d", minAddress, top)
+	case ShortAddress:
+		a, b, two := strings.Cut(arg, "-")
+		ok = two && number(a, "A", minAddress, top, &f.Line) && number(b, "A", minAddress, top, &f.Other) && f.Line != f.Other
+		limits = fmt.Sprintf("n and m from %d to %d, not the same", minAddress, top)
+	case DeadLane, StuckEnable:
+		ok = number(arg, "", 0, lanes-1, &f.Line)
+		limits = fmt.Sprintf("n from 0 to %d", lanes-1)
+	case StuckData:
+		ok = level(&arg, &f.High) && number(arg, "D", 0, dataLines-1, &f.Line)
+		limits = fmt.Sprintf("n from 0 to %d", dataLines-1)
+	case StuckRegister:
+		ok = level(&arg, &f.High) && number(arg, "D", 0, regLines-1, &f.Line)
+		limits = fmt.Sprintf("n from 0 to %d", regLines-1)
+	case BitFlip:
+		ok = rate(arg, &f)
+		limits = "the rate from 0 to 1"
+	}
+	if !ok {
+		return Fault{}, fmt.Errorf("%w: %q, want %s, %s", ErrFault, text, form.Text, limits)
+	}
+	return f, nil
+}
+
+func texts() string {
+	var all []string
+	for _, f := range Forms() {
+		all = append(all, f.Text)
+	}
+	return strings.Join(all, ", ")
+}
+
+// level cuts "=0" or "=1" off the end of text.
+func level(text *string, high *bool) bool {
+	rest, at, ok := strings.Cut(*text, "=")
+	*text, *high = rest, at == "1"
+	return ok && (at == "0" || at == "1")
+}
+
+// number reads a decimal number from lo to hi behind a prefix.
+func number(text, prefix string, lo, hi int, v *int) bool {
+	digits, ok := strings.CutPrefix(text, prefix)
+	n, err := strconv.ParseUint(digits, 10, 16)
+	*v = int(n)
+	return ok && err == nil && *v >= lo && *v <= hi
+}
+
+func rate(text string, f *Fault) bool {
+	r, seed, seeded := strings.Cut(text, "@")
+	var err, serr error
+	f.Rate, err = strconv.ParseFloat(r, 64)
+	if seeded {
+		f.Seed, serr = strconv.ParseUint(seed, 10, 64)
+	}
+	return err == nil && serr == nil && f.Rate >= 0 && f.Rate <= 1
+}
