@@ -30,10 +30,25 @@ type Transaction struct {
 	Req    port.Request // the request, or the one that Status answers
 	Status port.Status  // CplNone: the request itself
 	Data   []byte       // of a write or a good answer, valid during the call; 4 bytes for configuration
+
+	// First and Last enable the bytes of the first and the last dword of the
+	// request, bit i for byte i; Last is 0 if there is but one dword (PCIe 3.0
+	// §2.2.5). The bytes of Data that are not enabled mean nothing.
+	First, Last uint8
 }
 
 func (l *Link) observe(dir Dir, req port.Request, status port.Status, data []byte) {
-	if l.opt.Observer != nil {
-		l.opt.Observer(Transaction{l.now, dir, req, status, data})
+	l.observeBytes(dir, req, status, data, 15, 15)
+}
+
+// observeBytes is observe of a request that may not enable all its bytes. Last
+// is ignored for one dword.
+func (l *Link) observeBytes(dir Dir, req port.Request, status port.Status, data []byte, first, last uint8) {
+	if l.opt.Observer == nil {
+		return
 	}
+	if req.Len == 1 {
+		last = 0
+	}
+	l.opt.Observer(Transaction{l.now, dir, req, status, data, first, last})
 }

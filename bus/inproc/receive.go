@@ -118,7 +118,7 @@ func (l *Link) writeHost() {
 		l.protocol("write of %d dwords at %#x enables bytes outside of it", r.req.Len, r.req.Addr)
 		return
 	}
-	l.observe(Up, r.req, port.CplNone, r.buf[lo:hi])
+	l.observeBytes(Up, r.req, port.CplNone, r.buf[lo:hi], r.dword(lo), r.dword(hi-4))
 	for at := 0; at < beatBytes*r.n; {
 		start := at + r.gap(at, false)
 		at = start + r.gap(start, true)
@@ -127,6 +127,9 @@ func (l *Link) writeHost() {
 		}
 	}
 }
+
+// dword returns the enables of the dword at byte at, a multiple of 4.
+func (r *receiver) dword(at int) uint8 { return r.enable[at/beatBytes] >> (at % beatBytes) & 15 }
 
 // gap returns how many bytes from byte at on are enabled, or are not.
 func (r *receiver) gap(at int, enabled bool) int {
