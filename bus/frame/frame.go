@@ -1,0 +1,91 @@
+// Package frame delimits frames on a byte stream that may lose, damage and add
+// bytes, and tells them from console text that shares the line.
+//
+// On the wire a frame is a delimiter, the frame in consistent overhead byte
+// stuffing, and a delimiter; the delimiter between two frames that follow each
+// other is shared.
+//
+//	00 | code, bytes ... | code, bytes ... | 00
+//
+// A code of n, 1 to 254, stands for the n-1 bytes that follow it and a zero; the
+// last group's zero is not part of the frame. A code of 255 stands for 254 bytes
+// and no zero (Cheshire and Baker, Consistent Overhead Byte Stuffing, IEEE/ACM
+// Transactions on Networking 7(2), 1999, §III). So no frame has a zero on
+// the wire, and a receiver that lost its place finds it at the next delimiter.
+package frame
+
+import "bytes"
+
+const delimiter = 0
+
+// run is the largest number of bytes that a group carries.
+const run = 254
+
+// An Encoder makes the bytes of one direction of a line. The zero value is ready.
+type Encoder struct {
+	shared bool
+}
+
+// Append appends frame, 1 byte or more, to dst as it goes on the wire. It
+// begins with a delimiter of its own unless it follows another frame.
+func (e *Encoder) Append(dst, frame []byte) []byte {
+	if !e.shared {
+		dst = append(dst, delimiter)
+	}
+	e.shared = true
+	return append(appendStuffed(dst, frame), delimiter)
+}
+
+// Break makes the next frame begin with a delimiter of its own. It is called
+// when something else than frames may have gone out since the last one: part
+// of a frame, or text.
+func (e *Encoder) Break() { e.shared = false }
+
+// Size returns the largest number of bytes that a frame of n bytes takes on the
+// wire, delimiters included, n at least 1.
+func Size(n int) int { return 2 + stuffed(n) }
+
+// stuffed returns the largest number of bytes that n stuffed bytes take.
+func stuffed(n int) int { return n + (n+run-1)/run }
+
+func appendStuffed(dst, frame []byte) []byte {
+	for {
+		group := frame[:min(len(frame), run)]
+		zero := bytes.IndexByte(group, 0)
+		switch {
+		case zero >= 0:
+			dst = append(dst, byte(zero+1))
+			dst = append(dst, group[:zero]...)
+			frame = frame[zero+1:]
+		case len(group) < run:
+			dst = append(dst, byte(len(group)+1))
+			return append(dst, group...)
+		default:
+			dst = append(dst, run+1)
+			dst = append(dst, group...)
+			if frame = frame[run:]; len(frame) == 0 {
+				return dst
+			}
+		}
+	}
+}
+
+// appendPlain undoes appendStuffed; ok is false if there is no such frame of at
+// most limit bytes.
+func appendPlain(dst, chunk []byte, limit int) (_ []byte, ok bool) {
+	for len(chunk) > 0 {
+		code := int(chunk[0])
+		if len(chunk) < code || len(dst)+code-1 > limit {
+			return dst, false
+		}
+		dst = append(dst, chunk[1:code]...)
+		chunk = chunk[code:]
+		if code <= run && len(chunk) > 0 {
+			if len(dst) == limit {
+				return dst, false
+			}
+			dst = append(dst, 0)
+		}
+	}
+	return dst, true
+}
