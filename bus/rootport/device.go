@@ -1,0 +1,190 @@
+package rootport
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hilgpu/hilgpu/bus/datalink"
+	"github.com/hilgpu/hilgpu/bus/tlp"
+)
+
+// Message writes are device writes in [messageBase, messageEnd).
+const (
+	messageBase = 0xfee00000
+	messageEnd  = 0xfef00000
+)
+
+// maxAnswers is how many requests of the device may wait for their answers to
+// be sent: as many as it has tags.
+const maxAnswers = tlp.TagsExtended
+
+// An answer is what is still to be sent of the answer to a request of the
+// device. Its memory is used again.
+type answer struct {
+	request tlp.Packet // without data
+	status  tlp.Status
+	data    []byte // of a read that succeeds
+	parts   []tlp.Part
+	sent    int
+}
+
+// answers is a queue: reads are answered in the order in which they came, from
+// memory as it was when they came.
+type answers struct {
+	queue []answer // allocated as needed, to maxAnswers
+	head  int
+	n     int
+}
+
+func (a *answers) reset() { a.head, a.n = 0, 0 }
+
+func (a *answers) at(i int) *answer { return &a.queue[(a.head+i)%len(a.queue)] }
+
+// push returns a place for an answer, if there is one.
+func (a *answers) push() (*answer, bool) {
+	if a.n == maxAnswers {
+		return nil, false
+	}
+	if a.queue == nil {
+		a.queue = make([]answer, maxAnswers)
+	}
+	a.n++
+	return a.at(a.n - 1), true
+}
+
+func (a *answers) pop() {
+	a.head = (a.head + 1) % len(a.queue)
+	a.n--
+}
+
+// has reports whether a request of the device has the requester and tag of one
+// that is not answered.
+func (a *answers) has(p *tlp.Packet) bool {
+	for i := range a.n {
+		if req := &a.at(i).request; req.Requester == p.Requester && req.Tag == p.Tag {
+			return true
+		}
+	}
+	return false
+}
+
+// newAnswer returns the place of the answer to a request, nil if there is none.
+func (r *RootPort) newAnswer(p *tlp.Packet, status tlp.Status) *answer {
+	if r.answers.has(p) {
+		r.refuse(TagInUse, "a request with this tag is not answered yet")
+		return nil
+	}
+	a, ok := r.answers.push()
+	if !ok {
+		r.refuse(TagInUse, "%d requests are not answered yet", maxAnswers)
+		return nil
+	}
+	*a = answer{request: *p, status: status, data: a.data[:0], parts: a.parts[:0]}
+	a.request.Data = nil
+	return a
+}
+
+// deviceRead reads host memory for the device, from the first enabled byte to
+// the last. A read of zero length is a flush: it reads nothing, and its answer
+// is a dword of no meaning (PCIe 3.0 §2.2.5).
+func (r *RootPort) deviceRead(p *tlp.Packet) {
+	a := r.newAnswer(p, tlp.SC)
+	if a == nil {
+		return
+	}
+	a.data = slices.Grow(a.data, 4*p.Len)[:4*p.Len]
+	clear(a.data)
+	if p.First != 0 {
+		from := tlp.Offset(p.First)
+		to := from + tlp.ByteCount(p.Len, p.First, p.Last)
+		if err := r.host.ReadMem(p.Addr+uint64(from), a.data[from:to]); err != nil {
+			r.refuse(NoMemory, "%v", err)
+			a.status = tlp.UR
+			return
+		}
+	}
+	a.parts = tlp.Split(a.parts, p.Addr, p.Len, p.First, p.Last, tlp.RCB, r.payload())
+}
+
+// payload returns the most data of a packet to the device, in bytes.
+func (r *RootPort) payload() int {
+	if r.function.known {
+		return r.function.payload
+	}
+	return minPayload
+}
+
+// sendAnswers sends what the port has room for.
+func (r *RootPort) sendAnswers() {
+	for r.answers.n > 0 && r.down == nil {
+		a := r.answers.at(0)
+		if a.status == tlp.SC {
+			r.out = a.request.ReplyData(hostID, a.parts[a.sent], a.data)
+		} else {
+			r.out = a.request.Reply(hostID, a.status)
+		}
+		var err error
+		if r.answer, err = r.out.Append(r.answer[:0]); err == nil {
+			err = r.port.Send(r.answer)
+		}
+		r.out.Data = nil
+		switch {
+		case errors.Is(err, datalink.ErrFull):
+			return
+		case err != nil:
+			r.fail(fmt.Errorf("answer to %v: %w", &a.request, err))
+			return
+		}
+		r.crossed(Down, r.answer)
+		if a.sent++; a.sent >= len(a.parts) {
+			r.answers.pop()
+		}
+	}
+}
+
+// deviceWrite writes host memory for the device, each contiguous run of enabled
+// bytes at once. A write of zero length writes nothing.
+func (r *RootPort) deviceWrite(p *tlp.Packet) {
+	switch {
+	case 4*p.Len > r.opt.MaxPayload:
+		r.refuse(TooLong, "want at most %d bytes", r.opt.MaxPayload)
+		return
+	case p.EP:
+		r.refuse(Poisoned, "its data is damaged")
+		return
+	}
+	for at := 0; at < len(p.Data); {
+		if !enabled(p, at) {
+			at++
+			continue
+		}
+		end := at + 1
+		for end < len(p.Data) && enabled(p, end) {
+			end++
+		}
+		r.writeRun(p.Addr+uint64(at), p.Data[at:end])
+		at = end
+	}
+}
+
+// enabled reports whether a write writes byte i of its data.
+func enabled(p *tlp.Packet, i int) bool {
+	switch i / 4 {
+	case 0:
+		return p.First>>i&1 != 0
+	case p.Len - 1:
+		return p.Last>>(i%4)&1 != 0
+	}
+	return true
+}
+
+func (r *RootPort) writeRun(addr uint64, p []byte) {
+	if addr >= messageBase && addr < messageEnd {
+		r.stats.Messages++
+		r.event = true
+	}
+	if err := r.host.WriteMem(addr, p); err != nil {
+		r.refuse(NoMemory, "%v", err)
+	}
+}

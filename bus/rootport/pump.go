@@ -1,0 +1,65 @@
+package rootport
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/bus/datalink"
+)
+
+// pump takes one packet from the port, waiting until a time of Now for it, and
+// does what it asks for. What waits to be sent goes first.
+func (r *RootPort) pump(until time.Duration) {
+	r.sendAnswers()
+	if r.down != nil {
+		return
+	}
+	if r.closing.Load() {
+		r.fail(bus.ErrClosed)
+		return
+	}
+	packet, err := r.port.Receive(max(0, until-r.now()))
+	switch {
+	case err != nil:
+		r.fail(err)
+	case packet != nil:
+		r.receive(packet)
+		r.sendAnswers()
+	}
+}
+
+// transmit sends the packet in r.buf, and serves the device while the port has
+// no room for it. It fails with bus.ErrTimeout if that takes too long, and with
+// what the port says of the packet; if the port is down, r.down is set.
+func (r *RootPort) transmit() error {
+	limit := r.now() + r.opt.Timeout
+	for {
+		err := r.port.Send(r.buf)
+		switch {
+		case err == nil:
+			r.crossed(Down, r.buf)
+			return nil
+		case errors.Is(err, datalink.ErrSize):
+			return err
+		case !errors.Is(err, datalink.ErrFull):
+			r.fail(err)
+			return r.down
+		case r.now() >= limit:
+			return fmt.Errorf("%w: the link takes no packet for %v", bus.ErrTimeout, r.opt.Timeout)
+		}
+		if r.pump(limit); r.down != nil {
+			return r.down
+		}
+	}
+}
+
+// crossed counts a packet.
+func (r *RootPort) crossed(dir Dir, packet []byte) {
+	r.stats.TLPs[dir]++
+	r.stats.Bytes[dir] += uint64(len(packet))
+	if r.opt.Observer != nil {
+		r.opt.Observer(dir, r.now(), packet)
+	}
+}
