@@ -27,6 +27,8 @@ const addressBytes = 8
 //     allocations resident for that portion only.
 //   - A 2D packet needs its surfaces set in its portion, since other buffers
 //     may run between two portions.
+//   - What a PREDICATE may skip is whole packets of its portion; neither a
+//     SET_STATE, since what follows must not depend on it, nor another PREDICATE.
 //
 // Design note: surfaces are checked at SET_STATE, by the extent of their clip,
 // and not at each 2D packet, because the hardware moves nothing outside the
@@ -44,6 +46,7 @@ type validator struct {
 	used     int       // patches whose field was found
 	portions []portion // begun so far; at the end one more, behind the last
 	surfaces [2]surface
+	skipEnd  uint32 // end of what the last PREDICATE may skip, bytes
 }
 
 // portion is a part of the command that the kernel may submit by itself.
@@ -118,7 +121,7 @@ func (v *validator) validate() ddi.Status {
 		}
 		v.off += uint32(n)
 	}
-	if v.used != len(v.patches) {
+	if v.used != len(v.patches) || v.skipEnd > v.off {
 		return ddi.StatusInvalidParameter
 	}
 	v.portions = append(v.portions, portion{start: v.off, patch: len(v.patches)})
@@ -149,6 +152,9 @@ func (v *validator) beginPortion() ddi.Status {
 		return ddi.StatusSuccess
 	}
 	if v.patches[v.next].SplitOffset < v.off { // inside the packet before
+		return ddi.StatusInvalidParameter
+	}
+	if v.skipEnd > v.off {
 		return ddi.StatusInvalidParameter
 	}
 	p := portion{start: v.off, patch: v.next}
@@ -186,6 +192,9 @@ func (v *validator) packet(b []byte) (int, ddi.Status) {
 	if s != ddi.StatusSuccess {
 		return 0, s
 	}
+	if s := v.skipped(p, uint32(len(b)-len(rest))); s != ddi.StatusSuccess {
+		return 0, s
+	}
 	for _, f := range l.Fields {
 		if !f.Kind.Address() {
 			continue
@@ -199,6 +208,27 @@ func (v *validator) packet(b []byte) (int, ddi.Status) {
 		}
 	}
 	return len(b) - len(rest), ddi.StatusSuccess
+}
+
+// skipped checks a packet of so many bytes against the PREDICATE that may skip
+// it, and notes what it may skip itself.
+func (v *validator) skipped(p pkt.Packet, bytes uint32) ddi.Status {
+	end, inside := v.off+bytes, v.off < v.skipEnd
+	if inside && end > v.skipEnd {
+		return ddi.StatusInvalidParameter
+	}
+	switch p := p.(type) {
+	case pkt.SetState:
+		if inside {
+			return ddi.StatusInvalidParameter
+		}
+	case pkt.Predicate:
+		if inside {
+			return ddi.StatusInvalidParameter
+		}
+		v.skipEnd = end + 4*uint32(p.Dwords)
+	}
+	return ddi.StatusSuccess
 }
 
 // decodeStatus returns what a packet at the start of b, whose opcode is l's and
@@ -232,7 +262,7 @@ func (v *validator) operands(p pkt.Packet) (uint64, ddi.Status) {
 		return 0, v.fill2D()
 	case pkt.WriteReg:
 		return 0, writeReg(p)
-	case pkt.Timestamp:
+	case pkt.Timestamp, pkt.Predicate:
 		return 8, ddi.StatusSuccess
 	}
 	return 0, ddi.StatusIllegalInstruction

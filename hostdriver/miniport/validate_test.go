@@ -142,7 +142,7 @@ func TestFraming(t *testing.T) {
 		{"a copy that is too short", join([]uint32{0x04000004}, copyOf(64)[1:]), ok, illegal},
 		{"a copy that is too long", join([]uint32{0x04000006}, copyOf(64)[1:], []uint32{0}), ok, illegal},
 		{"opcode 0", []uint32{0}, nil, illegal},
-		{"an opcode in a hole of the table", []uint32{0x0a000000}, nil, illegal},
+		{"an opcode in a hole of the table", []uint32{0x0b000000}, nil, illegal},
 		{"the last opcode and one", []uint32{0x11000000}, nil, illegal},
 		{"opcode 0xff", []uint32{0xffffffff}, nil, illegal},
 		{"a reserved bit of the header", join([]uint32{0x04010005}, copyOf(64)[1:]), ok, illegal},
@@ -299,11 +299,44 @@ func TestSurfaces(t *testing.T) {
 	})
 }
 
+// TestPredicates has a value in the source and predicated work on the target.
+func TestPredicates(t *testing.T) {
+	skip := func(dwords uint32) []uint32 { return []uint32{0x0a000003, 0, 0, dwords} }
+	value := at(source, 0, 4, 0)
+	fill := patches{value, at(target, 0, 20, 0)}
+	two := patches{value, at(target, 0, 20, 0), at(target, 0, 44, 0)}
+	behind := patches{value, at(target, 0, 20, 0), at(target, 0, 44, 40)}
+	checkRules(t, []rule{
+		{"nothing", skip(0), patches{value}, success},
+		{"a packet", join(skip(6), fillOf(8)), fill, success},
+		{"a packet, if the value is not 0", join(skip(6|1<<16), fillOf(8)), fill, success},
+		{"two packets", join(skip(12), fillOf(8), fillOf(8)), two, success},
+		{"the first of two packets", join(skip(6), fillOf(8), fillOf(8)), two, success},
+		{"a packet before a split", join(skip(6), fillOf(8), fillOf(8)), behind, success},
+		{"a packet behind a split", join(skip(12), fillOf(8), fillOf(8)), behind, parameter},
+		{"a dword less than a packet", join(skip(5), fillOf(8)), fill, parameter},
+		{"a dword more than a packet", join(skip(7), fillOf(8)), fill, parameter},
+		{"a header more than a packet", join(skip(7), fillOf(8), []uint32{0x01000000}), fill, success},
+		{"a part of the second packet", join(skip(7), fillOf(8), fillOf(8)), two, parameter},
+		{"a reserved bit", skip(1 << 17), patches{value}, illegal},
+		{"without a patch", skip(0), nil, parameter},
+		{"at the end of the allocation", skip(0), patches{at(source, 4088, 4, 0)}, success},
+		{"behind the allocation", skip(0), patches{at(source, 4096, 4, 0)}, parameter},
+		{"aligned to 4", skip(0), patches{at(source, 4, 4, 0)}, parameter},
+		{"another device's value", skip(0), patches{at(foreign, 0, 4, 0)}, handle},
+		{"a SET_STATE", join(skip(8), surface(1, 16, 16)), patches{value, at(canvas, 0, 24, 0)}, parameter},
+		{"a SET_STATE behind it", join(skip(0), surface(1, 16, 16)), patches{value, at(canvas, 0, 24, 0)}, success},
+		{"a PREDICATE", join(skip(4), skip(0)), patches{value, at(source, 0, 20, 0)}, parameter},
+		{"a PREDICATE behind it", join(skip(0), skip(0)), patches{value, at(source, 0, 20, 0)}, success},
+		{"INDIRECT", join(skip(4), []uint32{0x02000003, 0, 0, 1}), patches{value}, privileged},
+	})
+}
+
 // TestEveryOpcodeHasAVerdict holds the validator against the packet table and
 // all headers that it leaves out.
 func TestEveryOpcodeHasAVerdict(t *testing.T) {
 	f := newFixture(t)
-	allowed := map[uint32]uint32{0x01: 1, 0x03: 7, 0x04: 5, 0x05: 3, 0x06: 5, 0x07: 4, 0x08: 2, 0x09: 2} // to a body
+	allowed := map[uint32]uint32{0x01: 1, 0x03: 7, 0x04: 5, 0x05: 3, 0x06: 5, 0x07: 4, 0x08: 2, 0x09: 2, 0x0a: 3} // to a body
 	known := map[uint32]bool{}
 	for _, l := range pkt.Table {
 		known[uint32(l.Op)] = true

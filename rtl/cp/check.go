@@ -28,6 +28,8 @@ func (m *Module) check() {
 		m.checkWriteReg()
 	case pkt.OpTimestamp:
 		m.checkAligned(join(m.b1, m.b0))
+	case pkt.OpPredicate:
+		m.checkPredicate()
 	default:
 		if m.b3>>1 != 0 {
 			m.fault(cpreg.CauseReserved, uint64(m.b3))
@@ -164,6 +166,23 @@ func (m *Module) checkWriteReg() {
 	default:
 		m.scratch = ident.Scratch{Valid: true, Index: uint8(m.b0>>2) & 3, Data: m.b1}
 		m.state = stateRetire
+	}
+}
+
+// checkPredicate checks that what may be skipped is in the buffer.
+func (m *Module) checkPredicate() {
+	addr := join(m.b1, m.b0)
+	m.srcAddr, m.srcEnd = addr, addr
+	m.bytes = 8
+	switch {
+	case m.b2>>17 != 0:
+		m.fault(cpreg.CauseReserved, uint64(m.b2))
+	case addr&7 != 0:
+		m.fault(cpreg.CauseAlign, addr)
+	case m.inIB && m.b2&0xffff > m.ibEnd-m.ib.at:
+		m.fault(cpreg.CauseLength, uint64(m.b2&0xffff))
+	default:
+		m.state = stateSource
 	}
 }
 

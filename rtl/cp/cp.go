@@ -59,13 +59,16 @@ const (
 	stateIssue               // descriptors are sent
 	stateDrain               // descriptors are in flight
 	stateFence               // the fence unit works
+	stateRead                // the read of a predicate is offered
+	stateValue               // the value of a predicate is awaited
 	stateFault               // stopped
 )
 
-// Local tags of the fetches.
+// Local tags of the reads.
 const (
 	tagRing = 0
 	tagIB   = 1
+	tagRead = 2
 )
 
 // A surface is one half of the state that SET_STATE sets.
@@ -84,8 +87,8 @@ type surface struct {
 // longer than a descriptor can be is sent in pieces.
 //
 //	In      mem Mem; d DMA; f Fence; regs regbus.Req
-//	Out     Fetch, a header stream, local tag 0 the ring, 1 an indirect buffer;
-//	        Desc and Fence, valid/ready streams; Scratch, Fault, pulses; Rsp;
+//	Out     Fetch, a header stream, local tag 0 the ring, 1 an indirect buffer,
+//	        2 the value of a predicate; Desc and Fence, valid/ready streams; Scratch, Fault, pulses; Rsp;
 //	        Resetting, a level; all registered
 //	Timing  a NOP 2 clocks; a linear packet 5 clocks from its last dword to its
 //	        descriptor; a 2D packet up to 33 more; then a descriptor a clock
@@ -165,14 +168,16 @@ type Module struct {
 	bytes   uint32 // of a row
 	done    uint32 // of them sent
 	rows    uint16 `w:"15"` // not yet sent
-	value   uint64 // of a fill
+	value   uint64 // of a fill or a predicate
 
 	desc     dma.Desc
 	inFlight uint32 `w:"18"` // descriptors taken and not complete
 	readErr  bool
 	writeErr bool
 	fence    fence.Req
-	fencing  bool // the fence unit works
+	fencing  bool         // the fence unit works
+	look     port.Request // the read of a predicate
+	reading  bool         // it was taken and is not answered
 	scratch  ident.Scratch
 	pulse    bool
 }
@@ -207,6 +212,9 @@ func (m *Module) Fetch() port.Request {
 	if r.Kind == port.None {
 		r = m.ib.Request()
 	}
+	if r.Kind == port.None {
+		r = m.look
+	}
 	return r
 }
 
@@ -237,7 +245,8 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req) {
 	ringWin, ibWin := m.ringWindow(), m.ibWindow()
 	toRing, toIB := m.ringSeek, m.ibSeek
 	ringReady := mem.Ready && m.ring.Request().Kind != port.None
-	ibReady := mem.Ready && !ringReady
+	ibReady := mem.Ready && !ringReady && m.ib.Request().Kind != port.None
+	readReady := mem.Ready && !ringReady && !ibReady
 	moving := toRing.Valid || toIB.Valid
 	dword, valid := m.head()
 	take := valid && !moving && m.takes()
@@ -247,6 +256,7 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req) {
 	m.scratch = ident.Scratch{}
 	m.pulse = false
 	m.handshake(d, f)
+	m.receive(readReady, only(mem.Cpl, tagRead))
 	if m.resetting {
 		toRing, toIB = seek{}, seek{}
 		if m.quiet() {
@@ -263,17 +273,19 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req) {
 // only returns the completion if it has the tag.
 func only(cpl port.Completion, tag uint8) port.Completion {
 	var c port.Completion
-	if cpl.Tag&1 == tag {
+	if cpl.Tag&3 == tag {
 		c = cpl
 	}
 	return c
 }
 
 // fetches reports whether the buffers may be read: in a packet that has started
-// also when RUN is 0.
+// also when RUN is 0. The read of a predicate has the port alone, because an
+// offer may not change.
 func (m *Module) fetches() bool {
 	inside := m.state == stateBody || m.state == stateSkip
-	return (m.run || inside) && !m.resetting && !m.ringBad
+	reads := m.state == stateRead || m.look.Kind != port.None
+	return (m.run || inside) && !m.resetting && !m.ringBad && !reads
 }
 
 // ringMask is the size of the ring in dwords, less one.
@@ -348,11 +360,25 @@ func (m *Module) handshake(d DMA, f Fence) {
 	}
 }
 
+// receive gives the read of a predicate away and takes the answer.
+func (m *Module) receive(ready bool, cpl port.Completion) {
+	if cpl.Status != port.CplNone {
+		m.reading = false
+		m.value = cpl.Data
+		m.readErr = cpl.Status != port.CplSuccess
+	}
+	if ready && m.look.Kind != port.None {
+		m.look = port.Request{}
+		m.reading = true
+	}
+}
+
 // quiet reports whether nothing is in flight.
 func (m *Module) quiet() bool {
 	moves := m.desc.Op != dma.None || m.inFlight != 0
 	fences := m.fence.Op != fence.None || m.fencing
-	return !moves && !fences && m.ring.quiet() && m.ib.quiet()
+	reads := m.look.Kind != port.None || m.reading
+	return !moves && !fences && !reads && m.ring.quiet() && m.ib.quiet()
 }
 
 // IdleFor returns math.MaxUint64 if only an input can wake the node, and 0
@@ -378,6 +404,8 @@ func (m *Module) moves() bool {
 		moves = started && (valid || m.failed() || m.ringBad || m.inIB && m.ib.at == m.ibEnd)
 	case stateDrain:
 		moves = m.inFlight == 0
+	case stateValue:
+		moves = m.look.Kind == port.None && !m.reading
 	case stateFence, stateFault:
 	default:
 		moves = true

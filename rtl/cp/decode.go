@@ -3,6 +3,7 @@ package cp
 import (
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/dma"
 	"github.com/hilgpu/hilgpu/rtl/fence"
 )
@@ -47,6 +48,10 @@ func (m *Module) step(dword uint32, take, moving bool, res fence.Result) {
 		m.drain()
 	case stateFence:
 		m.fenced(res)
+	case stateRead:
+		m.ask()
+	case stateValue:
+		m.predicate()
 	default:
 	}
 }
@@ -119,6 +124,8 @@ func bodyOf(op uint8) (body uint16, known bool) {
 		body = pkt.WriteRegBody
 	case pkt.OpTimestamp:
 		body = pkt.TimestampBody
+	case pkt.OpPredicate:
+		body = pkt.PredicateBody
 	case pkt.OpFence:
 		body = pkt.FenceBody
 	default:
@@ -210,6 +217,8 @@ func (m *Module) source() {
 		m.ibDone = 0
 		m.ibSeek = seek{Valid: true}
 		m.state = stateNext
+	case op(m.hdr) == pkt.OpPredicate:
+		m.state = stateRead
 	default:
 		m.state = stateDest
 	}
@@ -332,6 +341,29 @@ func (m *Module) fenced(res fence.Result) {
 	case fence.ResultWriteError:
 		m.fault(cpreg.CauseWriteError, m.dstAddr)
 	default:
+	}
+}
+
+// ask offers the read of a predicate when no fetch is offered.
+func (m *Module) ask() {
+	if m.Fetch().Kind == port.None {
+		m.look = port.Request{Kind: port.MemRead, Tag: tagRead, Len: 2, Addr: m.srcAddr}
+		m.state = stateValue
+	}
+}
+
+// predicate skips what the packet says, or nothing, when the value is there.
+func (m *Module) predicate() {
+	skips := (m.value != 0) == (m.b2>>16 != 0)
+	switch {
+	case m.look.Kind != port.None || m.reading:
+	case m.readErr:
+		m.fault(cpreg.CauseReadError, m.srcAddr)
+	case skips && uint16(m.b2) != 0:
+		m.left = uint16(m.b2)
+		m.state = stateSkip
+	default:
+		m.state = stateRetire
 	}
 }
 

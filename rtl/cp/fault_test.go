@@ -38,7 +38,7 @@ func TestFaults(t *testing.T) {
 		bad    uint64
 	}{
 		{"opcode 0", nil, []uint32{0}, "OPCODE", 0},
-		{"opcode 0x0a", nil, []uint32{0x0a000002, 0, 0}, "OPCODE", 0x0a000002},
+		{"opcode 0x0b", nil, []uint32{0x0b000002, 0, 0}, "OPCODE", 0x0b000002},
 		{"opcode 0x0f", nil, []uint32{0x0f000000}, "OPCODE", 0x0f000000},
 		{"opcode 0x11", nil, []uint32{0x11000000}, "OPCODE", 0x11000000},
 		{"opcode 0xff before its reserved bits", nil, []uint32{0xffffffff}, "OPCODE", 0xffffffff},
@@ -52,6 +52,7 @@ func TestFaults(t *testing.T) {
 		{"FILL2D body 3", nil, []uint32{0x07000003}, "LENGTH", 0x07000003},
 		{"WRITE_REG body 0", nil, []uint32{0x08000000}, "LENGTH", 0x08000000},
 		{"TIMESTAMP body 3", nil, []uint32{0x09000003}, "LENGTH", 0x09000003},
+		{"PREDICATE body 2", nil, []uint32{0x0a000002}, "LENGTH", 0x0a000002},
 		{"FENCE body 5", nil, []uint32{0x10000005}, "LENGTH", 0x10000005},
 
 		{"INDIRECT bit 20", nil, []uint32{0x02000003, 0, 0, 1 << 20}, "RESERVED", 1 << 20},
@@ -118,6 +119,13 @@ func TestFaults(t *testing.T) {
 		{"TIMESTAMP at 4", nil, []uint32{0x09000002, 4, 0}, "ALIGN", 4},
 		{"TIMESTAMP behind VRAM", nil, []uint32{0x09000002, 0x10000, 0}, "ADDRESS", 0x10000},
 		{"TIMESTAMP at the end of VRAM", nil, []uint32{0x09000002, 0xfff8, 0}, "", 0},
+		{"PREDICATE bit 17", nil, []uint32{0x0a000003, 0, 0, 1 << 17}, "RESERVED", 1 << 17},
+		{"PREDICATE bit 31", nil, []uint32{0x0a000003, 0, 0, 1 << 31}, "RESERVED", 1 << 31},
+		{"PREDICATE at 4", nil, []uint32{0x0a000003, 4, 0, 0}, "ALIGN", 4},
+		{"PREDICATE behind VRAM", nil, []uint32{0x0a000003, 0x10000, 0, 0}, "ADDRESS", 0x10000},
+		{"PREDICATE at the end of VRAM", nil, []uint32{0x0a000003, 0xfff8, 0, 0}, "", 0},
+		{"PREDICATE out of reach", nil, []uint32{0x0a000003, 0x100000, hi, 0}, "ADDRESS", host | 0x100000},
+		{"PREDICATE in host memory that does not answer", nil, []uint32{0x0a000003, 0x80000, hi, 0}, "READ_ERROR", host | 0x80000},
 		{"FENCE bit 1", nil, []uint32{0x10000004, 0, 0, 0, 2}, "RESERVED", 2},
 		{"FENCE at 4", nil, []uint32{0x10000004, 4, 0, 0, 0}, "ALIGN", 4},
 		{"FENCE out of reach", nil, []uint32{0x10000004, 0x100000, hi, 0, 0}, "ADDRESS", host | 0x100000},
@@ -208,6 +216,21 @@ func TestFetchError(t *testing.T) {
 	b.run(0x02000003, 0xffe0, hi, 12)
 	assert.Equal(t, faultText("READ_ERROR", host|0xfff8, 0x04000005, host|0x10000), b.fault(), "only when the decoder needs it")
 	assert.Equal(t, uint32(6), b.read(cpreg.Packets))
+}
+
+// TestPredicateAtTheEnd skips to the end of an indirect buffer, and behind it.
+func TestPredicateAtTheEnd(t *testing.T) {
+	for _, over := range []uint32{0, 1} {
+		b := faultBench(t)
+		b.put(0x1000, 0x0a000003, 0x2000, 0, 2+over, 0xffffffff, 0xffffffff)
+		b.run(0x02000003, 0x1000, 0, 6)
+		if over == 0 {
+			assert.Equal(t, "NONE at 0x0 op 0x00000000 bad 0x0", b.fault())
+			assert.Equal(t, uint32(2), b.read(cpreg.Packets))
+			continue
+		}
+		assert.Equal(t, faultText("LENGTH", 0x1000, 0x0a000003, 3), b.fault())
+	}
 }
 
 func TestRingFaults(t *testing.T) {

@@ -96,6 +96,57 @@ func TestFence(t *testing.T) {
 	assert.Equal(t, uint32(9), b.read(cpreg.Fence))
 }
 
+// TestPredicate executes a PREDICATE and, if that does not skip it, a fill of
+// 8 bytes, from the ring and from an indirect buffer, with the value in either
+// memory.
+func TestPredicate(t *testing.T) {
+	for _, at := range []uint64{0x3008, host | 0x3008} {
+		for _, tt := range []struct {
+			value, how uint32
+			skips      bool
+		}{
+			{0, 0, true}, {1, 0, false}, {0x80000000, 0, false},
+			{0, 1 << 16, false}, {1, 1 << 16, true}, {0x80000000, 1 << 16, true},
+		} {
+			for _, upper := range []uint64{0, 4} { // which half of the value is not 0
+				for _, indirect := range []bool{false, true} {
+					b := newBench(t)
+					b.check = true
+					b.start(ringAt, 9)
+					b.put(at+upper, tt.value)
+					fill := []uint32{0x06000005, 0x40, 0, 8, 5, 6}
+					work := append([]uint32{0x0a000003, uint32(at), uint32(at >> 32), tt.how | 6}, fill...)
+					packets := uint32(len(work)/10) + 1
+					if indirect {
+						b.put(0x1004, work...)
+						work = []uint32{0x02000003, 0x1004, 0, 10}
+						packets++
+					}
+					b.run(append(work, 0x06000005, 0x80, 0, 8, 7, 8)...)
+					want := []dma.Desc{{Op: dma.Fill, Len: 8, Src: 8<<32 | 7, Dst: 0x80}}
+					if !tt.skips {
+						want = append([]dma.Desc{{Op: dma.Fill, Len: 8, Src: 6<<32 | 5, Dst: 0x40}}, want...)
+						packets++
+					}
+					assert.Equal(t, want, b.descs, "%#x %v upper %d indirect %v", at, tt, upper, indirect)
+					assert.Equal(t, packets, b.read(cpreg.Packets))
+					assert.Equal(t, b.wptr, b.read(cpreg.Rptr))
+				}
+			}
+		}
+	}
+}
+
+// TestPredicateAfterData fills the value with a slow DMA engine first.
+func TestPredicateAfterData(t *testing.T) {
+	b := newBench(t)
+	b.dmaTime = 80
+	b.start(ringAt, 9)
+	b.run(0x06000005, 0x100, 0, 8, 1, 0, 0x0a000003, 0x100, 0, 1<<16|2, 0xdeadbeef, 0xdeadbeef)
+	assert.Equal(t, "NONE at 0x0 op 0x00000000 bad 0x0", b.fault())
+	assert.Equal(t, uint32(2), b.read(cpreg.Packets))
+}
+
 func TestFenceAfterData(t *testing.T) {
 	for seed := range uint64(10) {
 		b := newBench(t)

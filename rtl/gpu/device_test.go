@@ -1,6 +1,7 @@
 package gpu_test
 
 import (
+	"encoding/binary"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -156,7 +157,7 @@ func (g *rig) packetBytes(n *mNode, b []byte, inIB bool) []byte {
 		b = g.stateBytes(n, b)
 	}
 	start := len(b)
-	switch r.IntN(18) {
+	switch r.IntN(20) {
 	case 0:
 		skip := r.Uint32N(8)
 		b = put(b, mNOP<<24|skip)
@@ -179,6 +180,8 @@ func (g *rig) packetBytes(n *mNode, b []byte, inIB bool) []byte {
 	case 14:
 		b = put64(put(b, mTimestamp<<24|2), n.stamps.at+8*r.Uint64N(32))
 	case 15, 16:
+		b = g.predicated(n, b, inIB)
+	case 17, 18:
 		if !inIB {
 			b = g.indirectBytes(n, b)
 		}
@@ -190,6 +193,18 @@ func (g *rig) packetBytes(n *mNode, b []byte, inIB bool) []byte {
 	if len(b) > start && r.IntN(120) == 0 { // one bit
 		b[start+r.IntN(len(b)-start)] ^= 1 << r.IntN(8)
 	}
+	return b
+}
+
+// predicated is a packet that the value at an address may skip.
+func (g *rig) predicated(n *mNode, b []byte, inIB bool) []byte {
+	at := len(b)
+	b = put(put64(put(b, mPredicate<<24|3), g.addr(n, 8)), 0)
+	from := len(b)
+	if g.rng.IntN(4) != 0 {
+		b = g.packetBytes(n, b, inIB)
+	}
+	binary.LittleEndian.PutUint32(b[at+12:], uint32(len(b)-from)/4|g.rng.Uint32N(2)<<16)
 	return b
 }
 

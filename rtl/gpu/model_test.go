@@ -15,12 +15,13 @@ const (
 	mFill2D
 	mWriteReg
 	mTimestamp
+	mPredicate
 	mFence = 0x10
 )
 
 var mBody = map[uint32]uint32{
 	mIndirect: 3, mSetState: 7, mCopy: 5, mCopy2D: 3, mFill: 5, mFill2D: 4,
-	mWriteReg: 2, mTimestamp: 2, mFence: 4,
+	mWriteReg: 2, mTimestamp: 2, mPredicate: 3, mFence: 4,
 }
 
 // A span is a range of GPU addresses.
@@ -172,6 +173,9 @@ func (n *mNode) packet(m *memory, next func() (uint64, bool), left func() uint32
 			return n.stop(f)
 		}
 		b = append(b, v)
+	}
+	if op == mPredicate {
+		return n.predicate(m, b, f, next, left)
 	}
 	return n.execute(m, op, b, f)
 }
@@ -448,6 +452,47 @@ func (n *mNode) rows(m *memory, copies bool, rows int64, bytes, src, dst uint64,
 	if failed {
 		n.wild = n.wild || d.pitch < bytes // a row may hide what the one before left
 		return fail(cpreg.CauseReadError, s.base, true)
+	}
+	return true
+}
+
+// predicate skips dwords or does not.
+func (n *mNode) predicate(m *memory, b []uint32, f mFault, next func() (uint64, bool), left func() uint32) bool {
+	addr, skip := long(b, 0), b[2]&0xffff
+	bad, ok := n.inReach(m, addr, addr, 8)
+	switch {
+	case b[2]>>17 != 0:
+		f.cause = cpreg.CauseReserved
+	case addr%8 != 0:
+		f.cause, f.bad, f.badKnown = cpreg.CauseAlign, addr, true
+	case left != nil && skip > left():
+		f.cause = cpreg.CauseLength
+	case !ok:
+		f.cause, f.bad, f.badKnown = cpreg.CauseAddress, bad, true
+	}
+	if f.cause != 0 {
+		return n.stop(f)
+	}
+	n.reads(addr, 8)
+	low, there := m.dword(addr)
+	high, _ := m.dword(addr + 4)
+	if !there {
+		f.cause, f.bad, f.badKnown = cpreg.CauseReadError, addr, true
+		return n.stop(f)
+	}
+	if (low|high == 0) == (b[2]>>16 == 1) {
+		return true
+	}
+	for range skip {
+		a, ok := next()
+		if !ok {
+			n.wild = true // the host has not written what is skipped
+			return false
+		}
+		if _, ok := m.dword(a); !ok {
+			f.cause, f.bad, f.badKnown = cpreg.CauseReadError, a, true
+			return n.stop(f)
+		}
 	}
 	return true
 }

@@ -177,7 +177,7 @@ func (h *host) choose(n int, inside bool) encoder {
 		d.bare--
 		return h.surface(pkt.Surface(d.bare))
 	}
-	switch h.rng.IntN(22) {
+	switch h.rng.IntN(24) {
 	case 0, 1, 2:
 		return pkt.Copy{Src: h.address(), Dst: h.address(), Bytes: size}
 	case 3, 4:
@@ -193,11 +193,13 @@ func (h *host) choose(n int, inside bool) encoder {
 	case 14:
 		return pkt.Timestamp{Addr: h.address() &^ 7}
 	case 15, 16:
+		return pkt.Predicate{Addr: h.address() &^ 7, Dwords: coord(8), NonZero: h.percent(50)}
+	case 17, 18:
 		if inside && !h.percent(5) {
 			return pkt.NOP{}
 		}
 		return h.indirect(n, inside)
-	case 17, 18, 19:
+	case 19, 20, 21:
 		if inside && !h.percent(5) {
 			return pkt.NOP{Skip: coord(3)}
 		}

@@ -6,7 +6,7 @@ var CauseDocs = []string{
 	CauseNone:       "no fault",
 	CauseOpcode:     "the opcode is not one of the table",
 	CauseReserved:   "a reserved bit is set",
-	CauseLength:     "the body length does not fit the opcode, or a buffer ends inside a packet",
+	CauseLength:     "the body length does not fit the opcode, or a buffer ends inside a packet or what it skips",
 	CauseAlign:      "an address is not a multiple of what the packet wants",
 	CauseAddress:    "an address range is neither in VRAM nor in reach of the host port",
 	CausePrivilege:  "INDIRECT or FENCE in an indirect buffer",

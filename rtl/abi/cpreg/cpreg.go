@@ -47,7 +47,7 @@ const (
 	CauseNone       = 0  // no fault
 	CauseOpcode     = 1  // the opcode is not one of the table
 	CauseReserved   = 2  // a reserved bit is set
-	CauseLength     = 3  // the body length does not fit the opcode, or a buffer ends inside a packet
+	CauseLength     = 3  // the body length does not fit the opcode, or a buffer ends inside a packet or what it skips
 	CauseAlign      = 4  // an address is not a multiple of what the packet wants
 	CauseAddress    = 5  // an address range is neither in VRAM nor in reach of the host port
 	CausePrivilege  = 6  // INDIRECT or FENCE in an indirect buffer

@@ -150,6 +150,17 @@ func (p Timestamp) Append(b []byte) ([]byte, error) {
 
 // Append appends the encoding of p to b. It fails with ErrAlign and leaves b as
 // it was.
+func (p Predicate) Append(b []byte) ([]byte, error) {
+	if p.Addr%8 != 0 {
+		return b, fmt.Errorf("%w: predicate at %#x, want a multiple of 8", ErrAlign, p.Addr)
+	}
+	b = le.AppendUint32(b, header(OpPredicate, PredicateBody))
+	b = le.AppendUint64(b, p.Addr)
+	return le.AppendUint32(b, uint32(p.Dwords)|flag(p.NonZero)<<16), nil
+}
+
+// Append appends the encoding of p to b. It fails with ErrAlign and leaves b as
+// it was.
 func (p Fence) Append(b []byte) ([]byte, error) {
 	if p.Addr%8 != 0 {
 		return b, fmt.Errorf("%w: fence at %#x, want a multiple of 8", ErrAlign, p.Addr)

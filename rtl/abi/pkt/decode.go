@@ -38,6 +38,9 @@ func (WriteReg) Op() uint8 { return OpWriteReg }
 // Op returns OpTimestamp.
 func (Timestamp) Op() uint8 { return OpTimestamp }
 
+// Op returns OpPredicate.
+func (Predicate) Op() uint8 { return OpPredicate }
+
 // Op returns OpFence.
 func (Fence) Op() uint8 { return OpFence }
 
@@ -136,6 +139,8 @@ func Decode(b []byte) (pk Packet, rest []byte, err error) {
 		pk = parseWriteReg(p)
 	case OpTimestamp:
 		pk = parseTimestamp(p)
+	case OpPredicate:
+		pk = parsePredicate(p)
 	case OpFence:
 		pk = parseFence(p)
 	default:
@@ -170,6 +175,9 @@ func DecodeWriteReg(b []byte) (WriteReg, []byte, error) { return decode(b, parse
 
 // DecodeTimestamp is Decode for a Timestamp; another opcode is ErrOpcode.
 func DecodeTimestamp(b []byte) (Timestamp, []byte, error) { return decode(b, parseTimestamp) }
+
+// DecodePredicate is Decode for a Predicate; another opcode is ErrOpcode.
+func DecodePredicate(b []byte) (Predicate, []byte, error) { return decode(b, parsePredicate) }
 
 // DecodeFence is Decode for a Fence; another opcode is ErrOpcode.
 func DecodeFence(b []byte) (Fence, []byte, error) { return decode(b, parseFence) }

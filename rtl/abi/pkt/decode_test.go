@@ -75,6 +75,12 @@ var golden = []struct {
 		0x02, 0x00, 0x00, 0x09,
 		0xf8, 0x0f, 0x00, 0x00, 0x00, 0x00, 0x00, 0x80,
 	}},
+	{"PREDICATE", pkt.Predicate{Addr: 0x8000000000001008, Dwords: 0x1234, NonZero: true}, []byte{
+		0x03, 0x00, 0x00, 0x0a,
+		0x08, 0x10, 0x00, 0x00, 0x00, 0x00, 0x00, 0x80,
+		0x34, 0x12, 0x01, 0x00,
+	}},
+	{"PREDICATE on zero", pkt.Predicate{Addr: 8, Dwords: 0xffff}, words(0x0a000003, 8, 0, 0xffff)},
 	{"FENCE", pkt.Fence{Addr: 0x8000000000001008, ID: 0x12345678, IRQ: true}, []byte{
 		0x04, 0x00, 0x00, 0x10,
 		0x08, 0x10, 0x00, 0x00, 0x00, 0x00, 0x00, 0x80,
@@ -127,6 +133,8 @@ func decodeTyped(like pkt.Packet, b []byte) (p pkt.Packet, rest []byte, err erro
 		p, rest, err = pkt.DecodeWriteReg(b)
 	case pkt.Timestamp:
 		p, rest, err = pkt.DecodeTimestamp(b)
+	case pkt.Predicate:
+		p, rest, err = pkt.DecodePredicate(b)
 	case pkt.Fence:
 		p, rest, err = pkt.DecodeFence(b)
 	}
@@ -183,7 +191,7 @@ func TestDecodeErrors(t *testing.T) {
 		{"nothing", nil, pkt.ErrLength, "pkt: bad length: 0 bytes left, want a header of 4"},
 		{"half a header", []byte{0, 0, 0}, pkt.ErrLength, "pkt: bad length: 3 bytes left, want a header of 4"},
 		{"opcode 0", words(0), pkt.ErrOpcode, "pkt: unknown opcode: 0x0 in header 0x00000000"},
-		{"opcode above TIMESTAMP", words(0x0a000000), pkt.ErrOpcode, "pkt: unknown opcode: 0xa in header 0x0a000000"},
+		{"opcode above PREDICATE", words(0x0b000000), pkt.ErrOpcode, "pkt: unknown opcode: 0xb in header 0x0b000000"},
 		{"opcode above FENCE, before reserved bits", words(0x11ff0000), pkt.ErrOpcode, "pkt: unknown opcode: 0x11 in header 0x11ff0000"},
 		{"lowest reserved bit of the header", words(0x01010000), pkt.ErrReserved, "pkt: reserved bit set: NOP header 0x01010000, want 23..16 zero"},
 		{"highest reserved bit, before the length", words(0x02800001, 0), pkt.ErrReserved, "pkt: reserved bit set: INDIRECT header 0x02800001, want 23..16 zero"},
@@ -271,6 +279,7 @@ func TestAppendErrors(t *testing.T) {
 		{"WRITE_REG above", pkt.WriteReg{Off: 0x10000}, pkt.ErrRange},
 		{"WRITE_REG between", pkt.WriteReg{Off: 0x22}, pkt.ErrAlign},
 		{"TIMESTAMP at 4", pkt.Timestamp{Addr: 4}, pkt.ErrAlign},
+		{"PREDICATE at 4", pkt.Predicate{Addr: 4}, pkt.ErrAlign},
 		{"FENCE at 4", pkt.Fence{Addr: 4}, pkt.ErrAlign},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

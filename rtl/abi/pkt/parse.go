@@ -46,6 +46,11 @@ func parseWriteReg(p []byte) WriteReg { return WriteReg{Off: dword(p, 1), Value:
 
 func parseTimestamp(p []byte) Timestamp { return Timestamp{Addr: qword(p, 1)} }
 
+func parsePredicate(p []byte) Predicate {
+	v := dword(p, 3)
+	return Predicate{Addr: qword(p, 1), Dwords: uint16(v), NonZero: v>>16 != 0}
+}
+
 func parseFence(p []byte) Fence {
 	return Fence{Addr: qword(p, 1), ID: dword(p, 3), IRQ: dword(p, 4) != 0}
 }

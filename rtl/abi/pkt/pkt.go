@@ -24,6 +24,7 @@ const (
 	OpFill2D    = 0x07
 	OpWriteReg  = 0x08
 	OpTimestamp = 0x09
+	OpPredicate = 0x0a
 	OpFence     = 0x10
 )
 
@@ -38,6 +39,7 @@ const (
 	Fill2DBody    = 4
 	WriteRegBody  = 2
 	TimestampBody = 2
+	PredicateBody = 3
 	FenceBody     = 4
 )
 
@@ -194,6 +196,22 @@ type WriteReg struct {
 //	1, 2   63..0  Addr, GPU address, a multiple of 8
 type Timestamp struct {
 	Addr uint64
+}
+
+// A Predicate reads the 64-bit value at Addr, once every earlier packet of the
+// node has retired and its writes are visible. If the value is 0, or with
+// NonZero if it is not 0, the Dwords dwords that follow in the buffer are
+// skipped; nobody looks at them.
+//
+//	dword  bits   field
+//	0      31..0  header, op 0x0a, body 3
+//	1, 2   63..0  Addr, GPU address, a multiple of 8
+//	3      15..0  Dwords, in an indirect buffer at most to its end
+//	3      16     NonZero; 31..17 must be zero
+type Predicate struct {
+	Addr    uint64
+	Dwords  uint16
+	NonZero bool
 }
 
 // A Fence ends a submission. Once every earlier packet of the node has retired

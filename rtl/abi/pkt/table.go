@@ -155,6 +155,11 @@ var Table = []Layout{
 	{Op: OpTimestamp, Name: "TIMESTAMP", Body: TimestampBody, Doc: "writes ID.TIME, 64 bits, to Addr, once every earlier packet of the node has retired and its writes are visible.", Fields: []Field{
 		{Name: "Addr", Dword: 1, Mask: mask64, Kind: AddrWrite, Align: 8, Unit: "bytes", Doc: "where the 8 bytes go"},
 	}},
+	{Op: OpPredicate, Name: "PREDICATE", Body: PredicateBody, Doc: "reads the 64-bit value at Addr, once every earlier packet of the node has retired and its writes are visible. If the value is 0, or with NonZero if it is not 0, the Dwords dwords that follow in the buffer are skipped; nobody looks at them.", Fields: []Field{
+		{Name: "Addr", Dword: 1, Mask: mask64, Kind: AddrRead, Align: 8, Unit: "bytes", Doc: "where the value is"},
+		{Name: "Dwords", Dword: 3, Mask: low16, Unit: "dwords", Doc: "what is skipped; in an indirect buffer at most to its end"},
+		{Name: "NonZero", Dword: 3, Mask: 1 << 16, Kind: Flag, Doc: "0 skips if the value is 0, 1 if it is not"},
+	}},
 	{Op: OpFence, Name: "FENCE", Body: FenceBody, Privileged: true, Doc: "ends a submission. Once every earlier packet of the node has retired and its writes are visible, the 64-bit value ID is written to Addr, then the node's FENCE register becomes ID, then, if IRQ is set, the node's DONE event is raised. It is legal in the ring only. ID may not go backwards, modulo 2^32.", Fields: []Field{
 		{Name: "Addr", Dword: 1, Mask: mask64, Kind: AddrWrite, Align: 8, Unit: "bytes", Doc: "where the 8 bytes go"},
 		{Name: "ID", Dword: 3, Mask: mask32, Doc: "the fence id"},

@@ -60,7 +60,7 @@ func TestTableShape(t *testing.T) {
 func TestLookup(t *testing.T) {
 	for op := range 256 {
 		l, ok := pkt.Lookup(uint8(op))
-		assert.Equal(t, op >= 1 && op <= 9 || op == 0x10, ok, "%#x", op)
+		assert.Equal(t, op >= 1 && op <= 10 || op == 0x10, ok, "%#x", op)
 		if ok {
 			assert.Equal(t, uint8(op), l.Op)
 		}
@@ -93,7 +93,7 @@ func TestAddresses(t *testing.T) {
 		"COPY 1 Src read",
 		"COPY 3 Dst write",
 		"FILL 1 Dst write",
-		"TIMESTAMP 1 Addr write",
+		"TIMESTAMP 1 Addr write", "PREDICATE 1 Addr read",
 		"FENCE 1 Addr write",
 	}, got)
 }
@@ -163,6 +163,7 @@ func TestReserved(t *testing.T) {
 		"FILL_2D":   {0, 0, 0, 0},
 		"WRITE_REG": {0xffff0000, 0},
 		"TIMESTAMP": {0, 0},
+		"PREDICATE": {0, 0, 0xfffe0000},
 		"FENCE":     {0, 0, 0, 0xfffffffe},
 	}
 	for _, l := range pkt.Table {
@@ -219,13 +220,14 @@ func layoutRows(l pkt.Layout) []string {
 		body = fmt.Sprintf("body 0 to %d", l.Body)
 	}
 	rows := []string{fmt.Sprintf("0 header, op %#02x, %s", l.Op, body)}
-	for _, f := range l.Fields {
+	for i, f := range l.Fields {
 		if f.Dword == 0 {
 			continue
 		}
+		last := i+1 == len(l.Fields) || l.Fields[i+1].Dword != f.Dword
 		hi, lo := 63-bits.LeadingZeros64(f.Mask), bits.TrailingZeros64(f.Mask)
 		rows = append(rows, fmt.Sprintf("%d %d..%d %s%s", f.Dword, hi, lo, f.Name, limits(f)))
-		if r := l.Reserved(f.Dword); r != 0 {
+		if r := l.Reserved(f.Dword); r != 0 && last {
 			rows = append(rows, fmt.Sprintf("%d %d..%d reserved", f.Dword, 31-bits.LeadingZeros32(r), bits.TrailingZeros32(r)))
 		}
 	}
