@@ -1,0 +1,269 @@
+package capture
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/bus/tlp"
+)
+
+// Playback answers a host from a capture, as a bus.Link and a bus.Clock. A read
+// returns what the board last answered to a read of the same place. What the
+// capture does not show is an error that wraps bus.ErrUnsupported: a place that
+// was never read, or one that was written since, because only the board knows
+// what a write makes of a register. In a prefetchable BAR, which is memory, what
+// was written last counts as well. Writes are refused.
+//
+// Playback does not change but for its clock, which has nanoseconds and moves
+// only in Wait.
+type Playback struct {
+	name   string
+	config map[uint64]cell
+	bars   [6]map[uint64]*page
+
+	mu     sync.Mutex // of all below
+	now    uint64
+	closed bool
+}
+
+var (
+	_ bus.Link  = (*Playback)(nil)
+	_ bus.Clock = (*Playback)(nil)
+)
+
+// A cell is what is known of a dword.
+type cell struct {
+	state state
+	value uint32
+}
+
+type state uint8
+
+const (
+	unseen  state = iota
+	seen          // value is what the place holds
+	written       // written since it was read, or never read
+)
+
+// pageBytes is the part of a BAR whose cells are together.
+const pageBytes = 4096
+
+type page [pageBytes / 4]cell
+
+// Open reads a capture from a file. It fails with the system's error, or with
+// ErrFormat or ErrPacket.
+func Open(file string) (bus.Link, bus.Clock, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, nil, fmt.Errorf("capture: %w", err)
+	}
+	defer f.Close()
+	p, err := NewPlayback(f, file)
+	if err != nil {
+		return nil, nil, err
+	}
+	return p, p, nil
+}
+
+// NewPlayback reads a whole capture, which errors call name.
+func NewPlayback(r io.Reader, name string) (*Playback, error) {
+	c, err := NewReader(r)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	p := &Playback{name: name, config: map[uint64]cell{}}
+	var f Follower
+	for n := 1; ; n++ {
+		rec, err := c.Next()
+		if errors.Is(err, io.EOF) {
+			return p, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		e, err := f.Follow(rec.Dir, rec.Packet)
+		if errors.Is(err, tlp.ErrUnsupported) {
+			continue // a board refuses it, and it shows nothing
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: packet %d: %w", name, n, err)
+		}
+		p.take(&f, e)
+	}
+}
+
+// take keeps what one packet shows.
+func (p *Playback) take(f *Follower, e Event) {
+	k := &e.Packet
+	switch {
+	case e.Space != Config && e.Space != BAR || k.EP:
+		return
+	case k.Kind == tlp.CplD && e.Request != nil:
+		for i := 0; i < len(k.Data); i += 4 {
+			p.set(e, i, cell{seen, binary.LittleEndian.Uint32(k.Data[i:])})
+		}
+	case k.Kind == tlp.MWr32 || k.Kind == tlp.MWr64 || k.Kind == tlp.CfgWr0:
+		memory := e.Space == BAR && f.prefetchable(e.BAR)
+		for i := 0; i < len(k.Data); i += 4 {
+			enable := uint8(15)
+			if i == 0 {
+				enable = k.First
+			} else if i == len(k.Data)-4 {
+				enable = k.Last
+			}
+			p.set(e, i, p.cell(e.Space, e.BAR, e.Off+uint64(i)).write(binary.LittleEndian.Uint32(k.Data[i:]), enable, memory))
+		}
+	}
+}
+
+// write returns the cell after a write of the bytes that are enabled.
+func (c cell) write(v uint32, enable uint8, memory bool) cell {
+	switch {
+	case enable == 0:
+		return c
+	case !memory || enable != 15 && c.state != seen:
+		return cell{state: written}
+	}
+	mask := uint32(0)
+	for i := range 4 {
+		if enable>>i&1 != 0 {
+			mask |= 0xff << (8 * i)
+		}
+	}
+	return cell{seen, c.value&^mask | v&mask}
+}
+
+func (p *Playback) set(e Event, i int, c cell) {
+	off := e.Off + uint64(i)
+	if e.Space == Config {
+		p.config[off] = c
+		return
+	}
+	pages := &p.bars[e.BAR]
+	if *pages == nil {
+		*pages = map[uint64]*page{}
+	}
+	at := (*pages)[off/pageBytes]
+	if at == nil {
+		at = &page{}
+		(*pages)[off/pageBytes] = at
+	}
+	at[off%pageBytes/4] = c
+}
+
+// cell returns what is known of a dword.
+func (p *Playback) cell(space Space, bar int, off uint64) cell {
+	if space == Config {
+		return p.config[off]
+	}
+	if at := p.bars[bar][off/pageBytes]; at != nil {
+		return at[off%pageBytes/4]
+	}
+	return cell{}
+}
+
+// Recording returns the name of the file: the board is not there.
+func (p *Playback) Recording() string { return p.name }
+
+func (p *Playback) usable() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return bus.ErrClosed
+	}
+	return nil
+}
+
+// value returns a dword, or why it is not known.
+func (p *Playback) value(space Space, bar int, off uint64) (uint32, error) {
+	where := fmt.Sprintf("configuration %#x", off)
+	if space == BAR {
+		where = fmt.Sprintf("BAR %d offset %#x", bar, off)
+	}
+	switch c := p.cell(space, bar, off); c.state {
+	case seen:
+		return c.value, nil
+	case written:
+		return 0, fmt.Errorf("%w: %s is not in the capture %s: it was written, and not read since", bus.ErrUnsupported, where, p.name)
+	}
+	return 0, fmt.Errorf("%w: %s is not in the capture %s", bus.ErrUnsupported, where, p.name)
+}
+
+// ReadConfig implements bus.Link.
+func (p *Playback) ReadConfig(off int) (uint32, error) {
+	if err := p.usable(); err != nil {
+		return 0, err
+	}
+	if off < 0 || off > 0xffc || off%4 != 0 {
+		return 0, fmt.Errorf("%w: configuration read at %#x, want a multiple of 4 below 0x1000", bus.ErrArgument, off)
+	}
+	return p.value(Config, 0, uint64(off))
+}
+
+// WriteConfig implements bus.Link: it refuses.
+func (p *Playback) WriteConfig(off int, _ uint32) error {
+	if err := p.usable(); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: configuration write at %#x: %s is a capture", bus.ErrUnsupported, off, p.name)
+}
+
+// Read implements bus.Link.
+func (p *Playback) Read(bar int, off uint64, b []byte) error {
+	if err := p.usable(); err != nil {
+		return err
+	}
+	if bar < 0 || bar > 5 || off%4 != 0 || len(b)%4 != 0 || off+uint64(len(b)) < off {
+		return fmt.Errorf("%w: read of %d bytes at BAR %d offset %#x, want multiples of 4", bus.ErrArgument, len(b), bar, off)
+	}
+	for i := 0; i < len(b); i += 4 {
+		v, err := p.value(BAR, bar, off+uint64(i))
+		if err != nil {
+			return err
+		}
+		binary.LittleEndian.PutUint32(b[i:], v)
+	}
+	return nil
+}
+
+// Write implements bus.Link: it refuses.
+func (p *Playback) Write(bar int, off uint64, _ []byte) error {
+	if err := p.usable(); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: write at BAR %d offset %#x: %s is a capture", bus.ErrUnsupported, bar, off, p.name)
+}
+
+// Close implements bus.Link.
+func (p *Playback) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	return nil
+}
+
+// Now implements bus.Clock.
+func (p *Playback) Now() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.now
+}
+
+// Hz implements bus.Clock.
+func (p *Playback) Hz() uint64 { return 1e9 }
+
+// Wait implements bus.Clock: nothing happens until the deadline.
+func (p *Playback) Wait(deadline uint64) (event bool, err error) {
+	if err := p.usable(); err != nil {
+		return false, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now = max(p.now, deadline)
+	return false, nil
+}

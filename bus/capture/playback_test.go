@@ -1,0 +1,261 @@
+package capture_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/bus/bustest"
+	"github.com/hilgpu/hilgpu/bus/capture"
+	"github.com/hilgpu/hilgpu/bus/inproc"
+	"github.com/hilgpu/hilgpu/bus/tlp"
+	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+)
+
+func TestFromTransaction(t *testing.T) {
+	data := []byte{1, 2, 3, 4, 5, 6, 7, 8}
+	read := port.Request{Kind: port.MemRead, Tag: 7, Len: 2, Addr: 0xe0000010}
+	far := port.Request{Kind: port.MemRead, Tag: 9, Len: 2, Addr: 0x100000040}
+	for _, tt := range []struct {
+		name string
+		x    inproc.Transaction
+		want string // PCIe 3.0 §2.2, byte by byte
+	}{
+		{"configuration read", inproc.Transaction{Req: port.Request{Kind: port.CfgRead, Tag: 3, Len: 1, Addr: 0x10}, First: 15},
+			"04000001 0000030f 01000010"},
+		{"its answer", inproc.Transaction{Dir: inproc.Up, Status: port.CplSuccess, Data: data[:4], Req: port.Request{Kind: port.CfgRead, Tag: 3, Len: 1, Addr: 0x10}, First: 15},
+			"4a000001 01000004 00000300 01020304"},
+		{"configuration write", inproc.Transaction{Data: data[:4], Req: port.Request{Kind: port.CfgWrite, Tag: 3, Len: 1, Addr: 4}, First: 15},
+			"44000001 0000030f 01000004 01020304"},
+		{"its answer", inproc.Transaction{Dir: inproc.Up, Status: port.CplSuccess, Req: port.Request{Kind: port.CfgWrite, Tag: 3, Len: 1, Addr: 4}, First: 15},
+			"0a000000 01000004 00000300"},
+		{"read", inproc.Transaction{Req: read, First: 15, Last: 15}, "00000002 000007ff e0000010"},
+		{"its answer", inproc.Transaction{Dir: inproc.Up, Status: port.CplSuccess, Data: data, Req: read, First: 15, Last: 15},
+			"4a000002 01000008 00000710 0102030405060708"},
+		{"its refusal", inproc.Transaction{Dir: inproc.Up, Status: port.CplAbort, Req: read, First: 15, Last: 15},
+			"0a000000 01008008 00000710"},
+		{"device's read above 4 GiB", inproc.Transaction{Dir: inproc.Up, Req: far, First: 15, Last: 15},
+			"20000002 010009ff 00000001 00000040"},
+		{"its answer", inproc.Transaction{Dir: inproc.Down, Status: port.CplSuccess, Data: data, Req: far, First: 15, Last: 15},
+			"4a000002 00000008 01000940 0102030405060708"},
+		{"its refusal", inproc.Transaction{Dir: inproc.Down, Status: port.CplUnsupported, Req: far, First: 15, Last: 15},
+			"0a000000 00002008 01000940"},
+		{"device's write of six bytes", inproc.Transaction{Dir: inproc.Up, Data: data, Req: port.Request{Kind: port.MemWrite, Len: 2, Addr: 0x1000}, First: 14, Last: 7},
+			"40000002 0100007e 00001000 0102030405060708"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := capture.FromTransaction(nil, tt.x)
+			require.NoError(t, err)
+			require.Len(t, got, 1)
+			b, err := got[0].Append(nil)
+			require.NoError(t, err)
+			assert.Equal(t, unhex(tt.want), b)
+		})
+	}
+	for name, x := range map[string]inproc.Transaction{
+		"nothing":                     {},
+		"configuration by the device": {Dir: inproc.Up, Req: port.Request{Kind: port.CfgRead, Len: 1}, First: 15},
+		"completion of a write":       {Dir: inproc.Up, Status: port.CplSuccess, Req: port.Request{Kind: port.MemWrite, Len: 1}, First: 15},
+		"answer of the wrong length":  {Dir: inproc.Up, Status: port.CplSuccess, Data: data[:4], Req: read, First: 15, Last: 15},
+		"gap in the bytes":            {Dir: inproc.Up, Data: data, Req: port.Request{Kind: port.MemWrite, Len: 2, Addr: 0x1004}, First: 5, Last: 15},
+		"unknown status":              {Dir: inproc.Up, Status: 9, Req: read, First: 15, Last: 15},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := capture.FromTransaction(nil, x)
+			assert.ErrorIs(t, err, capture.ErrPacket)
+			assert.Empty(t, got)
+		})
+	}
+}
+
+func TestClocks(t *testing.T) {
+	for _, tt := range []struct {
+		n, hz uint64
+		want  time.Duration
+	}{
+		{0, 1, 0}, {7, 100e6, 70}, {1, 3, 333333333}, {1 << 40, 1e9, 1 << 40}, {1 << 63, 1, 1<<63 - 1}, {1 << 63, 1 << 62, 2e9},
+	} {
+		assert.Equal(t, tt.want, capture.Clocks(tt.n, tt.hz))
+	}
+}
+
+// session records what a host does with the reference device.
+func session(t *testing.T, do func(link *inproc.Link, host *bustest.Host)) []byte {
+	var b bytes.Buffer
+	w, err := capture.NewWriter(&b, capture.Options{})
+	require.NoError(t, err)
+	host := bustest.NewHost(4096)
+	opt := inproc.Options{Observer: w.Observer(100e6, func(err error) { t.Error(err) })}
+	link, err := inproc.New(bustest.NewDevice(bustest.DeviceOptions{}), host, opt)
+	require.NoError(t, err)
+	do(link, host)
+	require.NoError(t, w.Err())
+	return b.Bytes()
+}
+
+func TestPlayback(t *testing.T) {
+	register := make([]byte, 4)
+	data := session(t, func(link *inproc.Link, host *bustest.Host) {
+		require.NoError(t, bustest.Enumerate(link))
+		require.NoError(t, link.Read(0, bustest.RegDone, register))
+		require.NoError(t, link.Write(2, 256, []byte{1, 2, 3, 4, 5, 6, 7, 8}))
+		require.NoError(t, link.Write(0, bustest.RegMem, []byte{9, 9, 9, 9}))
+		assert.Error(t, link.Read(0, 0xfff0, make([]byte, 4)))
+		_, err := link.ReadConfig(pcicfg.ID)
+		require.NoError(t, err)
+	})
+	path := filepath.Join(t.TempDir(), "a.pcapng")
+	require.NoError(t, os.WriteFile(path, data, 0o600))
+	link, clock, err := capture.Open(path)
+	require.NoError(t, err)
+
+	id, err := link.ReadConfig(pcicfg.ID)
+	require.NoError(t, err)
+	assert.EqualValues(t, 0x48471234, id)
+	got := make([]byte, 4)
+	require.NoError(t, link.Read(0, bustest.RegDone, got))
+	assert.Equal(t, register, got)
+	got = make([]byte, 8)
+	require.NoError(t, link.Read(2, 256, got), "a prefetchable BAR is memory")
+	assert.Equal(t, []byte{1, 2, 3, 4, 5, 6, 7, 8}, got)
+
+	for name, err := range map[string]error{
+		"never read":               link.Read(0, 0x40, got[:4]),
+		"only written":             link.Read(0, bustest.RegMem, got[:4]),
+		"answered with an error":   link.Read(0, 0xfff0, got[:4]),
+		"next to what is there":    link.Read(2, 252, got),
+		"another BAR":              link.Read(1, 0, got[:4]),
+		"configuration never read": func() error { _, err := link.ReadConfig(0xffc); return err }(),
+		"a write":                  link.Write(2, 256, got),
+		"a write of configuration": link.WriteConfig(pcicfg.Command, 0),
+	} {
+		assert.ErrorIs(t, err, bus.ErrUnsupported, name)
+		assert.ErrorContains(t, err, path, name)
+	}
+	assert.ErrorContains(t, link.Read(0, bustest.RegMem, got[:4]), "not read since")
+	assert.ErrorIs(t, link.Read(0, 2, got[:4]), bus.ErrArgument)
+	assert.ErrorIs(t, link.Read(6, 0, got[:4]), bus.ErrArgument)
+	_, err = link.ReadConfig(0x1000)
+	assert.ErrorIs(t, err, bus.ErrArgument)
+
+	event, err := clock.Wait(55)
+	require.NoError(t, err)
+	assert.False(t, event)
+	assert.EqualValues(t, 55, clock.Now())
+	require.NoError(t, link.Close())
+	require.NoError(t, link.Close())
+	assert.ErrorIs(t, link.Read(2, 256, got), bus.ErrClosed)
+	_, err = clock.Wait(60)
+	assert.ErrorIs(t, err, bus.ErrClosed)
+}
+
+// TestPlaybackOrder gives packets at a BAR0 that is read as 0xe0000000.
+func TestPlaybackOrder(t *testing.T) {
+	const bar0, bar0Is = "04000001 0000010f 01000010", "4a000001 01000004 00000100 000000e0"
+	const ask, say5, say6 = "00000001 0000020f e0000020", "4a000001 01000004 00000220 05000000", "4a000001 01000004 00000220 06000000"
+	const write, poison = "40000001 0000000f e0000020 09000000", "4a004001 01000004 00000220 06000000"
+	for _, tt := range []struct {
+		name    string
+		packets []string
+		want    byte // 0: not in the capture
+	}{
+		{"read", []string{bar0, bar0Is, ask, say5}, 5},
+		{"the last one counts", []string{bar0, bar0Is, ask, say5, ask, say6}, 6},
+		{"written since", []string{bar0, bar0Is, ask, say5, write}, 0},
+		{"read after the write", []string{bar0, bar0Is, write, ask, say5}, 5},
+		{"no answer", []string{bar0, bar0Is, ask}, 0},
+		{"an answer that nobody asked for", []string{bar0, bar0Is, say5}, 0},
+		{"answered once", []string{bar0, bar0Is, ask, say5, say6}, 5},
+		{"poisoned", []string{bar0, bar0Is, ask, poison}, 0},
+		{"before it is known where the BAR is", []string{ask, say5, bar0, bar0Is}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var rs []capture.Record
+			for _, p := range tt.packets {
+				r := capture.Record{Packet: unhex(p)}
+				if tlp.KindOf(r.Packet[0]) == tlp.CplD {
+					r.Dir = capture.Up
+				}
+				rs = append(rs, r)
+			}
+			p, err := capture.NewPlayback(bytes.NewReader(file(t, capture.Options{}, rs)), "x")
+			require.NoError(t, err)
+			got := make([]byte, 4)
+			err = p.Read(0, 0x20, got)
+			if tt.want == 0 {
+				assert.ErrorIs(t, err, bus.ErrUnsupported)
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, []byte{tt.want, 0, 0, 0}, got)
+		})
+	}
+}
+
+func TestOpenFails(t *testing.T) {
+	dir := t.TempDir()
+	_, _, err := capture.Open(filepath.Join(dir, "none"))
+	assert.ErrorIs(t, err, os.ErrNotExist)
+	bad := filepath.Join(dir, "bad")
+	require.NoError(t, os.WriteFile(bad, []byte("not a capture at all"), 0o600))
+	_, _, err = capture.Open(bad)
+	assert.ErrorIs(t, err, capture.ErrFormat)
+	assert.ErrorContains(t, err, bad)
+	garbage := []capture.Record{{Packet: make([]byte, 13)}}
+	require.NoError(t, os.WriteFile(bad, file(t, capture.Options{}, garbage), 0o600))
+	_, _, err = capture.Open(bad)
+	assert.ErrorIs(t, err, tlp.ErrMalformed)
+	assert.ErrorContains(t, err, "packet 1")
+}
+
+// TestFollower follows a read of two completions and the placing of a 64-bit
+// BAR.
+func TestFollower(t *testing.T) {
+	var f capture.Follower
+	for _, tt := range []struct {
+		name   string
+		dir    capture.Dir
+		packet string
+		space  capture.Space
+		bar    int
+		off    uint64
+		known  bool // of a completion: what it answers
+	}{
+		{"nowhere yet", capture.Down, "20000020 000002ff 00000002 00000040", capture.Elsewhere, 0, 0x200000040, false},
+		{"size of BAR2", capture.Down, "44000001 0000010f 01000018 ffffffff", capture.Config, 0, 0x18, false},
+		{"written", capture.Up, "0a000000 01000004 00000100", capture.Config, 0, 0x18, true},
+		{"read it", capture.Down, "04000001 0000010f 01000018", capture.Config, 0, 0x18, false},
+		{"64-bit, 16 MiB", capture.Up, "4a000001 01000004 00000100 0c0000ff", capture.Config, 0, 0x18, true},
+		{"size of BAR3", capture.Down, "44000001 0000010f 0100001c ffffffff", capture.Config, 0, 0x1c, false},
+		{"read it", capture.Down, "04000001 0000010f 0100001c", capture.Config, 0, 0x1c, false},
+		{"none", capture.Up, "4a000001 01000004 00000100 ffffffff", capture.Config, 0, 0x1c, true},
+		{"address", capture.Down, "44000001 0000010f 01000018 00000000", capture.Config, 0, 0x18, false},
+		{"still nowhere", capture.Down, "20000020 000003ff 00000002 00000040", capture.Elsewhere, 0, 0x200000040, false},
+		{"upper half", capture.Down, "44000001 0000010f 0100001c 02000000", capture.Config, 0, 0x1c, false},
+		{"read in BAR2", capture.Down, "20000002 000004ff 00000002 0000003c", capture.BAR, 2, 0x3c, false},
+		{"first dword", capture.Up, "4a000001 01000008 0000043c 01020304", capture.BAR, 2, 0x3c, true},
+		{"second dword", capture.Up, "4a000001 01000004 00000440 01020304", capture.BAR, 2, 0x40, true},
+		{"third", capture.Up, "4a000001 01000004 00000440 01020304", capture.Elsewhere, 0, 0, false},
+		{"behind it", capture.Down, "20000001 0000050f 00000002 01000000", capture.Elsewhere, 0, 0x201000000, false},
+		{"write of the device", capture.Up, "40000001 0100000f fee00000 00000000", capture.HostMemory, 0, 0xfee00000, false},
+		{"read of the device, the tag of another", capture.Up, "00000001 0100050f 00001000", capture.HostMemory, 0, 0x1000, false},
+		{"its answer", capture.Down, "4a000001 00000004 01000500 00000000", capture.HostMemory, 0, 0x1000, true},
+	} {
+		e, err := f.Follow(tt.dir, unhex(tt.packet))
+		require.NoError(t, err, tt.name)
+		assert.Equal(t, tt.space, e.Space, tt.name)
+		assert.Equal(t, tt.bar, e.BAR, tt.name)
+		assert.Equal(t, tt.off, e.Off, tt.name)
+		assert.Equal(t, tt.known, e.Request != nil, tt.name)
+	}
+	_, err := f.Follow(capture.Down, make([]byte, 5))
+	assert.ErrorIs(t, err, capture.ErrPacket)
+	assert.ErrorIs(t, err, tlp.ErrMalformed)
+}
