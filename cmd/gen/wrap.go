@@ -100,6 +100,27 @@ func writeTable(out *bytes.Buffer, t tableSpec, fields []*ast.Field) {
 		}
 	}
 	out.WriteString("\treturn &w\n}\n")
+	if t.name == deferredTable {
+		writeSame(out, t, fields)
+	}
+}
+
+// deferredTable is filled again each time that a deferred context is recycled.
+const deferredTable = "DeviceFuncs"
+
+// writeSame writes the function that says whether two tables have the same
+// entries.
+func writeSame(out *bytes.Buffer, t tableSpec, fields []*ast.Field) {
+	fmt.Fprintf(out, "\n// same%s says whether a and b are nil in the same entries.\n", t.name)
+	fmt.Fprintf(out, "func same%s(a, b *%s.%s) bool {\n\treturn ", t.name, t.pkg, t.name)
+	sep := ""
+	for _, field := range fields {
+		for _, n := range field.Names {
+			fmt.Fprintf(out, "%s(a.%s == nil) == (b.%s == nil)", sep, n.Name, n.Name)
+			sep = " &&\n\t\t"
+		}
+	}
+	out.WriteString("\n}\n")
 }
 
 func writeFunc(out *bytes.Buffer, t tableSpec, name string, ft *ast.FuncType) {

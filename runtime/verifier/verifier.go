@@ -1,9 +1,10 @@
 // Package verifier stands between the system and a driver, on both driver
 // interfaces, as Windows' Driver Verifier does: it wraps the function tables so
-// that a Hook sees every call and every callback. Neither side knows of it.
+// that a Hook sees every call and every callback. Neither side knows of it. The
+// tables of deferred contexts are wrapped as that of their device is; calls
+// tell the contexts apart by the handle, which is their first argument.
 //
-// The Trace hook writes what it sees as JSON lines. Checks of the contracts
-// themselves are not part of this version.
+// The Trace hook writes what it sees as JSON lines.
 package verifier
 
 import (
@@ -69,12 +70,25 @@ func createDevice(t *ddi.Thread, a umddi.HAdapter, arg *umddi.CreateDevice,
 	}
 	*arg.DeviceFuncs = *wrapDeviceFuncs(device, h)
 	*arg.DXGIFuncs = *wrapDXGIBaseFuncs(dxgi, h)
-	if relocate := arg.DeviceFuncs.RelocateDeviceFuncs; relocate != nil {
-		arg.DeviceFuncs.RelocateDeviceFuncs = func(t *ddi.Thread, d umddi.HDevice, _ *umddi.DeviceFuncs) {
-			relocate(t, d, device)
-		}
-	}
+	wrapRelocate(arg.DeviceFuncs, device, h)
+	wrapDeferred(arg.DeviceFuncs, device, h)
 	return hr
+}
+
+// wrapRelocate makes outer tell the driver of its own table, not of the
+// runtime's.
+func wrapRelocate(outer, driver *umddi.DeviceFuncs, h Hook) {
+	if driver.RelocateDeviceFuncs == nil {
+		return
+	}
+	f := &Func{Name: "pfnRelocateDeviceFuncs"}
+	outer.RelocateDeviceFuncs = func(t *ddi.Thread, d umddi.HDevice, _ *umddi.DeviceFuncs) {
+		t.Push(f.Name)
+		h.Enter(t, f, d, driver)
+		driver.RelocateDeviceFuncs(t, d, driver)
+		h.Leave(t, f)
+		t.Pop()
+	}
 }
 
 // WrapKernelMode returns a driver entry that behaves as entry and lets h see

@@ -669,6 +669,67 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 	return &w
 }
 
+// sameDeviceFuncs says whether a and b are nil in the same entries.
+func sameDeviceFuncs(a, b *umddi.DeviceFuncs) bool {
+	return (a.CalcPrivateResourceSize == nil) == (b.CalcPrivateResourceSize == nil) &&
+		(a.CreateResource == nil) == (b.CreateResource == nil) &&
+		(a.DestroyResource == nil) == (b.DestroyResource == nil) &&
+		(a.StagingResourceMap == nil) == (b.StagingResourceMap == nil) &&
+		(a.StagingResourceUnmap == nil) == (b.StagingResourceUnmap == nil) &&
+		(a.DynamicResourceMapDiscard == nil) == (b.DynamicResourceMapDiscard == nil) &&
+		(a.DynamicResourceUnmap == nil) == (b.DynamicResourceUnmap == nil) &&
+		(a.DynamicIABufferMapDiscard == nil) == (b.DynamicIABufferMapDiscard == nil) &&
+		(a.DynamicIABufferMapNoOverwrite == nil) == (b.DynamicIABufferMapNoOverwrite == nil) &&
+		(a.DynamicIABufferUnmap == nil) == (b.DynamicIABufferUnmap == nil) &&
+		(a.DynamicConstantBufferMapDiscard == nil) == (b.DynamicConstantBufferMapDiscard == nil) &&
+		(a.DynamicConstantBufferUnmap == nil) == (b.DynamicConstantBufferUnmap == nil) &&
+		(a.ResourceIsStagingBusy == nil) == (b.ResourceIsStagingBusy == nil) &&
+		(a.ResourceUpdateSubresourceUP == nil) == (b.ResourceUpdateSubresourceUP == nil) &&
+		(a.ResourceCopy == nil) == (b.ResourceCopy == nil) &&
+		(a.ResourceCopyRegion == nil) == (b.ResourceCopyRegion == nil) &&
+		(a.ClearRenderTargetView == nil) == (b.ClearRenderTargetView == nil) &&
+		(a.CalcPrivateRenderTargetViewSize == nil) == (b.CalcPrivateRenderTargetViewSize == nil) &&
+		(a.CreateRenderTargetView == nil) == (b.CreateRenderTargetView == nil) &&
+		(a.DestroyRenderTargetView == nil) == (b.DestroyRenderTargetView == nil) &&
+		(a.CalcPrivateQuerySize == nil) == (b.CalcPrivateQuerySize == nil) &&
+		(a.CreateQuery == nil) == (b.CreateQuery == nil) &&
+		(a.DestroyQuery == nil) == (b.DestroyQuery == nil) &&
+		(a.QueryBegin == nil) == (b.QueryBegin == nil) &&
+		(a.QueryEnd == nil) == (b.QueryEnd == nil) &&
+		(a.QueryGetData == nil) == (b.QueryGetData == nil) &&
+		(a.SetPredication == nil) == (b.SetPredication == nil) &&
+		(a.IaSetTopology == nil) == (b.IaSetTopology == nil) &&
+		(a.IaSetVertexBuffers == nil) == (b.IaSetVertexBuffers == nil) &&
+		(a.IaSetIndexBuffer == nil) == (b.IaSetIndexBuffer == nil) &&
+		(a.VsSetConstantBuffers == nil) == (b.VsSetConstantBuffers == nil) &&
+		(a.HsSetConstantBuffers == nil) == (b.HsSetConstantBuffers == nil) &&
+		(a.DsSetConstantBuffers == nil) == (b.DsSetConstantBuffers == nil) &&
+		(a.GsSetConstantBuffers == nil) == (b.GsSetConstantBuffers == nil) &&
+		(a.PsSetConstantBuffers == nil) == (b.PsSetConstantBuffers == nil) &&
+		(a.CsSetConstantBuffers == nil) == (b.CsSetConstantBuffers == nil) &&
+		(a.SetRenderTargets == nil) == (b.SetRenderTargets == nil) &&
+		(a.SetViewports == nil) == (b.SetViewports == nil) &&
+		(a.SetScissorRects == nil) == (b.SetScissorRects == nil) &&
+		(a.CalcPrivateCommandListSize == nil) == (b.CalcPrivateCommandListSize == nil) &&
+		(a.CreateCommandList == nil) == (b.CreateCommandList == nil) &&
+		(a.RecycleCreateCommandList == nil) == (b.RecycleCreateCommandList == nil) &&
+		(a.DestroyCommandList == nil) == (b.DestroyCommandList == nil) &&
+		(a.RecycleDestroyCommandList == nil) == (b.RecycleDestroyCommandList == nil) &&
+		(a.RecycleCommandList == nil) == (b.RecycleCommandList == nil) &&
+		(a.CommandListExecute == nil) == (b.CommandListExecute == nil) &&
+		(a.AbandonCommandList == nil) == (b.AbandonCommandList == nil) &&
+		(a.CalcPrivateDeferredContextSize == nil) == (b.CalcPrivateDeferredContextSize == nil) &&
+		(a.CreateDeferredContext == nil) == (b.CreateDeferredContext == nil) &&
+		(a.RecycleCreateDeferredContext == nil) == (b.RecycleCreateDeferredContext == nil) &&
+		(a.CheckDeferredContextHandleSizes == nil) == (b.CheckDeferredContextHandleSizes == nil) &&
+		(a.CalcDeferredContextHandleSize == nil) == (b.CalcDeferredContextHandleSize == nil) &&
+		(a.Flush == nil) == (b.Flush == nil) &&
+		(a.CheckFormatSupport == nil) == (b.CheckFormatSupport == nil) &&
+		(a.CheckMultisampleQualityLevels == nil) == (b.CheckMultisampleQualityLevels == nil) &&
+		(a.RelocateDeviceFuncs == nil) == (b.RelocateDeviceFuncs == nil) &&
+		(a.DestroyDevice == nil) == (b.DestroyDevice == nil)
+}
+
 // wrapDXGIBaseFuncs returns a table that calls f's functions, as they are at each call, and lets h see it.
 func wrapDXGIBaseFuncs(f *umddi.DXGIBaseFuncs, h Hook) *umddi.DXGIBaseFuncs {
 	w := *f

@@ -1,0 +1,110 @@
+package verifier
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+)
+
+// seen is a Hook that keeps the names of what it sees, and the context of calls.
+type seen struct {
+	names    []string
+	contexts []*ddi.Root
+}
+
+func (s *seen) Enter(_ *ddi.Thread, f *Func, args ...any) {
+	s.names = append(s.names, f.Name)
+	if h, ok := args[0].(umddi.HDevice); ok {
+		s.contexts = append(s.contexts, h.Root)
+	}
+}
+
+func (s *seen) Leave(*ddi.Thread, *Func, ...any) {}
+
+// openDeferring is a driver whose deferred contexts report an error for each
+// topology, and have scissor rectangles only after they were recycled.
+func openDeferring(_ *ddi.Thread, arg *umddi.OpenAdapter) ddi.HRESULT {
+	fill := func(arg *umddi.CreateDeferredContext) {
+		arg.ContextFuncs.IaSetTopology = func(t *ddi.Thread, _ umddi.HDevice, _ umddi.Topology) {
+			arg.UMCallbacks.SetErrorCb(t, arg.RTCoreLayer, ddi.EOutOfMemory)
+		}
+		arg.ContextFuncs.DestroyDevice = func(*ddi.Thread, umddi.HDevice) {}
+	}
+	arg.Funcs.CreateDevice = func(_ *ddi.Thread, _ umddi.HAdapter, arg *umddi.CreateDevice) ddi.HRESULT {
+		arg.DeviceFuncs.CreateDeferredContext = func(_ *ddi.Thread, _ umddi.HDevice, arg *umddi.CreateDeferredContext) { fill(arg) }
+		arg.DeviceFuncs.RecycleCreateDeferredContext = func(_ *ddi.Thread, _ umddi.HDevice, arg *umddi.CreateDeferredContext) ddi.HRESULT {
+			fill(arg)
+			arg.ContextFuncs.SetScissorRects = func(*ddi.Thread, umddi.HDevice, []umddi.Rect) {}
+			return ddi.EOutOfMemory
+		}
+		return ddi.OK
+	}
+	return ddi.OK
+}
+
+func TestDeferredTables(t *testing.T) {
+	var hook seen
+	th := new(ddi.Thread)
+	var adapter umddi.AdapterFuncs
+	require.Equal(t, ddi.OK, WrapUserMode(openDeferring, &hook)(th, &umddi.OpenAdapter{Callbacks: &umddi.AdapterCallbacks{}, Funcs: &adapter}))
+	dev, ctx := umddi.HDevice{Root: new(ddi.Root)}, umddi.HDevice{Root: new(ddi.Root)}
+	funcs := new(umddi.DeviceFuncs)
+	require.Equal(t, ddi.OK, adapter.CreateDevice(th, umddi.HAdapter{}, &umddi.CreateDevice{
+		Device: dev, KTCallbacks: &umddi.DeviceCallbacks{}, UMCallbacks: &umddi.CoreLayerCallbacks{},
+		DXGICallbacks: &umddi.DXGIBaseCallbacks{}, DeviceFuncs: funcs, DXGIFuncs: &umddi.DXGIBaseFuncs{},
+	}))
+	var reported []umddi.HRTCoreLayer
+	table := new(umddi.DeviceFuncs)
+	arg := &umddi.CreateDeferredContext{
+		Context: ctx, RTCoreLayer: umddi.HRTCoreLayer{Runtime: "deferred"}, ContextFuncs: table,
+		UMCallbacks: &umddi.CoreLayerCallbacks{SetErrorCb: func(_ *ddi.Thread, h umddi.HRTCoreLayer, _ ddi.HRESULT) {
+			reported = append(reported, h)
+		}},
+	}
+	hook = seen{}
+	funcs.CreateDeferredContext(th, dev, arg)
+	assert.Nil(t, table.SetScissorRects, "an entry that the driver left nil stays nil")
+	table.IaSetTopology(th, ctx, 1)
+	assert.Equal(t, []string{"pfnCreateDeferredContext", "pfnIaSetTopology", "pfnSetErrorCb"}, hook.names)
+	assert.Equal(t, []*ddi.Root{dev.Root, ctx.Root}, hook.contexts)
+	assert.Equal(t, []umddi.HRTCoreLayer{arg.RTCoreLayer}, reported)
+
+	assert.Equal(t, ddi.EOutOfMemory, funcs.RecycleCreateDeferredContext(th, dev, arg))
+	assert.NotNil(t, table.SetScissorRects, "an entry that comes later is wrapped then")
+	table.SetScissorRects(th, ctx, nil)
+	table.DestroyDevice(th, ctx)
+	assert.Equal(t, []string{"pfnRecycleCreateDeferredContext", "pfnSetScissorRects", "pfnDestroyDevice"}, hook.names[3:])
+	assert.Empty(t, th.Stack())
+}
+
+// A context is wrapped once: to recycle it makes no tables.
+func TestRecyclingWrapsNothing(t *testing.T) {
+	driver := &umddi.DeviceFuncs{
+		RecycleCreateDeferredContext: func(_ *ddi.Thread, _ umddi.HDevice, arg *umddi.CreateDeferredContext) ddi.HRESULT {
+			arg.ContextFuncs.SetScissorRects = setNoScissors
+			return ddi.OK
+		},
+	}
+	outer := *driver
+	wrapDeferred(&outer, driver, quiet{})
+	th, table := new(ddi.Thread), new(umddi.DeviceFuncs)
+	arg := &umddi.CreateDeferredContext{Context: umddi.HDevice{Root: new(ddi.Root)}, ContextFuncs: table, UMCallbacks: &umddi.CoreLayerCallbacks{}}
+	dev := umddi.HDevice{Root: new(ddi.Root)}
+	recycle := func() { outer.RecycleCreateDeferredContext(th, dev, arg) }
+	recycle()
+	// A hook's arguments are on the heap, which two allocations a call are for.
+	assert.LessOrEqual(t, testing.AllocsPerRun(100, recycle), 2.0)
+	assert.NotNil(t, table.SetScissorRects)
+}
+
+func setNoScissors(*ddi.Thread, umddi.HDevice, []umddi.Rect) {}
+
+// quiet is a Hook that does nothing.
+type quiet struct{}
+
+func (quiet) Enter(*ddi.Thread, *Func, ...any) {}
+func (quiet) Leave(*ddi.Thread, *Func, ...any) {}
