@@ -1,0 +1,236 @@
+package endpoint
+
+import (
+	"github.com/hilgpu/hilgpu/bus/tlp"
+	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+)
+
+// maxBeats is the number of beats of the longest request.
+const maxBeats = port.MaxLen/2 + 1
+
+// A waiting request of the host, whose first at bytes have been at the port.
+type waiting struct {
+	head tlp.Packet // without data
+	data []byte
+	at   int
+	read *read // where its answer is gathered; nil before, and of a memory write
+}
+
+// target turns the host's requests into those of the target port, in order.
+type target struct {
+	maxPayload int
+
+	queue  ring[waiting]
+	posted uint64 // memory writes received
+	done   uint64 // those that the device has whole
+
+	req   port.Request // shown at the port
+	beats [maxBeats]port.Beat
+	owed  int // of beats
+	sent  int // of those
+
+	chunks [256]chunk // by tag at the port
+	tag    uint8      // the next to try
+	used   int        // of chunks
+	free   []*read
+	ready  ring[*read] // with completions to send
+	reads  []read
+}
+
+func newTarget(opt Options) target {
+	t := target{
+		maxPayload: opt.MaxPayload,
+		queue:      newRing[waiting](opt.Queue),
+		ready:      newRing[*read](opt.Reads),
+		reads:      make([]read, opt.Reads),
+	}
+	t.freeAll()
+	return t
+}
+
+// reset forgets the requests but for what is at the port.
+func (t *target) reset() {
+	t.queue.clear()
+	t.done = t.posted
+	for i := range t.chunks {
+		t.chunks[i].read = nil
+	}
+	t.ready.clear()
+	t.freeAll()
+}
+
+func (t *target) freeAll() {
+	t.free = t.free[:0]
+	for i := range t.reads {
+		t.free = append(t.free, &t.reads[i])
+	}
+}
+
+// busy reports whether a request is at the port.
+func (t *target) busy() bool { return t.req.Kind != port.None || t.sent < t.owed }
+
+// loadable reports whether the oldest request can go to the port.
+func (t *target) loadable() bool {
+	if t.queue.empty() || t.busy() {
+		return false
+	}
+	w := t.queue.front()
+	if w.isPosted() {
+		return true
+	}
+	return t.used < len(t.chunks) && (w.read != nil || len(t.free) > 0)
+}
+
+func (w *waiting) isPosted() bool { return w.head.Kind.Class() == tlp.Posted }
+
+// drive returns the target port's inputs. A beat is shown once its header is
+// taken, or as that is.
+func (t *target) drive(reqReady, dataReady bool) (req port.Request, beat port.Beat) {
+	for t.loadable() {
+		t.load()
+	}
+	req = t.req
+	if reqReady {
+		t.req = port.Request{}
+	}
+	if t.req.Kind == port.None && t.sent < t.owed {
+		beat = t.beats[t.sent]
+		if dataReady {
+			t.sent++
+		}
+	}
+	for !t.busy() && !t.queue.empty() && t.queue.front().exhausted() {
+		t.retire()
+	}
+	return req, beat
+}
+
+// load brings the next part of the oldest request to the port, or retires the
+// request if there is none.
+func (t *target) load() {
+	w := t.queue.front()
+	if !w.isPosted() && w.read == nil {
+		w.read = t.free[len(t.free)-1]
+		t.free = t.free[:len(t.free)-1]
+		w.read.start(w, t.maxPayload)
+	}
+	switch {
+	case w.exhausted():
+		t.retire()
+	case w.head.Kind == tlp.MWr32 || w.head.Kind == tlp.MWr64:
+		t.loadWrite(w, port.MemWrite)
+	case w.read.flush:
+		w.at = 4 * w.head.Len
+		t.show(w.read, port.Request{Kind: port.CfgRead, Len: 1, Addr: pcicfg.Command}, 0, w.at)
+	case w.head.Kind == tlp.CfgWr0:
+		t.loadWrite(w, port.CfgWrite)
+	case w.head.Kind == tlp.CfgRd0:
+		w.at = 4
+		t.show(w.read, port.Request{Kind: port.CfgRead, Len: 1, Addr: w.head.Addr}, 0, 4)
+	default:
+		at, addr := w.at, w.head.Addr+uint64(w.at)
+		n := min(4*w.head.Len-at, maxRequest-int(addr%maxRequest))
+		w.at += n
+		t.show(w.read, port.Request{Kind: port.MemRead, Len: uint8(n / 4), Addr: addr}, at, n)
+	}
+}
+
+// exhausted reports whether nothing of w has to go to the port any more.
+func (w *waiting) exhausted() bool {
+	switch {
+	case w.isPosted():
+		start, _ := w.run()
+		return start == len(w.data)
+	case w.read == nil:
+		return false
+	case w.read.failed < len(w.read.parts):
+		return true
+	case w.head.Kind == tlp.CfgWr0 && !w.read.flush:
+		start, _ := w.run()
+		return start == len(w.data)
+	}
+	return w.at == 4*w.head.Len
+}
+
+// retire ends the oldest request at the port.
+func (t *target) retire() {
+	w := t.queue.front()
+	if w.isPosted() {
+		t.done++
+	} else {
+		w.read.whole = true
+		t.release(w.read)
+	}
+	t.queue.pop()
+}
+
+// show puts a request with an answer to the port. Its data are n bytes of the
+// read, from off on.
+func (t *target) show(r *read, req port.Request, off, n int) {
+	for t.chunks[t.tag].used {
+		t.tag++
+	}
+	req.Tag = t.tag
+	t.tag++
+	t.used++
+	r.flying++
+	beats := uint8(1)
+	if req.Kind == port.MemRead {
+		beats = port.Beats(req.Addr, req.Len)
+	}
+	t.chunks[req.Tag] = chunk{used: true, kind: req.Kind, read: r, off: off, n: n, lane: int(req.Addr & 7), beats: beats}
+	t.req = req
+	t.owed, t.sent = 0, 0
+}
+
+// loadWrite puts the next run of enabled bytes of a write to the port.
+func (t *target) loadWrite(w *waiting, kind port.Kind) {
+	start, end := w.run()
+	lo := w.head.Addr + uint64(start)
+	hi := w.head.Addr + uint64(end)
+	first := lo &^ 3
+	req := port.Request{Kind: kind, Len: uint8((hi - first + 3) / 4), Addr: first}
+	if kind == port.CfgWrite {
+		t.show(w.read, req, start, end-start)
+	} else {
+		t.req = req
+	}
+	t.owed, t.sent = int(port.Beats(req.Addr, req.Len)), 0
+	for i := range t.owed {
+		b := port.Beat{Valid: true, Last: i == t.owed-1}
+		base := first&^7 + uint64(beatBytes*i)
+		for lane := range uint64(beatBytes) {
+			if a := base + lane; a >= lo && a < hi {
+				b.Enable |= 1 << lane
+				b.Data |= uint64(w.data[a-w.head.Addr]) << (8 * lane)
+			}
+		}
+		t.beats[i] = b
+	}
+	w.at = end
+}
+
+// run returns the next contiguous bytes of a write that are enabled and fit
+// one request, from at on: as offsets in its data, start at the end if there
+// are none.
+func (w *waiting) run() (start, end int) {
+	n := len(w.data)
+	for start = w.at; start < n && !w.enabled(start); start++ {
+	}
+	limit := min(n, start+maxRequest-int((w.head.Addr+uint64(start))%maxRequest))
+	for end = start; end < limit && w.enabled(end); end++ {
+	}
+	return start, end
+}
+
+// enabled reports whether byte i of a write is written.
+func (w *waiting) enabled(i int) bool {
+	switch {
+	case i < 4:
+		return w.head.First>>i&1 != 0
+	case i >= len(w.data)-4:
+		return w.head.Last>>(i&3)&1 != 0
+	}
+	return true
+}
