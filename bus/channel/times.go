@@ -1,0 +1,74 @@
+package channel
+
+import (
+	"math"
+	"time"
+
+	"github.com/hilgpu/hilgpu/bus/datalink"
+	"github.com/hilgpu/hilgpu/bus/frame"
+	"github.com/hilgpu/hilgpu/bus/tlp"
+)
+
+const never = time.Duration(math.MaxInt64)
+
+// largest returns the size of the largest frame that can arrive, in bytes.
+func (c *Config) largest() int {
+	return max(datalink.Overhead+c.Link.MaxPacket, datalink.MinFrame+datalink.MaxWindow/8)
+}
+
+const (
+	linger   = 100 * time.Millisecond // how long Close tries to tell the peer
+	textIdle = 20 * time.Millisecond  // text that nothing has followed for so long is shown
+	lineIdle = 250 * time.Millisecond // frames after such a gap do not share a delimiter
+	catchUp  = 5 * time.Millisecond   // of its rate a writer that woke late makes good
+	burst    = 2 * time.Millisecond   // of its rate a writer writes at once
+	chunk    = 4096                   // bytes of one Write at most
+)
+
+// maxPending bounds what waits to be written, in bytes: a window of data frames
+// and more control frames than a peer asks for that is not flooding.
+func (c *Config) maxPending() int { return c.Link.Window*frame.Size(c.largest()) + 1<<16 }
+
+// lineTime returns how long n bytes take on the line.
+func (c *Config) lineTime(n int) time.Duration {
+	if c.Baud == 0 {
+		return 0
+	}
+	return time.Duration(n) * 10 * time.Second / time.Duration(c.Baud)
+}
+
+// setTimes fills in what follows from the rate of the line. On a slow line a
+// full window must not keep an acknowledgement waiting for so long that the
+// sender takes it for lost, and neither must one packet in front of a ping.
+func (c *Config) setTimes() {
+	l := &c.Link
+	if l.MaxPacket == 0 {
+		l.MaxPacket = 280
+	}
+	one := c.lineTime(frame.Size(c.largest()))
+	if l.Window == 0 {
+		l.Window = 64
+		for l.Window > 4 && time.Duration(l.Window)*one > 64*time.Millisecond {
+			l.Window /= 2
+		}
+	}
+	orDefault(&l.AckDelay, max(time.Millisecond, c.lineTime(32)))
+	orDefault(&l.ReplayMin, max(10*time.Millisecond, 2*l.AckDelay+2*one))
+	orDefault(&l.ReplayMax, max(50*time.Millisecond, time.Duration(l.Window)*one, l.ReplayMin))
+	orDefault(&l.KeepAlive, max(100*time.Millisecond, 4*one))
+	orDefault(&l.DeadAfter, 5*l.KeepAlive)
+	orDefault(&l.Refresh, l.KeepAlive)
+	orDefault(&l.HelloEvery, max(50*time.Millisecond, c.lineTime(160)))
+	orDefault(&l.OpenTimeout, max(time.Second, 20*l.HelloEvery))
+	if l.Credits == (datalink.Credits{}) {
+		const packets, most = 128, 1<<15 - 1
+		grant := datalink.Credit{Headers: packets, Data: uint16(min(packets*((l.MaxPacket-1)/16), most))}
+		l.Credits[tlp.Posted], l.Credits[tlp.NonPosted] = grant, grant
+	}
+}
+
+func orDefault(v *time.Duration, d time.Duration) {
+	if *v == 0 {
+		*v = d
+	}
+}
