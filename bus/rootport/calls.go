@@ -226,4 +226,3 @@ func (r *RootPort) result(what string, where int, base uint64, size int) error {
 	}
 	return fmt.Errorf("%w: read of %d bytes at BAR %d offset %#x%s%s", f.kind, f.size, where, f.addr-base, part, why)
 }
-

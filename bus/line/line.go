@@ -1,0 +1,232 @@
+// Package line is a serial line in virtual time, with a device at its end: the
+// real framing, the real link layer at both ends, and the faults of a bad line,
+// in one process and without a goroutine. The same seed and the same calls give
+// the same bytes at the same times.
+//
+// Time passes only inside a Receive of a port and inside Dial, from event to
+// event: a frame has arrived, a timer of a link is due, the device has a packet.
+// The device's clock is tied to it, and neither runs ahead of the other.
+package line
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/bus/datalink"
+	"github.com/hilgpu/hilgpu/bus/endpoint"
+	"github.com/hilgpu/hilgpu/bus/fault"
+	"github.com/hilgpu/hilgpu/bus/frame"
+	"github.com/hilgpu/hilgpu/bus/rootport"
+)
+
+// The kinds of error. ErrCut is the cause of a link that is down because the
+// line was cut.
+var (
+	ErrOptions = errors.New("line: bad options")
+	ErrCut     = errors.New("line: cut")
+)
+
+// Options describe the line. The zero value is the default.
+type Options struct {
+	// Baud is the rate in bits a second, ten of which carry a byte, 1200 to
+	// 10^9; 0: 3000000.
+	Baud int
+
+	// Latency is how long a byte is on its way, at most one second; 0: 500 µs.
+	Latency time.Duration
+
+	// Hz is the number of device clocks in a second; 0: 100 MHz.
+	Hz uint64
+
+	// Faults befall the frames of either direction; their seed is also that of
+	// the nonces.
+	Faults fault.Config
+
+	// Link configures both ends; Role and Credits are set here. What is zero is
+	// chosen for the rate: no more is in flight than the line carries in 40 ms.
+	Link datalink.Config
+}
+
+// Stats counts what crossed the line since New. Index 0 is the host's end or
+// the direction from it, 1 the board's.
+type Stats struct {
+	Bytes  [2]uint64 // on the wire, framing included
+	Link   [2]datalink.Stats
+	Frame  [2]frame.Stats // of the decoder at an end
+	Fault  [2]fault.Stats
+	Clocks uint64 // of the device
+	Resets uint64 // sessions that the board began
+}
+
+// The ends.
+const (
+	host = iota
+	board
+)
+
+// Line is the line and the board at its end. Its methods may be called from
+// several goroutines, those of its ports as rootport.Port says.
+type Line struct {
+	opt Options
+	dev *endpoint.Endpoint
+
+	mu       sync.Mutex
+	now      time.Duration // since New
+	rng      *rand.Rand    // of nonces
+	ends     [2]end
+	clocks   uint64 // of the device
+	sessions uint64 // of the board's link, as of the last reset of dev
+	resets   uint64
+	arrived  packets // for the device, which had no room
+	held     []byte  // of the device, for which the link had no room
+	hold     bool    // reads of the device are held
+	port     *port
+}
+
+// New returns a line to a device that has just been powered on. The board
+// waits for a host; see Dial. It fails with ErrOptions, or as datalink.New does.
+func New(dev *endpoint.Endpoint, opt Options) (*Line, error) {
+	if err := opt.complete(); err != nil {
+		return nil, err
+	}
+	l := &Line{opt: opt, dev: dev, rng: rand.New(rand.NewPCG(opt.Faults.Seed, math.MaxUint64))}
+	for i, role := range []datalink.Role{datalink.Host, datalink.Board} {
+		c := opt.Link
+		c.Role = role
+		c.Credits = datalink.Credits{{Headers: 64, Data: 64 * 16}, {Headers: 64}, {}}
+		link, err := datalink.New(c)
+		if err != nil {
+			return nil, fmt.Errorf("line: %w", err)
+		}
+		l.ends[i].init(link, fault.New(opt.Faults, uint64(i)), opt.Link.MaxPacket)
+	}
+	l.do(board, func(link *datalink.Link, out *datalink.Output) { link.Open(l.rng.Uint32(), l.now, out) })
+	return l, nil
+}
+
+// complete sets defaults and checks.
+func (o *Options) complete() error {
+	if o.Baud == 0 {
+		o.Baud = 3_000_000
+	}
+	if o.Latency == 0 {
+		o.Latency = 500 * time.Microsecond
+	}
+	if o.Hz == 0 {
+		o.Hz = 100_000_000
+	}
+	switch {
+	case o.Baud < 1200 || o.Baud > 1e9:
+		return fmt.Errorf("%w: %d baud, want 1200 to 1000000000", ErrOptions, o.Baud)
+	case o.Latency < 0 || o.Latency > time.Second:
+		return fmt.Errorf("%w: latency %v, want at most 1s", ErrOptions, o.Latency)
+	case o.Hz > 1e12:
+		return fmt.Errorf("%w: %d Hz, want at most 10^12", ErrOptions, o.Hz)
+	}
+	o.completeLink()
+	return nil
+}
+
+// completeLink sets what depends on the rate.
+func (o *Options) completeLink() {
+	c := &o.Link
+	if c.MaxPacket == 0 {
+		c.MaxPacket = 280
+	}
+	if c.Window == 0 {
+		const usual = 160 // bytes of a frame with 128 of data
+		n := o.Baud / 10 * 40 / 1000 / usual
+		c.Window = min(64, max(4, 1<<(bits.Len(uint(n))-1)))
+	}
+	most := o.span(c.Window * (c.MaxPacket + datalink.Overhead + 3))
+	if c.ReplayMin == 0 {
+		c.ReplayMin = 8*time.Millisecond + 2*o.Latency
+	}
+	if c.ReplayMax == 0 {
+		c.ReplayMax = max(50*time.Millisecond, 2*most+4*o.Latency, c.ReplayMin)
+	}
+	if c.KeepAlive == 0 {
+		c.KeepAlive = max(100*time.Millisecond, most)
+	}
+}
+
+// span returns how long n bytes take.
+func (o *Options) span(n int) time.Duration {
+	return time.Duration((uint64(n)*10*uint64(time.Second) + uint64(o.Baud) - 1) / uint64(o.Baud))
+}
+
+// Dial mends the line if it is cut, begins a session and returns the host's
+// port. A port of an earlier session is down then, with bus.ErrStale. It fails
+// with bus.ErrLinkDown and the cause, for one datalink.ErrOpen.
+func (l *Line) Dial() (rootport.Port, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.port != nil {
+		l.port.fail(fmt.Errorf("%w: %w", bus.ErrLinkDown, bus.ErrStale))
+	}
+	for i := range l.ends {
+		l.ends[i].mend()
+	}
+	p := &port{line: l, start: l.now}
+	l.port = p
+	l.do(host, func(link *datalink.Link, out *datalink.Output) {
+		link.Close(out)
+		link.Open(l.rng.Uint32(), l.now, out)
+	})
+	for p.down == nil && l.ends[host].link.State() != datalink.Up {
+		l.step(math.MaxInt64)
+	}
+	if p.down != nil {
+		return nil, p.down
+	}
+	return p, nil
+}
+
+// Cut cuts the line in both directions, in the middle of what is on it. Both
+// ends notice by the silence. It stays cut until Dial.
+func (l *Line) Cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cut()
+}
+
+// Unplug cuts the line and tells the host, whose port is down with ErrCut.
+func (l *Line) Unplug() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.unplug()
+}
+
+// cut lets what has arrived of the bytes on the wire arrive.
+func (l *Line) cut() {
+	for i := range l.ends {
+		if part := l.ends[i].broken(l.now, &l.opt); part != nil {
+			l.feed(1-i, part)
+		}
+	}
+}
+
+func (l *Line) unplug() {
+	l.cut()
+	if l.port != nil {
+		l.port.fail(fmt.Errorf("%w: %w", bus.ErrLinkDown, ErrCut))
+	}
+}
+
+// Stats returns the counts so far.
+func (l *Line) Stats() Stats {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := Stats{Clocks: l.clocks, Resets: l.resets}
+	for i := range l.ends {
+		e := &l.ends[i]
+		s.Bytes[i], s.Link[i], s.Frame[i], s.Fault[i] = e.bytes, e.link.Stats(), e.dec.Stats(), e.inj.Stats()
+	}
+	return s
+}

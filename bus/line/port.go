@@ -1,0 +1,140 @@
+package line
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/bus/datalink"
+)
+
+// packets is a queue of copies whose memory is used again.
+type packets struct {
+	queue [][]byte
+	spare [][]byte
+}
+
+func (q *packets) empty() bool { return len(q.queue) == 0 }
+
+func (q *packets) front() []byte { return q.queue[0] }
+
+func (q *packets) push(packet []byte) {
+	var b []byte
+	if n := len(q.spare); n > 0 {
+		b, q.spare = q.spare[n-1][:0], q.spare[:n-1]
+	}
+	q.queue = append(q.queue, append(b, packet...))
+}
+
+// pop returns the oldest packet. Its memory is given back with done.
+func (q *packets) pop() []byte {
+	b := q.queue[0]
+	q.queue = append(q.queue[:0], q.queue[1:]...)
+	return b
+}
+
+func (q *packets) done(b []byte) { q.spare = append(q.spare, b) }
+
+func (q *packets) clear() {
+	for !q.empty() {
+		q.done(q.pop())
+	}
+}
+
+// A port is the host's end of one session.
+type port struct {
+	line    *Line
+	start   time.Duration
+	down    error
+	arrived packets
+	given   []byte // by the last Receive
+	full    int    // packets that waited when the last Send was full; 0: it was not
+}
+
+// fail takes the port down; the first cause stays.
+func (p *port) fail(err error) {
+	if p.down == nil {
+		p.down = err
+	}
+}
+
+func (p *port) Send(packet []byte) (err error) {
+	l := p.line
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p.down != nil {
+		return p.down
+	}
+	l.do(host, func(link *datalink.Link, out *datalink.Output) { err = link.Send(packet, l.now, out) })
+	if p.down != nil {
+		return p.down
+	}
+	if errors.Is(err, datalink.ErrFull) {
+		_, p.full = l.ends[host].link.InFlight()
+	}
+	return err
+}
+
+// maxWait is the most that one Receive lets pass, so that time cannot wrap.
+const maxWait = 1 << 48
+
+func (p *port) Receive(timeout time.Duration) ([]byte, error) {
+	l := p.line
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p.release()
+	deadline := l.now + min(max(timeout, 0), maxWait)
+	for {
+		switch {
+		case !p.arrived.empty():
+			p.given = p.arrived.pop()
+			return p.given, nil
+		case p.down != nil:
+			return nil, p.down
+		case p.roomAgain() || l.now >= deadline:
+			return nil, nil
+		}
+		l.step(deadline)
+	}
+}
+
+// release grants the credits of the packet that was given last again.
+func (p *port) release() {
+	given := p.given
+	if given == nil {
+		return
+	}
+	p.given = nil
+	if l := p.line; p.down == nil {
+		l.do(host, func(link *datalink.Link, out *datalink.Output) { link.Release(given, l.now, out) })
+	}
+	p.arrived.done(given)
+}
+
+// roomAgain reports once whether a Send that was full may succeed.
+func (p *port) roomAgain() bool {
+	if _, waiting := p.line.ends[host].link.InFlight(); p.full == 0 || waiting >= p.full {
+		return false
+	}
+	p.full = 0
+	return true
+}
+
+func (p *port) Now() time.Duration {
+	p.line.mu.Lock()
+	defer p.line.mu.Unlock()
+	return p.line.now - p.start
+}
+
+func (p *port) Close() error {
+	l := p.line
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.port == p && p.down == nil {
+		l.do(host, func(link *datalink.Link, out *datalink.Output) { link.Close(out) })
+	}
+	p.arrived.clear()
+	p.fail(fmt.Errorf("%w: %w", bus.ErrLinkDown, bus.ErrClosed))
+	return nil
+}
