@@ -25,6 +25,7 @@ type Playback struct {
 	name   string
 	config map[uint64]cell
 	bars   [6]map[uint64]*page
+	pages  int
 
 	mu     sync.Mutex // of all below
 	now    uint64
@@ -50,8 +51,12 @@ const (
 	written       // written since it was read, or never read
 )
 
-// pageBytes is the part of a BAR whose cells are together.
-const pageBytes = 4096
+// pageBytes is the part of a BAR whose cells are together, and maxPages how many
+// of them a capture may touch: somewhat more than the largest VRAM has.
+const (
+	pageBytes = 4096
+	maxPages  = 256<<20/pageBytes + 256
+)
 
 type page [pageBytes / 4]cell
 
@@ -94,6 +99,9 @@ func NewPlayback(r io.Reader, name string) (*Playback, error) {
 			return nil, fmt.Errorf("%s: packet %d: %w", name, n, err)
 		}
 		p.take(&f, e)
+		if p.pages > maxPages {
+			return nil, fmt.Errorf("%s: packet %d: %w: the packets before it touch more than %d pages of the BARs", name, n, ErrPacket, maxPages)
+		}
 	}
 }
 
@@ -152,6 +160,7 @@ func (p *Playback) set(e Event, i int, c cell) {
 	if at == nil {
 		at = &page{}
 		(*pages)[off/pageBytes] = at
+		p.pages++
 	}
 	at[off%pageBytes/4] = c
 }

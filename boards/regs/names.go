@@ -1,0 +1,234 @@
+package regs
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/reg"
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+)
+
+// Names finds registers by name.
+type Names struct {
+	entries []regmap.Entry // by offset
+	known   []string       // of registers and pairs
+}
+
+// A Target is what a name stands for: a register, a field of one, or a pair of
+// registers.
+type Target struct {
+	Entry regmap.Entry  // the low half of a pair
+	High  *regmap.Entry // of a pair, or nil
+	Field *reg.Field    // or nil
+	Asked bool          // the name ended in !
+	Glob  bool          // the name was a pattern
+}
+
+// NewNames returns the names of a GPU with so many nodes; with a number that no
+// GPU has, those of any.
+func NewNames(nodes int) *Names {
+	n := &Names{}
+	absent := map[string]bool{}
+	for i := max(nodes, 0); i < cpreg.Nodes && i > 0; i++ {
+		absent[cpreg.Block(i).Name] = true
+	}
+	for _, e := range regmap.New().Entries() {
+		if !absent[e.Block.Name] {
+			n.entries = append(n.entries, e)
+		}
+	}
+	for _, e := range n.entries {
+		n.known = append(n.known, Target{Entry: e}.Name())
+		if high := n.high(e); high != nil {
+			n.known = append(n.known, Target{Entry: e, High: high}.Name())
+		}
+	}
+	return n
+}
+
+// Entries returns the registers by offset.
+func (n *Names) Entries() []regmap.Entry { return slices.Clone(n.entries) }
+
+// Name returns the name in lower case, without !.
+func (t Target) Name() string {
+	name := t.Entry.Reg.Name
+	if t.High != nil {
+		name, _ = pairName(name)
+	}
+	name = t.Entry.Block.Name + "." + name
+	if t.Field != nil {
+		name += "." + t.Field.Name
+	}
+	return strings.ToLower(name)
+}
+
+// pairName returns the name of the pair whose low half has this name: RING_BASE
+// of RING_BASE_LO, ADDR0 of ADDR_LO0.
+func pairName(low string) (string, bool) {
+	i := strings.LastIndex(low, "_LO")
+	if i < 0 || strings.Trim(low[i+3:], "0123456789") != "" {
+		return "", false
+	}
+	return low[:i] + low[i+3:], true
+}
+
+// high returns the high half of the pair whose low half is e, nil if e is none.
+func (n *Names) high(e regmap.Entry) *regmap.Entry {
+	if _, ok := pairName(e.Reg.Name); !ok {
+		return nil
+	}
+	i := strings.LastIndex(e.Reg.Name, "_LO")
+	want := e.Reg.Name[:i] + "_HI" + e.Reg.Name[i+3:]
+	for _, h := range n.entries {
+		if h.Block.Name == e.Block.Name && h.Reg.Name == want && h.Off() == e.Off()+4 {
+			return &h
+		}
+	}
+	return nil
+}
+
+// Find returns what a name or a pattern stands for, by offset, fields in the
+// order of the table. It fails with ErrName, and with names that are near, if
+// that is nothing.
+func (n *Names) Find(name string) ([]Target, error) {
+	rest, asked := strings.CutSuffix(name, "!")
+	var found []Target
+	var err error
+	if hex, ok := strings.CutPrefix(rest, "@"); ok {
+		found, err = n.at(hex)
+	} else {
+		found, err = n.match(strings.ToLower(rest))
+	}
+	for i := range found {
+		found[i].Asked = asked
+	}
+	return found, err
+}
+
+// at returns the register at an offset.
+func (n *Names) at(text string) ([]Target, error) {
+	off, err := strconv.ParseUint(text, 0, 32)
+	if err != nil {
+		return nil, fmt.Errorf("%w: @%s, want an offset in BAR0 like @0x1004", ErrName, text)
+	}
+	for _, e := range n.entries {
+		if uint64(e.Off()) == off {
+			return []Target{{Entry: e}}, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: there is no register at %#x", ErrName, off)
+}
+
+// match returns the targets of a name in lower case.
+func (n *Names) match(name string) ([]Target, error) {
+	parts := strings.Split(name, ".")
+	if len(parts) < 2 || len(parts) > 3 || slices.Contains(parts, "") {
+		return nil, fmt.Errorf("%w: %q, want BLOCK.REGISTER or BLOCK.REGISTER.FIELD%s", ErrName, name, n.near(name))
+	}
+	for _, p := range parts {
+		if _, err := path.Match(p, ""); err != nil {
+			return nil, fmt.Errorf("%w: %q: %w", ErrName, name, err)
+		}
+	}
+	glob := strings.ContainsAny(name, `*?[\`)
+	var found []Target
+	for _, e := range n.entries {
+		if !match(parts[0], e.Block.Name) {
+			continue
+		}
+		t := Target{Entry: e, Glob: glob}
+		if high := n.high(e); high != nil && len(parts) == 2 {
+			if pair, _ := pairName(e.Reg.Name); strings.EqualFold(pair, parts[1]) {
+				t.High = high
+				found = append(found, t)
+				continue
+			}
+		}
+		if !match(parts[1], e.Reg.Name) {
+			continue
+		}
+		if len(parts) == 2 {
+			found = append(found, t)
+			continue
+		}
+		for i := range e.Reg.Fields {
+			if match(parts[2], e.Reg.Fields[i].Name) {
+				t.Field = &e.Reg.Fields[i]
+				found = append(found, t)
+			}
+		}
+	}
+	if found == nil {
+		return nil, fmt.Errorf("%w: %q is no register%s", ErrName, name, n.near(name))
+	}
+	return found, nil
+}
+
+// match matches a pattern in lower case with a name of the table.
+func match(pattern, name string) bool {
+	ok, _ := path.Match(pattern, strings.ToLower(name))
+	return ok
+}
+
+// near returns the names nearest to one that is wrong, as the end of an error.
+func (n *Names) near(name string) string {
+	type candidate struct {
+		name string
+		cost int
+	}
+	candidates := n.known
+	if i := strings.LastIndex(name, "."); strings.Count(name, ".") == 2 {
+		for _, e := range n.entries {
+			if match(name[:i], Target{Entry: e}.Name()) {
+				for j := range e.Reg.Fields {
+					candidates = append(slices.Clip(candidates), Target{Entry: e, Field: &e.Reg.Fields[j]}.Name())
+				}
+			}
+		}
+	}
+	var close []candidate
+	for _, c := range candidates {
+		cost := distance(name, c)
+		if _, last, _ := strings.Cut(c, "."); !strings.Contains(name, ".") {
+			cost = min(cost, distance(name, last))
+		}
+		if cost <= 1+len(name)/4 {
+			close = append(close, candidate{c, cost})
+		}
+	}
+	slices.SortStableFunc(close, func(a, b candidate) int { return cmp.Compare(a.cost, b.cost) })
+	if len(close) == 0 {
+		return "; 'hilgpu reg list' has them all"
+	}
+	var words []string
+	for _, c := range close[:min(len(close), 3)] {
+		words = append(words, c.name)
+	}
+	return "; near: " + strings.Join(words, ", ")
+}
+
+// distance is Levenshtein's: how many letters differ, are missing or too many.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
