@@ -7,10 +7,10 @@ import "flag"
 //	go test ./testbench -board 'emu?latency=100'
 var board = flag.String("board", "emu", "board `selector` for the tests that need no particular GPU")
 
-// What TestRandomOperations runs, on each of its boards.
+// What TestSuite runs.
 var (
-	randomSeed = flag.Uint64("random.seed", 0, "first seed of TestRandomOperations")
-	randomRuns = flag.Uint64("random.runs", 2, "seeds of TestRandomOperations")
+	seed = flag.Uint64("suite.seed", 0, "first `seed` of TestSuite")
+	runs = flag.Uint64("suite.runs", 0, "seeds of each case of TestSuite that has several; 0: as the case says")
 )
 
 // onBoard returns the selector of a test: the board chosen with -board, unless

@@ -16,6 +16,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmt"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/runtime/hal"
@@ -110,6 +111,13 @@ func (s *System) start(o Options) error {
 func (s *System) CreateDevice() (*d3d11.Device, *d3d11.Context, error) {
 	return d3d11.CreateDevice(d3d11.Config{Driver: s.drivers.UserMode, Kernel: s.kernel.Thunks(), Process: s.processes.Add(1)})
 }
+
+// Thunks returns the entries of the graphics kernel, for a runtime other than
+// runtime/d3d11.
+func (s *System) Thunks() kmt.Thunks { return s.kernel.Thunks() }
+
+// Nodes returns the number of the GPU's nodes.
+func (s *System) Nodes() int { return s.kernel.Nodes() }
 
 // WaitForIdle waits until all work that was submitted is done, whoever's it is.
 // It returns what Err does if the GPU has stopped.

@@ -114,6 +114,6 @@ runs its RTL cycle by cycle.
 		Args:          cobra.NoArgs,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	root.AddCommand(newRun(), newVersion(), newLockstep(), newSynth(), newVerilog())
+	root.AddCommand(newRun(), newVersion(), newLockstep(), newSynth(), newTest(), newVerilog())
 	return root
 }

@@ -339,6 +339,9 @@ func (k *Kernel) Stop(t *ddi.Thread) error {
 	return nil
 }
 
+// Nodes returns the number of nodes that the miniport has reported.
+func (k *Kernel) Nodes() int { return len(k.nodes) }
+
 // Stats returns the counts so far.
 func (k *Kernel) Stats() Stats {
 	k.mu.Lock()

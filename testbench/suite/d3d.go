@@ -1,8 +1,6 @@
-package testbench_test
+package suite
 
 import (
-	"testing"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -11,25 +9,23 @@ import (
 	"github.com/hilgpu/hilgpu/testbench"
 )
 
-// d3d is a device of the drivers of this GPU on a board.
+// d3d is a device of the drivers on a board.
 type d3d struct {
-	t   *testing.T
+	t   *T
 	sys *testbench.System
 	dev *d3d11.Device
 	ctx *d3d11.Context
 }
 
-func newD3D(t *testing.T, selector string) *d3d {
+func newD3D(t *T) *d3d {
 	t.Helper()
-	sys, err := testbench.Open(onBoard(selector), testbench.HostDrivers(), testbench.Options{})
-	require.NoError(t, err)
+	sys := t.Open(testbench.Options{})
 	dev, ctx, err := sys.CreateDevice()
 	require.NoError(t, err)
 	d := &d3d{t, sys, dev, ctx}
 	t.Cleanup(func() {
 		assert.NoError(t, dev.GetDeviceRemovedReason())
 		dev.Close()
-		assert.NoError(t, sys.Close())
 	})
 	return d
 }

@@ -1,10 +1,8 @@
-package testbench_test
+package suite
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
-	"testing"
 
 	"github.com/stretchr/testify/require"
 
@@ -531,19 +529,12 @@ func (m *machine) run(n int) {
 	m.check()
 }
 
-// Whatever an application does, immediately or through lists, on any of these
-// GPUs, leaves in its resources what a plain model says.
-func TestRandomOperations(t *testing.T) {
-	for _, selector := range []string{"emu", "emu?nodes=1", "emu?vram=64KiB", "emu?vram=64KiB&nodes=1", "emu?config=small&vram=32KiB"} {
-		for seed := *randomSeed; seed < *randomSeed+*randomRuns; seed++ {
-			t.Run(fmt.Sprintf("%s/%d", selector, seed), func(t *testing.T) {
-				t.Parallel()
-				m := &machine{d3d: newD3D(t, selector), r: rand.New(rand.NewPCG(seed, 7))}
-				for range 2 {
-					m.ctxs = append(m.ctxs, &drafting{ctx: m.deferred(), maps: map[*modelled]bool{}, current: map[*modelled][]byte{}})
-				}
-				m.run(500)
-			})
-		}
+// randomOperations does whatever an application may, immediately or through
+// lists, and compares what is left in the resources with a plain model.
+func randomOperations(t *T) {
+	m := &machine{d3d: newD3D(t), r: rand.New(rand.NewPCG(t.Seed, 7))}
+	for range 2 {
+		m.ctxs = append(m.ctxs, &drafting{ctx: m.deferred(), maps: map[*modelled]bool{}, current: map[*modelled][]byte{}})
 	}
+	m.run(500)
 }

@@ -1,0 +1,277 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/compose"
+	"github.com/hilgpu/hilgpu/testbench/junit"
+	"github.com/hilgpu/hilgpu/testbench/suite"
+)
+
+// testFlags are the flags of test.
+type testFlags struct {
+	board     string
+	junit     string
+	artifacts string
+	filter    string
+	seed      uint64
+	runs      uint64
+	list      bool
+	json      bool
+}
+
+func newTest() *cobra.Command {
+	var f testFlags
+	c := &cobra.Command{
+		Use:   "test",
+		Short: "Run the whole-system suite on a board",
+		Long: `Test runs the whole-system suite: every case opens the board, works on it through
+runtime, drivers and kernel, and compares what comes out with what the
+specification or a plain model says. On the selector "emu" it also tries GPUs of
+other configurations.
+
+A case that fails has a folder in --artifacts: its messages, the DDI calls, the
+kernel's dump if the GPU stopped, and how to run it again.
+
+Boards:
+` + boards.Help() + `
+` + exitCodes,
+		Example: `  hilgpu test
+  hilgpu test --board 'serial:/dev/ttyUSB1?baud=3000000' --junit junit.xml --artifacts out/test
+  hilgpu test --filter '^random' --seed 100 --runs 20`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return runTest(c.OutOrStdout(), f) },
+	}
+	fl := c.Flags()
+	fl.StringVar(&f.board, "board", "emu", "board `selector`")
+	fl.StringVar(&f.junit, "junit", "", "write the results to this JUnit XML `file`")
+	fl.StringVar(&f.artifacts, "artifacts", "", "`folder` for what failed cases leave")
+	fl.StringVar(&f.filter, "filter", "", "run the cases whose name matches this regular `expression`")
+	fl.Uint64Var(&f.seed, "seed", 0, "first `seed` of the cases that have one")
+	fl.Uint64Var(&f.runs, "runs", 0, "`number` of seeds of each case that has several; 0: as the case says")
+	fl.BoolVar(&f.list, "list", false, "print the names of the cases and run nothing")
+	fl.BoolVar(&f.json, "json", false, "print the results as one JSON document")
+	return c
+}
+
+// testReport is what test --json prints.
+type testReport struct {
+	Board   string         `json:"board"`
+	Passed  int            `json:"passed"`
+	Failed  int            `json:"failed"`
+	Skipped int            `json:"skipped"`
+	Results []suite.Result `json:"results"`
+}
+
+func runTest(stdout io.Writer, f testFlags) error {
+	o := suite.Options{Selector: f.board, Drivers: testbench.HostDrivers(), Seed: f.seed, Runs: f.runs, Trace: f.artifacts != ""}
+	var err error
+	if o.Filter, err = regexp.Compile(f.filter); err != nil {
+		return fmt.Errorf("%w: --filter: %w", compose.ErrInput, err)
+	}
+	if f.list {
+		return listCases(stdout, f, o.Filter)
+	}
+	xml, err := newOutput(f.junit)
+	if err != nil {
+		return err
+	}
+	defer xml.discard()
+	defer onSignal(xml)()
+	if err := tryBoard(f.board); err != nil {
+		return err
+	}
+	if !f.json {
+		o.Report = func(r suite.Result) { fmt.Fprint(stdout, resultText(f, r)) }
+	}
+	report := testReport{Board: f.board, Results: suite.Run(o)}
+	report.count()
+	if len(report.Results) == 0 {
+		return fmt.Errorf("%w: --filter %q matches no case; hilgpu test --list has the names", compose.ErrInput, f.filter)
+	}
+	if err := f.write(xml, report); err != nil {
+		return err
+	}
+	return report.print(stdout, f)
+}
+
+// tryBoard opens and closes the board, so that one that is missing is one error
+// and not one for each case.
+func tryBoard(selector string) error {
+	sys, err := testbench.Open(selector, testbench.HostDrivers(), testbench.Options{})
+	if err != nil {
+		return err
+	}
+	return sys.Close()
+}
+
+func listCases(stdout io.Writer, f testFlags, filter *regexp.Regexp) error {
+	type entry struct {
+		Name     string `json:"name"`
+		Doc      string `json:"doc"`
+		Selector string `json:"selector"`
+	}
+	list := []entry{}
+	for _, i := range suite.Expand(f.board, f.seed, f.runs) {
+		if filter.MatchString(i.Name) {
+			list = append(list, entry{i.Name, i.Case.Doc, i.Selector})
+		}
+	}
+	if f.json {
+		return json.NewEncoder(stdout).Encode(list)
+	}
+	for _, e := range list {
+		fmt.Fprintf(stdout, "%-44s %s\n", e.Name, e.Doc)
+	}
+	return nil
+}
+
+func (r *testReport) count() {
+	for _, res := range r.Results {
+		switch res.Outcome {
+		case suite.Passed:
+			r.Passed++
+		case suite.Failed:
+			r.Failed++
+		default:
+			r.Skipped++
+		}
+	}
+}
+
+// print ends the report, and fails if a case has.
+func (r *testReport) print(stdout io.Writer, f testFlags) error {
+	if f.json {
+		if err := json.NewEncoder(stdout).Encode(r); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(stdout, "%d passed, %d failed, %d skipped on %s\n", r.Passed, r.Failed, r.Skipped, f.board)
+	}
+	if r.Failed > 0 {
+		return fmt.Errorf("%w: %d of %d cases failed on %s", errCheck, r.Failed, len(r.Results), f.board)
+	}
+	return nil
+}
+
+// resultText is a line, and behind a failure its messages and how to repeat it.
+func resultText(f testFlags, r suite.Result) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-8s %-44s %s\n", r.Outcome, r.Name, r.Time.Round(time.Millisecond))
+	for _, m := range r.Messages {
+		fmt.Fprintf(&b, "         %s\n", strings.ReplaceAll(strings.TrimSpace(m), "\n", "\n         "))
+	}
+	if r.Outcome == suite.Failed {
+		fmt.Fprintf(&b, "         repeat: %s\n", replay(f, r))
+	}
+	return b.String()
+}
+
+// replay returns the command that runs a case again.
+func replay(f testFlags, r suite.Result) string {
+	name, _, _ := strings.Cut(r.Name, "/")
+	return fmt.Sprintf("hilgpu test --board %s --filter %s --seed %d --runs 1", quote(f.board), quote("^"+regexp.QuoteMeta(name)+"(/|$)"), r.Seed)
+}
+
+// quote makes a word of a shell command.
+func quote(s string) string {
+	if strings.ContainsAny(s, " ?&'\"$()[]{}*|\\^~;<>`!#") {
+		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	}
+	return s
+}
+
+// write writes the JUnit file and the artifacts of what failed.
+func (f testFlags) write(xml *output, r testReport) error {
+	doc := junit.Suite{Name: "hilgpu", Properties: []junit.Property{
+		{Name: "board", Value: f.board}, {Name: "seed", Value: strconv.FormatUint(f.seed, 10)},
+	}}
+	for _, res := range r.Results {
+		c := junit.Case{Class: "suite", Name: res.Name, Time: res.Time, Properties: []junit.Property{
+			{Name: "selector", Value: res.Selector}, {Name: "seed", Value: strconv.FormatUint(res.Seed, 10)},
+		}}
+		switch res.Outcome {
+		case suite.Failed:
+			c.Failure, c.Output = strings.Join(res.Messages, "\n"), "repeat: "+replay(f, res)
+			files, err := f.artifactsOf(res)
+			if err != nil {
+				return err
+			}
+			c.Attachments = files
+		case suite.Skipped:
+			c.Skipped = strings.Join(res.Messages, "\n")
+		}
+		doc.Cases = append(doc.Cases, c)
+	}
+	if xml == nil {
+		return nil
+	}
+	if err := junit.Write(xml, doc); err != nil {
+		return err
+	}
+	return xml.commit()
+}
+
+// artifactsOf writes what a failed case left to a folder of its own and returns
+// the files.
+func (f testFlags) artifactsOf(r suite.Result) ([]string, error) {
+	if f.artifacts == "" {
+		return nil, nil
+	}
+	folder := filepath.Join(f.artifacts, strings.Map(fileRune, r.Name))
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return nil, artifactError(folder, err)
+	}
+	readme := fmt.Sprintf("%s: %s\nboard %s, seed %d\nrepeat: %s\n\nmessages.txt  the checks that failed\n"+
+		"ddi.jsonl     every DDI call, a JSON object a line\ndump.txt      what the kernel said of the GPU when it stopped, if it did\n",
+		r.Name, r.Doc, r.Selector, r.Seed, replay(f, r))
+	var out []string
+	for _, file := range []struct {
+		name string
+		data []byte
+	}{
+		{"README.txt", []byte(readme)}, {"messages.txt", []byte(strings.Join(r.Messages, "\n"))},
+		{"ddi.jsonl", r.Trace}, {"dump.txt", []byte(r.Dump)},
+	} {
+		if len(file.data) == 0 {
+			continue
+		}
+		path := filepath.Join(folder, file.name)
+		if err := os.WriteFile(path, file.data, 0o666); err != nil {
+			return nil, artifactError(path, err)
+		}
+		out = append(out, path)
+	}
+	return out, nil
+}
+
+func artifactError(path string, err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	return fmt.Errorf("%w: cannot write %s: %w", compose.ErrInput, path, err)
+}
+
+// fileRune keeps what a file name may have everywhere.
+func fileRune(r rune) rune {
+	switch {
+	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '.', r == '=':
+		return r
+	}
+	return '_'
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/testbench/suite"
+)
+
+func TestTest(t *testing.T) {
+	xml := filepath.Join(t.TempDir(), "junit.xml")
+	var out, errs bytes.Buffer
+	code := run([]string{"test", "--board", "emu?nodes=1", "--filter", "^(present|order-flush)$", "--junit", xml}, &out, &errs)
+	require.Equal(t, exitOK, code, errs.String())
+	assert.Contains(t, out.String(), "passed   present ")
+	assert.Contains(t, out.String(), "skipped  order-flush ")
+	assert.Contains(t, out.String(), "the board has one node")
+	assert.Contains(t, out.String(), "1 passed, 0 failed, 1 skipped on emu?nodes=1\n")
+	b, err := os.ReadFile(xml)
+	require.NoError(t, err)
+	assert.Contains(t, string(b), `<testsuite name="hilgpu" tests="2" failures="0" skipped="1"`)
+
+	out.Reset()
+	require.Equal(t, exitOK, run([]string{"test", "--json", "--filter", "^present$"}, &out, &errs))
+	var report testReport
+	require.NoError(t, json.Unmarshal(out.Bytes(), &report))
+	assert.Equal(t, 1, report.Passed)
+	assert.Equal(t, suite.Passed, report.Results[0].Outcome)
+}
+
+func TestTestBadInput(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"test", "--filter", "("}, exitUsage, "--filter: error parsing regexp"},
+		{[]string{"test", "--filter", "nothing"}, exitUsage, "matches no case"},
+		{[]string{"test", "--board", "fpga"}, exitUsage, "unknown scheme"},
+		{[]string{"test", "--board", "emu?fault=dead-request", "--filter", "present"}, exitDevice, ""},
+		{[]string{"test", "--junit", "/nowhere/x.xml"}, exitUsage, "cannot write /nowhere/x.xml"},
+		{[]string{"test", "extra"}, exitUsage, "extra"},
+	} {
+		var out, errs bytes.Buffer
+		assert.Equal(t, tt.code, run(tt.args, &out, &errs), "%q: %s", tt.args, errs.String())
+		assert.Contains(t, errs.String(), tt.says)
+		assert.Empty(t, out.String())
+	}
+}
+
+// TestTestArtifacts loses an interrupt: the kernel finds out, and the case
+// leaves what it takes to look into that.
+func TestTestArtifacts(t *testing.T) {
+	dir := t.TempDir()
+	var out, errs bytes.Buffer
+	args := []string{"test", "--board", "emu?fault=lost-doorbell&after=2", "--filter", "^present$", "--artifacts", dir}
+	require.Equal(t, exitCheck, run(args, &out, &errs), errs.String())
+	assert.Contains(t, errs.String(), "1 of 1 cases failed")
+	assert.Contains(t, out.String(), "repeat: hilgpu test --board 'emu?fault=lost-doorbell&after=2' --filter '^present(/|$)' --seed 0 --runs 1")
+	for _, name := range []string{"README.txt", "messages.txt", "ddi.jsonl", "dump.txt"} {
+		info, err := os.Stat(filepath.Join(dir, "present", name))
+		if assert.NoError(t, err) {
+			assert.NotZero(t, info.Size(), name)
+		}
+	}
+}

@@ -1,0 +1,351 @@
+package suite
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/runtime/d3d11"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
+)
+
+const rgba8 = dxgi.R8G8B8A8UNorm
+
+// clearTo makes all of a texture's slices of mip level 0 one colour.
+func (d *d3d) clearTo(c *d3d11.Context, tex *d3d11.Texture2D, color [4]float32) {
+	v := d.target(tex, 0, 0, tex.GetDesc().ArraySize)
+	c.ClearRenderTargetView(v, color)
+	v.Release()
+}
+
+var (
+	red  = [4]float32{1, 0, 0, 1}
+	blue = [4]float32{0, 0, 1, 1}
+)
+
+// solid returns n texels of an opaque red or blue.
+func solid(color [4]float32, n int) []byte {
+	return bytes.Repeat([]byte{byte(255 * color[0]), 0, byte(255 * color[2]), 255}, n)
+}
+
+// words returns little-endian dwords.
+func words(v ...uint32) []byte {
+	var p []byte
+	for _, w := range v {
+		p = binary.LittleEndian.AppendUint32(p, w)
+	}
+	return p
+}
+
+// The box sequence on 4x4 texels and its 16 texels, by hand.
+func copyBoxes(t *T) {
+	d := newD3D(t)
+	src := d.texture(rgba8, 4, 4, 1, 1, d3d11.UsageImmutable, d3d11.BindShaderResource, words(
+		0xff0000ff, 0xff00ffff, 0xff00ff00, 0xffffff00,
+		0xffff0000, 0xffff00ff, 0xff000000, 0xff7f7f7f,
+		0xffffffff, 0xffffffff, 0xffffffff, 0xff000000,
+		0xffffffff, 0xff000000, 0xff000000, 0xff000000))
+	dst := d.texture(rgba8, 4, 4, 1, 1, d3d11.UsageDefault, d3d11.BindShaderResource, make([]byte, 64))
+	b := func(l, t, r, bot uint32) *d3d11.Box {
+		return &d3d11.Box{Left: l, Top: t, Right: r, Bottom: bot, Back: 1}
+	}
+	d.ctx.CopySubresourceRegion(dst, 0, 1, 1, 0, src, 0, b(0, 0, 2, 2))
+	d.ctx.CopySubresourceRegion(dst, 0, 1, 1, 0, src, 0, b(1, 2, 4, 3))
+	d.ctx.CopySubresourceRegion(dst, 0, 0, 3, 0, src, 0, b(0, 3, 4, 4))
+	d.ctx.CopySubresourceRegion(dst, 0, 3, 0, 0, src, 0, b(3, 0, 4, 2))
+	d.ctx.CopySubresourceRegion(dst, 0, 3, 2, 0, src, 0, b(3, 2, 4, 4))
+	want := words(
+		0x00000000, 0x00000000, 0x00000000, 0xffffff00,
+		0x00000000, 0xffffffff, 0xffffffff, 0xff7f7f7f,
+		0x00000000, 0xffff0000, 0xffff00ff, 0xff000000,
+		0xffffffff, 0xff000000, 0xff000000, 0xff000000)
+	assert.Equal(t, want, d.texels(dst, 0))
+
+	// None of these does anything.
+	d.ctx.CopySubresourceRegion(dst, 0, 0, 0, 0, src, 0, b(2, 2, 2, 3))
+	d.ctx.CopySubresourceRegion(dst, 0, 1, 0, 0, src, 0, nil)
+	d.ctx.CopySubresourceRegion(dst, 0, 0, 0, 1, src, 0, nil)
+	d.ctx.CopySubresourceRegion(dst, 0, math.MaxUint32, 0, 0, src, 0, b(0, 0, 1, 1))
+	d.ctx.CopySubresourceRegion(dst, 0, 0, 0, 0, src, 0, b(3, 3, 5, 4))
+	d.ctx.CopySubresourceRegion(dst, 1, 0, 0, 0, src, 0, nil)
+	d.ctx.CopySubresourceRegion(nil, 0, 0, 0, 0, src, 0, nil)
+	d.ctx.CopySubresourceRegion(dst, 0, 0, 0, 0, nil, 0, nil)
+	d.ctx.CopySubresourceRegion(src, 0, 0, 0, 0, dst, 0, nil)
+	assert.Equal(t, want, d.texels(dst, 0))
+	d.ctx.CopySubresourceRegion(dst, 0, 0, 0, 0, src, 0, nil)
+	assert.Equal(t, d.texels(src, 0), d.texels(dst, 0))
+}
+
+// Copies inside a typeless family keep the bits; others are ignored.
+func copyBetweenFormats(t *T) {
+	d := newD3D(t)
+	for _, tt := range []struct {
+		from, to dxgi.Format
+		copies   bool
+	}{
+		{dxgi.R8G8B8A8Typeless, rgba8, true},
+		{rgba8, dxgi.R8G8B8A8UNormSRGB, true},
+		{dxgi.R8G8B8A8UNormSRGB, dxgi.R8G8B8A8UInt, true},
+		{dxgi.R8G8B8A8UInt, dxgi.R8G8B8A8SNorm, true},
+		{dxgi.R8G8B8A8SNorm, dxgi.R8G8B8A8SInt, true},
+		{dxgi.R16G16Typeless, dxgi.R16G16Float, true},
+		{dxgi.R32G32Typeless, dxgi.R32G32SInt, true},
+		{dxgi.R9G9B9E5SharedExp, dxgi.R32UInt, true},
+		{rgba8, dxgi.B8G8R8A8UNorm, false},
+		{dxgi.R8G8B8A8UInt, dxgi.R16G16UInt, false},
+		{dxgi.R16G16Typeless, dxgi.R32Typeless, false},
+		{dxgi.R9G9B9E5SharedExp, rgba8, false},
+		{dxgi.R9G9B9E5SharedExp, dxgi.R16G16UInt, false},
+	} {
+		info, _ := tt.from.Info()
+		n := 6 * info.Bytes
+		src := d.texture(tt.from, 3, 2, 1, 1, d3d11.UsageDefault, 0, count(100, n))
+		dst := d.texture(tt.to, 3, 2, 1, 1, d3d11.UsageDefault, 0, count(0, n))
+		want := count(0, n)
+		if tt.copies {
+			want = count(100, n)
+		}
+		d.ctx.CopyResource(dst, src)
+		assert.Equal(t, want, d.texels(dst, 0), "%v to %v", tt.from, tt.to)
+	}
+}
+
+// Clears convert to the format, hit exactly the view's slices and level, and
+// mind no viewport.
+func clears(t *T) {
+	d := newD3D(t)
+	d.ctx.RSSetViewports([]d3d11.Viewport{{Width: 1, Height: 1, MaxDepth: 1}})
+	d.ctx.RSSetScissorRects([]d3d11.Rect{{Right: 1, Bottom: 1}})
+	color := [4]float32{.1, .5, .3, .75}
+	for _, tt := range []struct {
+		f    dxgi.Format
+		want uint32
+	}{
+		{rgba8, 0xbf4c7f19}, {dxgi.R8G8B8A8UNormSRGB, 0xbf95bc59}, {dxgi.B8G8R8A8UNorm, 0xbf197f4c},
+	} {
+		tex := d.texture(tt.f, 5, 3, 1, 1, d3d11.UsageDefault, d3d11.BindRenderTarget)
+		d.clearTo(d.ctx, tex, color)
+		want := words(tt.want)
+		for i, got := range d.texels(tex, 0) {
+			assert.InDelta(t, want[i%4], got, 1, "%v, byte %d", tt.f, i)
+		}
+	}
+	one := func(f dxgi.Format, color [4]float32) []byte {
+		tex := d.texture(f, 1, 1, 1, 1, d3d11.UsageDefault, d3d11.BindRenderTarget)
+		d.clearTo(d.ctx, tex, color)
+		return d.texels(tex, 0)
+	}
+	inf := float32(math.Inf(1))
+	assert.Equal(t, []byte{0, 255, 0, 255}, one(rgba8, [4]float32{float32(math.NaN()), 7, -3, inf}))
+	assert.Equal(t, words(math.Float32bits(-.25)), one(dxgi.R32Float, [4]float32{-.25}))
+	assert.Equal(t, words(4_000_000_000), one(dxgi.R32UInt, [4]float32{4e9}))
+	assert.Equal(t, []byte{0x00, 0x3c, 0x00, 0xc0}, one(dxgi.R16G16Float, [4]float32{1, -2}))
+	assert.Equal(t, []byte{0x81, 0x7f, 0, 127}, one(dxgi.R8G8B8A8SNorm, [4]float32{-1, 1, 0, 2}))
+	assert.Equal(t, []byte{51}, one(dxgi.A8UNorm, [4]float32{1, 1, 1, .2}))
+
+	data := make([][]byte, 15)
+	for i := range data {
+		data[i] = make([]byte, 4*max(1, 6>>(i%3))*max(1, 5>>(i%3)))
+	}
+	tex := d.texture(rgba8, 6, 5, 3, 5, d3d11.UsageDefault, d3d11.BindRenderTarget, data...)
+	v := d.target(tex, 1, 1, 3)
+	d.ctx.ClearRenderTargetView(v, red)
+	d.ctx.ClearRenderTargetView(nil, blue)
+	for i := range data {
+		want := data[i]
+		if slice := i / 3; i%3 == 1 && slice >= 1 && slice <= 3 {
+			want = solid(red, len(want)/4)
+		}
+		assert.Equal(t, want, d.texels(tex, uint32(i)), "subresource %d", i)
+	}
+}
+
+// A list reads contents when it executes, any number of times, in the order of
+// execution, nested or not; recording does nothing.
+func listsOnTheGPU(t *T) {
+	d := newD3D(t)
+	tex := func() *d3d11.Texture2D {
+		return d.texture(rgba8, 8, 8, 1, 1, d3d11.UsageDefault, d3d11.BindRenderTarget, make([]byte, 256))
+	}
+	a, b, c := tex(), tex(), tex()
+	def, outer := d.deferred(), d.deferred()
+	d.clearTo(d.ctx, a, red)
+	def.CopyResource(b, a)
+	inner := d.finish(def, false)
+	outer.ExecuteCommandList(inner, true)
+	outer.CopyResource(c, b) // reads what the inner list wrote
+	nested := d.finish(outer, false)
+	inner.Release()
+	assert.Equal(t, make([]byte, 256), d.texels(b, 0), "nothing has been executed")
+	d.clearTo(d.ctx, a, blue)
+	d.ctx.ExecuteCommandList(nested, false)
+	assert.Equal(t, solid(blue, 64), d.texels(c, 0))
+	d.clearTo(d.ctx, a, red)
+	d.ctx.ExecuteCommandList(nested, false)
+	assert.Equal(t, solid(red, 64), d.texels(c, 0), "executed again")
+
+	d.clearTo(def, a, red)
+	first := d.finish(def, false)
+	d.clearTo(def, a, blue)
+	second := d.finish(def, true)
+	d.ctx.ExecuteCommandList(second, true)
+	d.ctx.ExecuteCommandList(first, true)
+	assert.Equal(t, solid(red, 64), d.texels(a, 0), "the order of execution decides")
+}
+
+// The two restore flags on real drivers.
+func restoreFlags(t *T) {
+	d := newD3D(t)
+	cb := d.buffer(d3d11.UsageDefault, d3d11.BindConstantBuffer, count(0, 16))
+	bound := func(c *d3d11.Context) bool {
+		var got [1]*d3d11.Buffer
+		c.PSGetConstantBuffers(0, got[:])
+		return got[0] == cb
+	}
+	def := d.deferred()
+	d.ctx.PSSetConstantBuffers(0, []*d3d11.Buffer{cb})
+	assert.False(t, bound(def), "nothing is inherited")
+	def.PSSetConstantBuffers(0, []*d3d11.Buffer{cb})
+	d.finish(def, true)
+	assert.True(t, bound(def), "FinishCommandList(TRUE)")
+	l := d.finish(def, false)
+	assert.False(t, bound(def), "FinishCommandList(FALSE)")
+	for _, c := range []*d3d11.Context{d.ctx, def} {
+		c.PSSetConstantBuffers(0, []*d3d11.Buffer{cb})
+		c.ExecuteCommandList(l, true)
+		assert.True(t, bound(c), "ExecuteCommandList(TRUE)")
+		c.ExecuteCommandList(l, false)
+		assert.False(t, bound(c), "ExecuteCommandList(FALSE)")
+	}
+}
+
+// Memory that a deferred context maps is the list's: invisible until it
+// executes, and there again at each execution.
+func discardInAList(t *T) {
+	d := newD3D(t)
+	dyn := d.buffer(d3d11.UsageDynamic, d3d11.BindVertexBuffer, count(0, 64))
+	x := d.buffer(d3d11.UsageDefault, d3d11.BindVertexBuffer, count(1, 64))
+	y := d.buffer(d3d11.UsageDefault, d3d11.BindVertexBuffer, count(1, 64))
+	def := d.deferred()
+	m := d3d11.MappedSubresource{RowPitch: 7, DepthPitch: 8}
+	assert.ErrorIs(t, def.Map(dyn, 0, d3d11.MapWriteNoOverwrite, 0, &m), ddi.D3D11MapNoDiscard)
+	assert.Equal(t, d3d11.MappedSubresource{RowPitch: 7, DepthPitch: 8}, m)
+	def.CopyResource(x, dyn)
+	d.write(def, dyn, d3d11.MapWriteDiscard, count(50, 64))
+	d.write(def, dyn, d3d11.MapWriteNoOverwrite, count(90, 32))
+	def.CopyResource(y, dyn)
+	l := d.finish(def, false)
+	assert.Equal(t, count(0, 64), d.contents(dyn))
+	for _, first := range []int{30, 130} {
+		d.write(d.ctx, dyn, d3d11.MapWriteDiscard, count(first, 64))
+		d.ctx.ExecuteCommandList(l, false)
+		assert.Equal(t, count(first, 64), d.contents(x), "before the discard")
+		assert.Equal(t, slices.Concat(count(90, 32), count(82, 32)), d.contents(y))
+		assert.Equal(t, d.contents(y), d.contents(dyn), "the contents stay after the list")
+	}
+}
+
+// A discard never waits for, nor changes, what the GPU has still to read.
+func renaming(t *T) {
+	d := newD3D(t)
+	dyn := d.buffer(d3d11.UsageDynamic, d3d11.BindVertexBuffer, count(0, 64))
+	all := d.buffer(d3d11.UsageDefault, d3d11.BindVertexBuffer, make([]byte, 64*64))
+	var want []byte
+	for i := range 64 {
+		typ := d3d11.MapWriteNoOverwrite
+		if i%8 == 0 {
+			typ = d3d11.MapWriteDiscard
+		}
+		var m d3d11.MappedSubresource
+		require.NoError(t, d.ctx.Map(dyn, 0, typ, 0, &m))
+		at := uint32(i % 8 * 8)
+		copy(m.Data[at:], count(3*i, 8))
+		want = append(want, count(3*i, 8)...)
+		if i%5 == 0 {
+			d.ctx.Flush() // while it is mapped: what was recorded does not mind
+		}
+		d.ctx.Unmap(dyn, 0)
+		d.ctx.CopySubresourceRegion(all, 0, uint32(8*i), 0, 0, dyn, 0, &d3d11.Box{Left: at, Right: at + 8, Bottom: 1, Back: 1})
+	}
+	assert.Equal(t, want, d.contents(all)[:512])
+}
+
+func stagingMaps(t *T) {
+	d := newD3D(t)
+	var m d3d11.MappedSubresource
+	tex := d.texture(rgba8, 512, 512, 1, 1, d3d11.UsageStaging, 0)
+	require.NoError(t, d.ctx.Map(tex, 0, d3d11.MapReadWrite, 0, &m))
+	assert.EqualValues(t, 2048, m.RowPitch)
+	assert.EqualValues(t, 1048576, m.DepthPitch)
+	assert.ErrorIs(t, d.ctx.Map(tex, 0, d3d11.MapReadWrite, 0, &m), ddi.EInvalidArg, "mapped already")
+	assert.Nil(t, m.Data)
+	assert.EqualValues(t, 2048, m.RowPitch, "left alone")
+	d.ctx.Unmap(tex, 0)
+	assert.ErrorIs(t, d.ctx.Map(tex, 1, d3d11.MapRead, 0, &m), ddi.EInvalidArg)
+	buf := d.buffer(d3d11.UsageStaging, 0, count(0, 100))
+	require.NoError(t, d.ctx.Map(buf, 0, d3d11.MapWrite, 0, &m))
+	assert.EqualValues(t, []uint32{100, 100}, []uint32{m.RowPitch, m.DepthPitch})
+	copy(m.Data, count(40, 100))
+	other := d.buffer(d3d11.UsageDefault, d3d11.BindVertexBuffer, count(0, 100))
+	d.ctx.CopyResource(other, buf) // no part of it while it is mapped
+	d.ctx.Unmap(buf, 0)
+	assert.Equal(t, count(0, 100), d.contents(other))
+	d.ctx.UpdateSubresource(buf, 0, nil, make([]byte, 100), 0, 0)
+	assert.Equal(t, count(40, 100), d.read(buf, 0, 100, 1), "an update of a staging buffer is ignored")
+}
+
+// A map that may not wait and a query that is asked say busy until the GPU is
+// done, and asking is enough to get there.
+func askingInsteadOfWaiting(t *T) {
+	d := newD3D(t)
+	src := d.texture(rgba8, 64, 16, 1, 1, d3d11.UsageStaging, 0, count(9, 4096))
+	dst := d.texture(rgba8, 64, 16, 1, 1, d3d11.UsageStaging, 0, make([]byte, 4096))
+	q, err := d.dev.CreateQuery(&d3d11.QueryDesc{Query: d3d11.QueryEvent})
+	require.NoError(t, err)
+	data := []byte{0xaa, 0xaa, 0xaa, 0xaa}
+	assert.ErrorIs(t, d.ctx.GetData(q, data, 0), ddi.DXGIInvalidCall)
+	def := d.deferred()
+	def.CopyResource(dst, src)
+	def.End(q)
+	l := d.finish(def, false)
+	assert.ErrorIs(t, d.ctx.GetData(q, data, 0), ddi.DXGIInvalidCall, "the list has not been executed")
+	d.ctx.ExecuteCommandList(l, false)
+	for range 3 { // nothing is submitted, so this would never end
+		assert.ErrorIs(t, d.ctx.GetData(q, data, d3d11.GetDataDoNotFlush), ddi.False)
+	}
+	m := d3d11.MappedSubresource{RowPitch: 5}
+	require.ErrorIs(t, d.ctx.Map(dst, 0, d3d11.MapRead, d3d11.MapDoNotWait, &m), ddi.DXGIStillDrawing)
+	assert.Equal(t, d3d11.MappedSubresource{RowPitch: 5}, m)
+	assert.ErrorIs(t, d.ctx.GetData(q, data, 0), ddi.False)
+	assert.Equal(t, []byte{0xaa, 0xaa, 0xaa, 0xaa}, data, "left alone")
+	for n := 0; d.ctx.GetData(q, data, 0) != nil; n++ {
+		require.Less(t, n, 1_000_000)
+	}
+	assert.Equal(t, words(1), data)
+	require.NoError(t, d.ctx.Map(dst, 0, d3d11.MapRead, d3d11.MapDoNotWait, &m), "the query stands behind the copy")
+	assert.Equal(t, count(9, 4096), m.Data[:4096])
+	d.ctx.Unmap(dst, 0)
+}
+
+// Present copies the back buffer as it is then, behind all work before it.
+func present(t *T) {
+	d := newD3D(t)
+	chain, err := d.dev.CreateSwapChain(d3d11.SwapChainDesc{Width: 30, Height: 20, Format: rgba8, BufferCount: 1})
+	require.NoError(t, err)
+	back, err := chain.GetBuffer(0)
+	require.NoError(t, err)
+	primary, err := chain.GetPrimary()
+	require.NoError(t, err)
+	for _, color := range [][4]float32{red, blue} {
+		d.clearTo(d.ctx, back, color)
+		require.NoError(t, chain.Present(0, 0))
+		d.clearTo(d.ctx, back, [4]float32{})
+		require.NoError(t, chain.Present(0, d3d11.PresentTest))
+		assert.Equal(t, solid(color, 600), d.texels(primary, 0))
+	}
+}

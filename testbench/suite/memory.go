@@ -1,0 +1,46 @@
+package suite
+
+import (
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/runtime/d3d11"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
+)
+
+// Two textures of which each fits in VRAM, but not both, can be copied to each
+// other, and what is recorded beside the copy is done too.
+func copyOfTexturesThatDoNotFitTogether(t *T) {
+	d := newD3D(t)
+	tex := func(w uint32, first int) *d3d11.Texture2D {
+		return d.texture(dxgi.R8G8B8A8UNorm, w, 100, 1, 1, d3d11.UsageDefault, d3d11.BindShaderResource, count(first, int(w)*400))
+	}
+	a, b, c, small := tex(160, 1), tex(100, 2), tex(100, 3), tex(10, 4)
+	d.ctx.UpdateSubresource(small, 0, nil, count(5, 4000), 40, 0)
+	d.ctx.CopyResource(b, c)
+	d.ctx.CopySubresourceRegion(a, 0, 0, 0, 0, b, 0, nil)
+	d.ctx.Flush()
+	require.NoError(t, d.dev.GetDeviceRemovedReason())
+	assert.Equal(t, count(5, 4000), d.texels(small, 0))
+	assert.Equal(t, count(3, 40000), d.texels(b, 0))
+	assert.Equal(t, count(3, 400), d.texels(a, 0)[:400], "the first row, which is wider")
+	assert.Equal(t, count(1+400, 240), d.texels(a, 0)[400:640])
+}
+
+// A texture for the GPU alone that is larger than VRAM cannot be made, and is
+// the only thing that fails.
+func textureLargerThanVRAM(t *T) {
+	d := newD3D(t)
+	desc := d3d11.Texture2DDesc{
+		Width: 128, Height: 129, MipLevels: 1, ArraySize: 1, Format: dxgi.R8G8B8A8UNorm,
+		SampleDesc: dxgi.SampleDesc{Count: 1}, BindFlags: d3d11.BindShaderResource,
+	}
+	_, err := d.dev.CreateTexture2D(desc, nil)
+	assert.ErrorIs(t, err, ddi.EOutOfMemory)
+	desc.Height = 128
+	tex, err := d.dev.CreateTexture2D(desc, nil)
+	require.NoError(t, err)
+	d.ctx.UpdateSubresource(tex, 0, nil, count(9, 1<<16), 512, 0)
+	assert.Equal(t, count(9, 1<<16), d.texels(tex, 0))
+}

@@ -1,0 +1,164 @@
+package suite
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/testbench"
+)
+
+// Options are what Run runs.
+type Options struct {
+	Selector string
+	Drivers  testbench.Drivers
+	Seed     uint64         // first seed
+	Runs     uint64         // seeds of cases that have several; 0: as they say
+	Filter   *regexp.Regexp // of the names of instances; nil: all
+	Trace    bool           // keep the DDI calls of what fails
+
+	// Report, if it is not nil, is called as each instance ends.
+	Report func(Result)
+}
+
+// Outcome is how an instance ended.
+type Outcome string
+
+// The outcomes.
+const (
+	Passed  Outcome = "passed"
+	Failed  Outcome = "failed"
+	Skipped Outcome = "skipped"
+)
+
+// A Result is what became of an instance.
+type Result struct {
+	Name     string        `json:"name"`
+	Doc      string        `json:"doc"`
+	Selector string        `json:"selector"`
+	Seed     uint64        `json:"seed"`
+	Outcome  Outcome       `json:"outcome"`
+	Messages []string      `json:"messages,omitempty"` // of failed checks, or why it was skipped
+	Time     time.Duration `json:"time_ns"`
+
+	Trace []byte `json:"-"` // DDI calls as JSON lines, of what failed
+	Dump  string `json:"-"` // what the kernel said of a GPU that stopped
+}
+
+// Run runs the suite, one instance after the other, and returns the results.
+func Run(o Options) []Result {
+	var out []Result
+	for _, i := range Expand(o.Selector, o.Seed, o.Runs) {
+		if o.Filter != nil && !o.Filter.MatchString(i.Name) {
+			continue
+		}
+		r := runOne(i, o)
+		if o.Report != nil {
+			o.Report(r)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// runOne runs an instance on a goroutine of its own, which FailNow ends.
+func runOne(i Instance, o Options) Result {
+	r := &recording{}
+	t := &T{TB: r, Selector: i.Selector, Drivers: o.Drivers, Seed: i.Seed}
+	if o.Trace {
+		t.trace = new(bytes.Buffer)
+	}
+	start := time.Now()
+	if i.Skip != "" {
+		r.skipped = i.Skip
+	} else {
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			r.guard(func() { i.Case.run(t) })
+			r.clean()
+		}()
+		<-ended
+	}
+	res := Result{
+		Name: i.Name, Doc: i.Case.Doc, Selector: i.Selector, Seed: i.Seed,
+		Outcome: Passed, Messages: r.messages, Time: time.Since(start),
+	}
+	switch {
+	case len(r.messages) > 0:
+		res.Outcome, res.Dump = Failed, t.dump
+		if t.trace != nil {
+			res.Trace = t.trace.Bytes()
+		}
+	case r.skipped != "":
+		res.Outcome, res.Messages = Skipped, []string{r.skipped}
+	}
+	return res
+}
+
+// recording is the TB of a command.
+type recording struct {
+	messages []string
+	skipped  string
+	cleanups []func()
+}
+
+func (r *recording) Helper() {}
+
+func (r *recording) Errorf(format string, args ...any) {
+	r.messages = append(r.messages, fmt.Sprintf(format, args...))
+}
+
+// stopped unwinds a case that has ended.
+type stopped struct{}
+
+func (r *recording) FailNow() {
+	if len(r.messages) == 0 {
+		r.messages = append(r.messages, "failed")
+	}
+	panic(stopped{})
+}
+
+func (r *recording) Skipf(format string, args ...any) {
+	r.skipped = fmt.Sprintf(format, args...)
+	panic(stopped{})
+}
+
+func (r *recording) Cleanup(f func()) { r.cleanups = append(r.cleanups, f) }
+
+// clean runs the cleanups, the last one first.
+func (r *recording) clean() {
+	for len(r.cleanups) > 0 {
+		last := r.cleanups[len(r.cleanups)-1]
+		r.cleanups = r.cleanups[:len(r.cleanups)-1]
+		r.guard(last)
+	}
+}
+
+// guard runs f; what it panics with is a failure.
+func (r *recording) guard(f func()) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil, stopped:
+		case runtime.Error:
+			r.Errorf("panic: %v\n%s", p, debug.Stack())
+		default:
+			r.Errorf("%v", p)
+		}
+	}()
+	f()
+}
+
+// dumpOf returns what the kernel dumped when the GPU stopped, or "".
+func dumpOf(err error) string {
+	var stopped *dxgkrnl.DeviceError
+	if errors.As(err, &stopped) {
+		return stopped.Dump
+	}
+	return ""
+}

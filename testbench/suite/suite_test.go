@@ -1,0 +1,87 @@
+package suite_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/suite"
+)
+
+// TestNames holds the names of the instances apart, so that a filter can choose
+// one, and the instances of a board that the suite does not configure to it.
+func TestNames(t *testing.T) {
+	seen := map[string]bool{}
+	for _, i := range suite.Expand("emu", 5, 0) {
+		assert.False(t, seen[i.Name], i.Name)
+		seen[i.Name] = true
+		assert.NotEmpty(t, i.Case.Doc, i.Name)
+		assert.GreaterOrEqual(t, i.Seed, uint64(5))
+	}
+	assert.True(t, seen["random[vram=64KiB&nodes=1]/6"])
+	for _, i := range suite.Expand("emu?nodes=1", 0, 3) {
+		assert.Equal(t, "emu?nodes=1", i.Selector, i.Name)
+		assert.Equal(t, strings.HasPrefix(i.Name, "texture"), i.Skip != "", i.Name)
+	}
+}
+
+// TestRunFindsBadDrivers runs cases with miniports that do not do their work.
+func TestRunFindsBadDrivers(t *testing.T) {
+	good := testbench.HostDrivers().KernelMode
+	with := func(change func(d *kmddi.DriverInitializationData)) testbench.Drivers {
+		drivers := testbench.HostDrivers()
+		drivers.KernelMode = func() kmddi.DriverInitializationData {
+			d := good()
+			change(&d)
+			return d
+		}
+		return drivers
+	}
+	for _, tt := range []struct {
+		name, filter string
+		drivers      testbench.Drivers
+		says         string
+	}{
+		{"a copy that is left out", "^copy-boxes$", with(func(d *kmddi.DriverInitializationData) {
+			render := d.Render
+			d.Render = func(t *ddi.Thread, c kmddi.HContext, arg kmddi.Render) (kmddi.RenderOut, ddi.Status) {
+				out, s := render(t, c, arg)
+				return kmddi.RenderOut{DmaBufferUsed: 0, PatchesUsed: 0, MultipassOffset: out.MultipassOffset}, s
+			}
+		}), "Not equal"},
+		{"a broken contract", "^clears$", with(func(d *kmddi.DriverInitializationData) {
+			d.SubmitCommand = func(*ddi.Thread, kmddi.HAdapter, kmddi.SubmitCommand) ddi.Status { return ddi.StatusInvalidParameter }
+		}), "SubmitCommand"},
+		{"a driver that is missing", "^present$", testbench.Drivers{}, "a driver is missing"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			res := suite.Run(suite.Options{Selector: "emu", Drivers: tt.drivers, Filter: regexp.MustCompile(tt.filter), Trace: true})
+			require.Len(t, res, 1)
+			assert.Equal(t, suite.Failed, res[0].Outcome)
+			assert.Contains(t, strings.Join(res[0].Messages, "\n"), tt.says)
+		})
+	}
+}
+
+// TestRun runs cases of all outcomes with the drivers of this GPU.
+func TestRun(t *testing.T) {
+	var seen []string
+	res := suite.Run(suite.Options{
+		Selector: "emu?nodes=1", Drivers: testbench.HostDrivers(), Seed: 3, Runs: 1,
+		Filter: regexp.MustCompile("^(restore-flags|texture-too-large|order-flush|compose)"),
+		Report: func(r suite.Result) { seen = append(seen, r.Name) },
+	})
+	var got []string
+	for _, r := range res {
+		got = append(got, r.Name+" "+string(r.Outcome))
+		assert.Nil(t, r.Trace)
+	}
+	assert.Equal(t, []string{"compose passed", "restore-flags passed", "texture-too-large skipped", "order-flush skipped"}, got)
+	assert.Equal(t, []string{"compose", "restore-flags", "texture-too-large", "order-flush"}, seen)
+}
