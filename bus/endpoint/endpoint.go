@@ -48,7 +48,8 @@ const beatBytes = 8
 // Options are the sizes of an Endpoint. The zero value is the default.
 type Options struct {
 	// MaxPayload is the most data in one packet to the host, in bytes, a power
-	// of two, 128 to 4096; 0: 256.
+	// of two, 128 to 4096; 0: 128, the Max_Payload_Size after reset (PCIe 3.0
+	// §7.8.4).
 	MaxPayload int
 
 	// Timeout is how long a read of the device may go unanswered, in device
@@ -69,7 +70,7 @@ func (o *Options) setDefaults() {
 	for _, v := range []struct {
 		field *int
 		def   int
-	}{{&o.MaxPayload, 256}, {&o.Queue, 256}, {&o.Reads, 32}} {
+	}{{&o.MaxPayload, RCB}, {&o.Queue, 256}, {&o.Reads, 32}} {
 		if *v.field == 0 {
 			*v.field = v.def
 		}
