@@ -1,0 +1,100 @@
+package bringup
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
+)
+
+// configHeader holds the header, the sizes of the BARs and the capabilities
+// against pcicfg.
+func configHeader(s *session) outcome {
+	var f finding
+	field := func(name string, got, want uint32) {
+		if s.err == nil && got != want {
+			f.add("", "%s is %#x, want %#x", name, got, want)
+		}
+	}
+	id := s.config(pcicfg.ID)
+	field("vendor", id&0xffff, pcicfg.VendorID)
+	field("device", id>>16, pcicfg.DeviceID)
+	field("class code", s.config(pcicfg.Class)>>8, pcicfg.ClassCode)
+	field("header type", s.config(pcicfg.Header)>>16&0xff, pcicfg.HeaderType)
+	s.setConfig(pcicfg.Command, 0)
+	for _, bar := range []struct {
+		name  string
+		off   int
+		flags uint32
+		size  uint64
+	}{
+		{"BAR 0", pcicfg.BAR0, 0, pcicfg.BAR0Size},
+		{"BAR 1", pcicfg.BAR1, 0, 0},
+		{"BAR 2", pcicfg.BAR2, pcicfg.BARMem64 | pcicfg.BARPrefetchable, s.vram},
+		{"BAR 4", pcicfg.BAR4, 0, 0},
+		{"BAR 5", pcicfg.BAR5, 0, 0},
+	} {
+		field(bar.name+" flags", s.config(bar.off)&pcicfg.BARFlags, bar.flags)
+		if got := s.size(bar.off); s.err == nil && got != bar.size {
+			f.add("an address line of the decoder, or another VRAM than the identity says", "%s sizes as %#x bytes, want %#x", bar.name, got, bar.size)
+		}
+	}
+	s.place()
+	s.checkCaps(field)
+	return f.outcome(fmt.Sprintf("device %04x:%04x, BAR 0 %s, BAR 2 %s, MSI-X with %d vectors",
+		id&0xffff, id>>16, size(pcicfg.BAR0Size), size(s.vram), pcicfg.Vectors))
+}
+
+// checkCaps walks the list of capabilities.
+func (s *session) checkCaps(field func(name string, got, want uint32)) {
+	field("capability list bit of the status", s.config(pcicfg.Command)&pcicfg.StatusCapList, pcicfg.StatusCapList)
+	msix := s.config(pcicfg.MSIX)
+	field("capability pointer", s.config(pcicfg.CapPtr)&0xff, pcicfg.MSIX)
+	field("capability at 0x40", msix&0xff, pcicfg.MSIXCapID)
+	field("next capability", msix>>8&0xff, pcicfg.PCIe)
+	field("MSI-X table size", msix&pcicfg.MSIXSize>>16+1, pcicfg.Vectors)
+	field("MSI-X table", s.config(pcicfg.MSIXTable), pcicfg.MSIXTableOffset)
+	field("MSI-X pending bits", s.config(pcicfg.MSIXPending), pcicfg.MSIXPendingOffset)
+	express := s.config(pcicfg.PCIe)
+	field("capability at 0x60", express&0xff, pcicfg.PCIeCapID)
+	field("last capability", express>>8&0xff, 0)
+}
+
+// configCommand sets and clears the bits of the command register, and looks at
+// what memory decode gates.
+func configCommand(s *session) outcome {
+	var f finding
+	command := func(write, want uint32) {
+		s.setConfig(pcicfg.Command, write)
+		if got := s.config(pcicfg.Command) & 0xffff; s.err == nil && got != want {
+			f.add("", "the command register reads %#06x after %#06x was written, want %#06x", got, write, want)
+		}
+	}
+	command(0xffff, commandOn)
+	for _, bit := range []uint32{pcicfg.CommandMemory, pcicfg.CommandBusMaster, pcicfg.CommandINTxDisable} {
+		command(bit, bit)
+	}
+	command(0, 0)
+	for _, bar := range []int{0, 2} {
+		if err := s.attempt(bar, 0); s.err == nil && !errors.Is(err, bus.ErrUnsupported) {
+			f.add("", "a read of BAR %d with memory decode off gives %s, want unsupported request", bar, answer(err))
+		}
+	}
+	command(commandOn, commandOn)
+	for _, bar := range []int{0, 2} {
+		if err := s.attempt(bar, 0); s.err == nil && err != nil {
+			f.add("", "a read of BAR %d with memory decode on gives %v, want data", bar, err)
+		}
+	}
+	s.setConfig(pcicfg.DevCtl, s.config(pcicfg.DevCtl)|pcicfg.DevStaUnsupported|pcicfg.DevStaNonFatal)
+	return f.outcome("memory, bus master and INTx disable; decode off is refused")
+}
+
+// answer returns what a read gave.
+func answer(err error) string {
+	if err == nil {
+		return "data"
+	}
+	return err.Error()
+}

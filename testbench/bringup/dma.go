@@ -1,0 +1,102 @@
+package bringup
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+)
+
+// guard is what must stay as it was before and behind a copy, in bytes.
+const guard = 8
+
+// dmaCopy copies between host memory and VRAM in sizes and at alignments of
+// every kind, over 4 KiB boundaries too.
+func dmaCopy(s *session) outcome {
+	var f finding
+	n, problem := s.newNode(12)
+	if problem != "" {
+		f.add("", "%s", problem)
+		return f.outcome("")
+	}
+	rng := s.rng(5)
+	sizes := []uint64{1, 3, 8, 64, 127, 128, 1000, 4000}
+	aligns := []uint64{8, 9, 12, 15, 60 + 8, 4090}
+	copies, total := 0, uint64(0)
+	for _, size := range sizes {
+		for i, align := range aligns {
+			if problem != "" || s.err != nil {
+				break
+			}
+			problem = s.copies(&f, n, rng, size, align, aligns[(i+1)%len(aligns)])
+			copies, total = copies+2, total+2*size
+		}
+	}
+	if problem != "" {
+		f.add("the DMA engine, or the reads and writes of host memory", "%s", problem)
+	}
+	return f.outcome(fmt.Sprintf("%d copies, %d bytes, up to 4 KiB boundaries and over them", copies, total))
+}
+
+// copies moves size bytes from host memory to VRAM at one alignment, and back
+// to host memory at another. It returns why the engine did not run, or "".
+func (s *session) copies(f *finding, n *node, rng *rand.Rand, size, vramAt, hostAt uint64) string {
+	what := fmt.Sprintf("%d bytes, host %#x to VRAM %#x", size, hostAt, vramAt)
+	data := make([]byte, size)
+	for i := range data {
+		data[i] = byte(rng.Uint32())
+	}
+	from := s.host.mem[copyAt+hostAt:][:size]
+	copy(from, data)
+	lo := (vramAt - guard) &^ 7
+	window := make([]byte, (vramAt+size+guard+7)&^7-lo)
+	for i := range window {
+		window[i] = 0xcc
+	}
+	s.write(2, lo, window)
+	if problem := n.do(pkt.Copy{Src: pkt.Host | (hostBase + copyAt + hostAt), Dst: vramAt, Bytes: uint32(size)}); problem != "" {
+		return what + ": " + problem
+	}
+	got := make([]byte, len(window))
+	s.read(2, lo, got)
+	copy(window[vramAt-lo:], data)
+	s.compare(f, what, window, got, int(vramAt-lo))
+
+	what = fmt.Sprintf("%d bytes, VRAM %#x to host %#x", size, vramAt, hostAt)
+	const back = copyAt + 64<<10
+	home := s.host.mem[back+hostAt-guard:][:size+2*guard]
+	for i := range home {
+		home[i] = 0x33
+	}
+	want := bytes.Clone(home)
+	copy(want[guard:], data)
+	s.write(2, lo, window)
+	if problem := n.do(pkt.Copy{Src: vramAt, Dst: pkt.Host | (hostBase + back + hostAt), Bytes: uint32(size)}); problem != "" {
+		return what + ": " + problem
+	}
+	s.compare(f, what, want, home, guard)
+	return ""
+}
+
+// compare adds the first byte of a copy that is wrong. The data begins at
+// first.
+func (s *session) compare(f *finding, what string, want, got []byte, first int) {
+	if s.err != nil || bytes.Equal(want, got) {
+		return
+	}
+	wrong, at := 0, -1
+	for i := range want {
+		if want[i] != got[i] {
+			wrong++
+			if at < 0 {
+				at = i
+			}
+		}
+	}
+	where, likely := fmt.Sprintf("byte %d", at-first), "data lost or moved on the way"
+	if at < first {
+		where, likely = fmt.Sprintf("%d bytes before its start", first-at), "the copy writes outside of its range: byte enables of the first beat"
+	}
+	f.add(likely, "%s: %s is %#02x, want %#02x; %d bytes wrong", what, where, got[at], want[at], wrong)
+}

@@ -1,0 +1,180 @@
+package bringup
+
+import (
+	"fmt"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/msixreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+)
+
+// A line of the table of events.
+type event struct {
+	name   string
+	bit    uint32
+	vector int
+}
+
+func events() []event {
+	return []event{
+		{"DONE0", intcreg.Done0, intcreg.VectorDone},
+		{"DONE1", intcreg.Done1, intcreg.VectorDone},
+		{"FAULT0", intcreg.Fault0, intcreg.VectorFault},
+		{"FAULT1", intcreg.Fault1, intcreg.VectorFault},
+	}
+}
+
+// An irq is the interrupt path under test.
+type irq struct {
+	s    *session
+	f    finding
+	data [pcicfg.Vectors]uint32
+}
+
+// irqMessage raises every event by hand, under every mask on its way.
+func irqMessage(s *session) outcome {
+	q := &irq{s: s}
+	rng := s.rng(4)
+	var was []configWord
+	save := func(off uint32) { was = append(was, configWord{int(off), s.reg(off)}) }
+	save(intcreg.Base + intcreg.Mask)
+	for v := range uint32(pcicfg.Vectors) {
+		for off := uint32(0); off < msixreg.Stride; off += 4 {
+			save(msixreg.Base + v*msixreg.Stride + off)
+		}
+	}
+	s.setReg(intcreg.Base+intcreg.Mask, 0)
+	s.setReg(intcreg.Base+intcreg.Status, intcreg.All)
+	for v := range uint32(pcicfg.Vectors) {
+		q.data[v] = rng.Uint32()
+		entry := msixreg.Base + v*msixreg.Stride
+		s.setReg(entry+msixreg.AddrLo, uint32(messageAddr(int(v))))
+		s.setReg(entry+msixreg.AddrHi, 0)
+		s.setReg(entry+msixreg.Data, q.data[v])
+		s.setReg(entry+msixreg.Control, 0)
+	}
+	s.setConfig(pcicfg.MSIX, pcicfg.MSIXEnable)
+	from := s.clock.Now()
+	for _, e := range events() {
+		if s.err == nil {
+			q.event(e)
+		}
+	}
+	took := float64(s.clock.Now()-from) / float64(s.clock.Hz()) / float64(len(events()))
+	s.setConfig(pcicfg.MSIX, 0)
+	s.setReg(intcreg.Base+intcreg.Status, intcreg.All)
+	for _, w := range was {
+		s.setReg(uint32(w.off), w.v)
+	}
+	return q.f.outcome(fmt.Sprintf("%d events, each under 4 masks, %s an event", len(events()), seconds(took)))
+}
+
+// messageAddr is where vector v writes.
+func messageAddr(v int) uint64 { return messageBase + 0x1000 + 0x10*uint64(v) }
+
+// event takes one event through the mask of the controller, the mask of its
+// vector, the mask of the function, and straight.
+func (q *irq) event(e event) {
+	control := msixreg.Base + uint32(e.vector)*msixreg.Stride + msixreg.Control
+	for _, gate := range []struct {
+		name        string
+		close, open func()
+		pending     bool // the event shows in the pending bits
+	}{
+		{"INTC.MASK", func() { q.setMask(0) }, func() { q.setMask(e.bit) }, false},
+		{
+			fmt.Sprintf("MSIX.CONTROL%d.MASK", e.vector),
+			func() { q.setMask(e.bit); q.s.setReg(control, msixreg.ControlMask) },
+			func() { q.s.setReg(control, 0) }, true,
+		},
+		{
+			"the function mask",
+			func() { q.s.setConfig(pcicfg.MSIX, pcicfg.MSIXEnable|pcicfg.MSIXFunctionMask) },
+			func() { q.s.setConfig(pcicfg.MSIX, pcicfg.MSIXEnable) }, true,
+		},
+		{"no mask", nil, nil, false},
+	} {
+		q.s.host.messages = nil
+		if gate.close != nil {
+			gate.close()
+		}
+		q.s.setReg(intcreg.Base+intcreg.Raise, e.bit)
+		q.raised(e, gate.name)
+		if gate.close != nil {
+			q.held(e, gate.name, gate.pending)
+			gate.open()
+		}
+		if !q.arrives(e, gate.name) {
+			q.setMask(0)
+			q.s.setReg(intcreg.Base+intcreg.Status, e.bit)
+			return
+		}
+		q.acknowledged(e)
+	}
+	q.setMask(0)
+}
+
+func (q *irq) setMask(v uint32) { q.s.setReg(intcreg.Base+intcreg.Mask, v) }
+
+// raised looks at the status bit.
+func (q *irq) raised(e event, gate string) {
+	if got := q.s.reg(intcreg.Base + intcreg.Status); got != e.bit && q.s.err == nil {
+		q.f.add("the event does not reach the controller", "INTC.STATUS is %#x after %s was raised behind %s, want %#x", got, e.name, gate, e.bit)
+	}
+}
+
+// held looks that a mask holds the message back.
+func (q *irq) held(e event, gate string, pending bool) {
+	q.quiet()
+	if n := len(q.s.host.messages); n > 0 {
+		q.f.add("a mask that does not mask", "%s: %d messages came through %s", e.name, n, gate)
+	}
+	want := uint32(0)
+	if pending {
+		want = 1 << e.vector
+	}
+	if got := q.s.reg(msixreg.PendingBase); got != want && q.s.err == nil {
+		q.f.add("", "PBA.PENDING_LO is %#x while %s is held by %s, want %#x", got, e.name, gate, want)
+	}
+}
+
+// arrives waits for the message, and looks that there is one, to the right
+// address with the right data.
+func (q *irq) arrives(e event, gate string) bool {
+	s := q.s
+	if !s.until(func() bool { return len(s.host.messages) > 0 }) {
+		if s.err == nil {
+			status, _ := regmap.New().Lookup(intcreg.Base + intcreg.Status)
+			q.f.add("the message is lost between the device and the host: bus mastering, the message window, or the link",
+				"%s, %s: no message of vector %d for %d s; %s, PBA.PENDING_LO=%#x", e.name, gate, e.vector, patience,
+				status.Format(s.reg(intcreg.Base+intcreg.Status)), s.reg(msixreg.PendingBase))
+		}
+		return false
+	}
+	q.quiet()
+	m := s.host.messages[0]
+	if want := (message{messageAddr(e.vector), q.data[e.vector], 4}); m != want {
+		q.f.add("another vector, or an entry of the table that does not keep its value",
+			"%s: message of %d bytes, %#x, at %#x, want 4 bytes, %#x, at %#x", e.name, m.size, m.data, m.addr, want.data, want.addr)
+	}
+	if n := len(s.host.messages); n > 1 {
+		q.f.add("a storm: the message is sent again and again", "%s, %s: %d messages for one event", e.name, gate, n)
+	}
+	return true
+}
+
+// acknowledged clears the event.
+func (q *irq) acknowledged(e event) {
+	q.s.setReg(intcreg.Base+intcreg.Status, e.bit)
+	if got := q.s.reg(intcreg.Base + intcreg.Status); got != 0 && q.s.err == nil {
+		q.f.add("", "INTC.STATUS is %#x after %s was acknowledged, want 0", got, e.name)
+	}
+}
+
+// quiet lets time pass in which a message that is under way arrives: what the
+// device sent before it answers a read is there with the answer.
+func (q *irq) quiet() {
+	q.s.pass(100_000)
+	q.s.reg(intcreg.Base + intcreg.Status)
+}

@@ -1,0 +1,85 @@
+package bringup
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
+)
+
+// trips is how many configuration reads test the link.
+const trips = 64
+
+func trailing(v uint64) int { return bits.TrailingZeros64(v) }
+
+// linkTrips reads the identity again and again: the answer must be the same
+// each time, and not the level of a line that nobody drives.
+func linkTrips(s *session) outcome {
+	var f finding
+	before := counters(s)
+	times := make([]uint64, 0, trips)
+	first := uint32(0)
+	for i := range trips {
+		from := s.clock.Now()
+		v := s.config(pcicfg.ID)
+		if s.err != nil {
+			return failed(fmt.Sprintf("read %d of the identity was not answered", i+1), "the board is off, not programmed, or another device is attached", nil)
+		}
+		times = append(times, s.clock.Now()-from)
+		if i == 0 {
+			first = v
+		}
+		if v != first {
+			f.add("the link delivers data that the board did not send", "read %d of the identity is %#08x, the first was %#08x", i+1, v, first)
+		}
+	}
+	if first == 0 || first == 0xffffffff {
+		f.add("the link is there, the device is not: not programmed, or held in reset", "the identity reads %#08x", first)
+	}
+	s.device.Vendor, s.device.Product = first&0xffff, first>>16
+	slices.Sort(times)
+	tick := 1 / float64(s.clock.Hz())
+	o := f.outcome(fmt.Sprintf("%d round trips, p50 %s, p99 %s", trips, seconds(float64(times[trips/2])*tick), seconds(float64(times[trips*99/100])*tick)))
+	o.details = append(o.details, counted(before, counters(s))...)
+	return o
+}
+
+// counters returns what the link counts, nothing if it does not.
+func counters(s *session) []boards.Counter {
+	if c, ok := s.link.(boards.Counters); ok {
+		return c.Counters()
+	}
+	return nil
+}
+
+// counted returns the counters of errors that the link has moved: what it
+// recovered from is no failure, but worth a line.
+func counted(before, after []boards.Counter) []string {
+	was := map[string]uint64{}
+	for _, c := range before {
+		was[c.Name] = c.Value
+	}
+	var moved []string
+	for _, c := range after {
+		if isError(c.Name) && c.Value > was[c.Name] {
+			moved = append(moved, fmt.Sprintf("%s +%d", c.Name, c.Value-was[c.Name]))
+		}
+	}
+	if len(moved) == 0 {
+		return nil
+	}
+	return []string{"the link recovered from errors: " + strings.Join(moved, ", ")}
+}
+
+// isError says whether a counter counts errors, by its name.
+func isError(name string) bool {
+	for _, part := range []string{"crc", "nak", "replay", "resent", "retr", "dup", "lost", "garbage", "drop", "timeout", "bad", "gap", "error"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return false
+}

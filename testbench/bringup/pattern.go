@@ -1,0 +1,156 @@
+package bringup
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// blockBytes is how much one access of the patterns moves.
+const blockBytes = 4096
+
+// A tally counts wrong bits of VRAM.
+type tally struct {
+	words  uint64 // read
+	wrong  uint64 // of them
+	toHigh [64]int
+	toLow  [64]int
+	first  string
+}
+
+// memPatterns fills VRAM with patterns and counts wrong bits: a march over
+// blocks, with the bits of each word equal and alternating, then random words
+// and their inverse.
+func memPatterns(s *session) outcome {
+	n := min(s.opt.Bytes, s.vram) &^ 7
+	var t tally
+	for _, v := range []uint64{0, 0x5555555555555555} {
+		s.march(&t, n, v)
+	}
+	for _, invert := range []uint64{0, ^uint64(0)} {
+		fill := func(at uint64, p []byte) {
+			rng := s.rng(3 + at)
+			for i := 0; i < len(p); i += 8 {
+				binary.LittleEndian.PutUint64(p[i:], rng.Uint64()^invert)
+			}
+		}
+		s.blocks(n, false, func(at uint64, p []byte) { fill(at, p); s.write(2, at, p) })
+		s.blocks(n, false, func(at uint64, p []byte) {
+			want := make([]byte, len(p))
+			fill(at, want)
+			s.check(&t, at, want, p)
+		})
+	}
+	var f finding
+	t.report(&f)
+	o := f.outcome(fmt.Sprintf("%s of %s, %d words read, 0 errors", size(n), size(s.vram), t.words))
+	if o.status == Fail {
+		o.summary = fmt.Sprintf("%d of %d words wrong", t.wrong, t.words)
+		for i := range 64 {
+			o.bits = append(o.bits, t.toHigh[i]+t.toLow[i])
+		}
+	}
+	return o
+}
+
+// march is a March C- whose elements go over blocks instead of words.
+func (s *session) march(t *tally, n, v uint64) {
+	for _, e := range []struct {
+		read  uint64
+		write uint64
+		down  bool
+		first bool
+		last  bool
+	}{
+		{write: v, first: true},
+		{read: v, write: ^v},
+		{read: ^v, write: v},
+		{read: v, write: ^v, down: true},
+		{read: ^v, write: v, down: true},
+		{read: v, last: true},
+	} {
+		s.blocks(n, e.down, func(at uint64, p []byte) {
+			if !e.first {
+				s.check(t, at, repeated(e.read, len(p)), p)
+			}
+			if !e.last {
+				s.write(2, at, repeated(e.write, len(p)))
+			}
+		})
+	}
+}
+
+func repeated(v uint64, n int) []byte {
+	p := make([]byte, 0, n)
+	for len(p) < n {
+		p = binary.LittleEndian.AppendUint64(p, v)
+	}
+	return p
+}
+
+// blocks calls do for each block of the first n bytes.
+func (s *session) blocks(n uint64, down bool, do func(at uint64, p []byte)) {
+	buf := make([]byte, blockBytes)
+	count := (n + blockBytes - 1) / blockBytes
+	for i := range count {
+		if down {
+			i = count - 1 - i
+		}
+		at := i * blockBytes
+		if s.alive() {
+			do(at, buf[:min(blockBytes, n-at)])
+		}
+	}
+}
+
+// check reads a block into p and counts its wrong bits.
+func (s *session) check(t *tally, at uint64, want, p []byte) {
+	s.read(2, at, p)
+	if s.err != nil {
+		return
+	}
+	for i := 0; i < len(p); i += 8 {
+		t.add(at+uint64(i), binary.LittleEndian.Uint64(want[i:]), binary.LittleEndian.Uint64(p[i:]))
+	}
+}
+
+func (t *tally) add(at, want, got uint64) {
+	t.words++
+	if want == got {
+		return
+	}
+	t.wrong++
+	if t.first == "" {
+		t.first = fmt.Sprintf("first at %#08x: %#016x, want %#016x", at, got, want)
+	}
+	for d := want ^ got; d != 0; d &= d - 1 {
+		if i := trailing(d); got>>i&1 != 0 {
+			t.toHigh[i]++
+		} else {
+			t.toLow[i]++
+		}
+	}
+}
+
+// few is how many data lines may be wrong for them to be blamed one by one.
+const few = 8
+
+// report adds where the errors are.
+func (t *tally) report(f *finding) {
+	if t.wrong == 0 {
+		return
+	}
+	var lines []string
+	for i := range 64 {
+		if t.toHigh[i]+t.toLow[i] > 0 {
+			lines = append(lines, fmt.Sprintf("D%d: %d wrong, %d read 1 for 0, %d read 0 for 1", i, t.toHigh[i]+t.toLow[i], t.toHigh[i], t.toLow[i]))
+		}
+	}
+	if len(lines) > few {
+		f.add("single bits flip all over the word: supply, clock or timing of the memory", "%s", t.first)
+		return
+	}
+	f.add("few data lines fail: their timing, or weak cells", "%s", t.first)
+	for _, l := range lines {
+		f.add("", "%s", l)
+	}
+}

@@ -1,0 +1,169 @@
+package bringup
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
+	"github.com/hilgpu/hilgpu/rtl/abi/reg"
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+)
+
+// unmapped is an offset in BAR0 that no block has.
+const unmapped = 0xf000
+
+// regsData walks over the scratch registers, which exist to be written.
+func regsData(s *session) outcome {
+	var f finding
+	for _, off := range []uint32{idreg.Scratch0, idreg.Scratch1, idreg.Scratch2, idreg.Scratch3} {
+		was := s.reg(idreg.Base + off)
+		l := newLines(32)
+		l.walk(func(v uint64) uint64 {
+			s.setReg(idreg.Base+off, uint32(v))
+			return uint64(s.reg(idreg.Base + off))
+		})
+		s.setReg(idreg.Base+off, was)
+		if s.err != nil {
+			break
+		}
+		var one finding
+		l.report(&one)
+		for _, d := range one.details {
+			f.add(one.likely[0], "ID.SCRATCH%d: %s", (off-idreg.Scratch0)/4, d)
+		}
+	}
+	return f.outcome("32 data lines on 4 scratch registers")
+}
+
+// entries are the registers that this configuration has.
+func (s *session) entries() []regmap.Entry {
+	nodes := s.reg(idreg.Base+idreg.Caps) & idreg.CapsNodes
+	var all []regmap.Entry
+	for _, e := range regmap.New().Entries() {
+		if e.Block.Base != cpreg.Base+cpreg.Stride || nodes > 1 {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// regsReset compares what does not change by itself with its value after reset.
+// A register that software may have written since is worth a line, no failure.
+func regsReset(s *session) outcome {
+	var f finding
+	var written []string
+	n := 0
+	for _, e := range s.entries() {
+		if e.Reg.Volatile || e.Reg.Config || e.Reg.Access == reg.WO {
+			continue
+		}
+		n++
+		got := s.reg(e.Off())
+		switch {
+		case s.err != nil || got == e.Reg.Reset:
+		case e.Reg.Access == reg.RW:
+			written = append(written, fmt.Sprintf("%s, %#x after reset: written since", e.Format(got), e.Reg.Reset))
+		default:
+			f.add("", "%s @%#06x, want %#x: %s", e.Format(got), e.Off(), e.Reg.Reset, named(uint64(e.Reg.Reset), uint64(got)))
+		}
+	}
+	o := f.outcome(fmt.Sprintf("%d registers, %d of them written since", n, len(written)))
+	o.details = append(o.details, written...)
+	return o
+}
+
+// regsAccess writes each bit of the registers that may be written by hand, and
+// the inverse of those that are read-only, and gives them back their values.
+func regsAccess(s *session) outcome {
+	var f finding
+	walked, kept, left := 0, 0, 0
+	if s.opt.Poke == reg.Destructive {
+		s.stop()
+	}
+	for _, e := range s.entries() {
+		switch {
+		case e.Reg.Volatile || e.Reg.Access == reg.W1C || e.Reg.Access == reg.WO:
+		case e.Reg.Access == reg.RO:
+			kept++
+			s.keeps(&f, e)
+		case acts(e.Reg) || e.Reg.Poke > s.opt.Poke:
+			left++
+		default:
+			walked++
+			s.walks(&f, e)
+		}
+	}
+	return f.outcome(fmt.Sprintf("%d walked, %d read-only kept, %d left alone", walked, kept, left))
+}
+
+// stop makes sure that no node runs, for its registers are to be written.
+func (s *session) stop() {
+	s.useNode()
+	s.resetNode()
+}
+
+// acts says whether a write of the register does more than to set it.
+func acts(r reg.Reg) bool {
+	for _, f := range r.Fields {
+		if f.Write != reg.Plain {
+			return true
+		}
+	}
+	return r.Write != reg.Plain
+}
+
+// keeps holds a read-only register against a write of its inverse.
+func (s *session) keeps(f *finding, e regmap.Entry) {
+	was := s.reg(e.Off())
+	s.setReg(e.Off(), ^was)
+	if got := s.reg(e.Off()); s.err == nil && got != was {
+		f.add("a register that ought to be read-only is written", "%s @%#06x was %#x before the inverse was written", e.Format(got), e.Off(), was)
+	}
+}
+
+// walks writes each bit of a register alone, and then restores it.
+func (s *session) walks(f *finding, e regmap.Entry) {
+	was := s.reg(e.Off())
+	for bit := uint32(1); bit != 0; bit <<= 1 {
+		s.setReg(e.Off(), bit)
+		if got, want := s.reg(e.Off()), bit&e.Reg.Mask(); s.err == nil && got != want {
+			f.add("bits of the register that are stuck, missing or shared", "%s @%#06x after %#x was written, want %#x: %s",
+				e.Format(got), e.Off(), bit, want, named(uint64(want), uint64(got)))
+		}
+	}
+	s.setReg(e.Off(), was)
+}
+
+// regsUnmapped reads and writes where nothing is.
+func regsUnmapped(s *session) outcome {
+	var f finding
+	id := func(off uint32) uint32 { return s.reg(idreg.Base + off) }
+	want := func(name string, got, want uint32) {
+		if s.err == nil && got != want {
+			f.add("the register path answers where it should refuse", "ID.%s is %#x, want %#x", name, got, want)
+		}
+	}
+	refused := func(off uint64, kind error, kindName string) {
+		s.setReg(idreg.Base+idreg.ErrInfo, 0)
+		s.setReg(idreg.Base+idreg.ErrCount, 0)
+		if err := s.attempt(0, off); s.err == nil && !errors.Is(err, kind) {
+			f.add("the register path answers where it should refuse", "a read at BAR 0 offset %#x gives %s, want %s", off, answer(err), kindName)
+		}
+	}
+	refused(unmapped, bus.ErrAbort, "completer abort")
+	want("ERR_COUNT after a read of nothing", id(idreg.ErrCount), 1)
+	want("ERR_INFO after it", id(idreg.ErrInfo), idreg.ErrUnmapped)
+	want("ERR_ADDR_LO after it", id(idreg.ErrAddrLo), base0+unmapped)
+	want("ERR_ADDR_HI after it", id(idreg.ErrAddrHi), 0)
+	s.setReg(unmapped, 1)
+	want("ERR_COUNT after a write of nothing", id(idreg.ErrCount), 2)
+	want("ERR_INFO, which keeps the first", id(idreg.ErrInfo), idreg.ErrUnmapped)
+	refused(pcicfg.BAR0Size, bus.ErrUnsupported, "unsupported request")
+	want("ERR_INFO after a read beyond BAR 0", id(idreg.ErrInfo), idreg.ErrDecode|idreg.ErrInfoBAR)
+	s.setReg(idreg.Base+idreg.ErrInfo, 0)
+	s.setReg(idreg.Base+idreg.ErrCount, 0)
+	return f.outcome("refused, counted and captured")
+}

@@ -1,0 +1,155 @@
+package bringup
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Status is the outcome of a stage.
+type Status string
+
+// The outcomes. A stage that was skipped was not run, and its summary says why.
+const (
+	OK   Status = "ok"
+	Fail Status = "FAIL"
+	Skip Status = "skip"
+)
+
+// A Result is the outcome of one stage.
+type Result struct {
+	Stage   string   `json:"stage"`
+	Title   string   `json:"title"` // what the stage does
+	Status  Status   `json:"status"`
+	Summary string   `json:"summary"` // what was found, one line
+	Details []string `json:"details,omitempty"`
+	Likely  string   `json:"likely,omitempty"` // cause of a failure
+	Error   string   `json:"error,omitempty"`  // of the link, if that is why it failed
+	Link    bool     `json:"link,omitempty"`   // the link itself failed
+	Bits    []int    `json:"bits,omitempty"`   // words in which D0, D1 … were wrong
+	Seconds float64  `json:"seconds"`          // on the board's clock
+	Replay  string   `json:"replay,omitempty"` // command that repeats a stage that failed
+}
+
+// A Device is what the board says of itself; a field that was not read is 0.
+type Device struct {
+	Vendor   uint32 `json:"vendor"`
+	Product  uint32 `json:"device"`
+	Version  uint32 `json:"version"` // major 31..16, minor 15..0
+	MapHash  uint32 `json:"map_hash"`
+	Nodes    int    `json:"nodes"`
+	VRAM     uint64 `json:"vram"` // bytes, by the size of its BAR
+	ClockHz  uint32 `json:"clock_hz"`
+	HostBits uint32 `json:"host_bits"`
+}
+
+// A Report is what a run found. Without a wall-clock link it is the same for
+// the same board and options.
+type Report struct {
+	Board   string   `json:"board"`
+	Seed    uint64   `json:"seed"`
+	Device  Device   `json:"device"`
+	Passed  int      `json:"passed"`
+	Failed  int      `json:"failed"`
+	Skipped int      `json:"skipped"`
+	Results []Result `json:"results"`
+}
+
+// OK says whether every stage that was asked for was run and passed.
+func (r *Report) OK() bool { return r.Failed == 0 && r.Skipped == 0 }
+
+// LinkFailed says whether the board could not be reached or the link to it
+// failed; a device that stops answering in a later stage is a failed check.
+func (r *Report) LinkFailed() bool {
+	for _, res := range r.Results {
+		if res.Link || res.Stage == stages()[0].name && res.Status == Fail {
+			return true
+		}
+	}
+	return false
+}
+
+// count adds a result.
+func (r *Report) count(res Result, o Options) {
+	switch res.Status {
+	case OK:
+		r.Passed++
+	case Fail:
+		r.Failed++
+		res.Replay = replay(res.Stage, o)
+	case Skip:
+		r.Skipped++
+	}
+	r.Results = append(r.Results, res)
+}
+
+// replay returns the command that repeats a stage.
+func replay(stage string, o Options) string {
+	c := fmt.Sprintf("hilgpu bringup --board %s --only %s --seed %d", quote(o.Board), stage, o.Seed)
+	if o.Bytes != DefaultBytes {
+		c += fmt.Sprintf(" --bytes %d", o.Bytes)
+	}
+	if o.Poke != 0 {
+		c += " --poke " + o.Poke.String()
+	}
+	return c
+}
+
+// quote returns text as a shell takes it for one word.
+func quote(text string) string {
+	if strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:/._-+=,@%") == "" {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// bitsPerLine is how many data lines a line of the histogram has.
+const bitsPerLine = 16
+
+// Line returns the result as text: a line, and the details of what was found,
+// indented, a line each.
+func (r Result) Line() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-14s %-70s %-4s", r.Stage, r.Summary, r.Status)
+	if r.Status != Skip {
+		fmt.Fprintf(&b, " %s", seconds(r.Seconds))
+	}
+	b.WriteByte('\n')
+	lines := r.Details
+	for i := 0; i+bitsPerLine <= len(r.Bits); i += bitsPerLine {
+		lines = append(lines[:len(lines):len(lines)], fmt.Sprintf("errors of D%d to D%d: %v", i, i+bitsPerLine-1, r.Bits[i:i+bitsPerLine]))
+	}
+	if r.Error != "" {
+		lines = append(lines[:len(lines):len(lines)], "error: "+r.Error)
+	}
+	if r.Likely != "" {
+		lines = append(lines[:len(lines):len(lines)], "likely: "+r.Likely)
+	}
+	for _, d := range lines {
+		fmt.Fprintf(&b, "%-14s   %s\n", "", d)
+	}
+	return b.String()
+}
+
+// seconds prints a time with a unit that fits.
+func seconds(s float64) string {
+	switch {
+	case s < 1e-3:
+		return fmt.Sprintf("%.1f us", s*1e6)
+	case s < 1:
+		return fmt.Sprintf("%.1f ms", s*1e3)
+	}
+	return fmt.Sprintf("%.1f s", s)
+}
+
+// Summary returns the last lines of a report as text: the counts, and how to
+// repeat what failed.
+func (r *Report) Summary() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "-------- %d failed, %d passed, %d not run\n", r.Failed, r.Passed, r.Skipped)
+	for _, res := range r.Results {
+		if res.Replay != "" {
+			fmt.Fprintf(&b, "replay         %s\n", res.Replay)
+		}
+	}
+	return b.String()
+}
