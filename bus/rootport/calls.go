@@ -107,7 +107,7 @@ func (r *RootPort) Read(bar int, off uint64, p []byte) error {
 		if addr>>32 != 0 {
 			kind = tlp.MRd64
 		}
-		r.request(kind, addr, p[:n], r.now()+r.opt.Timeout)
+		r.request(kind, addr, p[:n], 0)
 		addr, p = addr+uint64(n), p[n:]
 	}
 	r.await(0)
@@ -170,7 +170,8 @@ func (r *RootPort) encode() error {
 }
 
 // request sends one request that is answered; p is the data of a configuration
-// write, or where the answer goes. What goes wrong is the failure of the call.
+// write, or where the answer goes. A deadline of 0 is Options.Timeout after the
+// port has taken it. What goes wrong is the failure of the call.
 func (r *RootPort) request(kind tlp.Kind, addr uint64, p []byte, deadline time.Duration) {
 	q := &r.requests
 	tag, ok := q.take()
@@ -196,7 +197,9 @@ func (r *RootPort) request(kind tlp.Kind, addr uint64, p []byte, deadline time.D
 		q.fail(err, addr, len(p), "")
 		return
 	}
-	req.deadline = deadline
+	if req.deadline = deadline; deadline == 0 {
+		req.deadline = r.now() + r.opt.Timeout
+	}
 	q.tags[tag] = req
 	q.waiting = append(q.waiting, tag)
 }

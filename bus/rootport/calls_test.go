@@ -1,0 +1,407 @@
+package rootport_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/bus/bustest"
+	"github.com/hilgpu/hilgpu/bus/datalink"
+	"github.com/hilgpu/hilgpu/bus/rootport"
+	"github.com/hilgpu/hilgpu/bus/tlp"
+	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
+)
+
+func TestOptions(t *testing.T) {
+	for _, opt := range []rootport.Options{
+		{Timeout: -1}, {Tags: -1}, {Tags: 257}, {TagBits: 6}, {TagBits: 5, Tags: 33},
+		{MaxPayload: 64}, {MaxPayload: 192}, {MaxPayload: 8192}, {MaxReadRequest: 100},
+	} {
+		_, err := rootport.New(func() (rootport.Port, error) { return newFake(t), nil }, bustest.NewHost(64), opt)
+		assert.ErrorIs(t, err, rootport.ErrOptions, "%+v", opt)
+	}
+	cause := errors.New("no such port")
+	_, err := rootport.New(func() (rootport.Port, error) { return nil, cause }, bustest.NewHost(64), rootport.Options{})
+	assert.ErrorIs(t, err, cause)
+}
+
+// A part is a packet that a call has to send: address, dwords, enables.
+type part struct {
+	addr        uint64
+	dwords      int
+	first, last uint8
+}
+
+// TestSplits has the packets of some calls, written by hand: none crosses a
+// multiple of 128 bytes.
+func TestSplits(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		bar  int
+		off  uint64
+		n    int
+		want []part
+	}{
+		{"a register", 0, 0x10, 4, []part{{0xe0000010, 1, 0xf, 0}}},
+		{"two dwords", 0, 0x10, 8, []part{{0xe0000010, 2, 0xf, 0xf}}},
+		{"128 bytes", 2, 0x80, 128, []part{{0x200000080, 32, 0xf, 0xf}}},
+		{"up to a boundary", 2, 0x7c, 4, []part{{0x20000007c, 1, 0xf, 0}}},
+		{"over a boundary", 2, 0x7c, 8, []part{{0x20000007c, 1, 0xf, 0}, {0x200000080, 1, 0xf, 0}}},
+		{"over 4 KiB", 2, 0xff8, 16, []part{{0x200000ff8, 2, 0xf, 0xf}, {0x200001000, 2, 0xf, 0xf}}},
+		{"three blocks", 2, 0xfc, 264, []part{{0x2000000fc, 1, 0xf, 0}, {0x200000100, 32, 0xf, 0xf}, {0x200000180, 32, 0xf, 0xf}, {0x200000200, 1, 0xf, 0}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFake(t)
+			r, _ := f.open(rootport.Options{})
+			p := make([]byte, tt.n)
+			require.NoError(t, r.Read(tt.bar, tt.off, p))
+			require.NoError(t, r.Write(tt.bar, tt.off, p))
+			require.Len(t, f.sent, 2*len(tt.want))
+			kinds := []tlp.Kind{tlp.MRd32, tlp.MWr32}
+			if tt.bar == 2 {
+				kinds = []tlp.Kind{tlp.MRd64, tlp.MWr64}
+			}
+			for i, got := range f.sent {
+				want := tt.want[i%len(tt.want)]
+				assert.Equal(t, want, part{got.Addr, got.Len, got.First, got.Last})
+				assert.Equal(t, kinds[i/len(tt.want)], got.Kind)
+				assert.Zero(t, got.Requester)
+			}
+		})
+	}
+}
+
+// TestReadsAndWrites: any sequence of calls moves what a model moves, in
+// whichever order requests are answered, with tags in flight as allowed.
+func TestReadsAndWrites(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		f := newFake(t)
+		opt := rootport.Options{
+			Tags:           rapid.IntRange(1, 32).Draw(rt, "tags"),
+			TagBits:        rapid.SampledFrom([]int{5, 8}).Draw(rt, "bits"),
+			MaxReadRequest: rapid.SampledFrom([]int{128, 256, 4096}).Draw(rt, "request"),
+		}
+		model := slices.Clone(f.fill())
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
+		var waiting [][]tlp.Packet // completions, by tag
+		f.answer = func(req tlp.Packet, honest []tlp.Packet) (now []tlp.Packet) {
+			if len(honest) == 0 {
+				return nil
+			}
+			waiting = append(waiting, honest)
+			if len(waiting) > opt.Tags {
+				rt.Fatalf("%d requests in flight, want at most %d", len(waiting), opt.Tags)
+			}
+			return nil
+		}
+		f.full = func(tlp.Class) bool {
+			for len(waiting) > 0 && rng.IntN(2) == 0 {
+				i := rng.IntN(len(waiting))
+				f.push(waiting[i][0])
+				if waiting[i] = waiting[i][1:]; len(waiting[i]) == 0 {
+					waiting = slices.Delete(waiting, i, i+1)
+				}
+			}
+			return rng.IntN(4) == 0
+		}
+		idle := &idler{fake: f, more: func() bool { f.full(0); return len(waiting) > 0 }}
+		r, err := rootport.New(func() (rootport.Port, error) { return idle, nil }, bustest.NewHost(64), opt)
+		require.NoError(rt, err)
+		for range rapid.IntRange(1, 12).Draw(rt, "calls") {
+			off := 4 * rapid.IntRange(0, 2000).Draw(rt, "offset")
+			n := 4 * rapid.IntRange(0, 1500).Draw(rt, "length")
+			p := make([]byte, n)
+			if rapid.Bool().Draw(rt, "write") {
+				for i := range p {
+					p[i] = byte(rng.Uint32())
+				}
+				require.NoError(rt, r.Write(2, uint64(off), p))
+				copy(model[off:], p)
+				continue
+			}
+			require.NoError(rt, r.Read(2, uint64(off), p))
+			require.Equal(rt, model[off:off+n], p)
+		}
+		require.Equal(rt, model, f.mem)
+		st := r.Stats()
+		require.Zero(rt, st.Refused, st.Refusal)
+	})
+}
+
+// An idler lets a device go on when nothing is there to receive.
+type idler struct {
+	*fake
+	more func() bool
+}
+
+func (i *idler) Receive(timeout time.Duration) ([]byte, error) {
+	for len(i.inbox) == 0 && i.more() {
+	}
+	return i.fake.Receive(timeout)
+}
+
+// TestPayload: what a packet to the device may carry is the lesser of the
+// option and the device's setting.
+func TestPayload(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		option int
+		devCtl uint32
+		cap    uint32
+		want   []int
+	}{
+		{"default", 0, 1 << 5, 0x10, []int{32, 32, 32, 32}},
+		{"device after reset", 256, 0, 0x10, []int{32, 32, 32, 32}},
+		{"both 256", 256, 1 << 5, 0x10, []int{64, 64}},
+		{"option is less", 256, 2 << 5, 0x10, []int{64, 64}},
+		{"device is less", 512, 1 << 5, 0x10, []int{64, 64}},
+		{"no PCI Express capability", 256, 1 << 5, 0x05, []int{32, 32, 32, 32}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFake(t)
+			f.cfg[pcicfg.DevCtl], f.cfg[pcicfg.PCIe] = tt.devCtl, tt.cap
+			r, _ := f.open(rootport.Options{MaxPayload: tt.option})
+			require.NoError(t, r.Write(2, 0, make([]byte, 512)))
+			var got []int
+			for _, p := range f.sent {
+				got = append(got, p.Len)
+			}
+			assert.Equal(t, tt.want, got)
+		})
+	}
+	f := newFake(t)
+	r, _ := f.open(rootport.Options{MaxPayload: 256})
+	require.NoError(t, r.WriteConfig(pcicfg.DevCtl, 1<<5))
+	f.sent = nil
+	require.NoError(t, r.Write(0, 0, make([]byte, 256)))
+	assert.Equal(t, 64, f.sent[len(f.sent)-1].Len, "a write of the register counts")
+}
+
+// TestBARs: the addresses of BARs are those that configuration space has.
+func TestBARs(t *testing.T) {
+	f := newFake(t)
+	r, _ := f.open(rootport.Options{})
+	p := make([]byte, 4)
+	require.NoError(t, r.Read(0, 8, p))
+	require.Equal(t, []tlp.Kind{tlp.MRd32}, f.kinds(), "known")
+
+	require.NoError(t, r.WriteConfig(pcicfg.BAR0, 0x40000000))
+	require.NoError(t, r.Write(0, 8, p))
+	assert.EqualValues(t, 0x40000008, f.sent[len(f.sent)-1].Addr)
+	f.cfg[pcicfg.BAR0] = 0x50000000 // as a reset has it
+	require.NoError(t, r.WriteConfig(pcicfg.Command, 0))
+	require.NoError(t, r.Write(0, 8, p))
+	assert.EqualValues(t, 0x50000008, f.sent[len(f.sent)-1].Addr)
+
+	n := len(f.sent)
+	for bar, says := range map[int]string{3: "high half", 4: "not memory"} {
+		err := r.Read(bar, 0, p)
+		assert.ErrorIs(t, err, bus.ErrArgument)
+		assert.ErrorContains(t, err, says)
+	}
+	err := r.Read(2, 1<<64-base2-4, make([]byte, 8))
+	assert.ErrorIs(t, err, bus.ErrArgument)
+	assert.ErrorContains(t, err, "ends above the address space")
+	assert.NoError(t, r.Read(5, 0, nil), "nothing to move")
+	assert.Len(t, f.sent, n)
+}
+
+// TestOutcomes: what the device answers, and what the call says.
+func TestOutcomes(t *testing.T) {
+	status := func(s tlp.Status) func(tlp.Packet, []tlp.Packet) []tlp.Packet {
+		return func(req tlp.Packet, _ []tlp.Packet) []tlp.Packet { return []tlp.Packet{req.Reply(0x100, s)} }
+	}
+	poison := func(_ tlp.Packet, honest []tlp.Packet) []tlp.Packet {
+		honest[0].EP = true
+		return honest
+	}
+	silent := func(tlp.Packet, []tlp.Packet) []tlp.Packet { return nil }
+	p := make([]byte, 4)
+	read := func(r *rootport.RootPort) error { return r.Read(0, 0x10, p) }
+	cfg := func(r *rootport.RootPort) error { _, err := r.ReadConfig(0x40); return err }
+	set := func(r *rootport.RootPort) error { return r.WriteConfig(0x40, 1) }
+	for _, tt := range []struct {
+		name   string
+		answer func(tlp.Packet, []tlp.Packet) []tlp.Packet
+		call   func(r *rootport.RootPort) error
+		want   error
+		says   string
+	}{
+		{"unsupported", status(tlp.UR), read, bus.ErrUnsupported, "bus: unsupported request: read of 4 bytes at BAR 0 offset 0x10"},
+		{"reserved status", status(5), read, bus.ErrUnsupported, ""},
+		{"abort", status(tlp.CA), read, bus.ErrAbort, "bus: completer abort: read of 4 bytes at BAR 0 offset 0x10"},
+		{"poisoned", poison, read, rootport.ErrPoisoned, "bus: completer abort: poisoned data: read of 4 bytes at BAR 0 offset 0x10"},
+		{"poisoned is an abort", poison, read, bus.ErrAbort, ""},
+		{"silence", silent, read, bus.ErrTimeout, "bus: completion time-out: read of 4 bytes at BAR 0 offset 0x10: no answer for 1s"},
+		{"configuration unsupported", status(tlp.UR), cfg, bus.ErrUnsupported, "bus: unsupported request: configuration read at 0x40"},
+		{"configuration poisoned", poison, cfg, rootport.ErrPoisoned, ""},
+		{"configuration silent", silent, set, bus.ErrTimeout, "bus: completion time-out: configuration write at 0x40: no answer for 1s"},
+		{"never ready", status(tlp.CRS), cfg, bus.ErrTimeout, "bus: completion time-out: configuration read at 0x40: the function is not ready"},
+		{"never ready to write", status(tlp.CRS), set, bus.ErrTimeout, ""},
+		{"retry of a memory read", status(tlp.CRS), read, rootport.ErrProtocol, "retry status for a memory read"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFake(t)
+			r, _ := f.open(rootport.Options{})
+			f.answer = tt.answer
+			before := f.now
+			err := tt.call(r)
+			assert.ErrorIs(t, err, tt.want)
+			assert.ErrorContains(t, err, tt.says)
+			assert.LessOrEqual(t, f.now-before, time.Second+time.Millisecond)
+			f.answer = nil
+			assert.NoError(t, tt.call(r), "the next one")
+		})
+	}
+}
+
+// TestRetry: a function that is not ready is asked again until it is.
+func TestRetry(t *testing.T) {
+	f := newFake(t)
+	r, _ := f.open(rootport.Options{})
+	f.cfg[0x40] = 0x12345678
+	not := 5
+	f.answer = func(req tlp.Packet, honest []tlp.Packet) []tlp.Packet {
+		if not--; not >= 0 {
+			return []tlp.Packet{req.Reply(0x100, tlp.CRS)}
+		}
+		return honest
+	}
+	v, err := r.ReadConfig(0x40)
+	require.NoError(t, err)
+	assert.EqualValues(t, 0x12345678, v)
+	assert.EqualValues(t, 5, r.Stats().Retries)
+}
+
+// TestFirstError: of several requests of one call the rest is awaited, no more
+// are sent, and the lowest address that failed is named.
+func TestFirstError(t *testing.T) {
+	f := newFake(t)
+	r, _ := f.open(rootport.Options{Tags: 4})
+	var held []tlp.Packet
+	f.answer = func(req tlp.Packet, honest []tlp.Packet) []tlp.Packet {
+		held = append(held, honest...)
+		if len(f.sent) < 4 {
+			return nil
+		}
+		all := []tlp.Packet{f.sent[2].Reply(0x100, tlp.CA), f.sent[1].Reply(0x100, tlp.CA)}
+		return append(append(all, held[:2]...), held[6:]...)
+	}
+	err := r.Read(2, 0x1000, make([]byte, 2048))
+	assert.ErrorIs(t, err, bus.ErrAbort)
+	assert.ErrorContains(t, err, "read of 128 bytes at BAR 2 offset 0x1080, in a read of 2048")
+	assert.Len(t, f.sent, 4)
+	assert.Empty(t, f.inbox)
+}
+
+// TestTimeout: an answer that comes late is dropped by its tag, which is not
+// used again before; when all tags are lost, the link is down.
+func TestTimeout(t *testing.T) {
+	f := newFake(t)
+	f.fill()
+	r, _ := f.open(rootport.Options{TagBits: 5, Timeout: 100 * time.Millisecond})
+	silent := true
+	var owed []tlp.Packet
+	f.answer = func(_ tlp.Packet, honest []tlp.Packet) []tlp.Packet {
+		if silent {
+			owed = append(owed, honest...)
+			return nil
+		}
+		return honest
+	}
+	p := make([]byte, 128)
+	for range 3 {
+		start := f.now
+		require.ErrorIs(t, r.Read(2, 0, p), bus.ErrTimeout)
+		assert.Equal(t, 100*time.Millisecond, f.now-start)
+	}
+	lost := map[uint16]bool{}
+	for _, p := range f.sent {
+		lost[p.Tag] = true
+	}
+	require.Len(t, lost, 3)
+	silent, f.sent = false, nil
+	for range 100 {
+		require.NoError(t, r.Read(0, 0x200, p[:4]))
+		require.Equal(t, f.mem[0x200:0x204], p[:4])
+	}
+	for _, p := range f.sent {
+		require.False(t, lost[p.Tag], "tag %d may still be answered", p.Tag)
+	}
+
+	for _, late := range owed {
+		f.push(late)
+	}
+	require.NoError(t, r.Read(0, 0x300, p[:4]))
+	require.Equal(t, f.mem[0x300:0x304], p[:4])
+	st := r.Stats()
+	assert.EqualValues(t, 3, st.Timeouts)
+	assert.EqualValues(t, 6, st.Late)
+	assert.Zero(t, st.Refused, st.Refusal)
+
+	silent = true
+	for range 32 {
+		require.ErrorIs(t, r.Read(0, 0, p[:4]), bus.ErrTimeout)
+	}
+	err := r.Read(0, 0, p[:4])
+	assert.ErrorIs(t, err, bus.ErrLinkDown)
+	assert.ErrorContains(t, err, "all 32 tags wait")
+	_, again := r.ReadConfig(0)
+	assert.Equal(t, err, again)
+}
+
+// TestFull: while the port takes no request, the device's reads are answered;
+// and a write that is not taken in time says how much was.
+func TestFull(t *testing.T) {
+	f := newFake(t)
+	r, h := f.open(rootport.Options{Timeout: 10 * time.Millisecond})
+	copy(h.Mem, "0123456789abcdef")
+	stuck := true
+	f.full = func(c tlp.Class) bool {
+		if c == tlp.Completion {
+			stuck = false
+		}
+		return stuck && c == tlp.Posted
+	}
+	f.push(tlp.Packet{Kind: tlp.MRd32, Len: 2, Requester: 0x100, Tag: 9, First: 15, Last: 15, Addr: h.Base + 4})
+	require.NoError(t, r.Write(0, 0, make([]byte, 4)))
+	require.Equal(t, []tlp.Kind{tlp.CplD, tlp.MWr32}, f.kinds())
+	assert.Equal(t, []byte("456789ab"), f.sent[0].Data)
+
+	writes := 0
+	f.full = func(c tlp.Class) bool { writes++; return writes > 2 }
+	err := r.Write(2, 0x80, make([]byte, 1024))
+	assert.ErrorIs(t, err, bus.ErrTimeout)
+	assert.ErrorContains(t, err, "write of 1024 bytes at BAR 2 offset 0x80, of which 256 were accepted")
+	err = r.Read(0, 0, make([]byte, 4))
+	assert.ErrorIs(t, err, bus.ErrTimeout)
+	assert.ErrorContains(t, err, "takes no packet for 10ms")
+	f.full = nil
+	assert.NoError(t, r.Read(0, 0, make([]byte, 4)))
+}
+
+// A sized port refuses what is longer than its session allows.
+type sized struct{ *fake }
+
+func (s sized) Send(packet []byte) error {
+	if len(packet) > 100 {
+		return datalink.ErrSize
+	}
+	return s.fake.Send(packet)
+}
+
+// TestTooLong: a packet that the port cannot carry is an error of the call.
+func TestTooLong(t *testing.T) {
+	f := newFake(t)
+	r, err := rootport.New(func() (rootport.Port, error) { return sized{f}, nil }, bustest.NewHost(64), rootport.Options{})
+	require.NoError(t, err)
+	assert.ErrorIs(t, r.Write(2, 0, make([]byte, 128)), datalink.ErrSize)
+	assert.NoError(t, r.Write(2, 0, make([]byte, 64)))
+}
