@@ -119,7 +119,7 @@ func (r *runner) run(s *session) {
 			r.lost, r.lostIn = out.err, st.name
 		}
 	}
-	if r.lost == nil {
+	if r.lost == nil || s.ctx.Err() != nil && s.prepared {
 		if err := s.restore(); err != nil {
 			r.add(stage{name: "board.restore", title: "the board gets back what was found"}, failed("the board is left as the stages had it", "", err))
 		}
@@ -175,6 +175,9 @@ func (r *runner) add(st stage, out outcome) {
 	}
 	if out.err != nil {
 		res.Error = out.err.Error()
+		if r.report.cause == nil {
+			r.report.cause = out.err
+		}
 		res.Link = down(out.err)
 	}
 	r.verdicts[st.name] = out.status

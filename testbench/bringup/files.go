@@ -2,10 +2,14 @@ package bringup
 
 import (
 	"encoding/json"
-	"encoding/xml"
 	"fmt"
 	"html/template"
 	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hilgpu/hilgpu/testbench/junit"
 )
 
 // WriteJSON writes the report as one document.
@@ -15,70 +19,25 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// The form of JUnit files that continuous-integration servers read.
-type (
-	junitSuite struct {
-		XMLName    xml.Name        `xml:"testsuite"`
-		Name       string          `xml:"name,attr"`
-		Tests      int             `xml:"tests,attr"`
-		Failures   int             `xml:"failures,attr"`
-		Skipped    int             `xml:"skipped,attr"`
-		Time       string          `xml:"time,attr"`
-		Properties []junitProperty `xml:"properties>property"`
-		Cases      []junitCase     `xml:"testcase"`
-	}
-	junitProperty struct {
-		Name  string `xml:"name,attr"`
-		Value string `xml:"value,attr"`
-	}
-	junitCase struct {
-		Class   string        `xml:"classname,attr"`
-		Name    string        `xml:"name,attr"`
-		Time    string        `xml:"time,attr"`
-		Failure *junitMessage `xml:"failure"`
-		Skipped *junitMessage `xml:"skipped"`
-		Out     string        `xml:"system-out,omitempty"`
-	}
-	junitMessage struct {
-		Message string `xml:"message,attr"`
-		Text    string `xml:",chardata"`
-	}
-)
-
-// WriteJUnit writes the report as a JUnit test suite; times are on the board's
-// clock.
+// WriteJUnit writes the report as a JUnit test suite, a case for each stage;
+// times are on the board's clock.
 func (r *Report) WriteJUnit(w io.Writer) error {
-	total := 0.0
-	suite := junitSuite{
-		Name: "bringup", Tests: len(r.Results), Failures: r.Failed, Skipped: r.Skipped,
-		Properties: []junitProperty{
-			{"board", r.Board}, {"seed", fmt.Sprint(r.Seed)}, {"map_hash", fmt.Sprintf("%08x", r.Device.MapHash)},
-		},
-	}
+	doc := junit.Suite{Name: "bringup", Properties: []junit.Property{
+		{Name: "board", Value: r.Board}, {Name: "seed", Value: strconv.FormatUint(r.Seed, 10)},
+		{Name: "map_hash", Value: fmt.Sprintf("%08x", r.Device.MapHash)},
+	}}
 	for _, res := range r.Results {
-		total += res.Seconds
-		c := junitCase{Class: "bringup", Name: res.Stage, Time: fmt.Sprintf("%.6f", res.Seconds)}
+		c := junit.Case{Class: "bringup", Name: res.Stage, Time: time.Duration(res.Seconds * float64(time.Second)), Output: res.Line()}
 		switch res.Status {
 		case Fail:
-			c.Failure = &junitMessage{res.Summary, res.Line() + res.Replay}
+			c.Failure = strings.Join(append([]string{res.Summary}, res.lines()...), "\n")
+			c.Output += "repeat: " + res.Replay
 		case Skip:
-			c.Skipped = &junitMessage{Message: res.Summary}
-		default:
-			c.Out = res.Line()
+			c.Skipped = res.Summary
 		}
-		suite.Cases = append(suite.Cases, c)
+		doc.Cases = append(doc.Cases, c)
 	}
-	suite.Time = fmt.Sprintf("%.6f", total)
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
-	}
-	e := xml.NewEncoder(w)
-	e.Indent("", "  ")
-	if err := e.Encode(suite); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, "\n")
-	return err
+	return junit.Write(w, doc)
 }
 
 // WriteHTML writes the report as a page that needs nothing else.

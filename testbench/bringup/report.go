@@ -2,6 +2,7 @@ package bringup
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -52,7 +53,12 @@ type Report struct {
 	Failed  int      `json:"failed"`
 	Skipped int      `json:"skipped"`
 	Results []Result `json:"results"`
+
+	cause error
 }
+
+// Cause returns the error of the first access that was not answered, or nil.
+func (r *Report) Cause() error { return r.cause }
 
 // OK says whether every stage that was asked for was run and passed.
 func (r *Report) OK() bool { return r.Failed == 0 && r.Skipped == 0 }
@@ -114,20 +120,25 @@ func (r Result) Line() string {
 		fmt.Fprintf(&b, " %s", seconds(r.Seconds))
 	}
 	b.WriteByte('\n')
-	lines := r.Details
-	for i := 0; i+bitsPerLine <= len(r.Bits); i += bitsPerLine {
-		lines = append(lines[:len(lines):len(lines)], fmt.Sprintf("errors of D%d to D%d: %v", i, i+bitsPerLine-1, r.Bits[i:i+bitsPerLine]))
-	}
-	if r.Error != "" {
-		lines = append(lines[:len(lines):len(lines)], "error: "+r.Error)
-	}
-	if r.Likely != "" {
-		lines = append(lines[:len(lines):len(lines)], "likely: "+r.Likely)
-	}
-	for _, d := range lines {
-		fmt.Fprintf(&b, "%-14s   %s\n", "", d)
+	for _, l := range r.lines() {
+		fmt.Fprintf(&b, "%-14s   %s\n", "", l)
 	}
 	return b.String()
+}
+
+// lines are what is told behind the summary.
+func (r Result) lines() []string {
+	lines := slices.Clone(r.Details)
+	for i := 0; i+bitsPerLine <= len(r.Bits); i += bitsPerLine {
+		lines = append(lines, fmt.Sprintf("words with D%d to D%d wrong: %d", i, i+bitsPerLine-1, r.Bits[i:i+bitsPerLine]))
+	}
+	if r.Error != "" {
+		lines = append(lines, "error: "+r.Error)
+	}
+	if r.Likely != "" {
+		lines = append(lines, "likely: "+r.Likely)
+	}
+	return lines
 }
 
 // seconds prints a time with a unit that fits.

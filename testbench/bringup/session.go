@@ -212,9 +212,9 @@ func (s *session) size(off int) uint64 {
 }
 
 // restore resets the node if it was used, and gives the configuration back what
-// prepare found.
+// prepare found, also after a run that was cancelled.
 func (s *session) restore() error {
-	s.err = nil
+	s.ctx, s.err = context.WithoutCancel(s.ctx), nil
 	if s.used {
 		s.resetNode()
 		s.setReg(cpreg.Base+cpreg.Fence, s.fence)

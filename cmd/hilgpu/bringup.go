@@ -1,0 +1,275 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/rtl/abi/reg"
+	"github.com/hilgpu/hilgpu/testbench/bringup"
+	"github.com/hilgpu/hilgpu/testbench/compose"
+)
+
+// bringupFlags are the flags of bringup.
+type bringupFlags struct {
+	board  string
+	only   string
+	soak   string
+	seed   uint64
+	bytes  string
+	poke   string
+	report string
+	json   bool
+
+	open bringup.Opener // nil: boards.Open
+}
+
+func newBringup() *cobra.Command {
+	var f bringupFlags
+	c := &cobra.Command{
+		Use:   "bringup",
+		Short: "Test a board stage by stage, and name what is broken",
+		Long: `Bringup tests a board without any driver, in dependency order: each stage relies
+only on what an earlier one has shown to work. A stage that fails names the line,
+the register or the bit and the likely cause, and prints the command that repeats
+it; the stages that need it are not run, and say so.
+
+Registers get their values back, VRAM is overwritten. All waits end at a deadline
+on the board's clock.
+
+Stages:
+` + bringup.Describe() + `
+Boards:
+` + boards.Help() + `
+` + exitCodes,
+		Example: `  hilgpu bringup
+  hilgpu bringup --board 'emu?fault=stuck-address:A13=1' --report out
+  hilgpu bringup --only mem --bytes all --seed 7
+  hilgpu bringup --soak 8h`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return runBringup(c.Context(), c.OutOrStdout(), f) },
+	}
+	fl := c.Flags()
+	fl.StringVar(&f.board, "board", "emu", "board `selector`")
+	fl.StringVar(&f.only, "only", "", "`stages` or groups of stages to run, with commas between")
+	fl.StringVar(&f.soak, "soak", "", "repeat for a `duration` as in 8h, or a number of rounds; a JSON object a round")
+	fl.Uint64Var(&f.seed, "seed", 1, "`seed` of patterns; each round of a soak has the next one")
+	fl.StringVar(&f.bytes, "bytes", strconv.Itoa(bringup.DefaultBytes), "`number` of bytes of VRAM that patterns cover, or all")
+	fl.StringVar(&f.poke, "poke", reg.Safe.String(), "`class` of registers that are written with patterns: safe, idle or destructive")
+	fl.StringVar(&f.report, "report", "", "write report.html, report.json and junit.xml to this `folder`")
+	fl.BoolVar(&f.json, "json", false, "print the report as one JSON document")
+	return c
+}
+
+// options returns what the flags ask for.
+func (f bringupFlags) options() (bringup.Options, error) {
+	o := bringup.Options{Board: f.board, Seed: f.seed, Open: f.open}
+	for name := range strings.SplitSeq(f.only, ",") {
+		if name != "" {
+			o.Only = append(o.Only, name)
+		}
+	}
+	found := false
+	for _, p := range []reg.Poke{reg.Safe, reg.Idle, reg.Destructive} {
+		if f.poke == p.String() {
+			o.Poke, found = p, true
+		}
+	}
+	if !found {
+		return o, fmt.Errorf("%w: --poke %s, want safe, idle or destructive", compose.ErrInput, f.poke)
+	}
+	if f.bytes == "all" {
+		o.Bytes = 1 << 62
+		return o, nil
+	}
+	n, err := strconv.ParseUint(f.bytes, 10, 62)
+	if err != nil || n == 0 {
+		return o, fmt.Errorf("%w: --bytes %s, want a number of bytes from 1 on, or all", compose.ErrInput, f.bytes)
+	}
+	o.Bytes = n
+	return o, nil
+}
+
+// runBringup runs once, or as often as --soak says.
+func runBringup(ctx context.Context, stdout io.Writer, f bringupFlags) error {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	o, err := f.options()
+	if err != nil {
+		return err
+	}
+	if f.report != "" {
+		if err := os.MkdirAll(f.report, 0o777); err != nil {
+			return artifactError(f.report, err)
+		}
+	}
+	if f.soak != "" {
+		return soakBringup(ctx, stdout, f, o)
+	}
+	if !f.json {
+		o.Progress = func(r bringup.Result) { fmt.Fprint(stdout, r.Line()) }
+	}
+	r, err := bringup.Run(ctx, o)
+	if err != nil {
+		return bringupError(err)
+	}
+	if f.json {
+		err = r.WriteJSON(stdout)
+	} else {
+		_, err = fmt.Fprint(stdout, r.Summary())
+	}
+	if err == nil {
+		err = f.write(stdout, r)
+	}
+	if err != nil {
+		return err
+	}
+	return verdict(r)
+}
+
+// soakLimit reads --soak: a number of rounds, or a duration.
+func (f bringupFlags) soakLimit() (rounds uint64, d time.Duration, err error) {
+	rounds, nerr := strconv.ParseUint(f.soak, 10, 64)
+	if nerr == nil && rounds > 0 {
+		return rounds, 0, nil
+	}
+	d, derr := time.ParseDuration(f.soak)
+	if derr == nil && d > 0 {
+		return 0, d, nil
+	}
+	return 0, 0, fmt.Errorf("%w: --soak %s, want a number of rounds or a duration as in 30m", compose.ErrInput, f.soak)
+}
+
+// soakRound is what a round of a soak prints.
+type soakRound struct {
+	Round   uint64   `json:"round"` // from 1
+	Seed    uint64   `json:"seed"`
+	Passed  int      `json:"passed"`
+	Failed  int      `json:"failed"`
+	Skipped int      `json:"skipped"`
+	Seconds float64  `json:"seconds"` // on the board's clock
+	Stages  []string `json:"failed_stages,omitempty"`
+	Error   string   `json:"error,omitempty"`
+}
+
+// soakBringup repeats with the next seed each time. The report is that of the
+// first round that failed, or of the last.
+func soakBringup(ctx context.Context, stdout io.Writer, f bringupFlags, o bringup.Options) error {
+	rounds, d, err := f.soakLimit()
+	if err != nil {
+		return err
+	}
+	out := json.NewEncoder(stdout)
+	var keep *bringup.Report
+	bad := 0
+	start := time.Now()
+	for round := uint64(1); (rounds == 0 || round <= rounds) && (d == 0 || time.Since(start) < d); round++ {
+		r, err := bringup.Run(ctx, o)
+		if err != nil {
+			return bringupError(err)
+		}
+		if !r.OK() {
+			bad++
+		}
+		if keep == nil || keep.OK() {
+			keep = r
+		}
+		if err := out.Encode(roundOf(round, r)); err != nil {
+			return err
+		}
+		o.Seed++
+	}
+	if err := f.write(io.Discard, keep); err != nil {
+		return err
+	}
+	if err := verdict(keep); err != nil {
+		return fmt.Errorf("%d rounds failed, the first with seed %d: %w", bad, keep.Seed, err)
+	}
+	return nil
+}
+
+func roundOf(n uint64, r *bringup.Report) soakRound {
+	s := soakRound{Round: n, Seed: r.Seed, Passed: r.Passed, Failed: r.Failed, Skipped: r.Skipped}
+	for _, res := range r.Results {
+		s.Seconds += res.Seconds
+		if res.Status == bringup.Fail {
+			s.Stages = append(s.Stages, res.Stage)
+		}
+	}
+	if err := r.Cause(); err != nil {
+		s.Error = err.Error()
+	}
+	return s
+}
+
+// write writes the files of --report.
+func (f bringupFlags) write(stdout io.Writer, r *bringup.Report) error {
+	if f.report == "" {
+		return nil
+	}
+	for _, file := range []struct {
+		name  string
+		write func(io.Writer) error
+	}{
+		{"report.html", r.WriteHTML}, {"report.json", r.WriteJSON}, {"junit.xml", r.WriteJUnit},
+	} {
+		o, err := newOutput(filepath.Join(f.report, file.name))
+		if err != nil {
+			return err
+		}
+		if err = file.write(o); err == nil {
+			err = o.commit()
+		}
+		if err != nil {
+			o.discard()
+			return err
+		}
+	}
+	if f.json {
+		return nil
+	}
+	_, err := fmt.Fprintf(stdout, "report         %s\n", filepath.Join(f.report, "report.html"))
+	return err
+}
+
+// verdict returns why a report is no success: the link, or a check.
+func verdict(r *bringup.Report) error {
+	switch {
+	case r.LinkFailed():
+		err := r.Cause()
+		if err == nil {
+			err = errors.New("the link delivers what the board did not send")
+		}
+		if code := exitCode(err); code == exitUsage || code == exitDevice {
+			err = fmt.Errorf("%w: %w", bus.ErrLinkDown, err)
+		}
+		return fmt.Errorf("bring-up of %s: %w", r.Board, err)
+	case !r.OK():
+		return fmt.Errorf("%w: bring-up of %s: %d stages failed, %d were not run", errCheck, r.Board, r.Failed, r.Skipped)
+	}
+	return nil
+}
+
+// bringupError classifies what ended a run without a report.
+func bringupError(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return fmt.Errorf("%w: interrupted", errCheck)
+	}
+	return err
+}
