@@ -1,0 +1,360 @@
+package serial
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/hilgpu/hilgpu/bus/frame"
+)
+
+// A Line is a stream whose rate can be set, such as a Port or a Pty. A Read that
+// finds nothing returns neither bytes nor an error after a time.
+type Line interface {
+	io.ReadWriter
+	SetBaud(rate int) error
+}
+
+// Design note: how two ends settle on a rate. Either end may be deaf at any
+// moment, so no last message can be relied on; silence decides. The host is at
+// the base rate and wants another:
+//
+//	rate  host                       board
+//	base  Ask(rate)           ->
+//	base                      <-     Yes(rate), or No(rate)
+//	      both set the rate
+//	new   Echo(pattern)       ->
+//	new                       <-     Echoed(pattern)
+//	      several times, then whatever else the probe does
+//	new   Keep(rate)          ->
+//	new                       <-     Kept(rate)
+//
+// Every request is repeated until it is answered or a time is over. A board that
+// hears no valid message at a new rate for fallBack, or no session for keepFor
+// after Keep, returns to the base rate. A host that is not answered returns as
+// well, and waits until the board must have.
+
+// A message is a frame of its own kind, which a data link takes for damaged.
+//
+//	bytes   field
+//	0, 1    "BR"
+//	2       kind
+//	3..6    rate, big-endian
+//	...     pattern
+//	last 4  CRC-32 (IEEE 802.3) of all before
+type message struct {
+	kind    byte
+	rate    int
+	pattern []byte
+}
+
+const (
+	msgAsk = iota
+	msgYes
+	msgNo
+	msgEcho
+	msgEchoed
+	msgKeep
+	msgKept
+)
+
+const (
+	msgLeast = 11
+	msgMost  = msgLeast + 64
+
+	every    = 40 * time.Millisecond  // between requests
+	patience = 200 * time.Millisecond // for an answer
+	fallBack = 400 * time.Millisecond // of silence
+	keepFor  = time.Second            // without a session
+	echoes   = 4
+	tries    = 2 // of a rate that is not answered
+)
+
+func (m message) append(b []byte) []byte {
+	start := len(b)
+	b = append(b, 'B', 'R', m.kind)
+	b = binary.BigEndian.AppendUint32(b, uint32(m.rate))
+	b = append(b, m.pattern...)
+	return binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b[start:]))
+}
+
+func parseMessage(f []byte) (m message, ok bool) {
+	if len(f) < msgLeast || len(f) > msgMost || f[0] != 'B' || f[1] != 'R' {
+		return m, false
+	}
+	body := f[:len(f)-4]
+	if crc32.ChecksumIEEE(body) != binary.BigEndian.Uint32(f[len(body):]) {
+		return m, false
+	}
+	return message{body[2], int(binary.BigEndian.Uint32(body[3:])), bytes.Clone(body[7:])}, true
+}
+
+// isHello tells the frame with which a host begins a session on a data link
+// (bus/datalink, type 5, 34 bytes).
+func isHello(f []byte) bool { return len(f) == 34 && f[0]>>4 == 5 }
+
+// A talker sends and receives messages on a line.
+type talker struct {
+	line    Line
+	encoder frame.Encoder
+	decoder *frame.Decoder
+	heard   []message
+	board   bool // a hello counts
+	hello   bool // one was heard
+	buf     [256]byte
+}
+
+func newTalker(line Line) *talker {
+	return &talker{line: line, decoder: frame.NewDecoder(6, msgMost)}
+}
+
+// Frame, Text and Damaged make a talker a frame.Sink.
+func (t *talker) Frame(f []byte) {
+	if m, ok := parseMessage(f); ok {
+		t.heard = append(t.heard, m)
+	}
+	t.hello = t.hello || t.board && isHello(f)
+}
+
+func (t *talker) Text([]byte) {}
+func (t *talker) Damaged(int) {}
+
+func (t *talker) send(m message) error {
+	t.encoder.Break()
+	_, err := t.line.Write(t.encoder.Append(nil, m.append(nil)))
+	return err
+}
+
+// hear returns the next message that arrives before a time, if one does, or if
+// a hello does.
+func (t *talker) hear(until time.Time) (m message, ok bool, err error) {
+	for len(t.heard) == 0 && !t.hello && time.Now().Before(until) {
+		begun := time.Now()
+		n, err := t.line.Read(t.buf[:])
+		if err != nil {
+			return m, false, err
+		}
+		t.decoder.Feed(t.buf[:n], t)
+		if n == 0 && time.Since(begun) < time.Millisecond {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	if len(t.heard) == 0 {
+		return m, false, nil
+	}
+	m, t.heard = t.heard[0], t.heard[1:]
+	return m, true, nil
+}
+
+// errSilent is returned when an answer does not come.
+var errSilent = errors.New("serial: no answer")
+
+// ask repeats a request until one of the answers comes.
+func (t *talker) ask(m message, answers ...byte) (message, error) {
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		if err := t.send(m); err != nil {
+			return m, err
+		}
+		for again := time.Now().Add(every); time.Now().Before(again); {
+			r, ok, err := t.hear(again)
+			if err != nil {
+				return m, err
+			}
+			if ok && r.rate == m.rate && slices.Contains(answers, r.kind) && (r.kind != msgEchoed || bytes.Equal(r.pattern, m.pattern)) {
+				return r, nil
+			}
+		}
+	}
+	return m, errSilent
+}
+
+// RaiseBaud is the host's part: it settles with the board at the other end on
+// the highest of rates that works, and returns it. Both ends are at the rate
+// base. A rate works if 64-byte patterns return whole, and probe, unless it is
+// nil, has no error. Base is what remains if nothing else works, or nobody at the
+// other end answers. The host begins a session within a second; else the board
+// returns to base. An error is of the line.
+func RaiseBaud(line Line, base int, rates []int, probe func(rate int) error) (int, error) {
+	t := newTalker(line)
+	sorted := slices.Clone(rates)
+	slices.Sort(sorted)
+	for _, rate := range slices.Backward(slices.Compact(sorted)) {
+		if rate <= base {
+			break
+		}
+		ok, err := t.raise(base, rate, probe)
+		switch {
+		case errors.Is(err, errSilent):
+			return base, nil
+		case err != nil:
+			return base, err
+		case ok:
+			return rate, nil
+		}
+	}
+	return base, nil
+}
+
+// raise reports whether both ends are at a rate. It fails with errSilent if the
+// board does not answer at base, where both are if it reports false.
+func (t *talker) raise(base, rate int, probe func(rate int) error) (bool, error) {
+	for try := 1; ; try++ {
+		answer, err := t.ask(message{kind: msgAsk, rate: rate}, msgYes, msgNo)
+		switch {
+		case errors.Is(err, errSilent) && try < tries:
+			// The board may have said Yes and gone.
+			if err := t.listen(fallBack); err != nil {
+				return false, err
+			}
+		case err != nil:
+			return false, err
+		case answer.kind == msgNo:
+			return false, nil
+		default:
+			return t.try(base, rate, probe)
+		}
+	}
+}
+
+// try goes to a rate and reports whether it works; if not, it returns to base.
+func (t *talker) try(base, rate int, probe func(rate int) error) (bool, error) {
+	err := t.line.SetBaud(rate)
+	for i := 0; i < echoes && err == nil; i++ {
+		_, err = t.ask(message{msgEcho, rate, pattern(i)}, msgEchoed)
+	}
+	if err == nil && probe != nil {
+		if perr := probe(rate); perr != nil {
+			err = errSilent
+		}
+	}
+	wait := fallBack
+	if err == nil {
+		wait = keepFor
+		_, err = t.ask(message{kind: msgKeep, rate: rate}, msgKept)
+	}
+	if err == nil {
+		return true, nil
+	}
+	if !errors.Is(err, errSilent) && !errors.Is(err, ErrRate) {
+		return false, err
+	}
+	if err := t.line.SetBaud(base); err != nil {
+		return false, err
+	}
+	return false, t.listen(wait + every)
+}
+
+// listen lets a time pass and drops what arrives.
+func (t *talker) listen(d time.Duration) error {
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		if _, _, err := t.hear(end); err != nil {
+			return err
+		}
+	}
+	t.heard = nil
+	return nil
+}
+
+func ignore(err, kind error) error {
+	if errors.Is(err, kind) {
+		return nil
+	}
+	return err
+}
+
+// retreat returns to the base rate and lets the board do so.
+func (t *talker) retreat(base int) error {
+	if err := t.line.SetBaud(base); err != nil {
+		return err
+	}
+	for end := time.Now().Add(fallBack + every); time.Now().Before(end); {
+		if _, _, err := t.hear(end); err != nil {
+			return err
+		}
+	}
+	t.heard, t.hello = nil, false
+	return nil
+}
+
+// pattern returns bytes that are hard on a line: long runs, every edge, and
+// what differs from exchange to exchange.
+func pattern(i int) []byte {
+	p := make([]byte, msgMost-msgLeast)
+	for k := range p {
+		p[k] = [...]byte{0x55, 0xff, 0x01, 0xaa, 0x00, 0x7f, 0x80, byte(k + i)}[k%8]
+	}
+	return p
+}
+
+// AnswerBaud is the board's part. It follows the host from base to those of
+// rates that it asks for, and returns the rate at which the host begins a
+// session on the data link, which may be base; the host repeats its hello. It
+// returns base and no error when stop is closed, after a Read.
+func AnswerBaud(line Line, base int, rates []int, stop <-chan struct{}) (int, error) {
+	t := newTalker(line)
+	t.board = true
+	a := answerer{talker: t, base: base, rate: base, rates: rates}
+	for !t.hello {
+		select {
+		case <-stop:
+			return base, a.set(base)
+		default:
+		}
+		m, ok, err := t.hear(time.Now().Add(every))
+		switch {
+		case err != nil:
+			return a.rate, err
+		case ok:
+			err = a.reply(m)
+		case !t.hello && a.rate != base && !time.Now().Before(a.until):
+			err = a.set(base)
+		}
+		if err != nil {
+			return a.rate, err
+		}
+	}
+	return a.rate, nil
+}
+
+// An answerer is a board that follows a host.
+type answerer struct {
+	*talker
+	base, rate int
+	rates      []int
+	until      time.Time // the rate, if it is not base, is given up
+}
+
+func (a *answerer) set(rate int) error {
+	if rate == a.rate {
+		return nil
+	}
+	err := a.line.SetBaud(rate)
+	if err == nil {
+		a.rate = rate
+	}
+	return err
+}
+
+func (a *answerer) reply(m message) error {
+	switch {
+	case m.kind == msgAsk && a.rate == a.base && slices.Contains(a.rates, m.rate):
+		if err := a.send(message{kind: msgYes, rate: m.rate}); err != nil {
+			return err
+		}
+		a.heard, a.until = nil, time.Now().Add(fallBack)
+		return ignore(a.set(m.rate), ErrRate)
+	case m.kind == msgAsk && a.rate == a.base:
+		return a.send(message{kind: msgNo, rate: m.rate})
+	case m.kind == msgEcho && m.rate == a.rate:
+		a.until = time.Now().Add(fallBack)
+		return a.send(message{msgEchoed, a.rate, m.pattern})
+	case m.kind == msgKeep && m.rate == a.rate:
+		a.until = time.Now().Add(keepFor)
+		return a.send(message{kind: msgKept, rate: a.rate})
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package serial
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/tarm/serial"
+	bugst "go.bug.st/serial"
+	"golang.org/x/sys/unix"
+)
+
+// openDevice opens a port with a library.
+func openDevice(path, driver string, baud int) (io.ReadWriteCloser, error) {
+	if baud < 50 || baud > 20_000_000 {
+		return nil, fmt.Errorf("%w: %d baud, want 50 to 20000000", ErrRate, baud)
+	}
+	if driver == Tarm {
+		return openTarm(path, baud)
+	}
+	port, err := bugst.Open(path, mode(baud))
+	if err != nil {
+		return nil, openError(path, baud, err)
+	}
+	if err := port.SetReadTimeout(readTime); err != nil {
+		port.Close()
+		return nil, fmt.Errorf("serial: %s: %w", path, err)
+	}
+	return port, nil
+}
+
+func mode(baud int) *bugst.Mode { return &bugst.Mode{BaudRate: baud, DataBits: 8} }
+
+func openTarm(path string, baud int) (io.ReadWriteCloser, error) {
+	port, err := serial.OpenPort(&serial.Config{Name: path, Baud: baud, ReadTimeout: readTime})
+	if err != nil {
+		return nil, openError(path, baud, err)
+	}
+	return port, nil
+}
+
+// openError says what a library's error means. By then the port is there, ours
+// and a terminal; the rate is what is left to be wrong.
+func openError(path string, baud int, err error) error {
+	var perr *bugst.PortError
+	switch {
+	case errors.As(err, &perr) && perr.Code() == bugst.PortBusy, errors.Is(err, unix.EBUSY):
+		return busy(path, holders(procRoot, path))
+	case errors.Is(err, unix.EACCES), errors.As(err, &perr) && perr.Code() == bugst.PermissionDenied:
+		return forbidden(path)
+	}
+	return fmt.Errorf("%w: %s at %d baud: %w", ErrRate, path, baud, err)
+}
+
+// setRate changes the rate of a device, and returns the device to use from then
+// on. The settings are the terminal's, not the descriptor's: tarm sets them only
+// when it opens a port.
+func setRate(dev io.ReadWriteCloser, path string, fd, rate int) (io.ReadWriteCloser, error) {
+	if port, ok := dev.(bugst.Port); ok {
+		if err := port.SetMode(mode(rate)); err != nil {
+			return nil, fmt.Errorf("%w: %s at %d baud: %w", ErrRate, path, rate, err)
+		}
+		return dev, nil
+	}
+	if err := unix.IoctlSetInt(fd, unix.TIOCNXCL, 0); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrUnplugged, path, err)
+	}
+	next, err := openTarm(path, rate)
+	if !isPty(fd) {
+		unix.IoctlSetInt(fd, unix.TIOCEXCL, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	dev.Close()
+	return next, nil
+}

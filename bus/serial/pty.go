@@ -1,0 +1,151 @@
+package serial
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Pty is the board's side of a pseudo-terminal. Hosts open the other side as a
+// serial port, one after the other; in between the line is just silent.
+type Pty struct {
+	file  *os.File
+	slave string
+	link  string
+	once  sync.Once
+	done  chan struct{}
+}
+
+// ListenPty makes a pseudo-terminal in raw mode. If path is not empty, it becomes
+// a symbolic link to the host's side until Close. It fails if something else
+// is at path; a dangling link is replaced.
+func ListenPty(path string) (*Pty, error) {
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("serial: pseudo-terminal: %w", err)
+	}
+	p := &Pty{file: os.NewFile(uintptr(fd), "/dev/ptmx"), done: make(chan struct{})}
+	if err := p.prepare(fd); err != nil {
+		p.file.Close()
+		return nil, err
+	}
+	if path == "" {
+		return p, nil
+	}
+	if err := linkTo(path, p.slave); err != nil {
+		p.file.Close()
+		return nil, err
+	}
+	p.link = path
+	return p, nil
+}
+
+// prepare unlocks the other side and makes it raw.
+func (p *Pty) prepare(fd int) error {
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		return fmt.Errorf("serial: unlock the pseudo-terminal: %w", err)
+	}
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		return fmt.Errorf("serial: number of the pseudo-terminal: %w", err)
+	}
+	p.slave = fmt.Sprintf("/dev/pts/%d", n)
+	// Settings of the master are those of the slave (Linux, tty_ioctl(4)).
+	t, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	if err != nil {
+		return fmt.Errorf("serial: settings of the pseudo-terminal: %w", err)
+	}
+	t.Iflag, t.Oflag, t.Lflag = 0, 0, 0
+	t.Cflag = t.Cflag&^(unix.CSIZE|unix.PARENB) | unix.CS8 | unix.CREAD | unix.CLOCAL
+	t.Cc[unix.VMIN], t.Cc[unix.VTIME] = 1, 0
+	if err := unix.IoctlSetTermios(fd, unix.TCSETS, t); err != nil {
+		return fmt.Errorf("serial: raw mode of the pseudo-terminal: %w", err)
+	}
+	return nil
+}
+
+// linkTo makes path a symbolic link to target.
+func linkTo(path, target string) error {
+	old, err := os.Readlink(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return os.Symlink(target, path)
+	case err != nil:
+		return fmt.Errorf("serial: %s exists and is not a link: choose another path", path)
+	}
+	if _, err := os.Stat(path); err == nil && old != target {
+		return fmt.Errorf("serial: %s is in use, a link to %s: choose another path", path, old)
+	}
+	next := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.%d", filepath.Base(path), os.Getpid()))
+	if err := os.Symlink(target, next); err != nil {
+		return fmt.Errorf("serial: %w", err)
+	}
+	if err := os.Rename(next, path); err != nil {
+		os.Remove(next)
+		return fmt.Errorf("serial: %w", err)
+	}
+	return nil
+}
+
+// Path returns the path of the host's side: of the link, if there is one.
+func (p *Pty) Path() string {
+	if p.link != "" {
+		return p.link
+	}
+	return p.slave
+}
+
+// idle is how often a pseudo-terminal without a host looks for one.
+const idle = 20 * time.Millisecond
+
+// Read returns what has arrived. While nobody has the other side open it returns
+// nothing and no error from time to time. It fails with os.ErrClosed after Close.
+func (p *Pty) Read(b []byte) (int, error) {
+	n, err := p.file.Read(b)
+	if !errors.Is(err, unix.EIO) {
+		return n, err
+	}
+	t := time.NewTimer(idle)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return n, nil
+	case <-p.done:
+		return n, os.ErrClosed
+	}
+}
+
+// Write writes b. While nobody has the other side open, it is lost, as on a
+// line without a listener.
+func (p *Pty) Write(b []byte) (int, error) {
+	n, err := p.file.Write(b)
+	if errors.Is(err, unix.EIO) {
+		return len(b), nil
+	}
+	return n, err
+}
+
+// SetWriteDeadline bounds Write, as of os.File.
+func (p *Pty) SetWriteDeadline(t time.Time) error { return p.file.SetWriteDeadline(t) }
+
+// SetBaud does nothing: a pseudo-terminal has no rate.
+func (p *Pty) SetBaud(int) error { return nil }
+
+// Close ends the pseudo-terminal, which unplugs a host, and removes the link if
+// it is still ours. Close is idempotent.
+func (p *Pty) Close() error {
+	var err error
+	p.once.Do(func() {
+		close(p.done)
+		if target, e := os.Readlink(p.link); p.link != "" && e == nil && target == p.slave {
+			err = os.Remove(p.link)
+		}
+		err = errors.Join(err, p.file.Close())
+	})
+	return err
+}
