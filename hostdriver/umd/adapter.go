@@ -6,6 +6,12 @@
 // only where memory is needed or a buffer is full. Create and Destroy functions
 // are free-threaded. Nothing draws in this version: pipeline state is tracked
 // and clears, copies, updates and queries go to the GPU.
+//
+// A deferred context records commands against the ids of the device's objects,
+// in memory of its own, without a lock. A command list has them in the private
+// memory of its handle and, behind that, in chunks. CommandListExecute carries
+// them out like calls of the immediate context, so that nothing of a list is
+// used any more when it returns, whatever the GPU has still to do.
 package umd
 
 import (
@@ -23,11 +29,14 @@ const (
 
 // An adapter is what stands behind an adapter handle.
 type adapter struct {
-	info privdata.Adapter
+	info    privdata.Adapter
+	options Options
+	maxCopy uint64 // most bytes of one COPY packet
 }
 
 // OpenAdapter is the entry of the driver, an umddi.OpenAdapterFunc. It asks the
-// miniport what GPU it drives and fills the adapter's functions.
+// miniport what GPU it drives and fills the adapter's functions. It is what New
+// returns for the zero Options.
 //
 //	DDI     OpenAdapter10_2, d3d10umddi.h
 //	Caller  the runtime, once for each adapter handle
@@ -36,6 +45,10 @@ type adapter struct {
 //	        miniport's data does not decode or is for another register map;
 //	        what QueryAdapterInfoCb returned
 func OpenAdapter(t *ddi.Thread, arg *umddi.OpenAdapter) ddi.HRESULT {
+	return openAdapter(t, arg, Options{Memory: heap{}})
+}
+
+func openAdapter(t *ddi.Thread, arg *umddi.OpenAdapter, o Options) ddi.HRESULT {
 	if arg.Interface != umddi.Interface {
 		return ddi.DXGIUnsupported
 	}
@@ -48,7 +61,7 @@ func OpenAdapter(t *ddi.Thread, arg *umddi.OpenAdapter) ddi.HRESULT {
 		info.LengthBits < minLengthBits || info.LengthBits > maxLengthBits {
 		return ddi.EFail
 	}
-	arg.Adapter.Driver = &adapter{info: info}
+	arg.Adapter.Driver = &adapter{info: info, options: o, maxCopy: maxCopy(info)}
 	*arg.Funcs = umddi.AdapterFuncs{
 		CreateDevice:         createDevice,
 		CloseAdapter:         closeAdapter,
@@ -68,17 +81,20 @@ func getSupportedVersions(_ *ddi.Thread, _ umddi.HAdapter) ([]uint32, ddi.HRESUL
 	return []uint32{umddi.Interface}, ddi.OK
 }
 
-// getCaps reports free-threaded creation and no command lists, which the
-// runtime then records itself.
-func getCaps(_ *ddi.Thread, _ umddi.HAdapter, typ umddi.CapsType) (uint32, ddi.HRESULT) {
+// getCaps reports free-threaded creation and command lists, unless the options
+// leave those to the runtime.
+func getCaps(_ *ddi.Thread, h umddi.HAdapter, typ umddi.CapsType) (uint32, ddi.HRESULT) {
 	if typ != umddi.CapsThreading {
 		return 0, ddi.DXGIUnsupported
 	}
-	return umddi.CapsFreeThreaded, ddi.OK
+	if h.Driver.(*adapter).options.EmulatedLists {
+		return umddi.CapsFreeThreaded, ddi.OK
+	}
+	return umddi.CapsFreeThreaded | umddi.CapsCommandListsBuild2, ddi.OK
 }
 
 // maxCopy returns the most bytes of one COPY packet: the largest count that the
 // GPU takes, rounded down so that the pieces of a longer copy stay aligned.
-func (a *adapter) maxCopy() uint64 {
-	return (1<<a.info.LengthBits - 1) &^ (subresourceAlign - 1)
+func maxCopy(info privdata.Adapter) uint64 {
+	return (1<<info.LengthBits - 1) &^ (subresourceAlign - 1)
 }

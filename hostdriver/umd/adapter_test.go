@@ -67,7 +67,7 @@ func TestAdapterFuncs(t *testing.T) {
 
 	caps, hr := r.af.GetCaps(r.th, r.a, umddi.CapsThreading)
 	assert.Equal(t, ddi.OK, hr)
-	assert.Equal(t, uint32(1), caps, "free-threaded, no command lists")
+	assert.Equal(t, uint32(1|4), caps, "free-threaded, command lists")
 	_, hr = r.af.GetCaps(r.th, r.a, 2)
 	assert.Equal(t, ddi.DXGIUnsupported, hr)
 
@@ -75,15 +75,36 @@ func TestAdapterFuncs(t *testing.T) {
 	assert.Nil(t, r.a.Driver)
 }
 
+// nils returns the names of the functions that a table does not have.
+func nils(table any) []string {
+	var names []string
+	v := reflect.ValueOf(table)
+	for i := range v.NumField() {
+		if v.Field(i).IsNil() {
+			names = append(names, v.Type().Field(i).Name)
+		}
+	}
+	return names
+}
+
 func TestCreateDevice(t *testing.T) {
 	t.Run("fills every function", func(t *testing.T) {
 		r := newRig(t)
-		for _, table := range []any{r.f, r.dx, r.af} {
-			v := reflect.ValueOf(table)
-			for i := range v.NumField() {
-				assert.False(t, v.Field(i).IsNil(), v.Type().Field(i).Name)
-			}
-		}
+		assert.ElementsMatch(t, []string{"RecycleCommandList", "AbandonCommandList"}, nils(r.f), "those of deferred contexts")
+		assert.Empty(t, nils(r.dx))
+		assert.Empty(t, nils(r.af))
+	})
+	t.Run("without command lists", func(t *testing.T) {
+		r := openRigWith(newKernel(t), Options{EmulatedLists: true})
+		require.Equal(t, ddi.OK, r.createDevice())
+		caps, _ := r.af.GetCaps(r.th, r.a, umddi.CapsThreading)
+		assert.Equal(t, uint32(1), caps, "free-threaded")
+		assert.ElementsMatch(t, []string{
+			"CalcPrivateCommandListSize", "CreateCommandList", "RecycleCreateCommandList", "DestroyCommandList",
+			"RecycleDestroyCommandList", "RecycleCommandList", "CommandListExecute", "AbandonCommandList",
+			"CalcPrivateDeferredContextSize", "CreateDeferredContext", "RecycleCreateDeferredContext",
+			"CheckDeferredContextHandleSizes", "CalcDeferredContextHandleSize",
+		}, nils(r.f))
 	})
 	t.Run("a context that cannot be made", func(t *testing.T) {
 		r := openRig(newKernel(t))

@@ -45,7 +45,7 @@ func (d *device) allocate(t *ddi.Thread, k *allocator) (*allocation, ddi.HRESULT
 func (d *device) free(t *ddi.Thread, as ...*allocation) ddi.HRESULT {
 	var idle, used []ddi.KMHandle
 	for _, a := range as {
-		if d.batch.uses(a) {
+		if a.batch == d.batch.id.Load() {
 			used = append(used, a.handle)
 		} else {
 			idle = append(idle, a.handle)

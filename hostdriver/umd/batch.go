@@ -13,13 +13,17 @@ const (
 	setStateBytes  = 4 * (1 + pkt.SetStateBody)
 	copyBytes      = 4 * (1 + pkt.CopyBody)
 	copy2DBytes    = 4 * (1 + pkt.Copy2DBody)
+	fillBytes      = 4 * (1 + pkt.FillBody)
 	fill2DBytes    = 4 * (1 + pkt.Fill2DBody)
 	timestampBytes = 4 * (1 + pkt.TimestampBody)
+	predicateBytes = 4 * (1 + pkt.PredicateBody)
 
 	setStateBase  = 8
 	copySrc       = 4
 	copyDst       = 12
+	fillDst       = 4
 	timestampAddr = 4
+	predicateAddr = 4
 )
 
 // A batch is what is recorded since the last submission: packets in the command
@@ -35,8 +39,10 @@ type batch struct {
 	allocs  []umddi.AllocationList
 	patches []umddi.PatchLocation
 
-	// id numbers the batches from 1. Destroy functions read it on any thread.
+	// id numbers the batches from 1. Destroy functions read it on any thread;
+	// serial is the same number for the thread that changes it.
 	id       atomic.Uint64
+	serial   uint64
 	nCmd     int // bytes
 	nAllocs  int
 	nPatches int
@@ -46,18 +52,20 @@ type batch struct {
 // start begins the first batch.
 func (b *batch) start(c *umddi.CreateContext) {
 	b.ctx, b.cmd, b.allocs, b.patches = c.Context, c.CommandBuffer, c.AllocationList, c.PatchLocationList
+	b.serial = 1
 	b.id.Store(1)
 }
 
 // next begins the next batch in the buffers at hand.
 func (b *batch) next() {
 	b.nCmd, b.nAllocs, b.nPatches = 0, 0, 0
-	b.id.Add(1)
+	b.serial++
+	b.id.Store(b.serial)
 }
 
 // room reports whether a group of n bytes with the given number of addresses in
-// x and y fits behind what is recorded. y may be nil.
-func (b *batch) room(n, addresses int, x, y *allocation) bool {
+// x, y and z fits behind what is recorded. y and z may be nil.
+func (b *batch) room(n, addresses int, x, y, z *allocation) bool {
 	added := 0
 	if !b.uses(x) {
 		added++
@@ -65,17 +73,20 @@ func (b *batch) room(n, addresses int, x, y *allocation) bool {
 	if y != nil && y != x && !b.uses(y) {
 		added++
 	}
+	if z != nil && z != x && z != y && !b.uses(z) {
+		added++
+	}
 	return n <= len(b.cmd)-b.nCmd && addresses <= len(b.patches)-b.nPatches && added <= len(b.allocs)-b.nAllocs
 }
 
 // uses reports whether a is in the allocation list.
-func (b *batch) uses(a *allocation) bool { return a.batch == b.id.Load() }
+func (b *batch) uses(a *allocation) bool { return a.batch == b.serial }
 
 // index returns the place of a in the allocation list and marks it written if
 // write is set.
 func (b *batch) index(a *allocation, write bool) uint32 {
-	if !b.uses(a) {
-		a.batch, a.index = b.id.Load(), uint32(b.nAllocs)
+	if a.batch != b.serial {
+		a.batch, a.index = b.serial, uint32(b.nAllocs)
 		b.allocs[b.nAllocs] = umddi.AllocationList{Allocation: a.handle}
 		b.nAllocs++
 	}
@@ -123,17 +134,45 @@ type surface struct {
 // y may be nil. If there is no room for it, what is recorded is submitted.
 // EOutOfMemory means that not even an empty batch has the room.
 func (d *device) begin(t *ddi.Thread, n, addresses int, x, y *allocation) ddi.HRESULT {
+	return d.open(t, n, addresses, x, y, nil)
+}
+
+// beginWork is begin for what predication may skip: there is room for the packet
+// that skip appends as well. The allocation it returns is for skip.
+func (d *device) beginWork(t *ddi.Thread, n, addresses int, x, y *allocation) (*allocation, ddi.HRESULT) {
+	if d.predicate.query.gen == 0 {
+		return nil, d.open(t, n, addresses, x, y, nil)
+	}
+	q := d.predicateAlloc()
+	if q == nil {
+		return nil, d.open(t, n, addresses, x, y, nil)
+	}
+	return q, d.open(t, n+predicateBytes, addresses+1, x, y, q)
+}
+
+func (d *device) open(t *ddi.Thread, n, addresses int, x, y, z *allocation) ddi.HRESULT {
 	b := &d.batch
-	if !b.room(n, addresses, x, y) {
-		if hr := d.submit(t); hr.Failed() {
+	if !b.room(n, addresses, x, y, z) {
+		if hr := d.split(t); hr.Failed() {
 			return hr
 		}
-		if !b.room(n, addresses, x, y) {
+		if !b.room(n, addresses, x, y, z) {
 			return ddi.EOutOfMemory
 		}
 	}
 	b.group = b.nCmd
 	return ddi.OK
+}
+
+// skip makes the packet of n bytes that follows depend on the predicate, whose
+// memory is in q. Without one, q is nil and nothing is skipped.
+func (d *device) skip(q *allocation, n int) error {
+	if q == nil {
+		return nil
+	}
+	b := &d.batch
+	b.patch(predicateAddr, q, queryResult, false)
+	return b.append(pkt.Predicate{Dwords: uint16(n / 4), NonZero: d.predicate.value}.Append(b.cmd[:b.nCmd]))
 }
 
 // encoded turns the error of a packet encoder into a result. The arguments were
@@ -147,7 +186,8 @@ func encoded(err error) ddi.HRESULT {
 
 // recordCopy2D records a copy of a rectangle between surfaces of one format.
 func (d *device) recordCopy2D(t *ddi.Thread, dst, src surface, p pkt.Copy2D) ddi.HRESULT {
-	if hr := d.begin(t, 2*setStateBytes+copy2DBytes, 2, dst.alloc, src.alloc); hr.Failed() {
+	q, hr := d.beginWork(t, 2*setStateBytes+copy2DBytes, 2, dst.alloc, src.alloc)
+	if hr.Failed() {
 		return hr
 	}
 	b := &d.batch
@@ -157,16 +197,23 @@ func (d *device) recordCopy2D(t *ddi.Thread, dst, src surface, p pkt.Copy2D) ddi
 	if err := b.setState(pkt.Dest, dst); err != nil {
 		return encoded(err)
 	}
+	if err := d.skip(q, copy2DBytes); err != nil {
+		return encoded(err)
+	}
 	return encoded(b.append(p.Append(b.cmd[:b.nCmd])))
 }
 
 // recordFill2D records a fill of a whole surface.
 func (d *device) recordFill2D(t *ddi.Thread, dst surface, value uint64) ddi.HRESULT {
-	if hr := d.begin(t, setStateBytes+fill2DBytes, 1, dst.alloc, nil); hr.Failed() {
+	q, hr := d.beginWork(t, setStateBytes+fill2DBytes, 1, dst.alloc, nil)
+	if hr.Failed() {
 		return hr
 	}
 	b := &d.batch
 	if err := b.setState(pkt.Dest, dst); err != nil {
+		return encoded(err)
+	}
+	if err := d.skip(q, fill2DBytes); err != nil {
 		return encoded(err)
 	}
 	p := pkt.Fill2D{W: uint16(dst.width), H: uint16(dst.height), Value: value}
@@ -175,10 +222,14 @@ func (d *device) recordFill2D(t *ddi.Thread, dst surface, value uint64) ddi.HRES
 
 // recordCopy records a copy of n bytes, in pieces that the GPU takes.
 func (d *device) recordCopy(t *ddi.Thread, dst *allocation, dstOff uint64, src *allocation, srcOff, n uint64) ddi.HRESULT {
-	for most := d.adapter.maxCopy(); n > 0; {
+	for most := d.adapter.maxCopy; n > 0; {
 		piece := min(n, most)
-		if hr := d.begin(t, copyBytes, 2, dst, src); hr.Failed() {
+		q, hr := d.beginWork(t, copyBytes, 2, dst, src)
+		if hr.Failed() {
 			return hr
+		}
+		if err := d.skip(q, copyBytes); err != nil {
+			return encoded(err)
 		}
 		b := &d.batch
 		b.patch(copySrc, src, uint32(srcOff), false)
@@ -191,8 +242,18 @@ func (d *device) recordCopy(t *ddi.Thread, dst *allocation, dstOff uint64, src *
 	return ddi.OK
 }
 
+// recordFill records a fill of 8 bytes at off in dst with 0, in any case.
+func (d *device) recordFill(t *ddi.Thread, dst *allocation, off uint32) ddi.HRESULT {
+	if hr := d.begin(t, fillBytes, 1, dst, nil); hr.Failed() {
+		return hr
+	}
+	b := &d.batch
+	b.patch(fillDst, dst, off, true)
+	return encoded(b.append(pkt.Fill{Bytes: 8}.Append(b.cmd[:b.nCmd])))
+}
+
 // recordTimestamp records a write of 8 bytes at the start of dst once all that
-// is recorded before has been done.
+// is recorded before has been done, in any case.
 func (d *device) recordTimestamp(t *ddi.Thread, dst *allocation) ddi.HRESULT {
 	if hr := d.begin(t, timestampBytes, 1, dst, nil); hr.Failed() {
 		return hr
@@ -207,13 +268,13 @@ func (d *device) recordTimestamp(t *ddi.Thread, dst *allocation) ddi.HRESULT {
 // refuses is lost, and the device with it, because the calls that recorded it
 // have long succeeded.
 //
-//	DDI     pfnRenderCb, d3dumddi.h
+//	DDI     pfnRenderCb, d3dumddi.h; pfnPerformAmortizedProcessingCb behind it
 //	Caller  the immediate context's thread
 //	Returns DDIDeviceRemoved if a batch is lost; else what UnlockCb or
 //	        DeallocateCb returned
 func (d *device) submit(t *ddi.Thread) ddi.HRESULT {
-	hr := d.uploads.close(t, d)
-	if d.batch.nCmd > 0 {
+	hr, submitted := d.uploads.close(t, d), d.batch.nCmd > 0
+	if submitted {
 		if !hr.Failed() {
 			hr = d.render(t)
 		}
@@ -222,7 +283,11 @@ func (d *device) submit(t *ddi.Thread) ddi.HRESULT {
 		}
 		d.batch.next()
 	}
-	return first(hr, d.freeRetired(t))
+	hr = first(hr, d.freeRetired(t))
+	if submitted && !hr.Failed() && d.um.PerformAmortizedProcessingCb != nil {
+		d.um.PerformAmortizedProcessingCb(t, d.core)
+	}
+	return hr
 }
 
 // render calls RenderCb and takes the buffers it returns.

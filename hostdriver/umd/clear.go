@@ -15,18 +15,14 @@ import (
 //	Returns through SetErrorCb: EOutOfMemory, DDIDeviceRemoved
 func clearRenderTargetView(t *ddi.Thread, h umddi.HDevice, v umddi.HRenderTargetView, color [4]float32) {
 	d := deviceOf(h)
-	d.report(t, d.clear(t, v, color), ddi.EOutOfMemory)
+	d.report(t, d.clear(t, d.views.get(v.Object), color), ddi.EOutOfMemory)
 }
 
-func (d *device) clear(t *ddi.Thread, h umddi.HRenderTargetView, color [4]float32) ddi.HRESULT {
-	v := d.views.get(h.Object)
+func (d *device) clear(t *ddi.Thread, v *view, color [4]float32) ddi.HRESULT {
 	if v == nil {
 		return ddi.EFail
 	}
 	r := d.resources.at(v.resource)
-	if r == nil {
-		return ddi.EFail
-	}
 	if hr := d.settle(t, r); hr.Failed() {
 		return hr
 	}

@@ -15,19 +15,26 @@ import (
 //	Returns through SetErrorCb: EOutOfMemory, DDIDeviceRemoved
 func resourceCopy(t *ddi.Thread, h umddi.HDevice, dst, src umddi.HResource) {
 	d := deviceOf(h)
-	d.report(t, d.copyResource(t, dst, src), ddi.EOutOfMemory)
+	if hr := d.copyResource(t, d.resources.get(dst.Object), d.resources.get(src.Object)); hr.Failed() {
+		d.report(t, hr, ddi.EOutOfMemory)
+	}
 }
 
-func (d *device) copyResource(t *ddi.Thread, dst, src umddi.HResource) ddi.HRESULT {
-	to, hr := d.use(t, dst)
-	if hr.Failed() {
+func (d *device) copyResource(t *ddi.Thread, to, from *resource) ddi.HRESULT {
+	if hr := d.settle(t, to); hr.Failed() {
 		return hr
 	}
-	from, hr := d.use(t, src)
-	if hr.Failed() || to == from || !to.same(from.layout) {
+	if hr := d.settle(t, from); hr.Failed() || to == from || !to.same(&from.layout) {
 		return hr
 	}
 	return d.recordCopy(t, to.alloc(), 0, from.alloc(), 0, to.bytes)
+}
+
+// A regionCopy is what is copied where by ResourceCopyRegion.
+type regionCopy struct {
+	dstSub, x, y, z uint32
+	srcSub          uint32
+	box             *umddi.Box // nil is all
 }
 
 // resourceCopyRegion copies a part of a subresource to another, or elsewhere in
@@ -42,31 +49,30 @@ func (d *device) copyResource(t *ddi.Thread, dst, src umddi.HResource) ddi.HRESU
 //	Returns through SetErrorCb: EOutOfMemory, DDIDeviceRemoved
 func resourceCopyRegion(t *ddi.Thread, h umddi.HDevice, dst umddi.HResource, dstSub, x, y, z uint32, src umddi.HResource, srcSub uint32, box *umddi.Box) {
 	d := deviceOf(h)
-	d.report(t, d.copyRegion(t, dst, dstSub, x, y, z, src, srcSub, box), ddi.EOutOfMemory)
+	c := regionCopy{dstSub: dstSub, x: x, y: y, z: z, srcSub: srcSub, box: box}
+	d.report(t, d.copyRegion(t, d.resources.get(dst.Object), d.resources.get(src.Object), c), ddi.EOutOfMemory)
 }
 
-func (d *device) copyRegion(t *ddi.Thread, dst umddi.HResource, dstSub, x, y, z uint32, src umddi.HResource, srcSub uint32, box *umddi.Box) ddi.HRESULT {
-	to, hr := d.use(t, dst)
-	if hr.Failed() {
+func (d *device) copyRegion(t *ddi.Thread, to, from *resource, c regionCopy) ddi.HRESULT {
+	if hr := d.settle(t, to); hr.Failed() {
 		return hr
 	}
-	from, hr := d.use(t, src)
-	if hr.Failed() {
+	if hr := d.settle(t, from); hr.Failed() {
 		return hr
 	}
-	if uint64(dstSub) >= uint64(len(to.subs)) || uint64(srcSub) >= uint64(len(from.subs)) {
+	if uint64(c.dstSub) >= uint64(len(to.subs)) || uint64(c.srcSub) >= uint64(len(from.subs)) {
 		return ddi.EFail
 	}
-	part, ok := from.subs[srcSub].region(box)
-	if !ok || z != 0 || to.dim != from.dim || to.format != from.format ||
-		!to.subs[dstSub].fits(x, y, part.width(), part.height()) {
+	part, ok := from.subs[c.srcSub].region(c.box)
+	if !ok || c.z != 0 || to.dim != from.dim || to.format != from.format ||
+		!to.subs[c.dstSub].fits(c.x, c.y, part.width(), part.height()) {
 		return ddi.OK
 	}
 	if to.dim == umddi.Buffer {
-		return d.recordCopy(t, to.alloc(), uint64(x), from.alloc(), uint64(part.x0), uint64(part.width()))
+		return d.recordCopy(t, to.alloc(), uint64(c.x), from.alloc(), uint64(part.x0), uint64(part.width()))
 	}
-	return d.recordCopy2D(t, to.surface(dstSub), from.surface(srcSub), pkt.Copy2D{
-		SrcX: uint16(part.x0), SrcY: uint16(part.y0), DstX: uint16(x), DstY: uint16(y),
+	return d.recordCopy2D(t, to.surface(c.dstSub), from.surface(c.srcSub), pkt.Copy2D{
+		SrcX: uint16(part.x0), SrcY: uint16(part.y0), DstX: uint16(c.x), DstY: uint16(c.y),
 		W: uint16(part.width()), H: uint16(part.height()),
 	})
 }

@@ -1,7 +1,6 @@
 package umd
 
 import (
-	"slices"
 	"sync"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
@@ -12,20 +11,24 @@ import (
 // A device is what stands behind a device handle, and its immediate context.
 type device struct {
 	adapter *adapter
+	memory  Memory
 	rt      umddi.HRTDevice
-	core    umddi.HRTCoreLayer
-	kt      *umddi.DeviceCallbacks    // the runtime's; it may change the fields
-	um      *umddi.CoreLayerCallbacks // likewise
-	dxgi    *umddi.DXGIBaseCallbacks  // likewise
+	kt      *umddi.DeviceCallbacks   // the runtime's; it may change the fields
+	dxgi    *umddi.DXGIBaseCallbacks // likewise
 
 	resources table[resource]
 	views     table[view]
 	queries   table[query]
+	chains    table[chain] // of the command lists that have one
 
-	// The immediate context's thread owns these.
+	// Deferred contexts read what is above on their threads. The immediate
+	// context's thread owns what is below; apart, so that what it writes costs
+	// them nothing.
+	_ [cacheLine]byte
+	context
+	predicate  predicate
 	batch      batch
 	uploads    uploads
-	state      state
 	locker     locker
 	renderArg  umddi.Render
 	presentArg umddi.PresentCB
@@ -33,6 +36,9 @@ type device struct {
 	mu      sync.Mutex     // guards retired
 	retired []ddi.KMHandle // to give back after the next submission
 }
+
+// cacheLine is what processors share memory by, in bytes.
+const cacheLine = 64
 
 // createDevice makes a device with one context on node 0.
 //
@@ -44,11 +50,12 @@ func createDevice(t *ddi.Thread, h umddi.HAdapter, arg *umddi.CreateDevice) ddi.
 	if arg.Interface != umddi.Interface {
 		return ddi.DXGIUnsupported
 	}
+	a := h.Driver.(*adapter)
 	d := &device{
-		adapter: h.Driver.(*adapter), rt: arg.RTDevice, core: arg.RTCoreLayer,
-		kt: arg.KTCallbacks, um: arg.UMCallbacks, dxgi: arg.DXGICallbacks,
+		adapter: a, memory: a.options.Memory, rt: arg.RTDevice, kt: arg.KTCallbacks, dxgi: arg.DXGICallbacks,
 	}
-	d.resources.tag, d.views.tag, d.queries.tag = tagResource, tagView, tagQuery
+	d.context = context{dev: d, core: arg.RTCoreLayer, um: arg.UMCallbacks}
+	d.resources.tag, d.views.tag, d.queries.tag, d.chains.tag = tagResource, tagView, tagQuery, tagList
 	d.uploads.init()
 	c := &umddi.CreateContext{NodeOrdinal: 0}
 	if hr := d.kt.CreateContextCb(t, d.rt, c); hr.Failed() {
@@ -57,11 +64,14 @@ func createDevice(t *ddi.Thread, h umddi.HAdapter, arg *umddi.CreateDevice) ddi.
 	d.batch.start(c)
 	arg.Device.Driver = d
 	*arg.DeviceFuncs = deviceFuncs()
+	if !a.options.EmulatedLists {
+		addListFuncs(arg.DeviceFuncs)
+	}
 	*arg.DXGIFuncs = umddi.DXGIBaseFuncs{Present: present}
 	return ddi.OK
 }
 
-// deviceFuncs returns the functions of a device, every one of them.
+// deviceFuncs returns the functions of a device, but those of command lists.
 func deviceFuncs() umddi.DeviceFuncs {
 	return umddi.DeviceFuncs{
 		CalcPrivateResourceSize: calcPrivateResourceSize,
@@ -93,6 +103,7 @@ func deviceFuncs() umddi.DeviceFuncs {
 		QueryBegin:                      queryBegin,
 		QueryEnd:                        queryEnd,
 		QueryGetData:                    queryGetData,
+		SetPredication:                  setPredication,
 
 		IaSetTopology:        iaSetTopology,
 		IaSetVertexBuffers:   iaSetVertexBuffers,
@@ -116,19 +127,6 @@ func deviceFuncs() umddi.DeviceFuncs {
 }
 
 func deviceOf(h umddi.HDevice) *device { return h.Driver.(*device) }
-
-// report tells the runtime of a failure. A result that the running function may
-// not report, legal has those beside DDIDeviceRemoved, becomes DDIDeviceRemoved:
-// the device cannot go on as if nothing had happened.
-func (d *device) report(t *ddi.Thread, hr ddi.HRESULT, legal ...ddi.HRESULT) {
-	if !hr.Failed() {
-		return
-	}
-	if !slices.Contains(legal, hr) {
-		hr = ddi.DDIDeviceRemoved
-	}
-	d.um.SetErrorCb(t, d.core, hr)
-}
 
 // first returns hr if it is a failure, else next.
 func first(hr, next ddi.HRESULT) ddi.HRESULT {
@@ -183,6 +181,9 @@ func destroyDevice(t *ddi.Thread, h umddi.HDevice) {
 	}
 	for _, q := range d.queries.drain() {
 		hr = first(hr, d.free(t, q.alloc))
+	}
+	for _, c := range d.chains.drain() {
+		c.free(d.memory)
 	}
 	hr = first(hr, d.free(t, d.uploads.instances...))
 	d.report(t, first(hr, d.kt.DestroyContextCb(t, d.rt, d.batch.ctx)))

@@ -100,8 +100,8 @@ func elementFormat(info dxgi.Info) pkt.Format {
 }
 
 // same reports whether a copy of all bytes copies all subresources.
-func (l layout) same(o layout) bool {
-	return l.dim == o.dim && l.format == o.format && slices.Equal(l.subs, o.subs)
+func (l *layout) same(o *layout) bool {
+	return l.dim == o.dim && l.format == o.format && l.bytes == o.bytes && slices.Equal(l.subs, o.subs)
 }
 
 // A region is a rectangle of a subresource, in elements, half-open. In a buffer

@@ -27,8 +27,14 @@ func (d *device) mappable(res umddi.HResource, sub uint32, usage umddi.Usage) (*
 func (r *resource) mappedAs(sub uint32, data []byte) umddi.Mapped {
 	r.mapped++
 	s := r.subs[sub]
+	return s.mapped(data[s.offset:])
+}
+
+// mapped returns what the runtime gets to see of a subresource at the start of
+// data.
+func (s subresource) mapped(data []byte) umddi.Mapped {
 	return umddi.Mapped{
-		Data:     data[s.offset:][:s.size():s.size()],
+		Data:     data[:s.size():s.size()],
 		RowPitch: s.pitch, DepthPitch: uint32(s.size()),
 	}
 }
@@ -81,18 +87,21 @@ func mapDiscard(t *ddi.Thread, h umddi.HDevice, res umddi.HResource, sub uint32,
 		d.report(t, hr)
 		return umddi.Mapped{}
 	}
-	noWait := flags&umddi.MapDoNotWait != 0
-	var data []byte
-	if r.limit == 1 {
-		data, hr = d.lockIdle(t, r.alloc(), umddi.Lock{DoNotWait: noWait})
-	} else {
-		data, hr = d.acquire(t, &r.pool, noWait)
-	}
+	data, hr := d.rename(t, r, flags&umddi.MapDoNotWait != 0)
 	if hr.Failed() {
 		d.report(t, hr, mapErrors(flags)...)
 		return umddi.Mapped{}
 	}
 	return r.mappedAs(sub, data)
+}
+
+// rename locks a resource whose contents are not needed any more: another
+// allocation of it, if it can have more than one.
+func (d *device) rename(t *ddi.Thread, r *resource, noWait bool) ([]byte, ddi.HRESULT) {
+	if r.limit == 1 {
+		return d.lockIdle(t, r.alloc(), umddi.Lock{DoNotWait: noWait})
+	}
+	return d.acquire(t, &r.pool, noWait)
 }
 
 // mapNoOverwrite maps a DYNAMIC resource as it is. The application promises not

@@ -82,7 +82,7 @@ func TestQueryRefuses(t *testing.T) {
 	assert.Equal(t, removed, r.errors(), "not ended")
 
 	o := garbage(privateBytes)
-	r.f.CreateQuery(r.th, r.h, umddi.CreateQuery{Query: 1}, umddi.HQuery{Object: o}, umddi.HRTQuery{})
+	r.f.CreateQuery(r.th, r.h, umddi.CreateQuery{Query: 4}, umddi.HQuery{Object: o}, umddi.HRTQuery{})
 	assert.Equal(t, removed, r.errors(), "another type")
 	r.failAt, r.failHR = 1, ddi.EOutOfMemory
 	r.f.CreateQuery(r.th, r.h, umddi.CreateQuery{}, umddi.HQuery{Object: o}, umddi.HRTQuery{})

@@ -162,19 +162,29 @@ func copyRows(dst []byte, dstPitch uint64, src []byte, srcPitch, n, rows uint64)
 // is not one of a living resource is EFail.
 func (d *device) use(t *ddi.Thread, res umddi.HResource) (*resource, ddi.HRESULT) {
 	r := d.resources.get(res.Object)
-	if r == nil {
-		return nil, ddi.EFail
-	}
 	return r, d.settle(t, r)
 }
 
-// settle records the copy of the initial data if that has not been done. On
-// failure it is left to the next use.
+// settle records the copy of the initial data if that has not been done. It is
+// EFail without a resource.
 func (d *device) settle(t *ddi.Thread, r *resource) ddi.HRESULT {
-	if r.initial == nil {
+	switch {
+	case r == nil:
+		return ddi.EFail
+	case r.initial == nil:
 		return ddi.OK
 	}
-	if hr := d.recordCopy(t, r.alloc(), 0, r.initial, 0, r.bytes); hr.Failed() {
+	return d.settleInitial(t, r)
+}
+
+// settleInitial records the copy of the initial data, whatever the predicate. On
+// failure it is left to the next use.
+func (d *device) settleInitial(t *ddi.Thread, r *resource) ddi.HRESULT {
+	p := d.predicate
+	d.predicate = predicate{}
+	hr := d.recordCopy(t, r.alloc(), 0, r.initial, 0, r.bytes)
+	d.predicate = p
+	if hr.Failed() {
 		return hr
 	}
 	a := r.initial

@@ -35,13 +35,16 @@ func newRigOn(k *kernel) *rig {
 }
 
 // openRig opens an adapter without a device.
-func openRig(k *kernel) *rig {
+func openRig(k *kernel) *rig { return openRigWith(k, Options{}) }
+
+// openRigWith opens an adapter of a driver with options.
+func openRigWith(k *kernel, o Options) *rig {
 	r := &rig{tb: k.t, kernel: k, th: &ddi.Thread{Process: 1, ID: 1}}
 	arg := &umddi.OpenAdapter{
 		Adapter: umddi.HAdapter{Root: &ddi.Root{}}, Interface: umddi.Interface,
 		Callbacks: &umddi.AdapterCallbacks{QueryAdapterInfoCb: k.queryAdapterInfo}, Funcs: &r.af,
 	}
-	require.Equal(r, ddi.OK, OpenAdapter(r.th, arg))
+	require.Equal(r, ddi.OK, New(o)(r.th, arg))
 	r.a = arg.Adapter
 	return r
 }
@@ -126,10 +129,13 @@ func (r *rig) view(res umddi.HResource, f dxgi.Format, mip, first, n uint32) umd
 	return v
 }
 
-func (r *rig) query() umddi.HQuery {
+func (r *rig) query() umddi.HQuery { return r.queryOf(umddi.QueryEvent) }
+
+func (r *rig) queryOf(typ umddi.QueryType) umddi.HQuery {
 	r.Helper()
-	q := umddi.HQuery{Object: garbage(r.f.CalcPrivateQuerySize(r.th, r.h, umddi.CreateQuery{}))}
-	r.f.CreateQuery(r.th, r.h, umddi.CreateQuery{Query: umddi.QueryEvent}, q, umddi.HRTQuery{})
+	arg := umddi.CreateQuery{Query: typ}
+	q := umddi.HQuery{Object: garbage(r.f.CalcPrivateQuerySize(r.th, r.h, arg))}
+	r.f.CreateQuery(r.th, r.h, arg, q, umddi.HRTQuery{})
 	require.Empty(r, r.errs)
 	return q
 }

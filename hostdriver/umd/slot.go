@@ -3,6 +3,7 @@ package umd
 import (
 	"encoding/binary"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 )
@@ -22,6 +23,7 @@ const (
 	tagResource = 0x53455255 // "URES"
 	tagView     = 0x56545255 // "URTV"
 	tagQuery    = 0x59525155 // "UQRY"
+	tagList     = 0x534c4355 // "UCLS"
 )
 
 // An id names an object of a table. The zero id names none.
@@ -29,21 +31,54 @@ type id struct {
 	slot, gen uint32
 }
 
+// word returns an id as command lists have it: the slot in the low half.
+func (k id) word() uint64 { return uint64(k.slot) | uint64(k.gen)<<32 }
+
+// idOf returns the id of a word.
+func idOf(w uint64) id { return id{uint32(w), uint32(w >> 32)} }
+
 // A table holds the objects of one kind and finds them by the id in their
 // handle's private memory. Stale, foreign and garbage ids find nothing. Its
-// methods may be called from several threads.
+// methods may be called from several threads; to find an object takes no lock.
 type table[T any] struct {
 	tag uint32
 
-	mu    sync.Mutex // guards what follows
-	slots []slot[T]
-	free  []uint32
-	gen   uint32
+	slots atomic.Pointer[[]*slot[T]] // a longer slice replaces it; the slots stay where they are
+
+	mu   sync.Mutex // held to change what is above and what follows
+	free []uint32
+	gen  uint32
 }
 
+// A slot is a place for an object. Who removes the object does not do so while
+// another uses it, so the two members need not change at once.
 type slot[T any] struct {
-	gen uint32 // of the object in it; 0 if there is none
-	obj *T
+	gen atomic.Uint32 // of the object in it; 0 if there is none
+	obj atomic.Pointer[T]
+}
+
+// minSlots is how many slots a table begins with.
+const minSlots = 16
+
+// all returns the slots.
+func (s *table[T]) all() []*slot[T] {
+	if p := s.slots.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// grow doubles the slots.
+func (s *table[T]) grow() {
+	old := s.all()
+	n := max(minSlots, len(old))
+	added, all := make([]slot[T], n), make([]*slot[T], len(old), len(old)+n)
+	copy(all, old)
+	for i := range added {
+		all = append(all, &added[i])
+		s.free = append(s.free, uint32(len(old)+n-1-i))
+	}
+	s.slots.Store(&all)
 }
 
 // put adds obj and writes its id to the private memory of o.
@@ -53,39 +88,49 @@ func (s *table[T]) put(o *ddi.Object, obj *T) {
 	if s.gen++; s.gen == 0 {
 		s.gen = 1
 	}
-	i := uint32(len(s.slots))
-	if n := len(s.free); n > 0 {
-		i = s.free[n-1]
-		s.free = s.free[:n-1]
-	} else {
-		s.slots = append(s.slots, slot[T]{})
+	if len(s.free) == 0 {
+		s.grow()
 	}
-	s.slots[i] = slot[T]{s.gen, obj}
-	le.PutUint32(o.Private, s.tag)
-	le.PutUint32(o.Private[4:], i)
-	le.PutUint32(o.Private[8:], s.gen)
+	n := len(s.free) - 1
+	i := s.free[n]
+	s.free = s.free[:n]
+	x := s.all()[i]
+	x.obj.Store(obj)
+	x.gen.Store(s.gen)
+	putID(o, s.tag, id{i, s.gen})
+}
+
+// putID writes private memory.
+func putID(o *ddi.Object, tag uint32, k id) {
+	le.PutUint32(o.Private, tag)
+	le.PutUint64(o.Private[4:], k.word())
+}
+
+// idIn reads the id in the private memory of o. It is zero if the tag is another.
+func idIn(o *ddi.Object, tag uint32) id {
+	if o == nil || len(o.Private) < privateBytes || le.Uint32(o.Private) != tag {
+		return id{}
+	}
+	return idOf(le.Uint64(o.Private[4:]))
 }
 
 // id reads the id in the private memory of o. It is zero if there is none.
-func (s *table[T]) id(o *ddi.Object) id {
-	if o == nil || len(o.Private) < privateBytes || le.Uint32(o.Private) != s.tag {
-		return id{}
-	}
-	return id{le.Uint32(o.Private[4:]), le.Uint32(o.Private[8:])}
-}
+func (s *table[T]) id(o *ddi.Object) id { return idIn(o, s.tag) }
 
 // at returns the object that k names, or nil.
 func (s *table[T]) at(k id) *T {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.find(k)
+	if x := s.find(k); x != nil {
+		return x.obj.Load()
+	}
+	return nil
 }
 
-func (s *table[T]) find(k id) *T {
-	if k.gen == 0 || int64(k.slot) >= int64(len(s.slots)) || s.slots[k.slot].gen != k.gen {
+func (s *table[T]) find(k id) *slot[T] {
+	all := s.all()
+	if k.gen == 0 || uint64(k.slot) >= uint64(len(all)) || all[k.slot].gen.Load() != k.gen {
 		return nil
 	}
-	return s.slots[k.slot].obj
+	return all[k.slot]
 }
 
 // get returns the object behind o, or nil.
@@ -96,12 +141,13 @@ func (s *table[T]) remove(o *ddi.Object) *T {
 	k := s.id(o)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	obj := s.find(k)
-	if obj != nil {
-		s.slots[k.slot] = slot[T]{}
-		s.free = append(s.free, k.slot)
+	x := s.find(k)
+	if x == nil {
+		return nil
 	}
-	return obj
+	x.gen.Store(0)
+	s.free = append(s.free, k.slot)
+	return x.obj.Swap(nil)
 }
 
 // drain takes all objects out of the table, in the order of their slots.
@@ -109,11 +155,13 @@ func (s *table[T]) drain() []*T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []*T
-	for _, x := range s.slots {
-		if x.gen != 0 {
-			all = append(all, x.obj)
+	for _, x := range s.all() {
+		if x.gen.Load() != 0 {
+			x.gen.Store(0)
+			all = append(all, x.obj.Swap(nil))
 		}
 	}
-	s.slots, s.free = nil, nil
+	s.slots.Store(nil)
+	s.free = nil
 	return all
 }

@@ -17,8 +17,9 @@ const (
 	shaderStages
 )
 
-// state is the pipeline state of the immediate context. It names objects by id,
-// so that one which is destroyed while it is bound is bound no more.
+// state is the pipeline state of a context. It names objects by id, so that one
+// which is destroyed while it is bound is bound no more. A command list has none
+// of it: it ends with the list, and nothing in the list draws.
 type state struct {
 	topology  umddi.Topology
 	vertex    [umddi.MaxVertexBuffers]vertexBuffer
@@ -42,13 +43,13 @@ type indexBuffer struct {
 
 // resolve returns the id of a living object, or the zero id if o is nil. Another
 // handle reports DDIDeviceRemoved and gives the zero id.
-func resolve[T any](t *ddi.Thread, d *device, objects *table[T], o *ddi.Object) id {
+func resolve[T any](t *ddi.Thread, c *context, objects *table[T], o *ddi.Object) id {
 	if o == nil {
 		return id{}
 	}
-	k := objects.id(o)
+	k := idOfHandle(c, objects, o)
 	if objects.at(k) == nil {
-		d.report(t, ddi.EFail)
+		c.report(t, ddi.EFail)
 		return id{}
 	}
 	return k
@@ -64,55 +65,55 @@ func inSlots(start uint32, n, limit int, set func(slot, i int)) {
 }
 
 // The functions below are PFND3D10DDI_IA_SETTOPOLOGY and its like in
-// d3d10umddi.h. They run on the immediate context's thread, keep what they are
-// told and record nothing. Slots beyond the pipeline's are ignored.
+// d3d10umddi.h. They run on the context's thread, keep what they are told and
+// record nothing. Slots beyond the pipeline's are ignored.
 
 func iaSetTopology(_ *ddi.Thread, h umddi.HDevice, topology umddi.Topology) {
-	deviceOf(h).state.topology = topology
+	contextOf(h).state.topology = topology
 }
 
 func iaSetVertexBuffers(t *ddi.Thread, h umddi.HDevice, start uint32, bufs []umddi.HResource, strides, offsets []uint32) {
-	d := deviceOf(h)
+	c := contextOf(h)
 	n := min(len(bufs), len(strides), len(offsets))
 	inSlots(start, n, umddi.MaxVertexBuffers, func(slot, i int) {
-		d.state.vertex[slot] = vertexBuffer{resolve(t, d, &d.resources, bufs[i].Object), strides[i], offsets[i]}
+		c.state.vertex[slot] = vertexBuffer{resolve(t, c, &c.dev.resources, bufs[i].Object), strides[i], offsets[i]}
 	})
 }
 
 func iaSetIndexBuffer(t *ddi.Thread, h umddi.HDevice, buf umddi.HResource, format dxgi.Format, offset uint32) {
-	d := deviceOf(h)
-	d.state.index = indexBuffer{resolve(t, d, &d.resources, buf.Object), format, offset}
+	c := contextOf(h)
+	c.state.index = indexBuffer{resolve(t, c, &c.dev.resources, buf.Object), format, offset}
 }
 
 // setConstantBuffers returns the function that binds constant buffers to a
 // stage.
 func setConstantBuffers(stage int) func(t *ddi.Thread, h umddi.HDevice, start uint32, bufs []umddi.HResource) {
 	return func(t *ddi.Thread, h umddi.HDevice, start uint32, bufs []umddi.HResource) {
-		d := deviceOf(h)
+		c := contextOf(h)
 		inSlots(start, len(bufs), umddi.MaxConstantBuffers, func(slot, i int) {
-			d.state.constants[stage][slot] = resolve(t, d, &d.resources, bufs[i].Object)
+			c.state.constants[stage][slot] = resolve(t, c, &c.dev.resources, bufs[i].Object)
 		})
 	}
 }
 
 // setRenderTargets binds the views and unbinds all others.
 func setRenderTargets(t *ddi.Thread, h umddi.HDevice, views []umddi.HRenderTargetView) {
-	d := deviceOf(h)
-	d.state.targets = [umddi.MaxRenderTargets]id{}
+	c := contextOf(h)
+	c.state.targets = [umddi.MaxRenderTargets]id{}
 	inSlots(0, len(views), umddi.MaxRenderTargets, func(slot, i int) {
-		d.state.targets[slot] = resolve(t, d, &d.views, views[i].Object)
+		c.state.targets[slot] = resolve(t, c, &c.dev.views, views[i].Object)
 	})
 }
 
 // setViewports replaces all viewports.
 func setViewports(_ *ddi.Thread, h umddi.HDevice, vps []umddi.Viewport) {
-	s := &deviceOf(h).state
+	s := &contextOf(h).state
 	s.viewports = append(s.viewports[:0], vps[:min(len(vps), umddi.MaxViewports)]...)
 }
 
 // setScissorRects replaces all scissor rectangles, of which there are as many as
 // viewports.
 func setScissorRects(_ *ddi.Thread, h umddi.HDevice, rects []umddi.Rect) {
-	s := &deviceOf(h).state
+	s := &contextOf(h).state
 	s.scissors = append(s.scissors[:0], rects[:min(len(rects), umddi.MaxViewports)]...)
 }

@@ -68,27 +68,42 @@ func (u *uploads) close(t *ddi.Thread, d *device) ddi.HRESULT {
 //	        not inside the subresource does nothing
 func resourceUpdateSubresourceUP(t *ddi.Thread, h umddi.HDevice, dst umddi.HResource, sub uint32, box *umddi.Box, data []byte, rowPitch, _ uint32) {
 	d := deviceOf(h)
-	d.report(t, d.update(t, dst, sub, box, data, rowPitch), ddi.EOutOfMemory)
+	d.report(t, d.update(t, d.resources.get(dst.Object), sub, box, data, rowPitch), ddi.EOutOfMemory)
 }
 
-func (d *device) update(t *ddi.Thread, dst umddi.HResource, sub uint32, box *umddi.Box, data []byte, rowPitch uint32) ddi.HRESULT {
-	r, hr := d.use(t, dst)
-	if hr.Failed() {
+func (d *device) update(t *ddi.Thread, r *resource, sub uint32, box *umddi.Box, data []byte, rowPitch uint32) ddi.HRESULT {
+	part, hr := r.updated(sub, box, data, rowPitch)
+	if hr != ddi.OK {
 		return hr
 	}
-	if uint64(sub) >= uint64(len(r.subs)) {
-		return ddi.EFail
+	if hr := d.settle(t, r); hr.Failed() {
+		return hr
+	}
+	return d.updatePart(t, r, sub, part, data, rowPitch)
+}
+
+// updated returns the part of a subresource that an update writes. Its result is
+// False if that is none, and EFail if there is no resource, no such subresource
+// or too little data.
+func (r *resource) updated(sub uint32, box *umddi.Box, data []byte, rowPitch uint32) (region, ddi.HRESULT) {
+	if r == nil || uint64(sub) >= uint64(len(r.subs)) {
+		return region{}, ddi.EFail
 	}
 	part, ok := r.subs[sub].region(box)
 	if !ok {
-		return ddi.OK
+		return region{}, ddi.False
 	}
 	row := uint64(part.width()) << r.format
 	if uint64(part.height()-1)*uint64(rowPitch)+row > uint64(len(data)) {
-		return ddi.EFail
+		return region{}, ddi.EFail
 	}
+	return part, ddi.OK
+}
+
+// updatePart records the update of a part of a subresource.
+func (d *device) updatePart(t *ddi.Thread, r *resource, sub uint32, part region, data []byte, rowPitch uint32) ddi.HRESULT {
 	if r.dim == umddi.Buffer {
-		return d.updateBuffer(t, r, uint64(part.x0), data[:row])
+		return d.updateBuffer(t, r, uint64(part.x0), data[:part.width()])
 	}
 	return d.updateTexture(t, r.surface(sub), part, data, uint64(rowPitch))
 }

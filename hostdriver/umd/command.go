@@ -1,0 +1,115 @@
+package umd
+
+import "github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+
+// A command of a list begins with a dword that says which it is and one with its
+// size in bytes, a multiple of commandAlign. Ids are two dwords, slot and
+// generation.
+//
+//	copy       dst id, src id
+//	region     dst id, src id, dst subresource, x, y, z, src subresource,
+//	           1 if there is a box, the box: left, top, front, right, bottom, back
+//	update     dst id, subresource, bytes of a row, the part: left, top, right,
+//	           bottom, then its rows
+//	clear      view id, red, green, blue, alpha as floats
+//	end        query id
+//	predicate  query id, 0 for none, 1 if TRUE skips, 0
+//	discard    resource id, subresource, bytes of contents, their offset in the
+//	           command, 0, then the contents in the layout of the resource
+type opcode uint32
+
+// The commands. 0 is none.
+const (
+	opCopy opcode = iota + 1
+	opRegion
+	opUpdate
+	opClear
+	opEnd
+	opPredicate
+	opDiscard
+)
+
+// Sizes of commands and alignments in a list, in bytes; of those with contents,
+// what is in front of them.
+const (
+	commandAlign   = 8
+	contentAlign   = 16 // of discarded contents, in the memory of the chunk
+	headerBytes    = 8
+	copyCommand    = 24
+	regionCommand  = 72
+	updateCommand  = 40
+	clearCommand   = 32
+	endCommand     = 16
+	predicateBody  = 24
+	discardCommand = 32
+)
+
+// fixedBytes returns the least size of a command, which is that of all commands
+// without contents, and 0 for what is no command.
+func (op opcode) fixedBytes() int {
+	switch op {
+	case opCopy:
+		return copyCommand
+	case opRegion:
+		return regionCommand
+	case opUpdate:
+		return updateCommand
+	case opClear:
+		return clearCommand
+	case opEnd:
+		return endCommand
+	case opPredicate:
+		return predicateBody
+	case opDiscard:
+		return discardCommand
+	}
+	return 0
+}
+
+// putHeader begins a command of n bytes in p.
+func putHeader(p []byte, op opcode, n int) {
+	le.PutUint64(p, uint64(op)|uint64(n)<<32)
+}
+
+// putWords writes dwords at the start of p.
+func putWords(p []byte, words ...uint32) {
+	for i, w := range words {
+		le.PutUint32(p[4*i:], w)
+	}
+}
+
+// nextCommand splits the first command off p. It is false for memory that does
+// not begin with one.
+func nextCommand(p []byte) (op opcode, cmd, rest []byte, ok bool) {
+	if len(p) < headerBytes {
+		return 0, nil, nil, false
+	}
+	h := le.Uint64(p)
+	op, n := opcode(h), h>>32
+	if fixed := op.fixedBytes(); fixed == 0 || n < uint64(fixed) || n > uint64(len(p)) {
+		return 0, nil, nil, false
+	}
+	return op, p[:n], p[n:], true
+}
+
+// commandID returns the id at the start of p.
+func commandID(p []byte) id { return idOf(le.Uint64(p)) }
+
+// putBox writes a box, or that there is none, to the 28 bytes of p.
+func putBox(p []byte, b *umddi.Box) {
+	if b == nil {
+		clear(p[:28])
+		return
+	}
+	putWords(p, 1, b.Left, b.Top, b.Front, b.Right, b.Bottom, b.Back)
+}
+
+// boxAt returns what putBox wrote, in b.
+func boxAt(p []byte, b *umddi.Box) *umddi.Box {
+	if le.Uint32(p) == 0 {
+		return nil
+	}
+	w := func(i int) uint32 { return le.Uint32(p[4*i:]) }
+	*b = umddi.Box{Left: w(1), Top: w(2), Front: w(3), Right: w(4), Bottom: w(5), Back: w(6)}
+	return b
+}
