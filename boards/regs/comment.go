@@ -136,7 +136,7 @@ func (c *Commenter) place(e capture.Event, off uint64) string {
 		}
 		return fmt.Sprintf("config+%#x", off)
 	case e.Space == capture.BAR && e.BAR == 0:
-		if r, ok := c.m.Lookup(uint32(off)); ok && off <= pcicfg.BAR0Size {
+		if r, ok := c.m.Lookup(uint32(off)); ok && off < pcicfg.BAR0Size {
 			return Target{Entry: r}.Name()
 		}
 		return fmt.Sprintf("bar0+%#x", off)

@@ -54,7 +54,7 @@ func (v Value) String() string {
 		return b.String()
 	}
 	fmt.Fprintf(&b, " = %s", group(v.Value, t.Bits()/4))
-	if r.Unit != "" || len(r.Fields) == 0 && v.Value > 9 {
+	if r.Unit != "" || len(r.Fields) == 0 && r.Volatile && v.Value > 9 {
 		fmt.Fprintf(&b, " (%s)", strings.TrimSpace(fmt.Sprint(v.Value)+unit(r.Unit)))
 	}
 	if !r.Config && t.High == nil {
@@ -134,7 +134,7 @@ func (w Written) String() string {
 	}
 	switch {
 	case w.After == nil:
-		b.WriteString("   written, it does not read back\n")
+		b.WriteString("   written\n")
 	case *w.After == w.Sent:
 		b.WriteString("   written, read back ok\n")
 	default:

@@ -17,6 +17,7 @@ import (
 type Names struct {
 	entries []regmap.Entry // by offset
 	known   []string       // of registers and pairs
+	nodes   int            // 0: any number
 }
 
 // A Target is what a name stands for: a register, a field of one, or a pair of
@@ -32,9 +33,9 @@ type Target struct {
 // NewNames returns the names of a GPU with so many nodes; with a number that no
 // GPU has, those of any.
 func NewNames(nodes int) *Names {
-	n := &Names{}
+	n := &Names{nodes: max(nodes, 0)}
 	absent := map[string]bool{}
-	for i := max(nodes, 0); i < cpreg.Nodes && i > 0; i++ {
+	for i := n.nodes; i < cpreg.Nodes && i > 0; i++ {
 		absent[cpreg.Block(i).Name] = true
 	}
 	for _, e := range regmap.New().Entries() {
@@ -161,6 +162,11 @@ func (n *Names) match(name string) ([]Target, error) {
 				t.Field = &e.Reg.Fields[i]
 				found = append(found, t)
 			}
+		}
+	}
+	if found == nil && n.nodes != 0 {
+		if _, err := NewNames(0).match(name); err == nil {
+			return nil, fmt.Errorf("%w: %q is not on this board, whose number of nodes is %d", ErrName, name, n.nodes)
 		}
 	}
 	if found == nil {

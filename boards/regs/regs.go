@@ -142,12 +142,12 @@ func (f *Function) enable() error {
 		}
 	}
 	if v[1]&^pcicfg.BARFlags == 0 {
-		if err := f.place(pcicfg.BAR0, v[1], BAR0Address); err != nil {
+		if err := f.place(pcicfg.BAR0, v[1], BAR0Address, pcicfg.BARFlags); err != nil {
 			return err
 		}
 	}
 	if v[2]&^pcicfg.BARFlags == 0 && v[3] == 0 {
-		if err := f.place(pcicfg.BAR3, v[3], BAR2Address>>32); err != nil {
+		if err := f.place(pcicfg.BAR3, v[3], BAR2Address>>32, 0); err != nil {
 			return err
 		}
 	}
@@ -160,8 +160,9 @@ func (f *Function) enable() error {
 	return f.link.WriteConfig(pcicfg.Command, command|pcicfg.CommandMemory)
 }
 
-// place writes an address to a BAR and checks that it is there.
-func (f *Function) place(off int, old, addr uint32) error {
+// place writes an address to a BAR, or to the high half of one, and checks that
+// it is there. Flags are the bits that are none of the address.
+func (f *Function) place(off int, old, addr, flags uint32) error {
 	f.found = append(f.found, dword{off, old})
 	if err := f.link.WriteConfig(off, addr); err != nil {
 		return err
@@ -170,7 +171,7 @@ func (f *Function) place(off int, old, addr uint32) error {
 	if err != nil {
 		return err
 	}
-	if got&^pcicfg.BARFlags != addr {
+	if got&^flags != addr {
 		return fmt.Errorf("%w: BAR %d reads %#x after %#x was written", ErrDevice, (off-pcicfg.BAR0)/4, got, addr)
 	}
 	return nil

@@ -23,14 +23,15 @@ const (
 	exitOK       = 0
 	exitCheck    = 1 // a check failed
 	exitUsage    = 2 // usage or bad input
+	exitNoDevice = 3 // no device, or another one
 	exitLink     = 4 // the link to the device failed
 	exitDevice   = 5 // the device faulted or stopped answering
 	exitMap      = 6 // the device has another register map
 	exitContract = 7 // a driver broke a contract
 )
 
-const exitCodes = `Exit codes: 0 ok, 1 check failed, 2 usage or bad input, 4 link, 5 device fault or
-time-out, 6 register-map mismatch, 7 contract broken.`
+const exitCodes = `Exit codes: 0 ok, 1 check failed, 2 usage or bad input, 3 no device, 4 link,
+5 device fault or time-out, 6 register-map mismatch, 7 contract broken.`
 
 // errCheck is wrapped by the error of a check that failed.
 var errCheck = errors.New("check failed")
@@ -69,6 +70,9 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 func exitCode(err error) int {
 	var stopped *dxgkrnl.DeviceError
 	var broken *dxgkrnl.Bugcheck
+	if code, ok := regCode(err); ok {
+		return code
+	}
 	switch {
 	case errors.As(err, &broken):
 		return exitContract
@@ -114,6 +118,6 @@ runs its RTL cycle by cycle.
 		Args:          cobra.NoArgs,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	root.AddCommand(newRun(), newVersion(), newLockstep(), newSynth(), newTest(), newVerilog())
+	root.AddCommand(newRun(), newVersion(), newLockstep(), newReg(), newSynth(), newTest(), newVerilog())
 	return root
 }

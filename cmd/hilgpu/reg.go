@@ -1,0 +1,552 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/boards/regs"
+	"github.com/hilgpu/hilgpu/boards/snap"
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/bus/capture"
+	"github.com/hilgpu/hilgpu/rtl/abi/reg"
+)
+
+// regFlags are the flags of reg and its commands.
+type regFlags struct {
+	board    string
+	json     bool
+	forceMap bool
+	all      bool
+	out      string
+}
+
+const regNames = `Names are BLOCK.REGISTER or BLOCK.REGISTER.FIELD, in any case. Each part may be a
+pattern with * ? [abc]. The halves NAME_LO and NAME_HI are one 64-bit NAME too.
+@0x1004 is the register at that offset in BAR0. What has an effect beyond reading
+or writing is refused unless the name, or the command, ends in !.`
+
+func newReg() *cobra.Command {
+	var f regFlags
+	c := &cobra.Command{
+		Use:     "reg",
+		Short:   "Read and write the registers of a board by name",
+		Long:    "Reg reads and writes registers by name, and keeps and compares snapshots of them.\n\n" + regNames + "\n\n" + exitCodes,
+		Example: regExample,
+		Args:    cobra.NoArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	p := c.PersistentFlags()
+	p.StringVar(&f.board, "board", "emu", "board `selector`; snap:FILE and capture:FILE answer from a file")
+	p.BoolVar(&f.json, "json", false, "print one JSON document")
+	p.BoolVar(&f.forceMap, "force-map", false, "go on if the board has another register map; names may then mean other registers")
+	c.AddCommand(newRegList(&f), newRegRead(&f), newRegWrite(&f), newRegSnap(&f), newRegDiff(&f))
+	return c
+}
+
+const regExample = `  hilgpu reg list 'cp0.*'
+  hilgpu reg read 'id.*' intc.status
+  hilgpu reg write id.scratch0 0x5
+  hilgpu reg snap -o before.json
+  hilgpu reg diff before.json emu
+  hilgpu reg read --board snap:before.json cp0.ring_base`
+
+// openReg opens the board of the flags. What done returns belongs to err.
+func openReg(f *regFlags, selector string) (fn *regs.Function, done func(error) error, err error) {
+	link, err := openLink(selector)
+	if err != nil {
+		return nil, nil, err
+	}
+	fn, err = regs.Open(link, regs.Options{AnyMap: f.forceMap})
+	if err != nil {
+		return nil, nil, errors.Join(err, link.Close())
+	}
+	done = func(err error) error {
+		// A link that is down says so once.
+		if cerr := fn.Close(); err == nil {
+			err = cerr
+		}
+		if cerr := link.Close(); err == nil {
+			err = cerr
+		}
+		return err
+	}
+	return fn, done, nil
+}
+
+func openLink(selector string) (link bus.Link, err error) {
+	switch scheme, file, _ := strings.Cut(selector, ":"); scheme {
+	case "snap":
+		link, _, err = snap.Open(file)
+	case "capture":
+		link, _, err = capture.Open(file)
+	default:
+		link, _, err = boards.Open(selector, regs.NoMemory{})
+	}
+	return link, err
+}
+
+// withReg calls do with the board of the flags.
+func withReg(f *regFlags, do func(*regs.Function) error) error {
+	fn, done, err := openReg(f, f.board)
+	if err != nil {
+		return err
+	}
+	return done(do(fn))
+}
+
+// regCode returns the exit code of an error of the registers, and false if it
+// is none.
+func regCode(err error) (code int, ok bool) {
+	switch {
+	case errors.Is(err, regs.ErrMapHash):
+		return exitMap, true
+	case errors.Is(err, regs.ErrDevice):
+		return exitNoDevice, true
+	case errors.Is(err, regs.ErrReadBack):
+		return exitCheck, true
+	}
+	return 0, false
+}
+
+// printJSON writes one document.
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// regJSON is a register as JSON.
+type regJSON struct {
+	Name     string      `json:"name"`
+	Offset   regs.Hex    `json:"offset"`
+	Bits     int         `json:"bits"`
+	Value    string      `json:"value,omitempty"`
+	Access   string      `json:"access"`
+	Reset    string      `json:"reset"` // "config" if the configuration decides
+	Volatile bool        `json:"volatile"`
+	Read     string      `json:"read_effect,omitempty"`
+	Write    string      `json:"write_effect,omitempty"`
+	Poke     string      `json:"poke,omitempty"`
+	Unit     string      `json:"unit,omitempty"`
+	Doc      string      `json:"doc"`
+	Fields   []fieldJSON `json:"fields,omitempty"`
+}
+
+type fieldJSON struct {
+	Name    string   `json:"name"`
+	Mask    regs.Hex `json:"mask"`
+	Value   *uint32  `json:"value,omitempty"`
+	Meaning string   `json:"meaning,omitempty"`
+	Unit    string   `json:"unit,omitempty"`
+	Enum    []string `json:"enum,omitempty"`
+	Doc     string   `json:"doc"`
+}
+
+// newRegJSON describes a target; value is nil if it was not read.
+func newRegJSON(t regs.Target, value *uint64) regJSON {
+	r := t.Entry.Reg
+	j := regJSON{
+		Name: t.Name(), Offset: regs.Hex(t.Entry.Off()), Bits: t.Bits(), Access: r.Access.String(), Reset: fmt.Sprintf("%#x", r.Reset),
+		Volatile: r.Volatile, Read: r.Read.String(), Write: r.Write.String(), Unit: r.Unit, Doc: r.Doc,
+	}
+	if r.Config {
+		j.Reset = "config"
+	}
+	if r.Access != reg.RO {
+		j.Poke = r.Poke.String()
+	}
+	fields := r.Fields
+	if t.Field != nil {
+		fields = []reg.Field{*t.Field}
+	}
+	for _, f := range fields {
+		j.Fields = append(j.Fields, newFieldJSON(t, f, value))
+	}
+	if value != nil {
+		j.Value = fmt.Sprintf("%#x", *value)
+	}
+	return j
+}
+
+func newFieldJSON(t regs.Target, f reg.Field, value *uint64) fieldJSON {
+	j := fieldJSON{Name: strings.ToLower(f.Name), Mask: regs.Hex(f.Mask), Unit: f.Unit, Enum: f.Enum, Doc: f.Doc}
+	if value == nil {
+		return j
+	}
+	v := uint32(*value)
+	if t.Field == nil {
+		v = f.Get(v)
+	}
+	j.Value = &v
+	if int64(v) < int64(len(f.Enum)) {
+		j.Meaning = f.Enum[v]
+	}
+	return j
+}
+
+func newRegList(f *regFlags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list [NAME...]",
+		Short: "List the registers, and the fields of those that are named",
+		Long:  "List needs no board; with --board it lists what that one has.\n\n" + regNames,
+		Example: `  hilgpu reg list
+  hilgpu reg list cp0.ctl 'intc.*'`,
+		RunE: func(c *cobra.Command, args []string) error {
+			if !c.Flags().Changed("board") {
+				return listRegs(c.OutOrStdout(), f, regs.NewNames(0), args)
+			}
+			return withReg(f, func(fn *regs.Function) error { return listRegs(c.OutOrStdout(), f, fn.Names(), args) })
+		},
+	}
+}
+
+func listRegs(w io.Writer, f *regFlags, names *regs.Names, args []string) error {
+	patterns := args
+	if len(patterns) == 0 {
+		patterns = []string{"*.*"}
+	}
+	var targets []regs.Target
+	for _, a := range patterns {
+		ts, err := names.Find(a)
+		if err != nil {
+			return err
+		}
+		targets = append(targets, ts...)
+	}
+	if f.json {
+		all := struct {
+			Registers []regJSON `json:"registers"`
+		}{[]regJSON{}}
+		for _, t := range targets {
+			all.Registers = append(all.Registers, newRegJSON(t, nil))
+		}
+		return printJSON(w, all)
+	}
+	var b strings.Builder
+	for _, t := range targets {
+		listReg(&b, t, len(args) > 0)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// listReg writes one line for a register, and one for each field.
+func listReg(b *strings.Builder, t regs.Target, fields bool) {
+	r := t.Entry.Reg
+	var marks []string
+	for _, m := range []struct {
+		on   bool
+		text string
+	}{
+		{r.Volatile, "volatile"},
+		{r.Read != reg.Plain, "read: " + r.Read.String()},
+		{r.Write != reg.Plain, "write: " + r.Write.String()},
+		{r.Access != reg.RO && r.Poke != reg.Safe, r.Poke.String()},
+	} {
+		if m.on {
+			marks = append(marks, m.text)
+		}
+	}
+	doc := r.Doc
+	if len(marks) > 0 {
+		doc = "[" + strings.Join(marks, ", ") + "] " + doc
+	}
+	fmt.Fprintf(b, "%-20s @0x%04x %-3s  %s\n", t.Name(), t.Entry.Off(), r.Access, doc)
+	if !fields {
+		return
+	}
+	all := r.Fields
+	if t.Field != nil {
+		all = []reg.Field{*t.Field}
+	}
+	for _, f := range all {
+		fmt.Fprintf(b, "  %-6s %-10s %s", f.Bits(), strings.ToLower(f.Name), f.Doc)
+		for i, name := range f.Enum {
+			fmt.Fprintf(b, "%s%d %s", map[bool]string{true: "; ", false: ", "}[i == 0], i, name)
+		}
+		b.WriteString("\n")
+	}
+}
+
+// asked adds the ! of the command to the names.
+func asked(c *cobra.Command, names []string) []string {
+	if !strings.HasSuffix(c.CalledAs(), "!") {
+		return names
+	}
+	var all []string
+	for _, n := range names {
+		all = append(all, strings.TrimSuffix(n, "!")+"!")
+	}
+	return all
+}
+
+func newRegRead(f *regFlags) *cobra.Command {
+	return &cobra.Command{
+		Use:     "read NAME...",
+		Aliases: []string{"read!"},
+		Short:   "Read registers, fields and pairs",
+		Long: `Read prints each register with its fields. A register whose read has an effect is
+refused; one that a pattern names is skipped, and said so on standard error.
+
+` + regNames,
+		Example: `  hilgpu reg read cp0.status
+  hilgpu reg read 'cp*.fault_*' --json
+  hilgpu reg read id.time!`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return withReg(f, func(fn *regs.Function) error {
+				return readRegs(c.OutOrStdout(), c.ErrOrStderr(), f, fn, asked(c, args))
+			})
+		},
+	}
+}
+
+func readRegs(w, stderr io.Writer, f *regFlags, fn *regs.Function, names []string) error {
+	targets, err := fn.Find(names...)
+	if err != nil {
+		return err
+	}
+	values, skipped, err := fn.ReadAll(targets)
+	if err != nil {
+		return err
+	}
+	if f.json {
+		all := struct {
+			Board     string      `json:"board"`
+			MapHash   string      `json:"map_hash"`
+			Registers []regJSON   `json:"registers"`
+			Skipped   []regs.Skip `json:"skipped"`
+		}{f.board, fn.Identity().MapHash, []regJSON{}, append([]regs.Skip{}, skipped...)}
+		for _, v := range values {
+			all.Registers = append(all.Registers, newRegJSON(v.Target, &v.Value))
+		}
+		return printJSON(w, all)
+	}
+	for _, v := range values {
+		if _, err := io.WriteString(w, v.String()); err != nil {
+			return err
+		}
+	}
+	for _, s := range skipped {
+		fmt.Fprintf(stderr, "hilgpu: skipped %s: %s\n", s.Name, s.Reason)
+	}
+	return nil
+}
+
+func newRegWrite(f *regFlags) *cobra.Command {
+	return &cobra.Command{
+		Use:     "write NAME VALUE | NAME=VALUE...",
+		Aliases: []string{"write!"},
+		Short:   "Write registers, fields and pairs",
+		Long: `Write writes what is named, in order, and reads it back; a field is changed with
+the rest of its register as it is. A value is a number as in Go, or a name of the
+field's values. Nothing is written if one of the names or values is bad. A
+register that is not safe to write by hand is refused, and the effect is named.
+
+` + regNames,
+		Example: `  hilgpu reg write id.scratch0 0x5
+  hilgpu reg write intc.mask.done0=1 intc.mask.fault0=1
+  hilgpu reg write cp0.ctl.run! 0`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			names, values, err := assignments(args)
+			if err != nil {
+				return err
+			}
+			return withReg(f, func(fn *regs.Function) error {
+				return writeRegs(c.OutOrStdout(), f, fn, asked(c, names), values)
+			})
+		},
+	}
+}
+
+// assignments splits the arguments of write.
+func assignments(args []string) (names, values []string, err error) {
+	if len(args) == 2 && !strings.Contains(args[0], "=") {
+		return args[:1], args[1:], nil
+	}
+	for _, a := range args {
+		name, value, ok := strings.Cut(a, "=")
+		if !ok || name == "" || value == "" {
+			return nil, nil, fmt.Errorf("%w: %q, want NAME VALUE or NAME=VALUE", regs.ErrName, a)
+		}
+		names, values = append(names, name), append(values, value)
+	}
+	return names, values, nil
+}
+
+// writtenJSON is one write as JSON.
+type writtenJSON struct {
+	Name   string `json:"name"`
+	Before string `json:"before,omitempty"`
+	Sent   string `json:"sent"`
+	After  string `json:"after,omitempty"`
+}
+
+func writeRegs(w io.Writer, f *regFlags, fn *regs.Function, names, texts []string) error {
+	var targets []regs.Target
+	var values []uint64
+	for i, name := range names {
+		ts, err := fn.Find(name)
+		if err != nil {
+			return err
+		}
+		if len(ts) != 1 {
+			return fmt.Errorf("%w: %q is %d registers or fields, want one for a write", regs.ErrName, name, len(ts))
+		}
+		v, err := ts[0].Parse(texts[i])
+		if err == nil {
+			err = ts[0].CheckWrite()
+		}
+		if err != nil {
+			return err
+		}
+		targets, values = append(targets, ts[0]), append(values, v)
+	}
+	all := struct {
+		Board  string        `json:"board"`
+		Writes []writtenJSON `json:"writes"`
+	}{f.board, []writtenJSON{}}
+	hex := func(v *uint64) string {
+		if v == nil {
+			return ""
+		}
+		return fmt.Sprintf("%#x", *v)
+	}
+	for i, t := range targets {
+		done, err := fn.Write(t, values[i])
+		if err != nil {
+			return err
+		}
+		all.Writes = append(all.Writes, writtenJSON{t.Name(), hex(done.Before), hex(&done.Sent), hex(done.After)})
+		if f.json {
+			continue
+		}
+		if _, err := io.WriteString(w, done.String()); err != nil {
+			return err
+		}
+	}
+	if f.json {
+		return printJSON(w, all)
+	}
+	return nil
+}
+
+func newRegSnap(f *regFlags) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "snap",
+		Short: "Take a snapshot of all registers that can be read without an effect",
+		Long: `Snap reads configuration space and the registers, and writes them as JSON. The
+file is a board: snap:FILE.`,
+		Example: `  hilgpu reg snap -o before.json
+  hilgpu reg read --board snap:before.json 'cp0.*'`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return snapRegs(c.OutOrStdout(), f) },
+	}
+	c.Flags().StringVarP(&f.out, "output", "o", "", "write to this `file` and not to standard output")
+	return c
+}
+
+func snapRegs(w io.Writer, f *regFlags) error {
+	out, err := newOutput(f.out)
+	if err != nil {
+		return err
+	}
+	defer out.discard()
+	s, err := takeSnap(f, f.board)
+	if err != nil {
+		return err
+	}
+	data, err := s.Encode()
+	if err != nil {
+		return err
+	}
+	if out == nil {
+		_, err = w.Write(data)
+		return err
+	}
+	if _, err := out.Write(data); err != nil {
+		return err
+	}
+	if err := out.commit(); err != nil {
+		return err
+	}
+	if f.json {
+		return printJSON(w, struct {
+			File      string `json:"file"`
+			Board     string `json:"board"`
+			MapHash   string `json:"map_hash"`
+			Registers int    `json:"registers"`
+		}{f.out, f.board, s.Identity.MapHash, len(s.Registers)})
+	}
+	_, err = fmt.Fprintf(w, "%s: %d registers of %s, map %s\n", f.out, len(s.Registers), f.board, s.Identity.MapHash)
+	return err
+}
+
+func takeSnap(f *regFlags, selector string) (s *regs.Snapshot, err error) {
+	fn, done, err := openReg(f, selector)
+	if err != nil {
+		return nil, err
+	}
+	s, err = fn.Take(selector)
+	return s, done(err)
+}
+
+func newRegDiff(f *regFlags) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "diff A B",
+		Short: "Compare two snapshots or boards, field by field; exit 1 if they differ",
+		Long: `Diff compares A and B, each the file of a snapshot or a board selector. What the
+device changes by itself is counted and not shown, unless --all is given.`,
+		Example: `  hilgpu reg diff before.json after.json
+  hilgpu reg diff --all before.json emu`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(c *cobra.Command, args []string) error { return diffRegs(c.OutOrStdout(), f, args[0], args[1]) },
+	}
+	c.Flags().BoolVar(&f.all, "all", false, "show volatile registers too")
+	return c
+}
+
+func diffRegs(w io.Writer, f *regFlags, nameA, nameB string) error {
+	a, err := loadSnap(f, nameA)
+	if err != nil {
+		return err
+	}
+	b, err := loadSnap(f, nameB)
+	if err != nil {
+		return err
+	}
+	d, err := regs.Diff(a, b, f.all)
+	if err != nil {
+		return err
+	}
+	if f.json {
+		err = printJSON(w, struct {
+			A string `json:"a"`
+			B string `json:"b"`
+			regs.Difference
+		}{nameA, nameB, d})
+	} else {
+		_, err = io.WriteString(w, d.String())
+	}
+	if err == nil && len(d.Changes) > 0 {
+		err = fmt.Errorf("%w: %s and %s differ in %d places", errCheck, nameA, nameB, len(d.Changes))
+	}
+	return err
+}
+
+// loadSnap reads the snapshot of a file, or takes one of a board.
+func loadSnap(f *regFlags, name string) (*regs.Snapshot, error) {
+	if info, err := os.Stat(name); err == nil && !info.IsDir() {
+		return regs.Load(name)
+	}
+	return takeSnap(f, name)
+}
