@@ -47,6 +47,9 @@ type Options struct {
 	TdrDelay   uint64        // clock ticks without progress until the GPU counts as hung; 0: two seconds
 	DDI        io.Writer     // gets a verifier.Event as JSON for each DDI call; nil: none
 	Hook       verifier.Hook // sees each DDI call; nil: none; not together with DDI
+
+	NoVerify bool     // leaves out the check of the user-mode interface, for benchmarks
+	Waive    []string // rules of package verifier that are counted and do not stop
 }
 
 // A System is a running PC with one GPU.
@@ -59,14 +62,19 @@ type System struct {
 	thread  *ddi.Thread
 	drivers Drivers
 	trace   *verifier.Trace
+	checker *verifier.Checker // nil: without
 
 	processes atomic.Uint32 // given out
 }
 
 // Open starts a system: it opens the board, enumerates it, and starts the
 // graphics kernel with the miniport. Errors wrap boards.ErrSelector, one of
-// package bus, *dxgkrnl.DeviceError, ErrDrivers, or ErrDevice with the miniport's
-// status.
+// package bus, *dxgkrnl.DeviceError, ErrDrivers, verifier.ErrRule, or ErrDevice with
+// the miniport's status.
+//
+// Unless o says otherwise, the user-mode interface is checked: a driver or a
+// runtime that breaks it ends by a *verifier.Violation that unwinds, as a
+// *dxgkrnl.Bugcheck does.
 func Open(selector string, d Drivers, o Options) (*System, error) {
 	if d.UserMode == nil || d.KernelMode == nil {
 		return nil, fmt.Errorf("%w: want a user-mode and a kernel-mode entry", ErrDrivers)
@@ -76,6 +84,11 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 	}
 	s := &System{machine: hal.New(o.HostMemory), thread: new(ddi.Thread), drivers: d}
 	var err error
+	if !o.NoVerify {
+		if s.checker, err = verifier.New(verifier.Options{Waive: o.Waive}); err != nil {
+			return nil, err
+		}
+	}
 	if s.link, s.clock, err = boards.Open(selector, s.machine); err != nil {
 		return nil, err
 	}
@@ -83,14 +96,35 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 		s.trace = verifier.NewTrace(o.DDI, s.clock.Now)
 		o.Hook = s.trace
 	}
+	if h := s.userModeHook(o); h != nil {
+		s.drivers.UserMode = verifier.WrapUserMode(d.UserMode, h)
+	}
 	if o.Hook != nil {
-		s.drivers.UserMode = verifier.WrapUserMode(d.UserMode, o.Hook)
 		s.drivers.KernelMode = verifier.WrapKernelMode(d.KernelMode, o.Hook)
 	}
 	if err := s.start(o); err != nil {
 		return nil, errors.Join(err, s.link.Close(), s.closeTrace())
 	}
 	return s, nil
+}
+
+// userModeHook returns what sees the calls of the user-mode driver, or nil.
+func (s *System) userModeHook(o Options) verifier.Hook {
+	switch {
+	case s.checker == nil:
+		return o.Hook
+	case o.Hook == nil:
+		return s.checker
+	}
+	return verifier.Hooks(o.Hook, s.checker)
+}
+
+// Findings returns the rules that were waived and broken, and the warnings.
+func (s *System) Findings() []verifier.Finding {
+	if s.checker == nil {
+		return nil
+	}
+	return s.checker.Findings()
 }
 
 func (s *System) start(o Options) error {

@@ -8,6 +8,8 @@
 package verifier
 
 import (
+	"slices"
+
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
@@ -26,6 +28,24 @@ type Func struct {
 type Hook interface {
 	Enter(t *ddi.Thread, f *Func, args ...any)
 	Leave(t *ddi.Thread, f *Func, results ...any)
+}
+
+// Hooks returns a Hook that lets each of hooks see a call: in order at its start,
+// in the opposite order at its end.
+func Hooks(hooks ...Hook) Hook { return several(hooks) }
+
+type several []Hook
+
+func (s several) Enter(t *ddi.Thread, f *Func, args ...any) {
+	for _, h := range s {
+		h.Enter(t, f, args...)
+	}
+}
+
+func (s several) Leave(t *ddi.Thread, f *Func, results ...any) {
+	for _, h := range slices.Backward(s) {
+		h.Leave(t, f, results...)
+	}
 }
 
 // WrapUserMode returns a driver entry that behaves as open and lets h see each

@@ -1,0 +1,199 @@
+package verifier
+
+import (
+	"strings"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+)
+
+// enterFunction begins a function of the driver.
+func (k *Checker) enterFunction(fr, outer *frame) {
+	switch fr.f.Name {
+	case "OpenAdapter10_2", "pfnCloseAdapter", "pfnGetSupportedVersions", "pfnGetCaps":
+		return
+	case "pfnCreateDevice":
+		k.openDevice(fr)
+		return
+	}
+	if fr.begun = k.checkContext(fr); !fr.begun {
+		return
+	}
+	c := fr.ctx
+	fr.legal = mayReport(fr)
+	c.device.calls++
+	c.device.running++
+	if outer != nil && !outer.driver() {
+		k.checkInside(fr, outer)
+	}
+	k.checkLife(fr)
+	k.begin(fr)
+	k.domains(fr)
+	if fr.spec.implicit {
+		if fr.target != nil {
+			fr.widen(fr.target)
+		} else {
+			fr.widen(c)
+		}
+	}
+}
+
+// checkInside checks a function that the runtime calls in a callback.
+func (k *Checker) checkInside(fr, outer *frame) {
+	if outer.refresh == nil {
+		k.fail(fr, "reentered", "called in %s", outer.f.Name)
+		return
+	}
+	fr.inside = true
+	if want := outer.refresh.function; fr.f.Name != want || fr.ctx != outer.ctx {
+		k.fail(fr, "refresh-function", "called on %v in %s, want %s on %v", fr.ctx, outer.f.Name, want, outer.ctx)
+	}
+}
+
+// begin checks what a function gets.
+func (k *Checker) begin(fr *frame) {
+	args, name := fr.args, fr.f.Name
+	switch name {
+	case "pfnCreateResource":
+		k.createResource(fr)
+	case "pfnCreateRenderTargetView":
+		k.createView(fr)
+	case "pfnCreateQuery":
+		k.createQuery(fr)
+	case "pfnCreateCommandList":
+		k.createList(fr)
+	case "pfnRecycleCreateCommandList":
+		k.recycleCreateList(fr)
+	case "pfnDestroyResource":
+		k.destroy(fr, args[1].(umddi.HResource).Object, umddi.HandleResource)
+	case "pfnDestroyRenderTargetView":
+		k.destroy(fr, args[1].(umddi.HRenderTargetView).Object, umddi.HandleRenderTargetView)
+	case "pfnDestroyQuery":
+		k.destroy(fr, args[1].(umddi.HQuery).Object, umddi.HandleQuery)
+	case "pfnDestroyCommandList":
+		k.destroy(fr, args[1].(umddi.HCommandList).Object, umddi.HandleCommandList)
+	case "pfnRecycleDestroyCommandList":
+		k.retireList(fr)
+	case "pfnRecycleCommandList":
+		k.recycleList(fr)
+	case "pfnCommandListExecute":
+		k.execute(fr)
+	case "pfnAbandonCommandList":
+		k.abandon(fr)
+	case "pfnCreateDeferredContext":
+		k.createContext(fr, true)
+	case "pfnRecycleCreateDeferredContext":
+		k.createContext(fr, false)
+	case "pfnDestroyDevice":
+		k.destroyContext(fr)
+	case "pfnCalcDeferredContextHandleSize":
+		k.calcLocal(fr)
+	case "pfnRelocateDeviceFuncs":
+		k.beforeRelocate(fr)
+	default:
+		k.beginWork(fr)
+	}
+}
+
+// beginWork checks what a function gets that records, maps or binds.
+func (k *Checker) beginWork(fr *frame) {
+	args, name := fr.args, fr.f.Name
+	switch {
+	case strings.Contains(name, "Set") && name != "pfnSetPredication":
+		k.set(fr)
+	case name == "pfnSetPredication":
+		k.useIf(fr, args[1].(umddi.HQuery).Object, umddi.HandleQuery)
+	case strings.HasSuffix(name, "Unmap"):
+		k.unmap(fr)
+	case mapFamilies[name] != "":
+		k.mapResource(fr)
+	case name == "pfnQueryBegin", name == "pfnQueryEnd":
+		k.query(fr, name == "pfnQueryBegin")
+	case name == "pfnQueryGetData":
+		k.use(fr, args[1].(umddi.HQuery).Object, umddi.HandleQuery)
+	case name == "pfnResourceUpdateSubresourceUP", name == "pfnResourceIsStagingBusy":
+		k.use(fr, args[1].(umddi.HResource).Object, umddi.HandleResource)
+	case name == "pfnResourceCopy":
+		k.use(fr, args[1].(umddi.HResource).Object, umddi.HandleResource)
+		k.use(fr, args[2].(umddi.HResource).Object, umddi.HandleResource)
+	case name == "pfnResourceCopyRegion":
+		k.use(fr, args[1].(umddi.HResource).Object, umddi.HandleResource)
+		k.use(fr, args[6].(umddi.HResource).Object, umddi.HandleResource)
+	case name == "pfnClearRenderTargetView":
+		k.use(fr, args[1].(umddi.HRenderTargetView).Object, umddi.HandleRenderTargetView)
+	case name == "pfnPresent":
+		arg := args[0].(umddi.Present)
+		k.use(fr, arg.SurfaceToPresent.Object, umddi.HandleResource)
+		k.use(fr, arg.DstResource.Object, umddi.HandleResource)
+	}
+}
+
+// leaveFunction ends a function of the driver.
+func (k *Checker) leaveFunction(fr *frame, rets []any) {
+	switch fr.f.Name {
+	case "pfnCreateDevice":
+		k.endDevice(fr, rets)
+		return
+	case "pfnGetCaps":
+		k.endCaps(fr, rets)
+		return
+	}
+	if !fr.begun {
+		return
+	}
+	fr.narrow()
+	fr.ctx.device.running--
+	k.finish(fr, rets)
+	k.endPrivate(fr)
+}
+
+// finish checks what a function did.
+func (k *Checker) finish(fr *frame, rets []any) {
+	name := fr.f.Name
+	ok := len(fr.errors) == 0 && succeeded(rets)
+	if isRecycleCreate(name) {
+		k.checkRecycled(fr, rets)
+	}
+	switch name {
+	case "pfnCreateDeferredContext":
+		k.endContext(fr, true, ok)
+	case "pfnRecycleCreateDeferredContext":
+		k.endContext(fr, false, ok)
+	case "pfnCreateResource", "pfnCreateRenderTargetView", "pfnCreateQuery", "pfnCreateCommandList":
+		k.endCreate(fr)
+		k.endList(fr, ok)
+	case "pfnRecycleCreateCommandList":
+		k.endList(fr, ok)
+	case "pfnRecycleDestroyCommandList":
+		turn(fr, objectRetired)
+	case "pfnRecycleCommandList":
+		turn(fr, objectCached)
+	case "pfnCommandListExecute":
+		fr.ctx.bound = bindings{}
+	case "pfnAbandonCommandList":
+		fr.ctx.life = abandoned
+	case "pfnDestroyDevice":
+		k.endDestroy(fr.ctx)
+	case "pfnCheckDeferredContextHandleSizes":
+		k.endSizes(fr, rets)
+	case "pfnCalcDeferredContextHandleSize":
+		k.endCalcLocal(fr, rets)
+	case "pfnRelocateDeviceFuncs":
+		k.afterRelocate(fr)
+	case "pfnCalcPrivateResourceSize", "pfnCalcPrivateRenderTargetViewSize", "pfnCalcPrivateQuerySize", "pfnCalcPrivateCommandListSize":
+		kind := strings.TrimSuffix(strings.TrimPrefix(name, "pfnCalcPrivate"), "Size")
+		fr.th.sizes["pfnCreate"+kind] = rets[0].(int)
+	default:
+		if mapFamilies[name] != "" && !strings.HasSuffix(name, "Unmap") {
+			k.endMap(fr)
+		}
+	}
+}
+
+// A slot is what one slot of the pipeline holds.
+type slot struct {
+	h              *ddi.Object
+	stride, offset uint32      // vertex and index buffers
+	format         dxgi.Format // index buffers
+}

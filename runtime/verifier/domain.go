@@ -1,0 +1,159 @@
+package verifier
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+)
+
+// hold makes fr run on the thread of c, if nobody else does.
+func (k *Checker) hold(fr *frame, c *context) {
+	if c.owner != nil && c.owner != fr.t {
+		k.fail(fr, "context-overlap", "thread %d:%d is in %s on %v", c.owner.Process, c.owner.ID, c.since.f.Name, c)
+		return
+	}
+	if c.depth == 0 {
+		c.owner, c.since = fr.t, fr
+	}
+	c.depth++
+	fr.holds = append(fr.holds, c)
+}
+
+// release ends what hold has begun.
+func (k *Checker) release(fr *frame) {
+	for _, c := range fr.holds {
+		if c.depth--; c.depth == 0 {
+			c.owner, c.since = nil, nil
+		}
+	}
+	fr.holds = fr.holds[:0]
+	if fr.ctx != nil && fr.ctx.device.serial == fr {
+		fr.ctx.device.serial = nil
+	}
+}
+
+// holding says whether fr runs on the thread of c.
+func (fr *frame) holding(c *context) bool {
+	for _, h := range fr.holds {
+		if h == c {
+			return true
+		}
+	}
+	return false
+}
+
+// domains makes fr run where its function does: a function of a deferred context
+// on its thread, one that makes a list of a context, or makes it anew, on the
+// thread of that, and one of the immediate context on its thread, unless it is
+// free-threaded.
+func (k *Checker) domains(fr *frame) {
+	c := fr.ctx
+	if dev := c.device; !dev.free && fr.spec.place != always {
+		if s := dev.serial; s != nil && s.t != fr.t {
+			k.fail(fr, "free-threaded", "thread %d:%d is in %s, and the driver is not free-threaded", s.t.Process, s.t.ID, s.f.Name)
+		} else if s == nil {
+			dev.serial = fr
+		}
+	}
+	if c.deferred || fr.spec.place == onContext || fr.spec.place == free && primary(fr) {
+		k.hold(fr, c)
+	}
+	if fr.target != nil {
+		k.hold(fr, fr.target)
+	}
+}
+
+// widen says that fr may change all that belongs to c until it ends.
+func (fr *frame) widen(c *context) {
+	if fr.scope == nil {
+		fr.scope = c
+		c.implicit++
+		c.inside++
+	}
+}
+
+// narrow ends what widen has begun.
+func (fr *frame) narrow() {
+	if fr.scope != nil {
+		fr.scope.implicit++
+		fr.scope.inside--
+		fr.scope = nil
+	}
+}
+
+// primary says whether fr makes or destroys a primary, which is for the thread of
+// the immediate context.
+func primary(fr *frame) bool {
+	switch fr.f.Name {
+	case "pfnCreateResource":
+		arg, _ := fr.args[1].(*umddi.CreateResource)
+		return arg != nil && arg.Primary
+	case "pfnDestroyResource":
+		return len(fr.objects) > 0 && fr.objects[0].primary
+	}
+	return false
+}
+
+// enterCallback checks a callback of the driver.
+func (k *Checker) enterCallback(fr, outer *frame) {
+	name := fr.f.Name
+	if name == "pfnQueryAdapterInfoCb" {
+		return
+	}
+	if fr.outer == nil {
+		rule := "callback-outside"
+		if name == "pfnSetErrorCb" {
+			rule = "error-outside"
+		}
+		k.fail(fr, rule, "no function of the driver runs on thread %d:%d", fr.t.Process, fr.t.ID)
+		return
+	}
+	switch {
+	case name == "pfnSetErrorCb":
+		k.report(fr)
+	case name == "pfnRenderCb":
+		k.checkSubmit(fr)
+	case name == "pfnPresentCb":
+		if fr.outer.f.Name != "pfnPresent" {
+			k.fail(fr, "submit-place", "in %s, want pfnPresent", fr.outer.f.Name)
+		}
+	case name == "pfnPerformAmortizedProcessingCb":
+		k.checkPlace(fr, outer)
+	case strings.HasPrefix(name, "pfnState"):
+		k.beginRefresh(fr, outer)
+	}
+}
+
+// checkSubmit checks the place of RenderCb.
+func (k *Checker) checkSubmit(fr *frame) {
+	c := fr.outer.ctx
+	if c == nil {
+		return
+	}
+	dev := c.device
+	if !fr.outer.holding(dev) && dev.serial != fr.outer || c.deferred {
+		k.fail(fr, "submit-place", "in %s, want a function of the immediate context's thread", fr.outer.f.Name)
+	}
+	fr.outer.widen(dev)
+}
+
+// leaveCallback ends a callback.
+func (k *Checker) leaveCallback(fr *frame, rets []any) {
+	switch {
+	case fr.refresh != nil:
+		k.endRefresh(fr)
+	case fr.f.Name == "pfnPerformAmortizedProcessingCb" && fr.ctx != nil:
+		fr.ctx.submitted = false
+	case fr.f.Name == "pfnRenderCb" && fr.outer != nil && fr.outer.ctx != nil && succeeded(rets):
+		fr.outer.ctx.device.submitted = true
+	}
+}
+
+// plural returns n with its noun.
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}

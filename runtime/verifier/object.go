@@ -1,0 +1,293 @@
+package verifier
+
+import (
+	"fmt"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+)
+
+// objectLife is the state of an object's handle.
+type objectLife uint8
+
+const (
+	objectLive objectLife = iota // lists: executable
+	objectRetired
+	objectCached
+	objectFailed
+	objectDead
+)
+
+var objectLifeNames = []string{"valid", "retired", "in the cache of its context", "failed to be created", "destroyed"}
+
+// An object is what stands behind a handle: the device's, or local to a deferred
+// context.
+type object struct {
+	id     uint64
+	h      *ddi.Object
+	kind   umddi.HandleType
+	device *context
+	ctx    *context // local: the deferred context
+	of     *object  // local: the device's handle
+	dep    *object  // a view's resource, local if it is
+	life   objectLife
+
+	primary bool
+	usage   umddi.Usage
+	bind    uint32
+	views   int // that live
+	locals  int // that are open
+	size    int // what CalcDeferredContextHandleSize answered; -1: not asked
+
+	discarded map[uint32]bool // local: subresources, in this list
+
+	// Of a command list.
+	owner   *context // the deferred context that made it
+	maps    map[subresource]bool
+	queries map[*object]bool
+
+	private private
+}
+
+var kindNames = map[umddi.HandleType]string{
+	umddi.HandleResource: "resource", umddi.HandleRenderTargetView: "view", umddi.HandleQuery: "query", umddi.HandleCommandList: "command list",
+}
+
+func (o *object) alive() bool { return o.life < objectFailed }
+
+func (o *object) String() string { return fmt.Sprintf("%s %d", kindNames[o.kind], o.id) }
+
+// source returns the device's handle.
+func (o *object) source() *object {
+	if o.of != nil {
+		return o.of
+	}
+	return o
+}
+
+// find returns the living object of a handle, or nil after a failure.
+func (k *Checker) find(fr *frame, h *ddi.Object, kind umddi.HandleType) *object {
+	o := k.objects[h]
+	switch {
+	case h == nil:
+		k.fail(fr, "handle-unknown", "no %s where one is needed", kindNames[kind])
+	case o == nil:
+		k.fail(fr, "handle-unknown", "%s handle was never created", kindNames[kind])
+	case o.life == objectDead:
+		k.fail(fr, "handle-destroyed", "%v is destroyed", o)
+	case o.life == objectFailed:
+		k.fail(fr, "handle-failed", "%v failed to be created", o)
+	case o.kind != kind:
+		k.fail(fr, "handle-unknown", "%v where a %s is needed", o, kindNames[kind])
+	default:
+		return o
+	}
+	return nil
+}
+
+// use checks a handle that the function of fr gets, and returns its object, or
+// nil after a failure. The context of fr is where the handle must belong.
+func (k *Checker) use(fr *frame, h *ddi.Object, kind umddi.HandleType) *object {
+	o := k.find(fr, h, kind)
+	if o == nil {
+		return nil
+	}
+	switch c := fr.ctx; {
+	case o.device != c.device:
+		k.fail(fr, "handle-foreign", "%v is of %v, not of %v", o, o.device, c.device)
+	case c.deferred && o.ctx == nil:
+		k.fail(fr, "handle-foreign", "%v is the device's, not local to %v", o, c)
+	case c.deferred && o.ctx != c, !c.deferred && o.ctx != nil:
+		k.fail(fr, "handle-foreign", "%v is local to %v, not of %v", o, o.ctx, c)
+	default:
+		k.touch(fr, o)
+		return o
+	}
+	return nil
+}
+
+// useIf is use of a handle that may be none.
+func (k *Checker) useIf(fr *frame, h *ddi.Object, kind umddi.HandleType) *object {
+	if h == nil {
+		return nil
+	}
+	return k.use(fr, h, kind)
+}
+
+// touch notes that fr gets o, and with a view its resource.
+func (k *Checker) touch(fr *frame, o *object) {
+	k.comparePrivate(fr, o)
+	fr.objects = append(fr.objects, o)
+	if o.dep != nil {
+		k.comparePrivate(fr, o.dep)
+		fr.objects = append(fr.objects, o.dep)
+	}
+}
+
+// create begins a Create function of an object of fr's context, which is made
+// from what h is the handle of; rt is the runtime's handle.
+func (k *Checker) create(fr *frame, h *ddi.Object, kind umddi.HandleType, rt any) *object {
+	if h == nil {
+		k.fail(fr, "handle-unknown", "no handle for the %s", kindNames[kind])
+		return nil
+	}
+	if o := k.objects[h]; o != nil && o.alive() {
+		k.fail(fr, "handle-reused", "%v exists", o)
+		return nil
+	}
+	k.ids++
+	o := &object{id: k.ids, h: h, kind: kind, device: fr.ctx.device, size: -1}
+	if fr.ctx.deferred {
+		if o.of = k.opened(fr, kind, rt); o.of == nil {
+			return nil
+		}
+		o.ctx = fr.ctx
+		o.discarded = map[uint32]bool{}
+	}
+	k.checkSize(fr, o)
+	if n := len(h.Private); cap(h.Private) > n {
+		k.fail(fr, "private-spare", "%v has %d bytes of private memory in room for %d", o, n, cap(h.Private))
+	}
+	k.objects[h] = o
+	fr.created = o
+	return o
+}
+
+// opened returns the object that a Create function of a deferred context opens.
+func (k *Checker) opened(fr *frame, kind umddi.HandleType, rt any) *object {
+	h, ok := driverHandle(kind, rt)
+	of := k.objects[h]
+	switch {
+	case !ok || of == nil || of.ctx != nil || of.device != fr.ctx.device || of.kind != kind || of.life != objectLive:
+		k.fail(fr, "local-open", "the runtime handle is not the driver's handle of a living %s of the device", kindNames[kind])
+		return nil
+	case fr.ctx.locals[of] != nil:
+		k.fail(fr, "local-open", "%v is open in %v", of, fr.ctx)
+		return nil
+	}
+	k.touch(fr, of)
+	return of
+}
+
+// driverHandle returns the driver handle that a runtime handle holds on a
+// deferred context.
+func driverHandle(kind umddi.HandleType, rt any) (*ddi.Object, bool) {
+	switch h := rt.(type) {
+	case umddi.HResource:
+		return h.Object, kind == umddi.HandleResource
+	case umddi.HRenderTargetView:
+		return h.Object, kind == umddi.HandleRenderTargetView
+	case umddi.HQuery:
+		return h.Object, kind == umddi.HandleQuery
+	case umddi.HCommandList:
+		return h.Object, kind == umddi.HandleCommandList
+	}
+	return nil, false
+}
+
+// createResource begins CreateResource.
+func (k *Checker) createResource(fr *frame) {
+	arg := fr.args[1].(*umddi.CreateResource)
+	o := k.create(fr, fr.args[2].(umddi.HResource).Object, umddi.HandleResource, fr.args[3].(umddi.HRTResource).Runtime)
+	switch {
+	case o == nil:
+	case o.of != nil:
+		o.usage, o.bind = o.of.usage, o.of.bind
+		if arg != nil {
+			k.fail(fr, "local-open", "arguments for the open of %v, want nil", o.of)
+		}
+	case arg != nil:
+		o.primary, o.usage, o.bind = arg.Primary, arg.Usage, arg.BindFlags
+	}
+}
+
+// createView begins CreateRenderTargetView.
+func (k *Checker) createView(fr *frame) {
+	arg := fr.args[1].(*umddi.CreateRenderTargetView)
+	o := k.create(fr, fr.args[2].(umddi.HRenderTargetView).Object, umddi.HandleRenderTargetView, fr.args[3].(umddi.HRTRenderTargetView).Runtime)
+	switch {
+	case o == nil:
+	case o.of == nil && arg != nil:
+		o.dep = k.use(fr, arg.Resource.Object, umddi.HandleResource)
+	case o.of != nil && o.of.dep != nil:
+		k.openView(fr, o, arg)
+	}
+	if o != nil && o.dep != nil {
+		o.dep.views++
+	}
+}
+
+// openView checks what a local view depends on.
+func (k *Checker) openView(fr *frame, o *object, arg *umddi.CreateRenderTargetView) {
+	o.dep = fr.ctx.locals[o.of.dep]
+	if o.dep == nil {
+		k.fail(fr, "view-order", "%v is opened in %v, %v is not", o.of, fr.ctx, o.of.dep)
+	}
+	if arg == nil {
+		return
+	}
+	if want := (umddi.CreateRenderTargetView{Resource: arg.Resource}); *arg != want || o.dep == nil || arg.Resource.Object != o.dep.h {
+		k.fail(fr, "local-open", "arguments for the open of %v, want nil or its resource's local handle alone", o.of)
+	}
+}
+
+// createQuery begins CreateQuery.
+func (k *Checker) createQuery(fr *frame) {
+	arg := fr.args[1].(umddi.CreateQuery)
+	o := k.create(fr, fr.args[2].(umddi.HQuery).Object, umddi.HandleQuery, fr.args[3].(umddi.HRTQuery).Runtime)
+	if o != nil && o.of != nil && arg != (umddi.CreateQuery{}) {
+		k.fail(fr, "local-open", "arguments for the open of %v, want none", o.of)
+	}
+}
+
+// endCreate ends a Create function of an object.
+func (k *Checker) endCreate(fr *frame) {
+	o := fr.created
+	if o == nil {
+		return
+	}
+	if len(fr.errors) > 0 {
+		o.life = objectFailed
+		if o.dep != nil {
+			o.dep.views--
+		}
+		k.forget(o)
+		return
+	}
+	if o.of != nil {
+		o.ctx.locals[o.of] = o
+		o.of.locals++
+	}
+	k.bear(o)
+}
+
+// destroy begins a Destroy function of an object.
+func (k *Checker) destroy(fr *frame, h *ddi.Object, kind umddi.HandleType) {
+	o := k.use(fr, h, kind)
+	if o == nil {
+		return
+	}
+	if o.views > 0 {
+		k.fail(fr, "view-order", "%v has %s", o, plural(o.views, "view"))
+	}
+	k.checkLocals(fr, o)
+	if o.ctx != nil && o.ctx.life == abandoned && o.ctx.bound.has(h) {
+		k.fail(fr, "abandon-bound", "%v is bound to %v, which was abandoned", o.of, o.ctx)
+	}
+	if o.dep != nil {
+		o.dep.views--
+	}
+	if o.ctx != nil {
+		delete(o.ctx.locals, o.of)
+		o.of.locals--
+	}
+	o.life = objectDead
+	k.forget(o)
+}
+
+// checkLocals fails if o is open in a deferred context.
+func (k *Checker) checkLocals(fr *frame, o *object) {
+	if o.locals > 0 {
+		k.fail(fr, "local-outlives", "%v is open in %s", o, plural(o.locals, "deferred context"))
+	}
+}

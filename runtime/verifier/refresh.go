@@ -1,0 +1,315 @@
+package verifier
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+)
+
+// bindings is the pipeline state of a context, as the Set functions have set it.
+type bindings struct {
+	topology  umddi.Topology
+	vertex    [umddi.MaxVertexBuffers]slot
+	index     [1]slot
+	constants [6][umddi.MaxConstantBuffers]slot
+	targets   [umddi.MaxRenderTargets]slot
+	viewports []umddi.Viewport
+	scissors  []umddi.Rect
+}
+
+// stages are the first letters of the functions of shader stages.
+var stages = []string{"Vs", "Hs", "Ds", "Gs", "Ps", "Cs"}
+
+// refreshed are the functions that the state-refresh callbacks call.
+var refreshed = makeRefreshed()
+
+func makeRefreshed() map[string]string {
+	m := map[string]string{
+		"pfnStateIaPrimitiveTopologyCb": "pfnIaSetTopology", "pfnStateIaVertexBufCb": "pfnIaSetVertexBuffers",
+		"pfnStateIaIndexBufCb": "pfnIaSetIndexBuffer", "pfnStateOmRenderTargetsCb": "pfnSetRenderTargets",
+		"pfnStateRsViewportsCb": "pfnSetViewports", "pfnStateRsScissorCb": "pfnSetScissorRects",
+	}
+	for _, s := range stages {
+		m["pfnState"+s+"ConstBufCb"] = "pfn" + s + "SetConstantBuffers"
+	}
+	return m
+}
+
+// slots returns the slots that a Set function sets, or nil if it sets none.
+func (b *bindings) slots(function string) []slot {
+	switch function {
+	case "pfnIaSetVertexBuffers":
+		return b.vertex[:]
+	case "pfnIaSetIndexBuffer":
+		return b.index[:]
+	case "pfnSetRenderTargets":
+		return b.targets[:]
+	}
+	if i := slices.Index(stages, strings.TrimPrefix(strings.TrimSuffix(function, "SetConstantBuffers"), "pfn")); i >= 0 {
+		return b.constants[i][:]
+	}
+	return nil
+}
+
+// has says whether a handle is bound.
+func (b *bindings) has(h *ddi.Object) bool {
+	is := func(s slot) bool { return s.h == h }
+	for i := range b.constants {
+		if slices.ContainsFunc(b.constants[i][:], is) {
+			return true
+		}
+	}
+	for _, v := range b.targets {
+		if v.h == h {
+			return true
+		}
+	}
+	return slices.ContainsFunc(b.vertex[:], is) || b.index[0].h == h
+}
+
+// A change is what a Set function carries: slots from base on, or the rest of
+// the state.
+type change struct {
+	base      int
+	slots     []slot
+	whole     bool // slots beyond those become empty
+	topology  umddi.Topology
+	viewports []umddi.Viewport
+	scissors  []umddi.Rect
+}
+
+// changeOf returns what the Set function of fr carries.
+func changeOf(fr *frame) change {
+	a := fr.args
+	switch fr.f.Name {
+	case "pfnIaSetTopology":
+		return change{topology: a[1].(umddi.Topology)}
+	case "pfnSetViewports":
+		return change{viewports: a[1].([]umddi.Viewport)}
+	case "pfnSetScissorRects":
+		return change{scissors: a[1].([]umddi.Rect)}
+	case "pfnIaSetIndexBuffer":
+		return change{slots: []slot{{h: a[1].(umddi.HResource).Object, format: a[2].(dxgi.Format), offset: a[3].(uint32)}}}
+	case "pfnSetRenderTargets":
+		c := change{whole: true}
+		for _, v := range a[1].([]umddi.HRenderTargetView) {
+			c.slots = append(c.slots, slot{h: v.Object})
+		}
+		return c
+	}
+	c := change{base: int(a[1].(uint32))}
+	for _, b := range a[2].([]umddi.HResource) {
+		c.slots = append(c.slots, slot{h: b.Object})
+	}
+	if fr.f.Name == "pfnIaSetVertexBuffers" {
+		for i := range c.slots {
+			c.slots[i].stride, c.slots[i].offset = a[3].([]uint32)[i], a[4].([]uint32)[i]
+		}
+	}
+	return c
+}
+
+// unbinds says whether fr is a Set function that binds nothing.
+func unbinds(fr *frame) bool {
+	if fr.f.Name == "pfnSetPredication" {
+		return fr.args[1].(umddi.HQuery).Object == nil
+	}
+	if !strings.Contains(fr.f.Name, "Set") {
+		return false
+	}
+	c := changeOf(fr)
+	return c.topology == 0 && len(c.viewports) == 0 && len(c.scissors) == 0 &&
+		!slices.ContainsFunc(c.slots, func(s slot) bool { return s.h != nil })
+}
+
+// set checks the handles of a Set function, and either binds them, so that a
+// refresh in the function shows the new state, or, in a refresh, holds them
+// against what is bound.
+func (k *Checker) set(fr *frame) {
+	kind := umddi.HandleResource
+	if fr.f.Name == "pfnSetRenderTargets" {
+		kind = umddi.HandleRenderTargetView
+	}
+	ch := changeOf(fr)
+	for _, s := range ch.slots {
+		k.useIf(fr, s.h, kind)
+	}
+	if fr.inside {
+		k.compare(fr, ch)
+		return
+	}
+	b := &fr.ctx.bound
+	switch fr.f.Name {
+	case "pfnIaSetTopology":
+		b.topology = ch.topology
+	case "pfnSetViewports":
+		b.viewports = slices.Clone(ch.viewports)
+	case "pfnSetScissorRects":
+		b.scissors = slices.Clone(ch.scissors)
+	default:
+		all := b.slots(fr.f.Name)
+		if ch.whole {
+			clear(all)
+		}
+		if ch.base < len(all) {
+			copy(all[ch.base:], ch.slots)
+		}
+	}
+}
+
+// A refresh is a state-refresh callback that is running.
+type refresh struct {
+	function    string // that it calls
+	base, limit int    // slots that are asked for
+	all         bool   // up to the highest that is in use
+	shown       [umddi.MaxVertexBuffers]bool
+	called      bool
+}
+
+// checkPlace fails if a callback is not for the context of the driver's function
+// that is running, or that is not on its thread.
+func (k *Checker) checkPlace(fr, outer *frame) bool {
+	switch {
+	case fr.ctx == nil:
+		k.fail(fr, "refresh-place", "in %s, the core layer does not exist", fr.outer.f.Name)
+	case !fr.outer.holding(fr.ctx):
+		k.fail(fr, "refresh-place", "in %s, which is not on the thread of %v", fr.outer.f.Name, fr.ctx)
+	case fr.outer.inside || outer != fr.outer:
+		k.fail(fr, "refresh-place", "in %s, which is in a callback", fr.outer.f.Name)
+	default:
+		return true
+	}
+	return false
+}
+
+// beginRefresh begins a state-refresh callback.
+func (k *Checker) beginRefresh(fr, outer *frame) {
+	r := &refresh{function: refreshed[fr.f.Name]}
+	fr.refresh = r
+	if !k.checkPlace(fr, outer) {
+		return
+	}
+	if fr.ctx.submitted {
+		k.fail(fr, "refresh-amortized", "%v has submitted since pfnPerformAmortizedProcessingCb", fr.ctx)
+	}
+	r.limit = len(fr.ctx.bound.slots(r.function))
+	if len(fr.args) < 2 {
+		r.all = true
+		return
+	}
+	arg := fr.args[1].(umddi.Range)
+	r.base, r.all = arg.Base, arg.Count == -1
+	if arg.Base < 0 || arg.Count < -1 || arg.Base > r.limit || arg.Count > r.limit-arg.Base {
+		k.fail(fr, "refresh-range", "base %d, count %d of %d slots", arg.Base, arg.Count, r.limit)
+		r.limit = 0
+	} else if !r.all {
+		r.limit = arg.Base + arg.Count
+	}
+}
+
+// compare holds a Set function in a refresh against what is bound.
+func (k *Checker) compare(fr *frame, ch change) {
+	outer := fr.th.frames[len(fr.th.frames)-2]
+	r, b := outer.refresh, &fr.ctx.bound
+	if r == nil || r.function != fr.f.Name {
+		return
+	}
+	r.called = true
+	stale := func(got, want any) {
+		k.fail(fr, "refresh-stale", "%v in %s, want %v", got, outer.f.Name, want)
+	}
+	switch fr.f.Name {
+	case "pfnIaSetTopology":
+		if ch.topology != b.topology {
+			stale(ch.topology, b.topology)
+		}
+	case "pfnSetViewports":
+		if !slices.EqualFunc(ch.viewports, b.viewports, sameViewport) {
+			stale(ch.viewports, b.viewports)
+		}
+	case "pfnSetScissorRects":
+		if !slices.Equal(ch.scissors, b.scissors) {
+			stale(ch.scissors, b.scissors)
+		}
+	default:
+		k.compareSlots(fr, outer, ch)
+	}
+}
+
+// compareSlots does so for slots.
+func (k *Checker) compareSlots(fr, outer *frame, ch change) {
+	r, all := outer.refresh, fr.ctx.bound.slots(fr.f.Name)
+	if ch.whole {
+		for i := range all {
+			r.shown[i] = true
+		}
+		for len(ch.slots) < len(all) {
+			ch.slots = append(ch.slots, slot{})
+		}
+	}
+	for i, s := range ch.slots {
+		at := ch.base + i
+		switch {
+		case at < r.base || at >= len(all) || !r.all && at >= r.limit:
+			k.fail(fr, "refresh-stale", "slot %d in %s, which asks for slots %d to %d", at, outer.f.Name, r.base, r.limit-1)
+			return
+		case s != all[at]:
+			k.fail(fr, "refresh-stale", "slot %d has %s in %s, want %s", at, k.name(s), outer.f.Name, k.name(all[at]))
+			return
+		}
+		r.shown[at] = true
+	}
+}
+
+// name describes what a slot holds.
+func (k *Checker) name(s slot) string {
+	if s.h == nil {
+		return "none"
+	}
+	o := k.objects[s.h]
+	if o == nil {
+		return "a handle that was never created"
+	}
+	if s.stride|s.offset|uint32(s.format) == 0 {
+		return o.String()
+	}
+	return fmt.Sprintf("%v, stride %d, offset %d, format %d", o, s.stride, s.offset, s.format)
+}
+
+// sameViewport compares bits, as a NaN is what it is.
+func sameViewport(a, b umddi.Viewport) bool {
+	bits := func(v umddi.Viewport) [6]uint32 {
+		f := math.Float32bits
+		return [6]uint32{f(v.TopLeftX), f(v.TopLeftY), f(v.Width), f(v.Height), f(v.MinDepth), f(v.MaxDepth)}
+	}
+	return bits(a) == bits(b)
+}
+
+// endRefresh fails if a refresh has not shown what it was asked for.
+func (k *Checker) endRefresh(fr *frame) {
+	r, c := fr.refresh, fr.ctx
+	if c == nil || c.life >= failed || len(fr.outer.errors) > 0 {
+		return
+	}
+	b := &c.bound
+	if all := b.slots(r.function); all != nil {
+		for i := r.base; i < r.limit; i++ {
+			if !r.shown[i] && (all[i] != slot{} || !r.all) {
+				k.fail(fr, "refresh-stale", "slot %d is not shown, want %s", i, k.name(all[i]))
+				return
+			}
+		}
+		return
+	}
+	set := map[string]bool{
+		"pfnIaSetTopology": b.topology != 0, "pfnSetViewports": len(b.viewports) > 0, "pfnSetScissorRects": len(b.scissors) > 0,
+	}[r.function]
+	if set && !r.called {
+		k.fail(fr, "refresh-stale", "%s was not called", r.function)
+	}
+}

@@ -1,0 +1,77 @@
+package verifier
+
+import (
+	"strings"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+)
+
+// isCreate, isDestroy and isRecycleCreate tell the functions that make and end
+// objects.
+func isCreate(name string) bool { return strings.HasPrefix(name, "pfnCreate") }
+
+func isDestroy(name string) bool {
+	return strings.HasPrefix(name, "pfnDestroy") && name != "pfnDestroyDevice"
+}
+
+func isRecycleCreate(name string) bool { return strings.HasPrefix(name, "pfnRecycleCreate") }
+
+// report checks SetErrorCb.
+func (k *Checker) report(fr *frame) {
+	in := fr.outer
+	hr := fr.args[1].(ddi.HRESULT)
+	in.errors = append(in.errors, hr)
+	k.checkLayer(in, fr.args[0].(umddi.HRTCoreLayer))
+	allowed := in.legal
+	switch {
+	case !hr.Failed():
+		k.fail(in, "error-success", "reports %v", hr)
+	case isRecycleCreate(in.f.Name) && hr == ddi.EOutOfMemory:
+		k.fail(in, "recycle-result", "reports %v, want it returned", hr)
+	case !allowed.has(hr):
+		k.fail(in, "error-status", "reports %v, may report %v", hr, allowed)
+	}
+}
+
+// checkLayer checks to whom the function in reports.
+func (k *Checker) checkLayer(in *frame, h umddi.HRTCoreLayer) {
+	if in.ctx == nil {
+		return
+	}
+	want := in.ctx
+	create := want.deferred && isCreate(in.f.Name)
+	if create {
+		want = want.device
+	}
+	got := k.layer(h.Runtime)
+	switch {
+	case got == want:
+	case create && got == in.ctx:
+		k.fail(in, "error-create-layer", "an error of an open goes to the core layer of %v, not to the device's", got)
+	case got == nil:
+		k.fail(in, "error-layer", "on %v, but the error goes to a core layer that does not exist", in.ctx)
+	default:
+		k.fail(in, "error-layer", "on %v, but the error goes to the core layer of %v", in.ctx, got)
+	}
+}
+
+// succeeded says whether a function returned no error.
+func succeeded(rets []any) bool {
+	for _, r := range rets {
+		if hr, ok := r.(ddi.HRESULT); ok && hr.Failed() {
+			return false
+		}
+	}
+	return true
+}
+
+// checkRecycled checks what a Recycle function returned.
+func (k *Checker) checkRecycled(fr *frame, rets []any) {
+	if len(rets) == 0 {
+		return
+	}
+	if hr, ok := rets[0].(ddi.HRESULT); ok && hr != ddi.OK && hr != ddi.EOutOfMemory {
+		k.fail(fr, "recycle-result", "returns %v, want S_OK or E_OUTOFMEMORY", hr)
+	}
+}

@@ -1,0 +1,140 @@
+package verifier
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+)
+
+// openDevice begins CreateDevice.
+func (k *Checker) openDevice(fr *frame) {
+	arg := fr.args[1].(*umddi.CreateDevice)
+	fr.ctx = k.newContext(arg.Device.Root, arg.RTCoreLayer.Runtime, nil)
+	adapter := fr.args[0].(umddi.HAdapter)
+	caps := k.caps[adapter.Root]
+	fr.ctx.free = caps&umddi.CapsFreeThreaded != 0
+	fr.ctx.lists = caps&umddi.CapsCommandListsBuild2 != 0
+	k.hold(fr, fr.ctx)
+}
+
+// endDevice ends CreateDevice.
+func (k *Checker) endDevice(fr *frame, rets []any) {
+	if !succeeded(rets) {
+		k.endDestroy(fr.ctx)
+		return
+	}
+	k.checkTable(fr, fr.args[1].(*umddi.CreateDevice).DeviceFuncs, false)
+}
+
+// endCaps ends GetCaps.
+func (k *Checker) endCaps(fr *frame, rets []any) {
+	if typ, _ := fr.args[1].(umddi.CapsType); typ != umddi.CapsThreading || !succeeded(rets) {
+		return
+	}
+	caps := rets[0].(uint32)
+	if caps&umddi.CapsCommandListsBuild2 != 0 && caps&umddi.CapsFreeThreaded == 0 {
+		k.fail(fr, "caps-threading", "reports command lists without free threading")
+	}
+	k.caps[fr.args[0].(umddi.HAdapter).Root] = caps
+}
+
+// entries calls f with each entry of a table, by its name in the WDK.
+func entries(table *umddi.DeviceFuncs, f func(name string, entry reflect.Value)) {
+	v := reflect.ValueOf(table).Elem()
+	for i := range v.NumField() {
+		f("pfn"+v.Type().Field(i).Name, v.Field(i))
+	}
+}
+
+// checkTable fails for an entry that is too much, or missing.
+func (k *Checker) checkTable(fr *frame, table *umddi.DeviceFuncs, deferred bool) {
+	lists := fr.ctx.device.lists
+	entries(table, func(name string, entry reflect.Value) {
+		s := specs[name]
+		if s == nil {
+			return
+		}
+		switch {
+		case deferred && s.excluded && !entry.IsNil():
+			k.fail(fr, "table-excluded", "%s is not nil", name)
+		case deferred && !s.excluded && !s.optional && entry.IsNil(),
+			!deferred && lists && s.lists && entry.IsNil():
+			k.fail(fr, "table-missing", "%s is nil", name)
+		}
+	})
+}
+
+// endSizes ends CheckDeferredContextHandleSizes.
+func (k *Checker) endSizes(fr *frame, rets []any) {
+	n, dev := rets[0].(int), fr.ctx.device
+	if dev.counted >= 0 && n != dev.counted {
+		k.fail(fr, "size-check", "%d sizes, %d before", n, dev.counted)
+	}
+	dev.counted = n
+	sizes := fr.args[1].([]umddi.HandleSize)
+	if sizes == nil {
+		return
+	}
+	sizes = sizes[:min(n, len(sizes))]
+	if dev.sizes != nil && !slices.Equal(sizes, dev.sizes) {
+		k.fail(fr, "size-check", "%v, %v before", sizes, dev.sizes)
+	}
+	dev.sizes = slices.Clone(sizes)
+}
+
+// calcLocal begins CalcDeferredContextHandleSize.
+func (k *Checker) calcLocal(fr *frame) {
+	fr.created = k.use(fr, fr.args[2].(*ddi.Object), fr.args[1].(umddi.HandleType))
+}
+
+// endCalcLocal ends CalcDeferredContextHandleSize.
+func (k *Checker) endCalcLocal(fr *frame, rets []any) {
+	o, n := fr.created, rets[0].(int)
+	if o == nil {
+		return
+	}
+	var want []int
+	for _, s := range fr.ctx.device.sizes {
+		if s.Type == o.kind {
+			want = append(want, s.Size)
+		}
+	}
+	switch {
+	case !slices.Contains(want, n):
+		k.fail(fr, "size-member", "%d for a %s, want one of %v", n, kindNames[o.kind], want)
+	case o.size >= 0 && o.size != n:
+		k.fail(fr, "size-varies", "%d for %v, %d before", n, o, o.size)
+	}
+	o.size = n
+}
+
+// stay says whether an entry may be called on any thread at any time, so that
+// it cannot be exchanged.
+func stay(name string) bool {
+	return isCreate(name) || strings.HasPrefix(name, "pfnDestroy") || strings.HasPrefix(name, "pfnCalc") || strings.HasPrefix(name, "pfnCheck")
+}
+
+// beforeRelocate begins RelocateDeviceFuncs, which gets the driver's own table.
+func (k *Checker) beforeRelocate(fr *frame) {
+	if table, ok := fr.args[1].(*umddi.DeviceFuncs); ok && table != nil {
+		before := *table
+		fr.args = append(slices.Clone(fr.args), &before)
+	}
+}
+
+// afterRelocate ends RelocateDeviceFuncs.
+func (k *Checker) afterRelocate(fr *frame) {
+	if len(fr.args) < 3 {
+		return
+	}
+	now := map[string]uintptr{}
+	entries(fr.args[1].(*umddi.DeviceFuncs), func(name string, e reflect.Value) { now[name] = e.Pointer() })
+	entries(fr.args[2].(*umddi.DeviceFuncs), func(name string, e reflect.Value) {
+		if stay(name) && e.Pointer() != now[name] {
+			k.fail(fr, "table-relocate", "%s has changed", name)
+		}
+	})
+}

@@ -1,0 +1,121 @@
+package verifier
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Violation is a rule that a driver or the runtime broke. Unless the Checker
+// collects, it is the value of a panic that unwinds to the caller of the stack.
+type Violation struct {
+	Rule     Rule
+	Function string   // the function that was entered or left, as in the WDK
+	Text     string   // what was found, and what was wanted
+	Stack    []string // DDI functions of the thread, outermost first
+	Calls    []string // the last calls and callbacks of all threads, oldest first
+}
+
+// Error describes the violation in a line.
+func (v *Violation) Error() string {
+	return fmt.Sprintf("verifier: %s (%s): %s: %s", v.Rule.Name, v.Rule.Fault, v.Function, v.Text)
+}
+
+// Report describes the violation with its rule, the stack and the last calls.
+func (v *Violation) Report() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v\n", v)
+	fmt.Fprintf(&b, "  rule    %s\n  source  %s\n", v.Rule.Title, v.Rule.Source)
+	fmt.Fprintf(&b, "  stack   %s\n", strings.Join(v.Stack, " > "))
+	for i, c := range v.Calls {
+		label := "  calls   "
+		if i > 0 {
+			label = "          "
+		}
+		fmt.Fprintf(&b, "%s%s\n", label, c)
+	}
+	return b.String()
+}
+
+// A Finding counts what a Checker saw and did not stop for.
+type Finding struct {
+	Rule   string `json:"rule"`
+	Waived bool   `json:"waived"` // false: the rule is a warning
+	Count  int    `json:"count"`
+	First  string `json:"first"` // text of the first
+}
+
+// String returns the finding as a line.
+func (f Finding) String() string {
+	kind := "warning"
+	if f.Waived {
+		kind = "waived"
+	}
+	return fmt.Sprintf("verifier: %s: %s, %d times, first: %s", kind, f.Rule, f.Count, f.First)
+}
+
+// fail notes that rule is broken.
+func (k *Checker) fail(fr *frame, rule, format string, args ...any) {
+	name := "pfnSetErrorCb"
+	var stack []string
+	if fr != nil {
+		name = fr.f.Name
+		stack = slices.Clone(fr.t.Stack())
+	}
+	k.failAt(name, stack, rule, fmt.Sprintf(format, args...))
+}
+
+func (k *Checker) failAt(function string, stack []string, rule, text string) {
+	r, ok := k.rules[rule]
+	if !ok {
+		panic("verifier: no rule " + rule)
+	}
+	if waived := slices.Contains(k.waive, rule); waived || r.Warning {
+		f := k.findings[rule]
+		if f == nil {
+			f = &Finding{Rule: rule, Waived: waived, First: function + ": " + text}
+			k.findings[rule] = f
+		}
+		f.Count++
+		return
+	}
+	v := &Violation{Rule: r, Function: function, Text: text, Stack: stack, Calls: k.last.strings()}
+	k.found = append(k.found, v)
+	if !k.collect && k.stop == nil {
+		k.stop = v
+	}
+}
+
+// maxCalls is how many calls a Violation shows.
+const maxCalls = 24
+
+// A history is the calls seen last.
+type history struct {
+	calls [maxCalls]past
+	n     uint64
+}
+
+type past struct {
+	f               *Func
+	process, thread uint32
+	depth           int
+	context         uint64
+}
+
+func (h *history) add(p past) {
+	h.calls[h.n%maxCalls] = p
+	h.n++
+}
+
+func (h *history) strings() []string {
+	var out []string
+	for i := h.n - min(h.n, maxCalls); i < h.n; i++ {
+		p := h.calls[i%maxCalls]
+		s := fmt.Sprintf("#%d thread %d:%d %s%s", i+1, p.process, p.thread, strings.Repeat("  ", p.depth), p.f.Name)
+		if p.context != 0 {
+			s += fmt.Sprintf(" on context %d", p.context)
+		}
+		out = append(out, s)
+	}
+	return out
+}
