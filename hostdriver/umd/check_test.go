@@ -11,6 +11,9 @@ import (
 type op struct {
 	name string
 	do   func()
+	at   int         // bytes
+	skip func() bool // of a PREDICATE: whether what is in front of end is skipped
+	end  int         // bytes
 }
 
 // target is a surface of the model: memory, and where and how elements lie.
@@ -37,17 +40,29 @@ type checker struct {
 	surface [2]target
 	maxCopy uint64
 	ops     []op
+	skipEnd int // end of what the last PREDICATE may skip, bytes
 }
 
 // check checks a submission and returns what it does.
 func (s submission) check(maxCopy uint64) ([]op, error) {
 	c := checker{s: s, maxCopy: maxCopy}
 	for at := 0; at < len(s.cmd); {
+		before := len(c.ops)
 		n, err := c.packet(at)
 		if err != nil {
 			return nil, fmt.Errorf("packet at %d: %w", at, err)
 		}
+		for i := range c.ops[before:] {
+			c.ops[before+i].at = at
+		}
+		inside := at < c.skipEnd && c.word(at)>>24 != pkt.OpPredicate
+		if inside && (at+n > c.skipEnd || c.word(at)>>24 == pkt.OpSetState || int(c.split) == at) {
+			return nil, fmt.Errorf("packet at %d may be skipped", at)
+		}
 		at += n
+	}
+	if c.skipEnd > len(s.cmd) {
+		return nil, fmt.Errorf("skips to %d of %d", c.skipEnd, len(s.cmd))
 	}
 	if c.patch != len(s.patches) {
 		return nil, fmt.Errorf("%d of %d patch locations are on address fields", c.patch, len(s.patches))
@@ -103,6 +118,10 @@ func (c *checker) packet(at int) (int, error) {
 		return n, c.fill2D(at)
 	case h == pkt.OpTimestamp<<24|2:
 		return n, c.timestamp(at)
+	case h == pkt.OpFill<<24|5:
+		return n, c.fill(at)
+	case h == pkt.OpPredicate<<24|3:
+		return n, c.predicate(at)
 	}
 	return 0, fmt.Errorf("header %#x", h)
 }
@@ -141,7 +160,7 @@ func (c *checker) copy(at int) error {
 	if src == dst && from < to+n && to < from+n {
 		return fmt.Errorf("copy of %d bytes overlaps", n)
 	}
-	c.ops = append(c.ops, op{"COPY", func() { copy(dst.bytes[to:to+n], src.bytes[from:]) }})
+	c.ops = append(c.ops, op{name: "COPY", do: func() { copy(dst.bytes[to:to+n], src.bytes[from:]) }})
 	return nil
 }
 
@@ -153,7 +172,7 @@ func (c *checker) copy2D(at int) error {
 	sx, sy := c.pair(at + 4)
 	dx, dy := c.pair(at + 8)
 	w, h := c.pair(at + 12)
-	c.ops = append(c.ops, op{"COPY_2D", func() {
+	c.ops = append(c.ops, op{name: "COPY_2D", do: func() {
 		for y := range h {
 			for x := range w {
 				if src.inside(sx+x, sy+y) && dst.inside(dx+x, dy+y) {
@@ -173,7 +192,7 @@ func (c *checker) fill2D(at int) error {
 	x0, y0 := c.pair(at + 4)
 	w, h := c.pair(at + 8)
 	value := c.s.cmd[at+12 : at+20]
-	c.ops = append(c.ops, op{"FILL_2D", func() {
+	c.ops = append(c.ops, op{name: "FILL_2D", do: func() {
 		for y := range h {
 			for x := range w {
 				if dst.inside(x0+x, y0+y) {
@@ -193,6 +212,39 @@ func (c *checker) timestamp(at int) error {
 	if !write || off%8 != 0 || off+8 > uint64(len(m.bytes)) {
 		return fmt.Errorf("time stamp at %d of %d, write %v", off, len(m.bytes), write)
 	}
-	c.ops = append(c.ops, op{"TIMESTAMP", func() { binary.LittleEndian.PutUint64(m.bytes[off:], 0x1122334455667788) }})
+	c.ops = append(c.ops, op{name: "TIMESTAMP", do: func() { binary.LittleEndian.PutUint64(m.bytes[off:], 0x1122334455667788) }})
+	return nil
+}
+
+func (c *checker) fill(at int) error {
+	m, off, write, err := c.address(at, at+4)
+	if err != nil {
+		return err
+	}
+	n, value := c.word(at+12), c.s.cmd[at+16:at+24]
+	if !write || n > c.maxCopy || off+n > uint64(len(m.bytes)) {
+		return fmt.Errorf("FILL of %d bytes at %d of %d, write %v", n, off, len(m.bytes), write)
+	}
+	c.ops = append(c.ops, op{name: "FILL", do: func() {
+		for i := range n {
+			m.bytes[off+i] = value[i%8]
+		}
+	}})
+	return nil
+}
+
+func (c *checker) predicate(at int) error {
+	m, off, _, err := c.address(at, at+4)
+	if err != nil {
+		return err
+	}
+	word := c.word(at + 12)
+	if at < c.skipEnd || off%8 != 0 || off+8 > uint64(len(m.bytes)) || word>>17 != 0 {
+		return fmt.Errorf("PREDICATE at %d of %d, %#x, skipped until %d", off, len(m.bytes), word, c.skipEnd)
+	}
+	c.skipEnd = at + 16 + 4*int(word&0xffff)
+	c.ops = append(c.ops, op{name: "PREDICATE", end: c.skipEnd, skip: func() bool {
+		return (binary.LittleEndian.Uint64(m.bytes[off:]) != 0) == (word>>16 == 1)
+	}})
 	return nil
 }

@@ -1,0 +1,117 @@
+package umd
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+)
+
+// small records, finishes and releases lists of one copy as a runtime does that
+// keeps everything: the calls of "Supporting Command Lists" and no others.
+type small struct {
+	c        *recorder
+	arg      *umddi.CreateCommandList
+	list     umddi.HCommandList
+	dst, src umddi.HResource // of the device
+	to, from umddi.HResource // local
+	rtTo     umddi.HRTResource
+	rtFrom   umddi.HRTResource
+}
+
+func newSmall(r *rig, dst, src umddi.HResource) *small {
+	c := r.recorder()
+	s := &small{c: c, arg: &umddi.CreateCommandList{DeferredContext: c.h}, dst: dst, src: src}
+	s.to.Object, s.from.Object = garbage(localBytes), garbage(localBytes)
+	s.rtTo.Runtime, s.rtFrom.Runtime = dst, src
+	s.record()
+	s.list.Object = garbage(listBytes)
+	r.f.CreateCommandList(c.th, r.h, s.arg, s.list, umddi.HRTCommandList{})
+	s.reborn()
+	return s
+}
+
+func (s *small) record() {
+	c := s.c
+	c.f.CreateResource(c.th, c.h, nil, s.to, s.rtTo)
+	c.f.CreateResource(c.th, c.h, nil, s.from, s.rtFrom)
+	c.f.ResourceCopy(c.th, c.h, s.to, s.from)
+}
+
+func (s *small) reborn() ddi.HRESULT {
+	c := s.c
+	c.f.DestroyResource(c.th, c.h, s.from)
+	c.f.DestroyResource(c.th, c.h, s.to)
+	return c.rig.f.RecycleCreateDeferredContext(c.th, c.rig.h, &c.arg)
+}
+
+// again releases the list and makes it anew.
+func (s *small) again() bool {
+	c, f := s.c, &s.c.rig.f
+	f.RecycleDestroyCommandList(c.th, c.rig.h, s.list)
+	s.record()
+	c.f.RecycleCommandList(c.th, c.h, s.list)
+	hr := f.RecycleCreateCommandList(c.th, c.rig.h, s.arg, s.list, umddi.HRTCommandList{})
+	return hr == ddi.OK && s.reborn() == ddi.OK
+}
+
+// quiet is a rig whose kernel takes what is submitted and does nothing.
+func quiet(t tb) *rig {
+	k := newKernel(t)
+	k.cmdBytes, k.nAllocs, k.nPatches = 64<<10, 1024, 4096
+	r := newRigOn(k)
+	r.kt.RenderCb = func(_ *ddi.Thread, _ umddi.HRTDevice, arg *umddi.Render) ddi.HRESULT {
+		arg.NewCommandBuffer, arg.NewAllocationList, arg.NewPatchLocationList = k.ctx.CommandBuffer, k.ctx.AllocationList, k.ctx.PatchLocationList
+		return ddi.OK
+	}
+	return r
+}
+
+func BenchmarkImmediateCopy(b *testing.B) {
+	r := quiet(b)
+	dst, src := r.create(buf(64, umddi.UsageDefault)), r.create(buf(64, umddi.UsageDefault))
+	for b.Loop() {
+		r.f.ResourceCopy(r.th, r.h, dst, src)
+	}
+	require.Empty(b, r.errs)
+}
+
+func BenchmarkList(b *testing.B) {
+	b.Run("record", func(b *testing.B) {
+		r := quiet(b)
+		s := newSmall(r, r.create(buf(64, umddi.UsageDefault)), r.create(buf(64, umddi.UsageDefault)))
+		for b.Loop() {
+			if !s.again() {
+				b.Fatal("no list")
+			}
+		}
+		require.Empty(b, s.c.errors())
+	})
+	b.Run("execute", func(b *testing.B) {
+		r := quiet(b)
+		s := newSmall(r, r.create(buf(64, umddi.UsageDefault)), r.create(buf(64, umddi.UsageDefault)))
+		for b.Loop() {
+			r.f.CommandListExecute(r.th, r.h, s.list)
+		}
+		require.Empty(b, s.c.errors())
+	})
+}
+
+// BenchmarkRecordParallel records on a context of each goroutine.
+func BenchmarkRecordParallel(b *testing.B) {
+	r := quiet(b)
+	dst, src := r.create(buf(64, umddi.UsageDefault)), r.create(buf(64, umddi.UsageDefault))
+	made := make(chan *small, 64)
+	for range cap(made) {
+		made <- newSmall(r, dst, src)
+	}
+	b.RunParallel(func(pb *testing.PB) {
+		for s := <-made; pb.Next(); {
+			if !s.again() {
+				b.Error("no list")
+			}
+		}
+	})
+}
