@@ -1,0 +1,285 @@
+package hwfault_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/hilgpu/hilgpu/boards/hwfault"
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/bus/bustest"
+	"github.com/hilgpu/hilgpu/bus/inproc"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/gpu"
+)
+
+const vramBytes = 8 << 10
+
+// open connects a host to a GPU with the faults that texts name.
+func open(t require.TestingT, texts ...string) (*gpu.GPU, *hwfault.Device, bus.Link) {
+	c := gpu.Default()
+	c.VRAMBytes = vramBytes
+	g, err := gpu.New(c)
+	require.NoError(t, err)
+	var faults []hwfault.Fault
+	for _, text := range texts {
+		f, err := hwfault.Parse(text, vramBytes)
+		require.NoError(t, err)
+		faults = append(faults, f)
+	}
+	d := hwfault.New(g, vramBytes, faults)
+	link, err := inproc.New(d, bustest.NewHost(4096), inproc.Options{})
+	require.NoError(t, err)
+	require.NoError(t, bustest.Enumerate(link))
+	return g, d, link
+}
+
+// A memory is a model of broken memory made from what its faults are: the lines
+// act on each access.
+type memory struct {
+	cells  map[uint64]uint32 // dwords
+	stuck  map[int]bool      // address lines and their level
+	short  [2]int            // address lines, or 0
+	data   map[int]bool      // data lines of the word and their level
+	broken string            // lanes that read as 0xff
+}
+
+func (m *memory) cell(addr uint64) uint64 {
+	bit := func(n int) bool { return addr>>n&1 != 0 }
+	set := func(n int, v bool) {
+		addr &^= 1 << n
+		if v {
+			addr |= 1 << n
+		}
+	}
+	for n, v := range m.stuck {
+		set(n, v)
+	}
+	if m.short[0] != 0 {
+		both := bit(m.short[0]) && bit(m.short[1])
+		set(m.short[0], both)
+		set(m.short[1], both)
+	}
+	return addr
+}
+
+func (m *memory) read(addr uint64) uint32 {
+	v := m.cells[m.cell(addr)]
+	half := int(addr & 4 * 8)
+	for n, level := range m.data {
+		if n >= half && n < half+32 {
+			v &^= 1 << (n - half)
+			if level {
+				v |= 1 << (n - half)
+			}
+		}
+	}
+	for _, lane := range m.broken {
+		if at := int(lane-'0') - half/8; at >= 0 && at < 4 {
+			v |= 0xff << (8 * at)
+		}
+	}
+	return v
+}
+
+// TestMemory holds what a host reads of a broken VRAM against the model, for
+// random faults and accesses.
+func TestMemory(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := &memory{cells: map[uint64]uint32{}, stuck: map[int]bool{}, data: map[int]bool{}}
+		var texts []string
+		level := func(v bool) int { return map[bool]int{true: 1}[v] }
+		lines := rapid.Permutation([]int{3, 4, 5, 6, 7, 8, 9, 10, 11, 12}).Draw(t, "lines")
+		for i := range rapid.IntRange(0, 3).Draw(t, "stuck lines") {
+			v := rapid.Bool().Draw(t, "level")
+			m.stuck[lines[i]] = v
+			texts = append(texts, fmt.Sprintf("stuck-address:A%d=%d", lines[i], level(v)))
+		}
+		if rapid.Bool().Draw(t, "short") {
+			m.short = [2]int{lines[8], lines[9]}
+			texts = append(texts, fmt.Sprintf("short-address:A%d-A%d", lines[8], lines[9]))
+		}
+		for _, n := range rapid.SliceOfNDistinct(rapid.IntRange(0, 63), 0, 3, rapid.ID[int]).Draw(t, "data lines") {
+			v := rapid.Bool().Draw(t, "level")
+			if lane := rapid.Bool().Draw(t, "lane"); lane {
+				m.broken += fmt.Sprint(n / 8)
+				texts = append(texts, fmt.Sprintf("dead-lane:%d", n/8))
+				continue
+			}
+			m.data[n] = v
+			texts = append(texts, fmt.Sprintf("stuck-data:D%d=%d", n, level(v)))
+		}
+		for _, lane := range m.broken {
+			for n := range m.data {
+				if n/8 == int(lane-'0') {
+					t.Skip("a lane that is dead and has a stuck line")
+				}
+			}
+		}
+		g, _, link := open(t, texts...)
+		defer link.Close()
+		offs := rapid.OneOf(rapid.Uint64Range(0, vramBytes-64), rapid.SampledFrom([]uint64{0, 8, 1 << 7, 1 << 12, vramBytes - 64}))
+		for range 30 {
+			off, n := offs.Draw(t, "offset")&^3, rapid.IntRange(1, 16).Draw(t, "dwords")
+			p := make([]byte, 4*n)
+			if rapid.Bool().Draw(t, "write") {
+				for i := range n {
+					v := rapid.Uint32().Draw(t, "value")
+					binary.LittleEndian.PutUint32(p[4*i:], v)
+				}
+				require.NoError(t, link.Write(2, off, p))
+				for i := range n {
+					m.cells[m.cell(off+4*uint64(i))] = binary.LittleEndian.Uint32(p[4*i:])
+				}
+			}
+			require.NoError(t, link.Read(2, off, p))
+			peek := make([]byte, len(p))
+			g.PeekVRAM(off, peek)
+			require.Equal(t, p, peek, "the GPU and the host see one memory")
+			for i := range n {
+				at := off + 4*uint64(i)
+				require.Equal(t, m.read(at), binary.LittleEndian.Uint32(p[4*i:]), "%v at %#x", texts, at)
+			}
+		}
+	})
+}
+
+// A lane whose enable is stuck on is written with the rest of its word; the
+// others are not.
+func TestStuckEnable(t *testing.T) {
+	for lane := range 8 {
+		g, d, link := open(t, fmt.Sprintf("stuck-enable:%d", lane))
+		for half := range uint64(2) {
+			require.NoError(t, link.Write(2, 64, []byte{1, 2, 3, 4, 5, 6, 7, 8}))
+			require.NoError(t, link.Write(2, 64+4*half, []byte{0x91, 0x92, 0x93, 0x94}))
+			require.NoError(t, link.Read(2, 64, make([]byte, 4)))
+			got := make([]byte, 8)
+			g.PeekVRAM(64, got)
+			for i := range 8 {
+				inside := uint64(i)/4 == half
+				switch {
+				case inside:
+					assert.Equal(t, byte(0x91+i%4), got[i], "lane %d of %d", i, lane)
+				case i == lane:
+					assert.NotEqual(t, byte(1+i), got[i], "lane %d of %d", i, lane)
+				default:
+					assert.Equal(t, byte(1+i), got[i], "lane %d of %d", i, lane)
+				}
+			}
+		}
+		assert.EqualValues(t, 1, d.Harmed(), "only the half without the lane is harmed")
+		require.NoError(t, link.Close())
+	}
+}
+
+// One word in 1/rate loses one bit, the same ones for the same seed.
+func TestBitFlip(t *testing.T) {
+	flips := func(text string) (words int, image string) {
+		g, d, link := open(t, text)
+		defer link.Close()
+		require.NoError(t, link.Write(2, 0, make([]byte, vramBytes)))
+		require.NoError(t, link.Read(2, 0, make([]byte, 4)))
+		got := make([]byte, vramBytes)
+		g.PeekVRAM(0, got)
+		for i := 0; i < vramBytes; i += 8 {
+			v := binary.LittleEndian.Uint64(got[i:])
+			if v != 0 {
+				words++
+				assert.Zero(t, v&(v-1), "one bit")
+			}
+		}
+		assert.EqualValues(t, words, d.Harmed())
+		return words, string(got)
+	}
+	n, one := flips("bit-flip:0.1@5")
+	assert.InDelta(t, 102.4, n, 5*9.6, "1024 words, five standard deviations")
+	_, two := flips("bit-flip:0.1@5")
+	assert.Equal(t, one, two)
+	_, other := flips("bit-flip:0.1@6")
+	assert.NotEqual(t, one, other)
+	none, _ := flips("bit-flip:0")
+	assert.Zero(t, none)
+	all, _ := flips("bit-flip:1")
+	assert.Equal(t, 1024, all)
+}
+
+// A stuck line of the register path is in every register and in no other read.
+func TestStuckRegister(t *testing.T) {
+	for line := range 32 {
+		for level := range uint32(2) {
+			_, d, link := open(t, fmt.Sprintf("stuck-register:D%d=%d", line, level))
+			p := make([]byte, 8)
+			for _, v := range []uint32{0, 0xffffffff, 0x12345678} {
+				require.NoError(t, link.Write(0, idreg.Scratch0, binary.LittleEndian.AppendUint32(nil, v)))
+				require.NoError(t, link.Write(0, idreg.Scratch1, binary.LittleEndian.AppendUint32(nil, v)))
+				require.NoError(t, link.Read(0, idreg.Scratch0, p))
+				want := v&^(1<<line) | level<<line
+				assert.Equal(t, want, binary.LittleEndian.Uint32(p), "D%d=%d", line, level)
+				assert.Equal(t, want, binary.LittleEndian.Uint32(p[4:]), "D%d=%d", line, level)
+
+				require.NoError(t, link.Write(2, 0, binary.LittleEndian.AppendUint32(nil, v)))
+				require.NoError(t, link.Read(2, 0, p[:4]))
+				assert.Equal(t, v, binary.LittleEndian.Uint32(p), "VRAM")
+			}
+			id, err := link.ReadConfig(0)
+			require.NoError(t, err)
+			assert.EqualValues(t, 0x48471234, id, "configuration space")
+			assert.Positive(t, d.Harmed())
+			require.NoError(t, link.Close())
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		want hwfault.Fault
+	}{
+		{"stuck-address:A3=0", hwfault.Fault{Kind: hwfault.StuckAddress, Line: 3}},
+		{"stuck-address:A12=1", hwfault.Fault{Kind: hwfault.StuckAddress, Line: 12, High: true}},
+		{"short-address:A12-A4", hwfault.Fault{Kind: hwfault.ShortAddress, Line: 12, Other: 4}},
+		{"dead-lane:7", hwfault.Fault{Kind: hwfault.DeadLane, Line: 7}},
+		{"stuck-enable:0", hwfault.Fault{Kind: hwfault.StuckEnable}},
+		{"stuck-data:D63=1", hwfault.Fault{Kind: hwfault.StuckData, Line: 63, High: true}},
+		{"stuck-register:D31=0", hwfault.Fault{Kind: hwfault.StuckRegister, Line: 31}},
+		{"bit-flip:0.5", hwfault.Fault{Kind: hwfault.BitFlip, Rate: 0.5}},
+		{"bit-flip:1e-3@18446744073709551615", hwfault.Fault{Kind: hwfault.BitFlip, Rate: 0.001, Seed: 1<<64 - 1}},
+	} {
+		got, err := hwfault.Parse(tt.text, vramBytes)
+		require.NoError(t, err, tt.text)
+		assert.Equal(t, tt.want, got, tt.text)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for _, tt := range []struct{ text, says string }{
+		{"", "want one of stuck-address:A<n>=<0|1>, short-address"},
+		{"fire", "want one of stuck-address"},
+		{"stuck-address", "want stuck-address:A<n>=<0|1>, n from 3 to 12"},
+		{"stuck-address:A2=1", "n from 3 to 12"},
+		{"stuck-address:A13=1", "n from 3 to 12"},
+		{"stuck-address:A5", "n from 3 to 12"},
+		{"stuck-address:A5=2", "n from 3 to 12"},
+		{"stuck-address:5=1", "n from 3 to 12"},
+		{"stuck-address:A-5=1", "n from 3 to 12"},
+		{"short-address:A5-A5", "not the same"},
+		{"short-address:A5", "n and m from 3 to 12"},
+		{"dead-lane:8", "n from 0 to 7"},
+		{"dead-lane:D1", "n from 0 to 7"},
+		{"stuck-enable:", "n from 0 to 7"},
+		{"stuck-data:D64=0", "n from 0 to 63"},
+		{"stuck-register:D32=0", "n from 0 to 31"},
+		{"bit-flip:1.5", "the rate from 0 to 1"},
+		{"bit-flip:NaN", "the rate from 0 to 1"},
+		{"bit-flip:0.5@x", "the rate from 0 to 1"},
+		{"bit-flip:-1", "the rate from 0 to 1"},
+	} {
+		_, err := hwfault.Parse(tt.text, vramBytes)
+		require.ErrorIs(t, err, hwfault.ErrFault, tt.text)
+		assert.ErrorContains(t, err, tt.says)
+	}
+}
