@@ -68,7 +68,7 @@ func configCommand(s *session) outcome {
 	command := func(write, want uint32) {
 		s.setConfig(pcicfg.Command, write)
 		if got := s.config(pcicfg.Command) & 0xffff; s.err == nil && got != want {
-			f.add("", "the command register reads %#06x after %#06x was written, want %#06x", got, write, want)
+			f.add("", "the command register reads 0x%04x after 0x%04x was written, want 0x%04x", got, write, want)
 		}
 	}
 	command(0xffff, commandOn)

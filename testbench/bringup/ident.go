@@ -39,7 +39,7 @@ func identity(s *session) outcome {
 	s.device.ClockHz = id(idreg.ClockHz)
 	inRange("ID.CLOCK_HZ", s.device.ClockHz, 1, 1<<32-1)
 	if vram := uint64(id(idreg.VRAMSize)); s.err == nil && vram != s.vram {
-		f.add("", "ID.VRAM_SIZE is %#x, BAR 2 sizes as %#x", vram, s.vram)
+		f.add("", "ID.VRAM_SIZE is %#x, BAR 2 sizes as %#x: %s", vram, s.vram, named(s.vram, vram))
 	} else if s.err == nil && bits.OnesCount64(vram) != 1 {
 		f.add("", "ID.VRAM_SIZE is %#x, want a power of two", vram)
 	}

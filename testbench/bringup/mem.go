@@ -96,7 +96,22 @@ func (s *session) probe(base uint64, top int) *probe {
 			p.look(i, s.word(at), value)
 		}
 	}
+	p.close()
 	return p
+}
+
+// close makes same transitive: of several offsets with one cell, only the one
+// written last was seen in the others.
+func (p *probe) close() {
+	for k := range p.same {
+		for i := range p.same {
+			for j := range p.same {
+				if i != j && p.same[i][k] && p.same[k][j] {
+					p.same[i][j] = true
+				}
+			}
+		}
+	}
 }
 
 // look finds out whose value cell i has.

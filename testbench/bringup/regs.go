@@ -67,7 +67,7 @@ func regsReset(s *session) outcome {
 		case e.Reg.Access == reg.RW:
 			written = append(written, fmt.Sprintf("%s, %#x after reset: written since", e.Format(got), e.Reg.Reset))
 		default:
-			f.add("", "%s @%#06x, want %#x: %s", e.Format(got), e.Off(), e.Reg.Reset, named(uint64(e.Reg.Reset), uint64(got)))
+			f.add("", "%s @0x%04x, want %#x: %s", e.Format(got), e.Off(), e.Reg.Reset, named(uint64(e.Reg.Reset), uint64(got)))
 		}
 	}
 	o := f.outcome(fmt.Sprintf("%d registers, %d of them written since", n, len(written)))
@@ -120,7 +120,7 @@ func (s *session) keeps(f *finding, e regmap.Entry) {
 	was := s.reg(e.Off())
 	s.setReg(e.Off(), ^was)
 	if got := s.reg(e.Off()); s.err == nil && got != was {
-		f.add("a register that ought to be read-only is written", "%s @%#06x was %#x before the inverse was written", e.Format(got), e.Off(), was)
+		f.add("a register that ought to be read-only is written", "%s @0x%04x was %#x before the inverse was written", e.Format(got), e.Off(), was)
 	}
 }
 
@@ -130,7 +130,7 @@ func (s *session) walks(f *finding, e regmap.Entry) {
 	for bit := uint32(1); bit != 0; bit <<= 1 {
 		s.setReg(e.Off(), bit)
 		if got, want := s.reg(e.Off()), bit&e.Reg.Mask(); s.err == nil && got != want {
-			f.add("bits of the register that are stuck, missing or shared", "%s @%#06x after %#x was written, want %#x: %s",
+			f.add("bits of the register that are stuck, missing or shared", "%s @0x%04x after %#x was written, want %#x: %s",
 				e.Format(got), e.Off(), bit, want, named(uint64(want), uint64(got)))
 		}
 	}

@@ -53,10 +53,6 @@ type outcome struct {
 	seconds float64
 }
 
-func passed(format string, args ...any) outcome {
-	return outcome{status: OK, summary: fmt.Sprintf(format, args...)}
-}
-
 // failed is the outcome of a stage that an access ended.
 func failed(summary, likely string, err error) outcome {
 	return outcome{status: Fail, summary: summary, likely: likely, err: err}

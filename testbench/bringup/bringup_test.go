@@ -1,0 +1,494 @@
+package bringup_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/msixreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
+	"github.com/hilgpu/hilgpu/rtl/abi/reg"
+	"github.com/hilgpu/hilgpu/testbench/bringup"
+)
+
+func run(t *testing.T, o bringup.Options) *bringup.Report {
+	t.Helper()
+	r, err := bringup.Run(t.Context(), o)
+	require.NoError(t, err)
+	return r
+}
+
+// result returns what came of a stage.
+func result(t *testing.T, r *bringup.Report, stage string) bringup.Result {
+	t.Helper()
+	for _, res := range r.Results {
+		if res.Stage == stage {
+			return res
+		}
+	}
+	require.Fail(t, "no stage "+stage)
+	return bringup.Result{}
+}
+
+// failures returns the stages that failed.
+func failures(r *bringup.Report) []string {
+	var names []string
+	for _, res := range r.Results {
+		if res.Status == bringup.Fail {
+			names = append(names, res.Stage)
+		}
+	}
+	return names
+}
+
+// text is all that a report prints.
+func text(r *bringup.Report) string {
+	var b strings.Builder
+	for _, res := range r.Results {
+		b.WriteString(res.Line())
+	}
+	return b.String() + r.Summary()
+}
+
+func TestHealthy(t *testing.T) {
+	for _, o := range []bringup.Options{
+		{},
+		{Board: "emu?config=small", Seed: 3, Bytes: 1 << 40},
+		{Board: "emu?config=small", Poke: reg.Destructive},
+		{Board: "emu?config=small&vram=16KiB&latency=300&bandwidth=1", Poke: reg.Idle},
+		{Board: "emu?config=small&hz=1000000"},
+	} {
+		r := run(t, o)
+		assert.True(t, r.OK(), "%s:\n%s", o.Board, text(r))
+		assert.Len(t, r.Results, len(bringup.Stages()))
+		assert.False(t, r.LinkFailed())
+		assert.NoError(t, r.Cause())
+	}
+	r := run(t, bringup.Options{Board: "emu?nodes=1&vram=1MiB&hostbits=40&hz=12000000"})
+	d := r.Device
+	assert.Equal(t, []any{1, uint64(1 << 20), uint32(40), uint32(12000000), uint32(0x1234), uint32(0x4847)},
+		[]any{d.Nodes, d.VRAM, d.HostBits, d.ClockHz, d.Vendor, d.Product})
+}
+
+// The same board, seed and options give the same report.
+func TestDeterministic(t *testing.T) {
+	o := bringup.Options{Board: "emu?config=small&fault=bit-flip:0.01@4", Seed: 9}
+	assert.Equal(t, run(t, o), run(t, o))
+}
+
+// A planted is a fault and what bring-up must say of it: the stage, and words
+// of its details. They follow from the fault's parameters.
+type planted struct {
+	fault string
+	stage string
+	says  []string
+}
+
+// plantedFaults are every address line of 8 KiB, every lane, and data lines.
+func plantedFaults() []planted {
+	var all []planted
+	for n := 3; n <= 12; n++ {
+		for level := range 2 {
+			all = append(all, planted{fmt.Sprintf("stuck-address:A%d=%d", n, level), "mem.addr", []string{
+				fmt.Sprintf("A%d: 0x00000000 and %#08x are the same cell, and so are %#08x and 0x00001ff8 (stuck, both polarities)",
+					n, 1<<n, 0x1ff8-1<<n),
+				fmt.Sprintf("A%d is stuck", n),
+			}})
+		}
+		for m := n + 1; m <= 12; m++ {
+			all = append(all, planted{fmt.Sprintf("short-address:A%d-A%d", m, n), "mem.addr", []string{
+				fmt.Sprintf("A%d and A%d: %#08x and %#08x are the same cell (shorted, both carry the AND)", n, m, 1<<n, 1<<m),
+			}})
+		}
+	}
+	for lane := range 8 {
+		all = append(all,
+			planted{fmt.Sprintf("dead-lane:%d", lane), "mem.data", []string{
+				fmt.Sprintf("byte lane %d (D%d to D%d) always reads 0xff", lane, 8*lane, 8*lane+7),
+			}},
+			planted{fmt.Sprintf("stuck-enable:%d", lane), "mem.enables", []string{
+				fmt.Sprintf("byte lane %d changes when other lanes are written", lane), "byte enable of the lane is stuck on",
+			}})
+	}
+	for n := range 64 {
+		all = append(all, planted{fmt.Sprintf("stuck-data:D%d=%d", n, n&1), "mem.data", []string{
+			fmt.Sprintf("D%d always reads %d\n", n, n&1),
+		}})
+	}
+	for n := range 32 {
+		for level := range 2 {
+			all = append(all, planted{fmt.Sprintf("stuck-register:D%d=%d", n, level), "regs.data", []string{
+				fmt.Sprintf("ID.SCRATCH0: D%d always reads %d\n", n, level), fmt.Sprintf("ID.SCRATCH3: D%d always reads %d\n", n, level),
+			}})
+		}
+	}
+	return append(all,
+		planted{"lost-interrupt", "irq.message", []string{"DONE0, INTC.MASK: no message of vector 0 for 2 s", "FAULT1", "lost between the device and the host"}},
+		planted{"lost-doorbell", "cp.start", []string{"CP0.WPTR reads 0x0 after the doorbell 0x4 was written: the doorbell is lost"}},
+		planted{"dead", "cp.start", []string{"the board does not answer any more", "bus: completion time-out"}},
+		planted{"dead-request", "ident.id", []string{"the board does not answer any more", "bus: completion time-out"}},
+	)
+}
+
+// TestPlantedFaults finds each fault in its stage, by name, and in no other; a
+// stuck line of the register path may also show in the identity.
+func TestPlantedFaults(t *testing.T) {
+	for _, p := range plantedFaults() {
+		board := "emu?config=small&timeout=20000&fault=" + p.fault
+		r := run(t, bringup.Options{Board: board, Seed: 5})
+		res := result(t, r, p.stage)
+		assert.Equal(t, bringup.Fail, res.Status, p.fault)
+		for _, says := range p.says {
+			assert.Contains(t, res.Line(), says, p.fault)
+		}
+		assert.Equal(t, fmt.Sprintf("hilgpu bringup --board '%s' --only %s --seed 5", board, p.stage), res.Replay)
+		for _, stage := range failures(r) {
+			if stage != p.stage {
+				assert.Equal(t, []string{"regs.data", "ident.id"}, []string{p.stage, stage}, p.fault)
+				line := strings.TrimPrefix(p.fault, "stuck-register:")
+				assert.Contains(t, result(t, r, stage).Line(), strings.Replace(line, "=", " reads ", 1), p.fault)
+			}
+		}
+		assert.False(t, r.LinkFailed(), p.fault)
+	}
+}
+
+// Several faults at once are each named.
+func TestSeveralFaults(t *testing.T) {
+	r := run(t, bringup.Options{Board: "emu?config=small&fault=stuck-data:D7=1,stuck-data:D33=0,dead-lane:6,lost-interrupt"})
+	assert.Equal(t, []string{"mem.data", "irq.message"}, failures(r))
+	assert.Equal(t, []string{"byte lane 6 (D48 to D55) always reads 0xff", "D7 always reads 1", "D33 always reads 0"},
+		result(t, r, "mem.data").Details)
+
+	r = run(t, bringup.Options{Board: "emu?config=small&fault=stuck-address:A4=0,stuck-address:A11=1,short-address:A6-A9"})
+	require.Equal(t, []string{"mem.addr"}, failures(r))
+	details := strings.Join(result(t, r, "mem.addr").Details, "\n")
+	for _, says := range []string{"A4: 0x00000000", "A11: 0x00000000", "A6 and A9: ", "usable without a gap from 0 on: 16 bytes of 8 KiB"} {
+		assert.Contains(t, details, says)
+	}
+}
+
+// Bit flips are counted by the patterns. The patterns write the 1024 words of
+// 8 KiB 12 times: 5 elements of each march, and 2 random fills.
+func TestBitFlips(t *testing.T) {
+	const rate, words = 0.005, 12 * 1024
+	total := 0
+	for seed := range 8 {
+		r := run(t, bringup.Options{Board: fmt.Sprintf("emu?config=small&fault=bit-flip:%g@%d", rate, seed), Only: []string{"mem.patterns"}})
+		res := result(t, r, "mem.patterns")
+		require.Equal(t, bringup.Fail, res.Status)
+		require.Len(t, res.Bits, 64)
+		n := 0
+		for _, count := range res.Bits {
+			n += count
+		}
+		assert.True(t, strings.HasPrefix(res.Summary, fmt.Sprintf("%d of 12288 words wrong", n)), "one bit a word: %s", res.Summary)
+		assert.Contains(t, res.Likely, "flip all over the word")
+		total += n
+	}
+	assert.InDelta(t, 8*rate*words, total, 5*22.2, "five standard deviations")
+}
+
+// What needs a stage that failed is not run and says why; the rest is.
+func TestDependencies(t *testing.T) {
+	r := run(t, bringup.Options{Board: "emu?config=small&fault=stuck-address:A8=1"})
+	for stage, why := range map[string]string{
+		"mem.enables":  "not run: needs mem.addr, which failed",
+		"mem.patterns": "not run: needs mem.addr, which failed",
+		"dma.copy":     "not run: needs mem.enables, which was not run",
+	} {
+		res := result(t, r, stage)
+		assert.Equal(t, bringup.Skip, res.Status)
+		assert.Equal(t, why, res.Summary)
+	}
+	for _, stage := range []string{"irq.message", "ring.wrap", "fence.order"} {
+		assert.Equal(t, bringup.OK, result(t, r, stage).Status)
+	}
+	assert.Equal(t, []int{13, 1, 3}, []int{r.Passed, r.Failed, r.Skipped})
+	assert.False(t, r.OK())
+
+	r = run(t, bringup.Options{Board: "emu?config=small&timeout=20000&fault=dead"})
+	assert.Equal(t, "not run: the board did not answer any more in cp.start", result(t, r, "fence.order").Summary)
+	assert.ErrorIs(t, r.Cause(), bus.ErrTimeout)
+}
+
+func TestOnly(t *testing.T) {
+	for _, tt := range []struct {
+		only []string
+		want []string
+	}{
+		{[]string{"mem.addr"}, []string{"mem.addr"}},
+		{[]string{"config", "link.trips"}, []string{"link.trips", "config.header", "config.command"}},
+		{[]string{"dma.copy"}, []string{"dma.copy"}},
+		{[]string{"fence"}, []string{"fence.order"}},
+	} {
+		r := run(t, bringup.Options{Board: "emu?config=small", Only: tt.only})
+		var names []string
+		for _, res := range r.Results {
+			names = append(names, res.Stage)
+		}
+		assert.Equal(t, tt.want, names)
+		assert.True(t, r.OK(), text(r))
+	}
+	_, err := bringup.Run(t.Context(), bringup.Options{Only: []string{"mem.lines"}})
+	require.ErrorIs(t, err, bringup.ErrOptions)
+	assert.ErrorContains(t, err, `no stage "mem.lines", want one of link.trips, ident.id`)
+	_, err = bringup.Run(t.Context(), bringup.Options{Board: "vapour"})
+	assert.ErrorIs(t, err, boards.ErrSelector)
+}
+
+// A spy is a link that a test looks at, or breaks.
+type spy struct {
+	bus.Link
+	bus.Clock
+	config func(off int, v uint32, err error) (uint32, error)
+	read   func(bar int, off uint64, p []byte, err error) error
+}
+
+func (s *spy) ReadConfig(off int) (uint32, error) {
+	v, err := s.Link.ReadConfig(off)
+	if s.config != nil {
+		return s.config(off, v, err)
+	}
+	return v, err
+}
+
+func (s *spy) Read(bar int, off uint64, p []byte) error {
+	err := s.Link.Read(bar, off, p)
+	if s.read != nil {
+		return s.read(bar, off, p, err)
+	}
+	return err
+}
+
+// over opens the board with s in between.
+func (s *spy) over(selector string, host bus.Host) (bus.Link, bus.Clock, error) {
+	link, clock, err := boards.Open(selector, host)
+	s.Link, s.Clock = link, clock
+	return s, clock, err
+}
+
+// A board that cannot be opened, is mute, or sends what a bare line would, ends
+// in the stage link, with the cause.
+func TestLinkFails(t *testing.T) {
+	unplugged := fmt.Errorf("%w: unplugged", bus.ErrLinkDown)
+	timeout := fmt.Errorf("%w: nobody there", bus.ErrTimeout)
+	for _, tt := range []struct {
+		name  string
+		open  bringup.Opener
+		cause error
+		says  string
+	}{
+		{"no port", func(string, bus.Host) (bus.Link, bus.Clock, error) { return nil, nil, errors.New("no such port") }, nil, "no such port"},
+		{"mute", (&spy{config: func(int, uint32, error) (uint32, error) { return 0, timeout }}).over, bus.ErrTimeout, "nobody there"},
+		{"down", (&spy{config: func(int, uint32, error) (uint32, error) { return 0, unplugged }}).over, bus.ErrLinkDown, "unplugged"},
+		{"ones", (&spy{config: func(int, uint32, error) (uint32, error) { return 0xffffffff, nil }}).over, nil, "the identity reads 0xffffffff"},
+	} {
+		r := run(t, bringup.Options{Open: tt.open})
+		assert.True(t, r.LinkFailed(), tt.name)
+		assert.Equal(t, []string{"link.trips"}, failures(r), tt.name)
+		assert.Contains(t, r.Results[0].Line(), tt.says)
+		assert.Equal(t, len(bringup.Stages())-1, r.Skipped, tt.name)
+		if tt.cause != nil {
+			assert.ErrorIs(t, r.Cause(), tt.cause, tt.name)
+		}
+	}
+	n := uint32(0)
+	r := run(t, bringup.Options{Open: (&spy{config: func(off int, v uint32, err error) (uint32, error) {
+		n++
+		return v ^ n>>5&1, err
+	}}).over})
+	assert.Contains(t, r.Results[0].Details[0], "read 32 of the identity is 0x48471235, the first was 0x48471234")
+}
+
+// A link that goes down in a later stage ends the run with its cause.
+func TestLinkGoesDown(t *testing.T) {
+	unplugged := fmt.Errorf("%w: unplugged", bus.ErrLinkDown)
+	r := run(t, bringup.Options{Board: "emu?config=small", Open: (&spy{read: func(bar int, _ uint64, _ []byte, err error) error {
+		if bar == 2 {
+			return unplugged
+		}
+		return err
+	}}).over})
+	assert.True(t, r.LinkFailed())
+	assert.ErrorIs(t, r.Cause(), bus.ErrLinkDown)
+	assert.Equal(t, "config.command", failures(r)[0], "the first that reads BAR 2")
+}
+
+// Cancelling ends the run, and the board still gets back what was found.
+func TestCancel(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &spy{}
+	s.read = func(bar int, _ uint64, _ []byte, err error) error {
+		if bar == 2 {
+			cancel()
+		}
+		return err
+	}
+	var command uint32
+	open := func(selector string, host bus.Host) (bus.Link, bus.Clock, error) {
+		link, clock, err := s.over(selector, host)
+		return &closing{Link: link, last: func() { command, _ = s.Link.ReadConfig(pcicfg.Command) }}, clock, err
+	}
+	_, err := bringup.Run(ctx, bringup.Options{Board: "emu?config=small", Open: open})
+	assert.ErrorIs(t, err, context.Canceled)
+	assert.Zero(t, command&0xffff, "the device is not left enabled")
+}
+
+// closing looks at the device before the link is closed.
+type closing struct {
+	bus.Link
+	last func()
+}
+
+func (c *closing) Close() error {
+	c.last()
+	return c.Link.Close()
+}
+
+// What the stages write to registers and configuration space is restored.
+func TestRestores(t *testing.T) {
+	const bar0, bar2 = 0xd0000000, 0x3_0000_0000
+	at := map[uint64]uint32{
+		idreg.Base + idreg.Scratch0: 0x11111111, idreg.Base + idreg.Scratch3: 0x33333333,
+		intcreg.Base + intcreg.Mask: intcreg.Done0, msixreg.Base + msixreg.AddrLo: 0xfee00040,
+		msixreg.Base + msixreg.Data: 7, msixreg.Base + msixreg.Control: 0, cpreg.Base + cpreg.Fence: 41,
+	}
+	s := &spy{}
+	open := func(selector string, host bus.Host) (bus.Link, bus.Clock, error) {
+		link, clock, err := s.over(selector, host)
+		for _, w := range [][2]uint32{
+			{pcicfg.BAR0, bar0}, {pcicfg.BAR2, bar2 & 0xffffffff}, {pcicfg.BAR3, bar2 >> 32},
+			{pcicfg.Command, pcicfg.CommandMemory}, {pcicfg.MSIX, pcicfg.MSIXEnable},
+		} {
+			require.NoError(t, link.WriteConfig(int(w[0]), w[1]))
+		}
+		for off, v := range at {
+			require.NoError(t, link.Write(0, off, binary.LittleEndian.AppendUint32(nil, v)))
+		}
+		check := func() {
+			for off, want := range map[int]uint32{
+				pcicfg.BAR0: bar0, pcicfg.BAR2: bar2&0xffffffff | 0xc, pcicfg.BAR3: bar2 >> 32,
+				pcicfg.Command: pcicfg.CommandMemory | pcicfg.StatusCapList,
+				pcicfg.MSIX:    pcicfg.MSIXEnable | 1<<16 | pcicfg.PCIe<<8 | pcicfg.MSIXCapID,
+			} {
+				v, err := s.Link.ReadConfig(off)
+				require.NoError(t, err)
+				assert.Equal(t, want, v, "configuration %#x", off)
+			}
+			p := make([]byte, 4)
+			for off, want := range at {
+				require.NoError(t, s.Link.Read(0, off, p))
+				assert.Equal(t, want, binary.LittleEndian.Uint32(p), "register %#x", off)
+			}
+		}
+		return &closing{Link: link, last: check}, clock, err
+	}
+	r := run(t, bringup.Options{Board: "emu?config=small", Open: open, Poke: reg.Idle})
+	assert.True(t, r.OK(), text(r))
+	details := strings.Join(result(t, r, "regs.reset").Details, "\n")
+	assert.Contains(t, details, "INTC.MASK=0x1 (DONE0=1 DONE1=0 FAULT0=0 FAULT1=0), 0x0 after reset: written since")
+}
+
+// What a register does wrong is named with the register.
+func TestRegistersNamed(t *testing.T) {
+	for _, tt := range []struct {
+		stage string
+		off   uint64
+		harm  func(v uint32) uint32
+		says  string
+	}{
+		{"regs.reset", msixreg.PendingBase + 4, func(uint32) uint32 { return 4 }, "PBA.PENDING_HI=0x4 @0x9004, want 0x0: D2 reads 1"},
+		{"regs.access", intcreg.Base + intcreg.Mask, func(v uint32) uint32 { return v &^ intcreg.Fault1 }, "INTC.MASK=0x0 (DONE0=0 DONE1=0 FAULT0=0 FAULT1=0) @0x0104 after 0x200 was written, want 0x200: D9 reads 0"},
+		{"regs.unmapped", idreg.Base + idreg.ErrCount, func(uint32) uint32 { return 0 }, "ID.ERR_COUNT after a read of nothing is 0x0, want 0x1"},
+		{"ident.id", idreg.Base + idreg.MapHash, func(v uint32) uint32 { return v ^ 1<<31 }, "ID.MAP_HASH is"},
+		{"ident.id", idreg.Base + idreg.TimeLo, func(uint32) uint32 { return 9 }, "ID.TIME_LO stays 0x9"},
+		{"ident.id", idreg.Base + idreg.VRAMSize, func(v uint32) uint32 { return 2 * v }, "ID.VRAM_SIZE is 0x4000, BAR 2 sizes as 0x2000"},
+		{"irq.message", intcreg.Base + intcreg.Status, func(uint32) uint32 { return 0 }, "INTC.STATUS is 0x0 after DONE0 was raised behind INTC.MASK, want 0x1"},
+	} {
+		s := &spy{read: func(bar int, off uint64, p []byte, err error) error {
+			if bar == 0 && off == tt.off && err == nil {
+				binary.LittleEndian.PutUint32(p, tt.harm(binary.LittleEndian.Uint32(p)))
+			}
+			return err
+		}}
+		r := run(t, bringup.Options{Board: "emu?config=small", Open: s.over})
+		res := result(t, r, tt.stage)
+		assert.Equal(t, bringup.Fail, res.Status, tt.says)
+		assert.Contains(t, res.Line(), tt.says)
+	}
+	harm := map[int]func(v uint32) uint32{
+		pcicfg.BAR0:  func(v uint32) uint32 { return v &^ 0x10000 },
+		pcicfg.Class: func(v uint32) uint32 { return v ^ 1<<24 },
+		pcicfg.MSIX:  func(v uint32) uint32 { return v + 1<<16 },
+	}
+	for off, says := range map[int]string{
+		pcicfg.BAR0: "BAR 0 sizes as 0x20000 bytes, want 0x10000", pcicfg.Class: "class code is 0x28000, want 0x38000",
+		pcicfg.MSIX: "MSI-X table size is 0x3, want 0x2",
+	} {
+		s := &spy{config: func(at int, v uint32, err error) (uint32, error) {
+			if at == off {
+				v = harm[off](v)
+			}
+			return v, err
+		}}
+		r := run(t, bringup.Options{Board: "emu?config=small", Open: s.over, Only: []string{"config.header"}})
+		assert.Contains(t, r.Results[0].Line(), says)
+	}
+}
+
+// The files of a report say what the report says.
+func TestFiles(t *testing.T) {
+	r := run(t, bringup.Options{Board: "emu?config=small&fault=dead-lane:3", Seed: 2})
+	var j, x, h bytes.Buffer
+	require.NoError(t, r.WriteJSON(&j))
+	var back bringup.Report
+	require.NoError(t, json.Unmarshal(j.Bytes(), &back))
+	assert.Equal(t, *r, back)
+
+	require.NoError(t, r.WriteJUnit(&x))
+	var doc struct {
+		Suites []struct {
+			Tests    int `xml:"tests,attr"`
+			Failures int `xml:"failures,attr"`
+			Skipped  int `xml:"skipped,attr"`
+			Cases    []struct {
+				Name    string `xml:"name,attr"`
+				Failure *struct {
+					Text string `xml:",chardata"`
+				} `xml:"failure"`
+			} `xml:"testcase"`
+		} `xml:"testsuite"`
+	}
+	require.NoError(t, xml.Unmarshal(x.Bytes(), &doc))
+	require.Len(t, doc.Suites, 1)
+	s := doc.Suites[0]
+	assert.Equal(t, []int{len(r.Results), r.Failed, r.Skipped}, []int{s.Tests, s.Failures, s.Skipped})
+	for _, c := range s.Cases {
+		assert.Equal(t, c.Name == "mem.data", c.Failure != nil, c.Name)
+		if c.Failure != nil {
+			assert.Contains(t, c.Failure.Text, "byte lane 3 (D24 to D31) always reads 0xff")
+		}
+	}
+
+	require.NoError(t, r.WriteHTML(&h))
+	for _, says := range []string{"byte lane 3 (D24 to D31) always reads 0xff", "--only mem.data --seed 2", "1 failed", "config=small&amp;fault=dead-lane:3"} {
+		assert.Contains(t, h.String(), says)
+	}
+	assert.NotContains(t, h.String(), "src=")
+	assert.NotContains(t, h.String(), "href=")
+}
