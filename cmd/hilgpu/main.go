@@ -118,6 +118,6 @@ runs its RTL cycle by cycle.
 		Args:          cobra.NoArgs,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	root.AddCommand(newRun(), newVersion(), newLockstep(), newReg(), newSynth(), newTest(), newVerilog())
+	root.AddCommand(newBringup(), newRun(), newVersion(), newLockstep(), newReg(), newSynth(), newTest(), newVerilog())
 	return root
 }
