@@ -1,0 +1,135 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/testbench/bringup"
+)
+
+// plain replaces in a report what is not its business: times, the hash of the
+// map, how many registers there are, and the blanks before the outcome.
+func plain(report string) string {
+	for _, r := range []struct{ find, by string }{
+		{`[0-9.]+ (us|ms|s)\b`, "TIME"},
+		{`map [0-9a-f]{8}`, "map HASH"},
+		{`[0-9]+ (registers|walked|read-only|left)`, "N $1"},
+		{` +(ok|FAIL|skip)\b`, "  $1"},
+	} {
+		report = regexp.MustCompile(r.find).ReplaceAllString(report, r.by)
+	}
+	return report
+}
+
+// TestBringupText holds the output for a board with a stuck address line
+// against a reviewed text.
+func TestBringupText(t *testing.T) {
+	want, err := os.ReadFile(filepath.Join("testdata", "bringup.txt"))
+	require.NoError(t, err)
+	code, stdout, stderr := hilgpu("bringup", "--board", "emu?config=small&fault=stuck-address:A12=1", "--seed", "7")
+	assert.Equal(t, exitCheck, code)
+	assert.Equal(t, "hilgpu: check failed: bring-up of emu?config=small&fault=stuck-address:A12=1: 1 stages failed, 3 were not run\n", stderr)
+	assert.Equal(t, string(want), plain(stdout))
+}
+
+func TestBringupExitCodes(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		code int
+		says string // on the standard error
+	}{
+		{[]string{"--board", "emu?config=small", "--only", "link,ident"}, exitOK, ""},
+		{[]string{"--board", "emu?config=small&fault=lost-doorbell", "--only", "cp.start"}, exitCheck, "1 stages failed"},
+		{[]string{"--board", "emu?config=small&fault=dead-request"}, exitCheck, "1 stages failed, 15 were not run"},
+		{[]string{"--board", "vapour"}, exitUsage, `"vapour"`},
+		{[]string{"--board", "emu?fault=fire"}, exitUsage, "stuck-address:A<n>=<0|1>"},
+		{[]string{"--only", "mem.lines"}, exitUsage, "want one of link.trips"},
+		{[]string{"--poke", "all"}, exitUsage, "--poke all, want safe, idle or destructive"},
+		{[]string{"--bytes", "0"}, exitUsage, "--bytes 0, want"},
+		{[]string{"--bytes", "lots"}, exitUsage, "--bytes lots, want"},
+		{[]string{"--soak", "0"}, exitUsage, "--soak 0, want a number of rounds or a duration"},
+		{[]string{"--soak", "-5s"}, exitUsage, "--soak -5s"},
+		{[]string{"--report", "/dev/null/x"}, exitUsage, "cannot write /dev/null/x"},
+		{[]string{"again"}, exitUsage, `"again"`},
+	} {
+		code, _, stderr := hilgpu(append([]string{"bringup"}, tt.args...)...)
+		assert.Equal(t, tt.code, code, "%v: %s", tt.args, stderr)
+		assert.Contains(t, stderr, tt.says, "%v", tt.args)
+		if tt.code != exitOK {
+			assert.Equal(t, 1, strings.Count(stderr, "\n"), "one line: %q", stderr)
+		}
+	}
+}
+
+// mute is a board that answers nothing.
+func mute(selector string, host bus.Host) (bus.Link, bus.Clock, error) {
+	return nil, nil, bus.ErrTimeout
+}
+
+// A board that cannot be reached is a link that failed, whatever the cause.
+func TestBringupMute(t *testing.T) {
+	var out strings.Builder
+	err := runBringup(t.Context(), &out, bringupFlags{board: "serial:/dev/x", poke: "safe", bytes: "all", open: mute})
+	require.Error(t, err)
+	assert.Equal(t, exitLink, exitCode(err))
+	assert.ErrorIs(t, err, bus.ErrTimeout)
+	assert.Contains(t, out.String(), "link.trips     the board cannot be opened")
+	assert.Contains(t, out.String(), "fence.order    not run: the board could not be opened")
+	assert.Contains(t, out.String(), "hilgpu bringup --board serial:/dev/x --only link.trips --seed 0 --bytes ")
+}
+
+func TestBringupJSON(t *testing.T) {
+	code, stdout, stderr := hilgpu("bringup", "--board", "emu?config=small&fault=dead-lane:2", "--json", "--only", "mem.data")
+	assert.Equal(t, exitCheck, code, stderr)
+	var r bringup.Report
+	require.NoError(t, json.Unmarshal([]byte(stdout), &r))
+	assert.Equal(t, []string{"byte lane 2 (D16 to D23) always reads 0xff"}, r.Results[0].Details)
+}
+
+func TestBringupSoak(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "out")
+	code, stdout, stderr := hilgpu("bringup", "--board", "emu?config=small&fault=bit-flip:0.00005@3", "--seed", "10", "--soak", "4",
+		"--only", "mem.patterns,ring", "--report", dir)
+	assert.Equal(t, exitCheck, code)
+	lines := strings.Split(strings.TrimSpace(stdout), "\n")
+	require.Len(t, lines, 4)
+	bad, first := 0, uint64(0)
+	for i, line := range lines {
+		var r soakRound
+		require.NoError(t, json.Unmarshal([]byte(line), &r))
+		assert.Equal(t, []uint64{uint64(i + 1), uint64(i + 10)}, []uint64{r.Round, r.Seed})
+		assert.Equal(t, 2, r.Passed+r.Failed)
+		if r.Failed > 0 {
+			assert.Equal(t, []string{"mem.patterns"}, r.Stages)
+			if bad++; bad == 1 {
+				first = r.Seed
+			}
+		}
+	}
+	assert.Contains(t, stderr, "rounds failed, the first with seed")
+	var kept bringup.Report
+	data, err := os.ReadFile(filepath.Join(dir, "report.json"))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, &kept))
+	assert.Equal(t, first, kept.Seed, "the first round that failed")
+	for _, name := range []string{"report.html", "junit.xml"} {
+		assert.FileExists(t, filepath.Join(dir, name))
+	}
+}
+
+// The help lists every stage and every fault.
+func TestBringupHelp(t *testing.T) {
+	code, stdout, _ := hilgpu("bringup", "--help")
+	assert.Zero(t, code)
+	for _, says := range append(bringup.Stages(), "stuck-address:A<n>=<0|1>", "dead-lane:<n>", "bit-flip:<rate>", "lost-interrupt") {
+		assert.Contains(t, stdout, says)
+	}
+}
