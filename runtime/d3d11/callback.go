@@ -59,10 +59,25 @@ func queryAdapterInfoCb(t *ddi.Thread, h umddi.HRTAdapter, p []byte) ddi.HRESULT
 	return d.hresult(d.kernel.QueryAdapterInfo(t, p))
 }
 
-// setErrorCb is pfnSetErrorCb.
+// setErrorCb is pfnSetErrorCb. What a function of a deferred context reports
+// goes to the context's own core layer, but from a function that creates to the
+// device's; the context's is accepted there too.
+//
+//	Source  WDK, "Using Context-Local DDI Handles"
 func setErrorCb(t *ddi.Thread, h umddi.HRTCoreLayer, hr ddi.HRESULT) {
-	if d, ok := h.Runtime.(*Device); ok {
-		d.report(d.callOf(t), hr)
+	switch x := h.Runtime.(type) {
+	case *Device:
+		k := x.callOf(t)
+		if k != nil && k.ctx != nil && k.allowed&atDevice == 0 {
+			k = nil
+		}
+		x.report(k, hr)
+	case *Context:
+		k := x.call
+		if k != nil && &k.thread != t {
+			k = nil
+		}
+		x.dev.report(k, hr)
 	}
 }
 

@@ -1,98 +1,247 @@
 package d3d11
 
-import "github.com/hilgpu/hilgpu/runtime/ddi"
+import (
+	"sync/atomic"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+)
 
 // A CommandList is ID3D11CommandList: what a deferred context has recorded. It
 // never changes, and keeps every object in it alive.
+//
+// Design note: lists are made and released by the million, so what is behind
+// one, with the driver's memory, is used again (listBody). The CommandList
+// itself, three words, never is: a stale reference finds a count of 0 for ever,
+// and not another list. Contexts cut them from slabs.
 type CommandList struct {
-	child
+	dev  *Device
+	body *listBody
 
-	rec *recording
+	// As child.refs. The body is another list's once this is 0.
+	refs atomic.Uint64
 }
+
+// slabSize is how many command lists a context allocates at a time.
+const slabSize = 128
+
+// newList makes the list of a body, with one reference of the application's.
+func (c *Context) newList(b *listBody) *CommandList {
+	if len(c.slab) == 0 {
+		c.slab = make([]CommandList, slabSize)
+	}
+	l := &c.slab[0]
+	c.slab = c.slab[1:]
+	l.dev = c.dev
+	l.body = b
+	l.refs.Store(apiRef)
+	b.list = l
+	return l
+}
+
+// GetDevice returns the device that made the list.
+func (l *CommandList) GetDevice() *Device { return l.dev }
 
 // GetContextFlags returns the flags of the context that recorded the list,
 // which are 0.
 func (l *CommandList) GetContextFlags() uint32 { return 0 }
 
-func (l *CommandList) destroy() { l.dev.giveRecording(l.rec) }
-
-// maxSpare is how many recordings a device keeps for later lists.
-const maxSpare = 64
-
-// takeRecording returns an empty recording.
-func (d *Device) takeRecording() *recording {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	n := len(d.spare)
-	if n == 0 {
-		return new(recording)
-	}
-	r := d.spare[n-1]
-	d.spare = d.spare[:n-1]
-	return r
-}
-
-// giveRecording empties a recording and keeps it.
-func (d *Device) giveRecording(r *recording) {
-	r.reset()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.spare) < maxSpare {
-		d.spare = append(d.spare, r)
+// AddRef adds a reference and returns how many the application holds. It does
+// nothing to a list that the application has no reference to.
+func (l *CommandList) AddRef() uint32 {
+	for {
+		v := l.refs.Load()
+		if v < apiRef {
+			return 0
+		}
+		if l.refs.CompareAndSwap(v, v+apiRef) {
+			return uint32(v/apiRef) + 1
+		}
 	}
 }
 
-// FinishCommandList returns what the deferred context has recorded. What is
-// still mapped is unmapped. Nothing reaches the GPU.
+// Release gives a reference back and returns how many the application still
+// holds. It does nothing to a list that the application has no reference to.
 //
+//	DDI     pfnRecycleDestroyCommandList, or pfnDestroyCommandList if the
+//	        context that recorded the list is gone
+//	Caller  any goroutine
+func (l *CommandList) Release() uint32 {
+	for {
+		v := l.refs.Load()
+		if v < apiRef {
+			return 0
+		}
+		if l.refs.CompareAndSwap(v, v-apiRef) {
+			if v == apiRef {
+				l.body.retire()
+			}
+			return uint32(v/apiRef) - 1
+		}
+	}
+}
+
+func (l *CommandList) hold() { l.refs.Add(1) }
+
+func (l *CommandList) drop() {
+	if l.refs.Add(^uint64(0)) == 0 {
+		l.body.retire()
+	}
+}
+
+// use is hold for a list that the application passes to d, and false if it has
+// no reference to it.
+func (l *CommandList) use(d *Device) bool {
+	for l != nil && l.dev == d {
+		v := l.refs.Load()
+		if v < apiRef {
+			return false
+		}
+		if l.refs.CompareAndSwap(v, v+1) {
+			return true
+		}
+	}
+	return false
+}
+
+// strip gives back all references of the application's.
+func (l *CommandList) strip() {
+	for l.Release() != 0 {
+	}
+}
+
+// FinishCommandList returns what the deferred context has recorded. Queries
+// that are begun are ended, and what is still mapped is unmapped. Nothing
+// reaches the GPU.
+//
+//	DDI     pfnQueryEnd, pfnDynamic*Unmap; pfnRecycleCommandList for each list
+//	        that was released; pfnRecycleCreateCommandList with the handle of
+//	        one of them, or pfnCalcPrivateCommandListSize, pfnCreateCommandList
+//	        and pfnCalcDeferredContextHandleSize; pfnDestroy* for each handle
+//	        that is open; pfnRecycleCreateDeferredContext
 //	In      restore: the context keeps its state for the next list; else it has
 //	        the default state. The list that is returned is the same
-//	Returns DXGIInvalidCall on the immediate context, DXGIDeviceRemoved
-//	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-finishcommandlist
+//	Returns DXGIInvalidCall on the immediate context; EOutOfMemory if the driver
+//	        had none for a part of the list: what was recorded is dropped, and
+//	        the next list is a good one; DXGIDeviceRemoved
+//	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-finishcommandlist;
+//	        WDK, "Supporting Command Lists"
 func (c *Context) FinishCommandList(restore bool) (*CommandList, error) {
 	switch {
 	case c.dev.removed():
 		return nil, ddi.DXGIDeviceRemoved
-	case !c.ready() || !c.deferred:
+	case c.closed || !c.deferred:
 		return nil, ddi.DXGIInvalidCall
 	}
-	l := &CommandList{rec: c.rec}
-	l.adopt(c.dev, l)
-	c.rec = c.dev.takeRecording()
-	clear(c.open)
-	if restore {
-		c.rec.state(&c.state)
+	var b *listBody
+	hr := ddi.OK
+	if c.rec != nil {
+		b = c.finishRecording()
 	} else {
-		c.state.drop()
+		b, hr = c.finishNative()
 	}
-	return l, nil
+	if !restore {
+		c.state.drop()
+	} else if c.rec != nil {
+		c.rec.state(&c.state)
+	} else if hr != ddi.DXGIDeviceRemoved {
+		c.resend()
+	}
+	if hr != ddi.OK {
+		return nil, hr
+	}
+	return c.newList(b), nil
+}
+
+// finishRecording makes the list of a context that the runtime records for.
+func (c *Context) finishRecording() *listBody {
+	for len(c.begun) > 0 {
+		c.queryEnd(c.begun[0])
+	}
+	b := c.takeCached()
+	if b == nil {
+		b = c.newBody()
+	}
+	b.rec = c.rec
+	c.rec = c.dev.takeRecording()
+	b.effects, c.effects = c.effects, b.effects
+	clear(c.open)
+	c.mapCount = 0
+	return b
 }
 
 // ExecuteCommandList executes a list, or records its execution. The list begins
-// with the default state. It is not executed if it maps a resource that the
-// context has mapped.
+// with the default state. It is not executed if it maps, or moves data of, what
+// the context has mapped, or if a query in it is one that the context has begun
+// and not ended.
 //
+//	DDI     pfnCommandListExecute
 //	In      restore: the context has its state back afterwards; else it has the
 //	        default state
 //	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-executecommandlist
 func (c *Context) ExecuteCommandList(l *CommandList, restore bool) {
-	if !c.ready() || l == nil || !l.usable(c.dev) {
+	if !c.ready() || !l.use(c.dev) {
 		return
 	}
-	for m := range l.rec.mapped {
-		if c.isMapped(m.r, m.sub) {
+	switch {
+	case c.blocked(&l.body.effects):
+	case c.rec != nil:
+		c.rec.execute(l, restore)
+		c.inherit(&l.body.effects)
+		if !restore {
+			c.state.drop()
+		}
+	case l.body.rec != nil:
+		c.replay(l, restore)
+	default:
+		c.execute(l, restore)
+	}
+	l.drop()
+}
+
+// execute has the driver execute a list. The driver leaves the default state
+// behind, which a refresh of state shows only when it has returned.
+func (c *Context) execute(l *CommandList, restore bool) {
+	h := c.listHandle(l)
+	if !c.native.mute {
+		t := c.begin(mayMove)
+		c.funcs.CommandListExecute(t, c.h, h)
+		if hr := c.call.end(); hr != ddi.OK {
+			c.notExecuted(restore)
 			return
 		}
+		c.shown = 0
+		if c.deferred {
+			c.inherit(&l.body.effects)
+		} else {
+			for _, q := range l.body.queries {
+				q.ended = true
+			}
+		}
 	}
-	if !c.deferred {
-		c.replay(l, restore)
+	switch {
+	case !restore:
+		c.state.drop()
+	case !c.native.mute:
+		c.resend()
+	}
+}
+
+// notExecuted is what follows on an execution that the driver had no memory
+// for. Whether it has cleared its state is not known, so nothing may be left
+// bound that the runtime does not know of.
+func (c *Context) notExecuted(restore bool) {
+	if c.deferred {
+		c.fail()
+		if !restore {
+			c.state.drop()
+		}
 		return
 	}
-	c.rec.execute(l, restore)
-	for m := range l.rec.mapped {
-		c.forget(m.r)
+	before := c.state
+	before.hold()
+	c.reset()
+	if restore {
+		c.apply(&before)
 	}
-	if !restore {
-		c.state.drop()
-	}
+	before.drop()
 }

@@ -1,6 +1,8 @@
 package d3d11
 
 import (
+	"sync/atomic"
+
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
@@ -14,56 +16,112 @@ const (
 	ContextDeferred  ContextType = 1
 )
 
-// A Context is ID3D11DeviceContext: the immediate context of a device, whose
-// methods reach the driver, or a deferred one, which records a command list and
-// touches nothing else. It belongs to one goroutine at a time.
+// A Context is ID3D11DeviceContext: the immediate context of a device, or a
+// deferred one, which records a command list and touches nothing else: in the
+// driver if that has command lists, else in a recording of the runtime's
+// (record.go). It belongs to one goroutine at a time.
 type Context struct {
 	child
 
 	deferred bool
+	closed   bool // a deferred context that is released
 
-	state   state
-	rec     *recording           // deferred contexts, until they are released
-	open    map[mapKey]*deferral // deferred contexts: what the list has discarded
+	// The driver's context. Not with a recording.
+	call  *call
+	h     umddi.HDevice
+	funcs *umddi.DeviceFuncs
+
+	state    state
+	shown    groups   // the parts of state that the driver has
+	begun    []*Query // begun and not ended, with a reference to each
+	mapCount int      // deferred contexts: subresources that are mapped
+
+	rec     *recording           // deferred contexts, if the driver has no command lists
+	open    map[mapKey]*deferral // with rec: what the list has discarded
 	current *DeviceContextState  // immediate: what SwapDeviceContextState put in
 
+	native nativeContext
+
+	// What a deferred context's list does, and what is behind lists.
+	effects effects
+	slab    []CommandList
+	cache   *listBody
+	retired retired
+	spare   atomic.Pointer[call] // for the release of lists
+
 	// Arguments of driver calls, so that none is allocated.
-	call    *call // immediate only
 	box     umddi.Box
-	answer  [queryDataSize]byte
-	handles [umddi.MaxVertexBuffers]umddi.HResource
-	targets [umddi.MaxRenderTargets]umddi.HRenderTargetView
+	answer  [maxQueryData]byte
+	args    bindings
+	refresh refreshing
 	old     [umddi.MaxVertexBuffers]*child
 }
 
-// newContext makes the immediate context. The device keeps it.
-func newContext(d *Device, k *call) *Context {
-	c := &Context{call: k}
+// bindings are handles that a driver call binds.
+type bindings struct {
+	buffers [umddi.MaxVertexBuffers]umddi.HResource
+	targets [umddi.MaxRenderTargets]umddi.HRenderTargetView
+}
+
+// newImmediate makes the immediate context. The device keeps it.
+func newImmediate(d *Device, k *call) *Context {
+	c := &Context{call: k, funcs: &d.funcs}
 	c.dev = d
 	c.self = c
 	c.refs.Store(apiRef + 1)
 	return c
 }
 
-// newDeferred makes a deferred context.
-func newDeferred(d *Device) *Context {
+// newRecorder makes a deferred context that the runtime records for.
+func newRecorder(d *Device) *Context {
 	c := &Context{deferred: true, rec: d.takeRecording(), open: make(map[mapKey]*deferral)}
 	c.adopt(d, c)
 	return c
 }
 
-// destroy drops what a deferred context has recorded and bound.
+// destroy ends a deferred context: it drops what is recorded and bound, and
+// what there is to use again.
 func (c *Context) destroy() {
+	c.closed = true
+	if c.rec == nil {
+		c.destroyNative()
+	} else {
+		c.dropCache(func(b *listBody) { b.forget() })
+		c.dev.giveRecording(c.rec)
+		clear(c.open)
+	}
+	c.dropBegun()
+	c.effects.reset()
 	c.state.drop()
-	c.dev.giveRecording(c.rec)
-	c.rec = nil
-	clear(c.open)
+}
+
+// dropCache calls drop with each body that no list has, and lets none come
+// after them.
+func (c *Context) dropCache(drop func(*listBody)) {
+	for _, b := range []*listBody{c.retired.seal(), c.cache} {
+		for b != nil {
+			next := b.below
+			drop(b)
+			b = next
+		}
+	}
+	c.cache = nil
+}
+
+// dropBegun forgets the queries that are begun.
+func (c *Context) dropBegun() {
+	for _, q := range c.begun {
+		q.drop()
+	}
+	clear(c.begun)
+	c.begun = c.begun[:0]
 }
 
 // shut ends the immediate context. The driver is told what is unbound on a
 // removed device too.
 func (c *Context) shut() {
 	c.reset()
+	c.dropBegun()
 	if c.current != nil {
 		c.current.child.drop()
 		c.current = nil
@@ -74,7 +132,30 @@ func (c *Context) shut() {
 }
 
 // ready says whether the context can do anything.
-func (c *Context) ready() bool { return !c.dev.removed() && (c.rec != nil || !c.deferred) }
+func (c *Context) ready() bool { return !c.dev.removed() && !c.closed }
+
+// calls says whether the driver hears of what the context does.
+func (c *Context) calls() bool { return c.rec == nil && !c.native.silent }
+
+// begin enters a function of the context that may report the results in
+// allowed, of a deferred context EOutOfMemory too.
+func (c *Context) begin(allowed results) *ddi.Thread {
+	if c.deferred {
+		allowed |= mayLack
+		c.native.used = true
+	}
+	return c.call.begin(allowed)
+}
+
+// end leaves the function. An error drops the list that a deferred context
+// records.
+func (c *Context) end() ddi.HRESULT {
+	hr := c.call.end()
+	if hr != ddi.OK && c.deferred {
+		c.fail()
+	}
+	return hr
+}
 
 // GetType returns the kind of the context.
 func (c *Context) GetType() ContextType {
@@ -98,8 +179,8 @@ func (c *Context) Flush() {
 }
 
 func (c *Context) flush() {
-	c.dev.funcs.Flush(c.call.begin(mayRemove), c.dev.h)
-	c.call.end()
+	c.funcs.Flush(c.begin(maySet), c.h)
+	c.end()
 }
 
 // BeginEvent is ID3DUserDefinedAnnotation::BeginEvent. No tool is ever

@@ -61,9 +61,11 @@ func (c *Context) CopyResource(dst, src Resource) {
 	if !c.ready() || d == s || !c.copyAllowed(d, s) || !sameShape(d, s) || c.hasMapped(d) || c.hasMapped(s) {
 		return
 	}
-	if c.deferred {
+	c.touches(d, everything, false)
+	c.touches(s, everything, false)
+	c.forget(d)
+	if c.rec != nil {
 		c.rec.copyResource(d, s)
-		c.forget(d)
 		return
 	}
 	c.copyResource(d, s)
@@ -74,14 +76,12 @@ func sameShape(a, b *resource) bool {
 	return a.width == b.width && a.height == b.height && a.mips == b.mips && a.layers == b.layers
 }
 
-// copyResource calls the driver, unless a resource has been mapped since the
-// copy was recorded.
 func (c *Context) copyResource(dst, src *resource) {
-	if dst.anyMapped() || src.anyMapped() {
-		return
+	d, s := c.resourceHandle(dst), c.resourceHandle(src)
+	if c.calls() {
+		c.funcs.ResourceCopy(c.begin(mayMove), c.h, d, s)
+		c.end()
 	}
-	c.dev.funcs.ResourceCopy(c.call.begin(mayMove), c.dev.h, dst.handle(), src.handle())
-	c.call.end()
 }
 
 // CopySubresourceRegion copies box of a subresource of src, all of it if box is
@@ -101,9 +101,11 @@ func (c *Context) CopySubresourceRegion(dst Resource, dstSub, x, y, z uint32, sr
 	if c.isMapped(d, dstSub) || c.isMapped(s, srcSub) || !regionAllowed(d, dstSub, x, y, z, s, srcSub, box) {
 		return
 	}
-	if c.deferred {
+	c.touches(d, dstSub, false)
+	c.touches(s, srcSub, false)
+	c.forget(d)
+	if c.rec != nil {
 		c.rec.copyRegion(d, dstSub, x, y, z, s, srcSub, box)
-		c.forget(d)
 		return
 	}
 	c.copyRegion(d, dstSub, x, y, z, s, srcSub, box)
@@ -138,15 +140,12 @@ func wholeStructures(r *resource, b *Box) bool {
 	return r.stride == 0 || b.Left%r.stride == 0 && b.Right%r.stride == 0
 }
 
-// copyRegion calls the driver, unless a subresource has been mapped since the
-// copy was recorded.
 func (c *Context) copyRegion(d *resource, dstSub, x, y, z uint32, s *resource, srcSub uint32, box *Box) {
-	if c.isMapped(d, dstSub) || c.isMapped(s, srcSub) {
-		return
+	dst, src := c.resourceHandle(d), c.resourceHandle(s)
+	if c.calls() {
+		c.funcs.ResourceCopyRegion(c.begin(mayMove), c.h, dst, dstSub, x, y, z, src, srcSub, c.keepBox(box))
+		c.end()
 	}
-	c.dev.funcs.ResourceCopyRegion(c.call.begin(mayMove), c.dev.h, d.handle(), dstSub, x, y, z,
-		s.handle(), srcSub, c.keepBox(box))
-	c.call.end()
 }
 
 // keepBox returns a copy of box that the driver can be given.
@@ -180,7 +179,7 @@ func (c *Context) UpdateSubresource(dst Resource, sub uint32, box *Box, data []b
 	if uint64(len(data)) < span(row, rows, rowPitch) {
 		return
 	}
-	if c.deferred {
+	if c.rec != nil {
 		c.rec.update(r, sub, box, data, row, rows, rowPitch)
 		return
 	}
@@ -203,9 +202,11 @@ func (r *resource) updateAllowed(sub uint32, box *Box) bool {
 }
 
 func (c *Context) update(r *resource, sub uint32, box *Box, data []byte, rowPitch, depthPitch uint32) {
-	c.dev.funcs.ResourceUpdateSubresourceUP(c.call.begin(mayMove), c.dev.h, r.handle(), sub, c.keepBox(box),
-		data, rowPitch, depthPitch)
-	c.call.end()
+	h := c.resourceHandle(r)
+	if c.calls() {
+		c.funcs.ResourceUpdateSubresourceUP(c.begin(mayMove), c.h, h, sub, c.keepBox(box), data, rowPitch, depthPitch)
+		c.end()
+	}
 }
 
 // ClearRenderTargetView sets all texels of the view, in the order R, G, B, A.
@@ -216,7 +217,7 @@ func (c *Context) ClearRenderTargetView(v *RenderTargetView, color [4]float32) {
 	if !c.ready() || v == nil || !v.usable(c.dev) {
 		return
 	}
-	if c.deferred {
+	if c.rec != nil {
 		c.rec.clearTarget(v, color)
 		return
 	}
@@ -224,6 +225,9 @@ func (c *Context) ClearRenderTargetView(v *RenderTargetView, color [4]float32) {
 }
 
 func (c *Context) clearTarget(v *RenderTargetView, color [4]float32) {
-	c.dev.funcs.ClearRenderTargetView(c.call.begin(mayMove), c.dev.h, v.handle(), color)
-	c.call.end()
+	h := c.viewHandle(v)
+	if c.calls() {
+		c.funcs.ClearRenderTargetView(c.begin(mayMove), c.h, h, color)
+		c.end()
+	}
 }

@@ -42,13 +42,21 @@ type Device struct {
 	serial       sync.Mutex  // held in each DDI call, if serialized
 
 	serialized bool // the driver is not free-threaded
+	native     bool // the driver has command lists
+	predicates bool // the driver has predication, and with it more queries than EVENT
 	formats    [maxFormat]uint32
+	localSizes []umddi.HandleSize // what CalcDeferredContextHandleSize may return
+
+	mapped atomic.Int64 // subresources that the immediate context has mapped
 
 	mu       sync.Mutex // guards what follows
 	children *child     // newest first
 	calls    map[*ddi.Thread]*call
 	idle     []*call
 	spare    []*recording
+	lists    *listBody // all there are
+	ids      []uint32  // numbers of objects that are free
+	nextID   uint32
 	closed   bool
 }
 
@@ -69,11 +77,11 @@ func CreateDevice(cfg Config) (*Device, *Context, error) {
 		singleThreaded: cfg.SingleThreaded,
 		adapterCb:      umddi.AdapterCallbacks{QueryAdapterInfoCb: queryAdapterInfoCb},
 		kernelCb:       deviceCallbacks(),
-		coreCb:         umddi.CoreLayerCallbacks{SetErrorCb: setErrorCb},
+		coreCb:         coreCallbacks(),
 		dxgiCb:         umddi.DXGIBaseCallbacks{PresentCb: presentCb},
 		calls:          make(map[*ddi.Thread]*call),
 	}
-	d.immediate = newContext(d, d.newCall())
+	d.immediate = newImmediate(d, d.newCall())
 	if hr := d.open(cfg.Driver); hr != ddi.OK {
 		return nil, nil, hr
 	}
@@ -130,8 +138,11 @@ func (d *Device) openDevice(t *ddi.Thread) ddi.HRESULT {
 		return ddi.DXGIUnsupported
 	}
 	caps, hr := d.adapterFuncs.GetCaps(t, d.adapter, umddi.CapsThreading)
+	const lists = umddi.CapsFreeThreaded | umddi.CapsCommandListsBuild2
 	d.serialized = hr.Failed() || caps&umddi.CapsFreeThreaded == 0
+	d.native = !hr.Failed() && caps&lists == lists
 	d.h = umddi.HDevice{Root: new(ddi.Root)}
+	d.immediate.h = d.h
 	arg := umddi.CreateDevice{
 		RTDevice:      umddi.HRTDevice{Runtime: d},
 		RTCoreLayer:   umddi.HRTCoreLayer{Runtime: d},
@@ -155,7 +166,11 @@ func (d *Device) openDevice(t *ddi.Thread) ddi.HRESULT {
 // finishOpen checks the driver's table and reads the formats it supports.
 func (d *Device) finishOpen(t *ddi.Thread) ddi.HRESULT {
 	complete := funcsComplete(&d.funcs) && d.dxgiFuncs.Present != nil
+	if d.native {
+		complete = complete && listFuncsComplete(&d.funcs) && d.readHandleSizes()
+	}
 	if complete {
+		d.predicates = d.funcs.SetPredication != nil && d.funcs.QueryBegin != nil
 		d.readFormats()
 	}
 	if complete && !d.removed() {
@@ -180,37 +195,6 @@ func apiResult(hr ddi.HRESULT) ddi.HRESULT {
 	return hr
 }
 
-func thunksComplete(k *kmt.Thunks) bool {
-	return k.QueryAdapterInfo != nil && k.CreateDevice != nil && k.DestroyDevice != nil &&
-		k.CreateContext != nil && k.DestroyContext != nil &&
-		k.CreateAllocation != nil && k.DestroyAllocation != nil &&
-		k.Lock != nil && k.Unlock != nil && k.Render != nil && k.Present != nil && k.WaitForIdle != nil
-}
-
-func funcsComplete(f *umddi.DeviceFuncs) bool {
-	return resourceFuncsComplete(f) &&
-		f.CalcPrivateRenderTargetViewSize != nil && f.CreateRenderTargetView != nil &&
-		f.DestroyRenderTargetView != nil && f.ClearRenderTargetView != nil &&
-		f.CalcPrivateQuerySize != nil && f.CreateQuery != nil && f.DestroyQuery != nil &&
-		f.QueryEnd != nil && f.QueryGetData != nil &&
-		f.IaSetTopology != nil && f.IaSetVertexBuffers != nil && f.IaSetIndexBuffer != nil &&
-		f.VsSetConstantBuffers != nil && f.HsSetConstantBuffers != nil && f.DsSetConstantBuffers != nil &&
-		f.GsSetConstantBuffers != nil && f.PsSetConstantBuffers != nil && f.CsSetConstantBuffers != nil &&
-		f.SetRenderTargets != nil && f.SetViewports != nil && f.SetScissorRects != nil &&
-		f.Flush != nil && f.CheckFormatSupport != nil && f.CheckMultisampleQualityLevels != nil &&
-		f.DestroyDevice != nil
-}
-
-func resourceFuncsComplete(f *umddi.DeviceFuncs) bool {
-	return f.CalcPrivateResourceSize != nil && f.CreateResource != nil && f.DestroyResource != nil &&
-		f.StagingResourceMap != nil && f.StagingResourceUnmap != nil &&
-		f.DynamicResourceMapDiscard != nil && f.DynamicResourceUnmap != nil &&
-		f.DynamicIABufferMapDiscard != nil && f.DynamicIABufferMapNoOverwrite != nil &&
-		f.DynamicIABufferUnmap != nil &&
-		f.DynamicConstantBufferMapDiscard != nil && f.DynamicConstantBufferUnmap != nil &&
-		f.ResourceUpdateSubresourceUP != nil && f.ResourceCopy != nil && f.ResourceCopyRegion != nil
-}
-
 // GetImmediateContext returns a reference to the immediate context, which is
 // always the same object.
 func (d *Device) GetImmediateContext() *Context {
@@ -221,9 +205,11 @@ func (d *Device) GetImmediateContext() *Context {
 // CreateDeferredContext makes a context that records command lists. Its state
 // is the default, whatever the immediate context's is.
 //
+//	DDI     pfnCalcPrivateDeferredContextSize, pfnCreateDeferredContext, if the
+//	        driver has command lists
 //	In      flags: must be 0
 //	Returns DXGIInvalidCall if the device is single-threaded, EInvalidArg,
-//	        DXGIDeviceRemoved
+//	        EOutOfMemory, DXGIDeviceRemoved
 func (d *Device) CreateDeferredContext(flags uint32) (*Context, error) {
 	switch {
 	case d.removed():
@@ -233,7 +219,11 @@ func (d *Device) CreateDeferredContext(flags uint32) (*Context, error) {
 	case flags != 0:
 		return nil, ddi.EInvalidArg
 	}
-	return newDeferred(d), nil
+	if !d.native {
+		return newRecorder(d), nil
+	}
+	c, hr := newDeferred(d)
+	return c, result(hr)
 }
 
 // Close destroys the device with everything that is left of it, and closes the
@@ -250,6 +240,11 @@ func (d *Device) Close() {
 	d.immediate.shut()
 	for _, c := range d.snapshot() {
 		c.strip()
+	}
+	for _, b := range d.allLists() {
+		if l := b.list; l != nil {
+			l.strip()
+		}
 	}
 	d.remove(ddi.DXGIDeviceRemoved)
 	k := d.immediate.call

@@ -15,10 +15,19 @@ const (
 	mayLack                       // EOutOfMemory
 	mayBeBusy                     // DDIStillDrawing
 
-	mayCreate = mayRemove | mayLack
-	mayMap    = mayRemove | mayLack
-	mayMove   = mayRemove | mayLack
-	mayGet    = mayRemove | mayBeBusy
+	// Not results, but what else the function that is running may do: refresh
+	// the context's state, and report to the device's core layer although it
+	// runs for a deferred context.
+	inContext
+	atDevice
+
+	mayCreate  = mayRemove | mayLack
+	maySet     = mayRemove | inContext
+	mayMap     = mayRemove | mayLack | inContext
+	mayMove    = mayRemove | mayLack | inContext
+	mayGet     = mayRemove | mayBeBusy | inContext
+	mayOpen    = mayCreate | atDevice | inContext
+	mayRecycle = mayRemove | atDevice | inContext
 )
 
 // has says whether hr is in the set.
@@ -46,6 +55,7 @@ func result(hr ddi.HRESULT) error {
 // to one goroutine at a time, or to the holder of the device's serial lock.
 type call struct {
 	dev    *Device
+	ctx    *Context // the deferred context whose thread this is, or nil
 	thread ddi.Thread
 
 	running    bool

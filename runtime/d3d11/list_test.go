@@ -225,7 +225,7 @@ func TestRepeatedNesting(t *testing.T) {
 		}
 		l.Release()
 		l = b.finish(def, false)
-		require.Len(t, l.rec.mapped, 1)
+		require.Len(t, l.body.touched, 1)
 	}
 }
 

@@ -1,6 +1,8 @@
 package d3d11
 
 import (
+	"slices"
+
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
@@ -59,21 +61,29 @@ func (c *Context) Map(res Resource, sub uint32, typ MapType, flags MapFlags, out
 		return ddi.DXGIDeviceRemoved
 	case r == nil || !r.usable(c.dev) || sub >= r.subresources() || !r.mapAllowed(typ, flags):
 		return ddi.EInvalidArg
+	case c.rec != nil:
+		return c.recordMap(r, sub, typ, out)
 	case c.deferred:
-		return c.deferredMap(r, sub, typ, out)
+		return c.deferredMap(r, typ, out)
 	case r.mapped[sub]:
 		return ddi.EInvalidArg
 	}
-	m, hr := c.call.mapResource(r, sub, typ, flags)
+	m, hr := c.mapResource(r, r.handle(), sub, typ, flags)
 	if hr != ddi.OK {
 		return apiResult(hr)
 	}
 	r.mapped[sub] = true
+	c.dev.mapped.Add(1)
+	r.fillMapped(out, m)
+	return nil
+}
+
+// fillMapped returns what the driver has mapped as the application sees it.
+func (r *resource) fillMapped(out *MappedSubresource, m umddi.Mapped) {
 	*out = MappedSubresource{Data: m.Data, RowPitch: m.RowPitch, DepthPitch: m.DepthPitch}
 	if r.dimension == umddi.Buffer {
 		*out = MappedSubresource{Data: m.Data[:r.width], RowPitch: r.width, DepthPitch: r.width}
 	}
-	return nil
 }
 
 // mapAllowed says whether usage and CPU access allow a map.
@@ -99,8 +109,8 @@ func (r *resource) mapAllowed(typ MapType, flags MapFlags) bool {
 
 // mapResource calls the driver's function for a map of r. Memory that is too
 // small breaks the contract.
-func (k *call) mapResource(r *resource, sub uint32, typ MapType, flags MapFlags) (umddi.Mapped, ddi.HRESULT) {
-	f := &k.dev.funcs
+func (c *Context) mapResource(r *resource, h umddi.HResource, sub uint32, typ MapType, flags MapFlags) (umddi.Mapped, ddi.HRESULT) {
+	f := c.funcs
 	fn := f.DynamicResourceMapDiscard
 	switch {
 	case r.usage == UsageStaging:
@@ -116,13 +126,13 @@ func (k *call) mapResource(r *resource, sub uint32, typ MapType, flags MapFlags)
 	if flags&MapDoNotWait != 0 {
 		allowed |= mayBeBusy
 	}
-	m := fn(k.begin(allowed), k.dev.h, r.handle(), sub, typ, flags)
-	if hr := k.end(); hr != ddi.OK {
+	m := fn(c.begin(allowed), c.h, h, sub, typ, flags)
+	if hr := c.end(); hr != ddi.OK {
 		return umddi.Mapped{}, hr
 	}
-	w, h := r.extent(sub)
-	if uint64(len(m.Data)) < span(w*r.bytes, h, m.RowPitch) || h > 1 && m.RowPitch < w*r.bytes {
-		return umddi.Mapped{}, k.broken()
+	w, rows := r.extent(sub)
+	if uint64(len(m.Data)) < span(w*r.bytes, rows, m.RowPitch) || rows > 1 && m.RowPitch < w*r.bytes {
+		return umddi.Mapped{}, c.call.broken()
 	}
 	return m, ddi.OK
 }
@@ -137,9 +147,16 @@ func (c *Context) Unmap(res Resource, sub uint32) {
 	if r == nil || !r.usable(c.dev) || sub >= r.subresources() {
 		return
 	}
-	if c.deferred {
-		if m := c.open[mapKey{r, sub}]; m != nil {
+	if c.rec != nil {
+		if m := c.open[mapKey{r, sub}]; m != nil && m.mapped {
 			m.mapped = false
+			c.mapCount--
+		}
+		return
+	}
+	if c.deferred {
+		if !c.closed && c.isMapped(r, sub) {
+			c.unmapLocal(r)
 		}
 		return
 	}
@@ -148,21 +165,74 @@ func (c *Context) Unmap(res Resource, sub uint32) {
 	}
 }
 
-// unmap calls the driver's function that unmaps r.
-func (k *call) unmap(r *resource, sub uint32) {
-	f := &k.dev.funcs
-	fn := f.DynamicResourceUnmap
+// unmapFunc returns the driver's function that unmaps r.
+func (r *resource) unmapFunc(f *umddi.DeviceFuncs) func(*ddi.Thread, umddi.HDevice, umddi.HResource, uint32) {
 	switch {
 	case r.usage == UsageStaging:
-		fn = f.StagingResourceUnmap
+		return f.StagingResourceUnmap
 	case r.bind&(BindVertexBuffer|BindIndexBuffer) != 0:
-		fn = f.DynamicIABufferUnmap
+		return f.DynamicIABufferUnmap
 	case r.bind&BindConstantBuffer != 0:
-		fn = f.DynamicConstantBufferUnmap
+		return f.DynamicConstantBufferUnmap
 	}
+	return f.DynamicResourceUnmap
+}
+
+// unmap ends a map of the immediate context's.
+func (k *call) unmap(r *resource, sub uint32) {
 	r.mapped[sub] = false
-	fn(k.begin(mayRemove), k.dev.h, r.handle(), sub)
+	k.dev.mapped.Add(-1)
+	r.unmapFunc(&k.dev.funcs)(k.begin(mayRemove), k.dev.h, r.handle(), sub)
 	k.end()
+}
+
+// deferredMap maps a dynamic resource, which has one subresource, in the
+// driver's deferred context.
+func (c *Context) deferredMap(r *resource, typ MapType, out *MappedSubresource) error {
+	l := c.find(&r.child)
+	switch {
+	case typ != MapWriteDiscard && typ != MapWriteNoOverwrite:
+		return ddi.EInvalidArg
+	case l != nil && l.here.mapped:
+		return ddi.EInvalidArg
+	case typ == MapWriteNoOverwrite && (l == nil || !l.here.discarded):
+		return ddi.D3D11MapNoDiscard
+	}
+	h := c.resourceHandle(r)
+	if c.native.mute {
+		return c.lack()
+	}
+	m, hr := c.mapResource(r, h, 0, typ, 0)
+	if hr != ddi.OK {
+		return apiResult(hr)
+	}
+	l = c.find(&r.child)
+	l.here.mapped, l.here.discarded = true, true
+	c.native.maps = append(c.native.maps, r)
+	c.mapCount++
+	c.touches(r, 0, true)
+	r.fillMapped(out, m)
+	return nil
+}
+
+// lack returns why a context is mute.
+func (c *Context) lack() error {
+	if c.dev.removed() {
+		return ddi.DXGIDeviceRemoved
+	}
+	return ddi.EOutOfMemory
+}
+
+// unmapLocal ends a map of the driver's deferred context.
+func (c *Context) unmapLocal(r *resource) {
+	l := c.find(&r.child)
+	l.here.mapped = false
+	c.mapCount--
+	n := &c.native
+	i := slices.Index(n.maps, r)
+	n.maps = slices.Delete(n.maps, i, i+1)
+	r.unmapFunc(c.funcs)(c.begin(maySet), c.h, umddi.HResource{Object: &l.obj}, 0)
+	c.end()
 }
 
 // mapKey names a subresource.
@@ -178,8 +248,8 @@ type deferral struct {
 	mapped bool
 }
 
-// deferredMap maps a subresource to memory of the list that is recorded.
-func (c *Context) deferredMap(r *resource, sub uint32, typ MapType, out *MappedSubresource) error {
+// recordMap maps a subresource to memory of the list that is recorded.
+func (c *Context) recordMap(r *resource, sub uint32, typ MapType, out *MappedSubresource) error {
 	key := mapKey{r, sub}
 	m := c.open[key]
 	switch {
@@ -194,17 +264,23 @@ func (c *Context) deferredMap(r *resource, sub uint32, typ MapType, out *MappedS
 		m = &deferral{pitch: w * r.bytes}
 		m.data = c.rec.discard(r, sub, uint64(m.pitch)*uint64(h))
 		c.open[key] = m
+		c.touches(r, sub, true)
 	}
 	m.mapped = true
+	c.mapCount++
 	*out = MappedSubresource{Data: m.data, RowPitch: m.pitch, DepthPitch: uint32(len(m.data))}
 	return nil
 }
 
 // isMapped says whether the context has mapped the subresource.
 func (c *Context) isMapped(r *resource, sub uint32) bool {
-	if c.deferred {
+	if c.rec != nil {
 		m := c.open[mapKey{r, sub}]
 		return m != nil && m.mapped
+	}
+	if c.deferred {
+		l := c.find(&r.child)
+		return l != nil && l.here.mapped
 	}
 	return sub < uint32(len(r.mapped)) && r.mapped[sub]
 }
@@ -225,9 +301,15 @@ func (c *Context) hasMapped(r *resource) bool {
 // forget makes the next map of r on a deferred context need MapWriteDiscard,
 // because the list's memory no longer stands for its contents.
 func (c *Context) forget(r *resource) {
-	if c.deferred && r.usage == UsageDynamic {
+	switch {
+	case r.usage != UsageDynamic:
+	case c.rec != nil:
 		for sub := range r.subresources() {
 			delete(c.open, mapKey{r, sub})
+		}
+	case c.deferred:
+		if l := c.find(&r.child); l != nil {
+			l.here.discarded = false
 		}
 	}
 }

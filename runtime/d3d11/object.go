@@ -6,9 +6,17 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 )
 
-// An object is what a child is part of.
+// An object is what a command list can refer to.
 type object interface {
-	base() *child
+	// hold adds a reference of the runtime's to an object that has one, and
+	// drop gives it back.
+	hold()
+	drop()
+}
+
+// A member is what a child is part of.
+type member interface {
+	object
 
 	// destroy ends the object, once, when nothing refers to it.
 	destroy()
@@ -17,28 +25,31 @@ type object interface {
 // apiRef is one reference of the application's in child.refs.
 const apiRef = 1 << 32
 
-// A child is ID3D11DeviceChild: the part that all objects of a device share.
+// A child is ID3D11DeviceChild: the part that all objects of a device share,
+// but for command lists, which are counted on their own (commandlist.go).
 type child struct {
-	dev  *Device
-	self object
+	dev       *Device
+	self      member
+	id        uint32 // place in nativeContext.locals
+	localSize int    // of the handles that deferred contexts open, in bytes
 
 	// The application's references in units of apiRef, and below them those
 	// of bindings, views, lists and the like. The object ends at 0.
 	refs atomic.Uint64
 
 	prev, next *child // dev.children; guarded by dev.mu
+	pins       *local // handles whose pins it cancels when the application lets go; guarded by dev.mu
 }
-
-func (c *child) base() *child { return c }
 
 // adopt makes self, of which c is part, an object of d with one reference of
 // the application's.
-func (c *child) adopt(d *Device, self object) {
+func (c *child) adopt(d *Device, self member) {
 	c.dev = d
 	c.self = self
 	c.refs.Store(apiRef)
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	c.id = d.takeID()
 	c.next = d.children
 	if c.next != nil {
 		c.next.prev = c
@@ -72,8 +83,11 @@ func (c *child) Release() uint32 {
 			return 0
 		}
 		if c.refs.CompareAndSwap(v, v-apiRef) {
-			if v == apiRef {
+			switch {
+			case v == apiRef:
 				c.end()
+			case v < 2*apiRef:
+				c.unpin()
 			}
 			return uint32(v/apiRef) - 1
 		}
@@ -103,6 +117,8 @@ func (c *child) strip() {
 		if c.refs.CompareAndSwap(v, v%apiRef) {
 			if v%apiRef == 0 {
 				c.end()
+			} else {
+				c.unpin()
 			}
 			return
 		}
@@ -127,7 +143,24 @@ func (c *child) end() {
 	c.prev, c.next = nil, nil
 	d.mu.Unlock()
 	c.self.destroy()
+	d.mu.Lock()
+	d.giveID(c.id)
+	d.mu.Unlock()
 }
+
+// takeID returns a number that no other object has. The caller holds mu.
+func (d *Device) takeID() uint32 {
+	if n := len(d.ids); n > 0 {
+		id := d.ids[n-1]
+		d.ids = d.ids[:n-1]
+		return id
+	}
+	d.nextID++
+	return d.nextID - 1
+}
+
+// giveID takes a number back. The caller holds mu.
+func (d *Device) giveID(id uint32) { d.ids = append(d.ids, id) }
 
 // snapshot returns the device's objects, newest first.
 func (d *Device) snapshot() []*child {
@@ -140,19 +173,24 @@ func (d *Device) snapshot() []*child {
 	return all
 }
 
-// Driver-private memory: what it is filled with before a Create, and the size
-// above which a driver must be mistaken.
+// Driver-private memory: what it is filled with before a Create, the size above
+// which a driver must be mistaken, and the line of the CPU's cache that handles
+// of different threads must not share, in bytes.
 const (
 	garbage    = 0xa5
 	maxPrivate = 1 << 20
+	cacheLine  = 64
 )
+
+// privateSize says whether n can be the size of private memory.
+func privateSize(n int) bool { return n >= 0 && n <= maxPrivate }
 
 // private returns private memory of n bytes, and false if n cannot be a size.
 func private(n int) (ddi.Object, bool) {
-	if n < 0 || n > maxPrivate {
+	if !privateSize(n) {
 		return ddi.Object{}, false
 	}
-	p := make([]byte, n)
+	p := make([]byte, n, (n+cacheLine-1)&^(cacheLine-1))
 	for i := range p {
 		p[i] = garbage
 	}

@@ -1,7 +1,6 @@
 package d3d11
 
 import (
-	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
@@ -54,12 +53,12 @@ func (c *Context) bindable(bufs []*Buffer, flag uint32) bool {
 }
 
 // ClearState puts the context in its default state: nothing bound, topology
-// undefined, no viewports and scissor rectangles.
+// undefined, no viewports, scissor rectangles and predication.
 func (c *Context) ClearState() {
 	if !c.ready() {
 		return
 	}
-	if c.deferred {
+	if c.rec != nil {
 		c.rec.put(opClearState, 0, 0)
 	}
 	c.reset()
@@ -74,7 +73,7 @@ func (c *Context) IASetPrimitiveTopology(t Topology) {
 	if !c.ready() || !known {
 		return
 	}
-	if c.deferred {
+	if c.rec != nil {
 		c.rec.topology(t)
 	}
 	c.bindTopology(t)
@@ -98,7 +97,7 @@ func (c *Context) IASetVertexBuffers(start uint32, bufs []*Buffer, strides, offs
 			return
 		}
 	}
-	if c.deferred {
+	if c.rec != nil {
 		c.rec.vertexBuffers(int(start), bufs, strides, offsets)
 	}
 	c.bindVertexBuffers(int(start), bufs, strides, offsets)
@@ -134,7 +133,7 @@ func (c *Context) IASetIndexBuffer(b *Buffer, f dxgi.Format, offset uint32) {
 	if !c.ready() || !known || b != nil && (!b.usable(c.dev) || b.bind&BindIndexBuffer == 0) {
 		return
 	}
-	if c.deferred {
+	if c.rec != nil {
 		c.rec.indexBuffer(b, f, offset)
 	}
 	c.bindIndexBuffer(b, f, offset)
@@ -149,30 +148,11 @@ func (c *Context) IAGetIndexBuffer() (*Buffer, dxgi.Format, uint32) {
 	return c.state.index, c.state.indexFormat, c.state.indexOffset
 }
 
-// constantBufferFunc returns the driver's function that binds constant buffers
-// of a stage.
-func (d *Device) constantBufferFunc(st stage) func(*ddi.Thread, umddi.HDevice, uint32, []umddi.HResource) {
-	f := &d.funcs
-	switch st {
-	case stageVS:
-		return f.VsSetConstantBuffers
-	case stageHS:
-		return f.HsSetConstantBuffers
-	case stageDS:
-		return f.DsSetConstantBuffers
-	case stageGS:
-		return f.GsSetConstantBuffers
-	case stagePS:
-		return f.PsSetConstantBuffers
-	}
-	return f.CsSetConstantBuffers
-}
-
 func (c *Context) setConstantBuffers(st stage, start uint32, bufs []*Buffer) {
 	if !c.ready() || !inSlots(start, len(bufs), umddi.MaxConstantBuffers) || !c.bindable(bufs, BindConstantBuffer) {
 		return
 	}
-	if c.deferred {
+	if c.rec != nil {
 		c.rec.constantBuffers(st, int(start), bufs)
 	}
 	c.bindConstantBuffers(st, int(start), bufs)
@@ -260,7 +240,7 @@ func (c *Context) OMSetRenderTargets(views []*RenderTargetView) {
 			return
 		}
 	}
-	if c.deferred {
+	if c.rec != nil {
 		c.rec.renderTargets(views)
 	}
 	c.bindRenderTargets(views)
@@ -295,7 +275,7 @@ func (c *Context) RSSetViewports(vps []Viewport) {
 			return
 		}
 	}
-	if c.deferred {
+	if c.rec != nil {
 		c.rec.viewports(vps)
 	}
 	c.bindViewports(vps)
@@ -315,7 +295,7 @@ func (c *Context) RSSetScissorRects(rects []Rect) {
 	if !c.ready() || len(rects) > umddi.MaxViewports {
 		return
 	}
-	if c.deferred {
+	if c.rec != nil {
 		c.rec.scissors(rects)
 	}
 	c.bindScissors(rects)

@@ -1,6 +1,8 @@
 package d3d11
 
 import (
+	"slices"
+
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
@@ -8,14 +10,25 @@ import (
 // QueryType is D3D11_QUERY.
 type QueryType uint32
 
-// QueryEvent is D3D11_QUERY_EVENT: its data is a BOOL of 4 bytes, TRUE once the
-// GPU has done all work before End.
-const QueryEvent QueryType = 0
+// The types in use, with their data. A driver that does not have SetPredication
+// has only QueryEvent.
+const (
+	QueryEvent              QueryType = 0 // BOOL, 4 bytes: TRUE once the GPU has done all work before End
+	QueryOcclusion          QueryType = 1 // UINT64: samples that passed
+	QueryTimestamp          QueryType = 2 // UINT64: ticks
+	QueryTimestampDisjoint  QueryType = 3 // UINT64 ticks a second, BOOL, 4 bytes of 0
+	QueryOcclusionPredicate QueryType = 5 // BOOL, 4 bytes: whether samples passed
+	QueryOverflowPredicate  QueryType = 7 // BOOL, 4 bytes: D3D11_QUERY_SO_OVERFLOW_PREDICATE
+)
+
+// QueryPredicateHint is D3D11_QUERY_MISC_PREDICATEHINT: the GPU need not wait
+// for the result of the predicate, and may do the work.
+const QueryPredicateHint = 1
 
 // QueryDesc is D3D11_QUERY_DESC.
 type QueryDesc struct {
 	Query     QueryType
-	MiscFlags uint32 // must be 0
+	MiscFlags uint32 // 0, or QueryPredicateHint for a predicate
 }
 
 // GetDataFlags is D3D11_ASYNC_GETDATA_FLAG.
@@ -24,28 +37,55 @@ type GetDataFlags uint32
 // GetDataDoNotFlush asks GetData not to submit pending work.
 const GetDataDoNotFlush GetDataFlags = 1
 
-// queryDataSize is the size of an event query's data, in bytes.
-const queryDataSize = 4
+// maxQueryData is the size of the largest query's data, in bytes.
+const maxQueryData = 16
 
-// A Query is ID3D11Query.
+// dataSize returns the bytes of a type's data, 0 if there is no such type.
+func (t QueryType) dataSize() uint32 {
+	switch t {
+	case QueryEvent, QueryOcclusionPredicate, QueryOverflowPredicate:
+		return 4
+	case QueryOcclusion, QueryTimestamp:
+		return 8
+	case QueryTimestampDisjoint:
+		return 16
+	}
+	return 0
+}
+
+// predicate says whether the type is that of an ID3D11Predicate.
+func (t QueryType) predicate() bool {
+	return t == QueryOcclusionPredicate || t == QueryOverflowPredicate
+}
+
+// ranged says whether the query has a beginning.
+func (t QueryType) ranged() bool { return t != QueryEvent && t != QueryTimestamp }
+
+// A Query is ID3D11Query, and ID3D11Predicate if its type is one of a
+// predicate.
 type Query struct {
 	child
 
-	obj   ddi.Object
-	desc  QueryDesc
-	ended bool // the immediate context has executed an End; only it looks here
+	obj  ddi.Object
+	desc QueryDesc
+
+	// The immediate context has executed an End after the last Begin; only it
+	// looks here.
+	ended bool
 }
 
-// CreateQuery makes a query.
+// CreateQuery makes a query. To validate desc alone, as a NULL result does in
+// Direct3D (S_FALSE), has no counterpart here.
 //
-//	DDI     pfnCalcPrivateQuerySize, pfnCreateQuery
-//	Returns EInvalidArg if desc is nil or not of an event query; EOutOfMemory;
-//	        DXGIDeviceRemoved
+//	DDI     pfnCalcPrivateQuerySize, pfnCreateQuery,
+//	        pfnCalcDeferredContextHandleSize
+//	Returns EInvalidArg if desc is nil, of an unknown type or flag, or of one
+//	        that the driver does not have; EOutOfMemory; DXGIDeviceRemoved
 func (d *Device) CreateQuery(desc *QueryDesc) (*Query, error) {
 	if d.removed() {
 		return nil, ddi.DXGIDeviceRemoved
 	}
-	if desc == nil || *desc != (QueryDesc{Query: QueryEvent}) {
+	if desc == nil || !d.queryAllowed(*desc) {
 		return nil, ddi.EInvalidArg
 	}
 	q := &Query{desc: *desc}
@@ -56,9 +96,26 @@ func (d *Device) CreateQuery(desc *QueryDesc) (*Query, error) {
 	return q, nil
 }
 
+// CreatePredicate makes a query that SetPredication takes.
+//
+//	Returns as CreateQuery; EInvalidArg also if desc is not of a predicate
+func (d *Device) CreatePredicate(desc *QueryDesc) (*Query, error) {
+	if !d.removed() && desc != nil && !desc.Query.predicate() {
+		return nil, ddi.EInvalidArg
+	}
+	return d.CreateQuery(desc)
+}
+
+func (d *Device) queryAllowed(desc QueryDesc) bool {
+	if desc.Query.dataSize() == 0 || desc.Query != QueryEvent && !d.predicates {
+		return false
+	}
+	return desc.MiscFlags == 0 || desc.MiscFlags == QueryPredicateHint && desc.Query.predicate()
+}
+
 // create makes the driver's object of q. On failure there is none.
 func (q *Query) create(d *Device) ddi.HRESULT {
-	arg := umddi.CreateQuery{Query: umddi.QueryEvent}
+	arg := umddi.CreateQuery{Query: umddi.QueryType(q.desc.Query), MiscFlags: q.desc.MiscFlags}
 	k := d.acquire()
 	defer d.yield(k)
 	n := d.funcs.CalcPrivateQuerySize(k.begin(0), d.h, arg)
@@ -70,48 +127,105 @@ func (q *Query) create(d *Device) ddi.HRESULT {
 		return k.broken()
 	}
 	d.funcs.CreateQuery(k.begin(mayCreate), d.h, arg, q.handle(), umddi.HRTQuery{Runtime: q})
-	return k.end()
+	hr := k.end()
+	if hr != ddi.OK {
+		return hr
+	}
+	if q.localSize, hr = k.localSize(umddi.HandleQuery, &q.obj); hr != ddi.OK {
+		q.destroyHandle(k, d)
+	}
+	return hr
 }
 
 // GetDesc returns what the query was made from.
 func (q *Query) GetDesc() QueryDesc { return q.desc }
 
 // GetDataSize returns the bytes that GetData writes.
-func (q *Query) GetDataSize() uint32 { return queryDataSize }
+func (q *Query) GetDataSize() uint32 { return q.desc.Query.dataSize() }
 
 func (q *Query) handle() umddi.HQuery { return umddi.HQuery{Object: &q.obj} }
 
-func (q *Query) destroy() {
-	d := q.dev
-	k := d.acquire()
+func (q *Query) destroyHandle(k *call, d *Device) {
 	d.funcs.DestroyQuery(k.begin(mayRemove), d.h, q.handle())
 	k.end()
-	d.yield(k)
 }
 
-// Begin does nothing: an event query has no beginning.
-//
-//	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-begin
-func (c *Context) Begin(q *Query) {}
+func (q *Query) destroy() {
+	k := q.dev.acquire()
+	q.destroyHandle(k, q.dev)
+	q.dev.yield(k)
+}
 
-// End marks the point in the commands that the query waits for.
+// markable says whether the context can begin or end q: not a predicate that it
+// is predicated on.
+func (c *Context) markable(q *Query) bool {
+	return c.ready() && q != nil && q.usable(c.dev) && c.state.predicate != q
+}
+
+// Begin starts the range that a query counts in. It does nothing to a query
+// without a range, and to one that the context has begun; to a predicate that
+// is set for predication neither.
 //
-//	DDI     pfnQueryEnd
+//	DDI     pfnQueryBegin
+//	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-begin
+func (c *Context) Begin(q *Query) {
+	if c.markable(q) && q.desc.Query.ranged() && !slices.Contains(c.begun, q) {
+		c.queryBegin(q)
+	}
+}
+
+// End ends the range, or marks the point in the commands that a query without
+// one waits for. A range that has not begun begins here. To a predicate that is
+// set for predication it does nothing.
+//
+//	DDI     pfnQueryBegin, if the range has not begun; pfnQueryEnd
+//	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-end
 func (c *Context) End(q *Query) {
-	if !c.ready() || q == nil || !q.usable(c.dev) {
+	if !c.markable(q) {
 		return
 	}
+	if q.desc.Query.ranged() && !slices.Contains(c.begun, q) {
+		c.queryBegin(q)
+	}
+	c.queryEnd(q)
+}
+
+func (c *Context) queryBegin(q *Query) {
+	q.hold()
+	c.begun = append(c.begun, q)
+	c.manipulates(q)
+	if c.rec != nil {
+		c.rec.put(opQueryBegin, 0, 0)
+		c.rec.object(q)
+		return
+	}
+	if !c.deferred {
+		q.ended = false
+	}
+	h := c.queryHandle(q)
+	if c.calls() {
+		c.funcs.QueryBegin(c.begin(maySet), c.h, h)
+		c.end()
+	}
+}
+
+func (c *Context) queryEnd(q *Query) {
+	if i := slices.Index(c.begun, q); i >= 0 {
+		c.begun = slices.Delete(c.begun, i, i+1)
+		defer q.drop()
+	}
+	c.manipulates(q)
 	if c.rec != nil {
 		c.rec.put(opQueryEnd, 0, 0)
 		c.rec.object(q)
 		return
 	}
-	c.queryEnd(q)
-}
-
-func (c *Context) queryEnd(q *Query) {
-	c.dev.funcs.QueryEnd(c.call.begin(mayRemove), c.dev.h, q.handle())
-	if c.call.end() == ddi.OK {
+	h := c.queryHandle(q)
+	if !c.calls() {
+		return
+	}
+	c.funcs.QueryEnd(c.begin(maySet), c.h, h)
+	if c.end() == ddi.OK && !c.deferred {
 		q.ended = true
 	}
 }
@@ -119,11 +233,12 @@ func (c *Context) queryEnd(q *Query) {
 // GetData reads the result of a query.
 //
 //	DDI     pfnQueryGetData
-//	In      data: 4 bytes, or none to ask only whether there is a result
+//	In      data: GetDataSize bytes, or none to ask only whether there is a
+//	        result
 //	Out     data: the result, if the return value is nil
 //	Returns ddi.False while there is none; EInvalidArg for another size, a bad
 //	        query or flag; DXGIInvalidCall on a deferred context or before an
-//	        End has been executed; DXGIDeviceRemoved
+//	        End has been executed, and between Begin and End; DXGIDeviceRemoved
 func (c *Context) GetData(q *Query, data []byte, flags GetDataFlags) error {
 	switch {
 	case c.deferred:
@@ -132,20 +247,52 @@ func (c *Context) GetData(q *Query, data []byte, flags GetDataFlags) error {
 		return ddi.DXGIDeviceRemoved
 	case q == nil || !q.usable(c.dev) || flags&^GetDataDoNotFlush != 0:
 		return ddi.EInvalidArg
-	case len(data) != 0 && len(data) != queryDataSize:
+	case len(data) != 0 && len(data) != int(q.GetDataSize()):
 		return ddi.EInvalidArg
 	case !q.ended:
 		return ddi.DXGIInvalidCall
 	}
 	clear(c.answer[:])
-	c.dev.funcs.QueryGetData(c.call.begin(mayGet), c.dev.h, q.handle(), c.answer[:], umddi.GetDataFlags(flags))
-	switch hr := c.call.end(); hr {
+	answer := c.answer[:q.GetDataSize()]
+	c.funcs.QueryGetData(c.begin(mayGet), c.h, q.handle(), answer, umddi.GetDataFlags(flags))
+	switch hr := c.end(); hr {
 	case ddi.OK:
-		copy(data, c.answer[:])
+		copy(data, answer)
 		return nil
 	case ddi.DDIStillDrawing:
 		return ddi.False
 	default:
 		return hr
 	}
+}
+
+// SetPredication makes what moves data and clears depend on a predicate: it is
+// skipped if the result of p is value. With a nil p nothing is. It does nothing
+// if p is not a predicate, or one that the context has begun and not ended or,
+// on the immediate context, that has never ended.
+//
+//	DDI     pfnSetPredication
+//	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-setpredication
+func (c *Context) SetPredication(p *Query, value bool) {
+	if !c.ready() || !c.dev.predicates {
+		return
+	}
+	if p != nil && (!p.usable(c.dev) || !p.desc.Query.predicate() || slices.Contains(c.begun, p) ||
+		!c.deferred && !p.ended) {
+		return
+	}
+	value = value && p != nil
+	if c.rec != nil {
+		c.rec.predication(p, value)
+	}
+	c.bindPredication(p, value)
+}
+
+// GetPredication returns a reference to the predicate that is set, or nil, and
+// the value.
+func (c *Context) GetPredication() (*Query, bool) {
+	if p := c.state.predicate; p != nil {
+		p.addRef()
+	}
+	return c.state.predicate, c.state.predicateValue
 }

@@ -18,10 +18,12 @@ const (
 	opRenderTargets
 	opViewports
 	opScissors
+	opPredication
 	opCopyResource
 	opCopyRegion
 	opUpdate
 	opClearTarget
+	opQueryBegin
 	opQueryEnd
 	opDiscard
 	opExecute
@@ -47,15 +49,9 @@ type recording struct {
 	words    []uint32
 	blobs    [][]byte // slices of memory
 	memory   arena
-	mapped   map[mapKey]bool // what the list and those it executes map
-}
 
-// maps records that the list maps a subresource.
-func (r *recording) maps(key mapKey) {
-	if r.mapped == nil {
-		r.mapped = make(map[mapKey]bool)
-	}
-	r.mapped[key] = true
+	touched map[*resource]int32 // 1 + index in effects.touched of the list
+	queried map[*Query]bool     // what is in effects.queries
 }
 
 // put appends a command.
@@ -65,7 +61,7 @@ func (r *recording) put(op opcode, slot, n int) {
 
 // object appends an object and holds it.
 func (r *recording) object(o object) {
-	o.base().hold()
+	o.hold()
 	r.objects = append(r.objects, o)
 }
 
@@ -169,6 +165,22 @@ func (r *recording) state(s *state) {
 	if s.scissorCount > 0 {
 		r.scissors(s.scissors[:s.scissorCount])
 	}
+	if s.predicate != nil {
+		r.predication(s.predicate, s.predicateValue)
+	}
+}
+
+func (r *recording) predication(q *Query, value bool) {
+	flag := 0
+	if value {
+		flag = 1
+	}
+	r.put(opPredication, flag, 0)
+	if q == nil {
+		r.objects = append(r.objects, nil)
+		return
+	}
+	r.object(q)
 }
 
 func (r *recording) copyResource(dst, src *resource) {
@@ -213,7 +225,6 @@ func (r *recording) discard(res *resource, sub uint32, n uint64) []byte {
 	r.object(res.self)
 	r.word(sub)
 	r.blobs = append(r.blobs, p)
-	r.maps(mapKey{res, sub})
 	return p
 }
 
@@ -224,26 +235,50 @@ func (r *recording) execute(l *CommandList, restore bool) {
 	}
 	r.put(opExecute, flag, 0)
 	r.object(l)
-	for key := range l.rec.mapped {
-		r.maps(key)
-	}
 }
 
 // reset empties the recording and gives its references back.
 func (r *recording) reset() {
 	for _, o := range r.objects {
 		if o != nil {
-			o.base().drop()
+			o.drop()
 		}
 	}
 	clear(r.objects)
 	clear(r.blobs)
-	clear(r.mapped)
+	clear(r.touched)
+	clear(r.queried)
 	r.commands = r.commands[:0]
 	r.objects = r.objects[:0]
 	r.words = r.words[:0]
 	r.blobs = r.blobs[:0]
 	r.memory.reset()
+}
+
+// maxSpare is how many recordings a device keeps for later lists.
+const maxSpare = 64
+
+// takeRecording returns an empty recording.
+func (d *Device) takeRecording() *recording {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := len(d.spare)
+	if n == 0 {
+		return new(recording)
+	}
+	r := d.spare[n-1]
+	d.spare = d.spare[:n-1]
+	return r
+}
+
+// giveRecording empties a recording and keeps it.
+func (d *Device) giveRecording(r *recording) {
+	r.reset()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.spare) < maxSpare {
+		d.spare = append(d.spare, r)
+	}
 }
 
 // Sizes of an arena, in bytes: a chunk, what take rounds up to, and how many

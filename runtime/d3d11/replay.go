@@ -92,7 +92,7 @@ func (c *Context) replay(l *CommandList, restore bool) {
 		switch {
 		case cmd.op == opExecute:
 			running = append(running, c.enter(p.object().(*CommandList), cmd.slot == 1))
-		case cmd.op <= opScissors:
+		case cmd.op <= opPredication:
 			c.replayState(&p.reader, cmd)
 		default:
 			c.replayWork(&p.reader, cmd)
@@ -103,7 +103,7 @@ func (c *Context) replay(l *CommandList, restore bool) {
 // enter keeps the state, if it is to be restored, and puts the defaults in its
 // place.
 func (c *Context) enter(l *CommandList, restore bool) *replaying {
-	p := newReplaying(l.rec)
+	p := newReplaying(l.body.rec)
 	if restore {
 		p.before = c.dev.takeRecording()
 		p.before.state(&c.state)
@@ -162,6 +162,9 @@ func (c *Context) replayState(r *reader, cmd command) {
 			rects[i] = Rect{Left: int32(r.word()), Top: int32(r.word()), Right: int32(r.word()), Bottom: int32(r.word())}
 		}
 		c.bindScissors(rects[:n])
+	case opPredication:
+		q, _ := r.object().(*Query)
+		c.bindPredication(q, cmd.slot == 1)
 	}
 }
 
@@ -179,6 +182,8 @@ func (c *Context) replayWork(r *reader, cmd command) {
 		c.update(dst, w[0], r.box(cmd.slot, &b), data, w[1], uint32(len(data)))
 	case opClearTarget:
 		c.clearTarget(r.object().(*RenderTargetView), [4]float32{r.float(), r.float(), r.float(), r.float()})
+	case opQueryBegin:
+		c.queryBegin(r.object().(*Query))
 	case opQueryEnd:
 		c.queryEnd(r.object().(*Query))
 	case opDiscard:
@@ -189,7 +194,7 @@ func (c *Context) replayWork(r *reader, cmd command) {
 // discard gives a subresource the contents that a list has recorded for it. If
 // the driver has no memory for that, the contents stay.
 func (c *Context) discard(r *resource, sub uint32, data []byte) {
-	m, hr := c.call.mapResource(r, sub, MapWriteDiscard, 0)
+	m, hr := c.mapResource(r, r.handle(), sub, MapWriteDiscard, 0)
 	if hr != ddi.OK {
 		return
 	}
@@ -198,5 +203,6 @@ func (c *Context) discard(r *resource, sub uint32, data []byte) {
 	for y := range int(h) {
 		copy(m.Data[y*int(m.RowPitch):][:row], data[y*row:])
 	}
-	c.call.unmap(r, sub)
+	r.unmapFunc(c.funcs)(c.begin(mayRemove), c.h, r.handle(), sub)
+	c.end()
 }

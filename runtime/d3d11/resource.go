@@ -116,16 +116,6 @@ func (r *resource) extent(sub uint32) (w, h uint32) {
 	return max(1, r.width>>level), max(1, r.height>>level)
 }
 
-// anyMapped says whether the immediate context has mapped a part of r.
-func (r *resource) anyMapped() bool {
-	for _, m := range r.mapped {
-		if m {
-			return true
-		}
-	}
-	return false
-}
-
 // accessAllowed holds usage, bind and CPU access flags against each other.
 //
 //	Source  D3D11_USAGE, learn.microsoft.com, "Resource Usage Restrictions"
@@ -174,7 +164,8 @@ func span(row, h, pitch uint32) uint64 {
 
 // create makes the driver's object of r. On failure there is none.
 //
-//	DDI     pfnCalcPrivateResourceSize, pfnCreateResource
+//	DDI     pfnCalcPrivateResourceSize, pfnCreateResource,
+//	        pfnCalcDeferredContextHandleSize
 func (r *resource) create(d *Device, init []SubresourceData, misc uint32, present bool) ddi.HRESULT {
 	arg := r.describe(init, misc)
 	arg.Primary = r.primary
@@ -196,7 +187,18 @@ func (r *resource) create(d *Device, init []SubresourceData, misc uint32, presen
 		return k.broken()
 	}
 	d.funcs.CreateResource(k.begin(mayCreate), d.h, arg, r.handle(), umddi.HRTResource{Runtime: r})
-	return k.end()
+	if hr = k.end(); hr != ddi.OK {
+		return hr
+	}
+	if r.localSize, hr = k.localSize(umddi.HandleResource, &r.obj); hr != ddi.OK {
+		r.destroyHandle(k, d)
+	}
+	return hr
+}
+
+func (r *resource) destroyHandle(k *call, d *Device) {
+	d.funcs.DestroyResource(k.begin(mayRemove), d.h, r.handle())
+	k.end()
 }
 
 // thread returns the call that creates and destroys r. The caller gives it back
@@ -249,7 +251,6 @@ func (r *resource) destroy() {
 			k.unmap(r, uint32(sub))
 		}
 	}
-	d.funcs.DestroyResource(k.begin(mayRemove), d.h, r.handle())
-	k.end()
+	r.destroyHandle(k, d)
 	d.yield(k)
 }

@@ -18,9 +18,27 @@ const (
 	stages
 )
 
+// groups is a set of parts of the pipeline state, each of which has one
+// function of the driver's.
+type groups uint16
+
+// The groups. Those of constant buffers are groupConstant << stage.
+const (
+	groupTopology groups = 1 << iota
+	groupVertex
+	groupIndex
+	groupTargets
+	groupViewports
+	groupScissors
+	groupPredication
+	groupConstant
+)
+
 // state is the pipeline state of a context; the zero value is the default. It
 // holds a reference to each object in it.
 type state struct {
+	set groups // those that may differ from the default
+
 	topology    Topology
 	vertex      [umddi.MaxVertexBuffers]*Buffer
 	strides     [umddi.MaxVertexBuffers]uint32 // bytes
@@ -34,29 +52,39 @@ type state struct {
 	scissors    [umddi.MaxViewports]Rect
 
 	viewportCount, scissorCount int
+
+	predicate      *Query
+	predicateValue bool
 }
 
 // each calls f with every object that is bound.
 func (s *state) each(f func(*child)) {
-	for _, b := range s.vertex {
-		if b != nil {
-			f(&b.child)
+	buffers := func(g groups, bufs []*Buffer) {
+		if s.set&g == 0 {
+			return
 		}
-	}
-	if s.index != nil {
-		f(&s.index.child)
-	}
-	for st := range s.constant {
-		for _, b := range s.constant[st] {
+		for _, b := range bufs {
 			if b != nil {
 				f(&b.child)
 			}
 		}
 	}
-	for _, v := range s.targets {
-		if v != nil {
-			f(&v.child)
+	buffers(groupVertex, s.vertex[:])
+	if s.index != nil {
+		f(&s.index.child)
+	}
+	for st := range stages {
+		buffers(groupConstant<<st, s.constant[st][:])
+	}
+	if s.set&groupTargets != 0 {
+		for _, v := range s.targets {
+			if v != nil {
+				f(&v.child)
+			}
 		}
+	}
+	if s.predicate != nil {
+		f(&s.predicate.child)
 	}
 }
 
@@ -65,6 +93,9 @@ func (s *state) hold() { s.each((*child).hold) }
 
 // drop gives the references back and leaves the default state.
 func (s *state) drop() {
+	if s.set == 0 {
+		return
+	}
 	old := *s
 	*s = state{}
 	old.each((*child).drop)
@@ -102,7 +133,7 @@ func (s *state) targetCount() int {
 
 // reset puts the defaults in place. The driver hears of what changes only.
 func (c *Context) reset() {
-	if c.deferred {
+	if c.rec != nil {
 		c.state.drop()
 		return
 	}
@@ -131,6 +162,10 @@ func (c *Context) reset() {
 	if s.scissorCount > 0 {
 		c.bindScissors(nil)
 	}
+	if s.predicate != nil || s.predicateValue {
+		c.bindPredication(nil, false)
+	}
+	s.set = 0
 }
 
 // apply puts s in place of the defaults. The driver hears of what differs from
@@ -159,124 +194,7 @@ func (c *Context) apply(s *state) {
 	if n := s.scissorCount; n > 0 {
 		c.bindScissors(s.scissors[:n])
 	}
-}
-
-// The bind functions change the state and tell the driver, if the context is the
-// immediate one, in this order: hold the objects that come, call the driver,
-// drop those that go. So the driver never has a destroyed object bound, on a
-// removed device neither.
-
-func (c *Context) bindTopology(t Topology) {
-	c.state.topology = t
-	if !c.deferred {
-		c.dev.funcs.IaSetTopology(c.call.begin(mayRemove), c.dev.h, t)
-		c.call.end()
-	}
-}
-
-// replace binds b in *slot, and keeps what goes and the handle of b as number i.
-func (c *Context) replace(i int, slot **Buffer, b *Buffer) {
-	c.old[i] = nil
-	if *slot != nil {
-		c.old[i] = &(*slot).child
-	}
-	if b != nil {
-		b.hold()
-	}
-	*slot = b
-	c.handles[i] = b.core().handle()
-}
-
-// dropOld drops the first n objects that a bind function has replaced.
-func (c *Context) dropOld(n int) {
-	for i, o := range c.old[:n] {
-		if o != nil {
-			c.old[i] = nil
-			o.drop()
-		}
-	}
-}
-
-func (c *Context) bindVertexBuffers(start int, bufs []*Buffer, strides, offsets []uint32) {
-	n := len(bufs)
-	for i, b := range bufs {
-		c.replace(i, &c.state.vertex[start+i], b)
-	}
-	copy(c.state.strides[start:], strides)
-	copy(c.state.offsets[start:], offsets)
-	if !c.deferred {
-		c.dev.funcs.IaSetVertexBuffers(c.call.begin(mayRemove), c.dev.h, uint32(start), c.handles[:n],
-			c.state.strides[start:start+n], c.state.offsets[start:start+n])
-		c.call.end()
-	}
-	c.dropOld(n)
-}
-
-func (c *Context) bindIndexBuffer(b *Buffer, f dxgi.Format, offset uint32) {
-	c.replace(0, &c.state.index, b)
-	c.state.indexFormat = f
-	c.state.indexOffset = offset
-	if !c.deferred {
-		c.dev.funcs.IaSetIndexBuffer(c.call.begin(mayRemove), c.dev.h, c.handles[0], f, offset)
-		c.call.end()
-	}
-	c.dropOld(1)
-}
-
-func (c *Context) bindConstantBuffers(st stage, start int, bufs []*Buffer) {
-	n := len(bufs)
-	for i, b := range bufs {
-		c.replace(i, &c.state.constant[st][start+i], b)
-	}
-	if !c.deferred {
-		set := c.dev.constantBufferFunc(st)
-		set(c.call.begin(mayRemove), c.dev.h, uint32(start), c.handles[:n])
-		c.call.end()
-	}
-	c.dropOld(n)
-}
-
-// bindRenderTargets binds views and unbinds the slots above. The driver always
-// gets all slots.
-func (c *Context) bindRenderTargets(views []*RenderTargetView) {
-	for i := range c.state.targets {
-		var v *RenderTargetView
-		if i < len(views) {
-			v = views[i]
-		}
-		c.old[i] = nil
-		if o := c.state.targets[i]; o != nil {
-			c.old[i] = &o.child
-		}
-		if v != nil {
-			v.hold()
-		}
-		c.state.targets[i] = v
-		c.targets[i] = v.handle()
-	}
-	if !c.deferred {
-		c.dev.funcs.SetRenderTargets(c.call.begin(mayRemove), c.dev.h, c.targets[:])
-		c.call.end()
-	}
-	c.dropOld(len(c.targets))
-}
-
-func (c *Context) bindViewports(vps []Viewport) {
-	c.state.viewports = [umddi.MaxViewports]Viewport{}
-	n := copy(c.state.viewports[:], vps)
-	c.state.viewportCount = n
-	if !c.deferred {
-		c.dev.funcs.SetViewports(c.call.begin(mayRemove), c.dev.h, c.state.viewports[:n])
-		c.call.end()
-	}
-}
-
-func (c *Context) bindScissors(rects []Rect) {
-	c.state.scissors = [umddi.MaxViewports]Rect{}
-	n := copy(c.state.scissors[:], rects)
-	c.state.scissorCount = n
-	if !c.deferred {
-		c.dev.funcs.SetScissorRects(c.call.begin(mayRemove), c.dev.h, c.state.scissors[:n])
-		c.call.end()
+	if s.predicate != nil {
+		c.bindPredication(s.predicate, s.predicateValue)
 	}
 }

@@ -111,7 +111,7 @@ func (s *SwapChain) Present(syncInterval, flags uint32) error {
 		return nil
 	}
 	k := d.immediate.call
-	t := k.begin(mayRemove)
+	t := k.begin(maySet)
 	k.presenting = true
 	hr := d.dxgiFuncs.Present(t, umddi.Present{
 		Device:           d.h,

@@ -126,7 +126,14 @@ func (v *RenderTargetView) create(d *Device) ddi.HRESULT {
 		return k.broken()
 	}
 	d.funcs.CreateRenderTargetView(k.begin(mayCreate), d.h, arg, v.handle(), umddi.HRTRenderTargetView{Runtime: v})
-	return k.end()
+	hr := k.end()
+	if hr != ddi.OK {
+		return hr
+	}
+	if v.localSize, hr = k.localSize(umddi.HandleRenderTargetView, &v.obj); hr != ddi.OK {
+		v.destroyHandle(k, d)
+	}
+	return hr
 }
 
 // GetDesc returns the view's description with nothing left open.
@@ -149,8 +156,12 @@ func (v *RenderTargetView) handle() umddi.HRenderTargetView {
 func (v *RenderTargetView) destroy() {
 	d := v.dev
 	k := d.acquire()
-	d.funcs.DestroyRenderTargetView(k.begin(mayRemove), d.h, v.handle())
-	k.end()
+	v.destroyHandle(k, d)
 	d.yield(k)
 	v.res.drop()
+}
+
+func (v *RenderTargetView) destroyHandle(k *call, d *Device) {
+	d.funcs.DestroyRenderTargetView(k.begin(mayRemove), d.h, v.handle())
+	k.end()
 }

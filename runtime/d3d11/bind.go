@@ -1,0 +1,329 @@
+package d3d11
+
+import (
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+)
+
+// The bind functions change the state and tell the driver, if the context is
+// one of the driver's, in this order: open the handles that come, hold the
+// objects, call the driver, drop those that go. So the driver never has a
+// destroyed object bound, on a removed device neither, and a refresh of state
+// in the call shows the new state, and before it the old.
+//
+// The send functions tell the driver a part of the state as it is.
+
+func (c *Context) bindTopology(t Topology) {
+	c.state.topology = t
+	c.state.set |= groupTopology
+	if c.calls() {
+		c.sendTopology()
+	}
+}
+
+func (c *Context) sendTopology() {
+	c.shown |= groupTopology
+	c.funcs.IaSetTopology(c.begin(maySet), c.h, c.state.topology)
+	c.end()
+}
+
+// openBuffers opens the handles of buffers.
+func (c *Context) openBuffers(bufs []*Buffer) {
+	if !c.deferred || !c.calls() {
+		return
+	}
+	for _, b := range bufs {
+		c.resourceHandle(b.core())
+	}
+}
+
+// replace binds b in *slot, and keeps what goes as number i.
+func (c *Context) replace(i int, slot **Buffer, b *Buffer) {
+	c.old[i] = nil
+	if *slot != nil {
+		c.old[i] = &(*slot).child
+	}
+	if b != nil {
+		b.hold()
+	}
+	*slot = b
+}
+
+// dropOld drops the first n objects that a bind function has replaced.
+func (c *Context) dropOld(n int) {
+	for i, o := range c.old[:n] {
+		if o != nil {
+			c.old[i] = nil
+			o.drop()
+		}
+	}
+}
+
+// bufferHandles puts the handles of buffers into to.
+func (c *Context) bufferHandles(to []umddi.HResource, bufs []*Buffer) []umddi.HResource {
+	for i, b := range bufs {
+		to[i] = c.resourceHandle(b.core())
+	}
+	return to[:len(bufs)]
+}
+
+func (c *Context) bindVertexBuffers(start int, bufs []*Buffer, strides, offsets []uint32) {
+	n := len(bufs)
+	c.openBuffers(bufs)
+	for i, b := range bufs {
+		c.replace(i, &c.state.vertex[start+i], b)
+	}
+	copy(c.state.strides[start:], strides)
+	copy(c.state.offsets[start:], offsets)
+	c.state.set |= groupVertex
+	if c.calls() {
+		c.sendVertexBuffers(start, n)
+	}
+	c.dropOld(n)
+}
+
+func (c *Context) sendVertexBuffers(start, n int) {
+	s := &c.state
+	handles := c.bufferHandles(c.args.buffers[:], s.vertex[start:start+n])
+	if !c.calls() {
+		return
+	}
+	c.shown |= groupVertex
+	c.funcs.IaSetVertexBuffers(c.begin(maySet), c.h, uint32(start), handles,
+		s.strides[start:start+n], s.offsets[start:start+n])
+	c.end()
+}
+
+func (c *Context) bindIndexBuffer(b *Buffer, f dxgi.Format, offset uint32) {
+	if c.calls() {
+		c.resourceHandle(b.core())
+	}
+	c.replace(0, &c.state.index, b)
+	c.state.indexFormat = f
+	c.state.indexOffset = offset
+	c.state.set |= groupIndex
+	if c.calls() {
+		c.sendIndexBuffer()
+	}
+	c.dropOld(1)
+}
+
+func (c *Context) sendIndexBuffer() {
+	s := &c.state
+	h := c.resourceHandle(s.index.core())
+	if !c.calls() {
+		return
+	}
+	c.shown |= groupIndex
+	c.funcs.IaSetIndexBuffer(c.begin(maySet), c.h, h, s.indexFormat, s.indexOffset)
+	c.end()
+}
+
+// constantBufferFunc returns the driver's function that binds constant buffers
+// of a stage.
+func constantBufferFunc(f *umddi.DeviceFuncs, st stage) func(*ddi.Thread, umddi.HDevice, uint32, []umddi.HResource) {
+	switch st {
+	case stageVS:
+		return f.VsSetConstantBuffers
+	case stageHS:
+		return f.HsSetConstantBuffers
+	case stageDS:
+		return f.DsSetConstantBuffers
+	case stageGS:
+		return f.GsSetConstantBuffers
+	case stagePS:
+		return f.PsSetConstantBuffers
+	}
+	return f.CsSetConstantBuffers
+}
+
+func (c *Context) bindConstantBuffers(st stage, start int, bufs []*Buffer) {
+	n := len(bufs)
+	c.openBuffers(bufs)
+	for i, b := range bufs {
+		c.replace(i, &c.state.constant[st][start+i], b)
+	}
+	c.state.set |= groupConstant << st
+	if c.calls() {
+		c.sendConstantBuffers(st, start, n)
+	}
+	c.dropOld(n)
+}
+
+func (c *Context) sendConstantBuffers(st stage, start, n int) {
+	handles := c.bufferHandles(c.args.buffers[:], c.state.constant[st][start:start+n])
+	if !c.calls() {
+		return
+	}
+	c.shown |= groupConstant << st
+	constantBufferFunc(c.funcs, st)(c.begin(maySet), c.h, uint32(start), handles)
+	c.end()
+}
+
+// bindRenderTargets binds views and unbinds the slots above. The driver always
+// gets all slots.
+func (c *Context) bindRenderTargets(views []*RenderTargetView) {
+	if c.deferred && c.calls() {
+		for _, v := range views {
+			c.viewHandle(v)
+		}
+	}
+	for i := range c.state.targets {
+		var v *RenderTargetView
+		if i < len(views) {
+			v = views[i]
+		}
+		c.old[i] = nil
+		if o := c.state.targets[i]; o != nil {
+			c.old[i] = &o.child
+		}
+		if v != nil {
+			v.hold()
+		}
+		c.state.targets[i] = v
+	}
+	c.state.set |= groupTargets
+	if c.calls() {
+		c.sendRenderTargets()
+	}
+	c.dropOld(len(c.state.targets))
+}
+
+func (c *Context) sendRenderTargets() {
+	handles := c.args.targets[:]
+	for i, v := range c.state.targets {
+		handles[i] = c.viewHandle(v)
+	}
+	if !c.calls() {
+		return
+	}
+	c.shown |= groupTargets
+	c.funcs.SetRenderTargets(c.begin(maySet), c.h, handles)
+	c.end()
+}
+
+func (c *Context) bindViewports(vps []Viewport) {
+	c.state.viewports = [umddi.MaxViewports]Viewport{}
+	c.state.viewportCount = copy(c.state.viewports[:], vps)
+	c.state.set |= groupViewports
+	if c.calls() {
+		c.sendViewports()
+	}
+}
+
+func (c *Context) sendViewports() {
+	c.shown |= groupViewports
+	c.funcs.SetViewports(c.begin(maySet), c.h, c.state.viewports[:c.state.viewportCount])
+	c.end()
+}
+
+func (c *Context) bindScissors(rects []Rect) {
+	c.state.scissors = [umddi.MaxViewports]Rect{}
+	c.state.scissorCount = copy(c.state.scissors[:], rects)
+	c.state.set |= groupScissors
+	if c.calls() {
+		c.sendScissors()
+	}
+}
+
+func (c *Context) sendScissors() {
+	c.shown |= groupScissors
+	c.funcs.SetScissorRects(c.begin(maySet), c.h, c.state.scissors[:c.state.scissorCount])
+	c.end()
+}
+
+func (c *Context) bindPredication(q *Query, value bool) {
+	if c.calls() {
+		c.queryHandle(q)
+	}
+	old := c.state.predicate
+	if q != nil {
+		q.hold()
+	}
+	c.state.predicate, c.state.predicateValue = q, value
+	c.state.set |= groupPredication
+	if c.calls() {
+		c.sendPredication()
+	}
+	if old != nil {
+		old.drop()
+	}
+}
+
+func (c *Context) sendPredication() {
+	h := c.queryHandle(c.state.predicate)
+	if !c.calls() || c.funcs.SetPredication == nil {
+		return
+	}
+	c.shown |= groupPredication
+	c.funcs.SetPredication(c.begin(maySet), c.h, h, c.state.predicateValue)
+	c.end()
+}
+
+// resend tells the driver, whose state is the default one, what differs from
+// that.
+func (c *Context) resend() {
+	s := &c.state
+	if s.set == 0 {
+		return
+	}
+	if s.topology != 0 && c.calls() {
+		c.sendTopology()
+	}
+	if n := s.vertexCount(); n > 0 {
+		c.sendVertexBuffers(0, n)
+	}
+	if s.index != nil || s.indexFormat != 0 || s.indexOffset != 0 {
+		c.sendIndexBuffer()
+	}
+	for st := range stages {
+		if n := s.constantCount(st); n > 0 {
+			c.sendConstantBuffers(st, 0, n)
+		}
+	}
+	if s.targetCount() > 0 {
+		c.sendRenderTargets()
+	}
+	if s.viewportCount > 0 && c.calls() {
+		c.sendViewports()
+	}
+	if s.scissorCount > 0 && c.calls() {
+		c.sendScissors()
+	}
+	if s.predicate != nil {
+		c.sendPredication()
+	}
+}
+
+// unbindAll unbinds each handle that is bound with a call of its own.
+func (c *Context) unbindAll() {
+	s := &c.state
+	none := make([]*Buffer, 1)
+	zero := make([]uint32, 1)
+	for i, b := range s.vertex {
+		if b != nil {
+			c.bindVertexBuffers(i, none, zero, zero)
+		}
+	}
+	if s.index != nil {
+		c.bindIndexBuffer(nil, 0, 0)
+	}
+	for st := range stages {
+		for i, b := range s.constant[st] {
+			if b != nil {
+				c.bindConstantBuffers(st, i, none)
+			}
+		}
+	}
+	views := s.targets
+	for i, v := range views {
+		if v != nil {
+			views[i] = nil
+			c.bindRenderTargets(views[:])
+		}
+	}
+	if s.predicate != nil {
+		c.bindPredication(nil, false)
+	}
+}

@@ -1,0 +1,128 @@
+package d3d11
+
+import (
+	"slices"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+)
+
+// effects is what decides whether a list may be executed, and what it does to
+// the context that executes it.
+type effects struct {
+	touched []touch  // one for each resource that the CPU can access
+	queries []*Query // begun or ended, each once
+}
+
+// A touch is a resource that a list maps or moves data of.
+type touch struct {
+	r    *resource
+	sub  uint32 // or everything
+	maps bool
+}
+
+// everything in touch.sub is more than one subresource.
+const everything = ^uint32(0)
+
+func (e *effects) reset() {
+	clear(e.touched)
+	clear(e.queries)
+	e.touched = e.touched[:0]
+	e.queries = e.queries[:0]
+}
+
+// blocked says whether the context may not execute a list.
+func (c *Context) blocked(e *effects) bool {
+	if c.mapCount > 0 || !c.deferred && c.dev.mapped.Load() > 0 {
+		for _, t := range e.touched {
+			if t.sub == everything && c.hasMapped(t.r) || t.sub != everything && c.isMapped(t.r, t.sub) {
+				return true
+			}
+		}
+	}
+	for _, q := range c.begun {
+		if slices.Contains(e.queries, q) {
+			return true
+		}
+	}
+	return false
+}
+
+// inherit notes, on a deferred context, that it has recorded the execution of a
+// list.
+func (c *Context) inherit(e *effects) {
+	for _, t := range e.touched {
+		c.touches(t.r, t.sub, t.maps)
+		if t.maps {
+			c.forget(t.r)
+		}
+	}
+	for _, q := range e.queries {
+		c.manipulates(q)
+	}
+}
+
+// touches notes, on a deferred context, that the list maps a subresource or
+// moves data of it.
+func (c *Context) touches(r *resource, sub uint32, maps bool) {
+	if !c.deferred || r.access == 0 {
+		return
+	}
+	if sub == everything && r.subresources() == 1 {
+		sub = 0
+	}
+	e := &c.effects
+	n := int32(len(e.touched)) + 1
+	i := c.touchNumber(r, n)
+	if i == n {
+		e.touched = append(e.touched, touch{r, sub, maps})
+		return
+	}
+	t := &e.touched[i-1]
+	if t.sub != sub {
+		t.sub = everything
+	}
+	t.maps = t.maps || maps
+}
+
+// touchNumber returns which of effects.touched is of r, counted from 1, and
+// makes it n if there is none.
+func (c *Context) touchNumber(r *resource, n int32) int32 {
+	if c.rec != nil {
+		if i := c.rec.touched[r]; i != 0 {
+			return i
+		}
+		if c.rec.touched == nil {
+			c.rec.touched = make(map[*resource]int32)
+		}
+		c.rec.touched[r] = n
+		return n
+	}
+	l := c.slot(&r.child, umddi.HandleResource)
+	if l.here.touch == 0 {
+		l.here.touch = n
+	}
+	return l.here.touch
+}
+
+// manipulates notes, on a deferred context, that the list begins or ends q.
+func (c *Context) manipulates(q *Query) {
+	if !c.deferred {
+		return
+	}
+	if c.rec != nil {
+		if c.rec.queried[q] {
+			return
+		}
+		if c.rec.queried == nil {
+			c.rec.queried = make(map[*Query]bool)
+		}
+		c.rec.queried[q] = true
+	} else {
+		l := c.slot(&q.child, umddi.HandleQuery)
+		if l.here.queried {
+			return
+		}
+		l.here.queried = true
+	}
+	c.effects.queries = append(c.effects.queries, q)
+}
