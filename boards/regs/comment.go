@@ -31,7 +31,7 @@ type vector struct {
 }
 
 // NewCommenter returns a commenter for a link that has carried nothing yet.
-func NewCommenter() *Commenter { return &Commenter{m: regmap.New(), config: configNames()} }
+func NewCommenter() *Commenter { return &Commenter{m: regmap.New(), config: ConfigNames()} }
 
 // maxNames is how many registers of one packet a comment names.
 const maxNames = 4

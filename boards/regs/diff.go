@@ -165,8 +165,9 @@ func (d Difference) String() string {
 	return b.String()
 }
 
-// configNames are the dwords of configuration space that pcicfg names.
-func configNames() map[int]string {
+// ConfigNames returns the names of the dwords of configuration space that pcicfg
+// declares, in lower case, by offset in bytes.
+func ConfigNames() map[int]string {
 	return map[int]string{
 		pcicfg.ID: "id", pcicfg.Command: "command", pcicfg.Class: "class", pcicfg.Header: "header",
 		pcicfg.BAR0: "bar0", pcicfg.BAR1: "bar1", pcicfg.BAR2: "bar2", pcicfg.BAR3: "bar3",
@@ -180,7 +181,7 @@ func configNames() map[int]string {
 // configName returns the name of a dword of configuration space: config.bar0,
 // or config+0x80 for one without.
 func configName(off int) string {
-	if name, ok := configNames()[off]; ok {
+	if name, ok := ConfigNames()[off]; ok {
 		return "config." + name
 	}
 	return fmt.Sprintf("config+0x%02x", off)

@@ -1,0 +1,326 @@
+-- The tables above are the register map and the formats of bus/tlp; below is
+-- what uses them. Wireshark may dissect a packet more than once and in any
+-- order, but for the first time it does so in the order of the capture: what is
+-- learnt then is kept by the number of the frame.
+
+local proto = Proto("hilgpu", "hilgpu PCIe TLP")
+
+local kind_names = {}
+for byte, k in pairs(KINDS) do kind_names[byte] = k.name end
+
+local f = {
+	dir = ProtoField.string("hilgpu.dir", "Direction"),
+	kind = ProtoField.uint8("hilgpu.kind", "Kind", base.HEX, kind_names),
+	tc = ProtoField.uint8("hilgpu.tc", "Traffic class", base.DEC, nil, 0x70),
+	td = ProtoField.uint8("hilgpu.td", "Digest", base.DEC, nil, 0x80),
+	ep = ProtoField.uint8("hilgpu.ep", "Poisoned", base.DEC, nil, 0x40),
+	attr = ProtoField.uint8("hilgpu.attr", "Attributes", base.HEX, nil, 0x30),
+	len = ProtoField.uint16("hilgpu.len", "Length in dwords", base.DEC),
+	requester = ProtoField.string("hilgpu.requester", "Requester"),
+	completer = ProtoField.string("hilgpu.completer", "Completer"),
+	tag = ProtoField.uint16("hilgpu.tag", "Tag", base.HEX),
+	last_be = ProtoField.uint8("hilgpu.last_be", "Enables of the last dword", base.HEX, nil, 0xf0),
+	first_be = ProtoField.uint8("hilgpu.first_be", "Enables of the first dword", base.HEX, nil, 0x0f),
+	addr = ProtoField.uint64("hilgpu.addr", "Address", base.HEX),
+	cfg = ProtoField.uint16("hilgpu.cfg", "Configuration offset", base.HEX),
+	status = ProtoField.uint8("hilgpu.status", "Status", base.DEC, STATUS, 0xe0),
+	bcm = ProtoField.uint8("hilgpu.bcm", "Byte count modified", base.DEC, nil, 0x10),
+	count = ProtoField.uint16("hilgpu.byte_count", "Byte count", base.DEC),
+	lower = ProtoField.uint8("hilgpu.lower", "Lower address", base.HEX, nil, 0x7f),
+	code = ProtoField.uint8("hilgpu.code", "Message code", base.HEX),
+	data = ProtoField.bytes("hilgpu.data", "Data"),
+	digest = ProtoField.uint32("hilgpu.digest", "Digest", base.HEX),
+	bar = ProtoField.uint8("hilgpu.bar", "BAR", base.DEC),
+	offset = ProtoField.uint64("hilgpu.offset", "Offset", base.HEX),
+	register = ProtoField.string("hilgpu.register", "Register"),
+	value = ProtoField.uint32("hilgpu.value", "Value", base.HEX),
+	vector = ProtoField.uint16("hilgpu.vector", "MSI-X vector", base.DEC),
+	request = ProtoField.framenum("hilgpu.request", "Answer to", base.NONE, frametype.REQUEST),
+}
+local reg_fields, bit_fields, all_fields = {}, {}, {}
+for _, v in pairs(f) do all_fields[#all_fields + 1] = v end
+for off, r in pairs(REGS) do
+	reg_fields[off] = ProtoField.uint32("hilgpu." .. r.name, r.name, base.HEX)
+	all_fields[#all_fields + 1] = reg_fields[off]
+	bit_fields[off] = {}
+	for i, b in ipairs(r.fields) do
+		bit_fields[off][i] = ProtoField.uint32("hilgpu." .. r.name .. "." .. b.name, b.name, base.DEC, b.enum, b.mask)
+		all_fields[#all_fields + 1] = bit_fields[off][i]
+	end
+end
+proto.fields = all_fields
+
+local bad = ProtoExpert.new("hilgpu.malformed", "Malformed TLP", expert.group.MALFORMED, expert.severity.ERROR)
+local failed = ProtoExpert.new("hilgpu.failed", "Request failed", expert.group.RESPONSE_CODE, expert.severity.WARN)
+proto.experts = { bad, failed }
+
+local bars, pending, vectors, known
+
+function proto.init()
+	bars, pending, vectors, known = {}, {}, {}, {}
+	for i = 0, 5 do bars[i] = {} end
+end
+
+local function id_text(v)
+	return string.format("%02x:%02x.%d", math.floor(v / 256), math.floor(v / 8) % 32, v % 8)
+end
+
+local function is_write(kind) return kind == "MWr32" or kind == "MWr64" or kind == "CfgWr0" end
+
+-- is_wide says whether a BAR has 64 bits: as was read, or as the map says.
+local function is_wide(i)
+	if bars[i].flags then return math.floor(bars[i].flags / 2) % 4 == 2 end
+	return i == WIDE_BAR
+end
+
+local function is_high(i) return i > 0 and not is_high(i - 1) and is_wide(i - 1) end
+
+-- lowest returns the lowest set bit of a number that is a sum of powers of two.
+local function lowest(v)
+	local bit = 16
+	while v % (bit * 2) == 0 do bit = bit * 2 end
+	return bit
+end
+
+-- window returns base and size of a BAR, or nil if it decodes nothing.
+local function window(i)
+	local b = bars[i]
+	if is_high(i) or not b.base or (b.flags and b.flags % 2 == 1) then return nil end
+	local at = b.base - b.base % 16
+	local mask, high = b.size and b.size - b.size % 16, 4294967295
+	if i < 5 and is_wide(i) then
+		local h = bars[i + 1]
+		if not h.base then return nil end
+		at = at + h.base * 4294967296
+		high = h.size
+	end
+	if at == 0 or b.size == 0 then return nil end
+	if mask and high then return at, (4294967295 - high) * 4294967296 + 4294967296 - mask end
+	if i == 0 then return at, BAR0_SIZE end
+	return at, lowest(at)
+end
+
+-- locate returns the BAR and the offset in it of an address.
+local function locate(addr)
+	for i = 0, 5 do
+		local at, size = window(i)
+		if at and addr >= at and addr - at < size then return i, addr - at end
+	end
+	return nil, addr
+end
+
+-- parse returns the header as a table, or nil and what is wrong.
+local function parse(buf)
+	local n = buf:len()
+	if n < 12 then return nil, "shorter than a header" end
+	local k = KINDS[buf(0, 1):uint()]
+	if not k then return nil, "reserved type" end
+	if n < k.header then return nil, "shorter than its header" end
+	local h = { kind = k.name, header = k.header, data = 0, len = buf(2, 2):bitfield(6, 10) }
+	h.cpl = k.name == "Cpl" or k.name == "CplD"
+	if h.len == 0 and k.name ~= "Cpl" and k.name ~= "Msg" then h.len = 1024 end
+	if k.data then h.data = 4 * h.len end
+	local digest = buf(2, 1):bitfield(0, 1) * 4
+	if k.header + h.data + digest ~= n then
+		return nil, string.format("%d bytes, want %d", n, k.header + h.data + digest)
+	end
+	h.digest = digest > 0
+	local high = buf(1, 1):bitfield(0, 1) * 512 + buf(1, 1):bitfield(4, 1) * 256
+	h.tag = high + buf(h.cpl and 10 or 6, 1):uint()
+	h.requester = buf(h.cpl and 8 or 4, 2):uint()
+	if k.name == "CfgRd0" or k.name == "CfgWr0" then
+		h.cfg = buf(10, 2):uint()
+	elseif k.name == "MRd32" or k.name == "MWr32" then
+		h.addr = buf(8, 4):uint()
+	elseif k.name == "MRd64" or k.name == "MWr64" then
+		h.addr = buf(8, 4):uint() * 4294967296 + buf(12, 4):uint()
+	end
+	return h
+end
+
+-- learn_config follows the BARs.
+local function learn_config(off, v, write)
+	local i = (off - BAR0) / 4
+	local b = bars[i]
+	if not b then return end
+	if write then
+		b.sizing = v == 4294967295
+		b.base = not b.sizing and v or nil
+		return
+	end
+	if b.sizing then b.size = v else b.base = v end
+	b.flags = v % 16
+end
+
+-- learn_vector follows the MSI-X table.
+local function learn_vector(off, v)
+	local i, word = math.floor((off - MSIX_BASE) / MSIX_STRIDE), (off - MSIX_BASE) % MSIX_STRIDE
+	if off < MSIX_BASE or i >= MSIX_VECTORS then return end
+	vectors[i] = vectors[i] or { lo = 0, hi = 0, data = 0 }
+	if word == MSIX_ADDR_LO then vectors[i].lo = v end
+	if word == MSIX_ADDR_HI then vectors[i].hi = v end
+	if word == MSIX_DATA then vectors[i].data = v end
+end
+
+-- place says what a packet is about, and learns from it.
+local function place(buf, h, up, number)
+	local key = string.format("%s%04x%03x", (up ~= h.cpl) and "u" or "d", h.requester, h.tag)
+	local w = { off = 0 }
+	if h.cpl then
+		local req = pending[key]
+		if not req then return w end
+		w.request, w.kind, w.len = req.number, req.kind, req.len
+		w.cfg, w.bar, w.host, w.off = req.cfg, req.bar, req.host, req.off + req.done
+		req.done = req.done + h.data
+		if h.kind == "Cpl" or req.done >= 4 * req.len then pending[key] = nil end
+		if w.kind == "CfgRd0" and h.kind == "CplD" then learn_config(w.cfg, buf(h.header, 4):le_uint(), false) end
+		return w
+	end
+	w.kind, w.len, w.cfg = h.kind, h.len, h.cfg
+	if h.cfg then
+		w.off = h.cfg
+	elseif h.addr and up then
+		w.host, w.off = true, h.addr
+	elseif h.addr then
+		w.bar, w.off = locate(h.addr)
+	end
+	if not is_write(h.kind) or h.cfg then
+		pending[key] = { number = number, kind = h.kind, len = h.len, cfg = w.cfg, bar = w.bar, host = w.host, off = w.off, done = 0 }
+	end
+	if h.kind == "CfgWr0" then learn_config(h.cfg, buf(h.header, 4):le_uint(), true) end
+	if is_write(h.kind) and w.bar == 0 then
+		for i = 0, h.data - 4, 4 do learn_vector(w.off + i, buf(h.header + i, 4):le_uint()) end
+	end
+	if is_write(h.kind) and w.host and h.len == 1 then
+		local v = buf(h.header, 4):le_uint()
+		for i, m in pairs(vectors) do
+			if m.hi * 4294967296 + m.lo == h.addr and m.data == v then w.vector = i end
+		end
+	end
+	return w
+end
+
+-- name returns the name of a place i bytes behind that of the packet.
+local function name(w, i)
+	local off = w.off + i
+	if w.cfg then
+		return CONFIG[off] and "config." .. CONFIG[off] or string.format("config+0x%x", off)
+	elseif w.bar == 0 and REGS[off] then
+		return REGS[off].name
+	elseif w.bar then
+		return string.format("bar%d+0x%x", w.bar, off)
+	end
+	return string.format("0x%x", off)
+end
+
+-- add_header shows the fields of the header.
+local function add_header(tree, buf, h, up)
+	tree:add(f.dir, buf(0, 0), up and "board->host" or "host->board"):set_generated()
+	tree:add(f.kind, buf(0, 1))
+	tree:add(f.tc, buf(1, 1))
+	tree:add(f.td, buf(2, 1))
+	tree:add(f.ep, buf(2, 1))
+	tree:add(f.attr, buf(2, 1))
+	tree:add(f.len, buf(2, 2), h.len)
+	local at = h.cpl and 8 or 4
+	tree:add(f.requester, buf(at, 2), id_text(h.requester))
+	tree:add(f.tag, buf(h.cpl and 10 or 6, 1), h.tag)
+	if h.cpl then
+		tree:add(f.completer, buf(4, 2), id_text(buf(4, 2):uint()))
+		tree:add(f.status, buf(6, 1))
+		tree:add(f.bcm, buf(6, 1))
+		local n = buf(6, 2):bitfield(4, 12)
+		tree:add(f.count, buf(6, 2), n == 0 and 4096 or n)
+		tree:add(f.lower, buf(11, 1))
+		return
+	end
+	if h.cfg or h.addr then
+		tree:add(f.last_be, buf(7, 1))
+		tree:add(f.first_be, buf(7, 1))
+	else
+		tree:add(f.code, buf(7, 1))
+	end
+	if h.cfg then
+		tree:add(f.completer, buf(8, 2), id_text(buf(8, 2):uint()))
+		tree:add(f.cfg, buf(10, 2))
+	elseif h.addr then
+		tree:add(f.addr, buf(8, h.header - 8), buf(8, h.header - 8):uint64())
+	end
+end
+
+-- add_data shows the payload: registers by name, with their fields.
+local function add_data(tree, buf, h, w)
+	local named = w.cfg or w.bar == 0
+	if h.data == 0 then return end
+	if not named then
+		tree:add(f.data, buf(h.header, h.data))
+		return
+	end
+	for i = 0, h.data - 4, 4 do
+		local range, off = buf(h.header + i, 4), w.off + i
+		if w.bar == 0 and REGS[off] then
+			local sub = tree:add_le(reg_fields[off], range)
+			for j in ipairs(REGS[off].fields) do sub:add_le(bit_fields[off][j], range) end
+		else
+			tree:add_le(f.value, range):prepend_text(name(w, i) .. ": ")
+		end
+	end
+end
+
+-- describe returns the text for the list of packets.
+local function describe(buf, h, w, status)
+	local verb = is_write(w.kind or h.kind) and "wr" or "rd"
+	if w.vector then return string.format("MSI-X vector %d", w.vector) end
+	if not w.kind then return h.kind .. (h.cpl and " that nothing asked for" or "") end
+	local parts, named = {}, w.cfg or w.bar == 0
+	if named and h.data > 0 then
+		for i = 0, math.min(h.data, 16) - 4, 4 do
+			parts[#parts + 1] = string.format("%s = 0x%x", name(w, i), buf(h.header + i, 4):le_uint())
+		end
+		if h.data > 16 then parts[#parts + 1] = string.format("%d bytes in all", h.data) end
+	elseif named and w.len == 1 then
+		parts[1] = name(w, 0)
+	else
+		parts[1] = string.format("%s, %d bytes", name(w, 0), h.data > 0 and h.data or 4 * w.len)
+	end
+	local text = (w.host and "DMA " or "") .. verb .. " " .. table.concat(parts, ", ")
+	if not h.cpl then return text end
+	if status ~= 0 then return "completion of " .. text .. ": " .. (STATUS[status] or "reserved status") end
+	return "completion of " .. text
+end
+
+function proto.dissector(buf, pinfo, tree)
+	pinfo.cols.protocol = "TLP"
+	local up = pinfo.p2p_dir == P2P_DIR_RECV
+	pinfo.cols.src = up and "board" or "host"
+	pinfo.cols.dst = up and "host" or "board"
+	local root = tree:add(proto, buf())
+	local h, wrong = parse(buf)
+	if not h then
+		pinfo.cols.info = "malformed: " .. wrong
+		root:add_proto_expert_info(bad, wrong)
+		return
+	end
+	if not known[pinfo.number] then known[pinfo.number] = place(buf, h, up, pinfo.number) end
+	local w = known[pinfo.number]
+	add_header(root, buf, h, up)
+	if w.request then root:add(f.request, buf(0, 0), w.request):set_generated() end
+	if w.bar then
+		root:add(f.bar, buf(0, 0), w.bar):set_generated()
+		root:add(f.offset, buf(0, 0), UInt64(w.off % 4294967296, math.floor(w.off / 4294967296))):set_generated()
+	end
+	if w.cfg or w.bar == 0 then
+		local n = math.max(1, h.data > 0 and h.data / 4 or w.len)
+		for i = 0, n - 1 do
+			if w.cfg or REGS[w.off + 4 * i] then root:add(f.register, buf(0, 0), name(w, 4 * i)):set_generated() end
+		end
+	end
+	if w.vector then root:add(f.vector, buf(0, 0), w.vector):set_generated() end
+	add_data(root, buf, h, w)
+	if h.digest then root:add(f.digest, buf(buf:len() - 4, 4)) end
+	local status = h.cpl and buf(6, 1):bitfield(0, 3) or 0
+	if status ~= 0 then root:add_proto_expert_info(failed, "status " .. (STATUS[status] or "reserved")) end
+	pinfo.cols.info = describe(buf, h, w, status)
+end
+
+DissectorTable.get("wtap_encap"):add(wtap.USER0, proto)
