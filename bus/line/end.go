@@ -32,8 +32,7 @@ type end struct {
 
 func (e *end) init(link *datalink.Link, inj *fault.Injector, maxPacket int) {
 	e.link, e.inj = link, inj
-	most := max(datalink.Overhead+maxPacket, datalink.MinFrame+datalink.MaxWindow/8)
-	e.dec = frame.NewDecoder(datalink.MinFrame, most)
+	e.dec = frame.NewDecoder(datalink.MinFrame, largest(maxPacket))
 }
 
 // send puts a frame on the wire, or what becomes of it. It reports whether the

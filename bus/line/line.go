@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/bits"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -49,7 +48,7 @@ type Options struct {
 	Faults fault.Config
 
 	// Link configures both ends; Role and Credits are set here. What is zero is
-	// chosen for the rate: no more is in flight than the line carries in 40 ms.
+	// chosen for the rate: no more is in flight than the line carries in 64 ms.
 	Link datalink.Config
 }
 
@@ -133,27 +132,45 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// completeLink sets what depends on the rate.
+// completeLink sets what depends on the rate: on a slow line neither a full
+// window nor one packet in front of an acknowledgement is to look like a loss.
 func (o *Options) completeLink() {
 	c := &o.Link
 	if c.MaxPacket == 0 {
 		c.MaxPacket = 280
 	}
+	one := o.span(frame.Size(largest(c.MaxPacket)))
 	if c.Window == 0 {
-		const usual = 160 // bytes of a frame with 128 of data
-		n := o.Baud / 10 * 40 / 1000 / usual
-		c.Window = min(64, max(4, 1<<(bits.Len(uint(n))-1)))
+		c.Window = 64
+		for c.Window > 4 && time.Duration(c.Window)*one > 64*time.Millisecond {
+			c.Window /= 2
+		}
 	}
-	most := o.span(c.Window * (c.MaxPacket + datalink.Overhead + 3))
-	if c.ReplayMin == 0 {
-		c.ReplayMin = 8*time.Millisecond + 2*o.Latency
+	if c.AckEvery == 0 {
+		c.AckEvery = max(2, c.Window/4) // at 1 no acknowledgement would wait for a ride
 	}
-	if c.ReplayMax == 0 {
-		c.ReplayMax = max(50*time.Millisecond, 2*most+4*o.Latency, c.ReplayMin)
+	for _, v := range []struct {
+		field *time.Duration
+		d     time.Duration
+	}{
+		{&c.AckDelay, max(time.Millisecond, o.span(32))},
+		{&c.ReplayMin, 2*max(time.Millisecond, o.span(32)) + 2*one + 2*o.Latency},
+		{&c.ReplayMax, max(50*time.Millisecond, time.Duration(c.Window)*one) + 4*o.Latency + 2*one},
+		{&c.KeepAlive, max(100*time.Millisecond, 4*one) + 2*o.Latency},
+		{&c.HelloEvery, max(50*time.Millisecond, o.span(160)) + 2*o.Latency},
+	} {
+		if *v.field == 0 {
+			*v.field = v.d
+		}
 	}
-	if c.KeepAlive == 0 {
-		c.KeepAlive = max(100*time.Millisecond, most)
+	if c.OpenTimeout == 0 {
+		c.OpenTimeout = max(time.Second, 20*c.HelloEvery)
 	}
+}
+
+// largest returns the size of the largest frame, in bytes.
+func largest(maxPacket int) int {
+	return max(datalink.Overhead+maxPacket, datalink.MinFrame+datalink.MaxWindow/8)
 }
 
 // span returns how long n bytes take.

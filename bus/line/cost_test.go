@@ -1,0 +1,156 @@
+package line_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/bus/bustest"
+	"github.com/hilgpu/hilgpu/bus/fault"
+	"github.com/hilgpu/hilgpu/bus/line"
+	"github.com/hilgpu/hilgpu/bus/rootport"
+	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
+)
+
+// rate is the line of the figures, in bits a second.
+const rate = 3_000_000
+
+// wireBytes returns the bytes on the wire so far, both ways.
+func (g *rig) wireBytes() uint64 {
+	st := g.line.Stats()
+	return st.Bytes[0] + st.Bytes[1]
+}
+
+// pass lets virtual time pass.
+func (g *rig) pass(t testing.TB, d time.Duration) {
+	for end := g.root.Now() + uint64(d); g.root.Now() < end; {
+		_, err := g.root.Wait(end)
+		require.NoError(t, err)
+	}
+}
+
+// readCost returns the bytes on the wire for a register read with nothing after
+// it, and for each of many in a row.
+func readCost(t testing.TB, baud int) (alone, row float64) {
+	g := newRig(t, bustest.DeviceOptions{}, line.Options{Baud: baud}, rootport.Options{})
+	require.NoError(t, bustest.Enumerate(g.root))
+	p := make([]byte, 4)
+	require.NoError(t, g.root.Read(0, bustest.RegMagic, p))
+	g.pass(t, 10*time.Millisecond)
+	before := g.wireBytes()
+	require.NoError(t, g.root.Read(0, bustest.RegScratch, p))
+	g.pass(t, 10*time.Millisecond)
+	alone = float64(g.wireBytes() - before)
+	before = g.wireBytes()
+	const n = 500
+	for range n {
+		require.NoError(t, g.root.Read(0, bustest.RegMagic, p))
+	}
+	return alone, float64(g.wireBytes()-before) / n
+}
+
+// TestReadCost: a register read costs 40 bytes of the line at most, framing and
+// acknowledgements included.
+func TestReadCost(t *testing.T) {
+	for _, baud := range []int{115_200, rate} {
+		alone, row := readCost(t, baud)
+		t.Logf("%d baud: %.0f bytes alone, %.1f in a row", baud, alone, row)
+		assert.LessOrEqual(t, alone, 40.0)
+		assert.LessOrEqual(t, row, 40.0)
+		assert.Greater(t, row, 24.0, "addresses, data, checks and framing do not fit into less")
+	}
+}
+
+// bulk returns which share of what the line allows, a tenth of the baud rate in
+// bytes a second, is data of writes and of reads in packets of a size.
+func bulk(t testing.TB, payload int) (write, read float64) {
+	const total = 64 << 10
+	dev := bustest.DeviceOptions{MemBytes: total, Config: map[int]uint32{pcicfg.DevCtl: uint32(payload/128-1) << 5}}
+	opt := rootport.Options{MaxPayload: payload, MaxReadRequest: payload, Tags: 64}
+	g := newRig(t, dev, line.Options{Baud: rate}, opt)
+	require.NoError(t, bustest.Enumerate(g.root))
+	data := make([]byte, total)
+	for i := range data {
+		data[i] = byte(i * 13 >> 3)
+	}
+	share := func(call func() error) float64 {
+		start := g.root.Now()
+		require.NoError(t, call())
+		return total * 10 / (float64(rate) * float64(g.root.Now()-start) / 1e9)
+	}
+	p := make([]byte, total)
+	write = share(func() error {
+		if err := g.root.Write(2, 0, data); err != nil {
+			return err
+		}
+		return g.root.Read(2, 0, p[:4]) // pushes the writes
+	})
+	read = share(func() error { return g.root.Read(2, 0, p) })
+	require.Equal(t, data, p)
+	return write, read
+}
+
+// TestBulkShare: packets of 256 bytes leave 85 % of the line to their data.
+func TestBulkShare(t *testing.T) {
+	write, read := bulk(t, 256)
+	assert.GreaterOrEqual(t, write, 0.85)
+	assert.GreaterOrEqual(t, read, 0.85)
+	small, _ := bulk(t, 128)
+	assert.Less(t, small, write)
+	assert.Less(t, write, 1.0)
+}
+
+// BenchmarkLine reports the figures of the line, in virtual time: they are the
+// same on every machine.
+func BenchmarkLine(b *testing.B) {
+	for b.Loop() {
+		alone, row := readCost(b, rate)
+		b.ReportMetric(alone, "B/read")
+		b.ReportMetric(row, "B/read-in-a-row")
+		for _, n := range []int{128, 256} {
+			write, read := bulk(b, n)
+			name := map[int]string{128: "128B", 256: "256B"}[n]
+			b.ReportMetric(100*write, "%write-"+name)
+			b.ReportMetric(100*read, "%read-"+name)
+		}
+		mixed, bulk := goodput(b)
+		b.ReportMetric(100*mixed, "%goodput-mixed")
+		b.ReportMetric(100*bulk, "%goodput-bulk")
+	}
+}
+
+// goodput returns how much of the speed of a good line a bad one has: in calls
+// of a few hundred bytes that wait for each other, and in calls of 16 KiB.
+func goodput(t testing.TB) (mixed, bulk float64) {
+	var took [2][2]float64 // good and bad; mixed and bulk
+	for i, faults := range []fault.Config{{}, bad(7)} {
+		g := newRig(t, bustest.DeviceOptions{}, line.Options{Baud: rate, Hz: 10_000_000, Faults: faults}, rootport.Options{Tags: 32})
+		w := newWork(t, g, 7)
+		start := g.root.Now()
+		for range 3000 {
+			require.NoError(t, w.do())
+		}
+		took[i][0] = float64(g.root.Now() - start)
+		start = g.root.Now()
+		got := make([]byte, 16<<10)
+		for range 20 {
+			data := w.random(len(got))
+			require.NoError(t, g.root.Write(2, 0, data))
+			require.NoError(t, g.root.Read(2, 0, got))
+			require.Equal(t, data, got)
+		}
+		took[i][1] = float64(g.root.Now() - start)
+	}
+	return took[0][0] / took[1][0], took[0][1] / took[1][1]
+}
+
+// TestGoodput: under the faults a line keeps 60 % of its speed in bulk. Calls
+// that wait for each other wait for every replay as well.
+func TestGoodput(t *testing.T) {
+	mixed, bulk := goodput(t)
+	t.Logf("mixed %.2f, bulk %.2f", mixed, bulk)
+	assert.GreaterOrEqual(t, bulk, 0.6)
+	assert.GreaterOrEqual(t, mixed, 0.5)
+}

@@ -1,0 +1,236 @@
+package line_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/bus/bustest"
+	"github.com/hilgpu/hilgpu/bus/datalink"
+	"github.com/hilgpu/hilgpu/bus/endpoint"
+	"github.com/hilgpu/hilgpu/bus/fault"
+	"github.com/hilgpu/hilgpu/bus/line"
+	"github.com/hilgpu/hilgpu/bus/rootport"
+	"github.com/hilgpu/hilgpu/bus/tlp"
+)
+
+// bad is the line that the goodput is stated for.
+func bad(seed uint64) fault.Config {
+	return fault.Config{Loss: 0.05, Dup: 0.03, Flip: 0.02, Truncate: 0.01, Reorder: 0.02, Seed: seed}
+}
+
+// A rig is the reference device at the end of a line.
+type rig struct {
+	device *bustest.Device
+	line   *line.Line
+	host   *bustest.Host
+	root   *rootport.RootPort
+}
+
+func newRig(t testing.TB, dev bustest.DeviceOptions, opt line.Options, root rootport.Options) *rig {
+	g := &rig{device: bustest.NewDevice(dev), host: bustest.NewHost(4096)}
+	ep, err := endpoint.New(g.device, endpoint.Options{})
+	require.NoError(t, err)
+	g.line, err = line.New(ep, opt)
+	require.NoError(t, err)
+	g.root, err = rootport.New(g.line.Dial, g.host, root)
+	require.NoError(t, err)
+	return g
+}
+
+// TestConformance runs the suite of every link, over a good line and bad ones.
+func TestConformance(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		opt  line.Options
+	}{
+		{"good", line.Options{}},
+		{"slow", line.Options{Baud: 115200, Latency: 10 * time.Millisecond}},
+		{"bad", line.Options{Faults: bad(1)}},
+		{"bad and fast", line.Options{Baud: 12_000_000, Latency: 100 * time.Microsecond, Faults: bad(2)}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			stall := uint64(0)
+			bustest.Run(t, func(t *testing.T) bustest.Fixture {
+				stall++
+				g := newRig(t, bustest.DeviceOptions{Stall: stall % 3}, tt.opt, rootport.Options{})
+				f := bustest.DeviceFixture(g.root, g.root, g.host, g.device)
+				f.Kill = g.line.Unplug
+				return f
+			})
+		})
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for _, opt := range []line.Options{
+		{Baud: 300}, {Baud: -1}, {Latency: -1}, {Latency: time.Minute}, {Hz: 1e13},
+	} {
+		ep, err := endpoint.New(bustest.NewDevice(bustest.DeviceOptions{}), endpoint.Options{})
+		require.NoError(t, err)
+		_, err = line.New(ep, opt)
+		assert.ErrorIs(t, err, line.ErrOptions, "%+v", opt)
+	}
+	ep, err := endpoint.New(bustest.NewDevice(bustest.DeviceOptions{}), endpoint.Options{})
+	require.NoError(t, err)
+	_, err = line.New(ep, line.Options{Link: datalink.Config{Window: 3}})
+	assert.ErrorContains(t, err, "window of 3 frames")
+}
+
+// TestDeterminism: seed and calls determine every byte, clock and counter.
+func TestDeterminism(t *testing.T) {
+	run := func(seed uint64) (line.Stats, rootport.Stats, uint64, []byte) {
+		opt := line.Options{Hz: 10_000_000, Faults: bad(seed)}
+		opt.Faults.Stall, opt.Faults.Cut = 0.01, 300
+		g := newRig(t, bustest.DeviceOptions{Stall: 2}, opt, rootport.Options{})
+		w := newWork(t, g, 5)
+		for range 300 {
+			err := w.do()
+			for errors.Is(err, bus.ErrLinkDown) {
+				err = w.resume()
+			}
+			require.NoError(t, err)
+		}
+		return g.line.Stats(), g.root.Stats(), g.root.Now(), g.host.Mem
+	}
+	s1, r1, n1, m1 := run(1)
+	s2, r2, n2, m2 := run(1)
+	assert.Equal(t, s1, s2)
+	assert.Equal(t, r1, r2)
+	assert.Equal(t, n1, n2)
+	assert.Equal(t, m1, m2)
+	assert.Positive(t, s1.Fault[0].Cuts+s1.Fault[1].Cuts)
+	assert.Positive(t, s1.Fault[0].Stalls)
+	other, _, _, _ := run(2)
+	assert.NotEqual(t, s1, other)
+}
+
+// TestRate: bytes take as long as the rate says, and their latency.
+func TestRate(t *testing.T) {
+	for _, opt := range []line.Options{
+		{Baud: 9600, Latency: time.Millisecond},
+		{Baud: 115_200, Latency: 5 * time.Millisecond},
+		{Baud: 3_000_000, Latency: time.Microsecond},
+	} {
+		opt.Link.Refresh = time.Minute // so that nothing else is on the line
+		g := newRig(t, bustest.DeviceOptions{}, opt, rootport.Options{})
+		_, err := g.root.ReadConfig(0)
+		require.NoError(t, err)
+		g.pass(t, 50*time.Millisecond)
+		at, clocks := g.root.Now(), g.line.Stats().Clocks
+		before := g.line.Stats().Bytes
+		_, err = g.root.ReadConfig(0)
+		require.NoError(t, err)
+		took := time.Duration(g.root.Now() - at)
+		st := g.line.Stats()
+		n := st.Bytes[0] + st.Bytes[1] - before[0] - before[1]
+		least := 2*opt.Latency + time.Duration(n)*10*time.Second/time.Duration(opt.Baud)
+		assert.GreaterOrEqual(t, took, least, "%+v", opt)
+		assert.Less(t, took, least+2*time.Microsecond, "%+v: a few clocks of the device", opt)
+		assert.InDelta(t, took.Nanoseconds()/10, st.Clocks-clocks, 2, "100 MHz")
+	}
+}
+
+// TestUnplug: pulling the line out in mid-read is an error at once, and silence
+// is one within a second; after Reopen the line works.
+func TestUnplug(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		cut  func(l *line.Line)
+		want error
+		in   time.Duration
+	}{
+		{"unplugged", (*line.Line).Unplug, line.ErrCut, time.Millisecond},
+		{"silence", (*line.Line).Cut, datalink.ErrDead, time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var g *rig
+			var armed bool
+			var at time.Duration
+			g = newRig(t, bustest.DeviceOptions{}, line.Options{}, rootport.Options{
+				Observer: func(dir rootport.Dir, now time.Duration, _ []byte) {
+					if armed && dir == rootport.Up {
+						armed, at = false, now
+						tt.cut(g.line)
+					}
+				}})
+			require.NoError(t, bustest.Enumerate(g.root))
+			require.NoError(t, g.root.Write(2, 0, make([]byte, 2048)))
+			armed = true
+			err := g.root.Read(2, 0, make([]byte, 2048))
+			assert.ErrorIs(t, err, bus.ErrLinkDown)
+			assert.ErrorIs(t, err, tt.want)
+			assert.Less(t, time.Duration(g.root.Now())-at, tt.in)
+			_, again := g.root.Wait(g.root.Now() + 1e9)
+			assert.Equal(t, err, again)
+			require.NoError(t, g.root.Reopen())
+			assert.NoError(t, g.root.Read(2, 0, make([]byte, 2048)))
+		})
+	}
+}
+
+// TestDial: a board that cannot be heard is an error, and a port of an earlier
+// session is of no use.
+func TestDial(t *testing.T) {
+	ep, err := endpoint.New(bustest.NewDevice(bustest.DeviceOptions{}), endpoint.Options{})
+	require.NoError(t, err)
+	deaf, err := line.New(ep, line.Options{Faults: fault.Config{Loss: 1}})
+	require.NoError(t, err)
+	_, err = deaf.Dial()
+	assert.ErrorIs(t, err, bus.ErrLinkDown)
+	assert.ErrorIs(t, err, datalink.ErrOpen)
+
+	g := newRig(t, bustest.DeviceOptions{}, line.Options{}, rootport.Options{})
+	first, err := g.line.Dial()
+	require.NoError(t, err)
+	second, err := g.line.Dial()
+	require.NoError(t, err)
+	_, err = first.Receive(time.Second)
+	assert.ErrorIs(t, err, bus.ErrStale)
+	assert.ErrorIs(t, first.Send(make([]byte, 12)), bus.ErrStale)
+	require.NoError(t, first.Close())
+	before := second.Now()
+	got, err := second.Receive(time.Millisecond)
+	assert.Nil(t, got)
+	assert.NoError(t, err, "closing the first does not concern the second")
+	assert.Equal(t, time.Millisecond, second.Now()-before)
+
+	require.NoError(t, second.Close())
+	require.NoError(t, second.Close())
+	_, err = second.Receive(time.Second)
+	assert.ErrorIs(t, err, bus.ErrLinkDown)
+	assert.ErrorIs(t, err, datalink.ErrClosed)
+}
+
+// TestPort: a queue that was full is worth another try as soon as Receive says
+// so, long before its time-out.
+func TestPort(t *testing.T) {
+	g := newRig(t, bustest.DeviceOptions{}, line.Options{Link: datalink.Config{Queue: 4, Window: 4}}, rootport.Options{})
+	p, err := g.line.Dial()
+	require.NoError(t, err)
+	w := tlp.Packet{Kind: tlp.MWr32, Len: 32, First: 15, Last: 15, Addr: 0x1000, Data: make([]byte, 128)}
+	packet, err := w.Append(nil)
+	require.NoError(t, err)
+	sent, full := 0, 0
+	for sent < 100 {
+		err := p.Send(packet)
+		if err == nil {
+			sent++
+			continue
+		}
+		require.ErrorIs(t, err, datalink.ErrFull)
+		full++
+		before := p.Now()
+		got, err := p.Receive(time.Minute)
+		require.NoError(t, err)
+		require.Nil(t, got)
+		require.Less(t, p.Now()-before, 20*time.Millisecond)
+		require.Positive(t, p.Now()-before)
+	}
+	assert.Positive(t, full)
+	assert.ErrorIs(t, p.Send(make([]byte, 5000)), datalink.ErrSize)
+}
