@@ -190,7 +190,7 @@ func private(n int) (ddi.Object, bool) {
 	if !privateSize(n) {
 		return ddi.Object{}, false
 	}
-	p := make([]byte, n, (n+cacheLine-1)&^(cacheLine-1))
+	p := make([]byte, n, (n+cacheLine-1)&^(cacheLine-1))[:n:n]
 	for i := range p {
 		p[i] = garbage
 	}
