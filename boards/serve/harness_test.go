@@ -1,0 +1,78 @@
+package serve_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/boards/serve"
+	"github.com/hilgpu/hilgpu/bus/bustest"
+	"github.com/hilgpu/hilgpu/bus/channel"
+	"github.com/hilgpu/hilgpu/bus/datalink"
+	"github.com/hilgpu/hilgpu/bus/rootport"
+)
+
+var errStop = errors.New("stopped by the test")
+
+// running is a board that is being served.
+type running struct {
+	board *serve.Board
+	dev   *bustest.Device
+	stop  func()
+	ended chan error
+}
+
+// start serves a stream until the test stops it or ends.
+func start(t *testing.T, stream io.ReadWriteCloser, opt serve.Options) *running {
+	t.Helper()
+	r := &running{dev: bustest.NewDevice(bustest.DeviceOptions{}), ended: make(chan error, 1)}
+	var err error
+	r.board, err = serve.New(r.dev, opt)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	r.stop = func() { cancel(errStop) }
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.ended <- r.board.Serve(ctx, stream)
+	}()
+	t.Cleanup(func() { r.stop(); <-done })
+	return r
+}
+
+// connect is a host at the other end of stream.
+func connect(stream io.ReadWriteCloser, host *bustest.Host) (*rootport.RootPort, error) {
+	return rootport.New(func() (rootport.Port, error) {
+		return channel.Open(stream, channel.Config{Link: datalink.Config{Role: datalink.Host}})
+	}, host, rootport.Options{})
+}
+
+// pair is a board and a host over a pipe.
+func pair(t *testing.T, opt serve.Options) (*running, *rootport.RootPort, *bustest.Host) {
+	t.Helper()
+	near, far := net.Pipe()
+	r := start(t, far, opt)
+	host := bustest.NewHost(8192)
+	link, err := connect(near, host)
+	require.NoError(t, err)
+	t.Cleanup(func() { link.Close() })
+	return r, link, host
+}
+
+// eventually waits for a condition, in steps of a millisecond of whatever clock
+// the test has.
+func eventually(t *testing.T, ok func() bool, what string) {
+	t.Helper()
+	for range 5000 {
+		if ok() {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatal("timed out: " + what)
+}

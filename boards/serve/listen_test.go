@@ -1,0 +1,121 @@
+package serve_test
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/boards/serve"
+	"github.com/hilgpu/hilgpu/bus/bustest"
+	"github.com/hilgpu/hilgpu/bus/channel"
+	"github.com/hilgpu/hilgpu/bus/datalink"
+	"github.com/hilgpu/hilgpu/bus/serial"
+)
+
+// listen serves a reference device at where; the returned function stops it and
+// returns why it ended.
+func listen(t *testing.T, where string) (*serve.Board, string, func() error) {
+	t.Helper()
+	l, err := serve.Listen(where)
+	require.NoError(t, err)
+	board, err := serve.New(bustest.NewDevice(bustest.DeviceOptions{}), serve.Options{})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- l.Serve(ctx, board) }()
+	stop := sync.OnceValue(func() error {
+		cancel(errStop)
+		return <-ended
+	})
+	t.Cleanup(func() { stop() })
+	_, at, _ := strings.Cut(l.Selector(), ":")
+	return board, at, stop
+}
+
+func dial(t *testing.T, addr string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	return c
+}
+
+// TestTCP: one host at a time; another is told who has the board.
+func TestTCP(t *testing.T) {
+	board, addr, stop := listen(t, "tcp:127.0.0.1:0")
+	first := dial(t, addr)
+	link, err := connect(first, bustest.NewHost(4096))
+	require.NoError(t, err)
+	require.NoError(t, bustest.Enumerate(link))
+
+	var mu sync.Mutex
+	var text bytes.Buffer
+	_, err = channel.Open(dial(t, addr), channel.Config{
+		Link: datalink.Config{Role: datalink.Host},
+		Console: func(p []byte) {
+			mu.Lock()
+			defer mu.Unlock()
+			text.Write(p)
+		},
+	})
+	require.Error(t, err)
+	mu.Lock()
+	assert.Contains(t, text.String(), "this board is busy with "+first.LocalAddr().String())
+	mu.Unlock()
+
+	p := make([]byte, 4)
+	require.NoError(t, link.Write(0, bustest.RegScratch, []byte{1, 2, 3, 4}))
+	require.NoError(t, link.Read(0, bustest.RegScratch, p)) // writes are posted
+	require.NoError(t, link.Close())
+	link, err = connect(dial(t, addr), bustest.NewHost(4096))
+	require.NoError(t, err)
+	clear(p)
+	require.NoError(t, link.Read(0, bustest.RegScratch, p))
+	assert.Equal(t, []byte{1, 2, 3, 4}, p)
+	assert.Equal(t, uint64(2), board.Stats().Sessions)
+
+	begun := time.Now()
+	assert.ErrorIs(t, stop(), errStop)
+	assert.Less(t, time.Since(begun), time.Second)
+	_, err = link.ReadConfig(0)
+	assert.Error(t, err)
+	_, err = net.Dial("tcp", addr)
+	assert.Error(t, err)
+}
+
+// TestTCPReplaced: a connection that never begins a session does not keep the
+// board from others for long.
+func TestTCPReplaced(t *testing.T) {
+	_, addr, _ := listen(t, "tcp:127.0.0.1:0")
+	idle := dial(t, addr)
+	defer idle.Close()
+	time.Sleep(2100 * time.Millisecond)
+	link, err := connect(dial(t, addr), bustest.NewHost(4096))
+	require.NoError(t, err)
+	link.Close()
+}
+
+// TestPty: hosts open a pseudo-terminal as a serial port, one after the other.
+func TestPty(t *testing.T) {
+	board, path, stop := listen(t, "pty:"+filepath.Join(t.TempDir(), "board"))
+	for i := range 2 {
+		p, err := serial.Open(path, serial.Options{})
+		require.NoError(t, err)
+		link, err := connect(p, bustest.NewHost(4096))
+		require.NoError(t, err)
+		require.NoError(t, bustest.Enumerate(link))
+		require.NoError(t, link.Close())
+		eventually(t, func() bool { return !board.Connected() }, "the end of the session")
+		assert.Equal(t, uint64(i+1), board.Stats().Sessions)
+	}
+	assert.ErrorIs(t, stop(), errStop)
+	_, err := serial.Open(path, serial.Options{})
+	assert.Error(t, err)
+}

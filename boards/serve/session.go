@@ -1,0 +1,67 @@
+package serve
+
+import (
+	"fmt"
+
+	"github.com/hilgpu/hilgpu/bus/channel"
+	"github.com/hilgpu/hilgpu/bus/endpoint"
+)
+
+// begin starts a session of the endpoint, because the link has.
+func (b *Board) begin(ch *channel.Channel) {
+	n, _, cause := ch.Session()
+	b.finish(cause)
+	b.seen = n
+	b.up = true
+	b.n++
+	b.forget()
+	b.tell(Session{N: b.n, Up: true})
+}
+
+// watch ends the session if the link's is over.
+func (b *Board) watch(ch *channel.Channel) {
+	if n, up, cause := ch.Session(); b.up && n == b.seen && !up {
+		b.finish(cause)
+	}
+}
+
+// finish ends the session, if there is one.
+func (b *Board) finish(cause error) {
+	if !b.up {
+		return
+	}
+	b.up = false
+	b.forget()
+	b.tell(Session{N: b.n, Cause: cause})
+}
+
+// forget drops what is in flight.
+func (b *Board) forget() {
+	b.end.Reset()
+	b.held, b.unsent = nil, nil
+}
+
+func (b *Board) tell(s Session) {
+	if b.opt.OnSession != nil {
+		b.opt.OnSession(s)
+	}
+	if b.opt.Log == nil {
+		return
+	}
+	name := "board"
+	if b.opt.Name != "" {
+		name += " " + b.opt.Name
+	}
+	if s.Up {
+		fmt.Fprintf(b.opt.Log, "%s: session %d begins\n", name, s.N)
+		return
+	}
+	fmt.Fprintf(b.opt.Log, "%s: session %d ends: %v; %s\n", name, s.N, s.Cause, traffic(b.end.Stats()))
+}
+
+// traffic is what the board has done so far, on one line.
+func traffic(s endpoint.Stats) string {
+	refused := s.Malformed + s.Unsupported + s.Poisoned + s.Unasked
+	return fmt.Sprintf("so far %d reads and %d writes of the host, %d and %d of the device, %d packets refused",
+		s.HostReads, s.HostWrites, s.DeviceReads, s.DeviceWrites, refused)
+}
