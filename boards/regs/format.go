@@ -39,6 +39,12 @@ func unit(u string) string {
 	return " " + u
 }
 
+// decimal reports whether the value of a register is an amount, and worth having
+// in decimal: not what has fields, and no address, which is in halves.
+func decimal(r reg.Reg) bool {
+	return len(r.Fields) == 0 && (r.Unit != "bytes" || !strings.Contains(r.Name, "_LO") && !strings.Contains(r.Name, "_HI"))
+}
+
 // String returns the value as it is printed: a line for the register, and one
 // for each field from bit 0 up.
 //
@@ -54,7 +60,7 @@ func (v Value) String() string {
 		return b.String()
 	}
 	fmt.Fprintf(&b, " = %s", group(v.Value, t.Bits()/4))
-	if r.Unit != "" || len(r.Fields) == 0 && r.Volatile && v.Value > 9 {
+	if decimal(r) && (r.Unit != "" || r.Volatile && v.Value > 9) {
 		fmt.Fprintf(&b, " (%s)", strings.TrimSpace(fmt.Sprint(v.Value)+unit(r.Unit)))
 	}
 	if !r.Config && t.High == nil {
@@ -103,7 +109,7 @@ func short(r reg.Reg, v uint32) string {
 	if rest := v &^ r.Mask(); rest != 0 {
 		parts = append(parts, fmt.Sprintf("+%#x", rest))
 	}
-	if len(r.Fields) == 0 && (v > 9 || r.Unit != "") {
+	if decimal(r) && (v > 9 || r.Unit != "") {
 		parts = append(parts, fmt.Sprint(v)+unit(r.Unit))
 	}
 	if parts == nil {
