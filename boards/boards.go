@@ -1,11 +1,16 @@
 // Package boards opens the device that a selector names, so that nothing above
 // knows what kind it is.
 //
-// A selector is written like a URL: a scheme, and options after a question mark.
+// A selector is written like a URL: a scheme, for some a place behind a colon,
+// and options after a question mark.
 //
 //	emu
 //	emu?nodes=1&vram=8KiB&latency=64
 //	verilated?config=small
+//	serial:/dev/ttyUSB1?baud=3000000
+//	tcp:192.168.1.20:4000
+//	line?baud=921600&faults=loss=0.05,seed=7
+//	snap:registers.json
 //
 // Help lists the schemes and their options.
 package boards
@@ -17,6 +22,7 @@ import (
 	"strings"
 
 	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/bus/capture"
 )
 
 // ErrSelector is returned, wrapped with the part that is wrong and what is
@@ -36,12 +42,41 @@ type Counters interface {
 	Counters() []Counter
 }
 
+// Reopener is implemented by links that can begin again once they are down: a
+// board that was unplugged is there again. What was in flight is lost, and the
+// device is as it has become meanwhile.
+type Reopener interface {
+	// Reopen begins a new session. It fails with bus.ErrClosed, or with
+	// bus.ErrLinkDown and the cause; the link is then down as before.
+	Reopen() error
+}
+
 // A scheme is one kind of board.
 type scheme struct {
 	name    string
 	doc     string
 	options []option
-	open    func(values url.Values, host bus.Host) (bus.Link, bus.Clock, error)
+	place   string // what stands behind the colon, or ""
+	open    func(o opening) (bus.Link, bus.Clock, error)
+}
+
+// An opening is a selector that is opened.
+type opening struct {
+	Options
+	place  string
+	values url.Values
+	host   bus.Host
+}
+
+// Options are what else a connection can have. The zero value has nothing.
+type Options struct {
+	// Capture gets every packet that crosses the link. On a board in this
+	// process, whose link has none, they are those that PCIe would carry.
+	Capture *capture.Writer
+
+	// Console gets the text that a board sends on the line that carries the
+	// frames, in order, one call at a time. It must not call the link.
+	Console func(text []byte)
 }
 
 // An option is one that a scheme takes.
@@ -50,7 +85,9 @@ type option struct {
 	values    []option // those that have a line of their own in Help
 }
 
-func schemes() []scheme { return []scheme{emulator(), verilator()} }
+func schemes() []scheme {
+	return []scheme{emulator(), verilator(), serialPort(), tcpSocket(), virtualLine(), snapshot(), recording()}
+}
 
 // Schemes returns the names of the schemes.
 func Schemes() []string {
@@ -66,7 +103,11 @@ func Schemes() []string {
 func Help() string {
 	var b strings.Builder
 	for _, s := range schemes() {
-		fmt.Fprintf(&b, "%-12s %s\n", s.name, s.doc)
+		name := s.name
+		if s.place != "" {
+			name += ":" + s.place
+		}
+		fmt.Fprintf(&b, "%-12s %s\n", name, s.doc)
 		for _, o := range s.options {
 			fmt.Fprintf(&b, "  %-10s %s\n", o.name, o.doc)
 			for _, v := range o.values {
@@ -79,28 +120,61 @@ func Help() string {
 
 // Open connects host to the board that selector names. It fails with
 // ErrSelector, or with an error of the connection. The link may implement
-// Counters.
+// Counters and Reopener.
 func Open(selector string, host bus.Host) (bus.Link, bus.Clock, error) {
+	return OpenWith(selector, host, Options{})
+}
+
+// OpenWith is Open with options.
+func OpenWith(selector string, host bus.Host, opt Options) (bus.Link, bus.Clock, error) {
+	s, o, err := find(selector)
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Options, o.host = opt, host
+	link, clock, err := s.open(o)
+	if errors.Is(err, errOption) || errors.Is(err, errPlace) {
+		err = fmt.Errorf("%w: %q: %w", ErrSelector, selector, err)
+	}
+	return link, clock, err
+}
+
+// Check fails with ErrSelector as Open would, as far as that can be told
+// without the board.
+func Check(selector string) error {
+	_, _, err := find(selector)
+	return err
+}
+
+// find returns the scheme of a selector and what it is given.
+func find(selector string) (scheme, opening, error) {
 	name, query, _ := strings.Cut(selector, "?")
+	name, place, colon := strings.Cut(name, ":")
 	for _, s := range schemes() {
 		if s.name != name {
 			continue
 		}
 		values, err := s.parse(query)
-		if err != nil {
-			return nil, nil, fmt.Errorf("%w: %q: %w", ErrSelector, selector, err)
+		switch {
+		case err != nil:
+		case s.place != "" && place == "":
+			err = fmt.Errorf("%w: want %s:%s", errPlace, s.name, s.place)
+		case s.place == "" && colon:
+			err = fmt.Errorf("%w: %s takes nothing behind a colon", errPlace, s.name)
 		}
-		link, clock, err := s.open(values, host)
-		if errors.Is(err, errOption) {
+		if err != nil {
 			err = fmt.Errorf("%w: %q: %w", ErrSelector, selector, err)
 		}
-		return link, clock, err
+		return s, opening{place: place, values: values}, err
 	}
-	return nil, nil, fmt.Errorf("%w: %q: unknown scheme %q, want one of %s", ErrSelector, selector, name, strings.Join(Schemes(), ", "))
+	return scheme{}, opening{}, fmt.Errorf("%w: %q: unknown scheme %q, want one of %s", ErrSelector, selector, name, strings.Join(Schemes(), ", "))
 }
 
-// errOption marks errors of an option's value.
-var errOption = errors.New("bad option")
+// errOption marks errors of an option, errPlace of what is behind the colon.
+var (
+	errOption = errors.New("bad option")
+	errPlace  = errors.New("bad place")
+)
 
 // parse splits the query; each option is known and given once.
 func (s scheme) parse(query string) (url.Values, error) {

@@ -116,7 +116,19 @@ func TestSelectorErrors(t *testing.T) {
 	for _, tt := range []struct{ selector, says string }{
 		{"", `unknown scheme "", want one of emu`},
 		{"fpga", `unknown scheme "fpga", want one of emu`},
-		{"emu:x", `unknown scheme "emu:x"`},
+		{"emu:x", `emu takes nothing behind a colon`},
+		{"serial", `want serial:PORT`},
+		{"serial:?baud=115200", `want serial:PORT`},
+		{"serial:x?baud=1199", `baud=1199, want a number from 1200 to 20000000`},
+		{"serial:x?driver=other", `driver=other, want bugst or tarm`},
+		{"tcp:host", `host, want HOST:PORT`},
+		{"tcp:host:1?timeout=0", `timeout=0, want a number from 1`},
+		{"line?faults=loss=2", `faults=loss=2, want`},
+		{"line?latency=1", `unknown "latency"`},
+		{"line:x", `line takes nothing behind a colon`},
+		{"snap", `want snap:FILE`},
+		{"snap:/nowhere/x.json", `/nowhere/x.json`},
+		{"capture:/nowhere/x.pcapng", `/nowhere/x.pcapng`},
 		{"emu?vrma=8KiB", `unknown "vrma", want one of config, nodes, vram`},
 		{"emu?nodes", `"nodes" has no value`},
 		{"emu?nodes=", `"nodes=" has no value`},
@@ -151,18 +163,21 @@ func TestSelectorErrors(t *testing.T) {
 
 // TestHelp holds the help against what Open accepts.
 func TestHelp(t *testing.T) {
-	assert.Equal(t, []string{"emu", "verilated"}, Schemes())
-	schemes := []string{}
+	assert.Equal(t, []string{"emu", "verilated", "serial", "tcp", "line", "snap", "capture"}, Schemes())
+	schemes, places := []string{}, map[string]string{"PORT": ":x", "HOST:PORT": ":x:1", "FILE": ":x"}
+	at := ""
 	for _, line := range strings.Split(strings.TrimSpace(Help()), "\n") {
 		name := strings.Fields(line)[0]
 		if !strings.HasPrefix(line, " ") {
-			schemes = append(schemes, name)
+			var place string
+			name, place, _ = strings.Cut(name, ":")
+			schemes, at = append(schemes, name), name+places[place]
 			continue
 		}
 		if name == "source" || strings.HasPrefix(line, "    ") {
 			continue
 		}
-		_, _, err := Open(schemes[len(schemes)-1]+"?"+name+"=-", new(pc))
+		_, _, err := Open(at+"?"+name+"=-", new(pc))
 		assert.ErrorContains(t, err, name+"=-, want")
 	}
 	assert.Equal(t, Schemes(), schemes)

@@ -23,19 +23,27 @@ func TestConformance(t *testing.T) {
 		"emu?config=small",
 		"emu?latency=1&bandwidth=64",
 		"emu?latency=500&bandwidth=3",
+		"line",
+		"line?baud=115200&delay=0&config=small",
+		"line?faults=loss=0.05,dup=0.03,flip=0.02,truncate=0.01,reorder=0.02,seed=3",
 	} {
 		t.Run(selector, func(t *testing.T) {
 			bustest.Run(t, func(t *testing.T) bustest.Fixture {
 				h := bustest.NewHost(64 << 10)
 				link, clock, err := Open(selector, h)
 				require.NoError(t, err)
-				return bustest.Fixture{
+				f := bustest.Fixture{
 					Link: link, Clock: clock, Host: h,
 					Register: idreg.Scratch0, Unmapped: 0xf000,
 					Announce: func(link bus.Link, addr uint64) ([]byte, error) { return fence(link, h, addr) },
-					Requests: func() uint64 { return counter(t, link, "host_reads") + counter(t, link, "host_writes") },
-					Kill:     func() { link.(interface{ Break(cause error) }).Break(errors.New("pulled")) },
 				}
+				if l, ok := link.(*lined); ok {
+					f.Kill = l.line.Unplug
+					return f
+				}
+				f.Requests = func() uint64 { return counter(t, link, "host_reads") + counter(t, link, "host_writes") }
+				f.Kill = func() { link.(interface{ Break(cause error) }).Break(errors.New("pulled")) }
+				return f
 			})
 		})
 	}

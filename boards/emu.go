@@ -1,8 +1,6 @@
 package boards
 
 import (
-	"net/url"
-
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/bus/inproc"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
@@ -50,22 +48,30 @@ func configs(name string) (gpu.Config, bool) {
 }
 
 // openEmulator builds a GPU and the wire to it.
-func openEmulator(given url.Values, host bus.Host) (bus.Link, bus.Clock, error) {
-	o := values{Values: given}
+func openEmulator(at opening) (bus.Link, bus.Clock, error) {
+	o := values{Values: at.values}
 	dev, err := newEmulator(&o)
 	if err != nil {
 		return nil, nil, err
 	}
 	wire := o.wire(dev.gpu.Config())
+	at.captureWire(&wire)
 	if o.err != nil {
 		return nil, nil, o.err
 	}
-	link, err := inproc.New(dev.Device, host, wire)
+	link, err := inproc.New(dev.Device, at.host, wire)
 	if err != nil {
 		return nil, nil, err
 	}
 	e := &emulated{faulty{link, dev.harms}, dev.gpu}
 	return e, e, nil
+}
+
+// captureWire has the transactions of a wire recorded.
+func (o *opening) captureWire(wire *inproc.Options) {
+	if o.Capture != nil {
+		wire.Observer = o.Capture.Observer(wire.Hz, nil)
+	}
 }
 
 // faulty is the wire to a device that may have faults.

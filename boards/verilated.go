@@ -3,7 +3,6 @@ package boards
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"sync"
 
 	"github.com/hilgpu/hilgpu/bus"
@@ -23,10 +22,11 @@ func verilator() scheme {
 
 // openVerilated builds the Verilog of a GPU and the wire to it. It fails with
 // sim.ErrTool, sim.ErrSource or sim.ErrBuild if it cannot be built.
-func openVerilated(given url.Values, host bus.Host) (bus.Link, bus.Clock, error) {
-	o := values{Values: given}
+func openVerilated(at opening) (bus.Link, bus.Clock, error) {
+	o := values{Values: at.values}
 	config := o.config()
 	wire := o.wire(config)
+	at.captureWire(&wire)
 	faults := o.faults(config, false)
 	if o.err != nil {
 		return nil, nil, o.err
@@ -50,7 +50,7 @@ func openVerilated(given url.Values, host bus.Host) (bus.Link, bus.Clock, error)
 		return nil, nil, err
 	}
 	v := &verilated{model: model}
-	if v.faulty, err = newFaulty(model, faults.ports, host, wire); err != nil {
+	if v.faulty, err = newFaulty(model, faults.ports, at.host, wire); err != nil {
 		return nil, nil, errors.Join(err, model.Close())
 	}
 	return v, v, nil

@@ -1,0 +1,89 @@
+package boards
+
+import (
+	"time"
+
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/bus/endpoint"
+	"github.com/hilgpu/hilgpu/bus/fault"
+	"github.com/hilgpu/hilgpu/bus/line"
+	"github.com/hilgpu/hilgpu/bus/rootport"
+)
+
+func virtualLine() scheme {
+	s := scheme{
+		name: "line", doc: "the emulator at the end of a serial line in virtual time: the real link layers, one process, one seed; options as of emu, and",
+		open: openLine,
+	}
+	for _, o := range options(true) {
+		switch o.name {
+		case "latency", "bandwidth", "timeout":
+		default:
+			s.options = append(s.options, o)
+		}
+	}
+	s.options = append(s.options,
+		option{name: "baud", doc: "bits in a second, 1200 to 1000000000, 3000000 if not given"},
+		option{name: "delay", doc: "microseconds that a byte is on its way, 0 to 1000000, 500 if not given"},
+		option{name: "faults", doc: "what befalls frames, as in loss=0.05,dup=0.03,seed=7"})
+	s.options = append(s.options, remoteOptions()...)
+	return s
+}
+
+func openLine(at opening) (bus.Link, bus.Clock, error) {
+	o := values{Values: at.values}
+	opt, ms := line.Options{}, uint64(1000)
+	o.integer("baud", &opt.Baud, 1200, 1_000_000_000)
+	if o.Has("delay") {
+		us := uint64(0)
+		o.number("delay", &us, 0, 1_000_000)
+		opt.Latency = max(time.Duration(us)*time.Microsecond, 1)
+	}
+	if o.Has("faults") {
+		c, err := fault.Parse(o.Get("faults"))
+		if err != nil {
+			o.bad("faults", err.Error())
+		}
+		opt.Faults = c
+	}
+	o.number("timeout", &ms, 1, 3_600_000)
+	dev, err := newEmulator(&o)
+	if err != nil {
+		return nil, nil, err
+	}
+	opt.Hz = dev.Hz()
+	end, err := endpoint.New(dev, endpoint.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	wire, err := line.New(end, opt)
+	if err != nil {
+		return nil, nil, err
+	}
+	port, err := rootport.New(wire.Dial, at.host, rootport.Options{Timeout: time.Duration(ms) * time.Millisecond, Observer: at.observer()})
+	if err != nil {
+		return nil, nil, err
+	}
+	l := &lined{RootPort: port, line: wire, dev: dev}
+	return l, l, nil
+}
+
+// lined is the link to an emulated GPU over a line in virtual time.
+type lined struct {
+	*rootport.RootPort
+	line *line.Line
+	dev  *Emulator
+}
+
+// Counters returns what the GPU and the link count.
+func (l *lined) Counters() []Counter {
+	all := append(l.dev.Counters(), portCounters(l.RootPort)...)
+	s := l.line.Stats()
+	return append(all,
+		Counter{"clocks", s.Clocks},
+		Counter{"wire_bytes_to_device", s.Bytes[0]},
+		Counter{"wire_bytes_from_device", s.Bytes[1]},
+		Counter{"frames_damaged", s.Link[0].BadCheck + s.Link[0].BadFrames},
+		Counter{"frames_repeated", s.Link[0].Replays},
+		Counter{"frames_duplicate", s.Link[0].Duplicates})
+}

@@ -1,0 +1,151 @@
+package boards
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/bus/capture"
+	"github.com/hilgpu/hilgpu/bus/channel"
+	"github.com/hilgpu/hilgpu/bus/datalink"
+	"github.com/hilgpu/hilgpu/bus/rootport"
+	"github.com/hilgpu/hilgpu/bus/serial"
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+)
+
+// dialTimeout is how long a TCP connection may take.
+const dialTimeout = 2 * time.Second
+
+func serialPort() scheme {
+	return scheme{
+		name: "serial", place: "PORT", doc: "a board at a serial port: a path, or a USB serial number with /ifNN if it has several",
+		open: openSerial, options: append([]option{
+			{name: "baud", doc: "bits in a second, 115200 if not given"},
+			{name: "driver", doc: "library that drives the port, bugst or tarm"},
+		}, remoteOptions()...),
+	}
+}
+
+func tcpSocket() scheme {
+	return scheme{
+		name: "tcp", place: "HOST:PORT", doc: "a board behind a TCP connection, such as a serial server's",
+		open: openTCP, options: remoteOptions(),
+	}
+}
+
+func remoteOptions() []option {
+	return []option{{name: "timeout", doc: "milliseconds after which an unanswered request fails, 1000 if not given"}}
+}
+
+func openSerial(o opening) (bus.Link, bus.Clock, error) {
+	v := values{Values: o.values}
+	opt := serial.Options{Baud: serial.DefaultBaud, Driver: serial.BugSt}
+	v.integer("baud", &opt.Baud, 1200, 20_000_000)
+	if v.Has("driver") {
+		if opt.Driver = v.Get("driver"); opt.Driver != serial.BugSt && opt.Driver != serial.Tarm {
+			v.bad("driver", serial.BugSt+" or "+serial.Tarm)
+		}
+	}
+	return o.openRemote(&v, opt.Baud, func() (io.ReadWriteCloser, error) {
+		path, err := serial.Find(o.place)
+		if err != nil {
+			return nil, err
+		}
+		return serial.Open(path, opt)
+	})
+}
+
+func openTCP(o opening) (bus.Link, bus.Clock, error) {
+	v := values{Values: o.values}
+	if _, _, err := net.SplitHostPort(o.place); err != nil {
+		return nil, nil, fmt.Errorf("%w: %s, want HOST:PORT", errPlace, o.place)
+	}
+	return o.openRemote(&v, 0, func() (io.ReadWriteCloser, error) {
+		conn, err := net.DialTimeout("tcp", o.place, dialTimeout)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", bus.ErrLinkDown, err)
+		}
+		return conn, nil
+	})
+}
+
+// openRemote opens a root port on the channel on a stream, which is opened again
+// for each session.
+func (o *opening) openRemote(v *values, baud int, stream func() (io.ReadWriteCloser, error)) (bus.Link, bus.Clock, error) {
+	ms := uint64(1000)
+	v.number("timeout", &ms, 1, 3_600_000)
+	if v.err != nil {
+		return nil, nil, v.err
+	}
+	r := &remote{}
+	dial := func() (rootport.Port, error) {
+		s, err := stream()
+		if err != nil {
+			return nil, err
+		}
+		c, err := channel.Open(s, channel.Config{
+			Link: datalink.Config{Role: datalink.Host, MapHash: regmap.Hash()}, Baud: baud, Console: o.Console,
+		})
+		if err != nil {
+			return nil, err
+		}
+		r.channel.Store(c)
+		return c, nil
+	}
+	var err error
+	r.RootPort, err = rootport.New(dial, o.host, rootport.Options{Timeout: time.Duration(ms) * time.Millisecond, Observer: o.observer()})
+	if err != nil {
+		return nil, nil, err
+	}
+	return r, r, nil
+}
+
+// observer records the packets of a root port, or is nil.
+func (o *opening) observer() func(rootport.Dir, time.Duration, []byte) {
+	if o.Capture == nil {
+		return nil
+	}
+	return func(dir rootport.Dir, at time.Duration, packet []byte) {
+		d := capture.Down
+		if dir == rootport.Up {
+			d = capture.Up
+		}
+		o.Capture.Write(capture.Record{At: at, Dir: d, Packet: packet}) // Err has what fails
+	}
+}
+
+// remote is the link to a board in another process.
+type remote struct {
+	*rootport.RootPort
+	channel atomic.Pointer[channel.Channel] // of the session that was dialled last
+}
+
+// Counters returns what the link counts.
+func (r *remote) Counters() []Counter {
+	all := portCounters(r.RootPort)
+	if c := r.channel.Load(); c != nil {
+		s := c.Stats()
+		all = append(all,
+			Counter{"wire_bytes_to_device", s.BytesWritten},
+			Counter{"wire_bytes_from_device", s.BytesRead},
+			Counter{"frames_damaged", s.Link.BadCheck + s.Link.BadFrames},
+			Counter{"frames_repeated", s.Link.Replays},
+			Counter{"frames_duplicate", s.Link.Duplicates})
+	}
+	return all
+}
+
+func portCounters(r *rootport.RootPort) []Counter {
+	s := r.Stats()
+	return []Counter{
+		{"sessions", s.Sessions},
+		{"tlps_to_device", s.TLPs[rootport.Down]},
+		{"tlps_from_device", s.TLPs[rootport.Up]},
+		{"messages", s.Messages},
+		{"timeouts", s.Timeouts},
+		{"late", s.Late},
+	}
+}
