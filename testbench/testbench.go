@@ -69,7 +69,7 @@ type System struct {
 
 // Open starts a system: it opens the board, enumerates it, and starts the
 // graphics kernel with the miniport. Errors wrap boards.ErrSelector, one of
-// package bus, *dxgkrnl.DeviceError, ErrDrivers, verifier.ErrRule, or ErrDevice with
+// package bus, *dxgkrnl.DeviceError, ErrDrivers, rule.ErrName, or ErrDevice with
 // the miniport's status.
 //
 // Unless o says otherwise, the user-mode interface is checked: a driver or a

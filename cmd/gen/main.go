@@ -29,6 +29,7 @@ func outputs(root string) []output {
 	return []output{
 		{"docs/registers.md", registersDoc},
 		{"docs/packets.md", packetsDoc},
+		{"docs/rules.md", rulesDoc},
 		{"docs/wireshark/hilgpu.lua", dissector},
 		{"runtime/verifier/wrap.go", func() ([]byte, error) { return wrappers(root) }},
 	}

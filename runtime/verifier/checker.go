@@ -7,6 +7,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+	"github.com/hilgpu/hilgpu/runtime/verifier/rule"
 )
 
 // Options say what a Checker does about violations.
@@ -16,11 +17,11 @@ type Options struct {
 }
 
 // A Checker is a Hook that checks the contract of the user-mode interface, from
-// OpenAdapter10_2 on, on both sides: Rules lists what it knows. On a violation
+// OpenAdapter10_2 on, on both sides: package rule lists what it knows. On a violation
 // it panics with a *Violation, unless it collects; from then on it checks
 // nothing, so that what is left can be torn down.
 type Checker struct {
-	rules   map[string]Rule
+	rules   map[string]rule.Rule
 	waive   []string
 	collect bool
 
@@ -38,7 +39,7 @@ type Checker struct {
 	objects  map[*ddi.Object]*object
 	gone     []*object  // forgotten in this order
 	buried   []*context // likewise
-	ids      uint64    // given to contexts and objects
+	ids      uint64     // given to contexts and objects
 }
 
 // maxGone is how many destroyed objects are known by name, maxBuried how many
@@ -48,18 +49,18 @@ const (
 	maxBuried = 256
 )
 
-// New returns a Checker. The error wraps ErrRule if a waived rule does not exist.
+// New returns a Checker. The error wraps rule.ErrName if a waived rule does not exist.
 func New(o Options) (*Checker, error) {
 	k := &Checker{
-		rules: map[string]Rule{}, waive: slices.Clone(o.Waive), collect: o.Collect, findings: map[string]*Finding{},
+		rules: map[string]rule.Rule{}, waive: slices.Clone(o.Waive), collect: o.Collect, findings: map[string]*Finding{},
 		threads: map[*ddi.Thread]*thread{}, caps: map[*ddi.Root]uint32{}, contexts: map[*ddi.Root]*context{},
 		cores: map[any]*context{}, objects: map[*ddi.Object]*object{},
 	}
-	for _, r := range Rules() {
+	for _, r := range rule.All() {
 		k.rules[r.Name] = r
 	}
 	for _, name := range o.Waive {
-		if _, err := RuleNamed(name); err != nil {
+		if _, err := rule.Named(name); err != nil {
 			return nil, err
 		}
 	}
@@ -74,12 +75,12 @@ func (k *Checker) Violations() []*Violation {
 }
 
 // Findings returns the waived rules that were broken and the warnings, in the
-// order of Rules.
+// order of rule.All.
 func (k *Checker) Findings() []Finding {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var out []Finding
-	for _, r := range Rules() {
+	for _, r := range rule.All() {
 		if f := k.findings[r.Name]; f != nil {
 			out = append(out, *f)
 		}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
@@ -144,7 +145,7 @@ func (k *Checker) checkLife(fr *frame) {
 	if !c.deferred || fr.inside {
 		return
 	}
-	closes := isDestroy(fr.f.Name)
+	closes := strings.HasPrefix(fr.f.Name, "pfnDestroy")
 	switch {
 	case c.life == recording:
 		c.used = c.used || !closes && !isCreate(fr.f.Name) && fr.f.Name != "pfnRecycleCommandList" && fr.f.Name != "pfnRelocateDeviceFuncs"

@@ -7,13 +7,8 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// isCreate, isDestroy and isRecycleCreate tell the functions that make and end
-// objects.
+// isCreate and isRecycleCreate tell the functions that make objects.
 func isCreate(name string) bool { return strings.HasPrefix(name, "pfnCreate") }
-
-func isDestroy(name string) bool {
-	return strings.HasPrefix(name, "pfnDestroy") && name != "pfnDestroyDevice"
-}
 
 func isRecycleCreate(name string) bool { return strings.HasPrefix(name, "pfnRecycleCreate") }
 

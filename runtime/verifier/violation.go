@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/hilgpu/hilgpu/runtime/verifier/rule"
 )
 
 // A Violation is a rule that a driver or the runtime broke. Unless the Checker
 // collects, it is the value of a panic that unwinds to the caller of the stack.
 type Violation struct {
-	Rule     Rule
+	Rule     rule.Rule
 	Function string   // the function that was entered or left, as in the WDK
 	Text     string   // what was found, and what was wanted
 	Stack    []string // DDI functions of the thread, outermost first
@@ -54,27 +56,27 @@ func (f Finding) String() string {
 	return fmt.Sprintf("verifier: %s: %s, %d times, first: %s", kind, f.Rule, f.Count, f.First)
 }
 
-// fail notes that rule is broken.
-func (k *Checker) fail(fr *frame, rule, format string, args ...any) {
+// fail notes that the rule of that name is broken.
+func (k *Checker) fail(fr *frame, broken, format string, args ...any) {
 	name := "pfnSetErrorCb"
 	var stack []string
 	if fr != nil {
 		name = fr.f.Name
 		stack = slices.Clone(fr.t.Stack())
 	}
-	k.failAt(name, stack, rule, fmt.Sprintf(format, args...))
+	k.failAt(name, stack, broken, fmt.Sprintf(format, args...))
 }
 
-func (k *Checker) failAt(function string, stack []string, rule, text string) {
-	r, ok := k.rules[rule]
+func (k *Checker) failAt(function string, stack []string, name, text string) {
+	r, ok := k.rules[name]
 	if !ok {
-		panic("verifier: no rule " + rule)
+		panic("verifier: no rule " + name)
 	}
-	if waived := slices.Contains(k.waive, rule); waived || r.Warning {
-		f := k.findings[rule]
+	if waived := slices.Contains(k.waive, name); waived || r.Warning {
+		f := k.findings[name]
 		if f == nil {
-			f = &Finding{Rule: rule, Waived: waived, First: function + ": " + text}
-			k.findings[rule] = f
+			f = &Finding{Rule: name, Waived: waived, First: function + ": " + text}
+			k.findings[name] = f
 		}
 		f.Count++
 		return

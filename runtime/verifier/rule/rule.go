@@ -1,4 +1,6 @@
-package verifier
+// Package rule is the table of the rules of the user-mode interface that package
+// verifier watches, for tools and documents too. It is data only.
+package rule
 
 import (
 	"errors"
@@ -17,7 +19,7 @@ const (
 	Either  Fault = "driver or runtime"
 )
 
-// A Rule is one rule of the user-mode interface that a Checker watches.
+// A Rule is one rule of the interface, which a driver or the runtime can break.
 type Rule struct {
 	Name    string `json:"name"`    // stable, as --waive takes it
 	Title   string `json:"title"`   // the rule, as a sentence
@@ -28,8 +30,8 @@ type Rule struct {
 	Example string `json:"example"` // text of a violation
 }
 
-// ErrRule is returned, wrapped, for the name of a rule that does not exist.
-var ErrRule = errors.New("verifier: no such rule")
+// ErrName is returned, wrapped, for the name of a rule that does not exist.
+var ErrName = errors.New("verifier: no such rule")
 
 // Documents that the rules come from: pages of the Windows driver documentation.
 const (
@@ -49,17 +51,17 @@ const (
 	srcRelocate = "PFND3D10DDI_RELOCATEDEVICEFUNCS; Supporting Threading, Command Lists, and 3D Pipeline"
 )
 
-// Rules returns every rule, in the order in which tools list them.
-func Rules() []Rule {
+// All returns every rule, in the order in which tools list them.
+func All() []Rule {
 	return slices.Concat(listRules(), threadRules(), sizeRules(), errorRules(), handleRules(), refreshRules(), memoryRules(), mapRules())
 }
 
-// RuleNamed returns the rule of that name. The error wraps ErrRule.
-func RuleNamed(name string) (Rule, error) {
-	all := Rules()
+// Named returns the rule of that name. The error wraps ErrName.
+func Named(name string) (Rule, error) {
+	all := All()
 	i := slices.IndexFunc(all, func(r Rule) bool { return r.Name == name })
 	if i < 0 {
-		return Rule{}, fmt.Errorf("%w: %q", ErrRule, name)
+		return Rule{}, fmt.Errorf("%w: %q", ErrName, name)
 	}
 	return all[i], nil
 }

@@ -1,0 +1,656 @@
+package verifier
+
+import (
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+	"github.com/hilgpu/hilgpu/runtime/verifier/rule"
+)
+
+const native = umddi.CapsFreeThreaded | umddi.CapsCommandListsBuild2
+
+// A ruleCase has a program that breaks a rule, and one beside it that does not.
+type ruleCase struct {
+	rule   string
+	caps   uint32 // 0: native
+	breaks func(r *rig)
+	keeps  func(r *rig)
+}
+
+// serialCaps stands for a driver without capabilities.
+const serialCaps = 1 << 31
+
+func (c ruleCase) rig(t *testing.T) *rig {
+	caps := c.caps
+	if caps == 0 {
+		caps = native
+	}
+	r := newRig(t, Options{Collect: true}, caps&^serialCaps)
+	r.sizes()
+	return r
+}
+
+// Every rule has a program that breaks it, as the first of all rules, and one at
+// its boundary that breaks none.
+func TestRules(t *testing.T) {
+	cases := map[string]ruleCase{}
+	for _, list := range [][]ruleCase{listCases(), threadCases(), sizeCases(), errorCases(), handleCases(), refreshCases(), memoryCases(), mapCases()} {
+		for _, c := range list {
+			_, twice := cases[c.rule]
+			require.False(t, twice, c.rule)
+			cases[c.rule] = c
+		}
+	}
+	assert.Len(t, cases, len(rule.All()))
+	for _, want := range rule.All() {
+		t.Run(want.Name, func(t *testing.T) {
+			c, ok := cases[want.Name]
+			require.True(t, ok, "the rule has no test")
+			r := c.rig(t)
+			c.breaks(r)
+			if want.Warning {
+				require.Len(t, r.k.Findings(), 1)
+				assert.Equal(t, want.Name, r.k.Findings()[0].Rule)
+				assert.Empty(t, r.k.Violations())
+			} else {
+				require.NotEmpty(t, r.k.Violations())
+				assert.Equal(t, want.Name, r.k.Violations()[0].Rule.Name, "%v", r.k.Violations()[0])
+			}
+			r = c.rig(t)
+			c.keeps(r)
+			for _, v := range r.k.Violations() {
+				t.Errorf("at the boundary: %v", v)
+			}
+			assert.Empty(t, r.k.Findings())
+		})
+	}
+}
+
+// The table is what tools print.
+func TestRuleTable(t *testing.T) {
+	names := map[string]bool{}
+	for _, r := range rule.All() {
+		assert.Regexp(t, regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`), r.Name)
+		assert.False(t, names[r.Name], r.Name)
+		names[r.Name] = true
+		assert.Regexp(t, regexp.MustCompile(`^[A-Z].*\.$`), r.Title, r.Name)
+		assert.Regexp(t, regexp.MustCompile(`^pfn\w+: .*[^.]$`), r.Example, r.Name)
+		assert.Contains(t, []rule.Fault{rule.Driver, rule.Runtime, rule.Either}, r.Fault)
+		assert.NotEmpty(t, r.Source, r.Name)
+		assert.NotEmpty(t, r.Catches, r.Name)
+		got, err := rule.Named(r.Name)
+		require.NoError(t, err)
+		assert.Equal(t, r, got)
+	}
+	_, err := rule.Named("no-such")
+	assert.ErrorIs(t, err, rule.ErrName)
+}
+
+func listCases() []ruleCase {
+	retire := func(r *rig, l umddi.HCommandList) { r.funcs.RecycleDestroyCommandList(r.other, r.dev, l) }
+	return []ruleCase{
+		{rule: "list-state", breaks: func(r *rig) {
+			d := r.deferred("d")
+			l := d.finish()
+			retire(r, l)
+			r.funcs.CommandListExecute(r.th, r.dev, l)
+		}, keeps: func(r *rig) { // around the whole diagram, twice
+			d := r.deferred("d")
+			l := d.finish()
+			for range 2 {
+				r.funcs.CommandListExecute(r.th, r.dev, l)
+				retire(r, l)
+				d.funcs.RecycleCommandList(r.dth, d.h, l)
+				d.again(l)
+				d.renew()
+			}
+			r.funcs.DestroyCommandList(r.other, r.dev, l)
+		}},
+		{rule: "list-context", breaks: func(r *rig) {
+			l := r.deferred("d").finish()
+			e := r.deferred("e")
+			retire(r, l)
+			e.funcs.RecycleCommandList(r.dth, e.h, l)
+		}, keeps: func(r *rig) {
+			d, e := r.deferred("d"), r.deferred("e")
+			l := d.finish()
+			retire(r, l)
+			d.funcs.RecycleCommandList(r.dth, d.h, l)
+			retire(r, e.finish())
+		}},
+		{rule: "context-state", breaks: func(r *rig) {
+			d := r.deferred("d")
+			d.list()
+			d.funcs.IaSetTopology(r.dth, d.h, 1)
+		}, keeps: func(r *rig) {
+			res := r.make().buffer()
+			d := r.deferred("d")
+			local := d.open(res)
+			d.funcs.IaSetIndexBuffer(r.dth, d.h, local, 0, 0)
+			d.list()
+			d.funcs.DestroyResource(r.dth, d.h, local)
+			d.renew()
+			d.funcs.IaSetTopology(r.dth, d.h, 1)
+			d.funcs.AbandonCommandList(r.dth, d.h)
+			d.funcs.IaSetTopology(r.dth, d.h, 0)
+			d.funcs.DestroyDevice(r.dth, d.h)
+		}},
+		{rule: "context-open", breaks: func(r *rig) {
+			d := r.deferred("d")
+			d.open(r.make().buffer())
+			d.list()
+			d.renew()
+		}, keeps: func(r *rig) {
+			d := r.deferred("d")
+			local := d.open(r.make().buffer())
+			d.list()
+			d.funcs.DestroyResource(r.dth, d.h, local)
+			d.renew()
+		}},
+		{rule: "abandon-bound", breaks: func(r *rig) {
+			d := r.deferred("d")
+			local := d.open(r.make().buffer())
+			d.funcs.IaSetIndexBuffer(r.dth, d.h, local, 0, 0)
+			d.funcs.AbandonCommandList(r.dth, d.h)
+			d.funcs.DestroyResource(r.dth, d.h, local)
+		}, keeps: func(r *rig) {
+			d := r.deferred("d")
+			local := d.open(r.make().buffer())
+			d.funcs.IaSetIndexBuffer(r.dth, d.h, local, 0, 0)
+			d.funcs.AbandonCommandList(r.dth, d.h)
+			d.funcs.IaSetIndexBuffer(r.dth, d.h, umddi.HResource{}, 0, 0)
+			d.funcs.DestroyResource(r.dth, d.h, local)
+			d.renew()
+		}},
+		{rule: "list-open-work", breaks: func(r *rig) {
+			d := r.deferred("d")
+			d.funcs.DynamicIABufferMapDiscard(r.dth, d.h, d.open(r.make().dynamic()), 0, umddi.MapWriteDiscard, 0)
+			d.list()
+		}, keeps: func(r *rig) {
+			d := r.deferred("d")
+			local, q := d.open(r.make().dynamic()), d.openQuery(r.make().query())
+			d.funcs.DynamicIABufferMapDiscard(r.dth, d.h, local, 0, umddi.MapWriteDiscard, 0)
+			d.funcs.DynamicIABufferUnmap(r.dth, d.h, local, 0)
+			d.funcs.QueryBegin(r.dth, d.h, q)
+			d.funcs.QueryEnd(r.dth, d.h, q)
+			d.list()
+		}},
+		{rule: "execute-mapped", breaks: func(r *rig) {
+			res, l := mappingList(r)
+			r.funcs.DynamicIABufferMapDiscard(r.th, r.dev, res, 0, umddi.MapWriteDiscard, 0)
+			r.funcs.CommandListExecute(r.th, r.dev, l)
+		}, keeps: func(r *rig) {
+			res, l := mappingList(r)
+			r.funcs.DynamicIABufferMapDiscard(r.th, r.dev, res, 0, umddi.MapWriteDiscard, 0)
+			r.funcs.DynamicIABufferUnmap(r.th, r.dev, res, 0)
+			r.funcs.CommandListExecute(r.th, r.dev, l)
+		}},
+		{rule: "execute-begun", breaks: func(r *rig) {
+			q := r.make().query()
+			d := r.deferred("d")
+			d.funcs.QueryEnd(r.dth, d.h, d.openQuery(q))
+			l := d.list()
+			r.funcs.QueryBegin(r.th, r.dev, q)
+			r.funcs.CommandListExecute(r.th, r.dev, l)
+		}, keeps: func(r *rig) {
+			q, other := r.make().query(), r.make().query()
+			d := r.deferred("d")
+			d.funcs.QueryEnd(r.dth, d.h, d.openQuery(q))
+			l := d.list()
+			r.funcs.QueryBegin(r.th, r.dev, q)
+			r.funcs.QueryEnd(r.th, r.dev, q)
+			r.funcs.QueryBegin(r.th, r.dev, other)
+			r.funcs.CommandListExecute(r.th, r.dev, l)
+		}},
+	}
+}
+
+// mappingList returns a vertex buffer and a list that maps it.
+func mappingList(r *rig) (umddi.HResource, umddi.HCommandList) {
+	res := r.make().dynamic()
+	d := r.deferred("d")
+	local := d.open(res)
+	d.funcs.DynamicIABufferMapDiscard(r.dth, d.h, local, 0, umddi.MapWriteDiscard, 0)
+	d.funcs.DynamicIABufferUnmap(r.dth, d.h, local, 0)
+	return res, d.list()
+}
+
+func threadCases() []ruleCase {
+	return []ruleCase{
+		{rule: "context-overlap", breaks: func(r *rig) {
+			r.calls("Flush", func(*ddi.Thread) { r.funcs.IaSetTopology(r.other, r.dev, 1) })
+			r.funcs.Flush(r.th, r.dev)
+		}, keeps: func(r *rig) { // free-threaded functions and other contexts
+			d := r.deferred("d")
+			r.calls("Flush", func(*ddi.Thread) {
+				maker{r, r.other}.buffer()
+				d.funcs.IaSetTopology(r.dth, d.h, 1)
+			})
+			r.funcs.Flush(r.th, r.dev)
+			r.funcs.Flush(r.other, r.dev)
+		}},
+		{rule: "free-threaded", caps: serialCaps, breaks: func(r *rig) {
+			r.calls("Flush", func(*ddi.Thread) { maker{r, r.other}.buffer() })
+			r.funcs.Flush(r.th, r.dev)
+		}, keeps: func(r *rig) {
+			r.calls("Flush", func(*ddi.Thread) { r.funcs.CalcPrivateResourceSize(r.other, r.dev, nil) })
+			r.funcs.Flush(r.th, r.dev)
+			maker{r, r.other}.buffer()
+		}},
+		{rule: "reentered", breaks: func(r *rig) {
+			r.calls("ResourceCopy", func(t *ddi.Thread) { r.inner.KTCallbacks.LockCb(t, r.inner.RTDevice, &umddi.Lock{}) })
+			r.shows("LockCb", func(t *ddi.Thread) { r.funcs.Flush(t, r.dev) })
+			res := r.make().buffer()
+			r.funcs.ResourceCopy(r.th, r.dev, res, res)
+		}, keeps: func(r *rig) {
+			r.calls("ResourceCopy", func(t *ddi.Thread) { r.inner.UMCallbacks.StateIaPrimitiveTopologyCb(t, r.inner.RTCoreLayer) })
+			r.shows("StateIaPrimitiveTopologyCb", func(t *ddi.Thread) { r.funcs.IaSetTopology(t, r.dev, 0) })
+			res := r.make().buffer()
+			r.funcs.ResourceCopy(r.th, r.dev, res, res)
+		}},
+		{rule: "callback-outside", breaks: func(r *rig) {
+			r.inner.KTCallbacks.LockCb(r.th, r.inner.RTDevice, &umddi.Lock{})
+		}, keeps: func(r *rig) {
+			r.calls("CreateResource", func(t *ddi.Thread) { r.inner.KTCallbacks.LockCb(t, r.inner.RTDevice, &umddi.Lock{}) })
+			r.make().buffer()
+		}},
+		{rule: "submit-place", breaks: func(r *rig) {
+			r.calls("CreateResource", func(t *ddi.Thread) { r.inner.KTCallbacks.RenderCb(t, r.inner.RTDevice, &umddi.Render{}) })
+			r.make().buffer()
+		}, keeps: func(r *rig) {
+			res := r.make().buffer()
+			r.calls("Present", func(t *ddi.Thread) {
+				r.inner.KTCallbacks.RenderCb(t, r.inner.RTDevice, &umddi.Render{})
+				r.inner.DXGICallbacks.PresentCb(t, r.inner.RTDevice, &umddi.PresentCB{})
+			})
+			r.arg.DXGIFuncs.Present(r.th, umddi.Present{Device: r.dev, SurfaceToPresent: res, DstResource: res})
+		}},
+	}
+}
+
+func sizeCases() []ruleCase {
+	return []ruleCase{
+		{rule: "size-private", breaks: func(r *rig) {
+			r.funcs.CalcPrivateResourceSize(r.th, r.dev, nil)
+			r.funcs.CreateResource(r.th, r.dev, &umddi.CreateResource{}, umddi.HResource{Object: memoryOf(rigPrivate - 1)}, umddi.HRTResource{})
+		}, keeps: func(r *rig) { r.deferred("d").open(r.make().buffer()) }},
+		{rule: "size-varies", breaks: func(r *rig) {
+			r.k.contexts[r.dev.Root].sizes = append(r.k.contexts[r.dev.Root].sizes, umddi.HandleSize{Type: umddi.HandleResource, Size: 64})
+			res := r.make().buffer()
+			r.driver["CalcDeferredContextHandleSize"] = func(_, results []any) { results[0] = 64 }
+			r.funcs.CalcDeferredContextHandleSize(r.th, r.dev, umddi.HandleResource, res.Object)
+		}, keeps: func(r *rig) {
+			res := r.make().buffer()
+			r.funcs.CalcDeferredContextHandleSize(r.other, r.dev, umddi.HandleResource, res.Object)
+		}},
+		{rule: "size-check", breaks: func(r *rig) {
+			r.driver["CheckDeferredContextHandleSizes"] = func(_, results []any) { results[0] = 3 }
+			r.funcs.CheckDeferredContextHandleSizes(r.th, r.dev, nil)
+		}, keeps: func(r *rig) { r.sizes() }},
+		{rule: "size-member", breaks: func(r *rig) {
+			r.driver["CalcDeferredContextHandleSize"] = func(_, results []any) { results[0] = rigLocal + 1 }
+			r.make().buffer()
+		}, keeps: func(r *rig) { r.make().buffer() }},
+	}
+}
+
+func errorCases() []ruleCase {
+	return []ruleCase{
+		{rule: "error-status", breaks: func(r *rig) {
+			r.reports("Flush", "device", ddi.EOutOfMemory)
+			r.funcs.Flush(r.th, r.dev)
+		}, keeps: func(r *rig) {
+			r.reports("Flush", "device", ddi.DDIDeviceRemoved, ddi.DDIDeviceRemoved)
+			r.funcs.Flush(r.th, r.dev)
+		}},
+		{rule: "error-success", breaks: func(r *rig) {
+			r.reports("Flush", "device", ddi.OK)
+			r.funcs.Flush(r.th, r.dev)
+		}, keeps: func(r *rig) {
+			r.reports("CreateResource", "device", ddi.EOutOfMemory)
+			r.funcs.CalcPrivateResourceSize(r.th, r.dev, nil)
+			r.funcs.CreateResource(r.th, r.dev, &umddi.CreateResource{}, umddi.HResource{Object: memoryOf(rigPrivate)}, umddi.HRTResource{})
+		}},
+		{rule: "error-outside", breaks: func(r *rig) {
+			r.inner.UMCallbacks.SetErrorCb(r.th, r.inner.RTCoreLayer, ddi.DDIDeviceRemoved)
+		}, keeps: func(r *rig) {
+			r.reports("Flush", "device", ddi.DDIDeviceRemoved)
+			r.funcs.Flush(r.other, r.dev)
+		}},
+		{rule: "error-layer", breaks: func(r *rig) {
+			d := r.deferred("d")
+			r.reports("IaSetTopology", "device", ddi.EOutOfMemory)
+			d.funcs.IaSetTopology(r.dth, d.h, 1)
+		}, keeps: func(r *rig) { // also of an open, which is the device's
+			d := r.deferred("d")
+			res := r.make().buffer()
+			r.reports("IaSetTopology", "d", ddi.EOutOfMemory)
+			d.funcs.IaSetTopology(r.dth, d.h, 1)
+			r.reports("CreateResource", "device", ddi.EOutOfMemory)
+			d.open(res)
+		}},
+		{rule: "error-create-layer", breaks: func(r *rig) {
+			d := r.deferred("d")
+			res := r.make().buffer()
+			r.reports("CreateResource", "d", ddi.EOutOfMemory)
+			d.open(res)
+		}, keeps: func(r *rig) {
+			d := r.deferred("d")
+			res := r.make().buffer()
+			r.reports("CreateResource", "device", ddi.EOutOfMemory)
+			d.open(res)
+		}},
+		{rule: "recycle-result", breaks: func(r *rig) {
+			d := r.deferred("d")
+			d.list()
+			r.driver["RecycleCreateDeferredContext"] = func(_, results []any) { results[0] = ddi.EFail }
+			d.renew()
+		}, keeps: func(r *rig) {
+			d := r.deferred("d")
+			d.list()
+			r.driver["RecycleCreateDeferredContext"] = func(_, results []any) { results[0] = ddi.EOutOfMemory }
+			d.renew()
+			d.funcs.DestroyDevice(r.dth, d.h)
+		}},
+	}
+}
+
+func handleCases() []ruleCase {
+	return []ruleCase{
+		{rule: "handle-unknown", breaks: func(r *rig) {
+			r.funcs.DestroyResource(r.th, r.dev, umddi.HResource{Object: memoryOf(rigPrivate)})
+		}, keeps: func(r *rig) {
+			r.funcs.DestroyResource(r.th, r.dev, r.make().buffer())
+			r.funcs.SetPredication(r.th, r.dev, umddi.HQuery{}, false)
+		}},
+		{rule: "handle-destroyed", breaks: func(r *rig) {
+			res := r.make().buffer()
+			r.funcs.DestroyResource(r.th, r.dev, res)
+			r.funcs.DestroyResource(r.th, r.dev, res)
+		}, keeps: func(r *rig) { // the memory of a destroyed object is that of another one
+			res := r.make().buffer()
+			r.funcs.DestroyResource(r.th, r.dev, res)
+			r.funcs.CalcPrivateResourceSize(r.th, r.dev, nil)
+			r.funcs.CreateResource(r.th, r.dev, &umddi.CreateResource{}, res, umddi.HRTResource{})
+			r.funcs.DestroyResource(r.th, r.dev, res)
+		}},
+		{rule: "handle-failed", breaks: func(r *rig) {
+			r.reports("CreateCommandList", "device", ddi.EOutOfMemory)
+			arg := &umddi.CreateCommandList{DeferredContext: r.deferred("d").h}
+			h := umddi.HCommandList{Object: memoryOf(r.funcs.CalcPrivateCommandListSize(r.dth, r.dev, arg))}
+			r.funcs.CreateCommandList(r.dth, r.dev, arg, h, umddi.HRTCommandList{})
+			r.funcs.DestroyCommandList(r.th, r.dev, h)
+		}, keeps: func(r *rig) { // after a failure the context is abandoned
+			d := r.deferred("d")
+			r.reports("CreateCommandList", "device", ddi.EOutOfMemory)
+			arg := &umddi.CreateCommandList{DeferredContext: d.h}
+			h := umddi.HCommandList{Object: memoryOf(r.funcs.CalcPrivateCommandListSize(r.dth, r.dev, arg))}
+			r.funcs.CreateCommandList(r.dth, r.dev, arg, h, umddi.HRTCommandList{})
+			d.funcs.AbandonCommandList(r.dth, d.h)
+			d.renew()
+		}},
+		{rule: "handle-foreign", breaks: func(r *rig) {
+			res := r.make().buffer()
+			d := r.deferred("d")
+			d.funcs.ResourceCopy(r.dth, d.h, res, res)
+		}, keeps: func(r *rig) {
+			res := r.make().buffer()
+			d := r.deferred("d")
+			local := d.open(res)
+			d.funcs.ResourceCopy(r.dth, d.h, local, local)
+			r.funcs.ResourceCopy(r.th, r.dev, res, res)
+		}},
+		{rule: "handle-reused", breaks: func(r *rig) {
+			r.funcs.CreateResource(r.th, r.dev, &umddi.CreateResource{}, r.make().buffer(), umddi.HRTResource{})
+		}, keeps: func(r *rig) {
+			r.make().buffer()
+			r.make().buffer()
+		}},
+		{rule: "handle-leak", breaks: func(r *rig) {
+			r.make().query()
+			r.funcs.DestroyDevice(r.th, r.dev)
+		}, keeps: func(r *rig) {
+			q := r.make().query()
+			d := r.deferred("d")
+			d.funcs.DestroyDevice(r.dth, d.h)
+			r.funcs.DestroyQuery(r.th, r.dev, q)
+			r.funcs.DestroyDevice(r.th, r.dev)
+		}},
+		{rule: "view-order", breaks: func(r *rig) {
+			v := r.make().view(r.make().buffer())
+			r.deferred("d").openView(v)
+		}, keeps: func(r *rig) {
+			res := r.make().buffer()
+			v := r.make().view(res)
+			d := r.deferred("d")
+			local, lv := d.open(res), umddi.HRenderTargetView{Object: memoryOf(rigLocal)}
+			d.funcs.CreateRenderTargetView(r.dth, d.h, &umddi.CreateRenderTargetView{Resource: local}, lv, umddi.HRTRenderTargetView{Runtime: v})
+			d.list()
+			d.funcs.DestroyRenderTargetView(r.dth, d.h, lv)
+			d.funcs.DestroyResource(r.dth, d.h, local)
+			r.funcs.DestroyRenderTargetView(r.th, r.dev, v)
+			r.funcs.DestroyResource(r.th, r.dev, res)
+		}},
+		{rule: "local-open", breaks: func(r *rig) {
+			res := r.make().buffer()
+			d := r.deferred("d")
+			d.open(res)
+			d.open(res)
+		}, keeps: func(r *rig) { // once in each context and list
+			res := r.make().buffer()
+			d, e := r.deferred("d"), r.deferred("e")
+			local := d.open(res)
+			e.open(res)
+			d.list()
+			d.funcs.DestroyResource(r.dth, d.h, local)
+			d.renew()
+			d.open(res)
+		}},
+		{rule: "local-outlives", breaks: func(r *rig) {
+			res := r.make().buffer()
+			r.deferred("d").open(res)
+			r.funcs.DestroyResource(r.th, r.dev, res)
+		}, keeps: func(r *rig) { // a nested list, retired when it is closed
+			l := r.deferred("d").list()
+			e := r.deferred("e")
+			local := e.openList(l)
+			e.funcs.CommandListExecute(r.dth, e.h, local)
+			e.list()
+			e.funcs.DestroyCommandList(r.dth, e.h, local)
+			r.funcs.RecycleDestroyCommandList(r.other, r.dev, l)
+		}},
+	}
+}
+
+func refreshCases() []ruleCase {
+	topology := func(r *rig, in string, shown umddi.Topology) {
+		r.calls(in, func(t *ddi.Thread) { r.inner.UMCallbacks.StateIaPrimitiveTopologyCb(t, r.inner.RTCoreLayer) })
+		r.shows("StateIaPrimitiveTopologyCb", func(t *ddi.Thread) { r.funcs.IaSetTopology(t, r.dev, shown) })
+	}
+	return []ruleCase{
+		{rule: "refresh-stale", breaks: func(r *rig) { // the old binding in a Set function
+			topology(r, "IaSetTopology", 0)
+			r.funcs.IaSetTopology(r.th, r.dev, 4)
+		}, keeps: func(r *rig) { // the new one; then the old state in Execute, and none after it
+			topology(r, "IaSetTopology", 4)
+			r.funcs.IaSetTopology(r.th, r.dev, 4)
+			l := r.deferred("d").list()
+			topology(r, "CommandListExecute", 4)
+			r.funcs.CommandListExecute(r.th, r.dev, l)
+			topology(r, "Flush", 0)
+			r.funcs.Flush(r.th, r.dev)
+		}},
+		{rule: "refresh-function", breaks: func(r *rig) {
+			topology(r, "Flush", 0)
+			r.shows("StateIaPrimitiveTopologyCb", func(t *ddi.Thread) { r.funcs.SetViewports(t, r.dev, nil) })
+			r.funcs.Flush(r.th, r.dev)
+		}, keeps: func(r *rig) { // nothing to show need not be shown
+			topology(r, "Flush", 0)
+			r.shows("StateIaPrimitiveTopologyCb", func(*ddi.Thread) {})
+			r.funcs.Flush(r.th, r.dev)
+		}},
+		{rule: "refresh-place", breaks: func(r *rig) {
+			topology(r, "CreateResource", 0)
+			r.make().buffer()
+		}, keeps: func(r *rig) { // a deferred context's in the making of its list
+			d := r.deferred("d")
+			d.funcs.IaSetTopology(r.dth, d.h, 3)
+			r.calls("CreateCommandList", func(t *ddi.Thread) { d.inner.UMCallbacks.StateIaPrimitiveTopologyCb(t, d.inner.RTCoreLayer) })
+			r.shows("StateIaPrimitiveTopologyCb", func(t *ddi.Thread) { d.funcs.IaSetTopology(t, d.h, 3) })
+			d.list()
+		}},
+		{rule: "refresh-range", breaks: func(r *rig) {
+			r.calls("Flush", func(t *ddi.Thread) {
+				r.inner.UMCallbacks.StateHsConstBufCb(t, r.inner.RTCoreLayer, umddi.Range{Base: 14, Count: 1})
+			})
+			r.funcs.Flush(r.th, r.dev)
+		}, keeps: func(r *rig) {
+			r.calls("Flush", func(t *ddi.Thread) {
+				r.inner.UMCallbacks.StateHsConstBufCb(t, r.inner.RTCoreLayer, umddi.Range{Base: 13, Count: 1})
+				r.inner.UMCallbacks.StateIaVertexBufCb(t, r.inner.RTCoreLayer, umddi.Range{Base: 0, Count: -1})
+			})
+			r.shows("StateHsConstBufCb", func(t *ddi.Thread) { r.funcs.HsSetConstantBuffers(t, r.dev, 13, make([]umddi.HResource, 1)) })
+			r.funcs.Flush(r.th, r.dev)
+		}},
+		{rule: "refresh-amortized", breaks: func(r *rig) {
+			topology(r, "Flush", 0)
+			r.calls("IaSetTopology", func(t *ddi.Thread) { r.inner.KTCallbacks.RenderCb(t, r.inner.RTDevice, &umddi.Render{}) })
+			r.funcs.IaSetTopology(r.th, r.dev, 0)
+			r.funcs.Flush(r.th, r.dev)
+		}, keeps: func(r *rig) {
+			topology(r, "Flush", 0)
+			r.calls("IaSetTopology", func(t *ddi.Thread) {
+				r.inner.KTCallbacks.RenderCb(t, r.inner.RTDevice, &umddi.Render{})
+				r.inner.UMCallbacks.PerformAmortizedProcessingCb(t, r.inner.RTCoreLayer)
+			})
+			r.funcs.IaSetTopology(r.th, r.dev, 0)
+			r.funcs.Flush(r.th, r.dev)
+		}},
+	}
+}
+
+func memoryCases() []ruleCase {
+	return []ruleCase{
+		{rule: "private-runtime", breaks: func(r *rig) {
+			d := r.deferred("d")
+			l := d.finish()
+			r.funcs.RecycleDestroyCommandList(r.other, r.dev, l)
+			l.Private[3] ^= 1
+			d.funcs.RecycleCommandList(r.dth, d.h, l)
+		}, keeps: func(r *rig) { // the driver may, in a function that gets the object
+			res := r.make().buffer()
+			r.calls("ResourceCopy", func(*ddi.Thread) { res.Private[3] ^= 1 })
+			r.funcs.ResourceCopy(r.th, r.dev, res, res)
+			r.funcs.ResourceCopy(r.th, r.dev, res, res)
+		}},
+		{rule: "private-outside", breaks: func(r *rig) {
+			res := r.make().buffer()
+			r.calls("IaSetTopology", func(*ddi.Thread) { res.Private[3] ^= 1 })
+			r.funcs.IaSetTopology(r.th, r.dev, 1)
+			r.funcs.ResourceCopy(r.th, r.dev, res, res)
+		}, keeps: func(r *rig) { // a submission may, and a view is its resource's
+			res := r.make().buffer()
+			v := r.make().view(res)
+			r.calls("IaSetTopology", func(t *ddi.Thread) {
+				r.inner.KTCallbacks.RenderCb(t, r.inner.RTDevice, &umddi.Render{})
+				res.Private[3] ^= 1
+			})
+			r.funcs.IaSetTopology(r.th, r.dev, 1)
+			r.calls("ClearRenderTargetView", func(*ddi.Thread) { res.Private[4] ^= 1 })
+			r.funcs.ClearRenderTargetView(r.th, r.dev, v, [4]float32{})
+			r.funcs.ResourceCopy(r.th, r.dev, res, res)
+		}},
+		{rule: "private-moved", breaks: func(r *rig) {
+			d := r.deferred("d")
+			l := d.finish()
+			r.funcs.RecycleDestroyCommandList(r.other, r.dev, l)
+			l.Private = l.Private[:rigPrivate-1]
+			d.funcs.RecycleCommandList(r.dth, d.h, l)
+		}, keeps: func(r *rig) {
+			d := r.deferred("d")
+			l := d.finish()
+			r.funcs.RecycleDestroyCommandList(r.other, r.dev, l)
+			d.funcs.RecycleCommandList(r.dth, d.h, l)
+			d.again(l)
+		}},
+		{rule: "private-spare", breaks: func(r *rig) {
+			r.funcs.CalcPrivateResourceSize(r.th, r.dev, nil)
+			h := umddi.HResource{Object: &ddi.Object{Private: make([]byte, rigPrivate, 2*rigPrivate)}}
+			r.funcs.CreateResource(r.th, r.dev, &umddi.CreateResource{}, h, umddi.HRTResource{})
+		}, keeps: func(r *rig) {
+			r.funcs.CalcPrivateResourceSize(r.th, r.dev, nil)
+			slab := make([]byte, 2*rigPrivate)
+			h := umddi.HResource{Object: &ddi.Object{Private: slab[:rigPrivate:rigPrivate]}}
+			r.funcs.CreateResource(r.th, r.dev, &umddi.CreateResource{}, h, umddi.HRTResource{})
+		}},
+		{rule: "table-excluded", breaks: func(r *rig) {
+			r.driver["CreateDeferredContext"] = func(args, _ []any) {
+				args[2].(*umddi.CreateDeferredContext).ContextFuncs.Flush = func(*ddi.Thread, umddi.HDevice) {}
+			}
+			r.deferred("d")
+		}, keeps: func(r *rig) { r.deferred("d") }},
+		{rule: "table-missing", breaks: func(r *rig) {
+			r.driver["CreateDevice"] = func(args, _ []any) {
+				args[0].(*umddi.CreateDevice).DeviceFuncs.RecycleCreateCommandList = nil
+			}
+			r.createDevice(umddi.HDevice{Root: new(ddi.Root)}, "second")
+		}, keeps: func(r *rig) { // a driver without command lists needs none
+			r.caps = umddi.CapsFreeThreaded
+			r.openAdapter()
+			r.driver["CreateDevice"] = func(args, _ []any) {
+				args[0].(*umddi.CreateDevice).DeviceFuncs.RecycleCreateCommandList = nil
+			}
+			r.createDevice(umddi.HDevice{Root: new(ddi.Root)}, "second")
+		}},
+		{rule: "table-relocate", breaks: func(r *rig) {
+			r.driver["RelocateDeviceFuncs"] = func(args, _ []any) {
+				args[2].(*umddi.DeviceFuncs).CalcPrivateResourceSize = func(*ddi.Thread, umddi.HDevice, *umddi.CreateResource) int { return 0 }
+			}
+			r.funcs.RelocateDeviceFuncs(r.th, r.dev, r.funcs)
+		}, keeps: func(r *rig) {
+			r.driver["RelocateDeviceFuncs"] = func(args, _ []any) {
+				args[2].(*umddi.DeviceFuncs).Flush = func(*ddi.Thread, umddi.HDevice) {}
+			}
+			r.funcs.RelocateDeviceFuncs(r.th, r.dev, r.funcs)
+		}},
+		{rule: "caps-threading", breaks: func(r *rig) {
+			r.caps = umddi.CapsCommandListsBuild2
+			r.top.GetCaps(r.th, r.adapter, umddi.CapsThreading)
+		}, keeps: func(r *rig) {
+			r.caps = umddi.CapsFreeThreaded
+			r.top.GetCaps(r.th, r.adapter, umddi.CapsThreading)
+		}},
+	}
+}
+
+func mapCases() []ruleCase {
+	return []ruleCase{
+		{rule: "map-discard", breaks: func(r *rig) {
+			d := r.deferred("d")
+			d.funcs.DynamicIABufferMapNoOverwrite(r.dth, d.h, d.open(r.make().dynamic()), 0, umddi.MapWriteNoOverwrite, 0)
+		}, keeps: func(r *rig) {
+			res := r.make().dynamic()
+			r.funcs.DynamicIABufferMapNoOverwrite(r.th, r.dev, res, 0, umddi.MapWriteNoOverwrite, 0)
+			d := r.deferred("d")
+			local := d.open(res)
+			d.funcs.DynamicIABufferMapDiscard(r.dth, d.h, local, 0, umddi.MapWriteDiscard, 0)
+			d.funcs.DynamicIABufferUnmap(r.dth, d.h, local, 0)
+			d.funcs.DynamicIABufferMapNoOverwrite(r.dth, d.h, local, 0, umddi.MapWriteNoOverwrite, 0)
+		}},
+		{rule: "map-state", breaks: func(r *rig) {
+			r.funcs.DynamicIABufferUnmap(r.th, r.dev, r.make().dynamic(), 0)
+		}, keeps: func(r *rig) { // a map that failed maps nothing
+			res := r.make().dynamic()
+			r.reports("DynamicIABufferMapDiscard", "device", ddi.EOutOfMemory)
+			r.funcs.DynamicIABufferMapDiscard(r.th, r.dev, res, 0, umddi.MapWriteDiscard, 0)
+			delete(r.driver, "DynamicIABufferMapDiscard")
+			r.funcs.DynamicIABufferMapDiscard(r.th, r.dev, res, 0, umddi.MapWriteDiscard, 0)
+			r.funcs.DynamicIABufferUnmap(r.th, r.dev, res, 0)
+		}},
+	}
+}
