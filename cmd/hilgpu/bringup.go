@@ -65,7 +65,7 @@ Boards:
 	fl := c.Flags()
 	fl.StringVar(&f.board, "board", "emu", "board `selector`")
 	fl.StringVar(&f.only, "only", "", "`stages` or groups of stages to run, with commas between")
-	fl.StringVar(&f.soak, "soak", "", "repeat for a `duration` as in 8h, or a number of rounds; a JSON object a round")
+	fl.StringVar(&f.soak, "soak", "", "repeat for a `duration` as in 8h, or a number of rounds, or until the link fails; a JSON object a round")
 	fl.Uint64Var(&f.seed, "seed", 1, "`seed` of patterns; each round of a soak has the next one")
 	fl.StringVar(&f.bytes, "bytes", strconv.Itoa(bringup.DefaultBytes), "`number` of bytes of VRAM that patterns cover, or all")
 	fl.StringVar(&f.poke, "poke", reg.Safe.String(), "`class` of registers that are written with patterns: safe, idle or destructive")
@@ -168,8 +168,9 @@ type soakRound struct {
 	Error   string   `json:"error,omitempty"`
 }
 
-// soakBringup repeats with the next seed each time. The report is that of the
-// first round that failed, or of the last.
+// soakBringup repeats with the next seed each time, until the link fails. The
+// report is that of the round in which it did, of the first that failed, or of
+// the last.
 func soakBringup(ctx context.Context, stdout io.Writer, f bringupFlags, o bringup.Options) error {
 	rounds, d, err := f.soakLimit()
 	if err != nil {
@@ -192,6 +193,10 @@ func soakBringup(ctx context.Context, stdout io.Writer, f bringupFlags, o bringu
 		}
 		if err := out.Encode(roundOf(round, r)); err != nil {
 			return err
+		}
+		if r.LinkFailed() {
+			keep = r
+			break
 		}
 		o.Seed++
 	}

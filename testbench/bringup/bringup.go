@@ -84,7 +84,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	} else {
 		defer link.Close()
 	}
+	before := counters(s)
 	r.run(s)
+	r.report.LinkErrors = counted(before, counters(s))
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -231,7 +233,7 @@ func Stages() []string {
 	return slices.Clip(names)
 }
 
-// Describe returns a line for each stage, with what it does and what it needs.
+// Describe returns a line for each stage, with what it does.
 func Describe() string {
 	var b strings.Builder
 	for _, st := range stages() {

@@ -492,3 +492,143 @@ func TestFiles(t *testing.T) {
 	assert.NotContains(t, h.String(), "src=")
 	assert.NotContains(t, h.String(), "href=")
 }
+
+// A tamper is a host in front of bring-up's own, which does to the device's
+// accesses what a bad board would.
+type tamper struct {
+	bus.Host
+	read  func(h bus.Host, addr uint64, p []byte) error
+	write func(h bus.Host, addr uint64, p []byte) error
+}
+
+func (h *tamper) ReadMem(addr uint64, p []byte) error {
+	if h.read != nil {
+		return h.read(h.Host, addr, p)
+	}
+	return h.Host.ReadMem(addr, p)
+}
+
+func (h *tamper) WriteMem(addr uint64, p []byte) error {
+	if h.write != nil {
+		return h.write(h.Host, addr, p)
+	}
+	return h.Host.WriteMem(addr, p)
+}
+
+// Places in bring-up's host memory.
+const (
+	fences   = 0x110000 // the fence
+	sources  = 0x120000 // of the copies within host memory
+	targets  = 0x130000 // of the copies before fences
+	copies   = 0x180000 // of the DMA stage, from here on
+	messages = 0xfee00000
+)
+
+// What goes wrong between the device and host memory is found by the stages
+// that use it.
+func TestHostPath(t *testing.T) {
+	isMessage := func(addr uint64) bool { return addr >= messages && addr < messages+1<<20 }
+	var held []func() error
+	for _, tt := range []struct {
+		name  string
+		host  tamper
+		stage string
+		says  string
+	}{
+		{"a read loses a bit", tamper{read: func(h bus.Host, addr uint64, p []byte) error {
+			err := h.ReadMem(addr, p)
+			if addr >= copies {
+				p[0] ^= 0x10
+			}
+			return err
+		}}, "dma.copy", "1 B, host 0xc to VRAM 0x9: byte 0 is"},
+		{"reads are refused", tamper{read: func(h bus.Host, addr uint64, p []byte) error {
+			return errors.New("nobody there")
+		}}, "cp.start", "FAULT_INFO=0xa (CAUSE=READ_ERROR)"},
+		{"writes are dropped", tamper{write: func(h bus.Host, addr uint64, p []byte) error {
+			if addr >= sources && addr < copies {
+				return nil
+			}
+			return h.WriteMem(addr, p)
+		}}, "ring.wrap", "did not move its data"},
+		{"data behind its fence", tamper{write: func(h bus.Host, addr uint64, p []byte) error {
+			if addr >= targets && addr < copies {
+				data := bytes.Clone(p)
+				held = append(held, func() error { return h.WriteMem(addr, data) })
+				return nil
+			}
+			err := h.WriteMem(addr, p)
+			if addr == fences {
+				for _, write := range held {
+					err = errors.Join(err, write())
+				}
+				held = nil
+			}
+			return err
+		}}, "fence.order", "fence 1 came before the data of its copy"},
+		{"a message twice", tamper{write: func(h bus.Host, addr uint64, p []byte) error {
+			err := h.WriteMem(addr, p)
+			if isMessage(addr) {
+				err = errors.Join(err, h.WriteMem(addr, p))
+			}
+			return err
+		}}, "irq.message", "DONE0, INTC.MASK: 2 messages for one event"},
+		{"a message of another vector", tamper{write: func(h bus.Host, addr uint64, p []byte) error {
+			if isMessage(addr) {
+				addr ^= 0x10
+			}
+			return h.WriteMem(addr, p)
+		}}, "irq.message", "at 0xfee01010, want 4 bytes"},
+	} {
+		host := tt.host
+		r := run(t, bringup.Options{Board: "emu?config=small", Open: func(selector string, h bus.Host) (bus.Link, bus.Clock, error) {
+			host.Host = h
+			return boards.Open(selector, &host)
+		}})
+		require.NotEmpty(t, failures(r), tt.name)
+		assert.Equal(t, tt.stage, failures(r)[0], "%s:\n%s", tt.name, text(r))
+		assert.Contains(t, result(t, r, tt.stage).Line(), tt.says, tt.name)
+	}
+}
+
+// frozen is a clock that stands still.
+type frozen struct{ bus.Clock }
+
+func (frozen) Now() uint64 { return 5 }
+
+func (frozen) Wait(uint64) (bool, error) { return false, nil }
+
+// A clock that does not run ends a wait.
+func TestClockStandsStill(t *testing.T) {
+	r := run(t, bringup.Options{Board: "emu?config=small", Only: []string{"irq.message"}, Open: func(selector string, h bus.Host) (bus.Link, bus.Clock, error) {
+		link, clock, err := boards.Open(selector, h)
+		return link, frozen{clock}, err
+	}})
+	assert.Equal(t, "bringup: the clock of the board does not run", r.Results[0].Error)
+}
+
+// A counting link counts an error with each read of configuration space.
+type counting struct {
+	spy
+	n uint64
+}
+
+func (c *counting) Counters() []boards.Counter {
+	return []boards.Counter{{Name: "frames_damaged", Value: 7 + c.n}, {Name: "messages", Value: c.n}}
+}
+
+// What the link recovered from is told, and fails nothing.
+func TestLinkErrors(t *testing.T) {
+	c := &counting{}
+	c.config = func(_ int, v uint32, err error) (uint32, error) {
+		c.n++
+		return v, err
+	}
+	r := run(t, bringup.Options{Only: []string{"link"}, Open: func(selector string, h bus.Host) (bus.Link, bus.Clock, error) {
+		_, clock, err := c.over(selector, h)
+		return c, clock, err
+	}})
+	assert.True(t, r.OK())
+	assert.Equal(t, []bringup.Count{{Name: "frames_damaged", Count: 64}}, r.LinkErrors)
+	assert.Contains(t, text(r), "link           recovered from frames_damaged 64\n")
+}

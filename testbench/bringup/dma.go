@@ -42,7 +42,7 @@ func dmaCopy(s *session) outcome {
 // copies moves size bytes from host memory to VRAM at one alignment, and back
 // to host memory at another. It returns why the engine did not run, or "".
 func (s *session) copies(f *finding, n *node, rng *rand.Rand, size, vramAt, hostAt uint64) string {
-	what := fmt.Sprintf("%d bytes, host %#x to VRAM %#x", size, hostAt, vramAt)
+	what := fmt.Sprintf("%d B, host %#x to VRAM %#x", size, hostAt, vramAt)
 	data := make([]byte, size)
 	for i := range data {
 		data[i] = byte(rng.Uint32())
@@ -63,7 +63,7 @@ func (s *session) copies(f *finding, n *node, rng *rand.Rand, size, vramAt, host
 	copy(window[vramAt-lo:], data)
 	s.compare(f, what, window, got, int(vramAt-lo))
 
-	what = fmt.Sprintf("%d bytes, VRAM %#x to host %#x", size, vramAt, hostAt)
+	what = fmt.Sprintf("%d B, VRAM %#x to host %#x", size, vramAt, hostAt)
 	const back = copyAt + 64<<10
 	home := s.host.mem[back+hostAt-guard:][:size+2*guard]
 	for i := range home {
@@ -98,5 +98,5 @@ func (s *session) compare(f *finding, what string, want, got []byte, first int) 
 	if at < first {
 		where, likely = fmt.Sprintf("%d bytes before its start", first-at), "the copy writes outside of its range: byte enables of the first beat"
 	}
-	f.add(likely, "%s: %s is %#02x, want %#02x; %d bytes wrong", what, where, got[at], want[at], wrong)
+	f.add(likely, "%s: %s is %#02x, want %#02x; wrong bytes: %d", what, where, got[at], want[at], wrong)
 }

@@ -43,11 +43,14 @@ func linkTrips(s *session) outcome {
 	slices.Sort(times)
 	tick := 1 / float64(s.clock.Hz())
 	o := f.outcome(fmt.Sprintf("%d round trips, p50 %s, p99 %s", trips, seconds(float64(times[trips/2])*tick), seconds(float64(times[trips*99/100])*tick)))
-	o.details = append(o.details, counted(before, counters(s))...)
+	if errs := counted(before, counters(s)); len(errs) > 0 {
+		o.details = append(o.details, "the link recovered from errors: "+list(errs))
+	}
 	return o
 }
 
-// counters returns what the link counts, nothing if it does not.
+// counters returns what the link counts, nothing if there is none or it does
+// not.
 func counters(s *session) []boards.Counter {
 	if c, ok := s.link.(boards.Counters); ok {
 		return c.Counters()
@@ -55,28 +58,37 @@ func counters(s *session) []boards.Counter {
 	return nil
 }
 
-// counted returns the counters of errors that the link has moved: what it
+// counted returns by how much the counters of errors went up: what the link
 // recovered from is no failure, but worth a line.
-func counted(before, after []boards.Counter) []string {
+func counted(before, after []boards.Counter) []Count {
 	was := map[string]uint64{}
 	for _, c := range before {
 		was[c.Name] = c.Value
 	}
-	var moved []string
+	var moved []Count
 	for _, c := range after {
 		if isError(c.Name) && c.Value > was[c.Name] {
-			moved = append(moved, fmt.Sprintf("%s +%d", c.Name, c.Value-was[c.Name]))
+			moved = append(moved, Count{c.Name, c.Value - was[c.Name]})
 		}
 	}
-	if len(moved) == 0 {
-		return nil
+	return moved
+}
+
+// list returns counts as text.
+func list(all []Count) string {
+	var texts []string
+	for _, c := range all {
+		texts = append(texts, fmt.Sprintf("%s %d", c.Name, c.Count))
 	}
-	return []string{"the link recovered from errors: " + strings.Join(moved, ", ")}
+	return strings.Join(texts, ", ")
 }
 
 // isError says whether a counter counts errors, by its name.
 func isError(name string) bool {
-	for _, part := range []string{"crc", "nak", "replay", "resent", "retr", "dup", "lost", "garbage", "drop", "timeout", "bad", "gap", "error"} {
+	for _, part := range []string{
+		"crc", "nak", "replay", "repeat", "damaged", "duplicate", "lost", "garbage", "drop", "timeout", "late",
+		"malformed", "unexpected", "stale", "error",
+	} {
 		if strings.Contains(name, part) {
 			return true
 		}

@@ -43,6 +43,12 @@ type Device struct {
 	HostBits uint32 `json:"host_bits"`
 }
 
+// A Count is how often something happened.
+type Count struct {
+	Name  string `json:"name"`
+	Count uint64 `json:"count"`
+}
+
 // A Report is what a run found. Without a wall-clock link it is the same for
 // the same board and options.
 type Report struct {
@@ -53,6 +59,10 @@ type Report struct {
 	Failed  int      `json:"failed"`
 	Skipped int      `json:"skipped"`
 	Results []Result `json:"results"`
+
+	// LinkErrors is what the link recovered from while the stages ran, by the
+	// names of its counters.
+	LinkErrors []Count `json:"link_errors,omitempty"`
 
 	cause error
 }
@@ -157,6 +167,9 @@ func seconds(s float64) string {
 func (r *Report) Summary() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "-------- %d failed, %d passed, %d not run\n", r.Failed, r.Passed, r.Skipped)
+	if len(r.LinkErrors) > 0 {
+		fmt.Fprintf(&b, "link           recovered from %s\n", list(r.LinkErrors))
+	}
 	for _, res := range r.Results {
 		if res.Replay != "" {
 			fmt.Fprintf(&b, "replay         %s\n", res.Replay)

@@ -3,6 +3,7 @@ package bringup
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
@@ -35,6 +36,7 @@ type session struct {
 	opt   Options
 
 	err    error
+	still  int // waits in a row without any time passing
 	device Device
 
 	prepared bool
@@ -132,7 +134,24 @@ func (s *session) write(bar int, off uint64, p []byte) {
 // pass lets a part of a second pass.
 func (s *session) pass(of uint64) {
 	for end := s.clock.Now() + max(1, s.clock.Hz()/of); s.clock.Now() < end && s.alive(); {
-		_, s.err = s.clock.Wait(end)
+		s.wait(end)
+	}
+}
+
+// maxStill is how many waits in a row may end without any time passing.
+const maxStill = 1_000_000
+
+var errStill = errors.New("bringup: the clock of the board does not run")
+
+// wait waits until deadline, or less long.
+func (s *session) wait(deadline uint64) {
+	from := s.clock.Now()
+	_, s.err = s.clock.Wait(deadline)
+	if s.still++; s.clock.Now() != from {
+		s.still = 0
+	}
+	if s.err == nil && s.still > maxStill {
+		s.err = errStill
 	}
 }
 
@@ -148,7 +167,7 @@ func (s *session) until(done func() bool) bool {
 		if now >= end || !s.alive() {
 			return false
 		}
-		_, s.err = s.clock.Wait(min(now+step, end))
+		s.wait(min(now+step, end))
 	}
 	return false
 }
