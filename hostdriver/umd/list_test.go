@@ -1,0 +1,342 @@
+package umd
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+)
+
+// newListRig is a rig whose lists get their memory from a heap that counts.
+func newListRig(t tb) (*rig, *heapOf) {
+	m := newHeap(t)
+	r := openRigWith(newKernel(t), Options{Memory: m})
+	require.Equal(t, ddi.OK, r.createDevice())
+	return r, m
+}
+
+// filledBuffer makes a buffer of 64 bytes that count up from first.
+func (r *rig) filledBuffer(u umddi.Usage, first int) umddi.HResource {
+	arg := buf(64, u)
+	arg.InitialDataUP = []umddi.SubresourceUP{{SysMem: seq(first, 64), RowPitch: 64}}
+	return r.create(arg)
+}
+
+func (r *rig) buffer(res umddi.HResource) []byte {
+	r.Helper()
+	return r.read(res, buf(64, umddi.UsageDefault), 0)
+}
+
+// A list does when it is executed what the calls did that were recorded, every
+// time, with the contents that there are then.
+func TestListExecutes(t *testing.T) {
+	r, _ := newListRig(t)
+	a, b := r.filledBuffer(umddi.UsageDefault, 1), r.filledBuffer(umddi.UsageDefault, 100)
+	c := r.recorder()
+	c.copy(a, b)
+	l := c.done()
+	assert.Equal(t, seq(1, 64), r.buffer(a), "nothing is done before")
+	r.execute(l)
+	assert.Equal(t, seq(100, 64), r.buffer(a))
+	r.update(b, buf(64, umddi.UsageDefault), 0, nil, seq(7, 64))
+	r.execute(l)
+	r.update(b, buf(64, umddi.UsageDefault), 0, nil, seq(8, 64))
+	assert.Equal(t, seq(7, 64), r.buffer(a), "read where it is executed")
+	assert.Empty(t, c.errors())
+}
+
+// Nothing of a list is needed when CommandListExecute has returned.
+func TestListDestroyedBeforeTheGPURuns(t *testing.T) {
+	r, m := newListRig(t)
+	a := r.filledBuffer(umddi.UsageDefault, 1)
+	c := r.recorder()
+	c.update(a, buf(64, umddi.UsageDefault), 0, nil, seq(50, 64))
+	c.update(a, buf(64, umddi.UsageDefault), 0, box(0, 0, 32, 1), seq(90, 32))
+	big := r.create(buf(chunkBytes, umddi.UsageDefault))
+	c.update(big, buf(chunkBytes, umddi.UsageDefault), 0, nil, seq(3, chunkBytes))
+	l := c.done()
+	r.execute(l)
+	r.f.DestroyCommandList(r.th, r.h, l)
+	clear(l.Private)
+	c.destroy()
+	assert.Empty(t, m.out)
+	want := seq(50, 64)
+	copy(want, seq(90, 32))
+	assert.Equal(t, want, r.buffer(a))
+	assert.Equal(t, seq(3, chunkBytes), r.read(big, buf(chunkBytes, umddi.UsageDefault), 0))
+	assert.Empty(t, c.errors())
+}
+
+// The diagram of "Supporting Command Lists": from each state each function is
+// legal or refused.
+func TestListStates(t *testing.T) {
+	removed := ddi.DDIDeviceRemoved
+	for _, state := range []string{"green", "black 1", "black 2", "destroyed", "garbage"} {
+		for name, want := range map[string]map[string]ddi.HRESULT{
+			"execute":         {"black 1": removed, "black 2": removed, "destroyed": removed, "garbage": removed},
+			"open":            {"black 1": removed, "black 2": removed, "destroyed": removed, "garbage": removed},
+			"recycle destroy": {"black 1": removed, "black 2": removed, "destroyed": removed, "garbage": removed},
+			"recycle":         {"green": removed, "black 2": removed, "destroyed": removed, "garbage": removed},
+			"recycle create":  {"green": removed, "black 1": removed, "destroyed": removed, "garbage": removed},
+			"destroy":         {"destroyed": removed, "garbage": removed},
+		} {
+			for _, large := range []bool{false, true} {
+				r, m := newListRig(t)
+				c := r.recorder()
+				a := r.filledBuffer(umddi.UsageDefault, 1)
+				c.copy(a, a)
+				if large {
+					for range 20 {
+						c.copy(a, a)
+					}
+				}
+				l := c.done()
+				if state == "garbage" {
+					r.f.DestroyCommandList(r.th, r.h, l)
+					l = umddi.HCommandList{Object: garbage(listBytes)}
+				}
+				if state == "black 1" || state == "black 2" {
+					r.f.RecycleDestroyCommandList(r.th, r.h, l)
+				}
+				if state == "black 2" {
+					c.f.RecycleCommandList(c.th, c.h, l)
+				}
+				if state == "destroyed" {
+					r.f.DestroyCommandList(r.th, r.h, l)
+				}
+				require.Empty(t, c.errors())
+				got := c.apply(name, l)
+				assert.Equal(t, want[state], got, "%s of a list that is %s", name, state)
+				if got == ddi.OK && name != "destroy" || want[state] != ddi.OK && state != "destroyed" && state != "garbage" {
+					r.f.DestroyCommandList(r.th, r.h, l)
+				}
+				c.destroy()
+				assert.Empty(t, c.errors())
+				assert.Empty(t, m.out, "%s of a list that is %s", name, state)
+			}
+		}
+	}
+}
+
+// apply calls a function with a list, and returns what came of it.
+func (c *recorder) apply(name string, l umddi.HCommandList) ddi.HRESULT {
+	hr := ddi.OK
+	switch f := &c.rig.f; name {
+	case "execute":
+		c.rig.execute(l)
+	case "open":
+		local := umddi.HCommandList{Object: garbage(localBytes)}
+		c.f.CreateCommandList(c.th, c.h, nil, local, umddi.HRTCommandList{Runtime: l})
+	case "recycle destroy":
+		f.RecycleDestroyCommandList(c.th, c.rig.h, l)
+	case "recycle":
+		c.f.RecycleCommandList(c.th, c.h, l)
+	case "recycle create":
+		hr = f.RecycleCreateCommandList(c.th, c.rig.h, &umddi.CreateCommandList{DeferredContext: c.h}, l, umddi.HRTCommandList{})
+	case "destroy":
+		f.DestroyCommandList(c.th, c.rig.h, l)
+	}
+	if es := c.errors(); len(es) > 0 {
+		return es[0]
+	}
+	return hr
+}
+
+// Recycling keeps the size of the region and what the driver left there.
+func TestRecycling(t *testing.T) {
+	r, m := newListRig(t)
+	a, b := r.filledBuffer(umddi.UsageDefault, 1), r.filledBuffer(umddi.UsageDefault, 2)
+	c := r.recorder()
+	record := func(copies int) umddi.HCommandList {
+		for range copies {
+			c.copy(a, b)
+		}
+		return c.done()
+	}
+	first := record(1000)
+	require.Equal(t, 3, m.allocs, "the head, two chunks")
+	c.release(first)
+	for _, copies := range []int{1, 1000, 9, 10, 1} {
+		l := record(copies)
+		assert.Same(t, first.Object, l.Object)
+		assert.Len(t, l.Private, 256)
+		r.update(b, buf(64, umddi.UsageDefault), 0, nil, seq(copies, 64))
+		r.execute(l)
+		assert.Equal(t, seq(copies, 64), r.buffer(a))
+		c.release(l)
+	}
+	assert.Equal(t, 3, m.allocs)
+	c.destroy()
+	assert.Empty(t, m.out)
+	assert.Empty(t, c.errors())
+}
+
+// A list of nine copies lies in its handle, one of ten does not.
+func TestSmallList(t *testing.T) {
+	for copies, chunks := range map[int]int{0: 0, 1: 0, 9: 0, 10: 1} {
+		r, m := newListRig(t)
+		a, b := r.filledBuffer(umddi.UsageDefault, 1), r.filledBuffer(umddi.UsageDefault, 2)
+		c := r.recorder()
+		for range copies {
+			c.copy(a, b)
+		}
+		c.done()
+		assert.Equal(t, 1+chunks, m.allocs, "%d copies", copies)
+	}
+}
+
+// In the steady state a list costs no allocation and no growth, whatever its
+// size.
+func TestRecyclingReuses(t *testing.T) {
+	for _, copies := range []int{1, 100} {
+		r := quiet(t)
+		s := newSmall(r, r.create(buf(64, umddi.UsageDefault)), r.create(buf(64, umddi.UsageDefault)))
+		ok := true
+		one := func() {
+			s.c.f.CreateResource(s.c.th, s.c.h, nil, s.to, s.rtTo)
+			s.c.f.CreateResource(s.c.th, s.c.h, nil, s.from, s.rtFrom)
+			for range copies - 1 {
+				s.c.f.ResourceCopy(s.c.th, s.c.h, s.to, s.from)
+			}
+			ok = s.again() && ok
+			r.f.CommandListExecute(r.th, r.h, s.list)
+		}
+		for range 100000 / copies {
+			one()
+		}
+		assert.Zero(t, testing.AllocsPerRun(100, one), "%d copies", copies)
+		assert.True(t, ok)
+		assert.Empty(t, s.c.errors())
+		d := s.c.driver()
+		assert.LessOrEqual(t, len(d.cache.free)+len(d.chunks), 1)
+		assert.LessOrEqual(t, len(r.driver().chains.all()), minSlots)
+	}
+}
+
+// The cache of a deferred context is bounded, by number and by size.
+func TestCacheIsBounded(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		lists  int
+		bytes  uint32
+		chunks int // that stay
+	}{
+		{"by number", cachedChunks + 5, 1 << 10, cachedChunks},
+		{"by size", 6, 1 << 20, 3}, // each a little more than a quarter of the bound
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r, m := newListRig(t)
+			arg := buf(tt.bytes, umddi.UsageDefault)
+			a := r.create(arg)
+			c := r.recorder()
+			var lists []umddi.HCommandList
+			for range tt.lists {
+				c.update(a, arg, 0, nil, seq(1, int(tt.bytes)))
+				lists = append(lists, c.done())
+			}
+			assert.Len(t, m.out, 1+tt.lists)
+			for _, l := range lists {
+				c.release(l)
+			}
+			c.done()
+			assert.Len(t, m.out, 1+tt.chunks)
+			c.destroy()
+			assert.Empty(t, m.out)
+		})
+	}
+}
+
+// A list goes with its device, and one that outlives its context stays.
+func TestListOutlivesItsContext(t *testing.T) {
+	r, m := newListRig(t)
+	a := r.create(buf(1000, umddi.UsageDefault))
+	c := r.recorder()
+	c.update(a, buf(1000, umddi.UsageDefault), 0, nil, seq(5, 1000))
+	l := c.done()
+	c.destroy()
+	assert.Len(t, m.out, 1)
+	r.execute(l)
+	assert.Equal(t, seq(5, 1000), r.read(a, buf(1000, umddi.UsageDefault), 0))
+	r.f.DestroyDevice(r.th, r.h)
+	assert.Empty(t, m.out)
+	assert.Empty(t, r.errs)
+}
+
+// What is in private memory is not believed.
+func TestListMemoryIsChecked(t *testing.T) {
+	r, _ := newListRig(t)
+	a, b := r.filledBuffer(umddi.UsageDefault, 1), r.filledBuffer(umddi.UsageDefault, 2)
+	r.flush()
+	c := r.recorder()
+	c.copy(a, b)
+	l := c.done()
+	good := slices.Clone(l.Private)
+	for name, spoil := range map[string]func(p []byte){
+		"no command":                 func(p []byte) { p[32] = 0 },
+		"an unknown command":         func(p []byte) { p[32] = 8 },
+		"a command without its size": func(p []byte) { le.PutUint32(p[36:], 0) },
+		"a command that is cut":      func(p []byte) { le.PutUint32(p[36:], 16) },
+		"a command beyond the end":   func(p []byte) { le.PutUint32(p[36:], 32) },
+		"half a header":              func(p []byte) { le.PutUint32(p[16:], 28) },
+		"more than there is":         func(p []byte) { le.PutUint32(p[16:], 1<<31) },
+		"a resource that is not":     func(p []byte) { p[40] = 77 },
+		"a generation that was":      func(p []byte) { p[44] = 77 },
+	} {
+		spoil(l.Private)
+		r.execute(l)
+		assert.Equal(t, []ddi.HRESULT{ddi.DDIDeviceRemoved}, c.errors(), name)
+		copy(l.Private, good)
+	}
+	r.execute(l)
+	assert.Empty(t, c.errors())
+}
+
+// A list with an object that has been destroyed is refused.
+func TestListWithADestroyedObject(t *testing.T) {
+	rt := tex(4, 4, rgba, umddi.UsageDefault, umddi.BindRenderTarget)
+	for name, one := range map[string]func(r *rig, c *recorder) func(){
+		"resource": func(r *rig, c *recorder) func() {
+			a, b := r.create(rt), r.create(rt)
+			c.copy(a, b)
+			return func() { r.f.DestroyResource(r.th, r.h, b) }
+		},
+		"resource that is written": func(r *rig, c *recorder) func() {
+			a := r.create(rt)
+			c.update(a, rt, 0, nil, seq(1, 64))
+			return func() { r.f.DestroyResource(r.th, r.h, a) }
+		},
+		"resource of a discard": func(r *rig, c *recorder) func() {
+			a := r.create(buf(16, umddi.UsageDynamic))
+			c.discard(a, 0)
+			return func() { r.f.DestroyResource(r.th, r.h, a) }
+		},
+		"view": func(r *rig, c *recorder) func() {
+			a := r.create(rt)
+			v := r.view(a, rgba, 0, 0, 1)
+			c.f.ClearRenderTargetView(c.th, c.h, c.target(v, a), [4]float32{})
+			return func() { r.f.DestroyRenderTargetView(r.th, r.h, v) }
+		},
+		"query": func(r *rig, c *recorder) func() {
+			q := r.query()
+			c.f.QueryEnd(c.th, c.h, c.q(q))
+			return func() { r.f.DestroyQuery(r.th, r.h, q) }
+		},
+		"predicate": func(r *rig, c *recorder) func() {
+			q := r.queryOf(umddi.QueryOcclusionPredicate)
+			c.f.SetPredication(c.th, c.h, c.q(q), true)
+			return func() { r.f.DestroyQuery(r.th, r.h, q) }
+		},
+	} {
+		r, _ := newListRig(t)
+		c := r.recorder()
+		destroy := one(r, c)
+		l := c.done()
+		destroy()
+		r.execute(l)
+		assert.Equal(t, []ddi.HRESULT{ddi.DDIDeviceRemoved}, c.errors(), name)
+	}
+}
