@@ -126,7 +126,7 @@ func BenchmarkLine(b *testing.B) {
 func goodput(t testing.TB) (mixed, bulk float64) {
 	var took [2][2]float64 // good and bad; mixed and bulk
 	for i, faults := range []fault.Config{{}, bad(7)} {
-		g := newRig(t, bustest.DeviceOptions{}, line.Options{Baud: rate, Hz: 10_000_000, Faults: faults}, rootport.Options{Tags: 32})
+		g := newRig(t, bustest.DeviceOptions{}, line.Options{Baud: rate, Hz: 2_000_000, Faults: faults}, rootport.Options{Tags: 32})
 		w := newWork(t, g, 7)
 		start := g.root.Now()
 		for range 3000 {

@@ -30,9 +30,9 @@ func (g *rig) tlps() uint64 {
 
 // Where the work keeps its things.
 const (
-	modelBytes = 2048       // from 0 in BAR 2
+	modelBytes = 8192       // from 0 in BAR 2
 	jobAt      = modelBytes // from there on in BAR 2
-	jobBytes   = 512
+	jobBytes   = 2048
 )
 
 // A change is a packet that was accepted, or may have been, and is not known to
@@ -72,7 +72,7 @@ func (w *work) do() error {
 
 func (w *work) span() (off, n int) {
 	off = 4 * w.rng.IntN(modelBytes/4)
-	return off, 4 * (1 + w.rng.IntN(min(100, (modelBytes-off)/4)))
+	return off, 4 * (1 + w.rng.IntN(min(512, (modelBytes-off)/4)))
 }
 
 func (w *work) random(n int) []byte {
@@ -220,7 +220,7 @@ func campaign(t *testing.T, faults fault.Config, packets, cuts uint64) (g *rig, 
 		every = max(packets/cuts, 100)
 	}
 	next, silent := every, false
-	g = newRig(t, bustest.DeviceOptions{Stall: 1}, line.Options{Hz: 10_000_000, Faults: faults}, rootport.Options{
+	g = newRig(t, bustest.DeviceOptions{Stall: 1}, line.Options{Hz: 2_000_000, Faults: faults}, rootport.Options{
 		Observer: func(rootport.Dir, time.Duration, []byte) {
 			if next--; next > 0 || cuts == 0 {
 				return
