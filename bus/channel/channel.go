@@ -93,8 +93,8 @@ type Channel struct {
 	text    []byte        // that Console was not given yet
 	textAt  time.Duration
 	inbox   inbox
-	pending []byte // encoded, to be written
-	spare   []byte // the other buffer, of who holds token
+	pending []byte        // encoded, to be written
+	spare   []byte        // the other buffer, of who holds token
 	wrote   time.Duration // when bytes went out last
 	free    time.Duration // the line is, for the next ones
 	dark    time.Duration // a cut ends

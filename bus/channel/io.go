@@ -263,8 +263,6 @@ func (c *Channel) farewell() {
 	if !alive || !free {
 		return
 	}
-	c.pending = c.pending[:0]
-	c.encoder.Break()
 	c.link.Close(&c.out)
 	c.encode(c.Now())
 	last := append([]byte(nil), c.pending...)

@@ -82,7 +82,9 @@ func (c *Channel) fail(err error) {
 
 // broken takes the channel down because the stream is.
 func (c *Channel) broken(err error, now time.Duration) {
-	c.last = err
+	if c.last == nil || c.link.State() == datalink.Up {
+		c.last = err
+	}
 	c.fail(fmt.Errorf("%w: the stream ended: %w", bus.ErrLinkDown, err))
 	c.link.Close(&c.out)
 	c.settle(now)

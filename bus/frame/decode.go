@@ -21,6 +21,10 @@ type Stats struct {
 	Oversize uint64 // chunks too long for a frame, text included
 }
 
+// leastText is how many bytes of text there are before a frame that nothing
+// delimits from them; one may be the beginning of a damaged frame.
+const leastText = 2
+
 // A Decoder finds frames and text in a stream of bytes. A chunk is what stands
 // between two delimiters.
 //
@@ -28,6 +32,9 @@ type Stats struct {
 //   - A chunk of which all bytes are text is text: printable ASCII, BEL, BS, TAB,
 //     LF, VT, FF, CR and ESC. It is a frame as well if it can be: the check
 //     tells, and no frame is lost to text.
+//   - A chunk that begins with two or more bytes of text, and can be a frame from
+//     there on, is both: whoever wrote the text did not delimit it. If there are
+//     several places where the frame can begin, all of them are tried.
 //   - Any other chunk is damaged. If it is too long for a frame, what came before
 //     its first byte that is not text is text.
 //
@@ -134,14 +141,39 @@ func (d *Decoder) end(s Sink) {
 
 func (d *Decoder) classify(s Sink) {
 	d.Flush(s)
-	plain, ok := appendPlain(d.plain[:0], d.chunk, d.most)
-	switch {
-	case ok && len(plain) >= d.least:
-		d.stats.Frames++
-		s.Frame(plain)
-	case !d.text:
+	if plain, ok := d.unstuff(d.chunk); ok {
+		d.frame(plain, s)
+		return
+	}
+	if d.text {
+		return
+	}
+	found := false
+	for i := leastText; i <= textLen(d.chunk); i++ {
+		plain, ok := d.unstuff(d.chunk[i:])
+		if !ok {
+			continue
+		}
+		if !found {
+			d.show(d.chunk[min(d.shown, i):i], s)
+		}
+		found = true
+		d.frame(plain, s)
+	}
+	if !found {
 		d.damaged(len(d.chunk)-d.shown, s)
 	}
+}
+
+// unstuff returns the frame that a chunk is, if it is one of a legal size.
+func (d *Decoder) unstuff(chunk []byte) ([]byte, bool) {
+	plain, ok := appendPlain(d.plain[:0], chunk, d.most)
+	return plain, ok && len(plain) >= d.least
+}
+
+func (d *Decoder) frame(plain []byte, s Sink) {
+	d.stats.Frames++
+	s.Frame(plain)
 }
 
 func (d *Decoder) show(p []byte, s Sink) {

@@ -138,6 +138,12 @@ func TestDecoder(t *testing.T) {
 			[]string{"text " + long, "damaged"}, Stats{Text: 140, Garbage: 141, Oversize: 1}},
 		{"text with a byte that is not", join([]byte("log"), "f0", []byte("in"), "00"), []string{"damaged"}, Stats{Garbage: 6}},
 		{"text that may be a frame is both", []byte("\nabcdefghi\x00"), []string{"text \nabcdefghi", "frame 616263646566676869"}, Stats{Frames: 1, Text: 10}},
+		{"text right before a frame", join("00", []byte("login: "), "05 81223344 00"), []string{"text login: ", "frame 81223344"}, Stats{Frames: 1, Text: 7}},
+		{"text before what can begin twice", join("00", []byte("ok\n"), "08 81828384858687 00"),
+			[]string{"text ok\n", "frame 81828384858687"}, Stats{Frames: 1, Text: 3}},
+		{"text before two candidates", join("00", []byte("ab\n"), "02 81 07 828384858687 00"),
+			[]string{"text ab", "frame 028107828384858687", "frame 8100828384858687"}, Stats{Frames: 2, Text: 2}},
+		{"one byte of text", join("00", []byte("l"), "05 81223344 00"), []string{"damaged"}, Stats{Garbage: 6}},
 		{"a damaged frame before a good one", unhex("00 05 1122 00 05 11223344 00"), []string{"damaged", "frame 11223344"}, Stats{Frames: 1, Garbage: 3}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,0 +1,437 @@
+package channel
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/bus/datalink"
+	"github.com/hilgpu/hilgpu/bus/fault"
+)
+
+// pair opens both ends of a line; the board has been told of the session.
+func pair(t testing.TB, host, board Config) (h, b *Channel) {
+	x, y := net.Pipe()
+	return pairOn(t, x, y, host, board)
+}
+
+func pairOn(t testing.TB, x, y io.ReadWriteCloser, host, board Config) (h, b *Channel) {
+	host.Link.Role, board.Link.Role = datalink.Host, datalink.Board
+	host.Seed, board.Seed = 1, 2
+	b, err := Open(y, board)
+	require.NoError(t, err)
+	t.Cleanup(func() { b.Close() })
+	h, err = Open(x, host)
+	require.NoError(t, err)
+	t.Cleanup(func() { h.Close() })
+	_, err = b.Receive(2 * time.Second)
+	require.Equal(t, ErrSession, err)
+	return h, b
+}
+
+// write is a posted write of 256 bytes that follow from its number.
+func write(i int) []byte {
+	p := make([]byte, 16+256)
+	p[0], p[3] = 0x60, 64
+	binary.BigEndian.PutUint32(p[8:], uint32(i))
+	rng := rand.New(rand.NewPCG(uint64(i), 0))
+	for k := range p[16:] {
+		p[16+k] = byte(rng.Uint32())
+	}
+	return p
+}
+
+var (
+	read  = []byte{0, 0, 0, 1, 0, 0, 5, 15, 0xfe, 0, 0x10, 0x10}
+	reply = []byte{0x4a, 0, 0, 1, 1, 0, 0, 4, 0, 0, 5, 0x10, 1, 2, 3, 4}
+)
+
+// send sends packets first to last-1, taking what arrives meanwhile.
+func send(t testing.TB, c *Channel, n int, took func(p []byte)) {
+	for i := 0; i < n; {
+		err := c.Send(write(i))
+		if err == nil {
+			i++
+			continue
+		}
+		if !errors.Is(err, datalink.ErrFull) {
+			t.Errorf("send %d: %v", i, err)
+			return
+		}
+		p, err := c.Receive(time.Second)
+		if err != nil {
+			t.Errorf("while sending %d: %v", i, err)
+			return
+		}
+		if p != nil {
+			took(p)
+		}
+	}
+}
+
+// expect returns a check that packets are write(0), write(1) and so on.
+func expect(t testing.TB) (took func(p []byte), n *int) {
+	n = new(int)
+	return func(p []byte) {
+		if !bytes.Equal(write(*n), p) {
+			t.Errorf("packet %d is % x", *n, p[:16])
+		}
+		*n++
+	}, n
+}
+
+// flood sends n packets both ways at once and checks what arrives.
+func flood(t testing.TB, h, b *Channel, n int) {
+	var wg sync.WaitGroup
+	for _, c := range []*Channel{h, b} {
+		took, got := expect(t)
+		wg.Go(func() {
+			send(t, c, n, took)
+			for end := c.Now() + 10*time.Second; *got < n; {
+				p, err := c.Receive(time.Second)
+				if err != nil || c.Now() > end {
+					t.Errorf("after %d packets: %v, %+v", *got, err, c.Stats())
+					return
+				}
+				if p != nil {
+					took(p)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestReadAndReply(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, b := pair(t, Config{}, Config{})
+		time.Sleep(5 * time.Millisecond)
+		before := h.Stats().BytesWritten + b.Stats().BytesWritten
+		require.NoError(t, h.Send(read))
+		p, err := b.Receive(time.Second)
+		require.NoError(t, err)
+		require.Equal(t, read, p)
+		require.NoError(t, b.Send(reply))
+		p, err = h.Receive(time.Second)
+		require.NoError(t, err)
+		require.Equal(t, reply, p)
+		time.Sleep(5 * time.Millisecond)
+		synctest.Wait()
+		// Frames of 11, 15 and 6 bytes (docs/design.md "Link layers"), each with
+		// one byte of stuffing and a delimiter.
+		assert.Equal(t, uint64(38), h.Stats().BytesWritten+b.Stats().BytesWritten-before)
+	})
+}
+
+func TestReceiveTimesOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := pair(t, Config{}, Config{})
+		before := h.Now()
+		p, err := h.Receive(30 * time.Millisecond)
+		assert.Nil(t, p)
+		assert.NoError(t, err)
+		assert.Equal(t, 30*time.Millisecond, h.Now()-before)
+		p, err = h.Receive(0)
+		assert.Nil(t, p)
+		assert.NoError(t, err)
+		assert.Equal(t, 30*time.Millisecond, h.Now()-before)
+	})
+}
+
+// A full queue is an error, and Receive returns early when there is room again.
+func TestFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, b := pair(t, Config{Link: datalink.Config{Queue: 4, Window: 4}, Baud: 1_000_000}, Config{})
+		n := 0
+		var err error
+		for ; err == nil; n++ {
+			err = h.Send(write(n))
+		}
+		require.ErrorIs(t, err, datalink.ErrFull)
+		assert.Equal(t, 9, n)
+		before := h.Now()
+		p, err := h.Receive(10 * time.Second)
+		assert.Nil(t, p)
+		assert.NoError(t, err)
+		assert.Less(t, h.Now()-before, 50*time.Millisecond)
+		assert.NoError(t, h.Send(write(8)))
+		took, got := expect(t)
+		for *got < 9 {
+			p, err := b.Receive(time.Second)
+			require.NoError(t, err)
+			require.NotNil(t, p)
+			took(p)
+		}
+	})
+}
+
+func TestSendErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := pair(t, Config{}, Config{})
+		assert.ErrorIs(t, h.Send(nil), datalink.ErrSize)
+		assert.ErrorIs(t, h.Send(make([]byte, 281)), datalink.ErrSize)
+	})
+}
+
+// A packet keeps its place until the next Receive: the peer's credits are back
+// only then.
+func TestCreditsFollowReceive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		credits := datalink.Credits{{Headers: 1}}
+		h, b := pair(t, Config{}, Config{Link: datalink.Config{Credits: credits}})
+		require.NoError(t, h.Send(write(0)))
+		require.NoError(t, h.Send(write(1)))
+		p, err := b.Receive(time.Second)
+		require.NoError(t, err)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Equal(t, uint64(1), h.Stats().Link.PacketsSent)
+		require.Equal(t, write(0), p)
+		p, err = b.Receive(time.Second)
+		require.NoError(t, err)
+		require.Equal(t, write(1), p)
+	})
+}
+
+// Exactly once, in order, both ways at once, whatever befalls the frames.
+func TestFaults(t *testing.T) {
+	for _, text := range []string{
+		"",
+		"loss=0.05,dup=0.03,flip=0.02,truncate=0.01,reorder=0.02,seed=1",
+		"loss=0.1,flip=0.1,seed=2",
+		"reorder=0.3,dup=0.3,seed=3",
+		"stall=0.01:40ms,loss=0.02,seed=4",
+	} {
+		t.Run(text, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, err := fault.Parse(text)
+				require.NoError(t, err)
+				h, b := pair(t, Config{Baud: 3_000_000, Send: fault.New(f, 0)}, Config{Baud: 3_000_000, Receive: fault.New(f, 1), Send: fault.New(f, 2)})
+				flood(t, h, b, 600)
+				if s := b.Stats(); text != "" {
+					assert.NotEqual(t, fault.Stats{Frames: s.Receive.Frames}, s.Receive)
+					assert.NotEqual(t, fault.Stats{Frames: s.Send.Frames}, s.Send)
+				}
+			})
+		})
+	}
+}
+
+// The same over a real connection and the wall clock.
+func TestFaultsTCP(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	x, err := net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	y, err := l.Accept()
+	require.NoError(t, err)
+	f := fault.Config{Loss: 0.02, Dup: 0.03, Flip: 0.02, Truncate: 0.01, Reorder: 0.02, Seed: 5}
+	h, b := pairOn(t, x, y, Config{Send: fault.New(f, 0)}, Config{Send: fault.New(f, 1)})
+	flood(t, h, b, 2000)
+	require.NoError(t, h.Close())
+	for err = nil; err == nil && b.Now() < time.Minute; {
+		_, err = b.Receive(time.Second)
+	}
+	assert.ErrorIs(t, err, bus.ErrLinkDown)
+	n, up, _ := b.Session()
+	assert.Equal(t, uint64(1), n)
+	assert.False(t, up)
+}
+
+// Bytes go out at the rate of the line, and not much slower.
+func TestPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, b := pair(t, Config{Baud: 3_000_000}, Config{Baud: 3_000_000})
+		const n = 1000
+		start := h.Now()
+		took, got := expect(t)
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for *got < n {
+				p, err := b.Receive(time.Second)
+				if err != nil || p == nil {
+					t.Errorf("after %d packets: %v", *got, err)
+					return
+				}
+				took(p)
+			}
+		})
+		send(t, h, n, func([]byte) {})
+		wg.Wait()
+		share := float64(n*256) / (300_000 * (h.Now() - start).Seconds())
+		t.Logf("payload is %.3f of the line", share)
+		assert.Greater(t, share, 0.85)
+		assert.Less(t, share, 256.0/272)
+		assert.Zero(t, h.Stats().Link.Replays)
+	})
+}
+
+// The first cause stays, and what arrived before comes first.
+func TestCloseOfPeer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, b := pair(t, Config{}, Config{})
+		require.NoError(t, b.Send(write(0)))
+		require.NoError(t, b.Close())
+		p, err := h.Receive(time.Second)
+		require.NoError(t, err)
+		require.Equal(t, write(0), p)
+		for range 2 {
+			_, err = h.Receive(time.Second)
+			require.ErrorIs(t, err, bus.ErrLinkDown)
+			require.ErrorIs(t, err, datalink.ErrPeerDown)
+			require.Equal(t, err, h.Send(read))
+		}
+		require.NoError(t, h.Close())
+		_, again := h.Receive(0)
+		require.Equal(t, err, again)
+	})
+}
+
+func TestClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := pair(t, Config{}, Config{})
+		done := make(chan error)
+		go func() {
+			_, err := h.Receive(time.Hour)
+			done <- err
+		}()
+		synctest.Wait()
+		require.NoError(t, h.Close())
+		assert.ErrorIs(t, <-done, bus.ErrClosed)
+		assert.ErrorIs(t, h.Send(read), bus.ErrClosed)
+		require.NoError(t, h.Close())
+	})
+}
+
+// A cut line is a link that is down, within a second, and the board takes the
+// next host.
+func TestCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cut := fault.New(fault.Config{Cut: 100}, 0)
+		h, b := pair(t, Config{}, Config{Send: cut})
+		start := h.Now()
+		var err error
+		for i := 0; err == nil; {
+			if err = h.Send(write(i)); err == nil {
+				i++
+			} else if errors.Is(err, datalink.ErrFull) {
+				_, err = h.Receive(time.Second)
+			}
+			for range 10 {
+				if p, e := b.Receive(0); e == nil && p != nil {
+					b.Send(reply)
+				}
+			}
+		}
+		require.ErrorIs(t, err, bus.ErrLinkDown)
+		require.ErrorIs(t, err, datalink.ErrDead)
+		require.Equal(t, uint64(1), cut.Stats().Cuts)
+		assert.Less(t, h.Now()-start, time.Second)
+	})
+}
+
+// faucet is a stream that can lose all that is written.
+type faucet struct {
+	net.Conn
+	shut atomic.Bool
+}
+
+func (f *faucet) Write(p []byte) (int, error) {
+	if f.shut.Load() {
+		return len(p), nil
+	}
+	return f.Conn.Write(p)
+}
+
+// L8: one direction is dead, and keep-alive finds it.
+func TestHalfOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, y := net.Pipe()
+		f := &faucet{Conn: y}
+		h, b := pairOn(t, x, f, Config{}, Config{})
+		start := h.Now()
+		f.shut.Store(true)
+		_, err := h.Receive(time.Minute)
+		require.ErrorIs(t, err, bus.ErrLinkDown)
+		require.ErrorIs(t, err, datalink.ErrDead)
+		assert.LessOrEqual(t, h.Now()-start, 600*time.Millisecond)
+		b.Receive(10 * time.Millisecond)
+		_, up, cause := b.Session()
+		assert.False(t, up)
+		assert.ErrorIs(t, cause, datalink.ErrDead)
+	})
+}
+
+// L8: a peer that reads nothing stalls the stream, and not the caller.
+func TestStalledStream(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		wrap func(net.Conn) io.ReadWriteCloser
+	}{
+		{"with a deadline", func(c net.Conn) io.ReadWriteCloser { return c }},
+		{"without", func(c net.Conn) io.ReadWriteCloser { return struct{ io.ReadWriteCloser }{c} }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				x, y := net.Pipe()
+				gate := &gated{Conn: y, open: make(chan struct{})}
+				h, b := pairOn(t, tt.wrap(x), gate, Config{}, Config{})
+				gate.stopped.Store(true)
+				synctest.Wait()
+				start := h.Now()
+				go h.Send(write(0))
+				_, err := h.Receive(time.Minute)
+				require.ErrorIs(t, err, bus.ErrLinkDown)
+				assert.LessOrEqual(t, h.Now()-start, 700*time.Millisecond)
+				require.NoError(t, h.Close())
+				close(gate.open)
+				require.NoError(t, b.Close())
+			})
+		})
+	}
+}
+
+// gated stops to read when told.
+type gated struct {
+	net.Conn
+	stopped atomic.Bool
+	open    chan struct{}
+}
+
+func (g *gated) Read(p []byte) (int, error) {
+	if g.stopped.Load() {
+		<-g.open
+		return 0, io.EOF
+	}
+	return g.Conn.Read(p[:1])
+}
+
+// A stream that ends is a link that is down, at once.
+func TestStreamEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, y := net.Pipe()
+		h, b := pairOn(t, x, y, Config{}, Config{})
+		start := h.Now()
+		y.Close()
+		_, err := h.Receive(time.Minute)
+		require.ErrorIs(t, err, bus.ErrLinkDown)
+		require.ErrorIs(t, err, io.EOF)
+		_, err = b.Receive(time.Minute)
+		require.ErrorIs(t, err, bus.ErrLinkDown)
+		require.ErrorIs(t, err, io.ErrClosedPipe)
+		assert.Zero(t, h.Now()-start)
+	})
+}

@@ -1,0 +1,355 @@
+package channel
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/bus/datalink"
+	"github.com/hilgpu/hilgpu/bus/fault"
+	"github.com/hilgpu/hilgpu/bus/frame"
+)
+
+// A plug is one end of a line that stays when an end is closed, as a serial line
+// does, and that tests can listen to and speak on.
+type plug struct {
+	in, out chan []byte
+	done    chan struct{}
+	once    sync.Once
+	rest    []byte
+	log     [][]byte // what was written
+	poll    bool     // Read does not wait
+	reads   atomic.Int64
+}
+
+func newLine() (host, board *plug) {
+	a, b := make(chan []byte, 1000), make(chan []byte, 1000)
+	return &plug{in: a, out: b, done: make(chan struct{})}, &plug{in: b, out: a, done: make(chan struct{})}
+}
+
+// again returns another plug for the same end.
+func (p *plug) again() *plug { return &plug{in: p.in, out: p.out, done: make(chan struct{})} }
+
+func (p *plug) Read(b []byte) (int, error) {
+	p.reads.Add(1)
+	if p.poll && len(p.rest) == 0 && len(p.in) == 0 {
+		return 0, nil
+	}
+	if len(p.rest) == 0 {
+		select {
+		case p.rest = <-p.in:
+		case <-p.done:
+			return 0, io.EOF
+		}
+	}
+	n := copy(b, p.rest)
+	p.rest = p.rest[n:]
+	return n, nil
+}
+
+func (p *plug) Write(b []byte) (int, error) {
+	b = append([]byte(nil), b...)
+	select {
+	case <-p.done:
+		return 0, io.ErrClosedPipe
+	default:
+	}
+	select {
+	case p.out <- b:
+		p.log = append(p.log, b)
+		return len(b), nil
+	case <-p.done:
+		return 0, io.ErrClosedPipe
+	}
+}
+
+func (p *plug) Close() error {
+	p.once.Do(func() { close(p.done) })
+	return nil
+}
+
+// A board serves one host after the other on the same line, and says so.
+func TestSessions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, y := newLine()
+		h, b := pairOn(t, x, y, Config{}, Config{})
+		require.NoError(t, h.Send(write(0)))
+		require.NoError(t, h.Send(write(1)))
+		p, err := b.Receive(time.Second)
+		require.NoError(t, err)
+		require.Equal(t, write(0), p)
+		require.NoError(t, h.Close())
+		synctest.Wait()
+		require.ErrorIs(t, b.Send(reply), bus.ErrLinkDown)
+		require.ErrorIs(t, b.Send(reply), datalink.ErrNotUp)
+
+		h2, err := Open(x.again(), Config{Seed: 3})
+		require.NoError(t, err)
+		defer h2.Close()
+		synctest.Wait()
+		require.ErrorIs(t, b.Send(reply), ErrSession)
+		require.ErrorIs(t, b.Send(reply), bus.ErrLinkDown)
+		require.NoError(t, h2.Send(write(7)))
+		synctest.Wait()
+		_, err = b.Receive(time.Second)
+		require.Equal(t, ErrSession, err)
+		p, err = b.Receive(time.Second)
+		require.NoError(t, err)
+		require.Equal(t, write(7), p, "what the session before left is dropped")
+		require.NoError(t, b.Send(reply))
+		p, err = h2.Receive(time.Second)
+		require.NoError(t, err)
+		require.Equal(t, reply, p)
+		n, up, cause := b.Session()
+		assert.Equal(t, uint64(2), n)
+		assert.True(t, up)
+		assert.ErrorIs(t, cause, datalink.ErrPeerDown)
+	})
+}
+
+// What was posted before the host left is still delivered if no other came.
+func TestSessionEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, y := newLine()
+		h, b := pairOn(t, x, y, Config{}, Config{})
+		require.NoError(t, h.Send(write(0)))
+		require.NoError(t, h.Close())
+		synctest.Wait()
+		p, err := b.Receive(time.Second)
+		require.NoError(t, err)
+		require.Equal(t, write(0), p)
+		p, err = b.Receive(time.Second)
+		require.NoError(t, err)
+		require.Nil(t, p)
+	})
+}
+
+// A host that vanishes without a word is replaced by the next one, in the
+// middle of its session; frames of the old epoch are known and ignored.
+func TestOldEpoch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, y := newLine()
+		h, b := pairOn(t, x, y, Config{}, Config{})
+		for i := range 5 {
+			require.NoError(t, h.Send(write(i)))
+		}
+		x.Close()
+		x2 := x.again()
+		h2, err := Open(x2, Config{Seed: 3})
+		require.NoError(t, err)
+		defer h2.Close()
+		time.Sleep(200 * time.Millisecond)
+		synctest.Wait()
+		_, up, cause := b.Session()
+		require.True(t, up, "%v, %+v, %+v", cause, b.Stats(), h2.Stats())
+		require.ErrorIs(t, cause, datalink.ErrNewEpoch)
+		before := b.Stats().Link.Stale
+		for _, old := range x.log {
+			x2.out <- old
+		}
+		time.Sleep(10 * time.Millisecond)
+		synctest.Wait()
+		assert.GreaterOrEqual(t, b.Stats().Link.Stale-before, uint64(5))
+		_, err = b.Receive(0)
+		require.Equal(t, ErrSession, err)
+		p, err := b.Receive(time.Second)
+		require.NoError(t, err)
+		require.Nil(t, p)
+		require.NoError(t, h2.Send(write(9)))
+		p, err = b.Receive(time.Second)
+		require.NoError(t, err)
+		require.Equal(t, write(9), p)
+	})
+}
+
+func TestOpenErrors(t *testing.T) {
+	// A Welcome of version 2, by the tables of bus/datalink: type 6, the size of
+	// the largest packet, window, hash, nonces, credits; its word is fixed.
+	welcome := append([]byte{0x60, 2, 1, 24, 0, 64}, make([]byte, 24)...)
+	welcome = binary.BigEndian.AppendUint32(welcome, crc32.ChecksumIEEE(welcome)^0x48494c47)
+	for _, tt := range []struct {
+		name  string
+		host  Config
+		board *Config
+		says  []byte
+		want  error
+		down  bool
+		most  time.Duration
+	}{
+		{"nobody there", Config{}, nil, nil, datalink.ErrOpen, true, time.Second},
+		{"another map", Config{Link: datalink.Config{MapHash: 1}}, &Config{Link: datalink.Config{MapHash: 2}}, nil, datalink.ErrMapHash, false, 0},
+		{"another version", Config{}, nil, new(frame.Encoder).Append(nil, welcome), datalink.ErrVersion, false, 0},
+		{"all is lost", Config{Send: fault.New(fault.Config{Loss: 1}, 0)}, &Config{}, nil, datalink.ErrOpen, true, time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				x, y := newLine()
+				if tt.board != nil {
+					tt.board.Link.Role = datalink.Board
+					b, err := Open(y, *tt.board)
+					require.NoError(t, err)
+					defer b.Close()
+				}
+				if tt.says != nil {
+					y.Write(tt.says)
+				}
+				start := time.Now()
+				_, err := Open(x, tt.host)
+				require.ErrorIs(t, err, tt.want)
+				assert.Equal(t, tt.down, errors.Is(err, bus.ErrLinkDown))
+				assert.Equal(t, tt.most, time.Since(start))
+				_, err = x.Write([]byte{0})
+				assert.ErrorIs(t, err, io.ErrClosedPipe, "the stream is closed")
+			})
+		})
+	}
+	for name, c := range map[string]Config{
+		"rate": {Baud: -1},
+		"link": {Link: datalink.Config{Window: 3}},
+	} {
+		x, _ := newLine()
+		_, err := Open(x, c)
+		assert.Error(t, err, name)
+		_, err = x.Write([]byte{0})
+		assert.ErrorIs(t, err, io.ErrClosedPipe, name)
+	}
+}
+
+// Console text arrives apart, in order, and costs no packet.
+func TestConsole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, y := newLine()
+		var mu sync.Mutex
+		var text string
+		shown := func() string {
+			mu.Lock()
+			defer mu.Unlock()
+			return text
+		}
+		h, b := pairOn(t, x, y, Config{Console: func(p []byte) {
+			mu.Lock()
+			defer mu.Unlock()
+			text += string(p)
+		}}, Config{})
+		time.Sleep(10 * time.Millisecond)
+		y.out <- []byte("\x00boot: ")
+		synctest.Wait()
+		assert.Empty(t, shown(), "more may follow")
+		time.Sleep(textIdle)
+		synctest.Wait()
+		assert.Equal(t, "boot: ", shown())
+		y.out <- []byte("ok\r\n\x00")
+		require.NoError(t, b.Send(write(0)))
+		p, err := h.Receive(time.Second)
+		require.NoError(t, err)
+		require.Equal(t, write(0), p)
+		time.Sleep(textIdle)
+		synctest.Wait()
+		assert.Equal(t, "boot: ok\r\n", shown())
+		assert.Equal(t, uint64(10), h.Stats().Frame.Text)
+		assert.Zero(t, h.Stats().Link.Replays+b.Stats().Link.Replays)
+	})
+}
+
+// Garbage costs at most the frame that it hits, and that is asked for at once.
+func TestGarbage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, y := newLine()
+		h, b := pairOn(t, x, y, Config{}, Config{})
+		require.NoError(t, h.Send(read))
+		_, err := b.Receive(time.Second)
+		require.NoError(t, err)
+		time.Sleep(10 * time.Millisecond)
+		start := h.Now()
+		x.out <- []byte{0xf0, 0x9f, 0x92, 0xa9}
+		require.NoError(t, h.Send(write(0)))
+		p, err := b.Receive(time.Second)
+		require.NoError(t, err)
+		require.Equal(t, write(0), p)
+		assert.Zero(t, h.Now()-start, "no time-out was waited for")
+		assert.Equal(t, uint64(1), h.Stats().Link.Replays)
+	})
+}
+
+// A Read without bytes or error is a time-out: it does not end the channel, and
+// the reader does not spin.
+func TestReadTimesOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, y := newLine()
+		x.poll, y.poll = true, true
+		h, b := pairOn(t, x, y, Config{}, Config{})
+		before := x.reads.Load()
+		_, err := h.Receive(2 * time.Second)
+		require.NoError(t, err)
+		assert.InDelta(t, 1000, x.reads.Load()-before, 100)
+		_, up, _ := b.Session()
+		assert.True(t, up)
+	})
+}
+
+// A peer that fills the inbox of a host that takes nothing ends the session.
+func TestFlooded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, y := newLine()
+		h, b := pairOn(t, x, y, Config{}, Config{})
+		var err error
+		for ; !errors.Is(err, bus.ErrLinkDown); err = b.Send(reply) {
+			if errors.Is(err, datalink.ErrFull) {
+				b.Receive(time.Second)
+			}
+		}
+		n := 0
+		for err = nil; err == nil && n < 2*maxInbox; n++ {
+			_, err = h.Receive(time.Second)
+		}
+		assert.Equal(t, maxInbox+1, n)
+		assert.ErrorIs(t, err, datalink.ErrProtocol)
+		assert.ErrorIs(t, err, bus.ErrLinkDown)
+	})
+}
+
+// A slow line has longer times; what is given stays.
+func TestTimes(t *testing.T) {
+	for _, tt := range []struct {
+		baud                   int
+		window                 int
+		ack, replayMin, silent time.Duration
+	}{
+		{0, 64, time.Millisecond, 10 * time.Millisecond, 500 * time.Millisecond},
+		{3_000_000, 64, time.Millisecond, 10 * time.Millisecond, 500 * time.Millisecond},
+		// A frame of 292 bytes takes 25.3 ms, 32 bytes take 2.8 ms.
+		{115200, 4, 2777777, 2*2777777 + 2*25347222, 506944440},
+	} {
+		c := Config{Baud: tt.baud}
+		c.setTimes()
+		assert.Equal(t, tt.window, c.Link.Window, tt.baud)
+		assert.Equal(t, tt.ack, c.Link.AckDelay, tt.baud)
+		assert.Equal(t, tt.replayMin, c.Link.ReplayMin, tt.baud)
+		assert.InDelta(t, tt.silent, c.Link.DeadAfter, 1000, tt.baud)
+		_, err := datalink.New(c.Link)
+		assert.NoError(t, err)
+	}
+	for baud := 1200; baud < 20_000_000; baud += baud / 3 {
+		for _, size := range []int{0, 16, 4116, datalink.MaxPacket} {
+			c := Config{Baud: baud, Link: datalink.Config{MaxPacket: size}}
+			c.setTimes()
+			_, err := datalink.New(c.Link)
+			assert.NoError(t, err, "%d baud, %d bytes", baud, size)
+		}
+	}
+	c := Config{Baud: 9600, Link: datalink.Config{Window: 8, AckDelay: 3 * time.Millisecond, DeadAfter: 9 * time.Second}}
+	c.setTimes()
+	assert.Equal(t, 8, c.Link.Window)
+	assert.Equal(t, 3*time.Millisecond, c.Link.AckDelay)
+	assert.Equal(t, 9*time.Second, c.Link.DeadAfter)
+}
