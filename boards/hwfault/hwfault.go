@@ -38,8 +38,9 @@ type Device struct {
 	lines []Fault // the faults of address lines
 	mask  uint64  // the address lines that they involve
 
-	high, low uint64 // bits of a word that are always 1, always 0
-	enables   uint8  // lanes that every write writes
+	high, low uint64   // bits of a word that are always 1, always 0
+	pairs     []uint64 // bits of a word that carry the AND of each other
+	enables   uint8    // lanes that every write writes
 	flips     []flipper
 
 	regHigh, regLow uint32 // bits of a register read that are always 1, always 0
@@ -88,6 +89,8 @@ func (d *Device) plant(f Fault) {
 		d.enables |= 1 << f.Line
 	case StuckData:
 		stick(&d.high, &d.low, 1<<f.Line, f.High)
+	case ShortData:
+		d.pairs = append(d.pairs, 1<<f.Line|1<<f.Other)
 	case BitFlip:
 		d.flips = append(d.flips, flipper{f.Rate, rand.New(rand.NewPCG(f.Seed, 0))})
 	case StuckRegister:
@@ -175,6 +178,11 @@ func (d *Device) wrote(off uint64, beat port.Beat) {
 	for _, f := range d.flips {
 		if f.rng.Float64() < f.rate {
 			v ^= 1 << f.rng.IntN(64)
+		}
+	}
+	for _, pair := range d.pairs {
+		if v&pair != pair {
+			v &^= pair
 		}
 	}
 	v = v&^d.low | d.high

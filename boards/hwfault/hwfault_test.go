@@ -176,6 +176,18 @@ func TestStuckEnable(t *testing.T) {
 	}
 }
 
+// Two shorted data lines are 1 only if both are written as 1.
+func TestShortData(t *testing.T) {
+	_, _, link := open(t, "short-data:D2-D5")
+	defer link.Close()
+	p := make([]byte, 4)
+	for _, tt := range [][2]byte{{0x24, 0x24}, {0x04, 0}, {0x20, 0}, {0xfb, 0xdb}, {0xdf, 0xdb}, {0xff, 0xff}} {
+		require.NoError(t, link.Write(2, 0, []byte{tt[0], 0, 0, 0}))
+		require.NoError(t, link.Read(2, 0, p))
+		assert.Equal(t, tt[1], p[0], "%#02x was written", tt[0])
+	}
+}
+
 // One word in 1/rate loses one bit, the same ones for the same seed.
 func TestBitFlip(t *testing.T) {
 	flips := func(text string) (words int, image string) {
@@ -246,6 +258,7 @@ func TestParse(t *testing.T) {
 		{"stuck-enable:0", hwfault.Fault{Kind: hwfault.StuckEnable}},
 		{"stuck-data:D63=1", hwfault.Fault{Kind: hwfault.StuckData, Line: 63, High: true}},
 		{"stuck-register:D31=0", hwfault.Fault{Kind: hwfault.StuckRegister, Line: 31}},
+		{"short-data:D63-D0", hwfault.Fault{Kind: hwfault.ShortData, Line: 63}},
 		{"bit-flip:0.5", hwfault.Fault{Kind: hwfault.BitFlip, Rate: 0.5}},
 		{"bit-flip:1e-3@18446744073709551615", hwfault.Fault{Kind: hwfault.BitFlip, Rate: 0.001, Seed: 1<<64 - 1}},
 	} {
@@ -272,6 +285,8 @@ func TestParseRefuses(t *testing.T) {
 		{"dead-lane:D1", "n from 0 to 7"},
 		{"stuck-enable:", "n from 0 to 7"},
 		{"stuck-data:D64=0", "n from 0 to 63"},
+		{"short-data:D3-D64", "n and m from 0 to 63"},
+		{"short-data:D3-D3", "not the same"},
 		{"stuck-register:D32=0", "n from 0 to 31"},
 		{"bit-flip:1.5", "the rate from 0 to 1"},
 		{"bit-flip:NaN", "the rate from 0 to 1"},

@@ -23,6 +23,7 @@ const (
 	DeadLane                      // a byte lane of VRAM keeps nothing and reads as 0xff
 	StuckEnable                   // a byte lane of VRAM is written by every write
 	StuckData                     // a data line of VRAM has one level
+	ShortData                     // two data lines of VRAM carry the AND of both
 	BitFlip                       // words written to VRAM lose a bit at random
 	StuckRegister                 // a data line of register reads has one level
 )
@@ -62,6 +63,7 @@ func Forms() []Form {
 		{"dead-lane", "dead-lane:<n>", "byte lane n of VRAM, 0 to 7, keeps nothing and reads as 0xff", DeadLane},
 		{"stuck-enable", "stuck-enable:<n>", "byte lane n of VRAM, 0 to 7, is written by every write of its word", StuckEnable},
 		{"stuck-data", "stuck-data:D<n>=<0|1>", "data line n of VRAM, D0 to D63, has one level", StuckData},
+		{"short-data", "short-data:D<n>-D<m>", "two data lines of VRAM, D0 to D63, carry the AND of both", ShortData},
 		{"bit-flip", "bit-flip:<rate>[@<seed>]", "a word written to VRAM loses a random bit, at a rate from 0 to 1", BitFlip},
 		{"stuck-register", "stuck-register:D<n>=<0|1>", "data line n of register reads, D0 to D31, has one level", StuckRegister},
 	}
@@ -84,8 +86,7 @@ func Parse(text string, vramBytes uint64) (Fault, error) {
 		ok = level(&arg, &f.High) && number(arg, "A", minAddress, top, &f.Line)
 		limits = fmt.Sprintf("n from %d to %d", minAddress, top)
 	case ShortAddress:
-		a, b, two := strings.Cut(arg, "-")
-		ok = two && number(a, "A", minAddress, top, &f.Line) && number(b, "A", minAddress, top, &f.Other) && f.Line != f.Other
+		ok = pair(arg, "A", minAddress, top, &f)
 		limits = fmt.Sprintf("n and m from %d to %d, not the same", minAddress, top)
 	case DeadLane, StuckEnable:
 		ok = number(arg, "", 0, lanes-1, &f.Line)
@@ -93,6 +94,9 @@ func Parse(text string, vramBytes uint64) (Fault, error) {
 	case StuckData:
 		ok = level(&arg, &f.High) && number(arg, "D", 0, dataLines-1, &f.Line)
 		limits = fmt.Sprintf("n from 0 to %d", dataLines-1)
+	case ShortData:
+		ok = pair(arg, "D", 0, dataLines-1, &f)
+		limits = fmt.Sprintf("n and m from 0 to %d, not the same", dataLines-1)
 	case StuckRegister:
 		ok = level(&arg, &f.High) && number(arg, "D", 0, regLines-1, &f.Line)
 		limits = fmt.Sprintf("n from 0 to %d", regLines-1)
@@ -127,6 +131,12 @@ func number(text, prefix string, lo, hi int, v *int) bool {
 	n, err := strconv.ParseUint(digits, 10, 16)
 	*v = int(n)
 	return ok && err == nil && *v >= lo && *v <= hi
+}
+
+// pair reads two different numbers from lo to hi behind a prefix each.
+func pair(text, prefix string, lo, hi int, f *Fault) bool {
+	a, b, two := strings.Cut(text, "-")
+	return two && number(a, prefix, lo, hi, &f.Line) && number(b, prefix, lo, hi, &f.Other) && f.Line != f.Other
 }
 
 func rate(text string, f *Fault) bool {
