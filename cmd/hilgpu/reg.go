@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,9 +11,6 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/boards/regs"
-	"github.com/hilgpu/hilgpu/boards/snap"
-	"github.com/hilgpu/hilgpu/bus"
-	"github.com/hilgpu/hilgpu/bus/capture"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 )
 
@@ -59,7 +55,7 @@ const regExample = `  hilgpu reg list 'cp0.*'
 
 // openReg opens the board of the flags. What done returns belongs to err.
 func openReg(f *regFlags, selector string) (fn *regs.Function, done func(error) error, err error) {
-	link, err := openLink(selector)
+	link, _, err := boards.Open(selector, regs.NoMemory{})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -78,18 +74,6 @@ func openReg(f *regFlags, selector string) (fn *regs.Function, done func(error) 
 		return err
 	}
 	return fn, done, nil
-}
-
-func openLink(selector string) (link bus.Link, err error) {
-	switch scheme, file, _ := strings.Cut(selector, ":"); scheme {
-	case "snap":
-		link, _, err = snap.Open(file)
-	case "capture":
-		link, _, err = capture.Open(file)
-	default:
-		link, _, err = boards.Open(selector, regs.NoMemory{})
-	}
-	return link, err
 }
 
 // withReg calls do with the board of the flags.
@@ -113,83 +97,6 @@ func regCode(err error) (code int, ok bool) {
 		return exitCheck, true
 	}
 	return 0, false
-}
-
-// printJSON writes one document.
-func printJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
-}
-
-// regJSON is a register as JSON.
-type regJSON struct {
-	Name     string      `json:"name"`
-	Offset   regs.Hex    `json:"offset"`
-	Bits     int         `json:"bits"`
-	Value    string      `json:"value,omitempty"`
-	Access   string      `json:"access"`
-	Reset    string      `json:"reset"` // "config" if the configuration decides
-	Volatile bool        `json:"volatile"`
-	Read     string      `json:"read_effect,omitempty"`
-	Write    string      `json:"write_effect,omitempty"`
-	Poke     string      `json:"poke,omitempty"`
-	Unit     string      `json:"unit,omitempty"`
-	Doc      string      `json:"doc"`
-	Fields   []fieldJSON `json:"fields,omitempty"`
-}
-
-type fieldJSON struct {
-	Name    string   `json:"name"`
-	Mask    regs.Hex `json:"mask"`
-	Value   *uint32  `json:"value,omitempty"`
-	Meaning string   `json:"meaning,omitempty"`
-	Unit    string   `json:"unit,omitempty"`
-	Enum    []string `json:"enum,omitempty"`
-	Doc     string   `json:"doc"`
-}
-
-// newRegJSON describes a target; value is nil if it was not read.
-func newRegJSON(t regs.Target, value *uint64) regJSON {
-	r := t.Entry.Reg
-	j := regJSON{
-		Name: t.Name(), Offset: regs.Hex(t.Entry.Off()), Bits: t.Bits(), Access: r.Access.String(), Reset: fmt.Sprintf("%#x", r.Reset),
-		Volatile: r.Volatile, Read: r.Read.String(), Write: r.Write.String(), Unit: r.Unit, Doc: r.Doc,
-	}
-	if r.Config {
-		j.Reset = "config"
-	}
-	if r.Access != reg.RO {
-		j.Poke = r.Poke.String()
-	}
-	fields := r.Fields
-	if t.Field != nil {
-		fields = []reg.Field{*t.Field}
-	}
-	for _, f := range fields {
-		j.Fields = append(j.Fields, newFieldJSON(t, f, value))
-	}
-	if value != nil {
-		j.Value = fmt.Sprintf("%#x", *value)
-	}
-	return j
-}
-
-func newFieldJSON(t regs.Target, f reg.Field, value *uint64) fieldJSON {
-	j := fieldJSON{Name: strings.ToLower(f.Name), Mask: regs.Hex(f.Mask), Unit: f.Unit, Enum: f.Enum, Doc: f.Doc}
-	if value == nil {
-		return j
-	}
-	v := uint32(*value)
-	if t.Field == nil {
-		v = f.Get(v)
-	}
-	j.Value = &v
-	if int64(v) < int64(len(f.Enum)) {
-		j.Meaning = f.Enum[v]
-	}
-	return j
 }
 
 func newRegList(f *regFlags) *cobra.Command {
@@ -383,14 +290,6 @@ func assignments(args []string) (names, values []string, err error) {
 	return names, values, nil
 }
 
-// writtenJSON is one write as JSON.
-type writtenJSON struct {
-	Name   string `json:"name"`
-	Before string `json:"before,omitempty"`
-	Sent   string `json:"sent"`
-	After  string `json:"after,omitempty"`
-}
-
 func writeRegs(w io.Writer, f *regFlags, fn *regs.Function, names, texts []string) error {
 	var targets []regs.Target
 	var values []uint64
@@ -484,7 +383,7 @@ func snapRegs(w io.Writer, f *regFlags) error {
 			File      string `json:"file"`
 			Board     string `json:"board"`
 			MapHash   string `json:"map_hash"`
-			Registers int    `json:"registers"`
+			Registers int    `json:"count"`
 		}{f.out, f.board, s.Identity.MapHash, len(s.Registers)})
 	}
 	_, err = fmt.Fprintf(w, "%s: %d registers of %s, map %s\n", f.out, len(s.Registers), f.board, s.Identity.MapHash)
@@ -548,5 +447,9 @@ func loadSnap(f *regFlags, name string) (*regs.Snapshot, error) {
 	if info, err := os.Stat(name); err == nil && !info.IsDir() {
 		return regs.Load(name)
 	}
-	return takeSnap(f, name)
+	s, err := takeSnap(f, name)
+	if errors.Is(err, boards.ErrSelector) {
+		err = fmt.Errorf("there is no file %s: %w", name, err)
+	}
+	return s, err
 }
