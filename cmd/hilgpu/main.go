@@ -14,6 +14,8 @@ import (
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
+	"github.com/hilgpu/hilgpu/runtime/verifier/rule"
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/compose"
 )
@@ -41,13 +43,16 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 // run executes the command line and returns the exit code.
 func run(args []string, stdout, stderr io.Writer) (code int) {
 	defer func() {
-		if r := recover(); r != nil {
-			b, ok := r.(*dxgkrnl.Bugcheck)
-			if !ok {
-				panic(r)
-			}
-			fmt.Fprintf(stderr, "hilgpu: %v\n", b)
+		switch r := recover().(type) {
+		case nil:
+		case *dxgkrnl.Bugcheck:
+			fmt.Fprintf(stderr, "hilgpu: %v\n", r)
 			code = exitContract
+		case *verifier.Violation:
+			fmt.Fprintf(stderr, "hilgpu: %s", r.Report())
+			code = exitContract
+		default:
+			panic(r)
 		}
 	}()
 	root := newRoot()
@@ -59,6 +64,10 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 		return exitOK
 	}
 	fmt.Fprintf(stderr, "hilgpu: %v\n", err)
+	var violation *verifier.Violation
+	if errors.As(err, &violation) {
+		fmt.Fprint(stderr, violation.Details())
+	}
 	var stopped *dxgkrnl.DeviceError
 	if errors.As(err, &stopped) {
 		fmt.Fprint(stderr, stopped.Dump)
@@ -70,11 +79,12 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 func exitCode(err error) int {
 	var stopped *dxgkrnl.DeviceError
 	var broken *dxgkrnl.Bugcheck
+	var violation *verifier.Violation
 	if code, ok := regCode(err); ok {
 		return code
 	}
 	switch {
-	case errors.As(err, &broken):
+	case errors.As(err, &broken), errors.As(err, &violation):
 		return exitContract
 	case errors.Is(err, errCheck):
 		return exitCheck
@@ -84,7 +94,7 @@ func exitCode(err error) int {
 		return exitMap
 	case isLink(err):
 		return exitLink
-	case errors.Is(err, boards.ErrSelector), errors.Is(err, compose.ErrInput):
+	case errors.Is(err, boards.ErrSelector), errors.Is(err, compose.ErrInput), errors.Is(err, rule.ErrName):
 		return exitUsage
 	case errors.Is(err, testbench.ErrDevice), errors.Is(err, bus.ErrTimeout):
 		return exitDevice
@@ -118,6 +128,6 @@ runs its RTL cycle by cycle.
 		Args:          cobra.NoArgs,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	root.AddCommand(newBringup(), newRun(), newVersion(), newLockstep(), newReg(), newSynth(), newTest(), newVerilog())
+	root.AddCommand(newBringup(), newRun(), newVersion(), newLockstep(), newReg(), newRules(), newSynth(), newTest(), newVerilog())
 	return root
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/compose"
 )
@@ -43,6 +44,7 @@ type composeFlags struct {
 	ddi      string
 	check    bool
 	json     bool
+	verify   verifyFlags
 }
 
 func newCompose() *cobra.Command {
@@ -60,10 +62,14 @@ Boards:
 		Example: `  hilgpu run compose --check -o frame.png
   hilgpu run compose --board 'emu?nodes=1&vram=8KiB' --check
   hilgpu run compose --size 640x480 --contexts 4 --seed 7 -o frame.png photo.jpg logo.png
-  hilgpu run compose --ddi ddi.jsonl --json`,
-		RunE: func(c *cobra.Command, args []string) error { return runCompose(c.OutOrStdout(), f, args) },
+  hilgpu run compose --ddi ddi.jsonl --json
+  hilgpu run compose --waive private-outside`,
+		RunE: func(c *cobra.Command, args []string) error {
+			return runCompose(c.OutOrStdout(), c.ErrOrStderr(), f, args)
+		},
 	}
 	fl := c.Flags()
+	f.verify.add(fl)
 	fl.StringVar(&f.board, "board", "emu", "board `selector`")
 	fl.StringVar(&f.size, "size", "320x240", "`WxH` of the frame in pixels")
 	fl.IntVar(&f.contexts, "contexts", 2, "`number` of deferred contexts that record")
@@ -76,7 +82,7 @@ Boards:
 }
 
 // runCompose plans, runs, checks and reports.
-func runCompose(stdout io.Writer, f composeFlags, images []string) error {
+func runCompose(stdout, stderr io.Writer, f composeFlags, images []string) error {
 	plan, err := planCompose(f, images)
 	if err != nil {
 		return err
@@ -96,12 +102,13 @@ func runCompose(stdout io.Writer, f composeFlags, images []string) error {
 	}
 	defer onSignal(out, ddi)()
 	start := time.Now()
-	frame, stats, err := composeOn(f.board, testbench.HostDrivers(), ddi, plan)
+	frame, stats, err := composeOn(f.board, testbench.HostDrivers(), ddi, &f.verify, plan)
 	host := time.Since(start)
 	// The trace of a failed run is what one wants to see.
 	if cerr := ddi.commit(); err == nil {
 		err = cerr
 	}
+	f.verify.print(stderr)
 	if err != nil {
 		return err
 	}
@@ -174,10 +181,11 @@ func parseSize(s string) (w, h int, err error) {
 	return 0, 0, fmt.Errorf("%w: size %q, want WIDTHxHEIGHT in pixels", compose.ErrInput, s)
 }
 
-// composeOn runs the plan. A contract that a driver broke is a
-// *dxgkrnl.DeviceError like any other reason why the GPU stopped.
-func composeOn(board string, drivers testbench.Drivers, ddi *output, plan *compose.Plan) (frame *image.NRGBA, stats testbench.Stats, err error) {
-	var o testbench.Options
+// composeOn runs the plan. A contract that a miniport broke is a
+// *dxgkrnl.DeviceError like any other reason why the GPU stopped; one of the
+// user-mode interface is a *verifier.Violation.
+func composeOn(board string, drivers testbench.Drivers, ddi *output, verify *verifyFlags, plan *compose.Plan) (frame *image.NRGBA, stats testbench.Stats, err error) {
+	o := verify.options()
 	if ddi != nil {
 		o.DDI = ddi
 	}
@@ -186,11 +194,15 @@ func composeOn(board string, drivers testbench.Drivers, ddi *output, plan *compo
 		return nil, testbench.Stats{}, err
 	}
 	defer func() {
-		if r := recover(); r != nil {
-			if _, ok := r.(*dxgkrnl.Bugcheck); !ok {
-				panic(r)
-			}
+		verify.findings = sys.Findings()
+		switch r := recover().(type) {
+		case nil:
+		case *dxgkrnl.Bugcheck:
 			frame, err = nil, errors.Join(sys.Err(), sys.Close())
+		case *verifier.Violation:
+			frame, err = nil, errors.Join(r, sys.Close())
+		default:
+			panic(r)
 		}
 	}()
 	frame, err = compose.Run(sys, plan)

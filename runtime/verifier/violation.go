@@ -23,10 +23,12 @@ func (v *Violation) Error() string {
 	return fmt.Sprintf("verifier: %s (%s): %s: %s", v.Rule.Name, v.Rule.Fault, v.Function, v.Text)
 }
 
-// Report describes the violation with its rule, the stack and the last calls.
-func (v *Violation) Report() string {
+// Report is Error and Details.
+func (v *Violation) Report() string { return v.Error() + "\n" + v.Details() }
+
+// Details describes rule, stack and last calls, a line each.
+func (v *Violation) Details() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%v\n", v)
 	fmt.Fprintf(&b, "  rule    %s\n  source  %s\n", v.Rule.Title, v.Rule.Source)
 	fmt.Fprintf(&b, "  stack   %s\n", strings.Join(v.Stack, " > "))
 	for i, c := range v.Calls {

@@ -33,8 +33,8 @@ type run struct {
 
 // Run composes the plan on sys and returns the back buffer as it was presented.
 // An error of the device is the one of sys.Err; an image that the GPU has no
-// memory for wraps ErrInput. When a Bugcheck unwinds, nothing of the device is
-// called any more: the driver is in the middle of a call.
+// memory for wraps ErrInput. When a Bugcheck or a Violation unwinds, nothing of
+// the device is called any more: the driver is in the middle of a call.
 func Run(sys System, p *Plan) (*image.NRGBA, error) {
 	dev, ctx, err := sys.CreateDevice()
 	if err != nil {
@@ -167,10 +167,19 @@ func (r *run) draw() error {
 		contexts = append(contexts, dc)
 	}
 	var wg sync.WaitGroup
+	broken := make([]any, len(contexts)) // contracts, which unwind to the caller of Run
 	for i, dc := range contexts {
-		wg.Go(func() { lists[i], errs[i] = r.record(i, dc, back, view) })
+		wg.Go(func() {
+			defer func() { broken[i] = recover() }()
+			lists[i], errs[i] = r.record(i, dc, back, view)
+		})
 	}
 	wg.Wait()
+	for _, b := range broken {
+		if b != nil {
+			panic(b)
+		}
+	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/hilgpu/hilgpu/runtime/verifier"
+	"github.com/hilgpu/hilgpu/runtime/verifier/rule"
+	"github.com/hilgpu/hilgpu/testbench"
+)
+
+// verifyFlags are the flags of commands that run the user-mode driver, and what
+// came of them.
+type verifyFlags struct {
+	verify bool
+	waive  []string
+
+	findings []verifier.Finding
+}
+
+// add adds the flags.
+func (v *verifyFlags) add(fl *pflag.FlagSet) {
+	fl.BoolVar(&v.verify, "verify", true, "check driver and runtime against the rules of hilgpu rules list; exit 7 on a violation")
+	fl.StringArrayVar(&v.waive, "waive", nil, "count violations of this `rule`, do not stop; may be repeated")
+}
+
+// options returns what the flags ask of a system.
+func (v *verifyFlags) options() testbench.Options {
+	return testbench.Options{NoVerify: !v.verify, Waive: v.waive}
+}
+
+// print prints what was waived and broken, and the warnings.
+func (v *verifyFlags) print(w io.Writer) {
+	for _, f := range v.findings {
+		fmt.Fprintf(w, "hilgpu: %v\n", f)
+	}
+}
+
+func newRules() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "rules",
+		Short:   "List and explain the rules of the user-mode driver interface",
+		Example: "  hilgpu rules list\n  hilgpu rules explain list-state",
+		Args:    cobra.NoArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(newRulesList(), newRulesExplain())
+	return c
+}
+
+func newRulesList() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:     "list",
+		Short:   "List every rule, who can break it, and what holds",
+		Example: "  hilgpu rules list --json",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if asJSON {
+				return json.NewEncoder(c.OutOrStdout()).Encode(rule.All())
+			}
+			return listRules(c.OutOrStdout())
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print the rules as JSON")
+	return c
+}
+
+func listRules(w io.Writer) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, r := range rule.All() {
+		fmt.Fprintf(tw, "%s\t%s\t%s\n", r.Name, r.Fault, r.Title)
+	}
+	return tw.Flush()
+}
+
+func newRulesExplain() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:     "explain RULE",
+		Short:   "Explain a rule: its source, what is caught, a violation",
+		Example: "  hilgpu rules explain refresh-stale",
+		Args:    cobra.ExactArgs(1),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			var names []string
+			for _, r := range rule.All() {
+				names = append(names, r.Name)
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			r, err := rule.Named(args[0])
+			if err != nil {
+				return fmt.Errorf("%w; hilgpu rules list has the names", err)
+			}
+			if asJSON {
+				return json.NewEncoder(c.OutOrStdout()).Encode(r)
+			}
+			_, err = fmt.Fprint(c.OutOrStdout(), ruleText(r))
+			return err
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print the rule as JSON")
+	return c
+}
+
+// ruleText describes a rule, a line for each part.
+func ruleText(r rule.Rule) string {
+	on := "the program stops, exit code 7"
+	if r.Warning {
+		on = "it is counted and printed at the end"
+	}
+	return fmt.Sprintf("%s: %s\n  at fault   %s\n  source     %s\n  caught     %s\n  violation  %s\n  example    %s\n",
+		r.Name, r.Title, r.Fault, r.Source, r.Catches, on, r.Example)
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
+	"github.com/hilgpu/hilgpu/runtime/verifier/rule"
+	"github.com/hilgpu/hilgpu/testbench"
+)
+
+func TestRulesCommands(t *testing.T) {
+	code, stdout, stderr := hilgpu("rules", "list")
+	require.Zero(t, code, stderr)
+	assert.Len(t, strings.Split(strings.TrimSpace(stdout), "\n"), len(rule.All()))
+	assert.Regexp(t, `(?m)^error-success +driver +Success is not reported\.$`, stdout)
+
+	code, stdout, _ = hilgpu("rules", "list", "--json")
+	require.Zero(t, code)
+	var all []rule.Rule
+	require.NoError(t, json.Unmarshal([]byte(stdout), &all))
+	assert.Equal(t, rule.All(), all)
+
+	code, stdout, _ = hilgpu("rules", "explain", "error-success")
+	require.Zero(t, code)
+	assert.Equal(t, `error-success: Success is not reported.
+  at fault   driver
+  source     Handling Errors
+  caught     SetErrorCb with a result that is not an error.
+  violation  the program stops, exit code 7
+  example    pfnFlush: reports S_OK
+`, stdout)
+
+	code, stdout, _ = hilgpu("rules", "explain", "error-success", "--json")
+	require.Zero(t, code)
+	var one rule.Rule
+	require.NoError(t, json.Unmarshal([]byte(stdout), &one))
+	assert.Equal(t, "error-success", one.Name)
+
+	code, _, stderr = hilgpu("rules", "explain", "no-such")
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, stderr, `no such rule: "no-such"; hilgpu rules list has the names`)
+	code, _, stderr = hilgpu("run", "compose", "--size", "8x8", "--waive", "no-such")
+	assert.Equal(t, exitUsage, code)
+	assert.Contains(t, stderr, `no such rule: "no-such"`)
+}
+
+// flushing returns the drivers of this GPU, with a Flush that reports hr.
+func flushing(hr ddi.HRESULT) testbench.Drivers {
+	drivers := testbench.HostDrivers()
+	open := drivers.UserMode
+	drivers.UserMode = func(t *ddi.Thread, arg *umddi.OpenAdapter) ddi.HRESULT {
+		res := open(t, arg)
+		create := arg.Funcs.CreateDevice
+		arg.Funcs.CreateDevice = func(t *ddi.Thread, h umddi.HAdapter, arg *umddi.CreateDevice) ddi.HRESULT {
+			um, core := arg.UMCallbacks, arg.RTCoreLayer
+			res := create(t, h, arg)
+			flush := arg.DeviceFuncs.Flush
+			arg.DeviceFuncs.Flush = func(t *ddi.Thread, h umddi.HDevice) {
+				flush(t, h)
+				um.SetErrorCb(t, core, hr)
+			}
+			return res
+		}
+		return res
+	}
+	return drivers
+}
+
+// A user-mode driver that breaks a rule ends the run with the rule; a waived rule
+// is counted; without the verifier nothing is seen.
+func TestBrokenRule(t *testing.T) {
+	plan, err := planCompose(composeFlags{size: "16x16", contexts: 1}, nil)
+	require.NoError(t, err)
+
+	v := &verifyFlags{verify: true}
+	_, _, err = composeOn("emu", flushing(ddi.OK), nil, v, plan)
+	assert.Equal(t, exitContract, exitCode(err))
+	var broken *verifier.Violation
+	require.ErrorAs(t, err, &broken)
+	assert.Equal(t, "error-success", broken.Rule.Name)
+	assert.Equal(t, "verifier: error-success (driver): pfnFlush: reports S_OK", broken.Error())
+	assert.Equal(t, []string{"pfnFlush", "pfnSetErrorCb"}, broken.Stack)
+	assert.Contains(t, broken.Report(), "pfnFlush > pfnSetErrorCb\n")
+
+	v = &verifyFlags{verify: true, waive: []string{"error-success"}}
+	_, _, err = composeOn("emu", flushing(ddi.OK), nil, v, plan)
+	assert.NoError(t, err, "the runtime removes the device, after the last thing that needs it")
+	require.Len(t, v.findings, 1)
+	assert.Equal(t, "error-success", v.findings[0].Rule)
+	assert.True(t, v.findings[0].Waived)
+	var b strings.Builder
+	v.print(&b)
+	assert.Regexp(t, `^hilgpu: verifier: waived: error-success, \d+ times, first: pfnFlush: reports S_OK\n$`, b.String())
+
+	v = &verifyFlags{}
+	_, _, err = composeOn("emu", flushing(ddi.OK), nil, v, plan)
+	assert.NoError(t, err)
+	assert.Empty(t, v.findings)
+}
