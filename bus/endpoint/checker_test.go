@@ -140,7 +140,8 @@ type model struct {
 	cpls   []port.Completion
 	mute   bool   // takes requests and does not answer
 	deaf   bool   // takes none
-	bad    uint64 // a read of it aborts, if not 0
+	bad    uint64 // reads from here on abort, if not 0
+	cplAt  []uint64
 }
 
 // A step is a request at the initiator.
@@ -206,6 +207,7 @@ func (d *model) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.C
 	}
 	if cpl.Status != port.CplNone {
 		d.cpls = append(d.cpls, cpl)
+		d.cplAt = append(d.cplAt, d.now)
 	}
 	d.initiate(reqReady, dataReady)
 	d.now++
@@ -254,7 +256,7 @@ func (d *model) read() {
 		return
 	case r.Kind == port.CfgRead:
 		src = d.config[:]
-	case r.Addr >= abortAt || d.bad != 0 && r.Addr <= d.bad && d.bad < r.Addr+4*uint64(r.Len):
+	case r.Addr >= abortAt || d.bad != 0 && d.bad < r.Addr+4*uint64(r.Len):
 		d.answers = append(d.answers, []port.Completion{{Tag: r.Tag, Status: port.CplAbort, Last: true}})
 	case r.Addr >= holeAt:
 		d.answers = append(d.answers, []port.Completion{{Tag: r.Tag, Status: port.CplUnsupported, Last: true}})

@@ -226,10 +226,7 @@ func (e *Endpoint) quiet(n uint64) uint64 {
 		return 0
 	}
 	n = e.runner.Run(n)
-	if n > 0 {
-		e.now += n
-		e.master.reqSince, e.master.cplSince = 0, 0
-	}
+	e.now += n
 	return n
 }
 

@@ -174,27 +174,41 @@ func TestPoisonedAnswer(t *testing.T) {
 // clock, and its tag waits for the late answer.
 func TestTimeout(t *testing.T) {
 	b := newBench(t, &model{}, endpoint.Options{Timeout: 1000})
-	b.dev.sendRead(7, 0x1000, 2)
+	b.dev.sendRead(7, 0x1000, 32)
 	r, ok := b.next()
 	require.True(t, ok)
 	sent := b.end.Now() - 1
 	assert.Equal(t, sent+1000-b.end.Now(), b.end.Idle())
 	b.end.Run(sent + 1000 - b.end.Now())
 	assert.Empty(t, b.dev.cpls)
-	b.end.Run(2)
+	b.end.Run(1)
 	assert.Equal(t, []port.Completion{{Tag: 7, Status: port.CplAbort, Last: true}}, b.dev.cpls)
+	assert.Equal(t, []uint64{sent + 1000}, b.dev.cplAt)
 	assert.Equal(t, uint64(1), b.end.Stats().Timeouts)
 
 	b.dev.sendRead(7, 0x1000, 2)
 	next, ok := b.next()
 	require.True(t, ok)
 	assert.NotEqual(t, r.Tag, next.Tag)
-	assert.ErrorIs(t, b.end.Receive(encode(t, reply(r, 0, 2))), endpoint.ErrUnasked)
+	assert.ErrorIs(t, b.end.Receive(encode(t, reply(r, 0, 16))), endpoint.ErrUnasked)
+	b.dev.sendRead(8, 0x1000, 1)
+	third, ok := b.next()
+	require.True(t, ok)
+	assert.NotEqual(t, r.Tag, third.Tag, "half of the late answer is still to come")
+	assert.ErrorIs(t, b.end.Receive(encode(t, reply(r, 64, 16))), endpoint.ErrUnasked)
+	b.dev.sendRead(9, 0x1000, 1)
+	fourth, ok := b.next()
+	require.True(t, ok)
+	assert.Equal(t, r.Tag, fourth.Tag)
 	b.end.Run(10)
 	assert.Len(t, b.dev.cpls, 1, "the late answer is dropped")
 	b.send(reply(next, 0, 2))
-	b.packets()
+	b.end.Run(10)
 	assert.Equal(t, success(7, true, 0x0706050403020100), b.dev.cpls[1])
+
+	before := b.end.Now()
+	b.end.Run(1 << 20) // over the deadline of the others
+	assert.Less(t, b.dev.cplAt[3], before+1000)
 }
 
 // TestReset: a new session owes the device an end of its reads, the host
@@ -225,6 +239,10 @@ func TestReset(t *testing.T) {
 	assert.ErrorIs(t, b.end.Receive(encode(t, reply(r, 64, 16))), endpoint.ErrUnasked)
 	b.send(memory(false, 0x100, 1, 0xf, 0))
 	assert.Equal(t, []brief{{tlp.CplD, tlp.SC, 1, 4, 0}}, briefs(b.packets()))
+	b.dev.sendRead(9, 0x1000, 2)
+	b.send(reply(b.packets()[0], 0, 2))
+	b.packets()
+	assert.Equal(t, success(9, true, 0x0706050403020100), b.dev.cpls[len(b.dev.cpls)-1])
 }
 
 // TestDeviceOrder: writes and reads leave in the order in which they were sent,
@@ -265,7 +283,9 @@ func TestCompletionBehindWrite(t *testing.T) {
 	for i := range 100 {
 		b.dev.sendWrite(0x1000+uint64(4*i), []byte{byte(i), 0, 0, 0})
 	}
-	b.end.Run(10_000)
+	for range 1000 { // each ends with a packet
+		b.end.Run(10)
+	}
 	blocked := len(b.dev.script)
 	require.NotZero(t, blocked, "the output is bounded")
 	b.send(memory(false, 0, 1, 0xf, 0))
@@ -302,9 +322,13 @@ func TestHeldReads(t *testing.T) {
 	_, ok = b.end.Next()
 	require.False(t, ok)
 	b.end.HoldReads(false)
+	b.dev.sendWrite(0x4000, []byte{1})
+	for b.end.Idle() == 0 {
+		b.end.Run(10)
+	}
 	got := b.packets()
-	require.Len(t, got, 2)
-	assert.Equal(t, []uint64{0x1000, 0x3000}, []uint64{got[0].Addr, got[1].Addr})
+	require.Len(t, got, 3)
+	assert.Equal(t, []uint64{0x1000, 0x3000, 0x4000}, []uint64{got[0].Addr, got[1].Addr, got[2].Addr})
 }
 
 // TestAnswerBehindWrites: the answer to a read of the device does not reach it
@@ -370,5 +394,23 @@ func TestBrokenDevice(t *testing.T) {
 			assert.Zero(t, e.Run(100))
 			assert.Equal(t, now, e.Now())
 		})
+	}
+}
+
+// TestQueuedOrder: what waits for the link keeps its order too.
+func TestQueuedOrder(t *testing.T) {
+	b := plain(t)
+	for i := range uint64(9) {
+		if i%3 == 1 {
+			b.dev.sendRead(uint8(i), 0x1000*i, 1)
+		} else {
+			b.dev.sendWrite(0x1000*i, []byte{1})
+		}
+	}
+	for b.end.Idle() == 0 {
+		b.end.Run(10)
+	}
+	for i, p := range b.packets() {
+		assert.Equal(t, 0x1000*uint64(i), p.Addr)
 	}
 }

@@ -67,9 +67,6 @@ func (m *master) reset(s *Stats) {
 		m.tags[i] = outstanding{}
 	}
 	m.used, m.waiting, m.deadline = 0, 0, math.MaxUint64
-	for i := range m.down.n {
-		m.down.at(i).posted = 0
-	}
 }
 
 // fail ends a read at the device. It waits for no write.

@@ -46,7 +46,6 @@ func (r *read) start(w *waiting, maxPayload int) {
 		r.data = make([]byte, 4*p.Len)
 	}
 	r.data = r.data[:4*p.Len]
-	clear(r.data)
 	if p.IsConfig() {
 		r.parts = append(r.parts, tlp.Part{Len: 1, ByteCount: 4})
 	} else {

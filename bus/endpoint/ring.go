@@ -29,6 +29,3 @@ func (r *ring[T]) push() *T {
 }
 
 func (r *ring[T]) clear() { r.head, r.n = 0, 0 }
-
-// at returns what is i places behind the front.
-func (r *ring[T]) at(i int) *T { return &r.buf[(r.head+i)%len(r.buf)] }

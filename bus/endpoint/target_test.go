@@ -191,3 +191,13 @@ func TestTagsAtThePort(t *testing.T) {
 	b.end.Run(1)
 	assert.Len(t, b.packets(), sent)
 }
+
+// TestFailureEndsRead: the rest of a read that has failed is not asked for.
+func TestFailureEndsRead(t *testing.T) {
+	b := plain(t)
+	b.dev.bad = 0x2000
+	b.dev.log = nil
+	b.send(memory(false, 0x2000, 1024, 0xf, 0xf))
+	assert.Equal(t, []brief{{tlp.Cpl, tlp.CA, 0, 4096, 0}}, briefs(b.packets()))
+	assert.Less(t, len(b.dev.log), 16)
+}
