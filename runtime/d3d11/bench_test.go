@@ -1,6 +1,7 @@
 package d3d11
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -60,12 +61,16 @@ type bench struct {
 	ctx  *Context
 }
 
-// newBench makes a device. At the end of the test the driver must have seen no
+// newBench makes a device; in the tests under TestNatively the driver has command
+// lists. At the end of the test the driver must have seen no
 // broken rule and nothing may be left.
 func newBench(t *testing.T, change ...func(*fakeDriver, *Config)) *bench {
 	t.Helper()
 	b := &bench{T: t, drv: newFakeDriver(), kern: &fakeKernel{}}
 	cfg := Config{Driver: b.drv.openAdapter, Kernel: b.kern.thunks(), Process: 3}
+	if strings.HasPrefix(t.Name(), "TestNatively/") {
+		natively(b.drv, &cfg)
+	}
 	for _, c := range change {
 		c(b.drv, &cfg)
 	}
@@ -78,6 +83,8 @@ func newBench(t *testing.T, change ...func(*fakeDriver, *Config)) *bench {
 		assert.Empty(t, b.drv.resources)
 		assert.Empty(t, b.drv.views)
 		assert.Empty(t, b.drv.queries)
+		assert.Empty(t, b.drv.native.lists)
+		assert.Empty(t, b.drv.native.contexts)
 		assert.Zero(t, b.drv.open)
 		assert.Zero(t, b.kern.devices)
 	})

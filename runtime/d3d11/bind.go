@@ -296,7 +296,9 @@ func (c *Context) resend() {
 	}
 }
 
-// unbindAll unbinds each handle that is bound with a call of its own.
+// unbindAll unbinds each handle that is bound with a call of its own, but for
+// views: the function that binds them takes all slots, and after an abandonment
+// there is nothing to bind.
 func (c *Context) unbindAll() {
 	s := &c.state
 	none := make([]*Buffer, 1)
@@ -316,12 +318,8 @@ func (c *Context) unbindAll() {
 			}
 		}
 	}
-	views := s.targets
-	for i, v := range views {
-		if v != nil {
-			views[i] = nil
-			c.bindRenderTargets(views[:])
-		}
+	if s.targetCount() > 0 {
+		c.bindRenderTargets(nil)
 	}
 	if s.predicate != nil {
 		c.bindPredication(nil, false)

@@ -52,6 +52,7 @@ func newDeferred(d *Device) (*Context, ddi.HRESULT) {
 		d.yield(k)
 		return nil, hr
 	}
+	c.spare.Store(d.acquire())
 	c.adopt(d, c)
 	return c, ddi.OK
 }

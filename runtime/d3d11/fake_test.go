@@ -39,6 +39,7 @@ type fakeState struct {
 	Targets   [8]uint32
 	Viewports []umddi.Viewport
 	Scissors  []umddi.Rect
+	Predicate [2]uint32 // id, value
 }
 
 // fakeDriver is a user-mode driver with resources in Go memory, which executes
@@ -53,6 +54,9 @@ type fakeDriver struct {
 	calcSize   int                           // size of private memory
 	strip      func(*umddi.DeviceFuncs)      // changes the table at the end of CreateDevice
 	presentErr ddi.HRESULT                   // result of Present
+	native     fakeNative
+	predicated bool            // it has predication
+	results    map[uint32]bool // of predicates
 
 	mu        sync.Mutex
 	log       []string
@@ -72,7 +76,7 @@ func newFakeDriver() *fakeDriver {
 		caps: umddi.CapsFreeThreaded, versions: []uint32{umddi.Interface}, calcSize: fakePrivate,
 		noFormat: map[dxgi.Format]uint32{}, fail: map[string]ddi.HRESULT{},
 		resources: map[uint32]*fakeResource{}, views: map[uint32]umddi.CreateRenderTargetView{},
-		viewRes: map[uint32]uint32{}, queries: map[uint32]int{},
+		viewRes: map[uint32]uint32{}, queries: map[uint32]int{}, results: map[uint32]bool{},
 	}
 }
 
@@ -161,6 +165,12 @@ func (f *fakeDriver) createDevice(t *ddi.Thread, h umddi.HAdapter, arg *umddi.Cr
 		return 1
 	}
 	d.DestroyDevice = func(*ddi.Thread, umddi.HDevice) { f.open-- }
+	if f.predicated {
+		f.fillPredicates(d)
+	}
+	if f.native.on {
+		f.fillNative(d)
+	}
 	arg.DXGIFuncs.Present = f.present
 	if f.strip != nil {
 		f.strip(d)
@@ -297,7 +307,7 @@ func move(dst []byte, dstPitch uint32, src []byte, srcPitch, row, h uint32) {
 
 func (f *fakeDriver) fillMoves(d *umddi.DeviceFuncs) {
 	d.ResourceUpdateSubresourceUP = func(t *ddi.Thread, _ umddi.HDevice, h umddi.HResource, sub uint32, box *umddi.Box, data []byte, rowPitch, _ uint32) {
-		if !f.enter(t, "ResourceUpdateSubresourceUP") {
+		if !f.enter(t, "ResourceUpdateSubresourceUP") || f.skips() {
 			return
 		}
 		f.mu.Lock()
@@ -311,7 +321,7 @@ func (f *fakeDriver) fillMoves(d *umddi.DeviceFuncs) {
 		move(r.subs[sub][(b.Top*w+b.Left)*r.bpp:], w*r.bpp, data, rowPitch, (b.Right-b.Left)*r.bpp, b.Bottom-b.Top)
 	}
 	d.ResourceCopy = func(t *ddi.Thread, _ umddi.HDevice, dst, src umddi.HResource) {
-		if !f.enter(t, "ResourceCopy") {
+		if !f.enter(t, "ResourceCopy") || f.skips() {
 			return
 		}
 		f.mu.Lock()
@@ -322,7 +332,7 @@ func (f *fakeDriver) fillMoves(d *umddi.DeviceFuncs) {
 		}
 	}
 	d.ResourceCopyRegion = func(t *ddi.Thread, _ umddi.HDevice, dst umddi.HResource, dstSub, x, y, z uint32, src umddi.HResource, srcSub uint32, box *umddi.Box) {
-		if !f.enter(t, "ResourceCopyRegion") {
+		if !f.enter(t, "ResourceCopyRegion") || f.skips() {
 			return
 		}
 		f.mu.Lock()
@@ -338,7 +348,7 @@ func (f *fakeDriver) fillMoves(d *umddi.DeviceFuncs) {
 			w*from.bpp, (b.Right-b.Left)*to.bpp, b.Bottom-b.Top)
 	}
 	d.ClearRenderTargetView = func(t *ddi.Thread, _ umddi.HDevice, v umddi.HRenderTargetView, color [4]float32) {
-		if !f.enter(t, "ClearRenderTargetView") {
+		if !f.enter(t, "ClearRenderTargetView") || f.skips() {
 			return
 		}
 		f.mu.Lock()
@@ -408,6 +418,8 @@ func (f *fakeDriver) fillViews(d *umddi.DeviceFuncs) {
 	d.QueryBegin = func(t *ddi.Thread, _ umddi.HDevice, _ umddi.HQuery) { f.enter(t, "QueryBegin") }
 	d.QueryEnd = func(t *ddi.Thread, _ umddi.HDevice, q umddi.HQuery) {
 		if f.enter(t, "QueryEnd") {
+			f.mu.Lock()
+			defer f.mu.Unlock()
 			f.queries[id(q.Object)] = f.pending
 		}
 	}

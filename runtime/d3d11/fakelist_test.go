@@ -1,0 +1,685 @@
+package d3d11
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+)
+
+// The sizes of the fake driver's lists and local handles, in bytes. They differ,
+// so that one in place of another is seen.
+const (
+	fakeListPrivate  = 40
+	fakeLocalPrivate = 24
+	fakeLocalList    = 16
+)
+
+var fakeSizes = []umddi.HandleSize{
+	{Type: umddi.HandleResource, Size: fakeLocalPrivate}, {Type: umddi.HandleRenderTargetView, Size: fakeLocalPrivate},
+	{Type: umddi.HandleQuery, Size: fakeLocalPrivate}, {Type: umddi.HandleCommandList, Size: fakeLocalList},
+}
+
+// The lives of a list's handle, and of a deferred context.
+const (
+	fakeValid = iota
+	fakeRetired
+	fakeCached
+	fakeDead
+
+	fakeRecording
+	fakeMade
+	fakeAbandoned
+)
+
+// fakeList is a command list of the fake driver: what to call on the immediate
+// context.
+type fakeList struct {
+	life int
+	home *fakeContext
+	ops  []func(*ddi.Thread)
+	kept []byte // private memory when it was retired
+}
+
+// fakeLocal is an open handle of a deferred context.
+type fakeLocal struct {
+	typ umddi.HandleType
+	ic  *ddi.Object // the device's handle
+	of  *ddi.Object // a view's resource
+}
+
+// fakeContext is a deferred context of the fake driver.
+type fakeContext struct {
+	f      *fakeDriver
+	arg    umddi.CreateDeferredContext
+	life   int
+	ops    []func(*ddi.Thread)
+	locals map[*ddi.Object]*fakeLocal
+	bound  map[string]*ddi.Object
+	maps   map[*ddi.Object][]byte // what a list has discarded, by the device's handle
+	mapped map[*ddi.Object]bool
+	begun  map[*ddi.Object]bool
+	busy   atomic.Int32
+	thread *ddi.Thread
+}
+
+// fakeNative is the half of the fake driver that has command lists.
+type fakeNative struct {
+	on       bool
+	lists    map[*ddi.Object]*fakeList
+	contexts map[*ddi.Root]*fakeContext
+	calls    []string                                      // of deferred contexts and of list functions
+	silent   bool                                          // calls are not noted
+	tamper   func(*umddi.DeviceFuncs)                      // changes the table of a deferred context
+	recall   func(c *fakeContext, t *ddi.Thread, n string) // runs in each of those functions
+	failAt   int                                           // counts down; the call at 0 fails with failWith
+	failWith ddi.HRESULT
+	failed   string // the call that has failed
+	sizes    []umddi.HandleSize
+	listSize int
+	once     sync.Mutex
+}
+
+func natively(f *fakeDriver, _ *Config) {
+	f.caps = umddi.CapsFreeThreaded | umddi.CapsCommandListsBuild2
+	f.native = fakeNative{on: true, lists: map[*ddi.Object]*fakeList{}, contexts: map[*ddi.Root]*fakeContext{},
+		failAt: -1, sizes: fakeSizes, listSize: fakeListPrivate}
+}
+
+// note notes a call and returns what is to be reported or returned, OK mostly.
+func (f *fakeDriver) note(c *fakeContext, t *ddi.Thread, name string) ddi.HRESULT {
+	n := &f.native
+	f.mu.Lock()
+	if !n.silent {
+		n.calls = append(n.calls, name)
+	}
+	hr := ddi.OK
+	if n.failAt == 0 {
+		hr, n.failed = n.failWith, name
+	}
+	if n.failAt >= 0 {
+		n.failAt--
+	}
+	recall := n.recall
+	f.mu.Unlock()
+	if recall != nil {
+		recall(c, t, name)
+	}
+	return hr
+}
+
+func (f *fakeDriver) wrong(format string, args ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.violation(format, args...)
+}
+
+// in enters a function of a deferred context. It returns false if the function
+// is to do nothing because an error has been reported. It must be left by out.
+func (c *fakeContext) in(t *ddi.Thread, h umddi.HDevice, name string, lives ...int) bool {
+	f := c.f
+	if h != c.arg.Context {
+		f.wrong("%s with another context", name)
+	}
+	if c.busy.Add(1) != 1 && c.thread != t {
+		f.wrong("%s overlaps", name)
+	}
+	c.thread = t
+	if len(lives) == 0 {
+		lives = []int{fakeRecording}
+	}
+	if !slices.Contains(lives, c.life) {
+		f.wrong("%s in life %d", name, c.life)
+	}
+	hr := f.note(c, t, name)
+	if hr != ddi.OK {
+		core := c.arg.RTCoreLayer
+		if len(name) > 4 && name[:4] == "Open" {
+			core = f.arg.RTCoreLayer
+		}
+		f.arg.UMCallbacks.SetErrorCb(t, core, hr)
+	}
+	return hr == ddi.OK
+}
+
+func (c *fakeContext) out() { c.busy.Add(-1) }
+
+// ic returns the device's handle of a local one.
+func (c *fakeContext) ic(o *ddi.Object, typ umddi.HandleType) *ddi.Object {
+	if o == nil {
+		return nil
+	}
+	l := c.locals[o]
+	if l == nil || l.typ != typ {
+		c.f.wrong("a handle of type %d is not open", typ)
+		return nil
+	}
+	return l.ic
+}
+
+// open opens a local handle.
+func (c *fakeContext) open(t *ddi.Thread, h umddi.HDevice, name string, o *ddi.Object, l *fakeLocal, size int) {
+	defer c.out()
+	if !c.in(t, h, "Open"+name) {
+		return
+	}
+	if len(o.Private) != size {
+		c.f.wrong("a local handle of %d bytes", len(o.Private))
+	}
+	if c.locals[o] != nil {
+		c.f.wrong("Open%s of an open handle", name)
+	}
+	for _, other := range c.locals {
+		if other.ic == l.ic {
+			c.f.wrong("Open%s of an object that is open", name)
+		}
+	}
+	if l.of != nil && c.locals[l.of] == nil {
+		c.f.wrong("a view is opened before its resource")
+	}
+	c.locals[o] = l
+}
+
+func (c *fakeContext) shut(t *ddi.Thread, h umddi.HDevice, name string, o *ddi.Object) {
+	defer c.out()
+	c.in(t, h, "Close"+name, fakeMade, fakeAbandoned)
+	if c.locals[o] == nil {
+		c.f.wrong("Close%s of what is not open", name)
+	}
+	for _, l := range c.locals {
+		if l.of == o {
+			c.f.wrong("a resource is closed before its view")
+		}
+	}
+	if c.life == fakeAbandoned {
+		for slot, b := range c.bound {
+			if b == o {
+				c.f.wrong("%s is closed and bound to %s", name, slot)
+			}
+		}
+	}
+	delete(c.locals, o)
+}
+
+// record notes that op is to be called when the list executes.
+func (c *fakeContext) record(op func(*ddi.Thread)) {
+	if c.life == fakeRecording {
+		c.ops = append(c.ops, op)
+	}
+}
+
+// bind notes what a slot holds.
+func (c *fakeContext) bind(slot string, o *ddi.Object, typ umddi.HandleType) *ddi.Object {
+	if o == nil {
+		delete(c.bound, slot)
+		return nil
+	}
+	if c.life != fakeRecording {
+		c.f.wrong("%s is bound after the end of a list", slot)
+	}
+	c.bound[slot] = o
+	return c.ic(o, typ)
+}
+
+func (c *fakeContext) clear() {
+	c.life = fakeRecording
+	c.ops = nil
+	c.locals = map[*ddi.Object]*fakeLocal{}
+	c.bound = map[string]*ddi.Object{}
+	c.maps = map[*ddi.Object][]byte{}
+	c.mapped = map[*ddi.Object]bool{}
+	c.begun = map[*ddi.Object]bool{}
+}
+
+// fillNative fills the device's functions of command lists.
+func (f *fakeDriver) fillNative(d *umddi.DeviceFuncs) {
+	n := &f.native
+	d.CheckDeferredContextHandleSizes = func(t *ddi.Thread, _ umddi.HDevice, sizes []umddi.HandleSize) int {
+		copy(sizes, n.sizes)
+		return len(n.sizes)
+	}
+	d.CalcDeferredContextHandleSize = func(t *ddi.Thread, _ umddi.HDevice, typ umddi.HandleType, o *ddi.Object) int {
+		if typ == umddi.HandleCommandList {
+			f.note(nil, t, "CalcDeferredContextHandleSize")
+			return fakeLocalList
+		}
+		return fakeLocalPrivate
+	}
+	d.CalcPrivateDeferredContextSize = func(t *ddi.Thread, _ umddi.HDevice, _ uint32) int { return 64 }
+	d.CreateDeferredContext = func(t *ddi.Thread, _ umddi.HDevice, arg *umddi.CreateDeferredContext) {
+		if hr := f.note(nil, t, "CreateDeferredContext"); hr != ddi.OK {
+			f.arg.UMCallbacks.SetErrorCb(t, f.arg.RTCoreLayer, hr)
+			return
+		}
+		c := &fakeContext{f: f, arg: *arg}
+		c.clear()
+		f.mu.Lock()
+		n.contexts[arg.Context.Root] = c
+		f.mu.Unlock()
+		c.fill(arg.ContextFuncs)
+		if n.tamper != nil {
+			n.tamper(arg.ContextFuncs)
+		}
+	}
+	d.RecycleCreateDeferredContext = func(t *ddi.Thread, _ umddi.HDevice, arg *umddi.CreateDeferredContext) ddi.HRESULT {
+		c := f.contextOf(arg.Context)
+		if c.life != fakeMade && c.life != fakeAbandoned || len(c.locals) != 0 {
+			f.wrong("RecycleCreateDeferredContext in life %d with %d open handles", c.life, len(c.locals))
+		}
+		if hr := f.note(c, t, "RecycleCreateDeferredContext"); hr != ddi.OK {
+			return hr
+		}
+		c.clear()
+		return ddi.OK
+	}
+	f.fillLists(d)
+}
+
+func (f *fakeDriver) contextOf(h umddi.HDevice) *fakeContext {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := f.native.contexts[h.Root]
+	if c == nil {
+		f.violation("a deferred context is not alive")
+	}
+	return c
+}
+
+// list returns what is behind a handle, which must be in a state.
+func (f *fakeDriver) list(h umddi.HCommandList, name string, lives ...int) *fakeList {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	l := f.native.lists[h.Object]
+	if l == nil {
+		f.violation("%s of a list that is not alive", name)
+		return &fakeList{life: fakeDead}
+	}
+	if !slices.Contains(lives, l.life) {
+		f.violation("%s of a list in life %d", name, l.life)
+	}
+	return l
+}
+
+// make ends the list of a context and puts it behind h.
+func (c *fakeContext) make(l *fakeList, name string) {
+	if c.life != fakeRecording || len(c.mapped) != 0 || len(c.begun) != 0 {
+		c.f.wrong("%s in life %d with %d mapped and %d begun", name, c.life, len(c.mapped), len(c.begun))
+	}
+	l.ops, l.home, l.life = c.ops, c, fakeValid
+	c.ops = nil
+	c.life = fakeMade
+}
+
+func (f *fakeDriver) fillLists(d *umddi.DeviceFuncs) {
+	n := &f.native
+	d.CalcPrivateCommandListSize = func(t *ddi.Thread, _ umddi.HDevice, arg *umddi.CreateCommandList) int {
+		f.note(f.contextOf(arg.DeferredContext), t, "CalcPrivateCommandListSize")
+		return n.listSize
+	}
+	d.CreateCommandList = func(t *ddi.Thread, _ umddi.HDevice, arg *umddi.CreateCommandList, h umddi.HCommandList, _ umddi.HRTCommandList) {
+		c := f.contextOf(arg.DeferredContext)
+		if hr := f.note(c, t, "CreateCommandList"); hr != ddi.OK {
+			f.arg.UMCallbacks.SetErrorCb(t, f.arg.RTCoreLayer, hr)
+			return
+		}
+		if want := bytes.Repeat([]byte{garbage}, fakeListPrivate); !bytes.Equal(h.Private, want) {
+			f.wrong("a list with memory %x", h.Private)
+		}
+		l := &fakeList{}
+		c.make(l, "CreateCommandList")
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if n.lists[h.Object] != nil {
+			f.violation("CreateCommandList of a living handle")
+		}
+		n.lists[h.Object] = l
+	}
+	d.RecycleCreateCommandList = func(t *ddi.Thread, _ umddi.HDevice, arg *umddi.CreateCommandList, h umddi.HCommandList, _ umddi.HRTCommandList) ddi.HRESULT {
+		c := f.contextOf(arg.DeferredContext)
+		l := f.list(h, "RecycleCreateCommandList", fakeCached)
+		if l.home != c || !bytes.Equal(l.kept, h.Private) {
+			f.wrong("RecycleCreateCommandList of another context's list, or its memory has changed")
+		}
+		if hr := f.note(c, t, "RecycleCreateCommandList"); hr != ddi.OK {
+			return hr
+		}
+		c.make(l, "RecycleCreateCommandList")
+		return ddi.OK
+	}
+	d.DestroyCommandList = func(t *ddi.Thread, _ umddi.HDevice, h umddi.HCommandList) {
+		f.note(nil, t, "DestroyCommandList")
+		l := f.list(h, "DestroyCommandList", fakeValid, fakeRetired, fakeCached)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		l.life = fakeDead
+		delete(n.lists, h.Object)
+	}
+	d.RecycleDestroyCommandList = func(t *ddi.Thread, _ umddi.HDevice, h umddi.HCommandList) {
+		f.note(nil, t, "RecycleDestroyCommandList")
+		l := f.list(h, "RecycleDestroyCommandList", fakeValid)
+		l.life = fakeRetired
+		l.ops = nil
+		for i := range h.Private {
+			h.Private[i] += 7
+		}
+		l.kept = bytes.Clone(h.Private)
+	}
+	d.CommandListExecute = func(t *ddi.Thread, _ umddi.HDevice, h umddi.HCommandList) {
+		if hr := f.note(nil, t, "CommandListExecute"); hr != ddi.OK {
+			f.arg.UMCallbacks.SetErrorCb(t, f.arg.RTCoreLayer, hr)
+			return
+		}
+		f.run(t, f.list(h, "CommandListExecute", fakeValid))
+	}
+}
+
+// run executes a list on the immediate context.
+func (f *fakeDriver) run(t *ddi.Thread, l *fakeList) {
+	f.state = fakeState{}
+	for _, op := range l.ops {
+		op(t)
+	}
+	f.state = fakeState{}
+}
+
+// fill fills the table of a deferred context. Each function records a call of
+// the device's function.
+func (c *fakeContext) fill(d *umddi.DeviceFuncs) {
+	c.fillOpens(d)
+	c.fillWork(d)
+	c.fillMaps(d)
+	c.fillState(d)
+	f := c.f
+	d.RecycleCommandList = func(t *ddi.Thread, h umddi.HDevice, list umddi.HCommandList) {
+		defer c.out()
+		c.in(t, h, "RecycleCommandList", fakeRecording, fakeAbandoned, fakeMade)
+		l := f.list(list, "RecycleCommandList", fakeRetired)
+		if l.home != c || !bytes.Equal(l.kept, list.Private) {
+			f.wrong("RecycleCommandList of another context's list, or its memory has changed")
+		}
+		l.life = fakeCached
+	}
+	d.CommandListExecute = func(t *ddi.Thread, h umddi.HDevice, list umddi.HCommandList) {
+		defer c.out()
+		if c.in(t, h, "CommandListExecute") {
+			ic := umddi.HCommandList{Object: c.ic(list.Object, umddi.HandleCommandList)}
+			l := f.list(ic, "CommandListExecute", fakeValid)
+			c.record(func(t *ddi.Thread) {
+				f.list(ic, "nested CommandListExecute", fakeValid)
+				f.run(t, l)
+			})
+			clear(c.bound)
+		}
+	}
+	d.AbandonCommandList = func(t *ddi.Thread, h umddi.HDevice) {
+		defer c.out()
+		c.in(t, h, "AbandonCommandList")
+		c.life = fakeAbandoned
+		c.ops = nil
+	}
+	d.DestroyDevice = func(t *ddi.Thread, h umddi.HDevice) {
+		defer c.out()
+		lives := []int{fakeMade, fakeAbandoned}
+		if len(c.ops) == 0 && len(c.locals) == 0 {
+			lives = append(lives, fakeRecording)
+		}
+		c.in(t, h, "DestroyDevice", lives...)
+		if len(c.locals) != 0 {
+			f.wrong("DestroyDevice with %d open handles", len(c.locals))
+		}
+		c.life = fakeDead
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.native.contexts, h.Root)
+	}
+}
+
+func (c *fakeContext) fillOpens(d *umddi.DeviceFuncs) {
+	d.CreateResource = func(t *ddi.Thread, h umddi.HDevice, arg *umddi.CreateResource, res umddi.HResource, rt umddi.HRTResource) {
+		if arg != nil {
+			c.f.wrong("a resource is opened with arguments")
+		}
+		c.open(t, h, "Resource", res.Object, &fakeLocal{typ: umddi.HandleResource, ic: rt.Runtime.(umddi.HResource).Object}, fakeLocalPrivate)
+	}
+	d.CreateRenderTargetView = func(t *ddi.Thread, h umddi.HDevice, arg *umddi.CreateRenderTargetView, v umddi.HRenderTargetView, rt umddi.HRTRenderTargetView) {
+		if *arg != (umddi.CreateRenderTargetView{Resource: arg.Resource}) {
+			c.f.wrong("a view is opened with arguments")
+		}
+		c.open(t, h, "View", v.Object, &fakeLocal{typ: umddi.HandleRenderTargetView,
+			ic: rt.Runtime.(umddi.HRenderTargetView).Object, of: arg.Resource.Object}, fakeLocalPrivate)
+	}
+	d.CreateQuery = func(t *ddi.Thread, h umddi.HDevice, arg umddi.CreateQuery, q umddi.HQuery, rt umddi.HRTQuery) {
+		c.open(t, h, "Query", q.Object, &fakeLocal{typ: umddi.HandleQuery, ic: rt.Runtime.(umddi.HQuery).Object}, fakeLocalPrivate)
+	}
+	d.CreateCommandList = func(t *ddi.Thread, h umddi.HDevice, arg *umddi.CreateCommandList, l umddi.HCommandList, rt umddi.HRTCommandList) {
+		if arg != nil {
+			c.f.wrong("a list is opened with arguments")
+		}
+		c.open(t, h, "List", l.Object, &fakeLocal{typ: umddi.HandleCommandList, ic: rt.Runtime.(umddi.HCommandList).Object}, fakeLocalList)
+	}
+	d.DestroyResource = func(t *ddi.Thread, h umddi.HDevice, o umddi.HResource) { c.shut(t, h, "Resource", o.Object) }
+	d.DestroyRenderTargetView = func(t *ddi.Thread, h umddi.HDevice, o umddi.HRenderTargetView) { c.shut(t, h, "View", o.Object) }
+	d.DestroyQuery = func(t *ddi.Thread, h umddi.HDevice, o umddi.HQuery) { c.shut(t, h, "Query", o.Object) }
+	d.DestroyCommandList = func(t *ddi.Thread, h umddi.HDevice, o umddi.HCommandList) { c.shut(t, h, "List", o.Object) }
+}
+
+func (c *fakeContext) res(h umddi.HResource) umddi.HResource {
+	return umddi.HResource{Object: c.ic(h.Object, umddi.HandleResource)}
+}
+
+func (c *fakeContext) fillWork(d *umddi.DeviceFuncs) {
+	ic, dev := c.f.arg.DeviceFuncs, c.f.arg.Device
+	d.ResourceUpdateSubresourceUP = func(t *ddi.Thread, h umddi.HDevice, dst umddi.HResource, sub uint32, box *umddi.Box, data []byte, row, depth uint32) {
+		defer c.out()
+		if !c.in(t, h, "ResourceUpdateSubresourceUP") {
+			return
+		}
+		to, p := c.res(dst), bytes.Clone(data)
+		if box != nil {
+			b := *box
+			box = &b
+		}
+		c.record(func(t *ddi.Thread) { ic.ResourceUpdateSubresourceUP(t, dev, to, sub, box, p, row, depth) })
+	}
+	d.ResourceCopy = func(t *ddi.Thread, h umddi.HDevice, dst, src umddi.HResource) {
+		defer c.out()
+		if c.in(t, h, "ResourceCopy") {
+			to, from := c.res(dst), c.res(src)
+			c.record(func(t *ddi.Thread) { ic.ResourceCopy(t, dev, to, from) })
+		}
+	}
+	d.ResourceCopyRegion = func(t *ddi.Thread, h umddi.HDevice, dst umddi.HResource, dstSub, x, y, z uint32, src umddi.HResource, srcSub uint32, box *umddi.Box) {
+		defer c.out()
+		if !c.in(t, h, "ResourceCopyRegion") {
+			return
+		}
+		to, from := c.res(dst), c.res(src)
+		if box != nil {
+			b := *box
+			box = &b
+		}
+		c.record(func(t *ddi.Thread) { ic.ResourceCopyRegion(t, dev, to, dstSub, x, y, z, from, srcSub, box) })
+	}
+	d.ClearRenderTargetView = func(t *ddi.Thread, h umddi.HDevice, v umddi.HRenderTargetView, color [4]float32) {
+		defer c.out()
+		if c.in(t, h, "ClearRenderTargetView") {
+			to := umddi.HRenderTargetView{Object: c.ic(v.Object, umddi.HandleRenderTargetView)}
+			c.record(func(t *ddi.Thread) { ic.ClearRenderTargetView(t, dev, to, color) })
+		}
+	}
+	d.QueryBegin = func(t *ddi.Thread, h umddi.HDevice, q umddi.HQuery) {
+		defer c.out()
+		if c.in(t, h, "QueryBegin") {
+			of := umddi.HQuery{Object: c.ic(q.Object, umddi.HandleQuery)}
+			c.begun[of.Object] = true
+			c.record(func(t *ddi.Thread) { ic.QueryBegin(t, dev, of) })
+		}
+	}
+	d.QueryEnd = func(t *ddi.Thread, h umddi.HDevice, q umddi.HQuery) {
+		defer c.out()
+		if c.in(t, h, "QueryEnd") {
+			of := umddi.HQuery{Object: c.ic(q.Object, umddi.HandleQuery)}
+			delete(c.begun, of.Object)
+			c.record(func(t *ddi.Thread) { ic.QueryEnd(t, dev, of) })
+		}
+	}
+	if ic.SetPredication == nil {
+		return
+	}
+	d.SetPredication = func(t *ddi.Thread, h umddi.HDevice, q umddi.HQuery, value bool) {
+		defer c.out()
+		if c.in(t, h, "SetPredication", fakeRecording, fakeAbandoned) || q.Object == nil {
+			of := umddi.HQuery{Object: c.bind("predicate", q.Object, umddi.HandleQuery)}
+			c.record(func(t *ddi.Thread) { ic.SetPredication(t, dev, of, value) })
+		}
+	}
+}
+
+func (c *fakeContext) fillMaps(d *umddi.DeviceFuncs) {
+	f := c.f
+	discard := func(name string) func(*ddi.Thread, umddi.HDevice, umddi.HResource, uint32, umddi.Map, umddi.MapFlags) umddi.Mapped {
+		return func(t *ddi.Thread, h umddi.HDevice, res umddi.HResource, sub uint32, typ umddi.Map, _ umddi.MapFlags) umddi.Mapped {
+			defer c.out()
+			if !c.in(t, h, name) {
+				return umddi.Mapped{}
+			}
+			o := c.res(res).Object
+			f.mu.Lock()
+			r := f.resources[id(o)]
+			f.mu.Unlock()
+			w, rows := r.size(sub)
+			if c.mapped[o] {
+				f.wrong("%s of a mapped resource", name)
+			}
+			c.mapped[o] = true
+			if typ == umddi.MapWriteDiscard {
+				data := make([]byte, w*rows*r.bpp)
+				c.maps[o] = data
+				c.record(func(t *ddi.Thread) {
+					f.mu.Lock()
+					defer f.mu.Unlock()
+					copy(f.resources[id(o)].subs[sub], data)
+				})
+			} else if c.maps[o] == nil {
+				f.wrong("%s without a discard", name)
+			}
+			return umddi.Mapped{Data: c.maps[o], RowPitch: w * r.bpp, DepthPitch: w * r.bpp * rows}
+		}
+	}
+	unmap := func(name string) func(*ddi.Thread, umddi.HDevice, umddi.HResource, uint32) {
+		return func(t *ddi.Thread, h umddi.HDevice, res umddi.HResource, sub uint32) {
+			defer c.out()
+			c.in(t, h, name)
+			o := c.res(res).Object
+			if !c.mapped[o] {
+				f.wrong("%s of what is not mapped", name)
+			}
+			delete(c.mapped, o)
+		}
+	}
+	d.DynamicResourceMapDiscard, d.DynamicResourceUnmap = discard("DynamicResourceMapDiscard"), unmap("DynamicResourceUnmap")
+	d.DynamicIABufferMapDiscard, d.DynamicIABufferUnmap = discard("DynamicIABufferMapDiscard"), unmap("DynamicIABufferUnmap")
+	d.DynamicIABufferMapNoOverwrite = discard("DynamicIABufferMapNoOverwrite")
+	d.DynamicConstantBufferMapDiscard = discard("DynamicConstantBufferMapDiscard")
+	d.DynamicConstantBufferUnmap = unmap("DynamicConstantBufferUnmap")
+}
+
+// set enters a function that sets state, which may be one that unbinds, or a
+// refresh.
+func (c *fakeContext) set(t *ddi.Thread, h umddi.HDevice, name string) bool {
+	return c.in(t, h, name, fakeRecording, fakeAbandoned)
+}
+
+func (c *fakeContext) buffers(name string, start uint32, bufs []umddi.HResource) []umddi.HResource {
+	all := make([]umddi.HResource, len(bufs))
+	for i, b := range bufs {
+		all[i] = umddi.HResource{Object: c.bind(fmt.Sprint(name, int(start)+i), b.Object, umddi.HandleResource)}
+	}
+	return all
+}
+
+func (c *fakeContext) fillState(d *umddi.DeviceFuncs) {
+	ic, dev := c.f.arg.DeviceFuncs, c.f.arg.Device
+	d.IaSetTopology = func(t *ddi.Thread, h umddi.HDevice, topology umddi.Topology) {
+		defer c.out()
+		if c.set(t, h, "IaSetTopology") {
+			c.record(func(t *ddi.Thread) { ic.IaSetTopology(t, dev, topology) })
+		}
+	}
+	d.IaSetVertexBuffers = func(t *ddi.Thread, h umddi.HDevice, start uint32, bufs []umddi.HResource, strides, offsets []uint32) {
+		defer c.out()
+		c.set(t, h, "IaSetVertexBuffers")
+		all, s, o := c.buffers("vertex ", start, bufs), slices.Clone(strides), slices.Clone(offsets)
+		c.record(func(t *ddi.Thread) { ic.IaSetVertexBuffers(t, dev, start, all, s, o) })
+	}
+	d.IaSetIndexBuffer = func(t *ddi.Thread, h umddi.HDevice, b umddi.HResource, fm dxgi.Format, offset uint32) {
+		defer c.out()
+		c.set(t, h, "IaSetIndexBuffer")
+		of := umddi.HResource{Object: c.bind("index", b.Object, umddi.HandleResource)}
+		c.record(func(t *ddi.Thread) { ic.IaSetIndexBuffer(t, dev, of, fm, offset) })
+	}
+	constant := func(name string, set *func(*ddi.Thread, umddi.HDevice, uint32, []umddi.HResource)) func(*ddi.Thread, umddi.HDevice, uint32, []umddi.HResource) {
+		return func(t *ddi.Thread, h umddi.HDevice, start uint32, bufs []umddi.HResource) {
+			defer c.out()
+			c.set(t, h, name)
+			all := c.buffers(name, start, bufs)
+			c.record(func(t *ddi.Thread) { (*set)(t, dev, start, all) })
+		}
+	}
+	d.VsSetConstantBuffers = constant("VsSetConstantBuffers", &ic.VsSetConstantBuffers)
+	d.HsSetConstantBuffers = constant("HsSetConstantBuffers", &ic.HsSetConstantBuffers)
+	d.DsSetConstantBuffers = constant("DsSetConstantBuffers", &ic.DsSetConstantBuffers)
+	d.GsSetConstantBuffers = constant("GsSetConstantBuffers", &ic.GsSetConstantBuffers)
+	d.PsSetConstantBuffers = constant("PsSetConstantBuffers", &ic.PsSetConstantBuffers)
+	d.CsSetConstantBuffers = constant("CsSetConstantBuffers", &ic.CsSetConstantBuffers)
+	d.SetRenderTargets = func(t *ddi.Thread, h umddi.HDevice, views []umddi.HRenderTargetView) {
+		defer c.out()
+		c.set(t, h, "SetRenderTargets")
+		all := make([]umddi.HRenderTargetView, len(views))
+		for i, v := range views {
+			all[i] = umddi.HRenderTargetView{Object: c.bind(fmt.Sprint("target ", i), v.Object, umddi.HandleRenderTargetView)}
+		}
+		c.record(func(t *ddi.Thread) { ic.SetRenderTargets(t, dev, all) })
+	}
+	d.SetViewports = func(t *ddi.Thread, h umddi.HDevice, vps []umddi.Viewport) {
+		defer c.out()
+		if c.set(t, h, "SetViewports") {
+			all := slices.Clone(vps)
+			c.record(func(t *ddi.Thread) { ic.SetViewports(t, dev, all) })
+		}
+	}
+	d.SetScissorRects = func(t *ddi.Thread, h umddi.HDevice, rects []umddi.Rect) {
+		defer c.out()
+		if c.set(t, h, "SetScissorRects") {
+			all := slices.Clone(rects)
+			c.record(func(t *ddi.Thread) { ic.SetScissorRects(t, dev, all) })
+		}
+	}
+}
+
+// fillPredicates gives the device predication: the fake GPU's predicates have
+// the results in f.results.
+func (f *fakeDriver) fillPredicates(d *umddi.DeviceFuncs) {
+	d.SetPredication = func(t *ddi.Thread, _ umddi.HDevice, q umddi.HQuery, value bool) {
+		f.enter(t, "SetPredication")
+		f.state.Predicate = [2]uint32{id(q.Object), 0}
+		if value {
+			f.state.Predicate[1] = 1
+		}
+	}
+}
+
+// skips says whether predication skips what the immediate context does.
+func (f *fakeDriver) skips() bool {
+	p := f.state.Predicate
+	return p[0] != 0 && f.results[p[0]] == (p[1] == 1)
+}
+
+// noFailure is a failAt that is never reached.
+const noFailure = math.MaxInt

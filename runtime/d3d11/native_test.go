@@ -1,0 +1,54 @@
+package d3d11
+
+import "testing"
+
+// TestNatively runs tests of what does not depend on who records with a driver
+// that has command lists (newBench).
+func TestNatively(t *testing.T) {
+	for name, test := range map[string]func(*testing.T){
+		"BoxSequence":                         TestBoxSequence,
+		"CopyOfNothing":                       TestCopyOfNothing,
+		"MappedTakesNoPart":                   TestMappedTakesNoPart,
+		"MappedOnADeferredContextTakesNoPart": TestMappedOnADeferredContextTakesNoPart,
+		"UpdateSubresource":                   TestUpdateSubresource,
+		"DeferredUpdateCopiesAtOnce":          TestDeferredUpdateCopiesAtOnce,
+		"ClearRenderTargetView":               TestClearRenderTargetView,
+		"CreateDevice":                        TestCreateDevice,
+		"ErrorCategories":                     TestErrorCategories,
+		"AfterRemoval":                        TestAfterRemoval,
+		"CloseEndsEverything":                 TestCloseEndsEverything,
+		"Contexts":                            TestContexts,
+		"FinishOnTheImmediateContext":         TestFinishOnTheImmediateContext,
+		"FlushOfADeferredContext":             TestFlushOfADeferredContext,
+		"DeferredContextInheritsNothing":      TestDeferredContextInheritsNothing,
+		"StateAfterFinish":                    TestStateAfterFinish,
+		"StateAfterExecute":                   TestStateAfterExecute,
+		"ListDoesNothingBeforeItExecutes":     TestListDoesNothingBeforeItExecutes,
+		"ListReadsAtExecution":                TestListReadsAtExecution,
+		"OrderOfExecutionDecides":             TestOrderOfExecutionDecides,
+		"NestedLists":                         TestNestedLists,
+		"RepeatedNesting":                     TestRepeatedNesting,
+		"ExecuteOfAMappedResource":            TestExecuteOfAMappedResource,
+		"ExecuteOfNothing":                    TestExecuteOfNothing,
+		"Queries":                             TestQueries,
+		"StateDuringLists":                    TestStateDuringLists,
+		"MapTable":                            TestMapTable,
+		"DeferredMap":                         TestDeferredMap,
+		"DeferredMapOfATexture":               TestDeferredMapOfATexture,
+		"UnmapElsewhereIsHarmless":            TestUnmapElsewhereIsHarmless,
+		"DiscardIsForgotten":                  TestDiscardIsForgotten,
+		"References":                          TestReferences,
+		"KeptAlive":                           TestKeptAlive,
+		"GetRevives":                          TestGetRevives,
+		"ViewKeepsItsTexture":                 TestViewKeepsItsTexture,
+		"StaleIsNoAlias":                      TestStaleIsNoAlias,
+		"ReleasedDeferredContext":             TestReleasedDeferredContext,
+		"ListsDoWhatTheImmediateContextDoes":  TestListsDoWhatTheImmediateContextDoes,
+		"KeptStateIsTheImmediateContexts":     TestKeptStateIsTheImmediateContexts,
+		"GetReturnsWhatWasSet":                TestGetReturnsWhatWasSet,
+		"SetIsIgnored":                        TestSetIsIgnored,
+		"SwapDeviceContextState":              TestSwapDeviceContextState,
+	} {
+		t.Run(name, test)
+	}
+}

@@ -1,0 +1,169 @@
+package d3d11
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+)
+
+// idle opens a device of a driver that does nothing in lists, with two buffers.
+func idle(tb testing.TB) (*Device, *Context, *Buffer, *Buffer) {
+	drv, kern := newFakeDriver(), &fakeKernel{}
+	natively(drv, nil)
+	drv.strip = func(f *umddi.DeviceFuncs) {
+		f.RecycleCreateCommandList = func(*ddi.Thread, umddi.HDevice, *umddi.CreateCommandList, umddi.HCommandList, umddi.HRTCommandList) ddi.HRESULT {
+			return ddi.OK
+		}
+		f.RecycleDestroyCommandList = func(*ddi.Thread, umddi.HDevice, umddi.HCommandList) {}
+		f.CommandListExecute = func(*ddi.Thread, umddi.HDevice, umddi.HCommandList) {}
+		f.RecycleCreateDeferredContext = func(*ddi.Thread, umddi.HDevice, *umddi.CreateDeferredContext) ddi.HRESULT { return ddi.OK }
+		f.ResourceCopy = func(*ddi.Thread, umddi.HDevice, umddi.HResource, umddi.HResource) {}
+	}
+	drv.native.tamper = func(f *umddi.DeviceFuncs) {
+		f.CreateResource = func(*ddi.Thread, umddi.HDevice, *umddi.CreateResource, umddi.HResource, umddi.HRTResource) {}
+		f.DestroyResource = func(*ddi.Thread, umddi.HDevice, umddi.HResource) {}
+		f.ResourceCopy = func(*ddi.Thread, umddi.HDevice, umddi.HResource, umddi.HResource) {}
+		f.RecycleCommandList = func(*ddi.Thread, umddi.HDevice, umddi.HCommandList) {}
+	}
+	dev, ctx, err := CreateDevice(Config{Driver: drv.openAdapter, Kernel: kern.thunks()})
+	require.NoError(tb, err)
+	tb.Cleanup(dev.Close)
+	buf := func() *Buffer {
+		b, err := dev.CreateBuffer(BufferDesc{ByteWidth: 16, BindFlags: BindVertexBuffer}, nil)
+		require.NoError(tb, err)
+		return b
+	}
+	return dev, ctx, buf(), buf()
+}
+
+// recordCopy records, finishes and releases a list of one copy.
+func recordCopy(c *Context, dst, src *Buffer) bool {
+	c.CopyResource(dst, src)
+	l, err := c.FinishCommandList(false)
+	if err != nil {
+		return false
+	}
+	return l.Release() == 0
+}
+
+// BenchmarkListOverhead is what the runtime adds to a list of one copy; the
+// driver does nothing.
+func BenchmarkListOverhead(b *testing.B) {
+	b.Run("record", func(b *testing.B) {
+		dev, _, dst, src := idle(b)
+		c, err := dev.CreateDeferredContext(0)
+		require.NoError(b, err)
+		b.ReportAllocs()
+		for b.Loop() {
+			recordCopy(c, dst, src)
+		}
+	})
+	b.Run("execute", func(b *testing.B) {
+		dev, ctx, dst, src := idle(b)
+		c, err := dev.CreateDeferredContext(0)
+		require.NoError(b, err)
+		c.CopyResource(dst, src)
+		l, err := c.FinishCommandList(false)
+		require.NoError(b, err)
+		b.ReportAllocs()
+		for b.Loop() {
+			ctx.ExecuteCommandList(l, false)
+		}
+	})
+	b.Run("immediate", func(b *testing.B) {
+		_, ctx, dst, src := idle(b)
+		b.ReportAllocs()
+		for b.Loop() {
+			ctx.CopyResource(dst, src)
+		}
+	})
+}
+
+// BenchmarkRecordParallel records on as many contexts as there are processors,
+// from the same buffers.
+func BenchmarkRecordParallel(b *testing.B) {
+	dev, _, dst, src := idle(b)
+	b.RunParallel(func(pb *testing.PB) {
+		c, err := dev.CreateDeferredContext(0)
+		if err != nil {
+			b.Error(err)
+			return
+		}
+		for pb.Next() {
+			recordCopy(c, dst, src)
+		}
+	})
+}
+
+// TestListsDoNotAllocate: in the steady state a list costs no memory, but for
+// one slab of CommandLists in slabSize lists.
+func TestListsDoNotAllocate(t *testing.T) {
+	dev, ctx, dst, src := idle(t)
+	c, err := dev.CreateDeferredContext(0)
+	require.NoError(t, err)
+	recordCopy(c, dst, src)
+	assert.Zero(t, testing.AllocsPerRun(500, func() { recordCopy(c, dst, src) }), "record, finish, release")
+	assert.Zero(t, testing.AllocsPerRun(500, func() {
+		c.CopyResource(dst, src)
+		l, _ := c.FinishCommandList(true)
+		ctx.ExecuteCommandList(l, true)
+		l.Release()
+	}), "with execution")
+	alive := make([]*CommandList, 100)
+	churn := func() {
+		for i := range alive {
+			if alive[i] != nil {
+				alive[i].Release()
+			}
+			c.CopyResource(dst, src)
+			alive[i], _ = c.FinishCommandList(false)
+		}
+	}
+	churn()
+	churn()
+	assert.LessOrEqual(t, testing.AllocsPerRun(10, churn), 1.0, "a hundred lists alive")
+}
+
+// TestListsOfManyThreads releases lists on other goroutines than the one that
+// records, while contexts come and go: the race detector's share.
+func TestListsOfManyThreads(t *testing.T) {
+	dev, ctx, dst, src := idle(t)
+	lists := make(chan *CommandList, 16)
+	var record, release sync.WaitGroup
+	for range 4 {
+		release.Go(func() {
+			for l := range lists {
+				l.Release()
+			}
+		})
+		record.Go(func() {
+			for range 20 {
+				c, err := dev.CreateDeferredContext(0)
+				if !assert.NoError(t, err) {
+					return
+				}
+				for range 20 {
+					c.CopyResource(dst, src)
+					l, err := c.FinishCommandList(false)
+					if !assert.NoError(t, err) {
+						return
+					}
+					lists <- l
+				}
+				c.Release()
+			}
+		})
+	}
+	for range 200 {
+		ctx.CopyResource(dst, src)
+	}
+	record.Wait()
+	close(lists)
+	release.Wait()
+	assert.Nil(t, dev.lists, "no list is left of contexts that are gone")
+}
