@@ -32,8 +32,12 @@ type rig struct {
 }
 
 func newRig(t testing.TB, dev bustest.DeviceOptions, opt line.Options, root rootport.Options) *rig {
+	return newRigWith(t, dev, endpoint.Options{}, opt, root)
+}
+
+func newRigWith(t testing.TB, dev bustest.DeviceOptions, at endpoint.Options, opt line.Options, root rootport.Options) *rig {
 	g := &rig{device: bustest.NewDevice(dev), host: bustest.NewHost(4096)}
-	ep, err := endpoint.New(g.device, endpoint.Options{})
+	ep, err := endpoint.New(g.device, at)
 	require.NoError(t, err)
 	g.line, err = line.New(ep, opt)
 	require.NoError(t, err)
@@ -171,6 +175,59 @@ func TestUnplug(t *testing.T) {
 			assert.NoError(t, g.root.Read(2, 0, make([]byte, 2048)))
 		})
 	}
+}
+
+// TestCutLosesTheRest: what was on the line when it was cut does not arrive, and
+// what was accepted before a session ended does not arrive in the next.
+func TestCutLosesTheRest(t *testing.T) {
+	g := newRig(t, bustest.DeviceOptions{}, line.Options{Latency: 20 * time.Millisecond}, rootport.Options{})
+	require.NoError(t, bustest.Enumerate(g.root))
+	require.NoError(t, g.root.Read(2, 0, make([]byte, 4)))
+	before := g.device.Requests()
+	require.NoError(t, g.root.Write(2, 0, []byte{1, 2, 3, 4}))
+	g.line.Cut()
+	_, err := g.root.Wait(g.root.Now() + 10e9)
+	for err == nil {
+		_, err = g.root.Wait(g.root.Now() + 10e9)
+	}
+	assert.ErrorIs(t, err, bus.ErrLinkDown)
+	assert.Equal(t, before, g.device.Requests())
+	require.NoError(t, g.root.Reopen())
+	got := make([]byte, 4)
+	require.NoError(t, g.root.Read(2, 0, got))
+	assert.Equal(t, make([]byte, 4), got)
+}
+
+// TestStall: a line that stops carries nothing for that time, and then all.
+func TestStall(t *testing.T) {
+	faults := fault.Config{Stall: 1, StallFor: 30 * time.Millisecond}
+	opt := line.Options{Faults: faults, Link: datalink.Config{ReplayMin: 200 * time.Millisecond, ReplayMax: 200 * time.Millisecond}}
+	g := newRig(t, bustest.DeviceOptions{}, opt, rootport.Options{})
+	start := g.root.Now()
+	_, err := g.root.ReadConfig(0)
+	require.NoError(t, err)
+	assert.GreaterOrEqual(t, g.root.Now()-start, uint64(60e6), "both ways")
+	assert.Less(t, g.root.Now()-start, uint64(200e6))
+}
+
+// TestTight: with queues as short as can be, and a device that stalls, nothing
+// stops and nothing is lost.
+func TestTight(t *testing.T) {
+	opt := line.Options{Hz: 500_000, Faults: bad(11), Link: datalink.Config{Queue: 1, Window: 2}}
+	opt.Faults.Cut = 400
+	g := newRigWith(t, bustest.DeviceOptions{Stall: 5}, endpoint.Options{Queue: 1, Reads: 1}, opt, rootport.Options{Tags: 32})
+	w := newWork(t, g, 11)
+	for range 300 {
+		err := w.do()
+		for errors.Is(err, bus.ErrLinkDown) {
+			err = w.resume()
+		}
+		require.NoError(t, err)
+	}
+	st := g.root.Stats()
+	assert.Zero(t, st.Refused, st.Refusal)
+	assert.Zero(t, st.Timeouts)
+	assert.Greater(t, st.Sessions, uint64(3))
 }
 
 // TestDial: a board that cannot be heard is an error, and a port of an earlier

@@ -196,18 +196,26 @@ func TestTagInUse(t *testing.T) {
 	r, h := f.open(rootport.Options{})
 	f.full = func(c tlp.Class) bool { return c == tlp.Completion }
 	read := tlp.Packet{Kind: tlp.MRd32, Len: 1, Requester: 0x100, First: 15, Addr: h.Base}
-	for tag := range uint16(256) {
-		read.Tag = tag
+	f.push(read)
+	f.push(read)
+	drain(t, r)
+	assert.EqualValues(t, 1, r.Stats().Refused[rootport.TagInUse])
+	for tag := range uint16(255) {
+		read.Tag = tag + 1
 		f.push(read)
 	}
-	f.push(read)
+	drain(t, r)
+	assert.EqualValues(t, 1, r.Stats().Refused[rootport.TagInUse])
 	read.Requester = 0x101
 	f.push(read)
-	r.Wait(r.Now() + 1e6)
+	drain(t, r)
 	assert.EqualValues(t, 2, r.Stats().Refused[rootport.TagInUse])
 	f.full = nil
 	drain(t, r)
 	assert.Len(t, f.sent, 256)
+	f.push(read)
+	drain(t, r)
+	assert.Len(t, f.sent, 257, "the tag is free again")
 }
 
 // TestSnapshot: a read is answered from memory as it was when it came, though
