@@ -2,6 +2,7 @@ package capture_test
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -258,4 +259,81 @@ func TestFollower(t *testing.T) {
 	_, err := f.Follow(capture.Down, make([]byte, 5))
 	assert.ErrorIs(t, err, capture.ErrPacket)
 	assert.ErrorIs(t, err, tlp.ErrMalformed)
+}
+
+// TestDeviceWrites rebuilds host memory from the packets of a device's writes
+// that begin and end at any byte: what is enabled is what was written.
+func TestDeviceWrites(t *testing.T) {
+	for _, n := range []int{1, 2, 5, 8, 130} {
+		for at := range 9 {
+			var host *bustest.Host
+			data := session(t, func(link *inproc.Link, h *bustest.Host) {
+				host = h
+				copy(h.Mem, bytes.Repeat([]byte{0x11}, len(h.Mem)))
+				require.NoError(t, bustest.Enumerate(link))
+				require.NoError(t, link.Write(2, 0, bytes.Repeat([]byte{0xa5}, 256)))
+				require.NoError(t, bustest.StartJob(link, bustest.JobWrite, h.Base+uint64(at), 0, uint32(n)))
+				for deadline := link.Now() + 3000; link.Now() < deadline; {
+					_, err := link.Wait(deadline)
+					require.NoError(t, err)
+				}
+			})
+			want := append(bytes.Repeat([]byte{0x11}, at), bytes.Repeat([]byte{0xa5}, n)...)
+			require.Equal(t, want, host.Mem[:at+n])
+			got := bytes.Repeat([]byte{0x11}, len(host.Mem))
+			r, err := capture.NewReader(bytes.NewReader(data))
+			require.NoError(t, err)
+			all, err := readAll(r)
+			require.ErrorIs(t, err, io.EOF)
+			for _, rec := range all {
+				var p tlp.Packet
+				require.NoError(t, p.Decode(rec.Packet))
+				if rec.Dir == capture.Up && p.Kind == tlp.MWr32 && p.Addr < bustest.MessageBase {
+					from := int(p.Addr-host.Base) + tlp.Offset(p.First)
+					copy(got[from:], p.Data[tlp.Offset(p.First):][:tlp.ByteCount(p.Len, p.First, p.Last)])
+				}
+			}
+			assert.Equal(t, host.Mem, got, "%d bytes at %d", n, at)
+		}
+	}
+}
+
+// TestFollowerForgets: a BAR is nowhere while it is sized, and after a write of
+// a part of it.
+func TestFollowerForgets(t *testing.T) {
+	const placed, sizing, part = "44000001 0000010f 01000010 000000e0", "44000001 0000010f 01000010 ffffffff", "44000001 00000108 01000010 000000e0"
+	for _, tt := range []struct {
+		packets []string
+		want    capture.Space
+	}{
+		{[]string{placed}, capture.BAR},
+		{[]string{placed, sizing}, capture.Elsewhere},
+		{[]string{placed, sizing, placed}, capture.BAR},
+		{[]string{placed, part}, capture.Elsewhere},
+	} {
+		var f capture.Follower
+		for _, p := range tt.packets {
+			_, err := f.Follow(capture.Down, unhex(p))
+			require.NoError(t, err)
+		}
+		e, err := f.Follow(capture.Down, read)
+		require.NoError(t, err)
+		assert.Equal(t, tt.want, e.Space, tt.packets)
+	}
+}
+
+// TestPlaybackIsBounded has a capture that writes more pages than a board has.
+func TestPlaybackIsBounded(t *testing.T) {
+	rs := []capture.Record{
+		{Packet: unhex("44000001 0000010f 0100001c 10000000")},
+		{Packet: unhex("44000001 0000010f 01000018 00000000")},
+	}
+	for i := range 1<<16 + 300 {
+		p := unhex("60000001 0000000f 00000010 00000000 00000000")
+		p[8+4], p[8+5], p[8+6] = byte(i>>12), byte(i>>4), byte(i<<4)
+		rs = append(rs, capture.Record{Packet: p})
+	}
+	_, err := capture.NewPlayback(bytes.NewReader(file(t, capture.Options{}, rs)), "x")
+	assert.ErrorIs(t, err, capture.ErrPacket)
+	assert.ErrorContains(t, err, "pages")
 }
