@@ -7,7 +7,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/runtime/verifier/rule"
@@ -23,8 +22,9 @@ type verifyFlags struct {
 	findings []verifier.Finding
 }
 
-// add adds the flags.
-func (v *verifyFlags) add(fl *pflag.FlagSet) {
+// add adds the flags to a command.
+func (v *verifyFlags) add(c *cobra.Command) {
+	fl := c.Flags()
 	fl.BoolVar(&v.verify, "verify", true, "check driver and runtime against the rules of hilgpu rules list; exit 7 on a violation")
 	fl.StringArrayVar(&v.waive, "waive", nil, "count violations of this `rule`, do not stop; may be repeated")
 }

@@ -69,7 +69,7 @@ Boards:
 		},
 	}
 	fl := c.Flags()
-	f.verify.add(fl)
+	f.verify.add(c)
 	fl.StringVar(&f.board, "board", "emu", "board `selector`")
 	fl.StringVar(&f.size, "size", "320x240", "`WxH` of the frame in pixels")
 	fl.IntVar(&f.contexts, "contexts", 2, "`number` of deferred contexts that record")

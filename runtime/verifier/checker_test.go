@@ -1,0 +1,559 @@
+package verifier
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+	"github.com/hilgpu/hilgpu/runtime/verifier/rule"
+)
+
+func collecting(t *testing.T) *rig {
+	r := newRig(t, Options{Collect: true}, native)
+	r.sizes()
+	return r
+}
+
+// broken returns the names of the rules that were broken, in order.
+func (r *rig) broken() []string {
+	var names []string
+	for _, v := range r.k.Violations() {
+		names = append(names, v.Rule.Name)
+	}
+	return names
+}
+
+// The whole diagram of "Supporting Command Lists": each function on a handle in
+// each state, with the rule that is broken, or none.
+func TestListTransitions(t *testing.T) {
+	states := []struct {
+		name  string
+		reach func(d *deferredRig, l umddi.HCommandList)
+	}{
+		{"valid", func(*deferredRig, umddi.HCommandList) {}},
+		{"retired", func(d *deferredRig, l umddi.HCommandList) { d.rig.funcs.RecycleDestroyCommandList(d.other, d.dev, l) }},
+		{"cached", func(d *deferredRig, l umddi.HCommandList) {
+			d.rig.funcs.RecycleDestroyCommandList(d.other, d.dev, l)
+			d.funcs.RecycleCommandList(d.dth, d.h, l)
+		}},
+		{"again", func(d *deferredRig, l umddi.HCommandList) {
+			d.rig.funcs.RecycleDestroyCommandList(d.other, d.dev, l)
+			d.funcs.RecycleCommandList(d.dth, d.h, l)
+			d.again(l)
+			d.renew()
+		}},
+		{"destroyed", func(d *deferredRig, l umddi.HCommandList) { d.rig.funcs.DestroyCommandList(d.other, d.dev, l) }},
+	}
+	acts := []struct {
+		name string
+		act  func(d *deferredRig, l umddi.HCommandList)
+		want [5]string
+	}{
+		{"CommandListExecute", func(d *deferredRig, l umddi.HCommandList) { d.rig.funcs.CommandListExecute(d.th, d.dev, l) },
+			[5]string{"", "list-state", "list-state", "", "handle-destroyed"}},
+		{"RecycleDestroyCommandList", func(d *deferredRig, l umddi.HCommandList) { d.rig.funcs.RecycleDestroyCommandList(d.other, d.dev, l) },
+			[5]string{"", "list-state", "list-state", "", "handle-destroyed"}},
+		{"RecycleCommandList", func(d *deferredRig, l umddi.HCommandList) { d.funcs.RecycleCommandList(d.dth, d.h, l) },
+			[5]string{"list-state", "", "list-state", "list-state", "handle-destroyed"}},
+		{"RecycleCreateCommandList", func(d *deferredRig, l umddi.HCommandList) { d.again(l) },
+			[5]string{"list-state", "list-state", "", "list-state", "handle-destroyed"}},
+		{"DestroyCommandList", func(d *deferredRig, l umddi.HCommandList) { d.rig.funcs.DestroyCommandList(d.other, d.dev, l) },
+			[5]string{"", "", "", "", "handle-destroyed"}},
+		{"an open", func(d *deferredRig, l umddi.HCommandList) { d.openList(l) },
+			[5]string{"", "local-open", "local-open", "", "local-open"}},
+	}
+	for _, a := range acts {
+		for i, s := range states {
+			t.Run(a.name+" of one that is "+s.name, func(t *testing.T) {
+				r := collecting(t)
+				d := r.deferred("d")
+				l := d.finish()
+				s.reach(d, l)
+				require.Empty(t, r.broken())
+				a.act(d, l)
+				var want []string
+				if a.want[i] != "" {
+					want = []string{a.want[i]}
+				}
+				assert.Equal(t, want, r.broken())
+			})
+		}
+	}
+}
+
+// A failed RecycleCreateCommandList leaves the handle in the cache and the
+// context recording.
+func TestFailedRecycling(t *testing.T) {
+	r := collecting(t)
+	d := r.deferred("d")
+	l := d.finish()
+	r.funcs.RecycleDestroyCommandList(r.other, r.dev, l)
+	d.funcs.RecycleCommandList(r.dth, d.h, l)
+	r.driver["RecycleCreateCommandList"] = func(_, results []any) { results[0] = ddi.EOutOfMemory }
+	d.again(l)
+	delete(r.driver, "RecycleCreateCommandList")
+	d.funcs.AbandonCommandList(r.dth, d.h)
+	d.renew()
+	d.again(l)
+	r.funcs.DestroyCommandList(r.other, r.dev, l)
+	assert.Empty(t, r.broken())
+}
+
+// The functions of a deferred context in each state of it.
+func TestContextTransitions(t *testing.T) {
+	states := []func(d *deferredRig){
+		func(d *deferredRig) { d.funcs.IaSetTopology(d.dth, d.h, 1) },
+		func(d *deferredRig) { d.list() },
+		func(d *deferredRig) { d.funcs.AbandonCommandList(d.dth, d.h) },
+		func(d *deferredRig) { d.list(); d.funcs.DestroyDevice(d.dth, d.h) },
+	}
+	for _, a := range []struct {
+		name string
+		act  func(d *deferredRig)
+		want [4]string // recording, finished, abandoned, destroyed
+	}{
+		{"record", func(d *deferredRig) { d.funcs.SetViewports(d.dth, d.h, make([]umddi.Viewport, 1)) }, [4]string{"", "context-state", "context-state", "handle-destroyed"}},
+		{"unbind", func(d *deferredRig) { d.funcs.SetViewports(d.dth, d.h, nil) }, [4]string{"", "context-state", "", "handle-destroyed"}},
+		{"CreateCommandList", func(d *deferredRig) { d.list() }, [4]string{"", "context-state", "context-state", "handle-destroyed"}},
+		{"AbandonCommandList", func(d *deferredRig) { d.funcs.AbandonCommandList(d.dth, d.h) }, [4]string{"", "context-state", "context-state", "handle-destroyed"}},
+		{"RecycleCreateDeferredContext", func(d *deferredRig) { d.renew() }, [4]string{"context-state", "", "", "handle-destroyed"}},
+		{"DestroyDevice", func(d *deferredRig) { d.funcs.DestroyDevice(d.dth, d.h) }, [4]string{"context-state", "", "", "handle-destroyed"}},
+		{"an immediate function", func(d *deferredRig) { d.rig.funcs.Flush(d.dth, d.h) }, [4]string{"handle-foreign", "handle-foreign", "handle-foreign", "handle-destroyed"}},
+	} {
+		for i, reach := range states {
+			r := collecting(t)
+			d := r.deferred("d")
+			reach(d)
+			require.Empty(t, r.broken())
+			a.act(d)
+			var first string
+			if b := r.broken(); len(b) > 0 {
+				first = b[0]
+			}
+			assert.Equal(t, a.want[i], first, "%s in state %d", a.name, i)
+		}
+	}
+}
+
+// What each function may report, from "Handling Errors" and the comments of
+// umddi.DeviceFuncs: R is D3DDDIERR_DEVICEREMOVED, M E_OUTOFMEMORY, B
+// DXGI_DDI_ERR_WASSTILLDRAWING. The second word is that of deferred contexts, x
+// if they do not have the function.
+func TestErrorCategories(t *testing.T) {
+	const table = `
+CalcPrivateResourceSize - x
+CreateResource RM RM
+DestroyResource R R
+StagingResourceMap RM x
+StagingResourceUnmap R x
+DynamicResourceMapDiscard RM RM
+DynamicResourceUnmap R RM
+DynamicIABufferMapDiscard RM RM
+DynamicIABufferMapNoOverwrite RM RM
+DynamicIABufferUnmap R RM
+DynamicConstantBufferMapDiscard RM RM
+DynamicConstantBufferUnmap R RM
+ResourceIsStagingBusy R x
+ResourceUpdateSubresourceUP RM RM
+ResourceCopy RM RM
+ResourceCopyRegion RM RM
+ClearRenderTargetView RM RM
+CalcPrivateRenderTargetViewSize - x
+CreateRenderTargetView RM RM
+DestroyRenderTargetView R R
+CalcPrivateQuerySize - x
+CreateQuery RM RM
+DestroyQuery R R
+QueryBegin R RM
+QueryEnd R RM
+QueryGetData RB x
+SetPredication R RM
+IaSetTopology R RM
+IaSetVertexBuffers R RM
+IaSetIndexBuffer R RM
+VsSetConstantBuffers R RM
+HsSetConstantBuffers R RM
+DsSetConstantBuffers R RM
+GsSetConstantBuffers R RM
+PsSetConstantBuffers R RM
+CsSetConstantBuffers R RM
+SetRenderTargets R RM
+SetViewports R RM
+SetScissorRects R RM
+CalcPrivateCommandListSize - x
+CreateCommandList RM RM
+RecycleCreateCommandList R x
+DestroyCommandList R R
+RecycleDestroyCommandList R x
+RecycleCommandList - R
+CommandListExecute RM RM
+AbandonCommandList - R
+CalcPrivateDeferredContextSize - x
+CreateDeferredContext RM x
+RecycleCreateDeferredContext R x
+CheckDeferredContextHandleSizes - x
+CalcDeferredContextHandleSize - x
+Flush R x
+CheckFormatSupport - x
+CheckMultisampleQualityLevels - x
+RelocateDeviceFuncs R R
+DestroyDevice R R`
+	seen := 0
+	for _, line := range strings.Split(strings.TrimSpace(table), "\n") {
+		f := strings.Fields(line)
+		s := specs["pfn"+f[0]]
+		require.NotNil(t, s, f[0])
+		seen++
+		letters := func(r results) string {
+			out := ""
+			for i, l := range []string{"R", "M", "B"} {
+				if r&(1<<i) != 0 {
+					out += l
+				}
+			}
+			if out == "" {
+				out = "-"
+			}
+			return out
+		}
+		assert.Equal(t, f[1], letters(s.immediate), f[0])
+		deferred := letters(s.deferred)
+		if s.excluded {
+			deferred = "x"
+		}
+		assert.Equal(t, f[2], deferred, f[0])
+	}
+	n := 0
+	entries(new(umddi.DeviceFuncs), func(string, reflect.Value) { n++ })
+	assert.Equal(t, n, seen, "every entry of the table")
+	assert.Len(t, specs, n+1, "and Present")
+}
+
+// Only a map that may not wait may report that it would.
+func TestBusyMap(t *testing.T) {
+	for _, tt := range []struct {
+		flags umddi.MapFlags
+		want  []string
+	}{{umddi.MapDoNotWait, nil}, {0, []string{"error-status"}}} {
+		r := collecting(t)
+		res := r.make().resource(umddi.CreateResource{Usage: umddi.UsageStaging})
+		r.reports("StagingResourceMap", "device", ddi.DDIStillDrawing)
+		r.funcs.StagingResourceMap(r.th, r.dev, res, 0, umddi.MapRead, tt.flags)
+		assert.Equal(t, tt.want, r.broken())
+	}
+}
+
+// A Checker stops at the first violation with the function, the stack and the
+// calls before it; then it lets everything pass.
+func TestStops(t *testing.T) {
+	r := newRig(t, Options{}, native)
+	r.reports("Flush", "device", ddi.OK)
+	var got *Violation
+	func() {
+		defer func() { got, _ = recover().(*Violation) }()
+		r.funcs.Flush(r.th, r.dev)
+	}()
+	require.NotNil(t, got)
+	assert.EqualError(t, got, "verifier: error-success (driver): pfnFlush: reports S_OK")
+	assert.Equal(t, []string{"pfnFlush", "pfnSetErrorCb"}, got.Stack)
+	assert.Equal(t, []string{
+		"#1 thread 1:1 OpenAdapter10_2", "#2 thread 1:1 pfnGetCaps", "#3 thread 1:1 pfnCreateDevice",
+		"#4 thread 1:1 pfnFlush on context 1", "#5 thread 1:1   pfnSetErrorCb on context 1",
+	}, got.Calls)
+	assert.Equal(t, `verifier: error-success (driver): pfnFlush: reports S_OK
+  rule    Success is not reported.
+  source  Handling Errors
+  stack   pfnFlush > pfnSetErrorCb
+  calls   #1 thread 1:1 OpenAdapter10_2
+          #2 thread 1:1 pfnGetCaps
+          #3 thread 1:1 pfnCreateDevice
+          #4 thread 1:1 pfnFlush on context 1
+          #5 thread 1:1   pfnSetErrorCb on context 1
+`, got.Report())
+	assert.NotPanics(t, func() { r.funcs.DestroyResource(r.th, r.dev, umddi.HResource{}) })
+	assert.Len(t, r.k.Violations(), 1)
+}
+
+// A violation shows the last calls only.
+func TestLastCalls(t *testing.T) {
+	r := collecting(t)
+	for range 100 {
+		r.funcs.Flush(r.th, r.dev)
+	}
+	r.funcs.DestroyResource(r.th, r.dev, umddi.HResource{})
+	calls := r.k.Violations()[0].Calls
+	assert.Len(t, calls, maxCalls)
+	assert.Equal(t, "#106 thread 1:1 pfnDestroyResource on context 1", calls[maxCalls-1])
+	assert.Equal(t, "#105 thread 1:1 pfnFlush on context 1", calls[maxCalls-2])
+}
+
+func TestWaiver(t *testing.T) {
+	_, err := New(Options{Waive: []string{"no-such"}})
+	assert.ErrorIs(t, err, rule.ErrName)
+	r := newRig(t, Options{Waive: []string{"error-success"}}, native)
+	r.reports("Flush", "device", ddi.OK, ddi.OK)
+	r.funcs.Flush(r.th, r.dev)
+	assert.Empty(t, r.broken())
+	assert.Equal(t, []Finding{{Rule: "error-success", Waived: true, Count: 2, First: "pfnFlush: reports S_OK"}}, r.k.Findings())
+	assert.Panics(t, func() { r.funcs.DestroyResource(r.th, r.dev, umddi.HResource{}) }, "another rule stops")
+}
+
+// The Trace sees a call that the Checker stops as one that did not return.
+func TestHooks(t *testing.T) {
+	var b bytes.Buffer
+	tr := NewTrace(&b, func() uint64 { return 0 })
+	k, err := New(Options{})
+	require.NoError(t, err)
+	th, f := new(ddi.Thread), &Func{Name: "pfnFlush"}
+	h := Hooks(tr, k)
+	th.Push(f.Name)
+	assert.Panics(t, func() { h.Enter(th, f, umddi.HDevice{}) })
+	require.NoError(t, tr.Close())
+	assert.True(t, events(t, &b)[0].Unfinished)
+
+	var order []string
+	Hooks(noted{"a", &order}, noted{"b", &order}).Leave(th, f)
+	assert.Equal(t, []string{"b", "a"}, order)
+}
+
+type noted struct {
+	name  string
+	order *[]string
+}
+
+func (n noted) Enter(*ddi.Thread, *Func, ...any) { *n.order = append(*n.order, n.name) }
+func (n noted) Leave(*ddi.Thread, *Func, ...any) { *n.order = append(*n.order, n.name) }
+
+// Refreshes of slots: what is asked for is shown, as it is, and no more.
+func TestRefreshedSlots(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		ask   umddi.Range
+		start uint32
+		show  []int // resources, -1 none
+		want  []string
+	}{
+		{"all that is in use", umddi.Range{Count: -1}, 0, []int{0, -1, 1}, nil},
+		{"less than is in use", umddi.Range{Count: -1}, 0, []int{0, -1}, []string{"refresh-stale"}},
+		{"more than is in use", umddi.Range{Count: -1}, 0, []int{0, -1, 1, -1}, nil},
+		{"another resource", umddi.Range{Count: -1}, 0, []int{0, -1, 0}, []string{"refresh-stale"}},
+		{"in another slot", umddi.Range{Count: -1}, 1, []int{0, -1, 1}, []string{"refresh-stale"}},
+		{"a part", umddi.Range{Base: 2, Count: 1}, 2, []int{1}, nil},
+		{"a part without its end", umddi.Range{Base: 2, Count: 2}, 2, []int{1}, []string{"refresh-stale"}},
+		{"beyond the part", umddi.Range{Base: 1, Count: 1}, 1, []int{-1, 1}, []string{"refresh-stale"}},
+		{"before the part", umddi.Range{Base: 1, Count: 1}, 0, []int{0, -1}, []string{"refresh-stale"}},
+		{"empty", umddi.Range{Base: 14}, 0, nil, nil},
+	} {
+		r := collecting(t)
+		res := []umddi.HResource{r.make().buffer(), r.make().buffer()}
+		r.funcs.PsSetConstantBuffers(r.th, r.dev, 0, []umddi.HResource{res[0], {}, res[1]})
+		r.calls("Flush", func(th *ddi.Thread) { r.inner.UMCallbacks.StatePsConstBufCb(th, r.inner.RTCoreLayer, tt.ask) })
+		r.shows("StatePsConstBufCb", func(th *ddi.Thread) {
+			var bufs []umddi.HResource
+			for _, i := range tt.show {
+				if i < 0 {
+					bufs = append(bufs, umddi.HResource{})
+				} else {
+					bufs = append(bufs, res[i])
+				}
+			}
+			if bufs != nil {
+				r.funcs.PsSetConstantBuffers(th, r.dev, tt.start, bufs)
+			}
+		})
+		r.funcs.Flush(r.th, r.dev)
+		assert.Equal(t, tt.want, slices.Compact(r.broken()), tt.name)
+	}
+}
+
+// The deferred state is shown while the list is made, none while handles are
+// closed, and what is left after the context was abandoned.
+func TestRefreshOfDeferredContexts(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		in       string // the function in which the driver asks
+		show     int
+		want     []string
+		recycles bool
+	}{
+		{"in the making the state", "CreateCommandList", 2, nil, false},
+		{"in the making not none", "CreateCommandList", 0, []string{"refresh-stale"}, false},
+		{"in a close none", "DestroyResource", 0, nil, false},
+		{"in a close not the old state", "DestroyResource", 2, []string{"refresh-stale"}, false},
+		{"in the destruction none", "DestroyDevice", 0, nil, false},
+		{"in the recycling none", "RecycleCreateDeferredContext", 0, nil, true},
+		{"in the recycling not the old state", "RecycleCreateDeferredContext", 2, []string{"refresh-stale"}, true},
+	} {
+		r := collecting(t)
+		d := r.deferred("d")
+		local := d.open(r.make().buffer())
+		d.funcs.SetScissorRects(r.dth, d.h, make([]umddi.Rect, 2))
+		r.calls(tt.in, func(th *ddi.Thread) { d.inner.UMCallbacks.StateRsScissorCb(th, d.inner.RTCoreLayer) })
+		r.shows("StateRsScissorCb", func(th *ddi.Thread) { d.funcs.SetScissorRects(th, d.h, make([]umddi.Rect, tt.show)) })
+		d.list()
+		d.funcs.DestroyResource(r.dth, d.h, local)
+		if tt.recycles {
+			d.renew()
+		} else {
+			d.funcs.DestroyDevice(r.dth, d.h)
+		}
+		assert.Equal(t, tt.want, r.broken(), tt.name)
+	}
+}
+
+// After AbandonCommandList a refresh shows what is not unbound yet.
+func TestRefreshWhileAbandoned(t *testing.T) {
+	for _, shown := range []umddi.Topology{0, 7} {
+		r := collecting(t)
+		d := r.deferred("d")
+		d.funcs.IaSetTopology(r.dth, d.h, 7)
+		d.funcs.SetScissorRects(r.dth, d.h, make([]umddi.Rect, 1))
+		d.funcs.AbandonCommandList(r.dth, d.h)
+		r.calls("SetScissorRects", func(th *ddi.Thread) { d.inner.UMCallbacks.StateIaPrimitiveTopologyCb(th, d.inner.RTCoreLayer) })
+		r.shows("StateIaPrimitiveTopologyCb", func(th *ddi.Thread) { d.funcs.IaSetTopology(th, d.h, shown) })
+		d.funcs.SetScissorRects(r.dth, d.h, nil)
+		assert.Equal(t, shown == 0, slices.Contains(r.broken(), "refresh-stale"), "%v", shown)
+	}
+}
+
+// A refresh in a refresh is one too many.
+func TestNestedRefresh(t *testing.T) {
+	r := collecting(t)
+	ask := func(th *ddi.Thread) { r.inner.UMCallbacks.StateIaPrimitiveTopologyCb(th, r.inner.RTCoreLayer) }
+	r.calls("Flush", ask)
+	r.calls("IaSetTopology", ask)
+	depth := 0
+	r.shows("StateIaPrimitiveTopologyCb", func(th *ddi.Thread) {
+		if depth++; depth == 1 {
+			r.funcs.IaSetTopology(th, r.dev, 0)
+		}
+	})
+	r.funcs.Flush(r.th, r.dev)
+	assert.Equal(t, []string{"refresh-place"}, r.broken())
+}
+
+// Two threads on one deferred context overlap, whichever functions they are in.
+func TestOverlapOnDeferredContexts(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		act  func(d *deferredRig, l umddi.HCommandList)
+	}{
+		{"RecycleCommandList off the thread", func(d *deferredRig, l umddi.HCommandList) { d.funcs.RecycleCommandList(d.other, d.h, l) }},
+		{"CreateCommandList off the thread", func(d *deferredRig, _ umddi.HCommandList) {
+			d.dth = d.other
+			d.list()
+		}},
+		{"an open off the thread", func(d *deferredRig, _ umddi.HCommandList) {
+			d.dth = d.other
+			d.open(d.make().buffer())
+		}},
+	} {
+		r := collecting(t)
+		d := r.deferred("d")
+		l := d.finish()
+		r.funcs.RecycleDestroyCommandList(r.other, r.dev, l)
+		r.calls("IaSetTopology", func(*ddi.Thread) { tt.act(d, l) })
+		d.funcs.IaSetTopology(r.dth, d.h, 1)
+		assert.Contains(t, r.broken(), "context-overlap", tt.name)
+	}
+}
+
+// A primary belongs to the immediate context's thread, other resources to any.
+func TestPrimaryIsNotFreeThreaded(t *testing.T) {
+	for _, primary := range []bool{false, true} {
+		r := collecting(t)
+		r.calls("Flush", func(*ddi.Thread) { maker{r, r.other}.resource(umddi.CreateResource{Primary: primary}) })
+		r.funcs.Flush(r.th, r.dev)
+		assert.Equal(t, primary, slices.Contains(r.broken(), "context-overlap"))
+	}
+}
+
+// A call that unwinds is over for what comes after it on its thread.
+func TestUnwoundCallIsOver(t *testing.T) {
+	r := collecting(t)
+	r.calls("IaSetTopology", func(th *ddi.Thread) {
+		r.inner.UMCallbacks.StateIaPrimitiveTopologyCb(th, r.inner.RTCoreLayer)
+	})
+	r.shows("StateIaPrimitiveTopologyCb", func(*ddi.Thread) { panic("bugcheck") })
+	assert.Panics(t, func() { r.funcs.IaSetTopology(r.th, r.dev, 0) })
+	r.k.leave(r.th, r.k.threads[r.th].frames[0].f, nil)
+	assert.Nil(t, r.k.contexts[r.dev.Root].owner)
+	assert.Empty(t, r.k.threads[r.th].frames)
+}
+
+// The handles of another device, and of another context, are foreign.
+func TestForeignHandles(t *testing.T) {
+	r := collecting(t)
+	second := *r
+	second.dev = umddi.HDevice{Root: new(ddi.Root)}
+	second.arg = second.createDevice(second.dev, "second")
+	second.funcs = second.arg.DeviceFuncs
+	mine, theirs := r.make().buffer(), second.make().buffer()
+	require.Empty(t, r.broken())
+	d, e := r.deferred("d"), r.deferred("e")
+	local := d.open(mine)
+	for i, act := range []func(){
+		func() { r.funcs.ResourceCopy(r.th, r.dev, mine, theirs) },
+		func() { r.funcs.ResourceCopy(r.th, r.dev, mine, local) },
+		func() { e.funcs.IaSetIndexBuffer(r.dth, e.h, local, 0, 0) },
+		func() { d.funcs.IaSetIndexBuffer(r.dth, d.h, mine, 0, 0) },
+	} {
+		act()
+		assert.Equal(t, i+1, len(r.broken()), "%d", i)
+		assert.Equal(t, "handle-foreign", r.broken()[i])
+	}
+}
+
+// Private memory under many threads is read only while no function has it.
+func TestThreads(t *testing.T) {
+	r := newRig(t, Options{}, native)
+	r.sizes()
+	res := r.make().buffer()
+	var mu sync.Mutex
+	r.driver["ResourceCopy"] = func([]any, []any) {
+		mu.Lock()
+		res.Private[0]++
+		mu.Unlock()
+	}
+	var ds []*deferredRig
+	for i := range 4 {
+		d := r.deferred(fmt.Sprint("d", i))
+		d.rig = &rig{t: r.t, k: r.k, th: r.th, dth: &ddi.Thread{Process: 1, ID: uint32(10 + i)}, other: r.other, dev: r.dev, funcs: r.funcs}
+		ds = append(ds, d)
+	}
+	var wg sync.WaitGroup
+	for _, d := range ds {
+		wg.Go(func() {
+			for range 50 {
+				local := d.open(res)
+				d.funcs.IaSetIndexBuffer(d.dth, d.h, local, 0, 0)
+				l := d.list()
+				d.funcs.DestroyResource(d.dth, d.h, local)
+				d.renew()
+				r.funcs.RecycleDestroyCommandList(d.dth, r.dev, l)
+				d.funcs.RecycleCommandList(d.dth, d.h, l)
+				r.funcs.DestroyCommandList(d.dth, r.dev, l)
+			}
+		})
+	}
+	for range 50 {
+		r.funcs.ResourceCopy(r.th, r.dev, res, res)
+	}
+	wg.Wait()
+	for _, d := range ds {
+		d.funcs.DestroyDevice(d.dth, d.h)
+	}
+	r.funcs.DestroyResource(r.th, r.dev, res)
+	r.funcs.DestroyDevice(r.th, r.dev)
+	assert.Empty(t, r.broken())
+	assert.LessOrEqual(t, len(r.k.objects), maxGone+1)
+}
