@@ -48,7 +48,7 @@ func (r *recording) extend(n int) []byte {
 	}
 	r.cut()
 	var p []byte
-	if n <= maxListBytes-r.bytes {
+	if max(n, chunkBytes) <= maxListBytes-r.bytes {
 		p = r.cache.take(n)
 	}
 	if p == nil {
