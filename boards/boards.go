@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/hilgpu/hilgpu/bus"
@@ -49,6 +50,13 @@ type Reopener interface {
 	// Reopen begins a new session. It fails with bus.ErrClosed, or with
 	// bus.ErrLinkDown and the cause; the link is then down as before.
 	Reopen() error
+}
+
+// Rated is implemented by links that are slow: whoever waits for work that moves
+// data over one has to give it time.
+type Rated interface {
+	// BytesPerSecond returns what the link carries, about; not 0.
+	BytesPerSecond() uint64
 }
 
 // A scheme is one kind of board.
@@ -109,13 +117,29 @@ func Help() string {
 		}
 		fmt.Fprintf(&b, "%-12s %s\n", name, s.doc)
 		for _, o := range s.options {
-			fmt.Fprintf(&b, "  %-10s %s\n", o.name, o.doc)
-			for _, v := range o.values {
-				fmt.Fprintf(&b, "    %-24s %s\n", v.name, v.doc)
-			}
+			o.help(&b)
 		}
 	}
 	return b.String()
+}
+
+// DeviceHelp describes the options that Device takes, a line each.
+func DeviceHelp() string {
+	var b strings.Builder
+	for _, o := range options(true) {
+		if !slices.Contains(wireOptions, o.name) {
+			o.help(&b)
+		}
+	}
+	return b.String()
+}
+
+// help writes a line for the option and one for each of its values.
+func (o option) help(b *strings.Builder) {
+	fmt.Fprintf(b, "  %-10s %s\n", o.name, o.doc)
+	for _, v := range o.values {
+		fmt.Fprintf(b, "    %-24s %s\n", v.name, v.doc)
+	}
 }
 
 // Open connects host to the board that selector names. It fails with

@@ -34,6 +34,9 @@ func options(hardware bool) []option {
 	}
 }
 
+// wireOptions are those of the link in this process.
+var wireOptions = []string{"latency", "bandwidth", "timeout"}
+
 // configs are the named configurations.
 func configs(name string) (gpu.Config, bool) {
 	c := gpu.Default()

@@ -153,7 +153,7 @@ func Device(selector string) (*Emulator, error) {
 	given, err := s.parse(query)
 	if err == nil {
 		o := values{Values: given}
-		for _, wire := range []string{"latency", "bandwidth", "timeout"} {
+		for _, wire := range wireOptions {
 			if o.Has(wire) {
 				o.bad(wire, "no option of the wire for a device that is served")
 			}

@@ -1,6 +1,7 @@
 package boards
 
 import (
+	"slices"
 	"time"
 
 	"github.com/hilgpu/hilgpu/bus"
@@ -16,9 +17,7 @@ func virtualLine() scheme {
 		open: openLine,
 	}
 	for _, o := range options(true) {
-		switch o.name {
-		case "latency", "bandwidth", "timeout":
-		default:
+		if !slices.Contains(wireOptions, o.name) {
 			s.options = append(s.options, o)
 		}
 	}
@@ -32,7 +31,7 @@ func virtualLine() scheme {
 
 func openLine(at opening) (bus.Link, bus.Clock, error) {
 	o := values{Values: at.values}
-	opt, ms := line.Options{}, uint64(1000)
+	opt, ms := line.Options{Baud: 3_000_000}, uint64(1000)
 	o.integer("baud", &opt.Baud, 1200, 1_000_000_000)
 	if o.Has("delay") {
 		us := uint64(0)
@@ -64,7 +63,7 @@ func openLine(at opening) (bus.Link, bus.Clock, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	l := &lined{RootPort: port, line: wire, dev: dev}
+	l := &lined{RootPort: port, line: wire, dev: dev, rate: uint64(opt.Baud) / 10}
 	return l, l, nil
 }
 
@@ -72,8 +71,12 @@ func openLine(at opening) (bus.Link, bus.Clock, error) {
 type lined struct {
 	*rootport.RootPort
 	line *line.Line
+	rate uint64
 	dev  *Emulator
 }
+
+// BytesPerSecond implements Rated.
+func (l *lined) BytesPerSecond() uint64 { return l.rate }
 
 // Counters returns what the GPU and the link count.
 func (l *lined) Counters() []Counter {

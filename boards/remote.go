@@ -80,7 +80,10 @@ func (o *opening) openRemote(v *values, baud int, stream func() (io.ReadWriteClo
 	if v.err != nil {
 		return nil, nil, v.err
 	}
-	r := &remote{}
+	r := &remote{rate: streamRate}
+	if baud != 0 {
+		r.rate = uint64(baud) / 10
+	}
 	dial := func() (rootport.Port, error) {
 		s, err := stream()
 		if err != nil {
@@ -117,11 +120,18 @@ func (o *opening) observer() func(rootport.Dir, time.Duration, []byte) {
 	}
 }
 
+// streamRate is what a stream without a rate carries in a second, assumed.
+const streamRate = 1 << 20
+
 // remote is the link to a board in another process.
 type remote struct {
 	*rootport.RootPort
+	rate    uint64
 	channel atomic.Pointer[channel.Channel] // of the session that was dialled last
 }
+
+// BytesPerSecond implements Rated.
+func (r *remote) BytesPerSecond() uint64 { return r.rate }
 
 // Counters returns what the link counts.
 func (r *remote) Counters() []Counter {

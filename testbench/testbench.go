@@ -43,14 +43,18 @@ func HostDrivers() Drivers {
 
 // Options are what else can be chosen. The zero value works.
 type Options struct {
-	HostMemory uint64        // bytes of the PC's memory; 0: 4 GiB, used as it is needed
-	TdrDelay   uint64        // clock ticks without progress until the GPU counts as hung; 0: two seconds
-	DDI        io.Writer     // gets a verifier.Event as JSON for each DDI call; nil: none
-	Hook       verifier.Hook // sees each DDI call; nil: none; not together with DDI
+	Board      boards.Options // of the connection
+	HostMemory uint64         // bytes of the PC's memory; 0: 4 GiB, used as it is needed
+	TdrDelay   uint64         // clock ticks without progress until the GPU counts as hung; 0: two seconds, and over a slow link what 8 MiB take
+	DDI        io.Writer      // gets a verifier.Event as JSON for each DDI call; nil: none
+	Hook       verifier.Hook  // sees each DDI call; nil: none; not together with DDI
 
 	NoVerify bool     // leaves out the check of the user-mode interface, for benchmarks
 	Waive    []string // rules of package verifier that are counted and do not stop
 }
+
+// tdrBytes is how much one submission may move over a slow link.
+const tdrBytes = 8 << 20
 
 // A System is a running PC with one GPU.
 type System struct {
@@ -89,8 +93,11 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 			return nil, err
 		}
 	}
-	if s.link, s.clock, err = boards.Open(selector, s.machine); err != nil {
+	if s.link, s.clock, err = boards.OpenWith(selector, s.machine, o.Board); err != nil {
 		return nil, err
+	}
+	if rated, ok := s.link.(boards.Rated); ok && o.TdrDelay == 0 {
+		o.TdrDelay = 2*s.clock.Hz() + tdrBytes*s.clock.Hz()/rated.BytesPerSecond()
 	}
 	if o.DDI != nil {
 		s.trace = verifier.NewTrace(o.DDI, s.clock.Now)

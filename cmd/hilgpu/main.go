@@ -12,6 +12,8 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/bus/datalink"
+	"github.com/hilgpu/hilgpu/bus/serial"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
@@ -83,6 +85,9 @@ func exitCode(err error) int {
 	if code, ok := regCode(err); ok {
 		return code
 	}
+	if code, ok := portCode(err); ok {
+		return code
+	}
 	switch {
 	case errors.As(err, &broken), errors.As(err, &violation):
 		return exitContract
@@ -100,6 +105,24 @@ func exitCode(err error) int {
 		return exitDevice
 	}
 	return exitUsage
+}
+
+// portCode returns the exit code of an error of reaching a board, and false if
+// it is none.
+func portCode(err error) (code int, ok bool) {
+	for _, e := range []struct {
+		err  error
+		code int
+	}{
+		{serial.ErrMissing, exitNoDevice}, {serial.ErrAmbiguous, exitNoDevice}, {serial.ErrNotPort, exitNoDevice},
+		{serial.ErrBusy, exitLink}, {serial.ErrForbidden, exitLink}, {serial.ErrUnplugged, exitLink},
+		{serial.ErrRate, exitUsage}, {datalink.ErrMapHash, exitMap},
+	} {
+		if errors.Is(err, e.err) {
+			return e.code, true
+		}
+	}
+	return 0, false
 }
 
 func isLink(err error) bool {
@@ -128,6 +151,6 @@ runs its RTL cycle by cycle.
 		Args:          cobra.NoArgs,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	root.AddCommand(newBringup(), newRun(), newVersion(), newLockstep(), newReg(), newRules(), newSynth(), newTest(), newVerilog())
+	root.AddCommand(newBoard(), newBringup(), newRun(), newVersion(), newLockstep(), newReg(), newRules(), newSynth(), newTest(), newVerilog())
 	return root
 }

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/boards/serve"
+	"github.com/hilgpu/hilgpu/bus/fault"
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+	"github.com/hilgpu/hilgpu/testbench/compose"
+)
+
+func newBoard() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "board",
+		Short:   "Serve a virtual board, or find the boards that are attached",
+		Example: "  hilgpu board list",
+		Args:    cobra.NoArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(newServe(), newBoardList(), newProbe())
+	return c
+}
+
+// serveFlags are the flags of board serve.
+type serveFlags struct {
+	listen []string
+	pace   string
+	baud   int
+	faults string
+}
+
+func newServe() *cobra.Command {
+	var f serveFlags
+	c := &cobra.Command{
+		Use:   "serve SELECTOR...",
+		Short: "Serve emulated boards to hosts on pseudo-terminals or TCP",
+		Long: `Serve runs emulated GPUs as boards at the end of a wire: each selector listens
+where the --listen of the same number says, and hosts use it one after the other
+as they would a real board, until the program is interrupted. It prints for each
+what to give to --board.
+
+Where to listen:
+  pty:PATH   a pseudo-terminal; PATH becomes a link to it, for --board serial:PATH
+  tcp:ADDR   a TCP port, for --board tcp:ADDR; port 0 is any that is free
+
+Link faults, for both directions, with commas between:
+` + fault.Help() + `
+Selectors are those of emu, with its faults:
+` + boards.DeviceHelp() + `
+` + exitCodes,
+		Example: `  hilgpu board serve emu --listen pty:/tmp/board0
+  hilgpu board serve emu --listen tcp:127.0.0.1:4000 --link-faults loss=0.05,dup=0.03,seed=7
+  hilgpu board serve emu 'emu?fault=stuck-address:A13=1' --listen pty:/tmp/good --listen pty:/tmp/bad`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return runServe(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), f, args)
+		},
+	}
+	fl := c.Flags()
+	fl.StringArrayVar(&f.listen, "listen", nil, "where the board listens, one for each `selector`")
+	fl.StringVar(&f.pace, "pace", "free", "`how` device clocks follow the wall clock: free or clock")
+	fl.IntVar(&f.baud, "baud", 0, "`rate` of the line in bits a second; 0: as fast as it goes")
+	fl.StringVar(&f.faults, "link-faults", "", "`faults` that befall frames, as in loss=0.05,seed=7")
+	return c
+}
+
+// options returns what the flags ask of every board.
+func (f serveFlags) options(selectors int) (serve.Options, error) {
+	o := serve.Options{Baud: f.baud, MapHash: regmap.Hash()}
+	pacings := map[string]serve.Pacing{"free": serve.Free, "clock": serve.Clock}
+	var ok bool
+	if o.Pacing, ok = pacings[f.pace]; !ok {
+		return o, fmt.Errorf("%w: --pace %q, want free or clock", compose.ErrInput, f.pace)
+	}
+	if f.baud != 0 && (f.baud < 1200 || f.baud > 1_000_000_000) {
+		return o, fmt.Errorf("%w: --baud %d, want 1200 to 1000000000, or 0", compose.ErrInput, f.baud)
+	}
+	if len(f.listen) != selectors {
+		return o, fmt.Errorf("%w: %d --listen for %d boards, want one each", compose.ErrInput, len(f.listen), selectors)
+	}
+	var err error
+	if o.Faults, err = fault.Parse(f.faults); err != nil {
+		return o, fmt.Errorf("%w: --link-faults: %w", compose.ErrInput, err)
+	}
+	return o, nil
+}
+
+// served is a board that listens.
+type served struct {
+	board    *serve.Board
+	listener serve.Listener
+}
+
+// runServe opens all boards, then serves them until it is interrupted or one of
+// them fails.
+func runServe(ctx context.Context, stdout, stderr io.Writer, f serveFlags, selectors []string) error {
+	o, err := f.options(len(selectors))
+	if err != nil {
+		return err
+	}
+	var all []served
+	defer func() {
+		for _, s := range all {
+			s.listener.Close()
+		}
+	}()
+	for i, selector := range selectors {
+		s, err := listen(selector, f.listen[i], o, stderr)
+		if err != nil {
+			return err
+		}
+		all = append(all, s)
+		fmt.Fprintf(stdout, "%s --board %s\n", selector, quote(s.listener.Selector()))
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	errs := make([]error, len(all))
+	var wg sync.WaitGroup
+	for i, s := range all {
+		wg.Go(func() {
+			defer cancel() // one that ends, ends all
+			if err := s.listener.Serve(ctx, s.board); !errors.Is(err, context.Canceled) {
+				errs[i] = err
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// listen builds the board of a selector and has it listen.
+func listen(selector, where string, o serve.Options, log io.Writer) (served, error) {
+	dev, err := boards.Device(selector)
+	if err != nil {
+		return served{}, err
+	}
+	o.Hz, o.Name, o.Log = dev.Hz(), selector, log
+	var s served
+	if s.board, err = serve.New(dev, o); err != nil {
+		return served{}, err
+	}
+	if s.listener, err = serve.Listen(where); err != nil {
+		return served{}, fmt.Errorf("%w: --listen %s: %w", compose.ErrInput, where, err)
+	}
+	return s, nil
+}

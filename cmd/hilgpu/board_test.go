@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/bus/serial"
+)
+
+// servedBoards runs board serve until the test ends and returns what to give to
+// --board for each of the boards.
+func servedBoards(t *testing.T, f serveFlags, selectors ...string) []string {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	r, w := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		err := runServe(ctx, w, io.Discard, f, selectors)
+		w.CloseWithError(err)
+		ended <- err
+	}()
+	t.Cleanup(func() {
+		cancel()
+		assert.NoError(t, <-ended)
+	})
+	var boards []string
+	for line := ""; len(boards) < len(selectors); {
+		b := make([]byte, 1)
+		_, err := r.Read(b)
+		require.NoError(t, err)
+		if line += string(b); strings.HasSuffix(line, "\n") {
+			_, board, ok := strings.Cut(strings.TrimSpace(line), " --board ")
+			require.True(t, ok, line)
+			boards, line = append(boards, board), ""
+		}
+	}
+	return boards
+}
+
+// The driver stack gives the emulator's frame over a pseudo-terminal, with both
+// serial libraries, and over TCP with link faults.
+func TestComposeOnServedBoards(t *testing.T) {
+	pty := filepath.Join(t.TempDir(), "board")
+	boards := servedBoards(t, serveFlags{listen: []string{"pty:" + pty}, pace: "free"}, "emu")
+	require.Equal(t, []string{"serial:" + pty}, boards)
+	faulty := servedBoards(t, serveFlags{
+		listen: []string{"tcp:127.0.0.1:0"}, pace: "free", faults: "loss=0.05,dup=0.03,flip=0.02,truncate=0.01,reorder=0.02,seed=1",
+	}, "emu?config=small")
+	sum := func(board string) string {
+		var out, errs bytes.Buffer
+		require.Equal(t, exitOK, run([]string{"run", "compose", "--check", "--json", "--size", "64x48", "--board", board}, &out, &errs), errs.String())
+		var s summary
+		require.NoError(t, json.Unmarshal(out.Bytes(), &s))
+		return s.FrameSHA256
+	}
+	want := sum("emu")
+	for _, board := range []string{boards[0], boards[0] + "?driver=tarm", faulty[0]} {
+		assert.Equal(t, want, sum(board), board)
+	}
+}
+
+// A port that a host has is busy for another, which is told who holds it.
+func TestBusyPort(t *testing.T) {
+	pty := filepath.Join(t.TempDir(), "board")
+	servedBoards(t, serveFlags{listen: []string{"pty:" + pty}, pace: "free"}, "emu")
+	p, err := serial.Open(pty, serial.Options{})
+	require.NoError(t, err)
+	defer p.Close()
+	var out, errs bytes.Buffer
+	assert.Equal(t, exitLink, run([]string{"board", "probe", "serial:" + pty}, &out, &errs))
+	assert.Contains(t, errs.String(), "busy")
+	assert.Equal(t, 1, strings.Count(errs.String(), "\n"), errs.String())
+}
+
+func TestProbe(t *testing.T) {
+	var out, errs bytes.Buffer
+	require.Equal(t, exitOK, run([]string{"board", "probe", "emu", "emu?config=small"}, &out, &errs), errs.String())
+	assert.Contains(t, out.String(), "16384 KiB VRAM  ready")
+	assert.Contains(t, out.String(), "1 nodes, 8 KiB VRAM")
+	out.Reset()
+	require.Equal(t, exitOK, run([]string{"board", "probe", "--json", "emu"}, &out, &errs), errs.String())
+	var found []probed
+	require.NoError(t, json.Unmarshal(out.Bytes(), &found))
+	assert.Equal(t, "ready", found[0].State)
+	assert.Equal(t, 2, found[0].Identity.Nodes)
+}
+
+func TestBoardBadInput(t *testing.T) {
+	busy := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(busy, nil, 0o666))
+	for _, tt := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"board", "serve", "emu"}, exitUsage, "0 --listen for 1 boards"},
+		{[]string{"board", "serve", "fpga", "--listen", "tcp:127.0.0.1:0"}, exitUsage, "no device to be served"},
+		{[]string{"board", "serve", "emu?latency=5", "--listen", "tcp:127.0.0.1:0"}, exitUsage, "latency=5"},
+		{[]string{"board", "serve", "emu", "--listen", "udp:x"}, exitUsage, "udp:x"},
+		{[]string{"board", "serve", "emu", "--listen", "pty:" + busy}, exitUsage, busy},
+		{[]string{"board", "serve", "emu", "--listen", "tcp:127.0.0.1:0", "--pace", "slow"}, exitUsage, "want free or clock"},
+		{[]string{"board", "serve", "emu", "--listen", "tcp:127.0.0.1:0", "--baud", "5"}, exitUsage, "--baud 5"},
+		{[]string{"board", "serve", "emu", "--listen", "tcp:127.0.0.1:0", "--link-faults", "loss=2"}, exitUsage, "loss"},
+		{[]string{"board", "probe", "fpga"}, exitUsage, "unknown scheme"},
+		{[]string{"board", "probe", "serial:/dev/no-such-port"}, exitNoDevice, "/dev/no-such-port"},
+		{[]string{"board", "probe", "serial:" + busy}, exitNoDevice, busy},
+		{[]string{"board", "probe", "tcp:127.0.0.1:1"}, exitLink, "127.0.0.1:1"},
+		{[]string{"run", "compose", "--board", "serial:/dev/no-such-port"}, exitNoDevice, "/dev/no-such-port"},
+	} {
+		var out, errs bytes.Buffer
+		done := make(chan int, 1)
+		go func() { done <- run(tt.args, &out, &errs) }()
+		select {
+		case code := <-done:
+			assert.Equal(t, tt.code, code, "%q: %s", tt.args, errs.String())
+			assert.Contains(t, errs.String(), tt.says)
+			assert.Equal(t, 1, strings.Count(errs.String(), "\n"), errs.String())
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%q does not end", tt.args)
+		}
+	}
+}
