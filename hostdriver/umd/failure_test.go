@@ -63,6 +63,7 @@ func (s *lists) run() {
 			m.Data[i] = 5
 		}
 		c.copy(s.a, s.dyn)
+		c.f.QueryEnd(c.th, c.h, c.q(s.q))
 		inner, made := s.finish()
 		if made {
 			s.execute(inner)

@@ -19,6 +19,7 @@ type model struct {
 	arg  *umddi.CreateResource
 	subs [][]byte
 	view umddi.HRenderTargetView
+	uses int // in lists
 }
 
 func (m *model) size(sub int) (w, h int) {
@@ -28,11 +29,72 @@ func (m *model) size(sub int) (w, h int) {
 
 func (m *model) texture() bool { return m.arg.ResourceDimension == umddi.Texture2D }
 
-// machine applies random operations to a device and to the models.
+// machine applies random operations to a device and to the models: at once, or
+// in lists, whose effects on the models it keeps until they are executed.
 type machine struct {
 	*rig
-	t   *rapid.T
-	all []*model
+	t    *rapid.T
+	all  []*model
+	skip bool // what is predicated is skipped
+
+	predicate umddi.HQuery // whose result is FALSE
+	c         *recorder
+	pending   effects
+	mapped    map[*model][]byte // the contents of its last discard in pending
+	lists     []*modelList
+}
+
+// effects are what a list does to models, and the models that it uses.
+type effects struct {
+	do   []func()
+	used []*model
+}
+
+type modelList struct {
+	effects
+	h    umddi.HCommandList
+	maps bool
+}
+
+// front is a context that operations go to.
+type front struct {
+	f        *umddi.DeviceFuncs
+	h        umddi.HDevice
+	deferred bool
+	res      func(x *model) umddi.HResource
+	view     func(x *model) umddi.HRenderTargetView
+}
+
+// front draws the context that an operation goes to.
+func (m *machine) front() front {
+	if m.below("deferred", 2) == 0 {
+		return front{&m.f, m.h, false, func(x *model) umddi.HResource { return x.res },
+			func(x *model) umddi.HRenderTargetView { return x.view }}
+	}
+	return front{&m.c.f, m.c.h, true, func(x *model) umddi.HResource { return m.c.res(x.res) },
+		func(x *model) umddi.HRenderTargetView { return m.c.target(x.view, x.res) }}
+}
+
+// effect is what an operation on a context does to models.
+func (m *machine) effect(on front, do func(), used ...*model) {
+	if !on.deferred {
+		do()
+		return
+	}
+	for _, x := range used {
+		x.uses++
+	}
+	m.pending.do = append(m.pending.do, do)
+	m.pending.used = append(m.pending.used, used...)
+}
+
+// work is the effect of what predication skips.
+func (m *machine) work(on front, do func(), used ...*model) {
+	m.effect(on, func() {
+		if !m.skip {
+			do()
+		}
+	}, used...)
 }
 
 func (m *machine) pick(name string, want func(x *model) bool) *model {
@@ -94,7 +156,7 @@ func (m *machine) create(*rapid.T) {
 }
 
 func (m *machine) destroy(*rapid.T) {
-	x := m.pick("victim", m.any)
+	x := m.pick("victim", func(x *model) bool { return x.uses == 0 && m.c.find(x.res.Object) == nil })
 	m.f.DestroyResource(m.th, m.h, x.res)
 	m.all = slices.DeleteFunc(m.all, func(y *model) bool { return x == y })
 }
@@ -107,18 +169,21 @@ func (m *machine) box(w, h int) (b *umddi.Box, inside bool) {
 }
 
 func (m *machine) update(*rapid.T) {
-	x := m.pick("resource", m.any)
+	x, on := m.pick("resource", m.any), m.front()
 	sub := m.below("subresource", len(x.subs))
 	w, h := x.size(sub)
 	b, inside := m.box(w, h)
 	n := elementBytes(x.arg)
 	bw, bh := int(b.Right-b.Left), int(b.Bottom-b.Top)
 	data := m.bytes(bw * bh * n)
-	m.rig.update(x.res, x.arg, uint32(sub), b, data)
-	if inside {
-		paste(x.subs[sub], w*n, int(b.Left)*n, int(b.Top), data, bw*n, 0, 0, bw*n, bh)
-	}
+	on.f.ResourceUpdateSubresourceUP(m.th, on.h, on.res(x), uint32(sub), b, data, uint32(n*bw), 0)
+	was := slices.Clone(data)
 	clear(data)
+	if inside {
+		m.work(on, func() {
+			paste(x.subs[sub], w*n, int(b.Left)*n, int(b.Top), was, bw*n, 0, 0, bw*n, bh)
+		}, x)
+	}
 }
 
 // paste copies h rows of n bytes from (sx, sy) to (dx, dy), x in bytes.
@@ -129,18 +194,20 @@ func paste(dst []byte, dstRow, dx, dy int, src []byte, srcRow, sx, sy, n, h int)
 }
 
 func (m *machine) copyAll(*rapid.T) {
-	dst, src := m.pick("dst", m.any), m.pick("src", m.any)
-	m.rig.copy(dst.res, src.res)
-	if dst.texture() != src.texture() || !slices.Equal(dst.arg.MipInfoList, src.arg.MipInfoList) || dst.arg.ArraySize != src.arg.ArraySize {
-		return
-	}
-	for i := range dst.subs {
-		copy(dst.subs[i], src.subs[i])
-	}
+	dst, src, on := m.pick("dst", m.any), m.pick("src", m.any), m.front()
+	on.f.ResourceCopy(m.th, on.h, on.res(dst), on.res(src))
+	m.work(on, func() {
+		if dst.texture() != src.texture() || !slices.Equal(dst.arg.MipInfoList, src.arg.MipInfoList) || dst.arg.ArraySize != src.arg.ArraySize {
+			return
+		}
+		for i := range dst.subs {
+			copy(dst.subs[i], src.subs[i])
+		}
+	}, dst, src)
 }
 
 func (m *machine) copyRegion(*rapid.T) {
-	dst, src := m.pick("dst", m.any), m.pick("src", m.any)
+	dst, src, on := m.pick("dst", m.any), m.pick("src", m.any), m.front()
 	ds, ss := m.below("dst subresource", len(dst.subs)), m.below("src subresource", len(src.subs))
 	if dst == src && ds == ss {
 		m.t.Skip("may overlap")
@@ -149,21 +216,39 @@ func (m *machine) copyRegion(*rapid.T) {
 	b, inside := m.box(w, h)
 	dw, dh := dst.size(ds)
 	x, y := m.below("x", dw), m.below("y", dh)
-	m.f.ResourceCopyRegion(m.th, m.h, dst.res, uint32(ds), uint32(x), uint32(y), 0, src.res, uint32(ss), b)
+	on.f.ResourceCopyRegion(m.th, on.h, on.res(dst), uint32(ds), uint32(x), uint32(y), 0, on.res(src), uint32(ss), b)
 	bw, bh := int(b.Right-b.Left), int(b.Bottom-b.Top)
-	if inside && dst.texture() == src.texture() && x+bw <= dw && y+bh <= dh {
-		n := elementBytes(src.arg)
-		paste(dst.subs[ds], dw*n, x*n, y, src.subs[ss], w*n, int(b.Left)*n, int(b.Top), bw*n, bh)
-	}
+	m.work(on, func() {
+		if inside && dst.texture() == src.texture() && x+bw <= dw && y+bh <= dh {
+			n := elementBytes(src.arg)
+			paste(dst.subs[ds], dw*n, x*n, y, src.subs[ss], w*n, int(b.Left)*n, int(b.Top), bw*n, bh)
+		}
+	}, dst, src)
 }
 
 func (m *machine) clear(*rapid.T) {
-	x := m.pick("target", func(x *model) bool { return x.view.Object != nil })
+	x, on := m.pick("target", func(x *model) bool { return x.view.Object != nil }), m.front()
 	v := m.below("value", 256)
-	m.f.ClearRenderTargetView(m.th, m.h, x.view, [4]float32{float32(v), float32(v), float32(v), float32(v)})
-	for i := range x.subs[0] {
-		x.subs[0][i] = byte(v)
+	on.f.ClearRenderTargetView(m.th, on.h, on.view(x), [4]float32{float32(v), float32(v), float32(v), float32(v)})
+	m.work(on, func() {
+		for i := range x.subs[0] {
+			x.subs[0][i] = byte(v)
+		}
+	}, x)
+}
+
+// predication sets a predicate whose result is FALSE, or none.
+func (m *machine) predication(*rapid.T) {
+	on, q := m.front(), m.predicate
+	kind := m.below("none, skips if FALSE, if TRUE", 3)
+	switch {
+	case kind == 0:
+		q = umddi.HQuery{}
+	case on.deferred:
+		q = m.c.q(q)
 	}
+	on.f.SetPredication(m.th, on.h, q, kind == 2)
+	m.effect(on, func() { m.skip = kind == 1 })
 }
 
 // write puts rows without padding into mapped memory.
@@ -171,15 +256,31 @@ func (m *machine) write(x *model, sub int, to umddi.Mapped, data []byte) {
 	w, h := x.size(sub)
 	n := w * elementBytes(x.arg)
 	paste(to.Data, int(to.RowPitch), 0, 0, data, n, 0, 0, n, h)
-	copy(x.subs[sub], data)
 }
 
 func (m *machine) discard(*rapid.T) {
-	x := m.pick("dynamic", m.usage(umddi.UsageDynamic))
-	to := m.f.DynamicResourceMapDiscard(m.th, m.h, x.res, 0, umddi.MapWriteDiscard, 0)
+	x, on := m.pick("dynamic", m.usage(umddi.UsageDynamic)), m.front()
+	res := on.res(x)
+	to := on.f.DynamicResourceMapDiscard(m.th, on.h, res, 0, umddi.MapWriteDiscard, 0)
 	require.NotNil(m, to.Data)
-	m.write(x, 0, to, m.bytes(len(x.subs[0])))
-	m.f.DynamicResourceUnmap(m.th, m.h, x.res, 0)
+	data := m.bytes(len(x.subs[0]))
+	m.write(x, 0, to, data)
+	on.f.DynamicResourceUnmap(m.th, on.h, res, 0)
+	m.effect(on, func() { copy(x.subs[0], data) }, x)
+	if on.deferred {
+		m.mapped[x] = data
+	}
+}
+
+// noOverwrite writes to the memory of the last discard in the list.
+func (m *machine) noOverwrite(*rapid.T) {
+	x := m.pick("discarded", func(x *model) bool { return m.mapped[x] != nil && !x.texture() })
+	to := m.c.f.DynamicIABufferMapNoOverwrite(m.th, m.c.h, m.c.res(x.res), 0, umddi.MapWriteNoOverwrite, 0)
+	require.Equal(m, m.mapped[x], to.Data)
+	at := m.below("byte", len(to.Data))
+	to.Data[at]++
+	m.mapped[x][at]++
+	m.c.f.DynamicIABufferUnmap(m.th, m.c.h, m.c.res(x.res), 0)
 }
 
 func (m *machine) mapStaging(*rapid.T) {
@@ -192,7 +293,9 @@ func (m *machine) mapStaging(*rapid.T) {
 	for y := range h {
 		require.Equal(m, x.subs[sub][y*n:][:n], to.Data[y*int(to.RowPitch):][:n], "row %d", y)
 	}
-	m.write(x, sub, to, m.bytes(n*h))
+	data := m.bytes(n * h)
+	m.write(x, sub, to, data)
+	copy(x.subs[sub], data)
 	m.f.StagingResourceUnmap(m.th, m.h, x.res, uint32(sub))
 }
 
@@ -211,32 +314,112 @@ func (m *machine) event(*rapid.T) {
 	m.f.DestroyQuery(m.th, m.h, q)
 }
 
+// finish makes a list of what is pending.
+func (m *machine) finish(*rapid.T) {
+	l := &modelList{effects: m.pending, h: m.c.done(), maps: len(m.mapped) > 0}
+	m.pending = effects{}
+	clear(m.mapped)
+	m.lists = append(m.lists, l)
+}
+
+func (m *machine) pickList() *modelList {
+	if len(m.lists) == 0 {
+		m.t.Skip("no list")
+	}
+	return m.lists[m.below("list", len(m.lists))]
+}
+
+// executeList executes a list on the immediate context, or records that.
+func (m *machine) executeList(*rapid.T) {
+	l, on := m.pickList(), m.front()
+	all := func() {
+		m.skip = false
+		for _, do := range l.do {
+			do()
+		}
+		m.skip = false
+	}
+	if !on.deferred {
+		m.rig.execute(l.h)
+		all()
+		return
+	}
+	if len(m.pending.used)+len(l.used) > 200 {
+		m.t.Skip("lists in lists in lists")
+	}
+	m.c.execute(l.h)
+	m.effect(on, all, l.used...)
+	if l.maps {
+		clear(m.mapped)
+		m.mapped[nil] = []byte{}
+	}
+}
+
+// release retires a list, or destroys it.
+func (m *machine) release(*rapid.T) {
+	l := m.pickList()
+	if m.c.find(l.h.Object) != nil {
+		m.t.Skip("open on the context")
+	}
+	m.lists = slices.DeleteFunc(m.lists, func(x *modelList) bool { return x == l })
+	m.drop(l.effects)
+	if m.below("recycled", 4) > 0 {
+		m.c.release(l.h)
+	} else {
+		m.f.DestroyCommandList(m.th, m.h, l.h)
+	}
+}
+
+func (m *machine) abandon(*rapid.T) {
+	m.c.abandon()
+	m.drop(m.pending)
+	m.pending = effects{}
+	clear(m.mapped)
+}
+
+func (m *machine) drop(e effects) {
+	for _, x := range e.used {
+		x.uses--
+	}
+}
+
 func (m *machine) check(*rapid.T) {
-	require.Empty(m, m.errs)
+	require.Empty(m, m.c.errors())
 }
 
 // Random operations leave in each resource what they leave in plain memory,
-// whatever the size of the kernel's buffers.
+// at once and in lists, whatever the size of the kernel's buffers.
 func TestRandomOperations(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		k := newKernel(rt)
-		k.cmdBytes = rapid.IntRange(80, 600).Draw(rt, "command bytes")
-		k.nAllocs = rapid.IntRange(2, 6).Draw(rt, "allocations")
-		k.nPatches = rapid.IntRange(2, 12).Draw(rt, "patch locations")
+		k.cmdBytes = rapid.IntRange(96, 600).Draw(rt, "command bytes")
+		k.nAllocs = rapid.IntRange(3, 6).Draw(rt, "allocations")
+		k.nPatches = rapid.IntRange(3, 12).Draw(rt, "patch locations")
 		k.info.LengthBits = rapid.Uint32Range(9, 12).Draw(rt, "length bits")
-		m := &machine{rig: newRigOn(k), t: rt}
+		h := newHeap(rt)
+		r := openRigWith(k, Options{Memory: h})
+		require.Equal(rt, ddi.OK, r.createDevice())
+		m := &machine{rig: r, t: rt, predicate: r.queryOf(umddi.QueryOcclusionPredicate), c: r.recorder(), mapped: map[*model][]byte{}}
 		rt.Repeat(map[string]func(*rapid.T){
 			"create": m.create, "destroy": m.destroy, "update": m.update, "copy": m.copyAll, "region": m.copyRegion,
 			"region again": m.copyRegion, "clear": m.clear, "discard": m.discard, "map": m.mapStaging, "event": m.event,
-			"flush": func(*rapid.T) { m.flush() }, "run": func(*rapid.T) { m.run(1) }, "": m.check,
+			"flush": func(*rapid.T) { m.flush() }, "run": func(*rapid.T) { m.rig.run(1) }, "": m.check,
+			"predication": m.predication, "no overwrite": m.noOverwrite, "finish": m.finish, "execute": m.executeList,
+			"execute again": m.executeList, "release": m.release, "abandon": m.abandon,
 		})
+		m.f.SetPredication(m.th, m.h, umddi.HQuery{}, false)
 		for i, x := range m.all {
 			for sub, want := range x.subs {
 				require.True(m, bytes.Equal(want, m.read(x.res, x.arg, uint32(sub))), "resource %d, subresource %d", i, sub)
 			}
 		}
+		m.c.destroy()
+		for _, l := range m.lists {
+			m.f.DestroyCommandList(m.th, m.h, l.h)
+		}
+		require.Empty(m, h.out, "memory left")
 		m.f.DestroyDevice(m.th, m.h)
 		require.Empty(m, m.handles, "allocations left")
-		require.Empty(m, m.errs)
+		require.Empty(m, m.c.errors())
 	})
 }
