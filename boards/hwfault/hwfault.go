@@ -38,9 +38,9 @@ type Device struct {
 	lines []Fault // the faults of address lines
 	mask  uint64  // the address lines that they involve
 
-	high, low uint64   // bits of a word that are always 1, always 0
-	pairs     []uint64 // bits of a word that carry the AND of each other
-	enables   uint8    // lanes that every write writes
+	high, low uint64  // bits of a word that are always 1, always 0
+	pairs     []Fault // data lines of a word that are shorted
+	enables   uint8   // lanes that every write writes
 	flips     []flipper
 
 	regHigh, regLow uint32 // bits of a register read that are always 1, always 0
@@ -90,7 +90,7 @@ func (d *Device) plant(f Fault) {
 	case StuckData:
 		stick(&d.high, &d.low, 1<<f.Line, f.High)
 	case ShortData:
-		d.pairs = append(d.pairs, 1<<f.Line|1<<f.Other)
+		d.pairs = append(d.pairs, f)
 	case BitFlip:
 		d.flips = append(d.flips, flipper{f.Rate, rand.New(rand.NewPCG(f.Seed, 0))})
 	case StuckRegister:
@@ -180,10 +180,8 @@ func (d *Device) wrote(off uint64, beat port.Beat) {
 			v ^= 1 << f.rng.IntN(64)
 		}
 	}
-	for _, pair := range d.pairs {
-		if v&pair != pair {
-			v &^= pair
-		}
+	for _, f := range d.pairs {
+		v = f.short(v)
 	}
 	v = v&^d.low | d.high
 	binary.LittleEndian.PutUint64(p[:], v)
@@ -212,19 +210,28 @@ func (d *Device) cells(off uint64) []uint64 {
 // cell returns the offset of the cell that an access to off reaches.
 func (d *Device) cell(off uint64) uint64 {
 	for _, f := range d.lines {
-		line := uint64(1) << f.Line
-		switch other := uint64(1) << f.Other; {
-		case f.Kind == ShortAddress && off&line == 0:
-			off &^= other
-		case f.Kind == ShortAddress && off&other == 0:
-			off &^= line
-		case f.Kind == StuckAddress && f.High:
-			off |= line
-		case f.Kind == StuckAddress:
-			off &^= line
+		switch {
+		case f.Kind == ShortAddress:
+			off = f.short(off)
+		case f.High:
+			off |= 1 << f.Line
+		default:
+			off &^= 1 << f.Line
 		}
 	}
 	return off
+}
+
+// short returns v with both lines of the fault at one level.
+func (f Fault) short(v uint64) uint64 {
+	both := uint64(1)<<f.Line | 1<<f.Other
+	switch {
+	case v&both == 0 || v&both == both:
+		return v
+	case f.High:
+		return v | both
+	}
+	return v &^ both
 }
 
 // deposit puts the low bits of n where mask has ones.

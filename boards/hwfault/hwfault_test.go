@@ -14,6 +14,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/bustest"
 	"github.com/hilgpu/hilgpu/bus/inproc"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 )
 
@@ -44,6 +45,7 @@ type memory struct {
 	cells  map[uint64]uint32 // dwords
 	stuck  map[int]bool      // address lines and their level
 	short  [2]int            // address lines, or 0
+	or     bool              // the short carries 1 if its lines are driven apart
 	data   map[int]bool      // data lines of the word and their level
 	broken string            // lanes that read as 0xff
 }
@@ -60,7 +62,7 @@ func (m *memory) cell(addr uint64) uint64 {
 		set(n, v)
 	}
 	if m.short[0] != 0 {
-		both := bit(m.short[0]) && bit(m.short[1])
+		both := bit(m.short[0]) && bit(m.short[1]) || m.or && (bit(m.short[0]) || bit(m.short[1]))
 		set(m.short[0], both)
 		set(m.short[1], both)
 	}
@@ -101,7 +103,8 @@ func TestMemory(t *testing.T) {
 		}
 		if rapid.Bool().Draw(t, "short") {
 			m.short = [2]int{lines[8], lines[9]}
-			texts = append(texts, fmt.Sprintf("short-address:A%d-A%d", lines[8], lines[9]))
+			m.or = rapid.Bool().Draw(t, "or")
+			texts = append(texts, fmt.Sprintf("short-address:A%d-A%d=%d", lines[8], lines[9], level(m.or)))
 		}
 		for _, n := range rapid.SliceOfNDistinct(rapid.IntRange(0, 63), 0, 3, rapid.ID[int]).Draw(t, "data lines") {
 			v := rapid.Bool().Draw(t, "level")
@@ -176,7 +179,7 @@ func TestStuckEnable(t *testing.T) {
 	}
 }
 
-// Two shorted data lines are 1 only if both are written as 1.
+// Two shorted data lines are 1 only if both are written as 1, or if one is.
 func TestShortData(t *testing.T) {
 	_, _, link := open(t, "short-data:D2-D5")
 	defer link.Close()
@@ -184,6 +187,13 @@ func TestShortData(t *testing.T) {
 	for _, tt := range [][2]byte{{0x24, 0x24}, {0x04, 0}, {0x20, 0}, {0xfb, 0xdb}, {0xdf, 0xdb}, {0xff, 0xff}} {
 		require.NoError(t, link.Write(2, 0, []byte{tt[0], 0, 0, 0}))
 		require.NoError(t, link.Read(2, 0, p))
+		assert.Equal(t, tt[1], p[0], "%#02x was written", tt[0])
+	}
+	_, _, or := open(t, "short-data:D2-D5=1")
+	defer or.Close()
+	for _, tt := range [][2]byte{{0x24, 0x24}, {0x04, 0x24}, {0x20, 0x24}, {0xdb, 0xdb}, {0xdf, 0xff}, {0, 0}} {
+		require.NoError(t, or.Write(2, 0, []byte{tt[0], 0, 0, 0}))
+		require.NoError(t, or.Read(2, 0, p))
 		assert.Equal(t, tt[1], p[0], "%#02x was written", tt[0])
 	}
 }
@@ -240,6 +250,10 @@ func TestStuckRegister(t *testing.T) {
 			id, err := link.ReadConfig(0)
 			require.NoError(t, err)
 			assert.EqualValues(t, 0x48471234, id, "configuration space")
+			require.NoError(t, link.WriteConfig(pcicfg.BAR0, 0))
+			id, err = link.ReadConfig(0)
+			require.NoError(t, err)
+			assert.EqualValues(t, 0x48471234, id, "configuration space, registers at 0")
 			assert.Positive(t, d.Harmed())
 			require.NoError(t, link.Close())
 		}
@@ -254,6 +268,7 @@ func TestParse(t *testing.T) {
 		{"stuck-address:A3=0", hwfault.Fault{Kind: hwfault.StuckAddress, Line: 3}},
 		{"stuck-address:A12=1", hwfault.Fault{Kind: hwfault.StuckAddress, Line: 12, High: true}},
 		{"short-address:A12-A4", hwfault.Fault{Kind: hwfault.ShortAddress, Line: 12, Other: 4}},
+		{"short-address:A12-A4=1", hwfault.Fault{Kind: hwfault.ShortAddress, Line: 12, Other: 4, High: true}},
 		{"dead-lane:7", hwfault.Fault{Kind: hwfault.DeadLane, Line: 7}},
 		{"stuck-enable:0", hwfault.Fault{Kind: hwfault.StuckEnable}},
 		{"stuck-data:D63=1", hwfault.Fault{Kind: hwfault.StuckData, Line: 63, High: true}},
@@ -287,6 +302,7 @@ func TestParseRefuses(t *testing.T) {
 		{"stuck-data:D64=0", "n from 0 to 63"},
 		{"short-data:D3-D64", "n and m from 0 to 63"},
 		{"short-data:D3-D3", "not the same"},
+		{"short-data:D3-D4=2", "[=<0|1>]"},
 		{"stuck-register:D32=0", "n from 0 to 31"},
 		{"bit-flip:1.5", "the rate from 0 to 1"},
 		{"bit-flip:NaN", "the rate from 0 to 1"},

@@ -19,11 +19,11 @@ type Kind uint8
 // The kinds.
 const (
 	StuckAddress  Kind = iota + 1 // an address line of VRAM has one level
-	ShortAddress                  // two address lines of VRAM carry the AND of both
+	ShortAddress                  // two address lines of VRAM have one level
 	DeadLane                      // a byte lane of VRAM keeps nothing and reads as 0xff
 	StuckEnable                   // a byte lane of VRAM is written by every write
 	StuckData                     // a data line of VRAM has one level
-	ShortData                     // two data lines of VRAM carry the AND of both
+	ShortData                     // two data lines of VRAM have one level
 	BitFlip                       // words written to VRAM lose a bit at random
 	StuckRegister                 // a data line of register reads has one level
 )
@@ -33,7 +33,7 @@ type Fault struct {
 	Kind  Kind
 	Line  int     // address line, lane or data line
 	Other int     // the line that Line is shorted with
-	High  bool    // the level of a stuck line
+	High  bool    // the level of a stuck line, or of two shorted ones that are driven apart
 	Rate  float64 // of bit flips, per word written, 0 to 1
 	Seed  uint64  // of bit flips
 }
@@ -59,11 +59,11 @@ type Form struct {
 func Forms() []Form {
 	return []Form{
 		{"stuck-address", "stuck-address:A<n>=<0|1>", "address line n of VRAM, from A3 on, has one level", StuckAddress},
-		{"short-address", "short-address:A<n>-A<m>", "two address lines of VRAM carry the AND of both", ShortAddress},
+		{"short-address", "short-address:A<n>-A<m>[=<0|1>]", "two address lines of VRAM have one level, 0 if driven apart, or 1", ShortAddress},
 		{"dead-lane", "dead-lane:<n>", "byte lane n of VRAM, 0 to 7, keeps nothing and reads as 0xff", DeadLane},
 		{"stuck-enable", "stuck-enable:<n>", "byte lane n of VRAM, 0 to 7, is written by every write of its word", StuckEnable},
 		{"stuck-data", "stuck-data:D<n>=<0|1>", "data line n of VRAM, D0 to D63, has one level", StuckData},
-		{"short-data", "short-data:D<n>-D<m>", "two data lines of VRAM, D0 to D63, carry the AND of both", ShortData},
+		{"short-data", "short-data:D<n>-D<m>[=<0|1>]", "two data lines of VRAM, D0 to D63, have one level, 0 if driven apart, or 1", ShortData},
 		{"bit-flip", "bit-flip:<rate>[@<seed>]", "a word written to VRAM loses a random bit, at a rate from 0 to 1", BitFlip},
 		{"stuck-register", "stuck-register:D<n>=<0|1>", "data line n of register reads, D0 to D31, has one level", StuckRegister},
 	}
@@ -133,9 +133,13 @@ func number(text, prefix string, lo, hi int, v *int) bool {
 	return ok && err == nil && *v >= lo && *v <= hi
 }
 
-// pair reads two different numbers from lo to hi behind a prefix each.
+// pair reads two different numbers from lo to hi behind a prefix each, and the
+// level that they may have.
 func pair(text, prefix string, lo, hi int, f *Fault) bool {
 	a, b, two := strings.Cut(text, "-")
+	if strings.Contains(b, "=") && !level(&b, &f.High) {
+		return false
+	}
 	return two && number(a, prefix, lo, hi, &f.Line) && number(b, prefix, lo, hi, &f.Other) && f.Line != f.Other
 }
 

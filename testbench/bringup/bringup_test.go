@@ -110,6 +110,8 @@ func plantedFaults() []planted {
 		for m := n + 1; m <= 12; m++ {
 			all = append(all, planted{fmt.Sprintf("short-address:A%d-A%d", m, n), "mem.addr", []string{
 				fmt.Sprintf("A%d and A%d: %#08x and %#08x are the same cell (shorted, both carry the AND)", n, m, 1<<n, 1<<m),
+			}}, planted{fmt.Sprintf("short-address:A%d-A%d=1", n, m), "mem.addr", []string{
+				fmt.Sprintf("A%d and A%d: %#08x and %#08x are the same cell (shorted, both carry the OR)", n, m, 1<<n, 1<<m),
 			}})
 		}
 	}
@@ -124,7 +126,7 @@ func plantedFaults() []planted {
 	}
 	for n := range 63 {
 		m := (n*7+20)%(63-n) + n + 1
-		all = append(all, planted{fmt.Sprintf("short-data:D%d-D%d", m, n), "mem.data", []string{
+		all = append(all, planted{fmt.Sprintf("short-data:D%d-D%d=%d", m, n, n&1), "mem.data", []string{
 			fmt.Sprintf("  D%d and D%d always have one level\n", n, m), "two lines are shorted",
 		}})
 	}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/msixreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/testbench/bringup"
 )
@@ -22,6 +24,7 @@ type spy struct {
 	bus.Clock
 	config func(off int, v uint32, err error) (uint32, error)
 	read   func(bar int, off uint64, p []byte, err error) error
+	write  func(bar int, off uint64, p []byte)
 }
 
 func (s *spy) ReadConfig(off int) (uint32, error) {
@@ -38,6 +41,14 @@ func (s *spy) Read(bar int, off uint64, p []byte) error {
 		return s.read(bar, off, p, err)
 	}
 	return err
+}
+
+func (s *spy) Write(bar int, off uint64, p []byte) error {
+	if s.write != nil {
+		p = bytes.Clone(p)
+		s.write(bar, off, p)
+	}
+	return s.Link.Write(bar, off, p)
 }
 
 // over opens the board with s in between.
@@ -220,6 +231,26 @@ func TestHostPath(t *testing.T) {
 		require.NotEmpty(t, failures(r), tt.name)
 		assert.Equal(t, tt.stage, failures(r)[0], "%s:\n%s", tt.name, text(r))
 		assert.Contains(t, result(t, r, tt.stage).Line(), tt.says, tt.name)
+	}
+}
+
+// Masks that do not mask are found.
+func TestMasks(t *testing.T) {
+	for _, tt := range []struct {
+		off  uint64
+		harm byte // the low byte of what is written there instead
+		says string
+	}{
+		{intcreg.Base + intcreg.Mask, intcreg.Done0, "DONE0: 1 messages came through INTC.MASK"},
+		{msixreg.Base + msixreg.Control, 0, "DONE0: 1 messages came through MSIX.CONTROL0.MASK"},
+	} {
+		s := &spy{write: func(bar int, off uint64, p []byte) {
+			if bar == 0 && off == tt.off {
+				p[0] = tt.harm
+			}
+		}}
+		r := run(t, bringup.Options{Board: "emu?config=small", Open: s.over, Only: []string{"irq"}})
+		assert.Contains(t, r.Results[0].Line(), tt.says)
 	}
 }
 
