@@ -143,6 +143,7 @@ func TestOldEpoch(t *testing.T) {
 		for i := range 5 {
 			require.NoError(t, h.Send(write(i)))
 		}
+		synctest.Wait()
 		x.Close()
 		x2 := x.again()
 		h2, err := Open(x2, Config{Seed: 3})

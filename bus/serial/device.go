@@ -12,8 +12,8 @@ import (
 
 // openDevice opens a port with a library.
 func openDevice(path, driver string, baud int) (io.ReadWriteCloser, error) {
-	if baud < 50 || baud > 20_000_000 {
-		return nil, fmt.Errorf("%w: %d baud, want 50 to 20000000", ErrRate, baud)
+	if err := checkRate(baud); err != nil {
+		return nil, err
 	}
 	if driver == Tarm {
 		return openTarm(path, baud)
@@ -27,6 +27,13 @@ func openDevice(path, driver string, baud int) (io.ReadWriteCloser, error) {
 		return nil, fmt.Errorf("serial: %s: %w", path, err)
 	}
 	return port, nil
+}
+
+func checkRate(baud int) error {
+	if baud < 50 || baud > 20_000_000 {
+		return fmt.Errorf("%w: %d baud, want 50 to 20000000", ErrRate, baud)
+	}
+	return nil
 }
 
 func mode(baud int) *bugst.Mode { return &bugst.Mode{BaudRate: baud, DataBits: 8} }
@@ -56,6 +63,9 @@ func openError(path string, baud int, err error) error {
 // on. The settings are the terminal's, not the descriptor's: tarm sets them only
 // when it opens a port.
 func setRate(dev io.ReadWriteCloser, path string, fd, rate int) (io.ReadWriteCloser, error) {
+	if err := checkRate(rate); err != nil {
+		return nil, err
+	}
 	if port, ok := dev.(bugst.Port); ok {
 		if err := port.SetMode(mode(rate)); err != nil {
 			return nil, fmt.Errorf("%w: %s at %d baud: %w", ErrRate, path, rate, err)

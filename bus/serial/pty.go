@@ -66,7 +66,13 @@ func (p *Pty) prepare(fd int) error {
 	if err := unix.IoctlSetTermios(fd, unix.TCSETS, t); err != nil {
 		return fmt.Errorf("serial: raw mode of the pseudo-terminal: %w", err)
 	}
-	return nil
+	// Only once the other side was closed does the terminal say that nobody has
+	// it open.
+	slave, err := unix.Open(p.slave, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("serial: open %s: %w", p.slave, err)
+	}
+	return unix.Close(slave)
 }
 
 // linkTo makes path a symbolic link to target.
@@ -123,11 +129,52 @@ func (p *Pty) Read(b []byte) (int, error) {
 // Write writes b. While nobody has the other side open, it is lost, as on a
 // line without a listener.
 func (p *Pty) Write(b []byte) (int, error) {
-	n, err := p.file.Write(b)
-	if errors.Is(err, unix.EIO) {
-		return len(b), nil
+	raw, err := p.file.SyscallConn()
+	if err != nil {
+		return 0, err
 	}
-	return n, err
+	n := 0
+	var failed error
+	err = raw.Write(func(fd uintptr) bool {
+		var done bool
+		done, failed = writeTerminal(int(fd), b, &n)
+		return done
+	})
+	select {
+	case <-p.done:
+		if err != nil {
+			return n, os.ErrClosed
+		}
+	default:
+	}
+	return n, errors.Join(err, failed)
+}
+
+// writeTerminal writes what it can of b behind the first n bytes, and reports
+// whether no more is to come. A terminal without a host polls as writable
+// and takes nothing; waiting for it would spin.
+func writeTerminal(fd int, b []byte, n *int) (done bool, err error) {
+	for *n < len(b) {
+		fds := []unix.PollFd{{Fd: int32(fd)}}
+		if _, err := unix.Poll(fds, 0); err == nil && fds[0].Revents&unix.POLLHUP != 0 {
+			*n = len(b)
+			return true, nil
+		}
+		m, err := unix.Write(fd, b[*n:])
+		switch {
+		case errors.Is(err, unix.EAGAIN):
+			return false, nil
+		case errors.Is(err, unix.EIO):
+			*n = len(b)
+			return true, nil
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return true, err
+		default:
+			*n += m
+		}
+	}
+	return true, nil
 }
 
 // SetWriteDeadline bounds Write, as of os.File.
