@@ -1,6 +1,7 @@
 package line_test
 
 import (
+	"bytes"
 	"errors"
 	"testing"
 	"time"
@@ -196,6 +197,47 @@ func TestCutLosesTheRest(t *testing.T) {
 	got := make([]byte, 4)
 	require.NoError(t, g.root.Read(2, 0, got))
 	assert.Equal(t, make([]byte, 4), got)
+}
+
+// TestCutFrame: half a frame that arrived before a cut does not spoil the first
+// one after it.
+func TestCutFrame(t *testing.T) {
+	g := newRig(t, bustest.DeviceOptions{}, line.Options{Baud: 9600}, rootport.Options{})
+	p, err := g.line.Dial()
+	require.NoError(t, err)
+	w := tlp.Packet{Kind: tlp.MWr32, Len: 32, First: 15, Last: 15, Addr: 0x1000, Data: bytes.Repeat([]byte{0xaa}, 128)}
+	packet, err := w.Append(nil)
+	require.NoError(t, err)
+	require.NoError(t, p.Send(packet))
+	_, err = p.Receive(100 * time.Millisecond) // of 150 that the frame takes
+	require.NoError(t, err)
+	g.line.Unplug()
+	p, err = g.line.Dial()
+	require.NoError(t, err)
+	assert.Less(t, p.Now(), 100*time.Millisecond, "one hello and its answer, of 42 bytes at most")
+	assert.Positive(t, g.line.Stats().Frame[1].Garbage)
+}
+
+// TestStaleWrites: what the board has of an ended session, and the device has
+// not, does not reach the device in the next.
+func TestStaleWrites(t *testing.T) {
+	opt := line.Options{Hz: 1000} // a clock lasts longer than the packets that follow
+	g := newRigWith(t, bustest.DeviceOptions{}, endpoint.Options{Queue: 1}, opt, rootport.Options{Timeout: time.Minute})
+	require.NoError(t, bustest.Enumerate(g.root))
+	require.NoError(t, g.root.Read(2, 0, make([]byte, 4)))
+	for i := range uint64(12) {
+		require.NoError(t, g.root.Write(2, 4*i, []byte{1, 1, 1, 1}))
+	}
+	g.pass(t, 5*time.Millisecond)
+	before := g.line.Stats().Link[1].PacketsReceived
+	g.line.Unplug()
+	require.NoError(t, g.root.Reopen())
+	got := make([]byte, 48)
+	require.NoError(t, g.root.Read(2, 0, got))
+	n := bytes.Count(got, []byte{1}) / 4
+	assert.Less(t, n, 8)
+	assert.Equal(t, bytes.Repeat([]byte{1}, 4*n), got[:4*n], "the first ones")
+	assert.Greater(t, before, uint64(24), "all of them had arrived at the board")
 }
 
 // TestStall: a line that stops carries nothing for that time, and then all.
