@@ -15,6 +15,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/channel"
 	"github.com/hilgpu/hilgpu/bus/datalink"
 	"github.com/hilgpu/hilgpu/bus/rootport"
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
 var errStop = errors.New("stopped by the test")
@@ -22,17 +23,16 @@ var errStop = errors.New("stopped by the test")
 // running is a board that is being served.
 type running struct {
 	board *serve.Board
-	dev   *bustest.Device
 	stop  func()
 	ended chan error
 }
 
 // start serves a stream until the test stops it or ends.
-func start(t *testing.T, stream io.ReadWriteCloser, opt serve.Options) *running {
+func start(t *testing.T, dev port.Device, stream io.ReadWriteCloser, opt serve.Options) *running {
 	t.Helper()
-	r := &running{dev: bustest.NewDevice(bustest.DeviceOptions{}), ended: make(chan error, 1)}
+	r := &running{ended: make(chan error, 1)}
 	var err error
-	r.board, err = serve.New(r.dev, opt)
+	r.board, err = serve.New(dev, opt)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	r.stop = func() { cancel(errStop) }
@@ -55,9 +55,14 @@ func connect(stream io.ReadWriteCloser, host *bustest.Host) (*rootport.RootPort,
 // pair is a board and a host over a pipe.
 func pair(t *testing.T, opt serve.Options) (*running, *rootport.RootPort, *bustest.Host) {
 	t.Helper()
+	return pairOf(t, bustest.NewDevice(bustest.DeviceOptions{}), opt)
+}
+
+func pairOf(t *testing.T, dev port.Device, opt serve.Options) (*running, *rootport.RootPort, *bustest.Host) {
+	t.Helper()
 	near, far := net.Pipe()
-	r := start(t, far, opt)
-	host := bustest.NewHost(8192)
+	r := start(t, dev, far, opt)
+	host := bustest.NewHost(64 << 10)
 	link, err := connect(near, host)
 	require.NoError(t, err)
 	t.Cleanup(func() { link.Close() })

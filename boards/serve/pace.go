@@ -41,15 +41,21 @@ func (p *pace) ran(n uint64) { p.lead += int64(n) }
 func (p *pace) allowed(idle uint64) uint64 {
 	switch {
 	case p.clock:
-		if idle == 0 {
-			p.lead = max(p.lead, -int64(p.hz/behind))
-		}
 		return uint64(max(0, -p.lead))
 	case idle == 0:
-		p.lead = max(p.lead, 0) // what a busy device takes longer is lost
 		return burst
 	}
 	return min(idle, uint64(max(0, p.slack()-p.lead)))
+}
+
+// busy follows clocks of a busy device: what they took longer than they should
+// is lost, or what is more than a bound.
+func (p *pace) busy() {
+	bound := int64(0)
+	if p.clock {
+		bound = -int64(p.hz / behind)
+	}
+	p.lead = max(p.lead, bound)
 }
 
 // slack is how far ahead an idle device may be.
@@ -114,7 +120,9 @@ func (b *Board) step(ch *channel.Channel) time.Duration {
 		b.pace.ran(n)
 		b.send(ch)
 		if idle == 0 {
-			left -= max(1, n)
+			left -= min(left, max(1, n))
+			b.elapse(ch.Now())
+			b.pace.busy()
 		}
 	}
 	if b.unsent != nil {

@@ -1,6 +1,7 @@
 package endpoint_test
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -200,4 +201,15 @@ func TestFailureEndsRead(t *testing.T) {
 	b.send(memory(false, 0x2000, 1024, 0xf, 0xf))
 	assert.Equal(t, []brief{{tlp.Cpl, tlp.CA, 0, 4096, 0}}, briefs(b.packets()))
 	assert.Less(t, len(b.dev.log), 16)
+}
+
+// TestFailuresInAnyOrder: the first part that failed counts, in whatever order
+// the device answers.
+func TestFailuresInAnyOrder(t *testing.T) {
+	for seed := range uint64(100) {
+		b := newBench(t, &model{rng: rand.New(rand.NewPCG(seed, 3))}, endpoint.Options{})
+		b.dev.bad = 0x180
+		b.send(memory(false, 0x100, 128, 0xf, 0xf))
+		require.Equal(t, []brief{{tlp.CplD, tlp.SC, 32, 512, 0}, {tlp.Cpl, tlp.CA, 0, 384, 0}}, briefs(b.packets()), "seed %d", seed)
+	}
 }

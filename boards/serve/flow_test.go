@@ -1,0 +1,119 @@
+package serve_test
+
+import (
+	"encoding/binary"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/boards/serve"
+	"github.com/hilgpu/hilgpu/bus/bustest"
+	"github.com/hilgpu/hilgpu/bus/endpoint"
+	"github.com/hilgpu/hilgpu/bus/rootport"
+	"github.com/hilgpu/hilgpu/bus/serial"
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+)
+
+// TestHostThatDoesNotListen: what the device writes waits, within bounds, and
+// nothing is lost, when the host takes no packets for a while.
+func TestHostThatDoesNotListen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, link, host := pair(t, serve.Options{})
+		require.NoError(t, bustest.Enumerate(link))
+		want := make([]byte, 60_000)
+		for i := range want {
+			want[i] = byte(i ^ i>>8)
+		}
+		require.NoError(t, link.Write(2, 0, want))
+		require.NoError(t, bustest.StartJob(link, bustest.JobWrite, host.Base, 0, uint32(len(want))))
+		time.Sleep(time.Second)
+		assert.Less(t, r.board.Stats().Endpoint.DeviceWrites, uint64(len(want)/128), "the device is held back")
+		event, err := link.Wait(link.Now() + 1e9)
+		require.NoError(t, err)
+		require.True(t, event)
+		assert.Equal(t, want, host.Mem[:len(want)])
+		assert.Zero(t, r.board.Stats().Dropped)
+		link.Close()
+		<-r.ended
+	})
+}
+
+// deaf is a device that takes no request while it is told so.
+type deaf struct {
+	port.Device
+	on atomic.Bool
+}
+
+func (d *deaf) Target() (port.Completion, bool, bool) {
+	cpl, req, data := d.Device.Target()
+	return cpl, req && !d.on.Load(), data
+}
+
+func (d *deaf) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
+	if d.on.Load() {
+		req = port.Request{}
+	}
+	d.Device.Tick(req, beat, cplReady, cpl, reqReady, dataReady)
+}
+
+const words = 100
+
+// flood writes words to memory, one packet each.
+func flood(t *testing.T, link *rootport.RootPort) {
+	t.Helper()
+	for i := range uint32(words) {
+		require.NoError(t, link.Write(2, uint64(4*i), binary.LittleEndian.AppendUint32(nil, i+1)))
+	}
+}
+
+// TestDeafDevice: what the host sends waits, and arrives whole and in order,
+// when the device takes no requests for a while.
+func TestDeafDevice(t *testing.T) {
+	dev := &deaf{Device: bustest.NewDevice(bustest.DeviceOptions{})}
+	r, link, _ := pairOf(t, dev, serve.Options{Endpoint: endpoint.Options{Queue: 4}})
+	require.NoError(t, bustest.Enumerate(link))
+	r.board.Sample(func() { dev.on.Store(true) })
+	flood(t, link)
+	time.Sleep(50 * time.Millisecond)
+	r.board.Sample(func() { dev.on.Store(false) })
+	p := make([]byte, 4*words)
+	require.NoError(t, link.Read(2, 0, p))
+	for i := range words {
+		require.Equal(t, uint32(i+1), binary.LittleEndian.Uint32(p[4*i:]))
+	}
+}
+
+// TestStaleWrites: of what a host sent and the device had not begun to take,
+// nothing lands once the session is over.
+func TestStaleWrites(t *testing.T) {
+	dev := &deaf{Device: bustest.NewDevice(bustest.DeviceOptions{})}
+	pty, err := serial.ListenPty(filepath.Join(t.TempDir(), "board"))
+	require.NoError(t, err)
+	r := start(t, dev, pty, serve.Options{Endpoint: endpoint.Options{Queue: 4}})
+	open := func() *rootport.RootPort {
+		s, err := serial.Open(pty.Path(), serial.Options{})
+		require.NoError(t, err)
+		link, err := connect(s, bustest.NewHost(4096))
+		require.NoError(t, err)
+		return link
+	}
+	link := open()
+	require.NoError(t, bustest.Enumerate(link))
+	r.board.Sample(func() { dev.on.Store(true) })
+	flood(t, link)
+	time.Sleep(50 * time.Millisecond)
+	require.NoError(t, link.Close())
+	eventually(t, func() bool { return !r.board.Connected() }, "the end of the session")
+	time.Sleep(50 * time.Millisecond)
+	r.board.Sample(func() { dev.on.Store(false) })
+	link = open()
+	defer link.Close()
+	p := make([]byte, 4*words)
+	require.NoError(t, link.Read(2, 0, p))
+	assert.Equal(t, make([]byte, len(p)-4), p[4:], "all but the write at the port")
+}
