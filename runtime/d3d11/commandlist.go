@@ -11,15 +11,19 @@ import (
 //
 // Design note: lists are made and released by the million, so what is behind
 // one, with the driver's memory, is used again (listBody). The CommandList
-// itself, three words, never is: a stale reference finds a count of 0 for ever,
-// and not another list. Contexts cut them from slabs.
+// itself, two words, never is: a stale reference finds that there is none for
+// ever, and not another list. Contexts cut them from slabs, whose zeros are
+// lists with one reference.
 type CommandList struct {
-	dev  *Device
+	// The body is another list's once there is no reference.
 	body *listBody
 
-	// As child.refs. The body is another list's once this is 0.
+	// As child.refs, but counted from apiRef.
 	refs atomic.Uint64
 }
+
+// released is CommandList.refs when there is no reference: apiRef less than 0.
+const released = 1<<64 - apiRef
 
 // slabSize is how many command lists a context allocates at a time.
 const slabSize = 128
@@ -31,15 +35,13 @@ func (c *Context) newList(b *listBody) *CommandList {
 	}
 	l := &c.slab[0]
 	c.slab = c.slab[1:]
-	l.dev = c.dev
 	l.body = b
-	l.refs.Store(apiRef)
 	b.list = l
 	return l
 }
 
 // GetDevice returns the device that made the list.
-func (l *CommandList) GetDevice() *Device { return l.dev }
+func (l *CommandList) GetDevice() *Device { return l.body.dev }
 
 // GetContextFlags returns the flags of the context that recorded the list,
 // which are 0.
@@ -50,11 +52,11 @@ func (l *CommandList) GetContextFlags() uint32 { return 0 }
 func (l *CommandList) AddRef() uint32 {
 	for {
 		v := l.refs.Load()
-		if v < apiRef {
+		if v+apiRef < apiRef {
 			return 0
 		}
 		if l.refs.CompareAndSwap(v, v+apiRef) {
-			return uint32(v/apiRef) + 1
+			return uint32(v/apiRef) + 2
 		}
 	}
 }
@@ -68,14 +70,14 @@ func (l *CommandList) AddRef() uint32 {
 func (l *CommandList) Release() uint32 {
 	for {
 		v := l.refs.Load()
-		if v < apiRef {
+		if v+apiRef < apiRef {
 			return 0
 		}
 		if l.refs.CompareAndSwap(v, v-apiRef) {
-			if v == apiRef {
+			if v == 0 {
 				l.body.retire()
 			}
-			return uint32(v/apiRef) - 1
+			return uint32(v / apiRef)
 		}
 	}
 }
@@ -83,7 +85,7 @@ func (l *CommandList) Release() uint32 {
 func (l *CommandList) hold() { l.refs.Add(1) }
 
 func (l *CommandList) drop() {
-	if l.refs.Add(^uint64(0)) == 0 {
+	if l.refs.Add(^uint64(0)) == released {
 		l.body.retire()
 	}
 }
@@ -91,9 +93,9 @@ func (l *CommandList) drop() {
 // use is hold for a list that the application passes to d, and false if it has
 // no reference to it.
 func (l *CommandList) use(d *Device) bool {
-	for l != nil && l.dev == d {
+	for l != nil && l.body.dev == d {
 		v := l.refs.Load()
-		if v < apiRef {
+		if v+apiRef < apiRef {
 			return false
 		}
 		if l.refs.CompareAndSwap(v, v+1) {

@@ -24,6 +24,9 @@ type touch struct {
 const everything = ^uint32(0)
 
 func (e *effects) reset() {
+	if len(e.touched)+len(e.queries) == 0 {
+		return
+	}
 	clear(e.touched)
 	clear(e.queries)
 	e.touched = e.touched[:0]

@@ -160,6 +160,14 @@ func (c *Context) find(o *child) *local {
 // slot returns the place of an object's local, and makes the local if there is
 // none.
 func (c *Context) slot(o *child, typ umddi.HandleType) *local {
+	if n := &c.native; int(o.id) < len(n.locals) {
+		if l := n.locals[o.id]; l != nil && l.of == o {
+			if l.here.epoch != n.epoch {
+				l.here = here{epoch: n.epoch}
+			}
+			return l
+		}
+	}
 	l := c.place(o.id)
 	if *l == nil || (*l).of != o {
 		*l = newLocal(o.localSize, typ)
@@ -222,14 +230,12 @@ func (c *Context) resourceHandle(r *resource) umddi.HResource {
 	if r == nil || !c.deferred {
 		return r.handle()
 	}
-	l := c.find(&r.child)
-	if l == nil || !l.here.open {
-		if l = c.slot(&r.child, umddi.HandleResource); !c.native.mute {
-			l.take()
-			c.funcs.CreateResource(c.begin(mayOpen), c.h, nil, umddi.HResource{Object: &l.obj},
-				umddi.HRTResource{Runtime: r.handle()})
-			c.opened(l)
-		}
+	l := c.slot(&r.child, umddi.HandleResource)
+	if !l.here.open && !c.native.mute {
+		l.take()
+		c.funcs.CreateResource(c.begin(mayOpen), c.h, nil, umddi.HResource{Object: &l.obj},
+			umddi.HRTResource{Runtime: r.handle()})
+		c.opened(l)
 	}
 	return umddi.HResource{Object: &l.obj}
 }
@@ -238,15 +244,16 @@ func (c *Context) viewHandle(v *RenderTargetView) umddi.HRenderTargetView {
 	if v == nil || !c.deferred {
 		return v.handle()
 	}
-	l := c.find(&v.child)
-	if l == nil || !l.here.open {
+	l := c.slot(&v.child, umddi.HandleRenderTargetView)
+	if !l.here.open && !c.native.mute {
 		c.native.viewArg.Resource = c.resourceHandle(&v.res.resource)
-		if l = c.slot(&v.child, umddi.HandleRenderTargetView); !c.native.mute {
-			l.take()
-			c.funcs.CreateRenderTargetView(c.begin(mayOpen), c.h, &c.native.viewArg, umddi.HRenderTargetView{Object: &l.obj},
-				umddi.HRTRenderTargetView{Runtime: v.handle()})
-			c.opened(l)
+		if c.native.mute {
+			return umddi.HRenderTargetView{}
 		}
+		l.take()
+		c.funcs.CreateRenderTargetView(c.begin(mayOpen), c.h, &c.native.viewArg, umddi.HRenderTargetView{Object: &l.obj},
+			umddi.HRTRenderTargetView{Runtime: v.handle()})
+		c.opened(l)
 	}
 	return umddi.HRenderTargetView{Object: &l.obj}
 }
@@ -258,14 +265,12 @@ func (c *Context) queryHandle(q *Query) umddi.HQuery {
 	if !c.deferred {
 		return q.handle()
 	}
-	l := c.find(&q.child)
-	if l == nil || !l.here.open {
-		if l = c.slot(&q.child, umddi.HandleQuery); !c.native.mute {
-			l.take()
-			c.funcs.CreateQuery(c.begin(mayOpen), c.h, umddi.CreateQuery{}, umddi.HQuery{Object: &l.obj},
-				umddi.HRTQuery{Runtime: q.handle()})
-			c.opened(l)
-		}
+	l := c.slot(&q.child, umddi.HandleQuery)
+	if !l.here.open && !c.native.mute {
+		l.take()
+		c.funcs.CreateQuery(c.begin(mayOpen), c.h, umddi.CreateQuery{}, umddi.HQuery{Object: &l.obj},
+			umddi.HRTQuery{Runtime: q.handle()})
+		c.opened(l)
 	}
 	return umddi.HQuery{Object: &l.obj}
 }

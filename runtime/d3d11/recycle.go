@@ -145,8 +145,7 @@ func (b *listBody) retire() {
 
 // release gives back what the list of b has used.
 func (b *listBody) release() {
-	for i, l := range b.refs {
-		b.refs[i] = nil
+	for _, l := range b.refs {
 		l.give()
 	}
 	b.refs = b.refs[:0]
