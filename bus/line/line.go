@@ -187,15 +187,13 @@ func (l *Line) Dial() (rootport.Port, error) {
 	if l.port != nil {
 		l.port.fail(fmt.Errorf("%w: %w", bus.ErrLinkDown, bus.ErrStale))
 	}
+	l.do(host, func(link *datalink.Link, out *datalink.Output) { link.Close(out) })
 	for i := range l.ends {
 		l.ends[i].mend()
 	}
 	p := &port{line: l, start: l.now}
 	l.port = p
-	l.do(host, func(link *datalink.Link, out *datalink.Output) {
-		link.Close(out)
-		link.Open(l.rng.Uint32(), l.now, out)
-	})
+	l.do(host, func(link *datalink.Link, out *datalink.Output) { link.Open(l.rng.Uint32(), l.now, out) })
 	for p.down == nil && l.ends[host].link.State() != datalink.Up {
 		l.step(math.MaxInt64)
 	}
