@@ -91,7 +91,7 @@ func TestBringupJSON(t *testing.T) {
 	assert.Equal(t, exitCheck, code, stderr)
 	var r bringup.Report
 	require.NoError(t, json.Unmarshal([]byte(stdout), &r))
-	assert.Equal(t, []string{"byte lane 2 (D16 to D23) always reads 0xff"}, r.Results[0].Details)
+	assert.Equal(t, "byte lane 2 (D16 to D23) always reads 0xff", r.Results[0].Details[0])
 }
 
 func TestBringupSoak(t *testing.T) {

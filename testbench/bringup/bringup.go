@@ -139,6 +139,9 @@ func (r *runner) stage(st stage, s *session) outcome {
 	s.err = nil
 	s.host.refused = nil
 	out := st.run(s)
+	if missing := r.missing(st); out.status == Fail && len(missing) > 0 {
+		out.details = append(out.details, "it relies on "+strings.Join(missing, ", ")+", which --only left out")
+	}
 	if s.err != nil {
 		out.status, out.err = Fail, s.err
 		out.summary = "ended by an access that failed"
@@ -151,6 +154,28 @@ func (r *runner) stage(st stage, s *session) outcome {
 		}
 	}
 	return out
+}
+
+// missing returns what a stage needs, itself or through others, that was not
+// asked for.
+func (r *runner) missing(st stage) []string {
+	var names []string
+	for _, other := range stages() {
+		if r.verdicts[other.name] == "" && other.name != st.name && relies(st, other.name) {
+			names = append(names, other.name)
+		}
+	}
+	return names
+}
+
+// relies says whether a stage needs another, itself or through others.
+func relies(st stage, name string) bool {
+	for _, need := range stages() {
+		if slices.Contains(st.needs, need.name) && (need.name == name || relies(need, name)) {
+			return true
+		}
+	}
+	return false
 }
 
 // blocked returns why a stage is not run, or "".

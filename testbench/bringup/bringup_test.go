@@ -69,6 +69,8 @@ func TestHealthy(t *testing.T) {
 		{Board: "emu?config=small", Poke: reg.Destructive},
 		{Board: "emu?config=small&vram=16KiB&latency=300&bandwidth=1", Poke: reg.Idle},
 		{Board: "emu?config=small&hz=1000000"},
+		{Board: "line?config=small"},
+		{Board: "line?config=small&faults=loss=0.05,dup=0.03,flip=0.02,truncate=0.01,reorder=0.02,seed=3"},
 	} {
 		r := run(t, o)
 		assert.True(t, r.OK(), "%s:\n%s", o.Board, text(r))
@@ -124,7 +126,7 @@ func plantedFaults() []planted {
 				fmt.Sprintf("byte lane %d changes when other lanes are written", lane), "byte enable of the lane is stuck on",
 			}})
 	}
-	for n := range 63 {
+	for n := 0; n < 63; n += 3 {
 		m := (n*7+20)%(63-n) + n + 1
 		all = append(all, planted{fmt.Sprintf("short-data:D%d-D%d=%d", m, n, n&1), "mem.data", []string{
 			fmt.Sprintf("  D%d and D%d always have one level\n", n, m), "two lines are shorted",
@@ -153,8 +155,11 @@ func plantedFaults() []planted {
 // TestPlantedFaults finds each fault in its stage, by name, and in no other; a
 // stuck line of the register path may also show in the identity.
 func TestPlantedFaults(t *testing.T) {
-	for _, p := range plantedFaults() {
+	for i, p := range plantedFaults() {
 		board := "emu?config=small&timeout=20000&fault=" + p.fault
+		if i%20 == 0 {
+			board = "line?config=small&fault=" + p.fault // the same over the link layers
+		}
 		r := run(t, bringup.Options{Board: board, Seed: 5})
 		res := result(t, r, p.stage)
 		assert.Equal(t, bringup.Fail, res.Status, p.fault)
@@ -215,14 +220,14 @@ func TestFlipsAreNoLines(t *testing.T) {
 		o := bringup.Options{Board: fmt.Sprintf("emu?config=small&fault=bit-flip:0.2@%d", seed), Only: []string{"mem.data"}}
 		res := run(t, o).Results[0]
 		require.Equal(t, bringup.Fail, res.Status)
-		for _, d := range res.Details[:len(res.Details)-1] {
-			assert.Regexp(t, `^D[0-9]+ was wrong in [0-9]+ of 256 words, not every time$`, d)
+		for _, d := range res.Details {
+			assert.Regexp(t, `^D[0-9]+ was wrong in [0-9]+ of 256 words, not every time$|^and [0-9]+ more$|^it relies on `, d)
 		}
 		o.Only = []string{"mem.addr"}
 		res = run(t, o).Results[0]
 		require.Equal(t, bringup.Fail, res.Status)
 		for _, d := range res.Details {
-			assert.Regexp(t, `^0x[0-9a-f]+ holds 0x[0-9a-f]{16}, which was written nowhere; D[0-9]+ differs from|^and [0-9]+ more$`, d)
+			assert.Regexp(t, `^0x[0-9a-f]+ holds 0x[0-9a-f]{16}, which was written nowhere; D[0-9]+ differs from|^and [0-9]+ more$|^it relies on `, d)
 		}
 	}
 }
@@ -268,6 +273,11 @@ func TestOnly(t *testing.T) {
 		assert.Equal(t, tt.want, names)
 		assert.True(t, r.OK(), text(r))
 	}
+	r := run(t, bringup.Options{Board: "emu?config=small&fault=stuck-address:A5=0", Only: []string{"regs.access", "mem.data", "dma.copy"}})
+	details := result(t, r, "dma.copy").Details
+	assert.Equal(t, "it relies on link.trips, ident.id, config.header, config.command, regs.data, mem.addr, cp.start, mem.enables, mem.patterns, "+
+		"which --only left out", details[len(details)-1])
+
 	_, err := bringup.Run(t.Context(), bringup.Options{Only: []string{"mem.lines"}})
 	require.ErrorIs(t, err, bringup.ErrOptions)
 	assert.ErrorContains(t, err, `no stage "mem.lines", want one of link.trips, ident.id`)
