@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"encoding/binary"
+	"net"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -13,9 +14,12 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards/serve"
 	"github.com/hilgpu/hilgpu/bus/bustest"
+	"github.com/hilgpu/hilgpu/bus/channel"
+	"github.com/hilgpu/hilgpu/bus/datalink"
 	"github.com/hilgpu/hilgpu/bus/endpoint"
 	"github.com/hilgpu/hilgpu/bus/rootport"
 	"github.com/hilgpu/hilgpu/bus/serial"
+	"github.com/hilgpu/hilgpu/bus/tlp"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
@@ -39,6 +43,75 @@ func TestHostThatDoesNotListen(t *testing.T) {
 		assert.Equal(t, want, host.Mem[:len(want)])
 		assert.Zero(t, r.board.Stats().Dropped)
 		link.Close()
+		<-r.ended
+	})
+}
+
+// asker is a device that, once it is told, sends reads at addresses that grow,
+// and then a write.
+type asker struct {
+	*bustest.Device
+	on          bool
+	reads, sent int
+}
+
+func (d *asker) Initiator() (req port.Request, beat port.Beat) {
+	switch {
+	case !d.on:
+	case d.sent < d.reads:
+		req = port.Request{Kind: port.MemRead, Tag: uint8(d.sent), Len: 1, Addr: uint64(4 * d.sent)}
+	case d.sent == d.reads:
+		req = port.Request{Kind: port.MemWrite, Len: 2, Addr: 0x1000}
+		beat = port.Beat{Valid: true, Last: true, Enable: 0xff}
+	}
+	return req, beat
+}
+
+func (d *asker) Tick(req port.Request, beat port.Beat, cplReady bool, _ port.Completion, reqReady, _ bool) {
+	if reqReady {
+		d.sent++
+	}
+	d.Device.Tick(req, beat, cplReady, port.Completion{}, false, false)
+}
+
+func (d *asker) IdleFor() uint64 {
+	if d.on && d.sent <= d.reads {
+		return 0
+	}
+	return d.Device.IdleFor()
+}
+
+// TestWritePassesReads: reads that the host has no credits for hold back no
+// write, and all of them arrive in order.
+func TestWritePassesReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const reads, credits = 120, 8
+		near, far := net.Pipe()
+		dev := &asker{Device: bustest.NewDevice(bustest.DeviceOptions{}), reads: reads}
+		r := start(t, dev, far, serve.Options{})
+		link := datalink.Config{Role: datalink.Host}
+		link.Credits[tlp.NonPosted].Headers = credits
+		host, err := channel.Open(near, channel.Config{Link: link})
+		require.NoError(t, err)
+		time.Sleep(time.Second)
+		r.board.Sample(func() { dev.on = true })
+		time.Sleep(time.Second)
+		next, at := uint64(0), -1
+		for i := range reads + 1 {
+			raw, err := host.Receive(time.Second)
+			require.NoError(t, err)
+			require.NotNil(t, raw, "%d packets came", i)
+			var p tlp.Packet
+			require.NoError(t, p.Decode(raw))
+			if p.Kind == tlp.MWr32 {
+				at = i
+				continue
+			}
+			require.Equal(t, 4*next, p.Addr)
+			next++
+		}
+		assert.Equal(t, credits, at)
+		host.Close()
 		<-r.ended
 	})
 }

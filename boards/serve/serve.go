@@ -175,9 +175,7 @@ func (b *Board) run(ch *channel.Channel) error {
 			return err
 		}
 		if held {
-			if err := b.pause(ch, wait); err != nil {
-				return err
-			}
+			b.pause(ch, wait)
 			continue
 		}
 		packet, err := ch.Receive(wait)
@@ -203,6 +201,9 @@ func (b *Board) take(ch *channel.Channel, packet []byte, err error) error {
 		b.watch(ch)
 		return nil
 	}
+	if !b.up {
+		return nil // of a session that was ended with packets on the way
+	}
 	b.catchUp(ch.Now())
 	b.arrived = true
 	b.offer(packet)
@@ -219,18 +220,17 @@ func (b *Board) offer(packet []byte) {
 
 // pause waits while the device takes no more packets: those on the way must
 // not be taken from the link, which holds the host back.
-func (b *Board) pause(ch *channel.Channel, wait time.Duration) error {
+func (b *Board) pause(ch *channel.Channel, wait time.Duration) {
 	if wait > 0 {
 		time.Sleep(min(wait, stuck))
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if n, up, _ := ch.Session(); n != b.seen || !up {
-		b.held = nil // its session is over
-		return nil
+	if n, up, cause := ch.Session(); n != b.seen || !up {
+		b.finish(cause)
+		return
 	}
 	b.offer(b.held)
-	return nil
 }
 
 // stuck is how often a device that takes no packets is asked again.
