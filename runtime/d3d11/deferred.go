@@ -91,7 +91,7 @@ func (c *Context) finishNative() (*listBody, ddi.HRESULT) {
 		return nil, c.dropList()
 	}
 	b, hr := c.makeList()
-	if hr != ddi.OK {
+	if b == nil {
 		c.fail()
 		c.dropList()
 		return nil, hr
@@ -102,8 +102,11 @@ func (c *Context) finishNative() (*listBody, ddi.HRESULT) {
 	b.refs, n.opens = n.opens, b.refs
 	b.effects, c.effects = c.effects, b.effects
 	n.epoch++
-	n.dead = true
-	if hr = c.revive(); hr == ddi.OK {
+	n.dead, n.mute, n.silent = true, true, true
+	if hr == ddi.OK {
+		hr = c.revive()
+	}
+	if hr == ddi.OK {
 		return b, ddi.OK
 	}
 	// The memory of the list may be what the context lacks. Without the list
@@ -155,7 +158,6 @@ func (c *Context) unmapAll() {
 //	DDI     pfnRecycleCreateDeferredContext
 func (c *Context) revive() ddi.HRESULT {
 	n := &c.native
-	n.mute, n.silent = true, true
 	hr := c.dev.funcs.RecycleCreateDeferredContext(c.call.begin(mayRecycle), c.dev.h, &n.createArg)
 	if hr = c.recycled(hr); hr != ddi.OK {
 		return hr

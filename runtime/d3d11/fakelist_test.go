@@ -3,9 +3,7 @@ package d3d11
 import (
 	"bytes"
 	"fmt"
-	"math"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
@@ -80,10 +78,12 @@ type fakeNative struct {
 	recall   func(c *fakeContext, t *ddi.Thread, n string) // runs in each of those functions
 	failAt   int                                           // counts down; the call at 0 fails with failWith
 	failWith ddi.HRESULT
-	failed   string // the call that has failed
+	failNext string // the next call of it fails with failWith
+	onFail   func()
+	layer    umddi.HRTCoreLayer // if it is not zero, where what has failed is reported
+	failed   string             // the call that has failed
 	sizes    []umddi.HandleSize
 	listSize int
-	once     sync.Mutex
 }
 
 func natively(f *fakeDriver, _ *Config) {
@@ -105,6 +105,10 @@ func (f *fakeDriver) note(c *fakeContext, t *ddi.Thread, name string) ddi.HRESUL
 	}
 	if n.failAt >= 0 {
 		n.failAt--
+	}
+	if n.failNext == name {
+		hr, n.failNext = n.failWith, ""
+		n.onFail()
 	}
 	recall := n.recall
 	f.mu.Unlock()
@@ -143,9 +147,16 @@ func (c *fakeContext) in(t *ddi.Thread, h umddi.HDevice, name string, lives ...i
 		if len(name) > 4 && name[:4] == "Open" {
 			core = f.arg.RTCoreLayer
 		}
-		f.arg.UMCallbacks.SetErrorCb(t, core, hr)
+		f.reportTo(t, core, hr)
 	}
 	return hr == ddi.OK
+}
+
+func (f *fakeDriver) reportTo(t *ddi.Thread, core umddi.HRTCoreLayer, hr ddi.HRESULT) {
+	if f.native.layer.Runtime != nil {
+		core = f.native.layer
+	}
+	f.arg.UMCallbacks.SetErrorCb(t, core, hr)
 }
 
 func (c *fakeContext) out() { c.busy.Add(-1) }
@@ -254,7 +265,7 @@ func (f *fakeDriver) fillNative(d *umddi.DeviceFuncs) {
 	d.CalcPrivateDeferredContextSize = func(t *ddi.Thread, _ umddi.HDevice, _ uint32) int { return 64 }
 	d.CreateDeferredContext = func(t *ddi.Thread, _ umddi.HDevice, arg *umddi.CreateDeferredContext) {
 		if hr := f.note(nil, t, "CreateDeferredContext"); hr != ddi.OK {
-			f.arg.UMCallbacks.SetErrorCb(t, f.arg.RTCoreLayer, hr)
+			f.reportTo(t, f.arg.RTCoreLayer, hr)
 			return
 		}
 		c := &fakeContext{f: f, arg: *arg}
@@ -325,7 +336,7 @@ func (f *fakeDriver) fillLists(d *umddi.DeviceFuncs) {
 	d.CreateCommandList = func(t *ddi.Thread, _ umddi.HDevice, arg *umddi.CreateCommandList, h umddi.HCommandList, _ umddi.HRTCommandList) {
 		c := f.contextOf(arg.DeferredContext)
 		if hr := f.note(c, t, "CreateCommandList"); hr != ddi.OK {
-			f.arg.UMCallbacks.SetErrorCb(t, f.arg.RTCoreLayer, hr)
+			f.reportTo(t, f.arg.RTCoreLayer, hr)
 			return
 		}
 		if want := bytes.Repeat([]byte{garbage}, fakeListPrivate); !bytes.Equal(h.Private, want) {
@@ -372,7 +383,7 @@ func (f *fakeDriver) fillLists(d *umddi.DeviceFuncs) {
 	}
 	d.CommandListExecute = func(t *ddi.Thread, _ umddi.HDevice, h umddi.HCommandList) {
 		if hr := f.note(nil, t, "CommandListExecute"); hr != ddi.OK {
-			f.arg.UMCallbacks.SetErrorCb(t, f.arg.RTCoreLayer, hr)
+			f.reportTo(t, f.arg.RTCoreLayer, hr)
 			return
 		}
 		f.run(t, f.list(h, "CommandListExecute", fakeValid))
@@ -680,6 +691,3 @@ func (f *fakeDriver) skips() bool {
 	p := f.state.Predicate
 	return p[0] != 0 && f.results[p[0]] == (p[1] == 1)
 }
-
-// noFailure is a failAt that is never reached.
-const noFailure = math.MaxInt

@@ -201,7 +201,8 @@ func (c *Context) takeCached() *listBody {
 }
 
 // makeList has the driver make a list of what is recorded. On failure what is
-// recorded is still there.
+// recorded is still there, unless a body is returned too: then there is a list,
+// which cannot be used.
 func (c *Context) makeList() (*listBody, ddi.HRESULT) {
 	d := c.dev
 	b := c.cache
@@ -248,10 +249,6 @@ func (c *Context) createList() (*listBody, ddi.HRESULT) {
 		return nil, hr
 	}
 	size, hr := k.localSize(umddi.HandleCommandList, &b.obj)
-	if hr != ddi.OK {
-		b.destroy(k)
-		return nil, hr
-	}
 	b.localSize = size
-	return b, ddi.OK
+	return b, hr
 }
