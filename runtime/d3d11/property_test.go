@@ -22,10 +22,11 @@ type world struct {
 	textures []*Texture2D
 	views    []*RenderTargetView
 	query    *Query
+	ranges   []*Query // predicates, the first of which has the result TRUE
 }
 
 func newWorld(t *testing.T) *world {
-	b := newBench(t)
+	b := newBench(t, predicated)
 	w := &world{bench: b}
 	for i := range 3 {
 		buf, err := b.dev.CreateBuffer(BufferDesc{ByteWidth: 16, BindFlags: BindVertexBuffer | BindShaderResource},
@@ -40,6 +41,12 @@ func newWorld(t *testing.T) *world {
 	var err error
 	w.query, err = b.dev.CreateQuery(&QueryDesc{})
 	require.NoError(t, err)
+	for range 2 {
+		p := b.predicate()
+		b.ctx.End(p)
+		w.ranges = append(w.ranges, p)
+	}
+	b.drv.results[id(&w.ranges[0].obj)] = true
 	return w
 }
 
@@ -52,7 +59,7 @@ type operation struct {
 
 func drawOperation(t *rapid.T) operation {
 	return operation{
-		Kind: rapid.IntRange(0, 11).Draw(t, "kind"),
+		Kind: rapid.IntRange(0, 13).Draw(t, "kind"),
 		A:    rapid.IntRange(0, 2).Draw(t, "a"),
 		B:    rapid.IntRange(0, 2).Draw(t, "b"),
 		X:    rapid.Uint32Range(0, 4).Draw(t, "x"),
@@ -101,6 +108,12 @@ func (w *world) do(t assert.TestingT, c *Context, o operation) {
 		if o.N%4 == 0 {
 			c.ClearState()
 		}
+	case 12:
+		c.SetPredication([]*Query{w.ranges[0], w.ranges[1], nil}[o.A], o.N%2 == 0)
+	case 13:
+		c.Begin(w.ranges[o.A%2])
+		c.End(w.ranges[o.B%2])
+		c.End(w.ranges[o.A%2])
 	}
 }
 

@@ -1,0 +1,277 @@
+package d3d11
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
+)
+
+// bothWays runs a test with command lists of the driver's and of the runtime's.
+// The driver has predication.
+func bothWays(t *testing.T, test func(t *testing.T, b *bench)) {
+	t.Run("native", func(t *testing.T) { test(t, nativeBench(t)) })
+	t.Run("emulated", func(t *testing.T) { test(t, newBench(t, predicated)) })
+}
+
+func (b *bench) query(typ QueryType) *Query {
+	b.Helper()
+	q, err := b.dev.CreateQuery(&QueryDesc{Query: typ})
+	require.NoError(b, err)
+	return q
+}
+
+func TestQueryTypes(t *testing.T) {
+	b, plain := nativeBench(t), newBench(t)
+	for _, tt := range []struct {
+		typ               QueryType
+		size              uint32
+		ranged, predicate bool
+	}{
+		{0, 4, false, false}, {1, 8, true, false}, {2, 8, false, false}, {3, 16, true, false},
+		{4, 0, false, false}, {5, 4, true, true}, {6, 0, false, false}, {7, 4, true, true},
+		{8, 0, false, false}, {9, 0, false, false}, {15, 0, false, false},
+	} {
+		desc := QueryDesc{Query: tt.typ}
+		hint := QueryDesc{Query: tt.typ, MiscFlags: QueryPredicateHint}
+		result := func(ok bool) ddi.HRESULT {
+			if ok {
+				return ddi.OK
+			}
+			return ddi.EInvalidArg
+		}
+		q, err := b.dev.CreateQuery(&desc)
+		check(t, result(tt.size != 0), err, tt.typ)
+		_, err = b.dev.CreateQuery(&hint)
+		check(t, result(tt.predicate), err, "hint of %d", tt.typ)
+		_, err = b.dev.CreatePredicate(&desc)
+		check(t, result(tt.predicate), err, "predicate of %d", tt.typ)
+		_, err = plain.dev.CreateQuery(&desc)
+		check(t, result(tt.typ == 0), err, "%d without predication", tt.typ)
+		if q == nil {
+			continue
+		}
+		assert.Equal(t, desc, q.GetDesc())
+		assert.Equal(t, tt.size, q.GetDataSize())
+		data := make([]byte, tt.size)
+		data[0] = 9
+		check(t, ddi.DXGIInvalidCall, b.ctx.GetData(q, data, 0), "before any End")
+		b.drv.log = nil
+		b.ctx.Begin(q)
+		b.ctx.Begin(q)
+		assert.Equal(t, tt.ranged, b.drv.count("QueryBegin") == 1)
+		check(t, ddi.DXGIInvalidCall, b.ctx.GetData(q, data, 0), "before End")
+		b.ctx.End(q)
+		for _, n := range []uint32{1, tt.size - 1, tt.size + 1, 2} {
+			check(t, ddi.EInvalidArg, b.ctx.GetData(q, make([]byte, n), 0))
+		}
+		assert.EqualValues(t, 9, data[0])
+		check(t, ddi.OK, b.ctx.GetData(q, nil, 0))
+		check(t, ddi.OK, b.ctx.GetData(q, data, 0))
+		assert.EqualValues(t, 1, data[0])
+		b.ctx.End(q)
+		want := []string{"QueryEnd", "QueryEnd"}
+		if tt.ranged {
+			want = []string{"QueryBegin", "QueryEnd", "QueryBegin", "QueryEnd"}
+		}
+		var marks []string
+		for _, n := range b.drv.log {
+			if n == "QueryBegin" || n == "QueryEnd" {
+				marks = append(marks, n)
+			}
+		}
+		assert.Equal(t, want, marks, "an End alone is a range of nothing")
+		if tt.ranged {
+			b.ctx.Begin(q)
+			check(t, ddi.DXGIInvalidCall, b.ctx.GetData(q, data, 0), "the next range")
+			b.ctx.End(q)
+		}
+	}
+	_, err := b.dev.CreatePredicate(nil)
+	check(t, ddi.EInvalidArg, err)
+}
+
+// TestQueriesInLists: a query of a list has no result until the list executes,
+// and one that is begun ends with the list.
+func TestQueriesInLists(t *testing.T) {
+	bothWays(t, func(t *testing.T, b *bench) {
+		q, dc, data := b.query(QueryOcclusion), b.deferred(), make([]byte, 8)
+		dc.Begin(q)
+		dc.CopyResource(b.constant(), b.constant())
+		check(t, ddi.DXGIInvalidCall, dc.GetData(q, data, 0))
+		inner := b.finish(dc, false)
+		dc.ExecuteCommandList(inner, false)
+		outer := b.finish(dc, false)
+		check(t, ddi.DXGIInvalidCall, b.ctx.GetData(q, data, 0))
+		b.drv.log = nil
+		b.ctx.ExecuteCommandList(outer, false)
+		assert.Equal(t, []string{"QueryBegin", "ResourceCopy", "QueryEnd"}, b.drv.log)
+		check(t, ddi.OK, b.ctx.GetData(q, data, 0))
+		check(t, ddi.DXGIInvalidCall, dc.GetData(q, data, 0))
+
+		b.ctx.Begin(q)
+		b.drv.log = nil
+		for _, l := range []*CommandList{inner, outer} {
+			b.ctx.IASetPrimitiveTopology(TopologyLineList)
+			b.ctx.ExecuteCommandList(l, false)
+			assert.Equal(t, TopologyLineList, b.ctx.IAGetPrimitiveTopology())
+		}
+		assert.NotContains(t, b.drv.log, "QueryEnd", "begun where the list is executed")
+		b.ctx.End(q)
+		dc.Begin(q)
+		dc.ExecuteCommandList(inner, false)
+		dc.End(q)
+		unnested := b.finish(dc, false)
+		b.ctx.ClearState()
+		b.drv.log = nil
+		b.ctx.ExecuteCommandList(unnested, false)
+		assert.Equal(t, []string{"QueryBegin", "QueryEnd"}, b.drv.log, "nor recorded")
+	})
+}
+
+// TestQueryIsReleasedWhileItIsBegun: the range keeps it alive.
+func TestQueryIsReleasedWhileItIsBegun(t *testing.T) {
+	bothWays(t, func(t *testing.T, b *bench) {
+		for _, c := range []*Context{b.ctx, b.deferred()} {
+			q := b.query(QueryOcclusion)
+			c.Begin(q)
+			q.Release()
+			c.End(q)
+			assert.Len(t, c.begun, 1)
+			if c == b.ctx {
+				continue
+			}
+			l := b.finish(c, false)
+			assert.Empty(t, c.begun)
+			b.ctx.ExecuteCommandList(l, false)
+			l.Release()
+			assert.Len(t, b.drv.queries, 1, "that of the immediate context")
+		}
+	})
+}
+
+func TestSetPredication(t *testing.T) {
+	bothWays(t, func(t *testing.T, b *bench) {
+		p, unused, plain := b.predicate(), b.predicate(), b.query(QueryOcclusion)
+		b.ctx.End(p)
+		other := newBench(t, predicated).predicate()
+		for _, c := range []*Context{b.ctx, b.deferred()} {
+			set := func(q *Query) *Query {
+				c.SetPredication(q, true)
+				got, value := c.GetPredication()
+				assert.Equal(t, got != nil, value)
+				if got != nil {
+					got.Release()
+				}
+				return got
+			}
+			assert.Nil(t, set(plain), "no predicate")
+			assert.Nil(t, set(other), "of another device")
+			c.Begin(unused)
+			assert.Nil(t, set(unused), "begun")
+			c.End(unused)
+			assert.Same(t, p, set(p))
+			c.Begin(p)
+			c.End(p)
+			assert.Empty(t, c.begun, "in use")
+			assert.Same(t, p, set(plain))
+			assert.Nil(t, set(nil))
+			assert.Same(t, p, set(p))
+			c.ClearState()
+			got, _ := c.GetPredication()
+			assert.Nil(t, got)
+		}
+		fresh := b.predicate()
+		b.ctx.SetPredication(fresh, true)
+		got, _ := b.ctx.GetPredication()
+		assert.Nil(t, got, "it has never ended")
+	})
+	b := newBench(t)
+	b.ctx.SetPredication(b.query(QueryEvent), true)
+	got, _ := b.ctx.GetPredication()
+	assert.Nil(t, got)
+}
+
+// TestPredication: what moves data is skipped when the result equals the value,
+// in the list that sets it and nowhere else.
+func TestPredication(t *testing.T) {
+	bothWays(t, func(t *testing.T, b *bench) {
+		for _, result := range []bool{false, true} {
+			for _, value := range []bool{false, true} {
+				p, dst, dc := b.predicate(), b.constant(), b.deferred()
+				b.drv.results[id(&p.obj)] = result
+				b.ctx.End(p)
+				dc.SetPredication(p, value)
+				dc.UpdateSubresource(dst, 0, nil, ramp(100, 16), 0, 0)
+				l := b.finish(dc, true)
+				dc.UpdateSubresource(dst, 0, nil, ramp(200, 16), 0, 0)
+				kept := b.finish(dc, false)
+				dc.UpdateSubresource(dst, 0, nil, ramp(50, 16), 0, 0)
+				free := b.finish(dc, false)
+				want := ramp(0, 16)
+				for _, step := range []struct {
+					list  *CommandList
+					first byte
+				}{{l, 100}, {kept, 200}} {
+					b.ctx.ExecuteCommandList(step.list, false)
+					if result != value {
+						want = ramp(step.first, 16)
+					}
+					assert.Equal(t, want, b.drv.content(dst, 0), "%v %v", result, value)
+				}
+				b.ctx.SetPredication(p, result)
+				b.ctx.ExecuteCommandList(free, true)
+				assert.Equal(t, ramp(50, 16), b.drv.content(dst, 0), "a list begins without it")
+				got, v := b.ctx.GetPredication()
+				assert.Same(t, p, got)
+				assert.Equal(t, result, v)
+				got.Release()
+				b.ctx.UpdateSubresource(dst, 0, nil, ramp(1, 16), 0, 0)
+				assert.Equal(t, ramp(50, 16), b.drv.content(dst, 0), "it is back after the list")
+
+				s, err := b.dev.CreateDeviceContextState(0)
+				require.NoError(t, err)
+				before := b.ctx.SwapDeviceContextState(s)
+				assert.Zero(t, b.drv.state.Predicate)
+				b.ctx.SwapDeviceContextState(before)
+				assert.Equal(t, id(&p.obj), b.drv.state.Predicate[0])
+				b.ctx.ClearState()
+			}
+		}
+	})
+}
+
+// TestListOfAMappedSource: what moves data of what is mapped is not executed.
+func TestListOfAMappedSource(t *testing.T) {
+	bothWays(t, func(t *testing.T, b *bench) {
+		src, dst, dc := b.staging(CPUAccessWrite), b.constant(), b.deferred()
+		dc.CopyResource(dst, src)
+		l := b.finish(dc, false)
+		require.NoError(t, b.ctx.Map(src, 0, MapWrite, 0, new(MappedSubresource)))
+		b.ctx.ExecuteCommandList(l, false)
+		assert.Zero(t, b.drv.count("ResourceCopy"))
+		b.ctx.Unmap(src, 0)
+		b.ctx.ExecuteCommandList(l, false)
+		assert.Equal(t, 1, b.drv.count("ResourceCopy"))
+
+		many, err := b.dev.CreateTexture2D(Texture2DDesc{Width: 4, Height: 4, MipLevels: 2, ArraySize: 1, Format: dxgi.R8G8B8A8UNorm,
+			SampleDesc: dxgi.SampleDesc{Count: 1}, Usage: UsageStaging, CPUAccessFlags: CPUAccessWrite}, nil)
+		require.NoError(t, err)
+		tex := b.texture(4, 4, 1, 1, dxgi.R8G8B8A8UNorm)
+		dc.CopySubresourceRegion(tex, 0, 0, 0, 0, many, 1, nil)
+		one := b.finish(dc, false)
+		dc.CopySubresourceRegion(tex, 0, 0, 0, 0, many, 1, nil)
+		dc.CopySubresourceRegion(tex, 0, 0, 0, 0, many, 0, nil)
+		two := b.finish(dc, false)
+		require.NoError(t, b.ctx.Map(many, 0, MapWrite, 0, new(MappedSubresource)))
+		b.drv.log = nil
+		b.ctx.ExecuteCommandList(two, false)
+		assert.Zero(t, b.drv.count("ResourceCopyRegion"))
+		b.ctx.ExecuteCommandList(one, false)
+		assert.Equal(t, 1, b.drv.count("ResourceCopyRegion"), "another subresource")
+		b.ctx.Unmap(many, 0)
+	})
+}
