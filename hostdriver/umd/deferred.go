@@ -13,7 +13,7 @@ type deferred struct {
 	recording
 	context
 	funcs  *umddi.DeviceFuncs // the table that was filled
-	epoch  uint32             // what has changed since makes the mark of a discard old
+	epoch  uint32             // counts the lists with maps that were executed
 	opened []*ddi.Object      // command lists that are open, by the slot in the local handle
 	phase  phase
 	_      [cacheLine]byte
@@ -160,7 +160,6 @@ func recycleCreateDeferredContext(_ *ddi.Thread, h umddi.HDevice, arg *umddi.Cre
 		c.opened = c.opened[:0]
 	}
 	c.clearState()
-	c.epoch++
 	c.phase = recordingPhase
 	c.begin()
 	return ddi.OK

@@ -21,6 +21,7 @@ type recorder struct {
 	errs    []ddi.HRESULT // reported to the context's core layer
 	calls   []string      // callbacks of the context's core layer, by name
 	open    []opened
+	spare   []*ddi.Object        // memory of local handles that were closed
 	retired []umddi.HCommandList // RecycleDestroyCommandList was called
 	cached  []umddi.HCommandList // RecycleCommandList was called
 }
@@ -81,8 +82,14 @@ func (c *recorder) find(ic *ddi.Object) *ddi.Object {
 	return nil
 }
 
-// local makes private memory for the local handle of ic.
+// local returns private memory for the local handle of ic, with what is left in
+// it of the handle before.
 func (c *recorder) local(typ umddi.HandleType, ic *ddi.Object) *ddi.Object {
+	if n := len(c.spare); n > 0 {
+		o := c.spare[n-1]
+		c.spare = c.spare[:n-1]
+		return o
+	}
 	return garbage(c.rig.f.CalcDeferredContextHandleSize(c.th, c.rig.h, typ, ic))
 }
 
@@ -166,6 +173,7 @@ func (c *recorder) makeList() (umddi.HCommandList, ddi.HRESULT) {
 func (c *recorder) reborn() ddi.HRESULT {
 	for _, o := range slices.Backward(c.open) {
 		o.close()
+		c.spare = append(c.spare, o.local)
 	}
 	c.open = c.open[:0]
 	return c.rig.f.RecycleCreateDeferredContext(c.th, c.rig.h, &c.arg)

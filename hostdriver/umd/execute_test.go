@@ -1,6 +1,7 @@
 package umd
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -127,6 +128,7 @@ func TestNoOverwriteInAList(t *testing.T) {
 			c.copy(dst, dyn)
 		}
 		first := c.discard(dyn, 0)
+		assert.Zero(t, reflect.ValueOf(first.Data).Pointer()%16, "at least 16-byte aligned (SPEC 5.6.1)")
 		fillMap(t, first, 1)
 		c.copy(dst, dyn)
 		fillMap(t, c.discard(other, 0), 3)

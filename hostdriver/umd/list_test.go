@@ -250,6 +250,28 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
+// A chunk that is far too large is left for a list that needs it.
+func TestCacheFits(t *testing.T) {
+	r, m := newListRig(t)
+	small, large := buf(chunkBytes/2, umddi.UsageDefault), buf(4*chunkBytes, umddi.UsageDefault)
+	a, b := r.create(small), r.create(large)
+	c := r.recorder()
+	for _, tt := range []struct {
+		small, want int // updates, and allocations so far: the first is the head
+	}{{0, 2}, {1, 3}, {3, 5}, {0, 5}, {1, 5}} { // an update to a chunk
+		for range tt.small {
+			c.update(a, small, 0, nil, seq(1, chunkBytes/2))
+		}
+		if tt.small != 1 {
+			c.update(b, large, 0, nil, seq(1, 4*chunkBytes))
+		}
+		l := c.done()
+		assert.Equal(t, tt.want, m.allocs)
+		c.release(l)
+		c.done() // takes the chunks back
+	}
+}
+
 // A list goes with its device, and one that outlives its context stays.
 func TestListOutlivesItsContext(t *testing.T) {
 	r, m := newListRig(t)

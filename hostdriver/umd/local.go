@@ -144,9 +144,5 @@ func openCommandList(t *ddi.Thread, h umddi.HDevice, _ *umddi.CreateCommandList,
 }
 
 func closeCommandList(t *ddi.Thread, h umddi.HDevice, local umddi.HCommandList) {
-	c := deferredOf(h)
-	if k := idIn(local.Object, tagList|tagLocal); k.gen != 0 && uint64(k.slot) < uint64(len(c.opened)) {
-		c.opened[k.slot] = nil
-	}
-	c.closeLocal(t, local.Object, tagList)
+	deferredOf(h).closeLocal(t, local.Object, tagList)
 }

@@ -40,11 +40,10 @@ func (d *device) predicateOn(k id, value bool) ddi.HRESULT {
 }
 
 // predicateAlloc returns the memory of the query that is the predicate, or nil
-// if it has been destroyed, which ends predication.
+// if it has been destroyed: then nothing is skipped.
 func (d *device) predicateAlloc() *allocation {
 	if q := d.queries.at(d.predicate.query); q != nil {
 		return q.alloc
 	}
-	d.predicate = predicate{}
 	return nil
 }
