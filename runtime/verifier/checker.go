@@ -200,7 +200,7 @@ func (k *Checker) enter(t *ddi.Thread, f *Func, args []any) {
 	k.last.add(p)
 	th.frames = append(th.frames, fr)
 	if f.Callback {
-		k.enterCallback(fr, outer)
+		k.enterCallback(fr)
 	} else {
 		k.enterFunction(fr, outer)
 	}

@@ -351,7 +351,8 @@ func TestRefreshedSlots(t *testing.T) {
 		{"a part without its end", umddi.Range{Base: 2, Count: 2}, 2, []int{1}, []string{"refresh-stale"}},
 		{"beyond the part", umddi.Range{Base: 1, Count: 1}, 1, []int{-1, 1}, []string{"refresh-stale"}},
 		{"before the part", umddi.Range{Base: 1, Count: 1}, 0, []int{0, -1}, []string{"refresh-stale"}},
-		{"empty", umddi.Range{Base: 14}, 0, nil, nil},
+		{"empty", umddi.Range{Base: 13}, 0, nil, nil},
+		{"from behind the last slot", umddi.Range{Base: 14}, 0, nil, []string{"refresh-range"}},
 	} {
 		r := collecting(t)
 		res := []umddi.HResource{r.make().buffer(), r.make().buffer()}
@@ -425,20 +426,22 @@ func TestRefreshWhileAbandoned(t *testing.T) {
 	}
 }
 
-// A refresh in a refresh is one too many.
+// A Set function in a refresh may refresh again, as when it fills the command
+// buffer; what that shows counts as well.
 func TestNestedRefresh(t *testing.T) {
-	r := collecting(t)
-	ask := func(th *ddi.Thread) { r.inner.UMCallbacks.StateIaPrimitiveTopologyCb(th, r.inner.RTCoreLayer) }
-	r.calls("Flush", ask)
-	r.calls("IaSetTopology", ask)
-	depth := 0
-	r.shows("StateIaPrimitiveTopologyCb", func(th *ddi.Thread) {
-		if depth++; depth == 1 {
-			r.funcs.IaSetTopology(th, r.dev, 0)
-		}
-	})
-	r.funcs.Flush(r.th, r.dev)
-	assert.Equal(t, []string{"refresh-place"}, r.broken())
+	for _, tt := range []struct {
+		shown umddi.Topology
+		want  []string
+	}{{4, nil}, {0, []string{"refresh-stale"}}} {
+		r := collecting(t)
+		r.funcs.IaSetTopology(r.th, r.dev, 4)
+		r.calls("Flush", func(th *ddi.Thread) { r.inner.UMCallbacks.StateRsViewportsCb(th, r.inner.RTCoreLayer) })
+		r.shows("StateRsViewportsCb", func(th *ddi.Thread) { r.funcs.SetViewports(th, r.dev, nil) })
+		r.calls("SetViewports", func(th *ddi.Thread) { r.inner.UMCallbacks.StateIaPrimitiveTopologyCb(th, r.inner.RTCoreLayer) })
+		r.shows("StateIaPrimitiveTopologyCb", func(th *ddi.Thread) { r.funcs.IaSetTopology(th, r.dev, tt.shown) })
+		r.funcs.Flush(r.th, r.dev)
+		assert.Equal(t, tt.want, r.broken())
+	}
 }
 
 // Two threads on one deferred context overlap, whichever functions they are in.

@@ -96,7 +96,7 @@ func primary(fr *frame) bool {
 }
 
 // enterCallback checks a callback of the driver.
-func (k *Checker) enterCallback(fr, outer *frame) {
+func (k *Checker) enterCallback(fr *frame) {
 	name := fr.f.Name
 	if name == "pfnQueryAdapterInfoCb" {
 		return
@@ -119,9 +119,9 @@ func (k *Checker) enterCallback(fr, outer *frame) {
 			k.fail(fr, "submit-place", "in %s, want pfnPresent", fr.outer.f.Name)
 		}
 	case name == "pfnPerformAmortizedProcessingCb":
-		k.checkPlace(fr, outer)
+		k.checkPlace(fr)
 	case strings.HasPrefix(name, "pfnState"):
-		k.beginRefresh(fr, outer)
+		k.beginRefresh(fr)
 	}
 }
 

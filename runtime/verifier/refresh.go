@@ -173,14 +173,12 @@ type refresh struct {
 
 // checkPlace fails if a callback is not for the context of the driver's function
 // that is running, or that is not on its thread.
-func (k *Checker) checkPlace(fr, outer *frame) bool {
+func (k *Checker) checkPlace(fr *frame) bool {
 	switch {
 	case fr.ctx == nil:
 		k.fail(fr, "refresh-place", "in %s, the core layer does not exist", fr.outer.f.Name)
 	case !fr.outer.holding(fr.ctx):
 		k.fail(fr, "refresh-place", "in %s, which is not on the thread of %v", fr.outer.f.Name, fr.ctx)
-	case fr.outer.inside || outer != fr.outer:
-		k.fail(fr, "refresh-place", "in %s, which is in a callback", fr.outer.f.Name)
 	default:
 		return true
 	}
@@ -188,10 +186,10 @@ func (k *Checker) checkPlace(fr, outer *frame) bool {
 }
 
 // beginRefresh begins a state-refresh callback.
-func (k *Checker) beginRefresh(fr, outer *frame) {
+func (k *Checker) beginRefresh(fr *frame) {
 	r := &refresh{function: refreshed[fr.f.Name]}
 	fr.refresh = r
-	if !k.checkPlace(fr, outer) {
+	if !k.checkPlace(fr) {
 		return
 	}
 	if fr.ctx.submitted {
@@ -204,7 +202,7 @@ func (k *Checker) beginRefresh(fr, outer *frame) {
 	}
 	arg := fr.args[1].(umddi.Range)
 	r.base, r.all = arg.Base, arg.Count == -1
-	if arg.Base < 0 || arg.Count < -1 || arg.Base > r.limit || arg.Count > r.limit-arg.Base {
+	if arg.Base < 0 || arg.Count < -1 || arg.Base >= r.limit || arg.Count > r.limit-arg.Base {
 		k.fail(fr, "refresh-range", "base %d, count %d of %d slots", arg.Base, arg.Count, r.limit)
 		r.limit = 0
 	} else if !r.all {
