@@ -334,8 +334,8 @@ func TestTimes(t *testing.T) {
 		c := Config{Baud: tt.baud}
 		c.setTimes()
 		assert.Equal(t, tt.window, c.Link.Window, tt.baud)
-		assert.Equal(t, tt.ack, c.Link.AckDelay, tt.baud)
-		assert.Equal(t, tt.replayMin, c.Link.ReplayMin, tt.baud)
+		assert.InDelta(t, tt.ack, c.Link.AckDelay, 1000, tt.baud)
+		assert.InDelta(t, tt.replayMin, c.Link.ReplayMin, 1000, tt.baud)
 		assert.InDelta(t, tt.silent, c.Link.DeadAfter, 1000, tt.baud)
 		_, err := datalink.New(c.Link)
 		assert.NoError(t, err)

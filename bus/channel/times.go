@@ -37,14 +37,14 @@ func (c *Config) lineTime(n int) time.Duration {
 	return time.Duration(n) * 10 * time.Second / time.Duration(c.Baud)
 }
 
-// setTimes fills in what follows from the rate of the line. On a slow line a
-// full window must not keep an acknowledgement waiting for so long that the
-// sender takes it for lost, and neither must one packet in front of a ping.
+// setTimes fills in what follows from the rate of the line. A full window waits
+// in front of an acknowledgement, and a packet in front of a ping; neither may
+// take so long that the peer takes it for lost. Silence says that a line is
+// dead. That one frame was replayed often says little, since replays wait
+// behind each other: a line that loses a third of its frames is still carried.
 func (c *Config) setTimes() {
 	l := &c.Link
-	if l.MaxPacket == 0 {
-		l.MaxPacket = 280
-	}
+	orDefault(&l.MaxPacket, 280)
 	one := c.lineTime(frame.Size(c.largest()))
 	if l.Window == 0 {
 		l.Window = 64
@@ -55,6 +55,7 @@ func (c *Config) setTimes() {
 	orDefault(&l.AckDelay, max(time.Millisecond, c.lineTime(32)))
 	orDefault(&l.ReplayMin, max(10*time.Millisecond, 2*l.AckDelay+2*one))
 	orDefault(&l.ReplayMax, max(50*time.Millisecond, time.Duration(l.Window)*one, l.ReplayMin))
+	orDefault(&l.ReplayLimit, 64)
 	orDefault(&l.KeepAlive, max(100*time.Millisecond, 4*one))
 	orDefault(&l.DeadAfter, 5*l.KeepAlive)
 	orDefault(&l.Refresh, l.KeepAlive)
@@ -67,7 +68,7 @@ func (c *Config) setTimes() {
 	}
 }
 
-func orDefault(v *time.Duration, d time.Duration) {
+func orDefault[T int | time.Duration](v *T, d T) {
 	if *v == 0 {
 		*v = d
 	}

@@ -442,3 +442,15 @@ func TestLateHello(t *testing.T) {
 	assert.Zero(t, out.Frames.Len())
 	assert.Equal(t, uint64(2), l.Stats().Stale)
 }
+
+// Round trips that do not differ leave no deviation, and still a margin: a frame
+// that is a little late is not lost (RFC 6298 §2.3).
+func TestTimeoutHasMargin(t *testing.T) {
+	l, err := New(Config{})
+	require.NoError(t, err)
+	for range 200 {
+		l.tx.measure(100 * time.Millisecond)
+	}
+	assert.Less(t, l.tx.spread, time.Millisecond)
+	assert.GreaterOrEqual(t, l.timeout(1), 120*time.Millisecond)
+}

@@ -93,11 +93,13 @@ func (s *sender) measure(d time.Duration) {
 }
 
 // timeout returns how long after its last transmission a frame is replayed,
-// doubled with every replay.
+// doubled with every replay. Round trips that hardly differ leave no deviation,
+// so there is a margin below which it does not count, as TCP has with the
+// granularity of its clock (RFC 6298 §2.3).
 func (l *Link) timeout(sends int) time.Duration {
 	base := l.cfg.ReplayMax
 	if l.tx.measured {
-		base = max(l.cfg.ReplayMin, l.tx.rtt+4*l.tx.spread)
+		base = max(l.cfg.ReplayMin, l.tx.rtt+max(4*l.tx.spread, l.tx.rtt/4))
 	}
 	return min(base<<min(max(sends-1, 0), 16), max(base, l.cfg.ReplayMax))
 }

@@ -266,20 +266,6 @@ func ignore(err, kind error) error {
 	return err
 }
 
-// retreat returns to the base rate and lets the board do so.
-func (t *talker) retreat(base int) error {
-	if err := t.line.SetBaud(base); err != nil {
-		return err
-	}
-	for end := time.Now().Add(fallBack + every); time.Now().Before(end); {
-		if _, _, err := t.hear(end); err != nil {
-			return err
-		}
-	}
-	t.heard, t.hello = nil, false
-	return nil
-}
-
 // pattern returns bytes that are hard on a line: long runs, every edge, and
 // what differs from exchange to exchange.
 func pattern(i int) []byte {
