@@ -20,6 +20,9 @@ import (
 	"github.com/hilgpu/hilgpu/bus/datalink"
 )
 
+// soon is what a user may have to wait for an error, on a machine that is busy.
+const soon = 900 * time.Millisecond
+
 func listen(t *testing.T, path string) *Pty {
 	p, err := ListenPty(path)
 	require.NoError(t, err)
@@ -92,7 +95,8 @@ func TestReadTimesOut(t *testing.T) {
 		n, err := host.Read(make([]byte, 10))
 		assert.Zero(t, n)
 		assert.NoError(t, err)
-		assert.InDelta(t, readTime, time.Since(start), float64(80*time.Millisecond))
+		assert.GreaterOrEqual(t, time.Since(start), readTime*9/10)
+		assert.Less(t, time.Since(start), soon)
 		n, err = host.Read(nil)
 		assert.Zero(t, n)
 		assert.NoError(t, err)
@@ -120,7 +124,7 @@ func TestUnplug(t *testing.T) {
 		start := time.Now()
 		require.NoError(t, board.Close())
 		assert.ErrorIs(t, <-failed, ErrUnplugged)
-		assert.Less(t, time.Since(start), 300*time.Millisecond)
+		assert.Less(t, time.Since(start), soon)
 		_, err = host.Write([]byte{1})
 		assert.ErrorIs(t, err, ErrUnplugged)
 		assert.ErrorIs(t, host.SetBaud(9600), ErrUnplugged)
@@ -152,7 +156,7 @@ func TestCloseEndsReadAndWrite(t *testing.T) {
 		for range 2 {
 			assert.ErrorIs(t, <-failed, os.ErrClosed)
 		}
-		assert.Less(t, time.Since(start), 300*time.Millisecond)
+		assert.Less(t, time.Since(start), soon)
 		assert.NoError(t, host.Close())
 		assert.ErrorIs(t, host.SetBaud(9600), os.ErrClosed)
 	})
@@ -168,7 +172,7 @@ func TestWriteDeadline(t *testing.T) {
 		start := time.Now()
 		n, err := host.Write(make([]byte, 1<<20))
 		assert.ErrorIs(t, err, os.ErrDeadlineExceeded)
-		assert.Less(t, time.Since(start), 300*time.Millisecond)
+		assert.Less(t, time.Since(start), soon)
 		assert.Positive(t, n)
 		require.NoError(t, host.SetWriteDeadline(time.Time{}))
 		require.NoError(t, fill(board, make([]byte, n)))
@@ -366,7 +370,7 @@ func TestPtyWriteEnds(t *testing.T) {
 	n, err := board.Write(make([]byte, 1<<20))
 	assert.ErrorIs(t, err, os.ErrDeadlineExceeded)
 	assert.Less(t, n, 1<<20)
-	assert.InDelta(t, 50*time.Millisecond, time.Since(start), float64(100*time.Millisecond))
+	assert.Less(t, time.Since(start), soon)
 	require.NoError(t, board.SetWriteDeadline(time.Time{}))
 	failed := make(chan error)
 	go func() {
@@ -441,7 +445,7 @@ func TestLink(t *testing.T) {
 			require.NoError(t, board.Close())
 			_, err = host.Receive(time.Second)
 			assert.Error(t, err)
-			assert.Less(t, time.Since(start), 500*time.Millisecond)
+			assert.Less(t, time.Since(start), soon)
 			require.NoError(t, host.Close())
 		}
 	})
