@@ -174,7 +174,7 @@ func TestLocalHandles(t *testing.T) {
 	}
 	for name, open := range map[string]func(o *ddi.Object){
 		"resource": func(o *ddi.Object) {
-			c.f.CreateResource(c.th, c.h, nil, umddi.HResource{Object: o}, umddi.HRTResource{Runtime: umddi.HResource{Object: view.Object}})
+			c.f.CreateResource(c.th, c.h, nil, umddi.HResource{Object: o}, umddi.HRTResource{Runtime: umddi.HResource(view)})
 		},
 		"view": func(o *ddi.Object) {
 			c.f.CreateRenderTargetView(c.th, c.h, nil, umddi.HRenderTargetView{Object: o}, umddi.HRTRenderTargetView{Runtime: res})
