@@ -129,7 +129,7 @@ func goodput(t testing.TB) (mixed, bulk float64) {
 		g := newRig(t, bustest.DeviceOptions{}, line.Options{Baud: rate, Hz: 2_000_000, Faults: faults}, rootport.Options{Tags: 32})
 		w := newWork(t, g, 7)
 		start := g.root.Now()
-		for range 3000 {
+		for range 1500 {
 			require.NoError(t, w.do())
 		}
 		took[i][0] = float64(g.root.Now() - start)
