@@ -45,7 +45,7 @@ func (c *Context) replace(i int, slot **Buffer, b *Buffer) {
 		c.old[i] = &(*slot).child
 	}
 	if b != nil {
-		b.hold()
+		c.keep(&b.child, umddi.HandleResource)
 	}
 	*slot = b
 }
@@ -55,7 +55,7 @@ func (c *Context) dropOld(n int) {
 	for i, o := range c.old[:n] {
 		if o != nil {
 			c.old[i] = nil
-			o.drop()
+			c.letGo(o)
 		}
 	}
 }
@@ -179,7 +179,7 @@ func (c *Context) bindRenderTargets(views []*RenderTargetView) {
 			c.old[i] = &o.child
 		}
 		if v != nil {
-			v.hold()
+			c.keep(&v.child, umddi.HandleRenderTargetView)
 		}
 		c.state.targets[i] = v
 	}
@@ -239,7 +239,7 @@ func (c *Context) bindPredication(q *Query, value bool) {
 	}
 	old := c.state.predicate
 	if q != nil {
-		q.hold()
+		c.keep(&q.child, umddi.HandleQuery)
 	}
 	c.state.predicate, c.state.predicateValue = q, value
 	c.state.set |= groupPredication
@@ -247,7 +247,7 @@ func (c *Context) bindPredication(q *Query, value bool) {
 		c.sendPredication()
 	}
 	if old != nil {
-		old.drop()
+		c.letGo(&old.child)
 	}
 }
 

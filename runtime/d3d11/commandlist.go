@@ -52,7 +52,7 @@ func (l *CommandList) GetContextFlags() uint32 { return 0 }
 func (l *CommandList) AddRef() uint32 {
 	for {
 		v := l.refs.Load()
-		if v+apiRef < apiRef {
+		if v+apiRef < apiRef || l.body == nil {
 			return 0
 		}
 		if l.refs.CompareAndSwap(v, v+apiRef) {
@@ -70,7 +70,7 @@ func (l *CommandList) AddRef() uint32 {
 func (l *CommandList) Release() uint32 {
 	for {
 		v := l.refs.Load()
-		if v+apiRef < apiRef {
+		if v+apiRef < apiRef || l.body == nil {
 			return 0
 		}
 		if l.refs.CompareAndSwap(v, v-apiRef) {
@@ -93,7 +93,7 @@ func (l *CommandList) drop() {
 // use is hold for a list that the application passes to d, and false if it has
 // no reference to it.
 func (l *CommandList) use(d *Device) bool {
-	for l != nil && l.body.dev == d {
+	for l != nil && l.body != nil && l.body.dev == d {
 		v := l.refs.Load()
 		if v+apiRef < apiRef {
 			return false
@@ -142,7 +142,7 @@ func (c *Context) FinishCommandList(restore bool) (*CommandList, error) {
 		b, hr = c.finishNative()
 	}
 	if !restore {
-		c.state.drop()
+		c.dropState(&c.state)
 	} else if c.rec != nil {
 		c.rec.state(&c.state)
 	} else if hr != ddi.DXGIDeviceRemoved {
@@ -190,7 +190,7 @@ func (c *Context) ExecuteCommandList(l *CommandList, restore bool) {
 		c.rec.execute(l, restore)
 		c.inherit(&l.body.effects)
 		if !restore {
-			c.state.drop()
+			c.dropState(&c.state)
 		}
 	case l.body.rec != nil:
 		c.replay(l, restore)
@@ -222,7 +222,7 @@ func (c *Context) execute(l *CommandList, restore bool) {
 	}
 	switch {
 	case !restore:
-		c.state.drop()
+		c.dropState(&c.state)
 	case !c.native.mute:
 		c.resend()
 	}
@@ -235,15 +235,15 @@ func (c *Context) notExecuted(restore bool) {
 	if c.deferred {
 		c.fail()
 		if !restore {
-			c.state.drop()
+			c.dropState(&c.state)
 		}
 		return
 	}
 	before := c.state
-	before.hold()
+	c.holdState(&before)
 	c.reset()
 	if restore {
 		c.apply(&before)
 	}
-	before.drop()
+	c.dropState(&before)
 }

@@ -84,15 +84,18 @@ func newRecorder(d *Device) *Context {
 func (c *Context) destroy() {
 	c.closed = true
 	if c.rec == nil {
-		c.destroyNative()
-	} else {
-		c.dropCache(func(b *listBody) { b.forget() })
-		c.dev.giveRecording(c.rec)
-		clear(c.open)
+		c.abandonLast()
 	}
 	c.dropBegun()
 	c.effects.reset()
-	c.state.drop()
+	c.dropState(&c.state)
+	if c.rec == nil {
+		c.destroyNative()
+		return
+	}
+	c.dropCache(func(b *listBody) { b.forget() })
+	c.dev.giveRecording(c.rec)
+	clear(c.open)
 }
 
 // dropCache calls drop with each body that no list has, and lets none come
@@ -111,7 +114,7 @@ func (c *Context) dropCache(drop func(*listBody)) {
 // dropBegun forgets the queries that are begun.
 func (c *Context) dropBegun() {
 	for _, q := range c.begun {
-		q.drop()
+		c.letGo(&q.child)
 	}
 	clear(c.begun)
 	c.begun = c.begun[:0]
@@ -222,7 +225,7 @@ func newContextState(d *Device) *DeviceContextState {
 	return s
 }
 
-func (s *DeviceContextState) destroy() { s.state.drop() }
+func (s *DeviceContextState) destroy() { s.state.each((*child).drop) }
 
 // SwapDeviceContextState puts the state in s in place and returns a reference
 // to the object that holds the state before. With a nil s, and on a deferred
@@ -242,10 +245,10 @@ func (c *Context) SwapDeviceContextState(s *DeviceContextState) *DeviceContextSt
 		return before
 	}
 	before.state = c.state
-	before.state.hold()
+	c.holdState(&before.state)
 	c.reset()
 	c.apply(&s.state)
-	s.state.drop()
+	c.dropState(&s.state)
 	s.hold()
 	c.current = s
 	before.child.drop()

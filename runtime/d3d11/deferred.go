@@ -127,7 +127,9 @@ func (b *listBody) destroyUnused(k *call) {
 // dropList ends a list that has failed, and returns what FinishCommandList
 // does.
 func (c *Context) dropList() ddi.HRESULT {
-	if !c.native.dead {
+	if c.native.dead {
+		c.nextList()
+	} else {
 		c.abandon()
 	}
 	if c.dev.removed() {
@@ -175,7 +177,7 @@ func (c *Context) fail() {
 	n.mute, n.silent = true, true
 	n.bound = new(state)
 	*n.bound = c.state
-	n.bound.hold()
+	c.holdState(n.bound)
 	n.boundShown = c.shown
 }
 
@@ -196,7 +198,7 @@ func (c *Context) abandon() {
 	c.call.end()
 	c.unbindAll()
 	n.silent = true
-	c.state.drop()
+	c.dropState(&c.state)
 	c.shown = 0
 	c.closeAll()
 	for i, l := range n.opens {
@@ -204,23 +206,31 @@ func (c *Context) abandon() {
 		l.give()
 	}
 	n.opens = n.opens[:0]
-	c.dropBegun()
-	c.effects.reset()
+	c.nextList()
 	c.state = mine
-	n.epoch++
 	n.dead = true
 }
 
-// destroyNative ends the driver's context. Its list is abandoned, and what its
-// lists have left is destroyed.
+// nextList forgets what a list was that is not finished.
+func (c *Context) nextList() {
+	c.dropBegun()
+	c.effects.reset()
+	c.native.epoch++
+}
+
+// abandonLast abandons what is recorded before a context ends.
+func (c *Context) abandonLast() {
+	if c.native.used && !c.native.dead {
+		c.fail()
+		c.abandon()
+	}
+}
+
+// destroyNative ends the driver's context, and what its lists have left.
 //
 //	DDI     pfnDestroyCommandList, pfnDestroyDevice
 func (c *Context) destroyNative() {
 	d, k, n := c.dev, c.call, &c.native
-	if n.used && !n.dead {
-		c.fail()
-		c.abandon()
-	}
 	c.dropCache(func(b *listBody) { b.destroy(k) })
 	c.shown = 0
 	c.funcs.DestroyDevice(k.begin(maySet), c.h)

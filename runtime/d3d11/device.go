@@ -47,6 +47,8 @@ type Device struct {
 	formats    [maxFormat]uint32
 	localSizes []umddi.HandleSize // what CalcDeferredContextHandleSize may return
 
+	_ [cacheLine]byte // what follows changes while contexts record
+
 	mapped atomic.Int64 // subresources that the immediate context has mapped
 
 	mu       sync.Mutex // guards what follows

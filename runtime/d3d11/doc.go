@@ -60,7 +60,7 @@
 // depth-stencil views; samplers, input layouts, blend, depth and rasterizer
 // state; stream output; queries that count what draws do, but for OCCLUSION and
 // the predicates, whose results are those of no draws; queries other than EVENT
-// and predication with a driver that lacks SetPredication; 1D and 3D textures; multisampling; generating mips, resolving, shared resources; views
-// of buffers; a window, a display mode and scan-out. A device is not counted:
-// Close ends it.
+// and predication with a driver that lacks SetPredication; 1D and 3D textures;
+// multisampling; generating mips, resolving, shared resources; views of buffers;
+// a window, a display mode and scan-out. A device is not counted: Close ends it.
 package d3d11

@@ -100,6 +100,21 @@ func TestFailureAtEachCall(t *testing.T) {
 	for k := range total {
 		w := newTroubled(t)
 		w.calls()
+		w.native().failAt, w.native().failWith = k, ddi.DDIDeviceRemoved
+		w.run()
+		want := ddi.DXGIDeviceRemoved
+		switch failed := w.drv.native.failed; failed {
+		case "RecycleCreateCommandList", "RecycleCreateDeferredContext":
+			want = ddi.DXGIInternalError
+		case "CalcPrivateCommandListSize", "CalcDeferredContextHandleSize", "DestroyCommandList", "RecycleDestroyCommandList":
+			want = ddi.OK // the fake driver does not report there
+		}
+		check(t, want, w.dev.GetDeviceRemovedReason(), w.drv.native.failed)
+		w.dev.Close()
+	}
+	for k := range total {
+		w := newTroubled(t)
+		w.calls()
 		w.native().failAt, w.native().failWith = k, ddi.EOutOfMemory
 		made, finished := w.run()
 		failed := w.drv.native.failed

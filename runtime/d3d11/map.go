@@ -287,7 +287,7 @@ func (c *Context) isMapped(r *resource, sub uint32) bool {
 
 // hasMapped says whether the context has mapped any part of r.
 func (c *Context) hasMapped(r *resource) bool {
-	if r.access == 0 {
+	if r.access == 0 || c.deferred && c.mapCount == 0 {
 		return false
 	}
 	for sub := range r.subresources() {

@@ -27,6 +27,7 @@ func TestNatively(t *testing.T) {
 		"ListReadsAtExecution":                TestListReadsAtExecution,
 		"OrderOfExecutionDecides":             TestOrderOfExecutionDecides,
 		"NestedLists":                         TestNestedLists,
+		"DeepNesting":                         TestDeepNesting,
 		"RepeatedNesting":                     TestRepeatedNesting,
 		"ExecuteOfAMappedResource":            TestExecuteOfAMappedResource,
 		"ExecuteOfNothing":                    TestExecuteOfNothing,

@@ -28,6 +28,8 @@ func idle(tb testing.TB) (*Device, *Context, *Buffer, *Buffer) {
 		f.CreateResource = func(*ddi.Thread, umddi.HDevice, *umddi.CreateResource, umddi.HResource, umddi.HRTResource) {}
 		f.DestroyResource = func(*ddi.Thread, umddi.HDevice, umddi.HResource) {}
 		f.ResourceCopy = func(*ddi.Thread, umddi.HDevice, umddi.HResource, umddi.HResource) {}
+		f.VsSetConstantBuffers = func(*ddi.Thread, umddi.HDevice, uint32, []umddi.HResource) {}
+		f.IaSetVertexBuffers = func(*ddi.Thread, umddi.HDevice, uint32, []umddi.HResource, []uint32, []uint32) {}
 		f.RecycleCommandList = func(*ddi.Thread, umddi.HDevice, umddi.HCommandList) {}
 	}
 	dev, ctx, err := CreateDevice(Config{Driver: drv.openAdapter, Kernel: kern.thunks()})
@@ -114,6 +116,13 @@ func TestListsDoNotAllocate(t *testing.T) {
 		ctx.ExecuteCommandList(l, true)
 		l.Release()
 	}), "with execution")
+	bound, strides := []*Buffer{src, dst}, []uint32{4, 4}
+	assert.Zero(t, testing.AllocsPerRun(500, func() {
+		c.IASetVertexBuffers(0, bound, strides, strides)
+		l, _ := c.FinishCommandList(true)
+		l.Release()
+		c.ClearState()
+	}), "with state")
 	alive := make([]*CommandList, 100)
 	churn := func() {
 		for i := range alive {
@@ -127,6 +136,34 @@ func TestListsDoNotAllocate(t *testing.T) {
 	churn()
 	churn()
 	assert.LessOrEqual(t, testing.AllocsPerRun(10, churn), 1.0, "a hundred lists alive")
+}
+
+// TestSealRace releases the lists of contexts on other goroutines while the
+// contexts end. The fake driver checks the life of each handle.
+func TestSealRace(t *testing.T) {
+	b := nativeBench(t)
+	x, y := b.constant(), b.constant()
+	for range 30 {
+		var all sync.WaitGroup
+		for range 2 {
+			dc := b.deferred()
+			lists := make([]*CommandList, 8)
+			for i := range lists {
+				dc.CopyResource(x, y)
+				lists[i] = b.finish(dc, false)
+			}
+			for i := range 4 {
+				all.Go(func() {
+					lists[2*i].Release()
+					lists[2*i+1].Release()
+				})
+			}
+			all.Go(func() { dc.Release() })
+		}
+		all.Wait()
+		assert.Empty(t, b.drv.native.lists)
+		assert.Nil(t, b.dev.lists)
+	}
 }
 
 // TestListsOfManyThreads releases lists on other goroutines than the one that

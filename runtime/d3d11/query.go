@@ -191,7 +191,7 @@ func (c *Context) End(q *Query) {
 }
 
 func (c *Context) queryBegin(q *Query) {
-	q.hold()
+	c.keep(&q.child, umddi.HandleQuery)
 	c.begun = append(c.begun, q)
 	c.manipulates(q)
 	if c.rec != nil {
@@ -212,7 +212,7 @@ func (c *Context) queryBegin(q *Query) {
 func (c *Context) queryEnd(q *Query) {
 	if i := slices.Index(c.begun, q); i >= 0 {
 		c.begun = slices.Delete(c.begun, i, i+1)
-		defer q.drop()
+		defer c.letGo(&q.child)
 	}
 	c.manipulates(q)
 	if c.rec != nil {

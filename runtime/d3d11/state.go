@@ -34,8 +34,8 @@ const (
 	groupConstant
 )
 
-// state is the pipeline state of a context; the zero value is the default. It
-// holds a reference to each object in it.
+// state is the pipeline state of a context; the zero value is the default. Its
+// context has a reference to each object in it (Context.keep).
 type state struct {
 	set groups // those that may differ from the default
 
@@ -88,17 +88,46 @@ func (s *state) each(f func(*child)) {
 	}
 }
 
-// hold adds the references that a copied state needs.
-func (s *state) hold() { s.each((*child).hold) }
+// keep adds a reference to what the context binds: to the context's own local of
+// an object, if it has locals, as contexts that record in parallel bind the same
+// objects.
+func (c *Context) keep(o *child, typ umddi.HandleType) {
+	if c.deferred && c.rec == nil {
+		c.slot(o, typ).take()
+		return
+	}
+	o.hold()
+}
 
-// drop gives the references back and leaves the default state.
-func (s *state) drop() {
+// letGo gives back what keep has added.
+func (c *Context) letGo(o *child) {
+	if c.deferred && c.rec == nil {
+		c.native.locals[o.id].give()
+		return
+	}
+	o.drop()
+}
+
+// holdState adds the references that a copy of the context's state needs.
+func (c *Context) holdState(s *state) {
+	s.each(func(o *child) {
+		if c.deferred && c.rec == nil {
+			c.native.locals[o.id].take()
+			return
+		}
+		o.hold()
+	})
+}
+
+// dropState gives the references of a state of the context back, and leaves the
+// default state.
+func (c *Context) dropState(s *state) {
 	if s.set == 0 {
 		return
 	}
 	old := *s
 	*s = state{}
-	old.each((*child).drop)
+	old.each(c.letGo)
 }
 
 // vertexCount returns the number of slots up to the last that is in use.
@@ -134,7 +163,7 @@ func (s *state) targetCount() int {
 // reset puts the defaults in place. The driver hears of what changes only.
 func (c *Context) reset() {
 	if c.rec != nil {
-		c.state.drop()
+		c.dropState(&c.state)
 		return
 	}
 	var none state
