@@ -1,0 +1,117 @@
+package model
+
+import (
+	"slices"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+)
+
+// A List is a command list.
+type List struct {
+	recording
+
+	Refs int // the application's references
+}
+
+// Alive says whether the application may use the list.
+func (l *List) Alive() bool { return l != nil && l.Refs > 0 }
+
+// Steps returns how many commands the list has, with those of lists in it.
+func (l *List) Steps() int { return len(l.steps) }
+
+// Finish is FinishCommandList: queries end and resources are unmapped.
+func (c *Context) Finish(restore bool) (*List, ddi.HRESULT) {
+	if !c.Deferred || !c.working() {
+		return nil, ddi.DXGIInvalidCall
+	}
+	for len(c.begun) > 0 {
+		c.end(c.begun[0])
+	}
+	l := &List{recording: c.rec, Refs: 1}
+	c.rec = newRecording()
+	if !restore {
+		c.State = State{}
+	}
+	return l, ddi.OK
+}
+
+// blocked says whether the context has mapped what the list maps or moves data
+// of, or has only begun a query that the list begins or ends.
+func (c *Context) blocked(l *List) bool {
+	for r, subs := range l.touched {
+		for sub := range subs {
+			if c.mapped(r, sub) {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(c.begun, func(q *Query) bool { return l.queries[q] })
+}
+
+// SettledExecute says whether what the execution of a list does is known. It is
+// not if a predicate has no result then, or if the list moves data of several
+// subresources while another one is mapped.
+func (c *Context) SettledExecute(l *List) bool {
+	for q := range l.needs {
+		if !c.Deferred && !q.Ended || slices.Contains(c.begun, q) {
+			return false
+		}
+	}
+	for r, subs := range l.touched {
+		if len(subs) > 1 && len(subs) < r.subresources() && c.anyMapped(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// Execute is ExecuteCommandList.
+func (c *Context) Execute(l *List, restore bool) {
+	if !c.working() || !l.Alive() || c.blocked(l) {
+		return
+	}
+	if c.Deferred {
+		c.inherit(l)
+	} else {
+		for r := range l.touched {
+			r.Used = true
+		}
+		for _, step := range l.steps {
+			step()
+		}
+	}
+	if !restore {
+		c.State = State{}
+	}
+}
+
+// inherit records the execution of a list.
+func (c *Context) inherit(l *List) {
+	for q := range l.needs {
+		if !c.rec.ended[q] {
+			c.rec.needs[q] = true
+		}
+	}
+	for r, subs := range l.touched {
+		for sub := range subs {
+			c.touch(r, sub)
+		}
+		if d := c.rec.discards[r]; d != nil {
+			d.gone = d.gone || l.maps[r]
+			d.vague = !d.gone
+		}
+	}
+	for r := range l.maps {
+		c.rec.maps[r] = true
+	}
+	for q := range l.queries {
+		c.rec.queries[q] = true
+	}
+	for q := range l.ended {
+		c.rec.ended[q] = true
+	}
+	c.rec.steps = append(c.rec.steps, l.steps...)
+}
+
+// Steps returns how many commands a deferred context has recorded.
+func (c *Context) Steps() int { return len(c.rec.steps) }

@@ -1,0 +1,182 @@
+package model_test
+
+import (
+	"math/rand/v2"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/hilgpu/hilgpu/runtime/d3d11"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/model"
+)
+
+// Each object of the API has its model beside it. Released ones stay for a
+// while, to be misused.
+type (
+	resource struct {
+		*model.Resource
+		api d3d11.Resource
+	}
+	view struct {
+		*model.View
+		api *d3d11.RenderTargetView
+	}
+	query struct {
+		*model.Query
+		api *d3d11.Query
+	}
+	list struct {
+		*model.List
+		api *d3d11.CommandList
+	}
+	context struct {
+		*model.Context
+		api *d3d11.Context
+	}
+)
+
+// machine does the same on a device and on the model.
+type machine struct {
+	sys *testbench.System
+	dev *d3d11.Device
+
+	model     *model.Device
+	immediate context
+	contexts  []context // deferred
+	resources []resource
+	views     []view
+	queries   []query
+	lists     []list
+
+	buffers map[*d3d11.Buffer]*model.Resource
+	targets map[*d3d11.RenderTargetView]*model.View
+	known   map[*d3d11.Query]*model.Query
+	stamps  []stamp
+}
+
+// A stamp is the result of a timestamp query.
+type stamp struct {
+	order int
+	ticks uint64
+}
+
+// Numbers of objects of each kind, with those that are released.
+const (
+	maxResources = 14
+	maxQueries   = 8
+	maxLists     = 6
+	maxContexts  = 4
+	maxSteps     = 150 // of a list that is executed in another one
+)
+
+// pick returns one of all, and false if there is none.
+func pick[T any](t *rapid.T, what string, all []T) (x T, ok bool) {
+	if len(all) == 0 {
+		return x, false
+	}
+	return all[index(t, what, len(all))], true
+}
+
+// index returns a number in [0, n), each as often as the others.
+func index(t *rapid.T, what string, n int) int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return rapid.SampledFrom(all).Draw(t, what)
+}
+
+// chance is true once in n times.
+func chance(t *rapid.T, what string, n int) bool { return index(t, what, n) == n-1 }
+
+// below returns a number in [0, n), rather a small one.
+func below(t *rapid.T, what string, n int) int { return rapid.IntRange(0, n-1).Draw(t, what) }
+
+// fresh returns n bytes that depend on one draw.
+func fresh(t *rapid.T, n int) []byte {
+	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "bytes"), 0))
+	p := make([]byte, n)
+	for i := range p {
+		p[i] = byte(r.Uint32())
+	}
+	return p
+}
+
+// result holds what the API returned against the model's result.
+func result(t *rapid.T, want ddi.HRESULT, got error, what string) {
+	if want == ddi.OK {
+		require.NoError(t, got, what)
+		return
+	}
+	require.Equal(t, error(want), got, what)
+}
+
+// context returns any context, the immediate one often.
+func (m *machine) context(t *rapid.T) context {
+	if len(m.contexts) == 0 || chance(t, "immediate", 3) {
+		return m.immediate
+	}
+	return m.contexts[index(t, "context", len(m.contexts))]
+}
+
+// deferred returns a deferred context, and false if there is none.
+func (m *machine) deferred(t *rapid.T) (context, bool) { return pick(t, "context", m.contexts) }
+
+// resource returns any resource, or NULL.
+func (m *machine) resource(t *rapid.T) resource {
+	if len(m.resources) == 0 || chance(t, "null", 20) {
+		return resource{}
+	}
+	return m.resources[index(t, "resource", len(m.resources))]
+}
+
+// partner returns a resource that can mostly be copied to or from r.
+func (m *machine) partner(t *rapid.T, r resource) resource {
+	var some []resource
+	for _, x := range m.resources {
+		if r.Resource != nil && x.Resource != r.Resource && x.Family == r.Family && x.Width == r.Width && x.Mips == r.Mips {
+			some = append(some, x)
+		}
+	}
+	if x, ok := pick(t, "partner", some); ok && !chance(t, "any", 6) {
+		return x
+	}
+	return m.resource(t)
+}
+
+// box returns a box in a subresource, now and then one that reaches out or is
+// empty; nil is the whole.
+func box(t *rapid.T, r *model.Resource, sub int) *d3d11.Box {
+	if r == nil || sub >= r.Mips*r.Layers || chance(t, "whole", 3) {
+		return nil
+	}
+	w, h := r.Size(sub)
+	unit := max(1, r.Stride)
+	x0, y0 := below(t, "left", w/unit)*unit, below(t, "top", h)
+	b := &d3d11.Box{Left: uint32(x0), Top: uint32(y0), Back: 1}
+	b.Right = b.Left + uint32(unit*(1+below(t, "width", (w-x0)/unit)))
+	b.Bottom = b.Top + uint32(1+below(t, "height", h-y0))
+	switch rapid.SampledFrom([]int{0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3}).Draw(t, "bad box") {
+	case 1:
+		b.Right = uint32(w) + 1
+	case 2:
+		b.Bottom = b.Top
+	case 3:
+		b.Back = 2
+	}
+	return b
+}
+
+// subresource returns a subresource of r, rarely one that it does not have.
+func subresource(t *rapid.T, r *model.Resource) int {
+	if r == nil {
+		return 0
+	}
+	n := r.Mips * r.Layers
+	if chance(t, "no such", 25) {
+		return n
+	}
+	return below(t, "subresource", n)
+}

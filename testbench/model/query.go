@@ -1,0 +1,110 @@
+package model
+
+import (
+	"slices"
+
+	"github.com/hilgpu/hilgpu/runtime/d3d11"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+)
+
+// A Query is a query. Nothing is ever drawn, so the result of one that counts is
+// 0 or FALSE.
+type Query struct {
+	Type d3d11.QueryType
+	Hint bool // a predicate that the GPU need not wait for
+
+	Refs int // the application's references
+
+	// Ended says that the immediate context has executed an End after the last
+	// Begin; Order is that of this End among all that it executed.
+	Ended bool
+	Order int
+}
+
+// Alive says whether the application may use the query.
+func (q *Query) Alive() bool { return q != nil && q.Refs > 0 }
+
+// Predicate says whether SetPredication takes the query.
+func (q *Query) Predicate() bool {
+	return q.Type == d3d11.QueryOcclusionPredicate || q.Type == d3d11.QueryOverflowPredicate
+}
+
+// ranged says whether the query has a beginning.
+func (q *Query) ranged() bool {
+	return q.Type != d3d11.QueryEvent && q.Type != d3d11.QueryTimestamp
+}
+
+// Size returns the bytes of the result.
+func (q *Query) Size() int {
+	switch q.Type {
+	case d3d11.QueryOcclusion, d3d11.QueryTimestamp:
+		return 8
+	case d3d11.QueryTimestampDisjoint:
+		return 16
+	}
+	return 4
+}
+
+// Begin is ID3D11DeviceContext::Begin.
+func (c *Context) Begin(q *Query) {
+	if c.working() && q.Alive() && q.ranged() && c.State.Predicate != q && !slices.Contains(c.begun, q) {
+		c.begin(q)
+	}
+}
+
+func (c *Context) begin(q *Query) {
+	c.begun = append(c.begun, q)
+	if c.Deferred {
+		c.rec.queries[q] = true
+	}
+	c.always(func() { q.Ended = false })
+}
+
+// End is ID3D11DeviceContext::End. A range that has not begun begins here.
+func (c *Context) End(q *Query) {
+	if c.working() && q.Alive() && c.State.Predicate != q {
+		c.end(q)
+	}
+}
+
+func (c *Context) end(q *Query) {
+	c.begun = slices.DeleteFunc(c.begun, func(x *Query) bool { return x == q })
+	if c.Deferred {
+		c.rec.queries[q] = true
+		c.rec.ended[q] = true
+	}
+	d := c.Device
+	c.always(func() {
+		d.ends++
+		q.Ended, q.Order = true, d.ends
+	})
+}
+
+// GetData returns what GetData does, but for S_FALSE while the GPU works. n is
+// the size of the data that is asked for.
+func (c *Context) GetData(q *Query, n int) ddi.HRESULT {
+	switch {
+	case c.Deferred:
+		return ddi.DXGIInvalidCall
+	case !q.Alive() || n != 0 && n != q.Size():
+		return ddi.EInvalidArg
+	case !q.Ended:
+		return ddi.DXGIInvalidCall
+	}
+	return ddi.OK
+}
+
+// SetPredication is ID3D11DeviceContext::SetPredication.
+func (c *Context) SetPredication(q *Query, value bool) {
+	if !c.working() {
+		return
+	}
+	if q != nil && (!q.Alive() || !q.Predicate() || slices.Contains(c.begun, q) || !c.Deferred && !q.Ended) {
+		return
+	}
+	c.State.Predicate, c.State.Value = q, q != nil && value
+}
+
+// SettledPredication says whether what predication does with q and value is
+// known: a hint may be ignored, which matters if it would skip work.
+func SettledPredication(q *Query, value bool) bool { return q == nil || !q.Hint || value }

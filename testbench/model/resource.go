@@ -1,0 +1,130 @@
+package model
+
+import (
+	"bytes"
+
+	"github.com/hilgpu/hilgpu/runtime/d3d11"
+)
+
+// A Family is a set of formats inside which copies convert nothing. 0 is that of
+// buffers.
+type Family int
+
+// A Shape is what decides which resources can be copied to which.
+type Shape struct {
+	Family        Family
+	Bytes         int // of an element; 1 in a buffer
+	Width, Height int // elements; Height is 1 in a buffer
+	Mips, Layers  int
+}
+
+// subresources returns how many there are.
+func (s Shape) subresources() int { return s.Mips * s.Layers }
+
+// Size returns the size of a subresource, in elements.
+func (s Shape) Size(sub int) (w, h int) {
+	level := sub % s.Mips
+	return max(1, s.Width>>level), max(1, s.Height>>level)
+}
+
+// sameSize says whether two have equal subresources, whatever is in them.
+func (s Shape) sameSize(t Shape) bool {
+	return s.Width == t.Width && s.Height == t.Height && s.Mips == t.Mips && s.Layers == t.Layers
+}
+
+// A Resource is a buffer or a texture.
+type Resource struct {
+	Shape
+	Usage  d3d11.Usage
+	Bind   uint32
+	Access uint32 // CPUAccess bits
+	Stride int    // bytes; 0 unless a structured buffer
+
+	Refs int      // the application's references
+	Subs [][]byte // contents of each subresource, rows without padding
+
+	// Used says that work given to the GPU since the last discard uses the
+	// resource, so that a map which does not wait must not be written to.
+	Used bool
+
+	mapped map[int]bool // subresources, by the immediate context
+}
+
+// Alive says whether the application may use the resource.
+func (r *Resource) Alive() bool { return r != nil && r.Refs > 0 }
+
+// buffer says whether the resource is one.
+func (r *Resource) buffer() bool { return r.Family == 0 }
+
+// Mapped says whether the immediate context has mapped any subresource.
+func (r *Resource) Mapped() bool { return len(r.mapped) > 0 }
+
+// all returns the box of a whole subresource.
+func (r *Resource) all(sub int) d3d11.Box {
+	w, h := r.Size(sub)
+	return d3d11.Box{Right: uint32(w), Bottom: uint32(h), Back: 1}
+}
+
+// holds says whether a box is in a subresource and has something in it.
+func (r *Resource) holds(sub int, b d3d11.Box) bool {
+	all := r.all(sub)
+	return b.Left < b.Right && b.Top < b.Bottom && b.Front < b.Back &&
+		b.Right <= all.Right && b.Bottom <= all.Bottom && b.Back <= all.Back
+}
+
+// structures says whether a box has whole structures only.
+func (r *Resource) structures(b d3d11.Box) bool {
+	return r.Stride == 0 || int(b.Left)%r.Stride == 0 && int(b.Right)%r.Stride == 0
+}
+
+// Part returns the rows of a box of a subresource.
+func (r *Resource) Part(sub int, b d3d11.Box) []byte {
+	w, _ := r.Size(sub)
+	var out []byte
+	for y := int(b.Top); y < int(b.Bottom); y++ {
+		out = append(out, r.Subs[sub][(y*w+int(b.Left))*r.Bytes:(y*w+int(b.Right))*r.Bytes]...)
+	}
+	return out
+}
+
+// Put sets a box of a subresource.
+func (r *Resource) Put(sub int, b d3d11.Box, rows []byte) {
+	w, _ := r.Size(sub)
+	n := int(b.Right-b.Left) * r.Bytes
+	for y := int(b.Top); y < int(b.Bottom); y++ {
+		copy(r.Subs[sub][(y*w+int(b.Left))*r.Bytes:][:n], rows)
+		rows = rows[n:]
+	}
+}
+
+// A View is a render-target view of a mip level of slices [First, First+Slices).
+type View struct {
+	Of            *Resource
+	Mip           int
+	First, Slices int
+	Element       func(color [4]float32) []byte // an element of that colour
+
+	Refs int // the application's references
+}
+
+// Alive says whether the application may use the view.
+func (v *View) Alive() bool { return v != nil && v.Refs > 0 }
+
+// clear fills what the view shows.
+func (v *View) clear(color [4]float32) {
+	for i := v.First; i < v.First+v.Slices; i++ {
+		sub := i*v.Of.Mips + v.Mip
+		w, h := v.Of.Size(sub)
+		v.Of.Subs[sub] = bytes.Repeat(v.Element(color), w*h)
+	}
+}
+
+// Fill gives a resource its initial contents, of n bytes each, and the
+// application its reference.
+func (r *Resource) Fill(contents func(n int) []byte) {
+	r.Refs, r.mapped, r.Subs = 1, map[int]bool{}, nil
+	for sub := range r.subresources() {
+		w, h := r.Size(sub)
+		r.Subs = append(r.Subs, contents(w*h*r.Bytes))
+	}
+}

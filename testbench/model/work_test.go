@@ -1,0 +1,275 @@
+package model_test
+
+import (
+	"slices"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/hilgpu/hilgpu/runtime/d3d11"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/testbench/model"
+)
+
+func (m *machine) copyResource(t *rapid.T) {
+	c, dst := m.context(t), m.resource(t)
+	src := m.partner(t, dst)
+	c.CopyResource(dst.Resource, src.Resource)
+	c.api.CopyResource(dst.api, src.api)
+}
+
+func (m *machine) copyRegion(t *rapid.T) {
+	c, dst := m.context(t), m.resource(t)
+	src := m.partner(t, dst)
+	ds, ss := subresource(t, dst.Resource), subresource(t, src.Resource)
+	b := box(t, src.Resource, ss)
+	x, y := rapid.SampledFrom([]int{0, 0, 0, 1, 2, 16, 32}).Draw(t, "x"), rapid.SampledFrom([]int{0, 0, 1}).Draw(t, "y")
+	c.CopyRegion(dst.Resource, ds, x, y, src.Resource, ss, b)
+	c.api.CopySubresourceRegion(dst.api, uint32(ds), uint32(x), uint32(y), 0, src.api, uint32(ss), b)
+}
+
+func (m *machine) update(t *rapid.T) {
+	c, dst := m.context(t), m.resource(t)
+	sub := subresource(t, dst.Resource)
+	b := box(t, dst.Resource, sub)
+	row, rows := 64, 1
+	if dst.Resource != nil && sub < dst.Mips*dst.Layers {
+		w, h := dst.Size(sub)
+		row, rows = w*dst.Bytes, h
+	}
+	pitch := row + below(t, "padding", 5)
+	data := fresh(t, pitch*rows)
+	if chance(t, "too little", 15) {
+		data = data[:len(data)/2]
+	}
+	c.Update(dst.Resource, sub, b, data, pitch)
+	c.api.UpdateSubresource(dst.api, uint32(sub), b, data, uint32(pitch), 0)
+	clear(data) // it has been copied
+}
+
+func (m *machine) clearTarget(t *rapid.T) {
+	v, _ := pick(t, "view", m.views)
+	c := m.context(t)
+	var color [4]float32
+	for i, b := range fresh(t, 4) {
+		color[i] = float32(b) / 255
+	}
+	c.ClearTarget(v.View, color)
+	c.api.ClearRenderTargetView(v.api, color)
+}
+
+var mapTypes = []d3d11.MapType{d3d11.MapWriteDiscard, d3d11.MapWriteDiscard, d3d11.MapWriteNoOverwrite, d3d11.MapWriteNoOverwrite,
+	d3d11.MapRead, d3d11.MapWrite, d3d11.MapReadWrite, 0, 6}
+
+// mapping maps something, mostly what can be, compares what is to be seen, and
+// writes.
+func (m *machine) mapping(t *rapid.T) {
+	c, r := m.context(t), m.resource(t)
+	if c.Deferred && c.Refs == 0 || r.Resource == nil {
+		return
+	}
+	typ := rapid.SampledFrom(mapTypes).Draw(t, "map type")
+	if r.Usage == d3d11.UsageStaging && typ > d3d11.MapReadWrite && !chance(t, "bad type", 4) {
+		typ = d3d11.MapReadWrite
+	}
+	sub, flags := subresource(t, r.Resource), d3d11.MapFlags(0)
+	if chance(t, "do not wait", 6) {
+		flags = d3d11.MapDoNotWait
+	}
+	if !c.SettledMap(r.Resource, typ) {
+		return
+	}
+	out := d3d11.MappedSubresource{Data: []byte{1}, RowPitch: 0xabc, DepthPitch: 0xdef}
+	want := c.Map(r.Resource, sub, typ, flags)
+	err := c.api.Map(r.api, uint32(sub), typ, flags, &out)
+	for range 100_000 {
+		if err != error(ddi.DXGIStillDrawing) || flags == 0 {
+			break
+		}
+		m.immediate.api.Flush()
+		err = c.api.Map(r.api, uint32(sub), typ, flags, &out)
+	}
+	result(t, want, err, "Map")
+	if want != ddi.OK {
+		require.Nil(t, out.Data)
+		require.Equal(t, []uint32{0xabc, 0xdef}, []uint32{out.RowPitch, out.DepthPitch})
+		return
+	}
+	m.access(t, c, r, sub, typ, &out)
+	if !chance(t, "stays mapped", 4) {
+		c.Unmap(r.Resource, sub)
+		c.api.Unmap(r.api, uint32(sub))
+	}
+}
+
+// access reads and writes what is mapped.
+func (m *machine) access(t *rapid.T, c context, r resource, sub int, typ d3d11.MapType, out *d3d11.MappedSubresource) {
+	w, h := r.Size(sub)
+	row, mem := w*r.Bytes, c.Memory(r.Resource, sub)
+	if r.Family == 0 {
+		require.Equal(t, []uint32{uint32(row), uint32(row)}, []uint32{out.RowPitch, out.DepthPitch})
+	}
+	reads := typ == d3d11.MapRead || typ == d3d11.MapReadWrite || typ == d3d11.MapWriteNoOverwrite && c.Deferred
+	for y := range h {
+		if reads {
+			require.Equal(t, mem[y*row:][:row], out.Data[y*int(out.RowPitch):][:row], "row %d of what is mapped", y)
+		}
+	}
+	from, to := 0, len(mem)
+	switch typ {
+	case d3d11.MapRead:
+		return
+	case d3d11.MapWriteNoOverwrite:
+		if !c.Writable(r.Resource) {
+			return
+		}
+		from = below(t, "from", len(mem))
+		to = from + 1 + below(t, "bytes", len(mem)-from)
+	}
+	copy(mem[from:to], fresh(t, to-from))
+	for i := from; i < to; i++ {
+		out.Data[i/row*int(out.RowPitch)+i%row] = mem[i]
+	}
+}
+
+// unmap unmaps something, whether it is mapped or not.
+func (m *machine) unmap(t *rapid.T) {
+	c, r := m.context(t), m.resource(t)
+	if r.Resource == nil {
+		c.api.Unmap(nil, 0)
+		return
+	}
+	sub := subresource(t, r.Resource)
+	c.Unmap(r.Resource, sub)
+	c.api.Unmap(r.api, uint32(sub))
+}
+
+// unmapAll unmaps all that the immediate context has mapped, so that lists
+// can be executed again.
+func (m *machine) unmapAll(t *rapid.T) {
+	for _, r := range m.resources {
+		for sub := range r.Subs {
+			m.immediate.Unmap(r.Resource, sub)
+			m.immediate.api.Unmap(r.api, uint32(sub))
+		}
+	}
+}
+
+func (m *machine) begin(t *rapid.T) {
+	q, ok := pick(t, "query", m.queries)
+	if c := m.context(t); ok {
+		c.Begin(q.Query)
+		c.api.Begin(q.api)
+	} else {
+		c.api.Begin(nil)
+	}
+}
+
+func (m *machine) end(t *rapid.T) {
+	q, ok := pick(t, "query", m.queries)
+	if c := m.context(t); ok {
+		c.End(q.Query)
+		c.api.End(q.api)
+	} else {
+		c.api.End(nil)
+	}
+}
+
+func (m *machine) predication(t *rapid.T) {
+	c, value := m.context(t), chance(t, "value", 2)
+	q, ok := pick(t, "query", m.queries)
+	if !ok || chance(t, "none", 2) {
+		c.SetPredication(nil, value)
+		c.api.SetPredication(nil, value)
+	} else if model.SettledPredication(q.Query, value) {
+		c.SetPredication(q.Query, value)
+		c.api.SetPredication(q.api, value)
+	}
+}
+
+// getData asks for a result, with any size and on any context.
+func (m *machine) getData(t *rapid.T) {
+	q, ok := pick(t, "query", m.queries)
+	if !ok {
+		return
+	}
+	c := m.context(t)
+	n := rapid.SampledFrom([]int{q.Size(), q.Size(), q.Size(), 0, 2, q.Size() - 1, q.Size() + 1}).Draw(t, "size")
+	untouched := make([]byte, n)
+	for i := range untouched {
+		untouched[i] = 0xcc
+	}
+	data := slices.Clone(untouched)
+	want := c.GetData(q.Query, n)
+	err := c.api.GetData(q.api, data, 0)
+	for range 100_000 {
+		if err != error(ddi.False) || want != ddi.OK {
+			break
+		}
+		require.Equal(t, untouched, data)
+		err = c.api.GetData(q.api, data, 0)
+	}
+	result(t, want, err, "GetData")
+	if want != ddi.OK || n == 0 {
+		require.Equal(t, untouched, data)
+		return
+	}
+	m.compare(t, q.Query, data)
+	again := make([]byte, n)
+	require.NoError(t, c.api.GetData(q.api, again, d3d11.GetDataDoNotFlush))
+	require.Equal(t, data, again)
+}
+
+// compare compares a query's result with what it must be.
+func (m *machine) compare(t *rapid.T, q *model.Query, data []byte) {
+	switch q.Type {
+	case d3d11.QueryEvent:
+		require.Equal(t, []byte{1, 0, 0, 0}, data)
+	case d3d11.QueryTimestamp:
+		at := stamp{q.Order, le.Uint64(data)}
+		for _, s := range m.stamps {
+			require.Equal(t, s.order <= at.order, s.ticks <= at.ticks || s.order > at.order && s.ticks == at.ticks,
+				"timestamps of End %d and %d: %d and %d", s.order, at.order, s.ticks, at.ticks)
+		}
+		m.stamps = append(m.stamps, at)
+	case d3d11.QueryTimestampDisjoint:
+		require.NotZero(t, le.Uint64(data), "ticks a second")
+		require.Zero(t, le.Uint64(data[8:]))
+	default:
+		require.Equal(t, make([]byte, q.Size()), data, "nothing is ever drawn")
+	}
+}
+
+// finish ends a list.
+func (m *machine) finish(t *rapid.T) {
+	c, ok := m.deferred(t)
+	if !ok || chance(t, "immediate", 12) {
+		c = m.immediate
+	}
+	restore := chance(t, "restore", 2)
+	l, want := c.Finish(restore)
+	api, err := c.api.FinishCommandList(restore)
+	result(t, want, err, "FinishCommandList")
+	if want == ddi.OK {
+		m.lists = append(m.lists, list{l, api})
+	} else {
+		require.Nil(t, api)
+	}
+}
+
+// execute executes a list, on the immediate context or inside another one.
+func (m *machine) execute(t *rapid.T) {
+	l, ok := pick(t, "list", m.lists)
+	c, restore := m.context(t), chance(t, "restore", 2)
+	if !ok {
+		c.api.ExecuteCommandList(nil, restore)
+		return
+	}
+	if !c.SettledExecute(l.List) || c.Deferred && c.Steps()+l.Steps() > maxSteps {
+		return
+	}
+	c.Execute(l.List, restore)
+	c.api.ExecuteCommandList(l.api, restore)
+}
+
+func (m *machine) flush(t *rapid.T) { m.context(t).api.Flush() }
