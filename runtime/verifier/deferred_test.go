@@ -1,6 +1,7 @@
 package verifier
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -108,3 +109,29 @@ type quiet struct{}
 
 func (quiet) Enter(*ddi.Thread, *Func, ...any) {}
 func (quiet) Leave(*ddi.Thread, *Func, ...any) {}
+
+// A trace tells the contexts apart.
+func TestTraceOfDeferredContexts(t *testing.T) {
+	var b bytes.Buffer
+	tr := NewTrace(&b, func() uint64 { return 0 })
+	r := newRig(t, Options{}, native)
+	r.k.stopped.Store(true)
+	driver := &umddi.DeviceFuncs{}
+	r.fill(driver, r.driver, true)
+	outer := *wrapDeviceFuncs(driver, tr)
+	wrapDeferred(&outer, driver, tr)
+	dev := umddi.HDevice{Root: new(ddi.Root)}
+	outer.Flush(r.th, dev)
+	for range 2 {
+		var table umddi.DeviceFuncs
+		c := umddi.HDevice{Root: new(ddi.Root)}
+		outer.CreateDeferredContext(r.th, dev, &umddi.CreateDeferredContext{Context: c, ContextFuncs: &table, UMCallbacks: new(umddi.CoreLayerCallbacks)})
+		table.IaSetTopology(r.dth, c, 1)
+	}
+	require.NoError(t, tr.Close())
+	var got []uint64
+	for _, ev := range events(t, &b) {
+		got = append(got, ev.Device)
+	}
+	assert.Equal(t, []uint64{1, 1, 2, 1, 3}, got)
+}

@@ -22,6 +22,7 @@ type Event struct {
 	IRQL      string `json:"irql"`
 	Cycle     uint64 `json:"cycle"` // of the device's clock, at entry
 
+	Device     uint64 `json:"device,omitempty"`  // user-mode device or deferred context, in order of appearance
 	Context    uint64 `json:"context,omitempty"` // kernel-mode context in order of appearance, or user-mode handle
 	Fence      uint32 `json:"fence,omitempty"`
 	Node       *int   `json:"node,omitempty"`
@@ -42,11 +43,12 @@ type Trace struct {
 	open     []*Event                 // entered, not yet written, in order
 	nested   map[*ddi.Thread][]*Event // calls that each thread is in, outermost first
 	contexts map[*ddi.Root]uint64
+	devices  map[*ddi.Root]uint64
 }
 
 // NewTrace returns a Trace that writes to w; now returns the device's cycle.
 func NewTrace(w io.Writer, now func() uint64) *Trace {
-	return &Trace{now: now, w: json.NewEncoder(w), nested: map[*ddi.Thread][]*Event{}, contexts: map[*ddi.Root]uint64{}}
+	return &Trace{now: now, w: json.NewEncoder(w), nested: map[*ddi.Thread][]*Event{}, contexts: map[*ddi.Root]uint64{}, devices: map[*ddi.Root]uint64{}}
 }
 
 // Enter records the start of a call.
@@ -115,6 +117,14 @@ func (tr *Trace) Close() error {
 // describe adds what an argument tells.
 func (tr *Trace) describe(ev *Event, arg any) {
 	switch a := arg.(type) {
+	case umddi.HDevice:
+		ev.Device = number(tr.devices, a.Root)
+	case umddi.Present:
+		ev.Device = number(tr.devices, a.Device.Root)
+	case *umddi.CreateDevice:
+		ev.Device = number(tr.devices, a.Device.Root)
+	case *umddi.CreateDeferredContext:
+		number(tr.devices, a.Context.Root)
 	case kmddi.HContext:
 		ev.Context = tr.context(a)
 	case kmddi.SubmitCommand:
@@ -139,15 +149,17 @@ func node(n uint32) *int {
 	return &i
 }
 
-// context numbers kernel-mode contexts in order of appearance, from 1; none is 0.
-func (tr *Trace) context(h kmddi.HContext) uint64 {
-	if h.Root == nil {
+func (tr *Trace) context(h kmddi.HContext) uint64 { return number(tr.contexts, h.Root) }
+
+// number numbers objects in order of appearance, from 1; none is 0.
+func number(of map[*ddi.Root]uint64, r *ddi.Root) uint64 {
+	if r == nil {
 		return 0
 	}
-	n, ok := tr.contexts[h.Root]
+	n, ok := of[r]
 	if !ok {
-		n = uint64(len(tr.contexts)) + 1
-		tr.contexts[h.Root] = n
+		n = uint64(len(of)) + 1
+		of[r] = n
 	}
 	return n
 }

@@ -4,7 +4,9 @@
 // tables of deferred contexts are wrapped as that of their device is; calls
 // tell the contexts apart by the handle, which is their first argument.
 //
-// The Trace hook writes what it sees as JSON lines.
+// The Trace hook writes what it sees as JSON lines. The Checker hook holds what it
+// sees of the user-mode interface against the rules of package rule. Without a
+// hook nothing is wrapped, and nothing is paid.
 package verifier
 
 import (

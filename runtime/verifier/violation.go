@@ -60,30 +60,21 @@ func (f Finding) String() string {
 
 // fail notes that the rule of that name is broken.
 func (k *Checker) fail(fr *frame, broken, format string, args ...any) {
-	name := "pfnSetErrorCb"
-	var stack []string
-	if fr != nil {
-		name = fr.f.Name
-		stack = slices.Clone(fr.t.Stack())
-	}
-	k.failAt(name, stack, broken, fmt.Sprintf(format, args...))
-}
-
-func (k *Checker) failAt(function string, stack []string, name, text string) {
-	r, ok := k.rules[name]
+	r, ok := k.rules[broken]
 	if !ok {
-		panic("verifier: no rule " + name)
+		panic("verifier: no rule " + broken)
 	}
-	if waived := slices.Contains(k.waive, name); waived || r.Warning {
-		f := k.findings[name]
+	text := fmt.Sprintf(format, args...)
+	if waived := slices.Contains(k.waive, broken); waived || r.Warning {
+		f := k.findings[broken]
 		if f == nil {
-			f = &Finding{Rule: name, Waived: waived, First: function + ": " + text}
-			k.findings[name] = f
+			f = &Finding{Rule: broken, Waived: waived, First: fr.f.Name + ": " + text}
+			k.findings[broken] = f
 		}
 		f.Count++
 		return
 	}
-	v := &Violation{Rule: r, Function: function, Text: text, Stack: stack, Calls: k.last.strings()}
+	v := &Violation{Rule: r, Function: fr.f.Name, Text: text, Stack: slices.Clone(fr.t.Stack()), Calls: k.last.strings()}
 	k.found = append(k.found, v)
 	if !k.collect && k.stop == nil {
 		k.stop = v
