@@ -349,6 +349,26 @@ func TestCut(t *testing.T) {
 	})
 }
 
+// A cut silences both directions, whichever it befell: neither end hears why.
+func TestCutIsOfBothDirections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, b := pair(t, Config{Receive: fault.New(fault.Config{Cut: 20}, 0)}, Config{})
+		var err error
+		for err == nil {
+			if err = h.Send(read); err == nil {
+				time.Sleep(10 * time.Millisecond)
+				if p, e := b.Receive(0); e == nil && p != nil {
+					b.Send(reply)
+				}
+			}
+		}
+		require.ErrorIs(t, err, datalink.ErrDead)
+		time.Sleep(time.Second)
+		_, _, cause := b.Session()
+		assert.ErrorIs(t, cause, datalink.ErrDead)
+	})
+}
+
 // faucet is a stream that can lose all that is written.
 type faucet struct {
 	net.Conn
@@ -386,9 +406,12 @@ func TestStalledStream(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		wrap func(net.Conn) io.ReadWriteCloser
+		send bool // the caller meets the stall, and not the driver
 	}{
-		{"with a deadline", func(c net.Conn) io.ReadWriteCloser { return c }},
-		{"without", func(c net.Conn) io.ReadWriteCloser { return struct{ io.ReadWriteCloser }{c} }},
+		{"with a deadline, the caller", func(c net.Conn) io.ReadWriteCloser { return c }, true},
+		{"with a deadline, the driver", func(c net.Conn) io.ReadWriteCloser { return c }, false},
+		{"without, the caller", func(c net.Conn) io.ReadWriteCloser { return struct{ io.ReadWriteCloser }{c} }, true},
+		{"without, the driver", func(c net.Conn) io.ReadWriteCloser { return struct{ io.ReadWriteCloser }{c} }, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -398,7 +421,9 @@ func TestStalledStream(t *testing.T) {
 				gate.stopped.Store(true)
 				synctest.Wait()
 				start := h.Now()
-				go h.Send(write(0))
+				if tt.send {
+					go h.Send(write(0))
+				}
 				_, err := h.Receive(time.Minute)
 				require.ErrorIs(t, err, bus.ErrLinkDown)
 				assert.LessOrEqual(t, h.Now()-start, 700*time.Millisecond)

@@ -125,6 +125,8 @@ func TestUnplug(t *testing.T) {
 		require.NoError(t, board.Close())
 		assert.ErrorIs(t, <-failed, ErrUnplugged)
 		assert.Less(t, time.Since(start), soon)
+		_, err = host.Read(make([]byte, 10))
+		assert.ErrorIs(t, err, ErrUnplugged, "also of a Read that begins later")
 		_, err = host.Write([]byte{1})
 		assert.ErrorIs(t, err, ErrUnplugged)
 		assert.ErrorIs(t, host.SetBaud(9600), ErrUnplugged)
