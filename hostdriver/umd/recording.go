@@ -63,7 +63,7 @@ func (r *recording) extend(n int) []byte {
 
 // abandon drops what is recorded.
 func (r *recording) abandon() {
-	r.mem, r.used, r.inHead = nil, 0, 0
+	r.mem, r.used, r.inHead, r.flags = nil, 0, 0, 0
 	r.cache.give(r.chunks)
 	r.chunks = r.chunks[:0]
 }
