@@ -40,7 +40,7 @@ const (
 	updateCommand  = 40
 	clearCommand   = 32
 	endCommand     = 16
-	predicateBody  = 24
+	predicateCommand  = 24
 	discardCommand = 32
 )
 
@@ -59,7 +59,7 @@ func (op opcode) fixedBytes() int {
 	case opEnd:
 		return endCommand
 	case opPredicate:
-		return predicateBody
+		return predicateCommand
 	case opDiscard:
 		return discardCommand
 	}

@@ -40,9 +40,9 @@ func (c *context) clearState() {
 	c.bound = false
 }
 
-// idOf returns the id in a handle of the context for an object of a table. It is
+// contextID returns the id in a handle of the context for an object of a table. It is
 // zero if the handle is none of them.
-func idOfHandle[T any](c *context, objects *table[T], o *ddi.Object) id {
+func contextID[T any](c *context, objects *table[T], o *ddi.Object) id {
 	if c.deferred {
 		return idIn(o, objects.tag|tagLocal)
 	}

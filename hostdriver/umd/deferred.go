@@ -116,19 +116,18 @@ func (d *device) newDeferred(arg *umddi.CreateDeferredContext) ddi.HRESULT {
 	if head == nil {
 		return ddi.EOutOfMemory
 	}
-	c := &deferred{context: context{dev: d, deferred: true}}
+	c := &deferred{context: context{dev: d, deferred: true, core: arg.RTCoreLayer, um: arg.UMCallbacks}}
 	c.head, c.cache.memory = head, d.memory
-	c.attach(arg)
+	arg.Context.Driver = c
+	c.fill(arg.ContextFuncs)
 	c.begin()
 	return ddi.OK
 }
 
-// attach takes over what the runtime says of the context, and fills its table.
-func (c *deferred) attach(arg *umddi.CreateDeferredContext) {
-	arg.Context.Driver = c
-	c.core, c.um = arg.RTCoreLayer, arg.UMCallbacks
-	*arg.ContextFuncs = deferredFuncs()
-	c.funcs = arg.ContextFuncs
+// fill fills the context's table.
+func (c *deferred) fill(f *umddi.DeviceFuncs) {
+	*f = deferredFuncs()
+	c.funcs = f
 }
 
 // recycleCreateDeferredContext makes a context new again after a list was made
@@ -149,7 +148,7 @@ func recycleCreateDeferredContext(_ *ddi.Thread, h umddi.HDevice, arg *umddi.Cre
 		return ddi.DDIDeviceRemoved
 	}
 	if arg.ContextFuncs != c.funcs || c.funcs.DestroyDevice == nil {
-		c.attach(arg)
+		c.fill(arg.ContextFuncs)
 	}
 	c.core, c.um = arg.RTCoreLayer, arg.UMCallbacks
 	if len(c.chunks) > 0 {

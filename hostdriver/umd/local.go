@@ -61,7 +61,7 @@ func calcDeferredContextHandleSize(_ *ddi.Thread, _ umddi.HDevice, typ umddi.Han
 	return 0
 }
 
-// open opens a local handle for the object of a table that the device's handle
+// openLocal opens a local handle for the object of a table that the device's handle
 // ic names. It fails if that names none. The private memory is garbage.
 func openLocal[T any](s *table[T], local, ic *ddi.Object) bool {
 	k := s.id(ic)

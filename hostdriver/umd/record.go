@@ -165,7 +165,7 @@ func (c *deferred) recordPredicate(t *ddi.Thread, k id, value bool) {
 	if k.gen == 0 && c.flags&listPredicated == 0 {
 		return
 	}
-	p := c.reserve(t, predicateBody)
+	p := c.reserve(t, predicateCommand)
 	if p == nil {
 		return
 	}
@@ -173,7 +173,7 @@ func (c *deferred) recordPredicate(t *ddi.Thread, k id, value bool) {
 	if k.gen != 0 {
 		c.flags |= listPredicated
 	}
-	putHeader(p, opPredicate, predicateBody)
+	putHeader(p, opPredicate, predicateCommand)
 	le.PutUint64(p[8:], k.word())
 	le.PutUint64(p[16:], 0)
 	if value {

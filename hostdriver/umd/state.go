@@ -47,7 +47,7 @@ func resolve[T any](t *ddi.Thread, c *context, objects *table[T], o *ddi.Object)
 	if o == nil {
 		return id{}
 	}
-	k := idOfHandle(c, objects, o)
+	k := contextID(c, objects, o)
 	if objects.at(k) == nil {
 		c.report(t, ddi.EFail)
 		return id{}
