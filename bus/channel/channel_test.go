@@ -366,6 +366,7 @@ func TestCutIsOfBothDirections(t *testing.T) {
 		time.Sleep(time.Second)
 		_, _, cause := b.Session()
 		assert.ErrorIs(t, cause, datalink.ErrDead)
+		assert.NotErrorIs(t, cause, datalink.ErrPeerDown)
 	})
 }
 
@@ -435,11 +436,18 @@ func TestStalledStream(t *testing.T) {
 	}
 }
 
-// gated stops to read when told.
+// gated stops to read, and what it writes is lost, when told.
 type gated struct {
 	net.Conn
 	stopped atomic.Bool
 	open    chan struct{}
+}
+
+func (g *gated) Write(p []byte) (int, error) {
+	if g.stopped.Load() {
+		return len(p), nil
+	}
+	return g.Conn.Write(p)
 }
 
 func (g *gated) Read(p []byte) (int, error) {

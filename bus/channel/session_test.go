@@ -117,6 +117,29 @@ func TestSessions(t *testing.T) {
 	})
 }
 
+// A packet of an old session gives no place back in the next one, where the host
+// would find that it was granted more than there is.
+func TestOldCredits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, y := newLine()
+		h, b := pairOn(t, x, y, Config{}, Config{Link: datalink.Config{Credits: datalink.Credits{{Headers: 1}}}})
+		require.NoError(t, h.Send(write(0)))
+		p, err := b.Receive(time.Second)
+		require.NoError(t, err)
+		require.Equal(t, write(0), p)
+		require.NoError(t, h.Close())
+		h2, err := Open(x.again(), Config{Seed: 3})
+		require.NoError(t, err)
+		defer h2.Close()
+		synctest.Wait()
+		_, err = b.Receive(time.Second)
+		require.Equal(t, ErrSession, err)
+		p, err = h2.Receive(time.Second)
+		assert.NoError(t, err)
+		assert.Nil(t, p)
+	})
+}
+
 // What was posted before the host left is still delivered if no other came.
 func TestSessionEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
