@@ -1,0 +1,177 @@
+package verifier
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+)
+
+// Further programs that break a rule, or none, each for what its name says.
+func TestPrograms(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		run  func(r *rig)
+		want []string
+	}{
+		{"a recycled context has the core layer that it got last", func(r *rig) {
+			d := r.deferred("d")
+			d.list()
+			d.arg.RTCoreLayer.Runtime = "later"
+			d.renew()
+			r.reports("IaSetTopology", "later", ddi.EOutOfMemory)
+			d.funcs.IaSetTopology(r.dth, d.h, 1)
+			r.reports("IaSetTopology", "d", ddi.EOutOfMemory)
+			d.funcs.IaSetTopology(r.dth, d.h, 1)
+		}, []string{"error-layer"}},
+		{"a list maps what the lists in it map", func(r *rig) {
+			res, l := mappingList(r)
+			e := r.deferred("e")
+			local := e.openList(l)
+			e.funcs.CommandListExecute(r.dth, e.h, local)
+			outer := e.list()
+			r.funcs.DynamicIABufferMapDiscard(r.th, r.dev, res, 0, umddi.MapWriteDiscard, 0)
+			r.funcs.CommandListExecute(r.th, r.dev, outer)
+		}, []string{"execute-mapped"}},
+		{"an abandoned context has nothing mapped", func(r *rig) {
+			d := r.deferred("d")
+			local := d.open(r.make().dynamic())
+			d.funcs.DynamicIABufferMapDiscard(r.dth, d.h, local, 0, umddi.MapWriteDiscard, 0)
+			d.funcs.AbandonCommandList(r.dth, d.h)
+			d.funcs.DestroyResource(r.dth, d.h, local)
+			d.renew()
+			d.list()
+		}, nil},
+		{"a resource outlives its views", func(r *rig) {
+			res := r.make().buffer()
+			r.make().view(res)
+			r.funcs.DestroyResource(r.th, r.dev, res)
+		}, []string{"view-order"}},
+		{"a view that failed is none", func(r *rig) {
+			res := r.make().buffer()
+			arg := umddi.CreateRenderTargetView{Resource: res}
+			r.reports("CreateRenderTargetView", "device", ddi.EOutOfMemory)
+			h := umddi.HRenderTargetView{Object: memoryOf(r.funcs.CalcPrivateRenderTargetViewSize(r.th, r.dev, &arg))}
+			r.funcs.CreateRenderTargetView(r.th, r.dev, &arg, h, umddi.HRTRenderTargetView{})
+			r.funcs.DestroyResource(r.th, r.dev, res)
+		}, nil},
+		{"memory that a function has may change", func(r *rig) {
+			res := r.make().buffer()
+			r.calls("ResourceCopy", func(*ddi.Thread) {
+				res.Private[0]++
+				maker{r, r.other}.view(res)
+			})
+			r.funcs.ResourceCopy(r.th, r.dev, res, res)
+		}, nil},
+		{"other memory of the same size", func(r *rig) {
+			res := r.make().buffer()
+			res.Private = make([]byte, rigPrivate)
+			r.funcs.ResourceCopy(r.th, r.dev, res, res)
+		}, []string{"private-moved"}},
+		{"memory is watched after a Flush", func(r *rig) {
+			res := r.make().buffer()
+			r.funcs.Flush(r.th, r.dev)
+			r.funcs.ResourceCopy(r.th, r.dev, res, res)
+			res.Private[0]++
+			r.funcs.ResourceCopy(r.th, r.dev, res, res)
+		}, []string{"private-runtime"}},
+		{"SetRenderTargets unbinds what it leaves out", func(r *rig) {
+			res := r.make().buffer()
+			v := r.make().view(res)
+			r.funcs.SetRenderTargets(r.th, r.dev, []umddi.HRenderTargetView{v, v})
+			r.funcs.SetRenderTargets(r.th, r.dev, []umddi.HRenderTargetView{v})
+			r.calls("Flush", func(t *ddi.Thread) { r.inner.UMCallbacks.StateOmRenderTargetsCb(t, r.inner.RTCoreLayer) })
+			r.shows("StateOmRenderTargetsCb", func(t *ddi.Thread) {
+				r.funcs.SetRenderTargets(t, r.dev, []umddi.HRenderTargetView{v, {}})
+			})
+			r.funcs.Flush(r.th, r.dev)
+		}, nil},
+		{"a bound vertex buffer is bound", func(r *rig) {
+			d := r.deferred("d")
+			local := d.open(r.make().buffer())
+			d.funcs.IaSetVertexBuffers(r.dth, d.h, 3, []umddi.HResource{local}, []uint32{4}, []uint32{0})
+			d.funcs.AbandonCommandList(r.dth, d.h)
+			d.funcs.DestroyResource(r.dth, d.h, local)
+		}, []string{"abandon-bound"}},
+		{"a bound constant buffer is bound", func(r *rig) {
+			d := r.deferred("d")
+			local := d.open(r.make().buffer())
+			d.funcs.CsSetConstantBuffers(r.dth, d.h, 3, []umddi.HResource{local})
+			d.funcs.AbandonCommandList(r.dth, d.h)
+			d.funcs.DestroyResource(r.dth, d.h, local)
+		}, []string{"abandon-bound"}},
+		{"a bound view is bound", func(r *rig) {
+			res := r.make().buffer()
+			v := r.make().view(res)
+			d := r.deferred("d")
+			d.open(res)
+			local := d.openView(v)
+			d.funcs.SetRenderTargets(r.dth, d.h, []umddi.HRenderTargetView{local})
+			d.funcs.AbandonCommandList(r.dth, d.h)
+			d.funcs.DestroyRenderTargetView(r.dth, d.h, local)
+		}, []string{"abandon-bound"}},
+		{"a refresh of a deferred context calls its functions", func(r *rig) {
+			d := r.deferred("d")
+			r.calls("SetViewports", func(t *ddi.Thread) { d.inner.UMCallbacks.StateIaPrimitiveTopologyCb(t, d.inner.RTCoreLayer) })
+			r.shows("StateIaPrimitiveTopologyCb", func(t *ddi.Thread) { r.funcs.IaSetTopology(t, r.dev, 0) })
+			d.funcs.SetViewports(r.dth, d.h, nil)
+		}, []string{"refresh-function"}},
+		{"a refresh that shows nothing of what there is", func(r *rig) {
+			r.funcs.SetViewports(r.th, r.dev, make([]umddi.Viewport, 1))
+			r.calls("Flush", func(t *ddi.Thread) { r.inner.UMCallbacks.StateRsViewportsCb(t, r.inner.RTCoreLayer) })
+			r.funcs.Flush(r.th, r.dev)
+		}, []string{"refresh-stale"}},
+		{"a Recycle function that reports what it should return", func(r *rig) {
+			d := r.deferred("d")
+			d.list()
+			r.reports("RecycleCreateDeferredContext", "device", ddi.EOutOfMemory)
+			d.renew()
+		}, []string{"recycle-result"}},
+		{"a deferred context's table lacks what records", func(r *rig) {
+			r.driver["CreateDeferredContext"] = func(args, _ []any) {
+				args[2].(*umddi.CreateDeferredContext).ContextFuncs.ResourceCopy = nil
+			}
+			r.deferred("d")
+		}, []string{"table-missing"}},
+		{"the sizes are others", func(r *rig) {
+			r.driver["CheckDeferredContextHandleSizes"] = func(args, _ []any) {
+				if s := args[2].([]umddi.HandleSize); s != nil {
+					s[0].Size++
+				}
+			}
+			r.sizes()
+		}, []string{"size-check"}},
+		{"queries of a list begun on a deferred context", func(r *rig) {
+			q := r.make().query()
+			d, e := r.deferred("d"), r.deferred("e")
+			d.funcs.QueryEnd(r.dth, d.h, d.openQuery(q))
+			l := e.openList(d.list())
+			e.funcs.QueryBegin(r.dth, e.h, e.openQuery(q))
+			e.funcs.CommandListExecute(r.dth, e.h, l)
+		}, []string{"execute-begun"}},
+	} {
+		r := collecting(t)
+		tt.run(r)
+		assert.Equal(t, tt.want, r.broken(), tt.name)
+	}
+}
+
+// The table of a context that failed is not that of the next in its place.
+func TestTableOfFailedContext(t *testing.T) {
+	calls := 0
+	driver := &umddi.DeviceFuncs{CreateDeferredContext: func(_ *ddi.Thread, _ umddi.HDevice, arg *umddi.CreateDeferredContext) {
+		if calls++; calls == 1 {
+			arg.ContextFuncs.SetScissorRects = setNoScissors
+		}
+	}}
+	outer := *driver
+	wrapDeferred(&outer, driver, quiet{})
+	th, table := new(ddi.Thread), new(umddi.DeviceFuncs)
+	arg := &umddi.CreateDeferredContext{Context: umddi.HDevice{Root: new(ddi.Root)}, ContextFuncs: table, UMCallbacks: &umddi.CoreLayerCallbacks{}}
+	outer.CreateDeferredContext(th, umddi.HDevice{}, arg)
+	assert.NotNil(t, table.SetScissorRects)
+	outer.CreateDeferredContext(th, umddi.HDevice{}, arg)
+	assert.Nil(t, table.SetScissorRects)
+}
