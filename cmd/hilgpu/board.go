@@ -19,7 +19,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/compose"
 )
 
-func newBoard() *cobra.Command {
+func newBoard(l *links) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "board",
 		Short:   "Serve a virtual board, or find the boards that are attached",
@@ -27,7 +27,7 @@ func newBoard() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newServe(), newBoardList(), newProbe())
+	c.AddCommand(newServe(), newBoardList(), newProbe(l))
 	return c
 }
 

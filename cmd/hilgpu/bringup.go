@@ -34,11 +34,12 @@ type bringupFlags struct {
 	report string
 	json   bool
 
-	open bringup.Opener // nil: boards.Open
+	links *links
+	open  bringup.Opener // nil: boards.OpenWith
 }
 
-func newBringup() *cobra.Command {
-	var f bringupFlags
+func newBringup(l *links) *cobra.Command {
+	f := bringupFlags{links: l}
 	c := &cobra.Command{
 		Use:   "bringup",
 		Short: "Test a board stage by stage, and name what is broken",
@@ -69,7 +70,7 @@ Boards:
 	fl.Uint64Var(&f.seed, "seed", 1, "`seed` of patterns; each round of a soak has the next one")
 	fl.StringVar(&f.bytes, "bytes", strconv.Itoa(bringup.DefaultBytes), "`number` of bytes of VRAM that patterns cover, or all")
 	fl.StringVar(&f.poke, "poke", reg.Safe.String(), "`class` of registers that are written with patterns: safe, idle or destructive")
-	fl.StringVar(&f.report, "report", "", "write report.html, report.json and junit.xml to this `folder`")
+	fl.StringVar(&f.report, "report", "", "write report.html, report.json, junit.xml and bus.pcapng to this `folder`")
 	fl.BoolVar(&f.json, "json", false, "print the report as one JSON document")
 	return c
 }
@@ -117,6 +118,18 @@ func runBringup(ctx context.Context, stdout io.Writer, f bringupFlags) error {
 	if f.report != "" {
 		if err := os.MkdirAll(f.report, 0o777); err != nil {
 			return artifactError(f.report, err)
+		}
+		if f.links.path == "" {
+			f.links.path = filepath.Join(f.report, "bus.pcapng")
+		}
+	}
+	if o.Open == nil {
+		link, err := f.links.options()
+		if err != nil {
+			return err
+		}
+		o.Open = func(selector string, host bus.Host) (bus.Link, bus.Clock, error) {
+			return boards.OpenWith(selector, host, link)
 		}
 	}
 	if f.soak != "" {

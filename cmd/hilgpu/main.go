@@ -57,11 +57,15 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 			panic(r)
 		}
 	}()
-	root := newRoot()
+	l := &links{stderr: stderr}
+	root := newRoot(l)
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.Execute()
+	if cerr := l.commit(); err == nil {
+		err = cerr
+	}
 	if err == nil {
 		return exitOK
 	}
@@ -134,7 +138,7 @@ func isLink(err error) bool {
 	return false
 }
 
-func newRoot() *cobra.Command {
+func newRoot(l *links) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "hilgpu",
 		Short: "An FPGA-style GPU in Go and the driver stack above it",
@@ -151,6 +155,7 @@ runs its RTL cycle by cycle.
 		Args:          cobra.NoArgs,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	root.AddCommand(newBoard(), newBringup(), newRun(), newVersion(), newLockstep(), newReg(), newRules(), newSynth(), newTest(), newVerilog())
+	l.add(root)
+	root.AddCommand(newBoard(l), newBringup(l), newRun(l), newVersion(), newLockstep(), newReg(l), newRules(), newSynth(), newTest(l), newVerilog())
 	return root
 }

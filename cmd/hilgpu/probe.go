@@ -105,7 +105,7 @@ type probed struct {
 	err error
 }
 
-func newProbe() *cobra.Command {
+func newProbe(l *links) *cobra.Command {
 	var asJSON bool
 	var options string
 	c := &cobra.Command{
@@ -120,7 +120,7 @@ with selectors it fails as the first of them that is not ready.
   hilgpu board probe --options baud=3000000
   hilgpu board probe tcp:127.0.0.1:4000 --json`,
 		RunE: func(c *cobra.Command, args []string) error {
-			found, err := probeAll(args, options)
+			found, err := probeAll(l, args, options)
 			if err != nil {
 				return err
 			}
@@ -141,13 +141,17 @@ with selectors it fails as the first of them that is not ready.
 }
 
 // probeAll asks the selectors, or all serial ports.
-func probeAll(selectors []string, options string) ([]probed, error) {
+func probeAll(l *links, selectors []string, options string) ([]probed, error) {
+	link, err := l.options()
+	if err != nil {
+		return nil, err
+	}
 	var all []probed
 	for _, s := range selectors {
 		if err := boards.Check(s); err != nil {
 			return nil, err
 		}
-		all = append(all, probe(portJSON{Selector: s}))
+		all = append(all, probe(portJSON{Selector: s}, link))
 	}
 	if len(selectors) > 0 {
 		return all, nil
@@ -168,15 +172,15 @@ func probeAll(selectors []string, options string) ([]probed, error) {
 			all = append(all, probed{portJSON: port, State: port.holder(), err: serial.ErrBusy})
 			continue
 		}
-		all = append(all, probe(port))
+		all = append(all, probe(port, link))
 	}
 	return all, nil
 }
 
 // probe opens a board and reads its identity.
-func probe(port portJSON) probed {
+func probe(port portJSON, opt boards.Options) probed {
 	p := probed{portJSON: port, State: "ready"}
-	link, _, err := boards.Open(port.Selector, regs.NoMemory{})
+	link, _, err := boards.OpenWith(port.Selector, regs.NoMemory{}, opt)
 	if err == nil {
 		var f *regs.Function
 		if f, err = regs.Open(link, regs.Options{}); err == nil {

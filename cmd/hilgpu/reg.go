@@ -21,6 +21,7 @@ type regFlags struct {
 	forceMap bool
 	all      bool
 	out      string
+	links    *links
 }
 
 const regNames = `Names are BLOCK.REGISTER or BLOCK.REGISTER.FIELD, in any case. Each part may be a
@@ -28,8 +29,8 @@ pattern with * ? [abc]. The halves NAME_LO and NAME_HI are one 64-bit NAME too.
 @0x1004 is the register at that offset in BAR0. What has an effect beyond reading
 or writing is refused unless the name, or the command, ends in !.`
 
-func newReg() *cobra.Command {
-	var f regFlags
+func newReg(l *links) *cobra.Command {
+	f := regFlags{links: l}
 	c := &cobra.Command{
 		Use:     "reg",
 		Short:   "Read and write the registers of a board by name",
@@ -55,7 +56,11 @@ const regExample = `  hilgpu reg list 'cp0.*'
 
 // openReg opens the board of the flags. What done returns belongs to err.
 func openReg(f *regFlags, selector string) (fn *regs.Function, done func(error) error, err error) {
-	link, _, err := boards.Open(selector, regs.NoMemory{})
+	opt, err := f.links.options()
+	if err != nil {
+		return nil, nil, err
+	}
+	link, _, err := boards.OpenWith(selector, regs.NoMemory{}, opt)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/compose"
 )
 
-func newRun() *cobra.Command {
+func newRun(l *links) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "run",
 		Short:   "Run a workload",
@@ -30,7 +30,7 @@ func newRun() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newCompose())
+	c.AddCommand(newCompose(l))
 	return c
 }
 
@@ -45,10 +45,11 @@ type composeFlags struct {
 	check    bool
 	json     bool
 	verify   verifyFlags
+	links    *links
 }
 
-func newCompose() *cobra.Command {
-	var f composeFlags
+func newCompose(l *links) *cobra.Command {
+	f := composeFlags{links: l}
 	c := &cobra.Command{
 		Use:   "compose [IMAGE...]",
 		Short: "Compose images into a frame, through the whole stack",
@@ -102,7 +103,11 @@ func runCompose(stdout, stderr io.Writer, f composeFlags, images []string) error
 	}
 	defer onSignal(out, ddi)()
 	start := time.Now()
-	frame, stats, err := composeOn(f.board, testbench.HostDrivers(), ddi, &f.verify, plan)
+	link, err := f.links.options()
+	if err != nil {
+		return err
+	}
+	frame, stats, err := composeOn(f.board, link, testbench.HostDrivers(), ddi, &f.verify, plan)
 	host := time.Since(start)
 	// The trace of a failed run is what one wants to see.
 	if cerr := ddi.commit(); err == nil {
@@ -184,8 +189,9 @@ func parseSize(s string) (w, h int, err error) {
 // composeOn runs the plan. A contract that a miniport broke is a
 // *dxgkrnl.DeviceError like any other reason why the GPU stopped; one of the
 // user-mode interface is a *verifier.Violation.
-func composeOn(board string, drivers testbench.Drivers, ddi *output, verify *verifyFlags, plan *compose.Plan) (frame *image.NRGBA, stats testbench.Stats, err error) {
+func composeOn(board string, link boards.Options, drivers testbench.Drivers, ddi *output, verify *verifyFlags, plan *compose.Plan) (frame *image.NRGBA, stats testbench.Stats, err error) {
 	o := verify.options()
+	o.Board = link
 	if ddi != nil {
 		o.DDI = ddi
 	}

@@ -32,10 +32,11 @@ type testFlags struct {
 	runs      uint64
 	list      bool
 	json      bool
+	links     *links
 }
 
-func newTest() *cobra.Command {
-	var f testFlags
+func newTest(l *links) *cobra.Command {
+	f := testFlags{links: l}
 	c := &cobra.Command{
 		Use:   "test",
 		Short: "Run the whole-system suite on a board",
@@ -92,7 +93,10 @@ func runTest(stdout io.Writer, f testFlags) error {
 	}
 	defer xml.discard()
 	defer onSignal(xml)()
-	if err := tryBoard(f.board); err != nil {
+	if o.Board, err = f.links.options(); err != nil {
+		return err
+	}
+	if err := tryBoard(f.board, o.Board); err != nil {
 		return err
 	}
 	if !f.json {
@@ -111,8 +115,8 @@ func runTest(stdout io.Writer, f testFlags) error {
 
 // tryBoard opens and closes the board, so that one that is missing is one error
 // and not one for each case.
-func tryBoard(selector string) error {
-	sys, err := testbench.Open(selector, testbench.HostDrivers(), testbench.Options{})
+func tryBoard(selector string, link boards.Options) error {
+	sys, err := testbench.Open(selector, testbench.HostDrivers(), testbench.Options{Board: link})
 	if err != nil {
 		return err
 	}

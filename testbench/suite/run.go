@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/testbench"
 )
@@ -16,6 +17,7 @@ import (
 // Options are what Run runs.
 type Options struct {
 	Selector string
+	Board    boards.Options // of the connections
 	Drivers  testbench.Drivers
 	Seed     uint64         // first seed
 	Runs     uint64         // seeds of cases that have several; 0: as they say
@@ -69,7 +71,7 @@ func Run(o Options) []Result {
 // runOne runs an instance on a goroutine of its own, which FailNow ends.
 func runOne(i Instance, o Options) Result {
 	r := &recording{}
-	t := &T{TB: r, Selector: i.Selector, Drivers: o.Drivers, Seed: i.Seed}
+	t := &T{TB: r, Selector: i.Selector, Board: o.Board, Drivers: o.Drivers, Seed: i.Seed}
 	if o.Trace {
 		t.trace = new(bytes.Buffer)
 	}

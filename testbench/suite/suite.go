@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/testbench"
 )
 
@@ -31,6 +32,7 @@ type TB interface {
 type T struct {
 	TB
 	Selector string
+	Board    boards.Options // of the connection
 	Drivers  testbench.Drivers
 	Seed     uint64
 
@@ -42,6 +44,7 @@ type T struct {
 // does. A trace is kept unless o has a hook of its own.
 func (t *T) Open(o testbench.Options) *testbench.System {
 	t.Helper()
+	o.Board = t.Board
 	if t.trace != nil && o.Hook == nil {
 		o.DDI = t.trace
 	}

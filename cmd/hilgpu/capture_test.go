@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/bus/capture"
+)
+
+// comments returns what a capture says of its packets.
+func comments(t *testing.T, path string) []string {
+	t.Helper()
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	r, err := capture.NewReader(f)
+	require.NoError(t, err)
+	var all []string
+	for {
+		rec, err := r.Next()
+		if err == io.EOF {
+			return all
+		}
+		require.NoError(t, err)
+		all = append(all, rec.Comment)
+	}
+}
+
+// TestCapture records what commands send over links of all kinds, also when they
+// fail.
+func TestCapture(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		code int
+		has  []string
+	}{
+		{[]string{"run", "compose", "--size", "16x16"}, exitOK, []string{"wr cp0.wptr = 0x", "MSI-X vector 0", "DMA rd 0x"}},
+		{[]string{"run", "compose", "--size", "16x16", "--board", "line"}, exitOK, []string{"wr cp0.wptr = 0x", "MSI-X vector 0", "DMA rd 0x"}},
+		{[]string{"reg", "read", "id.magic"}, exitOK, []string{"completion of rd id.magic = 0x47504c48"}},
+		{[]string{"test", "--filter", "^restore-flags$"}, exitOK, []string{"rd id.map_hash"}},
+		{[]string{"board", "probe", "line"}, exitOK, []string{"rd id.map_hash"}},
+		{[]string{"bringup", "--only", "ident", "--board", "line"}, exitOK, []string{"rd id.caps"}},
+		{[]string{"bringup", "--only", "ident", "--board", "emu?fault=dead-request"}, exitCheck, []string{"rd config.id"}},
+	} {
+		path := filepath.Join(t.TempDir(), "c.pcapng")
+		var out, errs bytes.Buffer
+		require.Equal(t, tt.code, run(append(tt.args, "--capture", path), &out, &errs), "%q: %s", tt.args, errs.String())
+		all := strings.Join(comments(t, path), "\n")
+		for _, want := range tt.has {
+			assert.Contains(t, all, want, "%q", tt.args)
+		}
+	}
+}
+
+// A report has the capture of its run.
+func TestBringupReportHasTheBus(t *testing.T) {
+	dir := t.TempDir()
+	var out, errs bytes.Buffer
+	require.Equal(t, exitOK, run([]string{"bringup", "--only", "ident", "--report", dir}, &out, &errs), errs.String())
+	assert.Contains(t, strings.Join(comments(t, filepath.Join(dir, "bus.pcapng")), "\n"), "rd id.magic")
+}
+
+func TestCaptureBadInput(t *testing.T) {
+	var out, errs bytes.Buffer
+	assert.Equal(t, exitUsage, run([]string{"run", "compose", "--capture", "/nowhere/c.pcapng"}, &out, &errs))
+	assert.Contains(t, errs.String(), "cannot write /nowhere/c.pcapng")
+	assert.Empty(t, out.String())
+}
+
+func TestConsole(t *testing.T) {
+	var b bytes.Buffer
+	c := console{w: &b}
+	c.text([]byte("one\r\ntw"))
+	c.text([]byte("o\n"))
+	c.text([]byte(strings.Repeat("x", maxLine+1)))
+	assert.Equal(t, "board: one\nboard: two\nboard: "+strings.Repeat("x", maxLine)+"\n", b.String())
+}
