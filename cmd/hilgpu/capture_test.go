@@ -47,7 +47,7 @@ func TestCapture(t *testing.T) {
 		{[]string{"test", "--filter", "^restore-flags$"}, exitOK, []string{"rd id.map_hash"}},
 		{[]string{"board", "probe", "line"}, exitOK, []string{"rd id.map_hash"}},
 		{[]string{"bringup", "--only", "ident", "--board", "line"}, exitOK, []string{"rd id.caps"}},
-		{[]string{"bringup", "--only", "ident", "--board", "emu?fault=dead-request"}, exitCheck, []string{"rd config.id"}},
+		{[]string{"bringup", "--only", "ident", "--board", "emu?fault=dead-request"}, exitCheck, []string{"rd id.magic"}},
 	} {
 		path := filepath.Join(t.TempDir(), "c.pcapng")
 		var out, errs bytes.Buffer
