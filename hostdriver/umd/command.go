@@ -32,16 +32,16 @@ const (
 // Sizes of commands and alignments in a list, in bytes; of those with contents,
 // what is in front of them.
 const (
-	commandAlign   = 8
-	contentAlign   = 16 // of discarded contents, in the memory of the chunk
-	headerBytes    = 8
-	copyCommand    = 24
-	regionCommand  = 72
-	updateCommand  = 40
-	clearCommand   = 32
-	endCommand     = 16
-	predicateCommand  = 24
-	discardCommand = 32
+	commandAlign     = 8
+	contentAlign     = 16 // of discarded contents, in the memory of the chunk
+	headerBytes      = 8
+	copyCommand      = 24
+	regionCommand    = 72
+	updateCommand    = 40
+	clearCommand     = 32
+	endCommand       = 16
+	predicateCommand = 24
+	discardCommand   = 32
 )
 
 // fixedBytes returns the least size of a command, which is that of all commands

@@ -112,12 +112,13 @@ func createDeferredContext(t *ddi.Thread, h umddi.HDevice, arg *umddi.CreateDefe
 }
 
 func (d *device) newDeferred(arg *umddi.CreateDeferredContext) ddi.HRESULT {
-	head := d.memory.Alloc(headBytes)
+	// The size of whole cache lines, which are the context's alone.
+	head := d.memory.Alloc(listBytes)
 	if head == nil {
 		return ddi.EOutOfMemory
 	}
 	c := &deferred{context: context{dev: d, deferred: true, core: arg.RTCoreLayer, um: arg.UMCallbacks}}
-	c.head, c.cache.memory = head, d.memory
+	c.head, c.cache.memory = head[:headBytes], d.memory
 	arg.Context.Driver = c
 	c.fill(arg.ContextFuncs)
 	c.begin()
@@ -183,6 +184,6 @@ func destroyDeferredContext(_ *ddi.Thread, h umddi.HDevice) {
 	h.Driver = nil
 	c.abandon()
 	c.cache.drop()
-	c.cache.memory.Free(c.head)
+	c.cache.memory.Free(c.head[:listBytes])
 	c.head = nil
 }
