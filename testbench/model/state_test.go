@@ -2,6 +2,7 @@ package model_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"math"
 
 	"github.com/stretchr/testify/require"
@@ -172,8 +173,10 @@ func (m *machine) state(t *rapid.T, c *d3d11.Context) (s model.State) {
 	return s
 }
 
-// checkState compares the state of every context.
+// checkState compares the state of every context, and looks whether the device
+// still works.
 func (m *machine) checkState(t *rapid.T) {
+	require.NoError(t, errors.Join(m.sys.Err(), m.dev.GetDeviceRemovedReason()))
 	for i, c := range append([]context{m.immediate}, m.contexts...) {
 		got, want := m.state(t, c.api), c.State
 		for _, part := range []struct {
