@@ -38,7 +38,9 @@ type MappedSubresource struct {
 // command list, whose contents go to the resource when the list executes: with
 // MapWriteDiscard new memory, with MapWriteNoOverwrite the memory of the last
 // MapWriteDiscard of the same list. A resource that the list has copied to
-// since, or that a list it executes maps, needs another MapWriteDiscard.
+// since, or that a list it executes maps, needs another MapWriteDiscard. Once
+// the driver has had no memory for a part of the list, each map fails until
+// FinishCommandList has said so.
 //
 //	DDI     pfnStagingResourceMap, pfnDynamicIABufferMapDiscard,
 //	        pfnDynamicIABufferMapNoOverwrite, pfnDynamicConstantBufferMapDiscard,

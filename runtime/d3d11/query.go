@@ -210,10 +210,18 @@ func (c *Context) queryBegin(q *Query) {
 }
 
 func (c *Context) queryEnd(q *Query) {
-	if i := slices.Index(c.begun, q); i >= 0 {
-		c.begun = slices.Delete(c.begun, i, i+1)
-		defer c.letGo(&q.child)
+	i := slices.Index(c.begun, q)
+	if i < 0 {
+		c.markEnd(q)
+		return
 	}
+	c.begun = slices.Delete(c.begun, i, i+1)
+	c.markEnd(q)
+	c.letGo(&q.child)
+}
+
+// markEnd puts the end of a query into the commands.
+func (c *Context) markEnd(q *Query) {
 	c.manipulates(q)
 	if c.rec != nil {
 		c.rec.put(opQueryEnd, 0, 0)

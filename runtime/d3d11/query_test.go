@@ -175,8 +175,10 @@ func TestSetPredication(t *testing.T) {
 			c.End(unused)
 			assert.Same(t, p, set(p))
 			c.Begin(p)
-			c.End(p)
 			assert.Empty(t, c.begun, "in use")
+			b.drv.log = nil
+			c.End(p)
+			assert.NotContains(t, b.drv.log, "QueryEnd")
 			assert.Same(t, p, set(plain))
 			assert.Nil(t, set(nil))
 			assert.Same(t, p, set(p))

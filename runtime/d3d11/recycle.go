@@ -127,15 +127,14 @@ func (b *listBody) retire() {
 		}
 		return
 	}
-	alive := !c.retired.sealed()
-	if alive {
+	if !c.retired.sealed() {
 		k := c.borrow()
 		b.dev.funcs.RecycleDestroyCommandList(k.begin(mayRemove|atDevice), b.dev.h, b.handle())
 		k.end()
 		c.giveBack(k)
 	}
 	b.release()
-	if alive && c.retired.push(b) {
+	if c.retired.push(b) {
 		return
 	}
 	k := c.borrow()

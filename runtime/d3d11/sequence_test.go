@@ -446,6 +446,30 @@ func TestRefreshWhereItMayNot(t *testing.T) {
 	}
 }
 
+// TestRefreshOnASerializedDevice: there the functions of the device share the
+// immediate context's thread, but may not refresh its state.
+func TestRefreshOnASerializedDevice(t *testing.T) {
+	for name, do := range map[string]func(b *bench){
+		"CreateResource":                func(b *bench) { b.dev.CreateBuffer(BufferDesc{ByteWidth: 16}, nil) },
+		"CheckMultisampleQualityLevels": func(b *bench) { b.dev.CheckMultisampleQualityLevels(dxgi.R8G8B8A8UNorm, 1) },
+		"Flush":                         func(b *bench) { b.ctx.Flush() },
+	} {
+		b := newBench(t, func(f *fakeDriver, _ *Config) { f.caps = 0 })
+		b.drv.hook = func(th *ddi.Thread, n string) {
+			if n == name {
+				b.drv.arg.UMCallbacks.StateRsScissorCb(th, b.drv.arg.RTCoreLayer)
+			}
+		}
+		do(b)
+		b.drv.hook = nil
+		want := ddi.DXGIInternalError
+		if name == "Flush" {
+			want = ddi.OK
+		}
+		check(t, want, b.dev.GetDeviceRemovedReason(), name)
+	}
+}
+
 // TestDeviceWithoutEntries: a driver that reports command lists has all of them.
 func TestDeviceWithoutEntries(t *testing.T) {
 	for name, strip := range map[string]func(*umddi.DeviceFuncs){
