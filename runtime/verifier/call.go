@@ -79,8 +79,6 @@ func (k *Checker) begin(fr *frame) {
 		k.recycleList(fr)
 	case "pfnCommandListExecute":
 		k.execute(fr)
-	case "pfnAbandonCommandList":
-		k.abandon(fr)
 	case "pfnCreateDeferredContext":
 		k.createContext(fr, true)
 	case "pfnRecycleCreateDeferredContext":

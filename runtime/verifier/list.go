@@ -148,12 +148,6 @@ func sorted(m map[subresource]bool) []subresource {
 	return all
 }
 
-// abandon begins AbandonCommandList.
-func (k *Checker) abandon(fr *frame) {
-	clear(fr.ctx.open)
-	clear(fr.ctx.begun)
-}
-
 // query notes QueryBegin and QueryEnd.
 func (k *Checker) query(fr *frame, begin bool) {
 	o := k.use(fr, fr.args[1].(umddi.HQuery).Object, umddi.HandleQuery)

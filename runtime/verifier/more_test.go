@@ -23,6 +23,12 @@ func TestPrograms(t *testing.T) {
 			d.renew()
 			r.reports("IaSetTopology", "later", ddi.EOutOfMemory)
 			d.funcs.IaSetTopology(r.dth, d.h, 1)
+		}, nil},
+		{"and no other", func(r *rig) {
+			d := r.deferred("d")
+			d.list()
+			d.arg.RTCoreLayer.Runtime = "later"
+			d.renew()
 			r.reports("IaSetTopology", "d", ddi.EOutOfMemory)
 			d.funcs.IaSetTopology(r.dth, d.h, 1)
 		}, []string{"error-layer"}},
