@@ -22,7 +22,7 @@ func BenchmarkCompose(b *testing.B) {
 			var cycles, moved uint64
 			start := time.Now()
 			for b.Loop() {
-				sys, err := testbench.Open(selector, testbench.HostDrivers(), testbench.Options{})
+				sys, err := testbench.Open(selector, testbench.HostDrivers(), testbench.Options{NoVerify: true})
 				require.NoError(b, err)
 				_, err = compose.Run(sys, plan)
 				require.NoError(b, err)
