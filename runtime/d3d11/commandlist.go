@@ -165,7 +165,7 @@ func (c *Context) finishRecording() *listBody {
 	}
 	b.rec = c.rec
 	c.rec = c.dev.takeRecording()
-	b.effects, c.effects = c.effects, b.effects
+	c.effects.moveTo(&b.effects)
 	clear(c.open)
 	c.mapCount = 0
 	return b

@@ -100,7 +100,7 @@ func (c *Context) finishNative() (*listBody, ddi.HRESULT) {
 	c.closeAll()
 	n := &c.native
 	b.refs, n.opens = n.opens, b.refs
-	b.effects, c.effects = c.effects, b.effects
+	c.effects.moveTo(&b.effects)
 	n.epoch++
 	n.dead, n.mute, n.silent = true, true, true
 	if hr == ddi.OK {

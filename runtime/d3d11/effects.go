@@ -23,6 +23,13 @@ type touch struct {
 // everything in touch.sub is more than one subresource.
 const everything = ^uint32(0)
 
+// moveTo moves what is in e to f, which is empty, and leaves e with f's memory.
+func (e *effects) moveTo(f *effects) {
+	if len(e.touched)+len(e.queries) != 0 {
+		*e, *f = *f, *e
+	}
+}
+
 func (e *effects) reset() {
 	if len(e.touched)+len(e.queries) == 0 {
 		return
