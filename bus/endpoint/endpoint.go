@@ -120,6 +120,8 @@ type Endpoint struct {
 	target target
 	master master
 	stats  Stats
+
+	stalled int // clocks in a row in which nothing went in or out, though the device offered something
 }
 
 // New returns the endpoint of dev, which has just been powered on. It fails with
@@ -138,7 +140,8 @@ func New(dev port.Device, opt Options) (*Endpoint, error) {
 	}, nil
 }
 
-// Now returns the device clocks since New.
+// Now returns the clocks since New, those included in which the device's stood
+// still.
 func (e *Endpoint) Now() uint64 { return e.now }
 
 // Err returns how the device broke the protocol of its ports, wrapping
@@ -163,6 +166,11 @@ func (e *Endpoint) HoldReads(hold bool) { e.out.holdReads(hold) }
 // Run lets up to n device clocks pass and returns how many. It ends early when a
 // packet has become ready for Next; none pass if that needs no clock, or after
 // Err. Clocks in which nothing happens are skipped.
+//
+// A device that has offered what there is no room for during stallClocks, and
+// got and gave nothing else, has its clock stopped until there is room or a
+// packet for it: it has the first clock of each Run, and the others pass without
+// it.
 func (e *Endpoint) Run(n uint64) uint64 {
 	made := e.out.made
 	e.emit()
@@ -172,12 +180,19 @@ func (e *Endpoint) Run(n uint64) uint64 {
 			ran += k
 			continue
 		}
+		if e.stalled >= stallClocks && ran > 0 {
+			e.now += n - ran
+			return n
+		}
 		e.clock()
 		ran++
 		e.emit()
 	}
 	return ran
 }
+
+// stallClocks is more than any device needs to come to rest.
+const stallClocks = 4096
 
 // Idle returns how many clocks can pass without anything happening: 0 if work
 // is pending, math.MaxUint64 if only an input can wake the device.
@@ -240,6 +255,12 @@ func (e *Endpoint) clock() {
 	upReq, upBeat, upCpl := e.accept(req, beat, cpl)
 	e.dev.Tick(inReq, inBeat, upCpl, inCpl, upReq, upBeat)
 	e.now++
+	in := inReq.Kind != port.None || inBeat.Valid || inCpl.Status != port.CplNone
+	if offers := req.Kind != port.None || beat.Valid; offers && !in && !upReq && !upBeat && !upCpl {
+		e.stalled++
+	} else {
+		e.stalled = 0
+	}
 }
 
 // protocol notes what the device did wrong; the first cause stays.
