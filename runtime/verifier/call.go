@@ -151,7 +151,7 @@ func (k *Checker) finish(fr *frame, rets []any) {
 	name := fr.f.Name
 	ok := len(fr.errors) == 0 && succeeded(rets)
 	if isRecycleCreate(name) {
-		k.checkRecycled(fr, rets)
+		ok = k.checkRecycled(fr, rets) && ok
 	}
 	switch name {
 	case "pfnCreateDeferredContext":

@@ -249,9 +249,9 @@ func (k *Checker) destroyContext(fr *frame) {
 	if left := k.left(c); len(left) > 0 {
 		more := ""
 		if n := len(left) - 1; n > 0 {
-			more = fmt.Sprintf(" and %d others", n)
+			more = " and " + plural(n, "other")
 		}
-		k.fail(fr, "handle-leak", "%s%s are left", left[0], more)
+		k.fail(fr, "handle-leak", "leaves %s%s", left[0], more)
 	}
 }
 

@@ -135,6 +135,15 @@ func TestPrograms(t *testing.T) {
 			r.reports("RecycleCreateDeferredContext", "device", ddi.EOutOfMemory)
 			d.renew()
 		}, []string{"recycle-result"}},
+		{"a Recycle function that returns S_FALSE has not recycled", func(r *rig) {
+			d := r.deferred("d")
+			l := d.finish()
+			r.funcs.RecycleDestroyCommandList(r.other, r.dev, l)
+			d.funcs.RecycleCommandList(r.dth, d.h, l)
+			r.driver["RecycleCreateCommandList"] = func(_, results []any) { results[0] = ddi.False }
+			d.again(l)
+			d.funcs.AbandonCommandList(r.dth, d.h)
+		}, []string{"recycle-result"}},
 		{"a deferred context's table lacks what records", func(r *rig) {
 			r.driver["CreateDeferredContext"] = func(args, _ []any) {
 				args[2].(*umddi.CreateDeferredContext).ContextFuncs.ResourceCopy = nil
@@ -180,4 +189,16 @@ func TestTableOfFailedContext(t *testing.T) {
 	assert.NotNil(t, table.SetScissorRects)
 	outer.CreateDeferredContext(th, umddi.HDevice{}, arg)
 	assert.Nil(t, table.SetScissorRects)
+}
+
+// A leak is named by its oldest object.
+func TestLeakMessage(t *testing.T) {
+	for n, want := range map[int]string{1: "leaves query 2", 2: "leaves query 2 and 1 other", 3: "leaves query 2 and 2 others"} {
+		r := collecting(t)
+		for range n {
+			r.make().query()
+		}
+		r.funcs.DestroyDevice(r.th, r.dev)
+		assert.Equal(t, want, r.k.Violations()[0].Text)
+	}
 }

@@ -61,12 +61,12 @@ func succeeded(rets []any) bool {
 	return true
 }
 
-// checkRecycled checks what a Recycle function returned.
-func (k *Checker) checkRecycled(fr *frame, rets []any) {
-	if len(rets) == 0 {
-		return
-	}
-	if hr, ok := rets[0].(ddi.HRESULT); ok && hr != ddi.OK && hr != ddi.EOutOfMemory {
+// checkRecycled checks what a Recycle function returned, and says whether that
+// was success.
+func (k *Checker) checkRecycled(fr *frame, rets []any) bool {
+	hr := rets[0].(ddi.HRESULT)
+	if hr != ddi.OK && hr != ddi.EOutOfMemory {
 		k.fail(fr, "recycle-result", "returns %v, want S_OK or E_OUTOFMEMORY", hr)
 	}
+	return hr == ddi.OK
 }

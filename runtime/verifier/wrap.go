@@ -1237,6 +1237,28 @@ func wrapDriverInitializationData(f *kmddi.DriverInitializationData, h Hook) *km
 			return r0, r1
 		}
 	}
+	if f.ResetFromTimeout != nil {
+		c := &Func{Name: "DxgkDdiResetFromTimeout", Callback: false}
+		w.ResetFromTimeout = func(a0 *ddi.Thread, a1 kmddi.HAdapter) ddi.Status {
+			a0.Push(c.Name)
+			h.Enter(a0, c, a1)
+			r0 := f.ResetFromTimeout(a0, a1)
+			h.Leave(a0, c, r0)
+			a0.Pop()
+			return r0
+		}
+	}
+	if f.RestartFromTimeout != nil {
+		c := &Func{Name: "DxgkDdiRestartFromTimeout", Callback: false}
+		w.RestartFromTimeout = func(a0 *ddi.Thread, a1 kmddi.HAdapter) ddi.Status {
+			a0.Push(c.Name)
+			h.Enter(a0, c, a1)
+			r0 := f.RestartFromTimeout(a0, a1)
+			h.Leave(a0, c, r0)
+			a0.Pop()
+			return r0
+		}
+	}
 	return &w
 }
 

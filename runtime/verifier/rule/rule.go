@@ -174,7 +174,7 @@ func handleRules() []Rule {
 			Example: "pfnCreateResource: resource 7 exists"},
 		{Name: "handle-leak", Title: "A device is destroyed after all that it made.", Fault: Runtime, Source: srcHandles,
 			Catches: "DestroyDevice with objects, command lists or deferred contexts left.",
-			Example: "pfnDestroyDevice: resource 7 and 2 others are left"},
+			Example: "pfnDestroyDevice: leaves resource 7 and 2 others"},
 		{Name: "view-order", Title: "A resource is made or opened before its views and destroyed or closed after them.", Fault: Runtime, Source: srcLocal,
 			Catches: "a view that is opened in a deferred context in which its resource is not, and a resource that is destroyed or closed with views left.",
 			Example: "pfnDestroyResource: resource 7 has 1 view"},
