@@ -57,11 +57,14 @@ func DriverEntry() kmddi.DriverInitializationData {
 		SubmitCommand:     submitCommand,
 		QueryCurrentFence: queryCurrentFence,
 		CollectDbgInfo:    collectDbgInfo,
+
+		ResetFromTimeout:   resetFromTimeout,
+		RestartFromTimeout: restartFromTimeout,
 	}
 }
 
 // adapter is the miniport's device context. Between StartDevice and StopDevice
-// all but the rings is constant.
+// all but the rings and running is constant.
 type adapter struct {
 	cb   *kmddi.DxgkrnlInterface
 	info kmddi.DeviceInfo
@@ -71,7 +74,7 @@ type adapter struct {
 	fences kmddi.ContiguousMemory // the fence words, fenceStride bytes apart
 	rings  []*ring.Ring           // by node
 
-	running bool // interrupts are expected
+	running bool // interrupts are expected; not from a reset to the restart
 }
 
 // adapterOf returns the adapter behind a handle, and false if there is none.

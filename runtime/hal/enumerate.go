@@ -109,9 +109,10 @@ func (d *Device) Detach(t *ddi.Thread) error {
 
 // An enumerator enumerates one device. Its first error ends it.
 type enumerator struct {
-	d    *Device
-	link bus.Link
-	err  error
+	d      *Device
+	link   bus.Link
+	before *Device // what was found before; nil: it is the first time
+	err    error
 }
 
 func (e *enumerator) read(off int) uint32 {
@@ -203,12 +204,15 @@ func (e *enumerator) place(i int, size uint64, flags uint32, wide bool) {
 	if e.err != nil {
 		return
 	}
-	addr, ok := e.d.machine.allocMMIO(size, wide && flags&pcicfg.BARPrefetchable != 0)
+	addr, ok := e.address(i, size, wide && flags&pcicfg.BARPrefetchable != 0)
 	if !ok {
 		e.failf("BAR %d: no address space for %#x bytes", i, size)
 		return
 	}
-	e.d.info.BARs[i] = size
+	if e.err != nil {
+		return
+	}
+	e.d.info.BARs[i], e.d.bars[i] = size, addr
 	off := pcicfg.BAR0 + 4*i
 	e.write(off, uint32(addr))
 	got := uint64(e.read(off) &^ pcicfg.BARFlags)
@@ -219,6 +223,18 @@ func (e *enumerator) place(i int, size uint64, flags uint32, wide bool) {
 	if got != addr {
 		e.failf("BAR %d: reads %#x after %#x was written", i, got, addr)
 	}
+}
+
+// address returns where to put BAR i: where it was, if it was there before.
+func (e *enumerator) address(i int, size uint64, above4G bool) (uint64, bool) {
+	if e.before == nil {
+		return e.d.machine.allocMMIO(size, above4G)
+	}
+	if was := e.before.info.BARs[i]; was != size {
+		e.failf("BAR %d of %#x bytes was one of %#x", i, size, was)
+		return 0, true
+	}
+	return e.before.bars[i], true
 }
 
 // allocMMIO returns an address for a BAR of size bytes, a power of two.

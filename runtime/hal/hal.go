@@ -16,6 +16,14 @@
 // holds off interrupts of the calling thread only: whoever drives one device
 // from several goroutines serialises them, as the graphics kernel does with its
 // lock.
+//
+// # A link that goes down
+//
+// A device whose link is down stays as it is, and each access returns the cause,
+// until Restore has the link begin again and enumerates the device a second
+// time, at the addresses that it had. Memory, vectors and Info stay: whoever
+// holds them need not know. What the device has kept meanwhile, whether it lost
+// power or not, is its driver's affair.
 package hal
 
 import (

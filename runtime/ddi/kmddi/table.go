@@ -7,10 +7,11 @@ import "github.com/hilgpu/hilgpu/runtime/ddi"
 // driver does not have; docs/design.md lists what the kernel never calls.
 //
 // Synchronisation (WDK, "Threading and Synchronization"): AddDevice to
-// RemoveDevice run alone; BuildPagingBuffer, Patch and SubmitCommand are of the
-// GPU scheduler class, one thread at a time; Render, Present, Create, Destroy,
-// Open, Close and Query are reentrant. Level: PASSIVE_LEVEL, but SubmitCommand
-// and DpcRoutine DISPATCH_LEVEL, InterruptRoutine DIRQL.
+// RemoveDevice, ResetFromTimeout and RestartFromTimeout run alone;
+// BuildPagingBuffer, Patch and SubmitCommand are of the GPU scheduler class, one
+// thread at a time; Render, Present, Create, Destroy, Open, Close and Query are
+// reentrant. Level: PASSIVE_LEVEL, but SubmitCommand and DpcRoutine
+// DISPATCH_LEVEL, InterruptRoutine DIRQL.
 type DriverInitializationData struct {
 	Version uint32 // DXGKDDI_INTERFACE_VERSION, InterfaceVersion
 
@@ -40,6 +41,16 @@ type DriverInitializationData struct {
 	SubmitCommand     func(t *ddi.Thread, h HAdapter, arg SubmitCommand) ddi.Status
 	QueryCurrentFence func(t *ddi.Thread, h HAdapter, arg QueryCurrentFence) (QueryCurrentFenceOut, ddi.Status)
 	CollectDbgInfo    func(t *ddi.Thread, h HAdapter, arg CollectDbgInfo) (CollectDbgInfoOut, ddi.Status)
+
+	// ResetFromTimeout stops all nodes: after it the GPU accesses no memory, and
+	// what was submitted is lost with what memory segments held. The kernel then
+	// tells of each allocation that had a place in one by a TRANSFER of 0 bytes
+	// out of it, drops all submissions, and calls RestartFromTimeout, which lets
+	// the nodes take work again. Each may also fail with the status of an access
+	// that the device did not answer; then the kernel begins with
+	// ResetFromTimeout again, later.
+	ResetFromTimeout   func(t *ddi.Thread, h HAdapter) ddi.Status
+	RestartFromTimeout func(t *ddi.Thread, h HAdapter) ddi.Status
 }
 
 // InterfaceVersion is DXGKDDI_INTERFACE_VERSION_WDDM1_3.

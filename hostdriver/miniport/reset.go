@@ -1,0 +1,78 @@
+package miniport
+
+import (
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+)
+
+// resetFromTimeout stops the nodes and expects no interrupts from then on. What
+// was submitted is lost. The device may have lost power and be as after reset,
+// or have gone on as if nothing had happened.
+//
+//	DDI     DxgkDdiResetFromTimeout, d3dkmddi.h
+//	Caller  the kernel, PASSIVE_LEVEL, alone, with a link that works
+//	Effect  a node that cannot be stopped costs the device the right to master
+//	        the bus, so that it accesses no memory
+//	Returns StatusSuccess
+//	        StatusIOTimeout: a node does not come out of reset
+//	        StatusInvalidHandle: a handle without a started adapter
+//	        whatever a callback failed with
+//	Source  learn.microsoft.com, nc-d3dkmddi-dxgkddi_resetfromtimeout
+func resetFromTimeout(t *ddi.Thread, h kmddi.HAdapter) ddi.Status {
+	a, ok := adapterOf(h)
+	if !ok || a.cb == nil {
+		return ddi.StatusInvalidHandle
+	}
+	a.running = false
+	s := a.quiesce(t)
+	if s != ddi.StatusSuccess {
+		a.setMastering(t, 0) // if the link fails here too, the device has no way to memory
+	}
+	return s
+}
+
+// restartFromTimeout lets the nodes take submissions again, with empty rings. It
+// believes nothing of the device that StartDevice found.
+//
+//	DDI     DxgkDdiRestartFromTimeout, d3dkmddi.h
+//	Caller  the kernel, PASSIVE_LEVEL, alone, after ResetFromTimeout
+//	Effect  the fence words are 0, and the first fence of each node may be any
+//	Returns StatusSuccess
+//	        StatusRevisionMismatch: another major version or register map
+//	        StatusDeviceConfiguration: another device, or other capabilities
+//	        than those of StartDevice
+//	        StatusIOTimeout: a node that does not come out of reset
+//	        StatusInvalidHandle: a handle without a started adapter
+//	        StatusInvalidParameter: without ResetFromTimeout
+//	        whatever a callback failed with
+//	Source  learn.microsoft.com, nc-d3dkmddi-dxgkddi_restartfromtimeout
+func restartFromTimeout(t *ddi.Thread, h kmddi.HAdapter) ddi.Status {
+	a, ok := adapterOf(h)
+	if !ok || a.cb == nil {
+		return ddi.StatusInvalidHandle
+	}
+	if a.running {
+		return ddi.StatusInvalidParameter
+	}
+	clear(a.fences.Bytes)
+	for _, step := range [...]func(*ddi.Thread) ddi.Status{
+		a.identifyAgain, a.enableMastering, a.startRings, a.enableInterrupts,
+	} {
+		if s := step(t); s != ddi.StatusSuccess {
+			a.running = false
+			return s
+		}
+	}
+	return ddi.StatusSuccess
+}
+
+// identifyAgain checks that the device is what StartDevice found.
+func (a *adapter) identifyAgain(t *ddi.Thread) ddi.Status {
+	was := a.caps
+	s := a.identify(t)
+	if s == ddi.StatusSuccess && a.caps != was {
+		s = ddi.StatusDeviceConfiguration
+	}
+	a.caps = was
+	return s
+}
