@@ -1,0 +1,95 @@
+package lists
+
+import (
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
+)
+
+// A kernelClock stands between a user-mode driver and the graphics kernel and
+// takes the time of submissions, and what is allocated in them. It belongs to
+// the immediate context's thread.
+type kernelClock struct {
+	time        time.Duration
+	calls       int
+	allocations uint64 // of the Go heap
+}
+
+// allocations returns how many objects of the Go heap have been allocated.
+func allocations() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.Mallocs
+}
+
+// wrap returns a driver entry that behaves as open.
+func (k *kernelClock) wrap(open umddi.OpenAdapterFunc) umddi.OpenAdapterFunc {
+	return func(t *ddi.Thread, arg *umddi.OpenAdapter) ddi.HRESULT {
+		hr := open(t, arg)
+		if hr.Failed() {
+			return hr
+		}
+		create := arg.Funcs.CreateDevice
+		arg.Funcs.CreateDevice = func(t *ddi.Thread, a umddi.HAdapter, arg *umddi.CreateDevice) ddi.HRESULT {
+			inner, outer := *arg, arg.KTCallbacks
+			table := *outer
+			table.RenderCb = func(t *ddi.Thread, h umddi.HRTDevice, r *umddi.Render) ddi.HRESULT {
+				start, before := time.Now(), allocations()
+				hr := outer.RenderCb(t, h, r)
+				k.allocations += allocations() - before
+				k.time += time.Since(start)
+				k.calls++
+				return hr
+			}
+			inner.KTCallbacks = &table
+			return create(t, a, &inner)
+		}
+		return hr
+	}
+}
+
+// A counter is a Hook that counts the calls and callbacks of the user-mode
+// interface while it is on.
+type counter struct {
+	mu    sync.Mutex
+	on    bool
+	calls map[string]int
+}
+
+func (c *counter) Enter(_ *ddi.Thread, f *verifier.Func, _ ...any) {
+	if !strings.HasPrefix(f.Name, "pfn") { // the kernel-mode interface
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.on {
+		c.calls[f.Name]++
+	}
+}
+
+func (c *counter) Leave(*ddi.Thread, *verifier.Func, ...any) {}
+
+// turn switches the counter.
+func (c *counter) turn(on bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.on = on
+}
+
+// perList returns the counts of a run of n lists.
+func (c *counter) perList(n int) []Call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []Call
+	for name, calls := range c.calls {
+		all = append(all, Call{name, float64(calls) / float64(n)})
+	}
+	slices.SortFunc(all, func(a, b Call) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}

@@ -1,0 +1,119 @@
+package lists
+
+import (
+	"time"
+)
+
+// splitLists is how many lists are recorded at most with the clock read inside.
+const splitLists = 20_000
+
+// timed fills in what is measured by time.
+func (o Options) timed(out *Report) error {
+	r, err := o.start()
+	if err != nil {
+		return err
+	}
+	return r.close(r.measure(out))
+}
+
+// measure runs the lists that are measured, behind some that are not and which
+// leave behind what can be recycled.
+func (r *run) measure(out *Report) error {
+	if _, err := r.cycles(2 * r.o.Alive * len(r.recorders)); err != nil {
+		return err
+	}
+	r.reset()
+	allocated, err := r.cycles(r.o.Lists)
+	if err != nil {
+		return err
+	}
+	r.ctx.Flush()
+	n := float64(r.o.Lists)
+	out.ListsPerSecond = n / (r.wall + r.execute).Seconds()
+	out.Allocations = float64(allocated) / n
+	out.Submissions = r.kernel.calls
+	making, release := r.sum()
+	out.Parts = Parts{
+		Execute: float64(r.execute.Nanoseconds()) / n,
+		Release: float64(release.Nanoseconds()) / n,
+		Kernel:  float64(r.kernel.time.Nanoseconds()) / n,
+	}
+	record, err := r.share()
+	if err != nil {
+		return err
+	}
+	made := float64(making.Nanoseconds()) / n
+	out.Parts.Record, out.Parts.Finish = made*record, made*(1-record)
+	return r.verify()
+}
+
+// reset forgets what was measured.
+func (r *run) reset() {
+	r.wall, r.execute = 0, 0
+	r.kernel.time, r.kernel.calls = 0, 0
+	for _, w := range r.recorders {
+		w.making, w.record, w.finish, w.release = 0, 0, 0, 0
+	}
+}
+
+// sum returns the times of all contexts.
+func (r *run) sum() (making, release time.Duration) {
+	for _, w := range r.recorders {
+		making += w.making
+		release += w.release
+	}
+	return making, release
+}
+
+// share returns which part of making a list is recording it: of other lists, as
+// the clock has to be read in the middle of each. What reading it takes is
+// taken off.
+func (r *run) share() (float64, error) {
+	n := min(r.o.Lists, splitLists)
+	for _, w := range r.recorders {
+		w.split, w.record, w.finish = true, 0, 0
+	}
+	if _, err := r.cycles(n); err != nil {
+		return 0, err
+	}
+	var record, finish time.Duration
+	for _, w := range r.recorders {
+		record += w.record
+		finish += w.finish
+	}
+	reading := time.Duration(n) * clockTime()
+	record, finish = max(1, record-reading), max(1, finish-reading)
+	return float64(record) / float64(record+finish), nil
+}
+
+// clockTime returns how long it takes to read the clock.
+func clockTime() time.Duration {
+	const n = 1000
+	start := time.Now()
+	for range n {
+		time.Now()
+	}
+	return time.Since(start) / n
+}
+
+// counted fills in how often each function is called, in the steady state.
+func (o Options) counted(out *Report) error {
+	c := &counter{calls: map[string]int{}}
+	o.System.Hook = c
+	r, err := o.start()
+	if err != nil {
+		return err
+	}
+	return r.close(r.count(c, out))
+}
+
+func (r *run) count(c *counter, out *Report) error {
+	if _, err := r.cycles(2 * r.o.Alive * len(r.recorders)); err != nil {
+		return err
+	}
+	c.turn(true)
+	_, err := r.cycles(r.o.Lists)
+	c.turn(false)
+	out.Calls, out.CountedOver = c.perList(r.o.Lists), r.o.Lists
+	return err
+}

@@ -1,0 +1,252 @@
+package lists
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hilgpu/hilgpu/runtime/d3d11"
+	"github.com/hilgpu/hilgpu/testbench"
+)
+
+// bufferBytes is the size of the buffers that are copied.
+const bufferBytes = 64
+
+// A recorder is a deferred context and its lists, with the two buffers that it
+// copies between.
+type recorder struct {
+	ctx      *d3d11.Context
+	dst, src *d3d11.Buffer
+	lists    []*d3d11.CommandList
+
+	n                       int           // lists of the next make
+	making                  time.Duration // of lists
+	split                   bool          // read the clock between record and finish
+	record, finish, release time.Duration
+	err                     error
+	broken                  any // a contract, which unwinds to the caller of Run
+}
+
+// A run is the workload under way on one system.
+type run struct {
+	o         Options
+	sys       *testbench.System
+	dev       *d3d11.Device
+	ctx       *d3d11.Context
+	kernel    kernelClock
+	recorders []*recorder
+
+	wall    time.Duration // of recording and releasing
+	execute time.Duration // without the kernel
+}
+
+// start opens a system and makes what is used.
+func (o Options) start() (*run, error) {
+	r := &run{o: o}
+	var err error
+	if r.sys, err = testbench.Open(o.Board, o.drivers(&r.kernel), o.System); err != nil {
+		return nil, err
+	}
+	if err = r.create(); err != nil {
+		return nil, errors.Join(err, r.sys.Close())
+	}
+	return r, nil
+}
+
+func (r *run) create() error {
+	var err error
+	if r.dev, r.ctx, err = r.sys.CreateDevice(); err != nil {
+		return err
+	}
+	for i := range r.o.Contexts {
+		w := &recorder{lists: make([]*d3d11.CommandList, 0, r.o.Alive)}
+		if w.src, err = r.buffer(contents(i)); err != nil {
+			return err
+		}
+		if w.dst, err = r.buffer(make([]byte, bufferBytes)); err != nil {
+			return err
+		}
+		if w.ctx, err = r.dev.CreateDeferredContext(0); err != nil {
+			return err
+		}
+		r.recorders = append(r.recorders, w)
+	}
+	return nil
+}
+
+// contents returns what a context's lists copy.
+func contents(context int) []byte {
+	p := make([]byte, bufferBytes)
+	for i := range p {
+		p[i] = byte(7*context + i + 1)
+	}
+	return p
+}
+
+func (r *run) buffer(data []byte) (*d3d11.Buffer, error) {
+	desc := d3d11.BufferDesc{ByteWidth: bufferBytes, BindFlags: d3d11.BindVertexBuffer}
+	return r.dev.CreateBuffer(desc, &d3d11.SubresourceData{SysMem: data})
+}
+
+// close ends the run and returns err, or what closing returns.
+func (r *run) close(err error) error {
+	r.dev.Close()
+	if cerr := r.sys.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// cycle has the contexts record n lists between them, executes these and
+// releases them.
+func (r *run) cycle(n int) error {
+	for i, w := range r.recorders {
+		w.n = (n + len(r.recorders) - 1 - i) / len(r.recorders)
+	}
+	start := time.Now()
+	r.parallel(func(w *recorder) { w.err = w.make(r.o.Ops) })
+	r.wall += time.Since(start)
+	for _, w := range r.recorders {
+		if w.err != nil {
+			return w.err
+		}
+	}
+	kernel, start := r.kernel.time, time.Now()
+	for _, w := range r.recorders {
+		for _, l := range w.lists {
+			r.ctx.ExecuteCommandList(l, false)
+		}
+	}
+	r.execute += time.Since(start) - (r.kernel.time - kernel)
+	if err := r.renew(); err != nil {
+		return err
+	}
+	start = time.Now()
+	r.parallel((*recorder).drop)
+	r.wall += time.Since(start)
+	return errors.Join(r.sys.Err(), r.dev.GetDeviceRemovedReason())
+}
+
+// parallel calls f for each recorder, in a goroutine of its own if there are
+// several.
+func (r *run) parallel(f func(*recorder)) {
+	if len(r.recorders) == 1 {
+		f(r.recorders[0])
+		return
+	}
+	var wg sync.WaitGroup
+	for _, w := range r.recorders {
+		wg.Go(func() {
+			defer func() { w.broken = recover() }()
+			f(w)
+		})
+	}
+	wg.Wait()
+	for _, w := range r.recorders {
+		if w.broken != nil {
+			panic(w.broken)
+		}
+	}
+}
+
+// renew ends the contexts, so that the next lists cannot use the memory of the
+// last ones, if nothing is to be recycled.
+func (r *run) renew() error {
+	if !r.o.NoRecycle {
+		return nil
+	}
+	var err error
+	for _, w := range r.recorders {
+		w.ctx.Release()
+		if w.ctx, err = r.dev.CreateDeferredContext(0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// make records and finishes lists of ops copies.
+func (w *recorder) make(ops int) error {
+	start := time.Now()
+	for range w.n {
+		l, err := w.one(ops)
+		if err != nil {
+			return err
+		}
+		w.lists = append(w.lists, l)
+	}
+	w.making += time.Since(start)
+	return nil
+}
+
+// one makes one list.
+func (w *recorder) one(ops int) (*d3d11.CommandList, error) {
+	if w.split {
+		return w.oneSplit(ops)
+	}
+	for range ops {
+		w.ctx.CopyResource(w.dst, w.src)
+	}
+	return w.ctx.FinishCommandList(false)
+}
+
+// oneSplit is one with the clock read around both parts.
+func (w *recorder) oneSplit(ops int) (*d3d11.CommandList, error) {
+	start := time.Now()
+	for range ops {
+		w.ctx.CopyResource(w.dst, w.src)
+	}
+	middle := time.Now()
+	l, err := w.ctx.FinishCommandList(false)
+	w.finish += time.Since(middle)
+	w.record += middle.Sub(start)
+	return l, err
+}
+
+// drop releases the lists.
+func (w *recorder) drop() {
+	start := time.Now()
+	for i, l := range w.lists {
+		l.Release()
+		w.lists[i] = nil
+	}
+	w.lists = w.lists[:0]
+	w.release += time.Since(start)
+}
+
+// cycles runs n lists in all, and returns how many objects of the heap were
+// allocated outside the kernel.
+func (r *run) cycles(n int) (allocated uint64, err error) {
+	kernel, before := r.kernel.allocations, allocations()
+	for n > 0 && err == nil {
+		some := min(n, r.o.Alive*len(r.recorders))
+		err = r.cycle(some)
+		n -= some
+	}
+	return allocations() - before - (r.kernel.allocations - kernel), err
+}
+
+// verify reads what the lists have copied.
+func (r *run) verify() error {
+	for i, w := range r.recorders {
+		to, err := r.dev.CreateBuffer(d3d11.BufferDesc{
+			ByteWidth: bufferBytes, Usage: d3d11.UsageStaging, CPUAccessFlags: d3d11.CPUAccessRead,
+		}, nil)
+		if err != nil {
+			return err
+		}
+		r.ctx.CopyResource(to, w.dst)
+		var m d3d11.MappedSubresource
+		if err := r.ctx.Map(to, 0, d3d11.MapRead, 0, &m); err != nil {
+			return err
+		}
+		if want := contents(i); !bytes.Equal(m.Data, want) {
+			return fmt.Errorf("%w: context %d has copied % x, want % x", ErrContents, i, m.Data, want)
+		}
+		r.ctx.Unmap(to, 0)
+		to.Release()
+	}
+	return nil
+}
