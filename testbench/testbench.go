@@ -167,6 +167,13 @@ func (s *System) WaitForIdle() error { return s.kernel.WaitForIdle(s.thread) }
 // Err returns why the GPU stopped: nil, or a *dxgkrnl.DeviceError.
 func (s *System) Err() error { return s.kernel.Err() }
 
+// Recover brings the GPU back after it stopped, over a link that begins again if
+// it was down; while the GPU works it does nothing. Direct3D devices from before
+// stay removed and can be closed, new ones work as after Open. It fails with the
+// cause while the board does not answer, or is another one than before, and may
+// be called again; dxgkrnl.Kernel.Recover says with what else.
+func (s *System) Recover() error { return s.kernel.Recover(s.thread) }
+
 // Close stops the kernel and closes the board. After a *dxgkrnl.DeviceError it
 // only closes the board.
 func (s *System) Close() error {

@@ -28,7 +28,17 @@
 // Every wait ends at the latest TdrDelay after the last progress of a node that
 // has work. Then DxgkDdiQueryCurrentFence is asked, which recovers a lost
 // interrupt, and if nothing moved the adapter is stopped: Err says why. There
-// is no preemption and no engine reset: a GPU that has stopped stays stopped.
+// is no preemption and no engine reset.
+//
+// # An adapter that has stopped
+//
+// A fault, a time-out or a link that failed stops the adapter: every wait ends,
+// and from then on every thunk that needs the GPU returns StatusDeviceRemoved,
+// or StatusIODeviceError if it was the link. That the link is down is noticed by
+// the first access that meets it, at the latest at the end of the thunk. Memory
+// that the GPU may have had in use is kept for as long as it may write to it.
+// Recover resets the adapter, over a link that begins again if it was down. It
+// works for new devices then; those from before stay removed.
 //
 // # Locks
 //
@@ -84,6 +94,7 @@ type Stats struct {
 	BytesPagedIn   uint64 // moved from host memory into a segment
 	BytesPagedOut  uint64 // moved from a segment to host memory
 	BytesFilled    uint64 // zeroed in a segment
+	Recoveries     uint64 // times that the adapter was brought back
 }
 
 // A Kernel is the graphics kernel of one adapter.
@@ -111,7 +122,7 @@ type Kernel struct {
 
 	mappings []*mapping
 	memory   []hal.Pages // given out by AllocateContiguousMemory
-	running  bool        // between StartDevice and StopDevice
+	running  bool        // between StartDevice and StopDevice, but for a reset
 	notified bool        // NotifyInterrupt in this InterruptRoutine, QueueDpc outstanding
 	inISR    bool
 	dpcDone  bool // NotifyDpc in this DpcRoutine
@@ -269,7 +280,8 @@ func checkSegments(q kmddi.QuerySegment, bars [6]uint64) error {
 	return nil
 }
 
-// checkTable checks that the miniport has every function that the kernel calls.
+// checkTable checks that the miniport has every function that the kernel cannot
+// do without, and of those of a reset both or none.
 func checkTable(d *kmddi.DriverInitializationData) error {
 	if d.Version != kmddi.InterfaceVersion {
 		return fmt.Errorf("%w: interface version %#x, want %#x", ErrStart, d.Version, kmddi.InterfaceVersion)
@@ -290,6 +302,8 @@ func checkTable(d *kmddi.DriverInitializationData) error {
 		{"BuildPagingBuffer", d.BuildPagingBuffer != nil}, {"Patch", d.Patch != nil},
 		{"SubmitCommand", d.SubmitCommand != nil}, {"QueryCurrentFence", d.QueryCurrentFence != nil},
 		{"CollectDbgInfo", d.CollectDbgInfo != nil},
+		{"ResetFromTimeout", d.ResetFromTimeout != nil || d.RestartFromTimeout == nil},
+		{"RestartFromTimeout", d.RestartFromTimeout != nil || d.ResetFromTimeout == nil},
 	} {
 		if !f.is {
 			return fmt.Errorf("%w: the miniport has no DxgkDdi%s", ErrStart, f.name)
@@ -363,21 +377,26 @@ func (k *Kernel) unlock(t *ddi.Thread, old ddi.IRQL) {
 }
 
 // begin starts a thunk: it delivers interrupts that arrived since the last one
-// and destroys what is idle by now. It returns StatusDeviceRemoved if the GPU
-// has stopped.
+// and destroys what is idle by now. It fails if the GPU has stopped.
 func (k *Kernel) begin(t *ddi.Thread) ddi.Status {
 	if k.stopped || k.crashed {
 		return ddi.StatusDeviceRemoved
 	}
 	k.dev.Deliver(t)
 	k.reap(t)
-	return k.status()
+	return k.status(t)
 }
 
-// status is StatusDeviceRemoved once the GPU has stopped.
-func (k *Kernel) status() ddi.Status {
+// status fails once the GPU has stopped, which it also has if an access found
+// the link down.
+func (k *Kernel) status(t *ddi.Thread) ddi.Status {
+	if k.err == nil {
+		if err := k.dev.Down(); err != nil {
+			k.stopLink(t, err)
+		}
+	}
 	if k.err != nil {
-		return ddi.StatusDeviceRemoved
+		return k.err.status()
 	}
 	return ddi.StatusSuccess
 }

@@ -39,7 +39,7 @@ func (kd Kind) String() string {
 }
 
 // A DeviceError is why the adapter was stopped. It is sticky: every thunk that
-// needs the GPU returns StatusDeviceRemoved from then on.
+// needs the GPU fails from then on, until Recover.
 type DeviceError struct {
 	Kind  Kind
 	Node  uint32 // of a fault or time-out
@@ -54,6 +54,14 @@ func (e *DeviceError) Error() string {
 		return fmt.Sprintf("dxgkrnl: %v: node %d, fence %d: %v", e.Kind, e.Node, e.Fence, e.Cause)
 	}
 	return fmt.Sprintf("dxgkrnl: %v: %v", e.Kind, e.Cause)
+}
+
+// status is what thunks return: a link that failed is not a GPU that hangs.
+func (e *DeviceError) status() ddi.Status {
+	if e.Kind == Link {
+		return ddi.StatusIODeviceError
+	}
+	return ddi.StatusDeviceRemoved
 }
 
 // Unwrap returns the cause.

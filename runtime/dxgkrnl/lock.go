@@ -17,7 +17,8 @@ import (
 //	Returns StatusInvalidParameter: ReadOnly and WriteOnly
 //	        StatusCantLockMemory: not created CPUVisible
 //	        StatusAllocationBusy: DoNotWait, and work uses it
-//	        StatusDeviceRemoved: also if the link fails while it is copied
+//	        StatusDeviceRemoved; StatusIODeviceError: also if the link fails
+//	        while it is copied
 func (k *Kernel) lockAllocation(t *ddi.Thread, a *allocation, arg *umddi.Lock) ddi.Status {
 	if arg.ReadOnly && arg.WriteOnly {
 		return ddi.StatusInvalidParameter
@@ -65,7 +66,7 @@ func (k *Kernel) waitUnused(t *ddi.Thread, a *allocation, arg *umddi.Lock) ddi.S
 	if !done() {
 		k.lookAfter(t)
 	}
-	if s := k.status(); s.Failed() {
+	if s := k.status(t); s.Failed() {
 		return s
 	}
 	if !done() {
@@ -93,7 +94,7 @@ func (k *Kernel) copyOut(t *ddi.Thread, a *allocation) ddi.Status {
 	if err := k.dev.Read(t, d.BAR, d.BAROffset+a.offset, a.pages.Bytes); err != nil {
 		k.stopLink(t, err)
 	}
-	return k.status()
+	return k.status(t)
 }
 
 // copyBack copies a from its host memory to its memory segment.
@@ -103,11 +104,12 @@ func (k *Kernel) copyBack(t *ddi.Thread, a *allocation) ddi.Status {
 	if err := k.dev.Write(t, d.BAR, d.BAROffset+a.offset, a.pages.Bytes); err != nil {
 		k.stopLink(t, err)
 	}
-	return k.status()
+	return k.status(t)
 }
 
-// unlockAllocation ends one lock. A stopped GPU loses what was written to a
-// memory segment: StatusDeviceRemoved, but the lock has ended.
+// unlockAllocation ends one lock. A stopped GPU, and a removed device, loses
+// what was written to a memory segment: the status says so, but the lock has
+// ended.
 func (k *Kernel) unlockAllocation(t *ddi.Thread, a *allocation) ddi.Status {
 	if a.locks--; a.locks > 0 {
 		return ddi.StatusSuccess
@@ -115,10 +117,12 @@ func (k *Kernel) unlockAllocation(t *ddi.Thread, a *allocation) ddi.Status {
 	writes := a.lockWrites
 	a.lockWrites, a.pinned = false, false
 	switch {
+	case writes && a.device.removed.Failed():
+		return a.device.removed
 	case !writes || !a.inMemorySegment():
 		return ddi.StatusSuccess
 	case k.err != nil:
-		return ddi.StatusDeviceRemoved
+		return k.err.status()
 	}
 	return k.copyBack(t, a)
 }

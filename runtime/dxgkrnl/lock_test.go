@@ -188,7 +188,7 @@ func TestLinkFailureUnderLock(t *testing.T) {
 			r.render(fill(a, 0, 64, 1))
 			r.wait()
 			broken := errors.New("link down")
-			assert.Equal(t, ddi.StatusDeviceRemoved, tt.at(r, a, broken))
+			assert.Equal(t, ddi.StatusIODeviceError, tt.at(r, a, broken))
 			var e *DeviceError
 			require.ErrorAs(t, r.kernel.Err(), &e)
 			assert.Equal(t, Link, e.Kind)

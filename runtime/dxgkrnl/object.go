@@ -16,6 +16,7 @@ type device struct {
 	contexts    []*context    // in order of creation
 	allocations []*allocation // in order of creation, without destroyed ones
 	last        []uint64      // by node: last submission
+	removed     ddi.Status    // why it can only be destroyed, or StatusSuccess
 }
 
 // context is a stream of command buffers to one node.

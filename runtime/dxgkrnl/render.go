@@ -137,8 +137,8 @@ func (k *Kernel) pass(t *ddi.Thread, d *dmaBuffer, list []umddi.AllocationList, 
 	if s != ddi.StatusSuccess && s != ddi.StatusInsufficientDMABuffer {
 		return out, s
 	}
-	if k.err != nil {
-		return out, ddi.StatusDeviceRemoved
+	if st := k.status(t); st.Failed() {
+		return out, st
 	}
 	if uint64(out.DmaBufferUsed) > uint64(len(d.pages.Bytes)) || uint64(out.PatchesUsed) > uint64(len(d.patches)) {
 		k.bugcheck(CodeMemory, MemoryOverflow, "the miniport used %d of %d bytes of a DMA buffer, %d of %d patches",
@@ -245,7 +245,7 @@ func (k *Kernel) schedule(t *ddi.Thread, d *dmaBuffer) ddi.Status {
 		}
 		k.portion(t, d, part{at, to, start, end})
 		if end == d.nPatches {
-			return k.status()
+			return k.status(t)
 		}
 		at, start = to, end
 	}

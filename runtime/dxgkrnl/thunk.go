@@ -73,17 +73,26 @@ func (k *Kernel) destroyDeviceThunk(t *ddi.Thread, dev ddi.KMHandle) ddi.Status 
 	return k.destroyDevice(t, d)
 }
 
+// deviceThunk begins a thunk of a device. It fails if the device is removed.
+func (k *Kernel) deviceThunk(t *ddi.Thread, dev ddi.KMHandle) (*device, ddi.Status) {
+	if s := k.begin(t); s.Failed() {
+		return nil, s
+	}
+	d, ok := k.device(dev)
+	if !ok {
+		return nil, ddi.StatusInvalidHandle
+	}
+	return d, d.removed
+}
+
 // gone says whether there is no miniport to call any more.
 func (k *Kernel) gone() bool { return k.stopped || k.crashed }
 
 func (k *Kernel) createContextThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.CreateContext) ddi.Status {
 	defer k.unlock(t, k.lock(t))
-	if s := k.begin(t); s.Failed() {
+	d, s := k.deviceThunk(t, dev)
+	if s.Failed() {
 		return s
-	}
-	d, ok := k.device(dev)
-	if !ok {
-		return ddi.StatusInvalidHandle
 	}
 	c, s := k.newContext(t, d, arg)
 	if s.Failed() {
@@ -109,12 +118,9 @@ func (k *Kernel) destroyContextThunk(t *ddi.Thread, ctx ddi.KMHandle) ddi.Status
 // createAllocationThunk makes all allocations or none.
 func (k *Kernel) createAllocationThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Allocate) ddi.Status {
 	defer k.unlock(t, k.lock(t))
-	if s := k.begin(t); s.Failed() {
+	d, s := k.deviceThunk(t, dev)
+	if s.Failed() {
 		return s
-	}
-	d, ok := k.device(dev)
-	if !ok {
-		return ddi.StatusInvalidHandle
 	}
 	if len(arg.AllocationInfo) == 0 {
 		return ddi.StatusInvalidParameter
@@ -181,12 +187,9 @@ func (k *Kernel) destroyAllocationThunk(t *ddi.Thread, dev ddi.KMHandle, arg *um
 
 func (k *Kernel) lockThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Lock) ddi.Status {
 	defer k.unlock(t, k.lock(t))
-	if s := k.begin(t); s.Failed() {
+	d, s := k.deviceThunk(t, dev)
+	if s.Failed() {
 		return s
-	}
-	d, ok := k.device(dev)
-	if !ok {
-		return ddi.StatusInvalidHandle
 	}
 	a, ok := k.allocation(d, arg.Allocation)
 	if !ok {
@@ -246,12 +249,9 @@ func (k *Kernel) presentThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Presen
 
 // submitter begins a thunk that submits, and returns its context.
 func (k *Kernel) submitter(t *ddi.Thread, dev, ctx ddi.KMHandle) (*context, ddi.Status) {
-	if s := k.begin(t); s.Failed() {
+	d, s := k.deviceThunk(t, dev)
+	if s.Failed() {
 		return nil, s
-	}
-	d, ok := k.device(dev)
-	if !ok {
-		return nil, ddi.StatusInvalidHandle
 	}
 	c, ok := k.context(d, ctx)
 	if !ok {
@@ -263,14 +263,11 @@ func (k *Kernel) submitter(t *ddi.Thread, dev, ctx ddi.KMHandle) (*context, ddi.
 // waitForIdleThunk waits until all submitted work of a device has completed.
 func (k *Kernel) waitForIdleThunk(t *ddi.Thread, dev ddi.KMHandle) ddi.Status {
 	defer k.unlock(t, k.lock(t))
-	if s := k.begin(t); s.Failed() {
+	d, s := k.deviceThunk(t, dev)
+	if s.Failed() {
 		return s
 	}
-	d, ok := k.device(dev)
-	if !ok {
-		return ddi.StatusInvalidHandle
-	}
-	s := k.wait(t, func() bool { return k.passed(d.last) })
+	s = k.wait(t, func() bool { return k.passed(d.last) })
 	k.reap(t)
 	return s
 }

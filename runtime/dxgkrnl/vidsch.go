@@ -150,8 +150,8 @@ func (k *Kernel) passed(numbers []uint64) bool {
 	return true
 }
 
-// wait lets time pass until done, at PASSIVE_LEVEL. It returns
-// StatusDeviceRemoved if the GPU stops first, or has stopped.
+// wait lets time pass until done, at PASSIVE_LEVEL. It fails if the GPU stops
+// first, or has stopped.
 func (k *Kernel) wait(t *ddi.Thread, done func() bool) ddi.Status {
 	began := k.dev.Now()
 	for k.err == nil && !done() {
@@ -164,7 +164,7 @@ func (k *Kernel) wait(t *ddi.Thread, done func() bool) ddi.Status {
 			k.stopLink(t, err)
 		}
 	}
-	return k.status()
+	return k.status(t)
 }
 
 // idle waits until nothing is submitted or waiting.

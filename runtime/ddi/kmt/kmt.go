@@ -11,7 +11,9 @@ import (
 // Thunks is the table of D3DKMT functions of one adapter. Field X is D3DKMTX.
 // A handle that is not valid gives StatusInvalidHandle. Once the GPU has
 // faulted or stopped answering, every function that needs it returns
-// StatusDeviceRemoved.
+// StatusDeviceRemoved; once the connection to it has failed, StatusIODeviceError.
+// When the GPU works again, a device from before still gets these, and can be
+// destroyed with what is its.
 type Thunks struct {
 	// QueryAdapterInfo fills p with the miniport's UMDRIVERPRIVATE data.
 	QueryAdapterInfo func(t *ddi.Thread, p []byte) ddi.Status

@@ -1,0 +1,137 @@
+package dxgkrnl
+
+import (
+	"fmt"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+)
+
+// Recover brings back an adapter that was stopped for a fault, a time-out or a
+// link that failed. While the adapter works it does nothing. All submissions are
+// dropped and what memory segments held is lost: devices that were there stay
+// removed, and can only be destroyed with what is theirs.
+//
+//	DDI     DxgkDdiResetFromTimeout, DxgkDdiBuildPagingBuffer of TRANSFER with
+//	        0 bytes for each allocation in a memory segment,
+//	        DxgkDdiRestartFromTimeout
+//	Caller  at PASSIVE_LEVEL
+//	Effect  after a failure of the link, it begins again first, and the device
+//	        is enumerated again; before that works the miniport is not called.
+//	        Host memory that the GPU may have used is freed once it is reset
+//	Returns the adapter's error, which stays, if the miniport broke a contract;
+//	        StatusDeviceRemoved after Stop; StatusNotSupported if the miniport
+//	        has no DxgkDdiResetFromTimeout; else the error of hal.Device.Restore,
+//	        or the miniport's status with that of the first access that failed.
+//	        The adapter is stopped as before then, and Recover may be called again
+//
+// Design note: Windows resets as soon as it finds the adapter hung, and
+// bugchecks (0x116) if that does not help. Here a board may have to be plugged
+// in first, and whoever does that says when.
+func (k *Kernel) Recover(t *ddi.Thread) error {
+	defer k.unlock(t, k.lock(t))
+	switch {
+	case k.stopped:
+		return ddi.StatusDeviceRemoved
+	case k.crashed:
+		return k.err
+	}
+	k.dev.Deliver(t)
+	if !k.status(t).Failed() {
+		return nil
+	}
+	if k.driver.ResetFromTimeout == nil {
+		return fmt.Errorf("dxgkrnl: the miniport has no DxgkDdiResetFromTimeout: %w", ddi.StatusNotSupported)
+	}
+	if err := k.recover(t); err != nil {
+		return err
+	}
+	k.err, k.faulted = nil, nil
+	k.stats.Recoveries++
+	return nil
+}
+
+// recover does the steps of Recover.
+func (k *Kernel) recover(t *ddi.Thread) error {
+	if k.err.Kind == Link || k.dev.Down() != nil {
+		if err := k.dev.Restore(t); err != nil {
+			return fmt.Errorf("dxgkrnl: recovery: %w", err)
+		}
+	}
+	k.access, k.running = nil, false
+	if s := k.driver.ResetFromTimeout(t, k.adapter); s.Failed() {
+		return k.recoveryError("DxgkDdiResetFromTimeout", s)
+	}
+	k.removeDevices()
+	k.loseSegments(t)
+	k.dropSubmissions()
+	k.releaseHeld()
+	if s := k.driver.RestartFromTimeout(t, k.adapter); s.Failed() {
+		return k.recoveryError("DxgkDdiRestartFromTimeout", s)
+	}
+	k.running = true
+	return nil
+}
+
+// recoveryError is what the miniport failed with, and why.
+func (k *Kernel) recoveryError(what string, s ddi.Status) error {
+	if k.access != nil {
+		return fmt.Errorf("dxgkrnl: %s: %w: %w", what, s, k.access)
+	}
+	return fmt.Errorf("dxgkrnl: %s: %w", what, s)
+}
+
+// removeDevices makes every device but the kernel's own useless for good. What
+// was removed before stays removed for its own reason.
+func (k *Kernel) removeDevices() {
+	for _, d := range k.devices {
+		if d.handle != 0 && !d.removed.Failed() {
+			d.removed = k.err.status()
+		}
+	}
+}
+
+// loseSegments takes the places in memory segments away, whose content is lost,
+// and tells the miniport of each, as Windows does.
+//
+//	Source  learn.microsoft.com, DXGKARG_BUILDPAGINGBUFFER, TransferSize
+func (k *Kernel) loseSegments(t *ddi.Thread) {
+	buffer, private := make([]byte, k.paging.size), make([]byte, k.paging.private)
+	for _, seg := range k.segments {
+		for len(seg.residents) > 0 {
+			a := seg.residents[0]
+			_, s := k.driver.BuildPagingBuffer(t, k.adapter, kmddi.BuildPagingBuffer{
+				Operation: kmddi.PagingTransfer, Allocation: a.driver, DmaBuffer: buffer, DmaBufferPrivateData: private,
+				Source:      kmddi.PagingLocation{SegmentID: seg.id, Address: a.address()},
+				Destination: kmddi.PagingLocation{Address: a.pages.Phys},
+			})
+			if s != ddi.StatusSuccess {
+				k.bugcheck(CodeMemory, MemoryPaging, "DxgkDdiBuildPagingBuffer of an eviction after a reset returned %v", s)
+			}
+			seg.remove(a)
+			a.dirty = false
+		}
+	}
+}
+
+// dropSubmissions empties the queues. The fences of all that was ever submitted
+// count as completed, so that nothing waits for them.
+func (k *Kernel) dropSubmissions() {
+	for i := range k.nodes {
+		n := &k.nodes[i]
+		n.queued, n.submitted, n.reported, n.completed = n.reserved, n.reserved, n.reserved, n.reserved
+		for _, s := range n.hardware {
+			k.recycle(s)
+		}
+		for _, s := range n.waiting {
+			k.recycle(s)
+		}
+		n.hardware, n.waiting = nil, nil
+	}
+	p := &k.paging
+	for _, s := range p.built {
+		k.recycle(s)
+	}
+	p.built, p.open = nil, nil
+	clear(p.waits)
+}
