@@ -191,8 +191,10 @@ func (e *Endpoint) Run(n uint64) uint64 {
 	return ran
 }
 
-// stallClocks is more than any device needs to come to rest.
-const stallClocks = 4096
+// stallClocks gives a device time for what it can do without the host. Work that
+// takes longer, such as a long copy in its own memory, goes on when the host
+// takes something.
+const stallClocks = 512
 
 // Idle returns how many clocks can pass without anything happening: 0 if work
 // is pending, math.MaxUint64 if only an input can wake the device.
