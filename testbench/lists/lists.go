@@ -10,6 +10,7 @@ import (
 	"fmt"
 
 	"github.com/hilgpu/hilgpu/hostdriver/umd"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench"
 )
 
@@ -76,6 +77,8 @@ type Report struct {
 	Submissions int     `json:"submissions"`          // pfnRenderCb calls
 	Calls       []Call  `json:"calls"`                // in order of the name
 	CountedOver int     `json:"calls_counted_over"`   // lists of the run in which the calls were counted
+
+	Findings []verifier.Finding `json:"-"` // of the timed run: waived rules that were broken, and warnings
 }
 
 // Parts are the costs of one list, in ns of a thread.

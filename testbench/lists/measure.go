@@ -13,7 +13,9 @@ func (o Options) timed(out *Report) error {
 	if err != nil {
 		return err
 	}
-	return r.close(r.measure(out))
+	err = r.measure(out)
+	out.Findings = r.sys.Findings()
+	return r.close(err)
 }
 
 // measure runs the lists that are measured, behind some that are not and which

@@ -50,9 +50,20 @@ func (o Options) start() (*run, error) {
 		return nil, err
 	}
 	if err = r.create(); err != nil {
-		return nil, errors.Join(err, r.sys.Close())
+		if r.dev != nil {
+			r.dev.Close()
+		}
+		return nil, errors.Join(r.stopped(err), r.sys.Close())
 	}
 	return r, nil
+}
+
+// stopped returns why the GPU stopped, if it did, and else err.
+func (r *run) stopped(err error) error {
+	if cause := r.sys.Err(); cause != nil {
+		return cause
+	}
+	return err
 }
 
 func (r *run) create() error {
@@ -92,6 +103,7 @@ func (r *run) buffer(data []byte) (*d3d11.Buffer, error) {
 
 // close ends the run and returns err, or what closing returns.
 func (r *run) close(err error) error {
+	err = r.stopped(err)
 	r.dev.Close()
 	if cerr := r.sys.Close(); err == nil {
 		err = cerr

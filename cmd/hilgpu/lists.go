@@ -1,0 +1,92 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/testbench/lists"
+)
+
+// listsFlags are the flags of run lists.
+type listsFlags struct {
+	board    string
+	lists    int
+	ops      int
+	contexts int
+	alive    int
+	recycle  bool
+	native   bool
+	json     bool
+	verify   verifyFlags
+	links    *links
+}
+
+func newLists(l *links) *cobra.Command {
+	f := listsFlags{links: l}
+	c := &cobra.Command{
+		Use:   "lists",
+		Short: "Record, execute and release small command lists, and tell what they cost",
+		Long: `Lists records small command lists on deferred contexts, each in a goroutine of
+its own, executes them on the immediate context and releases them. It prints
+lists a second, ns a list for each part, allocations a list, and, from a second
+run that is not timed, how often each DDI function is called.
+
+The time of executing ends when the commands stand in the command buffer. What
+the graphics kernel takes, with the GPU that it waits for, is printed apart.
+The rules cost much time: --verify=false leaves them out.
+
+Boards:
+` + boards.Help() + `
+` + exitCodes,
+		Example: `  hilgpu run lists --verify=false
+  hilgpu run lists --lists 1000000 --contexts 2 --verify=false --json
+  hilgpu run lists --recycle=false
+  hilgpu run lists --native=false`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return runLists(c.OutOrStdout(), c.ErrOrStderr(), &f)
+		},
+	}
+	fl := c.Flags()
+	f.verify.add(c)
+	fl.StringVar(&f.board, "board", "emu", "board `selector`")
+	fl.IntVar(&f.lists, "lists", 100_000, "`number` of lists in all")
+	fl.IntVar(&f.ops, "ops", 1, "`number` of copies in each list")
+	fl.IntVar(&f.contexts, "contexts", 1, "`number` of deferred contexts that record")
+	fl.IntVar(&f.alive, "alive", 1000, "`number` of lists of a context that exist at a time")
+	fl.BoolVar(&f.recycle, "recycle", true, "use handles again; =false ends the contexts before their lists, so that none can be")
+	fl.BoolVar(&f.native, "native", true, "use the driver's lists; =false has the runtime emulate them")
+	fl.BoolVar(&f.json, "json", false, "print the report as JSON")
+	return c
+}
+
+func runLists(stdout, stderr io.Writer, f *listsFlags) error {
+	o := lists.Options{
+		Board: f.board, System: f.verify.options(), Lists: f.lists, Ops: f.ops, Contexts: f.contexts, Alive: f.alive,
+		NoRecycle: !f.recycle, Emulated: !f.native,
+	}
+	link, err := f.links.options()
+	if err != nil {
+		return err
+	}
+	o.System.Board = link
+	r, err := lists.Run(o)
+	if errors.Is(err, lists.ErrContents) {
+		return fmt.Errorf("%w: %w", errCheck, err)
+	}
+	if err != nil {
+		return err
+	}
+	f.verify.findings = r.Findings
+	f.verify.print(stderr)
+	if f.json {
+		return json.NewEncoder(stdout).Encode(r)
+	}
+	_, err = fmt.Fprint(stdout, r.Text())
+	return err
+}
