@@ -12,10 +12,10 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 )
 
-// A kernelClock stands between a user-mode driver and the graphics kernel and
+// A KernelClock stands between a user-mode driver and the graphics kernel and
 // takes the time of submissions, and what is allocated in them. It belongs to
-// the immediate context's thread.
-type kernelClock struct {
+// the immediate context's thread. The zero value works.
+type KernelClock struct {
 	time        time.Duration
 	calls       int
 	allocations uint64 // of the Go heap
@@ -28,8 +28,11 @@ func allocations() uint64 {
 	return m.Mallocs
 }
 
-// wrap returns a driver entry that behaves as open.
-func (k *kernelClock) wrap(open umddi.OpenAdapterFunc) umddi.OpenAdapterFunc {
+// Time returns how long the submissions have taken, on the wall clock.
+func (k *KernelClock) Time() time.Duration { return k.time }
+
+// Wrap returns a driver entry that behaves as open.
+func (k *KernelClock) Wrap(open umddi.OpenAdapterFunc) umddi.OpenAdapterFunc {
 	return func(t *ddi.Thread, arg *umddi.OpenAdapter) ddi.HRESULT {
 		hr := open(t, arg)
 		if hr.Failed() {

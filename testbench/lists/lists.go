@@ -122,8 +122,8 @@ func Run(o Options) (*Report, error) {
 }
 
 // drivers returns the drivers of this GPU, with a clock at the submissions.
-func (o Options) drivers(k *kernelClock) testbench.Drivers {
+func (o Options) drivers(k *KernelClock) testbench.Drivers {
 	d := testbench.HostDrivers()
-	d.UserMode = k.wrap(umd.New(umd.Options{EmulatedLists: o.Emulated}))
+	d.UserMode = k.Wrap(umd.New(umd.Options{EmulatedLists: o.Emulated}))
 	return d
 }

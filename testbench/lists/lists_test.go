@@ -127,11 +127,11 @@ func TestListsThatDoNothing(t *testing.T) {
 
 // The clock at the kernel lets everything through, and counts it.
 func TestKernelClock(t *testing.T) {
-	var k kernelClock
-	failing := k.wrap(func(*ddi.Thread, *umddi.OpenAdapter) ddi.HRESULT { return ddi.EFail })
+	var k KernelClock
+	failing := k.Wrap(func(*ddi.Thread, *umddi.OpenAdapter) ddi.HRESULT { return ddi.EFail })
 	assert.Equal(t, ddi.EFail, failing(nil, nil))
 	var got *umddi.DeviceCallbacks
-	open := k.wrap(func(_ *ddi.Thread, arg *umddi.OpenAdapter) ddi.HRESULT {
+	open := k.Wrap(func(_ *ddi.Thread, arg *umddi.OpenAdapter) ddi.HRESULT {
 		arg.Funcs.CreateDevice = func(_ *ddi.Thread, _ umddi.HAdapter, arg *umddi.CreateDevice) ddi.HRESULT {
 			got = arg.KTCallbacks
 			return ddi.OK

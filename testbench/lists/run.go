@@ -35,7 +35,7 @@ type run struct {
 	sys       *testbench.System
 	dev       *d3d11.Device
 	ctx       *d3d11.Context
-	kernel    kernelClock
+	kernel    KernelClock
 	recorders []*recorder
 
 	wall    time.Duration // of recording and releasing

@@ -1,0 +1,54 @@
+package lists
+
+import (
+	"flag"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/testbench"
+)
+
+// soak is how many lists TestMemory makes:
+//
+//	go test ./testbench/lists -run TestMemory -lists.soak 10000000 -timeout 60m
+var soak = flag.Int("lists.soak", 30_000, "`lists` that TestMemory makes")
+
+// heap returns the bytes and the objects that are reachable.
+func heap() (bytes, objects uint64) {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc, m.HeapObjects
+}
+
+// However many lists there were, a thousand at a time, memory is what it was
+// after the first thousands.
+func TestMemory(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(*Options)
+	}{
+		{"native", func(*Options) {}},
+		{"emulated", func(o *Options) { o.Emulated = true }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := Options{Board: "emu", Lists: *soak, Ops: 1, Contexts: 2, Alive: 500, System: testbench.Options{NoVerify: true}}
+			tt.change(&o)
+			r, err := o.start()
+			require.NoError(t, err)
+			_, err = r.cycles(5000)
+			require.NoError(t, err)
+			bytes, objects := heap()
+			_, err = r.cycles(o.Lists)
+			require.NoError(t, err)
+			after, left := heap()
+			assert.InDelta(t, bytes, after, 64<<10, "bytes of the heap")
+			assert.InDelta(t, objects, left, 200, "objects of the heap")
+			require.NoError(t, r.verify())
+			require.NoError(t, r.close(nil))
+		})
+	}
+}
