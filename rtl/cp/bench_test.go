@@ -251,7 +251,8 @@ func (b *bench) move(d dma.Desc) {
 // holdIdle checks that a clock without input changes nothing if the node says
 // that it sleeps.
 func (b *bench) holdIdle(mem Mem, d DMA, f Fence, regs regbus.Req) {
-	quiet := mem.Cpl.Status == port.CplNone && !d.Done && !d.Err && !d.WriteErr
+	taken := d.Ready && b.cp.Desc().Op != dma.None
+	quiet := mem.Cpl.Status == port.CplNone && !taken && !d.Done && !d.Err && !d.WriteErr
 	if b.cp.IdleFor() == 0 || !quiet || f.Result != fence.ResultNone || regs.Op != regbus.None {
 		return
 	}

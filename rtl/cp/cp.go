@@ -382,9 +382,10 @@ func (m *Module) quiet() bool {
 }
 
 // IdleFor returns math.MaxUint64 if only an input can wake the node, and 0
-// otherwise.
+// otherwise. A descriptor that is offered and not taken wakes nobody: whoever
+// takes it does.
 func (m *Module) IdleFor() uint64 {
-	offers := m.desc.Op != dma.None || m.fence.Op != fence.None || m.Fetch().Kind != port.None
+	offers := m.fence.Op != fence.None || m.Fetch().Kind != port.None
 	pulses := m.rsp.Hit || m.pulse || m.scratch.Valid || m.ringSeek.Valid || m.ibSeek.Valid
 	issues := m.ring.issues(m.ringWindow()) || m.ib.issues(m.ibWindow())
 	ends := m.resetting && m.quiet()
@@ -402,8 +403,10 @@ func (m *Module) moves() bool {
 		_, valid := m.head()
 		started := m.run || m.state != stateNext
 		moves = started && (valid || m.failed() || m.ringBad || m.inIB && m.ib.at == m.ibEnd)
+	case stateIssue:
+		moves = m.desc.Op == dma.None || m.readErr || m.writeErr
 	case stateDrain:
-		moves = m.inFlight == 0
+		moves = m.desc.Op == dma.None && m.inFlight == 0
 	case stateValue:
 		moves = m.look.Kind == port.None && !m.reading
 	case stateFence, stateFault:

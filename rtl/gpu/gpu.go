@@ -182,6 +182,9 @@ func (g *GPU) IdleFor() uint64 {
 	if g.config.Nodes == 2 {
 		n = min(n, g.cp1.IdleFor(), g.fence1.IdleFor())
 	}
+	if offered, _, _ := g.desc(); offered != 0 && g.dma.Ready() {
+		n = 0
+	}
 	return n
 }
 
