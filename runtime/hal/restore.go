@@ -36,21 +36,31 @@ func (d *Device) Down() error {
 }
 
 // Restore makes a device accessible that was attached before: if the link is
-// down it has it begin again, then it enumerates the device as Attach did, at
-// the same addresses. Messages that are latched and a queued DPC are dropped;
-// until bus mastering ends, which is the first that is written, the device may
-// still reach what is pinned. Restore delivers nothing.
+// down, also if nobody has noticed so far, it has it begin again, then it
+// enumerates the device as Attach did, at the same addresses. Messages that are
+// latched and a queued DPC are dropped; until bus mastering ends, which is the
+// first that is written, the device may still reach what is pinned. Restore
+// delivers nothing.
 //
 // It fails with the error of the link, which is down as before if it cannot
 // begin again, and with ErrEnumerate if there is another device than before.
 // Then the device, if it can be reached, is left without memory decode and bus
 // mastering, and Restore may be called again.
 func (d *Device) Restore(_ *ddi.Thread) error {
-	if d.Down() != nil {
-		if err := d.reopen(); err != nil {
+	if d.Down() == nil {
+		err := d.enumerateAgain()
+		if d.Down() == nil {
 			return err
 		}
 	}
+	if err := d.reopen(); err != nil {
+		return err
+	}
+	return d.enumerateAgain()
+}
+
+// enumerateAgain is Restore over a link that works.
+func (d *Device) enumerateAgain() error {
 	found := &Device{machine: d.machine, link: d.link, address: d.address}
 	e := enumerator{d: found, link: d.link, before: d}
 	if e.run(); e.err == nil && (found.info != d.info || found.msix != d.msix) {
@@ -58,8 +68,7 @@ func (d *Device) Restore(_ *ddi.Thread) error {
 	}
 	d.drop()
 	if e.err != nil {
-		d.note(e.err)
-		return errors.Join(e.err, e.quiesce())
+		return errors.Join(d.note(e.err), e.quiesce())
 	}
 	return nil
 }
