@@ -19,13 +19,15 @@ var soak = flag.Int("lists.soak", 30_000, "`lists` that TestMemory makes")
 // heap returns the bytes and the objects that are reachable.
 func heap() (bytes, objects uint64) {
 	var m runtime.MemStats
-	runtime.GC()
+	for range 3 { // what pools keep survives one
+		runtime.GC()
+	}
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc, m.HeapObjects
 }
 
 // However many lists there were, a thousand at a time, memory is what it was
-// after the first thousands.
+// after the first ones, which make use of every buffer that the system has.
 func TestMemory(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -39,14 +41,14 @@ func TestMemory(t *testing.T) {
 			tt.change(&o)
 			r, err := o.start()
 			require.NoError(t, err)
-			_, err = r.cycles(5000)
+			_, err = r.cycles(30_000)
 			require.NoError(t, err)
 			bytes, objects := heap()
 			_, err = r.cycles(o.Lists)
 			require.NoError(t, err)
 			after, left := heap()
-			assert.InDelta(t, bytes, after, 64<<10, "bytes of the heap")
-			assert.InDelta(t, objects, left, 200, "objects of the heap")
+			assert.LessOrEqual(t, after, bytes+64<<10, "bytes of the heap")
+			assert.LessOrEqual(t, left, objects+200, "objects of the heap")
 			require.NoError(t, r.verify())
 			require.NoError(t, r.close(nil))
 		})
