@@ -15,6 +15,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/tlp"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/hal"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench/compose"
 )
 
@@ -40,6 +41,10 @@ func newWired(t *testing.T, selector string) *wired {
 		System: &System{machine: hal.New(4 << 20), thread: new(ddi.Thread), drivers: HostDrivers()},
 		kinds:  map[string]bool{},
 	}
+	var err error
+	w.checker, err = verifier.New(verifier.Options{})
+	require.NoError(t, err)
+	w.drivers.UserMode = verifier.WrapUserMode(w.drivers.UserMode, w.checker)
 	w.power(t, selector)
 	port, err := rootport.New(w.dial, w.machine, rootport.Options{Observer: w.observe})
 	require.NoError(t, err)

@@ -1,0 +1,250 @@
+package testbench
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/runtime/d3d11"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/testbench/compose"
+)
+
+// staging makes a texture that the CPU reads and writes.
+func staging(dev *d3d11.Device) (*d3d11.Texture2D, error) {
+	return dev.CreateTexture2D(d3d11.Texture2DDesc{
+		Width: 8, Height: 8, MipLevels: 1, ArraySize: 1, Format: dxgi.R8G8B8A8UNorm, SampleDesc: dxgi.SampleDesc{Count: 1},
+		Usage: d3d11.UsageStaging, CPUAccessFlags: d3d11.CPUAccessRead | d3d11.CPUAccessWrite,
+	}, nil)
+}
+
+// wantRemoved checks that a device is of no use any more.
+func wantRemoved(t *testing.T, dev *d3d11.Device, ctx *d3d11.Context, tex *d3d11.Texture2D, reason error) {
+	t.Helper()
+	_, err := staging(dev)
+	assert.ErrorIs(t, err, ddi.DXGIDeviceRemoved)
+	var m d3d11.MappedSubresource
+	assert.ErrorIs(t, ctx.Map(tex, 0, d3d11.MapRead, 0, &m), ddi.DXGIDeviceRemoved)
+	assert.Nil(t, m.Data)
+	assert.ErrorIs(t, dev.GetDeviceRemovedReason(), reason)
+}
+
+// What an application sees of a board that is unplugged: its devices are
+// removed, those that were idle meanwhile too, also when the board is back. New
+// ones work beside them, and nothing stays of the old ones when they are closed.
+func TestDevicesOfAnUnpluggedBoard(t *testing.T) {
+	w := newWired(t, "emu?vram=64KiB")
+	composes(t, w.System, tinyPlan(t, 0))
+	composes(t, w.System, tinyPlan(t, 0))
+	free := largest(w.System)
+	var devs [2]*d3d11.Device
+	var ctxs [2]*d3d11.Context
+	var texs [2]*d3d11.Texture2D
+	for i := range devs {
+		var err error
+		devs[i], ctxs[i], err = w.CreateDevice()
+		require.NoError(t, err)
+		texs[i], err = staging(devs[i])
+		require.NoError(t, err)
+	}
+	held, err := staging(devs[0])
+	require.NoError(t, err)
+	var m d3d11.MappedSubresource
+	require.NoError(t, ctxs[0].Map(held, 0, d3d11.MapWrite, 0, &m))
+	from, err := staging(devs[0])
+	require.NoError(t, err)
+	ctxs[0].CopyResource(texs[0], from)
+
+	w.line.Unplug()
+	require.ErrorIs(t, ctxs[0].Map(texs[0], 0, d3d11.MapRead, 0, new(d3d11.MappedSubresource)), ddi.DXGIDeviceRemoved)
+	wantRemoved(t, devs[0], ctxs[0], texs[0], ddi.DXGIDeviceRemoved)
+	_, _, err = w.CreateDevice()
+	require.ErrorIs(t, err, ddi.DXGIDeviceRemoved)
+	w.recovered(t, 1)
+	clear(m.Data) // what is mapped stays so
+	ctxs[0].Unmap(held, 0)
+	for i := range devs {
+		wantRemoved(t, devs[i], ctxs[i], texs[i], ddi.DXGIDeviceRemoved)
+	}
+	composes(t, w.System, tinyPlan(t, 2))
+	for i := range devs {
+		devs[i].Close()
+	}
+	assert.Equal(t, free, largest(w.System))
+	composes(t, w.System, tinyPlan(t, 3))
+	require.NoError(t, w.Close())
+}
+
+// Going away and coming back again and again costs no memory.
+func TestRecoveriesLeaveNothing(t *testing.T) {
+	w := newWired(t, "emu?vram=8KiB")
+	w.drivers = HostDrivers() // unchecked: the checker keeps what it has seen of a device
+	rounds := func(n int) uint64 {
+		for i := range n {
+			w.arm(40+5*i, w.line.Unplug)
+			_, err := compose.Run(w.System, tinyPlan(t, 1))
+			w.wantLost(t, err, "")
+			w.recovered(t, 2)
+		}
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	rounds(20)
+	before := rounds(20)
+	after := rounds(20)
+	assert.Less(t, after, before+32<<10, "less than 2 KiB a time")
+	require.NoError(t, w.Close())
+}
+
+// Everybody who is at work when the board is unplugged gets the error.
+func TestEverybodyHearsOfIt(t *testing.T) {
+	w := newWired(t, "emu?vram=8KiB")
+	for n := range 12 {
+		w.arm(100+20*n, w.line.Cut)
+		plans := [3]*compose.Plan{tinyPlan(t, 1), tinyPlan(t, 2), tinyPlan(t, 3)}
+		var errs [3]error
+		var wg sync.WaitGroup
+		for i := range errs {
+			wg.Go(func() { _, errs[i] = compose.Run(w.System, plans[i]) })
+		}
+		wg.Wait()
+		require.Error(t, w.Err())
+		for _, err := range errs {
+			if err != nil { // else it was done before
+				assert.ErrorIs(t, err, bus.ErrLinkDown)
+			}
+		}
+		require.Error(t, errors.Join(errs[:]...))
+		w.recovered(t, 4)
+	}
+	require.NoError(t, w.Close())
+}
+
+// Doorbells that get lost are time-outs. Each is recovered from, until one comes
+// that does not hang.
+func TestRecoverFromTimeouts(t *testing.T) {
+	for count := 2; count <= 9; count++ {
+		s, err := Open(fmt.Sprintf("emu?vram=64KiB&fault=lost-doorbell&count=%d", count), HostDrivers(), Options{})
+		require.NoError(t, err)
+		hangs := 0
+		for ; ; hangs++ {
+			frame, err := compose.Run(s, smallPlan(t, 1))
+			if err == nil {
+				_, n := compose.Diff(frame, smallPlan(t, 1).Reference())
+				require.Zero(t, n)
+				break
+			}
+			var stopped *dxgkrnl.DeviceError
+			require.ErrorAs(t, err, &stopped)
+			require.Equal(t, dxgkrnl.Timeout, stopped.Kind)
+			require.NoError(t, s.Recover())
+		}
+		assert.Positive(t, hangs, "of %d doorbells", count)
+		assert.LessOrEqual(t, hangs, count)
+		require.NoError(t, s.Close())
+	}
+}
+
+// A time-out and a fault are a GPU that hung, for its devices.
+func TestReasonOfATimeout(t *testing.T) {
+	s, err := Open("emu?fault=lost-doorbell", HostDrivers(), Options{})
+	require.NoError(t, err)
+	dev, ctx, err := s.CreateDevice()
+	require.NoError(t, err)
+	tex, err := staging(dev)
+	require.NoError(t, err)
+	other, err := staging(dev)
+	require.NoError(t, err)
+	ctx.CopyResource(tex, other)
+	require.ErrorIs(t, ctx.Map(tex, 0, d3d11.MapRead, 0, new(d3d11.MappedSubresource)), ddi.DXGIDeviceRemoved)
+	require.NoError(t, s.Recover())
+	wantRemoved(t, dev, ctx, tex, ddi.DXGIDeviceHung)
+	dev.Close()
+	require.NoError(t, s.Close())
+}
+
+// A submission that makes the GPU fault, whichever it is, is recovered from.
+func TestRecoverFromFaults(t *testing.T) {
+	n, spoiled := 0, 3
+	drivers := HostDrivers()
+	entry := drivers.KernelMode
+	drivers.KernelMode = func() kmddi.DriverInitializationData {
+		d := entry()
+		patch := d.Patch
+		d.Patch = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.Patch) ddi.Status {
+			s := patch(t, h, arg)
+			if n++; n%spoiled == 0 {
+				binary.LittleEndian.PutUint32(arg.DmaBuffer[arg.DmaBufferSubmissionStartOffset:], 0x7e000001)
+			}
+			return s
+		}
+		return d
+	}
+	s, err := Open("emu?vram=64KiB", drivers, Options{HostMemory: 8 << 20})
+	require.NoError(t, err)
+	free := 0
+	for i := range uint64(20) {
+		n, spoiled = 0, int(1+i%3)
+		_, err = compose.Run(s, smallPlan(t, i))
+		var stopped *dxgkrnl.DeviceError
+		require.ErrorAs(t, err, &stopped, "run %d", i)
+		require.Equal(t, dxgkrnl.Fault, stopped.Kind)
+		require.NoError(t, s.Recover())
+		spoiled = 1 << 30
+		composes(t, s, smallPlan(t, i))
+		if i == 1 {
+			free = largest(s)
+		}
+	}
+	assert.Equal(t, free, largest(s))
+	require.NoError(t, s.Close())
+}
+
+// A GPU that answers nothing cannot be recovered, however often one asks, and
+// what broke a contract stays broken.
+func TestRecoverCannotHelp(t *testing.T) {
+	s, err := Open("emu?fault=dead&after=2", HostDrivers(), Options{})
+	require.NoError(t, err)
+	_, err = compose.Run(s, smallPlan(t, 1))
+	require.Error(t, err)
+	for range 3 {
+		assert.ErrorIs(t, s.Recover(), bus.ErrTimeout)
+		assert.Equal(t, err, s.Err())
+	}
+	require.NoError(t, s.Close())
+
+	drivers := HostDrivers()
+	entry := drivers.KernelMode
+	drivers.KernelMode = func() kmddi.DriverInitializationData {
+		d := entry()
+		d.DpcRoutine = func(*ddi.Thread, kmddi.HAdapter) {}
+		return d
+	}
+	s, err = Open("emu", drivers, Options{})
+	require.NoError(t, err)
+	assert.Panics(t, func() { compose.Run(s, smallPlan(t, 1)) })
+	err = s.Recover()
+	assert.Equal(t, s.Err(), err)
+	assert.ErrorAs(t, err, new(*dxgkrnl.Bugcheck))
+	require.NoError(t, s.Close())
+	assert.ErrorIs(t, closed(t).Recover(), ddi.StatusDeviceRemoved)
+}
+
+func closed(t *testing.T) *System {
+	s, err := Open("emu", HostDrivers(), Options{})
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	return s
+}
