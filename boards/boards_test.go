@@ -120,6 +120,7 @@ func TestSelectorErrors(t *testing.T) {
 		{"serial", `want serial:PORT`},
 		{"serial:?baud=115200", `want serial:PORT`},
 		{"serial:x?baud=1199", `baud=1199, want a number from 1200 to 20000000`},
+		{"serial:x?maxbaud=9600", `maxbaud=9600, want a number from 115200`},
 		{"serial:x?driver=other", `driver=other, want bugst or tarm`},
 		{"tcp:host", `host, want HOST:PORT`},
 		{"tcp:host:1?timeout=0", `timeout=0, want a number from 1`},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +25,7 @@ func serialPort() scheme {
 		name: "serial", place: "PORT", doc: "a board at a serial port: a path, or a USB serial number with /ifNN if it has several",
 		open: openSerial, options: append([]option{
 			{name: "baud", doc: "bits in a second, 115200 if not given"},
+			{name: "maxbaud", doc: "settle with the board on the highest rate that works, up to this one"},
 			{name: "driver", doc: "library that drives the port, bugst or tarm"},
 		}, remoteOptions()...),
 	}
@@ -49,13 +51,29 @@ func openSerial(o opening) (bus.Link, bus.Clock, error) {
 			v.bad("driver", serial.BugSt+" or "+serial.Tarm)
 		}
 	}
-	return o.openRemote(&v, opt.Baud, func() (io.ReadWriteCloser, error) {
-		path, err := serial.Find(o.place)
-		if err != nil {
-			return nil, err
-		}
-		return serial.Open(path, opt)
-	})
+	most := opt.Baud
+	v.integer("maxbaud", &most, opt.Baud, 20_000_000)
+	return o.openRemote(&v, func() (io.ReadWriteCloser, int, error) { return openPort(o.place, opt, most) })
+}
+
+// openPort opens a port and, if most is above its rate, settles with the board
+// on a higher one. It returns the rate.
+func openPort(name string, opt serial.Options, most int) (io.ReadWriteCloser, int, error) {
+	path, err := serial.Find(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	port, err := serial.Open(path, opt)
+	if err != nil || most == opt.Baud {
+		return port, opt.Baud, err
+	}
+	rates := append(slices.DeleteFunc(serial.Rates(), func(r int) bool { return r > most }), most)
+	rate, err := serial.RaiseBaud(port, opt.Baud, rates, nil)
+	if err != nil {
+		port.Close()
+		return nil, 0, err
+	}
+	return port, rate, nil
 }
 
 func openTCP(o opening) (bus.Link, bus.Clock, error) {
@@ -63,31 +81,32 @@ func openTCP(o opening) (bus.Link, bus.Clock, error) {
 	if _, _, err := net.SplitHostPort(o.place); err != nil {
 		return nil, nil, fmt.Errorf("%w: %s, want HOST:PORT", errPlace, o.place)
 	}
-	return o.openRemote(&v, 0, func() (io.ReadWriteCloser, error) {
+	return o.openRemote(&v, func() (io.ReadWriteCloser, int, error) {
 		conn, err := net.DialTimeout("tcp", o.place, dialTimeout)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", bus.ErrLinkDown, err)
+			return nil, 0, fmt.Errorf("%w: %w", bus.ErrLinkDown, err)
 		}
-		return conn, nil
+		return conn, 0, nil
 	})
 }
 
 // openRemote opens a root port on the channel on a stream, which is opened again
-// for each session.
-func (o *opening) openRemote(v *values, baud int, stream func() (io.ReadWriteCloser, error)) (bus.Link, bus.Clock, error) {
+// for each session; stream returns its rate too, 0 if it has none.
+func (o *opening) openRemote(v *values, stream func() (io.ReadWriteCloser, int, error)) (bus.Link, bus.Clock, error) {
 	ms := uint64(1000)
 	v.number("timeout", &ms, 1, 3_600_000)
 	if v.err != nil {
 		return nil, nil, v.err
 	}
-	r := &remote{rate: streamRate}
-	if baud != 0 {
-		r.rate = uint64(baud) / 10
-	}
+	r := &remote{}
+	r.rate.Store(streamRate)
 	dial := func() (rootport.Port, error) {
-		s, err := stream()
+		s, baud, err := stream()
 		if err != nil {
 			return nil, err
+		}
+		if baud != 0 {
+			r.rate.Store(uint64(baud) / 10)
 		}
 		c, err := channel.Open(s, channel.Config{
 			Link: datalink.Config{Role: datalink.Host, MapHash: regmap.Hash()}, Baud: baud, Console: o.Console,
@@ -126,12 +145,12 @@ const streamRate = 1 << 20
 // remote is the link to a board in another process.
 type remote struct {
 	*rootport.RootPort
-	rate    uint64
+	rate    atomic.Uint64                   // bytes a second
 	channel atomic.Pointer[channel.Channel] // of the session that was dialled last
 }
 
 // BytesPerSecond implements Rated.
-func (r *remote) BytesPerSecond() uint64 { return r.rate }
+func (r *remote) BytesPerSecond() uint64 { return r.rate.Load() }
 
 // Counters returns what the link counts.
 func (r *remote) Counters() []Counter {

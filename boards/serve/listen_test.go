@@ -119,3 +119,23 @@ func TestPty(t *testing.T) {
 	_, err := serial.Open(path, serial.Options{})
 	assert.Error(t, err)
 }
+
+// TestPtySettlesOnARate: a host that may go up to a rate ends at that one, again
+// and again.
+func TestPtySettlesOnARate(t *testing.T) {
+	board, path, stop := listen(t, "pty:"+filepath.Join(t.TempDir(), "board"))
+	for i := range 3 {
+		p, err := serial.Open(path, serial.Options{})
+		require.NoError(t, err)
+		rate, err := serial.RaiseBaud(p, serial.DefaultBaud, []int{230400, 460800}, nil)
+		require.NoError(t, err)
+		assert.Equal(t, 460800, rate)
+		link, err := connect(p, bustest.NewHost(4096))
+		require.NoError(t, err)
+		require.NoError(t, bustest.Enumerate(link))
+		require.NoError(t, link.Close())
+		eventually(t, func() bool { return !board.Connected() }, "the end of the session")
+		assert.Equal(t, uint64(i+1), board.Stats().Sessions)
+	}
+	assert.ErrorIs(t, stop(), errStop)
+}

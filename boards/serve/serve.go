@@ -89,6 +89,8 @@ type Board struct {
 	arrived bool   // a packet came since the last step
 	held    []byte // of the host: the endpoint has no room
 	unsent  []byte // of the device: the link has no room for a write or a completion
+	turn    *turn  // for one session only, or nil
+	over    bool   // a session has ended since serve began
 }
 
 // New returns the board of dev, which has just been powered on. It fails with
@@ -126,10 +128,20 @@ func Serve(ctx context.Context, dev port.Device, stream io.ReadWriteCloser, opt 
 func (b *Board) Serve(ctx context.Context, stream io.ReadWriteCloser) error {
 	b.serving.Lock()
 	defer b.serving.Unlock()
-	ch, err := b.open(stream)
+	return b.serve(ctx, stream, b.opt.Baud, nil)
+}
+
+// errOver ends serve after one session.
+var errOver = errors.New("serve: session over")
+
+// serve is Serve at a rate. With a turn, which is the stream, it returns errOver
+// when a session has ended and no other has begun.
+func (b *Board) serve(ctx context.Context, stream io.ReadWriteCloser, baud int, t *turn) error {
+	ch, err := b.open(stream, baud)
 	if err != nil {
 		return err
 	}
+	b.turn, b.over = t, false
 	stop := context.AfterFunc(ctx, func() { ch.Close() })
 	err = b.run(ch)
 	stop()
@@ -143,10 +155,10 @@ func (b *Board) Serve(ctx context.Context, stream io.ReadWriteCloser) error {
 	return err
 }
 
-func (b *Board) open(stream io.ReadWriteCloser) (*channel.Channel, error) {
+func (b *Board) open(stream io.ReadWriteCloser, baud int) (*channel.Channel, error) {
 	c := channel.Config{
 		Link: datalink.Config{Role: datalink.Board, MapHash: b.opt.MapHash},
-		Baud: b.opt.Baud,
+		Baud: baud,
 	}
 	if b.opt.Faults != (fault.Config{}) {
 		c.Send, c.Receive = fault.New(b.opt.Faults, 1), fault.New(b.opt.Faults, 0)
@@ -169,8 +181,11 @@ func (b *Board) run(ch *channel.Channel) error {
 	for {
 		b.mu.Lock()
 		wait := b.step(ch)
-		err, held := b.end.Err(), b.held != nil
+		err, held, over := b.end.Err(), b.held != nil, b.ends(ch)
 		b.mu.Unlock()
+		if err == nil && over {
+			err = errOver
+		}
 		if err != nil {
 			return err
 		}

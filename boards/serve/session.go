@@ -30,7 +30,7 @@ func (b *Board) finish(cause error) {
 	if !b.up {
 		return
 	}
-	b.up = false
+	b.up, b.over = false, true
 	b.forget()
 	b.tell(Session{N: b.n, Cause: cause})
 }
@@ -39,6 +39,18 @@ func (b *Board) finish(cause error) {
 func (b *Board) forget() {
 	b.end.Reset()
 	b.held, b.unsent = nil, nil
+}
+
+// ends reports whether the turn is over. From then on the channel says nothing
+// any more; a host that it has answered just before keeps it.
+func (b *Board) ends(ch *channel.Channel) bool {
+	if b.turn == nil || !b.over || b.up {
+		return false
+	}
+	b.turn.mute.Store(true)
+	n, _, _ := ch.Session()
+	b.turn.mute.Store(n == b.seen)
+	return n == b.seen
 }
 
 func (b *Board) tell(s Session) {

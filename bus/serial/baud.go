@@ -172,6 +172,12 @@ func (t *talker) ask(m message, answers ...byte) (message, error) {
 	return m, errSilent
 }
 
+// Rates returns the rates, in bits a second, that are tried when nobody says
+// which, in ascending order.
+func Rates() []int {
+	return []int{115200, 230400, 460800, 921600, 1000000, 1500000, 2000000, 3000000, 4000000}
+}
+
 // RaiseBaud is the host's part: it settles with the board at the other end on
 // the highest of rates that works, and returns it. Both ends are at the rate
 // base. A rate works if 64-byte patterns return whole, and probe, unless it is

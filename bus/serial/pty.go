@@ -109,11 +109,17 @@ func (p *Pty) Path() string {
 // idle is how often a pseudo-terminal without a host looks for one.
 const idle = 20 * time.Millisecond
 
-// Read returns what has arrived. While nobody has the other side open it returns
-// nothing and no error from time to time. It fails with os.ErrClosed after Close.
+// Read returns what has arrived, or nothing and no error after a tenth of a
+// second without any. It fails with os.ErrClosed after Close.
 func (p *Pty) Read(b []byte) (int, error) {
+	if err := p.file.SetReadDeadline(time.Now().Add(readTime)); err != nil {
+		return 0, err
+	}
 	n, err := p.file.Read(b)
-	if !errors.Is(err, unix.EIO) {
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return n, nil
+	case !errors.Is(err, unix.EIO):
 		return n, err
 	}
 	t := time.NewTimer(idle)

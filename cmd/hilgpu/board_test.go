@@ -64,7 +64,7 @@ func TestComposeOnServedBoards(t *testing.T) {
 		return s.FrameSHA256
 	}
 	want := sum("emu")
-	for _, board := range []string{boards[0] + "?baud=3000000", boards[0] + "?driver=tarm&baud=3000000", faulty[0]} {
+	for _, board := range []string{boards[0] + "?baud=3000000", boards[0] + "?driver=tarm&baud=3000000", boards[0] + "?maxbaud=3000000", faulty[0]} {
 		assert.Equal(t, want, sum(board), board)
 	}
 }
