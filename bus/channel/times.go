@@ -18,7 +18,7 @@ func (c *Config) largest() int {
 
 const (
 	linger   = 100 * time.Millisecond // how long Close tries to tell the peer
-	textIdle = 20 * time.Millisecond  // text that nothing has followed for so long is shown
+	textIdle = 100 * time.Millisecond // text that nothing has followed for so long is shown
 	lineIdle = 250 * time.Millisecond // frames after such a gap do not share a delimiter
 	catchUp  = 5 * time.Millisecond   // of its rate a writer that woke late makes good
 	burst    = 2 * time.Millisecond   // of its rate a writer writes at once

@@ -1,5 +1,7 @@
 package frame
 
+import "bytes"
+
 // A Sink takes what a Decoder finds, in the order of the line. What it is given
 // is valid only during the call.
 type Sink interface {
@@ -30,8 +32,9 @@ const leastText = 2
 //
 //   - A chunk that can be unstuffed to a legal size is a frame.
 //   - A chunk of which all bytes are text is text: printable ASCII, BEL, BS, TAB,
-//     LF, VT, FF, CR and ESC. It is a frame as well if it can be: the check
-//     tells, and no frame is lost to text.
+//     LF, VT, FF, CR and ESC. One that can be a frame is a frame, and text only
+//     if it has an LF: few lines of text are stuffed by chance, and some frames
+//     have no other bytes.
 //   - A chunk that begins with two or more bytes of text, and can be a frame from
 //     there on, is both: whoever wrote the text did not delimit it. If there are
 //     several places where the frame can begin, all of them are tried.
@@ -140,8 +143,11 @@ func (d *Decoder) end(s Sink) {
 }
 
 func (d *Decoder) classify(s Sink) {
-	d.Flush(s)
-	if plain, ok := d.unstuff(d.chunk); ok {
+	plain, ok := d.unstuff(d.chunk)
+	if !ok || bytes.IndexByte(d.chunk, '\n') >= 0 {
+		d.Flush(s)
+	}
+	if ok {
 		d.frame(plain, s)
 		return
 	}

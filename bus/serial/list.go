@@ -124,8 +124,9 @@ func line(dir, name string) string {
 }
 
 // Find returns the path of the port that name names: a path, which is returned
-// as it is; the last part of one, such as ttyUSB0; or a USB serial number, with
-// "/ifNN" behind it if the adapter has several ports. It fails with
+// as it is; the last part of one, such as ttyUSB0; a USB serial number, with
+// "/ifNN" behind it if the adapter has several ports; or a file that is there.
+// It fails with
 // ErrMissing or ErrAmbiguous and the names of what there is.
 func Find(name string) (string, error) { return find(roots{"/sys", "/dev", procRoot}, name) }
 
@@ -156,6 +157,9 @@ func find(r roots, name string) (string, error) {
 	case 1:
 		return hits[0].Path, nil
 	case 0:
+		if _, err := os.Stat(name); err == nil {
+			return name, nil // a path that is relative
+		}
 		return "", fmt.Errorf("%w: %s: there is %s", ErrMissing, name, names(ports))
 	}
 	return "", fmt.Errorf("%w: %s: take one of %s", ErrAmbiguous, name, names(hits))
