@@ -19,7 +19,7 @@ var access = map[d3d11.Usage][]uint32{
 		d3d11.CPUAccessRead, d3d11.CPUAccessWrite},
 }
 
-var usages = []d3d11.Usage{d3d11.UsageDefault, d3d11.UsageDefault, d3d11.UsageDynamic, d3d11.UsageStaging, d3d11.UsageImmutable}
+var usages = []d3d11.Usage{d3d11.UsageDefault, d3d11.UsageDefault, d3d11.UsageDynamic, d3d11.UsageDynamic, d3d11.UsageStaging, d3d11.UsageImmutable}
 
 // buffers are what buffers are made of. A staging buffer has no bind flags.
 var buffers = []struct {
@@ -27,6 +27,7 @@ var buffers = []struct {
 	bind          uint32
 }{
 	{64, 0, d3d11.BindVertexBuffer | d3d11.BindIndexBuffer},
+	{64, 0, d3d11.BindVertexBuffer},
 	{64, 0, d3d11.BindVertexBuffer},
 	{64, 0, d3d11.BindConstantBuffer},
 	{64, 0, d3d11.BindShaderResource},
@@ -149,7 +150,7 @@ func (m *machine) createView(t *rapid.T, tex *d3d11.Texture2D, r *model.Resource
 }
 
 var queryTypes = []d3d11.QueryType{d3d11.QueryEvent, d3d11.QueryOcclusion, d3d11.QueryTimestamp, d3d11.QueryTimestampDisjoint,
-	d3d11.QueryOcclusionPredicate, d3d11.QueryOcclusionPredicate, d3d11.QueryOverflowPredicate}
+	d3d11.QueryOcclusionPredicate, d3d11.QueryOcclusionPredicate, d3d11.QueryOverflowPredicate, d3d11.QueryOverflowPredicate}
 
 func (m *machine) createQuery(t *rapid.T) {
 	if len(m.queries) >= maxQueries {

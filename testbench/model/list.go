@@ -16,6 +16,9 @@ type List struct {
 // Alive says whether the application may use the list.
 func (l *List) Alive() bool { return l != nil && l.Refs > 0 }
 
+// Maps says whether the list maps r.
+func (l *List) Maps(r *Resource) bool { return l.maps[r] }
+
 // Steps returns how many commands the list has, with those of lists in it.
 func (l *List) Steps() int { return len(l.steps) }
 

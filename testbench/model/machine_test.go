@@ -45,6 +45,8 @@ type machine struct {
 	model     *model.Device
 	immediate context
 	contexts  []context // deferred
+	last      context   // the one of the call before
+	stay      int       // calls that go on with last
 	resources []resource
 	views     []view
 	queries   []query
@@ -113,12 +115,33 @@ func result(t *rapid.T, want ddi.HRESULT, got error, what string) {
 	require.Equal(t, error(want), got, what)
 }
 
-// context returns any context, the immediate one often.
+// context returns any context: often the one before, so that calls meet, for
+// some calls after what matters to them only that one, and often the immediate
+// one.
 func (m *machine) context(t *rapid.T) context {
-	if len(m.contexts) == 0 || chance(t, "immediate", 3) {
-		return m.immediate
+	m.stay--
+	switch {
+	case m.last.api != nil && (m.stay >= 0 || chance(t, "same", 2)):
+	case len(m.contexts) == 0 || chance(t, "immediate", 3):
+		m.last = m.immediate
+	default:
+		m.last = m.contexts[index(t, "context", len(m.contexts))]
 	}
-	return m.contexts[index(t, "context", len(m.contexts))]
+	return m.last
+}
+
+// busy returns a resource, rather one that the context has discarded.
+func (m *machine) busy(t *rapid.T, c context) resource {
+	var some []resource
+	for _, r := range m.resources {
+		if c.Discarded(r.Resource) {
+			some = append(some, r)
+		}
+	}
+	if r, ok := pick(t, "discarded", some); ok && chance(t, "rather", 2) {
+		return r
+	}
+	return m.resource(t)
 }
 
 // deferred returns a deferred context, and false if there is none.
@@ -126,10 +149,18 @@ func (m *machine) deferred(t *rapid.T) (context, bool) { return pick(t, "context
 
 // resource returns any resource, or NULL.
 func (m *machine) resource(t *rapid.T) resource {
-	if len(m.resources) == 0 || chance(t, "null", 20) {
+	var some []resource
+	stale := chance(t, "stale", 10)
+	for _, r := range m.resources {
+		if stale || r.Alive() {
+			some = append(some, r)
+		}
+	}
+	r, ok := pick(t, "resource", some)
+	if !ok || chance(t, "null", 20) {
 		return resource{}
 	}
-	return m.resources[index(t, "resource", len(m.resources))]
+	return r
 }
 
 // partner returns a resource that can mostly be copied to or from r.

@@ -97,3 +97,6 @@ func (c *Context) Unmap(r *Resource, sub int) {
 		delete(r.mapped, sub)
 	}
 }
+
+// Discarded says whether the list that the context records has mapped r.
+func (c *Context) Discarded(r *Resource) bool { return c.rec.discards[r] != nil }

@@ -1,6 +1,8 @@
 package model_test
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -63,51 +65,53 @@ func newMachine(t *rapid.T, sys *testbench.System) *machine {
 	for range 3 {
 		m.createBuffer(t)
 		m.createTexture(t)
+		m.createQuery(t)
 	}
 	return m
 }
 
-// actions are what can happen; "" is checked after each.
+// actions are what can happen, each as often as the others; "" is checked after
+// each.
 func (m *machine) actions() map[string]func(*rapid.T) {
-	return map[string]func(*rapid.T){
-		"":                 m.checkState,
-		"create buffer":    m.createBuffer,
-		"create texture":   m.createTexture,
-		"create query":     m.createQuery,
-		"create context":   m.createContext,
-		"create nothing":   m.createNothing,
-		"copy resource":    m.copyResource,
-		"copy resource 2":  m.copyResource,
-		"copy region":      m.copyRegion,
-		"copy region 2":    m.copyRegion,
-		"update":           m.update,
-		"clear target":     m.clearTarget,
-		"map":              m.mapping,
-		"map 2":            m.mapping,
-		"unmap":            m.unmap,
-		"unmap all":        m.unmapAll,
-		"begin":            m.begin,
-		"end":              m.end,
-		"end 2":            m.end,
-		"predication":      m.predication,
-		"get data":         m.getData,
-		"vertex buffers":   m.setVertexBuffers,
-		"index buffer":     m.setIndexBuffer,
-		"constant buffers": m.setConstantBuffers,
-		"render targets":   m.setTargets,
-		"rectangles":       m.setRectangles,
-		"topology":         m.setTopology,
-		"clear state":      m.clearState,
-		"finish":           m.finish,
-		"finish 2":         m.finish,
-		"execute":          m.execute,
-		"execute 2":        m.execute,
-		"execute 3":        m.execute,
-		"flush":            m.flush,
-		"add a reference":  m.addRef,
-		"release":          m.release,
-		"release lists":    m.releaseList,
-		"one's contents":   m.oneContents,
-		"purge":            m.purge,
+	all := map[string]func(*rapid.T){
+		"":                m.checkState,
+		"create nothing":  m.createNothing,
+		"unmap":           m.unmap,
+		"unmap all":       m.unmapAll,
+		"begin":           m.begin,
+		"get data":        m.getData,
+		"clear state":     m.clearState,
+		"flush":           m.flush,
+		"add a reference": m.addRef,
+		"one's contents":  m.oneContents,
+		"purge":           m.purge,
+		"create":          oneOf(m.createBuffer, m.createTexture, m.createTexture, m.createQuery, m.createQuery, m.createContext),
+		"release":         oneOf(m.release, m.releaseLists),
 	}
+	for name, some := range map[string][]func(*rapid.T){
+		"copy resource": repeat(4, m.copyResource),
+		"copy region":   repeat(3, m.copyRegion),
+		"update":        repeat(3, m.update),
+		"clear target":  repeat(2, m.clearTarget),
+		"map":           repeat(4, m.mapping),
+		"end":           repeat(2, m.end),
+		"predication":   repeat(2, m.predication),
+		"finish":        repeat(4, m.finish),
+		"execute":       repeat(6, m.execute),
+		"set state": repeat(3, oneOf(m.setVertexBuffers, m.setIndexBuffer, m.setConstantBuffers, m.setTargets,
+			m.setRectangles, m.setTopology)),
+	} {
+		for i, f := range some {
+			all[fmt.Sprintf("%s %d", name, i)] = f
+		}
+	}
+	return all
+}
+
+// repeat returns n times f: what happens more often.
+func repeat(n int, f func(*rapid.T)) []func(*rapid.T) { return slices.Repeat([]func(*rapid.T){f}, n) }
+
+// oneOf returns what does one of some things.
+func oneOf(some ...func(*rapid.T)) func(*rapid.T) {
+	return func(t *rapid.T) { some[index(t, "which", len(some))](t) }
 }

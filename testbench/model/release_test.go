@@ -20,7 +20,7 @@ type counted interface {
 // is none. Contexts are released seldom.
 func (m *machine) object(t *rapid.T) (api counted, refs *int, closes func()) {
 	closes = func() {}
-	switch rapid.SampledFrom([]int{0, 0, 0, 1, 2, 2, 3, 4}).Draw(t, "kind") {
+	switch rapid.SampledFrom([]int{0, 0, 0, 1, 2, 3, 3, 4}).Draw(t, "kind") {
 	case 0:
 		if r, ok := pick(t, "resource", m.resources); ok {
 			return r.api, &r.Refs, closes
@@ -69,8 +69,8 @@ func (m *machine) release(t *rapid.T) {
 	require.Equal(t, *refs, int(api.Release()))
 }
 
-// releaseList releases the oldest lists when there are many.
-func (m *machine) releaseList(t *rapid.T) {
+// releaseLists releases the oldest lists when there are many.
+func (m *machine) releaseLists(t *rapid.T) {
 	for len(m.lists) > maxLists {
 		for l := m.lists[0]; l.Refs > 0; {
 			l.Refs--

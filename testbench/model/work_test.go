@@ -12,14 +12,16 @@ import (
 )
 
 func (m *machine) copyResource(t *rapid.T) {
-	c, dst := m.context(t), m.resource(t)
+	c := m.context(t)
+	dst := m.busy(t, c)
 	src := m.partner(t, dst)
 	c.CopyResource(dst.Resource, src.Resource)
 	c.api.CopyResource(dst.api, src.api)
 }
 
 func (m *machine) copyRegion(t *rapid.T) {
-	c, dst := m.context(t), m.resource(t)
+	c := m.context(t)
+	dst := m.busy(t, c)
 	src := m.partner(t, dst)
 	ds, ss := subresource(t, dst.Resource), subresource(t, src.Resource)
 	b := box(t, src.Resource, ss)
@@ -58,20 +60,39 @@ func (m *machine) clearTarget(t *rapid.T) {
 	c.api.ClearRenderTargetView(v.api, color)
 }
 
-var mapTypes = []d3d11.MapType{d3d11.MapWriteDiscard, d3d11.MapWriteDiscard, d3d11.MapWriteNoOverwrite, d3d11.MapWriteNoOverwrite,
-	d3d11.MapRead, d3d11.MapWrite, d3d11.MapReadWrite, 0, 6}
+// mapTypes are those that make sense for a usage, and any others.
+var mapTypes = map[d3d11.Usage][]d3d11.MapType{
+	d3d11.UsageStaging: {d3d11.MapRead, d3d11.MapWrite, d3d11.MapReadWrite},
+	d3d11.UsageDynamic: {d3d11.MapWriteDiscard, d3d11.MapWriteNoOverwrite, d3d11.MapWriteNoOverwrite},
+}
+
+// mappable returns a resource to map, mostly one that the context can.
+func (m *machine) mappable(t *rapid.T, c context) resource {
+	var some []resource
+	for _, r := range m.resources {
+		if r.Alive() && (r.Usage == d3d11.UsageDynamic || r.Usage == d3d11.UsageStaging && !c.Deferred) {
+			some = append(some, r)
+		}
+	}
+	if r, ok := pick(t, "mappable", some); ok && chance(t, "sensible", 2) {
+		return r
+	}
+	return m.busy(t, c)
+}
 
 // mapping maps something, mostly what can be, compares what is to be seen, and
 // writes.
 func (m *machine) mapping(t *rapid.T) {
-	c, r := m.context(t), m.resource(t)
+	c := m.context(t)
+	r := m.mappable(t, c)
 	if c.Deferred && c.Refs == 0 || r.Resource == nil {
 		return
 	}
-	typ := rapid.SampledFrom(mapTypes).Draw(t, "map type")
-	if r.Usage == d3d11.UsageStaging && typ > d3d11.MapReadWrite && !chance(t, "bad type", 4) {
-		typ = d3d11.MapReadWrite
+	types := mapTypes[r.Usage]
+	if types == nil || chance(t, "any type", 8) {
+		types = []d3d11.MapType{0, 1, 2, 3, 4, 5, 6}
 	}
+	typ := rapid.SampledFrom(types).Draw(t, "map type")
 	sub, flags := subresource(t, r.Resource), d3d11.MapFlags(0)
 	if chance(t, "do not wait", 6) {
 		flags = d3d11.MapDoNotWait
@@ -95,6 +116,7 @@ func (m *machine) mapping(t *rapid.T) {
 		require.Equal(t, []uint32{0xabc, 0xdef}, []uint32{out.RowPitch, out.DepthPitch})
 		return
 	}
+	m.stay = 2
 	m.access(t, c, r, sub, typ, &out)
 	if !chance(t, "stays mapped", 4) {
 		c.Unmap(r.Resource, sub)
@@ -177,11 +199,19 @@ func (m *machine) end(t *rapid.T) {
 
 func (m *machine) predication(t *rapid.T) {
 	c, value := m.context(t), chance(t, "value", 2)
-	q, ok := pick(t, "query", m.queries)
-	if !ok || chance(t, "none", 2) {
+	var some []query
+	odd := chance(t, "any", 6)
+	for _, q := range m.queries {
+		if odd || q.Predicate() && q.Alive() {
+			some = append(some, q)
+		}
+	}
+	q, ok := pick(t, "query", some)
+	if !ok || chance(t, "none", 4) {
 		c.SetPredication(nil, value)
 		c.api.SetPredication(nil, value)
 	} else if model.SettledPredication(q.Query, value) {
+		m.stay = 4
 		c.SetPredication(q.Query, value)
 		c.api.SetPredication(q.api, value)
 	}
@@ -242,15 +272,25 @@ func (m *machine) compare(t *rapid.T, q *model.Query, data []byte) {
 
 // finish ends a list.
 func (m *machine) finish(t *rapid.T) {
-	c, ok := m.deferred(t)
-	if !ok || chance(t, "immediate", 12) {
+	var some []context
+	empty := chance(t, "anyone", 6)
+	for _, c := range m.contexts {
+		if empty || c.Steps() > 0 || c.State.Predicate != nil {
+			some = append(some, c)
+		}
+	}
+	c, ok := pick(t, "context", some)
+	if chance(t, "immediate", 20) {
 		c = m.immediate
+	} else if !ok {
+		return
 	}
 	restore := chance(t, "restore", 2)
 	l, want := c.Finish(restore)
 	api, err := c.api.FinishCommandList(restore)
 	result(t, want, err, "FinishCommandList")
 	if want == ddi.OK {
+		m.last, m.stay = c, 3
 		m.lists = append(m.lists, list{l, api})
 	} else {
 		require.Nil(t, api)
@@ -259,8 +299,11 @@ func (m *machine) finish(t *rapid.T) {
 
 // execute executes a list, on the immediate context or inside another one.
 func (m *machine) execute(t *rapid.T) {
-	l, ok := pick(t, "list", m.lists)
-	c, restore := m.context(t), chance(t, "restore", 2)
+	c, restore := m.immediate, chance(t, "restore", 2)
+	if m.stay > 0 || chance(t, "nested", 3) {
+		c = m.context(t)
+	}
+	l, ok := m.list(t, c)
 	if !ok {
 		c.api.ExecuteCommandList(nil, restore)
 		return
@@ -268,8 +311,27 @@ func (m *machine) execute(t *rapid.T) {
 	if !c.SettledExecute(l.List) || c.Deferred && c.Steps()+l.Steps() > maxSteps {
 		return
 	}
+	m.last, m.stay = c, 2
 	c.Execute(l.List, restore)
 	c.api.ExecuteCommandList(l.api, restore)
+}
+
+// list returns a list for a context to execute, rather one that maps what the
+// context has discarded.
+func (m *machine) list(t *rapid.T, c context) (list, bool) {
+	var some []list
+	for _, l := range m.lists {
+		for _, r := range m.resources {
+			if c.Discarded(r.Resource) && l.Maps(r.Resource) {
+				some = append(some, l)
+				break
+			}
+		}
+	}
+	if l, ok := pick(t, "list that maps", some); ok && chance(t, "rather", 2) {
+		return l, true
+	}
+	return pick(t, "list", m.lists)
 }
 
 func (m *machine) flush(t *rapid.T) { m.context(t).api.Flush() }
