@@ -44,7 +44,7 @@ race: ## the fast set under the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race ./...
 
 bench: ## print the figures: cycles are exact, speeds are this machine's
-	$(GO) test -run '^$$' -bench . -benchtime 1x -count 1 ./rtl/... ./testbench
+	$(GO) test -run '^$$' -bench . -benchtime 1x -count 1 ./rtl/... ./bus/line ./boards/serve ./testbench
 
 soak: ## the long campaigns: random devices, API calls and links, fuzzing, lockstep, mutants; hours
 	$(GO) test -count 1 -timeout 60m ./rtl/gpu -run TestRandomDevice -device.seed 1000 -device.runs 2000
@@ -54,7 +54,11 @@ soak: ## the long campaigns: random devices, API calls and links, fuzzing, locks
 	$(GO) test ./hostdriver/miniport -run '^$$' -fuzz FuzzRender -fuzztime 5m
 	$(GO) test ./bus/tlp -run '^$$' -fuzz FuzzDecode -fuzztime 3m
 	$(GO) test ./bus/datalink -run '^$$' -fuzz FuzzReceive -fuzztime 3m
+	$(GO) test ./bus/frame -run '^$$' -fuzz FuzzDecoder -fuzztime 3m
+	$(GO) test ./bus/endpoint -run '^$$' -fuzz FuzzReceive -fuzztime 3m
+	$(GO) test ./bus/capture -run '^$$' -fuzz FuzzReader -fuzztime 3m
 	$(GO) test -count 1 -timeout 60m ./bus/datalink -run 'TestFaults$$' -link.packets 1000000
+	$(GO) test -count 1 -timeout 60m ./bus/line -run TestDisconnections -line.packets 1000000
 	$(MAKE) lockstep CYCLES=10000000 ICARUS_CYCLES=100000
 	$(MAKE) mutants
 

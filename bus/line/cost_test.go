@@ -107,17 +107,14 @@ func TestBulkShare(t *testing.T) {
 func BenchmarkLine(b *testing.B) {
 	for b.Loop() {
 		alone, row := readCost(b, rate)
-		b.ReportMetric(alone, "B/read")
-		b.ReportMetric(row, "B/read-in-a-row")
-		for _, n := range []int{128, 256} {
-			write, read := bulk(b, n)
-			name := map[int]string{128: "128B", 256: "256B"}[n]
-			b.ReportMetric(100*write, "%write-"+name)
-			b.ReportMetric(100*read, "%read-"+name)
-		}
+		bustest.Figure(b, "register read, both ways", alone, "bytes", alone <= 40, "at most 40")
+		bustest.Figure(b, "the same in a row", row, "bytes", row <= 40, "at most 40")
+		write, read := bulk(b, 256)
+		bustest.Figure(b, "written, 256-byte payloads", 100*write, "% of line", write >= 0.85, "at least 85")
+		bustest.Figure(b, "read, 256-byte payloads", 100*read, "% of line", read >= 0.85, "at least 85")
 		mixed, bulk := goodput(b)
-		b.ReportMetric(100*mixed, "%goodput-mixed")
-		b.ReportMetric(100*bulk, "%goodput-bulk")
+		bustest.Figure(b, "goodput under faults, bulk", 100*bulk, "%", bulk >= 0.6, "at least 60")
+		bustest.Figure(b, "goodput under faults, small calls", 100*mixed, "%", mixed >= 0.5, "at least 50")
 	}
 }
 
