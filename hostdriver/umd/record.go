@@ -251,11 +251,14 @@ func deferMapNoOverwrite(t *ddi.Thread, h umddi.HDevice, res umddi.HResource, su
 		c.report(t, ddi.EOutOfMemory, ddi.EOutOfMemory)
 		return umddi.Mapped{}
 	}
-	if r == nil || sub != 0 || le.Uint32(m[12:]) != discardMark || le.Uint32(m[8:]) != c.epoch {
+	chunk, at := int(le.Uint32(m)), le.Uint32(m[4:])
+	if r == nil || sub != 0 || le.Uint32(m[12:]) != discardMark ||
+		le.Uint32(m[8:]) != c.epoch && c.discardedBehind(k, chunk, at) {
 		c.report(t, ddi.EFail)
 		return umddi.Mapped{}
 	}
-	return r.subs[0].mapped(c.chunk(int(le.Uint32(m)))[le.Uint32(m[4:]):])
+	le.PutUint32(m[8:], c.epoch)
+	return r.subs[0].mapped(c.chunk(chunk)[at:])
 }
 
 // deferUnmap has nothing to do: the memory is part of the recording.

@@ -79,3 +79,31 @@ func (r *recording) chunk(i int) []byte {
 	p := r.chunks[i-1]
 	return p[:cap(p)]
 }
+
+// filled returns the commands in chunk(i).
+func (r *recording) filled(i int) []byte {
+	switch {
+	case i == len(r.chunks):
+		return r.mem[:r.used]
+	case i == 0:
+		return r.head[:r.inHead]
+	}
+	return r.chunks[i-1]
+}
+
+// discardedBehind says whether subresource 0 of a resource is discarded behind
+// an offset in chunk(i).
+func (r *recording) discardedBehind(k id, i int, offset uint32) bool {
+	first := i
+	for ; i <= len(r.chunks); i++ {
+		all := r.filled(i)
+		op, cmd, rest, ok := nextCommand(all)
+		for ; ok; op, cmd, rest, ok = nextCommand(rest) {
+			behind := i > first || len(all)-len(rest)-len(cmd) > int(offset)
+			if behind && op == opDiscard && commandID(cmd[8:]) == k && le.Uint32(cmd[16:]) == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
