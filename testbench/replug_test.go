@@ -1,0 +1,98 @@
+package testbench
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/boards/serve"
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/runtime/hal"
+	"github.com/hilgpu/hilgpu/testbench/compose"
+)
+
+// served is a board that waits for hosts at a TCP address, again and again at
+// the same one.
+type served struct {
+	board *serve.Board
+	addr  string
+	stop  func()
+}
+
+// powerOn puts another device behind the address. It must not be served.
+func (s *served) powerOn(t *testing.T, selector string) {
+	t.Helper()
+	dev, err := boards.Device(selector)
+	require.NoError(t, err)
+	s.board, err = serve.New(dev, serve.Options{Hz: dev.Hz(), MapHash: regmap.Hash()})
+	require.NoError(t, err)
+}
+
+// plugIn serves the board until stop.
+func (s *served) plugIn(t *testing.T) {
+	t.Helper()
+	l, err := serve.ListenTCP(s.addr)
+	require.NoError(t, err)
+	s.addr = strings.TrimPrefix(l.Selector(), "tcp:")
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		l.Serve(ctx, s.board) // until the context is done
+	}()
+	s.stop = func() {
+		cancel()
+		<-done
+	}
+	t.Cleanup(s.stop)
+}
+
+// A board in another process goes away in the middle of the work and comes back
+// at the same address: with its state, or after a loss of power, or as another
+// board.
+func TestServerComesBack(t *testing.T) {
+	const selector = "emu?vram=64KiB"
+	server := &served{addr: "127.0.0.1:0"}
+	server.powerOn(t, selector)
+	server.plugIn(t)
+	s, err := Open("tcp:"+server.addr, HostDrivers(), Options{HostMemory: 4 << 20})
+	require.NoError(t, err)
+	composes(t, s, tinyPlan(t, 1))
+	composes(t, s, tinyPlan(t, 1))
+	free := largest(s)
+	for round := range 6 {
+		plan := tinyPlan(t, 2)
+		time.AfterFunc(time.Duration(round)*3*time.Millisecond, server.stop)
+		for err == nil {
+			_, err = compose.Run(s, plan)
+		}
+		var stopped *dxgkrnl.DeviceError
+		require.ErrorAs(t, err, &stopped)
+		assert.Equal(t, dxgkrnl.Link, stopped.Kind)
+		require.ErrorIs(t, err, bus.ErrLinkDown)
+		server.stop()
+		assert.ErrorIs(t, s.Recover(), bus.ErrLinkDown, "nobody is there")
+		if round%2 == 1 {
+			server.powerOn(t, "emu?vram=32KiB")
+			server.plugIn(t)
+			err = s.Recover()
+			assert.True(t, errors.Is(err, hal.ErrEnumerate), "%v", err)
+			server.stop()
+			server.powerOn(t, selector)
+		}
+		server.plugIn(t)
+		require.NoError(t, s.Recover())
+		composes(t, s, tinyPlan(t, 3))
+		assert.Equal(t, free, largest(s))
+		err = nil
+	}
+	require.NoError(t, s.Close())
+}
