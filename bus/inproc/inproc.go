@@ -79,7 +79,7 @@ type Link struct {
 	closed bool
 	down   error // first cause, wraps bus.ErrLinkDown
 	event  bool  // a message arrived since Wait returned last
-	bars   bars
+	bars   function
 	stats  Stats
 
 	wire     wire

@@ -147,10 +147,11 @@ func (l *Link) resolve(what string, bar int, off uint64, n int) (uint64, error) 
 		return 0, fmt.Errorf("inproc: %s at BAR %d offset %#x: %w", what, bar, off, err)
 	}
 	b := l.bars.bar[bar]
-	if !b.memory || b.base+off+uint64(n) < b.base {
+	addr, ok := b.Address(off, n)
+	if !ok {
 		return 0, fmt.Errorf("%w: %s of %d bytes at BAR %d offset %#x: %s", bus.ErrArgument, what, n, bar, off, b)
 	}
-	return b.base + off, nil
+	return addr, nil
 }
 
 // begin starts a call.
