@@ -82,20 +82,24 @@ func read32(t *testing.T, link bus.Link, off uint64) uint32 {
 
 // TestSelectorOptions looks at what the device says of itself, and at the clock.
 func TestSelectorOptions(t *testing.T) {
+	const all = idreg.CapsProtection
 	for _, tt := range []struct {
 		selector                   string
 		nodes, tags, length, hosts uint32
 		vram, hz                   uint32
+		features                   uint32
 	}{
-		{"emu", 2, 16, 32, 48, 16 << 20, 100_000_000},
-		{"emu?", 2, 16, 32, 48, 16 << 20, 100_000_000},
-		{"emu?nodes=1", 1, 16, 32, 48, 16 << 20, 100_000_000},
-		{"emu?vram=8KiB&tags=4&lengthbits=16", 2, 4, 16, 48, 8 << 10, 100_000_000},
-		{"emu?vram=65536", 2, 16, 32, 48, 64 << 10, 100_000_000},
-		{"emu?vram=1MiB&hz=12000000&hostbits=40", 2, 16, 32, 40, 1 << 20, 12_000_000},
-		{"emu?config=small", 1, 4, 16, 40, 8 << 10, 100_000_000},
-		{"emu?vram=16KiB&config=small", 1, 4, 16, 40, 16 << 10, 100_000_000},
-		{"emu?latency=200&bandwidth=1&timeout=100000", 2, 16, 32, 48, 16 << 20, 100_000_000},
+		{"emu", 2, 16, 32, 48, 16 << 20, 100_000_000, all},
+		{"emu?", 2, 16, 32, 48, 16 << 20, 100_000_000, all},
+		{"emu?nodes=1", 1, 16, 32, 48, 16 << 20, 100_000_000, all},
+		{"emu?vram=8KiB&tags=4&lengthbits=16", 2, 4, 16, 48, 8 << 10, 100_000_000, all},
+		{"emu?vram=65536", 2, 16, 32, 48, 64 << 10, 100_000_000, all},
+		{"emu?vram=1MiB&hz=12000000&hostbits=40", 2, 16, 32, 40, 1 << 20, 12_000_000, all},
+		{"emu?config=small", 1, 4, 16, 40, 8 << 10, 100_000_000, 0},
+		{"emu?vram=16KiB&config=small", 1, 4, 16, 40, 16 << 10, 100_000_000, 0},
+		{"emu?latency=200&bandwidth=1&timeout=100000", 2, 16, 32, 48, 16 << 20, 100_000_000, all},
+		{"emu?protection=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ idreg.CapsProtection},
+		{"emu?config=small&protection=1", 1, 4, 16, 40, 8 << 10, 100_000_000, idreg.CapsProtection},
 	} {
 		t.Run(tt.selector, func(t *testing.T) {
 			link, clock, err := Open(tt.selector, new(pc))
@@ -107,7 +111,7 @@ func TestSelectorOptions(t *testing.T) {
 			assert.Equal(t, tt.vram, read32(t, link, idreg.VRAMSize))
 			assert.Equal(t, tt.hosts, read32(t, link, idreg.HostBits))
 			caps := read32(t, link, idreg.Caps)
-			assert.Equal(t, tt.nodes|tt.tags<<8|tt.length<<16, caps)
+			assert.Equal(t, tt.nodes|tt.tags<<8|tt.length<<16|tt.features, caps)
 		})
 	}
 }
@@ -137,6 +141,7 @@ func TestSelectorErrors(t *testing.T) {
 		{"emu?nodes=3", `nodes=3, want a number from 1 to 2`},
 		{"emu?nodes=one", `nodes=one, want a number`},
 		{"emu?nodes=%zz", `"nodes=%zz"`},
+		{"emu?protection=2", `protection=2, want 0 or 1`},
 		{"emu?vram=4KiB", `vram=4KiB, want 8192 to 268435456 bytes`},
 		{"emu?vram=512MiB", `vram=512MiB, want 8192 to 268435456 bytes`},
 		{"emu?vram=9KiB", `9216, want 8192 to 268435456, a power of two`},

@@ -18,12 +18,13 @@ func emulator() scheme {
 // whether it can have faults of its hardware.
 func options(hardware bool) []option {
 	return []option{
-		{name: "config", doc: "default or small (1 node, 8 KiB of VRAM, 40 and 16 bits, 4 tags); options change it"},
+		{name: "config", doc: "default or small (1 node, 8 KiB of VRAM, 40 and 16 bits, 4 tags, no protection); options change it"},
 		{name: "nodes", doc: "nodes, 1 or 2"},
 		{name: "vram", doc: "VRAM, a power of two, 8KiB to 256MiB"},
 		{name: "hostbits", doc: "width of a host address, 32 to 62"},
 		{name: "lengthbits", doc: "width of a linear packet's byte count, 16 to 32"},
 		{name: "tags", doc: "DMA reads in flight, 2, 4, 8 or 16"},
+		{name: "protection", doc: "1 for memory windows of the packets in indirect buffers, 0 for none"},
 		{name: "hz", doc: "clocks in a second, 1 to 4294967295"},
 		{name: "latency", doc: "clocks from host to device and back again, each way, 1 to 65536"},
 		{name: "bandwidth", doc: "bytes a clock, each way, 1 to 64"},
@@ -39,15 +40,13 @@ var wireOptions = []string{"latency", "bandwidth", "timeout"}
 
 // configs are the named configurations.
 func configs(name string) (gpu.Config, bool) {
-	c := gpu.Default()
 	switch name {
 	case "", "default":
+		return gpu.Default(), true
 	case "small":
-		c.Nodes, c.VRAMBytes, c.HostBits, c.LengthBits, c.Tags = 1, 8<<10, 40, 16, 4
-	default:
-		return c, false
+		return gpu.Small(), true
 	}
-	return c, true
+	return gpu.Default(), false
 }
 
 // openEmulator builds a GPU and the wire to it.
@@ -119,6 +118,7 @@ func (o *values) config() gpu.Config {
 	o.integer("hostbits", &c.HostBits, 32, 62)
 	o.integer("lengthbits", &c.LengthBits, 16, 32)
 	o.integer("tags", &c.Tags, 2, 16)
+	o.flag("protection", &c.Protection)
 	o.number("hz", &hz, 1, 1<<32-1)
 	c.ClockHz = uint32(hz)
 	return c

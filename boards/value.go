@@ -49,6 +49,16 @@ func (o *values) integer(name string, v *int, lo, hi int) {
 	*v = int(n)
 }
 
+// flag sets *v if the option is given: 1 is true and 0 is false.
+func (o *values) flag(name string, v *bool) {
+	if o.Has(name) {
+		*v = o.Get(name) == "1"
+		if !*v && o.Get(name) != "0" {
+			o.bad(name, "0 or 1")
+		}
+	}
+}
+
 func (o *values) set(name string, v *uint64, n uint64, ok bool, want string) {
 	if ok {
 		*v = n

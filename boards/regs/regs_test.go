@@ -190,7 +190,7 @@ func TestFind(t *testing.T) {
 	n := regs.NewNames(2)
 	for pattern, want := range map[string][]string{
 		"CP0.Ctl":           {"cp0.ctl"},
-		"cp?.ctl.*":         {"cp0.ctl.run", "cp0.ctl.reset", "cp1.ctl.run", "cp1.ctl.reset"},
+		"cp?.ctl.r*":        {"cp0.ctl.run", "cp0.ctl.reset", "cp1.ctl.run", "cp1.ctl.reset"},
 		"cp0.ring_base":     {"cp0.ring_base"},
 		"cp[01].fault_addr": {"cp0.fault_addr", "cp1.fault_addr"},
 		"cp0.ring_base_*":   {"cp0.ring_base_lo", "cp0.ring_base_hi"},
@@ -416,7 +416,7 @@ func TestValueString(t *testing.T) {
 	f := open(t, b)
 	for name, want := range map[string]string{
 		"cp0.status": "cp0.status @0x1004 = 0x0000_8093   reset 0x1   volatile\n" +
-			"  [0]    idle   1\n  [1]    fault  1\n  [7:4]  state  9\n  [8]    in_ib  0\n  bits of no field: 0x8000\n",
+			"  [0]    idle   1\n  [1]    fault  1\n  [8:4]  state  9\n  [9]    in_ib  0\n  bits of no field: 0x8000\n",
 		"cp0.fault_info":       "cp0.fault_info @0x1020 = 0x0000_0004   reset 0x0   volatile\n  [3:0]  cause  4 → ALIGN\n",
 		"cp0.fault_info.cause": "cp0.fault_info.cause @0x1020[3:0] = 4 → ALIGN\n",
 		"cp0.wptr":             "cp0.wptr @0x1018 = 0x0000_0008 (8 dwords)   reset 0x0\n",

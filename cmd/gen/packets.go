@@ -13,7 +13,8 @@ dword and a body of dwords, little-endian. Reserved bits are zero; one that is s
 
 const addressIntro = `A GPU address is in bytes. Bit 63 selects host memory, whose address is in bits 62..0; otherwise the
 address is an offset in VRAM. Fields of the kinds *read* and *write* hold the address of what the packet
-reads or writes; *surface* is read by later packets if Surface is SOURCE, and written if it is DEST.`
+reads or writes; *surface* is read by later packets if Surface is SOURCE, and written if it is DEST;
+*window* is what later packets may reach.`
 
 const causesIntro = `A node that meets a fault stops. It leaves the cause in FAULT_INFO, the address of the packet in
 FAULT_ADDR, its header in FAULT_OP and the operand that was refused in FAULT_BAD.`

@@ -143,7 +143,7 @@ func TestFraming(t *testing.T) {
 		{"a copy that is too long", join([]uint32{0x04000006}, copyOf(64)[1:], []uint32{0}), ok, illegal},
 		{"opcode 0", []uint32{0}, nil, illegal},
 		{"an opcode in a hole of the table", []uint32{0x0b000000}, nil, illegal},
-		{"the last opcode and one", []uint32{0x11000000}, nil, illegal},
+		{"an opcode behind the table", []uint32{0x7f000000}, nil, illegal},
 		{"opcode 0xff", []uint32{0xffffffff}, nil, illegal},
 		{"a reserved bit of the header", join([]uint32{0x04010005}, copyOf(64)[1:]), ok, illegal},
 		{"a reserved bit of a NOP's header", []uint32{0x01800000}, nil, illegal},
@@ -153,6 +153,7 @@ func TestFraming(t *testing.T) {
 		{"INDIRECT", []uint32{0x02000003, 0, 0, 1}, nil, privileged},
 		{"INDIRECT with a patch", []uint32{0x02000003, 0, 0, 1}, patches{at(source, 0, 4, 0)}, privileged},
 		{"FENCE", []uint32{0x10000004, 0, 0, 1, 1}, nil, privileged},
+		{"SET_WINDOW", []uint32{0x11000005, 0, 0, 0, 0, 0}, nil, privileged},
 		{"INDIRECT inside a NOP is not executed", []uint32{0x01000004, 0x02000003, 0, 0, 1}, nil, success},
 	})
 }

@@ -67,7 +67,7 @@ type timedMove struct {
 }
 
 func newBench(t *testing.T) *bench {
-	return newBenchOf(t, Params{HostBits: 40, VRAMBytes: vramSize, LengthBits: 32})
+	return newBenchOf(t, Params{HostBits: 40, VRAMBytes: vramSize, LengthBits: 32, Protection: true})
 }
 
 func newBenchOf(t *testing.T, p Params) *bench {

@@ -30,6 +30,10 @@ func (m *Module) check() {
 		m.checkAligned(join(m.b1, m.b0))
 	case pkt.OpPredicate:
 		m.checkPredicate()
+	case pkt.OpSetWindow:
+		if m.protection {
+			m.checkSetWindow()
+		}
 	default:
 		if m.b3>>1 != 0 {
 			m.fault(cpreg.CauseReserved, uint64(m.b3))

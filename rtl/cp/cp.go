@@ -19,6 +19,7 @@ type Params struct {
 	HostBits   int    // width of a host address
 	VRAMBytes  uint64 // power of two
 	LengthBits int    // width of a linear packet's byte count
+	Protection bool   // there are windows
 }
 
 // Mem is what comes back from the memory side.
@@ -46,22 +47,24 @@ type Fence struct {
 type state uint8
 
 const (
-	stateNext   state = iota // a header is awaited
-	stateBody                // dwords of a body are awaited
-	stateSkip                // the body of a NOP is skipped
-	stateRetire              // the packet has nothing left to do
-	stateCheck               // the fields of the packet are looked at
-	stateClip                // one edge of the rectangle is clipped
-	statePlace               // the first element is found
-	stateMul                 // a row number is multiplied by the pitch
-	stateSource              // the source range is checked
-	stateDest                // the destination range is checked
-	stateIssue               // descriptors are sent
-	stateDrain               // descriptors are in flight
-	stateFence               // the fence unit works
-	stateRead                // the read of a predicate is offered
-	stateValue               // the value of a predicate is awaited
-	stateFault               // stopped
+	stateNext     state = iota // a header is awaited
+	stateBody                  // dwords of a body are awaited
+	stateSkip                  // the body of a NOP is skipped
+	stateRetire                // the packet has nothing left to do
+	stateCheck                 // the fields of the packet are looked at
+	stateClip                  // one edge of the rectangle is clipped
+	statePlace                 // the first element is found
+	stateMul                   // a row number is multiplied by the pitch
+	stateSource                // the source range is checked
+	stateDest                  // the destination range is checked
+	stateIssue                 // descriptors are sent
+	stateDrain                 // descriptors are in flight
+	stateFence                 // the fence unit works
+	stateRead                  // the read of a predicate is offered
+	stateValue                 // the value of a predicate is awaited
+	stateReadable              // a window around the source is looked for
+	stateWritable              // a writable window around the destination is looked for
+	stateFault                 // stopped
 )
 
 // Local tags of the reads.
@@ -91,18 +94,19 @@ type surface struct {
 //	        2 the value of a predicate; Desc and Fence, valid/ready streams; Scratch, Fault, pulses; Rsp;
 //	        Resetting, a level; all registered
 //	Timing  a NOP 2 clocks; a linear packet 5 clocks from its last dword to its
-//	        descriptor; a 2D packet up to 33 more; then a descriptor a clock
+//	        descriptor; a 2D packet up to 33 more; with CTL.PROTECT in an
+//	        indirect buffer 1 to 4 more for each range; then a descriptor a clock
 //	Reset   everything 0. CTL.RESET does the same when all reads, descriptors and
 //	        fence requests in flight have ended, and ignores register writes
 //	        until then
 //	Order   packets retire in the order of the buffer; RPTR moves when a packet
 //	        of the ring retires, for INDIRECT when its buffer has
 //	Paths   none
-//	Size    two streams and 1700 bits
+//	Size    two streams and 1700 bits; 520 more with protection
 //	Faults  FAULT_INFO.CAUSE; a packet is checked in the order opcode, reserved
 //	        bits of the header, length, privilege, reserved bits of the body,
-//	        alignment, field ranges, state, addresses, and touches no memory if
-//	        a check fails. A fault waits for what is in flight, clears RUN and
+//	        alignment, field ranges, state, then address and window of the source
+//	        and of the destination, and touches no memory if a check fails. A fault waits for what is in flight, clears RUN and
 //	        keeps RPTR at the packet of the ring; CTL.RUN is ignored until the
 //	        fault is cleared, which also leaves the indirect buffer
 //	Source  package pkt, cpreg.Block
@@ -113,7 +117,10 @@ type Module struct {
 	maxBytes  uint32 // longest linear packet
 	maxRow    uint32 // longest descriptor of a row, a power of two
 
+	protection bool // there are windows
+
 	run       bool
+	protect   bool
 	resetting bool
 	ringBase  uint64
 	ringLog2  uint8 `w:"5"`
@@ -138,7 +145,7 @@ type Module struct {
 	ibEnd    uint32 `w:"20"` // dwords of the indirect buffer
 	ibDone   uint32 `w:"20"` // of them retired
 
-	state   state  `w:"4"`
+	state   state  `w:"5"`
 	hdr     uint32 // header of the packet in work
 	hdrAddr uint64 // its GPU address
 	left    uint16 // dwords of its body not yet taken
@@ -170,6 +177,12 @@ type Module struct {
 	rows    uint16 `w:"15"` // not yet sent
 	value   uint64 // of a fill or a predicate
 
+	window  uint8 `w:"2"` // looked at
+	window0 reach
+	window1 reach
+	window2 reach
+	window3 reach
+
 	desc     dma.Desc
 	inFlight uint32 `w:"18"` // descriptors taken and not complete
 	readErr  bool
@@ -190,8 +203,11 @@ func New(node int, p Params) Module {
 		vramLimit: p.VRAMBytes,
 		maxBytes:  uint32(uint64(1)<<p.LengthBits - 1),
 		maxRow:    1 << (min(p.LengthBits, 19) - 1),
-		ring:      newStream(tagRing),
-		ib:        newStream(tagIB),
+
+		protection: p.Protection,
+
+		ring: newStream(tagRing),
+		ib:   newStream(tagIB),
 	}
 }
 
@@ -202,7 +218,8 @@ func (m *Module) Reset() {
 	ib.Reset()
 	*m = Module{
 		base: m.base, hostLimit: m.hostLimit, vramLimit: m.vramLimit,
-		maxBytes: m.maxBytes, maxRow: m.maxRow, ring: ring, ib: ib,
+		maxBytes: m.maxBytes, maxRow: m.maxRow, protection: m.protection,
+		ring: ring, ib: ib,
 	}
 }
 

@@ -52,6 +52,10 @@ func (m *Module) step(dword uint32, take, moving bool, res fence.Result) {
 		m.ask()
 	case stateValue:
 		m.predicate()
+	case stateReadable, stateWritable:
+		if m.protection {
+			m.guard()
+		}
 	default:
 	}
 }
@@ -102,9 +106,9 @@ func (m *Module) header(dword uint32) {
 
 func op(hdr uint32) uint8 { return uint8(hdr >> 24) }
 
-// bodyOf returns the body length of an opcode in dwords and whether the opcode
-// is one. A NOP has any.
-func bodyOf(op uint8) (body uint16, known bool) {
+// bodyOf returns the body length of an opcode in dwords and whether the node has
+// the opcode. A NOP has any.
+func (m *Module) bodyOf(op uint8) (body uint16, known bool) {
 	known = true
 	switch op {
 	case pkt.OpNOP:
@@ -128,6 +132,8 @@ func bodyOf(op uint8) (body uint16, known bool) {
 		body = pkt.PredicateBody
 	case pkt.OpFence:
 		body = pkt.FenceBody
+	case pkt.OpSetWindow:
+		body, known = pkt.SetWindowBody, m.protection
 	default:
 		known = false
 	}
@@ -138,7 +144,7 @@ func bodyOf(op uint8) (body uint16, known bool) {
 // dword in hand is the first of those that are left.
 func (m *Module) headerCause(dword uint32) uint8 {
 	op := op(dword)
-	want, known := bodyOf(op)
+	want, known := m.bodyOf(op)
 	body := uint16(dword)
 	short := m.inIB && uint32(body) >= m.ibEnd-m.ib.at
 	var cause uint8
@@ -149,7 +155,7 @@ func (m *Module) headerCause(dword uint32) uint8 {
 		cause = cpreg.CauseReserved
 	case op != pkt.OpNOP && body != want || short:
 		cause = cpreg.CauseLength
-	case m.inIB && (op == pkt.OpIndirect || op == pkt.OpFence):
+	case m.inIB && (op == pkt.OpIndirect || op >= pkt.OpFence):
 		cause = cpreg.CausePrivilege
 	default:
 	}
@@ -200,13 +206,13 @@ func (m *Module) retire() {
 	}
 }
 
-// source checks the range that a packet reads.
+// source checks the range that a packet reads, or that a window has.
 func (m *Module) source() {
 	low := m.srcAddr
 	if op(m.hdr) == pkt.OpCopy2D {
 		low = m.src.base
 	}
-	inside, bad := m.inRange(low, m.srcEnd, uint64(m.bytes))
+	inside, bad := m.inRange(low, m.srcEnd, m.size())
 	switch {
 	case !inside:
 		m.fault(cpreg.CauseAddress, bad)
@@ -217,9 +223,21 @@ func (m *Module) source() {
 		m.ibDone = 0
 		m.ibSeek = seek{Valid: true}
 		m.state = stateNext
-	case op(m.hdr) == pkt.OpPredicate:
-		m.state = stateRead
+	case m.protection && op(m.hdr) == pkt.OpSetWindow:
+		m.setWindow()
+	case m.guarded():
+		m.window = 0
+		m.state = stateReadable
 	default:
+		m.sourced()
+	}
+}
+
+// sourced goes on when the range that a packet reads has passed.
+func (m *Module) sourced() {
+	if op(m.hdr) == pkt.OpPredicate {
+		m.state = stateRead
+	} else {
 		m.state = stateDest
 	}
 }
@@ -234,10 +252,21 @@ func (m *Module) dest() {
 	switch {
 	case !inside:
 		m.fault(cpreg.CauseAddress, bad)
-	case op(m.hdr) == pkt.OpFence:
+	case m.guarded():
+		m.window = 0
+		m.state = stateWritable
+	default:
+		m.destined()
+	}
+}
+
+// destined goes on when the range that a packet writes has passed.
+func (m *Module) destined() {
+	switch op(m.hdr) {
+	case pkt.OpFence:
 		m.fence = fence.Req{Op: fence.Fence, IRQ: m.b3&1 != 0, ID: m.b2, Addr: m.dstAddr}
 		m.state = stateFence
-	case op(m.hdr) == pkt.OpTimestamp:
+	case pkt.OpTimestamp:
 		m.fence = fence.Req{Op: fence.Timestamp, Addr: m.dstAddr}
 		m.state = stateFence
 	default:

@@ -18,7 +18,7 @@ import (
 // Limits of the node under test: 64 KiB of VRAM, 1 MiB of host address space of
 // which the ring's 64 KiB answer, 16-bit lengths.
 func faultBench(t *testing.T) *bench {
-	b := newBenchOf(t, Params{HostBits: 20, VRAMBytes: vramSize, LengthBits: 16})
+	b := newBenchOf(t, Params{HostBits: 20, VRAMBytes: vramSize, LengthBits: 16, Protection: true})
 	b.start(ringAt, 12)
 	return b
 }
@@ -40,7 +40,7 @@ func TestFaults(t *testing.T) {
 		{"opcode 0", nil, []uint32{0}, "OPCODE", 0},
 		{"opcode 0x0b", nil, []uint32{0x0b000002, 0, 0}, "OPCODE", 0x0b000002},
 		{"opcode 0x0f", nil, []uint32{0x0f000000}, "OPCODE", 0x0f000000},
-		{"opcode 0x11", nil, []uint32{0x11000000}, "OPCODE", 0x11000000},
+		{"opcode 0x12", nil, []uint32{0x12000000}, "OPCODE", 0x12000000},
 		{"opcode 0xff before its reserved bits", nil, []uint32{0xffffffff}, "OPCODE", 0xffffffff},
 		{"header, bit 16", nil, []uint32{0x01010000}, "RESERVED", 0x01010000},
 		{"header, bit 23", nil, []uint32{0x01800000}, "RESERVED", 0x01800000},
@@ -54,6 +54,7 @@ func TestFaults(t *testing.T) {
 		{"TIMESTAMP body 3", nil, []uint32{0x09000003}, "LENGTH", 0x09000003},
 		{"PREDICATE body 2", nil, []uint32{0x0a000002}, "LENGTH", 0x0a000002},
 		{"FENCE body 5", nil, []uint32{0x10000005}, "LENGTH", 0x10000005},
+		{"SET_WINDOW body 4", nil, []uint32{0x11000004}, "LENGTH", 0x11000004},
 
 		{"INDIRECT bit 20", nil, []uint32{0x02000003, 0, 0, 1 << 20}, "RESERVED", 1 << 20},
 		{"INDIRECT at 2", nil, []uint32{0x02000003, 2, 0, 1}, "ALIGN", 2},
@@ -133,6 +134,15 @@ func TestFaults(t *testing.T) {
 		{"FENCE 2^31-1 ahead", nil, []uint32{0x10000004, 0, 0, 0x7fffffff, 0}, "", 0},
 		{"FENCE backwards", []uint32{0x10000004, 0, 0, 7, 0}, []uint32{0x10000004, 0, 0, 6, 0}, "FENCE", 6},
 		{"FENCE the same again", []uint32{0x10000004, 0, 0, 7, 0}, []uint32{0x10000004, 0, 0, 7, 0}, "", 0},
+		{"SET_WINDOW bit 3", nil, []uint32{0x11000005, 8, 0, 0, 1, 0}, "RESERVED", 8},
+		{"SET_WINDOW bit 31", nil, []uint32{0x11000005, 1 << 31, 0, 0, 1, 0}, "RESERVED", 1 << 31},
+		{"SET_WINDOW of all of VRAM", nil, []uint32{0x11000005, 7, 0, 0, 0x10000, 0}, "", 0},
+		{"SET_WINDOW of more than VRAM", nil, []uint32{0x11000005, 0, 1, 0, 0x10000, 0}, "ADDRESS", 1},
+		{"SET_WINDOW behind VRAM", nil, []uint32{0x11000005, 0, 0x10000, 0, 1, 0}, "ADDRESS", 0x10000},
+		{"SET_WINDOW of all that the host port reaches", nil, []uint32{0x11000005, 0, 0, hi, 0x100000, 0}, "", 0},
+		{"SET_WINDOW of 2^32 bytes and 1", nil, []uint32{0x11000005, 0, 0, hi, 1, 1}, "ADDRESS", host},
+		{"SET_WINDOW of 2^64-1 bytes", nil, []uint32{0x11000005, 0, 16, 0, 0xffffffff, 0xffffffff}, "ADDRESS", 16},
+		{"SET_WINDOW of nothing, anywhere", nil, []uint32{0x11000005, 0, 0xffffffff, 0xffffffff, 0, 0}, "", 0},
 
 		{"COPY from host memory that does not answer", nil, []uint32{0x04000005, 0x80000, hi, 0, 0, 8}, "READ_ERROR", host | 0x80000},
 		{"FILL of host memory that refuses", nil, []uint32{0x06000005, 0x80000, hi, 8, 0, 0}, "WRITE_ERROR", host | 0x80000},
@@ -178,6 +188,7 @@ func TestFaultsInIndirectBuffers(t *testing.T) {
 	}{
 		{"nested INDIRECT", []uint32{0x01000000, 0x02000003, 0, 0, 0}, "PRIVILEGE", 1, 0x02000003},
 		{"FENCE", []uint32{0x10000004, 0, 0, 0, 0}, "PRIVILEGE", 0, 0x10000004},
+		{"SET_WINDOW", []uint32{0x11000005, 0, 0, 0, 0, 0}, "PRIVILEGE", 0, 0x11000005},
 		{"ends inside a COPY", []uint32{0x01000000, 0x04000005, 0, 0, 0, 0}, "LENGTH", 1, 0x04000005},
 		{"ends inside a NOP", []uint32{0x01000002, 0}, "LENGTH", 0, 0x01000002},
 		{"ends with a NOP", []uint32{0x01000001, 0}, "", 0, 0},
@@ -255,7 +266,7 @@ func TestRingFaults(t *testing.T) {
 		{"WPTR outside", 0, 8, 64, 64, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBenchOf(t, Params{HostBits: 20, VRAMBytes: vramSize, LengthBits: 16})
+			b := newBenchOf(t, Params{HostBits: 20, VRAMBytes: vramSize, LengthBits: 16, Protection: true})
 			if tt.base < vramSize {
 				b.put(tt.base, 0x010000ff)
 			}
@@ -441,7 +452,7 @@ func TestSmallerRing(t *testing.T) {
 func TestMovedRing(t *testing.T) {
 	for _, old := range []uint64{0x3000, host | 0x80000} {
 		for at := range 60 {
-			b := newBenchOf(t, Params{HostBits: 20, VRAMBytes: vramSize, LengthBits: 16})
+			b := newBenchOf(t, Params{HostBits: 20, VRAMBytes: vramSize, LengthBits: 16, Protection: true})
 			b.latency = 30
 			if old < vramSize {
 				b.put(old, 0, 0, 0, 0)
@@ -530,8 +541,8 @@ func TestAgreesWithDecoder(t *testing.T) {
 		{pkt.ErrAlign, cpreg.CauseAlign}, {pkt.ErrRange, cpreg.CauseState},
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	bodies := []uint32{0, 3, 7, 5, 3, 5, 4, 2, 2, 4}
-	ops := []uint32{1, 2, 3, 4, 5, 6, 7, 8, 9, 16}
+	bodies := []uint32{0, 3, 7, 5, 3, 5, 4, 2, 2, 3, 4, 5}
+	ops := []uint32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 16, 17}
 	seen := map[error]int{}
 	for i := range 3000 {
 		k := rng.IntN(len(ops))

@@ -26,7 +26,7 @@ func (m *Module) read(off uint16) uint32 {
 	var v uint32
 	switch off {
 	case cpreg.Ctl:
-		v = bit(m.run, cpreg.CtlRun) | bit(m.resetting, cpreg.CtlReset)
+		v = bit(m.run, cpreg.CtlRun) | bit(m.resetting, cpreg.CtlReset) | bit(m.protect, cpreg.CtlProtect)
 	case cpreg.Status:
 		v = bit(m.idle(), cpreg.StatusIdle) | bit(m.cause != 0, cpreg.StatusFault) |
 			uint32(m.state)<<4 | bit(m.inIB, cpreg.StatusInIB)
@@ -115,6 +115,7 @@ func (m *Module) write(off uint16, v uint32) {
 // ahead, for the host may have moved the ring.
 func (m *Module) control(v uint32) {
 	run := v&cpreg.CtlRun != 0
+	m.protect = m.protection && v&cpreg.CtlProtect != 0
 	if v&cpreg.CtlReset != 0 {
 		m.resetting = true
 		m.run = false

@@ -17,11 +17,22 @@ type Config struct {
 	LengthBits int    // width of a linear packet's byte count, 16 to 32
 	Tags       int    // DMA reads in flight, 2, 4, 8 or 16
 	ClockHz    uint32 // what ID.CLOCK_HZ reports; not 0
+
+	Protection bool // windows for the packets of indirect buffers
 }
 
 // Default returns the configuration of the selector "emu".
 func Default() Config {
-	return Config{Nodes: 2, VRAMBytes: 16 << 20, HostBits: 48, LengthBits: 32, Tags: 16, ClockHz: 100_000_000}
+	return Config{
+		Nodes: 2, VRAMBytes: 16 << 20, HostBits: 48, LengthBits: 32, Tags: 16, ClockHz: 100_000_000,
+		Protection: true,
+	}
+}
+
+// Small returns the configuration of the selector "emu?config=small": the
+// smallest that does all of its work, for small FPGAs.
+func Small() Config {
+	return Config{Nodes: 1, VRAMBytes: 8 << 10, HostBits: 40, LengthBits: 16, Tags: 4, ClockHz: 100_000_000}
 }
 
 func (c Config) check() error {

@@ -47,6 +47,7 @@ func newRig(t *testing.T, seed uint64, steady bool) *rig {
 	c := gpu.Config{
 		Nodes: 1 + r.IntN(2), VRAMBytes: 1 << (16 + r.IntN(3)), HostBits: 34 + r.IntN(29),
 		LengthBits: 16 + r.IntN(17), Tags: 2 << r.IntN(4), ClockHz: 1,
+		Protection: r.IntN(3) != 0,
 	}
 	g := &rig{machine: boot(t, c, seed), seed: seed}
 	g.stall, g.shuffle, g.skip = r.IntN(3)*r.IntN(30), r.IntN(2) == 0, r.IntN(2) == 0
@@ -63,7 +64,7 @@ func newRig(t *testing.T, seed uint64, steady bool) *rig {
 		half := c.VRAMBytes / 2
 		v, h := uint64(i)*half, at(hostArena+uint64(i)*hostHalf)
 		n := &mNode{
-			id: uint32(i), hostBits: c.HostBits, lengthBits: c.LengthBits,
+			id: uint32(i), hostBits: c.HostBits, lengthBits: c.LengthBits, protection: c.Protection,
 			own: span{v + dataOff, half - dataOff}, hostOwn: span{h + dataOff, hostHalf - dataOff},
 			stamps:  span{v + stampOff, 0x100},
 			unclear: map[uint64]byte{},
@@ -92,7 +93,47 @@ func (g *rig) start(i int) {
 	g.writeReg(base+cpreg.RingLo, uint32(n.base))
 	g.writeReg(base+cpreg.RingHi, uint32(n.base>>32))
 	g.writeReg(base+cpreg.RingSize, log2)
-	g.writeReg(base+cpreg.Ctl, cpreg.CtlRun)
+	g.release(i)
+	if g.rng.IntN(4) != 0 {
+		g.submit(i, g.windows(n))
+		n.run(g.model)
+		g.idle()
+	}
+}
+
+// release lets a node run, with protection or without.
+func (g *rig) release(i int) {
+	n, ctl := g.nodes[i], uint32(cpreg.CtlRun)
+	if g.rng.IntN(3) != 0 {
+		ctl |= cpreg.CtlProtect
+	}
+	n.protect = n.protection && ctl&cpreg.CtlProtect != 0
+	g.writeReg(uint64(cpreg.Base+i*cpreg.Stride+cpreg.Ctl), ctl)
+}
+
+// windows returns packets that open what the node owns, now and then to read
+// only, and the place of its time stamps.
+func (g *rig) windows(n *mNode) []byte {
+	if !n.protection {
+		return nil
+	}
+	b := windowBytes(nil, 4*min(1, g.rng.Uint32N(4)), n.own)
+	b = windowBytes(b, 1+4*min(1, g.rng.Uint32N(4)), n.hostOwn)
+	return windowBytes(b, 6+g.rng.Uint32N(2), n.stamps)
+}
+
+func windowBytes(b []byte, index uint32, s span) []byte {
+	return put64(put64(put(b, mSetWindow<<24|5, index), s.at), s.n)
+}
+
+// windowAnywhere returns a SET_WINDOW of a part of what the node owns, or of
+// something else.
+func (g *rig) windowAnywhere(n *mNode, b []byte) []byte {
+	s := span{g.addr(n, 1), g.rng.Uint64N(0x20000)}
+	if g.rng.IntN(20) == 0 {
+		s.n = g.rng.Uint64() >> g.rng.IntN(64)
+	}
+	return windowBytes(b, g.rng.Uint32N(8), s)
 }
 
 // store is a write of the host to memory, as the host reaches it.
@@ -157,7 +198,7 @@ func (g *rig) packetBytes(n *mNode, b []byte, inIB bool) []byte {
 		b = g.stateBytes(n, b)
 	}
 	start := len(b)
-	switch r.IntN(20) {
+	switch r.IntN(21) {
 	case 0:
 		skip := r.Uint32N(8)
 		b = put(b, mNOP<<24|skip)
@@ -184,6 +225,13 @@ func (g *rig) packetBytes(n *mNode, b []byte, inIB bool) []byte {
 	case 17, 18:
 		if !inIB {
 			b = g.indirectBytes(n, b)
+		}
+	case 19:
+		if !inIB && (n.protection || r.IntN(20) == 0) {
+			b = g.windowAnywhere(n, b)
+			if r.IntN(2) == 0 {
+				b = append(b, g.windows(n)...)
+			}
 		}
 	default:
 		if !inIB {
@@ -357,10 +405,11 @@ func (g *rig) compareNode(i int) {
 	status := uint32(cpreg.StatusIdle)
 	if n.fault.cause != 0 {
 		status |= cpreg.StatusFault
-		require.Zero(g.t, reg(cpreg.Ctl), "RUN, %s", why)
+		require.Zero(g.t, reg(cpreg.Ctl)&cpreg.CtlRun, "RUN, %s", why)
 	}
 	require.Equal(g.t, status, reg(cpreg.Status)&(cpreg.StatusIdle|cpreg.StatusFault), "STATUS, %s", why)
 	require.Equal(g.t, n.ibLeft, reg(cpreg.IBLeft), "IB_LEFT, %s", why)
+	require.Equal(g.t, n.protect, reg(cpreg.Ctl)&cpreg.CtlProtect != 0, "PROTECT, %s", why)
 }
 
 // compareInterrupts checks STATUS, and that a vector sent messages if it had
@@ -405,7 +454,7 @@ func (g *rig) recover() {
 			g.store(n.base+4*uint64(p), []byte{0, 0, 0, mNOP})
 		}
 		g.writeReg(base+cpreg.FaultInfo, 0)
-		g.writeReg(base+cpreg.Ctl, cpreg.CtlRun)
+		g.release(i)
 		n.fault, n.ibAddr, n.ibLeft = mFault{}, 0, 0
 		n.run(g.model)
 	}

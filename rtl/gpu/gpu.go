@@ -56,17 +56,20 @@ func New(c Config) (*GPU, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	limits := cp.Params{HostBits: c.HostBits, VRAMBytes: c.VRAMBytes, LengthBits: c.LengthBits}
+	params := cp.Params{
+		HostBits: c.HostBits, VRAMBytes: c.VRAMBytes, LengthBits: c.LengthBits, Protection: c.Protection,
+	}
 	return &GPU{
 		config: c,
 		pcie:   pcie.New(c.VRAMBytes),
 		ident: ident.New(ident.Params{
 			Nodes: c.Nodes, Tags: c.Tags, LengthBits: c.LengthBits, HostBits: c.HostBits,
 			VRAMBytes: c.VRAMBytes, ClockHz: c.ClockHz, MapHash: regmap.Hash(),
+			Protection: c.Protection,
 		}),
 		intc:   intc.New(),
-		cp0:    cp.New(0, limits),
-		cp1:    cp.New(1, limits),
+		cp0:    cp.New(0, params),
+		cp1:    cp.New(1, params),
 		fence0: fence.New(0),
 		fence1: fence.New(1),
 		dma:    dma.New(c.Tags),

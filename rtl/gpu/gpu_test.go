@@ -27,6 +27,7 @@ func small() gpu.Config {
 func oneNode() gpu.Config {
 	c := small()
 	c.Nodes, c.Tags, c.HostBits, c.LengthBits, c.ClockHz = 1, 4, 40, 20, 12_000_000
+	c.Protection = false
 	return c
 }
 
@@ -74,7 +75,15 @@ func TestEnumerate(t *testing.T) {
 }
 
 func TestIdentity(t *testing.T) {
-	for _, c := range []gpu.Config{small(), oneNode()} {
+	for _, tt := range []struct {
+		c    gpu.Config
+		caps uint32
+	}{
+		{small(), 0x201012},
+		{oneNode(), 0x140401},
+		{gpu.Small(), 0x100401},
+	} {
+		c := tt.c
 		m := boot(t, c, 1)
 		for _, tt := range []struct {
 			name string
@@ -82,7 +91,7 @@ func TestIdentity(t *testing.T) {
 			want uint32
 		}{
 			{"MAGIC", idreg.Magic, 0x47504c48},
-			{"CAPS", idreg.Caps, uint32(c.Nodes | c.Tags<<8 | c.LengthBits<<16)},
+			{"CAPS", idreg.Caps, tt.caps},
 			{"MAP_HASH", idreg.MapHash, regmap.Hash()},
 			{"VRAM_SIZE", idreg.VRAMSize, uint32(c.VRAMBytes)},
 			{"CLOCK_HZ", idreg.ClockHz, c.ClockHz},

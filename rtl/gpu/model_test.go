@@ -16,12 +16,13 @@ const (
 	mWriteReg
 	mTimestamp
 	mPredicate
-	mFence = 0x10
+	mFence     = 0x10
+	mSetWindow = 0x11
 )
 
 var mBody = map[uint32]uint32{
 	mIndirect: 3, mSetState: 7, mCopy: 5, mCopy2D: 3, mFill: 5, mFill2D: 4,
-	mWriteReg: 2, mTimestamp: 2, mPredicate: 3, mFence: 4,
+	mWriteReg: 2, mTimestamp: 2, mPredicate: 3, mFence: 4, mSetWindow: 5,
 }
 
 // A span is a range of GPU addresses.
@@ -35,6 +36,12 @@ type mSurface struct {
 	base, pitch    uint64
 	format         uint32
 	x0, y0, x1, y1 int64
+}
+
+// mWindow is what packets in indirect buffers may reach.
+type mWindow struct {
+	span
+	writable bool
 }
 
 // mFault is what a node latches, and badKnown says that the documents define
@@ -101,6 +108,10 @@ type mNode struct {
 	base             uint64
 	size, rptr, wptr uint32 // dwords
 	surf             [2]mSurface
+	protection       bool // the device has windows
+	protect          bool // CTL.PROTECT
+	guarded          bool // the packet at hand needs windows
+	windows          [4]mWindow
 	fence, packets   uint32
 	done, stamped    int // fences with IRQ, time stamps
 	fault            mFault
@@ -114,6 +125,7 @@ type mNode struct {
 func (n *mNode) reset() {
 	n.rptr, n.wptr, n.packets = 0, 0, 0
 	n.surf = [2]mSurface{}
+	n.windows, n.protect = [4]mWindow{}, false
 	n.fault = mFault{}
 	n.ibAddr, n.ibLeft = 0, 0
 	n.base, n.size = 0, 0
@@ -146,6 +158,8 @@ func (n *mNode) packet(m *memory, next func() (uint64, bool), left func() uint32
 	}
 	op, body := hdr>>24, hdr&0xffff
 	want, known := mBody[op]
+	known = known && (op != mSetWindow || n.protection)
+	n.guarded = n.protect && left != nil
 	f := mFault{addr: at, op: hdr}
 	switch {
 	case !known && op != mNOP:
@@ -154,7 +168,7 @@ func (n *mNode) packet(m *memory, next func() (uint64, bool), left func() uint32
 		f.cause = cpreg.CauseReserved
 	case known && body != want || left != nil && body > left():
 		f.cause = cpreg.CauseLength
-	case left != nil && (op == mIndirect || op == mFence):
+	case left != nil && (op == mIndirect || op == mFence || op == mSetWindow):
 		f.cause = cpreg.CausePrivilege
 	}
 	if f.cause != 0 {
@@ -216,10 +230,34 @@ func (n *mNode) execute(m *memory, op uint32, b []uint32, f mFault) bool {
 		}
 		n.wild = n.wild || b[0]>>3&1 != n.id
 		m.scratch[(b[0]-0x20)/4] = b[1]
+	case mSetWindow:
+		return n.setWindow(m, b, fail)
 	default:
 		return n.mark(m, op == mFence, b, fail)
 	}
 	return true
+}
+
+func (n *mNode) setWindow(m *memory, b []uint32, fail failFunc) bool {
+	base, size := long(b, 1), long(b, 3)
+	if b[0]>>3 != 0 {
+		return fail(cpreg.CauseReserved, 0, false)
+	}
+	if bad, ok := n.inReach(m, base, base, size); !ok && size != 0 {
+		return fail(cpreg.CauseAddress, bad, true)
+	}
+	n.windows[b[0]&3] = mWindow{span{base, size}, b[0]&4 != 0}
+	return true
+}
+
+// opens reports whether the packet at hand may reach a range.
+func (n *mNode) opens(at, bytes uint64, writes bool) bool {
+	for _, w := range n.windows {
+		if w.n != 0 && w.holds(at, bytes) && (w.writable || !writes) {
+			return true
+		}
+	}
+	return !n.guarded
 }
 
 // inReach returns the first of the two ends of a range that is out of reach.
@@ -231,7 +269,7 @@ func (n *mNode) inReach(m *memory, low, high, bytes uint64) (bad uint64, ok bool
 	if low&^host >= limit {
 		return low, false
 	}
-	return high, high&^host+bytes <= limit
+	return high, bytes <= limit && high&^host <= limit-bytes
 }
 
 // reads and writes note what is touched: the outcome is defined only if no
@@ -311,9 +349,15 @@ func (n *mNode) linear(m *memory, copies bool, src, dst uint64, bytes uint32, va
 		if bad, ok := n.inReach(m, src, src, size); !ok {
 			return fail(cpreg.CauseAddress, bad, true)
 		}
+		if !n.opens(src, size, false) {
+			return fail(cpreg.CauseWindow, src, true)
+		}
 	}
 	if bad, ok := n.inReach(m, dst, dst, size); !ok {
 		return fail(cpreg.CauseAddress, bad, true)
+	}
+	if !n.opens(dst, size, true) {
+		return fail(cpreg.CauseWindow, dst, true)
 	}
 	if !copies {
 		n.fill(m, dst, size, value)
@@ -409,13 +453,23 @@ func (n *mNode) rect(m *memory, copies bool, b []uint32, fail failFunc) bool {
 	}
 	bytes := uint64(x1-x0) << d.format
 	row := func(f mSurface, x, y int64) uint64 { return f.base + uint64(x)<<f.format + uint64(y)*f.pitch }
+	check := func(f mSurface, x, y int64, writes bool) (cause uint32, bad uint64) {
+		first, last := row(f, x+x0, y+y0), row(f, x+x0, y+y1-1)
+		if bad, ok := n.inReach2D(m, f.base, last, bytes); !ok {
+			return cpreg.CauseAddress, bad
+		}
+		if !n.opens(first, last+bytes-first, writes) {
+			return cpreg.CauseWindow, first
+		}
+		return 0, 0
+	}
 	if copies {
-		if bad, ok := n.inReach2D(m, s.base, row(s, sx+x0, sy+y1-1), bytes); !ok {
-			return fail(cpreg.CauseAddress, bad, true)
+		if cause, bad := check(s, sx, sy, false); cause != 0 {
+			return fail(cause, bad, true)
 		}
 	}
-	if bad, ok := n.inReach2D(m, d.base, row(d, dx+x0, dy+y1-1), bytes); !ok {
-		return fail(cpreg.CauseAddress, bad, true)
+	if cause, bad := check(d, dx, dy, true); cause != 0 {
+		return fail(cause, bad, true)
 	}
 	return n.rows(m, copies, y1-y0, bytes, row(s, sx+x0, sy+y0), row(d, dx+x0, dy+y0), b, fail)
 }
@@ -469,6 +523,8 @@ func (n *mNode) predicate(m *memory, b []uint32, f mFault, next func() (uint64, 
 		f.cause = cpreg.CauseLength
 	case !ok:
 		f.cause, f.bad, f.badKnown = cpreg.CauseAddress, bad, true
+	case !n.opens(addr, 8, false):
+		f.cause, f.bad, f.badKnown = cpreg.CauseWindow, addr, true
 	}
 	if f.cause != 0 {
 		return n.stop(f)
@@ -508,6 +564,9 @@ func (n *mNode) mark(m *memory, fence bool, b []uint32, fail failFunc) bool {
 	}
 	if bad, ok := n.inReach(m, addr, addr, 8); !ok {
 		return fail(cpreg.CauseAddress, bad, true)
+	}
+	if !n.opens(addr, 8, true) {
+		return fail(cpreg.CauseWindow, addr, true)
 	}
 	if !fence {
 		n.wild = n.wild || !n.stamps.holds(addr, 8)

@@ -18,6 +18,7 @@ type Params struct {
 	VRAMBytes  uint64 // below 4 GiB
 	ClockHz    uint32 // of the clock that TIME counts
 	MapHash    uint32 // of the register and packet map
+	Protection bool   // windows
 }
 
 // Scratch is a write of a scratch register by a command processor.
@@ -71,8 +72,12 @@ type Module struct {
 
 // New returns the block after reset.
 func New(p Params) Module {
+	caps := uint32(p.Nodes) | uint32(p.Tags)<<8 | uint32(p.LengthBits)<<16
+	if p.Protection {
+		caps |= idreg.CapsProtection
+	}
 	return Module{
-		caps:     uint32(p.Nodes) | uint32(p.Tags)<<8 | uint32(p.LengthBits)<<16,
+		caps:     caps,
 		mapHash:  p.MapHash,
 		vram:     uint32(p.VRAMBytes),
 		clockHz:  p.ClockHz,

@@ -18,11 +18,11 @@ type designer struct {
 
 // module returns the module of a live object of type t.
 func (d *designer) module(t *types.Named, live reflect.Value) (*module, *Error) {
-	pl := &plan{written: map[string]bool{}, ticked: map[string]bool{}}
-	if _, err := d.elaborate(t, live, pl, nil); err != nil {
-		return nil, err
+	m, pl, err := d.elaborate(t, live, nil)
+	for last := (*plan)(nil); err == nil && !pl.equal(last); {
+		last = pl
+		m, pl, err = d.elaborate(t, live, last)
 	}
-	m, err := d.elaborate(t, live, nil, pl)
 	if err != nil {
 		return nil, err
 	}
@@ -44,30 +44,33 @@ func (d *designer) methodOf(t *types.Named, name string) (*types.Func, *ast.Func
 	return fn, d.l.decls[fn]
 }
 
-// elaborate translates Tick and Reset of a live object. The first pass, with
-// pass set, finds out what is a parameter; the second uses it.
-func (d *designer) elaborate(t *types.Named, live reflect.Value, pass, use *plan) (*module, *Error) {
+// elaborate translates Tick and Reset of a live object and finds out what is a
+// parameter. The first pass has no plan. What was found in one is the plan of the
+// next, in which the conditions on parameters are decided and more may turn out
+// to be one, until nothing is left to find.
+func (d *designer) elaborate(t *types.Named, live reflect.Value, use *plan) (*module, *plan, *Error) {
 	m := &module{named: t, live: live, namer: newNamer()}
+	found := &plan{written: map[string]bool{}, ticked: map[string]bool{}}
 	tick, decl := d.methodOf(t, "Tick")
 	if decl == nil {
-		return nil, d.l.fail(t.Obj().Pos(), CodePort, fmt.Sprintf("%s has no Tick", t.Obj().Name()), "give it a method Tick")
+		return nil, nil, d.l.fail(t.Obj().Pos(), CodePort, fmt.Sprintf("%s has no Tick", t.Obj().Name()), "give it a method Tick")
 	}
 	ins, err := d.ports(m, decl)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := d.state(m, use); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	m.out, m.tick = newProcess(m.namer), newProcess(m.namer)
-	if err := d.reset(m, pass); err != nil {
-		return nil, err
+	if err := d.reset(m, found, use == nil); err != nil {
+		return nil, nil, err
 	}
-	e := &elab{d: d, l: d.l, m: m, p: m.tick, phase: phaseTick, pass: pass}
+	e := &elab{d: d, l: d.l, m: m, p: m.tick, phase: phaseTick, found: found, first: use == nil}
 	if err := protect(func() { e.call(decl, tick, m.next, ins, true) }); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return m, d.ticked(m, decl, pass)
+	return m, found, d.ticked(m, decl, found, use == nil)
 }
 
 // ports declares the inputs of m, the parameters of Tick.
@@ -104,11 +107,13 @@ func (d *designer) ports(m *module, tick *ast.FuncDecl) ([]*value, *Error) {
 }
 
 // ticked checks that every instance is ticked, and notes which ones are.
-func (d *designer) ticked(m *module, tick *ast.FuncDecl, pass *plan) *Error {
-	if pass != nil {
-		for _, c := range m.children {
-			pass.ticked[c.path] = c.ticked
+func (d *designer) ticked(m *module, tick *ast.FuncDecl, found *plan, first bool) *Error {
+	for _, c := range m.children {
+		if c.ticked {
+			found.ticked[c.path] = true
 		}
+	}
+	if first {
 		return nil
 	}
 	for _, p := range m.prims {
@@ -120,7 +125,7 @@ func (d *designer) ticked(m *module, tick *ast.FuncDecl, pass *plan) *Error {
 }
 
 // reset finds the values of the registers behind Reset.
-func (d *designer) reset(m *module, pass *plan) *Error {
+func (d *designer) reset(m *module, found *plan, first bool) *Error {
 	fn, decl := d.methodOf(m.named, "Reset")
 	if decl == nil {
 		for _, r := range m.regs {
@@ -128,7 +133,7 @@ func (d *designer) reset(m *module, pass *plan) *Error {
 		}
 		return nil
 	}
-	e := &elab{d: d, l: d.l, m: m, p: newProcess(newNamer()), phase: phaseReset, pass: pass}
+	e := &elab{d: d, l: d.l, m: m, p: newProcess(newNamer()), phase: phaseReset, found: found, first: first}
 	if err := protect(func() { e.call(decl, fn, m.next, nil, true) }); err != nil {
 		return err
 	}

@@ -14,7 +14,8 @@ type elab struct {
 	m     *module
 	p     *process
 	phase phase
-	pass  *plan // what the first pass finds, nil in the second
+	found *plan // what this pass finds out, nil in an output method
+	first bool  // conditions on parameters are not decided yet
 	frame *frame
 	depth int // conditions around
 }
@@ -247,12 +248,12 @@ func (e *elab) store(n ast.Node, v *variable, x *expr) {
 	if x = e.p.origin(x); x.root() == v {
 		return
 	}
-	if need := e.p.bits(x); need > v.width && e.pass == nil {
+	if need := e.p.bits(x); need > v.width && !e.first {
 		e.fail(n, CodeMask, fmt.Sprintf("a value of up to %d bits is written to %d bits", need, v.width),
 			fmt.Sprintf("mask it: (...) & %#x", lowMask(v.width)))
 	}
-	if e.pass != nil && v.kind == kindNext && !e.keeps(v, x) {
-		e.pass.written[v.path] = true
+	if e.found != nil && v.kind == kindNext && !e.keeps(v, x) {
+		e.found.written[v.path] = true
 	}
 	e.p.set(v, x)
 }

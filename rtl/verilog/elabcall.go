@@ -172,8 +172,8 @@ func (e *elab) childCall(c *ast.CallExpr, ch *child, fn *types.Func) []*value {
 }
 
 func (e *elab) tickFail(n ast.Node, name string) {
-	if e.pass != nil && e.phase == phaseTick {
-		return // conditions on parameters are not decided yet
+	if e.first && e.phase == phaseTick {
+		return
 	}
 	e.fail(n, CodeTick, fmt.Sprintf("%s is ticked under a condition or twice", name),
 		"call its Tick once in each clock, with inputs that say that there is nothing")

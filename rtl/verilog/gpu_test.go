@@ -13,10 +13,10 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/testdata/sample"
 )
 
-// small is a configuration with one node and little of everything.
-func small() gpu.Config {
-	c := gpu.Default()
-	c.Nodes, c.VRAMBytes, c.HostBits, c.LengthBits, c.Tags = 1, 8<<10, 40, 16, 4
+// features is a small configuration with everything that can be left out.
+func features() gpu.Config {
+	c := gpu.Small()
+	c.Protection = gpu.Default().Protection
 	return c
 }
 
@@ -51,7 +51,7 @@ func TestManifest(t *testing.T) {
 	for _, r := range m.Registers {
 		byGo[r.Go] = r
 	}
-	assert.Equal(t, 4, byGo["cp1.state"].Width)
+	assert.Equal(t, 5, byGo["cp1.state"].Width)
 	assert.Equal(t, "cp1", byGo["cp1.state"].Instance)
 	assert.Equal(t, "intc.data_1", byGo["intc.data[1]"].Verilog)
 	assert.Equal(t, 1, byGo["intc.data[1]"].Elem)
@@ -66,16 +66,32 @@ func TestManifest(t *testing.T) {
 }
 
 func TestOneNodeHasNoSecond(t *testing.T) {
-	for _, r := range gpuOf(t, small()).Manifest.Registers {
+	for _, r := range gpuOf(t, gpu.Small()).Manifest.Registers {
 		assert.False(t, strings.HasPrefix(r.Go, "cp1") || strings.HasPrefix(r.Go, "fence1"), r.Go)
 	}
 }
 
-// designs returns what the tools must accept: both configurations and the
+// What a configuration leaves out has no registers.
+func TestWithoutFeatures(t *testing.T) {
+	have := func(c gpu.Config) (names []string) {
+		for _, r := range gpuOf(t, c).Manifest.Registers {
+			for _, part := range []string{"protect", "window"} {
+				if strings.HasPrefix(r.Go, "cp0."+part) {
+					names = append(names, r.Go)
+				}
+			}
+		}
+		return names
+	}
+	assert.Empty(t, have(gpu.Small()))
+	assert.Len(t, have(features()), 2+4*3)
+}
+
+// designs returns what the tools must accept: the configurations and the
 // samples.
 func designs(t *testing.T) map[string]*Design {
 	t.Helper()
-	out := map[string]*Design{"default": gpuOf(t, gpu.Default()), "small": gpuOf(t, small())}
+	out := map[string]*Design{"default": gpuOf(t, gpu.Default()), "small": gpuOf(t, gpu.Small()), "features": gpuOf(t, features())}
 	for name, top := range map[string]any{
 		"arith": &sample.Arith{}, "flow": sample.NewFlow(1), "record": &sample.Record{}, "store": sample.NewStore(),
 	} {
@@ -108,7 +124,7 @@ func TestYosys(t *testing.T) {
 	need(t, "yosys", "yosys")
 	for name, d := range designs(t) {
 		if name == "default" {
-			continue // differs from small in sizes only, and takes long
+			continue // differs from features in sizes only, and takes long
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/token"
 	"go/types"
+	"maps"
 	"math/bits"
 	"reflect"
 	"strconv"
@@ -83,10 +84,16 @@ type output struct {
 	paths   []string // of the ports, Go
 }
 
-// plan is what the first pass finds out for the second.
+// plan is what a pass finds out for the next.
 type plan struct {
 	written map[string]bool // registers that change, by path
 	ticked  map[string]bool // instances that are ticked, by field
+}
+
+// equal reports whether a pass found nothing that its plan, nil in the first,
+// did not have.
+func (p *plan) equal(last *plan) bool {
+	return last != nil && maps.Equal(p.written, last.written) && maps.Equal(p.ticked, last.ticked)
 }
 
 // isPrimitive reports whether t is a type of package hdl with storage.

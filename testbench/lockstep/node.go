@@ -47,7 +47,7 @@ func (h *host) start(n int) {
 	if h.percent(3) {
 		h.setReg(h.cpReg(n, cpreg.RingSize), h.rng.Uint32())
 	}
-	h.setReg(h.cpReg(n, cpreg.Ctl), cpreg.CtlRun)
+	h.setReg(h.cpReg(n, cpreg.Ctl), cpreg.CtlRun|cpreg.CtlProtect*h.rng.Uint32N(2))
 }
 
 // drive is one step of a node's driver: more packets, or a look at how it does.
@@ -191,6 +191,9 @@ func (h *host) choose(n int, inside bool) encoder {
 	case 12, 13:
 		return pkt.WriteReg{Off: idreg.Scratch0 + 4*h.rng.Uint32N(4), Value: h.rng.Uint32()}
 	case 14:
+		if there := h.dev.Config().Protection || h.percent(10); there && !inside && h.percent(70) {
+			return h.window()
+		}
 		return pkt.Timestamp{Addr: h.address() &^ 7}
 	case 15, 16:
 		return pkt.Predicate{Addr: h.address() &^ 7, Dwords: coord(8), NonZero: h.percent(50)}
@@ -224,6 +227,19 @@ func (h *host) surface(which pkt.Surface) encoder {
 		Surface: which, Base: h.address() &^ 15, Pitch: h.rng.Uint32N(16) * 16, Format: format,
 		X0: uint16(h.rng.IntN(8)), Y0: uint16(h.rng.IntN(4)), X1: uint16(4 + h.rng.IntN(40)), Y1: uint16(2 + h.rng.IntN(20)),
 	}
+}
+
+// window opens one, mostly of all of a memory, or closes it.
+func (h *host) window() encoder {
+	w := pkt.SetWindow{Index: uint8(h.rng.IntN(pkt.Windows)), Writable: h.percent(70), Size: h.dev.Config().VRAMBytes}
+	switch h.rng.IntN(4) {
+	case 0:
+		w.Base, w.Size = pkt.Host|memBase, memSize
+	case 1:
+		w.Base, w.Size = h.address(), h.rng.Uint64N(1<<14)
+	default:
+	}
+	return w
 }
 
 // indirect fills the node's indirect buffer, though it may be in use, and

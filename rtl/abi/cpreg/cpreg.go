@@ -29,13 +29,14 @@ const (
 	IBHi      = 0x40
 	IBLeft    = 0x44
 
-	CtlRun   = 1 << 0
-	CtlReset = 1 << 1
+	CtlRun     = 1 << 0
+	CtlReset   = 1 << 1
+	CtlProtect = 1 << 2
 
 	StatusIdle  = 1 << 0
 	StatusFault = 1 << 1
-	StatusState = 0xf << 4
-	StatusInIB  = 1 << 8
+	StatusState = 0x1f << 4
+	StatusInIB  = 1 << 9
 
 	RingSizeLog2 = 0x1f
 
@@ -49,18 +50,19 @@ const (
 	CauseReserved   = 2  // a reserved bit is set
 	CauseLength     = 3  // the body length does not fit the opcode, or a buffer ends inside a packet or what it skips
 	CauseAlign      = 4  // an address is not a multiple of what the packet wants
-	CauseAddress    = 5  // an address range is neither in VRAM nor in reach of the host port
-	CausePrivilege  = 6  // INDIRECT or FENCE in an indirect buffer
+	CauseAddress    = 5  // an address range, or a window, is neither in VRAM nor in reach of the host port
+	CausePrivilege  = 6  // a packet that is legal in the ring only, in an indirect buffer
 	CauseRegister   = 7  // WRITE_REG to a register that is not white-listed
 	CauseState      = 8  // a field of SET_STATE is out of range, or a 2D packet came before the surface it uses
 	CauseFence      = 9  // a fence id went backwards
 	CauseReadError  = 10 // a read was answered with an error
 	CauseRing       = 11 // RING_BASE, RING_SIZE or WPTR is out of range
 	CauseWriteError = 12 // a write could not be sent: bus mastering is off
+	CauseWindow     = 13 // a packet in an indirect buffer names a range that is in no window, or writes one that is in none that is writable
 )
 
 // Causes names the values of FAULT_INFO.CAUSE.
-var Causes = []string{"NONE", "OPCODE", "RESERVED", "LENGTH", "ALIGN", "ADDRESS", "PRIVILEGE", "REGISTER", "STATE", "FENCE", "READ_ERROR", "RING", "WRITE_ERROR"}
+var Causes = []string{"NONE", "OPCODE", "RESERVED", "LENGTH", "ALIGN", "ADDRESS", "PRIVILEGE", "REGISTER", "STATE", "FENCE", "READ_ERROR", "RING", "WRITE_ERROR", "WINDOW"}
 
 // Ring limits, as log2 of the size in bytes.
 const (
@@ -75,6 +77,7 @@ func Block(n int) reg.Block {
 		{Off: Ctl, Name: "CTL", Access: reg.RW, Poke: reg.Destructive, Doc: "fetch control", Fields: []reg.Field{
 			{Mask: CtlRun, Name: "RUN", Doc: "fetch from the ring while RPTR differs from WPTR; a fault clears it"},
 			{Mask: CtlReset, Name: "RESET", Write: reg.Trigger, Doc: "drains reads in flight, then resets the node: pointers, state and fault to 0, FENCE kept; reads as 1 until done"},
+			{Mask: CtlProtect, Name: "PROTECT", Doc: "1: packets in indirect buffers reach memory only in the windows that SET_WINDOW sets; always 0 without CAPS.PROTECTION"},
 		}},
 		{Off: Status, Name: "STATUS", Access: reg.RO, Volatile: true, Reset: StatusIdle, Doc: "what the node does", Fields: []reg.Field{
 			{Mask: StatusIdle, Name: "IDLE", Doc: "nothing fetched, nothing in flight"},

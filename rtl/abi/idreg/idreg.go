@@ -29,9 +29,10 @@ const (
 	MagicValue   = 0x47504c48 // bytes 48 4c 50 47, "HLPG"
 	VersionValue = 0x00010000
 
-	CapsNodes  = 0xf << 0
-	CapsTags   = 0xff << 8
-	CapsLength = 0x3f << 16
+	CapsNodes      = 0xf << 0
+	CapsProtection = 1 << 4
+	CapsTags       = 0xff << 8
+	CapsLength     = 0x3f << 16
 
 	ErrInfoCause = 0x7 << 0
 	ErrInfoWrite = 1 << 4
@@ -52,6 +53,7 @@ var Block = reg.Block{Name: "ID", Base: Base, Size: Size, Doc: "identity, capabi
 	{Off: Version, Name: "VERSION", Access: reg.RO, Reset: VersionValue, Doc: "major 31..16, minor 15..0"},
 	{Off: Caps, Name: "CAPS", Access: reg.RO, Config: true, Doc: "what this configuration has", Fields: []reg.Field{
 		{Mask: CapsNodes, Name: "NODES", Doc: "number of nodes, 1 or 2"},
+		{Mask: CapsProtection, Name: "PROTECTION", Doc: "1: CTL.PROTECT and SET_WINDOW are there"},
 		{Mask: CapsTags, Name: "TAGS", Doc: "reads that the DMA engine keeps in flight"},
 		{Mask: CapsLength, Name: "LENGTH", Unit: "bits", Doc: "width of the byte length of a linear COPY or FILL"},
 	}},

@@ -138,6 +138,18 @@ func (p WriteReg) Append(b []byte) ([]byte, error) {
 	return le.AppendUint32(b, p.Value), nil
 }
 
+// Append appends the encoding of p to b. It fails with ErrRange and leaves b as
+// it was.
+func (p SetWindow) Append(b []byte) ([]byte, error) {
+	if p.Index >= Windows {
+		return b, fmt.Errorf("%w: window %d, want at most %d", ErrRange, p.Index, Windows-1)
+	}
+	b = le.AppendUint32(b, header(OpSetWindow, SetWindowBody))
+	b = le.AppendUint32(b, uint32(p.Index)|flag(p.Writable)<<2)
+	b = le.AppendUint64(b, p.Base)
+	return le.AppendUint64(b, p.Size), nil
+}
+
 // Append appends the encoding of p to b. It fails with ErrAlign and leaves b as
 // it was.
 func (p Timestamp) Append(b []byte) ([]byte, error) {

@@ -44,6 +44,9 @@ func (Predicate) Op() uint8 { return OpPredicate }
 // Op returns OpFence.
 func (Fence) Op() uint8 { return OpFence }
 
+// Op returns OpSetWindow.
+func (SetWindow) Op() uint8 { return OpSetWindow }
+
 // Next checks the packet at the start of b and splits b behind it. p has the
 // header and the body; p and rest share memory with b. Without a packet to
 // return, rest is b and err is, whichever comes first:
@@ -143,6 +146,8 @@ func Decode(b []byte) (pk Packet, rest []byte, err error) {
 		pk = parsePredicate(p)
 	case OpFence:
 		pk = parseFence(p)
+	case OpSetWindow:
+		pk = parseSetWindow(p)
 	default:
 		panic("pkt: Table has an opcode that Decode lacks: " + l.Name)
 	}
@@ -181,6 +186,9 @@ func DecodePredicate(b []byte) (Predicate, []byte, error) { return decode(b, par
 
 // DecodeFence is Decode for a Fence; another opcode is ErrOpcode.
 func DecodeFence(b []byte) (Fence, []byte, error) { return decode(b, parseFence) }
+
+// DecodeSetWindow is Decode for a SetWindow; another opcode is ErrOpcode.
+func DecodeSetWindow(b []byte) (SetWindow, []byte, error) { return decode(b, parseSetWindow) }
 
 func decode[T Packet](b []byte, parse func([]byte) T) (T, []byte, error) {
 	var zero T

@@ -54,3 +54,8 @@ func parsePredicate(p []byte) Predicate {
 func parseFence(p []byte) Fence {
 	return Fence{Addr: qword(p, 1), ID: dword(p, 3), IRQ: dword(p, 4) != 0}
 }
+
+func parseSetWindow(p []byte) SetWindow {
+	v := dword(p, 1)
+	return SetWindow{Index: uint8(v) % Windows, Writable: v>>2 != 0, Base: qword(p, 2), Size: qword(p, 4)}
+}

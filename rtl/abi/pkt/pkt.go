@@ -26,6 +26,7 @@ const (
 	OpTimestamp = 0x09
 	OpPredicate = 0x0a
 	OpFence     = 0x10
+	OpSetWindow = 0x11
 )
 
 // Body lengths in dwords; a NOP has 0 to MaxNOP.
@@ -41,6 +42,7 @@ const (
 	TimestampBody = 2
 	PredicateBody = 3
 	FenceBody     = 4
+	SetWindowBody = 5
 )
 
 // Fields of the header.
@@ -58,6 +60,7 @@ const (
 	MaxIndirect = 1<<20 - 1 // dwords of an indirect buffer
 	MaxCoord    = 1 << 14   // largest coordinate, exclusive bound of a clip
 	MaxPitch    = 1<<20 - 1 // bytes
+	Windows     = 4         // of a node
 )
 
 // Format is the size of an element of a surface.
@@ -228,4 +231,25 @@ type Fence struct {
 	Addr uint64
 	ID   uint32
 	IRQ  bool
+}
+
+// A SetWindow sets one window of the node, which stays until it is set again or
+// the node is reset. While CTL.PROTECT is set, a packet in an indirect buffer
+// reads and writes memory only in windows: each range that it names has to lie
+// whole in one of them, and in a writable one if it is written. Packets in the
+// ring, and INDIRECT for the buffer that it executes, need no window. A Size of 0
+// closes the window; after a reset all are closed. It is legal in the ring only
+// and exists if CAPS.PROTECTION is set.
+//
+//	dword  bits   field
+//	0      31..0  header, op 0x11, body 5
+//	1      1..0   Index
+//	1      2      Writable; 31..3 must be zero
+//	2, 3   63..0  Base, GPU address
+//	4, 5   63..0  Size, bytes; the window is in VRAM or in reach of the host port
+type SetWindow struct {
+	Index    uint8
+	Writable bool
+	Base     uint64
+	Size     uint64
 }

@@ -6,7 +6,7 @@ import "math/bits"
 // what a validator has to do about it.
 type Kind uint8
 
-// The kinds of field. The last three are GPU addresses.
+// The kinds of field. The last four are GPU addresses.
 const (
 	Number      Kind = iota // a count, a coordinate, an id or an enumeration
 	Pattern                 // bits without arithmetic meaning
@@ -15,11 +15,12 @@ const (
 	AddrRead                // the packet reads memory from there on
 	AddrWrite               // the packet writes memory from there on
 	AddrSurface             // later packets read it if Surface is Source, and write it if Dest
+	AddrWindow              // later packets may reach memory from there on
 )
 
 // String returns the word that documents and the canonical map use.
 func (k Kind) String() string {
-	return [...]string{"number", "pattern", "flag", "register", "read", "write", "surface"}[k]
+	return [...]string{"number", "pattern", "flag", "register", "read", "write", "surface", "window"}[k]
 }
 
 // Address reports whether a field of this kind holds a GPU address.
@@ -164,5 +165,11 @@ var Table = []Layout{
 		{Name: "Addr", Dword: 1, Mask: mask64, Kind: AddrWrite, Align: 8, Unit: "bytes", Doc: "where the 8 bytes go"},
 		{Name: "ID", Dword: 3, Mask: mask32, Doc: "the fence id"},
 		{Name: "IRQ", Dword: 4, Mask: 1, Kind: Flag, Doc: "1 raises the node's DONE event"},
+	}},
+	{Op: OpSetWindow, Name: "SET_WINDOW", Body: SetWindowBody, Privileged: true, Doc: "sets one window of the node, which stays until it is set again or the node is reset. While CTL.PROTECT is set, a packet in an indirect buffer reads and writes memory only in windows: each range that it names has to lie whole in one of them, and in a writable one if it is written. Packets in the ring, and INDIRECT for the buffer that it executes, need no window. A Size of 0 closes the window; after a reset all are closed. It is legal in the ring only and exists if CAPS.PROTECTION is set.", Fields: []Field{
+		{Name: "Index", Dword: 1, Mask: Windows - 1, Doc: "which window"},
+		{Name: "Writable", Dword: 1, Mask: 1 << 2, Kind: Flag, Doc: "1 lets packets write in the window, too"},
+		{Name: "Base", Dword: 2, Mask: mask64, Kind: AddrWindow, Unit: "bytes", Doc: "first byte of the window"},
+		{Name: "Size", Dword: 4, Mask: mask64, Unit: "bytes", Doc: "length; the window is in VRAM or in reach of the host port"},
 	}},
 }

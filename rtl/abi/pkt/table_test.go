@@ -49,7 +49,8 @@ func TestTableShape(t *testing.T) {
 			}
 			assert.NotEmpty(t, f.Doc, name)
 			assert.LessOrEqual(t, f.Max, f.Mask>>lo, name)
-			assert.Equal(t, f.Kind.Address(), f.Mask == 1<<64-1 && f.Kind != pkt.Pattern, name)
+			wide := f.Kind.Address() || f.Kind == pkt.Pattern && f.Mask>>32 != 0 || name == "SET_WINDOW.Size"
+			assert.Equal(t, wide, f.Mask == 1<<64-1, name)
 			if f.Kind == pkt.Flag {
 				assert.Equal(t, 1, bits.OnesCount64(f.Mask), name)
 			}
@@ -60,7 +61,7 @@ func TestTableShape(t *testing.T) {
 func TestLookup(t *testing.T) {
 	for op := range 256 {
 		l, ok := pkt.Lookup(uint8(op))
-		assert.Equal(t, op >= 1 && op <= 10 || op == 0x10, ok, "%#x", op)
+		assert.Equal(t, op >= 1 && op <= 10 || op >= 0x10 && op <= 0x11, ok, "%#x", op)
 		if ok {
 			assert.Equal(t, uint8(op), l.Op)
 		}
@@ -74,7 +75,7 @@ func TestPrivileged(t *testing.T) {
 			names = append(names, l.Name)
 		}
 	}
-	assert.Equal(t, []string{"INDIRECT", "FENCE"}, names)
+	assert.Equal(t, []string{"INDIRECT", "FENCE", "SET_WINDOW"}, names)
 }
 
 // TestAddresses lists what a validator has to resolve.
@@ -95,6 +96,7 @@ func TestAddresses(t *testing.T) {
 		"FILL 1 Dst write",
 		"TIMESTAMP 1 Addr write", "PREDICATE 1 Addr read",
 		"FENCE 1 Addr write",
+		"SET_WINDOW 2 Base window",
 	}, got)
 }
 
@@ -165,6 +167,8 @@ func TestReserved(t *testing.T) {
 		"TIMESTAMP": {0, 0},
 		"PREDICATE": {0, 0, 0xfffe0000},
 		"FENCE":     {0, 0, 0, 0xfffffffe},
+
+		"SET_WINDOW": {0xfffffff8, 0, 0, 0, 0},
 	}
 	for _, l := range pkt.Table {
 		assert.Equal(t, uint32(0x00ff0000), l.Reserved(0))

@@ -34,7 +34,7 @@ func TestPortFields(t *testing.T) {
 }
 
 func TestPortsOfAManifestThatDoesNotFit(t *testing.T) {
-	g, err := gpu.New(smallGPU())
+	g, err := gpu.New(gpu.Small())
 	require.NoError(t, err)
 	d, err := verilog.Translate("../../..", g)
 	require.NoError(t, err)
