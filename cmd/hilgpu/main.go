@@ -92,6 +92,9 @@ func exitCode(err error) int {
 	if code, ok := portCode(err); ok {
 		return code
 	}
+	if code, ok := bareCode(err); ok {
+		return code
+	}
 	switch {
 	case errors.As(err, &broken), errors.As(err, &violation):
 		return exitContract

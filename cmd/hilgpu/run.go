@@ -30,7 +30,7 @@ func newRun(l *links) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newCompose(l), newLists(l))
+	c.AddCommand(newCompose(l), newLists(l), newCopy(l), newFill(l))
 	return c
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
+	"github.com/hilgpu/hilgpu/testbench/bare"
 )
 
 // ErrOptions is returned, wrapped with what is legal, for options that cannot
@@ -72,12 +73,12 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		o.Open = boards.Open
 	}
 	r := &runner{opt: o, selected: selected, report: &Report{Board: o.Board, Seed: o.Seed}, verdicts: map[string]Status{}}
-	host := newHost()
+	host := bare.NewHost(hostBytes)
 	link, clock, err := o.Open(o.Board, host)
 	if errors.Is(err, boards.ErrSelector) {
 		return nil, err
 	}
-	s := &session{ctx: ctx, link: link, clock: clock, host: host, opt: o}
+	s := &session{Access: &bare.Access{Ctx: ctx, Link: link, Clock: clock, Host: host}, opt: o}
 	if err != nil {
 		r.add(stages()[0], failed("the board cannot be opened", "see the cause: a cable, a port that is held, a board without power", err))
 		r.lost = err
@@ -113,15 +114,15 @@ func (r *runner) run(s *session) {
 			r.add(st, outcome{status: Skip, summary: why})
 			continue
 		}
-		from := s.clock.Now()
+		from := s.Clock.Now()
 		out := r.stage(st, s)
-		out.seconds = float64(s.clock.Now()-from) / float64(s.clock.Hz())
+		out.seconds = float64(s.Clock.Now()-from) / float64(s.Clock.Hz())
 		r.add(st, out)
 		if out.err != nil && mute(out.err) {
 			r.lost, r.lostIn = out.err, st.name
 		}
 	}
-	if r.lost == nil || s.ctx.Err() != nil && s.prepared {
+	if r.lost == nil || s.Ctx.Err() != nil && s.prepared {
 		if err := s.restore(); err != nil {
 			r.add(stage{name: "board.restore", title: "the board gets back what was found"}, failed("the board is left as the stages had it", "", err))
 		}
@@ -136,18 +137,18 @@ func (r *runner) stage(st stage, s *session) outcome {
 			return failed("the BARs cannot be placed", "", err)
 		}
 	}
-	s.err = nil
-	s.host.refused = nil
+	s.Err = nil
+	s.Host.Refused = nil
 	out := st.run(s)
 	if missing := r.missing(st); out.status == Fail && len(missing) > 0 {
 		out.details = append(out.details, "it relies on "+strings.Join(missing, ", ")+", which --only left out")
 	}
-	if s.err != nil {
-		out.status, out.err = Fail, s.err
+	if s.Err != nil {
+		out.status, out.err = Fail, s.Err
 		out.summary = "ended by an access that failed"
-		if mute(s.err) {
+		if mute(s.Err) {
 			out.summary = "the board does not answer any more"
-			out.details = slices.DeleteFunc(out.details, func(d string) bool { return d == gone })
+			out.details = slices.DeleteFunc(out.details, func(d string) bool { return d == problem(bare.ErrGone) })
 		}
 		if out.likely == "" {
 			out.likely = "the device stopped, or refuses what it ought to answer"

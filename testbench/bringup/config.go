@@ -6,6 +6,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
+	"github.com/hilgpu/hilgpu/testbench/bare"
 )
 
 // configHeader holds the header, the sizes of the BARs and the capabilities
@@ -13,16 +14,16 @@ import (
 func configHeader(s *session) outcome {
 	var f finding
 	field := func(name string, got, want uint32) {
-		if s.err == nil && got != want {
+		if s.Err == nil && got != want {
 			f.add("", "%s is %#x, want %#x", name, got, want)
 		}
 	}
-	id := s.config(pcicfg.ID)
+	id := s.Config(pcicfg.ID)
 	field("vendor", id&0xffff, pcicfg.VendorID)
 	field("device", id>>16, pcicfg.DeviceID)
-	field("class code", s.config(pcicfg.Class)>>8, pcicfg.ClassCode)
-	field("header type", s.config(pcicfg.Header)>>16&0xff, pcicfg.HeaderType)
-	s.setConfig(pcicfg.Command, 0)
+	field("class code", s.Config(pcicfg.Class)>>8, pcicfg.ClassCode)
+	field("header type", s.Config(pcicfg.Header)>>16&0xff, pcicfg.HeaderType)
+	s.SetConfig(pcicfg.Command, 0)
 	for _, bar := range []struct {
 		name  string
 		off   int
@@ -35,12 +36,12 @@ func configHeader(s *session) outcome {
 		{"BAR 4", pcicfg.BAR4, 0, 0},
 		{"BAR 5", pcicfg.BAR5, 0, 0},
 	} {
-		field(bar.name+" flags", s.config(bar.off)&pcicfg.BARFlags, bar.flags)
-		if got := s.size(bar.off); s.err == nil && got != bar.size {
+		field(bar.name+" flags", s.Config(bar.off)&pcicfg.BARFlags, bar.flags)
+		if got := s.Size(bar.off); s.Err == nil && got != bar.size {
 			f.add("an address line of the decoder, or another VRAM than the identity says", "%s sizes as %#x bytes, want %#x", bar.name, got, bar.size)
 		}
 	}
-	s.place()
+	s.Place()
 	s.checkCaps(field)
 	return f.outcome(fmt.Sprintf("device %04x:%04x, BAR 0 %s, BAR 2 %s, MSI-X with %d vectors",
 		id&0xffff, id>>16, size(pcicfg.BAR0Size), size(s.vram), pcicfg.Vectors))
@@ -48,15 +49,15 @@ func configHeader(s *session) outcome {
 
 // checkCaps walks the list of capabilities.
 func (s *session) checkCaps(field func(name string, got, want uint32)) {
-	field("capability list bit of the status", s.config(pcicfg.Command)&pcicfg.StatusCapList, pcicfg.StatusCapList)
-	msix := s.config(pcicfg.MSIX)
-	field("capability pointer", s.config(pcicfg.CapPtr)&0xff, pcicfg.MSIX)
+	field("capability list bit of the status", s.Config(pcicfg.Command)&pcicfg.StatusCapList, pcicfg.StatusCapList)
+	msix := s.Config(pcicfg.MSIX)
+	field("capability pointer", s.Config(pcicfg.CapPtr)&0xff, pcicfg.MSIX)
 	field("capability at 0x40", msix&0xff, pcicfg.MSIXCapID)
 	field("next capability", msix>>8&0xff, pcicfg.PCIe)
 	field("MSI-X table size", msix&pcicfg.MSIXSize>>16+1, pcicfg.Vectors)
-	field("MSI-X table", s.config(pcicfg.MSIXTable), pcicfg.MSIXTableOffset)
-	field("MSI-X pending bits", s.config(pcicfg.MSIXPending), pcicfg.MSIXPendingOffset)
-	express := s.config(pcicfg.PCIe)
+	field("MSI-X table", s.Config(pcicfg.MSIXTable), pcicfg.MSIXTableOffset)
+	field("MSI-X pending bits", s.Config(pcicfg.MSIXPending), pcicfg.MSIXPendingOffset)
+	express := s.Config(pcicfg.PCIe)
 	field("capability at 0x60", express&0xff, pcicfg.PCIeCapID)
 	field("last capability", express>>8&0xff, 0)
 }
@@ -66,28 +67,28 @@ func (s *session) checkCaps(field func(name string, got, want uint32)) {
 func configCommand(s *session) outcome {
 	var f finding
 	command := func(write, want uint32) {
-		s.setConfig(pcicfg.Command, write)
-		if got := s.config(pcicfg.Command) & 0xffff; s.err == nil && got != want {
+		s.SetConfig(pcicfg.Command, write)
+		if got := s.Config(pcicfg.Command) & 0xffff; s.Err == nil && got != want {
 			f.add("", "the command register reads 0x%04x after 0x%04x was written, want 0x%04x", got, write, want)
 		}
 	}
-	command(0xffff, commandOn)
+	command(0xffff, bare.CommandOn)
 	for _, bit := range []uint32{pcicfg.CommandMemory, pcicfg.CommandBusMaster, pcicfg.CommandINTxDisable} {
 		command(bit, bit)
 	}
 	command(0, 0)
 	for _, bar := range []int{0, 2} {
-		if err := s.attempt(bar, 0); s.err == nil && !errors.Is(err, bus.ErrUnsupported) {
+		if err := s.attempt(bar, 0); s.Err == nil && !errors.Is(err, bus.ErrUnsupported) {
 			f.add("", "a read of BAR %d with memory decode off gives %s, want unsupported request", bar, answer(err))
 		}
 	}
-	command(commandOn, commandOn)
+	command(bare.CommandOn, bare.CommandOn)
 	for _, bar := range []int{0, 2} {
-		if err := s.attempt(bar, 0); s.err == nil && err != nil {
+		if err := s.attempt(bar, 0); s.Err == nil && err != nil {
 			f.add("", "a read of BAR %d with memory decode on gives %v, want data", bar, err)
 		}
 	}
-	s.setConfig(pcicfg.DevCtl, s.config(pcicfg.DevCtl)|pcicfg.DevStaUnsupported|pcicfg.DevStaNonFatal)
+	s.SetConfig(pcicfg.DevCtl, s.Config(pcicfg.DevCtl)|pcicfg.DevStaUnsupported|pcicfg.DevStaNonFatal)
 	return f.outcome("memory, bus master and INTx disable; decode off is refused")
 }
 

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/testbench/bare"
 )
 
 // guard is what must stay as it was before and behind a copy, in bytes.
@@ -26,7 +27,7 @@ func dmaCopy(s *session) outcome {
 	copies, total := 0, uint64(0)
 	for _, size := range sizes {
 		for i, align := range aligns {
-			if problem != "" || s.err != nil {
+			if problem != "" || s.Err != nil {
 				break
 			}
 			problem = s.copies(&f, n, rng, size, align, aligns[(i+1)%len(aligns)])
@@ -41,38 +42,38 @@ func dmaCopy(s *session) outcome {
 
 // copies moves size bytes from host memory to VRAM at one alignment, and back
 // to host memory at another. It returns why the engine did not run, or "".
-func (s *session) copies(f *finding, n *node, rng *rand.Rand, size, vramAt, hostAt uint64) string {
+func (s *session) copies(f *finding, n node, rng *rand.Rand, size, vramAt, hostAt uint64) string {
 	what := fmt.Sprintf("%d B, host %#x to VRAM %#x", size, hostAt, vramAt)
 	data := make([]byte, size)
 	for i := range data {
 		data[i] = byte(rng.Uint32())
 	}
-	from := s.host.mem[copyAt+hostAt:][:size]
+	from := s.Host.Mem[copyAt+hostAt:][:size]
 	copy(from, data)
 	lo := (vramAt - guard) &^ 7
 	window := make([]byte, (vramAt+size+guard+7)&^7-lo)
 	for i := range window {
 		window[i] = 0xcc
 	}
-	s.write(2, lo, window)
-	if problem := n.do(pkt.Copy{Src: pkt.Host | (hostBase + copyAt + hostAt), Dst: vramAt, Bytes: uint32(size)}); problem != "" {
+	s.Write(2, lo, window)
+	if problem := n.do(pkt.Copy{Src: pkt.Host | (bare.HostBase + copyAt + hostAt), Dst: vramAt, Bytes: uint32(size)}); problem != "" {
 		return what + ": " + problem
 	}
 	got := make([]byte, len(window))
-	s.read(2, lo, got)
+	s.Read(2, lo, got)
 	copy(window[vramAt-lo:], data)
 	s.compare(f, what, window, got, int(vramAt-lo))
 
 	what = fmt.Sprintf("%d B, VRAM %#x to host %#x", size, vramAt, hostAt)
 	const back = copyAt + 64<<10
-	home := s.host.mem[back+hostAt-guard:][:size+2*guard]
+	home := s.Host.Mem[back+hostAt-guard:][:size+2*guard]
 	for i := range home {
 		home[i] = 0x33
 	}
 	want := bytes.Clone(home)
 	copy(want[guard:], data)
-	s.write(2, lo, window)
-	if problem := n.do(pkt.Copy{Src: vramAt, Dst: pkt.Host | (hostBase + back + hostAt), Bytes: uint32(size)}); problem != "" {
+	s.Write(2, lo, window)
+	if problem := n.do(pkt.Copy{Src: vramAt, Dst: pkt.Host | (bare.HostBase + back + hostAt), Bytes: uint32(size)}); problem != "" {
 		return what + ": " + problem
 	}
 	s.compare(f, what, want, home, guard)
@@ -82,7 +83,7 @@ func (s *session) copies(f *finding, n *node, rng *rand.Rand, size, vramAt, host
 // compare adds the first byte of a copy that is wrong. The data begins at
 // first.
 func (s *session) compare(f *finding, what string, want, got []byte, first int) {
-	if s.err != nil || bytes.Equal(want, got) {
+	if s.Err != nil || bytes.Equal(want, got) {
 		return
 	}
 	wrong, at := 0, -1

@@ -12,10 +12,10 @@ import (
 // can be.
 func identity(s *session) outcome {
 	var f finding
-	id := func(off uint32) uint32 { return s.reg(idreg.Base + off) }
+	id := func(off uint32) uint32 { return s.Reg(idreg.Base + off) }
 	constant := func(name string, off, want uint32, likely string) uint32 {
 		got := id(off)
-		if got != want && s.err == nil {
+		if got != want && s.Err == nil {
 			f.add(likely, "ID.%s is %#08x, want %#08x: %s", name, got, want, named(uint64(want), uint64(got)))
 		}
 		return got
@@ -25,7 +25,7 @@ func identity(s *session) outcome {
 	s.device.MapHash = constant("MAP_HASH", idreg.MapHash, regmap.Hash(), "the gateware and this program have different register maps")
 	caps := id(idreg.Caps)
 	inRange := func(name string, v, lo, hi uint32) {
-		if s.err == nil && (v < lo || v > hi) {
+		if s.Err == nil && (v < lo || v > hi) {
 			f.add("", "%s is %d, want %d to %d", name, v, lo, hi)
 		}
 	}
@@ -38,12 +38,12 @@ func identity(s *session) outcome {
 	inRange("ID.HOST_BITS", s.device.HostBits, 32, 62)
 	s.device.ClockHz = id(idreg.ClockHz)
 	inRange("ID.CLOCK_HZ", s.device.ClockHz, 1, 1<<32-1)
-	if vram := uint64(id(idreg.VRAMSize)); s.err == nil && vram != s.vram {
+	if vram := uint64(id(idreg.VRAMSize)); s.Err == nil && vram != s.vram {
 		f.add("", "ID.VRAM_SIZE is %#x, BAR 2 sizes as %#x: %s", vram, s.vram, named(s.vram, vram))
-	} else if s.err == nil && bits.OnesCount64(vram) != 1 {
+	} else if s.Err == nil && bits.OnesCount64(vram) != 1 {
 		f.add("", "ID.VRAM_SIZE is %#x, want a power of two", vram)
 	}
-	if lo := id(idreg.TimeLo); id(idreg.TimeLo) == lo && s.err == nil {
+	if lo := id(idreg.TimeLo); id(idreg.TimeLo) == lo && s.Err == nil {
 		f.add("the clock of the device does not run", "ID.TIME_LO stays %#x", lo)
 	}
 	return f.outcome(fmt.Sprintf("version %d.%d, map %08x, %d nodes, %s of VRAM",

@@ -7,6 +7,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/msixreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+	"github.com/hilgpu/hilgpu/testbench/bare"
 )
 
 // A line of the table of events.
@@ -37,41 +38,41 @@ func irqMessage(s *session) outcome {
 	q := &irq{s: s}
 	rng := s.rng(4)
 	var was []configWord
-	save := func(off uint32) { was = append(was, configWord{int(off), s.reg(off)}) }
+	save := func(off uint32) { was = append(was, configWord{int(off), s.Reg(off)}) }
 	save(intcreg.Base + intcreg.Mask)
 	for v := range uint32(pcicfg.Vectors) {
 		for off := uint32(0); off < msixreg.Stride; off += 4 {
 			save(msixreg.Base + v*msixreg.Stride + off)
 		}
 	}
-	s.setReg(intcreg.Base+intcreg.Mask, 0)
-	s.setReg(intcreg.Base+intcreg.Status, intcreg.All)
+	s.SetReg(intcreg.Base+intcreg.Mask, 0)
+	s.SetReg(intcreg.Base+intcreg.Status, intcreg.All)
 	for v := range uint32(pcicfg.Vectors) {
 		q.data[v] = rng.Uint32()
 		entry := msixreg.Base + v*msixreg.Stride
-		s.setReg(entry+msixreg.AddrLo, uint32(messageAddr(int(v))))
-		s.setReg(entry+msixreg.AddrHi, 0)
-		s.setReg(entry+msixreg.Data, q.data[v])
-		s.setReg(entry+msixreg.Control, 0)
+		s.SetReg(entry+msixreg.AddrLo, uint32(messageAddr(int(v))))
+		s.SetReg(entry+msixreg.AddrHi, 0)
+		s.SetReg(entry+msixreg.Data, q.data[v])
+		s.SetReg(entry+msixreg.Control, 0)
 	}
-	s.setConfig(pcicfg.MSIX, pcicfg.MSIXEnable)
-	from := s.clock.Now()
+	s.SetConfig(pcicfg.MSIX, pcicfg.MSIXEnable)
+	from := s.Clock.Now()
 	for _, e := range events() {
-		if s.err == nil {
+		if s.Err == nil {
 			q.event(e)
 		}
 	}
-	took := float64(s.clock.Now()-from) / float64(s.clock.Hz()) / float64(len(events()))
-	s.setConfig(pcicfg.MSIX, 0)
-	s.setReg(intcreg.Base+intcreg.Status, intcreg.All)
+	took := float64(s.Clock.Now()-from) / float64(s.Clock.Hz()) / float64(len(events()))
+	s.SetConfig(pcicfg.MSIX, 0)
+	s.SetReg(intcreg.Base+intcreg.Status, intcreg.All)
 	for _, w := range was {
-		s.setReg(uint32(w.off), w.v)
+		s.SetReg(uint32(w.off), w.v)
 	}
 	return q.f.outcome(fmt.Sprintf("%d events, each under 4 masks, %s an event", len(events()), seconds(took)))
 }
 
 // messageAddr is where vector v writes.
-func messageAddr(v int) uint64 { return messageBase + 0x1000 + 0x10*uint64(v) }
+func messageAddr(v int) uint64 { return bare.MessageBase + 0x1000 + 0x10*uint64(v) }
 
 // event takes one event through the mask of the controller, the mask of its
 // vector, the mask of the function, and straight.
@@ -85,21 +86,21 @@ func (q *irq) event(e event) {
 		{"INTC.MASK", func() { q.setMask(0) }, func() { q.setMask(e.bit) }, false},
 		{
 			fmt.Sprintf("MSIX.CONTROL%d.MASK", e.vector),
-			func() { q.setMask(e.bit); q.s.setReg(control, msixreg.ControlMask) },
-			func() { q.s.setReg(control, 0) }, true,
+			func() { q.setMask(e.bit); q.s.SetReg(control, msixreg.ControlMask) },
+			func() { q.s.SetReg(control, 0) }, true,
 		},
 		{
 			"the function mask",
-			func() { q.s.setConfig(pcicfg.MSIX, pcicfg.MSIXEnable|pcicfg.MSIXFunctionMask) },
-			func() { q.s.setConfig(pcicfg.MSIX, pcicfg.MSIXEnable) }, true,
+			func() { q.s.SetConfig(pcicfg.MSIX, pcicfg.MSIXEnable|pcicfg.MSIXFunctionMask) },
+			func() { q.s.SetConfig(pcicfg.MSIX, pcicfg.MSIXEnable) }, true,
 		},
 		{"no mask", nil, nil, false},
 	} {
-		q.s.host.messages = nil
+		q.s.Host.Messages = nil
 		if gate.close != nil {
 			gate.close()
 		}
-		q.s.setReg(intcreg.Base+intcreg.Raise, e.bit)
+		q.s.SetReg(intcreg.Base+intcreg.Raise, e.bit)
 		q.raised(e, gate.name)
 		if gate.close != nil {
 			q.held(e, gate.name, gate.pending)
@@ -107,7 +108,7 @@ func (q *irq) event(e event) {
 		}
 		if !q.arrives(e, gate.name) {
 			q.setMask(0)
-			q.s.setReg(intcreg.Base+intcreg.Status, e.bit)
+			q.s.SetReg(intcreg.Base+intcreg.Status, e.bit)
 			return
 		}
 		q.acknowledged(e)
@@ -115,11 +116,11 @@ func (q *irq) event(e event) {
 	q.setMask(0)
 }
 
-func (q *irq) setMask(v uint32) { q.s.setReg(intcreg.Base+intcreg.Mask, v) }
+func (q *irq) setMask(v uint32) { q.s.SetReg(intcreg.Base+intcreg.Mask, v) }
 
 // raised looks at the status bit.
 func (q *irq) raised(e event, gate string) {
-	if got := q.s.reg(intcreg.Base + intcreg.Status); got != e.bit && q.s.err == nil {
+	if got := q.s.Reg(intcreg.Base + intcreg.Status); got != e.bit && q.s.Err == nil {
 		q.f.add("the event does not reach the controller", "INTC.STATUS is %#x after %s was raised behind %s, want %#x", got, e.name, gate, e.bit)
 	}
 }
@@ -127,14 +128,14 @@ func (q *irq) raised(e event, gate string) {
 // held looks that a mask holds the message back.
 func (q *irq) held(e event, gate string, pending bool) {
 	q.quiet()
-	if n := len(q.s.host.messages); n > 0 {
+	if n := len(q.s.Host.Messages); n > 0 {
 		q.f.add("a mask that does not mask", "%s: %d messages came through %s", e.name, n, gate)
 	}
 	want := uint32(0)
 	if pending {
 		want = 1 << e.vector
 	}
-	if got := q.s.reg(msixreg.PendingBase); got != want && q.s.err == nil {
+	if got := q.s.Reg(msixreg.PendingBase); got != want && q.s.Err == nil {
 		q.f.add("", "PBA.PENDING_LO is %#x while %s is held by %s, want %#x", got, e.name, gate, want)
 	}
 }
@@ -143,22 +144,22 @@ func (q *irq) held(e event, gate string, pending bool) {
 // address with the right data.
 func (q *irq) arrives(e event, gate string) bool {
 	s := q.s
-	if !s.until(func() bool { return len(s.host.messages) > 0 }) {
-		if s.err == nil {
+	if !s.Until(func() bool { return len(s.Host.Messages) > 0 }) {
+		if s.Err == nil {
 			status, _ := regmap.New().Lookup(intcreg.Base + intcreg.Status)
 			q.f.add("the message is lost between the device and the host: bus mastering, the message window, or the link",
-				"%s, %s: no message of vector %d for %d s; %s, PBA.PENDING_LO=%#x", e.name, gate, e.vector, patience,
-				status.Format(s.reg(intcreg.Base+intcreg.Status)), s.reg(msixreg.PendingBase))
+				"%s, %s: no message of vector %d for %d s; %s, PBA.PENDING_LO=%#x", e.name, gate, e.vector, bare.Patience,
+				status.Format(s.Reg(intcreg.Base+intcreg.Status)), s.Reg(msixreg.PendingBase))
 		}
 		return false
 	}
 	q.quiet()
-	m := s.host.messages[0]
-	if want := (message{messageAddr(e.vector), q.data[e.vector], 4}); m != want {
+	m := s.Host.Messages[0]
+	if want := (bare.Message{Addr: messageAddr(e.vector), Data: q.data[e.vector], Size: 4}); m != want {
 		q.f.add("another vector, or an entry of the table that does not keep its value",
-			"%s: message of %d bytes, %#x, at %#x, want 4 bytes, %#x, at %#x", e.name, m.size, m.data, m.addr, want.data, want.addr)
+			"%s: message of %d bytes, %#x, at %#x, want 4 bytes, %#x, at %#x", e.name, m.Size, m.Data, m.Addr, want.Data, want.Addr)
 	}
-	if n := len(s.host.messages); n > 1 {
+	if n := len(s.Host.Messages); n > 1 {
 		q.f.add("a storm: the message is sent again and again", "%s, %s: %d messages for one event", e.name, gate, n)
 	}
 	return true
@@ -166,8 +167,8 @@ func (q *irq) arrives(e event, gate string) bool {
 
 // acknowledged clears the event.
 func (q *irq) acknowledged(e event) {
-	q.s.setReg(intcreg.Base+intcreg.Status, e.bit)
-	if got := q.s.reg(intcreg.Base + intcreg.Status); got != 0 && q.s.err == nil {
+	q.s.SetReg(intcreg.Base+intcreg.Status, e.bit)
+	if got := q.s.Reg(intcreg.Base + intcreg.Status); got != 0 && q.s.Err == nil {
 		q.f.add("", "INTC.STATUS is %#x after %s was acknowledged, want 0", got, e.name)
 	}
 }
@@ -176,5 +177,5 @@ func (q *irq) acknowledged(e event) {
 // device sent before it answers a read is there with the answer.
 func (q *irq) quiet() {
 	q.s.pass(100_000)
-	q.s.reg(intcreg.Base + intcreg.Status)
+	q.s.Reg(intcreg.Base + intcreg.Status)
 }

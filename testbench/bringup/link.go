@@ -23,12 +23,12 @@ func linkTrips(s *session) outcome {
 	times := make([]uint64, 0, trips)
 	first := uint32(0)
 	for i := range trips {
-		from := s.clock.Now()
-		v := s.config(pcicfg.ID)
-		if s.err != nil {
+		from := s.Clock.Now()
+		v := s.Config(pcicfg.ID)
+		if s.Err != nil {
 			return failed(fmt.Sprintf("read %d of the identity was not answered", i+1), "the board is off, not programmed, or another device is attached", nil)
 		}
-		times = append(times, s.clock.Now()-from)
+		times = append(times, s.Clock.Now()-from)
 		if i == 0 {
 			first = v
 		}
@@ -41,7 +41,7 @@ func linkTrips(s *session) outcome {
 	}
 	s.device.Vendor, s.device.Product = first&0xffff, first>>16
 	slices.Sort(times)
-	tick := 1 / float64(s.clock.Hz())
+	tick := 1 / float64(s.Clock.Hz())
 	o := f.outcome(fmt.Sprintf("%d round trips, p50 %s, p99 %s", trips, seconds(float64(times[trips/2])*tick), seconds(float64(times[trips*99/100])*tick)))
 	if errs := counted(before, counters(s)); len(errs) > 0 {
 		o.details = append(o.details, "the link recovered from errors: "+list(errs))
@@ -52,7 +52,7 @@ func linkTrips(s *session) outcome {
 // counters returns what the link counts, nothing if there is none or it does
 // not.
 func counters(s *session) []boards.Counter {
-	if c, ok := s.link.(boards.Counters); ok {
+	if c, ok := s.Link.(boards.Counters); ok {
 		return c.Counters()
 	}
 	return nil

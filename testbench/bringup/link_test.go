@@ -267,7 +267,7 @@ func TestClockStandsStill(t *testing.T) {
 		link, clock, err := boards.Open(selector, h)
 		return link, frozen{clock}, err
 	}})
-	assert.Equal(t, "bringup: the clock of the board does not run", r.Results[0].Error)
+	assert.Equal(t, "bare: the clock of the board does not run", r.Results[0].Error)
 }
 
 // A counting link counts an error with each read of configuration space.

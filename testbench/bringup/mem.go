@@ -15,7 +15,7 @@ func memData(s *session) outcome {
 		return s.word(0)
 	})
 	var f finding
-	if s.err == nil {
+	if s.Err == nil {
 		l.report(&f)
 	}
 	return f.outcome("64 data lines, walking ones and zeros")
@@ -41,7 +41,7 @@ func memAddr(s *session) outcome {
 	top := bits.Len64(s.vram) - 2
 	low := s.probe(0, top)
 	high := s.probe(s.vram-8, top)
-	if s.err != nil {
+	if s.Err != nil {
 		return failed("the probes were not answered", "", nil)
 	}
 	bad := diagnose(&f, low, high)
@@ -203,7 +203,7 @@ func memEnables(s *session) outcome {
 			for lane := range 8 {
 				b, old := byte(got>>(8*lane)), byte(was>>(8*lane))
 				switch inside := lane >= first && lane < first+n; {
-				case s.err != nil:
+				case s.Err != nil:
 				case inside && b != byte(v>>(8*lane)):
 					dead[lane] = true
 				case !inside && b != old:
@@ -216,7 +216,7 @@ func memEnables(s *session) outcome {
 		check(4*half, 4, func(v uint64) {
 			var p [4]byte
 			binary.LittleEndian.PutUint32(p[:], uint32(v>>(32*half)))
-			s.write(2, at+4*uint64(half), p[:])
+			s.Write(2, at+4*uint64(half), p[:])
 		})
 	}
 	n, problem := s.newNode(minRing)

@@ -10,6 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+	"github.com/hilgpu/hilgpu/testbench/bare"
 )
 
 // unmapped is an offset in BAR0 that no block has.
@@ -19,14 +20,14 @@ const unmapped = 0xf000
 func regsData(s *session) outcome {
 	var f finding
 	for _, off := range []uint32{idreg.Scratch0, idreg.Scratch1, idreg.Scratch2, idreg.Scratch3} {
-		was := s.reg(idreg.Base + off)
+		was := s.Reg(idreg.Base + off)
 		l := newLines(32)
 		l.walk(func(v uint64) uint64 {
-			s.setReg(idreg.Base+off, uint32(v))
-			return uint64(s.reg(idreg.Base + off))
+			s.SetReg(idreg.Base+off, uint32(v))
+			return uint64(s.Reg(idreg.Base + off))
 		})
-		s.setReg(idreg.Base+off, was)
-		if s.err != nil {
+		s.SetReg(idreg.Base+off, was)
+		if s.Err != nil {
 			break
 		}
 		var one finding
@@ -40,7 +41,7 @@ func regsData(s *session) outcome {
 
 // entries are the registers that this configuration has.
 func (s *session) entries() []regmap.Entry {
-	nodes := s.reg(idreg.Base+idreg.Caps) & idreg.CapsNodes
+	nodes := s.Reg(idreg.Base+idreg.Caps) & idreg.CapsNodes
 	var all []regmap.Entry
 	for _, e := range regmap.New().Entries() {
 		if e.Block.Base != cpreg.Base+cpreg.Stride || nodes > 1 {
@@ -61,9 +62,9 @@ func regsReset(s *session) outcome {
 			continue
 		}
 		n++
-		got := s.reg(e.Off())
+		got := s.Reg(e.Off())
 		switch {
-		case s.err != nil || got == e.Reg.Reset:
+		case s.Err != nil || got == e.Reg.Reset:
 		case e.Reg.Access == reg.RW:
 			written = append(written, fmt.Sprintf("%s, %#x after reset: written since", e.Format(got), e.Reg.Reset))
 		default:
@@ -117,53 +118,53 @@ func acts(r reg.Reg) bool {
 
 // keeps holds a read-only register against a write of its inverse.
 func (s *session) keeps(f *finding, e regmap.Entry) {
-	was := s.reg(e.Off())
-	s.setReg(e.Off(), ^was)
-	if got := s.reg(e.Off()); s.err == nil && got != was {
+	was := s.Reg(e.Off())
+	s.SetReg(e.Off(), ^was)
+	if got := s.Reg(e.Off()); s.Err == nil && got != was {
 		f.add("a register that ought to be read-only is written", "%s @0x%04x was %#x before the inverse was written", e.Format(got), e.Off(), was)
 	}
 }
 
 // walks writes each bit of a register alone, and then restores it.
 func (s *session) walks(f *finding, e regmap.Entry) {
-	was := s.reg(e.Off())
+	was := s.Reg(e.Off())
 	for bit := uint32(1); bit != 0; bit <<= 1 {
-		s.setReg(e.Off(), bit)
-		if got, want := s.reg(e.Off()), bit&e.Reg.Mask(); s.err == nil && got != want {
+		s.SetReg(e.Off(), bit)
+		if got, want := s.Reg(e.Off()), bit&e.Reg.Mask(); s.Err == nil && got != want {
 			f.add("bits of the register that are stuck, missing or shared", "%s @0x%04x after %#x was written, want %#x: %s",
 				e.Format(got), e.Off(), bit, want, named(uint64(want), uint64(got)))
 		}
 	}
-	s.setReg(e.Off(), was)
+	s.SetReg(e.Off(), was)
 }
 
 // regsUnmapped reads and writes where nothing is.
 func regsUnmapped(s *session) outcome {
 	var f finding
-	id := func(off uint32) uint32 { return s.reg(idreg.Base + off) }
+	id := func(off uint32) uint32 { return s.Reg(idreg.Base + off) }
 	want := func(name string, got, want uint32) {
-		if s.err == nil && got != want {
+		if s.Err == nil && got != want {
 			f.add("the register path answers where it should refuse", "ID.%s is %#x, want %#x", name, got, want)
 		}
 	}
 	refused := func(off uint64, kind error, kindName string) {
-		s.setReg(idreg.Base+idreg.ErrInfo, 0)
-		s.setReg(idreg.Base+idreg.ErrCount, 0)
-		if err := s.attempt(0, off); s.err == nil && !errors.Is(err, kind) {
+		s.SetReg(idreg.Base+idreg.ErrInfo, 0)
+		s.SetReg(idreg.Base+idreg.ErrCount, 0)
+		if err := s.attempt(0, off); s.Err == nil && !errors.Is(err, kind) {
 			f.add("the register path answers where it should refuse", "a read at BAR 0 offset %#x gives %s, want %s", off, answer(err), kindName)
 		}
 	}
 	refused(unmapped, bus.ErrAbort, "completer abort")
 	want("ERR_COUNT after a read of nothing", id(idreg.ErrCount), 1)
 	want("ERR_INFO after it", id(idreg.ErrInfo), idreg.ErrUnmapped)
-	want("ERR_ADDR_LO after it", id(idreg.ErrAddrLo), base0+unmapped)
+	want("ERR_ADDR_LO after it", id(idreg.ErrAddrLo), bare.Base0+unmapped)
 	want("ERR_ADDR_HI after it", id(idreg.ErrAddrHi), 0)
-	s.setReg(unmapped, 1)
+	s.SetReg(unmapped, 1)
 	want("ERR_COUNT after a write of nothing", id(idreg.ErrCount), 2)
 	want("ERR_INFO, which keeps the first", id(idreg.ErrInfo), idreg.ErrUnmapped)
 	refused(pcicfg.BAR0Size, bus.ErrUnsupported, "unsupported request")
 	want("ERR_INFO after a read beyond BAR 0", id(idreg.ErrInfo), idreg.ErrDecode|idreg.ErrInfoBAR)
-	s.setReg(idreg.Base+idreg.ErrInfo, 0)
-	s.setReg(idreg.Base+idreg.ErrCount, 0)
+	s.SetReg(idreg.Base+idreg.ErrInfo, 0)
+	s.SetReg(idreg.Base+idreg.ErrCount, 0)
 	return f.outcome("refused, counted and captured")
 }

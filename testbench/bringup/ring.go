@@ -7,6 +7,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/testbench/bare"
 )
 
 // ringTurns is how often the ring goes round.
@@ -21,28 +22,28 @@ func ringWrap(s *session) outcome {
 		f.add("", "%s", problem)
 		return f.outcome("")
 	}
-	before := s.reg(node0 + cpreg.Packets)
-	src, dst := s.host.mem[dataAt:][:64], s.host.mem[dataAt+4096:][:64]
+	before := s.Reg(node0 + cpreg.Packets)
+	src, dst := s.Host.Mem[dataAt:][:64], s.Host.Mem[dataAt+4096:][:64]
 	rng := s.rng(6)
 	packets, moved := uint32(0), uint32(0)
-	for turn := 0; moved < ringTurns*n.dwords && problem == "" && s.err == nil; turn++ {
+	for turn := 0; moved < ringTurns*n.Dwords() && problem == "" && s.Err == nil; turn++ {
 		for i := range src {
 			src[i] = byte(rng.Uint32())
 		}
 		nop := pkt.NOP{Skip: uint16(turn % 23)}
-		problem = n.do(nop, pkt.Copy{Src: pkt.Host | (hostBase + dataAt), Dst: pkt.Host | (hostBase + dataAt + 4096), Bytes: 64})
+		problem = n.do(nop, pkt.Copy{Src: pkt.Host | (bare.HostBase + dataAt), Dst: pkt.Host | (bare.HostBase + dataAt + 4096), Bytes: 64})
 		moved += 1 + uint32(nop.Skip) + 1 + pkt.CopyBody
 		packets += 2
-		if problem == "" && !bytes.Equal(src, dst) && s.err == nil {
-			f.add("packets across the end of the ring", "the copy that ends at dword %d of %d did not move its data", n.wptr, n.dwords)
+		if problem == "" && !bytes.Equal(src, dst) && s.Err == nil {
+			f.add("packets across the end of the ring", "the copy that ends at dword %d of %d did not move its data", n.Wptr(), n.Dwords())
 		}
 	}
 	if problem != "" {
-		f.add("packets across the end of the ring, or the pointers", "after %d dwords of a ring of %d: %s", moved, n.dwords, problem)
-	} else if got := s.reg(node0+cpreg.Packets) - before; got != packets && s.err == nil {
+		f.add("packets across the end of the ring, or the pointers", "after %d dwords of a ring of %d: %s", moved, n.Dwords(), problem)
+	} else if got := s.Reg(node0+cpreg.Packets) - before; got != packets && s.Err == nil {
 		f.add("", "CP0.PACKETS went up by %d, want %d", got, packets)
 	}
-	return f.outcome(fmt.Sprintf("%d packets, %d times round a ring of %d dwords", packets, moved/n.dwords, n.dwords))
+	return f.outcome(fmt.Sprintf("%d packets, %d times round a ring of %d dwords", packets, moved/n.Dwords(), n.Dwords()))
 }
 
 // fences is how many fences fenceOrder has executed.
@@ -58,26 +59,26 @@ func fenceOrder(s *session) outcome {
 		return f.outcome("")
 	}
 	const bytesEach = 256
-	src, dst := s.host.mem[dataAt:][:fences*bytesEach], s.host.mem[dataAt+64<<10:][:fences*bytesEach]
+	src, dst := s.Host.Mem[dataAt:][:fences*bytesEach], s.Host.Mem[dataAt+64<<10:][:fences*bytesEach]
 	rng := s.rng(7)
 	for i := range src {
 		src[i] = byte(rng.Uint32())
 	}
 	clear(dst)
-	clear(s.host.mem[fenceAt:][:8])
-	var packets []appender
+	clear(s.Host.Mem[fenceAt:][:8])
+	var packets []bare.Packet
 	for i := range uint64(fences) {
 		off := i * bytesEach
 		packets = append(packets,
-			pkt.Copy{Src: pkt.Host | (hostBase + dataAt + off), Dst: pkt.Host | (hostBase + dataAt + 64<<10 + off), Bytes: bytesEach},
-			pkt.Fence{Addr: pkt.Host | (hostBase + fenceAt), ID: uint32(i + 1)})
+			pkt.Copy{Src: pkt.Host | (bare.HostBase + dataAt + off), Dst: pkt.Host | (bare.HostBase + dataAt + 64<<10 + off), Bytes: bytesEach},
+			pkt.Fence{Addr: pkt.Host | (bare.HostBase + fenceAt), ID: uint32(i + 1)})
 	}
 	last := uint64(0)
-	s.host.watch = func(addr uint64) {
-		if addr != hostBase+fenceAt {
+	s.Host.Watch = func(addr uint64) {
+		if addr != bare.HostBase+fenceAt {
 			return
 		}
-		id := binary.LittleEndian.Uint64(s.host.mem[fenceAt:])
+		id := binary.LittleEndian.Uint64(s.Host.Mem[fenceAt:])
 		if id != last+1 {
 			f.add("fences out of order", "fence %d came after fence %d", id, last)
 		}
@@ -87,10 +88,10 @@ func fenceOrder(s *session) outcome {
 		}
 	}
 	problem = n.do(packets...)
-	s.host.watch = nil
+	s.Host.Watch = nil
 	if problem != "" {
 		f.add("", "%s", problem)
-	} else if reg := s.reg(node0 + cpreg.Fence); s.err == nil && (last != fences || reg != fences) {
+	} else if reg := s.Reg(node0 + cpreg.Fence); s.Err == nil && (last != fences || reg != fences) {
 		f.add("", "the last fence in memory is %d, CP0.FENCE is %d, want %d", last, reg, fences)
 	}
 	return f.outcome(fmt.Sprintf("%d fences, each behind its data", fences))

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/testbench/bare"
+	"github.com/hilgpu/hilgpu/testbench/scoreboard"
+	"github.com/hilgpu/hilgpu/testbench/transfer"
+)
+
+// transferFlags are the flags of run copy and run fill.
+type transferFlags struct {
+	transfer.Options
+	dir   string
+	align string
+	json  bool
+	links *links
+}
+
+// places are the values of --dir, by packet.
+var places = map[string]map[string][2]transfer.Place{
+	"copy": {
+		"vram-vram": {transfer.VRAM, transfer.VRAM}, "host-vram": {transfer.Host, transfer.VRAM},
+		"vram-host": {transfer.VRAM, transfer.Host}, "host-host": {transfer.Host, transfer.Host},
+	},
+	"fill": {"vram": {1: transfer.VRAM}, "host": {1: transfer.Host}},
+}
+
+const transferLong = ` through the rings of its nodes alone, without drivers, on all
+nodes at once. Every byte of the memory that it uses is held against a model. It
+prints the clocks from the doorbell to the last fence.
+
+Boards:
+`
+
+func newCopy(l *links) *cobra.Command {
+	return newTransfer(l, "copy", "vram-vram", "vram-vram, host-vram, vram-host or host-host", &cobra.Command{
+		Use:   "copy",
+		Short: "Have the GPU copy, through its rings alone, and check every byte",
+		Long:  "Copy has a GPU copy" + transferLong + boards.Help() + "\n" + exitCodes,
+		Example: `  hilgpu run copy
+  hilgpu run copy --dir host-vram --size 4096 --align 3,5 --count 100
+  hilgpu run copy --board 'emu?nodes=1&latency=64' --json`,
+	})
+}
+
+func newFill(l *links) *cobra.Command {
+	return newTransfer(l, "fill", "vram", "vram or host", &cobra.Command{
+		Use:   "fill",
+		Short: "Have the GPU fill memory, through its rings alone, and check every byte",
+		Long:  "Fill has a GPU fill memory" + transferLong + boards.Help() + "\n" + exitCodes,
+		Example: `  hilgpu run fill
+  hilgpu run fill --dir host --size 1000 --align 1 --count 50`,
+	})
+}
+
+// newTransfer completes the command of a packet.
+func newTransfer(l *links, packet, dir, dirs string, c *cobra.Command) *cobra.Command {
+	f := &transferFlags{links: l}
+	f.Fill = packet == "fill"
+	c.Args = cobra.NoArgs
+	c.RunE = func(c *cobra.Command, _ []string) error { return runTransfer(c.Context(), c.OutOrStdout(), f, packet) }
+	fl := c.Flags()
+	fl.StringVar(&f.Board, "board", "emu", "board `selector`")
+	fl.IntVar(&f.Size, "size", 64<<10, "`bytes` of each")
+	fl.StringVar(&f.align, "align", "0", "`bytes` behind a multiple of 4096, or two numbers as in 3,5 for source and destination")
+	fl.StringVar(&f.dir, "dir", dir, "`where` to: "+dirs)
+	fl.IntVar(&f.Count, "count", 16, "`number` of packets on each node")
+	fl.IntVar(&f.Nodes, "nodes", 0, "`number` of nodes that work at the same time; 0: all that the board has")
+	fl.Uint64Var(&f.Seed, "seed", 1, "`seed` of the data")
+	fl.BoolVar(&f.json, "json", false, "print the report as JSON")
+	return c
+}
+
+// options reads what is written as text.
+func (f *transferFlags) options(packet string) (transfer.Options, error) {
+	o := f.Options
+	at, ok := places[packet][f.dir]
+	if !ok {
+		return o, fmt.Errorf("%w: --dir %q is no direction of a %s", transfer.ErrInput, f.dir, packet)
+	}
+	o.From, o.To = at[0], at[1]
+	from, to, two := strings.Cut(f.align, ",")
+	if !two {
+		to = from
+	}
+	var err, err2 error
+	o.FromAlign, err = strconv.Atoi(from)
+	o.ToAlign, err2 = strconv.Atoi(to)
+	if err != nil || err2 != nil || two && f.Fill {
+		return o, fmt.Errorf("%w: --align %q, want a number of bytes, of a copy also two as in 3,5", transfer.ErrInput, f.align)
+	}
+	link, err := f.links.options()
+	o.Open = bare.With(link)
+	return o, err
+}
+
+func runTransfer(ctx context.Context, stdout io.Writer, f *transferFlags, packet string) error {
+	o, err := f.options(packet)
+	if err != nil {
+		return err
+	}
+	ctx, stop := untilSignal(ctx)
+	defer stop()
+	r, err := transfer.Run(ctx, o)
+	if err != nil {
+		return bareError(err)
+	}
+	if f.json {
+		return json.NewEncoder(stdout).Encode(r)
+	}
+	_, err = fmt.Fprint(stdout, r.Text())
+	return err
+}
+
+// untilSignal returns a context that an interrupt ends.
+func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+}
+
+// bareError classifies what ended a workload without drivers.
+func bareError(err error) error {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("%w: interrupted", errCheck)
+	case errors.Is(err, scoreboard.ErrDiffers):
+		return fmt.Errorf("%w: %w", errCheck, err)
+	}
+	return err
+}
+
+// bareCode returns the exit code of an error of a workload without drivers, and
+// false if it is none.
+func bareCode(err error) (code int, ok bool) {
+	for _, e := range []struct {
+		err  error
+		code int
+	}{
+		{bare.ErrDevice, exitNoDevice}, {bare.ErrMap, exitMap},
+		{bare.ErrStuck, exitDevice}, {bare.ErrFault, exitDevice}, {transfer.ErrWrong, exitDevice},
+	} {
+		if errors.Is(err, e.err) && !isLink(err) {
+			return e.code, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+	"github.com/hilgpu/hilgpu/testbench/transfer"
+)
+
+func TestTransfersSayWhatTheyTook(t *testing.T) {
+	for _, args := range []string{
+		"copy --size 500 --count 3",
+		"copy --size 500 --dir host-vram --align 3,5 --nodes 1",
+		"copy --size 500 --dir vram-host --align 4090",
+		"copy --size 500 --dir host-host --board emu?config=small",
+		"fill --size 500 --align 1",
+		"fill --size 500 --dir host",
+	} {
+		t.Run(args, func(t *testing.T) {
+			code, stdout, stderr := hilgpu(append([]string{"run"}, strings.Fields(args)...)...)
+			require.Zero(t, code, stderr)
+			assert.Empty(t, stderr)
+			for _, part := range []string{"moved    ", " bytes a clock\n", "every one as expected\n"} {
+				assert.Contains(t, stdout, part)
+			}
+		})
+	}
+}
+
+func TestTransferAsJSON(t *testing.T) {
+	code, stdout, stderr := hilgpu("run", "copy", "--size", "100", "--count", "2", "--align", "7", "--json")
+	require.Zero(t, code, stderr)
+	var r transfer.Report
+	require.NoError(t, json.Unmarshal([]byte(stdout), &r))
+	assert.Equal(t, uint64(400), r.Bytes)
+	assert.Equal(t, []int{7, 7}, r.Align)
+	assert.Equal(t, "vram-vram", r.Dir)
+}
+
+func TestDeviceWorkloadsFail(t *testing.T) {
+	for _, tt := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"copy --size 0", exitUsage, "size 0"},
+		{"copy --size many", exitUsage, "many"},
+		{"copy --dir up", exitUsage, `--dir "up"`},
+		{"copy --dir vram", exitUsage, `--dir "vram"`},
+		{"fill --dir vram-vram", exitUsage, `--dir "vram-vram"`},
+		{"copy --align x", exitUsage, `--align "x"`},
+		{"copy --align 1,2,3", exitUsage, `--align "1,2,3"`},
+		{"fill --align 1,2", exitUsage, `--align "1,2"`},
+		{"copy --align 5000", exitUsage, "align 5000"},
+		{"fill --count 0", exitUsage, "count 0"},
+		{"copy --nodes 2 --board emu?nodes=1", exitUsage, "the board has 1"},
+		{"copy --board vapour", exitUsage, `"vapour"`},
+		{"copy now", exitUsage, "now"},
+		{"copy --size 64 --board emu?fault=stuck-data:D0=1", exitCheck, "VRAM at"},
+		{"copy --size 64 --board emu?fault=lost-interrupt", exitDevice, "CP0.STATUS"},
+		{"fill --size 64 --board emu?fault=dead", exitDevice, "no answer"},
+		{"copy --board emu?fault=stuck-register:D3=0", exitNoDevice, "ID.MAGIC"},
+	} {
+		t.Run(tt.args, func(t *testing.T) {
+			code, stdout, stderr := hilgpu(append([]string{"run"}, strings.Fields(tt.args)...)...)
+			assert.Equal(t, tt.code, code, stderr)
+			assert.Empty(t, stdout)
+			assert.Equal(t, 1, strings.Count(stderr, "\n"), "one line: %q", stderr)
+			assert.Contains(t, stderr, tt.says)
+		})
+	}
+}
+
+func TestTransferOnAnotherRegisterMap(t *testing.T) {
+	for n := range 32 {
+		bit := idreg.MagicValue >> n & 1
+		if uint32(bit) == regmap.Hash()>>n&1 {
+			continue // the fault would show in MAGIC, or not at all
+		}
+		code, _, stderr := hilgpu("run", "fill", "--board", fmt.Sprintf("emu?fault=stuck-register:D%d=%d", n, bit))
+		assert.Equal(t, exitMap, code, stderr)
+		assert.Contains(t, stderr, "ID.MAP_HASH")
+		return
+	}
+	t.Fatal("MAGIC and MAP_HASH are equal")
+}

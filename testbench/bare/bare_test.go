@@ -1,0 +1,137 @@
+package bare_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+	"github.com/hilgpu/hilgpu/testbench/bare"
+)
+
+const ring = pkt.Host | bare.HostBase
+
+func open(t *testing.T, selector string) *bare.Board {
+	b, err := bare.Open(context.Background(), selector, bare.NewHost(1<<16), bare.With(boards.Options{}))
+	require.NoError(t, err)
+	return b
+}
+
+func TestHost(t *testing.T) {
+	h := bare.NewHost(16)
+	watched := uint64(0)
+	h.Watch = func(addr uint64) { watched = addr }
+	require.NoError(t, h.WriteMem(bare.HostBase+12, []byte{1, 2, 3, 4}))
+	assert.Equal(t, uint64(bare.HostBase+12), watched)
+	p := make([]byte, 4)
+	require.NoError(t, h.ReadMem(bare.HostBase+12, p))
+	assert.Equal(t, []byte{1, 2, 3, 4}, p)
+	require.NoError(t, h.WriteMem(bare.MessageBase+8, []byte{5, 0, 0, 1}))
+	assert.Equal(t, []bare.Message{{Addr: bare.MessageBase + 8, Data: 0x01000005, Size: 4}}, h.Messages)
+	for _, addr := range []uint64{0, bare.HostBase - 1, bare.HostBase + 13, 1 << 63} {
+		assert.ErrorIs(t, h.ReadMem(addr, p), bare.ErrHost)
+	}
+	assert.EqualError(t, h.WriteMem(bare.HostBase+13, p), "bare: the device reached for memory that it was not given: write of 4 bytes at 0x10000d")
+	assert.Len(t, h.Refused, 5)
+	assert.Equal(t, bare.Refusal{Addr: bare.HostBase + 13, Bytes: 4, Write: true}, h.Refused[4])
+}
+
+// A board is described by its own registers.
+func TestOpen(t *testing.T) {
+	b := open(t, "emu?config=small&latency=3")
+	assert.Equal(t, 1, b.Nodes)
+	assert.Equal(t, uint64(8<<10), b.VRAM)
+	assert.Equal(t, []int{40, 16, 4}, []int{b.HostBits, b.LengthBits, b.Tags})
+	require.NoError(t, b.Close())
+	assert.ErrorIs(t, b.Close(), bus.ErrClosed)
+}
+
+// otherMap is a fault that changes MAP_HASH, but not MAGIC.
+func otherMap() string {
+	for n := range 32 {
+		if bit := idreg.MagicValue >> n & 1; uint32(bit) != regmap.Hash()>>n&1 {
+			return fmt.Sprintf("stuck-register:D%d=%d", n, bit)
+		}
+	}
+	return ""
+}
+
+func TestOpenFails(t *testing.T) {
+	for selector, want := range map[string]error{
+		"vapour":                          boards.ErrSelector,
+		"emu?fault=" + otherMap():         bare.ErrMap,
+		"emu?fault=stuck-register:D3=0":   bare.ErrDevice,
+		"emu?fault=dead-request&after=10": bus.ErrTimeout,
+	} {
+		t.Run(selector, func(t *testing.T) {
+			_, err := bare.Open(context.Background(), selector, bare.NewHost(64), boards.Open)
+			assert.ErrorIs(t, err, want)
+		})
+	}
+}
+
+// A node executes rings in both memories, around their end, and FENCE is as it
+// was when the board is closed.
+func TestNode(t *testing.T) {
+	for _, base := range []uint64{ring, 0x1000} {
+		b := open(t, "emu")
+		n := b.Node(1)
+		n.SetReg(cpreg.Fence, 77)
+		require.NoError(t, n.Start(base, cpreg.MinRingLog2, 5))
+		for i := range uint32(30) {
+			require.NoError(t, n.Do(pkt.NOP{Skip: 3}, pkt.WriteReg{Off: idreg.Scratch0, Value: i}, pkt.Fence{Addr: ring + 0x1000, ID: 6 + i, IRQ: true}))
+			require.Equal(t, i, b.Reg(idreg.Scratch0))
+			require.Len(t, b.Host.Messages, int(i+1))
+		}
+		assert.Equal(t, uint32(30*12%64), n.Wptr())
+		assert.Equal(t, byte(35), b.Host.Mem[0x1000])
+		require.NoError(t, b.Close())
+	}
+}
+
+// What is wrong with a node is told, with its registers.
+func TestNodeFails(t *testing.T) {
+	b := open(t, "emu")
+	n := b.Node(0)
+	require.NoError(t, n.Start(ring, 8, 0))
+	err := n.Do(pkt.Copy{Src: 1 << 40, Bytes: 8})
+	require.ErrorIs(t, err, bare.ErrFault)
+	assert.ErrorContains(t, err, "CAUSE=ADDRESS")
+	require.NoError(t, n.Start(ring, 8, 0))
+	assert.ErrorIs(t, n.Do(pkt.Fill{Dst: pkt.Host, Bytes: 8}), bare.ErrHost)
+	assert.ErrorIs(t, n.Start(ring, 3, 0), bare.ErrStuck)
+	assert.ErrorIs(t, n.Do(pkt.Fence{Addr: 1}), pkt.ErrAlign)
+	require.NoError(t, b.Close())
+
+	b = open(t, "emu?fault=lost-doorbell")
+	n = b.Node(0)
+	require.NoError(t, n.Start(ring, 8, 0))
+	assert.ErrorContains(t, n.Do(pkt.NOP{}), "the doorbell is lost")
+	require.NoError(t, b.Close())
+
+	b = open(t, "emu?fault=dead")
+	n = b.Node(0)
+	require.NoError(t, n.Start(ring, 8, 0))
+	assert.ErrorIs(t, n.Do(pkt.NOP{}), bare.ErrGone)
+	assert.ErrorIs(t, b.Close(), bus.ErrTimeout)
+}
+
+// The end of the context ends the accesses, but not those of Close.
+func TestContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	b, err := bare.Open(ctx, "emu", bare.NewHost(4096), boards.Open)
+	require.NoError(t, err)
+	require.NoError(t, b.Node(0).Start(ring, 8, 0))
+	cancel()
+	assert.False(t, b.Await(0, func() bool { return false }))
+	assert.Zero(t, b.Reg(idreg.Magic))
+	assert.ErrorIs(t, b.Close(), context.Canceled)
+}

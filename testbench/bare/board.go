@@ -1,0 +1,149 @@
+package bare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+
+	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/msixreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+)
+
+// Errors of Open, wrapped with what was found.
+var (
+	ErrDevice = errors.New("bare: not this GPU")
+	ErrMap    = errors.New("bare: another register map")
+)
+
+// An Opener connects a host to the board that a selector names, as boards.Open
+// does.
+type Opener func(selector string, host bus.Host) (bus.Link, bus.Clock, error)
+
+// With returns boards.OpenWith with these options.
+func With(o boards.Options) Opener {
+	return func(selector string, host bus.Host) (bus.Link, bus.Clock, error) {
+		return boards.OpenWith(selector, host, o)
+	}
+}
+
+// A Board is a board that is ready to be given work: its BARs are placed, its
+// interrupts are on, and its nodes do not run.
+type Board struct {
+	*Access
+	Nodes      int
+	VRAM       uint64 // bytes
+	HostBits   int
+	LengthBits int
+	Tags       int
+
+	fences []uint32 // of the nodes, as they were found
+	rate   uint64   // bytes a second of the link, 0 if it is as fast as its clock
+}
+
+// Open connects host to the board and makes it ready. It fails with ErrDevice,
+// ErrMap, or as open does. ctx ends every access.
+func Open(ctx context.Context, selector string, host *Host, open Opener) (*Board, error) {
+	link, clock, err := open(selector, host)
+	if err != nil {
+		return nil, err
+	}
+	b := &Board{Access: &Access{Ctx: ctx, Link: link, Clock: clock, Host: host}}
+	if r, ok := link.(boards.Rated); ok {
+		b.rate = r.BytesPerSecond()
+	}
+	if err := b.prepare(); err != nil {
+		return nil, errors.Join(err, link.Close())
+	}
+	return b, nil
+}
+
+func (b *Board) prepare() error {
+	b.SetConfig(pcicfg.Command, 0)
+	b.VRAM = b.Size(pcicfg.BAR2)
+	b.Place()
+	magic, hash, caps := b.Reg(idreg.Magic), b.Reg(idreg.MapHash), b.Reg(idreg.Caps)
+	switch {
+	case b.Err != nil:
+		return b.Err
+	case magic != idreg.MagicValue:
+		return fmt.Errorf("%w: ID.MAGIC is %#08x, want %#08x", ErrDevice, magic, uint32(idreg.MagicValue))
+	case hash != regmap.Hash():
+		return fmt.Errorf("%w: ID.MAP_HASH is %#08x, want %#08x", ErrMap, hash, regmap.Hash())
+	}
+	b.Nodes = int(field(caps, idreg.CapsNodes))
+	b.Tags = int(field(caps, idreg.CapsTags))
+	b.LengthBits = int(field(caps, idreg.CapsLength))
+	b.HostBits = int(b.Reg(idreg.HostBits))
+	for i := range b.Nodes {
+		n := b.Node(i)
+		if err := n.Reset(); err != nil {
+			return errors.Join(b.Err, err)
+		}
+		b.fences = append(b.fences, n.Reg(cpreg.Fence))
+	}
+	b.interrupts()
+	return b.Err
+}
+
+// field returns the bits of a mask, from bit 0 on.
+func field(v, mask uint32) uint32 { return v & mask >> bits.TrailingZeros32(mask) }
+
+// interrupts has every vector write its number to an address of its own.
+func (b *Board) interrupts() {
+	for v := range uint32(pcicfg.Vectors) {
+		entry := msixreg.Base + v*msixreg.Stride
+		b.SetReg(entry+msixreg.AddrLo, MessageBase+0x10*v)
+		b.SetReg(entry+msixreg.AddrHi, 0)
+		b.SetReg(entry+msixreg.Data, v)
+		b.SetReg(entry+msixreg.Control, 0)
+	}
+	b.SetReg(intcreg.Base+intcreg.Status, intcreg.All)
+	b.SetReg(intcreg.Base+intcreg.Mask, intcreg.All)
+	b.SetConfig(pcicfg.MSIX, pcicfg.MSIXEnable)
+}
+
+// Await waits until done, which is asked behind every message and at times that
+// grow, and returns whether it was before the deadline: Patience, and what the
+// link needs to carry so many bytes four times.
+func (b *Board) Await(bytes uint64, done func() bool) bool {
+	hz := b.Clock.Hz()
+	end := b.Clock.Now() + Patience*hz
+	if b.rate != 0 {
+		end += 4 * bytes * max(1, hz/b.rate)
+	}
+	for step := max(1, hz/1000); b.Alive(); step = min(2*step, hz) {
+		if done() {
+			return b.Err == nil
+		}
+		now := b.Clock.Now()
+		if now >= end || !b.Alive() {
+			return false
+		}
+		b.Wait(min(now+step, end))
+	}
+	return false
+}
+
+// Close stops the nodes, gives FENCE its value back, turns interrupts off and
+// releases the link. It returns the first error of an access.
+func (b *Board) Close() error {
+	b.Ctx = context.WithoutCancel(b.Ctx)
+	for i, id := range b.fences {
+		n := b.Node(i)
+		if err := n.Reset(); err != nil && b.Err == nil {
+			b.Err = err
+		}
+		n.SetReg(cpreg.Fence, id)
+	}
+	b.SetReg(intcreg.Base+intcreg.Mask, 0)
+	b.SetReg(intcreg.Base+intcreg.Status, intcreg.All)
+	b.SetConfig(pcicfg.MSIX, 0)
+	return errors.Join(b.Err, b.Link.Close())
+}

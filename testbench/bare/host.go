@@ -1,0 +1,90 @@
+package bare
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// HostBase is where host memory begins, as the device sees it.
+const HostBase = 1 << 20
+
+// The message window, host addresses of which MSI-X vectors write to.
+const (
+	MessageBase = 0xfee00000
+	messageEnd  = 0xfef00000
+)
+
+// ErrHost is wrapped by the answer to an access of the device that memory does
+// not have.
+var ErrHost = errors.New("bare: the device reached for memory that it was not given")
+
+// A Host is the memory that the device may use, and the message window.
+type Host struct {
+	Mem      []byte // from HostBase on
+	Messages []Message
+	Refused  []Refusal // accesses elsewhere
+
+	// Watch, if not nil, is told of every write of memory that was done.
+	Watch func(addr uint64)
+}
+
+// A Message is one write to the message window.
+type Message struct {
+	Addr uint64
+	Data uint32 // if Size is 4
+	Size int    // bytes
+}
+
+// A Refusal is an access of what is neither memory nor the message window.
+type Refusal struct {
+	Addr  uint64
+	Bytes int
+	Write bool
+}
+
+// Error says what the device did.
+func (r Refusal) Error() string {
+	return fmt.Sprintf("%v: %s of %d bytes at %#x", ErrHost, map[bool]string{false: "read", true: "write"}[r.Write], r.Bytes, r.Addr)
+}
+
+// Unwrap returns ErrHost.
+func (r Refusal) Unwrap() error { return ErrHost }
+
+// NewHost returns so many bytes of host memory, all 0.
+func NewHost(bytes int) *Host { return &Host{Mem: make([]byte, bytes)} }
+
+func (h *Host) at(addr uint64, n int, write bool) ([]byte, error) {
+	off, size := addr-HostBase, uint64(len(h.Mem))
+	if off > size || uint64(n) > size-off {
+		r := Refusal{Addr: addr, Bytes: n, Write: write}
+		h.Refused = append(h.Refused, r)
+		return nil, r
+	}
+	return h.Mem[off : off+uint64(n)], nil
+}
+
+// ReadMem implements bus.Host.
+func (h *Host) ReadMem(addr uint64, p []byte) error {
+	b, err := h.at(addr, len(p), false)
+	copy(p, b)
+	return err
+}
+
+// WriteMem implements bus.Host.
+func (h *Host) WriteMem(addr uint64, p []byte) error {
+	if addr >= MessageBase && addr < messageEnd {
+		m := Message{Addr: addr, Size: len(p)}
+		if len(p) == 4 {
+			m.Data = binary.LittleEndian.Uint32(p)
+		}
+		h.Messages = append(h.Messages, m)
+		return nil
+	}
+	b, err := h.at(addr, len(p), true)
+	copy(b, p)
+	if err == nil && h.Watch != nil {
+		h.Watch(addr)
+	}
+	return err
+}

@@ -1,0 +1,102 @@
+// Package scoreboard is what memory ought to hold behind work of the device: a
+// plain copy of VRAM and of host memory that moves and fills are done in, and
+// the comparison with a board. It knows nothing of the RTL.
+package scoreboard
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/testbench/bare"
+)
+
+// ErrDiffers is wrapped by what Check finds.
+var ErrDiffers = errors.New("scoreboard: memory differs")
+
+// A Memory is what the device is expected to leave. VRAM is its beginning, as
+// much of it as is looked after.
+type Memory struct {
+	VRAM []byte // from 0 on
+	Host []byte // from bare.HostBase on
+}
+
+// New returns memory with random contents.
+func New(vram, host int, rng *rand.Rand) *Memory {
+	m := &Memory{VRAM: make([]byte, vram), Host: make([]byte, host)}
+	for _, p := range [][]byte{m.VRAM, m.Host} {
+		for i := range p {
+			p[i] = byte(rng.Uint32())
+		}
+	}
+	return m
+}
+
+// Bytes returns n bytes at a GPU address, nil if they are not all there.
+func (m *Memory) Bytes(addr, n uint64) []byte {
+	p, off := m.VRAM, addr
+	if addr&pkt.Host != 0 {
+		p, off = m.Host, addr&^pkt.Host-bare.HostBase
+	}
+	if off > uint64(len(p)) || n > uint64(len(p))-off {
+		return nil
+	}
+	return p[off : off+n]
+}
+
+// Copy does what a COPY does whose ranges do not overlap.
+func (m *Memory) Copy(dst, src, n uint64) { copy(m.Bytes(dst, n), m.Bytes(src, n)) }
+
+// Fill does what a FILL does.
+func (m *Memory) Fill(dst, n, value uint64) {
+	p := m.Bytes(dst, n)
+	for i := range p {
+		p[i] = byte(value >> (8 * (i % 8)))
+	}
+}
+
+// Store puts bytes into the memory and into that of the board.
+func (m *Memory) Store(a *bare.Access, addr uint64, p []byte) {
+	copy(m.Bytes(addr, uint64(len(p))), p)
+	if addr&pkt.Host != 0 {
+		copy(a.Host.Mem[addr&^pkt.Host-bare.HostBase:], p)
+	} else {
+		a.Write(2, addr, p)
+	}
+}
+
+// Load gives the board this memory.
+func (m *Memory) Load(a *bare.Access) {
+	copy(a.Host.Mem, m.Host)
+	a.Write(2, 0, m.VRAM)
+}
+
+// Check compares the board's memory with this one. Its error is ErrDiffers with
+// the first byte that is wrong, or that of the access.
+func (m *Memory) Check(a *bare.Access) error {
+	vram := make([]byte, len(m.VRAM))
+	a.Read(2, 0, vram)
+	if a.Err != nil {
+		return a.Err
+	}
+	return errors.Join(differ("VRAM", 0, m.VRAM, vram), differ("host memory", bare.HostBase, m.Host, a.Host.Mem))
+}
+
+// differ reports how much is wrong, and where the first byte is.
+func differ(what string, base int, want, got []byte) error {
+	wrong, first := 0, 0
+	for i := range want {
+		if want[i] != got[i] {
+			if wrong == 0 {
+				first = i
+			}
+			wrong++
+		}
+	}
+	if wrong == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s at %#x is %#02x, want %#02x; %d of %d bytes are wrong", ErrDiffers,
+		what, base+first, got[first], want[first], wrong, len(want))
+}

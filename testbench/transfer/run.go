@@ -1,0 +1,208 @@
+package transfer
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/testbench/bare"
+	"github.com/hilgpu/hilgpu/testbench/scoreboard"
+)
+
+// A Report is what a run has measured.
+type Report struct {
+	Board   string  `json:"board"`
+	Packet  string  `json:"packet"`
+	Size    int     `json:"size"`
+	Dir     string  `json:"dir"`
+	Align   []int   `json:"align"` // of source and destination, of a fill the latter
+	Count   int     `json:"count"` // on each node
+	Nodes   int     `json:"nodes"`
+	Seed    uint64  `json:"seed"`
+	Bytes   uint64  `json:"bytes"`           // moved
+	Clocks  uint64  `json:"clocks"`          // of the board, from the first doorbell to the last fence
+	Rate    float64 `json:"bytes_per_clock"` // Bytes in Clocks
+	Checked uint64  `json:"bytes_checked"`   // of VRAM and host memory, each held against the model
+}
+
+// work is one run.
+type work struct {
+	layout
+	b     *bare.Board
+	want  *scoreboard.Memory
+	nodes []*bare.Node
+}
+
+// Run opens the board, moves and checks. It fails with ErrInput, ErrWrong,
+// scoreboard.ErrDiffers, or with an error of the board.
+func Run(ctx context.Context, o Options) (r *Report, err error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	// Host memory for as many nodes and slots as there may be.
+	l := newLayout(o, cpreg.Nodes)
+	host := bare.NewHost(int(l.data + l.used(Host)))
+	b, err := bare.Open(ctx, o.Board, host, o.Open)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if cerr := b.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	if o.Nodes > b.Nodes {
+		return nil, fmt.Errorf("%w: %d nodes, the board has %d", ErrInput, o.Nodes, b.Nodes)
+	}
+	if o.Nodes == 0 {
+		o.Nodes = b.Nodes
+	}
+	w := &work{layout: newLayout(o, o.Nodes), b: b}
+	if err := w.fit(b.VRAM, b.LengthBits); err != nil {
+		return nil, err
+	}
+	return w.run()
+}
+
+func (w *work) run() (*Report, error) {
+	w.want = scoreboard.New(int(w.used(VRAM)), len(w.b.Host.Mem), rand.New(rand.NewPCG(w.Seed, 1)))
+	for i := range w.Nodes {
+		w.nodes = append(w.nodes, w.b.Node(i))
+		w.want.Fill(w.fenceAt(i), 8, 0)
+	}
+	w.want.Load(w.b.Access)
+	for i, n := range w.nodes {
+		if err := n.Start(w.ringAt(i), w.ring, 0); err != nil {
+			return nil, w.first(err)
+		}
+		if err := w.push(i, n); err != nil {
+			return nil, err
+		}
+	}
+	clocks, err := w.measure()
+	if err == nil {
+		err = w.want.Check(w.b.Access)
+	}
+	if err != nil {
+		return nil, w.first(err)
+	}
+	return w.report(clocks), nil
+}
+
+// first returns the error of an access, if there was one, for that is why
+// everything else went wrong.
+func (w *work) first(err error) error {
+	if w.b.Err != nil {
+		return w.b.Err
+	}
+	return err
+}
+
+// push puts a node's packets into its ring, and does them in the model.
+func (w *work) push(node int, n *bare.Node) error {
+	rng := rand.New(rand.NewPCG(w.Seed, 2+uint64(node)))
+	var packets []bare.Packet
+	size := uint64(w.Size)
+	for i := range w.Count {
+		dst := w.dest(node, i)
+		if w.Fill {
+			v := rng.Uint64()
+			packets = append(packets, pkt.Fill{Dst: dst, Bytes: uint32(size), Value: v})
+			w.want.Fill(dst, size, v)
+		} else {
+			src := w.source(node, i)
+			packets = append(packets, pkt.Copy{Src: src, Dst: dst, Bytes: uint32(size)})
+			w.want.Copy(dst, src, size)
+		}
+	}
+	packets = append(packets, pkt.Fence{Addr: w.fenceAt(node), ID: 1, IRQ: true})
+	b, err := bare.Encode(packets...)
+	if err != nil {
+		return err
+	}
+	n.Push(b)
+	copy(w.want.Bytes(w.ringAt(node), uint64(len(b))), b)
+	w.want.Fill(w.fenceAt(node), 8, 1)
+	return nil
+}
+
+// measure has all nodes work, and returns the clocks that it took.
+func (w *work) measure() (uint64, error) {
+	w.b.Host.Messages, w.b.Host.Refused = nil, nil
+	start := w.b.Clock.Now()
+	for _, n := range w.nodes {
+		n.Doorbell()
+	}
+	bytes := uint64(w.Nodes*w.Count) * uint64(w.Size)
+	done := w.b.Await(bytes, func() bool { return w.fenced() || w.faulted() })
+	clocks := w.b.Clock.Now() - start
+	if !done || w.faulted() {
+		return 0, fmt.Errorf("%w: %s", ErrWrong, w.state())
+	}
+	if len(w.b.Host.Refused) > 0 {
+		return 0, fmt.Errorf("%w: %w", ErrWrong, w.b.Host.Refused[0])
+	}
+	return clocks, nil
+}
+
+// fenced says whether every node's fence is in memory and its message has come.
+func (w *work) fenced() bool {
+	for i := range w.nodes {
+		if binary.LittleEndian.Uint64(w.b.Host.Mem[w.fenceAt(i)&^pkt.Host-bare.HostBase:]) != 1 {
+			return false
+		}
+	}
+	return len(w.b.Host.Messages) > 0
+}
+
+func (w *work) faulted() bool {
+	for _, m := range w.b.Host.Messages {
+		if m.Data == intcreg.VectorFault {
+			return true
+		}
+	}
+	return false
+}
+
+// state returns what the nodes do.
+func (w *work) state() string {
+	var all []string
+	for _, n := range w.nodes {
+		all = append(all, n.State())
+	}
+	return strings.Join(all, "; ")
+}
+
+func (w *work) report(clocks uint64) *Report {
+	r := &Report{
+		Board: w.Board, Packet: "copy", Size: w.Size, Dir: w.From.String() + "-" + w.To.String(),
+		Align: []int{w.FromAlign, w.ToAlign}, Count: w.Count, Nodes: w.Nodes, Seed: w.Seed,
+		Bytes: uint64(w.Nodes*w.Count) * uint64(w.Size), Clocks: clocks,
+		Checked: uint64(len(w.want.VRAM) + len(w.want.Host)),
+	}
+	if w.Fill {
+		r.Packet, r.Dir, r.Align = "fill", w.To.String(), r.Align[1:]
+	}
+	if clocks > 0 {
+		r.Rate = float64(r.Bytes) / float64(clocks)
+	}
+	return r
+}
+
+// Text returns the report for people.
+func (r *Report) Text() string {
+	var b strings.Builder
+	align := fmt.Sprintf("+%d", r.Align[0])
+	if len(r.Align) == 2 {
+		align += fmt.Sprintf(" to +%d", r.Align[1])
+	}
+	fmt.Fprintf(&b, "%s     %d of %d bytes on each of %d nodes, %s, %s, seed %d on %s\n", r.Packet, r.Count, r.Size, r.Nodes, r.Dir, align, r.Seed, r.Board)
+	fmt.Fprintf(&b, "moved    %d bytes in %d clocks from the doorbell to the last fence, %.2f bytes a clock\n", r.Bytes, r.Clocks, r.Rate)
+	fmt.Fprintf(&b, "checked  %d bytes of VRAM and host memory, every one as expected\n", r.Checked)
+	return b.String()
+}

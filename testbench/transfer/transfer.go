@@ -1,0 +1,161 @@
+// Package transfer is a workload of copies or fills on the nodes of a board,
+// through their rings alone and all nodes at once. It holds every byte against
+// a model and says how many clocks the board took.
+package transfer
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/testbench/bare"
+)
+
+// Errors of Run. ErrInput is options that cannot be, ErrWrong a device that did
+// not do what it was told.
+var (
+	ErrInput = errors.New("transfer: bad input")
+	ErrWrong = errors.New("transfer: wrong outcome")
+)
+
+// Limits of Options.
+const (
+	MaxSize  = 4 << 20
+	MaxAlign = 4095
+	MaxCount = 10_000
+)
+
+// A Place is one of the two memories.
+type Place uint8
+
+// The places.
+const (
+	VRAM Place = iota
+	Host
+)
+
+// String returns what a command line calls it.
+func (p Place) String() string { return [...]string{"vram", "host"}[p] }
+
+// Options are what a run does.
+type Options struct {
+	Board string      // selector
+	Open  bare.Opener // how it is opened
+	Fill  bool        // FILL instead of COPY, without a source
+	Size  int         // bytes of each, 1 to MaxSize
+	From  Place       // of the source
+	To    Place
+
+	FromAlign, ToAlign int // bytes behind a multiple of 4096, 0 to MaxAlign
+
+	Count int    // packets on each node, 1 to MaxCount
+	Nodes int    // that work at the same time; 0: all
+	Seed  uint64 // of the data
+}
+
+func (o Options) check() error {
+	for _, x := range []struct {
+		name   string
+		n      int
+		lo, hi int
+	}{
+		{"size", o.Size, 1, MaxSize}, {"align", o.FromAlign, 0, MaxAlign}, {"align", o.ToAlign, 0, MaxAlign},
+		{"count", o.Count, 1, MaxCount}, {"nodes", o.Nodes, 0, cpreg.Nodes},
+	} {
+		if x.n < x.lo || x.n > x.hi {
+			return fmt.Errorf("%w: %s %d, want %d to %d", ErrInput, x.name, x.n, x.lo, x.hi)
+		}
+	}
+	return nil
+}
+
+// page is what the alignments count from.
+const page = 4096
+
+// maxSlots is how many places for source and destination each a node has at
+// most, which its packets use in turn.
+const maxSlots = 4
+
+// A layout says where things are: slots of one size, first the nodes' sources,
+// then their destinations, from 0 of VRAM and from data of host memory on.
+type layout struct {
+	Options
+	slot  uint64 // bytes, a multiple of page
+	slots int    // of a node, of each kind
+	ring  uint32 // log2 of its bytes
+	data  uint64 // offset in host memory, behind rings and fences
+}
+
+func newLayout(o Options, nodes int) layout {
+	packet := uint64(1 + max(pkt.CopyBody, pkt.FillBody))
+	ringBytes := 4 * (uint64(o.Count)*packet + 1 + pkt.FenceBody + 1)
+	l := layout{Options: o, ring: max(12, uint32(bits.Len64(ringBytes-1)))}
+	l.Nodes = nodes
+	l.slot = (uint64(o.Size) + uint64(max(o.FromAlign, o.ToAlign)) + guard + page - 1) &^ (page - 1)
+	l.slots = maxSlots
+	l.data = uint64(nodes)<<l.ring + page
+	return l
+}
+
+// guard is what must stay as it was behind a destination, at the least.
+const guard = 8
+
+// used returns the bytes of a place that hold data.
+func (l layout) used(p Place) uint64 {
+	n := uint64(0)
+	if !l.Fill && l.From == p {
+		n += uint64(l.Nodes*l.slots) * l.slot
+	}
+	if l.To == p {
+		n += uint64(l.Nodes*l.slots) * l.slot
+	}
+	return n
+}
+
+// fit makes the slots so few that VRAM is enough. It fails with ErrInput.
+func (l *layout) fit(vram uint64, lengthBits int) error {
+	if uint64(l.Size) >= 1<<lengthBits {
+		return fmt.Errorf("%w: size %d, want at most %d: the packets of this board have %d bits for it", ErrInput, l.Size, 1<<lengthBits-1, lengthBits)
+	}
+	for l.used(VRAM) > vram {
+		if l.slots--; l.slots == 0 {
+			l.slots = 1
+			return fmt.Errorf("%w: size %d: %d bytes of VRAM are needed, the board has %d", ErrInput, l.Size, l.used(VRAM), vram)
+		}
+	}
+	return nil
+}
+
+// ringAt and fenceAt are GPU addresses of a node's ring and fence.
+func (l layout) ringAt(node int) uint64 {
+	return pkt.Host | (bare.HostBase + uint64(node)<<l.ring)
+}
+
+func (l layout) fenceAt(node int) uint64 {
+	return pkt.Host | (bare.HostBase + uint64(l.Nodes)<<l.ring + 8*uint64(node))
+}
+
+// at returns the GPU address of slot i of a node, counted through all nodes.
+func (l layout) at(p Place, i uint64) uint64 {
+	if p == Host {
+		return pkt.Host | (bare.HostBase + l.data + i*l.slot)
+	}
+	return i * l.slot
+}
+
+// source and dest return the addresses of packet i of a node: each destination
+// is written again and again, from another source each time.
+func (l layout) source(node, i int) uint64 {
+	slot := node*l.slots + (i+i/l.slots)%l.slots
+	return l.at(l.From, uint64(slot)) + uint64(l.FromAlign)
+}
+
+func (l layout) dest(node, i int) uint64 {
+	first := uint64(0)
+	if !l.Fill && l.From == l.To {
+		first = uint64(l.Nodes * l.slots)
+	}
+	return l.at(l.To, first+uint64(node*l.slots+i%l.slots)) + uint64(l.ToAlign)
+}

@@ -1,0 +1,122 @@
+package transfer_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/testbench/scoreboard"
+	"github.com/hilgpu/hilgpu/testbench/transfer"
+)
+
+func run(o transfer.Options) (*transfer.Report, error) {
+	o.Open = boards.Open
+	if o.Board == "" {
+		o.Board = "emu"
+	}
+	return transfer.Run(context.Background(), o)
+}
+
+var directions = []struct{ from, to transfer.Place }{
+	{transfer.VRAM, transfer.VRAM}, {transfer.Host, transfer.VRAM}, {transfer.VRAM, transfer.Host}, {transfer.Host, transfer.Host},
+}
+
+// Sizes and alignments of every kind, in each direction, on boards of both
+// numbers of nodes.
+func TestCopiesAndFills(t *testing.T) {
+	for _, board := range []string{"emu", "emu?config=small"} {
+		for _, d := range directions {
+			for i, size := range []int{1, 7, 8, 127, 128, 129, 1000} {
+				for _, fill := range []bool{false, true} {
+					if fill && d.from == transfer.Host {
+						continue
+					}
+					o := transfer.Options{
+						Board: board, Fill: fill, Size: size, From: d.from, To: d.to,
+						FromAlign: 5 * i, ToAlign: 3*i + 1, Count: 5, Seed: uint64(i),
+					}
+					r, err := run(o)
+					require.NoError(t, err, "%+v", o)
+					assert.Equal(t, uint64(r.Nodes*5*size), r.Bytes)
+					assert.Positive(t, r.Clocks)
+					assert.Positive(t, r.Checked)
+				}
+			}
+		}
+	}
+}
+
+// What a copy takes is exact on the emulator: half as much again for every node
+// more would show.
+func TestClocksAreTheSameEachTime(t *testing.T) {
+	o := transfer.Options{Size: 4096, Count: 3, Seed: 3}
+	first, err := run(o)
+	require.NoError(t, err)
+	again, err := run(o)
+	require.NoError(t, err)
+	assert.Equal(t, first, again)
+	assert.Equal(t, 2, first.Nodes)
+	o.Nodes = 1
+	one, err := run(o)
+	require.NoError(t, err)
+	assert.Equal(t, first.Bytes, 2*one.Bytes)
+	assert.Less(t, one.Clocks, first.Clocks)
+}
+
+// A board whose hardware is at fault is found out.
+func TestFaultsAreFound(t *testing.T) {
+	for _, tt := range []struct {
+		fault string
+		want  error
+	}{
+		{"stuck-address:A5=1", scoreboard.ErrDiffers},
+		{"stuck-data:D3=0", scoreboard.ErrDiffers},
+		{"stuck-enable:2", scoreboard.ErrDiffers},
+		{"lost-doorbell", transfer.ErrWrong},
+		{"lost-interrupt", transfer.ErrWrong},
+		{"dead", bus.ErrTimeout},
+	} {
+		t.Run(tt.fault, func(t *testing.T) {
+			_, err := run(transfer.Options{Board: "emu?fault=" + tt.fault, Size: 300, ToAlign: 3, Count: 2})
+			assert.ErrorIs(t, err, tt.want)
+		})
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	good := transfer.Options{Size: 64, Count: 1}
+	for name, edit := range map[string]func(o *transfer.Options){
+		"size 0, want":      func(o *transfer.Options) { o.Size = 0 },
+		"size 4194305":      func(o *transfer.Options) { o.Size = transfer.MaxSize + 1 },
+		"align -1":          func(o *transfer.Options) { o.FromAlign = -1 },
+		"align 4096":        func(o *transfer.Options) { o.ToAlign = 4096 },
+		"count 0":           func(o *transfer.Options) { o.Count = 0 },
+		"count 10001":       func(o *transfer.Options) { o.Count = 10001 },
+		"nodes 3":           func(o *transfer.Options) { o.Nodes = 3 },
+		"2 nodes, the":      func(o *transfer.Options) { o.Nodes, o.Board = 2, "emu?nodes=1" },
+		"want at most 6553": func(o *transfer.Options) { o.Size, o.Board = 1<<16, "emu?lengthbits=16" },
+		"of VRAM are need":  func(o *transfer.Options) { o.Size, o.Board = 5000, "emu?config=small" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := good
+			edit(&o)
+			_, err := run(o)
+			require.ErrorIs(t, err, transfer.ErrInput)
+			assert.ErrorContains(t, err, name)
+		})
+	}
+}
+
+func ExampleReport_Text() {
+	r := transfer.Report{Board: "emu", Packet: "copy", Size: 100, Dir: "vram-host", Align: []int{3, 0}, Count: 2, Nodes: 1, Seed: 7, Bytes: 200, Clocks: 400, Rate: 0.5, Checked: 9000}
+	fmt.Print(r.Text())
+	// Output:
+	// copy     2 of 100 bytes on each of 1 nodes, vram-host, +3 to +0, seed 7 on emu
+	// moved    200 bytes in 400 clocks from the doorbell to the last fence, 0.50 bytes a clock
+	// checked  9000 bytes of VRAM and host memory, every one as expected
+}
