@@ -67,7 +67,7 @@ func TestServerComesBack(t *testing.T) {
 	require.NoError(t, err)
 	composes(t, s, tinyPlan(t, 1))
 	composes(t, s, tinyPlan(t, 1))
-	free := largest(s)
+	free := s.machine.InUse()
 	for round := range 6 {
 		plan := tinyPlan(t, 2)
 		time.AfterFunc(time.Duration(round)*3*time.Millisecond, server.stop)
@@ -91,7 +91,7 @@ func TestServerComesBack(t *testing.T) {
 		server.plugIn(t)
 		require.NoError(t, s.Recover())
 		composes(t, s, tinyPlan(t, 3))
-		assert.Equal(t, free, largest(s))
+		assert.Equal(t, free, s.machine.InUse())
 		err = nil
 	}
 	require.NoError(t, s.Close())

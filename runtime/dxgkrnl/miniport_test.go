@@ -2,6 +2,7 @@ package dxgkrnl
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
@@ -98,6 +99,12 @@ func (m *miniport) table() kmddi.DriverInitializationData {
 		},
 		Render: m.renderCommand, Present: m.present, BuildPagingBuffer: m.buildPaging, Patch: m.patch, SubmitCommand: m.submit,
 		QueryCurrentFence: m.queryFence, CollectDbgInfo: m.collect,
+		ResetFromTimeout: m.reset,
+		RestartFromTimeout: func(t *ddi.Thread, _ kmddi.HAdapter) ddi.Status {
+			s := m.call(t, 0, "RestartFromTimeout")
+			m.read(t, regStatus)
+			return s
+		},
 	}
 }
 
@@ -121,6 +128,17 @@ func (m *miniport) start(t *ddi.Thread, _ kmddi.HAdapter, _ kmddi.StartInfo, cb 
 func (m *miniport) stop(t *ddi.Thread, _ kmddi.HAdapter) ddi.Status {
 	s := m.call(t, 0, "StopDevice")
 	m.cb.UnmapMemory(t, m.cb.DeviceHandle, m.regs)
+	return s
+}
+
+// reset drops what the GPU has been given.
+func (m *miniport) reset(t *ddi.Thread, _ kmddi.HAdapter) ddi.Status {
+	s := m.call(t, 0, "ResetFromTimeout")
+	for i := range m.gpu.queues {
+		m.gpu.queues[i], m.any[i] = nil, false
+	}
+	m.cb.WriteRegister(t, m.cb.DeviceHandle, m.regs, regFault, 0)
+	m.cb.WriteRegister(t, m.cb.DeviceHandle, m.regs, regStatus, math.MaxUint32)
 	return s
 }
 

@@ -89,6 +89,17 @@ func compare(a, b uint64) int {
 	return 0
 }
 
+// InUse returns the number of bytes that are allocated, in whole pages.
+func (m *Machine) InUse() uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var n uint64
+	for _, b := range m.blocks {
+		n += uint64(len(b.mem))
+	}
+	return n
+}
+
 // ReadMem is bus.Host's: the device reads memory. It fails with ErrNotPinned
 // unless all of it is allocated.
 func (m *Machine) ReadMem(addr uint64, p []byte) error {

@@ -85,6 +85,7 @@ func TestFree(t *testing.T) {
 	assert.Panics(t, func() { m.Free(hal.Pages{Phys: p[0].Phys + hal.PageSize}) })
 	big, err := m.Alloc(3*hal.PageSize, 0)
 	require.NoError(t, err)
+	assert.EqualValues(t, 7*hal.PageSize, m.InUse())
 	assert.Greater(t, big.Phys, p[2].Phys)
 	again, err := m.Alloc(hal.PageSize, 0)
 	require.NoError(t, err)
