@@ -40,7 +40,7 @@ func newDeferred(d *Device) (*Context, ddi.HRESULT) {
 	c := &Context{deferred: true, call: k, h: umddi.HDevice{Root: new(ddi.Root)}}
 	n := &c.native
 	c.funcs = &n.table
-	n.epoch = 1
+	n.epoch, n.opens, c.effects = 1, ownLocals(), ownEffects()
 	n.listArg.DeferredContext = c.h
 	n.createArg = umddi.CreateDeferredContext{
 		Context: c.h, RTCoreLayer: umddi.HRTCoreLayer{Runtime: c}, ContextFuncs: c.funcs, UMCallbacks: &d.coreCb,

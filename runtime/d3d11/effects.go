@@ -30,6 +30,11 @@ func (e *effects) moveTo(f *effects) {
 	}
 }
 
+// ownEffects returns no effects, with memory for some on cache lines of its own.
+func ownEffects() effects {
+	return effects{touched: make([]touch, 0, cacheLine/8), queries: make([]*Query, 0, cacheLine/8)}
+}
+
 func (e *effects) reset() {
 	if len(e.touched)+len(e.queries) == 0 {
 		return

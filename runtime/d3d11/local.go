@@ -204,6 +204,10 @@ func (c *Context) fresh(l *local) *local {
 	return l
 }
 
+// ownLocals returns an empty slice that has its memory on cache lines of its
+// own.
+func ownLocals() []*local { return make([]*local, 0, cacheLine/8) }
+
 func newLocal(size int, typ umddi.HandleType) *local {
 	l := &local{typ: typ}
 	l.obj, _ = private(size)

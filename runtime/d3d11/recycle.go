@@ -28,6 +28,8 @@ type listBody struct {
 	below *listBody  // the next on the retired list or in the cache
 
 	older, newer *listBody // dev.lists; guarded by dev.mu
+
+	_ [cacheLine]byte // no other context's body begins on the same line
 }
 
 func (b *listBody) handle() umddi.HCommandList { return umddi.HCommandList{Object: &b.obj} }
@@ -35,7 +37,7 @@ func (b *listBody) handle() umddi.HCommandList { return umddi.HCommandList{Objec
 // newBody makes a body that has no list yet.
 func (c *Context) newBody() *listBody {
 	d := c.dev
-	b := &listBody{dev: d, home: c}
+	b := &listBody{dev: d, home: c, refs: ownLocals(), effects: ownEffects()}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	b.id = d.takeID()
