@@ -27,7 +27,7 @@ func (w *wired) wantLost(t *testing.T, err error, what string) {
 	assert.Equal(t, err, w.Err(), what)
 }
 
-// The line is cut at every packet of a composition, in one of three ways; each
+// The line is cut at the packets of a composition, in one of three ways; each
 // time there is an error in under a second and never a wrong frame, and the next
 // composition is right. Nothing of what was lost stays in host memory.
 func TestLineIsCutAnywhere(t *testing.T) {
@@ -36,10 +36,11 @@ func TestLineIsCutAnywhere(t *testing.T) {
 		name  string
 		cut   func(l *line.Line)
 		power bool // the board loses power, too
+		step  int
 	}{
-		{"unplugged", (*line.Line).Unplug, false},
-		{"silence", (*line.Line).Cut, false},
-		{"power lost", (*line.Line).Unplug, true},
+		{"unplugged", (*line.Line).Unplug, false, 1},
+		{"silence", (*line.Line).Cut, false, 3},
+		{"power lost", (*line.Line).Unplug, true, 3},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -48,7 +49,7 @@ func TestLineIsCutAnywhere(t *testing.T) {
 			w.arm(0, nil)
 			composes(t, w.System, tinyPlan(t, 0))
 			free, packets := w.machine.InUse(), w.passed
-			for n := 1; n <= packets; n++ {
+			for n := 1; n <= packets; n += tt.step {
 				what := fmt.Sprintf("packet %d", n)
 				w.arm(n, func() { tt.cut(w.line) })
 				frame, err := compose.Run(w.System, tinyPlan(t, 1))
@@ -63,10 +64,14 @@ func TestLineIsCutAnywhere(t *testing.T) {
 					}
 				}
 				w.wantLost(t, err, what)
+				require.Zero(t, w.left, "%s: it did not get there", what)
 				if tt.power {
 					w.power(t, selector)
 				}
-				w.recovered(t, 2)
+				require.NoError(t, w.Recover(), what)
+				if n%4 == 1 {
+					composes(t, w.System, tinyPlan(t, 2))
+				}
 				require.Equal(t, free, w.machine.InUse(), what)
 			}
 			assert.Equal(t, map[string]bool{
@@ -118,6 +123,23 @@ func TestLineIsCutInRecovery(t *testing.T) {
 	w.wantLost(t, w.poke(), "the last packet")
 	w.recovered(t, 3)
 	require.NoError(t, w.Close())
+}
+
+// The same cut gives the same error at the same time, and so does what follows.
+func TestRecoveryIsDeterministic(t *testing.T) {
+	run := func() (string, uint64) {
+		w := newWired(t, "emu?vram=8KiB")
+		w.arm(77, w.line.Cut)
+		_, err := compose.Run(w.System, tinyPlan(t, 1))
+		w.wantLost(t, err, "")
+		w.recovered(t, 2)
+		require.NoError(t, w.Close())
+		return err.(*dxgkrnl.DeviceError).Dump, w.clock.Now()
+	}
+	dump, at := run()
+	again, then := run()
+	assert.Equal(t, dump, again)
+	assert.Equal(t, at, then)
 }
 
 // A board that is not there, or is another one, is an error that says so, and
