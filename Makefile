@@ -34,8 +34,10 @@ gen-check: ## fail if what is generated differs from the tables
 fmt-check: ## fail if a file is not formatted
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "not formatted:"; echo "$$out"; exit 1; fi
 
-vet: ## go vet
+vet: ## go vet, and the rules of docs/rtl.md on the RTL
 	$(GO) vet ./...
+	$(GO) build -o bin/rtlvet ./cmd/rtlvet
+	$(GO) vet -vettool=$(CURDIR)/bin/rtlvet ./rtl/...
 
 lint: ## staticcheck
 	$(GO) tool staticcheck ./...

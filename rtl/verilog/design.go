@@ -6,6 +6,8 @@ import (
 	"go/types"
 	"reflect"
 	"strings"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
 
 // designer translates modules, each type and set of parameters once.
@@ -53,7 +55,7 @@ func (d *designer) elaborate(t *types.Named, live reflect.Value, use *plan) (*mo
 	found := &plan{written: map[string]bool{}, ticked: map[string]bool{}}
 	tick, decl := d.methodOf(t, "Tick")
 	if decl == nil {
-		return nil, nil, d.l.fail(t.Obj().Pos(), CodePort, fmt.Sprintf("%s has no Tick", t.Obj().Name()), "give it a method Tick")
+		return nil, nil, d.l.fail(t.Obj().Pos(), subset.CodePort, fmt.Sprintf("%s has no Tick", t.Obj().Name()), "give it a method Tick")
 	}
 	ins, err := d.ports(m, decl)
 	if err != nil {
@@ -76,7 +78,7 @@ func (d *designer) elaborate(t *types.Named, live reflect.Value, use *plan) (*mo
 // ports declares the inputs of m, the parameters of Tick.
 func (d *designer) ports(m *module, tick *ast.FuncDecl) ([]*value, *Error) {
 	if tick.Type.Results != nil {
-		return nil, d.l.fail(tick.Pos(), CodePort, "Tick has results", "return outputs from methods without parameters")
+		return nil, d.l.fail(tick.Pos(), subset.CodePort, "Tick has results", "return outputs from methods without parameters")
 	}
 	var ins []*value
 	add := func(n ast.Node, name string, t types.Type) *Error {
@@ -91,8 +93,8 @@ func (d *designer) ports(m *module, tick *ast.FuncDecl) ([]*value, *Error) {
 	}
 	for _, p := range tick.Type.Params.List {
 		t := d.l.info.TypeOf(p.Type)
-		if isInt(t) || len(p.Names) == 0 {
-			return nil, d.l.fail(p.Pos(), CodePort, "a parameter of Tick without a name or of type int", "name it and use bool, uint8 to uint64 or a struct of them")
+		if subset.IsInt(t) || len(p.Names) == 0 {
+			return nil, d.l.fail(p.Pos(), subset.CodePort, "a parameter of Tick without a name or of type int", "name it and use bool, uint8 to uint64 or a struct of them")
 		}
 		if err := d.l.checkType(p.Type.Pos(), t); err != nil {
 			return nil, err
@@ -118,7 +120,7 @@ func (d *designer) ticked(m *module, tick *ast.FuncDecl, found *plan, first bool
 	}
 	for _, p := range m.prims {
 		if !p.ticked {
-			return d.l.fail(tick.Pos(), CodeTick, fmt.Sprintf("Tick does not tick %s", p.path), "tick it in every clock")
+			return d.l.fail(tick.Pos(), subset.CodeTick, fmt.Sprintf("Tick does not tick %s", p.path), "tick it in every clock")
 		}
 	}
 	return nil
@@ -138,7 +140,7 @@ func (d *designer) reset(m *module, found *plan, first bool) *Error {
 		return err
 	}
 	fail := func(what string) *Error {
-		return d.l.fail(decl.Pos(), CodeReset, fmt.Sprintf("Reset does not give %s a constant", what),
+		return d.l.fail(decl.Pos(), subset.CodeReset, fmt.Sprintf("Reset does not give %s a constant", what),
 			"set it to a constant without a condition, and reset every memory and instance")
 	}
 	env, writes, err := map[*variable]uint64{}, map[*variable]bool{}, (*Error)(nil)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"go/ast"
 	"go/types"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
 
 // elab translates the bodies of one process of a module: calls are inlined,
@@ -43,7 +45,7 @@ type frame struct {
 // bail is the panic that carries an Error out of the recursion.
 type bail struct{ err *Error }
 
-func (e *elab) fail(n ast.Node, code Code, reason, rewrite string) {
+func (e *elab) fail(n ast.Node, code subset.Code, reason, rewrite string) {
 	panic(bail{e.l.fail(n.Pos(), code, reason, rewrite)})
 }
 
@@ -124,7 +126,7 @@ func (e *elab) fresh(n ast.Node, name string, t types.Type) *value {
 // copyOf returns new variables that have v's value from here on.
 func (e *elab) copyOf(n ast.Node, name string, v *value) *value {
 	if v.child != nil || v.still {
-		e.fail(n, CodeChild, "an instance of a module is copied", "keep the instance in its field and call its methods")
+		e.fail(n, subset.CodeChild, "an instance of a module is copied", "keep the instance in its field and call its methods")
 	}
 	out := e.fresh(n, name, v.t)
 	graft(e, out, v)
@@ -152,7 +154,7 @@ func (e *elab) bind(name string, v *value, pure bool) *value {
 		if v.e.trivial() && (pure || v.e.stable()) {
 			return v
 		}
-		if isInt(v.t) {
+		if subset.IsInt(v.t) {
 			return v
 		}
 		return &value{t: v.t, e: e.p.hold(e.name(name), v.e)}
@@ -200,11 +202,11 @@ func (e *elab) pair(n ast.Node, dst, src *value, vars *[]*variable, exprs *[]*ex
 		e.instance(n, dst, src)
 	case dst.prim != nil || dst.zero:
 		if dst.prim != src.prim {
-			e.fail(n, CodeMemory, "a memory is replaced", "keep the memory in its field, as Reset of package dma does")
+			e.fail(n, subset.CodeMemory, "a memory is replaced", "keep the memory in its field, as Reset of package dma does")
 		}
 		if dst.prim != nil && dst.clear != src.clear {
 			if dst.prim.ticked && e.phase == phaseTick {
-				e.fail(n, CodeMemory, fmt.Sprintf("%s is put back behind its tick", dst.prim.name), "call its Reset there")
+				e.fail(n, subset.CodeMemory, fmt.Sprintf("%s is put back behind its tick", dst.prim.name), "call its Reset there")
 			}
 			for i, c := range dst.clear {
 				*vars, *exprs = append(*vars, c), append(*exprs, src.clear[i].ref())
@@ -221,7 +223,7 @@ func (e *elab) pair(n ast.Node, dst, src *value, vars *[]*variable, exprs *[]*ex
 
 func (e *elab) instance(n ast.Node, dst, src *value) {
 	if dst != src {
-		e.fail(n, CodeChild, "an instance of a module is replaced", "call its Reset")
+		e.fail(n, subset.CodeChild, "an instance of a module is replaced", "call its Reset")
 	}
 }
 
@@ -234,12 +236,12 @@ func (e *elab) pairScalar(n ast.Node, dst, src *value, vars *[]*variable, exprs 
 			*vars, *exprs = append(*vars, v), append(*exprs, src.e)
 		}
 	case same(dst.e, from), dst.e.isConst() && from.isConst() && dst.e.val == from.val:
-	case isInt(dst.t):
-		e.fail(n, CodeInt, "an int is assigned", "use uint8 to uint64; an int is for constants and loop indices")
+	case subset.IsInt(dst.t):
+		e.fail(n, subset.CodeInt, "an int is assigned", "use uint8 to uint64; an int is for constants and loop indices")
 	case e.phase == phaseOut:
-		e.fail(n, CodeEffect, "an output method changes a register", "change registers in Tick")
+		e.fail(n, subset.CodeEffect, "an output method changes a register", "change registers in Tick")
 	default:
-		e.fail(n, CodeStmt, "a constant or an input is assigned", "declare a local variable")
+		e.fail(n, subset.CodeStmt, "a constant or an input is assigned", "declare a local variable")
 	}
 }
 
@@ -249,7 +251,7 @@ func (e *elab) store(n ast.Node, v *variable, x *expr) {
 		return
 	}
 	if need := e.p.bits(x); need > v.width && !e.first {
-		e.fail(n, CodeMask, fmt.Sprintf("a value of up to %d bits is written to %d bits", need, v.width),
+		e.fail(n, subset.CodeMask, fmt.Sprintf("a value of up to %d bits is written to %d bits", need, v.width),
 			fmt.Sprintf("mask it: (...) & %#x", lowMask(v.width)))
 	}
 	if e.found != nil && v.kind == kindNext && !e.keeps(v, x) {
@@ -275,15 +277,15 @@ func (e *elab) call(n ast.Node, fn *types.Func, recv *value, args []*value, effe
 	sig := fn.Signature()
 	switch {
 	case decl == nil:
-		e.fail(n, CodeCall, fmt.Sprintf("%s has no body that can be translated", fn.FullName()), "write it out, or call a function of this Go module")
+		e.fail(n, subset.CodeCall, fmt.Sprintf("%s has no body that can be translated", fn.FullName()), "write it out, or call a function of this Go module")
 	case sig.TypeParams() != nil || sig.RecvTypeParams() != nil || sig.Variadic():
-		e.fail(n, CodeCall, fmt.Sprintf("%s is generic or variadic", fn.Name()), "write it for the types that it is used with")
+		e.fail(n, subset.CodeCall, fmt.Sprintf("%s is generic or variadic", fn.Name()), "write it for the types that it is used with")
 	case !effect && e.d.impure(fn):
-		e.fail(n, CodeEffect, fmt.Sprintf("%s changes registers inside an expression", fn.Name()), "call it in a statement of its own and use its result")
+		e.fail(n, subset.CodeEffect, fmt.Sprintf("%s changes registers inside an expression", fn.Name()), "call it in a statement of its own and use its result")
 	}
 	for f := e.frame; f != nil; f = f.outer {
 		if f.fn == fn {
-			e.fail(n, CodeRecurse, fmt.Sprintf("%s calls itself", fn.Name()), "use a loop with constant bounds, or a state machine")
+			e.fail(n, subset.CodeRecurse, fmt.Sprintf("%s calls itself", fn.Name()), "use a loop with constant bounds, or a state machine")
 		}
 	}
 	f := &frame{fn: fn, decl: decl, env: map[types.Object]*value{}, outer: e.frame}

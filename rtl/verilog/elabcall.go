@@ -6,6 +6,8 @@ import (
 	"go/types"
 	"slices"
 	"strings"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
 
 // evalCall translates a conversion, a built-in, or a call and returns its
@@ -15,7 +17,7 @@ func (e *elab) evalCall(c *ast.CallExpr, effect bool) []*value {
 	if tv := e.l.info.Types[fun]; tv.IsType() {
 		return []*value{e.convert(c, tv.Type, e.eval(c.Args[0]))}
 	}
-	if fn, x := method(e.l.info, c); fn != nil {
+	if fn, x := subset.Method(e.l.info, c); fn != nil {
 		return e.methodCall(c, fn, x, effect)
 	}
 	var id *ast.Ident
@@ -25,13 +27,13 @@ func (e *elab) evalCall(c *ast.CallExpr, effect bool) []*value {
 	case *ast.SelectorExpr:
 		id = f.Sel
 	default:
-		e.fail(c, CodeCall, "a call of a function value", "call a function by its name")
+		e.fail(c, subset.CodeCall, "a call of a function value", "call a function by its name")
 	}
 	switch obj := e.l.info.Uses[id].(type) {
 	case *types.Builtin:
 		return []*value{e.builtin(c, obj.Name())}
 	case *types.Func:
-		if isAssert(obj) {
+		if subset.IsAssert(obj) {
 			return nil
 		}
 		if obj.Pkg().Path() == "math/bits" && strings.HasPrefix(obj.Name(), "OnesCount") {
@@ -39,14 +41,8 @@ func (e *elab) evalCall(c *ast.CallExpr, effect bool) []*value {
 		}
 		return e.call(c, obj, nil, e.args(c), effect)
 	}
-	e.fail(c, CodeCall, "a call of a function value", "call a function by its name")
+	e.fail(c, subset.CodeCall, "a call of a function value", "call a function by its name")
 	return nil
-}
-
-// isAssert reports whether fn is hdl.Assert, which is checked in simulation
-// only.
-func isAssert(fn *types.Func) bool {
-	return fn.Name() == "Assert" && strings.HasSuffix(fn.Pkg().Path(), "/rtl/hdl")
 }
 
 // args evaluates the arguments of a call.
@@ -72,11 +68,11 @@ func (e *elab) convert(n ast.Node, t types.Type, v *value) *value {
 		out.t = t
 		return &out
 	}
-	w, ok := widthOf(t)
+	w, ok := subset.Width(t)
 	switch {
 	case !ok:
 		panic(bail{e.l.checkType(n.Pos(), t)})
-	case isInt(t) && !isInt(v.t) && !v.e.isConst():
+	case subset.IsInt(t) && !subset.IsInt(v.t) && !v.e.isConst():
 		e.intFail(n)
 	case w < v.e.width:
 		return &value{t: t, e: e.p.trunc(v.e, w)}
@@ -87,13 +83,13 @@ func (e *elab) convert(n ast.Node, t types.Type, v *value) *value {
 // builtin translates min, max and len of an array.
 func (e *elab) builtin(c *ast.CallExpr, name string) *value {
 	if name != "min" && name != "max" {
-		e.fail(c, CodeCall, fmt.Sprintf("%s is not in hardware", name), "use min, max and constants")
+		e.fail(c, subset.CodeCall, fmt.Sprintf("%s is not in hardware", name), "use min, max and constants")
 	}
 	out := e.eval(c.Args[0])
 	e.number(c, out)
 	for _, a := range c.Args[1:] {
 		x, y := out.e, e.eval(a).e
-		if isInt(out.t) && (!x.isConst() || !y.isConst() || int64(x.val|y.val) < 0) {
+		if subset.IsInt(out.t) && (!x.isConst() || !y.isConst() || int64(x.val|y.val) < 0) {
 			e.intFail(c)
 		}
 		less := binary(opLt, x, y)
@@ -122,7 +118,7 @@ func (e *elab) onesCount(c *ast.CallExpr) *value {
 // methodCall translates a call of a method: of an instance, or inlined.
 func (e *elab) methodCall(c *ast.CallExpr, fn *types.Func, x ast.Expr, effect bool) []*value {
 	if types.IsInterface(fn.Signature().Recv().Type()) {
-		e.fail(c, CodeCall, "a call through an interface", "call a method of a concrete type")
+		e.fail(c, subset.CodeCall, "a call through an interface", "call a method of a concrete type")
 	}
 	r := e.refOf(x)
 	recv := r.alts[0]
@@ -131,8 +127,8 @@ func (e *elab) methodCall(c *ast.CallExpr, fn *types.Func, x ast.Expr, effect bo
 		recv = recv.sub[i] // of an embedded field
 	}
 	switch {
-	case r.idx != nil && byPointer(fn):
-		e.fail(c, CodeArray, "a method of an element with a variable index", "copy the element to a local variable")
+	case r.idx != nil && subset.ByPointer(fn):
+		e.fail(c, subset.CodeArray, "a method of an element with a variable index", "copy the element to a local variable")
 	case r.idx != nil:
 		recv = e.read(x, r)
 	case recv.child != nil:
@@ -162,8 +158,8 @@ func (e *elab) childCall(c *ast.CallExpr, ch *child, fn *types.Func) []*value {
 	case fn.Name() == "Reset" && e.phase == phaseReset:
 		ch.reset = true
 		return nil
-	case fn.Name() == "Reset" || fn.Signature().Params().Len() > 0 || byPointer(fn) && e.d.impure(fn):
-		e.fail(c, CodeChild, fmt.Sprintf("%s of an instance of a module", fn.Name()),
+	case fn.Name() == "Reset" || fn.Signature().Params().Len() > 0 || subset.ByPointer(fn) && e.d.impure(fn):
+		e.fail(c, subset.CodeChild, fmt.Sprintf("%s of an instance of a module", fn.Name()),
 			"call only Tick and methods without parameters, and Reset in Reset")
 	case ch.ticked && e.phase == phaseTick:
 		e.orderFail(c, ch.name)
@@ -175,19 +171,19 @@ func (e *elab) tickFail(n ast.Node, name string) {
 	if e.first && e.phase == phaseTick {
 		return
 	}
-	e.fail(n, CodeTick, fmt.Sprintf("%s is ticked under a condition or twice", name),
+	e.fail(n, subset.CodeTick, fmt.Sprintf("%s is ticked under a condition or twice", name),
 		"call its Tick once in each clock, with inputs that say that there is nothing")
 }
 
 func (e *elab) orderFail(n ast.Node, name string) {
-	e.fail(n, CodeChild, fmt.Sprintf("%s is read behind its tick", name), "read its outputs before any Tick")
+	e.fail(n, subset.CodeChild, fmt.Sprintf("%s is read behind its tick", name), "read its outputs before any Tick")
 }
 
 // primCall translates a call of a method of a memory or FIFO.
 func (e *elab) primCall(c *ast.CallExpr, v *value, fn *types.Func) []*value {
 	p, name := v.prim, fn.Name()
 	if p == nil {
-		e.fail(c, CodeMemory, "a memory that was not made by New", "make it in New and keep it in its field")
+		e.fail(c, subset.CodeMemory, "a memory that was not made by New", "make it in New and keep it in its field")
 	}
 	switch name {
 	case "Tick":
@@ -198,14 +194,14 @@ func (e *elab) primCall(c *ast.CallExpr, v *value, fn *types.Func) []*value {
 		return nil
 	case "Out", "Empty", "Full":
 	default:
-		e.fail(c, CodeMemory, fmt.Sprintf("%s is for tests", name), "read a memory through its port")
+		e.fail(c, subset.CodeMemory, fmt.Sprintf("%s is for tests", name), "read a memory through its port")
 	}
 	if p.ticked && e.phase == phaseTick {
 		e.orderFail(c, p.name)
 	}
 	if !p.fifo || name == "Out" {
 		if p.reset && e.phase != phaseOut {
-			e.fail(c, CodeChild, fmt.Sprintf("%s is read when it may have been reset in this clock", p.name), "read it first")
+			e.fail(c, subset.CodeChild, fmt.Sprintf("%s is read when it may have been reset in this clock", p.name), "read it first")
 		}
 	}
 	if !p.fifo {

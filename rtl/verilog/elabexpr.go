@@ -6,6 +6,8 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
 
 // A ref is where an expression is stored: one of alts, which idx selects unless
@@ -33,7 +35,7 @@ func (e *elab) evalStmt(x ast.Expr, effect bool) *value {
 	case *ast.CallExpr:
 		v := e.evalCall(x, effect)
 		if len(v) != 1 {
-			e.fail(x, CodeExpr, "a call without a result in an expression", "call a function with one result")
+			e.fail(x, subset.CodeExpr, "a call without a result in an expression", "call a function with one result")
 		}
 		return v[0]
 	case *ast.UnaryExpr:
@@ -43,13 +45,13 @@ func (e *elab) evalStmt(x ast.Expr, effect bool) *value {
 	case *ast.CompositeLit:
 		return e.literal(x)
 	}
-	e.fail(x, CodeExpr, "an expression that hardware does not have", "use operators, fields, literals and calls")
+	e.fail(x, subset.CodeExpr, "an expression that hardware does not have", "use operators, fields, literals and calls")
 	return nil
 }
 
 // constant translates a Go constant.
 func (e *elab) constant(n ast.Node, t types.Type, c constant.Value) *value {
-	w, ok := widthOf(t)
+	w, ok := subset.Width(t)
 	switch {
 	case !ok:
 		panic(bail{e.l.checkType(n.Pos(), t)})
@@ -88,9 +90,9 @@ func (e *elab) identifier(id *ast.Ident) ref {
 		return ref{alts: []*value{v}}
 	}
 	if v, ok := obj.(*types.Var); ok && v.Parent() == v.Pkg().Scope() {
-		e.fail(id, CodeGlobal, fmt.Sprintf("%s is a package variable", id.Name), "make it a constant or a field")
+		e.fail(id, subset.CodeGlobal, fmt.Sprintf("%s is a package variable", id.Name), "make it a constant or a field")
 	}
-	e.fail(id, CodeType, fmt.Sprintf("%s is no value in hardware", id.Name), "use constants, locals, parameters and fields")
+	e.fail(id, subset.CodeType, fmt.Sprintf("%s is no value in hardware", id.Name), "use constants, locals, parameters and fields")
 	return ref{}
 }
 
@@ -98,16 +100,16 @@ func (e *elab) selector(x *ast.SelectorExpr) ref {
 	s := e.l.info.Selections[x]
 	if s == nil || s.Kind() != types.FieldVal {
 		if _, ok := e.l.info.Uses[x.Sel].(*types.Var); ok {
-			e.fail(x, CodeGlobal, fmt.Sprintf("%s is a package variable", x.Sel.Name), "make it a constant or a field")
+			e.fail(x, subset.CodeGlobal, fmt.Sprintf("%s is a package variable", x.Sel.Name), "make it a constant or a field")
 		}
-		e.fail(x, CodeType, "a function value", "call the function")
+		e.fail(x, subset.CodeType, "a function value", "call the function")
 	}
 	r := e.refOf(x.X)
 	out := ref{idx: r.idx}
 	for _, v := range r.alts {
 		for _, i := range s.Index() {
 			if v.child != nil || v.prim != nil || v.sub == nil {
-				e.fail(x, CodeChild, "a field of an instance", "call a method of the instance")
+				e.fail(x, subset.CodeChild, "a field of an instance", "call a method of the instance")
 			}
 			v = v.sub[i]
 		}
@@ -119,28 +121,28 @@ func (e *elab) selector(x *ast.SelectorExpr) ref {
 func (e *elab) index(x *ast.IndexExpr) ref {
 	t := e.l.info.TypeOf(x.X)
 	if t == nil {
-		e.fail(x, CodeCall, "a generic function", "write it for the types that it is used with")
+		e.fail(x, subset.CodeCall, "a generic function", "write it for the types that it is used with")
 	}
 	if _, ok := t.Underlying().(*types.Array); !ok {
-		e.fail(x, CodeType, fmt.Sprintf("an index of %s", types.TypeString(t, short)), "use an array or hdl.RAM")
+		e.fail(x, subset.CodeType, fmt.Sprintf("an index of %s", types.TypeString(t, short)), "use an array or hdl.RAM")
 	}
 	r := e.refOf(x.X)
 	idx := e.eval(x.Index).e
 	if r.idx != nil && !idx.isConst() {
-		e.fail(x, CodeArray, "two variable indices", "copy the inner array to a local variable")
+		e.fail(x, subset.CodeArray, "two variable indices", "copy the inner array to a local variable")
 	}
 	if idx.isConst() {
 		out := ref{idx: r.idx}
 		for _, a := range r.alts {
 			if idx.val >= uint64(len(a.sub)) {
-				e.fail(x, CodeArray, "an index outside of the array", "stay inside it")
+				e.fail(x, subset.CodeArray, "an index outside of the array", "stay inside it")
 			}
 			out.alts = append(out.alts, a.sub[idx.val])
 		}
 		return out
 	}
-	if isInt(e.l.info.TypeOf(x.Index)) {
-		e.fail(x.Index, CodeInt, "an index of type int", "use uint8")
+	if subset.IsInt(e.l.info.TypeOf(x.Index)) {
+		e.fail(x.Index, subset.CodeInt, "an index of type int", "use uint8")
 	}
 	if !idx.trivial() {
 		idx = e.p.hold(e.name("index"), idx)
@@ -216,13 +218,13 @@ func fieldIndex(s *types.Struct, name string) int {
 func (e *elab) unary(x *ast.UnaryExpr) *value {
 	t := e.l.info.TypeOf(x)
 	if x.Op == token.AND || x.Op == token.ARROW {
-		e.fail(x, CodeAliasing, "a pointer or a channel operation", "pass values; methods with pointer receivers are called on fields")
+		e.fail(x, subset.CodeAliasing, "a pointer or a channel operation", "pass values; methods with pointer receivers are called on fields")
 	}
 	v := e.eval(x.X)
 	e.number(x, v)
 	switch x.Op {
 	case token.NOT, token.XOR:
-		if isInt(t) && !v.e.isConst() {
+		if subset.IsInt(t) && !v.e.isConst() {
 			e.intFail(x)
 		}
 		return &value{t: t, e: not(v.e)}
@@ -233,13 +235,13 @@ func (e *elab) unary(x *ast.UnaryExpr) *value {
 }
 
 func (e *elab) intFail(n ast.Node) {
-	e.fail(n, CodeInt, "an int that is not a constant", "convert to uint8 to uint64; an int is for constants and loop indices")
+	e.fail(n, subset.CodeInt, "an int that is not a constant", "convert to uint8 to uint64; an int is for constants and loop indices")
 }
 
 // number fails if v is no scalar.
 func (e *elab) number(n ast.Node, v *value) {
 	if v.e == nil {
-		e.fail(n, CodeType, "an operation on what is no number", "use the fields")
+		e.fail(n, subset.CodeType, "an operation on what is no number", "use the fields")
 	}
 }
 
@@ -285,8 +287,8 @@ func (e *elab) binaryExpr(x *ast.BinaryExpr) *value {
 // shiftCount fails if the count of a shift is a conversion to a signed type.
 func (e *elab) shiftCount(x ast.Expr) {
 	c, ok := ast.Unparen(x).(*ast.CallExpr)
-	if ok && e.l.info.Types[c].Value == nil && e.l.info.Types[c.Fun].IsType() && isInt(e.l.info.TypeOf(c)) {
-		e.fail(x, CodeShift, "a shift by a signed value", "convert the count to uint8")
+	if ok && e.l.info.Types[c].Value == nil && e.l.info.Types[c.Fun].IsType() && subset.IsInt(e.l.info.TypeOf(c)) {
+		e.fail(x, subset.CodeShift, "a shift by a signed value", "convert the count to uint8")
 	}
 }
 
@@ -295,7 +297,7 @@ func (e *elab) shiftCount(x ast.Expr) {
 func (e *elab) compare(x *ast.BinaryExpr, op opcode, a, b *value) *expr {
 	if a.e == nil {
 		if a.sub == nil || a.child != nil || a.prim != nil || a.still {
-			e.fail(x, CodeMemory, "a comparison of instances", "compare their outputs")
+			e.fail(x, subset.CodeMemory, "a comparison of instances", "compare their outputs")
 		}
 		eq := boolean(true)
 		bs := b.scalars()
@@ -307,7 +309,7 @@ func (e *elab) compare(x *ast.BinaryExpr, op opcode, a, b *value) *expr {
 		}
 		return eq
 	}
-	if isInt(a.t) || isInt(b.t) {
+	if subset.IsInt(a.t) || subset.IsInt(b.t) {
 		if !a.e.isConst() || !b.e.isConst() {
 			e.intFail(x)
 		}
@@ -349,11 +351,11 @@ func (e *elab) arith(n ast.Node, op token.Token, t types.Type, a, b *value) *val
 	out := func(x *expr) *value { return &value{t: t, e: x} }
 	shift := op == token.SHL || op == token.SHR
 	switch {
-	case shift && isInt(b.t) && !b.e.isConst():
-		e.fail(n, CodeShift, "a shift by a signed value", "convert the count to uint8")
-	case shift && isInt(b.t) && int64(b.e.val) < 0:
-		e.fail(n, CodeShift, "a shift by a negative value", "shift the other way")
-	case isInt(t):
+	case shift && subset.IsInt(b.t) && !b.e.isConst():
+		e.fail(n, subset.CodeShift, "a shift by a signed value", "convert the count to uint8")
+	case shift && subset.IsInt(b.t) && int64(b.e.val) < 0:
+		e.fail(n, subset.CodeShift, "a shift by a negative value", "shift the other way")
+	case subset.IsInt(t):
 		if !a.e.isConst() || !b.e.isConst() {
 			e.intFail(n)
 		}
@@ -365,7 +367,7 @@ func (e *elab) arith(n ast.Node, op token.Token, t types.Type, a, b *value) *val
 	}
 	o, ok := operator(op)
 	if !ok {
-		e.fail(n, CodeExpr, "an operator that hardware does not have", "use + - * & | ^ &^ << >>")
+		e.fail(n, subset.CodeExpr, "an operator that hardware does not have", "use + - * & | ^ &^ << >>")
 	}
 	return out(binary(o, a.e, b.e))
 }
@@ -374,7 +376,7 @@ func (e *elab) arith(n ast.Node, op token.Token, t types.Type, a, b *value) *val
 func (e *elab) divide(n ast.Node, op token.Token, a, b *expr) *expr {
 	k, ok := log2(b.val)
 	if !b.isConst() || !ok {
-		e.fail(n, CodeDivide, "a division by what is no constant power of two", "shift and mask, or divide over several clocks")
+		e.fail(n, subset.CodeDivide, "a division by what is no constant power of two", "shift and mask, or divide over several clocks")
 	}
 	if op == token.REM {
 		return binary(opAnd, a, konst(a.width, b.val-1))
@@ -385,7 +387,7 @@ func (e *elab) divide(n ast.Node, op token.Token, a, b *expr) *expr {
 // intArith computes with constants of type int.
 func (e *elab) intArith(n ast.Node, op token.Token, a, b int64) uint64 {
 	if (op == token.QUO || op == token.REM) && b == 0 {
-		e.fail(n, CodeDivide, "a division by zero", "divide by something else")
+		e.fail(n, subset.CodeDivide, "a division by zero", "divide by something else")
 	}
 	switch op {
 	case token.SHL:
@@ -401,7 +403,7 @@ func (e *elab) intArith(n ast.Node, op token.Token, a, b int64) uint64 {
 	}
 	o, ok := operator(op)
 	if !ok {
-		e.fail(n, CodeExpr, "an operator that hardware does not have", "use + - * & | ^ &^ << >>")
+		e.fail(n, subset.CodeExpr, "an operator that hardware does not have", "use + - * & | ^ &^ << >>")
 	}
 	return evalBinary(o, 64, uint64(a), uint64(b))
 }

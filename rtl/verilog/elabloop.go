@@ -4,6 +4,8 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
 
 // trips calls body for each value of a loop's index, and then k.
@@ -13,14 +15,14 @@ func (e *elab) trips(obj types.Object, vals []uint64, body []ast.Stmt, k func())
 		return
 	}
 	if obj != nil {
-		w, _ := widthOf(obj.Type())
+		w, _ := subset.Width(obj.Type())
 		e.frame.env[obj] = &value{t: obj.Type(), e: konst(w, vals[0])}
 	}
 	e.stmts(body, func() { e.trips(obj, vals[1:], body, k) })
 }
 
 func (e *elab) loopFail(n ast.Node) {
-	e.fail(n, CodeLoop, "the bounds of the loop are not constants, or there are too many turns",
+	e.fail(n, subset.CodeLoop, "the bounds of the loop are not constants, or there are too many turns",
 		"write for i := range N or for i := uint8(0); i < N; i++ with a constant N of at most 256, and do not assign i in it")
 }
 
@@ -47,7 +49,7 @@ func (e *elab) rangeStmt(s *ast.RangeStmt, k func()) {
 		}
 		obj = e.l.info.Defs[id]
 	}
-	if n > maxTrips || obj != nil && e.d.mutated(e.frame.decl)[obj] {
+	if n > subset.MaxTurns || obj != nil && e.d.mutated(e.frame.decl)[obj] {
 		e.loopFail(s)
 	}
 	vals := make([]uint64, n)
@@ -66,7 +68,7 @@ func (e *elab) forStmt(s *ast.ForStmt, k func()) {
 	id := init.Lhs[0].(*ast.Ident)
 	obj := e.l.info.Defs[id]
 	start := e.eval(init.Rhs[0]).e
-	w, ok := widthOf(obj.Type())
+	w, ok := subset.Width(obj.Type())
 	if !ok || !start.isConst() || assigns(e.l.info, s.Body, obj) {
 		e.loopFail(s)
 	}
@@ -74,7 +76,7 @@ func (e *elab) forStmt(s *ast.ForStmt, k func()) {
 	for i := start.val; ; {
 		e.frame.env[obj] = &value{t: obj.Type(), e: konst(w, i)}
 		c := e.eval(s.Cond).e
-		if !c.isConst() || len(vals) > maxTrips {
+		if !c.isConst() || len(vals) > subset.MaxTurns {
 			e.loopFail(s)
 		}
 		if c.val == 0 {

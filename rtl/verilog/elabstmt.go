@@ -4,10 +4,9 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-)
 
-// maxTrips is the number of times that a loop may be unrolled.
-const maxTrips = 256
+	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
+)
 
 // stmts translates a list of statements and what follows it, k, which a return
 // skips.
@@ -62,11 +61,11 @@ func (e *elab) simple(s ast.Stmt) {
 	case *ast.ExprStmt:
 		c, ok := ast.Unparen(s.X).(*ast.CallExpr)
 		if !ok {
-			e.fail(s, CodeStmt, "an expression is no statement", "assign it")
+			e.fail(s, subset.CodeStmt, "an expression is no statement", "assign it")
 		}
 		e.evalCall(c, true)
 	default:
-		e.fail(s, CodeStmt, "a statement that hardware does not have", "use assignments, if, switch, loops with constant bounds, calls and return")
+		e.fail(s, subset.CodeStmt, "a statement that hardware does not have", "use assignments, if, switch, loops with constant bounds, calls and return")
 	}
 }
 
@@ -114,8 +113,8 @@ func (e *elab) declare(id *ast.Ident, v *value) {
 		return
 	}
 	obj := e.l.info.Defs[id]
-	if isInt(obj.Type()) && e.d.mutated(e.frame.decl)[obj] {
-		e.fail(id, CodeInt, "an int variable", "use uint8 to uint64; an int is for constants and loop indices")
+	if subset.IsInt(obj.Type()) && e.d.mutated(e.frame.decl)[obj] {
+		e.fail(id, subset.CodeInt, "an int variable", "use uint8 to uint64; an int is for constants and loop indices")
 	}
 	v = &value{t: obj.Type(), e: v.e, sub: v.sub, prim: v.prim, clear: v.clear, child: v.child, zero: v.zero, still: v.still}
 	if e.d.mutated(e.frame.decl)[obj] {
@@ -159,7 +158,7 @@ func (e *elab) assignStmt(s *ast.AssignStmt) {
 				continue
 			}
 			if len(s.Lhs) > 1 {
-				e.fail(x, CodeArray, "an element with a variable index in a parallel assignment", "assign it in a statement of its own")
+				e.fail(x, subset.CodeArray, "an element with a variable index in a parallel assignment", "assign it in a statement of its own")
 			}
 			e.assignElem(s, r, vals[i])
 		}
@@ -183,9 +182,9 @@ func (e *elab) assignElem(n ast.Node, r ref, v *value) {
 func (e *elab) update(n ast.Node, x ast.Expr, op token.Token, y func(types.Type, int) *value) {
 	r := e.refOf(x)
 	t := e.l.info.TypeOf(x)
-	w, ok := widthOf(t)
+	w, ok := subset.Width(t)
 	if !ok {
-		e.fail(x, CodeType, "an operation on what is no number", "assign the fields")
+		e.fail(x, subset.CodeType, "an operation on what is no number", "assign the fields")
 	}
 	v := e.arith(n, op, t, e.read(x, r), y(t, w))
 	if r.idx == nil {
@@ -303,7 +302,7 @@ func (e *elab) switchStmt(s *ast.SwitchStmt, k func()) {
 		}
 	}
 	if def == nil {
-		e.fail(s, CodeDefault, "a switch without default", "add default:, empty if nothing happens then")
+		e.fail(s, subset.CodeDefault, "a switch without default", "add default:, empty if nothing happens then")
 	}
 	alts := make([][]ast.Stmt, 0, len(clauses)+1)
 	for _, c := range append(clauses, def) {
@@ -344,7 +343,7 @@ func (e *elab) chain(clauses []*ast.CaseClause, alts [][]ast.Stmt, inner []func(
 func (e *elab) tagSwitch(s *ast.SwitchStmt, clauses []*ast.CaseClause, alts [][]ast.Stmt, k func()) {
 	tag := e.eval(s.Tag)
 	if tag.e == nil {
-		e.fail(s.Tag, CodeType, "a switch on what is no number", "switch on a field")
+		e.fail(s.Tag, subset.CodeType, "a switch on what is no number", "switch on a field")
 	}
 	var vals [][]uint64
 	for _, c := range clauses {
@@ -352,7 +351,7 @@ func (e *elab) tagSwitch(s *ast.SwitchStmt, clauses []*ast.CaseClause, alts [][]
 		for _, x := range c.List {
 			v := e.eval(x)
 			if !v.e.isConst() {
-				e.fail(x, CodeCase, "a case that is not a constant", "use switch without a tag, or if")
+				e.fail(x, subset.CodeCase, "a case that is not a constant", "use switch without a tag, or if")
 			}
 			vs = append(vs, v.e.val)
 		}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
 
 // head declares a module of a few registers; a body of Tick follows.
@@ -25,61 +27,61 @@ const instance = "type Module struct { A uint8; Arb noc.Reads }\nfunc (m *Module
 	"func (m *Module) Tick(a uint8, f bool) {\n"
 
 var rules = []struct {
-	code Code
+	code subset.Code
 	name string
 	bad  string // with a comment "here" in the line of the error
 	good string
 }{
-	{CodeType, "a pointer in the state", "type Module struct {\n\tP *uint8 // here\n}\nfunc (m *Module) Tick(a uint8) { m.P = nil }", head + "\tm.A = a\n}"},
-	{CodeType, "a signed number", head + "\tvar x int8 // here\n\t_ = x\n}", head + "\tvar x uint8\n\tm.A = x\n}"},
-	{CodeType, "a string", head + "\tx := \"a\" // here\n\t_ = x\n}", head + "\tconst x = \"a\"\n\tm.A = uint8(len(x))\n}"},
-	{CodeType, "a slice", head + "\tx := []uint8{a} // here\n\tm.A = x[0]\n}", head + "\tx := [2]uint8{a, b}\n\tm.A = x[1]\n}"},
-	{CodeInt, "an int variable", head + "\tx := 3 // here\n\tif f {\n\t\tx = 4\n\t}\n\tm.A = a << x\n}", head + "\tx := 3\n\tm.A = a << x\n}"},
-	{CodeInt, "a conversion to int", head + "\tm.F = int(a) > 3 // here\n}", head + "\tm.F = a > 3\n}"},
-	{CodeStmt, "a goroutine", head + "\tgo m.set(a) // here\n}\nfunc (m *Module) set(a uint8) { m.A = a }", head + "\tm.set(a)\n}\nfunc (m *Module) set(a uint8) { m.A = a }"},
-	{CodeStmt, "defer", head + "\tdefer m.set(a) // here\n}\nfunc (m *Module) set(a uint8) { m.A = a }", head + "\tif f {\n\t\treturn\n\t}\n\tm.A = a\n}"},
-	{CodeStmt, "break", head + "\tfor i := range 4 {\n\t\tif f {\n\t\t\tbreak // here\n\t\t}\n\t\tm.C[i] = a\n\t}\n}", head + "\tfor i := range 4 {\n\t\tm.C[i] = a\n\t}\n}"},
-	{CodeStmt, "fallthrough", head + "\tswitch a {\n\tcase 1:\n\t\tfallthrough // here\n\tdefault:\n\t\tm.A = 1\n\t}\n}", head + "\tswitch a {\n\tcase 1, 2:\n\tdefault:\n\t\tm.A = 1\n\t}\n}"},
-	{CodeStmt, "an assigned parameter of the module", "type Module struct { A uint8 }\nfunc (m *Module) Tick(a struct{ X [2]uint8 }) {\n\tgoto end // here\nend:\n}", head + "\ta++\n\tm.A = a\n}"},
-	{CodeLoop, "a variable bound", head + "\tfor i := uint8(0); i < a; i++ { // here\n\t\tm.A++\n\t}\n}", head + "\tfor i := uint8(0); i < 9; i++ {\n\t\tm.A += i\n\t}\n}"},
-	{CodeLoop, "too many turns", head + "\tfor range 257 { // here\n\t\tm.A++\n\t}\n}", head + "\tfor range 256 {\n\t\tm.A++\n\t}\n}"},
-	{CodeLoop, "an endless loop", head + "\tfor { // here\n\t}\n}", head + "\tfor i := 6; i > 0; i -= 2 {\n\t\tm.A += a >> i\n\t}\n}"},
-	{CodeRecurse, "recursion", head + "\tm.A = f1(a)\n}\nfunc f1(a uint8) uint8 { return f2(a) }\nfunc f2(a uint8) uint8 {\n\treturn f1(a) // here\n}", head + "\tm.A = f1(f1(a))\n}\nfunc f1(a uint8) uint8 { return a + 1 }"},
-	{CodeDefault, "no default", head + "\tswitch a { // here\n\tcase 1:\n\t\tm.A = b\n\t}\n}", head + "\tswitch a {\n\tcase 1:\n\t\tm.A = b\n\tdefault:\n\t}\n}"},
-	{CodeCase, "a case of a variable", head + "\tswitch a {\n\tcase b: // here\n\t\tm.A = b\n\tdefault:\n\t}\n}", head + "\tswitch {\n\tcase a == b:\n\t\tm.A = b\n\tdefault:\n\t}\n}"},
-	{CodeEffect, "an effect in an expression", head + "\tm.A = m.inc() + 1 // here\n}\nfunc (m *Module) inc() uint8 {\n\tm.B++\n\treturn m.B\n}", head + "\tx := m.inc()\n\tm.A = x + 1\n}\nfunc (m *Module) inc() uint8 {\n\tm.B++\n\treturn m.B\n}"},
-	{CodeEffect, "an effect in a condition", head + "\tif m.inc() { // here\n\t\tm.A = 1\n\t}\n}\nfunc (m *Module) inc() bool {\n\tm.B++\n\treturn f1(m.B)\n}\nfunc f1(x uint8) bool { return x == 3 }", head + "\tif x := m.inc(); x {\n\t\tm.A = 1\n\t}\n}\nfunc (m *Module) inc() bool {\n\tm.B++\n\treturn m.B == 3\n}"},
-	{CodeGlobal, "a package variable", "var x uint8\n" + head + "\tm.A = x // here\n}", "const x uint8 = 3\n" + head + "\tm.A = x\n}"},
-	{CodeDivide, "a division by 3", head + "\tm.A = a / 3 // here\n}", head + "\tm.A = a/8 + b%4\n}"},
-	{CodeDivide, "a division by a variable", head + "\tm.A = a % b // here\n}", head + "\tm.A = a % 1\n}"},
-	{CodeShift, "a signed count", head + "\tm.A = a << int(b) // here\n}", head + "\tm.A = a << b\n}"},
-	{CodeShift, "a negative count", head + "\tfor i := range 2 {\n\t\tm.A = a << (i - 1) // here\n\t}\n}", head + "\tfor i := range 2 {\n\t\tm.A = a << (1 - i)\n\t}\n}"},
-	{CodeCall, "a function without a body", head + "\tm.A = bits.Reverse8(a) // here\n}", head + "\tm.A = uint8(bits.OnesCount8(a))\n}"},
-	{CodeCall, "a generic function", head + "\tm.A = f1(a) // here\n}\nfunc f1[T any](x T) T { return x }", head + "\tm.A = f1(a)\n}\nfunc f1(x uint8) uint8 { return x }"},
-	{CodeCall, "a built-in function", head + "\tclear(m.C[:]) // here\n}", head + "\tm.A = min(a, b)\n}"},
-	{CodeTick, "a memory ticked under a condition", memory + "\tif f {\n\t\tm.Ram.Tick(f, uint32(a)&7, 0, 0, 0) // here\n\t}\n}", memory + ramTick + "}"},
-	{CodeTick, "a memory ticked twice", memory + ramTick + "\tm.Ram.Tick(f, uint32(a)&7, 0, 0, 0) // here\n}", memory + ramTick + "}"},
-	{CodeTick, "a memory not ticked", "type Module struct { A uint8; Ram hdl.RAM }\nfunc (m *Module) Reset() { m.A = 0; m.Ram.Reset() }\nfunc (m *Module) Tick(a uint8) { // here\n\tm.A = a\n}", memory + ramTick + "}"},
-	{CodeTick, "an instance ticked under a condition", instance + "\tif f {\n\t\tm.Arb.Tick(a, f) // here\n\t}\n}", instance + "\tm.Arb.Tick(a, f)\n}"},
-	{CodeChild, "a memory read behind its tick", memory + ramTick + "\tm.A = uint8(m.Ram.Out()) // here\n}", memory + "\tm.A = uint8(m.Ram.Out())\n" + ramTick + "}"},
-	{CodeChild, "an instance read behind its tick", instance + "\tm.Arb.Tick(a, f)\n\tm.A = m.Arb.Turn().At // here\n}", instance + "\tm.A = m.Arb.Turn().At\n\tm.Arb.Tick(a, f)\n}"},
-	{CodeChild, "an instance reset in Tick", instance + "\tm.Arb.Tick(a, f)\n\tm.Arb.Reset() // here\n}", instance + "\tm.Arb.Tick(a, f)\n}"},
-	{CodeMask, "a write without a mask", "type Module struct { A uint8 `w:\"3\"` }\nfunc (m *Module) Tick(a uint8) {\n\tm.A = a // here\n}", "type Module struct { A uint8 `w:\"3\"` }\nfunc (m *Module) Tick(a uint8) { m.A = a & 7 }"},
-	{CodeMask, "a count without a mask", "type Module struct { A uint8 `w:\"3\"` }\nfunc (m *Module) Tick(a uint8) {\n\tm.A++ // here\n}", "type Module struct { A uint8 `w:\"3\"` }\nfunc (m *Module) Tick(a uint8) {\n\tif a < 8 {\n\t\tm.A = a\n\t}\n\tm.A = (m.A + 1) & 7\n}"},
-	{CodeTag, "a width above the type's", "type Module struct {\n\tA uint8 `w:\"9\"` // here\n}\nfunc (m *Module) Tick(a uint8) { m.A = a }", "type Module struct { A uint8 `w:\"8\"` }\nfunc (m *Module) Tick(a uint8) { m.A = a }"},
-	{CodeTag, "a width that is no number", "type Module struct {\n\tA uint8 `w:\"x\"` // here\n}\nfunc (m *Module) Tick(a uint8) { m.A = a }", "type Module struct { A uint8 `w:\"1\"` }\nfunc (m *Module) Tick(a uint8) { m.A = a & 1 }"},
-	{CodeReset, "a reset to a register", head + "\tm.A, m.B = a, b\n}\nfunc (m *Module) Reset() { // here\n\tm.A = m.B\n}", head + "\tm.A, m.B = a, b\n}\nfunc (m *Module) Reset() { m.A, m.B = 1<<3, 2 }"},
-	{CodeReset, "a reset under a condition", head + "\tm.A, m.B = a, b\n}\nfunc (m *Module) Reset() { // here\n\tif m.A == 3 {\n\t\tm.B = 0\n\t}\n}", head + "\tm.A, m.B = a, b\n}\nfunc (m *Module) Reset() { m.A = 0 }"},
-	{CodeReset, "a memory that is not reset", "type Module struct { A uint8; Ram hdl.RAM }\nfunc (m *Module) Reset() { // here\n\tm.A = 0\n}\nfunc (m *Module) Tick(a uint8, f bool) {\n" + ramTick + "}", memory + ramTick + "}"},
-	{CodeMemory, "a lost memory", memory + ramTick + "\t*m = Module{} // here\n}", memory + ramTick + "\t*m = Module{A: a, Ram: m.Ram}\n}"},
-	{CodeMemory, "a memory put back behind its tick", memory + "\told := m.Ram\n\told.Reset()\n" + ramTick + "\tm.Ram = old // here\n}", memory + "\told := m.Ram\n\told.Reset()\n\tm.Ram = old\n" + ramTick + "}"},
-	{CodeMemory, "a word read past the port", memory + "\tm.A = uint8(m.Ram.Word(0)) // here\n" + ramTick + "}", memory + "\tm.A = uint8(m.Ram.Out())\n" + ramTick + "}"},
-	{CodeArray, "an array of 72 bits", "type Module struct {\n\tA [9]uint8 // here\n}\nfunc (m *Module) Tick(a uint8) { m.A[0] = a }", "type Module struct { A [8]uint8 }\nfunc (m *Module) Tick(a uint8) { m.A[a&7] = a }"},
-	{CodeArray, "two variable indices", "type Module struct { A [2][2]uint8 }\nfunc (m *Module) Tick(a, b uint8) {\n\tm.A[a][b] = 1 // here\n}", "type Module struct { A [2][2]uint8 }\nfunc (m *Module) Tick(a, b uint8) { m.A[a][1] = b }"},
-	{CodeExpr, "a closure", head + "\tx := func() uint8 { return a } // here\n\tm.A = x()\n}", head + "\tm.A = f1(a)\n}\nfunc f1(a uint8) uint8 { return a }"},
-	{CodePort, "a Tick with results", "type Module struct { A uint8 }\nfunc (m *Module) Tick(a uint8) bool { // here\n\tm.A = a\n\treturn true\n}", head + "\tm.A = a\n}"},
-	{CodePort, "an input of type int", "type Module struct { A uint8 }\nfunc (m *Module) Tick(a int) { // here\n\tm.A = 1\n}", head + "\tm.A = a\n}"},
-	{CodeAliasing, "a pointer to a register", head + "\tp := &m.A // here\n\t*p = a\n}", head + "\tm.A = a\n}"},
+	{subset.CodeType, "a pointer in the state", "type Module struct {\n\tP *uint8 // here\n}\nfunc (m *Module) Tick(a uint8) { m.P = nil }", head + "\tm.A = a\n}"},
+	{subset.CodeType, "a signed number", head + "\tvar x int8 // here\n\t_ = x\n}", head + "\tvar x uint8\n\tm.A = x\n}"},
+	{subset.CodeType, "a string", head + "\tx := \"a\" // here\n\t_ = x\n}", head + "\tconst x = \"a\"\n\tm.A = uint8(len(x))\n}"},
+	{subset.CodeType, "a slice", head + "\tx := []uint8{a} // here\n\tm.A = x[0]\n}", head + "\tx := [2]uint8{a, b}\n\tm.A = x[1]\n}"},
+	{subset.CodeInt, "an int variable", head + "\tx := 3 // here\n\tif f {\n\t\tx = 4\n\t}\n\tm.A = a << x\n}", head + "\tx := 3\n\tm.A = a << x\n}"},
+	{subset.CodeInt, "a conversion to int", head + "\tm.F = int(a) > 3 // here\n}", head + "\tm.F = a > 3\n}"},
+	{subset.CodeStmt, "a goroutine", head + "\tgo m.set(a) // here\n}\nfunc (m *Module) set(a uint8) { m.A = a }", head + "\tm.set(a)\n}\nfunc (m *Module) set(a uint8) { m.A = a }"},
+	{subset.CodeStmt, "defer", head + "\tdefer m.set(a) // here\n}\nfunc (m *Module) set(a uint8) { m.A = a }", head + "\tif f {\n\t\treturn\n\t}\n\tm.A = a\n}"},
+	{subset.CodeStmt, "break", head + "\tfor i := range 4 {\n\t\tif f {\n\t\t\tbreak // here\n\t\t}\n\t\tm.C[i] = a\n\t}\n}", head + "\tfor i := range 4 {\n\t\tm.C[i] = a\n\t}\n}"},
+	{subset.CodeStmt, "fallthrough", head + "\tswitch a {\n\tcase 1:\n\t\tfallthrough // here\n\tdefault:\n\t\tm.A = 1\n\t}\n}", head + "\tswitch a {\n\tcase 1, 2:\n\tdefault:\n\t\tm.A = 1\n\t}\n}"},
+	{subset.CodeStmt, "an assigned parameter of the module", "type Module struct { A uint8 }\nfunc (m *Module) Tick(a struct{ X [2]uint8 }) {\n\tgoto end // here\nend:\n}", head + "\ta++\n\tm.A = a\n}"},
+	{subset.CodeLoop, "a variable bound", head + "\tfor i := uint8(0); i < a; i++ { // here\n\t\tm.A++\n\t}\n}", head + "\tfor i := uint8(0); i < 9; i++ {\n\t\tm.A += i\n\t}\n}"},
+	{subset.CodeLoop, "too many turns", head + "\tfor range 257 { // here\n\t\tm.A++\n\t}\n}", head + "\tfor range 256 {\n\t\tm.A++\n\t}\n}"},
+	{subset.CodeLoop, "an endless loop", head + "\tfor { // here\n\t}\n}", head + "\tfor i := 6; i > 0; i -= 2 {\n\t\tm.A += a >> i\n\t}\n}"},
+	{subset.CodeRecurse, "recursion", head + "\tm.A = f1(a)\n}\nfunc f1(a uint8) uint8 { return f2(a) }\nfunc f2(a uint8) uint8 {\n\treturn f1(a) // here\n}", head + "\tm.A = f1(f1(a))\n}\nfunc f1(a uint8) uint8 { return a + 1 }"},
+	{subset.CodeDefault, "no default", head + "\tswitch a { // here\n\tcase 1:\n\t\tm.A = b\n\t}\n}", head + "\tswitch a {\n\tcase 1:\n\t\tm.A = b\n\tdefault:\n\t}\n}"},
+	{subset.CodeCase, "a case of a variable", head + "\tswitch a {\n\tcase b: // here\n\t\tm.A = b\n\tdefault:\n\t}\n}", head + "\tswitch {\n\tcase a == b:\n\t\tm.A = b\n\tdefault:\n\t}\n}"},
+	{subset.CodeEffect, "an effect in an expression", head + "\tm.A = m.inc() + 1 // here\n}\nfunc (m *Module) inc() uint8 {\n\tm.B++\n\treturn m.B\n}", head + "\tx := m.inc()\n\tm.A = x + 1\n}\nfunc (m *Module) inc() uint8 {\n\tm.B++\n\treturn m.B\n}"},
+	{subset.CodeEffect, "an effect in a condition", head + "\tif m.inc() { // here\n\t\tm.A = 1\n\t}\n}\nfunc (m *Module) inc() bool {\n\tm.B++\n\treturn f1(m.B)\n}\nfunc f1(x uint8) bool { return x == 3 }", head + "\tif x := m.inc(); x {\n\t\tm.A = 1\n\t}\n}\nfunc (m *Module) inc() bool {\n\tm.B++\n\treturn m.B == 3\n}"},
+	{subset.CodeGlobal, "a package variable", "var x uint8\n" + head + "\tm.A = x // here\n}", "const x uint8 = 3\n" + head + "\tm.A = x\n}"},
+	{subset.CodeDivide, "a division by 3", head + "\tm.A = a / 3 // here\n}", head + "\tm.A = a/8 + b%4\n}"},
+	{subset.CodeDivide, "a division by a variable", head + "\tm.A = a % b // here\n}", head + "\tm.A = a % 1\n}"},
+	{subset.CodeShift, "a signed count", head + "\tm.A = a << int(b) // here\n}", head + "\tm.A = a << b\n}"},
+	{subset.CodeShift, "a negative count", head + "\tfor i := range 2 {\n\t\tm.A = a << (i - 1) // here\n\t}\n}", head + "\tfor i := range 2 {\n\t\tm.A = a << (1 - i)\n\t}\n}"},
+	{subset.CodeCall, "a function without a body", head + "\tm.A = bits.Reverse8(a) // here\n}", head + "\tm.A = uint8(bits.OnesCount8(a))\n}"},
+	{subset.CodeCall, "a generic function", head + "\tm.A = f1(a) // here\n}\nfunc f1[T any](x T) T { return x }", head + "\tm.A = f1(a)\n}\nfunc f1(x uint8) uint8 { return x }"},
+	{subset.CodeCall, "a built-in function", head + "\tclear(m.C[:]) // here\n}", head + "\tm.A = min(a, b)\n}"},
+	{subset.CodeTick, "a memory ticked under a condition", memory + "\tif f {\n\t\tm.Ram.Tick(f, uint32(a)&7, 0, 0, 0) // here\n\t}\n}", memory + ramTick + "}"},
+	{subset.CodeTick, "a memory ticked twice", memory + ramTick + "\tm.Ram.Tick(f, uint32(a)&7, 0, 0, 0) // here\n}", memory + ramTick + "}"},
+	{subset.CodeTick, "a memory not ticked", "type Module struct { A uint8; Ram hdl.RAM }\nfunc (m *Module) Reset() { m.A = 0; m.Ram.Reset() }\nfunc (m *Module) Tick(a uint8) { // here\n\tm.A = a\n}", memory + ramTick + "}"},
+	{subset.CodeTick, "an instance ticked under a condition", instance + "\tif f {\n\t\tm.Arb.Tick(a, f) // here\n\t}\n}", instance + "\tm.Arb.Tick(a, f)\n}"},
+	{subset.CodeChild, "a memory read behind its tick", memory + ramTick + "\tm.A = uint8(m.Ram.Out()) // here\n}", memory + "\tm.A = uint8(m.Ram.Out())\n" + ramTick + "}"},
+	{subset.CodeChild, "an instance read behind its tick", instance + "\tm.Arb.Tick(a, f)\n\tm.A = m.Arb.Turn().At // here\n}", instance + "\tm.A = m.Arb.Turn().At\n\tm.Arb.Tick(a, f)\n}"},
+	{subset.CodeChild, "an instance reset in Tick", instance + "\tm.Arb.Tick(a, f)\n\tm.Arb.Reset() // here\n}", instance + "\tm.Arb.Tick(a, f)\n}"},
+	{subset.CodeMask, "a write without a mask", "type Module struct { A uint8 `w:\"3\"` }\nfunc (m *Module) Tick(a uint8) {\n\tm.A = a // here\n}", "type Module struct { A uint8 `w:\"3\"` }\nfunc (m *Module) Tick(a uint8) { m.A = a & 7 }"},
+	{subset.CodeMask, "a count without a mask", "type Module struct { A uint8 `w:\"3\"` }\nfunc (m *Module) Tick(a uint8) {\n\tm.A++ // here\n}", "type Module struct { A uint8 `w:\"3\"` }\nfunc (m *Module) Tick(a uint8) {\n\tif a < 8 {\n\t\tm.A = a\n\t}\n\tm.A = (m.A + 1) & 7\n}"},
+	{subset.CodeTag, "a width above the type's", "type Module struct {\n\tA uint8 `w:\"9\"` // here\n}\nfunc (m *Module) Tick(a uint8) { m.A = a }", "type Module struct { A uint8 `w:\"8\"` }\nfunc (m *Module) Tick(a uint8) { m.A = a }"},
+	{subset.CodeTag, "a width that is no number", "type Module struct {\n\tA uint8 `w:\"x\"` // here\n}\nfunc (m *Module) Tick(a uint8) { m.A = a }", "type Module struct { A uint8 `w:\"1\"` }\nfunc (m *Module) Tick(a uint8) { m.A = a & 1 }"},
+	{subset.CodeReset, "a reset to a register", head + "\tm.A, m.B = a, b\n}\nfunc (m *Module) Reset() { // here\n\tm.A = m.B\n}", head + "\tm.A, m.B = a, b\n}\nfunc (m *Module) Reset() { m.A, m.B = 1<<3, 2 }"},
+	{subset.CodeReset, "a reset under a condition", head + "\tm.A, m.B = a, b\n}\nfunc (m *Module) Reset() { // here\n\tif m.A == 3 {\n\t\tm.B = 0\n\t}\n}", head + "\tm.A, m.B = a, b\n}\nfunc (m *Module) Reset() { m.A = 0 }"},
+	{subset.CodeReset, "a memory that is not reset", "type Module struct { A uint8; Ram hdl.RAM }\nfunc (m *Module) Reset() { // here\n\tm.A = 0\n}\nfunc (m *Module) Tick(a uint8, f bool) {\n" + ramTick + "}", memory + ramTick + "}"},
+	{subset.CodeMemory, "a lost memory", memory + ramTick + "\t*m = Module{} // here\n}", memory + ramTick + "\t*m = Module{A: a, Ram: m.Ram}\n}"},
+	{subset.CodeMemory, "a memory put back behind its tick", memory + "\told := m.Ram\n\told.Reset()\n" + ramTick + "\tm.Ram = old // here\n}", memory + "\told := m.Ram\n\told.Reset()\n\tm.Ram = old\n" + ramTick + "}"},
+	{subset.CodeMemory, "a word read past the port", memory + "\tm.A = uint8(m.Ram.Word(0)) // here\n" + ramTick + "}", memory + "\tm.A = uint8(m.Ram.Out())\n" + ramTick + "}"},
+	{subset.CodeArray, "an array of 72 bits", "type Module struct {\n\tA [9]uint8 // here\n}\nfunc (m *Module) Tick(a uint8) { m.A[0] = a }", "type Module struct { A [8]uint8 }\nfunc (m *Module) Tick(a uint8) { m.A[a&7] = a }"},
+	{subset.CodeArray, "two variable indices", "type Module struct { A [2][2]uint8 }\nfunc (m *Module) Tick(a, b uint8) {\n\tm.A[a][b] = 1 // here\n}", "type Module struct { A [2][2]uint8 }\nfunc (m *Module) Tick(a, b uint8) { m.A[a][1] = b }"},
+	{subset.CodeExpr, "a closure", head + "\tx := func() uint8 { return a } // here\n\tm.A = x()\n}", head + "\tm.A = f1(a)\n}\nfunc f1(a uint8) uint8 { return a }"},
+	{subset.CodePort, "a Tick with results", "type Module struct { A uint8 }\nfunc (m *Module) Tick(a uint8) bool { // here\n\tm.A = a\n\treturn true\n}", head + "\tm.A = a\n}"},
+	{subset.CodePort, "an input of type int", "type Module struct { A uint8 }\nfunc (m *Module) Tick(a int) { // here\n\tm.A = 1\n}", head + "\tm.A = a\n}"},
+	{subset.CodeAliasing, "a pointer to a register", head + "\tp := &m.A // here\n\t*p = a\n}", head + "\tm.A = a\n}"},
 }
 
 func translateSnippet(t *testing.T, text string) error {
@@ -109,7 +111,7 @@ func TestRules(t *testing.T) {
 func TestManual(t *testing.T) {
 	manual, err := os.ReadFile("../../docs/rtl.md")
 	require.NoError(t, err)
-	source, err := os.ReadFile("errors.go")
+	source, err := os.ReadFile("subset/code.go")
 	require.NoError(t, err)
 	tested := map[string]bool{}
 	for _, r := range rules {

@@ -11,11 +11,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/hdl"
+	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
 
 // snippet loads a package from its text, in which hdl and noc are imported, and
 // returns the loader and the type Module in it.
 func snippet(t *testing.T, text string) (*loader, *types.Named) {
+	t.Helper()
+	l, _, pkg := snippetFile(t, text)
+	return l, pkg.Scope().Lookup("Module").Type().(*types.Named)
+}
+
+// snippetFile loads a package from its text and returns its file too.
+func snippetFile(t *testing.T, text string) (*loader, *ast.File, *types.Package) {
 	t.Helper()
 	l, err := newLoader("../..")
 	require.NoError(t, err)
@@ -32,7 +40,7 @@ func snippet(t *testing.T, text string) (*loader, *types.Named) {
 	}
 	pkg, err := l.types(l.module+"/snippet", []*ast.File{f})
 	require.NoError(t, err)
-	return l, pkg.Scope().Lookup("Module").Type().(*types.Named)
+	return l, f, pkg
 }
 
 // liveOf returns the zero value of a type, with memories of 8 words.
@@ -61,7 +69,7 @@ func moduleOf(t *types.Named) reflect.Value {
 // reflectType returns the Go type of t, its named types replaced by what they
 // are made of.
 func reflectType(t types.Type) reflect.Type {
-	if isPrimitive(t) {
+	if subset.IsPrimitive(t) {
 		return liveOf(t).Type()
 	}
 	switch u := t.Underlying().(type) {

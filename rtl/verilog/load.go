@@ -13,6 +13,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
 
 // ErrSource is wrapped by the error of source that cannot be read or checked.
@@ -167,7 +169,7 @@ func (l *loader) where(pos token.Pos) string {
 }
 
 // fail returns the Error of a construct at pos.
-func (l *loader) fail(pos token.Pos, code Code, reason, rewrite string) *Error {
+func (l *loader) fail(pos token.Pos, code subset.Code, reason, rewrite string) *Error {
 	e := &Error{Code: code, Pos: l.position(pos), Reason: reason, Rewrite: rewrite}
 	lines := l.lines[l.fset.Position(pos).Filename]
 	if n := e.Pos.Line - 1; n >= 0 && n < len(lines) {

@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
 
 // A module is one Verilog module: a Go type and its parameters.
@@ -96,23 +98,6 @@ func (p *plan) equal(last *plan) bool {
 	return last != nil && maps.Equal(p.written, last.written) && maps.Equal(p.ticked, last.ticked)
 }
 
-// isPrimitive reports whether t is a type of package hdl with storage.
-func isPrimitive(t types.Type) bool {
-	n, ok := types.Unalias(t).(*types.Named)
-	return ok && n.Obj().Pkg() != nil && strings.HasSuffix(n.Obj().Pkg().Path(), "/rtl/hdl")
-}
-
-// isModule reports whether t is ticked.
-func isModule(t types.Type) bool {
-	n, ok := types.Unalias(t).(*types.Named)
-	if !ok {
-		return false
-	}
-	obj, _, _ := types.LookupFieldOrMethod(n, true, n.Obj().Pkg(), "Tick")
-	_, ok = obj.(*types.Func)
-	return ok
-}
-
 // state builds the registers and instances of m. Without a plan every scalar
 // but an int is a register and every instance is there.
 func (d *designer) state(m *module, pl *plan) *Error {
@@ -120,7 +105,7 @@ func (d *designer) state(m *module, pl *plan) *Error {
 	mk := maker{}
 	mk.leaf = func(f field) *expr {
 		live := liveBits(livePath(m.live, f.path))
-		if isInt(f.t) || pl != nil && !pl.written[f.path] {
+		if subset.IsInt(f.t) || pl != nil && !pl.written[f.path] {
 			m.params = append(m.params, fmt.Sprintf("%s=%d", f.path, live))
 			return konst(f.w, live)
 		}
@@ -135,9 +120,9 @@ func (d *designer) state(m *module, pl *plan) *Error {
 	mk.inst = func(t types.Type, path string, pos token.Pos) (*value, *Error) {
 		t = types.Unalias(t)
 		switch {
-		case isPrimitive(t):
+		case subset.IsPrimitive(t):
 			return d.primitive(m, t, path, pos)
-		case path != "" && isModule(t) && t.(*types.Named).Obj().Exported() && t.(*types.Named).Obj().Pkg() != m.named.Obj().Pkg():
+		case path != "" && subset.IsInstance(t, m.named.Obj().Pkg()):
 			return d.child(m, t.(*types.Named), path, pos, pl)
 		}
 		return nil, nil
@@ -226,7 +211,7 @@ func (d *designer) primitive(m *module, t types.Type, path string, pos token.Pos
 			return nil, err
 		}
 	default:
-		return nil, d.l.fail(pos, CodeMemory, "no primitive "+n.Obj().Name(), "use hdl.RAM or hdl.FIFO")
+		return nil, d.l.fail(pos, subset.CodeMemory, "no primitive "+n.Obj().Name(), "use hdl.RAM or hdl.FIFO")
 	}
 	for i := range p.clear {
 		p.clear[i] = &variable{name: m.namer.fresh(p.name + "_clear" + strconv.Itoa(i)), width: 1, kind: kindPin}

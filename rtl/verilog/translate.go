@@ -10,6 +10,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
 
 // Translate returns the Verilog of a GPU: g, as New returned it, for hierarchy
@@ -56,7 +57,7 @@ func (l *loader) translate(named *types.Named, live reflect.Value, outputs []str
 				fn, decl := d.methodOf(named, name)
 				if decl == nil {
 					e := &elab{l: l}
-					panic(bail{e.l.fail(named.Obj().Pos(), CodePort, "no method "+name, "write it")})
+					panic(bail{e.l.fail(named.Obj().Pos(), subset.CodePort, "no method "+name, "write it")})
 				}
 				d.output(m, decl, fn)
 			}

@@ -5,7 +5,8 @@ import (
 	"go/token"
 	"go/types"
 	"reflect"
-	"strconv"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
 
 // A value is what a Go expression is in hardware: a scalar, fields or elements,
@@ -27,96 +28,22 @@ func isScalar(t types.Type) bool {
 	return ok
 }
 
-// widthOf returns the width of a scalar type in bits, and false if hardware does
-// not have it. An int has 64.
-func widthOf(t types.Type) (int, bool) {
-	b, ok := t.Underlying().(*types.Basic)
-	if !ok {
-		return 0, false
-	}
-	switch b.Kind() {
-	case types.Bool, types.UntypedBool:
-		return 1, true
-	case types.Uint8:
-		return 8, true
-	case types.Uint16:
-		return 16, true
-	case types.Uint32:
-		return 32, true
-	case types.Uint64, types.Int, types.UntypedInt, types.UntypedRune:
-		return 64, true
-	}
-	return 0, false
-}
-
-func isInt(t types.Type) bool {
-	b, ok := t.Underlying().(*types.Basic)
-	return ok && (b.Kind() == types.Int || b.Kind() == types.UntypedInt || b.Kind() == types.UntypedRune)
-}
-
-// maxArray is the size of the largest array that is not a memory, in bits.
-const maxArray = 64
-
 // checkType fails if hardware does not have t.
 func (l *loader) checkType(pos token.Pos, t types.Type) *Error {
-	const rewrite = "use bool, uint8 to uint64, structs and small arrays of them"
-	bad := func() *Error {
-		return l.fail(pos, CodeType, fmt.Sprintf("hardware has no %s", types.TypeString(t, short)), rewrite)
-	}
-	switch u := t.Underlying().(type) {
-	case *types.Basic:
-		if _, ok := widthOf(t); !ok {
-			return bad()
-		}
-	case *types.Struct:
-		if isPrimitive(t) {
-			return nil
-		}
-		for f := range u.Fields() {
-			if err := l.checkType(pos, f.Type()); err != nil {
-				return err
-			}
-		}
-	case *types.Array:
-		return l.checkType(pos, u.Elem())
-	default:
-		return bad()
+	if bad := subset.Missing(t); bad != nil {
+		return l.fail(pos, subset.CodeType, fmt.Sprintf("hardware has no %s", types.TypeString(bad, short)),
+			"use bool, uint8 to uint64, structs and small arrays of them")
 	}
 	return nil
 }
 
 func short(p *types.Package) string { return p.Name() }
 
-// sizeOf returns the bits of a type, width tags not counted.
-func sizeOf(t types.Type) int {
-	switch u := t.Underlying().(type) {
-	case *types.Struct:
-		n := 0
-		for f := range u.Fields() {
-			n += sizeOf(f.Type())
-		}
-		return n
-	case *types.Array:
-		return int(u.Len()) * sizeOf(u.Elem())
-	}
-	n, _ := widthOf(t)
-	return n
-}
-
 // tagWidth returns the width that field i's tag gives, 0 without one.
 func (l *loader) tagWidth(s *types.Struct, i int) (int, *Error) {
-	tag, ok := reflect.StructTag(s.Tag(i)).Lookup("w")
+	n, full, ok := subset.TagWidth(s, i)
 	if !ok {
-		return 0, nil
-	}
-	t := s.Field(i).Type()
-	if a, ok := t.Underlying().(*types.Array); ok {
-		t = a.Elem()
-	}
-	full, scalar := widthOf(t)
-	n, err := strconv.Atoi(tag)
-	if err != nil || !scalar || n < 1 || n > full {
-		return 0, l.fail(s.Field(i).Pos(), CodeTag, fmt.Sprintf("width %q of a field of %d bits", tag, full),
+		return 0, l.fail(s.Field(i).Pos(), subset.CodeTag, fmt.Sprintf("the width of a field of %d bits is not in its tag %q", full, s.Tag(i)),
 			"give a number from 1 to the width of the field's type")
 	}
 	return n, nil
@@ -152,7 +79,7 @@ func (l *loader) buildElem(f field, mk maker) (*value, *Error) {
 		if i, err := mk.inst(f.t, f.path, f.pos); i != nil || err != nil {
 			return i, err
 		}
-	} else if isPrimitive(f.t) {
+	} else if subset.IsPrimitive(f.t) {
 		v.zero = true
 		return v, nil
 	}
@@ -183,7 +110,7 @@ func (l *loader) buildElem(f field, mk maker) (*value, *Error) {
 		}
 		return v, l.checkArray(f)
 	}
-	full, ok := widthOf(f.t)
+	full, ok := subset.Width(f.t)
 	if !ok {
 		return nil, l.checkType(f.pos, f.t)
 	}
@@ -197,12 +124,12 @@ func (l *loader) buildElem(f field, mk maker) (*value, *Error) {
 // checkArray fails if the array at f has too many flip-flops.
 func (l *loader) checkArray(f field) *Error {
 	a := f.t.Underlying().(*types.Array)
-	n := int(a.Len()) * sizeOf(a.Elem())
+	n := int(a.Len()) * subset.Size(a.Elem())
 	if f.w != 0 {
 		n = int(a.Len()) * f.w
 	}
-	if n > maxArray {
-		return l.fail(f.pos, CodeArray, fmt.Sprintf("an array of %d bits, want at most %d", n, maxArray), "use hdl.RAM")
+	if n > subset.MaxArray {
+		return l.fail(f.pos, subset.CodeArray, fmt.Sprintf("an array of %d bits, want at most %d", n, subset.MaxArray), "use hdl.RAM")
 	}
 	return nil
 }

@@ -1,0 +1,172 @@
+package analyzer
+
+import (
+	"fmt"
+	"go/ast"
+	"go/types"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
+)
+
+// ticks looks at how the closure of Tick ticks, reads and resets instances.
+func (c *checker) ticks(m *module) []finding {
+	o := &orders{checker: c, module: m, ticked: map[*types.Var]bool{}}
+	fns := c.closure(m.tick)
+	for _, fn := range c.order {
+		if fns[fn] {
+			o.done = map[string]bool{}
+			o.list(c.decls[fn].Body.List, false)
+		}
+	}
+	for _, f := range m.instances {
+		if subset.IsPrimitive(f.Type()) && !o.ticked[f] {
+			o.found = append(o.found, finding{c.decls[m.tick].Pos(), subset.CodeTick,
+				what(fmt.Sprintf("Tick does not tick %s", f.Name()), "tick it in every clock")})
+		}
+	}
+	return o.found
+}
+
+// orders looks at one function body after the other, statement by statement.
+type orders struct {
+	*checker
+	module *module
+	ticked map[*types.Var]bool
+	done   map[string]bool // instances ticked so far, without a condition
+	found  []finding
+}
+
+// list looks at statements, below a condition that varies or not.
+func (o *orders) list(list []ast.Stmt, below bool) {
+	for _, s := range list {
+		switch s := s.(type) {
+		case *ast.BlockStmt:
+			o.list(s.List, below)
+		case *ast.IfStmt:
+			o.branches(below || o.varies(s.Cond), s.Body, s.Else)
+		case *ast.SwitchStmt:
+			for _, cc := range s.Body.List {
+				o.branches(below || s.Tag != nil && o.varies(s.Tag), &ast.BlockStmt{List: cc.(*ast.CaseClause).Body}, nil)
+			}
+		case *ast.ForStmt, *ast.RangeStmt:
+		default:
+			o.simple(s, below)
+		}
+	}
+}
+
+// branches looks at alternatives: what one has ticked, another has not.
+func (o *orders) branches(below bool, alts ...ast.Stmt) {
+	before := o.done
+	for _, s := range alts {
+		if s != nil {
+			o.done = map[string]bool{}
+			for name := range before {
+				o.done[name] = true
+			}
+			o.list([]ast.Stmt{s}, below)
+		}
+	}
+	o.done = before
+}
+
+// simple looks at the calls in a statement without statements in it.
+func (o *orders) simple(s ast.Stmt, below bool) {
+	ast.Inspect(s, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		fn, recv := subset.Method(o.info, call)
+		if fn == nil {
+			return true
+		}
+		f, name := o.instanceOf(recv)
+		if f == nil {
+			return true
+		}
+		o.use(call, fn, f, name, below)
+		return true
+	})
+	if a, ok := s.(*ast.AssignStmt); ok {
+		o.putBack(a)
+	}
+}
+
+// instanceOf returns the field of an instance and how it is written, nil for
+// what is none of the module's.
+func (o *orders) instanceOf(x ast.Expr) (*types.Var, string) {
+	s, ok := ast.Unparen(x).(*ast.SelectorExpr)
+	if !ok {
+		return nil, ""
+	}
+	f := o.field(s)
+	for _, i := range o.module.instances {
+		if i.Origin() == f {
+			return f, types.ExprString(s)
+		}
+	}
+	return nil, ""
+}
+
+// use looks at a call of a method of an instance.
+func (o *orders) use(call *ast.CallExpr, fn *types.Func, f *types.Var, name string, below bool) {
+	add := func(code subset.Code, reason, rewrite string) {
+		o.found = append(o.found, finding{call.Pos(), code, what(reason, rewrite)})
+	}
+	switch {
+	case fn.Name() == "Tick" && (below || o.done[name]):
+		o.ticked[f] = true
+		add(subset.CodeTick, fmt.Sprintf("%s is ticked under a condition or twice", name),
+			"call its Tick once in each clock, with inputs that say that there is nothing")
+	case fn.Name() == "Tick":
+		o.ticked[f], o.done[name] = true, true
+	case fn.Name() == "Reset" && subset.IsPrimitive(f.Type()):
+	case fn.Name() == "Reset":
+		add(subset.CodeChild, "Reset of an instance of a module", "call only Tick and methods without parameters, and Reset in Reset")
+	case o.done[name]:
+		add(subset.CodeChild, fmt.Sprintf("%s is read behind its tick", name), "read its outputs before any Tick")
+	}
+}
+
+// putBack looks at an assignment that loses a memory, or puts one back too late.
+func (o *orders) putBack(a *ast.AssignStmt) {
+	for i, x := range a.Lhs {
+		if f, name := o.instanceOf(x); f != nil && o.done[name] {
+			o.found = append(o.found, finding{a.Pos(), subset.CodeMemory, what(name+" is put back behind its tick", "call its Reset there")})
+		}
+		if len(a.Lhs) == len(a.Rhs) {
+			if lit, ok := ast.Unparen(a.Rhs[i]).(*ast.CompositeLit); ok && !o.isLocal(x) {
+				o.found = append(o.found, o.lost(a, lit)...)
+			}
+		}
+	}
+}
+
+// isLocal reports whether x is a name alone.
+func (o *orders) isLocal(x ast.Expr) bool {
+	_, ok := x.(*ast.Ident)
+	return ok
+}
+
+// lost finds the memories that a literal leaves out.
+func (c *checker) lost(a *ast.AssignStmt, lit *ast.CompositeLit) []finding {
+	s, ok := c.info.TypeOf(lit).Underlying().(*types.Struct)
+	if !ok {
+		return nil
+	}
+	given := map[string]bool{}
+	for _, el := range lit.Elts {
+		kv, keyed := el.(*ast.KeyValueExpr)
+		if !keyed {
+			return nil
+		}
+		given[kv.Key.(*ast.Ident).Name] = true
+	}
+	for f := range s.Fields() {
+		if subset.IsPrimitive(f.Type()) && !given[f.Name()] {
+			return []finding{{a.Pos(), subset.CodeMemory, what(f.Name()+" is replaced", "keep the memory in its field, as Reset of package dma does")}}
+		}
+	}
+	return nil
+}

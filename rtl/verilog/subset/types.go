@@ -1,0 +1,121 @@
+package subset
+
+import (
+	"go/types"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// Width returns the width of a scalar type in bits, and false if hardware does
+// not have it. An int has 64.
+func Width(t types.Type) (int, bool) {
+	b, ok := t.Underlying().(*types.Basic)
+	if !ok {
+		return 0, false
+	}
+	switch b.Kind() {
+	case types.Bool, types.UntypedBool:
+		return 1, true
+	case types.Uint8:
+		return 8, true
+	case types.Uint16:
+		return 16, true
+	case types.Uint32:
+		return 32, true
+	case types.Uint64, types.Int, types.UntypedInt, types.UntypedRune:
+		return 64, true
+	}
+	return 0, false
+}
+
+// IsInt reports whether t is int, which is for constants and indices of loops.
+func IsInt(t types.Type) bool {
+	b, ok := t.Underlying().(*types.Basic)
+	return ok && (b.Kind() == types.Int || b.Kind() == types.UntypedInt || b.Kind() == types.UntypedRune)
+}
+
+// MaxArray is the size of the largest array that is not a memory, in bits.
+const MaxArray = 64
+
+// MaxTurns is the number of times that a loop may be unrolled.
+const MaxTurns = 256
+
+// Size returns the bits of a type, width tags not counted.
+func Size(t types.Type) int {
+	switch u := t.Underlying().(type) {
+	case *types.Struct:
+		n := 0
+		for f := range u.Fields() {
+			n += Size(f.Type())
+		}
+		return n
+	case *types.Array:
+		return int(u.Len()) * Size(u.Elem())
+	}
+	n, _ := Width(t)
+	return n
+}
+
+// IsPrimitive reports whether t is a type of package hdl with storage.
+func IsPrimitive(t types.Type) bool {
+	n, ok := types.Unalias(t).(*types.Named)
+	return ok && n.Obj().Pkg() != nil && strings.HasSuffix(n.Obj().Pkg().Path(), "/rtl/hdl")
+}
+
+// IsModule reports whether t is ticked.
+func IsModule(t types.Type) bool {
+	n, ok := types.Unalias(t).(*types.Named)
+	if !ok {
+		return false
+	}
+	obj, _, _ := types.LookupFieldOrMethod(n, true, n.Obj().Pkg(), "Tick")
+	_, ok = obj.(*types.Func)
+	return ok
+}
+
+// IsInstance reports whether a field of type t in a module of package p is an
+// instance of another module.
+func IsInstance(t types.Type, p *types.Package) bool {
+	n, ok := types.Unalias(t).(*types.Named)
+	return ok && IsModule(t) && n.Obj().Exported() && n.Obj().Pkg() != p
+}
+
+// Missing returns the part of t that hardware does not have, nil if it has all.
+func Missing(t types.Type) types.Type {
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		if _, ok := Width(t); ok {
+			return nil
+		}
+	case *types.Struct:
+		if IsPrimitive(t) {
+			return nil
+		}
+		for f := range u.Fields() {
+			if bad := Missing(f.Type()); bad != nil {
+				return bad
+			}
+		}
+		return nil
+	case *types.Array:
+		return Missing(u.Elem())
+	}
+	return t
+}
+
+// TagWidth returns the width that the tag w of field i gives, 0 without one, and
+// the width of the field's type. It reports false for a bad tag.
+func TagWidth(s *types.Struct, i int) (n, full int, ok bool) {
+	t := s.Field(i).Type()
+	if a, array := t.Underlying().(*types.Array); array {
+		t = a.Elem()
+	}
+	full, scalar := Width(t)
+	tag, tagged := reflect.StructTag(s.Tag(i)).Lookup("w")
+	if !tagged {
+		return 0, full, true
+	}
+	n, err := strconv.Atoi(tag)
+	return n, full, err == nil && scalar && n >= 1 && n <= full
+}

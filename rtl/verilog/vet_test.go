@@ -1,0 +1,65 @@
+package verilog
+
+import (
+	"go/ast"
+	"go/types"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/tools/go/analysis"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog/analyzer"
+	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
+)
+
+// unseen are the cases that need what is computed while translating.
+var unseen = map[string]bool{
+	"a negative count": true, // the loop is not unrolled
+}
+
+// A report is what the analyzer says of a line.
+type report struct {
+	code, line string
+}
+
+// vet runs the analyzer on a package from its text and returns what it reports.
+func vet(t *testing.T, text string) []report {
+	t.Helper()
+	l, f, pkg := snippetFile(t, text)
+	var out []report
+	analyzer.Check(&analysis.Pass{
+		Analyzer: analyzer.Analyzer, Fset: l.fset, Files: []*ast.File{f}, Pkg: pkg, TypesInfo: l.info,
+		Report: func(d analysis.Diagnostic) {
+			out = append(out, report{d.Category, l.fail(d.Pos, "", "", "").Line})
+			assert.Contains(t, d.Message, d.Category+": ")
+			assert.Contains(t, d.Message, "; rewrite: ")
+		},
+		ImportObjectFact: func(types.Object, analysis.Fact) bool { return false },
+		ExportObjectFact: func(types.Object, analysis.Fact) {},
+	})
+	return out
+}
+
+// TestVet holds the analyzer to say of each rule's bad case what the translator
+// says, first and in the same line, and nothing of the good one.
+func TestVet(t *testing.T) {
+	seen := map[subset.Code]bool{}
+	for _, tt := range rules {
+		t.Run(string(tt.code)+" "+tt.name, func(t *testing.T) {
+			assert.Empty(t, vet(t, tt.good))
+			found := vet(t, tt.bad)
+			if unseen[tt.name] {
+				assert.Empty(t, found)
+				return
+			}
+			require.NotEmpty(t, found)
+			assert.Equal(t, string(tt.code), found[0].code)
+			assert.Contains(t, found[0].line, "here")
+			seen[tt.code] = true
+		})
+	}
+	for _, tt := range rules {
+		assert.True(t, seen[tt.code], "%s is never seen", tt.code)
+	}
+}
