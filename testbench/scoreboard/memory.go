@@ -4,6 +4,7 @@
 package scoreboard
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -22,12 +23,12 @@ type Memory struct {
 	Host []byte // from bare.HostBase on
 }
 
-// New returns memory with random contents.
+// New returns memory with random contents; its sizes are multiples of 8.
 func New(vram, host int, rng *rand.Rand) *Memory {
 	m := &Memory{VRAM: make([]byte, vram), Host: make([]byte, host)}
 	for _, p := range [][]byte{m.VRAM, m.Host} {
-		for i := range p {
-			p[i] = byte(rng.Uint32())
+		for i := 0; i+8 <= len(p); i += 8 {
+			binary.LittleEndian.PutUint64(p[i:], rng.Uint64())
 		}
 	}
 	return m

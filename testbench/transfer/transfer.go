@@ -94,7 +94,7 @@ func newLayout(o Options, nodes int) layout {
 	l := layout{Options: o, ring: max(12, uint32(bits.Len64(ringBytes-1)))}
 	l.Nodes = nodes
 	l.slot = (uint64(o.Size) + uint64(max(o.FromAlign, o.ToAlign)) + guard + page - 1) &^ (page - 1)
-	l.slots = maxSlots
+	l.slots = min(maxSlots, o.Count)
 	l.data = uint64(nodes)<<l.ring + page
 	return l
 }
