@@ -14,7 +14,7 @@ import (
 // soak is how many lists TestMemory makes:
 //
 //	go test ./testbench/lists -run TestMemory -lists.soak 10000000 -timeout 60m
-var soak = flag.Int("lists.soak", 30_000, "`lists` that TestMemory makes")
+var soak = flag.Int("lists.soak", 8000, "`lists` that TestMemory makes")
 
 // heap returns the bytes and the objects that are reachable.
 func heap() (bytes, objects uint64) {
@@ -41,7 +41,7 @@ func TestMemory(t *testing.T) {
 			tt.change(&o)
 			r, err := o.start()
 			require.NoError(t, err)
-			_, err = r.cycles(30_000)
+			_, err = r.cycles(14_000)
 			require.NoError(t, err)
 			bytes, objects := heap()
 			_, err = r.cycles(o.Lists)
