@@ -108,6 +108,7 @@ func TestLineIsCutInRecovery(t *testing.T) {
 		again := w.Recover()
 		if again == nil { // not even the last packet, which was there already, was missed
 			require.GreaterOrEqual(t, n, w.passed)
+			assert.Equal(t, "answer to the host's read", w.kind, "the board has answered behind all of it")
 			assert.Greater(t, n, 100, "packets of a recovery")
 			break
 		}

@@ -30,7 +30,8 @@ type wired struct {
 	left   int             // packets until the cut; 0: none
 	cut    func()          // what is done to the line
 	cutAt  uint64          // when it was, in ns
-	kinds  map[string]bool // kinds of packets that it was cut at
+	kind   string          // of the packet that it was cut at
+	kinds  map[string]bool // all of them so far
 }
 
 // newWired opens a system on the emulator of a selector. Its host memory is
@@ -79,7 +80,8 @@ func (w *wired) observe(dir rootport.Dir, at time.Duration, packet []byte) {
 	}
 	if w.left--; w.left == 0 {
 		w.cutAt = uint64(at)
-		w.kinds[kindOf(dir, packet)] = true
+		w.kind = kindOf(dir, packet)
+		w.kinds[w.kind] = true
 		w.cut()
 	}
 }

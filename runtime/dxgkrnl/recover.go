@@ -115,7 +115,8 @@ func (k *Kernel) loseSegments(t *ddi.Thread) {
 }
 
 // dropSubmissions empties the queues. The fences of all that was ever submitted
-// count as completed, so that nothing waits for them.
+// count as completed, so that nothing waits for them. No paging buffer is open
+// between two thunks.
 func (k *Kernel) dropSubmissions() {
 	for i := range k.nodes {
 		n := &k.nodes[i]
@@ -128,10 +129,4 @@ func (k *Kernel) dropSubmissions() {
 		}
 		n.hardware, n.waiting = nil, nil
 	}
-	p := &k.paging
-	for _, s := range p.built {
-		k.recycle(s)
-	}
-	p.built, p.open = nil, nil
-	clear(p.waits)
 }

@@ -123,6 +123,26 @@ func TestRecoverFreesWhatWasHeld(t *testing.T) {
 	r.finish()
 }
 
+// Buffers that were in the hardware, and those that waited for it, are used again.
+func TestRecoverReusesBuffers(t *testing.T) {
+	r := newRig(t, options{buffers: 8})
+	for range maxPagingBuffers + 1 {
+		r.gpu.auto = false
+		for range 4 { // two of them in the hardware
+			r.render(fill(r.alloc(4096, local), 0, 64, 1))
+		}
+		require.Error(t, r.kernel.WaitForIdle(r.thread))
+		r.gpu.auto = true
+		r.ok(r.thunks.DestroyDevice(r.thread, r.dev))
+		require.NoError(t, r.kernel.Recover(r.thread))
+		r.another()
+		assert.Len(t, r.kernel.paging.free, len(r.kernel.paging.all))
+		r.works(t)
+	}
+	assert.Less(t, len(r.kernel.paging.all), maxPagingBuffers)
+	r.finish()
+}
+
 // A reset or a restart that fails leaves the adapter stopped for its first
 // reason; it can be tried again.
 func TestRecoverAgain(t *testing.T) {
