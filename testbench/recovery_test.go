@@ -126,6 +126,33 @@ func TestLineIsCutInRecovery(t *testing.T) {
 	require.NoError(t, w.Close())
 }
 
+// A GPU that answers nothing behind a link that works is given up in bounded
+// time, by each call, and is back when it has been powered on again.
+func TestDeadBehindALinkThatWorks(t *testing.T) {
+	for after := range 6 {
+		w := newWired(t, fmt.Sprintf("emu?vram=8KiB&fault=dead&after=%d", after))
+		took := func(what func() error) (seconds uint64, err error) {
+			began := w.clock.Now()
+			err = what()
+			return (w.clock.Now() - began) / w.clock.Hz(), err
+		}
+		seconds, err := took(func() error { _, err := compose.Run(w.System, tinyPlan(t, 1)); return err })
+		if err == nil {
+			require.Greater(t, after, 3, "doorbells of a composition")
+			break
+		}
+		require.Equal(t, err, w.Err())
+		assert.Less(t, seconds, uint64(10), "a time-out, and some reads that are not answered")
+		seconds, err = took(w.Recover)
+		assert.ErrorIs(t, err, bus.ErrTimeout)
+		assert.Less(t, seconds, uint64(5))
+		w.line.Unplug()
+		w.power(t, "emu?vram=8KiB")
+		w.recovered(t, 2)
+		require.NoError(t, w.Close())
+	}
+}
+
 // The same cut gives the same error at the same time, and so does what follows.
 func TestRecoveryIsDeterministic(t *testing.T) {
 	run := func() (string, uint64) {

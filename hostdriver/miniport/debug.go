@@ -21,7 +21,8 @@ import (
 //	Caller  the kernel, at any level, possibly with a dead link
 //	Out     arg.Buffer, cut off where it is full
 //	Effect  reads registers; changes nothing. A register that cannot be read
-//	        is listed with the status
+//	        is listed with the status; behind two in a row, each of which may
+//	        take as long as the link waits for an answer, no more are tried
 //	Returns StatusSuccess; StatusInvalidHandle for a handle without adapter
 //	Source  learn.microsoft.com, nc-d3dkmddi-dxgkddi_collectdbginfo
 func collectDbgInfo(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.CollectDbgInfo) (kmddi.CollectDbgInfoOut, ddi.Status) {
@@ -51,11 +52,15 @@ type dump struct {
 	values []value // by offset
 }
 
+// maxUnread is how many reads in a row may fail until no more are tried.
+const maxUnread = 2
+
 // value is a register as it was read.
 type value struct {
 	entry  regmap.Entry
 	v      uint32
-	status ddi.Status
+	tried  bool
+	status ddi.Status // success if it was read
 }
 
 func (d *dump) line(format string, args ...any) {
@@ -64,13 +69,20 @@ func (d *dump) line(format string, args ...any) {
 
 // read reads the registers of the blocks ID, INTC and of the nodes that there are.
 func (d *dump) read(t *ddi.Thread) {
-	end := cpreg.Base + uint32(len(d.adapter.rings))*cpreg.Stride
+	end, unread := cpreg.Base+uint32(len(d.adapter.rings))*cpreg.Stride, 0
 	for _, e := range regmap.New().Entries() {
 		if e.Off() >= end || e.Reg.Access == reg.WO {
 			continue
 		}
-		v, s := d.adapter.regs.ReadRegister(t, e.Off())
-		d.values = append(d.values, value{entry: e, v: v, status: s})
+		v := value{entry: e, status: ddi.StatusIODeviceError}
+		if v.tried = unread < maxUnread; v.tried {
+			v.v, v.status = d.adapter.regs.ReadRegister(t, e.Off())
+			unread++
+		}
+		if v.status == ddi.StatusSuccess {
+			unread = 0
+		}
+		d.values = append(d.values, v)
 	}
 }
 
@@ -87,12 +99,16 @@ func (d *dump) get(node int, off uint32) (uint32, bool) {
 func (d *dump) registers() {
 	failed := 0
 	for _, v := range d.values {
-		if v.status != ddi.StatusSuccess {
-			d.line("%s: not read: %v", v.entry.Name(), v.status)
-			failed++
+		switch {
+		case v.status == ddi.StatusSuccess:
+			d.line("%s", v.entry.Format(v.v))
 			continue
+		case v.tried:
+			d.line("%s: not read: %v", v.entry.Name(), v.status)
+		default:
+			d.line("%s: not read: not tried", v.entry.Name())
 		}
-		d.line("%s", v.entry.Format(v.v))
+		failed++
 	}
 	d.line("%d of %d registers could not be read", failed, len(d.values))
 }

@@ -259,12 +259,15 @@ func TestCollectDbgInfo(t *testing.T) {
 	t.Run("a dead link", func(t *testing.T) {
 		k := stuck(t)
 		k.dead = true
+		before := k.calls
 		text := k.debug(t)
+		assert.Equal(t, 2, k.calls-before, "an answer may be waited for")
 		assert.Contains(t, text, "last submitted fence 2, last reported 1, fence register not read")
 		assert.Contains(t, text, "CP0: fault cause unknown, FAULT_INFO not read\n")
 		assert.Contains(t, text, "CP0: RPTR not read, the stop is a guess from the fences\n")
 		assert.Equal(t, "=> 0x8000000000020024 INDIRECT addr=HOST+0x20000 dwords=2", line(text, "=>"))
-		assert.Contains(t, text, "CP0.RPTR: not read: STATUS_IO_DEVICE_ERROR\n")
+		assert.Contains(t, text, "ID.MAGIC: not read: STATUS_IO_DEVICE_ERROR\n")
+		assert.Contains(t, text, "CP0.RPTR: not read: not tried\n")
 		assert.NotContains(t, text, "0xffffffff")
 	})
 	t.Run("one register cannot be read", func(t *testing.T) {

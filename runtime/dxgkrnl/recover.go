@@ -16,9 +16,10 @@ import (
 //	        0 bytes for each allocation in a memory segment,
 //	        DxgkDdiRestartFromTimeout
 //	Caller  at PASSIVE_LEVEL
-//	Effect  after a failure of the link, it begins again first, and the device
-//	        is enumerated again; before that works the miniport is not called.
-//	        Host memory that the GPU may have used is freed once it is reset
+//	Effect  the link begins again if it is down, and the device is enumerated
+//	        again, which may have lost power; before that works the miniport
+//	        is not called. Host memory that the GPU may have used is freed once
+//	        it is reset
 //	Returns the adapter's error, which stays, if the miniport broke a contract;
 //	        StatusDeviceRemoved after Stop; StatusNotSupported if the miniport
 //	        has no DxgkDdiResetFromTimeout; else the error of hal.Device.Restore,
@@ -53,10 +54,8 @@ func (k *Kernel) Recover(t *ddi.Thread) error {
 
 // recover does the steps of Recover.
 func (k *Kernel) recover(t *ddi.Thread) error {
-	if k.err.Kind == Link || k.dev.Down() != nil {
-		if err := k.dev.Restore(t); err != nil {
-			return fmt.Errorf("dxgkrnl: recovery: %w", err)
-		}
+	if err := k.dev.Restore(t); err != nil {
+		return fmt.Errorf("dxgkrnl: recovery: %w", err)
 	}
 	k.access, k.running = nil, false
 	if s := k.driver.ResetFromTimeout(t, k.adapter); s.Failed() {
