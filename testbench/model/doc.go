@@ -7,5 +7,8 @@
 // It follows the documentation of the API alone. Where that leaves open what
 // happens, a Settled method says so, so that a test can keep away from it.
 //
-// The package's tests hold the whole stack against the model.
+// The package's tests hold the whole stack against the model. More of them:
+//
+//	go test ./testbench/model -run TestModel -rapid.seed 1 -rapid.checks 100 -rapid.steps 1000
+//	go test -race ./testbench/model -run TestThreads -model.rounds 1000
 package model

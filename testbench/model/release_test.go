@@ -16,8 +16,9 @@ type counted interface {
 	Release() uint32
 }
 
-// object returns an object and its references in the model, and false if there
-// is none. Contexts are released seldom.
+// object returns an object, its references in the model, and what the model does
+// when there are none left; nothing if there is no object. Contexts are chosen
+// seldom.
 func (m *machine) object(t *rapid.T) (api counted, refs *int, closes func()) {
 	closes = func() {}
 	switch rapid.SampledFrom([]int{0, 0, 0, 1, 2, 3, 3, 4}).Draw(t, "kind") {
