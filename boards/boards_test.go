@@ -82,7 +82,7 @@ func read32(t *testing.T, link bus.Link, off uint64) uint32 {
 
 // TestSelectorOptions looks at what the device says of itself, and at the clock.
 func TestSelectorOptions(t *testing.T) {
-	const all = idreg.CapsProtection
+	const all = idreg.CapsProtection | idreg.CapsCoalescing
 	for _, tt := range []struct {
 		selector                   string
 		nodes, tags, length, hosts uint32
@@ -100,6 +100,7 @@ func TestSelectorOptions(t *testing.T) {
 		{"emu?latency=200&bandwidth=1&timeout=100000", 2, 16, 32, 48, 16 << 20, 100_000_000, all},
 		{"emu?protection=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ idreg.CapsProtection},
 		{"emu?config=small&protection=1", 1, 4, 16, 40, 8 << 10, 100_000_000, idreg.CapsProtection},
+		{"emu?coalescing=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ idreg.CapsCoalescing},
 	} {
 		t.Run(tt.selector, func(t *testing.T) {
 			link, clock, err := Open(tt.selector, new(pc))

@@ -18,13 +18,14 @@ func emulator() scheme {
 // whether it can have faults of its hardware.
 func options(hardware bool) []option {
 	return []option{
-		{name: "config", doc: "default or small (1 node, 8 KiB of VRAM, 40 and 16 bits, 4 tags, no protection); options change it"},
+		{name: "config", doc: "default or small (1 node, 8 KiB of VRAM, 40 and 16 bits, 4 tags, none of the features); options change it"},
 		{name: "nodes", doc: "nodes, 1 or 2"},
 		{name: "vram", doc: "VRAM, a power of two, 8KiB to 256MiB"},
 		{name: "hostbits", doc: "width of a host address, 32 to 62"},
 		{name: "lengthbits", doc: "width of a linear packet's byte count, 16 to 32"},
 		{name: "tags", doc: "DMA reads in flight, 2, 4, 8 or 16"},
 		{name: "protection", doc: "1 for memory windows of the packets in indirect buffers, 0 for none"},
+		{name: "coalescing", doc: "1 for interrupts that wait for more events, 0 for none"},
 		{name: "hz", doc: "clocks in a second, 1 to 4294967295"},
 		{name: "latency", doc: "clocks from host to device and back again, each way, 1 to 65536"},
 		{name: "bandwidth", doc: "bytes a clock, each way, 1 to 64"},
@@ -119,6 +120,7 @@ func (o *values) config() gpu.Config {
 	o.integer("lengthbits", &c.LengthBits, 16, 32)
 	o.integer("tags", &c.Tags, 2, 16)
 	o.flag("protection", &c.Protection)
+	o.flag("coalescing", &c.Coalescing)
 	o.number("hz", &hz, 1, 1<<32-1)
 	c.ClockHz = uint32(hz)
 	return c

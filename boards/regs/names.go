@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 )
@@ -17,7 +16,7 @@ import (
 type Names struct {
 	entries []regmap.Entry // by offset
 	known   []string       // of registers and pairs
-	nodes   int            // 0: any number
+	caps    uint32         // ID.CAPS of the device; 0: any device
 }
 
 // A Target is what a name stands for: a register, a field of one, or a pair of
@@ -30,16 +29,12 @@ type Target struct {
 	Glob  bool          // the name was a pattern
 }
 
-// NewNames returns the names of a GPU with so many nodes; with a number that no
-// GPU has, those of any.
-func NewNames(nodes int) *Names {
-	n := &Names{nodes: max(nodes, 0)}
-	absent := map[string]bool{}
-	for i := n.nodes; i < cpreg.Nodes && i > 0; i++ {
-		absent[cpreg.Block(i).Name] = true
-	}
+// NewNames returns the names of a device whose ID.CAPS has this value; with 0,
+// which none has, those of any.
+func NewNames(caps uint32) *Names {
+	n := &Names{caps: caps}
 	for _, e := range regmap.New().Entries() {
-		if !absent[e.Block.Name] {
+		if caps == 0 || e.In(caps) {
 			n.entries = append(n.entries, e)
 		}
 	}
@@ -164,9 +159,9 @@ func (n *Names) match(name string) ([]Target, error) {
 			}
 		}
 	}
-	if found == nil && n.nodes != 0 {
+	if found == nil && n.caps != 0 {
 		if _, err := NewNames(0).match(name); err == nil {
-			return nil, fmt.Errorf("%w: %q is not on this board, whose number of nodes is %d", ErrName, name, n.nodes)
+			return nil, fmt.Errorf("%w: %q is not on this board, whose ID.CAPS is %#x", ErrName, name, n.caps)
 		}
 	}
 	if found == nil {

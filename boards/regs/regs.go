@@ -226,7 +226,7 @@ func (f *Function) readIdentity(opt Options) error {
 	get := func(mask uint32) int { return int(reg.Field{Mask: mask}.Get(caps)) }
 	f.id.Nodes, f.id.Tags, f.id.LengthBits = get(idreg.CapsNodes), get(idreg.CapsTags), get(idreg.CapsLength)
 	f.id.HostBits = int(bits)
-	f.names = NewNames(f.id.Nodes)
+	f.names = NewNames(caps)
 	return nil
 }
 

@@ -226,8 +226,10 @@ func TestFind(t *testing.T) {
 		assert.ErrorContains(t, err, says, pattern)
 	}
 	_, err = regs.NewNames(1).Find("cp1.ctl")
-	assert.ErrorContains(t, err, "number of nodes is 1")
-	assert.Len(t, regs.NewNames(0).Entries(), 66)
+	assert.ErrorContains(t, err, "ID.CAPS is 0x1")
+	assert.Len(t, regs.NewNames(0).Entries(), 68)
+	assert.Len(t, regs.NewNames(0x22).Entries(), 68)
+	assert.Len(t, regs.NewNames(0x21).Entries(), 50)
 	assert.Len(t, regs.NewNames(1).Entries(), 48)
 }
 

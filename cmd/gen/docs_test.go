@@ -27,7 +27,7 @@ func TestRegistersDoc(t *testing.T) {
 	got := lines(t, registersDoc)
 	for _, want := range []string{
 		"## INTC",
-		"| CP1 | 0x1100 | 0x100 | command processor and fence unit of a node |",
+		"| CP1 | 0x1100 | 0x100 | command processor and fence unit of a node; there if CAPS.NODES is 2 |",
 		"| 0x00 | MAGIC | ro | 0x47504c48 | | | | | | the bytes H, L, P, G in address order; anything else is another device or a byte-order error |",
 		"| 0x18 | TIME_LO | ro | 0x0 | latch | | volatile | | clocks | clocks since reset, low half; a read of it latches the high half into TIME_HI |",
 		"| 0x40 | HOST_BITS | ro | config | | | | | bits | width of a host address that the device can master |",

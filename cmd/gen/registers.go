@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
@@ -19,7 +21,8 @@ written as 1; *wo* reads as 0. Effects: a *latch* read copies the other half of 
 *trigger* write starts something, a *doorbell* write tells an engine that work is there. A *volatile*
 register may change by itself. Poke says when a person may write the register: *safe* at any time,
 *idle* while nothing runs, *destructive* if work in flight is lost or memory is written. A reset value
-of *config* depends on the configuration of the GPU.`
+of *config* depends on the configuration of the GPU. What is there only if a field of ID.CAPS says so
+is unmapped otherwise.`
 
 // registersDoc makes the page about BAR0.
 func registersDoc() ([]byte, error) {
@@ -29,7 +32,7 @@ func registersDoc() ([]byte, error) {
 	p.text(registersKey)
 	var rows [][]string
 	for _, b := range m.Blocks() {
-		rows = append(rows, []string{b.Name, fmt.Sprintf("0x%04x", b.Base), fmt.Sprintf("%#x", b.Size), b.Doc})
+		rows = append(rows, []string{b.Name, fmt.Sprintf("0x%04x", b.Base), fmt.Sprintf("%#x", b.Size), b.Doc + needs(b.Needs)})
 	}
 	p.heading(2, "Blocks")
 	p.table([]string{"block", "base", "size", "what it is"}, rows)
@@ -77,6 +80,19 @@ func regRow(r reg.Reg) []string {
 	}
 	return []string{
 		fmt.Sprintf("0x%02x", r.Off), r.Name, r.Access.String(), reset,
-		r.Read.String(), r.Write.String(), yes(r.Volatile, "volatile"), poke, r.Unit, r.Doc,
+		r.Read.String(), r.Write.String(), yes(r.Volatile, "volatile"), poke, r.Unit, r.Doc + needs(r.Needs),
 	}
+}
+
+// needs returns what ID.CAPS says if all bits of the mask are set, as the end of
+// a description.
+func needs(mask uint32) string {
+	caps := slices.IndexFunc(idreg.Block.Regs, func(r reg.Reg) bool { return r.Off == idreg.Caps })
+	text := ""
+	for _, f := range idreg.Block.Regs[caps].Fields {
+		if mask&f.Mask != 0 {
+			text += fmt.Sprintf("; there if CAPS.%s is %d", f.Name, f.Get(mask))
+		}
+	}
+	return text
 }

@@ -19,13 +19,14 @@ type Config struct {
 	ClockHz    uint32 // what ID.CLOCK_HZ reports; not 0
 
 	Protection bool // windows for the packets of indirect buffers
+	Coalescing bool // interrupts by count and by time
 }
 
 // Default returns the configuration of the selector "emu".
 func Default() Config {
 	return Config{
 		Nodes: 2, VRAMBytes: 16 << 20, HostBits: 48, LengthBits: 32, Tags: 16, ClockHz: 100_000_000,
-		Protection: true,
+		Protection: true, Coalescing: true,
 	}
 }
 

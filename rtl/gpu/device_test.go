@@ -47,7 +47,7 @@ func newRig(t *testing.T, seed uint64, steady bool) *rig {
 	c := gpu.Config{
 		Nodes: 1 + r.IntN(2), VRAMBytes: 1 << (16 + r.IntN(3)), HostBits: 34 + r.IntN(29),
 		LengthBits: 16 + r.IntN(17), Tags: 2 << r.IntN(4), ClockHz: 1,
-		Protection: r.IntN(3) != 0,
+		Protection: r.IntN(3) != 0, Coalescing: r.IntN(3) != 0,
 	}
 	g := &rig{machine: boot(t, c, seed), seed: seed}
 	g.stall, g.shuffle, g.skip = r.IntN(3)*r.IntN(30), r.IntN(2) == 0, r.IntN(2) == 0
@@ -330,9 +330,18 @@ func (g *rig) submit(i int, b []byte) {
 	g.writeReg(uint64(cpreg.Base+i*cpreg.Stride+cpreg.Wptr), n.wptr)
 }
 
+// coalesce makes messages wait for more events, or no longer.
+func (g *rig) coalesce() {
+	if g.g.Config().Coalescing && g.rng.IntN(3) == 0 {
+		g.writeReg(intcreg.Base+intcreg.CoalesceCount, g.rng.Uint32N(5))
+		g.writeReg(intcreg.Base+intcreg.CoalesceTime, g.rng.Uint32N(2)*g.rng.Uint32N(2000))
+	}
+}
+
 // round submits a batch to each node and compares everything when they rest.
 func (g *rig) round() {
 	g.msgs = nil
+	g.coalesce()
 	for i, n := range g.nodes {
 		if g.rng.IntN(4) == 0 {
 			g.buffers(n)

@@ -65,9 +65,9 @@ func New(c Config) (*GPU, error) {
 		ident: ident.New(ident.Params{
 			Nodes: c.Nodes, Tags: c.Tags, LengthBits: c.LengthBits, HostBits: c.HostBits,
 			VRAMBytes: c.VRAMBytes, ClockHz: c.ClockHz, MapHash: regmap.Hash(),
-			Protection: c.Protection,
+			Protection: c.Protection, Coalescing: c.Coalescing,
 		}),
-		intc:   intc.New(),
+		intc:   intc.New(c.Coalescing),
 		cp0:    cp.New(0, params),
 		cp1:    cp.New(1, params),
 		fence0: fence.New(0),

@@ -27,7 +27,7 @@ func small() gpu.Config {
 func oneNode() gpu.Config {
 	c := small()
 	c.Nodes, c.Tags, c.HostBits, c.LengthBits, c.ClockHz = 1, 4, 40, 20, 12_000_000
-	c.Protection = false
+	c.Protection, c.Coalescing = false, false
 	return c
 }
 
@@ -79,7 +79,7 @@ func TestIdentity(t *testing.T) {
 		c    gpu.Config
 		caps uint32
 	}{
-		{small(), 0x201012},
+		{small(), 0x201032},
 		{oneNode(), 0x140401},
 		{gpu.Small(), 0x100401},
 	} {

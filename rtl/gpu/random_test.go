@@ -8,6 +8,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
@@ -98,6 +99,8 @@ func TestRandomMoves(t *testing.T) {
 func scenario(t *testing.T, c gpu.Config, skip bool) (log []event, clock uint64, regs []uint32) {
 	m := boot(t, c, 9)
 	m.latency, m.skip = 400, skip
+	m.writeReg(intcreg.Base+intcreg.CoalesceCount, 3)
+	m.writeReg(intcreg.Base+intcreg.CoalesceTime, 700)
 	for id := uint32(1); id <= 6; id++ {
 		m.submit(0,
 			pkt.Copy{Src: at(0x10003), Dst: 0x77, Bytes: 777 * id},

@@ -19,6 +19,7 @@ type Params struct {
 	ClockHz    uint32 // of the clock that TIME counts
 	MapHash    uint32 // of the register and packet map
 	Protection bool   // windows
+	Coalescing bool   // messages for several events
 }
 
 // Scratch is a write of a scratch register by a command processor.
@@ -75,6 +76,9 @@ func New(p Params) Module {
 	caps := uint32(p.Nodes) | uint32(p.Tags)<<8 | uint32(p.LengthBits)<<16
 	if p.Protection {
 		caps |= idreg.CapsProtection
+	}
+	if p.Coalescing {
+		caps |= idreg.CapsCoalescing
 	}
 	return Module{
 		caps:     caps,

@@ -22,7 +22,8 @@ type Events struct {
 
 // Module is the interrupt controller. An event sets its STATUS bit and is due
 // until a message of its vector starts; events that are due together share one
-// message, and an event after the start is due again.
+// message, and an event after the start is due again. With coalescing a message
+// of vector 0 waits for so many events or so long, whichever is first.
 //
 //	In      ev Events, pulses; enable, functionMask bool, levels of the MSI-X
 //	        capability; reqReady, beatReady for the message; refused, a pulse in
@@ -30,19 +31,22 @@ type Events struct {
 //	        regs regbus.Req
 //	Out     Message (port.Request, port.Beat), valid/ready each, a write of 4
 //	        bytes to host memory; Rsp regbus.Rsp; all registered
-//	Timing  1 clock from event to message; one message at a time, back to back;
-//	        an answer 1 clock after its request
-//	Reset   STATUS, MASK and the table 0, the vectors masked
+//	Timing  1 clock from event to message, without coalescing; one message at a
+//	        time, back to back; an answer 1 clock after its request
+//	Reset   STATUS, MASK and the table 0, the vectors masked, coalescing off
 //	Order   vector 0 before vector 1 if both are due; an event in the clock of
 //	        its acknowledge wins. An acknowledge takes back an event that is due
 //	        only if its message is held by MASK, the vector, the function or the
-//	        enable: then nobody needs telling any more
+//	        enable: then nobody needs telling any more. An event that waits for
+//	        more of them is not taken back: the host may have read STATUS before
 //	Paths   none
-//	Size    345 bits
+//	Size    345 bits, 64 more with coalescing
 //	Faults  the events of a message that was refused, because bus mastering ended
 //	        while it waited, are due again unless they were acknowledged
 //	Source  intcreg.Block, msixreg.Table; PCI 3.0 §6.8.2, §6.8.3
 type Module struct {
+	coalescing bool // COALESCE_COUNT and COALESCE_TIME are there
+
 	status uint16 `w:"10"`
 	mask   uint16 `w:"10"`
 	due    uint16 `w:"10"`
@@ -53,6 +57,8 @@ type Module struct {
 	data   [pcicfg.Vectors]uint32
 	masked [pcicfg.Vectors]bool
 
+	wait coalesce
+
 	headerUp bool
 	beatUp   bool
 	msgAddr  uint64
@@ -61,15 +67,15 @@ type Module struct {
 }
 
 // New returns the controller after reset.
-func New() Module {
-	var m Module
+func New(coalescing bool) Module {
+	m := Module{coalescing: coalescing}
 	m.Reset()
 	return m
 }
 
 // Reset clears the registers and masks the vectors.
 func (m *Module) Reset() {
-	*m = Module{}
+	*m = Module{coalescing: m.coalescing}
 	for v := range pcicfg.Vectors {
 		m.masked[v] = true
 	}
@@ -98,6 +104,7 @@ func (m *Module) Tick(ev Events, enable, functionMask, reqReady, beatReady, refu
 	m.beatUp = m.beatUp && !beatReady
 	send := m.sendable(enable && !functionMask)
 	set := bits(ev)
+	m.age()
 	m.rsp = regbus.Rsp{}
 	if refused {
 		m.due |= m.sent & m.status
@@ -122,8 +129,9 @@ func (m *Module) Tick(ev Events, enable, functionMask, reqReady, beatReady, refu
 	}
 	m.status |= set
 	m.due |= set
+	m.count(set)
 	if !m.headerUp && !m.beatUp {
-		m.launch(m.due & m.sendable(enable && !functionMask))
+		m.launch(m.due & m.sendable(enable && !functionMask) &^ m.held())
 	}
 }
 
@@ -160,10 +168,11 @@ func (m *Module) sendable(enabled bool) uint16 {
 // pending returns the pending bits.
 func (m *Module) pending() uint32 {
 	var p uint32
-	if m.due&m.mask&intcreg.DoneAll != 0 {
+	wait := m.due & m.mask &^ m.held()
+	if wait&intcreg.DoneAll != 0 {
 		p |= 1 << intcreg.VectorDone
 	}
-	if m.due&m.mask&intcreg.FaultAll != 0 {
+	if wait&intcreg.FaultAll != 0 {
 		p |= 1 << intcreg.VectorFault
 	}
 	return p
@@ -191,7 +200,7 @@ func (m *Module) accessStatus(off uint16, write bool, data uint32, send uint16) 
 			raise = v
 		}
 	default:
-		m.rsp.Hit = false
+		m.accessCoalesce(off, write, data)
 	}
 	return raise
 }
@@ -242,14 +251,22 @@ func (m *Module) launch(ready uint16) {
 	}
 }
 
-// IdleFor returns math.MaxUint64 if only an input can wake the controller, and
-// 0 otherwise.
+// IdleFor returns 0 while a message or an answer is offered, the clocks until an
+// event has waited long enough, and math.MaxUint64 if only an input can wake the
+// controller.
 func (m *Module) IdleFor() uint64 {
 	if m.headerUp || m.beatUp || m.rsp.Hit {
 		return 0
 	}
+	if m.waiting() && m.wait.age < m.wait.clocks {
+		return uint64(m.wait.clocks-m.wait.age) - 1
+	}
 	return math.MaxUint64
 }
 
-// Skip is n clocks without input: nothing counts.
-func (m *Module) Skip(n uint64) {}
+// Skip is n clocks without input, in which an event may wait.
+func (m *Module) Skip(n uint64) {
+	if m.waiting() && m.wait.age < m.wait.clocks {
+		m.wait.age += uint32(n)
+	}
+}

@@ -25,7 +25,7 @@ func write(m *Module, off uint16, v uint32) {
 
 // ready returns a controller with all events let through and two vectors.
 func ready() Module {
-	m := New()
+	m := New(true)
 	write(&m, intcreg.Base+intcreg.Mask, intcreg.All)
 	for v := range uint16(2) {
 		at := msixreg.Base + v*msixreg.Stride
@@ -260,7 +260,7 @@ func TestRefusedMessage(t *testing.T) {
 }
 
 func TestRegisters(t *testing.T) {
-	m := New()
+	m := New(true)
 	mapped := map[uint16]reg.Reg{}
 	for _, b := range []reg.Block{intcreg.Block, msixreg.Table, msixreg.Pending} {
 		for _, r := range b.Regs {
@@ -279,6 +279,8 @@ func TestRegisters(t *testing.T) {
 	}{
 		{0x0104, 0xffffffff, 0x303},
 		{0x0108, 0, 0},
+		{0x010c, 0xffffffff, 0xff},
+		{0x0110, 0xffffffff, 0xffffff},
 		{0x8000, 0x12345677, 0x12345677},
 		{0x8004, 0x89abcdef, 0x89abcdef},
 		{0x8008, 0xffffffff, 0xffffffff},
@@ -295,7 +297,7 @@ func TestRegisters(t *testing.T) {
 		assert.Equal(t, tt.want, read(&m, tt.off), "%#x", tt.off)
 	}
 	m.Reset()
-	assert.Equal(t, New(), m)
+	assert.Equal(t, New(true), m)
 }
 
 func TestMessageAddress(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 // features is a small configuration with everything that can be left out.
 func features() gpu.Config {
 	c := gpu.Small()
-	c.Protection = gpu.Default().Protection
+	c.Protection, c.Coalescing = gpu.Default().Protection, gpu.Default().Coalescing
 	return c
 }
 
@@ -75,8 +75,8 @@ func TestOneNodeHasNoSecond(t *testing.T) {
 func TestWithoutFeatures(t *testing.T) {
 	have := func(c gpu.Config) (names []string) {
 		for _, r := range gpuOf(t, c).Manifest.Registers {
-			for _, part := range []string{"protect", "window"} {
-				if strings.HasPrefix(r.Go, "cp0."+part) {
+			for _, part := range []string{"cp0.protect", "cp0.window", "intc.wait"} {
+				if strings.HasPrefix(r.Go, part) {
 					names = append(names, r.Go)
 				}
 			}
@@ -84,7 +84,7 @@ func TestWithoutFeatures(t *testing.T) {
 		return names
 	}
 	assert.Empty(t, have(gpu.Small()))
-	assert.Len(t, have(features()), 2+4*3)
+	assert.Len(t, have(features()), 2+4*3+4)
 }
 
 // designs returns what the tools must accept: the configurations and the

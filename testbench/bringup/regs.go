@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/hilgpu/hilgpu/bus"
-	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
@@ -41,10 +40,10 @@ func regsData(s *session) outcome {
 
 // entries are the registers that this configuration has.
 func (s *session) entries() []regmap.Entry {
-	nodes := s.Reg(idreg.Base+idreg.Caps) & idreg.CapsNodes
+	caps := s.Reg(idreg.Base + idreg.Caps)
 	var all []regmap.Entry
 	for _, e := range regmap.New().Entries() {
-		if e.Block.Base != cpreg.Base+cpreg.Stride || nodes > 1 {
+		if e.In(caps) {
 			all = append(all, e)
 		}
 	}

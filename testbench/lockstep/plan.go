@@ -103,7 +103,7 @@ func (h *host) toggle() {
 // interrupts does what a handler of interrupts may do, and more.
 func (h *host) interrupts() {
 	at := uint64(msixreg.Base) + h.rng.Uint64N(pcicfg.Vectors)*msixreg.Stride
-	switch h.rng.IntN(8) {
+	switch h.rng.IntN(10) {
 	case 0:
 		h.setConfig(pcicfg.MSIX, h.rng.Uint32()&(pcicfg.MSIXEnable|pcicfg.MSIXFunctionMask))
 		h.setReg(intcreg.Base+intcreg.Raise, intcreg.All)
@@ -120,6 +120,12 @@ func (h *host) interrupts() {
 		h.setReg(intcreg.Base+intcreg.Mask, h.rng.Uint32())
 		h.setReg(intcreg.Base+intcreg.Status, h.rng.Uint32())
 		h.setReg(intcreg.Base+intcreg.Mask, intcreg.All)
+	case 4:
+		h.setReg(intcreg.Base+intcreg.CoalesceCount, h.rng.Uint32N(5))
+		h.setReg(intcreg.Base+intcreg.CoalesceTime, h.rng.Uint32()>>(8+h.rng.IntN(24)))
+	case 5:
+		h.setReg(intcreg.Base+intcreg.CoalesceTime, 0)
+		h.reg(intcreg.Base+intcreg.CoalesceCount, func(uint32) {})
 	default:
 		h.reg(intcreg.Base+intcreg.Status, func(v uint32) { h.setReg(intcreg.Base+intcreg.Status, v) })
 	}

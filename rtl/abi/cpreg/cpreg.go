@@ -2,7 +2,10 @@
 // of its fence unit. Node n has them at Base + n*Stride.
 package cpreg
 
-import "github.com/hilgpu/hilgpu/rtl/abi/reg"
+import (
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/reg"
+)
 
 // Offsets from Base in BAR0, in bytes, and field masks.
 const (
@@ -73,7 +76,8 @@ const (
 // Block returns the description of node n's registers.
 func Block(n int) reg.Block {
 	name := [Nodes]string{"CP0", "CP1"}[n]
-	return reg.Block{Name: name, Base: Base + uint32(n)*Stride, Size: Stride, Doc: "command processor and fence unit of a node", Regs: []reg.Reg{
+	needs := [Nodes]uint32{0, idreg.CapsNode1}[n]
+	return reg.Block{Name: name, Base: Base + uint32(n)*Stride, Size: Stride, Doc: "command processor and fence unit of a node", Needs: needs, Regs: []reg.Reg{
 		{Off: Ctl, Name: "CTL", Access: reg.RW, Poke: reg.Destructive, Doc: "fetch control", Fields: []reg.Field{
 			{Mask: CtlRun, Name: "RUN", Doc: "fetch from the ring while RPTR differs from WPTR; a fault clears it"},
 			{Mask: CtlReset, Name: "RESET", Write: reg.Trigger, Doc: "drains reads in flight, then resets the node: pointers, state and fault to 0, FENCE kept; reads as 1 until done"},

@@ -30,7 +30,9 @@ const (
 	VersionValue = 0x00010000
 
 	CapsNodes      = 0xf << 0
+	CapsNode1      = 2 << 0 // of CapsNodes: there is a node 1
 	CapsProtection = 1 << 4
+	CapsCoalescing = 1 << 5
 	CapsTags       = 0xff << 8
 	CapsLength     = 0x3f << 16
 
@@ -54,6 +56,7 @@ var Block = reg.Block{Name: "ID", Base: Base, Size: Size, Doc: "identity, capabi
 	{Off: Caps, Name: "CAPS", Access: reg.RO, Config: true, Doc: "what this configuration has", Fields: []reg.Field{
 		{Mask: CapsNodes, Name: "NODES", Doc: "number of nodes, 1 or 2"},
 		{Mask: CapsProtection, Name: "PROTECTION", Doc: "1: CTL.PROTECT and SET_WINDOW are there"},
+		{Mask: CapsCoalescing, Name: "COALESCING", Doc: "1: INTC.COALESCE_COUNT and INTC.COALESCE_TIME are there"},
 		{Mask: CapsTags, Name: "TAGS", Doc: "reads that the DMA engine keeps in flight"},
 		{Mask: CapsLength, Name: "LENGTH", Unit: "bits", Doc: "width of the byte length of a linear COPY or FILL"},
 	}},

@@ -1,7 +1,10 @@
 // Package intcreg declares the registers of the interrupt controller (INTC).
 package intcreg
 
-import "github.com/hilgpu/hilgpu/rtl/abi/reg"
+import (
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/reg"
+)
 
 // Offsets from Base in BAR0, in bytes, and field masks. A set bit of MASK lets
 // the event through; vector 0 announces completions, vector 1 faults.
@@ -9,9 +12,11 @@ const (
 	Base = 0x0100
 	Size = 0x100
 
-	Status = 0x00
-	Mask   = 0x04
-	Raise  = 0x08
+	Status        = 0x00
+	Mask          = 0x04
+	Raise         = 0x08
+	CoalesceCount = 0x0c
+	CoalesceTime  = 0x10
 
 	Done0  = 1 << 0
 	Done1  = 1 << 1
@@ -21,6 +26,9 @@ const (
 	DoneAll  = Done0 | Done1
 	FaultAll = Fault0 | Fault1
 	All      = DoneAll | FaultAll
+
+	CoalesceCountEvents = 0xff
+	CoalesceTimeClocks  = 0xffffff
 
 	VectorDone  = 0
 	VectorFault = 1
@@ -38,4 +46,10 @@ var Block = reg.Block{Name: "INTC", Base: Base, Size: Size, Doc: "interrupt stat
 	{Off: Status, Name: "STATUS", Access: reg.W1C, Volatile: true, Doc: "events since they were last acknowledged; an event in the clock of its acknowledge stays set and sends its own message", Fields: events},
 	{Off: Mask, Name: "MASK", Access: reg.RW, Doc: "1 lets the event send a message; an event that came while its bit was 0 sends one when it is set", Fields: events},
 	{Off: Raise, Name: "RAISE", Access: reg.WO, Write: reg.Trigger, Poke: reg.Idle, Doc: "raises the events written as 1, for tests of the interrupt path", Fields: events},
+	{Off: CoalesceCount, Name: "COALESCE_COUNT", Access: reg.RW, Needs: idreg.CapsCoalescing, Doc: "how many DONE events share a message; without effect while COALESCE_TIME is 0", Fields: []reg.Field{
+		{Mask: CoalesceCountEvents, Name: "EVENTS", Unit: "events", Doc: "the message of vector 0 waits until MASK has let so many DONE events through since the message before, of both nodes and those raised; 0: for COALESCE_TIME alone"},
+	}},
+	{Off: CoalesceTime, Name: "COALESCE_TIME", Access: reg.RW, Needs: idreg.CapsCoalescing, Doc: "how long a message waits for more events at most; FAULT events never wait", Fields: []reg.Field{
+		{Mask: CoalesceTimeClocks, Name: "CLOCKS", Unit: "clocks", Doc: "from the first DONE event that MASK lets through to the start of the message, later only if the vector is held; an acknowledge takes no event back that waits; 0: no message waits"},
+	}},
 }}

@@ -51,6 +51,7 @@ type Reg struct {
 	Access   Access
 	Reset    uint32 // value after reset, unless Config
 	Config   bool   // the reset value depends on the configuration
+	Needs    uint32 // bits of ID.CAPS that are set if the register is there
 	Volatile bool   // the device may change it by itself
 	Read     Effect
 	Write    Effect
@@ -62,9 +63,10 @@ type Reg struct {
 
 // A Block is a run of registers in BAR0.
 type Block struct {
-	Name string
-	Base uint32 // in BAR0, in bytes
-	Size uint32 // bytes that belong to the block; those without a register are unmapped
-	Doc  string
-	Regs []Reg
+	Name  string
+	Base  uint32 // in BAR0, in bytes
+	Size  uint32 // bytes that belong to the block; those without a register are unmapped
+	Doc   string
+	Needs uint32 // bits of ID.CAPS that are set if the block is there
+	Regs  []Reg
 }

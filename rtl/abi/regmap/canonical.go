@@ -34,10 +34,11 @@ type jsonMap struct {
 }
 
 type jsonBlock struct {
-	Name string    `json:"name"`
-	Base uint32    `json:"base"`
-	Size uint32    `json:"size"`
-	Regs []jsonReg `json:"regs"`
+	Name  string    `json:"name"`
+	Base  uint32    `json:"base"`
+	Size  uint32    `json:"size"`
+	Needs uint32    `json:"needs"`
+	Regs  []jsonReg `json:"regs"`
 }
 
 type jsonReg struct {
@@ -46,6 +47,7 @@ type jsonReg struct {
 	Access   string      `json:"access"`
 	Reset    uint32      `json:"reset"`
 	Config   bool        `json:"config"`
+	Needs    uint32      `json:"needs"`
 	Volatile bool        `json:"volatile"`
 	Read     string      `json:"read"`
 	Write    string      `json:"write"`
@@ -84,7 +86,7 @@ type jsonPacketPart struct {
 func canonical(bs []reg.Block, ls []pkt.Layout) []byte {
 	m := jsonMap{
 		Blocks: mapSorted(bs, func(b reg.Block) jsonBlock {
-			return jsonBlock{Name: b.Name, Base: b.Base, Size: b.Size, Regs: mapSorted(b.Regs, jsonRegOf, func(r jsonReg) uint64 { return uint64(r.Off) })}
+			return jsonBlock{Name: b.Name, Base: b.Base, Size: b.Size, Needs: b.Needs, Regs: mapSorted(b.Regs, jsonRegOf, func(r jsonReg) uint64 { return uint64(r.Off) })}
 		}, func(b jsonBlock) uint64 { return uint64(b.Base) }),
 		Packets: mapSorted(ls, jsonPacketOf, func(p jsonPacket) uint64 { return uint64(p.Op) }),
 	}
@@ -97,7 +99,7 @@ func canonical(bs []reg.Block, ls []pkt.Layout) []byte {
 
 func jsonRegOf(r reg.Reg) jsonReg {
 	return jsonReg{
-		Off: r.Off, Name: r.Name, Access: r.Access.String(), Reset: r.Reset, Config: r.Config, Volatile: r.Volatile,
+		Off: r.Off, Name: r.Name, Access: r.Access.String(), Reset: r.Reset, Config: r.Config, Needs: r.Needs, Volatile: r.Volatile,
 		Read: r.Read.String(), Write: r.Write.String(), Unit: r.Unit,
 		Fields: mapSorted(r.Fields, func(f reg.Field) jsonField {
 			return jsonField{Mask: f.Mask, Name: f.Name, Unit: f.Unit, Write: f.Write.String(), Enum: f.Enum}

@@ -27,6 +27,9 @@ func (e Entry) Off() uint32 { return e.Block.Base + e.Reg.Off }
 // Name returns the name that Find takes, as in "CP0.CTL".
 func (e Entry) Name() string { return e.Block.Name + "." + e.Reg.Name }
 
+// In reports whether a device whose ID.CAPS has this value has the register.
+func (e Entry) In(caps uint32) bool { return (e.Block.Needs|e.Reg.Needs)&^caps == 0 }
+
 // Format returns a value of the register with its fields; see reg.Format.
 func (e Entry) Format(value uint32) string { return reg.Format(e.Block, e.Reg, value) }
 

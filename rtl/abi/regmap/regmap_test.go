@@ -21,6 +21,7 @@ func TestLookupAndFind(t *testing.T) {
 		{0x0040, "ID.HOST_BITS"},
 		{0x0100, "INTC.STATUS"},
 		{0x0108, "INTC.RAISE"},
+		{0x0110, "INTC.COALESCE_TIME"},
 		{0x1000, "CP0.CTL"},
 		{0x1044, "CP0.IB_LEFT"},
 		{0x1100, "CP1.CTL"},
@@ -43,7 +44,7 @@ func TestLookupAndFind(t *testing.T) {
 
 func TestNotThere(t *testing.T) {
 	m := New()
-	for _, off := range []uint32{0x1, 0x2, 0x44, 0xfc, 0x10c, 0x1048, 0x1148, 0x7ffc, 0x8020, 0x9008, 0x10000, 0xfffffffc} {
+	for _, off := range []uint32{0x1, 0x2, 0x44, 0xfc, 0x114, 0x1048, 0x1148, 0x7ffc, 0x8020, 0x9008, 0x10000, 0xfffffffc} {
 		_, ok := m.Lookup(off)
 		assert.False(t, ok, "%#x", off)
 	}
@@ -56,8 +57,8 @@ func TestNotThere(t *testing.T) {
 func TestEntriesAreByOffset(t *testing.T) {
 	m := New()
 	es := m.Entries()
-	// 17 ID, 3 INTC, 18 of each CP, 2 vectors of 4 and 2 pending dwords.
-	require.Len(t, es, 17+3+2*18+2*4+2)
+	// 17 ID, 5 INTC, 18 of each CP, 2 vectors of 4 and 2 pending dwords.
+	require.Len(t, es, 17+5+2*18+2*4+2)
 	for i, e := range es[1:] {
 		assert.Less(t, es[i].Off(), e.Off())
 	}
@@ -76,6 +77,28 @@ func TestMapDoesNotShareItsTables(t *testing.T) {
 	assert.Equal(t, "ID", m.Blocks()[0].Name)
 }
 
+// What a device has, by the value of its ID.CAPS.
+func TestIn(t *testing.T) {
+	m := New()
+	for _, tt := range []struct {
+		name string
+		caps uint32
+		in   bool
+	}{
+		{"ID.MAGIC", 0, true},
+		{"CP0.CTL", 1, true},
+		{"CP1.CTL", 1, false},
+		{"CP1.CTL", 2, true},
+		{"INTC.RAISE", 0xffffffdf, true},
+		{"INTC.COALESCE_COUNT", 0xffffffdf, false},
+		{"INTC.COALESCE_TIME", 0x20, true},
+	} {
+		e, ok := m.Find(tt.name)
+		require.True(t, ok, tt.name)
+		assert.Equal(t, tt.in, e.In(tt.caps), "%s, %#x", tt.name, tt.caps)
+	}
+}
+
 func TestEntryFormat(t *testing.T) {
 	m := New()
 	for _, tt := range []struct {
@@ -85,7 +108,7 @@ func TestEntryFormat(t *testing.T) {
 	}{
 		{"CP0.CTL", 0x21, "CP0.CTL=0x21 (RUN=1 RESET=0 PROTECT=0 +0x20)"},
 		{"CP1.FAULT_INFO", 0xc, "CP1.FAULT_INFO=0xc (CAUSE=WRITE_ERROR)"},
-		{"ID.CAPS", 0x00201002, "ID.CAPS=0x201002 (NODES=2 PROTECTION=0 TAGS=16 LENGTH=32)"},
+		{"ID.CAPS", 0x00201002, "ID.CAPS=0x201002 (NODES=2 PROTECTION=0 COALESCING=0 TAGS=16 LENGTH=32)"},
 		{"ID.ERR_INFO", 0x211, "ID.ERR_INFO=0x211 (CAUSE=UNMAPPED WRITE=1 BAR=2)"},
 		{"INTC.STATUS", 0x201, "INTC.STATUS=0x201 (DONE0=1 DONE1=0 FAULT0=0 FAULT1=1)"},
 		{"CP0.WPTR", 0x40, "CP0.WPTR=0x40"},
@@ -109,9 +132,9 @@ func TestBadTablesPanic(t *testing.T) {
 // TestCanonicalGolden writes a small map by hand.
 func TestCanonicalGolden(t *testing.T) {
 	bs := []reg.Block{
-		{Name: "B", Base: 0x10, Size: 4},
+		{Name: "B", Base: 0x10, Size: 4, Needs: 2},
 		{Name: "A", Base: 0, Size: 8, Doc: "prose", Regs: []reg.Reg{
-			{Off: 4, Name: "R4", Access: reg.WO, Write: reg.Trigger, Poke: reg.Idle},
+			{Off: 4, Name: "R4", Access: reg.WO, Needs: 16, Write: reg.Trigger, Poke: reg.Idle},
 			{Off: 0, Name: "R0", Access: reg.W1C, Reset: 1, Config: true, Volatile: true, Read: reg.Latch, Unit: "bytes", Doc: "prose", Fields: []reg.Field{
 				{Mask: 6, Name: "HI", Enum: []string{"X", "Y"}},
 				{Mask: 1, Name: "LO", Unit: "Hz", Write: reg.Doorbell, Doc: "prose"},
@@ -122,12 +145,12 @@ func TestCanonicalGolden(t *testing.T) {
 		{Name: "F", Dword: 1, Mask: 1<<64 - 1, Kind: pkt.AddrWrite, Max: 9, Align: 8, Unit: "bytes", Enum: []string{"Z"}, Doc: "prose"},
 	}}}
 	want := `{"blocks":[` +
-		`{"name":"A","base":0,"size":8,"regs":[` +
-		`{"off":0,"name":"R0","access":"w1c","reset":1,"config":true,"volatile":true,"read":"latch","write":"","unit":"bytes","fields":[` +
+		`{"name":"A","base":0,"size":8,"needs":0,"regs":[` +
+		`{"off":0,"name":"R0","access":"w1c","reset":1,"config":true,"needs":0,"volatile":true,"read":"latch","write":"","unit":"bytes","fields":[` +
 		`{"mask":1,"name":"LO","unit":"Hz","write":"doorbell","enum":null},` +
 		`{"mask":6,"name":"HI","unit":"","write":"","enum":["X","Y"]}]},` +
-		`{"off":4,"name":"R4","access":"wo","reset":0,"config":false,"volatile":false,"read":"","write":"trigger","unit":"","fields":[]}]},` +
-		`{"name":"B","base":16,"size":4,"regs":[]}],` +
+		`{"off":4,"name":"R4","access":"wo","reset":0,"config":false,"needs":16,"volatile":false,"read":"","write":"trigger","unit":"","fields":[]}]},` +
+		`{"name":"B","base":16,"size":4,"needs":2,"regs":[]}],` +
 		`"packets":[{"op":3,"name":"P","body":2,"variable":true,"privileged":true,"fields":[` +
 		`{"dword":1,"mask":18446744073709551615,"name":"F","kind":"write","max":9,"align":8,"unit":"bytes","enum":["Z"]}]}]}`
 	assert.Equal(t, want, string(canonical(bs, ls)))
