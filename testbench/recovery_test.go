@@ -126,6 +126,34 @@ func TestLineIsCutInRecovery(t *testing.T) {
 	require.NoError(t, w.Close())
 }
 
+// The selector of a line that is cut every so many frames: 20 times, whatever is
+// under way.
+func TestLineSelectorWithCuts(t *testing.T) {
+	s, err := Open("line?vram=8KiB&baud=30000000&delay=50&faults=cut=450,loss=0.01,flip=0.01,seed=3", HostDrivers(), Options{})
+	require.NoError(t, err)
+	done := 0
+	for cuts := 0; cuts < 20; {
+		plan := tinyPlan(t, uint64(cuts))
+		frame, err := compose.Run(s, plan)
+		if err == nil {
+			_, wrong := compose.Diff(frame, plan.Reference())
+			require.Zero(t, wrong)
+			done++
+			continue
+		}
+		require.ErrorIs(t, err, bus.ErrLinkDown)
+		require.Equal(t, err, s.Err())
+		cuts++
+		for err := s.Recover(); err != nil; err = s.Recover() {
+			require.ErrorIs(t, err, bus.ErrLinkDown)
+			require.Less(t, cuts, 40)
+			cuts++
+		}
+	}
+	assert.Positive(t, done)
+	require.NoError(t, s.Close())
+}
+
 // A GPU that answers nothing behind a link that works is given up in bounded
 // time, by each call, and is back when it has been powered on again.
 func TestDeadBehindALinkThatWorks(t *testing.T) {
