@@ -51,6 +51,9 @@ bench: ## print the figures: cycles are exact, speeds are this machine's
 soak: ## the long campaigns: random devices, API calls and links, fuzzing, lockstep, mutants; hours
 	$(GO) test -count 1 -timeout 60m ./rtl/gpu -run TestRandomDevice -device.seed 1000 -device.runs 2000
 	$(GO) test -count 1 -timeout 60m ./testbench -run 'TestSuite/random' -suite.seed 1000 -suite.runs 200
+	for s in 1 2 3 4; do $(GO) test -count 1 -timeout 60m ./testbench/model -run TestModel -rapid.seed $$s -rapid.checks 100 -rapid.steps 1000 || exit 1; done
+	$(GO) test -count 1 -timeout 60m ./testbench/model -run TestThreads -model.rounds 5000
+	$(GO) test -count 1 -timeout 60m ./testbench/lists -run TestMemory -lists.soak 10000000
 	for p in hostdriver/umd runtime/d3d11 runtime/dxgkrnl; do $(GO) test -count 1 -timeout 60m ./$$p -rapid.checks 3000 || exit 1; done
 	$(GO) test ./rtl/abi/pkt -run '^$$' -fuzz FuzzDecode -fuzztime 3m
 	$(GO) test ./hostdriver/miniport -run '^$$' -fuzz FuzzRender -fuzztime 5m
