@@ -24,6 +24,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/bus/capture"
+	"github.com/hilgpu/hilgpu/rtl/wave"
 )
 
 // ErrSelector is returned, wrapped with the part that is wrong and what is
@@ -65,7 +66,9 @@ type scheme struct {
 	doc     string
 	options []option
 	place   string // what stands behind the colon, or ""
-	open    func(o opening) (bus.Link, bus.Clock, error)
+
+	emulated bool // the GPU is emulated in this process
+	open     func(o opening) (bus.Link, bus.Clock, error)
 }
 
 // An opening is a selector that is opened.
@@ -85,6 +88,10 @@ type Options struct {
 	// Console gets the text that a board sends on the line that carries the
 	// frames, in order, one call at a time. It must not call the link.
 	Console func(text []byte)
+
+	// Wave records the GPU. Only one that is emulated in this process can be;
+	// on other boards Open fails with ErrSelector.
+	Wave *wave.Recorder
 }
 
 // An option is one that a scheme takes.
@@ -155,6 +162,9 @@ func OpenWith(selector string, host bus.Host, opt Options) (bus.Link, bus.Clock,
 	if err != nil {
 		return nil, nil, err
 	}
+	if opt.Wave != nil && !s.emulated {
+		return nil, nil, fmt.Errorf("%w: %q: a wave is of a GPU that is emulated here, want emu or line", ErrSelector, selector)
+	}
 	o.Options, o.host = opt, host
 	link, clock, err := s.open(o)
 	if errors.Is(err, errOption) || errors.Is(err, errPlace) {
@@ -168,6 +178,13 @@ func OpenWith(selector string, host bus.Host, opt Options) (bus.Link, bus.Clock,
 func Check(selector string) error {
 	_, _, err := find(selector)
 	return err
+}
+
+// Emulated reports whether a selector is of a GPU that is emulated in this
+// process.
+func Emulated(selector string) bool {
+	s, _, err := find(selector)
+	return err == nil && s.emulated
 }
 
 // find returns the scheme of a selector and what it is given.

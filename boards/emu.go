@@ -10,7 +10,7 @@ import (
 
 func emulator() scheme {
 	return scheme{
-		name: "emu", doc: "the GPU emulated cycle by cycle in this process", open: openEmulator, options: options(true),
+		name: "emu", doc: "the GPU emulated cycle by cycle in this process", open: openEmulator, options: options(true), emulated: true,
 	}
 }
 
@@ -53,7 +53,7 @@ func configs(name string) (gpu.Config, bool) {
 // openEmulator builds a GPU and the wire to it.
 func openEmulator(at opening) (bus.Link, bus.Clock, error) {
 	o := values{Values: at.values}
-	dev, err := newEmulator(&o)
+	dev, err := newEmulator(&o, at.Wave)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/wave"
 )
 
 // faults are those of a device: at its ports and in its hardware.
@@ -159,7 +160,7 @@ func Device(selector string) (*Emulator, error) {
 			}
 		}
 		var e *Emulator
-		if e, err = newEmulator(&o); err == nil {
+		if e, err = newEmulator(&o, nil); err == nil {
 			return e, nil
 		}
 	}
@@ -169,8 +170,9 @@ func Device(selector string) (*Emulator, error) {
 	return nil, err
 }
 
-// newEmulator builds the GPU and its faults from the options.
-func newEmulator(o *values) (*Emulator, error) {
+// newEmulator builds the GPU and its faults from the options. It is recorded if
+// wave is not nil.
+func newEmulator(o *values, wave *wave.Recorder) (*Emulator, error) {
 	config := o.config()
 	all := o.faults(config, true)
 	if o.err != nil {
@@ -183,13 +185,17 @@ func newEmulator(o *values) (*Emulator, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Emulator{Device: g, gpu: g, hz: uint64(config.ClockHz)}
+	var dev hwfault.GPU = g
+	if wave != nil {
+		dev = wave.Attach(g)
+	}
+	e := &Emulator{Device: dev, gpu: g, hz: uint64(config.ClockHz)}
 	if len(all.hardware) > 0 {
-		broken := hwfault.New(g, config.VRAMBytes, all.hardware)
+		broken := hwfault.New(dev, config.VRAMBytes, all.hardware)
 		e.Device, e.harms = broken, append(e.harms, broken)
 	}
-	dev, harms := atPorts(e.Device, all.ports)
-	e.Device, e.harms = dev, append(e.harms, harms...)
+	ports, harms := atPorts(e.Device, all.ports)
+	e.Device, e.harms = ports, append(e.harms, harms...)
 	return e, nil
 }
 

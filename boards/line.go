@@ -14,7 +14,7 @@ import (
 func virtualLine() scheme {
 	s := scheme{
 		name: "line", doc: "the emulator at the end of a serial line in virtual time: the real link layers, one process, one seed; options as of emu, and",
-		open: openLine,
+		open: openLine, emulated: true,
 	}
 	for _, o := range options(true) {
 		if !slices.Contains(wireOptions, o.name) {
@@ -46,7 +46,7 @@ func openLine(at opening) (bus.Link, bus.Clock, error) {
 		opt.Faults = c
 	}
 	o.number("timeout", &ms, 1, 3_600_000)
-	dev, err := newEmulator(&o)
+	dev, err := newEmulator(&o, at.Wave)
 	if err != nil {
 		return nil, nil, err
 	}

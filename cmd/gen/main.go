@@ -26,13 +26,13 @@ type output struct {
 
 // outputs lists every generated file of the module at root.
 func outputs(root string) []output {
-	return []output{
+	return append([]output{
 		{"docs/registers.md", registersDoc},
 		{"docs/packets.md", packetsDoc},
 		{"docs/rules.md", rulesDoc},
 		{"docs/wireshark/hilgpu.lua", dissector},
 		{"runtime/verifier/wrap.go", func() ([]byte, error) { return wrappers(root) }},
-	}
+	}, snapshots(root)...)
 }
 
 func main() { os.Exit(run(outputs, os.Args[1:], os.Stdout, os.Stderr)) }

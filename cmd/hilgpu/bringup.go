@@ -64,6 +64,7 @@ Boards:
 		RunE: func(c *cobra.Command, _ []string) error { return runBringup(c.Context(), c.OutOrStdout(), f) },
 	}
 	fl := c.Flags()
+	l.wave.add(fl)
 	fl.StringVar(&f.board, "board", "emu", "board `selector`")
 	fl.StringVar(&f.only, "only", "", "`stages` or groups of stages to run, with commas between")
 	fl.StringVar(&f.soak, "soak", "", "repeat for a `duration` as in 8h, or a number of rounds, or until the link fails; a JSON object a round")

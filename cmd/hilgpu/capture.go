@@ -12,11 +12,12 @@ import (
 	"github.com/hilgpu/hilgpu/bus/capture"
 )
 
-// links is how the commands reach boards: what --capture records of them, and
-// where the text goes that boards send.
+// links is how the commands reach boards: what --capture and --wave record of
+// them, and where the text goes that boards send.
 type links struct {
 	path   string    // of the capture, or ""
 	stderr io.Writer // gets text of boards
+	wave   waveFlags
 
 	file *output
 	w    *capture.Writer
@@ -31,8 +32,9 @@ func (l *links) add(c *cobra.Command) {
 // first call.
 func (l *links) options() (boards.Options, error) {
 	o := boards.Options{Console: (&console{w: l.stderr}).text}
-	if l.path == "" {
-		return o, nil
+	var err error
+	if o.Wave, err = l.wave.recorder(); err != nil || l.path == "" {
+		return o, err
 	}
 	if l.file == nil {
 		file, err := newOutput(l.path)
@@ -48,8 +50,11 @@ func (l *links) options() (boards.Options, error) {
 	return o, nil
 }
 
-// commit ends the capture, also of a command that failed.
-func (l *links) commit() error {
+// commit ends the capture and the wave, also of a command that failed with err.
+func (l *links) commit(err error) error {
+	if err := l.wave.commit(err); err != nil {
+		return err
+	}
 	if l.w == nil {
 		return nil
 	}

@@ -63,7 +63,7 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.Execute()
-	if cerr := l.commit(); err == nil {
+	if cerr := l.commit(err); err == nil {
 		err = cerr
 	}
 	if err == nil {

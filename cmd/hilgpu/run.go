@@ -30,6 +30,7 @@ func newRun(l *links) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
+	l.wave.add(c.PersistentFlags())
 	c.AddCommand(newCompose(l), newLists(l), newCopy(l), newFill(l))
 	return c
 }

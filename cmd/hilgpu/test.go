@@ -46,7 +46,8 @@ specification or a plain model says. On the selector "emu" it also tries GPUs of
 other configurations.
 
 A case that fails has a folder in --artifacts: its messages, the DDI calls, the
-kernel's dump if the GPU stopped, and how to run it again.
+kernel's dump if the GPU stopped, the last clocks of an emulated GPU, and how to
+run it again.
 
 Boards:
 ` + boards.Help() + `
@@ -241,7 +242,8 @@ func (f testFlags) artifactsOf(r suite.Result) ([]string, error) {
 		return nil, artifactError(folder, err)
 	}
 	readme := fmt.Sprintf("%s: %s\nboard %s, seed %d\nrepeat: %s\n\nmessages.txt  the checks that failed\n"+
-		"ddi.jsonl     every DDI call, a JSON object a line\ndump.txt      what the kernel said of the GPU when it stopped, if it did\n",
+		"ddi.jsonl     every DDI call, a JSON object a line\ndump.txt      what the kernel said of the GPU when it stopped, if it did\n"+
+		"wave.vcd      the last clocks of an emulated GPU, every register\n",
 		r.Name, r.Doc, r.Selector, r.Seed, replay(f, r))
 	var out []string
 	for _, file := range []struct {
@@ -249,7 +251,7 @@ func (f testFlags) artifactsOf(r suite.Result) ([]string, error) {
 		data []byte
 	}{
 		{"README.txt", []byte(readme)}, {"messages.txt", []byte(strings.Join(r.Messages, "\n"))},
-		{"ddi.jsonl", r.Trace}, {"dump.txt", []byte(r.Dump)},
+		{"ddi.jsonl", r.Trace}, {"dump.txt", []byte(r.Dump)}, {"wave.vcd", r.Wave},
 	} {
 		if len(file.data) == 0 {
 			continue

@@ -123,10 +123,10 @@ func TestBusMasterOff(t *testing.T) {
 			before := len(m.log)
 			ring(m, tt.work...)
 			m.run(20000, func() bool {
-				req, beat := m.g.Initiator()
+				req, beat := m.dev.Initiator()
 				require.Zero(t, req)
 				require.Zero(t, beat)
-				return m.g.IdleFor() > 0
+				return m.dev.IdleFor() > 0
 			})
 			assert.Equal(t, tt.cause, m.node(0, cpreg.FaultInfo))
 			assert.Len(t, m.log, before)
@@ -154,7 +154,7 @@ func TestBusMasterEndsMidway(t *testing.T) {
 			m.tick(port.Request{}, port.Beat{}, true)
 		}
 		m.writeConfig(pcicfg.Command, pcicfg.CommandMemory)
-		offered, _ := m.g.Initiator()
+		offered, _ := m.dev.Initiator()
 		allowed := 0
 		if offered.Kind != port.None {
 			allowed = 1
@@ -240,7 +240,7 @@ func TestReset(t *testing.T) {
 		}
 		m.g.Reset()
 		m.reads, m.writes, m.written, m.req, m.beat = nil, nil, nil, port.Request{}, port.Beat{}
-		require.Positive(t, m.g.IdleFor())
+		require.Positive(t, m.dev.IdleFor())
 		require.Zero(t, m.readConfig(pcicfg.BAR0))
 		m.configure()
 		require.Equal(t, []byte("kept"), m.readBAR2(0x3ff00, 4))

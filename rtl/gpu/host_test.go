@@ -50,6 +50,7 @@ type event struct {
 type machine struct {
 	t   *testing.T
 	g   *gpu.GPU
+	dev port.Device // g, or what is around it
 	rng *rand.Rand
 	mem []byte
 
@@ -102,7 +103,7 @@ func (m *machine) configure() {
 func power(t *testing.T, c gpu.Config, seed uint64) *machine {
 	g, err := gpu.New(c)
 	require.NoError(t, err)
-	m := &machine{t: t, g: g, rng: rand.New(rand.NewPCG(seed, 7)), mem: make([]byte, memSize), latency: 10}
+	m := &machine{t: t, g: g, dev: g, rng: rand.New(rand.NewPCG(seed, 7)), mem: make([]byte, memSize), latency: 10}
 	m.onMsg = func(uint32) {}
 	for i := range m.mem {
 		m.mem[i] = byte(m.rng.Uint32())
@@ -123,14 +124,14 @@ func (m *machine) ready() bool { return m.stall == 0 || m.rng.IntN(100) >= m.sta
 
 // tick is one clock with the given inputs of the target port.
 func (m *machine) tick(req port.Request, beat port.Beat, cplReady bool) {
-	r, b := m.g.Initiator()
+	r, b := m.dev.Initiator()
 	m.stable(r, b)
 	reqReady := m.ready() && !m.block
 	// A beat of a header that is taken in this clock is legal too.
 	dataReady := (len(m.writes) > 0 || reqReady && r.Kind == port.MemWrite) && m.ready() && !m.block
 	cpl := m.complete()
-	idle := m.g.IdleFor()
-	m.g.Tick(req, beat, cplReady, cpl, reqReady, dataReady)
+	idle := m.dev.IdleFor()
+	m.dev.Tick(req, beat, cplReady, cpl, reqReady, dataReady)
 	m.clock++
 	if r.Kind != port.None && reqReady {
 		m.header(r)
@@ -141,10 +142,10 @@ func (m *machine) tick(req port.Request, beat port.Beat, cplReady bool) {
 		m.beat = port.Beat{}
 	}
 	if idle > 0 && req.Kind == port.None && !beat.Valid && cpl.Status == port.CplNone {
-		r, b := m.g.Initiator()
+		r, b := m.dev.Initiator()
 		require.Zero(m.t, r, "woke without an input")
 		require.Zero(m.t, b, "woke without an input")
-		require.GreaterOrEqual(m.t, m.g.IdleFor(), idle-1, "woke without an input")
+		require.GreaterOrEqual(m.t, m.dev.IdleFor(), idle-1, "woke without an input")
 	}
 }
 
@@ -242,12 +243,12 @@ func (m *machine) complete() port.Completion {
 func (m *machine) run(limit uint64, done func() bool) {
 	for end := m.clock + limit; !done(); {
 		require.Less(m.t, m.clock, end, "time-out")
-		n := min(m.g.IdleFor(), end-m.clock)
+		n := min(m.dev.IdleFor(), end-m.clock)
 		for _, r := range m.reads {
 			n = min(n, max(r.due, m.clock)-m.clock)
 		}
 		if n > 0 && m.skip {
-			m.g.Skip(n)
+			m.dev.Skip(n)
 			m.clock += n
 			continue
 		}
@@ -258,7 +259,7 @@ func (m *machine) run(limit uint64, done func() bool) {
 // idle runs until nothing is in flight.
 func (m *machine) idle() {
 	m.run(200000, func() bool {
-		return m.g.IdleFor() == math.MaxUint64 && len(m.reads) == 0 && len(m.writes) == 0
+		return m.dev.IdleFor() == math.MaxUint64 && len(m.reads) == 0 && len(m.writes) == 0
 	})
 }
 
@@ -271,7 +272,7 @@ func (m *machine) send(req port.Request, beats []port.Beat) (port.Status, []uint
 	posted := req.Kind == port.MemWrite
 	for end := m.clock + 20000; !sent || len(beats) > 0 || !posted && status == port.CplNone; {
 		require.Less(m.t, m.clock, end, "target request %+v", req)
-		c, reqReady, dataReady := m.g.Target()
+		c, reqReady, dataReady := m.dev.Target()
 		cplReady := m.ready()
 		var r port.Request
 		var b port.Beat

@@ -59,3 +59,6 @@ func (g *GPU) WritingVRAM() (off uint64, beat port.Beat) {
 	word, beat := g.vram.Writing()
 	return uint64(word) << 3, beat
 }
+
+// Faulted reports that a node has stopped on a fault, for one clock.
+func (g *GPU) Faulted() bool { return g.cp0.Fault() || g.cp1.Fault() }

@@ -162,12 +162,12 @@ func BenchmarkTick(b *testing.B) {
 	m := boot(&testing.T{}, small(), 1)
 	work := func(n uint64) pkt.Copy { return pkt.Copy{Src: 0x20000 * n, Dst: 0x20000*n + 0x10000, Bytes: 0x10000} }
 	for b.Loop() {
-		if m.g.IdleFor() > 0 {
+		if m.dev.IdleFor() > 0 {
 			m.submit(0, work(0), work(0), work(0), work(0), work(0))
 			m.submit(1, work(1), work(1), work(1), work(1), work(1))
 			m.run(1000, func() bool { return m.clock%1000 == 999 })
 		}
-		m.g.Initiator()
-		m.g.Tick(port.Request{}, port.Beat{}, true, port.Completion{}, false, false)
+		m.dev.Initiator()
+		m.dev.Tick(port.Request{}, port.Beat{}, true, port.Completion{}, false, false)
 	}
 }

@@ -22,7 +22,7 @@ type Options struct {
 	Seed     uint64         // first seed
 	Runs     uint64         // seeds of cases that have several; 0: as they say
 	Filter   *regexp.Regexp // of the names of instances; nil: all
-	Trace    bool           // keep the DDI calls of what fails
+	Trace    bool           // keep the DDI calls of what fails, and the last clocks of an emulated GPU
 
 	// Report, if it is not nil, is called as each instance ends.
 	Report func(Result)
@@ -50,6 +50,7 @@ type Result struct {
 
 	Trace []byte `json:"-"` // DDI calls as JSON lines, of what failed
 	Dump  string `json:"-"` // what the kernel said of a GPU that stopped
+	Wave  []byte `json:"-"` // the last clocks of an emulated GPU, a value change dump
 }
 
 // Run runs the suite, one instance after the other, and returns the results.
@@ -71,7 +72,7 @@ func Run(o Options) []Result {
 // runOne runs an instance on a goroutine of its own, which FailNow ends.
 func runOne(i Instance, o Options) Result {
 	r := &recording{}
-	t := &T{TB: r, Selector: i.Selector, Board: o.Board, Drivers: o.Drivers, Seed: i.Seed}
+	t := &T{TB: r, Selector: i.Selector, Board: o.Board, Drivers: o.Drivers, Seed: i.Seed, keep: o.Trace}
 	if o.Trace {
 		t.trace = new(bytes.Buffer)
 	}
@@ -95,7 +96,7 @@ func runOne(i Instance, o Options) Result {
 	case len(r.messages) > 0:
 		res.Outcome, res.Dump = Failed, t.dump
 		if t.trace != nil {
-			res.Trace = t.trace.Bytes()
+			res.Trace, res.Wave = t.trace.Bytes(), t.wave()
 		}
 	case r.skipped != "":
 		res.Outcome, res.Messages = Skipped, []string{r.skipped}

@@ -10,12 +10,15 @@ package suite
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/rtl/wave"
 	"github.com/hilgpu/hilgpu/testbench"
 )
 
@@ -38,13 +41,23 @@ type T struct {
 
 	trace *bytes.Buffer // gets the DDI calls if it is not nil
 	dump  string        // what the kernel dumped
+
+	keep   bool           // have the GPU recorded
+	flight *wave.Recorder // of the board that was opened last, or nil
 }
 
 // Open opens the board. It is closed when the case ends, which fails if that
-// does. A trace is kept unless o has a hook of its own.
+// does. A trace is kept unless o has a hook of its own, and the last clocks of an
+// emulated GPU if a failure is to leave them.
 func (t *T) Open(o testbench.Options) *testbench.System {
 	t.Helper()
 	o.Board = t.Board
+	if t.keep && boards.Emulated(t.Selector) {
+		var err error
+		t.flight, err = wave.New(nil, wave.Options{})
+		require.NoError(t, err)
+		o.Board.Wave = t.flight
+	}
 	if t.trace != nil && o.Hook == nil {
 		o.DDI = t.trace
 	}
@@ -167,11 +180,41 @@ func with(selector, options string) string {
 	return selector + "?" + options
 }
 
-// Run runs the instance as the test tb.
+// keeper is a TB that has a folder for what a failure leaves, as *testing.T does.
+type keeper interface {
+	Failed() bool
+	ArtifactDir() string
+}
+
+// Run runs the instance as the test tb. If it fails, it leaves the last clocks of
+// an emulated GPU in wave.vcd, in the folder of the test's artifacts.
 func (i Instance) Run(tb TB, drivers testbench.Drivers) {
 	if i.Skip != "" {
 		tb.Skipf("%s", i.Skip)
 		return
 	}
-	i.Case.run(&T{TB: tb, Selector: i.Selector, Drivers: drivers, Seed: i.Seed})
+	t := &T{TB: tb, Selector: i.Selector, Drivers: drivers, Seed: i.Seed}
+	if k, ok := tb.(keeper); ok {
+		t.keep = true
+		tb.Cleanup(func() {
+			if k.Failed() && t.flight != nil {
+				assert.NoError(t, os.WriteFile(filepath.Join(k.ArtifactDir(), "wave.vcd"), t.wave(), 0o666))
+			}
+		})
+	}
+	i.Case.run(t)
+}
+
+// wave returns the last clocks of the board that was opened last, as a value
+// change dump, or nil.
+func (t *T) wave() []byte {
+	if t.flight == nil || !t.flight.Attached() {
+		return nil
+	}
+	var out bytes.Buffer
+	if err := t.flight.Dump(&out); err != nil {
+		t.Errorf("no wave: %v", err)
+		return nil
+	}
+	return out.Bytes()
 }

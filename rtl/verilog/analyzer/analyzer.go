@@ -82,12 +82,13 @@ type module struct {
 }
 
 // run looks at one package of the RTL. The primitives have Verilog of their own,
-// the translator is a program, and the standard library is not translated.
+// the translator and the recorder of waves are programs, and the standard library
+// is not translated.
 func run(pass *analysis.Pass) (any, error) {
 	path := pass.Pkg.Path()
 	host, _, _ := strings.Cut(path, "/")
-	translator := strings.Contains(path+"/", "/rtl/verilog/") && !strings.Contains(path, "/testdata/")
-	if strings.Contains(host, ".") && !strings.HasSuffix(path, "/rtl/hdl") && !translator {
+	program := strings.Contains(path+"/", "/rtl/verilog/") && !strings.Contains(path, "/testdata/") || strings.HasSuffix(path, "/rtl/wave")
+	if strings.Contains(host, ".") && !strings.HasSuffix(path, "/rtl/hdl") && !program {
 		Check(pass)
 	}
 	return nil, nil

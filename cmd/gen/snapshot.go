@@ -1,0 +1,210 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/types"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+const (
+	// snapshotFile is the name of what is generated in each package that has
+	// registers.
+	snapshotFile = "snapshot.go"
+
+	hdlPath = modulePath + "rtl/hdl"
+)
+
+// errState is wrapped by the error of a field that is no state.
+var errState = errors.New("gen: no state")
+
+// configTypes are the structs that a block is built from; fields of them are no
+// state.
+var configTypes = map[string]bool{"Config": true, "Params": true}
+
+// snapshotPackages are those with registers, each with the types that are
+// instances elsewhere.
+var snapshotPackages = []struct {
+	dir   string
+	types []string
+}{
+	{"rtl/cp", []string{"Module"}},
+	{"rtl/dma", []string{"Module"}},
+	{"rtl/fence", []string{"Module"}},
+	{"rtl/gpu", []string{"GPU"}},
+	{"rtl/ident", []string{"Module"}},
+	{"rtl/intc", []string{"Module"}},
+	{"rtl/mem", []string{"Module"}},
+	{"rtl/noc", []string{"Initiator", "Reads", "Writes"}},
+	{"rtl/pcie", []string{"Module"}},
+	{"rtl/wave", []string{"ports"}},
+}
+
+// snapshots lists the generated files of the blocks.
+func snapshots(root string) []output {
+	var out []output
+	for _, p := range snapshotPackages {
+		out = append(out, output{p.dir + "/" + snapshotFile, func() ([]byte, error) { return snapshot(root, p.dir, p.types) }})
+	}
+	return out
+}
+
+// snapshot returns the file of one package.
+func snapshot(root, dir string, names []string) ([]byte, error) {
+	pkg, err := newLoader(root).Import(modulePath + dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &snapshotter{pkg: pkg, imports: map[string]bool{hdlPath: true}, enums: map[string]*types.Named{}}
+	for _, name := range names {
+		obj := pkg.Scope().Lookup(name)
+		if obj == nil {
+			return nil, fmt.Errorf("%w: %s has no type %s", errState, dir, name)
+		}
+		if err := s.instance(obj.Type().(*types.Named)); err != nil {
+			return nil, err
+		}
+	}
+	return s.file()
+}
+
+// snapshotter writes the methods of one package's instances.
+type snapshotter struct {
+	pkg     *types.Package
+	imports map[string]bool
+	enums   map[string]*types.Named // by the name of the function that lists their names
+	body    bytes.Buffer
+}
+
+// A block is what an instance is made of, in the order of its declaration.
+type block struct {
+	registers []register
+	inner     []inner
+	memories  []memory
+}
+
+// A register is a scalar; its path is that of the Go field from the instance.
+type register struct {
+	path  string
+	typ   types.Type
+	width int
+}
+
+// An inner instance has methods of its own.
+type inner struct {
+	path      string
+	words     string // an expression, how many words it has
+	primitive bool   // of package hdl, whose memory is the block's
+}
+
+// A memory is a FIFO, or a primitive whose words are numbers.
+type memory struct {
+	path   string
+	elem   types.Type // of a FIFO, nil otherwise
+	values []register // of a FIFO, below one of its values
+}
+
+// collect adds what the field at path holds; tag is its w tag.
+func (s *snapshotter) collect(b *block, path string, t types.Type, tag string) error {
+	if named, ok := types.Unalias(t).(*types.Named); ok {
+		if done, err := s.collectNamed(b, path, named); done || err != nil {
+			return err
+		}
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		width, err := widthOf(u, tag)
+		if err != nil {
+			return fmt.Errorf("%w: %s.%s: %w", errState, s.pkg.Path(), path, err)
+		}
+		b.registers = append(b.registers, register{path, t, width})
+		return nil
+	case *types.Array:
+		for i := range u.Len() {
+			if err := s.collect(b, fmt.Sprintf("%s[%d]", path, i), u.Elem(), tag); err != nil {
+				return err
+			}
+		}
+		return nil
+	case *types.Struct:
+		return s.collectStruct(b, path, u)
+	}
+	return fmt.Errorf("%w: %s.%s is a %s", errState, s.pkg.Path(), path, t)
+}
+
+func (s *snapshotter) collectStruct(b *block, path string, u *types.Struct) error {
+	for i := range u.NumFields() {
+		f := u.Field(i)
+		if named, ok := types.Unalias(f.Type()).(*types.Named); ok && configTypes[named.Obj().Name()] {
+			continue
+		}
+		sub := strings.TrimPrefix(path+"."+f.Name(), ".")
+		if f.Embedded() {
+			sub = path // its fields are promoted
+		}
+		if err := s.collect(b, sub, f.Type(), reflect.StructTag(u.Tag(i)).Get("w")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// collectNamed adds a memory or an instance with methods of its own, and reports
+// whether it is one.
+func (s *snapshotter) collectNamed(b *block, path string, named *types.Named) (done bool, err error) {
+	obj := named.Obj()
+	switch {
+	case obj.Pkg() == nil:
+		return false, nil
+	case obj.Pkg().Path() == hdlPath && obj.Name() == "FIFO":
+		m := memory{path: path, elem: named.TypeArgs().At(0)}
+		values := &block{}
+		if err := s.collect(values, "", m.elem, ""); err != nil {
+			return false, err
+		}
+		m.values = values.registers
+		b.inner = append(b.inner, inner{path: path, words: "hdl.FIFOWords", primitive: true})
+		b.memories = append(b.memories, m)
+		return true, nil
+	case obj.Pkg().Path() == hdlPath:
+		b.inner = append(b.inner, inner{path: path, words: "hdl." + obj.Name() + "Words", primitive: true})
+		b.memories = append(b.memories, memory{path: path})
+		return true, nil
+	case obj.Pkg() == s.pkg || !hidden(named):
+		return false, nil
+	}
+	s.imports[obj.Pkg().Path()] = true
+	words := obj.Pkg().Name() + "." + obj.Name() + "Words"
+	b.inner = append(b.inner, inner{path: path, words: words})
+	return true, nil
+}
+
+// hidden reports whether a struct has fields that another package cannot reach.
+func hidden(t *types.Named) bool {
+	u, ok := t.Underlying().(*types.Struct)
+	if !ok {
+		return false
+	}
+	for i := range u.NumFields() {
+		if !u.Field(i).Exported() {
+			return true
+		}
+	}
+	return false
+}
+
+// widthOf returns the bits of a scalar.
+func widthOf(b *types.Basic, tag string) (int, error) {
+	widths := map[types.BasicKind]int{types.Bool: 1, types.Uint8: 8, types.Uint16: 16, types.Uint32: 32, types.Uint64: 64}
+	n, ok := widths[b.Kind()]
+	if !ok {
+		return 0, fmt.Errorf("a %s has no width", b)
+	}
+	if tag == "" {
+		return n, nil
+	}
+	return strconv.Atoi(tag)
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// tree writes Go files of a module below a directory.
+func tree(t *testing.T, files map[string]string) string {
+	root := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(root, filepath.FromSlash(name))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
+	}
+	return root
+}
+
+const fakeHDL = "package hdl\ntype RAM struct{ q uint64 }\ntype FIFO[T any] struct{ slots []T }\n"
+
+// A package whose generated file is stale, or uses what is gone, is read all the
+// same; constants of other packages count as array lengths.
+func TestSnapshotFile(t *testing.T) {
+	root := tree(t, map[string]string{
+		"rtl/hdl/hdl.go":    fakeHDL,
+		"rtl/n/n.go":        "package n\nconst N = 2\ntype Kind uint8\nconst (\nKindNone Kind = iota\nKindSome\n)\ntype Open struct { A bool; K Kind }\ntype Shut struct { a bool }\n",
+		"rtl/b/snapshot.go": "package b\nfunc (m *Module) Snapshot() { m.gone = 1 }\n",
+		"rtl/b/b.go": `package b
+import (
+	"math"
+	"github.com/hilgpu/hilgpu/rtl/hdl"
+	"github.com/hilgpu/hilgpu/rtl/n"
+)
+const top = math.MaxUint8
+type Config struct { Size int }
+type part struct { x uint16 ` + "`w:\"9\"`" + ` }
+type Module struct {
+	config Config
+	part
+	list [n.N]part
+	open n.Open
+	shut n.Shut
+	ram  hdl.RAM
+	fifo hdl.FIFO[n.Open]
+}
+`})
+	got, err := snapshot(root, "rtl/b", []string{"Module"})
+	require.NoError(t, err)
+	for _, want := range []string{
+		"const ModuleWords = 5 + n.ShutWords + hdl.RAMWords + hdl.FIFOWords\n",
+		"\ts[0] = uint64(m.x)\n\ts[1] = uint64(m.list[0].x)\n\ts[2] = uint64(m.list[1].x)\n\ts[3] = hdl.Bit(m.open.A)\n\ts[4] = uint64(m.open.K)\n\ts = s[5:]\n\tm.shut.Snapshot(s)\n",
+		"\tm.list[1].x = uint16(s[2])\n\tm.open.A = s[3] != 0\n\tm.open.K = n.Kind(s[4])\n",
+		`hdl.Signal{Name: at + ".list_1_x", Width: 9},`,
+		`hdl.Signal{Name: at + ".open_K", Width: 8, Names: nKindNames()},`,
+		"\tv.Words(m.ram.Words())\n",
+		"x, w := &m.fifo.Slots()[i], v.Room(2)\n\t\tw[0] = hdl.Bit(x.A)\n\t\tw[1] = uint64(x.K)\n\t\tv.Words(w)\n\t\tx.A = w[0] != 0\n\t\tx.K = n.Kind(w[1])\n",
+		"func nKindNames() []string {\n\treturn []string{\n\t\t\"None\",\n\t\t\"Some\",\n",
+	} {
+		assert.Contains(t, string(got), want)
+	}
+}
+
+// What has no width, or whose length is not known, is no state.
+func TestSnapshotRefuses(t *testing.T) {
+	for _, field := range []string{"int", "*uint8", "map[uint8]bool", "[]uint8", "func()", "string", "float64", "unknown.Type"} {
+		root := tree(t, map[string]string{
+			"rtl/hdl/hdl.go": fakeHDL,
+			"rtl/b/b.go":     "package b\ntype Module struct { inner struct { f " + field + " } }\n",
+		})
+		_, err := snapshot(root, "rtl/b", []string{"Module"})
+		require.ErrorIs(t, err, errState, field)
+		assert.Contains(t, err.Error(), "inner.f", field)
+	}
+	root := tree(t, map[string]string{"rtl/b/b.go": "package b\n"})
+	_, err := snapshot(root, "rtl/b", []string{"Module"})
+	assert.ErrorIs(t, err, errState)
+	_, err = snapshot(root, "rtl/c", []string{"Module"})
+	assert.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// Names lose what all of them begin with, whole words alone.
+func TestPrefix(t *testing.T) {
+	for _, tt := range []struct{ names, want string }{
+		{"stateRead stateRetire stateNext", "state"},
+		{"stateRead stateRetire", "state"},
+		{"None Copy Fill", ""},
+		{"CplNone CplSuccess", "Cpl"},
+		{"Fence FenceEnd", ""},
+		{"Only", ""},
+	} {
+		assert.Equal(t, tt.want, prefix(strings.Fields(tt.names)), tt.names)
+	}
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/hilgpu/hilgpu/rtl/wave"
+	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/testbench/compose"
+)
+
+// waveFlags are the flags of commands that can record the registers of a GPU.
+type waveFlags struct {
+	path string // of the wave, or ""
+	on   string
+
+	file *output
+	rec  *wave.Recorder
+}
+
+func (f *waveFlags) add(fl *pflag.FlagSet) {
+	fl.StringVar(&f.path, "wave", "", "record every register of an emulated GPU in this VCD `file`, clock by clock")
+	fl.StringVar(&f.on, "wave-on", "", "`when` to record: fault, some thousand clocks around each fault, or cycle A..B, the clocks from A to before B")
+}
+
+// options returns what --wave-on says.
+func (f *waveFlags) options() (o wave.Options, err error) {
+	switch f.on {
+	case "":
+		return o, nil
+	case "fault":
+		o.Fault = true
+		return o, nil
+	}
+	from, to, ok := strings.Cut(strings.TrimSpace(strings.TrimPrefix(f.on, "cycle")), "..")
+	if ok {
+		if o.From, err = strconv.ParseUint(from, 10, 64); err == nil {
+			if o.To, err = strconv.ParseUint(to, 10, 64); err == nil && o.From < o.To {
+				return o, nil
+			}
+		}
+	}
+	return o, fmt.Errorf("%w: --wave-on %q, want fault or cycle A..B with A below B", compose.ErrInput, f.on)
+}
+
+// recorder returns what records, or nil. It makes the file at its first call.
+func (f *waveFlags) recorder() (*wave.Recorder, error) {
+	if f.path == "" && f.on != "" {
+		return nil, fmt.Errorf("%w: --wave-on %q without --wave FILE", compose.ErrInput, f.on)
+	}
+	if f.path == "" || f.rec != nil {
+		return f.rec, nil
+	}
+	o, err := f.options()
+	if err != nil {
+		return nil, err
+	}
+	if f.file, err = newOutput(f.path); err != nil {
+		return nil, err
+	}
+	f.rec, err = wave.New(f.file, o)
+	return f.rec, err
+}
+
+// commit ends the wave of a command that returned err. One that waits for a
+// fault has what was before the GPU stopped, also if no node reported one.
+func (f *waveFlags) commit(err error) error {
+	if f.file == nil {
+		return nil
+	}
+	if f.rec == nil || !f.rec.Attached() {
+		f.file.discard()
+		return nil
+	}
+	var stopped *dxgkrnl.DeviceError
+	if errors.As(err, &stopped) {
+		f.rec.Fault()
+	}
+	if err := f.rec.Close(); err != nil {
+		f.file.discard()
+		return err
+	}
+	return f.file.commit()
+}

@@ -1,0 +1,132 @@
+package wave
+
+import (
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/hdl"
+	"github.com/hilgpu/hilgpu/rtl/hdl/vcd"
+)
+
+// run is how many words are compared at a time.
+const run = 16
+
+// A dump writes the changes of a GPU's words.
+type dump struct {
+	out   *vcd.Writer
+	now   []uint64 // the registers, the ports, and the opcodes
+	last  []uint64 // as they were written
+	names [][]string
+	vars  []int // of each word; -1: none
+	ops   []op
+	any   bool // something was written
+	time  uint64
+}
+
+// An op is a word that is the opcode of a header.
+type op struct{ word, header int }
+
+// newDump declares the variables of g.
+func newDump(w io.Writer, g *gpu.GPU) *dump {
+	signals := (&ports{}).Signals("gpu", g.Signals("gpu", nil))
+	d := &dump{}
+	var order []int
+	for i, s := range signals {
+		order = append(order, i)
+		if instance, ok := strings.CutSuffix(s.Name, ".hdr"); ok {
+			order = append(order, len(signals))
+			d.ops = append(d.ops, op{len(signals), i})
+			signals = append(signals, hdl.Signal{Name: instance + ".op", Names: opcodes()})
+		}
+	}
+	size := (len(signals) + run - 1) / run * run
+	d.now, d.last = make([]uint64, size), make([]uint64, size)
+	d.vars, d.names = make([]int, size), make([][]string, size)
+	var vars []vcd.Var
+	for i := range d.vars {
+		d.vars[i] = -1
+	}
+	for _, i := range order {
+		s := signals[i]
+		if !present(g.Config(), s.Name) {
+			continue
+		}
+		d.vars[i], d.names[i] = len(vars), s.Names
+		if s.Names != nil {
+			s.Width = 0
+		}
+		vars = append(vars, vcd.Var{Name: s.Name, Width: s.Width})
+	}
+	d.out = vcd.NewWriter(w, vars)
+	return d
+}
+
+// present reports whether a GPU of configuration c has what the signal is in.
+func present(c gpu.Config, signal string) bool {
+	second := strings.HasPrefix(signal, "gpu.cp1.") || strings.HasPrefix(signal, "gpu.fence1.")
+	return c.Nodes == 2 || !second
+}
+
+// opcodes returns the names of packets by their opcodes.
+func opcodes() []string {
+	names := make([]string, 256)
+	for i := range names {
+		names[i] = strconv.Itoa(i)
+		if l, ok := pkt.Lookup(uint8(i)); ok {
+			names[i] = l.Name
+		}
+	}
+	return names
+}
+
+// sample writes what is not as it was written last.
+func (d *dump) sample(clock uint64, g *gpu.GPU, p *ports) {
+	g.Snapshot(d.now)
+	p.Snapshot(d.now[gpu.GPUWords:])
+	for _, o := range d.ops {
+		d.now[o.word] = d.now[o.header] >> 24
+	}
+	timed := false
+	for at := 0; at < len(d.now); at += run {
+		if d.any && *(*[run]uint64)(d.now[at:]) == *(*[run]uint64)(d.last[at:]) {
+			continue
+		}
+		for i := at; i < at+run; i++ {
+			if d.now[i] == d.last[i] && d.any || d.vars[i] < 0 {
+				continue
+			}
+			if !timed {
+				timed = true
+				d.out.Time(clock)
+				d.time = clock
+			}
+			d.set(i)
+		}
+	}
+	d.any = true
+}
+
+// set writes word i.
+func (d *dump) set(i int) {
+	v := d.now[i]
+	d.last[i] = v
+	switch names := d.names[i]; {
+	case names == nil:
+		d.out.Set(d.vars[i], v)
+	case v < uint64(len(names)):
+		d.out.SetText(d.vars[i], names[v])
+	default:
+		d.out.SetText(d.vars[i], strconv.FormatUint(v, 10))
+	}
+}
+
+// close ends the dump at a clock.
+func (d *dump) close(clock uint64) error {
+	if clock > d.time {
+		d.out.Time(clock)
+	}
+	return d.out.Flush()
+}

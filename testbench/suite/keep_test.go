@@ -1,0 +1,52 @@
+package suite
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/hdl/vcd/vcdtest"
+	"github.com/hilgpu/hilgpu/testbench"
+)
+
+// keeping is a test with a folder.
+type keeping struct {
+	recording
+	dir string
+}
+
+func (k *keeping) Failed() bool        { return len(k.messages) > 0 }
+func (k *keeping) ArtifactDir() string { return k.dir }
+
+// A test that fails leaves the last clocks of the GPU, one that does not leaves
+// nothing.
+func TestFailureLeavesAWave(t *testing.T) {
+	for _, fails := range []bool{true, false} {
+		k := &keeping{dir: t.TempDir()}
+		c := Case{Name: "empty", run: func(t *T) {
+			sys := t.Open(testbench.Options{})
+			require.NoError(t, sys.WaitForIdle())
+			if fails {
+				t.Errorf("on purpose")
+			}
+		}}
+		Instance{Case: c, Selector: "emu?vram=64KiB"}.Run(k, testbench.HostDrivers())
+		k.clean()
+		text, err := os.ReadFile(filepath.Join(k.dir, "wave.vcd"))
+		if !fails {
+			assert.ErrorIs(t, err, os.ErrNotExist)
+			assert.Empty(t, k.messages)
+			continue
+		}
+		require.NoError(t, err)
+		assert.Equal(t, []string{"on purpose"}, k.messages)
+		d, err := vcdtest.Parse(strings.NewReader(string(text)))
+		require.NoError(t, err)
+		assert.Greater(t, len(d.Times), 100)
+		assert.Contains(t, d.Vars, "gpu.cp1.state")
+	}
+}
