@@ -166,6 +166,9 @@ func OpenWith(selector string, host bus.Host, opt Options) (bus.Link, bus.Clock,
 		return nil, nil, fmt.Errorf("%w: %q: a wave is of a GPU that is emulated here, want emu or line", ErrSelector, selector)
 	}
 	o.Options, o.host = opt, host
+	if opt.Capture != nil {
+		opt.Capture.Begin()
+	}
 	link, clock, err := s.open(o)
 	if errors.Is(err, errOption) || errors.Is(err, errPlace) {
 		err = fmt.Errorf("%w: %q: %w", ErrSelector, selector, err)

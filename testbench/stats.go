@@ -7,25 +7,26 @@ import (
 )
 
 // Stats counts what a System did. All of it is in simulated units: the same run
-// gives the same numbers. Packets and BytesMoved are 0 on a board that does not
-// count them.
+// gives the same numbers. Cycles, Packets and BytesMoved are 0, and left out of
+// JSON, on a board that does not tell them.
 type Stats struct {
-	Cycles        uint64 `json:"cycles"`  // ticks of the device's clock since it was opened
-	Packets       uint64 `json:"packets"` // retired by the command processors
+	Cycles        uint64 `json:"cycles,omitempty"`  // clocks of the device since it was opened
+	Packets       uint64 `json:"packets,omitempty"` // retired by the command processors
 	DMABuffers    uint64 `json:"dma_buffers"`
 	PagingBuffers uint64 `json:"paging_buffers"`
 	Fences        uint64 `json:"fences"`
 	Interrupts    uint64 `json:"interrupts"`
+	Lost          uint64 `json:"lost_interrupts,omitempty"` // found out by asking the GPU
 	DPCs          uint64 `json:"dpcs"`
-	BytesMoved    uint64 `json:"bytes_moved"` // written by the DMA engine
+	BytesMoved    uint64 `json:"bytes_moved,omitempty"` // written by the DMA engine
 }
 
 // Stats returns the counts so far.
 func (s *System) Stats() Stats {
 	k := s.kernel.Stats()
 	out := Stats{
-		Cycles: s.clock.Now(), DMABuffers: k.DMABuffers, PagingBuffers: k.PagingBuffers,
-		Fences: k.Fences, Interrupts: k.Interrupts, DPCs: k.DPCs,
+		DMABuffers: k.DMABuffers, PagingBuffers: k.PagingBuffers,
+		Fences: k.Fences, Interrupts: k.Interrupts, Lost: k.LostInterrupts, DPCs: k.DPCs,
 	}
 	board, ok := s.link.(boards.Counters)
 	if !ok {
@@ -37,6 +38,8 @@ func (s *System) Stats() Stats {
 			out.Packets += c.Value
 		case c.Name == "bytes_moved":
 			out.BytesMoved = c.Value
+		case c.Name == "clocks":
+			out.Cycles = c.Value
 		}
 	}
 	return out

@@ -47,7 +47,7 @@ type Options struct {
 	HostMemory uint64         // bytes of the PC's memory; 0: 4 GiB, used as it is needed
 	TdrDelay   uint64         // clock ticks without progress until the GPU counts as hung; 0: two seconds, and over a slow link what 8 MiB take
 	DDI        io.Writer      // gets a verifier.Event as JSON for each DDI call; nil: none
-	Hook       verifier.Hook  // sees each DDI call; nil: none; not together with DDI
+	Hook       verifier.Hook  // sees each DDI call; nil: none
 
 	NoVerify bool     // leaves out the check of the user-mode interface, for benchmarks
 	Waive    []string // rules of package verifier that are counted and do not stop
@@ -101,7 +101,11 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 	}
 	if o.DDI != nil {
 		s.trace = verifier.NewTrace(o.DDI, s.clock.Now)
-		o.Hook = s.trace
+		if o.Hook == nil {
+			o.Hook = s.trace
+		} else {
+			o.Hook = verifier.Hooks(s.trace, o.Hook)
+		}
 	}
 	if h := s.userModeHook(o); h != nil {
 		s.drivers.UserMode = verifier.WrapUserMode(d.UserMode, h)
@@ -110,7 +114,8 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 		s.drivers.KernelMode = verifier.WrapKernelMode(d.KernelMode, o.Hook)
 	}
 	if err := s.start(o); err != nil {
-		return nil, errors.Join(err, s.link.Close(), s.closeTrace())
+		s.link.Close() // it fails for the same reason, if it does
+		return nil, errors.Join(err, s.closeTrace())
 	}
 	return s, nil
 }

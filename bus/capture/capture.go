@@ -80,6 +80,10 @@ type Writer struct {
 	w   io.Writer
 	err error
 	buf []byte
+
+	base   time.Duration // of the link that is recorded
+	last   time.Duration // of what was written last
+	closed bool
 }
 
 // NewWriter writes the head of a file to w. Every packet is one call of
@@ -109,7 +113,7 @@ func NewWriter(w io.Writer, opt Options) (*Writer, error) {
 func (w *Writer) Write(r Record) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.err != nil {
+	if w.err != nil || w.closed {
 		return w.err
 	}
 	if r.At < 0 || r.Dir > Up || len(r.Packet) < 12 || len(r.Packet) > tlp.MaxSize {
@@ -118,10 +122,29 @@ func (w *Writer) Write(r Record) error {
 	if r.Comment == "" && w.opt.Comment != nil {
 		r.Comment = w.opt.Comment(r.Dir, r.Packet)
 	}
+	r.At += w.base
+	w.last = max(w.last, r.At)
 	w.buf = appendPacket(w.buf[:0], r)
 	if _, err := w.w.Write(w.buf); err != nil {
 		w.err = fmt.Errorf("capture: %w", err)
 	}
+	return w.err
+}
+
+// Begin says that another link is recorded from here on, whose time begins anew:
+// in the file it goes on.
+func (w *Writer) Begin() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.base = w.last
+}
+
+// Close ends the capture and returns its first error; what is written behind is
+// dropped. It does not close the underlying writer.
+func (w *Writer) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
 	return w.err
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/hilgpu/hilgpu/boards/serve"
 	"github.com/hilgpu/hilgpu/bus/fault"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
-	"github.com/hilgpu/hilgpu/testbench/compose"
 )
 
 func newBoard(l *links) *cobra.Command {
@@ -80,17 +79,17 @@ func (f serveFlags) options(selectors int) (serve.Options, error) {
 	pacings := map[string]serve.Pacing{"free": serve.Free, "clock": serve.Clock}
 	var ok bool
 	if o.Pacing, ok = pacings[f.pace]; !ok {
-		return o, fmt.Errorf("%w: --pace %q, want free or clock", compose.ErrInput, f.pace)
+		return o, fmt.Errorf("%w: --pace %q, want free or clock", errInput, f.pace)
 	}
 	if f.baud != 0 && (f.baud < 1200 || f.baud > 1_000_000_000) {
-		return o, fmt.Errorf("%w: --baud %d, want 1200 to 1000000000, or 0", compose.ErrInput, f.baud)
+		return o, fmt.Errorf("%w: --baud %d, want 1200 to 1000000000, or 0", errInput, f.baud)
 	}
 	if len(f.listen) != selectors {
-		return o, fmt.Errorf("%w: %d --listen for %d boards, want one each", compose.ErrInput, len(f.listen), selectors)
+		return o, fmt.Errorf("%w: %d --listen for %d boards, want one each", errInput, len(f.listen), selectors)
 	}
 	var err error
 	if o.Faults, err = fault.Parse(f.faults); err != nil {
-		return o, fmt.Errorf("%w: --link-faults: %w", compose.ErrInput, err)
+		return o, fmt.Errorf("%w: --link-faults: %w", errInput, err)
 	}
 	return o, nil
 }
@@ -152,7 +151,7 @@ func listen(selector, where string, o serve.Options, log io.Writer) (served, err
 		return served{}, err
 	}
 	if s.listener, err = serve.Listen(where); err != nil {
-		return served{}, fmt.Errorf("%w: --listen %s: %w", compose.ErrInput, where, err)
+		return served{}, fmt.Errorf("%w: --listen %s: %w", errInput, where, err)
 	}
 	return s, nil
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 	"github.com/hilgpu/hilgpu/testbench/bringup"
-	"github.com/hilgpu/hilgpu/testbench/compose"
 )
 
 // bringupFlags are the flags of bringup.
@@ -73,6 +72,7 @@ Boards:
 	fl.StringVar(&f.poke, "poke", reg.Safe.String(), "`class` of registers that are written with patterns: safe, idle or destructive")
 	fl.StringVar(&f.report, "report", "", "write report.html, report.json, junit.xml and bus.pcapng to this `folder`")
 	fl.BoolVar(&f.json, "json", false, "print the report as one JSON document")
+	l.add(c)
 	return c
 }
 
@@ -91,7 +91,7 @@ func (f bringupFlags) options() (bringup.Options, error) {
 		}
 	}
 	if !found {
-		return o, fmt.Errorf("%w: --poke %s, want safe, idle or destructive", compose.ErrInput, f.poke)
+		return o, fmt.Errorf("%w: --poke %s, want safe, idle or destructive", errInput, f.poke)
 	}
 	if f.bytes == "all" {
 		o.Bytes = 1 << 62
@@ -99,7 +99,7 @@ func (f bringupFlags) options() (bringup.Options, error) {
 	}
 	n, err := strconv.ParseUint(f.bytes, 10, 62)
 	if err != nil || n == 0 {
-		return o, fmt.Errorf("%w: --bytes %s, want a number of bytes from 1 on, or all", compose.ErrInput, f.bytes)
+		return o, fmt.Errorf("%w: --bytes %s, want a number of bytes from 1 on, or all", errInput, f.bytes)
 	}
 	o.Bytes = n
 	return o, nil
@@ -167,7 +167,7 @@ func (f bringupFlags) soakLimit() (rounds uint64, d time.Duration, err error) {
 	if derr == nil && d > 0 {
 		return 0, d, nil
 	}
-	return 0, 0, fmt.Errorf("%w: --soak %s, want a number of rounds or a duration as in 30m", compose.ErrInput, f.soak)
+	return 0, 0, fmt.Errorf("%w: --soak %s, want a number of rounds or a duration as in 30m", errInput, f.soak)
 }
 
 // soakRound is what a round of a soak prints.
@@ -196,8 +196,11 @@ func soakBringup(ctx context.Context, stdout io.Writer, f bringupFlags, o bringu
 	start := time.Now()
 	for round := uint64(1); (rounds == 0 || round <= rounds) && (d == 0 || time.Since(start) < d); round++ {
 		r, err := bringup.Run(ctx, o)
-		if err != nil {
+		if err != nil && keep == nil {
 			return bringupError(err)
+		}
+		if err != nil {
+			return first(f.write(io.Discard, keep), bringupError(err))
 		}
 		if !r.OK() {
 			bad++

@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -19,19 +18,23 @@ type links struct {
 	stderr io.Writer // gets text of boards
 	wave   waveFlags
 
-	file *output
-	w    *capture.Writer
+	console *console
+	file    *output
+	w       *capture.Writer
 }
 
-// add adds the flag to all commands below c.
+// add adds the flag to a command that has a link, and to all below it.
 func (l *links) add(c *cobra.Command) {
-	c.PersistentFlags().StringVar(&l.path, "capture", "", "record every packet of the link to a board in this pcapng `file`, with what it says")
+	c.PersistentFlags().StringVar(&l.path, "capture", "", "record every packet of the link to the board in this pcapng `file`, with what it says")
 }
 
 // options returns what boards are opened with. It makes the capture at its
 // first call.
 func (l *links) options() (boards.Options, error) {
-	o := boards.Options{Console: (&console{w: l.stderr}).text}
+	if l.console == nil {
+		l.console = &console{w: l.stderr}
+	}
+	o := boards.Options{Console: l.console.text}
 	var err error
 	if o.Wave, err = l.wave.recorder(); err != nil || l.path == "" {
 		return o, err
@@ -52,20 +55,30 @@ func (l *links) options() (boards.Options, error) {
 
 // commit ends the capture and the wave, also of a command that failed with err.
 func (l *links) commit(err error) error {
-	if err := l.wave.commit(err); err != nil {
-		return err
+	if l.console != nil {
+		l.console.end()
 	}
+	werr := l.wave.commit(err)
+	if cerr := l.commitCapture(); werr == nil {
+		werr = cerr
+	}
+	return werr
+}
+
+// commitCapture ends the capture; what comes behind is not recorded.
+func (l *links) commitCapture() error {
 	if l.w == nil {
 		return nil
 	}
-	if err := l.w.Err(); err != nil {
+	if err := l.w.Close(); err != nil {
 		l.file.discard()
 		return err
 	}
 	return l.file.commit()
 }
 
-// console prints what boards say, a line at a time.
+// console prints what boards say, a line at a time, without what would move the
+// cursor or ring.
 type console struct {
 	w io.Writer
 
@@ -80,12 +93,25 @@ func (c *console) text(p []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, b := range p {
-		if b != '\n' {
+		if b >= ' ' || b == '\t' {
 			c.line = append(c.line, b)
 		}
 		if b == '\n' || len(c.line) == maxLine {
-			io.WriteString(c.w, "board: "+strings.TrimRight(string(c.line), "\r")+"\n")
-			c.line = c.line[:0]
+			c.print()
 		}
 	}
+}
+
+// end prints a line that the board has not ended, such as a prompt.
+func (c *console) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.print()
+}
+
+func (c *console) print() {
+	if len(c.line) > 0 {
+		io.WriteString(c.w, "board: "+string(c.line)+"\n")
+	}
+	c.line = c.line[:0]
 }

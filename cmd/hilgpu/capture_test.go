@@ -80,5 +80,8 @@ func TestConsole(t *testing.T) {
 	c.text([]byte("one\r\ntw"))
 	c.text([]byte("o\n"))
 	c.text([]byte(strings.Repeat("x", maxLine+1)))
-	assert.Equal(t, "board: one\nboard: two\nboard: "+strings.Repeat("x", maxLine)+"\n", b.String())
+	c.text([]byte("\r\n\n\a\x1b[1mlogin: "))
+	c.end()
+	c.end()
+	assert.Equal(t, "board: one\nboard: two\nboard: "+strings.Repeat("x", maxLine)+"\nboard: x\nboard: [1mlogin: \n", b.String())
 }

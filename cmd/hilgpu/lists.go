@@ -75,6 +75,7 @@ func runLists(stdout, stderr io.Writer, f *listsFlags) error {
 		return err
 	}
 	o.System.Board = link
+	defer f.links.onSignal()()
 	r, err := lists.Run(o)
 	if errors.Is(err, lists.ErrContents) {
 		return fmt.Errorf("%w: %w", errCheck, err)

@@ -37,6 +37,9 @@ const (
 const exitCodes = `Exit codes: 0 ok, 1 check failed, 2 usage or bad input, 3 no device, 4 link,
 5 device fault or time-out, 6 register-map mismatch, 7 contract broken.`
 
+// errInput is wrapped by errors of what the command line asks for.
+var errInput = errors.New("bad input")
+
 // errCheck is wrapped by the error of a check that failed.
 var errCheck = errors.New("check failed")
 
@@ -100,18 +103,29 @@ func exitCode(err error) int {
 		return exitContract
 	case errors.Is(err, errCheck):
 		return exitCheck
+	case isLink(err):
+		return exitLink
 	case errors.As(err, &stopped):
 		return exitDevice
 	case errors.Is(err, ddi.StatusRevisionMismatch):
 		return exitMap
-	case isLink(err):
-		return exitLink
-	case errors.Is(err, boards.ErrSelector), errors.Is(err, compose.ErrInput), errors.Is(err, rule.ErrName):
+	case errors.Is(err, boards.ErrSelector), errors.Is(err, errInput), errors.Is(err, compose.ErrInput), errors.Is(err, rule.ErrName):
 		return exitUsage
 	case errors.Is(err, testbench.ErrDevice), errors.Is(err, bus.ErrTimeout):
 		return exitDevice
 	}
 	return exitUsage
+}
+
+// first returns the first of the errors that is one: those behind it are mostly
+// the same again.
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // portCode returns the exit code of an error of reaching a board, and false if
@@ -158,7 +172,6 @@ runs its RTL cycle by cycle.
 		Args:          cobra.NoArgs,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	l.add(root)
 	root.AddCommand(newBoard(l), newBringup(l), newRun(l), newVersion(), newLockstep(), newReg(l), newRules(), newSynth(), newTest(l), newVerilog())
 	return root
 }

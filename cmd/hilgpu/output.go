@@ -11,8 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-
-	"github.com/hilgpu/hilgpu/testbench/compose"
 )
 
 // output is a file that appears whole or not at all: it is written beside its
@@ -82,7 +80,7 @@ func (o *output) failed(err error) error {
 	if errors.As(err, &at) {
 		err = at.Err
 	}
-	return fmt.Errorf("%w: cannot write %s: %w", compose.ErrInput, o.path, err)
+	return fmt.Errorf("%w: cannot write %s: %w", errInput, o.path, err)
 }
 
 // Write implements io.Writer.

@@ -137,11 +137,13 @@ with selectors it fails as the first of them that is not ready.
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	c.Flags().StringVar(&options, "options", "", "`options` of the serial ports that are found, as in baud=3000000")
+	l.add(c)
 	return c
 }
 
 // probeAll asks the selectors, or all serial ports.
 func probeAll(l *links, selectors []string, options string) ([]probed, error) {
+	defer l.onSignal()()
 	link, err := l.options()
 	if err != nil {
 		return nil, err
@@ -187,7 +189,7 @@ func probe(port portJSON, opt boards.Options) probed {
 			id := f.Identity()
 			p.Identity, err = &id, f.Close()
 		}
-		err = errors.Join(err, link.Close())
+		err = first(err, link.Close())
 	}
 	if err != nil {
 		p.State, p.err = err.Error(), err

@@ -44,6 +44,7 @@ func newReg(l *links) *cobra.Command {
 	p.BoolVar(&f.json, "json", false, "print one JSON document")
 	p.BoolVar(&f.forceMap, "force-map", false, "go on if the board has another register map; names may then mean other registers")
 	c.AddCommand(newRegList(&f), newRegRead(&f), newRegWrite(&f), newRegSnap(&f), newRegDiff(&f))
+	l.add(c)
 	return c
 }
 
@@ -66,17 +67,11 @@ func openReg(f *regFlags, selector string) (fn *regs.Function, done func(error) 
 	}
 	fn, err = regs.Open(link, regs.Options{AnyMap: f.forceMap})
 	if err != nil {
-		return nil, nil, errors.Join(err, link.Close())
+		return nil, nil, first(err, link.Close())
 	}
 	done = func(err error) error {
 		// A link that is down says so once.
-		if cerr := fn.Close(); err == nil {
-			err = cerr
-		}
-		if cerr := link.Close(); err == nil {
-			err = cerr
-		}
-		return err
+		return first(err, fn.Close(), link.Close())
 	}
 	return fn, done, nil
 }

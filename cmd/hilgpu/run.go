@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"image"
 	"io"
@@ -32,6 +31,7 @@ func newRun(l *links) *cobra.Command {
 	}
 	l.wave.add(c.PersistentFlags())
 	c.AddCommand(newCompose(l), newLists(l), newCopy(l), newFill(l))
+	l.add(c)
 	return c
 }
 
@@ -102,7 +102,7 @@ func runCompose(stdout, stderr io.Writer, f composeFlags, images []string) error
 	if err := distinct(out, ddi); err != nil {
 		return err
 	}
-	defer onSignal(out, ddi)()
+	defer f.links.onSignal(out, ddi)()
 	start := time.Now()
 	link, err := f.links.options()
 	if err != nil {
@@ -130,8 +130,9 @@ func runCompose(stdout, stderr io.Writer, f composeFlags, images []string) error
 }
 
 // onSignal discards the outputs if the program is interrupted or terminated,
-// and ends it as the signal would have. It returns what ends that.
-func onSignal(outputs ...*output) (stop func()) {
+// keeps what is captured so far, and ends it as the signal would have. It returns
+// what ends that.
+func (l *links) onSignal(outputs ...*output) (stop func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
@@ -141,6 +142,9 @@ func onSignal(outputs ...*output) (stop func()) {
 		}
 		for _, o := range outputs {
 			o.discard()
+		}
+		if err := l.commitCapture(); err != nil {
+			fmt.Fprintf(l.stderr, "hilgpu: %v\n", err)
 		}
 		code := 1
 		if n, ok := s.(syscall.Signal); ok {
@@ -184,7 +188,7 @@ func parseSize(s string) (w, h int, err error) {
 			}
 		}
 	}
-	return 0, 0, fmt.Errorf("%w: size %q, want WIDTHxHEIGHT in pixels", compose.ErrInput, s)
+	return 0, 0, fmt.Errorf("%w: size %q, want WIDTHxHEIGHT in pixels", errInput, s)
 }
 
 // composeOn runs the plan. A contract that a miniport broke is a
@@ -205,9 +209,9 @@ func composeOn(board string, link boards.Options, drivers testbench.Drivers, ddi
 		switch r := recover().(type) {
 		case nil:
 		case *dxgkrnl.Bugcheck:
-			frame, err = nil, errors.Join(sys.Err(), sys.Close())
+			frame, err = nil, first(sys.Err(), sys.Close())
 		case *verifier.Violation:
-			frame, err = nil, errors.Join(r, sys.Close())
+			frame, err = nil, first(r, sys.Close())
 		default:
 			panic(r)
 		}

@@ -18,7 +18,7 @@ type summary struct {
 
 	FrameSHA256     string  `json:"frame_sha256"` // of the pixels, R G B A, row by row
 	HostMS          float64 `json:"host_ms"`
-	CyclesPerSecond float64 `json:"cycles_per_second"`
+	CyclesPerSecond float64 `json:"cycles_per_second,omitempty"`
 }
 
 func newSummary(frame *image.NRGBA, stats testbench.Stats, host time.Duration) summary {
@@ -40,9 +40,23 @@ func (s summary) text(f composeFlags) string {
 	if f.out != "" {
 		fmt.Fprintf(&b, ", in %s", f.out)
 	}
-	fmt.Fprintf(&b, "\ngpu      %d cycles, %d packets, %d bytes moved\n", s.Cycles, s.Packets, s.BytesMoved)
+	b.WriteString("\n")
+	if s.Cycles != 0 {
+		fmt.Fprintf(&b, "gpu      %d cycles", s.Cycles)
+		if s.Packets != 0 {
+			fmt.Fprintf(&b, ", %d packets, %d bytes moved", s.Packets, s.BytesMoved)
+		}
+		b.WriteString("\n")
+	}
 	fmt.Fprintf(&b, "kernel   %d DMA buffers, %d paging buffers, %d fences, %d interrupts, %d DPCs\n",
 		s.DMABuffers, s.PagingBuffers, s.Fences, s.Interrupts, s.DPCs)
-	fmt.Fprintf(&b, "host     %.0f ms, %.2f million cycles/s\n", s.HostMS, s.CyclesPerSecond/1e6)
+	if s.Lost != 0 {
+		fmt.Fprintf(&b, "         %d interrupts were lost: the kernel found the fences by asking, after its time-out\n", s.Lost)
+	}
+	fmt.Fprintf(&b, "host     %.0f ms", s.HostMS)
+	if s.Cycles != 0 {
+		fmt.Fprintf(&b, ", %.2f million cycles/s", s.CyclesPerSecond/1e6)
+	}
+	b.WriteString("\n")
 	return b.String()
 }

@@ -17,7 +17,6 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/testbench"
-	"github.com/hilgpu/hilgpu/testbench/compose"
 	"github.com/hilgpu/hilgpu/testbench/junit"
 	"github.com/hilgpu/hilgpu/testbench/suite"
 )
@@ -67,6 +66,7 @@ Boards:
 	fl.Uint64Var(&f.runs, "runs", 0, "`number` of seeds of each case that has several; 0: as the case says")
 	fl.BoolVar(&f.list, "list", false, "print the names of the cases and run nothing")
 	fl.BoolVar(&f.json, "json", false, "print the results as one JSON document")
+	l.add(c)
 	return c
 }
 
@@ -83,7 +83,7 @@ func runTest(stdout io.Writer, f testFlags) error {
 	o := suite.Options{Selector: f.board, Drivers: testbench.HostDrivers(), Seed: f.seed, Runs: f.runs, Trace: f.artifacts != ""}
 	var err error
 	if o.Filter, err = regexp.Compile(f.filter); err != nil {
-		return fmt.Errorf("%w: --filter: %w", compose.ErrInput, err)
+		return fmt.Errorf("%w: --filter: %w", errInput, err)
 	}
 	if f.list {
 		return listCases(stdout, f, o.Filter)
@@ -93,7 +93,7 @@ func runTest(stdout io.Writer, f testFlags) error {
 		return err
 	}
 	defer xml.discard()
-	defer onSignal(xml)()
+	defer f.links.onSignal(xml)()
 	if o.Board, err = f.links.options(); err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func runTest(stdout io.Writer, f testFlags) error {
 	report := testReport{Board: f.board, Results: suite.Run(o)}
 	report.count()
 	if len(report.Results) == 0 {
-		return fmt.Errorf("%w: --filter %q matches no case; hilgpu test --list has the names", compose.ErrInput, f.filter)
+		return fmt.Errorf("%w: --filter %q matches no case; hilgpu test --list has the names", errInput, f.filter)
 	}
 	if err := f.write(xml, report); err != nil {
 		return err
@@ -241,28 +241,34 @@ func (f testFlags) artifactsOf(r suite.Result) ([]string, error) {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return nil, artifactError(folder, err)
 	}
-	readme := fmt.Sprintf("%s: %s\nboard %s, seed %d\nrepeat: %s\n\nmessages.txt  the checks that failed\n"+
-		"ddi.jsonl     every DDI call, a JSON object a line\ndump.txt      what the kernel said of the GPU when it stopped, if it did\n"+
-		"wave.vcd      the last clocks of an emulated GPU, every register\n",
-		r.Name, r.Doc, r.Selector, r.Seed, replay(f, r))
+	readme := fmt.Sprintf("%s: %s\nboard %s, seed %d\nrepeat: %s\n\n", r.Name, r.Doc, r.Selector, r.Seed, replay(f, r))
 	var out []string
 	for _, file := range []struct {
-		name string
-		data []byte
+		name, doc string
+		data      []byte
 	}{
-		{"README.txt", []byte(readme)}, {"messages.txt", []byte(strings.Join(r.Messages, "\n"))},
-		{"ddi.jsonl", r.Trace}, {"dump.txt", []byte(r.Dump)}, {"wave.vcd", r.Wave},
+		{"messages.txt", "the checks that failed", []byte(strings.Join(r.Messages, "\n"))},
+		{"ddi.jsonl", "every DDI call, a JSON object a line", r.Trace},
+		{"dump.txt", "what the kernel said of the GPU when it stopped", []byte(r.Dump)},
+		{"bus.pcapng", "every packet of the link", r.Bus},
+		{"wave.vcd", "the last clocks of an emulated GPU, every register", r.Wave},
 	} {
+		path := filepath.Join(folder, file.name)
 		if len(file.data) == 0 {
+			os.Remove(path) // of an earlier run
 			continue
 		}
-		path := filepath.Join(folder, file.name)
 		if err := os.WriteFile(path, file.data, 0o666); err != nil {
 			return nil, artifactError(path, err)
 		}
+		readme += fmt.Sprintf("%-13s %s\n", file.name, file.doc)
 		out = append(out, path)
 	}
-	return out, nil
+	path := filepath.Join(folder, "README.txt")
+	if err := os.WriteFile(path, []byte(readme), 0o666); err != nil {
+		return nil, artifactError(path, err)
+	}
+	return append([]string{path}, out...), nil
 }
 
 func artifactError(path string, err error) error {
@@ -270,7 +276,7 @@ func artifactError(path string, err error) error {
 	if errors.As(err, &at) {
 		err = at.Err
 	}
-	return fmt.Errorf("%w: cannot write %s: %w", compose.ErrInput, path, err)
+	return fmt.Errorf("%w: cannot write %s: %w", errInput, path, err)
 }
 
 // fileRune keeps what a file name may have everywhere.

@@ -63,7 +63,7 @@ func TestTestArtifacts(t *testing.T) {
 	require.Equal(t, exitCheck, run(args, &out, &errs), errs.String())
 	assert.Contains(t, errs.String(), "1 of 1 cases failed")
 	assert.Contains(t, out.String(), "repeat: hilgpu test --board 'emu?fault=lost-doorbell&after=2' --filter '^present(/|$)' --seed 0 --runs 1")
-	for _, name := range []string{"README.txt", "messages.txt", "ddi.jsonl", "dump.txt", "wave.vcd"} {
+	for _, name := range []string{"README.txt", "messages.txt", "ddi.jsonl", "dump.txt", "bus.pcapng", "wave.vcd"} {
 		info, err := os.Stat(filepath.Join(dir, "present", name))
 		if assert.NoError(t, err) {
 			assert.NotZero(t, info.Size(), name)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
-	"github.com/hilgpu/hilgpu/testbench/compose"
 	"github.com/hilgpu/hilgpu/testbench/lockstep"
 )
 
@@ -83,7 +82,7 @@ func runVerilog(stdout io.Writer, f verilogFlags) error {
 		return err
 	}
 	if err := writeDesign(f.out, design); err != nil {
-		return fmt.Errorf("%w: %w", compose.ErrInput, err)
+		return fmt.Errorf("%w: %w", errInput, err)
 	}
 	s := summarize(f.config, design)
 	if f.json {

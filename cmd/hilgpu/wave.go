@@ -10,7 +10,6 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/wave"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
-	"github.com/hilgpu/hilgpu/testbench/compose"
 )
 
 // waveFlags are the flags of commands that can record the registers of a GPU.
@@ -44,13 +43,13 @@ func (f *waveFlags) options() (o wave.Options, err error) {
 			}
 		}
 	}
-	return o, fmt.Errorf("%w: --wave-on %q, want fault or cycle A..B with A below B", compose.ErrInput, f.on)
+	return o, fmt.Errorf("%w: --wave-on %q, want fault or cycle A..B with A below B", errInput, f.on)
 }
 
 // recorder returns what records, or nil. It makes the file at its first call.
 func (f *waveFlags) recorder() (*wave.Recorder, error) {
 	if f.path == "" && f.on != "" {
-		return nil, fmt.Errorf("%w: --wave-on %q without --wave FILE", compose.ErrInput, f.on)
+		return nil, fmt.Errorf("%w: --wave-on %q without --wave FILE", errInput, f.on)
 	}
 	if f.path == "" || f.rec != nil {
 		return f.rec, nil

@@ -7,9 +7,12 @@ import (
 	"regexp"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/boards/regs"
+	"github.com/hilgpu/hilgpu/bus/capture"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/testbench"
 )
@@ -50,6 +53,7 @@ type Result struct {
 
 	Trace []byte `json:"-"` // DDI calls as JSON lines, of what failed
 	Dump  string `json:"-"` // what the kernel said of a GPU that stopped
+	Bus   []byte `json:"-"` // packets of the link, as pcapng
 	Wave  []byte `json:"-"` // the last clocks of an emulated GPU, a value change dump
 }
 
@@ -73,8 +77,13 @@ func Run(o Options) []Result {
 func runOne(i Instance, o Options) Result {
 	r := &recording{}
 	t := &T{TB: r, Selector: i.Selector, Board: o.Board, Drivers: o.Drivers, Seed: i.Seed, keep: o.Trace}
+	var link bytes.Buffer
 	if o.Trace {
 		t.trace = new(bytes.Buffer)
+		if t.Board.Capture == nil {
+			// Writing to a buffer does not fail.
+			t.Board.Capture, _ = capture.NewWriter(&link, capture.Options{Comment: regs.NewCommenter().Comment})
+		}
 	}
 	start := time.Now()
 	if i.Skip != "" {
@@ -96,7 +105,7 @@ func runOne(i Instance, o Options) Result {
 	case len(r.messages) > 0:
 		res.Outcome, res.Dump = Failed, t.dump
 		if t.trace != nil {
-			res.Trace, res.Wave = t.trace.Bytes(), t.wave()
+			res.Trace, res.Bus, res.Wave = t.trace.Bytes(), link.Bytes(), t.wave()
 		}
 	case r.skipped != "":
 		res.Outcome, res.Messages = Skipped, []string{r.skipped}
@@ -114,7 +123,27 @@ type recording struct {
 func (r *recording) Helper() {}
 
 func (r *recording) Errorf(format string, args ...any) {
-	r.messages = append(r.messages, fmt.Sprintf(format, args...))
+	r.messages = append(r.messages, withoutTrace(fmt.Sprintf(format, args...)))
+}
+
+// withoutTrace leaves out where in the sources a check stands, with which testify
+// begins.
+func withoutTrace(text string) string {
+	var out []string
+	inside := false
+	for line := range strings.SplitSeq(text, "\n") {
+		label := strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(label, "Error Trace:"):
+			inside = true
+		case strings.HasPrefix(label, "Error:"):
+			inside = false
+		}
+		if !inside && label != "" {
+			out = append(out, strings.TrimPrefix(line, "\t"))
+		}
+	}
+	return strings.Join(out, "\n")
 }
 
 // stopped unwinds a case that has ended.

@@ -47,8 +47,8 @@ type T struct {
 }
 
 // Open opens the board. It is closed when the case ends, which fails if that
-// does. A trace is kept unless o has a hook of its own, and the last clocks of an
-// emulated GPU if a failure is to leave them.
+// does. If a failure is to leave them, the DDI calls, the packets of the link and
+// the last clocks of an emulated GPU are kept.
 func (t *T) Open(o testbench.Options) *testbench.System {
 	t.Helper()
 	o.Board = t.Board
@@ -58,7 +58,7 @@ func (t *T) Open(o testbench.Options) *testbench.System {
 		require.NoError(t, err)
 		o.Board.Wave = t.flight
 	}
-	if t.trace != nil && o.Hook == nil {
+	if t.trace != nil {
 		o.DDI = t.trace
 	}
 	sys, err := testbench.Open(t.Selector, t.Drivers, o)
