@@ -52,6 +52,8 @@ type bench struct {
 	events  int
 	faults  int
 	event   uint64 // clock of the last event
+	other   uint64 // the timeline of node 1
+	levels  [2]uint64
 	wptr    uint32
 	slots   uint32 // of the ring, in dwords
 }
@@ -67,12 +69,12 @@ type timedMove struct {
 }
 
 func newBench(t *testing.T) *bench {
-	return newBenchOf(t, Params{HostBits: 40, VRAMBytes: vramSize, LengthBits: 32, Protection: true})
+	return newBenchOf(t, Params{HostBits: 40, VRAMBytes: vramSize, LengthBits: 32, Protection: true, Timeline: true, Nodes: 2})
 }
 
 func newBenchOf(t *testing.T, p Params) *bench {
 	return &bench{
-		t: t, cp: New(0, p), fence: fence.New(0),
+		t: t, cp: New(0, p), fence: fence.New(0, p.Timeline),
 		vram: make([]byte, vramSize), host: make([]byte, hostSize),
 		latency: 4, dmaTime: 6,
 	}
@@ -150,7 +152,7 @@ func (b *bench) stall() bool { return b.rng != nil && b.rng.IntN(3) == 0 }
 // tick is one clock.
 func (b *bench) tick(regs regbus.Req) {
 	mem, d := b.memory(), b.engine()
-	f := Fence{Ready: b.fence.Ready(), Result: b.fence.Result()}
+	f := Fence{Ready: b.fence.Ready(), Result: b.fence.Result(), Node0: b.fence.Timeline(), Node1: b.other}
 	freq := b.cp.Fence()
 	wreq, wbeat := b.fence.Write()
 	wready := !b.stall()
@@ -160,6 +162,7 @@ func (b *bench) tick(regs regbus.Req) {
 	if b.check {
 		b.holdIdle(mem, d, f, regs)
 	}
+	b.levels = [2]uint64{f.Node0, f.Node1}
 	b.cp.Tick(mem, d, f, regs)
 	b.fence.Tick(freq, b.clock, wready, wready, b.refuse && wready && wreq.Kind != port.None, regs)
 	b.clock++
@@ -253,6 +256,7 @@ func (b *bench) move(d dma.Desc) {
 func (b *bench) holdIdle(mem Mem, d DMA, f Fence, regs regbus.Req) {
 	taken := d.Ready && b.cp.Desc().Op != dma.None
 	quiet := mem.Cpl.Status == port.CplNone && !taken && !d.Done && !d.Err && !d.WriteErr
+	quiet = quiet && b.levels == [2]uint64{f.Node0, f.Node1}
 	if b.cp.IdleFor() == 0 || !quiet || f.Result != fence.ResultNone || regs.Op != regbus.None {
 		return
 	}

@@ -34,6 +34,10 @@ func (m *Module) check() {
 		if m.protection {
 			m.checkSetWindow()
 		}
+	case pkt.OpWaitFence:
+		if m.timeline {
+			m.checkWaitFence()
+		}
 	default:
 		if m.b3>>1 != 0 {
 			m.fault(cpreg.CauseReserved, uint64(m.b3))
@@ -198,5 +202,17 @@ func (m *Module) checkAligned(addr uint64) {
 		m.fault(cpreg.CauseAlign, addr)
 	} else {
 		m.state = stateDest
+	}
+}
+
+func (m *Module) checkWaitFence() {
+	m.waiting = false
+	switch {
+	case m.b0>>1 != 0:
+		m.fault(cpreg.CauseReserved, uint64(m.b0))
+	case m.b0 >= m.nodes:
+		m.fault(cpreg.CauseState, uint64(m.b0))
+	default:
+		m.state = stateWait
 	}
 }

@@ -20,6 +20,8 @@ type Params struct {
 	VRAMBytes  uint64 // power of two
 	LengthBits int    // width of a linear packet's byte count
 	Protection bool   // there are windows
+	Timeline   bool   // fences can be waited for
+	Nodes      int    // command processors, 1 or 2
 }
 
 // Mem is what comes back from the memory side.
@@ -37,10 +39,12 @@ type DMA struct {
 	WriteErr bool // one of its writes was refused
 }
 
-// Fence is what comes back from the node's fence unit.
+// Fence is what comes back from the node's fence unit, and the timelines of all.
 type Fence struct {
 	Ready  bool
 	Result fence.Result
+	Node0  uint64 // levels
+	Node1  uint64
 }
 
 // state of the decoder, as in STATUS.STATE.
@@ -64,6 +68,7 @@ const (
 	stateValue                 // the value of a predicate is awaited
 	stateReadable              // a window around the source is looked for
 	stateWritable              // a writable window around the destination is looked for
+	stateWait                  // a timeline has not reached a value
 	stateFault                 // stopped
 )
 
@@ -118,6 +123,8 @@ type Module struct {
 	maxRow    uint32 // longest descriptor of a row, a power of two
 
 	protection bool // there are windows
+	timeline   bool // fences can be waited for
+	nodes      uint32
 
 	run       bool
 	protect   bool
@@ -177,6 +184,7 @@ type Module struct {
 	rows    uint16 `w:"15"` // not yet sent
 	value   uint64 // of a fill or a predicate
 
+	waiting bool  // WAIT_FENCE has seen that it must wait
 	window  uint8 `w:"2"` // looked at
 	window0 reach
 	window1 reach
@@ -205,6 +213,8 @@ func New(node int, p Params) Module {
 		maxRow:    1 << (min(p.LengthBits, 19) - 1),
 
 		protection: p.Protection,
+		timeline:   p.Timeline,
+		nodes:      uint32(p.Nodes),
 
 		ring: newStream(tagRing),
 		ib:   newStream(tagIB),
@@ -219,6 +229,7 @@ func (m *Module) Reset() {
 	*m = Module{
 		base: m.base, hostLimit: m.hostLimit, vramLimit: m.vramLimit,
 		maxBytes: m.maxBytes, maxRow: m.maxRow, protection: m.protection,
+		timeline: m.timeline, nodes: m.nodes,
 		ring: ring, ib: ib,
 	}
 }
@@ -280,7 +291,7 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req) {
 			m.Reset()
 		}
 	} else {
-		m.step(dword, take, moving, f.Result)
+		m.step(dword, take, moving, f)
 	}
 	m.access(regs)
 	m.ring.Tick(ringWin, toRing, takeRing, ringReady, only(mem.Cpl, tagRing))
@@ -398,8 +409,8 @@ func (m *Module) quiet() bool {
 	return !moves && !fences && !reads && m.ring.quiet() && m.ib.quiet()
 }
 
-// IdleFor returns math.MaxUint64 if only an input can wake the node, and 0
-// otherwise. A descriptor that is offered and not taken wakes nobody: whoever
+// IdleFor returns math.MaxUint64 if only an input can wake the node, also another
+// level of a timeline, and 0 otherwise. A descriptor that is offered and not taken wakes nobody: whoever
 // takes it does.
 func (m *Module) IdleFor() uint64 {
 	offers := m.fence.Op != fence.None || m.Fetch().Kind != port.None
@@ -426,6 +437,8 @@ func (m *Module) moves() bool {
 		moves = m.desc.Op == dma.None && m.inFlight == 0
 	case stateValue:
 		moves = m.look.Kind == port.None && !m.reading
+	case stateWait:
+		moves = !m.waiting
 	case stateFence, stateFault:
 	default:
 		moves = true

@@ -10,7 +10,7 @@ import (
 
 // step is a clock of the decoder. dword was taken from the buffer if take is
 // set; moving says that a buffer is being repositioned.
-func (m *Module) step(dword uint32, take, moving bool, res fence.Result) {
+func (m *Module) step(dword uint32, take, moving bool, f Fence) {
 	switch m.state {
 	case stateNext:
 		if m.run && !moving {
@@ -47,11 +47,15 @@ func (m *Module) step(dword uint32, take, moving bool, res fence.Result) {
 	case stateDrain:
 		m.drain()
 	case stateFence:
-		m.fenced(res)
+		m.fenced(f.Result)
 	case stateRead:
 		m.ask()
 	case stateValue:
 		m.predicate()
+	case stateWait:
+		if m.timeline {
+			m.wait(f)
+		}
 	case stateReadable, stateWritable:
 		if m.protection {
 			m.guard()
@@ -134,6 +138,8 @@ func (m *Module) bodyOf(op uint8) (body uint16, known bool) {
 		body = pkt.FenceBody
 	case pkt.OpSetWindow:
 		body, known = pkt.SetWindowBody, m.protection
+	case pkt.OpWaitFence:
+		body, known = pkt.WaitFenceBody, m.timeline
 	default:
 		known = false
 	}
@@ -370,6 +376,19 @@ func (m *Module) fenced(res fence.Result) {
 	case fence.ResultWriteError:
 		m.fault(cpreg.CauseWriteError, m.dstAddr)
 	default:
+	}
+}
+
+// wait ends the packet when the timeline has reached the value.
+func (m *Module) wait(f Fence) {
+	line := f.Node0
+	if m.b0 != 0 {
+		line = f.Node1
+	}
+	if line >= join(m.b2, m.b1) {
+		m.state = stateRetire
+	} else {
+		m.waiting = true
 	}
 }
 

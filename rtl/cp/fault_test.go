@@ -18,7 +18,7 @@ import (
 // Limits of the node under test: 64 KiB of VRAM, 1 MiB of host address space of
 // which the ring's 64 KiB answer, 16-bit lengths.
 func faultBench(t *testing.T) *bench {
-	b := newBenchOf(t, Params{HostBits: 20, VRAMBytes: vramSize, LengthBits: 16, Protection: true})
+	b := newBenchOf(t, Params{HostBits: 20, VRAMBytes: vramSize, LengthBits: 16, Protection: true, Timeline: true, Nodes: 2})
 	b.start(ringAt, 12)
 	return b
 }
@@ -40,7 +40,7 @@ func TestFaults(t *testing.T) {
 		{"opcode 0", nil, []uint32{0}, "OPCODE", 0},
 		{"opcode 0x0b", nil, []uint32{0x0b000002, 0, 0}, "OPCODE", 0x0b000002},
 		{"opcode 0x0f", nil, []uint32{0x0f000000}, "OPCODE", 0x0f000000},
-		{"opcode 0x12", nil, []uint32{0x12000000}, "OPCODE", 0x12000000},
+		{"opcode 0x13", nil, []uint32{0x13000000}, "OPCODE", 0x13000000},
 		{"opcode 0xff before its reserved bits", nil, []uint32{0xffffffff}, "OPCODE", 0xffffffff},
 		{"header, bit 16", nil, []uint32{0x01010000}, "RESERVED", 0x01010000},
 		{"header, bit 23", nil, []uint32{0x01800000}, "RESERVED", 0x01800000},
@@ -54,6 +54,7 @@ func TestFaults(t *testing.T) {
 		{"TIMESTAMP body 3", nil, []uint32{0x09000003}, "LENGTH", 0x09000003},
 		{"PREDICATE body 2", nil, []uint32{0x0a000002}, "LENGTH", 0x0a000002},
 		{"FENCE body 5", nil, []uint32{0x10000005}, "LENGTH", 0x10000005},
+		{"WAIT_FENCE body 4", nil, []uint32{0x12000004}, "LENGTH", 0x12000004},
 		{"SET_WINDOW body 4", nil, []uint32{0x11000004}, "LENGTH", 0x11000004},
 
 		{"INDIRECT bit 20", nil, []uint32{0x02000003, 0, 0, 1 << 20}, "RESERVED", 1 << 20},
@@ -134,6 +135,9 @@ func TestFaults(t *testing.T) {
 		{"FENCE 2^31-1 ahead", nil, []uint32{0x10000004, 0, 0, 0x7fffffff, 0}, "", 0},
 		{"FENCE backwards", []uint32{0x10000004, 0, 0, 7, 0}, []uint32{0x10000004, 0, 0, 6, 0}, "FENCE", 6},
 		{"FENCE the same again", []uint32{0x10000004, 0, 0, 7, 0}, []uint32{0x10000004, 0, 0, 7, 0}, "", 0},
+		{"WAIT_FENCE bit 1", nil, []uint32{0x12000003, 2, 0, 0}, "RESERVED", 2},
+		{"WAIT_FENCE bit 31", nil, []uint32{0x12000003, 1 << 31, 0, 0}, "RESERVED", 1 << 31},
+		{"WAIT_FENCE for what is", nil, []uint32{0x12000003, 1, 0, 0}, "", 0},
 		{"SET_WINDOW bit 3", nil, []uint32{0x11000005, 8, 0, 0, 1, 0}, "RESERVED", 8},
 		{"SET_WINDOW bit 31", nil, []uint32{0x11000005, 1 << 31, 0, 0, 1, 0}, "RESERVED", 1 << 31},
 		{"SET_WINDOW of all of VRAM", nil, []uint32{0x11000005, 7, 0, 0, 0x10000, 0}, "", 0},
@@ -189,6 +193,7 @@ func TestFaultsInIndirectBuffers(t *testing.T) {
 		{"nested INDIRECT", []uint32{0x01000000, 0x02000003, 0, 0, 0}, "PRIVILEGE", 1, 0x02000003},
 		{"FENCE", []uint32{0x10000004, 0, 0, 0, 0}, "PRIVILEGE", 0, 0x10000004},
 		{"SET_WINDOW", []uint32{0x11000005, 0, 0, 0, 0, 0}, "PRIVILEGE", 0, 0x11000005},
+		{"WAIT_FENCE", []uint32{0x12000003, 0, 0, 0}, "PRIVILEGE", 0, 0x12000003},
 		{"ends inside a COPY", []uint32{0x01000000, 0x04000005, 0, 0, 0, 0}, "LENGTH", 1, 0x04000005},
 		{"ends inside a NOP", []uint32{0x01000002, 0}, "LENGTH", 0, 0x01000002},
 		{"ends with a NOP", []uint32{0x01000001, 0}, "", 0, 0},
@@ -266,7 +271,7 @@ func TestRingFaults(t *testing.T) {
 		{"WPTR outside", 0, 8, 64, 64, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBenchOf(t, Params{HostBits: 20, VRAMBytes: vramSize, LengthBits: 16, Protection: true})
+			b := newBenchOf(t, Params{HostBits: 20, VRAMBytes: vramSize, LengthBits: 16, Protection: true, Timeline: true, Nodes: 2})
 			if tt.base < vramSize {
 				b.put(tt.base, 0x010000ff)
 			}
@@ -346,7 +351,7 @@ func TestReset(t *testing.T) {
 	b.tick(regbus.Req{})
 	for _, r := range cpreg.Block(0).Regs {
 		want := r.Reset
-		if r.Off == cpreg.Fence {
+		if r.Off == cpreg.Fence || r.Off == cpreg.LineLo {
 			want = 7
 		}
 		assert.Equal(t, want, b.read(uint16(r.Off)), r.Name)
@@ -452,7 +457,7 @@ func TestSmallerRing(t *testing.T) {
 func TestMovedRing(t *testing.T) {
 	for _, old := range []uint64{0x3000, host | 0x80000} {
 		for at := range 60 {
-			b := newBenchOf(t, Params{HostBits: 20, VRAMBytes: vramSize, LengthBits: 16, Protection: true})
+			b := newBenchOf(t, Params{HostBits: 20, VRAMBytes: vramSize, LengthBits: 16, Protection: true, Timeline: true, Nodes: 2})
 			b.latency = 30
 			if old < vramSize {
 				b.put(old, 0, 0, 0, 0)
@@ -500,7 +505,7 @@ func TestRegisters(t *testing.T) {
 			mapped = mapped || uint16(r.Off) == off
 		}
 		b.tick(regbus.Req{Op: regbus.Read, Off: cpreg.Base + off})
-		assert.Equal(t, mapped && off != cpreg.Fence, b.cp.Rsp().Hit, "offset %#x", off)
+		assert.Equal(t, mapped, b.cp.Rsp().Hit != b.fence.Rsp().Hit, "offset %#x", off)
 	}
 	b.tick(regbus.Req{Op: regbus.Read, Off: cpreg.Base + cpreg.Stride})
 	assert.False(t, b.cp.Rsp().Hit, "node 1")
@@ -541,8 +546,8 @@ func TestAgreesWithDecoder(t *testing.T) {
 		{pkt.ErrAlign, cpreg.CauseAlign}, {pkt.ErrRange, cpreg.CauseState},
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	bodies := []uint32{0, 3, 7, 5, 3, 5, 4, 2, 2, 3, 4, 5}
-	ops := []uint32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 16, 17}
+	bodies := []uint32{0, 3, 7, 5, 3, 5, 4, 2, 2, 3, 4, 5, 3}
+	ops := []uint32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 16, 17, 18}
 	seen := map[error]int{}
 	for i := range 3000 {
 		k := rng.IntN(len(ops))

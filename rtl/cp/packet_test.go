@@ -157,7 +157,7 @@ func TestFenceAfterData(t *testing.T) {
 		b.doorbell()
 		for b.events == 0 {
 			b.tick(regbus.Req{})
-			if b.host[0x3000] != 0 || b.fence.Completed() != 0 {
+			if b.host[0x3000] != 0 || uint32(b.fence.Timeline()) != 0 {
 				require.Equal(t, byte(1), b.vram[0x100], "the fence is ahead of the data, seed %d", seed)
 			}
 		}

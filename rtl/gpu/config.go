@@ -20,6 +20,7 @@ type Config struct {
 
 	Protection bool // windows for the packets of indirect buffers
 	Coalescing bool // interrupts by count and by time
+	Timeline   bool // fences of 64 bits, and WAIT_FENCE
 }
 
 // Default returns the configuration of the selector "emu".
@@ -27,6 +28,7 @@ func Default() Config {
 	return Config{
 		Nodes: 2, VRAMBytes: 16 << 20, HostBits: 48, LengthBits: 32, Tags: 16, ClockHz: 100_000_000,
 		Protection: true, Coalescing: true,
+		Timeline: true,
 	}
 }
 

@@ -48,6 +48,7 @@ func newRig(t *testing.T, seed uint64, steady bool) *rig {
 		Nodes: 1 + r.IntN(2), VRAMBytes: 1 << (16 + r.IntN(3)), HostBits: 34 + r.IntN(29),
 		LengthBits: 16 + r.IntN(17), Tags: 2 << r.IntN(4), ClockHz: 1,
 		Protection: r.IntN(3) != 0, Coalescing: r.IntN(3) != 0,
+		Timeline: r.IntN(3) != 0,
 	}
 	g := &rig{machine: boot(t, c, seed), seed: seed}
 	g.stall, g.shuffle, g.skip = r.IntN(3)*r.IntN(30), r.IntN(2) == 0, r.IntN(2) == 0
@@ -64,15 +65,26 @@ func newRig(t *testing.T, seed uint64, steady bool) *rig {
 		half := c.VRAMBytes / 2
 		v, h := uint64(i)*half, at(hostArena+uint64(i)*hostHalf)
 		n := &mNode{
-			id: uint32(i), hostBits: c.HostBits, lengthBits: c.LengthBits, protection: c.Protection,
+			id: uint32(i), hostBits: c.HostBits, lengthBits: c.LengthBits, protection: c.Protection, timeline: c.Timeline,
 			own: span{v + dataOff, half - dataOff}, hostOwn: span{h + dataOff, hostHalf - dataOff},
 			stamps:  span{v + stampOff, 0x100},
 			unclear: map[uint64]byte{},
 		}
 		n.readable = []span{{v + ibOff, 0x1000}, {h + ibOff, 0x1000}, {at(memSize - 0x1000), 0x1000}}
 		g.nodes = append(g.nodes, n)
-		n.fence = r.Uint32() // anywhere, also near the wrap
-		g.writeReg(uint64(cpreg.Base+i*cpreg.Stride+cpreg.Fence), n.fence)
+		if i == 1 {
+			n.peer, g.nodes[0].peer = g.nodes[0], n
+		}
+		n.fence = uint64(r.Uint32()) // anywhere
+		if r.IntN(2) == 0 {
+			n.fence = 1<<32 - 1 - r.Uint64N(200)
+		}
+		if n.timeline {
+			n.fence |= r.Uint64N(3) << 32
+		}
+		base := uint64(cpreg.Base + i*cpreg.Stride)
+		g.writeReg(base+cpreg.Fence, uint32(n.fence))
+		g.writeReg(base+cpreg.LineHi, uint32(n.fence>>32))
 		g.start(i)
 	}
 	return g
@@ -198,7 +210,7 @@ func (g *rig) packetBytes(n *mNode, b []byte, inIB bool) []byte {
 		b = g.stateBytes(n, b)
 	}
 	start := len(b)
-	switch r.IntN(21) {
+	switch r.IntN(22) {
 	case 0:
 		skip := r.Uint32N(8)
 		b = put(b, mNOP<<24|skip)
@@ -233,15 +245,33 @@ func (g *rig) packetBytes(n *mNode, b []byte, inIB bool) []byte {
 				b = append(b, g.windows(n)...)
 			}
 		}
+	case 20:
+		if !inIB && (n.timeline || r.IntN(20) == 0) {
+			b = g.waitBytes(n, b)
+		}
 	default:
 		if !inIB {
-			b = put(put64(put(b, mFence<<24|4), g.addr(n, 8)), n.fence+r.Uint32N(3), r.Uint32N(2))
+			b = put(put64(put(b, mFence<<24|4), g.addr(n, 8)), uint32(n.fence)+r.Uint32N(3), r.Uint32N(2))
 		}
 	}
 	if len(b) > start && r.IntN(120) == 0 { // one bit
 		b[start+r.IntN(len(b)-start)] ^= 1 << r.IntN(8)
 	}
 	return b
+}
+
+// waitBytes returns a wait for a value that is there, or that the other node will
+// have, which has been given its work of the round before.
+func (g *rig) waitBytes(n *mNode, b []byte) []byte {
+	of := n
+	if g.rng.IntN(2) == 0 && n.peer != nil {
+		of = n.peer
+	}
+	id := of.id
+	if n.peer == nil && g.rng.IntN(20) == 0 {
+		id ^= 1
+	}
+	return put64(put(b, mWaitFence<<24|3, id), of.fence-min(of.fence, g.rng.Uint64N(3)))
 }
 
 // predicated is a packet that the value at an address may skip.
@@ -410,7 +440,8 @@ func (g *rig) compareNode(i int) {
 	}
 	require.Equal(g.t, n.rptr, reg(cpreg.Rptr), "RPTR, %s", why)
 	require.Equal(g.t, n.packets, reg(cpreg.Packets), "PACKETS, %s", why)
-	require.Equal(g.t, n.fence, reg(cpreg.Fence), "FENCE, %s", why)
+	require.Equal(g.t, uint32(n.fence), reg(cpreg.Fence), "FENCE, %s", why)
+	require.Equal(g.t, n.fence, wide(cpreg.LineLo), "TIMELINE, %s", why)
 	status := uint32(cpreg.StatusIdle)
 	if n.fault.cause != 0 {
 		status |= cpreg.StatusFault

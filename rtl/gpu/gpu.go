@@ -58,6 +58,7 @@ func New(c Config) (*GPU, error) {
 	}
 	params := cp.Params{
 		HostBits: c.HostBits, VRAMBytes: c.VRAMBytes, LengthBits: c.LengthBits, Protection: c.Protection,
+		Nodes: c.Nodes, Timeline: c.Timeline,
 	}
 	return &GPU{
 		config: c,
@@ -66,12 +67,13 @@ func New(c Config) (*GPU, error) {
 			Nodes: c.Nodes, Tags: c.Tags, LengthBits: c.LengthBits, HostBits: c.HostBits,
 			VRAMBytes: c.VRAMBytes, ClockHz: c.ClockHz, MapHash: regmap.Hash(),
 			Protection: c.Protection, Coalescing: c.Coalescing,
+			Timeline: c.Timeline,
 		}),
 		intc:   intc.New(c.Coalescing),
 		cp0:    cp.New(0, params),
 		cp1:    cp.New(1, params),
-		fence0: fence.New(0),
-		fence1: fence.New(1),
+		fence0: fence.New(0, c.Timeline),
+		fence1: fence.New(1, c.Timeline),
 		dma:    dma.New(c.Tags),
 		vram:   mem.New(c.VRAMBytes),
 	}, nil
@@ -133,8 +135,9 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	dma1 := g.dmaFor(1, descReady)
 	cancel := bit(g.cp0.Resetting(), 0) | bit(g.cp1.Resetting(), 1)
 	f0, f1 := g.cp0.Fence(), g.cp1.Fence()
-	done0 := cp.Fence{Ready: g.fence0.Ready(), Result: g.fence0.Result()}
-	done1 := cp.Fence{Ready: g.fence1.Ready(), Result: g.fence1.Result()}
+	line0, line1 := g.fence0.Timeline(), g.fence1.Timeline()
+	done0 := cp.Fence{Ready: g.fence0.Ready(), Result: g.fence0.Result(), Node0: line0, Node1: line1}
+	done1 := cp.Fence{Ready: g.fence1.Ready(), Result: g.fence1.Result(), Node0: line0, Node1: line1}
 	g.count(hostBeatReady, hostOwner, hostBeat, vramBeatReady, vramBeat)
 
 	g.pcie.Tick(

@@ -18,11 +18,12 @@ const (
 	mPredicate
 	mFence     = 0x10
 	mSetWindow = 0x11
+	mWaitFence = 0x12
 )
 
 var mBody = map[uint32]uint32{
 	mIndirect: 3, mSetState: 7, mCopy: 5, mCopy2D: 3, mFill: 5, mFill2D: 4,
-	mWriteReg: 2, mTimestamp: 2, mPredicate: 3, mFence: 4, mSetWindow: 5,
+	mWriteReg: 2, mTimestamp: 2, mPredicate: 3, mFence: 4, mSetWindow: 5, mWaitFence: 3,
 }
 
 // A span is a range of GPU addresses.
@@ -112,8 +113,11 @@ type mNode struct {
 	protect          bool // CTL.PROTECT
 	guarded          bool // the packet at hand needs windows
 	windows          [4]mWindow
-	fence, packets   uint32
-	done, stamped    int // fences with IRQ, time stamps
+	packets          uint32
+	timeline         bool   // the device has fences of 64 bits
+	fence            uint64 // the low half only, without
+	peer             *mNode // the other node, nil if there is none
+	done, stamped    int    // fences with IRQ, time stamps
 	fault            mFault
 	ibAddr           uint64 // next dword to retire
 	ibLeft           uint32
@@ -158,7 +162,7 @@ func (n *mNode) packet(m *memory, next func() (uint64, bool), left func() uint32
 	}
 	op, body := hdr>>24, hdr&0xffff
 	want, known := mBody[op]
-	known = known && (op != mSetWindow || n.protection)
+	known = known && (op != mSetWindow || n.protection) && (op != mWaitFence || n.timeline)
 	n.guarded = n.protect && left != nil
 	f := mFault{addr: at, op: hdr}
 	switch {
@@ -168,7 +172,7 @@ func (n *mNode) packet(m *memory, next func() (uint64, bool), left func() uint32
 		f.cause = cpreg.CauseReserved
 	case known && body != want || left != nil && body > left():
 		f.cause = cpreg.CauseLength
-	case left != nil && (op == mIndirect || op == mFence || op == mSetWindow):
+	case left != nil && (op == mIndirect || op >= mFence):
 		f.cause = cpreg.CausePrivilege
 	}
 	if f.cause != 0 {
@@ -232,6 +236,8 @@ func (n *mNode) execute(m *memory, op uint32, b []uint32, f mFault) bool {
 		m.scratch[(b[0]-0x20)/4] = b[1]
 	case mSetWindow:
 		return n.setWindow(m, b, fail)
+	case mWaitFence:
+		return n.waitFence(b, fail)
 	default:
 		return n.mark(m, op == mFence, b, fail)
 	}
@@ -248,6 +254,22 @@ func (n *mNode) setWindow(m *memory, b []uint32, fail failFunc) bool {
 	}
 	n.windows[b[0]&3] = mWindow{span{base, size}, b[0]&4 != 0}
 	return true
+}
+
+// waitFence does not know what comes later: a wait that is not over is wild.
+func (n *mNode) waitFence(b []uint32, fail failFunc) bool {
+	of := n
+	if b[0] != n.id {
+		of = n.peer
+	}
+	switch {
+	case b[0]>>1 != 0:
+		return fail(cpreg.CauseReserved, 0, false)
+	case of == nil:
+		return fail(cpreg.CauseState, uint64(b[0]), true)
+	}
+	n.wild = n.wild || of.fence < long(b, 1)
+	return !n.wild
 }
 
 // opens reports whether the packet at hand may reach a range.
@@ -573,11 +595,15 @@ func (n *mNode) mark(m *memory, fence bool, b []uint32, fail failFunc) bool {
 		n.stamped++
 		return true
 	}
-	if int32(b[2]-n.fence) < 0 {
+	ahead := b[2] - uint32(n.fence)
+	if int32(ahead) < 0 {
 		return fail(cpreg.CauseFence, uint64(b[2]), true)
 	}
-	n.fill(m, addr, 8, uint64(b[2]))
-	n.fence = b[2]
+	n.fence += uint64(ahead)
+	if !n.timeline {
+		n.fence &= 1<<32 - 1
+	}
+	n.fill(m, addr, 8, n.fence)
 	n.done += int(b[3])
 	return true
 }

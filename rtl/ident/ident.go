@@ -20,6 +20,7 @@ type Params struct {
 	MapHash    uint32 // of the register and packet map
 	Protection bool   // windows
 	Coalescing bool   // messages for several events
+	Timeline   bool   // fences of 64 bits
 }
 
 // Scratch is a write of a scratch register by a command processor.
@@ -79,6 +80,9 @@ func New(p Params) Module {
 	}
 	if p.Coalescing {
 		caps |= idreg.CapsCoalescing
+	}
+	if p.Timeline {
+		caps |= idreg.CapsTimeline
 	}
 	return Module{
 		caps:     caps,

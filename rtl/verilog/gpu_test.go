@@ -17,6 +17,7 @@ import (
 func features() gpu.Config {
 	c := gpu.Small()
 	c.Protection, c.Coalescing = gpu.Default().Protection, gpu.Default().Coalescing
+	c.Timeline = gpu.Default().Timeline
 	return c
 }
 
@@ -75,7 +76,7 @@ func TestOneNodeHasNoSecond(t *testing.T) {
 func TestWithoutFeatures(t *testing.T) {
 	have := func(c gpu.Config) (names []string) {
 		for _, r := range gpuOf(t, c).Manifest.Registers {
-			for _, part := range []string{"cp0.protect", "cp0.window", "intc.wait"} {
+			for _, part := range []string{"cp0.protect", "cp0.window", "cp0.waiting", "fence0.high", "fence0.latched", "intc.wait"} {
 				if strings.HasPrefix(r.Go, part) {
 					names = append(names, r.Go)
 				}
@@ -84,7 +85,7 @@ func TestWithoutFeatures(t *testing.T) {
 		return names
 	}
 	assert.Empty(t, have(gpu.Small()))
-	assert.Len(t, have(features()), 2+4*3+4)
+	assert.Len(t, have(features()), 2+4*3+3+4)
 }
 
 // designs returns what the tools must accept: the configurations and the

@@ -188,7 +188,12 @@ func (h *host) choose(n int, inside bool) encoder {
 		return pkt.Copy2D{SrcX: coord(10), SrcY: coord(5), DstX: coord(10), DstY: coord(5), W: coord(20), H: coord(8)}
 	case 10, 11:
 		return pkt.Fill2D{X: coord(10), Y: coord(5), W: coord(20), H: coord(8), Value: h.rng.Uint64()}
-	case 12, 13:
+	case 12:
+		return pkt.WriteReg{Off: idreg.Scratch0 + 4*h.rng.Uint32N(4), Value: h.rng.Uint32()}
+	case 13:
+		if there := h.dev.Config().Timeline || h.percent(10); there && !inside && h.percent(70) {
+			return h.wait()
+		}
 		return pkt.WriteReg{Off: idreg.Scratch0 + 4*h.rng.Uint32N(4), Value: h.rng.Uint32()}
 	case 14:
 		if there := h.dev.Config().Protection || h.percent(10); there && !inside && h.percent(70) {
@@ -227,6 +232,16 @@ func (h *host) surface(which pkt.Surface) encoder {
 		Surface: which, Base: h.address() &^ 15, Pitch: h.rng.Uint32N(16) * 16, Format: format,
 		X0: uint16(h.rng.IntN(8)), Y0: uint16(h.rng.IntN(4)), X1: uint16(4 + h.rng.IntN(40)), Y1: uint16(2 + h.rng.IntN(20)),
 	}
+}
+
+// wait waits for a fence of a node, mostly for one that was or that will be.
+func (h *host) wait() encoder {
+	of := h.rng.IntN(len(h.nodes))
+	w := pkt.WaitFence{Node: uint8(of), Value: uint64(h.nodes[of].id) - min(uint64(h.nodes[of].id), h.rng.Uint64N(4))}
+	if h.percent(3) {
+		w.Node, w.Value = uint8(h.rng.IntN(2)), h.rng.Uint64()>>h.rng.IntN(64)
+	}
+	return w
 }
 
 // window opens one, mostly of all of a memory, or closes it.

@@ -31,6 +31,8 @@ const (
 	IBLo      = 0x3c
 	IBHi      = 0x40
 	IBLeft    = 0x44
+	LineLo    = 0x48
+	LineHi    = 0x4c
 
 	CtlRun     = 1 << 0
 	CtlReset   = 1 << 1
@@ -56,7 +58,7 @@ const (
 	CauseAddress    = 5  // an address range, or a window, is neither in VRAM nor in reach of the host port
 	CausePrivilege  = 6  // a packet that is legal in the ring only, in an indirect buffer
 	CauseRegister   = 7  // WRITE_REG to a register that is not white-listed
-	CauseState      = 8  // a field of SET_STATE is out of range, or a 2D packet came before the surface it uses
+	CauseState      = 8  // a field of SET_STATE or WAIT_FENCE is out of range, or a 2D packet came before the surface it uses
 	CauseFence      = 9  // a fence id went backwards
 	CauseReadError  = 10 // a read was answered with an error
 	CauseRing       = 11 // RING_BASE, RING_SIZE or WPTR is out of range
@@ -96,7 +98,7 @@ func Block(n int) reg.Block {
 		}},
 		{Off: Rptr, Name: "RPTR", Access: reg.RO, Volatile: true, Unit: "dwords", Doc: "first dword of the next packet to retire, modulo the ring"},
 		{Off: Wptr, Name: "WPTR", Access: reg.RW, Write: reg.Doorbell, Poke: reg.Destructive, Unit: "dwords", Doc: "first dword not yet written, modulo the ring"},
-		{Off: Fence, Name: "FENCE", Access: reg.RW, Volatile: true, Poke: reg.Destructive, Doc: "last completed fence id; written only after every earlier write of the node is visible; the host may preset it while RUN is 0"},
+		{Off: Fence, Name: "FENCE", Access: reg.RW, Volatile: true, Poke: reg.Destructive, Doc: "last completed fence id, the low half of the node's timeline; written only after every earlier write of the node is visible; the host may preset it while RUN is 0"},
 		{Off: FaultInfo, Name: "FAULT_INFO", Access: reg.RW, Volatile: true, Poke: reg.Destructive, Doc: "a write of 0 clears the fault", Fields: []reg.Field{
 			{Mask: FaultCause, Name: "CAUSE", Doc: "why the node stopped", Enum: Causes},
 		}},
@@ -109,5 +111,7 @@ func Block(n int) reg.Block {
 		{Off: IBLo, Name: "IB_ADDR_LO", Access: reg.RO, Volatile: true, Unit: "bytes", Doc: "GPU address of the next dword of the indirect buffer, low half"},
 		{Off: IBHi, Name: "IB_ADDR_HI", Access: reg.RO, Volatile: true, Unit: "bytes", Doc: "high half"},
 		{Off: IBLeft, Name: "IB_LEFT", Access: reg.RO, Volatile: true, Unit: "dwords", Doc: "dwords of the indirect buffer not yet retired"},
+		{Off: LineLo, Name: "TIMELINE_LO", Access: reg.RW, Volatile: true, Read: reg.Latch, Poke: reg.Destructive, Doc: "FENCE by another name; a read of it latches the high half of the timeline into TIMELINE_HI"},
+		{Off: LineHi, Name: "TIMELINE_HI", Access: reg.RW, Volatile: true, Poke: reg.Destructive, Doc: "reads as the high half, as it was when TIMELINE_LO was last read; a write presets the high half, while RUN is 0; always 0 without CAPS.TIMELINE"},
 	}}
 }

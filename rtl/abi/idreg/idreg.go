@@ -35,6 +35,7 @@ const (
 	CapsCoalescing = 1 << 5
 	CapsTags       = 0xff << 8
 	CapsLength     = 0x3f << 16
+	CapsTimeline   = 1 << 24
 
 	ErrInfoCause = 0x7 << 0
 	ErrInfoWrite = 1 << 4
@@ -59,6 +60,7 @@ var Block = reg.Block{Name: "ID", Base: Base, Size: Size, Doc: "identity, capabi
 		{Mask: CapsCoalescing, Name: "COALESCING", Doc: "1: INTC.COALESCE_COUNT and INTC.COALESCE_TIME are there"},
 		{Mask: CapsTags, Name: "TAGS", Doc: "reads that the DMA engine keeps in flight"},
 		{Mask: CapsLength, Name: "LENGTH", Unit: "bits", Doc: "width of the byte length of a linear COPY or FILL"},
+		{Mask: CapsTimeline, Name: "TIMELINE", Doc: "1: fences have 64 bits, and WAIT_FENCE is there"},
 	}},
 	{Off: MapHash, Name: "MAP_HASH", Access: reg.RO, Config: true, Doc: "first four bytes, big-endian, of the SHA-256 of the canonical register and packet map"},
 	{Off: VRAMSize, Name: "VRAM_SIZE", Access: reg.RO, Config: true, Unit: "bytes", Doc: "size of VRAM, a power of two"},

@@ -150,6 +150,17 @@ func (p SetWindow) Append(b []byte) ([]byte, error) {
 	return le.AppendUint64(b, p.Size), nil
 }
 
+// Append appends the encoding of p to b. It fails with ErrRange and leaves b as
+// it was.
+func (p WaitFence) Append(b []byte) ([]byte, error) {
+	if p.Node > 1 {
+		return b, fmt.Errorf("%w: node %d, want 0 or 1", ErrRange, p.Node)
+	}
+	b = le.AppendUint32(b, header(OpWaitFence, WaitFenceBody))
+	b = le.AppendUint32(b, uint32(p.Node))
+	return le.AppendUint64(b, p.Value), nil
+}
+
 // Append appends the encoding of p to b. It fails with ErrAlign and leaves b as
 // it was.
 func (p Timestamp) Append(b []byte) ([]byte, error) {

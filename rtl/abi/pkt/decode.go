@@ -47,6 +47,9 @@ func (Fence) Op() uint8 { return OpFence }
 // Op returns OpSetWindow.
 func (SetWindow) Op() uint8 { return OpSetWindow }
 
+// Op returns OpWaitFence.
+func (WaitFence) Op() uint8 { return OpWaitFence }
+
 // Next checks the packet at the start of b and splits b behind it. p has the
 // header and the body; p and rest share memory with b. Without a packet to
 // return, rest is b and err is, whichever comes first:
@@ -148,6 +151,8 @@ func Decode(b []byte) (pk Packet, rest []byte, err error) {
 		pk = parseFence(p)
 	case OpSetWindow:
 		pk = parseSetWindow(p)
+	case OpWaitFence:
+		pk = parseWaitFence(p)
 	default:
 		panic("pkt: Table has an opcode that Decode lacks: " + l.Name)
 	}
@@ -189,6 +194,9 @@ func DecodeFence(b []byte) (Fence, []byte, error) { return decode(b, parseFence)
 
 // DecodeSetWindow is Decode for a SetWindow; another opcode is ErrOpcode.
 func DecodeSetWindow(b []byte) (SetWindow, []byte, error) { return decode(b, parseSetWindow) }
+
+// DecodeWaitFence is Decode for a WaitFence; another opcode is ErrOpcode.
+func DecodeWaitFence(b []byte) (WaitFence, []byte, error) { return decode(b, parseWaitFence) }
 
 func decode[T Packet](b []byte, parse func([]byte) T) (T, []byte, error) {
 	var zero T

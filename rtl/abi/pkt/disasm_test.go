@@ -27,6 +27,7 @@ func TestDisassemble(t *testing.T) {
 		{"TIMESTAMP", words(0x09000002, 0x18, 0), []string{"TIMESTAMP addr=VRAM+0x18"}},
 		{"FENCE", words(0x10000004, 0x40, 0x80000000, 7, 1), []string{"FENCE addr=HOST+0x40 id=7 irq=1"}},
 		{"SET_WINDOW", words(0x11000005, 5, 0x1000, 0x80000000, 0x2000, 0), []string{"SET_WINDOW index=1 writable=1 base=HOST+0x1000 size=8192"}},
+		{"WAIT_FENCE", words(0x12000003, 1, 7, 1), []string{"WAIT_FENCE node=1 value=4294967303"}},
 		{"illegal fields are shown with the error", words(0x10000004, 0x44, 0, 7, 0),
 			[]string{"FENCE addr=VRAM+0x44 id=7 irq=0 ; pkt: misaligned address: FENCE Addr 0x44, want a multiple of 8"}},
 		{"a value without a name is a number", words(0x03000007, 0, 0, 0, 0, 7, 0, 0),

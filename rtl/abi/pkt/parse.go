@@ -59,3 +59,7 @@ func parseSetWindow(p []byte) SetWindow {
 	v := dword(p, 1)
 	return SetWindow{Index: uint8(v) % Windows, Writable: v>>2 != 0, Base: qword(p, 2), Size: qword(p, 4)}
 }
+
+func parseWaitFence(p []byte) WaitFence {
+	return WaitFence{Node: uint8(dword(p, 1)), Value: qword(p, 2)}
+}

@@ -27,6 +27,7 @@ const (
 	OpPredicate = 0x0a
 	OpFence     = 0x10
 	OpSetWindow = 0x11
+	OpWaitFence = 0x12
 )
 
 // Body lengths in dwords; a NOP has 0 to MaxNOP.
@@ -43,6 +44,7 @@ const (
 	PredicateBody = 3
 	FenceBody     = 4
 	SetWindowBody = 5
+	WaitFenceBody = 3
 )
 
 // Fields of the header.
@@ -221,6 +223,9 @@ type Predicate struct {
 // and its writes are visible, the 64-bit value ID is written to Addr, then the
 // node's FENCE register becomes ID, then, if IRQ is set, the node's DONE event
 // is raised. It is legal in the ring only. ID may not go backwards, modulo 2^32.
+// With CAPS.TIMELINE it is the low half of the node's timeline, whose high half
+// counts how often the low half has wrapped: the value written is the timeline's
+// 64 bits, as in the registers TIMELINE_LO and TIMELINE_HI. Without, the high half is 0.
 //
 //	dword  bits   field
 //	0      31..0  header, op 0x10, body 4
@@ -252,4 +257,18 @@ type SetWindow struct {
 	Writable bool
 	Base     uint64
 	Size     uint64
+}
+
+// A WaitFence waits until the timeline of a node, its own or the other one, has
+// reached Value. Nothing but a fence of that node, a preset by the host or a
+// reset of this node ends the wait. It is legal in the ring only and exists if
+// CAPS.TIMELINE is set.
+//
+//	dword  bits   field
+//	0      31..0  header, op 0x12, body 3
+//	1      0      Node, below CAPS.NODES; 31..1 must be zero
+//	2, 3   63..0  Value
+type WaitFence struct {
+	Node  uint8
+	Value uint64
 }

@@ -21,7 +21,7 @@ func packets() *rapid.Generator[pkt.Packet] {
 	return rapid.Custom(func(t *rapid.T) pkt.Packet {
 		u := func(g *rapid.Generator[uint64], mask uint64) uint64 { return g.Draw(t, "addr") &^ mask }
 		c := func() uint16 { return co.Draw(t, "coord") }
-		switch rapid.IntRange(0, 11).Draw(t, "type") {
+		switch rapid.IntRange(0, 12).Draw(t, "type") {
 		case 0:
 			return pkt.NOP{Skip: rapid.Uint16Range(0, 40).Draw(t, "skip")}
 		case 1:
@@ -53,6 +53,8 @@ func packets() *rapid.Generator[pkt.Packet] {
 				Index: rapid.Uint8Range(0, 3).Draw(t, "index"), Writable: rapid.Bool().Draw(t, "writable"),
 				Base: u(addr, 0), Size: u(addr, 0),
 			}
+		case 11:
+			return pkt.WaitFence{Node: rapid.Uint8Range(0, 1).Draw(t, "node"), Value: u(addr, 0)}
 		default:
 			return pkt.Fence{Addr: u(addr, 7), ID: u32.Draw(t, "id"), IRQ: rapid.Bool().Draw(t, "irq")}
 		}

@@ -161,7 +161,7 @@ var Table = []Layout{
 		{Name: "Dwords", Dword: 3, Mask: low16, Unit: "dwords", Doc: "what is skipped; in an indirect buffer at most to its end"},
 		{Name: "NonZero", Dword: 3, Mask: 1 << 16, Kind: Flag, Doc: "0 skips if the value is 0, 1 if it is not"},
 	}},
-	{Op: OpFence, Name: "FENCE", Body: FenceBody, Privileged: true, Doc: "ends a submission. Once every earlier packet of the node has retired and its writes are visible, the 64-bit value ID is written to Addr, then the node's FENCE register becomes ID, then, if IRQ is set, the node's DONE event is raised. It is legal in the ring only. ID may not go backwards, modulo 2^32.", Fields: []Field{
+	{Op: OpFence, Name: "FENCE", Body: FenceBody, Privileged: true, Doc: "ends a submission. Once every earlier packet of the node has retired and its writes are visible, the 64-bit value ID is written to Addr, then the node's FENCE register becomes ID, then, if IRQ is set, the node's DONE event is raised. It is legal in the ring only. ID may not go backwards, modulo 2^32. With CAPS.TIMELINE it is the low half of the node's timeline, whose high half counts how often the low half has wrapped: the value written is the timeline's 64 bits, as in the registers TIMELINE_LO and TIMELINE_HI. Without, the high half is 0.", Fields: []Field{
 		{Name: "Addr", Dword: 1, Mask: mask64, Kind: AddrWrite, Align: 8, Unit: "bytes", Doc: "where the 8 bytes go"},
 		{Name: "ID", Dword: 3, Mask: mask32, Doc: "the fence id"},
 		{Name: "IRQ", Dword: 4, Mask: 1, Kind: Flag, Doc: "1 raises the node's DONE event"},
@@ -171,5 +171,9 @@ var Table = []Layout{
 		{Name: "Writable", Dword: 1, Mask: 1 << 2, Kind: Flag, Doc: "1 lets packets write in the window, too"},
 		{Name: "Base", Dword: 2, Mask: mask64, Kind: AddrWindow, Unit: "bytes", Doc: "first byte of the window"},
 		{Name: "Size", Dword: 4, Mask: mask64, Unit: "bytes", Doc: "length; the window is in VRAM or in reach of the host port"},
+	}},
+	{Op: OpWaitFence, Name: "WAIT_FENCE", Body: WaitFenceBody, Privileged: true, Doc: "waits until the timeline of a node, its own or the other one, has reached Value. Nothing but a fence of that node, a preset by the host or a reset of this node ends the wait. It is legal in the ring only and exists if CAPS.TIMELINE is set.", Fields: []Field{
+		{Name: "Node", Dword: 1, Mask: 1, Doc: "whose timeline, below CAPS.NODES"},
+		{Name: "Value", Dword: 2, Mask: mask64, Doc: "what it has to reach"},
 	}},
 }

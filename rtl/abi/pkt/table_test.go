@@ -49,7 +49,7 @@ func TestTableShape(t *testing.T) {
 			}
 			assert.NotEmpty(t, f.Doc, name)
 			assert.LessOrEqual(t, f.Max, f.Mask>>lo, name)
-			wide := f.Kind.Address() || f.Kind == pkt.Pattern && f.Mask>>32 != 0 || name == "SET_WINDOW.Size"
+			wide := f.Kind.Address() || f.Kind == pkt.Pattern && f.Mask>>32 != 0 || name == "SET_WINDOW.Size" || name == "WAIT_FENCE.Value"
 			assert.Equal(t, wide, f.Mask == 1<<64-1, name)
 			if f.Kind == pkt.Flag {
 				assert.Equal(t, 1, bits.OnesCount64(f.Mask), name)
@@ -61,7 +61,7 @@ func TestTableShape(t *testing.T) {
 func TestLookup(t *testing.T) {
 	for op := range 256 {
 		l, ok := pkt.Lookup(uint8(op))
-		assert.Equal(t, op >= 1 && op <= 10 || op >= 0x10 && op <= 0x11, ok, "%#x", op)
+		assert.Equal(t, op >= 1 && op <= 10 || op >= 0x10 && op <= 0x12, ok, "%#x", op)
 		if ok {
 			assert.Equal(t, uint8(op), l.Op)
 		}
@@ -75,7 +75,7 @@ func TestPrivileged(t *testing.T) {
 			names = append(names, l.Name)
 		}
 	}
-	assert.Equal(t, []string{"INDIRECT", "FENCE", "SET_WINDOW"}, names)
+	assert.Equal(t, []string{"INDIRECT", "FENCE", "SET_WINDOW", "WAIT_FENCE"}, names)
 }
 
 // TestAddresses lists what a validator has to resolve.
@@ -169,6 +169,7 @@ func TestReserved(t *testing.T) {
 		"FENCE":     {0, 0, 0, 0xfffffffe},
 
 		"SET_WINDOW": {0xfffffff8, 0, 0, 0, 0},
+		"WAIT_FENCE": {0xfffffffe, 0, 0},
 	}
 	for _, l := range pkt.Table {
 		assert.Equal(t, uint32(0x00ff0000), l.Reserved(0))

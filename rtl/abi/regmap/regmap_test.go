@@ -44,7 +44,7 @@ func TestLookupAndFind(t *testing.T) {
 
 func TestNotThere(t *testing.T) {
 	m := New()
-	for _, off := range []uint32{0x1, 0x2, 0x44, 0xfc, 0x114, 0x1048, 0x1148, 0x7ffc, 0x8020, 0x9008, 0x10000, 0xfffffffc} {
+	for _, off := range []uint32{0x1, 0x2, 0x44, 0xfc, 0x114, 0x10f0, 0x11f0, 0x7ffc, 0x8020, 0x9008, 0x10000, 0xfffffffc} {
 		_, ok := m.Lookup(off)
 		assert.False(t, ok, "%#x", off)
 	}
@@ -57,8 +57,8 @@ func TestNotThere(t *testing.T) {
 func TestEntriesAreByOffset(t *testing.T) {
 	m := New()
 	es := m.Entries()
-	// 17 ID, 5 INTC, 18 of each CP, 2 vectors of 4 and 2 pending dwords.
-	require.Len(t, es, 17+5+2*18+2*4+2)
+	// 17 ID, 5 INTC, 20 of each CP, 2 vectors of 4 and 2 pending dwords.
+	require.Len(t, es, 17+5+2*20+2*4+2)
 	for i, e := range es[1:] {
 		assert.Less(t, es[i].Off(), e.Off())
 	}
@@ -108,7 +108,7 @@ func TestEntryFormat(t *testing.T) {
 	}{
 		{"CP0.CTL", 0x21, "CP0.CTL=0x21 (RUN=1 RESET=0 PROTECT=0 +0x20)"},
 		{"CP1.FAULT_INFO", 0xc, "CP1.FAULT_INFO=0xc (CAUSE=WRITE_ERROR)"},
-		{"ID.CAPS", 0x00201002, "ID.CAPS=0x201002 (NODES=2 PROTECTION=0 COALESCING=0 TAGS=16 LENGTH=32)"},
+		{"ID.CAPS", 0x00201002, "ID.CAPS=0x201002 (NODES=2 PROTECTION=0 COALESCING=0 TAGS=16 LENGTH=32 TIMELINE=0)"},
 		{"ID.ERR_INFO", 0x211, "ID.ERR_INFO=0x211 (CAUSE=UNMAPPED WRITE=1 BAR=2)"},
 		{"INTC.STATUS", 0x201, "INTC.STATUS=0x201 (DONE0=1 DONE1=0 FAULT0=0 FAULT1=1)"},
 		{"CP0.WPTR", 0x40, "CP0.WPTR=0x40"},
