@@ -42,7 +42,7 @@ type Config struct {
 	Baud int
 
 	// Send and Receive befall the frames of a direction; nil is nothing. A cut
-	// silences both directions for longer than it takes either end to notice.
+	// silences both directions for longer than it takes this end to notice.
 	Send, Receive *fault.Injector
 
 	// Console is given the text that shares the line, in order, one call at a
@@ -92,6 +92,7 @@ type Channel struct {
 	held    time.Duration // they are held up so long
 	text    []byte        // that Console was not given yet
 	textAt  time.Duration
+	ear     ear
 	inbox   inbox
 	pending []byte        // encoded, to be written
 	spare   []byte        // the other buffer, of who holds token
@@ -112,7 +113,10 @@ type Channel struct {
 
 // Open makes a channel of a stream, which it closes in the end. Close of the
 // stream must end its Read and Write. A Read that returns neither bytes nor an
-// error is a time-out and means nothing. If the stream has SetWriteDeadline,
+// error is a time-out and means nothing. A stream that has SetReadDeadline is
+// made to time out; one that does so itself, in a tenth of a second, says so
+// with ReadTimeout. With either, a process that the machine starves does not take
+// a peer for dead to which it has not listened. If the stream has SetWriteDeadline,
 // that bounds a Write; if not, one that takes too long is ended by closing the
 // stream.
 //
@@ -153,13 +157,15 @@ func open(stream io.ReadWriteCloser, config Config) (*Channel, error) {
 			j.Restore()
 		}
 	}
+	timed := newTimedReader(stream)
 	c.mu.Lock()
+	c.ear.times = timed.times()
 	link.Open(c.nonces.next(), c.Now(), &c.out)
 	c.settle(c.Now())
 	c.nudge()
 	c.mu.Unlock()
 	c.wg.Add(2)
-	go c.read()
+	go c.read(timed)
 	go c.drive()
 	if config.Link.Role == datalink.Host {
 		return c, c.await()

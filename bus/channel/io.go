@@ -22,9 +22,12 @@ func (c *Channel) drive() {
 		}
 		c.mu.Lock()
 		now := c.Now()
+		c.woke(now)
 		c.armed = never
-		c.link.Tick(now, &c.out)
-		if c.decoder.Waiting() && now >= c.textAt {
+		if c.mayTick(now) {
+			c.link.Tick(now, &c.out)
+		}
+		if c.decoder.Waiting() && now >= c.textAt && !c.deaf(now) {
 			c.decoder.Flush(sink{c})
 		}
 		c.settle(now)
@@ -146,18 +149,17 @@ func (s sink) Text(p []byte) {
 func (s sink) Damaged(int) { s.c.arrived.add(nil) }
 
 // read takes bytes from the stream until it ends.
-func (c *Channel) read() {
+func (c *Channel) read(timed *timedReader) {
 	defer c.wg.Done()
 	buf := make([]byte, chunk)
 	for {
 		begun := c.Now()
-		n, err := c.stream.Read(buf)
+		n, err := timed.read(buf)
 		c.mu.Lock()
 		if n > 0 || err != nil {
 			c.take(buf[:n], err)
-		} else {
-			c.decoder.Flush(sink{c})
 		}
+		c.ear.begun = begun
 		closing := c.closing
 		c.mu.Unlock()
 		c.speak()
@@ -180,16 +182,22 @@ func (c *Channel) take(p []byte, err error) {
 		p = nil
 	}
 	c.decoder.Feed(p, sink{c})
+	if err != nil {
+		c.decoder.Finish(sink{c})
+	}
 	if c.held > 0 {
+		c.ear.stalled = true
 		c.mu.Unlock()
 		c.rest(c.held)
 		c.mu.Lock()
+		c.ear.stalled = false
 	}
 	now := c.Now()
-	c.textAt = now + textIdle
+	c.textAt = now + c.config.Link.DeadAfter
 	c.arrived.each(func(f []byte) {
 		if !c.isDark(now) {
 			c.link.Receive(f, now, &c.out)
+			c.heard(now)
 			c.settle(now)
 		}
 	})

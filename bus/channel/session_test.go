@@ -269,7 +269,7 @@ func TestConsole(t *testing.T) {
 		y.out <- []byte("\x00boot: ")
 		synctest.Wait()
 		assert.Empty(t, shown(), "more may follow")
-		time.Sleep(textIdle)
+		time.Sleep(150 * time.Millisecond) // the next frame is there
 		synctest.Wait()
 		assert.Equal(t, "boot: ", shown())
 		y.out <- []byte("ok\r\n\x00")
@@ -277,12 +277,143 @@ func TestConsole(t *testing.T) {
 		p, err := h.Receive(time.Second)
 		require.NoError(t, err)
 		require.Equal(t, write(0), p)
-		time.Sleep(textIdle)
+		time.Sleep(150 * time.Millisecond) // the next frame is there
 		synctest.Wait()
 		assert.Equal(t, "boot: ok\r\n", shown())
 		assert.Equal(t, uint64(10), h.Stats().Frame.Text)
 		assert.Zero(t, h.Stats().Link.Replays+b.Stats().Link.Replays)
 	})
+}
+
+// A prompt that nothing follows is shown when the line has been silent, and a line
+// that is the last thing on a stream at its end.
+func TestLastWords(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		end  bool
+	}{{"silence", false}, {"end", true}} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				x, y := newLine()
+				var mu sync.Mutex
+				var text string
+				y.out <- []byte("\r\nfailed\r\n=> ")
+				if tt.end {
+					time.AfterFunc(20*time.Millisecond, func() { x.Close() })
+				}
+				_, err := Open(x, Config{Console: func(p []byte) {
+					mu.Lock()
+					defer mu.Unlock()
+					text += string(p)
+				}})
+				require.ErrorIs(t, err, bus.ErrLinkDown)
+				mu.Lock()
+				defer mu.Unlock()
+				assert.Equal(t, "\r\nfailed\r\n=> ", text)
+			})
+		})
+	}
+}
+
+// halting is a stream that stops now and then behind the first bytes of what it
+// reads.
+type halting struct {
+	*plug
+	n int
+}
+
+func (h *halting) Read(p []byte) (int, error) {
+	switch h.n++; {
+	case h.n%16 > 1:
+	case h.n%16 == 1:
+		time.Sleep(120 * time.Millisecond)
+		return 0, nil
+	case len(h.rest) > 0:
+		h.n--
+	default:
+		p = p[:3]
+	}
+	return h.plug.Read(p)
+}
+
+// The beginning of a frame is not shown as text, however it looks, if the rest
+// comes later.
+func TestHalfAFrameIsNoText(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, y := newLine()
+		h, b := pairOn(t, &halting{plug: x}, y, Config{Console: func(p []byte) { t.Errorf("shown: %q", p) }}, Config{})
+		for range 3000 {
+			require.NoError(t, h.Send(read))
+			_, err := b.Receive(2 * time.Second)
+			require.NoError(t, err)
+			time.Sleep(2 * time.Millisecond) // an acknowledgement, of six bytes
+		}
+	})
+}
+
+// drowsy is a stream whose reader is now and then away for a time.
+type drowsy struct {
+	*plug
+	away atomic.Int64
+}
+
+func (d *drowsy) Read(p []byte) (int, error) {
+	time.Sleep(time.Duration(d.away.Swap(0)))
+	d.poll = true
+	n, err := d.plug.Read(p)
+	if n == 0 && err == nil {
+		time.Sleep(10 * time.Millisecond)
+	}
+	return n, err
+}
+
+func (d *drowsy) ReadTimeout() time.Duration { return 10 * time.Millisecond }
+
+// A peer is not taken for dead while what it has said waits to be read; one that
+// has said nothing is, soon after the reader is back.
+func TestNobodyListened(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, y := newLine()
+		d := &drowsy{plug: x}
+		h, b := pairOn(t, d, y, Config{}, Config{Link: datalink.Config{DeadAfter: 10 * time.Second}})
+		d.away.Store(int64(450 * time.Millisecond))
+		time.Sleep(time.Second)
+		d.away.Store(int64(3 * time.Second))
+		time.Sleep(100 * time.Millisecond)
+		require.NoError(t, b.Send(write(0)))
+		p, err := h.Receive(2 * time.Second)
+		require.NoError(t, err)
+		require.Nil(t, p)
+		p, err = h.Receive(2 * time.Second)
+		require.NoError(t, err)
+		require.Equal(t, write(0), p)
+
+		y.Close()
+		start := h.Now()
+		_, err = h.Receive(2 * time.Second)
+		require.ErrorIs(t, err, datalink.ErrDead)
+		assert.InDelta(t, 0.5, (h.Now() - start).Seconds(), 0.12)
+	})
+}
+
+// A driver that wakes late waits for the reader, which was late as well.
+func TestLateDriver(t *testing.T) {
+	c := &Channel{armed: never}
+	c.config.setTimes()
+	c.ear.times = true
+	ms := func(n time.Duration) time.Duration { return n * time.Millisecond }
+	c.ear.begun = ms(400)
+	c.woke(ms(500))
+	assert.True(t, c.mayTick(ms(500)), "silence that was listened to")
+	c.armed = ms(350)
+	c.woke(ms(500))
+	assert.False(t, c.mayTick(ms(500)), "late")
+	c.ear.begun = ms(501)
+	assert.True(t, c.mayTick(ms(600)), "a Read since")
+	assert.True(t, c.mayTick(ms(700)))
+	assert.False(t, c.mayTick(ms(810)), "the reader hangs")
+	c.ear.times = false
+	assert.True(t, c.mayTick(ms(810)), "as reads do that do not time out")
 }
 
 // Garbage costs at most the frame that it hits, and that is asked for at once.
@@ -376,4 +507,7 @@ func TestTimes(t *testing.T) {
 	assert.Equal(t, 8, c.Link.Window)
 	assert.Equal(t, 3*time.Millisecond, c.Link.AckDelay)
 	assert.Equal(t, 9*time.Second, c.Link.DeadAfter)
+	c = Config{Baud: 1200, Link: datalink.Config{DeadAfter: time.Second}}
+	c.setTimes()
+	assert.Equal(t, 2*c.Link.KeepAlive, c.Link.DeadAfter, "two signs of life")
 }

@@ -175,6 +175,9 @@ func (c *Channel) arm(now time.Duration) {
 	if c.decoder.Waiting() {
 		at = min(at, c.textAt)
 	}
+	if at <= now && c.deaf(now) {
+		at = now + relisten
+	}
 	if at < c.armed {
 		c.armed = at
 		c.timer.Reset(max(0, at-now))

@@ -18,7 +18,8 @@ func (c *Config) largest() int {
 
 const (
 	linger   = 100 * time.Millisecond // how long Close tries to tell the peer
-	textIdle = 100 * time.Millisecond // text that nothing has followed for so long is shown
+	listen   = 100 * time.Millisecond // how long a Read waits, where that can be said
+	relisten = 10 * time.Millisecond  // how often a driver looks whether the reader has listened
 	lineIdle = 250 * time.Millisecond // frames after such a gap do not share a delimiter
 	catchUp  = 5 * time.Millisecond   // of its rate a writer that woke late makes good
 	burst    = 2 * time.Millisecond   // of its rate a writer writes at once
@@ -42,6 +43,7 @@ func (c *Config) lineTime(n int) time.Duration {
 // take so long that the peer takes it for lost. Silence says that a line is
 // dead. That one frame was replayed often says little, since replays wait
 // behind each other: a line that loses a third of its frames is still carried.
+// A DeadAfter that is given leaves room for two signs of life.
 func (c *Config) setTimes() {
 	l := &c.Link
 	orDefault(&l.MaxPacket, 280)
@@ -58,6 +60,7 @@ func (c *Config) setTimes() {
 	orDefault(&l.ReplayLimit, 64)
 	orDefault(&l.KeepAlive, max(100*time.Millisecond, 4*one))
 	orDefault(&l.DeadAfter, 5*l.KeepAlive)
+	l.DeadAfter = max(l.DeadAfter, 2*l.KeepAlive)
 	orDefault(&l.Refresh, l.KeepAlive)
 	orDefault(&l.HelloEvery, max(50*time.Millisecond, c.lineTime(160)))
 	orDefault(&l.OpenTimeout, max(time.Second, 20*l.HelloEvery))

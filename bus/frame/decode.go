@@ -33,8 +33,8 @@ const leastText = 2
 //   - A chunk that can be unstuffed to a legal size is a frame.
 //   - A chunk of which all bytes are text is text: printable ASCII, BEL, BS, TAB,
 //     LF, VT, FF, CR and ESC. One that can be a frame is a frame, and text only
-//     if it has an LF: few lines of text are stuffed by chance, and some frames
-//     have no other bytes.
+//     if it has a CR LF or ends with an LF: few lines of text are stuffed by
+//     chance, and some frames have no other bytes.
 //   - A chunk that begins with two or more bytes of text, and can be a frame from
 //     there on, is both: whoever wrote the text did not delimit it. If there are
 //     several places where the frame can begin, all of them are tried.
@@ -90,12 +90,21 @@ func (d *Decoder) Feed(p []byte, s Sink) {
 	}
 }
 
-// Flush hands up text that no delimiter has ended yet, such as a prompt. It is
-// called when the line has been idle.
+// Flush hands up text that no delimiter has ended yet, such as a prompt. Half a
+// frame can look like that, so it is called when the line has been idle for
+// longer than any frame is on its way.
 func (d *Decoder) Flush(s Sink) {
 	if d.text && !d.over {
 		d.show(d.chunk[d.shown:], s)
 		d.shown = len(d.chunk)
+	}
+}
+
+// Finish is Flush at the end of the stream, where a frame may have been cut off:
+// only lines are handed up, and what follows them.
+func (d *Decoder) Finish(s Sink) {
+	if hasLine(d.chunk) {
+		d.Flush(s)
 	}
 }
 
@@ -144,7 +153,7 @@ func (d *Decoder) end(s Sink) {
 
 func (d *Decoder) classify(s Sink) {
 	plain, ok := d.unstuff(d.chunk)
-	if !ok || bytes.IndexByte(d.chunk, '\n') >= 0 {
+	if !ok || hasLine(d.chunk) {
 		d.Flush(s)
 	}
 	if ok {
@@ -194,6 +203,11 @@ func (d *Decoder) damaged(n int, s Sink) {
 		d.stats.Garbage += uint64(n)
 		s.Damaged(n)
 	}
+}
+
+// hasLine reports whether text has an end of a line where frames seldom do.
+func hasLine(p []byte) bool {
+	return bytes.HasSuffix(p, []byte("\n")) || bytes.Contains(p, []byte("\r\n"))
 }
 
 // textLen returns how many bytes at the start of p are text.

@@ -137,7 +137,9 @@ func TestDecoder(t *testing.T) {
 		{"long text with a byte that is not", join([]byte(long), "f0", []byte(long), "00"),
 			[]string{"text " + long, "damaged"}, Stats{Text: 140, Garbage: 141, Oversize: 1}},
 		{"text with a byte that is not", join([]byte("log"), "f0", []byte("in"), "00"), []string{"damaged"}, Stats{Garbage: 6}},
-		{"lines that may be a frame are both", []byte("\nabcdefghi\x00"), []string{"text \nabcdefghi", "frame 616263646566676869"}, Stats{Frames: 1, Text: 10}},
+		{"lines that may be a frame are both", []byte("\nabcdefg\r\n\x00"), []string{"text \nabcdefg\r\n", "frame 616263646566670d0a"}, Stats{Frames: 1, Text: 10}},
+		{"a line that may be a frame is both", []byte("\nabcdefgh\n\x00"), []string{"text \nabcdefgh\n", "frame 61626364656667680a"}, Stats{Frames: 1, Text: 10}},
+		{"an LF alone makes no text of a frame", []byte("\a\nHYrP$\x00"), []string{"frame 0a4859725024"}, Stats{Frames: 1}},
 		{"a frame of nothing but text", []byte("\babcdefg\x00"), []string{"frame 61626364656667"}, Stats{Frames: 1}},
 		{"text right before a frame", join("00", []byte("login: "), "05 81223344 00"), []string{"text login: ", "frame 81223344"}, Stats{Frames: 1, Text: 7}},
 		{"text before what can begin twice", join("00", []byte("ok\n"), "08 81828384858687 00"),
@@ -178,6 +180,22 @@ func TestFlush(t *testing.T) {
 
 	d.Feed(unhex("81"), &r)
 	assert.False(t, d.Waiting(), "not text")
+}
+
+// At the end of a stream lines are text, and what may be half a frame is not.
+func TestFinish(t *testing.T) {
+	for _, tt := range []struct{ stream, want string }{
+		{"\r\nDRAM: failed\r\n=> ", "\r\nDRAM: failed\r\n=> "},
+		{"\abR", ""},
+		{"", ""},
+		{"\nab\x81", ""},
+	} {
+		var r record
+		d := NewDecoder(4, 64)
+		d.Feed([]byte(tt.stream), &r)
+		d.Finish(&r)
+		assert.Equal(t, tt.want, string(r.text), "%q", tt.stream)
+	}
 }
 
 func TestNewDecoderPanics(t *testing.T) {

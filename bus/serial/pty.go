@@ -132,6 +132,9 @@ func (p *Pty) Read(b []byte) (int, error) {
 	}
 }
 
+// ReadTimeout returns how long a Read waits.
+func (p *Pty) ReadTimeout() time.Duration { return readTime }
+
 // Write writes b. While nobody has the other side open, it is lost, as on a
 // line without a listener.
 func (p *Pty) Write(b []byte) (int, error) {

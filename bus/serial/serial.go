@@ -145,6 +145,9 @@ func (p *Port) Read(b []byte) (int, error) {
 	return 0, nil
 }
 
+// ReadTimeout returns how long a Read waits.
+func (p *Port) ReadTimeout() time.Duration { return readTime }
+
 // hungUp returns an error if the terminal was hung up.
 func (p *Port) hungUp() error {
 	_, err := p.poll(0, 0)
