@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"sync/atomic"
+	"time"
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/bus"
@@ -46,6 +47,7 @@ type Options struct {
 	Board      boards.Options // of the connection
 	HostMemory uint64         // bytes of the PC's memory; 0: 4 GiB, used as it is needed
 	TdrDelay   uint64         // clock ticks without progress until the GPU counts as hung; 0: two seconds, and over a slow link what 8 MiB take
+	Tdr        time.Duration  // the same as a time; 0: TdrDelay
 	DDI        io.Writer      // gets a verifier.Event as JSON for each DDI call; nil: none
 	Hook       verifier.Hook  // sees each DDI call; nil: none
 
@@ -96,7 +98,9 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 	if s.link, s.clock, err = boards.OpenWith(selector, s.machine, o.Board); err != nil {
 		return nil, err
 	}
-	if rated, ok := s.link.(boards.Rated); ok && o.TdrDelay == 0 {
+	if o.Tdr != 0 {
+		o.TdrDelay = uint64(o.Tdr.Seconds() * float64(s.clock.Hz()))
+	} else if rated, ok := s.link.(boards.Rated); ok && o.TdrDelay == 0 {
 		o.TdrDelay = 2*s.clock.Hz() + tdrBytes*s.clock.Hz()/rated.BytesPerSecond()
 	}
 	if o.DDI != nil {

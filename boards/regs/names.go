@@ -121,8 +121,17 @@ func (n *Names) at(text string) ([]Target, error) {
 }
 
 // match returns the targets of a name in lower case.
+// isBlock says whether a pattern is that of a block.
+func (n *Names) isBlock(pattern string) bool {
+	return slices.ContainsFunc(n.entries, func(e regmap.Entry) bool { return match(pattern, e.Block.Name) })
+}
+
 func (n *Names) match(name string) ([]Target, error) {
 	parts := strings.Split(name, ".")
+	if len(parts) == 1 && n.isBlock(name) {
+		name += ".*"
+		parts = append(parts, "*")
+	}
 	if len(parts) < 2 || len(parts) > 3 || slices.Contains(parts, "") {
 		return nil, fmt.Errorf("%w: %q, want BLOCK.REGISTER or BLOCK.REGISTER.FIELD%s", ErrName, name, n.near(name))
 	}

@@ -151,6 +151,8 @@ func (b *Board) send(ch *channel.Channel) {
 			b.end.HoldReads(true)
 		} else if err != nil {
 			b.stat.Dropped++
+		} else {
+			b.observe(true, b.unsent)
 		}
 		b.unsent = nil
 	}

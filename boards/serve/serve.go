@@ -44,11 +44,17 @@ type Options struct {
 
 	MapHash  uint32           // of the register map, which a host's must agree with; 0: any
 	Baud     int              // rate of the line; 0: as fast as it goes
+	Silence  time.Duration    // after which a host is dead; 0: half a second, or more at a slow rate
 	Faults   fault.Config     // that befall frames, in both directions
 	Endpoint endpoint.Options // sizes of the transaction layer
 
-	Name      string        // of the board, in the log; may be empty
-	Log       io.Writer     // is told when a session begins and ends, a line each; may be nil
+	Name string    // of the board, in the log; may be empty
+	Log  io.Writer // is told when a session begins and ends, a line each; may be nil
+	// Observer, if not nil, sees every packet in its order: up is from the device to
+	// the host, at the time since New. It must neither keep the packet nor call the
+	// board.
+	Observer func(up bool, at time.Duration, packet []byte)
+
 	OnSession func(Session) // is told the same, and must not call the board; may be nil
 }
 
@@ -72,7 +78,8 @@ type Stats struct {
 // A Board is one device. Serve may be called again when it has returned; the
 // other methods at any time from any goroutine.
 type Board struct {
-	opt Options
+	opt  Options
+	born time.Time
 
 	serving sync.Mutex                      // held by Serve
 	ch      atomic.Pointer[channel.Channel] // nil before the first stream
@@ -99,14 +106,14 @@ func New(dev port.Device, opt Options) (*Board, error) {
 	if opt.Hz == 0 {
 		opt.Hz = 100_000_000
 	}
-	if opt.Hz < 1000 || opt.Hz > 1<<32 || opt.Pacing > Clock || opt.Baud < 0 {
-		return nil, fmt.Errorf("%w: pacing %d, %d clocks in a second, %d baud", ErrOptions, opt.Pacing, opt.Hz, opt.Baud)
+	if opt.Hz < 1000 || opt.Hz > 1<<32 || opt.Pacing > Clock || opt.Baud < 0 || opt.Silence < 0 {
+		return nil, fmt.Errorf("%w: pacing %d, %d clocks in a second, %d baud, silence of %v", ErrOptions, opt.Pacing, opt.Hz, opt.Baud, opt.Silence)
 	}
 	end, err := endpoint.New(dev, opt.Endpoint)
 	if err != nil {
 		return nil, err
 	}
-	return &Board{opt: opt, end: end, pace: pace{hz: opt.Hz, clock: opt.Pacing == Clock}}, nil
+	return &Board{opt: opt, end: end, born: time.Now(), pace: pace{hz: opt.Hz, clock: opt.Pacing == Clock}}, nil
 }
 
 // Serve is one stream of a board that is used for nothing else.
@@ -157,7 +164,7 @@ func (b *Board) serve(ctx context.Context, stream io.ReadWriteCloser, baud int, 
 
 func (b *Board) open(stream io.ReadWriteCloser, baud int) (*channel.Channel, error) {
 	c := channel.Config{
-		Link: datalink.Config{Role: datalink.Board, MapHash: b.opt.MapHash},
+		Link: datalink.Config{Role: datalink.Board, MapHash: b.opt.MapHash, DeadAfter: b.opt.Silence},
 		Baud: baud,
 	}
 	if b.opt.Faults != (fault.Config{}) {
@@ -221,8 +228,15 @@ func (b *Board) take(ch *channel.Channel, packet []byte, err error) error {
 	}
 	b.catchUp(ch.Now())
 	b.arrived = true
+	b.observe(false, packet)
 	b.offer(packet)
 	return nil
+}
+
+func (b *Board) observe(up bool, packet []byte) {
+	if b.opt.Observer != nil {
+		b.opt.Observer(up, time.Since(b.born), packet)
+	}
 }
 
 // offer gives the endpoint a packet; what it refuses it counts.

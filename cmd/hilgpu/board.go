@@ -5,15 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/boards/serve"
+	"github.com/hilgpu/hilgpu/bus/capture"
 	"github.com/hilgpu/hilgpu/bus/fault"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 )
@@ -26,7 +29,7 @@ func newBoard(l *links) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newServe(), newBoardList(), newProbe(l))
+	c.AddCommand(newServe(l), newBoardList(), newProbe(l))
 	return c
 }
 
@@ -36,10 +39,11 @@ type serveFlags struct {
 	pace   string
 	baud   int
 	faults string
+	links  *links
 }
 
-func newServe() *cobra.Command {
-	var f serveFlags
+func newServe(l *links) *cobra.Command {
+	f := serveFlags{links: l}
 	c := &cobra.Command{
 		Use:   "serve SELECTOR...",
 		Short: "Serve emulated boards to hosts on pseudo-terminals or TCP",
@@ -70,6 +74,7 @@ Selectors are those of emu, with its faults:
 	fl.StringVar(&f.pace, "pace", "free", "`how` device clocks follow the wall clock: free or clock")
 	fl.IntVar(&f.baud, "baud", 0, "`rate` of the line in bits a second; 0: as fast as it goes")
 	fl.StringVar(&f.faults, "link-faults", "", "`faults` that befall frames, as in loss=0.05,seed=7")
+	l.add(c)
 	return c
 }
 
@@ -91,7 +96,20 @@ func (f serveFlags) options(selectors int) (serve.Options, error) {
 	if o.Faults, err = fault.Parse(f.faults); err != nil {
 		return o, fmt.Errorf("%w: --link-faults: %w", errInput, err)
 	}
-	return o, nil
+	if f.links.path != "" && selectors > 1 {
+		return o, fmt.Errorf("%w: --capture of %d boards, want one", errInput, selectors)
+	}
+	w, err := f.links.capture()
+	if w != nil {
+		o.Observer = func(up bool, at time.Duration, packet []byte) {
+			dir := capture.Down
+			if up {
+				dir = capture.Up
+			}
+			w.Write(capture.Record{At: at, Dir: dir, Packet: packet}) // Err has what fails
+		}
+	}
+	return o, err
 }
 
 // served is a board that listens.
@@ -151,7 +169,31 @@ func listen(selector, where string, o serve.Options, log io.Writer) (served, err
 		return served{}, err
 	}
 	if s.listener, err = serve.Listen(where); err != nil {
-		return served{}, fmt.Errorf("%w: --listen %s: %w", errInput, where, err)
+		return served{}, listenError(where, err)
 	}
 	return s, nil
+}
+
+// errListen is wrapped by errors of a place where a board cannot listen.
+var errListen = errors.New("cannot listen")
+
+// listenError says what to do about err.
+func listenError(where string, err error) error {
+	for _, e := range []struct {
+		err    error
+		advice string
+	}{
+		{syscall.EADDRINUSE, "something listens there already: choose another port, or 0 for any that is free"},
+		{syscall.EADDRNOTAVAIL, "this machine does not have the address"},
+		{fs.ErrPermission, "not allowed: choose a port above 1023, or a path in a folder of yours"},
+		{fs.ErrNotExist, "the folder does not exist: make it first"},
+	} {
+		if errors.Is(err, e.err) {
+			return fmt.Errorf("%w at %s: %s", errListen, where, e.advice)
+		}
+	}
+	if errors.Is(err, serve.ErrOptions) {
+		return fmt.Errorf("%w: --listen %s: %w", errInput, where, err)
+	}
+	return fmt.Errorf("%w at %s: %w", errListen, where, err)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,9 +52,10 @@ func servedBoards(t *testing.T, f serveFlags, selectors ...string) []string {
 // serial libraries, and over TCP with link faults.
 func TestComposeOnServedBoards(t *testing.T) {
 	pty := filepath.Join(t.TempDir(), "board")
-	boards := servedBoards(t, serveFlags{listen: []string{"pty:" + pty}, pace: "free"}, "emu")
+	boards := servedBoards(t, serveFlags{links: new(links), listen: []string{"pty:" + pty}, pace: "free"}, "emu")
 	require.Equal(t, []string{"serial:" + pty}, boards)
 	faulty := servedBoards(t, serveFlags{
+		links:  new(links),
 		listen: []string{"tcp:127.0.0.1:0"}, pace: "free", faults: "loss=0.05,dup=0.03,flip=0.02,truncate=0.01,reorder=0.02,seed=1",
 	}, "emu?config=small")
 	sum := func(board string) string {
@@ -72,7 +74,7 @@ func TestComposeOnServedBoards(t *testing.T) {
 // A port that a host has is busy for another, which is told who holds it.
 func TestBusyPort(t *testing.T) {
 	pty := filepath.Join(t.TempDir(), "board")
-	servedBoards(t, serveFlags{listen: []string{"pty:" + pty}, pace: "free"}, "emu")
+	servedBoards(t, serveFlags{links: new(links), listen: []string{"pty:" + pty}, pace: "free"}, "emu")
 	p, err := serial.Open(pty, serial.Options{})
 	require.NoError(t, err)
 	defer p.Close()
@@ -96,6 +98,9 @@ func TestProbe(t *testing.T) {
 }
 
 func TestBoardBadInput(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
 	busy := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(busy, nil, 0o666))
 	for _, tt := range []struct {
@@ -107,7 +112,12 @@ func TestBoardBadInput(t *testing.T) {
 		{[]string{"board", "serve", "fpga", "--listen", "tcp:127.0.0.1:0"}, exitUsage, "no device to be served"},
 		{[]string{"board", "serve", "emu?latency=5", "--listen", "tcp:127.0.0.1:0"}, exitUsage, "latency=5"},
 		{[]string{"board", "serve", "emu", "--listen", "udp:x"}, exitUsage, "udp:x"},
-		{[]string{"board", "serve", "emu", "--listen", "pty:" + busy}, exitUsage, busy},
+		{[]string{"board", "serve", "emu", "--listen", "pty:" + busy}, exitLink, busy},
+		{[]string{"board", "serve", "emu", "--listen", "pty:/nowhere/board"}, exitLink, "the folder does not exist"},
+		{[]string{"board", "serve", "emu", "--listen", "tcp:" + taken.Addr().String()}, exitLink, "choose another port"},
+		{[]string{"board", "serve", "emu", "emu", "--listen", "tcp:127.0.0.1:0", "--listen", "tcp:127.0.0.1:0", "--capture", "x"}, exitUsage, "want one"},
+		{[]string{"version", "--capture", "x"}, exitUsage, "unknown flag: --capture"},
+		{[]string{"run", "compose", "--tdr-delay", "1ns"}, exitUsage, "--tdr-delay 1ns"},
 		{[]string{"board", "serve", "emu", "--listen", "tcp:127.0.0.1:0", "--pace", "slow"}, exitUsage, "want free or clock"},
 		{[]string{"board", "serve", "emu", "--listen", "tcp:127.0.0.1:0", "--baud", "5"}, exitUsage, "--baud 5"},
 		{[]string{"board", "serve", "emu", "--listen", "tcp:127.0.0.1:0", "--link-faults", "loss=2"}, exitUsage, "loss"},

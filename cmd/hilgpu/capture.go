@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +19,7 @@ type links struct {
 	path   string    // of the capture, or ""
 	stderr io.Writer // gets text of boards
 	wave   waveFlags
+	tdr    time.Duration
 
 	console *console
 	file    *output
@@ -28,6 +31,19 @@ func (l *links) add(c *cobra.Command) {
 	c.PersistentFlags().StringVar(&l.path, "capture", "", "record every packet of the link to the board in this pcapng `file`, with what it says")
 }
 
+// addTdr adds the flag to a command that runs the kernel.
+func (l *links) addTdr(c *cobra.Command) {
+	c.Flags().DurationVar(&l.tdr, "tdr-delay", 0, "`time` without progress after which the GPU counts as hung, as in 30s; 0: two seconds, and over a slow link what 8 MiB take")
+}
+
+// checkTdr fails if the flag is out of range.
+func (l *links) checkTdr() error {
+	if l.tdr < 0 || l.tdr > 0 && l.tdr < time.Millisecond {
+		return fmt.Errorf("%w: --tdr-delay %v, want at least 1ms, or 0", errInput, l.tdr)
+	}
+	return nil
+}
+
 // options returns what boards are opened with. It makes the capture at its
 // first call.
 func (l *links) options() (boards.Options, error) {
@@ -36,21 +52,26 @@ func (l *links) options() (boards.Options, error) {
 	}
 	o := boards.Options{Console: l.console.text}
 	var err error
-	if o.Wave, err = l.wave.recorder(); err != nil || l.path == "" {
+	if o.Wave, err = l.wave.recorder(); err != nil {
 		return o, err
 	}
-	if l.file == nil {
-		file, err := newOutput(l.path)
-		if err != nil {
-			return o, err
-		}
-		l.file = file
-		if l.w, err = capture.NewWriter(file, capture.Options{Comment: regs.NewCommenter().Comment}); err != nil {
-			return o, err
-		}
+	o.Capture, err = l.capture()
+	return o, err
+}
+
+// capture returns what records packets, or nil. It makes the file at its first
+// call.
+func (l *links) capture() (*capture.Writer, error) {
+	if l.path == "" || l.w != nil {
+		return l.w, nil
 	}
-	o.Capture = l.w
-	return o, nil
+	file, err := newOutput(l.path)
+	if err != nil {
+		return nil, err
+	}
+	l.file = file
+	l.w, err = capture.NewWriter(file, capture.Options{Comment: regs.NewCommenter().Comment})
+	return l.w, err
 }
 
 // commit ends the capture and the wave, also of a command that failed with err.

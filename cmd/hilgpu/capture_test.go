@@ -14,23 +14,32 @@ import (
 	"github.com/hilgpu/hilgpu/bus/capture"
 )
 
-// comments returns what a capture says of its packets.
-func comments(t *testing.T, path string) []string {
+// records returns the packets of a capture.
+func records(t *testing.T, path string) []capture.Record {
 	t.Helper()
 	f, err := os.Open(path)
 	require.NoError(t, err)
 	defer f.Close()
 	r, err := capture.NewReader(f)
 	require.NoError(t, err)
-	var all []string
+	var all []capture.Record
 	for {
 		rec, err := r.Next()
 		if err == io.EOF {
 			return all
 		}
 		require.NoError(t, err)
-		all = append(all, rec.Comment)
+		all = append(all, rec)
 	}
+}
+
+// comments returns what a capture says of its packets.
+func comments(t *testing.T, path string) []string {
+	var all []string
+	for _, r := range records(t, path) {
+		all = append(all, r.Comment)
+	}
+	return all
 }
 
 // TestCapture records what commands send over links of all kinds, also when they

@@ -54,6 +54,7 @@ Boards:
 	}
 	fl := c.Flags()
 	f.verify.add(c)
+	l.addTdr(c)
 	fl.StringVar(&f.board, "board", "emu", "board `selector`")
 	fl.IntVar(&f.lists, "lists", 100_000, "`number` of lists in all")
 	fl.IntVar(&f.ops, "ops", 1, "`number` of copies in each list")
@@ -70,6 +71,10 @@ func runLists(stdout, stderr io.Writer, f *listsFlags) error {
 		Board: f.board, System: f.verify.options(), Lists: f.lists, Ops: f.ops, Contexts: f.contexts, Alive: f.alive,
 		NoRecycle: !f.recycle, Emulated: !f.native,
 	}
+	if err := f.links.checkTdr(); err != nil {
+		return err
+	}
+	o.System.Tdr = f.links.tdr
 	link, err := f.links.options()
 	if err != nil {
 		return err

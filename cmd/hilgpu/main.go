@@ -137,7 +137,7 @@ func portCode(err error) (code int, ok bool) {
 	}{
 		{serial.ErrMissing, exitNoDevice}, {serial.ErrAmbiguous, exitNoDevice}, {serial.ErrNotPort, exitNoDevice},
 		{serial.ErrBusy, exitLink}, {serial.ErrForbidden, exitLink}, {serial.ErrUnplugged, exitLink},
-		{serial.ErrRate, exitUsage}, {datalink.ErrMapHash, exitMap},
+		{errListen, exitLink}, {serial.ErrRate, exitUsage}, {datalink.ErrMapHash, exitMap},
 	} {
 		if errors.Is(err, e.err) {
 			return e.code, true

@@ -222,7 +222,7 @@ func TestBrokenContract(t *testing.T) {
 	require.NoError(t, err)
 	trace, err := newOutput(filepath.Join(t.TempDir(), "t.jsonl"))
 	require.NoError(t, err)
-	_, _, err = composeOn("emu", boards.Options{}, drivers, trace, &verifyFlags{verify: true}, plan)
+	_, _, err = composeOn("emu", boards.Options{}, 0, drivers, trace, &verifyFlags{verify: true}, plan)
 	assert.Equal(t, exitContract, exitCode(err))
 	var stopped *dxgkrnl.DeviceError
 	require.ErrorAs(t, err, &stopped)

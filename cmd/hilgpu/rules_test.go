@@ -81,7 +81,7 @@ func TestBrokenRule(t *testing.T) {
 	require.NoError(t, err)
 
 	v := &verifyFlags{verify: true}
-	_, _, err = composeOn("emu", boards.Options{}, flushing(ddi.OK), nil, v, plan)
+	_, _, err = composeOn("emu", boards.Options{}, 0, flushing(ddi.OK), nil, v, plan)
 	assert.Equal(t, exitContract, exitCode(err))
 	var broken *verifier.Violation
 	require.ErrorAs(t, err, &broken)
@@ -91,7 +91,7 @@ func TestBrokenRule(t *testing.T) {
 	assert.Contains(t, broken.Report(), "pfnFlush > pfnSetErrorCb\n")
 
 	v = &verifyFlags{verify: true, waive: []string{"error-success"}}
-	_, _, err = composeOn("emu", boards.Options{}, flushing(ddi.OK), nil, v, plan)
+	_, _, err = composeOn("emu", boards.Options{}, 0, flushing(ddi.OK), nil, v, plan)
 	assert.NoError(t, err, "the runtime removes the device, after the last thing that needs it")
 	require.Len(t, v.findings, 1)
 	assert.Equal(t, "error-success", v.findings[0].Rule)
@@ -101,7 +101,7 @@ func TestBrokenRule(t *testing.T) {
 	assert.Regexp(t, `^hilgpu: verifier: waived: error-success, \d+ times, first: pfnFlush: reports S_OK\n$`, b.String())
 
 	v = &verifyFlags{}
-	_, _, err = composeOn("emu", boards.Options{}, flushing(ddi.OK), nil, v, plan)
+	_, _, err = composeOn("emu", boards.Options{}, 0, flushing(ddi.OK), nil, v, plan)
 	assert.NoError(t, err)
 	assert.Empty(t, v.findings)
 }

@@ -72,6 +72,7 @@ Boards:
 	}
 	fl := c.Flags()
 	f.verify.add(c)
+	l.addTdr(c)
 	fl.StringVar(&f.board, "board", "emu", "board `selector`")
 	fl.StringVar(&f.size, "size", "320x240", "`WxH` of the frame in pixels")
 	fl.IntVar(&f.contexts, "contexts", 2, "`number` of deferred contexts that record")
@@ -86,6 +87,9 @@ Boards:
 // runCompose plans, runs, checks and reports.
 func runCompose(stdout, stderr io.Writer, f composeFlags, images []string) error {
 	plan, err := planCompose(f, images)
+	if err == nil {
+		err = f.links.checkTdr()
+	}
 	if err != nil {
 		return err
 	}
@@ -108,7 +112,7 @@ func runCompose(stdout, stderr io.Writer, f composeFlags, images []string) error
 	if err != nil {
 		return err
 	}
-	frame, stats, err := composeOn(f.board, link, testbench.HostDrivers(), ddi, &f.verify, plan)
+	frame, stats, err := composeOn(f.board, link, f.links.tdr, testbench.HostDrivers(), ddi, &f.verify, plan)
 	host := time.Since(start)
 	// The trace of a failed run is what one wants to see.
 	if cerr := ddi.commit(); err == nil {
@@ -194,9 +198,9 @@ func parseSize(s string) (w, h int, err error) {
 // composeOn runs the plan. A contract that a miniport broke is a
 // *dxgkrnl.DeviceError like any other reason why the GPU stopped; one of the
 // user-mode interface is a *verifier.Violation.
-func composeOn(board string, link boards.Options, drivers testbench.Drivers, ddi *output, verify *verifyFlags, plan *compose.Plan) (frame *image.NRGBA, stats testbench.Stats, err error) {
+func composeOn(board string, link boards.Options, tdr time.Duration, drivers testbench.Drivers, ddi *output, verify *verifyFlags, plan *compose.Plan) (frame *image.NRGBA, stats testbench.Stats, err error) {
 	o := verify.options()
-	o.Board = link
+	o.Board, o.Tdr = link, tdr
 	if ddi != nil {
 		o.DDI = ddi
 	}

@@ -64,6 +64,7 @@ Boards:
 	fl.StringVar(&f.filter, "filter", "", "run the cases whose name matches this regular `expression`")
 	fl.Uint64Var(&f.seed, "seed", 0, "first `seed` of the cases that have one")
 	fl.Uint64Var(&f.runs, "runs", 0, "`number` of seeds of each case that has several; 0: as the case says")
+	l.addTdr(c)
 	fl.BoolVar(&f.list, "list", false, "print the names of the cases and run nothing")
 	fl.BoolVar(&f.json, "json", false, "print the results as one JSON document")
 	l.add(c)
@@ -81,7 +82,11 @@ type testReport struct {
 
 func runTest(stdout io.Writer, f testFlags) error {
 	o := suite.Options{Selector: f.board, Drivers: testbench.HostDrivers(), Seed: f.seed, Runs: f.runs, Trace: f.artifacts != ""}
-	var err error
+	o.Tdr = f.links.tdr
+	err := f.links.checkTdr()
+	if err != nil {
+		return err
+	}
 	if o.Filter, err = regexp.Compile(f.filter); err != nil {
 		return fmt.Errorf("%w: --filter: %w", errInput, err)
 	}

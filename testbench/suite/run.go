@@ -25,6 +25,7 @@ type Options struct {
 	Seed     uint64         // first seed
 	Runs     uint64         // seeds of cases that have several; 0: as they say
 	Filter   *regexp.Regexp // of the names of instances; nil: all
+	Tdr      time.Duration  // as in testbench.Options
 	Trace    bool           // keep the DDI calls of what fails, and the last clocks of an emulated GPU
 
 	// Report, if it is not nil, is called as each instance ends.
@@ -76,7 +77,7 @@ func Run(o Options) []Result {
 // runOne runs an instance on a goroutine of its own, which FailNow ends.
 func runOne(i Instance, o Options) Result {
 	r := &recording{}
-	t := &T{TB: r, Selector: i.Selector, Board: o.Board, Drivers: o.Drivers, Seed: i.Seed, keep: o.Trace}
+	t := &T{TB: r, Selector: i.Selector, Board: o.Board, Drivers: o.Drivers, Seed: i.Seed, tdr: o.Tdr, keep: o.Trace}
 	var link bytes.Buffer
 	if o.Trace {
 		t.trace = new(bytes.Buffer)

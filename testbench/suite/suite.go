@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -41,6 +42,7 @@ type T struct {
 
 	trace *bytes.Buffer // gets the DDI calls if it is not nil
 	dump  string        // what the kernel dumped
+	tdr   time.Duration
 
 	keep   bool           // have the GPU recorded
 	flight *wave.Recorder // of the board that was opened last, or nil
@@ -51,7 +53,7 @@ type T struct {
 // the last clocks of an emulated GPU are kept.
 func (t *T) Open(o testbench.Options) *testbench.System {
 	t.Helper()
-	o.Board = t.Board
+	o.Board, o.Tdr = t.Board, t.tdr
 	if t.keep && boards.Emulated(t.Selector) {
 		var err error
 		t.flight, err = wave.New(nil, wave.Options{})
