@@ -45,7 +45,8 @@ lint: ## staticcheck
 race: ## the fast set under the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race ./...
 
-bench: ## print the figures: cycles are exact, speeds are this machine's
+bench: build ## print the figures: cycles are exact, speeds are this machine's
+	$(BIN) bench rtl
 	$(GO) test -run '^$$' -bench . -benchtime 1x -count 1 ./rtl/... ./bus/line ./boards/serve ./testbench
 
 soak: ## the long campaigns: random devices, API calls and links, fuzzing, lockstep, mutants; hours

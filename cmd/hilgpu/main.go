@@ -172,6 +172,6 @@ runs its RTL cycle by cycle.
 		Args:          cobra.NoArgs,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	root.AddCommand(newBoard(l), newBringup(l), newRun(l), newVersion(), newLockstep(), newReg(l), newRules(), newSynth(), newTest(l), newVerilog())
+	root.AddCommand(newBench(), newBoard(l), newBringup(l), newRun(l), newVersion(), newLockstep(), newReg(l), newRules(), newSynth(), newTest(l), newVerilog())
 	return root
 }

@@ -30,7 +30,7 @@ func Random(dev *Device, seed, clocks uint64) (err error) {
 // end: it composes plan and compares the frame. Clocks that the stack sleeps
 // through are ticked.
 func Session(dev *Device, plan *compose.Plan) error {
-	if err := session(dev, uint64(dev.Config().ClockHz), plan); err != nil {
+	if err := Compose(dev, uint64(dev.Config().ClockHz), plan); err != nil {
 		return err
 	}
 	return dev.Err()

@@ -18,9 +18,9 @@ import (
 // ErrSession is wrapped by the error of a session whose frame is wrong.
 var ErrSession = errors.New("lockstep: the session failed")
 
-// session runs the driver stack on dev, from the start of the kernel to its end:
+// Compose runs the driver stack on dev, from the start of the kernel to its end:
 // it composes plan and compares the frame.
-func session(dev port.Device, hz uint64, plan *compose.Plan) error {
+func Compose(dev port.Device, hz uint64, plan *compose.Plan) error {
 	s := &system{thread: new(ddi.Thread)}
 	if err := s.start(dev, hz); err != nil {
 		return fmt.Errorf("%w: %w", ErrSession, err)

@@ -32,7 +32,7 @@ func (f flipped) Initiator() (port.Request, port.Beat) {
 func TestSession(t *testing.T) {
 	plan := samplePlan(t, 16, 16)
 	for _, config := range []string{"default", "small"} {
-		assert.NoError(t, session(newGPU(t, config), 100_000_000, plan), config)
-		assert.ErrorIs(t, session(flipped{newGPU(t, config)}, 100_000_000, plan), ErrSession, config)
+		assert.NoError(t, Compose(newGPU(t, config), 100_000_000, plan), config)
+		assert.ErrorIs(t, Compose(flipped{newGPU(t, config)}, 100_000_000, plan), ErrSession, config)
 	}
 }

@@ -36,6 +36,6 @@ func TestVerilated(t *testing.T) {
 	assert.Equal(t, b.saw, a.saw)
 	assert.Equal(t, b.mem, a.mem)
 	v.Reset()
-	assert.NoError(t, session(v, uint64(c.ClockHz), samplePlan(t, 16, 16)))
+	assert.NoError(t, Compose(v, uint64(c.ClockHz), samplePlan(t, 16, 16)))
 	assert.NoError(t, v.Close())
 }

@@ -81,6 +81,7 @@ type BuildOptions struct {
 	Sim    Sim    // "": Verilator
 	Cache  string // directory of built models; "": hilgpu in os.UserCacheDir
 	Probes bool   // the records have all registers behind the output ports
+	Replay bool   // for Replay alone, in place of Start: Verilator, without probes
 }
 
 // Layout returns what the records of the model hold.
@@ -114,10 +115,7 @@ func Build(d *verilog.Design, o BuildOptions) (*Model, error) {
 	if !o.Probes {
 		lay = lay.portsOnly()
 	}
-	files, steps := verilatorSources(d, lay)
-	if o.Sim == Icarus {
-		files, steps = icarusSources(d, lay)
-	}
+	files, steps := sources(d, lay, o)
 	key, err := hash(o.Sim, files, steps)
 	if err != nil {
 		return nil, err
@@ -135,6 +133,17 @@ func Build(d *verilog.Design, o BuildOptions) (*Model, error) {
 		return m, nil
 	}
 	return m, m.build(cache, files, steps)
+}
+
+// sources returns what is built, and the commands.
+func sources(d *verilog.Design, l *Layout, o BuildOptions) ([]verilog.File, [][]string) {
+	switch {
+	case o.Replay:
+		return verilatorSources(d, l, replayMain(l))
+	case o.Sim == Icarus:
+		return icarusSources(d, l)
+	}
+	return verilatorSources(d, l, verilatorMain(l))
 }
 
 // build builds beside the model's place and moves it there, so that what is in

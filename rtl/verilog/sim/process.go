@@ -29,10 +29,15 @@ const pipeBytes = 4096
 
 // Start starts the model. It fails with ErrModel.
 func (m *Model) Start() (*Process, error) {
-	p := &Process{model: m, cmd: exec.Command(filepath.Join(m.dir, "obj", "model"))}
 	if m.sim == Icarus {
-		p.cmd = exec.Command("vvp", "-n", filepath.Join(m.dir, "model"))
+		return m.start(exec.Command("vvp", "-n", filepath.Join(m.dir, "model")))
 	}
+	return m.start(exec.Command(filepath.Join(m.dir, "obj", "model")))
+}
+
+// start starts the command of the model.
+func (m *Model) start(cmd *exec.Cmd) (*Process, error) {
+	p := &Process{model: m, cmd: cmd}
 	p.cmd.Stderr = &p.stderr
 	var err error
 	if p.in, err = p.cmd.StdinPipe(); err == nil {

@@ -7,11 +7,11 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 )
 
-// verilatorSources returns the design with a main program, and the commands
+// verilatorSources returns the design with its main program, and the commands
 // that make the executable obj/model of them.
-func verilatorSources(d *verilog.Design, l *Layout) ([]verilog.File, [][]string) {
+func verilatorSources(d *verilog.Design, l *Layout, program string) ([]verilog.File, [][]string) {
 	files := append([]verilog.File{
-		{Name: "main.cpp", Text: []byte(verilatorMain(l))},
+		{Name: "main.cpp", Text: []byte(program)},
 		{Name: "public.vlt", Text: []byte(publicList(l))},
 	}, d.Files...)
 	args := []string{
@@ -161,16 +161,8 @@ func verilatorMain(l *Layout) string {
 	var b strings.Builder
 	b.WriteString(mainHead)
 	fmt.Fprintf(&b, "static const size_t inWords = %d, outWords = %d;\n\n", l.InBytes/4, l.OutBytes/4)
-	b.WriteString("static void drive(Vdut& d, const uint32_t* w) {\n")
-	for i := range l.In {
-		s := &l.In[i]
-		v := fmt.Sprintf("w[%d]", s.At/4)
-		if s.Wide() {
-			v += fmt.Sprintf(" | uint64_t(w[%d]) << 32", s.At/4+1)
-		}
-		fmt.Fprintf(&b, "  d.%s = %s;\n", strings.ReplaceAll(s.Name, "__", "___05F"), v)
-	}
-	b.WriteString("}\n\nstatic void sample(Vdut& d, uint32_t* w) {\n")
+	b.WriteString(driveInputs(l))
+	b.WriteString("static void sample(Vdut& d, uint32_t* w) {\n")
 	b.WriteString("  const Vdut___024root& r = *d.rootp;\n  (void)r;\n")
 	for i := range l.Out {
 		s := &l.Out[i]
@@ -192,6 +184,22 @@ func verilatorMain(l *Layout) string {
 	}
 	b.WriteString("}\n")
 	b.WriteString(mainTail)
+	return b.String()
+}
+
+// driveInputs returns the function that gives the inputs the values of a record.
+func driveInputs(l *Layout) string {
+	var b strings.Builder
+	b.WriteString("static void drive(Vdut& d, const uint32_t* w) {\n")
+	for i := range l.In {
+		s := &l.In[i]
+		v := fmt.Sprintf("w[%d]", s.At/4)
+		if s.Wide() {
+			v += fmt.Sprintf(" | uint64_t(w[%d]) << 32", s.At/4+1)
+		}
+		fmt.Fprintf(&b, "  d.%s = %s;\n", strings.ReplaceAll(s.Name, "__", "___05F"), v)
+	}
+	b.WriteString("}\n\n")
 	return b.String()
 }
 

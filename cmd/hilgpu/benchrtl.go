@@ -1,0 +1,175 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/testbench/lockstep"
+	"github.com/hilgpu/hilgpu/testbench/speed"
+)
+
+// benchRTLFlags are the flags of bench rtl.
+type benchRTLFlags struct {
+	config string
+	runs   int
+	count  int
+	polls  int
+	edits  int
+	source string
+	json   bool
+}
+
+func newBench() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure and print figures",
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(newBenchRTL())
+	return c
+}
+
+func newBenchRTL() *cobra.Command {
+	var f benchRTLFlags
+	c := &cobra.Command{
+		Use:   "rtl",
+		Short: "Measure the RTL in Go against its Verilog under Verilator",
+		Long: `Rtl records what workloads do at the ports of the GPU, clock by clock, and
+replays it to the GPU in Go and to its Verilog, built with Verilator -O3 for one
+thread and without probes. The two take turns in one run; the figures are
+medians. The outputs of both are compared.
+
+  busy   copies from host memory to VRAM on all nodes at once
+  mixed  the composition of the sample images by the driver stack
+  idle   a register read every 100,000 clocks
+
+What Go sleeps through it skips; its share is printed. The edit loop changes one
+block in a copy of the source, builds it and composes the sample images, in Go
+and with the board verilated.
+
+There are no rows with waves: the Go side writes none.
+
+A target that is missed is printed and does not change the exit code.
+
+` + exitCodes,
+		Example: `  hilgpu bench rtl
+  hilgpu bench rtl --edits 0 --json`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return runBenchRTL(c.OutOrStdout(), f) },
+	}
+	fl := c.Flags()
+	fl.StringVar(&f.config, "config", "default", "`name` of the configuration, default or small")
+	fl.IntVar(&f.runs, "runs", 5, "`number` of runs of each side")
+	fl.IntVar(&f.count, "count", 8, "`number` of copies of the busy workload on each node")
+	fl.IntVar(&f.polls, "polls", 20, "`number` of register reads of the idle workload")
+	fl.IntVar(&f.edits, "edits", 5, "`number` of edits; 0 leaves the edit loop out")
+	fl.StringVar(&f.source, "source", ".", "`directory` in the module's source tree")
+	fl.BoolVar(&f.json, "json", false, "print the result as JSON")
+	return c
+}
+
+// benchRTLResult is what the command prints.
+type benchRTLResult struct {
+	Config string      `json:"config"`
+	Runs   int         `json:"runs"`
+	Rows   []speed.Row `json:"rows"`
+	Edit   *speed.Edit `json:"edit,omitempty"`
+}
+
+// runBenchRTL records, measures and reports.
+func runBenchRTL(stdout io.Writer, f benchRTLFlags) error {
+	if f.runs < 1 || f.count < 1 || f.polls < 1 || f.edits < 0 {
+		return errors.New("runs, count and polls must be at least 1, edits at least 0")
+	}
+	config, err := lockstep.Config(f.config)
+	if err != nil {
+		return err
+	}
+	if err := lockstep.Verilator.Check(); err != nil {
+		return err
+	}
+	root, err := lockstep.ModuleRoot(f.source)
+	if err != nil {
+		return err
+	}
+	r := benchRTLResult{Config: f.config, Runs: f.runs}
+	if r.Rows, err = benchRows(root, config, f); err != nil {
+		return err
+	}
+	if f.edits > 0 {
+		e, err := speed.EditLoop(root, f.edits)
+		if err != nil {
+			return err
+		}
+		r.Edit = &e
+	}
+	if f.json {
+		return json.NewEncoder(stdout).Encode(r)
+	}
+	_, err = io.WriteString(stdout, r.text())
+	return err
+}
+
+// benchRows compares the workloads.
+func benchRows(root string, config gpu.Config, f benchRTLFlags) ([]speed.Row, error) {
+	b, err := speed.New(root, config, "")
+	if err != nil {
+		return nil, err
+	}
+	plan, err := planCompose(composeFlags{size: "320x240", contexts: 2, seed: 1}, nil)
+	if err != nil {
+		return nil, err
+	}
+	var rows []speed.Row
+	for _, w := range []struct {
+		record func() (*speed.Recording, error)
+		target float64
+	}{
+		{func() (*speed.Recording, error) { return speed.Busy(config, f.count) }, speed.BusyTarget},
+		{func() (*speed.Recording, error) { return speed.Mixed(config, plan) }, speed.MixedTarget},
+		{func() (*speed.Recording, error) { return speed.Idle(config, f.polls) }, speed.IdleTarget},
+	} {
+		rec, err := w.record()
+		if err != nil {
+			return nil, err
+		}
+		row, err := b.Compare(rec, f.runs, w.target)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// holds says whether a target is reached.
+func holds(ok bool) string {
+	if ok {
+		return "holds"
+	}
+	return "missed"
+}
+
+// text returns the table.
+func (r *benchRTLResult) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "RTL in Go against Verilator -O3, configuration %s, medians of %d\n\n", r.Config, r.Runs)
+	fmt.Fprintf(&b, "%-6s %10s %8s %12s %12s %9s\n", "", "clocks", "skipped", "Go ns/clock", "Verilator", "ratio")
+	for _, row := range r.Rows {
+		fmt.Fprintf(&b, "%-6s %10d %7.2f%% %12.2f %12.2f %8.2fx  target %gx %s\n", row.Name, row.Clocks,
+			100*float64(row.Slept)/float64(row.Clocks), row.Go, row.Verilator, row.Ratio, row.Target, holds(row.Holds))
+	}
+	b.WriteString("\nNo rows with waves: the Go side writes none.\n")
+	if e := r.Edit; e != nil {
+		fmt.Fprintf(&b, "\nedit %s and %s: Go %.1f s, Verilator %.1f s, %.2fx  target %gx %s\n",
+			e.Block, e.Workload, e.Go, e.Verilator, e.Ratio, e.Target, holds(e.Holds))
+	}
+	return b.String()
+}

@@ -1,0 +1,143 @@
+package sim
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Stimuli are the inputs of a GPU, clock by clock, in the form that a model of
+// BuildOptions.Replay reads. The zero value is empty.
+type Stimuli struct {
+	clocks uint64
+	text   []byte
+}
+
+// seen marks clocks in which somebody looks at the outputs.
+const seen = 1 << 31
+
+// Append adds n clocks with inputs that stay the same, n below 2^31. With look
+// set, the outputs before the first of them count in the digest.
+func (s *Stimuli) Append(l *Layout, rst bool, in []uint64, n uint32, look bool) {
+	s.clocks += uint64(n)
+	if look {
+		n |= seen
+	}
+	s.text = binary.LittleEndian.AppendUint32(s.text, n)
+	at := len(s.text)
+	s.text = append(s.text, make([]byte, l.InBytes)...)
+	l.PackInputs(s.text[at:], rst, in)
+}
+
+// Clocks returns how many clocks there are.
+func (s *Stimuli) Clocks() uint64 { return s.clocks }
+
+// Factors of a digest: of the digest so far, and of output port i.
+const DigestStep = 0x9e3779b97f4a7c15
+
+// DigestFactor returns the factor of output port i.
+func DigestFactor(i int) uint64 { return DigestStep * uint64(2*i+3) }
+
+// A Replay is a running model that replays stimuli and times itself, without a
+// pipe in the loop. Its methods are for one goroutine.
+type Replay struct {
+	process *Process
+	clocks  uint64
+}
+
+// Replay starts the model, built with BuildOptions.Replay, with stimuli, which
+// are kept in a file in dir. It fails with ErrModel.
+func (m *Model) Replay(dir string, s *Stimuli) (*Replay, error) {
+	f, err := os.CreateTemp(dir, "stimuli-*")
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrModel, err)
+	}
+	_, err = f.Write(s.text)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrModel, err)
+	}
+	p, err := m.start(exec.Command(filepath.Join(m.dir, "obj", "model"), f.Name()))
+	if err != nil {
+		return nil, err
+	}
+	return &Replay{process: p, clocks: s.clocks}, nil
+}
+
+// Run replays the stimuli once and returns how long that took and the digest of
+// the outputs: over all clocks that are looked at, the digest so far times
+// DigestStep, plus each output port, in the order of the manifest, times its
+// DigestFactor. Registers and memories are as the last run left them.
+func (r *Replay) Run() (took time.Duration, digest uint64, err error) {
+	if _, err := r.process.in.Write([]byte{1}); err != nil {
+		return 0, 0, r.process.failed("write", err)
+	}
+	var out [16]byte
+	if err := r.process.read(out[:], nil); err != nil {
+		return 0, 0, err
+	}
+	return time.Duration(binary.LittleEndian.Uint64(out[:])), binary.LittleEndian.Uint64(out[8:]), nil
+}
+
+// Close ends the model.
+func (r *Replay) Close() error { return r.process.Close() }
+
+const replayTail = `
+static std::vector<uint32_t> load(const char* name) {
+  std::vector<uint32_t> all;
+  FILE* f = fopen(name, "rb");
+  if (!f) exit(1);
+  fseek(f, 0, SEEK_END);
+  all.resize(ftell(f) / 4);
+  rewind(f);
+  if (fread(all.data(), 4, all.size(), f) != all.size()) exit(1);
+  fclose(f);
+  return all;
+}
+
+int main(int, char** argv) {
+  const std::vector<uint32_t> all = load(argv[1]);
+  VerilatedContext context;
+  Vdut dut{&context};
+  dut.clk = 0;
+  dut.eval();
+  char go;
+  while (read(0, &go, 1) == 1) {
+    uint64_t out[2] = {0, 0};
+    const auto start = std::chrono::steady_clock::now();
+    for (size_t at = 0; at < all.size(); at += 1 + inWords) {
+      if (all[at] >> 31) out[1] = out[1] * step + digest(dut);
+      drive(dut, &all[at + 1]);
+      for (uint32_t n = all[at] & 0x7fffffff; n > 0; n--) {
+        dut.clk = 1;
+        dut.eval();
+        dut.clk = 0;
+        dut.eval();
+      }
+    }
+    out[0] = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count();
+    if (write(1, out, sizeof out) != sizeof out) return 1;
+  }
+  return 0;
+}
+`
+
+// replayMain returns the program of a Replay.
+func replayMain(l *Layout) string {
+	var b strings.Builder
+	b.WriteString("#include <chrono>\n#include <cstdint>\n#include <cstdio>\n#include <cstdlib>\n#include <unistd.h>\n#include <vector>\n#include \"Vdut.h\"\n\n")
+	fmt.Fprintf(&b, "static const size_t inWords = %d;\nstatic const uint64_t step = %#xull;\n\n", l.InBytes/4, uint64(DigestStep))
+	b.WriteString(driveInputs(l))
+	b.WriteString("static uint64_t digest(const Vdut& d) {\n  return 0")
+	for i := range l.Out[:l.Outputs] {
+		fmt.Fprintf(&b, "\n    + uint64_t(d.%s) * %#xull", strings.ReplaceAll(l.Out[i].Name, "__", "___05F"), DigestFactor(i))
+	}
+	b.WriteString(";\n}\n" + replayTail)
+	return b.String()
+}

@@ -1,0 +1,148 @@
+package speed
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// ErrEdit is wrapped by the error of a tree that cannot be edited and run.
+var ErrEdit = errors.New("speed: the edit loop failed")
+
+// An Edit is the time from a change of one block to the end of a run with it.
+type Edit struct {
+	Block     string  `json:"block"`
+	Workload  string  `json:"workload"`
+	Go        float64 `json:"go_seconds"`        // go build, run; medians
+	Verilator float64 `json:"verilator_seconds"` // translate, verilator, C++ compiler, run
+	Ratio     float64 `json:"ratio"`
+	Target    float64 `json:"target"`
+	Holds     bool    `json:"holds"`
+}
+
+// The edited file, the method that gets a statement more, and the statement: it
+// is in the logic and does not act.
+const (
+	editFile   = "rtl/fence/module.go"
+	editMethod = "func (m *Module) Tick("
+	editText   = "\n\tif time == 0xfeed_0000_0000_%04x {\n\t\tm.event = !m.event\n\t}"
+)
+
+// EditLoop copies the module at root, changes a block so many times, and each
+// time builds and runs the composition in Go, and then translated and built
+// with Verilator. The model's side is not charged for go build.
+func EditLoop(root string, runs int) (Edit, error) {
+	e := Edit{Block: filepath.Dir(editFile), Workload: "run compose --check", Target: EditTarget}
+	tmp, err := os.MkdirTemp("", "hilgpu-edit-*")
+	if err != nil {
+		return e, fmt.Errorf("%w: %w", ErrEdit, err)
+	}
+	defer os.RemoveAll(tmp)
+	l := &loop{tree: filepath.Join(tmp, "tree"), cache: filepath.Join(tmp, "cache"), bin: filepath.Join(tmp, "hilgpu")}
+	if err := copySource(root, l.tree); err != nil {
+		return e, fmt.Errorf("%w: %w", ErrEdit, err)
+	}
+	if l.source, err = os.ReadFile(filepath.Join(l.tree, editFile)); err != nil {
+		return e, fmt.Errorf("%w: %w", ErrEdit, err)
+	}
+	var ours, theirs []time.Duration
+	for i := range runs + 1 {
+		a, b, err := l.once(i)
+		if err != nil {
+			return e, err
+		}
+		if i > 0 { // the first fills the build cache of Go
+			ours, theirs = append(ours, a), append(theirs, b)
+		}
+	}
+	e.Go, e.Verilator = median(ours).Seconds(), median(theirs).Seconds()
+	e.Ratio = e.Verilator / e.Go
+	e.Holds = e.Ratio >= e.Target
+	return e, nil
+}
+
+// loop is a copy of the module.
+type loop struct {
+	tree, cache, bin string
+	source           []byte // of the block, unchanged
+}
+
+// once changes the block and runs both sides.
+func (l *loop) once(i int) (ours, theirs time.Duration, err error) {
+	text, err := edited(l.source, i)
+	if err != nil {
+		return 0, 0, err
+	}
+	if err := os.WriteFile(filepath.Join(l.tree, editFile), text, 0o644); err != nil {
+		return 0, 0, fmt.Errorf("%w: %w", ErrEdit, err)
+	}
+	start := time.Now()
+	if err := l.run("go", "build", "-o", l.bin, "./cmd/hilgpu"); err != nil {
+		return 0, 0, err
+	}
+	if err := l.run(l.bin, "run", "compose", "--check"); err != nil {
+		return 0, 0, err
+	}
+	ours = time.Since(start)
+	start = time.Now()
+	err = l.run(l.bin, "run", "compose", "--check", "--board", "verilated")
+	return ours, time.Since(start), err
+}
+
+// run runs a command in the copy, with a cache of models of its own.
+func (l *loop) run(name string, args ...string) error {
+	cmd := exec.Command(name, args...)
+	cmd.Dir = l.tree
+	cmd.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false")
+	if name == l.bin {
+		cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+l.cache)
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s %s: %w\n%s", ErrEdit, filepath.Base(name), strings.Join(args, " "), err, bytes.TrimSpace(out))
+	}
+	return nil
+}
+
+// edited returns the source with a change that no other number gives.
+func edited(source []byte, i int) ([]byte, error) {
+	_, rest, ok := bytes.Cut(source, []byte(editMethod))
+	_, _, ok2 := bytes.Cut(rest, []byte("{\n"))
+	if !ok || !ok2 {
+		return nil, fmt.Errorf("%w: %s has no %s", ErrEdit, editFile, editMethod)
+	}
+	at := len(source) - len(rest) + bytes.Index(rest, []byte("{\n")) + 1
+	return fmt.Appendf(nil, "%s"+editText+"%s", source[:at], i, source[at:]), nil
+}
+
+// copySource copies what a build reads: all but what is built and hidden.
+func copySource(from, to string) error {
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		hidden := strings.HasPrefix(d.Name(), ".") && rel != "."
+		switch {
+		case d.IsDir() && (hidden || rel == "bin" || rel == "out"):
+			return filepath.SkipDir
+		case d.IsDir():
+			return os.MkdirAll(filepath.Join(to, rel), 0o755)
+		case !d.Type().IsRegular() || hidden:
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, rel), text, 0o644)
+	})
+}

@@ -1,0 +1,157 @@
+package speed
+
+import (
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/verilog"
+	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
+	"github.com/hilgpu/hilgpu/rtl/verilog/simtest"
+	"github.com/hilgpu/hilgpu/testbench/compose"
+)
+
+// TestDigest holds the digest to be what sim.Replay says, port by port.
+func TestDigest(t *testing.T) {
+	c := gpu.Small()
+	rec, err := Busy(c, 1)
+	require.NoError(t, err)
+	g, err := gpu.New(c)
+	require.NoError(t, err)
+	d, err := verilog.Translate("../..", g)
+	require.NoError(t, err)
+	ports, err := sim.NewPorts(&d.Manifest)
+	require.NoError(t, err)
+	values, some := make([]uint64, len(factors)), 0
+	for _, e := range rec.events {
+		if e.sleep > 0 {
+			g.Skip(e.sleep)
+			continue
+		}
+		var p sim.Outputs
+		p.Cpl, p.ReqReady, p.DataReady = g.Target()
+		p.Req, p.Beat = g.Initiator()
+		ports.GetOutputs(&p, values)
+		want := uint64(0)
+		for i, v := range values {
+			want += v * sim.DigestFactor(i)
+		}
+		require.Equal(t, want, outputs(g))
+		if p.Beat.Valid && p.Beat.Last {
+			some++
+		}
+		g.Tick(e.in.Req, e.in.Beat, e.in.CplReady, e.in.Cpl, e.in.ReqReady, e.in.DataReady)
+	}
+	assert.Positive(t, some, "writes of the device")
+}
+
+// TestReplay holds a replay to go through the clocks that were recorded: the
+// GPU ends as it did.
+func TestReplay(t *testing.T) {
+	r, err := newRecorder(gpu.Small())
+	require.NoError(t, err)
+	for range 5 {
+		r.Tick(sim.Inputs{}.Req, sim.Inputs{}.Beat, true, sim.Inputs{}.Cpl, true, true)
+	}
+	require.GreaterOrEqual(t, r.IdleFor(), uint64(95))
+	r.Skip(95)
+	rec := r.stop("some")
+	assert.Equal(t, uint64(100), rec.Clocks)
+	assert.Equal(t, uint64(95), rec.Slept)
+	_, once := rec.replay(r.GPU)
+	_, again := rec.replay(r.GPU)
+	assert.Equal(t, once, again)
+}
+
+func TestIdleSleeps(t *testing.T) {
+	rec, err := Idle(gpu.Small(), 3)
+	require.NoError(t, err)
+	assert.Greater(t, rec.Clocks, uint64(3*pollClocks))
+	assert.Greater(t, float64(rec.Slept), 0.99*float64(rec.Clocks))
+}
+
+func TestMixed(t *testing.T) {
+	sources, err := compose.Samples()
+	require.NoError(t, err)
+	plan, err := compose.NewPlan(compose.Options{Width: 16, Height: 16, Contexts: 1, Seed: 1, Sources: sources[:1]})
+	require.NoError(t, err)
+	rec, err := Mixed(gpu.Small(), plan)
+	require.NoError(t, err)
+	assert.Greater(t, rec.Clocks, uint64(1000))
+}
+
+// TestCompare holds the two sides to the same digest, in every run, and another
+// GPU on the Go side to be noticed.
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	if !simtest.Installed(t, sim.Verilator.Check()) {
+		t.Skip("no Verilator")
+	}
+	c := gpu.Small()
+	b, err := New("../..", c, simtest.Cache())
+	require.NoError(t, err)
+	for name, record := range map[string]func() (*Recording, error){
+		"busy": func() (*Recording, error) { return Busy(c, 2) },
+		"idle": func() (*Recording, error) { return Idle(c, 1) },
+	} {
+		rec, err := record()
+		require.NoError(t, err)
+		row, err := b.Compare(rec, 3, 0.001)
+		require.NoError(t, err)
+		assert.Equal(t, name, row.Name)
+		assert.Equal(t, rec.Clocks, row.Clocks)
+		assert.Positive(t, row.Go)
+		assert.InEpsilon(t, row.Verilator/row.Go, row.Ratio, 1e-6)
+		assert.True(t, row.Holds)
+	}
+	b.config = gpu.Default()
+	other, err := Busy(b.config, 1)
+	require.NoError(t, err)
+	_, err = b.Compare(other, 1, 1)
+	assert.ErrorIs(t, err, ErrDigest)
+}
+
+func TestRow(t *testing.T) {
+	rec := &Recording{Name: "x", Clocks: 100, Slept: 40}
+	want := Row{Name: "x", Clocks: 100, Slept: 40, Go: 2, Verilator: 5, Ratio: 2.5, Target: 2.5, Holds: true}
+	assert.Equal(t, want, newRow(rec, 200, 500, 2.5))
+	assert.False(t, newRow(rec, 200, 499, 2.5).Holds)
+	assert.Equal(t, time.Duration(3), median([]time.Duration{9, 1, 3, 2, 7}))
+	assert.Equal(t, time.Duration(2), median([]time.Duration{3, 2}))
+}
+
+func TestEdited(t *testing.T) {
+	source, err := os.ReadFile(filepath.Join("../..", editFile))
+	require.NoError(t, err)
+	a, err := edited(source, 1)
+	require.NoError(t, err)
+	b, err := edited(source, 2)
+	require.NoError(t, err)
+	assert.NotEqual(t, a, b)
+	_, err = parser.ParseFile(token.NewFileSet(), editFile, a, 0)
+	require.NoError(t, err)
+	_, err = edited([]byte("package fence\n"), 1)
+	assert.ErrorIs(t, err, ErrEdit)
+}
+
+func TestCopySource(t *testing.T) {
+	from, to := t.TempDir(), filepath.Join(t.TempDir(), "to")
+	for _, name := range []string{"go.mod", "a/b.go", ".git/x", "bin/y", "a/bin/z", ".ci/run"} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(from, name)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(from, name), []byte(name), 0o644))
+	}
+	require.NoError(t, copySource(from, to))
+	for name, want := range map[string]bool{"go.mod": true, "a/b.go": true, "a/bin/z": true, ".git/x": false, "bin/y": false, ".ci/run": false} {
+		_, err := os.Stat(filepath.Join(to, name))
+		assert.Equal(t, want, err == nil, name)
+	}
+	_, err := EditLoop(from, 1)
+	assert.ErrorIs(t, err, ErrEdit)
+}
