@@ -17,6 +17,7 @@ import (
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/testbench/bare"
 	"github.com/hilgpu/hilgpu/testbench/scoreboard"
+	"github.com/hilgpu/hilgpu/testbench/storm"
 	"github.com/hilgpu/hilgpu/testbench/transfer"
 )
 
@@ -125,6 +126,76 @@ func runTransfer(ctx context.Context, stdout io.Writer, f *transferFlags, packet
 	return err
 }
 
+// stormFlags are the flags of run storm.
+type stormFlags struct {
+	storm.Options
+	cover bool
+	json  bool
+	links *links
+}
+
+func newStorm(l *links) *cobra.Command {
+	f := &stormFlags{links: l}
+	c := &cobra.Command{
+		Use:   "storm",
+		Short: "Have the GPU execute random packets, through its rings alone, and check everything",
+		Long: `Storm makes random packets, legal and not, for all nodes at once, in rings and
+indirect buffers, without drivers. Registers, interrupts and every byte of the
+memory that it uses are held against a model of the documents.
+
+What was seen is counted in bins: packet, operand, outcome and where the packet
+stood, in the ring, in an indirect buffer, or in one that windows guard. It ends
+when every bin was hit, or when the clocks are over, and prints the table.
+
+Boards:
+` + boards.Help() + `
+` + exitCodes,
+		Example: `  hilgpu run storm --cover
+  hilgpu run storm --board emu?config=small --seed 7
+  hilgpu run storm --all --cycles 100000000 --json`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return runStorm(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), f)
+		},
+	}
+	fl := c.Flags()
+	fl.StringVar(&f.Board, "board", "emu", "board `selector`")
+	fl.Uint64Var(&f.Seed, "seed", 1, "`seed` of the packets")
+	fl.Uint64Var(&f.Cycles, "cycles", 20_000_000, "`clocks` of the board after which it ends")
+	fl.BoolVar(&f.All, "all", false, "go on until then, though every bin was hit")
+	fl.BoolVar(&f.cover, "cover", false, "exit 1 if a bin was not hit")
+	fl.BoolVar(&f.json, "json", false, "print the report as JSON")
+	return c
+}
+
+func runStorm(ctx context.Context, stdout, stderr io.Writer, f *stormFlags) error {
+	link, err := f.links.options()
+	if err != nil {
+		return err
+	}
+	f.Open = bare.With(link)
+	ctx, stop := untilSignal(ctx)
+	defer stop()
+	r, err := storm.Run(ctx, f.Options)
+	if r == nil {
+		return bareError(err)
+	}
+	for _, line := range r.Listing {
+		fmt.Fprintln(stderr, line)
+	}
+	write := func() error { _, err := fmt.Fprint(stdout, r.Text()); return err }
+	if f.json {
+		write = func() error { return json.NewEncoder(stdout).Encode(r) }
+	}
+	if werr := write(); err == nil {
+		err = werr
+	}
+	if err == nil && f.cover && len(r.Missing) > 0 {
+		err = fmt.Errorf("%w: %d of %d bins were not hit", errCheck, len(r.Missing), r.Total)
+	}
+	return bareError(err)
+}
+
 // untilSignal returns a context that an interrupt ends.
 func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx == nil {
@@ -138,7 +209,7 @@ func bareError(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("%w: interrupted", errCheck)
-	case errors.Is(err, scoreboard.ErrDiffers):
+	case errors.Is(err, scoreboard.ErrDiffers), errors.Is(err, storm.ErrDiffers):
 		return fmt.Errorf("%w: %w", errCheck, err)
 	}
 	return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+	"github.com/hilgpu/hilgpu/testbench/storm"
 	"github.com/hilgpu/hilgpu/testbench/transfer"
 )
 
@@ -66,6 +67,10 @@ func TestDeviceWorkloadsFail(t *testing.T) {
 		{"copy --size 64 --board emu?fault=stuck-data:D0=1", exitCheck, "VRAM at"},
 		{"copy --size 64 --board emu?fault=lost-interrupt", exitDevice, "CP0.STATUS"},
 		{"fill --size 64 --board emu?fault=dead", exitDevice, "no answer"},
+		{"storm --cycles 0", exitUsage, "0 cycles"},
+		{"storm --cycles many", exitUsage, "many"},
+		{"storm --board vapour", exitUsage, `"vapour"`},
+		{"storm now", exitUsage, "now"},
 		{"copy --board emu?fault=stuck-register:D3=0", exitNoDevice, "ID.MAGIC"},
 	} {
 		t.Run(tt.args, func(t *testing.T) {
@@ -75,6 +80,39 @@ func TestDeviceWorkloadsFail(t *testing.T) {
 			assert.Equal(t, 1, strings.Count(stderr, "\n"), "one line: %q", stderr)
 			assert.Contains(t, stderr, tt.says)
 		})
+	}
+}
+
+// A storm of few clocks misses bins, which is told and fails with --cover only.
+func TestStormPrintsWhatItHit(t *testing.T) {
+	code, stdout, stderr := hilgpu("run", "storm", "--cycles", "50000")
+	require.Zero(t, code, stderr)
+	assert.Empty(t, stderr)
+	for _, part := range []string{"COPY         VRAM to host", "FENCE        ID", "MISSING", " bins hit, "} {
+		assert.Contains(t, stdout, part)
+	}
+	code, again, stderr := hilgpu("run", "storm", "--cycles", "50000", "--cover")
+	assert.Equal(t, exitCheck, code)
+	assert.Equal(t, stdout, again)
+	assert.Contains(t, stderr, "bins were not hit")
+}
+
+func TestStormAsJSON(t *testing.T) {
+	code, stdout, stderr := hilgpu("run", "storm", "--board", "emu?config=small", "--seed", "3", "--cover", "--json")
+	require.Zero(t, code, stderr)
+	var r storm.Report
+	require.NoError(t, json.Unmarshal([]byte(stdout), &r))
+	assert.Equal(t, uint64(3), r.Seed)
+	assert.Equal(t, len(r.Bins), r.Covered)
+	assert.Empty(t, r.Missing)
+}
+
+func TestStormFindsAFault(t *testing.T) {
+	code, stdout, stderr := hilgpu("run", "storm", "--board", "emu?fault=stuck-enable:5")
+	assert.Equal(t, exitCheck, code, stderr)
+	assert.Contains(t, stdout, " bins hit, ")
+	for _, part := range []string{"node 1\n", " FENCE addr=", "differs"} {
+		assert.Contains(t, stderr, part)
 	}
 }
 

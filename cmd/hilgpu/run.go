@@ -30,7 +30,7 @@ func newRun(l *links) *cobra.Command {
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	l.wave.add(c.PersistentFlags())
-	c.AddCommand(newCompose(l), newLists(l), newCopy(l), newFill(l))
+	c.AddCommand(newCompose(l), newLists(l), newCopy(l), newFill(l), newStorm(l))
 	l.add(c)
 	return c
 }

@@ -24,6 +24,8 @@ type Packet interface {
 
 // A Node is one of the board's nodes with a ring.
 type Node struct {
+	Control uint32 // bits of CTL that Run sets with RUN
+
 	a  *Access
 	id int
 
@@ -75,8 +77,9 @@ func (n *Node) Start(base uint64, log2, id uint32) error {
 
 // Run has the node run the ring that it has.
 func (n *Node) Run() error {
-	n.SetReg(cpreg.Ctl, cpreg.CtlRun)
-	if got := n.Reg(cpreg.Ctl); got != cpreg.CtlRun && n.a.Err == nil {
+	ctl := cpreg.CtlRun | n.Control
+	n.SetReg(cpreg.Ctl, ctl)
+	if got := n.Reg(cpreg.Ctl); got != ctl && n.a.Err == nil {
 		return fmt.Errorf("%w: CP%d.CTL.RUN does not stay set: %s", ErrStuck, n.id, n.State())
 	}
 	return nil

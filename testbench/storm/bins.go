@@ -1,0 +1,238 @@
+package storm
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+)
+
+// A Bin is one thing that a storm has to see: a packet with an operand of a
+// class, what became of it, and where it stood.
+type Bin struct {
+	Packet  string `json:"packet"`
+	Operand string `json:"operand"` // field and class; of a fault, what was refused
+	Outcome string `json:"outcome"` // retired, skipped or a fault cause
+	State   string `json:"state"`   // ring, indirect or guarded
+}
+
+// Outcomes that are no fault, and the packet of unknown opcodes.
+const (
+	retired = "retired"
+	skipped = "skipped"
+	unknown = "unknown"
+)
+
+// A place is where a packet stands. In guarded, windows limit what it reaches.
+type place uint8
+
+const (
+	inRing place = iota
+	inBuffer
+	guarded
+	places
+)
+
+func (p place) String() string { return [...]string{"ring", "indirect", "guarded"}[p] }
+
+// A device is what the packets of a board depend on.
+type device struct {
+	nodes, hostBits, lengthBits int
+	vram                        uint64
+	protection                  bool
+}
+
+// has says whether the device executes an opcode of the table.
+func (d device) has(op uint8) bool { return op != pkt.OpSetWindow || d.protection }
+
+// places returns where packets can stand.
+func (d device) places() []place {
+	if d.protection {
+		return []place{inRing, inBuffer, guarded}
+	}
+	return []place{inRing, inBuffer}
+}
+
+// bins returns all of them, by packet, for the whole table of packets: whatever
+// is added there is a bin that nobody hits until the storm can make it.
+func bins(d device) []Bin {
+	var all []Bin
+	for _, l := range pkt.Table {
+		if !d.has(l.Op) {
+			continue
+		}
+		for _, at := range d.places() {
+			add := func(operand, outcome string) {
+				all = append(all, Bin{l.Name, operand, outcome, at.String()})
+			}
+			add("any", skipped)
+			if l.Privileged && at != inRing {
+				add("place", cause(cpreg.CausePrivilege))
+				continue
+			}
+			for _, f := range l.Fields {
+				for _, c := range classes(f) {
+					add(f.Name+" "+c, retired)
+				}
+			}
+			d.faults(l, at, add)
+			d.special(l, at, add)
+		}
+	}
+	for _, at := range d.places() {
+		all = append(all, Bin{unknown, "opcode", cause(cpreg.CauseOpcode), at.String()})
+	}
+	return all
+}
+
+func cause(c uint32) string { return cpreg.Causes[c] }
+
+// Classes of addresses.
+const (
+	vramClass = "VRAM"
+	hostClass = "host"
+)
+
+// classes returns the classes of a field's legal values.
+func classes(f pkt.Field) []string {
+	max := f.Mask >> bits.TrailingZeros64(f.Mask)
+	switch {
+	case f.Kind.Address() && f.Align > 1:
+		return []string{vramClass, hostClass}
+	case f.Kind.Address():
+		var all []string
+		for lane := range 8 {
+			all = append(all, fmt.Sprintf("%s+%d", vramClass, lane), fmt.Sprintf("%s+%d", hostClass, lane))
+		}
+		return all
+	case f.Kind == pkt.RegOffset || f.Kind == pkt.Pattern:
+		return []string{"any"}
+	case f.Enum != nil:
+		return f.Enum
+	case max <= 3:
+		var all []string
+		for v := range max + 1 {
+			all = append(all, fmt.Sprint(v))
+		}
+		return all
+	case f.Max != 0:
+		return []string{"0", "some", "max"}
+	}
+	return []string{"0", "1", "more"}
+}
+
+// class returns the class of a legal value.
+func class(f pkt.Field, v uint64) string {
+	all := classes(f)
+	switch {
+	case f.Kind.Address():
+		c := vramClass
+		if v&pkt.Host != 0 {
+			c = hostClass
+		}
+		if f.Align <= 1 {
+			c = fmt.Sprintf("%s+%d", c, v%8)
+		}
+		return c
+	case len(all) == 1:
+		return all[0]
+	case f.Enum != nil || all[len(all)-1] != "more" && f.Max == 0:
+		return all[v]
+	case f.Max != 0 && v == f.Max:
+		return "max"
+	case f.Max != 0 && v != 0:
+		return "some"
+	}
+	return all[min(v, 2)]
+}
+
+// faults adds what the layout says that a packet can be refused for.
+func (d device) faults(l pkt.Layout, at place, add func(operand, outcome string)) {
+	add("header", cause(cpreg.CauseReserved))
+	if at != inRing {
+		add("cut", cause(cpreg.CauseLength))
+	}
+	if l.Variable {
+		return
+	}
+	add("body short", cause(cpreg.CauseLength))
+	add("body long", cause(cpreg.CauseLength))
+	for i := 1; i <= int(l.Body); i++ {
+		if l.Reserved(i) != 0 {
+			add(fmt.Sprintf("dword %d", i), cause(cpreg.CauseReserved))
+		}
+	}
+	for _, f := range l.Fields {
+		if f.Align > 1 {
+			add(f.Name, cause(cpreg.CauseAlign))
+		}
+		if f.Max != 0 {
+			add(f.Name, cause(cpreg.CauseState))
+		}
+		switch {
+		case f.Kind == pkt.RegOffset:
+			add(f.Name, cause(cpreg.CauseRegister))
+		case f.Kind.Address() && f.Kind != pkt.AddrSurface:
+			add(f.Name+" "+vramClass, cause(cpreg.CauseAddress))
+			add(f.Name+" "+hostClass, cause(cpreg.CauseAddress))
+		}
+		if f.Kind == pkt.AddrRead {
+			add(f.Name, cause(cpreg.CauseReadError))
+		}
+		if at == guarded && (f.Kind == pkt.AddrRead || f.Kind == pkt.AddrWrite) {
+			add(f.Name, cause(cpreg.CauseWindow))
+		}
+		if at == guarded && f.Kind == pkt.AddrWrite {
+			add(f.Name+" "+readOnly, cause(cpreg.CauseWindow))
+		}
+	}
+}
+
+const readOnly = "read-only"
+
+// special adds what no layout says.
+func (d device) special(l pkt.Layout, at place, add func(operand, outcome string)) {
+	switch l.Op {
+	case pkt.OpCopy, pkt.OpFill:
+		if d.lengthBits < 32 {
+			add("Bytes", cause(cpreg.CauseLength))
+		}
+		if l.Op == pkt.OpCopy {
+			for _, way := range []string{"VRAM to VRAM", "VRAM to host", "host to VRAM", "host to host"} {
+				add(way, retired)
+			}
+		}
+	case pkt.OpCopy2D:
+		add("no source", cause(cpreg.CauseState))
+		add("formats", cause(cpreg.CauseState))
+		d.surface("source", at, false, add)
+		add("source", cause(cpreg.CauseReadError))
+		add("no destination", cause(cpreg.CauseState))
+		d.surface("destination", at, true, add)
+	case pkt.OpFill2D:
+		add("no destination", cause(cpreg.CauseState))
+		add("format", cause(cpreg.CauseState))
+		d.surface("destination", at, true, add)
+	case pkt.OpPredicate:
+		add("skips", retired)
+		add("goes on", retired)
+		if at != inRing {
+			add("Dwords", cause(cpreg.CauseLength))
+		}
+	case pkt.OpFence:
+		add("ID", cause(cpreg.CauseFence))
+	}
+}
+
+// surface adds what a 2D packet can be refused for because of a surface.
+func (d device) surface(name string, at place, written bool, add func(operand, outcome string)) {
+	add(name+" "+vramClass, cause(cpreg.CauseAddress))
+	add(name+" "+hostClass, cause(cpreg.CauseAddress))
+	if at == guarded {
+		add(name, cause(cpreg.CauseWindow))
+		if written {
+			add(name+" "+readOnly, cause(cpreg.CauseWindow))
+		}
+	}
+}

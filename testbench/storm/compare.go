@@ -1,0 +1,135 @@
+package storm
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+)
+
+// nop is a NOP without a body.
+const nop = pkt.OpNOP << 24
+
+// push puts the round's packets into the ring, and into the model's memory.
+func (s *station) push() {
+	p := encode(s.words)
+	for i := range s.words {
+		copy(s.n.mem.Bytes(s.ringAt(i), 4), p[4*i:])
+	}
+	s.ring.Push(p)
+}
+
+// compare holds registers and memory against the model.
+func (s *storm) compare() error {
+	for _, st := range s.stations {
+		if err := s.compareNode(st); err != nil {
+			return err
+		}
+		if err := s.stamps(st); err != nil {
+			return err
+		}
+	}
+	if err := s.compareInterrupts(); err != nil {
+		return err
+	}
+	for i := range 4 {
+		if got := s.b.Reg(scratchOff + 4*uint32(i)); got != s.scratch[i] {
+			return fmt.Errorf("%w: SCRATCH%d is %#x, want %#x", ErrDiffers, i, got, s.scratch[i])
+		}
+	}
+	for _, r := range s.b.Host.Refused {
+		if r.Write || !(span{nowhere, apart}).holds(pkt.Host|r.Addr, uint64(r.Bytes)) {
+			return fmt.Errorf("%w: %w", ErrDiffers, r)
+		}
+	}
+	return s.want.Check(s.b.Access)
+}
+
+// compareNode holds a node's registers against the model.
+func (s *storm) compareNode(st *station) error {
+	n, f := st.n, st.fault
+	wide := func(off uint32) uint64 { return uint64(st.ring.Reg(off)) | uint64(st.ring.Reg(off+4))<<32 }
+	rptr := st.ring.Wptr()
+	status := uint32(cpreg.StatusIdle)
+	ctl := cpreg.CtlRun | st.control()
+	if f == nil {
+		f = &fault{}
+	} else {
+		rptr = (st.first + uint32(f.ring)) % st.ring.Dwords()
+		status |= cpreg.StatusFault
+		ctl &^= cpreg.CtlRun
+	}
+	checks := []struct {
+		name      string
+		got, want uint64
+	}{
+		{"FAULT_INFO", uint64(st.ring.Reg(cpreg.FaultInfo)), uint64(f.cause)},
+		{"FAULT_ADDR", wide(cpreg.FaultLo), f.addr},
+		{"FAULT_OP", uint64(st.ring.Reg(cpreg.FaultOp)), uint64(f.op)},
+		{"RPTR", uint64(st.ring.Reg(cpreg.Rptr)), uint64(rptr)},
+		{"PACKETS", uint64(st.ring.Reg(cpreg.Packets)), uint64(n.packets)},
+		{"FENCE", uint64(st.ring.Reg(cpreg.Fence)), uint64(n.fence)},
+		{"STATUS", uint64(st.ring.Reg(cpreg.Status) & (cpreg.StatusIdle | cpreg.StatusFault)), uint64(status)},
+		{"IB_LEFT", uint64(st.ring.Reg(cpreg.IBLeft)), uint64(f.ibLeft)},
+		{"CTL", uint64(st.ring.Reg(cpreg.Ctl)), uint64(ctl)},
+	}
+	for _, c := range checks {
+		if c.got != c.want && s.b.Err == nil {
+			return fmt.Errorf("%w: CP%d.%s is %#x, want %#x", ErrDiffers, n.id, c.name, c.got, c.want)
+		}
+	}
+	if got := wide(cpreg.FaultBad); f.known && got != f.bad && s.b.Err == nil {
+		return fmt.Errorf("%w: CP%d.FAULT_BAD is %#x, want %#x", ErrDiffers, n.id, got, f.bad)
+	}
+	return nil
+}
+
+// stamps takes the time stamps over into the model, if they are of this round.
+func (s *storm) stamps(st *station) error {
+	now := s.time()
+	for _, addr := range st.stamps {
+		var p [8]byte
+		if addr&pkt.Host != 0 {
+			copy(p[:], s.b.Host.Mem[addr-s.stations[0].area.hostAll.at:])
+		} else {
+			s.b.Read(2, addr, p[:])
+		}
+		if v := binary.LittleEndian.Uint64(p[:]); (v < s.began || v > now) && s.b.Err == nil {
+			return fmt.Errorf("%w: the time stamp at %#x is %d, want %d to %d", ErrDiffers, addr, v, s.began, now)
+		}
+		copy(st.n.mem.Bytes(addr, 8), p[:])
+	}
+	return nil
+}
+
+// compareInterrupts holds STATUS against the events, and wants a message of each
+// vector that had some, at most one for each event.
+func (s *storm) compareInterrupts() error {
+	var status uint32
+	var events, got [2]int
+	for i, st := range s.stations {
+		events[intcreg.VectorDone] += st.n.irqs
+		if st.n.irqs > 0 {
+			status |= intcreg.Done0 << i
+		}
+		if st.fault != nil {
+			events[intcreg.VectorFault]++
+			status |= intcreg.Fault0 << i
+		}
+	}
+	for _, m := range s.b.Host.Messages {
+		got[m.Data&1]++
+	}
+	if v := s.b.Reg(intcreg.Base + intcreg.Status); v != status && s.b.Err == nil {
+		return fmt.Errorf("%w: INTC.STATUS is %#x, want %#x", ErrDiffers, v, status)
+	}
+	s.b.SetReg(intcreg.Base+intcreg.Status, intcreg.All)
+	for v := range events {
+		if (got[v] > events[v] || got[v] == 0 && events[v] > 0) && s.b.Err == nil {
+			return fmt.Errorf("%w: %d messages of vector %d for %d events", ErrDiffers, got[v], v, events[v])
+		}
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package storm
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A coverage counts how often bins were hit.
+type coverage struct {
+	all  []Bin
+	hits map[Bin]uint64
+}
+
+func newCoverage(all []Bin) *coverage { return &coverage{all, map[Bin]uint64{}} }
+
+// hit counts.
+func (c *coverage) hit(bs []Bin) {
+	for _, b := range bs {
+		c.hits[b]++
+	}
+}
+
+// missing returns the bins that were not hit.
+func (c *coverage) missing() []Bin {
+	var m []Bin
+	for _, b := range c.all {
+		if c.hits[b] == 0 {
+			m = append(m, b)
+		}
+	}
+	return m
+}
+
+// A Count is a bin and how often it was hit.
+type Count struct {
+	Bin
+	Hits uint64 `json:"hits"`
+}
+
+// A Report is what a run has seen.
+type Report struct {
+	Board   string  `json:"board"`
+	Seed    uint64  `json:"seed"`
+	Clocks  uint64  `json:"clocks"` // of the board
+	Rounds  int     `json:"rounds"`
+	Packets uint64  `json:"packets"` // retired
+	Covered int     `json:"covered"` // bins
+	Total   int     `json:"total"`
+	Bins    []Count `json:"bins"`
+	Missing []Bin   `json:"missing"`
+
+	// Listing has the packets of the round that differs from the model, a line
+	// each; none if all are as they should be.
+	Listing []string `json:"listing,omitempty"`
+}
+
+func (s *storm) report(clocks uint64) *Report {
+	r := &Report{Board: s.Board, Seed: s.Seed, Clocks: clocks, Rounds: s.rounds, Packets: s.packets, Missing: s.cover.missing(), Listing: s.listing}
+	for _, b := range s.cover.all {
+		r.Bins = append(r.Bins, Count{b, s.cover.hits[b]})
+	}
+	r.Total, r.Covered = len(r.Bins), len(r.Bins)-len(r.Missing)
+	return r
+}
+
+// Text returns the report for people: a line for each packet, operand and
+// outcome, with the hits in each state, and MISSING for what was not hit.
+func (r *Report) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-12s %-24s %-11s %9s %9s %9s\n", "packet", "operand", "outcome", inRing, inBuffer, guarded)
+	type key struct{ packet, operand, outcome string }
+	rows := map[key][places]string{}
+	var order []key
+	for _, c := range r.Bins {
+		k := key{c.Packet, c.Operand, c.Outcome}
+		row, ok := rows[k]
+		if !ok {
+			order = append(order, k)
+		}
+		for p := range places {
+			if p.String() != c.State {
+				continue
+			}
+			row[p] = fmt.Sprint(c.Hits)
+			if c.Hits == 0 {
+				row[p] = "MISSING"
+			}
+		}
+		rows[k] = row
+	}
+	for _, k := range order {
+		row := rows[k]
+		fmt.Fprintf(&b, "%-12s %-24s %-11s %9s %9s %9s\n", k.packet, k.operand, k.outcome, row[inRing], row[inBuffer], row[guarded])
+	}
+	fmt.Fprintf(&b, "%d of %d bins hit, %d packets in %d rounds, %d clocks, seed %d on %s\n",
+		r.Covered, r.Total, r.Packets, r.Rounds, r.Clocks, r.Seed, r.Board)
+	return b.String()
+}

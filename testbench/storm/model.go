@@ -1,0 +1,324 @@
+package storm
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/testbench/scoreboard"
+)
+
+// The model is what docs/packets.md and docs/registers.md say of a node. It
+// first judges a packet, which changes nothing, and then does it.
+
+// A span is a range of GPU addresses.
+type span struct{ at, n uint64 }
+
+func (s span) holds(at, n uint64) bool { return n <= s.n && at >= s.at && at-s.at <= s.n-n }
+
+// A window is what guarded packets reach.
+type window struct {
+	span
+	writable bool
+}
+
+// A surface is one half of the state that SET_STATE sets.
+type surface struct {
+	set            bool
+	base, pitch    uint64
+	format         uint32
+	x0, y0, x1, y1 int64
+}
+
+// A verdict is what a packet does, or why it is refused.
+type verdict struct {
+	cause   uint32
+	operand string // that was refused, as its bin has it
+	bad     uint64 // FAULT_BAD, if the documents say what it is
+	known   bool
+	moves   []move
+	skips   bool // a PREDICATE skips
+}
+
+// A move is a contiguous copy, or a fill with a value.
+type move struct {
+	fill          bool
+	src, dst, n   uint64
+	value         uint64
+	stamp, nobody bool // a time stamp; nothing answers the read
+}
+
+func refuse(cause uint32, operand string) verdict { return verdict{cause: cause, operand: operand} }
+
+func refuseAt(cause uint32, operand string, bad uint64) verdict {
+	return verdict{cause: cause, operand: operand, bad: bad, known: true}
+}
+
+// A node is the state of one node, and what it was given of memory.
+type node struct {
+	device
+	mem *scoreboard.Memory
+	id  int
+
+	surf    [2]surface
+	windows [4]window
+	protect bool
+	fence   uint32
+	packets uint32
+	irqs    int // fences that raised an event
+
+	scratch map[int]uint32
+}
+
+// reset is a reset of the node: FENCE stays.
+func (n *node) reset() {
+	n.surf, n.windows, n.packets = [2]surface{}, [4]window{}, 0
+	n.protect = false
+}
+
+func long(p []uint32, i int) uint64 { return uint64(p[i]) | uint64(p[i+1])<<32 }
+
+// judge says what a packet does at a place with so many dwords behind its header
+// in its indirect buffer. p holds as much as the header says.
+func (n *node) judge(p []uint32, at place, left uint32) verdict {
+	op, body := uint8(p[0]>>24), p[0]&pkt.HeaderBody
+	l, ok := pkt.Lookup(op)
+	switch {
+	case !ok || !n.has(op):
+		return refuse(cpreg.CauseOpcode, "opcode")
+	case p[0]&pkt.HeaderReserved != 0:
+		return refuse(cpreg.CauseReserved, "header")
+	case !l.Variable && body < l.Body:
+		return refuse(cpreg.CauseLength, "body short")
+	case !l.Variable && body > l.Body:
+		return refuse(cpreg.CauseLength, "body long")
+	case at != inRing && body > left:
+		return refuse(cpreg.CauseLength, "cut")
+	case at != inRing && l.Privileged:
+		return refuse(cpreg.CausePrivilege, "place")
+	}
+	for i := 1; i <= int(l.Body) && !l.Variable; i++ {
+		if p[i]&l.Reserved(i) != 0 {
+			return refuse(cpreg.CauseReserved, fmt.Sprintf("dword %d", i))
+		}
+	}
+	if at != inRing {
+		left -= body
+	}
+	return n.operands(l, p, at, left)
+}
+
+// operands judges what the layout says of the fields, and then the rest.
+func (n *node) operands(l pkt.Layout, p []uint32, at place, left uint32) verdict {
+	for _, f := range l.Fields {
+		v := value(f, p)
+		if f.Align > 1 && v%f.Align != 0 {
+			return refuseAt(cpreg.CauseAlign, f.Name, v)
+		}
+		if f.Max != 0 && v > f.Max {
+			return refuse(cpreg.CauseState, f.Name)
+		}
+	}
+	o, ok := ops[l.Op]
+	if !ok {
+		return refuse(cpreg.CauseOpcode, "unmodelled")
+	}
+	return o.judge(n, p, at, left)
+}
+
+// value returns a field of a packet.
+func value(f pkt.Field, p []uint32) uint64 {
+	v := uint64(p[f.Dword])
+	if f.Mask>>32 != 0 {
+		v |= uint64(p[f.Dword+1]) << 32
+	}
+	return v & f.Mask >> bits.TrailingZeros64(f.Mask)
+}
+
+// reach judges a range of bytes whose first is low and whose last part, so many
+// bytes, is at high.
+func (n *node) reach(operand string, low, high, bytes uint64) (verdict, bool) {
+	limit, class := n.vram, vramClass
+	if low&pkt.Host != 0 {
+		limit, class = 1<<n.hostBits, hostClass
+	}
+	if low&^pkt.Host >= limit {
+		return refuseAt(cpreg.CauseAddress, operand+" "+class, low), false
+	}
+	if end := high &^ pkt.Host; bytes > limit || end > limit-bytes {
+		return refuseAt(cpreg.CauseAddress, operand+" "+class, high), false
+	}
+	return verdict{}, true
+}
+
+// opens judges whether a guarded packet may reach a range.
+func (n *node) opens(operand string, at place, first, bytes uint64, writes bool) (verdict, bool) {
+	if at != guarded {
+		return verdict{}, true
+	}
+	for _, w := range n.windows {
+		if w.n == 0 || !w.holds(first, bytes) {
+			continue
+		}
+		if w.writable || !writes {
+			return verdict{}, true
+		}
+		operand += " " + readOnly
+		break
+	}
+	return refuseAt(cpreg.CauseWindow, operand, first), false
+}
+
+// access judges one contiguous operand.
+func (n *node) access(operand string, at place, addr, bytes uint64, writes bool) (verdict, bool) {
+	if v, ok := n.reach(operand, addr, addr, bytes); !ok {
+		return v, false
+	}
+	return n.opens(operand, at, addr, bytes, writes)
+}
+
+// nowhere says that an address in reach has no memory.
+func (n *node) nowhere(addr uint64) bool {
+	return addr&pkt.Host != 0 && n.mem.Bytes(addr, 1) == nil
+}
+
+func (n *node) linear(p []uint32, at place, copies bool) verdict {
+	m := move{fill: true}
+	var bytes uint32
+	if copies {
+		m = move{src: long(p, 1), dst: long(p, 3)}
+		bytes = p[5]
+	} else {
+		m.dst, bytes, m.value = long(p, 1), p[3], long(p, 4)
+	}
+	m.n = uint64(bytes)
+	switch {
+	case m.n >= 1<<n.lengthBits:
+		return refuse(cpreg.CauseLength, "Bytes")
+	case m.n == 0:
+		return verdict{}
+	}
+	if copies {
+		if v, ok := n.access("Src", at, m.src, m.n, false); !ok {
+			return v
+		}
+	}
+	if v, ok := n.access("Dst", at, m.dst, m.n, true); !ok {
+		return v
+	}
+	if copies && n.nowhere(m.src) {
+		v := refuseAt(cpreg.CauseReadError, "Src", m.src)
+		v.moves = []move{{src: m.src, dst: m.dst, n: m.n, nobody: true}}
+		return v
+	}
+	return verdict{moves: []move{m}}
+}
+
+func (n *node) judgeCopy(p []uint32, at place, _ uint32) verdict { return n.linear(p, at, true) }
+func (n *node) judgeFill(p []uint32, at place, _ uint32) verdict { return n.linear(p, at, false) }
+
+func (n *node) judgeNothing([]uint32, place, uint32) verdict { return verdict{} }
+
+func (n *node) judgeIndirect(p []uint32, _ place, _ uint32) verdict {
+	addr, dwords := long(p, 1), uint64(p[3])
+	if dwords == 0 {
+		return verdict{}
+	}
+	if v, ok := n.reach("Addr", addr, addr, 4*dwords); !ok {
+		return v
+	}
+	if n.nowhere(addr) {
+		return refuseAt(cpreg.CauseReadError, "Addr", addr)
+	}
+	return verdict{}
+}
+
+// scratchOff is the first of the four registers that WRITE_REG may write.
+const scratchOff = idreg.Base + idreg.Scratch0
+
+func (n *node) judgeWriteReg(p []uint32, _ place, _ uint32) verdict {
+	if off := p[1]; off < scratchOff || off >= scratchOff+16 {
+		return refuseAt(cpreg.CauseRegister, "Off", uint64(off))
+	}
+	return verdict{}
+}
+
+func (n *node) judgeTimestamp(p []uint32, at place, _ uint32) verdict {
+	addr := long(p, 1)
+	if v, ok := n.access("Addr", at, addr, 8, true); !ok {
+		return v
+	}
+	return verdict{moves: []move{{dst: addr, n: 8, stamp: true}}}
+}
+
+func (n *node) judgePredicate(p []uint32, at place, left uint32) verdict {
+	addr, dwords := long(p, 1), p[3]&0xffff
+	if at != inRing && dwords > left {
+		return refuse(cpreg.CauseLength, "Dwords")
+	}
+	if v, ok := n.access("Addr", at, addr, 8, false); !ok {
+		return v
+	}
+	if n.nowhere(addr) {
+		return refuseAt(cpreg.CauseReadError, "Addr", addr)
+	}
+	zero := true
+	for _, b := range n.mem.Bytes(addr, 8) {
+		zero = zero && b == 0
+	}
+	return verdict{skips: zero != (p[3]>>16 != 0)}
+}
+
+func (n *node) judgeFence(p []uint32, at place, _ uint32) verdict {
+	addr := long(p, 1)
+	if v, ok := n.access("Addr", at, addr, 8, true); !ok {
+		return v
+	}
+	if p[3]-n.fence >= 1<<31 {
+		return refuseAt(cpreg.CauseFence, "ID", uint64(p[3]))
+	}
+	return verdict{moves: []move{{fill: true, dst: addr, n: 8, value: uint64(p[3])}}}
+}
+
+func (n *node) judgeSetWindow(p []uint32, _ place, _ uint32) verdict {
+	base, size := long(p, 2), long(p, 4)
+	if size != 0 {
+		if v, ok := n.reach("Base", base, base, size); !ok {
+			return v
+		}
+	}
+	return verdict{}
+}
+
+// do does a packet that was not refused. The moves have their values, but for
+// time stamps.
+func (n *node) do(p []uint32, v verdict) {
+	for _, m := range v.moves {
+		switch {
+		case m.stamp || m.nobody:
+		case m.fill:
+			n.mem.Fill(m.dst, m.n, m.value)
+		default:
+			n.mem.Copy(m.dst, m.src, m.n)
+		}
+	}
+	if v.cause != cpreg.CauseNone {
+		return
+	}
+	switch uint8(p[0] >> 24) {
+	case pkt.OpSetState:
+		n.surf[p[1]&1] = surface{
+			true, long(p, 2), uint64(p[4]), p[5],
+			int64(p[6] & 0xffff), int64(p[6] >> 16), int64(p[7] & 0xffff), int64(p[7] >> 16),
+		}
+	case pkt.OpWriteReg:
+		n.scratch[int(p[1]-scratchOff)/4] = p[2]
+	case pkt.OpFence:
+		n.fence = p[3]
+		n.irqs += int(p[4] & 1)
+	case pkt.OpSetWindow:
+		n.windows[p[1]&3] = window{span{long(p, 2), long(p, 4)}, p[1]>>2&1 != 0}
+	}
+}

@@ -1,0 +1,461 @@
+package storm
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+)
+
+// tries is how often a packet is made anew before a bin is left for another
+// round.
+const tries = 400
+
+// reserve is how many dwords of the ring a bin and the fence behind it need.
+const reserve = 56
+
+// batch fills the ring with a round's packets, one of them for the bin if it
+// can be done, and ends it with a fence or a fault.
+func (s *station) batch(goal *Bin) {
+	b := s.begin()
+	if goal == nil || !fresh(*goal) {
+		b.room -= reserve
+		for range s.rng.IntN(5) {
+			if b.room-len(b.words) > 45 {
+				s.random(b)
+			}
+		}
+		b.room += reserve
+	}
+	if goal != nil {
+		s.pursue(b, *goal)
+	}
+	p := s.makeFence()
+	p[4] = 1
+	if s.fault != nil && s.rng.IntN(2) == 0 {
+		p = s.makeFill() // nobody comes that far
+	}
+	s.emit(b, p)
+	s.words = b.words
+}
+
+// fresh says whether a bin needs a node that was reset.
+func fresh(g Bin) bool { return strings.HasPrefix(g.Operand, "no ") }
+
+// safe says whether what a packet does is known from the documents and stays in
+// what the node owns.
+func (s *station) safe(v verdict) bool {
+	total := uint64(0)
+	for _, m := range v.moves {
+		total += m.n
+		own := s.owns(m.dst, m.n) || m.stamp
+		if !own || !m.fill && !m.stamp && !m.nobody && !s.owns(m.src, m.n) || total > 4096 {
+			return false
+		}
+		if m.nobody && !(span{nowhere, apart}).holds(m.src, m.n) {
+			return false
+		}
+	}
+	return !overlap(v.moves)
+}
+
+func (s *station) owns(addr, n uint64) bool {
+	return s.area.vram.holds(addr, n) || s.area.host.holds(addr, n)
+}
+
+// overlap says whether copies read what they write.
+func overlap(all []move) bool {
+	if len(all) == 0 || all[0].fill || all[0].stamp {
+		return false
+	}
+	first, last := all[0], all[len(all)-1]
+	return first.src < last.dst+last.n && first.dst < last.src+last.n
+}
+
+// random emits some legal packet.
+func (s *station) random(b *buffer) {
+	l := pkt.Table[s.rng.IntN(len(pkt.Table))]
+	switch {
+	case !s.n.has(l.Op) || l.Privileged && b.at != inRing || s.fault != nil:
+		return
+	case l.Op == pkt.OpIndirect:
+		s.indirect(b, code{}, func(in *buffer) int {
+			for range s.rng.IntN(4) {
+				s.random(in)
+			}
+			return 0
+		})
+		return
+	}
+	s.legal(b, l, nil, nil)
+}
+
+// legal emits a packet that is not refused and that accept, if it is not nil,
+// takes. steer may change the packet before.
+func (s *station) legal(b *buffer, l pkt.Layout, steer func(p []uint32), accept func(p []uint32, v verdict) bool) {
+	o, ok := ops[l.Op]
+	if !ok {
+		return
+	}
+	rect := l.Op == pkt.OpCopy2D || l.Op == pkt.OpFill2D
+	for i := range tries {
+		if rect && i%40 == 39 && b.room-len(b.words) > 30 {
+			s.surfaces(b, s.rng.Uint32N(5))
+		}
+		p := o.make(s)
+		if steer != nil {
+			steer(p)
+		}
+		v := s.n.judge(p, b.at, math.MaxUint32)
+		if v.cause != cpreg.CauseNone || !s.safe(v) || b.room-len(b.words) < len(p)+10 {
+			continue
+		}
+		if accept == nil || accept(p, v) {
+			s.predicated(b, p, v)
+			return
+		}
+	}
+}
+
+// predicated emits a packet, and behind a PREDICATE what it may skip.
+func (s *station) predicated(b *buffer, p []uint32, v verdict) {
+	if uint8(p[0]>>24) != pkt.OpPredicate || p[3]&0xffff == 0 {
+		s.emit(b, p)
+		return
+	}
+	// As many dwords as it wants: a NOP, of one dword or with a body.
+	n := int(p[3] & 0xffff)
+	s.emit(b, p)
+	next := packet(pkt.OpNOP, make([]uint32, n-1)...)
+	s.behind(b, next, v.skips)
+}
+
+// behind puts a packet behind a PREDICATE.
+func (s *station) behind(b *buffer, p []uint32, skips bool) {
+	if !skips {
+		s.emit(b, p)
+		return
+	}
+	b.words = append(b.words, p...)
+	l, _ := pkt.Lookup(uint8(p[0] >> 24))
+	s.hits = append(s.hits, Bin{l.Name, "any", skipped, b.at.String()})
+}
+
+// pursue emits packets for a bin.
+func (s *station) pursue(b *buffer, g Bin) {
+	l := layout(g.Packet)
+	do := s.refused
+	switch g.Outcome {
+	case retired:
+		do = s.retire
+	case skipped:
+		do = s.skip
+	}
+	if l.Op == pkt.OpIndirect && g.Outcome == retired {
+		s.buffered(b, g)
+		return
+	}
+	if g.State == inRing.String() {
+		do(b, l, g)
+		return
+	}
+	s.indirect(b, code{readOnly: strings.HasSuffix(g.Operand, readOnly)}, func(in *buffer) int {
+		return do(in, l, g)
+	})
+}
+
+// layout returns that of a packet's name, an empty one if it is unknown.
+func layout(name string) pkt.Layout {
+	i := slices.IndexFunc(pkt.Table, func(l pkt.Layout) bool { return l.Name == name })
+	if i < 0 {
+		return pkt.Layout{}
+	}
+	return pkt.Table[i]
+}
+
+// buffered emits an INDIRECT for a bin of its operands.
+func (s *station) buffered(b *buffer, g Bin) {
+	field, class, _ := strings.Cut(g.Operand, " ")
+	n := 3
+	if field == "Dwords" && class != "more" {
+		n = int(class[0] - '0')
+	}
+	o := code{}
+	if field == "Addr" {
+		o.memory = class
+	}
+	s.indirect(b, o, func(in *buffer) int {
+		for range n {
+			s.emit(in, packet(pkt.OpNOP))
+		}
+		return 0
+	})
+}
+
+// retire emits a legal packet with the operand of a bin.
+func (s *station) retire(b *buffer, l pkt.Layout, g Bin) (cut int) {
+	s.legal(b, l, func(p []uint32) {
+		for _, f := range l.Fields {
+			if c, ok := strings.CutPrefix(g.Operand, f.Name+" "); ok {
+				s.steer(f, c, p)
+			}
+		}
+	}, func(p []uint32, v verdict) bool { return slices.Contains(operands(l, p, v), g.Operand) })
+	return 0
+}
+
+// steer sets a number to a value of a class. Addresses come by chance.
+func (s *station) steer(f pkt.Field, c string, p []uint32) {
+	i := slices.Index(f.Enum, c)
+	switch {
+	case f.Kind.Address() || f.Dword == 0: // the length in the header is the packet's
+	case i >= 0:
+		set(f, p, uint64(i))
+	case c == "max":
+		set(f, p, f.Max)
+	case c == "some":
+		set(f, p, 1+s.rng.Uint64N(min(f.Max-1, 12)))
+	case c == "more":
+		if value(f, p) < 2 {
+			set(f, p, 2+s.rng.Uint64N(6))
+		}
+	case c != "any":
+		set(f, p, uint64(c[0]-'0'))
+	}
+}
+
+// skip emits a PREDICATE and a packet that it skips, whatever that would do.
+func (s *station) skip(b *buffer, l pkt.Layout, _ Bin) int {
+	o, ok := ops[l.Op]
+	p := []uint32(nil)
+	if ok {
+		p = o.make(s)
+	}
+	if p == nil || b.room-len(b.words) < len(p)+15 {
+		return 0
+	}
+	for range tries {
+		q := s.makePredicate()
+		q[3] |= uint32(len(p))
+		v := s.n.judge(q, b.at, math.MaxUint32)
+		if v.cause == cpreg.CauseNone && v.skips {
+			s.emit(b, q)
+			s.behind(b, p, true)
+			break
+		}
+	}
+	return 0
+}
+
+// refused emits a packet that is refused as a bin says. It returns how many dwords
+// of it the indirect buffer leaves out.
+func (s *station) refused(b *buffer, l pkt.Layout, g Bin) (cut int) {
+	ready := s.prelude(b, l, g)
+	for range tries {
+		p, left := s.broken(l, g, ready)
+		if p == nil {
+			return 0
+		}
+		v := s.n.judge(p, b.at, left)
+		if cause(v.cause) != g.Outcome || v.operand != g.Operand || b.room-len(b.words) < len(p)+10 {
+			continue
+		}
+		if v.moves != nil && !s.safe(v) {
+			continue
+		}
+		return s.finish(b, p, v, left)
+	}
+	return 0
+}
+
+// finish emits a packet that is refused.
+func (s *station) finish(b *buffer, p []uint32, v verdict, left uint32) (cut int) {
+	at := len(b.words)
+	b.words = append(b.words, p...)
+	s.note(b.at, p, v)
+	s.fail(b, p[0], at, v)
+	if v.cause == cpreg.CauseReadError && uint8(p[0]>>24) == pkt.OpIndirect {
+		s.fault.addr, s.fault.op, s.fault.ibLeft = v.bad, 0, p[3]
+	}
+	if b.at == inRing {
+		return 0
+	}
+	if left != math.MaxUint32 {
+		return len(p) - 1 - int(left)
+	}
+	for range 10 {
+		b.words = append(b.words, packet(pkt.OpNOP)...)
+	}
+	return 0
+}
+
+// broken makes a packet that may be refused as a bin says, any if the state is
+// ready for that, and how many dwords its indirect buffer has behind its header.
+func (s *station) broken(l pkt.Layout, g Bin, ready bool) (p []uint32, left uint32) {
+	left = math.MaxUint32
+	if g.Packet == unknown {
+		return packet(s.unknown()), left
+	}
+	o, ok := ops[l.Op]
+	if !ok {
+		return nil, 0
+	}
+	p = o.make(s)
+	switch {
+	case ready:
+	case g.Operand == "header":
+		p[0] |= 1 << (16 + s.rng.IntN(8))
+	case g.Operand == "body short":
+		p = p[:len(p)-1]
+		p[0]--
+	case g.Operand == "body long":
+		p = append(p, s.rng.Uint32())
+		p[0]++
+	case g.Operand == "cut" && len(p) > 1:
+		left = s.rng.Uint32N(uint32(len(p) - 1))
+	case strings.HasPrefix(g.Operand, "dword "):
+		i := int(g.Operand[len("dword ")] - '0')
+		p[i] |= s.oneOf(l.Reserved(i))
+	case g.Operand == "Dwords" && l.Op == pkt.OpPredicate:
+		left = uint32(len(p)-1) + s.rng.Uint32N(2)
+		p[3] = p[3]&^0xffff | (left - uint32(len(p)-1) + 1 + s.rng.Uint32N(20))
+		p = append(p, make([]uint32, left-uint32(len(p)-1))...)
+	default:
+		s.spoil(l, p, g)
+	}
+	return p, left
+}
+
+// unknown returns an opcode that the device does not have.
+func (s *station) unknown() uint8 {
+	for {
+		op := uint8(s.rng.Uint32())
+		if _, ok := pkt.Lookup(op); !ok || !s.n.has(op) {
+			return op
+		}
+	}
+}
+
+// oneOf returns one of the bits of a mask.
+func (s *station) oneOf(mask uint32) uint32 {
+	for {
+		if bit := uint32(1) << s.rng.IntN(32); bit&mask != 0 {
+			return bit
+		}
+	}
+}
+
+// spoil gives a field of a legal packet a value that the bin's cause refuses.
+func (s *station) spoil(l pkt.Layout, p []uint32, g Bin) {
+	for _, f := range l.Fields {
+		rest, ok := strings.CutPrefix(g.Operand, f.Name)
+		if !ok {
+			continue
+		}
+		switch g.Outcome {
+		case cause(cpreg.CauseAlign):
+			set(f, p, value(f, p)+1+s.rng.Uint64N(f.Align-1))
+		case cause(cpreg.CauseState):
+			set(f, p, f.Max+1+s.rng.Uint64N(3))
+		case cause(cpreg.CauseAddress):
+			set(f, p, s.wrong(strings.TrimSpace(rest), max(f.Align, 1)))
+			s.ensure(l, p)
+		case cause(cpreg.CauseReadError):
+			set(f, p, nowhere+s.rng.Uint64N(apart/2)&^7)
+			s.ensure(l, p)
+		case cause(cpreg.CauseWindow):
+			if rest == "" {
+				set(f, p, outside+s.rng.Uint64N(apart/2)&^7)
+			}
+			s.ensure(l, p)
+		case cause(cpreg.CauseRegister):
+			set(f, p, s.rng.Uint64N(0x4000)*4)
+		case cause(cpreg.CauseLength):
+			set(f, p, 1<<s.n.lengthBits+s.rng.Uint64N(1<<s.n.lengthBits))
+		case cause(cpreg.CauseFence):
+			set(f, p, uint64(s.n.fence-1-s.rng.Uint32N(1<<20)))
+		}
+	}
+}
+
+// ensure gives a packet that may do nothing something to do.
+func (s *station) ensure(l pkt.Layout, p []uint32) {
+	for _, f := range l.Fields {
+		switch f.Name {
+		case "Bytes", "Size":
+			set(f, p, 1+s.rng.Uint64N(200))
+		case "Dwords":
+			if l.Op == pkt.OpIndirect {
+				set(f, p, 1+s.rng.Uint64N(40))
+			}
+		}
+	}
+}
+
+// wrong returns an address of a class that is out of range.
+func (s *station) wrong(class string, align uint64) uint64 {
+	limit := s.n.vram
+	if class == hostClass {
+		limit = 1 << s.n.hostBits
+	}
+	v := limit + s.rng.Uint64N(1<<20)
+	if s.rng.IntN(3) == 0 {
+		v = limit | s.rng.Uint64()>>2
+	}
+	if class == hostClass {
+		v |= pkt.Host
+	}
+	return v - v%align
+}
+
+// prelude emits the state that a bin of a 2D packet needs, if it is one.
+func (s *station) prelude(b *buffer, l pkt.Layout, g Bin) bool {
+	name, class, _ := strings.Cut(g.Operand, " ")
+	if l.Op != pkt.OpCopy2D && l.Op != pkt.OpFill2D || b.room-len(b.words) < 40 {
+		return false
+	}
+	which, format := uint32(pkt.Source), s.rng.Uint32N(4)
+	switch {
+	case g.Operand == "no source":
+		return true
+	case g.Operand == "no destination":
+		if l.Op == pkt.OpCopy2D && !s.n.surf[pkt.Source].set {
+			s.emit(b, s.half(uint32(pkt.Source), format, s.data(800)))
+		}
+		return true
+	case g.Operand == "formats":
+		s.emit(b, s.half(uint32(pkt.Source), format, s.data(800)))
+		s.emit(b, s.half(uint32(pkt.Dest), format+1, s.data(800)))
+		return true
+	case g.Operand == "format":
+		s.emit(b, s.half(uint32(pkt.Dest), uint32(pkt.Format128), s.data(800)))
+		return true
+	case name == "destination":
+		which = uint32(pkt.Dest)
+	case name != "source":
+		return false
+	}
+	base := s.data(800)
+	switch g.Outcome {
+	case cause(cpreg.CauseAddress):
+		base = s.wrong(class, 1)
+	case cause(cpreg.CauseReadError):
+		base = nowhere + s.rng.Uint64N(apart/2)
+	case cause(cpreg.CauseWindow):
+		if class == "" {
+			base = outside + s.rng.Uint64N(apart/2)
+		}
+	}
+	s.emit(b, s.half(1-which, format, s.data(800)))
+	s.emit(b, s.half(which, format, base))
+	return true
+}
+
+// half returns one SET_STATE.
+func (s *station) half(which, format uint32, base uint64) []uint32 {
+	p := s.makeSetState()
+	p[1], p[2], p[3], p[5] = which, lo(base), hi(base), format
+	return p
+}

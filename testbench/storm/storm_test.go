@@ -1,0 +1,127 @@
+package storm_test
+
+import (
+	"context"
+	"flag"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/testbench/scoreboard"
+	"github.com/hilgpu/hilgpu/testbench/storm"
+)
+
+var (
+	stormSeed   = flag.Uint64("storm.seed", 1, "seed of TestStorm")
+	stormCycles = flag.Uint64("storm.cycles", 0, "clocks of TestStorm on each board; 0: until every bin was hit")
+)
+
+func run(o storm.Options) (*storm.Report, error) {
+	o.Open = boards.Open
+	return storm.Run(context.Background(), o)
+}
+
+// Every bin is hit on boards of every kind, and the device is as its model in
+// every round.
+func TestStorm(t *testing.T) {
+	for _, board := range []string{
+		"emu", "emu?config=small", "emu?vram=8KiB&latency=1", "emu?nodes=1&tags=2&hostbits=32", "emu?hostbits=62&lengthbits=20",
+	} {
+		t.Run(board, func(t *testing.T) {
+			o := storm.Options{Board: board, Seed: *stormSeed, Cycles: 10_000_000}
+			if *stormCycles != 0 {
+				o.Cycles, o.All = *stormCycles, true
+			}
+			r, err := run(o)
+			require.NoError(t, err, "%s", strings.Join(r.Listing, "\n"))
+			assert.Empty(t, r.Missing)
+			assert.Positive(t, r.Total)
+			assert.Equal(t, r.Total, r.Covered)
+		})
+	}
+}
+
+// A run repeats with its seed.
+func TestStormRepeats(t *testing.T) {
+	o := storm.Options{Board: "emu", Seed: 9, Cycles: 100_000}
+	first, err := run(o)
+	require.NoError(t, err)
+	again, err := run(o)
+	require.NoError(t, err)
+	assert.Equal(t, first, again)
+	assert.NotEmpty(t, first.Missing, "it ends with its clocks")
+	o.Seed = 10
+	other, err := run(o)
+	require.NoError(t, err)
+	assert.NotEqual(t, first.Bins, other.Bins)
+}
+
+// Every packet of the table that the board has is in the bins, wherever it may
+// stand.
+func TestBinsAreOfTheTable(t *testing.T) {
+	r, err := run(storm.Options{Board: "emu", Seed: 1, Cycles: 1})
+	require.NoError(t, err)
+	seen := map[string]bool{}
+	for _, b := range r.Bins {
+		seen[b.Packet+" "+b.State] = true
+	}
+	for _, l := range pkt.Table {
+		for _, state := range []string{"ring", "indirect", "guarded"} {
+			assert.True(t, seen[l.Name+" "+state], "%s in %s", l.Name, state)
+		}
+	}
+}
+
+// A device whose memory is at fault is found out, and the packets of the round
+// are told.
+func TestFaultsAreFound(t *testing.T) {
+	for fault, want := range map[string]error{
+		"stuck-data:D17=1":             storm.ErrDiffers,
+		"stuck-enable:5":               scoreboard.ErrDiffers,
+		"lost-interrupt&after=40":      storm.ErrDiffers,
+		"lost-doorbell&after=40":       storm.ErrDiffers,
+		"bit-flip:0.001@3":             scoreboard.ErrDiffers,
+		"short-address:A4-A9":          storm.ErrDiffers,
+		"lost-interrupt&after=3&count": boards.ErrSelector,
+	} {
+		t.Run(fault, func(t *testing.T) {
+			r, err := run(storm.Options{Board: "emu?fault=" + fault, Seed: 1, Cycles: 3_000_000})
+			require.ErrorIs(t, err, want)
+			if want == boards.ErrSelector {
+				assert.Nil(t, r)
+				return
+			}
+			assert.NotEmpty(t, r.Listing)
+			assert.ErrorContains(t, err, "of seed 1")
+		})
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	_, err := run(storm.Options{Board: "emu"})
+	assert.ErrorIs(t, err, storm.ErrInput)
+}
+
+// The table has a line for each packet, operand and outcome, and names what is
+// missing.
+func TestText(t *testing.T) {
+	r := storm.Report{Board: "emu", Seed: 4, Clocks: 900, Rounds: 2, Packets: 7, Covered: 1, Total: 3, Bins: []storm.Count{
+		{Bin: storm.Bin{Packet: "COPY", Operand: "Bytes 0", Outcome: "retired", State: "ring"}, Hits: 5},
+		{Bin: storm.Bin{Packet: "COPY", Operand: "Bytes 0", Outcome: "retired", State: "guarded"}},
+		{Bin: storm.Bin{Packet: "FENCE", Operand: "place", Outcome: "PRIVILEGE", State: "indirect"}},
+	}}
+	var lines [][]string
+	for line := range strings.Lines(r.Text()) {
+		lines = append(lines, strings.Fields(line))
+	}
+	assert.Equal(t, [][]string{
+		{"packet", "operand", "outcome", "ring", "indirect", "guarded"},
+		{"COPY", "Bytes", "0", "retired", "5", "MISSING"},
+		{"FENCE", "place", "PRIVILEGE", "MISSING"},
+		strings.Fields("1 of 3 bins hit, 7 packets in 2 rounds, 900 clocks, seed 4 on emu"),
+	}, lines)
+}
