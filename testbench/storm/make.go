@@ -139,7 +139,11 @@ func (s *station) makePredicate() []uint32 {
 
 func (s *station) makeFence() []uint32 {
 	a := (s.data(16) + 7) &^ 7
-	return packet(pkt.OpFence, lo(a), hi(a), s.n.fence+s.rng.Uint32N(3), s.rng.Uint32N(2))
+	ahead := s.rng.Uint32N(3)
+	if s.rng.IntN(16) == 0 {
+		ahead = 1<<31 - 1
+	}
+	return packet(pkt.OpFence, lo(a), hi(a), s.n.fence+ahead, s.rng.Uint32N(2))
 }
 
 func (s *station) makeSetWindow() []uint32 {
