@@ -40,11 +40,19 @@ func (p place) String() string { return [...]string{"ring", "indirect", "guarded
 type device struct {
 	nodes, hostBits, lengthBits int
 	vram                        uint64
-	protection                  bool
+	protection, timeline        bool
 }
 
 // has says whether the device executes an opcode of the table.
-func (d device) has(op uint8) bool { return op != pkt.OpSetWindow || d.protection }
+func (d device) has(op uint8) bool {
+	return (op != pkt.OpSetWindow || d.protection) && (op != pkt.OpWaitFence || d.timeline)
+}
+
+// legal says whether a class of a field can be legal: one node cannot wait for
+// another.
+func (d device) legal(l pkt.Layout, operand string) bool {
+	return l.Op != pkt.OpWaitFence || operand != "Node 1" || d.nodes > 1
+}
 
 // places returns where packets can stand.
 func (d device) places() []place {
@@ -73,7 +81,9 @@ func bins(d device) []Bin {
 			}
 			for _, f := range l.Fields {
 				for _, c := range classes(f) {
-					add(f.Name+" "+c, retired)
+					if operand := f.Name + " " + c; d.legal(l, operand) {
+						add(operand, retired)
+					}
 				}
 			}
 			d.faults(l, at, add)
@@ -222,6 +232,13 @@ func (d device) special(l pkt.Layout, at place, add func(operand, outcome string
 		}
 	case pkt.OpFence:
 		add("ID", cause(cpreg.CauseFence))
+	case pkt.OpWaitFence:
+		if d.nodes > 1 {
+			add("waits", retired)
+			add("goes on", retired)
+		} else {
+			add("Node", cause(cpreg.CauseState))
+		}
 	}
 }
 

@@ -47,6 +47,12 @@ func (s *storm) compare() error {
 	return s.want.Check(s.b.Access)
 }
 
+// A check is a register and what it has to read.
+type check struct {
+	name      string
+	got, want uint64
+}
+
 // compareNode holds a node's registers against the model.
 func (s *storm) compareNode(st *station) error {
 	n, f := st.n, st.fault
@@ -61,19 +67,19 @@ func (s *storm) compareNode(st *station) error {
 		status |= cpreg.StatusFault
 		ctl &^= cpreg.CtlRun
 	}
-	checks := []struct {
-		name      string
-		got, want uint64
-	}{
+	checks := []check{
 		{"FAULT_INFO", uint64(st.ring.Reg(cpreg.FaultInfo)), uint64(f.cause)},
 		{"FAULT_ADDR", wide(cpreg.FaultLo), f.addr},
 		{"FAULT_OP", uint64(st.ring.Reg(cpreg.FaultOp)), uint64(f.op)},
 		{"RPTR", uint64(st.ring.Reg(cpreg.Rptr)), uint64(rptr)},
 		{"PACKETS", uint64(st.ring.Reg(cpreg.Packets)), uint64(n.packets)},
-		{"FENCE", uint64(st.ring.Reg(cpreg.Fence)), uint64(n.fence)},
+		{"FENCE", uint64(st.ring.Reg(cpreg.Fence)), n.fence & 0xffffffff},
 		{"STATUS", uint64(st.ring.Reg(cpreg.Status) & (cpreg.StatusIdle | cpreg.StatusFault)), uint64(status)},
 		{"IB_LEFT", uint64(st.ring.Reg(cpreg.IBLeft)), uint64(f.ibLeft)},
 		{"CTL", uint64(st.ring.Reg(cpreg.Ctl)), uint64(ctl)},
+	}
+	if n.timeline {
+		checks = append(checks, check{"TIMELINE", wide(cpreg.LineLo), n.fence})
 	}
 	for _, c := range checks {
 		if c.got != c.want && s.b.Err == nil {

@@ -27,6 +27,7 @@ var ops = map[uint8]op{
 	pkt.OpPredicate: {(*station).makePredicate, (*node).judgePredicate},
 	pkt.OpFence:     {(*station).makeFence, (*node).judgeFence},
 	pkt.OpSetWindow: {(*station).makeSetWindow, (*node).judgeSetWindow},
+	pkt.OpWaitFence: {(*station).makeWaitFence, (*node).judgeWaitFence},
 }
 
 // packet returns the dwords of a packet with that body.
@@ -143,13 +144,24 @@ func (s *station) makeFence() []uint32 {
 	if s.rng.IntN(16) == 0 {
 		ahead = 1<<31 - 1
 	}
-	return packet(pkt.OpFence, lo(a), hi(a), s.n.fence+ahead, s.rng.Uint32N(2))
+	return packet(pkt.OpFence, lo(a), hi(a), uint32(s.n.fence)+ahead, s.rng.Uint32N(2))
 }
 
 func (s *station) makeSetWindow() []uint32 {
 	n := s.size()
 	base := s.data(n)
 	return packet(pkt.OpSetWindow, s.rng.Uint32N(8), lo(base), hi(base), lo(n), hi(n))
+}
+
+// makeWaitFence waits for what has come, or will come in this round: the other
+// node's packets were made before.
+func (s *station) makeWaitFence() []uint32 {
+	id := s.rng.Uint32N(2)
+	v := uint64(0)
+	if of := s.n.of(id); of != nil {
+		v = of.fence - min(of.fence, uint64(s.rng.IntN(4)))
+	}
+	return packet(pkt.OpWaitFence, id, lo(v), hi(v))
 }
 
 // surfaces emits both halves of the state so that 2D packets probably fit.

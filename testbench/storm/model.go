@@ -40,6 +40,7 @@ type verdict struct {
 	known   bool
 	moves   []move
 	skips   bool // a PREDICATE skips
+	waits   bool // a WAIT_FENCE finds its value in this round
 }
 
 // A move is a contiguous copy, or a fill with a value.
@@ -65,7 +66,9 @@ type node struct {
 	surf    [2]surface
 	windows [4]window
 	protect bool
-	fence   uint32
+	fence   uint64 // the timeline; its low half only, without
+	begun   uint64 // fence when the round began
+	peer    *node  // the other node, nil if there is none
 	packets uint32
 	irqs    int // fences that raised an event
 
@@ -276,10 +279,39 @@ func (n *node) judgeFence(p []uint32, at place, _ uint32) verdict {
 	if v, ok := n.access("Addr", at, addr, 8, true); !ok {
 		return v
 	}
-	if p[3]-n.fence >= 1<<31 {
+	if p[3]-uint32(n.fence) >= 1<<31 {
 		return refuseAt(cpreg.CauseFence, "ID", uint64(p[3]))
 	}
-	return verdict{moves: []move{{fill: true, dst: addr, n: 8, value: uint64(p[3])}}}
+	return verdict{moves: []move{{fill: true, dst: addr, n: 8, value: n.next(p[3])}}}
+}
+
+// next returns the timeline behind a fence with this id.
+func (n *node) next(id uint32) uint64 {
+	v := n.fence + uint64(id-uint32(n.fence))
+	if !n.timeline {
+		v &= 1<<32 - 1
+	}
+	return v
+}
+
+// judgeWaitFence calls a wait that nothing ends refused, which no bin is.
+func (n *node) judgeWaitFence(p []uint32, _ place, _ uint32) verdict {
+	of, value := n.of(p[1]), long(p, 2)
+	switch {
+	case of == nil:
+		return refuseAt(cpreg.CauseState, "Node", uint64(p[1]))
+	case value > of.fence:
+		return refuse(cpreg.CauseFence, "never")
+	}
+	return verdict{waits: value > of.begun}
+}
+
+// of returns the node that a WAIT_FENCE names, nil if there is none.
+func (n *node) of(id uint32) *node {
+	if int(id) == n.id {
+		return n
+	}
+	return n.peer
 }
 
 func (n *node) judgeSetWindow(p []uint32, _ place, _ uint32) verdict {
@@ -316,7 +348,7 @@ func (n *node) do(p []uint32, v verdict) {
 	case pkt.OpWriteReg:
 		n.scratch[int(p[1]-scratchOff)/4] = p[2]
 	case pkt.OpFence:
-		n.fence = p[3]
+		n.fence = n.next(p[3])
 		n.irqs += int(p[4] & 1)
 	case pkt.OpSetWindow:
 		n.windows[p[1]&3] = window{span{long(p, 2), long(p, 4)}, p[1]>>2&1 != 0}

@@ -376,7 +376,7 @@ func (s *station) spoil(l pkt.Layout, p []uint32, g Bin) {
 			set(f, p, 1<<s.n.lengthBits+s.rng.Uint64N(1<<s.n.lengthBits))
 		case cause(cpreg.CauseFence):
 			behind := []uint32{1, 1 << 31, 1 + s.rng.Uint32N(1<<20)}
-			set(f, p, uint64(s.n.fence-behind[s.rng.IntN(3)]))
+			set(f, p, uint64(uint32(s.n.fence)-behind[s.rng.IntN(3)]))
 		}
 	}
 }

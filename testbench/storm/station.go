@@ -109,7 +109,13 @@ type chunk struct {
 // start resets the node and gives it a ring in one of the memories.
 func (s *station) start(fence uint32, protect bool) error {
 	s.n.reset()
-	s.n.fence = fence
+	s.n.fence = uint64(fence)
+	if s.n.timeline {
+		high := s.rng.Uint32N(2)
+		s.n.fence |= uint64(high) << 32
+		s.ring.SetReg(cpreg.Ctl, 0)
+		s.ring.SetReg(cpreg.LineHi, high)
+	}
 	s.n.protect = protect && s.n.protection
 	s.ring.Control = s.control()
 	i := s.rng.IntN(2)
@@ -209,10 +215,13 @@ func operands(l pkt.Layout, p []uint32, v verdict) []string {
 	switch l.Op {
 	case pkt.OpCopy:
 		all = append(all, side(long(p, 1))+" to "+side(long(p, 3)))
-	case pkt.OpPredicate:
-		if v.skips {
+	case pkt.OpPredicate, pkt.OpWaitFence:
+		switch {
+		case v.skips:
 			all = append(all, "skips")
-		} else {
+		case v.waits:
+			all = append(all, "waits")
+		default:
 			all = append(all, "goes on")
 		}
 	}

@@ -80,8 +80,9 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 func newStorm(o Options, b *bare.Board) *storm {
 	d := device{
 		nodes: b.Nodes, hostBits: b.HostBits, lengthBits: b.LengthBits, vram: b.VRAM,
-		protection: b.Reg(idreg.Caps)&idreg.CapsProtection != 0,
 	}
+	caps := b.Reg(idreg.Caps)
+	d.protection, d.timeline = caps&idreg.CapsProtection != 0, caps&idreg.CapsTimeline != 0
 	share := min(b.VRAM/uint64(b.Nodes), vramShare)
 	s := &storm{Options: o, b: b, rng: rand.New(rand.NewPCG(o.Seed, 1)), scratch: map[int]uint32{}, cover: newCoverage(bins(d))}
 	s.want = scoreboard.New(b.Nodes*int(share), len(b.Host.Mem), s.rng)
@@ -94,6 +95,10 @@ func newStorm(o Options, b *bare.Board) *storm {
 		s.want.Fill(st.area.vramZero.at, 8, 0)
 		s.want.Fill(st.area.hostZero.at, 8, 0)
 		s.stations = append(s.stations, st)
+	}
+	if b.Nodes == 2 {
+		n0, n1 := s.stations[0].n, s.stations[1].n
+		n0.peer, n1.peer = n1, n0
 	}
 	s.want.Load(b.Access)
 	for i := range 4 {
@@ -121,14 +126,17 @@ func (s *storm) run(end uint64) error {
 // round gives every node a batch, lets them work at the same time, and compares.
 func (s *storm) round() error {
 	s.b.Host.Messages, s.b.Host.Refused = nil, nil
-	for _, st := range s.stations {
-		g := s.goal()
-		if err := s.ready(st, g); err != nil {
+	goals := make([]*Bin, len(s.stations))
+	for i, st := range s.stations {
+		goals[i] = s.goal()
+		if err := s.ready(st, goals[i]); err != nil {
 			return err
 		}
-		st.n.irqs = 0
+		st.n.irqs, st.n.begun = 0, st.n.fence
+	}
+	for i, st := range s.stations {
 		was := st.n.packets
-		st.batch(g)
+		st.batch(goals[i])
 		s.packets += uint64(st.n.packets - was)
 		st.push()
 	}
