@@ -52,7 +52,7 @@ func openError(path string, baud int, err error) error {
 	var perr *bugst.PortError
 	switch {
 	case errors.As(err, &perr) && perr.Code() == bugst.PortBusy, errors.Is(err, unix.EBUSY):
-		return busy(path, holders(procRoot, path))
+		return busy(procRoot, path)
 	case errors.Is(err, unix.EACCES), errors.As(err, &perr) && perr.Code() == bugst.PermissionDenied:
 		return forbidden(path)
 	}

@@ -74,7 +74,9 @@ type Port struct {
 // Open opens the port at path. It fails with ErrBusy, naming the holders,
 // ErrMissing, ErrForbidden, ErrNotPort, ErrRate or ErrOption. No two
 // processes have a port open through this package at a time, and a port that any
-// other process has open is busy. What arrived before is dropped.
+// other process has open is busy. Open waits up to half a second for a port that
+// is: of two that open a port at once one has it, and the other is told which.
+// What arrived before is dropped.
 func Open(path string, opt Options) (*Port, error) {
 	if opt.Baud == 0 {
 		opt.Baud = DefaultBaud
