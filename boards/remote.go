@@ -1,13 +1,18 @@
 package boards
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"slices"
+	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
+	"github.com/hilgpu/hilgpu/boards/serve"
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/bus/capture"
 	"github.com/hilgpu/hilgpu/bus/channel"
@@ -27,19 +32,27 @@ func serialPort() scheme {
 			{name: "baud", doc: "bits in a second, 115200 if not given"},
 			{name: "maxbaud", doc: "settle with the board on the highest rate that works, up to this one"},
 			{name: "driver", doc: "library that drives the port, bugst or tarm"},
-		}, remoteOptions()...),
+		}, streamOptions()...),
 	}
 }
 
 func tcpSocket() scheme {
 	return scheme{
 		name: "tcp", place: "HOST:PORT", doc: "a board behind a TCP connection, such as a serial server's",
-		open: openTCP, options: remoteOptions(),
+		open: openTCP, options: streamOptions(),
 	}
 }
 
 func remoteOptions() []option {
 	return []option{{name: "timeout", doc: "milliseconds after which an unanswered request fails, 1000 if not given"}}
+}
+
+// streamOptions are those of a board in another process.
+func streamOptions() []option {
+	return append(remoteOptions(), option{
+		name: "silence",
+		doc:  "milliseconds without a sign of life after which the board is dead, 500 if not given; more at a slow rate",
+	})
 }
 
 func openSerial(o opening) (bus.Link, bus.Clock, error) {
@@ -78,16 +91,42 @@ func openPort(name string, opt serial.Options, most int) (io.ReadWriteCloser, in
 
 func openTCP(o opening) (bus.Link, bus.Clock, error) {
 	v := values{Values: o.values}
-	if _, _, err := net.SplitHostPort(o.place); err != nil {
-		return nil, nil, fmt.Errorf("%w: %s, want HOST:PORT", errPlace, o.place)
+	if err := checkAddress(o.place); err != nil {
+		return nil, nil, err
 	}
 	return o.openRemote(&v, func() (io.ReadWriteCloser, int, error) {
 		conn, err := net.DialTimeout("tcp", o.place, dialTimeout)
 		if err != nil {
-			return nil, 0, fmt.Errorf("%w: %w", bus.ErrLinkDown, err)
+			return nil, 0, fmt.Errorf("%w: %s: %s: %w", bus.ErrLinkDown, o.place, dialAdvice(err), err)
 		}
 		return conn, 0, nil
 	})
+}
+
+func checkAddress(place string) error {
+	host, port, err := net.SplitHostPort(place)
+	if err != nil || host == "" {
+		return fmt.Errorf("%w: %s, want HOST:PORT", errPlace, place)
+	}
+	if n, err := net.LookupPort("tcp", port); err != nil || n == 0 {
+		return fmt.Errorf("%w: port %s, want 1 to 65535", errPlace, port)
+	}
+	return nil
+}
+
+// dialAdvice says what to do about a connection that cannot be made.
+func dialAdvice(err error) string {
+	var name *net.DNSError
+	var late net.Error
+	switch {
+	case errors.As(err, &name):
+		return "check the host's name"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "start the board's server, or check the port"
+	case errors.As(err, &late) && late.Timeout():
+		return fmt.Sprintf("no answer in %v; check the address, and that the board is on", dialTimeout)
+	}
+	return "check the address and the network"
 }
 
 // openRemote opens a root port on the channel on a stream, which is opened again
@@ -95,6 +134,8 @@ func openTCP(o opening) (bus.Link, bus.Clock, error) {
 func (o *opening) openRemote(v *values, stream func() (io.ReadWriteCloser, int, error)) (bus.Link, bus.Clock, error) {
 	ms := uint64(1000)
 	v.number("timeout", &ms, 1, 3_600_000)
+	silence := uint64(0)
+	v.number("silence", &silence, 200, 3_600_000)
 	if v.err != nil {
 		return nil, nil, v.err
 	}
@@ -108,10 +149,15 @@ func (o *opening) openRemote(v *values, stream func() (io.ReadWriteCloser, int, 
 		if baud != 0 {
 			r.rate.Store(uint64(baud) / 10)
 		}
+		words := greeting{console: o.Console}
 		c, err := channel.Open(s, channel.Config{
-			Link: datalink.Config{Role: datalink.Host, MapHash: regmap.Hash()}, Baud: baud, Console: o.Console,
+			Link: datalink.Config{
+				Role: datalink.Host, MapHash: regmap.Hash(),
+				DeadAfter: time.Duration(silence) * time.Millisecond,
+			},
+			Baud: baud, Console: words.text,
 		})
-		if err != nil {
+		if err := words.opened(err); err != nil {
 			return nil, err
 		}
 		r.channel.Store(c)
@@ -123,6 +169,46 @@ func (o *opening) openRemote(v *values, stream func() (io.ReadWriteCloser, int, 
 		return nil, nil, err
 	}
 	return r, r, nil
+}
+
+// A greeting is what a board says while its channel is opened: it waits until it
+// is known whether that is why the channel is not.
+type greeting struct {
+	console func(text []byte) // may be nil
+
+	mu   sync.Mutex
+	kept []byte
+	open bool
+}
+
+// text is a channel's Console.
+func (g *greeting) text(p []byte) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.open {
+		g.kept = append(g.kept, p...)
+	} else if g.console != nil {
+		g.console(p)
+	}
+}
+
+// opened lets text pass from then on, and returns err, what Open has returned, or
+// that another host has the board if the board has said so.
+func (g *greeting) opened(err error) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.open = true
+	if err != nil {
+		if _, why, ok := bytes.Cut(g.kept, []byte(serve.Refusal)); ok {
+			why, _, _ = bytes.Cut(why, []byte("\r\n"))
+			return fmt.Errorf("%w: busy: %s: end it, or take another board", bus.ErrLinkDown, why)
+		}
+	}
+	if g.console != nil && len(g.kept) > 0 {
+		g.console(g.kept)
+	}
+	g.kept = nil
+	return err
 }
 
 // observer records the packets of a root port, or is nil.

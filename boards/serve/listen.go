@@ -136,6 +136,9 @@ func hand(ctx context.Context, c net.Conn, conns chan<- net.Conn) bool {
 // is there.
 const handover = 300 * time.Millisecond
 
+// Refusal begins the line that a host is sent whose board is busy with another.
+const Refusal = "hilgpu: busy: "
+
 // refuse tells a host why, and waits for it to hang up, since what it has sent
 // and nobody has read would make a reset of the connection, and that drops text.
 func refuse(c, current net.Conn) {
@@ -145,7 +148,7 @@ func refuse(c, current net.Conn) {
 		return
 	}
 	// The delimiters of frames around it make it text at once.
-	fmt.Fprintf(c, "\x00\r\nhilgpu: this board is busy with %v\r\n\x00", current.RemoteAddr())
+	fmt.Fprintf(c, "\x00"+Refusal+"this board is held by %v\r\n\x00", current.RemoteAddr())
 	if tcp, ok := c.(*net.TCPConn); ok {
 		tcp.CloseWrite()
 	}

@@ -67,7 +67,7 @@ func TestTCP(t *testing.T) {
 	})
 	require.Error(t, err)
 	mu.Lock()
-	assert.Contains(t, text.String(), "this board is busy with "+first.LocalAddr().String())
+	assert.Contains(t, text.String(), serve.Refusal+"this board is held by "+first.LocalAddr().String())
 	mu.Unlock()
 
 	p := make([]byte, 4)

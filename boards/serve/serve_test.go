@@ -222,7 +222,7 @@ func TestBrokenDevice(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	dev := bustest.NewDevice(bustest.DeviceOptions{})
-	for _, opt := range []serve.Options{{Hz: 1}, {Hz: 1 << 40}, {Pacing: 9}, {Baud: -1}} {
+	for _, opt := range []serve.Options{{Hz: 1}, {Hz: 1 << 40}, {Pacing: 9}, {Baud: -1}, {Silence: -1}} {
 		_, err := serve.New(dev, opt)
 		assert.ErrorIs(t, err, serve.ErrOptions)
 	}

@@ -1,0 +1,109 @@
+package boards
+
+import (
+	"context"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/boards/serve"
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/bus/bustest"
+	"github.com/hilgpu/hilgpu/bus/channel"
+	"github.com/hilgpu/hilgpu/bus/datalink"
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+)
+
+// A host at a board that another has is told who, in the error and nowhere else.
+func TestBusyTCP(t *testing.T) {
+	l, err := serve.ListenTCP("127.0.0.1:0")
+	require.NoError(t, err)
+	board, err := serve.New(bustest.NewDevice(bustest.DeviceOptions{}), serve.Options{MapHash: regmap.Hash()})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- l.Serve(ctx, board) }()
+	defer func() { cancel(); <-ended }()
+	link, _, err := Open(l.Selector(), new(pc))
+	require.NoError(t, err)
+	defer link.Close()
+	_, _, err = OpenWith(l.Selector(), new(pc), Options{Console: func(p []byte) { t.Errorf("shown: %q", p) }})
+	require.ErrorIs(t, err, bus.ErrLinkDown)
+	assert.ErrorContains(t, err, "busy: this board is held by 127.0.0.1:")
+	assert.ErrorContains(t, err, ": end it, or take another board")
+	assert.NotContains(t, err.Error(), "\n")
+	assert.NotContains(t, err.Error(), "EOF")
+}
+
+// A connection that is not made says what to do.
+func TestDialAdvice(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	free := l.Addr().String()
+	require.NoError(t, l.Close())
+	_, _, err = Open("tcp:"+free, new(pc))
+	require.ErrorIs(t, err, bus.ErrLinkDown)
+	assert.ErrorContains(t, err, free+": start the board's server, or check the port")
+	assert.Equal(t, "check the host's name", dialAdvice(&net.OpError{Op: "dial", Err: &net.DNSError{IsNotFound: true}}))
+	assert.Equal(t, "no answer in 2s; check the address, and that the board is on", dialAdvice(context.DeadlineExceeded))
+	assert.Equal(t, "check the address and the network", dialAdvice(net.ErrClosed))
+}
+
+// mute is a connection that at some time carries nothing more.
+type mute struct {
+	net.Conn
+	on atomic.Bool
+}
+
+func (m *mute) Write(p []byte) (int, error) {
+	if m.on.Load() {
+		return len(p), nil
+	}
+	return m.Conn.Write(p)
+}
+
+// What a host takes for a dead board is up to the selector, and text that a board
+// says while it is opened is shown.
+func TestSilence(t *testing.T) {
+	for _, tt := range []struct{ option, want string }{
+		{"", "nothing received for 500ms"},
+		{"?silence=200", "nothing received for 200ms"},
+		{"?silence=900", "nothing received for 900ms"},
+	} {
+		t.Run(tt.option, func(t *testing.T) {
+			t.Parallel()
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			require.NoError(t, err)
+			defer l.Close()
+			boards := make(chan *mute, 1)
+			go func() {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				c.Write([]byte("\x00hello\r\n\x00"))
+				m := &mute{Conn: c}
+				channel.Open(m, channel.Config{Link: datalink.Config{
+					Role: datalink.Board, MapHash: regmap.Hash(), DeadAfter: time.Minute,
+				}})
+				boards <- m
+			}()
+			var said strings.Builder
+			link, clock, err := OpenWith("tcp:"+l.Addr().String()+tt.option, new(pc), Options{Console: func(p []byte) { said.Write(p) }})
+			require.NoError(t, err)
+			defer link.Close()
+			assert.Equal(t, "hello\r\n", said.String())
+			m := <-boards
+			defer m.Close()
+			m.on.Store(true)
+			_, err = clock.Wait(clock.Now() + 5_000_000_000)
+			require.ErrorIs(t, err, datalink.ErrDead)
+			assert.ErrorContains(t, err, tt.want)
+		})
+	}
+}
