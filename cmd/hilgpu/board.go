@@ -35,11 +35,12 @@ func newBoard(l *links) *cobra.Command {
 
 // serveFlags are the flags of board serve.
 type serveFlags struct {
-	listen []string
-	pace   string
-	baud   int
-	faults string
-	links  *links
+	listen  []string
+	pace    string
+	baud    int
+	silence int // milliseconds
+	faults  string
+	links   *links
 }
 
 func newServe(l *links) *cobra.Command {
@@ -73,6 +74,7 @@ Selectors are those of emu, with its faults:
 	fl.StringArrayVar(&f.listen, "listen", nil, "where the board listens, one for each `selector`")
 	fl.StringVar(&f.pace, "pace", "free", "`how` device clocks follow the wall clock: free or clock")
 	fl.IntVar(&f.baud, "baud", 0, "`rate` of the line in bits a second; 0: as fast as it goes")
+	fl.IntVar(&f.silence, "silence", 0, "`milliseconds` without a sign of life after which a host is gone; 0: 500, or more at a slow rate")
 	fl.StringVar(&f.faults, "link-faults", "", "`faults` that befall frames, as in loss=0.05,seed=7")
 	l.add(c)
 	return c
@@ -80,7 +82,7 @@ Selectors are those of emu, with its faults:
 
 // options returns what the flags ask of every board.
 func (f serveFlags) options(selectors int) (serve.Options, error) {
-	o := serve.Options{Baud: f.baud, MapHash: regmap.Hash()}
+	o := serve.Options{Baud: f.baud, MapHash: regmap.Hash(), Silence: time.Duration(f.silence) * time.Millisecond}
 	pacings := map[string]serve.Pacing{"free": serve.Free, "clock": serve.Clock}
 	var ok bool
 	if o.Pacing, ok = pacings[f.pace]; !ok {
@@ -88,6 +90,9 @@ func (f serveFlags) options(selectors int) (serve.Options, error) {
 	}
 	if f.baud != 0 && (f.baud < 1200 || f.baud > 1_000_000_000) {
 		return o, fmt.Errorf("%w: --baud %d, want 1200 to 1000000000, or 0", errInput, f.baud)
+	}
+	if f.silence != 0 && (f.silence < 200 || f.silence > 3_600_000) {
+		return o, fmt.Errorf("%w: --silence %d, want 200 to 3600000, or 0", errInput, f.silence)
 	}
 	if len(f.listen) != selectors {
 		return o, fmt.Errorf("%w: %d --listen for %d boards, want one each", errInput, len(f.listen), selectors)

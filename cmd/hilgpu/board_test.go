@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -71,6 +72,29 @@ func TestComposeOnServedBoards(t *testing.T) {
 	}
 }
 
+// Bringup and cases of the suite hold on served boards that have link faults, with
+// both serial libraries.
+func TestFaultyServedBoards(t *testing.T) {
+	dir := t.TempDir()
+	for i, driver := range []string{serial.BugSt, serial.Tarm} {
+		t.Run(driver, func(t *testing.T) {
+			t.Parallel()
+			board := servedBoards(t, serveFlags{
+				links: new(links), listen: []string{"pty:" + filepath.Join(dir, driver)}, pace: "free", silence: 10_000,
+				faults: fmt.Sprintf("loss=0.03,dup=0.03,flip=0.02,truncate=0.01,reorder=0.02,seed=%d", i+1),
+			}, "emu?config=small")[0] + "?baud=3000000&silence=10000&timeout=10000&driver=" + driver
+			for _, args := range [][]string{
+				{"bringup", "--board", board},
+				{"test", "--board", board, "--filter", "^(clears|copy-formats|order-flush)$"},
+			} {
+				var out, errs bytes.Buffer
+				assert.Equal(t, exitOK, run(args, &out, &errs), "%q: %s%s", args, out.String(), errs.String())
+				assert.Empty(t, errs.String(), "a line that carries no text shows none")
+			}
+		})
+	}
+}
+
 // A port that a host has is busy for another, which is told who holds it.
 func TestBusyPort(t *testing.T) {
 	pty := filepath.Join(t.TempDir(), "board")
@@ -121,6 +145,8 @@ func TestBoardBadInput(t *testing.T) {
 		{[]string{"board", "serve", "emu", "--listen", "tcp:127.0.0.1:0", "--pace", "slow"}, exitUsage, "want free or clock"},
 		{[]string{"board", "serve", "emu", "--listen", "tcp:127.0.0.1:0", "--baud", "5"}, exitUsage, "--baud 5"},
 		{[]string{"board", "serve", "emu", "--listen", "tcp:127.0.0.1:0", "--link-faults", "loss=2"}, exitUsage, "loss"},
+		{[]string{"board", "serve", "emu", "--listen", "tcp:127.0.0.1:0", "--silence", "199"}, exitUsage, "--silence 199"},
+		{[]string{"board", "probe", "tcp:127.0.0.1:99999"}, exitUsage, "port 99999"},
 		{[]string{"board", "probe", "fpga"}, exitUsage, "unknown scheme"},
 		{[]string{"board", "probe", "serial:/dev/no-such-port"}, exitNoDevice, "/dev/no-such-port"},
 		{[]string{"board", "probe", "serial:" + busy}, exitNoDevice, busy},
