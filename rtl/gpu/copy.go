@@ -26,6 +26,31 @@ func (g *GPU) Clone() *GPU {
 	return c
 }
 
+// Hash returns a number that GPUs of one configuration have in common only if,
+// almost certainly, their whole state is the same.
+func (g *GPU) Hash() uint64 {
+	words := make([]uint64, GPUWords)
+	g.Snapshot(words)
+	var h hasher
+	h.Words(words)
+	g.Memories(&h)
+	return h.sum
+}
+
+// hasher is a Visitor that mixes what it sees.
+type hasher struct {
+	hdl.Scratch
+	sum uint64
+}
+
+// Words implements hdl.Visitor. The factor is that of FNV-1a for 64 bits.
+func (h *hasher) Words(p []uint64) {
+	for _, v := range p {
+		h.sum = (h.sum ^ v) * 0x100000001b3
+		h.sum ^= h.sum >> 29
+	}
+}
+
 // SetVRAMWord sets a word outside of any clock; off is a multiple of 8.
 func (g *GPU) SetVRAMWord(off, v uint64) { g.vram.SetWord(uint32(off>>3), v) }
 

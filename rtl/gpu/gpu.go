@@ -188,8 +188,11 @@ func (g *GPU) IdleFor() uint64 {
 	if g.config.Nodes == 2 {
 		n = min(n, g.cp1.IdleFor(), g.fence1.IdleFor())
 	}
-	if offered, _, _ := g.desc(); offered != 0 && g.dma.Ready() {
+	if offered, _, _ := g.desc(); offered != 0 && (g.dma.Ready() || !g.descs.Turn().Hold) {
 		n = 0
+	}
+	if g.pcie.Pending() != g.initiator.Pending() {
+		n = 0 // the level is on its way
 	}
 	return n
 }

@@ -6,7 +6,13 @@ import "math/bits"
 type Signal struct {
 	Name  string   // with its instance, as in gpu.cp0.state
 	Width int      // in bits, 1 to 64
+	Max   uint64   // largest value, or 0 for any of the width or the names
 	Names []string // of the values from 0 on, or nil for a number
+}
+
+// Holds reports whether the register can have a value.
+func (s Signal) Holds(v uint64) bool {
+	return v>>(s.Width-1)>>1 == 0 && (s.Max == 0 || v <= s.Max) && (s.Names == nil || v < uint64(len(s.Names)))
 }
 
 // A Visitor sees the words of memories, one call for each run of them, in an
@@ -57,17 +63,28 @@ func (f *FIFO[T]) Restore(s []uint64) { f.count, f.first = uint32(s[1]), uint32(
 // Signals appends what the words of Snapshot are; at is the instance.
 func (f *FIFO[T]) Signals(at string, s []Signal) []Signal {
 	n := bits.Len(uint(len(f.slots)))
-	return append(s, Signal{Name: at + ".first", Width: max(1, n-1)}, Signal{Name: at + ".count", Width: n})
+	return append(s, Signal{Name: at + ".first", Width: max(1, n-1)}, Signal{Name: at + ".count", Width: n, Max: uint64(len(f.slots))})
 }
 
 // Slots returns the places for values, outside of any clock.
 func (f *FIFO[T]) Slots() []T { return f.slots }
 
+// Scratch is the half of a Visitor that all have in common.
+type Scratch struct{ room []uint64 }
+
+// Room returns n words.
+func (s *Scratch) Room(n int) []uint64 {
+	for len(s.room) < n {
+		s.room = append(s.room, 0)
+	}
+	return s.room[:n]
+}
+
 // A Copier is a Visitor that keeps the words of memories, and once it is turned
 // round by Back, gives them to others. The zero value is ready.
 type Copier struct {
+	Scratch
 	words []uint64
-	room  []uint64
 	at    int
 	back  bool
 }
@@ -85,12 +102,4 @@ func (c *Copier) Words(p []uint64) {
 		return
 	}
 	c.at += copy(p, c.words[c.at:])
-}
-
-// Room implements Visitor.
-func (c *Copier) Room(n int) []uint64 {
-	for len(c.room) < n {
-		c.room = append(c.room, 0)
-	}
-	return c.room[:n]
 }

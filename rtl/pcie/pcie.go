@@ -164,6 +164,10 @@ func (m *Module) MSIX() (enable, functionMask bool) {
 	return m.cfg.msixEnable && m.cfg.busMaster, m.cfg.functionMask
 }
 
+// Pending returns the level of Master that the last clock saw, for IdleFor of the
+// parent: while it has another one, the function is not asleep.
+func (m *Module) Pending() bool { return m.cfg.pending }
+
 // Err returns a refused access, in one clock.
 func (m *Module) Err() ident.Error { return m.err }
 

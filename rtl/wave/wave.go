@@ -180,6 +180,19 @@ func (d *Device) Reset() {
 	d.passed(0)
 }
 
+// Load takes the GPU to the state of a checkpoint, as GPU.Load does. The ring
+// begins again there.
+func (d *Device) Load(r io.Reader) error {
+	if err := d.GPU.Load(r); err != nil {
+		return err
+	}
+	if d.flight != nil {
+		d.flight.clear(d.clock, d.GPU)
+	}
+	d.passed(0)
+	return nil
+}
+
 // PokeVRAM writes p to VRAM at off, in bytes, outside of any clock.
 func (d *Device) PokeVRAM(off uint64, p []byte) {
 	if d.flight != nil {

@@ -1,0 +1,196 @@
+package gpu_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"hash/crc64"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/gpu"
+)
+
+// A twin is a GPU and another one that was loaded from a checkpoint of it, does
+// the same from there on, and is compared at every clock: what the ports drive
+// and all registers, and now and then all memories. At random clocks it is loaded
+// again. The GPU that is loaded has done something else before.
+type twin struct {
+	m     *machine
+	a, b  *gpu.GPU
+	loads int
+	words [2][]uint64
+}
+
+func newTwin(m *machine) *twin {
+	w := &twin{m: m, a: m.g, b: working(m.t, m.g.Config()).g}
+	w.words[0], w.words[1] = make([]uint64, gpu.GPUWords), make([]uint64, gpu.GPUWords)
+	w.load()
+	return w
+}
+
+func (w *twin) load() {
+	var file bytes.Buffer
+	require.NoError(w.m.t, w.a.Save(&file))
+	require.NoError(w.m.t, w.b.Load(&file))
+	require.Equal(w.m.t, w.a.Hash(), w.b.Hash())
+	w.loads++
+}
+
+func (w *twin) compare() {
+	w.a.Snapshot(w.words[0])
+	w.b.Snapshot(w.words[1])
+	require.Equal(w.m.t, w.words[0], w.words[1], "clock %d", w.m.clock)
+	require.Equal(w.m.t, w.a.IdleFor(), w.b.IdleFor(), "clock %d", w.m.clock)
+	switch w.m.rng.IntN(100) {
+	case 0:
+		require.Equal(w.m.t, w.a.Hash(), w.b.Hash(), "clock %d", w.m.clock)
+	case 1:
+		// What the other one has done since it was loaded stays in it.
+		w.b.PokeVRAM(0, []byte{1, 2, 3})
+		w.load()
+	}
+}
+
+func (w *twin) Target() (cpl port.Completion, reqReady, dataReady bool) {
+	cpl, reqReady, dataReady = w.a.Target()
+	c, r, d := w.b.Target()
+	require.Equal(w.m.t, cpl, c)
+	require.Equal(w.m.t, [2]bool{reqReady, dataReady}, [2]bool{r, d})
+	return cpl, reqReady, dataReady
+}
+
+func (w *twin) Initiator() (req port.Request, beat port.Beat) {
+	req, beat = w.a.Initiator()
+	r, b := w.b.Initiator()
+	require.Equal(w.m.t, req, r)
+	require.Equal(w.m.t, beat, b)
+	return req, beat
+}
+
+func (w *twin) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
+	w.a.Tick(req, beat, cplReady, cpl, reqReady, dataReady)
+	w.b.Tick(req, beat, cplReady, cpl, reqReady, dataReady)
+	w.compare()
+}
+
+func (w *twin) IdleFor() uint64 { return w.a.IdleFor() }
+
+func (w *twin) Skip(n uint64) {
+	w.a.Skip(n)
+	w.b.Skip(n)
+	w.compare()
+}
+
+// A GPU that is loaded at any clock of random work goes on as the one that was
+// saved.
+func TestCheckpoint(t *testing.T) {
+	for seed := range uint64(6) {
+		g := newRig(t, 100+seed, false)
+		w := newTwin(g.machine)
+		g.dev = w
+		for range 3 {
+			g.round()
+		}
+		require.Greater(t, w.loads, 5)
+		require.Equal(t, w.a.Hash(), w.b.Hash())
+	}
+}
+
+// Equal states have one hash, and a change of any bit another one.
+func TestHash(t *testing.T) {
+	m := working(t, small())
+	c := m.g.Clone()
+	want := m.g.Hash()
+	require.Equal(t, want, c.Hash())
+	c.PokeVRAM(12345, []byte{1})
+	assert.NotEqual(t, want, c.Hash())
+	require.Equal(t, want, m.g.Hash(), "a clone shares nothing")
+	words := make([]uint64, gpu.GPUWords)
+	for i := range words {
+		m.g.Snapshot(words)
+		words[i] ^= 1
+		c = m.g.Clone()
+		c.Restore(words)
+		assert.NotEqual(t, want, c.Hash(), "word %d", i)
+	}
+}
+
+// sealed returns a file with the sum that it has to have.
+func sealed(p []byte) []byte {
+	sum := crc64.Checksum(p, crc64.MakeTable(crc64.ECMA))
+	return binary.LittleEndian.AppendUint64(p[:len(p):len(p)], sum)
+}
+
+// What is no checkpoint of this GPU is one error, and changes nothing.
+func TestBadCheckpoints(t *testing.T) {
+	m := working(t, oneNode())
+	var file bytes.Buffer
+	require.NoError(t, m.g.Save(&file))
+	good := file.Bytes()
+	body := good[:len(good)-8]
+	require.Equal(t, sealed(body), good)
+	with := func(at int, v ...byte) []byte {
+		p := bytes.Clone(body)
+		copy(p[at:], v)
+		return sealed(p)
+	}
+	config := len("hilgpu state v1\n") + 4
+	registers := config + 4 + int(binary.LittleEndian.Uint32(good[config:])) + 4
+	signal := func(name string) int {
+		for i, s := range m.g.Signals("gpu", nil) {
+			if s.Name == name {
+				return registers + 8*i
+			}
+		}
+		require.Fail(t, name)
+		return 0
+	}
+	for name, tt := range map[string]struct {
+		file []byte
+		says string
+	}{
+		"empty":                      {nil, "it ends early"},
+		"another version":            {with(14, '2'), `the beginning is "hilgpu state v2\n", want "hilgpu state v1\n"`},
+		"another map":                {with(16, 1, 2, 3, 4), "it is of register map 04030201"},
+		"another configuration":      {with(config+11, '2'), "it is of configuration {Nodes:2"},
+		"a configuration of 4 GiB":   {with(config, 255, 255, 255, 255), "it is of configuration"},
+		"another count of registers": {with(registers-4, 1, 0, 0, 0), "it has 1 registers"},
+		"a state that is none":       {with(signal("gpu.cp0.state"), 255), "gpu.cp0.state is 0xff"},
+		"more bits than there are":   {with(signal("gpu.cp0.rptr")+3, 1), "gpu.cp0.rptr is 0x1"},
+		"a FIFO fuller than full":    {with(signal("gpu.dma.queue.count"), 5), "gpu.dma.queue.count is 0x5"},
+		"a block of a third kind":    {with(registers+8*gpu.GPUWords, 9), "a block of kind 9"},
+		"a bit of VRAM":              {append(with(len(body) - 1)[:len(body)], 1, 2, 3, 4, 5, 6, 7, 8), "its sum is 0807060504030201"},
+		"more behind it":             {append(bytes.Clone(good), 0), "something follows it"},
+		"cut in the sum":             {good[:len(good)-1], "it ends early"},
+		"cut in a memory":            {good[:len(good)-3000], "it ends early"},
+	} {
+		before := m.g.Hash()
+		err := m.g.Load(bytes.NewReader(tt.file))
+		require.ErrorIs(t, err, gpu.ErrCheckpoint, name)
+		assert.Contains(t, err.Error(), tt.says, name)
+		assert.Equal(t, 1, strings.Count(err.Error(), "gpu: bad checkpoint"), name)
+		require.Equal(t, before, m.g.Hash(), name)
+	}
+	broken := errors.New("no disk")
+	err := m.g.Load(io.MultiReader(bytes.NewReader(good[:300]), iotest.ErrReader(broken)))
+	assert.ErrorIs(t, err, broken)
+	assert.NotErrorIs(t, err, gpu.ErrCheckpoint)
+	assert.ErrorIs(t, m.g.Save(failing{}), errWrite)
+	require.NoError(t, m.g.Load(bytes.NewReader(good)))
+}
+
+// VRAM that nobody has written takes little room.
+func TestCheckpointOfEmptyVRAMIsSmall(t *testing.T) {
+	g, err := gpu.New(gpu.Default())
+	require.NoError(t, err)
+	var file bytes.Buffer
+	require.NoError(t, g.Save(&file))
+	assert.Less(t, file.Len(), 20_000)
+}
