@@ -51,6 +51,9 @@ bench: build ## print the figures: cycles are exact, speeds are this machine's
 
 soak: ## the long campaigns: random devices, API calls and links, fuzzing, lockstep, mutants; hours
 	$(GO) test -count 1 -timeout 60m ./rtl/gpu -run TestRandomDevice -device.seed 1000 -device.runs 2000
+	$(GO) test -count 1 -timeout 60m ./rtl/gpu -run 'TestRandomDevice$$' -device.seed 1 -device.runs 4 -device.cycles 10000000
+	$(GO) test -count 1 -timeout 60m ./rtl/gpu -run TestRandomBytes -device.buffers 1000000
+	$(GO) test -count 1 -timeout 60m ./testbench/storm -run 'TestStorm$$' -storm.cycles 20000000
 	$(GO) test -count 1 -timeout 60m ./testbench -run 'TestSuite/random' -suite.seed 1000 -suite.runs 200
 	for s in 1 2 3 4; do $(GO) test -count 1 -timeout 60m ./testbench/model -run TestModel -rapid.seed $$s -rapid.checks 100 -rapid.steps 1000 || exit 1; done
 	$(GO) test -count 1 -timeout 60m ./testbench/model -run TestThreads -model.rounds 5000

@@ -17,6 +17,8 @@ import (
 var (
 	deviceSeed = flag.Uint64("device.seed", 1, "first seed of TestRandomDevice")
 	deviceRuns = flag.Uint64("device.runs", 12, "seeds of TestRandomDevice")
+
+	deviceCycles = flag.Uint64("device.cycles", 0, "clocks of each seed of TestRandomDevice; 0: 40 rounds")
 )
 
 // A half is what a node may use of a memory: its ring, indirect buffers, time
@@ -506,7 +508,7 @@ func (g *rig) recover() {
 func TestRandomDevice(t *testing.T) {
 	for seed := *deviceSeed; seed < *deviceSeed+*deviceRuns; seed++ {
 		g := newRig(t, seed, false)
-		for range 40 {
+		for n := 0; n < 40 && *deviceCycles == 0 || g.clock < *deviceCycles; n++ {
 			g.round()
 		}
 	}

@@ -60,6 +60,8 @@ type machine struct {
 	skip    bool   // sleep through idle clocks
 	block   bool   // the initiator port takes nothing
 
+	allow func(r port.Request) bool // what the device may ask for, nil if it may all
+
 	clock   uint64
 	reads   []*hostRead
 	writes  []port.Request
@@ -166,6 +168,7 @@ func (m *machine) header(r port.Request) {
 	require.True(m.t, r.Addr%4 == 0 && r.Len >= 1 && r.Len <= port.MaxLen)
 	require.Equal(m.t, r.Addr/128, (r.Addr+4*uint64(r.Len)-1)/128, "crosses 128 bytes")
 	require.Zero(m.t, r.Addr&host)
+	require.True(m.t, m.allow == nil || m.allow(r), "%+v", r)
 	m.headers++
 	if r.Kind == port.MemWrite {
 		m.writes = append(m.writes, r)
