@@ -207,11 +207,12 @@ func (c *Context) execute(l *CommandList, restore bool) {
 	if !c.native.mute {
 		t := c.begin(mayMove)
 		c.funcs.CommandListExecute(t, c.h, h)
-		if hr := c.call.end(); hr != ddi.OK {
+		hr := c.call.end()
+		c.shown = 0
+		if hr != ddi.OK {
 			c.notExecuted(restore)
 			return
 		}
-		c.shown = 0
 		if c.deferred {
 			c.inherit(&l.body.effects)
 		} else {
@@ -230,7 +231,8 @@ func (c *Context) execute(l *CommandList, restore bool) {
 
 // notExecuted is what follows on an execution that the driver had no memory
 // for. Whether it has cleared its state is not known, so nothing may be left
-// bound that the runtime does not know of.
+// bound that the runtime does not know of; a refresh of state shows the default
+// one, as after any execution.
 func (c *Context) notExecuted(restore bool) {
 	if c.deferred {
 		c.fail()

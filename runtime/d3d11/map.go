@@ -50,7 +50,8 @@ type MappedSubresource struct {
 //	        types
 //	Out     out: filled in; on failure Data is nil and the pitches stay
 //	Returns EInvalidArg; DXGIStillDrawing with MapDoNotWait; D3D11MapNoDiscard;
-//	        EOutOfMemory; DXGIDeviceRemoved
+//	        EOutOfMemory; DXGIInvalidCall on a deferred context that is released;
+//	        DXGIDeviceRemoved
 //	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-map
 func (c *Context) Map(res Resource, sub uint32, typ MapType, flags MapFlags, out *MappedSubresource) error {
 	if out == nil {
@@ -59,8 +60,10 @@ func (c *Context) Map(res Resource, sub uint32, typ MapType, flags MapFlags, out
 	out.Data = nil
 	r := coreOf(res)
 	switch {
-	case !c.ready():
+	case c.dev.removed():
 		return ddi.DXGIDeviceRemoved
+	case c.closed:
+		return ddi.DXGIInvalidCall
 	case r == nil || !r.usable(c.dev) || sub >= r.subresources() || !r.mapAllowed(typ, flags):
 		return ddi.EInvalidArg
 	case c.rec != nil:
@@ -163,7 +166,7 @@ func (c *Context) Unmap(res Resource, sub uint32) {
 		return
 	}
 	if sub < uint32(len(r.mapped)) && r.mapped[sub] {
-		c.call.unmap(r, sub)
+		c.call.unmap(r, sub, maySet)
 	}
 }
 
@@ -180,11 +183,12 @@ func (r *resource) unmapFunc(f *umddi.DeviceFuncs) func(*ddi.Thread, umddi.HDevi
 	return f.DynamicResourceUnmap
 }
 
-// unmap ends a map of the immediate context's.
-func (k *call) unmap(r *resource, sub uint32) {
+// unmap ends a map of the immediate context's, in a function that may report
+// the results in allowed.
+func (k *call) unmap(r *resource, sub uint32, allowed results) {
 	r.mapped[sub] = false
 	k.dev.mapped.Add(-1)
-	r.unmapFunc(&k.dev.funcs)(k.begin(mayRemove), k.dev.h, r.handle(), sub)
+	r.unmapFunc(&k.dev.funcs)(k.begin(allowed), k.dev.h, r.handle(), sub)
 	k.end()
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
@@ -182,6 +183,61 @@ func TestRefreshAfterExecute(t *testing.T) {
 	}
 }
 
+// TestRefreshAfterAFailedExecute: an execution that the driver had no memory for
+// shows no state afterwards either, but for what has been set again.
+func TestRefreshAfterAFailedExecute(t *testing.T) {
+	for _, restore := range []bool{false, true} {
+		b := nativeBench(t)
+		x := b.constant()
+		list := b.finish(b.deferred(), false)
+		b.ctx.IASetPrimitiveTopology(TopologyLineList)
+		b.ctx.VSSetConstantBuffers(0, []*Buffer{x})
+		failing(b, "CommandListExecute")
+		var seen []fakeShown
+		b.drv.hook = func(th *ddi.Thread, name string) {
+			seen = append(seen, shown(th, b.drv.arg.UMCallbacks, b.drv.arg.RTCoreLayer, b.drv.arg.DeviceFuncs, b.drv.arg.Device))
+		}
+		b.ctx.ExecuteCommandList(list, restore)
+		b.drv.hook = nil
+		require.NotEmpty(t, seen)
+		none := fakeShown{CS: []bool{false, false}}
+		assert.Equal(t, none, seen[0], "in the call after it, restore %v", restore)
+		want := none
+		if restore {
+			want.Topology, want.VS = TopologyLineList, []bool{true}
+		}
+		assert.Equal(t, want, seen[len(seen)-1], "in the last call, restore %v", restore)
+		assert.NoError(t, b.dev.GetDeviceRemovedReason())
+	}
+}
+
+// TestRefreshInUnmap: the functions that unmap are functions of the context, in
+// a list that the runtime replays too.
+func TestRefreshInUnmap(t *testing.T) {
+	for name, do := range map[string]func(b *bench, dyn *Buffer){
+		"Unmap": func(b *bench, dyn *Buffer) { b.write(b.ctx, dyn, MapWriteDiscard, 0, "x") },
+		"replay": func(b *bench, dyn *Buffer) {
+			dc := b.deferred()
+			b.write(dc, dyn, MapWriteDiscard, 0, "x")
+			b.ctx.ExecuteCommandList(b.finish(dc, false), true)
+		},
+	} {
+		b := newBench(t)
+		b.ctx.IASetPrimitiveTopology(TopologyLineList)
+		unmaps := 0
+		b.drv.hook = func(th *ddi.Thread, n string) {
+			if n == "DynamicIABufferUnmap" {
+				unmaps++
+				shown(th, b.drv.arg.UMCallbacks, b.drv.arg.RTCoreLayer, b.drv.arg.DeviceFuncs, b.drv.arg.Device)
+			}
+		}
+		do(b, b.dynamic(BindVertexBuffer))
+		b.drv.hook = nil
+		assert.Equal(t, 1, unmaps, name)
+		assert.NoError(t, b.dev.GetDeviceRemovedReason(), name)
+	}
+}
+
 // TestRefreshWhereItMayNot: a refresh outside a function of the context, and of
 // slots that do not exist, removes the device.
 func TestRefreshWhereItMayNot(t *testing.T) {
@@ -196,6 +252,17 @@ func TestRefreshWhereItMayNot(t *testing.T) {
 				}
 			}
 			b.dev.CreateBuffer(BufferDesc{ByteWidth: 16}, nil)
+			b.drv.hook = nil
+		},
+		"in the unmap of a resource that is destroyed": func(b *bench, dc *Context) {
+			dyn := b.dynamic(BindVertexBuffer)
+			b.ctx.Map(dyn, 0, MapWriteDiscard, 0, new(MappedSubresource))
+			b.drv.hook = func(th *ddi.Thread, n string) {
+				if n == "DynamicIABufferUnmap" {
+					b.drv.arg.UMCallbacks.StateRsScissorCb(th, b.drv.arg.RTCoreLayer)
+				}
+			}
+			dyn.Release()
 			b.drv.hook = nil
 		},
 		"of another context": func(b *bench, dc *Context) {

@@ -203,6 +203,6 @@ func (c *Context) discard(r *resource, sub uint32, data []byte) {
 	for y := range int(h) {
 		copy(m.Data[y*int(m.RowPitch):][:row], data[y*row:])
 	}
-	r.unmapFunc(c.funcs)(c.begin(mayRemove), c.h, r.handle(), sub)
+	r.unmapFunc(c.funcs)(c.begin(maySet), c.h, r.handle(), sub)
 	c.end()
 }

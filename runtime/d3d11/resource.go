@@ -248,7 +248,7 @@ func (r *resource) destroy() {
 	k := r.thread(d)
 	for sub, m := range r.mapped {
 		if m {
-			k.unmap(r, uint32(sub))
+			k.unmap(r, uint32(sub), mayRemove)
 		}
 	}
 	r.destroyHandle(k, d)
