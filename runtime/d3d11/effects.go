@@ -1,6 +1,8 @@
 package d3d11
 
 import (
+	"iter"
+	"math/bits"
 	"slices"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
@@ -13,15 +15,49 @@ type effects struct {
 	queries []*Query // begun or ended, each once
 }
 
-// A touch is a resource that a list maps or moves data of.
+// A touch is a resource of which a list maps, or moves data of, a set of
+// subresources.
 type touch struct {
 	r    *resource
-	sub  uint32 // or everything
+	sub  uint32 // the first that was added, or everything
 	maps bool
+	set  []uint64 // a bit for each subresource, from bit 0 of set[0]; nil if sub is all
 }
 
-// everything in touch.sub is more than one subresource.
+// everything in touch.sub is all subresources.
 const everything = ^uint32(0)
+
+// add adds a subresource, or everything.
+func (t *touch) add(sub uint32) {
+	switch {
+	case t.sub == sub || t.sub == everything:
+	case sub == everything:
+		t.sub, t.set = everything, nil
+	default:
+		if t.set == nil {
+			t.set = make([]uint64, (t.r.subresources()+63)/64)
+			t.set[t.sub/64] |= 1 << (t.sub % 64)
+		}
+		t.set[sub/64] |= 1 << (sub % 64)
+	}
+}
+
+// subs returns the subresources, or everything alone.
+func (t *touch) subs() iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		if t.set == nil {
+			yield(t.sub)
+			return
+		}
+		for i, word := range t.set {
+			for ; word != 0; word &= word - 1 {
+				if !yield(uint32(i*64 + bits.TrailingZeros64(word))) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // moveTo moves what is in e to f, which is empty, and leaves e with f's memory.
 func (e *effects) moveTo(f *effects) {
@@ -48,9 +84,12 @@ func (e *effects) reset() {
 // blocked says whether the context may not execute a list.
 func (c *Context) blocked(e *effects) bool {
 	if c.mapCount > 0 || !c.deferred && c.dev.mapped.Load() > 0 {
-		for _, t := range e.touched {
-			if t.sub == everything && c.hasMapped(t.r) || t.sub != everything && c.isMapped(t.r, t.sub) {
-				return true
+		for i := range e.touched {
+			t := &e.touched[i]
+			for sub := range t.subs() {
+				if sub == everything && c.hasMapped(t.r) || sub != everything && c.isMapped(t.r, sub) {
+					return true
+				}
 			}
 		}
 	}
@@ -65,8 +104,11 @@ func (c *Context) blocked(e *effects) bool {
 // inherit notes, on a deferred context, that it has recorded the execution of a
 // list.
 func (c *Context) inherit(e *effects) {
-	for _, t := range e.touched {
-		c.touches(t.r, t.sub, t.maps)
+	for i := range e.touched {
+		t := &e.touched[i]
+		for sub := range t.subs() {
+			c.touches(t.r, sub, t.maps)
+		}
 		if t.maps {
 			c.forget(t.r)
 		}
@@ -89,13 +131,11 @@ func (c *Context) touches(r *resource, sub uint32, maps bool) {
 	n := int32(len(e.touched)) + 1
 	i := c.touchNumber(r, n)
 	if i == n {
-		e.touched = append(e.touched, touch{r, sub, maps})
+		e.touched = append(e.touched, touch{r: r, sub: sub, maps: maps})
 		return
 	}
 	t := &e.touched[i-1]
-	if t.sub != sub {
-		t.sub = everything
-	}
+	t.add(sub)
 	t.maps = t.maps || maps
 }
 

@@ -3,6 +3,7 @@ package d3d11
 import (
 	"bytes"
 	"runtime/debug"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -255,6 +256,61 @@ func TestExecuteOfAMappedResource(t *testing.T) {
 	assert.Zero(t, b.drv.count("ResourceCopy"), "nor recorded")
 	b.ctx.ExecuteCommandList(list, false)
 	assert.Equal(t, 1, b.drv.count("ResourceCopy"))
+}
+
+// TestExecuteBesideAMappedSubresource: what is mapped keeps a list from being
+// executed only if it is a subresource that the list moves data of, in a list
+// within a list too.
+func TestExecuteBesideAMappedSubresource(t *testing.T) {
+	const mips = 3
+	b := newBench(t)
+	src, whole, def := b.stagingTexture(4, 4, mips, dxgi.R8UNorm), b.stagingTexture(4, 4, mips, dxgi.R8UNorm), b.deferred()
+	for name, tt := range map[string]struct {
+		copied []uint32 // none is CopyResource
+		free   []uint32 // may be mapped
+	}{
+		"one":           {[]uint32{1}, []uint32{0, 2}},
+		"one twice":     {[]uint32{1, 1}, []uint32{0, 2}},
+		"two":           {[]uint32{0, 1}, []uint32{2}},
+		"two backwards": {[]uint32{2, 0}, []uint32{1}},
+		"each":          {[]uint32{0, 1, 2}, nil},
+		"everything":    {nil, nil},
+	} {
+		if tt.copied == nil {
+			def.CopyResource(whole, src)
+		}
+		for _, sub := range tt.copied {
+			def.CopySubresourceRegion(whole, sub, 0, 0, 0, src, sub, nil)
+		}
+		inner := b.finish(def, false)
+		def.ExecuteCommandList(inner, false)
+		outer := b.finish(def, false)
+		for _, l := range []*CommandList{inner, outer} {
+			for sub := range uint32(mips) {
+				b.write(b.ctx, src, MapWrite, 0, "new")
+				b.write(b.ctx, whole, MapWrite, 0, "old")
+				before := b.drv.count("ResourceCopy") + b.drv.count("ResourceCopyRegion")
+				require.NoError(t, b.ctx.Map(whole, sub, MapRead, 0, new(MappedSubresource)))
+				b.ctx.ExecuteCommandList(l, false)
+				b.ctx.Unmap(whole, sub)
+				after := b.drv.count("ResourceCopy") + b.drv.count("ResourceCopyRegion")
+				assert.Equal(t, slices.Contains(tt.free, sub), after > before, "%s, %d is mapped", name, sub)
+			}
+		}
+	}
+}
+
+// TestTouch: more subresources than one word of the set has bits.
+func TestTouch(t *testing.T) {
+	r := &resource{mips: 3, layers: 50}
+	u := touch{r: r, sub: 130}
+	for _, sub := range []uint32{64, 130, 0, 63, 149} {
+		u.add(sub)
+	}
+	assert.Equal(t, []uint32{0, 63, 64, 130, 149}, slices.Collect(u.subs()))
+	u.add(everything)
+	u.add(5)
+	assert.Equal(t, []uint32{everything}, slices.Collect(u.subs()))
 }
 
 func TestExecuteOfNothing(t *testing.T) {

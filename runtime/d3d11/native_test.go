@@ -30,6 +30,7 @@ func TestNatively(t *testing.T) {
 		"DeepNesting":                         TestDeepNesting,
 		"RepeatedNesting":                     TestRepeatedNesting,
 		"ExecuteOfAMappedResource":            TestExecuteOfAMappedResource,
+		"ExecuteBesideAMappedSubresource":     TestExecuteBesideAMappedSubresource,
 		"ExecuteOfNothing":                    TestExecuteOfNothing,
 		"Queries":                             TestQueries,
 		"StateDuringLists":                    TestStateDuringLists,

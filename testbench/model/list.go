@@ -52,16 +52,10 @@ func (c *Context) blocked(l *List) bool {
 }
 
 // SettledExecute says whether what the execution of a list does is known. It is
-// not if a predicate has no result then, or if the list moves data of several
-// subresources while another one is mapped.
+// not if a predicate has no result then.
 func (c *Context) SettledExecute(l *List) bool {
 	for q := range l.needs {
 		if !c.Deferred && !q.Ended || slices.Contains(c.begun, q) {
-			return false
-		}
-	}
-	for r, subs := range l.touched {
-		if len(subs) > 1 && len(subs) < r.subresources() && c.anyMapped(r) {
 			return false
 		}
 	}
