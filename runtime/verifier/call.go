@@ -31,6 +31,9 @@ func (k *Checker) enterFunction(fr, outer *frame) {
 	k.begin(fr)
 	k.domains(fr)
 	if fr.spec.implicit {
+		if fr.target == nil && !c.deferred {
+			k.beginResting(fr)
+		}
 		if fr.target != nil {
 			fr.widen(fr.target)
 		} else {
@@ -102,6 +105,7 @@ func (k *Checker) beginWork(fr *frame) {
 		k.set(fr)
 	case name == "pfnSetPredication":
 		k.useIf(fr, args[1].(umddi.HQuery).Object, umddi.HandleQuery)
+		fr.ctx.bound.predicate = args[1].(umddi.HQuery).Object
 	case strings.HasSuffix(name, "Unmap"):
 		k.unmap(fr)
 	case mapFamilies[name] != "":
@@ -144,6 +148,7 @@ func (k *Checker) leaveFunction(fr *frame, rets []any) {
 	fr.ctx.device.running--
 	k.finish(fr, rets)
 	k.endPrivate(fr)
+	k.endResting(fr)
 }
 
 // finish checks what a function did.
@@ -181,7 +186,7 @@ func (k *Checker) finish(fr *frame, rets []any) {
 		k.afterRelocate(fr)
 	case "pfnCalcPrivateResourceSize", "pfnCalcPrivateRenderTargetViewSize", "pfnCalcPrivateQuerySize", "pfnCalcPrivateCommandListSize":
 		kind := strings.TrimSuffix(strings.TrimPrefix(name, "pfnCalcPrivate"), "Size")
-		fr.th.sizes["pfnCreate"+kind] = rets[0].(int)
+		k.answered(fr.th, "pfnCreate"+kind, rets[0].(int))
 	default:
 		if mapFamilies[name] != "" && !strings.HasSuffix(name, "Unmap") {
 			k.endMap(fr)

@@ -92,7 +92,7 @@ func (k *Checker) Findings() []Finding {
 type thread struct {
 	frames []*frame // outermost first
 	spare  []*frame
-	sizes  map[string]int // what Calc functions have answered, by the Create function that is to follow
+	sizes  map[string][]int // what Calc functions have answered, by the Create functions that are to follow
 }
 
 // A frame is a call or callback that has not returned.
@@ -106,6 +106,7 @@ type frame struct {
 	ctx     *context      // whose function it is; callbacks: whose core layer
 	holds   []*context    // contexts whose thread this is, because of this call
 	objects []*object     // that it got
+	resting []*object     // lists that were compared before it
 	created *object       // by it
 	target  *context      // the deferred context that it makes or makes a list of
 	outer   *frame        // the driver's function around a callback
@@ -141,7 +142,7 @@ func (th *thread) inDriver() *frame {
 func (k *Checker) thread(t *ddi.Thread) *thread {
 	th := k.threads[t]
 	if th == nil {
-		th = &thread{sizes: map[string]int{}}
+		th = &thread{sizes: map[string][]int{}}
 		k.threads[t] = th
 	}
 	return th

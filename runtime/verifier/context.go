@@ -53,8 +53,10 @@ type context struct {
 	inside   int
 
 	// Of a device.
-	free    bool // the driver is free-threaded
-	lists   bool // and has command lists
+	free    bool            // the driver is free-threaded
+	resting []*object       // lists that are retired or cached, in that order
+	lacks   map[string]bool // entries that the driver left nil
+	lists   bool            // and has command lists
 	sizes   []umddi.HandleSize
 	counted int    // sizes that CheckDeferredContextHandleSizes spoke of; -1: not asked
 	calls   uint64 // functions of the driver that have begun

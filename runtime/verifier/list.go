@@ -66,6 +66,7 @@ func (k *Checker) endList(fr *frame, ok bool) {
 		return
 	}
 	o.life, o.owner = objectLive, c
+	o.rest(false)
 	o.maps, o.queries = maps.Clone(c.maps), maps.Clone(c.queries)
 	c.life = finished
 	c.bound = bindings{}
@@ -99,6 +100,7 @@ func (k *Checker) recycleList(fr *frame) {
 func turn(fr *frame, to objectLife) {
 	if o := fr.created; o != nil && o.alive() {
 		o.life = to
+		o.rest(to == objectRetired || to == objectCached)
 	}
 }
 
@@ -128,6 +130,12 @@ func (k *Checker) execute(fr *frame) {
 		k.fail(fr, "execute-begun", "%v uses query %d, which %v has begun", list, begun, c)
 	}
 	if c.deferred {
+		k.touch(fr, list)
+		for s := range list.maps {
+			if local := c.locals[s.res]; local != nil {
+				delete(local.discarded, s.sub)
+			}
+		}
 		maps.Copy(c.maps, list.maps)
 		maps.Copy(c.queries, list.queries)
 	}

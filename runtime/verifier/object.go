@@ -282,6 +282,7 @@ func (k *Checker) destroy(fr *frame, h *ddi.Object, kind umddi.HandleType) {
 		o.of.locals--
 	}
 	o.life = objectDead
+	o.rest(false)
 	k.forget(o)
 }
 

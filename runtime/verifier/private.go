@@ -1,6 +1,9 @@
 package verifier
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // private is what is known of an object's private memory.
 type private struct {
@@ -37,8 +40,14 @@ func (k *Checker) bear(o *object) {
 }
 
 // comparePrivate holds the private memory of o against what it was when the
-// last function that got it ended. Memory that may be in use is not read.
+// last function that got it ended, and begins its use.
 func (k *Checker) comparePrivate(fr *frame, o *object) {
+	k.comparePrivateOnly(fr, o)
+	o.private.users++
+}
+
+// comparePrivateOnly only compares. Memory that may be in use is not read.
+func (k *Checker) comparePrivateOnly(fr *frame, o *object) {
 	p := &o.private
 	k.checkMoved(fr, o)
 	now := o.h.Private
@@ -54,7 +63,43 @@ func (k *Checker) comparePrivate(fr *frame, o *object) {
 			k.fail(fr, "private-outside", "byte %d of the private memory of %v went from %#02x to %#02x outside of its functions", i, o, p.kept[i], now[i])
 		}
 	}
-	p.users++
+}
+
+// maxResting is how many of the lists that were retired last are looked at when
+// a function begins that may change all of the device.
+const maxResting = 16
+
+// beginResting compares lists that are retired before the driver may change
+// them: what differs by then, the runtime did.
+func (k *Checker) beginResting(fr *frame) {
+	all := fr.ctx.resting
+	for _, o := range all[max(0, len(all)-maxResting):] {
+		if o.private.users == 0 && o.alive() {
+			k.comparePrivateOnly(fr, o)
+			fr.resting = append(fr.resting, o)
+		}
+	}
+}
+
+// endResting remembers what the driver has left in them.
+func (k *Checker) endResting(fr *frame) {
+	for _, o := range fr.resting {
+		if o.private.users == 0 && o.alive() {
+			k.keep(o)
+		}
+	}
+	fr.resting = fr.resting[:0]
+}
+
+// rest notes that a list rests, or does not any more.
+func (o *object) rest(rests bool) {
+	at := slices.Index(o.device.resting, o)
+	switch {
+	case rests && at < 0:
+		o.device.resting = append(o.device.resting, o)
+	case !rests && at >= 0:
+		o.device.resting = slices.Delete(o.device.resting, at, at+1)
+	}
 }
 
 // checkMoved fails if the private memory of o is not where and what it was.
@@ -95,6 +140,17 @@ func (k *Checker) keep(o *object) {
 	p.silent = o.device.running == 0
 }
 
+// maxAnswers is how many sizes may be asked for that nothing was created with: a
+// runtime that gives up between the two calls leaves one.
+const maxAnswers = 64
+
+// answered notes the answer of a Calc function. The calls of a driver that is not
+// free-threaded are all on one thread, and those of several creations can mix.
+func (k *Checker) answered(th *thread, create string, size int) {
+	answers := append(th.sizes[create], size)
+	th.sizes[create] = answers[max(0, len(answers)-maxAnswers):]
+}
+
 // checkSize fails if an object gets private memory of another size than the
 // driver has asked for.
 func (k *Checker) checkSize(fr *frame, o *object) {
@@ -102,9 +158,10 @@ func (k *Checker) checkSize(fr *frame, o *object) {
 	want := -1
 	if o.of != nil {
 		want = o.of.size
-	} else if answer, ok := fr.th.sizes[fr.f.Name]; ok {
-		want = answer
-		delete(fr.th.sizes, fr.f.Name)
+	} else if answers := fr.th.sizes[fr.f.Name]; len(answers) > 0 {
+		at := max(0, slices.Index(answers, n))
+		want = answers[at]
+		fr.th.sizes[fr.f.Name] = slices.Delete(answers, at, at+1)
 	}
 	switch {
 	case want < 0:

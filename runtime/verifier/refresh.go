@@ -20,6 +20,7 @@ type bindings struct {
 	targets   [umddi.MaxRenderTargets]slot
 	viewports []umddi.Viewport
 	scissors  []umddi.Rect
+	predicate *ddi.Object
 }
 
 // stages are the first letters of the functions of shader stages.
@@ -69,7 +70,7 @@ func (b *bindings) has(h *ddi.Object) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(b.vertex[:], is) || b.index[0].h == h
+	return slices.ContainsFunc(b.vertex[:], is) || b.index[0].h == h || b.predicate == h
 }
 
 // A change is what a Set function carries: slots from base on, or the rest of
@@ -114,7 +115,8 @@ func changeOf(fr *frame) change {
 	return c
 }
 
-// unbinds says whether fr is a Set function that binds nothing.
+// unbinds says whether fr is a Set function that binds nothing. SetRenderTargets,
+// which sets all slots, may leave in place what is bound.
 func unbinds(fr *frame) bool {
 	if fr.f.Name == "pfnSetPredication" {
 		return fr.args[1].(umddi.HQuery).Object == nil
@@ -123,8 +125,13 @@ func unbinds(fr *frame) bool {
 		return false
 	}
 	c := changeOf(fr)
-	return c.topology == 0 && len(c.viewports) == 0 && len(c.scissors) == 0 &&
-		!slices.ContainsFunc(c.slots, func(s slot) bool { return s.h != nil })
+	for i, s := range c.slots {
+		stays := c.whole && i < len(fr.ctx.bound.targets) && fr.ctx.bound.targets[i] == s
+		if s.h != nil && !stays {
+			return false
+		}
+	}
+	return c.topology == 0 && len(c.viewports) == 0 && len(c.scissors) == 0
 }
 
 // set checks the handles of a Set function, and either binds them, so that a

@@ -60,11 +60,25 @@ func (k *Checker) checkTable(fr *frame, table *umddi.DeviceFuncs, deferred bool)
 		switch {
 		case deferred && s.excluded && !entry.IsNil():
 			k.fail(fr, "table-excluded", "%s is not nil", name)
-		case deferred && !s.excluded && !s.optional && entry.IsNil(),
-			!deferred && lists && s.lists && entry.IsNil():
+		case !deferred && entry.IsNil():
+			fr.lacking(name)
+			if lists && s.lists {
+				k.fail(fr, "table-missing", "%s is nil", name)
+			}
+		case deferred && name == "pfnSetPredication" && fr.ctx.device.lacks[name]: // of neither
+		case deferred && !s.excluded && !s.optional && entry.IsNil():
 			k.fail(fr, "table-missing", "%s is nil", name)
 		}
 	})
+}
+
+// lacking notes an entry that the device's table lacks.
+func (fr *frame) lacking(name string) {
+	dev := fr.ctx.device
+	if dev.lacks == nil {
+		dev.lacks = map[string]bool{}
+	}
+	dev.lacks[name] = true
 }
 
 // endSizes ends CheckDeferredContextHandleSizes.

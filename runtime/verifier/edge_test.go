@@ -1,0 +1,164 @@
+package verifier
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+)
+
+// TestEdges runs programs near the edge of a rule: they break the one that is
+// named, or none.
+func TestEdges(t *testing.T) {
+	full := uint32(umddi.CapsFreeThreaded | umddi.CapsCommandListsBuild2)
+	retired := func(r *rig, between func(d *deferredRig, l umddi.HCommandList)) {
+		d := r.deferred("core")
+		l := d.finish()
+		r.funcs.RecycleDestroyCommandList(r.th, r.dev, l)
+		between(d, l)
+		d.funcs.RecycleCommandList(d.dth, d.h, l)
+		d.again(l)
+		d.renew()
+	}
+	for _, tt := range []struct {
+		name, rule string
+		run        func(r *rig)
+	}{
+		{"render targets are unbound one by one after Abandon", "", func(r *rig) {
+			tex := r.make().buffer()
+			v1, v2 := r.make().view(tex), r.make().view(tex)
+			d := r.deferred("core")
+			lt := d.open(tex)
+			a, b := d.openView(v1), d.openView(v2)
+			d.funcs.SetRenderTargets(d.dth, d.h, []umddi.HRenderTargetView{a, b})
+			d.funcs.AbandonCommandList(d.dth, d.h)
+			d.funcs.SetRenderTargets(d.dth, d.h, []umddi.HRenderTargetView{{}, b})
+			d.funcs.SetRenderTargets(d.dth, d.h, []umddi.HRenderTargetView{{}, {}})
+			d.funcs.DestroyRenderTargetView(d.dth, d.h, b)
+			d.funcs.DestroyRenderTargetView(d.dth, d.h, a)
+			d.funcs.DestroyResource(d.dth, d.h, lt)
+			d.renew()
+		}},
+		{"a render target moves after Abandon", "context-state", func(r *rig) {
+			tex := r.make().buffer()
+			v1, v2 := r.make().view(tex), r.make().view(tex)
+			d := r.deferred("core")
+			d.open(tex)
+			a, b := d.openView(v1), d.openView(v2)
+			d.funcs.SetRenderTargets(d.dth, d.h, []umddi.HRenderTargetView{a, b})
+			d.funcs.AbandonCommandList(d.dth, d.h)
+			d.funcs.SetRenderTargets(d.dth, d.h, []umddi.HRenderTargetView{b, {}})
+		}},
+		{"a predicate is closed while it is bound", "abandon-bound", func(r *rig) {
+			q := r.make().query()
+			d := r.deferred("core")
+			lq := d.openQuery(q)
+			d.funcs.SetPredication(d.dth, d.h, lq, true)
+			d.funcs.AbandonCommandList(d.dth, d.h)
+			d.funcs.DestroyQuery(d.dth, d.h, lq)
+		}},
+		{"a predicate is unbound and closed", "", func(r *rig) {
+			q := r.make().query()
+			d := r.deferred("core")
+			lq := d.openQuery(q)
+			d.funcs.SetPredication(d.dth, d.h, lq, true)
+			d.funcs.AbandonCommandList(d.dth, d.h)
+			d.funcs.SetPredication(d.dth, d.h, umddi.HQuery{}, false)
+			d.funcs.DestroyQuery(d.dth, d.h, lq)
+			d.renew()
+		}},
+		{"a retired list is left alone", "", func(r *rig) {
+			retired(r, func(*deferredRig, umddi.HCommandList) { r.funcs.Flush(r.th, r.dev) })
+		}},
+		{"a retired list is written, and then Flush is called", "private-outside", func(r *rig) {
+			retired(r, func(_ *deferredRig, l umddi.HCommandList) {
+				r.funcs.Flush(r.th, r.dev)
+				r.funcs.ResourceCopy(r.th, r.dev, r.make().buffer(), r.make().buffer())
+				l.Private[5] ^= 0xff
+				r.funcs.Flush(r.th, r.dev)
+			})
+		}},
+		{"Flush itself writes a retired list", "", func(r *rig) {
+			retired(r, func(_ *deferredRig, l umddi.HCommandList) {
+				r.driver["Flush"] = func(_, _ []any) { l.Private[5] ^= 0xff }
+				r.funcs.Flush(r.th, r.dev)
+				delete(r.driver, "Flush")
+				r.funcs.Flush(r.th, r.dev)
+			})
+		}},
+		{"a resource is not discarded again behind a list that maps it", "map-discard", func(r *rig) {
+			nestedDiscard(r, false)
+		}},
+		{"a resource is discarded again behind a list that maps it", "", func(r *rig) {
+			nestedDiscard(r, true)
+		}},
+		{"two creations mix on one thread", "", func(r *rig) { mixed(r, 16, 48) }},
+		{"two creations mix on one thread, and one gets another size", "size-private", func(r *rig) { mixed(r, 16, 47) }},
+		{"the driver counts in a list that it nests", "", func(r *rig) {
+			d := r.deferred("core")
+			l := d.finish()
+			r.driver["CommandListExecute"] = func(_, _ []any) { l.Private[3]++ }
+			ll := d.openList(l)
+			d.funcs.CommandListExecute(d.dth, d.h, ll)
+			delete(r.driver, "CommandListExecute")
+			r.funcs.CommandListExecute(r.th, r.dev, l)
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t, Options{Collect: true}, full)
+			r.sizes()
+			tt.run(r)
+			var got []string
+			for _, v := range r.k.Violations() {
+				got = append(got, v.Rule.Name)
+			}
+			if tt.rule == "" {
+				assert.Empty(t, got)
+				return
+			}
+			if assert.NotEmpty(t, got) {
+				assert.Equal(t, tt.rule, got[0])
+			}
+		})
+	}
+}
+
+// nestedDiscard records a discard of a buffer, executes a list that discards it
+// too, and goes on with the buffer.
+func nestedDiscard(r *rig, again bool) {
+	b := r.make().dynamic()
+	d, e := r.deferred("core"), r.deferred("core2")
+	discard := func(d *deferredRig, h umddi.HResource) {
+		d.funcs.DynamicIABufferMapDiscard(d.dth, d.h, h, 0, umddi.MapWriteDiscard, 0)
+		d.funcs.DynamicIABufferUnmap(d.dth, d.h, h, 0)
+	}
+	le := e.open(b)
+	discard(e, le)
+	l := e.list()
+	e.funcs.DestroyResource(e.dth, e.h, le)
+	e.renew()
+	lb := d.open(b)
+	discard(d, lb)
+	d.funcs.CommandListExecute(d.dth, d.h, d.openList(l))
+	if again {
+		discard(d, lb)
+	}
+	d.funcs.DynamicIABufferMapNoOverwrite(d.dth, d.h, lb, 0, umddi.MapWriteNoOverwrite, 0)
+}
+
+// mixed asks for the sizes of two resources, 48 and 16 bytes, and creates them in
+// the other order with the memory given.
+func mixed(r *rig, first, second int) {
+	size := 0
+	r.driver["CalcPrivateResourceSize"] = func(_, results []any) { results[0] = size }
+	arg := umddi.CreateResource{}
+	for _, size = range []int{48, 16} {
+		r.funcs.CalcPrivateResourceSize(r.th, r.dev, &arg)
+	}
+	for _, n := range []int{first, second} {
+		h := umddi.HResource{Object: memoryOf(n)}
+		r.funcs.CreateResource(r.th, r.dev, &arg, h, umddi.HRTResource{})
+		r.make().local(umddi.HandleResource, h.Object)
+	}
+}
