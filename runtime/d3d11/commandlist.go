@@ -75,7 +75,7 @@ func (l *CommandList) Release() uint32 {
 		}
 		if l.refs.CompareAndSwap(v, v-apiRef) {
 			if v == 0 {
-				l.body.retire()
+				l.body.end()
 			}
 			return uint32(v / apiRef)
 		}
@@ -85,9 +85,9 @@ func (l *CommandList) Release() uint32 {
 func (l *CommandList) hold() { l.refs.Add(1) }
 
 func (l *CommandList) drop() {
-	if l.refs.Add(^uint64(0)) == released {
-		l.body.retire()
-	}
+	var e ended
+	e.drop(l)
+	e.retire()
 }
 
 // use is hold for a list that the application passes to d, and false if it has

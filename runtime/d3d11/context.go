@@ -94,7 +94,9 @@ func (c *Context) destroy() {
 		return
 	}
 	c.dropCache(func(b *listBody) { b.forget() })
-	c.dev.giveRecording(c.rec)
+	var e ended
+	c.dev.giveRecording(c.rec, &e)
+	e.retire()
 	clear(c.open)
 }
 

@@ -120,7 +120,9 @@ func (c *Context) finishNative() (*listBody, ddi.HRESULT) {
 
 // destroyUnused destroys a list that no application has seen.
 func (b *listBody) destroyUnused(k *call) {
-	b.release()
+	var e ended
+	b.release(&e)
+	e.retire()
 	b.destroy(k)
 }
 
@@ -201,10 +203,12 @@ func (c *Context) abandon() {
 	c.dropState(&c.state)
 	c.shown = 0
 	c.closeAll()
+	var e ended
 	for i, l := range n.opens {
 		n.opens[i] = nil
-		l.give()
+		l.give(&e)
 	}
+	e.retire()
 	n.opens = n.opens[:0]
 	c.nextList()
 	c.state = mine

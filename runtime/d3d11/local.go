@@ -86,13 +86,14 @@ func (l *local) pin() {
 }
 
 // give takes a list off. Any thread may. Once no list is left the context may
-// use the local for another command list.
-func (l *local) give() {
+// use the local for another command list. A command list that ends with it is
+// added to e, which is not used for other objects.
+func (l *local) give(e *ended) {
 	list := l.list
 	switch {
 	case l.pins.Add(^uint64(0)) != condemned:
 	case list != nil:
-		list.drop()
+		e.drop(list)
 	default:
 		l.of.drop()
 	}
@@ -218,7 +219,9 @@ func newLocal(size int, typ umddi.HandleType) *local {
 // opened ends the driver's function that opens l.
 func (c *Context) opened(l *local) {
 	if hr := c.call.end(); hr != ddi.OK {
-		l.give()
+		var e ended
+		l.give(&e)
+		e.retire()
 		c.fail()
 		return
 	}

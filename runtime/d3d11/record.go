@@ -237,10 +237,15 @@ func (r *recording) execute(l *CommandList, restore bool) {
 	r.object(l)
 }
 
-// reset empties the recording and gives its references back.
-func (r *recording) reset() {
+// reset empties the recording and gives its references back. Lists that end
+// with that are added to e.
+func (r *recording) reset(e *ended) {
 	for _, o := range r.objects {
-		if o != nil {
+		switch o := o.(type) {
+		case nil:
+		case *CommandList:
+			e.drop(o)
+		default:
 			o.drop()
 		}
 	}
@@ -271,9 +276,10 @@ func (d *Device) takeRecording() *recording {
 	return r
 }
 
-// giveRecording empties a recording and keeps it.
-func (d *Device) giveRecording(r *recording) {
-	r.reset()
+// giveRecording empties a recording and keeps it. Lists that end with that are
+// added to e.
+func (d *Device) giveRecording(r *recording, e *ended) {
+	r.reset(e)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.spare) < maxSpare {

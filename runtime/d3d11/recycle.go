@@ -114,14 +114,45 @@ func (r *retired) seal() *listBody { return r.head.Swap(&r.mark) }
 // sealed says whether each push will fail.
 func (r *retired) sealed() bool { return r.head.Load() == &r.mark }
 
-// retire ends the list of b: its context gets the body back, if it is alive.
-// Otherwise, and if the context ends in the middle of it, the driver's handle is
-// destroyed. Any thread may release a list.
-func (b *listBody) retire() {
+// ended are bodies whose lists have no reference any more, linked by below.
+// Lists nest to any depth, so those in a list are retired after it and not in
+// the middle of it.
+type ended struct{ first *listBody }
+
+// drop gives a reference to a list back.
+func (e *ended) drop(l *CommandList) {
+	if l.refs.Add(^uint64(0)) == released {
+		e.add(l.body)
+	}
+}
+
+func (e *ended) add(b *listBody) {
+	b.below = e.first
+	e.first = b
+}
+
+// retire retires them, and what ends with them.
+func (e *ended) retire() {
+	for b := e.first; b != nil; b = e.first {
+		e.first = b.below
+		b.retire(e)
+	}
+}
+
+// end retires b, and what ends with it. Any thread may release a list.
+func (b *listBody) end() {
+	e := ended{first: b}
+	e.retire()
+}
+
+// retire ends the list of b, and adds those to e that end with it: its context
+// gets the body back, if it is alive. Otherwise, and if the context ends in the
+// middle of it, the driver's handle is destroyed.
+func (b *listBody) retire(e *ended) {
 	b.list = nil
 	c := b.home
 	if b.rec != nil {
-		b.dev.giveRecording(b.rec)
+		b.dev.giveRecording(b.rec, e)
 		b.rec = nil
 		b.effects.reset()
 		if !c.retired.push(b) {
@@ -135,7 +166,7 @@ func (b *listBody) retire() {
 		k.end()
 		c.giveBack(k)
 	}
-	b.release()
+	b.release(e)
 	if c.retired.push(b) {
 		return
 	}
@@ -144,10 +175,11 @@ func (b *listBody) retire() {
 	c.giveBack(k)
 }
 
-// release gives back what the list of b has used.
-func (b *listBody) release() {
+// release gives back what the list of b has used, and adds the lists to e that
+// end with that.
+func (b *listBody) release(e *ended) {
 	for _, l := range b.refs {
-		l.give()
+		l.give(e)
 	}
 	b.refs = b.refs[:0]
 	b.effects.reset()
@@ -169,10 +201,18 @@ func (c *Context) borrow() *call {
 	return c.dev.acquire()
 }
 
-// giveBack takes the call back that borrow returned.
+// giveBack takes the call back that borrow returned. The end of the context
+// seals its list before it takes the spare call, so one that finds the list
+// open here is taken by it.
 func (c *Context) giveBack(k *call) {
-	if c.retired.sealed() || !c.spare.CompareAndSwap(nil, k) {
+	if !c.spare.CompareAndSwap(nil, k) {
 		c.dev.yield(k)
+		return
+	}
+	if c.retired.sealed() {
+		if k := c.spare.Swap(nil); k != nil {
+			c.dev.yield(k)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -141,6 +142,35 @@ func TestListOutlivesItsContext(t *testing.T) {
 	assert.Zero(t, l.AddRef())
 	b.ctx.ExecuteCommandList(l, false)
 	assert.Empty(t, b.calls(), "stale")
+}
+
+// TestThreadsComeBack: a context that ends while a list of it is released leaves
+// no thread behind.
+func TestThreadsComeBack(t *testing.T) {
+	b := nativeBench(t)
+	back := func(when string) {
+		t.Helper()
+		require.Len(t, b.dev.idle, len(b.dev.calls)-1, "all but the immediate context's: %s", when)
+	}
+	dc := b.deferred()
+	l := b.finish(dc, false)
+	b.native().recall = func(_ *fakeContext, _ *ddi.Thread, name string) {
+		if name == "RecycleDestroyCommandList" {
+			dc.Release()
+		}
+	}
+	l.Release()
+	b.native().recall = nil
+	back("in the middle")
+	for range 500 {
+		dc := b.deferred()
+		l := b.finish(dc, false)
+		var both sync.WaitGroup
+		both.Go(func() { l.Release() })
+		both.Go(func() { dc.Release() })
+		both.Wait()
+		back("at once")
+	}
 }
 
 // TestStaleListIsNoAlias: what is behind a released list is another list's, but

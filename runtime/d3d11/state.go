@@ -102,7 +102,7 @@ func (c *Context) keep(o *child, typ umddi.HandleType) {
 // letGo gives back what keep has added.
 func (c *Context) letGo(o *child) {
 	if c.deferred && c.rec == nil {
-		c.native.locals[o.id].give()
+		c.native.locals[o.id].give(nil)
 		return
 	}
 	o.drop()
