@@ -118,7 +118,7 @@ func (d *device) newDeferred(arg *umddi.CreateDeferredContext) ddi.HRESULT {
 		return ddi.EOutOfMemory
 	}
 	c := &deferred{context: context{dev: d, deferred: true, core: arg.RTCoreLayer, um: arg.UMCallbacks}}
-	c.head, c.cache.memory = head[:headBytes], d.memory
+	c.head, c.chunks, c.cache.memory = head[:headBytes], newChunks(), d.memory
 	arg.Context.Driver = c
 	c.fill(arg.ContextFuncs)
 	c.begin()

@@ -190,14 +190,14 @@ func TestListTooLarge(t *testing.T) {
 	r, m := newListRig(t)
 	a := r.filledBuffer(umddi.UsageDefault, 1)
 	c := r.recorder()
-	c.driver().bytes = maxListBytes - chunkBytes + 1
+	c.driver().bytes = maxListBytes - firstChunk + 1
 	for range 10 {
 		c.copy(a, a)
 	}
 	assert.Equal(t, []ddi.HRESULT{ddi.EOutOfMemory}, c.errors())
 	assert.Equal(t, 1, m.allocs)
 	c.abandon()
-	c.driver().bytes = maxListBytes - chunkBytes
+	c.driver().bytes = maxListBytes - firstChunk
 	for range 10 {
 		c.copy(a, a)
 	}

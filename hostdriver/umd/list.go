@@ -130,7 +130,7 @@ func (d *device) finish(arg *umddi.CreateCommandList, o *ddi.Object) ddi.HRESULT
 	if len(c.chunks) > 0 {
 		ch := d.chains.get(o)
 		if ch == nil {
-			ch = new(chain)
+			ch = &chain{newChunks()}
 			d.chains.put(o, ch)
 		}
 		ch.chunks, c.chunks = c.chunks, ch.chunks

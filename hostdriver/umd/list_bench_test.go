@@ -26,11 +26,16 @@ func newSmall(r *rig, dst, src umddi.HResource) *small {
 	s := &small{c: c, arg: &umddi.CreateCommandList{DeferredContext: c.h}, dst: dst, src: src}
 	s.to.Object, s.from.Object = garbage(localBytes), garbage(localBytes)
 	s.rtTo.Runtime, s.rtFrom.Runtime = dst, src
+	s.create()
+	return s
+}
+
+// create makes another list.
+func (s *small) create() {
 	s.record()
 	s.list.Object = garbage(listBytes)
-	r.f.CreateCommandList(c.th, r.h, s.arg, s.list, umddi.HRTCommandList{})
+	s.c.rig.f.CreateCommandList(s.c.th, s.c.rig.h, s.arg, s.list, umddi.HRTCommandList{})
 	s.reborn()
-	return s
 }
 
 func (s *small) record() {

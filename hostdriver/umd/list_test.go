@@ -1,6 +1,7 @@
 package umd
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -158,7 +159,7 @@ func TestRecycling(t *testing.T) {
 		return c.done()
 	}
 	first := record(1000)
-	require.Equal(t, 3, m.allocs, "the head, two chunks")
+	require.Equal(t, 5, m.allocs, "the head, four chunks")
 	c.release(first)
 	for _, copies := range []int{1, 1000, 9, 10, 1} {
 		l := record(copies)
@@ -169,7 +170,7 @@ func TestRecycling(t *testing.T) {
 		assert.Equal(t, seq(copies, 64), r.buffer(a))
 		c.release(l)
 	}
-	assert.Equal(t, 3, m.allocs)
+	assert.Equal(t, 5, m.allocs)
 	c.destroy()
 	assert.Empty(t, m.out)
 	assert.Empty(t, c.errors())
@@ -190,64 +191,155 @@ func TestSmallList(t *testing.T) {
 }
 
 // In the steady state a list costs no allocation and no growth, whatever its
-// size.
+// size and however many are alive.
 func TestRecyclingReuses(t *testing.T) {
-	for _, copies := range []int{1, 100} {
-		r := quiet(t)
-		s := newSmall(r, r.create(buf(64, umddi.UsageDefault)), r.create(buf(64, umddi.UsageDefault)))
-		ok := true
-		one := func() {
-			s.c.f.CreateResource(s.c.th, s.c.h, nil, s.to, s.rtTo)
-			s.c.f.CreateResource(s.c.th, s.c.h, nil, s.from, s.rtFrom)
-			for range copies - 1 {
-				s.c.f.ResourceCopy(s.c.th, s.c.h, s.to, s.from)
-			}
-			ok = s.again() && ok
-			r.f.CommandListExecute(r.th, r.h, s.list)
+	for _, alive := range []int{1, 1000} {
+		for name, tt := range map[string]struct {
+			copies  []int // in the lists, in turn
+			discard int   // bytes, 0 for none
+			update  int
+			held    int // most bytes that a list holds
+		}{
+			"a copy":          {copies: []int{1}},
+			"a full head":     {copies: []int{9}},
+			"a chunk":         {copies: []int{10}, held: 512},
+			"two chunks":      {copies: []int{50}, held: 512 + 2048},
+			"three chunks":    {copies: []int{300}, held: 512 + 2048 + 8192},
+			"a discard":       {copies: []int{1}, discard: 256, held: 512},
+			"an update":       {copies: []int{2}, update: 3000, held: 3072},
+			"of many lengths": {copies: []int{1, 300, 9, 10, 50, 10, 1}, discard: 256, update: 700, held: 896 + 2048 + 8192},
+		} {
+			t.Run(fmt.Sprintf("%s, %d alive", name, alive), func(t *testing.T) {
+				r, m := newListRig(t)
+				arg := buf(uint32(max(tt.update, 1)), umddi.UsageDefault)
+				a, to := r.filledBuffer(umddi.UsageDefault, 1), r.create(arg)
+				dyn := r.create(buf(uint32(max(tt.discard, 1)), umddi.UsageDynamic))
+				data := seq(1, tt.update)
+				c := r.recorder()
+				lists := make([]umddi.HCommandList, alive)
+				n := 0
+				record := func() {
+					if tt.discard > 0 {
+						c.discard(dyn, 0)
+					}
+					for range tt.copies[n%len(tt.copies)] {
+						c.copy(a, a)
+					}
+					if tt.update > 0 {
+						c.update(to, arg, 0, nil, data)
+					}
+					n++
+				}
+				all := func() {
+					for i, l := range lists {
+						if l.Object != nil {
+							c.release(l)
+						}
+						record()
+						lists[i] = c.done()
+					}
+				}
+				drained := func() { // all are released together
+					for i, l := range lists {
+						c.release(l)
+						lists[i] = umddi.HCommandList{}
+					}
+					all()
+				}
+				turns := 2 * len(tt.copies) // each handle meets each length
+				for range turns {
+					all()
+					drained()
+				}
+				before := m.allocs
+				for range turns {
+					all()
+					drained()
+				}
+				assert.Equal(t, before, m.allocs, "in the steady state")
+				assert.LessOrEqual(t, c.driver().cache.bytes, (alive+1)*tt.held)
+				held := 0
+				for _, n := range m.out {
+					held += n
+				}
+				assert.LessOrEqual(t, held, listBytes+2*(alive+1)*tt.held)
+				for _, l := range lists {
+					c.release(l)
+				}
+				c.destroy()
+				assert.Empty(t, m.out)
+			})
 		}
-		for range 100000 / copies {
-			one()
-		}
-		assert.Zero(t, testing.AllocsPerRun(100, one), "%d copies", copies)
-		assert.True(t, ok)
-		assert.Empty(t, s.c.errors())
-		d := s.c.driver()
-		assert.LessOrEqual(t, len(d.cache.free)+len(d.chunks), 1)
-		assert.LessOrEqual(t, len(r.driver().chains.all()), minSlots)
 	}
 }
 
-// The cache of a deferred context is bounded, by number and by size.
-func TestCacheIsBounded(t *testing.T) {
-	for _, tt := range []struct {
-		name   string
-		lists  int
-		bytes  uint32
-		chunks int // that stay
-	}{
-		{"by number", cachedChunks + 5, 1 << 10, cachedChunks},
-		{"by size", 6, 1 << 20, 3}, // each a little more than a quarter of the bound
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			r, m := newListRig(t)
-			arg := buf(tt.bytes, umddi.UsageDefault)
-			a := r.create(arg)
-			c := r.recorder()
-			var lists []umddi.HCommandList
-			for range tt.lists {
-				c.update(a, arg, 0, nil, seq(1, int(tt.bytes)))
-				lists = append(lists, c.done())
+// The same of the Go heap.
+func TestRecyclingAllocates(t *testing.T) {
+	for _, copies := range []int{1, 9, 10, 50, 300} {
+		r := quiet(t)
+		dst, src := r.create(buf(64, umddi.UsageDefault)), r.create(buf(64, umddi.UsageDefault))
+		s := newSmall(r, dst, src)
+		s.c.um.PerformAmortizedProcessingCb = nil // the rig's notes each call
+		lists := make([]umddi.HCommandList, 1000)
+		for i := range lists {
+			s.create()
+			lists[i] = s.list
+		}
+		ok := true
+		all := func() {
+			for _, s.list = range lists {
+				s.c.f.CreateResource(s.c.th, s.c.h, nil, s.to, s.rtTo)
+				s.c.f.CreateResource(s.c.th, s.c.h, nil, s.from, s.rtFrom)
+				for range copies - 1 {
+					s.c.f.ResourceCopy(s.c.th, s.c.h, s.to, s.from)
+				}
+				ok = s.again() && ok
+				r.f.CommandListExecute(r.th, r.h, s.list)
 			}
-			assert.Len(t, m.out, 1+tt.lists)
-			for _, l := range lists {
-				c.release(l)
-			}
-			c.done()
-			assert.Len(t, m.out, 1+tt.chunks)
-			c.destroy()
-			assert.Empty(t, m.out)
-		})
+		}
+		all()
+		assert.Zero(t, testing.AllocsPerRun(2, all), "%d copies", copies)
+		assert.True(t, ok)
+		assert.Empty(t, s.c.errors())
+		assert.LessOrEqual(t, len(r.driver().chains.all()), 1024)
 	}
+}
+
+// The cache of a deferred context is bounded by size.
+func TestCacheIsBounded(t *testing.T) {
+	const lists, size = 18, 4<<20 - updateCommand // and the command has 4 MiB
+	r, m := newListRig(t)
+	arg := buf(size, umddi.UsageDefault)
+	a, data := r.create(arg), seq(1, size)
+	c := r.recorder()
+	var all []umddi.HCommandList
+	for range lists {
+		c.update(a, arg, 0, nil, data)
+		all = append(all, c.done())
+	}
+	assert.Len(t, m.out, 1+lists)
+	for _, l := range all {
+		c.release(l)
+	}
+	c.done()
+	assert.Len(t, m.out, 1+cachedBytes/(4<<20))
+	c.destroy()
+	assert.Empty(t, m.out)
+}
+
+// Sizes of chunks are four to a power of two, each with a place of its own.
+func TestChunkClass(t *testing.T) {
+	for _, tt := range []struct{ n, size, class int }{
+		{0, 512, 0}, {512, 512, 0}, {513, 640, 1}, {640, 640, 1}, {641, 768, 2}, {769, 896, 3}, {897, 1024, 4},
+		{1025, 1280, 5}, {2048, 2048, 8}, {chunkBytes, chunkBytes, 20}, {1<<20 + 1, 5 << 18, 45},
+		{7<<27 + 1, maxListBytes, chunkClasses - 1},
+	} {
+		size, class := chunkClass(tt.n)
+		assert.Equal(t, tt.size, size, "size for %d", tt.n)
+		assert.Equal(t, tt.class, class, "class of %d", tt.n)
+	}
+	size, _ := chunkClass(maxListBytes + 1)
+	assert.Greater(t, size, maxListBytes)
 }
 
 // A chunk that is far too large is left for a list that needs it.
@@ -258,11 +350,10 @@ func TestCacheFits(t *testing.T) {
 	c := r.recorder()
 	for _, tt := range []struct {
 		small, want int // updates, and allocations so far: the first is the head
-	}{{0, 2}, {1, 3}, {3, 5}, {0, 5}, {1, 5}} { // an update to a chunk
-		for range tt.small {
+	}{{0, 2}, {1, 3}, {0, 3}, {1, 3}} { // an update to a chunk
+		if tt.small > 0 {
 			c.update(a, small, 0, nil, seq(1, chunkBytes/2))
-		}
-		if tt.small != 1 {
+		} else {
 			c.update(b, large, 0, nil, seq(1, 4*chunkBytes))
 		}
 		l := c.done()

@@ -48,8 +48,9 @@ func (r *recording) extend(n int) []byte {
 	}
 	r.cut()
 	var p []byte
-	if max(n, chunkBytes) <= maxListBytes-r.bytes {
-		p = r.cache.take(n)
+	least := firstChunk << min(2*len(r.chunks), growthBits)
+	if size, class := chunkClass(max(n, least)); size <= maxListBytes-r.bytes {
+		p = r.cache.take(size, class)
 	}
 	if p == nil {
 		r.mem, r.used, r.lost = nil, 0, true
