@@ -47,7 +47,7 @@ race: ## the fast set under the race detector (needs a C compiler)
 
 bench: build ## print the figures: cycles are exact, speeds are this machine's
 	$(BIN) bench rtl
-	$(GO) test -run '^$$' -bench . -benchtime 1x -count 1 ./rtl/... ./bus/line ./boards/serve ./testbench
+	$(GO) test -run '^$$' -bench . -benchtime 1x -count 1 ./rtl/... ./bus/line ./boards/serve ./testbench ./testbench/synth
 
 soak: ## the long campaigns: random devices, API calls and links, fuzzing, lockstep, mutants; hours
 	$(GO) test -count 1 -timeout 60m ./rtl/gpu -run TestRandomDevice -device.seed 1000 -device.runs 2000

@@ -54,7 +54,8 @@ What Go sleeps through it skips; its share is printed. The edit loop changes one
 block in a copy of the source, builds it and composes the sample images, in Go
 and with the board verilated.
 
-There are no rows with waves: the Go side writes none.
+The rows with waves write a value change dump to a file, on each side with what
+it has: Go the registers and the ports, Verilator every signal, once a clock.
 
 A target that is missed is printed and does not change the exit code.
 
@@ -77,10 +78,11 @@ A target that is missed is printed and does not change the exit code.
 
 // benchRTLResult is what the command prints.
 type benchRTLResult struct {
-	Config string      `json:"config"`
-	Runs   int         `json:"runs"`
-	Rows   []speed.Row `json:"rows"`
-	Edit   *speed.Edit `json:"edit,omitempty"`
+	Config    string            `json:"config"`
+	Runs      int               `json:"runs"`
+	Rows      []speed.Row       `json:"rows"`
+	Translate speed.Translation `json:"translate"`
+	Edit      *speed.Edit       `json:"edit,omitempty"`
 }
 
 // runBenchRTL records, measures and reports.
@@ -101,6 +103,9 @@ func runBenchRTL(stdout io.Writer, f benchRTLFlags) error {
 	}
 	r := benchRTLResult{Config: f.config, Runs: f.runs}
 	if r.Rows, err = benchRows(root, config, f); err != nil {
+		return err
+	}
+	if r.Translate, err = speed.Translate(root, config, f.runs); err != nil {
 		return err
 	}
 	if f.edits > 0 {
@@ -131,20 +136,27 @@ func benchRows(root string, config gpu.Config, f benchRTLFlags) ([]speed.Row, er
 	for _, w := range []struct {
 		record func() (*speed.Recording, error)
 		target float64
+		waves  bool
 	}{
-		{func() (*speed.Recording, error) { return speed.Busy(config, f.count) }, speed.BusyTarget},
-		{func() (*speed.Recording, error) { return speed.Mixed(config, plan) }, speed.MixedTarget},
-		{func() (*speed.Recording, error) { return speed.Idle(config, f.polls) }, speed.IdleTarget},
+		{func() (*speed.Recording, error) { return speed.Busy(config, f.count) }, speed.BusyTarget, true},
+		{func() (*speed.Recording, error) { return speed.Mixed(config, plan) }, speed.MixedTarget, true},
+		{func() (*speed.Recording, error) { return speed.Idle(config, f.polls) }, speed.IdleTarget, false},
 	} {
 		rec, err := w.record()
 		if err != nil {
 			return nil, err
 		}
-		row, err := b.Compare(rec, f.runs, w.target)
+		row, err := b.Compare(rec, f.runs, w.target, false)
+		if err == nil {
+			rows = append(rows, row)
+		}
+		if err == nil && w.waves {
+			row, err = b.Compare(rec, f.runs, speed.WavesTarget, true)
+			rows = append(rows, row)
+		}
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, row)
 	}
 	return rows, nil
 }
@@ -161,14 +173,14 @@ func holds(ok bool) string {
 func (r *benchRTLResult) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "RTL in Go against Verilator -O3, configuration %s, medians of %d\n\n", r.Config, r.Runs)
-	fmt.Fprintf(&b, "%-6s %10s %8s %12s %12s %9s\n", "", "clocks", "skipped", "Go ns/clock", "Verilator", "ratio")
+	fmt.Fprintf(&b, "%-11s %10s %8s %12s %12s %9s\n", "", "clocks", "skipped", "Go ns/clock", "Verilator", "ratio")
 	for _, row := range r.Rows {
-		fmt.Fprintf(&b, "%-6s %10d %7.2f%% %12.2f %12.2f %8.2fx  target %gx %s\n", row.Name, row.Clocks,
+		fmt.Fprintf(&b, "%-11s %10d %7.2f%% %12.2f %12.2f %8.2fx  target %gx %s\n", row.Name, row.Clocks,
 			100*float64(row.Slept)/float64(row.Clocks), row.Go, row.Verilator, row.Ratio, row.Target, holds(row.Holds))
 	}
-	b.WriteString("\nNo rows with waves: the Go side writes none.\n")
+	fmt.Fprintf(&b, "\ntranslation %.2f s  target %g s %s\n", r.Translate.Seconds, r.Translate.Target, holds(r.Translate.Holds))
 	if e := r.Edit; e != nil {
-		fmt.Fprintf(&b, "\nedit %s and %s: Go %.1f s, Verilator %.1f s, %.2fx  target %gx %s\n",
+		fmt.Fprintf(&b, "edit %s and %s: Go %.1f s, Verilator %.1f s, %.2fx  target %gx %s\n",
 			e.Block, e.Workload, e.Go, e.Verilator, e.Ratio, e.Target, holds(e.Holds))
 	}
 	return b.String()

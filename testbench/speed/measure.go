@@ -3,6 +3,7 @@ package speed
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
+	"github.com/hilgpu/hilgpu/rtl/wave"
 )
 
 // A Row is one comparison.
@@ -28,38 +30,41 @@ type Row struct {
 const (
 	BusyTarget  = 2
 	MixedTarget = 5
+	WavesTarget = 2
 	IdleTarget  = 300
 	EditTarget  = 5
 )
 
-// A Bench has a GPU and the model of its Verilog, which are built once.
+// A Bench has a GPU and the models of its Verilog, which are built once.
 type Bench struct {
 	config gpu.Config
 	design *verilog.Design
-	model  *sim.Model
+	plain  *sim.Model
+	waves  *sim.Model
 }
 
 // New translates the GPU of a configuration, from the source of the module at
-// root, and builds the model, or finds it in cache; see sim.BuildOptions.
+// root, and builds the models, or finds them in cache; see sim.BuildOptions.
 func New(root string, c gpu.Config, cache string) (*Bench, error) {
 	g, err := gpu.New(c)
 	if err != nil {
 		return nil, err
 	}
-	d, err := verilog.Translate(root, g)
-	if err != nil {
+	b := &Bench{config: c}
+	if b.design, err = verilog.Translate(root, g); err != nil {
 		return nil, err
 	}
-	m, err := sim.Build(d, sim.BuildOptions{Cache: cache, Replay: true})
-	if err != nil {
+	if b.plain, err = sim.Build(b.design, sim.BuildOptions{Cache: cache, Replay: true}); err != nil {
 		return nil, err
 	}
-	return &Bench{config: c, design: d, model: m}, nil
+	b.waves, err = sim.Build(b.design, sim.BuildOptions{Cache: cache, Replay: true, Waves: true})
+	return b, err
 }
 
-// Compare replays a recording so many times on each side by turns. It fails with
-// ErrDigest if the outputs differ.
-func (b *Bench) Compare(rec *Recording, runs int, target float64) (row Row, err error) {
+// Compare replays a recording so many times on each side by turns; with waves
+// set, both write a value change dump to a file. It fails with ErrDigest if the
+// outputs differ.
+func (b *Bench) Compare(rec *Recording, runs int, target float64, waves bool) (row Row, err error) {
 	s, err := rec.stimuli(&b.design.Manifest)
 	if err != nil {
 		return Row{}, err
@@ -69,7 +74,11 @@ func (b *Bench) Compare(rec *Recording, runs int, target float64) (row Row, err 
 		return Row{}, err
 	}
 	defer os.RemoveAll(dir)
-	model, err := b.model.Replay(dir, s)
+	m, name := b.plain, rec.Name
+	if waves {
+		m, name = b.waves, name+"+waves"
+	}
+	model, err := m.Replay(dir, s)
 	if err != nil {
 		return Row{}, err
 	}
@@ -78,31 +87,93 @@ func (b *Bench) Compare(rec *Recording, runs int, target float64) (row Row, err 
 			err = cerr
 		}
 	}()
-	g, err := gpu.New(b.config)
+	ours, theirs, err := b.turns(rec, model, runs, dir, waves)
 	if err != nil {
 		return Row{}, err
 	}
-	var ours, theirs []time.Duration
-	for i := range runs {
-		runtime.GC()
-		took, want := rec.replay(g)
-		ours = append(ours, took)
-		took, got, err := model.Run()
-		if err != nil {
-			return Row{}, err
-		}
-		if got != want {
-			return Row{}, fmt.Errorf("%w: %s, run %d: %#x and %#x", ErrDigest, rec.Name, i, want, got)
-		}
-		theirs = append(theirs, took)
-	}
-	return newRow(rec, median(ours), median(theirs), target), nil
+	return newRow(name, rec, ours, theirs, target), nil
 }
 
-func newRow(rec *Recording, ours, theirs time.Duration, target float64) Row {
+// turns runs both sides by turns and returns the medians.
+func (b *Bench) turns(rec *Recording, model *sim.Replay, runs int, dir string, waves bool) (ours, theirs time.Duration, err error) {
+	g, err := gpu.New(b.config)
+	if err != nil {
+		return 0, 0, err
+	}
+	var as, bs []time.Duration
+	for i := range runs {
+		runtime.GC()
+		start := time.Now()
+		want, err := rec.run(g, dir, waves)
+		as = append(as, time.Since(start))
+		if err != nil {
+			return 0, 0, err
+		}
+		took, got, err := model.Run()
+		if err != nil {
+			return 0, 0, err
+		}
+		if got != want {
+			return 0, 0, fmt.Errorf("%w: %s, run %d: %#x and %#x", ErrDigest, rec.Name, i, want, got)
+		}
+		bs = append(bs, took)
+	}
+	return median(as), median(bs), nil
+}
+
+// run replays the recording to g, with waves into a file in dir.
+func (rec *Recording) run(g *gpu.GPU, dir string, waves bool) (digest uint64, err error) {
+	if !waves {
+		return rec.replay(g), nil
+	}
+	f, err := os.Create(filepath.Join(dir, "go.vcd"))
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	w, err := wave.New(f, wave.Options{})
+	if err != nil {
+		return 0, err
+	}
+	digest = rec.replay(w.Attach(g))
+	return digest, w.Close()
+}
+
+// Translation is the time from the source of a GPU to its Verilog.
+type Translation struct {
+	Seconds float64 `json:"seconds"` // median
+	Target  float64 `json:"target"`  // at most
+	Holds   bool    `json:"holds"`
+}
+
+// TranslateTarget is the most that a translation may take, in seconds.
+const TranslateTarget = 2
+
+// Translate translates the GPU of a configuration so many times.
+func Translate(root string, c gpu.Config, runs int) (Translation, error) {
+	g, err := gpu.New(c)
+	if err != nil {
+		return Translation{}, err
+	}
+	var took []time.Duration
+	for range runs {
+		start := time.Now()
+		if _, err := verilog.Translate(root, g); err != nil {
+			return Translation{}, err
+		}
+		took = append(took, time.Since(start))
+	}
+	return newTranslation(median(took)), nil
+}
+
+func newTranslation(took time.Duration) Translation {
+	return Translation{Seconds: took.Seconds(), Target: TranslateTarget, Holds: took.Seconds() < TranslateTarget}
+}
+
+func newRow(name string, rec *Recording, ours, theirs time.Duration, target float64) Row {
 	clocks := float64(rec.Clocks)
 	r := Row{
-		Name: rec.Name, Clocks: rec.Clocks, Slept: rec.Slept, Target: target,
+		Name: name, Clocks: rec.Clocks, Slept: rec.Slept, Target: target,
 		Go: float64(ours) / clocks, Verilator: float64(theirs) / clocks, Ratio: float64(theirs) / float64(ours),
 	}
 	r.Holds = r.Ratio >= target

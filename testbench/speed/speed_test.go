@@ -65,9 +65,7 @@ func TestReplay(t *testing.T) {
 	rec := r.stop("some")
 	assert.Equal(t, uint64(100), rec.Clocks)
 	assert.Equal(t, uint64(95), rec.Slept)
-	_, once := rec.replay(r.GPU)
-	_, again := rec.replay(r.GPU)
-	assert.Equal(t, once, again)
+	assert.Equal(t, rec.replay(r.GPU), rec.replay(r.GPU))
 }
 
 func TestIdleSleeps(t *testing.T) {
@@ -103,7 +101,7 @@ func TestCompare(t *testing.T) {
 	} {
 		rec, err := record()
 		require.NoError(t, err)
-		row, err := b.Compare(rec, 3, 0.001)
+		row, err := b.Compare(rec, 3, 0.001, false)
 		require.NoError(t, err)
 		assert.Equal(t, name, row.Name)
 		assert.Equal(t, rec.Clocks, row.Clocks)
@@ -111,18 +109,26 @@ func TestCompare(t *testing.T) {
 		assert.InEpsilon(t, row.Verilator/row.Go, row.Ratio, 1e-6)
 		assert.True(t, row.Holds)
 	}
+	rec, err := Idle(c, 1)
+	require.NoError(t, err)
+	row, err := b.Compare(rec, 2, 1, true)
+	require.NoError(t, err)
+	assert.Equal(t, "idle+waves", row.Name)
+	assert.Positive(t, row.Go)
 	b.config = gpu.Default()
 	other, err := Busy(b.config, 1)
 	require.NoError(t, err)
-	_, err = b.Compare(other, 1, 1)
+	_, err = b.Compare(other, 1, 1, false)
 	assert.ErrorIs(t, err, ErrDigest)
 }
 
 func TestRow(t *testing.T) {
 	rec := &Recording{Name: "x", Clocks: 100, Slept: 40}
 	want := Row{Name: "x", Clocks: 100, Slept: 40, Go: 2, Verilator: 5, Ratio: 2.5, Target: 2.5, Holds: true}
-	assert.Equal(t, want, newRow(rec, 200, 500, 2.5))
-	assert.False(t, newRow(rec, 200, 499, 2.5).Holds)
+	assert.Equal(t, want, newRow("x", rec, 200, 500, 2.5))
+	assert.False(t, newRow("x", rec, 200, 499, 2.5).Holds)
+	assert.Equal(t, Translation{Seconds: 1.5, Target: 2, Holds: true}, newTranslation(1500*time.Millisecond))
+	assert.False(t, newTranslation(2*time.Second).Holds)
 	assert.Equal(t, time.Duration(3), median([]time.Duration{9, 1, 3, 2, 7}))
 	assert.Equal(t, time.Duration(2), median([]time.Duration{3, 2}))
 }
@@ -154,4 +160,12 @@ func TestCopySource(t *testing.T) {
 	}
 	_, err := EditLoop(from, 1)
 	assert.ErrorIs(t, err, ErrEdit)
+}
+
+func TestTranslate(t *testing.T) {
+	tr, err := Translate("../..", gpu.Small(), 1)
+	require.NoError(t, err)
+	assert.Positive(t, tr.Seconds)
+	_, err = Translate(t.TempDir(), gpu.Small(), 1)
+	assert.ErrorIs(t, err, verilog.ErrSource)
 }

@@ -82,6 +82,7 @@ type BuildOptions struct {
 	Cache  string // directory of built models; "": hilgpu in os.UserCacheDir
 	Probes bool   // the records have all registers behind the output ports
 	Replay bool   // for Replay alone, in place of Start: Verilator, without probes
+	Waves  bool   // with Replay: each run writes a value change dump
 }
 
 // Layout returns what the records of the model hold.
@@ -139,7 +140,11 @@ func Build(d *verilog.Design, o BuildOptions) (*Model, error) {
 func sources(d *verilog.Design, l *Layout, o BuildOptions) ([]verilog.File, [][]string) {
 	switch {
 	case o.Replay:
-		return verilatorSources(d, l, replayMain(l))
+		files, steps := verilatorSources(d, l, replayMain(l, o.Waves))
+		if o.Waves {
+			steps[0] = append(steps[0], "--trace")
+		}
+		return files, steps
 	case o.Sim == Icarus:
 		return icarusSources(d, l)
 	}

@@ -50,7 +50,8 @@ type Replay struct {
 }
 
 // Replay starts the model, built with BuildOptions.Replay, with stimuli, which
-// are kept in a file in dir. It fails with ErrModel.
+// are kept in a file in dir, as is the wave of each run with BuildOptions.Waves.
+// It fails with ErrModel.
 func (m *Model) Replay(dir string, s *Stimuli) (*Replay, error) {
 	f, err := os.CreateTemp(dir, "stimuli-*")
 	if err != nil {
@@ -63,7 +64,7 @@ func (m *Model) Replay(dir string, s *Stimuli) (*Replay, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrModel, err)
 	}
-	p, err := m.start(exec.Command(filepath.Join(m.dir, "obj", "model"), f.Name()))
+	p, err := m.start(exec.Command(filepath.Join(m.dir, "obj", "model"), f.Name(), filepath.Join(dir, "verilator.vcd")))
 	if err != nil {
 		return nil, err
 	}
@@ -105,13 +106,13 @@ int main(int, char** argv) {
   const std::vector<uint32_t> all = load(argv[1]);
   VerilatedContext context;
   Vdut dut{&context};
-  dut.clk = 0;
+BEFORE  dut.clk = 0;
   dut.eval();
   char go;
   while (read(0, &go, 1) == 1) {
     uint64_t out[2] = {0, 0};
     const auto start = std::chrono::steady_clock::now();
-    for (size_t at = 0; at < all.size(); at += 1 + inWords) {
+OPEN    for (size_t at = 0; at < all.size(); at += 1 + inWords) {
       if (all[at] >> 31) out[1] = out[1] * step + digest(dut);
       drive(dut, &all[at + 1]);
       for (uint32_t n = all[at] & 0x7fffffff; n > 0; n--) {
@@ -119,18 +120,32 @@ int main(int, char** argv) {
         dut.eval();
         dut.clk = 0;
         dut.eval();
-      }
+DUMP      }
     }
-    out[0] = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count();
+CLOSE    out[0] = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count();
     if (write(1, out, sizeof out) != sizeof out) return 1;
   }
   return 0;
 }
 `
 
+// Of a model with waves: what is done once, and before, for each clock of, and
+// behind a run. Time must not go back, even in another file.
+const (
+	traceBefore = "  context.traceEverOn(true);\n  VerilatedVcdC vcd;\n  uint64_t time = 0;\n  dut.trace(&vcd, 99);\n"
+	traceOpen   = "    vcd.open(argv[2]);\n"
+	traceDump   = "        vcd.dump(time++);\n"
+	traceClose  = "    vcd.close();\n"
+)
+
 // replayMain returns the program of a Replay.
-func replayMain(l *Layout) string {
+func replayMain(l *Layout, waves bool) string {
 	var b strings.Builder
+	places := strings.NewReplacer("BEFORE", "", "OPEN", "", "DUMP", "", "CLOSE", "")
+	if waves {
+		b.WriteString("#include \"verilated_vcd_c.h\"\n")
+		places = strings.NewReplacer("BEFORE", traceBefore, "OPEN", traceOpen, "DUMP", traceDump, "CLOSE", traceClose)
+	}
 	b.WriteString("#include <chrono>\n#include <cstdint>\n#include <cstdio>\n#include <cstdlib>\n#include <unistd.h>\n#include <vector>\n#include \"Vdut.h\"\n\n")
 	fmt.Fprintf(&b, "static const size_t inWords = %d;\nstatic const uint64_t step = %#xull;\n\n", l.InBytes/4, uint64(DigestStep))
 	b.WriteString(driveInputs(l))
@@ -138,6 +153,6 @@ func replayMain(l *Layout) string {
 	for i := range l.Out[:l.Outputs] {
 		fmt.Fprintf(&b, "\n    + uint64_t(d.%s) * %#xull", strings.ReplaceAll(l.Out[i].Name, "__", "___05F"), DigestFactor(i))
 	}
-	b.WriteString(";\n}\n" + replayTail)
+	b.WriteString(";\n}\n" + places.Replace(replayTail))
 	return b.String()
 }

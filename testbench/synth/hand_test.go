@@ -1,0 +1,93 @@
+package synth
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/verilog"
+)
+
+// handExcess is how much more than the hand-written arbiter the emitted one may
+// take.
+const handExcess = 0.15
+
+// arbiters returns the files of the emitted and the hand-written arbiter.
+func arbiters(t testing.TB) (emitted, hand verilog.File) {
+	t.Helper()
+	g, err := gpu.New(gpu.Small())
+	require.NoError(t, err)
+	d, err := verilog.Translate("../..", g)
+	require.NoError(t, err)
+	for _, f := range d.Files {
+		if f.Name == "noc_reads.v" {
+			emitted = f
+		}
+	}
+	require.NotEmpty(t, emitted.Text)
+	hand.Name = "noc_reads_hand.v"
+	hand.Text, err = os.ReadFile(filepath.Join("testdata", hand.Name))
+	require.NoError(t, err)
+	return emitted, hand
+}
+
+// cellsOf returns what a module of its own takes on an iCE40.
+func cellsOf(t testing.TB, f verilog.File) Cells {
+	t.Helper()
+	top := strings.TrimSuffix(f.Name, ".v")
+	n, err := synthesise(Source{Files: []verilog.File{f}, Top: top}, ICE40, false)
+	require.NoError(t, err)
+	bs, err := blocks(n.stat, top)
+	require.NoError(t, err)
+	return bs[0].Cells
+}
+
+// TestHandIsTheSame proves by induction that the hand-written arbiter is the
+// emitted one.
+func TestHandIsTheSame(t *testing.T) {
+	needs(t, "yosys")
+	emitted, hand := arbiters(t)
+	dir, err := scratch([]verilog.File{emitted, hand})
+	require.NoError(t, err)
+	defer os.RemoveAll(dir)
+	script := `read_verilog noc_reads.v noc_reads_hand.v
+proc
+opt_clean
+equiv_make noc_reads noc_reads_hand both
+hierarchy -top both
+equiv_simple
+equiv_induct
+equiv_status -assert
+`
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "run.ys"), []byte(script), 0o666))
+	out, err := command(dir, "yosys", "-s", "run.ys")
+	require.NoError(t, err, tail(out))
+	assert.Contains(t, out, "Equivalence successfully proven!")
+}
+
+// TestByHand holds the emitted arbiter to hardly take more than the one that is
+// written by hand.
+func TestByHand(t *testing.T) {
+	needs(t, "yosys")
+	emitted, hand := arbiters(t)
+	a, b := cellsOf(t, emitted), cellsOf(t, hand)
+	require.Positive(t, b.LUT)
+	assert.LessOrEqual(t, float64(a.LUT), (1+handExcess)*float64(b.LUT), "%+v, by hand %+v", a, b)
+	assert.Equal(t, b.FF, a.FF)
+}
+
+// BenchmarkByHand prints both.
+func BenchmarkByHand(b *testing.B) {
+	emitted, hand := arbiters(b)
+	for b.Loop() {
+		e, h := cellsOf(b, emitted), cellsOf(b, hand)
+		b.ReportMetric(float64(e.LUT), "LUTs")
+		b.ReportMetric(float64(h.LUT), "LUTs-by-hand")
+		b.ReportMetric(float64(e.LUT)/float64(h.LUT), "ratio")
+	}
+}
