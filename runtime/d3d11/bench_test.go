@@ -1,6 +1,7 @@
 package d3d11
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +12,8 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmt"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
+	"github.com/hilgpu/hilgpu/runtime/verifier/rule"
 )
 
 // fakeKernel counts devices and returns status from every thunk but
@@ -59,11 +62,14 @@ type bench struct {
 	kern *fakeKernel
 	dev  *Device
 	ctx  *Context
+
+	breaks []string // rules of the verifier that the test has the driver break
 }
 
 // newBench makes a device; in the tests under TestNatively the driver has command
-// lists. At the end of the test the driver must have seen no
-// broken rule and nothing may be left.
+// lists. At the end of the test the driver must have seen no broken rule, nor the
+// verifier, but for those in breaks and, if the device was removed because of the
+// driver, others that are the driver's to keep. Nothing may be left.
 func newBench(t *testing.T, change ...func(*fakeDriver, *Config)) *bench {
 	t.Helper()
 	b := &bench{T: t, drv: newFakeDriver(), kern: &fakeKernel{}}
@@ -74,11 +80,18 @@ func newBench(t *testing.T, change ...func(*fakeDriver, *Config)) *bench {
 	for _, c := range change {
 		c(b.drv, &cfg)
 	}
-	var err error
+	checker, err := verifier.New(verifier.Options{Collect: true})
+	require.NoError(t, err)
+	cfg.Driver = verifier.WrapUserMode(cfg.Driver, checker)
 	b.dev, b.ctx, err = CreateDevice(cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() {
+		broken := b.dev.GetDeviceRemovedReason() == error(ddi.DXGIInternalError)
 		b.dev.Close()
+		for _, v := range checker.Violations() {
+			known := slices.Contains(b.breaks, v.Rule.Name) || broken && v.Rule.Fault == rule.Driver
+			assert.True(t, known, v.Report())
+		}
 		assert.Empty(t, b.drv.broken)
 		assert.Empty(t, b.drv.resources)
 		assert.Empty(t, b.drv.views)

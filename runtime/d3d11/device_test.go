@@ -103,6 +103,7 @@ func TestCallbackStatus(t *testing.T) {
 		{ddi.StatusUnsuccessful, ddi.EFail},
 	} {
 		b := newBench(t)
+		b.breaks = []string{"callback-outside"}
 		b.kern.status = tt.status
 		cb, h := b.drv.arg.KTCallbacks, b.drv.arg.RTDevice
 		th := new(ddi.Thread)
@@ -122,6 +123,7 @@ func TestCallbackStatus(t *testing.T) {
 
 func TestCallbackHandles(t *testing.T) {
 	b := newBench(t)
+	b.breaks = []string{"callback-outside"}
 	cb, th, no := b.drv.arg.KTCallbacks, new(ddi.Thread), umddi.HRTDevice{}
 	for i, hr := range []ddi.HRESULT{
 		cb.AllocateCb(th, no, nil), cb.DeallocateCb(th, no, nil), cb.CreateContextCb(th, no, nil), cb.DestroyContextCb(th, no, 0),

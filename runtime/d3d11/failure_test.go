@@ -263,6 +263,7 @@ func TestCoreLayers(t *testing.T) {
 	} {
 		for _, own := range []bool{true, false} {
 			b := nativeBench(t)
+			b.breaks = []string{"error-layer"} // the runtime takes either in CreateCommandList
 			x, y, dc := b.constant(), b.constant(), b.deferred()
 			core := b.drv.arg.RTCoreLayer
 			if own {
