@@ -3,6 +3,7 @@ package storm
 import (
 	"fmt"
 	"math/bits"
+	"strings"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
@@ -162,14 +163,13 @@ func (n *node) opens(operand string, at place, first, bytes uint64, writes bool)
 		return verdict{}, true
 	}
 	for _, w := range n.windows {
-		if w.n == 0 || !w.holds(first, bytes) {
-			continue
-		}
-		if w.writable || !writes {
+		switch {
+		case w.n == 0 || !w.holds(first, bytes):
+		case w.writable || !writes:
 			return verdict{}, true
+		case !strings.HasSuffix(operand, readOnly):
+			operand += " " + readOnly
 		}
-		operand += " " + readOnly
-		break
 	}
 	return refuseAt(cpreg.CauseWindow, operand, first), false
 }
