@@ -12,6 +12,12 @@
 // memory of its handle and, behind that, in chunks. CommandListExecute carries
 // them out like calls of the immediate context, so that nothing of a list is
 // used any more when it returns, whatever the GPU has still to do.
+//
+// A list that a deferred context executes is copied into the recording, and not
+// referred to. So a list takes the memory of all that is nested in it, each time
+// it is: one that executes a list twice is twice as large, one that executes
+// that one twice four times. The chunks of a list have at most 1 GiB, and a
+// recording that would need more is lost, with E_OUTOFMEMORY.
 package umd
 
 import (

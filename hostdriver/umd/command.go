@@ -16,6 +16,7 @@ import "github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 //	predicate  query id, 0 for none, 1 if TRUE skips, 0
 //	discard    resource id, subresource, bytes of contents, their offset in the
 //	           command, 0, then the contents in the layout of the resource
+//	pad        nothing, and does nothing
 type opcode uint32
 
 // The commands. 0 is none.
@@ -27,6 +28,7 @@ const (
 	opEnd
 	opPredicate
 	opDiscard
+	opPad
 )
 
 // Sizes of commands and alignments in a list, in bytes; of those with contents,
@@ -62,6 +64,8 @@ func (op opcode) fixedBytes() int {
 		return predicateCommand
 	case opDiscard:
 		return discardCommand
+	case opPad:
+		return headerBytes
 	}
 	return 0
 }

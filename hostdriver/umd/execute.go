@@ -72,6 +72,9 @@ func (d *device) execute(t *ddi.Thread, commands []byte) ddi.HRESULT {
 
 // perform carries out one command other than a copy.
 func (d *device) perform(t *ddi.Thread, op opcode, p []byte) ddi.HRESULT {
+	if op == opPad {
+		return ddi.OK
+	}
 	k := commandID(p[8:])
 	switch op {
 	case opRegion:

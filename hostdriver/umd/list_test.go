@@ -390,7 +390,7 @@ func TestListMemoryIsChecked(t *testing.T) {
 	good := slices.Clone(l.Private)
 	for name, spoil := range map[string]func(p []byte){
 		"no command":                 func(p []byte) { p[32] = 0 },
-		"an unknown command":         func(p []byte) { p[32] = 8 },
+		"an unknown command":         func(p []byte) { p[32] = byte(opPad + 1) },
 		"a command without its size": func(p []byte) { le.PutUint32(p[36:], 0) },
 		"a command that is cut":      func(p []byte) { le.PutUint32(p[36:], 16) },
 		"a command beyond the end":   func(p []byte) { le.PutUint32(p[36:], 32) },

@@ -19,7 +19,7 @@ const tagLocal = 0x80000000
 //	1, 2   63..0  id; of a command list the slot in deferred.opened, and 1
 //	3      31..0  number of the chunk that has the discarded contents
 //	4      31..0  their offset in it, bytes
-//	5      31..0  epoch of the context when the discard was last known to be current
+//	5      31..0  epoch of the context when the discard was last known to be the last
 //	6      31..0  discardMark if there was one
 const (
 	localBytes   = cacheLine

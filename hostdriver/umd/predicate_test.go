@@ -157,6 +157,31 @@ func TestPredicationEndsWithTheList(t *testing.T) {
 	assert.Empty(t, c.errors())
 }
 
+// The predicate of a list that is executed in another counts for all of its
+// chunks, wherever they come to lie.
+func TestPredicationOfANestedList(t *testing.T) {
+	for before := range 4 {
+		r, _ := newListRig(t)
+		x, y := r.filledBuffer(umddi.UsageDefault, 1), r.filledBuffer(umddi.UsageDefault, 70)
+		dyn, never := r.create(buf(64, umddi.UsageDynamic)), r.predicate(0)
+		c := r.recorder()
+		fillMap(t, c.discard(dyn, 0), 5)
+		c.f.SetPredication(c.th, c.h, c.q(never), false)
+		for range 100 {
+			c.copy(x, y)
+		}
+		inner := c.done()
+		for range before {
+			c.copy(y, y)
+		}
+		c.execute(inner)
+		outer := c.done()
+		r.execute(outer)
+		require.Empty(t, c.errors())
+		assert.Equal(t, seq(1, 64), r.buffer(x), "%d copies before", before)
+	}
+}
+
 func TestPredicationRefuses(t *testing.T) {
 	removed := []ddi.HRESULT{ddi.DDIDeviceRemoved}
 	r, _ := newListRig(t)

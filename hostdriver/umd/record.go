@@ -234,12 +234,13 @@ func (c *deferred) reserveContents(t *ddi.Thread, n uint64) (p []byte, at int) {
 	return p, discardCommand + pad
 }
 
-// deferMapNoOverwrite maps the memory of the last discard in the recording.
-// Commands between the two use what is in it when the list is finished.
+// deferMapNoOverwrite maps the memory of the last discard in the recording, also
+// if that is one of a list that was executed since the context's own. Commands
+// between the two use what is in it when the list is finished.
 //
 //	Returns through SetErrorCb of the context: EOutOfMemory if the recording is
-//	        lost; DDIDeviceRemoved if there was no discard, or a list that was
-//	        executed since has another, which the runtime may not let pass
+//	        lost; DDIDeviceRemoved if the context has not discarded the resource,
+//	        which the runtime may not let pass
 func deferMapNoOverwrite(t *ddi.Thread, h umddi.HDevice, res umddi.HResource, sub uint32, _ umddi.Map, _ umddi.MapFlags) umddi.Mapped {
 	c := deferredOf(h)
 	k := c.local(t, res.Object, tagResource)
@@ -252,12 +253,14 @@ func deferMapNoOverwrite(t *ddi.Thread, h umddi.HDevice, res umddi.HResource, su
 		return umddi.Mapped{}
 	}
 	chunk, at := int(le.Uint32(m)), le.Uint32(m[4:])
-	if r == nil || sub != 0 || le.Uint32(m[12:]) != discardMark ||
-		le.Uint32(m[8:]) != c.epoch && c.discardedBehind(k, chunk, at) {
+	if r == nil || sub != 0 || le.Uint32(m[12:]) != discardMark {
 		c.report(t, ddi.EFail)
 		return umddi.Mapped{}
 	}
-	le.PutUint32(m[8:], c.epoch)
+	if le.Uint32(m[8:]) != c.epoch {
+		chunk, at = c.lastDiscard(k, r.subs[0].size(), chunk, at)
+		putWords(m, uint32(chunk), at, c.epoch)
+	}
 	return r.subs[0].mapped(c.chunk(chunk)[at:])
 }
 
@@ -268,9 +271,8 @@ func deferUnmap(t *ddi.Thread, h umddi.HDevice, res umddi.HResource, _ uint32) {
 }
 
 // deferExecute records the execution of a list: its commands are appended, so
-// that nothing of the list is used any more. What it maps needs a discard before
-// the next map. The state is that of creation afterwards, as on the immediate
-// context.
+// that nothing of the list is used any more. The state is that of creation
+// afterwards, as on the immediate context.
 func deferExecute(t *ddi.Thread, h umddi.HDevice, list umddi.HCommandList) {
 	c := deferredOf(h)
 	k := c.local(t, list.Object, tagList)
@@ -282,12 +284,12 @@ func deferExecute(t *ddi.Thread, h umddi.HDevice, list umddi.HCommandList) {
 		return
 	}
 	inner := c.opened[k.slot]
-	c.recordPredicate(t, id{}, false)
-	c.appendCommands(t, listHead(inner))
-	for _, chunk := range c.dev.listChunks(inner) {
-		c.appendCommands(t, chunk)
-	}
 	flags := listFlags(inner)
+	c.recordPredicate(t, id{}, false)
+	c.appendCommands(t, listHead(inner), flags)
+	for _, chunk := range c.dev.listChunks(inner) {
+		c.appendCommands(t, chunk, flags)
+	}
 	c.flags |= flags
 	if flags&listMaps != 0 {
 		c.epoch++
@@ -296,10 +298,16 @@ func deferExecute(t *ddi.Thread, h umddi.HDevice, list umddi.HCommandList) {
 	c.clearState()
 }
 
-// appendCommands records whole commands.
-func (c *deferred) appendCommands(t *ddi.Thread, commands []byte) {
+// appendCommands records whole commands of a list with some flags. Contents of
+// discards stay aligned.
+func (c *deferred) appendCommands(t *ddi.Thread, commands []byte, flags uint32) {
 	if len(commands) == 0 {
 		return
+	}
+	for flags&listMaps != 0 && c.used&(contentAlign-1) != 0 {
+		if p := c.reserve(t, headerBytes); p != nil {
+			putHeader(p, opPad, headerBytes)
+		}
 	}
 	if p := c.reserve(t, len(commands)); p != nil {
 		copy(p, commands)

@@ -92,19 +92,24 @@ func (r *recording) filled(i int) []byte {
 	return r.chunks[i-1]
 }
 
-// discardedBehind says whether subresource 0 of a resource is discarded behind
-// an offset in chunk(i).
-func (r *recording) discardedBehind(k id, i int, offset uint32) bool {
-	first := i
+// lastDiscard returns where the size bytes of contents of the last discard of
+// subresource 0 of a resource are: in chunk(i) at an offset, those of a discard
+// that is known, or behind it.
+func (r *recording) lastDiscard(k id, size uint64, i int, offset uint32) (int, uint32) {
+	first, known, last := i, offset, i
 	for ; i <= len(r.chunks); i++ {
 		all := r.filled(i)
 		op, cmd, rest, ok := nextCommand(all)
 		for ; ok; op, cmd, rest, ok = nextCommand(rest) {
-			behind := i > first || len(all)-len(rest)-len(cmd) > int(offset)
-			if behind && op == opDiscard && commandID(cmd[8:]) == k && le.Uint32(cmd[16:]) == 0 {
-				return true
+			at := uint32(len(all) - len(rest) - len(cmd))
+			behind := i > first || at > known
+			if !behind || op != opDiscard || commandID(cmd[8:]) != k || le.Uint32(cmd[16:]) != 0 {
+				continue
+			}
+			if from := le.Uint32(cmd[24:]); uint64(from)+size <= uint64(len(cmd)) {
+				last, offset = i, at+from
 			}
 		}
 	}
-	return false
+	return last, offset
 }
