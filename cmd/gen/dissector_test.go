@@ -51,8 +51,8 @@ var dissections = []dissected{
 	{capture.Up, "4a000001 01000008 00000508 00100000", "completion of rd cp0.ring_base_lo = 0x1000", map[string]string{"hilgpu.request": "13"}},
 	{capture.Up, "4a000001 01000004 0000050c 00000080", "completion of rd cp0.ring_base_hi = 0x80000000",
 		map[string]string{"hilgpu.request": "13", "hilgpu.register": "cp0.ring_base_hi", "hilgpu.cp0.ring_base_hi": "0x80000000"}},
-	{capture.Down, "00000001 0000040f e0000044", "rd bar0+0x44", map[string]string{"hilgpu.register": ""}},
-	{capture.Up, "0a000000 01008004 00000444", "completion of rd bar0+0x44: CA", map[string]string{"hilgpu.status": "4", "hilgpu.failed": "1"}},
+	{capture.Down, "00000001 0000040f e00000fc", "rd bar0+0xfc", map[string]string{"hilgpu.register": ""}},
+	{capture.Up, "0a000000 01008004 0000047c", "completion of rd bar0+0xfc: CA", map[string]string{"hilgpu.status": "4", "hilgpu.failed": "1"}},
 	{capture.Up, "4a000001 01000004 00000704 13000000", "CplD that nothing asked for", map[string]string{"hilgpu.register": "", "hilgpu.request": ""}},
 	{capture.Down, "00000001 0000020f e0001004 00000000", "malformed: 16 bytes, want 12", map[string]string{"hilgpu.malformed": "1"}},
 }

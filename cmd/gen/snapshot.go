@@ -40,6 +40,7 @@ var snapshotPackages = []struct {
 	{"rtl/mem", []string{"Module"}},
 	{"rtl/noc", []string{"Initiator", "Reads", "Writes"}},
 	{"rtl/pcie", []string{"Module"}},
+	{"rtl/reset", []string{"Module"}},
 	{"rtl/wave", []string{"ports"}},
 }
 

@@ -163,8 +163,8 @@ func (b *bench) tick(regs regbus.Req) {
 		b.holdIdle(mem, d, f, regs)
 	}
 	b.levels = [2]uint64{f.Node0, f.Node1}
-	b.cp.Tick(mem, d, f, regs)
-	b.fence.Tick(freq, b.clock, wready, wready, b.refuse && wready && wreq.Kind != port.None, regs)
+	b.cp.Tick(mem, d, f, regs, false)
+	b.fence.Tick(freq, b.clock, wready, wready, b.refuse && wready && wreq.Kind != port.None, regs, false)
 	b.clock++
 	if b.clock > patience {
 		b.t.Fatalf("the test waits for ever, state %d", b.cp.state)
@@ -263,7 +263,7 @@ func (b *bench) holdIdle(mem Mem, d DMA, f Fence, regs regbus.Req) {
 	require.Equal(b.t, uint64(math.MaxUint64), b.cp.IdleFor())
 	was := b.cp
 	next := b.cp
-	next.Tick(mem, d, f, regs)
+	next.Tick(mem, d, f, regs, false)
 	require.True(b.t, reflect.DeepEqual(was, next), "a sleeping node moved, state %d", was.state)
 }
 

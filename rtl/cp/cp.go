@@ -94,7 +94,8 @@ type surface struct {
 // The rows of a 2D packet are sent one after the other, top row first; a row
 // longer than a descriptor can be is sent in pieces.
 //
-//	In      mem Mem; d DMA; f Fence; regs regbus.Req
+//	In      mem Mem; d DMA; f Fence; regs regbus.Req; rst, a reset
+//	        from any state, after which nothing that was in flight arrives
 //	Out     Fetch, a header stream, local tag 0 the ring, 1 an indirect buffer,
 //	        2 the value of a predicate; Desc and Fence, valid/ready streams; Scratch, Fault, pulses; Rsp;
 //	        Resetting, a level; all registered
@@ -269,7 +270,10 @@ func (m *Module) Rsp() regbus.Rsp { return m.rsp }
 func (m *Module) Packets() uint32 { return m.packets }
 
 // Tick is one rising clock edge.
-func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req) {
+func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req, rst bool) {
+	if rst {
+		mem = Mem{}
+	}
 	ringWin, ibWin := m.ringWindow(), m.ibWindow()
 	toRing, toIB := m.ringSeek, m.ibSeek
 	ringReady := mem.Ready && m.ring.Request().Kind != port.None
@@ -277,7 +281,7 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req) {
 	readReady := mem.Ready && !ringReady && !ibReady
 	moving := toRing.Valid || toIB.Valid
 	dword, valid := m.head()
-	take := valid && !moving && m.takes()
+	take := valid && !moving && m.takes() && !rst
 	takeRing, takeIB := take && !m.inIB, take && m.inIB
 
 	m.ringSeek, m.ibSeek = seek{}, seek{}
@@ -285,9 +289,10 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req) {
 	m.pulse = false
 	m.handshake(d, f)
 	m.receive(readReady, only(mem.Cpl, tagRead))
-	if m.resetting {
+	if m.resetting || rst {
 		toRing, toIB = seek{}, seek{}
-		if m.quiet() {
+		ringWin.Enable, ibWin.Enable = false, false
+		if rst || m.quiet() {
 			m.Reset()
 		}
 	} else {

@@ -117,7 +117,7 @@ func (b *bench) tick(d dma.Desc, owner uint8) {
 		b.lastReq[1] = port.Request{}
 	}
 	before := b.m.IdleFor()
-	b.m.Tick(d, owner, in, refused, 0)
+	b.m.Tick(d, owner, in, refused, 0, false)
 	if idle && d.Op == dma.None && in.Cpl.Status == port.CplNone {
 		require.NotZero(b.t, before)
 		require.NotZero(b.t, b.m.IdleFor(), "woke without an input")

@@ -46,7 +46,8 @@ const (
 //	In      desc, owner  valid/ready stream of Desc, each with its node; in In;
 //	        refused  a pulse in the clock in which the last beat of a write that
 //	        was refused is taken; cancel  a level, bit i: node i wants its
-//	        descriptors given up
+//	        descriptors given up; rst, a reset in a clock in which no
+//	        beat is owed, after which no read in flight is answered
 //	Out     Ready; Read, valid/ready headers; Header and Beat, valid/ready each;
 //	        Result and its node. The beats of a descriptor for one memory are all
 //	        taken before a header for another is offered
@@ -116,7 +117,7 @@ func (m *Module) Read() port.Request {
 func (m *Module) Result() (r Result, owner uint8) { return m.result, m.owner }
 
 // Tick is one rising clock edge.
-func (m *Module) Tick(desc Desc, owner uint8, in In, refused bool, cancel uint8) {
+func (m *Module) Tick(desc Desc, owner uint8, in In, refused bool, cancel uint8, rst bool) {
 	m.result = ResultNone
 	next, queued, _ := m.queue.Out()
 	push := desc.Op != None && m.Ready()
@@ -137,6 +138,9 @@ func (m *Module) Tick(desc Desc, owner uint8, in In, refused bool, cancel uint8)
 	}
 	m.queue.Tick(push, entry{desc: desc, owner: owner & 1}, pop)
 	m.cancel = cancel & 3
+	if rst {
+		m.Reset()
+	}
 }
 
 // cancelled returns whether the write side's descriptor is to be given up and
@@ -230,7 +234,13 @@ func (m *Module) Skip(uint64) {}
 
 // Reset sets the registers.
 func (m *Module) Reset() {
-	*m = Module{tags: m.tags, order: m.order, queue: m.queue}
 	m.order.Reset()
 	m.queue.Reset()
+	m.r, m.w, m.s = reader{}, writer{}, stage{}
+	m.head, m.tail = 0, 0
+	m.complete, m.failed, m.ends = 0, 0, 0
+	for t := range slots {
+		m.fill[t] = 0
+	}
+	m.cancel, m.result, m.owner = 0, ResultNone, 0
 }

@@ -201,7 +201,7 @@ func TestFaultStopsReading(t *testing.T) {
 func TestStrayCompletionIsIgnored(t *testing.T) {
 	m := dma.New(4)
 	for tag := range uint8(32) {
-		m.Tick(dma.Desc{}, 0, dma.In{Cpl: port.Completion{Tag: tag, Status: port.CplSuccess, Last: true}}, false, 0)
+		m.Tick(dma.Desc{}, 0, dma.In{Cpl: port.Completion{Tag: tag, Status: port.CplSuccess, Last: true}}, false, 0, false)
 		assert.Equal(t, uint64(math.MaxUint64), m.IdleFor())
 	}
 }
@@ -245,7 +245,7 @@ func onVRAM(t *testing.T, descs ...dma.Desc) int {
 		reqReady, beatReady := v.WriteReady()
 		in := dma.In{ReadReady: v.ReadReady(), Cpl: v.Completion(), ReqReady: reqReady, BeatReady: beatReady}
 		v.Tick(rd, true, wr, beat)
-		m.Tick(d, 0, in, false, 0)
+		m.Tick(d, 0, in, false, 0, false)
 	}
 }
 

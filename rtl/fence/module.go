@@ -26,7 +26,7 @@ const (
 //	In      req valid/ready stream of Req, ready is Ready(); time uint64 from
 //	        ident; reqReady, beatReady for the write; refused, a pulse between
 //	        the clock in which the header is taken and the clock after the last
-//	        of header and beat was taken; regs regbus.Req
+//	        of header and beat was taken; regs regbus.Req; rst, a reset
 //	Out     Ready; Write (port.Request, port.Beat), valid/ready each; Result, a
 //	        pulse per Req; Event, a pulse per fence with IRQ; Timeline; Rsp
 //	Timing  5 clocks from Req to Result if the write is taken at once; one Req
@@ -95,7 +95,7 @@ func (m *Module) Rsp() regbus.Rsp { return m.rsp }
 func (m *Module) Reset() { *m = Module{base: m.base, timeline: m.timeline} }
 
 // Tick is one rising clock edge.
-func (m *Module) Tick(req Req, time uint64, reqReady, beatReady, refused bool, regs regbus.Req) {
+func (m *Module) Tick(req Req, time uint64, reqReady, beatReady, refused bool, regs regbus.Req, rst bool) {
 	m.access(regs)
 	m.result, m.event = ResultNone, false
 	switch m.state {
@@ -121,6 +121,9 @@ func (m *Module) Tick(req Req, time uint64, reqReady, beatReady, refused bool, r
 		m.state = stateIdle
 	default:
 		m.state = stateIdle
+	}
+	if rst {
+		m.Reset()
 	}
 }
 

@@ -27,7 +27,7 @@ type trace struct {
 // is the clock after both were taken in which the write is refused, or -1.
 func run(t *testing.T, m *Module, req Req, header, beat, refuse int) trace {
 	require.True(t, m.Ready())
-	m.Tick(req, 0, false, false, false, regbus.Req{})
+	m.Tick(req, 0, false, false, false, regbus.Req{}, false)
 	tr := trace{header: -1, beat: -1, update: -1, event: -1, result: -1}
 	was := m.Timeline()
 	for clock := 1; clock < 100; clock++ {
@@ -47,7 +47,7 @@ func run(t *testing.T, m *Module, req Req, header, beat, refuse int) trace {
 		}
 		both := max(tr.header, tr.beat)
 		refused := refuse >= 0 && tr.header >= 0 && tr.beat >= 0 && clock == both+refuse
-		m.Tick(Req{}, 0x123456789abc, reqReady, beatReady, refused, regbus.Req{})
+		m.Tick(Req{}, 0x123456789abc, reqReady, beatReady, refused, regbus.Req{}, false)
 		if m.Timeline() != was && tr.update < 0 {
 			tr.update = clock
 		}
@@ -57,7 +57,7 @@ func run(t *testing.T, m *Module, req Req, header, beat, refuse int) trace {
 		if m.Result() != ResultNone {
 			tr.result, tr.outcome = clock, m.Result()
 			assert.True(t, m.Ready())
-			m.Tick(Req{}, 0, false, false, false, regbus.Req{})
+			m.Tick(Req{}, 0, false, false, false, regbus.Req{}, false)
 			assert.Equal(t, ResultNone, m.Result(), "a pulse")
 			assert.False(t, m.Event(), "a pulse")
 			return tr
@@ -108,7 +108,7 @@ func TestRequests(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			m := New(1, true)
 			off := uint16(cpreg.Base + cpreg.Stride + cpreg.Fence)
-			m.Tick(Req{}, 0, false, false, false, regbus.Req{Op: regbus.Write, Off: off, Data: tt.completed})
+			m.Tick(Req{}, 0, false, false, false, regbus.Req{Op: regbus.Write, Off: off, Data: tt.completed}, false)
 			tr := run(t, &m, tt.req, 0, 0, tt.refuse)
 			assert.Equal(t, tt.outcome, tr.outcome)
 			assert.Equal(t, tt.event, tr.event >= 0)
@@ -117,7 +117,7 @@ func TestRequests(t *testing.T) {
 			} else if tt.req.Op == Timestamp {
 				assert.Equal(t, uint64(0x123456789abc), tr.value)
 			}
-			m.Tick(Req{}, 0, false, false, false, regbus.Req{Op: regbus.Read, Off: off})
+			m.Tick(Req{}, 0, false, false, false, regbus.Req{Op: regbus.Read, Off: off}, false)
 			assert.Equal(t, regbus.Rsp{Hit: true, Data: tt.want}, m.Rsp())
 			next := run(t, &m, Req{Op: Fence, ID: tt.want + 1, Addr: 8}, 0, 0, -1)
 			assert.Equal(t, ResultDone, next.outcome, "an error does not last")
@@ -128,7 +128,7 @@ func TestRequests(t *testing.T) {
 func TestRegister(t *testing.T) {
 	m := New(0, true)
 	for off := uint16(0); off < 0x2000; off += 4 {
-		m.Tick(Req{}, 0, false, false, false, regbus.Req{Op: regbus.Read, Off: off})
+		m.Tick(Req{}, 0, false, false, false, regbus.Req{Op: regbus.Read, Off: off}, false)
 		assert.Equal(t, off == 0x101c || off == 0x1048 || off == 0x104c, m.Rsp().Hit, "offset %#x", off)
 	}
 	assert.Equal(t, regbus.Rsp{}, m.Rsp())
@@ -139,12 +139,12 @@ func TestSleep(t *testing.T) {
 	assert.Equal(t, uint64(math.MaxUint64), m.IdleFor())
 	was := m
 	m.Skip(1000)
-	m.Tick(Req{}, 1000, true, true, false, regbus.Req{})
+	m.Tick(Req{}, 1000, true, true, false, regbus.Req{}, false)
 	assert.Equal(t, was, m, "sleeping")
-	m.Tick(Req{Op: Fence, ID: 1, Addr: 8}, 0, false, false, false, regbus.Req{})
+	m.Tick(Req{Op: Fence, ID: 1, Addr: 8}, 0, false, false, false, regbus.Req{}, false)
 	for !m.Ready() {
 		assert.Zero(t, m.IdleFor())
-		m.Tick(Req{}, 0, true, true, false, regbus.Req{})
+		m.Tick(Req{}, 0, true, true, false, regbus.Req{}, false)
 	}
 	assert.Zero(t, m.IdleFor(), "the result goes away")
 	m.Reset()
@@ -153,7 +153,7 @@ func TestSleep(t *testing.T) {
 
 // access reads or writes a register of node 0.
 func access(m *Module, op regbus.Op, off uint16, v uint32) uint32 {
-	m.Tick(Req{}, 0, false, false, false, regbus.Req{Op: op, Off: cpreg.Base + off, Data: v})
+	m.Tick(Req{}, 0, false, false, false, regbus.Req{Op: op, Off: cpreg.Base + off, Data: v}, false)
 	return m.Rsp().Data
 }
 
@@ -204,7 +204,7 @@ func TestTimelineDoesNotTear(t *testing.T) {
 			m := New(0, true)
 			access(&m, regbus.Write, cpreg.Fence, 0xffffffff)
 			access(&m, regbus.Write, cpreg.LineHi, 1)
-			m.Tick(Req{Op: Fence, ID: 0, Addr: 8}, 0, false, false, false, regbus.Req{})
+			m.Tick(Req{Op: Fence, ID: 0, Addr: 8}, 0, false, false, false, regbus.Req{}, false)
 			var low, high uint32
 			for clock := range 16 {
 				var req regbus.Req
@@ -214,7 +214,7 @@ func TestTimelineDoesNotTear(t *testing.T) {
 				case second + 1:
 					req = regbus.Req{Op: regbus.Read, Off: cpreg.Base + cpreg.LineHi}
 				}
-				m.Tick(Req{}, 0, true, true, false, req)
+				m.Tick(Req{}, 0, true, true, false, req, false)
 				switch clock {
 				case first:
 					low = m.Rsp().Data

@@ -374,6 +374,7 @@ func (g *rig) coalesce() {
 func (g *rig) round() {
 	g.msgs = nil
 	g.coalesce()
+	reset := g.rng.IntN(10) == 0
 	for i, n := range g.nodes {
 		if g.rng.IntN(4) == 0 {
 			g.buffers(n)
@@ -391,9 +392,40 @@ func (g *rig) round() {
 		g.run(n, func() bool { return g.clock == end })
 		g.node(0, cpreg.Status)
 	}
+	if reset {
+		g.resetMidway()
+		return
+	}
 	g.idle()
 	g.compare()
 	g.recover()
+}
+
+// resetMidway resets the device while it works: what a node owns may have been
+// written or not, and nothing else.
+func (g *rig) resetMidway() {
+	if g.rng.IntN(2) == 0 {
+		g.wholeReset()
+	} else {
+		g.functionReset()
+	}
+	g.configure()
+	vram := make([]byte, len(g.model.vram))
+	g.g.PeekVRAM(0, vram)
+	for i, n := range g.nodes {
+		copy(g.model.vram[n.own.at:][:n.own.n], vram[n.own.at:])
+		copy(g.model.vram[n.stamps.at:][:n.stamps.n], vram[n.stamps.at:])
+		off := n.hostOwn.at&^host - memBase
+		copy(g.model.mem[off:][:n.hostOwn.n], g.mem[off:])
+		n.fence = 0
+		require.Zero(g.t, g.node(i, cpreg.Fence))
+	}
+	g.model.scratch = [4]uint32{}
+	g.sameBytes("VRAM", g.model.vram, vram)
+	g.sameBytes("host memory", g.model.mem, g.mem)
+	for i := range g.nodes {
+		g.start(i)
+	}
 }
 
 // compare holds the device against the model.

@@ -23,6 +23,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/noc"
 	"github.com/hilgpu/hilgpu/rtl/pcie"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
+	"github.com/hilgpu/hilgpu/rtl/reset"
 )
 
 // GPU is the whole device at its two ports; it is a port.Device. A GPU with one
@@ -40,6 +41,8 @@ type GPU struct {
 	fence1 fence.Module
 	dma    dma.Module
 	vram   mem.Module
+
+	reset reset.Module
 
 	initiator noc.Initiator
 	vramRead  noc.Reads
@@ -76,6 +79,8 @@ func New(c Config) (*GPU, error) {
 		fence1: fence.New(1, c.Timeline),
 		dma:    dma.New(c.Tags),
 		vram:   mem.New(c.VRAMBytes),
+
+		initiator: noc.NewInitiator(c.Nodes, c.Tags),
 	}, nil
 }
 
@@ -138,6 +143,8 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	line0, line1 := g.fence0.Timeline(), g.fence1.Timeline()
 	done0 := cp.Fence{Ready: g.fence0.Ready(), Result: g.fence0.Result(), Node0: line0, Node1: line1}
 	done1 := cp.Fence{Ready: g.fence1.Ready(), Result: g.fence1.Result(), Node0: line0, Node1: line1}
+	rst := g.resets()
+	whole, function := g.ident.Whole(), g.pcie.Function()
 	g.count(hostBeatReady, hostOwner, hostBeat, vramBeatReady, vramBeat)
 
 	g.pcie.Tick(
@@ -145,46 +152,47 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 		pcie.VRAM{
 			ReadReady: has(readReady, noc.ReadTarget), Cpl: noc.Completion(fromHost, fromVRAM, noc.ReadTarget),
 			ReqReady: has(writeReady, noc.VRAMWriteTarget), BeatReady: has(vramBeatReady, noc.VRAMWriteTarget),
-		}, master)
-	g.ident.Tick(regs, s0, s1, err)
+		}, master, rst.Function)
+	g.ident.Tick(regs, s0, s1, err, rst)
 	g.intc.Tick(events, enable, functionMask,
 		has(hostReady, noc.HostWriteMessage), has(hostBeatReady, noc.HostWriteMessage),
-		has(refused, noc.HostWriteMessage), regs)
+		has(refused, noc.HostWriteMessage), regs, rst)
 	g.cp0.Tick(cp.Mem{
 		Ready: has(hostReady|readReady, noc.ReadCP0), Cpl: noc.Completion(fromHost, fromVRAM, noc.ReadCP0),
-	}, dma0, done0, regs)
+	}, dma0, done0, regs, rst.Whole)
 	g.fence0.Tick(f0, now,
 		has(hostReady, noc.HostWriteFence0) || has(writeReady, noc.VRAMWriteFence0),
 		has(hostBeatReady, noc.HostWriteFence0) || has(vramBeatReady, noc.VRAMWriteFence0),
-		has(refused, noc.HostWriteFence0), regs)
+		has(refused, noc.HostWriteFence0), regs, rst.Whole)
 	if g.config.Nodes == 2 {
 		g.cp1.Tick(cp.Mem{
 			Ready: has(hostReady|readReady, noc.ReadCP1), Cpl: noc.Completion(fromHost, fromVRAM, noc.ReadCP1),
-		}, dma1, done1, regs)
+		}, dma1, done1, regs, rst.Whole)
 		g.fence1.Tick(f1, now,
 			has(hostReady, noc.HostWriteFence1) || has(writeReady, noc.VRAMWriteFence1),
 			has(hostBeatReady, noc.HostWriteFence1) || has(vramBeatReady, noc.VRAMWriteFence1),
-			has(refused, noc.HostWriteFence1), regs)
+			has(refused, noc.HostWriteFence1), regs, rst.Whole)
 	}
 	g.dma.Tick(desc, node, dma.In{
 		ReadReady: has(hostReady|readReady, noc.ReadDMA),
 		Cpl:       noc.Completion(fromHost, fromVRAM, noc.ReadDMA),
 		ReqReady:  has(hostReady, noc.HostWriteDMA) || has(writeReady, noc.VRAMWriteDMA),
 		BeatReady: has(hostBeatReady, noc.HostWriteDMA) || has(vramBeatReady, noc.VRAMWriteDMA),
-	}, has(refused, noc.HostWriteDMA), cancel)
+	}, has(refused, noc.HostWriteDMA), cancel, rst.Whole)
 	g.vram.Tick(readReq, cplTaken, writeReq, vramBeat)
 
-	g.initiator.Tick(offer, hostReq.Tag, hostTaken, hostLast, cpl)
-	g.vramRead.Tick(reads, readReady != 0)
+	g.initiator.Tick(offer, hostReq.Tag, hostTaken, hostLast, cpl, rst.Whole)
+	g.vramRead.Tick(reads, readReady != 0, false)
 	g.vramWrite.Tick(writes, writeReady != 0, vramBeatTaken && vramBeat.Last)
-	g.descs.Tick(descs, descReady != 0)
+	g.descs.Tick(descs, descReady != 0, rst.Whole)
+	g.reset.Tick(whole, function, rst)
 }
 
 // IdleFor returns how many clocks do nothing but count: the shortest sleep of
 // the blocks.
 func (g *GPU) IdleFor() uint64 {
 	n := min(g.pcie.IdleFor(), g.ident.IdleFor(), g.intc.IdleFor(),
-		g.cp0.IdleFor(), g.fence0.IdleFor(), g.dma.IdleFor(), g.vram.IdleFor(), g.initiator.IdleFor())
+		g.cp0.IdleFor(), g.fence0.IdleFor(), g.dma.IdleFor(), g.vram.IdleFor(), g.initiator.IdleFor(), g.reset.IdleFor())
 	if g.config.Nodes == 2 {
 		n = min(n, g.cp1.IdleFor(), g.fence1.IdleFor())
 	}
@@ -211,6 +219,7 @@ func (g *GPU) Skip(n uint64) {
 	g.dma.Skip(n)
 	g.vram.Skip(n)
 	g.initiator.Skip(n)
+	g.reset.Skip(n)
 }
 
 // Reset is a fundamental reset: every register is as after power on, VRAM keeps
@@ -226,6 +235,7 @@ func (g *GPU) Reset() {
 	g.dma.Reset()
 	g.vram.Reset()
 	g.initiator.Reset()
+	g.reset.Reset()
 	g.vramRead.Reset()
 	g.vramWrite.Reset()
 	g.descs.Reset()

@@ -5,14 +5,17 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/cp"
 	"github.com/hilgpu/hilgpu/rtl/dma"
 	"github.com/hilgpu/hilgpu/rtl/noc"
+	"github.com/hilgpu/hilgpu/rtl/regbus"
+	"github.com/hilgpu/hilgpu/rtl/reset"
 )
 
 // hostHeader returns what the arbiter of the initiator port decides and the
 // header it grants, meaningful if there is one.
 func (g *GPU) hostHeader() (o noc.Offer, req port.Request) {
-	cp0 := noc.ToHost(noc.Tagged(g.cp0.Fetch(), noc.ReadCP0))
-	cp1 := noc.ToHost(noc.Tagged(g.cp1.Fetch(), noc.ReadCP1))
-	rd := noc.ToHost(noc.Tagged(g.dma.Read(), noc.ReadDMA))
+	busy := g.initiator.Busy()
+	cp0 := noc.Free(noc.ToHost(noc.Tagged(g.cp0.Fetch(), noc.ReadCP0)), busy)
+	cp1 := noc.Free(noc.ToHost(noc.Tagged(g.cp1.Fetch(), noc.ReadCP1)), busy)
+	rd := noc.Free(noc.ToHost(noc.Tagged(g.dma.Read(), noc.ReadDMA)), busy)
 	wr := noc.ToHost(g.dma.Header())
 	fence0, _ := g.fence0.Write()
 	fence0 = noc.ToHost(fence0)
@@ -24,7 +27,7 @@ func (g *GPU) hostHeader() (o noc.Offer, req port.Request) {
 	o = noc.Decide(noc.Valid(cp0, noc.ReadCP0)|noc.Valid(cp1, noc.ReadCP1)|noc.Valid(rd, noc.ReadDMA)|
 		noc.Valid(wr, noc.HostWriteDMA)|noc.Valid(fence0, noc.HostWriteFence0)|
 		noc.Valid(fence1, noc.HostWriteFence1)|noc.Valid(message, noc.HostWriteMessage),
-		g.initiator.State(), g.pcie.BusMaster())
+		g.initiator.State(), g.pcie.BusMaster(), g.closed())
 	switch o.Source {
 	case noc.ReadCP0:
 		req = cp0
@@ -75,6 +78,7 @@ func (g *GPU) vramReadHeader() (valid, reader uint8, req port.Request) {
 
 	valid = noc.Valid(cp0, noc.ReadCP0) | noc.Valid(cp1, noc.ReadCP1) | noc.Valid(rd, noc.ReadDMA) |
 		noc.Valid(target, noc.ReadTarget)
+	valid = noc.Open(valid, g.vramRead.Turn(), g.closed(), 1<<noc.ReadTarget)
 	reader = noc.Grant(valid, g.vramRead.Turn())
 	switch reader {
 	case noc.ReadCP0:
@@ -86,6 +90,9 @@ func (g *GPU) vramReadHeader() (valid, reader uint8, req port.Request) {
 	case noc.ReadTarget:
 		req = target
 	default:
+	}
+	if valid == 0 {
+		req = port.Request{}
 	}
 	return valid, reader, req
 }
@@ -105,6 +112,7 @@ func (g *GPU) vramWriteHeader() (valid, writer uint8, req port.Request) {
 
 	valid = noc.Valid(wr, noc.VRAMWriteDMA) | noc.Valid(fence0, noc.VRAMWriteFence0) |
 		noc.Valid(fence1, noc.VRAMWriteFence1) | noc.Valid(target, noc.VRAMWriteTarget)
+	valid = noc.Open(valid, g.vramWrite.Turn(), g.closed(), 1<<noc.VRAMWriteTarget)
 	writer = noc.Grant(valid, g.vramWrite.Turn())
 	switch writer {
 	case noc.VRAMWriteDMA:
@@ -116,6 +124,9 @@ func (g *GPU) vramWriteHeader() (valid, writer uint8, req port.Request) {
 	case noc.VRAMWriteTarget:
 		req = target
 	default:
+	}
+	if valid == 0 {
+		req = port.Request{}
 	}
 	return valid, writer, req
 }
@@ -163,4 +174,19 @@ func (g *GPU) dmaFor(node, ready uint8) cp.DMA {
 		Ready: has(ready, node), Done: mine && r == dma.ResultDone,
 		Err: mine && r == dma.ResultReadError, WriteErr: mine && r == dma.ResultWriteError,
 	}
+}
+
+// closed returns whether nothing of the engines is granted, because a reset is
+// under way.
+func (g *GPU) closed() bool {
+	s := g.reset.State()
+	return s.Whole || s.Function
+}
+
+// resets returns what a reset does in this clock. It ends when the engines owe no
+// beat and read nothing of VRAM, and no register is accessed.
+func (g *GPU) resets() reset.Signals {
+	owed := g.initiator.Owed() || g.vramWrite.Owed()
+	reads := g.vram.Reading() || g.vramRead.Turn().Hold
+	return reset.Now(g.reset.State(), !owed && !reads && g.pcie.Regs().Op == regbus.None)
 }

@@ -12,10 +12,11 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/mem"
 	"github.com/hilgpu/hilgpu/rtl/noc"
 	"github.com/hilgpu/hilgpu/rtl/pcie"
+	"github.com/hilgpu/hilgpu/rtl/reset"
 )
 
 // GPUWords is how many words Snapshot fills.
-const GPUWords = 1 + pcie.ModuleWords + ident.ModuleWords + intc.ModuleWords + cp.ModuleWords + cp.ModuleWords + fence.ModuleWords + fence.ModuleWords + dma.ModuleWords + mem.ModuleWords + noc.InitiatorWords + noc.ReadsWords + noc.WritesWords + noc.ReadsWords
+const GPUWords = 1 + pcie.ModuleWords + ident.ModuleWords + intc.ModuleWords + cp.ModuleWords + cp.ModuleWords + fence.ModuleWords + fence.ModuleWords + dma.ModuleWords + mem.ModuleWords + reset.ModuleWords + noc.InitiatorWords + noc.ReadsWords + noc.WritesWords + noc.ReadsWords
 
 // Snapshot stores the registers in the first GPUWords words of s.
 func (m *GPU) Snapshot(s []uint64) {
@@ -40,6 +41,8 @@ func (m *GPU) Snapshot(s []uint64) {
 	s = s[dma.ModuleWords:]
 	m.vram.Snapshot(s)
 	s = s[mem.ModuleWords:]
+	m.reset.Snapshot(s)
+	s = s[reset.ModuleWords:]
 	m.initiator.Snapshot(s)
 	s = s[noc.InitiatorWords:]
 	m.vramRead.Snapshot(s)
@@ -72,6 +75,8 @@ func (m *GPU) Restore(s []uint64) {
 	s = s[dma.ModuleWords:]
 	m.vram.Restore(s)
 	s = s[mem.ModuleWords:]
+	m.reset.Restore(s)
+	s = s[reset.ModuleWords:]
 	m.initiator.Restore(s)
 	s = s[noc.InitiatorWords:]
 	m.vramRead.Restore(s)
@@ -95,6 +100,7 @@ func (m *GPU) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	s = m.fence1.Signals(at+".fence1", s)
 	s = m.dma.Signals(at+".dma", s)
 	s = m.vram.Signals(at+".vram", s)
+	s = m.reset.Signals(at+".reset", s)
 	s = m.initiator.Signals(at+".initiator", s)
 	s = m.vramRead.Signals(at+".vramRead", s)
 	s = m.vramWrite.Signals(at+".vramWrite", s)
@@ -113,6 +119,7 @@ func (m *GPU) Memories(v hdl.Visitor) {
 	m.fence1.Memories(v)
 	m.dma.Memories(v)
 	m.vram.Memories(v)
+	m.reset.Memories(v)
 	m.initiator.Memories(v)
 	m.vramRead.Memories(v)
 	m.vramWrite.Memories(v)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
+	"github.com/hilgpu/hilgpu/rtl/reset"
 )
 
 // Params are the values of the registers that describe the configuration.
@@ -41,11 +42,13 @@ type Error struct {
 
 // Module is the identity block.
 //
-//	In      regs regbus.Req; s0, s1 Scratch, a pulse each; err Error, a pulse
-//	Out     Rsp regbus.Rsp; Time uint64, clocks since reset; all registered
+//	In      regs regbus.Req; s0, s1 Scratch, a pulse each; err Error, a pulse;
+//	        rst reset.Signals, with Whole or Function in no clock of an access
+//	Out     Rsp regbus.Rsp; Time uint64, clocks since reset; Whole, a pulse that
+//	        asks for a whole reset; all registered
 //	Timing  an answer 1 clock after its request; one access, two scratch
 //	        writes and one error a clock
-//	Reset   time, scratch and capture 0
+//	Reset   time, scratch and capture 0; a whole reset keeps the time
 //	Order   of two writes of one scratch register in one clock the register
 //	        bus wins over s1, and s1 over s0; of an error in the clock in which
 //	        the host clears the capture, the error stays
@@ -69,6 +72,7 @@ type Module struct {
 	errCount uint32
 	errAddr  uint64
 	errInfo  uint16 `w:"11"`
+	whole    bool
 	rsp      regbus.Rsp
 }
 
@@ -96,20 +100,30 @@ func New(p Params) Module {
 // Time returns the clocks since reset.
 func (m *Module) Time() uint64 { return m.time }
 
+// Whole reports that a whole reset is asked for, in one clock.
+func (m *Module) Whole() bool { return m.whole }
+
 // Rsp returns the answer to the register access of the clock before.
 func (m *Module) Rsp() regbus.Rsp { return m.rsp }
 
 // Reset clears the registers.
 func (m *Module) Reset() {
 	m.time, m.timeHi = 0, 0
+	m.clear()
+}
+
+// clear is a whole reset.
+func (m *Module) clear() {
 	m.scratch0, m.scratch1, m.scratch2, m.scratch3 = 0, 0, 0, 0
 	m.errCount, m.errAddr, m.errInfo = 0, 0, 0
+	m.whole = false
 	m.rsp = regbus.Rsp{}
 }
 
 // Tick is one rising clock edge.
-func (m *Module) Tick(regs regbus.Req, s0, s1 Scratch, err Error) {
+func (m *Module) Tick(regs regbus.Req, s0, s1 Scratch, err Error, rst reset.Signals) {
 	m.rsp = regbus.Rsp{}
+	m.whole = false
 	if s0.Valid {
 		m.write(s0.Index, s0.Data)
 	}
@@ -117,12 +131,17 @@ func (m *Module) Tick(regs regbus.Req, s0, s1 Scratch, err Error) {
 		m.write(s1.Index, s1.Data)
 	}
 	if regs.Op != regbus.None && regs.Off-idreg.Base < idreg.Size {
-		m.access(regs)
+		m.access(regs, rst.Pending)
 	}
 	if err.Cause != idreg.ErrNone {
 		m.capture(err)
 	}
 	m.time++
+	if rst.Function {
+		m.Reset()
+	} else if rst.Whole {
+		m.clear()
+	}
 }
 
 // write sets a scratch register.
@@ -154,7 +173,7 @@ func (m *Module) scratch(i uint8) uint32 {
 	return v
 }
 
-func (m *Module) access(r regbus.Req) {
+func (m *Module) access(r regbus.Req, resetting bool) {
 	write := r.Op == regbus.Write
 	m.rsp.Hit = true
 	switch r.Off - idreg.Base {
@@ -198,6 +217,11 @@ func (m *Module) access(r regbus.Req) {
 		}
 	case idreg.HostBits:
 		m.rsp.Data = m.hostBits
+	case idreg.Reset:
+		if resetting {
+			m.rsp.Data = idreg.ResetWhole
+		}
+		m.whole = write && r.Data&idreg.ResetWhole != 0
 	default:
 		m.rsp.Hit = false
 	}

@@ -8,20 +8,21 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
+	"github.com/hilgpu/hilgpu/rtl/reset"
 )
 
 var params = Params{Nodes: 2, Tags: 16, LengthBits: 32, HostBits: 48, VRAMBytes: 16 << 20, ClockHz: 100_000_000, MapHash: 0x12345678}
 
 func read(m *Module, off uint16) uint32 {
-	m.Tick(regbus.Req{Op: regbus.Read, Off: idreg.Base + off}, Scratch{}, Scratch{}, Error{})
+	m.Tick(regbus.Req{Op: regbus.Read, Off: idreg.Base + off}, Scratch{}, Scratch{}, Error{}, reset.Signals{})
 	return m.Rsp().Data
 }
 
 func write(m *Module, off uint16, v uint32) {
-	m.Tick(regbus.Req{Op: regbus.Write, Off: idreg.Base + off, Data: v}, Scratch{}, Scratch{}, Error{})
+	m.Tick(regbus.Req{Op: regbus.Write, Off: idreg.Base + off, Data: v}, Scratch{}, Scratch{}, Error{}, reset.Signals{})
 }
 
-func idle(m *Module) { m.Tick(regbus.Req{}, Scratch{}, Scratch{}, Error{}) }
+func idle(m *Module) { m.Tick(regbus.Req{}, Scratch{}, Scratch{}, Error{}, reset.Signals{}) }
 
 func TestRegisters(t *testing.T) {
 	m := New(params)
@@ -47,7 +48,7 @@ func TestRegisters(t *testing.T) {
 			mapped = mapped || uint16(r.Off) == off
 		}
 		for _, op := range []regbus.Op{regbus.Read, regbus.Write} {
-			m.Tick(regbus.Req{Op: op, Off: off}, Scratch{}, Scratch{}, Error{})
+			m.Tick(regbus.Req{Op: op, Off: off}, Scratch{}, Scratch{}, Error{}, reset.Signals{})
 			assert.Equal(t, mapped, m.Rsp().Hit, "offset %#x", off)
 			assert.Equal(t, m.Rsp(), m.Rsp())
 		}
@@ -62,7 +63,7 @@ func TestRegisters(t *testing.T) {
 func TestResetValues(t *testing.T) {
 	m := New(params)
 	write(&m, idreg.Scratch1, 5)
-	m.Tick(regbus.Req{}, Scratch{}, Scratch{}, Error{Cause: idreg.ErrPartial, Addr: 4})
+	m.Tick(regbus.Req{}, Scratch{}, Scratch{}, Error{Cause: idreg.ErrPartial, Addr: 4}, reset.Signals{})
 	m.Reset()
 	for _, r := range idreg.Block.Regs {
 		if !r.Config && r.Name != "TIME_LO" {
@@ -105,7 +106,7 @@ func TestScratch(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := New(params)
-			m.Tick(tt.regs, tt.s0, tt.s1, Error{})
+			m.Tick(tt.regs, tt.s0, tt.s1, Error{}, reset.Signals{})
 			for i, want := range tt.want {
 				assert.Equal(t, want, read(&m, idreg.Scratch0+uint16(i)*4), "SCRATCH%d", i)
 			}
@@ -117,22 +118,22 @@ func TestCapture(t *testing.T) {
 	m := New(params)
 	first := Error{Cause: idreg.ErrPartial, Write: true, BAR: 0, Addr: 0xfedc_1234_5678}
 	second := Error{Cause: idreg.ErrDecode, BAR: 7, Addr: 0x10}
-	m.Tick(regbus.Req{}, Scratch{}, Scratch{}, first)
-	m.Tick(regbus.Req{}, Scratch{}, Scratch{}, second)
+	m.Tick(regbus.Req{}, Scratch{}, Scratch{}, first, reset.Signals{})
+	m.Tick(regbus.Req{}, Scratch{}, Scratch{}, second, reset.Signals{})
 	assert.Equal(t, uint32(2), read(&m, idreg.ErrCount))
 	assert.Equal(t, uint32(0x12345678), read(&m, idreg.ErrAddrLo), "the first one")
 	assert.Equal(t, uint32(0xfedc), read(&m, idreg.ErrAddrHi))
 	assert.Equal(t, uint32(0x12), read(&m, idreg.ErrInfo))
 
-	m.Tick(regbus.Req{Op: regbus.Write, Off: idreg.ErrInfo, Data: 1}, Scratch{}, Scratch{}, second)
+	m.Tick(regbus.Req{Op: regbus.Write, Off: idreg.ErrInfo, Data: 1}, Scratch{}, Scratch{}, second, reset.Signals{})
 	assert.Equal(t, uint32(0x703), read(&m, idreg.ErrInfo), "rearmed, and captured in the same clock")
 	assert.Equal(t, uint32(3), read(&m, idreg.ErrCount))
 	write(&m, idreg.ErrInfo, 0)
 	assert.Zero(t, read(&m, idreg.ErrInfo))
 
 	write(&m, idreg.ErrCount, math.MaxUint32-1)
-	m.Tick(regbus.Req{}, Scratch{}, Scratch{}, second)
-	m.Tick(regbus.Req{}, Scratch{}, Scratch{}, second)
+	m.Tick(regbus.Req{}, Scratch{}, Scratch{}, second, reset.Signals{})
+	m.Tick(regbus.Req{}, Scratch{}, Scratch{}, second, reset.Signals{})
 	assert.Equal(t, uint32(math.MaxUint32), read(&m, idreg.ErrCount), "saturates")
 }
 
@@ -148,4 +149,33 @@ func TestSleep(t *testing.T) {
 	}
 	skipped.Skip(100)
 	assert.Equal(t, ticked, skipped)
+}
+
+// A write of 1 asks once for a whole reset, which reads as 1 while it is under
+// way and keeps the time; a function-level reset does not.
+func TestReset(t *testing.T) {
+	m := New(params)
+	write(&m, idreg.Reset, 0xfffffffe)
+	assert.False(t, m.Whole())
+	write(&m, idreg.Reset, 1)
+	assert.True(t, m.Whole())
+	for _, pending := range []bool{true, false} {
+		m.Tick(regbus.Req{Op: regbus.Read, Off: idreg.Reset}, Scratch{}, Scratch{}, Error{}, reset.Signals{Pending: pending})
+		assert.False(t, m.Whole())
+		assert.Equal(t, pending, m.Rsp().Data == 1)
+	}
+	dirty := func() {
+		write(&m, idreg.Scratch1, 5)
+		write(&m, idreg.ErrCount, 7)
+		m.Tick(regbus.Req{}, Scratch{}, Scratch{}, Error{Cause: idreg.ErrPartial, Addr: 4}, reset.Signals{})
+	}
+	dirty()
+	time := m.Time()
+	m.Tick(regbus.Req{}, Scratch{Valid: true, Data: 3}, Scratch{}, Error{}, reset.Signals{Pending: true, Whole: true})
+	want := New(params)
+	want.Skip(time + 1)
+	assert.Equal(t, want, m)
+	dirty()
+	m.Tick(regbus.Req{}, Scratch{}, Scratch{}, Error{}, reset.Signals{Pending: true, Whole: true, Function: true})
+	assert.Equal(t, New(params), m)
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // ModuleWords is how many words Snapshot fills.
-const ModuleWords = 16
+const ModuleWords = 17
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -26,8 +26,9 @@ func (m *Module) Snapshot(s []uint64) {
 	s[11] = uint64(m.errCount)
 	s[12] = m.errAddr
 	s[13] = uint64(m.errInfo)
-	s[14] = hdl.Bit(m.rsp.Hit)
-	s[15] = uint64(m.rsp.Data)
+	s[14] = hdl.Bit(m.whole)
+	s[15] = hdl.Bit(m.rsp.Hit)
+	s[16] = uint64(m.rsp.Data)
 }
 
 // Restore sets the registers to what Snapshot stored.
@@ -47,8 +48,9 @@ func (m *Module) Restore(s []uint64) {
 	m.errCount = uint32(s[11])
 	m.errAddr = s[12]
 	m.errInfo = uint16(s[13])
-	m.rsp.Hit = s[14] != 0
-	m.rsp.Data = uint32(s[15])
+	m.whole = s[14] != 0
+	m.rsp.Hit = s[15] != 0
+	m.rsp.Data = uint32(s[16])
 }
 
 // Signals appends what the words of Snapshot are; at is the instance.
@@ -68,6 +70,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".errCount", Width: 32},
 		hdl.Signal{Name: at + ".errAddr", Width: 64},
 		hdl.Signal{Name: at + ".errInfo", Width: 11},
+		hdl.Signal{Name: at + ".whole", Width: 1},
 		hdl.Signal{Name: at + ".rsp_Hit", Width: 1},
 		hdl.Signal{Name: at + ".rsp_Data", Width: 32},
 	)

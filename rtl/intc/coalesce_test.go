@@ -9,6 +9,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/msixreg"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
+	"github.com/hilgpu/hilgpu/rtl/reset"
 )
 
 // coalescing returns a controller that ready returns, with both registers set.
@@ -37,7 +38,7 @@ func starts(t *testing.T, m *Module, acts map[int]act, clocks int) (got [2][]int
 			regs = regbus.Req{Op: regbus.Write, Off: a.off, Data: a.data}
 		}
 		reqReady, beatReady := r.offer(t, clock, m)
-		m.Tick(a.ev, true, false, reqReady, beatReady, false, regs)
+		m.Tick(a.ev, true, false, reqReady, beatReady, false, regs, reset.Signals{})
 	}
 	for _, g := range r.got {
 		got[g.vector(t)] = append(got[g.vector(t)], g.start)
@@ -108,7 +109,7 @@ func TestCoalescingLosesNothing(t *testing.T) {
 					}
 					reqReady, beatReady := r.offer(t, clock, &m)
 					ev := Events{Done0: clock == e0, Done1: clock == e1}
-					m.Tick(ev, true, false, reqReady, beatReady, false, regs)
+					m.Tick(ev, true, false, reqReady, beatReady, false, regs, reset.Signals{})
 				}
 				for _, at := range []int{e0, e1} {
 					found := false
@@ -128,21 +129,21 @@ func TestCoalescingLosesNothing(t *testing.T) {
 func TestCoalescingSleeps(t *testing.T) {
 	for n := range 20 {
 		m := coalescing(2, 20)
-		m.Tick(Events{Done0: true}, true, false, false, false, false, regbus.Req{})
+		m.Tick(Events{Done0: true}, true, false, false, false, false, regbus.Req{}, reset.Signals{})
 		require.Equal(t, uint64(19), m.IdleFor())
 		slept := m
 		slept.Skip(uint64(n))
 		for range n {
-			m.Tick(Events{}, true, false, false, false, false, regbus.Req{})
+			m.Tick(Events{}, true, false, false, false, false, regbus.Req{}, reset.Signals{})
 		}
 		require.Equal(t, m, slept, "%d clocks", n)
 		require.Equal(t, uint64(19-n), m.IdleFor())
 	}
 	m := coalescing(2, 20)
 	write(&m, msixreg.Base+msixreg.Control, 1)
-	m.Tick(Events{Done0: true}, true, false, false, false, false, regbus.Req{})
+	m.Tick(Events{Done0: true}, true, false, false, false, false, regbus.Req{}, reset.Signals{})
 	for range 20 {
-		m.Tick(Events{}, true, false, false, false, false, regbus.Req{})
+		m.Tick(Events{}, true, false, false, false, false, regbus.Req{}, reset.Signals{})
 	}
 	assert.Equal(t, ^uint64(0), m.IdleFor(), "held by the vector, nothing counts")
 	was := m

@@ -10,6 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
+	"github.com/hilgpu/hilgpu/rtl/reset"
 )
 
 const host = uint64(1) << 63
@@ -28,12 +29,14 @@ type Events struct {
 //	In      ev Events, pulses; enable, functionMask bool, levels of the MSI-X
 //	        capability; reqReady, beatReady for the message; refused, a pulse in
 //	        the clock in which the beat of a message that was not sent is taken;
-//	        regs regbus.Req
+//	        regs regbus.Req; rst reset.Signals, with Whole or Function in no
+//	        clock of an access or in which a part of a message is taken
 //	Out     Message (port.Request, port.Beat), valid/ready each, a write of 4
 //	        bytes to host memory; Rsp regbus.Rsp; all registered
 //	Timing  1 clock from event to message, without coalescing; one message at a
 //	        time, back to back; an answer 1 clock after its request
-//	Reset   STATUS, MASK and the table 0, the vectors masked, coalescing off
+//	Reset   STATUS, MASK and the table 0, the vectors masked, coalescing off; a whole
+//	        reset keeps the table
 //	Order   vector 0 before vector 1 if both are due; an event in the clock of
 //	        its acknowledge wins. An acknowledge takes back an event that is due
 //	        only if its message is held by MASK, the vector, the function or the
@@ -99,7 +102,7 @@ func (m *Module) Message() (req port.Request, beat port.Beat) {
 func (m *Module) Rsp() regbus.Rsp { return m.rsp }
 
 // Tick is one rising clock edge.
-func (m *Module) Tick(ev Events, enable, functionMask, reqReady, beatReady, refused bool, regs regbus.Req) {
+func (m *Module) Tick(ev Events, enable, functionMask, reqReady, beatReady, refused bool, regs regbus.Req, rst reset.Signals) {
 	m.headerUp = m.headerUp && !reqReady
 	m.beatUp = m.beatUp && !beatReady
 	send := m.sendable(enable && !functionMask)
@@ -133,6 +136,19 @@ func (m *Module) Tick(ev Events, enable, functionMask, reqReady, beatReady, refu
 	if !m.headerUp && !m.beatUp {
 		m.launch(m.due & m.sendable(enable && !functionMask) &^ m.held())
 	}
+	if rst.Function {
+		m.Reset()
+	} else if rst.Whole {
+		m.clear()
+	}
+}
+
+// clear is a whole reset. A message is not under way in its clock.
+func (m *Module) clear() {
+	m.status, m.mask, m.due, m.sent = 0, 0, 0, 0
+	m.wait = coalesce{}
+	m.headerUp, m.beatUp = false, false
+	m.rsp = regbus.Rsp{}
 }
 
 // bits returns the STATUS bits of events.

@@ -12,15 +12,16 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
+	"github.com/hilgpu/hilgpu/rtl/reset"
 )
 
 func read(m *Module, off uint16) uint32 {
-	m.Tick(Events{}, false, false, false, false, false, regbus.Req{Op: regbus.Read, Off: off})
+	m.Tick(Events{}, false, false, false, false, false, regbus.Req{Op: regbus.Read, Off: off}, reset.Signals{})
 	return m.Rsp().Data
 }
 
 func write(m *Module, off uint16, v uint32) {
-	m.Tick(Events{}, false, false, false, false, false, regbus.Req{Op: regbus.Write, Off: off, Data: v})
+	m.Tick(Events{}, false, false, false, false, false, regbus.Req{Op: regbus.Write, Off: off, Data: v}, reset.Signals{})
 }
 
 // ready returns a controller with all events let through and two vectors.
@@ -120,7 +121,7 @@ func TestNothingIsLost(t *testing.T) {
 					regs = regbus.Req{Op: regbus.Write, Off: intcreg.Base + intcreg.Status, Data: intcreg.All}
 				}
 				reqReady, beatReady := r.offer(t, clock, &m)
-				m.Tick(ev, true, false, reqReady, beatReady, false, regs)
+				m.Tick(ev, true, false, reqReady, beatReady, false, regs, reset.Signals{})
 			}
 			check := func(event uint16, at int) {
 				vector := intcreg.VectorDone
@@ -204,7 +205,7 @@ func TestHolds(t *testing.T) {
 					regs = regbus.Req{Op: regbus.Write, Off: s.off, Data: s.data}
 				}
 				reqReady, beatReady := r.offer(t, clock, &m)
-				m.Tick(s.ev, !s.disable, s.functionMask, reqReady, beatReady, false, regs)
+				m.Tick(s.ev, !s.disable, s.functionMask, reqReady, beatReady, false, regs, reset.Signals{})
 				clock++
 			}
 			for _, s := range tt.steps {
@@ -212,7 +213,7 @@ func TestHolds(t *testing.T) {
 			}
 			last := tt.steps[len(tt.steps)-1]
 			stay := m
-			stay.Tick(Events{}, !last.disable, last.functionMask, false, false, false, regbus.Req{Op: regbus.Read, Off: msixreg.PendingBase})
+			stay.Tick(Events{}, !last.disable, last.functionMask, false, false, false, regbus.Req{Op: regbus.Read, Off: msixreg.PendingBase}, reset.Signals{})
 			assert.Equal(t, tt.pending, stay.Rsp().Data)
 			for range 20 {
 				tick(step{})
@@ -244,16 +245,16 @@ func TestRefusedMessage(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := ready()
-			m.Tick(Events{Done0: true}, true, false, false, false, false, regbus.Req{})
+			m.Tick(Events{Done0: true}, true, false, false, false, false, regbus.Req{}, reset.Signals{})
 			m.Tick(Events{Done0: tt.again}, false, false, true, false, false,
-				regbus.Req{Op: regbus.Write, Off: intcreg.Base + intcreg.Status, Data: tt.ack})
-			m.Tick(Events{}, false, false, false, true, true, regbus.Req{})
+				regbus.Req{Op: regbus.Write, Off: intcreg.Base + intcreg.Status, Data: tt.ack}, reset.Signals{})
+			m.Tick(Events{}, false, false, false, true, true, regbus.Req{}, reset.Signals{})
 			assert.Equal(t, tt.pending, read(&m, msixreg.PendingBase))
-			m.Tick(Events{}, true, false, false, false, false, regbus.Req{})
+			m.Tick(Events{}, true, false, false, false, false, regbus.Req{}, reset.Signals{})
 			req, beat := m.Message()
 			assert.Equal(t, tt.sent, req.Kind != port.None)
 			assert.Equal(t, tt.sent, beat.Valid)
-			m.Tick(Events{}, true, false, true, true, false, regbus.Req{})
+			m.Tick(Events{}, true, false, true, true, false, regbus.Req{}, reset.Signals{})
 			assert.Zero(t, read(&m, msixreg.PendingBase), "once")
 		})
 	}
@@ -304,21 +305,37 @@ func TestMessageAddress(t *testing.T) {
 	m := ready()
 	write(&m, msixreg.Base+msixreg.AddrLo, 0x1003)
 	write(&m, msixreg.Base+msixreg.AddrHi, 0x7)
-	m.Tick(Events{Done0: true}, true, false, false, false, false, regbus.Req{})
+	m.Tick(Events{Done0: true}, true, false, false, false, false, regbus.Req{}, reset.Signals{})
 	req, _ := m.Message()
 	assert.Equal(t, host|0x7_0000_1000, req.Addr, "bits 1 and 0 are not sent")
 }
 
 func TestSleep(t *testing.T) {
 	m := ready()
-	m.Tick(Events{}, true, false, false, false, false, regbus.Req{})
+	m.Tick(Events{}, true, false, false, false, false, regbus.Req{}, reset.Signals{})
 	assert.Equal(t, uint64(math.MaxUint64), m.IdleFor())
 	was := m
 	m.Skip(50)
-	m.Tick(Events{}, true, false, true, true, false, regbus.Req{})
+	m.Tick(Events{}, true, false, true, true, false, regbus.Req{}, reset.Signals{})
 	assert.Equal(t, was, m)
-	m.Tick(Events{Done0: true}, true, false, false, false, false, regbus.Req{})
+	m.Tick(Events{Done0: true}, true, false, false, false, false, regbus.Req{}, reset.Signals{})
 	assert.Zero(t, m.IdleFor())
-	m.Tick(Events{}, true, false, true, true, false, regbus.Req{})
+	m.Tick(Events{}, true, false, true, true, false, regbus.Req{}, reset.Signals{})
 	assert.Equal(t, uint64(math.MaxUint64), m.IdleFor())
+}
+
+// A whole reset forgets events and what a driver has set, not the table.
+func TestWholeReset(t *testing.T) {
+	all := reset.Signals{Pending: true, Whole: true}
+	m := coalescing(3, 50)
+	m.Tick(Events{true, true, true, true}, true, false, false, false, false, regbus.Req{}, reset.Signals{})
+	m.Tick(Events{Fault1: true}, true, false, false, false, false, regbus.Req{}, all)
+	want := ready()
+	write(&want, intcreg.Base+intcreg.Mask, 0)
+	want.Tick(Events{}, false, false, false, false, false, regbus.Req{}, reset.Signals{})
+	want.msgAddr, want.msgData = m.msgAddr, m.msgData
+	assert.Equal(t, want, m)
+	all.Function = true
+	m.Tick(Events{Fault1: true}, true, false, false, false, false, regbus.Req{}, all)
+	assert.Equal(t, New(true), m)
 }

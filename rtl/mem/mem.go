@@ -54,6 +54,9 @@ func New(bytes uint64) Module {
 // ReadReady returns whether a read header is taken.
 func (m *Module) ReadReady() bool { return !m.nextRead.Valid }
 
+// Reading reports whether a read is under way.
+func (m *Module) Reading() bool { return m.read.Valid || m.out.Valid }
+
 // Completion returns a beat of a read.
 func (m *Module) Completion() port.Completion {
 	if !m.out.Valid {
@@ -153,7 +156,7 @@ func step(b burst) burst {
 // IdleFor returns 0 while a request is under way, and otherwise that only an
 // input can wake the module. A write header whose beats are awaited sleeps.
 func (m *Module) IdleFor() uint64 {
-	if m.read.Valid || m.out.Valid || m.beat.Valid && m.write.Valid {
+	if m.Reading() || m.beat.Valid && m.write.Valid {
 		return 0
 	}
 	return math.MaxUint64

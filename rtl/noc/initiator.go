@@ -26,25 +26,45 @@ type Offer struct {
 //
 //	In      offer  Decide's; tag of the granted header; taken, whether it was;
 //	        last, whether the last beat of Owner's write was; cpl, what arrives
-//	        at the port
+//	        at the port; rst, a reset of the readers and writers, in a clock in
+//	        which nothing is Owed
 //	Out     State, for Decide; Owner, whose beats are next; Completion, for the
-//	        readers; Pending, whether the host owes completions
+//	        readers; Pending, whether the host owes completions; Busy, the tags
+//	        whose reads were sent before a reset and are not answered
 //	Timing  a grant in every clock; the beats of a header from the clock after it
 //	        on, and without a bubble from one write to the next; 1 clock from the
 //	        port's completion to Completion
-//	Reset   source 0 is asked first; no owner; no completion
+//	Reset   source 0 is asked first; no owner; no completion; no read in flight.
+//	        Behind rst the reads in flight are still to be answered: their
+//	        completions are dropped, and their tags kept busy until then
 //	Order   round robin of headers; beats in the order of the headers
 //	Paths   none
-//	Size    230 bits
-//	Faults  while bus mastering is off, a read is answered with CplUnsupported
+//	Size    223 bits, and 2 for each tag
+//	Faults  a completion of a read that is not in flight is dropped; while bus mastering is off, a read is answered with CplUnsupported
 //	        and the beats of a write are dropped. A header that was offered
 //	        before stays until it is taken, and its beats follow
 type Initiator struct {
+	tags uint64 // those that the readers use
+
 	turn    Turn
 	owners  owners
 	cpl     port.Completion // from the port
 	refused port.Completion // for a read that was not sent
-	pending uint8           `w:"7"` // reads in flight, at most 64 tags
+	flying  uint64          // tags of the reads in flight
+	late    uint64          // of them those from before a reset
+}
+
+// cpTags is the number of local tags of a command processor.
+const cpTags = 4
+
+// NewInitiator returns the arbiter of a GPU with so many nodes, and tags of the
+// DMA engine.
+func NewInitiator(nodes, dmaTags int) Initiator {
+	tags := uint64(1<<cpTags-1)<<(ReadCP0<<4) | (uint64(1)<<dmaTags-1)<<(ReadDMA<<4)
+	if nodes == 2 {
+		tags |= (1<<cpTags - 1) << (ReadCP1 << 4)
+	}
+	return Initiator{tags: tags}
 }
 
 // State is what Decide needs of an Initiator.
@@ -63,8 +83,9 @@ func (m *Initiator) State() State {
 	return State{Turn: m.turn, Full: m.owners.then.Valid, Refused: m.refused.Status != port.CplNone}
 }
 
-// Decide returns what is offered of the headers in valid, bit i source i's.
-func Decide(valid uint8, s State, busMaster bool) Offer {
+// Decide returns what is offered of the headers in valid, bit i source i's; while
+// closed is set only what was offered before.
+func Decide(valid uint8, s State, busMaster, closed bool) Offer {
 	refuse := !busMaster && !s.Turn.Hold
 	if s.Full {
 		valid &^= hostWriters
@@ -72,6 +93,7 @@ func Decide(valid uint8, s State, busMaster bool) Offer {
 	if refuse && s.Refused {
 		valid &= hostWriters
 	}
+	valid = Open(valid, s.Turn, closed, 0)
 	return Offer{Sources: valid, Source: Grant(valid, s.Turn), Refuse: refuse}
 }
 
@@ -90,27 +112,49 @@ func (m *Initiator) Completion() port.Completion {
 }
 
 // Pending returns whether reads are in flight at the host.
-func (m *Initiator) Pending() bool { return m.pending != 0 }
+func (m *Initiator) Pending() bool { return m.flying != 0 }
+
+// Busy returns the tags that no read may have yet.
+func (m *Initiator) Busy() uint64 { return m.late }
+
+// Owed returns whether a header is offered that has to be taken, or beats are to
+// follow one.
+func (m *Initiator) Owed() bool { return m.turn.Hold || m.owners.cur.Valid }
 
 // Tick is one rising clock edge.
-func (m *Initiator) Tick(o Offer, tag uint8, taken, last bool, cpl port.Completion) {
+func (m *Initiator) Tick(o Offer, tag uint8, taken, last bool, cpl port.Completion, rst bool) {
 	write := uint8(hostWriters)>>o.Source&1 != 0
 	if m.cpl.Status == port.CplNone {
 		m.refused = port.Completion{}
 	}
-	m.cpl = cpl
-	if cpl.Last && cpl.Status != port.CplNone && m.pending != 0 {
-		m.pending = (m.pending - 1) & 0x7f
-	}
+	m.arrive(cpl)
 	if taken && !write {
 		if o.Refuse {
 			m.refused = port.Completion{Tag: tag, Status: port.CplUnsupported, Last: true}
 		} else {
-			m.pending = (m.pending + 1) & 0x7f
+			m.flying |= uint64(1) << tag & m.tags
 		}
 	}
 	m.turn = next(o.Sources, m.turn, taken)
 	m.owners = move(m.owners, last, Owner{Valid: taken && write, Drop: o.Refuse, Source: o.Source})
+	if rst {
+		m.late = m.flying
+		m.cpl, m.refused = port.Completion{}, port.Completion{}
+	}
+}
+
+// arrive takes a completion. That of a read from before a reset goes nowhere.
+func (m *Initiator) arrive(cpl port.Completion) {
+	tag := uint64(1) << cpl.Tag & m.flying
+	mine := cpl.Status != port.CplNone && tag&^m.late != 0
+	m.cpl = port.Completion{}
+	if mine {
+		m.cpl = cpl
+	}
+	if cpl.Status != port.CplNone && cpl.Last {
+		m.flying &^= tag
+		m.late &^= tag
+	}
 }
 
 // IdleFor returns 0 while a completion is on its way to a reader, and otherwise
@@ -126,4 +170,4 @@ func (m *Initiator) IdleFor() uint64 {
 func (m *Initiator) Skip(uint64) {}
 
 // Reset sets the registers.
-func (m *Initiator) Reset() { *m = Initiator{} }
+func (m *Initiator) Reset() { *m = Initiator{tags: m.tags} }

@@ -103,6 +103,28 @@ func Tagged(r port.Request, reader uint8) port.Request {
 	return r
 }
 
+// Free returns r unless its tag is one of those in busy.
+func Free(r port.Request, busy uint64) port.Request {
+	if busy>>r.Tag&1 != 0 {
+		return port.Request{}
+	}
+	return r
+}
+
+// Open returns which of the headers in valid may be granted. While the engines
+// are closed those are the one that holds the grant and those of the sources in
+// always.
+func Open(valid uint8, t Turn, closed bool, always uint8) uint8 {
+	if closed {
+		held := uint8(0)
+		if t.Hold {
+			held = 1 << t.At
+		}
+		valid &= always | held
+	}
+	return valid
+}
+
 // Completion returns what a reader gets of the two completions that arrive in
 // a clock, with its own tag. The host's has precedence; VRAM's waits then.
 func Completion(host, vram port.Completion, reader uint8) port.Completion {

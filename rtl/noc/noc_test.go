@@ -46,7 +46,7 @@ func TestReads(t *testing.T) {
 				if v != 0 {
 					require.Equal(t, tt.want[i], noc.Grant(v, m.Turn()), "clock %d", i)
 				}
-				m.Tick(v, v != 0 && tt.taken[i] == '1')
+				m.Tick(v, v != 0 && tt.taken[i] == '1', false)
 			}
 			m.Reset()
 			assert.Equal(t, noc.Turn{}, m.Turn())
@@ -153,13 +153,13 @@ func TestInitiator(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var m noc.Initiator
+			m := noc.NewInitiator(2, 16)
 			for i, s := range tt.steps {
-				o := noc.Decide(s.valid, m.State(), s.master)
+				o := noc.Decide(s.valid, m.State(), s.master, false)
 				require.Equal(t, s.offer, o, "clock %d", i)
 				taken := noc.Taken(o, s.ready)
 				require.Equal(t, s.taken, taken, "clock %d", i)
-				m.Tick(o, 0, taken, s.last, port.Completion{})
+				m.Tick(o, 0, taken, s.last, port.Completion{}, false)
 				require.Equal(t, s.owner, m.Owner(), "clock %d", i)
 			}
 		})
@@ -167,21 +167,22 @@ func TestInitiator(t *testing.T) {
 }
 
 func TestInitiatorRefusesReads(t *testing.T) {
-	var m noc.Initiator
+	m := noc.NewInitiator(2, 16)
 	refuse := func(valid uint8, tag uint8, cpl port.Completion) bool {
-		o := noc.Decide(valid, m.State(), false)
+		o := noc.Decide(valid, m.State(), false, false)
 		taken := noc.Taken(o, true)
-		m.Tick(o, tag, taken, false, cpl)
+		m.Tick(o, tag, taken, false, cpl, false)
 		return taken
 	}
+	m.Tick(noc.Decide(2, m.State(), true, false), 0x10, true, false, port.Completion{}, false)
 	late := port.Completion{Tag: 0x10, Status: port.CplSuccess, Last: true}
 	require.True(t, refuse(4, 0x27, port.Completion{}))
 	want := port.Completion{Tag: 0x27, Status: port.CplUnsupported, Last: true}
 	assert.Equal(t, want, m.Completion())
-	assert.False(t, m.Pending())
 	assert.Zero(t, m.IdleFor())
-	require.False(t, refuse(4, 0x28, late), "one answer at a time")
+	require.False(t, refuse(4, 0x28, port.Completion{Tag: 0x10, Status: port.CplSuccess}), "one answer at a time")
 	require.True(t, refuse(4, 0x28, late))
+	assert.False(t, m.Pending(), "what was refused is not in flight")
 	assert.Equal(t, late, m.Completion(), "what the host sends goes first")
 	require.False(t, refuse(4, 0x29, port.Completion{}))
 	assert.Equal(t, port.Completion{Tag: 0x28, Status: port.CplUnsupported, Last: true}, m.Completion())
@@ -191,22 +192,95 @@ func TestInitiatorRefusesReads(t *testing.T) {
 }
 
 func TestInitiatorPending(t *testing.T) {
-	var m noc.Initiator
-	read := func(cpl port.Completion) {
-		o := noc.Decide(1, m.State(), true)
-		m.Tick(o, 0, noc.Taken(o, true), false, cpl)
+	m := noc.NewInitiator(2, 16)
+	read := func(tag uint8, cpl port.Completion) {
+		o := noc.Decide(1, m.State(), true, false)
+		m.Tick(o, tag, noc.Taken(o, true), false, cpl, false)
 	}
-	nothing := func(cpl port.Completion) { m.Tick(noc.Decide(0, m.State(), true), 0, false, false, cpl) }
+	nothing := func(cpl port.Completion) { m.Tick(noc.Decide(0, m.State(), true, false), 0, false, false, cpl, false) }
 	done := port.Completion{Status: port.CplSuccess, Last: true}
-	read(port.Completion{})
-	read(port.Completion{})
+	read(0, port.Completion{})
+	read(0x23, port.Completion{})
 	nothing(port.Completion{Status: port.CplSuccess})
 	nothing(done)
+	assert.Equal(t, done, m.Completion())
 	assert.True(t, m.Pending())
-	nothing(port.Completion{Status: port.CplAbort, Last: true})
+	nothing(port.Completion{Tag: 0x23, Status: port.CplAbort, Last: true})
 	assert.False(t, m.Pending())
-	nothing(done)
+	for _, tag := range []uint8{0, 0x23, 0x40, 0xff} {
+		nothing(port.Completion{Tag: tag, Status: port.CplSuccess, Last: true})
+		assert.Equal(t, port.Completion{}, m.Completion(), "tag %#x", tag)
+	}
 	assert.False(t, m.Pending(), "a stray completion")
 	m.Reset()
 	assert.Equal(t, noc.State{}, m.State())
+}
+
+// The reads that are in flight at a reset are answered to nobody, and keep their
+// tags until then; the others go on.
+func TestInitiatorReset(t *testing.T) {
+	m := noc.NewInitiator(2, 16)
+	clock := func(valid uint8, tag uint8, cpl port.Completion, rst bool) {
+		o := noc.Decide(valid, m.State(), true, false)
+		m.Tick(o, tag, noc.Taken(o, true), false, cpl, rst)
+	}
+	beat := func(tag uint8, last bool) port.Completion {
+		return port.Completion{Tag: tag, Status: port.CplSuccess, Last: last, Data: uint64(tag)}
+	}
+	clock(1, 0, port.Completion{}, false)
+	clock(4, 0x21, port.Completion{}, false)
+	clock(4, 0x22, beat(0, false), false)
+	clock(4, 0x23, beat(0x21, true), true)
+	assert.Equal(t, port.Completion{}, m.Completion(), "of the clock of the reset")
+	assert.Equal(t, uint64(1|1<<0x22|1<<0x23), m.Busy())
+	read := port.Request{Kind: port.MemRead, Tag: 0x22}
+	assert.Equal(t, port.Request{}, noc.Free(read, m.Busy()))
+
+	clock(4, 0x21, beat(0x22, false), false)
+	assert.Equal(t, port.Completion{}, m.Completion())
+	clock(0, 0, beat(0x22, true), false)
+	assert.Equal(t, port.Completion{}, m.Completion())
+	assert.Equal(t, read, noc.Free(read, m.Busy()))
+	clock(0, 0, beat(0x21, true), false)
+	assert.Equal(t, beat(0x21, true), m.Completion(), "a read from after the reset")
+	clock(0, 0, beat(0, true), true)
+	clock(0, 0, beat(0x23, true), false)
+	assert.False(t, m.Pending())
+	assert.Zero(t, m.Busy())
+}
+
+// While the engines are closed, only what was offered before is.
+func TestClosed(t *testing.T) {
+	m := noc.NewInitiator(2, 16)
+	assert.Zero(t, noc.Decide(5, m.State(), true, true).Sources)
+	assert.Zero(t, noc.Decide(5, m.State(), false, true).Sources, "nor refused")
+	m.Tick(noc.Decide(4, m.State(), true, false), 0x20, false, false, port.Completion{}, false)
+	assert.True(t, m.Owed())
+	o := noc.Decide(5, m.State(), true, true)
+	assert.Equal(t, noc.Offer{Sources: 4, Source: 2}, o)
+	m.Tick(o, 0x20, true, false, port.Completion{}, false)
+	assert.False(t, m.Owed())
+	m.Tick(noc.Decide(1<<noc.HostWriteDMA, m.State(), true, false), 0, true, false, port.Completion{}, false)
+	assert.True(t, m.Owed(), "beats")
+
+	assert.Equal(t, uint8(8), noc.Open(0b1110, noc.Turn{}, true, 8))
+	assert.Equal(t, uint8(0b1010), noc.Open(0b1110, noc.Turn{At: 1, Hold: true}, true, 8))
+	assert.Equal(t, uint8(0b1110), noc.Open(0b1110, noc.Turn{}, false, 8))
+}
+
+func TestWritesOwe(t *testing.T) {
+	const target = noc.VRAMWriteTarget
+	var m noc.Writes
+	m.Tick(1<<target, false, false)
+	assert.False(t, m.Owed())
+	m.Tick(1<<target, true, false)
+	assert.False(t, m.Owed())
+	m.Tick(1<<noc.VRAMWriteDMA, false, false)
+	assert.True(t, m.Owed(), "a header is held")
+	m.Tick(1<<noc.VRAMWriteDMA, true, false)
+	assert.True(t, m.Owed(), "behind the target's")
+	m.Tick(0, false, true)
+	assert.True(t, m.Owed())
+	m.Tick(0, false, true)
+	assert.False(t, m.Owed())
 }

@@ -4,7 +4,7 @@ package noc
 // the DMA engine's descriptors.
 //
 //	In      valid  bit i: source i has a header; taken, whether the granted one is
-//	        taken in this clock
+//	        taken in this clock; rst, a reset
 //	Out     Turn, for Grant
 //	Timing  a grant in every clock
 //	Reset   source 0 is asked first
@@ -19,7 +19,12 @@ type Reads struct {
 func (m *Reads) Turn() Turn { return m.turn }
 
 // Tick is one rising clock edge.
-func (m *Reads) Tick(valid uint8, taken bool) { m.turn = next(valid, m.turn, taken) }
+func (m *Reads) Tick(valid uint8, taken, rst bool) {
+	m.turn = next(valid, m.turn, taken)
+	if rst {
+		m.Reset()
+	}
+}
 
 // Reset sets the registers.
 func (m *Reads) Reset() { m.turn = Turn{} }

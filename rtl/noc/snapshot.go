@@ -8,55 +8,60 @@ import (
 )
 
 // InitiatorWords is how many words Snapshot fills.
-const InitiatorWords = 17
+const InitiatorWords = 19
 
 // Snapshot stores the registers in the first InitiatorWords words of s.
 func (m *Initiator) Snapshot(s []uint64) {
 	_ = s[InitiatorWords-1]
-	s[0] = uint64(m.turn.At)
-	s[1] = hdl.Bit(m.turn.Hold)
-	s[2] = hdl.Bit(m.owners.cur.Valid)
-	s[3] = hdl.Bit(m.owners.cur.Drop)
-	s[4] = uint64(m.owners.cur.Source)
-	s[5] = hdl.Bit(m.owners.then.Valid)
-	s[6] = hdl.Bit(m.owners.then.Drop)
-	s[7] = uint64(m.owners.then.Source)
-	s[8] = uint64(m.cpl.Tag)
-	s[9] = uint64(m.cpl.Status)
-	s[10] = hdl.Bit(m.cpl.Last)
-	s[11] = m.cpl.Data
-	s[12] = uint64(m.refused.Tag)
-	s[13] = uint64(m.refused.Status)
-	s[14] = hdl.Bit(m.refused.Last)
-	s[15] = m.refused.Data
-	s[16] = uint64(m.pending)
+	s[0] = m.tags
+	s[1] = uint64(m.turn.At)
+	s[2] = hdl.Bit(m.turn.Hold)
+	s[3] = hdl.Bit(m.owners.cur.Valid)
+	s[4] = hdl.Bit(m.owners.cur.Drop)
+	s[5] = uint64(m.owners.cur.Source)
+	s[6] = hdl.Bit(m.owners.then.Valid)
+	s[7] = hdl.Bit(m.owners.then.Drop)
+	s[8] = uint64(m.owners.then.Source)
+	s[9] = uint64(m.cpl.Tag)
+	s[10] = uint64(m.cpl.Status)
+	s[11] = hdl.Bit(m.cpl.Last)
+	s[12] = m.cpl.Data
+	s[13] = uint64(m.refused.Tag)
+	s[14] = uint64(m.refused.Status)
+	s[15] = hdl.Bit(m.refused.Last)
+	s[16] = m.refused.Data
+	s[17] = m.flying
+	s[18] = m.late
 }
 
 // Restore sets the registers to what Snapshot stored.
 func (m *Initiator) Restore(s []uint64) {
 	_ = s[InitiatorWords-1]
-	m.turn.At = uint8(s[0])
-	m.turn.Hold = s[1] != 0
-	m.owners.cur.Valid = s[2] != 0
-	m.owners.cur.Drop = s[3] != 0
-	m.owners.cur.Source = uint8(s[4])
-	m.owners.then.Valid = s[5] != 0
-	m.owners.then.Drop = s[6] != 0
-	m.owners.then.Source = uint8(s[7])
-	m.cpl.Tag = uint8(s[8])
-	m.cpl.Status = port.Status(s[9])
-	m.cpl.Last = s[10] != 0
-	m.cpl.Data = s[11]
-	m.refused.Tag = uint8(s[12])
-	m.refused.Status = port.Status(s[13])
-	m.refused.Last = s[14] != 0
-	m.refused.Data = s[15]
-	m.pending = uint8(s[16])
+	m.tags = s[0]
+	m.turn.At = uint8(s[1])
+	m.turn.Hold = s[2] != 0
+	m.owners.cur.Valid = s[3] != 0
+	m.owners.cur.Drop = s[4] != 0
+	m.owners.cur.Source = uint8(s[5])
+	m.owners.then.Valid = s[6] != 0
+	m.owners.then.Drop = s[7] != 0
+	m.owners.then.Source = uint8(s[8])
+	m.cpl.Tag = uint8(s[9])
+	m.cpl.Status = port.Status(s[10])
+	m.cpl.Last = s[11] != 0
+	m.cpl.Data = s[12]
+	m.refused.Tag = uint8(s[13])
+	m.refused.Status = port.Status(s[14])
+	m.refused.Last = s[15] != 0
+	m.refused.Data = s[16]
+	m.flying = s[17]
+	m.late = s[18]
 }
 
 // Signals appends what the words of Snapshot are; at is the instance.
 func (m *Initiator) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	s = append(s,
+		hdl.Signal{Name: at + ".tags", Width: 64},
 		hdl.Signal{Name: at + ".turn_At", Width: 3},
 		hdl.Signal{Name: at + ".turn_Hold", Width: 1},
 		hdl.Signal{Name: at + ".owners_cur_Valid", Width: 1},
@@ -73,7 +78,8 @@ func (m *Initiator) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".refused_Status", Width: 8, Names: portStatusNames()},
 		hdl.Signal{Name: at + ".refused_Last", Width: 1},
 		hdl.Signal{Name: at + ".refused_Data", Width: 64},
-		hdl.Signal{Name: at + ".pending", Width: 7},
+		hdl.Signal{Name: at + ".flying", Width: 64},
+		hdl.Signal{Name: at + ".late", Width: 64},
 	)
 	return s
 }

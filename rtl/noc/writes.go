@@ -61,6 +61,14 @@ func (m *Writes) Owner() Owner { return m.owners.cur }
 // Full returns whether no header can be taken.
 func (m *Writes) Full() bool { return m.owners.then.Valid }
 
+// Owed returns whether another source than the target holds the grant, or owes
+// beats.
+func (m *Writes) Owed() bool {
+	const but = VRAMWriteTarget
+	cur, then := m.owners.cur, m.owners.then
+	return m.turn.Hold && m.turn.At != but || cur.Valid && cur.Source != but || then.Valid && then.Source != but
+}
+
 // Tick is one rising clock edge.
 func (m *Writes) Tick(valid uint8, taken, last bool) {
 	o := Owner{Valid: taken && valid != 0, Source: Grant(valid, m.turn)}

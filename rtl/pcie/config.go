@@ -110,6 +110,8 @@ func (m *Module) readCaps(off uint16) uint32 {
 		v = pcicfg.MSIXPendingOffset
 	case pcicfg.PCIe:
 		v = pcicfg.PCIeCapID | pcicfg.PCIeCapVal<<16
+	case pcicfg.DevCap:
+		v = pcicfg.DevCapReset
 	case pcicfg.DevCtl:
 		v = uint32(m.cfg.devCtl) | bit(m.cfg.nonFatal, pcicfg.DevStaNonFatal) |
 			bit(m.cfg.sawUR, pcicfg.DevStaUnsupported) | bit(m.cfg.pending, pcicfg.DevStaPending)
@@ -142,6 +144,7 @@ func (m *Module) writeConfig(off uint16, data, mask uint32) {
 		m.cfg.functionMask = merge(m.cfg.functionMask, set, mask, pcicfg.MSIXFunctionMask)
 	case pcicfg.DevCtl:
 		m.cfg.devCtl = (m.cfg.devCtl&^uint16(mask) | uint16(set)) & (pcicfg.DevCtlMaxPayload | pcicfg.DevCtlMaxReadReq)
+		m.function = set&pcicfg.DevCtlReset != 0
 		m.cfg.nonFatal = m.cfg.nonFatal && set&pcicfg.DevStaNonFatal == 0
 		m.cfg.sawUR = m.cfg.sawUR && set&pcicfg.DevStaUnsupported == 0
 	default:

@@ -63,12 +63,16 @@ const noBAR = 7
 // order: a request is taken when the one before it has had its effect.
 //
 //	In      in Target, a header and a beat stream, valid/ready each; regs
-//	        regbus.Rsp, the OR of all blocks; vram VRAM; master Master
-//	Out     Target; Regs; VRAM; VRAMWrite; BusMaster, MSIX; Err, a pulse; all
-//	        registered
+//	        regbus.Rsp, the OR of all blocks; vram VRAM; master Master; rst, a
+//	        function-level reset
+//	Out     Target; Regs; VRAM; VRAMWrite; BusMaster, MSIX; Err and Function,
+//	        pulses; all registered
 //	Timing  configuration read 2 clocks from header to completion; register
 //	        read 2 clocks a dword; register write 3; aperture 1 beat a clock
-//	Reset   command and BARs 0, MSI-X disabled; ready in the first clock
+//	Reset   command and BARs 0, MSI-X disabled; ready in the first clock. A
+//	        function-level reset does that to configuration space and leaves the
+//	        request in work alone; the configuration write that asks for it is
+//	        completed
 //	Order   requests have their effect, and completions leave, in the order of
 //	        the headers
 //	Paths   none
@@ -76,7 +80,7 @@ const noBAR = 7
 //	Faults  no BAR hit: CplUnsupported, or the write is dropped, cause DECODE. A
 //	        register that is not there: CplAbort, or the dword is dropped, cause
 //	        UNMAPPED. A dword with some bytes enabled: dropped, cause PARTIAL
-//	Source  pcicfg; PCIe 3.0 §2.3.1, §7.5, §7.8; PCI 3.0 §6.8.2
+//	Source  pcicfg; PCIe 3.0 §2.3.1, §6.6.2, §7.5, §7.8; PCI 3.0 §6.8.2
 type Module struct {
 	vramBytes uint64
 
@@ -91,6 +95,8 @@ type Module struct {
 	cpl   port.Completion
 	reg   regbus.Req
 	err   ident.Error
+
+	function bool // a function-level reset is asked for
 
 	headerUp bool                      // the header of an aperture request is offered
 	lastIn   bool                      // the last beat of an aperture write is taken
@@ -171,13 +177,21 @@ func (m *Module) Pending() bool { return m.cfg.pending }
 // Err returns a refused access, in one clock.
 func (m *Module) Err() ident.Error { return m.err }
 
-// Tick is one rising clock edge. regs is the OR of all blocks' answers.
-func (m *Module) Tick(in Target, regs regbus.Rsp, vram VRAM, master Master) {
+// Function reports that a function-level reset is asked for, in one clock.
+func (m *Module) Function() bool { return m.function }
+
+// Tick is one rising clock edge. regs is the OR of all blocks' answers; rst is a
+// function-level reset.
+func (m *Module) Tick(in Target, regs regbus.Rsp, vram VRAM, master Master, rst bool) {
 	got := in.Beat.Valid && m.beatReady()
 	// Ready was said from the state before the last beat of a read may end it.
 	taken := in.Req.Kind != port.None && m.state == stateIdle
 	m.err = ident.Error{}
+	m.function = false
 	m.reg = regbus.Req{}
+	if rst {
+		m.cfg = resetConfig()
+	}
 	m.tickRead(in.CplReady, vram)
 	switch m.state {
 	case stateIdle:
@@ -299,7 +313,7 @@ func (m *Module) refuse(cause, bar uint8) {
 func (m *Module) IdleFor() uint64 {
 	waits := m.state == stateIdle || m.beatReady() && !m.out0.Valid && !m.headerUp ||
 		m.state == stateVRAMRead && !m.headerUp && m.back.Empty()
-	if waits && m.err.Cause == idreg.ErrNone {
+	if waits && !m.function && m.err.Cause == idreg.ErrNone {
 		return math.MaxUint64
 	}
 	return 0

@@ -77,7 +77,7 @@ func (b *bench) tick(in Target) (cpl port.Completion, reqTaken, beatTaken bool) 
 	rsp := b.rsp
 	b.register(b.m.Regs())
 	v := b.memory()
-	b.m.Tick(in, rsp, v, b.master)
+	b.m.Tick(in, rsp, v, b.master, false)
 	b.clock++
 	if e := b.m.Err(); e.Cause != 0 {
 		b.errs = append(b.errs, e)
@@ -213,6 +213,7 @@ func TestConfigSpace(t *testing.T) {
 		0x44: {0x00008000, 0x00008000},
 		0x48: {0x00009000, 0x00009000},
 		0x60: {0x00020010, 0x00020010},
+		0x64: {0x10000000, 0x10000000},
 		0x68: {0x00002000, 0x000070e0},
 	}
 	b := newBench(t)
@@ -229,6 +230,47 @@ func TestConfigSpace(t *testing.T) {
 	for off := uint64(0); off < 0x1000; off += 4 {
 		require.Equal(t, want[off][0], b.readConfig(off), "offset %#x after reset", off)
 	}
+}
+
+// A write of the reset bit asks once and is completed; the reset clears what can
+// be written, while a read of a register goes on.
+func TestFunctionLevelReset(t *testing.T) {
+	b := mapped(t)
+	b.regs[0x20] = 0x1234
+	asked := 0
+	clock := func(in Target, rst bool) (cpl port.Completion) {
+		cpl, _, _ = b.m.Target()
+		rsp := b.rsp
+		b.register(b.m.Regs())
+		in.CplReady = true
+		b.m.Tick(in, rsp, VRAM{}, Master{}, rst)
+		if b.m.Function() {
+			asked++
+			assert.Zero(t, b.m.IdleFor())
+		}
+		return cpl
+	}
+	req := port.Request{Kind: port.CfgWrite, Tag: 5, Len: 1, Addr: pcicfg.DevCtl}
+	beat := port.Beat{Valid: true, Last: true, Enable: 0xf, Data: pcicfg.DevCtlReset}
+	clock(Target{Req: req}, false)
+	clock(Target{}, false)
+	clock(Target{Beat: beat}, false)
+	assert.Equal(t, port.Completion{Tag: 5, Status: port.CplSuccess, Last: true}, clock(Target{}, false))
+	assert.True(t, b.m.cfg.memory, "until the reset")
+	clock(Target{Req: port.Request{Kind: port.MemRead, Tag: 6, Len: 1, Addr: uint64(b.m.cfg.bar0) + 0x20}}, false)
+	clock(Target{}, false)
+	var got []port.Completion
+	for i := range 6 {
+		if cpl := clock(Target{}, i == 1); cpl.Status != port.CplNone {
+			got = append(got, cpl)
+		}
+	}
+	assert.Equal(t, []port.Completion{{Tag: 6, Status: port.CplSuccess, Last: true, Data: 0x1234}}, got)
+	assert.Equal(t, 1, asked)
+	assert.Equal(t, resetConfig(), b.m.cfg)
+
+	b.config(pcicfg.DevCtl, 0x7fff)
+	assert.False(t, b.m.Function())
 }
 
 func TestConfigByteEnables(t *testing.T) {

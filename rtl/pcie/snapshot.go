@@ -9,7 +9,7 @@ import (
 )
 
 // ModuleWords is how many words Snapshot fills.
-const ModuleWords = 48 + hdl.FIFOWords
+const ModuleWords = 49 + hdl.FIFOWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -52,17 +52,18 @@ func (m *Module) Snapshot(s []uint64) {
 	s[35] = hdl.Bit(m.err.Write)
 	s[36] = uint64(m.err.BAR)
 	s[37] = m.err.Addr
-	s[38] = hdl.Bit(m.headerUp)
-	s[39] = hdl.Bit(m.lastIn)
-	s[40] = hdl.Bit(m.out0.Valid)
-	s[41] = hdl.Bit(m.out0.Last)
-	s[42] = uint64(m.out0.Enable)
-	s[43] = m.out0.Data
-	s[44] = hdl.Bit(m.out1.Valid)
-	s[45] = hdl.Bit(m.out1.Last)
-	s[46] = uint64(m.out1.Enable)
-	s[47] = m.out1.Data
-	s = s[48:]
+	s[38] = hdl.Bit(m.function)
+	s[39] = hdl.Bit(m.headerUp)
+	s[40] = hdl.Bit(m.lastIn)
+	s[41] = hdl.Bit(m.out0.Valid)
+	s[42] = hdl.Bit(m.out0.Last)
+	s[43] = uint64(m.out0.Enable)
+	s[44] = m.out0.Data
+	s[45] = hdl.Bit(m.out1.Valid)
+	s[46] = hdl.Bit(m.out1.Last)
+	s[47] = uint64(m.out1.Enable)
+	s[48] = m.out1.Data
+	s = s[49:]
 	m.back.Snapshot(s)
 }
 
@@ -107,17 +108,18 @@ func (m *Module) Restore(s []uint64) {
 	m.err.Write = s[35] != 0
 	m.err.BAR = uint8(s[36])
 	m.err.Addr = s[37]
-	m.headerUp = s[38] != 0
-	m.lastIn = s[39] != 0
-	m.out0.Valid = s[40] != 0
-	m.out0.Last = s[41] != 0
-	m.out0.Enable = uint8(s[42])
-	m.out0.Data = s[43]
-	m.out1.Valid = s[44] != 0
-	m.out1.Last = s[45] != 0
-	m.out1.Enable = uint8(s[46])
-	m.out1.Data = s[47]
-	s = s[48:]
+	m.function = s[38] != 0
+	m.headerUp = s[39] != 0
+	m.lastIn = s[40] != 0
+	m.out0.Valid = s[41] != 0
+	m.out0.Last = s[42] != 0
+	m.out0.Enable = uint8(s[43])
+	m.out0.Data = s[44]
+	m.out1.Valid = s[45] != 0
+	m.out1.Last = s[46] != 0
+	m.out1.Enable = uint8(s[47])
+	m.out1.Data = s[48]
+	s = s[49:]
 	m.back.Restore(s)
 }
 
@@ -162,6 +164,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".err_Write", Width: 1},
 		hdl.Signal{Name: at + ".err_BAR", Width: 8},
 		hdl.Signal{Name: at + ".err_Addr", Width: 64},
+		hdl.Signal{Name: at + ".function", Width: 1},
 		hdl.Signal{Name: at + ".headerUp", Width: 1},
 		hdl.Signal{Name: at + ".lastIn", Width: 1},
 		hdl.Signal{Name: at + ".out0_Valid", Width: 1},

@@ -62,6 +62,7 @@ type mood struct {
 type coverage struct {
 	clock    uint64
 	resets   int
+	restarts int // whole and function-level resets that have ended
 	messages int
 	writes   int // beats of the device
 	reads    int

@@ -31,6 +31,7 @@ func TestRandomHostReachesEverything(t *testing.T) {
 			s := h.saw
 			t.Logf("%+v %+v", s, g.Stats())
 			assert.Greater(t, s.resets, 20)
+			assert.Greater(t, s.restarts, 50)
 			assert.Greater(t, s.messages, 500)
 			assert.Greater(t, s.fences, 500)
 			assert.Greater(t, s.reads, 5000)

@@ -138,6 +138,9 @@ func (h *host) submit(n int, room uint32) {
 // is whether it goes into an indirect buffer.
 func (h *host) packet(n int, inside bool) []byte {
 	p := h.good(n, inside)
+	if p[3] == pkt.OpWriteReg && h.percent(3) {
+		p[4] = byte(h.rng.Uint32()) &^ 3
+	}
 	switch h.rng.IntN(120) {
 	case 0:
 		p[h.rng.IntN(len(p))] ^= 1 << h.rng.IntN(8)

@@ -47,7 +47,7 @@ func (h *host) size() {
 	h.setConfig(pcicfg.Command, commandOn&^(pcicfg.CommandMemory*h.rng.Uint32N(2)))
 	for off := uint64(pcicfg.BAR0); off <= pcicfg.BAR5; off += 4 {
 		h.setConfig(off, v)
-		h.getConfig(off)
+		h.getConfig(off, func(uint32) {})
 	}
 	h.wild(h.bars.bar0, pcicfg.BAR0Size)
 	h.assign()
@@ -84,6 +84,8 @@ func (h *host) plan() {
 		h.interrupts()
 	case p < 961:
 		h.boot()
+	case p < 963:
+		h.resets()
 	default:
 		h.captures()
 	}
@@ -141,4 +143,31 @@ func (h *host) captures() {
 	})
 	h.reg(idreg.TimeLo, func(uint32) {})
 	h.reg(idreg.TimeHi, func(uint32) {})
+}
+
+// resets resets the device or the function, mostly waits until that has ended,
+// and brings it up again.
+func (h *host) resets() {
+	if h.percent(50) {
+		h.setReg(idreg.Reset, h.rng.Uint32()|idreg.ResetWhole)
+		h.untilZero(idreg.ResetWhole, func(done func(v uint32)) { h.reg(idreg.Reset, done) })
+		return
+	}
+	h.setConfig(pcicfg.DevCtl, pcicfg.DevCtlReset)
+	h.untilZero(pcicfg.CommandMemory, func(done func(v uint32)) { h.getConfig(pcicfg.Command, done) })
+}
+
+// untilZero reads until the bits of mask are 0, or the host has had enough of
+// it, and boots.
+func (h *host) untilZero(mask uint32, read func(done func(v uint32))) {
+	read(func(v uint32) {
+		if v&mask != 0 && h.percent(98) {
+			h.untilZero(mask, read)
+			return
+		}
+		if v&mask == 0 {
+			h.saw.restarts++
+		}
+		h.boot()
+	})
 }

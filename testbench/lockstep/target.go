@@ -106,8 +106,10 @@ func (h *host) setConfig(off uint64, v uint32) {
 }
 
 // getConfig queues a read of a dword of configuration space.
-func (h *host) getConfig(off uint64) {
-	h.ops = append(h.ops, op{req: port.Request{Kind: port.CfgRead, Tag: uint8(h.rng.Uint32()), Len: 1, Addr: off}})
+// getConfig queues a read of one.
+func (h *host) getConfig(off uint64, done func(v uint32)) {
+	req := port.Request{Kind: port.CfgRead, Tag: uint8(h.rng.Uint32()), Len: 1, Addr: off}
+	h.ops = append(h.ops, op{req: req, done: func(_ port.Status, v uint32) { done(v) }})
 }
 
 // wild is a request to anywhere: any length, alignment and lanes that are legal.
@@ -151,7 +153,7 @@ func (h *host) cfg() {
 		off = h.rng.Uint64N(0x1000) &^ 3
 	}
 	if h.percent(60) {
-		h.getConfig(off)
+		h.getConfig(off, func(uint32) {})
 		return
 	}
 	if off == pcicfg.Command || off >= pcicfg.BAR0 && off <= pcicfg.BAR3 || off == pcicfg.MSIX {

@@ -25,6 +25,7 @@ const (
 	ErrAddrHi = 0x38
 	ErrInfo   = 0x3c
 	HostBits  = 0x40
+	Reset     = 0x44
 
 	MagicValue   = 0x47504c48 // bytes 48 4c 50 47, "HLPG"
 	VersionValue = 0x00010000
@@ -36,6 +37,8 @@ const (
 	CapsTags       = 0xff << 8
 	CapsLength     = 0x3f << 16
 	CapsTimeline   = 1 << 24
+
+	ResetWhole = 1 << 0
 
 	ErrInfoCause = 0x7 << 0
 	ErrInfoWrite = 1 << 4
@@ -80,4 +83,7 @@ var Block = reg.Block{Name: "ID", Base: Base, Size: Size, Doc: "identity, capabi
 		{Mask: ErrInfoBAR, Name: "BAR", Doc: "0 registers, 2 VRAM aperture, 7 none"},
 	}},
 	{Off: HostBits, Name: "HOST_BITS", Access: reg.RO, Config: true, Unit: "bits", Doc: "width of a host address that the device can master"},
+	{Off: Reset, Name: "RESET", Access: reg.RW, Volatile: true, Poke: reg.Destructive, Doc: "the whole reset", Fields: []reg.Field{
+		{Mask: ResetWhole, Name: "WHOLE", Write: reg.Trigger, Doc: "1 resets both nodes with their FENCE, and all registers of BAR0 but TIME and the MSI-X table; configuration space and VRAM are kept. Writes that have started are ended first, reads of host memory are not awaited: late completions are dropped. Reads as 1 until done"},
+	}},
 }}

@@ -73,13 +73,15 @@ const (
 const (
 	PCIe       = 0x60 // id 0x10 7..0, next 15..8, capabilities 31..16
 	PCIeCapID  = 0x10
-	DevCap     = 0x64 // max payload 2..0 (0: 128 bytes); function-level reset 28 is 0
+	DevCap     = 0x64 // max payload 2..0 (0: 128 bytes); function-level reset 28
 	DevCtl     = 0x68 // control 15..0, status 31..16
 	LinkCap    = 0x6c
 	LinkCtl    = 0x70
 	PCIeEnd    = 0x9c
 	PCIeCapVal = 0x0002 // version 2, device/port type 0000: endpoint
 
+	DevCapReset       = 1 << 28 // function-level reset is there
+	DevCtlReset       = 1 << 15 // write-1: a function-level reset; reads as 0
 	DevCtlMaxPayload  = 7 << 5
 	DevCtlMaxReadReq  = 7 << 12
 	DevStaNonFatal    = 1 << 17

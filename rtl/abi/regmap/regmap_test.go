@@ -44,7 +44,7 @@ func TestLookupAndFind(t *testing.T) {
 
 func TestNotThere(t *testing.T) {
 	m := New()
-	for _, off := range []uint32{0x1, 0x2, 0x44, 0xfc, 0x114, 0x10f0, 0x11f0, 0x7ffc, 0x8020, 0x9008, 0x10000, 0xfffffffc} {
+	for _, off := range []uint32{0x1, 0x2, 0x48, 0xfc, 0x114, 0x10f0, 0x11f0, 0x7ffc, 0x8020, 0x9008, 0x10000, 0xfffffffc} {
 		_, ok := m.Lookup(off)
 		assert.False(t, ok, "%#x", off)
 	}
@@ -57,8 +57,8 @@ func TestNotThere(t *testing.T) {
 func TestEntriesAreByOffset(t *testing.T) {
 	m := New()
 	es := m.Entries()
-	// 17 ID, 5 INTC, 20 of each CP, 2 vectors of 4 and 2 pending dwords.
-	require.Len(t, es, 17+5+2*20+2*4+2)
+	// 18 ID, 5 INTC, 20 of each CP, 2 vectors of 4 and 2 pending dwords.
+	require.Len(t, es, 18+5+2*20+2*4+2)
 	for i, e := range es[1:] {
 		assert.Less(t, es[i].Off(), e.Off())
 	}
