@@ -82,7 +82,8 @@ func read32(t *testing.T, link bus.Link, off uint64) uint32 {
 
 // TestSelectorOptions looks at what the device says of itself, and at the clock.
 func TestSelectorOptions(t *testing.T) {
-	const all = idreg.CapsProtection | idreg.CapsCoalescing | idreg.CapsTimeline
+	const all = idreg.CapsProtection | idreg.CapsCoalescing | idreg.CapsTimeline |
+		idreg.CapsContexts | idreg.CapsPreemption
 	for _, tt := range []struct {
 		selector                   string
 		nodes, tags, length, hosts uint32
@@ -99,6 +100,8 @@ func TestSelectorOptions(t *testing.T) {
 		{"emu?vram=16KiB&config=small", 1, 4, 16, 40, 16 << 10, 100_000_000, 0},
 		{"emu?latency=200&bandwidth=1&timeout=100000", 2, 16, 32, 48, 16 << 20, 100_000_000, all},
 		{"emu?protection=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ idreg.CapsProtection},
+		{"emu?contexts=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ idreg.CapsContexts},
+		{"emu?preemption=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ idreg.CapsPreemption},
 		{"emu?timeline=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ idreg.CapsTimeline},
 		{"emu?config=small&timeline=1", 1, 4, 16, 40, 8 << 10, 100_000_000, idreg.CapsTimeline},
 		{"emu?config=small&protection=1", 1, 4, 16, 40, 8 << 10, 100_000_000, idreg.CapsProtection},

@@ -27,6 +27,8 @@ func options(hardware bool) []option {
 		{name: "protection", doc: "1 for memory windows of the packets in indirect buffers, 0 for none"},
 		{name: "coalescing", doc: "1 for interrupts that wait for more events, 0 for none"},
 		{name: "timeline", doc: "1 for fences of 64 bits, 0 for none"},
+		{name: "contexts", doc: "1 for states that are saved and restored, 0 for none"},
+		{name: "preemption", doc: "1 for nodes that stop inside long packets, 0 for none"},
 		{name: "hz", doc: "clocks in a second, 1 to 4294967295"},
 		{name: "latency", doc: "clocks from host to device and back again, each way, 1 to 65536"},
 		{name: "bandwidth", doc: "bytes a clock, each way, 1 to 64"},
@@ -123,6 +125,8 @@ func (o *values) config() gpu.Config {
 	o.flag("protection", &c.Protection)
 	o.flag("coalescing", &c.Coalescing)
 	o.flag("timeline", &c.Timeline)
+	o.flag("contexts", &c.Contexts)
+	o.flag("preemption", &c.Preemption)
 	o.number("hz", &hz, 1, 1<<32-1)
 	c.ClockHz = uint32(hz)
 	return c

@@ -230,10 +230,10 @@ func TestFind(t *testing.T) {
 	}
 	_, err = regs.NewNames(1).Find("cp1.ctl")
 	assert.ErrorContains(t, err, "ID.CAPS is 0x1")
-	assert.Len(t, regs.NewNames(0).Entries(), 73)
-	assert.Len(t, regs.NewNames(0x22).Entries(), 73)
-	assert.Len(t, regs.NewNames(0x21).Entries(), 53)
-	assert.Len(t, regs.NewNames(1).Entries(), 51)
+	assert.Len(t, regs.NewNames(0).Entries(), 79)
+	assert.Len(t, regs.NewNames(0x22).Entries(), 79)
+	assert.Len(t, regs.NewNames(0x21).Entries(), 56)
+	assert.Len(t, regs.NewNames(1).Entries(), 54)
 }
 
 func TestRead(t *testing.T) {
@@ -460,7 +460,7 @@ func TestTake(t *testing.T) {
 	require.NoError(t, err)
 	assert.False(t, slices.Contains(b.log, "rd 0x18"), "a read of time_lo latches")
 	assert.False(t, slices.Contains(b.log, "rd 0x108"), "raise is write-only")
-	assert.Len(t, s.Registers, 67)
+	assert.Len(t, s.Registers, 73)
 	assert.Equal(t, regs.Register{Name: "cp0.ctl", Off: 0x1000, Value: 3}, s.Registers[19])
 	assert.Len(t, s.Config, 65)
 	assert.Equal(t, regs.Setting{Off: 4, Value: 0x00100004}, s.Config[1], "as it was found")

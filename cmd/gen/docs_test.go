@@ -75,7 +75,7 @@ func TestPacketsDoc(t *testing.T) {
 		"| 0x10 | FENCE | 4 | ring only |",
 		"| 0 | 15..0 | Skip | number | | dwords | length of the body |",
 		"| 1, 2 | 63..0 | Addr | read | a multiple of 4 | bytes | first dword of the indirect buffer |",
-		"| 3 | 31..20 | | reserved | 0 | | |",
+		"| 3 | 31..21 | | reserved | 0 | | |",
 		"| 5 | 2..0 | Format | number | 0 FORMAT8, 1 FORMAT16, 2 FORMAT32, 3 FORMAT64, 4 FORMAT128 | | log2 of the bytes of an element |",
 		"| 7 | 31..16 | Y1 | number | 0 to 16384 | elements | bottom edge of the clip, exclusive |",
 		"| 4 | 31..1 | | reserved | 0 | | |",

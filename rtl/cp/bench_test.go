@@ -51,6 +51,7 @@ type bench struct {
 	scratch []ident.Scratch
 	events  int
 	faults  int
+	yields  int
 	event   uint64 // clock of the last event
 	other   uint64 // the timeline of node 1
 	levels  [2]uint64
@@ -69,7 +70,7 @@ type timedMove struct {
 }
 
 func newBench(t *testing.T) *bench {
-	return newBenchOf(t, Params{HostBits: 40, VRAMBytes: vramSize, LengthBits: 32, Protection: true, Timeline: true, Nodes: 2})
+	return newBenchOf(t, Params{HostBits: 40, VRAMBytes: vramSize, LengthBits: 32, Nodes: 2, Protection: true, Timeline: true, Contexts: true, Preemption: true})
 }
 
 func newBenchOf(t *testing.T, p Params) *bench {
@@ -174,6 +175,9 @@ func (b *bench) tick(regs regbus.Req) {
 	}
 	if b.cp.Fault() {
 		b.faults++
+	}
+	if b.cp.Preempted() {
+		b.yields++
 	}
 	if b.fence.Event() {
 		b.events++

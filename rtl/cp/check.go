@@ -34,6 +34,14 @@ func (m *Module) check() {
 		if m.protection {
 			m.checkSetWindow()
 		}
+	case pkt.OpSaveState:
+		if m.contexts {
+			m.checkContext(stateDest)
+		}
+	case pkt.OpRestoreState:
+		if m.contexts {
+			m.checkContext(stateSource)
+		}
 	case pkt.OpWaitFence:
 		if m.timeline {
 			m.checkWaitFence()
@@ -50,13 +58,13 @@ func (m *Module) check() {
 func (m *Module) checkIndirect() {
 	addr := join(m.b1, m.b0)
 	m.srcAddr, m.srcEnd = addr, addr
-	m.bytes = m.b2 << 2
+	m.bytes = m.b2 & pkt.MaxIndirect << 2
 	switch {
-	case m.b2>>20 != 0:
+	case m.b2>>21 != 0 || m.b2>>20 != 0 && !m.preemption:
 		m.fault(cpreg.CauseReserved, uint64(m.b2))
 	case addr&3 != 0:
 		m.fault(cpreg.CauseAlign, addr)
-	case m.b2 == 0:
+	case m.bytes == 0:
 		m.state = stateRetire
 	default:
 		m.state = stateSource
@@ -113,10 +121,11 @@ func (m *Module) checkFill() {
 // checkBytes checks the length of a linear packet and goes on to state then.
 func (m *Module) checkBytes(bytes uint32, then state) {
 	m.bytes = bytes
+	m.done = m.skipped() << pieceLog2
 	switch {
 	case bytes > m.maxBytes:
 		m.fault(cpreg.CauseLength, uint64(bytes))
-	case bytes == 0:
+	case bytes <= m.skipped()<<pieceLog2:
 		m.state = stateRetire
 	default:
 		m.state = then

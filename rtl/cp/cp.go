@@ -21,6 +21,8 @@ type Params struct {
 	LengthBits int    // width of a linear packet's byte count
 	Protection bool   // there are windows
 	Timeline   bool   // fences can be waited for
+	Contexts   bool   // the state can be saved and restored
+	Preemption bool   // the node stops inside packets when it is asked to
 	Nodes      int    // command processors, 1 or 2
 }
 
@@ -69,6 +71,7 @@ const (
 	stateReadable              // a window around the source is looked for
 	stateWritable              // a writable window around the destination is looked for
 	stateWait                  // a timeline has not reached a value
+	stateSave                  // words of the state are sent
 	stateFault                 // stopped
 )
 
@@ -125,6 +128,8 @@ type Module struct {
 
 	protection bool // there are windows
 	timeline   bool // fences can be waited for
+	contexts   bool // the state can be saved and restored
+	preemption bool // the node stops inside packets when it is asked to
 	nodes      uint32
 
 	run       bool
@@ -192,6 +197,17 @@ type Module struct {
 	window2 reach
 	window3 reach
 
+	word  uint8 `w:"4"` // of the state, next to save or restore
+	wrong bool  // one that was restored is out of range; it is in value
+
+	asked     bool // to stop for a preemption
+	halted    bool // to stop when what is in flight has ended
+	preemptID uint32
+	preempted uint32
+	progress  uint32 `w:"20"`
+	issued    uint32 `w:"20"` // pieces or rows of the packet, those of before counted
+	yielded   bool
+
 	desc     dma.Desc
 	inFlight uint32 `w:"18"` // descriptors taken and not complete
 	readErr  bool
@@ -215,6 +231,8 @@ func New(node int, p Params) Module {
 
 		protection: p.Protection,
 		timeline:   p.Timeline,
+		contexts:   p.Contexts,
+		preemption: p.Preemption,
 		nodes:      uint32(p.Nodes),
 
 		ring: newStream(tagRing),
@@ -231,6 +249,7 @@ func (m *Module) Reset() {
 		base: m.base, hostLimit: m.hostLimit, vramLimit: m.vramLimit,
 		maxBytes: m.maxBytes, maxRow: m.maxRow, protection: m.protection,
 		timeline: m.timeline, nodes: m.nodes,
+		contexts: m.contexts, preemption: m.preemption,
 		ring: ring, ib: ib,
 	}
 }
@@ -263,6 +282,9 @@ func (m *Module) Scratch() ident.Scratch { return m.scratch }
 // Fault reports that the node has stopped on a fault, in one clock.
 func (m *Module) Fault() bool { return m.pulse }
 
+// Preempted reports that the node has stopped for a preemption, in one clock.
+func (m *Module) Preempted() bool { return m.yielded }
+
 // Rsp returns the answer to the register access of the clock before.
 func (m *Module) Rsp() regbus.Rsp { return m.rsp }
 
@@ -286,7 +308,7 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req, rst bool) {
 
 	m.ringSeek, m.ibSeek = seek{}, seek{}
 	m.scratch = ident.Scratch{}
-	m.pulse = false
+	m.pulse, m.yielded = false, false
 	m.handshake(d, f)
 	m.receive(readReady, only(mem.Cpl, tagRead))
 	if m.resetting || rst {
@@ -295,6 +317,8 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req, rst bool) {
 		if rst || m.quiet() {
 			m.Reset()
 		}
+	} else if m.preemption && m.yields(moving) {
+		m.yield()
 	} else {
 		m.step(dword, take, moving, f)
 	}
@@ -349,7 +373,7 @@ func (m *Module) head() (dword uint32, valid bool) {
 
 // takes reports whether the decoder takes a dword if there is one.
 func (m *Module) takes() bool {
-	next := m.state == stateNext && m.run
+	next := m.state == stateNext && m.run && !m.interrupts()
 	return (next || m.state == stateBody || m.state == stateSkip) && !m.ringBad && !m.resetting
 }
 
@@ -396,9 +420,13 @@ func (m *Module) handshake(d DMA, f Fence) {
 // receive gives the read of a predicate away and takes the answer.
 func (m *Module) receive(ready bool, cpl port.Completion) {
 	if cpl.Status != port.CplNone {
-		m.reading = false
-		m.value = cpl.Data
-		m.readErr = cpl.Status != port.CplSuccess
+		m.reading = !cpl.Last
+		m.readErr = m.readErr || cpl.Status != port.CplSuccess
+		if m.contexts && op(m.hdr) == pkt.OpRestoreState {
+			m.restore(cpl.Data)
+		} else {
+			m.value = cpl.Data
+		}
 	}
 	if ready && m.look.Kind != port.None {
 		m.look = port.Request{}
@@ -419,7 +447,7 @@ func (m *Module) quiet() bool {
 // takes it does.
 func (m *Module) IdleFor() uint64 {
 	offers := m.fence.Op != fence.None || m.Fetch().Kind != port.None
-	pulses := m.rsp.Hit || m.pulse || m.scratch.Valid || m.ringSeek.Valid || m.ibSeek.Valid
+	pulses := m.rsp.Hit || m.pulse || m.yielded || m.scratch.Valid || m.ringSeek.Valid || m.ibSeek.Valid
 	issues := m.ring.issues(m.ringWindow()) || m.ib.issues(m.ibWindow())
 	ends := m.resetting && m.quiet()
 	if offers || pulses || issues || ends || !m.resetting && m.moves() {
@@ -430,12 +458,12 @@ func (m *Module) IdleFor() uint64 {
 
 // moves reports whether the decoder does something in the next clock.
 func (m *Module) moves() bool {
-	var moves bool
+	moves := m.yields(false)
 	switch m.state {
 	case stateNext, stateBody, stateSkip:
 		_, valid := m.head()
 		started := m.run || m.state != stateNext
-		moves = started && (valid || m.failed() || m.ringBad || m.inIB && m.ib.at == m.ibEnd)
+		moves = moves || started && (valid || m.failed() || m.ringBad || m.inIB && m.ib.at == m.ibEnd)
 	case stateIssue:
 		moves = m.desc.Op == dma.None || m.readErr || m.writeErr
 	case stateDrain:
@@ -443,7 +471,7 @@ func (m *Module) moves() bool {
 	case stateValue:
 		moves = m.look.Kind == port.None && !m.reading
 	case stateWait:
-		moves = !m.waiting
+		moves = moves || !m.waiting
 	case stateFence, stateFault:
 	default:
 		moves = true

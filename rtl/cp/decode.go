@@ -13,7 +13,7 @@ import (
 func (m *Module) step(dword uint32, take, moving bool, f Fence) {
 	switch m.state {
 	case stateNext:
-		if m.run && !moving {
+		if (m.run || m.interrupts()) && !moving {
 			m.next(dword, take)
 		}
 	case stateBody:
@@ -52,6 +52,10 @@ func (m *Module) step(dword uint32, take, moving bool, f Fence) {
 		m.ask()
 	case stateValue:
 		m.predicate()
+	case stateSave:
+		if m.contexts {
+			m.save()
+		}
 	case stateWait:
 		if m.timeline {
 			m.wait(f)
@@ -140,6 +144,10 @@ func (m *Module) bodyOf(op uint8) (body uint16, known bool) {
 		body, known = pkt.SetWindowBody, m.protection
 	case pkt.OpWaitFence:
 		body, known = pkt.WaitFenceBody, m.timeline
+	case pkt.OpSaveState:
+		body, known = pkt.SaveStateBody, m.contexts
+	case pkt.OpRestoreState:
+		body, known = pkt.RestoreStateBody, m.contexts
 	default:
 		known = false
 	}
@@ -205,6 +213,7 @@ func (m *Module) skip() {
 func (m *Module) retire() {
 	m.packets++
 	m.state = stateNext
+	m.startFresh()
 	if m.inIB {
 		m.ibDone = m.ib.at
 	} else {
@@ -229,6 +238,9 @@ func (m *Module) source() {
 		m.ibDone = 0
 		m.ibSeek = seek{Valid: true}
 		m.state = stateNext
+		if m.preemption && m.b2>>20 != 0 {
+			m.issued = m.progress
+		}
 	case m.protection && op(m.hdr) == pkt.OpSetWindow:
 		m.setWindow()
 	case m.guarded():
@@ -241,7 +253,7 @@ func (m *Module) source() {
 
 // sourced goes on when the range that a packet reads has passed.
 func (m *Module) sourced() {
-	if op(m.hdr) == pkt.OpPredicate {
+	if op(m.hdr) == pkt.OpPredicate || op(m.hdr) == pkt.OpRestoreState {
 		m.state = stateRead
 	} else {
 		m.state = stateDest
@@ -275,6 +287,8 @@ func (m *Module) destined() {
 	case pkt.OpTimestamp:
 		m.fence = fence.Req{Op: fence.Timestamp, Addr: m.dstAddr}
 		m.state = stateFence
+	case pkt.OpSaveState:
+		m.state = stateSave
 	default:
 		m.state = stateIssue
 	}
@@ -303,10 +317,15 @@ func (m *Module) inRange(low, high, bytes uint64) (inside bool, bad uint64) {
 func (m *Module) issue() {
 	if m.readErr || m.writeErr {
 		m.state = stateDrain
+	} else if m.interrupts() && m.boundary() {
+		m.halted = true
+		m.state = stateDrain
 	} else if m.desc.Op == dma.None {
 		n := m.bytes - m.done
 		if m.is2D() && n > m.maxRow {
 			n = m.maxRow
+		} else if m.preemption && !m.is2D() && n > 1<<pieceLog2 {
+			n = 1 << pieceLog2
 		}
 		m.desc = dma.Desc{Op: dma.Fill, Len: n, Src: m.value, Dst: m.dstAddr + uint64(m.done)}
 		if op(m.hdr) == pkt.OpCopy || op(m.hdr) == pkt.OpCopy2D {
@@ -314,6 +333,9 @@ func (m *Module) issue() {
 			m.desc.Src = m.srcAddr + uint64(m.done)
 		}
 		m.done += n
+		if m.done == m.bytes || !m.is2D() {
+			m.advance()
+		}
 		if m.done == m.bytes {
 			m.endRow()
 		}
@@ -339,6 +361,8 @@ func (m *Module) drain() {
 			m.fault(cpreg.CauseReadError, m.badSource())
 		case m.writeErr:
 			m.fault(cpreg.CauseWriteError, m.badDest())
+		case m.preemption && m.halted:
+			m.yield()
 		default:
 			m.retire()
 		}
@@ -396,6 +420,9 @@ func (m *Module) wait(f Fence) {
 func (m *Module) ask() {
 	if m.Fetch().Kind == port.None {
 		m.look = port.Request{Kind: port.MemRead, Tag: tagRead, Len: 2, Addr: m.srcAddr}
+		if m.contexts && op(m.hdr) == pkt.OpRestoreState {
+			m.look.Len = 2 * wordEnd
+		}
 		m.state = stateValue
 	}
 }
@@ -407,6 +434,8 @@ func (m *Module) predicate() {
 	case m.look.Kind != port.None || m.reading:
 	case m.readErr:
 		m.fault(cpreg.CauseReadError, m.srcAddr)
+	case m.contexts && op(m.hdr) == pkt.OpRestoreState:
+		m.restored()
 	case skips && uint16(m.b2) != 0:
 		m.left = uint16(m.b2)
 		m.state = stateSkip

@@ -18,7 +18,7 @@ import (
 // Limits of the node under test: 64 KiB of VRAM, 1 MiB of host address space of
 // which the ring's 64 KiB answer, 16-bit lengths.
 func faultBench(t *testing.T) *bench {
-	b := newBenchOf(t, Params{HostBits: 20, VRAMBytes: vramSize, LengthBits: 16, Protection: true, Timeline: true, Nodes: 2})
+	b := newBenchOf(t, everything)
 	b.start(ringAt, 12)
 	return b
 }
@@ -40,7 +40,7 @@ func TestFaults(t *testing.T) {
 		{"opcode 0", nil, []uint32{0}, "OPCODE", 0},
 		{"opcode 0x0b", nil, []uint32{0x0b000002, 0, 0}, "OPCODE", 0x0b000002},
 		{"opcode 0x0f", nil, []uint32{0x0f000000}, "OPCODE", 0x0f000000},
-		{"opcode 0x13", nil, []uint32{0x13000000}, "OPCODE", 0x13000000},
+		{"opcode 0x15", nil, []uint32{0x15000000}, "OPCODE", 0x15000000},
 		{"opcode 0xff before its reserved bits", nil, []uint32{0xffffffff}, "OPCODE", 0xffffffff},
 		{"header, bit 16", nil, []uint32{0x01010000}, "RESERVED", 0x01010000},
 		{"header, bit 23", nil, []uint32{0x01800000}, "RESERVED", 0x01800000},
@@ -57,7 +57,8 @@ func TestFaults(t *testing.T) {
 		{"WAIT_FENCE body 4", nil, []uint32{0x12000004}, "LENGTH", 0x12000004},
 		{"SET_WINDOW body 4", nil, []uint32{0x11000004}, "LENGTH", 0x11000004},
 
-		{"INDIRECT bit 20", nil, []uint32{0x02000003, 0, 0, 1 << 20}, "RESERVED", 1 << 20},
+		{"INDIRECT bit 21", nil, []uint32{0x02000003, 0, 0, 1 << 21}, "RESERVED", 1 << 21},
+		{"INDIRECT of 0 dwords that resumes", nil, []uint32{0x02000003, 0, 0, 1 << 20}, "", 0},
 		{"INDIRECT at 2", nil, []uint32{0x02000003, 2, 0, 1}, "ALIGN", 2},
 		{"INDIRECT of 0 dwords at 2", nil, []uint32{0x02000003, 2, 0, 0}, "ALIGN", 2},
 		{"INDIRECT of 0 dwords anywhere", nil, []uint32{0x02000003, 0xfffffffc, 0x7fffffff, 0}, "", 0},
@@ -271,7 +272,7 @@ func TestRingFaults(t *testing.T) {
 		{"WPTR outside", 0, 8, 64, 64, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := newBenchOf(t, Params{HostBits: 20, VRAMBytes: vramSize, LengthBits: 16, Protection: true, Timeline: true, Nodes: 2})
+			b := newBenchOf(t, everything)
 			if tt.base < vramSize {
 				b.put(tt.base, 0x010000ff)
 			}
@@ -457,7 +458,7 @@ func TestSmallerRing(t *testing.T) {
 func TestMovedRing(t *testing.T) {
 	for _, old := range []uint64{0x3000, host | 0x80000} {
 		for at := range 60 {
-			b := newBenchOf(t, Params{HostBits: 20, VRAMBytes: vramSize, LengthBits: 16, Protection: true, Timeline: true, Nodes: 2})
+			b := newBenchOf(t, everything)
 			b.latency = 30
 			if old < vramSize {
 				b.put(old, 0, 0, 0, 0)
@@ -546,8 +547,8 @@ func TestAgreesWithDecoder(t *testing.T) {
 		{pkt.ErrAlign, cpreg.CauseAlign}, {pkt.ErrRange, cpreg.CauseState},
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	bodies := []uint32{0, 3, 7, 5, 3, 5, 4, 2, 2, 3, 4, 5, 3}
-	ops := []uint32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 16, 17, 18}
+	bodies := []uint32{0, 3, 7, 5, 3, 5, 4, 2, 2, 3, 4, 5, 3, 2, 2}
+	ops := []uint32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 16, 17, 18, 19, 20}
 	seen := map[error]int{}
 	for i := range 3000 {
 		k := rng.IntN(len(ops))

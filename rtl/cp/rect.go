@@ -61,18 +61,19 @@ func clip(lo, hi, c0, c1, p uint16) (uint16, uint16) {
 	return first, end
 }
 
-// place finds the first element that is left and starts the product of its row.
+// place finds the first element that is left and not done before and starts the product of its row.
 func (m *Module) place() {
-	if m.x0 >= m.x1 || m.y0 >= m.y1 {
+	first := uint32(m.y0) + m.skipped()
+	if m.x0 >= m.x1 || first >= uint32(m.y1) {
 		m.state = stateRetire
 	} else {
 		dest := m.destCorner()
 		m.srcEnd = m.src.base + uint64(low(m.b0)+m.x0)<<m.src.format
 		m.dstEnd = m.dst.base + uint64(low(dest)+m.x0)<<m.dst.format
 		m.bytes = uint32(m.x1-m.x0) << m.dst.format
-		m.rows = m.y1 - m.y0
+		m.rows = (m.y1 - uint16(first)) & 0x7fff
 		m.second = false
-		m.startMul(high(m.b0)+m.y0, high(dest)+m.y0)
+		m.startMul(high(m.b0)+uint16(first), high(dest)+uint16(first))
 		m.state = stateMul
 	}
 }

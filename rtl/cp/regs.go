@@ -9,7 +9,8 @@ import (
 func (m *Module) access(r regbus.Req) {
 	m.rsp = regbus.Rsp{}
 	off := r.Off - m.base
-	if r.Op != regbus.None && off <= cpreg.IBLeft && off != cpreg.Fence {
+	own := off <= cpreg.IBLeft && off != cpreg.Fence || off >= cpreg.Preempt && off <= cpreg.Progress
+	if r.Op != regbus.None && own {
 		m.rsp.Hit = true
 		if r.Op == regbus.Write {
 			if !m.resetting {
@@ -58,8 +59,12 @@ func (m *Module) read(off uint16) uint32 {
 		v = uint32(m.ibHere())
 	case cpreg.IBHi:
 		v = uint32(m.ibHere() >> 32)
-	default:
+	case cpreg.IBLeft:
 		v = m.ibEnd - m.ibDone
+	default:
+		if m.preemption {
+			v = m.preemptRegister(off)
+		}
 	}
 	return v
 }
@@ -108,6 +113,9 @@ func (m *Module) write(off uint16, v uint32) {
 			m.clearFault()
 		}
 	default:
+		if m.preemption {
+			m.writePreempt(off, v)
+		}
 	}
 }
 
@@ -175,6 +183,7 @@ func (m *Module) clearFault() {
 	m.faultAddr, m.faultOp, m.faultBad = 0, 0, 0
 	m.ringBad, m.readErr, m.writeErr = false, false, false
 	m.inIB = false
+	m.startFresh()
 	m.ibBase, m.ibEnd, m.ibDone = 0, 0, 0
 	m.ringSeek = seek{Valid: true, Pos: m.rptr}
 	m.ibSeek = seek{Valid: true}

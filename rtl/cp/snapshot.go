@@ -10,7 +10,7 @@ import (
 )
 
 // ModuleWords is how many words Snapshot fills.
-const ModuleWords = 140 + hdl.FIFOWords + hdl.FIFOWords
+const ModuleWords = 151 + hdl.FIFOWords + hdl.FIFOWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -22,140 +22,151 @@ func (m *Module) Snapshot(s []uint64) {
 	s[4] = uint64(m.maxRow)
 	s[5] = hdl.Bit(m.protection)
 	s[6] = hdl.Bit(m.timeline)
-	s[7] = uint64(m.nodes)
-	s[8] = hdl.Bit(m.run)
-	s[9] = hdl.Bit(m.protect)
-	s[10] = hdl.Bit(m.resetting)
-	s[11] = m.ringBase
-	s[12] = uint64(m.ringLog2)
-	s[13] = uint64(m.wptr)
-	s[14] = uint64(m.rptr)
-	s[15] = hdl.Bit(m.ringBad)
-	s[16] = m.readBase
-	s[17] = uint64(m.readMask)
-	s[18] = uint64(m.cause)
-	s[19] = m.faultAddr
-	s[20] = uint64(m.faultOp)
-	s[21] = m.faultBad
-	s[22] = uint64(m.packets)
-	s[23] = hdl.Bit(m.rsp.Hit)
-	s[24] = uint64(m.rsp.Data)
-	s[25] = uint64(m.ring.tag)
-	s[26] = uint64(m.ring.req.Kind)
-	s[27] = uint64(m.ring.req.Tag)
-	s[28] = uint64(m.ring.req.Len)
-	s[29] = m.ring.req.Addr
-	s[30] = uint64(m.ring.next)
-	s[31] = uint64(m.ring.at)
-	s[32] = uint64(m.ring.come)
-	s[33] = uint64(m.ring.have)
-	s[34] = hdl.Bit(m.ring.odd)
-	s[35] = hdl.Bit(m.ring.drop)
-	s[36] = hdl.Bit(m.ring.bad)
-	s[37] = uint64(m.ib.tag)
-	s[38] = uint64(m.ib.req.Kind)
-	s[39] = uint64(m.ib.req.Tag)
-	s[40] = uint64(m.ib.req.Len)
-	s[41] = m.ib.req.Addr
-	s[42] = uint64(m.ib.next)
-	s[43] = uint64(m.ib.at)
-	s[44] = uint64(m.ib.come)
-	s[45] = uint64(m.ib.have)
-	s[46] = hdl.Bit(m.ib.odd)
-	s[47] = hdl.Bit(m.ib.drop)
-	s[48] = hdl.Bit(m.ib.bad)
-	s[49] = hdl.Bit(m.ringSeek.Valid)
-	s[50] = hdl.Bit(m.ringSeek.Stay)
-	s[51] = uint64(m.ringSeek.Pos)
-	s[52] = hdl.Bit(m.ibSeek.Valid)
-	s[53] = hdl.Bit(m.ibSeek.Stay)
-	s[54] = uint64(m.ibSeek.Pos)
-	s[55] = hdl.Bit(m.inIB)
-	s[56] = m.ibBase
-	s[57] = uint64(m.ibEnd)
-	s[58] = uint64(m.ibDone)
-	s[59] = uint64(m.state)
-	s[60] = uint64(m.hdr)
-	s[61] = m.hdrAddr
-	s[62] = uint64(m.left)
-	s[63] = uint64(m.n)
-	s[64] = uint64(m.b0)
-	s[65] = uint64(m.b1)
-	s[66] = uint64(m.b2)
-	s[67] = uint64(m.b3)
-	s[68] = uint64(m.b4)
-	s[69] = uint64(m.b5)
-	s[70] = uint64(m.b6)
-	s[71] = hdl.Bit(m.src.set)
-	s[72] = m.src.base
-	s[73] = uint64(m.src.pitch)
-	s[74] = uint64(m.src.format)
-	s[75] = uint64(m.src.x0)
-	s[76] = uint64(m.src.y0)
-	s[77] = uint64(m.src.x1)
-	s[78] = uint64(m.src.y1)
-	s[79] = hdl.Bit(m.dst.set)
-	s[80] = m.dst.base
-	s[81] = uint64(m.dst.pitch)
-	s[82] = uint64(m.dst.format)
-	s[83] = uint64(m.dst.x0)
-	s[84] = uint64(m.dst.y0)
-	s[85] = uint64(m.dst.x1)
-	s[86] = uint64(m.dst.y1)
-	s[87] = uint64(m.clip)
-	s[88] = uint64(m.x0)
-	s[89] = uint64(m.x1)
-	s[90] = uint64(m.y0)
-	s[91] = uint64(m.y1)
-	s[92] = hdl.Bit(m.second)
-	s[93] = uint64(m.mulS)
-	s[94] = uint64(m.mulD)
-	s[95] = m.addS
-	s[96] = m.addD
-	s[97] = m.srcAddr
-	s[98] = m.dstAddr
-	s[99] = m.srcEnd
-	s[100] = m.dstEnd
-	s[101] = uint64(m.bytes)
-	s[102] = uint64(m.done)
-	s[103] = uint64(m.rows)
-	s[104] = m.value
-	s[105] = hdl.Bit(m.waiting)
-	s[106] = uint64(m.window)
-	s[107] = m.window0.base
-	s[108] = m.window0.end
-	s[109] = hdl.Bit(m.window0.writable)
-	s[110] = m.window1.base
-	s[111] = m.window1.end
-	s[112] = hdl.Bit(m.window1.writable)
-	s[113] = m.window2.base
-	s[114] = m.window2.end
-	s[115] = hdl.Bit(m.window2.writable)
-	s[116] = m.window3.base
-	s[117] = m.window3.end
-	s[118] = hdl.Bit(m.window3.writable)
-	s[119] = uint64(m.desc.Op)
-	s[120] = uint64(m.desc.Len)
-	s[121] = m.desc.Src
-	s[122] = m.desc.Dst
-	s[123] = uint64(m.inFlight)
-	s[124] = hdl.Bit(m.readErr)
-	s[125] = hdl.Bit(m.writeErr)
-	s[126] = uint64(m.fence.Op)
-	s[127] = hdl.Bit(m.fence.IRQ)
-	s[128] = uint64(m.fence.ID)
-	s[129] = m.fence.Addr
-	s[130] = hdl.Bit(m.fencing)
-	s[131] = uint64(m.look.Kind)
-	s[132] = uint64(m.look.Tag)
-	s[133] = uint64(m.look.Len)
-	s[134] = m.look.Addr
-	s[135] = hdl.Bit(m.reading)
-	s[136] = hdl.Bit(m.scratch.Valid)
-	s[137] = uint64(m.scratch.Index)
-	s[138] = uint64(m.scratch.Data)
-	s[139] = hdl.Bit(m.pulse)
-	s = s[140:]
+	s[7] = hdl.Bit(m.contexts)
+	s[8] = hdl.Bit(m.preemption)
+	s[9] = uint64(m.nodes)
+	s[10] = hdl.Bit(m.run)
+	s[11] = hdl.Bit(m.protect)
+	s[12] = hdl.Bit(m.resetting)
+	s[13] = m.ringBase
+	s[14] = uint64(m.ringLog2)
+	s[15] = uint64(m.wptr)
+	s[16] = uint64(m.rptr)
+	s[17] = hdl.Bit(m.ringBad)
+	s[18] = m.readBase
+	s[19] = uint64(m.readMask)
+	s[20] = uint64(m.cause)
+	s[21] = m.faultAddr
+	s[22] = uint64(m.faultOp)
+	s[23] = m.faultBad
+	s[24] = uint64(m.packets)
+	s[25] = hdl.Bit(m.rsp.Hit)
+	s[26] = uint64(m.rsp.Data)
+	s[27] = uint64(m.ring.tag)
+	s[28] = uint64(m.ring.req.Kind)
+	s[29] = uint64(m.ring.req.Tag)
+	s[30] = uint64(m.ring.req.Len)
+	s[31] = m.ring.req.Addr
+	s[32] = uint64(m.ring.next)
+	s[33] = uint64(m.ring.at)
+	s[34] = uint64(m.ring.come)
+	s[35] = uint64(m.ring.have)
+	s[36] = hdl.Bit(m.ring.odd)
+	s[37] = hdl.Bit(m.ring.drop)
+	s[38] = hdl.Bit(m.ring.bad)
+	s[39] = uint64(m.ib.tag)
+	s[40] = uint64(m.ib.req.Kind)
+	s[41] = uint64(m.ib.req.Tag)
+	s[42] = uint64(m.ib.req.Len)
+	s[43] = m.ib.req.Addr
+	s[44] = uint64(m.ib.next)
+	s[45] = uint64(m.ib.at)
+	s[46] = uint64(m.ib.come)
+	s[47] = uint64(m.ib.have)
+	s[48] = hdl.Bit(m.ib.odd)
+	s[49] = hdl.Bit(m.ib.drop)
+	s[50] = hdl.Bit(m.ib.bad)
+	s[51] = hdl.Bit(m.ringSeek.Valid)
+	s[52] = hdl.Bit(m.ringSeek.Stay)
+	s[53] = uint64(m.ringSeek.Pos)
+	s[54] = hdl.Bit(m.ibSeek.Valid)
+	s[55] = hdl.Bit(m.ibSeek.Stay)
+	s[56] = uint64(m.ibSeek.Pos)
+	s[57] = hdl.Bit(m.inIB)
+	s[58] = m.ibBase
+	s[59] = uint64(m.ibEnd)
+	s[60] = uint64(m.ibDone)
+	s[61] = uint64(m.state)
+	s[62] = uint64(m.hdr)
+	s[63] = m.hdrAddr
+	s[64] = uint64(m.left)
+	s[65] = uint64(m.n)
+	s[66] = uint64(m.b0)
+	s[67] = uint64(m.b1)
+	s[68] = uint64(m.b2)
+	s[69] = uint64(m.b3)
+	s[70] = uint64(m.b4)
+	s[71] = uint64(m.b5)
+	s[72] = uint64(m.b6)
+	s[73] = hdl.Bit(m.src.set)
+	s[74] = m.src.base
+	s[75] = uint64(m.src.pitch)
+	s[76] = uint64(m.src.format)
+	s[77] = uint64(m.src.x0)
+	s[78] = uint64(m.src.y0)
+	s[79] = uint64(m.src.x1)
+	s[80] = uint64(m.src.y1)
+	s[81] = hdl.Bit(m.dst.set)
+	s[82] = m.dst.base
+	s[83] = uint64(m.dst.pitch)
+	s[84] = uint64(m.dst.format)
+	s[85] = uint64(m.dst.x0)
+	s[86] = uint64(m.dst.y0)
+	s[87] = uint64(m.dst.x1)
+	s[88] = uint64(m.dst.y1)
+	s[89] = uint64(m.clip)
+	s[90] = uint64(m.x0)
+	s[91] = uint64(m.x1)
+	s[92] = uint64(m.y0)
+	s[93] = uint64(m.y1)
+	s[94] = hdl.Bit(m.second)
+	s[95] = uint64(m.mulS)
+	s[96] = uint64(m.mulD)
+	s[97] = m.addS
+	s[98] = m.addD
+	s[99] = m.srcAddr
+	s[100] = m.dstAddr
+	s[101] = m.srcEnd
+	s[102] = m.dstEnd
+	s[103] = uint64(m.bytes)
+	s[104] = uint64(m.done)
+	s[105] = uint64(m.rows)
+	s[106] = m.value
+	s[107] = hdl.Bit(m.waiting)
+	s[108] = uint64(m.window)
+	s[109] = m.window0.base
+	s[110] = m.window0.end
+	s[111] = hdl.Bit(m.window0.writable)
+	s[112] = m.window1.base
+	s[113] = m.window1.end
+	s[114] = hdl.Bit(m.window1.writable)
+	s[115] = m.window2.base
+	s[116] = m.window2.end
+	s[117] = hdl.Bit(m.window2.writable)
+	s[118] = m.window3.base
+	s[119] = m.window3.end
+	s[120] = hdl.Bit(m.window3.writable)
+	s[121] = uint64(m.word)
+	s[122] = hdl.Bit(m.wrong)
+	s[123] = hdl.Bit(m.asked)
+	s[124] = hdl.Bit(m.halted)
+	s[125] = uint64(m.preemptID)
+	s[126] = uint64(m.preempted)
+	s[127] = uint64(m.progress)
+	s[128] = uint64(m.issued)
+	s[129] = hdl.Bit(m.yielded)
+	s[130] = uint64(m.desc.Op)
+	s[131] = uint64(m.desc.Len)
+	s[132] = m.desc.Src
+	s[133] = m.desc.Dst
+	s[134] = uint64(m.inFlight)
+	s[135] = hdl.Bit(m.readErr)
+	s[136] = hdl.Bit(m.writeErr)
+	s[137] = uint64(m.fence.Op)
+	s[138] = hdl.Bit(m.fence.IRQ)
+	s[139] = uint64(m.fence.ID)
+	s[140] = m.fence.Addr
+	s[141] = hdl.Bit(m.fencing)
+	s[142] = uint64(m.look.Kind)
+	s[143] = uint64(m.look.Tag)
+	s[144] = uint64(m.look.Len)
+	s[145] = m.look.Addr
+	s[146] = hdl.Bit(m.reading)
+	s[147] = hdl.Bit(m.scratch.Valid)
+	s[148] = uint64(m.scratch.Index)
+	s[149] = uint64(m.scratch.Data)
+	s[150] = hdl.Bit(m.pulse)
+	s = s[151:]
 	m.ring.fifo.Snapshot(s)
 	s = s[hdl.FIFOWords:]
 	m.ib.fifo.Snapshot(s)
@@ -171,140 +182,151 @@ func (m *Module) Restore(s []uint64) {
 	m.maxRow = uint32(s[4])
 	m.protection = s[5] != 0
 	m.timeline = s[6] != 0
-	m.nodes = uint32(s[7])
-	m.run = s[8] != 0
-	m.protect = s[9] != 0
-	m.resetting = s[10] != 0
-	m.ringBase = s[11]
-	m.ringLog2 = uint8(s[12])
-	m.wptr = uint32(s[13])
-	m.rptr = uint32(s[14])
-	m.ringBad = s[15] != 0
-	m.readBase = s[16]
-	m.readMask = uint32(s[17])
-	m.cause = uint8(s[18])
-	m.faultAddr = s[19]
-	m.faultOp = uint32(s[20])
-	m.faultBad = s[21]
-	m.packets = uint32(s[22])
-	m.rsp.Hit = s[23] != 0
-	m.rsp.Data = uint32(s[24])
-	m.ring.tag = uint8(s[25])
-	m.ring.req.Kind = port.Kind(s[26])
-	m.ring.req.Tag = uint8(s[27])
-	m.ring.req.Len = uint8(s[28])
-	m.ring.req.Addr = s[29]
-	m.ring.next = uint32(s[30])
-	m.ring.at = uint32(s[31])
-	m.ring.come = uint8(s[32])
-	m.ring.have = uint8(s[33])
-	m.ring.odd = s[34] != 0
-	m.ring.drop = s[35] != 0
-	m.ring.bad = s[36] != 0
-	m.ib.tag = uint8(s[37])
-	m.ib.req.Kind = port.Kind(s[38])
-	m.ib.req.Tag = uint8(s[39])
-	m.ib.req.Len = uint8(s[40])
-	m.ib.req.Addr = s[41]
-	m.ib.next = uint32(s[42])
-	m.ib.at = uint32(s[43])
-	m.ib.come = uint8(s[44])
-	m.ib.have = uint8(s[45])
-	m.ib.odd = s[46] != 0
-	m.ib.drop = s[47] != 0
-	m.ib.bad = s[48] != 0
-	m.ringSeek.Valid = s[49] != 0
-	m.ringSeek.Stay = s[50] != 0
-	m.ringSeek.Pos = uint32(s[51])
-	m.ibSeek.Valid = s[52] != 0
-	m.ibSeek.Stay = s[53] != 0
-	m.ibSeek.Pos = uint32(s[54])
-	m.inIB = s[55] != 0
-	m.ibBase = s[56]
-	m.ibEnd = uint32(s[57])
-	m.ibDone = uint32(s[58])
-	m.state = state(s[59])
-	m.hdr = uint32(s[60])
-	m.hdrAddr = s[61]
-	m.left = uint16(s[62])
-	m.n = uint8(s[63])
-	m.b0 = uint32(s[64])
-	m.b1 = uint32(s[65])
-	m.b2 = uint32(s[66])
-	m.b3 = uint32(s[67])
-	m.b4 = uint32(s[68])
-	m.b5 = uint32(s[69])
-	m.b6 = uint32(s[70])
-	m.src.set = s[71] != 0
-	m.src.base = s[72]
-	m.src.pitch = uint32(s[73])
-	m.src.format = uint8(s[74])
-	m.src.x0 = uint16(s[75])
-	m.src.y0 = uint16(s[76])
-	m.src.x1 = uint16(s[77])
-	m.src.y1 = uint16(s[78])
-	m.dst.set = s[79] != 0
-	m.dst.base = s[80]
-	m.dst.pitch = uint32(s[81])
-	m.dst.format = uint8(s[82])
-	m.dst.x0 = uint16(s[83])
-	m.dst.y0 = uint16(s[84])
-	m.dst.x1 = uint16(s[85])
-	m.dst.y1 = uint16(s[86])
-	m.clip = uint8(s[87])
-	m.x0 = uint16(s[88])
-	m.x1 = uint16(s[89])
-	m.y0 = uint16(s[90])
-	m.y1 = uint16(s[91])
-	m.second = s[92] != 0
-	m.mulS = uint16(s[93])
-	m.mulD = uint16(s[94])
-	m.addS = s[95]
-	m.addD = s[96]
-	m.srcAddr = s[97]
-	m.dstAddr = s[98]
-	m.srcEnd = s[99]
-	m.dstEnd = s[100]
-	m.bytes = uint32(s[101])
-	m.done = uint32(s[102])
-	m.rows = uint16(s[103])
-	m.value = s[104]
-	m.waiting = s[105] != 0
-	m.window = uint8(s[106])
-	m.window0.base = s[107]
-	m.window0.end = s[108]
-	m.window0.writable = s[109] != 0
-	m.window1.base = s[110]
-	m.window1.end = s[111]
-	m.window1.writable = s[112] != 0
-	m.window2.base = s[113]
-	m.window2.end = s[114]
-	m.window2.writable = s[115] != 0
-	m.window3.base = s[116]
-	m.window3.end = s[117]
-	m.window3.writable = s[118] != 0
-	m.desc.Op = dma.Op(s[119])
-	m.desc.Len = uint32(s[120])
-	m.desc.Src = s[121]
-	m.desc.Dst = s[122]
-	m.inFlight = uint32(s[123])
-	m.readErr = s[124] != 0
-	m.writeErr = s[125] != 0
-	m.fence.Op = fence.Op(s[126])
-	m.fence.IRQ = s[127] != 0
-	m.fence.ID = uint32(s[128])
-	m.fence.Addr = s[129]
-	m.fencing = s[130] != 0
-	m.look.Kind = port.Kind(s[131])
-	m.look.Tag = uint8(s[132])
-	m.look.Len = uint8(s[133])
-	m.look.Addr = s[134]
-	m.reading = s[135] != 0
-	m.scratch.Valid = s[136] != 0
-	m.scratch.Index = uint8(s[137])
-	m.scratch.Data = uint32(s[138])
-	m.pulse = s[139] != 0
-	s = s[140:]
+	m.contexts = s[7] != 0
+	m.preemption = s[8] != 0
+	m.nodes = uint32(s[9])
+	m.run = s[10] != 0
+	m.protect = s[11] != 0
+	m.resetting = s[12] != 0
+	m.ringBase = s[13]
+	m.ringLog2 = uint8(s[14])
+	m.wptr = uint32(s[15])
+	m.rptr = uint32(s[16])
+	m.ringBad = s[17] != 0
+	m.readBase = s[18]
+	m.readMask = uint32(s[19])
+	m.cause = uint8(s[20])
+	m.faultAddr = s[21]
+	m.faultOp = uint32(s[22])
+	m.faultBad = s[23]
+	m.packets = uint32(s[24])
+	m.rsp.Hit = s[25] != 0
+	m.rsp.Data = uint32(s[26])
+	m.ring.tag = uint8(s[27])
+	m.ring.req.Kind = port.Kind(s[28])
+	m.ring.req.Tag = uint8(s[29])
+	m.ring.req.Len = uint8(s[30])
+	m.ring.req.Addr = s[31]
+	m.ring.next = uint32(s[32])
+	m.ring.at = uint32(s[33])
+	m.ring.come = uint8(s[34])
+	m.ring.have = uint8(s[35])
+	m.ring.odd = s[36] != 0
+	m.ring.drop = s[37] != 0
+	m.ring.bad = s[38] != 0
+	m.ib.tag = uint8(s[39])
+	m.ib.req.Kind = port.Kind(s[40])
+	m.ib.req.Tag = uint8(s[41])
+	m.ib.req.Len = uint8(s[42])
+	m.ib.req.Addr = s[43]
+	m.ib.next = uint32(s[44])
+	m.ib.at = uint32(s[45])
+	m.ib.come = uint8(s[46])
+	m.ib.have = uint8(s[47])
+	m.ib.odd = s[48] != 0
+	m.ib.drop = s[49] != 0
+	m.ib.bad = s[50] != 0
+	m.ringSeek.Valid = s[51] != 0
+	m.ringSeek.Stay = s[52] != 0
+	m.ringSeek.Pos = uint32(s[53])
+	m.ibSeek.Valid = s[54] != 0
+	m.ibSeek.Stay = s[55] != 0
+	m.ibSeek.Pos = uint32(s[56])
+	m.inIB = s[57] != 0
+	m.ibBase = s[58]
+	m.ibEnd = uint32(s[59])
+	m.ibDone = uint32(s[60])
+	m.state = state(s[61])
+	m.hdr = uint32(s[62])
+	m.hdrAddr = s[63]
+	m.left = uint16(s[64])
+	m.n = uint8(s[65])
+	m.b0 = uint32(s[66])
+	m.b1 = uint32(s[67])
+	m.b2 = uint32(s[68])
+	m.b3 = uint32(s[69])
+	m.b4 = uint32(s[70])
+	m.b5 = uint32(s[71])
+	m.b6 = uint32(s[72])
+	m.src.set = s[73] != 0
+	m.src.base = s[74]
+	m.src.pitch = uint32(s[75])
+	m.src.format = uint8(s[76])
+	m.src.x0 = uint16(s[77])
+	m.src.y0 = uint16(s[78])
+	m.src.x1 = uint16(s[79])
+	m.src.y1 = uint16(s[80])
+	m.dst.set = s[81] != 0
+	m.dst.base = s[82]
+	m.dst.pitch = uint32(s[83])
+	m.dst.format = uint8(s[84])
+	m.dst.x0 = uint16(s[85])
+	m.dst.y0 = uint16(s[86])
+	m.dst.x1 = uint16(s[87])
+	m.dst.y1 = uint16(s[88])
+	m.clip = uint8(s[89])
+	m.x0 = uint16(s[90])
+	m.x1 = uint16(s[91])
+	m.y0 = uint16(s[92])
+	m.y1 = uint16(s[93])
+	m.second = s[94] != 0
+	m.mulS = uint16(s[95])
+	m.mulD = uint16(s[96])
+	m.addS = s[97]
+	m.addD = s[98]
+	m.srcAddr = s[99]
+	m.dstAddr = s[100]
+	m.srcEnd = s[101]
+	m.dstEnd = s[102]
+	m.bytes = uint32(s[103])
+	m.done = uint32(s[104])
+	m.rows = uint16(s[105])
+	m.value = s[106]
+	m.waiting = s[107] != 0
+	m.window = uint8(s[108])
+	m.window0.base = s[109]
+	m.window0.end = s[110]
+	m.window0.writable = s[111] != 0
+	m.window1.base = s[112]
+	m.window1.end = s[113]
+	m.window1.writable = s[114] != 0
+	m.window2.base = s[115]
+	m.window2.end = s[116]
+	m.window2.writable = s[117] != 0
+	m.window3.base = s[118]
+	m.window3.end = s[119]
+	m.window3.writable = s[120] != 0
+	m.word = uint8(s[121])
+	m.wrong = s[122] != 0
+	m.asked = s[123] != 0
+	m.halted = s[124] != 0
+	m.preemptID = uint32(s[125])
+	m.preempted = uint32(s[126])
+	m.progress = uint32(s[127])
+	m.issued = uint32(s[128])
+	m.yielded = s[129] != 0
+	m.desc.Op = dma.Op(s[130])
+	m.desc.Len = uint32(s[131])
+	m.desc.Src = s[132]
+	m.desc.Dst = s[133]
+	m.inFlight = uint32(s[134])
+	m.readErr = s[135] != 0
+	m.writeErr = s[136] != 0
+	m.fence.Op = fence.Op(s[137])
+	m.fence.IRQ = s[138] != 0
+	m.fence.ID = uint32(s[139])
+	m.fence.Addr = s[140]
+	m.fencing = s[141] != 0
+	m.look.Kind = port.Kind(s[142])
+	m.look.Tag = uint8(s[143])
+	m.look.Len = uint8(s[144])
+	m.look.Addr = s[145]
+	m.reading = s[146] != 0
+	m.scratch.Valid = s[147] != 0
+	m.scratch.Index = uint8(s[148])
+	m.scratch.Data = uint32(s[149])
+	m.pulse = s[150] != 0
+	s = s[151:]
 	m.ring.fifo.Restore(s)
 	s = s[hdl.FIFOWords:]
 	m.ib.fifo.Restore(s)
@@ -320,6 +342,8 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".maxRow", Width: 32},
 		hdl.Signal{Name: at + ".protection", Width: 1},
 		hdl.Signal{Name: at + ".timeline", Width: 1},
+		hdl.Signal{Name: at + ".contexts", Width: 1},
+		hdl.Signal{Name: at + ".preemption", Width: 1},
 		hdl.Signal{Name: at + ".nodes", Width: 32},
 		hdl.Signal{Name: at + ".run", Width: 1},
 		hdl.Signal{Name: at + ".protect", Width: 1},
@@ -432,6 +456,15 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".window3_base", Width: 64},
 		hdl.Signal{Name: at + ".window3_end", Width: 64},
 		hdl.Signal{Name: at + ".window3_writable", Width: 1},
+		hdl.Signal{Name: at + ".word", Width: 4},
+		hdl.Signal{Name: at + ".wrong", Width: 1},
+		hdl.Signal{Name: at + ".asked", Width: 1},
+		hdl.Signal{Name: at + ".halted", Width: 1},
+		hdl.Signal{Name: at + ".preemptID", Width: 32},
+		hdl.Signal{Name: at + ".preempted", Width: 32},
+		hdl.Signal{Name: at + ".progress", Width: 20},
+		hdl.Signal{Name: at + ".issued", Width: 20},
+		hdl.Signal{Name: at + ".yielded", Width: 1},
 		hdl.Signal{Name: at + ".desc_Op", Width: 8, Names: dmaOpNames()},
 		hdl.Signal{Name: at + ".desc_Len", Width: 32},
 		hdl.Signal{Name: at + ".desc_Src", Width: 64},
@@ -521,6 +554,7 @@ func stateNames() []string {
 		"Readable",
 		"Writable",
 		"Wait",
+		"Save",
 		"Fault",
 	}
 }

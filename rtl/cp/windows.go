@@ -36,7 +36,13 @@ func (m *Module) checkSetWindow() {
 // setWindow ends a SET_WINDOW.
 func (m *Module) setWindow() {
 	r := reach{base: m.srcAddr, end: m.srcAddr + join(m.b4, m.b3), writable: m.b0>>2&1 != 0}
-	switch m.b0 & 3 {
+	m.put(uint8(m.b0)&3, r)
+	m.state = stateRetire
+}
+
+// put sets a window.
+func (m *Module) put(i uint8, r reach) {
+	switch i {
 	case 0:
 		m.window0 = r
 	case 1:
@@ -46,7 +52,6 @@ func (m *Module) setWindow() {
 	default:
 		m.window3 = r
 	}
-	m.state = stateRetire
 }
 
 // size returns the bytes of a packet's range from its last row on.
@@ -68,7 +73,7 @@ func (m *Module) guard() {
 	if writes {
 		low, high = m.dstAddr, m.dstEnd
 	}
-	w := m.reach()
+	w := m.reach(m.window)
 	inside := low >= w.base && high+uint64(m.bytes) <= w.end
 	m.window = (m.window + 1) & (pkt.Windows - 1)
 	switch {
@@ -82,10 +87,10 @@ func (m *Module) guard() {
 	}
 }
 
-// reach returns the window that is looked at.
-func (m *Module) reach() reach {
+// reach returns a window.
+func (m *Module) reach(i uint8) reach {
 	w := m.window3
-	switch m.window {
+	switch i {
 	case 0:
 		w = m.window0
 	case 1:

@@ -21,6 +21,8 @@ type Config struct {
 	Protection bool // windows for the packets of indirect buffers
 	Coalescing bool // interrupts by count and by time
 	Timeline   bool // fences of 64 bits, and WAIT_FENCE
+	Contexts   bool // SAVE_STATE and RESTORE_STATE
+	Preemption bool // nodes stop inside long packets when they are asked to
 }
 
 // Default returns the configuration of the selector "emu".
@@ -28,7 +30,7 @@ func Default() Config {
 	return Config{
 		Nodes: 2, VRAMBytes: 16 << 20, HostBits: 48, LengthBits: 32, Tags: 16, ClockHz: 100_000_000,
 		Protection: true, Coalescing: true,
-		Timeline: true,
+		Timeline: true, Contexts: true, Preemption: true,
 	}
 }
 

@@ -40,6 +40,9 @@ type rig struct {
 	seed  uint64
 	model *memory
 	nodes []*mNode
+
+	preempts bool // nodes are preempted; then no state is saved or restored
+	asked    uint32
 }
 
 // newRig returns a rig of a random configuration, behind a random host, or one
@@ -50,7 +53,7 @@ func newRig(t *testing.T, seed uint64, steady bool) *rig {
 		Nodes: 1 + r.IntN(2), VRAMBytes: 1 << (16 + r.IntN(3)), HostBits: 34 + r.IntN(29),
 		LengthBits: 16 + r.IntN(17), Tags: 2 << r.IntN(4), ClockHz: 1,
 		Protection: r.IntN(3) != 0, Coalescing: r.IntN(3) != 0,
-		Timeline: r.IntN(3) != 0,
+		Timeline: r.IntN(3) != 0, Contexts: r.IntN(3) != 0, Preemption: r.IntN(3) != 0,
 	}
 	g := &rig{machine: boot(t, c, seed), seed: seed}
 	g.stall, g.shuffle, g.skip = r.IntN(3)*r.IntN(30), r.IntN(2) == 0, r.IntN(2) == 0
@@ -58,6 +61,7 @@ func newRig(t *testing.T, seed uint64, steady bool) *rig {
 	if steady {
 		g.stall, g.shuffle, g.skip = 0, false, false
 	}
+	g.preempts = c.Preemption && r.IntN(2) == 0
 	g.model = &memory{vram: make([]byte, c.VRAMBytes), mem: append([]byte(nil), g.mem...)}
 	for i := range g.model.vram {
 		g.model.vram[i] = byte(r.Uint32())
@@ -67,7 +71,7 @@ func newRig(t *testing.T, seed uint64, steady bool) *rig {
 		half := c.VRAMBytes / 2
 		v, h := uint64(i)*half, at(hostArena+uint64(i)*hostHalf)
 		n := &mNode{
-			id: uint32(i), hostBits: c.HostBits, lengthBits: c.LengthBits, protection: c.Protection, timeline: c.Timeline,
+			id: uint32(i), hostBits: c.HostBits, lengthBits: c.LengthBits, protection: c.Protection, timeline: c.Timeline, contexts: c.Contexts, preemption: c.Preemption,
 			own: span{v + dataOff, half - dataOff}, hostOwn: span{h + dataOff, hostHalf - dataOff},
 			stamps:  span{v + stampOff, 0x100},
 			unclear: map[uint64]byte{},
@@ -212,7 +216,7 @@ func (g *rig) packetBytes(n *mNode, b []byte, inIB bool) []byte {
 		b = g.stateBytes(n, b)
 	}
 	start := len(b)
-	switch r.IntN(22) {
+	switch r.IntN(23) {
 	case 0:
 		skip := r.Uint32N(8)
 		b = put(b, mNOP<<24|skip)
@@ -247,6 +251,10 @@ func (g *rig) packetBytes(n *mNode, b []byte, inIB bool) []byte {
 				b = append(b, g.windows(n)...)
 			}
 		}
+	case 21:
+		if !inIB && !g.preempts && (n.contexts || r.IntN(20) == 0) {
+			b = g.contextBytes(n, b)
+		}
 	case 20:
 		if !inIB && (n.timeline || r.IntN(20) == 0) {
 			b = g.waitBytes(n, b)
@@ -274,6 +282,22 @@ func (g *rig) waitBytes(n *mNode, b []byte) []byte {
 		id ^= 1
 	}
 	return put64(put(b, mWaitFence<<24|3, id), of.fence-min(of.fence, g.rng.Uint64N(3)))
+}
+
+// contextBytes saves the state and restores it, or what has become of one.
+func (g *rig) contextBytes(n *mNode, b []byte) []byte {
+	addr := g.addr(n, 128)
+	if g.rng.IntN(3) != 0 {
+		b = put64(put(b, mSave<<24|2), addr)
+	}
+	if g.rng.IntN(3) == 0 {
+		b = put64(put(b, mFill<<24|5), addr+8*g.rng.Uint64N(16))
+		b = put64(put(b, 8), g.rng.Uint64()>>g.rng.IntN(64))
+	}
+	if g.rng.IntN(2) == 0 {
+		b = put64(put(b, mRestore<<24|2), addr)
+	}
+	return b
 }
 
 // predicated is a packet that the value at an address may skip.
@@ -308,7 +332,32 @@ func (g *rig) indirectBytes(n *mNode, b []byte) []byte {
 	if g.rng.IntN(10) == 0 {
 		off, dwords = 4*g.rng.Uint64N(8), g.rng.Uint32N(60)
 	}
+	if n.preemption && !g.preempts && g.rng.IntN(3) == 0 {
+		dwords |= 1 << 20
+	}
 	return put(put64(put(b, mIndirect<<24|3), s.at+off), dwords)
+}
+
+// preempt stops a node and lets it go on where it has stopped.
+func (g *rig) preempt(i int) {
+	n, base := g.nodes[i], uint64(cpreg.Base+i*cpreg.Stride)
+	g.asked++
+	g.writeReg(base+cpreg.Preempt, g.asked)
+	for polls := 0; g.node(i, cpreg.Preempted) != g.asked; polls++ {
+		require.Less(g.t, polls, 10_000, "it does not stop, seed %d", g.seed)
+	}
+	n.done++
+	if left := g.node(i, cpreg.IBLeft); left != 0 && g.node(i, cpreg.FaultInfo) == 0 {
+		at := g.node(i, cpreg.Rptr)
+		for k, v := range []uint32{g.node(i, cpreg.IBLo), g.node(i, cpreg.IBHi), left | 1<<20} {
+			g.store(n.base+4*uint64((at+1+uint32(k))%n.size), put(nil, v))
+		}
+	}
+	ctl := uint32(cpreg.CtlRun)
+	if n.protect {
+		ctl |= cpreg.CtlProtect
+	}
+	g.writeReg(base+cpreg.Ctl, ctl)
 }
 
 // buffers fills the node's indirect buffers, most from a random dword on.
@@ -391,6 +440,9 @@ func (g *rig) round() {
 		end := g.clock + n
 		g.run(n, func() bool { return g.clock == end })
 		g.node(0, cpreg.Status)
+		if g.preempts && g.rng.IntN(2) == 0 {
+			g.preempt(g.rng.IntN(len(g.nodes)))
+		}
 	}
 	if reset {
 		g.resetMidway()
@@ -482,6 +534,9 @@ func (g *rig) compareNode(i int) {
 		require.Zero(g.t, reg(cpreg.Ctl)&cpreg.CtlRun, "RUN, %s", why)
 	}
 	require.Equal(g.t, status, reg(cpreg.Status)&(cpreg.StatusIdle|cpreg.StatusFault), "STATUS, %s", why)
+	if !g.preempts {
+		require.Equal(g.t, n.progress, reg(cpreg.Progress), "PROGRESS, %s", why)
+	}
 	require.Equal(g.t, n.ibLeft, reg(cpreg.IBLeft), "IB_LEFT, %s", why)
 	require.Equal(g.t, n.protect, reg(cpreg.Ctl)&cpreg.CtlProtect != 0, "PROTECT, %s", why)
 }

@@ -61,7 +61,7 @@ func New(c Config) (*GPU, error) {
 	}
 	params := cp.Params{
 		HostBits: c.HostBits, VRAMBytes: c.VRAMBytes, LengthBits: c.LengthBits, Protection: c.Protection,
-		Nodes: c.Nodes, Timeline: c.Timeline,
+		Nodes: c.Nodes, Timeline: c.Timeline, Contexts: c.Contexts, Preemption: c.Preemption,
 	}
 	return &GPU{
 		config: c,
@@ -70,7 +70,7 @@ func New(c Config) (*GPU, error) {
 			Nodes: c.Nodes, Tags: c.Tags, LengthBits: c.LengthBits, HostBits: c.HostBits,
 			VRAMBytes: c.VRAMBytes, ClockHz: c.ClockHz, MapHash: regmap.Hash(),
 			Protection: c.Protection, Coalescing: c.Coalescing,
-			Timeline: c.Timeline,
+			Timeline: c.Timeline, Contexts: c.Contexts, Preemption: c.Preemption,
 		}),
 		intc:   intc.New(c.Coalescing),
 		cp0:    cp.New(0, params),
@@ -252,7 +252,7 @@ func or(a, b regbus.Rsp) regbus.Rsp { return regbus.Rsp{Hit: a.Hit || b.Hit, Dat
 // events returns what the interrupt controller turns into messages.
 func (g *GPU) events() intc.Events {
 	return intc.Events{
-		Done0: g.fence0.Event(), Done1: g.fence1.Event(),
+		Done0: g.fence0.Event() || g.cp0.Preempted(), Done1: g.fence1.Event() || g.cp1.Preempted(),
 		Fault0: g.cp0.Fault(), Fault1: g.cp1.Fault(),
 	}
 }

@@ -19,11 +19,14 @@ const (
 	mFence     = 0x10
 	mSetWindow = 0x11
 	mWaitFence = 0x12
+	mSave      = 0x13
+	mRestore   = 0x14
 )
 
 var mBody = map[uint32]uint32{
 	mIndirect: 3, mSetState: 7, mCopy: 5, mCopy2D: 3, mFill: 5, mFill2D: 4,
 	mWriteReg: 2, mTimestamp: 2, mPredicate: 3, mFence: 4, mSetWindow: 5, mWaitFence: 3,
+	mSave: 2, mRestore: 2,
 }
 
 // A span is a range of GPU addresses.
@@ -114,6 +117,10 @@ type mNode struct {
 	guarded          bool // the packet at hand needs windows
 	windows          [4]mWindow
 	packets          uint32
+	contexts         bool   // the device saves and restores state
+	preemption       bool   // the device stops inside packets
+	progress         uint32 // PROGRESS
+	skip             uint32 // of it, what the packet at hand leaves out
 	timeline         bool   // the device has fences of 64 bits
 	fence            uint64 // the low half only, without
 	peer             *mNode // the other node, nil if there is none
@@ -129,6 +136,7 @@ type mNode struct {
 func (n *mNode) reset() {
 	n.rptr, n.wptr, n.packets = 0, 0, 0
 	n.surf = [2]mSurface{}
+	n.progress, n.skip = 0, 0
 	n.windows, n.protect = [4]mWindow{}, false
 	n.fault = mFault{}
 	n.ibAddr, n.ibLeft = 0, 0
@@ -163,6 +171,7 @@ func (n *mNode) packet(m *memory, next func() (uint64, bool), left func() uint32
 	op, body := hdr>>24, hdr&0xffff
 	want, known := mBody[op]
 	known = known && (op != mSetWindow || n.protection) && (op != mWaitFence || n.timeline)
+	known = known && (op != mSave && op != mRestore || n.contexts)
 	n.guarded = n.protect && left != nil
 	f := mFault{addr: at, op: hdr}
 	switch {
@@ -238,6 +247,8 @@ func (n *mNode) execute(m *memory, op uint32, b []uint32, f mFault) bool {
 		return n.setWindow(m, b, fail)
 	case mWaitFence:
 		return n.waitFence(b, fail)
+	case mSave, mRestore:
+		return n.context(m, op == mSave, long(b, 0), fail)
 	default:
 		return n.mark(m, op == mFence, b, fail)
 	}
@@ -270,6 +281,94 @@ func (n *mNode) waitFence(b []uint32, fail failFunc) bool {
 	}
 	n.wild = n.wild || of.fence < long(b, 1)
 	return !n.wild
+}
+
+// context is SAVE_STATE and RESTORE_STATE.
+func (n *mNode) context(m *memory, saves bool, addr uint64, fail failFunc) bool {
+	if addr%128 != 0 {
+		return fail(cpreg.CauseAlign, addr, true)
+	}
+	if bad, ok := n.inReach(m, addr, addr, 128); !ok {
+		return fail(cpreg.CauseAddress, bad, true)
+	}
+	words := map[int]uint64{}
+	for i := range n.surf {
+		n.surf[i].save(words, 3*i)
+	}
+	for i, w := range n.windows {
+		if n.protection {
+			words[6+2*i], words[7+2*i] = w.at, w.n
+			if w.writable {
+				words[7+2*i] |= 1 << 63
+			}
+		}
+	}
+	if n.preemption {
+		words[14] = uint64(n.progress)
+	}
+	if saves {
+		for i, w := range words {
+			n.fill(m, addr+8*uint64(i), 8, w)
+		}
+		return true
+	}
+	return n.restore(m, addr, words, fail)
+}
+
+func (s *mSurface) save(words map[int]uint64, at int) {
+	words[at] = s.base
+	words[at+1] = s.pitch | uint64(s.format)<<32
+	if s.set {
+		words[at+1] |= 1 << 63
+	}
+	words[at+2] = uint64(s.x0) | uint64(s.y0)<<16 | uint64(s.x1)<<32 | uint64(s.y1)<<48
+}
+
+// restore replaces words that are as the documents want them.
+func (n *mNode) restore(m *memory, addr uint64, words map[int]uint64, fail failFunc) bool {
+	n.reads(addr, 128)
+	first, wrong := uint64(0), false
+	for i := range 15 {
+		low, ok := m.dword(addr + 8*uint64(i))
+		high, _ := m.dword(addr + 8*uint64(i) + 4)
+		v := uint64(low) | uint64(high)<<32
+		bad := false
+		switch i {
+		case 1, 4:
+			bad = v<<1>>36 != 0 || high&7 > 4 || low>>20 != 0
+		case 2, 5:
+			bad = !coords(low, high)
+		case 14:
+			bad = n.preemption && v>>20 != 0
+		}
+		if !ok {
+			n.wild = true // a state that is cut off
+			return fail(cpreg.CauseReadError, addr, true)
+		}
+		if bad && !wrong {
+			first, wrong = v, true
+		}
+		if _, there := words[i]; there && !bad {
+			words[i] = v
+		}
+	}
+	for i := range n.surf {
+		w := words[3*i+1]
+		c := words[3*i+2]
+		n.surf[i] = mSurface{
+			w>>63 != 0, words[3*i], w & 0xfffff, uint32(w>>32) & 7,
+			int64(c & 0xffff), int64(c >> 16 & 0xffff), int64(c >> 32 & 0xffff), int64(c >> 48),
+		}
+	}
+	for i := range n.windows {
+		size := words[7+2*i] & (1<<63 - 1)
+		n.windows[i] = mWindow{span{words[6+2*i], size}, words[7+2*i]>>63 != 0}
+	}
+	n.progress = uint32(words[14])
+	if wrong {
+		return fail(cpreg.CauseState, first, true)
+	}
+	return true
 }
 
 // opens reports whether the packet at hand may reach a range.
@@ -364,7 +463,8 @@ func (n *mNode) linear(m *memory, copies bool, src, dst uint64, bytes uint32, va
 	if size >= 1<<n.lengthBits {
 		return fail(cpreg.CauseLength, size, false)
 	}
-	if size == 0 {
+	done := uint64(n.skip) * 4096
+	if size <= done {
 		return true
 	}
 	if copies {
@@ -382,11 +482,11 @@ func (n *mNode) linear(m *memory, copies bool, src, dst uint64, bytes uint32, va
 		return fail(cpreg.CauseWindow, dst, true)
 	}
 	if !copies {
-		n.fill(m, dst, size, value)
+		n.fill(m, dst+done, size-done, value)
 		return true
 	}
 	n.wild = n.wild || src < dst+size && dst < src+size
-	if !n.move(m, src, dst, size, false) {
+	if !n.move(m, src+done, dst+done, size-done, false) {
 		return fail(cpreg.CauseReadError, src, true)
 	}
 	return true
@@ -416,9 +516,9 @@ func (n *mNode) setState(b []uint32, fail failFunc) bool {
 }
 
 func (n *mNode) indirect(m *memory, b []uint32, fail failFunc) bool {
-	addr, count := long(b, 0), b[2]
+	addr, count, resume := long(b, 0), b[2]&0xfffff, b[2]>>20&1 == 1
 	switch {
-	case count>>20 != 0:
+	case b[2]>>21 != 0 || resume && !n.preemption:
 		return fail(cpreg.CauseReserved, 0, false)
 	case addr%4 != 0:
 		return fail(cpreg.CauseAlign, addr, true)
@@ -429,6 +529,9 @@ func (n *mNode) indirect(m *memory, b []uint32, fail failFunc) bool {
 		return fail(cpreg.CauseAddress, bad, true)
 	}
 	n.ibAddr, n.ibLeft = addr, count
+	if resume {
+		n.skip = n.progress
+	}
 	for n.ibLeft != 0 && !n.wild {
 		pos := uint32(0)
 		next := func() (uint64, bool) {
@@ -441,6 +544,7 @@ func (n *mNode) indirect(m *memory, b []uint32, fail failFunc) bool {
 			return false
 		}
 		n.packets++
+		n.skip = 0
 		n.ibAddr += 4 * uint64(pos)
 		n.ibLeft -= pos
 	}
@@ -470,6 +574,7 @@ func (n *mNode) rect(m *memory, copies bool, b []uint32, fail failFunc) bool {
 	if copies {
 		sx, sy = clip(s, b[0])
 	}
+	y0 += int64(n.skip)
 	if x0 >= x1 || y0 >= y1 {
 		return true
 	}

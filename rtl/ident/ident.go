@@ -22,6 +22,8 @@ type Params struct {
 	Protection bool   // windows
 	Coalescing bool   // messages for several events
 	Timeline   bool   // fences of 64 bits
+	Contexts   bool   // state saved and restored
+	Preemption bool   // nodes stop where they are asked to
 }
 
 // Scratch is a write of a scratch register by a command processor.
@@ -87,6 +89,12 @@ func New(p Params) Module {
 	}
 	if p.Timeline {
 		caps |= idreg.CapsTimeline
+	}
+	if p.Contexts {
+		caps |= idreg.CapsContexts
+	}
+	if p.Preemption {
+		caps |= idreg.CapsPreemption
 	}
 	return Module{
 		caps:     caps,

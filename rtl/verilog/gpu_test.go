@@ -17,7 +17,8 @@ import (
 func features() gpu.Config {
 	c := gpu.Small()
 	c.Protection, c.Coalescing = gpu.Default().Protection, gpu.Default().Coalescing
-	c.Timeline = gpu.Default().Timeline
+	d := gpu.Default()
+	c.Timeline, c.Contexts, c.Preemption = d.Timeline, d.Contexts, d.Preemption
 	return c
 }
 
@@ -76,7 +77,8 @@ func TestOneNodeHasNoSecond(t *testing.T) {
 func TestWithoutFeatures(t *testing.T) {
 	have := func(c gpu.Config) (names []string) {
 		for _, r := range gpuOf(t, c).Manifest.Registers {
-			for _, part := range []string{"cp0.protect", "cp0.window", "cp0.waiting", "fence0.high", "fence0.latched", "intc.wait"} {
+			for _, part := range []string{"cp0.protect", "cp0.window", "cp0.waiting", "cp0.word", "cp0.wrong", "cp0.preempt", "cp0.progress", "cp0.issued", "cp0.yielded", "cp0.asked", "cp0.halted",
+				"fence0.high", "fence0.latched", "intc.wait"} {
 				if strings.HasPrefix(r.Go, part) {
 					names = append(names, r.Go)
 				}
@@ -85,7 +87,7 @@ func TestWithoutFeatures(t *testing.T) {
 		return names
 	}
 	assert.Empty(t, have(gpu.Small()))
-	assert.Len(t, have(features()), 2+4*3+3+4)
+	assert.Len(t, have(features()), 2+4*3+3+2+7+4)
 }
 
 // designs returns what the tools must accept: the configurations and the

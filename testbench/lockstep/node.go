@@ -13,6 +13,7 @@ const (
 	ringsAt  = 0x1000 // a ring of at most 4 KiB for each node
 	buffers  = 0x4000 // an indirect buffer of at most 1 KiB for each node
 	fencesAt = 0x6000 // 16 bytes for each node
+	statesAt = 0x6400 // 4 states for each node
 )
 
 // node is the driver's view of a command processor.
@@ -59,12 +60,29 @@ func (h *host) drive(n int) {
 		h.repair(n)
 	case room >= 16 && h.percent(50):
 		h.submit(n, room)
+	case h.percent(5):
+		h.preempt(n)
 	case h.percent(2):
 		h.setReg(h.cpReg(n, cpreg.Ctl), cpreg.CtlRun*h.rng.Uint32N(2))
 		h.setReg(h.cpReg(n, cpreg.Ctl), cpreg.CtlRun)
 	default:
 		h.poll(n)
 	}
+}
+
+// preempt asks the node to stop, and lets it run again with or without a look at
+// where it was.
+func (h *host) preempt(n int) {
+	h.setReg(h.cpReg(n, cpreg.Preempt), h.rng.Uint32())
+	for range h.rng.IntN(4) {
+		h.reg(h.cpReg(n, cpreg.Preempted), func(uint32) {})
+	}
+	h.reg(h.cpReg(n, cpreg.Progress), func(v uint32) {
+		if h.percent(10) {
+			h.setReg(h.cpReg(n, cpreg.Progress), h.rng.Uint32()&3)
+		}
+	})
+	h.setReg(h.cpReg(n, cpreg.Ctl), cpreg.CtlRun|cpreg.CtlProtect*h.rng.Uint32N(2))
 }
 
 // poll reads the ring's pointer, and the cause of a fault if it stands.
@@ -192,6 +210,9 @@ func (h *host) choose(n int, inside bool) encoder {
 	case 10, 11:
 		return pkt.Fill2D{X: coord(10), Y: coord(5), W: coord(20), H: coord(8), Value: h.rng.Uint64()}
 	case 12:
+		if there := h.dev.Config().Contexts || h.percent(10); there && !inside && h.percent(60) {
+			return h.context(n)
+		}
 		return pkt.WriteReg{Off: idreg.Scratch0 + 4*h.rng.Uint32N(4), Value: h.rng.Uint32()}
 	case 13:
 		if there := h.dev.Config().Timeline || h.percent(10); there && !inside && h.percent(70) {
@@ -237,6 +258,19 @@ func (h *host) surface(which pkt.Surface) encoder {
 	}
 }
 
+// context saves or restores a state, one of four of the node, or what lies
+// anywhere.
+func (h *host) context(n int) encoder {
+	addr := pkt.Host | memBase + statesAt + uint64(n)<<9 + h.rng.Uint64N(4)*pkt.StateBytes
+	if h.percent(20) {
+		addr = h.address() &^ (pkt.StateBytes - 1)
+	}
+	if h.percent(60) {
+		return pkt.SaveState{Addr: addr}
+	}
+	return pkt.RestoreState{Addr: addr}
+}
+
 // wait waits for a fence of a node, mostly for one that was or that will be.
 func (h *host) wait() encoder {
 	of := h.rng.IntN(len(h.nodes))
@@ -274,7 +308,7 @@ func (h *host) indirect(n int, inside bool) encoder {
 		p = p[:len(p)-4]
 	}
 	h.store(addr, p)
-	return pkt.Indirect{Addr: addr, Dwords: uint32(len(p) / 4)}
+	return pkt.Indirect{Addr: addr, Dwords: uint32(len(p) / 4), Resume: h.dev.Config().Preemption && h.percent(20)}
 }
 
 // address is one of data: in VRAM or in host memory, rarely anywhere.

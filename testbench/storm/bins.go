@@ -41,16 +41,28 @@ type device struct {
 	nodes, hostBits, lengthBits int
 	vram                        uint64
 	protection, timeline        bool
+	contexts, preemption        bool
 }
 
 // has says whether the device executes an opcode of the table.
 func (d device) has(op uint8) bool {
-	return (op != pkt.OpSetWindow || d.protection) && (op != pkt.OpWaitFence || d.timeline)
+	switch op {
+	case pkt.OpSetWindow:
+		return d.protection
+	case pkt.OpWaitFence:
+		return d.timeline
+	case pkt.OpSaveState, pkt.OpRestoreState:
+		return d.contexts
+	}
+	return true
 }
 
 // legal says whether a class of a field can be legal: one node cannot wait for
-// another.
+// another, and what was not preempted does not resume.
 func (d device) legal(l pkt.Layout, operand string) bool {
+	if l.Op == pkt.OpIndirect && operand == "Resume 1" {
+		return d.preemption
+	}
 	return l.Op != pkt.OpWaitFence || operand != "Node 1" || d.nodes > 1
 }
 
@@ -230,6 +242,8 @@ func (d device) special(l pkt.Layout, at place, add func(operand, outcome string
 		if at != inRing {
 			add("Dwords", cause(cpreg.CauseLength))
 		}
+	case pkt.OpRestoreState:
+		add("word", cause(cpreg.CauseState))
 	case pkt.OpFence:
 		add("ID", cause(cpreg.CauseFence))
 	case pkt.OpWaitFence:

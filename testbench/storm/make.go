@@ -28,6 +28,9 @@ var ops = map[uint8]op{
 	pkt.OpFence:     {(*station).makeFence, (*node).judgeFence},
 	pkt.OpSetWindow: {(*station).makeSetWindow, (*node).judgeSetWindow},
 	pkt.OpWaitFence: {(*station).makeWaitFence, (*node).judgeWaitFence},
+
+	pkt.OpSaveState:    {(*station).makeSaveState, (*node).judgeSaveState},
+	pkt.OpRestoreState: {(*station).makeRestoreState, (*node).judgeRestoreState},
 }
 
 // packet returns the dwords of a packet with that body.
@@ -162,6 +165,21 @@ func (s *station) makeWaitFence() []uint32 {
 		v = of.fence - min(of.fence, uint64(s.rng.IntN(4)))
 	}
 	return packet(pkt.OpWaitFence, id, lo(v), hi(v))
+}
+
+func (s *station) makeSaveState() []uint32 {
+	a := (s.data(2*pkt.StateBytes) + pkt.StateBytes - 1) &^ (pkt.StateBytes - 1)
+	return packet(pkt.OpSaveState, lo(a), hi(a))
+}
+
+// makeRestoreState reads what was saved last, or what lies anywhere.
+func (s *station) makeRestoreState() []uint32 {
+	p := s.makeSaveState()
+	a := long(p, 1)
+	if s.n.saved != 0 && s.rng.IntN(2) == 0 {
+		a = s.n.saved
+	}
+	return packet(pkt.OpRestoreState, lo(a), hi(a))
 }
 
 // surfaces emits both halves of the state so that 2D packets probably fit.

@@ -40,8 +40,9 @@ type verdict struct {
 	bad     uint64 // FAULT_BAD, if the documents say what it is
 	known   bool
 	moves   []move
-	skips   bool // a PREDICATE skips
-	waits   bool // a WAIT_FENCE finds its value in this round
+	skips   bool           // a PREDICATE skips
+	waits   bool           // a WAIT_FENCE finds its value in this round
+	state   map[int]uint64 // the words of a context's state that are taken
 }
 
 // A move is a contiguous copy, or a fill with a value.
@@ -69,6 +70,7 @@ type node struct {
 	protect bool
 	fence   uint64 // the timeline; its low half only, without
 	begun   uint64 // fence when the round began
+	saved   uint64 // where the state was saved last, 0: nowhere
 	peer    *node  // the other node, nil if there is none
 	packets uint32
 	irqs    int // fences that raised an event
@@ -164,7 +166,7 @@ func (n *node) opens(operand string, at place, first, bytes uint64, writes bool)
 	}
 	for _, w := range n.windows {
 		switch {
-		case w.n == 0 || !w.holds(first, bytes):
+		case w.n == 0 || w.at+w.n < w.at || !w.holds(first, bytes):
 		case w.writable || !writes:
 			return verdict{}, true
 		case !strings.HasSuffix(operand, readOnly):
@@ -225,7 +227,10 @@ func (n *node) judgeFill(p []uint32, at place, _ uint32) verdict { return n.line
 func (n *node) judgeNothing([]uint32, place, uint32) verdict { return verdict{} }
 
 func (n *node) judgeIndirect(p []uint32, _ place, _ uint32) verdict {
-	addr, dwords := long(p, 1), uint64(p[3])
+	addr, dwords := long(p, 1), uint64(p[3]&pkt.MaxIndirect)
+	if p[3] > pkt.MaxIndirect && !n.preemption {
+		return refuse(cpreg.CauseReserved, "dword 3")
+	}
 	if dwords == 0 {
 		return verdict{}
 	}
@@ -336,10 +341,15 @@ func (n *node) do(p []uint32, v verdict) {
 			n.mem.Copy(m.dst, m.src, m.n)
 		}
 	}
+	if v.state != nil {
+		n.load(v.state)
+	}
 	if v.cause != cpreg.CauseNone {
 		return
 	}
 	switch uint8(p[0] >> 24) {
+	case pkt.OpSaveState:
+		n.saved = long(p, 1)
 	case pkt.OpSetState:
 		n.surf[p[1]&1] = surface{
 			true, long(p, 2), uint64(p[4]), p[5],

@@ -81,7 +81,7 @@ func (s *station) random(b *buffer) {
 	case !s.n.has(l.Op) || l.Privileged && b.at != inRing || s.fault != nil:
 		return
 	case l.Op == pkt.OpIndirect:
-		s.indirect(b, code{}, func(in *buffer) int {
+		s.indirect(b, code{resume: s.n.preemption && s.rng.IntN(4) == 0}, func(in *buffer) int {
 			for range s.rng.IntN(4) {
 				s.random(in)
 			}
@@ -103,6 +103,9 @@ func (s *station) legal(b *buffer, l pkt.Layout, steer func(p []uint32), accept 
 	for i := range tries {
 		if rect && i%40 == 39 && b.room-len(b.words) > 30 {
 			s.surfaces(b, s.rng.Uint32N(5))
+		}
+		if l.Op == pkt.OpRestoreState && i%40 == 0 && b.room-len(b.words) > 30 {
+			s.emit(b, s.makeSaveState())
 		}
 		p := o.make(s)
 		if steer != nil {
@@ -183,8 +186,11 @@ func (s *station) buffered(b *buffer, g Bin) {
 		n = int(class[0] - '0')
 	}
 	o := code{}
-	if field == "Addr" {
+	switch field {
+	case "Addr":
 		o.memory = class
+	case "Resume":
+		o.resume = class == "1"
 	}
 	s.indirect(b, o, func(in *buffer) int {
 		for range n {

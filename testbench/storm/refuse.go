@@ -33,10 +33,13 @@ func (s *station) refused(b *buffer, l pkt.Layout, g Bin) (cut int) {
 func (s *station) finish(b *buffer, p []uint32, v verdict, left uint32) (cut int) {
 	at := len(b.words)
 	b.words = append(b.words, p...)
+	if v.state != nil {
+		s.n.load(v.state)
+	}
 	s.note(b.at, p, v)
 	s.fail(b, p[0], at, v)
 	if v.cause == cpreg.CauseReadError && uint8(p[0]>>24) == pkt.OpIndirect {
-		s.fault.addr, s.fault.op, s.fault.ibLeft = v.bad, 0, p[3]
+		s.fault.addr, s.fault.op, s.fault.ibLeft = v.bad, 0, p[3]&pkt.MaxIndirect
 	}
 	if b.at == inRing {
 		return 0

@@ -239,6 +239,7 @@ func side(addr uint64) string {
 type code struct {
 	memory   string // class of its address; "": any
 	readOnly bool   // the windows let its packets read only
+	resume   bool   // what was preempted, which is nothing
 }
 
 // indirect emits an INDIRECT of what fill puts into its buffer. cut is how many
@@ -264,8 +265,11 @@ func (s *station) indirect(ring *buffer, o code, fill func(b *buffer) (cut int))
 	n := -fill(b)
 	n += len(b.words)
 	s.inside = nil
-	ring.words[at+3] = uint32(n)
 	p[3] = uint32(n)
+	if o.resume {
+		p[3] |= 1 << 20
+	}
+	ring.words[at+3] = p[3]
 	s.code[i] += 4 * uint64(n)
 	s.store(addr, b.words)
 	s.chunks = append(s.chunks, chunk{addr, b.words})

@@ -83,6 +83,7 @@ func newStorm(o Options, b *bare.Board) *storm {
 	}
 	caps := b.Reg(idreg.Caps)
 	d.protection, d.timeline = caps&idreg.CapsProtection != 0, caps&idreg.CapsTimeline != 0
+	d.contexts, d.preemption = caps&idreg.CapsContexts != 0, caps&idreg.CapsPreemption != 0
 	share := min(b.VRAM/uint64(b.Nodes), vramShare)
 	s := &storm{Options: o, b: b, rng: rand.New(rand.NewPCG(o.Seed, 1)), scratch: map[int]uint32{}, cover: newCoverage(bins(d))}
 	s.want = scoreboard.New(b.Nodes*int(share), len(b.Host.Mem), s.rng)

@@ -11,7 +11,7 @@ var CauseDocs = []string{
 	CauseAddress:    "an address range, or a window, is neither in VRAM nor in reach of the host port",
 	CausePrivilege:  "a packet that is legal in the ring only, in an indirect buffer",
 	CauseRegister:   "WRITE_REG to a register that is not white-listed",
-	CauseState:      "a field of SET_STATE or WAIT_FENCE is out of range, or a 2D packet came before the surface it uses",
+	CauseState:      "a field of SET_STATE or WAIT_FENCE or a word of RESTORE_STATE is out of range, or a 2D packet came before the surface it uses",
 	CauseFence:      "a fence id went backwards",
 	CauseReadError:  "a read was answered with an error",
 	CauseRing:       "RING_BASE, RING_SIZE or WPTR is out of range",

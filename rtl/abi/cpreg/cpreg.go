@@ -33,6 +33,9 @@ const (
 	IBLeft    = 0x44
 	LineLo    = 0x48
 	LineHi    = 0x4c
+	Preempt   = 0x50
+	Preempted = 0x54
+	Progress  = 0x58
 
 	CtlRun     = 1 << 0
 	CtlReset   = 1 << 1
@@ -46,6 +49,8 @@ const (
 	RingSizeLog2 = 0x1f
 
 	FaultCause = 0xf
+
+	ProgressDone = 0xfffff
 )
 
 // Values of FAULT_INFO.CAUSE.
@@ -58,7 +63,7 @@ const (
 	CauseAddress    = 5  // an address range, or a window, is neither in VRAM nor in reach of the host port
 	CausePrivilege  = 6  // a packet that is legal in the ring only, in an indirect buffer
 	CauseRegister   = 7  // WRITE_REG to a register that is not white-listed
-	CauseState      = 8  // a field of SET_STATE or WAIT_FENCE is out of range, or a 2D packet came before the surface it uses
+	CauseState      = 8  // a field of SET_STATE or WAIT_FENCE or a word of RESTORE_STATE is out of range, or a 2D packet came before the surface it uses
 	CauseFence      = 9  // a fence id went backwards
 	CauseReadError  = 10 // a read was answered with an error
 	CauseRing       = 11 // RING_BASE, RING_SIZE or WPTR is out of range
@@ -113,5 +118,10 @@ func Block(n int) reg.Block {
 		{Off: IBLeft, Name: "IB_LEFT", Access: reg.RO, Volatile: true, Unit: "dwords", Doc: "dwords of the indirect buffer not yet retired"},
 		{Off: LineLo, Name: "TIMELINE_LO", Access: reg.RW, Volatile: true, Read: reg.Latch, Poke: reg.Destructive, Doc: "FENCE by another name; a read of it latches the high half of the timeline into TIMELINE_HI"},
 		{Off: LineHi, Name: "TIMELINE_HI", Access: reg.RW, Volatile: true, Poke: reg.Destructive, Doc: "reads as the high half, as it was when TIMELINE_LO was last read; a write presets the high half, while RUN is 0; always 0 without CAPS.TIMELINE"},
+		{Off: Preempt, Name: "PREEMPT", Access: reg.RW, Write: reg.Trigger, Poke: reg.Destructive, Doc: "a write, of any id, asks the node to stop: behind the packet in work, or inside a COPY or FILL of an indirect buffer behind any 4096 bytes, inside a COPY_2D or FILL_2D of one behind any row, or while it waits for a fence. It then clears RUN, leaves the indirect buffer, writes PREEMPTED and PROGRESS and raises the node's DONE event. IB_LEFT is then 0 unless it was inside an indirect buffer; to resume that is to set RUN with an INDIRECT packet of IB_LEFT dwords at IB_ADDR, with Resume, at RPTR. Always 0 without CAPS.PREEMPTION"},
+		{Off: Preempted, Name: "PREEMPTED", Access: reg.RO, Volatile: true, Doc: "what was in PREEMPT when the node last stopped for it; always 0 without CAPS.PREEMPTION"},
+		{Off: Progress, Name: "PROGRESS", Access: reg.RW, Volatile: true, Poke: reg.Destructive, Doc: "what the packet at IB_ADDR had done when the node last stopped for a preemption inside an indirect buffer", Fields: []reg.Field{
+			{Mask: ProgressDone, Name: "DONE", Doc: "pieces of 4096 bytes of a linear packet, rows of a 2D packet; 0 of any other. Always 0 without CAPS.PREEMPTION"},
+		}},
 	}}
 }

@@ -37,6 +37,8 @@ const (
 	CapsTags       = 0xff << 8
 	CapsLength     = 0x3f << 16
 	CapsTimeline   = 1 << 24
+	CapsContexts   = 1 << 25
+	CapsPreemption = 1 << 26
 
 	ResetWhole = 1 << 0
 
@@ -64,6 +66,8 @@ var Block = reg.Block{Name: "ID", Base: Base, Size: Size, Doc: "identity, capabi
 		{Mask: CapsTags, Name: "TAGS", Doc: "reads that the DMA engine keeps in flight"},
 		{Mask: CapsLength, Name: "LENGTH", Unit: "bits", Doc: "width of the byte length of a linear COPY or FILL"},
 		{Mask: CapsTimeline, Name: "TIMELINE", Doc: "1: fences have 64 bits, and WAIT_FENCE is there"},
+		{Mask: CapsContexts, Name: "CONTEXTS", Doc: "1: SAVE_STATE and RESTORE_STATE are there"},
+		{Mask: CapsPreemption, Name: "PREEMPTION", Doc: "1: CP.PREEMPT and what belongs to it are there"},
 	}},
 	{Off: MapHash, Name: "MAP_HASH", Access: reg.RO, Config: true, Doc: "first four bytes, big-endian, of the SHA-256 of the canonical register and packet map"},
 	{Off: VRAMSize, Name: "VRAM_SIZE", Access: reg.RO, Config: true, Unit: "bytes", Doc: "size of VRAM, a power of two"},

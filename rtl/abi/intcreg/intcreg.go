@@ -35,8 +35,8 @@ const (
 )
 
 var events = []reg.Field{
-	{Mask: Done0, Name: "DONE0", Doc: "node 0 executed a FENCE with IRQ set"},
-	{Mask: Done1, Name: "DONE1", Doc: "node 1 executed a FENCE with IRQ set"},
+	{Mask: Done0, Name: "DONE0", Doc: "node 0 executed a FENCE with IRQ set, or stopped for a preemption"},
+	{Mask: Done1, Name: "DONE1", Doc: "node 1 executed a FENCE with IRQ set, or stopped for a preemption"},
 	{Mask: Fault0, Name: "FAULT0", Doc: "node 0 stopped on a fault"},
 	{Mask: Fault1, Name: "FAULT1", Doc: "node 1 stopped on a fault"},
 }

@@ -45,7 +45,7 @@ func (p Indirect) Append(b []byte) ([]byte, error) {
 	}
 	b = le.AppendUint32(b, header(OpIndirect, IndirectBody))
 	b = le.AppendUint64(b, p.Addr)
-	return le.AppendUint32(b, p.Dwords), nil
+	return le.AppendUint32(b, p.Dwords|flag(p.Resume)<<20), nil
 }
 
 // Append appends the encoding of p to b. It fails with ErrRange and leaves b as
@@ -159,6 +159,26 @@ func (p WaitFence) Append(b []byte) ([]byte, error) {
 	b = le.AppendUint32(b, header(OpWaitFence, WaitFenceBody))
 	b = le.AppendUint32(b, uint32(p.Node))
 	return le.AppendUint64(b, p.Value), nil
+}
+
+// Append appends the encoding of p to b. It fails with ErrAlign and leaves b as
+// it was.
+func (p SaveState) Append(b []byte) ([]byte, error) {
+	return appendState(b, OpSaveState, SaveStateBody, p.Addr)
+}
+
+// Append appends the encoding of p to b. It fails with ErrAlign and leaves b as
+// it was.
+func (p RestoreState) Append(b []byte) ([]byte, error) {
+	return appendState(b, OpRestoreState, RestoreStateBody, p.Addr)
+}
+
+func appendState(b []byte, op, body uint32, addr uint64) ([]byte, error) {
+	if addr%StateBytes != 0 {
+		return b, fmt.Errorf("%w: state at %#x, want a multiple of %d", ErrAlign, addr, StateBytes)
+	}
+	b = le.AppendUint32(b, header(op, body))
+	return le.AppendUint64(b, addr), nil
 }
 
 // Append appends the encoding of p to b. It fails with ErrAlign and leaves b as

@@ -50,6 +50,12 @@ func (SetWindow) Op() uint8 { return OpSetWindow }
 // Op returns OpWaitFence.
 func (WaitFence) Op() uint8 { return OpWaitFence }
 
+// Op returns OpSaveState.
+func (SaveState) Op() uint8 { return OpSaveState }
+
+// Op returns OpRestoreState.
+func (RestoreState) Op() uint8 { return OpRestoreState }
+
 // Next checks the packet at the start of b and splits b behind it. p has the
 // header and the body; p and rest share memory with b. Without a packet to
 // return, rest is b and err is, whichever comes first:
@@ -153,6 +159,10 @@ func Decode(b []byte) (pk Packet, rest []byte, err error) {
 		pk = parseSetWindow(p)
 	case OpWaitFence:
 		pk = parseWaitFence(p)
+	case OpSaveState:
+		pk = parseSaveState(p)
+	case OpRestoreState:
+		pk = parseRestoreState(p)
 	default:
 		panic("pkt: Table has an opcode that Decode lacks: " + l.Name)
 	}
@@ -197,6 +207,14 @@ func DecodeSetWindow(b []byte) (SetWindow, []byte, error) { return decode(b, par
 
 // DecodeWaitFence is Decode for a WaitFence; another opcode is ErrOpcode.
 func DecodeWaitFence(b []byte) (WaitFence, []byte, error) { return decode(b, parseWaitFence) }
+
+// DecodeSaveState is Decode for a SaveState; another opcode is ErrOpcode.
+func DecodeSaveState(b []byte) (SaveState, []byte, error) { return decode(b, parseSaveState) }
+
+// DecodeRestoreState is Decode for a RestoreState; another opcode is ErrOpcode.
+func DecodeRestoreState(b []byte) (RestoreState, []byte, error) {
+	return decode(b, parseRestoreState)
+}
 
 func decode[T Packet](b []byte, parse func([]byte) T) (T, []byte, error) {
 	var zero T

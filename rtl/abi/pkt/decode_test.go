@@ -94,6 +94,9 @@ var golden = []struct {
 		0x01, 0x10, 0x00, 0x00, 0x00, 0x00, 0x00, 0x80,
 		0xef, 0xcd, 0xab, 0x89, 0x67, 0x45, 0x23, 0x01,
 	}},
+	{"INDIRECT that resumes", pkt.Indirect{Addr: 4, Dwords: 5, Resume: true}, words(0x02000003, 4, 0, 0x100005)},
+	{"SAVE_STATE", pkt.SaveState{Addr: 0x8000000000001080}, words(0x13000002, 0x1080, 0x80000000)},
+	{"RESTORE_STATE", pkt.RestoreState{Addr: 0x8000000000001080}, words(0x14000002, 0x1080, 0x80000000)},
 	{"WAIT_FENCE", pkt.WaitFence{Node: 1, Value: 0x0123456789abcdef}, []byte{
 		0x03, 0x00, 0x00, 0x12,
 		0x01, 0x00, 0x00, 0x00,
@@ -153,6 +156,10 @@ func decodeTyped(like pkt.Packet, b []byte) (p pkt.Packet, rest []byte, err erro
 		p, rest, err = pkt.DecodeSetWindow(b)
 	case pkt.WaitFence:
 		p, rest, err = pkt.DecodeWaitFence(b)
+	case pkt.SaveState:
+		p, rest, err = pkt.DecodeSaveState(b)
+	case pkt.RestoreState:
+		p, rest, err = pkt.DecodeRestoreState(b)
 	}
 	return p, rest, err
 }
@@ -208,13 +215,13 @@ func TestDecodeErrors(t *testing.T) {
 		{"half a header", []byte{0, 0, 0}, pkt.ErrLength, "pkt: bad length: 3 bytes left, want a header of 4"},
 		{"opcode 0", words(0), pkt.ErrOpcode, "pkt: unknown opcode: 0x0 in header 0x00000000"},
 		{"opcode above PREDICATE", words(0x0b000000), pkt.ErrOpcode, "pkt: unknown opcode: 0xb in header 0x0b000000"},
-		{"opcode above WAIT_FENCE, before reserved bits", words(0x13ff0000), pkt.ErrOpcode, "pkt: unknown opcode: 0x13 in header 0x13ff0000"},
+		{"opcode above RESTORE_STATE, before reserved bits", words(0x15ff0000), pkt.ErrOpcode, "pkt: unknown opcode: 0x15 in header 0x15ff0000"},
 		{"lowest reserved bit of the header", words(0x01010000), pkt.ErrReserved, "pkt: reserved bit set: NOP header 0x01010000, want 23..16 zero"},
 		{"highest reserved bit, before the length", words(0x02800001, 0), pkt.ErrReserved, "pkt: reserved bit set: INDIRECT header 0x02800001, want 23..16 zero"},
 		{"body too short", words(0x10000003, 0, 0, 0), pkt.ErrLength, "pkt: bad length: FENCE with a body of 3 dwords, want 4"},
 		{"buffer ends inside", words(0x10000004, 0, 0, 0), pkt.ErrLength, "pkt: bad length: FENCE of 20 bytes, but 16 are left"},
 		{"NOP longer than the buffer", words(0x01000002, 0), pkt.ErrLength, "pkt: bad length: NOP of 12 bytes, but 8 are left"},
-		{"INDIRECT of 2^20 dwords", words(0x02000003, 0, 0, 1<<20), pkt.ErrReserved, "pkt: reserved bit set: INDIRECT dword 3 has 0x100000, want these bits zero"},
+		{"INDIRECT bit 21", words(0x02000003, 0, 0, 1<<21), pkt.ErrReserved, "pkt: reserved bit set: INDIRECT dword 3 has 0x200000, want these bits zero"},
 		{"INDIRECT at 2", words(0x02000003, 2, 0, 1), pkt.ErrAlign, "pkt: misaligned address: INDIRECT Addr 0x2, want a multiple of 4"},
 		{"reserved before alignment", words(0x02000003, 2, 0, 1<<31), pkt.ErrReserved, "pkt: reserved bit set: INDIRECT dword 3 has 0x80000000, want these bits zero"},
 		{"SET_STATE surface 2", words(0x03000007, 2, 0, 0, 0, 0, 0, 0), pkt.ErrReserved, "pkt: reserved bit set: SET_STATE dword 1 has 0x2, want these bits zero"},
@@ -231,6 +238,8 @@ func TestDecodeErrors(t *testing.T) {
 		{"TIMESTAMP at 4", words(0x09000002, 4, 0), pkt.ErrAlign, "pkt: misaligned address: TIMESTAMP Addr 0x4, want a multiple of 8"},
 		{"FENCE at 4", words(0x10000004, 4, 0x80000000, 0, 0), pkt.ErrAlign, "pkt: misaligned address: FENCE Addr 0x8000000000000004, want a multiple of 8"},
 		{"FENCE with IRQ 2", words(0x10000004, 0, 0, 0, 2), pkt.ErrReserved, "pkt: reserved bit set: FENCE dword 4 has 0x2, want these bits zero"},
+		{"SAVE_STATE at 64", words(0x13000002, 64, 0), pkt.ErrAlign, "pkt: misaligned address: SAVE_STATE Addr 0x40, want a multiple of 128"},
+		{"RESTORE_STATE at 8", words(0x14000002, 8, 0), pkt.ErrAlign, "pkt: misaligned address: RESTORE_STATE Addr 0x8, want a multiple of 128"},
 		{"WAIT_FENCE node 2", words(0x12000003, 2, 0, 0), pkt.ErrReserved, "pkt: reserved bit set: WAIT_FENCE dword 1 has 0x2, want these bits zero"},
 		{"SET_WINDOW bit 3", words(0x11000005, 8, 0, 0, 0, 0), pkt.ErrReserved, "pkt: reserved bit set: SET_WINDOW dword 1 has 0x8, want these bits zero"},
 	} {
@@ -299,6 +308,8 @@ func TestAppendErrors(t *testing.T) {
 		{"TIMESTAMP at 4", pkt.Timestamp{Addr: 4}, pkt.ErrAlign},
 		{"PREDICATE at 4", pkt.Predicate{Addr: 4}, pkt.ErrAlign},
 		{"FENCE at 4", pkt.Fence{Addr: 4}, pkt.ErrAlign},
+		{"SAVE_STATE at 64", pkt.SaveState{Addr: 64}, pkt.ErrAlign},
+		{"RESTORE_STATE at 64", pkt.RestoreState{Addr: 64}, pkt.ErrAlign},
 		{"WAIT_FENCE node 1", pkt.WaitFence{Node: 1}, nil},
 		{"WAIT_FENCE node 2", pkt.WaitFence{Node: 2}, pkt.ErrRange},
 		{"SET_WINDOW 3", pkt.SetWindow{Index: 3}, nil},

@@ -16,7 +16,7 @@ func TestDisassemble(t *testing.T) {
 	}{
 		{"nothing", nil, nil},
 		{"NOP", words(0x01000001, 0xffffffff), []string{"NOP skip=1"}},
-		{"INDIRECT", words(0x02000003, 0x1000, 0, 12), []string{"INDIRECT addr=VRAM+0x1000 dwords=12"}},
+		{"INDIRECT", words(0x02000003, 0x1000, 0, 12), []string{"INDIRECT addr=VRAM+0x1000 dwords=12 resume=0"}},
 		{"SET_STATE", words(0x03000007, 1, 0x2000, 0x80000000, 256, 2, 0x00020001, 0x00400030),
 			[]string{"SET_STATE surface=DEST base=HOST+0x2000 pitch=256 format=FORMAT32 x0=1 y0=2 x1=48 y1=64"}},
 		{"COPY", words(0x04000005, 0x1000, 0, 0x2000, 0x80000000, 64), []string{"COPY src=VRAM+0x1000 dst=HOST+0x2000 bytes=64"}},
@@ -28,6 +28,8 @@ func TestDisassemble(t *testing.T) {
 		{"FENCE", words(0x10000004, 0x40, 0x80000000, 7, 1), []string{"FENCE addr=HOST+0x40 id=7 irq=1"}},
 		{"SET_WINDOW", words(0x11000005, 5, 0x1000, 0x80000000, 0x2000, 0), []string{"SET_WINDOW index=1 writable=1 base=HOST+0x1000 size=8192"}},
 		{"WAIT_FENCE", words(0x12000003, 1, 7, 1), []string{"WAIT_FENCE node=1 value=4294967303"}},
+		{"SAVE_STATE", words(0x13000002, 0x80, 0), []string{"SAVE_STATE addr=VRAM+0x80"}},
+		{"RESTORE_STATE", words(0x14000002, 0x80, 0x80000000), []string{"RESTORE_STATE addr=HOST+0x80"}},
 		{"illegal fields are shown with the error", words(0x10000004, 0x44, 0, 7, 0),
 			[]string{"FENCE addr=VRAM+0x44 id=7 irq=0 ; pkt: misaligned address: FENCE Addr 0x44, want a multiple of 8"}},
 		{"a value without a name is a number", words(0x03000007, 0, 0, 0, 0, 7, 0, 0),

@@ -11,7 +11,10 @@ func unpair(v uint32) (lo, hi uint16) { return uint16(v), uint16(v >> 16) }
 
 func parseNOP(p []byte) NOP { return NOP{Skip: uint16(dword(p, 0))} }
 
-func parseIndirect(p []byte) Indirect { return Indirect{Addr: qword(p, 1), Dwords: dword(p, 3)} }
+func parseIndirect(p []byte) Indirect {
+	v := dword(p, 3)
+	return Indirect{Addr: qword(p, 1), Dwords: v & MaxIndirect, Resume: v>>20 != 0}
+}
 
 func parseSetState(p []byte) SetState {
 	s := SetState{Surface: Surface(dword(p, 1)), Base: qword(p, 2), Pitch: dword(p, 4), Format: Format(dword(p, 5))}
@@ -63,3 +66,7 @@ func parseSetWindow(p []byte) SetWindow {
 func parseWaitFence(p []byte) WaitFence {
 	return WaitFence{Node: uint8(dword(p, 1)), Value: qword(p, 2)}
 }
+
+func parseSaveState(p []byte) SaveState { return SaveState{Addr: qword(p, 1)} }
+
+func parseRestoreState(p []byte) RestoreState { return RestoreState{Addr: qword(p, 1)} }

@@ -15,36 +15,40 @@ package pkt
 
 // Opcodes. 0 and all others are faults.
 const (
-	OpNOP       = 0x01
-	OpIndirect  = 0x02
-	OpSetState  = 0x03
-	OpCopy      = 0x04
-	OpCopy2D    = 0x05
-	OpFill      = 0x06
-	OpFill2D    = 0x07
-	OpWriteReg  = 0x08
-	OpTimestamp = 0x09
-	OpPredicate = 0x0a
-	OpFence     = 0x10
-	OpSetWindow = 0x11
-	OpWaitFence = 0x12
+	OpNOP          = 0x01
+	OpIndirect     = 0x02
+	OpSetState     = 0x03
+	OpCopy         = 0x04
+	OpCopy2D       = 0x05
+	OpFill         = 0x06
+	OpFill2D       = 0x07
+	OpWriteReg     = 0x08
+	OpTimestamp    = 0x09
+	OpPredicate    = 0x0a
+	OpFence        = 0x10
+	OpSetWindow    = 0x11
+	OpWaitFence    = 0x12
+	OpSaveState    = 0x13
+	OpRestoreState = 0x14
 )
 
 // Body lengths in dwords; a NOP has 0 to MaxNOP.
 const (
-	MaxNOP        = 0xffff
-	IndirectBody  = 3
-	SetStateBody  = 7
-	CopyBody      = 5
-	Copy2DBody    = 3
-	FillBody      = 5
-	Fill2DBody    = 4
-	WriteRegBody  = 2
-	TimestampBody = 2
-	PredicateBody = 3
-	FenceBody     = 4
-	SetWindowBody = 5
-	WaitFenceBody = 3
+	MaxNOP           = 0xffff
+	IndirectBody     = 3
+	SetStateBody     = 7
+	CopyBody         = 5
+	Copy2DBody       = 3
+	FillBody         = 5
+	Fill2DBody       = 4
+	WriteRegBody     = 2
+	TimestampBody    = 2
+	PredicateBody    = 3
+	FenceBody        = 4
+	SetWindowBody    = 5
+	WaitFenceBody    = 3
+	SaveStateBody    = 2
+	RestoreStateBody = 2
 )
 
 // Fields of the header.
@@ -63,6 +67,8 @@ const (
 	MaxCoord    = 1 << 14   // largest coordinate, exclusive bound of a clip
 	MaxPitch    = 1<<20 - 1 // bytes
 	Windows     = 4         // of a node
+	StateBytes  = 128       // of a context's state in memory, and its alignment
+	MaxProgress = 1<<20 - 1 // pieces of 4096 bytes, or rows
 )
 
 // Format is the size of an element of a surface.
@@ -95,15 +101,19 @@ type NOP struct {
 }
 
 // An Indirect executes Dwords dwords at Addr as packets, then goes on behind
-// itself. It is legal in the ring only.
+// itself. With Resume the first of them, a COPY, FILL, COPY_2D or FILL_2D, leaves
+// out what the register PROGRESS says that it has done. It is legal in the ring
+// only; Resume is reserved without CAPS.PREEMPTION.
 //
 //	dword  bits   field
 //	0      31..0  header, op 0x02, body 3
 //	1, 2   63..0  Addr, GPU address, a multiple of 4
-//	3      19..0  Dwords, 0 to MaxIndirect; 31..20 must be zero
+//	3      19..0  Dwords, 0 to MaxIndirect
+//	3      20     Resume; 31..21 must be zero
 type Indirect struct {
 	Addr   uint64
 	Dwords uint32
+	Resume bool
 }
 
 // A SetState sets one surface of the context's state, which the 2D packets
@@ -271,4 +281,34 @@ type SetWindow struct {
 type WaitFence struct {
 	Node  uint8
 	Value uint64
+}
+
+// A SaveState writes the context's state to the StateBytes bytes at Addr: the
+// source surface in the words of 8 bytes 0 to 2, the destination surface in 3
+// to 5, with CAPS.PROTECTION window i in 6+2i and 7+2i, and with
+// CAPS.PREEMPTION the register PROGRESS in word 14. The other words are not
+// written. The first word of a surface is its Base; the second has Pitch in
+// bits 19..0, Format in 34..32 and in bit 63 that it has been set; the third
+// has X0, Y0, X1 and Y1, from bit 0 on. The first word of a window is its Base;
+// the second has Size in bits 62..0 and Writable in 63. It is legal in the ring
+// only and exists if CAPS.CONTEXTS is set.
+//
+//	dword  bits   field
+//	0      31..0  header, op 0x13, body 2
+//	1, 2   63..0  Addr, GPU address, a multiple of 128
+type SaveState struct {
+	Addr uint64
+}
+
+// A RestoreState reads the context's state from where SAVE_STATE wrote it, once
+// every earlier packet of the node has retired and its writes are visible. A
+// word of a surface or of PROGRESS with a reserved bit or a field out of range
+// is a fault, and is left out; the others are taken, windows as they are. It is
+// legal in the ring only and exists if CAPS.CONTEXTS is set.
+//
+//	dword  bits   field
+//	0      31..0  header, op 0x14, body 2
+//	1, 2   63..0  Addr, GPU address, a multiple of 128
+type RestoreState struct {
+	Addr uint64
 }

@@ -21,11 +21,11 @@ func packets() *rapid.Generator[pkt.Packet] {
 	return rapid.Custom(func(t *rapid.T) pkt.Packet {
 		u := func(g *rapid.Generator[uint64], mask uint64) uint64 { return g.Draw(t, "addr") &^ mask }
 		c := func() uint16 { return co.Draw(t, "coord") }
-		switch rapid.IntRange(0, 12).Draw(t, "type") {
+		switch rapid.IntRange(0, 14).Draw(t, "type") {
 		case 0:
 			return pkt.NOP{Skip: rapid.Uint16Range(0, 40).Draw(t, "skip")}
 		case 1:
-			return pkt.Indirect{Addr: u(addr, 3), Dwords: rapid.Uint32Range(0, pkt.MaxIndirect).Draw(t, "dwords")}
+			return pkt.Indirect{Addr: u(addr, 3), Dwords: rapid.Uint32Range(0, pkt.MaxIndirect).Draw(t, "dwords"), Resume: rapid.Bool().Draw(t, "resume")}
 		case 2:
 			return pkt.SetState{
 				Surface: pkt.Surface(rapid.Uint8Range(0, 1).Draw(t, "surface")),
@@ -55,6 +55,10 @@ func packets() *rapid.Generator[pkt.Packet] {
 			}
 		case 11:
 			return pkt.WaitFence{Node: rapid.Uint8Range(0, 1).Draw(t, "node"), Value: u(addr, 0)}
+		case 12:
+			return pkt.SaveState{Addr: u(addr, 127)}
+		case 13:
+			return pkt.RestoreState{Addr: u(addr, 127)}
 		default:
 			return pkt.Fence{Addr: u(addr, 7), ID: u32.Draw(t, "id"), IRQ: rapid.Bool().Draw(t, "irq")}
 		}

@@ -61,7 +61,7 @@ func TestTableShape(t *testing.T) {
 func TestLookup(t *testing.T) {
 	for op := range 256 {
 		l, ok := pkt.Lookup(uint8(op))
-		assert.Equal(t, op >= 1 && op <= 10 || op >= 0x10 && op <= 0x12, ok, "%#x", op)
+		assert.Equal(t, op >= 1 && op <= 10 || op >= 0x10 && op <= 0x14, ok, "%#x", op)
 		if ok {
 			assert.Equal(t, uint8(op), l.Op)
 		}
@@ -75,7 +75,7 @@ func TestPrivileged(t *testing.T) {
 			names = append(names, l.Name)
 		}
 	}
-	assert.Equal(t, []string{"INDIRECT", "FENCE", "SET_WINDOW", "WAIT_FENCE"}, names)
+	assert.Equal(t, []string{"INDIRECT", "FENCE", "SET_WINDOW", "WAIT_FENCE", "SAVE_STATE", "RESTORE_STATE"}, names)
 }
 
 // TestAddresses lists what a validator has to resolve.
@@ -97,6 +97,7 @@ func TestAddresses(t *testing.T) {
 		"TIMESTAMP 1 Addr write", "PREDICATE 1 Addr read",
 		"FENCE 1 Addr write",
 		"SET_WINDOW 2 Base window",
+		"SAVE_STATE 1 Addr write", "RESTORE_STATE 1 Addr read",
 	}, got)
 }
 
@@ -157,7 +158,7 @@ func put(b []byte, v uint64) {
 // that are reserved by the layout comments.
 func TestReserved(t *testing.T) {
 	want := map[string][]uint32{
-		"INDIRECT":  {0, 0, 0xfff00000},
+		"INDIRECT":  {0, 0, 0xffe00000},
 		"SET_STATE": {0xfffffffe, 0, 0, 0xfff00000, 0xfffffff8, 0, 0},
 		"COPY":      {0, 0, 0, 0, 0},
 		"COPY_2D":   {0, 0, 0},
@@ -170,6 +171,7 @@ func TestReserved(t *testing.T) {
 
 		"SET_WINDOW": {0xfffffff8, 0, 0, 0, 0},
 		"WAIT_FENCE": {0xfffffffe, 0, 0},
+		"SAVE_STATE": {0, 0}, "RESTORE_STATE": {0, 0},
 	}
 	for _, l := range pkt.Table {
 		assert.Equal(t, uint32(0x00ff0000), l.Reserved(0))
@@ -300,7 +302,7 @@ func commentPart(t *testing.T, dword, part, row string) string {
 	if strings.Contains(b[3], "GPU address") {
 		s += " address"
 	}
-	for _, align := range []int{4, 8} {
+	for _, align := range []int{4, 8, 128} {
 		if strings.HasSuffix(b[3], "a multiple of "+strconv.Itoa(align)) {
 			s += fmt.Sprintf(" align %d", align)
 		}

@@ -1,0 +1,248 @@
+package cp
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/regbus"
+)
+
+// preempt asks the node to stop and waits until it has.
+func (b *bench) preempt(id uint32) {
+	b.write(cpreg.Preempt, id)
+	for b.read(cpreg.Preempted) != id {
+		b.tick(regbus.Req{})
+	}
+}
+
+// again makes the INDIRECT packet at RPTR go on where the node stopped, if it was
+// in one, and lets the node run.
+func (b *bench) again() {
+	if left := b.read(cpreg.IBLeft); left != 0 {
+		at := b.read(cpreg.Rptr)
+		for i, v := range []uint32{b.read(cpreg.IBLo), b.read(cpreg.IBHi), left | 1<<20} {
+			b.put(b.cp.ringBase+4*uint64((at+1+uint32(i))%b.slots), v)
+		}
+	}
+	b.write(cpreg.Ctl, cpreg.CtlRun)
+}
+
+func TestPreempt(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		dwords   []uint32 // in the indirect buffer
+		descs    int      // taken before the node is asked
+		left     uint32
+		progress uint32
+	}{
+		{"a COPY of four pieces and a byte", []uint32{0x01000000, 0x04000005, 0x1000, 0, 0x7000, 0, 0x4001}, 1, 6, 3},
+		{"a FILL", []uint32{0x06000005, 0x1000, 0, 0x5000, 1, 2}, 1, 6, 3},
+		{"a FILL_2D", append(surfaces(0, 0x1000), 0x07000004, 0, 0x00090010, 3, 4), 4, 5, 6},
+		{"a COPY_2D", append(surfaces(0x1000, 0x4000), 0x05000003, 0, 0, 0x00070010), 2, 4, 4},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			whole := newBenchOf(t, everything)
+			for i := range whole.vram {
+				whole.vram[i] = byte(i * 7 >> 3)
+			}
+			b := newBenchOf(t, everything)
+			copy(b.vram, whole.vram)
+			for _, x := range []*bench{whole, b} {
+				x.check = true
+				x.dmaTime = 100
+				x.start(ringAt, 12)
+				x.put(0xc000, tt.dwords...)
+				x.push(0x02000003, 0xc000, 0, uint32(len(tt.dwords)), 0x10000004, 0x6000, hi, 5, 0)
+				x.doorbell()
+			}
+			whole.idle()
+			for len(b.descs) < tt.descs {
+				b.tick(regbus.Req{})
+			}
+			b.preempt(77)
+			assert.Empty(t, b.moves, "what was sent has ended")
+			assert.Equal(t, 1, b.yields)
+			assert.Equal(t, uint32(77), b.read(cpreg.Preempt))
+			assert.Zero(t, b.read(cpreg.Ctl))
+			assert.Equal(t, uint32(cpreg.StatusIdle), b.read(cpreg.Status))
+			assert.Zero(t, b.read(cpreg.Rptr))
+			assert.Equal(t, tt.left, b.read(cpreg.IBLeft))
+			assert.Equal(t, 0xc000+4*(uint32(len(tt.dwords))-tt.left), b.read(cpreg.IBLo))
+			assert.Equal(t, tt.progress, b.read(cpreg.Progress))
+			assert.Zero(t, b.read(cpreg.Fence))
+			require.Len(t, b.descs, int(tt.progress))
+			for range 100 {
+				b.tick(regbus.Req{})
+			}
+			require.Len(t, b.descs, int(tt.progress), "it has stopped")
+			b.again()
+			b.idle()
+			assert.Equal(t, whole.vram, b.vram)
+			assert.Equal(t, whole.descs, b.descs, "each piece once")
+			assert.Equal(t, uint32(5), b.read(cpreg.Fence))
+			assert.Zero(t, b.faults)
+		})
+	}
+}
+
+// TestPreemptAnywhere stops and resumes a stream of packets again and again: in
+// the end memory is as if it had not.
+func TestPreemptAnywhere(t *testing.T) {
+	for seed := range uint64(30) {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		b := newBenchOf(t, everything)
+		b.rng = rng
+		b.check = true
+		b.latency, b.dmaTime = rng.IntN(30), rng.IntN(200)
+		b.start(ringAt, 10)
+		b.run(surfaces(0, 0x4000)...)
+		want := append([]byte(nil), b.vram...)
+		id := uint32(0)
+		ids := uint32(0)
+		for range 12 {
+			p := randomPacket(rng, want, &ids)
+			p = append(p, 0x06000005, 0x4000, 0, 0x3456, rng.Uint32(), 0, 0x07000004, 0, 0x00200010, 0xff00ff, 0)
+			fillModel(want, p[len(p)-11:])
+			p = append(p, 0x08000002, 0x20, uint32(len(b.scratch)))
+			if p[0]>>24 != 0x10 {
+				p = indirect(b, rng, p)
+			}
+			scratch := len(b.scratch)
+			b.push(p...)
+			b.doorbell()
+			for range 1 + rng.IntN(4) {
+				for range rng.IntN(300) {
+					b.tick(regbus.Req{})
+				}
+				id++
+				b.preempt(id)
+				b.again()
+			}
+			b.idle()
+			require.Len(t, b.scratch, scratch+1, "each packet once, seed %d", seed)
+		}
+		require.Zero(t, b.faults, "seed %d: %s", seed, b.fault())
+		require.Equal(t, want[:0x8000], b.vram[:0x8000], "seed %d", seed)
+		require.Equal(t, ids, b.read(cpreg.Fence), "seed %d", seed)
+	}
+}
+
+// fillModel applies the FILL of a dword at 0x4000 and the FILL_2D behind it.
+func fillModel(mem []byte, p []uint32) {
+	for i := range p[3] {
+		v := uint64(p[4]) | uint64(p[5])<<32
+		mem[0x4000+i] = byte(v >> (8 * (i % 8)))
+	}
+	for i := range 0x200 {
+		mem[0x4000+i] = byte(uint64(0xff00ff) >> (8 * (i % 8)))
+	}
+}
+
+// TestPreemptAtRest asks a node that has nothing to stop.
+func TestPreemptAtRest(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		setup func(b *bench)
+		rptr  uint32
+		fault string
+	}{
+		{"stopped", func(*bench) {}, 0, "NONE"},
+		{"idle", func(b *bench) { b.start(ringAt, 12); b.run(0x01000000) }, 1, "NONE"},
+		{"faulted", func(b *bench) { b.start(ringAt, 12); b.run(0x01000000, 0) }, 1, "OPCODE"},
+		{"waiting for a fence", func(b *bench) {
+			b.start(ringAt, 12)
+			b.push(0x01000000, 0x12000003, 1, 9, 0)
+			b.doorbell()
+			for range 60 {
+				b.tick(regbus.Req{})
+			}
+		}, 1, "NONE"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBenchOf(t, everything)
+			b.check = true
+			tt.setup(b)
+			b.preempt(3)
+			assert.Zero(t, b.read(cpreg.Ctl))
+			assert.Equal(t, tt.rptr, b.read(cpreg.Rptr))
+			assert.Equal(t, tt.fault, cpreg.Causes[b.read(cpreg.FaultInfo)])
+			assert.Equal(t, 1, b.yields)
+			assert.Zero(t, b.read(cpreg.Progress))
+			b.other = 9
+			if tt.rptr != 0 && tt.fault == "NONE" {
+				b.again()
+				b.idle()
+				assert.Equal(t, b.wptr, b.read(cpreg.Rptr))
+			}
+		})
+	}
+}
+
+// TestPreemptKeepsRingPackets finishes what is in the ring itself.
+func TestPreemptKeepsRingPackets(t *testing.T) {
+	b := newBenchOf(t, everything)
+	b.dmaTime = 300
+	b.start(ringAt, 12)
+	b.push(0x06000005, 0x1000, 0, 0x4000, 0, 0, 0x01000000)
+	b.doorbell()
+	for len(b.descs) == 0 {
+		b.tick(regbus.Req{})
+	}
+	b.preempt(9)
+	assert.Len(t, b.descs, 4)
+	assert.Equal(t, uint32(6), b.read(cpreg.Rptr), "behind the FILL")
+	assert.Zero(t, b.read(cpreg.Progress))
+}
+
+// TestResumeBehindTheEnd has more progress than the packet has work.
+func TestResumeBehindTheEnd(t *testing.T) {
+	for _, p := range [][]uint32{
+		{0x06000005, 0x1000, 0, 0x2000, 1, 2},
+		{0x04000005, 0x1000, 0, 0x7000, 0, 0x2000},
+		{0x07000004, 0, 0x00020010, 3, 4},
+	} {
+		for _, progress := range []uint32{2, 3, 0xfffff} {
+			b := newBenchOf(t, everything)
+			b.start(ringAt, 12)
+			b.run(surfaces(0, 0x1000)...)
+			n := uint32(len(p))
+			b.put(0xc000, p...)
+			b.write(cpreg.Progress, progress)
+			b.run(0x02000003, 0xc000, 0, n|1<<20)
+			assert.Empty(t, b.descs, "%#x", p[0])
+			assert.Zero(t, b.faults)
+			b.run(0x02000003, 0xc000, 0, n)
+			assert.Len(t, b.descs, 2, "without Resume all is done")
+		}
+	}
+}
+
+// TestResumeCountsOnce applies the progress to the first packet alone.
+func TestResumeCountsOnce(t *testing.T) {
+	b := newBenchOf(t, everything)
+	b.start(ringAt, 12)
+	b.put(0xc000, 0x01000000, 0x06000005, 0x1000, 0, 0x2000, 1, 2)
+	b.write(cpreg.Progress, 1)
+	b.run(0x02000003, 0xc000, 0, 7|1<<20)
+	assert.Len(t, b.descs, 2, "the NOP was the first")
+}
+
+func TestWithoutPreemption(t *testing.T) {
+	p := everything
+	p.Preemption = false
+	b := newBenchOf(t, p)
+	b.start(ringAt, 12)
+	for _, off := range []uint16{cpreg.Preempt, cpreg.Preempted, cpreg.Progress} {
+		b.write(off, 0xffffffff)
+		assert.Zero(t, b.read(off), fmt.Sprintf("%#x", off))
+	}
+	b.run(0x06000005, 0x1000, 0, 0x2000, 1, 2)
+	assert.Len(t, b.descs, 1, "one descriptor")
+	b.run(0x02000003, 0, 0, 1<<20)
+	assert.Equal(t, faultText("RESERVED", ringAt+24, 0x02000003, 1<<20), b.fault())
+}
