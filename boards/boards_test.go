@@ -83,7 +83,7 @@ func read32(t *testing.T, link bus.Link, off uint64) uint32 {
 // TestSelectorOptions looks at what the device says of itself, and at the clock.
 func TestSelectorOptions(t *testing.T) {
 	const all = idreg.CapsProtection | idreg.CapsCoalescing | idreg.CapsTimeline |
-		idreg.CapsContexts | idreg.CapsPreemption
+		idreg.CapsContexts | idreg.CapsPreemption | idreg.CapsCounters | idreg.CapsWatchdog
 	for _, tt := range []struct {
 		selector                   string
 		nodes, tags, length, hosts uint32
@@ -105,6 +105,8 @@ func TestSelectorOptions(t *testing.T) {
 		{"emu?timeline=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ idreg.CapsTimeline},
 		{"emu?config=small&timeline=1", 1, 4, 16, 40, 8 << 10, 100_000_000, idreg.CapsTimeline},
 		{"emu?config=small&protection=1", 1, 4, 16, 40, 8 << 10, 100_000_000, idreg.CapsProtection},
+		{"emu?config=full", 2, 16, 32, 48, 16 << 20, 100_000_000, all},
+		{"emu?counters=0&watchdog=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ idreg.CapsCounters &^ idreg.CapsWatchdog},
 		{"emu?coalescing=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ idreg.CapsCoalescing},
 	} {
 		t.Run(tt.selector, func(t *testing.T) {
@@ -164,7 +166,7 @@ func TestSelectorErrors(t *testing.T) {
 		{"emu?bandwidth=65", `bandwidth=65, want a number from 1 to 64`},
 		{"emu?hz=0", `hz=0, want a number from 1`},
 		{"emu?timeout=0", `timeout=0, want`},
-		{"emu?config=huge", `config=huge, want default or small`},
+		{"emu?config=huge", `config=huge, want full, default or small`},
 		{"emu?fault=fire", `fault=fire, want lost-interrupt, lost-doorbell`},
 		{"emu?after=3", `after=3, want a fault with it`},
 		{"emu?fault=dead&count=0", `count=0, want a number from 1`},

@@ -18,7 +18,7 @@ func emulator() scheme {
 // whether it can have faults of its hardware.
 func options(hardware bool) []option {
 	return []option{
-		{name: "config", doc: "default or small (1 node, 8 KiB of VRAM, 40 and 16 bits, 4 tags, none of the features); options change it"},
+		{name: "config", doc: "full, which is the default, or small (1 node, 8 KiB of VRAM, 40 and 16 bits, 4 tags, none of the features); options change it"},
 		{name: "nodes", doc: "nodes, 1 or 2"},
 		{name: "vram", doc: "VRAM, a power of two, 8KiB to 256MiB"},
 		{name: "hostbits", doc: "width of a host address, 32 to 62"},
@@ -26,6 +26,8 @@ func options(hardware bool) []option {
 		{name: "tags", doc: "DMA reads in flight, 2, 4, 8 or 16"},
 		{name: "protection", doc: "1 for memory windows of the packets in indirect buffers, 0 for none"},
 		{name: "coalescing", doc: "1 for interrupts that wait for more events, 0 for none"},
+		{name: "counters", doc: "1 for performance counters, 0 for none"},
+		{name: "watchdog", doc: "1 for an event of a node that does not go on, 0 for none"},
 		{name: "timeline", doc: "1 for fences of 64 bits, 0 for none"},
 		{name: "contexts", doc: "1 for states that are saved and restored, 0 for none"},
 		{name: "preemption", doc: "1 for nodes that stop inside long packets, 0 for none"},
@@ -45,7 +47,7 @@ var wireOptions = []string{"latency", "bandwidth", "timeout"}
 // configs are the named configurations.
 func configs(name string) (gpu.Config, bool) {
 	switch name {
-	case "", "default":
+	case "", "default", "full":
 		return gpu.Default(), true
 	case "small":
 		return gpu.Small(), true
@@ -114,7 +116,7 @@ func (f faulty) counters() []Counter {
 func (o *values) config() gpu.Config {
 	c, ok := configs(o.Get("config"))
 	if !ok {
-		o.bad("config", "default or small")
+		o.bad("config", "full, default or small")
 	}
 	hz := uint64(c.ClockHz)
 	o.integer("nodes", &c.Nodes, 1, cpreg.Nodes)
@@ -127,6 +129,8 @@ func (o *values) config() gpu.Config {
 	o.flag("timeline", &c.Timeline)
 	o.flag("contexts", &c.Contexts)
 	o.flag("preemption", &c.Preemption)
+	o.flag("counters", &c.Counters)
+	o.flag("watchdog", &c.Watchdog)
 	o.number("hz", &hz, 1, 1<<32-1)
 	c.ClockHz = uint32(hz)
 	return c

@@ -230,7 +230,7 @@ func TestFind(t *testing.T) {
 	}
 	_, err = regs.NewNames(1).Find("cp1.ctl")
 	assert.ErrorContains(t, err, "ID.CAPS is 0x1")
-	assert.Len(t, regs.NewNames(0).Entries(), 79)
+	assert.Len(t, regs.NewNames(0).Entries(), 108)
 	assert.Len(t, regs.NewNames(0x22).Entries(), 79)
 	assert.Len(t, regs.NewNames(0x21).Entries(), 56)
 	assert.Len(t, regs.NewNames(1).Entries(), 54)

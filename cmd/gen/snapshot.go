@@ -40,7 +40,9 @@ var snapshotPackages = []struct {
 	{"rtl/mem", []string{"Module"}},
 	{"rtl/noc", []string{"Initiator", "Reads", "Writes"}},
 	{"rtl/pcie", []string{"Module"}},
+	{"rtl/perf", []string{"Module"}},
 	{"rtl/reset", []string{"Module"}},
+	{"rtl/watchdog", []string{"Module"}},
 	{"rtl/wave", []string{"ports"}},
 }
 

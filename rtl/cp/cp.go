@@ -24,6 +24,7 @@ type Params struct {
 	Contexts   bool   // the state can be saved and restored
 	Preemption bool   // the node stops inside packets when it is asked to
 	Nodes      int    // command processors, 1 or 2
+	Watched    bool   // somebody counts what it does
 }
 
 // Mem is what comes back from the memory side.
@@ -127,6 +128,7 @@ type Module struct {
 	maxRow    uint32 // longest descriptor of a row, a power of two
 
 	protection bool // there are windows
+	watched    bool // Retired and Took are there
 	timeline   bool // fences can be waited for
 	contexts   bool // the state can be saved and restored
 	preemption bool // the node stops inside packets when it is asked to
@@ -217,6 +219,8 @@ type Module struct {
 	look     port.Request // the read of a predicate
 	reading  bool         // it was taken and is not answered
 	scratch  ident.Scratch
+	retired  bool
+	took     bool
 	pulse    bool
 }
 
@@ -233,6 +237,7 @@ func New(node int, p Params) Module {
 		timeline:   p.Timeline,
 		contexts:   p.Contexts,
 		preemption: p.Preemption,
+		watched:    p.Watched,
 		nodes:      uint32(p.Nodes),
 
 		ring: newStream(tagRing),
@@ -248,7 +253,7 @@ func (m *Module) Reset() {
 	*m = Module{
 		base: m.base, hostLimit: m.hostLimit, vramLimit: m.vramLimit,
 		maxBytes: m.maxBytes, maxRow: m.maxRow, protection: m.protection,
-		timeline: m.timeline, nodes: m.nodes,
+		timeline: m.timeline, nodes: m.nodes, watched: m.watched,
 		contexts: m.contexts, preemption: m.preemption,
 		ring: ring, ib: ib,
 	}
@@ -288,6 +293,26 @@ func (m *Module) Preempted() bool { return m.yielded }
 // Rsp returns the answer to the register access of the clock before.
 func (m *Module) Rsp() regbus.Rsp { return m.rsp }
 
+// Busy reports that the node is not idle.
+func (m *Module) Busy() bool { return !m.idle() }
+
+// Starved reports that the node waits for a dword of a buffer.
+func (m *Module) Starved() bool {
+	_, valid := m.head()
+	ended := m.state == stateNext && m.inIB && m.ib.at == m.ibEnd
+	return m.Busy() && m.takes() && !valid && !ended && !m.failed()
+}
+
+// Looking reports that the node waits for the value of a predicate.
+func (m *Module) Looking() bool { return m.state == stateValue }
+
+// Retired reports that a packet has retired, in one clock, and Took that a dword
+// of a buffer was taken, if the node is watched.
+func (m *Module) Retired() bool { return m.retired }
+
+// Took is described at Retired.
+func (m *Module) Took() bool { return m.took }
+
 // Packets returns the packets retired since reset, modulo 2^32.
 func (m *Module) Packets() uint32 { return m.packets }
 
@@ -309,6 +334,7 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req, rst bool) {
 	m.ringSeek, m.ibSeek = seek{}, seek{}
 	m.scratch = ident.Scratch{}
 	m.pulse, m.yielded = false, false
+	m.retired, m.took = false, take && m.watched
 	m.handshake(d, f)
 	m.receive(readReady, only(mem.Cpl, tagRead))
 	if m.resetting || rst {
@@ -447,7 +473,7 @@ func (m *Module) quiet() bool {
 // takes it does.
 func (m *Module) IdleFor() uint64 {
 	offers := m.fence.Op != fence.None || m.Fetch().Kind != port.None
-	pulses := m.rsp.Hit || m.pulse || m.yielded || m.scratch.Valid || m.ringSeek.Valid || m.ibSeek.Valid
+	pulses := m.rsp.Hit || m.pulse || m.yielded || m.retired || m.took || m.scratch.Valid || m.ringSeek.Valid || m.ibSeek.Valid
 	issues := m.ring.issues(m.ringWindow()) || m.ib.issues(m.ibWindow())
 	ends := m.resetting && m.quiet()
 	if offers || pulses || issues || ends || !m.resetting && m.moves() {

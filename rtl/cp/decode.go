@@ -212,6 +212,7 @@ func (m *Module) skip() {
 // retire ends the packet. The buffer's position is behind it.
 func (m *Module) retire() {
 	m.packets++
+	m.retired = m.watched
 	m.state = stateNext
 	m.startFresh()
 	if m.inIB {

@@ -10,7 +10,7 @@ import (
 )
 
 // ModuleWords is how many words Snapshot fills.
-const ModuleWords = 151 + hdl.FIFOWords + hdl.FIFOWords
+const ModuleWords = 154 + hdl.FIFOWords + hdl.FIFOWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -21,152 +21,155 @@ func (m *Module) Snapshot(s []uint64) {
 	s[3] = uint64(m.maxBytes)
 	s[4] = uint64(m.maxRow)
 	s[5] = hdl.Bit(m.protection)
-	s[6] = hdl.Bit(m.timeline)
-	s[7] = hdl.Bit(m.contexts)
-	s[8] = hdl.Bit(m.preemption)
-	s[9] = uint64(m.nodes)
-	s[10] = hdl.Bit(m.run)
-	s[11] = hdl.Bit(m.protect)
-	s[12] = hdl.Bit(m.resetting)
-	s[13] = m.ringBase
-	s[14] = uint64(m.ringLog2)
-	s[15] = uint64(m.wptr)
-	s[16] = uint64(m.rptr)
-	s[17] = hdl.Bit(m.ringBad)
-	s[18] = m.readBase
-	s[19] = uint64(m.readMask)
-	s[20] = uint64(m.cause)
-	s[21] = m.faultAddr
-	s[22] = uint64(m.faultOp)
-	s[23] = m.faultBad
-	s[24] = uint64(m.packets)
-	s[25] = hdl.Bit(m.rsp.Hit)
-	s[26] = uint64(m.rsp.Data)
-	s[27] = uint64(m.ring.tag)
-	s[28] = uint64(m.ring.req.Kind)
-	s[29] = uint64(m.ring.req.Tag)
-	s[30] = uint64(m.ring.req.Len)
-	s[31] = m.ring.req.Addr
-	s[32] = uint64(m.ring.next)
-	s[33] = uint64(m.ring.at)
-	s[34] = uint64(m.ring.come)
-	s[35] = uint64(m.ring.have)
-	s[36] = hdl.Bit(m.ring.odd)
-	s[37] = hdl.Bit(m.ring.drop)
-	s[38] = hdl.Bit(m.ring.bad)
-	s[39] = uint64(m.ib.tag)
-	s[40] = uint64(m.ib.req.Kind)
-	s[41] = uint64(m.ib.req.Tag)
-	s[42] = uint64(m.ib.req.Len)
-	s[43] = m.ib.req.Addr
-	s[44] = uint64(m.ib.next)
-	s[45] = uint64(m.ib.at)
-	s[46] = uint64(m.ib.come)
-	s[47] = uint64(m.ib.have)
-	s[48] = hdl.Bit(m.ib.odd)
-	s[49] = hdl.Bit(m.ib.drop)
-	s[50] = hdl.Bit(m.ib.bad)
-	s[51] = hdl.Bit(m.ringSeek.Valid)
-	s[52] = hdl.Bit(m.ringSeek.Stay)
-	s[53] = uint64(m.ringSeek.Pos)
-	s[54] = hdl.Bit(m.ibSeek.Valid)
-	s[55] = hdl.Bit(m.ibSeek.Stay)
-	s[56] = uint64(m.ibSeek.Pos)
-	s[57] = hdl.Bit(m.inIB)
-	s[58] = m.ibBase
-	s[59] = uint64(m.ibEnd)
-	s[60] = uint64(m.ibDone)
-	s[61] = uint64(m.state)
-	s[62] = uint64(m.hdr)
-	s[63] = m.hdrAddr
-	s[64] = uint64(m.left)
-	s[65] = uint64(m.n)
-	s[66] = uint64(m.b0)
-	s[67] = uint64(m.b1)
-	s[68] = uint64(m.b2)
-	s[69] = uint64(m.b3)
-	s[70] = uint64(m.b4)
-	s[71] = uint64(m.b5)
-	s[72] = uint64(m.b6)
-	s[73] = hdl.Bit(m.src.set)
-	s[74] = m.src.base
-	s[75] = uint64(m.src.pitch)
-	s[76] = uint64(m.src.format)
-	s[77] = uint64(m.src.x0)
-	s[78] = uint64(m.src.y0)
-	s[79] = uint64(m.src.x1)
-	s[80] = uint64(m.src.y1)
-	s[81] = hdl.Bit(m.dst.set)
-	s[82] = m.dst.base
-	s[83] = uint64(m.dst.pitch)
-	s[84] = uint64(m.dst.format)
-	s[85] = uint64(m.dst.x0)
-	s[86] = uint64(m.dst.y0)
-	s[87] = uint64(m.dst.x1)
-	s[88] = uint64(m.dst.y1)
-	s[89] = uint64(m.clip)
-	s[90] = uint64(m.x0)
-	s[91] = uint64(m.x1)
-	s[92] = uint64(m.y0)
-	s[93] = uint64(m.y1)
-	s[94] = hdl.Bit(m.second)
-	s[95] = uint64(m.mulS)
-	s[96] = uint64(m.mulD)
-	s[97] = m.addS
-	s[98] = m.addD
-	s[99] = m.srcAddr
-	s[100] = m.dstAddr
-	s[101] = m.srcEnd
-	s[102] = m.dstEnd
-	s[103] = uint64(m.bytes)
-	s[104] = uint64(m.done)
-	s[105] = uint64(m.rows)
-	s[106] = m.value
-	s[107] = hdl.Bit(m.waiting)
-	s[108] = uint64(m.window)
-	s[109] = m.window0.base
-	s[110] = m.window0.end
-	s[111] = hdl.Bit(m.window0.writable)
-	s[112] = m.window1.base
-	s[113] = m.window1.end
-	s[114] = hdl.Bit(m.window1.writable)
-	s[115] = m.window2.base
-	s[116] = m.window2.end
-	s[117] = hdl.Bit(m.window2.writable)
-	s[118] = m.window3.base
-	s[119] = m.window3.end
-	s[120] = hdl.Bit(m.window3.writable)
-	s[121] = uint64(m.word)
-	s[122] = hdl.Bit(m.wrong)
-	s[123] = hdl.Bit(m.asked)
-	s[124] = hdl.Bit(m.halted)
-	s[125] = uint64(m.preemptID)
-	s[126] = uint64(m.preempted)
-	s[127] = uint64(m.progress)
-	s[128] = uint64(m.issued)
-	s[129] = hdl.Bit(m.yielded)
-	s[130] = uint64(m.desc.Op)
-	s[131] = uint64(m.desc.Len)
-	s[132] = m.desc.Src
-	s[133] = m.desc.Dst
-	s[134] = uint64(m.inFlight)
-	s[135] = hdl.Bit(m.readErr)
-	s[136] = hdl.Bit(m.writeErr)
-	s[137] = uint64(m.fence.Op)
-	s[138] = hdl.Bit(m.fence.IRQ)
-	s[139] = uint64(m.fence.ID)
-	s[140] = m.fence.Addr
-	s[141] = hdl.Bit(m.fencing)
-	s[142] = uint64(m.look.Kind)
-	s[143] = uint64(m.look.Tag)
-	s[144] = uint64(m.look.Len)
-	s[145] = m.look.Addr
-	s[146] = hdl.Bit(m.reading)
-	s[147] = hdl.Bit(m.scratch.Valid)
-	s[148] = uint64(m.scratch.Index)
-	s[149] = uint64(m.scratch.Data)
-	s[150] = hdl.Bit(m.pulse)
-	s = s[151:]
+	s[6] = hdl.Bit(m.watched)
+	s[7] = hdl.Bit(m.timeline)
+	s[8] = hdl.Bit(m.contexts)
+	s[9] = hdl.Bit(m.preemption)
+	s[10] = uint64(m.nodes)
+	s[11] = hdl.Bit(m.run)
+	s[12] = hdl.Bit(m.protect)
+	s[13] = hdl.Bit(m.resetting)
+	s[14] = m.ringBase
+	s[15] = uint64(m.ringLog2)
+	s[16] = uint64(m.wptr)
+	s[17] = uint64(m.rptr)
+	s[18] = hdl.Bit(m.ringBad)
+	s[19] = m.readBase
+	s[20] = uint64(m.readMask)
+	s[21] = uint64(m.cause)
+	s[22] = m.faultAddr
+	s[23] = uint64(m.faultOp)
+	s[24] = m.faultBad
+	s[25] = uint64(m.packets)
+	s[26] = hdl.Bit(m.rsp.Hit)
+	s[27] = uint64(m.rsp.Data)
+	s[28] = uint64(m.ring.tag)
+	s[29] = uint64(m.ring.req.Kind)
+	s[30] = uint64(m.ring.req.Tag)
+	s[31] = uint64(m.ring.req.Len)
+	s[32] = m.ring.req.Addr
+	s[33] = uint64(m.ring.next)
+	s[34] = uint64(m.ring.at)
+	s[35] = uint64(m.ring.come)
+	s[36] = uint64(m.ring.have)
+	s[37] = hdl.Bit(m.ring.odd)
+	s[38] = hdl.Bit(m.ring.drop)
+	s[39] = hdl.Bit(m.ring.bad)
+	s[40] = uint64(m.ib.tag)
+	s[41] = uint64(m.ib.req.Kind)
+	s[42] = uint64(m.ib.req.Tag)
+	s[43] = uint64(m.ib.req.Len)
+	s[44] = m.ib.req.Addr
+	s[45] = uint64(m.ib.next)
+	s[46] = uint64(m.ib.at)
+	s[47] = uint64(m.ib.come)
+	s[48] = uint64(m.ib.have)
+	s[49] = hdl.Bit(m.ib.odd)
+	s[50] = hdl.Bit(m.ib.drop)
+	s[51] = hdl.Bit(m.ib.bad)
+	s[52] = hdl.Bit(m.ringSeek.Valid)
+	s[53] = hdl.Bit(m.ringSeek.Stay)
+	s[54] = uint64(m.ringSeek.Pos)
+	s[55] = hdl.Bit(m.ibSeek.Valid)
+	s[56] = hdl.Bit(m.ibSeek.Stay)
+	s[57] = uint64(m.ibSeek.Pos)
+	s[58] = hdl.Bit(m.inIB)
+	s[59] = m.ibBase
+	s[60] = uint64(m.ibEnd)
+	s[61] = uint64(m.ibDone)
+	s[62] = uint64(m.state)
+	s[63] = uint64(m.hdr)
+	s[64] = m.hdrAddr
+	s[65] = uint64(m.left)
+	s[66] = uint64(m.n)
+	s[67] = uint64(m.b0)
+	s[68] = uint64(m.b1)
+	s[69] = uint64(m.b2)
+	s[70] = uint64(m.b3)
+	s[71] = uint64(m.b4)
+	s[72] = uint64(m.b5)
+	s[73] = uint64(m.b6)
+	s[74] = hdl.Bit(m.src.set)
+	s[75] = m.src.base
+	s[76] = uint64(m.src.pitch)
+	s[77] = uint64(m.src.format)
+	s[78] = uint64(m.src.x0)
+	s[79] = uint64(m.src.y0)
+	s[80] = uint64(m.src.x1)
+	s[81] = uint64(m.src.y1)
+	s[82] = hdl.Bit(m.dst.set)
+	s[83] = m.dst.base
+	s[84] = uint64(m.dst.pitch)
+	s[85] = uint64(m.dst.format)
+	s[86] = uint64(m.dst.x0)
+	s[87] = uint64(m.dst.y0)
+	s[88] = uint64(m.dst.x1)
+	s[89] = uint64(m.dst.y1)
+	s[90] = uint64(m.clip)
+	s[91] = uint64(m.x0)
+	s[92] = uint64(m.x1)
+	s[93] = uint64(m.y0)
+	s[94] = uint64(m.y1)
+	s[95] = hdl.Bit(m.second)
+	s[96] = uint64(m.mulS)
+	s[97] = uint64(m.mulD)
+	s[98] = m.addS
+	s[99] = m.addD
+	s[100] = m.srcAddr
+	s[101] = m.dstAddr
+	s[102] = m.srcEnd
+	s[103] = m.dstEnd
+	s[104] = uint64(m.bytes)
+	s[105] = uint64(m.done)
+	s[106] = uint64(m.rows)
+	s[107] = m.value
+	s[108] = hdl.Bit(m.waiting)
+	s[109] = uint64(m.window)
+	s[110] = m.window0.base
+	s[111] = m.window0.end
+	s[112] = hdl.Bit(m.window0.writable)
+	s[113] = m.window1.base
+	s[114] = m.window1.end
+	s[115] = hdl.Bit(m.window1.writable)
+	s[116] = m.window2.base
+	s[117] = m.window2.end
+	s[118] = hdl.Bit(m.window2.writable)
+	s[119] = m.window3.base
+	s[120] = m.window3.end
+	s[121] = hdl.Bit(m.window3.writable)
+	s[122] = uint64(m.word)
+	s[123] = hdl.Bit(m.wrong)
+	s[124] = hdl.Bit(m.asked)
+	s[125] = hdl.Bit(m.halted)
+	s[126] = uint64(m.preemptID)
+	s[127] = uint64(m.preempted)
+	s[128] = uint64(m.progress)
+	s[129] = uint64(m.issued)
+	s[130] = hdl.Bit(m.yielded)
+	s[131] = uint64(m.desc.Op)
+	s[132] = uint64(m.desc.Len)
+	s[133] = m.desc.Src
+	s[134] = m.desc.Dst
+	s[135] = uint64(m.inFlight)
+	s[136] = hdl.Bit(m.readErr)
+	s[137] = hdl.Bit(m.writeErr)
+	s[138] = uint64(m.fence.Op)
+	s[139] = hdl.Bit(m.fence.IRQ)
+	s[140] = uint64(m.fence.ID)
+	s[141] = m.fence.Addr
+	s[142] = hdl.Bit(m.fencing)
+	s[143] = uint64(m.look.Kind)
+	s[144] = uint64(m.look.Tag)
+	s[145] = uint64(m.look.Len)
+	s[146] = m.look.Addr
+	s[147] = hdl.Bit(m.reading)
+	s[148] = hdl.Bit(m.scratch.Valid)
+	s[149] = uint64(m.scratch.Index)
+	s[150] = uint64(m.scratch.Data)
+	s[151] = hdl.Bit(m.retired)
+	s[152] = hdl.Bit(m.took)
+	s[153] = hdl.Bit(m.pulse)
+	s = s[154:]
 	m.ring.fifo.Snapshot(s)
 	s = s[hdl.FIFOWords:]
 	m.ib.fifo.Snapshot(s)
@@ -181,152 +184,155 @@ func (m *Module) Restore(s []uint64) {
 	m.maxBytes = uint32(s[3])
 	m.maxRow = uint32(s[4])
 	m.protection = s[5] != 0
-	m.timeline = s[6] != 0
-	m.contexts = s[7] != 0
-	m.preemption = s[8] != 0
-	m.nodes = uint32(s[9])
-	m.run = s[10] != 0
-	m.protect = s[11] != 0
-	m.resetting = s[12] != 0
-	m.ringBase = s[13]
-	m.ringLog2 = uint8(s[14])
-	m.wptr = uint32(s[15])
-	m.rptr = uint32(s[16])
-	m.ringBad = s[17] != 0
-	m.readBase = s[18]
-	m.readMask = uint32(s[19])
-	m.cause = uint8(s[20])
-	m.faultAddr = s[21]
-	m.faultOp = uint32(s[22])
-	m.faultBad = s[23]
-	m.packets = uint32(s[24])
-	m.rsp.Hit = s[25] != 0
-	m.rsp.Data = uint32(s[26])
-	m.ring.tag = uint8(s[27])
-	m.ring.req.Kind = port.Kind(s[28])
-	m.ring.req.Tag = uint8(s[29])
-	m.ring.req.Len = uint8(s[30])
-	m.ring.req.Addr = s[31]
-	m.ring.next = uint32(s[32])
-	m.ring.at = uint32(s[33])
-	m.ring.come = uint8(s[34])
-	m.ring.have = uint8(s[35])
-	m.ring.odd = s[36] != 0
-	m.ring.drop = s[37] != 0
-	m.ring.bad = s[38] != 0
-	m.ib.tag = uint8(s[39])
-	m.ib.req.Kind = port.Kind(s[40])
-	m.ib.req.Tag = uint8(s[41])
-	m.ib.req.Len = uint8(s[42])
-	m.ib.req.Addr = s[43]
-	m.ib.next = uint32(s[44])
-	m.ib.at = uint32(s[45])
-	m.ib.come = uint8(s[46])
-	m.ib.have = uint8(s[47])
-	m.ib.odd = s[48] != 0
-	m.ib.drop = s[49] != 0
-	m.ib.bad = s[50] != 0
-	m.ringSeek.Valid = s[51] != 0
-	m.ringSeek.Stay = s[52] != 0
-	m.ringSeek.Pos = uint32(s[53])
-	m.ibSeek.Valid = s[54] != 0
-	m.ibSeek.Stay = s[55] != 0
-	m.ibSeek.Pos = uint32(s[56])
-	m.inIB = s[57] != 0
-	m.ibBase = s[58]
-	m.ibEnd = uint32(s[59])
-	m.ibDone = uint32(s[60])
-	m.state = state(s[61])
-	m.hdr = uint32(s[62])
-	m.hdrAddr = s[63]
-	m.left = uint16(s[64])
-	m.n = uint8(s[65])
-	m.b0 = uint32(s[66])
-	m.b1 = uint32(s[67])
-	m.b2 = uint32(s[68])
-	m.b3 = uint32(s[69])
-	m.b4 = uint32(s[70])
-	m.b5 = uint32(s[71])
-	m.b6 = uint32(s[72])
-	m.src.set = s[73] != 0
-	m.src.base = s[74]
-	m.src.pitch = uint32(s[75])
-	m.src.format = uint8(s[76])
-	m.src.x0 = uint16(s[77])
-	m.src.y0 = uint16(s[78])
-	m.src.x1 = uint16(s[79])
-	m.src.y1 = uint16(s[80])
-	m.dst.set = s[81] != 0
-	m.dst.base = s[82]
-	m.dst.pitch = uint32(s[83])
-	m.dst.format = uint8(s[84])
-	m.dst.x0 = uint16(s[85])
-	m.dst.y0 = uint16(s[86])
-	m.dst.x1 = uint16(s[87])
-	m.dst.y1 = uint16(s[88])
-	m.clip = uint8(s[89])
-	m.x0 = uint16(s[90])
-	m.x1 = uint16(s[91])
-	m.y0 = uint16(s[92])
-	m.y1 = uint16(s[93])
-	m.second = s[94] != 0
-	m.mulS = uint16(s[95])
-	m.mulD = uint16(s[96])
-	m.addS = s[97]
-	m.addD = s[98]
-	m.srcAddr = s[99]
-	m.dstAddr = s[100]
-	m.srcEnd = s[101]
-	m.dstEnd = s[102]
-	m.bytes = uint32(s[103])
-	m.done = uint32(s[104])
-	m.rows = uint16(s[105])
-	m.value = s[106]
-	m.waiting = s[107] != 0
-	m.window = uint8(s[108])
-	m.window0.base = s[109]
-	m.window0.end = s[110]
-	m.window0.writable = s[111] != 0
-	m.window1.base = s[112]
-	m.window1.end = s[113]
-	m.window1.writable = s[114] != 0
-	m.window2.base = s[115]
-	m.window2.end = s[116]
-	m.window2.writable = s[117] != 0
-	m.window3.base = s[118]
-	m.window3.end = s[119]
-	m.window3.writable = s[120] != 0
-	m.word = uint8(s[121])
-	m.wrong = s[122] != 0
-	m.asked = s[123] != 0
-	m.halted = s[124] != 0
-	m.preemptID = uint32(s[125])
-	m.preempted = uint32(s[126])
-	m.progress = uint32(s[127])
-	m.issued = uint32(s[128])
-	m.yielded = s[129] != 0
-	m.desc.Op = dma.Op(s[130])
-	m.desc.Len = uint32(s[131])
-	m.desc.Src = s[132]
-	m.desc.Dst = s[133]
-	m.inFlight = uint32(s[134])
-	m.readErr = s[135] != 0
-	m.writeErr = s[136] != 0
-	m.fence.Op = fence.Op(s[137])
-	m.fence.IRQ = s[138] != 0
-	m.fence.ID = uint32(s[139])
-	m.fence.Addr = s[140]
-	m.fencing = s[141] != 0
-	m.look.Kind = port.Kind(s[142])
-	m.look.Tag = uint8(s[143])
-	m.look.Len = uint8(s[144])
-	m.look.Addr = s[145]
-	m.reading = s[146] != 0
-	m.scratch.Valid = s[147] != 0
-	m.scratch.Index = uint8(s[148])
-	m.scratch.Data = uint32(s[149])
-	m.pulse = s[150] != 0
-	s = s[151:]
+	m.watched = s[6] != 0
+	m.timeline = s[7] != 0
+	m.contexts = s[8] != 0
+	m.preemption = s[9] != 0
+	m.nodes = uint32(s[10])
+	m.run = s[11] != 0
+	m.protect = s[12] != 0
+	m.resetting = s[13] != 0
+	m.ringBase = s[14]
+	m.ringLog2 = uint8(s[15])
+	m.wptr = uint32(s[16])
+	m.rptr = uint32(s[17])
+	m.ringBad = s[18] != 0
+	m.readBase = s[19]
+	m.readMask = uint32(s[20])
+	m.cause = uint8(s[21])
+	m.faultAddr = s[22]
+	m.faultOp = uint32(s[23])
+	m.faultBad = s[24]
+	m.packets = uint32(s[25])
+	m.rsp.Hit = s[26] != 0
+	m.rsp.Data = uint32(s[27])
+	m.ring.tag = uint8(s[28])
+	m.ring.req.Kind = port.Kind(s[29])
+	m.ring.req.Tag = uint8(s[30])
+	m.ring.req.Len = uint8(s[31])
+	m.ring.req.Addr = s[32]
+	m.ring.next = uint32(s[33])
+	m.ring.at = uint32(s[34])
+	m.ring.come = uint8(s[35])
+	m.ring.have = uint8(s[36])
+	m.ring.odd = s[37] != 0
+	m.ring.drop = s[38] != 0
+	m.ring.bad = s[39] != 0
+	m.ib.tag = uint8(s[40])
+	m.ib.req.Kind = port.Kind(s[41])
+	m.ib.req.Tag = uint8(s[42])
+	m.ib.req.Len = uint8(s[43])
+	m.ib.req.Addr = s[44]
+	m.ib.next = uint32(s[45])
+	m.ib.at = uint32(s[46])
+	m.ib.come = uint8(s[47])
+	m.ib.have = uint8(s[48])
+	m.ib.odd = s[49] != 0
+	m.ib.drop = s[50] != 0
+	m.ib.bad = s[51] != 0
+	m.ringSeek.Valid = s[52] != 0
+	m.ringSeek.Stay = s[53] != 0
+	m.ringSeek.Pos = uint32(s[54])
+	m.ibSeek.Valid = s[55] != 0
+	m.ibSeek.Stay = s[56] != 0
+	m.ibSeek.Pos = uint32(s[57])
+	m.inIB = s[58] != 0
+	m.ibBase = s[59]
+	m.ibEnd = uint32(s[60])
+	m.ibDone = uint32(s[61])
+	m.state = state(s[62])
+	m.hdr = uint32(s[63])
+	m.hdrAddr = s[64]
+	m.left = uint16(s[65])
+	m.n = uint8(s[66])
+	m.b0 = uint32(s[67])
+	m.b1 = uint32(s[68])
+	m.b2 = uint32(s[69])
+	m.b3 = uint32(s[70])
+	m.b4 = uint32(s[71])
+	m.b5 = uint32(s[72])
+	m.b6 = uint32(s[73])
+	m.src.set = s[74] != 0
+	m.src.base = s[75]
+	m.src.pitch = uint32(s[76])
+	m.src.format = uint8(s[77])
+	m.src.x0 = uint16(s[78])
+	m.src.y0 = uint16(s[79])
+	m.src.x1 = uint16(s[80])
+	m.src.y1 = uint16(s[81])
+	m.dst.set = s[82] != 0
+	m.dst.base = s[83]
+	m.dst.pitch = uint32(s[84])
+	m.dst.format = uint8(s[85])
+	m.dst.x0 = uint16(s[86])
+	m.dst.y0 = uint16(s[87])
+	m.dst.x1 = uint16(s[88])
+	m.dst.y1 = uint16(s[89])
+	m.clip = uint8(s[90])
+	m.x0 = uint16(s[91])
+	m.x1 = uint16(s[92])
+	m.y0 = uint16(s[93])
+	m.y1 = uint16(s[94])
+	m.second = s[95] != 0
+	m.mulS = uint16(s[96])
+	m.mulD = uint16(s[97])
+	m.addS = s[98]
+	m.addD = s[99]
+	m.srcAddr = s[100]
+	m.dstAddr = s[101]
+	m.srcEnd = s[102]
+	m.dstEnd = s[103]
+	m.bytes = uint32(s[104])
+	m.done = uint32(s[105])
+	m.rows = uint16(s[106])
+	m.value = s[107]
+	m.waiting = s[108] != 0
+	m.window = uint8(s[109])
+	m.window0.base = s[110]
+	m.window0.end = s[111]
+	m.window0.writable = s[112] != 0
+	m.window1.base = s[113]
+	m.window1.end = s[114]
+	m.window1.writable = s[115] != 0
+	m.window2.base = s[116]
+	m.window2.end = s[117]
+	m.window2.writable = s[118] != 0
+	m.window3.base = s[119]
+	m.window3.end = s[120]
+	m.window3.writable = s[121] != 0
+	m.word = uint8(s[122])
+	m.wrong = s[123] != 0
+	m.asked = s[124] != 0
+	m.halted = s[125] != 0
+	m.preemptID = uint32(s[126])
+	m.preempted = uint32(s[127])
+	m.progress = uint32(s[128])
+	m.issued = uint32(s[129])
+	m.yielded = s[130] != 0
+	m.desc.Op = dma.Op(s[131])
+	m.desc.Len = uint32(s[132])
+	m.desc.Src = s[133]
+	m.desc.Dst = s[134]
+	m.inFlight = uint32(s[135])
+	m.readErr = s[136] != 0
+	m.writeErr = s[137] != 0
+	m.fence.Op = fence.Op(s[138])
+	m.fence.IRQ = s[139] != 0
+	m.fence.ID = uint32(s[140])
+	m.fence.Addr = s[141]
+	m.fencing = s[142] != 0
+	m.look.Kind = port.Kind(s[143])
+	m.look.Tag = uint8(s[144])
+	m.look.Len = uint8(s[145])
+	m.look.Addr = s[146]
+	m.reading = s[147] != 0
+	m.scratch.Valid = s[148] != 0
+	m.scratch.Index = uint8(s[149])
+	m.scratch.Data = uint32(s[150])
+	m.retired = s[151] != 0
+	m.took = s[152] != 0
+	m.pulse = s[153] != 0
+	s = s[154:]
 	m.ring.fifo.Restore(s)
 	s = s[hdl.FIFOWords:]
 	m.ib.fifo.Restore(s)
@@ -341,6 +347,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".maxBytes", Width: 32},
 		hdl.Signal{Name: at + ".maxRow", Width: 32},
 		hdl.Signal{Name: at + ".protection", Width: 1},
+		hdl.Signal{Name: at + ".watched", Width: 1},
 		hdl.Signal{Name: at + ".timeline", Width: 1},
 		hdl.Signal{Name: at + ".contexts", Width: 1},
 		hdl.Signal{Name: at + ".preemption", Width: 1},
@@ -485,6 +492,8 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".scratch_Valid", Width: 1},
 		hdl.Signal{Name: at + ".scratch_Index", Width: 8},
 		hdl.Signal{Name: at + ".scratch_Data", Width: 32},
+		hdl.Signal{Name: at + ".retired", Width: 1},
+		hdl.Signal{Name: at + ".took", Width: 1},
 		hdl.Signal{Name: at + ".pulse", Width: 1},
 	)
 	s = m.ring.fifo.Signals(at+".ring_fifo", s)

@@ -116,6 +116,13 @@ func (m *Module) Read() port.Request {
 // Result returns the outcome of a descriptor and its node, in one clock.
 func (m *Module) Result() (r Result, owner uint8) { return m.result, m.owner }
 
+// Work returns the node whose descriptor is written, or was last, and whether
+// there is nothing to write of it because its data has not come.
+func (m *Module) Work() (owner uint8, starved bool) {
+	ready, _ := m.source()
+	return m.w.owner, m.w.active && m.w.fault == ResultNone && m.w.left != 0 && m.w.credit == 0 && !m.s.valid && !ready
+}
+
 // Tick is one rising clock edge.
 func (m *Module) Tick(desc Desc, owner uint8, in In, refused bool, cancel uint8, rst bool) {
 	m.result = ResultNone

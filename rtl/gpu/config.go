@@ -23,6 +23,8 @@ type Config struct {
 	Timeline   bool // fences of 64 bits, and WAIT_FENCE
 	Contexts   bool // SAVE_STATE and RESTORE_STATE
 	Preemption bool // nodes stop inside long packets when they are asked to
+	Counters   bool // performance counters
+	Watchdog   bool // an event for a node that does not go on
 }
 
 // Default returns the configuration of the selector "emu".
@@ -30,7 +32,7 @@ func Default() Config {
 	return Config{
 		Nodes: 2, VRAMBytes: 16 << 20, HostBits: 48, LengthBits: 32, Tags: 16, ClockHz: 100_000_000,
 		Protection: true, Coalescing: true,
-		Timeline: true, Contexts: true, Preemption: true,
+		Timeline: true, Contexts: true, Preemption: true, Counters: true, Watchdog: true,
 	}
 }
 

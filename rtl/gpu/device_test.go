@@ -11,6 +11,8 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/wdogreg"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 )
 
@@ -52,7 +54,7 @@ func newRig(t *testing.T, seed uint64, steady bool) *rig {
 	c := gpu.Config{
 		Nodes: 1 + r.IntN(2), VRAMBytes: 1 << (16 + r.IntN(3)), HostBits: 34 + r.IntN(29),
 		LengthBits: 16 + r.IntN(17), Tags: 2 << r.IntN(4), ClockHz: 1,
-		Protection: r.IntN(3) != 0, Coalescing: r.IntN(3) != 0,
+		Protection: r.IntN(3) != 0, Coalescing: r.IntN(3) != 0, Counters: r.IntN(3) != 0, Watchdog: r.IntN(3) != 0,
 		Timeline: r.IntN(3) != 0, Contexts: r.IntN(3) != 0, Preemption: r.IntN(3) != 0,
 	}
 	g := &rig{machine: boot(t, c, seed), seed: seed}
@@ -67,6 +69,7 @@ func newRig(t *testing.T, seed uint64, steady bool) *rig {
 		g.model.vram[i] = byte(r.Uint32())
 	}
 	g.g.PokeVRAM(0, g.model.vram)
+	g.watch()
 	for i := range c.Nodes {
 		half := c.VRAMBytes / 2
 		v, h := uint64(i)*half, at(hostArena+uint64(i)*hostHalf)
@@ -469,15 +472,42 @@ func (g *rig) resetMidway() {
 		copy(g.model.vram[n.stamps.at:][:n.stamps.n], vram[n.stamps.at:])
 		off := n.hostOwn.at&^host - memBase
 		copy(g.model.mem[off:][:n.hostOwn.n], g.mem[off:])
-		n.fence = 0
+		n.fence, n.retired = 0, 0
 		require.Zero(g.t, g.node(i, cpreg.Fence))
 	}
 	g.model.scratch = [4]uint32{}
 	g.sameBytes("VRAM", g.model.vram, vram)
 	g.sameBytes("host memory", g.model.mem, g.mem)
+	g.watch()
 	for i := range g.nodes {
 		g.start(i)
 	}
+}
+
+// watch lets counters count, and a watchdog look on that has patience.
+func (g *rig) watch() {
+	if g.g.Config().Counters {
+		g.perf(perfreg.CtlRun)
+	}
+	if g.g.Config().Watchdog {
+		g.writeReg(wdogreg.Base+wdogreg.Limit, 100000)
+	}
+}
+
+// counters returns what a snapshot finds, of all nodes.
+func (g *rig) counters() (all [][6]uint64) {
+	if g.g.Config().Counters {
+		g.perf(perfreg.CtlRun | perfreg.CtlSnapshot)
+		for i := range g.nodes {
+			all = append(all, g.nodeCounters(i))
+			require.Equal(g.t, g.nodes[i].retired, all[i][5], "PACKETS%d, seed %d", i, g.seed)
+			require.LessOrEqual(g.t, all[i][0], g.counter(perfreg.Cycles))
+			for stall := 1; stall <= 3; stall++ {
+				require.LessOrEqual(g.t, all[i][stall], all[i][0], "a stalled node is busy, seed %d", g.seed)
+			}
+		}
+	}
+	return all
 }
 
 // compare holds the device against the model.
@@ -503,6 +533,7 @@ func (g *rig) compare() {
 		require.Equal(g.t, v, g.readReg(uint64(0x20+4*i)), "SCRATCH%d, seed %d", i, g.seed)
 	}
 	g.compareInterrupts()
+	g.counters()
 }
 
 func (g *rig) sameBytes(what string, want, got []byte) {
@@ -606,6 +637,7 @@ func TestRandomDevice(t *testing.T) {
 func TestRandomDeviceSleeps(t *testing.T) {
 	for seed := *deviceSeed; seed < *deviceSeed+*deviceRuns/2; seed++ {
 		var rigs [2]*rig
+		var counters [2][][6]uint64
 		for i := range rigs {
 			g := newRig(t, seed, true)
 			g.skip = i == 1
@@ -613,8 +645,10 @@ func TestRandomDeviceSleeps(t *testing.T) {
 				g.round()
 			}
 			rigs[i] = g
+			counters[i] = g.counters()
 		}
 		require.Equal(t, rigs[0].log, rigs[1].log, "seed %d", seed)
 		require.Equal(t, rigs[0].clock, rigs[1].clock, "seed %d", seed)
+		require.Equal(t, counters[0], counters[1], "seed %d", seed)
 	}
 }

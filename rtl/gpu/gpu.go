@@ -22,8 +22,10 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/mem"
 	"github.com/hilgpu/hilgpu/rtl/noc"
 	"github.com/hilgpu/hilgpu/rtl/pcie"
+	"github.com/hilgpu/hilgpu/rtl/perf"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 	"github.com/hilgpu/hilgpu/rtl/reset"
+	"github.com/hilgpu/hilgpu/rtl/watchdog"
 )
 
 // GPU is the whole device at its two ports; it is a port.Device. A GPU with one
@@ -42,7 +44,9 @@ type GPU struct {
 	dma    dma.Module
 	vram   mem.Module
 
-	reset reset.Module
+	reset    reset.Module
+	perf     perf.Module
+	watchdog watchdog.Module
 
 	initiator noc.Initiator
 	vramRead  noc.Reads
@@ -62,6 +66,7 @@ func New(c Config) (*GPU, error) {
 	params := cp.Params{
 		HostBits: c.HostBits, VRAMBytes: c.VRAMBytes, LengthBits: c.LengthBits, Protection: c.Protection,
 		Nodes: c.Nodes, Timeline: c.Timeline, Contexts: c.Contexts, Preemption: c.Preemption,
+		Watched: c.Counters || c.Watchdog,
 	}
 	return &GPU{
 		config: c,
@@ -69,7 +74,7 @@ func New(c Config) (*GPU, error) {
 		ident: ident.New(ident.Params{
 			Nodes: c.Nodes, Tags: c.Tags, LengthBits: c.LengthBits, HostBits: c.HostBits,
 			VRAMBytes: c.VRAMBytes, ClockHz: c.ClockHz, MapHash: regmap.Hash(),
-			Protection: c.Protection, Coalescing: c.Coalescing,
+			Protection: c.Protection, Coalescing: c.Coalescing, Counters: c.Counters, Watchdog: c.Watchdog,
 			Timeline: c.Timeline, Contexts: c.Contexts, Preemption: c.Preemption,
 		}),
 		intc:   intc.New(c.Coalescing),
@@ -80,6 +85,7 @@ func New(c Config) (*GPU, error) {
 		dma:    dma.New(c.Tags),
 		vram:   mem.New(c.VRAMBytes),
 
+		perf:      perf.New(c.Nodes),
 		initiator: noc.NewInitiator(c.Nodes, c.Tags),
 	}, nil
 }
@@ -145,6 +151,17 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	done1 := cp.Fence{Ready: g.fence1.Ready(), Result: g.fence1.Result(), Node0: line0, Node1: line1}
 	rst := g.resets()
 	whole, function := g.ident.Whole(), g.pcie.Function()
+	bytes := written(hostBeatReady, hostOwner, hostBeat, vramBeatReady, vramBeat)
+	var l0, l1 perf.Levels
+	var m0, m1 perf.Moves
+	if g.config.Counters || g.config.Watchdog {
+		l0, m0 = g.levels(0), g.moves(0, bytes)
+		l0.Write = g.stalls(0, hostReady|hostBeatReady, writeReady|vramBeatReady)
+		if g.config.Nodes == 2 {
+			l1, m1 = g.levels(1), g.moves(1, bytes)
+			l1.Write = g.stalls(1, hostReady|hostBeatReady, writeReady|vramBeatReady)
+		}
+	}
 	g.count(hostBeatReady, hostOwner, hostBeat, vramBeatReady, vramBeat)
 
 	g.pcie.Tick(
@@ -186,6 +203,12 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	g.vramWrite.Tick(writes, writeReady != 0, vramBeatTaken && vramBeat.Last)
 	g.descs.Tick(descs, descReady != 0, rst.Whole)
 	g.reset.Tick(whole, function, rst)
+	if g.config.Counters {
+		g.perf.Tick(l0, l1, m0, m1, regs, rst.Whole)
+	}
+	if g.config.Watchdog {
+		g.watchdog.Tick(watched(l0, m0), watched(l1, m1), regs, rst.Whole)
+	}
 }
 
 // IdleFor returns how many clocks do nothing but count: the shortest sleep of
@@ -195,6 +218,12 @@ func (g *GPU) IdleFor() uint64 {
 		g.cp0.IdleFor(), g.fence0.IdleFor(), g.dma.IdleFor(), g.vram.IdleFor(), g.initiator.IdleFor(), g.reset.IdleFor())
 	if g.config.Nodes == 2 {
 		n = min(n, g.cp1.IdleFor(), g.fence1.IdleFor())
+	}
+	if g.config.Counters {
+		n = min(n, g.perf.IdleFor())
+	}
+	if g.config.Watchdog {
+		n = min(n, g.watchdog.IdleFor(g.levels(0).Busy, g.levels(1).Busy))
 	}
 	if offered, _, _ := g.desc(); offered != 0 && (g.dma.Ready() || !g.descs.Turn().Hold) {
 		n = 0
@@ -207,6 +236,12 @@ func (g *GPU) IdleFor() uint64 {
 
 // Skip is n clocks without input, n at most IdleFor().
 func (g *GPU) Skip(n uint64) {
+	if g.config.Counters {
+		g.perf.Skip(n, g.levels(0), g.levels(1))
+	}
+	if g.config.Watchdog {
+		g.watchdog.Skip(n, g.levels(0).Busy, g.levels(1).Busy)
+	}
 	g.pcie.Skip(n)
 	g.ident.Skip(n)
 	g.intc.Skip(n)
@@ -236,6 +271,8 @@ func (g *GPU) Reset() {
 	g.vram.Reset()
 	g.initiator.Reset()
 	g.reset.Reset()
+	g.perf.Reset()
+	g.watchdog.Reset()
 	g.vramRead.Reset()
 	g.vramWrite.Reset()
 	g.descs.Reset()
@@ -244,16 +281,18 @@ func (g *GPU) Reset() {
 // rsp returns the answer of whichever block has the register.
 func (g *GPU) rsp() regbus.Rsp {
 	r := or(or(g.ident.Rsp(), g.intc.Rsp()), or(g.cp0.Rsp(), g.fence0.Rsp()))
-	return or(r, or(g.cp1.Rsp(), g.fence1.Rsp()))
+	r = or(r, or(g.cp1.Rsp(), g.fence1.Rsp()))
+	return or(r, or(g.perf.Rsp(), g.watchdog.Rsp()))
 }
 
 func or(a, b regbus.Rsp) regbus.Rsp { return regbus.Rsp{Hit: a.Hit || b.Hit, Data: a.Data | b.Data} }
 
 // events returns what the interrupt controller turns into messages.
 func (g *GPU) events() intc.Events {
+	hang0, hang1 := g.watchdog.Hang()
 	return intc.Events{
 		Done0: g.fence0.Event() || g.cp0.Preempted(), Done1: g.fence1.Event() || g.cp1.Preempted(),
-		Fault0: g.cp0.Fault(), Fault1: g.cp1.Fault(),
+		Fault0: g.cp0.Fault() || hang0, Fault1: g.cp1.Fault() || hang1,
 	}
 }
 

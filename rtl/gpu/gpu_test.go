@@ -28,7 +28,7 @@ func oneNode() gpu.Config {
 	c := small()
 	c.Nodes, c.Tags, c.HostBits, c.LengthBits, c.ClockHz = 1, 4, 40, 20, 12_000_000
 	c.Protection, c.Coalescing = false, false
-	c.Timeline, c.Contexts, c.Preemption = false, false, false
+	c.Timeline, c.Contexts, c.Preemption, c.Counters, c.Watchdog = false, false, false, false, false
 	return c
 }
 
@@ -80,7 +80,7 @@ func TestIdentity(t *testing.T) {
 		c    gpu.Config
 		caps uint32
 	}{
-		{small(), 0x7201032},
+		{small(), 0x72010f2},
 		{oneNode(), 0x140401},
 		{gpu.Small(), 0x100401},
 	} {

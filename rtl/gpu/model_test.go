@@ -121,6 +121,7 @@ type mNode struct {
 	preemption       bool   // the device stops inside packets
 	progress         uint32 // PROGRESS
 	skip             uint32 // of it, what the packet at hand leaves out
+	retired          uint64 // packets since the counters were cleared
 	timeline         bool   // the device has fences of 64 bits
 	fence            uint64 // the low half only, without
 	peer             *mNode // the other node, nil if there is none
@@ -155,7 +156,7 @@ func (n *mNode) run(m *memory) {
 		}
 		if n.packet(m, next, nil) {
 			n.rptr = pos
-			n.packets++
+			n.packets, n.retired = n.packets+1, n.retired+1
 		}
 	}
 }
@@ -543,7 +544,7 @@ func (n *mNode) indirect(m *memory, b []uint32, fail failFunc) bool {
 		if !n.packet(m, next, func() uint32 { return n.ibLeft - pos }) {
 			return false
 		}
-		n.packets++
+		n.packets, n.retired = n.packets+1, n.retired+1
 		n.skip = 0
 		n.ibAddr += 4 * uint64(pos)
 		n.ibLeft -= pos

@@ -12,11 +12,13 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/mem"
 	"github.com/hilgpu/hilgpu/rtl/noc"
 	"github.com/hilgpu/hilgpu/rtl/pcie"
+	"github.com/hilgpu/hilgpu/rtl/perf"
 	"github.com/hilgpu/hilgpu/rtl/reset"
+	"github.com/hilgpu/hilgpu/rtl/watchdog"
 )
 
 // GPUWords is how many words Snapshot fills.
-const GPUWords = 1 + pcie.ModuleWords + ident.ModuleWords + intc.ModuleWords + cp.ModuleWords + cp.ModuleWords + fence.ModuleWords + fence.ModuleWords + dma.ModuleWords + mem.ModuleWords + reset.ModuleWords + noc.InitiatorWords + noc.ReadsWords + noc.WritesWords + noc.ReadsWords
+const GPUWords = 1 + pcie.ModuleWords + ident.ModuleWords + intc.ModuleWords + cp.ModuleWords + cp.ModuleWords + fence.ModuleWords + fence.ModuleWords + dma.ModuleWords + mem.ModuleWords + reset.ModuleWords + perf.ModuleWords + watchdog.ModuleWords + noc.InitiatorWords + noc.ReadsWords + noc.WritesWords + noc.ReadsWords
 
 // Snapshot stores the registers in the first GPUWords words of s.
 func (m *GPU) Snapshot(s []uint64) {
@@ -43,6 +45,10 @@ func (m *GPU) Snapshot(s []uint64) {
 	s = s[mem.ModuleWords:]
 	m.reset.Snapshot(s)
 	s = s[reset.ModuleWords:]
+	m.perf.Snapshot(s)
+	s = s[perf.ModuleWords:]
+	m.watchdog.Snapshot(s)
+	s = s[watchdog.ModuleWords:]
 	m.initiator.Snapshot(s)
 	s = s[noc.InitiatorWords:]
 	m.vramRead.Snapshot(s)
@@ -77,6 +83,10 @@ func (m *GPU) Restore(s []uint64) {
 	s = s[mem.ModuleWords:]
 	m.reset.Restore(s)
 	s = s[reset.ModuleWords:]
+	m.perf.Restore(s)
+	s = s[perf.ModuleWords:]
+	m.watchdog.Restore(s)
+	s = s[watchdog.ModuleWords:]
 	m.initiator.Restore(s)
 	s = s[noc.InitiatorWords:]
 	m.vramRead.Restore(s)
@@ -101,6 +111,8 @@ func (m *GPU) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	s = m.dma.Signals(at+".dma", s)
 	s = m.vram.Signals(at+".vram", s)
 	s = m.reset.Signals(at+".reset", s)
+	s = m.perf.Signals(at+".perf", s)
+	s = m.watchdog.Signals(at+".watchdog", s)
 	s = m.initiator.Signals(at+".initiator", s)
 	s = m.vramRead.Signals(at+".vramRead", s)
 	s = m.vramWrite.Signals(at+".vramWrite", s)
@@ -120,6 +132,8 @@ func (m *GPU) Memories(v hdl.Visitor) {
 	m.dma.Memories(v)
 	m.vram.Memories(v)
 	m.reset.Memories(v)
+	m.perf.Memories(v)
+	m.watchdog.Memories(v)
 	m.initiator.Memories(v)
 	m.vramRead.Memories(v)
 	m.vramWrite.Memories(v)

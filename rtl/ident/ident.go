@@ -21,6 +21,8 @@ type Params struct {
 	MapHash    uint32 // of the register and packet map
 	Protection bool   // windows
 	Coalescing bool   // messages for several events
+	Counters   bool   // performance counters
+	Watchdog   bool   // the watchdog
 	Timeline   bool   // fences of 64 bits
 	Contexts   bool   // state saved and restored
 	Preemption bool   // nodes stop where they are asked to
@@ -95,6 +97,12 @@ func New(p Params) Module {
 	}
 	if p.Preemption {
 		caps |= idreg.CapsPreemption
+	}
+	if p.Counters {
+		caps |= idreg.CapsCounters
+	}
+	if p.Watchdog {
+		caps |= idreg.CapsWatchdog
 	}
 	return Module{
 		caps:     caps,

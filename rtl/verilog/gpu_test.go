@@ -19,6 +19,7 @@ func features() gpu.Config {
 	c.Protection, c.Coalescing = gpu.Default().Protection, gpu.Default().Coalescing
 	d := gpu.Default()
 	c.Timeline, c.Contexts, c.Preemption = d.Timeline, d.Contexts, d.Preemption
+	c.Counters, c.Watchdog = d.Counters, d.Watchdog
 	return c
 }
 
@@ -78,7 +79,7 @@ func TestWithoutFeatures(t *testing.T) {
 	have := func(c gpu.Config) (names []string) {
 		for _, r := range gpuOf(t, c).Manifest.Registers {
 			for _, part := range []string{"cp0.protect", "cp0.window", "cp0.waiting", "cp0.word", "cp0.wrong", "cp0.preempt", "cp0.progress", "cp0.issued", "cp0.yielded", "cp0.asked", "cp0.halted",
-				"fence0.high", "fence0.latched", "intc.wait"} {
+				"fence0.high", "fence0.latched", "intc.wait", "perf.", "watchdog.", "cp0.retired", "cp0.took"} {
 				if strings.HasPrefix(r.Go, part) {
 					names = append(names, r.Go)
 				}
@@ -87,7 +88,7 @@ func TestWithoutFeatures(t *testing.T) {
 		return names
 	}
 	assert.Empty(t, have(gpu.Small()))
-	assert.Len(t, have(features()), 2+4*3+3+2+7+4)
+	assert.Len(t, have(features()), 2+4*3+3+2+7+4+2+17+8)
 }
 
 // designs returns what the tools must accept: the configurations and the

@@ -6,6 +6,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/msixreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
+	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/wdogreg"
 )
 
 const commandOn = pcicfg.CommandMemory | pcicfg.CommandBusMaster
@@ -66,6 +68,13 @@ func (h *host) plan() {
 		h.wild(h.bars.bar2, 4096)
 	case p < 780:
 		h.wild(h.bars.bar0+idreg.Base, idreg.Size)
+	case p < 785:
+		h.wild(h.bars.bar0+perfreg.Base, perfreg.Size)
+	case p < 790:
+		h.setReg(perfreg.Base+perfreg.Ctl, h.rng.Uint32N(8)|perfreg.CtlRun*h.rng.Uint32N(2))
+	case p < 792:
+		h.setReg(wdogreg.Base+wdogreg.Limit, h.rng.Uint32()>>(16+h.rng.IntN(16)))
+		h.reg(wdogreg.Base+wdogreg.Status, func(v uint32) { h.setReg(wdogreg.Base+wdogreg.Status, v) })
 	case p < 800:
 		h.wild(h.bars.bar0, pcicfg.BAR0Size)
 	case p < 820:

@@ -34,6 +34,8 @@ const (
 	CapsNode1      = 2 << 0 // of CapsNodes: there is a node 1
 	CapsProtection = 1 << 4
 	CapsCoalescing = 1 << 5
+	CapsCounters   = 1 << 6
+	CapsWatchdog   = 1 << 7
 	CapsTags       = 0xff << 8
 	CapsLength     = 0x3f << 16
 	CapsTimeline   = 1 << 24
@@ -63,6 +65,8 @@ var Block = reg.Block{Name: "ID", Base: Base, Size: Size, Doc: "identity, capabi
 		{Mask: CapsNodes, Name: "NODES", Doc: "number of nodes, 1 or 2"},
 		{Mask: CapsProtection, Name: "PROTECTION", Doc: "1: CTL.PROTECT and SET_WINDOW are there"},
 		{Mask: CapsCoalescing, Name: "COALESCING", Doc: "1: INTC.COALESCE_COUNT and INTC.COALESCE_TIME are there"},
+		{Mask: CapsCounters, Name: "COUNTERS", Doc: "1: the block PERF is there"},
+		{Mask: CapsWatchdog, Name: "WATCHDOG", Doc: "1: the block WDOG is there"},
 		{Mask: CapsTags, Name: "TAGS", Doc: "reads that the DMA engine keeps in flight"},
 		{Mask: CapsLength, Name: "LENGTH", Unit: "bits", Doc: "width of the byte length of a linear COPY or FILL"},
 		{Mask: CapsTimeline, Name: "TIMELINE", Doc: "1: fences have 64 bits, and WAIT_FENCE is there"},

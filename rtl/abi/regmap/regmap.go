@@ -12,7 +12,9 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/msixreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
+	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
+	"github.com/hilgpu/hilgpu/rtl/abi/wdogreg"
 )
 
 // An Entry is a register at its place.
@@ -45,7 +47,7 @@ type Map struct {
 func New() *Map { return newMap(blocks()) }
 
 func blocks() []reg.Block {
-	bs := []reg.Block{idreg.Block, intcreg.Block}
+	bs := []reg.Block{idreg.Block, intcreg.Block, perfreg.Block, wdogreg.Block}
 	for n := range cpreg.Nodes {
 		bs = append(bs, cpreg.Block(n))
 	}
@@ -72,7 +74,7 @@ func newMap(bs []reg.Block) *Map {
 	return m
 }
 
-// Blocks returns the blocks: ID, INTC, CP0, CP1, MSIX, PBA, by base.
+// Blocks returns the blocks: by base.
 func (m *Map) Blocks() []reg.Block { return slices.Clone(m.blocks) }
 
 // Entries returns all registers by offset.

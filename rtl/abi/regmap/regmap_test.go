@@ -22,6 +22,12 @@ func TestLookupAndFind(t *testing.T) {
 		{0x0100, "INTC.STATUS"},
 		{0x0108, "INTC.RAISE"},
 		{0x0110, "INTC.COALESCE_TIME"},
+		{0x0200, "PERF.CTL"},
+		{0x020c, "PERF.CYCLES_HI"},
+		{0x0240, "PERF.BYTES_LO0"},
+		{0x0284, "PERF.BYTES_HI1"},
+		{0x0288, "PERF.PACKETS_LO1"},
+		{0x0304, "WDOG.STATUS"},
 		{0x1000, "CP0.CTL"},
 		{0x1044, "CP0.IB_LEFT"},
 		{0x1100, "CP1.CTL"},
@@ -57,8 +63,8 @@ func TestNotThere(t *testing.T) {
 func TestEntriesAreByOffset(t *testing.T) {
 	m := New()
 	es := m.Entries()
-	// 18 ID, 5 INTC, 23 of each CP, 2 vectors of 4 and 2 pending dwords.
-	require.Len(t, es, 18+5+2*23+2*4+2)
+	// 18 ID, 5 INTC, 27 PERF, 2 WDOG, 23 of each CP, 2 vectors of 4 and 2 pending dwords.
+	require.Len(t, es, 18+5+27+2+2*23+2*4+2)
 	for i, e := range es[1:] {
 		assert.Less(t, es[i].Off(), e.Off())
 	}
@@ -66,7 +72,7 @@ func TestEntriesAreByOffset(t *testing.T) {
 	for _, b := range m.Blocks() {
 		names = append(names, b.Name)
 	}
-	assert.Equal(t, []string{"ID", "INTC", "CP0", "CP1", "MSIX", "PBA"}, names)
+	assert.Equal(t, []string{"ID", "INTC", "PERF", "WDOG", "CP0", "CP1", "MSIX", "PBA"}, names)
 }
 
 func TestMapDoesNotShareItsTables(t *testing.T) {
@@ -92,6 +98,10 @@ func TestIn(t *testing.T) {
 		{"INTC.RAISE", 0xffffffdf, true},
 		{"INTC.COALESCE_COUNT", 0xffffffdf, false},
 		{"INTC.COALESCE_TIME", 0x20, true},
+		{"PERF.BYTES_LO0", 0x41, true},
+		{"PERF.BYTES_LO1", 0x41, false},
+		{"PERF.BYTES_LO1", 0x42, true},
+		{"WDOG.LIMIT", 0x7f, false},
 	} {
 		e, ok := m.Find(tt.name)
 		require.True(t, ok, tt.name)
@@ -108,7 +118,7 @@ func TestEntryFormat(t *testing.T) {
 	}{
 		{"CP0.CTL", 0x21, "CP0.CTL=0x21 (RUN=1 RESET=0 PROTECT=0 +0x20)"},
 		{"CP1.FAULT_INFO", 0xc, "CP1.FAULT_INFO=0xc (CAUSE=WRITE_ERROR)"},
-		{"ID.CAPS", 0x00201002, "ID.CAPS=0x201002 (NODES=2 PROTECTION=0 COALESCING=0 TAGS=16 LENGTH=32 TIMELINE=0 CONTEXTS=0 PREEMPTION=0)"},
+		{"ID.CAPS", 0x00201002, "ID.CAPS=0x201002 (NODES=2 PROTECTION=0 COALESCING=0 COUNTERS=0 WATCHDOG=0 TAGS=16 LENGTH=32 TIMELINE=0 CONTEXTS=0 PREEMPTION=0)"},
 		{"ID.ERR_INFO", 0x211, "ID.ERR_INFO=0x211 (CAUSE=UNMAPPED WRITE=1 BAR=2)"},
 		{"INTC.STATUS", 0x201, "INTC.STATUS=0x201 (DONE0=1 DONE1=0 FAULT0=0 FAULT1=1)"},
 		{"CP0.WPTR", 0x40, "CP0.WPTR=0x40"},

@@ -1,0 +1,202 @@
+// Package perf counts what the nodes do and what they wait for.
+package perf
+
+import (
+	"math"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
+	"github.com/hilgpu/hilgpu/rtl/regbus"
+)
+
+// Levels say what a node does in a clock; while the device sleeps they stay.
+type Levels struct {
+	Busy  bool // it is not idle
+	Read  bool // it waits for data
+	Write bool // it offers a write of which nothing is taken
+	Ring  bool // it waits for a dword of a buffer
+}
+
+// Moves are what a node gets done in a clock; a device with any does not sleep.
+type Moves struct {
+	Retired bool  // a packet
+	Took    bool  // a dword of a buffer
+	Bytes   uint8 `w:"4"` // written by the DMA engine
+}
+
+// counts are the counters of a node.
+type counts struct {
+	busy    uint64
+	read    uint64
+	write   uint64
+	ring    uint64
+	bytes   uint64
+	packets uint64
+}
+
+// Module has the counters and what the last snapshot found.
+//
+//	In      l0, l1 Levels; m0, m1 Moves; regs regbus.Req; rst, a reset
+//	Out     Rsp regbus.Rsp
+//	Timing  a counter moves 1 clock after its level or pulse; an answer 1 clock
+//	        after its request
+//	Reset   all 0, frozen
+//	Order   a write of CTL acts before the clock is counted: snapshot, clear, run
+//	Paths   none
+//	Size    833 bits for each node, and 257
+//	Source  perfreg.Block
+type Module struct {
+	second bool // there is a node 1
+
+	run    bool
+	cycles uint64
+	node0  counts
+	node1  counts
+
+	cyclesWas uint64
+	node0Was  counts
+	node1Was  counts
+	rsp       regbus.Rsp
+}
+
+// New returns the counters of a GPU with so many nodes.
+func New(nodes int) Module { return Module{second: nodes == 2} }
+
+// Rsp returns the answer to the register access of the clock before.
+func (m *Module) Rsp() regbus.Rsp { return m.rsp }
+
+// Reset clears the registers.
+func (m *Module) Reset() { *m = Module{second: m.second} }
+
+// Tick is one rising clock edge.
+func (m *Module) Tick(l0, l1 Levels, m0, m1 Moves, regs regbus.Req, rst bool) {
+	m.access(regs)
+	if m.run {
+		m.cycles++
+		m.node0 = m.node0.count(l0, m0)
+		if m.second {
+			m.node1 = m.node1.count(l1, m1)
+		}
+	}
+	if rst {
+		m.Reset()
+	}
+}
+
+// count returns the counters after a clock.
+func (c counts) count(l Levels, m Moves) counts {
+	c = c.wait(l, 1)
+	c.bytes += uint64(m.Bytes)
+	if m.Retired {
+		c.packets++
+	}
+	return c
+}
+
+// wait returns the counters after n clocks with the same levels.
+func (c counts) wait(l Levels, n uint64) counts {
+	if l.Busy {
+		c.busy += n
+	}
+	if l.Read {
+		c.read += n
+	}
+	if l.Write {
+		c.write += n
+	}
+	if l.Ring {
+		c.ring += n
+	}
+	return c
+}
+
+// access serves a register access.
+func (m *Module) access(r regbus.Req) {
+	m.rsp = regbus.Rsp{}
+	off := r.Off - perfreg.Base
+	switch {
+	case r.Op == regbus.None || off >= perfreg.Size:
+	case off == perfreg.Ctl:
+		m.rsp.Hit = true
+		if r.Op == regbus.Write {
+			m.control(r.Data)
+		} else if m.run {
+			m.rsp.Data = perfreg.CtlRun
+		}
+	default:
+		v, hit := m.counter(off &^ 4)
+		m.rsp.Hit = hit
+		if r.Op == regbus.Read {
+			m.rsp.Data = uint32(v)
+			if off&4 != 0 {
+				m.rsp.Data = uint32(v >> 32)
+			}
+		}
+	}
+}
+
+// control is a write of CTL.
+func (m *Module) control(v uint32) {
+	if v&perfreg.CtlSnapshot != 0 {
+		m.cyclesWas, m.node0Was, m.node1Was = m.cycles, m.node0, m.node1
+	}
+	if v&perfreg.CtlClear != 0 {
+		m.cycles, m.node0, m.node1 = 0, counts{}, counts{}
+	}
+	m.run = v&perfreg.CtlRun != 0
+}
+
+// counter returns what the snapshot found, and whether there is such a counter.
+func (m *Module) counter(off uint16) (v uint64, hit bool) {
+	switch {
+	case off == perfreg.Cycles:
+		v, hit = m.cyclesWas, true
+	case off-perfreg.Node < perfreg.Stride:
+		v, hit = m.node0Was.at(off - perfreg.Node)
+	case m.second && off-perfreg.Node < 2*perfreg.Stride:
+		v, hit = m.node1Was.at(off - perfreg.Node - perfreg.Stride)
+	default:
+	}
+	return v, hit
+}
+
+// at returns a counter of a node.
+func (c counts) at(off uint16) (v uint64, hit bool) {
+	hit = true
+	switch off {
+	case perfreg.Busy:
+		v = c.busy
+	case perfreg.StallRead:
+		v = c.read
+	case perfreg.StallWrite:
+		v = c.write
+	case perfreg.StallRing:
+		v = c.ring
+	case perfreg.Bytes:
+		v = c.bytes
+	case perfreg.Packets:
+		v = c.packets
+	default:
+		hit = false
+	}
+	return v, hit
+}
+
+// IdleFor returns 0 while an answer is given, and otherwise that the module only
+// counts.
+func (m *Module) IdleFor() uint64 {
+	if m.rsp.Hit {
+		return 0
+	}
+	return math.MaxUint64
+}
+
+// Skip is n clocks with the same levels and no moves.
+func (m *Module) Skip(n uint64, l0, l1 Levels) {
+	if m.run {
+		m.cycles += n
+		m.node0 = m.node0.wait(l0, n)
+		if m.second {
+			m.node1 = m.node1.wait(l1, n)
+		}
+	}
+}

@@ -1,0 +1,134 @@
+// Package watchdog notices nodes that have work and do not go on.
+package watchdog
+
+import (
+	"math"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/wdogreg"
+	"github.com/hilgpu/hilgpu/rtl/regbus"
+)
+
+// A Node is what the watchdog sees of one.
+//
+//	Busy   it is not idle; while the device sleeps this stays
+//	Moved  it has gone on in this clock; a device with a node that has does not
+//	       sleep
+type Node struct {
+	Busy  bool
+	Moved bool
+}
+
+// Module counts the clocks in which a node is busy and does not go on.
+//
+//	In      n0, n1 Node; regs regbus.Req; rst, a reset
+//	Out     Hang, a pulse for each node; Rsp regbus.Rsp
+//	Timing  1 clock from the last clock of LIMIT to the pulse
+//	Reset   LIMIT 0, which is off; STATUS 0
+//	Order   a hang in the clock of its acknowledge wins; one in the clock of a
+//	        write of LIMIT does not happen
+//	Paths   none
+//	Size    135 bits
+//	Source  wdogreg.Block
+type Module struct {
+	limit  uint32
+	age0   uint32 // clocks since node 0 went on, up to limit
+	age1   uint32
+	status uint8 `w:"2"`
+	hang0  bool
+	hang1  bool
+	rsp    regbus.Rsp
+}
+
+// Hang reports that a node has reached the limit, in one clock.
+func (m *Module) Hang() (node0, node1 bool) { return m.hang0, m.hang1 }
+
+// Rsp returns the answer to the register access of the clock before.
+func (m *Module) Rsp() regbus.Rsp { return m.rsp }
+
+// Reset clears the registers.
+func (m *Module) Reset() { *m = Module{} }
+
+// Tick is one rising clock edge.
+func (m *Module) Tick(n0, n1 Node, regs regbus.Req, rst bool) {
+	was0, was1 := m.age0, m.age1
+	m.age0, m.age1 = older(was0, m.limit, n0), older(was1, m.limit, n1)
+	m.hang0 = m.age0 == m.limit && was0 != m.limit
+	m.hang1 = m.age1 == m.limit && was1 != m.limit
+	m.access(regs)
+	if m.hang0 {
+		m.status |= wdogreg.Hang0
+	}
+	if m.hang1 {
+		m.status |= wdogreg.Hang1
+	}
+	if rst {
+		m.Reset()
+	}
+}
+
+// older returns the clocks since a node went on, after another one.
+func older(age, limit uint32, n Node) uint32 {
+	switch {
+	case !n.Busy || n.Moved:
+		age = 0
+	case age != limit:
+		age++
+	default:
+	}
+	return age
+}
+
+// access serves a register access.
+func (m *Module) access(r regbus.Req) {
+	m.rsp = regbus.Rsp{}
+	write := r.Op == regbus.Write
+	switch {
+	case r.Op == regbus.None:
+	case r.Off == wdogreg.Base+wdogreg.Limit:
+		m.rsp.Hit = true
+		if write {
+			m.limit = r.Data
+			m.age0, m.age1 = 0, 0
+			m.hang0, m.hang1 = false, false
+		} else {
+			m.rsp.Data = m.limit
+		}
+	case r.Off == wdogreg.Base+wdogreg.Status:
+		m.rsp.Hit = true
+		if write {
+			m.status &^= uint8(r.Data) & (wdogreg.Hang0 | wdogreg.Hang1)
+		} else {
+			m.rsp.Data = uint32(m.status)
+		}
+	default:
+	}
+}
+
+// IdleFor returns the clocks until the first busy node reaches the limit, 0 while
+// an output is given, and math.MaxUint64 if none will.
+func (m *Module) IdleFor(busy0, busy1 bool) uint64 {
+	if m.hang0 || m.hang1 || m.rsp.Hit {
+		return 0
+	}
+	n := uint64(math.MaxUint64)
+	if busy0 && m.age0 != m.limit {
+		n = uint64(m.limit-m.age0) - 1
+	}
+	if busy1 && m.age1 != m.limit {
+		n = min(n, uint64(m.limit-m.age1)-1)
+	}
+	if !busy0 && m.age0 != 0 || !busy1 && m.age1 != 0 {
+		n = 0
+	}
+	return n
+}
+
+// Skip is n clocks in which no node goes on.
+func (m *Module) Skip(n uint64, busy0, busy1 bool) {
+	if busy0 && m.age0 != m.limit {
+		m.age0 += uint32(n)
+	}
+	if busy1 && m.age1 != m.limit {
+		m.age1 += uint32(n)
+	}
+}
