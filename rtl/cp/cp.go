@@ -10,6 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/dma"
 	"github.com/hilgpu/hilgpu/rtl/fence"
+	"github.com/hilgpu/hilgpu/rtl/hdl"
 	"github.com/hilgpu/hilgpu/rtl/ident"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
@@ -318,6 +319,12 @@ func (m *Module) Packets() uint32 { return m.packets }
 
 // Tick is one rising clock edge.
 func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req, rst bool) {
+	answers := mem.Cpl.Status != port.CplNone || d.Done || d.Err || d.WriteErr || f.Result != fence.ResultNone
+	asked := rst || regs.Op != regbus.None || d.Ready && m.desc.Op != dma.None || m.state == stateWait
+	if hdl.Asleep(!answers && !asked && m.IdleFor() != 0) {
+		m.Skip(1)
+		return
+	}
 	if rst {
 		mem = Mem{}
 	}

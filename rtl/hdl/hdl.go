@@ -6,6 +6,13 @@
 // never memories.
 package hdl
 
+// Asleep returns quiet: a block may leave its Tick at once if nothing but what
+// Skip counts would change, and so spare the emulation the work. Hardware has
+// nothing to spare: in synthesis it is false, and quiet is not looked at. That
+// quiet is right is for lockstep to show, which compares a Tick that was left with
+// one that never is.
+func Asleep(quiet bool) bool { return quiet }
+
 // Assert stops the simulation if cond is false: one of our own blocks broke a
 // protocol. What the host or software can cause is never an assertion. It is
 // dropped in synthesis.

@@ -47,6 +47,7 @@ func TestSample(t *testing.T) {
 		{"branches, loops and early returns", sample.NewFlow(0x10203), nil},
 		{"structs and arrays", &sample.Record{}, nil},
 		{"memories", sample.NewStore(), nil},
+		{"a quiet block", &sample.Sleeper{}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			const clocks = 3000
@@ -116,4 +117,13 @@ func compare(t *testing.T, d *Design, want [][]uint64, got [][]string) {
 			}
 		}
 	}
+}
+
+// What a block that leaves its Tick looks at is not in the Verilog.
+func TestAsleepIsNoHardware(t *testing.T) {
+	d, err := translate("../..", &sample.Sleeper{})
+	require.NoError(t, err)
+	text := string(d.Files[0].Text)
+	require.Contains(t, text, "Sum")
+	require.NotContains(t, text, "==")
 }

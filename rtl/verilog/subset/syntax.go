@@ -48,6 +48,11 @@ func ByPointer(fn *types.Func) bool {
 
 // IsAssert reports whether fn is hdl.Assert, which is checked in simulation
 // only.
-func IsAssert(fn *types.Func) bool {
-	return fn.Name() == "Assert" && strings.HasSuffix(fn.Pkg().Path(), "/rtl/hdl")
+func IsAssert(fn *types.Func) bool { return isHDL(fn, "Assert") }
+
+// IsAsleep reports whether fn is hdl.Asleep, which is false in hardware.
+func IsAsleep(fn *types.Func) bool { return isHDL(fn, "Asleep") }
+
+func isHDL(fn *types.Func, name string) bool {
+	return fn.Name() == name && strings.HasSuffix(fn.Pkg().Path(), "/rtl/hdl")
 }

@@ -258,3 +258,19 @@ func (m *Store) Reset() {
 	m.long.Reset()
 	m.ram.Reset()
 }
+
+// Sleeper adds, and says when its Tick may be left.
+type Sleeper struct{ Sum uint8 }
+
+// Tick is one rising clock edge.
+func (m *Sleeper) Tick(en bool, v uint8) {
+	if hdl.Asleep(!en || v == 0) {
+		return
+	}
+	if en {
+		m.Sum += v
+	}
+}
+
+// Reset sets the registers.
+func (m *Sleeper) Reset() { m.Sum = 0 }
