@@ -1,9 +1,11 @@
 // The round-robin arbiter of package noc, written by hand the way it is in Go:
 // a source that was offered stays, and otherwise the next one that is valid is
-// looked for from the one whose turn it is.
+// looked for from the one whose turn it is. rst is the power-on reset, rst_2 the
+// reset that Tick takes.
 module noc_reads_hand (
 	input  wire       clk,
 	input  wire       rst,
+	input  wire       rst_2,
 	input  wire [7:0] valid,
 	input  wire       taken,
 	output wire [2:0] Turn_At,
@@ -32,7 +34,7 @@ module noc_reads_hand (
 	assign Turn_Hold = turn_Hold;
 
 	always @(posedge clk) begin
-		if (rst) begin
+		if (rst || rst_2) begin
 			turn_At   <= 3'd0;
 			turn_Hold <= 1'b0;
 		end else if (valid != 8'd0) begin
