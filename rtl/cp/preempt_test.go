@@ -81,6 +81,10 @@ func TestPreempt(t *testing.T) {
 			}
 			require.Len(t, b.descs, int(tt.progress), "it has stopped")
 			b.again()
+			b.preempt(78)
+			assert.Zero(t, b.read(cpreg.IBLeft), "stopped in front of INDIRECT")
+			assert.Equal(t, tt.progress, b.read(cpreg.Progress), "which still goes on there")
+			b.again()
 			b.idle()
 			assert.Equal(t, whole.vram, b.vram)
 			assert.Equal(t, whole.descs, b.descs, "each piece once")
