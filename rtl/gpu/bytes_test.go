@@ -81,7 +81,7 @@ func (v *vandal) dwords(n int, near func() uint64) []byte {
 		case 1:
 			body = v.rng.Uint32N(12)
 		case 2:
-			op = v.rng.Uint32N(0x14)
+			op = v.rng.Uint32N(mRestore + 2)
 			body = mBody[op]
 		}
 		b = put(b, op<<24|body)

@@ -1,0 +1,287 @@
+package gpu_test
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+	"github.com/hilgpu/hilgpu/rtl/gpu"
+)
+
+// What packets of the refusals name: dwords to execute, the state of a context,
+// a page that a window opens, one that another opens to read only, and the fence
+// that has come.
+const (
+	refusedCode  = 0x8000
+	refusedState = 0x8800
+	refusedOpen  = 0x10000
+	refusedRead  = 0x12000
+	refusedPage  = 0x1000
+	refusedSpan  = 24 // bytes of a packet that names no length of its own
+	refusedFence = 100
+)
+
+// A refusal is a packet that a node refuses, and what it latches then.
+type refusal struct {
+	name  string
+	field string   // that is to blame, with the packet that it is of; "": none
+	front []uint32 // legal packets in front of it
+	p     []uint32
+	told  int      // dwords of it that an indirect buffer has
+	words []uint64 // at refusedState
+	at    stand
+	cause uint32
+	bad   uint64
+	known bool // the documents say what FAULT_BAD is
+}
+
+// A stand is where a packet stands. In guarded, windows limit what it reaches.
+type stand uint8
+
+const (
+	inRing stand = iota
+	inBuffer
+	guarded
+	stands
+)
+
+func (s stand) String() string { return [...]string{"ring", "indirect buffer", "guarded buffer"}[s] }
+
+// built says whether a configuration has an opcode, from docs/packets.md.
+func built(c gpu.Config, op uint8) bool {
+	switch op {
+	case pkt.OpSetWindow:
+		return c.Protection
+	case pkt.OpWaitFence:
+		return c.Timeline
+	case pkt.OpSaveState, pkt.OpRestoreState:
+		return c.Contexts
+	}
+	_, known := pkt.Lookup(op)
+	return known
+}
+
+func dwords(op uint8, body ...uint32) []uint32 {
+	return append([]uint32{uint32(op)<<24 | uint32(len(body))}, body...)
+}
+
+// setState is a SET_STATE of a surface of 16 bytes a row.
+func setState(surface uint32, base uint64, format uint32) []uint32 {
+	return dwords(pkt.OpSetState, surface, uint32(base), uint32(base>>32), 16, format, 0, 0x40004000)
+}
+
+// surfaces sets the source and the destination.
+func surfaces(src, dst uint64) []uint32 { return append(setState(0, src, 0), setState(1, dst, 0)...) }
+
+// legalPackets has a packet of each opcode that is legal behind both surfaces.
+// It does something, so that one which is not refused shows.
+var legalPackets = map[uint8][]uint32{
+	pkt.OpNOP:          dwords(pkt.OpNOP, 1, 2, 3),
+	pkt.OpIndirect:     append(dwords(pkt.OpIndirect, address(refusedCode)...), refusedSpan/4),
+	pkt.OpSetState:     setState(1, at(refusedOpen), 0),
+	pkt.OpCopy:         append(dwords(pkt.OpCopy, address(refusedOpen, refusedOpen+0x100)...), refusedSpan),
+	pkt.OpCopy2D:       dwords(pkt.OpCopy2D, 0, 0, 0x00020008),
+	pkt.OpFill:         append(dwords(pkt.OpFill, address(refusedOpen)...), refusedSpan, 0x01020304, 0x05060708),
+	pkt.OpFill2D:       dwords(pkt.OpFill2D, 0, 0x00020008, 0x01020304, 0x05060708),
+	pkt.OpWriteReg:     dwords(pkt.OpWriteReg, 0x20, 0x12345678),
+	pkt.OpTimestamp:    dwords(pkt.OpTimestamp, address(refusedOpen)...),
+	pkt.OpPredicate:    append(dwords(pkt.OpPredicate, address(refusedOpen)...), 0),
+	pkt.OpFence:        append(dwords(pkt.OpFence, address(refusedOpen)...), refusedFence, 1),
+	pkt.OpSetWindow:    append(append(dwords(pkt.OpSetWindow, 7), address(refusedOpen)...), refusedSpan, 0),
+	pkt.OpWaitFence:    dwords(pkt.OpWaitFence, 0, 0, 0),
+	pkt.OpSaveState:    dwords(pkt.OpSaveState, address(refusedOpen)...),
+	pkt.OpRestoreState: dwords(pkt.OpRestoreState, address(refusedState)...),
+}
+
+// address returns host addresses as the dwords of packets.
+func address(offs ...uint64) []uint32 {
+	var all []uint32
+	for _, off := range offs {
+		all = append(all, uint32(at(off)), uint32(at(off)>>32))
+	}
+	return all
+}
+
+// header gives packets the body length that they have.
+func header(p []uint32) []uint32 {
+	p[0] = p[0]&^pkt.HeaderBody | uint32(len(p)-1)
+	return p
+}
+
+// anyValue has the fields that refuse no value by themselves.
+var anyValue = []string{
+	"NOP Skip", "SET_STATE Surface", "SET_STATE Pitch", "FILL Value", "FILL_2D Value",
+	"WRITE_REG Value", "PREDICATE NonZero", "FENCE IRQ", "SET_WINDOW Index", "SET_WINDOW Writable", "WAIT_FENCE Value",
+}
+
+// legal returns a legal packet.
+func legal(l pkt.Layout) []uint32 { return header(slices.Clone(legalPackets[l.Op])) }
+
+// with returns a legal packet with other values of fields, names and values in
+// turn.
+func with(l pkt.Layout, fields ...any) []uint32 {
+	p := legal(l)
+	for i := 0; i < len(fields); i += 2 {
+		set(l, p, fields[i].(string), fields[i+1].(uint64))
+	}
+	return p
+}
+
+// set changes a field of a packet.
+func set(l pkt.Layout, p []uint32, name string, v uint64) {
+	for _, f := range l.Fields {
+		if f.Name != name {
+			continue
+		}
+		v <<= bits.TrailingZeros64(f.Mask)
+		p[f.Dword] = p[f.Dword]&^uint32(f.Mask) | uint32(v)
+		if f.Mask>>32 != 0 {
+			p[f.Dword+1] = p[f.Dword+1]&^uint32(f.Mask>>32) | uint32(v>>32)
+		}
+	}
+}
+
+// rows collects the refusals of a configuration.
+type rows struct {
+	c   gpu.Config
+	all []refusal
+}
+
+// add adds a refusal at each place where the packet is looked at as far.
+func (r *rows) add(l pkt.Layout, row refusal) {
+	row.name = l.Name + " " + row.name
+	if row.told == 0 {
+		row.told = len(row.p)
+	}
+	if row.front == nil {
+		row.front = surfaces(at(refusedOpen), at(refusedOpen+0x800))
+	}
+	if row.at == inRing {
+		r.all = append(r.all, row)
+		row.at = inBuffer
+	}
+	if !l.Privileged || row.cause == cpreg.CauseOpcode || row.cause == cpreg.CausePrivilege {
+		r.all = append(r.all, row)
+	}
+}
+
+// refusals returns all of them: what follows from the table of packets, and what
+// no table says.
+func refusals(c gpu.Config) []refusal {
+	r := &rows{c: c}
+	for op := range 256 {
+		if !built(c, uint8(op)) {
+			for _, body := range []uint32{0, pkt.HeaderReserved | 2} {
+				r.add(pkt.Layout{Name: "unknown"}, refusal{name: fmt.Sprintf("%#x", op), p: []uint32{uint32(op)<<24 | body, 0, 0}, cause: cpreg.CauseOpcode})
+			}
+		}
+	}
+	for _, l := range pkt.Table {
+		if !built(c, l.Op) {
+			continue
+		}
+		r.header(l)
+		for _, f := range l.Fields {
+			r.field(l, f)
+		}
+	}
+	r.ranges()
+	r.states()
+	r.restored()
+	r.windows()
+	return r.all
+}
+
+// header has every reserved bit, length and misplaced packet.
+func (r *rows) header(l pkt.Layout) {
+	p := legal(l)
+	for i := range p {
+		for reserved := l.Reserved(i); reserved != 0; reserved &= reserved - 1 {
+			q := slices.Clone(p)
+			q[i] |= reserved & -reserved
+			r.add(l, refusal{name: fmt.Sprintf("dword %d bit %d", i, bits.TrailingZeros32(reserved)), p: q, cause: cpreg.CauseReserved})
+		}
+	}
+	for n := range uint32(16) {
+		if n != l.Body && !l.Variable {
+			q := make([]uint32, n+1)
+			copy(q, p)
+			q[0] = p[0]&^pkt.HeaderBody | n
+			r.add(l, refusal{name: fmt.Sprintf("body of %d", n), p: q, cause: cpreg.CauseLength})
+			q = slices.Clone(p)
+			q[0] = p[0]&^pkt.HeaderBody | 1<<n
+			if 1<<n != l.Body {
+				r.add(l, refusal{name: fmt.Sprintf("body of 1<<%d", n), p: q, cause: cpreg.CauseLength})
+			}
+		}
+	}
+	unprivileged := l
+	unprivileged.Privileged = false
+	for told := 1; told < len(p); told++ {
+		r.add(unprivileged, refusal{name: fmt.Sprintf("cut behind %d dwords", told), p: p, told: told, at: inBuffer, cause: cpreg.CauseLength})
+	}
+	if l.Privileged {
+		r.add(l, refusal{name: "misplaced", p: p, at: inBuffer, cause: cpreg.CausePrivilege})
+	}
+}
+
+// field has what the table says of a field.
+func (r *rows) field(l pkt.Layout, f pkt.Field) {
+	add := func(v uint64, cause uint32, known bool) {
+		r.add(l, refusal{name: fmt.Sprintf("%s %#x", f.Name, v), field: l.Name + " " + f.Name, p: with(l, f.Name, v), cause: cause, bad: v, known: known})
+	}
+	base := at(refusedOpen)
+	if f.Kind == pkt.RegOffset {
+		base = 0x20
+	}
+	for v := uint64(1); v < f.Align; v++ {
+		add(base+v, cpreg.CauseAlign, true)
+	}
+	most := f.Mask >> bits.TrailingZeros64(f.Mask)
+	if f.Max != 0 {
+		for v := f.Max + 1; v <= most; v = f.Max + 2*(v-f.Max) {
+			add(v, cpreg.CauseState, false)
+		}
+		add(most, cpreg.CauseState, false)
+	}
+	switch {
+	case f.Kind == pkt.RegOffset:
+		for _, b := range regmap.New().Blocks() {
+			for _, reg := range b.Regs {
+				if off := uint64(b.Base + reg.Off); off < 0x20 || off > 0x2c {
+					add(off, cpreg.CauseRegister, true)
+				}
+			}
+		}
+		add(0x5000, cpreg.CauseRegister, true)
+	case f.Kind.Address() && f.Kind != pkt.AddrSurface:
+		for _, v := range r.outside(max(f.Align, 1)) {
+			add(v, cpreg.CauseAddress, true)
+		}
+	}
+	if f.Kind == pkt.AddrRead {
+		add(nowhere, cpreg.CauseReadError, true)
+	}
+}
+
+// outside returns addresses in neither memory: one for each bit that reaches
+// too far, and where a range of refusedSpan bytes begins inside.
+func (r *rows) outside(align uint64) []uint64 {
+	var all []uint64
+	for _, m := range []struct {
+		bit  uint64
+		size int
+	}{{0, bits.Len64(r.c.VRAMBytes) - 1}, {host, r.c.HostBits}} {
+		for k := m.size; k < 63; k++ {
+			all = append(all, m.bit|1<<k)
+		}
+		if align < 8 {
+			all = append(all, m.bit|(1<<m.size-align), m.bit|(1<<m.size-(refusedSpan-1)&^(align-1)))
+		}
+		all = append(all, m.bit|(1<<63-align))
+	}
+	return all
+}

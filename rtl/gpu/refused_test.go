@@ -1,0 +1,230 @@
+package gpu_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/gpu"
+)
+
+// refusalConfigs differ in what each field refuses.
+func refusalConfigs() map[string]gpu.Config {
+	two, one, plain := small(), small(), oneNode()
+	one.Nodes, one.LengthBits = 1, 17
+	all := map[string]gpu.Config{"two nodes": two, "one node": one, "without options": plain}
+	for name, c := range all {
+		c.VRAMBytes = 1 << 16
+		all[name] = c
+	}
+	return all
+}
+
+// A refuser has the first node meet refusals while the second one works.
+type refuser struct {
+	*machine
+	vram []byte
+	row  refusal
+	id   uint32 // of the second node
+}
+
+func newRefuser(t *testing.T, c gpu.Config) *refuser {
+	r := &refuser{machine: boot(t, c, 1)}
+	r.skip = true
+	r.latency = 4
+	r.vram = make([]byte, c.VRAMBytes)
+	for i := range r.vram {
+		r.vram[i] = byte(r.rng.Uint32())
+	}
+	r.g.PokeVRAM(0, r.vram)
+	r.allow = r.allowed
+	return r
+}
+
+// allowed says whether the device may ask the host for something: what it
+// executes, what the refused packet is about to find wrong, and the second
+// node's data.
+func (r *refuser) allowed(q port.Request) bool {
+	may := []span{{fenceAt + 8, 8}, {bytesOther2, otherSize + 8}}
+	if q.Kind == port.MemRead {
+		may = []span{{ringAt, 2 << ringLog2}, {refusedCode, 0x200}, {bytesOther, otherSize + 8}}
+		switch {
+		case r.row.cause == cpreg.CauseReadError:
+			may = append(may, span{nowhere&^host - memBase, 0x1000})
+		case r.row.words != nil:
+			may = append(may, span{refusedState, pkt.StateBytes})
+		}
+	}
+	ok := q.Addr == messages || slices.ContainsFunc(may, func(s span) bool { return s.holds(q.Addr-memBase, 4*uint64(q.Len)) })
+	if !ok {
+		r.t.Errorf("%s: the device asks for %+v", r.row.name, q)
+	}
+	return ok
+}
+
+// execute has the first node execute a row, and a fence behind it, from reset.
+func (r *refuser) execute(row refusal) {
+	r.row = row
+	r.writeReg(cpreg.Base+cpreg.Ctl, cpreg.CtlReset)
+	r.run(2000, func() bool { return r.node(0, cpreg.Ctl) == 0 })
+	r.writeReg(cpreg.Base+cpreg.LineHi, 0)
+	r.writeReg(cpreg.Base+cpreg.Fence, refusedFence)
+	r.startNode(0)
+	if row.at == guarded {
+		r.writeReg(cpreg.Base+cpreg.Ctl, cpreg.CtlRun|cpreg.CtlProtect)
+	}
+	r.writeReg(intcreg.Base+intcreg.Status, intcreg.All)
+	r.msgs, r.log = nil, nil
+	for i, w := range row.words {
+		le.PutUint64(r.mem[refusedState+8*i:], w)
+	}
+	if r.g.Config().Nodes == 2 {
+		r.id++
+		r.submit(1, pkt.Copy{Src: at(bytesOther), Dst: at(bytesOther2), Bytes: otherSize}, fence(1, r.id))
+	}
+	p := row.p
+	if row.at != inRing {
+		store(r.mem[refusedCode:], row.p)
+		p = header(append(dwords(pkt.OpIndirect, address(refusedCode)...), uint32(row.told)))
+	}
+	all := slices.Concat(row.front, p, dwords(pkt.OpFence, append(address(fenceAt), refusedFence+1, 1)...))
+	b := make([]byte, 4*len(all))
+	store(b, all)
+	r.submitBytes(0, b)
+	r.idle()
+}
+
+// store writes dwords as they stand in memory.
+func store(b []byte, dwords []uint32) {
+	for i, d := range dwords {
+		le.PutUint32(b[4*i:], d)
+	}
+}
+
+// A latch is what a node shows of a fault.
+type latch struct {
+	Cause            string
+	Addr, Bad        uint64
+	Op, Rptr, IBLeft uint32
+}
+
+func (r *refuser) latched() latch {
+	long := func(reg uint64) uint64 { return uint64(r.node(0, reg)) | uint64(r.node(0, reg+4))<<32 }
+	l := latch{
+		cpreg.Causes[r.node(0, cpreg.FaultInfo)], long(cpreg.FaultLo), long(cpreg.FaultBad),
+		r.node(0, cpreg.FaultOp), r.node(0, cpreg.Rptr), r.node(0, cpreg.IBLeft),
+	}
+	if !r.row.known {
+		l.Bad = 0
+	}
+	return l
+}
+
+// want is what a row says that the node shows.
+func (row refusal) want() latch {
+	l := latch{Cause: cpreg.Causes[row.cause], Addr: at(ringAt + 4*uint64(len(row.front))), Op: row.p[0], Rptr: uint32(len(row.front))}
+	if row.known {
+		l.Bad = row.bad
+	}
+	switch {
+	case row.at != inRing:
+		l.Addr, l.IBLeft = at(refusedCode), uint32(row.told)
+	case row.cause == cpreg.CauseReadError && row.p[0]>>24 == pkt.OpIndirect: // what it executes is not there
+		l.Addr, l.Op, l.IBLeft = row.bad, 0, row.p[3]&pkt.MaxIndirect
+	}
+	return l
+}
+
+// untouched checks that the first node did nothing, and the second one its work.
+func (r *refuser) untouched() {
+	t := r.t
+	require.Equal(t, uint32(refusedFence), r.node(0, cpreg.Fence), r.row.name)
+	require.Zero(t, r.readReg(idreg.Base+idreg.Scratch0), r.row.name)
+	vram := make([]byte, len(r.vram))
+	r.g.PeekVRAM(0, vram)
+	require.True(t, slices.Equal(r.vram, vram), r.row.name)
+	events := uint32(intcreg.Fault0)
+	messages := []uint32{0x51}
+	if r.g.Config().Nodes == 2 {
+		events |= intcreg.Done1
+		messages = []uint32{0x50, 0x51}
+		require.Equal(t, uint64(r.id), r.fence(1), r.row.name)
+		require.Equal(t, r.mem[bytesOther:][:otherSize], r.mem[bytesOther2:][:otherSize], r.row.name)
+	}
+	slices.Sort(r.msgs)
+	require.Equal(t, messages, r.msgs, r.row.name)
+	require.Equal(t, events, r.readReg(intcreg.Base+intcreg.Status), r.row.name)
+}
+
+// TestRefusals executes every packet with every field out of range, every
+// reserved bit, every length that is not its own, and at every place where it may
+// not be: it is a fault with the right cause and address, nothing of memory is
+// read or written for it, and the other node does its work.
+func TestRefusals(t *testing.T) {
+	for name, c := range refusalConfigs() {
+		t.Run(name, func(t *testing.T) {
+			r := newRefuser(t, c)
+			for _, row := range refusals(c) {
+				row.name += ", in the " + row.at.String()
+				r.execute(row)
+				require.Equal(t, row.want(), r.latched(), "%s: %#x", row.name, row.p)
+				r.untouched()
+			}
+		})
+	}
+}
+
+// Every field of the table of packets is refused in some row, or takes any
+// value, and so is every cause that a packet can have.
+func TestRefusalsAreOfTheTable(t *testing.T) {
+	fields, causes, packets := map[string]bool{}, map[uint32]bool{}, map[uint32]bool{}
+	for _, c := range refusalConfigs() {
+		for _, row := range refusals(c) {
+			fields[row.field], causes[row.cause] = true, true
+			packets[row.p[0]>>24] = true
+		}
+	}
+	for _, l := range pkt.Table {
+		assert.True(t, packets[uint32(l.Op)], l.Name)
+		for _, f := range l.Fields {
+			name := l.Name + " " + f.Name
+			assert.NotEqual(t, slices.Contains(anyValue, name), fields[name], name)
+		}
+	}
+	for cause := uint32(1); cause < uint32(len(cpreg.Causes)); cause++ {
+		elsewhere := cause == cpreg.CauseRing || cause == cpreg.CauseWriteError // not the packet's fault
+		assert.NotEqual(t, elsewhere, causes[cause], cpreg.Causes[cause])
+	}
+}
+
+// The packets that refusals are made of are legal, wherever they may stand.
+func TestLegalPackets(t *testing.T) {
+	for name, c := range refusalConfigs() {
+		for _, l := range pkt.Table {
+			require.NotNil(t, legalPackets[l.Op], l.Name)
+			for at := range stands {
+				if !built(c, l.Op) || at == guarded && !c.Protection || at != inRing && l.Privileged {
+					continue
+				}
+				r := newRefuser(t, c)
+				r.allow = nil
+				store(r.mem[refusedCode:], dwords(pkt.OpNOP, 0, 0, 0, 0, 0))
+				row := refusal{at: at, p: legal(l), words: make([]uint64, 15)}
+				row.told = len(row.p)
+				if row.front = surfaces(host|memBase+refusedOpen, host|memBase+refusedOpen+0x800); at == guarded {
+					row.front = append(row.front, with(of(pkt.OpSetWindow), "Size", uint64(refusedPage))...)
+				}
+				r.execute(row)
+				assert.Zero(t, r.node(0, cpreg.FaultInfo), "%s in the %s, %s", l.Name, at, name)
+				assert.NotEqual(t, uint32(refusedFence), r.node(0, cpreg.Fence), "%s in the %s, %s", l.Name, at, name)
+			}
+		}
+	}
+}
