@@ -23,6 +23,8 @@ func (e *expr) text() string {
 	switch e.op {
 	case opConst:
 		return literal(e.width, e.val)
+	case opX:
+		return fmt.Sprintf("%d'bx", e.width)
 	case opVar:
 		return e.v.name
 	case opSlice:

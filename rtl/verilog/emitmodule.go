@@ -9,6 +9,7 @@ import (
 func (d *designer) text(m *module) []byte {
 	m.out.prune()
 	m.tick.prune()
+	m.strobed()
 	w := &writer{}
 	at := d.l.where(m.named.Obj().Pos())
 	w.line("// %s: %s at %s. Generated; change the Go source.", m.name, m.named.Obj().Name(), at)
@@ -76,6 +77,9 @@ func (d *designer) declarations(w *writer, m *module) {
 	}
 	for _, r := range m.regs {
 		w.line("reg %s%s;", dimension(r.next.width), r.next.name)
+		if r.data != nil && r.data != r.next {
+			w.line("reg %s%s;", dimension(r.data.width), r.data.name)
+		}
 	}
 	for _, p := range m.prims {
 		w.declare("reg", p.pins)
@@ -177,7 +181,12 @@ func (d *designer) outputs(w *writer, m *module, at string) {
 func starts(m *module) []stmt {
 	var out []stmt
 	for _, r := range m.regs {
-		out = append(out, &assign{r.next, r.cur.ref()})
+		if r.data != r.next {
+			out = append(out, &assign{r.next, r.cur.ref()})
+		}
+		if r.strobe != nil {
+			out = append(out, &assign{r.data, unknown(r.data.width)})
+		}
 	}
 	for _, p := range m.prims {
 		for _, c := range p.clear {
@@ -202,11 +211,16 @@ func (d *designer) clocked(w *writer, m *module, at string) {
 	w.line("(* src = %q *)", at)
 	w.line("always @(posedge clk) begin")
 	for _, r := range m.regs {
-		reset := literal(r.cur.width, r.reset)
-		if r.keeps {
-			reset = r.cur.name
+		switch {
+		case r.strobe == nil && r.keeps:
+			w.line("\t%s <= rst ? %s : %s;", r.cur.name, r.cur.name, r.next.name)
+		case r.strobe == nil:
+			w.line("\t%s <= rst ? %s : %s;", r.cur.name, literal(r.cur.width, r.reset), r.next.name)
+		case r.keeps:
+			w.line("\tif (%s && !rst) %s <= %s;", r.strobe.name, r.cur.name, r.data.name)
+		default:
+			w.line("\tif (%s || rst) %s <= rst ? %s : %s;", r.strobe.name, r.cur.name, literal(r.cur.width, r.reset), r.data.name)
 		}
-		w.line("\t%s <= rst ? %s : %s;", r.cur.name, reset, r.next.name)
 	}
 	w.line("end")
 }

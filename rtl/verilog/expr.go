@@ -26,6 +26,7 @@ const (
 	opLAnd
 	opLOr
 	opMux // args[0] ? args[1] : args[2]
+	opX   // nobody looks at it
 )
 
 // An expr is a pure function of variables. Operands have the width of the
@@ -70,6 +71,9 @@ func lowMask(w int) uint64 {
 }
 
 func konst(w int, v uint64) *expr { return &expr{op: opConst, width: w, val: v & lowMask(w)} }
+
+// unknown returns a value of w bits that nobody looks at.
+func unknown(w int) *expr { return &expr{op: opX, width: w} }
 
 func (v *variable) ref() *expr { return &expr{op: opVar, width: v.width, v: v} }
 
@@ -126,6 +130,19 @@ func (e *expr) reads(f func(*variable)) {
 	for _, a := range e.args {
 		a.reads(f)
 	}
+}
+
+// over returns e of other variables.
+func (e *expr) over(swap func(*variable) *variable) *expr {
+	out := *e
+	if e.v != nil {
+		out.v = swap(e.v)
+	}
+	out.args = make([]*expr, len(e.args))
+	for i, a := range e.args {
+		out.args[i] = a.over(swap)
+	}
+	return &out
 }
 
 func (e *expr) readsVar(v *variable) bool {

@@ -39,6 +39,8 @@ type module struct {
 type register struct {
 	field
 	cur, next *variable
+	strobe    *variable // whether a clock assigns it, nil if each one does
+	data      *variable // what it gets then: next, or a copy of it if that is read
 	reset     uint64
 	keeps     bool // not changed by Reset
 	initial   uint64
