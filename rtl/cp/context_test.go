@@ -217,3 +217,18 @@ func TestContextErrors(t *testing.T) {
 		assert.Equal(t, faultText("OPCODE", ringAt, op, uint64(op)), b.fault(), "without contexts")
 	}
 }
+
+// TestRestoreOfNothing keeps the state if memory does not answer.
+func TestRestoreOfNothing(t *testing.T) {
+	b := newBenchOf(t, everything)
+	b.check = true
+	b.start(ringAt, 12)
+	b.run(stateA...)
+	b.run(0x14000002, 0x80000, hi)
+	assert.Equal(t, uint32(cpreg.CauseReadError), b.read(cpreg.FaultInfo))
+	b.put(ringAt+4*uint64(len(stateA)), 0x01000002)
+	b.write(cpreg.FaultInfo, 0)
+	b.write(cpreg.Ctl, cpreg.CtlRun)
+	b.run(0x13000002, 0x3f80, 0)
+	assert.Equal(t, wordsA, b.words(0x3f80, len(wordsA)))
+}

@@ -456,7 +456,9 @@ func (m *Module) receive(ready bool, cpl port.Completion) {
 		m.reading = !cpl.Last
 		m.readErr = m.readErr || cpl.Status != port.CplSuccess
 		if m.contexts && op(m.hdr) == pkt.OpRestoreState {
-			m.restore(cpl.Data)
+			if cpl.Status == port.CplSuccess {
+				m.restore(cpl.Data)
+			}
 		} else {
 			m.value = cpl.Data
 		}

@@ -49,7 +49,7 @@ func node(n uint32) []reg.Reg {
 		{StallRead, "STALL_READ", "clocks", "clocks in which it had nothing to write because data of a COPY or COPY_2D had not come, or in which it waited for the value of a PREDICATE"},
 		{StallWrite, "STALL_WRITE", "clocks", "clocks in which it offered a write, of a packet that moves or of its fence unit, and no part of one was taken"},
 		{StallRing, "STALL_RING", "clocks", "clocks in which it waited for a dword of the ring or of an indirect buffer"},
-		{Bytes, "BYTES", "bytes", "bytes that COPY, COPY_2D, FILL and FILL_2D have written; what was refused does not count"},
+		{Bytes, "BYTES", "bytes", "bytes that COPY, COPY_2D, FILL, FILL_2D and SAVE_STATE have written; what was refused does not count"},
 		{Packets, "PACKETS", "packets", "packets retired"},
 	} {
 		rs = append(rs, counter(at+c.off, c.name, suffix, needs, c.unit, c.doc)...)
