@@ -140,8 +140,11 @@ func newStorm(l *links) *cobra.Command {
 		Use:   "storm",
 		Short: "Have the GPU execute random packets, through its rings alone, and check everything",
 		Long: `Storm makes random packets, legal and not, for all nodes at once, in rings and
-indirect buffers, without drivers. Registers, interrupts and every byte of the
-memory that it uses are held against a model of the documents.
+indirect buffers, without drivers. It gives nodes rings that they must refuse,
+preempts and resumes them, resets them in the middle of a transfer, turns bus
+mastering off, and lets the watchdog find them waiting. Registers, interrupts,
+counters and every byte of the memory that it uses are held against a model of
+the documents.
 
 What was seen is counted in bins: packet, operand, outcome and where the packet
 stood, in the ring, in an indirect buffer, or in one that windows guard. It ends

@@ -12,6 +12,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/testbench/bare"
@@ -134,4 +135,17 @@ func TestContext(t *testing.T) {
 	assert.False(t, b.Await(0, func() bool { return false }))
 	assert.Zero(t, b.Reg(idreg.Magic))
 	assert.ErrorIs(t, b.Close(), context.Canceled)
+}
+
+// A board that was reset as a function works again behind Revive.
+func TestRevive(t *testing.T) {
+	b := open(t, "emu")
+	b.SetConfig(pcicfg.DevCtl, pcicfg.DevCtlReset)
+	require.True(t, b.Until(func() bool { return b.Config(pcicfg.Command)&pcicfg.CommandMemory == 0 }))
+	b.Revive()
+	n := b.Node(1)
+	require.NoError(t, n.Start(ring, 8, 0))
+	require.NoError(t, n.Do(pkt.Fence{Addr: ring + 0x1000, ID: 6, IRQ: true}))
+	assert.Len(t, b.Host.Messages, 1)
+	require.NoError(t, b.Close())
 }

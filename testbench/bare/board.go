@@ -95,6 +95,12 @@ func (b *Board) prepare() error {
 // field returns the bits of a mask, from bit 0 on.
 func field(v, mask uint32) uint32 { return v & mask >> bits.TrailingZeros32(mask) }
 
+// Revive makes a board that was reset ready again, but for its nodes.
+func (b *Board) Revive() {
+	b.Place()
+	b.interrupts()
+}
+
 // interrupts has every vector write its number to an address of its own.
 func (b *Board) interrupts() {
 	for v := range uint32(pcicfg.Vectors) {

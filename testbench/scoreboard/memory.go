@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/testbench/bare"
@@ -82,6 +83,36 @@ func (m *Memory) Check(a *bare.Access) error {
 		return a.Err
 	}
 	return errors.Join(differ("VRAM", 0, m.VRAM, vram), differ("host memory", bare.HostBase, m.Host, a.Host.Mem))
+}
+
+// Clone returns a copy.
+func (m *Memory) Clone() *Memory {
+	return &Memory{VRAM: slices.Clone(m.VRAM), Host: slices.Clone(m.Host)}
+}
+
+// Take takes n bytes at a GPU address over from the board, where work was given
+// up: each of them has to be as here or as in before. It says whether all of them
+// are as here. Its error is ErrDiffers with the first byte that is neither, or
+// that of the access.
+func (m *Memory) Take(a *bare.Access, before *Memory, addr, n uint64) (done bool, err error) {
+	got := make([]byte, n)
+	if addr&pkt.Host != 0 {
+		copy(got, a.Host.Mem[addr&^pkt.Host-bare.HostBase:])
+	} else {
+		a.Read(2, addr, got)
+	}
+	if a.Err != nil {
+		return false, a.Err
+	}
+	want, was := m.Bytes(addr, n), before.Bytes(addr, n)
+	for i, b := range got {
+		if b != want[i] && b != was[i] {
+			return false, fmt.Errorf("%w: the byte at %#x is %#02x, want %#02x, or %#02x as before", ErrDiffers, addr+uint64(i), b, want[i], was[i])
+		}
+	}
+	done = slices.Equal(got, want)
+	copy(want, got)
+	return done, nil
 }
 
 // differ reports how much is wrong, and where the first byte is.

@@ -42,6 +42,7 @@ type device struct {
 	vram                        uint64
 	protection, timeline        bool
 	contexts, preemption        bool
+	counters, watchdog          bool
 }
 
 // has says whether the device executes an opcode of the table.
@@ -105,7 +106,7 @@ func bins(d device) []Bin {
 	for _, at := range d.places() {
 		all = append(all, Bin{unknown, "opcode", cause(cpreg.CauseOpcode), at.String()})
 	}
-	return all
+	return append(all, d.scenes()...)
 }
 
 func cause(c uint32) string { return cpreg.Causes[c] }
@@ -186,28 +187,36 @@ func (d device) faults(l pkt.Layout, at place, add func(operand, outcome string)
 		}
 	}
 	for _, f := range l.Fields {
-		if f.Align > 1 {
-			add(f.Name, cause(cpreg.CauseAlign))
-		}
-		if f.Max != 0 {
-			add(f.Name, cause(cpreg.CauseState))
-		}
-		switch {
-		case f.Kind == pkt.RegOffset:
-			add(f.Name, cause(cpreg.CauseRegister))
-		case f.Kind.Address() && f.Kind != pkt.AddrSurface:
-			add(f.Name+" "+vramClass, cause(cpreg.CauseAddress))
-			add(f.Name+" "+hostClass, cause(cpreg.CauseAddress))
-		}
-		if f.Kind == pkt.AddrRead {
-			add(f.Name, cause(cpreg.CauseReadError))
-		}
-		if at == guarded && (f.Kind == pkt.AddrRead || f.Kind == pkt.AddrWrite) {
-			add(f.Name, cause(cpreg.CauseWindow))
-		}
-		if at == guarded && f.Kind == pkt.AddrWrite {
-			add(f.Name+" "+readOnly, cause(cpreg.CauseWindow))
-		}
+		d.refusals(f, at, add)
+	}
+}
+
+// refusals adds what a field can be refused for.
+func (d device) refusals(f pkt.Field, at place, add func(operand, outcome string)) {
+	if f.Align > 1 {
+		add(f.Name, cause(cpreg.CauseAlign))
+	}
+	if f.Max != 0 {
+		add(f.Name, cause(cpreg.CauseState))
+	}
+	switch {
+	case f.Kind == pkt.RegOffset:
+		add(f.Name, cause(cpreg.CauseRegister))
+	case f.Kind.Address() && f.Kind != pkt.AddrSurface:
+		add(f.Name+" "+vramClass, cause(cpreg.CauseAddress))
+		add(f.Name+" "+hostClass, cause(cpreg.CauseAddress))
+	}
+	if f.Kind == pkt.AddrRead {
+		add(f.Name, cause(cpreg.CauseReadError))
+	}
+	if f.Kind == pkt.AddrWrite {
+		add(f.Name, cause(cpreg.CauseWriteError))
+	}
+	if at == guarded && (f.Kind == pkt.AddrRead || f.Kind == pkt.AddrWrite) {
+		add(f.Name, cause(cpreg.CauseWindow))
+	}
+	if at == guarded && f.Kind == pkt.AddrWrite {
+		add(f.Name+" "+readOnly, cause(cpreg.CauseWindow))
 	}
 }
 
@@ -260,6 +269,9 @@ func (d device) special(l pkt.Layout, at place, add func(operand, outcome string
 func (d device) surface(name string, at place, written bool, add func(operand, outcome string)) {
 	add(name+" "+vramClass, cause(cpreg.CauseAddress))
 	add(name+" "+hostClass, cause(cpreg.CauseAddress))
+	if written {
+		add(name, cause(cpreg.CauseWriteError))
+	}
 	if at == guarded {
 		add(name, cause(cpreg.CauseWindow))
 		if written {

@@ -52,9 +52,11 @@ func set(f pkt.Field, p []uint32, v uint64) {
 
 // data returns an address in the node's data, with so many bytes behind it.
 func (s *station) data(bytes uint64) uint64 {
-	d := s.pick2(s.area.vram, s.area.host)
-	return d.at + s.rng.Uint64N(d.n-bytes)
+	return s.in(s.pick2(s.area.vram, s.area.host), bytes)
 }
+
+// in returns an address in a range, with so many bytes behind it.
+func (s *station) in(r span, bytes uint64) uint64 { return r.at + s.rng.Uint64N(r.n-bytes) }
 
 func (s *station) pick2(a, b span) span {
 	if s.rng.IntN(2) == 0 {

@@ -73,7 +73,10 @@ type node struct {
 	saved   uint64 // where the state was saved last, 0: nowhere
 	peer    *node  // the other node, nil if there is none
 	packets uint32
-	irqs    int // fences that raised an event
+	bytes   uint64 // that packets have moved, in this round
+	irqs    int    // DONE events
+	dark    bool   // bus mastering is off
+	held    bool   // the other node may not wait for it in this round
 
 	scratch map[int]uint32
 }
@@ -131,7 +134,20 @@ func (n *node) operands(l pkt.Layout, p []uint32, at place, left uint32) verdict
 	if !ok {
 		return refuse(cpreg.CauseOpcode, "unmodelled")
 	}
-	return o.judge(n, p, at, left)
+	return n.unsent(l, p, o.judge(n, p, at, left))
+}
+
+// unsent refuses a packet that writes host memory while that is not allowed.
+func (n *node) unsent(l pkt.Layout, p []uint32, v verdict) verdict {
+	if !n.dark || v.cause != cpreg.CauseNone || len(v.moves) == 0 || v.moves[0].dst&pkt.Host == 0 {
+		return v
+	}
+	for _, f := range l.Fields {
+		if f.Kind == pkt.AddrWrite {
+			return refuseAt(cpreg.CauseWriteError, f.Name, value(f, p))
+		}
+	}
+	return refuseAt(cpreg.CauseWriteError, "destination", n.surf[pkt.Dest].base)
 }
 
 // value returns a field of a packet.
@@ -184,9 +200,9 @@ func (n *node) access(operand string, at place, addr, bytes uint64, writes bool)
 	return n.opens(operand, at, addr, bytes, writes)
 }
 
-// nowhere says that an address in reach has no memory.
+// nowhere says that nothing answers a read of an address in reach.
 func (n *node) nowhere(addr uint64) bool {
-	return addr&pkt.Host != 0 && n.mem.Bytes(addr, 1) == nil
+	return addr&pkt.Host != 0 && (n.dark || n.mem.Bytes(addr, 1) == nil)
 }
 
 func (n *node) linear(p []uint32, at place, copies bool) verdict {
@@ -305,7 +321,7 @@ func (n *node) judgeWaitFence(p []uint32, _ place, _ uint32) verdict {
 	switch {
 	case of == nil:
 		return refuseAt(cpreg.CauseState, "Node", uint64(p[1]))
-	case value > of.fence:
+	case value > of.fence || of.held && of != n:
 		return refuse(cpreg.CauseFence, "never")
 	}
 	return verdict{waits: value > of.begun}
@@ -347,9 +363,14 @@ func (n *node) do(p []uint32, v verdict) {
 	if v.cause != cpreg.CauseNone {
 		return
 	}
-	switch uint8(p[0] >> 24) {
-	case pkt.OpSaveState:
-		n.saved = long(p, 1)
+	switch op := uint8(p[0] >> 24); op {
+	case pkt.OpCopy, pkt.OpCopy2D, pkt.OpFill, pkt.OpFill2D, pkt.OpSaveState:
+		for _, m := range v.moves {
+			n.bytes += m.n
+		}
+		if op == pkt.OpSaveState {
+			n.saved = long(p, 1)
+		}
 	case pkt.OpSetState:
 		n.surf[p[1]&1] = surface{
 			true, long(p, 2), uint64(p[4]), p[5],

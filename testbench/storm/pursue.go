@@ -54,7 +54,7 @@ func (s *station) safe(v verdict) bool {
 		if !own || !m.fill && !m.stamp && !m.nobody && !s.owns(m.src, m.n) || total > 4096 {
 			return false
 		}
-		if m.nobody && !(span{nowhere, apart}).holds(m.src, m.n) {
+		if m.nobody && !s.n.dark && !(span{nowhere, apart}).holds(m.src, m.n) {
 			return false
 		}
 	}
@@ -78,7 +78,7 @@ func overlap(all []move) bool {
 func (s *station) random(b *buffer) {
 	l := pkt.Table[s.rng.IntN(len(pkt.Table))]
 	switch {
-	case !s.n.has(l.Op) || l.Privileged && b.at != inRing || s.fault != nil:
+	case !s.n.has(l.Op) || l.Privileged && b.at != inRing || s.fault != nil || slices.Contains(s.avoid, l.Op):
 		return
 	case l.Op == pkt.OpIndirect:
 		s.indirect(b, code{resume: s.n.preemption && s.rng.IntN(4) == 0}, func(in *buffer) int {
@@ -105,7 +105,9 @@ func (s *station) legal(b *buffer, l pkt.Layout, steer func(p []uint32), accept 
 			s.surfaces(b, s.rng.Uint32N(5))
 		}
 		if l.Op == pkt.OpRestoreState && i%40 == 0 && b.room-len(b.words) > 30 {
-			s.emit(b, s.makeSaveState())
+			if save := s.makeSaveState(); s.n.judge(save, b.at, math.MaxUint32).cause == cpreg.CauseNone {
+				s.emit(b, save)
+			}
 		}
 		p := o.make(s)
 		if steer != nil {

@@ -127,6 +127,9 @@ func (s *station) spoil(l pkt.Layout, p []uint32, g Bin) {
 		case cause(cpreg.CauseReadError):
 			set(f, p, nowhere+s.rng.Uint64N(apart/2)&^7)
 			s.ensure(l, p)
+		case cause(cpreg.CauseWriteError):
+			set(f, p, s.in(s.area.host, 512)&^(max(f.Align, 1)-1))
+			s.ensure(l, p)
 		case cause(cpreg.CauseWindow):
 			if rest == "" {
 				set(f, p, outside+s.rng.Uint64N(apart/2)&^7)
@@ -210,6 +213,8 @@ func (s *station) badBase(class, outcome string) uint64 {
 		return s.wrong(class, 1)
 	case cause(cpreg.CauseReadError):
 		return nowhere + s.rng.Uint64N(apart/2)
+	case cause(cpreg.CauseWriteError):
+		return s.in(s.area.host, 800)
 	case cause(cpreg.CauseWindow):
 		if class == "" {
 			return outside + s.rng.Uint64N(apart/2)

@@ -8,6 +8,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/testbench/bare"
+	"github.com/hilgpu/hilgpu/testbench/scoreboard"
 )
 
 // Host memory: a share for each node, of which offsets follow. What is read
@@ -92,6 +93,23 @@ type station struct {
 	code   [2]uint64 // bytes used of vramCode, hostCode
 	inside *ibAt     // the indirect buffer that is made, nil in the ring
 	chunks []chunk   // the indirect buffers of this round
+
+	goal   *Bin               // of this round, nil for none
+	kind   kind               // what the host does to the node in this round
+	before *scoreboard.Memory // memory when the round began, if the node is reset in it
+	was    uint32             // n.packets when the round began
+	avoid  []uint8            // opcodes that no random packet has
+	stays  bool               // the node waits until the other one, or the host, goes on
+	told   bool               // the watchdog has told of it
+	tail   int                // dwords of the last packet that the host holds back
+	marks  map[uint64]mark    // the packets of this round, by address
+}
+
+// A mark is a packet of a round.
+type mark struct {
+	op     uint8
+	at     place
+	pieces uint64 // that it can be left behind, in an indirect buffer
 }
 
 // An ibAt is the indirect buffer that is made.
@@ -119,6 +137,9 @@ func (s *station) start(fence uint32, protect bool) error {
 	s.n.protect = protect && s.n.protection
 	s.ring.Control = s.control()
 	i := s.rng.IntN(2)
+	if s.n.dark {
+		i = 0
+	}
 	log2 := 8 + s.rng.Uint32N(3)
 	if i == 1 {
 		log2 += s.rng.Uint32N(3)
@@ -146,7 +167,9 @@ func (s *station) begin() *buffer {
 	s.first = s.ring.Wptr()
 	s.words, s.hits, s.fault, s.stamps = nil, nil, nil, nil
 	s.code = [2]uint64{}
-	s.inside, s.chunks = nil, nil
+	s.inside, s.chunks, s.avoid = nil, nil, nil
+	s.stays, s.told, s.tail = false, false, 0
+	s.marks = map[uint64]mark{}
 	return &buffer{at: inRing, room: int(s.ring.Dwords()) - 1}
 }
 
@@ -159,6 +182,7 @@ func (s *station) emit(b *buffer, p []uint32) {
 		return
 	}
 	v := s.n.judge(p, b.at, math.MaxUint32)
+	s.mark(b, at, p, v)
 	s.n.do(p, v)
 	s.note(b.at, p, v)
 	if v.cause != cpreg.CauseNone {
@@ -171,6 +195,24 @@ func (s *station) emit(b *buffer, p []uint32) {
 			s.stamps = append(s.stamps, m.dst)
 		}
 	}
+}
+
+// mark notes where the packet at an index of a buffer stands.
+func (s *station) mark(b *buffer, at int, p []uint32, v verdict) {
+	addr := s.ringAt(at)
+	m := mark{op: uint8(p[0] >> 24), at: b.at}
+	if b.at != inRing {
+		addr = s.inside.addr + 4*uint64(at)
+		switch m.op {
+		case pkt.OpCopy, pkt.OpFill:
+			if len(v.moves) > 0 {
+				m.pieces = (v.moves[0].n + pieceBytes - 1) / pieceBytes
+			}
+		case pkt.OpCopy2D, pkt.OpFill2D:
+			m.pieces = uint64(len(v.moves))
+		}
+	}
+	s.marks[addr] = m
 }
 
 // fail notes the fault of the packet at an index of a buffer.
@@ -249,6 +291,9 @@ func (s *station) indirect(ring *buffer, o code, fill func(b *buffer) (cut int))
 		s.open(ring, !o.readOnly)
 	}
 	i := s.rng.IntN(2)
+	if s.n.dark {
+		i = 0
+	}
 	if o.memory != "" {
 		i = map[string]int{vramClass: 0, hostClass: 1}[o.memory]
 	}
@@ -260,6 +305,7 @@ func (s *station) indirect(ring *buffer, o code, fill func(b *buffer) (cut int))
 	}
 	p := packet(pkt.OpIndirect, lo(addr), hi(addr), 0)
 	at := len(ring.words)
+	s.marks[s.ringAt(at)] = mark{op: pkt.OpIndirect}
 	ring.words = append(ring.words, p...)
 	s.inside = &ibAt{addr, at}
 	n := -fill(b)

@@ -1,6 +1,7 @@
 // Package storm is constrained-random work for the nodes of a board, through
 // their rings alone: every packet, with operands of every class, legal and not,
-// in the ring and in indirect buffers, on all nodes at once. What comes of it is
+// in the ring and in indirect buffers, on all nodes at once, while the host
+// preempts and resets nodes or takes away what they need. What comes of it is
 // held against a model of the documents, register by register and byte by byte,
 // and counted in bins that are made from the table of packets.
 package storm
@@ -13,7 +14,6 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
-	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/testbench/bare"
 	"github.com/hilgpu/hilgpu/testbench/scoreboard"
 )
@@ -45,8 +45,12 @@ type storm struct {
 	cover    *coverage
 	rounds   int
 	packets  uint64
-	began    uint64   // ID.TIME when the round began
-	listing  []string // the packets of the round that differs
+	began    uint64    // ID.TIME when the round began
+	late     bool      // the first node gets its doorbell when the second one waits for it
+	freeze   bool      // the counters stand still in this round
+	opened   [2]uint64 // ID.TIME around the start of the counters
+	preempts uint32    // the last id of a preemption
+	listing  []string  // the packets of the round that differs
 }
 
 // Run opens the board and works until every bin was hit or the clocks are over.
@@ -84,6 +88,7 @@ func newStorm(o Options, b *bare.Board) *storm {
 	caps := b.Reg(idreg.Caps)
 	d.protection, d.timeline = caps&idreg.CapsProtection != 0, caps&idreg.CapsTimeline != 0
 	d.contexts, d.preemption = caps&idreg.CapsContexts != 0, caps&idreg.CapsPreemption != 0
+	d.counters, d.watchdog = caps&idreg.CapsCounters != 0, caps&idreg.CapsWatchdog != 0
 	share := min(b.VRAM/uint64(b.Nodes), vramShare)
 	s := &storm{Options: o, b: b, rng: rand.New(rand.NewPCG(o.Seed, 1)), scratch: map[int]uint32{}, cover: newCoverage(bins(d))}
 	s.want = scoreboard.New(b.Nodes*int(share), len(b.Host.Mem), s.rng)
@@ -124,102 +129,6 @@ func (s *storm) run(end uint64) error {
 	return s.b.Err
 }
 
-// round gives every node a batch, lets them work at the same time, and compares.
-func (s *storm) round() error {
-	s.b.Host.Messages, s.b.Host.Refused = nil, nil
-	goals := make([]*Bin, len(s.stations))
-	for i, st := range s.stations {
-		goals[i] = s.goal()
-		if err := s.ready(st, goals[i]); err != nil {
-			return err
-		}
-		st.n.irqs, st.n.begun = 0, st.n.fence
-	}
-	for i, st := range s.stations {
-		was := st.n.packets
-		st.batch(goals[i])
-		s.packets += uint64(st.n.packets - was)
-		st.push()
-	}
-	s.began = s.time()
-	for _, st := range s.stations {
-		st.ring.Doorbell()
-	}
-	if !s.b.Until(s.rest) {
-		s.listing = s.disassemble()
-		return fmt.Errorf("%w: a node does not come to rest: %s", ErrDiffers, s.state())
-	}
-	if err := s.compare(); err != nil {
-		s.listing = s.disassemble()
-		return err
-	}
-	s.b.Host.Refused = nil
-	for _, st := range s.stations {
-		s.cover.hit(st.hits)
-		if err := s.recover(st); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// disassemble returns the packets of every node's round, the ring before the
-// indirect buffers.
-func (s *storm) disassemble() []string {
-	var all []string
-	for _, st := range s.stations {
-		all = append(all, fmt.Sprintf("node %d", st.n.id))
-		for _, c := range append([]chunk{{st.ringAt(0), st.words}}, st.chunks...) {
-			all = append(all, pkt.Disassemble(encode(c.words), c.addr)...)
-		}
-	}
-	return all
-}
-
-// goal returns a bin that nobody has hit, or none, now and then and if there is
-// none.
-func (s *storm) goal() *Bin {
-	m := s.cover.missing()
-	if len(m) == 0 {
-		m = s.cover.all
-	}
-	if s.rng.IntN(20) == 0 || len(m) == 0 {
-		return nil
-	}
-	return &m[s.rng.IntN(len(m))]
-}
-
-// ready brings a node into the state that a bin needs, and sometimes into
-// another one.
-func (s *storm) ready(st *station, g *Bin) error {
-	protect := st.n.protect
-	if g == nil && s.rng.IntN(4) == 0 {
-		protect = !protect
-	}
-	if g != nil && g.State != inRing.String() {
-		protect = g.State == guarded.String()
-	}
-	if g != nil && fresh(*g) || s.rng.IntN(12) == 0 {
-		fences := []uint32{0, 1<<32 - 8, s.rng.Uint32()}
-		return st.start(fences[s.rng.IntN(len(fences))], protect)
-	}
-	if protect != st.n.protect {
-		return st.guard(protect)
-	}
-	return nil
-}
-
-// rest says whether every node has stopped or done all.
-func (s *storm) rest() bool {
-	for _, st := range s.stations {
-		status := st.ring.Reg(cpreg.Status)
-		if status&cpreg.StatusFault == 0 && (status&cpreg.StatusIdle == 0 || st.ring.Reg(cpreg.Rptr) != st.ring.Wptr()) {
-			return false
-		}
-	}
-	return true
-}
-
 func (s *storm) time() uint64 {
 	lo := s.b.Reg(idreg.TimeLo)
 	return uint64(s.b.Reg(idreg.TimeHi))<<32 | uint64(lo)
@@ -231,25 +140,4 @@ func (s *storm) state() string {
 		text += st.ring.State() + "; "
 	}
 	return text
-}
-
-// recover has a node go on behind a fault: by a reset, or by clearing the fault
-// and making the rest of the ring NOPs.
-func (s *storm) recover(st *station) error {
-	f := st.fault
-	if f == nil {
-		return nil
-	}
-	if s.rng.IntN(2) == 0 {
-		return st.start(s.rng.Uint32(), st.n.protect)
-	}
-	for i := f.ring; i < len(st.words); i++ {
-		st.store(st.ringAt(i), []uint32{nop})
-		st.n.packets++
-	}
-	st.ring.SetReg(cpreg.FaultInfo, 0)
-	if err := st.ring.Run(); err != nil {
-		return err
-	}
-	return st.ring.Settle()
 }

@@ -76,6 +76,26 @@ func TestBinsAreOfTheTable(t *testing.T) {
 	}
 }
 
+// What the host does to nodes is in the bins of a board that has what it takes.
+func TestBinsOfScenes(t *testing.T) {
+	for board, want := range map[string]map[string]bool{
+		"emu":                       {"preempted": true, "hung": true, "counted": true, "node reset": true, "RING": true, "WRITE_ERROR": true},
+		"emu?preemption=0":          {"preempted": false, "hung": true, "counted": true, "function reset": true},
+		"emu?watchdog=0&nodes=1":    {"preempted": true, "hung": false, "counted": true, "whole reset": true},
+		"emu?counters=0&contexts=0": {"preempted": true, "hung": true, "counted": false, "WRITE_ERROR": true},
+	} {
+		r, err := run(storm.Options{Board: board, Seed: 1, Cycles: 1})
+		require.NoError(t, err)
+		seen := map[string]bool{}
+		for _, b := range r.Bins {
+			seen[b.Outcome] = true
+		}
+		for outcome, there := range want {
+			assert.Equal(t, there, seen[outcome], "%s on %s", outcome, board)
+		}
+	}
+}
+
 // A device whose memory is at fault is found out, and the packets of the round
 // are told.
 func TestFaultsAreFound(t *testing.T) {

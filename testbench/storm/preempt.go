@@ -1,0 +1,174 @@
+package storm
+
+import (
+	"fmt"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+)
+
+// pieceBytes is how much of a linear packet is done between two places in which
+// it can be left.
+const pieceBytes = 4096
+
+// batchPreempted makes packets that a preemption may come among: behind one that
+// takes long, or inside of it. What is resumed would find PROGRESS in a state
+// that is saved or restored, and in an INDIRECT that resumes by itself.
+func (s *station) batchPreempted() {
+	b := s.begin()
+	s.avoid = []uint8{pkt.OpIndirect, pkt.OpSaveState, pkt.OpRestoreState}
+	g := s.goal
+	if g == nil || g.Packet == theRing {
+		s.random(b)
+	} else {
+		s.placed(b, *g, func(in *buffer) {
+			l := layout(g.Packet)
+			switch {
+			case g.Operand == inside:
+				s.long(in, l.Op, hostClass, hostClass)
+			case g.Operand == waits:
+				s.stays = s.waitForPeer(in)
+			default:
+				s.filler(in)
+				s.legal(in, l, nil, nil)
+			}
+			for range s.rng.IntN(3) {
+				s.random(in)
+			}
+		})
+	}
+	s.end(b)
+}
+
+// placed has the packets of a bin emitted where the bin has them.
+func (s *station) placed(b *buffer, g Bin, emit func(in *buffer)) {
+	if g.State == inRing.String() {
+		emit(b)
+		return
+	}
+	s.indirect(b, code{}, func(in *buffer) int {
+		emit(in)
+		return 0
+	})
+}
+
+// end emits the fence behind a round.
+func (s *station) end(b *buffer) {
+	p := s.makeFence()
+	p[4] = 1
+	s.emit(b, p)
+	s.words = b.words
+}
+
+// filler emits a packet that takes long and cannot be left inside.
+func (s *station) filler(b *buffer) {
+	n := 2048 + s.rng.Uint64N(2048)
+	dst := s.in(s.area.host, n)
+	s.emit(b, packet(pkt.OpFill, lo(dst), hi(dst), lo(n), s.rng.Uint32(), s.rng.Uint32()))
+}
+
+// preempt preempts and resumes a node, several times.
+func (s *storm) preempt(st *station) error {
+	delay := uint64(800)
+	if g := st.goal; g != nil && g.Operand == inside {
+		delay = 2500
+	}
+	if g := st.goal; g != nil && g.Operand == atRest {
+		st.ring.Doorbell()
+		s.pause(20_000)
+	} else {
+		st.ring.Doorbell()
+	}
+	if st.stays {
+		s.pause(1000)
+	}
+	for range 1 + s.rng.IntN(3) {
+		s.pause(s.rng.Uint64N(delay))
+		if err := s.stop(st); err != nil {
+			return err
+		}
+	}
+	if s.late {
+		s.stations[0].ring.Doorbell()
+	}
+	return nil
+}
+
+// stop preempts a node, looks at where it stopped, and resumes it.
+func (s *storm) stop(st *station) error {
+	r := st.ring
+	s.preempts += 1 + s.rng.Uint32N(1000)
+	r.SetReg(cpreg.Preempt, s.preempts)
+	if !s.b.Until(func() bool { return r.Reg(cpreg.Preempted) == s.preempts }) {
+		return fmt.Errorf("%w: node %d is not preempted: %s", ErrDiffers, st.n.id, r.State())
+	}
+	st.n.irqs++
+	idle := s.b.Until(func() bool { return r.Reg(cpreg.Status)&cpreg.StatusIdle != 0 })
+	status := r.Reg(cpreg.Status) & (cpreg.StatusFault | cpreg.StatusInIB)
+	if ctl := r.Reg(cpreg.Ctl); (ctl != st.control() || !idle || status != 0) && s.b.Err == nil {
+		return fmt.Errorf("%w: node %d is preempted with CTL %#x: %s", ErrDiffers, st.n.id, ctl, r.State())
+	}
+	if err := s.resume(st); err != nil {
+		return err
+	}
+	r.SetReg(cpreg.Ctl, cpreg.CtlRun|st.control())
+	return nil
+}
+
+// resume notes where a node stopped, and makes the INDIRECT in front of it, if it
+// was in one, go on there.
+func (s *storm) resume(st *station) error {
+	r := st.ring
+	rptr, left, progress := r.Reg(cpreg.Rptr), r.Reg(cpreg.IBLeft), uint64(r.Reg(cpreg.Progress))
+	addr := uint64(r.Reg(cpreg.IBLo)) | uint64(r.Reg(cpreg.IBHi))<<32
+	at := int((rptr - st.first) % r.Dwords())
+	where := st.ringAt(at)
+	if left != 0 {
+		where = addr
+	}
+	m, ok := st.marks[where]
+	done := left == 0 && at == len(st.words)
+	if s.b.Err != nil {
+		return nil
+	}
+	if !ok && !done || left != 0 && (m.at == inRing || left != st.leftAt(at, addr)) {
+		return fmt.Errorf("%w: node %d is preempted at RPTR %#x, IB_ADDR %#x, IB_LEFT %#x, which no packet is", ErrDiffers, st.n.id, rptr, addr, left)
+	}
+	if left != 0 && progress != 0 && progress >= m.pieces {
+		return fmt.Errorf("%w: node %d is preempted with PROGRESS %d of %d", ErrDiffers, st.n.id, progress, m.pieces)
+	}
+	st.stoppedAt(m, done, left != 0 && progress != 0)
+	if left != 0 {
+		for i, w := range packet(pkt.OpIndirect, lo(addr), hi(addr), left|1<<20) {
+			st.store(st.ringAt(at+i), []uint32{w})
+		}
+	}
+	return nil
+}
+
+// leftAt returns how many dwords of the indirect buffer that an INDIRECT of the
+// ring executes are behind an address, 0 if that is not in it.
+func (s *station) leftAt(at int, addr uint64) uint32 {
+	for _, c := range s.chunks {
+		end := c.addr + 4*uint64(len(c.words))
+		if at+3 <= len(s.words) && c.addr == long(s.words, at+1) && addr >= c.addr && addr < end {
+			return uint32(end-addr) / 4
+		}
+	}
+	return 0
+}
+
+// stoppedAt notes the bin of a place where the node stopped.
+func (s *station) stoppedAt(m mark, done, in bool) {
+	l, _ := pkt.Lookup(m.op)
+	b := Bin{l.Name, inFront, preempted, m.at.String()}
+	switch {
+	case done:
+		b = Bin{theRing, atRest, preempted, inRing.String()}
+	case in:
+		b.Operand = inside
+	case s.stays && m.op == pkt.OpWaitFence:
+		b.Operand = waits
+	}
+	s.hits = append(s.hits, b)
+}

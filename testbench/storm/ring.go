@@ -1,0 +1,96 @@
+package storm
+
+import (
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+)
+
+// A brokenRing is a ring that a node refuses to run.
+type brokenRing struct {
+	name  string
+	cause uint32
+	set   func(s *station, r *ringRegs) (bad uint64)
+}
+
+// ringRegs are what the host writes, in this order; then RUN, and late.
+type ringRegs struct {
+	base       uint64
+	log2, wptr uint32
+	late       *uint32 // WPTR, when the node runs
+}
+
+// brokenRings are all of them.
+var brokenRings = []brokenRing{
+	{"RING_BASE", cpreg.CauseRing, func(s *station, r *ringRegs) uint64 {
+		r.base += 8 << s.rng.IntN(9)
+		return r.base
+	}},
+	{"RING_BASE VRAM", cpreg.CauseRing, func(s *station, r *ringRegs) uint64 {
+		r.base = s.wrong(vramClass, 4096)
+		return r.base
+	}},
+	{"RING_BASE host", cpreg.CauseRing, func(s *station, r *ringRegs) uint64 {
+		r.base = s.wrong(hostClass, 4096)
+		return r.base
+	}},
+	{"RING_BASE", cpreg.CauseReadError, func(s *station, r *ringRegs) uint64 {
+		r.base = nowhere + s.rng.Uint64N(apart/2)&^4095
+		return r.base
+	}},
+	{"RING_SIZE below 8", cpreg.CauseRing, func(s *station, r *ringRegs) uint64 {
+		r.log2 = s.rng.Uint32N(8)
+		return uint64(r.log2)
+	}},
+	{"RING_SIZE above 20", cpreg.CauseRing, func(s *station, r *ringRegs) uint64 {
+		r.log2 = 21 + s.rng.Uint32N(11)
+		return uint64(r.log2)
+	}},
+	{"RING_SIZE", cpreg.CauseRing, func(s *station, r *ringRegs) uint64 { // the end is out of range
+		r.base, r.log2 = s.n.vram-4096, 13+s.rng.Uint32N(8)
+		return r.base
+	}},
+	{"WPTR", cpreg.CauseRing, func(s *station, r *ringRegs) uint64 {
+		r.wptr = 1<<r.log2/4 + s.rng.Uint32()>>s.rng.IntN(20)&^(1<<31)
+		return uint64(r.wptr)
+	}},
+	{"WPTR while it runs", cpreg.CauseRing, func(s *station, r *ringRegs) uint64 {
+		late := uint32(1<<r.log2/4) + s.rng.Uint32()>>s.rng.IntN(20)&^(1<<31)
+		r.wptr, r.late = 0, &late
+		return uint64(late)
+	}},
+	{"WPTR in a packet", cpreg.CauseRing, func(s *station, r *ringRegs) uint64 {
+		late := uint32(1<<r.log2/4) + s.rng.Uint32N(1<<16)
+		r.wptr, r.late = 2, &late
+		return uint64(late)
+	}},
+}
+
+// breakRing resets a node and has it run a ring that it has to refuse.
+func (s *storm) breakRing(st *station) error {
+	st.ring.Control = 0
+	if err := st.ring.Reset(); err != nil {
+		return err
+	}
+	r := ringRegs{base: st.area.rings[1], log2: 8 + st.rng.Uint32N(5), wptr: 4}
+	which := brokenRings[st.rng.IntN(len(brokenRings))]
+	for _, b := range brokenRings {
+		if st.goal != nil && b.name == st.goal.Operand && cause(b.cause) == st.goal.Outcome {
+			which = b
+		}
+	}
+	bad := which.set(st, &r)
+	st.store(st.area.rings[1], packet(pkt.OpFill, 0, 0, 0, 0, 0)[:2])
+	st.ring.SetReg(cpreg.RingLo, lo(r.base))
+	st.ring.SetReg(cpreg.RingHi, hi(r.base))
+	st.ring.SetReg(cpreg.RingSize, r.log2)
+	st.ring.SetReg(cpreg.Wptr, r.wptr)
+	st.ring.SetReg(cpreg.Ctl, cpreg.CtlRun)
+	if r.late != nil {
+		s.pause(200)
+		st.ring.SetReg(cpreg.Wptr, *r.late)
+	}
+	st.first = 0
+	st.fault = &fault{verdict: refuseAt(which.cause, which.name, bad), addr: r.base}
+	st.hits = append(st.hits, Bin{theRing, which.name, cause(which.cause), inRing.String()})
+	return nil
+}

@@ -1,0 +1,199 @@
+package storm
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/testbench/bare"
+)
+
+// round gives every node a batch, lets them work at the same time, and compares.
+func (s *storm) round() error {
+	s.b.Host.Messages, s.b.Host.Refused = nil, nil
+	s.plan()
+	for _, st := range s.stations {
+		st.n.dark, st.n.held = st.kind == dark, st.kind.reset() || st.kind == hangs
+		if err := s.ready(st); err != nil {
+			return err
+		}
+		st.n.irqs, st.n.begun = 0, st.n.fence
+	}
+	s.prepare()
+	for _, st := range s.stations {
+		st.was, st.n.bytes = st.n.packets, 0
+		st.fill()
+		s.packets += uint64(st.n.packets - st.was)
+	}
+	s.began = s.time()
+	err := s.work()
+	if err == nil {
+		err = s.compare()
+	}
+	if err != nil {
+		s.listing = s.disassemble()
+		return err
+	}
+	s.b.Host.Refused = nil
+	for _, st := range s.stations {
+		s.cover.hit(st.hits)
+		st.n.dark = false
+		if err := s.recover(st); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepare sets what counts and watches in the round, and whether the device may
+// reach the host.
+func (s *storm) prepare() {
+	s.watch(calm)
+	s.count()
+	if s.stations[0].kind == dark {
+		s.b.SetConfig(pcicfg.Command, bare.CommandOn&^pcicfg.CommandBusMaster)
+	}
+}
+
+// fill makes a station's packets and puts them into the ring.
+func (s *station) fill() {
+	switch s.kind {
+	case badRing:
+		s.begin()
+		return
+	case preempts:
+		s.batchPreempted()
+	case hangs:
+		s.batchHung()
+	case resets, resetsWhole, resetsFunction:
+		s.batchReset()
+	default:
+		s.batch(s.goal)
+	}
+	s.push()
+}
+
+// work lets the nodes work, and has the host do what a round is about, until all
+// of them rest.
+func (s *storm) work() error {
+	for i, st := range s.stations {
+		if (st.kind == plain || st.kind == dark) && !(s.late && i == 0) {
+			st.ring.Doorbell()
+		}
+	}
+	for _, st := range s.stations {
+		if err := s.act(st); err != nil {
+			return err
+		}
+	}
+	if !s.b.Until(s.rest) {
+		return fmt.Errorf("%w: a node does not come to rest: %s", ErrDiffers, s.state())
+	}
+	if s.stations[0].kind != dark {
+		return nil
+	}
+	if len(s.b.Host.Messages)+len(s.b.Host.Refused) > 0 && s.b.Err == nil {
+		return fmt.Errorf("%w: it reaches the host while bus mastering is off", ErrDiffers)
+	}
+	s.b.SetConfig(pcicfg.Command, bare.CommandOn)
+	s.pause(1000)
+	return nil
+}
+
+// act does to a node what its round is about.
+func (s *storm) act(st *station) error {
+	switch st.kind {
+	case badRing:
+		return s.breakRing(st)
+	case preempts:
+		return s.preempt(st)
+	case hangs:
+		return s.hang(st)
+	case resets:
+		return s.resetNode(st)
+	case resetsWhole, resetsFunction:
+		if st == s.stations[0] {
+			return s.resetAll(st.kind)
+		}
+	}
+	return nil
+}
+
+// pause waits for so many clocks.
+func (s *storm) pause(clocks uint64) {
+	for end := s.b.Clock.Now() + clocks; s.b.Alive() && s.b.Clock.Now() < end; {
+		s.b.Wait(end)
+	}
+}
+
+// disassemble returns the packets of every node's round, the ring before the
+// indirect buffers.
+func (s *storm) disassemble() []string {
+	var all []string
+	for _, st := range s.stations {
+		all = append(all, fmt.Sprintf("node %d", st.n.id))
+		for _, c := range append([]chunk{{st.ringAt(0), st.words}}, st.chunks...) {
+			all = append(all, pkt.Disassemble(encode(c.words), c.addr)...)
+		}
+	}
+	return all
+}
+
+// ready brings a node into the state that its bin needs, and sometimes into
+// another one.
+func (s *storm) ready(st *station) error {
+	g := st.goal
+	if st.kind == badRing {
+		st.n.reset()
+		return nil
+	}
+	protect := st.n.protect
+	if g == nil && s.rng.IntN(4) == 0 {
+		protect = !protect
+	}
+	if g != nil && g.State != inRing.String() {
+		protect = g.State == guarded.String()
+	}
+	if st.n.dark || g != nil && fresh(*g) || s.rng.IntN(12) == 0 {
+		fences := []uint32{0, 1<<32 - 8, s.rng.Uint32()}
+		return st.start(fences[s.rng.IntN(len(fences))], protect)
+	}
+	if protect != st.n.protect {
+		return st.guard(protect)
+	}
+	return nil
+}
+
+// rest says whether every node has stopped or done all.
+func (s *storm) rest() bool {
+	return !slices.ContainsFunc(s.stations, func(st *station) bool {
+		status := st.ring.Reg(cpreg.Status)
+		return status&cpreg.StatusFault == 0 && (status&cpreg.StatusIdle == 0 || st.ring.Reg(cpreg.Rptr) != st.ring.Wptr())
+	})
+}
+
+// recover has a node go on behind a fault: by a reset, or by clearing the fault
+// and making the rest of the ring NOPs.
+func (s *storm) recover(st *station) error {
+	f := st.fault
+	if st.kind == preempts {
+		st.ring.SetReg(cpreg.Progress, 0)
+	}
+	if f == nil {
+		return nil
+	}
+	if st.kind == badRing || s.rng.IntN(2) == 0 {
+		return st.start(s.rng.Uint32(), st.n.protect)
+	}
+	for i := f.ring; i < len(st.words); i++ {
+		st.store(st.ringAt(i), []uint32{nop})
+		st.n.packets++
+	}
+	st.ring.SetReg(cpreg.FaultInfo, 0)
+	if err := st.ring.Run(); err != nil {
+		return err
+	}
+	return st.ring.Settle()
+}
