@@ -87,6 +87,7 @@ type block struct {
 	registers []register
 	inner     []inner
 	memories  []memory
+	naps      []string // paths of the fields that Restore clears
 }
 
 // A register is a scalar; its path is that of the Go field from the instance.
@@ -155,13 +156,16 @@ func (s *snapshotter) collectStruct(b *block, path string, u *types.Struct) erro
 	return nil
 }
 
-// collectNamed adds a memory or an instance with methods of its own, and reports
-// whether it is one.
+// collectNamed adds a memory, an instance with methods of its own or a nap, and
+// reports whether it is one.
 func (s *snapshotter) collectNamed(b *block, path string, named *types.Named) (done bool, err error) {
 	obj := named.Obj()
 	switch {
 	case obj.Pkg() == nil:
 		return false, nil
+	case obj.Pkg().Path() == hdlPath && obj.Name() == "Nap":
+		b.naps = append(b.naps, path)
+		return true, nil
 	case obj.Pkg().Path() == hdlPath && obj.Name() == "FIFO":
 		m := memory{path: path, elem: named.TypeArgs().At(0)}
 		values := &block{}

@@ -21,7 +21,7 @@ func tree(t *testing.T, files map[string]string) string {
 	return root
 }
 
-const fakeHDL = "package hdl\ntype RAM struct{ q uint64 }\ntype FIFO[T any] struct{ slots []T }\n"
+const fakeHDL = "package hdl\ntype RAM struct{ q uint64 }\ntype FIFO[T any] struct{ slots []T }\ntype Nap bool\n"
 
 // A package whose generated file is stale, or uses what is gone, is read all the
 // same; constants of other packages count as array lengths.
@@ -47,6 +47,7 @@ type Module struct {
 	shut n.Shut
 	ram  hdl.RAM
 	fifo hdl.FIFO[n.Open]
+	nap  hdl.Nap
 }
 `})
 	got, err := snapshot(root, "rtl/b", []string{"Module"})
@@ -54,7 +55,7 @@ type Module struct {
 	for _, want := range []string{
 		"const ModuleWords = 5 + n.ShutWords + hdl.RAMWords + hdl.FIFOWords\n",
 		"\ts[0] = uint64(m.x)\n\ts[1] = uint64(m.list[0].x)\n\ts[2] = uint64(m.list[1].x)\n\ts[3] = hdl.Bit(m.open.A)\n\ts[4] = uint64(m.open.K)\n\ts = s[5:]\n\tm.shut.Snapshot(s)\n",
-		"\tm.list[1].x = uint16(s[2])\n\tm.open.A = s[3] != 0\n\tm.open.K = n.Kind(s[4])\n",
+		"\tm.list[1].x = uint16(s[2])\n\tm.open.A = s[3] != 0\n\tm.open.K = n.Kind(s[4])\n\tm.nap = false\n",
 		`hdl.Signal{Name: at + ".list_1_x", Width: 9},`,
 		`hdl.Signal{Name: at + ".open_K", Width: 8, Names: nKindNames()},`,
 		"\tv.Words(m.ram.Words())\n",

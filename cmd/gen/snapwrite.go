@@ -63,6 +63,9 @@ func (s *snapshotter) restoreMethod(name string, b *block) {
 	for i, r := range b.registers {
 		fmt.Fprintf(w, "\tm.%s = %s\n", r.path, s.value(fmt.Sprintf("s[%d]", i), r.typ))
 	}
+	for _, path := range b.naps {
+		fmt.Fprintf(w, "\tm.%s = false\n", path)
+	}
 	rest(w, len(b.registers), b.inner, func(in inner, s string) string { return fmt.Sprintf("m.%s.Restore(%s)", in.path, s) })
 	w.WriteString("}\n")
 }

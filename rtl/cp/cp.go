@@ -223,6 +223,7 @@ type Module struct {
 	retired  bool
 	took     bool
 	pulse    bool
+	nap      hdl.Nap
 }
 
 // New returns the command processor of a node after reset.
@@ -321,8 +322,7 @@ func (m *Module) Packets() uint32 { return m.packets }
 func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req, rst bool) {
 	answers := mem.Cpl.Status != port.CplNone || d.Done || d.Err || d.WriteErr || f.Result != fence.ResultNone
 	asked := rst || regs.Op != regbus.None || d.Ready && m.desc.Op != dma.None || m.state == stateWait
-	if hdl.Asleep(!answers && !asked && m.IdleFor() != 0) {
-		m.Skip(1)
+	if hdl.Asleep(bool(m.nap) && !answers && !asked) {
 		return
 	}
 	if rst {
@@ -358,6 +358,7 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req, rst bool) {
 	m.access(regs)
 	m.ring.Tick(ringWin, toRing, takeRing, ringReady, only(mem.Cpl, tagRing))
 	m.ib.Tick(ibWin, toIB, takeIB, ibReady, only(mem.Cpl, tagIB))
+	m.nap = hdl.Nap(hdl.Asleep(m.IdleFor() != 0))
 }
 
 // only returns the completion if it has the tag.

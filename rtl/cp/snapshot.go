@@ -332,6 +332,7 @@ func (m *Module) Restore(s []uint64) {
 	m.retired = s[151] != 0
 	m.took = s[152] != 0
 	m.pulse = s[153] != 0
+	m.nap = false
 	s = s[154:]
 	m.ring.fifo.Restore(s)
 	s = s[hdl.FIFOWords:]

@@ -89,8 +89,22 @@ func (m *Module) shifted() uint64 {
 
 // writing returns whether a header is offered.
 func (m *Module) writing() bool {
+	return m.w.offer || m.judges() && m.w.credit < ahead && m.ready()
+}
+
+// judges returns whether there are headers left that no fault keeps back.
+func (m *Module) judges() bool { return m.w.active && m.w.fault == ResultNone && m.w.left != 0 }
+
+// ready returns whether the next header has its data.
+func (m *Module) ready() bool {
 	ready, fail := m.source()
-	return m.w.offer || m.w.active && m.w.fault == ResultNone && m.w.left != 0 && m.w.credit < ahead && ready && !fail
+	return ready && !fail
+}
+
+// failing returns whether a read of the next header's data has failed.
+func (m *Module) failing() bool {
+	_, fail := m.source()
+	return fail
 }
 
 // source returns whether all data of the next header is in the reorder memory,
@@ -143,7 +157,7 @@ func (m *Module) tickWrite(writing, reqReady, beatReady, refused bool) (read boo
 // write was refused.
 func (m *Module) judge(refused bool) {
 	if m.w.active && m.w.fault == ResultNone {
-		if _, fail := m.source(); fail && m.w.left != 0 {
+		if m.w.left != 0 && m.failed != 0 && m.failing() {
 			m.w.fault = ResultReadError
 		} else if refused {
 			m.w.fault = ResultWriteError
@@ -240,7 +254,6 @@ func (m *Module) drain() {
 
 // writeBusy returns whether the write side has something to do in this clock.
 func (m *Module) writeBusy() bool {
-	_, fail := m.source()
-	fail = fail && m.w.active && m.w.fault == ResultNone && m.w.left != 0
-	return m.s.valid || m.w.credit != 0 || m.writing() || fail || m.draining() && m.drained()
+	return m.s.valid || m.w.credit != 0 || m.writing() ||
+		m.failed != 0 && m.judges() && m.failing() || m.draining() && m.drained()
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/hdl"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
 
@@ -96,6 +97,9 @@ func (m *Module) Reset() { *m = Module{base: m.base, timeline: m.timeline} }
 
 // Tick is one rising clock edge.
 func (m *Module) Tick(req Req, time uint64, reqReady, beatReady, refused bool, regs regbus.Req, rst bool) {
+	if hdl.Asleep(m.IdleFor() != 0 && req.Op == None && regs.Op == regbus.None && !rst) {
+		return
+	}
 	m.access(regs)
 	m.result, m.event = ResultNone, false
 	switch m.state {

@@ -17,6 +17,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/cp"
 	"github.com/hilgpu/hilgpu/rtl/dma"
 	"github.com/hilgpu/hilgpu/rtl/fence"
+	"github.com/hilgpu/hilgpu/rtl/hdl"
 	"github.com/hilgpu/hilgpu/rtl/ident"
 	"github.com/hilgpu/hilgpu/rtl/intc"
 	"github.com/hilgpu/hilgpu/rtl/mem"
@@ -133,7 +134,11 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	fromHost, fromVRAM := g.initiator.Completion(), g.vram.Completion()
 	cplTaken := noc.CompletionReady(fromHost, fromVRAM)
 
-	regs, rsp := g.pcie.Regs(), g.rsp()
+	regs := g.pcie.Regs()
+	var rsp regbus.Rsp
+	if !hdl.Asleep(!g.pcie.Awaits()) {
+		rsp = g.rsp()
+	}
 	enable, functionMask := g.pcie.MSIX()
 	master := pcie.Master{Status: cpl.Status, Pending: g.initiator.Pending()}
 	events := g.events()
@@ -154,7 +159,7 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	bytes := written(hostBeatReady, hostOwner, hostBeat, vramBeatReady, vramBeat)
 	var l0, l1 perf.Levels
 	var m0, m1 perf.Moves
-	if g.config.Counters || g.config.Watchdog {
+	if (g.config.Counters || g.config.Watchdog) && !hdl.Asleep(!g.perf.Runs() && !g.watchdog.Armed() && regs.Op == regbus.None) {
 		l0, m0 = g.levels(0), g.moves(0, bytes)
 		l0.Write = g.stalls(0, hostReady|hostBeatReady, writeReady|vramBeatReady)
 		if g.config.Nodes == 2 {
@@ -214,8 +219,11 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 // IdleFor returns how many clocks do nothing but count: the shortest sleep of
 // the blocks.
 func (g *GPU) IdleFor() uint64 {
+	if g.dma.IdleFor() == 0 || g.vram.IdleFor() == 0 || g.initiator.IdleFor() == 0 {
+		return 0 // what keeps a GPU busy for long is asked first
+	}
 	n := min(g.pcie.IdleFor(), g.ident.IdleFor(), g.intc.IdleFor(),
-		g.cp0.IdleFor(), g.fence0.IdleFor(), g.dma.IdleFor(), g.vram.IdleFor(), g.initiator.IdleFor(), g.reset.IdleFor())
+		g.cp0.IdleFor(), g.fence0.IdleFor(), g.reset.IdleFor())
 	if g.config.Nodes == 2 {
 		n = min(n, g.cp1.IdleFor(), g.fence1.IdleFor())
 	}

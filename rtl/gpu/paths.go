@@ -4,6 +4,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/cp"
 	"github.com/hilgpu/hilgpu/rtl/dma"
+	"github.com/hilgpu/hilgpu/rtl/hdl"
 	"github.com/hilgpu/hilgpu/rtl/noc"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 	"github.com/hilgpu/hilgpu/rtl/reset"
@@ -12,6 +13,9 @@ import (
 // hostHeader returns what the arbiter of the initiator port decides and the
 // header it grants, meaningful if there is one.
 func (g *GPU) hostHeader() (o noc.Offer, req port.Request) {
+	if hdl.Asleep(!g.outward()) {
+		return noc.Offer{}, port.Request{}
+	}
 	busy := g.initiator.Busy()
 	cp0 := noc.Free(noc.ToHost(noc.Tagged(g.cp0.Fetch(), noc.ReadCP0)), busy)
 	cp1 := noc.Free(noc.ToHost(noc.Tagged(g.cp1.Fetch(), noc.ReadCP1)), busy)
@@ -47,11 +51,24 @@ func (g *GPU) hostHeader() (o noc.Offer, req port.Request) {
 	return o, req
 }
 
+// outward returns whether a source has a header for host memory.
+func (g *GPU) outward() bool {
+	fence0, _ := g.fence0.Write()
+	fence1, _ := g.fence1.Write()
+	message, _ := g.intc.Message()
+	return noc.Outward(g.cp0.Fetch()) || noc.Outward(g.cp1.Fetch()) ||
+		noc.Outward(g.dma.Read()) || noc.Outward(g.dma.Header()) ||
+		noc.Outward(fence0) || noc.Outward(fence1) || noc.Outward(message)
+}
+
 // hostBeat returns whose beats are next at the initiator port, and the beat. A
 // writer has beats for one memory at a time, so its owner is enough to know
 // where they go.
 func (g *GPU) hostBeat() (o noc.Owner, beat port.Beat) {
 	o = g.initiator.Owner()
+	if hdl.Asleep(!o.Valid) {
+		return o, port.Beat{}
+	}
 	switch o.Source {
 	case noc.HostWriteDMA:
 		beat = g.dma.Beat()
@@ -134,6 +151,9 @@ func (g *GPU) vramWriteHeader() (valid, writer uint8, req port.Request) {
 // vramBeat returns whose beats are next at VRAM, and the beat.
 func (g *GPU) vramBeat() (o noc.Owner, beat port.Beat) {
 	o = g.vramWrite.Owner()
+	if hdl.Asleep(!o.Valid) {
+		return o, port.Beat{}
+	}
 	switch o.Source {
 	case noc.VRAMWriteDMA:
 		beat = g.dma.Beat()

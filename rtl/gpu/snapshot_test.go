@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/hdl"
 )
 
 // A leaf is a scalar below a GPU, as reflection finds it.
@@ -53,6 +54,9 @@ func leaves(v reflect.Value, name string, dots bool, tag string, all []leaf) []l
 	case reflect.Slice:
 		return all
 	case reflect.Bool:
+		if v.Type() == reflect.TypeFor[hdl.Nap]() {
+			return all
+		}
 		l := leaf{name: name, width: 1}
 		if v.Bool() {
 			l.value = 1

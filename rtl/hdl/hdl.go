@@ -13,6 +13,13 @@ package hdl
 // one that never is.
 func Asleep(quiet bool) bool { return quiet }
 
+// A Nap is whether a block found at the end of a Tick that only an input could
+// wake it, for the next one to give to Asleep with what tells that no input has.
+// Work it out once, with Asleep, where that costs more than to look at it. It is
+// no state: a Snapshot has no word for it, Restore wakes the block, and in
+// synthesis it is a constant.
+type Nap bool
+
 // Assert stops the simulation if cond is false: one of our own blocks broke a
 // protocol. What the host or software can cause is never an assertion. It is
 // dropped in synthesis.

@@ -9,6 +9,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/msixreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/hdl"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 	"github.com/hilgpu/hilgpu/rtl/reset"
 )
@@ -103,6 +104,10 @@ func (m *Module) Rsp() regbus.Rsp { return m.rsp }
 
 // Tick is one rising clock edge.
 func (m *Module) Tick(ev Events, enable, functionMask, reqReady, beatReady, refused bool, regs regbus.Req, rst reset.Signals) {
+	inputs := ev != Events{} || refused || regs.Op != regbus.None || rst.Whole
+	if hdl.Asleep(!inputs && m.quiet()) {
+		return
+	}
 	m.headerUp = m.headerUp && !reqReady
 	m.beatUp = m.beatUp && !beatReady
 	send := m.sendable(enable && !functionMask)
@@ -141,6 +146,13 @@ func (m *Module) Tick(ev Events, enable, functionMask, reqReady, beatReady, refu
 	} else if rst.Whole {
 		m.clear()
 	}
+}
+
+// quiet reports whether there is no event to tell the host of, and none that it is
+// told of.
+func (m *Module) quiet() bool {
+	events := m.due != 0 || m.wait.number != 0 || m.wait.age != 0
+	return !events && !m.headerUp && !m.beatUp && !m.rsp.Hit
 }
 
 // clear is a whole reset. A message is not under way in its clock.

@@ -9,7 +9,10 @@
 // the parent calls.
 package noc
 
-import "github.com/hilgpu/hilgpu/rtl/abi/port"
+import (
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/hdl"
+)
 
 // Host is the bit of an address that selects host memory.
 const Host = uint64(1) << 63
@@ -48,7 +51,7 @@ type Turn struct {
 // Grant returns the source that is granted of those whose bit is set in valid,
 // the first from t.At on. It is meaningful if valid is not 0.
 func Grant(valid uint8, t Turn) uint8 {
-	if t.Hold || valid>>t.At&1 != 0 {
+	if t.Hold || valid>>t.At&1 != 0 || hdl.Asleep(valid == 0) {
 		return t.At
 	}
 	for i := uint8(1); i < 8; i++ {
@@ -80,6 +83,9 @@ func ToHost(r port.Request) port.Request {
 	r.Addr &^= Host
 	return r
 }
+
+// Outward returns whether r is a request that goes to host memory.
+func Outward(r port.Request) bool { return r.Kind != port.None && r.Addr&Host != 0 }
 
 // ToVRAM returns r if it goes to VRAM, and otherwise no request.
 func ToVRAM(r port.Request) port.Request {

@@ -143,6 +143,9 @@ func (m *Module) beatReady() bool {
 // clock's Tick.
 func (m *Module) Regs() regbus.Req { return m.reg }
 
+// Awaits reports whether the answer of the register bus is taken in this clock.
+func (m *Module) Awaits() bool { return m.state == stateRegReadRsp || m.state == stateRegRsp }
+
 // VRAM returns the read of the VRAM aperture, at an offset in VRAM; its local
 // tag is 0.
 func (m *Module) VRAM() port.Request {
@@ -183,6 +186,10 @@ func (m *Module) Function() bool { return m.function }
 // Tick is one rising clock edge. regs is the OR of all blocks' answers; rst is a
 // function-level reset.
 func (m *Module) Tick(in Target, regs regbus.Rsp, vram VRAM, master Master, rst bool) {
+	asked := in.Req.Kind != port.None || master.Status != port.CplNone || rst
+	if hdl.Asleep(m.state == stateIdle && !asked && master.Pending == m.cfg.pending && m.IdleFor() != 0) {
+		return
+	}
 	got := in.Beat.Valid && m.beatReady()
 	// Ready was said from the state before the last beat of a read may end it.
 	taken := in.Req.Kind != port.None && m.state == stateIdle

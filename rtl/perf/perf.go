@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
+	"github.com/hilgpu/hilgpu/rtl/hdl"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
 
@@ -64,11 +65,17 @@ func New(nodes int) Module { return Module{second: nodes == 2} }
 // Rsp returns the answer to the register access of the clock before.
 func (m *Module) Rsp() regbus.Rsp { return m.rsp }
 
+// Runs reports whether the counters count.
+func (m *Module) Runs() bool { return m.run }
+
 // Reset clears the registers.
 func (m *Module) Reset() { *m = Module{second: m.second} }
 
 // Tick is one rising clock edge.
 func (m *Module) Tick(l0, l1 Levels, m0, m1 Moves, regs regbus.Req, rst bool) {
+	if hdl.Asleep(!m.run && !m.rsp.Hit && regs.Op == regbus.None && !rst) {
+		return
+	}
 	m.access(regs)
 	if m.run {
 		m.cycles++

@@ -36,6 +36,7 @@ var rules = []struct {
 	{subset.CodeType, "a signed number", head + "\tvar x int8 // here\n\t_ = x\n}", head + "\tvar x uint8\n\tm.A = x\n}"},
 	{subset.CodeType, "a string", head + "\tx := \"a\" // here\n\t_ = x\n}", head + "\tconst x = \"a\"\n\tm.A = uint8(len(x))\n}"},
 	{subset.CodeType, "a slice", head + "\tx := []uint8{a} // here\n\tm.A = x[0]\n}", head + "\tx := [2]uint8{a, b}\n\tm.A = x[1]\n}"},
+	{subset.CodeType, "a nap that is a register", "type Module struct {\n\tA uint8\n\tN hdl.Nap // here\n}\nfunc (m *Module) Tick(a uint8, f bool) {\n\tm.A = a\n\tm.N = hdl.Nap(f)\n}", "type Module struct {\n\tA uint8\n\tN hdl.Nap\n}\nfunc (m *Module) Tick(a uint8, f bool) {\n\tif hdl.Asleep(bool(m.N) && !f) {\n\t\treturn\n\t}\n\tm.A = a\n\tm.N = hdl.Nap(hdl.Asleep(!f))\n}"},
 	{subset.CodeInt, "an int variable", head + "\tx := 3 // here\n\tif f {\n\t\tx = 4\n\t}\n\tm.A = a << x\n}", head + "\tx := 3\n\tm.A = a << x\n}"},
 	{subset.CodeInt, "a conversion to int", head + "\tm.F = int(a) > 3 // here\n}", head + "\tm.F = a > 3\n}"},
 	{subset.CodeStmt, "a goroutine", head + "\tgo m.set(a) // here\n}\nfunc (m *Module) set(a uint8) { m.A = a }", head + "\tm.set(a)\n}\nfunc (m *Module) set(a uint8) { m.A = a }"},

@@ -103,9 +103,16 @@ func (p *plan) equal(last *plan) bool {
 // state builds the registers and instances of m. Without a plan every scalar
 // but an int is a register and every instance is there.
 func (d *designer) state(m *module, pl *plan) *Error {
+	var err *Error
 	wires := map[string]*expr{}
 	mk := maker{}
 	mk.leaf = func(f field) *expr {
+		if pl != nil && subset.IsNap(f.t) {
+			if pl.written[f.path] {
+				err = d.l.fail(f.pos, subset.CodeType, "hardware has no nap, and this one is not always false there", "assign hdl.Nap(hdl.Asleep(...)) to it and nothing else")
+			}
+			return konst(f.w, 0)
+		}
 		live := liveBits(livePath(m.live, f.path))
 		if subset.IsInt(f.t) || pl != nil && !pl.written[f.path] {
 			m.params = append(m.params, fmt.Sprintf("%s=%d", f.path, live))
@@ -129,12 +136,12 @@ func (d *designer) state(m *module, pl *plan) *Error {
 		}
 		return nil, nil
 	}
-	var err *Error
-	if m.cur, err = d.l.build(m.named, "", m.named.Obj().Pos(), 0, mk); err != nil {
-		return err
+	cur, bad := d.l.build(m.named, "", m.named.Obj().Pos(), 0, mk)
+	if bad != nil {
+		return bad
 	}
-	m.next = behind(m.cur, wires)
-	return nil
+	m.cur, m.next = cur, behind(cur, wires)
+	return err
 }
 
 // behind returns the tree of v with the registers behind the clock.

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/wdogreg"
+	"github.com/hilgpu/hilgpu/rtl/hdl"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
 
@@ -45,11 +46,17 @@ func (m *Module) Hang() (node0, node1 bool) { return m.hang0, m.hang1 }
 // Rsp returns the answer to the register access of the clock before.
 func (m *Module) Rsp() regbus.Rsp { return m.rsp }
 
+// Armed reports whether there is a limit.
+func (m *Module) Armed() bool { return m.limit != 0 }
+
 // Reset clears the registers.
 func (m *Module) Reset() { *m = Module{} }
 
 // Tick is one rising clock edge.
 func (m *Module) Tick(n0, n1 Node, regs regbus.Req, rst bool) {
+	if hdl.Asleep(m.limit == 0 && !m.rsp.Hit && regs.Op == regbus.None && !rst) {
+		return
+	}
 	was0, was1 := m.age0, m.age1
 	m.age0, m.age1 = older(was0, m.limit, n0), older(was1, m.limit, n1)
 	m.hang0 = m.age0 == m.limit && was0 != m.limit

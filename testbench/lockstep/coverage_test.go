@@ -9,11 +9,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/hdl"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 )
 
 // leaves calls f with the path of every scalar below a struct, those behind
-// slices left out.
+// slices and naps, which no hardware has, left out.
 func leaves(t reflect.Type, path string, f func(path string)) {
 	switch t.Kind() {
 	case reflect.Struct:
@@ -26,7 +27,9 @@ func leaves(t reflect.Type, path string, f func(path string)) {
 		}
 	case reflect.Slice:
 	default:
-		f(path)
+		if t != reflect.TypeFor[hdl.Nap]() {
+			f(path)
+		}
 	}
 }
 

@@ -59,6 +59,17 @@ func Size(t types.Type) int {
 
 // IsPrimitive reports whether t is a type of package hdl with storage.
 func IsPrimitive(t types.Type) bool {
+	_, storage := t.Underlying().(*types.Struct)
+	return storage && inHDL(t)
+}
+
+// IsNap reports whether t is hdl.Nap, which is no register.
+func IsNap(t types.Type) bool {
+	_, scalar := t.Underlying().(*types.Basic)
+	return scalar && inHDL(t)
+}
+
+func inHDL(t types.Type) bool {
 	n, ok := types.Unalias(t).(*types.Named)
 	return ok && n.Obj().Pkg() != nil && strings.HasSuffix(n.Obj().Pkg().Path(), "/rtl/hdl")
 }

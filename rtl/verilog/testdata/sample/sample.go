@@ -260,17 +260,25 @@ func (m *Store) Reset() {
 }
 
 // Sleeper adds, and says when its Tick may be left.
-type Sleeper struct{ Sum uint8 }
+type Sleeper struct {
+	Sum  uint8
+	Left uint8
+	Nap  hdl.Nap
+}
 
 // Tick is one rising clock edge.
 func (m *Sleeper) Tick(en bool, v uint8) {
-	if hdl.Asleep(!en || v == 0) {
+	if hdl.Asleep(bool(m.Nap) && (!en || v == 0)) {
 		return
 	}
 	if en {
 		m.Sum += v
+		m.Left = v
+	} else if m.Left != 0 {
+		m.Left--
 	}
+	m.Nap = hdl.Nap(hdl.Asleep(m.Left == 0))
 }
 
 // Reset sets the registers.
-func (m *Sleeper) Reset() { m.Sum = 0 }
+func (m *Sleeper) Reset() { *m = Sleeper{} }
