@@ -15,6 +15,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/gpu"
 )
 
 const (
@@ -83,7 +84,7 @@ func read32(t *testing.T, link bus.Link, off uint64) uint32 {
 // TestSelectorOptions looks at what the device says of itself, and at the clock.
 func TestSelectorOptions(t *testing.T) {
 	const all = idreg.CapsProtection | idreg.CapsCoalescing | idreg.CapsTimeline |
-		idreg.CapsContexts | idreg.CapsPreemption | idreg.CapsCounters | idreg.CapsWatchdog
+		idreg.CapsContexts | idreg.CapsPreemption | idreg.CapsCounters | idreg.CapsWatchdog | idreg.CapsTwoPorts
 	for _, tt := range []struct {
 		selector                   string
 		nodes, tags, length, hosts uint32
@@ -96,17 +97,18 @@ func TestSelectorOptions(t *testing.T) {
 		{"emu?vram=8KiB&tags=4&lengthbits=16", 2, 4, 16, 48, 8 << 10, 100_000_000, all},
 		{"emu?vram=65536", 2, 16, 32, 48, 64 << 10, 100_000_000, all},
 		{"emu?vram=1MiB&hz=12000000&hostbits=40", 2, 16, 32, 40, 1 << 20, 12_000_000, all},
-		{"emu?config=small", 1, 4, 16, 40, 8 << 10, 100_000_000, 0},
-		{"emu?vram=16KiB&config=small", 1, 4, 16, 40, 16 << 10, 100_000_000, 0},
+		{"emu?config=small", 1, 4, 16, 40, 8 << 10, 100_000_000, idreg.CapsTwoPorts},
+		{"emu?vram=16KiB&config=small", 1, 4, 16, 40, 16 << 10, 100_000_000, idreg.CapsTwoPorts},
 		{"emu?latency=200&bandwidth=1&timeout=100000", 2, 16, 32, 48, 16 << 20, 100_000_000, all},
 		{"emu?protection=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ idreg.CapsProtection},
 		{"emu?contexts=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ idreg.CapsContexts},
 		{"emu?preemption=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ idreg.CapsPreemption},
 		{"emu?timeline=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ idreg.CapsTimeline},
-		{"emu?config=small&timeline=1", 1, 4, 16, 40, 8 << 10, 100_000_000, idreg.CapsTimeline},
-		{"emu?config=small&protection=1", 1, 4, 16, 40, 8 << 10, 100_000_000, idreg.CapsProtection},
+		{"emu?config=small&timeline=1", 1, 4, 16, 40, 8 << 10, 100_000_000, idreg.CapsTwoPorts | idreg.CapsTimeline},
+		{"emu?config=small&protection=1", 1, 4, 16, 40, 8 << 10, 100_000_000, idreg.CapsTwoPorts | idreg.CapsProtection},
 		{"emu?config=full", 2, 16, 32, 48, 16 << 20, 100_000_000, all},
 		{"emu?counters=0&watchdog=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ idreg.CapsCounters &^ idreg.CapsWatchdog},
+		{"emu?vramports=1", 2, 16, 32, 48, 16 << 20, 100_000_000, all&^idreg.CapsVRAMPorts | 1<<27},
 		{"emu?coalescing=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ idreg.CapsCoalescing},
 	} {
 		t.Run(tt.selector, func(t *testing.T) {
@@ -154,6 +156,7 @@ func TestSelectorErrors(t *testing.T) {
 		{"emu?nodes=3", `nodes=3, want a number from 1 to 2`},
 		{"emu?nodes=one", `nodes=one, want a number`},
 		{"emu?nodes=%zz", `"nodes=%zz"`},
+		{"emu?vramports=3", `vramports=3, want a number from 1 to 2`},
 		{"emu?protection=2", `protection=2, want 0 or 1`},
 		{"emu?vram=4KiB", `vram=4KiB, want 8192 to 268435456 bytes`},
 		{"emu?vram=512MiB", `vram=512MiB, want 8192 to 268435456 bytes`},
@@ -304,4 +307,31 @@ func TestCounters(t *testing.T) {
 	assert.EqualValues(t, 4, counter(t, link, "device_writes"))
 	assert.EqualValues(t, 2*(8+4)+6*4, counter(t, link, "bytes_from_device"))
 	assert.Equal(t, clock.Now(), counter(t, link, "clocks"))
+}
+
+func TestConfig(t *testing.T) {
+	for text, change := range map[string]func(c *gpu.Config){
+		"default":                     func(*gpu.Config) {},
+		"full?":                       func(*gpu.Config) {},
+		"full?vramports=1&tags=8":     func(c *gpu.Config) { c.VRAMPorts, c.Tags = 1, 8 },
+		"small":                       func(c *gpu.Config) { *c = gpu.Small() },
+		"small?vram=64KiB&watchdog=1": func(c *gpu.Config) { *c = gpu.Small(); c.VRAMBytes, c.Watchdog = 64<<10, true },
+	} {
+		want := gpu.Default()
+		change(&want)
+		got, err := Config(text)
+		require.NoError(t, err)
+		assert.Equal(t, want, got, text)
+	}
+	for text, says := range map[string]string{
+		"":                     `configuration "", want full, default or small`,
+		"huge?tags=4":          `configuration "huge?tags=4", want full, default or small`,
+		"small?tags=17":        "tags=17, want a number from 2 to 16",
+		"small?latency=1":      `unknown "latency"`,
+		"small?config=default": `unknown "config"`,
+	} {
+		_, err := Config(text)
+		assert.ErrorIs(t, err, ErrSelector, text)
+		assert.ErrorContains(t, err, says)
+	}
 }

@@ -1,6 +1,9 @@
 package boards
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/bus/inproc"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
@@ -17,10 +20,23 @@ func emulator() scheme {
 // options are those of every GPU in this process or beside it; hardware says
 // whether it can have faults of its hardware.
 func options(hardware bool) []option {
+	return append(configOptions(),
+		option{name: "latency", doc: "clocks from host to device and back again, each way, 1 to 65536"},
+		option{name: "bandwidth", doc: "bytes a clock, each way, 1 to 64"},
+		option{name: "timeout", doc: "clocks after which an unanswered request fails"},
+		faultOption(hardware),
+		option{name: "after", doc: "how many messages, doorbells or BAR requests pass before the fault, 0 if not given"},
+		option{name: "count", doc: "how many are then lost, all if not given"},
+	)
+}
+
+// configOptions are those that choose what is built.
+func configOptions() []option {
 	return []option{
 		{name: "config", doc: "full, which is the default, or small (1 node, 8 KiB of VRAM, 40 and 16 bits, 4 tags, none of the features); options change it"},
 		{name: "nodes", doc: "nodes, 1 or 2"},
 		{name: "vram", doc: "VRAM, a power of two, 8KiB to 256MiB"},
+		{name: "vramports", doc: "2 for VRAM that is read and written in the same clock, 1 for one or the other"},
 		{name: "hostbits", doc: "width of a host address, 32 to 62"},
 		{name: "lengthbits", doc: "width of a linear packet's byte count, 16 to 32"},
 		{name: "tags", doc: "DMA reads in flight, 2, 4, 8 or 16"},
@@ -32,12 +48,6 @@ func options(hardware bool) []option {
 		{name: "contexts", doc: "1 for states that are saved and restored, 0 for none"},
 		{name: "preemption", doc: "1 for nodes that stop inside long packets, 0 for none"},
 		{name: "hz", doc: "clocks in a second, 1 to 4294967295"},
-		{name: "latency", doc: "clocks from host to device and back again, each way, 1 to 65536"},
-		{name: "bandwidth", doc: "bytes a clock, each way, 1 to 64"},
-		{name: "timeout", doc: "clocks after which an unanswered request fails"},
-		faultOption(hardware),
-		{name: "after", doc: "how many messages, doorbells or BAR requests pass before the fault, 0 if not given"},
-		{name: "count", doc: "how many are then lost, all if not given"},
 	}
 }
 
@@ -53,6 +63,27 @@ func configs(name string) (gpu.Config, bool) {
 		return gpu.Small(), true
 	}
 	return gpu.Default(), false
+}
+
+// Config returns the configuration of a name and the options of the board emu
+// that change it, as in small?vramports=1. It fails with ErrSelector.
+func Config(text string) (gpu.Config, error) {
+	name, query, _ := strings.Cut(text, "?")
+	c, known := configs(name)
+	if !known || name == "" {
+		return c, fmt.Errorf("%w: configuration %q, want full, default or small", ErrSelector, text)
+	}
+	given, err := scheme{options: configOptions()[1:]}.parse(query)
+	if err == nil {
+		given.Set("config", name)
+		o := values{Values: given}
+		c = o.config()
+		err = o.err
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: configuration %q: %w", ErrSelector, text, err)
+	}
+	return c, err
 }
 
 // openEmulator builds a GPU and the wire to it.
@@ -121,6 +152,7 @@ func (o *values) config() gpu.Config {
 	hz := uint64(c.ClockHz)
 	o.integer("nodes", &c.Nodes, 1, cpreg.Nodes)
 	o.bytes("vram", &c.VRAMBytes, 8<<10, 256<<20)
+	o.integer("vramports", &c.VRAMPorts, 1, 2)
 	o.integer("hostbits", &c.HostBits, 32, 62)
 	o.integer("lengthbits", &c.LengthBits, 16, 32)
 	o.integer("tags", &c.Tags, 2, 16)

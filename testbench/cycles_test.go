@@ -42,6 +42,7 @@ const large = 64 << 10
 // behind it, over a link of a clock each way where L is not given.
 func cycleTargets() []cycleTarget {
 	copies := transfer.Options{Board: "emu?latency=1", Size: large}
+	one := transfer.Options{Board: "emu?latency=1&vramports=1", Size: large}
 	fill := copies
 	fill.Fill = true
 	const far = "emu?latency=64&tags=16"
@@ -51,6 +52,7 @@ func cycleTargets() []cycleTarget {
 		{"copy of 64 KiB, VRAM to VRAM", rate(copies), "bytes/clock", true, 7.6},
 		{"the same, slowest of all alignments", slowest(copies), "bytes/clock", true, 7.0},
 		{"fill of 64 KiB of VRAM", rate(fill), "bytes/clock", true, 7.8},
+		{"copy of 64 KiB, single-port VRAM, slowest of all alignments", slowest(one), "bytes/clock", true, 3.8},
 		{"copy of 64 KiB, host to VRAM, L 64, 16 tags", rate(down), "bytes/clock", true, 0.9 * 8},
 		{"copy of 64 KiB, VRAM to host, L 64, 16 tags", rate(up), "bytes/clock", true, 0.9 * 8},
 		{"NOP, once fetched", each(pkt.NOP{}), "clocks", false, 2},

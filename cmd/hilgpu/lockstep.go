@@ -49,7 +49,7 @@ Built models are kept in the user's cache directory.
 		RunE: func(c *cobra.Command, _ []string) error { return runLockstep(c.OutOrStdout(), f) },
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.config, "config", "default", "`name` of the configuration, full, default or small")
+	fl.StringVar(&f.config, "config", "default", "`name` of the configuration, full, default or small, and options of the board emu, as small?vramports=1")
 	fl.StringVar(&f.sim, "sim", string(lockstep.Verilator), "`simulator`, verilator or icarus")
 	fl.BoolVar(&f.session, "session", false, "compose the sample images instead of random traffic; not limited by --cycles")
 	fl.Uint64Var(&f.seed, "seed", 1, "`seed` of the traffic, or of the placement of a session")

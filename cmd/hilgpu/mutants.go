@@ -42,7 +42,7 @@ module is. The check fails if fewer than 98 % of the others were caught.
 		RunE: func(c *cobra.Command, _ []string) error { return runMutants(c.OutOrStdout(), f) },
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.Config, "config", "small", "`name` of the configuration, full, default or small")
+	fl.StringVar(&f.Config, "config", "small", "`name` of the configuration, full, default or small, and options of the board emu, as small?vramports=1")
 	fl.Uint64Var(&f.Seed, "seed", 1, "`seed` of the mutants and of the traffic")
 	fl.IntVar(&f.Count, "count", 200, "`number` of mutants")
 	fl.Uint64Var(&f.Clocks, "cycles", 1_000_000, "`number` of clocks after which a mutant has survived")

@@ -41,7 +41,7 @@ each error.
 		RunE: func(c *cobra.Command, _ []string) error { return runVerilog(c.OutOrStdout(), f) },
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.config, "config", "default", "`name` of the configuration, full, default or small")
+	fl.StringVar(&f.config, "config", "default", "`name` of the configuration, full, default or small, and options of the board emu, as small?vramports=1")
 	fl.StringVar(&f.source, "source", ".", "`directory` in the module's source tree")
 	fl.StringVarP(&f.out, "output", "o", "", "`directory` to write to, made if it is not there")
 	fl.BoolVar(&f.json, "json", false, "print the summary as JSON")

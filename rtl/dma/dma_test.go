@@ -220,7 +220,7 @@ func TestReset(t *testing.T) {
 // onVRAM runs descriptors on VRAM alone and returns the clocks from the first
 // one's offer to the last outcome.
 func onVRAM(t *testing.T, descs ...dma.Desc) int {
-	m, v := dma.New(16), mem.New(1<<18)
+	m, v := dma.New(16), mem.New(1<<18, 2)
 	for i := range v.Len() {
 		v.SetWord(uint32(i), rand.New(rand.NewPCG(uint64(i), 2)).Uint64())
 	}

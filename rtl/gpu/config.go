@@ -13,6 +13,7 @@ var ErrConfig = errors.New("gpu: bad configuration")
 type Config struct {
 	Nodes      int    // command processors, 1 or 2
 	VRAMBytes  uint64 // power of two, 8 KiB to 256 MiB
+	VRAMPorts  int    // 2: VRAM is read and written in the same clock; 1: one or the other
 	HostBits   int    // width of a host address, 32 to 62
 	LengthBits int    // width of a linear packet's byte count, 16 to 32
 	Tags       int    // DMA reads in flight, 2, 4, 8 or 16
@@ -30,7 +31,7 @@ type Config struct {
 // Default returns the configuration of the selector "emu".
 func Default() Config {
 	return Config{
-		Nodes: 2, VRAMBytes: 16 << 20, HostBits: 48, LengthBits: 32, Tags: 16, ClockHz: 100_000_000,
+		Nodes: 2, VRAMBytes: 16 << 20, VRAMPorts: 2, HostBits: 48, LengthBits: 32, Tags: 16, ClockHz: 100_000_000,
 		Protection: true, Coalescing: true,
 		Timeline: true, Contexts: true, Preemption: true, Counters: true, Watchdog: true,
 	}
@@ -39,7 +40,7 @@ func Default() Config {
 // Small returns the configuration of the selector "emu?config=small": the
 // smallest that does all of its work, for small FPGAs.
 func Small() Config {
-	return Config{Nodes: 1, VRAMBytes: 8 << 10, HostBits: 40, LengthBits: 16, Tags: 4, ClockHz: 100_000_000}
+	return Config{Nodes: 1, VRAMBytes: 8 << 10, VRAMPorts: 2, HostBits: 40, LengthBits: 16, Tags: 4, ClockHz: 100_000_000}
 }
 
 func (c Config) check() error {
@@ -51,6 +52,7 @@ func (c Config) check() error {
 	}{
 		{"nodes", uint64(c.Nodes), 1, 2, false},
 		{"VRAM bytes", c.VRAMBytes, 8 << 10, 256 << 20, true},
+		{"VRAM ports", uint64(c.VRAMPorts), 1, 2, false},
 		{"host address bits", uint64(c.HostBits), 32, 62, false},
 		{"length bits", uint64(c.LengthBits), 16, 32, false},
 		{"tags", uint64(c.Tags), 2, 16, true},

@@ -52,7 +52,7 @@ type rig struct {
 func newRig(t *testing.T, seed uint64, steady bool) *rig {
 	r := rand.New(rand.NewPCG(seed, 11))
 	c := gpu.Config{
-		Nodes: 1 + r.IntN(2), VRAMBytes: 1 << (16 + r.IntN(3)), HostBits: 34 + r.IntN(29),
+		Nodes: 1 + r.IntN(2), VRAMBytes: 1 << (16 + r.IntN(3)), VRAMPorts: 1 + r.IntN(2), HostBits: 34 + r.IntN(29),
 		LengthBits: 16 + r.IntN(17), Tags: 2 << r.IntN(4), ClockHz: 1,
 		Protection: r.IntN(3) != 0, Coalescing: r.IntN(3) != 0, Counters: r.IntN(3) != 0, Watchdog: r.IntN(3) != 0,
 		Timeline: r.IntN(3) != 0, Contexts: r.IntN(3) != 0, Preemption: r.IntN(3) != 0,

@@ -74,7 +74,7 @@ func New(c Config) (*GPU, error) {
 		pcie:   pcie.New(c.VRAMBytes),
 		ident: ident.New(ident.Params{
 			Nodes: c.Nodes, Tags: c.Tags, LengthBits: c.LengthBits, HostBits: c.HostBits,
-			VRAMBytes: c.VRAMBytes, ClockHz: c.ClockHz, MapHash: regmap.Hash(),
+			VRAMBytes: c.VRAMBytes, VRAMPorts: c.VRAMPorts, ClockHz: c.ClockHz, MapHash: regmap.Hash(),
 			Protection: c.Protection, Coalescing: c.Coalescing, Counters: c.Counters, Watchdog: c.Watchdog,
 			Timeline: c.Timeline, Contexts: c.Contexts, Preemption: c.Preemption,
 		}),
@@ -84,7 +84,7 @@ func New(c Config) (*GPU, error) {
 		fence0: fence.New(0, c.Timeline),
 		fence1: fence.New(1, c.Timeline),
 		dma:    dma.New(c.Tags),
-		vram:   mem.New(c.VRAMBytes),
+		vram:   mem.New(c.VRAMBytes, c.VRAMPorts),
 
 		perf:      perf.New(c.Nodes),
 		initiator: noc.NewInitiator(c.Nodes, c.Tags),

@@ -80,9 +80,9 @@ func TestIdentity(t *testing.T) {
 		c    gpu.Config
 		caps uint32
 	}{
-		{small(), 0x72010f2},
-		{oneNode(), 0x140401},
-		{gpu.Small(), 0x100401},
+		{small(), 0x172010f2},
+		{oneNode(), 0x10140401},
+		{gpu.Small(), 0x10100401},
 	} {
 		c := tt.c
 		m := boot(t, c, 1)

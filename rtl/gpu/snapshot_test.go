@@ -22,7 +22,7 @@ type leaf struct {
 }
 
 // leaves returns the scalars of v but those behind slices, and what the GPU was
-// built from.
+// and its memories were built from.
 func leaves(v reflect.Value, name string, dots bool, tag string, all []leaf) []leaf {
 	switch v.Kind() {
 	case reflect.Struct:
@@ -35,6 +35,9 @@ func leaves(v reflect.Value, name string, dots bool, tag string, all []leaf) []l
 			}
 			if v.Type() == reflect.TypeFor[gpu.Config]() {
 				return all
+			}
+			if v.Type() == reflect.TypeFor[hdl.RAM]() && f.Name == "single" {
+				continue
 			}
 			// An instance is a module of another package, or of hdl.
 			t := f.Type

@@ -67,6 +67,17 @@ func TestRAMCollision(t *testing.T) {
 	assert.NotPanics(t, func() { m.Tick(false, 2, 0xff, 2, 0) }, "no read")
 }
 
+func TestSinglePort(t *testing.T) {
+	m := hdl.NewSinglePortRAM(4)
+	m.Tick(false, 1, 0x0f, 2, 0x1122334455667788)
+	m.Tick(true, 2, 0, 1, 99)
+	assert.Equal(t, uint64(0x55667788), m.Out())
+	m.Tick(false, 0, 0xff, 2, 7)
+	assert.Equal(t, uint64(0x55667788), m.Out(), "held in the clock of a write")
+	assert.Panics(t, func() { m.Tick(true, 1, 1, 2, 0) }, "two words in one clock")
+	assert.Panics(t, func() { m.Tick(true, 2, 1, 2, 0) })
+}
+
 func TestFIFO(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		depth := 1 << rapid.IntRange(0, 4).Draw(t, "log2 depth")

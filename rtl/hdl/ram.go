@@ -1,21 +1,28 @@
 package hdl
 
-// RAM is a synchronous memory of 64-bit words with one read and one write port.
+// RAM is a synchronous memory of 64-bit words with one read and one write port,
+// or with one port for both.
 //
 //	In      read   enable and word address; write: byte enables, word address, data
 //	Out     the word read by the last enabled read, held until the next one
-//	Timing  1 clock from address to data; a read and a write in every clock
+//	Timing  1 clock from address to data; a read and a write in every clock, of a
+//	        single port one of the two
 //	Reset   the output register to 0; the words are kept
 //	Paths   none
-//	Faults  a read and a write of one word in one clock is an assertion, as is an
-//	        address outside the memory
+//	Faults  a read and a write of one word in one clock is an assertion, of a
+//	        single port any read and write in one clock, as is an address outside
+//	        the memory
 type RAM struct {
-	words []uint64
-	q     uint64
+	words  []uint64
+	single bool
+	q      uint64
 }
 
-// NewRAM returns a memory of n words, all 0.
+// NewRAM returns a memory of n words, all 0, with a read and a write port.
 func NewRAM(n int) RAM { return RAM{words: make([]uint64, n)} }
+
+// NewSinglePortRAM returns a memory of n words, all 0, with one port.
+func NewSinglePortRAM(n int) RAM { return RAM{words: make([]uint64, n), single: true} }
 
 // Out returns the word read last.
 func (m *RAM) Out() uint64 { return m.q }
@@ -23,7 +30,7 @@ func (m *RAM) Out() uint64 { return m.q }
 // Tick is one rising clock edge. Bit i of enable writes byte i, bits 8*i+7 to
 // 8*i of data; an enable of 0 writes nothing.
 func (m *RAM) Tick(read bool, raddr uint32, enable uint8, waddr uint32, data uint64) {
-	Assert(!read || enable == 0 || raddr != waddr, "RAM: a read and a write of one word in one clock")
+	Assert(!read || enable == 0 || raddr != waddr && !m.single, "RAM: a read and a write of one word, or of one port, in one clock")
 	if read {
 		m.q = m.words[raddr]
 	}

@@ -17,6 +17,7 @@ type Params struct {
 	LengthBits int    // width of a linear packet's byte count
 	HostBits   int    // width of a host address
 	VRAMBytes  uint64 // below 4 GiB
+	VRAMPorts  int    // 1 or 2
 	ClockHz    uint32 // of the clock that TIME counts
 	MapHash    uint32 // of the register and packet map
 	Protection bool   // windows
@@ -82,7 +83,7 @@ type Module struct {
 
 // New returns the block after reset.
 func New(p Params) Module {
-	caps := uint32(p.Nodes) | uint32(p.Tags)<<8 | uint32(p.LengthBits)<<16
+	caps := uint32(p.Nodes) | uint32(p.Tags)<<8 | uint32(p.LengthBits)<<16 | uint32(p.VRAMPorts)<<27
 	if p.Protection {
 		caps |= idreg.CapsProtection
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/reset"
 )
 
-var params = Params{Nodes: 2, Tags: 16, LengthBits: 32, HostBits: 48, VRAMBytes: 16 << 20, ClockHz: 100_000_000, MapHash: 0x12345678}
+var params = Params{Nodes: 2, Tags: 16, LengthBits: 32, HostBits: 48, VRAMBytes: 16 << 20, VRAMPorts: 2, ClockHz: 100_000_000, MapHash: 0x12345678}
 
 func read(m *Module, off uint16) uint32 {
 	m.Tick(regbus.Req{Op: regbus.Read, Off: idreg.Base + off}, Scratch{}, Scratch{}, Error{}, reset.Signals{})
@@ -33,7 +33,7 @@ func TestRegisters(t *testing.T) {
 	}{
 		{"MAGIC", 0x00, 0x47504c48},
 		{"VERSION", 0x04, 0x00010000},
-		{"CAPS", 0x08, 0x00201002},
+		{"CAPS", 0x08, 0x10201002},
 		{"MAP_HASH", 0x0c, 0x12345678},
 		{"VRAM_SIZE", 0x10, 0x01000000},
 		{"CLOCK_HZ", 0x14, 100_000_000},

@@ -8,7 +8,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/hdl"
 )
 
-// Module is VRAM. It serves one read and one write at the same time.
+// Module is VRAM. With two ports it serves one read and one write at the same
+// time, with one a read or a write in each clock, in turn if there are both.
 //
 //	In      rd        MemRead headers, valid/ready; Addr is an offset in VRAM
 //	        cplReady  whether the completion is taken
@@ -16,7 +17,9 @@ import (
 //	Out     Completion, one beat of a read, registered; the readies
 //	Timing  2 clocks from a read header to its first completion, 1 from a beat to
 //	        memory; 8 bytes per clock each way, without a bubble from request to
-//	        request; a read of the word that is being written waits 1 clock
+//	        request; a read of the word that is being written waits 1 clock. With
+//	        one port 8 bytes per clock in all: of a read and a write that are both
+//	        there the write is first, and then each has every second clock
 //	Reset   all empty; the contents are kept
 //	Order   reads complete in order; a read that is taken in the clock of a beat
 //	        or later sees the beat
@@ -25,8 +28,9 @@ import (
 //	Faults  a request outside the memory or of another kind, or a beat whose Last
 //	        does not fit its header, is an assertion
 type Module struct {
-	ram   hdl.RAM
-	bytes uint64
+	ram    hdl.RAM
+	bytes  uint64
+	single bool // one port
 
 	read     burst // whose next word is read
 	nextRead burst
@@ -35,6 +39,7 @@ type Module struct {
 	write     burst // whose next beat is awaited or written
 	nextWrite burst
 	beat      port.Beat // to be written in this clock
+	owed      bool      // of a single port: a read waited for the last write
 }
 
 // A burst is what is left of a request.
@@ -45,10 +50,15 @@ type burst struct {
 	Word  uint32
 }
 
-// New returns a VRAM of so many bytes, a multiple of 8, all 0.
-func New(bytes uint64) Module {
+// New returns a VRAM of so many bytes, a multiple of 8, all 0, with 1 or 2 ports.
+func New(bytes uint64, ports int) Module {
 	hdl.Assert(bytes%8 == 0, "mem: the size is no multiple of 8")
-	return Module{ram: hdl.NewRAM(int(bytes / 8)), bytes: bytes}
+	hdl.Assert(ports == 1 || ports == 2, "mem: neither 1 nor 2 ports")
+	m := Module{ram: hdl.NewRAM(int(bytes / 8)), bytes: bytes}
+	if ports == 1 {
+		m.ram, m.single = hdl.NewSinglePortRAM(int(bytes/8)), true
+	}
+	return m
 }
 
 // ReadReady returns whether a read header is taken.
@@ -67,22 +77,34 @@ func (m *Module) Completion() port.Completion {
 
 // WriteReady returns whether a write header and a beat are taken.
 func (m *Module) WriteReady() (req, beat bool) {
-	return !m.nextWrite.Valid, !m.beat.Valid || m.write.Valid
+	return !m.nextWrite.Valid, !m.beat.Valid || m.writes()
+}
+
+// writes returns whether this clock writes the beat. A single port that owes the
+// read a clock gives it that one. Nothing is ever owed before the write went
+// first, so a read still sees every beat that was taken before it.
+func (m *Module) writes() bool {
+	turn := !m.single || !m.owed
+	return m.beat.Valid && m.write.Valid && turn
 }
 
 // Tick is one rising clock edge.
 func (m *Module) Tick(rd port.Request, cplReady bool, wr port.Request, beat port.Beat) {
-	write := m.beat.Valid && m.write.Valid
+	write := m.writes()
 	enable := uint8(0)
 	if write {
 		enable = m.beat.Enable
 	}
-	collide := write && m.read.Word == m.write.Word
+	collide := write && (m.single || m.read.Word == m.write.Word)
 	move := !m.out.Valid || cplReady
 	read := m.read.Valid && move && !collide
 	m.ram.Tick(read, m.read.Word, enable, m.write.Word, m.beat.Data)
+	passed := write && m.read.Valid
 	m.tickRead(rd, read, move)
 	m.tickWrite(wr, beat, write)
+	if m.single {
+		m.owed = passed
+	}
 }
 
 // tickRead moves a word from read to out if read is set, and takes rd.
@@ -170,6 +192,7 @@ func (m *Module) Reset() {
 	m.ram.Reset()
 	m.read, m.nextRead, m.out = burst{}, burst{}, burst{}
 	m.write, m.nextWrite, m.beat = burst{}, burst{}, port.Beat{}
+	m.owed = false
 }
 
 // Len returns the number of words.
@@ -184,7 +207,7 @@ func (m *Module) SetWord(addr uint32, v uint64) { m.ram.SetWord(addr, v) }
 // Writing returns the word that the next clock writes and the beat that goes
 // there, an invalid one if it writes none; for observation.
 func (m *Module) Writing() (addr uint32, beat port.Beat) {
-	if !m.beat.Valid || !m.write.Valid {
+	if !m.writes() {
 		return 0, port.Beat{}
 	}
 	return m.write.Word, m.beat

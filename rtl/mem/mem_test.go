@@ -16,7 +16,7 @@ import (
 func idle(m *mem.Module) { m.Tick(port.Request{}, true, port.Request{}, port.Beat{}) }
 
 func TestReadTiming(t *testing.T) {
-	m := mem.New(1024)
+	m := mem.New(1024, 2)
 	m.SetWord(2, 22)
 	m.SetWord(3, 33)
 	m.Tick(port.Request{Kind: port.MemRead, Tag: 5, Len: 3, Addr: 0x14}, true, port.Request{}, port.Beat{})
@@ -38,7 +38,7 @@ func TestReadTiming(t *testing.T) {
 // Requests of every length stream at one beat a clock, both ways at once.
 func TestThroughput(t *testing.T) {
 	for _, n := range []uint8{1, 2, 3, 8, 31, 32} {
-		m := mem.New(4096)
+		m := mem.New(4096, 2)
 		req := port.Request{Kind: port.MemRead, Len: n, Addr: 128}
 		wr := port.Request{Kind: port.MemWrite, Len: n, Addr: 2048}
 		beats := int(port.Beats(req.Addr, n))
@@ -61,7 +61,7 @@ func TestThroughput(t *testing.T) {
 
 // A read that meets a write of its word waits a clock and sees the write.
 func TestCollision(t *testing.T) {
-	m := mem.New(1024)
+	m := mem.New(1024, 2)
 	m.SetWord(4, 0x1111111111111111)
 	_, beatReady := m.WriteReady()
 	require.True(t, beatReady)
@@ -75,7 +75,7 @@ func TestCollision(t *testing.T) {
 }
 
 func TestBeatBeforeItsHeaderWaits(t *testing.T) {
-	m := mem.New(1024)
+	m := mem.New(1024, 2)
 	m.Tick(port.Request{}, true, port.Request{}, port.Beat{Valid: true, Last: true, Enable: 0xff, Data: 7})
 	_, beatReady := m.WriteReady()
 	assert.False(t, beatReady)
@@ -103,18 +103,20 @@ func TestMisuse(t *testing.T) {
 		{"the last beat is late", port.Request{}, port.Request{Kind: port.MemWrite, Len: 2}, port.Beat{Valid: true}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m := mem.New(1024)
+			m := mem.New(1024, 2)
 			assert.Panics(t, func() {
 				m.Tick(tt.rd, true, tt.wr, tt.beat)
 				idle(&m)
 			})
 		})
 	}
-	assert.Panics(t, func() { mem.New(1001) })
+	assert.Panics(t, func() { mem.New(1001, 2) })
+	assert.Panics(t, func() { mem.New(1024, 0) })
+	assert.Panics(t, func() { mem.New(1024, 3) })
 }
 
 func TestReset(t *testing.T) {
-	m := mem.New(1024)
+	m := mem.New(1024, 2)
 	m.SetWord(0, 9)
 	wr := port.Request{Kind: port.MemWrite, Len: 4}
 	m.Tick(port.Request{Kind: port.MemRead, Len: 32}, true, wr, port.Beat{Valid: true, Enable: 0xff})
@@ -144,9 +146,9 @@ func random(rng *rand.Rand, size int) port.Request {
 // its word was read, which is between its header and its completion.
 func TestRandom(t *testing.T) {
 	const size = 256
-	for seed := range uint64(20) {
+	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		m := mem.New(size)
+		m := mem.New(size, 1+int(seed%2))
 		w := writer{rng: rng, model: make([]byte, size)}
 		type read struct {
 			req  port.Request

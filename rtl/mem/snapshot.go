@@ -7,37 +7,39 @@ import (
 )
 
 // ModuleWords is how many words Snapshot fills.
-const ModuleWords = 25 + hdl.RAMWords
+const ModuleWords = 27 + hdl.RAMWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
 	_ = s[ModuleWords-1]
 	s[0] = m.bytes
-	s[1] = hdl.Bit(m.read.Valid)
-	s[2] = uint64(m.read.Tag)
-	s[3] = uint64(m.read.Left)
-	s[4] = uint64(m.read.Word)
-	s[5] = hdl.Bit(m.nextRead.Valid)
-	s[6] = uint64(m.nextRead.Tag)
-	s[7] = uint64(m.nextRead.Left)
-	s[8] = uint64(m.nextRead.Word)
-	s[9] = hdl.Bit(m.out.Valid)
-	s[10] = uint64(m.out.Tag)
-	s[11] = uint64(m.out.Left)
-	s[12] = uint64(m.out.Word)
-	s[13] = hdl.Bit(m.write.Valid)
-	s[14] = uint64(m.write.Tag)
-	s[15] = uint64(m.write.Left)
-	s[16] = uint64(m.write.Word)
-	s[17] = hdl.Bit(m.nextWrite.Valid)
-	s[18] = uint64(m.nextWrite.Tag)
-	s[19] = uint64(m.nextWrite.Left)
-	s[20] = uint64(m.nextWrite.Word)
-	s[21] = hdl.Bit(m.beat.Valid)
-	s[22] = hdl.Bit(m.beat.Last)
-	s[23] = uint64(m.beat.Enable)
-	s[24] = m.beat.Data
-	s = s[25:]
+	s[1] = hdl.Bit(m.single)
+	s[2] = hdl.Bit(m.read.Valid)
+	s[3] = uint64(m.read.Tag)
+	s[4] = uint64(m.read.Left)
+	s[5] = uint64(m.read.Word)
+	s[6] = hdl.Bit(m.nextRead.Valid)
+	s[7] = uint64(m.nextRead.Tag)
+	s[8] = uint64(m.nextRead.Left)
+	s[9] = uint64(m.nextRead.Word)
+	s[10] = hdl.Bit(m.out.Valid)
+	s[11] = uint64(m.out.Tag)
+	s[12] = uint64(m.out.Left)
+	s[13] = uint64(m.out.Word)
+	s[14] = hdl.Bit(m.write.Valid)
+	s[15] = uint64(m.write.Tag)
+	s[16] = uint64(m.write.Left)
+	s[17] = uint64(m.write.Word)
+	s[18] = hdl.Bit(m.nextWrite.Valid)
+	s[19] = uint64(m.nextWrite.Tag)
+	s[20] = uint64(m.nextWrite.Left)
+	s[21] = uint64(m.nextWrite.Word)
+	s[22] = hdl.Bit(m.beat.Valid)
+	s[23] = hdl.Bit(m.beat.Last)
+	s[24] = uint64(m.beat.Enable)
+	s[25] = m.beat.Data
+	s[26] = hdl.Bit(m.owed)
+	s = s[27:]
 	m.ram.Snapshot(s)
 }
 
@@ -45,31 +47,33 @@ func (m *Module) Snapshot(s []uint64) {
 func (m *Module) Restore(s []uint64) {
 	_ = s[ModuleWords-1]
 	m.bytes = s[0]
-	m.read.Valid = s[1] != 0
-	m.read.Tag = uint8(s[2])
-	m.read.Left = uint8(s[3])
-	m.read.Word = uint32(s[4])
-	m.nextRead.Valid = s[5] != 0
-	m.nextRead.Tag = uint8(s[6])
-	m.nextRead.Left = uint8(s[7])
-	m.nextRead.Word = uint32(s[8])
-	m.out.Valid = s[9] != 0
-	m.out.Tag = uint8(s[10])
-	m.out.Left = uint8(s[11])
-	m.out.Word = uint32(s[12])
-	m.write.Valid = s[13] != 0
-	m.write.Tag = uint8(s[14])
-	m.write.Left = uint8(s[15])
-	m.write.Word = uint32(s[16])
-	m.nextWrite.Valid = s[17] != 0
-	m.nextWrite.Tag = uint8(s[18])
-	m.nextWrite.Left = uint8(s[19])
-	m.nextWrite.Word = uint32(s[20])
-	m.beat.Valid = s[21] != 0
-	m.beat.Last = s[22] != 0
-	m.beat.Enable = uint8(s[23])
-	m.beat.Data = s[24]
-	s = s[25:]
+	m.single = s[1] != 0
+	m.read.Valid = s[2] != 0
+	m.read.Tag = uint8(s[3])
+	m.read.Left = uint8(s[4])
+	m.read.Word = uint32(s[5])
+	m.nextRead.Valid = s[6] != 0
+	m.nextRead.Tag = uint8(s[7])
+	m.nextRead.Left = uint8(s[8])
+	m.nextRead.Word = uint32(s[9])
+	m.out.Valid = s[10] != 0
+	m.out.Tag = uint8(s[11])
+	m.out.Left = uint8(s[12])
+	m.out.Word = uint32(s[13])
+	m.write.Valid = s[14] != 0
+	m.write.Tag = uint8(s[15])
+	m.write.Left = uint8(s[16])
+	m.write.Word = uint32(s[17])
+	m.nextWrite.Valid = s[18] != 0
+	m.nextWrite.Tag = uint8(s[19])
+	m.nextWrite.Left = uint8(s[20])
+	m.nextWrite.Word = uint32(s[21])
+	m.beat.Valid = s[22] != 0
+	m.beat.Last = s[23] != 0
+	m.beat.Enable = uint8(s[24])
+	m.beat.Data = s[25]
+	m.owed = s[26] != 0
+	s = s[27:]
 	m.ram.Restore(s)
 }
 
@@ -77,6 +81,7 @@ func (m *Module) Restore(s []uint64) {
 func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	s = append(s,
 		hdl.Signal{Name: at + ".bytes", Width: 64},
+		hdl.Signal{Name: at + ".single", Width: 1},
 		hdl.Signal{Name: at + ".read_Valid", Width: 1},
 		hdl.Signal{Name: at + ".read_Tag", Width: 8},
 		hdl.Signal{Name: at + ".read_Left", Width: 5},
@@ -101,6 +106,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".beat_Last", Width: 1},
 		hdl.Signal{Name: at + ".beat_Enable", Width: 8},
 		hdl.Signal{Name: at + ".beat_Data", Width: 64},
+		hdl.Signal{Name: at + ".owed", Width: 1},
 	)
 	s = m.ram.Signals(at+".ram", s)
 	return s

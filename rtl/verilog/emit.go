@@ -10,6 +10,9 @@ import (
 //go:embed hdl_ram.v
 var ramText []byte
 
+//go:embed hdl_ram_single.v
+var ramSingleText []byte
+
 //go:embed hdl_fifo.v
 var fifoText []byte
 

@@ -104,11 +104,11 @@ func (d *designer) declarations(w *writer, m *module) {
 
 // primitive prints the instance of a memory.
 func (w *writer) primitive(p *primitive) {
-	kind, params := "hdl_ram", fmt.Sprintf(".WORDS(%d), .ADDR(%d)", p.words, p.addrBits())
+	params := fmt.Sprintf(".WORDS(%d), .ADDR(%d)", p.words, p.addrBits())
 	ports := []string{".clk(clk)", ".rst(rst)", ".clear0(" + p.clear[0].name + ")", ".clear1(" + p.clear[1].name + ")"}
 	port := func(name string, v *variable) { ports = append(ports, fmt.Sprintf(".%s(%s)", name, v.name)) }
 	if p.fifo {
-		kind, params = p.fifoModule(), fmt.Sprintf(".WIDTH(%d), .DEPTH(%d), .ADDR(%d)", p.width, p.words, p.addrBits())
+		params = fmt.Sprintf(".WIDTH(%d), .DEPTH(%d), .ADDR(%d)", p.width, p.words, p.addrBits())
 		port("push", p.pins[0])
 		port("pop", p.pins[1])
 		var parts []string
@@ -125,7 +125,7 @@ func (w *writer) primitive(p *primitive) {
 		port("q", p.head)
 	}
 	w.line("")
-	w.line("%s #(%s) %s (", kind, params, p.name)
+	w.line("%s #(%s) %s (", p.module(), params, p.name)
 	w.line("\t%s", strings.Join(ports, ",\n\t\t"))
 	w.line(");")
 }
@@ -134,12 +134,17 @@ func (w *writer) primitive(p *primitive) {
 // is wide would take many for few words.
 const blockDepth = 16
 
-// fifoModule returns the primitive of a FIFO.
-func (p *primitive) fifoModule() string {
-	if p.words >= blockDepth {
+// module returns the name of the Verilog module.
+func (p *primitive) module() string {
+	switch {
+	case p.fifo && p.words >= blockDepth:
 		return "hdl_fifo_block"
+	case p.fifo:
+		return "hdl_fifo"
+	case p.single:
+		return "hdl_ram_single"
 	}
-	return "hdl_fifo"
+	return "hdl_ram"
 }
 
 // child prints the instance of a module.

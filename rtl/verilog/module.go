@@ -48,13 +48,14 @@ type register struct {
 
 // A primitive is an instance of a type of package hdl.
 type primitive struct {
-	named *types.Named
-	name  string
-	path  string
-	fifo  bool
-	words int
-	elem  *value // of a FIFO: the head, fields of the wire head
-	width int    // of an element, bits
+	named  *types.Named
+	name   string
+	path   string
+	fifo   bool
+	single bool // of a RAM: one port
+	words  int
+	elem   *value // of a FIFO: the head, fields of the wire head
+	width  int    // of an element, bits
 
 	pins   []*variable // inputs: of a FIFO push, pop; of a RAM read, raddr, enable, waddr, data
 	data   []*variable // inputs: the fields of a FIFO's pushed value
@@ -205,6 +206,7 @@ func (d *designer) primitive(m *module, t types.Type, path string, pos token.Pos
 	switch n.Obj().Name() {
 	case "RAM":
 		p.words, p.width = livePath(m.live, path+".words").Len(), 64
+		p.single = livePath(m.live, path+".single").Bool()
 		a := p.addrBits()
 		pin("read", 1)
 		pin("raddr", a)
@@ -226,7 +228,7 @@ func (d *designer) primitive(m *module, t types.Type, path string, pos token.Pos
 		p.clear[i] = &variable{name: m.namer.fresh(p.name + "_clear" + strconv.Itoa(i)), width: 1, kind: kindPin}
 	}
 	m.prims = append(m.prims, p)
-	m.params = append(m.params, fmt.Sprintf("%s has %d words", path, p.words))
+	m.params = append(m.params, fmt.Sprintf("%s is a %s of %d words", path, p.module(), p.words))
 	return &value{t: t, prim: p, clear: p.clear}, nil
 }
 

@@ -135,15 +135,11 @@ func primitiveFiles(ms []*module) []File {
 	used := map[string]bool{}
 	for _, m := range ms {
 		for _, p := range m.prims {
-			if p.fifo {
-				used[p.fifoModule()] = true
-			} else {
-				used["hdl_ram"] = true
-			}
+			used[p.module()] = true
 		}
 	}
 	var out []File
-	for _, f := range []File{{"hdl_ram", ramText}, {"hdl_fifo", fifoText}, {"hdl_fifo_block", fifoBlockText}} {
+	for _, f := range []File{{"hdl_ram", ramText}, {"hdl_ram_single", ramSingleText}, {"hdl_fifo", fifoText}, {"hdl_fifo_block", fifoBlockText}} {
 		if used[f.Name] {
 			out = append(out, File{f.Name + ".v", f.Text})
 		}

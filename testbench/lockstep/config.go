@@ -4,20 +4,20 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 )
 
 // ErrConfig is wrapped by the error of an unknown configuration.
 var ErrConfig = errors.New("lockstep: unknown configuration")
 
-// Config returns the configuration of a name, as the board emu has them:
-// gpu.Default, also by the name full, or gpu.Small. It fails with ErrConfig.
+// Config returns a configuration as the board emu has it: full, default or
+// small, and behind a question mark what differs from it, as in
+// small?vramports=1. It fails with ErrConfig.
 func Config(name string) (gpu.Config, error) {
-	switch name {
-	case "default", "full":
-		return gpu.Default(), nil
-	case "small":
-		return gpu.Small(), nil
+	c, err := boards.Config(name)
+	if err != nil {
+		return gpu.Config{}, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	return gpu.Config{}, fmt.Errorf("%w: %q, want full, default or small", ErrConfig, name)
+	return c, nil
 }

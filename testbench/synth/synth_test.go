@@ -3,11 +3,13 @@ package synth
 import (
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 )
 
@@ -126,6 +128,30 @@ func TestMemoryThatBecomesFlipFlops(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, r.Findings)
 	assert.Equal(t, 1, r.Total.RAM)
+}
+
+// VRAM of a single port is in as many block RAMs as VRAM of two.
+func TestVRAMPorts(t *testing.T) {
+	needs(t, "yosys")
+	for _, ports := range []int{1, 2} {
+		c := Shrink(gpu.Small())
+		c.VRAMPorts = ports
+		g, err := gpu.New(c)
+		require.NoError(t, err)
+		d, err := verilog.Translate("../..", g)
+		require.NoError(t, err)
+		s := Source{Top: "mem", Blocks: []string{"mem"}}
+		for _, f := range d.Files {
+			if f.Name == "mem.v" || strings.HasPrefix(f.Name, "hdl_ram") {
+				s.Files = append(s.Files, f)
+			}
+		}
+		for target, blocks := range map[Target]int{ICE40: 16, ECP5: 4} {
+			r, err := Run(s, target, Expectation{RAM: blocks, Memories: []Memory{{"ram.mem", InBlock}}})
+			require.NoError(t, err)
+			assert.Empty(t, r.Findings, "%d ports, %s", ports, target)
+		}
+	}
 }
 
 func TestRunRefuses(t *testing.T) {

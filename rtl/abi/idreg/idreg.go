@@ -41,6 +41,8 @@ const (
 	CapsTimeline   = 1 << 24
 	CapsContexts   = 1 << 25
 	CapsPreemption = 1 << 26
+	CapsVRAMPorts  = 3 << 27
+	CapsTwoPorts   = 2 << 27 // of CapsVRAMPorts
 
 	ResetWhole = 1 << 0
 
@@ -72,6 +74,7 @@ var Block = reg.Block{Name: "ID", Base: Base, Size: Size, Doc: "identity, capabi
 		{Mask: CapsTimeline, Name: "TIMELINE", Doc: "1: fences have 64 bits, and WAIT_FENCE is there"},
 		{Mask: CapsContexts, Name: "CONTEXTS", Doc: "1: SAVE_STATE and RESTORE_STATE are there"},
 		{Mask: CapsPreemption, Name: "PREEMPTION", Doc: "1: CP.PREEMPT and what belongs to it are there"},
+		{Mask: CapsVRAMPorts, Name: "VRAM_PORTS", Doc: "ports of VRAM: 2, it is read and written in the same clock, or 1, one or the other"},
 	}},
 	{Off: MapHash, Name: "MAP_HASH", Access: reg.RO, Config: true, Doc: "first four bytes, big-endian, of the SHA-256 of the canonical register and packet map"},
 	{Off: VRAMSize, Name: "VRAM_SIZE", Access: reg.RO, Config: true, Unit: "bytes", Doc: "size of VRAM, a power of two"},

@@ -200,9 +200,11 @@ func (m *Record) Reset() {
 	}
 }
 
-// Store has a memory and three FIFOs, and resets itself and one of them.
+// Store has two memories, one of a single port, and three FIFOs, and resets
+// itself and one of them.
 type Store struct {
 	ram  hdl.RAM
+	one  hdl.RAM
 	in   hdl.FIFO[point]
 	out  hdl.FIFO[uint64]
 	long hdl.FIFO[point]
@@ -213,14 +215,14 @@ type Store struct {
 
 // NewStore returns a Store with 8 words.
 func NewStore() *Store {
-	return &Store{ram: hdl.NewRAM(8), in: hdl.NewFIFO[point](4), out: hdl.NewFIFO[uint64](1), long: hdl.NewFIFO[point](16)}
+	return &Store{ram: hdl.NewRAM(8), one: hdl.NewSinglePortRAM(4), in: hdl.NewFIFO[point](4), out: hdl.NewFIFO[uint64](1), long: hdl.NewFIFO[point](16)}
 }
 
 // Tick is one rising clock edge.
 func (m *Store) Tick(p point, push, pop bool, addr uint8, enable uint8, data uint64, clear, reset bool) {
 	head, valid, ready := m.in.Out()
 	_, _, room := m.out.Out()
-	word := m.ram.Out()
+	word := m.ram.Out() ^ m.one.Out()<<1
 	m.seen = m.seen<<1 ^ word ^ uint64(head.X)
 	late, there, space := m.long.Out()
 	m.seen ^= uint64(late.Y) << 20
@@ -236,6 +238,10 @@ func (m *Store) Tick(p point, push, pop bool, addr uint8, enable uint8, data uin
 		enable = 0
 	}
 	m.ram.Tick(true, m.prev, enable, a, data)
+	if addr&8 != 0 {
+		enable = 0
+	}
+	m.one.Tick(enable == 0 && addr&16 != 0, m.prev&3, enable, a&3, data)
 	m.in.Tick(push, p, pop && valid)
 	m.out.Tick(room && addr&3 == 0, data, !room && !m.out.Empty())
 	m.long.Tick(push && space, p, pop && there && addr&1 != 0)
@@ -245,6 +251,7 @@ func (m *Store) Tick(p point, push, pop bool, addr uint8, enable uint8, data uin
 			m.long.Reset()
 		}
 		m.ram.Reset()
+		m.one.Reset()
 	}
 	m.prev = a
 }
@@ -254,8 +261,9 @@ func (m *Store) Reset() {
 	in, out := m.in, m.out
 	in.Reset()
 	out.Reset()
-	*m = Store{ram: m.ram, in: in, out: out, long: m.long}
+	*m = Store{ram: m.ram, one: m.one, in: in, out: out, long: m.long}
 	m.long.Reset()
+	m.one.Reset()
 	m.ram.Reset()
 }
 

@@ -1,0 +1,48 @@
+// A memory of 64-bit words with one port: in a clock it writes the word at waddr
+// if a bit of enable is set, and otherwise can read the one at raddr. Bit i of
+// enable writes byte i. clear0 sets q to 0 before this clock's read, clear1 and
+// rst behind it.
+module hdl_ram_single #(
+	parameter WORDS = 2,
+	parameter ADDR  = 1
+) (
+	input  wire            clk,
+	input  wire            rst,
+	input  wire            clear0,
+	input  wire            clear1,
+	input  wire            read,
+	input  wire [ADDR-1:0] raddr,
+	input  wire [7:0]      enable,
+	input  wire [ADDR-1:0] waddr,
+	input  wire [63:0]     data,
+	output reg  [63:0]     q
+);
+	(* no_rw_check *) reg [63:0] mem [0:WORDS-1];
+
+	wire write = enable != 8'd0;
+	wire [ADDR-1:0] addr = write ? waddr : raddr;
+
+`ifndef SYNTHESIS
+	integer i;
+	initial for (i = 0; i < WORDS; i = i + 1) mem[i] = 64'd0;
+`endif
+
+	always @(posedge clk) begin
+		if (rst || clear1) q <= 64'd0;
+		else if (read && !write) q <= mem[addr];
+		else if (clear0) q <= 64'd0;
+	end
+
+	always @(posedge clk) begin
+		if (!rst) begin
+			if (enable[0]) mem[addr][7:0] <= data[7:0];
+			if (enable[1]) mem[addr][15:8] <= data[15:8];
+			if (enable[2]) mem[addr][23:16] <= data[23:16];
+			if (enable[3]) mem[addr][31:24] <= data[31:24];
+			if (enable[4]) mem[addr][39:32] <= data[39:32];
+			if (enable[5]) mem[addr][47:40] <= data[47:40];
+			if (enable[6]) mem[addr][55:48] <= data[55:48];
+			if (enable[7]) mem[addr][63:56] <= data[63:56];
+		end
+	end
+endmodule
