@@ -35,6 +35,17 @@ type bringupFlags struct {
 
 	links *links
 	open  bringup.Opener // nil: boards.OpenWith
+	files []*output      // of the report, as reportFiles names them
+}
+
+// reportFiles are what --report writes beside the capture.
+var reportFiles = []struct {
+	name  string
+	write func(*bringup.Report, io.Writer) error
+}{
+	{"report.html", (*bringup.Report).WriteHTML},
+	{"report.json", (*bringup.Report).WriteJSON},
+	{"junit.xml", (*bringup.Report).WriteJUnit},
 }
 
 func newBringup(l *links) *cobra.Command {
@@ -116,13 +127,9 @@ func runBringup(ctx context.Context, stdout io.Writer, f bringupFlags) error {
 	if err != nil {
 		return err
 	}
-	if f.report != "" {
-		if err := os.MkdirAll(f.report, 0o777); err != nil {
-			return artifactError(f.report, err)
-		}
-		if f.links.path == "" {
-			f.links.path = filepath.Join(f.report, "bus.pcapng")
-		}
+	defer f.discardReport()
+	if err := f.makeReport(); err != nil {
+		return err
 	}
 	if o.Open == nil {
 		link, err := f.links.options()
@@ -133,11 +140,9 @@ func runBringup(ctx context.Context, stdout io.Writer, f bringupFlags) error {
 			return boards.OpenWith(selector, host, link)
 		}
 	}
+	o.Progress = func(r bringup.Result) { f.progress(stdout, r) }
 	if f.soak != "" {
 		return soakBringup(ctx, stdout, f, o)
-	}
-	if !f.json {
-		o.Progress = func(r bringup.Result) { fmt.Fprint(stdout, r.Line()) }
 	}
 	r, err := bringup.Run(ctx, o)
 	if err != nil {
@@ -155,6 +160,45 @@ func runBringup(ctx context.Context, stdout io.Writer, f bringupFlags) error {
 		return err
 	}
 	return verdict(r)
+}
+
+// progress takes a result as soon as it is there. A wave that waits for a fault
+// has what was before the first stage that failed.
+func (f bringupFlags) progress(stdout io.Writer, r bringup.Result) {
+	if r.Status == bringup.Fail {
+		f.links.wave.fault()
+	}
+	if !f.json && f.soak == "" {
+		fmt.Fprint(stdout, r.Line())
+	}
+}
+
+// makeReport makes the folder of --report and the files in it, if it is given.
+func (f *bringupFlags) makeReport() error {
+	if f.report == "" {
+		return nil
+	}
+	if err := os.MkdirAll(f.report, 0o777); err != nil {
+		return artifactError(f.report, err)
+	}
+	for _, file := range reportFiles {
+		o, err := f.links.output(filepath.Join(f.report, file.name))
+		if err != nil {
+			return err
+		}
+		f.files = append(f.files, o)
+	}
+	if f.links.path == "" {
+		f.links.path = filepath.Join(f.report, "bus.pcapng")
+	}
+	return nil
+}
+
+// discardReport removes the files that were not written.
+func (f *bringupFlags) discardReport() {
+	for _, o := range f.files {
+		o.discard()
+	}
 }
 
 // soakLimit reads --soak: a number of rounds, or a duration.
@@ -245,21 +289,11 @@ func (f bringupFlags) write(stdout io.Writer, r *bringup.Report) error {
 	if f.report == "" {
 		return nil
 	}
-	for _, file := range []struct {
-		name  string
-		write func(io.Writer) error
-	}{
-		{"report.html", r.WriteHTML}, {"report.json", r.WriteJSON}, {"junit.xml", r.WriteJUnit},
-	} {
-		o, err := newOutput(filepath.Join(f.report, file.name))
-		if err != nil {
+	for i, file := range reportFiles {
+		if err := file.write(r, f.files[i]); err != nil {
 			return err
 		}
-		if err = file.write(o); err == nil {
-			err = o.commit()
-		}
-		if err != nil {
-			o.discard()
+		if err := f.files[i].commit(); err != nil {
 			return err
 		}
 	}

@@ -77,7 +77,7 @@ func mute(selector string, host bus.Host) (bus.Link, bus.Clock, error) {
 // A board that cannot be reached is a link that failed, whatever the cause.
 func TestBringupMute(t *testing.T) {
 	var out strings.Builder
-	err := runBringup(t.Context(), &out, bringupFlags{board: "serial:/dev/x", poke: "safe", bytes: "all", open: mute})
+	err := runBringup(t.Context(), &out, bringupFlags{board: "serial:/dev/x", poke: "safe", bytes: "all", links: new(links), open: mute})
 	require.Error(t, err)
 	assert.Equal(t, exitLink, exitCode(err))
 	assert.ErrorIs(t, err, bus.ErrTimeout)

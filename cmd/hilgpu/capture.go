@@ -22,8 +22,11 @@ type links struct {
 	tdr    time.Duration
 
 	console *console
-	file    *output
-	w       *capture.Writer
+	outputs []*output // of the command, no two of which are one file
+
+	mu   sync.Mutex // of what follows and of the wave's file and recorder
+	file *output
+	w    *capture.Writer
 }
 
 // add adds the flag to a command that has a link, and to all below it.
@@ -50,9 +53,11 @@ func (l *links) options() (boards.Options, error) {
 	if l.console == nil {
 		l.console = &console{w: l.stderr}
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	o := boards.Options{Console: l.console.text}
 	var err error
-	if o.Wave, err = l.wave.recorder(); err != nil {
+	if o.Wave, err = l.wave.recorder(l.output); err != nil {
 		return o, err
 	}
 	o.Capture, err = l.capture()
@@ -65,7 +70,7 @@ func (l *links) capture() (*capture.Writer, error) {
 	if l.path == "" || l.w != nil {
 		return l.w, nil
 	}
-	file, err := newOutput(l.path)
+	file, err := l.output(l.path)
 	if err != nil {
 		return nil, err
 	}
@@ -74,11 +79,18 @@ func (l *links) capture() (*capture.Writer, error) {
 	return l.w, err
 }
 
-// commit ends the capture and the wave, also of a command that failed with err.
+// commit ends what the command records, also if it failed with err.
 func (l *links) commit(err error) error {
 	if l.console != nil {
 		l.console.end()
 	}
+	return l.commitRecords(err)
+}
+
+// commitRecords ends the capture and the wave; what comes behind is not recorded.
+func (l *links) commitRecords(err error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	werr := l.wave.commit(err)
 	if cerr := l.commitCapture(); werr == nil {
 		werr = cerr
@@ -86,7 +98,7 @@ func (l *links) commit(err error) error {
 	return werr
 }
 
-// commitCapture ends the capture; what comes behind is not recorded.
+// commitCapture ends the capture.
 func (l *links) commitCapture() error {
 	if l.w == nil {
 		return nil

@@ -104,7 +104,7 @@ func (f *transferFlags) options(packet string) (transfer.Options, error) {
 		return o, fmt.Errorf("%w: --align %q, want a number of bytes, of a copy also two as in 3,5", transfer.ErrInput, f.align)
 	}
 	link, err := f.links.options()
-	o.Open = bare.With(link)
+	o.Open, o.Failed = bare.With(link), f.links.wave.failed
 	return o, err
 }
 
@@ -176,7 +176,7 @@ func runStorm(ctx context.Context, stdout, stderr io.Writer, f *stormFlags) erro
 	if err != nil {
 		return err
 	}
-	f.Open = bare.With(link)
+	f.Open, f.Failed = bare.With(link), f.links.wave.failed
 	ctx, stop := untilSignal(ctx)
 	defer stop()
 	r, err := storm.Run(ctx, f.Options)

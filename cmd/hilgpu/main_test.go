@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -233,15 +234,63 @@ func TestBrokenContract(t *testing.T) {
 	assert.Contains(t, string(b), `"unfinished":true`)
 }
 
+// No two outputs of a command are one file, however it is named; what was there
+// stays, and nothing is done.
 func TestOneFileForTwoOutputs(t *testing.T) {
-	dir := t.TempDir()
-	out := filepath.Join(dir, "same")
-	code, _, stderr := hilgpu("run", "compose", "--size", "32x32", "-o", out, "--ddi", filepath.Join(dir, ".", "x", "..", "same"))
-	assert.Equal(t, exitUsage, code)
-	assert.Contains(t, stderr, "two outputs")
-	left, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	assert.Empty(t, left)
+	for _, tt := range []struct {
+		args     string // before the two
+		one, two string
+	}{
+		{"run compose --size 32x32", "-o", "--ddi"},
+		{"run compose --size 32x32", "-o", "--wave"},
+		{"run compose --size 32x32", "-o", "--capture"},
+		{"run compose --size 32x32", "--ddi", "--wave"},
+		{"run compose --size 32x32", "--ddi", "--capture"},
+		{"run lists --lists 5 --alive 5", "--wave", "--capture"},
+		{"run copy --size 64", "--wave", "--capture"},
+		{"run fill --size 64", "--wave", "--capture"},
+		{"run storm --cycles 1000", "--wave", "--capture"},
+		{"bringup --only ident", "--wave", "--capture"},
+		{"test --filter ^present$", "--junit", "--capture"},
+		{"reg snap", "-o", "--capture"},
+	} {
+		t.Run(tt.args+" "+tt.one+" "+tt.two, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "same")
+			require.NoError(t, os.WriteFile(path, []byte("old"), 0o666))
+			code, stdout, stderr := hilgpu(append(strings.Fields(tt.args), tt.one, path, tt.two, filepath.Join(dir, ".", "x", "..", "same"))...)
+			assert.Equal(t, exitUsage, code)
+			assert.Empty(t, stdout)
+			assert.Regexp(t, `^hilgpu: bad input: cannot write .*same: it is given for two outputs\n$`, stderr)
+			left, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			assert.Len(t, left, 1)
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			assert.Equal(t, "old", string(text))
+		})
+	}
+}
+
+// The files of a report are outputs too.
+func TestOneFileForAReportAndAWave(t *testing.T) {
+	for _, flag := range []string{"--wave", "--capture"} {
+		for _, name := range []string{"report.html", "report.json", "junit.xml"} {
+			dir := t.TempDir()
+			code, _, stderr := hilgpu("bringup", "--only", "ident", "--report", dir, flag, filepath.Join(dir, name))
+			assert.Equal(t, exitUsage, code)
+			assert.Contains(t, stderr, name+": it is given for two outputs")
+			left, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			assert.Empty(t, left)
+		}
+	}
+}
+
+// A device may be given for several outputs.
+func TestOneDeviceForTwoOutputs(t *testing.T) {
+	code, _, stderr := hilgpu("run", "compose", "--size", "8x8", "-o", "/dev/null", "--ddi", "/dev/null", "--wave", "/dev/null", "--capture", "/dev/null")
+	assert.Zero(t, code, stderr)
 }
 
 func TestOutputFollowsLinksAndKeepsTheMode(t *testing.T) {
@@ -270,25 +319,49 @@ func TestFullDiskIsNamedAsGiven(t *testing.T) {
 	}
 }
 
-// TestKilledRun is also the program that it kills.
+// TestKilledRun is also the program that it kills. What is recorded until then is
+// kept whole, and nothing else is left behind.
 func TestKilledRun(t *testing.T) {
 	const child = "HILGPU_TEST_CHILD"
-	if dir := os.Getenv(child); dir != "" {
-		os.Exit(run([]string{"run", "compose", "--size", "2000x2000", "-o", filepath.Join(dir, "f.png"), "--ddi", filepath.Join(dir, "f.jsonl")}, os.Stdout, os.Stderr))
+	if args := os.Getenv(child); args != "" {
+		os.Exit(run(strings.Fields(args), os.Stdout, os.Stderr))
 	}
-	dir := t.TempDir()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestKilledRun$")
-	cmd.Env = append(os.Environ(), child+"="+dir)
-	require.NoError(t, cmd.Start())
-	require.Eventually(t, func() bool {
-		left, err := os.ReadDir(dir)
-		return err == nil && len(left) == 2
-	}, 20*time.Second, time.Millisecond)
-	time.Sleep(50 * time.Millisecond) // the files come just before the handler
-	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-	require.Error(t, cmd.Wait())
-	assert.Equal(t, 128+int(syscall.SIGTERM), cmd.ProcessState.ExitCode())
-	left, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	assert.Empty(t, left, "nothing is left behind")
+	const signalled = 128 + int(syscall.SIGTERM)
+	for _, tt := range []struct {
+		args  string // & is the folder
+		files int    // that it makes
+		code  int
+		kept  []string
+	}{
+		{"run compose --size 2000x2000 -o &/f.png --ddi &/f.jsonl", 2, signalled, nil},
+		{"run compose --size 2000x2000 -o &/f.png --wave &/w.vcd --capture &/c.pcapng", 3, signalled, []string{"c.pcapng", "w.vcd"}},
+		{"run lists --lists 10000000 --wave &/w.vcd", 1, signalled, []string{"w.vcd"}},
+		{"run storm --all --cycles 1000000000 --wave &/w.vcd", 1, exitCheck, []string{"w.vcd"}},
+		{"test --junit &/j.xml --capture &/c.pcapng", 2, signalled, []string{"c.pcapng"}},
+	} {
+		t.Run(tt.args, func(t *testing.T) {
+			dir := t.TempDir()
+			cmd := exec.Command(os.Args[0], "-test.run=^TestKilledRun$")
+			cmd.Env = append(os.Environ(), child+"="+strings.ReplaceAll(tt.args, "&", dir))
+			require.NoError(t, cmd.Start())
+			require.Eventually(t, func() bool {
+				left, err := os.ReadDir(dir)
+				return err == nil && len(left) == tt.files
+			}, 20*time.Second, time.Millisecond)
+			time.Sleep(100 * time.Millisecond) // the files come just before the handler, and then the work
+			require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+			require.Error(t, cmd.Wait())
+			assert.Equal(t, tt.code, cmd.ProcessState.ExitCode())
+			left, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			var names []string
+			for _, e := range left {
+				names = append(names, e.Name())
+			}
+			assert.Equal(t, tt.kept, names)
+			if slices.Contains(names, "w.vcd") {
+				assert.NotEmpty(t, readWave(t, filepath.Join(dir, "w.vcd")).Times)
+			}
+		})
+	}
 }

@@ -26,6 +26,22 @@ type output struct {
 	tmp *os.File // nil once committed or discarded
 }
 
+// output is newOutput for a file that is none of the command's others.
+func (l *links) output(path string) (*output, error) {
+	o, err := newOutput(path)
+	if err != nil || o == nil {
+		return nil, err
+	}
+	for _, other := range l.outputs {
+		if err := distinct(other, o); err != nil {
+			o.discard()
+			return nil, err
+		}
+	}
+	l.outputs = append(l.outputs, o)
+	return o, nil
+}
+
 // newOutput makes sure now that path can be written. An empty path gives nil.
 func newOutput(path string) (*output, error) {
 	if path == "" {
@@ -152,7 +168,7 @@ func (o *output) discard() {
 
 // distinct fails if two outputs are one file.
 func distinct(a, b *output) error {
-	if a == nil || b == nil || a.special || b.special || absolute(a.place) != absolute(b.place) {
+	if a.special || b.special || absolute(a.place) != absolute(b.place) {
 		return nil
 	}
 	return b.failed(errors.New("it is given for two outputs"))

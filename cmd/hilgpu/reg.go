@@ -355,7 +355,7 @@ file is a board: snap:FILE.`,
 }
 
 func snapRegs(w io.Writer, f *regFlags) error {
-	out, err := newOutput(f.out)
+	out, err := f.links.output(f.out)
 	if err != nil {
 		return err
 	}

@@ -93,19 +93,16 @@ func runCompose(stdout, stderr io.Writer, f composeFlags, images []string) error
 	if err != nil {
 		return err
 	}
-	out, err := newOutput(f.out)
+	out, err := f.links.output(f.out)
 	if err != nil {
 		return err
 	}
 	defer out.discard()
-	ddi, err := newOutput(f.ddi)
+	ddi, err := f.links.output(f.ddi)
 	if err != nil {
 		return err
 	}
 	defer ddi.discard()
-	if err := distinct(out, ddi); err != nil {
-		return err
-	}
 	defer f.links.onSignal(out, ddi)()
 	start := time.Now()
 	link, err := f.links.options()
@@ -134,8 +131,8 @@ func runCompose(stdout, stderr io.Writer, f composeFlags, images []string) error
 }
 
 // onSignal discards the outputs if the program is interrupted or terminated,
-// keeps what is captured so far, and ends it as the signal would have. It returns
-// what ends that.
+// keeps what is captured and recorded so far, and ends it as the signal would
+// have. It returns what ends that.
 func (l *links) onSignal(outputs ...*output) (stop func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -147,7 +144,7 @@ func (l *links) onSignal(outputs ...*output) (stop func()) {
 		for _, o := range outputs {
 			o.discard()
 		}
-		if err := l.commitCapture(); err != nil {
+		if err := l.commitRecords(nil); err != nil {
 			fmt.Fprintf(l.stderr, "hilgpu: %v\n", err)
 		}
 		code := 1

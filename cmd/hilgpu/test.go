@@ -93,7 +93,7 @@ func runTest(stdout io.Writer, f testFlags) error {
 	if f.list {
 		return listCases(stdout, f, o.Filter)
 	}
-	xml, err := newOutput(f.junit)
+	xml, err := f.links.output(f.junit)
 	if err != nil {
 		return err
 	}

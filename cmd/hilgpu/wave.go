@@ -10,6 +10,8 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/wave"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/testbench/scoreboard"
+	"github.com/hilgpu/hilgpu/testbench/storm"
 )
 
 // waveFlags are the flags of commands that can record the registers of a GPU.
@@ -46,8 +48,9 @@ func (f *waveFlags) options() (o wave.Options, err error) {
 	return o, fmt.Errorf("%w: --wave-on %q, want fault or cycle A..B with A below B", errInput, f.on)
 }
 
-// recorder returns what records, or nil. It makes the file at its first call.
-func (f *waveFlags) recorder() (*wave.Recorder, error) {
+// recorder returns what records, or nil. It makes the file at its first call, by
+// newOutput.
+func (f *waveFlags) recorder(newOutput func(path string) (*output, error)) (*wave.Recorder, error) {
 	if f.path == "" && f.on != "" {
 		return nil, fmt.Errorf("%w: --wave-on %q without --wave FILE", errInput, f.on)
 	}
@@ -65,8 +68,30 @@ func (f *waveFlags) recorder() (*wave.Recorder, error) {
 	return f.rec, err
 }
 
-// commit ends the wave of a command that returned err. One that waits for a
-// fault has what was before the GPU stopped, also if no node reported one.
+// failed has a wave that waits for a fault get what was before the GPU stopped
+// with err, unless a node has reported a fault. Whoever closes the board behind
+// an error calls it before that.
+func (f *waveFlags) failed(err error) {
+	if stopped(err) {
+		f.fault()
+	}
+}
+
+// fault is failed for a GPU that stopped.
+func (f *waveFlags) fault() {
+	if f.rec != nil {
+		f.rec.Fault()
+	}
+}
+
+// stopped reports whether err is of a GPU that stopped or is not as its model.
+func stopped(err error) bool {
+	var device *dxgkrnl.DeviceError
+	return errors.As(err, &device) || errors.Is(err, scoreboard.ErrDiffers) || errors.Is(err, storm.ErrDiffers) ||
+		err != nil && exitCode(err) == exitDevice
+}
+
+// commit ends the wave of a command that returned err.
 func (f *waveFlags) commit(err error) error {
 	if f.file == nil {
 		return nil
@@ -75,10 +100,7 @@ func (f *waveFlags) commit(err error) error {
 		f.file.discard()
 		return nil
 	}
-	var stopped *dxgkrnl.DeviceError
-	if errors.As(err, &stopped) {
-		f.rec.Fault()
-	}
+	f.failed(err)
 	if err := f.rec.Close(); err != nil {
 		f.file.discard()
 		return err

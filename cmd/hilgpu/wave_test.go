@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -27,6 +29,9 @@ func TestWave(t *testing.T) {
 		{"some clocks", append(small, "--wave-on", "cycle 3000..3100"), exitOK, 3000, 3100},
 		{"the same, shorter", append(small, "--wave-on=3000..3100"), exitOK, 3000, 3100},
 		{"lists", []string{"run", "lists", "--lists", "10", "--alive", "5"}, exitOK, 0, 0},
+		{"copy", []string{"run", "copy", "--size", "64", "--count", "2"}, exitOK, 0, 0},
+		{"fill", []string{"run", "fill", "--size", "64", "--count", "2"}, exitOK, 0, 0},
+		{"storm", []string{"run", "storm", "--cycles", "5000"}, exitOK, 0, 0},
 		{"bringup", []string{"bringup", "--only", "ident"}, exitOK, 0, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -55,16 +60,37 @@ func readWave(t *testing.T, path string) *vcdtest.Dump {
 	return d
 }
 
-// A GPU that stops has its last clocks in the wave, although no node told of a
-// fault; one that works has none.
+// A GPU that stops, or that is not as its model, has its last clocks in the wave,
+// although no node told of a fault; one that works has none.
 func TestWaveOnFault(t *testing.T) {
-	for board, code := range map[string]int{"emu?fault=lost-doorbell&after=2": exitDevice, "emu": exitOK} {
-		path := filepath.Join(t.TempDir(), "w.vcd")
-		var out, errs bytes.Buffer
-		args := []string{"run", "compose", "--size", "16x16", "--board", board, "--wave-on", "fault", "--wave", path}
-		require.Equal(t, code, run(args, &out, &errs), errs.String())
-		d := readWave(t, path)
-		assert.Equal(t, code == exitDevice, len(d.Times) > 100, "%d times", len(d.Times))
+	for _, tt := range []struct {
+		args  string
+		board string
+		code  int
+	}{
+		{"run compose --size 16x16", "emu", exitOK},
+		{"run compose --size 16x16", "emu?fault=lost-doorbell&after=2", exitDevice},
+		{"run copy --size 64", "emu", exitOK},
+		{"run copy --size 64", "emu?fault=dead", exitDevice},
+		{"run copy --size 64", "emu?fault=lost-interrupt", exitDevice},
+		{"run copy --size 64", "emu?fault=stuck-data:D0=1", exitCheck},
+		{"run fill --size 64", "emu", exitOK},
+		{"run fill --size 64", "emu?fault=dead", exitDevice},
+		{"run fill --size 64", "emu?fault=stuck-data:D0=1", exitCheck},
+		{"run storm --cycles 3000000", "emu?fault=dead", exitDevice},
+		{"run storm --cycles 3000000", "emu?fault=lost-interrupt&after=1", exitCheck},
+		{"run storm --cycles 3000000", "emu?fault=stuck-enable:5", exitCheck},
+		{"bringup --only ident", "emu", exitOK},
+		{"bringup", "emu?config=small&fault=lost-doorbell", exitCheck},
+	} {
+		t.Run(tt.args+" "+tt.board, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "w.vcd")
+			code, _, stderr := hilgpu(append(strings.Fields(tt.args), "--board", tt.board, "--wave-on", "fault", "--wave", path)...)
+			require.Equal(t, tt.code, code, stderr)
+			d := readWave(t, path)
+			assert.Equal(t, tt.code != exitOK, len(d.Times) > 100, "%d times", len(d.Times))
+			assert.Equal(t, tt.code != exitOK, slices.ContainsFunc(d.Changes, func(c map[string]string) bool { return c["gpu.cp0.run"] == "1" }))
+		})
 	}
 }
 

@@ -254,6 +254,40 @@ func TestWaveOnFault(t *testing.T) {
 	assert.Equal(t, 270, count)
 }
 
+// A wave may be ended while the GPU works: it is whole, and the GPU works on.
+func TestWaveEndsAtAnyTime(t *testing.T) {
+	for _, o := range []wave.Options{{}, {Fault: true}} {
+		var out bytes.Buffer
+		m, r := recorded(t, small(), 2, &out, o)
+		m.configure()
+		for id := range uint32(20) {
+			m.submit(0, pkt.Copy{Src: at(0x10003), Dst: 0x77, Bytes: 5000}, fence(0, id))
+			if id == 3 {
+				m.submit(1, pkt.Copy{Src: 0, Dst: 1 << 40, Bytes: 64})
+				m.run(20000, func() bool { return m.g.Faulted() })
+			}
+			if id == 10 {
+				closed := make(chan error, 1)
+				go func() { closed <- r.Close() }()
+				m.run(20000, func() bool { return len(closed) > 0 })
+				require.NoError(t, <-closed)
+				r.Fault()
+				break
+			}
+			m.idle()
+		}
+		size, clock := out.Len(), m.clock
+		m.submit(0, pkt.Copy{Src: 0, Dst: 1 << 40, Bytes: 64})
+		m.run(20000, func() bool { return m.g.Faulted() })
+		m.run(20000, func() bool { return m.clock > clock+5000 })
+		require.NoError(t, r.Close(), "again")
+		assert.Equal(t, size, out.Len())
+		d := parse(t, &out)
+		assert.Greater(t, len(d.Times), 1000)
+		assert.LessOrEqual(t, d.Times[len(d.Times)-1], clock)
+	}
+}
+
 // A recorder is for one device, and its options are checked.
 func TestRecorder(t *testing.T) {
 	for _, o := range []wave.Options{{Depth: -1}, {Depth: 1<<20 + 1}, {From: 5, To: 5}, {From: math.MaxUint64}} {

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"sync"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
@@ -30,11 +31,13 @@ type Options struct {
 	After    uint64 // 0: 1024
 }
 
-// A Recorder records the first device that is attached to it. Its methods must
-// not be called while the device is clocked.
+// A Recorder records the first device that is attached to it. Attached and Close
+// may be called at any time, the other methods not while the device is clocked.
 type Recorder struct {
 	w   io.Writer
 	opt Options
+
+	mu  sync.Mutex // of dev
 	dev *Device
 }
 
@@ -62,6 +65,8 @@ func New(w io.Writer, o Options) (*Recorder, error) {
 // Attach returns a device that is g and is recorded, unless another one is
 // already.
 func (r *Recorder) Attach(g *gpu.GPU) *Device {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	d := &Device{GPU: g}
 	if r.dev != nil {
 		return d
@@ -81,38 +86,53 @@ func (r *Recorder) Attach(g *gpu.GPU) *Device {
 }
 
 // Attached reports whether there is a device.
-func (r *Recorder) Attached() bool { return r.dev != nil }
+func (r *Recorder) Attached() bool { return r.device() != nil }
+
+func (r *Recorder) device() *Device {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.dev
+}
 
 // Dump writes the clocks that the ring holds, up to the present. It fails with
 // ErrOptions if there is no device, or no ring.
 func (r *Recorder) Dump(w io.Writer) error {
-	if r.dev == nil || r.dev.flight == nil {
+	d := r.device()
+	if d == nil || d.flight == nil {
 		return fmt.Errorf("%w: nothing is kept", ErrOptions)
 	}
-	out := newDump(w, r.dev.GPU)
-	r.dev.flight.write(out, r.dev.GPU, 0)
-	r.dev.sample(out)
-	return out.close(r.dev.clock)
+	out := newDump(w, d.GPU)
+	d.flight.write(out, d.GPU, 0)
+	d.sample(out)
+	return out.close(d.clock)
 }
 
 // Fault records what Options.Fault says as if a node had just stopped, unless
 // one has.
 func (r *Recorder) Fault() {
-	if r.dev != nil && r.opt.Fault && r.dev.to == 0 {
-		r.dev.fault()
+	if d := r.device(); d != nil && r.opt.Fault && d.to == 0 {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.fault()
 	}
 }
 
-// Close ends the dump and returns its first error.
+// Close ends the dump, behind the clock that passes, and returns its first
+// error. Clocks that follow are not recorded.
 func (r *Recorder) Close() error {
-	if r.dev == nil || r.dev.live == nil {
+	d := r.device()
+	if d == nil || d.live == nil {
 		return nil
 	}
-	d := r.dev
-	if d.recording() {
-		d.sample(d.live)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.closed {
+		if d.recording() {
+			d.sample(d.live)
+		}
+		d.closed, d.err = true, d.live.close(min(d.clock, d.to))
 	}
-	return d.live.close(min(d.clock, d.to))
+	return d.err
 }
 
 // A Device is a GPU that is recorded.
@@ -120,10 +140,13 @@ type Device struct {
 	*gpu.GPU
 	opt Options
 
+	mu     sync.Mutex // held while clocks pass, and whenever something is written
 	clock  uint64
 	ports  ports
 	fresh  struct{ target, initiator bool } // ports has what the registers drive
 	live   *dump                            // nil: none
+	closed bool                             // live is complete, or failed with err
+	err    error
 	from   uint64
 	to     uint64  // clocks [from, to) are written as they pass
 	flight *flight // nil: none
@@ -153,6 +176,8 @@ func (d *Device) Initiator() (req port.Request, beat port.Beat) {
 
 // Tick advances one clock.
 func (d *Device) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.ports.inputs = inputs{req, beat, cplReady, cpl, reqReady, dataReady}
 	d.record(0)
 	d.GPU.Tick(req, beat, cplReady, cpl, reqReady, dataReady)
@@ -164,6 +189,8 @@ func (d *Device) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.
 
 // Skip is n clocks without input.
 func (d *Device) Skip(n uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.ports.inputs = inputs{}
 	d.record(n)
 	d.GPU.Skip(n)
@@ -172,6 +199,8 @@ func (d *Device) Skip(n uint64) {
 
 // Reset is a fundamental reset, between clocks.
 func (d *Device) Reset() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.ports.inputs = inputs{}
 	if d.flight != nil {
 		d.flight.keep(d.clock, d.GPU, &d.ports.inputs, reset)
@@ -183,6 +212,8 @@ func (d *Device) Reset() {
 // Load takes the GPU to the state of a checkpoint, as GPU.Load does. The ring
 // begins again there.
 func (d *Device) Load(r io.Reader) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if err := d.GPU.Load(r); err != nil {
 		return err
 	}
@@ -208,7 +239,9 @@ func (d *Device) passed(n uint64) {
 }
 
 // recording reports whether the clock that comes is written as it passes.
-func (d *Device) recording() bool { return d.live != nil && d.clock >= d.from && d.clock < d.to }
+func (d *Device) recording() bool {
+	return d.live != nil && !d.closed && d.clock >= d.from && d.clock < d.to
+}
 
 // record writes and keeps the clock that comes, or those that are skipped.
 func (d *Device) record(skip uint64) {
@@ -224,15 +257,18 @@ func (d *Device) record(skip uint64) {
 
 // sample writes the registers as they are, and no inputs.
 func (d *Device) sample(to *dump) {
-	d.ports.inputs = inputs{}
-	d.Target()
-	d.Initiator()
-	to.sample(d.clock, d.GPU, &d.ports)
+	var p ports
+	p.Target.look(d.GPU)
+	p.Initiator.look(d.GPU)
+	to.sample(d.clock, d.GPU, &p)
 }
 
 // fault writes what the ring holds of the clocks that are not written, and has
 // those that follow written.
 func (d *Device) fault() {
+	if d.closed {
+		return
+	}
 	d.flight.write(d.live, d.GPU, d.to)
 	d.from, d.to = d.clock, d.clock+d.opt.After
 }

@@ -32,6 +32,9 @@ type Options struct {
 	Seed   uint64
 	Cycles uint64 // of the board's clock, after which no round begins; not 0
 	All    bool   // go on until then, though every bin was hit
+
+	// Failed, if not nil, gets the error of a run before the board is closed.
+	Failed func(error)
 }
 
 // A storm is one run.
@@ -66,6 +69,9 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 		return nil, err
 	}
 	defer func() {
+		if err != nil && o.Failed != nil {
+			o.Failed(err)
+		}
 		if cerr := b.Close(); err == nil {
 			err = cerr
 		}

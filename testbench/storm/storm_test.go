@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/testbench/scoreboard"
 	"github.com/hilgpu/hilgpu/testbench/storm"
@@ -144,4 +145,27 @@ func TestText(t *testing.T) {
 		{"FENCE", "place", "PRIVILEGE", "MISSING"},
 		strings.Fields("1 of 3 bins hit, 7 packets in 2 rounds, 900 clocks, seed 4 on emu"),
 	}, lines)
+}
+
+// Whoever asks for it gets the error of a run while the board is open, and
+// nothing of a run without one.
+func TestFailedBeforeClose(t *testing.T) {
+	for board, fails := range map[string]bool{"emu?config=small": false, "emu?config=small&fault=stuck-enable:5": true} {
+		var link bus.Link
+		var told error
+		o := storm.Options{Board: board, Cycles: 1_000_000}
+		o.Open = func(selector string, host bus.Host) (bus.Link, bus.Clock, error) {
+			l, c, err := boards.Open(selector, host)
+			link = l
+			return l, c, err
+		}
+		o.Failed = func(err error) {
+			told = err
+			_, err = link.ReadConfig(0)
+			assert.NoError(t, err, "the link is open")
+		}
+		_, err := storm.Run(t.Context(), o)
+		assert.Equal(t, fails, err != nil, board)
+		assert.Equal(t, err, told)
+	}
 }

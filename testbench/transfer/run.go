@@ -52,6 +52,9 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 		return nil, err
 	}
 	defer func() {
+		if err != nil && o.Failed != nil {
+			o.Failed(err)
+		}
 		if cerr := b.Close(); err == nil {
 			err = cerr
 		}

@@ -53,6 +53,9 @@ type Options struct {
 	Count int    // packets on each node, 1 to MaxCount
 	Nodes int    // that work at the same time; 0: all
 	Seed  uint64 // of the data
+
+	// Failed, if not nil, gets the error of a run before the board is closed.
+	Failed func(error)
 }
 
 func (o Options) check() error {

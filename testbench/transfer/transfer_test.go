@@ -120,3 +120,26 @@ func ExampleReport_Text() {
 	// moved    200 bytes in 400 clocks from the doorbell to the last fence, 0.50 bytes a clock
 	// checked  9000 bytes of VRAM and host memory, every one as expected
 }
+
+// Whoever asks for it gets the error of a run while the board is open, and
+// nothing of a run without one.
+func TestFailedBeforeClose(t *testing.T) {
+	for board, fails := range map[string]bool{"emu?config=small": false, "emu?config=small&fault=stuck-data:D0=1": true} {
+		var link bus.Link
+		var told error
+		o := transfer.Options{Board: board, Size: 64, Count: 1}
+		o.Open = func(selector string, host bus.Host) (bus.Link, bus.Clock, error) {
+			l, c, err := boards.Open(selector, host)
+			link = l
+			return l, c, err
+		}
+		o.Failed = func(err error) {
+			told = err
+			_, err = link.ReadConfig(0)
+			assert.NoError(t, err, "the link is open")
+		}
+		_, err := transfer.Run(t.Context(), o)
+		assert.Equal(t, fails, err != nil, board)
+		assert.Equal(t, err, told)
+	}
+}
