@@ -11,7 +11,8 @@ import (
 // once more, from the place that the registers name: the packet is fetched and
 // checked anew and starts behind what was done. Outside of an indirect buffer
 // nothing is to be resumed: IB_LEFT is 0 then, and PROGRESS waits for the INDIRECT
-// that it belongs to.
+// that it belongs to. What an indirect buffer left behind is forgotten when the
+// node runs again, not before: the host may be late to read it.
 
 // pieceLog2 is the log2 of the bytes of a piece of a linear packet.
 const pieceLog2 = 12
@@ -39,8 +40,6 @@ func (m *Module) yield() {
 	if m.state != stateFault {
 		if m.inIB {
 			m.progress = m.issued
-		} else {
-			m.ibEnd, m.ibDone = 0, 0
 		}
 		m.startFresh()
 		m.run = false

@@ -80,6 +80,10 @@ func TestPreempt(t *testing.T) {
 				b.tick(regbus.Req{})
 			}
 			require.Len(t, b.descs, int(tt.progress), "it has stopped")
+			b.preempt(80)
+			assert.Equal(t, tt.left, b.read(cpreg.IBLeft), "a node that has stopped keeps where it was")
+			assert.Equal(t, 0xc000+4*(uint32(len(tt.dwords))-tt.left), b.read(cpreg.IBLo))
+			assert.Equal(t, tt.progress, b.read(cpreg.Progress))
 			b.again()
 			b.preempt(78)
 			assert.Zero(t, b.read(cpreg.IBLeft), "stopped in front of INDIRECT")
@@ -92,6 +96,41 @@ func TestPreempt(t *testing.T) {
 			assert.Zero(t, b.faults)
 		})
 	}
+}
+
+// RUN that is written in the clock in which the node stops starts it at RPTR, as
+// one that is written behind it does.
+func TestRunMeetsPreempt(t *testing.T) {
+	met := 0
+	for at := range 250 {
+		b := newBenchOf(t, everything)
+		b.dmaTime = 20
+		b.start(ringAt, 12)
+		b.put(0xc000, 0x04000005, 0x1000, 0, 0x7000, 0, 0x4001, 0x08000002, 0x20, 9)
+		b.push(0x02000003, 0xc000, 0, 9, 0x10000004, 0x6000, hi, 5, 0)
+		b.doorbell()
+		for len(b.descs) < 1 {
+			b.tick(regbus.Req{})
+		}
+		b.write(cpreg.Preempt, 7)
+		for range at {
+			b.tick(regbus.Req{})
+		}
+		was := b.yields
+		b.write(cpreg.Ctl, cpreg.CtlRun)
+		if was == 0 && b.yields == 1 {
+			met++
+			require.Equal(t, uint32(cpreg.CtlRun), b.read(cpreg.Ctl))
+		}
+		for b.read(cpreg.Preempted) != 7 {
+			b.tick(regbus.Req{})
+		}
+		b.write(cpreg.Ctl, cpreg.CtlRun)
+		b.idle()
+		require.Equal(t, uint32(5), b.read(cpreg.Fence))
+		require.Len(t, b.scratch, 1, "%d clocks behind PREEMPT", at)
+	}
+	require.NotZero(t, met)
 }
 
 // TestPreemptAnywhere stops and resumes a stream of packets again and again: in

@@ -131,7 +131,12 @@ func (m *Module) control(v uint32) {
 		m.run = false
 	} else if !m.run && m.cause == cpreg.CauseNone {
 		m.run = true
-		m.ringSeek = seek{Valid: true, Stay: true}
+		if !m.inIB {
+			m.ibEnd, m.ibDone = 0, 0
+		}
+		if !m.ringSeek.Valid { // a preemption goes back to RPTR in this clock
+			m.ringSeek = seek{Valid: true, Stay: true}
+		}
 		good, _ := m.ringCheck()
 		m.ringBad = !good
 		m.readBase, m.readMask = m.ringBase, m.ringMask()

@@ -150,6 +150,10 @@ func (m *Module) Tick(desc Desc, owner uint8, in In, refused bool, cancel uint8,
 	}
 }
 
+// Cancel returns the level of cancel that the last clock saw, for IdleFor of the
+// parent: while the nodes have another one, the engine is not asleep.
+func (m *Module) Cancel() uint8 { return m.cancel }
+
 // cancelled returns whether the write side's descriptor is to be given up and
 // has not been.
 func (m *Module) cancelled() bool {

@@ -140,7 +140,7 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 		rsp = g.rsp()
 	}
 	enable, functionMask := g.pcie.MSIX()
-	master := pcie.Master{Status: cpl.Status, Pending: g.initiator.Pending()}
+	master := pcie.Master{Status: g.initiator.Arrived(), Pending: g.initiator.Pending()}
 	events := g.events()
 	now := g.ident.Time()
 	s0, s1, err := g.cp0.Scratch(), g.cp1.Scratch(), g.pcie.Err()
@@ -149,7 +149,7 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	descReady := bit(descs != 0 && g.dma.Ready(), node)
 	dma0 := g.dmaFor(0, descReady)
 	dma1 := g.dmaFor(1, descReady)
-	cancel := bit(g.cp0.Resetting(), 0) | bit(g.cp1.Resetting(), 1)
+	cancel := g.cancel()
 	f0, f1 := g.cp0.Fence(), g.cp1.Fence()
 	line0, line1 := g.fence0.Timeline(), g.fence1.Timeline()
 	done0 := cp.Fence{Ready: g.fence0.Ready(), Result: g.fence0.Result(), Node0: line0, Node1: line1}
@@ -236,7 +236,7 @@ func (g *GPU) IdleFor() uint64 {
 	if offered, _, _ := g.desc(); offered != 0 && (g.dma.Ready() || !g.descs.Turn().Hold) {
 		n = 0
 	}
-	if g.pcie.Pending() != g.initiator.Pending() {
+	if g.pcie.Pending() != g.initiator.Pending() || g.dma.Cancel() != g.cancel() {
 		n = 0 // the level is on its way
 	}
 	return n

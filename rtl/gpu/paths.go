@@ -196,6 +196,9 @@ func (g *GPU) dmaFor(node, ready uint8) cp.DMA {
 	}
 }
 
+// cancel returns bit i for node i that wants its descriptors given up.
+func (g *GPU) cancel() uint8 { return bit(g.cp0.Resetting(), 0) | bit(g.cp1.Resetting(), 1) }
+
 // closed returns whether nothing of the engines is granted, because a reset is
 // under way.
 func (g *GPU) closed() bool {

@@ -36,15 +36,14 @@ func (m *machine) functionReset() {
 	}
 }
 
-// configSpace returns configuration space but for the bits that say what is in
-// flight or what its answers were.
+// configSpace returns configuration space but for the bit that says what is in
+// flight.
 func (m *machine) configSpace() map[uint64]uint32 {
 	all := map[uint64]uint32{}
 	for off := uint64(0); off < 0x100; off += 4 {
 		all[off] = m.readConfig(off)
 	}
 	all[pcicfg.DevCtl] &^= pcicfg.DevStaPending
-	all[pcicfg.Command] &^= pcicfg.StatusReceivedAbort | pcicfg.StatusReceivedUR
 	return all
 }
 
@@ -235,4 +234,29 @@ func TestResetWithoutAnswers(t *testing.T) {
 	m.reads[0].due = m.clock
 	m.idle()
 	assert.Equal(t, uint64(1), m.fence(0))
+}
+
+// What is answered behind a function-level reset does not show in the function
+// that is behind it.
+func TestLateErrorsShowNowhere(t *testing.T) {
+	for name, reset := range map[string]func(m *machine){
+		"function": func(m *machine) { m.functionReset(); m.configure() },
+		"whole":    func(m *machine) { m.writeReg(idreg.Base+idreg.Reset, idreg.ResetWhole) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := boot(t, small(), 1)
+			m.latency = 5000
+			m.submit(0, pkt.NOP{})
+			for range 100 {
+				m.tick(port.Request{}, port.Beat{}, true)
+			}
+			require.Len(t, m.reads, 1)
+			m.reads[0].data = nil // to be answered with an error
+			reset(m)
+			before := m.readConfig(pcicfg.Command)
+			m.idle()
+			require.Empty(t, m.reads)
+			require.Equal(t, before, m.readConfig(pcicfg.Command))
+		})
+	}
 }

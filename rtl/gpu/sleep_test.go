@@ -41,6 +41,7 @@ func (s *sleeper) Skip(n uint64) {
 		awake.Tick(port.Request{}, port.Beat{}, rng.IntN(2) == 0, port.Completion{}, rng.IntN(2) == 0, rng.IntN(2) == 0)
 		steps.Skip(1)
 		awake.Snapshot(s.words[0])
+		awake.Restore(s.words[0]) // wakes its blocks
 		steps.Snapshot(s.words[1])
 		s.same(i, n)
 		for _, g := range []*gpu.GPU{awake, steps} {
@@ -89,6 +90,24 @@ func TestSleepIsInvisible(t *testing.T) {
 	}
 	require.Greater(t, sleeps, uint64(500))
 	require.Greater(t, clocks, 10*sleeps)
+}
+
+// A node reset that ends with nothing else at work is asleep only when the engine
+// has seen its end.
+func TestSleepBehindNodeReset(t *testing.T) {
+	for at := range uint64(8) {
+		m := boot(t, small(), at)
+		s := newSleeper(m)
+		m.dev, m.skip, m.latency = s, true, 300
+		m.submit(0, pkt.Copy{Src: host | memBase, Dst: 0, Bytes: 64})
+		start := m.clock
+		m.run(2000, func() bool { return m.clock >= start+330+20*at })
+		m.writeReg(cpreg.Base+cpreg.Ctl, cpreg.CtlReset)
+		start = m.clock
+		m.run(5000, func() bool { return m.clock >= start+3000 })
+		require.Zero(t, m.node(0, cpreg.Ctl))
+		require.Greater(t, s.clocks, uint64(1000))
+	}
 }
 
 // A reset that waits for the host is slept through, and so is what is behind it.

@@ -111,6 +111,10 @@ func (m *Initiator) Completion() port.Completion {
 	return m.refused
 }
 
+// Arrived returns the outcome of a read in the clock in which its completion goes
+// to the reader; what is dropped has none.
+func (m *Initiator) Arrived() port.Status { return m.cpl.Status }
+
 // Pending returns whether reads are in flight at the host.
 func (m *Initiator) Pending() bool { return m.flying != 0 }
 

@@ -86,8 +86,8 @@ func Block(n int) reg.Block {
 	needs := [Nodes]uint32{0, idreg.CapsNode1}[n]
 	return reg.Block{Name: name, Base: Base + uint32(n)*Stride, Size: Stride, Doc: "command processor and fence unit of a node", Needs: needs, Regs: []reg.Reg{
 		{Off: Ctl, Name: "CTL", Access: reg.RW, Poke: reg.Destructive, Doc: "fetch control", Fields: []reg.Field{
-			{Mask: CtlRun, Name: "RUN", Doc: "fetch from the ring while RPTR differs from WPTR; a fault clears it"},
-			{Mask: CtlReset, Name: "RESET", Write: reg.Trigger, Doc: "drains reads in flight, then resets the node: pointers, state and fault to 0, FENCE kept; reads as 1 until done"},
+			{Mask: CtlRun, Name: "RUN", Doc: "fetch from the ring while RPTR differs from WPTR; a fault clears it, and so does a stop for PREEMPT: a write in between starts the node at RPTR again"},
+			{Mask: CtlReset, Name: "RESET", Write: reg.Trigger, Doc: "drains what is in flight, then resets the node: pointers, state and fault to 0, FENCE kept; reads as 1 until done. Descriptors of the other node that are in front are waited for; a read that the host never answers, of either, keeps it waiting until ID.RESET"},
 			{Mask: CtlProtect, Name: "PROTECT", Doc: "1: packets in indirect buffers reach memory only in the windows that SET_WINDOW sets; always 0 without CAPS.PROTECTION"},
 		}},
 		{Off: Status, Name: "STATUS", Access: reg.RO, Volatile: true, Reset: StatusIdle, Doc: "what the node does", Fields: []reg.Field{
@@ -115,7 +115,7 @@ func Block(n int) reg.Block {
 		{Off: Packets, Name: "PACKETS", Access: reg.RO, Volatile: true, Doc: "packets retired since reset, modulo 2^32"},
 		{Off: IBLo, Name: "IB_ADDR_LO", Access: reg.RO, Volatile: true, Unit: "bytes", Doc: "GPU address of the next dword of the indirect buffer, low half"},
 		{Off: IBHi, Name: "IB_ADDR_HI", Access: reg.RO, Volatile: true, Unit: "bytes", Doc: "high half"},
-		{Off: IBLeft, Name: "IB_LEFT", Access: reg.RO, Volatile: true, Unit: "dwords", Doc: "dwords of the indirect buffer not yet retired"},
+		{Off: IBLeft, Name: "IB_LEFT", Access: reg.RO, Volatile: true, Unit: "dwords", Doc: "dwords of the indirect buffer not yet retired; what a node that has left it has not retired, until RUN is set"},
 		{Off: LineLo, Name: "TIMELINE_LO", Access: reg.RW, Volatile: true, Read: reg.Latch, Poke: reg.Destructive, Doc: "FENCE by another name; a read of it latches the high half of the timeline into TIMELINE_HI"},
 		{Off: LineHi, Name: "TIMELINE_HI", Access: reg.RW, Volatile: true, Poke: reg.Destructive, Doc: "reads as the high half, as it was when TIMELINE_LO was last read; a write presets the high half, while RUN is 0; always 0 without CAPS.TIMELINE"},
 		{Off: Preempt, Name: "PREEMPT", Access: reg.RW, Write: reg.Trigger, Poke: reg.Destructive, Doc: "a write, of any id, asks the node to stop: behind the packet in work, or inside a COPY or FILL of an indirect buffer behind any 4096 bytes, inside a COPY_2D or FILL_2D of one behind any row, or while it waits for a fence. It then clears RUN, leaves the indirect buffer, writes PREEMPTED and PROGRESS and raises the node's DONE event. IB_LEFT is then 0 unless it was inside an indirect buffer; to resume that is to set RUN with an INDIRECT packet of IB_LEFT dwords at IB_ADDR, with Resume, at RPTR. Always 0 without CAPS.PREEMPTION"},

@@ -46,7 +46,7 @@ func node(n uint32) []reg.Reg {
 		name, unit, doc string
 	}{
 		{Busy, "BUSY", "clocks", "clocks in which node " + suffix + " was not idle"},
-		{StallRead, "STALL_READ", "clocks", "clocks in which it had nothing to write because data of a COPY or COPY_2D had not come, or in which it waited for the value of a PREDICATE"},
+		{StallRead, "STALL_READ", "clocks", "clocks in which it had nothing to write because data of a COPY or COPY_2D had not come, or in which it waited for the value of a PREDICATE or the words of a RESTORE_STATE"},
 		{StallWrite, "STALL_WRITE", "clocks", "clocks in which it offered a write, of a packet that moves or of its fence unit, and no part of one was taken"},
 		{StallRing, "STALL_RING", "clocks", "clocks in which it waited for a dword of the ring or of an indirect buffer"},
 		{Bytes, "BYTES", "bytes", "bytes that COPY, COPY_2D, FILL, FILL_2D and SAVE_STATE have written; what was refused does not count"},

@@ -270,9 +270,9 @@ type SetWindow struct {
 }
 
 // A WaitFence waits until the timeline of a node, its own or the other one, has
-// reached Value. Nothing but a fence of that node, a preset by the host or a
-// reset of this node ends the wait. It is legal in the ring only and exists if
-// CAPS.TIMELINE is set.
+// reached Value. Nothing but a fence of that node, a preset by the host, a reset
+// of this node or PREEMPT ends the wait. It is legal in the ring only and exists
+// if CAPS.TIMELINE is set.
 //
 //	dword  bits   field
 //	0      31..0  header, op 0x12, body 3

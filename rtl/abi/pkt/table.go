@@ -173,7 +173,7 @@ var Table = []Layout{
 		{Name: "Base", Dword: 2, Mask: mask64, Kind: AddrWindow, Unit: "bytes", Doc: "first byte of the window"},
 		{Name: "Size", Dword: 4, Mask: mask64, Unit: "bytes", Doc: "length; the window is in VRAM or in reach of the host port"},
 	}},
-	{Op: OpWaitFence, Name: "WAIT_FENCE", Body: WaitFenceBody, Privileged: true, Doc: "waits until the timeline of a node, its own or the other one, has reached Value. Nothing but a fence of that node, a preset by the host or a reset of this node ends the wait. It is legal in the ring only and exists if CAPS.TIMELINE is set.", Fields: []Field{
+	{Op: OpWaitFence, Name: "WAIT_FENCE", Body: WaitFenceBody, Privileged: true, Doc: "waits until the timeline of a node, its own or the other one, has reached Value. Nothing but a fence of that node, a preset by the host, a reset of this node or PREEMPT ends the wait. It is legal in the ring only and exists if CAPS.TIMELINE is set.", Fields: []Field{
 		{Name: "Node", Dword: 1, Mask: 1, Doc: "whose timeline, below CAPS.NODES"},
 		{Name: "Value", Dword: 2, Mask: mask64, Doc: "what it has to reach"},
 	}},
