@@ -46,6 +46,7 @@ race: ## the fast set, the blocks left out, which have no goroutine, under the r
 	CGO_ENABLED=1 $(GO) test -race -timeout 30m $$($(GO) list ./... | grep -vE '/rtl/(cp|dma|fence|gpu|ident|intc|mem|noc|pcie|perf|reset|watchdog)$$')
 
 bench: build ## print the figures: cycles are exact, speeds are this machine's
+	$(BIN) bench device
 	$(BIN) bench rtl
 	$(GO) test -run '^$$' -bench . -benchtime 1x -count 1 ./rtl/... ./bus/line ./boards/serve ./testbench ./testbench/synth
 

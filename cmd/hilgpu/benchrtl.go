@@ -32,7 +32,7 @@ func newBench() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newBenchRTL())
+	c.AddCommand(newBenchRTL(), newBenchDevice())
 	return c
 }
 

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/testbench/figures"
+)
+
+func TestBenchDevice(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, exitOK, run([]string{"bench", "device", "--turns", "1"}, &stdout, &stderr), "%s", &stderr)
+	assert.Contains(t, stdout.String(), "copy of 64 KiB, VRAM to VRAM")
+	assert.Contains(t, stdout.String(), "emulation, idle/noskip against skip")
+	assert.Contains(t, stdout.String(), "target at least 100")
+
+	stdout.Reset()
+	require.Equal(t, exitOK, run([]string{"bench", "device", "--turns", "1", "--json"}, &stdout, &stderr), "%s", &stderr)
+	var all []figures.Figure
+	require.NoError(t, json.Unmarshal(stdout.Bytes(), &all))
+	assert.Len(t, all, 36)
+
+	assert.Equal(t, exitUsage, run([]string{"bench", "device", "--turns", "0"}, &stdout, &stderr))
+	assert.Contains(t, stderr.String(), "turns must be at least 1")
+}
