@@ -30,7 +30,7 @@ func run(o storm.Options) (*storm.Report, error) {
 // every round.
 func TestStorm(t *testing.T) {
 	for _, board := range []string{
-		"emu", "emu?config=small", "emu?vram=8KiB&latency=1", "emu?nodes=1&tags=2&hostbits=32", "emu?hostbits=62&lengthbits=20",
+		"emu", "emu?config=small", "emu?vram=8KiB&latency=1", "emu?nodes=1&tags=2&hostbits=32", "emu?hostbits=62&lengthbits=20&vramports=1",
 	} {
 		t.Run(board, func(t *testing.T) {
 			o := storm.Options{Board: board, Seed: *stormSeed, Cycles: 10_000_000}
