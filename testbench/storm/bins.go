@@ -220,7 +220,12 @@ func (d device) refusals(f pkt.Field, at place, add func(operand, outcome string
 	}
 }
 
-const readOnly = "read-only"
+// Operands that no field has.
+const (
+	readOnly       = "read-only"
+	waitsForItself = "waits for itself"
+	waitsForOther  = "waits for the other"
+)
 
 // special adds what no layout says.
 func (d device) special(l pkt.Layout, at place, add func(operand, outcome string)) {
@@ -257,7 +262,8 @@ func (d device) special(l pkt.Layout, at place, add func(operand, outcome string
 		add("ID", cause(cpreg.CauseFence))
 	case pkt.OpWaitFence:
 		if d.nodes > 1 {
-			add("waits", retired)
+			add(waitsForItself, retired)
+			add(waitsForOther, retired)
 			add("goes on", retired)
 		} else {
 			add("Node", cause(cpreg.CauseState))

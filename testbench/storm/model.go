@@ -42,6 +42,7 @@ type verdict struct {
 	moves   []move
 	skips   bool           // a PREDICATE skips
 	waits   bool           // a WAIT_FENCE finds its value in this round
+	other   bool           // it is the other node's
 	state   map[int]uint64 // the words of a context's state that are taken
 }
 
@@ -324,7 +325,7 @@ func (n *node) judgeWaitFence(p []uint32, _ place, _ uint32) verdict {
 	case value > of.fence || of.held && of != n:
 		return refuse(cpreg.CauseFence, "never")
 	}
-	return verdict{waits: value > of.begun}
+	return verdict{waits: value > of.begun, other: of != n}
 }
 
 // of returns the node that a WAIT_FENCE names, nil if there is none.

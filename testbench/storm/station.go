@@ -261,8 +261,10 @@ func operands(l pkt.Layout, p []uint32, v verdict) []string {
 		switch {
 		case v.skips:
 			all = append(all, "skips")
+		case v.waits && v.other:
+			all = append(all, waitsForOther)
 		case v.waits:
-			all = append(all, "waits")
+			all = append(all, waitsForItself)
 		default:
 			all = append(all, "goes on")
 		}
