@@ -109,9 +109,12 @@ func (b *bench) put(addr uint64, dwords ...uint32) {
 	}
 }
 
+// ringBase returns RING_BASE.
+func (b *bench) ringBase() uint64 { return join(b.cp.ringHi, b.cp.ringLo) }
+
 // push writes dwords to the ring without a doorbell.
 func (b *bench) push(dwords ...uint32) {
-	base := b.cp.ringBase
+	base := b.ringBase()
 	for _, d := range dwords {
 		b.put(base+uint64(b.wptr)*4, d)
 		b.wptr = (b.wptr + 1) % b.slots

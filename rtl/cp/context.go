@@ -26,14 +26,11 @@ const (
 
 // checkContext checks the address of a state and goes on to state then.
 func (m *Module) checkContext(then state) {
-	addr := join(m.b1, m.b0)
-	m.srcAddr, m.srcEnd = addr, addr
-	m.dstAddr, m.dstEnd = addr, addr
 	m.bytes = pkt.StateBytes
 	m.word = 0
 	m.wrong = false
-	if addr&(pkt.StateBytes-1) != 0 {
-		m.fault(cpreg.CauseAlign, addr)
+	if m.b0&(pkt.StateBytes-1) != 0 {
+		m.fault(cpreg.CauseAlign, operandPair0)
 	} else {
 		m.state = then
 	}
@@ -45,7 +42,7 @@ func (m *Module) save() {
 		m.state = stateDrain
 	} else if m.desc.Op == dma.None {
 		if m.has(m.word) {
-			m.desc = dma.Desc{Op: dma.Fill, Len: 8, Src: m.saved(), Dst: m.dstAddr + uint64(m.word)<<3}
+			m.desc = dma.Desc{Op: dma.Fill, Len: 8, Src: m.saved(), Dst: m.sum(m.dstAddr, uint64(m.word)<<3)}
 		}
 		m.word = (m.word + 1) & 0xf
 		if m.word == wordEnd {
@@ -177,7 +174,7 @@ func (m *Module) loadWindow(word uint8, data uint64) {
 // restored ends a RESTORE_STATE when all words have come.
 func (m *Module) restored() {
 	if m.wrong {
-		m.fault(cpreg.CauseState, m.value)
+		m.fault(cpreg.CauseState, operandValue)
 	} else {
 		m.state = stateRetire
 	}

@@ -113,7 +113,7 @@ type surface struct {
 //	Order   packets retire in the order of the buffer; RPTR moves when a packet
 //	        of the ring retires, for INDIRECT when its buffer has
 //	Paths   none
-//	Size    two streams and 1700 bits; 520 more with protection
+//	Size    two streams and 1400 bits; 520 more with protection
 //	Faults  FAULT_INFO.CAUSE; a packet is checked in the order opcode, reserved
 //	        bits of the header, length, privilege, reserved bits of the body,
 //	        alignment, field ranges, state, then address and window of the source
@@ -127,6 +127,8 @@ type Module struct {
 	vramLimit uint64 // bytes of VRAM
 	maxBytes  uint32 // longest linear packet
 	maxRow    uint32 // longest descriptor of a row, a power of two
+	addrMask  uint64 // bits of an address in a memory that a sum can have
+	byteMask  uint32 // bits of the bytes of a row or of a linear packet
 
 	protection bool // there are windows
 	watched    bool // Retired and Took are there
@@ -138,17 +140,16 @@ type Module struct {
 	run       bool
 	protect   bool
 	resetting bool
-	ringBase  uint64
+	ringLo    uint32
+	ringHi    uint32
 	ringLog2  uint8 `w:"5"`
 	wptr      uint32
-	rptr      uint32 `w:"18"`
-	ringBad   bool   // WPTR was written out of range
-	readBase  uint64 // RING_BASE as it was checked when RUN was set
-	readMask  uint32 `w:"18"` // of RING_SIZE then: dwords, less one
-	cause     uint8  `w:"4"`
-	faultAddr uint64
-	faultOp   uint32
-	faultBad  uint64
+	rptr      uint32  `w:"18"`
+	ringBad   operand `w:"5"` // the register that is out of range, none if the ring can be read
+	readBase  uint64  // RING_BASE as it was checked when RUN was set
+	readMask  uint32  `w:"18"` // of RING_SIZE then: dwords, less one
+	cause     uint8   `w:"4"`
+	bad       operand `w:"5"` // what FAULT_BAD is
 	packets   uint32
 	rsp       regbus.Rsp
 
@@ -161,18 +162,18 @@ type Module struct {
 	ibEnd    uint32 `w:"20"` // dwords of the indirect buffer
 	ibDone   uint32 `w:"20"` // of them retired
 
-	state   state  `w:"5"`
-	hdr     uint32 // header of the packet in work
-	hdrAddr uint64 // its GPU address
-	left    uint16 // dwords of its body not yet taken
-	n       uint8  `w:"3"` // dwords of its body taken
-	b0      uint32
-	b1      uint32
-	b2      uint32
-	b3      uint32
-	b4      uint32
-	b5      uint32
-	b6      uint32
+	state state  `w:"5"`
+	hdr   uint32 // header of the packet in work
+	hdrAt uint32 `w:"20"` // its position in its buffer
+	left  uint16 // dwords of its body not yet taken
+	n     uint8  `w:"3"` // dwords of its body taken
+	b0    uint32
+	b1    uint32
+	b2    uint32
+	b3    uint32
+	b4    uint32
+	b5    uint32
+	b6    uint32
 
 	src     surface
 	dst     surface
@@ -184,14 +185,14 @@ type Module struct {
 	mulD    uint16 `w:"15"`
 	addS    uint64 `w:"35"` // pitch, shifted
 	addD    uint64 `w:"35"`
-	srcAddr uint64 // of the row in work
+	srcAddr uint64 // of the row in work; this one and the next three within addrMask and pkt.Host
 	dstAddr uint64
 	srcEnd  uint64 // of the last row
 	dstEnd  uint64
 	bytes   uint32 // of a row
 	done    uint32 // of them sent
 	rows    uint16 `w:"15"` // not yet sent
-	value   uint64 // of a fill or a predicate
+	zero    bool   // the value of a predicate is 0
 
 	waiting bool  // WAIT_FENCE has seen that it must wait
 	window  uint8 `w:"2"` // looked at
@@ -200,8 +201,9 @@ type Module struct {
 	window2 reach
 	window3 reach
 
-	word  uint8 `w:"4"` // of the state, next to save or restore
-	wrong bool  // one that was restored is out of range; it is in value
+	word  uint8  `w:"4"` // of the state, next to save or restore
+	wrong bool   // one that was restored is out of range
+	value uint64 // it
 
 	asked     bool // to stop for a preemption
 	halted    bool // to stop when what is in flight has ended
@@ -215,11 +217,11 @@ type Module struct {
 	inFlight uint32 `w:"18"` // descriptors taken and not complete
 	readErr  bool
 	writeErr bool
-	fence    fence.Req
+	fence    fence.Op     `w:"2"` // offered to the fence unit
 	fencing  bool         // the fence unit works
-	look     port.Request // the read of a predicate
-	reading  bool         // it was taken and is not answered
-	scratch  ident.Scratch
+	req      port.Request // the read that is offered
+	reading  bool         // the one of a predicate was taken and is not answered
+	scratch  bool
 	retired  bool
 	took     bool
 	pulse    bool
@@ -234,6 +236,8 @@ func New(node int, p Params) Module {
 		vramLimit: p.VRAMBytes,
 		maxBytes:  uint32(uint64(1)<<p.LengthBits - 1),
 		maxRow:    1 << (min(p.LengthBits, 19) - 1),
+		addrMask:  uint64(1)<<(max(p.HostBits, maxReach)+1) - 1,
+		byteMask:  uint32(uint64(1)<<max(p.LengthBits, maxBuffer) - 1),
 
 		protection: p.Protection,
 		timeline:   p.Timeline,
@@ -242,49 +246,44 @@ func New(node int, p Params) Module {
 		watched:    p.Watched,
 		nodes:      uint32(p.Nodes),
 
-		ring: newStream(tagRing),
-		ib:   newStream(tagIB),
+		ring: newStream(),
+		ib:   newStream(),
 	}
 }
 
 // Reset sets the registers to their values after power on.
 func (m *Module) Reset() {
-	ring, ib := m.ring, m.ib
-	ring.Reset()
-	ib.Reset()
+	m.ring.Reset()
+	m.ib.Reset()
 	*m = Module{
 		base: m.base, hostLimit: m.hostLimit, vramLimit: m.vramLimit,
-		maxBytes: m.maxBytes, maxRow: m.maxRow, protection: m.protection,
+		maxBytes: m.maxBytes, maxRow: m.maxRow, addrMask: m.addrMask, byteMask: m.byteMask, protection: m.protection,
 		timeline: m.timeline, nodes: m.nodes, watched: m.watched,
 		contexts: m.contexts, preemption: m.preemption,
-		ring: ring, ib: ib,
+		ring: m.ring, ib: m.ib,
 	}
 }
 
-// Fetch returns the read of the ring or of an indirect buffer.
-func (m *Module) Fetch() port.Request {
-	r := m.ring.Request()
-	if r.Kind == port.None {
-		r = m.ib.Request()
-	}
-	if r.Kind == port.None {
-		r = m.look
-	}
-	return r
-}
+// Fetch returns the read of the ring, of an indirect buffer or of a predicate.
+func (m *Module) Fetch() port.Request { return m.req }
 
 // Desc returns the descriptor for the DMA engine.
 func (m *Module) Desc() dma.Desc { return m.desc }
 
-// Fence returns the request for the node's fence unit.
-func (m *Module) Fence() fence.Req { return m.fence }
+// Fence returns the request for the node's fence unit. It stays the same until the
+// unit has a result.
+func (m *Module) Fence() fence.Req {
+	return fence.Req{Op: m.fence, IRQ: m.b3&1 != 0, ID: m.b2, Addr: m.dstAddr}
+}
 
 // Resetting reports that the node waits for what is in flight to end, which the
 // DMA engine gives up.
 func (m *Module) Resetting() bool { return m.resetting }
 
 // Scratch returns the write of a scratch register, in one clock.
-func (m *Module) Scratch() ident.Scratch { return m.scratch }
+func (m *Module) Scratch() ident.Scratch {
+	return ident.Scratch{Valid: m.scratch, Index: uint8(m.b0>>2) & 3, Data: m.b1}
+}
 
 // Fault reports that the node has stopped on a fault, in one clock.
 func (m *Module) Fault() bool { return m.pulse }
@@ -328,36 +327,56 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req, rst bool) {
 	if rst {
 		mem = Mem{}
 	}
+	busy := m.resetting
 	ringWin, ibWin := m.ringWindow(), m.ibWindow()
 	toRing, toIB := m.ringSeek, m.ibSeek
-	ringReady := mem.Ready && m.ring.Request().Kind != port.None
-	ibReady := mem.Ready && !ringReady && m.ib.Request().Kind != port.None
-	readReady := mem.Ready && !ringReady && !ibReady
-	moving := toRing.Valid || toIB.Valid
+	if busy || rst {
+		toRing, toIB = seek{}, seek{}
+		ringWin.Enable, ibWin.Enable = false, false
+	}
+	ringAsks, ibAsks := m.ring.issues(ringWin) && !toRing.Valid, m.ib.issues(ibWin) && !toIB.Valid
+	moving := m.ringSeek.Valid || m.ibSeek.Valid
 	dword, valid := m.head()
 	take := valid && !moving && m.takes() && !rst
 	takeRing, takeIB := take && !m.inIB, take && m.inIB
+	var offer port.Request
+	if !hdl.Asleep(!ringAsks && !ibAsks) {
+		offer = m.request(ibAsks, ibWin, ringWin)
+	}
+	var named uint64
+	var answer uint32
+	checks := m.state == stateSource || m.state == stateDest
+	if !hdl.Asleep(regs.Op == regbus.None && !checks) {
+		named = m.operand(m.names())
+	}
+	if !hdl.Asleep(regs.Op != regbus.Read) {
+		answer = m.read(regs.Off-m.base, named)
+	}
 
 	m.ringSeek, m.ibSeek = seek{}, seek{}
-	m.scratch = ident.Scratch{}
-	m.pulse, m.yielded = false, false
+	m.scratch, m.pulse, m.yielded = false, false, false
 	m.retired, m.took = false, take && m.watched
 	m.handshake(d, f)
-	m.receive(readReady, only(mem.Cpl, tagRead))
-	if m.resetting || rst {
-		toRing, toIB = seek{}, seek{}
-		ringWin.Enable, ibWin.Enable = false, false
-		if rst || m.quiet() {
-			m.Reset()
+	m.receive(mem)
+	ends := rst || busy && m.quiet()
+	if !busy && !rst {
+		if m.preemption && m.yields(moving) {
+			m.yield()
+		} else {
+			m.step(dword, take, moving, named, f)
 		}
-	} else if m.preemption && m.yields(moving) {
-		m.yield()
-	} else {
-		m.step(dword, take, moving, f)
 	}
-	m.access(regs)
-	m.ring.Tick(ringWin, toRing, takeRing, ringReady, only(mem.Cpl, tagRing))
-	m.ib.Tick(ibWin, toIB, takeIB, ibReady, only(mem.Cpl, tagIB))
+	m.access(regs, answer, busy)
+	if ringAsks || ibAsks {
+		m.req = offer
+	}
+	m.ring.Tick(ringWin, toRing, takeRing, ringAsks, offer.Len, only(mem.Cpl, tagRing))
+	m.ib.Tick(ibWin, toIB, takeIB, ibAsks, offer.Len, only(mem.Cpl, tagIB))
+	if ends {
+		rsp := m.rsp
+		m.Reset()
+		m.rsp = rsp
+	}
 	m.nap = hdl.Nap(hdl.Asleep(m.IdleFor() != 0))
 }
 
@@ -371,12 +390,12 @@ func only(cpl port.Completion, tag uint8) port.Completion {
 }
 
 // fetches reports whether the buffers may be read: in a packet that has started
-// also when RUN is 0. The read of a predicate has the port alone, because an
-// offer may not change.
+// also when RUN is 0. There is one read on offer at a time, because an offer may
+// not change.
 func (m *Module) fetches() bool {
 	inside := m.state == stateBody || m.state == stateSkip
-	reads := m.state == stateRead || m.look.Kind != port.None
-	return (m.run || inside) && !m.resetting && !m.ringBad && !reads
+	reads := m.state == stateRead || m.req.Kind != port.None
+	return (m.run || inside) && !m.resetting && m.ringBad == operandNone && !reads
 }
 
 // ringMask is the size of the ring in dwords, less one.
@@ -386,15 +405,29 @@ func (m *Module) ringMask() uint32 { return (1<<m.ringLog2 - 1) >> 2 & 0x3ffff }
 // was set: the host may write the ring's registers while a packet that RUN has
 // left behind is still fetched. The indirect buffer goes first.
 func (m *Module) ringWindow() window {
-	enable := m.fetches() && m.ib.Request().Kind == port.None && !m.ib.issues(m.ibWindow())
+	enable := m.fetches() && !m.ib.issues(m.ibWindow())
 	return window{Enable: enable, Base: m.readBase, End: m.wptr & m.readMask, Mask: m.readMask}
 }
 
 // ibWindow returns what may be read of the indirect buffer.
 func (m *Module) ibWindow() window {
-	enable := m.fetches() && m.inIB && m.ring.Request().Kind == port.None
-	return window{Enable: enable, Base: m.ibBase, End: m.ibEnd, Mask: pkt.MaxIndirect}
+	return window{Enable: m.fetches() && m.inIB, Base: m.ibBase, End: m.ibEnd, Mask: pkt.MaxIndirect}
 }
+
+// request returns the read of the indirect buffer, or of the ring.
+func (m *Module) request(ib bool, ibWin, ringWin window) port.Request {
+	w, next, tag := ringWin, m.ring.next, uint8(tagRing)
+	if ib {
+		w, next, tag = ibWin, m.ib.next, uint8(tagIB)
+	}
+	return port.Request{Kind: port.MemRead, Tag: tag, Len: span(w, next), Addr: m.sum(w.Base, uint64(next)<<2)}
+}
+
+// sum returns an address in reach and n, in the memory of the address.
+func (m *Module) sum(addr, n uint64) uint64 { return addr&pkt.Host | (addr+n)&m.addrMask }
+
+// within returns what there is room for of an address that is still to be checked.
+func (m *Module) within(addr uint64) uint64 { return addr & (pkt.Host | m.addrMask) }
 
 // head returns the next dword of the buffer in work.
 func (m *Module) head() (dword uint32, valid bool) {
@@ -408,7 +441,7 @@ func (m *Module) head() (dword uint32, valid bool) {
 // takes reports whether the decoder takes a dword if there is one.
 func (m *Module) takes() bool {
 	next := m.state == stateNext && m.run && !m.interrupts()
-	return (next || m.state == stateBody || m.state == stateSkip) && !m.ringBad && !m.resetting
+	return (next || m.state == stateBody || m.state == stateSkip) && m.ringBad == operandNone && !m.resetting
 }
 
 // failed reports whether the buffer in work cannot be read on.
@@ -420,20 +453,20 @@ func (m *Module) failed() bool {
 	return f
 }
 
-// here returns the GPU address of the next dword to take.
-func (m *Module) here() uint64 {
-	a := m.readBase + uint64(m.ring.at)<<2
+// at returns the position of the next dword to take.
+func (m *Module) at() uint32 {
+	at := m.ring.at
 	if m.inIB {
-		a = m.ibBase + uint64(m.ib.at)<<2
+		at = m.ib.at
 	}
-	return a
+	return at
 }
 
 // handshake counts what the DMA engine and the fence unit take and complete.
 func (m *Module) handshake(d DMA, f Fence) {
 	inFlight := m.inFlight
 	if d.Ready && m.desc.Op != dma.None {
-		m.desc = dma.Desc{}
+		m.desc.Op = dma.None
 		inFlight++
 	}
 	if d.Done || d.Err || d.WriteErr {
@@ -445,45 +478,48 @@ func (m *Module) handshake(d DMA, f Fence) {
 	if f.Result != fence.ResultNone {
 		m.fencing = false
 	}
-	if f.Ready && m.fence.Op != fence.None {
-		m.fence = fence.Req{}
+	if f.Ready && m.fence != fence.None {
+		m.fence = fence.None
 		m.fencing = true
 	}
 }
 
-// receive gives the read of a predicate away and takes the answer.
-func (m *Module) receive(ready bool, cpl port.Completion) {
+// receive gives the read that is offered away and takes the answer to that of a
+// predicate.
+func (m *Module) receive(mem Mem) {
+	cpl := only(mem.Cpl, tagRead)
 	if cpl.Status != port.CplNone {
 		m.reading = !cpl.Last
 		m.readErr = m.readErr || cpl.Status != port.CplSuccess
+		m.zero = cpl.Data == 0
 		if m.contexts && op(m.hdr) == pkt.OpRestoreState {
 			if cpl.Status == port.CplSuccess {
 				m.restore(cpl.Data)
 			}
-		} else {
-			m.value = cpl.Data
 		}
 	}
-	if ready && m.look.Kind != port.None {
-		m.look = port.Request{}
-		m.reading = true
+	if mem.Ready && m.req.Kind != port.None {
+		m.req.Kind = port.None
+		m.reading = m.reading || m.req.Tag == tagRead
 	}
 }
+
+// looks reports whether the read of a predicate is offered.
+func (m *Module) looks() bool { return m.req.Kind != port.None && m.req.Tag == tagRead }
 
 // quiet reports whether nothing is in flight.
 func (m *Module) quiet() bool {
 	moves := m.desc.Op != dma.None || m.inFlight != 0
-	fences := m.fence.Op != fence.None || m.fencing
-	reads := m.look.Kind != port.None || m.reading
-	return !moves && !fences && !reads && m.ring.quiet() && m.ib.quiet()
+	fences := m.fence != fence.None || m.fencing
+	return !moves && !fences && !m.looks() && !m.reading && m.ring.quiet() && m.ib.quiet()
 }
 
 // IdleFor returns math.MaxUint64 if only an input can wake the node, also another
 // level of a timeline, and 0 otherwise. A descriptor that is offered and not taken wakes nobody: whoever
 // takes it does.
 func (m *Module) IdleFor() uint64 {
-	offers := m.fence.Op != fence.None || m.Fetch().Kind != port.None
-	pulses := m.rsp.Hit || m.pulse || m.yielded || m.retired || m.took || m.scratch.Valid || m.ringSeek.Valid || m.ibSeek.Valid
+	offers := m.fence != fence.None || m.req.Kind != port.None
+	pulses := m.rsp.Hit || m.pulse || m.yielded || m.retired || m.took || m.scratch || m.ringSeek.Valid || m.ibSeek.Valid
 	issues := m.ring.issues(m.ringWindow()) || m.ib.issues(m.ibWindow())
 	ends := m.resetting && m.quiet()
 	if offers || pulses || issues || ends || !m.resetting && m.moves() {
@@ -499,13 +535,13 @@ func (m *Module) moves() bool {
 	case stateNext, stateBody, stateSkip:
 		_, valid := m.head()
 		started := m.run || m.state != stateNext
-		moves = moves || started && (valid || m.failed() || m.ringBad || m.inIB && m.ib.at == m.ibEnd)
+		moves = moves || started && (valid || m.failed() || m.ringBad != operandNone || m.inIB && m.ib.at == m.ibEnd)
 	case stateIssue:
 		moves = m.desc.Op == dma.None || m.readErr || m.writeErr
 	case stateDrain:
 		moves = m.desc.Op == dma.None && m.inFlight == 0
 	case stateValue:
-		moves = m.look.Kind == port.None && !m.reading
+		moves = !m.looks() && !m.reading
 	case stateWait:
 		moves = moves || !m.waiting
 	case stateFence, stateFault:

@@ -9,8 +9,9 @@ import (
 )
 
 // step is a clock of the decoder. dword was taken from the buffer if take is
-// set; moving says that a buffer is being repositioned.
-func (m *Module) step(dword uint32, take, moving bool, f Fence) {
+// set; moving says that a buffer is being repositioned. named is the operand of
+// the range that is checked.
+func (m *Module) step(dword uint32, take, moving bool, named uint64, f Fence) {
 	switch m.state {
 	case stateNext:
 		if (m.run || m.interrupts()) && !moving {
@@ -39,9 +40,9 @@ func (m *Module) step(dword uint32, take, moving bool, f Fence) {
 	case stateMul:
 		m.multiply()
 	case stateSource:
-		m.source()
+		m.source(named)
 	case stateDest:
-		m.dest()
+		m.dest(named)
 	case stateIssue:
 		m.issue()
 	case stateDrain:
@@ -82,14 +83,14 @@ func (m *Module) next(dword uint32, take bool) {
 
 // stuck stops the node if the dword that it waits for cannot come.
 func (m *Module) stuck() {
-	if m.ringBad {
+	if m.ringBad != operandNone {
 		m.ringFault()
 	} else if m.failed() {
 		if m.state == stateNext {
-			m.hdrAddr = m.here()
+			m.hdrAt = m.at()
 			m.hdr = 0
 		}
-		m.fault(cpreg.CauseReadError, m.here())
+		m.fault(cpreg.CauseReadError, operandNext)
 	}
 }
 
@@ -97,12 +98,12 @@ func (m *Module) stuck() {
 func (m *Module) header(dword uint32) {
 	op, body := op(dword), uint16(dword)
 	m.hdr = dword
-	m.hdrAddr = m.here()
+	m.hdrAt = m.at()
 	m.left = body
 	m.n = 0
 	switch cause := m.headerCause(dword); {
 	case cause != cpreg.CauseNone:
-		m.fault(cause, uint64(dword))
+		m.fault(cause, operandHeader)
 	case op == pkt.OpNOP && body == 0:
 		m.state = stateRetire
 	case op == pkt.OpNOP:
@@ -223,15 +224,13 @@ func (m *Module) retire() {
 }
 
 // source checks the range that a packet reads, or that a window has.
-func (m *Module) source() {
-	low := m.srcAddr
-	if op(m.hdr) == pkt.OpCopy2D {
-		low = m.src.base
-	}
-	inside, bad := m.inRange(low, m.srcEnd, m.size())
+func (m *Module) source(named uint64) {
+	low, inside := m.inRange(named, m.srcEnd, m.size())
 	switch {
+	case !low:
+		m.fault(cpreg.CauseAddress, m.sourceOperand())
 	case !inside:
-		m.fault(cpreg.CauseAddress, bad)
+		m.fault(cpreg.CauseAddress, operandSourceEnd)
 	case op(m.hdr) == pkt.OpIndirect:
 		m.inIB = true
 		m.ibBase = m.srcAddr
@@ -262,15 +261,13 @@ func (m *Module) sourced() {
 }
 
 // dest checks the range that a packet writes.
-func (m *Module) dest() {
-	low := m.dstAddr
-	if m.is2D() {
-		low = m.dst.base
-	}
-	inside, bad := m.inRange(low, m.dstEnd, uint64(m.bytes))
+func (m *Module) dest(named uint64) {
+	low, inside := m.inRange(named, m.dstEnd, uint64(m.bytes))
 	switch {
+	case !low:
+		m.fault(cpreg.CauseAddress, m.destOperand())
 	case !inside:
-		m.fault(cpreg.CauseAddress, bad)
+		m.fault(cpreg.CauseAddress, operandDestEnd)
 	case m.guarded():
 		m.window = 0
 		m.state = stateWritable
@@ -283,10 +280,10 @@ func (m *Module) dest() {
 func (m *Module) destined() {
 	switch op(m.hdr) {
 	case pkt.OpFence:
-		m.fence = fence.Req{Op: fence.Fence, IRQ: m.b3&1 != 0, ID: m.b2, Addr: m.dstAddr}
+		m.fence = fence.Fence
 		m.state = stateFence
 	case pkt.OpTimestamp:
-		m.fence = fence.Req{Op: fence.Timestamp, Addr: m.dstAddr}
+		m.fence = fence.Timestamp
 		m.state = stateFence
 	case pkt.OpSaveState:
 		m.state = stateSave
@@ -297,21 +294,19 @@ func (m *Module) destined() {
 
 func (m *Module) is2D() bool { return op(m.hdr) == pkt.OpCopy2D || op(m.hdr) == pkt.OpFill2D }
 
-// inRange reports whether the bytes from low on to high+bytes, exclusive, are
-// all in VRAM or all in reach of the host port, and otherwise the address that
-// is not. low is at most 2^36 below high, and bytes is not 0.
-func (m *Module) inRange(low, high, bytes uint64) (inside bool, bad uint64) {
-	limit := m.vramLimit
+// inRange reports whether the address low is in VRAM or in reach of the host port,
+// and whether the bytes from there on to high+bytes, exclusive, are. low is at most
+// 2^36 below high, and bytes is not 0.
+func (m *Module) inRange(low, high, bytes uint64) (first, all bool) {
+	inside := m.vramLimit - 1
 	if low&pkt.Host != 0 {
-		limit = m.hostLimit
+		inside = m.hostLimit - 1
 	}
-	bad = low
-	if low&^pkt.Host < limit {
-		bad = high
-		end := high &^ pkt.Host
-		inside = end < limit && bytes <= limit-end
-	}
-	return inside, bad
+	last := high & m.addrMask
+	end := last + bytes
+	first = low&^pkt.Host&^inside == 0
+	fits := end&^inside == 0 || end&inside == 0 && (end>>1)&^inside == 0
+	return first, first && last&^inside == 0 && fits && bytes>>63 == 0
 }
 
 // issue sends the next descriptor when the one before is taken.
@@ -328,12 +323,12 @@ func (m *Module) issue() {
 		} else if m.preemption && !m.is2D() && n > 1<<pieceLog2 {
 			n = 1 << pieceLog2
 		}
-		m.desc = dma.Desc{Op: dma.Fill, Len: n, Src: m.value, Dst: m.dstAddr + uint64(m.done)}
+		m.desc = dma.Desc{Op: dma.Fill, Len: n & m.maxBytes, Src: m.filler(), Dst: m.sum(m.dstAddr, uint64(m.done))}
 		if op(m.hdr) == pkt.OpCopy || op(m.hdr) == pkt.OpCopy2D {
 			m.desc.Op = dma.Copy
-			m.desc.Src = m.srcAddr + uint64(m.done)
+			m.desc.Src = m.sum(m.srcAddr, uint64(m.done))
 		}
-		m.done += n
+		m.done = (m.done + n) & m.byteMask
 		if m.done == m.bytes || !m.is2D() {
 			m.advance()
 		}
@@ -346,8 +341,8 @@ func (m *Module) issue() {
 // endRow goes on to the next row.
 func (m *Module) endRow() {
 	m.done = 0
-	m.srcAddr += uint64(m.src.pitch)
-	m.dstAddr += uint64(m.dst.pitch)
+	m.srcAddr = m.sum(m.srcAddr, uint64(m.src.pitch))
+	m.dstAddr = m.sum(m.dstAddr, uint64(m.dst.pitch))
 	m.rows = (m.rows - 1) & 0x7fff
 	if m.rows == 0 {
 		m.state = stateDrain
@@ -359,9 +354,9 @@ func (m *Module) drain() {
 	if m.desc.Op == dma.None && m.inFlight == 0 {
 		switch {
 		case m.readErr:
-			m.fault(cpreg.CauseReadError, m.badSource())
+			m.fault(cpreg.CauseReadError, m.sourceOperand())
 		case m.writeErr:
-			m.fault(cpreg.CauseWriteError, m.badDest())
+			m.fault(cpreg.CauseWriteError, m.destOperand())
 		case m.preemption && m.halted:
 			m.yield()
 		default:
@@ -370,25 +365,13 @@ func (m *Module) drain() {
 	}
 }
 
-// badSource returns what a packet names as its source.
-func (m *Module) badSource() uint64 {
-	a := join(m.b1, m.b0)
-	if m.is2D() {
-		a = m.src.base
+// filler returns what a FILL or FILL_2D fills with.
+func (m *Module) filler() uint64 {
+	v := join(m.b4, m.b3)
+	if op(m.hdr) == pkt.OpFill2D {
+		v = join(m.b3, m.b2)
 	}
-	return a
-}
-
-// badDest returns what a packet names as its destination.
-func (m *Module) badDest() uint64 {
-	a := join(m.b1, m.b0)
-	if op(m.hdr) == pkt.OpCopy {
-		a = join(m.b3, m.b2)
-	}
-	if m.is2D() {
-		a = m.dst.base
-	}
-	return a
+	return v
 }
 
 // fenced ends the packet with the outcome of the fence unit.
@@ -397,9 +380,9 @@ func (m *Module) fenced(res fence.Result) {
 	case fence.ResultDone:
 		m.retire()
 	case fence.ResultBackwards:
-		m.fault(cpreg.CauseFence, uint64(m.b2))
+		m.fault(cpreg.CauseFence, operandWord2)
 	case fence.ResultWriteError:
-		m.fault(cpreg.CauseWriteError, m.dstAddr)
+		m.fault(cpreg.CauseWriteError, operandPair0)
 	default:
 	}
 }
@@ -419,10 +402,10 @@ func (m *Module) wait(f Fence) {
 
 // ask offers the read of a predicate when no fetch is offered.
 func (m *Module) ask() {
-	if m.Fetch().Kind == port.None {
-		m.look = port.Request{Kind: port.MemRead, Tag: tagRead, Len: 2, Addr: m.srcAddr}
+	if m.req.Kind == port.None {
+		m.req = port.Request{Kind: port.MemRead, Tag: tagRead, Len: 2, Addr: m.srcAddr}
 		if m.contexts && op(m.hdr) == pkt.OpRestoreState {
-			m.look.Len = 2 * wordEnd
+			m.req.Len = 2 * wordEnd
 		}
 		m.state = stateValue
 	}
@@ -430,11 +413,11 @@ func (m *Module) ask() {
 
 // predicate skips what the packet says, or nothing, when the value is there.
 func (m *Module) predicate() {
-	skips := (m.value != 0) == (m.b2>>16 != 0)
+	skips := m.zero != (m.b2>>16 != 0)
 	switch {
-	case m.look.Kind != port.None || m.reading:
+	case m.looks() || m.reading:
 	case m.readErr:
-		m.fault(cpreg.CauseReadError, m.srcAddr)
+		m.fault(cpreg.CauseReadError, operandPair0)
 	case m.contexts && op(m.hdr) == pkt.OpRestoreState:
 		m.restored()
 	case skips && uint16(m.b2) != 0:

@@ -426,7 +426,7 @@ func TestRingRegistersInsideAPacket(t *testing.T) {
 		for range 40 {
 			b.tick(regbus.Req{})
 		}
-		base := b.cp.ringBase
+		base := b.ringBase()
 		b.write(cpreg.Ctl, 0)
 		b.write(tt.off, tt.data)
 		b.put(base+8, 7)

@@ -26,7 +26,7 @@ func (b *bench) again() {
 	if left := b.read(cpreg.IBLeft); left != 0 {
 		at := b.read(cpreg.Rptr)
 		for i, v := range []uint32{b.read(cpreg.IBLo), b.read(cpreg.IBHi), left | 1<<20} {
-			b.put(b.cp.ringBase+4*uint64((at+1+uint32(i))%b.slots), v)
+			b.put(b.ringBase()+4*uint64((at+1+uint32(i))%b.slots), v)
 		}
 	}
 	b.write(cpreg.Ctl, cpreg.CtlRun)

@@ -27,16 +27,22 @@ func (m *Module) destCorner() uint32 {
 
 // clipEdge clips in one direction at one surface.
 func (m *Module) clipEdge() {
-	dest := m.destCorner()
-	switch m.clip {
-	case 0:
-		m.x0, m.x1 = clip(m.x0, m.x1, m.src.x0, m.src.x1, low(m.b0))
-	case 1:
-		m.y0, m.y1 = clip(m.y0, m.y1, m.src.y0, m.src.y1, high(m.b0))
-	case 2:
-		m.x0, m.x1 = clip(m.x0, m.x1, m.dst.x0, m.dst.x1, low(dest))
-	default:
-		m.y0, m.y1 = clip(m.y0, m.y1, m.dst.y0, m.dst.y1, high(dest))
+	across := m.clip&1 == 0
+	s, p := m.src, m.b0
+	if m.clip>>1 != 0 {
+		s, p = m.dst, m.destCorner()
+	}
+	lo, hi, c0, c1, corner := m.y0, m.y1, s.y0, s.y1, high(p)
+	if across {
+		lo, hi, c0, c1, corner = m.x0, m.x1, s.x0, s.x1, low(p)
+	}
+	lo, hi = clip(lo, hi, c0, c1, corner)
+	if across {
+		m.x0, m.x1 = lo, hi
+	} else {
+		m.y0, m.y1 = lo, hi
+	}
+	if m.clip == 3 {
 		m.state = statePlace
 	}
 	m.clip = (m.clip + 1) & 3
@@ -68,9 +74,9 @@ func (m *Module) place() {
 		m.state = stateRetire
 	} else {
 		dest := m.destCorner()
-		m.srcEnd = m.src.base + uint64(low(m.b0)+m.x0)<<m.src.format
-		m.dstEnd = m.dst.base + uint64(low(dest)+m.x0)<<m.dst.format
-		m.bytes = uint32(m.x1-m.x0) << m.dst.format
+		m.srcEnd = m.sum(m.src.base, uint64(low(m.b0)+m.x0)<<m.src.format)
+		m.dstEnd = m.sum(m.dst.base, uint64(low(dest)+m.x0)<<m.dst.format)
+		m.bytes = uint32(m.x1-m.x0) << m.dst.format & m.byteMask
 		m.rows = (m.y1 - uint16(first)) & 0x7fff
 		m.second = false
 		m.startMul(high(m.b0)+uint16(first), high(dest)+uint16(first))
@@ -90,10 +96,10 @@ func (m *Module) startMul(s, d uint16) {
 func (m *Module) multiply() {
 	if m.mulS|m.mulD != 0 {
 		if m.mulS&1 != 0 {
-			m.srcEnd += m.addS
+			m.srcEnd = m.sum(m.srcEnd, m.addS)
 		}
 		if m.mulD&1 != 0 {
-			m.dstEnd += m.addD
+			m.dstEnd = m.sum(m.dstEnd, m.addD)
 		}
 		m.mulS, m.mulD = m.mulS>>1, m.mulD>>1
 		m.addS, m.addD = m.addS<<1&(1<<35-1), m.addD<<1&(1<<35-1)

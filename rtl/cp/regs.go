@@ -5,25 +5,24 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
 
-// access serves a register access. FENCE belongs to the fence unit.
-func (m *Module) access(r regbus.Req) {
+// access answers a register access, a read with data, and performs a write unless
+// a reset is under way. FENCE belongs to the fence unit.
+func (m *Module) access(r regbus.Req, data uint32, resetting bool) {
 	m.rsp = regbus.Rsp{}
 	off := r.Off - m.base
 	own := off <= cpreg.IBLeft && off != cpreg.Fence || off >= cpreg.Preempt && off <= cpreg.Progress
 	if r.Op != regbus.None && own {
 		m.rsp.Hit = true
-		if r.Op == regbus.Write {
-			if !m.resetting {
-				m.write(off, r.Data)
-			}
-		} else {
-			m.rsp.Data = m.read(off)
+		if r.Op != regbus.Write {
+			m.rsp.Data = data
+		} else if !resetting {
+			m.write(off, r.Data)
 		}
 	}
 }
 
-// read returns a register.
-func (m *Module) read(off uint16) uint32 {
+// read returns a register; named is the operand that a fault names.
+func (m *Module) read(off uint16, named uint64) uint32 {
 	var v uint32
 	switch off {
 	case cpreg.Ctl:
@@ -32,9 +31,9 @@ func (m *Module) read(off uint16) uint32 {
 		v = bit(m.idle(), cpreg.StatusIdle) | bit(m.cause != 0, cpreg.StatusFault) |
 			uint32(m.state)<<4 | bit(m.inIB, cpreg.StatusInIB)
 	case cpreg.RingLo:
-		v = uint32(m.ringBase)
+		v = m.ringLo
 	case cpreg.RingHi:
-		v = uint32(m.ringBase >> 32)
+		v = m.ringHi
 	case cpreg.RingSize:
 		v = uint32(m.ringLog2)
 	case cpreg.Rptr:
@@ -43,22 +42,16 @@ func (m *Module) read(off uint16) uint32 {
 		v = m.wptr
 	case cpreg.FaultInfo:
 		v = uint32(m.cause)
-	case cpreg.FaultLo:
-		v = uint32(m.faultAddr)
-	case cpreg.FaultHi:
-		v = uint32(m.faultAddr >> 32)
 	case cpreg.FaultOp:
-		v = m.faultOp
-	case cpreg.FaultBad:
-		v = uint32(m.faultBad)
-	case cpreg.FaultBadH:
-		v = uint32(m.faultBad >> 32)
+		if m.cause != cpreg.CauseNone {
+			v = m.hdr
+		}
+	case cpreg.FaultLo, cpreg.FaultBad, cpreg.IBLo:
+		v = uint32(m.wide(off, named))
+	case cpreg.FaultHi, cpreg.FaultBadH, cpreg.IBHi:
+		v = uint32(m.wide(off, named) >> 32)
 	case cpreg.Packets:
 		v = m.packets
-	case cpreg.IBLo:
-		v = uint32(m.ibHere())
-	case cpreg.IBHi:
-		v = uint32(m.ibHere() >> 32)
 	case cpreg.IBLeft:
 		v = m.ibEnd - m.ibDone
 	default:
@@ -69,9 +62,22 @@ func (m *Module) read(off uint16) uint32 {
 	return v
 }
 
-// ibHere returns the GPU address of the next dword of the indirect buffer, or 0
-// if there has been none since reset.
-func (m *Module) ibHere() uint64 { return m.ibBase + uint64(m.ib.at)<<2 }
+// wide returns the address or operand that a register has a half of.
+func (m *Module) wide(off uint16, named uint64) uint64 {
+	v := m.located(off)
+	bad := off == cpreg.FaultBad || off == cpreg.FaultBadH
+	ib := off == cpreg.IBLo || off == cpreg.IBHi
+	switch {
+	case !ib && m.cause == cpreg.CauseNone:
+		v = 0
+	case bad && m.bad != operandNext:
+		v = named
+	case !ib && !bad && m.cause == cpreg.CauseRing:
+		v = join(m.ringHi, m.ringLo)
+	default:
+	}
+	return v
+}
 
 func bit(b bool, mask uint32) uint32 {
 	var v uint32
@@ -95,11 +101,11 @@ func (m *Module) write(off uint16, v uint32) {
 		m.control(v)
 	case cpreg.RingLo:
 		if !m.run {
-			m.ringBase = m.ringBase&^0xffffffff | uint64(v)
+			m.ringLo = v
 		}
 	case cpreg.RingHi:
 		if !m.run {
-			m.ringBase = m.ringBase&0xffffffff | uint64(v)<<32
+			m.ringHi = v
 		}
 	case cpreg.RingSize:
 		if !m.run {
@@ -107,7 +113,9 @@ func (m *Module) write(off uint16, v uint32) {
 		}
 	case cpreg.Wptr:
 		m.wptr = v
-		m.ringBad = m.ringBad || m.run && v > m.ringMask()
+		if m.ringBad == operandNone && m.run && v&^m.ringMask() != 0 {
+			m.ringBad = operandWptr
+		}
 	case cpreg.FaultInfo:
 		if v == 0 && m.cause != cpreg.CauseNone {
 			m.clearFault()
@@ -137,46 +145,44 @@ func (m *Module) control(v uint32) {
 		if !m.ringSeek.Valid { // a preemption goes back to RPTR in this clock
 			m.ringSeek = seek{Valid: true, Stay: true}
 		}
-		good, _ := m.ringCheck()
-		m.ringBad = !good
-		m.readBase, m.readMask = m.ringBase, m.ringMask()
+		m.ringBad = m.ringCheck()
+		m.readBase, m.readMask = m.within(join(m.ringHi, m.ringLo)), m.ringMask()
 		m.rptr &= m.readMask
 	}
 }
 
-// ringCheck reports whether the node can run with the ring's registers, and the
-// register that is out of range.
-func (m *Module) ringCheck() (good bool, bad uint64) {
-	inside, _ := m.inRange(m.ringBase, m.ringBase, uint64(1)<<m.ringLog2)
+// ringCheck returns the register of the ring with which the node cannot run, none
+// if it can.
+func (m *Module) ringCheck() operand {
+	base := join(m.ringHi, m.ringLo)
+	_, inside := m.inRange(base, base, uint64(1)<<m.ringLog2)
 	sized := m.ringLog2 >= cpreg.MinRingLog2 && m.ringLog2 <= cpreg.MaxRingLog2
+	var bad operand
 	switch {
-	case m.ringBase&0xfff != 0:
-		bad = m.ringBase
+	case base&0xfff != 0:
+		bad = operandRingBase
 	case !sized:
-		bad = uint64(m.ringLog2)
+		bad = operandRingSize
 	case !inside:
-		bad = m.ringBase
+		bad = operandRingBase
+	case m.wptr&^m.ringMask() != 0:
+		bad = operandWptr
 	default:
-		good = m.wptr <= m.ringMask()
-		bad = uint64(m.wptr)
 	}
-	return good, bad
+	return bad
 }
 
 // ringFault stops the node; there is no packet to blame.
 func (m *Module) ringFault() {
-	_, bad := m.ringCheck()
-	m.hdrAddr = m.ringBase
 	m.hdr = 0
-	m.fault(cpreg.CauseRing, bad)
+	m.fault(cpreg.CauseRing, m.ringBad)
 }
 
-// fault stops the node.
-func (m *Module) fault(cause uint8, bad uint64) {
+// fault stops the node, which keeps the packet in work and the operand that is
+// named.
+func (m *Module) fault(cause uint8, bad operand) {
 	m.cause = cause
-	m.faultAddr = m.hdrAddr
-	m.faultOp = m.hdr
-	m.faultBad = bad
+	m.bad = bad
 	m.run = false
 	m.pulse = true
 	m.state = stateFault
@@ -185,8 +191,8 @@ func (m *Module) fault(cause uint8, bad uint64) {
 // clearFault makes the node ready to run from RPTR.
 func (m *Module) clearFault() {
 	m.cause = cpreg.CauseNone
-	m.faultAddr, m.faultOp, m.faultBad = 0, 0, 0
-	m.ringBad, m.readErr, m.writeErr = false, false, false
+	m.bad, m.ringBad = operandNone, operandNone
+	m.readErr, m.writeErr = false, false
 	m.inIB = false
 	m.startFresh()
 	m.ibBase, m.ibEnd, m.ibDone = 0, 0, 0

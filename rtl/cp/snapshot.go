@@ -10,7 +10,7 @@ import (
 )
 
 // ModuleWords is how many words Snapshot fills.
-const ModuleWords = 154 + hdl.FIFOWords + hdl.FIFOWords
+const ModuleWords = 141 + hdl.FIFOWords + hdl.FIFOWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -20,156 +20,143 @@ func (m *Module) Snapshot(s []uint64) {
 	s[2] = m.vramLimit
 	s[3] = uint64(m.maxBytes)
 	s[4] = uint64(m.maxRow)
-	s[5] = hdl.Bit(m.protection)
-	s[6] = hdl.Bit(m.watched)
-	s[7] = hdl.Bit(m.timeline)
-	s[8] = hdl.Bit(m.contexts)
-	s[9] = hdl.Bit(m.preemption)
-	s[10] = uint64(m.nodes)
-	s[11] = hdl.Bit(m.run)
-	s[12] = hdl.Bit(m.protect)
-	s[13] = hdl.Bit(m.resetting)
-	s[14] = m.ringBase
-	s[15] = uint64(m.ringLog2)
-	s[16] = uint64(m.wptr)
-	s[17] = uint64(m.rptr)
-	s[18] = hdl.Bit(m.ringBad)
-	s[19] = m.readBase
-	s[20] = uint64(m.readMask)
-	s[21] = uint64(m.cause)
-	s[22] = m.faultAddr
-	s[23] = uint64(m.faultOp)
-	s[24] = m.faultBad
-	s[25] = uint64(m.packets)
-	s[26] = hdl.Bit(m.rsp.Hit)
-	s[27] = uint64(m.rsp.Data)
-	s[28] = uint64(m.ring.tag)
-	s[29] = uint64(m.ring.req.Kind)
-	s[30] = uint64(m.ring.req.Tag)
-	s[31] = uint64(m.ring.req.Len)
-	s[32] = m.ring.req.Addr
-	s[33] = uint64(m.ring.next)
-	s[34] = uint64(m.ring.at)
-	s[35] = uint64(m.ring.come)
-	s[36] = uint64(m.ring.have)
-	s[37] = hdl.Bit(m.ring.odd)
-	s[38] = hdl.Bit(m.ring.drop)
-	s[39] = hdl.Bit(m.ring.bad)
-	s[40] = uint64(m.ib.tag)
-	s[41] = uint64(m.ib.req.Kind)
-	s[42] = uint64(m.ib.req.Tag)
-	s[43] = uint64(m.ib.req.Len)
-	s[44] = m.ib.req.Addr
-	s[45] = uint64(m.ib.next)
-	s[46] = uint64(m.ib.at)
-	s[47] = uint64(m.ib.come)
-	s[48] = uint64(m.ib.have)
-	s[49] = hdl.Bit(m.ib.odd)
-	s[50] = hdl.Bit(m.ib.drop)
-	s[51] = hdl.Bit(m.ib.bad)
-	s[52] = hdl.Bit(m.ringSeek.Valid)
-	s[53] = hdl.Bit(m.ringSeek.Stay)
-	s[54] = uint64(m.ringSeek.Pos)
-	s[55] = hdl.Bit(m.ibSeek.Valid)
-	s[56] = hdl.Bit(m.ibSeek.Stay)
-	s[57] = uint64(m.ibSeek.Pos)
-	s[58] = hdl.Bit(m.inIB)
-	s[59] = m.ibBase
-	s[60] = uint64(m.ibEnd)
-	s[61] = uint64(m.ibDone)
-	s[62] = uint64(m.state)
-	s[63] = uint64(m.hdr)
-	s[64] = m.hdrAddr
-	s[65] = uint64(m.left)
-	s[66] = uint64(m.n)
-	s[67] = uint64(m.b0)
-	s[68] = uint64(m.b1)
-	s[69] = uint64(m.b2)
-	s[70] = uint64(m.b3)
-	s[71] = uint64(m.b4)
-	s[72] = uint64(m.b5)
-	s[73] = uint64(m.b6)
-	s[74] = hdl.Bit(m.src.set)
-	s[75] = m.src.base
-	s[76] = uint64(m.src.pitch)
-	s[77] = uint64(m.src.format)
-	s[78] = uint64(m.src.x0)
-	s[79] = uint64(m.src.y0)
-	s[80] = uint64(m.src.x1)
-	s[81] = uint64(m.src.y1)
-	s[82] = hdl.Bit(m.dst.set)
-	s[83] = m.dst.base
-	s[84] = uint64(m.dst.pitch)
-	s[85] = uint64(m.dst.format)
-	s[86] = uint64(m.dst.x0)
-	s[87] = uint64(m.dst.y0)
-	s[88] = uint64(m.dst.x1)
-	s[89] = uint64(m.dst.y1)
-	s[90] = uint64(m.clip)
-	s[91] = uint64(m.x0)
-	s[92] = uint64(m.x1)
-	s[93] = uint64(m.y0)
-	s[94] = uint64(m.y1)
-	s[95] = hdl.Bit(m.second)
-	s[96] = uint64(m.mulS)
-	s[97] = uint64(m.mulD)
-	s[98] = m.addS
-	s[99] = m.addD
-	s[100] = m.srcAddr
-	s[101] = m.dstAddr
-	s[102] = m.srcEnd
-	s[103] = m.dstEnd
-	s[104] = uint64(m.bytes)
-	s[105] = uint64(m.done)
-	s[106] = uint64(m.rows)
-	s[107] = m.value
-	s[108] = hdl.Bit(m.waiting)
-	s[109] = uint64(m.window)
-	s[110] = m.window0.base
-	s[111] = m.window0.end
-	s[112] = hdl.Bit(m.window0.writable)
-	s[113] = m.window1.base
-	s[114] = m.window1.end
-	s[115] = hdl.Bit(m.window1.writable)
-	s[116] = m.window2.base
-	s[117] = m.window2.end
-	s[118] = hdl.Bit(m.window2.writable)
-	s[119] = m.window3.base
-	s[120] = m.window3.end
-	s[121] = hdl.Bit(m.window3.writable)
-	s[122] = uint64(m.word)
-	s[123] = hdl.Bit(m.wrong)
-	s[124] = hdl.Bit(m.asked)
-	s[125] = hdl.Bit(m.halted)
-	s[126] = uint64(m.preemptID)
-	s[127] = uint64(m.preempted)
-	s[128] = uint64(m.progress)
-	s[129] = uint64(m.issued)
-	s[130] = hdl.Bit(m.yielded)
-	s[131] = uint64(m.desc.Op)
-	s[132] = uint64(m.desc.Len)
-	s[133] = m.desc.Src
-	s[134] = m.desc.Dst
-	s[135] = uint64(m.inFlight)
-	s[136] = hdl.Bit(m.readErr)
-	s[137] = hdl.Bit(m.writeErr)
-	s[138] = uint64(m.fence.Op)
-	s[139] = hdl.Bit(m.fence.IRQ)
-	s[140] = uint64(m.fence.ID)
-	s[141] = m.fence.Addr
-	s[142] = hdl.Bit(m.fencing)
-	s[143] = uint64(m.look.Kind)
-	s[144] = uint64(m.look.Tag)
-	s[145] = uint64(m.look.Len)
-	s[146] = m.look.Addr
-	s[147] = hdl.Bit(m.reading)
-	s[148] = hdl.Bit(m.scratch.Valid)
-	s[149] = uint64(m.scratch.Index)
-	s[150] = uint64(m.scratch.Data)
-	s[151] = hdl.Bit(m.retired)
-	s[152] = hdl.Bit(m.took)
-	s[153] = hdl.Bit(m.pulse)
-	s = s[154:]
+	s[5] = m.addrMask
+	s[6] = uint64(m.byteMask)
+	s[7] = hdl.Bit(m.protection)
+	s[8] = hdl.Bit(m.watched)
+	s[9] = hdl.Bit(m.timeline)
+	s[10] = hdl.Bit(m.contexts)
+	s[11] = hdl.Bit(m.preemption)
+	s[12] = uint64(m.nodes)
+	s[13] = hdl.Bit(m.run)
+	s[14] = hdl.Bit(m.protect)
+	s[15] = hdl.Bit(m.resetting)
+	s[16] = uint64(m.ringLo)
+	s[17] = uint64(m.ringHi)
+	s[18] = uint64(m.ringLog2)
+	s[19] = uint64(m.wptr)
+	s[20] = uint64(m.rptr)
+	s[21] = uint64(m.ringBad)
+	s[22] = m.readBase
+	s[23] = uint64(m.readMask)
+	s[24] = uint64(m.cause)
+	s[25] = uint64(m.bad)
+	s[26] = uint64(m.packets)
+	s[27] = hdl.Bit(m.rsp.Hit)
+	s[28] = uint64(m.rsp.Data)
+	s[29] = uint64(m.ring.next)
+	s[30] = uint64(m.ring.at)
+	s[31] = uint64(m.ring.come)
+	s[32] = uint64(m.ring.have)
+	s[33] = hdl.Bit(m.ring.odd)
+	s[34] = hdl.Bit(m.ring.drop)
+	s[35] = hdl.Bit(m.ring.bad)
+	s[36] = uint64(m.ib.next)
+	s[37] = uint64(m.ib.at)
+	s[38] = uint64(m.ib.come)
+	s[39] = uint64(m.ib.have)
+	s[40] = hdl.Bit(m.ib.odd)
+	s[41] = hdl.Bit(m.ib.drop)
+	s[42] = hdl.Bit(m.ib.bad)
+	s[43] = hdl.Bit(m.ringSeek.Valid)
+	s[44] = hdl.Bit(m.ringSeek.Stay)
+	s[45] = uint64(m.ringSeek.Pos)
+	s[46] = hdl.Bit(m.ibSeek.Valid)
+	s[47] = hdl.Bit(m.ibSeek.Stay)
+	s[48] = uint64(m.ibSeek.Pos)
+	s[49] = hdl.Bit(m.inIB)
+	s[50] = m.ibBase
+	s[51] = uint64(m.ibEnd)
+	s[52] = uint64(m.ibDone)
+	s[53] = uint64(m.state)
+	s[54] = uint64(m.hdr)
+	s[55] = uint64(m.hdrAt)
+	s[56] = uint64(m.left)
+	s[57] = uint64(m.n)
+	s[58] = uint64(m.b0)
+	s[59] = uint64(m.b1)
+	s[60] = uint64(m.b2)
+	s[61] = uint64(m.b3)
+	s[62] = uint64(m.b4)
+	s[63] = uint64(m.b5)
+	s[64] = uint64(m.b6)
+	s[65] = hdl.Bit(m.src.set)
+	s[66] = m.src.base
+	s[67] = uint64(m.src.pitch)
+	s[68] = uint64(m.src.format)
+	s[69] = uint64(m.src.x0)
+	s[70] = uint64(m.src.y0)
+	s[71] = uint64(m.src.x1)
+	s[72] = uint64(m.src.y1)
+	s[73] = hdl.Bit(m.dst.set)
+	s[74] = m.dst.base
+	s[75] = uint64(m.dst.pitch)
+	s[76] = uint64(m.dst.format)
+	s[77] = uint64(m.dst.x0)
+	s[78] = uint64(m.dst.y0)
+	s[79] = uint64(m.dst.x1)
+	s[80] = uint64(m.dst.y1)
+	s[81] = uint64(m.clip)
+	s[82] = uint64(m.x0)
+	s[83] = uint64(m.x1)
+	s[84] = uint64(m.y0)
+	s[85] = uint64(m.y1)
+	s[86] = hdl.Bit(m.second)
+	s[87] = uint64(m.mulS)
+	s[88] = uint64(m.mulD)
+	s[89] = m.addS
+	s[90] = m.addD
+	s[91] = m.srcAddr
+	s[92] = m.dstAddr
+	s[93] = m.srcEnd
+	s[94] = m.dstEnd
+	s[95] = uint64(m.bytes)
+	s[96] = uint64(m.done)
+	s[97] = uint64(m.rows)
+	s[98] = hdl.Bit(m.zero)
+	s[99] = hdl.Bit(m.waiting)
+	s[100] = uint64(m.window)
+	s[101] = m.window0.base
+	s[102] = m.window0.end
+	s[103] = hdl.Bit(m.window0.writable)
+	s[104] = m.window1.base
+	s[105] = m.window1.end
+	s[106] = hdl.Bit(m.window1.writable)
+	s[107] = m.window2.base
+	s[108] = m.window2.end
+	s[109] = hdl.Bit(m.window2.writable)
+	s[110] = m.window3.base
+	s[111] = m.window3.end
+	s[112] = hdl.Bit(m.window3.writable)
+	s[113] = uint64(m.word)
+	s[114] = hdl.Bit(m.wrong)
+	s[115] = m.value
+	s[116] = hdl.Bit(m.asked)
+	s[117] = hdl.Bit(m.halted)
+	s[118] = uint64(m.preemptID)
+	s[119] = uint64(m.preempted)
+	s[120] = uint64(m.progress)
+	s[121] = uint64(m.issued)
+	s[122] = hdl.Bit(m.yielded)
+	s[123] = uint64(m.desc.Op)
+	s[124] = uint64(m.desc.Len)
+	s[125] = m.desc.Src
+	s[126] = m.desc.Dst
+	s[127] = uint64(m.inFlight)
+	s[128] = hdl.Bit(m.readErr)
+	s[129] = hdl.Bit(m.writeErr)
+	s[130] = uint64(m.fence)
+	s[131] = hdl.Bit(m.fencing)
+	s[132] = uint64(m.req.Kind)
+	s[133] = uint64(m.req.Tag)
+	s[134] = uint64(m.req.Len)
+	s[135] = m.req.Addr
+	s[136] = hdl.Bit(m.reading)
+	s[137] = hdl.Bit(m.scratch)
+	s[138] = hdl.Bit(m.retired)
+	s[139] = hdl.Bit(m.took)
+	s[140] = hdl.Bit(m.pulse)
+	s = s[141:]
 	m.ring.fifo.Snapshot(s)
 	s = s[hdl.FIFOWords:]
 	m.ib.fifo.Snapshot(s)
@@ -183,157 +170,144 @@ func (m *Module) Restore(s []uint64) {
 	m.vramLimit = s[2]
 	m.maxBytes = uint32(s[3])
 	m.maxRow = uint32(s[4])
-	m.protection = s[5] != 0
-	m.watched = s[6] != 0
-	m.timeline = s[7] != 0
-	m.contexts = s[8] != 0
-	m.preemption = s[9] != 0
-	m.nodes = uint32(s[10])
-	m.run = s[11] != 0
-	m.protect = s[12] != 0
-	m.resetting = s[13] != 0
-	m.ringBase = s[14]
-	m.ringLog2 = uint8(s[15])
-	m.wptr = uint32(s[16])
-	m.rptr = uint32(s[17])
-	m.ringBad = s[18] != 0
-	m.readBase = s[19]
-	m.readMask = uint32(s[20])
-	m.cause = uint8(s[21])
-	m.faultAddr = s[22]
-	m.faultOp = uint32(s[23])
-	m.faultBad = s[24]
-	m.packets = uint32(s[25])
-	m.rsp.Hit = s[26] != 0
-	m.rsp.Data = uint32(s[27])
-	m.ring.tag = uint8(s[28])
-	m.ring.req.Kind = port.Kind(s[29])
-	m.ring.req.Tag = uint8(s[30])
-	m.ring.req.Len = uint8(s[31])
-	m.ring.req.Addr = s[32]
-	m.ring.next = uint32(s[33])
-	m.ring.at = uint32(s[34])
-	m.ring.come = uint8(s[35])
-	m.ring.have = uint8(s[36])
-	m.ring.odd = s[37] != 0
-	m.ring.drop = s[38] != 0
-	m.ring.bad = s[39] != 0
-	m.ib.tag = uint8(s[40])
-	m.ib.req.Kind = port.Kind(s[41])
-	m.ib.req.Tag = uint8(s[42])
-	m.ib.req.Len = uint8(s[43])
-	m.ib.req.Addr = s[44]
-	m.ib.next = uint32(s[45])
-	m.ib.at = uint32(s[46])
-	m.ib.come = uint8(s[47])
-	m.ib.have = uint8(s[48])
-	m.ib.odd = s[49] != 0
-	m.ib.drop = s[50] != 0
-	m.ib.bad = s[51] != 0
-	m.ringSeek.Valid = s[52] != 0
-	m.ringSeek.Stay = s[53] != 0
-	m.ringSeek.Pos = uint32(s[54])
-	m.ibSeek.Valid = s[55] != 0
-	m.ibSeek.Stay = s[56] != 0
-	m.ibSeek.Pos = uint32(s[57])
-	m.inIB = s[58] != 0
-	m.ibBase = s[59]
-	m.ibEnd = uint32(s[60])
-	m.ibDone = uint32(s[61])
-	m.state = state(s[62])
-	m.hdr = uint32(s[63])
-	m.hdrAddr = s[64]
-	m.left = uint16(s[65])
-	m.n = uint8(s[66])
-	m.b0 = uint32(s[67])
-	m.b1 = uint32(s[68])
-	m.b2 = uint32(s[69])
-	m.b3 = uint32(s[70])
-	m.b4 = uint32(s[71])
-	m.b5 = uint32(s[72])
-	m.b6 = uint32(s[73])
-	m.src.set = s[74] != 0
-	m.src.base = s[75]
-	m.src.pitch = uint32(s[76])
-	m.src.format = uint8(s[77])
-	m.src.x0 = uint16(s[78])
-	m.src.y0 = uint16(s[79])
-	m.src.x1 = uint16(s[80])
-	m.src.y1 = uint16(s[81])
-	m.dst.set = s[82] != 0
-	m.dst.base = s[83]
-	m.dst.pitch = uint32(s[84])
-	m.dst.format = uint8(s[85])
-	m.dst.x0 = uint16(s[86])
-	m.dst.y0 = uint16(s[87])
-	m.dst.x1 = uint16(s[88])
-	m.dst.y1 = uint16(s[89])
-	m.clip = uint8(s[90])
-	m.x0 = uint16(s[91])
-	m.x1 = uint16(s[92])
-	m.y0 = uint16(s[93])
-	m.y1 = uint16(s[94])
-	m.second = s[95] != 0
-	m.mulS = uint16(s[96])
-	m.mulD = uint16(s[97])
-	m.addS = s[98]
-	m.addD = s[99]
-	m.srcAddr = s[100]
-	m.dstAddr = s[101]
-	m.srcEnd = s[102]
-	m.dstEnd = s[103]
-	m.bytes = uint32(s[104])
-	m.done = uint32(s[105])
-	m.rows = uint16(s[106])
-	m.value = s[107]
-	m.waiting = s[108] != 0
-	m.window = uint8(s[109])
-	m.window0.base = s[110]
-	m.window0.end = s[111]
-	m.window0.writable = s[112] != 0
-	m.window1.base = s[113]
-	m.window1.end = s[114]
-	m.window1.writable = s[115] != 0
-	m.window2.base = s[116]
-	m.window2.end = s[117]
-	m.window2.writable = s[118] != 0
-	m.window3.base = s[119]
-	m.window3.end = s[120]
-	m.window3.writable = s[121] != 0
-	m.word = uint8(s[122])
-	m.wrong = s[123] != 0
-	m.asked = s[124] != 0
-	m.halted = s[125] != 0
-	m.preemptID = uint32(s[126])
-	m.preempted = uint32(s[127])
-	m.progress = uint32(s[128])
-	m.issued = uint32(s[129])
-	m.yielded = s[130] != 0
-	m.desc.Op = dma.Op(s[131])
-	m.desc.Len = uint32(s[132])
-	m.desc.Src = s[133]
-	m.desc.Dst = s[134]
-	m.inFlight = uint32(s[135])
-	m.readErr = s[136] != 0
-	m.writeErr = s[137] != 0
-	m.fence.Op = fence.Op(s[138])
-	m.fence.IRQ = s[139] != 0
-	m.fence.ID = uint32(s[140])
-	m.fence.Addr = s[141]
-	m.fencing = s[142] != 0
-	m.look.Kind = port.Kind(s[143])
-	m.look.Tag = uint8(s[144])
-	m.look.Len = uint8(s[145])
-	m.look.Addr = s[146]
-	m.reading = s[147] != 0
-	m.scratch.Valid = s[148] != 0
-	m.scratch.Index = uint8(s[149])
-	m.scratch.Data = uint32(s[150])
-	m.retired = s[151] != 0
-	m.took = s[152] != 0
-	m.pulse = s[153] != 0
+	m.addrMask = s[5]
+	m.byteMask = uint32(s[6])
+	m.protection = s[7] != 0
+	m.watched = s[8] != 0
+	m.timeline = s[9] != 0
+	m.contexts = s[10] != 0
+	m.preemption = s[11] != 0
+	m.nodes = uint32(s[12])
+	m.run = s[13] != 0
+	m.protect = s[14] != 0
+	m.resetting = s[15] != 0
+	m.ringLo = uint32(s[16])
+	m.ringHi = uint32(s[17])
+	m.ringLog2 = uint8(s[18])
+	m.wptr = uint32(s[19])
+	m.rptr = uint32(s[20])
+	m.ringBad = operand(s[21])
+	m.readBase = s[22]
+	m.readMask = uint32(s[23])
+	m.cause = uint8(s[24])
+	m.bad = operand(s[25])
+	m.packets = uint32(s[26])
+	m.rsp.Hit = s[27] != 0
+	m.rsp.Data = uint32(s[28])
+	m.ring.next = uint32(s[29])
+	m.ring.at = uint32(s[30])
+	m.ring.come = uint8(s[31])
+	m.ring.have = uint8(s[32])
+	m.ring.odd = s[33] != 0
+	m.ring.drop = s[34] != 0
+	m.ring.bad = s[35] != 0
+	m.ib.next = uint32(s[36])
+	m.ib.at = uint32(s[37])
+	m.ib.come = uint8(s[38])
+	m.ib.have = uint8(s[39])
+	m.ib.odd = s[40] != 0
+	m.ib.drop = s[41] != 0
+	m.ib.bad = s[42] != 0
+	m.ringSeek.Valid = s[43] != 0
+	m.ringSeek.Stay = s[44] != 0
+	m.ringSeek.Pos = uint32(s[45])
+	m.ibSeek.Valid = s[46] != 0
+	m.ibSeek.Stay = s[47] != 0
+	m.ibSeek.Pos = uint32(s[48])
+	m.inIB = s[49] != 0
+	m.ibBase = s[50]
+	m.ibEnd = uint32(s[51])
+	m.ibDone = uint32(s[52])
+	m.state = state(s[53])
+	m.hdr = uint32(s[54])
+	m.hdrAt = uint32(s[55])
+	m.left = uint16(s[56])
+	m.n = uint8(s[57])
+	m.b0 = uint32(s[58])
+	m.b1 = uint32(s[59])
+	m.b2 = uint32(s[60])
+	m.b3 = uint32(s[61])
+	m.b4 = uint32(s[62])
+	m.b5 = uint32(s[63])
+	m.b6 = uint32(s[64])
+	m.src.set = s[65] != 0
+	m.src.base = s[66]
+	m.src.pitch = uint32(s[67])
+	m.src.format = uint8(s[68])
+	m.src.x0 = uint16(s[69])
+	m.src.y0 = uint16(s[70])
+	m.src.x1 = uint16(s[71])
+	m.src.y1 = uint16(s[72])
+	m.dst.set = s[73] != 0
+	m.dst.base = s[74]
+	m.dst.pitch = uint32(s[75])
+	m.dst.format = uint8(s[76])
+	m.dst.x0 = uint16(s[77])
+	m.dst.y0 = uint16(s[78])
+	m.dst.x1 = uint16(s[79])
+	m.dst.y1 = uint16(s[80])
+	m.clip = uint8(s[81])
+	m.x0 = uint16(s[82])
+	m.x1 = uint16(s[83])
+	m.y0 = uint16(s[84])
+	m.y1 = uint16(s[85])
+	m.second = s[86] != 0
+	m.mulS = uint16(s[87])
+	m.mulD = uint16(s[88])
+	m.addS = s[89]
+	m.addD = s[90]
+	m.srcAddr = s[91]
+	m.dstAddr = s[92]
+	m.srcEnd = s[93]
+	m.dstEnd = s[94]
+	m.bytes = uint32(s[95])
+	m.done = uint32(s[96])
+	m.rows = uint16(s[97])
+	m.zero = s[98] != 0
+	m.waiting = s[99] != 0
+	m.window = uint8(s[100])
+	m.window0.base = s[101]
+	m.window0.end = s[102]
+	m.window0.writable = s[103] != 0
+	m.window1.base = s[104]
+	m.window1.end = s[105]
+	m.window1.writable = s[106] != 0
+	m.window2.base = s[107]
+	m.window2.end = s[108]
+	m.window2.writable = s[109] != 0
+	m.window3.base = s[110]
+	m.window3.end = s[111]
+	m.window3.writable = s[112] != 0
+	m.word = uint8(s[113])
+	m.wrong = s[114] != 0
+	m.value = s[115]
+	m.asked = s[116] != 0
+	m.halted = s[117] != 0
+	m.preemptID = uint32(s[118])
+	m.preempted = uint32(s[119])
+	m.progress = uint32(s[120])
+	m.issued = uint32(s[121])
+	m.yielded = s[122] != 0
+	m.desc.Op = dma.Op(s[123])
+	m.desc.Len = uint32(s[124])
+	m.desc.Src = s[125]
+	m.desc.Dst = s[126]
+	m.inFlight = uint32(s[127])
+	m.readErr = s[128] != 0
+	m.writeErr = s[129] != 0
+	m.fence = fence.Op(s[130])
+	m.fencing = s[131] != 0
+	m.req.Kind = port.Kind(s[132])
+	m.req.Tag = uint8(s[133])
+	m.req.Len = uint8(s[134])
+	m.req.Addr = s[135]
+	m.reading = s[136] != 0
+	m.scratch = s[137] != 0
+	m.retired = s[138] != 0
+	m.took = s[139] != 0
+	m.pulse = s[140] != 0
 	m.nap = false
-	s = s[154:]
+	s = s[141:]
 	m.ring.fifo.Restore(s)
 	s = s[hdl.FIFOWords:]
 	m.ib.fifo.Restore(s)
@@ -347,6 +321,8 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".vramLimit", Width: 64},
 		hdl.Signal{Name: at + ".maxBytes", Width: 32},
 		hdl.Signal{Name: at + ".maxRow", Width: 32},
+		hdl.Signal{Name: at + ".addrMask", Width: 64},
+		hdl.Signal{Name: at + ".byteMask", Width: 32},
 		hdl.Signal{Name: at + ".protection", Width: 1},
 		hdl.Signal{Name: at + ".watched", Width: 1},
 		hdl.Signal{Name: at + ".timeline", Width: 1},
@@ -356,25 +332,19 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".run", Width: 1},
 		hdl.Signal{Name: at + ".protect", Width: 1},
 		hdl.Signal{Name: at + ".resetting", Width: 1},
-		hdl.Signal{Name: at + ".ringBase", Width: 64},
+		hdl.Signal{Name: at + ".ringLo", Width: 32},
+		hdl.Signal{Name: at + ".ringHi", Width: 32},
 		hdl.Signal{Name: at + ".ringLog2", Width: 5},
 		hdl.Signal{Name: at + ".wptr", Width: 32},
 		hdl.Signal{Name: at + ".rptr", Width: 18},
-		hdl.Signal{Name: at + ".ringBad", Width: 1},
+		hdl.Signal{Name: at + ".ringBad", Width: 5, Names: operandNames()},
 		hdl.Signal{Name: at + ".readBase", Width: 64},
 		hdl.Signal{Name: at + ".readMask", Width: 18},
 		hdl.Signal{Name: at + ".cause", Width: 4},
-		hdl.Signal{Name: at + ".faultAddr", Width: 64},
-		hdl.Signal{Name: at + ".faultOp", Width: 32},
-		hdl.Signal{Name: at + ".faultBad", Width: 64},
+		hdl.Signal{Name: at + ".bad", Width: 5, Names: operandNames()},
 		hdl.Signal{Name: at + ".packets", Width: 32},
 		hdl.Signal{Name: at + ".rsp_Hit", Width: 1},
 		hdl.Signal{Name: at + ".rsp_Data", Width: 32},
-		hdl.Signal{Name: at + ".ring_tag", Width: 8},
-		hdl.Signal{Name: at + ".ring_req_Kind", Width: 8, Names: portKindNames()},
-		hdl.Signal{Name: at + ".ring_req_Tag", Width: 8},
-		hdl.Signal{Name: at + ".ring_req_Len", Width: 8},
-		hdl.Signal{Name: at + ".ring_req_Addr", Width: 64},
 		hdl.Signal{Name: at + ".ring_next", Width: 20},
 		hdl.Signal{Name: at + ".ring_at", Width: 20},
 		hdl.Signal{Name: at + ".ring_come", Width: 6},
@@ -382,11 +352,6 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".ring_odd", Width: 1},
 		hdl.Signal{Name: at + ".ring_drop", Width: 1},
 		hdl.Signal{Name: at + ".ring_bad", Width: 1},
-		hdl.Signal{Name: at + ".ib_tag", Width: 8},
-		hdl.Signal{Name: at + ".ib_req_Kind", Width: 8, Names: portKindNames()},
-		hdl.Signal{Name: at + ".ib_req_Tag", Width: 8},
-		hdl.Signal{Name: at + ".ib_req_Len", Width: 8},
-		hdl.Signal{Name: at + ".ib_req_Addr", Width: 64},
 		hdl.Signal{Name: at + ".ib_next", Width: 20},
 		hdl.Signal{Name: at + ".ib_at", Width: 20},
 		hdl.Signal{Name: at + ".ib_come", Width: 6},
@@ -406,7 +371,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".ibDone", Width: 20},
 		hdl.Signal{Name: at + ".state", Width: 5, Names: stateNames()},
 		hdl.Signal{Name: at + ".hdr", Width: 32},
-		hdl.Signal{Name: at + ".hdrAddr", Width: 64},
+		hdl.Signal{Name: at + ".hdrAt", Width: 20},
 		hdl.Signal{Name: at + ".left", Width: 16},
 		hdl.Signal{Name: at + ".n", Width: 3},
 		hdl.Signal{Name: at + ".b0", Width: 32},
@@ -449,7 +414,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".bytes", Width: 32},
 		hdl.Signal{Name: at + ".done", Width: 32},
 		hdl.Signal{Name: at + ".rows", Width: 15},
-		hdl.Signal{Name: at + ".value", Width: 64},
+		hdl.Signal{Name: at + ".zero", Width: 1},
 		hdl.Signal{Name: at + ".waiting", Width: 1},
 		hdl.Signal{Name: at + ".window", Width: 2},
 		hdl.Signal{Name: at + ".window0_base", Width: 64},
@@ -466,6 +431,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".window3_writable", Width: 1},
 		hdl.Signal{Name: at + ".word", Width: 4},
 		hdl.Signal{Name: at + ".wrong", Width: 1},
+		hdl.Signal{Name: at + ".value", Width: 64},
 		hdl.Signal{Name: at + ".asked", Width: 1},
 		hdl.Signal{Name: at + ".halted", Width: 1},
 		hdl.Signal{Name: at + ".preemptID", Width: 32},
@@ -480,19 +446,14 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".inFlight", Width: 18},
 		hdl.Signal{Name: at + ".readErr", Width: 1},
 		hdl.Signal{Name: at + ".writeErr", Width: 1},
-		hdl.Signal{Name: at + ".fence_Op", Width: 8, Names: fenceOpNames()},
-		hdl.Signal{Name: at + ".fence_IRQ", Width: 1},
-		hdl.Signal{Name: at + ".fence_ID", Width: 32},
-		hdl.Signal{Name: at + ".fence_Addr", Width: 64},
+		hdl.Signal{Name: at + ".fence", Width: 2, Names: fenceOpNames()},
 		hdl.Signal{Name: at + ".fencing", Width: 1},
-		hdl.Signal{Name: at + ".look_Kind", Width: 8, Names: portKindNames()},
-		hdl.Signal{Name: at + ".look_Tag", Width: 8},
-		hdl.Signal{Name: at + ".look_Len", Width: 8},
-		hdl.Signal{Name: at + ".look_Addr", Width: 64},
+		hdl.Signal{Name: at + ".req_Kind", Width: 8, Names: portKindNames()},
+		hdl.Signal{Name: at + ".req_Tag", Width: 8},
+		hdl.Signal{Name: at + ".req_Len", Width: 8},
+		hdl.Signal{Name: at + ".req_Addr", Width: 64},
 		hdl.Signal{Name: at + ".reading", Width: 1},
-		hdl.Signal{Name: at + ".scratch_Valid", Width: 1},
-		hdl.Signal{Name: at + ".scratch_Index", Width: 8},
-		hdl.Signal{Name: at + ".scratch_Data", Width: 32},
+		hdl.Signal{Name: at + ".scratch", Width: 1},
 		hdl.Signal{Name: at + ".retired", Width: 1},
 		hdl.Signal{Name: at + ".took", Width: 1},
 		hdl.Signal{Name: at + ".pulse", Width: 1},
@@ -531,6 +492,37 @@ func fenceOpNames() []string {
 		"None",
 		"Fence",
 		"Timestamp",
+	}
+}
+
+func operandNames() []string {
+	return []string{
+		"None",
+		"One",
+		"Header",
+		"Word0",
+		"Word1",
+		"Word2",
+		"Word3",
+		"Word4",
+		"Word5",
+		"Word6",
+		"Skip",
+		"Pair0",
+		"Pair1",
+		"Pair2",
+		"Source",
+		"Dest",
+		"Format",
+		"SourceEnd",
+		"DestEnd",
+		"SourceAt",
+		"DestAt",
+		"Next",
+		"Value",
+		"RingBase",
+		"RingSize",
+		"Wptr",
 	}
 }
 

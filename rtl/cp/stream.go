@@ -28,8 +28,9 @@ type seek struct {
 // that end at multiples of 128.
 //
 //	In      win window, a level; to seek, a pulse; take, a pulse when Head is
-//	        valid; ready for Request; cpl, the completions of this stream
-//	Out     Request; Head, the next dword; failed, no dword will come because a
+//	        valid; asks, what it issues is offered, and count, its dwords; cpl, the
+//	        completions of this stream
+//	Out     issues; Head, the next dword; failed, no dword will come because a
 //	        read was answered with an error; quiet, nothing is in flight
 //	Timing  a dword a clock; 1 clock from a beat to its first dword; one request
 //	        in flight, the next one when there is room for 128 bytes
@@ -38,9 +39,6 @@ type seek struct {
 //	Paths   none
 //	Size    32 beats of 64 bits and 130 bits
 type stream struct {
-	tag uint8
-
-	req  port.Request
 	next uint32 `w:"20"` // position of the next dword to ask for
 	at   uint32 `w:"20"` // position of the next dword to take
 	come uint8  `w:"6"`  // dwords asked for that have not arrived
@@ -51,21 +49,15 @@ type stream struct {
 	fifo hdl.FIFO[uint64]
 }
 
-func newStream(tag uint8) stream {
-	return stream{tag: tag, fifo: hdl.NewFIFO[uint64](depth)}
-}
+func newStream() stream { return stream{fifo: hdl.NewFIFO[uint64](depth)} }
 
 // Reset empties the stream, which must be quiet.
 func (s *stream) Reset() {
-	s.req = port.Request{}
 	s.next, s.at = 0, 0
 	s.come, s.have = 0, 0
 	s.odd, s.drop, s.bad = false, false, false
 	s.fifo.Reset()
 }
-
-// Request returns the read that the stream offers.
-func (s *stream) Request() port.Request { return s.req }
 
 // upper reports whether the next dword to take is in the upper half of its
 // beat.
@@ -90,13 +82,14 @@ func (s *stream) quiet() bool { return s.come == 0 }
 // only the newest beat it holds can end in its lower half.
 func (s *stream) issues(w window) bool {
 	free := s.come == 0 && !s.bad && s.have <= depth
-	even := (uint32(w.Base>>2)+s.next)&1 == 0
-	return w.Enable && free && s.next != w.End&w.Mask && (even || s.have == 0)
+	return w.Enable && free && s.next != w.End&w.Mask && (s.even(w) || s.have == 0)
 }
 
+// even reports whether the next dword to ask for is in the lower half of a beat.
+func (s *stream) even(w window) bool { return (uint32(w.Base>>2)+s.next)&1 == 0 }
+
 // Tick is one rising clock edge.
-func (s *stream) Tick(win window, to seek, take, ready bool, cpl port.Completion) {
-	issue := !to.Valid && s.issues(win)
+func (s *stream) Tick(win window, to seek, take, asks bool, count uint8, cpl port.Completion) {
 	pop := take && (s.upper(win.Base) || s.have == 1)
 	if take {
 		s.at = (s.at + 1) & win.Mask
@@ -104,9 +97,6 @@ func (s *stream) Tick(win window, to seek, take, ready bool, cpl port.Completion
 	}
 	push := s.arrive(cpl)
 	s.fifo.Tick(push, cpl.Data, pop)
-	if ready {
-		s.req = port.Request{}
-	}
 	if to.Valid {
 		if !to.Stay {
 			s.at = to.Pos
@@ -117,8 +107,10 @@ func (s *stream) Tick(win window, to seek, take, ready bool, cpl port.Completion
 		s.bad = false
 		s.drop = s.come != 0
 		s.fifo.Reset()
-	} else if issue {
-		s.ask(win)
+	} else if asks {
+		s.come = count & 0x3f
+		s.odd = !s.even(win)
+		s.next = (s.next + uint32(count)) & win.Mask
 	}
 }
 
@@ -145,15 +137,12 @@ func (s *stream) arrive(cpl port.Completion) bool {
 	return keep
 }
 
-// ask offers a read of what is left of the window up to a multiple of 128 bytes.
-func (s *stream) ask(w window) {
-	addr := w.Base + uint64(s.next)<<2
-	n := uint32(port.MaxLen) - uint32(addr>>2)&(port.MaxLen-1)
-	if left := (w.End - s.next) & w.Mask; n > left {
-		n = left
+// span returns the dwords of a read of what is left of the window at next, up to
+// a multiple of 128 bytes.
+func span(w window, next uint32) uint8 {
+	n := port.MaxLen - uint8(uint32(w.Base>>2)+next)&(port.MaxLen-1)
+	if left := (w.End - next) & w.Mask; left < uint32(n) {
+		n = uint8(left)
 	}
-	s.req = port.Request{Kind: port.MemRead, Tag: s.tag, Len: uint8(n), Addr: addr}
-	s.come = uint8(n)
-	s.odd = addr&4 != 0
-	s.next = (s.next + n) & w.Mask
+	return n & 0x3f
 }

@@ -21,11 +21,11 @@ type reach struct {
 // checkSetWindow looks at a SET_WINDOW; the range of an open window is checked
 // as a source is.
 func (m *Module) checkSetWindow() {
-	base := join(m.b2, m.b1)
+	base := m.within(join(m.b2, m.b1))
 	m.srcAddr, m.srcEnd = base, base
 	switch {
 	case m.b0>>3 != 0:
-		m.fault(cpreg.CauseReserved, uint64(m.b0))
+		m.fault(cpreg.CauseReserved, operandWord0)
 	case m.b3|m.b4 == 0:
 		m.setWindow()
 	default:
@@ -69,9 +69,9 @@ func (m *Module) guarded() bool { return m.protect && m.inIB }
 // guard looks at the next window for one that the range of the packet is in.
 func (m *Module) guard() {
 	writes := m.state == stateWritable
-	low, high := m.srcAddr, m.srcEnd
+	low, high, name := m.srcAddr, m.srcEnd, operandSourceAt
 	if writes {
-		low, high = m.dstAddr, m.dstEnd
+		low, high, name = m.dstAddr, m.dstEnd, operandDestAt
 	}
 	w := m.reach(m.window)
 	inside := low >= w.base && high+uint64(m.bytes) <= w.end
@@ -82,7 +82,7 @@ func (m *Module) guard() {
 	case inside && w.writable:
 		m.destined()
 	case m.window == 0:
-		m.fault(cpreg.CauseWindow, low)
+		m.fault(cpreg.CauseWindow, name)
 	default:
 	}
 }

@@ -50,9 +50,12 @@ type outcome struct {
 	clock  int
 }
 
+// params has the widest addresses and lengths.
+func params(tags int) dma.Params { return dma.Params{Tags: tags, HostBits: 62, LengthBits: 32} }
+
 func newBench(t *testing.T, tags int, seed uint64) *bench {
 	no := func(uint64) bool { return false }
-	b := &bench{t: t, m: dma.New(tags), rng: rand.New(rand.NewPCG(seed, 1)), latency: 1, badRead: no, badWrite: no}
+	b := &bench{t: t, m: dma.New(params(tags)), rng: rand.New(rand.NewPCG(seed, 1)), latency: 1, badRead: no, badWrite: no}
 	for i := range b.space {
 		b.space[i] = make([]byte, 1<<17)
 		for j := range b.space[i] {

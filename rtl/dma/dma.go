@@ -58,13 +58,15 @@ const (
 //	Order   descriptors are written and end in order; the reads of the ones behind
 //	        may come before, so a descriptor may not depend on the one before it
 //	Paths   none
-//	Size    1024 bits of reorder memory per tag, 5 descriptors
+//	Size    1024 bits of reorder memory per tag, 5 descriptors, 3 with up to 4 tags
 //	Faults  a descriptor that failed writes no further burst, takes what is in
 //	        flight and ends with one of the errors; one that is given up ends
 //	        as if a write of it had been refused; a completion without a read
 //	        in flight is ignored
 type Module struct {
-	tags uint8
+	tags     uint8
+	addrMask uint64 // bits of an address: which memory, and where in it
+	lenMask  uint32 // bits of a length
 
 	order    hdl.RAM // word i of tag t's chunk at t*beats + i
 	queue    hdl.FIFO[entry]
@@ -95,10 +97,21 @@ type reader struct {
 	left   uint32 // bytes
 }
 
-// New returns an engine that keeps so many reads in flight: 2, 4, 8 or 16.
-func New(tags int) Module {
-	hdl.Assert(tags >= 2 && tags <= slots && tags&(tags-1) == 0, "dma: tags are not 2, 4, 8 or 16")
-	return Module{tags: uint8(tags), order: hdl.NewRAM(tags * beats), queue: hdl.NewFIFO[entry](4)}
+// Params are the limits of an engine.
+type Params struct {
+	Tags       int // reads in flight, 2, 4, 8 or 16
+	HostBits   int // width of a host address; an offset in VRAM has not more
+	LengthBits int // width of a descriptor's length
+}
+
+// New returns an engine. Descriptors wait only to have their reads in flight, so
+// with few tags the queue is short.
+func New(p Params) Module {
+	hdl.Assert(p.Tags >= 2 && p.Tags <= slots && p.Tags&(p.Tags-1) == 0, "dma: tags are not 2, 4, 8 or 16")
+	return Module{
+		tags: uint8(p.Tags), addrMask: host | (uint64(1)<<p.HostBits - 1), lenMask: uint32(uint64(1)<<p.LengthBits - 1),
+		order: hdl.NewRAM(p.Tags * beats), queue: hdl.NewFIFO[entry](max(2, min(4, p.Tags/2))),
+	}
 }
 
 // Ready returns whether a descriptor is taken.
@@ -137,12 +150,15 @@ func (m *Module) Tick(desc Desc, owner uint8, in In, refused bool, cancel uint8,
 
 	pop := queued && !m.w.active
 	if pop {
-		m.w = load(next, m.head)
+		m.load(next)
 	}
 	if push {
-		hdl.Assert(desc.Len != 0, "dma: a descriptor of 0 bytes")
-		m.r = reader{active: desc.Op == Copy, src: desc.Src, left: desc.Len}
+		hdl.Assert(desc.Len != 0 && desc.Len&^m.lenMask == 0, "dma: a bad length")
+		m.r = reader{active: desc.Op == Copy, src: desc.Src & m.addrMask, left: desc.Len & m.lenMask}
 	}
+	desc.Dst &= m.addrMask
+	desc.Len &= m.lenMask
+	desc.Op &= 3
 	m.queue.Tick(push, entry{desc: desc, owner: owner & 1}, pop)
 	m.cancel = cancel & 3
 	if rst {
@@ -179,8 +195,8 @@ func (m *Module) tickRead(ready, stop bool) {
 		t := m.slot(m.tail)
 		n := span(m.r.src, m.r.left)
 		m.fill[t] = uint8(m.r.src>>3) & (beats - 1)
-		m.r.src += uint64(n)
-		m.r.left -= n
+		m.r.src = m.r.src&host | (m.r.src+uint64(n))&(m.addrMask&^host)
+		m.r.left = (m.r.left - n) & m.lenMask
 		if m.r.left == 0 || stop {
 			m.ends |= 1 << t
 			m.r.active = false

@@ -199,7 +199,7 @@ func TestFaultStopsReading(t *testing.T) {
 }
 
 func TestStrayCompletionIsIgnored(t *testing.T) {
-	m := dma.New(4)
+	m := dma.New(params(4))
 	for tag := range uint8(32) {
 		m.Tick(dma.Desc{}, 0, dma.In{Cpl: port.Completion{Tag: tag, Status: port.CplSuccess, Last: true}}, false, 0, false)
 		assert.Equal(t, uint64(math.MaxUint64), m.IdleFor())
@@ -220,7 +220,7 @@ func TestReset(t *testing.T) {
 // onVRAM runs descriptors on VRAM alone and returns the clocks from the first
 // one's offer to the last outcome.
 func onVRAM(t *testing.T, descs ...dma.Desc) int {
-	m, v := dma.New(16), mem.New(1<<18, 2)
+	m, v := dma.New(params(16)), mem.New(1<<18, 2)
 	for i := range v.Len() {
 		v.SetWord(uint32(i), rand.New(rand.NewPCG(uint64(i), 2)).Uint64())
 	}

@@ -7,64 +7,65 @@ import (
 )
 
 // ModuleWords is how many words Snapshot fills.
-const ModuleWords = 52 + hdl.RAMWords + hdl.FIFOWords
+const ModuleWords = 53 + hdl.RAMWords + hdl.FIFOWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
 	_ = s[ModuleWords-1]
 	s[0] = uint64(m.tags)
-	s[1] = hdl.Bit(m.r.active)
-	s[2] = m.r.src
-	s[3] = uint64(m.r.left)
-	s[4] = uint64(m.head)
-	s[5] = uint64(m.tail)
-	s[6] = uint64(m.complete)
-	s[7] = uint64(m.failed)
-	s[8] = uint64(m.ends)
-	s[9] = uint64(m.fill[0])
-	s[10] = uint64(m.fill[1])
-	s[11] = uint64(m.fill[2])
-	s[12] = uint64(m.fill[3])
-	s[13] = uint64(m.fill[4])
-	s[14] = uint64(m.fill[5])
-	s[15] = uint64(m.fill[6])
-	s[16] = uint64(m.fill[7])
-	s[17] = uint64(m.fill[8])
-	s[18] = uint64(m.fill[9])
-	s[19] = uint64(m.fill[10])
-	s[20] = uint64(m.fill[11])
-	s[21] = uint64(m.fill[12])
-	s[22] = uint64(m.fill[13])
-	s[23] = uint64(m.fill[14])
-	s[24] = uint64(m.fill[15])
-	s[25] = hdl.Bit(m.w.active)
-	s[26] = hdl.Bit(m.w.fill)
-	s[27] = uint64(m.w.owner)
-	s[28] = uint64(m.w.fault)
-	s[29] = m.w.value
-	s[30] = m.w.dst
-	s[31] = uint64(m.w.left)
-	s[32] = uint64(m.w.src)
-	s[33] = uint64(m.w.tag)
-	s[34] = hdl.Bit(m.w.offer)
-	s[35] = uint64(m.w.credit)
-	s[36] = uint64(m.w.at)
-	s[37] = uint64(m.w.bytes)
-	s[38] = uint64(m.w.word)
-	s[39] = uint64(m.w.words)
-	s[40] = hdl.Bit(m.w.prime)
-	s[41] = uint64(m.w.shift)
-	s[42] = hdl.Bit(m.s.valid)
-	s[43] = hdl.Bit(m.s.prime)
-	s[44] = hdl.Bit(m.s.word)
-	s[45] = hdl.Bit(m.s.last)
-	s[46] = hdl.Bit(m.s.end)
-	s[47] = uint64(m.s.enable)
-	s[48] = m.s.prev
-	s[49] = uint64(m.cancel)
-	s[50] = uint64(m.result)
-	s[51] = uint64(m.owner)
-	s = s[52:]
+	s[1] = m.addrMask
+	s[2] = uint64(m.lenMask)
+	s[3] = hdl.Bit(m.r.active)
+	s[4] = m.r.src
+	s[5] = uint64(m.r.left)
+	s[6] = uint64(m.head)
+	s[7] = uint64(m.tail)
+	s[8] = uint64(m.complete)
+	s[9] = uint64(m.failed)
+	s[10] = uint64(m.ends)
+	s[11] = uint64(m.fill[0])
+	s[12] = uint64(m.fill[1])
+	s[13] = uint64(m.fill[2])
+	s[14] = uint64(m.fill[3])
+	s[15] = uint64(m.fill[4])
+	s[16] = uint64(m.fill[5])
+	s[17] = uint64(m.fill[6])
+	s[18] = uint64(m.fill[7])
+	s[19] = uint64(m.fill[8])
+	s[20] = uint64(m.fill[9])
+	s[21] = uint64(m.fill[10])
+	s[22] = uint64(m.fill[11])
+	s[23] = uint64(m.fill[12])
+	s[24] = uint64(m.fill[13])
+	s[25] = uint64(m.fill[14])
+	s[26] = uint64(m.fill[15])
+	s[27] = hdl.Bit(m.w.active)
+	s[28] = hdl.Bit(m.w.fill)
+	s[29] = uint64(m.w.owner)
+	s[30] = uint64(m.w.fault)
+	s[31] = m.w.dst
+	s[32] = uint64(m.w.left)
+	s[33] = uint64(m.w.src)
+	s[34] = uint64(m.w.tag)
+	s[35] = hdl.Bit(m.w.offer)
+	s[36] = uint64(m.w.credit)
+	s[37] = uint64(m.w.at)
+	s[38] = uint64(m.w.bytes)
+	s[39] = uint64(m.w.word)
+	s[40] = uint64(m.w.words)
+	s[41] = hdl.Bit(m.w.prime)
+	s[42] = uint64(m.w.shift)
+	s[43] = hdl.Bit(m.s.valid)
+	s[44] = hdl.Bit(m.s.prime)
+	s[45] = hdl.Bit(m.s.word)
+	s[46] = hdl.Bit(m.s.last)
+	s[47] = hdl.Bit(m.s.end)
+	s[48] = uint64(m.s.enable)
+	s[49] = m.s.prev
+	s[50] = uint64(m.cancel)
+	s[51] = uint64(m.result)
+	s[52] = uint64(m.owner)
+	s = s[53:]
 	m.order.Snapshot(s)
 	s = s[hdl.RAMWords:]
 	m.queue.Snapshot(s)
@@ -74,58 +75,59 @@ func (m *Module) Snapshot(s []uint64) {
 func (m *Module) Restore(s []uint64) {
 	_ = s[ModuleWords-1]
 	m.tags = uint8(s[0])
-	m.r.active = s[1] != 0
-	m.r.src = s[2]
-	m.r.left = uint32(s[3])
-	m.head = uint8(s[4])
-	m.tail = uint8(s[5])
-	m.complete = uint16(s[6])
-	m.failed = uint16(s[7])
-	m.ends = uint16(s[8])
-	m.fill[0] = uint8(s[9])
-	m.fill[1] = uint8(s[10])
-	m.fill[2] = uint8(s[11])
-	m.fill[3] = uint8(s[12])
-	m.fill[4] = uint8(s[13])
-	m.fill[5] = uint8(s[14])
-	m.fill[6] = uint8(s[15])
-	m.fill[7] = uint8(s[16])
-	m.fill[8] = uint8(s[17])
-	m.fill[9] = uint8(s[18])
-	m.fill[10] = uint8(s[19])
-	m.fill[11] = uint8(s[20])
-	m.fill[12] = uint8(s[21])
-	m.fill[13] = uint8(s[22])
-	m.fill[14] = uint8(s[23])
-	m.fill[15] = uint8(s[24])
-	m.w.active = s[25] != 0
-	m.w.fill = s[26] != 0
-	m.w.owner = uint8(s[27])
-	m.w.fault = Result(s[28])
-	m.w.value = s[29]
-	m.w.dst = s[30]
-	m.w.left = uint32(s[31])
-	m.w.src = uint8(s[32])
-	m.w.tag = uint8(s[33])
-	m.w.offer = s[34] != 0
-	m.w.credit = uint8(s[35])
-	m.w.at = uint8(s[36])
-	m.w.bytes = uint32(s[37])
-	m.w.word = uint8(s[38])
-	m.w.words = uint32(s[39])
-	m.w.prime = s[40] != 0
-	m.w.shift = uint8(s[41])
-	m.s.valid = s[42] != 0
-	m.s.prime = s[43] != 0
-	m.s.word = s[44] != 0
-	m.s.last = s[45] != 0
-	m.s.end = s[46] != 0
-	m.s.enable = uint8(s[47])
-	m.s.prev = s[48]
-	m.cancel = uint8(s[49])
-	m.result = Result(s[50])
-	m.owner = uint8(s[51])
-	s = s[52:]
+	m.addrMask = s[1]
+	m.lenMask = uint32(s[2])
+	m.r.active = s[3] != 0
+	m.r.src = s[4]
+	m.r.left = uint32(s[5])
+	m.head = uint8(s[6])
+	m.tail = uint8(s[7])
+	m.complete = uint16(s[8])
+	m.failed = uint16(s[9])
+	m.ends = uint16(s[10])
+	m.fill[0] = uint8(s[11])
+	m.fill[1] = uint8(s[12])
+	m.fill[2] = uint8(s[13])
+	m.fill[3] = uint8(s[14])
+	m.fill[4] = uint8(s[15])
+	m.fill[5] = uint8(s[16])
+	m.fill[6] = uint8(s[17])
+	m.fill[7] = uint8(s[18])
+	m.fill[8] = uint8(s[19])
+	m.fill[9] = uint8(s[20])
+	m.fill[10] = uint8(s[21])
+	m.fill[11] = uint8(s[22])
+	m.fill[12] = uint8(s[23])
+	m.fill[13] = uint8(s[24])
+	m.fill[14] = uint8(s[25])
+	m.fill[15] = uint8(s[26])
+	m.w.active = s[27] != 0
+	m.w.fill = s[28] != 0
+	m.w.owner = uint8(s[29])
+	m.w.fault = Result(s[30])
+	m.w.dst = s[31]
+	m.w.left = uint32(s[32])
+	m.w.src = uint8(s[33])
+	m.w.tag = uint8(s[34])
+	m.w.offer = s[35] != 0
+	m.w.credit = uint8(s[36])
+	m.w.at = uint8(s[37])
+	m.w.bytes = uint32(s[38])
+	m.w.word = uint8(s[39])
+	m.w.words = uint32(s[40])
+	m.w.prime = s[41] != 0
+	m.w.shift = uint8(s[42])
+	m.s.valid = s[43] != 0
+	m.s.prime = s[44] != 0
+	m.s.word = s[45] != 0
+	m.s.last = s[46] != 0
+	m.s.end = s[47] != 0
+	m.s.enable = uint8(s[48])
+	m.s.prev = s[49]
+	m.cancel = uint8(s[50])
+	m.result = Result(s[51])
+	m.owner = uint8(s[52])
+	s = s[53:]
 	m.order.Restore(s)
 	s = s[hdl.RAMWords:]
 	m.queue.Restore(s)
@@ -135,6 +137,8 @@ func (m *Module) Restore(s []uint64) {
 func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	s = append(s,
 		hdl.Signal{Name: at + ".tags", Width: 8},
+		hdl.Signal{Name: at + ".addrMask", Width: 64},
+		hdl.Signal{Name: at + ".lenMask", Width: 32},
 		hdl.Signal{Name: at + ".r_active", Width: 1},
 		hdl.Signal{Name: at + ".r_src", Width: 64},
 		hdl.Signal{Name: at + ".r_left", Width: 32},
@@ -163,7 +167,6 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".w_fill", Width: 1},
 		hdl.Signal{Name: at + ".w_owner", Width: 1},
 		hdl.Signal{Name: at + ".w_fault", Width: 2, Names: resultNames()},
-		hdl.Signal{Name: at + ".w_value", Width: 64},
 		hdl.Signal{Name: at + ".w_dst", Width: 64},
 		hdl.Signal{Name: at + ".w_left", Width: 32},
 		hdl.Signal{Name: at + ".w_src", Width: 7},

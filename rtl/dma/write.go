@@ -9,7 +9,6 @@ type writer struct {
 	fill   bool
 	owner  uint8  `w:"1"`
 	fault  Result `w:"2"` // why no further header is offered
-	value  uint64 // of a fill, rotated to the destination's lanes
 
 	dst   uint64 // of the next header
 	left  uint32 // bytes behind it
@@ -35,26 +34,26 @@ type stage struct {
 	last   bool // of its burst
 	end    bool // of its descriptor
 	enable uint8
-	prev   uint64 // the source word before
+	prev   uint64 // the source word before, or the value of a fill
 }
 
-// load returns the write side's registers for a descriptor whose first tag is head.
-func load(e entry, head uint8) writer {
+// load gives the write side a descriptor whose first tag is head.
+func (m *Module) load(e entry) {
 	src, dst := uint8(e.desc.Src)&7, uint8(e.desc.Dst)&7
-	w := writer{
+	m.w = writer{
 		active: true, fill: e.desc.Op == Fill, owner: e.owner,
-		dst: e.desc.Dst, left: e.desc.Len, src: uint8(e.desc.Src) & (chunk - 1), tag: head,
+		dst: e.desc.Dst, left: e.desc.Len, src: uint8(e.desc.Src) & (chunk - 1), tag: m.head,
 		at: uint8(e.desc.Dst) & (chunk - 1), bytes: e.desc.Len,
 	}
-	if w.fill {
-		w.value = e.desc.Src<<(8*dst) | e.desc.Src>>(64-8*dst)
+	if m.w.fill {
+		m.s.prev = e.desc.Src
+		m.w.shift = dst
 	} else {
-		w.word = uint8(e.desc.Src>>3) & (beats - 1)
-		w.words = uint32((uint64(src)+uint64(e.desc.Len)+7)>>3) & 0x3fffffff
-		w.prime = src > dst
-		w.shift = (dst - src) & 7
+		m.w.word = uint8(e.desc.Src>>3) & (beats - 1)
+		m.w.words = uint32((uint64(src)+uint64(e.desc.Len)+7)>>3) & m.lenMask & 0x3fffffff
+		m.w.prime = src > dst
+		m.w.shift = (dst - src) & 7
 	}
-	return w
 }
 
 // Header returns the header of a write.
@@ -74,17 +73,31 @@ func (m *Module) Beat() port.Beat {
 	return port.Beat{Valid: true, Last: m.s.last, Enable: m.s.enable, Data: m.shifted()}
 }
 
-// shifted returns the data of the beat.
+// shifted returns the data of the beat: the source word, and in its lower lanes
+// what is left of the one before. The value of a fill is both.
 func (m *Module) shifted() uint64 {
-	if m.w.fill {
-		return m.w.value
-	}
 	cur := uint64(0)
-	if m.s.word {
+	if m.w.fill {
+		cur = m.s.prev
+	} else if m.s.word {
 		cur = m.order.Out()
 	}
-	n := 8 * m.w.shift
-	return cur<<n | m.s.prev>>(64-n)
+	return funnel(cur, m.s.prev, m.w.shift)
+}
+
+// funnel returns high shifted up by n bytes, 0 to 7, with the upper bytes of low
+// behind it.
+func funnel(high, low uint64, n uint8) uint64 {
+	if n&4 != 0 {
+		high, low = high<<32|low>>32, low<<32
+	}
+	if n&2 != 0 {
+		high, low = high<<16|low>>48, low<<16
+	}
+	if n&1 != 0 {
+		high = high<<8 | low>>56
+	}
+	return high
 }
 
 // writing returns whether a header is offered.
@@ -172,8 +185,8 @@ func (m *Module) header() {
 		m.w.tag = (m.w.tag + 1) & 0x1f
 	}
 	m.w.src = uint8(uint32(m.w.src)+n) & (chunk - 1)
-	m.w.dst += uint64(n)
-	m.w.left -= n
+	m.w.dst = m.w.dst&host | (m.w.dst+uint64(n))&(m.addrMask&^host)
+	m.w.left = (m.w.left - n) & m.lenMask
 	m.w.credit = (m.w.credit + 1) & 3
 }
 
@@ -190,7 +203,7 @@ func (m *Module) issue() (read bool, addr uint32) {
 		if m.w.words != 0 {
 			m.s.word = true
 			read, addr = true, uint32(m.slot(m.head))*beats|uint32(m.w.word)
-			m.w.words = (m.w.words - 1) & 0x3fffffff
+			m.w.words = (m.w.words - 1) & m.lenMask & 0x3fffffff
 			if m.w.word == beats-1 || m.w.words == 0 {
 				m.release()
 			}
@@ -208,7 +221,7 @@ func (m *Module) place() {
 		n = uint8(m.w.bytes)
 	}
 	m.w.at = (m.w.at + n) & (chunk - 1)
-	m.w.bytes -= uint32(n)
+	m.w.bytes = (m.w.bytes - uint32(n)) & m.lenMask
 	m.s.enable = uint8(uint16(1)<<n-1) << lane
 	m.s.end = m.w.bytes == 0
 	m.s.last = m.s.end || m.w.at == 0

@@ -83,7 +83,7 @@ func New(c Config) (*GPU, error) {
 		cp1:    cp.New(1, params),
 		fence0: fence.New(0, c.Timeline),
 		fence1: fence.New(1, c.Timeline),
-		dma:    dma.New(c.Tags),
+		dma:    dma.New(dma.Params{Tags: c.Tags, HostBits: c.HostBits, LengthBits: c.LengthBits}),
 		vram:   mem.New(c.VRAMBytes, c.VRAMPorts),
 
 		perf:      perf.New(c.Nodes),
