@@ -155,6 +155,9 @@ type Module struct {
 
 	ring     stream
 	ib       stream
+	beats    hdl.RAM // of the ring, and from depth on of the indirect buffer
+	ready    bool    // what was read last is the beat of the next dword
+	readIB   bool    // of the indirect buffer
 	ringSeek seek
 	ibSeek   seek
 	inIB     bool
@@ -246,21 +249,19 @@ func New(node int, p Params) Module {
 		watched:    p.Watched,
 		nodes:      uint32(p.Nodes),
 
-		ring: newStream(),
-		ib:   newStream(),
+		beats: hdl.NewRAM(2 * depth),
 	}
 }
 
 // Reset sets the registers to their values after power on.
 func (m *Module) Reset() {
-	m.ring.Reset()
-	m.ib.Reset()
+	m.beats.Reset()
 	*m = Module{
 		base: m.base, hostLimit: m.hostLimit, vramLimit: m.vramLimit,
 		maxBytes: m.maxBytes, maxRow: m.maxRow, addrMask: m.addrMask, byteMask: m.byteMask, protection: m.protection,
 		timeline: m.timeline, nodes: m.nodes, watched: m.watched,
 		contexts: m.contexts, preemption: m.preemption,
-		ring: m.ring, ib: m.ib,
+		beats: m.beats,
 	}
 }
 
@@ -327,7 +328,7 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req, rst bool) {
 	if rst {
 		mem = Mem{}
 	}
-	busy := m.resetting
+	busy, inIB := m.resetting, m.inIB
 	ringWin, ibWin := m.ringWindow(), m.ibWindow()
 	toRing, toIB := m.ringSeek, m.ibSeek
 	if busy || rst {
@@ -370,8 +371,20 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req, rst bool) {
 	if ringAsks || ibAsks {
 		m.req = offer
 	}
-	m.ring.Tick(ringWin, toRing, takeRing, ringAsks, offer.Len, only(mem.Cpl, tagRing))
-	m.ib.Tick(ibWin, toIB, takeIB, ibAsks, offer.Len, only(mem.Cpl, tagIB))
+	held, keep, place := m.ring.Tick(ringWin, toRing, takeRing, ringAsks, offer.Len, only(mem.Cpl, tagRing))
+	ibHeld, ibKeep, ibPlace := m.ib.Tick(ibWin, toIB, takeIB, ibAsks, offer.Len, only(mem.Cpl, tagIB))
+	first, enable := m.ring.first, uint8(0)
+	if inIB {
+		held, first = ibHeld, m.ib.first|depth
+	}
+	if ibKeep {
+		place = ibPlace | depth
+	}
+	if keep || ibKeep {
+		enable = 0xff
+	}
+	m.ready, m.readIB = held, inIB
+	m.beats.Tick(held, uint32(first), enable, uint32(place), mem.Cpl.Data)
 	if ends {
 		rsp := m.rsp
 		m.Reset()
@@ -429,13 +442,27 @@ func (m *Module) sum(addr, n uint64) uint64 { return addr&pkt.Host | (addr+n)&m.
 // within returns what there is room for of an address that is still to be checked.
 func (m *Module) within(addr uint64) uint64 { return addr & (pkt.Host | m.addrMask) }
 
-// head returns the next dword of the buffer in work.
+// head returns the next dword of the buffer in work, if its beat was read.
 func (m *Module) head() (dword uint32, valid bool) {
-	dword, valid = m.ring.Head(m.readBase)
+	beat, upper := m.beats.Out(), m.ring.upper(m.readBase)
 	if m.inIB {
-		dword, valid = m.ib.Head(m.ibBase)
+		upper = m.ib.upper(m.ibBase)
 	}
-	return dword, valid
+	dword = uint32(beat)
+	if upper {
+		dword = uint32(beat >> 32)
+	}
+	return dword, m.ready && m.readIB == m.inIB
+}
+
+// reads reports whether the beat of the next dword is there and is read in the
+// next clock.
+func (m *Module) reads() bool {
+	count := m.ring.count
+	if m.inIB {
+		count = m.ib.count
+	}
+	return count != 0 && (!m.ready || m.readIB != m.inIB)
 }
 
 // takes reports whether the decoder takes a dword if there is one.
@@ -522,7 +549,7 @@ func (m *Module) IdleFor() uint64 {
 	pulses := m.rsp.Hit || m.pulse || m.yielded || m.retired || m.took || m.scratch || m.ringSeek.Valid || m.ibSeek.Valid
 	issues := m.ring.issues(m.ringWindow()) || m.ib.issues(m.ibWindow())
 	ends := m.resetting && m.quiet()
-	if offers || pulses || issues || ends || !m.resetting && m.moves() {
+	if offers || pulses || issues || ends || m.reads() || !m.resetting && m.moves() {
 		return 0
 	}
 	return math.MaxUint64

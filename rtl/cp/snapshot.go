@@ -10,7 +10,7 @@ import (
 )
 
 // ModuleWords is how many words Snapshot fills.
-const ModuleWords = 141 + hdl.FIFOWords + hdl.FIFOWords
+const ModuleWords = 147 + hdl.RAMWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -51,115 +51,119 @@ func (m *Module) Snapshot(s []uint64) {
 	s[33] = hdl.Bit(m.ring.odd)
 	s[34] = hdl.Bit(m.ring.drop)
 	s[35] = hdl.Bit(m.ring.bad)
-	s[36] = uint64(m.ib.next)
-	s[37] = uint64(m.ib.at)
-	s[38] = uint64(m.ib.come)
-	s[39] = uint64(m.ib.have)
-	s[40] = hdl.Bit(m.ib.odd)
-	s[41] = hdl.Bit(m.ib.drop)
-	s[42] = hdl.Bit(m.ib.bad)
-	s[43] = hdl.Bit(m.ringSeek.Valid)
-	s[44] = hdl.Bit(m.ringSeek.Stay)
-	s[45] = uint64(m.ringSeek.Pos)
-	s[46] = hdl.Bit(m.ibSeek.Valid)
-	s[47] = hdl.Bit(m.ibSeek.Stay)
-	s[48] = uint64(m.ibSeek.Pos)
-	s[49] = hdl.Bit(m.inIB)
-	s[50] = m.ibBase
-	s[51] = uint64(m.ibEnd)
-	s[52] = uint64(m.ibDone)
-	s[53] = uint64(m.state)
-	s[54] = uint64(m.hdr)
-	s[55] = uint64(m.hdrAt)
-	s[56] = uint64(m.left)
-	s[57] = uint64(m.n)
-	s[58] = uint64(m.b0)
-	s[59] = uint64(m.b1)
-	s[60] = uint64(m.b2)
-	s[61] = uint64(m.b3)
-	s[62] = uint64(m.b4)
-	s[63] = uint64(m.b5)
-	s[64] = uint64(m.b6)
-	s[65] = hdl.Bit(m.src.set)
-	s[66] = m.src.base
-	s[67] = uint64(m.src.pitch)
-	s[68] = uint64(m.src.format)
-	s[69] = uint64(m.src.x0)
-	s[70] = uint64(m.src.y0)
-	s[71] = uint64(m.src.x1)
-	s[72] = uint64(m.src.y1)
-	s[73] = hdl.Bit(m.dst.set)
-	s[74] = m.dst.base
-	s[75] = uint64(m.dst.pitch)
-	s[76] = uint64(m.dst.format)
-	s[77] = uint64(m.dst.x0)
-	s[78] = uint64(m.dst.y0)
-	s[79] = uint64(m.dst.x1)
-	s[80] = uint64(m.dst.y1)
-	s[81] = uint64(m.clip)
-	s[82] = uint64(m.x0)
-	s[83] = uint64(m.x1)
-	s[84] = uint64(m.y0)
-	s[85] = uint64(m.y1)
-	s[86] = hdl.Bit(m.second)
-	s[87] = uint64(m.mulS)
-	s[88] = uint64(m.mulD)
-	s[89] = m.addS
-	s[90] = m.addD
-	s[91] = m.srcAddr
-	s[92] = m.dstAddr
-	s[93] = m.srcEnd
-	s[94] = m.dstEnd
-	s[95] = uint64(m.bytes)
-	s[96] = uint64(m.done)
-	s[97] = uint64(m.rows)
-	s[98] = hdl.Bit(m.zero)
-	s[99] = hdl.Bit(m.waiting)
-	s[100] = uint64(m.window)
-	s[101] = m.window0.base
-	s[102] = m.window0.end
-	s[103] = hdl.Bit(m.window0.writable)
-	s[104] = m.window1.base
-	s[105] = m.window1.end
-	s[106] = hdl.Bit(m.window1.writable)
-	s[107] = m.window2.base
-	s[108] = m.window2.end
-	s[109] = hdl.Bit(m.window2.writable)
-	s[110] = m.window3.base
-	s[111] = m.window3.end
-	s[112] = hdl.Bit(m.window3.writable)
-	s[113] = uint64(m.word)
-	s[114] = hdl.Bit(m.wrong)
-	s[115] = m.value
-	s[116] = hdl.Bit(m.asked)
-	s[117] = hdl.Bit(m.halted)
-	s[118] = uint64(m.preemptID)
-	s[119] = uint64(m.preempted)
-	s[120] = uint64(m.progress)
-	s[121] = uint64(m.issued)
-	s[122] = hdl.Bit(m.yielded)
-	s[123] = uint64(m.desc.Op)
-	s[124] = uint64(m.desc.Len)
-	s[125] = m.desc.Src
-	s[126] = m.desc.Dst
-	s[127] = uint64(m.inFlight)
-	s[128] = hdl.Bit(m.readErr)
-	s[129] = hdl.Bit(m.writeErr)
-	s[130] = uint64(m.fence)
-	s[131] = hdl.Bit(m.fencing)
-	s[132] = uint64(m.req.Kind)
-	s[133] = uint64(m.req.Tag)
-	s[134] = uint64(m.req.Len)
-	s[135] = m.req.Addr
-	s[136] = hdl.Bit(m.reading)
-	s[137] = hdl.Bit(m.scratch)
-	s[138] = hdl.Bit(m.retired)
-	s[139] = hdl.Bit(m.took)
-	s[140] = hdl.Bit(m.pulse)
-	s = s[141:]
-	m.ring.fifo.Snapshot(s)
-	s = s[hdl.FIFOWords:]
-	m.ib.fifo.Snapshot(s)
+	s[36] = uint64(m.ring.first)
+	s[37] = uint64(m.ring.count)
+	s[38] = uint64(m.ib.next)
+	s[39] = uint64(m.ib.at)
+	s[40] = uint64(m.ib.come)
+	s[41] = uint64(m.ib.have)
+	s[42] = hdl.Bit(m.ib.odd)
+	s[43] = hdl.Bit(m.ib.drop)
+	s[44] = hdl.Bit(m.ib.bad)
+	s[45] = uint64(m.ib.first)
+	s[46] = uint64(m.ib.count)
+	s[47] = hdl.Bit(m.ready)
+	s[48] = hdl.Bit(m.readIB)
+	s[49] = hdl.Bit(m.ringSeek.Valid)
+	s[50] = hdl.Bit(m.ringSeek.Stay)
+	s[51] = uint64(m.ringSeek.Pos)
+	s[52] = hdl.Bit(m.ibSeek.Valid)
+	s[53] = hdl.Bit(m.ibSeek.Stay)
+	s[54] = uint64(m.ibSeek.Pos)
+	s[55] = hdl.Bit(m.inIB)
+	s[56] = m.ibBase
+	s[57] = uint64(m.ibEnd)
+	s[58] = uint64(m.ibDone)
+	s[59] = uint64(m.state)
+	s[60] = uint64(m.hdr)
+	s[61] = uint64(m.hdrAt)
+	s[62] = uint64(m.left)
+	s[63] = uint64(m.n)
+	s[64] = uint64(m.b0)
+	s[65] = uint64(m.b1)
+	s[66] = uint64(m.b2)
+	s[67] = uint64(m.b3)
+	s[68] = uint64(m.b4)
+	s[69] = uint64(m.b5)
+	s[70] = uint64(m.b6)
+	s[71] = hdl.Bit(m.src.set)
+	s[72] = m.src.base
+	s[73] = uint64(m.src.pitch)
+	s[74] = uint64(m.src.format)
+	s[75] = uint64(m.src.x0)
+	s[76] = uint64(m.src.y0)
+	s[77] = uint64(m.src.x1)
+	s[78] = uint64(m.src.y1)
+	s[79] = hdl.Bit(m.dst.set)
+	s[80] = m.dst.base
+	s[81] = uint64(m.dst.pitch)
+	s[82] = uint64(m.dst.format)
+	s[83] = uint64(m.dst.x0)
+	s[84] = uint64(m.dst.y0)
+	s[85] = uint64(m.dst.x1)
+	s[86] = uint64(m.dst.y1)
+	s[87] = uint64(m.clip)
+	s[88] = uint64(m.x0)
+	s[89] = uint64(m.x1)
+	s[90] = uint64(m.y0)
+	s[91] = uint64(m.y1)
+	s[92] = hdl.Bit(m.second)
+	s[93] = uint64(m.mulS)
+	s[94] = uint64(m.mulD)
+	s[95] = m.addS
+	s[96] = m.addD
+	s[97] = m.srcAddr
+	s[98] = m.dstAddr
+	s[99] = m.srcEnd
+	s[100] = m.dstEnd
+	s[101] = uint64(m.bytes)
+	s[102] = uint64(m.done)
+	s[103] = uint64(m.rows)
+	s[104] = hdl.Bit(m.zero)
+	s[105] = hdl.Bit(m.waiting)
+	s[106] = uint64(m.window)
+	s[107] = m.window0.base
+	s[108] = m.window0.end
+	s[109] = hdl.Bit(m.window0.writable)
+	s[110] = m.window1.base
+	s[111] = m.window1.end
+	s[112] = hdl.Bit(m.window1.writable)
+	s[113] = m.window2.base
+	s[114] = m.window2.end
+	s[115] = hdl.Bit(m.window2.writable)
+	s[116] = m.window3.base
+	s[117] = m.window3.end
+	s[118] = hdl.Bit(m.window3.writable)
+	s[119] = uint64(m.word)
+	s[120] = hdl.Bit(m.wrong)
+	s[121] = m.value
+	s[122] = hdl.Bit(m.asked)
+	s[123] = hdl.Bit(m.halted)
+	s[124] = uint64(m.preemptID)
+	s[125] = uint64(m.preempted)
+	s[126] = uint64(m.progress)
+	s[127] = uint64(m.issued)
+	s[128] = hdl.Bit(m.yielded)
+	s[129] = uint64(m.desc.Op)
+	s[130] = uint64(m.desc.Len)
+	s[131] = m.desc.Src
+	s[132] = m.desc.Dst
+	s[133] = uint64(m.inFlight)
+	s[134] = hdl.Bit(m.readErr)
+	s[135] = hdl.Bit(m.writeErr)
+	s[136] = uint64(m.fence)
+	s[137] = hdl.Bit(m.fencing)
+	s[138] = uint64(m.req.Kind)
+	s[139] = uint64(m.req.Tag)
+	s[140] = uint64(m.req.Len)
+	s[141] = m.req.Addr
+	s[142] = hdl.Bit(m.reading)
+	s[143] = hdl.Bit(m.scratch)
+	s[144] = hdl.Bit(m.retired)
+	s[145] = hdl.Bit(m.took)
+	s[146] = hdl.Bit(m.pulse)
+	s = s[147:]
+	m.beats.Snapshot(s)
 }
 
 // Restore sets the registers to what Snapshot stored.
@@ -201,116 +205,120 @@ func (m *Module) Restore(s []uint64) {
 	m.ring.odd = s[33] != 0
 	m.ring.drop = s[34] != 0
 	m.ring.bad = s[35] != 0
-	m.ib.next = uint32(s[36])
-	m.ib.at = uint32(s[37])
-	m.ib.come = uint8(s[38])
-	m.ib.have = uint8(s[39])
-	m.ib.odd = s[40] != 0
-	m.ib.drop = s[41] != 0
-	m.ib.bad = s[42] != 0
-	m.ringSeek.Valid = s[43] != 0
-	m.ringSeek.Stay = s[44] != 0
-	m.ringSeek.Pos = uint32(s[45])
-	m.ibSeek.Valid = s[46] != 0
-	m.ibSeek.Stay = s[47] != 0
-	m.ibSeek.Pos = uint32(s[48])
-	m.inIB = s[49] != 0
-	m.ibBase = s[50]
-	m.ibEnd = uint32(s[51])
-	m.ibDone = uint32(s[52])
-	m.state = state(s[53])
-	m.hdr = uint32(s[54])
-	m.hdrAt = uint32(s[55])
-	m.left = uint16(s[56])
-	m.n = uint8(s[57])
-	m.b0 = uint32(s[58])
-	m.b1 = uint32(s[59])
-	m.b2 = uint32(s[60])
-	m.b3 = uint32(s[61])
-	m.b4 = uint32(s[62])
-	m.b5 = uint32(s[63])
-	m.b6 = uint32(s[64])
-	m.src.set = s[65] != 0
-	m.src.base = s[66]
-	m.src.pitch = uint32(s[67])
-	m.src.format = uint8(s[68])
-	m.src.x0 = uint16(s[69])
-	m.src.y0 = uint16(s[70])
-	m.src.x1 = uint16(s[71])
-	m.src.y1 = uint16(s[72])
-	m.dst.set = s[73] != 0
-	m.dst.base = s[74]
-	m.dst.pitch = uint32(s[75])
-	m.dst.format = uint8(s[76])
-	m.dst.x0 = uint16(s[77])
-	m.dst.y0 = uint16(s[78])
-	m.dst.x1 = uint16(s[79])
-	m.dst.y1 = uint16(s[80])
-	m.clip = uint8(s[81])
-	m.x0 = uint16(s[82])
-	m.x1 = uint16(s[83])
-	m.y0 = uint16(s[84])
-	m.y1 = uint16(s[85])
-	m.second = s[86] != 0
-	m.mulS = uint16(s[87])
-	m.mulD = uint16(s[88])
-	m.addS = s[89]
-	m.addD = s[90]
-	m.srcAddr = s[91]
-	m.dstAddr = s[92]
-	m.srcEnd = s[93]
-	m.dstEnd = s[94]
-	m.bytes = uint32(s[95])
-	m.done = uint32(s[96])
-	m.rows = uint16(s[97])
-	m.zero = s[98] != 0
-	m.waiting = s[99] != 0
-	m.window = uint8(s[100])
-	m.window0.base = s[101]
-	m.window0.end = s[102]
-	m.window0.writable = s[103] != 0
-	m.window1.base = s[104]
-	m.window1.end = s[105]
-	m.window1.writable = s[106] != 0
-	m.window2.base = s[107]
-	m.window2.end = s[108]
-	m.window2.writable = s[109] != 0
-	m.window3.base = s[110]
-	m.window3.end = s[111]
-	m.window3.writable = s[112] != 0
-	m.word = uint8(s[113])
-	m.wrong = s[114] != 0
-	m.value = s[115]
-	m.asked = s[116] != 0
-	m.halted = s[117] != 0
-	m.preemptID = uint32(s[118])
-	m.preempted = uint32(s[119])
-	m.progress = uint32(s[120])
-	m.issued = uint32(s[121])
-	m.yielded = s[122] != 0
-	m.desc.Op = dma.Op(s[123])
-	m.desc.Len = uint32(s[124])
-	m.desc.Src = s[125]
-	m.desc.Dst = s[126]
-	m.inFlight = uint32(s[127])
-	m.readErr = s[128] != 0
-	m.writeErr = s[129] != 0
-	m.fence = fence.Op(s[130])
-	m.fencing = s[131] != 0
-	m.req.Kind = port.Kind(s[132])
-	m.req.Tag = uint8(s[133])
-	m.req.Len = uint8(s[134])
-	m.req.Addr = s[135]
-	m.reading = s[136] != 0
-	m.scratch = s[137] != 0
-	m.retired = s[138] != 0
-	m.took = s[139] != 0
-	m.pulse = s[140] != 0
+	m.ring.first = uint8(s[36])
+	m.ring.count = uint8(s[37])
+	m.ib.next = uint32(s[38])
+	m.ib.at = uint32(s[39])
+	m.ib.come = uint8(s[40])
+	m.ib.have = uint8(s[41])
+	m.ib.odd = s[42] != 0
+	m.ib.drop = s[43] != 0
+	m.ib.bad = s[44] != 0
+	m.ib.first = uint8(s[45])
+	m.ib.count = uint8(s[46])
+	m.ready = s[47] != 0
+	m.readIB = s[48] != 0
+	m.ringSeek.Valid = s[49] != 0
+	m.ringSeek.Stay = s[50] != 0
+	m.ringSeek.Pos = uint32(s[51])
+	m.ibSeek.Valid = s[52] != 0
+	m.ibSeek.Stay = s[53] != 0
+	m.ibSeek.Pos = uint32(s[54])
+	m.inIB = s[55] != 0
+	m.ibBase = s[56]
+	m.ibEnd = uint32(s[57])
+	m.ibDone = uint32(s[58])
+	m.state = state(s[59])
+	m.hdr = uint32(s[60])
+	m.hdrAt = uint32(s[61])
+	m.left = uint16(s[62])
+	m.n = uint8(s[63])
+	m.b0 = uint32(s[64])
+	m.b1 = uint32(s[65])
+	m.b2 = uint32(s[66])
+	m.b3 = uint32(s[67])
+	m.b4 = uint32(s[68])
+	m.b5 = uint32(s[69])
+	m.b6 = uint32(s[70])
+	m.src.set = s[71] != 0
+	m.src.base = s[72]
+	m.src.pitch = uint32(s[73])
+	m.src.format = uint8(s[74])
+	m.src.x0 = uint16(s[75])
+	m.src.y0 = uint16(s[76])
+	m.src.x1 = uint16(s[77])
+	m.src.y1 = uint16(s[78])
+	m.dst.set = s[79] != 0
+	m.dst.base = s[80]
+	m.dst.pitch = uint32(s[81])
+	m.dst.format = uint8(s[82])
+	m.dst.x0 = uint16(s[83])
+	m.dst.y0 = uint16(s[84])
+	m.dst.x1 = uint16(s[85])
+	m.dst.y1 = uint16(s[86])
+	m.clip = uint8(s[87])
+	m.x0 = uint16(s[88])
+	m.x1 = uint16(s[89])
+	m.y0 = uint16(s[90])
+	m.y1 = uint16(s[91])
+	m.second = s[92] != 0
+	m.mulS = uint16(s[93])
+	m.mulD = uint16(s[94])
+	m.addS = s[95]
+	m.addD = s[96]
+	m.srcAddr = s[97]
+	m.dstAddr = s[98]
+	m.srcEnd = s[99]
+	m.dstEnd = s[100]
+	m.bytes = uint32(s[101])
+	m.done = uint32(s[102])
+	m.rows = uint16(s[103])
+	m.zero = s[104] != 0
+	m.waiting = s[105] != 0
+	m.window = uint8(s[106])
+	m.window0.base = s[107]
+	m.window0.end = s[108]
+	m.window0.writable = s[109] != 0
+	m.window1.base = s[110]
+	m.window1.end = s[111]
+	m.window1.writable = s[112] != 0
+	m.window2.base = s[113]
+	m.window2.end = s[114]
+	m.window2.writable = s[115] != 0
+	m.window3.base = s[116]
+	m.window3.end = s[117]
+	m.window3.writable = s[118] != 0
+	m.word = uint8(s[119])
+	m.wrong = s[120] != 0
+	m.value = s[121]
+	m.asked = s[122] != 0
+	m.halted = s[123] != 0
+	m.preemptID = uint32(s[124])
+	m.preempted = uint32(s[125])
+	m.progress = uint32(s[126])
+	m.issued = uint32(s[127])
+	m.yielded = s[128] != 0
+	m.desc.Op = dma.Op(s[129])
+	m.desc.Len = uint32(s[130])
+	m.desc.Src = s[131]
+	m.desc.Dst = s[132]
+	m.inFlight = uint32(s[133])
+	m.readErr = s[134] != 0
+	m.writeErr = s[135] != 0
+	m.fence = fence.Op(s[136])
+	m.fencing = s[137] != 0
+	m.req.Kind = port.Kind(s[138])
+	m.req.Tag = uint8(s[139])
+	m.req.Len = uint8(s[140])
+	m.req.Addr = s[141]
+	m.reading = s[142] != 0
+	m.scratch = s[143] != 0
+	m.retired = s[144] != 0
+	m.took = s[145] != 0
+	m.pulse = s[146] != 0
 	m.nap = false
-	s = s[141:]
-	m.ring.fifo.Restore(s)
-	s = s[hdl.FIFOWords:]
-	m.ib.fifo.Restore(s)
+	s = s[147:]
+	m.beats.Restore(s)
 }
 
 // Signals appends what the words of Snapshot are; at is the instance.
@@ -352,6 +360,8 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".ring_odd", Width: 1},
 		hdl.Signal{Name: at + ".ring_drop", Width: 1},
 		hdl.Signal{Name: at + ".ring_bad", Width: 1},
+		hdl.Signal{Name: at + ".ring_first", Width: 5},
+		hdl.Signal{Name: at + ".ring_count", Width: 6},
 		hdl.Signal{Name: at + ".ib_next", Width: 20},
 		hdl.Signal{Name: at + ".ib_at", Width: 20},
 		hdl.Signal{Name: at + ".ib_come", Width: 6},
@@ -359,6 +369,10 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".ib_odd", Width: 1},
 		hdl.Signal{Name: at + ".ib_drop", Width: 1},
 		hdl.Signal{Name: at + ".ib_bad", Width: 1},
+		hdl.Signal{Name: at + ".ib_first", Width: 5},
+		hdl.Signal{Name: at + ".ib_count", Width: 6},
+		hdl.Signal{Name: at + ".ready", Width: 1},
+		hdl.Signal{Name: at + ".readIB", Width: 1},
 		hdl.Signal{Name: at + ".ringSeek_Valid", Width: 1},
 		hdl.Signal{Name: at + ".ringSeek_Stay", Width: 1},
 		hdl.Signal{Name: at + ".ringSeek_Pos", Width: 20},
@@ -458,25 +472,13 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".took", Width: 1},
 		hdl.Signal{Name: at + ".pulse", Width: 1},
 	)
-	s = m.ring.fifo.Signals(at+".ring_fifo", s)
-	s = m.ib.fifo.Signals(at+".ib_fifo", s)
+	s = m.beats.Signals(at+".beats", s)
 	return s
 }
 
 // Memories shows v the words of the memories, which it may change.
 func (m *Module) Memories(v hdl.Visitor) {
-	for i := range m.ring.fifo.Slots() {
-		x, w := &m.ring.fifo.Slots()[i], v.Room(1)
-		w[0] = *x
-		v.Words(w)
-		*x = w[0]
-	}
-	for i := range m.ib.fifo.Slots() {
-		x, w := &m.ib.fifo.Slots()[i], v.Room(1)
-		w[0] = *x
-		v.Words(w)
-		*x = w[0]
-	}
+	v.Words(m.beats.Words())
 }
 
 func dmaOpNames() []string {

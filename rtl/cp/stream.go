@@ -1,9 +1,6 @@
 package cp
 
-import (
-	"github.com/hilgpu/hilgpu/rtl/abi/port"
-	"github.com/hilgpu/hilgpu/rtl/hdl"
-)
+import "github.com/hilgpu/hilgpu/rtl/abi/port"
 
 // depth is the number of 8-byte beats that a stream holds: two requests.
 const depth = 32
@@ -28,16 +25,17 @@ type seek struct {
 // that end at multiples of 128.
 //
 //	In      win window, a level; to seek, a pulse; take, a pulse when Head is
-//	        valid; asks, what it issues is offered, and count, its dwords; cpl, the
+//	        valid; asks, what it issues is offered, and dwords, how many; cpl, the
 //	        completions of this stream
-//	Out     issues; Head, the next dword; failed, no dword will come because a
+//	Out     issues; first, the place of the next dword's beat, if count is not 0;
+//	        keep and place, where this clock's completion is put; failed, no dword will come because a
 //	        read was answered with an error; quiet, nothing is in flight
-//	Timing  a dword a clock; 1 clock from a beat to its first dword; one request
+//	Timing  a dword a clock; 2 clocks from a beat to its first dword; one request
 //	        in flight, the next one when there is room for 128 bytes
 //	Reset   empty, at position 0
 //	Order   that of the positions
 //	Paths   none
-//	Size    32 beats of 64 bits and 130 bits
+//	Size    32 beats of 64 bits, which the node keeps, and 67 bits
 type stream struct {
 	next uint32 `w:"20"` // position of the next dword to ask for
 	at   uint32 `w:"20"` // position of the next dword to take
@@ -46,32 +44,22 @@ type stream struct {
 	odd  bool   // the next dword to arrive is in the upper lanes
 	drop bool   // what is in flight is not wanted
 	bad  bool   // a read was answered with an error
-	fifo hdl.FIFO[uint64]
-}
 
-func newStream() stream { return stream{fifo: hdl.NewFIFO[uint64](depth)} }
+	first uint8 `w:"5"` // place of the oldest beat
+	count uint8 `w:"6"` // beats
+}
 
 // Reset empties the stream, which must be quiet.
 func (s *stream) Reset() {
 	s.next, s.at = 0, 0
 	s.come, s.have = 0, 0
 	s.odd, s.drop, s.bad = false, false, false
-	s.fifo.Reset()
+	s.first, s.count = 0, 0
 }
 
 // upper reports whether the next dword to take is in the upper half of its
 // beat.
 func (s *stream) upper(base uint64) bool { return (uint32(base>>2)+s.at)&1 != 0 }
-
-// Head returns the next dword and whether there is one.
-func (s *stream) Head(base uint64) (dword uint32, valid bool) {
-	head, valid, _ := s.fifo.Out()
-	dword = uint32(head)
-	if s.upper(base) {
-		dword = uint32(head >> 32)
-	}
-	return dword, valid
-}
 
 func (s *stream) failed() bool { return s.bad && s.have == 0 }
 
@@ -88,15 +76,24 @@ func (s *stream) issues(w window) bool {
 // even reports whether the next dword to ask for is in the lower half of a beat.
 func (s *stream) even(w window) bool { return (uint32(w.Base>>2)+s.next)&1 == 0 }
 
-// Tick is one rising clock edge.
-func (s *stream) Tick(win window, to seek, take, asks bool, count uint8, cpl port.Completion) {
+// Tick is one rising clock edge. held is whether there is a beat at first that came
+// in an earlier clock.
+func (s *stream) Tick(win window, to seek, take, asks bool, dwords uint8, cpl port.Completion) (held, keep bool, place uint8) {
 	pop := take && (s.upper(win.Base) || s.have == 1)
+	place = (s.first + s.count) & (depth - 1)
 	if take {
 		s.at = (s.at + 1) & win.Mask
 		s.have = (s.have - 1) & 0x7f
 	}
-	push := s.arrive(cpl)
-	s.fifo.Tick(push, cpl.Data, pop)
+	if pop {
+		s.first = (s.first + 1) & (depth - 1)
+		s.count = (s.count - 1) & 0x3f
+	}
+	held = s.count != 0 && !to.Valid
+	keep = s.arrive(cpl)
+	if keep {
+		s.count = (s.count + 1) & 0x3f
+	}
 	if to.Valid {
 		if !to.Stay {
 			s.at = to.Pos
@@ -106,12 +103,13 @@ func (s *stream) Tick(win window, to seek, take, asks bool, count uint8, cpl por
 		s.have = 0
 		s.bad = false
 		s.drop = s.come != 0
-		s.fifo.Reset()
+		s.first, s.count = 0, 0
 	} else if asks {
-		s.come = count & 0x3f
+		s.come = dwords & 0x3f
 		s.odd = !s.even(win)
-		s.next = (s.next + uint32(count)) & win.Mask
+		s.next = (s.next + uint32(dwords)) & win.Mask
 	}
+	return held, keep, place
 }
 
 // arrive counts the dwords of a completion and reports whether they are kept.

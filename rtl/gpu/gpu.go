@@ -132,7 +132,8 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	vramBeatReady := bit(vramBeatTaken, vramOwner.Source)
 
 	fromHost, fromVRAM := g.initiator.Completion(), g.vram.Completion()
-	cplTaken := noc.CompletionReady(fromHost, fromVRAM)
+	cplTaken := noc.CompletionReady(fromHost, fromVRAM) &&
+		(fromVRAM.Tag>>4 != noc.ReadTarget || pcie.Takes(g.pcie.Full(), cplReady))
 
 	regs := g.pcie.Regs()
 	var rsp regbus.Rsp

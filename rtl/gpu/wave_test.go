@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"math/bits"
 	"slices"
 	"strconv"
 	"testing"
@@ -98,15 +99,16 @@ func TestWaveVariables(t *testing.T) {
 		require.NoError(t, r.Close())
 		vars := parse(t, &out).Vars
 		for name, want := range map[string]vcdtest.Var{
-			"gpu.cp0.state":           {Kind: "string", Width: 1},
-			"gpu.cp0.op":              {Kind: "string", Width: 1},
-			"gpu.cp0.ring_fifo.count": {Kind: "reg", Width: 6},
-			"gpu.dma.order.q":         {Kind: "reg", Width: 64},
-			"gpu.dma.fill_15":         {Kind: "reg", Width: 4},
-			"gpu.req_Kind":            {Kind: "string", Width: 1},
-			"gpu.cplReady":            {Kind: "reg", Width: 1},
-			"gpu.Target_cpl_Data":     {Kind: "reg", Width: 64},
-			"gpu.Initiator_req_Addr":  {Kind: "reg", Width: 64},
+			"gpu.cp0.state":          {Kind: "string", Width: 1},
+			"gpu.cp0.op":             {Kind: "string", Width: 1},
+			"gpu.cp0.ring_count":     {Kind: "reg", Width: 6},
+			"gpu.dma.queue.count":    {Kind: "reg", Width: 1 + bits.Len(uint(min(4, c.Tags/2)-1))},
+			"gpu.dma.order.q":        {Kind: "reg", Width: 64},
+			"gpu.dma.fill_15":        {Kind: "reg", Width: 4},
+			"gpu.req_Kind":           {Kind: "string", Width: 1},
+			"gpu.cplReady":           {Kind: "reg", Width: 1},
+			"gpu.Target_cpl_Data":    {Kind: "reg", Width: 64},
+			"gpu.Initiator_req_Addr": {Kind: "reg", Width: 64},
 		} {
 			assert.Equal(t, want, vars[name], name)
 		}

@@ -83,14 +83,18 @@ func (m *Module) nextHalf() {
 
 // tickRead moves the beats of an aperture read from VRAM to the target port.
 func (m *Module) tickRead(cplReady bool, vram VRAM) {
-	head, valid, _ := m.back.Out()
-	reading := m.state == stateVRAMRead
-	pop := reading && valid && cplReady
-	m.back.Tick(vram.Cpl.Status != port.CplNone, vram.Cpl, pop)
-	if reading {
+	if m.state == stateVRAMRead {
 		m.headerUp = m.headerUp && !vram.ReadReady
-		if pop && head.Last {
-			m.state = stateIdle
+		if m.full && cplReady {
+			m.full = false
+			if m.cpl.Last {
+				m.state = stateIdle
+			}
+		}
+		if vram.Cpl.Status != port.CplNone && !m.full {
+			m.cpl = vram.Cpl
+			m.cpl.Tag = m.req.Tag
+			m.full = true
 		}
 	}
 }

@@ -23,7 +23,7 @@ type Target struct {
 // VRAM is what comes back from the memory side.
 type VRAM struct {
 	ReadReady bool            // the header of VRAM is taken
-	Cpl       port.Completion // of the read; never stalled
+	Cpl       port.Completion // of the read, taken if Takes says so
 	ReqReady  bool            // the header of VRAMWrite is taken
 	BeatReady bool            // the beat of VRAMWrite is taken
 }
@@ -53,9 +53,6 @@ const (
 	stateVRAMWrite               // a write of the aperture streams through
 )
 
-// maxBeats is the number of beats of the longest read.
-const maxBeats = 16
-
 // noBAR is what ident.Error.BAR says outside of both BARs.
 const noBAR = 7
 
@@ -75,8 +72,8 @@ const noBAR = 7
 //	        completed
 //	Order   requests have their effect, and completions leave, in the order of
 //	        the headers
-//	Paths   none
-//	Size    16 beats of 64 bits and 930 bits
+//	Paths   Takes, from the host's ready to VRAM's
+//	Size    770 bits
 //	Faults  no BAR hit: CplUnsupported, or the write is dropped, cause DECODE. A
 //	        register that is not there: CplAbort, or the dword is dropped, cause
 //	        UNMAPPED. A dword with some bytes enabled: dropped, cause PARTIAL
@@ -98,38 +95,31 @@ type Module struct {
 
 	function bool // a function-level reset is asked for
 
-	headerUp bool                      // the header of an aperture request is offered
-	lastIn   bool                      // the last beat of an aperture write is taken
-	out0     port.Beat                 // offered to VRAM
-	out1     port.Beat                 // behind it
-	back     hdl.FIFO[port.Completion] // beats of an aperture read
+	headerUp bool      // the header of an aperture request is offered
+	lastIn   bool      // the last beat of an aperture write is taken
+	out0     port.Beat // offered to VRAM
+	out1     port.Beat // behind it
+	full     bool      // cpl is a beat of an aperture read
 }
 
 // New returns the function after reset. vramBytes is the size of BAR2, a power
 // of two of at least 16.
 func New(vramBytes uint64) Module {
-	m := Module{vramBytes: vramBytes, back: hdl.NewFIFO[port.Completion](maxBeats)}
+	m := Module{vramBytes: vramBytes}
 	m.Reset()
 	return m
 }
 
 // Reset sets the registers to their values after power on.
 func (m *Module) Reset() {
-	back := m.back
-	back.Reset()
-	*m = Module{vramBytes: m.vramBytes, cfg: resetConfig(), back: back}
+	*m = Module{vramBytes: m.vramBytes, cfg: resetConfig()}
 }
 
 // Target returns the target port's outputs: a completion, taken if Tick is told
 // CplReady, and whether a header and a beat are taken in this clock.
 func (m *Module) Target() (cpl port.Completion, reqReady, dataReady bool) {
-	if m.state == stateCpl {
+	if m.state == stateCpl || m.full {
 		cpl = m.cpl
-	}
-	head, valid, _ := m.back.Out()
-	if m.state == stateVRAMRead && valid {
-		cpl = head
-		cpl.Tag = m.req.Tag
 	}
 	return cpl, m.state == stateIdle, m.beatReady()
 }
@@ -155,6 +145,13 @@ func (m *Module) VRAM() port.Request {
 	}
 	return r
 }
+
+// Full reports that a beat of the VRAM aperture is offered to the host, for Takes.
+func (m *Module) Full() bool { return m.full }
+
+// Takes returns whether a beat from VRAM is taken in this clock: a function that is
+// full takes one if the host takes the one before.
+func Takes(full, cplReady bool) bool { return !full || cplReady }
 
 // VRAMWrite returns the write of the VRAM aperture, at an offset in VRAM.
 func (m *Module) VRAMWrite() (req port.Request, beat port.Beat) {
@@ -319,7 +316,7 @@ func (m *Module) refuse(cause, bar uint8) {
 // otherwise.
 func (m *Module) IdleFor() uint64 {
 	waits := m.state == stateIdle || m.beatReady() && !m.out0.Valid && !m.headerUp ||
-		m.state == stateVRAMRead && !m.headerUp && m.back.Empty()
+		m.state == stateVRAMRead && !m.headerUp && !m.full
 	if waits && !m.function && m.err.Cause == idreg.ErrNone {
 		return math.MaxUint64
 	}

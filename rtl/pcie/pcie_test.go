@@ -76,7 +76,7 @@ func (b *bench) tick(in Target) (cpl port.Completion, reqTaken, beatTaken bool) 
 	}
 	rsp := b.rsp
 	b.register(b.m.Regs())
-	v := b.memory()
+	v := b.memory(Takes(b.m.Full(), in.CplReady))
 	b.m.Tick(in, rsp, v, b.master, false)
 	b.clock++
 	if e := b.m.Err(); e.Cause != 0 {
@@ -102,7 +102,7 @@ func (b *bench) register(r regbus.Req) {
 	}
 }
 
-func (b *bench) memory() VRAM {
+func (b *bench) memory(takes bool) VRAM {
 	var v VRAM
 	if req := b.m.VRAM(); req.Kind != port.None && b.ready() {
 		v.ReadReady = true
@@ -115,7 +115,9 @@ func (b *bench) memory() VRAM {
 	}
 	if len(b.reads) != 0 && b.reads[0].at <= b.clock {
 		v.Cpl = b.reads[0].cpl
-		b.reads = b.reads[1:]
+		if takes {
+			b.reads = b.reads[1:]
+		}
 	}
 	req, beat := b.m.VRAMWrite()
 	// The header may well be taken after the last beat.

@@ -9,7 +9,7 @@ import (
 )
 
 // ModuleWords is how many words Snapshot fills.
-const ModuleWords = 49 + hdl.FIFOWords
+const ModuleWords = 50
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -63,8 +63,7 @@ func (m *Module) Snapshot(s []uint64) {
 	s[46] = hdl.Bit(m.out1.Last)
 	s[47] = uint64(m.out1.Enable)
 	s[48] = m.out1.Data
-	s = s[49:]
-	m.back.Snapshot(s)
+	s[49] = hdl.Bit(m.full)
 }
 
 // Restore sets the registers to what Snapshot stored.
@@ -119,8 +118,7 @@ func (m *Module) Restore(s []uint64) {
 	m.out1.Last = s[46] != 0
 	m.out1.Enable = uint8(s[47])
 	m.out1.Data = s[48]
-	s = s[49:]
-	m.back.Restore(s)
+	m.full = s[49] != 0
 }
 
 // Signals appends what the words of Snapshot are; at is the instance.
@@ -175,25 +173,13 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".out1_Last", Width: 1},
 		hdl.Signal{Name: at + ".out1_Enable", Width: 8},
 		hdl.Signal{Name: at + ".out1_Data", Width: 64},
+		hdl.Signal{Name: at + ".full", Width: 1},
 	)
-	s = m.back.Signals(at+".back", s)
 	return s
 }
 
 // Memories shows v the words of the memories, which it may change.
 func (m *Module) Memories(v hdl.Visitor) {
-	for i := range m.back.Slots() {
-		x, w := &m.back.Slots()[i], v.Room(4)
-		w[0] = uint64(x.Tag)
-		w[1] = uint64(x.Status)
-		w[2] = hdl.Bit(x.Last)
-		w[3] = x.Data
-		v.Words(w)
-		x.Tag = uint8(w[0])
-		x.Status = port.Status(w[1])
-		x.Last = w[2] != 0
-		x.Data = w[3]
-	}
 }
 
 func portKindNames() []string {

@@ -22,24 +22,22 @@ type expectation struct {
 }
 
 // expectations returns the table. On iCE40 a memory of 64 bits takes 4 block RAMs
-// up to 256 words, the 81 bits of pcie.back take 6, and VRAM 16. On ECP5 the
-// small memories are in LUTs; VRAM takes 4 block RAMs and dma.order 2. The queue
-// of the DMA engine is read without a clock and has four places.
+// up to 256 words, and VRAM 16. On ECP5 VRAM takes 4 block RAMs and another memory
+// 2. The queue of the DMA engine is read without a clock and has few places.
 func expectations() []expectation {
-	memories := func(nodes int, queue, fifo Storage) []Memory {
+	memories := func(nodes int, queue Storage) []Memory {
 		out := []Memory{
-			{"dma.order.mem", InBlock}, {"dma.queue.slots", queue},
-			{"pcie.back.slots", fifo}, {"vram.ram.mem", InBlock},
+			{"dma.order.mem", InBlock}, {"dma.queue.slots", queue}, {"vram.ram.mem", InBlock},
 		}
 		for n := range nodes {
-			out = append(out, Memory{fmt.Sprintf("cp%d.ib_fifo.slots", n), fifo}, Memory{fmt.Sprintf("cp%d.ring_fifo.slots", n), fifo})
+			out = append(out, Memory{fmt.Sprintf("cp%d.beats.mem", n), InBlock})
 		}
 		return out
 	}
 	return []expectation{
-		{"small", ICE40, 34, memories(1, InFlipFlops, InBlock)},
-		{"small", ECP5, 6, memories(1, InLUT, InLUT)},
-		{"default", ICE40, 42, memories(2, InFlipFlops, InBlock)},
-		{"default", ECP5, 6, memories(2, InLUT, InLUT)},
+		{"small", ICE40, 24, memories(1, InFlipFlops)},
+		{"small", ECP5, 8, memories(1, InLUT)},
+		{"default", ICE40, 28, memories(2, InFlipFlops)},
+		{"default", ECP5, 10, memories(2, InLUT)},
 	}
 }
