@@ -109,7 +109,7 @@ func (g *GPU) vramReadHeader() (valid, reader uint8, req port.Request) {
 	default:
 	}
 	if valid == 0 {
-		req = port.Request{}
+		req.Kind = port.None
 	}
 	return valid, reader, req
 }
@@ -143,7 +143,7 @@ func (g *GPU) vramWriteHeader() (valid, writer uint8, req port.Request) {
 	default:
 	}
 	if valid == 0 {
-		req = port.Request{}
+		req.Kind = port.None
 	}
 	return valid, writer, req
 }
@@ -165,7 +165,7 @@ func (g *GPU) vramBeat() (o noc.Owner, beat port.Beat) {
 		_, beat = g.pcie.VRAMWrite()
 	}
 	if !o.Valid {
-		beat = port.Beat{}
+		beat.Valid = false
 	}
 	return o, beat
 }

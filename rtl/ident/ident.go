@@ -141,14 +141,18 @@ func (m *Module) clear() {
 func (m *Module) Tick(regs regbus.Req, s0, s1 Scratch, err Error, rst reset.Signals) {
 	m.rsp = regbus.Rsp{}
 	m.whole = false
+	mine := regs.Op != regbus.None && regs.Off-idreg.Base < idreg.Size
+	if mine {
+		m.answer(regs, rst.Pending)
+	}
 	if s0.Valid {
 		m.write(s0.Index, s0.Data)
 	}
 	if s1.Valid {
 		m.write(s1.Index, s1.Data)
 	}
-	if regs.Op != regbus.None && regs.Off-idreg.Base < idreg.Size {
-		m.access(regs, rst.Pending)
+	if mine && regs.Op == regbus.Write {
+		m.perform(regs)
 	}
 	if err.Cause != idreg.ErrNone {
 		m.capture(err)
@@ -190,7 +194,8 @@ func (m *Module) scratch(i uint8) uint32 {
 	return v
 }
 
-func (m *Module) access(r regbus.Req, resetting bool) {
+// answer answers an access, a read with the register before the clock.
+func (m *Module) answer(r regbus.Req, resetting bool) {
 	write := r.Op == regbus.Write
 	m.rsp.Hit = true
 	switch r.Off - idreg.Base {
@@ -215,35 +220,40 @@ func (m *Module) access(r regbus.Req, resetting bool) {
 		m.rsp.Data = m.timeHi
 	case idreg.Scratch0, idreg.Scratch1, idreg.Scratch2, idreg.Scratch3:
 		m.rsp.Data = m.scratch(uint8(r.Off >> 2))
-		if write {
-			m.write(uint8(r.Off>>2), r.Data)
-		}
 	case idreg.ErrCount:
 		m.rsp.Data = m.errCount
-		if write {
-			m.errCount = r.Data
-		}
 	case idreg.ErrAddrLo:
 		m.rsp.Data = uint32(m.errAddr)
 	case idreg.ErrAddrHi:
 		m.rsp.Data = uint32(m.errAddr >> 32)
 	case idreg.ErrInfo:
 		m.rsp.Data = uint32(m.errInfo)
-		if write {
-			m.errInfo, m.errAddr = 0, 0
-		}
 	case idreg.HostBits:
 		m.rsp.Data = m.hostBits
 	case idreg.Reset:
 		if resetting {
 			m.rsp.Data = idreg.ResetWhole
 		}
-		m.whole = write && r.Data&idreg.ResetWhole != 0
 	default:
 		m.rsp.Hit = false
 	}
 	if write {
 		m.rsp.Data = 0
+	}
+}
+
+// perform performs a write.
+func (m *Module) perform(r regbus.Req) {
+	switch r.Off - idreg.Base {
+	case idreg.Scratch0, idreg.Scratch1, idreg.Scratch2, idreg.Scratch3:
+		m.write(uint8(r.Off>>2), r.Data)
+	case idreg.ErrCount:
+		m.errCount = r.Data
+	case idreg.ErrInfo:
+		m.errInfo, m.errAddr = 0, 0
+	case idreg.Reset:
+		m.whole = r.Data&idreg.ResetWhole != 0
+	default:
 	}
 }
 

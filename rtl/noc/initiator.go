@@ -139,12 +139,14 @@ func (m *Initiator) Tick(o Offer, tag uint8, taken, last bool, cpl port.Completi
 			m.flying |= uint64(1) << tag & m.tags
 		}
 	}
-	m.turn = next(o.Sources, m.turn, taken)
+	m.turn = next(o.Sources, o.Source, m.turn, taken)
 	m.owners = move(m.owners, last, Owner{Valid: taken && write, Drop: o.Refuse, Source: o.Source})
 	if rst {
 		m.late = m.flying
 		m.cpl, m.refused = port.Completion{}, port.Completion{}
 	}
+	m.flying &= m.tags
+	m.late &= m.tags
 }
 
 // arrive takes a completion. That of a read from before a reset goes nowhere.

@@ -54,20 +54,25 @@ func Grant(valid uint8, t Turn) uint8 {
 	if t.Hold || valid>>t.At&1 != 0 || hdl.Asleep(valid == 0) {
 		return t.At
 	}
-	for i := uint8(1); i < 8; i++ {
-		if valid>>((t.At+i)&7)&1 != 0 {
-			return (t.At + i) & 7
+	from := valid >> t.At << t.At
+	if from == 0 {
+		from = valid
+	}
+	g := t.At
+	for i := uint8(0); i < 8; i++ {
+		if from>>(7-i)&1 != 0 {
+			g = 7 - i
 		}
 	}
-	return t.At
+	return g
 }
 
-// next returns an arbiter's state after a clock in which valid was asked for.
-func next(valid uint8, t Turn, taken bool) Turn {
+// next returns an arbiter's state after a clock in which valid was asked for
+// and g was granted.
+func next(valid, g uint8, t Turn, taken bool) Turn {
 	if valid == 0 {
 		return t
 	}
-	g := Grant(valid, t)
 	if taken {
 		return Turn{At: (g + 1) & 7}
 	}
@@ -78,7 +83,7 @@ func next(valid uint8, t Turn, taken bool) Turn {
 // otherwise no request.
 func ToHost(r port.Request) port.Request {
 	if r.Addr&Host == 0 {
-		return port.Request{}
+		r.Kind = port.None
 	}
 	r.Addr &^= Host
 	return r
@@ -90,7 +95,7 @@ func Outward(r port.Request) bool { return r.Kind != port.None && r.Addr&Host !=
 // ToVRAM returns r if it goes to VRAM, and otherwise no request.
 func ToVRAM(r port.Request) port.Request {
 	if r.Addr&Host != 0 {
-		return port.Request{}
+		r.Kind = port.None
 	}
 	return r
 }
@@ -112,7 +117,7 @@ func Tagged(r port.Request, reader uint8) port.Request {
 // Free returns r unless its tag is one of those in busy.
 func Free(r port.Request, busy uint64) port.Request {
 	if busy>>r.Tag&1 != 0 {
-		return port.Request{}
+		r.Kind = port.None
 	}
 	return r
 }

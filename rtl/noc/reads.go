@@ -20,7 +20,7 @@ func (m *Reads) Turn() Turn { return m.turn }
 
 // Tick is one rising clock edge.
 func (m *Reads) Tick(valid uint8, taken, rst bool) {
-	m.turn = next(valid, m.turn, taken)
+	m.turn = next(valid, Grant(valid, m.turn), m.turn, taken)
 	if rst {
 		m.Reset()
 	}

@@ -72,7 +72,7 @@ func (m *Writes) Owed() bool {
 // Tick is one rising clock edge.
 func (m *Writes) Tick(valid uint8, taken, last bool) {
 	o := Owner{Valid: taken && valid != 0, Source: Grant(valid, m.turn)}
-	m.turn = next(valid, m.turn, taken)
+	m.turn = next(valid, Grant(valid, m.turn), m.turn, taken)
 	m.owners = move(m.owners, last, o)
 }
 
