@@ -252,7 +252,7 @@ func (d device) special(l pkt.Layout, at place, add func(operand, outcome string
 		d.surface("destination", at, true, add)
 	case pkt.OpPredicate:
 		add("skips", retired)
-		add("goes on", retired)
+		add(goesOn, retired)
 		if at != inRing {
 			add("Dwords", cause(cpreg.CauseLength))
 		}
@@ -264,7 +264,7 @@ func (d device) special(l pkt.Layout, at place, add func(operand, outcome string
 		if d.nodes > 1 {
 			add(waitsForItself, retired)
 			add(waitsForOther, retired)
-			add("goes on", retired)
+			add(goesOn, retired)
 		} else {
 			add("Node", cause(cpreg.CauseState))
 		}

@@ -168,10 +168,13 @@ func (s *storm) ready(st *station) error {
 
 // rest says whether every node has stopped or done all.
 func (s *storm) rest() bool {
-	return !slices.ContainsFunc(s.stations, func(st *station) bool {
-		status := st.ring.Reg(cpreg.Status)
-		return status&cpreg.StatusFault == 0 && (status&cpreg.StatusIdle == 0 || st.ring.Reg(cpreg.Rptr) != st.ring.Wptr())
-	})
+	return !slices.ContainsFunc(s.stations, func(st *station) bool { return !st.resting() })
+}
+
+// resting says whether the node has stopped or done all.
+func (s *station) resting() bool {
+	status := s.ring.Reg(cpreg.Status)
+	return status&cpreg.StatusFault != 0 || status&cpreg.StatusIdle != 0 && s.ring.Reg(cpreg.Rptr) == s.ring.Wptr()
 }
 
 // recover has a node go on behind a fault: by a reset, or by clearing the fault

@@ -35,6 +35,7 @@ const (
 	byFunction = "function reset"
 	preempted  = "preempted"
 	hung       = "hung"
+	notHung    = "not hung"
 	counted    = "counted"
 	none       = "none"
 	frozen     = "frozen"
@@ -42,7 +43,7 @@ const (
 
 // outcomes are the kinds that outcomes come from.
 var outcomes = map[string]kind{
-	byNode: resets, byWhole: resetsWhole, byFunction: resetsFunction, preempted: preempts, hung: hangs,
+	byNode: resets, byWhole: resetsWhole, byFunction: resetsFunction, preempted: preempts, hung: hangs, notHung: hangs,
 	cause(cpreg.CauseWriteError): dark, cause(cpreg.CauseRing): badRing,
 }
 
@@ -60,6 +61,7 @@ const (
 	waits    = "waits"
 	fetches  = "fetches"
 	noTail   = "no tail"
+	goesOn   = "goes on"
 	toVRAM   = "to VRAM"
 	toHost   = "to host"
 	manyRows = "rows"
@@ -104,6 +106,7 @@ func (d device) scenes() []Bin {
 	}
 	if d.watchdog {
 		add(theRing, noTail, hung, inRing)
+		add("COPY", goesOn, notHung, inRing)
 		if d.timeline && d.nodes > 1 {
 			add("WAIT_FENCE", waits, hung, inRing)
 		}

@@ -266,7 +266,7 @@ func operands(l pkt.Layout, p []uint32, v verdict) []string {
 		case v.waits:
 			all = append(all, waitsForItself)
 		default:
-			all = append(all, "goes on")
+			all = append(all, goesOn)
 		}
 	}
 	return all

@@ -23,28 +23,26 @@ func (s *storm) watch(limit uint32) {
 	}
 }
 
-// hang has a node wait for the host until the watchdog tells, which may be told
-// of no other node, and then lets it go on.
+// hang has a node wait for the host until the watchdog tells, and then lets it go
+// on; or has it work for longer than the limit, of which nothing is told.
 func (s *storm) hang(st *station) error {
 	s.watch(short)
 	st.ring.SetReg(cpreg.Wptr, (st.first+uint32(len(st.words)-st.tail))%st.ring.Dwords())
-	bit := uint32(wdogreg.Hang0) << st.n.id
-	told := func() bool { return s.b.Reg(wdogreg.Base+wdogreg.Status) != 0 }
-	if st.stays && !s.b.Until(told) {
-		return fmt.Errorf("%w: the watchdog does not see that node %d waits: %s", ErrDiffers, st.n.id, st.ring.State())
+	over, bit := st.resting, uint32(0)
+	if st.stays {
+		over, bit = s.tells, wdogreg.Hang0<<st.n.id
+	}
+	if (st.stays || st.goal.Operand == goesOn) && !s.b.Until(over) {
+		return fmt.Errorf("%w: the watchdog does not see node %d: %s", ErrDiffers, st.n.id, st.ring.State())
 	}
 	s.watch(calm)
-	if got := s.b.Reg(wdogreg.Base + wdogreg.Status); st.stays && got != bit && s.b.Err == nil {
+	if got := s.b.Reg(wdogreg.Base + wdogreg.Status); got != bit && s.b.Err == nil {
 		return fmt.Errorf("%w: WDOG.STATUS is %#x, want %#x", ErrDiffers, got, bit)
 	}
 	s.b.SetReg(wdogreg.Base+wdogreg.Status, bit)
-	if st.stays {
-		st.told = true
-		b := Bin{theRing, noTail, hung, inRing.String()}
-		if s.late {
-			b = *st.goal
-		}
-		st.hits = append(st.hits, b)
+	st.told = st.stays
+	if st.stays || st.goal.Operand == goesOn {
+		st.hits = append(st.hits, *st.goal)
 	}
 	st.ring.Doorbell()
 	if s.late {
@@ -53,16 +51,24 @@ func (s *storm) hang(st *station) error {
 	return nil
 }
 
+// tells says whether the watchdog tells of a node.
+func (s *storm) tells() bool { return s.b.Reg(wdogreg.Base+wdogreg.Status) != 0 }
+
 // batchHung makes packets of which the host holds the tail of the last one back,
-// or of which the first one waits for the other node.
+// of which the first one waits for the other node, or that take long.
 func (s *station) batchHung() {
 	b := s.begin()
-	s.stays = true
-	if s.goal.Operand == waits {
+	switch s.goal.Operand {
+	case waits:
 		s.stays = s.waitForPeer(b)
 		s.end(b)
 		return
+	case goesOn:
+		s.long(b, pkt.OpCopy, hostClass, hostClass)
+		s.end(b)
+		return
 	}
+	s.stays = true
 	for range s.rng.IntN(3) {
 		s.random(b)
 	}
