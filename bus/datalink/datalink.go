@@ -108,9 +108,10 @@ const (
 //	NakDelay     how long a gap may be mere reordering (0)
 //	ReplayMin    least time to a replay, more than the peer's AckDelay (10 ms)
 //	ReplayMax    to which it grows from replay to replay (50 ms)
-//	ReplayLimit  replays of one frame before the link goes down (16); PCI
-//	             Express has 3, which a line that loses every tenth frame
-//	             would reach within thousands
+//	ReplayLimit  replays of one frame after which the link goes down, if it
+//	             is DeadAfter since the first was sent (16); PCI Express has
+//	             3, which a line that loses every tenth frame would reach
+//	             within thousands. Further replays wait longer and longer
 //	Refresh      period of credit updates (100 ms)
 //	KeepAlive    silence after which the peer is asked for a sign of life (100 ms)
 //	DeadAfter    silence after which it is dead (500 ms)

@@ -120,6 +120,47 @@ func TestStalls(t *testing.T) {
 	}
 }
 
+// Whoever allows a long silence gets it: a line that stalls or loses everything
+// for most of that time, which is more replays than the limit, delays packets
+// and nothing else, and goes on soon after.
+func TestLongSilence(t *testing.T) {
+	const silence, outage = 10 * time.Second, 8 * time.Second
+	for name, during := range map[string]func(w *wire, from, to time.Duration){
+		"stall": func(w *wire, from, to time.Duration) {
+			w.stall = func(now time.Duration) time.Duration {
+				if now >= from && now < to {
+					return to
+				}
+				return now
+			}
+		},
+		"cut": func(w *wire, from, to time.Duration) {
+			w.cut = func(now time.Duration) bool { return now >= from && now < to }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := Config{ReplayLimit: 64, DeadAfter: silence}
+			s := newSim(t, 5, faults{}, c, c)
+			s.open(1)
+			s.up()
+			from := s.now + 50*time.Millisecond
+			for _, w := range s.wires {
+				during(w, from, from+outage)
+			}
+			f := flood{t: t, total: 400}
+			s.got = func(_ int, p []byte) { f.take(p) }
+			for !f.done() {
+				f.fill(s, 0, func(int) tlp.Class { return tlp.Posted })
+				require.True(t, s.step(s.now+time.Second))
+				require.NoError(t, s.links[0].Err(), "%v", s.now-from)
+			}
+			assert.Greater(t, s.links[0].Stats().ReplayTimeouts, uint64(64), "the limit was reached")
+			assert.Less(t, s.links[0].Stats().ReplayTimeouts, uint64(100))
+			assert.Less(t, s.now-from, outage+outage/8+time.Second)
+		})
+	}
+}
+
 // A connection that is cut at any frame goes down at both ends with a cause,
 // and nothing of the old session arrives in the new one, though frames of it do
 // (L7).

@@ -293,7 +293,7 @@ func TestImpossibleSequences(t *testing.T) {
 // L2: the replay timer replays up to the limit, then the link is down at both
 // ends, and stays so.
 func TestReplayLimit(t *testing.T) {
-	s, _ := start(t, Config{ReplayLimit: 4}, Config{})
+	s, _ := start(t, Config{ReplayLimit: 4, KeepAlive: 20 * time.Millisecond}, Config{})
 	tries := 0
 	s.wires[0].drop = func(f []byte) bool {
 		if isData(f) {
@@ -313,6 +313,21 @@ func TestReplayLimit(t *testing.T) {
 	s.run(time.Second)
 	assert.Equal(t, cause, s.links[0].Err())
 	assert.Equal(t, cause, s.send(0, write))
+}
+
+// The limit takes no link down before the peer could count as dead, though it is
+// reached long before: with every other packet, or with this one alone.
+func TestReplayLimitWaits(t *testing.T) {
+	s, _ := start(t, Config{ReplayLimit: 64, DeadAfter: 20 * time.Second}, Config{})
+	s.wires[0].drop = isData
+	require.NoError(t, s.send(0, write))
+	before := s.now
+	s.run(20*time.Second - 1)
+	require.Equal(t, Up, s.links[0].State(), "%v", s.links[0].Err())
+	s.until(3*time.Second, "down", func() bool { return s.links[0].State() == Down })
+	assert.ErrorIs(t, s.links[0].Err(), ErrReplay)
+	assert.Less(t, s.links[0].Stats().Replays, uint64(100))
+	assert.GreaterOrEqual(t, s.now-before, 20*time.Second)
 }
 
 func TestClose(t *testing.T) {
@@ -452,5 +467,5 @@ func TestTimeoutHasMargin(t *testing.T) {
 		l.tx.measure(100 * time.Millisecond)
 	}
 	assert.Less(t, l.tx.spread, time.Millisecond)
-	assert.GreaterOrEqual(t, l.timeout(1), 120*time.Millisecond)
+	assert.GreaterOrEqual(t, l.timeout(&txSlot{sends: 1}), 120*time.Millisecond)
 }

@@ -12,8 +12,9 @@ import (
 // acknowledged.
 type txSlot struct {
 	packet  []byte
-	sentAt  time.Duration
-	stamp   uint64 // order of the last transmission among all
+	firstAt time.Duration // sent for the first time
+	sentAt  time.Duration // and for the last
+	stamp   uint64        // order of the last transmission among all
 	sends   int
 	arrived bool // out of order, says a Nak
 }
@@ -95,13 +96,19 @@ func (s *sender) measure(d time.Duration) {
 // timeout returns how long after its last transmission a frame is replayed,
 // doubled with every replay. Round trips that hardly differ leave no deviation,
 // so there is a margin below which it does not count, as TCP has with the
-// granularity of its clock (RFC 6298 §2.3).
-func (l *Link) timeout(sends int) time.Duration {
+// granularity of its clock (RFC 6298 §2.3). Beyond the limit of replays it is an
+// eighth of the time since the frame was sent first, so that a stall for as long
+// as the peer may be silent costs a few dozen more, and little time at its end.
+func (l *Link) timeout(slot *txSlot) time.Duration {
 	base := l.cfg.ReplayMax
 	if l.tx.measured {
 		base = max(l.cfg.ReplayMin, l.tx.rtt+max(4*l.tx.spread, l.tx.rtt/4))
 	}
-	return min(base<<min(max(sends-1, 0), 16), max(base, l.cfg.ReplayMax))
+	wait := min(base<<min(max(slot.sends-1, 0), 16), max(base, l.cfg.ReplayMax))
+	if slot.sends > l.cfg.ReplayLimit {
+		wait = max(wait, (slot.sentAt-slot.firstAt)/8)
+	}
+	return wait
 }
 
 // trip returns a time in which an answer usually arrives.
@@ -188,6 +195,9 @@ func (l *Link) pick() (class tlp.Class, ok bool) {
 // put sends the frame of a slot.
 func (l *Link) put(seq uint16, now time.Duration, out *Output) {
 	slot := l.tx.slot(seq)
+	if slot.sends == 0 {
+		slot.firstAt = now
+	}
 	slot.sends++
 	slot.sentAt = now
 	slot.stamp = l.tx.stamp
@@ -195,10 +205,12 @@ func (l *Link) put(seq uint16, now time.Duration, out *Output) {
 	l.sendData(seq, slot.packet, out)
 }
 
-// replay sends a frame again, or gives up.
+// replay sends a frame again, or gives up: not before the peer would count as
+// dead, since it may be as slow to answer as it may be silent.
 func (l *Link) replay(seq uint16, now time.Duration, out *Output) {
-	if sends := l.tx.slot(seq).sends; sends > l.cfg.ReplayLimit {
-		l.fail(fmt.Errorf("%w: sequence %d sent %d times", ErrReplay, seq, sends), out)
+	slot := l.tx.slot(seq)
+	if age := now - slot.firstAt; slot.sends > l.cfg.ReplayLimit && age >= l.cfg.DeadAfter {
+		l.fail(fmt.Errorf("%w: sequence %d sent %d times in %v", ErrReplay, seq, slot.sends, age), out)
 		return
 	}
 	l.stats.Replays++
@@ -265,5 +277,5 @@ func (l *Link) replayDue() (time.Duration, bool) {
 		return 0, false
 	}
 	slot := l.tx.slot(l.tx.first)
-	return slot.sentAt + l.timeout(slot.sends), true
+	return slot.sentAt + l.timeout(slot), true
 }
