@@ -3,10 +3,12 @@ package serve_test
 import (
 	"bytes"
 	"context"
+	"io"
 	"net"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/bustest"
 	"github.com/hilgpu/hilgpu/bus/channel"
 	"github.com/hilgpu/hilgpu/bus/datalink"
+	"github.com/hilgpu/hilgpu/bus/rootport"
 	"github.com/hilgpu/hilgpu/bus/serial"
 )
 
@@ -138,4 +141,66 @@ func TestPtySettlesOnARate(t *testing.T) {
 		assert.Equal(t, uint64(i+1), board.Stats().Sessions)
 	}
 	assert.ErrorIs(t, stop(), errStop)
+}
+
+// A leaky stream loses what is written to it from the first Read on that returns
+// something, until it is mended.
+type leaky struct {
+	io.ReadWriteCloser
+	heard, mended atomic.Bool
+}
+
+func (l *leaky) Read(p []byte) (int, error) {
+	n, err := l.ReadWriteCloser.Read(p)
+	if n > 0 {
+		l.heard.Store(true)
+	}
+	return n, err
+}
+
+func (l *leaky) Write(p []byte) (int, error) {
+	if l.heard.Load() && !l.mended.Load() {
+		return len(p), nil
+	}
+	return l.ReadWriteCloser.Write(p)
+}
+
+// TestPtyKeepsWhomItAnswered: a host that is answered while the session before
+// it ends, and whose first frames are lost, is not forgotten.
+func TestPtyKeepsWhomItAnswered(t *testing.T) {
+	l, err := serve.ListenPty(filepath.Join(t.TempDir(), "board"))
+	require.NoError(t, err)
+	_, path, _ := strings.Cut(l.Selector(), ":")
+	open := func() (p io.ReadWriteCloser) {
+		eventually(t, func() bool {
+			p, err = serial.Open(path, serial.Options{})
+			return err == nil
+		}, "the port")
+		return p
+	}
+	line := &leaky{}
+	next := make(chan *rootport.RootPort, 1)
+	board, err := serve.New(bustest.NewDevice(bustest.DeviceOptions{}), serve.Options{OnSession: func(s serve.Session) {
+		if s.N == 1 && !s.Up {
+			line.ReadWriteCloser = open()
+			link, err := connect(line, bustest.NewHost(4096))
+			assert.NoError(t, err)
+			next <- link
+		}
+	}})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- l.Serve(ctx, board) }()
+	link, err := connect(open(), bustest.NewHost(4096))
+	require.NoError(t, err)
+	require.NoError(t, link.Close())
+	link = <-next
+	time.Sleep(200 * time.Millisecond)
+	line.mended.Store(true)
+	assert.NoError(t, bustest.Enumerate(link))
+	assert.NoError(t, link.Close())
+	assert.Equal(t, uint64(2), board.Stats().Sessions)
+	cancel(errStop)
+	assert.ErrorIs(t, <-ended, errStop)
 }

@@ -48,9 +48,11 @@ func (b *Board) ends(ch *channel.Channel) bool {
 		return false
 	}
 	b.turn.mute.Store(true)
+	offering := ch.Offering() // before Session: an offer becomes one
 	n, _, _ := ch.Session()
-	b.turn.mute.Store(n == b.seen)
-	return n == b.seen
+	over := n == b.seen && !offering
+	b.turn.mute.Store(over)
+	return over
 }
 
 func (b *Board) tell(s Session) {

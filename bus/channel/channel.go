@@ -284,6 +284,14 @@ func (c *Channel) Session() (n uint64, up bool, cause error) {
 	return c.session, c.link.State() == datalink.Up, c.last
 }
 
+// Offering reports whether a host was answered a short time ago whose session
+// has not begun; see datalink.Link.
+func (c *Channel) Offering() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.link.Offering(c.Now())
+}
+
 // Stats returns the counters.
 func (c *Channel) Stats() Stats {
 	c.mu.Lock()

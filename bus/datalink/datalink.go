@@ -263,7 +263,7 @@ func (l *Link) InFlight() (frames, waiting int) {
 }
 
 // Open begins a session, or waits for one if the link is a board's. It drops
-// whatever an earlier session left. Nonce must differ from that of every
+// whatever an earlier session left, but not what a board has just offered. Nonce must differ from that of every
 // session for as long as a frame of it can still arrive.
 func (l *Link) Open(nonce uint32, now time.Duration, out *Output) {
 	l.nonce = nonce
@@ -280,7 +280,11 @@ func (l *Link) Open(nonce uint32, now time.Duration, out *Output) {
 		l.begin(*begun, now)
 		return
 	}
-	l.pending = [4]session{}
+	for i := range l.pending {
+		if !l.fresh(&l.pending[i], now) {
+			l.pending[i] = session{}
+		}
+	}
 }
 
 // Close ends the session and tells the peer once; the cause is ErrClosed. A

@@ -59,6 +59,7 @@ func parseHello(b []byte) (h hello, ok bool) {
 type session struct {
 	word uint32
 	peer hello
+	at   time.Duration // a board has offered it, for the last time
 }
 
 func newSession(peer hello) session {
@@ -69,7 +70,7 @@ func newSession(peer hello) session {
 	if word == 0 || word == helloWord {
 		word = ^word // neither no session nor a hello
 	}
-	return session{word, peer}
+	return session{word: word, peer: peer}
 }
 
 func (l *Link) ours(host, board uint32) []byte {
@@ -90,7 +91,7 @@ func (l *Link) receiveHello(typ int, version uint16, body []byte, now time.Durat
 	case version == Version && !ok:
 		l.stats.BadFrames++
 	case typ == typeHello && l.cfg.Role == Board && l.state != Down:
-		l.answer(version, h, out)
+		l.answer(version, h, now, out)
 	case typ == typeWelcome && l.cfg.Role == Host && l.state == Opening && version != Version:
 		l.stats.Refused++
 		l.fail(fmt.Errorf("%w: %d, ours is %d", ErrVersion, version, Version), out)
@@ -108,16 +109,19 @@ func (l *Link) sameMap(hash uint32) bool {
 // answer is the board's part. The session is only offered: it begins with the
 // first frame that has its check, so that a hello that was delayed for long
 // cannot end a session that is up.
-func (l *Link) answer(version uint16, h hello, out *Output) {
+func (l *Link) answer(version uint16, h hello, now time.Duration, out *Output) {
 	h.board = l.nonce
 	s := newSession(h)
-	switch {
+	s.at = now
+	switch old := l.offered(s.word); {
 	case version != Version || !l.sameMap(h.mapHash):
 		l.stats.Refused++
 	case s.word == l.epoch || l.past.has(s.word):
 		l.stats.Stale++
 		return
-	case l.offered(s.word) == nil:
+	case old != nil:
+		old.at = now
+	default:
 		l.pending[l.npend%len(l.pending)] = s
 		l.npend++
 	}
@@ -131,6 +135,23 @@ func (l *Link) offered(word uint32) *session {
 		}
 	}
 	return nil
+}
+
+// Offering reports whether a board has answered a host a short time ago whose
+// session has not begun. That host takes the session for begun, and hears
+// nothing if the link is given up.
+func (l *Link) Offering(now time.Duration) bool {
+	for i := range l.pending {
+		if l.fresh(&l.pending[i], now) {
+			return true
+		}
+	}
+	return false
+}
+
+// fresh reports whether an offer was made so late that its host still waits.
+func (l *Link) fresh(s *session, now time.Duration) bool {
+	return s.word != 0 && now-s.at < l.cfg.OpenTimeout
 }
 
 // welcome is the host's part. Its ping tells the board that the session begins.

@@ -330,6 +330,29 @@ func TestReplayLimitWaits(t *testing.T) {
 	assert.GreaterOrEqual(t, s.now-before, 20*time.Second)
 }
 
+// A host that was answered while the session before it was up finds its own when
+// that one has ended, unless it is too late for that.
+func TestOfferOutlivesASession(t *testing.T) {
+	for wait, kept := range map[time.Duration]bool{0: true, time.Second - 1: true, time.Second: false} {
+		s, _ := start(t, Config{}, Config{})
+		b := s.links[1]
+		assert.False(t, b.Offering(s.now))
+		host, err := New(Config{})
+		require.NoError(t, err)
+		var hello, answer, ping, out Output
+		host.Open(77, s.now, &hello)
+		b.Receive(hello.Frames.At(0), s.now, &answer)
+		host.Receive(answer.Frames.At(0), s.now, &ping)
+		require.Equal(t, Up, host.State())
+		b.Close(&out)
+		b.Open(10, s.now+wait, &out)
+		assert.Equal(t, kept, b.Offering(s.now+wait))
+		b.Receive(ping.Frames.At(0), s.now+wait, &out)
+		assert.Equal(t, kept, b.State() == Up)
+		assert.False(t, b.Offering(s.now+wait), "it has begun, or is forgotten")
+	}
+}
+
 func TestClose(t *testing.T) {
 	s, _ := start(t, Config{}, Config{})
 	s.do(0, func(l *Link, out *Output) { l.Close(out) })
