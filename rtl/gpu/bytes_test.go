@@ -12,6 +12,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/wave/wavetest"
 )
 
 var deviceBuffers = flag.Int("device.buffers", 3000, "buffers of random bytes that TestRandomBytes has executed")
@@ -223,6 +224,8 @@ func (v *vandal) contained() {
 // node works on.
 func TestRandomBytes(t *testing.T) {
 	v := newVandal(t)
+	dev := wavetest.New(t).Attach(v.g)
+	v.dev = dev
 	step := func(i int, buffer func()) {
 		if i%64 == 0 {
 			v.other()
@@ -239,8 +242,8 @@ func TestRandomBytes(t *testing.T) {
 	}
 	v.idle()
 	v.guard()
-	v.g.PokeVRAM(0, v.vram)
-	v.g.PokeVRAM(bytesVRAM, make([]byte, bytesSize))
+	dev.PokeVRAM(0, v.vram)
+	dev.PokeVRAM(bytesVRAM, make([]byte, bytesSize))
 	copy(v.machine.mem[bytesHost+bytesSize:bytesOther], v.mem[bytesHost+bytesSize:])
 	clear(v.machine.mem[bytesHost:][:bytesSize])
 	v.allow = v.allowed

@@ -14,6 +14,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/wdogreg"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/wave/wavetest"
 )
 
 var (
@@ -624,8 +625,10 @@ func (g *rig) recover() {
 // TestRandomDevice drives the device through its rings alone, with every packet
 // and random faults, and holds it against a model made from docs/packets.md.
 func TestRandomDevice(t *testing.T) {
+	flight := wavetest.New(t)
 	for seed := *deviceSeed; seed < *deviceSeed+*deviceRuns; seed++ {
 		g := newRig(t, seed, false)
+		g.dev = flight.Attach(g.g)
 		for n := 0; n < 40 && *deviceCycles == 0 || g.clock < *deviceCycles; n++ {
 			g.round()
 		}
@@ -635,11 +638,13 @@ func TestRandomDevice(t *testing.T) {
 // TestRandomDeviceSleeps compares a device that sleeps where it may with one
 // that does not: each write of theirs is in the same clock.
 func TestRandomDeviceSleeps(t *testing.T) {
+	flight := wavetest.New(t)
 	for seed := *deviceSeed; seed < *deviceSeed+*deviceRuns/2; seed++ {
 		var rigs [2]*rig
 		var counters [2][][6]uint64
 		for i := range rigs {
 			g := newRig(t, seed, true)
+			g.dev = flight.Attach(g.g)
 			g.skip = i == 1
 			for range 30 {
 				g.round()

@@ -12,6 +12,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/wave/wavetest"
 )
 
 // model is what packets do to memory, in plain Go.
@@ -64,6 +65,7 @@ func randomPacket(m *machine, half uint64) packet {
 // Some thousands of copies and fills on both nodes, each depending on those
 // before it, against the model.
 func TestRandomMoves(t *testing.T) {
+	flight := wavetest.New(t)
 	for seed := range uint64(12) {
 		c := small()
 		c.Tags = 2 << (seed % 4)
@@ -75,6 +77,7 @@ func TestRandomMoves(t *testing.T) {
 			want.vram[i] = byte(m.rng.Uint32())
 		}
 		m.g.PokeVRAM(0, want.vram)
+		m.dev = flight.Attach(m.g)
 		for id := uint32(1); id <= 15; id++ {
 			for n := range uint64(2) {
 				var ps []packet

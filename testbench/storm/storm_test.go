@@ -12,6 +12,8 @@ import (
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/wave/wavetest"
+	"github.com/hilgpu/hilgpu/testbench/bare"
 	"github.com/hilgpu/hilgpu/testbench/scoreboard"
 	"github.com/hilgpu/hilgpu/testbench/storm"
 )
@@ -22,7 +24,9 @@ var (
 )
 
 func run(o storm.Options) (*storm.Report, error) {
-	o.Open = boards.Open
+	if o.Open == nil {
+		o.Open = boards.Open
+	}
 	return storm.Run(context.Background(), o)
 }
 
@@ -33,7 +37,8 @@ func TestStorm(t *testing.T) {
 		"emu", "emu?config=small", "emu?vram=8KiB&latency=1", "emu?nodes=1&tags=2&hostbits=32", "emu?hostbits=62&lengthbits=20&vramports=1",
 	} {
 		t.Run(board, func(t *testing.T) {
-			o := storm.Options{Board: board, Seed: *stormSeed, Cycles: 10_000_000}
+			flight := wavetest.New(t).Recorder()
+			o := storm.Options{Board: board, Open: bare.With(boards.Options{Wave: flight}), Seed: *stormSeed, Cycles: 10_000_000}
 			if *stormCycles != 0 {
 				o.Cycles, o.All = *stormCycles, true
 			}
