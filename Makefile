@@ -70,6 +70,7 @@ soak: ## the long campaigns: random devices, API calls and links, fuzzing, locks
 	$(GO) test -count 1 -timeout 60m ./bus/datalink -run 'TestFaults$$' -link.packets 1000000
 	$(GO) test -count 1 -timeout 60m ./bus/line -run TestDisconnections -line.packets 1000000
 	$(MAKE) lockstep CYCLES=10000000 ICARUS_CYCLES=100000
+	$(BIN) lockstep --config small --sim netlist --cycles 10000
 	$(MAKE) mutants
 
 tools: ## install what the Verilog targets need, from Debian packages

@@ -36,6 +36,9 @@ completions, back-pressure on every ready, resets. With --session the host is th
 driver stack, which composes the sample images.
 
 All ports and registers are compared after every clock, the memories at the end.
+A netlist has only its ports left to compare. Yosys maps it to the cells of iCE40,
+which takes minutes, and no iCE40 has more than 16 KiB of memory: give the
+configuration a VRAM that small.
 The first divergence is printed with its clock, instance, register, both values
 and the Go line, and --wave writes the 200 clocks before it.
 
@@ -44,13 +47,14 @@ Built models are kept in the user's cache directory.
 ` + exitCodes,
 		Example: `  hilgpu lockstep --seed 1 --cycles 100000
   hilgpu lockstep --config small --sim icarus --cycles 10000 --wave wave.vcd
+  hilgpu lockstep --config small --sim netlist --cycles 10000
   hilgpu lockstep --session --json`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return runLockstep(c.OutOrStdout(), f) },
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.config, "config", "default", "`name` of the configuration, full, default or small, and options of the board emu, as small?vramports=1")
-	fl.StringVar(&f.sim, "sim", string(lockstep.Verilator), "`simulator`, verilator or icarus")
+	fl.StringVar(&f.sim, "sim", string(lockstep.Verilator), "`simulator`, verilator or icarus; or netlist, verilator on what yosys makes of the Verilog")
 	fl.BoolVar(&f.session, "session", false, "compose the sample images instead of random traffic; not limited by --cycles")
 	fl.Uint64Var(&f.seed, "seed", 1, "`seed` of the traffic, or of the placement of a session")
 	fl.Uint64Var(&f.cycles, "cycles", 100_000, "`number` of clocks")
@@ -81,7 +85,7 @@ func runLockstep(stdout io.Writer, f lockstepFlags) error {
 		return err
 	}
 	sim := lockstep.Sim(f.sim)
-	if err := sim.Check(); err != nil {
+	if err := lockstep.Check(sim); err != nil {
 		return err
 	}
 	root, err := lockstep.ModuleRoot(f.source)

@@ -1,5 +1,5 @@
 // Package lockstep runs a circuit in Go and its Verilog side by side and
-// compares every port and every register at every clock.
+// compares every port and every register at every clock, of a netlist the ports.
 //
 //	stimulus ── inputs ──┬── Circuit, the Go side ────────┐
 //	                     │                                ├── first Divergence
@@ -74,11 +74,15 @@ func New(d *verilog.Design, c Circuit, o Options) (*Lockstep, error) {
 	if o.Batch == 0 {
 		o.Batch = 1024
 	}
+	d, build, err := prepared(d, o)
+	if err != nil {
+		return nil, err
+	}
 	l, err := newLockstep(&d.Manifest, c, o)
 	if err != nil {
 		return nil, err
 	}
-	m, err := sim.Build(d, sim.BuildOptions{Sim: o.Sim, Cache: o.Cache, Probes: true})
+	m, err := sim.Build(d, build)
 	if err != nil {
 		return nil, err
 	}

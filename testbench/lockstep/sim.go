@@ -1,14 +1,22 @@
 package lockstep
 
-import "github.com/hilgpu/hilgpu/rtl/verilog/sim"
+import (
+	"fmt"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog"
+	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
+	"github.com/hilgpu/hilgpu/testbench/synth"
+)
 
 // Sim is a simulator of the Verilog side.
 type Sim = sim.Sim
 
-// The simulators. Icarus also knows x, which differs from every value.
+// The simulators. Icarus also knows x, which differs from every value. Netlist is
+// Verilator on what yosys makes of the Verilog for iCE40: ports only.
 const (
-	Verilator = sim.Verilator
-	Icarus    = sim.Icarus
+	Verilator     = sim.Verilator
+	Icarus        = sim.Icarus
+	Netlist   Sim = "netlist"
 )
 
 // Errors of the Verilog side.
@@ -23,3 +31,28 @@ var (
 // ModuleRoot returns the root of the source tree that has dir. It fails with
 // ErrSource.
 func ModuleRoot(dir string) (string, error) { return sim.ModuleRoot(dir) }
+
+// Check returns ErrTool with the Debian package if a tool that s needs is missing,
+// and ErrBuild if s is none of the above.
+func Check(s Sim) error {
+	if s != Netlist {
+		return s.Check()
+	}
+	if err := synth.Tools("yosys"); err != nil {
+		return fmt.Errorf("%w: %w", ErrTool, err)
+	}
+	return Verilator.Check()
+}
+
+// prepared returns the design that is built, and for what.
+func prepared(d *verilog.Design, o Options) (*verilog.Design, sim.BuildOptions, error) {
+	b := sim.BuildOptions{Sim: o.Sim, Cache: o.Cache, Probes: true}
+	if o.Sim == Netlist {
+		b.Sim = Verilator
+		var err error
+		if d, err = synth.Netlist(d, o.Cache); err != nil {
+			return nil, b, fmt.Errorf("%w: %w", ErrBuild, err)
+		}
+	}
+	return d, b, nil
+}

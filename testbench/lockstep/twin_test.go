@@ -76,7 +76,7 @@ func sims(t *testing.T) []Sim {
 	return list
 }
 
-func need(t *testing.T, s Sim) bool { return simtest.Installed(t, s.Check()) }
+func need(t *testing.T, s Sim) bool { return simtest.Installed(t, Check(s)) }
 
 func testCache() string { return simtest.Cache() }
 

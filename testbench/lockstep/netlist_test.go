@@ -1,0 +1,38 @@
+package lockstep
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/testbench/synth"
+)
+
+// The cells that yosys makes of a design do at its ports what Go does, and a
+// mistake in the Verilog shows there.
+func TestNetlist(t *testing.T) {
+	if !need(t, Netlist) {
+		t.Skip("no yosys or no Verilator")
+	}
+	require.NoError(t, runTwin(t, twinDesign(t), Options{Sim: Netlist, Batch: 64}, 5, 3000))
+
+	const at = 40
+	d := plantedRun(t, Netlist, "", at, plantInput{en: true, data: plantPort})
+	require.NotNil(t, d)
+	assert.Equal(t, uint64(at), d.Clock)
+	assert.Equal(t, []Difference{{Register: "odd", GoPath: "Odd", Verilog: "odd", Width: 1, Want: 0, Got: 1}}, d.Differences)
+}
+
+// A VRAM that no iCE40 has is refused before yosys tries.
+func TestNetlistIsTooLarge(t *testing.T) {
+	if !need(t, Netlist) {
+		t.Skip("no yosys or no Verilator")
+	}
+	c := gpu.Default()
+	require.Greater(t, c.VRAMBytes, uint64(16<<10))
+	_, err := NewDevice("../..", c, Options{Sim: Netlist, Cache: t.TempDir()})
+	assert.ErrorIs(t, err, ErrBuild)
+	assert.ErrorIs(t, err, synth.ErrSize)
+}

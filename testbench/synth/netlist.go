@@ -1,0 +1,152 @@
+package synth
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog"
+)
+
+// maxMemory is the block RAM of the largest iCE40, in bytes (iCE40 LP/HX Family
+// Data Sheet, HX8K: 32 of 4 kbit).
+const maxMemory = 32 * 512
+
+// ErrSize is wrapped by the error of a design with a memory that no device has.
+var ErrSize = errors.New("synth: memory too large")
+
+// Netlist returns the design of d's ports that yosys makes of it for iCE40: its
+// cells, and yosys's own models of them. Registers and memories have no names any
+// more, so the manifest has none. A netlist is kept in the directory cache, ""
+// for hilgpu in os.UserCacheDir, under a hash of the Verilog and of the version of
+// yosys. It fails with ErrTool or ErrYosys, or with ErrSize if the memories are
+// larger than any iCE40's.
+func Netlist(d *verilog.Design, cache string) (*verilog.Design, error) {
+	if err := Tools("yosys"); err != nil {
+		return nil, err
+	}
+	for _, m := range d.Manifest.Memories {
+		if n := m.Words * m.Width / 8; n > maxMemory {
+			return nil, fmt.Errorf("%w: %s has %d bytes, and an iCE40 at most %d", ErrSize, m.Verilog, n, maxMemory)
+		}
+	}
+	s := Of(d)
+	place, err := netlistPlace(s, cache)
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(place)
+	if os.IsNotExist(err) {
+		text, err = mapCells(s, place)
+	}
+	if err != nil {
+		return nil, err
+	}
+	cells, err := cellModels(text)
+	if err != nil {
+		return nil, err
+	}
+	m := d.Manifest
+	m.Registers, m.Memories = nil, nil
+	return &verilog.Design{
+		Files:    []verilog.File{{Name: "cells.v", Text: loops(cells)}, {Name: "netlist.v", Text: loops(text)}},
+		Manifest: m,
+	}, nil
+}
+
+// loops returns Verilog whose vectors may be read to make others of their own bits,
+// as the carries of a sum are: not a loop, and Verilator is told so.
+func loops(text []byte) []byte {
+	return append([]byte("/* verilator lint_off UNOPTFLAT */\n"), text...)
+}
+
+// netlistPlace returns the file of a netlist.
+func netlistPlace(s Source, cache string) (string, error) {
+	if cache == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return "", fmt.Errorf("%w: no cache directory: %w", ErrYosys, err)
+		}
+		cache = filepath.Join(user, "hilgpu")
+	}
+	version, err := command(".", "yosys", "-V")
+	if err != nil {
+		return "", fmt.Errorf("%w: %w\n%s", ErrYosys, err, tail(version))
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%s%s", version, cellScript(s))
+	for _, f := range s.Files {
+		fmt.Fprintf(h, "%q %d\n%s", f.Name, len(f.Text), f.Text)
+	}
+	return filepath.Join(cache, "netlist-"+hex.EncodeToString(h.Sum(nil)[:12])+".v"), nil
+}
+
+// cellScript returns the commands that make netlist.v.
+func cellScript(s Source) string {
+	return script(s, ICE40, false) + "write_verilog -noattr netlist.v\n"
+}
+
+// mapCells runs yosys, keeps the netlist at place and returns it.
+func mapCells(s Source, place string) ([]byte, error) {
+	dir, err := scratch(s.Files)
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.WriteFile(filepath.Join(dir, "run.ys"), []byte(cellScript(s)), 0o666); err != nil {
+		return nil, err
+	}
+	if out, err := command(dir, "yosys", "-q", "-s", "run.ys"); err != nil {
+		return nil, fmt.Errorf("%w: %w\n%s", ErrYosys, err, tail(out))
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "netlist.v"))
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(place), 0o755); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrYosys, err)
+	}
+	whole := filepath.Join(filepath.Dir(place), ".netlist-"+filepath.Base(dir))
+	if err := os.WriteFile(whole, text, 0o644); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrYosys, err)
+	}
+	return text, os.Rename(whole, place)
+}
+
+// cellModels returns yosys's models of the cells that a netlist has. Those of pins
+// and clocks, which no block has, are left out: not every simulator reads them.
+func cellModels(netlist []byte) ([]byte, error) {
+	yosys, err := exec.LookPath("yosys")
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(filepath.Dir(yosys), "..", "share", "yosys", "ice40", "cells_sim.v")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: yosys has no models of the cells: %w", ErrYosys, err)
+	}
+	used := map[string]bool{}
+	for _, m := range regexp.MustCompile(`\bSB_\w+`).FindAll(netlist, -1) {
+		used[string(m)] = true
+	}
+	var b strings.Builder
+	b.WriteString("`define NO_ICE40_DEFAULT_ASSIGNMENTS\n") // a netlist connects every pin
+	head, _, _ := strings.Cut(string(text), "\nmodule ")
+	b.WriteString(head + "\n")
+	for _, m := range regexp.MustCompile(`(?ms)^module (\w+).*?^endmodule`).FindAllStringSubmatch(string(text), -1) {
+		if used[m[1]] {
+			b.WriteString(m[0] + "\n")
+			delete(used, m[1])
+		}
+	}
+	if len(used) != 0 {
+		return nil, fmt.Errorf("%w: %s has no models of %d of the cells", ErrYosys, path, len(used))
+	}
+	return []byte(b.String()), nil
+}
