@@ -30,8 +30,9 @@ are this machine's.
   wave    every clock is written as a wave
   flight  the last clocks are kept, as for a test that may fail
 
-A ratio is of turns that alternate with those of skip, the median. A target that
-is missed is printed and does not change the exit code.
+A speed is that of the fastest turn, and a ratio is against skip, whose turns
+alternate with the others. A target that is missed is printed and does not change
+the exit code.
 
 ` + exitCodes,
 		Example: `  hilgpu bench device

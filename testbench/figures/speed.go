@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"runtime"
-	"slices"
 	"time"
 
 	"github.com/hilgpu/hilgpu/bus"
@@ -162,8 +161,9 @@ type Speed struct {
 	Allocs float64 // of Go memory, in a turn
 }
 
-// Measure measures the emulation of a load, the median of so many turns that
-// alternate with those of a device with sleep alone.
+// Measure measures the emulation of a load: the fastest of so many turns, which
+// alternate with those of a device with sleep alone. Whatever else this machine
+// does makes a turn slower, never faster.
 func Measure(ctx context.Context, l Load, way Way, turns int) (s Speed, err error) {
 	base, err := emulate(ctx, Skip)
 	if err != nil {
@@ -178,7 +178,7 @@ func Measure(ctx context.Context, l Load, way Way, turns int) (s Speed, err erro
 	if _, err := e.pass(l); err != nil {
 		return Speed{}, err
 	}
-	var all, ratios []float64
+	least, leastBase := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
 	for range turns {
 		want, err := base.pass(l)
 		if err != nil {
@@ -188,13 +188,10 @@ func Measure(ctx context.Context, l Load, way Way, turns int) (s Speed, err erro
 		if err != nil {
 			return Speed{}, err
 		}
-		all = append(all, turnClocks/got.Seconds())
-		ratios = append(ratios, float64(got)/float64(want))
+		least, leastBase = min(least, got), min(leastBase, want)
 	}
-	slices.Sort(all)
-	slices.Sort(ratios)
 	allocs, err := e.allocations(l, turns)
-	return Speed{all[turns/2], ratios[turns/2], allocs}, err
+	return Speed{turnClocks / least.Seconds(), float64(least) / float64(leastBase), allocs}, err
 }
 
 // allocations returns the fewest of a turn: the runtime has some of its own now
