@@ -81,9 +81,9 @@ verilog: build ## both configurations as Verilog, in out/verilog
 	$(BIN) verilog --config default -o out/verilog/default
 	$(BIN) verilog --config small -o out/verilog/small
 
-lockstep: build ## the GPU against its Verilog at every clock, in both configurations and simulators; CYCLES, ICARUS_CYCLES, SEED
+lockstep: build ## the GPU against its Verilog at every clock, in three configurations and both simulators; CYCLES, ICARUS_CYCLES, SEED
 	@mkdir -p $(dir $(FRAME))
-	@set -e; for config in default small; do \
+	@set -e; for config in default small 'small?aperture=0&vramports=1'; do \
 	  run="$(BIN) lockstep --config $$config --seed $(SEED) --wave out/lockstep.vcd"; \
 	  $$run --cycles $(CYCLES); $$run --session; $$run --sim icarus --cycles $(ICARUS_CYCLES); \
 	done

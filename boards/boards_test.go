@@ -83,8 +83,9 @@ func read32(t *testing.T, link bus.Link, off uint64) uint32 {
 
 // TestSelectorOptions looks at what the device says of itself, and at the clock.
 func TestSelectorOptions(t *testing.T) {
+	const small = idreg.CapsTwoPorts | idreg.CapsAperture
 	const all = idreg.CapsProtection | idreg.CapsCoalescing | idreg.CapsTimeline |
-		idreg.CapsContexts | idreg.CapsPreemption | idreg.CapsCounters | idreg.CapsWatchdog | idreg.CapsTwoPorts
+		idreg.CapsContexts | idreg.CapsPreemption | idreg.CapsCounters | idreg.CapsWatchdog | small
 	for _, tt := range []struct {
 		selector                   string
 		nodes, tags, length, hosts uint32
@@ -97,18 +98,19 @@ func TestSelectorOptions(t *testing.T) {
 		{"emu?vram=8KiB&tags=4&lengthbits=16", 2, 4, 16, 48, 8 << 10, 100_000_000, all},
 		{"emu?vram=65536", 2, 16, 32, 48, 64 << 10, 100_000_000, all},
 		{"emu?vram=1MiB&hz=12000000&hostbits=40", 2, 16, 32, 40, 1 << 20, 12_000_000, all},
-		{"emu?config=small", 1, 4, 16, 40, 8 << 10, 100_000_000, idreg.CapsTwoPorts},
-		{"emu?vram=16KiB&config=small", 1, 4, 16, 40, 16 << 10, 100_000_000, idreg.CapsTwoPorts},
+		{"emu?config=small", 1, 4, 16, 40, 8 << 10, 100_000_000, small},
+		{"emu?vram=16KiB&config=small", 1, 4, 16, 40, 16 << 10, 100_000_000, small},
 		{"emu?latency=200&bandwidth=1&timeout=100000", 2, 16, 32, 48, 16 << 20, 100_000_000, all},
 		{"emu?protection=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ idreg.CapsProtection},
 		{"emu?contexts=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ idreg.CapsContexts},
 		{"emu?preemption=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ idreg.CapsPreemption},
 		{"emu?timeline=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ idreg.CapsTimeline},
-		{"emu?config=small&timeline=1", 1, 4, 16, 40, 8 << 10, 100_000_000, idreg.CapsTwoPorts | idreg.CapsTimeline},
-		{"emu?config=small&protection=1", 1, 4, 16, 40, 8 << 10, 100_000_000, idreg.CapsTwoPorts | idreg.CapsProtection},
+		{"emu?config=small&timeline=1", 1, 4, 16, 40, 8 << 10, 100_000_000, small | idreg.CapsTimeline},
+		{"emu?config=small&protection=1", 1, 4, 16, 40, 8 << 10, 100_000_000, small | idreg.CapsProtection},
 		{"emu?config=full", 2, 16, 32, 48, 16 << 20, 100_000_000, all},
 		{"emu?counters=0&watchdog=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ idreg.CapsCounters &^ idreg.CapsWatchdog},
 		{"emu?vramports=1", 2, 16, 32, 48, 16 << 20, 100_000_000, all&^idreg.CapsVRAMPorts | 1<<27},
+		{"emu?aperture=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ idreg.CapsAperture},
 		{"emu?coalescing=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ idreg.CapsCoalescing},
 	} {
 		t.Run(tt.selector, func(t *testing.T) {

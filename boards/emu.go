@@ -33,13 +33,14 @@ func options(hardware bool) []option {
 // configOptions are those that choose what is built.
 func configOptions() []option {
 	return []option{
-		{name: "config", doc: "full, which is the default, or small (1 node, 8 KiB of VRAM, 40 and 16 bits, 4 tags, none of the features); options change it"},
+		{name: "config", doc: "full, which is the default, or small (1 node, 8 KiB of VRAM, 40 and 16 bits, 4 tags, the aperture and none of the other features); options change it"},
 		{name: "nodes", doc: "nodes, 1 or 2"},
 		{name: "vram", doc: "VRAM, a power of two, 8KiB to 256MiB"},
 		{name: "vramports", doc: "2 for VRAM that is read and written in the same clock, 1 for one or the other"},
 		{name: "hostbits", doc: "width of a host address, 32 to 62"},
 		{name: "lengthbits", doc: "width of a linear packet's byte count, 16 to 32"},
 		{name: "tags", doc: "DMA reads in flight, 2, 4, 8 or 16"},
+		{name: "aperture", doc: "1 for BAR 2, through which the host reaches VRAM, 0 for none"},
 		{name: "protection", doc: "1 for memory windows of the packets in indirect buffers, 0 for none"},
 		{name: "coalescing", doc: "1 for interrupts that wait for more events, 0 for none"},
 		{name: "counters", doc: "1 for performance counters, 0 for none"},
@@ -156,6 +157,7 @@ func (o *values) config() gpu.Config {
 	o.integer("hostbits", &c.HostBits, 32, 62)
 	o.integer("lengthbits", &c.LengthBits, 16, 32)
 	o.integer("tags", &c.Tags, 2, 16)
+	o.flag("aperture", &c.Aperture)
 	o.flag("protection", &c.Protection)
 	o.flag("coalescing", &c.Coalescing)
 	o.flag("timeline", &c.Timeline)

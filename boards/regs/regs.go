@@ -146,7 +146,7 @@ func (f *Function) enable() error {
 			return err
 		}
 	}
-	if v[2]&^pcicfg.BARFlags == 0 && v[3] == 0 {
+	if v[2] != 0 && v[2]&^pcicfg.BARFlags == 0 && v[3] == 0 { // it is there, and nowhere
 		if err := f.place(pcicfg.BAR3, v[3], BAR2Address>>32, 0); err != nil {
 			return err
 		}

@@ -146,6 +146,15 @@ func TestOpenPutsBackWhatItChanged(t *testing.T) {
 	}
 }
 
+// A function without BAR 2 has nothing there to place.
+func TestOpenWithoutBAR2(t *testing.T) {
+	b := newBoard()
+	b.config[pcicfg.Command], b.config[pcicfg.BAR0], b.config[pcicfg.BAR2], b.config[pcicfg.BAR3] = 0x00100000, 0, 0, 0
+	f := open(t, b)
+	assert.Zero(t, b.config[pcicfg.BAR3])
+	require.NoError(t, f.Close())
+}
+
 func TestOpenRefuses(t *testing.T) {
 	off := func(b *board) { b.config[pcicfg.Command], b.config[pcicfg.BAR0] = 0, 0 }
 	for _, tt := range []struct {

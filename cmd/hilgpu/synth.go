@@ -45,7 +45,7 @@ printed and does not change the exit code.
 		RunE: func(c *cobra.Command, _ []string) error { return runSynth(c.OutOrStdout(), f) },
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.config, "config", "", "`name` of the configuration, full, default or small; both if not given")
+	fl.StringVar(&f.config, "config", "", "`name` of the configuration, full, default, small, or "+synth.Lean+"; default and small if not given")
 	fl.StringVar(&f.target, "target", "", "`family`, ice40 or ecp5; both if not given")
 	fl.StringVar(&f.source, "source", ".", "`directory` in the module's source tree")
 	fl.BoolVar(&f.json, "json", false, "print one JSON object per configuration and target")

@@ -71,13 +71,16 @@ func (a *adapter) driverCaps() kmddi.DriverCaps {
 	}
 }
 
+// segments reports VRAM, which the CPU sees if there is an aperture, and host
+// memory.
 func (a *adapter) segments() kmddi.QuerySegment {
+	vram := kmddi.SegmentDescriptor{Size: a.caps.vramBytes}
+	if a.caps.aperture {
+		vram.Flags.CPUVisible, vram.BAR = true, vramBAR
+	}
 	return kmddi.QuerySegment{
 		Segments: []kmddi.SegmentDescriptor{
-			segmentVRAM - 1: {
-				BaseAddress: 0, Size: a.caps.vramBytes,
-				Flags: kmddi.SegmentFlags{CPUVisible: true}, BAR: vramBAR,
-			},
+			segmentVRAM - 1: vram,
 			segmentSystem - 1: {
 				BaseAddress: pkt.Host, Size: min(a.info.SystemMemoryBytes, a.caps.maxHost()+1),
 				Flags: kmddi.SegmentFlags{System: true},

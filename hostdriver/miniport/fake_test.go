@@ -34,7 +34,7 @@ type fakeGPU struct {
 
 func newGPU(nodes uint32) *fakeGPU {
 	return &fakeGPU{regs: map[uint32]uint32{
-		idMagic: 0x47504c48, idVersion: 0x10000, idCaps: nodes | 16<<8 | 16<<16, idHash: regmap.Hash(),
+		idMagic: 0x47504c48, idVersion: 0x10000, idCaps: nodes | 16<<8 | 16<<16 | 1<<29, idHash: regmap.Hash(),
 		idVRAM: 1 << 20, idClock: 100_000_000, idHostBits: 40,
 	}}
 }

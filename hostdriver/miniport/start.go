@@ -29,6 +29,7 @@ type caps struct {
 	vramBytes  uint64
 	clockHz    uint32
 	mapHash    uint32
+	aperture   bool // BAR 2
 }
 
 // maxLength returns the largest byte count of a linear packet.
@@ -160,8 +161,9 @@ func (a *adapter) identify(t *ddi.Thread) ddi.Status {
 	c := caps{
 		nodes: int(reg.Field{Mask: idreg.CapsNodes}.Get(word)), lengthBits: reg.Field{Mask: idreg.CapsLength}.Get(word),
 		hostBits: host, vramBytes: uint64(vram), clockHz: hz, mapHash: hash,
+		aperture: word&idreg.CapsAperture != 0,
 	}
-	if !c.possible() || c.vramBytes > a.info.BARs[vramBAR] {
+	if !c.possible() || c.aperture && c.vramBytes > a.info.BARs[vramBAR] {
 		return ddi.StatusDeviceConfiguration
 	}
 	a.caps = c

@@ -44,7 +44,7 @@ func TestStartDevice(t *testing.T) {
 
 func TestStartDeviceRefuses(t *testing.T) {
 	reg := func(off, v uint32) func(*kernel) { return func(k *kernel) { k.gpu.regs[off] = v } }
-	caps := func(nodes, length uint32) uint32 { return nodes | 16<<8 | length<<16 }
+	caps := func(nodes, length uint32) uint32 { return nodes | 16<<8 | length<<16 | 1<<29 }
 	for _, tt := range []struct {
 		name string
 		edit func(k *kernel)
@@ -65,6 +65,11 @@ func TestStartDeviceRefuses(t *testing.T) {
 		{"host addresses of 63 bits", reg(idHostBits, 63), ddi.StatusDeviceConfiguration},
 		{"no VRAM", reg(idVRAM, 0), ddi.StatusDeviceConfiguration},
 		{"more VRAM than the BAR shows", reg(idVRAM, 2<<20), ddi.StatusDeviceConfiguration},
+		{"an aperture that the device does not have", func(k *kernel) { k.info.BARs[2] = 0 }, ddi.StatusDeviceConfiguration},
+		{"no aperture, and no BAR for one", func(k *kernel) {
+			k.gpu.regs[idCaps] &^= 1 << 29
+			k.info.BARs[2] = 0
+		}, ddi.StatusSuccess},
 		{"no clock", reg(idClock, 0), ddi.StatusDeviceConfiguration},
 		{"another vendor", func(k *kernel) { k.info.VendorID = 0x8086 }, ddi.StatusDeviceConfiguration},
 		{"another device", func(k *kernel) { k.info.DeviceID = 1 }, ddi.StatusDeviceConfiguration},
@@ -142,6 +147,22 @@ func TestStopDevice(t *testing.T) {
 		assert.Empty(t, k.memory)
 		assert.Zero(t, k.mapped)
 	})
+}
+
+// VRAM that no BAR shows is a segment that the CPU does not see.
+func TestSegmentsWithoutAperture(t *testing.T) {
+	k := newKernel(1)
+	k.gpu.regs[idCaps] &^= 1 << 29
+	k.info.BARs[2] = 0
+	require.Equal(t, ddi.StatusSuccess, k.table.AddDevice(k.thread, k.adapter))
+	_, s := k.start()
+	require.Equal(t, ddi.StatusSuccess, s)
+	out, s := k.table.QueryAdapterInfo(k.thread, k.adapter, kmddi.QueryAdapterInfo{Type: kmddi.InfoQuerySegment})
+	require.Equal(t, ddi.StatusSuccess, s)
+	assert.Equal(t, []kmddi.SegmentDescriptor{
+		{Size: 1 << 20},
+		{BaseAddress: 1 << 63, Size: 64 << 20, Flags: kmddi.SegmentFlags{System: true}},
+	}, out.Segments.Segments)
 }
 
 func TestQueryAdapterInfo(t *testing.T) {

@@ -80,6 +80,12 @@ func (w *twin) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Co
 	w.compare()
 }
 
+// PokeVRAM changes VRAM of both.
+func (w *twin) PokeVRAM(off uint64, p []byte) {
+	w.a.PokeVRAM(off, p)
+	w.b.PokeVRAM(off, p)
+}
+
 func (w *twin) IdleFor() uint64 { return w.a.IdleFor() }
 
 func (w *twin) Skip(n uint64) {
@@ -95,10 +101,9 @@ func TestCheckpoint(t *testing.T) {
 		g := newRig(t, 100+seed, false)
 		w := newTwin(g.machine)
 		g.dev = w
-		for range 3 {
+		for rounds := 0; rounds < 3 || w.loads <= 5; rounds++ {
 			g.round()
 		}
-		require.Greater(t, w.loads, 5)
 		require.Equal(t, w.a.Hash(), w.b.Hash())
 	}
 }

@@ -19,6 +19,7 @@ type Config struct {
 	Tags       int    // DMA reads in flight, 2, 4, 8 or 16
 	ClockHz    uint32 // what ID.CLOCK_HZ reports; not 0
 
+	Aperture   bool // BAR 2: the host reads and writes VRAM
 	Protection bool // windows for the packets of indirect buffers
 	Coalescing bool // interrupts by count and by time
 	Timeline   bool // fences of 64 bits, and WAIT_FENCE
@@ -32,7 +33,7 @@ type Config struct {
 func Default() Config {
 	return Config{
 		Nodes: 2, VRAMBytes: 16 << 20, VRAMPorts: 2, HostBits: 48, LengthBits: 32, Tags: 16, ClockHz: 100_000_000,
-		Protection: true, Coalescing: true,
+		Aperture: true, Protection: true, Coalescing: true,
 		Timeline: true, Contexts: true, Preemption: true, Counters: true, Watchdog: true,
 	}
 }
@@ -40,7 +41,10 @@ func Default() Config {
 // Small returns the configuration of the selector "emu?config=small": the
 // smallest that does all of its work, for small FPGAs.
 func Small() Config {
-	return Config{Nodes: 1, VRAMBytes: 8 << 10, VRAMPorts: 2, HostBits: 40, LengthBits: 16, Tags: 4, ClockHz: 100_000_000}
+	return Config{
+		Nodes: 1, VRAMBytes: 8 << 10, VRAMPorts: 2, HostBits: 40, LengthBits: 16, Tags: 4, ClockHz: 100_000_000,
+		Aperture: true,
+	}
 }
 
 func (c Config) check() error {

@@ -55,7 +55,7 @@ func newRig(t *testing.T, seed uint64, steady bool) *rig {
 	c := gpu.Config{
 		Nodes: 1 + r.IntN(2), VRAMBytes: 1 << (16 + r.IntN(3)), VRAMPorts: 1 + r.IntN(2), HostBits: 34 + r.IntN(29),
 		LengthBits: 16 + r.IntN(17), Tags: 2 << r.IntN(4), ClockHz: 1,
-		Protection: r.IntN(3) != 0, Coalescing: r.IntN(3) != 0, Counters: r.IntN(3) != 0, Watchdog: r.IntN(3) != 0,
+		Aperture: r.IntN(3) != 0, Protection: r.IntN(3) != 0, Coalescing: r.IntN(3) != 0, Counters: r.IntN(3) != 0, Watchdog: r.IntN(3) != 0,
 		Timeline: r.IntN(3) != 0, Contexts: r.IntN(3) != 0, Preemption: r.IntN(3) != 0,
 	}
 	g := &rig{machine: boot(t, c, seed), seed: seed}
@@ -158,7 +158,8 @@ func (g *rig) windowAnywhere(n *mNode, b []byte) []byte {
 	return windowBytes(b, g.rng.Uint32N(8), s)
 }
 
-// store is a write of the host to memory, as the host reaches it.
+// store is a write of the host to memory, as the host reaches it; VRAM that it
+// does not reach is changed from outside.
 func (g *rig) store(addr uint64, p []byte) {
 	for i, v := range p {
 		*g.model.at(addr + uint64(i)) = v
@@ -167,7 +168,13 @@ func (g *rig) store(addr uint64, p []byte) {
 		copy(g.mem[addr&^host-memBase:], p)
 		return
 	}
-	g.writeBAR2(addr, p)
+	if g.g.Config().Aperture {
+		g.writeBAR2(addr, p)
+		return
+	}
+	poked, ok := g.dev.(interface{ PokeVRAM(off uint64, p []byte) })
+	require.True(g.t, ok)
+	poked.PokeVRAM(addr, p)
 }
 
 func put(b []byte, vs ...uint32) []byte {

@@ -71,11 +71,11 @@ func New(c Config) (*GPU, error) {
 	}
 	return &GPU{
 		config: c,
-		pcie:   pcie.New(c.VRAMBytes),
+		pcie:   pcie.New(c.VRAMBytes, c.Aperture),
 		ident: ident.New(ident.Params{
 			Nodes: c.Nodes, Tags: c.Tags, LengthBits: c.LengthBits, HostBits: c.HostBits,
 			VRAMBytes: c.VRAMBytes, VRAMPorts: c.VRAMPorts, ClockHz: c.ClockHz, MapHash: regmap.Hash(),
-			Protection: c.Protection, Coalescing: c.Coalescing, Counters: c.Counters, Watchdog: c.Watchdog,
+			Aperture: c.Aperture, Protection: c.Protection, Coalescing: c.Coalescing, Counters: c.Counters, Watchdog: c.Watchdog,
 			Timeline: c.Timeline, Contexts: c.Contexts, Preemption: c.Preemption,
 		}),
 		intc:   intc.New(c.Coalescing),
@@ -170,12 +170,15 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	}
 	g.count(hostBeatReady, hostOwner, hostBeat, vramBeatReady, vramBeat)
 
-	g.pcie.Tick(
-		pcie.Target{Req: req, Beat: beat, CplReady: cplReady}, rsp,
-		pcie.VRAM{
+	var aperture pcie.VRAM
+	if g.config.Aperture {
+		aperture = pcie.VRAM{
 			ReadReady: has(readReady, noc.ReadTarget), Cpl: noc.Completion(fromHost, fromVRAM, noc.ReadTarget),
 			ReqReady: has(writeReady, noc.VRAMWriteTarget), BeatReady: has(vramBeatReady, noc.VRAMWriteTarget),
-		}, master, rst.Function)
+		}
+	}
+
+	g.pcie.Tick(pcie.Target{Req: req, Beat: beat, CplReady: cplReady}, rsp, aperture, master, rst.Function)
 	g.ident.Tick(regs, s0, s1, err, rst)
 	g.intc.Tick(events, enable, functionMask,
 		has(hostReady, noc.HostWriteMessage), has(hostBeatReady, noc.HostWriteMessage),

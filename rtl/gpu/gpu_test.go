@@ -45,6 +45,8 @@ func TestConfig(t *testing.T) {
 		{"no node", func(c *gpu.Config) { c.Nodes = 0 }, "gpu: bad configuration: nodes 0, want 1 to 2"},
 		{"three nodes", func(c *gpu.Config) { c.Nodes = 3 }, "gpu: bad configuration: nodes 3, want 1 to 2"},
 		{"VRAM", func(c *gpu.Config) { c.VRAMBytes = 12288 }, "gpu: bad configuration: VRAM bytes 12288, want 8192 to 268435456, a power of two"},
+		{"VRAM without a port", func(c *gpu.Config) { c.VRAMPorts = 0 }, "gpu: bad configuration: VRAM ports 0, want 1 to 2"},
+		{"VRAM of three ports", func(c *gpu.Config) { c.VRAMPorts = 3 }, "gpu: bad configuration: VRAM ports 3, want 1 to 2"},
 		{"tags", func(c *gpu.Config) { c.Tags = 32 }, "gpu: bad configuration: tags 32, want 2 to 16, a power of two"},
 		{"clock", func(c *gpu.Config) { c.ClockHz = 0 }, "gpu: bad configuration: clock Hz 0, want 1 to 4294967295"},
 	} {
@@ -75,14 +77,43 @@ func TestEnumerate(t *testing.T) {
 	assert.Equal(t, uint32(pcicfg.MSIXCapID), m.readConfig(uint64(m.readConfig(pcicfg.CapPtr)))&0xff)
 }
 
+// Without the aperture BAR 2 is not there: it has no bits, and nothing answers
+// where it would be. Packets reach VRAM as ever.
+func TestNoAperture(t *testing.T) {
+	c := small()
+	c.Aperture = false
+	m := boot(t, c, 1)
+	for _, bar := range []uint64{pcicfg.BAR2, pcicfg.BAR3} {
+		m.writeConfig(bar, math.MaxUint32)
+		assert.Zero(t, m.readConfig(bar))
+	}
+	for _, addr := range []uint64{bar2, 0, 0xffff_ffff_ffff_ff00} {
+		s, _ := m.send(port.Request{Kind: port.MemRead, Len: 1, Addr: addr}, nil)
+		assert.Equal(t, port.CplUnsupported, s, "%#x", addr)
+		assert.Equal(t, uint32(idreg.ErrDecode), m.readReg(idreg.ErrInfo)&idreg.ErrInfoCause)
+		m.writeReg(idreg.ErrInfo, 0)
+	}
+	m.writeBAR2(0x200, []byte{1, 2, 3, 4})
+	assert.Equal(t, uint32(4), m.readReg(idreg.ErrCount))
+	m.submit(0, pkt.Copy{Src: 0x200, Dst: at(0x9000), Bytes: 64}, pkt.Copy{Src: at(0x8000), Dst: 0x200, Bytes: 64},
+		pkt.Copy{Src: 0x200, Dst: at(0xa000), Bytes: 64}, fence(0, 1))
+	m.idle()
+	assert.Equal(t, uint64(1), m.fence(0))
+	assert.Equal(t, make([]byte, 64), m.mem[0x9000:0x9040], "the write was dropped")
+	assert.Equal(t, m.mem[0x8000:0x8040], m.mem[0xa000:0xa040])
+}
+
 func TestIdentity(t *testing.T) {
+	modest := gpu.Small()
+	modest.VRAMPorts, modest.Aperture, modest.LengthBits = 1, false, 18
 	for _, tt := range []struct {
 		c    gpu.Config
 		caps uint32
 	}{
-		{small(), 0x172010f2},
-		{oneNode(), 0x10140401},
-		{gpu.Small(), 0x10100401},
+		{small(), 0x372010f2},
+		{oneNode(), 0x30140401},
+		{modest, 0x8120401},
+		{gpu.Small(), 0x30100401},
 	} {
 		c := tt.c
 		m := boot(t, c, 1)

@@ -91,7 +91,10 @@ func (g *GPU) vramReadHeader() (valid, reader uint8, req port.Request) {
 	cp0 := noc.ToVRAM(noc.Tagged(g.cp0.Fetch(), noc.ReadCP0))
 	cp1 := noc.ToVRAM(noc.Tagged(g.cp1.Fetch(), noc.ReadCP1))
 	rd := noc.ToVRAM(noc.Tagged(g.dma.Read(), noc.ReadDMA))
-	target := noc.Tagged(g.pcie.VRAM(), noc.ReadTarget)
+	var target port.Request
+	if g.config.Aperture {
+		target = noc.Tagged(g.pcie.VRAM(), noc.ReadTarget)
+	}
 
 	valid = noc.Valid(cp0, noc.ReadCP0) | noc.Valid(cp1, noc.ReadCP1) | noc.Valid(rd, noc.ReadDMA) |
 		noc.Valid(target, noc.ReadTarget)
@@ -125,7 +128,10 @@ func (g *GPU) vramWriteHeader() (valid, writer uint8, req port.Request) {
 	fence0 = noc.ToVRAM(fence0)
 	fence1, _ := g.fence1.Write()
 	fence1 = noc.ToVRAM(fence1)
-	target, _ := g.pcie.VRAMWrite()
+	var target port.Request
+	if g.config.Aperture {
+		target, _ = g.pcie.VRAMWrite()
+	}
 
 	valid = noc.Valid(wr, noc.VRAMWriteDMA) | noc.Valid(fence0, noc.VRAMWriteFence0) |
 		noc.Valid(fence1, noc.VRAMWriteFence1) | noc.Valid(target, noc.VRAMWriteTarget)
@@ -162,7 +168,9 @@ func (g *GPU) vramBeat() (o noc.Owner, beat port.Beat) {
 	case noc.VRAMWriteFence1:
 		_, beat = g.fence1.Write()
 	default:
-		_, beat = g.pcie.VRAMWrite()
+		if g.config.Aperture {
+			_, beat = g.pcie.VRAMWrite()
+		}
 	}
 	if !o.Valid {
 		beat.Valid = false

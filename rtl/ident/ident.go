@@ -20,6 +20,7 @@ type Params struct {
 	VRAMPorts  int    // 1 or 2
 	ClockHz    uint32 // of the clock that TIME counts
 	MapHash    uint32 // of the register and packet map
+	Aperture   bool   // BAR 2
 	Protection bool   // windows
 	Coalescing bool   // messages for several events
 	Counters   bool   // performance counters
@@ -84,6 +85,9 @@ type Module struct {
 // New returns the block after reset.
 func New(p Params) Module {
 	caps := uint32(p.Nodes) | uint32(p.Tags)<<8 | uint32(p.LengthBits)<<16 | uint32(p.VRAMPorts)<<27
+	if p.Aperture {
+		caps |= idreg.CapsAperture
+	}
 	if p.Protection {
 		caps |= idreg.CapsProtection
 	}

@@ -42,6 +42,10 @@ func TestRegisters(t *testing.T) {
 		write(&m, tt.off, 0xffffffff)
 		assert.Equal(t, tt.want, read(&m, tt.off), "%s is read-only", tt.name)
 	}
+	more := params
+	more.VRAMPorts, more.Aperture = 1, true
+	m = New(more)
+	assert.Equal(t, uint32(0x28201002), read(&m, idreg.Caps))
 	for off := uint16(0); off < idreg.Size; off += 4 {
 		mapped := false
 		for _, r := range idreg.Block.Regs {

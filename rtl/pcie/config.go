@@ -53,7 +53,7 @@ func (m *Module) hitBAR0(addr uint64) bool {
 
 // hitBAR2 reports whether addr is in the VRAM aperture.
 func (m *Module) hitBAR2(addr uint64) bool {
-	return m.cfg.memory && addr&^(m.vramBytes-1) == m.cfg.bar2
+	return m.aperture && m.cfg.memory && addr&^(m.vramBytes-1) == m.cfg.bar2
 }
 
 // bit returns mask if b is set.
@@ -82,7 +82,9 @@ func (m *Module) readConfig(off uint16) uint32 {
 	case pcicfg.BAR0:
 		v = m.cfg.bar0
 	case pcicfg.BAR2:
-		v = uint32(m.cfg.bar2) | pcicfg.BARMem64 | pcicfg.BARPrefetchable
+		if m.aperture {
+			v = uint32(m.cfg.bar2) | pcicfg.BARMem64 | pcicfg.BARPrefetchable
+		}
 	case pcicfg.BAR3:
 		v = uint32(m.cfg.bar2 >> 32)
 	case pcicfg.SubID:
@@ -134,9 +136,13 @@ func (m *Module) writeConfig(off uint16, data, mask uint32) {
 	case pcicfg.BAR0:
 		m.cfg.bar0 = (m.cfg.bar0&^mask | set) &^ (pcicfg.BAR0Size - 1)
 	case pcicfg.BAR2:
-		m.cfg.bar2 = (m.cfg.bar2&^uint64(mask) | uint64(set)) &^ (m.vramBytes - 1)
+		if m.aperture {
+			m.cfg.bar2 = (m.cfg.bar2&^uint64(mask) | uint64(set)) &^ (m.vramBytes - 1)
+		}
 	case pcicfg.BAR3:
-		m.cfg.bar2 = (m.cfg.bar2&^(uint64(mask)<<32) | uint64(set)<<32) &^ (m.vramBytes - 1)
+		if m.aperture {
+			m.cfg.bar2 = (m.cfg.bar2&^(uint64(mask)<<32) | uint64(set)<<32) &^ (m.vramBytes - 1)
+		}
 	case pcicfg.IntLine:
 		m.cfg.intLine = m.cfg.intLine&^uint8(mask) | uint8(set)
 	case pcicfg.MSIX:

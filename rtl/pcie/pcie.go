@@ -66,6 +66,8 @@ const noBAR = 7
 //	        pulses; all registered
 //	Timing  configuration read 2 clocks from header to completion; register
 //	        read 2 clocks a dword; register write 3; aperture 1 beat a clock
+//	        without the aperture BAR 2 is not implemented, and neither is what is
+//	        said of it here
 //	Reset   command and BARs 0, MSI-X disabled; ready in the first clock. A
 //	        function-level reset does that to configuration space and leaves the
 //	        request in work alone; the configuration write that asks for it is
@@ -80,6 +82,7 @@ const noBAR = 7
 //	Source  pcicfg; PCIe 3.0 §2.3.1, §6.6.2, §7.5, §7.8; PCI 3.0 §6.8.2
 type Module struct {
 	vramBytes uint64
+	aperture  bool
 
 	cfg config
 
@@ -103,16 +106,16 @@ type Module struct {
 }
 
 // New returns the function after reset. vramBytes is the size of BAR2, a power
-// of two of at least 16.
-func New(vramBytes uint64) Module {
-	m := Module{vramBytes: vramBytes}
+// of two of at least 16; without the aperture there is no BAR2.
+func New(vramBytes uint64, aperture bool) Module {
+	m := Module{vramBytes: vramBytes, aperture: aperture}
 	m.Reset()
 	return m
 }
 
 // Reset sets the registers to their values after power on.
 func (m *Module) Reset() {
-	*m = Module{vramBytes: m.vramBytes, cfg: resetConfig()}
+	*m = Module{vramBytes: m.vramBytes, aperture: m.aperture, cfg: resetConfig()}
 }
 
 // Target returns the target port's outputs: a completion, taken if Tick is told
@@ -126,7 +129,7 @@ func (m *Module) Target() (cpl port.Completion, reqReady, dataReady bool) {
 
 func (m *Module) beatReady() bool {
 	ready := m.state == stateCfgWrite || m.state == stateDrop || m.state == stateRegBeat
-	return ready || m.state == stateVRAMWrite && !m.lastIn && !m.out1.Valid
+	return ready || m.aperture && m.state == stateVRAMWrite && !m.lastIn && !m.out1.Valid
 }
 
 // Regs returns the access of the register bus; its answer is due in the next
@@ -196,7 +199,9 @@ func (m *Module) Tick(in Target, regs regbus.Rsp, vram VRAM, master Master, rst 
 	if rst {
 		m.cfg = resetConfig()
 	}
-	m.tickRead(in.CplReady, vram)
+	if m.aperture {
+		m.tickRead(in.CplReady, vram)
+	}
 	switch m.state {
 	case stateIdle:
 		if taken {
@@ -239,7 +244,9 @@ func (m *Module) Tick(in Target, regs regbus.Rsp, vram VRAM, master Master, rst 
 		}
 		m.nextHalf()
 	case stateVRAMWrite:
-		m.tickWrite(got, in.Beat, vram)
+		if m.aperture {
+			m.tickWrite(got, in.Beat, vram)
+		}
 	default:
 	}
 	m.report(master)

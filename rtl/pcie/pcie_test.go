@@ -46,7 +46,7 @@ type timedCpl struct {
 }
 
 func newBench(t *testing.T) *bench {
-	b := &bench{t: t, m: New(vramSize), regs: map[uint16]uint32{}, vram: make([]byte, vramSize), latency: 3}
+	b := &bench{t: t, m: New(vramSize, true), regs: map[uint16]uint32{}, vram: make([]byte, vramSize), latency: 3}
 	for i := range b.vram {
 		b.vram[i] = byte(i*7 + i>>8)
 	}
@@ -397,6 +397,34 @@ func TestDecode(t *testing.T) {
 			assert.Equal(t, []ident.Error{{Cause: 3, BAR: 7, Addr: tt.addr}, {Cause: 3, Write: true, BAR: 7, Addr: tt.addr &^ 7}}, b.errs)
 		})
 	}
+}
+
+// Without the aperture there is no BAR2 at any address, and requests to where it
+// would be are those of nobody.
+func TestNoAperture(t *testing.T) {
+	b := newBench(t)
+	b.m = New(vramSize, false)
+	b.config(pcicfg.BAR0, bar0)
+	b.config(pcicfg.Command, pcicfg.CommandMemory)
+	for _, base := range []uint64{bar2, 0, 0xffffffff_ffffffff} {
+		b.config(pcicfg.BAR2, uint32(base&0xffffffff))
+		b.config(pcicfg.BAR3, uint32(base>>32))
+		assert.Zero(t, b.readConfig(pcicfg.BAR2))
+		assert.Zero(t, b.readConfig(pcicfg.BAR3))
+		at := base &^ (vramSize - 1)
+		b.errs = nil
+		got := b.request(port.Request{Kind: port.MemRead, Tag: 3, Len: 1, Addr: at})
+		assert.Equal(t, []port.Completion{{Tag: 3, Status: port.CplUnsupported, Last: true}}, got)
+		assert.Empty(t, b.request(port.Request{Kind: port.MemWrite, Len: 1, Addr: at}, lanes(at, 1, 0xf)))
+		assert.Equal(t, []ident.Error{{Cause: 3, BAR: 7, Addr: at}, {Cause: 3, Write: true, BAR: 7, Addr: at}}, b.errs)
+	}
+	assert.Empty(t, b.writes)
+	assert.Empty(t, b.beats)
+	b.regs[0x10] = 5
+	got := b.request(port.Request{Kind: port.MemRead, Tag: 1, Len: 1, Addr: bar0 + 0x10})
+	assert.Equal(t, []port.Completion{{Tag: 1, Status: port.CplSuccess, Last: true, Data: 5}}, got)
+	b.m.Reset()
+	assert.Equal(t, uint64(math.MaxUint64), b.m.IdleFor())
 }
 
 func TestSleep(t *testing.T) {

@@ -9,122 +9,125 @@ import (
 )
 
 // ModuleWords is how many words Snapshot fills.
-const ModuleWords = 50
+const ModuleWords = 51
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
 	_ = s[ModuleWords-1]
 	s[0] = m.vramBytes
-	s[1] = hdl.Bit(m.cfg.memory)
-	s[2] = hdl.Bit(m.cfg.busMaster)
-	s[3] = hdl.Bit(m.cfg.intxDisable)
-	s[4] = hdl.Bit(m.cfg.gotAbort)
-	s[5] = hdl.Bit(m.cfg.gotUR)
-	s[6] = uint64(m.cfg.bar0)
-	s[7] = m.cfg.bar2
-	s[8] = uint64(m.cfg.intLine)
-	s[9] = hdl.Bit(m.cfg.msixEnable)
-	s[10] = hdl.Bit(m.cfg.functionMask)
-	s[11] = uint64(m.cfg.devCtl)
-	s[12] = hdl.Bit(m.cfg.nonFatal)
-	s[13] = hdl.Bit(m.cfg.sawUR)
-	s[14] = hdl.Bit(m.cfg.pending)
-	s[15] = uint64(m.state)
-	s[16] = uint64(m.req.Kind)
-	s[17] = uint64(m.req.Tag)
-	s[18] = uint64(m.req.Len)
-	s[19] = m.req.Addr
-	s[20] = m.addr
-	s[21] = uint64(m.left)
-	s[22] = hdl.Bit(m.beat.Valid)
-	s[23] = hdl.Bit(m.beat.Last)
-	s[24] = uint64(m.beat.Enable)
-	s[25] = m.beat.Data
-	s[26] = hdl.Bit(m.upper)
-	s[27] = uint64(m.cpl.Tag)
-	s[28] = uint64(m.cpl.Status)
-	s[29] = hdl.Bit(m.cpl.Last)
-	s[30] = m.cpl.Data
-	s[31] = uint64(m.reg.Op)
-	s[32] = uint64(m.reg.Off)
-	s[33] = uint64(m.reg.Data)
-	s[34] = uint64(m.err.Cause)
-	s[35] = hdl.Bit(m.err.Write)
-	s[36] = uint64(m.err.BAR)
-	s[37] = m.err.Addr
-	s[38] = hdl.Bit(m.function)
-	s[39] = hdl.Bit(m.headerUp)
-	s[40] = hdl.Bit(m.lastIn)
-	s[41] = hdl.Bit(m.out0.Valid)
-	s[42] = hdl.Bit(m.out0.Last)
-	s[43] = uint64(m.out0.Enable)
-	s[44] = m.out0.Data
-	s[45] = hdl.Bit(m.out1.Valid)
-	s[46] = hdl.Bit(m.out1.Last)
-	s[47] = uint64(m.out1.Enable)
-	s[48] = m.out1.Data
-	s[49] = hdl.Bit(m.full)
+	s[1] = hdl.Bit(m.aperture)
+	s[2] = hdl.Bit(m.cfg.memory)
+	s[3] = hdl.Bit(m.cfg.busMaster)
+	s[4] = hdl.Bit(m.cfg.intxDisable)
+	s[5] = hdl.Bit(m.cfg.gotAbort)
+	s[6] = hdl.Bit(m.cfg.gotUR)
+	s[7] = uint64(m.cfg.bar0)
+	s[8] = m.cfg.bar2
+	s[9] = uint64(m.cfg.intLine)
+	s[10] = hdl.Bit(m.cfg.msixEnable)
+	s[11] = hdl.Bit(m.cfg.functionMask)
+	s[12] = uint64(m.cfg.devCtl)
+	s[13] = hdl.Bit(m.cfg.nonFatal)
+	s[14] = hdl.Bit(m.cfg.sawUR)
+	s[15] = hdl.Bit(m.cfg.pending)
+	s[16] = uint64(m.state)
+	s[17] = uint64(m.req.Kind)
+	s[18] = uint64(m.req.Tag)
+	s[19] = uint64(m.req.Len)
+	s[20] = m.req.Addr
+	s[21] = m.addr
+	s[22] = uint64(m.left)
+	s[23] = hdl.Bit(m.beat.Valid)
+	s[24] = hdl.Bit(m.beat.Last)
+	s[25] = uint64(m.beat.Enable)
+	s[26] = m.beat.Data
+	s[27] = hdl.Bit(m.upper)
+	s[28] = uint64(m.cpl.Tag)
+	s[29] = uint64(m.cpl.Status)
+	s[30] = hdl.Bit(m.cpl.Last)
+	s[31] = m.cpl.Data
+	s[32] = uint64(m.reg.Op)
+	s[33] = uint64(m.reg.Off)
+	s[34] = uint64(m.reg.Data)
+	s[35] = uint64(m.err.Cause)
+	s[36] = hdl.Bit(m.err.Write)
+	s[37] = uint64(m.err.BAR)
+	s[38] = m.err.Addr
+	s[39] = hdl.Bit(m.function)
+	s[40] = hdl.Bit(m.headerUp)
+	s[41] = hdl.Bit(m.lastIn)
+	s[42] = hdl.Bit(m.out0.Valid)
+	s[43] = hdl.Bit(m.out0.Last)
+	s[44] = uint64(m.out0.Enable)
+	s[45] = m.out0.Data
+	s[46] = hdl.Bit(m.out1.Valid)
+	s[47] = hdl.Bit(m.out1.Last)
+	s[48] = uint64(m.out1.Enable)
+	s[49] = m.out1.Data
+	s[50] = hdl.Bit(m.full)
 }
 
 // Restore sets the registers to what Snapshot stored.
 func (m *Module) Restore(s []uint64) {
 	_ = s[ModuleWords-1]
 	m.vramBytes = s[0]
-	m.cfg.memory = s[1] != 0
-	m.cfg.busMaster = s[2] != 0
-	m.cfg.intxDisable = s[3] != 0
-	m.cfg.gotAbort = s[4] != 0
-	m.cfg.gotUR = s[5] != 0
-	m.cfg.bar0 = uint32(s[6])
-	m.cfg.bar2 = s[7]
-	m.cfg.intLine = uint8(s[8])
-	m.cfg.msixEnable = s[9] != 0
-	m.cfg.functionMask = s[10] != 0
-	m.cfg.devCtl = uint16(s[11])
-	m.cfg.nonFatal = s[12] != 0
-	m.cfg.sawUR = s[13] != 0
-	m.cfg.pending = s[14] != 0
-	m.state = state(s[15])
-	m.req.Kind = port.Kind(s[16])
-	m.req.Tag = uint8(s[17])
-	m.req.Len = uint8(s[18])
-	m.req.Addr = s[19]
-	m.addr = s[20]
-	m.left = uint8(s[21])
-	m.beat.Valid = s[22] != 0
-	m.beat.Last = s[23] != 0
-	m.beat.Enable = uint8(s[24])
-	m.beat.Data = s[25]
-	m.upper = s[26] != 0
-	m.cpl.Tag = uint8(s[27])
-	m.cpl.Status = port.Status(s[28])
-	m.cpl.Last = s[29] != 0
-	m.cpl.Data = s[30]
-	m.reg.Op = regbus.Op(s[31])
-	m.reg.Off = uint16(s[32])
-	m.reg.Data = uint32(s[33])
-	m.err.Cause = uint8(s[34])
-	m.err.Write = s[35] != 0
-	m.err.BAR = uint8(s[36])
-	m.err.Addr = s[37]
-	m.function = s[38] != 0
-	m.headerUp = s[39] != 0
-	m.lastIn = s[40] != 0
-	m.out0.Valid = s[41] != 0
-	m.out0.Last = s[42] != 0
-	m.out0.Enable = uint8(s[43])
-	m.out0.Data = s[44]
-	m.out1.Valid = s[45] != 0
-	m.out1.Last = s[46] != 0
-	m.out1.Enable = uint8(s[47])
-	m.out1.Data = s[48]
-	m.full = s[49] != 0
+	m.aperture = s[1] != 0
+	m.cfg.memory = s[2] != 0
+	m.cfg.busMaster = s[3] != 0
+	m.cfg.intxDisable = s[4] != 0
+	m.cfg.gotAbort = s[5] != 0
+	m.cfg.gotUR = s[6] != 0
+	m.cfg.bar0 = uint32(s[7])
+	m.cfg.bar2 = s[8]
+	m.cfg.intLine = uint8(s[9])
+	m.cfg.msixEnable = s[10] != 0
+	m.cfg.functionMask = s[11] != 0
+	m.cfg.devCtl = uint16(s[12])
+	m.cfg.nonFatal = s[13] != 0
+	m.cfg.sawUR = s[14] != 0
+	m.cfg.pending = s[15] != 0
+	m.state = state(s[16])
+	m.req.Kind = port.Kind(s[17])
+	m.req.Tag = uint8(s[18])
+	m.req.Len = uint8(s[19])
+	m.req.Addr = s[20]
+	m.addr = s[21]
+	m.left = uint8(s[22])
+	m.beat.Valid = s[23] != 0
+	m.beat.Last = s[24] != 0
+	m.beat.Enable = uint8(s[25])
+	m.beat.Data = s[26]
+	m.upper = s[27] != 0
+	m.cpl.Tag = uint8(s[28])
+	m.cpl.Status = port.Status(s[29])
+	m.cpl.Last = s[30] != 0
+	m.cpl.Data = s[31]
+	m.reg.Op = regbus.Op(s[32])
+	m.reg.Off = uint16(s[33])
+	m.reg.Data = uint32(s[34])
+	m.err.Cause = uint8(s[35])
+	m.err.Write = s[36] != 0
+	m.err.BAR = uint8(s[37])
+	m.err.Addr = s[38]
+	m.function = s[39] != 0
+	m.headerUp = s[40] != 0
+	m.lastIn = s[41] != 0
+	m.out0.Valid = s[42] != 0
+	m.out0.Last = s[43] != 0
+	m.out0.Enable = uint8(s[44])
+	m.out0.Data = s[45]
+	m.out1.Valid = s[46] != 0
+	m.out1.Last = s[47] != 0
+	m.out1.Enable = uint8(s[48])
+	m.out1.Data = s[49]
+	m.full = s[50] != 0
 }
 
 // Signals appends what the words of Snapshot are; at is the instance.
 func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	s = append(s,
 		hdl.Signal{Name: at + ".vramBytes", Width: 64},
+		hdl.Signal{Name: at + ".aperture", Width: 1},
 		hdl.Signal{Name: at + ".cfg_memory", Width: 1},
 		hdl.Signal{Name: at + ".cfg_busMaster", Width: 1},
 		hdl.Signal{Name: at + ".cfg_intxDisable", Width: 1},

@@ -36,6 +36,9 @@ type Access struct {
 	Err   error
 
 	still int // waits in a row without any time passing
+
+	copies bool  // VRAM is reached by packets
+	user   *Node // node 0 with the ring that it was given, nil if it has none
 }
 
 // Alive says whether accesses go on.

@@ -149,3 +149,53 @@ func TestRevive(t *testing.T) {
 	assert.Len(t, b.Host.Messages, 1)
 	require.NoError(t, b.Close())
 }
+
+// A board without an aperture has its VRAM moved by packets: in the ring that
+// node 0 has, or in one of their own, which leaves no trace.
+func TestVRAMWithoutAperture(t *testing.T) {
+	for _, selector := range []string{"emu", "emu?aperture=0", "emu?config=small&aperture=0&vram=16KiB"} {
+		b := open(t, selector)
+		assert.Equal(t, selector == "emu", b.Aperture, selector)
+		assert.Contains(t, []uint64{16 << 10, 16 << 20}, b.VRAM, selector)
+		want := make([]byte, 10000)
+		for i := range want {
+			want[i] = byte(i*7 + i>>8)
+		}
+		got := make([]byte, len(want))
+		n := b.Node(0)
+		n.SetReg(cpreg.Fence, 41)
+		b.WriteVRAM(100, want)
+		b.ReadVRAM(100, got)
+		require.NoError(t, b.Err, selector)
+		require.Equal(t, want, got, selector)
+		assert.Zero(t, n.Reg(cpreg.Ctl), selector)
+		assert.Equal(t, uint32(41), n.Reg(cpreg.Fence), selector)
+		require.NoError(t, n.Start(ring, cpreg.MinRingLog2, 5))
+		for i := range uint64(20) { // around the ring
+			require.NoError(t, n.Do(pkt.Fill{Dst: 0x200 + 8*i, Bytes: 4, Value: i + 1}))
+			b.WriteVRAM(0x204+8*i, []byte{1, 2, 3, 4})
+			b.ReadVRAM(0x200+8*i, got[:8])
+			require.Equal(t, []byte{byte(i + 1), 0, 0, 0, 1, 2, 3, 4}, got[:8], selector)
+		}
+		assert.Equal(t, uint32(5), n.Reg(cpreg.Fence), selector)
+		require.NoError(t, n.Start(0x1000, cpreg.MinRingLog2, 5), "a ring in VRAM")
+		if b.Aperture {
+			require.NoError(t, n.Do(pkt.Fill{Dst: 0x300, Bytes: 8, Value: 9}))
+			require.NoError(t, b.Close())
+		} else {
+			n.Push(make([]byte, 4))
+			require.ErrorIs(t, b.Close(), bare.ErrRing)
+		}
+	}
+}
+
+// What a move finds wrong is the error of the access.
+func TestVRAMMoveFails(t *testing.T) {
+	b := open(t, "emu?config=small&aperture=0")
+	p := []byte{1, 2, 3, 4}
+	b.ReadVRAM(b.VRAM-3, p)
+	assert.ErrorIs(t, b.Err, bare.ErrFault)
+	assert.Equal(t, make([]byte, 4), p)
+	b.WriteVRAM(0, p)
+	assert.ErrorIs(t, b.Close(), bare.ErrFault)
+}

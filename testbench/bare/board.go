@@ -39,6 +39,7 @@ type Board struct {
 	*Access
 	Nodes      int
 	VRAM       uint64 // bytes
+	Aperture   bool   // VRAM is in BAR 2; otherwise packets move it
 	HostBits   int
 	LengthBits int
 	Tags       int
@@ -67,6 +68,7 @@ func Open(ctx context.Context, selector string, host *Host, open Opener) (*Board
 func (b *Board) prepare() error {
 	b.SetConfig(pcicfg.Command, 0)
 	b.VRAM = b.Size(pcicfg.BAR2)
+	b.Aperture = b.VRAM != 0
 	b.Place()
 	magic, hash, caps := b.Reg(idreg.Magic), b.Reg(idreg.MapHash), b.Reg(idreg.Caps)
 	switch {
@@ -76,6 +78,10 @@ func (b *Board) prepare() error {
 		return fmt.Errorf("%w: ID.MAGIC is %#08x, want %#08x", ErrDevice, magic, uint32(idreg.MagicValue))
 	case hash != regmap.Hash():
 		return fmt.Errorf("%w: ID.MAP_HASH is %#08x, want %#08x", ErrMap, hash, regmap.Hash())
+	}
+	if !b.Aperture {
+		b.VRAM = uint64(b.Reg(idreg.VRAMSize))
+		b.Copies()
 	}
 	b.Nodes = int(field(caps, idreg.CapsNodes))
 	b.Tags = int(field(caps, idreg.CapsTags))

@@ -27,6 +27,8 @@ type Host struct {
 
 	// Watch, if not nil, is told of every write of memory that was done.
 	Watch func(addr uint64)
+
+	mover []byte // from moverBase on
 }
 
 // A Message is one write to the message window.
@@ -55,13 +57,17 @@ func (r Refusal) Unwrap() error { return ErrHost }
 func NewHost(bytes int) *Host { return &Host{Mem: make([]byte, bytes)} }
 
 func (h *Host) at(addr uint64, n int, write bool) ([]byte, error) {
-	off, size := addr-HostBase, uint64(len(h.Mem))
+	mem, off := h.Mem, addr-HostBase
+	if addr >= moverBase && addr-moverBase < uint64(len(h.mover)) {
+		mem, off = h.mover, addr-moverBase
+	}
+	size := uint64(len(mem))
 	if off > size || uint64(n) > size-off {
 		r := Refusal{Addr: addr, Bytes: n, Write: write}
 		h.Refused = append(h.Refused, r)
 		return nil, r
 	}
-	return h.Mem[off : off+uint64(n)], nil
+	return mem[off : off+uint64(n)], nil
 }
 
 // ReadMem implements bus.Host.
@@ -83,7 +89,7 @@ func (h *Host) WriteMem(addr uint64, p []byte) error {
 	}
 	b, err := h.at(addr, len(p), true)
 	copy(b, p)
-	if err == nil && h.Watch != nil {
+	if err == nil && h.Watch != nil && addr < moverBase {
 		h.Watch(addr)
 	}
 	return err

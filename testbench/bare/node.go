@@ -53,6 +53,9 @@ func (n *Node) SetReg(off, v uint32) { n.a.SetReg(n.at(off), v) }
 
 // Reset resets the node. It fails with ErrStuck if that does not end.
 func (n *Node) Reset() error {
+	if n.id == 0 {
+		n.a.user = nil
+	}
 	n.SetReg(cpreg.Ctl, cpreg.CtlReset)
 	if !n.a.Until(func() bool { return n.Reg(cpreg.Ctl) == 0 }) {
 		return fmt.Errorf("%w: CP%d.CTL.RESET does not end: %s", ErrStuck, n.id, n.State())
@@ -72,6 +75,9 @@ func (n *Node) Start(base uint64, log2, id uint32) error {
 	n.SetReg(cpreg.RingHi, uint32(base>>32))
 	n.SetReg(cpreg.RingSize, log2)
 	n.SetReg(cpreg.Fence, id)
+	if n.id == 0 {
+		n.a.user = n
+	}
 	return n.Run()
 }
 
@@ -92,9 +98,10 @@ func (n *Node) Push(b []byte) {
 		off := 4 * uint64(n.wptr)
 		k := min(len(b), int(4*n.dwords)-int(off))
 		if n.base&pkt.Host != 0 {
-			copy(n.a.Host.Mem[n.base&^pkt.Host-HostBase+off:], b[:k])
+			mem, _ := n.a.Host.at(n.base&^pkt.Host+off, k, true)
+			copy(mem, b)
 		} else {
-			n.a.Write(2, n.base+off, b[:k])
+			n.a.WriteVRAM(n.base+off, b[:k])
 		}
 		n.wptr = (n.wptr + uint32(k/4)) % n.dwords
 		b = b[k:]

@@ -110,7 +110,7 @@ func (r *runner) run(s *session) {
 		if !r.selected[st.name] || r.verdicts[st.name] != "" {
 			continue
 		}
-		if why := r.blocked(st); why != "" {
+		if why := r.blocked(st, s); why != "" {
 			r.add(st, outcome{status: Skip, summary: why})
 			continue
 		}
@@ -180,14 +180,18 @@ func relies(st stage, name string) bool {
 }
 
 // blocked returns why a stage is not run, or "".
-func (r *runner) blocked(st stage) string {
+func (r *runner) blocked(st stage, s *session) string {
 	if r.lost != nil {
 		if r.lostIn == "" {
 			return "not run: the board could not be opened"
 		}
 		return "not run: the board did not answer any more in " + r.lostIn
 	}
-	for _, need := range st.needs {
+	needs := st.needs
+	if s.prepared && !s.aperture && st.group() == "mem" {
+		needs = append([]string{"cp.start"}, needs...)
+	}
+	for _, need := range needs {
 		if v := r.verdicts[need]; v == Fail || v == Skip {
 			return fmt.Sprintf("not run: needs %s, which %s", need, map[Status]string{Fail: "failed", Skip: "was not run"}[v])
 		}

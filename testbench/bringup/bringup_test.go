@@ -71,7 +71,10 @@ func TestHealthy(t *testing.T) {
 		{Board: "emu?config=small", Poke: reg.Destructive},
 		{Board: "emu?config=small&vram=16KiB&latency=300&bandwidth=1", Poke: reg.Idle},
 		{Board: "emu?config=small&hz=1000000"},
+		{Board: "emu?config=small&aperture=0", Bytes: 1 << 40},
+		{Board: "emu?aperture=0&vramports=1"},
 		{Board: "line?config=small"},
+		{Board: "line?config=small&aperture=0&vramports=1", Bytes: 4096},
 		{Board: "line?config=small&faults=loss=0.05,dup=0.03,flip=0.02,truncate=0.01,reorder=0.02,seed=3"},
 	} {
 		r := run(t, o)
@@ -185,6 +188,23 @@ func TestPlantedFaults(t *testing.T) {
 	}
 }
 
+// Without an aperture packets test VRAM, once they have been shown to work.
+func TestPlantedFaultsWithoutAperture(t *testing.T) {
+	for fault, want := range map[string][2]string{
+		"stuck-address:A12=1": {"mem.addr", "A12: 0x00000000 and 0x00001000 are the same cell"},
+		"dead-lane:2":         {"mem.data", "byte lane 2 (D16 to D23) always reads 0xff"},
+		"stuck-data:D33=0":    {"mem.data", "D33 always reads 0"},
+		"lost-doorbell":       {"cp.start", "the doorbell is lost"},
+	} {
+		r := run(t, bringup.Options{Board: "emu?config=small&aperture=0&fault=" + fault, Seed: 5})
+		assert.Equal(t, []string{want[0]}, failures(r), fault)
+		assert.Contains(t, result(t, r, want[0]).Line(), want[1], fault)
+		if want[0] == "cp.start" {
+			assert.Equal(t, "not run: needs cp.start, which failed", result(t, r, "mem.data").Summary)
+		}
+	}
+}
+
 // Several faults at once are each named.
 func TestSeveralFaults(t *testing.T) {
 	r := run(t, bringup.Options{Board: "emu?config=small&fault=stuck-data:D7=1,stuck-data:D33=0,dead-lane:6,lost-interrupt"})
@@ -282,7 +302,7 @@ func TestOnly(t *testing.T) {
 	}
 	r := run(t, bringup.Options{Board: "emu?config=small&fault=stuck-address:A5=0", Only: []string{"regs.access", "mem.data", "dma.copy"}})
 	details := result(t, r, "dma.copy").Details
-	assert.Equal(t, "it relies on link.trips, ident.id, config.header, config.command, regs.data, mem.addr, cp.start, mem.enables, mem.patterns, "+
+	assert.Equal(t, "it relies on link.trips, ident.id, config.header, config.command, regs.data, cp.start, mem.addr, mem.enables, mem.patterns, "+
 		"which --only left out", details[len(details)-1])
 
 	_, err := bringup.Run(t.Context(), bringup.Options{Only: []string{"mem.lines"}})

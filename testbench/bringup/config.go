@@ -24,6 +24,10 @@ func configHeader(s *session) outcome {
 	field("class code", s.Config(pcicfg.Class)>>8, pcicfg.ClassCode)
 	field("header type", s.Config(pcicfg.Header)>>16&0xff, pcicfg.HeaderType)
 	s.SetConfig(pcicfg.Command, 0)
+	flags, vram, aperture := uint32(pcicfg.BARMem64|pcicfg.BARPrefetchable), s.vram, "BAR 2 "+size(s.vram)
+	if !s.aperture {
+		flags, vram, aperture = 0, 0, "no BAR 2"
+	}
 	for _, bar := range []struct {
 		name  string
 		off   int
@@ -32,7 +36,7 @@ func configHeader(s *session) outcome {
 	}{
 		{"BAR 0", pcicfg.BAR0, 0, pcicfg.BAR0Size},
 		{"BAR 1", pcicfg.BAR1, 0, 0},
-		{"BAR 2", pcicfg.BAR2, pcicfg.BARMem64 | pcicfg.BARPrefetchable, s.vram},
+		{"BAR 2", pcicfg.BAR2, flags, vram},
 		{"BAR 4", pcicfg.BAR4, 0, 0},
 		{"BAR 5", pcicfg.BAR5, 0, 0},
 	} {
@@ -43,8 +47,8 @@ func configHeader(s *session) outcome {
 	}
 	s.Place()
 	s.checkCaps(field)
-	return f.outcome(fmt.Sprintf("device %04x:%04x, BAR 0 %s, BAR 2 %s, MSI-X with %d vectors",
-		id&0xffff, id>>16, size(pcicfg.BAR0Size), size(s.vram), pcicfg.Vectors))
+	return f.outcome(fmt.Sprintf("device %04x:%04x, BAR 0 %s, %s, MSI-X with %d vectors",
+		id&0xffff, id>>16, size(pcicfg.BAR0Size), aperture, pcicfg.Vectors))
 }
 
 // checkCaps walks the list of capabilities.
@@ -77,19 +81,27 @@ func configCommand(s *session) outcome {
 		command(bit, bit)
 	}
 	command(0, 0)
-	for _, bar := range []int{0, 2} {
+	for _, bar := range s.bars() {
 		if err := s.attempt(bar, 0); s.Err == nil && !errors.Is(err, bus.ErrUnsupported) {
 			f.add("", "a read of BAR %d with memory decode off gives %s, want unsupported request", bar, answer(err))
 		}
 	}
 	command(bare.CommandOn, bare.CommandOn)
-	for _, bar := range []int{0, 2} {
+	for _, bar := range s.bars() {
 		if err := s.attempt(bar, 0); s.Err == nil && err != nil {
 			f.add("", "a read of BAR %d with memory decode on gives %v, want data", bar, err)
 		}
 	}
 	s.SetConfig(pcicfg.DevCtl, s.Config(pcicfg.DevCtl)|pcicfg.DevStaUnsupported|pcicfg.DevStaNonFatal)
 	return f.outcome("memory, bus master and INTx disable; decode off is refused")
+}
+
+// bars are the BARs that are there.
+func (s *session) bars() []int {
+	if s.aperture {
+		return []int{0, 2}
+	}
+	return []int{0}
 }
 
 // answer returns what a read gave.

@@ -55,12 +55,12 @@ func (s *session) copies(f *finding, n node, rng *rand.Rand, size, vramAt, hostA
 	for i := range window {
 		window[i] = 0xcc
 	}
-	s.Write(2, lo, window)
+	s.WriteVRAM(lo, window)
 	if problem := n.do(pkt.Copy{Src: pkt.Host | (bare.HostBase + copyAt + hostAt), Dst: vramAt, Bytes: uint32(size)}); problem != "" {
 		return what + ": " + problem
 	}
 	got := make([]byte, len(window))
-	s.Read(2, lo, got)
+	s.ReadVRAM(lo, got)
 	copy(window[vramAt-lo:], data)
 	s.compare(f, what, window, got, int(vramAt-lo))
 
@@ -72,7 +72,7 @@ func (s *session) copies(f *finding, n node, rng *rand.Rand, size, vramAt, hostA
 	}
 	want := bytes.Clone(home)
 	copy(want[guard:], data)
-	s.Write(2, lo, window)
+	s.WriteVRAM(lo, window)
 	if problem := n.do(pkt.Copy{Src: vramAt, Dst: pkt.Host | (bare.HostBase + back + hostAt), Bytes: uint32(size)}); problem != "" {
 		return what + ": " + problem
 	}

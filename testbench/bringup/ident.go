@@ -38,6 +38,9 @@ func identity(s *session) outcome {
 	inRange("ID.HOST_BITS", s.device.HostBits, 32, 62)
 	s.device.ClockHz = id(idreg.ClockHz)
 	inRange("ID.CLOCK_HZ", s.device.ClockHz, 1, 1<<32-1)
+	if says := caps&idreg.CapsAperture != 0; s.Err == nil && says != s.aperture {
+		f.add("", "ID.CAPS.APERTURE is %t, that BAR 2 is there is %t", says, s.aperture)
+	}
 	if vram := uint64(id(idreg.VRAMSize)); s.Err == nil && vram != s.vram {
 		f.add("", "ID.VRAM_SIZE is %#x, BAR 2 sizes as %#x: %s", vram, s.vram, named(s.vram, vram))
 	} else if s.Err == nil && bits.OnesCount64(vram) != 1 {

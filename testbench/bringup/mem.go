@@ -216,7 +216,7 @@ func memEnables(s *session) outcome {
 		check(4*half, 4, func(v uint64) {
 			var p [4]byte
 			binary.LittleEndian.PutUint32(p[:], uint32(v>>(32*half)))
-			s.Write(2, at+4*uint64(half), p[:])
+			s.WriteVRAM(at+4*uint64(half), p[:])
 		})
 	}
 	n, problem := s.newNode(minRing)
@@ -237,6 +237,9 @@ func memEnables(s *session) outcome {
 	}
 	if problem != "" {
 		f.add("", "single bytes: %s", problem)
+	}
+	if !s.aperture {
+		return f.outcome("2 halves and 8 single lanes by the DMA engine")
 	}
 	return f.outcome("2 halves by the host, 8 single lanes by the DMA engine")
 }

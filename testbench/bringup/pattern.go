@@ -33,7 +33,7 @@ func memPatterns(s *session) outcome {
 				binary.LittleEndian.PutUint64(p[i:], rng.Uint64()^invert)
 			}
 		}
-		s.blocks(n, false, func(at uint64, p []byte) { fill(at, p); s.Write(2, at, p) })
+		s.blocks(n, false, func(at uint64, p []byte) { fill(at, p); s.WriteVRAM(at, p) })
 		s.blocks(n, false, func(at uint64, p []byte) {
 			want := make([]byte, len(p))
 			fill(at, want)
@@ -73,7 +73,7 @@ func (s *session) march(t *tally, n, v uint64) {
 				s.check(t, at, repeated(e.read, len(p)), p)
 			}
 			if !e.last {
-				s.Write(2, at, repeated(e.write, len(p)))
+				s.WriteVRAM(at, repeated(e.write, len(p)))
 			}
 		})
 	}
@@ -104,7 +104,7 @@ func (s *session) blocks(n uint64, down bool, do func(at uint64, p []byte)) {
 
 // check reads a block into p and counts its wrong bits.
 func (s *session) check(t *tally, at uint64, want, p []byte) {
-	s.Read(2, at, p)
+	s.ReadVRAM(at, p)
 	if s.Err != nil {
 		return
 	}

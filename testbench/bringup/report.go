@@ -38,7 +38,7 @@ type Device struct {
 	Version  uint32 `json:"version"` // major 31..16, minor 15..0
 	MapHash  uint32 `json:"map_hash"`
 	Nodes    int    `json:"nodes"`
-	VRAM     uint64 `json:"vram"` // bytes, by the size of its BAR
+	VRAM     uint64 `json:"vram"` // bytes, by the size of its BAR if it has one
 	ClockHz  uint32 `json:"clock_hz"`
 	HostBits uint32 `json:"host_bits"`
 }

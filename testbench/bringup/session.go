@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/testbench/bare"
 )
@@ -23,7 +24,8 @@ type session struct {
 
 	prepared bool
 	was      []configWord // what prepare found
-	vram     uint64       // size of BAR2, in bytes
+	vram     uint64       // bytes
+	aperture bool         // BAR2 is VRAM; otherwise packets move it
 	used     bool         // node 0 was run
 	fence    uint32       // what its FENCE was before
 }
@@ -51,14 +53,14 @@ func (s *session) attempt(bar int, off uint64) error {
 // word and setWord access 8 bytes of VRAM.
 func (s *session) word(off uint64) uint64 {
 	var p [8]byte
-	s.Read(2, off, p[:])
+	s.ReadVRAM(off, p[:])
 	return binary.LittleEndian.Uint64(p[:])
 }
 
 func (s *session) setWord(off, v uint64) {
 	var p [8]byte
 	binary.LittleEndian.PutUint64(p[:], v)
-	s.Write(2, off, p[:])
+	s.WriteVRAM(off, p[:])
 }
 
 // pass lets a part of a second pass.
@@ -71,7 +73,7 @@ func (s *session) pass(of uint64) {
 // rng returns the random numbers of a stage.
 func (s *session) rng(stage uint64) *rand.Rand { return rand.New(rand.NewPCG(s.opt.Seed, stage)) }
 
-// prepare sizes BAR2, places the BARs and enables memory decode and bus
+// prepare sizes BAR2, or asks for the size of VRAM if there is none, places the BARs and enables memory decode and bus
 // mastering, once.
 func (s *session) prepare() error {
 	if s.prepared {
@@ -84,6 +86,14 @@ func (s *session) prepare() error {
 	s.SetConfig(pcicfg.Command, 0)
 	s.vram = s.Size(pcicfg.BAR2)
 	s.Place()
+	s.aperture = s.vram != 0 || s.Reg(idreg.Base+idreg.Caps)&idreg.CapsAperture != 0
+	if !s.aperture {
+		s.vram = uint64(s.Reg(idreg.Base + idreg.VRAMSize))
+		s.Copies()
+	}
+	if s.Err == nil && !s.aperture && (bits.OnesCount64(s.vram) != 1 || s.vram < 4096) {
+		s.Err = fmt.Errorf("bringup: there is no BAR 2, and ID.VRAM_SIZE is %#x, want a power of two", s.vram)
+	}
 	if s.Err == nil && (bits.OnesCount64(s.vram) != 1 || s.vram < 4096) {
 		s.Err = fmt.Errorf("bringup: BAR 2 sizes as %#x, want a power of two", s.vram)
 	}

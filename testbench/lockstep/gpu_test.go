@@ -24,7 +24,7 @@ func newDevice(t *testing.T, config string, s Sim) *Device {
 // The whole GPU with a random host, in a simulator that builds fast; longer runs
 // are make lockstep.
 func TestGPU(t *testing.T) {
-	for _, config := range []string{"default", "small", "small?vramports=1"} {
+	for _, config := range []string{"default", "small", "small?vramports=1&aperture=0"} {
 		t.Run(config, func(t *testing.T) {
 			dev := newDevice(t, config, Icarus)
 			assert.NoError(t, Random(dev, 1, 1500))

@@ -34,11 +34,11 @@ func (n *node) size() uint32 { return 1 << n.log2 / 4 }
 func (h *host) cpReg(n int, off uint64) uint64 { return cpreg.Base + uint64(n)*cpreg.Stride + off }
 
 // start resets a node, as a driver after a hang, and gives it a ring, in VRAM
-// now and then.
+// now and then if the host reaches that.
 func (h *host) start(n int) {
 	d := &h.nodes[n]
 	*d = node{log2: cpreg.MinRingLog2 + uint(h.rng.IntN(5)), id: d.id, base: pkt.Host | memBase + ringsAt + uint64(n)<<12, bare: 2}
-	if h.percent(20) && h.dev.Config().VRAMBytes > 0x2000 {
+	if h.percent(20) && h.dev.Config().VRAMBytes > 0x2000 && h.dev.Config().Aperture {
 		d.base = uint64(n) << 12
 	}
 	h.setReg(h.cpReg(n, cpreg.Ctl), cpreg.CtlReset)

@@ -64,21 +64,21 @@ func (m *Memory) Store(a *bare.Access, addr uint64, p []byte) {
 	if addr&pkt.Host != 0 {
 		copy(a.Host.Mem[addr&^pkt.Host-bare.HostBase:], p)
 	} else {
-		a.Write(2, addr, p)
+		a.WriteVRAM(addr, p)
 	}
 }
 
 // Load gives the board this memory.
 func (m *Memory) Load(a *bare.Access) {
 	copy(a.Host.Mem, m.Host)
-	a.Write(2, 0, m.VRAM)
+	a.WriteVRAM(0, m.VRAM)
 }
 
 // Check compares the board's memory with this one. Its error is ErrDiffers with
 // the first byte that is wrong, or that of the access.
 func (m *Memory) Check(a *bare.Access) error {
 	vram := make([]byte, len(m.VRAM))
-	a.Read(2, 0, vram)
+	a.ReadVRAM(0, vram)
 	if a.Err != nil {
 		return a.Err
 	}
@@ -99,7 +99,7 @@ func (m *Memory) Take(a *bare.Access, before *Memory, addr, n uint64) (done bool
 	if addr&pkt.Host != 0 {
 		copy(got, a.Host.Mem[addr&^pkt.Host-bare.HostBase:])
 	} else {
-		a.Read(2, addr, got)
+		a.ReadVRAM(addr, got)
 	}
 	if a.Err != nil {
 		return false, a.Err

@@ -103,7 +103,7 @@ func (s *storm) stamps(st *station) error {
 		if addr&pkt.Host != 0 {
 			copy(p[:], s.b.Host.Mem[addr-s.stations[0].area.hostAll.at:])
 		} else {
-			s.b.Read(2, addr, p[:])
+			s.b.ReadVRAM(addr, p[:])
 		}
 		if v := binary.LittleEndian.Uint64(p[:]); (v < s.began || v > now) && s.b.Err == nil {
 			return fmt.Errorf("%w: the time stamp at %#x is %d, want %d to %d", ErrDiffers, addr, v, s.began, now)

@@ -76,6 +76,9 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 			err = cerr
 		}
 	}()
+	if !b.Aperture {
+		return nil, fmt.Errorf("%w: %s has no aperture, through which rings and buffers in VRAM are filled while nodes work", ErrInput, o.Board)
+	}
 	s := newStorm(o, b)
 	start := b.Clock.Now()
 	err = s.run(start + o.Cycles)

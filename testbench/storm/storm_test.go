@@ -130,6 +130,9 @@ func TestFaultsAreFound(t *testing.T) {
 func TestBadInput(t *testing.T) {
 	_, err := run(storm.Options{Board: "emu"})
 	assert.ErrorIs(t, err, storm.ErrInput)
+	_, err = run(storm.Options{Board: "emu?aperture=0", Cycles: 1000})
+	assert.ErrorIs(t, err, storm.ErrInput)
+	assert.ErrorContains(t, err, "emu?aperture=0 has no aperture")
 }
 
 // The table has a line for each packet, operand and outcome, and names what is

@@ -89,7 +89,7 @@ type Case struct {
 }
 
 // different are GPUs that differ in what the kernel has to do.
-var different = []string{"", "nodes=1", "vram=8KiB"}
+var different = []string{"", "nodes=1", "vram=8KiB", "aperture=0"}
 
 // Cases returns the cases, in the order in which they run.
 func Cases() []Case {

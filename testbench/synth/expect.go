@@ -2,8 +2,11 @@ package synth
 
 import "fmt"
 
-// Expected returns what a configuration, default or small, must come to on a
-// target with VRAMBytes of VRAM, and whether the table has it.
+// Lean is small with VRAM of one port and without the aperture.
+const Lean = "small?aperture=0&vramports=1"
+
+// Expected returns what a configuration, default, small or Lean, must come to on
+// a target with VRAMBytes of VRAM, and whether the table has it.
 func Expected(config string, target Target) (Expectation, bool) {
 	for _, e := range expectations() {
 		if e.config == config && e.target == target {
@@ -37,6 +40,8 @@ func expectations() []expectation {
 	return []expectation{
 		{"small", ICE40, 24, memories(1, InFlipFlops)},
 		{"small", ECP5, 8, memories(1, InLUT)},
+		{Lean, ICE40, 24, memories(1, InFlipFlops)},
+		{Lean, ECP5, 8, memories(1, InLUT)},
 		{"default", ICE40, 28, memories(2, InFlipFlops)},
 		{"default", ECP5, 10, memories(2, InLUT)},
 	}

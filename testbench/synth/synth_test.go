@@ -3,6 +3,7 @@ package synth
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -130,28 +131,52 @@ func TestMemoryThatBecomesFlipFlops(t *testing.T) {
 	assert.Equal(t, 1, r.Total.RAM)
 }
 
+// vram returns the block VRAM of so many bytes and ports.
+func vram(t *testing.T, bytes uint64, ports int) Source {
+	t.Helper()
+	c := gpu.Small()
+	c.VRAMBytes, c.VRAMPorts = bytes, ports
+	g, err := gpu.New(c)
+	require.NoError(t, err)
+	d, err := verilog.Translate("../..", g)
+	require.NoError(t, err)
+	s := Source{Top: "mem", Blocks: []string{"mem"}}
+	for _, f := range d.Files {
+		if f.Name == "mem.v" || strings.HasPrefix(f.Name, "hdl_ram") {
+			s.Files = append(s.Files, f)
+		}
+	}
+	return s
+}
+
 // VRAM of a single port is in as many block RAMs as VRAM of two.
 func TestVRAMPorts(t *testing.T) {
 	needs(t, "yosys")
 	for _, ports := range []int{1, 2} {
-		c := Shrink(gpu.Small())
-		c.VRAMPorts = ports
-		g, err := gpu.New(c)
-		require.NoError(t, err)
-		d, err := verilog.Translate("../..", g)
-		require.NoError(t, err)
-		s := Source{Top: "mem", Blocks: []string{"mem"}}
-		for _, f := range d.Files {
-			if f.Name == "mem.v" || strings.HasPrefix(f.Name, "hdl_ram") {
-				s.Files = append(s.Files, f)
-			}
-		}
 		for target, blocks := range map[Target]int{ICE40: 16, ECP5: 4} {
-			r, err := Run(s, target, Expectation{RAM: blocks, Memories: []Memory{{"ram.mem", InBlock}}})
+			r, err := Run(vram(t, VRAMBytes, ports), target, Expectation{RAM: blocks, Memories: []Memory{{"ram.mem", InBlock}}})
 			require.NoError(t, err)
 			assert.Empty(t, r.Findings, "%d ports, %s", ports, target)
 		}
 	}
+}
+
+// 128 KiB of VRAM with a single port are the SPRAM of an UltraPlus.
+func TestSPRAM(t *testing.T) {
+	needs(t, "yosys")
+	dir, err := scratch(vram(t, 128<<10, 1).Files)
+	require.NoError(t, err)
+	defer os.RemoveAll(dir)
+	script := `read_verilog -D SYNTHESIS mem.v hdl_ram_single.v
+hierarchy -check -top mem
+setattr -set ram_style "huge" *hdl_ram_single*/mem
+synth_ice40 -device u -spram -top mem
+select -assert-count 4 t:SB_SPRAM256KA
+select -assert-none t:SB_RAM40_4K
+`
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "run.ys"), []byte(script), 0o666))
+	out, err := command(dir, "yosys", "-q", "-s", "run.ys")
+	assert.NoError(t, err, tail(out))
 }
 
 func TestRunRefuses(t *testing.T) {

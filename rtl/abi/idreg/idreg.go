@@ -43,6 +43,7 @@ const (
 	CapsPreemption = 1 << 26
 	CapsVRAMPorts  = 3 << 27
 	CapsTwoPorts   = 2 << 27 // of CapsVRAMPorts
+	CapsAperture   = 1 << 29
 
 	ResetWhole = 1 << 0
 
@@ -75,6 +76,7 @@ var Block = reg.Block{Name: "ID", Base: Base, Size: Size, Doc: "identity, capabi
 		{Mask: CapsContexts, Name: "CONTEXTS", Doc: "1: SAVE_STATE and RESTORE_STATE are there"},
 		{Mask: CapsPreemption, Name: "PREEMPTION", Doc: "1: CP.PREEMPT and what belongs to it are there"},
 		{Mask: CapsVRAMPorts, Name: "VRAM_PORTS", Doc: "ports of VRAM: 2, it is read and written in the same clock, or 1, one or the other"},
+		{Mask: CapsAperture, Name: "APERTURE", Doc: "1: BAR 2 is VRAM; 0: there is no BAR 2, and VRAM is reached by packets alone"},
 	}},
 	{Off: MapHash, Name: "MAP_HASH", Access: reg.RO, Config: true, Doc: "first four bytes, big-endian, of the SHA-256 of the canonical register and packet map"},
 	{Off: VRAMSize, Name: "VRAM_SIZE", Access: reg.RO, Config: true, Unit: "bytes", Doc: "size of VRAM, a power of two"},

@@ -22,7 +22,7 @@ const (
 	Header  = 0x0c // cache line 7..0, latency 15..8, header type 23..16, BIST 31..24
 	BAR0    = 0x10 // registers, 32-bit, not prefetchable
 	BAR1    = 0x14 // not implemented, reads as 0
-	BAR2    = 0x18 // VRAM aperture, 64-bit, prefetchable: low half
+	BAR2    = 0x18 // VRAM aperture, 64-bit, prefetchable: low half; without an aperture not implemented, reads as 0
 	BAR3    = 0x1c // its high half
 	BAR4    = 0x20
 	BAR5    = 0x24
