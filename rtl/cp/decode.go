@@ -39,10 +39,8 @@ func (m *Module) step(dword uint32, take, moving bool, named uint64, f Fence) {
 		m.place()
 	case stateMul:
 		m.multiply()
-	case stateSource:
-		m.source(named)
-	case stateDest:
-		m.dest(named)
+	case stateSource, stateDest:
+		m.checkRange(named)
 	case stateIssue:
 		m.issue()
 	case stateDrain:
@@ -223,14 +221,31 @@ func (m *Module) retire() {
 	}
 }
 
-// source checks the range that a packet reads, or that a window has.
-func (m *Module) source(named uint64) {
-	low, inside := m.inRange(named, m.srcEnd, m.size())
+// checkRange checks the range that a packet reads, or that a window has, or the
+// one that it writes.
+func (m *Module) checkRange(named uint64) {
+	reads := m.state == stateSource
+	high, end, bytes := m.dstEnd, operandDestEnd, uint64(m.bytes)
+	if reads {
+		high, end, bytes = m.srcEnd, operandSourceEnd, m.size()
+	}
+	low, inside := m.inRange(named, high, bytes)
 	switch {
 	case !low:
-		m.fault(cpreg.CauseAddress, m.sourceOperand())
+		m.fault(cpreg.CauseAddress, m.names())
 	case !inside:
-		m.fault(cpreg.CauseAddress, operandSourceEnd)
+		m.fault(cpreg.CauseAddress, end)
+	case reads:
+		m.source()
+	default:
+		m.dest()
+	}
+}
+
+// source goes on when the range that a packet reads, or that a window has, is in
+// memory.
+func (m *Module) source() {
+	switch {
 	case op(m.hdr) == pkt.OpIndirect:
 		m.inIB = true
 		m.ibBase = m.srcAddr
@@ -260,18 +275,12 @@ func (m *Module) sourced() {
 	}
 }
 
-// dest checks the range that a packet writes.
-func (m *Module) dest(named uint64) {
-	low, inside := m.inRange(named, m.dstEnd, uint64(m.bytes))
-	switch {
-	case !low:
-		m.fault(cpreg.CauseAddress, m.destOperand())
-	case !inside:
-		m.fault(cpreg.CauseAddress, operandDestEnd)
-	case m.guarded():
+// dest goes on when the range that a packet writes is in memory.
+func (m *Module) dest() {
+	if m.guarded() {
 		m.window = 0
 		m.state = stateWritable
-	default:
+	} else {
 		m.destined()
 	}
 }

@@ -25,7 +25,7 @@ func (m *Module) readRegister(rsp regbus.Rsp) {
 			data = m.cpl.Data | uint64(rsp.Data)<<32
 		}
 		m.left = (m.left - 1) & 0x3f
-		m.addr += 4
+		m.addr = behind(m.addr)
 		m.cpl.Data = data
 		if upper || m.left == 0 {
 			m.complete(port.CplSuccess, m.left == 0, data)
@@ -33,6 +33,13 @@ func (m *Module) readRegister(rsp regbus.Rsp) {
 			m.issueRead()
 		}
 	}
+}
+
+// behind returns the address of the next dword of a request, none of which crosses
+// a multiple of the longest one.
+func behind(addr uint64) uint64 {
+	const within = 4*port.MaxLen - 1
+	return addr&^within | (addr+4)&within
 }
 
 // next goes on behind a completion that was taken.
@@ -76,7 +83,7 @@ func (m *Module) nextHalf() {
 	case m.beat.Last:
 		m.state = stateIdle
 	default:
-		m.addr = m.addr&^7 + 8
+		m.addr = behind(m.addr)
 		m.state = stateRegBeat
 	}
 }
