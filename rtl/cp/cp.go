@@ -465,7 +465,7 @@ func (m *Module) moves() bool {
 	switch m.state {
 	case stateNext, stateBody, stateSkip:
 		_, valid := m.head()
-		started := m.run || m.state != stateNext
+		started := m.run || m.interrupts() || m.state != stateNext
 		moves = moves || started && (valid || m.failed() || m.ringBad != operandNone || m.inIB && m.ib.at == m.ibEnd)
 	case stateIssue:
 		moves = m.desc.Op == dma.None || m.readErr || m.writeErr

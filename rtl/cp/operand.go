@@ -6,7 +6,9 @@ import (
 )
 
 // Design note: a node that has stopped on a fault keeps its packet, so FAULT_ADDR,
-// FAULT_OP and FAULT_BAD need no registers: which operand was refused is enough.
+// FAULT_OP and FAULT_BAD need no registers: which operand was refused is enough. A
+// ring that cannot be has no packet: its registers, which the host may write, are
+// copied to words of the body.
 // The operand that a range check looks at is chosen by the same multiplexer.
 
 // An operand is a value that a packet can be refused for.
@@ -36,7 +38,7 @@ const (
 	operandDestAt                   //
 	operandNext                     // address of the next dword
 	operandValue                    // a word that was restored
-	operandRingBase                 // registers
+	operandRingBase                 // registers, copied to the words when the node stops
 	operandRingSize                 //
 	operandWptr                     //
 )
@@ -152,12 +154,6 @@ func (m *Module) address(o operand) uint64 {
 		}
 	case operandValue:
 		v = m.value
-	case operandRingBase:
-		v = join(m.ringHi, m.ringLo)
-	case operandRingSize:
-		v = uint64(m.ringLog2)
-	case operandWptr:
-		v = uint64(m.wptr)
 	default:
 	}
 	return v

@@ -73,7 +73,7 @@ func (m *Module) wide(off uint16, named uint64) uint64 {
 	case bad && m.bad != operandNext:
 		v = named
 	case !ib && !bad && m.cause == cpreg.CauseRing:
-		v = join(m.ringHi, m.ringLo)
+		v = join(m.b3, m.b2)
 	default:
 	}
 	return v
@@ -175,7 +175,17 @@ func (m *Module) ringCheck() operand {
 // ringFault stops the node; there is no packet to blame.
 func (m *Module) ringFault() {
 	m.hdr = 0
-	m.fault(cpreg.CauseRing, m.ringBad)
+	m.b2, m.b3 = m.ringLo, m.ringHi
+	bad := operandWord0
+	switch m.ringBad {
+	case operandRingBase:
+		bad = operandPair2
+	case operandRingSize:
+		m.b0 = uint32(m.ringLog2)
+	default:
+		m.b0 = m.wptr
+	}
+	m.fault(cpreg.CauseRing, bad)
 }
 
 // fault stops the node, which keeps the packet in work and the operand that is

@@ -33,9 +33,10 @@ func (m *Module) checkSetWindow() {
 	}
 }
 
-// setWindow ends a SET_WINDOW.
+// setWindow ends a SET_WINDOW. The base of a closed window is kept as it was given.
 func (m *Module) setWindow() {
-	r := reach{base: m.srcAddr, end: m.srcAddr + join(m.b4, m.b3), writable: m.b0>>2&1 != 0}
+	base := join(m.b2, m.b1)
+	r := reach{base: base, end: base + join(m.b4, m.b3), writable: m.b0>>2&1 != 0}
 	m.put(uint8(m.b0)&3, r)
 	m.state = stateRetire
 }

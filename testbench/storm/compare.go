@@ -125,8 +125,12 @@ func (s *storm) compareInterrupts() error {
 		if st.n.irqs > 0 {
 			status |= intcreg.Done0 << i
 		}
-		if st.fault != nil || st.told {
-			events[intcreg.VectorFault]++
+		faults := st.told
+		if st.fault != nil {
+			faults++
+		}
+		if faults > 0 {
+			events[intcreg.VectorFault] += faults
 			status |= intcreg.Fault0 << i
 		}
 		if st.kind.reset() {

@@ -100,7 +100,7 @@ type station struct {
 	was    uint32             // n.packets when the round began
 	avoid  []uint8            // opcodes that no random packet has
 	stays  bool               // the node waits until the other one, or the host, goes on
-	told   bool               // the watchdog has told of it
+	told   int                // times that the watchdog may have told of it
 	tail   int                // dwords of the last packet that the host holds back
 	marks  map[uint64]mark    // the packets of this round, by address
 }
@@ -168,7 +168,7 @@ func (s *station) begin() *buffer {
 	s.words, s.hits, s.fault, s.stamps = nil, nil, nil, nil
 	s.code = [2]uint64{}
 	s.inside, s.chunks, s.avoid = nil, nil, nil
-	s.stays, s.told, s.tail = false, false, 0
+	s.stays, s.told, s.tail = false, 0, 0
 	s.marks = map[uint64]mark{}
 	return &buffer{at: inRing, room: int(s.ring.Dwords()) - 1}
 }

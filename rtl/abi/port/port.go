@@ -91,7 +91,8 @@ func Beats(addr uint64, dwords uint8) uint8 {
 type Device interface {
 	// Target returns what the target port drives: a completion, which is
 	// taken if Tick is told cplReady, and whether a header and a beat would
-	// be taken in this clock.
+	// be taken in this clock. A host takes each completion in the end; until
+	// then the device may stand still.
 	Target() (cpl Completion, reqReady, dataReady bool)
 
 	// Initiator returns what the initiator port drives: a header and a beat,
