@@ -165,7 +165,7 @@ func near(text string) []string {
 }
 
 // name notes that a register may be another one of equal width: its value now,
-// or the next one, as the name has it.
+// or the next one, as the name has it. Bits of it may be those of the other one.
 func (p *parser) name(at int) {
 	name := p.peek(at).text
 	dim, ok := p.dims[name]
@@ -179,13 +179,18 @@ func (p *parser) name(at int) {
 	if !p.clocked[strings.TrimPrefix(name, prefix)] || !strings.HasPrefix(name, prefix) {
 		return
 	}
+	end, bits := at+1, ""
+	if end < len(p.tokens) && p.peek(end).text == "[" {
+		end = p.match(end) + 1
+		bits = p.text(at+1, end)
+	}
 	var others []string
 	for _, o := range p.order {
 		if p.clocked[o] && p.dims[o] == dim {
 			if _, declared := p.dims[prefix+o]; declared {
-				others = append(others, prefix+o)
+				others = append(others, prefix+o+bits)
 			}
 		}
 	}
-	p.add(Source, at, at+1, others...)
+	p.add(Source, at, end, others...)
 }

@@ -241,6 +241,29 @@ func TestSites(t *testing.T) {
 	}
 }
 
+// A register that a clock may leave alone is read; what is unknown is no site, for
+// nothing looks at it, and bits of a register are replaced with theirs of another.
+func TestSitesOfStrobes(t *testing.T) {
+	text := strings.NewReplacer(
+		"n_last = last;", "n_last = 8'bx;", "last <= rst", "if ((en || rst)) last <= rst", "{4'd0, by", "{sum[3:0], by",
+	).Replace(meterText)
+	m, err := parse(verilog.File{Name: "meter.v", Text: []byte(text)})
+	require.NoError(t, err)
+	resets, bits := 0, 0
+	for _, s := range m.sites {
+		if s.kind == Reset {
+			resets++
+		}
+		if text[s.lo:s.hi] == "sum[3:0]" {
+			bits++
+			assert.Equal(t, []string{"last[3:0]"}, s.options)
+		}
+		assert.NotContains(t, text[s.lo:s.hi], "'bx")
+	}
+	assert.Equal(t, 2, resets, "of both registers")
+	assert.Equal(t, 1, bits)
+}
+
 func TestGenerate(t *testing.T) {
 	d := meterDesign()
 	a, ms, err := Generate(d, 7, 20)
