@@ -423,10 +423,8 @@ func (m *Module) receive(mem Mem) {
 		m.reading = !cpl.Last
 		m.readErr = m.readErr || cpl.Status != port.CplSuccess
 		m.zero = cpl.Data == 0
-		if m.contexts && op(m.hdr) == pkt.OpRestoreState {
-			if cpl.Status == port.CplSuccess {
-				m.restore(cpl.Data)
-			}
+		if m.contexts && op(m.hdr) == pkt.OpRestoreState && cpl.Status == port.CplSuccess {
+			m.restore(cpl.Data)
 		}
 	}
 	if mem.Ready && m.req.Kind != port.None {

@@ -71,8 +71,9 @@ func (m *Writes) Owed() bool {
 
 // Tick is one rising clock edge.
 func (m *Writes) Tick(valid uint8, taken, last bool) {
-	o := Owner{Valid: taken && valid != 0, Source: Grant(valid, m.turn)}
-	m.turn = next(valid, Grant(valid, m.turn), m.turn, taken)
+	g := Grant(valid, m.turn)
+	o := Owner{Valid: taken && valid != 0, Source: g}
+	m.turn = next(valid, g, m.turn, taken)
 	m.owners = move(m.owners, last, o)
 }
 

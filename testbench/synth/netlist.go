@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/hilgpu/hilgpu/rtl/verilog"
+	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
 )
 
 // maxMemory is the block RAM of the largest iCE40, in bytes (iCE40 LP/HX Family
@@ -23,10 +24,9 @@ var ErrSize = errors.New("synth: memory too large")
 
 // Netlist returns the design of d's ports that yosys makes of it for iCE40: its
 // cells, and yosys's own models of them. Registers and memories have no names any
-// more, so the manifest has none. A netlist is kept in the directory cache, ""
-// for hilgpu in os.UserCacheDir, under a hash of the Verilog and of the version of
-// yosys. It fails with ErrTool or ErrYosys, or with ErrSize if the memories are
-// larger than any iCE40's.
+// more, so the manifest has none. A netlist is kept in sim.CacheDir(cache) under a
+// hash of the Verilog and of the version of yosys. It fails with ErrTool, ErrYosys
+// or sim.ErrBuild, or with ErrSize if the memories are larger than any iCE40's.
 func Netlist(d *verilog.Design, cache string) (*verilog.Design, error) {
 	if err := Tools("yosys"); err != nil {
 		return nil, err
@@ -68,12 +68,9 @@ func loops(text []byte) []byte {
 
 // netlistPlace returns the file of a netlist.
 func netlistPlace(s Source, cache string) (string, error) {
-	if cache == "" {
-		user, err := os.UserCacheDir()
-		if err != nil {
-			return "", fmt.Errorf("%w: no cache directory: %w", ErrYosys, err)
-		}
-		cache = filepath.Join(user, "hilgpu")
+	cache, err := sim.CacheDir(cache)
+	if err != nil {
+		return "", err
 	}
 	version, err := command(".", "yosys", "-V")
 	if err != nil {

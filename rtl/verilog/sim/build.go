@@ -121,19 +121,28 @@ func Build(d *verilog.Design, o BuildOptions) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	cache := o.Cache
-	if cache == "" {
-		user, err := os.UserCacheDir()
-		if err != nil {
-			return nil, fmt.Errorf("%w: no cache directory: %w", ErrBuild, err)
-		}
-		cache = filepath.Join(user, "hilgpu")
+	cache, err := CacheDir(o.Cache)
+	if err != nil {
+		return nil, err
 	}
 	m := &Model{sim: o.Sim, dir: filepath.Join(cache, string(o.Sim)+"-"+key), layout: lay, probes: o.Probes}
 	if _, err := os.Stat(m.dir); err == nil {
 		return m, nil
 	}
 	return m, m.build(cache, files, steps)
+}
+
+// CacheDir returns dir, or hilgpu in os.UserCacheDir if it is "". It fails with
+// ErrBuild.
+func CacheDir(dir string) (string, error) {
+	if dir != "" {
+		return dir, nil
+	}
+	user, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("%w: no cache directory: %w", ErrBuild, err)
+	}
+	return filepath.Join(user, "hilgpu"), nil
 }
 
 // sources returns what is built, and the commands.
