@@ -27,8 +27,11 @@ type bench struct {
 	repeat   bool // completions that nobody asked for, for tags that have ended
 	badRead  func(addr uint64) bool
 	badWrite func(addr uint64) bool
+	cancel   uint8 // nodes that want their descriptors given up
 
 	clock   int
+	sent    int             // descriptors
+	offered bool            // the next one is
 	ended   port.Completion // the last one of the latest read
 	reads   []read
 	writes  []port.Request
@@ -51,7 +54,9 @@ type outcome struct {
 }
 
 // params has the widest addresses and lengths.
-func params(tags int) dma.Params { return dma.Params{Tags: tags, HostBits: 62, LengthBits: 32} }
+func params(tags int) dma.Params {
+	return dma.Params{Nodes: 2, Tags: tags, HostBits: 62, LengthBits: 32}
+}
 
 func newBench(t *testing.T, tags int, seed uint64) *bench {
 	no := func(uint64) bool { return false }
@@ -69,16 +74,20 @@ func (b *bench) at(addr uint64) []byte { return b.space[addr>>63][addr&^host:] }
 
 // run sends descs, each with owner i%2, as fast as they are taken, and returns
 // when all have ended, or fails after limit clocks.
-func (b *bench) run(descs []dma.Desc, limit int) {
-	sent := 0
-	for end := b.clock + limit; len(b.results) < len(descs) || sent < len(descs); {
+func (b *bench) run(descs []dma.Desc, limit int) { b.runTo(descs, len(descs), limit) }
+
+// runTo is run until n have ended, all from the first one on. One that was offered
+// stays until it is taken.
+func (b *bench) runTo(descs []dma.Desc, n, limit int) {
+	for end := b.clock + limit; len(b.results) < n; {
 		require.Less(b.t, b.clock, end, "%d of %d descriptors ended", len(b.results), len(descs))
 		var d dma.Desc
-		owner := uint8(sent % 2)
-		if sent < len(descs) && b.ready() {
-			d = descs[sent]
+		owner := uint8(b.sent % 2)
+		b.offered = b.sent < len(descs) && (b.offered || b.ready())
+		if b.offered {
+			d = descs[b.sent]
 			if b.m.Ready() {
-				sent++
+				b.sent, b.offered = b.sent+1, false
 			}
 		}
 		b.tick(d, owner)
@@ -120,8 +129,8 @@ func (b *bench) tick(d dma.Desc, owner uint8) {
 		b.lastReq[1] = port.Request{}
 	}
 	before := b.m.IdleFor()
-	b.m.Tick(d, owner, in, refused, 0, false)
-	if idle && d.Op == dma.None && in.Cpl.Status == port.CplNone {
+	b.m.Tick(d, owner, in, refused, b.cancel, false)
+	if idle && d.Op == dma.None && b.cancel == 0 && in.Cpl.Status == port.CplNone {
 		require.NotZero(b.t, before)
 		require.NotZero(b.t, b.m.IdleFor(), "woke without an input")
 	}

@@ -9,8 +9,6 @@ import (
 )
 
 const (
-	chunk = 4 * port.MaxLen // bytes of the largest request; none crosses a multiple
-	beats = chunk / 8       // of one tag in the reorder memory
 	slots = 16              // tags at most
 	host  = uint64(1) << 63 // the bit of an address that selects host memory
 	ahead = 2               // write headers taken whose beats are not all issued
@@ -43,45 +41,51 @@ const (
 // burst is offered when all of its data is there, so a write never waits for a
 // read.
 //
-//	In      desc, owner  valid/ready stream of Desc, each with its node; in In;
-//	        refused  a pulse in the clock in which the last beat of a write that
-//	        was refused is taken; cancel  a level, bit i: node i wants its
-//	        descriptors given up; rst, a reset in a clock in which no
-//	        beat is owed, after which no read in flight is answered
+//	In      desc, owner  valid/ready stream of Desc, each with its node, offered
+//	        until it is taken; in In; refused  a pulse in the clock in which the
+//	        last beat of a write that was refused is taken; cancel  a level, bit i:
+//	        node i wants its descriptors given up; rst, a reset in a clock in which
+//	        no beat is owed, after which no read in flight is answered
 //	Out     Ready; Read, valid/ready headers; Header and Beat, valid/ready each;
 //	        Result and its node. The beats of a descriptor for one memory are all
 //	        taken before a header for another is offered
 //	Timing  a copy of 64 bytes from VRAM to VRAM ends 20 clocks after its
 //	        descriptor; long ones move 8 bytes per clock; between descriptors the
-//	        write side loses 1 clock, 2 if the alignments differ
+//	        write side loses 1 to 3 clocks
 //	Reset   nothing in flight
-//	Order   descriptors are written and end in order; the reads of the ones behind
-//	        may come before, so a descriptor may not depend on the one before it
+//	Order   descriptors are written and end in order; the reads of the ones behind,
+//	        with up to 4 tags of one that is offered, may come before, so a
+//	        descriptor may not depend on the one before it
 //	Paths   none
-//	Size    1024 bits of reorder memory per tag, 5 descriptors, 3 with up to 4 tags
+//	Size    1024 bits of reorder memory per tag; with more than 4 tags 4 descriptors
+//	        between the read side and the write side
 //	Faults  a descriptor that failed writes no further burst, takes what is in
 //	        flight and ends with one of the errors; one that is given up ends
 //	        as if a write of it had been refused; a completion without a read
 //	        in flight is ignored
 type Module struct {
 	tags     uint8
+	wrap     uint8  // bits of a tag as head counts
+	nodes    uint8  // bits of a node
+	queues   bool   // descriptors wait in the queue, and otherwise where they come from
 	addrMask uint64 // bits of an address: which memory, and where in it
 	lenMask  uint32 // bits of a length
+	leftMask uint32 // bits of a number of requests
 
-	order    hdl.RAM // word i of tag t's chunk at t*beats + i
-	queue    hdl.FIFO[entry]
-	r        reader
-	head     uint8 `w:"5"` // oldest tag in flight, and a wrap bit
-	tail     uint8 `w:"5"` // next tag to use
-	complete uint16
-	failed   uint16
-	ends     uint16       // tags that hold the end of a descriptor's source
-	fill     [slots]uint8 `w:"4"` // next word of each tag's chunk
-	w        writer
-	s        stage
-	cancel   uint8  `w:"2"`
-	result   Result `w:"2"`
-	owner    uint8  `w:"1"`
+	order   hdl.RAM // word i of tag t's chunk at t*beats + i
+	queue   hdl.FIFO[entry]
+	r       reader
+	head    uint8        `w:"5"` // oldest tag in flight, and a wrap bit
+	tail    uint8        `w:"5"` // next tag to use
+	waiting uint16       // tags whose data has not all come
+	failed  uint16       // tags that were answered with an error
+	ends    uint16       // tags that hold the end of a descriptor's source
+	fill    [slots]uint8 `w:"4"` // next word of each tag's chunk
+	w       writer
+	s       stage
+	cancel  uint8  `w:"2"`
+	result  Result `w:"2"`
+	owner   uint8  `w:"1"`
 }
 
 // An entry is a descriptor on its way to the write side.
@@ -93,37 +97,60 @@ type entry struct {
 // A reader is what is left to read of the descriptor at the read side.
 type reader struct {
 	active bool
-	src    uint64
-	left   uint32 // bytes
+	begun  bool // it is the one that is offered, if none is queued
+	from   span
 }
 
 // Params are the limits of an engine.
 type Params struct {
+	Nodes      int // that send descriptors, 1 or 2
 	Tags       int // reads in flight, 2, 4, 8 or 16
 	HostBits   int // width of a host address; an offset in VRAM has not more
 	LengthBits int // width of a descriptor's length
 }
 
-// New returns an engine. Descriptors wait only to have their reads in flight, so
-// with few tags the queue is short.
+// New returns an engine. Descriptors wait only to have their reads in flight: few
+// tags are all used by the one that is written and the one behind it.
 func New(p Params) Module {
 	hdl.Assert(p.Tags >= 2 && p.Tags <= slots && p.Tags&(p.Tags-1) == 0, "dma: tags are not 2, 4, 8 or 16")
 	return Module{
-		tags: uint8(p.Tags), addrMask: host | (uint64(1)<<p.HostBits - 1), lenMask: uint32(uint64(1)<<p.LengthBits - 1),
-		order: hdl.NewRAM(p.Tags * beats), queue: hdl.NewFIFO[entry](max(2, min(4, p.Tags/2))),
+		tags: uint8(p.Tags), wrap: uint8(2*p.Tags - 1), nodes: uint8(p.Nodes - 1), queues: p.Tags > 4,
+		addrMask: host | (uint64(1)<<p.HostBits - 1), lenMask: uint32(uint64(1)<<p.LengthBits - 1),
+		leftMask: uint32(uint64(1)<<(p.LengthBits-6) - 1),
+		order:    hdl.NewRAM(p.Tags * beats), queue: hdl.NewFIFO[entry](4),
 	}
 }
 
 // Ready returns whether a descriptor is taken.
-func (m *Module) Ready() bool { return !m.r.active && !m.queue.Full() }
+func (m *Module) Ready() bool {
+	if m.queues {
+		return !m.r.active && !m.queue.Full()
+	}
+	return m.r.begun && !m.w.active
+}
+
+// begins returns whether the read side takes a descriptor that is offered.
+func (m *Module) begins() bool {
+	if m.queues {
+		return m.Ready()
+	}
+	return !m.r.active && !m.r.begun
+}
+
+// Wakes returns whether a descriptor that is offered changes anything, for IdleFor
+// of the parent.
+func (m *Module) Wakes() bool { return m.Ready() || m.begins() }
 
 // Read returns the header of a read; its tag is local, below the number of tags.
 func (m *Module) Read() port.Request {
-	if !m.reading() {
+	if hdl.Asleep(!m.reading()) {
 		return port.Request{}
 	}
-	n := span(m.r.src, m.r.left)
-	return port.Request{Kind: port.MemRead, Tag: m.slot(m.tail), Len: dwords(m.r.src, n), Addr: m.r.src &^ 3}
+	req := m.r.from.request(m.slot(m.tail))
+	if m.reading() {
+		req.Kind = port.MemRead
+	}
+	return req
 }
 
 // Result returns the outcome of a descriptor and its node, in one clock.
@@ -132,34 +159,46 @@ func (m *Module) Result() (r Result, owner uint8) { return m.result, m.owner }
 // Work returns the node whose descriptor is written, or was last, and whether
 // there is nothing to write of it because its data has not come.
 func (m *Module) Work() (owner uint8, starved bool) {
-	ready, _ := m.source()
-	return m.w.owner, m.w.active && m.w.fault == ResultNone && m.w.left != 0 && m.w.credit == 0 && !m.s.valid && !ready
+	here, _ := m.source()
+	return m.w.owner, m.judges() && m.w.credit == 0 && !m.s.valid && (m.w.skew || !here)
 }
 
 // Tick is one rising clock edge.
 func (m *Module) Tick(desc Desc, owner uint8, in In, refused bool, cancel uint8, rst bool) {
 	m.result = ResultNone
-	next, queued, _ := m.queue.Out()
-	push := desc.Op != None && m.Ready()
-	writing, stop := m.writing(), m.stopping()
-
-	waddr, enable := m.arrive(in.Cpl) // of a read taken in an earlier clock
-	m.tickRead(in.ReadReady, stop)
-	read, raddr := m.tickWrite(writing, in.ReqReady, in.BeatReady, refused || m.cancelled())
-	m.order.Tick(read, raddr, enable, waddr, in.Cpl.Data)
-
-	pop := queued && !m.w.active
-	if pop {
-		m.load(next)
-	}
-	if push {
-		hdl.Assert(desc.Len != 0 && desc.Len&^m.lenMask == 0, "dma: a bad length")
-		m.r = reader{active: desc.Op == Copy, src: desc.Src & m.addrMask, left: desc.Len & m.lenMask}
-	}
 	desc.Dst &= m.addrMask
 	desc.Len &= m.lenMask
 	desc.Op &= 3
-	m.queue.Tick(push, entry{desc: desc, owner: owner & 1}, pop)
+	begin, take := desc.Op != None && m.begins(), desc.Op != None && m.Ready()
+	next, queued := entry{desc: desc, owner: owner & m.nodes & 1}, take
+	if m.queues {
+		next, queued, _ = m.queue.Out()
+	}
+	reading, stop := m.reading() && in.ReadReady, m.stopping()
+
+	read, raddr := m.tickWrite(in.ReqReady, in.BeatReady, refused || m.cancelled())
+	waddr, enable := m.arrive(in.Cpl) // of a read taken in an earlier clock
+	if reading {
+		m.tickRead(stop)
+	}
+	m.order.Tick(read, raddr, enable, waddr, in.Cpl.Data)
+
+	load := queued && !m.w.active && !begin
+	first, n := next.desc.Dst, next.desc.Len
+	if begin {
+		first, n = desc.Src, desc.Len
+	}
+	left, end := requests(uint8(first)&(chunk-1), n)
+	left &= m.leftMask
+	if load {
+		m.load(next, left, end)
+		m.r.begun = false
+	}
+	if begin {
+		hdl.Assert(desc.Len != 0, "dma: a bad length")
+		m.r = reader{active: desc.Op == Copy, begun: !m.queues, from: span{addr: desc.Src & m.addrMask, left: left, end: end}}
+	}
+	m.queue.Tick(m.queues && take, entry{desc: desc, owner: owner & m.nodes & 1}, m.queues && load)
 	m.cancel = cancel & 3
 	if rst {
 		m.Reset()
@@ -177,42 +216,50 @@ func (m *Module) cancelled() bool {
 }
 
 // reading returns whether a read is offered.
-func (m *Module) reading() bool { return m.r.active && (m.tail-m.head)&0x1f < m.tags }
+func (m *Module) reading() bool { return m.r.active && m.tail != m.head^m.tags }
 
 // stopping returns whether the read side reads for a descriptor that the write
-// side has given up. They have the same one if none is queued between them.
+// side has given up. They have the same one if none is between them.
 func (m *Module) stopping() bool {
-	return m.w.active && m.w.fault != ResultNone && m.r.active && m.queue.Empty()
+	same := !m.r.begun
+	if m.queues {
+		same = m.queue.Empty()
+	}
+	return m.w.active && m.w.fault != ResultNone && m.r.active && same
 }
 
 // slot returns the local tag of head or tail.
 func (m *Module) slot(p uint8) uint8 { return p & (m.tags - 1) }
 
-// tickRead moves the read side on if its header is taken. With stop set the
-// write side has given the descriptor up, and this read is the last one.
-func (m *Module) tickRead(ready, stop bool) {
-	if ready && m.reading() {
-		t := m.slot(m.tail)
-		n := span(m.r.src, m.r.left)
-		m.fill[t] = uint8(m.r.src>>3) & (beats - 1)
-		m.r.src = m.r.src&host | (m.r.src+uint64(n))&(m.addrMask&^host)
-		m.r.left = (m.r.left - n) & m.lenMask
-		if m.r.left == 0 || stop {
-			m.ends |= 1 << t
-			m.r.active = false
-		}
-		m.tail = (m.tail + 1) & 0x1f
+// behind returns the tag behind p.
+func (m *Module) behind(p uint8) uint8 { return (p + 1) & m.wrap & 0x1f }
+
+// tickRead moves the read side on behind a header that was taken. With stop set
+// the write side has given the descriptor up, and this read is the last one.
+func (m *Module) tickRead(stop bool) {
+	t := m.slot(m.tail)
+	bit := uint16(1) << t
+	m.fill[t] = uint8(m.r.from.addr>>3) & (beats - 1)
+	m.waiting |= bit
+	m.failed &^= bit
+	m.ends &^= bit
+	if m.r.from.last() || stop {
+		m.ends |= bit
+		m.r.active = false
 	}
+	m.tail = m.behind(m.tail)
+	m.r.from.addr = m.chunkBehind(m.r.from.addr)
+	m.r.from.left = (m.r.from.left - 1) & m.leftMask
 }
 
 // arrive takes a completion and returns what it writes to the reorder memory.
 func (m *Module) arrive(cpl port.Completion) (addr uint32, enable uint8) {
 	t := cpl.Tag & (slots - 1)
-	if cpl.Status != port.CplNone && t < m.tags && m.asked(t) && m.complete>>t&1 == 0 {
-		addr = uint32(t)*beats | uint32(m.fill[t])
+	addr = uint32(m.slot(t))*beats | uint32(m.fill[m.slot(t)])
+	if cpl.Status != port.CplNone && t < m.tags && m.waiting>>t&1 != 0 {
 		m.fill[t] = (m.fill[t] + 1) & (beats - 1)
 		if cpl.Last {
-			m.complete |= 1 << t
+			m.waiting &^= 1 << t
 		}
 		if cpl.Status == port.CplSuccess {
 			enable = 0xff
@@ -223,34 +270,16 @@ func (m *Module) arrive(cpl port.Completion) (addr uint32, enable uint8) {
 	return addr, enable
 }
 
-// asked returns whether slot t, below the number of tags, is in use.
-func (m *Module) asked(t uint8) bool { return m.slot(t-m.head) < (m.tail-m.head)&0x1f }
+// arrived returns whether the data of a tag, as head counts, is all there.
+func (m *Module) arrived(p uint8) bool { return p != m.tail && m.waiting>>m.slot(p)&1 == 0 }
 
-// release frees the oldest tag.
-func (m *Module) release() {
-	bit := uint16(1) << m.slot(m.head)
-	m.complete &^= bit
-	m.failed &^= bit
-	m.ends &^= bit
-	m.head = (m.head + 1) & 0x1f
-}
-
-// span returns the bytes of the next request at addr with left bytes to go.
-func span(addr uint64, left uint32) uint32 {
-	n := chunk - uint32(addr)&(chunk-1)
-	if left < n {
-		n = left
-	}
-	return n
-}
-
-// dwords returns the length of a request of n bytes at addr.
-func dwords(addr uint64, n uint32) uint8 { return uint8((uint32(addr)&3 + n + 3) >> 2) }
+// ending returns whether a tag holds the end of a descriptor's source.
+func (m *Module) ending(p uint8) bool { return m.ends>>m.slot(p)&1 != 0 }
 
 // IdleFor returns 0 if the engine has something to do, and otherwise that only
 // an input can wake it: a descriptor, or a completion that it waits for.
 func (m *Module) IdleFor() uint64 {
-	if m.result != ResultNone || m.reading() || m.cancelled() || m.writeBusy() || !m.w.active && !m.queue.Empty() {
+	if m.result != ResultNone || m.reading() || m.cancelled() || m.writeBusy() || m.queues && !m.w.active && !m.queue.Empty() {
 		return 0
 	}
 	return math.MaxUint64
@@ -265,7 +294,7 @@ func (m *Module) Reset() {
 	m.queue.Reset()
 	m.r, m.w, m.s = reader{}, writer{}, stage{}
 	m.head, m.tail = 0, 0
-	m.complete, m.failed, m.ends = 0, 0, 0
+	m.waiting, m.failed, m.ends = 0, 0, 0
 	for t := range slots {
 		m.fill[t] = 0
 	}

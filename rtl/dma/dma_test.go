@@ -188,6 +188,44 @@ func expect(b *bench, d dma.Desc) dma.Result {
 	return dma.ResultDone
 }
 
+// A node that gives its descriptors up leaves a prefix of each, and the other
+// node's end as if it had not.
+func TestCancel(t *testing.T) {
+	given := 0
+	for seed := range uint64(24) {
+		t.Logf("seed %d", seed)
+		b := newBench(t, 2<<(seed%4), seed)
+		b.latency = 1 + b.rng.IntN(60)
+		b.shuffle = seed%3 != 0
+		b.stall = int(seed%4) * 20
+		before, want := clone(b.space), clone(b.space)
+		descs := randomDescs(b.rng, 30, 3000)
+		for i := range descs {
+			b.cancel = uint8(b.rng.IntN(2))
+			b.runTo(descs, i+1, 200000)
+		}
+		for i, d := range descs {
+			apply(&want, d)
+			got, was, full := b.at(d.Dst)[:d.Len], before[d.Dst>>63][d.Dst&^host:][:d.Len], want[d.Dst>>63][d.Dst&^host:][:d.Len]
+			if b.results[i].result == dma.ResultDone {
+				require.Equal(t, full, got, "seed %d descriptor %d", seed, i)
+				continue
+			}
+			given++
+			require.Equal(t, dma.ResultWriteError, b.results[i].result)
+			require.Zero(t, i%2, "of the other node")
+			p := 0
+			for p < len(got) && got[p] == full[p] {
+				p++
+			}
+			require.Equal(t, was[p:], got[p:], "seed %d descriptor %d: not a prefix", seed, i)
+		}
+		require.Empty(t, b.reads)
+		require.Empty(t, b.writes)
+	}
+	assert.Greater(t, given, 50)
+}
+
 // A failed read of a long copy stops the reads behind it.
 func TestFaultStopsReading(t *testing.T) {
 	b := newBench(t, 4, 1)
@@ -214,13 +252,17 @@ func TestReset(t *testing.T) {
 	}
 	b.m.Reset()
 	assert.Equal(t, uint64(math.MaxUint64), b.m.IdleFor())
-	assert.True(t, b.m.Ready())
+	assert.True(t, b.m.Wakes())
+	b.reads, b.writes, b.beat = nil, nil, 0
+	b.lastReq, b.lastBt = [2]port.Request{}, port.Beat{}
+	b.run([]dma.Desc{{Op: dma.Copy, Len: 100, Src: 3, Dst: 0x10000}}, 200)
+	assert.Equal(t, dma.ResultDone, b.results[0].result)
 }
 
 // onVRAM runs descriptors on VRAM alone and returns the clocks from the first
 // one's offer to the last outcome.
-func onVRAM(t *testing.T, descs ...dma.Desc) int {
-	m, v := dma.New(params(16)), mem.New(1<<18, 2)
+func onVRAM(t *testing.T, tags int, descs ...dma.Desc) int {
+	m, v := dma.New(params(tags)), mem.New(1<<18, 2)
 	for i := range v.Len() {
 		v.SetWord(uint32(i), rand.New(rand.NewPCG(uint64(i), 2)).Uint64())
 	}
@@ -257,20 +299,25 @@ func TestTiming(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name  string
+		tags  int
 		most  int // clocks
 		descs []dma.Desc
 	}{
-		{"64 bytes", 20, []dma.Desc{{Op: dma.Copy, Len: 64, Dst: 0x10000}}},
-		{"1 byte", 6, []dma.Desc{{Op: dma.Copy, Len: 1, Dst: 0x10001}}},
-		{"fill of 8 bytes", 4, []dma.Desc{{Op: dma.Fill, Len: 8, Dst: 0x10000}}},
-		{"64 KiB aligned, 7.97 bytes a clock", k64 * 100 / 797, []dma.Desc{{Op: dma.Copy, Len: k64, Dst: 0x10000}}},
-		{"64 KiB, source off by 3, 7.95 bytes a clock", k64 * 100 / 795, []dma.Desc{{Op: dma.Copy, Len: k64, Src: 3, Dst: 0x20000}}},
-		{"64 KiB, both off, 7.95 bytes a clock", k64 * 100 / 795, []dma.Desc{{Op: dma.Copy, Len: k64, Src: 61, Dst: 0x20007}}},
-		{"64 KiB fill, 7.99 bytes a clock", k64 * 100 / 799, []dma.Desc{{Op: dma.Fill, Len: k64, Dst: 0x10000}}},
-		{"64 rows of 64 bytes, 9 clocks each", 64*9 + 20, rows},
+		{"64 bytes", 16, 20, []dma.Desc{{Op: dma.Copy, Len: 64, Dst: 0x10000}}},
+		{"1 byte", 16, 6, []dma.Desc{{Op: dma.Copy, Len: 1, Dst: 0x10001}}},
+		{"fill of 8 bytes", 16, 4, []dma.Desc{{Op: dma.Fill, Len: 8, Dst: 0x10000}}},
+		{"64 KiB aligned, 7.97 bytes a clock", 16, k64 * 100 / 797, []dma.Desc{{Op: dma.Copy, Len: k64, Dst: 0x10000}}},
+		{"64 KiB, source off by 3, 7.95 bytes a clock", 16, k64 * 100 / 795, []dma.Desc{{Op: dma.Copy, Len: k64, Src: 3, Dst: 0x20000}}},
+		{"64 KiB, both off, 7.95 bytes a clock", 16, k64 * 100 / 795, []dma.Desc{{Op: dma.Copy, Len: k64, Src: 61, Dst: 0x20007}}},
+		{"64 KiB fill, 7.99 bytes a clock", 16, k64 * 100 / 799, []dma.Desc{{Op: dma.Fill, Len: k64, Dst: 0x10000}}},
+		{"64 rows of 64 bytes, 9 clocks each", 16, 64*9 + 20, rows},
+		{"4 tags, 64 bytes", 4, 20, []dma.Desc{{Op: dma.Copy, Len: 64, Dst: 0x10000}}},
+		{"4 tags, fill of 8 bytes", 4, 4, []dma.Desc{{Op: dma.Fill, Len: 8, Dst: 0x10000}}},
+		{"4 tags, 64 KiB, both off, 7.95 bytes a clock", 4, k64 * 100 / 795, []dma.Desc{{Op: dma.Copy, Len: k64, Src: 61, Dst: 0x20007}}},
+		{"4 tags, 64 rows of 64 bytes, 11 clocks each", 4, 64*11 + 20, rows},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := onVRAM(t, tt.descs...)
+			got := onVRAM(t, tt.tags, tt.descs...)
 			assert.LessOrEqual(t, got, tt.most)
 			t.Logf("%d clocks, at most %d", got, tt.most)
 		})

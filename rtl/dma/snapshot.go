@@ -7,65 +7,72 @@ import (
 )
 
 // ModuleWords is how many words Snapshot fills.
-const ModuleWords = 53 + hdl.RAMWords + hdl.FIFOWords
+const ModuleWords = 60 + hdl.RAMWords + hdl.FIFOWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
 	_ = s[ModuleWords-1]
 	s[0] = uint64(m.tags)
-	s[1] = m.addrMask
-	s[2] = uint64(m.lenMask)
-	s[3] = hdl.Bit(m.r.active)
-	s[4] = m.r.src
-	s[5] = uint64(m.r.left)
-	s[6] = uint64(m.head)
-	s[7] = uint64(m.tail)
-	s[8] = uint64(m.complete)
-	s[9] = uint64(m.failed)
-	s[10] = uint64(m.ends)
-	s[11] = uint64(m.fill[0])
-	s[12] = uint64(m.fill[1])
-	s[13] = uint64(m.fill[2])
-	s[14] = uint64(m.fill[3])
-	s[15] = uint64(m.fill[4])
-	s[16] = uint64(m.fill[5])
-	s[17] = uint64(m.fill[6])
-	s[18] = uint64(m.fill[7])
-	s[19] = uint64(m.fill[8])
-	s[20] = uint64(m.fill[9])
-	s[21] = uint64(m.fill[10])
-	s[22] = uint64(m.fill[11])
-	s[23] = uint64(m.fill[12])
-	s[24] = uint64(m.fill[13])
-	s[25] = uint64(m.fill[14])
-	s[26] = uint64(m.fill[15])
-	s[27] = hdl.Bit(m.w.active)
-	s[28] = hdl.Bit(m.w.fill)
-	s[29] = uint64(m.w.owner)
-	s[30] = uint64(m.w.fault)
-	s[31] = m.w.dst
-	s[32] = uint64(m.w.left)
-	s[33] = uint64(m.w.src)
-	s[34] = uint64(m.w.tag)
-	s[35] = hdl.Bit(m.w.offer)
-	s[36] = uint64(m.w.credit)
-	s[37] = uint64(m.w.at)
-	s[38] = uint64(m.w.bytes)
-	s[39] = uint64(m.w.word)
-	s[40] = uint64(m.w.words)
-	s[41] = hdl.Bit(m.w.prime)
-	s[42] = uint64(m.w.shift)
-	s[43] = hdl.Bit(m.s.valid)
-	s[44] = hdl.Bit(m.s.prime)
-	s[45] = hdl.Bit(m.s.word)
-	s[46] = hdl.Bit(m.s.last)
-	s[47] = hdl.Bit(m.s.end)
-	s[48] = uint64(m.s.enable)
-	s[49] = m.s.prev
-	s[50] = uint64(m.cancel)
-	s[51] = uint64(m.result)
-	s[52] = uint64(m.owner)
-	s = s[53:]
+	s[1] = uint64(m.wrap)
+	s[2] = uint64(m.nodes)
+	s[3] = hdl.Bit(m.queues)
+	s[4] = m.addrMask
+	s[5] = uint64(m.lenMask)
+	s[6] = uint64(m.leftMask)
+	s[7] = hdl.Bit(m.r.active)
+	s[8] = hdl.Bit(m.r.begun)
+	s[9] = m.r.from.addr
+	s[10] = uint64(m.r.from.left)
+	s[11] = uint64(m.r.from.end)
+	s[12] = uint64(m.head)
+	s[13] = uint64(m.tail)
+	s[14] = uint64(m.waiting)
+	s[15] = uint64(m.failed)
+	s[16] = uint64(m.ends)
+	s[17] = uint64(m.fill[0])
+	s[18] = uint64(m.fill[1])
+	s[19] = uint64(m.fill[2])
+	s[20] = uint64(m.fill[3])
+	s[21] = uint64(m.fill[4])
+	s[22] = uint64(m.fill[5])
+	s[23] = uint64(m.fill[6])
+	s[24] = uint64(m.fill[7])
+	s[25] = uint64(m.fill[8])
+	s[26] = uint64(m.fill[9])
+	s[27] = uint64(m.fill[10])
+	s[28] = uint64(m.fill[11])
+	s[29] = uint64(m.fill[12])
+	s[30] = uint64(m.fill[13])
+	s[31] = uint64(m.fill[14])
+	s[32] = uint64(m.fill[15])
+	s[33] = hdl.Bit(m.w.active)
+	s[34] = hdl.Bit(m.w.fill)
+	s[35] = uint64(m.w.owner)
+	s[36] = uint64(m.w.fault)
+	s[37] = m.w.to.addr
+	s[38] = uint64(m.w.to.left)
+	s[39] = uint64(m.w.to.end)
+	s[40] = hdl.Bit(m.w.more)
+	s[41] = uint64(m.w.tag)
+	s[42] = hdl.Bit(m.w.skew)
+	s[43] = hdl.Bit(m.w.all)
+	s[44] = hdl.Bit(m.w.offer)
+	s[45] = uint64(m.w.credit)
+	s[46] = uint64(m.w.at)
+	s[47] = uint64(m.w.lane)
+	s[48] = uint64(m.w.word)
+	s[49] = hdl.Bit(m.w.prime)
+	s[50] = hdl.Bit(m.w.ended)
+	s[51] = uint64(m.w.shift)
+	s[52] = hdl.Bit(m.s.valid)
+	s[53] = hdl.Bit(m.s.last)
+	s[54] = hdl.Bit(m.s.end)
+	s[55] = uint64(m.s.enable)
+	s[56] = m.s.prev
+	s[57] = uint64(m.cancel)
+	s[58] = uint64(m.result)
+	s[59] = uint64(m.owner)
+	s = s[60:]
 	m.order.Snapshot(s)
 	s = s[hdl.RAMWords:]
 	m.queue.Snapshot(s)
@@ -75,59 +82,66 @@ func (m *Module) Snapshot(s []uint64) {
 func (m *Module) Restore(s []uint64) {
 	_ = s[ModuleWords-1]
 	m.tags = uint8(s[0])
-	m.addrMask = s[1]
-	m.lenMask = uint32(s[2])
-	m.r.active = s[3] != 0
-	m.r.src = s[4]
-	m.r.left = uint32(s[5])
-	m.head = uint8(s[6])
-	m.tail = uint8(s[7])
-	m.complete = uint16(s[8])
-	m.failed = uint16(s[9])
-	m.ends = uint16(s[10])
-	m.fill[0] = uint8(s[11])
-	m.fill[1] = uint8(s[12])
-	m.fill[2] = uint8(s[13])
-	m.fill[3] = uint8(s[14])
-	m.fill[4] = uint8(s[15])
-	m.fill[5] = uint8(s[16])
-	m.fill[6] = uint8(s[17])
-	m.fill[7] = uint8(s[18])
-	m.fill[8] = uint8(s[19])
-	m.fill[9] = uint8(s[20])
-	m.fill[10] = uint8(s[21])
-	m.fill[11] = uint8(s[22])
-	m.fill[12] = uint8(s[23])
-	m.fill[13] = uint8(s[24])
-	m.fill[14] = uint8(s[25])
-	m.fill[15] = uint8(s[26])
-	m.w.active = s[27] != 0
-	m.w.fill = s[28] != 0
-	m.w.owner = uint8(s[29])
-	m.w.fault = Result(s[30])
-	m.w.dst = s[31]
-	m.w.left = uint32(s[32])
-	m.w.src = uint8(s[33])
-	m.w.tag = uint8(s[34])
-	m.w.offer = s[35] != 0
-	m.w.credit = uint8(s[36])
-	m.w.at = uint8(s[37])
-	m.w.bytes = uint32(s[38])
-	m.w.word = uint8(s[39])
-	m.w.words = uint32(s[40])
-	m.w.prime = s[41] != 0
-	m.w.shift = uint8(s[42])
-	m.s.valid = s[43] != 0
-	m.s.prime = s[44] != 0
-	m.s.word = s[45] != 0
-	m.s.last = s[46] != 0
-	m.s.end = s[47] != 0
-	m.s.enable = uint8(s[48])
-	m.s.prev = s[49]
-	m.cancel = uint8(s[50])
-	m.result = Result(s[51])
-	m.owner = uint8(s[52])
-	s = s[53:]
+	m.wrap = uint8(s[1])
+	m.nodes = uint8(s[2])
+	m.queues = s[3] != 0
+	m.addrMask = s[4]
+	m.lenMask = uint32(s[5])
+	m.leftMask = uint32(s[6])
+	m.r.active = s[7] != 0
+	m.r.begun = s[8] != 0
+	m.r.from.addr = s[9]
+	m.r.from.left = uint32(s[10])
+	m.r.from.end = uint8(s[11])
+	m.head = uint8(s[12])
+	m.tail = uint8(s[13])
+	m.waiting = uint16(s[14])
+	m.failed = uint16(s[15])
+	m.ends = uint16(s[16])
+	m.fill[0] = uint8(s[17])
+	m.fill[1] = uint8(s[18])
+	m.fill[2] = uint8(s[19])
+	m.fill[3] = uint8(s[20])
+	m.fill[4] = uint8(s[21])
+	m.fill[5] = uint8(s[22])
+	m.fill[6] = uint8(s[23])
+	m.fill[7] = uint8(s[24])
+	m.fill[8] = uint8(s[25])
+	m.fill[9] = uint8(s[26])
+	m.fill[10] = uint8(s[27])
+	m.fill[11] = uint8(s[28])
+	m.fill[12] = uint8(s[29])
+	m.fill[13] = uint8(s[30])
+	m.fill[14] = uint8(s[31])
+	m.fill[15] = uint8(s[32])
+	m.w.active = s[33] != 0
+	m.w.fill = s[34] != 0
+	m.w.owner = uint8(s[35])
+	m.w.fault = Result(s[36])
+	m.w.to.addr = s[37]
+	m.w.to.left = uint32(s[38])
+	m.w.to.end = uint8(s[39])
+	m.w.more = s[40] != 0
+	m.w.tag = uint8(s[41])
+	m.w.skew = s[42] != 0
+	m.w.all = s[43] != 0
+	m.w.offer = s[44] != 0
+	m.w.credit = uint8(s[45])
+	m.w.at = uint8(s[46])
+	m.w.lane = uint8(s[47])
+	m.w.word = uint8(s[48])
+	m.w.prime = s[49] != 0
+	m.w.ended = s[50] != 0
+	m.w.shift = uint8(s[51])
+	m.s.valid = s[52] != 0
+	m.s.last = s[53] != 0
+	m.s.end = s[54] != 0
+	m.s.enable = uint8(s[55])
+	m.s.prev = s[56]
+	m.cancel = uint8(s[57])
+	m.result = Result(s[58])
+	m.owner = uint8(s[59])
+	s = s[60:]
 	m.order.Restore(s)
 	s = s[hdl.RAMWords:]
 	m.queue.Restore(s)
@@ -137,14 +151,20 @@ func (m *Module) Restore(s []uint64) {
 func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	s = append(s,
 		hdl.Signal{Name: at + ".tags", Width: 8},
+		hdl.Signal{Name: at + ".wrap", Width: 8},
+		hdl.Signal{Name: at + ".nodes", Width: 8},
+		hdl.Signal{Name: at + ".queues", Width: 1},
 		hdl.Signal{Name: at + ".addrMask", Width: 64},
 		hdl.Signal{Name: at + ".lenMask", Width: 32},
+		hdl.Signal{Name: at + ".leftMask", Width: 32},
 		hdl.Signal{Name: at + ".r_active", Width: 1},
-		hdl.Signal{Name: at + ".r_src", Width: 64},
-		hdl.Signal{Name: at + ".r_left", Width: 32},
+		hdl.Signal{Name: at + ".r_begun", Width: 1},
+		hdl.Signal{Name: at + ".r_from_addr", Width: 64},
+		hdl.Signal{Name: at + ".r_from_left", Width: 26},
+		hdl.Signal{Name: at + ".r_from_end", Width: 7},
 		hdl.Signal{Name: at + ".head", Width: 5},
 		hdl.Signal{Name: at + ".tail", Width: 5},
-		hdl.Signal{Name: at + ".complete", Width: 16},
+		hdl.Signal{Name: at + ".waiting", Width: 16},
 		hdl.Signal{Name: at + ".failed", Width: 16},
 		hdl.Signal{Name: at + ".ends", Width: 16},
 		hdl.Signal{Name: at + ".fill_0", Width: 4},
@@ -167,21 +187,22 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".w_fill", Width: 1},
 		hdl.Signal{Name: at + ".w_owner", Width: 1},
 		hdl.Signal{Name: at + ".w_fault", Width: 2, Names: resultNames()},
-		hdl.Signal{Name: at + ".w_dst", Width: 64},
-		hdl.Signal{Name: at + ".w_left", Width: 32},
-		hdl.Signal{Name: at + ".w_src", Width: 7},
+		hdl.Signal{Name: at + ".w_to_addr", Width: 64},
+		hdl.Signal{Name: at + ".w_to_left", Width: 26},
+		hdl.Signal{Name: at + ".w_to_end", Width: 7},
+		hdl.Signal{Name: at + ".w_more", Width: 1},
 		hdl.Signal{Name: at + ".w_tag", Width: 5},
+		hdl.Signal{Name: at + ".w_skew", Width: 1},
+		hdl.Signal{Name: at + ".w_all", Width: 1},
 		hdl.Signal{Name: at + ".w_offer", Width: 1},
 		hdl.Signal{Name: at + ".w_credit", Width: 2},
-		hdl.Signal{Name: at + ".w_at", Width: 7},
-		hdl.Signal{Name: at + ".w_bytes", Width: 32},
+		hdl.Signal{Name: at + ".w_at", Width: 4},
+		hdl.Signal{Name: at + ".w_lane", Width: 3},
 		hdl.Signal{Name: at + ".w_word", Width: 4},
-		hdl.Signal{Name: at + ".w_words", Width: 30},
 		hdl.Signal{Name: at + ".w_prime", Width: 1},
+		hdl.Signal{Name: at + ".w_ended", Width: 1},
 		hdl.Signal{Name: at + ".w_shift", Width: 3},
 		hdl.Signal{Name: at + ".s_valid", Width: 1},
-		hdl.Signal{Name: at + ".s_prime", Width: 1},
-		hdl.Signal{Name: at + ".s_word", Width: 1},
 		hdl.Signal{Name: at + ".s_last", Width: 1},
 		hdl.Signal{Name: at + ".s_end", Width: 1},
 		hdl.Signal{Name: at + ".s_enable", Width: 8},

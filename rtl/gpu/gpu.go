@@ -83,7 +83,7 @@ func New(c Config) (*GPU, error) {
 		cp1:    cp.New(1, params),
 		fence0: fence.New(0, c.Timeline),
 		fence1: fence.New(1, c.Timeline),
-		dma:    dma.New(dma.Params{Tags: c.Tags, HostBits: c.HostBits, LengthBits: c.LengthBits}),
+		dma:    dma.New(dma.Params{Nodes: c.Nodes, Tags: c.Tags, HostBits: c.HostBits, LengthBits: c.LengthBits}),
 		vram:   mem.New(c.VRAMBytes, c.VRAMPorts),
 
 		perf:      perf.New(c.Nodes),
@@ -237,7 +237,7 @@ func (g *GPU) IdleFor() uint64 {
 	if g.config.Watchdog {
 		n = min(n, g.watchdog.IdleFor(g.levels(0).Busy, g.levels(1).Busy))
 	}
-	if offered, _, _ := g.desc(); offered != 0 && (g.dma.Ready() || !g.descs.Turn().Hold) {
+	if offered, _, _ := g.desc(); offered != 0 && (g.dma.Wakes() || !g.descs.Turn().Hold) {
 		n = 0
 	}
 	if g.pcie.Pending() != g.initiator.Pending() || g.dma.Cancel() != g.cancel() {

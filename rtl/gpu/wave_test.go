@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"math"
-	"math/bits"
 	"slices"
 	"strconv"
 	"testing"
@@ -102,7 +101,7 @@ func TestWaveVariables(t *testing.T) {
 			"gpu.cp0.state":          {Kind: "string", Width: 1},
 			"gpu.cp0.op":             {Kind: "string", Width: 1},
 			"gpu.cp0.ring_count":     {Kind: "reg", Width: 6},
-			"gpu.dma.queue.count":    {Kind: "reg", Width: 1 + bits.Len(uint(min(4, c.Tags/2)-1))},
+			"gpu.dma.queue.count":    {Kind: "reg", Width: 3},
 			"gpu.dma.order.q":        {Kind: "reg", Width: 64},
 			"gpu.dma.fill_15":        {Kind: "reg", Width: 4},
 			"gpu.req_Kind":           {Kind: "string", Width: 1},
