@@ -74,6 +74,8 @@ type Module struct {
 
 	order   hdl.RAM // word i of tag t's chunk at t*beats + i
 	queue   hdl.FIFO[entry]
+	from    span // of the reads
+	to      span // of the write headers
 	r       reader
 	head    uint8        `w:"5"` // oldest tag in flight, and a wrap bit
 	tail    uint8        `w:"5"` // next tag to use
@@ -98,7 +100,6 @@ type entry struct {
 type reader struct {
 	active bool
 	begun  bool // it is the one that is offered, if none is queued
-	from   span
 }
 
 // Params are the limits of an engine.
@@ -146,7 +147,7 @@ func (m *Module) Read() port.Request {
 	if hdl.Asleep(!m.reading()) {
 		return port.Request{}
 	}
-	req := m.r.from.request(m.slot(m.tail))
+	req := m.from.request(m.slot(m.tail))
 	if m.reading() {
 		req.Kind = port.MemRead
 	}
@@ -166,6 +167,7 @@ func (m *Module) Work() (owner uint8, starved bool) {
 // Tick is one rising clock edge.
 func (m *Module) Tick(desc Desc, owner uint8, in In, refused bool, cancel uint8, rst bool) {
 	m.result = ResultNone
+	hdl.Assert(desc.Op == None || desc.Len != 0 && desc.Len&^m.lenMask == 0, "dma: a bad length")
 	desc.Dst &= m.addrMask
 	desc.Len &= m.lenMask
 	desc.Op &= 3
@@ -174,7 +176,7 @@ func (m *Module) Tick(desc Desc, owner uint8, in In, refused bool, cancel uint8,
 	if m.queues {
 		next, queued, _ = m.queue.Out()
 	}
-	reading, stop := m.reading() && in.ReadReady, m.stopping()
+	reading, writing, stop := m.reading() && in.ReadReady, m.writing() && in.ReqReady, m.stopping()
 
 	read, raddr := m.tickWrite(in.ReqReady, in.BeatReady, refused || m.cancelled())
 	waddr, enable := m.arrive(in.Cpl) // of a read taken in an earlier clock
@@ -189,14 +191,18 @@ func (m *Module) Tick(desc Desc, owner uint8, in In, refused bool, cancel uint8,
 		first, n = desc.Src, desc.Len
 	}
 	left, end := requests(uint8(first)&(chunk-1), n)
-	left &= m.leftMask
+	if load || writing {
+		m.to = m.behind(m.to, writing, load, span{addr: next.desc.Dst, left: left, end: end})
+	}
+	if begin || reading {
+		m.from = m.behind(m.from, reading, begin, span{addr: desc.Src & m.addrMask, left: left, end: end})
+	}
 	if load {
-		m.load(next, left, end)
+		m.load(next)
 		m.r.begun = false
 	}
 	if begin {
-		hdl.Assert(desc.Len != 0, "dma: a bad length")
-		m.r = reader{active: desc.Op == Copy, begun: !m.queues, from: span{addr: desc.Src & m.addrMask, left: left, end: end}}
+		m.r = reader{active: desc.Op == Copy, begun: !m.queues}
 	}
 	m.queue.Tick(m.queues && take, entry{desc: desc, owner: owner & m.nodes & 1}, m.queues && load)
 	m.cancel = cancel & 3
@@ -231,32 +237,30 @@ func (m *Module) stopping() bool {
 // slot returns the local tag of head or tail.
 func (m *Module) slot(p uint8) uint8 { return p & (m.tags - 1) }
 
-// behind returns the tag behind p.
-func (m *Module) behind(p uint8) uint8 { return (p + 1) & m.wrap & 0x1f }
+// next returns the tag behind p.
+func (m *Module) next(p uint8) uint8 { return (p + 1) & m.wrap & 0x1f }
 
-// tickRead moves the read side on behind a header that was taken. With stop set
+// tickRead gives a tag to a read whose header is taken. With stop set
 // the write side has given the descriptor up, and this read is the last one.
 func (m *Module) tickRead(stop bool) {
 	t := m.slot(m.tail)
 	bit := uint16(1) << t
-	m.fill[t] = uint8(m.r.from.addr>>3) & (beats - 1)
+	m.fill[t] = uint8(m.from.addr>>3) & (beats - 1)
 	m.waiting |= bit
 	m.failed &^= bit
 	m.ends &^= bit
-	if m.r.from.last() || stop {
+	if m.from.last() || stop {
 		m.ends |= bit
 		m.r.active = false
 	}
-	m.tail = m.behind(m.tail)
-	m.r.from.addr = m.chunkBehind(m.r.from.addr)
-	m.r.from.left = (m.r.from.left - 1) & m.leftMask
+	m.tail = m.next(m.tail)
 }
 
 // arrive takes a completion and returns what it writes to the reorder memory.
 func (m *Module) arrive(cpl port.Completion) (addr uint32, enable uint8) {
-	t := cpl.Tag & (slots - 1)
-	addr = uint32(m.slot(t))*beats | uint32(m.fill[m.slot(t)])
-	if cpl.Status != port.CplNone && t < m.tags && m.waiting>>t&1 != 0 {
+	t := m.slot(cpl.Tag)
+	addr = uint32(t)*beats | uint32(m.fill[t])
+	if cpl.Status != port.CplNone && cpl.Tag&(slots-1) == t && m.waiting>>t&1 != 0 {
 		m.fill[t] = (m.fill[t] + 1) & (beats - 1)
 		if cpl.Last {
 			m.waiting &^= 1 << t
@@ -292,6 +296,7 @@ func (m *Module) Skip(uint64) {}
 func (m *Module) Reset() {
 	m.order.Reset()
 	m.queue.Reset()
+	m.from, m.to = span{}, span{}
 	m.r, m.w, m.s = reader{}, writer{}, stage{}
 	m.head, m.tail = 0, 0
 	m.waiting, m.failed, m.ends = 0, 0, 0

@@ -244,6 +244,27 @@ func TestStrayCompletionIsIgnored(t *testing.T) {
 	}
 }
 
+// A tag that the engine does not have is not taken for the one that it shares a
+// place with.
+func TestForeignTagIsIgnored(t *testing.T) {
+	m := dma.New(params(4))
+	clock := func(in dma.In) {
+		m.Tick(dma.Desc{Op: dma.Copy, Len: 8, Dst: 0x10000}, 0, in, false, 0, false)
+	}
+	for m.Read().Kind == port.None {
+		clock(dma.In{})
+	}
+	clock(dma.In{ReadReady: true})
+	beat := port.Completion{Tag: 4, Status: port.CplSuccess, Last: true}
+	for _, tag := range []uint8{4, 8, 12, 15, 0} {
+		require.Equal(t, port.None, m.Header().Kind, "before a completion with tag %d", tag)
+		beat.Tag = tag
+		clock(dma.In{Cpl: beat})
+		clock(dma.In{})
+	}
+	assert.Equal(t, port.MemWrite, m.Header().Kind)
+}
+
 func TestReset(t *testing.T) {
 	b := newBench(t, 4, 1)
 	b.latency = 30

@@ -19,39 +19,39 @@ func (m *Module) Snapshot(s []uint64) {
 	s[4] = m.addrMask
 	s[5] = uint64(m.lenMask)
 	s[6] = uint64(m.leftMask)
-	s[7] = hdl.Bit(m.r.active)
-	s[8] = hdl.Bit(m.r.begun)
-	s[9] = m.r.from.addr
-	s[10] = uint64(m.r.from.left)
-	s[11] = uint64(m.r.from.end)
-	s[12] = uint64(m.head)
-	s[13] = uint64(m.tail)
-	s[14] = uint64(m.waiting)
-	s[15] = uint64(m.failed)
-	s[16] = uint64(m.ends)
-	s[17] = uint64(m.fill[0])
-	s[18] = uint64(m.fill[1])
-	s[19] = uint64(m.fill[2])
-	s[20] = uint64(m.fill[3])
-	s[21] = uint64(m.fill[4])
-	s[22] = uint64(m.fill[5])
-	s[23] = uint64(m.fill[6])
-	s[24] = uint64(m.fill[7])
-	s[25] = uint64(m.fill[8])
-	s[26] = uint64(m.fill[9])
-	s[27] = uint64(m.fill[10])
-	s[28] = uint64(m.fill[11])
-	s[29] = uint64(m.fill[12])
-	s[30] = uint64(m.fill[13])
-	s[31] = uint64(m.fill[14])
-	s[32] = uint64(m.fill[15])
-	s[33] = hdl.Bit(m.w.active)
-	s[34] = hdl.Bit(m.w.fill)
-	s[35] = uint64(m.w.owner)
-	s[36] = uint64(m.w.fault)
-	s[37] = m.w.to.addr
-	s[38] = uint64(m.w.to.left)
-	s[39] = uint64(m.w.to.end)
+	s[7] = m.from.addr
+	s[8] = uint64(m.from.left)
+	s[9] = uint64(m.from.end)
+	s[10] = m.to.addr
+	s[11] = uint64(m.to.left)
+	s[12] = uint64(m.to.end)
+	s[13] = hdl.Bit(m.r.active)
+	s[14] = hdl.Bit(m.r.begun)
+	s[15] = uint64(m.head)
+	s[16] = uint64(m.tail)
+	s[17] = uint64(m.waiting)
+	s[18] = uint64(m.failed)
+	s[19] = uint64(m.ends)
+	s[20] = uint64(m.fill[0])
+	s[21] = uint64(m.fill[1])
+	s[22] = uint64(m.fill[2])
+	s[23] = uint64(m.fill[3])
+	s[24] = uint64(m.fill[4])
+	s[25] = uint64(m.fill[5])
+	s[26] = uint64(m.fill[6])
+	s[27] = uint64(m.fill[7])
+	s[28] = uint64(m.fill[8])
+	s[29] = uint64(m.fill[9])
+	s[30] = uint64(m.fill[10])
+	s[31] = uint64(m.fill[11])
+	s[32] = uint64(m.fill[12])
+	s[33] = uint64(m.fill[13])
+	s[34] = uint64(m.fill[14])
+	s[35] = uint64(m.fill[15])
+	s[36] = hdl.Bit(m.w.active)
+	s[37] = hdl.Bit(m.w.fill)
+	s[38] = uint64(m.w.owner)
+	s[39] = uint64(m.w.fault)
 	s[40] = hdl.Bit(m.w.more)
 	s[41] = uint64(m.w.tag)
 	s[42] = hdl.Bit(m.w.skew)
@@ -88,39 +88,39 @@ func (m *Module) Restore(s []uint64) {
 	m.addrMask = s[4]
 	m.lenMask = uint32(s[5])
 	m.leftMask = uint32(s[6])
-	m.r.active = s[7] != 0
-	m.r.begun = s[8] != 0
-	m.r.from.addr = s[9]
-	m.r.from.left = uint32(s[10])
-	m.r.from.end = uint8(s[11])
-	m.head = uint8(s[12])
-	m.tail = uint8(s[13])
-	m.waiting = uint16(s[14])
-	m.failed = uint16(s[15])
-	m.ends = uint16(s[16])
-	m.fill[0] = uint8(s[17])
-	m.fill[1] = uint8(s[18])
-	m.fill[2] = uint8(s[19])
-	m.fill[3] = uint8(s[20])
-	m.fill[4] = uint8(s[21])
-	m.fill[5] = uint8(s[22])
-	m.fill[6] = uint8(s[23])
-	m.fill[7] = uint8(s[24])
-	m.fill[8] = uint8(s[25])
-	m.fill[9] = uint8(s[26])
-	m.fill[10] = uint8(s[27])
-	m.fill[11] = uint8(s[28])
-	m.fill[12] = uint8(s[29])
-	m.fill[13] = uint8(s[30])
-	m.fill[14] = uint8(s[31])
-	m.fill[15] = uint8(s[32])
-	m.w.active = s[33] != 0
-	m.w.fill = s[34] != 0
-	m.w.owner = uint8(s[35])
-	m.w.fault = Result(s[36])
-	m.w.to.addr = s[37]
-	m.w.to.left = uint32(s[38])
-	m.w.to.end = uint8(s[39])
+	m.from.addr = s[7]
+	m.from.left = uint32(s[8])
+	m.from.end = uint8(s[9])
+	m.to.addr = s[10]
+	m.to.left = uint32(s[11])
+	m.to.end = uint8(s[12])
+	m.r.active = s[13] != 0
+	m.r.begun = s[14] != 0
+	m.head = uint8(s[15])
+	m.tail = uint8(s[16])
+	m.waiting = uint16(s[17])
+	m.failed = uint16(s[18])
+	m.ends = uint16(s[19])
+	m.fill[0] = uint8(s[20])
+	m.fill[1] = uint8(s[21])
+	m.fill[2] = uint8(s[22])
+	m.fill[3] = uint8(s[23])
+	m.fill[4] = uint8(s[24])
+	m.fill[5] = uint8(s[25])
+	m.fill[6] = uint8(s[26])
+	m.fill[7] = uint8(s[27])
+	m.fill[8] = uint8(s[28])
+	m.fill[9] = uint8(s[29])
+	m.fill[10] = uint8(s[30])
+	m.fill[11] = uint8(s[31])
+	m.fill[12] = uint8(s[32])
+	m.fill[13] = uint8(s[33])
+	m.fill[14] = uint8(s[34])
+	m.fill[15] = uint8(s[35])
+	m.w.active = s[36] != 0
+	m.w.fill = s[37] != 0
+	m.w.owner = uint8(s[38])
+	m.w.fault = Result(s[39])
 	m.w.more = s[40] != 0
 	m.w.tag = uint8(s[41])
 	m.w.skew = s[42] != 0
@@ -157,11 +157,14 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".addrMask", Width: 64},
 		hdl.Signal{Name: at + ".lenMask", Width: 32},
 		hdl.Signal{Name: at + ".leftMask", Width: 32},
+		hdl.Signal{Name: at + ".from_addr", Width: 64},
+		hdl.Signal{Name: at + ".from_left", Width: 26},
+		hdl.Signal{Name: at + ".from_end", Width: 7},
+		hdl.Signal{Name: at + ".to_addr", Width: 64},
+		hdl.Signal{Name: at + ".to_left", Width: 26},
+		hdl.Signal{Name: at + ".to_end", Width: 7},
 		hdl.Signal{Name: at + ".r_active", Width: 1},
 		hdl.Signal{Name: at + ".r_begun", Width: 1},
-		hdl.Signal{Name: at + ".r_from_addr", Width: 64},
-		hdl.Signal{Name: at + ".r_from_left", Width: 26},
-		hdl.Signal{Name: at + ".r_from_end", Width: 7},
 		hdl.Signal{Name: at + ".head", Width: 5},
 		hdl.Signal{Name: at + ".tail", Width: 5},
 		hdl.Signal{Name: at + ".waiting", Width: 16},
@@ -187,9 +190,6 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".w_fill", Width: 1},
 		hdl.Signal{Name: at + ".w_owner", Width: 1},
 		hdl.Signal{Name: at + ".w_fault", Width: 2, Names: resultNames()},
-		hdl.Signal{Name: at + ".w_to_addr", Width: 64},
-		hdl.Signal{Name: at + ".w_to_left", Width: 26},
-		hdl.Signal{Name: at + ".w_to_end", Width: 7},
 		hdl.Signal{Name: at + ".w_more", Width: 1},
 		hdl.Signal{Name: at + ".w_tag", Width: 5},
 		hdl.Signal{Name: at + ".w_skew", Width: 1},

@@ -39,7 +39,26 @@ func (s span) request(tag uint8) port.Request {
 	return port.Request{Tag: tag, Len: behind&(port.MaxLen-1) + 1, Addr: s.addr &^ 3}
 }
 
-// chunkBehind returns the start of the chunk behind the one of addr.
-func (m *Module) chunkBehind(addr uint64) uint64 {
-	return addr&host | ((addr/chunk+1)*chunk)&(m.addrMask&^host)
+// behind returns s behind its next request, if step is set, or to, if load is.
+//
+// Design note. A cell of an FPGA has one bit of a sum and room for two inputs more,
+// and the second operand is one of them. So the choice between the sum and to costs
+// nothing where that operand is the choice: with load set the sum does not matter.
+func (m *Module) behind(s span, step, load bool, to span) span {
+	up, down := uint64(1), uint32(0)
+	if load {
+		up = ^uint64(0)
+	}
+	if step {
+		down = ^uint32(0)
+	}
+	addr := s.addr&host | ((s.addr/chunk+up)*chunk)&(m.addrMask&^host)
+	left, end := to.left, to.end
+	if step {
+		left, end = s.left+down, s.end
+	}
+	if load {
+		addr = to.addr
+	}
+	return span{addr: addr, left: left & m.leftMask, end: end & (chunk - 1)}
 }

@@ -14,7 +14,6 @@ type writer struct {
 	owner  uint8  `w:"1"`
 	fault  Result `w:"2"` // why no further header is offered
 
-	to    span  // of the headers
 	more  bool  // there are headers left
 	tag   uint8 `w:"5"` // of the last byte of the next one, as head counts
 	skew  bool  // the tag in front of that has not been looked at
@@ -40,9 +39,8 @@ type stage struct {
 	prev   uint64 // the source word before, or the value of a fill
 }
 
-// load gives the write side a descriptor whose first tag is head. It is to be
-// written in so many requests, with its last byte at end of its chunk.
-func (m *Module) load(e entry, left uint32, end uint8) {
+// load gives the write side a descriptor whose first tag is head.
+func (m *Module) load(e entry) {
 	fill := e.desc.Op == Fill
 	src, dst := uint8(e.desc.Src)&(chunk-1), uint8(e.desc.Dst)&(chunk-1)
 	if fill {
@@ -51,7 +49,6 @@ func (m *Module) load(e entry, left uint32, end uint8) {
 	}
 	m.w = writer{
 		active: true, fill: fill, owner: e.owner,
-		to:   span{addr: e.desc.Dst, left: left & 0x3ffffff, end: end & (chunk - 1)},
 		more: true, tag: m.head, skew: src > dst, all: fill,
 		at: dst >> 3, lane: dst & 7, word: src >> 3,
 		prime: src&7 > dst&7, ended: fill, shift: (dst - src) & 7,
@@ -64,7 +61,7 @@ func (m *Module) Header() port.Request {
 	if hdl.Asleep(!writing) {
 		return port.Request{}
 	}
-	req := m.w.to.request(0)
+	req := m.to.request(0)
 	if writing {
 		req.Kind = port.MemWrite
 	}
@@ -79,11 +76,11 @@ func (m *Module) Beat() port.Beat {
 // shifted returns the data of the beat: the source word shifted up, and in its
 // lower lanes the upper ones of the word before. The value of a fill is both.
 func (m *Module) shifted() uint64 {
-	upper := ^uint64(0) << (64 - 8*m.w.shift)
+	lower := ^uint64(0) >> (8 * m.w.shift)
 	if m.w.fill {
-		upper = ^uint64(0)
+		lower = 0
 	}
-	return rotate(m.order.Out()&^upper|m.s.prev&upper, m.w.shift)
+	return rotate(m.order.Out()&lower|m.s.prev&^lower, m.w.shift)
 }
 
 // rotate returns v with the lanes moved up by n, 0 to 7.
@@ -163,15 +160,13 @@ func (m *Module) look() {
 	m.w.skew = false
 	if !m.w.all {
 		m.w.all = m.ending(m.w.tag)
-		m.w.tag = m.behind(m.w.tag)
+		m.w.tag = m.next(m.w.tag)
 	}
 }
 
-// header moves on behind a header that was taken.
+// header counts a header that was taken.
 func (m *Module) header() {
-	m.w.more = !m.w.to.last()
-	m.w.to.addr = m.chunkBehind(m.w.to.addr)
-	m.w.to.left = (m.w.to.left - 1) & m.leftMask
+	m.w.more = !m.to.last()
 	m.w.credit = (m.w.credit + 1) & 3
 }
 
@@ -179,8 +174,8 @@ func (m *Module) header() {
 // whether it has a source word, which is then fetched.
 func (m *Module) issue() (read bool) {
 	prime := m.w.prime
-	end := !prime && !m.w.more && m.w.credit == 1 && m.w.at == m.w.to.end>>3
-	read = !m.w.ended && (!end || m.w.to.end&7 >= m.w.shift)
+	end := !prime && !m.w.more && m.w.credit == 1 && m.w.at == m.to.end>>3
+	read = !m.w.ended && (!end || m.to.end&7 >= m.w.shift)
 	if !m.w.fill {
 		m.s.prev = m.order.Out()
 	}
@@ -201,7 +196,7 @@ func (m *Module) place(end bool) {
 	m.s.last = end || m.w.at == beats-1
 	m.s.enable = 0xff << m.w.lane
 	if end {
-		m.s.enable &= 0xff >> (7 - m.w.to.end&7)
+		m.s.enable &= 0xff >> (^m.to.end & 7)
 	}
 	m.w.at = (m.w.at + 1) & (beats - 1)
 	m.w.lane = 0
@@ -213,7 +208,7 @@ func (m *Module) place(end bool) {
 // release frees the oldest tag.
 func (m *Module) release() {
 	m.w.ended = m.ending(m.head)
-	m.head = m.behind(m.head)
+	m.head = m.next(m.head)
 }
 
 // finish ends the descriptor with its outcome.
