@@ -43,7 +43,7 @@ lint: ## staticcheck
 	$(GO) tool staticcheck ./...
 
 race: ## the fast set, the blocks left out, which have no goroutine, under the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -timeout 30m $$($(GO) list ./... | grep -vE '/rtl/(cp|dma|fence|gpu|ident|intc|mem|noc|pcie|perf|reset|watchdog)$$')
+	CGO_ENABLED=1 $(GO) test -race -timeout 30m $$($(GO) list ./... | grep -vE '/rtl/(cp|dma|fence|gpu|ident|intc|mem|noc|pcie|perf|reset|store|watchdog)$$')
 
 bench: build ## print the figures: cycles are exact, speeds are this machine's
 	$(BIN) bench device

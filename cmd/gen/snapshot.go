@@ -42,6 +42,7 @@ var snapshotPackages = []struct {
 	{"rtl/pcie", []string{"Module"}},
 	{"rtl/perf", []string{"Module"}},
 	{"rtl/reset", []string{"Module"}},
+	{"rtl/store", []string{"Module"}},
 	{"rtl/watchdog", []string{"Module"}},
 	{"rtl/wave", []string{"ports"}},
 }

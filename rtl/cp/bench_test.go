@@ -15,8 +15,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/dma"
 	"github.com/hilgpu/hilgpu/rtl/fence"
-	"github.com/hilgpu/hilgpu/rtl/ident"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
+	"github.com/hilgpu/hilgpu/rtl/store"
 )
 
 const (
@@ -42,13 +42,14 @@ type bench struct {
 	rng     *rand.Rand // random stalls, if not nil
 	refuse  bool       // writes are refused
 	check   bool       // IdleFor is held against what happens
+	full    uint64     // clock from which on writes of scratch registers are taken
 
 	clock   uint64
 	cpls    []timedCpl
 	moves   []timedMove
 	descs   []dma.Desc
 	fetches []port.Request
-	scratch []ident.Scratch
+	scratch []store.Scratch
 	events  int
 	faults  int
 	yields  int
@@ -161,7 +162,11 @@ func (b *bench) tick(regs regbus.Req) {
 	wreq, wbeat := b.fence.Write()
 	wready := !b.stall()
 	if wreq.Kind != port.None && wready && !b.refuse {
-		binary.LittleEndian.PutUint64(b.mem(wreq.Addr, 8), wbeat.Data)
+		binary.LittleEndian.PutUint64(b.mem(freq.Addr, 8), wbeat.Data)
+	}
+	if s := b.cp.Scratch(); s.Valid && b.clock >= b.full && !b.stall() {
+		mem.Scratch = true
+		b.scratch = append(b.scratch, s)
 	}
 	if b.check {
 		b.holdIdle(mem, d, f, regs)
@@ -172,9 +177,6 @@ func (b *bench) tick(regs regbus.Req) {
 	b.clock++
 	if b.clock > patience {
 		b.t.Fatalf("the test waits for ever, state %d", b.cp.state)
-	}
-	if s := b.cp.Scratch(); s.Valid {
-		b.scratch = append(b.scratch, s)
 	}
 	if b.cp.Fault() {
 		b.faults++

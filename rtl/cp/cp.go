@@ -11,8 +11,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/dma"
 	"github.com/hilgpu/hilgpu/rtl/fence"
 	"github.com/hilgpu/hilgpu/rtl/hdl"
-	"github.com/hilgpu/hilgpu/rtl/ident"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
+	"github.com/hilgpu/hilgpu/rtl/store"
 )
 
 // Params are the limits that addresses and lengths are checked against.
@@ -30,8 +30,9 @@ type Params struct {
 
 // Mem is what comes back from the memory side.
 type Mem struct {
-	Ready bool            // the header of Fetch is taken
-	Cpl   port.Completion // of a fetch; never stalled
+	Ready   bool            // the header of Fetch is taken
+	Cpl     port.Completion // of a fetch; never stalled
+	Scratch bool            // the write of a scratch register is taken
 }
 
 // DMA is what comes back from the DMA engine: for each descriptor exactly one
@@ -102,13 +103,13 @@ type surface struct {
 //	In      mem Mem; d DMA; f Fence; regs regbus.Req; rst, a reset
 //	        from any state, after which nothing that was in flight arrives
 //	Out     Fetch, a header stream, local tag 0 the ring, 1 an indirect buffer,
-//	        2 the value of a predicate; Desc and Fence, valid/ready streams; Scratch, Fault, pulses; Rsp;
+//	        2 the value of a predicate; Desc, Fence and Scratch, valid/ready streams; Fault, a pulse; Rsp;
 //	        Resetting, a level; all registered
 //	Timing  a NOP 2 clocks; a linear packet 5 clocks from its last dword to its
 //	        descriptor; a 2D packet up to 33 more; with CTL.PROTECT in an
 //	        indirect buffer 1 to 4 more for each range; then a descriptor a clock
-//	Reset   everything 0. CTL.RESET does the same when all reads, descriptors and
-//	        fence requests in flight have ended, and ignores register writes
+//	Reset   everything 0. CTL.RESET does the same when all reads, descriptors,
+//	        fence requests and scratch writes in flight have ended, and ignores register writes
 //	        until then
 //	Order   packets retire in the order of the buffer; RPTR moves when a packet
 //	        of the ring retires, for INDIRECT when its buffer has
@@ -281,9 +282,9 @@ func (m *Module) Fence() fence.Req {
 // DMA engine gives up.
 func (m *Module) Resetting() bool { return m.resetting }
 
-// Scratch returns the write of a scratch register, in one clock.
-func (m *Module) Scratch() ident.Scratch {
-	return ident.Scratch{Valid: m.scratch, Index: uint8(m.b0>>2) & 3, Data: m.b1}
+// Scratch returns the write of a scratch register.
+func (m *Module) Scratch() store.Scratch {
+	return store.Scratch{Valid: m.scratch, Index: uint8(m.b0>>2) & 3, Data: m.b1}
 }
 
 // Fault reports that the node has stopped on a fault, in one clock.
@@ -355,7 +356,8 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req, rst bool) {
 	}
 
 	m.ringSeek, m.ibSeek = seek{}, seek{}
-	m.scratch, m.pulse, m.yielded = false, false, false
+	m.scratch = m.scratch && !mem.Scratch
+	m.pulse, m.yielded = false, false
 	m.retired, m.took = false, take && m.watched
 	m.handshake(d, f)
 	m.receive(mem)
@@ -440,7 +442,7 @@ func (m *Module) looks() bool { return m.req.Kind != port.None && m.req.Tag == t
 func (m *Module) quiet() bool {
 	moves := m.desc.Op != dma.None || m.inFlight != 0
 	fences := m.fence != fence.None || m.fencing
-	return !moves && !fences && !m.looks() && !m.reading && m.ring.quiet() && m.ib.quiet()
+	return !moves && !fences && !m.scratch && !m.looks() && !m.reading && m.ring.quiet() && m.ib.quiet()
 }
 
 // IdleFor returns math.MaxUint64 if only an input can wake the node, also another

@@ -30,7 +30,9 @@ func (m *Module) step(dword uint32, take, moving bool, named uint64, f Fence) {
 			m.stuck()
 		}
 	case stateRetire:
-		m.retire()
+		if !m.scratch {
+			m.retire()
+		}
 	case stateCheck:
 		m.check()
 	case stateClip:

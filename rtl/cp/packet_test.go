@@ -12,8 +12,8 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/dma"
-	"github.com/hilgpu/hilgpu/rtl/ident"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
+	"github.com/hilgpu/hilgpu/rtl/store"
 )
 
 // hi is the upper half of a host address below 4 GiB.
@@ -34,7 +34,7 @@ func TestPackets(t *testing.T) {
 		dwords  []uint32
 		packets uint32
 		descs   []dma.Desc
-		scratch []ident.Scratch
+		scratch []store.Scratch
 	}{
 		{"NOP", []uint32{0x01000000}, 1, nil, nil},
 		{"NOP with a body that looks like a fault", []uint32{0x01000003, 0xffffffff, 0, 0xffffffff}, 1, nil, nil},
@@ -58,7 +58,7 @@ func TestPackets(t *testing.T) {
 			{Op: dma.Fill, Len: 2, Src: 0xddcc0000bbaa, Dst: 0x2000 + 96 + 4},
 		}, nil},
 		{"WRITE_REG", []uint32{0x08000002, 0x20, 7, 0x08000002, 0x2c, 8}, 2, nil,
-			[]ident.Scratch{{Valid: true, Index: 0, Data: 7}, {Valid: true, Index: 3, Data: 8}}},
+			[]store.Scratch{{Valid: true, Index: 0, Data: 7}, {Valid: true, Index: 3, Data: 8}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t)
@@ -73,6 +73,37 @@ func TestPackets(t *testing.T) {
 			assert.Zero(t, b.faults)
 			widths(t, reflect.ValueOf(b.cp))
 		})
+	}
+}
+
+// A write of a scratch register stays as it is until it is taken, and the packet and a
+// reset wait for that.
+func TestScratchWaits(t *testing.T) {
+	for _, reset := range []bool{false, true} {
+		b := newBench(t)
+		b.check, b.full = true, 60
+		b.start(ringAt, 12)
+		b.push(0x08000002, 0x20, 7, 0x08000002, 0x2c, 8)
+		b.doorbell()
+		for !b.cp.Scratch().Valid {
+			b.tick(regbus.Req{})
+		}
+		if reset {
+			b.write(cpreg.Ctl, cpreg.CtlReset)
+		}
+		for b.clock < b.full {
+			assert.Equal(t, store.Scratch{Valid: true, Index: 0, Data: 7}, b.cp.Scratch())
+			assert.Equal(t, reset, b.cp.Resetting())
+			assert.Zero(t, b.cp.Packets())
+			b.tick(regbus.Req{})
+		}
+		b.idle()
+		want := []store.Scratch{{Valid: true, Index: 0, Data: 7}, {Valid: true, Index: 3, Data: 8}}
+		if reset {
+			want = want[:1]
+		}
+		assert.Equal(t, want, b.scratch)
+		assert.False(t, b.cp.Resetting())
 	}
 }
 

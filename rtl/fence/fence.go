@@ -12,7 +12,8 @@ const (
 	Timestamp
 )
 
-// A Req is one write, checked by whoever sends it: Addr is in range.
+// A Req is one write, checked by whoever sends it: Addr is in range. Op asks for it;
+// the rest stays until its Result.
 type Req struct {
 	Op   Op
 	IRQ  bool   // of a Fence: raise the event

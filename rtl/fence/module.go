@@ -24,11 +24,12 @@ const (
 // fence leads to, or the time. The timeline's low half is FENCE; its high half
 // counts how often that has wrapped, or is 0 if the unit has no timeline.
 //
-//	In      req valid/ready stream of Req, ready is Ready(); time uint64 from
-//	        ident; reqReady, beatReady for the write; refused, a pulse between
+//	In      req valid/ready stream of Req, ready is Ready(); all but Op stays
+//	        until the Result; time uint64 from ident; reqReady, beatReady for the write; refused, a pulse between
 //	        the clock in which the header is taken and the clock after the last
 //	        of header and beat was taken; regs regbus.Req; rst, a reset
-//	Out     Ready; Write (port.Request, port.Beat), valid/ready each; Result, a
+//	Out     Ready; Write (port.Request, port.Beat), valid/ready each, the header
+//	        without the address, which is the Req's; Result, a
 //	        pulse per Req; Event, a pulse per fence with IRQ; Timeline; Rsp
 //	Timing  5 clocks from Req to Result if the write is taken at once; one Req
 //	        at a time
@@ -36,48 +37,50 @@ const (
 //	        is idle and keeps the timeline
 //	Order   header and beat taken, then both halves of the timeline at once, then,
 //	        a clock later, Event and Result; a host write of FENCE in the clock of
-//	        an update loses. A read of TIMELINE_LO latches the high half, which
-//	        TIMELINE_HI reads as
+//	        an update loses. A read answers with the value in the clock of the
+//	        answer; one of TIMELINE_LO then latches the high half, which TIMELINE_HI
+//	        reads as
 //	Paths   none
-//	Size    270 bits, and 64 with a timeline
+//	Size    110 bits, and 64 with a timeline
 //	Faults  ResultBackwards, ResultWriteError
 //	Source  pkt.Fence, pkt.Timestamp, cpreg.Fence
 type Module struct {
 	base     uint16 // of the node's registers in BAR0
 	timeline bool   // the high half is there
 
-	state     state `w:"3"`
-	req       Req
-	value     uint64
-	headerUp  bool
-	beatUp    bool
-	refused   bool
-	completed uint32
-	high      uint32 // of the timeline
-	latched   uint32 // high, when TIMELINE_LO was read
-	result    Result `w:"2"`
-	event     bool
-	rsp       regbus.Rsp
+	state    state `w:"3"`
+	stamp    bool  // the Req is a Timestamp
+	value    uint64
+	headerUp bool
+	beatUp   bool
+	refused  bool
+	room     uint32 // ids from the last completed one to 2^32 - 1
+	high     uint32 // of the timeline
+	latched  uint32 // high, when TIMELINE_LO was read
+	result   Result `w:"2"`
+	event    bool
+	hit      bool
+	showLow  bool // the answer is the low half
+	showHigh bool // it is TIMELINE_HI
+	latches  bool // TIMELINE_LO is answered
 }
 
 // New returns the fence unit of a node after reset, with a timeline of 64 bits or
 // one of 32.
 func New(node int, timeline bool) Module {
-	return Module{base: uint16(cpreg.Base + node*cpreg.Stride), timeline: timeline}
+	return Module{base: uint16(cpreg.Base + node*cpreg.Stride), timeline: timeline, room: math.MaxUint32}
 }
 
 // Ready reports whether a Req is taken in this clock.
 func (m *Module) Ready() bool { return m.state == stateIdle }
 
-// Write returns the header and the beat of the write.
+// Write returns the header, without its address, and the beat of the write.
 func (m *Module) Write() (req port.Request, beat port.Beat) {
+	req.Len = 2
 	if m.headerUp {
-		req = port.Request{Kind: port.MemWrite, Len: 2, Addr: m.req.Addr}
+		req.Kind = port.MemWrite
 	}
-	if m.beatUp {
-		beat = port.Beat{Valid: true, Last: true, Enable: 0xff, Data: m.value}
-	}
-	return req, beat
+	return req, port.Beat{Valid: m.beatUp, Last: true, Enable: 0xff, Data: m.value}
 }
 
 // Result returns the outcome of the last Req, in one clock.
@@ -87,29 +90,53 @@ func (m *Module) Result() Result { return m.result }
 func (m *Module) Event() bool { return m.event }
 
 // Timeline returns both halves of the timeline.
-func (m *Module) Timeline() uint64 { return uint64(m.high)<<32 | uint64(m.completed) }
+func (m *Module) Timeline() uint64 { return uint64(m.high)<<32 | uint64(m.completed()) }
+
+// completed returns the last completed id. It is kept as its complement, which an
+// adder takes as it is where a subtraction would invert it.
+func (m *Module) completed() uint32 { return ^m.room }
+
+// behind returns whether an id is behind the last completed one: their difference
+// is id + room + 1, whose last term is the carry of the lowest bit here.
+func (m *Module) behind(id uint32) bool {
+	difference := (uint64(id)<<1 | 1) + (uint64(m.room)<<1 | 1)
+	return difference>>32&1 != 0
+}
 
 // Rsp returns the answer to the register access of the clock before.
-func (m *Module) Rsp() regbus.Rsp { return m.rsp }
+func (m *Module) Rsp() regbus.Rsp {
+	rsp := regbus.Rsp{Hit: m.hit}
+	if m.showLow {
+		rsp.Data = m.completed()
+	}
+	if m.showHigh {
+		rsp.Data |= m.latched
+	}
+	return rsp
+}
 
 // Reset clears the registers.
-func (m *Module) Reset() { *m = Module{base: m.base, timeline: m.timeline} }
+func (m *Module) Reset() { *m = Module{base: m.base, timeline: m.timeline, room: math.MaxUint32} }
 
 // Tick is one rising clock edge.
 func (m *Module) Tick(req Req, time uint64, reqReady, beatReady, refused bool, regs regbus.Req, rst bool) {
 	if hdl.Asleep(m.IdleFor() != 0 && req.Op == None && regs.Op == regbus.None && !rst) {
 		return
 	}
+	if m.latches {
+		m.latched = m.high
+	}
+	behind, high := m.behind(req.ID), m.wrapped(req.ID)
 	m.access(regs)
 	m.result, m.event = ResultNone, false
 	switch m.state {
 	case stateIdle:
 		if req.Op != None {
-			m.req = req
+			m.stamp = req.Op == Timestamp
 			m.state = stateCheck
 		}
 	case stateCheck:
-		m.check(time)
+		m.check(behind, uint64(high)<<32|uint64(req.ID), time)
 	case stateWrite:
 		m.refused = m.refused || refused
 		m.headerUp = m.headerUp && !reqReady
@@ -118,10 +145,10 @@ func (m *Module) Tick(req Req, time uint64, reqReady, beatReady, refused bool, r
 			m.state = stateSettle
 		}
 	case stateSettle:
-		m.settle(m.refused || refused)
+		m.settle(req.ID, m.refused || refused)
 	case stateEvent:
 		m.result = ResultDone
-		m.event = m.req.Op == Fence && m.req.IRQ
+		m.event = !m.stamp && req.IRQ
 		m.state = stateIdle
 	default:
 		m.state = stateIdle
@@ -131,15 +158,16 @@ func (m *Module) Tick(req Req, time uint64, reqReady, beatReady, refused bool, r
 	}
 }
 
-// check starts the write, unless the id is behind FENCE.
-func (m *Module) check(time uint64) {
-	if m.req.Op == Fence && m.req.ID-m.completed >= 1<<31 {
+// check starts the write, of what the timeline becomes or of the time, unless the id
+// is behind FENCE.
+func (m *Module) check(behind bool, line, time uint64) {
+	if !m.stamp && behind {
 		m.result = ResultBackwards
 		m.state = stateIdle
 	} else {
-		m.value = time
-		if m.req.Op == Fence {
-			m.value = uint64(m.wrapped())<<32 | uint64(m.req.ID)
+		m.value = line
+		if m.stamp {
+			m.value = time
 		}
 		m.headerUp, m.beatUp, m.refused = true, true, false
 		m.state = stateWrite
@@ -147,22 +175,22 @@ func (m *Module) check(time uint64) {
 }
 
 // wrapped returns the high half of the timeline behind a fence.
-func (m *Module) wrapped() uint32 {
+func (m *Module) wrapped(id uint32) uint32 {
 	high := m.high
-	if m.timeline && m.req.ID < m.completed {
+	if m.timeline && id < m.completed() {
 		high++
 	}
 	return high
 }
 
 // settle ends the write: a refused one leaves the timeline as it was.
-func (m *Module) settle(refused bool) {
+func (m *Module) settle(id uint32, refused bool) {
 	if refused {
 		m.result = ResultWriteError
 		m.state = stateIdle
 	} else {
-		if m.req.Op == Fence {
-			m.completed = m.req.ID
+		if !m.stamp {
+			m.room = ^id
 			if m.timeline {
 				m.high = uint32(m.value >> 32)
 			}
@@ -172,35 +200,24 @@ func (m *Module) settle(refused bool) {
 }
 
 func (m *Module) access(r regbus.Req) {
-	m.rsp = regbus.Rsp{}
-	write := r.Op == regbus.Write
-	switch {
-	case r.Op == regbus.None:
-	case r.Off-m.base == cpreg.Fence || r.Off-m.base == cpreg.LineLo:
-		m.rsp.Hit = true
-		if write {
-			m.completed = r.Data
-		} else {
-			m.rsp.Data = m.completed
-			if r.Off-m.base == cpreg.LineLo {
-				m.latched = m.high
-			}
-		}
-	case r.Off-m.base == cpreg.LineHi:
-		m.rsp.Hit = true
-		if !write {
-			m.rsp.Data = m.latched
-		} else if m.timeline {
-			m.high = r.Data
-		}
-	default:
+	read, write := r.Op == regbus.Read, r.Op == regbus.Write
+	line := r.Off == m.base+cpreg.LineLo
+	low := line || r.Off == m.base+cpreg.Fence
+	high := r.Off == m.base+cpreg.LineHi
+	m.hit = r.Op != regbus.None && (low || high)
+	m.showLow, m.showHigh, m.latches = low && read, high && read, line && read
+	if low && write {
+		m.room = ^r.Data
+	}
+	if m.timeline && high && write {
+		m.high = r.Data
 	}
 }
 
 // IdleFor returns math.MaxUint64 if the unit only waits for a Req, a register
 // access or a ready, and 0 otherwise.
 func (m *Module) IdleFor() uint64 {
-	if m.state == stateIdle && m.result == ResultNone && !m.rsp.Hit {
+	if m.state == stateIdle && m.result == ResultNone && !m.hit {
 		return math.MaxUint64
 	}
 	return 0

@@ -7,7 +7,7 @@ import (
 )
 
 // ModuleWords is how many words Snapshot fills.
-const ModuleWords = 18
+const ModuleWords = 17
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -15,21 +15,20 @@ func (m *Module) Snapshot(s []uint64) {
 	s[0] = uint64(m.base)
 	s[1] = hdl.Bit(m.timeline)
 	s[2] = uint64(m.state)
-	s[3] = uint64(m.req.Op)
-	s[4] = hdl.Bit(m.req.IRQ)
-	s[5] = uint64(m.req.ID)
-	s[6] = m.req.Addr
-	s[7] = m.value
-	s[8] = hdl.Bit(m.headerUp)
-	s[9] = hdl.Bit(m.beatUp)
-	s[10] = hdl.Bit(m.refused)
-	s[11] = uint64(m.completed)
-	s[12] = uint64(m.high)
-	s[13] = uint64(m.latched)
-	s[14] = uint64(m.result)
-	s[15] = hdl.Bit(m.event)
-	s[16] = hdl.Bit(m.rsp.Hit)
-	s[17] = uint64(m.rsp.Data)
+	s[3] = hdl.Bit(m.stamp)
+	s[4] = m.value
+	s[5] = hdl.Bit(m.headerUp)
+	s[6] = hdl.Bit(m.beatUp)
+	s[7] = hdl.Bit(m.refused)
+	s[8] = uint64(m.room)
+	s[9] = uint64(m.high)
+	s[10] = uint64(m.latched)
+	s[11] = uint64(m.result)
+	s[12] = hdl.Bit(m.event)
+	s[13] = hdl.Bit(m.hit)
+	s[14] = hdl.Bit(m.showLow)
+	s[15] = hdl.Bit(m.showHigh)
+	s[16] = hdl.Bit(m.latches)
 }
 
 // Restore sets the registers to what Snapshot stored.
@@ -38,21 +37,20 @@ func (m *Module) Restore(s []uint64) {
 	m.base = uint16(s[0])
 	m.timeline = s[1] != 0
 	m.state = state(s[2])
-	m.req.Op = Op(s[3])
-	m.req.IRQ = s[4] != 0
-	m.req.ID = uint32(s[5])
-	m.req.Addr = s[6]
-	m.value = s[7]
-	m.headerUp = s[8] != 0
-	m.beatUp = s[9] != 0
-	m.refused = s[10] != 0
-	m.completed = uint32(s[11])
-	m.high = uint32(s[12])
-	m.latched = uint32(s[13])
-	m.result = Result(s[14])
-	m.event = s[15] != 0
-	m.rsp.Hit = s[16] != 0
-	m.rsp.Data = uint32(s[17])
+	m.stamp = s[3] != 0
+	m.value = s[4]
+	m.headerUp = s[5] != 0
+	m.beatUp = s[6] != 0
+	m.refused = s[7] != 0
+	m.room = uint32(s[8])
+	m.high = uint32(s[9])
+	m.latched = uint32(s[10])
+	m.result = Result(s[11])
+	m.event = s[12] != 0
+	m.hit = s[13] != 0
+	m.showLow = s[14] != 0
+	m.showHigh = s[15] != 0
+	m.latches = s[16] != 0
 }
 
 // Signals appends what the words of Snapshot are; at is the instance.
@@ -61,35 +59,26 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".base", Width: 16},
 		hdl.Signal{Name: at + ".timeline", Width: 1},
 		hdl.Signal{Name: at + ".state", Width: 3, Names: stateNames()},
-		hdl.Signal{Name: at + ".req_Op", Width: 8, Names: opNames()},
-		hdl.Signal{Name: at + ".req_IRQ", Width: 1},
-		hdl.Signal{Name: at + ".req_ID", Width: 32},
-		hdl.Signal{Name: at + ".req_Addr", Width: 64},
+		hdl.Signal{Name: at + ".stamp", Width: 1},
 		hdl.Signal{Name: at + ".value", Width: 64},
 		hdl.Signal{Name: at + ".headerUp", Width: 1},
 		hdl.Signal{Name: at + ".beatUp", Width: 1},
 		hdl.Signal{Name: at + ".refused", Width: 1},
-		hdl.Signal{Name: at + ".completed", Width: 32},
+		hdl.Signal{Name: at + ".room", Width: 32},
 		hdl.Signal{Name: at + ".high", Width: 32},
 		hdl.Signal{Name: at + ".latched", Width: 32},
 		hdl.Signal{Name: at + ".result", Width: 2, Names: resultNames()},
 		hdl.Signal{Name: at + ".event", Width: 1},
-		hdl.Signal{Name: at + ".rsp_Hit", Width: 1},
-		hdl.Signal{Name: at + ".rsp_Data", Width: 32},
+		hdl.Signal{Name: at + ".hit", Width: 1},
+		hdl.Signal{Name: at + ".showLow", Width: 1},
+		hdl.Signal{Name: at + ".showHigh", Width: 1},
+		hdl.Signal{Name: at + ".latches", Width: 1},
 	)
 	return s
 }
 
 // Memories shows v the words of the memories, which it may change.
 func (m *Module) Memories(v hdl.Visitor) {
-}
-
-func opNames() []string {
-	return []string{
-		"None",
-		"Fence",
-		"Timestamp",
-	}
 }
 
 func resultNames() []string {

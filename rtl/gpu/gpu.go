@@ -3,7 +3,7 @@
 //
 //	            target port                        initiator port
 //	                 │                                   │
-//	               pcie ── register bus to all        initiator ─── intc
+//	               pcie ── register bus to all        initiator ─── intc ─── store
 //	                 │                                   │
 //	cp0, cp1 ── descriptors ── dma ── reads and writes ──┤
 //	   │                                                 │
@@ -12,6 +12,7 @@
 package gpu
 
 import (
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/rtl/cp"
@@ -26,6 +27,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/perf"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 	"github.com/hilgpu/hilgpu/rtl/reset"
+	"github.com/hilgpu/hilgpu/rtl/store"
 	"github.com/hilgpu/hilgpu/rtl/watchdog"
 )
 
@@ -37,6 +39,7 @@ type GPU struct {
 
 	pcie   pcie.Module
 	ident  ident.Module
+	store  store.Module
 	intc   intc.Module
 	cp0    cp.Module
 	cp1    cp.Module
@@ -78,7 +81,8 @@ func New(c Config) (*GPU, error) {
 			Aperture: c.Aperture, Protection: c.Protection, Coalescing: c.Coalescing, Counters: c.Counters, Watchdog: c.Watchdog,
 			Timeline: c.Timeline, Contexts: c.Contexts, Preemption: c.Preemption,
 		}),
-		intc:   intc.New(c.Coalescing),
+		store:  store.New(c.Nodes),
+		intc:   intc.New(c.Coalescing, c.HostBits),
 		cp0:    cp.New(0, params),
 		cp1:    cp.New(1, params),
 		fence0: fence.New(0, c.Timeline),
@@ -144,7 +148,11 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	master := pcie.Master{Status: g.initiator.Arrived(), Pending: g.initiator.Pending()}
 	events := g.events()
 	now := g.ident.Time()
-	s0, s1, err := g.cp0.Scratch(), g.cp1.Scratch(), g.pcie.Err()
+	err := g.pcie.Err()
+	latch := store.Latch{Valid: g.ident.Latches(), High: uint32(now >> 32)}
+	capture := store.Capture{First: err.Cause != idreg.ErrNone && !g.ident.Captured(), Held: g.ident.Captured(), Addr: err.Addr}
+	s0, s1, ask, word := g.cp0.Scratch(), g.cp1.Scratch(), g.intc.Ask(), g.store.Word()
+	free := store.Free(regs, g.store.Owes(), latch, capture)
 
 	descs, node, desc := g.desc()
 	descReady := bit(descs != 0 && g.dma.Ready(), node)
@@ -179,12 +187,13 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	}
 
 	g.pcie.Tick(pcie.Target{Req: req, Beat: beat, CplReady: cplReady}, rsp, aperture, master, rst.Function)
-	g.ident.Tick(regs, s0, s1, err, rst)
+	g.ident.Tick(regs, err, rst)
+	g.store.Tick(regs, s0, s1, latch, capture, ask, rst)
 	g.intc.Tick(events, enable, functionMask,
 		has(hostReady, noc.HostWriteMessage), has(hostBeatReady, noc.HostWriteMessage),
-		has(refused, noc.HostWriteMessage), regs, rst)
+		has(refused, noc.HostWriteMessage), word, regs, rst)
 	g.cp0.Tick(cp.Mem{
-		Ready: has(hostReady|readReady, noc.ReadCP0), Cpl: noc.Completion(fromHost, fromVRAM, noc.ReadCP0),
+		Ready: has(hostReady|readReady, noc.ReadCP0), Cpl: noc.Completion(fromHost, fromVRAM, noc.ReadCP0), Scratch: free && !s1.Valid,
 	}, dma0, done0, regs, rst.Whole)
 	g.fence0.Tick(f0, now,
 		has(hostReady, noc.HostWriteFence0) || has(writeReady, noc.VRAMWriteFence0),
@@ -192,7 +201,7 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 		has(refused, noc.HostWriteFence0), regs, rst.Whole)
 	if g.config.Nodes == 2 {
 		g.cp1.Tick(cp.Mem{
-			Ready: has(hostReady|readReady, noc.ReadCP1), Cpl: noc.Completion(fromHost, fromVRAM, noc.ReadCP1),
+			Ready: has(hostReady|readReady, noc.ReadCP1), Cpl: noc.Completion(fromHost, fromVRAM, noc.ReadCP1), Scratch: free,
 		}, dma1, done1, regs, rst.Whole)
 		g.fence1.Tick(f1, now,
 			has(hostReady, noc.HostWriteFence1) || has(writeReady, noc.VRAMWriteFence1),
@@ -226,7 +235,7 @@ func (g *GPU) IdleFor() uint64 {
 	if g.dma.IdleFor() == 0 || g.vram.IdleFor() == 0 || g.initiator.IdleFor() == 0 {
 		return 0 // what keeps a GPU busy for long is asked first
 	}
-	n := min(g.pcie.IdleFor(), g.ident.IdleFor(), g.intc.IdleFor(),
+	n := min(g.pcie.IdleFor(), g.ident.IdleFor(), g.store.IdleFor(), g.intc.IdleFor(),
 		g.cp0.IdleFor(), g.fence0.IdleFor(), g.reset.IdleFor())
 	if g.config.Nodes == 2 {
 		n = min(n, g.cp1.IdleFor(), g.fence1.IdleFor())
@@ -256,6 +265,7 @@ func (g *GPU) Skip(n uint64) {
 	}
 	g.pcie.Skip(n)
 	g.ident.Skip(n)
+	g.store.Skip(n)
 	g.intc.Skip(n)
 	g.cp0.Skip(n)
 	g.fence0.Skip(n)
@@ -274,6 +284,7 @@ func (g *GPU) Skip(n uint64) {
 func (g *GPU) Reset() {
 	g.pcie.Reset()
 	g.ident.Reset()
+	g.store.Reset()
 	g.intc.Reset()
 	g.cp0.Reset()
 	g.cp1.Reset()
@@ -294,7 +305,7 @@ func (g *GPU) Reset() {
 func (g *GPU) rsp() regbus.Rsp {
 	r := or(or(g.ident.Rsp(), g.intc.Rsp()), or(g.cp0.Rsp(), g.fence0.Rsp()))
 	r = or(r, or(g.cp1.Rsp(), g.fence1.Rsp()))
-	return or(r, or(g.perf.Rsp(), g.watchdog.Rsp()))
+	return or(or(r, g.store.Rsp()), or(g.perf.Rsp(), g.watchdog.Rsp()))
 }
 
 func or(a, b regbus.Rsp) regbus.Rsp { return regbus.Rsp{Hit: a.Hit || b.Hit, Data: a.Data | b.Data} }

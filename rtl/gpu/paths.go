@@ -21,10 +21,8 @@ func (g *GPU) hostHeader() (o noc.Offer, req port.Request) {
 	cp1 := noc.Free(noc.ToHost(noc.Tagged(g.cp1.Fetch(), noc.ReadCP1)), busy)
 	rd := noc.Free(noc.ToHost(noc.Tagged(g.dma.Read(), noc.ReadDMA)), busy)
 	wr := noc.ToHost(g.dma.Header())
-	fence0, _ := g.fence0.Write()
-	fence0 = noc.ToHost(fence0)
-	fence1, _ := g.fence1.Write()
-	fence1 = noc.ToHost(fence1)
+	fence0, fence1 := g.fenceHeaders()
+	fence0, fence1 = noc.ToHost(fence0), noc.ToHost(fence1)
 	message, _ := g.intc.Message()
 	message = noc.ToHost(message)
 
@@ -53,12 +51,20 @@ func (g *GPU) hostHeader() (o noc.Offer, req port.Request) {
 
 // outward returns whether a source has a header for host memory.
 func (g *GPU) outward() bool {
-	fence0, _ := g.fence0.Write()
-	fence1, _ := g.fence1.Write()
+	fence0, fence1 := g.fenceHeaders()
 	message, _ := g.intc.Message()
 	return noc.Outward(g.cp0.Fetch()) || noc.Outward(g.cp1.Fetch()) ||
 		noc.Outward(g.dma.Read()) || noc.Outward(g.dma.Header()) ||
 		noc.Outward(fence0) || noc.Outward(fence1) || noc.Outward(message)
+}
+
+// fenceHeaders returns the headers of the fence units, with the addresses, which the
+// nodes hold.
+func (g *GPU) fenceHeaders() (fence0, fence1 port.Request) {
+	fence0, _ = g.fence0.Write()
+	fence1, _ = g.fence1.Write()
+	fence0.Addr, fence1.Addr = g.cp0.Fence().Addr, g.cp1.Fence().Addr
+	return fence0, fence1
 }
 
 // hostBeat returns whose beats are next at the initiator port, and the beat. A
@@ -124,10 +130,8 @@ func (g *GPU) vramWriteHeader() (valid, writer uint8, req port.Request) {
 		return 0, 0, port.Request{}
 	}
 	wr := noc.ToVRAM(g.dma.Header())
-	fence0, _ := g.fence0.Write()
-	fence0 = noc.ToVRAM(fence0)
-	fence1, _ := g.fence1.Write()
-	fence1 = noc.ToVRAM(fence1)
+	fence0, fence1 := g.fenceHeaders()
+	fence0, fence1 = noc.ToVRAM(fence0), noc.ToVRAM(fence1)
 	var target port.Request
 	if g.config.Aperture {
 		target, _ = g.pcie.VRAMWrite()

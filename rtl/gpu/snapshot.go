@@ -14,11 +14,12 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/pcie"
 	"github.com/hilgpu/hilgpu/rtl/perf"
 	"github.com/hilgpu/hilgpu/rtl/reset"
+	"github.com/hilgpu/hilgpu/rtl/store"
 	"github.com/hilgpu/hilgpu/rtl/watchdog"
 )
 
 // GPUWords is how many words Snapshot fills.
-const GPUWords = 1 + pcie.ModuleWords + ident.ModuleWords + intc.ModuleWords + cp.ModuleWords + cp.ModuleWords + fence.ModuleWords + fence.ModuleWords + dma.ModuleWords + mem.ModuleWords + reset.ModuleWords + perf.ModuleWords + watchdog.ModuleWords + noc.InitiatorWords + noc.ReadsWords + noc.WritesWords + noc.ReadsWords
+const GPUWords = 1 + pcie.ModuleWords + ident.ModuleWords + store.ModuleWords + intc.ModuleWords + cp.ModuleWords + cp.ModuleWords + fence.ModuleWords + fence.ModuleWords + dma.ModuleWords + mem.ModuleWords + reset.ModuleWords + perf.ModuleWords + watchdog.ModuleWords + noc.InitiatorWords + noc.ReadsWords + noc.WritesWords + noc.ReadsWords
 
 // Snapshot stores the registers in the first GPUWords words of s.
 func (m *GPU) Snapshot(s []uint64) {
@@ -29,6 +30,8 @@ func (m *GPU) Snapshot(s []uint64) {
 	s = s[pcie.ModuleWords:]
 	m.ident.Snapshot(s)
 	s = s[ident.ModuleWords:]
+	m.store.Snapshot(s)
+	s = s[store.ModuleWords:]
 	m.intc.Snapshot(s)
 	s = s[intc.ModuleWords:]
 	m.cp0.Snapshot(s)
@@ -67,6 +70,8 @@ func (m *GPU) Restore(s []uint64) {
 	s = s[pcie.ModuleWords:]
 	m.ident.Restore(s)
 	s = s[ident.ModuleWords:]
+	m.store.Restore(s)
+	s = s[store.ModuleWords:]
 	m.intc.Restore(s)
 	s = s[intc.ModuleWords:]
 	m.cp0.Restore(s)
@@ -103,6 +108,7 @@ func (m *GPU) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	)
 	s = m.pcie.Signals(at+".pcie", s)
 	s = m.ident.Signals(at+".ident", s)
+	s = m.store.Signals(at+".store", s)
 	s = m.intc.Signals(at+".intc", s)
 	s = m.cp0.Signals(at+".cp0", s)
 	s = m.cp1.Signals(at+".cp1", s)
@@ -124,6 +130,7 @@ func (m *GPU) Signals(at string, s []hdl.Signal) []hdl.Signal {
 func (m *GPU) Memories(v hdl.Visitor) {
 	m.pcie.Memories(v)
 	m.ident.Memories(v)
+	m.store.Memories(v)
 	m.intc.Memories(v)
 	m.cp0.Memories(v)
 	m.cp1.Memories(v)

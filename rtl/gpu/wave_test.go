@@ -143,7 +143,7 @@ func TestWaveReads(t *testing.T) {
 	assert.Equal(t, map[string]bool{"None": true, "MemRead": true, "MemWrite": true}, all["gpu.Initiator_req_Kind"])
 	assert.True(t, all["gpu.cpl_Status"]["Success"])
 	assert.True(t, all["gpu.Target_cpl_Status"]["Success"])
-	assert.True(t, all["gpu.Initiator_beat_Data"][strconv.FormatUint(0x50, 2)], "the message of vector 0")
+	assert.True(t, all["gpu.Initiator_beat_Data"][strconv.FormatUint(0x50<<32|0x50, 2)], "the message of vector 0")
 }
 
 // A range has the clocks from its first to before its last, and no others.

@@ -1,11 +1,12 @@
 // Package ident is the identity block of the device: what it is, the time
-// counter, the scratch registers and the capture of refused accesses.
+// counter and the capture of refused accesses. What of it is only kept is in rtl/store.
 package ident
 
 import (
 	"math"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/hdl"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 	"github.com/hilgpu/hilgpu/rtl/reset"
 )
@@ -30,13 +31,6 @@ type Params struct {
 	Preemption bool   // nodes stop where they are asked to
 }
 
-// Scratch is a write of a scratch register by a command processor.
-type Scratch struct {
-	Valid bool
-	Index uint8 // 0 to 3
-	Data  uint32
-}
-
 // Error is a refused access to a BAR; Cause idreg.ErrNone means that there is
 // none.
 type Error struct {
@@ -48,19 +42,17 @@ type Error struct {
 
 // Module is the identity block.
 //
-//	In      regs regbus.Req; s0, s1 Scratch, a pulse each; err Error, a pulse;
-//	        rst reset.Signals, with Whole or Function in no clock of an access
-//	Out     Rsp regbus.Rsp; Time uint64, clocks since reset; Whole, a pulse that
-//	        asks for a whole reset; all registered
-//	Timing  an answer 1 clock after its request; one access, two scratch
-//	        writes and one error a clock
-//	Reset   time, scratch and capture 0; a whole reset keeps the time
-//	Order   of two writes of one scratch register in one clock the register
-//	        bus wins over s1, and s1 over s0; of an error in the clock in which
-//	        the host clears the capture, the error stays
+//	In      regs regbus.Req; err Error, a pulse of its Cause in no clock of an
+//	        access; rst reset.Signals, with Whole or Function in none either
+//	Out     Rsp regbus.Rsp; Time uint64, clocks since reset; Latches, in the
+//	        clock of an answer that is TIME_LO; Captured, a level; Whole, a pulse
+//	        that asks for a whole reset; all registered
+//	Timing  an answer 1 clock after its request, of TIME_LO and ERR_COUNT with
+//	        the value of that clock; one access and one error a clock
+//	Reset   time and capture 0; a whole reset keeps the time
 //	Paths   none
-//	Size    420 bits
-//	Faults  none
+//	Size    144 bits
+//	Faults  an error in a clock of an access is an assertion
 //	Source  idreg.Block
 type Module struct {
 	caps     uint32
@@ -70,16 +62,14 @@ type Module struct {
 	hostBits uint32
 
 	time     uint64
-	timeHi   uint32
-	scratch0 uint32
-	scratch1 uint32
-	scratch2 uint32
-	scratch3 uint32
 	errCount uint32
-	errAddr  uint64
 	errInfo  uint16 `w:"11"`
 	whole    bool
-	rsp      regbus.Rsp
+
+	hit       bool
+	showTime  bool   // the answer is TIME_LO
+	showCount bool   // it is ERR_COUNT
+	fixed     uint32 // it is this
 }
 
 // New returns the block after reset.
@@ -124,42 +114,54 @@ func (m *Module) Time() uint64 { return m.time }
 // Whole reports that a whole reset is asked for, in one clock.
 func (m *Module) Whole() bool { return m.whole }
 
+// Latches reports that TIME_LO is read: TIME_HI is to keep the high half.
+func (m *Module) Latches() bool { return m.showTime }
+
+// Captured reports that a refused access is kept.
+func (m *Module) Captured() bool { return m.errInfo&idreg.ErrInfoCause != 0 }
+
 // Rsp returns the answer to the register access of the clock before.
-func (m *Module) Rsp() regbus.Rsp { return m.rsp }
+func (m *Module) Rsp() regbus.Rsp {
+	data := m.fixed
+	if m.showTime {
+		data |= uint32(m.time)
+	}
+	if m.showCount {
+		data |= m.errCount
+	}
+	return regbus.Rsp{Hit: m.hit, Data: data}
+}
 
 // Reset clears the registers.
 func (m *Module) Reset() {
-	m.time, m.timeHi = 0, 0
+	m.time = 0
 	m.clear()
 }
 
 // clear is a whole reset.
 func (m *Module) clear() {
-	m.scratch0, m.scratch1, m.scratch2, m.scratch3 = 0, 0, 0, 0
-	m.errCount, m.errAddr, m.errInfo = 0, 0, 0
+	m.errCount, m.errInfo = 0, 0
 	m.whole = false
-	m.rsp = regbus.Rsp{}
+	m.hit, m.showTime, m.showCount, m.fixed = false, false, false, 0
 }
 
 // Tick is one rising clock edge.
-func (m *Module) Tick(regs regbus.Req, s0, s1 Scratch, err Error, rst reset.Signals) {
-	m.rsp = regbus.Rsp{}
+func (m *Module) Tick(regs regbus.Req, err Error, rst reset.Signals) {
+	m.hit, m.showTime, m.showCount, m.fixed = false, false, false, 0
 	m.whole = false
-	mine := regs.Op != regbus.None && regs.Off-idreg.Base < idreg.Size
-	if mine {
+	hdl.Assert(regs.Op == regbus.None || err.Cause == idreg.ErrNone, "ident: an error in the clock of an access")
+	more := uint64(m.errCount) + 1
+	if regs.Op != regbus.None && regs.Off&^(idreg.Size-1) == idreg.Base {
 		m.answer(regs, rst.Pending)
-	}
-	if s0.Valid {
-		m.write(s0.Index, s0.Data)
-	}
-	if s1.Valid {
-		m.write(s1.Index, s1.Data)
-	}
-	if mine && regs.Op == regbus.Write {
-		m.perform(regs)
+		if regs.Op == regbus.Write {
+			m.perform(regs)
+		}
 	}
 	if err.Cause != idreg.ErrNone {
 		m.capture(err)
+		if more>>32 == 0 {
+			m.errCount = uint32(more)
+		}
 	}
 	m.time++
 	if rst.Function {
@@ -169,105 +171,59 @@ func (m *Module) Tick(regs regbus.Req, s0, s1 Scratch, err Error, rst reset.Sign
 	}
 }
 
-// write sets a scratch register.
-func (m *Module) write(i uint8, v uint32) {
-	switch i & 3 {
-	case 0:
-		m.scratch0 = v
-	case 1:
-		m.scratch1 = v
-	case 2:
-		m.scratch2 = v
-	default:
-		m.scratch3 = v
-	}
-}
-
-// scratch returns a scratch register.
-func (m *Module) scratch(i uint8) uint32 {
-	v := m.scratch3
-	switch i & 3 {
-	case 0:
-		v = m.scratch0
-	case 1:
-		v = m.scratch1
-	case 2:
-		v = m.scratch2
-	default:
-	}
-	return v
-}
-
-// answer answers an access, a read with the register before the clock.
+// answer answers an access.
 func (m *Module) answer(r regbus.Req, resetting bool) {
-	write := r.Op == regbus.Write
-	m.rsp.Hit = true
+	read := r.Op == regbus.Read
+	m.hit = true
 	switch r.Off - idreg.Base {
 	case idreg.Magic:
-		m.rsp.Data = idreg.MagicValue
+		m.fixed = idreg.MagicValue
 	case idreg.Version:
-		m.rsp.Data = idreg.VersionValue
+		m.fixed = idreg.VersionValue
 	case idreg.Caps:
-		m.rsp.Data = m.caps
+		m.fixed = m.caps
 	case idreg.MapHash:
-		m.rsp.Data = m.mapHash
+		m.fixed = m.mapHash
 	case idreg.VRAMSize:
-		m.rsp.Data = m.vram
+		m.fixed = m.vram
 	case idreg.ClockHz:
-		m.rsp.Data = m.clockHz
+		m.fixed = m.clockHz
 	case idreg.TimeLo:
-		m.rsp.Data = uint32(m.time)
-		if !write {
-			m.timeHi = uint32(m.time >> 32)
-		}
-	case idreg.TimeHi:
-		m.rsp.Data = m.timeHi
-	case idreg.Scratch0, idreg.Scratch1, idreg.Scratch2, idreg.Scratch3:
-		m.rsp.Data = m.scratch(uint8(r.Off >> 2))
+		m.showTime = read
 	case idreg.ErrCount:
-		m.rsp.Data = m.errCount
-	case idreg.ErrAddrLo:
-		m.rsp.Data = uint32(m.errAddr)
-	case idreg.ErrAddrHi:
-		m.rsp.Data = uint32(m.errAddr >> 32)
+		m.showCount = read
 	case idreg.ErrInfo:
-		m.rsp.Data = uint32(m.errInfo)
+		m.fixed = uint32(m.errInfo)
 	case idreg.HostBits:
-		m.rsp.Data = m.hostBits
+		m.fixed = m.hostBits
 	case idreg.Reset:
 		if resetting {
-			m.rsp.Data = idreg.ResetWhole
+			m.fixed = idreg.ResetWhole
 		}
 	default:
-		m.rsp.Hit = false
+		m.hit = false
 	}
-	if write {
-		m.rsp.Data = 0
+	if !read {
+		m.fixed = 0
 	}
 }
 
 // perform performs a write.
 func (m *Module) perform(r regbus.Req) {
 	switch r.Off - idreg.Base {
-	case idreg.Scratch0, idreg.Scratch1, idreg.Scratch2, idreg.Scratch3:
-		m.write(uint8(r.Off>>2), r.Data)
 	case idreg.ErrCount:
 		m.errCount = r.Data
 	case idreg.ErrInfo:
-		m.errInfo, m.errAddr = 0, 0
+		m.errInfo = 0
 	case idreg.Reset:
 		m.whole = r.Data&idreg.ResetWhole != 0
 	default:
 	}
 }
 
-// capture counts an error and keeps the first one since the capture was armed.
+// capture keeps the first error since the capture was armed, but for its address.
 func (m *Module) capture(e Error) {
-	if m.errCount != math.MaxUint32 {
-		m.errCount++
-	}
-	if m.errInfo&idreg.ErrInfoCause == 0 {
-		m.errAddr = e.Addr
+	if !m.Captured() {
 		m.errInfo = uint16(e.Cause)&idreg.ErrInfoCause | uint16(e.BAR&7)<<8
 		if e.Write {
 			m.errInfo |= idreg.ErrInfoWrite
@@ -278,7 +234,7 @@ func (m *Module) capture(e Error) {
 // IdleFor returns math.MaxUint64: nothing but the time moves without an input,
 // except an answer, which lasts one clock.
 func (m *Module) IdleFor() uint64 {
-	if m.rsp.Hit {
+	if m.hit {
 		return 0
 	}
 	return math.MaxUint64

@@ -7,7 +7,7 @@ import (
 )
 
 // ModuleWords is how many words Snapshot fills.
-const ModuleWords = 17
+const ModuleWords = 13
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -18,17 +18,13 @@ func (m *Module) Snapshot(s []uint64) {
 	s[3] = uint64(m.clockHz)
 	s[4] = uint64(m.hostBits)
 	s[5] = m.time
-	s[6] = uint64(m.timeHi)
-	s[7] = uint64(m.scratch0)
-	s[8] = uint64(m.scratch1)
-	s[9] = uint64(m.scratch2)
-	s[10] = uint64(m.scratch3)
-	s[11] = uint64(m.errCount)
-	s[12] = m.errAddr
-	s[13] = uint64(m.errInfo)
-	s[14] = hdl.Bit(m.whole)
-	s[15] = hdl.Bit(m.rsp.Hit)
-	s[16] = uint64(m.rsp.Data)
+	s[6] = uint64(m.errCount)
+	s[7] = uint64(m.errInfo)
+	s[8] = hdl.Bit(m.whole)
+	s[9] = hdl.Bit(m.hit)
+	s[10] = hdl.Bit(m.showTime)
+	s[11] = hdl.Bit(m.showCount)
+	s[12] = uint64(m.fixed)
 }
 
 // Restore sets the registers to what Snapshot stored.
@@ -40,17 +36,13 @@ func (m *Module) Restore(s []uint64) {
 	m.clockHz = uint32(s[3])
 	m.hostBits = uint32(s[4])
 	m.time = s[5]
-	m.timeHi = uint32(s[6])
-	m.scratch0 = uint32(s[7])
-	m.scratch1 = uint32(s[8])
-	m.scratch2 = uint32(s[9])
-	m.scratch3 = uint32(s[10])
-	m.errCount = uint32(s[11])
-	m.errAddr = s[12]
-	m.errInfo = uint16(s[13])
-	m.whole = s[14] != 0
-	m.rsp.Hit = s[15] != 0
-	m.rsp.Data = uint32(s[16])
+	m.errCount = uint32(s[6])
+	m.errInfo = uint16(s[7])
+	m.whole = s[8] != 0
+	m.hit = s[9] != 0
+	m.showTime = s[10] != 0
+	m.showCount = s[11] != 0
+	m.fixed = uint32(s[12])
 }
 
 // Signals appends what the words of Snapshot are; at is the instance.
@@ -62,17 +54,13 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".clockHz", Width: 32},
 		hdl.Signal{Name: at + ".hostBits", Width: 32},
 		hdl.Signal{Name: at + ".time", Width: 64},
-		hdl.Signal{Name: at + ".timeHi", Width: 32},
-		hdl.Signal{Name: at + ".scratch0", Width: 32},
-		hdl.Signal{Name: at + ".scratch1", Width: 32},
-		hdl.Signal{Name: at + ".scratch2", Width: 32},
-		hdl.Signal{Name: at + ".scratch3", Width: 32},
 		hdl.Signal{Name: at + ".errCount", Width: 32},
-		hdl.Signal{Name: at + ".errAddr", Width: 64},
 		hdl.Signal{Name: at + ".errInfo", Width: 11},
 		hdl.Signal{Name: at + ".whole", Width: 1},
-		hdl.Signal{Name: at + ".rsp_Hit", Width: 1},
-		hdl.Signal{Name: at + ".rsp_Data", Width: 32},
+		hdl.Signal{Name: at + ".hit", Width: 1},
+		hdl.Signal{Name: at + ".showTime", Width: 1},
+		hdl.Signal{Name: at + ".showCount", Width: 1},
+		hdl.Signal{Name: at + ".fixed", Width: 32},
 	)
 	return s
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // coalescing returns a controller that ready returns, with both registers set.
-func coalescing(count, time uint32) Module {
+func coalescing(count, time uint32) bench {
 	m := ready()
 	write(&m, intcreg.Base+intcreg.CoalesceCount, count)
 	write(&m, intcreg.Base+intcreg.CoalesceTime, time)
@@ -29,7 +29,7 @@ type act struct {
 
 // starts returns the clock in which each message of a vector is first offered,
 // to a host that takes it at once.
-func starts(t *testing.T, m *Module, acts map[int]act, clocks int) (got [2][]int) {
+func starts(t *testing.T, m *bench, acts map[int]act, clocks int) (got [2][]int) {
 	var r receiver
 	for clock := range clocks {
 		a := acts[clock]
@@ -70,7 +70,7 @@ func TestCoalescing(t *testing.T) {
 		{"one clock", 0, 1, map[int]act{4: done0}, []int{6}, nil},
 		{"the last event of the count comes as the time ends", 2, 20, map[int]act{4: done0, 24: done0}, []int{25}, nil},
 		{"an event behind the end of the time", 2, 20, map[int]act{4: done0, 25: done0}, []int{25, 46}, nil},
-		{"faults do not wait", 9, 60, map[int]act{4: done0, 6: fault}, []int{65}, []int{7}},
+		{"faults do not wait", 9, 60, map[int]act{4: done0, 6: fault}, []int{69}, []int{11}},
 		{"an acknowledge takes nothing back", 9, 20, map[int]act{4: done0, 10: set(intcreg.Status, intcreg.All)}, []int{25}, nil},
 		{"an acknowledge as the count is full", 2, 50, map[int]act{4: done0, 10: {Events{Done0: true}, intcreg.Base + intcreg.Status, intcreg.All}}, []int{11}, nil},
 		{"an acknowledge as the time ends", 2, 20, map[int]act{4: done0, 24: set(intcreg.Status, intcreg.All)}, []int{25}, nil},
@@ -152,7 +152,7 @@ func TestCoalescingSleeps(t *testing.T) {
 }
 
 func TestWithoutCoalescing(t *testing.T) {
-	m := New(false)
+	m := start(false)
 	for _, off := range []uint16{intcreg.CoalesceCount, intcreg.CoalesceTime} {
 		read(&m, intcreg.Base+off)
 		assert.Equal(t, regbus.Rsp{}, m.Rsp())

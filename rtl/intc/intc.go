@@ -12,6 +12,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/hdl"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 	"github.com/hilgpu/hilgpu/rtl/reset"
+	"github.com/hilgpu/hilgpu/rtl/store"
 )
 
 const host = uint64(1) << 63
@@ -30,56 +31,64 @@ type Events struct {
 //	In      ev Events, pulses; enable, functionMask bool, levels of the MSI-X
 //	        capability; reqReady, beatReady for the message; refused, a pulse in
 //	        the clock in which the beat of a message that was not sent is taken;
-//	        regs regbus.Req; rst reset.Signals, with Whole or Function in no
+//	        word uint32, the answer to Ask a clock later; regs regbus.Req; rst reset.Signals, with Whole or Function in no
 //	        clock of an access or in which a part of a message is taken
 //	Out     Message (port.Request, port.Beat), valid/ready each, a write of 4
-//	        bytes to host memory; Rsp regbus.Rsp; all registered
+//	        bytes to host memory; Ask store.Ask, served in a clock without an access
+//	        of the register bus; Rsp regbus.Rsp; all registered
 //	Timing  1 clock from event to message, without coalescing; one message at a
-//	        time, back to back; an answer 1 clock after its request
-//	Reset   STATUS, MASK and the table 0, the vectors masked, coalescing off; a whole
-//	        reset keeps the table
+//	        time, back to back; 4 clocks more, and 1 for each access, in front of the
+//	        first message, one of another vector and one behind a write of
+//	        the table; an answer 1 clock after its request
+//	Reset   STATUS and MASK 0, the vectors masked, coalescing off; a whole reset
+//	        keeps the masks of the vectors
 //	Order   vector 0 before vector 1 if both are due; an event in the clock of
 //	        its acknowledge wins. An acknowledge takes back an event that is due
 //	        only if its message is held by MASK, the vector, the function or the
 //	        enable: then nobody needs telling any more. An event that waits for
-//	        more of them is not taken back: the host may have read STATUS before
+//	        more of them is not taken back: the host may have read STATUS before.
+//	        A message starts with the table as it is then
 //	Paths   none
-//	Size    345 bits, 64 more with coalescing
+//	Size    154 bits and those of a host address above 32, 64 more with coalescing
 //	Faults  the events of a message that was refused, because bus mastering ended
 //	        while it waited, are due again unless they were acknowledged
 //	Source  intcreg.Block, msixreg.Table; PCI 3.0 §6.8.2, §6.8.3
 type Module struct {
-	coalescing bool // COALESCE_COUNT and COALESCE_TIME are there
+	coalescing bool   // COALESCE_COUNT and COALESCE_TIME are there
+	hiMask     uint32 // bits of ADDR_HI that an address has
 
 	status uint16 `w:"10"`
 	mask   uint16 `w:"10"`
 	due    uint16 `w:"10"`
 	sent   uint16 `w:"10"` // events that the message stands for
 
-	addrLo [pcicfg.Vectors]uint32
-	addrHi [pcicfg.Vectors]uint32
-	data   [pcicfg.Vectors]uint32
 	masked [pcicfg.Vectors]bool
 
 	wait coalesce
 
+	vector  uint8 `w:"1"` // of the words below
+	have    uint8 `w:"2"` // words of its entry that were asked for
+	asks    bool  // the next one is
+	arrives bool  // the one before is here in the next clock
+	addrLo  uint32
+	addrHi  uint32 // within hiMask
+	data    uint32
+
 	headerUp bool
 	beatUp   bool
-	msgAddr  uint64
-	msgData  uint32
 	rsp      regbus.Rsp
 }
 
-// New returns the controller after reset.
-func New(coalescing bool) Module {
-	m := Module{coalescing: coalescing}
+// New returns the controller after reset. A host address has so many bits, at least 32.
+func New(coalescing bool, hostBits int) Module {
+	m := Module{coalescing: coalescing, hiMask: uint32(1)<<(hostBits-32) - 1}
 	m.Reset()
 	return m
 }
 
 // Reset clears the registers and masks the vectors.
 func (m *Module) Reset() {
-	*m = Module{coalescing: m.coalescing}
+	*m = Module{coalescing: m.coalescing, hiMask: m.hiMask}
 	for v := range pcicfg.Vectors {
 		m.masked[v] = true
 	}
@@ -87,23 +96,27 @@ func (m *Module) Reset() {
 
 // Message returns the header and the beat of a message.
 func (m *Module) Message() (req port.Request, beat port.Beat) {
+	req = port.Request{Len: 1, Addr: host | uint64(m.addrHi)<<32 | uint64(m.addrLo&^3)}
 	if m.headerUp {
-		req = port.Request{Kind: port.MemWrite, Len: 1, Addr: m.msgAddr}
+		req.Kind = port.MemWrite
 	}
-	if m.beatUp {
-		beat = port.Beat{Valid: true, Last: true, Enable: 0x0f, Data: uint64(m.msgData)}
-		if m.msgAddr&4 != 0 {
-			beat.Enable, beat.Data = 0xf0, beat.Data<<32
-		}
+	beat = port.Beat{Valid: m.beatUp, Last: true, Enable: 0x0f, Data: uint64(m.data)<<32 | uint64(m.data)}
+	if m.addrLo&4 != 0 {
+		beat.Enable = 0xf0
 	}
 	return req, beat
+}
+
+// Ask returns the read of the next word of the vector's entry in the table.
+func (m *Module) Ask() store.Ask {
+	return store.Ask{Valid: m.asks, Word: (m.vector*(msixreg.Stride/4) + m.have) & 7}
 }
 
 // Rsp returns the answer to the register access of the clock before.
 func (m *Module) Rsp() regbus.Rsp { return m.rsp }
 
 // Tick is one rising clock edge.
-func (m *Module) Tick(ev Events, enable, functionMask, reqReady, beatReady, refused bool, regs regbus.Req, rst reset.Signals) {
+func (m *Module) Tick(ev Events, enable, functionMask, reqReady, beatReady, refused bool, word uint32, regs regbus.Req, rst reset.Signals) {
 	inputs := ev != Events{} || refused || regs.Op != regbus.None || rst.Whole
 	if hdl.Asleep(!inputs && m.quiet()) {
 		return
@@ -112,6 +125,7 @@ func (m *Module) Tick(ev Events, enable, functionMask, reqReady, beatReady, refu
 	m.beatUp = m.beatUp && !beatReady
 	send := m.sendable(enable && !functionMask)
 	set := bits(ev)
+	m.receive(word, regs.Op == regbus.None)
 	m.age()
 	m.rsp = regbus.Rsp{}
 	if refused {
@@ -120,11 +134,11 @@ func (m *Module) Tick(ev Events, enable, functionMask, reqReady, beatReady, refu
 	if regs.Op != regbus.None {
 		off, write := regs.Off, regs.Op == regbus.Write
 		switch {
-		case off-intcreg.Base < intcreg.Size:
-			raise := m.accessStatus(off-intcreg.Base, write, regs.Data, send)
+		case off&^(intcreg.Size-1) == intcreg.Base:
+			raise := m.accessStatus(off%intcreg.Size, write, regs.Data, send)
 			set |= raise
-		case off-msixreg.Base < msixreg.Stride*pcicfg.Vectors:
-			m.accessTable(off-msixreg.Base, write, regs.Data)
+		case off&^(msixreg.Stride*pcicfg.Vectors-1) == msixreg.Base:
+			m.accessTable(off%(msixreg.Stride*pcicfg.Vectors), write, regs.Data)
 		case off == msixreg.PendingBase:
 			m.rsp = regbus.Rsp{Hit: true, Data: m.pending()}
 		case off == msixreg.PendingBase+4:
@@ -138,6 +152,7 @@ func (m *Module) Tick(ev Events, enable, functionMask, reqReady, beatReady, refu
 	m.status |= set
 	m.due |= set
 	m.count(set)
+	m.asks = false
 	if !m.headerUp && !m.beatUp {
 		m.launch(m.due & m.sendable(enable && !functionMask) &^ m.held())
 	}
@@ -152,7 +167,7 @@ func (m *Module) Tick(ev Events, enable, functionMask, reqReady, beatReady, refu
 // told of.
 func (m *Module) quiet() bool {
 	events := m.due != 0 || m.wait.number != 0 || m.wait.age != 0
-	return !events && !m.headerUp && !m.beatUp && !m.rsp.Hit
+	return !events && !m.headerUp && !m.beatUp && !m.rsp.Hit && !m.asks && !m.arrives
 }
 
 // clear is a whole reset. A message is not under way in its clock.
@@ -160,6 +175,8 @@ func (m *Module) clear() {
 	m.status, m.mask, m.due, m.sent = 0, 0, 0, 0
 	m.wait = coalesce{}
 	m.headerUp, m.beatUp = false, false
+	m.again()
+	m.asks = false
 	m.rsp = regbus.Rsp{}
 }
 
@@ -233,36 +250,46 @@ func (m *Module) accessStatus(off uint16, write bool, data uint32, send uint16) 
 	return raise
 }
 
+// accessTable serves CONTROL, and sees a write of the other words.
 func (m *Module) accessTable(off uint16, write bool, data uint32) {
 	v := off / msixreg.Stride & 1
-	m.rsp.Hit = true
-	switch off % msixreg.Stride {
-	case msixreg.AddrLo:
-		m.rsp.Data = m.addrLo[v]
-		if write {
-			m.addrLo[v] = data
-		}
-	case msixreg.AddrHi:
-		m.rsp.Data = m.addrHi[v]
-		if write {
-			m.addrHi[v] = data
-		}
-	case msixreg.Data:
-		m.rsp.Data = m.data[v]
-		if write {
-			m.data[v] = data
-		}
-	default:
+	if off%msixreg.Stride == msixreg.Control {
+		m.rsp.Hit = true
 		if m.masked[v] {
 			m.rsp.Data = msixreg.ControlMask
 		}
 		if write {
 			m.masked[v] = data&msixreg.ControlMask != 0
 		}
+	} else if write {
+		m.again()
 	}
 }
 
-// launch starts the message of the first vector with an event in ready.
+// again forgets the words of the vector's entry.
+func (m *Module) again() { m.have, m.arrives = 0, false }
+
+// receive keeps the word that arrives; served says that the store reads the one that
+// is asked for.
+func (m *Module) receive(word uint32, served bool) {
+	if m.arrives {
+		switch m.have {
+		case 1:
+			m.addrLo = word
+		case 2:
+			m.addrHi = word & m.hiMask
+		default:
+			m.data = word
+		}
+	}
+	m.arrives = m.asks && served
+	if m.arrives {
+		m.have = (m.have + 1) & 3
+	}
+}
+
+// launch starts the message of the first vector with an event in ready, or asks for
+// the words that it lacks.
 func (m *Module) launch(ready uint16) {
 	v := uint8(intcreg.VectorDone)
 	events := uint16(intcreg.DoneAll)
@@ -270,20 +297,24 @@ func (m *Module) launch(ready uint16) {
 		v = intcreg.VectorFault
 		events = intcreg.FaultAll
 	}
-	if ready != 0 {
+	if ready != 0 && v != m.vector {
+		m.again()
+		m.vector = v & 1
+	}
+	if ready != 0 && m.have != 3 {
+		m.asks = true
+	} else if ready != 0 && !m.arrives {
 		m.sent = ready & events
 		m.due &^= m.sent
-		m.msgAddr = host | uint64(m.addrHi[v])<<32 | uint64(m.addrLo[v]&^3)
-		m.msgData = m.data[v]
 		m.headerUp, m.beatUp = true, true
 	}
 }
 
-// IdleFor returns 0 while a message or an answer is offered, the clocks until an
+// IdleFor returns 0 while a message, an answer or a read is under way, the clocks until an
 // event has waited long enough, and math.MaxUint64 if only an input can wake the
 // controller.
 func (m *Module) IdleFor() uint64 {
-	if m.headerUp || m.beatUp || m.rsp.Hit {
+	if m.headerUp || m.beatUp || m.rsp.Hit || m.asks || m.arrives {
 		return 0
 	}
 	if m.waiting() && m.wait.age < m.wait.clocks {

@@ -13,26 +13,26 @@ const ModuleWords = 23
 func (m *Module) Snapshot(s []uint64) {
 	_ = s[ModuleWords-1]
 	s[0] = hdl.Bit(m.coalescing)
-	s[1] = uint64(m.status)
-	s[2] = uint64(m.mask)
-	s[3] = uint64(m.due)
-	s[4] = uint64(m.sent)
-	s[5] = uint64(m.addrLo[0])
-	s[6] = uint64(m.addrLo[1])
-	s[7] = uint64(m.addrHi[0])
-	s[8] = uint64(m.addrHi[1])
-	s[9] = uint64(m.data[0])
-	s[10] = uint64(m.data[1])
-	s[11] = hdl.Bit(m.masked[0])
-	s[12] = hdl.Bit(m.masked[1])
-	s[13] = uint64(m.wait.events)
-	s[14] = uint64(m.wait.clocks)
-	s[15] = uint64(m.wait.number)
-	s[16] = uint64(m.wait.age)
-	s[17] = hdl.Bit(m.headerUp)
-	s[18] = hdl.Bit(m.beatUp)
-	s[19] = m.msgAddr
-	s[20] = uint64(m.msgData)
+	s[1] = uint64(m.hiMask)
+	s[2] = uint64(m.status)
+	s[3] = uint64(m.mask)
+	s[4] = uint64(m.due)
+	s[5] = uint64(m.sent)
+	s[6] = hdl.Bit(m.masked[0])
+	s[7] = hdl.Bit(m.masked[1])
+	s[8] = uint64(m.wait.events)
+	s[9] = uint64(m.wait.clocks)
+	s[10] = uint64(m.wait.number)
+	s[11] = uint64(m.wait.age)
+	s[12] = uint64(m.vector)
+	s[13] = uint64(m.have)
+	s[14] = hdl.Bit(m.asks)
+	s[15] = hdl.Bit(m.arrives)
+	s[16] = uint64(m.addrLo)
+	s[17] = uint64(m.addrHi)
+	s[18] = uint64(m.data)
+	s[19] = hdl.Bit(m.headerUp)
+	s[20] = hdl.Bit(m.beatUp)
 	s[21] = hdl.Bit(m.rsp.Hit)
 	s[22] = uint64(m.rsp.Data)
 }
@@ -41,26 +41,26 @@ func (m *Module) Snapshot(s []uint64) {
 func (m *Module) Restore(s []uint64) {
 	_ = s[ModuleWords-1]
 	m.coalescing = s[0] != 0
-	m.status = uint16(s[1])
-	m.mask = uint16(s[2])
-	m.due = uint16(s[3])
-	m.sent = uint16(s[4])
-	m.addrLo[0] = uint32(s[5])
-	m.addrLo[1] = uint32(s[6])
-	m.addrHi[0] = uint32(s[7])
-	m.addrHi[1] = uint32(s[8])
-	m.data[0] = uint32(s[9])
-	m.data[1] = uint32(s[10])
-	m.masked[0] = s[11] != 0
-	m.masked[1] = s[12] != 0
-	m.wait.events = uint8(s[13])
-	m.wait.clocks = uint32(s[14])
-	m.wait.number = uint8(s[15])
-	m.wait.age = uint32(s[16])
-	m.headerUp = s[17] != 0
-	m.beatUp = s[18] != 0
-	m.msgAddr = s[19]
-	m.msgData = uint32(s[20])
+	m.hiMask = uint32(s[1])
+	m.status = uint16(s[2])
+	m.mask = uint16(s[3])
+	m.due = uint16(s[4])
+	m.sent = uint16(s[5])
+	m.masked[0] = s[6] != 0
+	m.masked[1] = s[7] != 0
+	m.wait.events = uint8(s[8])
+	m.wait.clocks = uint32(s[9])
+	m.wait.number = uint8(s[10])
+	m.wait.age = uint32(s[11])
+	m.vector = uint8(s[12])
+	m.have = uint8(s[13])
+	m.asks = s[14] != 0
+	m.arrives = s[15] != 0
+	m.addrLo = uint32(s[16])
+	m.addrHi = uint32(s[17])
+	m.data = uint32(s[18])
+	m.headerUp = s[19] != 0
+	m.beatUp = s[20] != 0
 	m.rsp.Hit = s[21] != 0
 	m.rsp.Data = uint32(s[22])
 }
@@ -69,26 +69,26 @@ func (m *Module) Restore(s []uint64) {
 func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	s = append(s,
 		hdl.Signal{Name: at + ".coalescing", Width: 1},
+		hdl.Signal{Name: at + ".hiMask", Width: 32},
 		hdl.Signal{Name: at + ".status", Width: 10},
 		hdl.Signal{Name: at + ".mask", Width: 10},
 		hdl.Signal{Name: at + ".due", Width: 10},
 		hdl.Signal{Name: at + ".sent", Width: 10},
-		hdl.Signal{Name: at + ".addrLo_0", Width: 32},
-		hdl.Signal{Name: at + ".addrLo_1", Width: 32},
-		hdl.Signal{Name: at + ".addrHi_0", Width: 32},
-		hdl.Signal{Name: at + ".addrHi_1", Width: 32},
-		hdl.Signal{Name: at + ".data_0", Width: 32},
-		hdl.Signal{Name: at + ".data_1", Width: 32},
 		hdl.Signal{Name: at + ".masked_0", Width: 1},
 		hdl.Signal{Name: at + ".masked_1", Width: 1},
 		hdl.Signal{Name: at + ".wait_events", Width: 8},
 		hdl.Signal{Name: at + ".wait_clocks", Width: 24},
 		hdl.Signal{Name: at + ".wait_number", Width: 8},
 		hdl.Signal{Name: at + ".wait_age", Width: 24},
+		hdl.Signal{Name: at + ".vector", Width: 1},
+		hdl.Signal{Name: at + ".have", Width: 2},
+		hdl.Signal{Name: at + ".asks", Width: 1},
+		hdl.Signal{Name: at + ".arrives", Width: 1},
+		hdl.Signal{Name: at + ".addrLo", Width: 32},
+		hdl.Signal{Name: at + ".addrHi", Width: 32},
+		hdl.Signal{Name: at + ".data", Width: 32},
 		hdl.Signal{Name: at + ".headerUp", Width: 1},
 		hdl.Signal{Name: at + ".beatUp", Width: 1},
-		hdl.Signal{Name: at + ".msgAddr", Width: 64},
-		hdl.Signal{Name: at + ".msgData", Width: 32},
 		hdl.Signal{Name: at + ".rsp_Hit", Width: 1},
 		hdl.Signal{Name: at + ".rsp_Data", Width: 32},
 	)

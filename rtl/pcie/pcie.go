@@ -177,7 +177,8 @@ func (m *Module) MSIX() (enable, functionMask bool) {
 // parent: while it has another one, the function is not asleep.
 func (m *Module) Pending() bool { return m.cfg.pending }
 
-// Err returns a refused access, in one clock.
+// Err returns a refused access, its Cause in one clock and the rest until another one
+// is refused.
 func (m *Module) Err() ident.Error { return m.err }
 
 // Function reports that a function-level reset is asked for, in one clock.
@@ -193,7 +194,7 @@ func (m *Module) Tick(in Target, regs regbus.Rsp, vram VRAM, master Master, rst 
 	got := in.Beat.Valid && m.beatReady()
 	// Ready was said from the state before the last beat of a read may end it.
 	taken := in.Req.Kind != port.None && m.state == stateIdle
-	m.err = ident.Error{}
+	m.err.Cause = idreg.ErrNone
 	m.function = false
 	m.reg = regbus.Req{}
 	if rst {

@@ -4,7 +4,7 @@
 // In the clock in which Req.Op is not None every block sees the same Req. In
 // the next clock each block's Rsp, from its registers, says whether it has that
 // register, and for a read its value. At most one block answers; no answer
-// means that the offset is unmapped.
+// means that the offset is unmapped. In that clock there is no other access.
 package regbus
 
 // Op says what an access does; None means that there is none.

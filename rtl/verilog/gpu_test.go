@@ -56,8 +56,8 @@ func TestManifest(t *testing.T) {
 	}
 	assert.Equal(t, 5, byGo["cp1.state"].Width)
 	assert.Equal(t, "cp1", byGo["cp1.state"].Instance)
-	assert.Equal(t, "intc.data_1", byGo["intc.data[1]"].Verilog)
-	assert.Equal(t, 1, byGo["intc.data[1]"].Elem)
+	assert.Equal(t, "intc.masked_1", byGo["intc.masked[1]"].Verilog)
+	assert.Equal(t, 1, byGo["intc.masked[1]"].Elem)
 	assert.Equal(t, "cp0.ring_count", byGo["cp0.ring.count"].Verilog)
 	assert.Equal(t, "dma.queue.count", byGo["dma.queue.count"].Verilog)
 	assert.True(t, strings.HasPrefix(byGo["dma.order.q"].Pos, "rtl/hdl/ram.go:"), byGo["dma.order.q"].Pos)

@@ -53,7 +53,7 @@ type Port struct {
 //	          for the top's own registers
 //	Name      of the Verilog register in its module
 //	Verilog   hierarchical name below the top ("cp0.state", "dma.queue.count")
-//	Go        path of the field from the top's struct ("cp0.state", "intc.data[1]")
+//	Go        path of the field from the top's struct ("cp0.state", "intc.masked[1]")
 //	Pos       file:line of the field's declaration, relative to the module root
 //	Elem      index in its array, -1 outside of one
 type Register struct {

@@ -39,7 +39,7 @@ func entries() []reg.Reg {
 		n := strconv.Itoa(int(v))
 		rs = append(rs,
 			reg.Reg{Off: v*Stride + AddrLo, Name: "ADDR_LO" + n, Access: reg.RW, Poke: reg.Destructive, Unit: "bytes", Doc: "host address of the message, a multiple of 4, low half"},
-			reg.Reg{Off: v*Stride + AddrHi, Name: "ADDR_HI" + n, Access: reg.RW, Poke: reg.Destructive, Unit: "bytes", Doc: "high half"},
+			reg.Reg{Off: v*Stride + AddrHi, Name: "ADDR_HI" + n, Access: reg.RW, Poke: reg.Destructive, Unit: "bytes", Doc: "high half; address bits from ID.HOST_BITS on are not sent"},
 			reg.Reg{Off: v*Stride + Data, Name: "DATA" + n, Access: reg.RW, Poke: reg.Destructive, Doc: "the dword that is written"},
 			reg.Reg{Off: v*Stride + Control, Name: "CONTROL" + n, Access: reg.RW, Poke: reg.Idle, Reset: ControlMask, Doc: "vector control", Fields: []reg.Field{
 				{Mask: ControlMask, Name: "MASK", Doc: "1: the vector is held pending"},
