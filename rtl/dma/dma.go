@@ -160,8 +160,7 @@ func (m *Module) Result() (r Result, owner uint8) { return m.result, m.owner }
 // Work returns the node whose descriptor is written, or was last, and whether
 // there is nothing to write of it because its data has not come.
 func (m *Module) Work() (owner uint8, starved bool) {
-	here, _ := m.source()
-	return m.w.owner, m.judges() && m.w.credit == 0 && !m.s.valid && (m.w.skew || !here)
+	return m.w.owner, m.judges() && m.w.credit == 0 && !m.s.valid && (m.w.skew || !m.here())
 }
 
 // Tick is one rising clock edge.
@@ -172,13 +171,14 @@ func (m *Module) Tick(desc Desc, owner uint8, in In, refused bool, cancel uint8,
 	desc.Len &= m.lenMask
 	desc.Op &= 3
 	begin, take := desc.Op != None && m.begins(), desc.Op != None && m.Ready()
-	next, queued := entry{desc: desc, owner: owner & m.nodes & 1}, take
-	if m.queues {
-		next, queued, _ = m.queue.Out()
+	taken := entry{desc: desc, owner: owner & m.nodes & 1}
+	next, queued, _ := m.queue.Out()
+	if !m.queues {
+		next, queued = taken, take
 	}
-	reading, writing, stop := m.reading() && in.ReadReady, m.writing() && in.ReqReady, m.stopping()
+	reading, writing, stop := m.reading() && in.ReadReady, m.writing(), m.stopping()
 
-	read, raddr := m.tickWrite(in.ReqReady, in.BeatReady, refused || m.cancelled())
+	read, raddr := m.tickWrite(writing, in.ReqReady, in.BeatReady, refused || m.cancelled())
 	waddr, enable := m.arrive(in.Cpl) // of a read taken in an earlier clock
 	if reading {
 		m.tickRead(stop)
@@ -186,17 +186,11 @@ func (m *Module) Tick(desc Desc, owner uint8, in In, refused bool, cancel uint8,
 	m.order.Tick(read, raddr, enable, waddr, in.Cpl.Data)
 
 	load := queued && !m.w.active && !begin
-	first, n := next.desc.Dst, next.desc.Len
+	from, to, n := desc.Src, next.desc.Dst, next.desc.Len
 	if begin {
-		first, n = desc.Src, desc.Len
+		n = desc.Len
 	}
-	left, end := requests(uint8(first)&(chunk-1), n)
-	if load || writing {
-		m.to = m.behind(m.to, writing, load, span{addr: next.desc.Dst, left: left, end: end})
-	}
-	if begin || reading {
-		m.from = m.behind(m.from, reading, begin, span{addr: desc.Src & m.addrMask, left: left, end: end})
-	}
+	m.move(reading, begin, from, writing && in.ReqReady, load, to, n)
 	if load {
 		m.load(next)
 		m.r.begun = false
@@ -204,10 +198,30 @@ func (m *Module) Tick(desc Desc, owner uint8, in In, refused bool, cancel uint8,
 	if begin {
 		m.r = reader{active: desc.Op == Copy, begun: !m.queues}
 	}
-	m.queue.Tick(m.queues && take, entry{desc: desc, owner: owner & m.nodes & 1}, m.queues && load)
+	m.queue.Tick(m.queues && take, taken, m.queues && load)
 	m.cancel = cancel & 3
 	if rst {
 		m.Reset()
+	}
+}
+
+// move steps the reads or the write headers behind one that is taken, or begins
+// them with the n bytes of a descriptor from an address on. Only one of them begins
+// in a clock, so they share what counts the requests.
+func (m *Module) move(reading, begin bool, from uint64, writing, load bool, to uint64, n uint32) {
+	if hdl.Asleep(!reading && !begin && !writing && !load) {
+		return
+	}
+	first := to
+	if begin {
+		first = from
+	}
+	left, end := requests(uint8(first)&(chunk-1), n)
+	if writing || load {
+		m.to = m.behind(m.to, writing, load, span{addr: to, left: left, end: end})
+	}
+	if reading || begin {
+		m.from = m.behind(m.from, reading, begin, span{addr: from & m.addrMask, left: left, end: end})
 	}
 }
 

@@ -99,26 +99,24 @@ func rotate(v uint64, n uint8) uint64 {
 
 // writing returns whether a header is offered.
 func (m *Module) writing() bool {
-	here, fail := m.source()
-	return m.w.offer || m.judges() && m.w.credit < ahead && here && !fail && !m.w.skew
+	return m.w.offer || m.judges() && m.w.credit < ahead && !m.w.skew && m.here() && !m.failing()
 }
 
 // judges returns whether there are headers left that no fault keeps back.
 func (m *Module) judges() bool { return m.w.active && m.w.fault == ResultNone && m.w.more }
 
-// source returns whether the data of the tag that the next header needs is there,
-// and whether it is an error instead.
-func (m *Module) source() (here, fail bool) {
-	here = m.arrived(m.w.tag)
-	return here || m.w.all, here && !m.w.all && m.failed>>m.slot(m.w.tag)&1 != 0
-}
+// here returns whether the tag that the next header needs has been answered.
+func (m *Module) here() bool { return m.w.all || m.arrived(m.w.tag) }
+
+// failing returns whether the answer of a tag that is here is an error.
+func (m *Module) failing() bool { return !m.w.all && m.failed>>m.slot(m.w.tag)&1 != 0 }
 
 // tickWrite is the write side's clock: the header, then the beat, then the next
 // word. It returns the read of the reorder memory.
-func (m *Module) tickWrite(reqReady, beatReady, refused bool) (read bool, addr uint32) {
-	writing, draining := m.writing(), m.draining()
-	here, fail := m.source()
-	looks := m.judges() && m.w.skew && here && !fail
+func (m *Module) tickWrite(writing, reqReady, beatReady, refused bool) (read bool, addr uint32) {
+	draining := m.draining()
+	fail := m.judges() && m.failing() && m.here()
+	looks := m.judges() && m.w.skew && m.here() && !fail
 	m.judge(fail, refused)
 	m.w.offer = writing && !reqReady
 	if looks || writing && reqReady {
@@ -146,12 +144,10 @@ func (m *Module) tickWrite(reqReady, beatReady, refused bool) (read bool, addr u
 // judge gives the descriptor up if a read of the next burst has failed or a
 // write was refused.
 func (m *Module) judge(fail, refused bool) {
-	if m.w.active && m.w.fault == ResultNone {
-		if m.w.more && fail {
-			m.w.fault = ResultReadError
-		} else if refused {
-			m.w.fault = ResultWriteError
-		}
+	if fail {
+		m.w.fault = ResultReadError
+	} else if refused && m.w.active && m.w.fault == ResultNone {
+		m.w.fault = ResultWriteError
 	}
 }
 
@@ -238,7 +234,6 @@ func (m *Module) drain() {
 
 // writeBusy returns whether the write side has something to do in this clock.
 func (m *Module) writeBusy() bool {
-	here, _ := m.source()
-	return m.s.valid || m.w.credit != 0 || m.w.offer || m.judges() && here ||
+	return m.s.valid || m.w.credit != 0 || m.w.offer || m.judges() && m.here() ||
 		m.draining() && (m.w.ended || m.arrived(m.head))
 }
