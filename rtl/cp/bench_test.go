@@ -111,7 +111,9 @@ func (b *bench) put(addr uint64, dwords ...uint32) {
 }
 
 // ringBase returns RING_BASE.
-func (b *bench) ringBase() uint64 { return join(b.cp.ringHi, b.cp.ringLo) }
+func (b *bench) ringBase() uint64 {
+	return b.cp.beats.Word(fileAt + uint32(place(slotRegs, wordRing)))
+}
 
 // push writes dwords to the ring without a doorbell.
 func (b *bench) push(dwords ...uint32) {
@@ -142,14 +144,23 @@ func (b *bench) idle() {
 }
 
 func (b *bench) write(off uint16, v uint32) {
-	b.tick(regbus.Req{Op: regbus.Write, Off: cpreg.Base + off, Data: v})
+	b.access(regbus.Req{Op: regbus.Write, Off: cpreg.Base + off, Data: v})
 }
 
 func (b *bench) read(off uint16) uint32 {
-	b.tick(regbus.Req{Op: regbus.Read, Off: cpreg.Base + off})
+	b.access(regbus.Req{Op: regbus.Read, Off: cpreg.Base + off})
 	rsp, other := b.cp.Rsp(), b.fence.Rsp()
 	require.True(b.t, rsp.Hit != other.Hit, "offset %#x", off)
 	return rsp.Data | other.Data
+}
+
+// access makes an access until it is not put off.
+func (b *bench) access(r regbus.Req) {
+	b.tick(r)
+	for b.cp.Rsp().Retry {
+		b.tick(regbus.Req{})
+		b.tick(r)
+	}
 }
 
 func (b *bench) stall() bool { return b.rng != nil && b.rng.IntN(3) == 0 }

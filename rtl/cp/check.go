@@ -6,101 +6,94 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 )
 
-// check looks at the fields of the packet whose body is in b0 to b6.
-func (m *Module) check() {
-	first, second := m.within(join(m.b1, m.b0)), m.within(join(m.b3, m.b2))
-	m.srcAddr, m.srcEnd = first, first
-	m.dstAddr, m.dstEnd = first, first
-	if op(m.hdr) == pkt.OpCopy {
-		m.dstAddr, m.dstEnd = second, second
+// Design note: the words of a body are checked as they come, and the first that is
+// refused is kept; one with a reserved bit goes before one that is not aligned. No
+// packet has words of which one is out of range and another, behind it, reserved or
+// not aligned, so this is the order in which the causes are documented.
+
+// wordCause returns what is wrong with a dword of the body, and what is refused.
+func (m *Module) wordCause(dword uint32) (cause uint8, bad operand) {
+	pair := operandPair0
+	if m.op() == pkt.OpWriteReg {
+		pair = operandWord0
 	}
-	m.bytes = 8
-	m.done = 0
-	m.rows = 1
-	switch op(m.hdr) {
-	case pkt.OpIndirect:
-		m.checkIndirect()
-	case pkt.OpSetState:
-		m.checkSetState()
-	case pkt.OpCopy:
-		m.checkCopy()
-	case pkt.OpCopy2D:
-		m.checkCopy2D()
-	case pkt.OpFill:
-		m.checkFill()
-	case pkt.OpFill2D:
-		m.checkFill2D()
-	case pkt.OpWriteReg:
-		m.checkWriteReg()
-	case pkt.OpTimestamp:
-		m.checkAligned()
-	case pkt.OpPredicate:
-		m.checkPredicate()
-	case pkt.OpSetWindow:
-		if m.protection {
-			m.checkSetWindow()
-		}
-	case pkt.OpSaveState:
-		if m.contexts {
-			m.checkContext(stateDest)
-		}
-	case pkt.OpRestoreState:
-		if m.contexts {
-			m.checkContext(stateSource)
-		}
-	case pkt.OpWaitFence:
-		if m.timeline {
-			m.checkWaitFence()
-		}
+	out := m.outCause(dword)
+	cause, bad = out, wordAt(m.n)
+	switch {
+	case dword&m.reserved() != 0:
+		cause = cpreg.CauseReserved
+	case m.n == 0 && dword&m.unaligned() != 0:
+		cause, bad = cpreg.CauseAlign, pair
+	case m.op() == pkt.OpPredicate:
+		bad = operandLeft
 	default:
-		if m.b3>>1 != 0 {
-			m.fault(cpreg.CauseReserved, operandWord3)
-		} else {
-			m.checkAligned()
-		}
 	}
+	return cause, bad
 }
 
-func (m *Module) checkIndirect() {
-	m.bytes = m.b2 & pkt.MaxIndirect << 2
-	switch {
-	case m.b2>>21 != 0 || m.b2>>20 != 0 && !m.preemption:
-		m.fault(cpreg.CauseReserved, operandWord2)
-	case m.b0&3 != 0:
-		m.fault(cpreg.CauseAlign, operandPair0)
-	case m.bytes == 0:
-		m.state = stateRetire
+// reserved returns the reserved bits of the dword in hand.
+func (m *Module) reserved() uint32 {
+	var used uint32
+	switch op := m.op(); {
+	case (op == pkt.OpSetState || op == pkt.OpWaitFence) && m.n == 1 || op == pkt.OpFence && m.n == 3:
+		used = 1
+	case op == pkt.OpSetState && m.n == 5 || op == pkt.OpSetWindow && m.n == 1:
+		used = 7
+	case op == pkt.OpWriteReg && m.n == 0:
+		used = 0xffff
+	case op == pkt.OpPredicate && m.n == 2:
+		used = 0x1ffff
+	case op == pkt.OpSetState && m.n == 4 || op == pkt.OpIndirect && m.n == 2 && !m.preemption:
+		used = pkt.MaxPitch
+	case op == pkt.OpIndirect && m.n == 2:
+		used = 1<<21 - 1
 	default:
-		m.state = stateSource
+		used = 1<<32 - 1
 	}
+	return ^used
 }
 
-func (m *Module) checkSetState() {
-	switch {
-	case m.b0>>1 != 0:
-		m.fault(cpreg.CauseReserved, operandWord0)
-	case m.b3>>20 != 0:
-		m.fault(cpreg.CauseReserved, operandWord3)
-	case m.b4>>3 != 0:
-		m.fault(cpreg.CauseReserved, operandWord4)
-	case m.b4 > uint32(pkt.Format128):
-		m.fault(cpreg.CauseState, operandWord4)
-	case far(m.b5):
-		m.fault(cpreg.CauseState, operandWord5)
-	case far(m.b6):
-		m.fault(cpreg.CauseState, operandWord6)
+// unaligned returns the bits that are 0 in the first dword of the body.
+func (m *Module) unaligned() uint32 {
+	var bits uint32
+	switch m.op() {
+	case pkt.OpIndirect, pkt.OpWriteReg:
+		bits = 3
+	case pkt.OpTimestamp, pkt.OpPredicate, pkt.OpFence:
+		bits = 7
+	case pkt.OpSaveState, pkt.OpRestoreState:
+		bits = pkt.StateBytes - 1
 	default:
-		s := surface{
-			set: true, base: join(m.b2, m.b1), pitch: m.b3 & pkt.MaxPitch, format: uint8(m.b4) & 7,
-			x0: low(m.b5), y0: high(m.b5), x1: low(m.b6), y1: high(m.b6),
-		}
-		if m.b0 == uint32(pkt.Source) {
-			m.src = s
-		} else {
-			m.dst = s
-		}
-		m.state = stateRetire
 	}
+	return bits
+}
+
+// scratchOff is SCRATCH0 in BAR0; the others follow it.
+const scratchOff = idreg.Base + idreg.Scratch0
+
+// outCause returns the cause if the dword in hand is out of range.
+func (m *Module) outCause(dword uint32) uint8 {
+	var out bool
+	cause := uint8(cpreg.CauseState)
+	switch op := m.op(); {
+	case op == pkt.OpSetState && m.n == 5:
+		out = dword&7 > uint32(pkt.Format128)
+	case op == pkt.OpSetState && m.n >= 6 || op == pkt.OpCopy2D || op == pkt.OpFill2D && m.n < 2:
+		out = far(dword)
+	case op == pkt.OpCopy && m.n == 4 || op == pkt.OpFill && m.n == 2:
+		out, cause = dword&^m.maxBytes != 0, cpreg.CauseLength
+	case op == pkt.OpWriteReg && m.n == 0:
+		out, cause = dword&0xffff&^0xc != scratchOff, cpreg.CauseRegister
+	case op == pkt.OpPredicate && m.n == 2:
+		out, cause = m.beyondIB(dword), cpreg.CauseLength
+	case op == pkt.OpWaitFence && m.n == 1:
+		out = m.nodes == 1 && dword&1 != 0
+	default:
+	}
+	if !out {
+		cause = cpreg.CauseNone
+	}
+	return cause
 }
 
 // far reports whether one of a pair of coordinates is out of range.
@@ -116,112 +109,97 @@ func beyond(c uint16) bool {
 func low(p uint32) uint16  { return uint16(p) & 0x7fff }
 func high(p uint32) uint16 { return uint16(p>>16) & 0x7fff }
 
-func (m *Module) checkCopy() {
-	m.checkBytes(m.b4, operandWord4, stateSource)
-}
-
-func (m *Module) checkFill() {
-	m.checkBytes(m.b2, operandWord2, stateDest)
-}
-
-// checkBytes checks the length of a linear packet and goes on to state then.
-func (m *Module) checkBytes(bytes uint32, name operand, then state) {
-	m.bytes = bytes & m.byteMask
-	m.done = m.skipped() << pieceLog2
-	switch {
-	case bytes&^m.maxBytes != 0:
-		m.fault(cpreg.CauseLength, name)
-	case bytes <= m.skipped()<<pieceLog2:
-		m.state = stateRetire
-	default:
-		m.state = then
+// check ends the packet whose body is there if something is wrong with it, and
+// otherwise begins it.
+func (m *Module) check() {
+	cause, bad := m.cause, m.bad
+	if cause == cpreg.CauseNone {
+		cause, bad = m.stateCause()
 	}
-}
-
-func (m *Module) checkCopy2D() {
-	m.startClip(m.b2, 0)
-	switch {
-	case far(m.b0):
-		m.fault(cpreg.CauseState, operandWord0)
-	case far(m.b1):
-		m.fault(cpreg.CauseState, operandWord1)
-	case far(m.b2):
-		m.fault(cpreg.CauseState, operandWord2)
-	case !m.src.set:
-		m.fault(cpreg.CauseState, operandNone)
-	case !m.dst.set:
-		m.fault(cpreg.CauseState, operandOne)
-	case m.src.format != m.dst.format:
-		m.fault(cpreg.CauseState, operandFormat)
-	default:
-		m.state = stateClip
+	m.writes = !m.reads()
+	m.again, m.waiting, m.wrong = false, false, false
+	m.edge, m.word = 0, 0
+	m.scale = 2
+	m.piece = 0
+	if !m.is2D() {
+		m.piece = m.skipped() & m.pieceMask
 	}
-}
-
-func (m *Module) checkFill2D() {
-	m.startClip(m.b1, 2)
-	switch {
-	case far(m.b0):
-		m.fault(cpreg.CauseState, operandWord0)
-	case far(m.b1):
-		m.fault(cpreg.CauseState, operandWord1)
-	case !m.dst.set:
-		m.fault(cpreg.CauseState, operandOne)
-	case m.dst.format > uint8(pkt.Format64):
-		m.fault(cpreg.CauseState, operandFormat)
-	default:
-		m.state = stateClip
-	}
-}
-
-// scratchOff is SCRATCH0 in BAR0; the others follow it.
-const scratchOff = idreg.Base + idreg.Scratch0
-
-func (m *Module) checkWriteReg() {
-	switch {
-	case m.b0>>16 != 0:
-		m.fault(cpreg.CauseReserved, operandWord0)
-	case m.b0&3 != 0:
-		m.fault(cpreg.CauseAlign, operandWord0)
-	case m.b0&^0xc != scratchOff:
-		m.fault(cpreg.CauseRegister, operandWord0)
-	default:
-		m.scratch = true
-		m.state = stateRetire
-	}
-}
-
-// checkPredicate checks that what may be skipped is in the buffer.
-func (m *Module) checkPredicate() {
-	switch {
-	case m.b2>>17 != 0:
-		m.fault(cpreg.CauseReserved, operandWord2)
-	case m.b0&7 != 0:
-		m.fault(cpreg.CauseAlign, operandPair0)
-	case m.inIB && m.b2&0xffff > m.ibEnd-m.ib.at:
-		m.fault(cpreg.CauseLength, operandSkip)
-	default:
-		m.state = stateSource
-	}
-}
-
-// checkAligned checks the address of a fence or time stamp, 8 bytes.
-func (m *Module) checkAligned() {
-	if m.b0&7 != 0 {
-		m.fault(cpreg.CauseAlign, operandPair0)
+	if cause != cpreg.CauseNone {
+		m.fault(cause, bad)
 	} else {
-		m.state = stateDest
+		m.begin()
 	}
 }
 
-func (m *Module) checkWaitFence() {
-	m.waiting = false
-	switch {
-	case m.b0>>1 != 0:
-		m.fault(cpreg.CauseReserved, operandWord0)
-	case m.b0 >= m.nodes:
-		m.fault(cpreg.CauseState, operandWord0)
+// reads reports whether the first range of the packet is its source.
+func (m *Module) reads() bool {
+	var r bool
+	switch m.op() {
+	case pkt.OpIndirect, pkt.OpCopy, pkt.OpCopy2D, pkt.OpPredicate, pkt.OpSetWindow, pkt.OpRestoreState:
+		r = true
 	default:
-		m.state = stateWait
 	}
+	return r
+}
+
+// stateCause returns what speaks against a 2D packet in the state that SET_STATE sets.
+func (m *Module) stateCause() (cause uint8, bad operand) {
+	copies := m.op() == pkt.OpCopy2D
+	bad = operandFormat
+	wrong := m.dst.format > uint8(pkt.Format64)
+	if copies {
+		wrong = m.src.format != m.dst.format
+	}
+	switch {
+	case copies && !m.src.set:
+		wrong, bad = true, operandNone
+	case !m.dst.set:
+		wrong, bad = true, operandOne
+	default:
+	}
+	if m.is2D() && wrong {
+		cause = cpreg.CauseState
+	}
+	return cause, bad
+}
+
+// begin starts a packet.
+func (m *Module) begin() {
+	switch m.op() {
+	case pkt.OpIndirect:
+		m.state = stateScale
+		if m.bytes == 0 {
+			m.state = stateRetire
+		}
+	case pkt.OpCopy, pkt.OpFill:
+		m.state = stateLow
+		if m.bytes <= m.skipped()<<pieceLog2 {
+			m.state = stateRetire
+		}
+	case pkt.OpSetState:
+		m.set()
+	case pkt.OpCopy2D, pkt.OpFill2D:
+		m.state = stateCorner
+	case pkt.OpWriteReg, pkt.OpWaitFence:
+		m.state = stateValue
+	default:
+		if m.protection || m.contexts {
+			m.bytes = 8
+		}
+		m.state = stateLow
+	}
+}
+
+// set makes the body of a SET_STATE the words of a surface.
+func (m *Module) set() {
+	s := surface{set: true, format: m.few}
+	body := m.body
+	if m.flag {
+		m.dst = s
+		m.body, m.onto = m.onto, body
+	} else {
+		m.src = s
+		m.body, m.from = m.from, body
+	}
+	m.state = stateRetire
 }

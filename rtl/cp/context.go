@@ -3,7 +3,6 @@ package cp
 import (
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
-	"github.com/hilgpu/hilgpu/rtl/dma"
 )
 
 // Design note: a context's state is few words, so it needs no port of its own.
@@ -15,7 +14,7 @@ import (
 const (
 	wordWindow   = 6  // the first of a window
 	wordProgress = 14 // the register
-	wordEnd      = 15
+	stateWords   = 15
 )
 
 // Reserved bits of words.
@@ -24,30 +23,13 @@ const (
 	progressReserved = ^uint64(pkt.MaxProgress)
 )
 
-// checkContext checks the address of a state and goes on to state then.
-func (m *Module) checkContext(then state) {
-	m.bytes = pkt.StateBytes
-	m.word = 0
-	m.wrong = false
-	if m.b0&(pkt.StateBytes-1) != 0 {
-		m.fault(cpreg.CauseAlign, operandPair0)
+// save sends the next word of the context, or leaves it out; word is that of a surface.
+func (m *Module) save(word uint64) {
+	m.srcAddr = m.saved(word)
+	if m.has(m.word) {
+		m.state = stateIssue
 	} else {
-		m.state = then
-	}
-}
-
-// save sends the descriptor of the next word when the one before is taken.
-func (m *Module) save() {
-	if m.readErr || m.writeErr {
-		m.state = stateDrain
-	} else if m.desc.Op == dma.None {
-		if m.has(m.word) {
-			m.desc = dma.Desc{Op: dma.Fill, Len: 8, Src: m.saved(), Dst: m.sum(m.dstAddr, uint64(m.word)<<3)}
-		}
-		m.word = (m.word + 1) & 0xf
-		if m.word == wordEnd {
-			m.state = stateDrain
-		}
+		m.endRow()
 	}
 }
 
@@ -57,14 +39,24 @@ func (m *Module) has(word uint8) bool {
 	return word < wordWindow || windows || m.preemption && word == wordProgress
 }
 
-// saved returns the word to be saved.
-func (m *Module) saved() uint64 {
+// wordPlace returns where the word of a surface is in the file.
+func (m *Module) wordPlace() uint8 {
+	slot, word := m.from, m.word
+	if m.word >= 3 {
+		slot, word = m.onto, m.word-3
+	}
+	return place(slot, (word+wordBase)&3)
+}
+
+// saved returns the word to be saved; word is that of a surface.
+func (m *Module) saved(word uint64) uint64 {
 	v := uint64(m.progress)
 	switch {
-	case m.word < 3:
-		v = m.src.word(m.word)
 	case m.word < wordWindow:
-		v = m.dst.word(m.word - 3)
+		v = word
+		if m.word == 1 && m.src.set || m.word == 4 && m.dst.set {
+			v |= 1 << 63
+		}
 	case m.word < wordProgress && m.protection:
 		v = m.reach(windowOf(m.word)).word(m.word & 1)
 	default:
@@ -74,22 +66,6 @@ func (m *Module) saved() uint64 {
 
 // windowOf returns the window that a word belongs to.
 func windowOf(word uint8) uint8 { return (word - wordWindow) >> 1 & (pkt.Windows - 1) }
-
-// word returns a word of a surface.
-func (s surface) word(i uint8) uint64 {
-	v := uint64(s.x0) | uint64(s.y0)<<16 | uint64(s.x1)<<32 | uint64(s.y1)<<48
-	switch i {
-	case 0:
-		v = s.base
-	case 1:
-		v = uint64(s.pitch) | uint64(s.format)<<32
-		if s.set {
-			v |= 1 << 63
-		}
-	default:
-	}
-	return v
-}
 
 // word returns a word of a window.
 func (r reach) word(i uint8) uint64 {
@@ -103,20 +79,23 @@ func (r reach) word(i uint8) uint64 {
 	return v
 }
 
-// restore takes the next word of the state.
-func (m *Module) restore(data uint64) {
-	word := m.word
+// restore takes the next word of the state, and returns whether it goes to the file,
+// and where.
+func (m *Module) restore(data uint64) (surface bool, at uint8) {
+	word, at := m.word, m.wordPlace()
+	refused := m.refused(word, data)
 	m.word = (word + 1) & 0xf
 	switch {
-	case m.refused(word, data):
+	case refused:
 		if !m.wrong {
 			m.value = data
 		}
 		m.wrong = true
-	case word < 3:
-		m.src.load(word, data)
+	case word == 1:
+		m.src.load(data)
+	case word == 4:
+		m.dst.load(data)
 	case word < wordWindow:
-		m.dst.load(word-3, data)
 	case word < wordProgress:
 		if m.protection {
 			m.loadWindow(word, data)
@@ -127,6 +106,7 @@ func (m *Module) restore(data uint64) {
 		}
 	default:
 	}
+	return word < wordWindow && !refused, at
 }
 
 // refused reports whether a word has a reserved bit or a field out of range.
@@ -144,19 +124,10 @@ func (m *Module) refused(word uint8, data uint64) bool {
 	return bad
 }
 
-// load sets a word of a surface.
-func (s *surface) load(i uint8, data uint64) {
-	switch i {
-	case 0:
-		s.base = data
-	case 1:
-		s.pitch = uint32(data) & pkt.MaxPitch
-		s.format = uint8(data>>32) & 7
-		s.set = data>>63 != 0
-	default:
-		s.x0, s.y0 = low(uint32(data)), high(uint32(data))
-		s.x1, s.y1 = low(uint32(data>>32)), high(uint32(data>>32))
-	}
+// load sets what is not in the file.
+func (s *surface) load(data uint64) {
+	s.format = uint8(data>>32) & 7
+	s.set = data>>63 != 0
 }
 
 // loadWindow sets a word of a window; the one with the size comes second.

@@ -8,11 +8,10 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
-	"github.com/hilgpu/hilgpu/rtl/dma"
 	"github.com/hilgpu/hilgpu/rtl/fence"
 	"github.com/hilgpu/hilgpu/rtl/hdl"
-	"github.com/hilgpu/hilgpu/rtl/regbus"
 	"github.com/hilgpu/hilgpu/rtl/store"
+	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
 
 // Params are the limits that addresses and lengths are checked against.
@@ -31,8 +30,8 @@ type Params struct {
 // Mem is what comes back from the memory side.
 type Mem struct {
 	Ready   bool            // the header of Fetch is taken
-	Cpl     port.Completion // of a fetch; never stalled
 	Scratch bool            // the write of a scratch register is taken
+	Cpl     port.Completion // of a fetch; never stalled
 }
 
 // DMA is what comes back from the DMA engine: for each descriptor exactly one
@@ -61,20 +60,32 @@ const (
 	stateSkip                  // the body of a NOP is skipped
 	stateRetire                // the packet has nothing left to do
 	stateCheck                 // the fields of the packet are looked at
+	stateCorner                // the corner of a rectangle is taken
 	stateClip                  // one edge of the rectangle is clipped
-	statePlace                 // the first element is found
+	statePlace                 // what is left of the rectangle is looked at
+	stateLow                   // the first byte of a range is looked at
+	stateScale                 // elements become bytes
+	statePitch                 // the pitch is taken for a product
 	stateMul                   // a row number is multiplied by the pitch
-	stateSource                // the source range is checked
-	stateDest                  // the destination range is checked
-	stateIssue                 // descriptors are sent
-	stateDrain                 // descriptors are in flight
-	stateFence                 // the fence unit works
-	stateRead                  // the read of a predicate is offered
-	stateValue                 // the value of a predicate is awaited
+	stateRange                 // the end of a range is looked at
 	stateReadable              // a window around the source is looked for
 	stateWritable              // a writable window around the destination is looked for
+	stateWindow                // a window is set
+	stateStep                  // the source's pitch is taken for the rows
+	stateValue                 // the operand that is no address is taken
+	stateIssue                 // descriptors are sent
+	stateRow                   // the next row is begun
+	stateDrain                 // descriptors are in flight
+	stateFence                 // the fence unit works
+	stateRead                  // the read of a predicate or of a context is offered
+	stateAnswer                // its answer is awaited
+	stateScratch               // the write of a scratch register is offered
 	stateWait                  // a timeline has not reached a value
-	stateSave                  // words of the state are sent
+	stateSave                  // a word of the context is sent
+	stateRing                  // RING_BASE is looked at
+	stateRingEnd               // the end of the ring is looked at
+	stateBlame                 // the ring's registers are kept for the fault
+	stateClear                 // behind a reset the registers in the file become 0
 	stateFault                 // stopped
 )
 
@@ -85,36 +96,28 @@ const (
 	tagRead = 2
 )
 
-// A surface is one half of the state that SET_STATE sets.
-type surface struct {
-	set    bool
-	base   uint64
-	pitch  uint32 `w:"20"`
-	format uint8  `w:"3"`
-	x0, y0 uint16 `w:"15"` // clip, inclusive
-	x1, y1 uint16 `w:"15"` // clip, exclusive
-}
-
 // Module is the command processor of one node. It executes one packet at a
 // time: a packet starts when all descriptors of the one before are complete.
-// The rows of a 2D packet are sent one after the other, top row first; a row
+// The rows of a 2D packet are sent one after the other, top row first; what is
 // longer than a descriptor can be is sent in pieces.
 //
 //	In      mem Mem; d DMA; f Fence; regs regbus.Req; rst, a reset
 //	        from any state, after which nothing that was in flight arrives
 //	Out     Fetch, a header stream, local tag 0 the ring, 1 an indirect buffer,
-//	        2 the value of a predicate; Desc, Fence and Scratch, valid/ready streams; Fault, a pulse; Rsp;
-//	        Resetting, a level; all registered
-//	Timing  a NOP 2 clocks; a linear packet 5 clocks from its last dword to its
-//	        descriptor; a 2D packet up to 33 more; with CTL.PROTECT in an
-//	        indirect buffer 1 to 4 more for each range; then a descriptor a clock
-//	Reset   everything 0. CTL.RESET does the same when all reads, descriptors,
-//	        fence requests and scratch writes in flight have ended, and ignores register writes
+//	        2 the value of a predicate or a context; Desc, Scratch and Fence, valid/ready streams; Fault, a pulse; Rsp;
+//	        Resetting, a level; all functions of registers
+//	Timing  a NOP 2 clocks; a linear packet 4 to 7 clocks from its last dword to its
+//	        descriptor; a 2D packet up to 95 more, and 2 for each row; with CTL.PROTECT in an
+//	        indirect buffer 1 to 4 more for each range; then a descriptor a clock.
+//	        An access to a register that is in the RAM is put off by data of a fetch
+//	Reset   everything 0; the clock behind it, and the one behind that, clear the
+//	        registers in the RAM. CTL.RESET does the same when all reads, descriptors and
+//	        fence requests in flight have ended, and ignores register writes
 //	        until then
 //	Order   packets retire in the order of the buffer; RPTR moves when a packet
 //	        of the ring retires, for INDIRECT when its buffer has
 //	Paths   none
-//	Size    two streams and 1400 bits; 520 more with protection
+//	Size    a RAM of 128 words and 830 bits; 1,000 more with everything
 //	Faults  FAULT_INFO.CAUSE; a packet is checked in the order opcode, reserved
 //	        bits of the header, length, privilege, reserved bits of the body,
 //	        alignment, field ranges, state, then address and window of the source
@@ -127,7 +130,8 @@ type Module struct {
 	hostLimit uint64 // bytes of host memory in reach
 	vramLimit uint64 // bytes of VRAM
 	maxBytes  uint32 // longest linear packet
-	maxRow    uint32 // longest descriptor of a row, a power of two
+	maxLog2   uint8  // log2 of the bytes of the longest descriptor
+	pieceMask uint32 // bits of a number of a piece
 	addrMask  uint64 // bits of an address in a memory that a sum can have
 	byteMask  uint32 // bits of the bytes of a row or of a linear packet
 
@@ -141,61 +145,57 @@ type Module struct {
 	run       bool
 	protect   bool
 	resetting bool
-	ringLo    uint32
-	ringHi    uint32
-	ringLog2  uint8 `w:"5"`
-	wptr      uint32
-	rptr      uint32  `w:"18"`
-	ringBad   operand `w:"5"` // the register that is out of range, none if the ring can be read
-	readBase  uint64  // RING_BASE as it was checked when RUN was set
-	readMask  uint32  `w:"18"` // of RING_SIZE then: dwords, less one
-	cause     uint8   `w:"4"`
-	bad       operand `w:"5"` // what FAULT_BAD is
+	ringLog2  uint8  `w:"5"`
+	wptr      uint32 `w:"18"`
+	beyond    bool   // WPTR has a bit above those
+	rptr      uint32 `w:"18"`
+	fresh     bool   // the ring is to be checked before it is read
+	ringBad   uint8  `w:"2"` // why it cannot be
+	readBase  uint64 // RING_BASE as it was when the ring was checked
+	readMask  uint32 `w:"18"` // of RING_SIZE then: dwords, less one
 	packets   uint32
 	rsp       regbus.Rsp
+	filed     bool // the answer is what was read of the file
 
 	ring     stream
 	ib       stream
-	beats    hdl.RAM // of the ring, and from depth on of the indirect buffer
-	ready    bool    // what was read last is the beat of the next dword
-	readIB   bool    // of the indirect buffer
-	ringSeek seek
-	ibSeek   seek
+	beats    hdl.RAM // of the ring, from depth on of the indirect buffer, from fileAt on the file
+	ready    bool    // what was read last is what the decoder needs
+	high     bool    // of the word that was read last the upper half is wanted
+	ringSeek bool    // its stream goes to RPTR, and drops what it holds and what is on its way
+	ibSeek   bool    // that of the indirect buffer goes to ibDone
 	inIB     bool
 	ibBase   uint64
 	ibEnd    uint32 `w:"20"` // dwords of the indirect buffer
 	ibDone   uint32 `w:"20"` // of them retired
 
-	state state  `w:"5"`
-	hdr   uint32 // header of the packet in work
-	hdrAt uint32 `w:"20"` // its position in its buffer
-	left  uint16 // dwords of its body not yet taken
-	n     uint8  `w:"3"` // dwords of its body taken
-	b0    uint32
-	b1    uint32
-	b2    uint32
-	b3    uint32
-	b4    uint32
-	b5    uint32
-	b6    uint32
+	state state   `w:"5"`
+	cause uint8   `w:"4"` // of the fault; before it, of the first word of the body to be refused
+	bad   operand `w:"5"` // what is refused
+	hdr   uint32  // header of the packet in work
+	left  uint16  // dwords of its body not yet taken, or to be skipped
+	n     uint8   `w:"3"` // place in the body of the next one
+	flag  bool    // the flag in it
+	few   uint8   `w:"3"` // its number of few bits
+	body  uint8   `w:"2"` // slots of the body and of the surfaces
+	from  uint8   `w:"2"`
+	onto  uint8   `w:"2"`
+	src   surface
+	dst   surface
 
-	src     surface
-	dst     surface
-	clip    uint8  `w:"2"`  // edge in work: source x, y, destination x, y
+	writes  bool   // the destination is in work
+	again   bool   // its corner was clipped, its first row was found
+	edge    uint8  `w:"2"`  // in work: x0, y0, x1, y1
 	x0, x1  uint16 `w:"15"` // columns of the rectangle left after clipping
-	y0, y1  uint16 `w:"15"` // rows
-	second  bool   // the second product is computed
-	mulS    uint16 `w:"15"`
-	mulD    uint16 `w:"15"`
-	addS    uint64 `w:"35"` // pitch, shifted
-	addD    uint64 `w:"35"`
-	srcAddr uint64 // of the row in work; this one and the next three within addrMask and pkt.Host
+	y0, y1  uint16 `w:"15"` // rows not yet sent
+	scale   uint8  `w:"3"`  // doublings to come
+	mul     uint16 `w:"15"`
+	add     uint64 `w:"35"` // corner, offset or pitch, shifted
+	end     uint64 // last row of a range; this one and the next two within addrMask and pkt.Host
+	srcAddr uint64 // of the row in work, or the operand that is no address, whole
 	dstAddr uint64
-	srcEnd  uint64 // of the last row
-	dstEnd  uint64
 	bytes   uint32 // of a row
-	done    uint32 // of them sent
-	rows    uint16 `w:"15"` // not yet sent
+	piece   uint32 `w:"20"` // of it, in work
 	zero    bool   // the value of a predicate is 0
 
 	waiting bool  // WAIT_FENCE has seen that it must wait
@@ -217,8 +217,8 @@ type Module struct {
 	issued    uint32 `w:"20"` // pieces or rows of the packet, those of before counted
 	yielded   bool
 
-	desc     dma.Desc
-	inFlight uint32 `w:"18"` // descriptors taken and not complete
+	offered  bool  // a descriptor is offered
+	inFlight uint8 `w:"6"` // descriptors taken and not complete
 	readErr  bool
 	writeErr bool
 	fence    fence.Op     `w:"2"` // offered to the fence unit
@@ -232,14 +232,26 @@ type Module struct {
 	nap      hdl.Nap
 }
 
+// A surface is what is not in the file of the state that SET_STATE sets.
+type surface struct {
+	set    bool
+	format uint8 `w:"3"`
+}
+
 // New returns the command processor of a node after reset.
 func New(node int, p Params) Module {
-	return Module{
+	maxLog2 := min(p.LengthBits, 19) - 1
+	pieceBits := max(p.LengthBits, maxBuffer) - maxLog2
+	if p.Preemption {
+		pieceBits = max(pieceBits, p.LengthBits-pieceLog2)
+	}
+	m := Module{
 		base:      uint16(cpreg.Base + node*cpreg.Stride),
 		hostLimit: uint64(1) << p.HostBits,
 		vramLimit: p.VRAMBytes,
 		maxBytes:  uint32(uint64(1)<<p.LengthBits - 1),
-		maxRow:    1 << (min(p.LengthBits, 19) - 1),
+		maxLog2:   uint8(maxLog2),
+		pieceMask: 1<<min(pieceBits, 20) - 1,
 		addrMask:  uint64(1)<<(max(p.HostBits, maxReach)+1) - 1,
 		byteMask:  uint32(uint64(1)<<max(p.LengthBits, maxBuffer) - 1),
 
@@ -250,41 +262,40 @@ func New(node int, p Params) Module {
 		watched:    p.Watched,
 		nodes:      uint32(p.Nodes),
 
-		beats: hdl.NewRAM(2 * depth),
+		beats: hdl.NewRAM(fileAt + fileWords),
 	}
+	m.Reset()
+	return m
 }
 
 // Reset sets the registers to their values after power on.
 func (m *Module) Reset() {
 	m.beats.Reset()
 	*m = Module{
-		base: m.base, hostLimit: m.hostLimit, vramLimit: m.vramLimit,
-		maxBytes: m.maxBytes, maxRow: m.maxRow, addrMask: m.addrMask, byteMask: m.byteMask, protection: m.protection,
-		timeline: m.timeline, nodes: m.nodes, watched: m.watched,
+		base: m.base, hostLimit: m.hostLimit, vramLimit: m.vramLimit, maxBytes: m.maxBytes,
+		maxLog2: m.maxLog2, pieceMask: m.pieceMask, addrMask: m.addrMask, byteMask: m.byteMask,
+		protection: m.protection, timeline: m.timeline, nodes: m.nodes, watched: m.watched,
 		contexts: m.contexts, preemption: m.preemption,
-		beats: m.beats,
+		beats: m.beats, state: stateClear, from: 1, onto: 2,
 	}
 }
 
 // Fetch returns the read of the ring, of an indirect buffer or of a predicate.
 func (m *Module) Fetch() port.Request { return m.req }
 
-// Desc returns the descriptor for the DMA engine.
-func (m *Module) Desc() dma.Desc { return m.desc }
-
 // Fence returns the request for the node's fence unit. It stays the same until the
 // unit has a result.
 func (m *Module) Fence() fence.Req {
-	return fence.Req{Op: m.fence, IRQ: m.b3&1 != 0, ID: m.b2, Addr: m.dstAddr}
+	return fence.Req{Op: m.fence, IRQ: m.flag, ID: uint32(m.srcAddr), Addr: m.dstAddr}
 }
 
 // Resetting reports that the node waits for what is in flight to end, which the
 // DMA engine gives up.
 func (m *Module) Resetting() bool { return m.resetting }
 
-// Scratch returns the write of a scratch register.
+// Scratch returns the write of a scratch register, which stays until it is taken.
 func (m *Module) Scratch() store.Scratch {
-	return store.Scratch{Valid: m.scratch, Index: uint8(m.b0>>2) & 3, Data: m.b1}
+	return store.Scratch{Valid: m.scratch, Index: uint8(m.srcAddr>>2) & 3, Data: uint32(m.srcAddr >> 32)}
 }
 
 // Fault reports that the node has stopped on a fault, in one clock.
@@ -294,20 +305,25 @@ func (m *Module) Fault() bool { return m.pulse }
 func (m *Module) Preempted() bool { return m.yielded }
 
 // Rsp returns the answer to the register access of the clock before.
-func (m *Module) Rsp() regbus.Rsp { return m.rsp }
+func (m *Module) Rsp() regbus.Rsp {
+	r := m.rsp
+	if m.filed {
+		r.Data |= m.half()
+	}
+	return r
+}
 
 // Busy reports that the node is not idle.
 func (m *Module) Busy() bool { return !m.idle() }
 
 // Starved reports that the node waits for a dword of a buffer.
 func (m *Module) Starved() bool {
-	_, valid := m.head()
 	ended := m.state == stateNext && m.inIB && m.ib.at == m.ibEnd
-	return m.Busy() && m.takes() && !valid && !ended && !m.failed()
+	return m.Busy() && m.takes() && !m.ready && !ended && !m.failed()
 }
 
 // Looking reports that the node waits for the value of a predicate.
-func (m *Module) Looking() bool { return m.state == stateValue }
+func (m *Module) Looking() bool { return m.state == stateAnswer }
 
 // Retired reports that a packet has retired, in one clock, and Took that a dword
 // of a buffer was taken, if the node is watched.
@@ -322,71 +338,66 @@ func (m *Module) Packets() uint32 { return m.packets }
 // Tick is one rising clock edge.
 func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req, rst bool) {
 	answers := mem.Cpl.Status != port.CplNone || d.Done || d.Err || d.WriteErr || f.Result != fence.ResultNone
-	asked := rst || regs.Op != regbus.None || d.Ready && m.desc.Op != dma.None || m.state == stateWait
+	asked := rst || regs.Op != regbus.None || d.Ready && m.offered || m.state == stateWait || mem.Scratch && m.scratch
 	if hdl.Asleep(bool(m.nap) && !answers && !asked) {
 		return
 	}
 	if rst {
 		mem = Mem{}
 	}
-	busy, inIB := m.resetting, m.inIB
-	ringWin, ibWin := m.ringWindow(), m.ibWindow()
-	toRing, toIB := m.ringSeek, m.ibSeek
-	if busy || rst {
-		toRing, toIB = seek{}, seek{}
-		ringWin.Enable, ibWin.Enable = false, false
+	if regs.Off>>8 != m.base>>8 {
+		regs.Op = regbus.None
 	}
-	ringAsks, ibAsks := m.ring.issues(ringWin) && !toRing.Valid, m.ib.issues(ibWin) && !toIB.Valid
-	moving := m.ringSeek.Valid || m.ibSeek.Valid
-	dword, valid := m.head()
-	take := valid && !moving && m.takes() && !rst
-	takeRing, takeIB := take && !m.inIB, take && m.inIB
+	off := regs.Off & 0xfc
+	busy, inIB, accessed := m.resetting, m.inIB, regs.Op != regbus.None
+	win, toRing, toIB := m.readWindow(), m.ringSeek && !busy && !rst, m.ibSeek && !busy && !rst
+	moving := m.ringSeek || m.ibSeek
+	base, next := m.next(win, accessed, off)
+	asks := m.asks(win, next) && !moving && !accessed && !busy && !rst
+	arrives := mem.Cpl.Status != port.CplNone
+	free := !arrives && regs.Op != regbus.Write
+	take := m.ready && !moving && m.takes() && !rst && (free || m.state != stateBody)
 	var offer port.Request
-	if !hdl.Asleep(!ringAsks && !ibAsks) {
-		offer = m.request(ibAsks, ibWin, ringWin)
+	if !hdl.Asleep(!asks && !accessed) {
+		offer = m.request(win, base, next)
 	}
-	var named uint64
-	var answer uint32
-	checks := m.state == stateSource || m.state == stateDest
-	if !hdl.Asleep(regs.Op == regbus.None && !checks) {
-		named = m.operand(m.names())
+	var data uint32
+	var looks look
+	if !hdl.Asleep(!accessed) {
+		data, looks = m.read(off, offer.Addr), m.looks(off, regs.Op)
 	}
-	if !hdl.Asleep(regs.Op != regbus.Read) {
-		answer = m.read(regs.Off-m.base, named)
-	}
+	write := m.stores(take, free, arrives, off, regs.Data)
+	dword, taken := m.half(), d.Ready && m.offered
 
-	m.ringSeek, m.ibSeek = seek{}, seek{}
-	m.scratch = m.scratch && !mem.Scratch
+	m.ringSeek, m.ibSeek = false, false
 	m.pulse, m.yielded = false, false
+	if m.ringBad == ringGood && m.run && !m.fresh && m.strays() {
+		m.ringBad = ringWptr
+	}
 	m.retired, m.took = false, take && m.watched
 	m.handshake(d, f)
-	m.receive(mem)
+	restores, slot := m.receive(mem)
 	ends := rst || busy && m.quiet()
 	if !busy && !rst {
 		if m.preemption && m.yields(moving) {
 			m.yield()
 		} else {
-			m.step(dword, take, moving, named, f)
+			m.step(dword, take, taken, moving, free, f)
 		}
 	}
-	m.access(regs, answer, busy)
-	if ringAsks || ibAsks {
+	m.access(regs, off, data, looks, arrives, busy)
+	if asks {
 		m.req = offer
 	}
-	held, keep, place := m.ring.Tick(ringWin, toRing, takeRing, ringAsks, offer.Len, only(mem.Cpl, tagRing))
-	ibHeld, ibKeep, ibPlace := m.ib.Tick(ibWin, toIB, takeIB, ibAsks, offer.Len, only(mem.Cpl, tagIB))
-	first, enable := m.ring.first, uint8(0)
-	if inIB {
-		held, first = ibHeld, m.ib.first|depth
+	held, keep, place := m.ring.Tick(m.readMask, false, toRing, m.rptr, take && !inIB, asks && !inIB, offer.Len, only(mem.Cpl, tagRing))
+	ibHeld, ibKeep, ibPlace := m.ib.Tick(pkt.MaxIndirect, odd(m.ibBase), toIB, m.ibDone, take && inIB, asks && inIB, offer.Len, only(mem.Cpl, tagIB))
+	if arrives {
+		write = m.arrival(keep, place, ibKeep, ibPlace, restores, slot, mem.Cpl.Data)
 	}
-	if ibKeep {
-		place = ibPlace | depth
+	if m.inIB {
+		held = ibHeld
 	}
-	if keep || ibKeep {
-		enable = 0xff
-	}
-	m.ready, m.readIB = held, inIB
-	m.beats.Tick(held, uint32(first), enable, uint32(place), mem.Cpl.Data)
+	m.fetch(held, looks, write)
 	if ends {
 		rsp := m.rsp
 		m.Reset()
@@ -398,14 +409,14 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req, rst bool) {
 // handshake counts what the DMA engine and the fence unit take and complete.
 func (m *Module) handshake(d DMA, f Fence) {
 	inFlight := m.inFlight
-	if d.Ready && m.desc.Op != dma.None {
-		m.desc.Op = dma.None
+	if d.Ready && m.offered {
+		m.offered = false
 		inFlight++
 	}
 	if d.Done || d.Err || d.WriteErr {
 		inFlight--
 	}
-	m.inFlight = inFlight & 0x3ffff
+	m.inFlight = inFlight & 0x3f
 	m.readErr = m.readErr || d.Err && !m.writeErr
 	m.writeErr = m.writeErr || d.WriteErr && !m.readErr
 	if f.Result != fence.ResultNone {
@@ -417,43 +428,46 @@ func (m *Module) handshake(d DMA, f Fence) {
 	}
 }
 
-// receive gives the read that is offered away and takes the answer to that of a
-// predicate.
-func (m *Module) receive(mem Mem) {
+// receive gives away what is offered and takes the answer to the read of a
+// predicate. If that is a word of the file, it returns where it belongs.
+func (m *Module) receive(mem Mem) (restores bool, place uint8) {
 	cpl := only(mem.Cpl, tagRead)
 	if cpl.Status != port.CplNone {
 		m.reading = !cpl.Last
 		m.readErr = m.readErr || cpl.Status != port.CplSuccess
 		m.zero = cpl.Data == 0
-		if m.contexts && op(m.hdr) == pkt.OpRestoreState && cpl.Status == port.CplSuccess {
-			m.restore(cpl.Data)
+		if m.contexts && m.op() == pkt.OpRestoreState && cpl.Status == port.CplSuccess {
+			restores, place = m.restore(cpl.Data)
 		}
 	}
 	if mem.Ready && m.req.Kind != port.None {
 		m.req.Kind = port.None
 		m.reading = m.reading || m.req.Tag == tagRead
 	}
+	m.scratch = m.scratch && !mem.Scratch
+	return restores, place
 }
 
-// looks reports whether the read of a predicate is offered.
-func (m *Module) looks() bool { return m.req.Kind != port.None && m.req.Tag == tagRead }
+// offers reports whether the read of a predicate is offered.
+func (m *Module) offers() bool { return m.req.Kind != port.None && m.req.Tag == tagRead }
 
 // quiet reports whether nothing is in flight.
 func (m *Module) quiet() bool {
-	moves := m.desc.Op != dma.None || m.inFlight != 0
+	moves := m.offered || m.inFlight != 0 || m.scratch
 	fences := m.fence != fence.None || m.fencing
-	return !moves && !fences && !m.scratch && !m.looks() && !m.reading && m.ring.quiet() && m.ib.quiet()
+	return !moves && !fences && !m.offers() && !m.reading && m.ring.quiet() && m.ib.quiet()
 }
 
 // IdleFor returns math.MaxUint64 if only an input can wake the node, also another
 // level of a timeline, and 0 otherwise. A descriptor that is offered and not taken wakes nobody: whoever
 // takes it does.
 func (m *Module) IdleFor() uint64 {
-	offers := m.fence != fence.None || m.req.Kind != port.None
-	pulses := m.rsp.Hit || m.pulse || m.yielded || m.retired || m.took || m.scratch || m.ringSeek.Valid || m.ibSeek.Valid
-	issues := m.ring.issues(m.ringWindow()) || m.ib.issues(m.ibWindow())
+	offers := m.fence != fence.None || m.req.Kind != port.None || m.scratch
+	pulses := m.rsp.Hit || m.pulse || m.yielded || m.retired || m.took || m.ringSeek || m.ibSeek
 	ends := m.resetting && m.quiet()
-	if offers || pulses || issues || ends || m.reads() || !m.resetting && m.moves() {
+	win := m.readWindow()
+	_, next := m.next(win, false, 0)
+	if offers || pulses || ends || m.asks(win, next) || m.fetches() || !m.resetting && m.moves() {
 		return 0
 	}
 	return math.MaxUint64
@@ -464,15 +478,18 @@ func (m *Module) moves() bool {
 	moves := m.yields(false)
 	switch m.state {
 	case stateNext, stateBody, stateSkip:
-		_, valid := m.head()
 		started := m.run || m.interrupts() || m.state != stateNext
-		moves = moves || started && (valid || m.failed() || m.ringBad != operandNone || m.inIB && m.ib.at == m.ibEnd)
+		checks := m.state == stateNext && m.fresh && !m.inIB
+		ends := m.ringBad != ringGood || m.state == stateNext && m.inIB && m.ib.at == m.ibEnd
+		moves = moves || started && (m.ready || m.failed() || checks || ends)
 	case stateIssue:
-		moves = m.desc.Op == dma.None || m.readErr || m.writeErr
+		moves = !m.offered
 	case stateDrain:
-		moves = m.desc.Op == dma.None && m.inFlight == 0
-	case stateValue:
-		moves = !m.looks() && !m.reading
+		moves = !m.offered && m.inFlight == 0
+	case stateAnswer:
+		moves = !m.offers() && !m.reading
+	case stateScratch:
+		moves = !m.scratch
 	case stateWait:
 		moves = moves || !m.waiting
 	case stateFence, stateFault:

@@ -1,6 +1,7 @@
 package cp
 
 import (
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
@@ -14,38 +15,84 @@ func only(cpl port.Completion, tag uint8) port.Completion {
 	return c
 }
 
-// fetches reports whether the buffers may be read: in a packet that has started
+// readable reports whether the buffer in work may be read: in a packet that has started
 // also when RUN is 0. There is one read on offer at a time, because an offer may
 // not change.
-func (m *Module) fetches() bool {
+func (m *Module) readable() bool {
 	inside := m.state == stateBody || m.state == stateSkip
 	reads := m.state == stateRead || m.req.Kind != port.None
-	return (m.run || inside) && !m.resetting && m.ringBad == operandNone && !reads
+	checked := inside || m.inIB || !m.fresh
+	return (m.run || inside) && checked && !m.resetting && m.ringBad == ringGood && !reads
 }
 
 // ringMask is the size of the ring in dwords, less one.
 func (m *Module) ringMask() uint32 { return (1<<m.ringLog2 - 1) >> 2 & 0x3ffff }
 
-// ringWindow returns what may be read of the ring, which was checked when RUN
-// was set: the host may write the ring's registers while a packet that RUN has
-// left behind is still fetched. The indirect buffer goes first.
-func (m *Module) ringWindow() window {
-	enable := m.fetches() && !m.ib.issues(m.ibWindow())
-	return window{Enable: enable, Base: m.readBase, End: m.wptr & m.readMask, Mask: m.readMask}
-}
-
-// ibWindow returns what may be read of the indirect buffer.
-func (m *Module) ibWindow() window {
-	return window{Enable: m.fetches() && m.inIB, Base: m.ibBase, End: m.ibEnd, Mask: pkt.MaxIndirect}
-}
-
-// request returns the read of the indirect buffer, or of the ring.
-func (m *Module) request(ib bool, ibWin, ringWin window) port.Request {
-	w, next, tag := ringWin, m.ring.next, uint8(tagRing)
-	if ib {
-		w, next, tag = ibWin, m.ib.next, uint8(tagIB)
+// readWindow returns what may be read of the buffer in work; of the ring what was checked
+// when RUN was set: the host may write the ring's registers while a packet that RUN has
+// left behind is still fetched.
+func (m *Module) readWindow() window {
+	w := window{Enable: m.readable(), Base: m.readBase, End: m.wptr, Mask: m.readMask}
+	if m.inIB {
+		w.Base, w.End, w.Mask = m.ibBase, m.ibEnd, pkt.MaxIndirect
 	}
-	return port.Request{Kind: port.MemRead, Tag: tag, Len: span(w, next), Addr: m.sum(w.Base, uint64(next)<<2)}
+	return w
+}
+
+// stream returns the stream of the buffer in work.
+func (m *Module) stream() stream {
+	s := m.ring
+	if m.inIB {
+		s = m.ib
+	}
+	return s
+}
+
+// next returns the base of the buffer in work and the position in it that its stream
+// asks for, or in a clock with an access those that the register at off names, for there
+// is one adder.
+func (m *Module) next(w window, accessed bool, off uint16) (base uint64, at uint32) {
+	s := m.stream()
+	base, at = w.Base, s.at
+	ahead, mask := s.have, w.Mask
+	if accessed {
+		base, at = m.located(off)
+		ahead, mask = 0, pkt.MaxIndirect
+	}
+	return base, (at + uint32(ahead)) & mask
+}
+
+// asks reports whether the stream of the buffer in work asks for what is at next.
+func (m *Module) asks(w window, next uint32) bool {
+	s := m.stream()
+	return s.issues(w, next)
+}
+
+// request returns the read of the buffer in work at next.
+func (m *Module) request(w window, base uint64, next uint32) port.Request {
+	tag := uint8(tagRing)
+	if m.inIB {
+		tag = tagIB
+	}
+	return port.Request{Kind: port.MemRead, Tag: tag, Len: span(w, next), Addr: m.sum(base, uint64(next)<<2)}
+}
+
+// located returns the buffer and the position in it that a register names: of IB_ADDR,
+// of FAULT_BAD if that is the next dword, or of the packet in work.
+func (m *Module) located(off uint16) (base uint64, at uint32) {
+	ib := off == cpreg.IBLo || off == cpreg.IBHi
+	next := ib || off == cpreg.FaultBad || off == cpreg.FaultBadH
+	base, at = m.readBase, m.rptr
+	if ib || m.inIB {
+		base, at = m.ibBase, m.ibDone
+	}
+	if next {
+		at = m.ring.at
+	}
+	if next && (ib || m.inIB) {
+		at = m.ib.at
+	}
+	return base, at
 }
 
 // sum returns an address in reach and n, in the memory of the address.
@@ -54,49 +101,14 @@ func (m *Module) sum(addr, n uint64) uint64 { return addr&pkt.Host | (addr+n)&m.
 // within returns what there is room for of an address that is still to be checked.
 func (m *Module) within(addr uint64) uint64 { return addr & (pkt.Host | m.addrMask) }
 
-// head returns the next dword of the buffer in work, if its beat was read.
-func (m *Module) head() (dword uint32, valid bool) {
-	beat, upper := m.beats.Out(), m.ring.upper(m.readBase)
-	if m.inIB {
-		upper = m.ib.upper(m.ibBase)
-	}
-	dword = uint32(beat)
-	if upper {
-		dword = uint32(beat >> 32)
-	}
-	return dword, m.ready && m.readIB == m.inIB
-}
-
-// reads reports whether the beat of the next dword is there and is read in the
-// next clock.
-func (m *Module) reads() bool {
-	count := m.ring.count
-	if m.inIB {
-		count = m.ib.count
-	}
-	return count != 0 && (!m.ready || m.readIB != m.inIB)
-}
-
 // takes reports whether the decoder takes a dword if there is one.
 func (m *Module) takes() bool {
-	next := m.state == stateNext && m.run && !m.interrupts()
-	return (next || m.state == stateBody || m.state == stateSkip) && m.ringBad == operandNone && !m.resetting
+	next := m.state == stateNext && m.run && !m.interrupts() && (m.inIB || !m.fresh)
+	return (next || m.state == stateBody || m.state == stateSkip) && m.ringBad == ringGood && !m.resetting
 }
 
 // failed reports whether the buffer in work cannot be read on.
 func (m *Module) failed() bool {
-	f := m.ring.failed()
-	if m.inIB {
-		f = m.ib.failed()
-	}
-	return f
-}
-
-// at returns the position of the next dword to take.
-func (m *Module) at() uint32 {
-	at := m.ring.at
-	if m.inIB {
-		at = m.ib.at
-	}
-	return at
+	s := m.stream()
+	return s.failed()
 }

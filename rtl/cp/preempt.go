@@ -30,7 +30,7 @@ func (m *Module) yields(moving bool) bool {
 
 // boundary reports whether a packet of an indirect buffer can be left in front of
 // its next descriptor: linear ones behind each piece, 2D ones behind each row.
-func (m *Module) boundary() bool { return m.inIB && (!m.is2D() || m.done == 0) }
+func (m *Module) boundary() bool { return m.inIB && (!m.is2D() || m.piece == 0) }
 
 // yield stops the node for a preemption.
 func (m *Module) yield() {
@@ -44,8 +44,8 @@ func (m *Module) yield() {
 		m.startFresh()
 		m.run = false
 		m.inIB = false
-		m.ringSeek = seek{Valid: true, Pos: m.rptr}
-		m.ibSeek = seek{Valid: true, Pos: m.ibDone}
+		m.ringSeek = true
+		m.ibSeek = true
 		m.state = stateNext
 	}
 }
@@ -75,17 +75,10 @@ func (m *Module) advance() {
 	}
 }
 
-// preemptRegister returns a register of the preemption.
+// preemptRegister returns a register of the preemption, 0 if it is none.
 func (m *Module) preemptRegister(off uint16) uint32 {
-	v := m.progress
-	switch off {
-	case cpreg.Preempt:
-		v = m.preemptID
-	case cpreg.Preempted:
-		v = m.preempted
-	default:
-	}
-	return v
+	return only32(off == cpreg.Preempt, m.preemptID) | only32(off == cpreg.Preempted, m.preempted) |
+		only32(off == cpreg.Progress, m.progress)
 }
 
 // writePreempt writes one.

@@ -5,111 +5,117 @@ import "github.com/hilgpu/hilgpu/rtl/abi/pkt"
 // Design note: a rectangle's rows and columns are counted from its own corner,
 // so one pair of intervals serves both surfaces: a clip [c0, c1) of a surface on
 // which the corner is at p leaves [c0-p, c1-p) of it, and all bounds stay
-// unsigned. A row's offset is a product of 15 by 20 bits, added up bit by bit
-// while rows of the multiplier are left, for both surfaces at once.
+// unsigned. The four bounds stand in a ring, which turns by one for each edge, so that one
+// subtractor and one comparison clip all of them. A row's offset is a product of 15 by 20
+// bits, added up bit by bit while bits of the row's number are left.
 
-// startClip sets the rectangle to all of size, a pair, and chooses the first
-// edge to clip at.
-func (m *Module) startClip(size uint32, edge uint8) {
-	m.x0, m.x1 = 0, low(size)
-	m.y0, m.y1 = 0, high(size)
-	m.clip = edge
+// startRect sets the rectangle to all of size, a pair.
+func (m *Module) startRect(size uint32) {
+	m.x0, m.y0 = 0, 0
+	m.x1, m.y1 = low(size), high(size)
 }
 
-// destCorner returns the pair of coordinates of the corner in the destination.
-func (m *Module) destCorner() uint32 {
-	p := m.b0
-	if op(m.hdr) == pkt.OpCopy2D {
-		p = m.b1
+// corner takes the pair of coordinates of the corner on the surface in work, of the
+// first word of the body.
+func (m *Module) corner(pair uint32) {
+	m.add = uint64(pair)
+	m.state = stateClip
+	if m.again {
+		m.state = stateLow
 	}
-	return p
 }
 
-// clipEdge clips in one direction at one surface.
-func (m *Module) clipEdge() {
-	across := m.clip&1 == 0
-	s, p := m.src, m.b0
-	if m.clip>>1 != 0 {
-		s, p = m.dst, m.destCorner()
+// clip clips one edge at the clip of the surface in work, of which pair has the edges
+// of the same side.
+func (m *Module) clip(pair uint32) {
+	c, p := low(pair), low(uint32(m.add))
+	if m.edge&1 != 0 {
+		c, p = high(pair), high(uint32(m.add))
 	}
-	lo, hi, c0, c1, corner := m.y0, m.y1, s.y0, s.y1, high(p)
-	if across {
-		lo, hi, c0, c1, corner = m.x0, m.x1, s.x0, s.x1, low(p)
+	bound, at := m.x0, c-p
+	under, upper := at&0x8000 != 0, m.edge&2 != 0
+	switch {
+	case under && upper:
+		bound = 0
+	case !under && (bound < at) != upper:
+		bound = at
+	default:
 	}
-	lo, hi = clip(lo, hi, c0, c1, corner)
-	if across {
-		m.x0, m.x1 = lo, hi
-	} else {
-		m.y0, m.y1 = lo, hi
+	m.x0, m.y0, m.x1, m.y1 = m.y0, m.x1, m.y1, bound&0x7fff
+	if m.edge == 3 {
+		m.clipped()
 	}
-	if m.clip == 3 {
-		m.state = statePlace
-	}
-	m.clip = (m.clip + 1) & 3
+	m.edge = (m.edge + 1) & 3
 }
 
-// clip returns the part of [lo, hi) that lies in the clip [c0, c1) when 0 lies
-// at p.
-func clip(lo, hi, c0, c1, p uint16) (uint16, uint16) {
-	var first, end uint16
-	if c0 > p {
-		first = c0 - p
+// clipped goes on to the other surface, or to what is left of the rectangle.
+func (m *Module) clipped() {
+	m.state = statePlace
+	if !m.writes {
+		m.state = stateCorner
 	}
-	if c1 > p {
-		end = c1 - p
-	}
-	if first < lo {
-		first = lo
-	}
-	if end > hi {
-		end = hi
-	}
-	return first, end
+	m.writes = true
 }
 
-// place finds the first element that is left and not done before and starts the product of its row.
-func (m *Module) place() {
-	first := uint32(m.y0) + m.skipped()
-	if m.x0 >= m.x1 || first >= uint32(m.y1) {
+// placed goes on to the ranges if something is left and was not done before.
+func (m *Module) placed() {
+	width, height, skip := m.x1-m.x0, m.y1-m.y0, m.skipped()
+	empty := width == 0 || width&0x8000 != 0 || height&0x8000 != 0
+	m.y0 = (m.y0 + uint16(skip)) & 0x7fff
+	m.again = true
+	m.writes = m.op() == pkt.OpFill2D
+	m.state = stateCorner
+	if empty || skip >= uint32(height) {
 		m.state = stateRetire
-	} else {
-		dest := m.destCorner()
-		m.srcEnd = m.sum(m.src.base, uint64(low(m.b0)+m.x0)<<m.src.format)
-		m.dstEnd = m.sum(m.dst.base, uint64(low(dest)+m.x0)<<m.dst.format)
-		m.bytes = uint32(m.x1-m.x0) << m.dst.format & m.byteMask
-		m.rows = (m.y1 - uint16(first)) & 0x7fff
-		m.second = false
-		m.startMul(high(m.b0)+uint16(first), high(dest)+uint16(first))
-		m.state = stateMul
 	}
 }
 
-// startMul starts the products of s and d with the pitches of source and
-// destination, which are added to srcEnd and dstEnd.
-func (m *Module) startMul(s, d uint16) {
-	m.mulS, m.mulD = s&0x7fff, d&0x7fff
-	m.addS, m.addD = uint64(m.src.pitch), uint64(m.dst.pitch)
+// startRow begins with the offset of the first row of the range in work.
+func (m *Module) startRow() {
+	corner := uint32(m.add)
+	m.mul = (high(corner) + m.y0) & 0x7fff
+	m.add = uint64(low(corner) + m.x0)
+	m.bytes = uint32(m.x1-m.x0) & 0x7fff
+	m.scale = m.dst.format
+	m.edge = 0
+	m.state = stateScale
 }
 
-// multiply adds one bit of the products. The first pair leads to the first row,
-// the second from there to the last.
-func (m *Module) multiply() {
-	if m.mulS|m.mulD != 0 {
-		if m.mulS&1 != 0 {
-			m.srcEnd = m.sum(m.srcEnd, m.addS)
-		}
-		if m.mulD&1 != 0 {
-			m.dstEnd = m.sum(m.dstEnd, m.addD)
-		}
-		m.mulS, m.mulD = m.mulS>>1, m.mulD>>1
-		m.addS, m.addD = m.addS<<1&(1<<35-1), m.addD<<1&(1<<35-1)
-	} else if !m.second {
-		m.second = true
-		m.srcAddr, m.dstAddr = m.srcEnd, m.dstEnd
-		m.startMul(m.rows-1, m.rows-1)
-	} else if op(m.hdr) == pkt.OpCopy2D {
-		m.state = stateSource
+// accumulate adds the offset in a row when elements have become bytes, or a bit of the
+// product of row and pitch. The first product leads to the first row, the second from
+// there to the last.
+func (m *Module) accumulate() {
+	scales, end := m.state == stateScale, m.end
+	if scales && m.scale == 0 || !scales && m.mul&1 != 0 {
+		m.end = m.sum(m.end, m.add)
+	}
+	m.add = m.add << 1 & (1<<35 - 1)
+	switch {
+	case scales && m.scale != 0:
+		m.bytes = m.bytes << 1 & m.byteMask
+		m.scale = (m.scale - 1) & 7
+	case scales && m.op() == pkt.OpIndirect:
+		m.state = stateLow
+	case scales:
+		m.state = statePitch
+	case m.mul != 0:
+		m.mul >>= 1
+	case m.edge == 0:
+		m.settle(end)
+		m.mul = (m.y1 + ^m.y0) & 0x7fff
+		m.edge = 1
+		m.state = statePitch
+	default:
+		m.state = stateRange
+	}
+}
+
+// pitch takes the pitch of a surface for the product, or for the rows of the source.
+func (m *Module) pitch(word uint32) {
+	m.add = uint64(word & pkt.MaxPitch)
+	if m.state == statePitch {
+		m.state = stateMul
 	} else {
-		m.state = stateDest
+		m.state = stateIssue
 	}
 }

@@ -5,78 +5,92 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
 
-// access answers a register access, a read with data, and performs a write unless
-// a reset is under way. FENCE belongs to the fence unit.
-func (m *Module) access(r regbus.Req, data uint32, resetting bool) {
+// access answers a register access, a read with data or with what is looked at in the
+// file, and performs a write unless a reset is under way. Behind a reset, and a write
+// to the file in a clock in which a completion arrives, it is put off. FENCE belongs to
+// the fence unit.
+func (m *Module) access(r regbus.Req, off uint16, data uint32, looks look, arrives, resetting bool) {
 	m.rsp = regbus.Rsp{}
-	off := r.Off - m.base
-	own := off <= cpreg.IBLeft && off != cpreg.Fence || off >= cpreg.Preempt && off <= cpreg.Progress
-	if r.Op != regbus.None && own {
+	m.filed = looks.Valid
+	if r.Op != regbus.None && owns(off) {
+		write := r.Op == regbus.Write
 		m.rsp.Hit = true
-		if r.Op != regbus.Write {
+		m.rsp.Retry = m.state == stateClear || write && arrives && m.keeps(off)
+		if !write {
 			m.rsp.Data = data
-		} else if !resetting {
+		} else if !resetting && !m.rsp.Retry {
 			m.write(off, r.Data)
 		}
 	}
 }
 
-// read returns a register; named is the operand that a fault names.
-func (m *Module) read(off uint16, named uint64) uint32 {
-	var v uint32
+// owns reports whether there is a register of the command processor.
+func owns(off uint16) bool {
+	return off <= cpreg.IBLeft && off != cpreg.Fence || off >= cpreg.Preempt && off <= cpreg.Progress
+}
+
+// looks returns where a register that is read is in the file.
+func (m *Module) looks(off uint16, op regbus.Op) look {
+	var l look
+	fault := m.state == stateFault
 	switch off {
-	case cpreg.Ctl:
-		v = bit(m.run, cpreg.CtlRun) | bit(m.resetting, cpreg.CtlReset) | bit(m.protect, cpreg.CtlProtect)
-	case cpreg.Status:
-		v = bit(m.idle(), cpreg.StatusIdle) | bit(m.cause != 0, cpreg.StatusFault) |
-			uint32(m.state)<<4 | bit(m.inIB, cpreg.StatusInIB)
-	case cpreg.RingLo:
-		v = m.ringLo
-	case cpreg.RingHi:
-		v = m.ringHi
-	case cpreg.RingSize:
-		v = uint32(m.ringLog2)
-	case cpreg.Rptr:
-		v = m.rptr
+	case cpreg.RingLo, cpreg.RingHi:
+		l = look{Valid: true, High: off == cpreg.RingHi, At: place(slotRegs, wordRing)}
 	case cpreg.Wptr:
-		v = m.wptr
-	case cpreg.FaultInfo:
-		v = uint32(m.cause)
-	case cpreg.FaultOp:
-		if m.cause != cpreg.CauseNone {
-			v = m.hdr
-		}
-	case cpreg.FaultLo, cpreg.FaultBad, cpreg.IBLo:
-		v = uint32(m.wide(off, named))
-	case cpreg.FaultHi, cpreg.FaultBadH, cpreg.IBHi:
-		v = uint32(m.wide(off, named) >> 32)
-	case cpreg.Packets:
-		v = m.packets
-	case cpreg.IBLeft:
-		v = m.ibEnd - m.ibDone
+		l = look{Valid: true, At: place(slotRegs, wordWptr)}
+	case cpreg.FaultLo, cpreg.FaultHi:
+		l = look{Valid: fault && m.cause == cpreg.CauseRing, High: off == cpreg.FaultHi, At: place(m.body, 1)}
+	case cpreg.FaultBad, cpreg.FaultBadH:
+		l = m.refusal(off == cpreg.FaultBadH)
+		l.Valid = l.Valid && fault
 	default:
-		if m.preemption {
-			v = m.preemptRegister(off)
-		}
+	}
+	l.Valid = l.Valid && op == regbus.Read && m.state != stateClear
+	return l
+}
+
+// read returns a register that is not in the file; addr is the address that it names.
+// What cannot be read together is put together by OR, which is less than a choice.
+func (m *Module) read(off uint16, addr uint64) uint32 {
+	fault := m.state == stateFault
+	at, bad := fault && m.cause != cpreg.CauseRing, fault && m.bad == operandNext
+	ends := fault && m.bad == operandEnd
+	low := off == cpreg.IBLo || at && off == cpreg.FaultLo || bad && off == cpreg.FaultBad
+	high := off == cpreg.IBHi || at && off == cpreg.FaultHi || bad && off == cpreg.FaultBadH
+	header := fault && (off == cpreg.FaultOp || off == cpreg.FaultBad && m.bad == operandHeader)
+	v := only32(low, uint32(addr)) | only32(high, uint32(addr>>32)) | only32(header, m.hdr) |
+		only32(ends && off == cpreg.FaultBad, uint32(m.end)) | only32(ends && off == cpreg.FaultBadH, uint32(m.end>>32)) |
+		only32(off == cpreg.Packets, m.packets) | only32(off == cpreg.IBLeft, m.ibEnd-m.ibDone) |
+		only32(off == cpreg.Rptr, m.rptr) | only32(off == cpreg.RingSize, uint32(m.ringLog2)) |
+		only32(off == cpreg.Ctl, m.ctl()) | only32(off == cpreg.Status, m.status()) |
+		only32(fault && off == cpreg.FaultInfo, uint32(m.cause)) |
+		only32(fault && off == cpreg.FaultBad, m.small())
+	if m.protection || m.contexts {
+		v |= only32(fault && off == cpreg.FaultBad, uint32(m.large())) | only32(fault && off == cpreg.FaultBadH, uint32(m.large()>>32))
+	}
+	if m.preemption {
+		v |= m.preemptRegister(off)
 	}
 	return v
 }
 
-// wide returns the address or operand that a register has a half of.
-func (m *Module) wide(off uint16, named uint64) uint64 {
-	v := m.located(off)
-	bad := off == cpreg.FaultBad || off == cpreg.FaultBadH
-	ib := off == cpreg.IBLo || off == cpreg.IBHi
-	switch {
-	case !ib && m.cause == cpreg.CauseNone:
+// only32 returns v, or 0.
+func only32(on bool, v uint32) uint32 {
+	if !on {
 		v = 0
-	case bad && m.bad != operandNext:
-		v = named
-	case !ib && !bad && m.cause == cpreg.CauseRing:
-		v = join(m.b3, m.b2)
-	default:
 	}
 	return v
+}
+
+// ctl returns the register CTL.
+func (m *Module) ctl() uint32 {
+	return bit(m.run, cpreg.CtlRun) | bit(m.resetting, cpreg.CtlReset) | bit(m.protect, cpreg.CtlProtect)
+}
+
+// status returns the register STATUS.
+func (m *Module) status() uint32 {
+	return bit(m.idle(), cpreg.StatusIdle) | bit(m.state == stateFault, cpreg.StatusFault) |
+		uint32(m.state)<<4 | bit(m.inIB, cpreg.StatusInIB)
 }
 
 func bit(b bool, mask uint32) uint32 {
@@ -89,35 +103,25 @@ func bit(b bool, mask uint32) uint32 {
 
 // idle reports whether nothing is in flight and nothing is to be done.
 func (m *Module) idle() bool {
-	rest := m.state == stateNext || m.state == stateFault
+	rest := m.state == stateNext || m.state == stateFault || m.state == stateClear
 	work := m.run && (m.inIB || m.rptr != m.wptr)
 	return rest && !work && !m.resetting && m.quiet()
 }
 
-// write performs a register write.
+// write performs a register write; what is in the file is written there.
 func (m *Module) write(off uint16, v uint32) {
 	switch off {
 	case cpreg.Ctl:
 		m.control(v)
-	case cpreg.RingLo:
-		if !m.run {
-			m.ringLo = v
-		}
-	case cpreg.RingHi:
-		if !m.run {
-			m.ringHi = v
-		}
 	case cpreg.RingSize:
 		if !m.run {
 			m.ringLog2 = uint8(v) & cpreg.RingSizeLog2
 		}
 	case cpreg.Wptr:
-		m.wptr = v
-		if m.ringBad == operandNone && m.run && v&^m.ringMask() != 0 {
-			m.ringBad = operandWptr
-		}
+		m.wptr = v & 0x3ffff
+		m.beyond = v&^0x3ffff != 0
 	case cpreg.FaultInfo:
-		if v == 0 && m.cause != cpreg.CauseNone {
+		if v == 0 && m.state == stateFault {
 			m.clearFault()
 		}
 	default:
@@ -127,8 +131,8 @@ func (m *Module) write(off uint16, v uint32) {
 	}
 }
 
-// control writes CTL. RUN that goes to 1 checks the ring and drops what was read
-// ahead, for the host may have moved the ring.
+// control writes CTL. When RUN goes to 1 the ring is to be checked, and what was read
+// ahead dropped, for the host may have moved the ring.
 func (m *Module) control(v uint32) {
 	run := v&cpreg.CtlRun != 0
 	m.protect = m.protection && v&cpreg.CtlProtect != 0
@@ -137,55 +141,12 @@ func (m *Module) control(v uint32) {
 		m.run = false
 	} else if !run {
 		m.run = false
-	} else if !m.run && m.cause == cpreg.CauseNone {
-		m.run = true
+	} else if !m.run && m.state != stateFault {
+		m.run, m.fresh = true, true
 		if !m.inIB {
 			m.ibEnd, m.ibDone = 0, 0
 		}
-		if !m.ringSeek.Valid { // a preemption goes back to RPTR in this clock
-			m.ringSeek = seek{Valid: true, Stay: true}
-		}
-		m.ringBad = m.ringCheck()
-		m.readBase, m.readMask = m.within(join(m.ringHi, m.ringLo)), m.ringMask()
-		m.rptr &= m.readMask
 	}
-}
-
-// ringCheck returns the register of the ring with which the node cannot run, none
-// if it can.
-func (m *Module) ringCheck() operand {
-	base := join(m.ringHi, m.ringLo)
-	_, inside := m.inRange(base, base, uint64(1)<<m.ringLog2)
-	sized := m.ringLog2 >= cpreg.MinRingLog2 && m.ringLog2 <= cpreg.MaxRingLog2
-	var bad operand
-	switch {
-	case base&0xfff != 0:
-		bad = operandRingBase
-	case !sized:
-		bad = operandRingSize
-	case !inside:
-		bad = operandRingBase
-	case m.wptr&^m.ringMask() != 0:
-		bad = operandWptr
-	default:
-	}
-	return bad
-}
-
-// ringFault stops the node; there is no packet to blame.
-func (m *Module) ringFault() {
-	m.hdr = 0
-	m.b2, m.b3 = m.ringLo, m.ringHi
-	bad := operandWord0
-	switch m.ringBad {
-	case operandRingBase:
-		bad = operandPair2
-	case operandRingSize:
-		m.b0 = uint32(m.ringLog2)
-	default:
-		m.b0 = m.wptr
-	}
-	m.fault(cpreg.CauseRing, bad)
 }
 
 // fault stops the node, which keeps the packet in work and the operand that is
@@ -200,13 +161,12 @@ func (m *Module) fault(cause uint8, bad operand) {
 
 // clearFault makes the node ready to run from RPTR.
 func (m *Module) clearFault() {
-	m.cause = cpreg.CauseNone
-	m.bad, m.ringBad = operandNone, operandNone
+	m.ringBad = ringGood
 	m.readErr, m.writeErr = false, false
 	m.inIB = false
 	m.startFresh()
-	m.ibBase, m.ibEnd, m.ibDone = 0, 0, 0
-	m.ringSeek = seek{Valid: true, Pos: m.rptr}
-	m.ibSeek = seek{Valid: true}
+	m.ibEnd, m.ibDone = 0, 0
+	m.ringSeek = true
+	m.ibSeek = true
 	m.state = stateNext
 }

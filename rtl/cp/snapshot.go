@@ -4,13 +4,12 @@ package cp
 
 import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
-	"github.com/hilgpu/hilgpu/rtl/dma"
 	"github.com/hilgpu/hilgpu/rtl/fence"
 	"github.com/hilgpu/hilgpu/rtl/hdl"
 )
 
 // ModuleWords is how many words Snapshot fills.
-const ModuleWords = 147 + hdl.RAMWords
+const ModuleWords = 120 + hdl.RAMWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -19,150 +18,123 @@ func (m *Module) Snapshot(s []uint64) {
 	s[1] = m.hostLimit
 	s[2] = m.vramLimit
 	s[3] = uint64(m.maxBytes)
-	s[4] = uint64(m.maxRow)
-	s[5] = m.addrMask
-	s[6] = uint64(m.byteMask)
-	s[7] = hdl.Bit(m.protection)
-	s[8] = hdl.Bit(m.watched)
-	s[9] = hdl.Bit(m.timeline)
-	s[10] = hdl.Bit(m.contexts)
-	s[11] = hdl.Bit(m.preemption)
-	s[12] = uint64(m.nodes)
-	s[13] = hdl.Bit(m.run)
-	s[14] = hdl.Bit(m.protect)
-	s[15] = hdl.Bit(m.resetting)
-	s[16] = uint64(m.ringLo)
-	s[17] = uint64(m.ringHi)
-	s[18] = uint64(m.ringLog2)
-	s[19] = uint64(m.wptr)
+	s[4] = uint64(m.maxLog2)
+	s[5] = uint64(m.pieceMask)
+	s[6] = m.addrMask
+	s[7] = uint64(m.byteMask)
+	s[8] = hdl.Bit(m.protection)
+	s[9] = hdl.Bit(m.watched)
+	s[10] = hdl.Bit(m.timeline)
+	s[11] = hdl.Bit(m.contexts)
+	s[12] = hdl.Bit(m.preemption)
+	s[13] = uint64(m.nodes)
+	s[14] = hdl.Bit(m.run)
+	s[15] = hdl.Bit(m.protect)
+	s[16] = hdl.Bit(m.resetting)
+	s[17] = uint64(m.ringLog2)
+	s[18] = uint64(m.wptr)
+	s[19] = hdl.Bit(m.beyond)
 	s[20] = uint64(m.rptr)
-	s[21] = uint64(m.ringBad)
-	s[22] = m.readBase
-	s[23] = uint64(m.readMask)
-	s[24] = uint64(m.cause)
-	s[25] = uint64(m.bad)
-	s[26] = uint64(m.packets)
-	s[27] = hdl.Bit(m.rsp.Hit)
+	s[21] = hdl.Bit(m.fresh)
+	s[22] = uint64(m.ringBad)
+	s[23] = m.readBase
+	s[24] = uint64(m.readMask)
+	s[25] = uint64(m.packets)
+	s[26] = hdl.Bit(m.rsp.Hit)
+	s[27] = hdl.Bit(m.rsp.Retry)
 	s[28] = uint64(m.rsp.Data)
-	s[29] = uint64(m.ring.next)
+	s[29] = hdl.Bit(m.filed)
 	s[30] = uint64(m.ring.at)
 	s[31] = uint64(m.ring.come)
 	s[32] = uint64(m.ring.have)
 	s[33] = hdl.Bit(m.ring.odd)
 	s[34] = hdl.Bit(m.ring.drop)
 	s[35] = hdl.Bit(m.ring.bad)
-	s[36] = uint64(m.ring.first)
-	s[37] = uint64(m.ring.count)
-	s[38] = uint64(m.ib.next)
-	s[39] = uint64(m.ib.at)
-	s[40] = uint64(m.ib.come)
-	s[41] = uint64(m.ib.have)
-	s[42] = hdl.Bit(m.ib.odd)
-	s[43] = hdl.Bit(m.ib.drop)
-	s[44] = hdl.Bit(m.ib.bad)
-	s[45] = uint64(m.ib.first)
-	s[46] = uint64(m.ib.count)
-	s[47] = hdl.Bit(m.ready)
-	s[48] = hdl.Bit(m.readIB)
-	s[49] = hdl.Bit(m.ringSeek.Valid)
-	s[50] = hdl.Bit(m.ringSeek.Stay)
-	s[51] = uint64(m.ringSeek.Pos)
-	s[52] = hdl.Bit(m.ibSeek.Valid)
-	s[53] = hdl.Bit(m.ibSeek.Stay)
-	s[54] = uint64(m.ibSeek.Pos)
-	s[55] = hdl.Bit(m.inIB)
-	s[56] = m.ibBase
-	s[57] = uint64(m.ibEnd)
-	s[58] = uint64(m.ibDone)
-	s[59] = uint64(m.state)
-	s[60] = uint64(m.hdr)
-	s[61] = uint64(m.hdrAt)
-	s[62] = uint64(m.left)
-	s[63] = uint64(m.n)
-	s[64] = uint64(m.b0)
-	s[65] = uint64(m.b1)
-	s[66] = uint64(m.b2)
-	s[67] = uint64(m.b3)
-	s[68] = uint64(m.b4)
-	s[69] = uint64(m.b5)
-	s[70] = uint64(m.b6)
-	s[71] = hdl.Bit(m.src.set)
-	s[72] = m.src.base
-	s[73] = uint64(m.src.pitch)
-	s[74] = uint64(m.src.format)
-	s[75] = uint64(m.src.x0)
-	s[76] = uint64(m.src.y0)
-	s[77] = uint64(m.src.x1)
-	s[78] = uint64(m.src.y1)
-	s[79] = hdl.Bit(m.dst.set)
-	s[80] = m.dst.base
-	s[81] = uint64(m.dst.pitch)
-	s[82] = uint64(m.dst.format)
-	s[83] = uint64(m.dst.x0)
-	s[84] = uint64(m.dst.y0)
-	s[85] = uint64(m.dst.x1)
-	s[86] = uint64(m.dst.y1)
-	s[87] = uint64(m.clip)
-	s[88] = uint64(m.x0)
-	s[89] = uint64(m.x1)
-	s[90] = uint64(m.y0)
-	s[91] = uint64(m.y1)
-	s[92] = hdl.Bit(m.second)
-	s[93] = uint64(m.mulS)
-	s[94] = uint64(m.mulD)
-	s[95] = m.addS
-	s[96] = m.addD
-	s[97] = m.srcAddr
-	s[98] = m.dstAddr
-	s[99] = m.srcEnd
-	s[100] = m.dstEnd
-	s[101] = uint64(m.bytes)
-	s[102] = uint64(m.done)
-	s[103] = uint64(m.rows)
-	s[104] = hdl.Bit(m.zero)
-	s[105] = hdl.Bit(m.waiting)
-	s[106] = uint64(m.window)
-	s[107] = m.window0.base
-	s[108] = m.window0.end
-	s[109] = hdl.Bit(m.window0.writable)
-	s[110] = m.window1.base
-	s[111] = m.window1.end
-	s[112] = hdl.Bit(m.window1.writable)
-	s[113] = m.window2.base
-	s[114] = m.window2.end
-	s[115] = hdl.Bit(m.window2.writable)
-	s[116] = m.window3.base
-	s[117] = m.window3.end
-	s[118] = hdl.Bit(m.window3.writable)
-	s[119] = uint64(m.word)
-	s[120] = hdl.Bit(m.wrong)
-	s[121] = m.value
-	s[122] = hdl.Bit(m.asked)
-	s[123] = hdl.Bit(m.halted)
-	s[124] = uint64(m.preemptID)
-	s[125] = uint64(m.preempted)
-	s[126] = uint64(m.progress)
-	s[127] = uint64(m.issued)
-	s[128] = hdl.Bit(m.yielded)
-	s[129] = uint64(m.desc.Op)
-	s[130] = uint64(m.desc.Len)
-	s[131] = m.desc.Src
-	s[132] = m.desc.Dst
-	s[133] = uint64(m.inFlight)
-	s[134] = hdl.Bit(m.readErr)
-	s[135] = hdl.Bit(m.writeErr)
-	s[136] = uint64(m.fence)
-	s[137] = hdl.Bit(m.fencing)
-	s[138] = uint64(m.req.Kind)
-	s[139] = uint64(m.req.Tag)
-	s[140] = uint64(m.req.Len)
-	s[141] = m.req.Addr
-	s[142] = hdl.Bit(m.reading)
-	s[143] = hdl.Bit(m.scratch)
-	s[144] = hdl.Bit(m.retired)
-	s[145] = hdl.Bit(m.took)
-	s[146] = hdl.Bit(m.pulse)
-	s = s[147:]
+	s[36] = uint64(m.ib.at)
+	s[37] = uint64(m.ib.come)
+	s[38] = uint64(m.ib.have)
+	s[39] = hdl.Bit(m.ib.odd)
+	s[40] = hdl.Bit(m.ib.drop)
+	s[41] = hdl.Bit(m.ib.bad)
+	s[42] = hdl.Bit(m.ready)
+	s[43] = hdl.Bit(m.high)
+	s[44] = hdl.Bit(m.ringSeek)
+	s[45] = hdl.Bit(m.ibSeek)
+	s[46] = hdl.Bit(m.inIB)
+	s[47] = m.ibBase
+	s[48] = uint64(m.ibEnd)
+	s[49] = uint64(m.ibDone)
+	s[50] = uint64(m.state)
+	s[51] = uint64(m.cause)
+	s[52] = uint64(m.bad)
+	s[53] = uint64(m.hdr)
+	s[54] = uint64(m.left)
+	s[55] = uint64(m.n)
+	s[56] = hdl.Bit(m.flag)
+	s[57] = uint64(m.few)
+	s[58] = uint64(m.body)
+	s[59] = uint64(m.from)
+	s[60] = uint64(m.onto)
+	s[61] = hdl.Bit(m.src.set)
+	s[62] = uint64(m.src.format)
+	s[63] = hdl.Bit(m.dst.set)
+	s[64] = uint64(m.dst.format)
+	s[65] = hdl.Bit(m.writes)
+	s[66] = hdl.Bit(m.again)
+	s[67] = uint64(m.edge)
+	s[68] = uint64(m.x0)
+	s[69] = uint64(m.x1)
+	s[70] = uint64(m.y0)
+	s[71] = uint64(m.y1)
+	s[72] = uint64(m.scale)
+	s[73] = uint64(m.mul)
+	s[74] = m.add
+	s[75] = m.end
+	s[76] = m.srcAddr
+	s[77] = m.dstAddr
+	s[78] = uint64(m.bytes)
+	s[79] = uint64(m.piece)
+	s[80] = hdl.Bit(m.zero)
+	s[81] = hdl.Bit(m.waiting)
+	s[82] = uint64(m.window)
+	s[83] = m.window0.base
+	s[84] = m.window0.end
+	s[85] = hdl.Bit(m.window0.writable)
+	s[86] = m.window1.base
+	s[87] = m.window1.end
+	s[88] = hdl.Bit(m.window1.writable)
+	s[89] = m.window2.base
+	s[90] = m.window2.end
+	s[91] = hdl.Bit(m.window2.writable)
+	s[92] = m.window3.base
+	s[93] = m.window3.end
+	s[94] = hdl.Bit(m.window3.writable)
+	s[95] = uint64(m.word)
+	s[96] = hdl.Bit(m.wrong)
+	s[97] = m.value
+	s[98] = hdl.Bit(m.asked)
+	s[99] = hdl.Bit(m.halted)
+	s[100] = uint64(m.preemptID)
+	s[101] = uint64(m.preempted)
+	s[102] = uint64(m.progress)
+	s[103] = uint64(m.issued)
+	s[104] = hdl.Bit(m.yielded)
+	s[105] = hdl.Bit(m.offered)
+	s[106] = uint64(m.inFlight)
+	s[107] = hdl.Bit(m.readErr)
+	s[108] = hdl.Bit(m.writeErr)
+	s[109] = uint64(m.fence)
+	s[110] = hdl.Bit(m.fencing)
+	s[111] = uint64(m.req.Kind)
+	s[112] = uint64(m.req.Tag)
+	s[113] = uint64(m.req.Len)
+	s[114] = m.req.Addr
+	s[115] = hdl.Bit(m.reading)
+	s[116] = hdl.Bit(m.scratch)
+	s[117] = hdl.Bit(m.retired)
+	s[118] = hdl.Bit(m.took)
+	s[119] = hdl.Bit(m.pulse)
+	s = s[120:]
 	m.beats.Snapshot(s)
 }
 
@@ -173,151 +145,124 @@ func (m *Module) Restore(s []uint64) {
 	m.hostLimit = s[1]
 	m.vramLimit = s[2]
 	m.maxBytes = uint32(s[3])
-	m.maxRow = uint32(s[4])
-	m.addrMask = s[5]
-	m.byteMask = uint32(s[6])
-	m.protection = s[7] != 0
-	m.watched = s[8] != 0
-	m.timeline = s[9] != 0
-	m.contexts = s[10] != 0
-	m.preemption = s[11] != 0
-	m.nodes = uint32(s[12])
-	m.run = s[13] != 0
-	m.protect = s[14] != 0
-	m.resetting = s[15] != 0
-	m.ringLo = uint32(s[16])
-	m.ringHi = uint32(s[17])
-	m.ringLog2 = uint8(s[18])
-	m.wptr = uint32(s[19])
+	m.maxLog2 = uint8(s[4])
+	m.pieceMask = uint32(s[5])
+	m.addrMask = s[6]
+	m.byteMask = uint32(s[7])
+	m.protection = s[8] != 0
+	m.watched = s[9] != 0
+	m.timeline = s[10] != 0
+	m.contexts = s[11] != 0
+	m.preemption = s[12] != 0
+	m.nodes = uint32(s[13])
+	m.run = s[14] != 0
+	m.protect = s[15] != 0
+	m.resetting = s[16] != 0
+	m.ringLog2 = uint8(s[17])
+	m.wptr = uint32(s[18])
+	m.beyond = s[19] != 0
 	m.rptr = uint32(s[20])
-	m.ringBad = operand(s[21])
-	m.readBase = s[22]
-	m.readMask = uint32(s[23])
-	m.cause = uint8(s[24])
-	m.bad = operand(s[25])
-	m.packets = uint32(s[26])
-	m.rsp.Hit = s[27] != 0
+	m.fresh = s[21] != 0
+	m.ringBad = uint8(s[22])
+	m.readBase = s[23]
+	m.readMask = uint32(s[24])
+	m.packets = uint32(s[25])
+	m.rsp.Hit = s[26] != 0
+	m.rsp.Retry = s[27] != 0
 	m.rsp.Data = uint32(s[28])
-	m.ring.next = uint32(s[29])
+	m.filed = s[29] != 0
 	m.ring.at = uint32(s[30])
 	m.ring.come = uint8(s[31])
 	m.ring.have = uint8(s[32])
 	m.ring.odd = s[33] != 0
 	m.ring.drop = s[34] != 0
 	m.ring.bad = s[35] != 0
-	m.ring.first = uint8(s[36])
-	m.ring.count = uint8(s[37])
-	m.ib.next = uint32(s[38])
-	m.ib.at = uint32(s[39])
-	m.ib.come = uint8(s[40])
-	m.ib.have = uint8(s[41])
-	m.ib.odd = s[42] != 0
-	m.ib.drop = s[43] != 0
-	m.ib.bad = s[44] != 0
-	m.ib.first = uint8(s[45])
-	m.ib.count = uint8(s[46])
-	m.ready = s[47] != 0
-	m.readIB = s[48] != 0
-	m.ringSeek.Valid = s[49] != 0
-	m.ringSeek.Stay = s[50] != 0
-	m.ringSeek.Pos = uint32(s[51])
-	m.ibSeek.Valid = s[52] != 0
-	m.ibSeek.Stay = s[53] != 0
-	m.ibSeek.Pos = uint32(s[54])
-	m.inIB = s[55] != 0
-	m.ibBase = s[56]
-	m.ibEnd = uint32(s[57])
-	m.ibDone = uint32(s[58])
-	m.state = state(s[59])
-	m.hdr = uint32(s[60])
-	m.hdrAt = uint32(s[61])
-	m.left = uint16(s[62])
-	m.n = uint8(s[63])
-	m.b0 = uint32(s[64])
-	m.b1 = uint32(s[65])
-	m.b2 = uint32(s[66])
-	m.b3 = uint32(s[67])
-	m.b4 = uint32(s[68])
-	m.b5 = uint32(s[69])
-	m.b6 = uint32(s[70])
-	m.src.set = s[71] != 0
-	m.src.base = s[72]
-	m.src.pitch = uint32(s[73])
-	m.src.format = uint8(s[74])
-	m.src.x0 = uint16(s[75])
-	m.src.y0 = uint16(s[76])
-	m.src.x1 = uint16(s[77])
-	m.src.y1 = uint16(s[78])
-	m.dst.set = s[79] != 0
-	m.dst.base = s[80]
-	m.dst.pitch = uint32(s[81])
-	m.dst.format = uint8(s[82])
-	m.dst.x0 = uint16(s[83])
-	m.dst.y0 = uint16(s[84])
-	m.dst.x1 = uint16(s[85])
-	m.dst.y1 = uint16(s[86])
-	m.clip = uint8(s[87])
-	m.x0 = uint16(s[88])
-	m.x1 = uint16(s[89])
-	m.y0 = uint16(s[90])
-	m.y1 = uint16(s[91])
-	m.second = s[92] != 0
-	m.mulS = uint16(s[93])
-	m.mulD = uint16(s[94])
-	m.addS = s[95]
-	m.addD = s[96]
-	m.srcAddr = s[97]
-	m.dstAddr = s[98]
-	m.srcEnd = s[99]
-	m.dstEnd = s[100]
-	m.bytes = uint32(s[101])
-	m.done = uint32(s[102])
-	m.rows = uint16(s[103])
-	m.zero = s[104] != 0
-	m.waiting = s[105] != 0
-	m.window = uint8(s[106])
-	m.window0.base = s[107]
-	m.window0.end = s[108]
-	m.window0.writable = s[109] != 0
-	m.window1.base = s[110]
-	m.window1.end = s[111]
-	m.window1.writable = s[112] != 0
-	m.window2.base = s[113]
-	m.window2.end = s[114]
-	m.window2.writable = s[115] != 0
-	m.window3.base = s[116]
-	m.window3.end = s[117]
-	m.window3.writable = s[118] != 0
-	m.word = uint8(s[119])
-	m.wrong = s[120] != 0
-	m.value = s[121]
-	m.asked = s[122] != 0
-	m.halted = s[123] != 0
-	m.preemptID = uint32(s[124])
-	m.preempted = uint32(s[125])
-	m.progress = uint32(s[126])
-	m.issued = uint32(s[127])
-	m.yielded = s[128] != 0
-	m.desc.Op = dma.Op(s[129])
-	m.desc.Len = uint32(s[130])
-	m.desc.Src = s[131]
-	m.desc.Dst = s[132]
-	m.inFlight = uint32(s[133])
-	m.readErr = s[134] != 0
-	m.writeErr = s[135] != 0
-	m.fence = fence.Op(s[136])
-	m.fencing = s[137] != 0
-	m.req.Kind = port.Kind(s[138])
-	m.req.Tag = uint8(s[139])
-	m.req.Len = uint8(s[140])
-	m.req.Addr = s[141]
-	m.reading = s[142] != 0
-	m.scratch = s[143] != 0
-	m.retired = s[144] != 0
-	m.took = s[145] != 0
-	m.pulse = s[146] != 0
+	m.ib.at = uint32(s[36])
+	m.ib.come = uint8(s[37])
+	m.ib.have = uint8(s[38])
+	m.ib.odd = s[39] != 0
+	m.ib.drop = s[40] != 0
+	m.ib.bad = s[41] != 0
+	m.ready = s[42] != 0
+	m.high = s[43] != 0
+	m.ringSeek = s[44] != 0
+	m.ibSeek = s[45] != 0
+	m.inIB = s[46] != 0
+	m.ibBase = s[47]
+	m.ibEnd = uint32(s[48])
+	m.ibDone = uint32(s[49])
+	m.state = state(s[50])
+	m.cause = uint8(s[51])
+	m.bad = operand(s[52])
+	m.hdr = uint32(s[53])
+	m.left = uint16(s[54])
+	m.n = uint8(s[55])
+	m.flag = s[56] != 0
+	m.few = uint8(s[57])
+	m.body = uint8(s[58])
+	m.from = uint8(s[59])
+	m.onto = uint8(s[60])
+	m.src.set = s[61] != 0
+	m.src.format = uint8(s[62])
+	m.dst.set = s[63] != 0
+	m.dst.format = uint8(s[64])
+	m.writes = s[65] != 0
+	m.again = s[66] != 0
+	m.edge = uint8(s[67])
+	m.x0 = uint16(s[68])
+	m.x1 = uint16(s[69])
+	m.y0 = uint16(s[70])
+	m.y1 = uint16(s[71])
+	m.scale = uint8(s[72])
+	m.mul = uint16(s[73])
+	m.add = s[74]
+	m.end = s[75]
+	m.srcAddr = s[76]
+	m.dstAddr = s[77]
+	m.bytes = uint32(s[78])
+	m.piece = uint32(s[79])
+	m.zero = s[80] != 0
+	m.waiting = s[81] != 0
+	m.window = uint8(s[82])
+	m.window0.base = s[83]
+	m.window0.end = s[84]
+	m.window0.writable = s[85] != 0
+	m.window1.base = s[86]
+	m.window1.end = s[87]
+	m.window1.writable = s[88] != 0
+	m.window2.base = s[89]
+	m.window2.end = s[90]
+	m.window2.writable = s[91] != 0
+	m.window3.base = s[92]
+	m.window3.end = s[93]
+	m.window3.writable = s[94] != 0
+	m.word = uint8(s[95])
+	m.wrong = s[96] != 0
+	m.value = s[97]
+	m.asked = s[98] != 0
+	m.halted = s[99] != 0
+	m.preemptID = uint32(s[100])
+	m.preempted = uint32(s[101])
+	m.progress = uint32(s[102])
+	m.issued = uint32(s[103])
+	m.yielded = s[104] != 0
+	m.offered = s[105] != 0
+	m.inFlight = uint8(s[106])
+	m.readErr = s[107] != 0
+	m.writeErr = s[108] != 0
+	m.fence = fence.Op(s[109])
+	m.fencing = s[110] != 0
+	m.req.Kind = port.Kind(s[111])
+	m.req.Tag = uint8(s[112])
+	m.req.Len = uint8(s[113])
+	m.req.Addr = s[114]
+	m.reading = s[115] != 0
+	m.scratch = s[116] != 0
+	m.retired = s[117] != 0
+	m.took = s[118] != 0
+	m.pulse = s[119] != 0
 	m.nap = false
-	s = s[147:]
+	s = s[120:]
 	m.beats.Restore(s)
 }
 
@@ -328,7 +273,8 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".hostLimit", Width: 64},
 		hdl.Signal{Name: at + ".vramLimit", Width: 64},
 		hdl.Signal{Name: at + ".maxBytes", Width: 32},
-		hdl.Signal{Name: at + ".maxRow", Width: 32},
+		hdl.Signal{Name: at + ".maxLog2", Width: 8},
+		hdl.Signal{Name: at + ".pieceMask", Width: 32},
 		hdl.Signal{Name: at + ".addrMask", Width: 64},
 		hdl.Signal{Name: at + ".byteMask", Width: 32},
 		hdl.Signal{Name: at + ".protection", Width: 1},
@@ -340,94 +286,69 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".run", Width: 1},
 		hdl.Signal{Name: at + ".protect", Width: 1},
 		hdl.Signal{Name: at + ".resetting", Width: 1},
-		hdl.Signal{Name: at + ".ringLo", Width: 32},
-		hdl.Signal{Name: at + ".ringHi", Width: 32},
 		hdl.Signal{Name: at + ".ringLog2", Width: 5},
-		hdl.Signal{Name: at + ".wptr", Width: 32},
+		hdl.Signal{Name: at + ".wptr", Width: 18},
+		hdl.Signal{Name: at + ".beyond", Width: 1},
 		hdl.Signal{Name: at + ".rptr", Width: 18},
-		hdl.Signal{Name: at + ".ringBad", Width: 5, Names: operandNames()},
+		hdl.Signal{Name: at + ".fresh", Width: 1},
+		hdl.Signal{Name: at + ".ringBad", Width: 2},
 		hdl.Signal{Name: at + ".readBase", Width: 64},
 		hdl.Signal{Name: at + ".readMask", Width: 18},
-		hdl.Signal{Name: at + ".cause", Width: 4},
-		hdl.Signal{Name: at + ".bad", Width: 5, Names: operandNames()},
 		hdl.Signal{Name: at + ".packets", Width: 32},
 		hdl.Signal{Name: at + ".rsp_Hit", Width: 1},
+		hdl.Signal{Name: at + ".rsp_Retry", Width: 1},
 		hdl.Signal{Name: at + ".rsp_Data", Width: 32},
-		hdl.Signal{Name: at + ".ring_next", Width: 20},
+		hdl.Signal{Name: at + ".filed", Width: 1},
 		hdl.Signal{Name: at + ".ring_at", Width: 20},
 		hdl.Signal{Name: at + ".ring_come", Width: 6},
 		hdl.Signal{Name: at + ".ring_have", Width: 7},
 		hdl.Signal{Name: at + ".ring_odd", Width: 1},
 		hdl.Signal{Name: at + ".ring_drop", Width: 1},
 		hdl.Signal{Name: at + ".ring_bad", Width: 1},
-		hdl.Signal{Name: at + ".ring_first", Width: 5},
-		hdl.Signal{Name: at + ".ring_count", Width: 6},
-		hdl.Signal{Name: at + ".ib_next", Width: 20},
 		hdl.Signal{Name: at + ".ib_at", Width: 20},
 		hdl.Signal{Name: at + ".ib_come", Width: 6},
 		hdl.Signal{Name: at + ".ib_have", Width: 7},
 		hdl.Signal{Name: at + ".ib_odd", Width: 1},
 		hdl.Signal{Name: at + ".ib_drop", Width: 1},
 		hdl.Signal{Name: at + ".ib_bad", Width: 1},
-		hdl.Signal{Name: at + ".ib_first", Width: 5},
-		hdl.Signal{Name: at + ".ib_count", Width: 6},
 		hdl.Signal{Name: at + ".ready", Width: 1},
-		hdl.Signal{Name: at + ".readIB", Width: 1},
-		hdl.Signal{Name: at + ".ringSeek_Valid", Width: 1},
-		hdl.Signal{Name: at + ".ringSeek_Stay", Width: 1},
-		hdl.Signal{Name: at + ".ringSeek_Pos", Width: 20},
-		hdl.Signal{Name: at + ".ibSeek_Valid", Width: 1},
-		hdl.Signal{Name: at + ".ibSeek_Stay", Width: 1},
-		hdl.Signal{Name: at + ".ibSeek_Pos", Width: 20},
+		hdl.Signal{Name: at + ".high", Width: 1},
+		hdl.Signal{Name: at + ".ringSeek", Width: 1},
+		hdl.Signal{Name: at + ".ibSeek", Width: 1},
 		hdl.Signal{Name: at + ".inIB", Width: 1},
 		hdl.Signal{Name: at + ".ibBase", Width: 64},
 		hdl.Signal{Name: at + ".ibEnd", Width: 20},
 		hdl.Signal{Name: at + ".ibDone", Width: 20},
 		hdl.Signal{Name: at + ".state", Width: 5, Names: stateNames()},
+		hdl.Signal{Name: at + ".cause", Width: 4},
+		hdl.Signal{Name: at + ".bad", Width: 5},
 		hdl.Signal{Name: at + ".hdr", Width: 32},
-		hdl.Signal{Name: at + ".hdrAt", Width: 20},
 		hdl.Signal{Name: at + ".left", Width: 16},
 		hdl.Signal{Name: at + ".n", Width: 3},
-		hdl.Signal{Name: at + ".b0", Width: 32},
-		hdl.Signal{Name: at + ".b1", Width: 32},
-		hdl.Signal{Name: at + ".b2", Width: 32},
-		hdl.Signal{Name: at + ".b3", Width: 32},
-		hdl.Signal{Name: at + ".b4", Width: 32},
-		hdl.Signal{Name: at + ".b5", Width: 32},
-		hdl.Signal{Name: at + ".b6", Width: 32},
+		hdl.Signal{Name: at + ".flag", Width: 1},
+		hdl.Signal{Name: at + ".few", Width: 3},
+		hdl.Signal{Name: at + ".body", Width: 2},
+		hdl.Signal{Name: at + ".from", Width: 2},
+		hdl.Signal{Name: at + ".onto", Width: 2},
 		hdl.Signal{Name: at + ".src_set", Width: 1},
-		hdl.Signal{Name: at + ".src_base", Width: 64},
-		hdl.Signal{Name: at + ".src_pitch", Width: 20},
 		hdl.Signal{Name: at + ".src_format", Width: 3},
-		hdl.Signal{Name: at + ".src_x0", Width: 15},
-		hdl.Signal{Name: at + ".src_y0", Width: 15},
-		hdl.Signal{Name: at + ".src_x1", Width: 15},
-		hdl.Signal{Name: at + ".src_y1", Width: 15},
 		hdl.Signal{Name: at + ".dst_set", Width: 1},
-		hdl.Signal{Name: at + ".dst_base", Width: 64},
-		hdl.Signal{Name: at + ".dst_pitch", Width: 20},
 		hdl.Signal{Name: at + ".dst_format", Width: 3},
-		hdl.Signal{Name: at + ".dst_x0", Width: 15},
-		hdl.Signal{Name: at + ".dst_y0", Width: 15},
-		hdl.Signal{Name: at + ".dst_x1", Width: 15},
-		hdl.Signal{Name: at + ".dst_y1", Width: 15},
-		hdl.Signal{Name: at + ".clip", Width: 2},
+		hdl.Signal{Name: at + ".writes", Width: 1},
+		hdl.Signal{Name: at + ".again", Width: 1},
+		hdl.Signal{Name: at + ".edge", Width: 2},
 		hdl.Signal{Name: at + ".x0", Width: 15},
 		hdl.Signal{Name: at + ".x1", Width: 15},
 		hdl.Signal{Name: at + ".y0", Width: 15},
 		hdl.Signal{Name: at + ".y1", Width: 15},
-		hdl.Signal{Name: at + ".second", Width: 1},
-		hdl.Signal{Name: at + ".mulS", Width: 15},
-		hdl.Signal{Name: at + ".mulD", Width: 15},
-		hdl.Signal{Name: at + ".addS", Width: 35},
-		hdl.Signal{Name: at + ".addD", Width: 35},
+		hdl.Signal{Name: at + ".scale", Width: 3},
+		hdl.Signal{Name: at + ".mul", Width: 15},
+		hdl.Signal{Name: at + ".add", Width: 35},
+		hdl.Signal{Name: at + ".end", Width: 64},
 		hdl.Signal{Name: at + ".srcAddr", Width: 64},
 		hdl.Signal{Name: at + ".dstAddr", Width: 64},
-		hdl.Signal{Name: at + ".srcEnd", Width: 64},
-		hdl.Signal{Name: at + ".dstEnd", Width: 64},
 		hdl.Signal{Name: at + ".bytes", Width: 32},
-		hdl.Signal{Name: at + ".done", Width: 32},
-		hdl.Signal{Name: at + ".rows", Width: 15},
+		hdl.Signal{Name: at + ".piece", Width: 20},
 		hdl.Signal{Name: at + ".zero", Width: 1},
 		hdl.Signal{Name: at + ".waiting", Width: 1},
 		hdl.Signal{Name: at + ".window", Width: 2},
@@ -453,11 +374,8 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".progress", Width: 20},
 		hdl.Signal{Name: at + ".issued", Width: 20},
 		hdl.Signal{Name: at + ".yielded", Width: 1},
-		hdl.Signal{Name: at + ".desc_Op", Width: 8, Names: dmaOpNames()},
-		hdl.Signal{Name: at + ".desc_Len", Width: 32},
-		hdl.Signal{Name: at + ".desc_Src", Width: 64},
-		hdl.Signal{Name: at + ".desc_Dst", Width: 64},
-		hdl.Signal{Name: at + ".inFlight", Width: 18},
+		hdl.Signal{Name: at + ".offered", Width: 1},
+		hdl.Signal{Name: at + ".inFlight", Width: 6},
 		hdl.Signal{Name: at + ".readErr", Width: 1},
 		hdl.Signal{Name: at + ".writeErr", Width: 1},
 		hdl.Signal{Name: at + ".fence", Width: 2, Names: fenceOpNames()},
@@ -481,50 +399,11 @@ func (m *Module) Memories(v hdl.Visitor) {
 	v.Words(m.beats.Words())
 }
 
-func dmaOpNames() []string {
-	return []string{
-		"None",
-		"Copy",
-		"Fill",
-	}
-}
-
 func fenceOpNames() []string {
 	return []string{
 		"None",
 		"Fence",
 		"Timestamp",
-	}
-}
-
-func operandNames() []string {
-	return []string{
-		"None",
-		"One",
-		"Header",
-		"Word0",
-		"Word1",
-		"Word2",
-		"Word3",
-		"Word4",
-		"Word5",
-		"Word6",
-		"Skip",
-		"Pair0",
-		"Pair1",
-		"Pair2",
-		"Source",
-		"Dest",
-		"Format",
-		"SourceEnd",
-		"DestEnd",
-		"SourceAt",
-		"DestAt",
-		"Next",
-		"Value",
-		"RingBase",
-		"RingSize",
-		"Wptr",
 	}
 }
 
@@ -545,20 +424,32 @@ func stateNames() []string {
 		"Skip",
 		"Retire",
 		"Check",
+		"Corner",
 		"Clip",
 		"Place",
+		"Low",
+		"Scale",
+		"Pitch",
 		"Mul",
-		"Source",
-		"Dest",
+		"Range",
+		"Readable",
+		"Writable",
+		"Window",
+		"Step",
+		"Value",
 		"Issue",
+		"Row",
 		"Drain",
 		"Fence",
 		"Read",
-		"Value",
-		"Readable",
-		"Writable",
+		"Answer",
+		"Scratch",
 		"Wait",
 		"Save",
+		"Ring",
+		"RingEnd",
+		"Blame",
+		"Clear",
 		"Fault",
 	}
 }

@@ -5,8 +5,8 @@ import "github.com/hilgpu/hilgpu/rtl/abi/port"
 // depth is the number of 8-byte beats that a stream holds: two requests.
 const depth = 32
 
-// A window says what a stream may read: positions from where it is up to End,
-// modulo Mask+1, in dwords from Base.
+// A window says what the stream of the buffer in work may read: positions from where
+// it is up to End, modulo Mask+1, in dwords from Base.
 type window struct {
 	Enable bool
 	Base   uint64 // GPU address of position 0, a multiple of 4
@@ -14,100 +14,80 @@ type window struct {
 	Mask   uint32 // positions are modulo Mask+1, a power of two
 }
 
-// A seek moves a stream, and with it drops what it holds and what is on its way.
-type seek struct {
-	Valid bool
-	Stay  bool   // where the decoder is, modulo the window
-	Pos   uint32 `w:"20"` // otherwise
-}
+// odd reports whether position 0 of a buffer is in the upper half of a beat.
+func odd(base uint64) bool { return base>>2&1 != 0 }
 
 // stream reads one buffer ahead of the decoder, in requests of up to 128 bytes
 // that end at multiples of 128.
 //
-//	In      win window, a level; to seek, a pulse; take, a pulse when Head is
-//	        valid; asks, what it issues is offered, and dwords, how many; cpl, the
-//	        completions of this stream
-//	Out     issues; first, the place of the next dword's beat, if count is not 0;
+//	In      mask and skew, Mask and odd of its buffer's window; seek, a pulse, and where
+//	        to; take, a pulse if there is a dword; asks, what it issues is offered, and
+//	        dwords, how many; cpl, the completions of this stream
+//	Out     issues; next; first, the place of the next dword's beat, if have is not 0;
 //	        keep and place, where this clock's completion is put; failed, no dword will come because a
 //	        read was answered with an error; quiet, nothing is in flight
 //	Timing  a dword a clock; 2 clocks from a beat to its first dword; one request
 //	        in flight, the next one when there is room for 128 bytes
 //	Reset   empty, at position 0
-//	Order   that of the positions
+//	Order   that of the positions; a beat's place is its position modulo depth
 //	Paths   none
-//	Size    32 beats of 64 bits, which the node keeps, and 67 bits
+//	Size    32 beats of 64 bits, which the node keeps, and 36 bits
 type stream struct {
-	next uint32 `w:"20"` // position of the next dword to ask for
 	at   uint32 `w:"20"` // position of the next dword to take
 	come uint8  `w:"6"`  // dwords asked for that have not arrived
 	have uint8  `w:"7"`  // dwords that have arrived and are not taken
 	odd  bool   // the next dword to arrive is in the upper lanes
 	drop bool   // what is in flight is not wanted
 	bad  bool   // a read was answered with an error
-
-	first uint8 `w:"5"` // place of the oldest beat
-	count uint8 `w:"6"` // beats
 }
 
 // Reset empties the stream, which must be quiet.
 func (s *stream) Reset() {
-	s.next, s.at = 0, 0
+	s.at = 0
 	s.come, s.have = 0, 0
 	s.odd, s.drop, s.bad = false, false, false
-	s.first, s.count = 0, 0
 }
-
-// upper reports whether the next dword to take is in the upper half of its
-// beat.
-func (s *stream) upper(base uint64) bool { return (uint32(base>>2)+s.at)&1 != 0 }
 
 func (s *stream) failed() bool { return s.bad && s.have == 0 }
 
 func (s *stream) quiet() bool { return s.come == 0 }
 
-// issues reports whether the stream asks for more in this clock. A request that
-// starts in the upper half of a beat waits until the stream is empty, so that
-// only the newest beat it holds can end in its lower half.
-func (s *stream) issues(w window) bool {
+// issues reports whether the stream asks in this clock for what begins at next, behind
+// what it has. A request that starts in the upper half of a beat waits until the stream
+// is empty, so that only the newest beat it holds can end in its lower half.
+func (s *stream) issues(w window, next uint32) bool {
+	left := (w.End - next) & w.Mask
 	free := s.come == 0 && !s.bad && s.have <= depth
-	return w.Enable && free && s.next != w.End&w.Mask && (s.even(w) || s.have == 0)
+	even := next&1 != 0 == odd(w.Base)
+	return w.Enable && free && left != 0 && (even || s.have == 0)
 }
 
-// even reports whether the next dword to ask for is in the lower half of a beat.
-func (s *stream) even(w window) bool { return (uint32(w.Base>>2)+s.next)&1 == 0 }
+// beat returns the place of the beat of a position.
+func beat(position uint32, skew bool) uint8 {
+	p := uint8(position) & (2*depth - 1)
+	if skew {
+		p++
+	}
+	return p >> 1 & (depth - 1)
+}
 
 // Tick is one rising clock edge. held is whether there is a beat at first that came
 // in an earlier clock.
-func (s *stream) Tick(win window, to seek, take, asks bool, dwords uint8, cpl port.Completion) (held, keep bool, place uint8) {
-	pop := take && (s.upper(win.Base) || s.have == 1)
-	place = (s.first + s.count) & (depth - 1)
-	if take {
-		s.at = (s.at + 1) & win.Mask
-		s.have = (s.have - 1) & 0x7f
+func (s *stream) Tick(mask uint32, skew, seek bool, to uint32, take, asks bool, dwords uint8, cpl port.Completion) (held, keep bool, place uint8) {
+	place = beat(s.at+uint32(s.have), skew)
+	if asks {
+		s.come = dwords & 0x3f
+		s.odd = (s.at^uint32(s.have))&1 != 0 != skew
 	}
-	if pop {
-		s.first = (s.first + 1) & (depth - 1)
-		s.count = (s.count - 1) & 0x3f
-	}
-	held = s.count != 0 && !to.Valid
+	s.at = (s.at + bit(take, 1)) & mask
+	s.have = (s.have - uint8(bit(take, 1))) & 0x7f
+	held = s.have != 0 && !seek
 	keep = s.arrive(cpl)
-	if keep {
-		s.count = (s.count + 1) & 0x3f
-	}
-	if to.Valid {
-		if !to.Stay {
-			s.at = to.Pos
-		}
-		s.at &= win.Mask
-		s.next = s.at
+	if seek {
+		s.at = to & 0xfffff
 		s.have = 0
 		s.bad = false
 		s.drop = s.come != 0
-		s.first, s.count = 0, 0
-	} else if asks {
-		s.come = dwords & 0x3f
-		s.odd = !s.even(win)
-		s.next = (s.next + uint32(dwords)) & win.Mask
 	}
 	return held, keep, place
 }
@@ -139,7 +119,8 @@ func (s *stream) arrive(cpl port.Completion) bool {
 // a multiple of 128 bytes.
 func span(w window, next uint32) uint8 {
 	n := port.MaxLen - uint8(uint32(w.Base>>2)+next)&(port.MaxLen-1)
-	if left := (w.End - next) & w.Mask; left < uint32(n) {
+	left := (w.End - next) & w.Mask
+	if left&^(port.MaxLen-1) == 0 && uint8(left) < n {
 		n = uint8(left)
 	}
 	return n & 0x3f

@@ -18,26 +18,28 @@ type reach struct {
 	writable bool
 }
 
-// checkSetWindow looks at a SET_WINDOW; the range of an open window is checked
-// as a source is.
-func (m *Module) checkSetWindow() {
-	base := m.within(join(m.b2, m.b1))
-	m.srcAddr, m.srcEnd = base, base
+// checkWindow looks at the range that a SET_WINDOW opens, of so many bytes from
+// m.srcAddr on. The base of a closed window is kept as it was given.
+func (m *Module) checkWindow(size uint64) {
+	limit := m.limit(m.srcAddr)
+	first := m.srcAddr &^ pkt.Host
+	end := first + size
+	whole := end&limit == 0 && (end>>1)&^limit == 0
 	switch {
-	case m.b0>>3 != 0:
-		m.fault(cpreg.CauseReserved, operandWord0)
-	case m.b3|m.b4 == 0:
-		m.setWindow()
+	case size == 0:
+		m.setWindow(size)
+	case first&^limit != 0:
+		m.fault(cpreg.CauseAddress, operandPair2)
+	case size>>63 != 0 || end&^limit != 0 && !whole:
+		m.fault(cpreg.CauseAddress, operandEnd)
 	default:
-		m.state = stateSource
+		m.setWindow(size)
 	}
 }
 
-// setWindow ends a SET_WINDOW. The base of a closed window is kept as it was given.
-func (m *Module) setWindow() {
-	base := join(m.b2, m.b1)
-	r := reach{base: base, end: base + join(m.b4, m.b3), writable: m.b0>>2&1 != 0}
-	m.put(uint8(m.b0)&3, r)
+// setWindow ends a SET_WINDOW.
+func (m *Module) setWindow(size uint64) {
+	m.put(m.few&3, reach{base: m.srcAddr, end: m.srcAddr + size, writable: m.few>>2 != 0})
 	m.state = stateRetire
 }
 
@@ -55,27 +57,18 @@ func (m *Module) put(i uint8, r reach) {
 	}
 }
 
-// size returns the bytes of a packet's range from its last row on.
-func (m *Module) size() uint64 {
-	n := uint64(m.bytes)
-	if m.protection && op(m.hdr) == pkt.OpSetWindow {
-		n = join(m.b4, m.b3)
-	}
-	return n
-}
-
 // guarded reports whether the packet reaches memory in windows alone.
 func (m *Module) guarded() bool { return m.protect && m.inIB }
 
 // guard looks at the next window for one that the range of the packet is in.
 func (m *Module) guard() {
 	writes := m.state == stateWritable
-	low, high, name := m.srcAddr, m.srcEnd, operandSourceAt
+	low, name := m.srcAddr, operandSourceAt
 	if writes {
-		low, high, name = m.dstAddr, m.dstEnd, operandDestAt
+		low, name = m.dstAddr, operandDestAt
 	}
 	w := m.reach(m.window)
-	inside := low >= w.base && high+uint64(m.bytes) <= w.end
+	inside := low >= w.base && m.end+uint64(m.bytes) <= w.end
 	m.window = (m.window + 1) & (pkt.Windows - 1)
 	switch {
 	case inside && !writes:

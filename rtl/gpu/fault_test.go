@@ -240,6 +240,7 @@ func TestReset(t *testing.T) {
 		}
 		m.g.Reset()
 		m.reads, m.writes, m.written, m.req, m.beat = nil, nil, nil, port.Request{}, port.Beat{}
+		m.settle()
 		require.Positive(t, m.dev.IdleFor())
 		require.Zero(t, m.readConfig(pcicfg.BAR0))
 		m.configure()

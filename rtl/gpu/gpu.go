@@ -308,7 +308,9 @@ func (g *GPU) rsp() regbus.Rsp {
 	return or(or(r, g.store.Rsp()), or(g.perf.Rsp(), g.watchdog.Rsp()))
 }
 
-func or(a, b regbus.Rsp) regbus.Rsp { return regbus.Rsp{Hit: a.Hit || b.Hit, Data: a.Data | b.Data} }
+func or(a, b regbus.Rsp) regbus.Rsp {
+	return regbus.Rsp{Hit: a.Hit || b.Hit, Retry: a.Retry || b.Retry, Data: a.Data | b.Data}
+}
 
 // events returns what the interrupt controller turns into messages.
 func (g *GPU) events() intc.Events {

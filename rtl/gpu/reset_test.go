@@ -72,10 +72,19 @@ func (m *machine) requireIdleEngines() {
 		}
 		return all
 	}
-	m.tick(port.Request{}, port.Beat{}, true) // the last answer has gone
-	want := registers(power(m.t, m.g.Config(), 1).g)
+	fresh := power(m.t, m.g.Config(), 1)
+	fresh.settle()
+	m.settle()
+	want := registers(fresh.g)
 	require.Greater(m.t, len(want), 100)
 	require.Equal(m.t, want, registers(m.g))
+}
+
+// settle lets the nodes clear their files, and the last answer go.
+func (m *machine) settle() {
+	for range 20 {
+		m.tick(port.Request{}, port.Beat{}, true)
+	}
 }
 
 // busy gives both nodes work of every kind, one of it a fault. Node 0 fetches a

@@ -7,7 +7,7 @@ import (
 )
 
 // ModuleWords is how many words Snapshot fills.
-const ModuleWords = 23
+const ModuleWords = 24
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -34,7 +34,8 @@ func (m *Module) Snapshot(s []uint64) {
 	s[19] = hdl.Bit(m.headerUp)
 	s[20] = hdl.Bit(m.beatUp)
 	s[21] = hdl.Bit(m.rsp.Hit)
-	s[22] = uint64(m.rsp.Data)
+	s[22] = hdl.Bit(m.rsp.Retry)
+	s[23] = uint64(m.rsp.Data)
 }
 
 // Restore sets the registers to what Snapshot stored.
@@ -62,7 +63,8 @@ func (m *Module) Restore(s []uint64) {
 	m.headerUp = s[19] != 0
 	m.beatUp = s[20] != 0
 	m.rsp.Hit = s[21] != 0
-	m.rsp.Data = uint32(s[22])
+	m.rsp.Retry = s[22] != 0
+	m.rsp.Data = uint32(s[23])
 }
 
 // Signals appends what the words of Snapshot are; at is the instance.
@@ -90,6 +92,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".headerUp", Width: 1},
 		hdl.Signal{Name: at + ".beatUp", Width: 1},
 		hdl.Signal{Name: at + ".rsp_Hit", Width: 1},
+		hdl.Signal{Name: at + ".rsp_Retry", Width: 1},
 		hdl.Signal{Name: at + ".rsp_Data", Width: 32},
 	)
 	return s

@@ -15,10 +15,13 @@ func (m *Module) issueRead() {
 // readRegister takes the answer to a register read. A beat is complete with its
 // upper half or with the last dword of the request.
 func (m *Module) readRegister(rsp regbus.Rsp) {
-	if !rsp.Hit {
+	switch {
+	case rsp.Retry:
+		m.issueRead()
+	case !rsp.Hit:
 		m.refuse(idreg.ErrUnmapped, 0)
 		m.complete(port.CplAbort, true, 0)
-	} else {
+	default:
 		upper := m.addr&4 != 0
 		data := m.cpl.Data | uint64(rsp.Data)
 		if upper {

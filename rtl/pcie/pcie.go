@@ -240,10 +240,14 @@ func (m *Module) Tick(in Target, regs regbus.Rsp, vram VRAM, master Master, rst 
 	case stateRegWrite:
 		m.state = stateRegRsp
 	case stateRegRsp:
-		if !regs.Hit {
-			m.refuse(idreg.ErrUnmapped, 0)
+		if regs.Retry {
+			m.state = stateRegDword
+		} else {
+			if !regs.Hit {
+				m.refuse(idreg.ErrUnmapped, 0)
+			}
+			m.nextHalf()
 		}
-		m.nextHalf()
 	case stateVRAMWrite:
 		if m.aperture {
 			m.tickWrite(got, in.Beat, vram)

@@ -7,7 +7,7 @@ import (
 )
 
 // ModuleWords is how many words Snapshot fills.
-const ModuleWords = 30
+const ModuleWords = 31
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -41,7 +41,8 @@ func (m *Module) Snapshot(s []uint64) {
 	s[26] = m.node1Was.bytes
 	s[27] = m.node1Was.packets
 	s[28] = hdl.Bit(m.rsp.Hit)
-	s[29] = uint64(m.rsp.Data)
+	s[29] = hdl.Bit(m.rsp.Retry)
+	s[30] = uint64(m.rsp.Data)
 }
 
 // Restore sets the registers to what Snapshot stored.
@@ -76,7 +77,8 @@ func (m *Module) Restore(s []uint64) {
 	m.node1Was.bytes = s[26]
 	m.node1Was.packets = s[27]
 	m.rsp.Hit = s[28] != 0
-	m.rsp.Data = uint32(s[29])
+	m.rsp.Retry = s[29] != 0
+	m.rsp.Data = uint32(s[30])
 }
 
 // Signals appends what the words of Snapshot are; at is the instance.
@@ -111,6 +113,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".node1Was_bytes", Width: 64},
 		hdl.Signal{Name: at + ".node1Was_packets", Width: 64},
 		hdl.Signal{Name: at + ".rsp_Hit", Width: 1},
+		hdl.Signal{Name: at + ".rsp_Retry", Width: 1},
 		hdl.Signal{Name: at + ".rsp_Data", Width: 32},
 	)
 	return s

@@ -3,8 +3,9 @@
 //
 // In the clock in which Req.Op is not None every block sees the same Req. In
 // the next clock each block's Rsp, from its registers, says whether it has that
-// register, and for a read its value. At most one block answers; no answer
-// means that the offset is unmapped. In that clock there is no other access.
+// register, and for a read its value, or that the access was put off and is to be
+// made again. At most one block answers; no answer means that the offset is
+// unmapped. In that clock there is no other access.
 package regbus
 
 // Op says what an access does; None means that there is none.
@@ -26,6 +27,7 @@ type Req struct {
 
 // A Rsp is a block's answer, one clock later. Data is 0 without Hit.
 type Rsp struct {
-	Hit  bool
-	Data uint32
+	Hit   bool
+	Retry bool // with Hit: nothing has been done
+	Data  uint32
 }

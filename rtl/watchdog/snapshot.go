@@ -7,7 +7,7 @@ import (
 )
 
 // ModuleWords is how many words Snapshot fills.
-const ModuleWords = 8
+const ModuleWords = 9
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -19,7 +19,8 @@ func (m *Module) Snapshot(s []uint64) {
 	s[4] = hdl.Bit(m.hang0)
 	s[5] = hdl.Bit(m.hang1)
 	s[6] = hdl.Bit(m.rsp.Hit)
-	s[7] = uint64(m.rsp.Data)
+	s[7] = hdl.Bit(m.rsp.Retry)
+	s[8] = uint64(m.rsp.Data)
 }
 
 // Restore sets the registers to what Snapshot stored.
@@ -32,7 +33,8 @@ func (m *Module) Restore(s []uint64) {
 	m.hang0 = s[4] != 0
 	m.hang1 = s[5] != 0
 	m.rsp.Hit = s[6] != 0
-	m.rsp.Data = uint32(s[7])
+	m.rsp.Retry = s[7] != 0
+	m.rsp.Data = uint32(s[8])
 }
 
 // Signals appends what the words of Snapshot are; at is the instance.
@@ -45,6 +47,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".hang0", Width: 1},
 		hdl.Signal{Name: at + ".hang1", Width: 1},
 		hdl.Signal{Name: at + ".rsp_Hit", Width: 1},
+		hdl.Signal{Name: at + ".rsp_Retry", Width: 1},
 		hdl.Signal{Name: at + ".rsp_Data", Width: 32},
 	)
 	return s

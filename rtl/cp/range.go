@@ -1,0 +1,173 @@
+package cp
+
+import (
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/fence"
+)
+
+// Design note: the ranges of a packet are looked at one after the other, first the
+// source, by one set of adders: first the address as it was given, of a 2D packet the
+// base of the surface, then the end of the range from its last row on.
+
+// low looks at the address of the range in work, which was read, or at the base of its
+// surface.
+func (m *Module) low(addr uint64) {
+	m.end = m.within(addr)
+	switch {
+	case m.protection && m.op() == pkt.OpSetWindow:
+		m.srcAddr = addr
+		m.state = stateWindow
+	case !m.starts(addr):
+		m.fault(cpreg.CauseAddress, m.lowOperand())
+	case m.is2D():
+		m.startRow()
+	default:
+		m.state = stateRange
+	}
+}
+
+// limit returns the last byte of the memory of an address.
+func (m *Module) limit(addr uint64) uint64 {
+	last := m.vramLimit - 1
+	if addr&pkt.Host != 0 {
+		last = m.hostLimit - 1
+	}
+	return last
+}
+
+// starts reports whether an address is in VRAM or in reach of the host port.
+func (m *Module) starts(addr uint64) bool { return addr&^pkt.Host&^m.limit(addr) == 0 }
+
+// ends reports whether so many bytes behind m.end are in its memory, all of them or, of
+// the ring, the last one.
+func (m *Module) ends() bool {
+	limit := m.limit(m.end)
+	first := m.end & m.addrMask
+	end := first + uint64(m.bytes)
+	whole := m.state == stateRange && end&limit == 0 && (end>>1)&^limit == 0
+	return first&^limit == 0 && (end&^limit == 0 || whole)
+}
+
+// checkRange goes on if the range in work, or the ring, ends in memory.
+func (m *Module) checkRange() {
+	inside := m.ends()
+	switch {
+	case m.state == stateRingEnd:
+		m.checkRingEnd(inside)
+	case m.sized() && !inside:
+		m.fault(cpreg.CauseAddress, operandEnd)
+	default:
+		if !m.is2D() {
+			m.settle(m.end)
+		}
+		m.ranged()
+	}
+}
+
+// sized reports whether the packet says how long its ranges are. What is aligned to its
+// length ends in the memory in which it begins.
+func (m *Module) sized() bool {
+	var s bool
+	switch m.op() {
+	case pkt.OpIndirect, pkt.OpCopy, pkt.OpFill, pkt.OpCopy2D, pkt.OpFill2D:
+		s = true
+	default:
+	}
+	return s
+}
+
+// settle takes the address of the first row of the range in work.
+func (m *Module) settle(addr uint64) {
+	if m.writes {
+		m.dstAddr = addr
+	} else {
+		m.srcAddr = addr
+	}
+}
+
+// ranged goes on when the range in work is in memory.
+func (m *Module) ranged() {
+	switch {
+	case !m.guarded() || m.op() == pkt.OpIndirect:
+		m.passed()
+	case m.writes:
+		m.window = 0
+		m.state = stateWritable
+	default:
+		m.window = 0
+		m.state = stateReadable
+	}
+}
+
+// passed goes on when nothing speaks against the range in work.
+func (m *Module) passed() {
+	if m.writes {
+		m.destined()
+	} else {
+		m.sourced()
+	}
+}
+
+// sourced goes on behind the source.
+func (m *Module) sourced() {
+	switch m.op() {
+	case pkt.OpIndirect:
+		m.enter()
+	case pkt.OpCopy:
+		m.writes = true
+		m.state = stateLow
+	case pkt.OpCopy2D:
+		m.writes = true
+		m.state = stateCorner
+	default:
+		m.state = stateRead
+	}
+}
+
+// destined goes on behind the destination.
+func (m *Module) destined() {
+	switch m.op() {
+	case pkt.OpTimestamp:
+		m.fence = fence.Timestamp
+		m.state = stateFence
+	case pkt.OpSaveState:
+		m.state = stateSave
+	case pkt.OpCopy:
+		m.state = stateIssue
+	case pkt.OpCopy2D:
+		m.state = stateStep
+	default:
+		m.state = stateValue
+	}
+}
+
+// enter goes into an indirect buffer.
+func (m *Module) enter() {
+	m.inIB = true
+	m.ibBase = m.end
+	m.ibEnd = m.bytes >> 2 & pkt.MaxIndirect
+	m.ibDone = 0
+	m.ibSeek = true
+	m.state = stateNext
+	if m.preemption && m.flag {
+		m.issued = m.progress
+	}
+}
+
+// valued takes the operand that is no address.
+func (m *Module) valued(value uint64) {
+	m.srcAddr = value
+	switch m.op() {
+	case pkt.OpFence:
+		m.fence = fence.Fence
+		m.state = stateFence
+	case pkt.OpWriteReg:
+		m.scratch = true
+		m.state = stateScratch
+	case pkt.OpWaitFence:
+		m.state = stateWait
+	default:
+		m.state = stateIssue
+	}
+}
