@@ -38,6 +38,8 @@ type bench struct {
 	errs    []ident.Error
 	ops     []regbus.Req
 	order   []string // of effects: register writes and beats into VRAM
+	retries int      // how often each access is put off
+	retried int      // how often this one was
 }
 
 type timedCpl struct {
@@ -93,6 +95,12 @@ func (b *bench) register(r regbus.Req) {
 	b.ops = append(b.ops, r)
 	v, hit := b.regs[r.Off]
 	b.rsp.Hit = hit
+	if hit && b.retried < b.retries {
+		b.retried++
+		b.rsp.Retry = true
+		return
+	}
+	b.retried = 0
 	if hit && r.Op == regbus.Read {
 		b.rsp.Data = v
 	}
@@ -397,6 +405,32 @@ func TestDecode(t *testing.T) {
 			assert.Equal(t, []ident.Error{{Cause: 3, BAR: 7, Addr: tt.addr}, {Cause: 3, Write: true, BAR: 7, Addr: tt.addr &^ 7}}, b.errs)
 		})
 	}
+}
+
+// An access that a block puts off is made again, with nothing done and nothing answered
+// in between.
+func TestRetry(t *testing.T) {
+	b := mapped(t)
+	b.regs[0], b.regs[4], b.regs[8] = 0x11, 0x22, 0x33
+	b.retries = 3
+	got := b.request(port.Request{Kind: port.MemRead, Tag: 3, Len: 3, Addr: bar0})
+	require.Len(t, got, 2)
+	assert.Equal(t, port.Completion{Tag: 3, Status: port.CplSuccess, Data: 0x2200000011}, got[0])
+	assert.Equal(t, port.Completion{Tag: 3, Status: port.CplSuccess, Last: true, Data: 0x33}, got[1])
+	var offs []uint16
+	for _, r := range b.ops {
+		assert.Equal(t, regbus.Read, r.Op)
+		offs = append(offs, r.Off)
+	}
+	assert.Equal(t, []uint16{0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8}, offs)
+
+	b.ops = nil
+	b.request(port.Request{Kind: port.MemWrite, Len: 3, Addr: bar0 + 4},
+		port.Beat{Valid: true, Enable: 0xf0, Data: 0x44 << 32}, port.Beat{Valid: true, Last: true, Enable: 0xff, Data: 0x6600000055})
+	assert.Equal(t, map[uint16]uint32{0: 0x11, 4: 0x44, 8: 0x55}, b.regs)
+	assert.Len(t, b.ops, 9, "two writes put off three times, and one where nothing is")
+	assert.Len(t, b.errs, 1)
+	assert.Equal(t, []string{"register", "register"}, b.order)
 }
 
 // Without the aperture there is no BAR2 at any address, and requests to where it
