@@ -10,8 +10,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/fence"
 	"github.com/hilgpu/hilgpu/rtl/hdl"
-	"github.com/hilgpu/hilgpu/rtl/store"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
+	"github.com/hilgpu/hilgpu/rtl/store"
 )
 
 // Params are the limits that addresses and lengths are checked against.

@@ -55,6 +55,7 @@ func (m *Module) refuseRing(why uint8) {
 // blame begins to do so.
 func (m *Module) blame() {
 	m.n = 0
+	m.run = false
 	m.state = stateBlame
 }
 
