@@ -438,6 +438,32 @@ func TestRingRegistersInsideAPacket(t *testing.T) {
 	}
 }
 
+// A ring that is refused for its size leaves a read pointer behind that it has no room
+// for: a node that then goes back to it does not move while it sleeps.
+func TestRefusedSizeBehindRptr(t *testing.T) {
+	b := newBench(t)
+	b.check = true
+	b.start(ringAt, 10)
+	b.run(append([]uint32{0x01000000 | 72}, make([]uint32, 72)...)...)
+	require.Equal(t, uint32(73), b.read(cpreg.Rptr))
+	b.write(cpreg.Ctl, 0)
+	b.write(cpreg.RingSize, 5)
+	b.write(cpreg.Ctl, cpreg.CtlRun)
+	for b.faults == 0 {
+		b.tick(regbus.Req{})
+	}
+	b.write(cpreg.FaultInfo, 0)
+	for range 10 {
+		b.tick(regbus.Req{})
+	}
+	assert.Equal(t, uint32(cpreg.StatusIdle), b.read(cpreg.Status))
+	b.write(cpreg.RingSize, 10)
+	b.write(cpreg.Ctl, cpreg.CtlRun)
+	b.run(0x08000002, 0x20, 5)
+	assert.Len(t, b.scratch, 1)
+	assert.Equal(t, uint32(76), b.read(cpreg.Rptr))
+}
+
 // A ring that is smaller than the read pointer has it modulo its size.
 func TestSmallerRing(t *testing.T) {
 	b := faultBench(t)

@@ -79,16 +79,17 @@ func (s *stream) Tick(mask uint32, skew, seek bool, to uint32, take, asks bool, 
 		s.come = dwords & 0x3f
 		s.odd = (s.at^uint32(s.have))&1 != 0 != skew
 	}
-	s.at = (s.at + bit(take, 1)) & mask
+	at := s.at + bit(take, 1)
 	s.have = (s.have - uint8(bit(take, 1))) & 0x7f
 	held = s.have != 0 && !seek
 	keep = s.arrive(cpl)
 	if seek {
-		s.at = to & 0xfffff
+		at = to
 		s.have = 0
 		s.bad = false
 		s.drop = s.come != 0
 	}
+	s.at = at & mask
 	return held, keep, place
 }
 
