@@ -227,7 +227,7 @@ func kind(off uint16) (kept, writable bool) {
 func (m *Module) written(at uint8, captured bool) bool {
 	w := captured
 	switch {
-	case at >= table:
+	case at&table != 0:
 		w = m.table>>(at&7)&1 != 0
 	case at&^3 == scratch0:
 		w = m.scratch>>(at&3)&1 != 0
@@ -241,7 +241,7 @@ func (m *Module) written(at uint8, captured bool) bool {
 // mark remembers that a word was written.
 func (m *Module) mark(at uint8) {
 	switch {
-	case at >= table:
+	case at&table != 0:
 		m.table |= 1 << (at & 7)
 	case at&^3 == scratch0:
 		m.scratch |= 1 << (at & 3) & 0xf
