@@ -306,7 +306,7 @@ func onVRAM(t *testing.T, tags int, descs ...dma.Desc) int {
 		rd := m.Read()
 		wr, beat := m.Header(), m.Beat()
 		reqReady, beatReady := v.WriteReady()
-		in := dma.In{ReadReady: v.ReadReady(), Cpl: v.Completion(), ReqReady: reqReady, BeatReady: beatReady}
+		in := dma.In{ReadReady: mem.ReadReady(v.Reader(), true), Cpl: v.Completion(), ReqReady: reqReady, BeatReady: beatReady}
 		v.Tick(rd, true, wr, beat)
 		m.Tick(d, 0, in, false, 0, false)
 	}

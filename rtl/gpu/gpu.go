@@ -99,17 +99,25 @@ func New(c Config) (*GPU, error) {
 func (g *GPU) Config() Config { return g.config }
 
 // Target returns what the target port drives.
-func (g *GPU) Target() (cpl port.Completion, reqReady, dataReady bool) { return g.pcie.Target() }
+func (g *GPU) Target() (cpl port.Completion, reqReady, dataReady bool) {
+	cpl, reqReady, dataReady = g.pcie.Target()
+	if g.config.Aperture && g.pcie.Streams() {
+		o := g.vramWrite.Owner()
+		_, memReady := g.vram.WriteReady()
+		dataReady = o.Valid && o.Source == noc.VRAMWriteTarget && memReady
+	}
+	return cpl, reqReady, dataReady
+}
 
 // Initiator returns what the initiator port drives.
 func (g *GPU) Initiator() (req port.Request, beat port.Beat) {
 	offer, req := g.hostHeader()
-	if offer.Sources == 0 || offer.Refuse {
-		req = port.Request{}
+	if offer.Refuse {
+		req.Kind = port.None
 	}
 	owner, beat := g.hostBeat()
 	if owner.Drop {
-		beat = port.Beat{}
+		beat.Valid = false
 	}
 	return req, beat
 }
@@ -127,17 +135,18 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	refused := bit(hostLast && hostOwner.Drop, hostOwner.Source)
 
 	reads, reader, readReq := g.vramReadHeader()
-	readReady := bit(reads != 0 && g.vram.ReadReady(), reader)
 	writes, writer, writeReq := g.vramWriteHeader()
 	memReqReady, memBeatReady := g.vram.WriteReady()
 	writeReady := bit(writes != 0 && memReqReady, writer)
-	vramOwner, vramBeat := g.vramBeat()
+	vramOwner, vramBeat := g.vramBeat(beat)
 	vramBeatTaken := vramBeat.Valid && memBeatReady
 	vramBeatReady := bit(vramBeatTaken, vramOwner.Source)
 
-	fromHost, fromVRAM := g.initiator.Completion(), g.vram.Completion()
-	cplTaken := noc.CompletionReady(fromHost, fromVRAM) &&
-		(fromVRAM.Tag>>4 != noc.ReadTarget || pcie.Takes(g.pcie.Full(), cplReady))
+	awaited := noc.Awaits(cpl, g.initiator.Awaited())
+	fromHost, fromVRAM := noc.Arrival(cpl, awaited, g.initiator.Refusal()), g.vram.Completion()
+	cpl0, cpl1, cplDMA, cplFirst := g.completions(fromHost, fromVRAM)
+	cplTaken := cplFirst && (fromVRAM.Tag>>4 != noc.ReadTarget || pcie.Takes(g.pcie.Full(), cplReady))
+	readReady := bit(reads != 0 && mem.ReadReady(g.vram.Reader(), cplTaken), reader)
 
 	regs := g.pcie.Regs()
 	var rsp regbus.Rsp
@@ -145,7 +154,10 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 		rsp = g.rsp()
 	}
 	enable, functionMask := g.pcie.MSIX()
-	master := pcie.Master{Status: g.initiator.Arrived(), Pending: g.initiator.Pending()}
+	master := pcie.Master{Pending: g.initiator.Pending()}
+	if awaited {
+		master.Status = cpl.Status
+	}
 	events := g.events()
 	now := g.ident.Time()
 	err := g.pcie.Err()
@@ -181,8 +193,8 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	var aperture pcie.VRAM
 	if g.config.Aperture {
 		aperture = pcie.VRAM{
-			ReadReady: has(readReady, noc.ReadTarget), Cpl: noc.Completion(fromHost, fromVRAM, noc.ReadTarget),
-			ReqReady: has(writeReady, noc.VRAMWriteTarget), BeatReady: has(vramBeatReady, noc.VRAMWriteTarget),
+			ReadReady: has(readReady, noc.ReadTarget), Cpl: noc.Own(fromVRAM, noc.ReadTarget),
+			ReqReady: has(writeReady, noc.VRAMWriteTarget), BeatTaken: has(vramBeatReady, noc.VRAMWriteTarget),
 		}
 	}
 
@@ -193,7 +205,7 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 		has(hostReady, noc.HostWriteMessage), has(hostBeatReady, noc.HostWriteMessage),
 		has(refused, noc.HostWriteMessage), word, regs, rst)
 	g.cp0.Tick(cp.Mem{
-		Ready: has(hostReady|readReady, noc.ReadCP0), Cpl: noc.Completion(fromHost, fromVRAM, noc.ReadCP0), Scratch: free && !s1.Valid,
+		Ready: has(hostReady|readReady, noc.ReadCP0), Cpl: cpl0, Scratch: free && !s1.Valid,
 	}, dma0, done0, regs, rst.Whole)
 	g.fence0.Tick(f0, now,
 		has(hostReady, noc.HostWriteFence0) || has(writeReady, noc.VRAMWriteFence0),
@@ -201,7 +213,7 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 		has(refused, noc.HostWriteFence0), regs, rst.Whole)
 	if g.config.Nodes == 2 {
 		g.cp1.Tick(cp.Mem{
-			Ready: has(hostReady|readReady, noc.ReadCP1), Cpl: noc.Completion(fromHost, fromVRAM, noc.ReadCP1), Scratch: free,
+			Ready: has(hostReady|readReady, noc.ReadCP1), Cpl: cpl1, Scratch: free,
 		}, dma1, done1, regs, rst.Whole)
 		g.fence1.Tick(f1, now,
 			has(hostReady, noc.HostWriteFence1) || has(writeReady, noc.VRAMWriteFence1),
@@ -210,16 +222,18 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	}
 	g.dma.Tick(desc, node, dma.In{
 		ReadReady: has(hostReady|readReady, noc.ReadDMA),
-		Cpl:       noc.Completion(fromHost, fromVRAM, noc.ReadDMA),
+		Cpl:       cplDMA,
 		ReqReady:  has(hostReady, noc.HostWriteDMA) || has(writeReady, noc.VRAMWriteDMA),
 		BeatReady: has(hostBeatReady, noc.HostWriteDMA) || has(vramBeatReady, noc.VRAMWriteDMA),
 	}, has(refused, noc.HostWriteDMA), cancel, rst.Whole)
 	g.vram.Tick(readReq, cplTaken, writeReq, vramBeat)
 
 	g.initiator.Tick(offer, hostReq.Tag, hostTaken, hostLast, cpl, rst.Whole)
-	g.vramRead.Tick(reads, readReady != 0, false)
-	g.vramWrite.Tick(writes, writeReady != 0, vramBeatTaken && vramBeat.Last)
-	g.descs.Tick(descs, descReady != 0, rst.Whole)
+	g.vramRead.Tick(reads, reader, readReady != 0, false)
+	g.vramWrite.Tick(writes, writer, writeReady != 0, vramBeatTaken && vramBeat.Last)
+	if g.config.Nodes == 2 {
+		g.descs.Tick(descs, node, descReady != 0, rst.Whole)
+	}
 	g.reset.Tick(whole, function, rst)
 	if g.config.Counters {
 		g.perf.Tick(l0, l1, m0, m1, regs, rst.Whole)
@@ -246,7 +260,7 @@ func (g *GPU) IdleFor() uint64 {
 	if g.config.Watchdog {
 		n = min(n, g.watchdog.IdleFor(g.levels(0).Busy, g.levels(1).Busy))
 	}
-	if offered, _, _ := g.desc(); offered != 0 && (g.dma.Wakes() || !g.descs.Turn().Hold) {
+	if offered, _, _ := g.desc(); offered != 0 && (g.dma.Wakes() || !g.descs.Turn().Hold && g.config.Nodes == 2) {
 		n = 0
 	}
 	if g.pcie.Pending() != g.initiator.Pending() || g.dma.Cancel() != g.cancel() {

@@ -11,26 +11,28 @@ import (
 )
 
 // hostHeader returns what the arbiter of the initiator port decides and the
-// header it grants, meaningful if there is one.
+// header it grants, no request if there is none.
 func (g *GPU) hostHeader() (o noc.Offer, req port.Request) {
 	if hdl.Asleep(!g.outward()) {
 		return noc.Offer{}, port.Request{}
 	}
 	busy := g.initiator.Busy()
-	cp0 := noc.Free(noc.ToHost(noc.Tagged(g.cp0.Fetch(), noc.ReadCP0)), busy)
-	cp1 := noc.Free(noc.ToHost(noc.Tagged(g.cp1.Fetch(), noc.ReadCP1)), busy)
-	rd := noc.Free(noc.ToHost(noc.Tagged(g.dma.Read(), noc.ReadDMA)), busy)
-	wr := noc.ToHost(g.dma.Header())
+	cp0, cp1, rd := g.cp0.Fetch(), g.cp1.Fetch(), g.dma.Read()
+	wr := g.dma.Header()
 	fence0, fence1 := g.fenceHeaders()
-	fence0, fence1 = noc.ToHost(fence0), noc.ToHost(fence1)
 	message, _ := g.intc.Message()
-	message = noc.ToHost(message)
 
-	o = noc.Decide(noc.Valid(cp0, noc.ReadCP0)|noc.Valid(cp1, noc.ReadCP1)|noc.Valid(rd, noc.ReadDMA)|
-		noc.Valid(wr, noc.HostWriteDMA)|noc.Valid(fence0, noc.HostWriteFence0)|
-		noc.Valid(fence1, noc.HostWriteFence1)|noc.Valid(message, noc.HostWriteMessage),
+	o = noc.Decide(bit(noc.Outward(cp0) && noc.Free(noc.Tag(cp0, noc.ReadCP0), busy), noc.ReadCP0)|
+		bit(noc.Outward(cp1) && noc.Free(noc.Tag(cp1, noc.ReadCP1), busy), noc.ReadCP1)|
+		bit(noc.Outward(rd) && noc.Free(noc.Tag(rd, noc.ReadDMA), busy), noc.ReadDMA)|
+		bit(noc.Outward(wr), noc.HostWriteDMA)|bit(noc.Outward(fence0), noc.HostWriteFence0)|
+		bit(noc.Outward(fence1), noc.HostWriteFence1)|bit(noc.Outward(message), noc.HostWriteMessage),
 		g.initiator.State(), g.pcie.BusMaster(), g.closed())
-	switch o.Source {
+	source := o.Source
+	if o.Sources == 0 {
+		source = noc.HostNobody
+	}
+	switch source {
 	case noc.ReadCP0:
 		req = cp0
 	case noc.ReadCP1:
@@ -43,9 +45,14 @@ func (g *GPU) hostHeader() (o noc.Offer, req port.Request) {
 		req = fence0
 	case noc.HostWriteFence1:
 		req = fence1
-	default:
+	case noc.HostWriteMessage:
 		req = message
+	default:
 	}
+	if req.Kind == port.MemRead {
+		req.Tag = noc.Tag(req, o.Source)
+	}
+	req.Addr &^= noc.Host
 	return o, req
 }
 
@@ -75,18 +82,20 @@ func (g *GPU) hostBeat() (o noc.Owner, beat port.Beat) {
 	if hdl.Asleep(!o.Valid) {
 		return o, port.Beat{}
 	}
-	switch o.Source {
+	source := o.Source
+	if !o.Valid {
+		source = noc.HostNobody
+	}
+	switch source {
 	case noc.HostWriteDMA:
 		beat = g.dma.Beat()
 	case noc.HostWriteFence0:
 		_, beat = g.fence0.Write()
 	case noc.HostWriteFence1:
 		_, beat = g.fence1.Write()
-	default:
+	case noc.HostWriteMessage:
 		_, beat = g.intc.Message()
-	}
-	if !o.Valid {
-		beat = port.Beat{}
+	default:
 	}
 	return o, beat
 }
@@ -94,16 +103,13 @@ func (g *GPU) hostBeat() (o noc.Owner, beat port.Beat) {
 // vramReadHeader returns bit i for reader i with a header for VRAM, the reader
 // that is granted, and its header.
 func (g *GPU) vramReadHeader() (valid, reader uint8, req port.Request) {
-	cp0 := noc.ToVRAM(noc.Tagged(g.cp0.Fetch(), noc.ReadCP0))
-	cp1 := noc.ToVRAM(noc.Tagged(g.cp1.Fetch(), noc.ReadCP1))
-	rd := noc.ToVRAM(noc.Tagged(g.dma.Read(), noc.ReadDMA))
+	cp0, cp1, rd := g.cp0.Fetch(), g.cp1.Fetch(), g.dma.Read()
+	valid = bit(noc.Inward(cp0), noc.ReadCP0) | bit(noc.Inward(cp1), noc.ReadCP1) | bit(noc.Inward(rd), noc.ReadDMA)
 	var target port.Request
 	if g.config.Aperture {
-		target = noc.Tagged(g.pcie.VRAM(), noc.ReadTarget)
+		target = g.pcie.VRAM()
+		valid |= bit(target.Kind != port.None, noc.ReadTarget)
 	}
-
-	valid = noc.Valid(cp0, noc.ReadCP0) | noc.Valid(cp1, noc.ReadCP1) | noc.Valid(rd, noc.ReadDMA) |
-		noc.Valid(target, noc.ReadTarget)
 	valid = noc.Open(valid, g.vramRead.Turn(), g.closed(), 1<<noc.ReadTarget)
 	reader = noc.Grant(valid, g.vramRead.Turn())
 	switch reader {
@@ -113,10 +119,10 @@ func (g *GPU) vramReadHeader() (valid, reader uint8, req port.Request) {
 		req = cp1
 	case noc.ReadDMA:
 		req = rd
-	case noc.ReadTarget:
-		req = target
 	default:
+		req = target
 	}
+	req.Tag = noc.Tag(req, reader)
 	if valid == 0 {
 		req.Kind = port.None
 	}
@@ -126,20 +132,22 @@ func (g *GPU) vramReadHeader() (valid, reader uint8, req port.Request) {
 // vramWriteHeader returns bit i for writer i with a header for VRAM that can be
 // granted, the writer that is, and its header, no request if there is none.
 func (g *GPU) vramWriteHeader() (valid, writer uint8, req port.Request) {
-	if g.vramWrite.Full() {
+	if hdl.Asleep(g.vramWrite.Full()) {
 		return 0, 0, port.Request{}
 	}
-	wr := noc.ToVRAM(g.dma.Header())
+	wr := g.dma.Header()
 	fence0, fence1 := g.fenceHeaders()
-	fence0, fence1 = noc.ToVRAM(fence0), noc.ToVRAM(fence1)
+	valid = bit(noc.Inward(wr), noc.VRAMWriteDMA) | bit(noc.Inward(fence0), noc.VRAMWriteFence0) |
+		bit(noc.Inward(fence1), noc.VRAMWriteFence1)
 	var target port.Request
 	if g.config.Aperture {
-		target, _ = g.pcie.VRAMWrite()
+		target = g.pcie.VRAMWrite()
+		valid |= bit(target.Kind != port.None, noc.VRAMWriteTarget)
 	}
-
-	valid = noc.Valid(wr, noc.VRAMWriteDMA) | noc.Valid(fence0, noc.VRAMWriteFence0) |
-		noc.Valid(fence1, noc.VRAMWriteFence1) | noc.Valid(target, noc.VRAMWriteTarget)
 	valid = noc.Open(valid, g.vramWrite.Turn(), g.closed(), 1<<noc.VRAMWriteTarget)
+	if g.vramWrite.Full() {
+		valid = 0
+	}
 	writer = noc.Grant(valid, g.vramWrite.Turn())
 	switch writer {
 	case noc.VRAMWriteDMA:
@@ -148,9 +156,8 @@ func (g *GPU) vramWriteHeader() (valid, writer uint8, req port.Request) {
 		req = fence0
 	case noc.VRAMWriteFence1:
 		req = fence1
-	case noc.VRAMWriteTarget:
-		req = target
 	default:
+		req = target
 	}
 	if valid == 0 {
 		req.Kind = port.None
@@ -158,8 +165,9 @@ func (g *GPU) vramWriteHeader() (valid, writer uint8, req port.Request) {
 	return valid, writer, req
 }
 
-// vramBeat returns whose beats are next at VRAM, and the beat.
-func (g *GPU) vramBeat() (o noc.Owner, beat port.Beat) {
+// vramBeat returns whose beats are next at VRAM, and the beat. Those of the
+// target come from the host as they are.
+func (g *GPU) vramBeat(fromHost port.Beat) (o noc.Owner, beat port.Beat) {
 	o = g.vramWrite.Owner()
 	if hdl.Asleep(!o.Valid) {
 		return o, port.Beat{}
@@ -173,13 +181,26 @@ func (g *GPU) vramBeat() (o noc.Owner, beat port.Beat) {
 		_, beat = g.fence1.Write()
 	default:
 		if g.config.Aperture {
-			_, beat = g.pcie.VRAMWrite()
+			beat = fromHost
 		}
 	}
 	if !o.Valid {
 		beat.Valid = false
 	}
 	return o, beat
+}
+
+// completions returns what the readers but the target get of the two completions
+// that arrive, and whether nothing comes before VRAM's. A single node and the DMA
+// engine get one in a clock: the node has little to read while the engine works
+// for it.
+func (g *GPU) completions(host, vram port.Completion) (cp0, cp1, rd port.Completion, ready bool) {
+	if g.config.Nodes == 2 {
+		return noc.Completion(host, vram, noc.ReadCP0), noc.Completion(host, vram, noc.ReadCP1),
+			noc.Completion(host, vram, noc.ReadDMA), noc.CompletionReady(host, vram)
+	}
+	first := noc.First(host, vram)
+	return noc.Own(first, noc.ReadCP0), cp1, noc.Own(first, noc.ReadDMA), noc.FirstReady(host, vram)
 }
 
 // desc returns bit i for node i with a descriptor, the node that is granted,

@@ -69,10 +69,10 @@ func (s *sleeper) same(i, n uint64) {
 // ready returns what the target port would take of a GPU that offers nothing.
 func (s *sleeper) ready(g *gpu.GPU) (reqReady, dataReady bool) {
 	req, beat := g.Initiator()
-	require.Zero(s.m.t, req)
-	require.Zero(s.m.t, beat)
+	require.Zero(s.m.t, req.Kind)
+	require.False(s.m.t, beat.Valid)
 	cpl, reqReady, dataReady := g.Target()
-	require.Zero(s.m.t, cpl)
+	require.Zero(s.m.t, cpl.Status)
 	return reqReady, dataReady
 }
 

@@ -23,8 +23,8 @@ import (
 //	Reset   all empty; the contents are kept
 //	Order   reads complete in order; a read that is taken in the clock of a beat
 //	        or later sees the beat
-//	Paths   none
-//	Size    New's size, 2 read and 2 write headers, 1 beat
+//	Paths   ReadReady, from cplReady to that of the read headers
+//	Size    New's size, 1 read and 2 write headers, 1 beat
 //	Faults  a request outside the memory or of another kind, or a beat whose Last
 //	        does not fit its header, is an assertion
 type Module struct {
@@ -32,17 +32,17 @@ type Module struct {
 	bytes  uint64
 	single bool // one port
 
-	read     burst // whose next word is read
-	nextRead burst
-	out      burst // the word in the RAM's output; Left is what follows it
+	read burst // whose next word is read
+	out  output
 
-	write     burst // whose next beat is awaited or written
+	write     burst // whose next beat is awaited or written; its last beat ends it
 	nextWrite burst
 	beat      port.Beat // to be written in this clock
 	owed      bool      // of a single port: a read waited for the last write
 }
 
-// A burst is what is left of a request.
+// A burst is what is left of a request. Left of a write is there for the assertion
+// alone, and so not in hardware; neither is its Tag.
 type burst struct {
 	Valid bool
 	Tag   uint8
@@ -50,9 +50,16 @@ type burst struct {
 	Word  uint32
 }
 
-// New returns a VRAM of so many bytes, a multiple of 8, all 0, with 1 or 2 ports.
+// An output is the word of a read in the RAM's output.
+type output struct {
+	Valid bool
+	Last  bool
+	Tag   uint8
+}
+
+// New returns a VRAM of so many bytes, a power of two of at least 8, all 0, with 1 or 2 ports.
 func New(bytes uint64, ports int) Module {
-	hdl.Assert(bytes%8 == 0, "mem: the size is no multiple of 8")
+	hdl.Assert(bytes >= 8 && bytes&(bytes-1) == 0, "mem: the size is no power of two from 8 on")
 	hdl.Assert(ports == 1 || ports == 2, "mem: neither 1 nor 2 ports")
 	m := Module{ram: hdl.NewRAM(int(bytes / 8)), bytes: bytes}
 	if ports == 1 {
@@ -61,18 +68,39 @@ func New(bytes uint64, ports int) Module {
 	return m
 }
 
-// ReadReady returns whether a read header is taken.
-func (m *Module) ReadReady() bool { return !m.nextRead.Valid }
+// A Reader is the state of the read channel.
+//
+//	Idle  no read is under way
+//	Ends  the last word of the read can go to the output
+//	Full  a word is there
+type Reader struct {
+	Idle bool
+	Ends bool
+	Full bool
+}
+
+// Reader returns the state of the read channel, for ReadReady.
+func (m *Module) Reader() Reader {
+	return Reader{Idle: !m.read.Valid, Ends: m.read.Left == 1 && !m.collides(), Full: m.out.Valid}
+}
+
+// ReadReady returns whether a read header is taken: behind the last word of the
+// one before, too.
+func ReadReady(r Reader, cplReady bool) bool { return r.Idle || r.Ends && (!r.Full || cplReady) }
 
 // Reading reports whether a read is under way.
 func (m *Module) Reading() bool { return m.read.Valid || m.out.Valid }
 
 // Completion returns a beat of a read.
 func (m *Module) Completion() port.Completion {
-	if !m.out.Valid {
+	if hdl.Asleep(!m.out.Valid) {
 		return port.Completion{}
 	}
-	return port.Completion{Tag: m.out.Tag, Status: port.CplSuccess, Last: m.out.Left == 0, Data: m.ram.Out()}
+	cpl := port.Completion{Tag: m.out.Tag, Last: m.out.Last, Data: m.ram.Out()}
+	if m.out.Valid {
+		cpl.Status = port.CplSuccess
+	}
+	return cpl
 }
 
 // WriteReady returns whether a write header and a beat are taken.
@@ -88,6 +116,11 @@ func (m *Module) writes() bool {
 	return m.beat.Valid && m.write.Valid && turn
 }
 
+// collides returns whether the read has to wait for the write of this clock.
+func (m *Module) collides() bool {
+	return m.writes() && (m.single || m.read.Word == m.write.Word)
+}
+
 // Tick is one rising clock edge.
 func (m *Module) Tick(rd port.Request, cplReady bool, wr port.Request, beat port.Beat) {
 	write := m.writes()
@@ -95,9 +128,8 @@ func (m *Module) Tick(rd port.Request, cplReady bool, wr port.Request, beat port
 	if write {
 		enable = m.beat.Enable
 	}
-	collide := write && (m.single || m.read.Word == m.write.Word)
 	move := !m.out.Valid || cplReady
-	read := m.read.Valid && move && !collide
+	read := m.read.Valid && move && !m.collides()
 	m.ram.Tick(read, m.read.Word, enable, m.write.Word, m.beat.Data)
 	passed := write && m.read.Valid
 	m.tickRead(rd, read, move)
@@ -109,40 +141,33 @@ func (m *Module) Tick(rd port.Request, cplReady bool, wr port.Request, beat port
 
 // tickRead moves a word from read to out if read is set, and takes rd.
 func (m *Module) tickRead(rd port.Request, read, move bool) {
-	ready := !m.nextRead.Valid
 	if move {
-		m.out = burst{}
+		m.out.Valid = read
 	}
 	if read {
-		m.read = step(m.read)
-		m.out = burst{Valid: true, Tag: m.read.Tag, Left: m.read.Left}
+		m.read = m.step(m.read)
+		m.read.Valid = m.read.Left != 0
+		m.out.Tag, m.out.Last = m.read.Tag, m.read.Left == 0
 	}
-	if m.read.Left == 0 {
-		m.read = m.nextRead
-		m.nextRead = burst{}
-	}
-	if rd.Kind != port.None && ready {
+	if rd.Kind != port.None && !m.read.Valid {
 		hdl.Assert(rd.Kind == port.MemRead, "mem: another kind of request on the read channel")
-		b := m.accept(rd)
-		if m.read.Valid {
-			m.nextRead = b
-		} else {
-			m.read = b
-		}
+		m.read = m.accept(rd)
 	}
 }
 
 // tickWrite drops the beat that was written if write is set, and takes wr and beat.
 func (m *Module) tickWrite(wr port.Request, beat port.Beat, write bool) {
 	reqReady, beatReady := m.WriteReady()
+	end := !m.write.Valid
 	if write {
-		m.write = step(m.write)
+		m.write = m.step(m.write)
 		hdl.Assert(m.beat.Last == (m.write.Left == 0), "mem: the length of a write and its last beat differ")
-		m.beat = port.Beat{}
+		end = m.beat.Last
+		m.beat.Valid = false
 	}
-	if m.write.Left == 0 {
+	if end {
 		m.write = m.nextWrite
-		m.nextWrite = burst{}
+		m.nextWrite.Valid = false
 	}
 	if wr.Kind != port.None && reqReady {
 		hdl.Assert(wr.Kind == port.MemWrite, "mem: another kind of request on the write channel")
@@ -162,16 +187,17 @@ func (m *Module) tickWrite(wr port.Request, beat port.Beat, write bool) {
 func (m *Module) accept(r port.Request) burst {
 	hdl.Assert(r.Len >= 1 && r.Len <= port.MaxLen, "mem: bad length")
 	hdl.Assert(r.Addr < m.bytes && r.Addr+4*uint64(r.Len) <= m.bytes, "mem: request outside VRAM")
-	return burst{Valid: true, Tag: r.Tag, Left: port.Beats(r.Addr, r.Len) & 0x1f, Word: uint32(r.Addr >> 3)}
+	return burst{Valid: true, Tag: r.Tag, Left: port.Beats(r.Addr, r.Len) & 0x1f, Word: uint32(r.Addr>>3) & m.mask()}
 }
 
-// step returns what is left of a burst behind its next word. The word address
-// of the last one of VRAM is kept inside it.
-func step(b burst) burst {
+// mask has the bits of a word address.
+func (m *Module) mask() uint32 { return uint32(m.bytes/8 - 1) }
+
+// step returns what is left of a burst behind its next word. Behind the last one of
+// VRAM its word address is that of the first.
+func (m *Module) step(b burst) burst {
 	b.Left = (b.Left - 1) & 0x1f
-	if b.Left != 0 {
-		b.Word++
-	}
+	b.Word = (b.Word + 1) & m.mask()
 	return b
 }
 
@@ -190,7 +216,7 @@ func (m *Module) Skip(uint64) {}
 // Reset empties the module. The contents of VRAM are kept.
 func (m *Module) Reset() {
 	m.ram.Reset()
-	m.read, m.nextRead, m.out = burst{}, burst{}, burst{}
+	m.read, m.out = burst{}, output{}
 	m.write, m.nextWrite, m.beat = burst{}, burst{}, port.Beat{}
 	m.owed = false
 }

@@ -177,7 +177,7 @@ func TestRandom(t *testing.T) {
 					reads = reads[1:]
 				}
 			}
-			rdReady := m.ReadReady()
+			rdReady := mem.ReadReady(m.Reader(), cplReady)
 			wr, beat := w.offer()
 			reqReady, beatReady := m.WriteReady()
 			m.Tick(rd, cplReady, wr, beat)

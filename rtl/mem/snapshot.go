@@ -7,7 +7,7 @@ import (
 )
 
 // ModuleWords is how many words Snapshot fills.
-const ModuleWords = 27 + hdl.RAMWords
+const ModuleWords = 22 + hdl.RAMWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -18,28 +18,23 @@ func (m *Module) Snapshot(s []uint64) {
 	s[3] = uint64(m.read.Tag)
 	s[4] = uint64(m.read.Left)
 	s[5] = uint64(m.read.Word)
-	s[6] = hdl.Bit(m.nextRead.Valid)
-	s[7] = uint64(m.nextRead.Tag)
-	s[8] = uint64(m.nextRead.Left)
-	s[9] = uint64(m.nextRead.Word)
-	s[10] = hdl.Bit(m.out.Valid)
-	s[11] = uint64(m.out.Tag)
-	s[12] = uint64(m.out.Left)
-	s[13] = uint64(m.out.Word)
-	s[14] = hdl.Bit(m.write.Valid)
-	s[15] = uint64(m.write.Tag)
-	s[16] = uint64(m.write.Left)
-	s[17] = uint64(m.write.Word)
-	s[18] = hdl.Bit(m.nextWrite.Valid)
-	s[19] = uint64(m.nextWrite.Tag)
-	s[20] = uint64(m.nextWrite.Left)
-	s[21] = uint64(m.nextWrite.Word)
-	s[22] = hdl.Bit(m.beat.Valid)
-	s[23] = hdl.Bit(m.beat.Last)
-	s[24] = uint64(m.beat.Enable)
-	s[25] = m.beat.Data
-	s[26] = hdl.Bit(m.owed)
-	s = s[27:]
+	s[6] = hdl.Bit(m.out.Valid)
+	s[7] = hdl.Bit(m.out.Last)
+	s[8] = uint64(m.out.Tag)
+	s[9] = hdl.Bit(m.write.Valid)
+	s[10] = uint64(m.write.Tag)
+	s[11] = uint64(m.write.Left)
+	s[12] = uint64(m.write.Word)
+	s[13] = hdl.Bit(m.nextWrite.Valid)
+	s[14] = uint64(m.nextWrite.Tag)
+	s[15] = uint64(m.nextWrite.Left)
+	s[16] = uint64(m.nextWrite.Word)
+	s[17] = hdl.Bit(m.beat.Valid)
+	s[18] = hdl.Bit(m.beat.Last)
+	s[19] = uint64(m.beat.Enable)
+	s[20] = m.beat.Data
+	s[21] = hdl.Bit(m.owed)
+	s = s[22:]
 	m.ram.Snapshot(s)
 }
 
@@ -52,28 +47,23 @@ func (m *Module) Restore(s []uint64) {
 	m.read.Tag = uint8(s[3])
 	m.read.Left = uint8(s[4])
 	m.read.Word = uint32(s[5])
-	m.nextRead.Valid = s[6] != 0
-	m.nextRead.Tag = uint8(s[7])
-	m.nextRead.Left = uint8(s[8])
-	m.nextRead.Word = uint32(s[9])
-	m.out.Valid = s[10] != 0
-	m.out.Tag = uint8(s[11])
-	m.out.Left = uint8(s[12])
-	m.out.Word = uint32(s[13])
-	m.write.Valid = s[14] != 0
-	m.write.Tag = uint8(s[15])
-	m.write.Left = uint8(s[16])
-	m.write.Word = uint32(s[17])
-	m.nextWrite.Valid = s[18] != 0
-	m.nextWrite.Tag = uint8(s[19])
-	m.nextWrite.Left = uint8(s[20])
-	m.nextWrite.Word = uint32(s[21])
-	m.beat.Valid = s[22] != 0
-	m.beat.Last = s[23] != 0
-	m.beat.Enable = uint8(s[24])
-	m.beat.Data = s[25]
-	m.owed = s[26] != 0
-	s = s[27:]
+	m.out.Valid = s[6] != 0
+	m.out.Last = s[7] != 0
+	m.out.Tag = uint8(s[8])
+	m.write.Valid = s[9] != 0
+	m.write.Tag = uint8(s[10])
+	m.write.Left = uint8(s[11])
+	m.write.Word = uint32(s[12])
+	m.nextWrite.Valid = s[13] != 0
+	m.nextWrite.Tag = uint8(s[14])
+	m.nextWrite.Left = uint8(s[15])
+	m.nextWrite.Word = uint32(s[16])
+	m.beat.Valid = s[17] != 0
+	m.beat.Last = s[18] != 0
+	m.beat.Enable = uint8(s[19])
+	m.beat.Data = s[20]
+	m.owed = s[21] != 0
+	s = s[22:]
 	m.ram.Restore(s)
 }
 
@@ -86,14 +76,9 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".read_Tag", Width: 8},
 		hdl.Signal{Name: at + ".read_Left", Width: 5},
 		hdl.Signal{Name: at + ".read_Word", Width: 32},
-		hdl.Signal{Name: at + ".nextRead_Valid", Width: 1},
-		hdl.Signal{Name: at + ".nextRead_Tag", Width: 8},
-		hdl.Signal{Name: at + ".nextRead_Left", Width: 5},
-		hdl.Signal{Name: at + ".nextRead_Word", Width: 32},
 		hdl.Signal{Name: at + ".out_Valid", Width: 1},
+		hdl.Signal{Name: at + ".out_Last", Width: 1},
 		hdl.Signal{Name: at + ".out_Tag", Width: 8},
-		hdl.Signal{Name: at + ".out_Left", Width: 5},
-		hdl.Signal{Name: at + ".out_Word", Width: 32},
 		hdl.Signal{Name: at + ".write_Valid", Width: 1},
 		hdl.Signal{Name: at + ".write_Tag", Width: 8},
 		hdl.Signal{Name: at + ".write_Left", Width: 5},

@@ -28,18 +28,20 @@ type Offer struct {
 //	        last, whether the last beat of Owner's write was; cpl, what arrives
 //	        at the port; rst, a reset of the readers and writers, in a clock in
 //	        which nothing is Owed
-//	Out     State, for Decide; Owner, whose beats are next; Completion, for the
-//	        readers; Pending, whether the host owes completions; Busy, the tags
-//	        whose reads were sent before a reset and are not answered
+//	Out     State, for Decide; Owner, whose beats are next; Awaited and Refusal,
+//	        for Awaits and Arrival; Pending, whether the host owes completions;
+//	        Busy, the tags whose reads were sent before a reset and are not
+//	        answered
 //	Timing  a grant in every clock; the beats of a header from the clock after it
-//	        on, and without a bubble from one write to the next; 1 clock from the
-//	        port's completion to Completion
-//	Reset   source 0 is asked first; no owner; no completion; no read in flight.
+//	        on, and without a bubble from one write to the next; a read that is
+//	        refused is answered from the clock after it on
+//	Reset   source 0 is asked first; no owner; no read in flight.
 //	        Behind rst the reads in flight are still to be answered: their
 //	        completions are dropped, and their tags kept busy until then
 //	Order   round robin of headers; beats in the order of the headers
-//	Paths   none
-//	Size    223 bits, and 2 for each tag
+//	Paths   Taken, from the port's ready to the sources; Arrival, from the port's
+//	        completion to the readers
+//	Size    21 bits, and 2 for each tag
 //	Faults  a completion of a read that is not in flight is dropped; while bus mastering is off, a read is answered with CplUnsupported
 //	        and the beats of a write are dropped. A header that was offered
 //	        before stays until it is taken, and its beats follow
@@ -48,10 +50,9 @@ type Initiator struct {
 
 	turn    Turn
 	owners  owners
-	cpl     port.Completion // from the port
-	refused port.Completion // for a read that was not sent
-	flying  uint64          // tags of the reads in flight
-	late    uint64          // of them those from before a reset
+	refusal Refusal
+	flying  uint64 // tags of the reads in flight
+	late    uint64 // of them those from before a reset
 }
 
 // cpTags is the number of local tags of a command processor.
@@ -67,6 +68,12 @@ func NewInitiator(nodes, dmaTags int) Initiator {
 	return Initiator{tags: tags}
 }
 
+// A Refusal is the answer to a read that was not sent, while it waits.
+type Refusal struct {
+	Valid bool
+	Tag   uint8 `w:"6"`
+}
+
 // State is what Decide needs of an Initiator.
 //
 //	Turn     of the arbiter
@@ -80,7 +87,7 @@ type State struct {
 
 // State returns the arbiter's state.
 func (m *Initiator) State() State {
-	return State{Turn: m.turn, Full: m.owners.then.Valid, Refused: m.refused.Status != port.CplNone}
+	return State{Turn: m.turn, Full: m.owners.then.Valid, Refused: m.refusal.Valid}
 }
 
 // Decide returns what is offered of the headers in valid, bit i source i's; while
@@ -103,17 +110,28 @@ func Taken(o Offer, ready bool) bool { return o.Sources != 0 && (ready || o.Refu
 // Owner returns the writer whose beats are next.
 func (m *Initiator) Owner() Owner { return m.owners.cur }
 
-// Completion returns what the readers get in this clock.
-func (m *Initiator) Completion() port.Completion {
-	if m.cpl.Status != port.CplNone {
-		return m.cpl
-	}
-	return m.refused
+// Awaited returns the tags of the reads in flight whose readers wait for them.
+func (m *Initiator) Awaited() uint64 { return m.flying &^ m.late }
+
+// Refusal returns the answer to a read that was refused.
+func (m *Initiator) Refusal() Refusal { return m.refusal }
+
+// Awaits returns whether a completion at the port is one that a reader waits for.
+func Awaits(cpl port.Completion, awaited uint64) bool {
+	return cpl.Status != port.CplNone && awaited>>cpl.Tag&1 != 0
 }
 
-// Arrived returns the outcome of a read in the clock in which its completion goes
-// to the reader; what is dropped has none.
-func (m *Initiator) Arrived() port.Status { return m.cpl.Status }
+// Arrival returns what the readers get of the completion at the port, mine whether
+// one of them awaits it: if not, of what was refused.
+func Arrival(cpl port.Completion, mine bool, r Refusal) port.Completion {
+	if !mine {
+		cpl.Tag, cpl.Status, cpl.Last = r.Tag, port.CplNone, true
+		if r.Valid {
+			cpl.Status = port.CplUnsupported
+		}
+	}
+	return cpl
+}
 
 // Pending returns whether reads are in flight at the host.
 func (m *Initiator) Pending() bool { return m.flying != 0 }
@@ -128,13 +146,16 @@ func (m *Initiator) Owed() bool { return m.turn.Hold || m.owners.cur.Valid }
 // Tick is one rising clock edge.
 func (m *Initiator) Tick(o Offer, tag uint8, taken, last bool, cpl port.Completion, rst bool) {
 	write := uint8(hostWriters)>>o.Source&1 != 0
-	if m.cpl.Status == port.CplNone {
-		m.refused = port.Completion{}
+	if !Awaits(cpl, m.Awaited()) {
+		m.refusal.Valid = false
 	}
-	m.arrive(cpl)
+	if cpl.Status != port.CplNone && cpl.Last {
+		m.flying &^= uint64(1) << cpl.Tag
+		m.late &^= uint64(1) << cpl.Tag
+	}
 	if taken && !write {
 		if o.Refuse {
-			m.refused = port.Completion{Tag: tag, Status: port.CplUnsupported, Last: true}
+			m.refusal = Refusal{Valid: true, Tag: tag & 0x3f}
 		} else {
 			m.flying |= uint64(1) << tag & m.tags
 		}
@@ -143,30 +164,16 @@ func (m *Initiator) Tick(o Offer, tag uint8, taken, last bool, cpl port.Completi
 	m.owners = move(m.owners, last, Owner{Valid: taken && write, Drop: o.Refuse, Source: o.Source})
 	if rst {
 		m.late = m.flying
-		m.cpl, m.refused = port.Completion{}, port.Completion{}
+		m.refusal.Valid = false
 	}
 	m.flying &= m.tags
 	m.late &= m.tags
 }
 
-// arrive takes a completion. That of a read from before a reset goes nowhere.
-func (m *Initiator) arrive(cpl port.Completion) {
-	tag := uint64(1) << cpl.Tag & m.flying
-	mine := cpl.Status != port.CplNone && tag&^m.late != 0
-	m.cpl = port.Completion{}
-	if mine {
-		m.cpl = cpl
-	}
-	if cpl.Status != port.CplNone && cpl.Last {
-		m.flying &^= tag
-		m.late &^= tag
-	}
-}
-
-// IdleFor returns 0 while a completion is on its way to a reader, and otherwise
-// that only an input can wake the arbiter.
+// IdleFor returns 0 while a refusal is on its way to a reader, and otherwise that
+// only an input can wake the arbiter.
 func (m *Initiator) IdleFor() uint64 {
-	if m.cpl.Status != port.CplNone || m.refused.Status != port.CplNone {
+	if m.refusal.Valid {
 		return 0
 	}
 	return math.MaxUint64

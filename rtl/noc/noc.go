@@ -40,6 +40,7 @@ const (
 	HostWriteFence0
 	HostWriteFence1
 	HostWriteMessage
+	HostNobody // no source
 )
 
 // A Turn is the state of an arbiter.
@@ -51,7 +52,7 @@ type Turn struct {
 // Grant returns the source that is granted of those whose bit is set in valid,
 // the first from t.At on. It is meaningful if valid is not 0.
 func Grant(valid uint8, t Turn) uint8 {
-	if t.Hold || valid>>t.At&1 != 0 || hdl.Asleep(valid == 0) {
+	if t.Hold || hdl.Asleep(valid == 0 || valid>>t.At&1 != 0) {
 		return t.At
 	}
 	from := valid >> t.At << t.At
@@ -79,48 +80,17 @@ func next(valid, g uint8, t Turn, taken bool) Turn {
 	return Turn{At: g, Hold: true}
 }
 
-// ToHost returns r if it goes to host memory, with the address there, and
-// otherwise no request.
-func ToHost(r port.Request) port.Request {
-	if r.Addr&Host == 0 {
-		r.Kind = port.None
-	}
-	r.Addr &^= Host
-	return r
-}
-
 // Outward returns whether r is a request that goes to host memory.
 func Outward(r port.Request) bool { return r.Kind != port.None && r.Addr&Host != 0 }
 
-// ToVRAM returns r if it goes to VRAM, and otherwise no request.
-func ToVRAM(r port.Request) port.Request {
-	if r.Addr&Host != 0 {
-		r.Kind = port.None
-	}
-	return r
-}
+// Inward returns whether r is a request that goes to VRAM.
+func Inward(r port.Request) bool { return r.Kind != port.None && r.Addr&Host == 0 }
 
-// Valid returns bit i set if there is a request.
-func Valid(r port.Request, i uint8) uint8 {
-	if r.Kind == port.None {
-		return 0
-	}
-	return 1 << i
-}
+// Tag returns the tag of a request of a reader, its number above the local one.
+func Tag(r port.Request, reader uint8) uint8 { return reader<<4 | r.Tag&15 }
 
-// Tagged returns r with the reader's number in its tag.
-func Tagged(r port.Request, reader uint8) port.Request {
-	r.Tag = reader<<4 | r.Tag&15
-	return r
-}
-
-// Free returns r unless its tag is one of those in busy.
-func Free(r port.Request, busy uint64) port.Request {
-	if busy>>r.Tag&1 != 0 {
-		r.Kind = port.None
-	}
-	return r
-}
+// Free returns whether a tag is none of those in busy.
+func Free(tag uint8, busy uint64) bool { return busy>>tag&1 == 0 }
 
 // Open returns which of the headers in valid may be granted. While the engines
 // are closed those are the one that holds the grant and those of the sources in
@@ -139,18 +109,37 @@ func Open(valid uint8, t Turn, closed bool, always uint8) uint8 {
 // Completion returns what a reader gets of the two completions that arrive in
 // a clock, with its own tag. The host's has precedence; VRAM's waits then.
 func Completion(host, vram port.Completion, reader uint8) port.Completion {
-	if host.Status != port.CplNone && host.Tag>>4 == reader {
-		host.Tag &= 15
-		return host
+	if host.Tag>>4 == reader && host.Status != port.CplNone {
+		vram = host
 	}
-	if vram.Status != port.CplNone && vram.Tag>>4 == reader {
-		vram.Tag &= 15
-		return vram
+	return Own(vram, reader)
+}
+
+// Own returns what a reader gets of a completion, with its own tag.
+func Own(cpl port.Completion, reader uint8) port.Completion {
+	if cpl.Tag>>4 != reader {
+		cpl.Status = port.CplNone
 	}
-	return port.Completion{}
+	cpl.Tag &= 15
+	return cpl
 }
 
 // CompletionReady returns whether the completion from VRAM is taken.
 func CompletionReady(host, vram port.Completion) bool {
 	return host.Status == port.CplNone || host.Tag>>4 != vram.Tag>>4
+}
+
+// First returns the one of the two completions that arrive in a clock which goes to
+// its reader, where there is one way to all readers but the target; FirstReady
+// whether the completion from VRAM is taken there.
+func First(host, vram port.Completion) port.Completion {
+	if host.Status != port.CplNone {
+		vram = host
+	}
+	return vram
+}
+
+// FirstReady is CompletionReady where First decides.
+func FirstReady(host, vram port.Completion) bool {
+	return host.Status == port.CplNone || vram.Tag>>4 == ReadTarget
 }

@@ -46,7 +46,7 @@ func TestReads(t *testing.T) {
 				if v != 0 {
 					require.Equal(t, tt.want[i], noc.Grant(v, m.Turn()), "clock %d", i)
 				}
-				m.Tick(v, v != 0 && tt.taken[i] == '1', false)
+				m.Tick(v, noc.Grant(v, m.Turn()), v != 0 && tt.taken[i] == '1', false)
 			}
 			m.Reset()
 			assert.Equal(t, noc.Turn{}, m.Turn())
@@ -56,34 +56,44 @@ func TestReads(t *testing.T) {
 
 func TestWritesKeepTheOrderOfHeaders(t *testing.T) {
 	var m noc.Writes
+	clock := func(valid uint8, taken, last bool) { m.Tick(valid, noc.Grant(valid, m.Turn()), taken, last) }
 	require.Equal(t, noc.Owner{}, m.Owner())
-	m.Tick(0b1010, true, false)
+	clock(0b1010, true, false)
 	assert.Equal(t, noc.Owner{Valid: true, Source: 1}, m.Owner())
 	assert.False(t, m.Full())
-	m.Tick(0b1000, true, false)
+	clock(0b1000, true, false)
 	assert.Equal(t, noc.Owner{Valid: true, Source: 1}, m.Owner())
 	assert.True(t, m.Full())
-	m.Tick(0, false, true)
+	clock(0, false, true)
 	assert.Equal(t, noc.Owner{Valid: true, Source: 3}, m.Owner())
 	assert.False(t, m.Full())
-	m.Tick(0b0001, true, true)
+	clock(0b0001, true, true)
 	assert.Equal(t, noc.Owner{Valid: true, Source: 0}, m.Owner(), "a header with the last beat before it")
-	m.Tick(0b0001, false, true)
-	assert.Equal(t, noc.Owner{}, m.Owner())
+	clock(0b0001, false, true)
+	assert.False(t, m.Owner().Valid)
 	m.Reset()
 	assert.Equal(t, noc.Turn{}, m.Turn())
 }
 
 func TestRouting(t *testing.T) {
-	host := port.Request{Kind: port.MemRead, Addr: noc.Host | 0x40}
-	vram := port.Request{Kind: port.MemRead, Addr: 0x40}
-	assert.Equal(t, vram, noc.ToHost(host), "the port sees the host's address")
-	assert.Equal(t, port.None, noc.ToHost(vram).Kind)
-	assert.Equal(t, vram, noc.ToVRAM(vram))
-	assert.Equal(t, port.None, noc.ToVRAM(host).Kind)
-	assert.Equal(t, uint8(0x25), noc.Tagged(port.Request{Tag: 5}, noc.ReadDMA).Tag)
-	assert.Equal(t, uint8(8), noc.Valid(vram, 3))
-	assert.Zero(t, noc.Valid(port.Request{}, 3))
+	host := port.Request{Kind: port.MemRead, Tag: 5, Addr: noc.Host | 0x40}
+	vram := port.Request{Kind: port.MemWrite, Addr: 0x40}
+	for _, tt := range []struct {
+		name            string
+		r               port.Request
+		outward, inward bool
+	}{
+		{"to host memory", host, true, false},
+		{"to VRAM", vram, false, true},
+		{"nowhere, in host memory", port.Request{Addr: noc.Host}, false, false},
+		{"nowhere", port.Request{}, false, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			assert.Equal(t, tt.outward, noc.Outward(tt.r))
+			assert.Equal(t, tt.inward, noc.Inward(tt.r))
+		})
+	}
+	assert.Equal(t, uint8(0x25), noc.Tag(host, noc.ReadDMA))
 }
 
 func TestCompletion(t *testing.T) {
@@ -108,11 +118,28 @@ func TestCompletion(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for r := range uint8(4) {
-				assert.Equal(t, tt.want[r], noc.Completion(tt.host, tt.vram, r), "reader %d", r)
+				got := noc.Completion(tt.host, tt.vram, r)
+				if got.Status == port.CplNone {
+					got = none
+				}
+				assert.Equal(t, tt.want[r], got, "reader %d", r)
 			}
 			assert.Equal(t, tt.ready, noc.CompletionReady(tt.host, tt.vram))
 		})
 	}
+}
+
+// Where there is one way, the host's completion is first whoever reads, and VRAM's
+// waits unless it is the target's.
+func TestFirst(t *testing.T) {
+	host := port.Completion{Tag: 0x23, Status: port.CplSuccess, Data: 1}
+	vram := port.Completion{Tag: 0x01, Status: port.CplSuccess, Data: 2}
+	target := port.Completion{Tag: noc.ReadTarget << 4, Status: port.CplSuccess, Data: 3}
+	assert.Equal(t, host, noc.First(host, vram))
+	assert.Equal(t, vram, noc.First(port.Completion{}, vram))
+	assert.False(t, noc.FirstReady(host, vram))
+	assert.True(t, noc.FirstReady(port.Completion{}, vram))
+	assert.True(t, noc.FirstReady(host, target))
 }
 
 // A step is one clock of the initiator.
@@ -166,6 +193,15 @@ func TestInitiator(t *testing.T) {
 	}
 }
 
+// arrival returns what the readers get of a completion at the port.
+func arrival(m *noc.Initiator, cpl port.Completion) port.Completion {
+	got := noc.Arrival(cpl, noc.Awaits(cpl, m.Awaited()), m.Refusal())
+	if got.Status == port.CplNone {
+		return port.Completion{}
+	}
+	return got
+}
+
 func TestInitiatorRefusesReads(t *testing.T) {
 	m := noc.NewInitiator(2, 16)
 	refuse := func(valid uint8, tag uint8, cpl port.Completion) bool {
@@ -174,42 +210,46 @@ func TestInitiatorRefusesReads(t *testing.T) {
 		m.Tick(o, tag, taken, false, cpl, false)
 		return taken
 	}
-	m.Tick(noc.Decide(2, m.State(), true, false), 0x10, true, false, port.Completion{}, false)
+	none := port.Completion{}
+	m.Tick(noc.Decide(2, m.State(), true, false), 0x10, true, false, none, false)
 	late := port.Completion{Tag: 0x10, Status: port.CplSuccess, Last: true}
-	require.True(t, refuse(4, 0x27, port.Completion{}))
+	require.True(t, refuse(4, 0x27, none))
 	want := port.Completion{Tag: 0x27, Status: port.CplUnsupported, Last: true}
-	assert.Equal(t, want, m.Completion())
+	assert.Equal(t, want, arrival(&m, none))
 	assert.Zero(t, m.IdleFor())
-	require.False(t, refuse(4, 0x28, port.Completion{Tag: 0x10, Status: port.CplSuccess}), "one answer at a time")
-	require.True(t, refuse(4, 0x28, late))
+	assert.Equal(t, late, arrival(&m, late), "what the host sends goes first")
+	require.False(t, refuse(4, 0x28, late), "one answer at a time")
 	assert.False(t, m.Pending(), "what was refused is not in flight")
-	assert.Equal(t, late, m.Completion(), "what the host sends goes first")
-	require.False(t, refuse(4, 0x29, port.Completion{}))
-	assert.Equal(t, port.Completion{Tag: 0x28, Status: port.CplUnsupported, Last: true}, m.Completion())
-	refuse(0, 0, port.Completion{})
-	assert.Equal(t, port.Completion{}, m.Completion())
+	assert.Equal(t, want, arrival(&m, none))
+	require.False(t, refuse(4, 0x28, late), "a stray completion keeps no answer back")
+	assert.Equal(t, none, arrival(&m, none))
 	assert.Equal(t, uint64(math.MaxUint64), m.IdleFor())
+	require.True(t, refuse(4, 0x29, none))
+	assert.Equal(t, port.Completion{Tag: 0x29, Status: port.CplUnsupported, Last: true}, arrival(&m, none))
 }
 
 func TestInitiatorPending(t *testing.T) {
 	m := noc.NewInitiator(2, 16)
-	read := func(tag uint8, cpl port.Completion) {
+	read := func(tag uint8) {
 		o := noc.Decide(1, m.State(), true, false)
-		m.Tick(o, tag, noc.Taken(o, true), false, cpl, false)
+		m.Tick(o, tag, noc.Taken(o, true), false, port.Completion{}, false)
 	}
-	nothing := func(cpl port.Completion) { m.Tick(noc.Decide(0, m.State(), true, false), 0, false, false, cpl, false) }
+	clock := func(cpl port.Completion) (got port.Completion) {
+		got = arrival(&m, cpl)
+		m.Tick(noc.Decide(0, m.State(), true, false), 0, false, false, cpl, false)
+		return got
+	}
 	done := port.Completion{Status: port.CplSuccess, Last: true}
-	read(0, port.Completion{})
-	read(0x23, port.Completion{})
-	nothing(port.Completion{Status: port.CplSuccess})
-	nothing(done)
-	assert.Equal(t, done, m.Completion())
+	read(0)
+	read(0x23)
+	clock(port.Completion{Status: port.CplSuccess})
+	assert.Equal(t, done, clock(done))
 	assert.True(t, m.Pending())
-	nothing(port.Completion{Tag: 0x23, Status: port.CplAbort, Last: true})
+	clock(port.Completion{Tag: 0x23, Status: port.CplAbort, Last: true})
 	assert.False(t, m.Pending())
 	for _, tag := range []uint8{0, 0x23, 0x40, 0xff} {
-		nothing(port.Completion{Tag: tag, Status: port.CplSuccess, Last: true})
-		assert.Equal(t, port.Completion{}, m.Completion(), "tag %#x", tag)
+		got := clock(port.Completion{Tag: tag, Status: port.CplSuccess, Last: true})
+		assert.Equal(t, port.Completion{}, got, "tag %#x", tag)
 	}
 	assert.False(t, m.Pending(), "a stray completion")
 	m.Reset()
@@ -220,33 +260,40 @@ func TestInitiatorPending(t *testing.T) {
 // tags until then; the others go on.
 func TestInitiatorReset(t *testing.T) {
 	m := noc.NewInitiator(2, 16)
-	clock := func(valid uint8, tag uint8, cpl port.Completion, rst bool) {
+	clock := func(valid uint8, tag uint8, cpl port.Completion, rst bool) (got port.Completion) {
+		got = arrival(&m, cpl)
 		o := noc.Decide(valid, m.State(), true, false)
 		m.Tick(o, tag, noc.Taken(o, true), false, cpl, rst)
+		return got
 	}
 	beat := func(tag uint8, last bool) port.Completion {
 		return port.Completion{Tag: tag, Status: port.CplSuccess, Last: last, Data: uint64(tag)}
 	}
-	clock(1, 0, port.Completion{}, false)
-	clock(4, 0x21, port.Completion{}, false)
+	none := port.Completion{}
+	clock(1, 0, none, false)
+	clock(4, 0x21, none, false)
 	clock(4, 0x22, beat(0, false), false)
 	clock(4, 0x23, beat(0x21, true), true)
-	assert.Equal(t, port.Completion{}, m.Completion(), "of the clock of the reset")
 	assert.Equal(t, uint64(1|1<<0x22|1<<0x23), m.Busy())
-	read := port.Request{Kind: port.MemRead, Tag: 0x22}
-	assert.Equal(t, port.None, noc.Free(read, m.Busy()).Kind)
+	assert.False(t, noc.Free(0x22, m.Busy()))
 
-	clock(4, 0x21, beat(0x22, false), false)
-	assert.Equal(t, port.Completion{}, m.Completion())
-	clock(0, 0, beat(0x22, true), false)
-	assert.Equal(t, port.Completion{}, m.Completion())
-	assert.Equal(t, read, noc.Free(read, m.Busy()))
-	clock(0, 0, beat(0x21, true), false)
-	assert.Equal(t, beat(0x21, true), m.Completion(), "a read from after the reset")
+	assert.Equal(t, none, clock(4, 0x21, beat(0x22, false), false))
+	assert.Equal(t, none, clock(0, 0, beat(0x22, true), false))
+	assert.True(t, noc.Free(0x22, m.Busy()))
+	assert.Equal(t, beat(0x21, true), clock(0, 0, beat(0x21, true), false), "a read from after the reset")
 	clock(0, 0, beat(0, true), true)
 	clock(0, 0, beat(0x23, true), false)
 	assert.False(t, m.Pending())
 	assert.Zero(t, m.Busy())
+}
+
+// A reset forgets what a read that it has ended would be answered.
+func TestInitiatorResetForgetsRefusals(t *testing.T) {
+	m := noc.NewInitiator(2, 16)
+	o := noc.Decide(4, m.State(), false, false)
+	m.Tick(o, 0x21, noc.Taken(o, true), false, port.Completion{}, true)
+	assert.Equal(t, port.Completion{}, arrival(&m, port.Completion{}))
+	assert.False(t, m.Pending())
 }
 
 // While the engines are closed, only what was offered before is.
@@ -271,16 +318,17 @@ func TestClosed(t *testing.T) {
 func TestWritesOwe(t *testing.T) {
 	const target = noc.VRAMWriteTarget
 	var m noc.Writes
-	m.Tick(1<<target, false, false)
+	clock := func(valid uint8, taken, last bool) { m.Tick(valid, noc.Grant(valid, m.Turn()), taken, last) }
+	clock(1<<target, false, false)
 	assert.False(t, m.Owed())
-	m.Tick(1<<target, true, false)
+	clock(1<<target, true, false)
 	assert.False(t, m.Owed())
-	m.Tick(1<<noc.VRAMWriteDMA, false, false)
+	clock(1<<noc.VRAMWriteDMA, false, false)
 	assert.True(t, m.Owed(), "a header is held")
-	m.Tick(1<<noc.VRAMWriteDMA, true, false)
+	clock(1<<noc.VRAMWriteDMA, true, false)
 	assert.True(t, m.Owed(), "behind the target's")
-	m.Tick(0, false, true)
+	clock(0, false, true)
 	assert.True(t, m.Owed())
-	m.Tick(0, false, true)
+	clock(0, false, true)
 	assert.False(t, m.Owed())
 }

@@ -3,8 +3,8 @@ package noc
 // Reads is the arbiter in front of a channel of headers alone: VRAM reads, or
 // the DMA engine's descriptors.
 //
-//	In      valid  bit i: source i has a header; taken, whether the granted one is
-//	        taken in this clock; rst, a reset
+//	In      valid  bit i: source i has a header; granted, Grant's; taken, whether
+//	        that one is taken in this clock; rst, a reset
 //	Out     Turn, for Grant
 //	Timing  a grant in every clock
 //	Reset   source 0 is asked first
@@ -19,8 +19,8 @@ type Reads struct {
 func (m *Reads) Turn() Turn { return m.turn }
 
 // Tick is one rising clock edge.
-func (m *Reads) Tick(valid uint8, taken, rst bool) {
-	m.turn = next(valid, Grant(valid, m.turn), m.turn, taken)
+func (m *Reads) Tick(valid, granted uint8, taken, rst bool) {
+	m.turn = next(valid, granted&7, m.turn, taken)
 	if rst {
 		m.Reset()
 	}

@@ -3,12 +3,11 @@
 package noc
 
 import (
-	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/hdl"
 )
 
 // InitiatorWords is how many words Snapshot fills.
-const InitiatorWords = 19
+const InitiatorWords = 13
 
 // Snapshot stores the registers in the first InitiatorWords words of s.
 func (m *Initiator) Snapshot(s []uint64) {
@@ -22,16 +21,10 @@ func (m *Initiator) Snapshot(s []uint64) {
 	s[6] = hdl.Bit(m.owners.then.Valid)
 	s[7] = hdl.Bit(m.owners.then.Drop)
 	s[8] = uint64(m.owners.then.Source)
-	s[9] = uint64(m.cpl.Tag)
-	s[10] = uint64(m.cpl.Status)
-	s[11] = hdl.Bit(m.cpl.Last)
-	s[12] = m.cpl.Data
-	s[13] = uint64(m.refused.Tag)
-	s[14] = uint64(m.refused.Status)
-	s[15] = hdl.Bit(m.refused.Last)
-	s[16] = m.refused.Data
-	s[17] = m.flying
-	s[18] = m.late
+	s[9] = hdl.Bit(m.refusal.Valid)
+	s[10] = uint64(m.refusal.Tag)
+	s[11] = m.flying
+	s[12] = m.late
 }
 
 // Restore sets the registers to what Snapshot stored.
@@ -46,16 +39,10 @@ func (m *Initiator) Restore(s []uint64) {
 	m.owners.then.Valid = s[6] != 0
 	m.owners.then.Drop = s[7] != 0
 	m.owners.then.Source = uint8(s[8])
-	m.cpl.Tag = uint8(s[9])
-	m.cpl.Status = port.Status(s[10])
-	m.cpl.Last = s[11] != 0
-	m.cpl.Data = s[12]
-	m.refused.Tag = uint8(s[13])
-	m.refused.Status = port.Status(s[14])
-	m.refused.Last = s[15] != 0
-	m.refused.Data = s[16]
-	m.flying = s[17]
-	m.late = s[18]
+	m.refusal.Valid = s[9] != 0
+	m.refusal.Tag = uint8(s[10])
+	m.flying = s[11]
+	m.late = s[12]
 }
 
 // Signals appends what the words of Snapshot are; at is the instance.
@@ -70,14 +57,8 @@ func (m *Initiator) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".owners_then_Valid", Width: 1},
 		hdl.Signal{Name: at + ".owners_then_Drop", Width: 1},
 		hdl.Signal{Name: at + ".owners_then_Source", Width: 3},
-		hdl.Signal{Name: at + ".cpl_Tag", Width: 8},
-		hdl.Signal{Name: at + ".cpl_Status", Width: 8, Names: portStatusNames()},
-		hdl.Signal{Name: at + ".cpl_Last", Width: 1},
-		hdl.Signal{Name: at + ".cpl_Data", Width: 64},
-		hdl.Signal{Name: at + ".refused_Tag", Width: 8},
-		hdl.Signal{Name: at + ".refused_Status", Width: 8, Names: portStatusNames()},
-		hdl.Signal{Name: at + ".refused_Last", Width: 1},
-		hdl.Signal{Name: at + ".refused_Data", Width: 64},
+		hdl.Signal{Name: at + ".refusal_Valid", Width: 1},
+		hdl.Signal{Name: at + ".refusal_Tag", Width: 6},
 		hdl.Signal{Name: at + ".flying", Width: 64},
 		hdl.Signal{Name: at + ".late", Width: 64},
 	)
@@ -164,13 +145,4 @@ func (m *Writes) Signals(at string, s []hdl.Signal) []hdl.Signal {
 
 // Memories shows v the words of the memories, which it may change.
 func (m *Writes) Memories(v hdl.Visitor) {
-}
-
-func portStatusNames() []string {
-	return []string{
-		"None",
-		"Success",
-		"Unsupported",
-		"Abort",
-	}
 }

@@ -23,7 +23,7 @@ type owners struct {
 func move(q owners, last bool, o Owner) owners {
 	if last {
 		q.cur = q.then
-		q.then = Owner{}
+		q.then.Valid = false
 	}
 	if o.Valid {
 		if q.cur.Valid {
@@ -37,8 +37,9 @@ func move(q owners, last bool, o Owner) owners {
 
 // Writes is the arbiter in front of the VRAM write channel.
 //
-//	In      valid  bit i: source i has a header, 0 while Full; taken, whether the
-//	        granted one is taken; last, whether the last beat of Owner's write is
+//	In      valid  bit i: source i has a header, 0 while Full; granted, Grant's;
+//	        taken, whether that one is taken; last, whether the last beat of
+//	        Owner's write is
 //	Out     Turn, for Grant; Owner, whose beats are next; Full, that no header
 //	        can be taken
 //	Timing  a grant in every clock; the beats of a header from the clock after it
@@ -46,7 +47,7 @@ func move(q owners, last bool, o Owner) owners {
 //	Reset   source 0 is asked first; no owner
 //	Order   round robin of headers; beats in the order of the headers
 //	Paths   none
-//	Size    14 bits
+//	Size    12 bits
 type Writes struct {
 	turn   Turn
 	owners owners
@@ -70,11 +71,11 @@ func (m *Writes) Owed() bool {
 }
 
 // Tick is one rising clock edge.
-func (m *Writes) Tick(valid uint8, taken, last bool) {
-	g := Grant(valid, m.turn)
-	o := Owner{Valid: taken && valid != 0, Source: g}
-	m.turn = next(valid, g, m.turn, taken)
-	m.owners = move(m.owners, last, o)
+func (m *Writes) Tick(valid, granted uint8, taken, last bool) {
+	granted &= 7
+	m.turn = next(valid, granted, m.turn, taken)
+	m.owners = move(m.owners, last, Owner{Valid: taken, Source: granted})
+	m.owners.cur.Drop, m.owners.then.Drop = false, false // VRAM refuses nothing
 }
 
 // Reset sets the registers.

@@ -6,34 +6,23 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
 
-// issueRead puts the read of the dword at addr on the register bus.
-func (m *Module) issueRead() {
-	m.reg = regbus.Req{Op: regbus.Read, Off: offset(m.addr)}
-	m.state = stateRegRead
-}
-
 // readRegister takes the answer to a register read. A beat is complete with its
 // upper half or with the last dword of the request.
-func (m *Module) readRegister(rsp regbus.Rsp) {
+func (m *Module) readRegister(rsp regbus.Rsp, data uint32) {
+	m.answer(data)
 	switch {
 	case rsp.Retry:
-		m.issueRead()
+		m.state = stateRegRead
 	case !rsp.Hit:
-		m.refuse(idreg.ErrUnmapped, 0)
-		m.complete(port.CplAbort, true, 0)
+		m.cause = idreg.ErrUnmapped
+		m.complete(port.CplAbort, true)
 	default:
-		upper := m.addr&4 != 0
-		data := m.cpl.Data | uint64(rsp.Data)
-		if upper {
-			data = m.cpl.Data | uint64(rsp.Data)<<32
-		}
+		upper := m.upper()
 		m.left = (m.left - 1) & 0x3f
 		m.addr = behind(m.addr)
-		m.cpl.Data = data
+		m.state = stateRegRead
 		if upper || m.left == 0 {
-			m.complete(port.CplSuccess, m.left == 0, data)
-		} else {
-			m.issueRead()
+			m.complete(port.CplSuccess, m.left == 0)
 		}
 	}
 }
@@ -47,85 +36,63 @@ func behind(addr uint64) uint64 {
 
 // next goes on behind a completion that was taken.
 func (m *Module) next() {
-	if m.cpl.Last {
+	m.state = stateRegRead
+	if m.last {
 		m.state = stateIdle
-	} else {
-		m.cpl.Data = 0
-		m.issueRead()
 	}
 }
 
-// writeRegister looks at the half of the beat that upper selects. A half that is
-// not wholly enabled has no effect; one with some bytes enabled is an error.
-func (m *Module) writeRegister() {
-	enable, data := m.beat.Enable&0xf, uint32(m.beat.Data)
-	addr := m.addr &^ 7
-	if m.upper {
-		enable, data = m.beat.Enable>>4, uint32(m.beat.Data>>32)
-		addr |= 4
-	}
-	m.addr = addr
+// writeRegister looks at a half of a beat. A half that is not wholly enabled has no
+// effect; one with some bytes enabled is an error.
+func (m *Module) writeRegister(b port.Beat) {
+	enable, data := m.half(b)
+	m.low, m.last = data, b.Last
 	switch enable {
 	case 0:
 		m.nextHalf()
 	case 0xf:
-		m.reg = regbus.Req{Op: regbus.Write, Off: offset(addr), Data: data}
 		m.state = stateRegWrite
 	default:
-		m.refuse(idreg.ErrPartial, 0)
-		m.nextHalf()
+		m.refuseHalf(idreg.ErrPartial)
 	}
+}
+
+// refuseHalf reports the half of a beat of a register write at addr.
+func (m *Module) refuseHalf(cause uint8) {
+	m.cause = cause & 3
+	m.state = stateRegRefused
 }
 
 // nextHalf goes on behind a half of a beat of a register write.
 func (m *Module) nextHalf() {
-	switch {
-	case !m.upper:
-		m.upper = true
-		m.state = stateRegDword
-	case m.beat.Last:
+	m.state = stateRegBeat
+	if m.upper() && m.last {
 		m.state = stateIdle
-	default:
-		m.addr = behind(m.addr)
-		m.state = stateRegBeat
 	}
+	m.addr = behind(m.addr)
 }
 
 // tickRead moves the beats of an aperture read from VRAM to the target port.
 func (m *Module) tickRead(cplReady bool, vram VRAM) {
-	if m.state == stateVRAMRead {
-		m.headerUp = m.headerUp && !vram.ReadReady
-		if m.full && cplReady {
-			m.full = false
-			if m.cpl.Last {
-				m.state = stateIdle
-			}
+	m.headerUp = m.headerUp && !vram.ReadReady
+	if m.full && cplReady {
+		m.full = false
+		if m.last {
+			m.state = stateIdle
 		}
-		if vram.Cpl.Status != port.CplNone && !m.full {
-			m.cpl = vram.Cpl
-			m.cpl.Tag = m.req.Tag
-			m.full = true
-		}
+	}
+	if vram.Cpl.Status != port.CplNone && !m.full {
+		m.low, m.high = uint32(vram.Cpl.Data), uint32(vram.Cpl.Data>>32)
+		m.status, m.last = port.CplSuccess, vram.Cpl.Last
+		m.full = true
 	}
 }
 
-// tickWrite moves the beats of an aperture write from the target port to VRAM
-// through two registers.
-func (m *Module) tickWrite(got bool, beat port.Beat, vram VRAM) {
+// tickWrite ends an aperture write when VRAM takes its last beat, which it does
+// behind the header.
+func (m *Module) tickWrite(last bool, vram VRAM) {
 	m.headerUp = m.headerUp && !vram.ReqReady
-	if vram.BeatReady {
-		m.out0 = m.out1
-		m.out1 = port.Beat{}
-	}
-	if got {
-		m.lastIn = beat.Last
-		if m.out0.Valid {
-			m.out1 = beat
-		} else {
-			m.out0 = beat
-		}
-	}
-	if m.lastIn && !m.headerUp && !m.out0.Valid {
+	if vram.BeatTaken && last {
 		m.state = stateIdle
 	}
 }

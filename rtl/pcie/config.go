@@ -46,14 +46,14 @@ func (m *Module) unsupported(posted bool) {
 	m.cfg.nonFatal = m.cfg.nonFatal || posted
 }
 
-// hitBAR0 reports whether addr is in the register BAR.
-func (m *Module) hitBAR0(addr uint64) bool {
-	return m.cfg.memory && addr&^(pcicfg.BAR0Size-1) == uint64(m.cfg.bar0)
+// hitBAR0 reports whether the address held is in the register BAR.
+func (m *Module) hitBAR0() bool {
+	return m.cfg.memory && m.addr&^(pcicfg.BAR0Size-1) == uint64(m.cfg.bar0)
 }
 
-// hitBAR2 reports whether addr is in the VRAM aperture.
-func (m *Module) hitBAR2(addr uint64) bool {
-	return m.aperture && m.cfg.memory && addr&^(m.vramBytes-1) == m.cfg.bar2
+// hitBAR2 reports whether the address held is in the VRAM aperture.
+func (m *Module) hitBAR2() bool {
+	return m.aperture && m.cfg.memory && m.addr&^(m.vramBytes-1) == m.cfg.bar2
 }
 
 // bit returns mask if b is set.

@@ -25,7 +25,7 @@ type VRAM struct {
 	ReadReady bool            // the header of VRAM is taken
 	Cpl       port.Completion // of the read, taken if Takes says so
 	ReqReady  bool            // the header of VRAMWrite is taken
-	BeatReady bool            // the beat of VRAMWrite is taken
+	BeatTaken bool            // the host's beat goes to VRAM in this clock
 }
 
 // Master is what the initiator side reports into configuration space.
@@ -39,18 +39,19 @@ type state uint8
 
 const (
 	stateIdle       state = iota // a header is taken
-	stateDecode                  // the request is looked at
+	stateDecode                  // the address is looked at
+	stateCfgRead                 // configuration space is read
 	stateCfgWrite                // the beat of a configuration write is awaited
 	stateDrop                    // the beats of a refused write are taken
 	stateCpl                     // a completion is offered
 	stateRegRead                 // a register read is on the bus
 	stateRegReadRsp              // its answer is due
-	stateRegBeat                 // a beat of a register write is awaited
-	stateRegDword                // half of it is looked at
+	stateRegBeat                 // half of a beat of a register write is looked at
 	stateRegWrite                // a register write is on the bus
 	stateRegRsp                  // its answer is due
+	stateRegRefused              // a dword of a register write was refused
 	stateVRAMRead                // a read of the aperture streams back
-	stateVRAMWrite               // a write of the aperture streams through
+	stateVRAMWrite               // a write of the aperture streams to VRAM
 )
 
 // noBAR is what ident.Error.BAR says outside of both BARs.
@@ -62,20 +63,22 @@ const noBAR = 7
 //	In      in Target, a header and a beat stream, valid/ready each; regs
 //	        regbus.Rsp, the OR of all blocks; vram VRAM; master Master; rst, a
 //	        function-level reset
-//	Out     Target; Regs; VRAM; VRAMWrite; BusMaster, MSIX; Err and Function,
-//	        pulses; all registered
+//	Out     Target; Regs; VRAM; VRAMWrite; Streams; BusMaster, MSIX; Err and Function,
+//	        pulses; all functions of registers
 //	Timing  configuration read 2 clocks from header to completion; register
-//	        read 2 clocks a dword; register write 3; aperture 1 beat a clock
-//	        without the aperture BAR 2 is not implemented, and neither is what is
-//	        said of it here
+//	        read 2 clocks a dword; register write 3, 4 if it is refused; aperture
+//	        1 beat a clock. Without the aperture BAR 2 is not implemented, and
+//	        neither is what is said of it here
 //	Reset   command and BARs 0, MSI-X disabled; ready in the first clock. A
 //	        function-level reset does that to configuration space and leaves the
 //	        request in work alone; the configuration write that asks for it is
 //	        completed
 //	Order   requests have their effect, and completions leave, in the order of
-//	        the headers
-//	Paths   Takes, from the host's ready to VRAM's
-//	Size    770 bits
+//	        the headers. A beat of a register write is taken with its upper half:
+//	        the host holds it until then
+//	Paths   Takes, from the host's ready to VRAM's. The parent takes the beats of
+//	        an aperture write from the host to VRAM, and VRAM's ready to the host
+//	Size    284 bits
 //	Faults  no BAR hit: CplUnsupported, or the write is dropped, cause DECODE. A
 //	        register that is not there: CplAbort, or the dword is dropped, cause
 //	        UNMAPPED. A dword with some bytes enabled: dropped, cause PARTIAL
@@ -87,22 +90,20 @@ type Module struct {
 	cfg config
 
 	state state `w:"4"`
-	req   port.Request
-	addr  uint64 // of the dword or the beat in work, as the host sent it
-	left  uint8  `w:"6"` // dwords left of a register read
-	beat  port.Beat
-	upper bool // the upper half of beat is in work
-	cpl   port.Completion
-	reg   regbus.Req
-	err   ident.Error
+	write bool  // the request in work is a MemWrite
+	tag   uint8
+	left  uint8  `w:"6"` // its length, and the dwords left of a register read
+	addr  uint64 // of the dword in work, as the host sent it
 
-	function bool // a function-level reset is asked for
+	low    uint32      // half of a completion's data, or the dword of a register write
+	high   uint32      // the other half
+	status port.Status `w:"2"` // of the completion
+	last   bool        // of the completion, or of the beat of a register write
 
-	headerUp bool      // the header of an aperture request is offered
-	lastIn   bool      // the last beat of an aperture write is taken
-	out0     port.Beat // offered to VRAM
-	out1     port.Beat // behind it
-	full     bool      // cpl is a beat of an aperture read
+	cause    uint8 `w:"2"` // why the dword at addr is refused, for one clock
+	function bool  // a function-level reset is asked for
+	headerUp bool  // the header of an aperture request is offered
+	full     bool  // the completion is a beat of an aperture read
 }
 
 // New returns the function after reset. vramBytes is the size of BAR2, a power
@@ -119,22 +120,34 @@ func (m *Module) Reset() {
 }
 
 // Target returns the target port's outputs: a completion, taken if Tick is told
-// CplReady, and whether a header and a beat are taken in this clock.
+// CplReady, and whether a header and a beat are taken in this clock. VRAM takes
+// the beats of an aperture write.
 func (m *Module) Target() (cpl port.Completion, reqReady, dataReady bool) {
+	cpl = port.Completion{Tag: m.tag, Last: m.last, Data: uint64(m.high)<<32 | uint64(m.low)}
 	if m.state == stateCpl || m.full {
-		cpl = m.cpl
+		cpl.Status = m.status
 	}
 	return cpl, m.state == stateIdle, m.beatReady()
 }
 
 func (m *Module) beatReady() bool {
-	ready := m.state == stateCfgWrite || m.state == stateDrop || m.state == stateRegBeat
-	return ready || m.aperture && m.state == stateVRAMWrite && !m.lastIn && !m.out1.Valid
+	return m.state == stateCfgWrite || m.state == stateDrop || m.state == stateRegBeat && m.upper()
 }
+
+// upper returns whether the dword in work is the upper half of its beat.
+func (m *Module) upper() bool { return m.addr&4 != 0 }
 
 // Regs returns the access of the register bus; its answer is due in the next
 // clock's Tick.
-func (m *Module) Regs() regbus.Req { return m.reg }
+func (m *Module) Regs() regbus.Req {
+	op := regbus.None
+	if m.state == stateRegRead {
+		op = regbus.Read
+	} else if m.state == stateRegWrite {
+		op = regbus.Write
+	}
+	return regbus.Req{Op: op, Off: uint16(m.addr) & (pcicfg.BAR0Size - 1) &^ 3, Data: m.low}
+}
 
 // Awaits reports whether the answer of the register bus is taken in this clock.
 func (m *Module) Awaits() bool { return m.state == stateRegReadRsp || m.state == stateRegRsp }
@@ -142,9 +155,9 @@ func (m *Module) Awaits() bool { return m.state == stateRegReadRsp || m.state ==
 // VRAM returns the read of the VRAM aperture, at an offset in VRAM; its local
 // tag is 0.
 func (m *Module) VRAM() port.Request {
-	var r port.Request
+	r := port.Request{Len: m.left, Addr: m.addr & (m.vramBytes - 1)}
 	if m.headerUp && m.state == stateVRAMRead {
-		r = port.Request{Kind: port.MemRead, Len: m.req.Len, Addr: m.req.Addr & (m.vramBytes - 1)}
+		r.Kind = port.MemRead
 	}
 	return r
 }
@@ -156,13 +169,18 @@ func (m *Module) Full() bool { return m.full }
 // full takes one if the host takes the one before.
 func Takes(full, cplReady bool) bool { return !full || cplReady }
 
-// VRAMWrite returns the write of the VRAM aperture, at an offset in VRAM.
-func (m *Module) VRAMWrite() (req port.Request, beat port.Beat) {
+// VRAMWrite returns the header of a write of the VRAM aperture, at an offset in
+// VRAM. Its beats are the host's.
+func (m *Module) VRAMWrite() port.Request {
+	r := port.Request{Len: m.left, Addr: m.addr & (m.vramBytes - 1)}
 	if m.headerUp && m.state == stateVRAMWrite {
-		req = port.Request{Kind: port.MemWrite, Len: m.req.Len, Addr: m.req.Addr & (m.vramBytes - 1)}
+		r.Kind = port.MemWrite
 	}
-	return req, m.out0
+	return r
 }
+
+// Streams reports that an aperture write is in work: VRAM takes the host's beats.
+func (m *Module) Streams() bool { return m.state == stateVRAMWrite }
 
 // BusMaster reports whether the function may send requests.
 func (m *Module) BusMaster() bool { return m.cfg.busMaster }
@@ -177,9 +195,16 @@ func (m *Module) MSIX() (enable, functionMask bool) {
 // parent: while it has another one, the function is not asleep.
 func (m *Module) Pending() bool { return m.cfg.pending }
 
-// Err returns a refused access, its Cause in one clock and the rest until another one
-// is refused.
-func (m *Module) Err() ident.Error { return m.err }
+// Err returns a refused access, its Cause in one clock, in which there is no access
+// of the register bus, and in the next one neither. The high half of its Addr stays
+// in that one, too.
+func (m *Module) Err() ident.Error {
+	bar := uint8(0)
+	if m.cause == idreg.ErrDecode {
+		bar = noBAR
+	}
+	return ident.Error{Cause: m.cause, Write: m.write, BAR: bar, Addr: m.addr}
+}
 
 // Function reports that a function-level reset is asked for, in one clock.
 func (m *Module) Function() bool { return m.function }
@@ -191,34 +216,31 @@ func (m *Module) Tick(in Target, regs regbus.Rsp, vram VRAM, master Master, rst 
 	if hdl.Asleep(m.state == stateIdle && !asked && master.Pending == m.cfg.pending && m.IdleFor() != 0) {
 		return
 	}
-	got := in.Beat.Valid && m.beatReady()
-	// Ready was said from the state before the last beat of a read may end it.
-	taken := in.Req.Kind != port.None && m.state == stateIdle
-	m.err.Cause = idreg.ErrNone
+	m.cause = idreg.ErrNone
 	m.function = false
-	m.reg = regbus.Req{}
 	if rst {
 		m.cfg = resetConfig()
 	}
-	if m.aperture {
-		m.tickRead(in.CplReady, vram)
+	word := regs.Data // of a read; no register is answered while configuration space is
+	if m.state == stateCfgRead {
+		word |= m.readConfig(uint16(m.addr) & 0xffc)
 	}
 	switch m.state {
 	case stateIdle:
-		if taken {
-			m.req = in.Req
-			m.addr = in.Req.Addr
-			m.left = in.Req.Len & 0x3f
-			m.state = stateDecode
+		if in.Req.Kind != port.None {
+			m.take(in.Req)
 		}
 	case stateDecode:
 		m.decode()
+	case stateCfgRead:
+		m.answer(word)
+		m.complete(port.CplSuccess, true)
 	case stateCfgWrite:
-		if got {
+		if in.Beat.Valid {
 			m.configBeat(in.Beat)
 		}
 	case stateDrop:
-		if got && in.Beat.Last {
+		if in.Beat.Valid && in.Beat.Last {
 			m.state = stateIdle
 		}
 	case stateCpl:
@@ -228,78 +250,91 @@ func (m *Module) Tick(in Target, regs regbus.Rsp, vram VRAM, master Master, rst 
 	case stateRegRead:
 		m.state = stateRegReadRsp
 	case stateRegReadRsp:
-		m.readRegister(regs)
+		m.readRegister(regs, word)
 	case stateRegBeat:
-		if got {
-			m.beat = in.Beat
-			m.upper = false
-			m.state = stateRegDword
+		if in.Beat.Valid {
+			m.writeRegister(in.Beat)
 		}
-	case stateRegDword:
-		m.writeRegister()
 	case stateRegWrite:
 		m.state = stateRegRsp
 	case stateRegRsp:
-		if regs.Retry {
-			m.state = stateRegDword
-		} else {
-			if !regs.Hit {
-				m.refuse(idreg.ErrUnmapped, 0)
-			}
+		switch {
+		case regs.Retry:
+			m.state = stateRegWrite
+		case regs.Hit:
 			m.nextHalf()
+		default:
+			m.refuseHalf(idreg.ErrUnmapped)
+		}
+	case stateRegRefused:
+		m.nextHalf()
+	case stateVRAMRead:
+		if m.aperture {
+			m.tickRead(in.CplReady, vram)
 		}
 	case stateVRAMWrite:
 		if m.aperture {
-			m.tickWrite(got, in.Beat, vram)
+			m.tickWrite(in.Beat.Last, vram)
 		}
 	default:
 	}
 	m.report(master)
 }
 
-// decode starts the request in req.
-func (m *Module) decode() {
-	read := m.req.Kind == port.MemRead
-	switch {
-	case m.req.Kind == port.CfgRead:
-		data := uint64(m.readConfig(uint16(m.req.Addr) & 0xffc))
-		if m.req.Addr&4 != 0 {
-			data <<= 32
-		}
-		m.complete(port.CplSuccess, true, data)
-	case m.req.Kind == port.CfgWrite:
+// take takes a header.
+func (m *Module) take(r port.Request) {
+	m.write = r.Kind == port.MemWrite
+	m.tag = r.Tag
+	m.left = r.Len & 0x3f
+	m.addr = r.Addr
+	switch r.Kind {
+	case port.CfgRead:
+		m.state = stateCfgRead
+	case port.CfgWrite:
 		m.state = stateCfgWrite
-	case m.hitBAR0(m.req.Addr) && read:
-		m.cpl.Data = 0
-		m.issueRead()
-	case m.hitBAR0(m.req.Addr):
-		m.addr = m.req.Addr &^ 7
-		m.state = stateRegBeat
-	case m.hitBAR2(m.req.Addr):
+	default:
+		m.state = stateDecode
+	}
+}
+
+// decode starts the memory request whose address is held.
+func (m *Module) decode() {
+	switch {
+	case m.hitBAR0():
+		m.state = stateRegRead
+		if m.write {
+			m.state = stateRegBeat
+		}
+	case m.hitBAR2():
 		m.headerUp = true
-		m.lastIn = false
-		m.state = stateVRAMWrite
-		if read {
-			m.state = stateVRAMRead
+		m.state = stateVRAMRead
+		if m.write {
+			m.state = stateVRAMWrite
 		}
 	default:
-		m.refuse(idreg.ErrDecode, noBAR)
-		m.unsupported(!read)
-		m.state = stateDrop
-		if read {
-			m.complete(port.CplUnsupported, true, 0)
+		m.cause = idreg.ErrDecode
+		m.unsupported(m.write)
+		m.complete(port.CplUnsupported, true)
+		if m.write {
+			m.state = stateDrop
 		}
 	}
 }
 
 // configBeat performs a configuration write and completes it.
 func (m *Module) configBeat(b port.Beat) {
-	enable, data := b.Enable&0xf, uint32(b.Data)
-	if m.req.Addr&4 != 0 {
+	enable, data := m.half(b)
+	m.writeConfig(uint16(m.addr)&0xffc, data, byteMask(enable))
+	m.complete(port.CplSuccess, true)
+}
+
+// half returns the byte enables and the dword of a beat that addr selects.
+func (m *Module) half(b port.Beat) (enable uint8, data uint32) {
+	enable, data = b.Enable&0xf, uint32(b.Data)
+	if m.upper() {
 		enable, data = b.Enable>>4, uint32(b.Data>>32)
 	}
-	m.writeConfig(uint16(m.req.Addr)&0xffc, data, byteMask(enable))
-	m.complete(port.CplSuccess, true, 0)
+	return enable, data
 }
 
 // byteMask returns the bits of the bytes whose enable is set.
@@ -313,23 +348,27 @@ func byteMask(enable uint8) uint32 {
 	return mask
 }
 
-// complete offers a completion.
-func (m *Module) complete(s port.Status, last bool, data uint64) {
-	m.cpl = port.Completion{Tag: m.req.Tag, Status: s, Last: last, Data: data}
-	m.state = stateCpl
+// answer puts a dword that was read at addr into its half of the completion. The
+// upper half is read behind the lower one, so the lower one may stand in both.
+func (m *Module) answer(data uint32) {
+	m.high = data
+	if !m.upper() {
+		m.low = data
+	}
 }
 
-// refuse reports the dword at addr.
-func (m *Module) refuse(cause, bar uint8) {
-	m.err = ident.Error{Cause: cause, Write: m.req.Kind == port.MemWrite, BAR: bar, Addr: m.addr}
+// complete offers a completion.
+func (m *Module) complete(s port.Status, last bool) {
+	m.status, m.last = s&3, last
+	m.state = stateCpl
 }
 
 // IdleFor returns math.MaxUint64 if only an input can wake the function, and 0
 // otherwise.
 func (m *Module) IdleFor() uint64 {
-	waits := m.state == stateIdle || m.beatReady() && !m.out0.Valid && !m.headerUp ||
-		m.state == stateVRAMRead && !m.headerUp && !m.full
-	if waits && !m.function && m.err.Cause == idreg.ErrNone {
+	streams := m.state == stateVRAMRead && !m.full || m.state == stateVRAMWrite
+	waits := m.state == stateIdle || m.beatReady() || m.state == stateRegBeat || streams && !m.headerUp
+	if waits && !m.function && m.cause == idreg.ErrNone {
 		return math.MaxUint64
 	}
 	return 0
@@ -337,6 +376,3 @@ func (m *Module) IdleFor() uint64 {
 
 // Skip is n clocks without input: nothing counts.
 func (m *Module) Skip(n uint64) {}
-
-// offset returns the offset of addr in BAR0, in bytes.
-func offset(addr uint64) uint16 { return uint16(addr) & (pcicfg.BAR0Size - 1) &^ 3 }

@@ -5,11 +5,10 @@ package pcie
 import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/hdl"
-	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
 
 // ModuleWords is how many words Snapshot fills.
-const ModuleWords = 51
+const ModuleWords = 29
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -31,40 +30,18 @@ func (m *Module) Snapshot(s []uint64) {
 	s[14] = hdl.Bit(m.cfg.sawUR)
 	s[15] = hdl.Bit(m.cfg.pending)
 	s[16] = uint64(m.state)
-	s[17] = uint64(m.req.Kind)
-	s[18] = uint64(m.req.Tag)
-	s[19] = uint64(m.req.Len)
-	s[20] = m.req.Addr
-	s[21] = m.addr
-	s[22] = uint64(m.left)
-	s[23] = hdl.Bit(m.beat.Valid)
-	s[24] = hdl.Bit(m.beat.Last)
-	s[25] = uint64(m.beat.Enable)
-	s[26] = m.beat.Data
-	s[27] = hdl.Bit(m.upper)
-	s[28] = uint64(m.cpl.Tag)
-	s[29] = uint64(m.cpl.Status)
-	s[30] = hdl.Bit(m.cpl.Last)
-	s[31] = m.cpl.Data
-	s[32] = uint64(m.reg.Op)
-	s[33] = uint64(m.reg.Off)
-	s[34] = uint64(m.reg.Data)
-	s[35] = uint64(m.err.Cause)
-	s[36] = hdl.Bit(m.err.Write)
-	s[37] = uint64(m.err.BAR)
-	s[38] = m.err.Addr
-	s[39] = hdl.Bit(m.function)
-	s[40] = hdl.Bit(m.headerUp)
-	s[41] = hdl.Bit(m.lastIn)
-	s[42] = hdl.Bit(m.out0.Valid)
-	s[43] = hdl.Bit(m.out0.Last)
-	s[44] = uint64(m.out0.Enable)
-	s[45] = m.out0.Data
-	s[46] = hdl.Bit(m.out1.Valid)
-	s[47] = hdl.Bit(m.out1.Last)
-	s[48] = uint64(m.out1.Enable)
-	s[49] = m.out1.Data
-	s[50] = hdl.Bit(m.full)
+	s[17] = hdl.Bit(m.write)
+	s[18] = uint64(m.tag)
+	s[19] = uint64(m.left)
+	s[20] = m.addr
+	s[21] = uint64(m.low)
+	s[22] = uint64(m.high)
+	s[23] = uint64(m.status)
+	s[24] = hdl.Bit(m.last)
+	s[25] = uint64(m.cause)
+	s[26] = hdl.Bit(m.function)
+	s[27] = hdl.Bit(m.headerUp)
+	s[28] = hdl.Bit(m.full)
 }
 
 // Restore sets the registers to what Snapshot stored.
@@ -87,40 +64,18 @@ func (m *Module) Restore(s []uint64) {
 	m.cfg.sawUR = s[14] != 0
 	m.cfg.pending = s[15] != 0
 	m.state = state(s[16])
-	m.req.Kind = port.Kind(s[17])
-	m.req.Tag = uint8(s[18])
-	m.req.Len = uint8(s[19])
-	m.req.Addr = s[20]
-	m.addr = s[21]
-	m.left = uint8(s[22])
-	m.beat.Valid = s[23] != 0
-	m.beat.Last = s[24] != 0
-	m.beat.Enable = uint8(s[25])
-	m.beat.Data = s[26]
-	m.upper = s[27] != 0
-	m.cpl.Tag = uint8(s[28])
-	m.cpl.Status = port.Status(s[29])
-	m.cpl.Last = s[30] != 0
-	m.cpl.Data = s[31]
-	m.reg.Op = regbus.Op(s[32])
-	m.reg.Off = uint16(s[33])
-	m.reg.Data = uint32(s[34])
-	m.err.Cause = uint8(s[35])
-	m.err.Write = s[36] != 0
-	m.err.BAR = uint8(s[37])
-	m.err.Addr = s[38]
-	m.function = s[39] != 0
-	m.headerUp = s[40] != 0
-	m.lastIn = s[41] != 0
-	m.out0.Valid = s[42] != 0
-	m.out0.Last = s[43] != 0
-	m.out0.Enable = uint8(s[44])
-	m.out0.Data = s[45]
-	m.out1.Valid = s[46] != 0
-	m.out1.Last = s[47] != 0
-	m.out1.Enable = uint8(s[48])
-	m.out1.Data = s[49]
-	m.full = s[50] != 0
+	m.write = s[17] != 0
+	m.tag = uint8(s[18])
+	m.left = uint8(s[19])
+	m.addr = s[20]
+	m.low = uint32(s[21])
+	m.high = uint32(s[22])
+	m.status = port.Status(s[23])
+	m.last = s[24] != 0
+	m.cause = uint8(s[25])
+	m.function = s[26] != 0
+	m.headerUp = s[27] != 0
+	m.full = s[28] != 0
 }
 
 // Signals appends what the words of Snapshot are; at is the instance.
@@ -143,39 +98,17 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".cfg_sawUR", Width: 1},
 		hdl.Signal{Name: at + ".cfg_pending", Width: 1},
 		hdl.Signal{Name: at + ".state", Width: 4, Names: stateNames()},
-		hdl.Signal{Name: at + ".req_Kind", Width: 8, Names: portKindNames()},
-		hdl.Signal{Name: at + ".req_Tag", Width: 8},
-		hdl.Signal{Name: at + ".req_Len", Width: 8},
-		hdl.Signal{Name: at + ".req_Addr", Width: 64},
-		hdl.Signal{Name: at + ".addr", Width: 64},
+		hdl.Signal{Name: at + ".write", Width: 1},
+		hdl.Signal{Name: at + ".tag", Width: 8},
 		hdl.Signal{Name: at + ".left", Width: 6},
-		hdl.Signal{Name: at + ".beat_Valid", Width: 1},
-		hdl.Signal{Name: at + ".beat_Last", Width: 1},
-		hdl.Signal{Name: at + ".beat_Enable", Width: 8},
-		hdl.Signal{Name: at + ".beat_Data", Width: 64},
-		hdl.Signal{Name: at + ".upper", Width: 1},
-		hdl.Signal{Name: at + ".cpl_Tag", Width: 8},
-		hdl.Signal{Name: at + ".cpl_Status", Width: 8, Names: portStatusNames()},
-		hdl.Signal{Name: at + ".cpl_Last", Width: 1},
-		hdl.Signal{Name: at + ".cpl_Data", Width: 64},
-		hdl.Signal{Name: at + ".reg_Op", Width: 8, Names: regbusOpNames()},
-		hdl.Signal{Name: at + ".reg_Off", Width: 16},
-		hdl.Signal{Name: at + ".reg_Data", Width: 32},
-		hdl.Signal{Name: at + ".err_Cause", Width: 8},
-		hdl.Signal{Name: at + ".err_Write", Width: 1},
-		hdl.Signal{Name: at + ".err_BAR", Width: 8},
-		hdl.Signal{Name: at + ".err_Addr", Width: 64},
+		hdl.Signal{Name: at + ".addr", Width: 64},
+		hdl.Signal{Name: at + ".low", Width: 32},
+		hdl.Signal{Name: at + ".high", Width: 32},
+		hdl.Signal{Name: at + ".status", Width: 2, Names: portStatusNames()},
+		hdl.Signal{Name: at + ".last", Width: 1},
+		hdl.Signal{Name: at + ".cause", Width: 2},
 		hdl.Signal{Name: at + ".function", Width: 1},
 		hdl.Signal{Name: at + ".headerUp", Width: 1},
-		hdl.Signal{Name: at + ".lastIn", Width: 1},
-		hdl.Signal{Name: at + ".out0_Valid", Width: 1},
-		hdl.Signal{Name: at + ".out0_Last", Width: 1},
-		hdl.Signal{Name: at + ".out0_Enable", Width: 8},
-		hdl.Signal{Name: at + ".out0_Data", Width: 64},
-		hdl.Signal{Name: at + ".out1_Valid", Width: 1},
-		hdl.Signal{Name: at + ".out1_Last", Width: 1},
-		hdl.Signal{Name: at + ".out1_Enable", Width: 8},
-		hdl.Signal{Name: at + ".out1_Data", Width: 64},
 		hdl.Signal{Name: at + ".full", Width: 1},
 	)
 	return s
@@ -183,16 +116,6 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 
 // Memories shows v the words of the memories, which it may change.
 func (m *Module) Memories(v hdl.Visitor) {
-}
-
-func portKindNames() []string {
-	return []string{
-		"None",
-		"MemRead",
-		"MemWrite",
-		"CfgRead",
-		"CfgWrite",
-	}
 }
 
 func portStatusNames() []string {
@@ -204,27 +127,20 @@ func portStatusNames() []string {
 	}
 }
 
-func regbusOpNames() []string {
-	return []string{
-		"None",
-		"Read",
-		"Write",
-	}
-}
-
 func stateNames() []string {
 	return []string{
 		"Idle",
 		"Decode",
+		"CfgRead",
 		"CfgWrite",
 		"Drop",
 		"Cpl",
 		"RegRead",
 		"RegReadRsp",
 		"RegBeat",
-		"RegDword",
 		"RegWrite",
 		"RegRsp",
+		"RegRefused",
 		"VRAMRead",
 		"VRAMWrite",
 	}

@@ -28,9 +28,9 @@ type Latch struct {
 
 // Capture is the refused access for ERR_ADDR.
 type Capture struct {
-	First bool   // the one to keep, a pulse in a clock without an access and without a Latch
+	First bool   // the one to keep, a pulse in the first of two clocks without an access and without a Latch
 	Held  bool   // a level: one is kept
-	Addr  uint64 // of First; its high half stays for two clocks more
+	Addr  uint64 // of First; its high half stays for a clock more
 }
 
 // Ask is a read of a word of the MSI-X table by the interrupt controller.
@@ -138,8 +138,8 @@ func (m *Module) Tick(regs regbus.Req, s0, s1 Scratch, latch Latch, refused Capt
 	if hdl.Asleep(regs.Op == regbus.None && !writes && !ask.Valid && m.IdleFor() != 0 && !rst.Whole) {
 		return
 	}
-	hdl.Assert(regs.Op == regbus.None || !m.hit && !latch.Valid && !refused.First, "store: an access where there can be none")
-	hdl.Assert(!latch.Valid || !refused.First, "store: a refused access in the clock of an answer")
+	hdl.Assert(regs.Op == regbus.None || !m.hit && !m.owes && !latch.Valid && !refused.First, "store: an access where there can be none")
+	hdl.Assert(!latch.Valid || !refused.First && !m.owes, "store: a refused access in the clock of an answer")
 	place := uint8(regs.Off>>2)&(table-1) | uint8(regs.Off>>15)<<4
 	kept, writable := kind(regs.Off)
 
@@ -169,7 +169,7 @@ func (m *Module) Tick(regs regbus.Req, s0, s1 Scratch, latch Latch, refused Capt
 	}
 	m.hit = kept && regs.Op != regbus.None
 	m.live = read && m.written(from, refused.Held)
-	m.owes = refused.First || m.owes && regs.Op != regbus.None
+	m.owes = refused.First
 	enable := uint8(0)
 	if write {
 		enable = 0xff

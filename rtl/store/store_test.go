@@ -166,35 +166,19 @@ func TestScratch(t *testing.T) {
 
 func TestCapture(t *testing.T) {
 	const addr = 0xfedc_1234_5678
-	for _, tt := range []struct {
-		name   string
-		behind regbus.Req // the access of the next clock
-	}{
-		{"nothing behind it", regbus.Req{}},
-		{"a write behind it", regbus.Req{Op: regbus.Write, Off: idreg.Scratch0, Data: 3}},
-		{"a read behind it", regbus.Req{Op: regbus.Read, Off: idreg.Scratch0}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			m := New(1)
-			offer := Scratch{Valid: true, Index: 2, Data: 8}
-			ready, _ := tick(&m, in{refused: Capture{First: true, Addr: addr}, s0: offer})
-			assert.False(t, ready, "the nodes wait")
-			assert.Zero(t, m.IdleFor())
-			held := Capture{Held: true, Addr: addr ^ 4}
-			tick(&m, in{refused: held, regs: tt.behind})
-			if tt.behind.Op != regbus.None {
-				assert.Zero(t, m.IdleFor())
-				ready, _ = tick(&m, in{refused: held, s0: offer})
-				assert.False(t, ready, "the nodes wait")
-			}
-			tick(&m, in{})
-			assert.Equal(t, uint64(math.MaxUint64), m.IdleFor())
-			late := in{refused: Capture{Held: true}}
-			assert.Equal(t, uint32(0x12345678), access(&m, late, regbus.Read, idreg.ErrAddrLo, 0).Data)
-			assert.Equal(t, uint32(0xfedc), access(&m, late, regbus.Read, idreg.ErrAddrHi, 0).Data)
-			assert.Equal(t, regbus.Rsp{Hit: true}, access(&m, in{}, regbus.Read, idreg.ErrAddrHi, 0), "none is held")
-		})
-	}
+	m := New(1)
+	offer := Scratch{Valid: true, Index: 2, Data: 8}
+	ready, _ := tick(&m, in{refused: Capture{First: true, Addr: addr}, s0: offer})
+	assert.False(t, ready, "the nodes wait")
+	assert.Zero(t, m.IdleFor())
+	ready, _ = tick(&m, in{refused: Capture{Held: true, Addr: addr ^ 4}, s0: offer})
+	assert.False(t, ready, "the nodes wait")
+	tick(&m, in{})
+	assert.Equal(t, uint64(math.MaxUint64), m.IdleFor())
+	late := in{refused: Capture{Held: true}}
+	assert.Equal(t, uint32(0x12345678), access(&m, late, regbus.Read, idreg.ErrAddrLo, 0).Data)
+	assert.Equal(t, uint32(0xfedc), access(&m, late, regbus.Read, idreg.ErrAddrHi, 0).Data)
+	assert.Equal(t, regbus.Rsp{Hit: true}, access(&m, in{}, regbus.Read, idreg.ErrAddrHi, 0), "none is held")
 }
 
 // TestWord reads the table beside the register bus, which comes first.
@@ -224,6 +208,8 @@ func TestMisuse(t *testing.T) {
 		"a latch with an access":             {{regs: get, latch: Latch{Valid: true}}},
 		"a refused access with an access":    {{regs: get, refused: Capture{First: true}}},
 		"a refused access with a time latch": {{latch: Latch{Valid: true}, refused: Capture{First: true}}},
+		"an access behind a refused access":  {{refused: Capture{First: true}}, {regs: get}},
+		"a time latch behind one":            {{refused: Capture{First: true}}, {latch: Latch{Valid: true}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := New(1)

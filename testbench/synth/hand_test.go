@@ -17,7 +17,8 @@ import (
 // take.
 const handExcess = 0.15
 
-// arbiters returns the files of the emitted and the hand-written arbiter.
+// arbiters returns the files of the emitted and the hand-written arbiter of VRAM's
+// writes.
 func arbiters(t testing.TB) (emitted, hand verilog.File) {
 	t.Helper()
 	g, err := gpu.New(gpu.Small())
@@ -25,12 +26,12 @@ func arbiters(t testing.TB) (emitted, hand verilog.File) {
 	d, err := verilog.Translate("../..", g)
 	require.NoError(t, err)
 	for _, f := range d.Files {
-		if f.Name == "noc_reads.v" {
+		if f.Name == "noc_writes.v" {
 			emitted = f
 		}
 	}
 	require.NotEmpty(t, emitted.Text)
-	hand.Name = "noc_reads_hand.v"
+	hand.Name = "noc_writes_hand.v"
 	hand.Text, err = os.ReadFile(filepath.Join("testdata", hand.Name))
 	require.NoError(t, err)
 	return emitted, hand
@@ -55,10 +56,10 @@ func TestHandIsTheSame(t *testing.T) {
 	dir, err := scratch([]verilog.File{emitted, hand})
 	require.NoError(t, err)
 	defer os.RemoveAll(dir)
-	script := `read_verilog noc_reads.v noc_reads_hand.v
+	script := `read_verilog noc_writes.v noc_writes_hand.v
 proc
 opt_clean
-equiv_make noc_reads noc_reads_hand both
+equiv_make noc_writes noc_writes_hand both
 hierarchy -top both
 equiv_simple
 equiv_induct
