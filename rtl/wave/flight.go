@@ -63,6 +63,18 @@ func (s *segment) start(clock uint64, g *gpu.GPU, depth int) {
 	s.inputs, s.undo, s.pokes = s.inputs[:0], s.undo[:0], s.pokes[:0]
 }
 
+// clocks returns how many inputs are clocks: a reset is between two of them and has
+// no sample of its own.
+func (s *segment) clocks() int {
+	n := 0
+	for i := range s.inputs {
+		if s.inputs[i].skip != reset {
+			n++
+		}
+	}
+	return n
+}
+
 // clear forgets everything; what follows begins at the state of g.
 func (f *flight) clear(clock uint64, g *gpu.GPU) {
 	f.old.inputs, f.old.undo, f.old.pokes = f.old.inputs[:0], f.old.undo[:0], f.old.pokes[:0]
@@ -114,7 +126,7 @@ func (f *flight) write(to *dump, g *gpu.GPU, from uint64) {
 	g.Restore(first.words)
 	first.buffers.Back()
 	g.Buffers(&first.buffers)
-	clock, early := first.clock, len(f.old.inputs)+len(f.past.inputs)-f.depth
+	clock, early := first.clock, f.old.clocks()+f.past.clocks()-f.depth
 	for _, s := range []*segment{&f.old, &f.past} {
 		pokes := s.pokes
 		for i := range s.inputs {
@@ -123,8 +135,11 @@ func (f *flight) write(to *dump, g *gpu.GPU, from uint64) {
 				pokes = pokes[1:]
 			}
 			in := &s.inputs[i]
-			if early--; early < 0 && clock >= from {
-				in.sample(to, clock, g)
+			if in.skip != reset {
+				early--
+				if early < 0 && clock >= from {
+					in.sample(to, clock, g)
+				}
 			}
 			clock += in.pass(g)
 		}
