@@ -16,6 +16,15 @@ type RAM struct {
 	words  []uint64
 	single bool
 	q      uint64
+	last   last
+}
+
+// A last is what was written last, which lockstep compares at every clock. It is no
+// state: no output depends on it, and neither a Snapshot nor synthesis has it.
+type last struct {
+	writes uint32 // so far
+	where  uint64 // word address << 8 | enable
+	what   uint64 // the bytes that were written, 0 for the others
 }
 
 // NewRAM returns a memory of n words, all 0, with a read and a write port.
@@ -36,9 +45,11 @@ func (m *RAM) Tick(read bool, raddr uint32, enable uint8, waddr uint32, data uin
 	}
 	if enable == 0xff {
 		m.words[waddr] = data
+		m.last = last{m.last.writes + 1, uint64(waddr)<<8 | 0xff, data}
 	} else if enable != 0 {
 		mask := lanes(enable)
 		m.words[waddr] = m.words[waddr]&^mask | data&mask
+		m.last = last{m.last.writes + 1, uint64(waddr)<<8 | uint64(enable), data & mask}
 	}
 }
 

@@ -22,6 +22,25 @@ module hdl_ram_single #(
 	wire write = enable != 8'd0;
 	wire [ADDR-1:0] addr = write ? waddr : raddr;
 
+`ifdef LOCKSTEP
+	// What was written last, to be compared.
+	reg [31:0] last_writes;
+	reg [39:0] last_where;
+	reg [63:0] last_what;
+	initial begin
+		last_writes = 32'd0;
+		last_where = 40'd0;
+		last_what = 64'd0;
+	end
+	always @(posedge clk) begin
+		if (!rst && enable != 8'd0) begin
+			last_writes <= last_writes + 32'd1;
+			last_where <= {{(32-ADDR){1'b0}}, waddr, enable};
+			last_what <= data & {{8{enable[7]}}, {8{enable[6]}}, {8{enable[5]}}, {8{enable[4]}}, {8{enable[3]}}, {8{enable[2]}}, {8{enable[1]}}, {8{enable[0]}}};
+		end
+	end
+`endif
+
 `ifndef SYNTHESIS
 	integer i;
 	initial for (i = 0; i < WORDS; i = i + 1) mem[i] = 64'd0;

@@ -59,6 +59,11 @@ func NewDevice(root string, c gpu.Config, o Options) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
+	return deviceOf(g, d, o)
+}
+
+// deviceOf puts g and Verilog that was made from it in lockstep.
+func deviceOf(g *gpu.GPU, d *verilog.Design, o Options) (*Device, error) {
 	ports, err := sim.NewPorts(&d.Manifest)
 	if err != nil {
 		return nil, err
@@ -127,4 +132,4 @@ func (d *Device) Close() error {
 }
 
 // Registers returns how many registers are compared.
-func (d *Device) Registers() int { return len(d.lock.probes) }
+func (d *Device) Registers() int { return d.lock.layout.Registers }

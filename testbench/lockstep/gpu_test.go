@@ -1,10 +1,14 @@
 package lockstep
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/verilog"
 )
 
 // newDevice is a GPU in lockstep for a test.
@@ -48,4 +52,37 @@ func TestGPUMemoryIsCompared(t *testing.T) {
 	assert.Equal(t, "vram.ram.words[36]", d.Differences[0].GoPath)
 	assert.Equal(t, uint64(0xa5<<24), d.Differences[0].Want)
 	assert.Zero(t, d.Differences[0].Got)
+}
+
+// A write of a RAM that goes astray is found in its clock, not when the word is read or
+// at the end.
+func TestGPUWritePortIsCompared(t *testing.T) {
+	if !need(t, Icarus) {
+		t.Skip("no simulator")
+	}
+	c, err := Config("small")
+	require.NoError(t, err)
+	g, err := gpu.New(c)
+	require.NoError(t, err)
+	d, err := verilog.Translate("../..", g)
+	require.NoError(t, err)
+	for i := range d.Files {
+		if f := &d.Files[i]; f.Name == "mem.v" {
+			text := strings.Replace(string(f.Text), ".waddr(ram_waddr)", ".waddr(ram_waddr ^ 10'd1)", 1)
+			require.NotEqual(t, string(f.Text), text)
+			f.Text = []byte(text)
+		}
+	}
+	dev, err := deviceOf(g, d, Options{Sim: Icarus, Cache: testCache(), Batch: 16})
+	require.NoError(t, err)
+	err = Random(dev, 1, 1500)
+	if closed := dev.Close(); err == nil {
+		err = closed
+	}
+	var diff *Divergence
+	require.ErrorAs(t, err, &diff)
+	require.Less(t, diff.Clock, uint64(1500))
+	require.Len(t, diff.Differences, 1)
+	assert.Equal(t, "vram.ram.last.where", diff.Differences[0].GoPath)
+	assert.Equal(t, diff.Differences[0].Want^1<<8, diff.Differences[0].Got)
 }

@@ -1,5 +1,6 @@
 // Package lockstep runs a circuit in Go and its Verilog side by side and
-// compares every port and every register at every clock, of a netlist the ports.
+// compares every port, every register and every write of a RAM at every clock, of
+// a netlist the ports. The words of all memories are compared at the end, too.
 //
 //	stimulus ── inputs ──┬── Circuit, the Go side ────────┐
 //	                     │                                ├── first Divergence

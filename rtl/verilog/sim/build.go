@@ -147,6 +147,15 @@ func CacheDir(dir string) (string, error) {
 
 // sources returns what is built, and the commands.
 func sources(d *verilog.Design, l *Layout, o BuildOptions) ([]verilog.File, [][]string) {
+	files, steps := simulator(d, l, o)
+	if o.Probes {
+		steps[0] = append(steps[0], "-DLOCKSTEP")
+	}
+	return files, steps
+}
+
+// simulator returns what sources does, without the define.
+func simulator(d *verilog.Design, l *Layout, o BuildOptions) ([]verilog.File, [][]string) {
 	switch {
 	case o.Replay:
 		files, steps := verilatorSources(d, l, replayMain(l, o.Waves))

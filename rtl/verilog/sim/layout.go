@@ -3,6 +3,7 @@ package sim
 import (
 	"encoding/binary"
 	"fmt"
+	"strings"
 
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 )
@@ -42,13 +43,14 @@ func (s *Signal) Put(rec []byte, v uint64) {
 
 // A Layout is what the records hold.
 type Layout struct {
-	Top      string
-	In       []Signal // rst, then the other inputs
-	Out      []Signal // output ports, then registers
-	Outputs  int      // how many of Out are ports
-	Memories []verilog.Memory
-	InBytes  int // of a record
-	OutBytes int
+	Top       string
+	In        []Signal // rst, then the other inputs
+	Out       []Signal // output ports, then registers, then the write ports of RAMs
+	Outputs   int      // how many of Out are ports
+	Registers int      // and how many registers
+	Memories  []verilog.Memory
+	InBytes   int // of a record
+	OutBytes  int
 }
 
 // NewLayout places the signals of a manifest. It fails with ErrManifest.
@@ -76,12 +78,37 @@ func NewLayout(m *verilog.Manifest) (*Layout, error) {
 			Name: r.Verilog, Instance: r.Instance, Local: r.Name, GoPath: r.Go, Pos: r.Pos, Width: r.Width,
 		})
 	}
+	l.Registers = len(m.Registers)
+	for _, mem := range m.Memories {
+		l.Out = append(l.Out, writePort(mem)...)
+	}
 	var err error
 	if l.InBytes, err = place(l.In); err != nil {
 		return nil, err
 	}
 	l.OutBytes, err = place(l.Out)
 	return l, err
+}
+
+// writePort returns what shows the writes of a RAM: how many there were, and where and
+// what the last one was. A queue has none: its counters are registers, and so is what
+// its entries become.
+func writePort(m verilog.Memory) []Signal {
+	path, ram := strings.CutSuffix(m.Go, ".words")
+	if !ram {
+		return nil
+	}
+	var ss []Signal
+	for _, p := range []struct {
+		name  string
+		width int
+	}{{"writes", 32}, {"where", 40}, {"what", 64}} {
+		ss = append(ss, Signal{
+			Name: m.Instance + ".last_" + p.name, Instance: m.Instance, Local: "last_" + p.name,
+			GoPath: path + ".last." + p.name, Width: p.width,
+		})
+	}
+	return ss
 }
 
 // place gives the signals their offsets and returns the size of the record.
