@@ -11,6 +11,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/hdl"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
+	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
 )
 
 // leaves calls f with the path of every scalar below a struct, those behind
@@ -42,8 +43,10 @@ func TestNothingThatChangesIsLeftOut(t *testing.T) {
 		d, err := verilog.Translate("../..", g)
 		require.NoError(t, err)
 		seen := map[string]bool{"moved": true}
-		for _, r := range d.Manifest.Registers {
-			seen[r.Go] = true
+		layout, err := sim.NewLayout(&d.Manifest)
+		require.NoError(t, err)
+		for _, s := range layout.Out[layout.Outputs:] {
+			seen[s.GoPath] = true
 		}
 		read := func() map[string]string {
 			values := map[string]string{}
