@@ -113,14 +113,14 @@ const idle = 20 * time.Millisecond
 // second without any. It fails with os.ErrClosed after Close.
 func (p *Pty) Read(b []byte) (int, error) {
 	if err := p.file.SetReadDeadline(time.Now().Add(readTime)); err != nil {
-		return 0, err
+		return 0, p.closed(err)
 	}
 	n, err := p.file.Read(b)
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return n, nil
 	case !errors.Is(err, unix.EIO):
-		return n, err
+		return n, p.closed(err)
 	}
 	t := time.NewTimer(idle)
 	defer t.Stop()
@@ -130,6 +130,19 @@ func (p *Pty) Read(b []byte) (int, error) {
 	case <-p.done:
 		return n, os.ErrClosed
 	}
+}
+
+// closed returns os.ErrClosed in place of an error after Close, which while the file is
+// being closed may be another one.
+func (p *Pty) closed(err error) error {
+	select {
+	case <-p.done:
+		if err != nil {
+			err = os.ErrClosed
+		}
+	default:
+	}
+	return err
 }
 
 // ReadTimeout returns how long a Read waits.
@@ -149,12 +162,8 @@ func (p *Pty) Write(b []byte) (int, error) {
 		done, failed = writeTerminal(int(fd), b, &n)
 		return done
 	})
-	select {
-	case <-p.done:
-		if err != nil {
-			return n, os.ErrClosed
-		}
-	default:
+	if closed := p.closed(err); errors.Is(closed, os.ErrClosed) {
+		return n, os.ErrClosed
 	}
 	return n, errors.Join(err, failed)
 }
