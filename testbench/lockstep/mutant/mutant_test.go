@@ -182,6 +182,27 @@ func TestProve(t *testing.T) {
 }
 
 // A state that is never reached does not count, one that is reached late does.
+// A choice among constants stays logic, which can be proven, and becomes no memory.
+func TestProveAmongConstants(t *testing.T) {
+	_, err := exec.LookPath("yosys")
+	installed(t, err)
+	var b strings.Builder
+	b.WriteString("module table16 (input wire clk, input wire rst, input wire [5:0] at, output reg [7:0] v);\n\treg [7:0] n;\n" +
+		"\talways @* case (at)\n")
+	for i := range 64 {
+		fmt.Fprintf(&b, "\t\t6'd%d: n = 8'd%d;\n", i, i*i%251)
+	}
+	b.WriteString("\t\tdefault: n = 8'd0;\n\tendcase\n\talways @(posedge clk) v <= rst ? 8'd0 : n + 8'd1;\nendmodule\n")
+	src := b.String()
+	d := &verilog.Design{Files: []verilog.File{{Name: "table16.v", Text: []byte(src)}}}
+	for text, want := range map[string]string{"8'd1 + n": "equal in every state", "n + 8'd2": ""} {
+		lo := strings.Index(src, "n + 8'd1")
+		how, err := Prove(d, Mutant{Module: "table16", File: "table16.v", New: text, lo: lo, hi: lo + len("n + 8'd1")})
+		require.NoError(t, err)
+		assert.Equal(t, want, how, text)
+	}
+}
+
 func TestProveByInduction(t *testing.T) {
 	_, err := exec.LookPath("yosys")
 	installed(t, err)

@@ -97,7 +97,7 @@ func (p proof) run(dir string) (bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), proofTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "yosys", "-q", "-p", strings.Join([]string{
-		"read_verilog -lib others.v", "read_verilog gold.v gate.v", "proc", "opt_expr", p.expose,
+		"read_verilog -lib others.v", "read_verilog gold.v gate.v", "proc -norom", "opt_expr", p.expose,
 		"miter -equiv -flatten -make_assert gold gate miter", "hierarchy -top miter",
 		"opt_expr", "opt_clean", "opt_merge", "opt_clean",
 		"sat -verify -prove-asserts -set-def-inputs" + p.sat + " miter",
