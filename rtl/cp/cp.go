@@ -107,7 +107,7 @@ const (
 //	        2 the value of a predicate or a context; Desc, Scratch and Fence, valid/ready streams; Fault, a pulse; Rsp;
 //	        Resetting, a level; all functions of registers
 //	Timing  a NOP 2 clocks; a linear packet 4 to 7 clocks from its last dword to its
-//	        descriptor; a 2D packet up to 95 more, and 2 for each row; with CTL.PROTECT in an
+//	        descriptor; a 2D packet up to 112 more, and 2 for each row; with CTL.PROTECT in an
 //	        indirect buffer 1 to 4 more for each range; then a descriptor a clock.
 //	        An access to a register that is in the RAM is put off by data of a fetch
 //	Reset   everything 0; the clock behind it, and the one behind that, clear the
@@ -117,7 +117,7 @@ const (
 //	Order   packets retire in the order of the buffer; RPTR moves when a packet
 //	        of the ring retires, for INDIRECT when its buffer has
 //	Paths   none
-//	Size    a RAM of 128 words and 830 bits; 1,000 more with everything
+//	Size    a RAM of 128 words and 790 bits; 1,000 more with everything
 //	Faults  FAULT_INFO.CAUSE; a packet is checked in the order opcode, reserved
 //	        bits of the header, length, privilege, reserved bits of the body,
 //	        alignment, field ranges, state, then address and window of the source
@@ -185,15 +185,14 @@ type Module struct {
 
 	writes  bool   // the destination is in work
 	again   bool   // its corner was clipped, its first row was found
-	edge    uint8  `w:"2"`  // in work: x0, y0, x1, y1
+	edge    uint8  `w:"2"`  // in work: x0, y0, x1, y1; then 0 the last row of a range, 1 the first one
 	x0, x1  uint16 `w:"15"` // columns of the rectangle left after clipping
-	y0, y1  uint16 `w:"15"` // rows not yet sent
+	y0, y1  uint16 `w:"15"` // rows not yet sent, of the clipped rectangle the first and the last one
 	scale   uint8  `w:"3"`  // doublings to come
 	mul     uint16 `w:"15"`
 	add     uint64 `w:"35"` // corner, offset or pitch, shifted
-	end     uint64 // last row of a range; this one and the next two within addrMask and pkt.Host
+	end     uint64 // of a range the last row, then the first one; of the destination in the end the row in work
 	srcAddr uint64 // of the row in work, or the operand that is no address, whole
-	dstAddr uint64
 	bytes   uint32 // of a row
 	piece   uint32 `w:"20"` // of it, in work
 	zero    bool   // the value of a predicate is 0
@@ -204,6 +203,7 @@ type Module struct {
 	window1 reach
 	window2 reach
 	window3 reach
+	bottom  uint64 // last row of a range that is looked for in the windows
 
 	word  uint8  `w:"4"` // of the state, next to save or restore
 	wrong bool   // one that was restored is out of range
@@ -286,7 +286,7 @@ func (m *Module) Fetch() port.Request { return m.req }
 // Fence returns the request for the node's fence unit. It stays the same until the
 // unit has a result.
 func (m *Module) Fence() fence.Req {
-	return fence.Req{Op: m.fence, IRQ: m.flag, ID: uint32(m.srcAddr), Addr: m.dstAddr}
+	return fence.Req{Op: m.fence, IRQ: m.flag, ID: uint32(m.srcAddr), Addr: m.end}
 }
 
 // Resetting reports that the node waits for what is in flight to end, which the
@@ -352,6 +352,7 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req, rst bool) {
 	busy, inIB, accessed := m.resetting, m.inIB, regs.Op != regbus.None
 	win, toRing, toIB := m.readWindow(), m.ringSeek && !busy && !rst, m.ibSeek && !busy && !rst
 	moving := m.ringSeek || m.ibSeek
+	mask, skew, rptr, ibDone := m.readMask, odd(m.ibBase), m.rptr, m.ibDone
 	base, next := m.next(win, accessed, off)
 	asks := m.asks(win, next) && !moving && !accessed && !busy && !rst
 	arrives := mem.Cpl.Status != port.CplNone
@@ -389,15 +390,15 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req, rst bool) {
 	if asks {
 		m.req = offer
 	}
-	held, keep, place := m.ring.Tick(m.readMask, false, toRing, m.rptr, take && !inIB, asks && !inIB, offer.Len, only(mem.Cpl, tagRing))
-	ibHeld, ibKeep, ibPlace := m.ib.Tick(pkt.MaxIndirect, odd(m.ibBase), toIB, m.ibDone, take && inIB, asks && inIB, offer.Len, only(mem.Cpl, tagIB))
+	held, keep, place := m.ring.Tick(mask, false, toRing, rptr, take && !inIB, asks && !inIB, offer.Len, only(mem.Cpl, tagRing))
+	ibHeld, ibKeep, ibPlace := m.ib.Tick(pkt.MaxIndirect, skew, toIB, ibDone, take && inIB, asks && inIB, offer.Len, only(mem.Cpl, tagIB))
 	if arrives {
 		write = m.arrival(keep, place, ibKeep, ibPlace, restores, slot, mem.Cpl.Data)
 	}
 	if m.inIB {
 		held = ibHeld
 	}
-	m.fetch(held, looks, write)
+	m.fetch(held, skew, looks, write)
 	if ends {
 		rsp := m.rsp
 		m.Reset()

@@ -11,7 +11,11 @@ import (
 // the descriptor on offer if taken is; moving says that a buffer is being repositioned,
 // free that the decoder may write to the file.
 func (m *Module) step(dword uint32, take, taken, moving, free bool, f Fence) {
-	word := m.beats.Out()
+	word, ready := m.beats.Out(), m.ready
+	settles, values := m.state == stateRange && !m.writes, m.state == stateValue && ready
+	begins, adds := ready && (m.state == stateLow || m.state == stateRing), m.adds()
+	var rows bool
+	by := m.add
 	switch m.state {
 	case stateNext:
 		if (m.run || m.interrupts()) && !moving {
@@ -46,7 +50,7 @@ func (m *Module) step(dword uint32, take, taken, moving, free bool, f Fence) {
 			m.guard()
 		}
 	case stateIssue, stateRow:
-		m.issue(taken, word)
+		rows = m.issue(taken)
 	case stateDrain:
 		m.drain()
 	case stateFence:
@@ -73,6 +77,12 @@ func (m *Module) step(dword uint32, take, taken, moving, free bool, f Fence) {
 			m.use(word, dword)
 		}
 	}
+	if settles || values || rows && m.copies() {
+		m.source(word, settles, values)
+	}
+	if begins || adds || rows {
+		m.moveEnd(word, by, begins)
+	}
 }
 
 // use is a clock of the decoder in a state that needs a word of the file, or the half of
@@ -92,7 +102,7 @@ func (m *Module) use(word uint64, half uint32) {
 			m.checkWindow(word)
 		}
 	case stateValue:
-		m.valued(word)
+		m.valued()
 	case stateSave:
 		if m.contexts {
 			m.save(word)

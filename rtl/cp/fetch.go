@@ -26,7 +26,7 @@ func (m *Module) readable() bool {
 }
 
 // ringMask is the size of the ring in dwords, less one.
-func (m *Module) ringMask() uint32 { return (1<<m.ringLog2 - 1) >> 2 & 0x3ffff }
+func (m *Module) ringMask() uint32 { return ^(^uint32(0) << m.ringLog2) >> 2 & 0x3ffff }
 
 // readWindow returns what may be read of the buffer in work; of the ring what was checked
 // when RUN was set: the host may write the ring's registers while a packet that RUN has

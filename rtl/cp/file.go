@@ -78,9 +78,9 @@ func (m *Module) needs() (kind need, at uint8) {
 		if m.is2D() {
 			slot, word = m.surface(), wordBase
 		}
-	case statePitch, stateIssue, stateRow:
+	case statePitch, stateStep:
 		slot, word = m.surface(), wordPitch
-	case stateStep:
+	case stateIssue, stateRow:
 		slot, word = m.from, wordPitch
 	case stateWindow:
 		word = 2
@@ -186,8 +186,8 @@ func (m *Module) arrival(keep bool, at uint8, ibKeep bool, ibAt uint8, restores 
 }
 
 // fetch reads what is needed in the next clock, and writes. held is whether the
-// buffer in work has a beat.
-func (m *Module) fetch(held bool, looks look, w write) {
+// buffer in work has a beat, skew odd of the indirect buffer.
+func (m *Module) fetch(held, skew bool, looks look, w write) {
 	kind, at := m.needs()
 	at |= fileAt
 	m.ready = kind == needDword && held || kind == needWord && (w.Enable == 0 || w.At < fileAt)
@@ -196,8 +196,8 @@ func (m *Module) fetch(held bool, looks look, w write) {
 		m.high = m.ring.at&1 != 0
 		at = beat(m.ring.at, false)
 		if m.inIB {
-			m.high = m.ib.at&1 != 0 != odd(m.ibBase)
-			at = beat(m.ib.at, odd(m.ibBase)) | depth
+			m.high = m.ib.at&1 != 0 != skew
+			at = beat(m.ib.at, skew) | depth
 		}
 	}
 	read := m.ready

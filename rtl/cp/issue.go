@@ -16,7 +16,7 @@ func (m *Module) Desc() dma.Desc {
 		return dma.Desc{}
 	}
 	at := uint64(m.piece) << m.pieceSize()
-	d := dma.Desc{Len: m.length(), Dst: m.sum(m.dstAddr, at)}
+	d := dma.Desc{Len: m.length(), Dst: m.sum(m.end, at)}
 	if !m.copies() {
 		at = 0
 	}
@@ -66,9 +66,9 @@ func (m *Module) last() bool {
 	return m.piece == whole || short == 0 && m.piece+1 == whole
 }
 
-// issue offers the next descriptor when the one before was taken; pitch is that of the
-// destination, if it is there.
-func (m *Module) issue(taken bool, pitch uint64) {
+// issue offers the next descriptor when the one before was taken, and reports whether
+// the next row, or the next word of the context, is begun.
+func (m *Module) issue(taken bool) bool {
 	last := m.last()
 	if taken {
 		m.piece = (m.piece + 1) & m.pieceMask
@@ -79,8 +79,9 @@ func (m *Module) issue(taken bool, pitch uint64) {
 			m.endRow()
 		}
 	}
-	if m.state == stateRow && m.ready {
-		m.row(pitch)
+	rows := m.state == stateRow && m.ready
+	if rows {
+		m.row()
 	}
 	switch {
 	case m.offered || m.state != stateIssue:
@@ -92,11 +93,12 @@ func (m *Module) issue(taken bool, pitch uint64) {
 	default:
 		m.offered = true
 	}
+	return rows
 }
 
 // endRow goes on to the next row, or word of the context.
 func (m *Module) endRow() {
-	more := m.is2D() && (m.y0+1)&0x7fff != m.y1
+	more := m.is2D() && m.y0 != m.y1
 	if m.contexts && m.op() == pkt.OpSaveState {
 		more = m.word != stateWords-1
 	}
@@ -108,20 +110,12 @@ func (m *Module) endRow() {
 	}
 }
 
-// row begins the next row, or the next word of the context; pitch is that of the
-// destination.
-func (m *Module) row(pitch uint64) {
-	step := pitch & pkt.MaxPitch
-	saves := m.contexts && m.op() == pkt.OpSaveState
+// row begins the next row, or the next word of the context.
+func (m *Module) row() {
 	m.state = stateIssue
-	if saves {
-		step = 8
+	if m.contexts && m.op() == pkt.OpSaveState {
 		m.word = (m.word + 1) & 0xf
 		m.state = stateSave
-	}
-	m.dstAddr = m.sum(m.dstAddr, step)
-	if m.copies() {
-		m.srcAddr = m.sum(m.srcAddr, m.add)
 	}
 }
 

@@ -86,10 +86,8 @@ func (m *Module) small() uint32 {
 func (m *Module) large() uint64 {
 	var v uint64
 	switch m.bad {
-	case operandSourceAt:
-		v = m.srcAddr
-	case operandDestAt:
-		v = m.dstAddr
+	case operandSourceAt, operandDestAt:
+		v = m.end
 	case operandValue:
 		v = m.value
 	default:

@@ -8,12 +8,12 @@ import (
 
 // Design note: the ranges of a packet are looked at one after the other, first the
 // source, by one set of adders: first the address as it was given, of a 2D packet the
-// base of the surface, then the end of the range from its last row on.
+// base of the surface, then the end of the range from its last row on. The way to the
+// last row and then to the first one is the same.
 
 // low looks at the address of the range in work, which was read, or at the base of its
 // surface.
 func (m *Module) low(addr uint64) {
-	m.end = m.within(addr)
 	switch {
 	case m.protection && m.op() == pkt.OpSetWindow:
 		m.srcAddr = addr
@@ -52,15 +52,19 @@ func (m *Module) ends() bool {
 // checkRange goes on if the range in work, or the ring, ends in memory.
 func (m *Module) checkRange() {
 	inside := m.ends()
+	if m.protection && m.edge == 0 {
+		m.bottom = m.end
+	}
 	switch {
 	case m.state == stateRingEnd:
 		m.checkRingEnd(inside)
 	case m.sized() && !inside:
 		m.fault(cpreg.CauseAddress, operandEnd)
+	case m.is2D() && m.edge == 0:
+		m.edge = 1
+		m.state = stateCorner
 	default:
-		if !m.is2D() {
-			m.settle(m.end)
-		}
+		m.edge = 0
 		m.ranged()
 	}
 }
@@ -77,13 +81,37 @@ func (m *Module) sized() bool {
 	return s
 }
 
-// settle takes the address of the first row of the range in work.
-func (m *Module) settle(addr uint64) {
-	if m.writes {
-		m.dstAddr = addr
-	} else {
-		m.srcAddr = addr
+// source takes the address of the source's first row from the range in work, or moves it
+// on to the next row, or takes the operand that is no address, word. That the choice
+// between a sum and a value is in front of the sum costs nothing: a cell has the one and
+// the other.
+func (m *Module) source(word uint64, settles, values bool) {
+	to := word
+	switch {
+	case settles:
+		to = m.end
+	case !values:
+		to &= pkt.MaxPitch
+	default:
 	}
+	next := m.sum(m.srcAddr, to)
+	if settles || values {
+		next = to
+	}
+	m.srcAddr = next
+}
+
+// moveEnd moves the row of the range in work on, or begins with word.
+func (m *Module) moveEnd(word, by uint64, begins bool) {
+	to := by
+	if begins {
+		to = m.within(word)
+	}
+	next := m.sum(m.end, to)
+	if begins {
+		next = to
+	}
+	m.end = next
 }
 
 // ranged goes on when the range in work is in memory.
@@ -132,6 +160,9 @@ func (m *Module) destined() {
 		m.fence = fence.Timestamp
 		m.state = stateFence
 	case pkt.OpSaveState:
+		if m.contexts {
+			m.add = 8
+		}
 		m.state = stateSave
 	case pkt.OpCopy:
 		m.state = stateIssue
@@ -155,9 +186,8 @@ func (m *Module) enter() {
 	}
 }
 
-// valued takes the operand that is no address.
-func (m *Module) valued(value uint64) {
-	m.srcAddr = value
+// valued goes on behind the operand that is no address.
+func (m *Module) valued() {
 	switch m.op() {
 	case pkt.OpFence:
 		m.fence = fence.Fence
@@ -167,6 +197,8 @@ func (m *Module) valued(value uint64) {
 		m.state = stateScratch
 	case pkt.OpWaitFence:
 		m.state = stateWait
+	case pkt.OpFill2D:
+		m.state = stateStep
 	default:
 		m.state = stateIssue
 	}

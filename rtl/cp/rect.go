@@ -59,36 +59,41 @@ func (m *Module) clipped() {
 
 // placed goes on to the ranges if something is left and was not done before.
 func (m *Module) placed() {
-	width, height, skip := m.x1-m.x0, m.y1-m.y0, m.skipped()
-	empty := width == 0 || width&0x8000 != 0 || height&0x8000 != 0
+	width, behind, skip := m.x1-m.x0, m.y1+^m.y0, m.skipped()
+	empty := width == 0 || width&0x8000 != 0 || behind&0x8000 != 0
 	m.y0 = (m.y0 + uint16(skip)) & 0x7fff
+	m.y1 = (m.y1 - 1) & 0x7fff
 	m.again = true
 	m.writes = m.op() == pkt.OpFill2D
 	m.state = stateCorner
-	if empty || skip >= uint32(height) {
+	if empty || skip > uint32(behind) {
 		m.state = stateRetire
 	}
 }
 
-// startRow begins with the offset of the first row of the range in work.
+// startRow begins with the offset of the last row of the range in work, or of the first
+// one.
 func (m *Module) startRow() {
-	corner := uint32(m.add)
-	m.mul = (high(corner) + m.y0) & 0x7fff
+	corner, y := uint32(m.add), m.y1
+	if m.edge != 0 {
+		y = m.y0
+	}
+	m.mul = (high(corner) + y) & 0x7fff
 	m.add = uint64(low(corner) + m.x0)
 	m.bytes = uint32(m.x1-m.x0) & 0x7fff
 	m.scale = m.dst.format
-	m.edge = 0
 	m.state = stateScale
 }
 
-// accumulate adds the offset in a row when elements have become bytes, or a bit of the
-// product of row and pitch. The first product leads to the first row, the second from
-// there to the last.
+// adds reports whether a row of the range in work moves on: by the offset in a row when
+// elements have become bytes, and by each bit of the product of row and pitch.
+func (m *Module) adds() bool {
+	return m.state == stateScale && m.scale == 0 || m.state == stateMul && m.mul&1 != 0
+}
+
+// accumulate goes on to the next power of two of the elements, or of the row.
 func (m *Module) accumulate() {
-	scales, end := m.state == stateScale, m.end
-	if scales && m.scale == 0 || !scales && m.mul&1 != 0 {
-		m.end = m.sum(m.end, m.add)
-	}
+	scales := m.state == stateScale
 	m.add = m.add << 1 & (1<<35 - 1)
 	switch {
 	case scales && m.scale != 0:
@@ -100,17 +105,12 @@ func (m *Module) accumulate() {
 		m.state = statePitch
 	case m.mul != 0:
 		m.mul >>= 1
-	case m.edge == 0:
-		m.settle(end)
-		m.mul = (m.y1 + ^m.y0) & 0x7fff
-		m.edge = 1
-		m.state = statePitch
 	default:
 		m.state = stateRange
 	}
 }
 
-// pitch takes the pitch of a surface for the product, or for the rows of the source.
+// pitch takes the pitch of a surface for the product, or for the rows of the destination.
 func (m *Module) pitch(word uint32) {
 	m.add = uint64(word & pkt.MaxPitch)
 	if m.state == statePitch {

@@ -14,7 +14,6 @@ const (
 func (m *Module) checkRing(base uint64) {
 	m.readBase = m.within(base) &^ 0xfff
 	m.readMask = m.ringMask()
-	m.end = m.within(base)
 	m.bytes = m.ringMask()<<2 | 3
 	switch {
 	case base&0xfff != 0:

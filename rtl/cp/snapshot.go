@@ -91,24 +91,24 @@ func (m *Module) Snapshot(s []uint64) {
 	s[74] = m.add
 	s[75] = m.end
 	s[76] = m.srcAddr
-	s[77] = m.dstAddr
-	s[78] = uint64(m.bytes)
-	s[79] = uint64(m.piece)
-	s[80] = hdl.Bit(m.zero)
-	s[81] = hdl.Bit(m.waiting)
-	s[82] = uint64(m.window)
-	s[83] = m.window0.base
-	s[84] = m.window0.end
-	s[85] = hdl.Bit(m.window0.writable)
-	s[86] = m.window1.base
-	s[87] = m.window1.end
-	s[88] = hdl.Bit(m.window1.writable)
-	s[89] = m.window2.base
-	s[90] = m.window2.end
-	s[91] = hdl.Bit(m.window2.writable)
-	s[92] = m.window3.base
-	s[93] = m.window3.end
-	s[94] = hdl.Bit(m.window3.writable)
+	s[77] = uint64(m.bytes)
+	s[78] = uint64(m.piece)
+	s[79] = hdl.Bit(m.zero)
+	s[80] = hdl.Bit(m.waiting)
+	s[81] = uint64(m.window)
+	s[82] = m.window0.base
+	s[83] = m.window0.end
+	s[84] = hdl.Bit(m.window0.writable)
+	s[85] = m.window1.base
+	s[86] = m.window1.end
+	s[87] = hdl.Bit(m.window1.writable)
+	s[88] = m.window2.base
+	s[89] = m.window2.end
+	s[90] = hdl.Bit(m.window2.writable)
+	s[91] = m.window3.base
+	s[92] = m.window3.end
+	s[93] = hdl.Bit(m.window3.writable)
+	s[94] = m.bottom
 	s[95] = uint64(m.word)
 	s[96] = hdl.Bit(m.wrong)
 	s[97] = m.value
@@ -218,24 +218,24 @@ func (m *Module) Restore(s []uint64) {
 	m.add = s[74]
 	m.end = s[75]
 	m.srcAddr = s[76]
-	m.dstAddr = s[77]
-	m.bytes = uint32(s[78])
-	m.piece = uint32(s[79])
-	m.zero = s[80] != 0
-	m.waiting = s[81] != 0
-	m.window = uint8(s[82])
-	m.window0.base = s[83]
-	m.window0.end = s[84]
-	m.window0.writable = s[85] != 0
-	m.window1.base = s[86]
-	m.window1.end = s[87]
-	m.window1.writable = s[88] != 0
-	m.window2.base = s[89]
-	m.window2.end = s[90]
-	m.window2.writable = s[91] != 0
-	m.window3.base = s[92]
-	m.window3.end = s[93]
-	m.window3.writable = s[94] != 0
+	m.bytes = uint32(s[77])
+	m.piece = uint32(s[78])
+	m.zero = s[79] != 0
+	m.waiting = s[80] != 0
+	m.window = uint8(s[81])
+	m.window0.base = s[82]
+	m.window0.end = s[83]
+	m.window0.writable = s[84] != 0
+	m.window1.base = s[85]
+	m.window1.end = s[86]
+	m.window1.writable = s[87] != 0
+	m.window2.base = s[88]
+	m.window2.end = s[89]
+	m.window2.writable = s[90] != 0
+	m.window3.base = s[91]
+	m.window3.end = s[92]
+	m.window3.writable = s[93] != 0
+	m.bottom = s[94]
 	m.word = uint8(s[95])
 	m.wrong = s[96] != 0
 	m.value = s[97]
@@ -346,7 +346,6 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".add", Width: 35},
 		hdl.Signal{Name: at + ".end", Width: 64},
 		hdl.Signal{Name: at + ".srcAddr", Width: 64},
-		hdl.Signal{Name: at + ".dstAddr", Width: 64},
 		hdl.Signal{Name: at + ".bytes", Width: 32},
 		hdl.Signal{Name: at + ".piece", Width: 20},
 		hdl.Signal{Name: at + ".zero", Width: 1},
@@ -364,6 +363,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".window3_base", Width: 64},
 		hdl.Signal{Name: at + ".window3_end", Width: 64},
 		hdl.Signal{Name: at + ".window3_writable", Width: 1},
+		hdl.Signal{Name: at + ".bottom", Width: 64},
 		hdl.Signal{Name: at + ".word", Width: 4},
 		hdl.Signal{Name: at + ".wrong", Width: 1},
 		hdl.Signal{Name: at + ".value", Width: 64},

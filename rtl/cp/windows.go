@@ -63,12 +63,12 @@ func (m *Module) guarded() bool { return m.protect && m.inIB }
 // guard looks at the next window for one that the range of the packet is in.
 func (m *Module) guard() {
 	writes := m.state == stateWritable
-	low, name := m.srcAddr, operandSourceAt
+	name := operandSourceAt
 	if writes {
-		low, name = m.dstAddr, operandDestAt
+		name = operandDestAt
 	}
 	w := m.reach(m.window)
-	inside := low >= w.base && m.end+uint64(m.bytes) <= w.end
+	inside := m.end >= w.base && m.bottom+uint64(m.bytes) <= w.end
 	m.window = (m.window + 1) & (pkt.Windows - 1)
 	switch {
 	case inside && !writes:
