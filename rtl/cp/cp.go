@@ -3,15 +3,12 @@
 package cp
 
 import (
-	"math"
-
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/fence"
 	"github.com/hilgpu/hilgpu/rtl/hdl"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
-	"github.com/hilgpu/hilgpu/rtl/store"
 )
 
 // Params are the limits that addresses and lengths are checked against.
@@ -107,17 +104,16 @@ const (
 //	        2 the value of a predicate or a context; Desc, Scratch and Fence, valid/ready streams; Fault, a pulse; Rsp;
 //	        Resetting, a level; all functions of registers
 //	Timing  a NOP 2 clocks; a linear packet 4 to 7 clocks from its last dword to its
-//	        descriptor; a 2D packet up to 112 more, and 2 for each row; with CTL.PROTECT in an
+//	        descriptor; a 2D packet up to 112 more; with CTL.PROTECT in an
 //	        indirect buffer 1 to 4 more for each range; then a descriptor a clock.
 //	        An access to a register that is in the RAM is put off by data of a fetch
-//	Reset   everything 0; the clock behind it, and the one behind that, clear the
-//	        registers in the RAM. CTL.RESET does the same when all reads, descriptors and
-//	        fence requests in flight have ended, and ignores register writes
-//	        until then
+//	Reset   everything 0; the 16 clocks behind it clear the file, and put accesses off.
+//	        CTL.RESET does the same when all reads, descriptors, fence requests and
+//	        scratch writes in flight have ended, and ignores register writes until then
 //	Order   packets retire in the order of the buffer; RPTR moves when a packet
 //	        of the ring retires, for INDIRECT when its buffer has
 //	Paths   none
-//	Size    a RAM of 128 words and 790 bits; 1,000 more with everything
+//	Size    a RAM of 80 words and 790 bits; 1,000 more with everything
 //	Faults  FAULT_INFO.CAUSE; a packet is checked in the order opcode, reserved
 //	        bits of the header, length, privilege, reserved bits of the body,
 //	        alignment, field ranges, state, then address and window of the source
@@ -280,61 +276,6 @@ func (m *Module) Reset() {
 	}
 }
 
-// Fetch returns the read of the ring, of an indirect buffer or of a predicate.
-func (m *Module) Fetch() port.Request { return m.req }
-
-// Fence returns the request for the node's fence unit. It stays the same until the
-// unit has a result.
-func (m *Module) Fence() fence.Req {
-	return fence.Req{Op: m.fence, IRQ: m.flag, ID: uint32(m.srcAddr), Addr: m.end}
-}
-
-// Resetting reports that the node waits for what is in flight to end, which the
-// DMA engine gives up.
-func (m *Module) Resetting() bool { return m.resetting }
-
-// Scratch returns the write of a scratch register, which stays until it is taken.
-func (m *Module) Scratch() store.Scratch {
-	return store.Scratch{Valid: m.scratch, Index: uint8(m.srcAddr>>2) & 3, Data: uint32(m.srcAddr >> 32)}
-}
-
-// Fault reports that the node has stopped on a fault, in one clock.
-func (m *Module) Fault() bool { return m.pulse }
-
-// Preempted reports that the node has stopped for a preemption, in one clock.
-func (m *Module) Preempted() bool { return m.yielded }
-
-// Rsp returns the answer to the register access of the clock before.
-func (m *Module) Rsp() regbus.Rsp {
-	r := m.rsp
-	if m.filed {
-		r.Data |= m.half()
-	}
-	return r
-}
-
-// Busy reports that the node is not idle.
-func (m *Module) Busy() bool { return !m.idle() }
-
-// Starved reports that the node waits for a dword of a buffer.
-func (m *Module) Starved() bool {
-	ended := m.state == stateNext && m.inIB && m.ib.at == m.ibEnd
-	return m.Busy() && m.takes() && !m.ready && !ended && !m.failed()
-}
-
-// Looking reports that the node waits for the value of a predicate.
-func (m *Module) Looking() bool { return m.state == stateAnswer }
-
-// Retired reports that a packet has retired, in one clock, and Took that a dword
-// of a buffer was taken, if the node is watched.
-func (m *Module) Retired() bool { return m.retired }
-
-// Took is described at Retired.
-func (m *Module) Took() bool { return m.took }
-
-// Packets returns the packets retired since reset, modulo 2^32.
-func (m *Module) Packets() uint32 { return m.packets }
-
 // Tick is one rising clock edge.
 func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req, rst bool) {
 	answers := mem.Cpl.Status != port.CplNone || d.Done || d.Err || d.WriteErr || f.Result != fence.ResultNone
@@ -458,47 +399,3 @@ func (m *Module) quiet() bool {
 	fences := m.fence != fence.None || m.fencing
 	return !moves && !fences && !m.offers() && !m.reading && m.ring.quiet() && m.ib.quiet()
 }
-
-// IdleFor returns math.MaxUint64 if only an input can wake the node, also another
-// level of a timeline, and 0 otherwise. A descriptor that is offered and not taken wakes nobody: whoever
-// takes it does.
-func (m *Module) IdleFor() uint64 {
-	offers := m.fence != fence.None || m.req.Kind != port.None || m.scratch
-	pulses := m.rsp.Hit || m.pulse || m.yielded || m.retired || m.took || m.ringSeek || m.ibSeek
-	ends := m.resetting && m.quiet()
-	win := m.readWindow()
-	_, next := m.next(win, false, 0)
-	if offers || pulses || ends || m.asks(win, next) || m.fetches() || !m.resetting && m.moves() {
-		return 0
-	}
-	return math.MaxUint64
-}
-
-// moves reports whether the decoder does something in the next clock.
-func (m *Module) moves() bool {
-	moves := m.yields(false)
-	switch m.state {
-	case stateNext, stateBody, stateSkip:
-		started := m.run || m.interrupts() || m.state != stateNext
-		checks := m.state == stateNext && m.fresh && !m.inIB
-		ends := m.ringBad != ringGood || m.state == stateNext && m.inIB && m.ib.at == m.ibEnd
-		moves = moves || started && (m.ready || m.failed() || checks || ends)
-	case stateIssue:
-		moves = !m.offered
-	case stateDrain:
-		moves = !m.offered && m.inFlight == 0
-	case stateAnswer:
-		moves = !m.offers() && !m.reading
-	case stateScratch:
-		moves = !m.scratch
-	case stateWait:
-		moves = moves || !m.waiting
-	case stateFence, stateFault:
-	default:
-		moves = true
-	}
-	return moves
-}
-
-// Skip is n clocks without input: nothing counts.
-func (m *Module) Skip(n uint64) {}
