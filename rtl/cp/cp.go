@@ -55,7 +55,7 @@ const (
 	stateNext     state = iota // a header is awaited
 	stateBody                  // dwords of a body are awaited
 	stateSkip                  // the body of a NOP is skipped
-	stateRetire                // the packet has nothing left to do
+	stateRetire                // the packet has nothing left to do but to write a scratch register
 	stateCheck                 // the fields of the packet are looked at
 	stateCorner                // the corner of a rectangle is taken
 	stateClip                  // one edge of the rectangle is clipped
@@ -76,7 +76,6 @@ const (
 	stateFence                 // the fence unit works
 	stateRead                  // the read of a predicate or of a context is offered
 	stateAnswer                // its answer is awaited
-	stateScratch               // the write of a scratch register is offered
 	stateWait                  // a timeline has not reached a value
 	stateSave                  // a word of the context is sent
 	stateRing                  // RING_BASE is looked at
@@ -309,6 +308,7 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req, rst bool) {
 		data, looks = m.read(off, offer.Addr), m.looks(off, regs.Op)
 	}
 	write := m.stores(take, free, arrives, off, regs.Data)
+	later := m.state == stateClear || arrives && regs.Op == regbus.Write && m.keeps(off)
 	dword, taken := m.half(), d.Ready && m.offered
 
 	m.ringSeek, m.ibSeek = false, false
@@ -327,19 +327,19 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req, rst bool) {
 			m.step(dword, take, taken, moving, free, f)
 		}
 	}
-	m.access(regs, off, data, looks, arrives, busy)
+	m.access(regs, off, data, looks, later, busy)
 	if asks {
 		m.req = offer
 	}
 	held, keep, place := m.ring.Tick(mask, false, toRing, rptr, take && !inIB, asks && !inIB, offer.Len, only(mem.Cpl, tagRing))
 	ibHeld, ibKeep, ibPlace := m.ib.Tick(pkt.MaxIndirect, skew, toIB, ibDone, take && inIB, asks && inIB, offer.Len, only(mem.Cpl, tagIB))
 	if arrives {
-		write = m.arrival(keep, place, ibKeep, ibPlace, restores, slot, mem.Cpl.Data)
+		write = arrival(keep, place, ibKeep, ibPlace, restores, slot, mem.Cpl.Data)
 	}
 	if m.inIB {
 		held = ibHeld
 	}
-	m.fetch(held, skew, looks, write)
+	m.tickRAM(held, skew, looks, write)
 	if ends {
 		rsp := m.rsp
 		m.Reset()
@@ -358,6 +358,7 @@ func (m *Module) handshake(d DMA, f Fence) {
 	if d.Done || d.Err || d.WriteErr {
 		inFlight--
 	}
+	hdl.Assert(inFlight <= 0x3f, "cp: the DMA engine has more descriptors than can be counted")
 	m.inFlight = inFlight & 0x3f
 	m.readErr = m.readErr || d.Err && !m.writeErr
 	m.writeErr = m.writeErr || d.WriteErr && !m.readErr

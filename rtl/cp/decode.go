@@ -59,10 +59,6 @@ func (m *Module) step(dword uint32, take, taken, moving, free bool, f Fence) {
 		m.ask()
 	case stateAnswer:
 		m.answered()
-	case stateScratch:
-		if !m.scratch {
-			m.retire()
-		}
 	case stateWait:
 		if m.timeline {
 			m.wait(f)
@@ -77,6 +73,8 @@ func (m *Module) step(dword uint32, take, taken, moving, free bool, f Fence) {
 			m.use(word, dword)
 		}
 	}
+	// Many states move srcAddr and end, each of them by one sum: written where the state
+	// is looked at, every one would be an adder of its own.
 	if settles || values || rows && m.copies() {
 		m.source(word, settles, values)
 	}

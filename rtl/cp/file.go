@@ -171,7 +171,7 @@ func (m *Module) keeps(off uint16) bool {
 }
 
 // arrival returns where the data of a completion goes.
-func (m *Module) arrival(keep bool, at uint8, ibKeep bool, ibAt uint8, restores bool, word uint8, data uint64) write {
+func arrival(keep bool, at uint8, ibKeep bool, ibAt uint8, restores bool, word uint8, data uint64) write {
 	w := write{At: at, Data: data}
 	if ibKeep {
 		w.At = ibAt | depth
@@ -185,9 +185,9 @@ func (m *Module) arrival(keep bool, at uint8, ibKeep bool, ibAt uint8, restores 
 	return w
 }
 
-// fetch reads what is needed in the next clock, and writes. held is whether the
+// tickRAM reads what is needed in the next clock, and writes. held is whether the
 // buffer in work has a beat, skew odd of the indirect buffer.
-func (m *Module) fetch(held, skew bool, looks look, w write) {
+func (m *Module) tickRAM(held, skew bool, looks look, w write) {
 	kind, at := m.needs()
 	at |= fileAt
 	m.ready = kind == needDword && held || kind == needWord && (w.Enable == 0 || w.At < fileAt)
@@ -223,8 +223,8 @@ func (m *Module) upper() bool {
 	return u
 }
 
-// fetches reports whether something is needed, is there and was not read.
-func (m *Module) fetches() bool {
+// lacks reports whether something is needed, is there and was not read.
+func (m *Module) lacks() bool {
 	kind, _ := m.needs()
 	s := m.stream()
 	return !m.ready && (kind == needWord || kind == needDword && s.have != 0)

@@ -1,8 +1,6 @@
 package cp
 
-import (
-	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
-)
+import "github.com/hilgpu/hilgpu/rtl/abi/pkt"
 
 // Design note: a node that has stopped on a fault keeps its packet, so FAULT_ADDR,
 // FAULT_OP and FAULT_BAD need no registers: which operand was refused is enough, and

@@ -71,9 +71,11 @@ func (m *Module) IdleFor() uint64 {
 	offers := m.fence != fence.None || m.req.Kind != port.None || m.scratch
 	pulses := m.rsp.Hit || m.pulse || m.yielded || m.retired || m.took || m.ringSeek || m.ibSeek
 	ends := m.resetting && m.quiet()
+	if offers || pulses || ends || m.lacks() || !m.resetting && m.moves() {
+		return 0
+	}
 	win := m.readWindow()
-	_, next := m.next(win, false, 0)
-	if offers || pulses || ends || m.asks(win, next) || m.fetches() || !m.resetting && m.moves() {
+	if _, next := m.next(win, false, 0); m.asks(win, next) {
 		return 0
 	}
 	return math.MaxUint64
@@ -94,8 +96,6 @@ func (m *Module) moves() bool {
 		moves = !m.offered && m.inFlight == 0
 	case stateAnswer:
 		moves = !m.offers() && !m.reading
-	case stateScratch:
-		moves = !m.scratch
 	case stateWait:
 		moves = moves || !m.waiting
 	case stateFence, stateFault:

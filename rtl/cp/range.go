@@ -194,7 +194,7 @@ func (m *Module) valued() {
 		m.state = stateFence
 	case pkt.OpWriteReg:
 		m.scratch = true
-		m.state = stateScratch
+		m.state = stateRetire
 	case pkt.OpWaitFence:
 		m.state = stateWait
 	case pkt.OpFill2D:

@@ -6,19 +6,19 @@ import (
 )
 
 // access answers a register access, a read with data or with what is looked at in the
-// file, and performs a write unless a reset is under way. Behind a reset, and a write
-// to the file in a clock in which a completion arrives, it is put off. FENCE belongs to
-// the fence unit.
-func (m *Module) access(r regbus.Req, off uint16, data uint32, looks look, arrives, resetting bool) {
+// file, and performs a write unless a reset is under way, or puts it off until later:
+// behind a reset, and a write to the file in a clock in which a completion arrives.
+// FENCE belongs to the fence unit.
+func (m *Module) access(r regbus.Req, off uint16, data uint32, looks look, later, resetting bool) {
 	m.rsp = regbus.Rsp{}
 	m.filed = looks.Valid
 	if r.Op != regbus.None && owns(off) {
 		write := r.Op == regbus.Write
 		m.rsp.Hit = true
-		m.rsp.Retry = m.state == stateClear || write && arrives && m.keeps(off)
+		m.rsp.Retry = later
 		if !write {
 			m.rsp.Data = data
-		} else if !resetting && !m.rsp.Retry {
+		} else if !resetting && !later {
 			m.write(off, r.Data)
 		}
 	}

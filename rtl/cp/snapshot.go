@@ -443,7 +443,6 @@ func stateNames() []string {
 		"Fence",
 		"Read",
 		"Answer",
-		"Scratch",
 		"Wait",
 		"Save",
 		"Ring",

@@ -23,9 +23,9 @@ func odd(base uint64) bool { return base>>2&1 != 0 }
 //	In      mask and skew, Mask and odd of its buffer's window; seek, a pulse, and where
 //	        to; take, a pulse if there is a dword; asks, what it issues is offered, and
 //	        dwords, how many; cpl, the completions of this stream
-//	Out     issues; next; first, the place of the next dword's beat, if have is not 0;
-//	        keep and place, where this clock's completion is put; failed, no dword will come because a
-//	        read was answered with an error; quiet, nothing is in flight
+//	Out     issues; held, the beat of the next dword is there; keep and place, where this
+//	        clock's completion is put; failed, no dword will come because a read was
+//	        answered with an error; quiet, nothing is in flight
 //	Timing  a dword a clock; 2 clocks from a beat to its first dword; one request
 //	        in flight, the next one when there is room for 128 bytes
 //	Reset   empty, at position 0
@@ -71,8 +71,8 @@ func beat(position uint32, skew bool) uint8 {
 	return p >> 1 & (depth - 1)
 }
 
-// Tick is one rising clock edge. held is whether there is a beat at first that came
-// in an earlier clock.
+// Tick is one rising clock edge. held is whether the beat of the next dword came in an
+// earlier clock.
 func (s *stream) Tick(mask uint32, skew, seek bool, to uint32, take, asks bool, dwords uint8, cpl port.Completion) (held, keep bool, place uint8) {
 	place = beat(s.at+uint32(s.have), skew)
 	if asks {
