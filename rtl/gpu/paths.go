@@ -20,7 +20,7 @@ func (g *GPU) hostHeader() (o noc.Offer, req port.Request) {
 	cp0, cp1, rd := g.cp0.Fetch(), g.cp1.Fetch(), g.dma.Read()
 	wr := g.dma.Header()
 	fence0, fence1 := g.fenceHeaders()
-	message, _ := g.intc.Message()
+	message, _ := g.message()
 
 	o = noc.Decide(bit(noc.Outward(cp0) && noc.Free(noc.Tag(cp0, noc.ReadCP0), busy), noc.ReadCP0)|
 		bit(noc.Outward(cp1) && noc.Free(noc.Tag(cp1, noc.ReadCP1), busy), noc.ReadCP1)|
@@ -94,7 +94,7 @@ func (g *GPU) hostBeat() (o noc.Owner, beat port.Beat) {
 	case noc.HostWriteFence1:
 		_, beat = g.fence1.Write()
 	case noc.HostWriteMessage:
-		_, beat = g.intc.Message()
+		_, beat = g.message()
 	default:
 	}
 	return o, beat

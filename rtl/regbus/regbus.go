@@ -25,7 +25,8 @@ type Req struct {
 	Data uint32 // of a write
 }
 
-// A Rsp is a block's answer, one clock later. Data is 0 without Hit.
+// A Rsp is a block's answer, one clock later. Data is 0 without Hit, and means
+// something only if a read was done.
 type Rsp struct {
 	Hit   bool
 	Retry bool // with Hit: nothing has been done
