@@ -148,7 +148,7 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	cplTaken := cplFirst && (fromVRAM.Tag>>4 != noc.ReadTarget || pcie.Takes(g.pcie.Full(), cplReady))
 	readReady := bit(reads != 0 && mem.ReadReady(g.vram.Reader(), cplTaken), reader)
 
-	regs := g.pcie.Regs()
+	regs := pcie.Carry(g.pcie.Regs(), beat)
 	var rsp regbus.Rsp
 	if !hdl.Asleep(!g.pcie.Awaits()) {
 		rsp = g.rsp()

@@ -45,11 +45,10 @@ func (m *Module) next() {
 // writeRegister looks at a half of a beat. A half that is not wholly enabled has no
 // effect; one with some bytes enabled is an error.
 func (m *Module) writeRegister(b port.Beat) {
-	enable, data := m.half(b)
-	m.low, m.last = data, b.Last
+	enable, _ := half(b, m.upper())
 	switch enable {
 	case 0:
-		m.nextHalf()
+		m.state = stateRegNext
 	case 0xf:
 		m.state = stateRegWrite
 	default:
@@ -60,13 +59,14 @@ func (m *Module) writeRegister(b port.Beat) {
 // refuseHalf reports the half of a beat of a register write at addr.
 func (m *Module) refuseHalf(cause uint8) {
 	m.cause = cause & 3
-	m.state = stateRegRefused
+	m.state = stateRegNext
 }
 
-// nextHalf goes on behind a half of a beat of a register write.
-func (m *Module) nextHalf() {
+// nextHalf goes on behind a half of a beat of a register write, last if it is of the
+// last beat.
+func (m *Module) nextHalf(last bool) {
 	m.state = stateRegBeat
-	if m.upper() && m.last {
+	if m.upper() && last {
 		m.state = stateIdle
 	}
 	m.addr = behind(m.addr)

@@ -95,6 +95,30 @@ func TestRegisterWrites(t *testing.T) {
 	}
 }
 
+// TestRegisterWriteTime counts the clocks of a write, of which two are its header's.
+func TestRegisterWriteTime(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		off    uint64
+		enable uint8
+		clocks int
+	}{
+		{"both halves", 0x10, 0xff, 2 + 4 + 4},
+		{"lower half", 0x10, 0x0f, 2 + 4 + 2},
+		{"upper half", 0x14, 0xf0, 2 + 4},
+		{"a refused half", 0x10, 0xf1, 2 + 2 + 4},
+		{"an unmapped register", 0x20, 0x0f, 2 + 4 + 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := mapped(t)
+			b.regs[0x10], b.regs[0x14] = 0, 0
+			before := b.clock
+			b.request(port.Request{Kind: port.MemWrite, Len: 1, Addr: bar0 + tt.off}, port.Beat{Valid: true, Last: true, Enable: tt.enable})
+			assert.Equal(t, tt.clocks, b.clock-before)
+		})
+	}
+}
+
 // stalls are patterns of back-pressure.
 var stalls = map[string]func(clock int) bool{
 	"never":      nil,

@@ -49,7 +49,7 @@ const (
 	stateRegBeat                 // half of a beat of a register write is looked at
 	stateRegWrite                // a register write is on the bus
 	stateRegRsp                  // its answer is due
-	stateRegRefused              // a dword of a register write was refused
+	stateRegNext                 // the half of a beat of a register write is done with
 	stateVRAMRead                // a read of the aperture streams back
 	stateVRAMWrite               // a write of the aperture streams to VRAM
 )
@@ -63,20 +63,21 @@ const noBAR = 7
 //	In      in Target, a header and a beat stream, valid/ready each; regs
 //	        regbus.Rsp, the OR of all blocks; vram VRAM; master Master; rst, a
 //	        function-level reset
-//	Out     Target; Regs; VRAM; VRAMWrite; Streams; BusMaster, MSIX; Err and Function,
+//	Out     Target; Regs, for Carry; VRAM; VRAMWrite; Streams; BusMaster, MSIX; Err and Function,
 //	        pulses; all functions of registers
 //	Timing  configuration read 2 clocks from header to completion; register
-//	        read 2 clocks a dword; register write 3, 4 if it is refused; aperture
-//	        1 beat a clock. Without the aperture BAR 2 is not implemented, and
+//	        read 2 clocks a dword; register write 4, and 2 for a half of a beat that
+//	        writes nothing; aperture 1 beat a clock. Without the aperture BAR 2 is not implemented, and
 //	        neither is what is said of it here
 //	Reset   command and BARs 0, MSI-X disabled; ready in the first clock. A
 //	        function-level reset does that to configuration space and leaves the
 //	        request in work alone; the configuration write that asks for it is
 //	        completed
 //	Order   requests have their effect, and completions leave, in the order of
-//	        the headers. A beat of a register write is taken with its upper half:
+//	        the headers. A beat of a register write is taken behind its upper half:
 //	        the host holds it until then
-//	Paths   Takes, from the host's ready to VRAM's. The parent takes the beats of
+//	Paths   Takes, from the host's ready to VRAM's; Carry, from the host's beat to the
+//	        register bus. The parent takes the beats of
 //	        an aperture write from the host to VRAM, and VRAM's ready to the host
 //	Size    284 bits
 //	Faults  no BAR hit: CplUnsupported, or the write is dropped, cause DECODE. A
@@ -95,10 +96,10 @@ type Module struct {
 	left  uint8  `w:"6"` // its length, and the dwords left of a register read
 	addr  uint64 // of the dword in work, as the host sent it
 
-	low    uint32      // half of a completion's data, or the dword of a register write
+	low    uint32      // half of a completion's data
 	high   uint32      // the other half
 	status port.Status `w:"2"` // of the completion
-	last   bool        // of the completion, or of the beat of a register write
+	last   bool        // of the completion
 
 	cause    uint8 `w:"2"` // why the dword at addr is refused, for one clock
 	function bool  // a function-level reset is asked for
@@ -131,14 +132,14 @@ func (m *Module) Target() (cpl port.Completion, reqReady, dataReady bool) {
 }
 
 func (m *Module) beatReady() bool {
-	return m.state == stateCfgWrite || m.state == stateDrop || m.state == stateRegBeat && m.upper()
+	return m.state == stateCfgWrite || m.state == stateDrop || m.state == stateRegNext && m.upper()
 }
 
 // upper returns whether the dword in work is the upper half of its beat.
 func (m *Module) upper() bool { return m.addr&4 != 0 }
 
-// Regs returns the access of the register bus; its answer is due in the next
-// clock's Tick.
+// Regs returns the access of the register bus, for Carry; its answer is due in the
+// next clock's Tick.
 func (m *Module) Regs() regbus.Req {
 	op := regbus.None
 	if m.state == stateRegRead {
@@ -146,7 +147,13 @@ func (m *Module) Regs() regbus.Req {
 	} else if m.state == stateRegWrite {
 		op = regbus.Write
 	}
-	return regbus.Req{Op: op, Off: uint16(m.addr) & (pcicfg.BAR0Size - 1) &^ 3, Data: m.low}
+	return regbus.Req{Op: op, Off: uint16(m.addr) & (pcicfg.BAR0Size - 1) &^ 3}
+}
+
+// Carry returns an access with the data of a write, which the host holds in its beat.
+func Carry(r regbus.Req, b port.Beat) regbus.Req {
+	_, r.Data = half(b, r.Off&4 != 0)
+	return r
 }
 
 // Awaits reports whether the answer of the register bus is taken in this clock.
@@ -262,12 +269,13 @@ func (m *Module) Tick(in Target, regs regbus.Rsp, vram VRAM, master Master, rst 
 		case regs.Retry:
 			m.state = stateRegWrite
 		case regs.Hit:
-			m.nextHalf()
+			m.state = stateRegNext
 		default:
 			m.refuseHalf(idreg.ErrUnmapped)
 		}
-	case stateRegRefused:
-		m.nextHalf()
+	case stateRegNext:
+		hdl.Assert(in.Beat.Valid, "pcie: a beat that was not held")
+		m.nextHalf(in.Beat.Last)
 	case stateVRAMRead:
 		if m.aperture {
 			m.tickRead(in.CplReady, vram)
@@ -323,15 +331,15 @@ func (m *Module) decode() {
 
 // configBeat performs a configuration write and completes it.
 func (m *Module) configBeat(b port.Beat) {
-	enable, data := m.half(b)
+	enable, data := half(b, m.upper())
 	m.writeConfig(uint16(m.addr)&0xffc, data, byteMask(enable))
 	m.complete(port.CplSuccess, true)
 }
 
-// half returns the byte enables and the dword of a beat that addr selects.
-func (m *Module) half(b port.Beat) (enable uint8, data uint32) {
+// half returns the byte enables and the dword of the lower or the upper half of a beat.
+func half(b port.Beat, upper bool) (enable uint8, data uint32) {
 	enable, data = b.Enable&0xf, uint32(b.Data)
-	if m.upper() {
+	if upper {
 		enable, data = b.Enable>>4, uint32(b.Data>>32)
 	}
 	return enable, data
@@ -367,7 +375,7 @@ func (m *Module) complete(s port.Status, last bool) {
 // otherwise.
 func (m *Module) IdleFor() uint64 {
 	streams := m.state == stateVRAMRead && !m.full || m.state == stateVRAMWrite
-	waits := m.state == stateIdle || m.beatReady() || m.state == stateRegBeat || streams && !m.headerUp
+	waits := m.state == stateIdle || m.state == stateCfgWrite || m.state == stateDrop || m.state == stateRegBeat || streams && !m.headerUp
 	if waits && !m.function && m.cause == idreg.ErrNone {
 		return math.MaxUint64
 	}

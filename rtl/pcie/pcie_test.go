@@ -78,7 +78,7 @@ func (b *bench) tick(in Target) (cpl port.Completion, reqTaken, beatTaken bool) 
 		cpl = port.Completion{}
 	}
 	rsp := b.rsp
-	b.register(b.m.Regs())
+	b.register(Carry(b.m.Regs(), in.Beat))
 	v, streams := b.memory(Takes(b.m.Full(), in.CplReady), in.Beat)
 	b.m.Tick(in, rsp, v, b.master, false)
 	b.clock++
@@ -256,7 +256,7 @@ func TestFunctionLevelReset(t *testing.T) {
 	clock := func(in Target, rst bool) (cpl port.Completion) {
 		cpl, _, _ = b.m.Target()
 		rsp := b.rsp
-		b.register(b.m.Regs())
+		b.register(Carry(b.m.Regs(), in.Beat))
 		in.CplReady = true
 		b.m.Tick(in, rsp, VRAM{}, Master{}, rst)
 		if b.m.Function() {

@@ -140,7 +140,7 @@ func stateNames() []string {
 		"RegBeat",
 		"RegWrite",
 		"RegRsp",
-		"RegRefused",
+		"RegNext",
 		"VRAMRead",
 		"VRAMWrite",
 	}
