@@ -32,14 +32,15 @@ constants, registers and reset values, inverted conditions, updates left out. Al
 of them are in one model of Verilator, selected by an input, and each is run in
 lockstep under random traffic until it differs.
 
-A mutant that does not differ counts as equivalent only if yosys proves that its
-module is. The check fails if fewer than 98 % of the others were caught.
+A mutant that does not differ counts as equivalent only if yosys proves that no
+register, port or write of a memory of the whole design ever differs, whatever its
+inputs are. The check fails if fewer than 98 % of the others were caught.
 
 ` + exitCodes,
 		Example: `  hilgpu lockstep mutants --seed 1
   hilgpu lockstep mutants --seed 7 --count 400 --config default --json`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return runMutants(c.OutOrStdout(), f) },
+		RunE: func(c *cobra.Command, _ []string) error { return runMutants(c.OutOrStdout(), c.ErrOrStderr(), f) },
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.Config, "config", "small", "`name` of the configuration, full, default or small, and options of the board emu, as small?vramports=1")
@@ -51,8 +52,8 @@ module is. The check fails if fewer than 98 % of the others were caught.
 	return c
 }
 
-// runMutants runs and reports.
-func runMutants(stdout io.Writer, f mutantsFlags) error {
+// runMutants runs and reports; how far it is goes to stderr.
+func runMutants(stdout, stderr io.Writer, f mutantsFlags) error {
 	if err := lockstep.Verilator.Check(); err != nil {
 		return err
 	}
@@ -60,6 +61,7 @@ func runMutants(stdout io.Writer, f mutantsFlags) error {
 	if err != nil {
 		return err
 	}
+	f.Progress = func(line string) { fmt.Fprintln(stderr, line) }
 	r, err := mutant.Run(root, f.Options)
 	if err != nil {
 		return lockstepError(err)

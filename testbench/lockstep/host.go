@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 )
 
@@ -33,6 +34,8 @@ type host struct {
 	dev device
 	rng *rand.Rand
 	mem []byte
+
+	regs []regmap.Entry // all registers of BAR0
 
 	mood  mood
 	ops   []op // not yet sent; the first one may be under way
@@ -82,7 +85,7 @@ type deviceRead struct {
 }
 
 func newHost(dev device, seed uint64) *host {
-	h := &host{dev: dev, rng: rand.New(rand.NewPCG(seed, 0x6c6f636b)), mem: make([]byte, memSize)}
+	h := &host{dev: dev, rng: rand.New(rand.NewPCG(seed, 0x6c6f636b)), mem: make([]byte, memSize), regs: regmap.New().Entries()}
 	for i := range h.mem {
 		h.mem[i] = byte(h.rng.Uint32())
 	}

@@ -24,6 +24,7 @@ func (h *host) boot() {
 	for v := range uint64(pcicfg.Vectors) {
 		at := uint64(msixreg.Base) + v*msixreg.Stride
 		h.setReg(at+msixreg.AddrLo, uint32(messages)|h.rng.Uint32N(64)*4)
+		h.setReg(at+msixreg.AddrHi, h.rng.Uint32()&-h.rng.Uint32N(2))
 		h.setReg(at+msixreg.Data, h.rng.Uint32())
 		h.setReg(at+msixreg.Control, 0)
 	}
@@ -62,8 +63,12 @@ func (h *host) plan() {
 	switch p := h.rng.IntN(1000); {
 	case p < 550:
 		h.drive(n)
-	case p < 700:
+	case p < 670:
 		h.wild(h.bars.bar2, h.dev.Config().VRAMBytes)
+	case p < 690:
+		h.anyReg()
+	case p < 700:
+		h.start(n)
 	case p < 750:
 		h.wild(h.bars.bar2, 4096)
 	case p < 780:
@@ -89,6 +94,8 @@ func (h *host) plan() {
 		h.toggle()
 	case p < 887:
 		h.size()
+	case p < 895:
+		h.unmaster()
 	case p < 960:
 		h.interrupts()
 	case p < 961:
@@ -109,6 +116,27 @@ func (h *host) toggle() {
 		h.cfg()
 	}
 	h.setConfig(pcicfg.Command, commandOn)
+}
+
+// unmaster turns bus mastering off under the engines, for a moment or until they
+// have all seen it.
+func (h *host) unmaster() {
+	h.setConfig(pcicfg.Command, pcicfg.CommandMemory)
+	for range h.rng.IntN(30) {
+		h.anyReg()
+	}
+	h.setConfig(pcicfg.Command, commandOn)
+}
+
+// anyReg reads a register of the map, or now and then writes it, in which case
+// what it holds is as good as a driver's mistake.
+func (h *host) anyReg() {
+	off := uint64(h.regs[h.rng.IntN(len(h.regs))].Off())
+	if off == idreg.Reset || h.percent(90) {
+		h.reg(off, func(uint32) {})
+		return
+	}
+	h.setReg(off, h.rng.Uint32())
 }
 
 // interrupts does what a handler of interrupts may do, and more.

@@ -105,7 +105,6 @@ func (h *host) setConfig(off uint64, v uint32) {
 	h.ops = append(h.ops, o)
 }
 
-// getConfig queues a read of a dword of configuration space.
 // getConfig queues a read of one.
 func (h *host) getConfig(off uint64, done func(v uint32)) {
 	req := port.Request{Kind: port.CfgRead, Tag: uint8(h.rng.Uint32()), Len: 1, Addr: off}

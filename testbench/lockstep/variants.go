@@ -3,7 +3,6 @@ package lockstep
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/hilgpu/hilgpu/rtl/gpu"
@@ -22,6 +21,10 @@ const variantWorkers = 4
 type Variants struct {
 	Selector string   // name of the port
 	Values   []uint64 // what it holds
+
+	// Progress, if there is one, is told behind each batch how many clocks there
+	// were and how many variants have not differed. Another goroutine calls it.
+	Progress func(clocks uint64, left int)
 }
 
 // NewVariants is New for one Go side and many variants of its Verilog, each in
@@ -47,6 +50,7 @@ func NewVariants(d *verilog.Design, c Circuit, v Variants, o Options) (*Lockstep
 	if l.fan, err = newFan(m, v.Values, o.Batch); err != nil {
 		return nil, err
 	}
+	l.fan.progress = v.Progress
 	go l.work()
 	return l, l.Clock(true, l.in)
 }
@@ -78,9 +82,10 @@ func (l *Lockstep) Verdicts() []error {
 
 // A fan is the comparing end of the variants.
 type fan struct {
-	all    []*variant
-	layout *sim.Layout // with the selector
-	slots  []slot
+	all      []*variant
+	layout   *sim.Layout // with the selector
+	slots    []slot
+	progress func(clocks uint64, left int) // or nil
 }
 
 // variant is a process and what became of it.
@@ -154,10 +159,25 @@ func (f *fan) run(b *batch) error {
 		v.worker.got, v.worker.x = s.got, s.x
 		return v.worker.run(&batch{first: b.first, n: b.n, in: f.widen(s.in, b, v.value), out: b.out})
 	})
-	if !slices.ContainsFunc(f.all, func(v *variant) bool { return v.worker != nil }) {
+	left := f.left()
+	if f.progress != nil {
+		f.progress(b.first+uint64(b.n), left)
+	}
+	if left == 0 {
 		return ErrVariants
 	}
 	return nil
+}
+
+// left returns how many variants have not ended.
+func (f *fan) left() int {
+	n := 0
+	for _, v := range f.all {
+		if v.worker != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // widen puts the selector behind the inputs of each clock.

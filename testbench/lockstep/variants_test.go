@@ -47,7 +47,7 @@ func (c *steps) Clock(rst bool, _ []uint64) {
 
 func TestVariants(t *testing.T) {
 	for _, s := range sims(t) {
-		l, err := NewVariants(variantDesign(), &steps{}, Variants{"by", []uint64{2, 3, 0}}, Options{Sim: s, Batch: 4, Cache: testCache()})
+		l, err := NewVariants(variantDesign(), &steps{}, Variants{Selector: "by", Values: []uint64{2, 3, 0}}, Options{Sim: s, Batch: 4, Cache: testCache()})
 		require.NoError(t, err)
 		for range 20 {
 			require.NoError(t, l.Clock(false, nil), "one is left")
@@ -68,7 +68,7 @@ func TestVariants(t *testing.T) {
 
 func TestVariantsEndWithTheLastOne(t *testing.T) {
 	for _, s := range sims(t) {
-		l, err := NewVariants(variantDesign(), &steps{}, Variants{"by", []uint64{2, 4}}, Options{Sim: s, Batch: 1, Cache: testCache()})
+		l, err := NewVariants(variantDesign(), &steps{}, Variants{Selector: "by", Values: []uint64{2, 4}}, Options{Sim: s, Batch: 1, Cache: testCache()})
 		require.NoError(t, err)
 		for i := 0; err == nil && i < 100; i++ {
 			err = l.Clock(false, nil)
@@ -84,7 +84,7 @@ func TestVariantsEndWithTheLastOne(t *testing.T) {
 
 func TestVariantsNeedASelector(t *testing.T) {
 	for _, name := range []string{"value", "other"} {
-		_, err := NewVariants(variantDesign(), &steps{}, Variants{name, []uint64{1}}, Options{Cache: t.TempDir()})
+		_, err := NewVariants(variantDesign(), &steps{}, Variants{Selector: name, Values: []uint64{1}}, Options{Cache: t.TempDir()})
 		assert.ErrorIs(t, err, ErrManifest)
 	}
 }

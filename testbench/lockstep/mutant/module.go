@@ -84,6 +84,3 @@ func (m *module) render(b *strings.Builder, lo, hi int, ms []Mutant) []Mutant {
 	b.WriteString(m.src[lo:hi])
 	return ms
 }
-
-// only returns the file with one mutant in place of what it changes.
-func (m Mutant) only(src string) string { return src[:m.lo] + "(" + m.New + ")" + src[m.hi:] }

@@ -3,13 +3,17 @@
 //
 // All mutants are in one design. An input port of every module, Selector, says
 // which of them is active; each mutated expression is
-// (mutant == 16'dN) ? mutated : original. 0 is the design as it was.
+// (mutant == 16'dN) ? mutated : original. 0 is the design as it was. What is x in
+// the design, and never seen, is 0 and 1 in turn, so that a mutant that shows it
+// differs.
 package mutant
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -89,18 +93,53 @@ func Generate(d *verilog.Design, seed uint64, count int) (*verilog.Design, []Mut
 		return nil, nil, err
 	}
 	var all []Mutant
-	out := &verilog.Design{Manifest: d.Manifest}
 	for i, m := range modules {
-		own := m.pick(rng, shares[i], len(all)+1)
-		all = append(all, own...)
-		text, err := m.text(own)
-		if err != nil {
-			return nil, nil, err
+		all = append(all, m.pick(rng, shares[i], len(all)+1)...)
+	}
+	out, err := mutate(d, all)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range out.Files {
+		out.Files[i].Text = flicker(out.Files[i].Text)
+	}
+	return out, all, nil
+}
+
+// flicker has what is x be 0 and 1 in turn: a simulator without x would show the
+// same value of an x always, which may be the right one by chance.
+func flicker(text []byte) []byte {
+	unknown := regexp.MustCompile(`\b([0-9]+)'bx\b`)
+	ports := bytes.Index(text, []byte("\n);"))
+	if ports < 0 || !unknown.Match(text) {
+		return text
+	}
+	body := unknown.ReplaceAll(text[ports+3:], []byte("{$1{unknown_x}}"))
+	out := append(bytes.Clone(text[:ports+3]), "\n\treg unknown_x;\n\tinitial unknown_x = 1'b0;\n\talways @(posedge clk) unknown_x <= !unknown_x;"...)
+	return append(out, body...)
+}
+
+// mutate returns d with mutants that Generate has made for it.
+func mutate(d *verilog.Design, ms []Mutant) (*verilog.Design, error) {
+	out := &verilog.Design{Manifest: d.Manifest}
+	for _, f := range d.Files {
+		if !strings.HasSuffix(f.Name, ".v") {
+			continue
 		}
-		out.Files = append(out.Files, verilog.File{Name: m.file, Text: text})
+		var own []Mutant
+		for _, m := range ms {
+			if m.File == f.Name {
+				own = append(own, m)
+			}
+		}
+		text, err := (&module{src: string(f.Text)}).text(own)
+		if err != nil {
+			return nil, err
+		}
+		out.Files = append(out.Files, verilog.File{Name: f.Name, Text: text})
 	}
 	out.Manifest.Ports = append(slices.Clone(d.Manifest.Ports), verilog.Port{Name: Selector, Input: true, Width: 16})
-	return out, all, nil
+	return out, nil
 }
 
 // share divides count by the modules' statements, the largest remainder first.

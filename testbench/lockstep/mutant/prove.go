@@ -3,6 +3,7 @@ package mutant
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"os"
@@ -16,100 +17,154 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/lockstep"
 )
 
-// proofTime is how long a proof may take before it counts as none.
-const proofTime = 90 * time.Second
+// ErrYosys is wrapped by the error of yosys, or of its ABC, that is none of a
+// proof.
+var ErrYosys = errors.New("mutant: yosys failed")
 
-// A proof is a way to show that two modules, gold and gate, are equivalent,
-// their instances taken out and the pins of those made ports.
+//go:embed proof_cut.v
+var proofCut []byte
+
+//go:embed proof_pins.v
+var proofPins []byte
+
+// A proof is a command of ABC, and how long it may take before it counts as no
+// proof.
 type proof struct {
-	name, expose, sat string
+	name    string
+	clocked bool // of the states that are reached from a reset, or of all states
+	command string
+	proven  string // what it prints if there is never a difference
+	refuted string // what it prints if there may be one
+	limit   time.Duration
 }
 
-// proofs returns the ways, the fast one first: from equal registers, whatever
-// they hold, a clock leads to equal ones; or, after a reset, it does so behind
-// some clocks in which they were equal.
+// proofs returns the ways, the fast one first.
 func proofs() []proof {
 	return []proof{
-		{"equal in every state", "expose -evert -evert-dff gold gate", ""},
-		{"equal by induction from reset", "expose -evert gold gate; expose -dff gold gate", " -tempinduct -seq 1 -set-at 1 in_rst 1 -maxsteps 6"},
+		{"equal in every state", false, "&get; &fraig -y; &put; iprove", "UNSATISFIABLE", "SATISFIABLE", 180 * time.Second},
+		{"equal in every state that is reached", true, "&get; &fraig -y; &put; pdr -T 60", "Property proved.", "was asserted in frame", 90 * time.Second},
 	}
 }
 
-// Prove asks yosys whether the module with m equals the one without. It returns
-// the name of the proof, or "" if there is none: then m may still be equivalent.
-// A module with parameters is not tried. It fails with lockstep.ErrTool.
-func Prove(d *verilog.Design, m Mutant) (string, error) {
-	if _, err := exec.LookPath("yosys"); err != nil {
-		return "", fmt.Errorf("%w: yosys (Debian package yosys)", lockstep.ErrTool)
+// A Prover shows that mutants are equivalent: that whatever the inputs are, and
+// whatever the large memories hold, no register, port or write of a memory of
+// the whole design is ever another one. yosys makes logic of the design, with
+// the mutants in it, and its ABC proves or refutes that the difference of two
+// copies, one of them with a mutant, is 0.
+type Prover struct {
+	n      *netlist
+	zeroes bool // all registers that a reset does not set hold 0 at first
+}
+
+// NewProver has yosys read d with these mutants. It fails with lockstep.ErrTool
+// and ErrYosys.
+func NewProver(d *verilog.Design, ms []Mutant) (*Prover, error) {
+	for _, tool := range []string{"yosys", "yosys-abc"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return nil, fmt.Errorf("%w: %s (Debian package yosys)", lockstep.ErrTool, tool)
+		}
 	}
+	mutated, err := mutate(d, ms)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "hilgpu-mutant-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	files := append([]verilog.File{{Name: "proof_cut.v", Text: proofCut}, {Name: "proof_pins.v", Text: proofPins}}, mutated.Files...)
+	p := &Prover{zeroes: true}
+	initial := regexp.MustCompile(`initial \w+ = [0-9]+'[bdh]0*[1-9a-f]`)
+	for _, f := range files {
+		p.zeroes = p.zeroes && !initial.Match(f.Text)
+		if err := os.WriteFile(filepath.Join(dir, f.Name), f.Text, 0o644); err != nil {
+			return nil, err
+		}
+	}
+	cmd := exec.Command("yosys", "-q", "-p", script(mutated))
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w: %w\n%s", ErrYosys, err, bytes.TrimSpace(out))
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "flat.aag"))
+	if err != nil {
+		return nil, err
+	}
+	p.n, err = readNetlist(text)
+	return p, err
+}
+
+// script returns the commands that make flat.aag: the flattened design, its
+// registers and memories cut out. What is x may be anything, the same for both
+// copies; no step before makes use of it. A register that nobody reads stays,
+// for lockstep compares it.
+func script(d *verilog.Design) string {
+	read := "read_verilog -DSYNTHESIS"
+	for _, f := range d.Files {
+		read += " " + f.Name
+	}
+	return strings.Join([]string{
+		read, "hierarchy -check -top " + d.Manifest.Top, "read_verilog proof_pins.v",
+		"proc -norom", "flatten", "memory_collect", "select -set small t:$mem_v2 r:SIZE<=16 %i", "memory_map @small",
+		"setundef -undriven -anyseq", "techmap -map proof_cut.v t:$dff t:$mem_v2", "select -assert-none t:$mem* t:$*dff* t:$*latch*",
+		"rename -enumerate -pattern held_% t:held", "expose -evert -dff",
+		"opt_clean -purge", "opt_expr", "opt_merge -share_all", "opt_clean -purge",
+		"techmap -map proof_cut.v t:$anyseq", "rename -enumerate -pattern free_% t:free", "expose -evert -dff",
+		"techmap", "aigmap", "opt_clean -purge", "write_aiger -ascii -symbols flat.aag",
+	}, "; ")
+}
+
+// Prove returns the name of the proof that m is equivalent, or "" if there is
+// none: then m may still be. It fails with ErrYosys.
+func (p *Prover) Prove(m Mutant) (string, error) {
 	dir, err := os.MkdirTemp("", "hilgpu-mutant-*")
 	if err != nil {
 		return "", err
 	}
 	defer os.RemoveAll(dir)
-	ok, err := proofFiles(d, m, dir)
-	if !ok || err != nil {
-		return "", err
-	}
-	for _, p := range proofs() {
-		proven, err := p.run(dir)
+	g, bad := p.n.miter(m.ID)
+	for _, way := range proofs() {
+		if way.clocked && !p.zeroes {
+			continue
+		}
+		file := filepath.Join(dir, "miter.aig")
+		if err := os.WriteFile(file, g.write(bad, way.clocked), 0o644); err != nil {
+			return "", err
+		}
+		proven, err := way.run(file)
 		if err != nil {
 			return "", err
 		}
 		if proven {
-			return p.name, nil
+			return way.name, nil
 		}
 	}
 	return "", nil
 }
 
-// proofFiles writes gold.v, gate.v and, for the instances, others.v. It reports
-// whether the module is one that can be proven.
-func proofFiles(d *verilog.Design, m Mutant, dir string) (bool, error) {
-	head := regexp.MustCompile(`module ` + m.Module + `\b`)
-	var others bytes.Buffer
-	files := map[string][]byte{}
-	for _, f := range d.Files {
-		if f.Name != m.File {
-			if strings.HasSuffix(f.Name, ".v") {
-				others.Write(f.Text)
-			}
-			continue
-		}
-		if bytes.Contains(f.Text, []byte("parameter ")) || bytes.Count(f.Text, []byte("endmodule")) != 1 {
-			return false, nil
-		}
-		files["gold.v"] = head.ReplaceAll(f.Text, []byte("module gold"))
-		files["gate.v"] = head.ReplaceAll([]byte(m.only(string(f.Text))), []byte("module gate"))
-	}
-	files["others.v"] = others.Bytes()
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
-			return false, err
-		}
-	}
-	return true, nil
+// run reports whether the proof succeeds.
+func (w proof) run(file string) (bool, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), w.limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "yosys-abc", "-c", "read_aiger "+file+"; "+w.command)
+	cmd.Dir = filepath.Dir(file)
+	out, err := cmd.CombinedOutput()
+	return w.verdict(string(out), err, ctx.Err() != nil)
 }
 
-// run reports whether the proof of the files in dir succeeds. What both modules
-// share is merged first, so that only the cone of the mutant is left to prove.
-func (p proof) run(dir string) (bool, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), proofTime)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "yosys", "-q", "-p", strings.Join([]string{
-		"read_verilog -lib others.v", "read_verilog gold.v gate.v", "proc -norom", "opt_expr", p.expose,
-		"miter -equiv -flatten -make_assert gold gate miter", "hierarchy -top miter",
-		"opt_expr", "opt_clean", "opt_merge", "opt_clean",
-		"sat -verify -prove-asserts -set-def-inputs" + p.sat + " miter",
-	}, "; "))
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	var exit *exec.ExitError
+// verdict reads what ABC has printed. An error is no proof, and neither is silence.
+func (w proof) verdict(out string, err error, late bool) (bool, error) {
+	found := func(text string) bool { return regexp.MustCompile(`\b` + regexp.QuoteMeta(text)).MatchString(out) }
 	switch {
-	case err == nil:
-		return true, nil
-	case ctx.Err() != nil || errors.As(err, &exit) && bytes.Contains(out, []byte("proof did fail")):
+	case late:
 		return false, nil
+	case err == nil && found(w.proven) && !found(w.refuted):
+		return true, nil
+	case err == nil && (found(w.refuted) || found("Reached timeout") || found("UNDECIDED")):
+		return false, nil
+	case err == nil:
+		err = errors.New("no verdict")
 	}
-	return false, fmt.Errorf("mutant: yosys: %w\n%s", err, bytes.TrimSpace(out))
+	return false, fmt.Errorf("%w: %w\n%s", ErrYosys, err, strings.TrimSpace(out))
 }

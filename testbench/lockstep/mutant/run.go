@@ -51,6 +51,14 @@ func (r *Report) Rate() float64 {
 	return float64(r.Caught) / float64(max(1, r.Caught+r.Survived))
 }
 
+// String is one line.
+func (x Result) String() string {
+	if x.Outcome == Equivalent {
+		return fmt.Sprintf("%s, %s: %s", x.Outcome, x.By, x.Mutant)
+	}
+	return fmt.Sprintf("%s: %s", x.Outcome, x.Mutant)
+}
+
 // add counts a result.
 func (r *Report) add(x Result) {
 	switch x.Outcome {
@@ -64,6 +72,9 @@ func (r *Report) add(x Result) {
 	r.Results = append(r.Results, x)
 }
 
+// proofWorkers is how many proofs run at the same time; each takes up to a GB.
+const proofWorkers = 4
+
 // Options are those of Run.
 type Options struct {
 	Config string // name, see lockstep.Config
@@ -71,7 +82,19 @@ type Options struct {
 	Count  int    // mutants
 	Clocks uint64 // limit
 	Cache  string // of models; "": hilgpu in os.UserCacheDir
+
+	Progress func(line string) // is told how far it is; nil: nobody
 }
+
+// say tells a line.
+func (o *Options) say(format string, args ...any) {
+	if o.Progress != nil {
+		o.Progress(fmt.Sprintf(format, args...))
+	}
+}
+
+// progressClocks is how many clocks there are between two lines at least.
+const progressClocks = 100_000
 
 // Run makes mutants of the GPU's Verilog and runs random traffic on all of them
 // in lockstep with the one Go side, in a single model of Verilator, and tries to
@@ -93,7 +116,16 @@ func Run(root string, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	dev, err := lockstep.NewVariantDevice(g, mutated, Selection(ms), lockstep.Options{Cache: o.Cache})
+	all := Selection(ms)
+	due := uint64(progressClocks)
+	all.Progress = func(clocks uint64, left int) {
+		if clocks >= due {
+			due = clocks + progressClocks
+			o.say("%d clocks: %d of %d not caught", clocks, left-1, len(ms))
+		}
+	}
+	o.say("building %s with %d mutants", o.Config, len(ms))
+	dev, err := lockstep.NewVariantDevice(g, mutated, all, lockstep.Options{Cache: o.Cache})
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +137,7 @@ func Run(root string, o Options) (*Report, error) {
 		}
 	}
 	r := &Report{Config: o.Config, Seed: o.Seed, Clocks: dev.Clocks(), Mutants: len(ms)}
-	return r, r.judge(d, ms, dev.Verdicts())
+	return r, r.judge(d, ms, dev.Verdicts(), o)
 }
 
 // Selection returns the variants of mutants: first none of them, as a control.
@@ -117,34 +149,31 @@ func Selection(ms []Mutant) lockstep.Variants {
 	return v
 }
 
-// judge fills the report from what became of the selection of ms. It fails with
-// ErrControl.
-func (r *Report) judge(d *verilog.Design, ms []Mutant, verdicts []error) error {
+// judge fills the report from what became of the selection of ms, and tries to
+// prove those without a verdict, some at a time. It fails with ErrControl.
+func (r *Report) judge(d *verilog.Design, ms []Mutant, verdicts []error, o Options) error {
 	if verdicts[0] != nil {
 		return fmt.Errorf("%w: %w", ErrControl, verdicts[0])
 	}
-	results, errs := make([]Result, len(ms)), make([]error, len(ms))
-	slots := make(chan struct{}, runtime.NumCPU())
-	var wg sync.WaitGroup
+	results := make([]Result, len(ms))
+	var left []Mutant
 	for i, m := range ms {
-		wg.Add(1)
-		slots <- struct{}{}
-		go func() {
-			defer wg.Done()
-			results[i], errs[i] = judgeOne(d, m, verdicts[i+1], r.Clocks)
-			<-slots
-		}()
+		results[i] = judgeOne(m, verdicts[i+1], r.Clocks)
+		if results[i].Outcome == Survived {
+			left = append(left, m)
+		}
 	}
-	wg.Wait()
+	if err := prove(d, left, results, o); err != nil {
+		return err
+	}
 	for _, x := range results {
 		r.add(x)
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
-// judgeOne returns the outcome of m, which it tries to prove if there is no
-// verdict.
-func judgeOne(d *verilog.Design, m Mutant, verdict error, clocks uint64) (Result, error) {
+// judgeOne returns the outcome of m so far.
+func judgeOne(m Mutant, verdict error, clocks uint64) Result {
 	x := Result{Mutant: m, Outcome: Survived, Clock: clocks}
 	var diff *lockstep.Divergence
 	switch {
@@ -153,33 +182,59 @@ func judgeOne(d *verilog.Design, m Mutant, verdict error, clocks uint64) (Result
 	case verdict != nil:
 		x.Outcome, x.By = Caught, verdict.Error()
 	default:
-		how, err := Prove(d, m)
-		if err != nil {
-			return x, err
-		}
-		if how != "" {
-			x.Outcome, x.By = Equivalent, how
-		}
 	}
-	return x, nil
+	return x
+}
+
+// prove tries to prove the mutants that are left, of those of the results.
+func prove(d *verilog.Design, left []Mutant, results []Result, o Options) error {
+	if len(left) == 0 {
+		return nil
+	}
+	o.say("%d mutants not caught: yosys reads the design", len(left))
+	p, err := NewProver(d, left)
+	if err != nil {
+		return err
+	}
+	errs := make([]error, len(left))
+	slots := make(chan struct{}, min(runtime.NumCPU(), proofWorkers))
+	var said sync.Mutex
+	var wg sync.WaitGroup
+	for i, m := range left {
+		wg.Add(1)
+		slots <- struct{}{}
+		go func() {
+			defer wg.Done()
+			how, err := p.Prove(m)
+			errs[i] = err
+			x := &results[m.ID-1]
+			if how != "" {
+				x.Outcome, x.By = Equivalent, how
+			}
+			said.Lock()
+			o.say("%s", x)
+			said.Unlock()
+			<-slots
+		}()
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 // Print writes the figures by kind and by module, and every mutant that was not
 // caught.
 func (r *Report) Print(w io.Writer) error {
 	p := printer{w: w}
-	p.f("mutants of %s, seed %d, %d clocks: %d made, %d caught, %d proven equivalent, %d survived: %.1f %%\n",
-		r.Config, r.Seed, r.Clocks, r.Mutants, r.Caught, r.Equivalent, r.Survived, 100*r.Rate())
+	p.f("mutants of %s, seed %d, %d clocks: %d made, %d caught, %d proven equivalent, %d survived\n",
+		r.Config, r.Seed, r.Clocks, r.Mutants, r.Caught, r.Equivalent, r.Survived)
 	p.table("kind", r.Results, func(x Result) string { return string(x.Kind) })
 	p.table("module", r.Results, func(x Result) string { return x.Module })
 	for _, x := range r.Results {
-		if x.Outcome == Equivalent {
-			p.f("%s, %s: %s\n", x.Outcome, x.By, x.Mutant)
-		}
-		if x.Outcome == Survived {
-			p.f("%s: %s\n", x.Outcome, x.Mutant)
+		if x.Outcome != Caught {
+			p.f("%s\n", x)
 		}
 	}
+	p.f("%d caught of %d that are not proven equivalent: %.1f %%\n", r.Caught, r.Caught+r.Survived, 100*r.Rate())
 	return p.err
 }
 

@@ -1,0 +1,198 @@
+package mutant
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// errAiger is wrapped by the error of a netlist that is not as yosys writes it.
+var errAiger = errors.New("mutant: bad netlist")
+
+// A lit is a signal of a graph: twice the number of its node, one more if it is
+// inverted. The first node is the constant.
+type lit uint32
+
+const (
+	low  lit = 0
+	high lit = 1
+)
+
+// netlist is combinational logic of gates with two inputs, as yosys writes it.
+type netlist struct {
+	inputs  map[string]lit
+	outputs map[string]lit
+	gates   map[lit][2]lit // by what they drive, which is even
+}
+
+// readNetlist reads an ASCII AIGER file without latches and with all names.
+func readNetlist(text []byte) (*netlist, error) {
+	n := &netlist{inputs: map[string]lit{}, outputs: map[string]lit{}, gates: map[lit][2]lit{}}
+	s := bufio.NewScanner(bytes.NewReader(text))
+	var size [5]int // of all, inputs, latches, outputs, gates
+	if !s.Scan() {
+		return nil, fmt.Errorf("%w: empty", errAiger)
+	}
+	if _, err := fmt.Sscanf(s.Text(), "aag %d %d %d %d %d", &size[0], &size[1], &size[2], &size[3], &size[4]); err != nil {
+		return nil, fmt.Errorf("%w: %q", errAiger, s.Text())
+	}
+	var ins, outs []lit
+	for line := 0; s.Scan() && s.Text() != "c"; line++ {
+		words := strings.Fields(s.Text())
+		switch {
+		case line < size[1]+size[3]+size[4]:
+			v, err := numbers(words)
+			if err != nil {
+				return nil, err
+			}
+			switch {
+			case line < size[1] && len(v) == 1:
+				ins = append(ins, v[0])
+			case len(v) == 1:
+				outs = append(outs, v[0])
+			case len(v) == 3:
+				n.gates[v[0]] = [2]lit{v[1], v[2]}
+			}
+		default:
+			if err := n.name(words, ins, outs); err != nil {
+				return nil, err
+			}
+		}
+	}
+	got := [5]int{size[0], len(n.inputs), 0, len(n.outputs), len(n.gates)}
+	if got != size {
+		return nil, fmt.Errorf("%w: header %v, found %v", errAiger, size, got)
+	}
+	return n, s.Err()
+}
+
+func numbers(words []string) ([]lit, error) {
+	var out []lit
+	for _, w := range words {
+		v, err := strconv.ParseUint(w, 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errAiger, err)
+		}
+		out = append(out, lit(v))
+	}
+	return out, nil
+}
+
+// name takes a line of the table of symbols.
+func (n *netlist) name(words []string, ins, outs []lit) error {
+	if len(words) == 2 && len(words[0]) > 1 {
+		i, err := strconv.Atoi(words[0][1:])
+		switch {
+		case err == nil && words[0][0] == 'i' && i < len(ins):
+			n.inputs[words[1]] = ins[i]
+			return nil
+		case err == nil && words[0][0] == 'o' && i < len(outs):
+			n.outputs[words[1]] = outs[i]
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %q", errAiger, words)
+}
+
+// graph is logic of gates and latches. It does not simplify: that is left to the
+// proof.
+type graph struct {
+	gates [][2]lit // of the nodes; source: an input or a latch
+	state []lit    // the latches, which are 0 at first
+	next  []lit    // of each, behind a clock
+}
+
+// source is what drives a node that is no gate.
+func source() [2]lit { return [2]lit{^low, ^low} }
+
+func newGraph() *graph { return &graph{gates: [][2]lit{source()}} }
+
+func (g *graph) node(inputs [2]lit) lit {
+	g.gates = append(g.gates, inputs)
+	return lit(2 * (len(g.gates) - 1))
+}
+
+func (g *graph) input() lit { return g.node(source()) }
+
+func (g *graph) latch() lit {
+	l := g.input()
+	g.state, g.next = append(g.state, l), append(g.next, low)
+	return l
+}
+
+func (g *graph) and(a, b lit) lit       { return g.node([2]lit{a, b}) }
+func (g *graph) or(a, b lit) lit        { return g.and(a^1, b^1) ^ 1 }
+func (g *graph) differ(a, b lit) lit    { return g.or(g.and(a, b^1), g.and(a^1, b)) }
+func (g *graph) choose(c, a, b lit) lit { return g.or(g.and(c, a), g.and(c^1, b)) }
+
+// cone returns the nodes that bad depends on, in order, and the latches among
+// them; through is whether it goes on behind a latch.
+func (g *graph) cone(bad lit, through bool) (seen []bool, latches []int) {
+	seen = make([]bool, len(g.gates))
+	at := map[lit]int{}
+	for i, l := range g.state {
+		at[l] = i
+	}
+	for todo := []lit{bad}; len(todo) > 0; {
+		l := todo[len(todo)-1] &^ 1
+		todo = todo[:len(todo)-1]
+		if seen[l/2] {
+			continue
+		}
+		seen[l/2] = true
+		if pair := g.gates[l/2]; pair != source() {
+			todo = append(todo, pair[0], pair[1])
+		}
+		if i, ok := at[l]; ok && through {
+			latches = append(latches, i)
+			todo = append(todo, g.next[i])
+		}
+	}
+	return seen, latches
+}
+
+// write returns what decides bad as a binary AIGER file with it as the only
+// output; clocked is whether the latches are, or may hold anything.
+func (g *graph) write(bad lit, clocked bool) []byte {
+	seen, latches := g.cone(bad, clocked)
+	number := make([]lit, len(g.gates))
+	held := map[lit]bool{}
+	for _, i := range latches {
+		held[g.state[i]] = true
+	}
+	var count lit
+	give := func(node lit) { count++; number[node/2] = 2 * count }
+	for i := 1; i < len(g.gates); i++ {
+		if seen[i] && g.gates[i] == source() && !held[lit(2*i)] {
+			give(lit(2 * i))
+		}
+	}
+	inputs := count
+	for _, i := range latches {
+		give(g.state[i])
+	}
+	var order []lit
+	for i := 1; i < len(g.gates); i++ {
+		if seen[i] && g.gates[i] != source() {
+			give(lit(2 * i))
+			order = append(order, lit(2*i))
+		}
+	}
+	as := func(l lit) lit { return number[l/2] | l&1 }
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "aig %d %d %d 1 %d\n", count, inputs, len(latches), len(order))
+	for _, i := range latches {
+		fmt.Fprintln(&b, as(g.next[i]))
+	}
+	fmt.Fprintln(&b, as(bad))
+	for _, l := range order {
+		out, p, q := as(l), as(g.gates[l/2][0]), as(g.gates[l/2][1])
+		b.Write(binary.AppendUvarint(nil, uint64(out-max(p, q))))
+		b.Write(binary.AppendUvarint(nil, uint64(max(p, q)-min(p, q))))
+	}
+	return b.Bytes()
+}
