@@ -145,22 +145,22 @@ type Module struct {
 	beyond    bool   // WPTR has a bit above those
 	rptr      uint32 `w:"18"`
 	fresh     bool   // the ring is to be checked before it is read
-	ringBad   uint8  `w:"2"` // why it cannot be
-	readBase  uint64 // RING_BASE as it was when the ring was checked
-	readMask  uint32 `w:"18"` // of RING_SIZE then: dwords, less one
+	ringBad   uint8  `w:"2"`  // why it cannot be
+	readMask  uint32 `w:"18"` // of RING_SIZE as it was when the ring was checked: dwords, less one
 	packets   uint32
 	rsp       regbus.Rsp
 	filed     bool // the answer is what was read of the file
 
-	ring     stream
-	ib       stream
+	stream   stream
+	buffer   uint64  // where the buffer begins that it reads
+	kept     uint8   `w:"7"` // dwords of the ring that wait for the end of the indirect buffer
 	beats    hdl.RAM // of the ring, from depth on of the indirect buffer, from fileAt on the file
 	ready    bool    // what was read last is what the decoder needs
 	high     bool    // of the word that was read last the upper half is wanted
-	ringSeek bool    // its stream goes to RPTR, and drops what it holds and what is on its way
-	ibSeek   bool    // that of the indirect buffer goes to ibDone
+	ringSeek bool    // the stream goes to RPTR, and drops what is on its way and what it holds, but for those
+	ibSeek   bool    // the stream goes to ibDone
 	inIB     bool
-	ibBase   uint64
+	leaves   bool   // the packet to retire is the INDIRECT whose buffer has ended
 	ibEnd    uint32 `w:"20"` // dwords of the indirect buffer
 	ibDone   uint32 `w:"20"` // of them retired
 
@@ -290,17 +290,18 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req, rst bool) {
 	}
 	off := regs.Off & 0xfc
 	busy, inIB, accessed := m.resetting, m.inIB, regs.Op != regbus.None
-	win, toRing, toIB := m.readWindow(), m.ringSeek && !busy && !rst, m.ibSeek && !busy && !rst
-	moving := m.ringSeek || m.ibSeek
-	mask, skew, rptr, ibDone := m.readMask, odd(m.ibBase), m.rptr, m.ibDone
-	base, next := m.next(win, accessed, off)
+	win, moving, to, kept := m.readWindow(), m.ringSeek || m.ibSeek, m.rptr, m.kept
+	if m.ibSeek {
+		to, kept = m.ibDone, 0
+	}
+	next := m.next(win, accessed, off)
 	asks := m.asks(win, next) && !moving && !accessed && !busy && !rst
 	arrives := mem.Cpl.Status != port.CplNone
 	free := !arrives && regs.Op != regbus.Write
 	take := m.ready && !moving && m.takes() && !rst && (free || m.state != stateBody)
 	var offer port.Request
 	if !hdl.Asleep(!asks && !accessed) {
-		offer = m.request(win, base, next)
+		offer = m.request(win, next)
 	}
 	var data uint32
 	var looks look
@@ -331,15 +332,11 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req, rst bool) {
 	if asks {
 		m.req = offer
 	}
-	held, keep, place := m.ring.Tick(mask, false, toRing, rptr, take && !inIB, asks && !inIB, offer.Len, only(mem.Cpl, tagRing))
-	ibHeld, ibKeep, ibPlace := m.ib.Tick(pkt.MaxIndirect, skew, toIB, ibDone, take && inIB, asks && inIB, offer.Len, only(mem.Cpl, tagIB))
+	held, keep, place := m.stream.Tick(win, moving && !busy && !rst, to, kept, take, asks, offer.Len, fetched(mem.Cpl))
 	if arrives {
-		write = arrival(keep, place, ibKeep, ibPlace, restores, slot, mem.Cpl.Data)
+		write = arrival(keep, place, inIB, restores, slot, mem.Cpl.Data)
 	}
-	if m.inIB {
-		held = ibHeld
-	}
-	m.tickRAM(held, skew, looks, write)
+	m.tickRAM(held, looks, write)
 	if ends {
 		rsp := m.rsp
 		m.Reset()
@@ -374,8 +371,8 @@ func (m *Module) handshake(d DMA, f Fence) {
 // receive gives away what is offered and takes the answer to the read of a
 // predicate. If that is a word of the file, it returns where it belongs.
 func (m *Module) receive(mem Mem) (restores bool, place uint8) {
-	cpl := only(mem.Cpl, tagRead)
-	if cpl.Status != port.CplNone {
+	cpl := mem.Cpl
+	if cpl.Status != port.CplNone && cpl.Tag&3 == tagRead {
 		m.reading = !cpl.Last
 		m.readErr = m.readErr || cpl.Status != port.CplSuccess
 		m.zero = cpl.Data == 0
@@ -398,5 +395,5 @@ func (m *Module) offers() bool { return m.req.Kind != port.None && m.req.Tag == 
 func (m *Module) quiet() bool {
 	moves := m.offered || m.inFlight != 0 || m.scratch
 	fences := m.fence != fence.None || m.fencing
-	return !moves && !fences && !m.offers() && !m.reading && m.ring.quiet() && m.ib.quiet()
+	return !moves && !fences && !m.offers() && !m.reading && m.stream.quiet()
 }

@@ -115,8 +115,9 @@ func (m *Module) use(word uint64, half uint32) {
 // await takes a header, ends the indirect buffer, or has the ring checked.
 func (m *Module) await(dword uint32, take bool) {
 	switch {
-	case m.inIB && m.ib.at == m.ibEnd:
+	case m.ended():
 		m.inIB = false
+		m.leaves, m.fresh = true, true
 		m.state = stateRetire
 	case !m.inIB && m.fresh && m.run:
 		m.state = stateRing
@@ -243,7 +244,7 @@ func (m *Module) headerCause(dword uint32) uint8 {
 // beyondIB reports whether what a dword counts is more than what is behind it in the
 // indirect buffer.
 func (m *Module) beyondIB(dword uint32) bool {
-	return m.inIB && dword&0xffff >= m.ibEnd-m.ib.at
+	return m.inIB && dword&0xffff >= m.ibEnd-m.stream.at
 }
 
 // keep checks a dword of the body, which goes to the file, and takes what is needed of
@@ -299,11 +300,18 @@ func (m *Module) retire() {
 	m.retired = m.watched
 	m.state = stateNext
 	m.startFresh()
-	if m.inIB {
-		m.ibDone = m.ib.at
-	} else {
-		m.rptr = m.ring.at & 0x3ffff
+	switch {
+	case m.inIB:
+		m.ibDone = m.stream.at
+	case m.leaves:
+		m.rptr = (m.rptr + 1 + pkt.IndirectBody) & m.readMask
+		if m.run {
+			m.state = stateRing
+		}
+	default:
+		m.rptr = m.stream.at & 0x3ffff
 	}
+	m.leaves = false
 }
 
 // fenced ends the packet with the outcome of the fence unit.

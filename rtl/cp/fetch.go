@@ -6,13 +6,12 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// only returns the completion if it has the tag.
-func only(cpl port.Completion, tag uint8) port.Completion {
-	var c port.Completion
-	if cpl.Tag&3 == tag {
-		c = cpl
+// fetched returns the completion if it is one of the ring or of an indirect buffer.
+func fetched(cpl port.Completion) port.Completion {
+	if cpl.Tag&3 == tagRead {
+		cpl.Status = port.CplNone
 	}
-	return c
+	return cpl
 }
 
 // readable reports whether the buffer in work may be read: in a packet that has started
@@ -32,68 +31,51 @@ func (m *Module) ringMask() uint32 { return ^(^uint32(0) << m.ringLog2) >> 2 & 0
 // when RUN was set: the host may write the ring's registers while a packet that RUN has
 // left behind is still fetched.
 func (m *Module) readWindow() window {
-	w := window{Enable: m.readable(), Base: m.readBase, End: m.wptr, Mask: m.readMask}
+	w := window{Enable: m.readable(), Base: m.buffer, End: m.wptr, Mask: m.readMask}
 	if m.inIB {
-		w.Base, w.End, w.Mask = m.ibBase, m.ibEnd, pkt.MaxIndirect
+		w.End, w.Mask = m.ibEnd, pkt.MaxIndirect
 	}
 	return w
 }
 
-// stream returns the stream of the buffer in work.
-func (m *Module) stream() stream {
-	s := m.ring
-	if m.inIB {
-		s = m.ib
-	}
-	return s
-}
-
-// next returns the base of the buffer in work and the position in it that its stream
-// asks for, or in a clock with an access those that the register at off names, for there
-// is one adder.
-func (m *Module) next(w window, accessed bool, off uint16) (base uint64, at uint32) {
-	s := m.stream()
-	base, at = w.Base, s.at
-	ahead, mask := s.have, w.Mask
+// next returns the position in the buffer that the stream asks for, or in a clock with
+// an access the one that the register at off names, for there is one adder.
+func (m *Module) next(w window, accessed bool, off uint16) uint32 {
+	at, ahead, mask := m.stream.at, m.stream.have, w.Mask
 	if accessed {
-		base, at = m.located(off)
+		at = m.located(off)
 		ahead, mask = 0, pkt.MaxIndirect
 	}
-	return base, (at + uint32(ahead)) & mask
+	return (at + uint32(ahead)) & mask
 }
 
-// asks reports whether the stream of the buffer in work asks for what is at next.
-func (m *Module) asks(w window, next uint32) bool {
-	s := m.stream()
-	return s.issues(w, next)
-}
+// asks reports whether the stream asks for what is at next.
+func (m *Module) asks(w window, next uint32) bool { return m.stream.issues(w, next) }
 
 // request returns the read of the buffer in work at next.
-func (m *Module) request(w window, base uint64, next uint32) port.Request {
+func (m *Module) request(w window, next uint32) port.Request {
 	tag := uint8(tagRing)
 	if m.inIB {
 		tag = tagIB
 	}
-	return port.Request{Kind: port.MemRead, Tag: tag, Len: span(w, next), Addr: m.sum(base, uint64(next)<<2)}
+	return port.Request{Kind: port.MemRead, Tag: tag, Len: span(w, next), Addr: m.sum(w.Base, uint64(next)<<2)}
 }
 
-// located returns the buffer and the position in it that a register names: of IB_ADDR,
-// of FAULT_BAD if that is the next dword, or of the packet in work.
-func (m *Module) located(off uint16) (base uint64, at uint32) {
-	ib := off == cpreg.IBLo || off == cpreg.IBHi
-	next := ib || off == cpreg.FaultBad || off == cpreg.FaultBadH
-	base, at = m.readBase, m.rptr
-	if ib || m.inIB {
-		base, at = m.ibBase, m.ibDone
+// located returns the position that a register names: of the packet in work, or of the
+// next dword for IB_ADDR and FAULT_BAD.
+func (m *Module) located(off uint16) uint32 {
+	at := m.rptr
+	if m.inIB {
+		at = m.ibDone
 	}
-	if next {
-		at = m.ring.at
+	if off != cpreg.FaultLo && off != cpreg.FaultHi {
+		at = m.stream.at
 	}
-	if next && (ib || m.inIB) {
-		at = m.ib.at
-	}
-	return base, at
+	return at
 }
+
+// ended reports whether everything in the indirect buffer was taken.
+func (m *Module) ended() bool { return m.inIB && m.stream.at == m.ibEnd }
 
 // sum returns an address in reach and n, in the memory of the address.
 func (m *Module) sum(addr, n uint64) uint64 { return addr&pkt.Host | (addr+n)&m.addrMask }
@@ -108,7 +90,4 @@ func (m *Module) takes() bool {
 }
 
 // failed reports whether the buffer in work cannot be read on.
-func (m *Module) failed() bool {
-	s := m.stream()
-	return s.failed()
-}
+func (m *Module) failed() bool { return m.stream.failed() }

@@ -6,13 +6,13 @@ import (
 )
 
 // Design note: what the decoder needs one word at a time is in the RAM behind the
-// two streams: the body of the packet in work, both surfaces, RING_BASE and WPTR. The
+// beats of the stream: the body of the packet in work, both surfaces, RING_BASE and WPTR. The
 // word that the state needs is read in each clock, so it is there in the next one,
 // unless the host has read a register of the file. The words of a surface are as
 // SAVE_STATE lays them out, and SET_STATE puts its body where they are, in a slot of
 // four words: to set a surface is to swap two slots.
 
-// The file: slots of four words behind the beats of the streams.
+// The file: slots of four words behind the beats of the ring and of an indirect buffer.
 const (
 	fileAt    = 2 * depth
 	fileWords = 16
@@ -170,35 +170,36 @@ func (m *Module) keeps(off uint16) bool {
 	return m.state != stateClear && !m.resetting && (ring && !m.run || off == cpreg.Wptr)
 }
 
-// arrival returns where the data of a completion goes.
-func arrival(keep bool, at uint8, ibKeep bool, ibAt uint8, restores bool, word uint8, data uint64) write {
-	w := write{At: at, Data: data}
-	if ibKeep {
-		w.At = ibAt | depth
+// part returns the place of a beat in the part of the RAM that is its buffer's.
+func part(at uint8, inIB bool) uint8 {
+	if inIB {
+		at |= depth
 	}
+	return at
+}
+
+// arrival returns where the data of a completion goes.
+func arrival(keep bool, at uint8, inIB, restores bool, word uint8, data uint64) write {
+	w := write{At: part(at, inIB), Data: data}
 	if restores {
 		w.At = fileAt | word
 	}
-	if keep || ibKeep || restores {
+	if keep || restores {
 		w.Enable = 0xff
 	}
 	return w
 }
 
 // tickRAM reads what is needed in the next clock, and writes. held is whether the
-// buffer in work has a beat, skew odd of the indirect buffer.
-func (m *Module) tickRAM(held, skew bool, looks look, w write) {
+// stream has the beat of the next dword.
+func (m *Module) tickRAM(held bool, looks look, w write) {
 	kind, at := m.needs()
 	at |= fileAt
 	m.ready = kind == needDword && held || kind == needWord && (w.Enable == 0 || w.At < fileAt)
 	m.high = m.upper()
 	if kind == needDword {
-		m.high = m.ring.at&1 != 0
-		at = beat(m.ring.at, false)
-		if m.inIB {
-			m.high = m.ib.at&1 != 0 != skew
-			at = beat(m.ib.at, skew) | depth
-		}
+		m.high = m.stream.at&1 != 0 != odd(m.buffer)
+		at = part(beat(m.stream.at, odd(m.buffer)), m.inIB)
 	}
 	read := m.ready
 	if looks.Valid {
@@ -226,6 +227,5 @@ func (m *Module) upper() bool {
 // lacks reports whether something is needed, is there and was not read.
 func (m *Module) lacks() bool {
 	kind, _ := m.needs()
-	s := m.stream()
-	return !m.ready && (kind == needWord || kind == needDword && s.have != 0)
+	return !m.ready && (kind == needWord || kind == needDword && m.stream.have != 0)
 }

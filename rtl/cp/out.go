@@ -47,7 +47,7 @@ func (m *Module) Busy() bool { return !m.idle() }
 
 // Starved reports that the node waits for a dword of a buffer.
 func (m *Module) Starved() bool {
-	ended := m.state == stateNext && m.inIB && m.ib.at == m.ibEnd
+	ended := m.state == stateNext && m.ended()
 	return m.Busy() && m.takes() && !m.ready && !ended && !m.failed()
 }
 
@@ -75,7 +75,7 @@ func (m *Module) IdleFor() uint64 {
 		return 0
 	}
 	win := m.readWindow()
-	if _, next := m.next(win, false, 0); m.asks(win, next) {
+	if m.asks(win, m.next(win, false, 0)) {
 		return 0
 	}
 	return math.MaxUint64
@@ -88,7 +88,7 @@ func (m *Module) moves() bool {
 	case stateNext, stateBody, stateSkip:
 		started := m.run || m.interrupts() || m.state != stateNext
 		checks := m.state == stateNext && m.fresh && !m.inIB
-		ends := m.ringBad != ringGood || m.state == stateNext && m.inIB && m.ib.at == m.ibEnd
+		ends := m.ringBad != ringGood || m.state == stateNext && m.ended()
 		moves = moves || started && (m.ready || m.failed() || checks || ends)
 	case stateIssue:
 		moves = !m.offered

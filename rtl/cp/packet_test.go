@@ -221,9 +221,9 @@ func TestIndirect(t *testing.T) {
 			assert.Equal(t, uint32(4), b.read(cpreg.Packets), "NOP, COPY, INDIRECT, FILL")
 			assert.Equal(t, uint32(10), b.read(cpreg.Rptr))
 			assert.Zero(t, b.read(cpreg.IBLeft))
+			assert.Equal(t, uint32(ringAt&0xffffffff+40), b.read(cpreg.IBLo), "of the ring again")
+			assert.Equal(t, uint32(ringAt>>32), b.read(cpreg.IBHi))
 			end := tt.addr + 4*uint64(len(ib))
-			assert.Equal(t, uint32(end), b.read(cpreg.IBLo))
-			assert.Equal(t, uint32(end>>32), b.read(cpreg.IBHi))
 			for _, f := range b.fetches {
 				top := f.Addr + 4*uint64(f.Len)
 				inRing := f.Addr >= ringAt && top <= ringAt+40
@@ -231,6 +231,19 @@ func TestIndirect(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What was read ahead of the ring is there behind an indirect buffer.
+func TestRingIsKeptThroughAnIndirectBuffer(t *testing.T) {
+	b := newBench(t)
+	b.start(ringAt, 9)
+	b.put(0x1000, 0x01000000, 0x06000005, 0x33, 0, 4, 5, 6)
+	b.run(0x02000003, 0x1000, 0, 7, 0x01000000, 0x06000005, 0x44, 0, 4, 5, 6)
+	require.Len(t, b.descs, 2)
+	assert.Equal(t, uint64(0x44), b.descs[1].Dst)
+	require.Len(t, b.fetches, 2)
+	assert.Equal(t, ringAt, b.fetches[0].Addr)
+	assert.Equal(t, uint64(0x1000), b.fetches[1].Addr)
 }
 
 func TestIndirectRetiresWithItsBuffer(t *testing.T) {

@@ -23,8 +23,7 @@ func (m *Module) interrupts() bool { return m.preemption && m.asked }
 // yields reports whether it can do so in this clock: between packets, which the
 // end of an indirect buffer is not, waiting for a fence, or stopped on a fault.
 func (m *Module) yields(moving bool) bool {
-	ends := m.inIB && m.ib.at == m.ibEnd
-	rests := m.state == stateNext && !moving && !ends || m.state == stateFault
+	rests := m.state == stateNext && !moving && !m.ended() || m.state == stateFault
 	return m.interrupts() && (rests || m.state == stateWait)
 }
 
@@ -40,12 +39,11 @@ func (m *Module) yield() {
 	if m.state != stateFault {
 		if m.inIB {
 			m.progress = m.issued
+			m.ibSeek = true
 		}
 		m.startFresh()
 		m.run = false
 		m.inIB = false
-		m.ringSeek = true
-		m.ibSeek = true
 		m.state = stateNext
 	}
 }

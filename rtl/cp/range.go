@@ -176,7 +176,8 @@ func (m *Module) destined() {
 // enter goes into an indirect buffer.
 func (m *Module) enter() {
 	m.inIB = true
-	m.ibBase = m.end
+	m.kept = m.stream.have
+	m.buffer = m.end
 	m.ibEnd = m.bytes >> 2 & pkt.MaxIndirect
 	m.ibDone = 0
 	m.ibSeek = true

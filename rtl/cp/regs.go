@@ -143,6 +143,7 @@ func (m *Module) control(v uint32) {
 		m.run = false
 	} else if !m.run && m.state != stateFault {
 		m.run, m.fresh = true, true
+		m.kept = 0
 		if !m.inIB {
 			m.ibEnd, m.ibDone = 0, 0
 		}
@@ -166,7 +167,5 @@ func (m *Module) clearFault() {
 	m.inIB = false
 	m.startFresh()
 	m.ibEnd, m.ibDone = 0, 0
-	m.ringSeek = true
-	m.ibSeek = true
 	m.state = stateNext
 }

@@ -12,7 +12,6 @@ const (
 
 // checkRing looks at RING_BASE, which was read, and RING_SIZE.
 func (m *Module) checkRing(base uint64) {
-	m.readBase = m.within(base) &^ 0xfff
 	m.readMask = m.ringMask()
 	m.bytes = m.ringMask()<<2 | 3
 	switch {
@@ -35,6 +34,7 @@ func (m *Module) checkRingEnd(inside bool) {
 	case m.strays():
 		m.refuseRing(ringWptr)
 	default:
+		m.buffer = m.end
 		m.rptr &= m.readMask
 		m.fresh = false
 		m.ringSeek = true

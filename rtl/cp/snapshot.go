@@ -9,7 +9,7 @@ import (
 )
 
 // ModuleWords is how many words Snapshot fills.
-const ModuleWords = 120 + hdl.RAMWords
+const ModuleWords = 115 + hdl.RAMWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -37,104 +37,99 @@ func (m *Module) Snapshot(s []uint64) {
 	s[20] = uint64(m.rptr)
 	s[21] = hdl.Bit(m.fresh)
 	s[22] = uint64(m.ringBad)
-	s[23] = m.readBase
-	s[24] = uint64(m.readMask)
-	s[25] = uint64(m.packets)
-	s[26] = hdl.Bit(m.rsp.Hit)
-	s[27] = hdl.Bit(m.rsp.Retry)
-	s[28] = uint64(m.rsp.Data)
-	s[29] = hdl.Bit(m.filed)
-	s[30] = uint64(m.ring.at)
-	s[31] = uint64(m.ring.come)
-	s[32] = uint64(m.ring.have)
-	s[33] = hdl.Bit(m.ring.odd)
-	s[34] = hdl.Bit(m.ring.drop)
-	s[35] = hdl.Bit(m.ring.bad)
-	s[36] = uint64(m.ib.at)
-	s[37] = uint64(m.ib.come)
-	s[38] = uint64(m.ib.have)
-	s[39] = hdl.Bit(m.ib.odd)
-	s[40] = hdl.Bit(m.ib.drop)
-	s[41] = hdl.Bit(m.ib.bad)
-	s[42] = hdl.Bit(m.ready)
-	s[43] = hdl.Bit(m.high)
-	s[44] = hdl.Bit(m.ringSeek)
-	s[45] = hdl.Bit(m.ibSeek)
-	s[46] = hdl.Bit(m.inIB)
-	s[47] = m.ibBase
-	s[48] = uint64(m.ibEnd)
-	s[49] = uint64(m.ibDone)
-	s[50] = uint64(m.state)
-	s[51] = uint64(m.cause)
-	s[52] = uint64(m.bad)
-	s[53] = uint64(m.hdr)
-	s[54] = uint64(m.left)
-	s[55] = uint64(m.n)
-	s[56] = hdl.Bit(m.flag)
-	s[57] = uint64(m.few)
-	s[58] = uint64(m.body)
-	s[59] = uint64(m.from)
-	s[60] = uint64(m.onto)
-	s[61] = hdl.Bit(m.src.set)
-	s[62] = uint64(m.src.format)
-	s[63] = hdl.Bit(m.dst.set)
-	s[64] = uint64(m.dst.format)
-	s[65] = hdl.Bit(m.writes)
-	s[66] = hdl.Bit(m.again)
-	s[67] = uint64(m.edge)
-	s[68] = uint64(m.x0)
-	s[69] = uint64(m.x1)
-	s[70] = uint64(m.y0)
-	s[71] = uint64(m.y1)
-	s[72] = uint64(m.scale)
-	s[73] = uint64(m.mul)
-	s[74] = m.add
-	s[75] = m.end
-	s[76] = m.srcAddr
-	s[77] = uint64(m.bytes)
-	s[78] = uint64(m.piece)
-	s[79] = hdl.Bit(m.zero)
-	s[80] = hdl.Bit(m.waiting)
-	s[81] = uint64(m.window)
-	s[82] = m.window0.base
-	s[83] = m.window0.end
-	s[84] = hdl.Bit(m.window0.writable)
-	s[85] = m.window1.base
-	s[86] = m.window1.end
-	s[87] = hdl.Bit(m.window1.writable)
-	s[88] = m.window2.base
-	s[89] = m.window2.end
-	s[90] = hdl.Bit(m.window2.writable)
-	s[91] = m.window3.base
-	s[92] = m.window3.end
-	s[93] = hdl.Bit(m.window3.writable)
-	s[94] = m.bottom
-	s[95] = uint64(m.word)
-	s[96] = hdl.Bit(m.wrong)
-	s[97] = m.value
-	s[98] = hdl.Bit(m.asked)
-	s[99] = hdl.Bit(m.halted)
-	s[100] = uint64(m.preemptID)
-	s[101] = uint64(m.preempted)
-	s[102] = uint64(m.progress)
-	s[103] = uint64(m.issued)
-	s[104] = hdl.Bit(m.yielded)
-	s[105] = hdl.Bit(m.offered)
-	s[106] = uint64(m.inFlight)
-	s[107] = hdl.Bit(m.readErr)
-	s[108] = hdl.Bit(m.writeErr)
-	s[109] = uint64(m.fence)
-	s[110] = hdl.Bit(m.fencing)
-	s[111] = uint64(m.req.Kind)
-	s[112] = uint64(m.req.Tag)
-	s[113] = uint64(m.req.Len)
-	s[114] = m.req.Addr
-	s[115] = hdl.Bit(m.reading)
-	s[116] = hdl.Bit(m.scratch)
-	s[117] = hdl.Bit(m.retired)
-	s[118] = hdl.Bit(m.took)
-	s[119] = hdl.Bit(m.pulse)
-	s = s[120:]
+	s[23] = uint64(m.readMask)
+	s[24] = uint64(m.packets)
+	s[25] = hdl.Bit(m.rsp.Hit)
+	s[26] = hdl.Bit(m.rsp.Retry)
+	s[27] = uint64(m.rsp.Data)
+	s[28] = hdl.Bit(m.filed)
+	s[29] = uint64(m.stream.at)
+	s[30] = uint64(m.stream.come)
+	s[31] = uint64(m.stream.have)
+	s[32] = hdl.Bit(m.stream.odd)
+	s[33] = hdl.Bit(m.stream.drop)
+	s[34] = hdl.Bit(m.stream.bad)
+	s[35] = m.buffer
+	s[36] = uint64(m.kept)
+	s[37] = hdl.Bit(m.ready)
+	s[38] = hdl.Bit(m.high)
+	s[39] = hdl.Bit(m.ringSeek)
+	s[40] = hdl.Bit(m.ibSeek)
+	s[41] = hdl.Bit(m.inIB)
+	s[42] = hdl.Bit(m.leaves)
+	s[43] = uint64(m.ibEnd)
+	s[44] = uint64(m.ibDone)
+	s[45] = uint64(m.state)
+	s[46] = uint64(m.cause)
+	s[47] = uint64(m.bad)
+	s[48] = uint64(m.hdr)
+	s[49] = uint64(m.left)
+	s[50] = uint64(m.n)
+	s[51] = hdl.Bit(m.flag)
+	s[52] = uint64(m.few)
+	s[53] = uint64(m.body)
+	s[54] = uint64(m.from)
+	s[55] = uint64(m.onto)
+	s[56] = hdl.Bit(m.src.set)
+	s[57] = uint64(m.src.format)
+	s[58] = hdl.Bit(m.dst.set)
+	s[59] = uint64(m.dst.format)
+	s[60] = hdl.Bit(m.writes)
+	s[61] = hdl.Bit(m.again)
+	s[62] = uint64(m.edge)
+	s[63] = uint64(m.x0)
+	s[64] = uint64(m.x1)
+	s[65] = uint64(m.y0)
+	s[66] = uint64(m.y1)
+	s[67] = uint64(m.scale)
+	s[68] = uint64(m.mul)
+	s[69] = m.add
+	s[70] = m.end
+	s[71] = m.srcAddr
+	s[72] = uint64(m.bytes)
+	s[73] = uint64(m.piece)
+	s[74] = hdl.Bit(m.zero)
+	s[75] = hdl.Bit(m.waiting)
+	s[76] = uint64(m.window)
+	s[77] = m.window0.base
+	s[78] = m.window0.end
+	s[79] = hdl.Bit(m.window0.writable)
+	s[80] = m.window1.base
+	s[81] = m.window1.end
+	s[82] = hdl.Bit(m.window1.writable)
+	s[83] = m.window2.base
+	s[84] = m.window2.end
+	s[85] = hdl.Bit(m.window2.writable)
+	s[86] = m.window3.base
+	s[87] = m.window3.end
+	s[88] = hdl.Bit(m.window3.writable)
+	s[89] = m.bottom
+	s[90] = uint64(m.word)
+	s[91] = hdl.Bit(m.wrong)
+	s[92] = m.value
+	s[93] = hdl.Bit(m.asked)
+	s[94] = hdl.Bit(m.halted)
+	s[95] = uint64(m.preemptID)
+	s[96] = uint64(m.preempted)
+	s[97] = uint64(m.progress)
+	s[98] = uint64(m.issued)
+	s[99] = hdl.Bit(m.yielded)
+	s[100] = hdl.Bit(m.offered)
+	s[101] = uint64(m.inFlight)
+	s[102] = hdl.Bit(m.readErr)
+	s[103] = hdl.Bit(m.writeErr)
+	s[104] = uint64(m.fence)
+	s[105] = hdl.Bit(m.fencing)
+	s[106] = uint64(m.req.Kind)
+	s[107] = uint64(m.req.Tag)
+	s[108] = uint64(m.req.Len)
+	s[109] = m.req.Addr
+	s[110] = hdl.Bit(m.reading)
+	s[111] = hdl.Bit(m.scratch)
+	s[112] = hdl.Bit(m.retired)
+	s[113] = hdl.Bit(m.took)
+	s[114] = hdl.Bit(m.pulse)
+	s = s[115:]
 	m.beats.Snapshot(s)
 }
 
@@ -164,105 +159,100 @@ func (m *Module) Restore(s []uint64) {
 	m.rptr = uint32(s[20])
 	m.fresh = s[21] != 0
 	m.ringBad = uint8(s[22])
-	m.readBase = s[23]
-	m.readMask = uint32(s[24])
-	m.packets = uint32(s[25])
-	m.rsp.Hit = s[26] != 0
-	m.rsp.Retry = s[27] != 0
-	m.rsp.Data = uint32(s[28])
-	m.filed = s[29] != 0
-	m.ring.at = uint32(s[30])
-	m.ring.come = uint8(s[31])
-	m.ring.have = uint8(s[32])
-	m.ring.odd = s[33] != 0
-	m.ring.drop = s[34] != 0
-	m.ring.bad = s[35] != 0
-	m.ib.at = uint32(s[36])
-	m.ib.come = uint8(s[37])
-	m.ib.have = uint8(s[38])
-	m.ib.odd = s[39] != 0
-	m.ib.drop = s[40] != 0
-	m.ib.bad = s[41] != 0
-	m.ready = s[42] != 0
-	m.high = s[43] != 0
-	m.ringSeek = s[44] != 0
-	m.ibSeek = s[45] != 0
-	m.inIB = s[46] != 0
-	m.ibBase = s[47]
-	m.ibEnd = uint32(s[48])
-	m.ibDone = uint32(s[49])
-	m.state = state(s[50])
-	m.cause = uint8(s[51])
-	m.bad = operand(s[52])
-	m.hdr = uint32(s[53])
-	m.left = uint16(s[54])
-	m.n = uint8(s[55])
-	m.flag = s[56] != 0
-	m.few = uint8(s[57])
-	m.body = uint8(s[58])
-	m.from = uint8(s[59])
-	m.onto = uint8(s[60])
-	m.src.set = s[61] != 0
-	m.src.format = uint8(s[62])
-	m.dst.set = s[63] != 0
-	m.dst.format = uint8(s[64])
-	m.writes = s[65] != 0
-	m.again = s[66] != 0
-	m.edge = uint8(s[67])
-	m.x0 = uint16(s[68])
-	m.x1 = uint16(s[69])
-	m.y0 = uint16(s[70])
-	m.y1 = uint16(s[71])
-	m.scale = uint8(s[72])
-	m.mul = uint16(s[73])
-	m.add = s[74]
-	m.end = s[75]
-	m.srcAddr = s[76]
-	m.bytes = uint32(s[77])
-	m.piece = uint32(s[78])
-	m.zero = s[79] != 0
-	m.waiting = s[80] != 0
-	m.window = uint8(s[81])
-	m.window0.base = s[82]
-	m.window0.end = s[83]
-	m.window0.writable = s[84] != 0
-	m.window1.base = s[85]
-	m.window1.end = s[86]
-	m.window1.writable = s[87] != 0
-	m.window2.base = s[88]
-	m.window2.end = s[89]
-	m.window2.writable = s[90] != 0
-	m.window3.base = s[91]
-	m.window3.end = s[92]
-	m.window3.writable = s[93] != 0
-	m.bottom = s[94]
-	m.word = uint8(s[95])
-	m.wrong = s[96] != 0
-	m.value = s[97]
-	m.asked = s[98] != 0
-	m.halted = s[99] != 0
-	m.preemptID = uint32(s[100])
-	m.preempted = uint32(s[101])
-	m.progress = uint32(s[102])
-	m.issued = uint32(s[103])
-	m.yielded = s[104] != 0
-	m.offered = s[105] != 0
-	m.inFlight = uint8(s[106])
-	m.readErr = s[107] != 0
-	m.writeErr = s[108] != 0
-	m.fence = fence.Op(s[109])
-	m.fencing = s[110] != 0
-	m.req.Kind = port.Kind(s[111])
-	m.req.Tag = uint8(s[112])
-	m.req.Len = uint8(s[113])
-	m.req.Addr = s[114]
-	m.reading = s[115] != 0
-	m.scratch = s[116] != 0
-	m.retired = s[117] != 0
-	m.took = s[118] != 0
-	m.pulse = s[119] != 0
+	m.readMask = uint32(s[23])
+	m.packets = uint32(s[24])
+	m.rsp.Hit = s[25] != 0
+	m.rsp.Retry = s[26] != 0
+	m.rsp.Data = uint32(s[27])
+	m.filed = s[28] != 0
+	m.stream.at = uint32(s[29])
+	m.stream.come = uint8(s[30])
+	m.stream.have = uint8(s[31])
+	m.stream.odd = s[32] != 0
+	m.stream.drop = s[33] != 0
+	m.stream.bad = s[34] != 0
+	m.buffer = s[35]
+	m.kept = uint8(s[36])
+	m.ready = s[37] != 0
+	m.high = s[38] != 0
+	m.ringSeek = s[39] != 0
+	m.ibSeek = s[40] != 0
+	m.inIB = s[41] != 0
+	m.leaves = s[42] != 0
+	m.ibEnd = uint32(s[43])
+	m.ibDone = uint32(s[44])
+	m.state = state(s[45])
+	m.cause = uint8(s[46])
+	m.bad = operand(s[47])
+	m.hdr = uint32(s[48])
+	m.left = uint16(s[49])
+	m.n = uint8(s[50])
+	m.flag = s[51] != 0
+	m.few = uint8(s[52])
+	m.body = uint8(s[53])
+	m.from = uint8(s[54])
+	m.onto = uint8(s[55])
+	m.src.set = s[56] != 0
+	m.src.format = uint8(s[57])
+	m.dst.set = s[58] != 0
+	m.dst.format = uint8(s[59])
+	m.writes = s[60] != 0
+	m.again = s[61] != 0
+	m.edge = uint8(s[62])
+	m.x0 = uint16(s[63])
+	m.x1 = uint16(s[64])
+	m.y0 = uint16(s[65])
+	m.y1 = uint16(s[66])
+	m.scale = uint8(s[67])
+	m.mul = uint16(s[68])
+	m.add = s[69]
+	m.end = s[70]
+	m.srcAddr = s[71]
+	m.bytes = uint32(s[72])
+	m.piece = uint32(s[73])
+	m.zero = s[74] != 0
+	m.waiting = s[75] != 0
+	m.window = uint8(s[76])
+	m.window0.base = s[77]
+	m.window0.end = s[78]
+	m.window0.writable = s[79] != 0
+	m.window1.base = s[80]
+	m.window1.end = s[81]
+	m.window1.writable = s[82] != 0
+	m.window2.base = s[83]
+	m.window2.end = s[84]
+	m.window2.writable = s[85] != 0
+	m.window3.base = s[86]
+	m.window3.end = s[87]
+	m.window3.writable = s[88] != 0
+	m.bottom = s[89]
+	m.word = uint8(s[90])
+	m.wrong = s[91] != 0
+	m.value = s[92]
+	m.asked = s[93] != 0
+	m.halted = s[94] != 0
+	m.preemptID = uint32(s[95])
+	m.preempted = uint32(s[96])
+	m.progress = uint32(s[97])
+	m.issued = uint32(s[98])
+	m.yielded = s[99] != 0
+	m.offered = s[100] != 0
+	m.inFlight = uint8(s[101])
+	m.readErr = s[102] != 0
+	m.writeErr = s[103] != 0
+	m.fence = fence.Op(s[104])
+	m.fencing = s[105] != 0
+	m.req.Kind = port.Kind(s[106])
+	m.req.Tag = uint8(s[107])
+	m.req.Len = uint8(s[108])
+	m.req.Addr = s[109]
+	m.reading = s[110] != 0
+	m.scratch = s[111] != 0
+	m.retired = s[112] != 0
+	m.took = s[113] != 0
+	m.pulse = s[114] != 0
 	m.nap = false
-	s = s[120:]
+	s = s[115:]
 	m.beats.Restore(s)
 }
 
@@ -292,31 +282,26 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".rptr", Width: 18},
 		hdl.Signal{Name: at + ".fresh", Width: 1},
 		hdl.Signal{Name: at + ".ringBad", Width: 2},
-		hdl.Signal{Name: at + ".readBase", Width: 64},
 		hdl.Signal{Name: at + ".readMask", Width: 18},
 		hdl.Signal{Name: at + ".packets", Width: 32},
 		hdl.Signal{Name: at + ".rsp_Hit", Width: 1},
 		hdl.Signal{Name: at + ".rsp_Retry", Width: 1},
 		hdl.Signal{Name: at + ".rsp_Data", Width: 32},
 		hdl.Signal{Name: at + ".filed", Width: 1},
-		hdl.Signal{Name: at + ".ring_at", Width: 20},
-		hdl.Signal{Name: at + ".ring_come", Width: 6},
-		hdl.Signal{Name: at + ".ring_have", Width: 7},
-		hdl.Signal{Name: at + ".ring_odd", Width: 1},
-		hdl.Signal{Name: at + ".ring_drop", Width: 1},
-		hdl.Signal{Name: at + ".ring_bad", Width: 1},
-		hdl.Signal{Name: at + ".ib_at", Width: 20},
-		hdl.Signal{Name: at + ".ib_come", Width: 6},
-		hdl.Signal{Name: at + ".ib_have", Width: 7},
-		hdl.Signal{Name: at + ".ib_odd", Width: 1},
-		hdl.Signal{Name: at + ".ib_drop", Width: 1},
-		hdl.Signal{Name: at + ".ib_bad", Width: 1},
+		hdl.Signal{Name: at + ".stream_at", Width: 20},
+		hdl.Signal{Name: at + ".stream_come", Width: 6},
+		hdl.Signal{Name: at + ".stream_have", Width: 7},
+		hdl.Signal{Name: at + ".stream_odd", Width: 1},
+		hdl.Signal{Name: at + ".stream_drop", Width: 1},
+		hdl.Signal{Name: at + ".stream_bad", Width: 1},
+		hdl.Signal{Name: at + ".buffer", Width: 64},
+		hdl.Signal{Name: at + ".kept", Width: 7},
 		hdl.Signal{Name: at + ".ready", Width: 1},
 		hdl.Signal{Name: at + ".high", Width: 1},
 		hdl.Signal{Name: at + ".ringSeek", Width: 1},
 		hdl.Signal{Name: at + ".ibSeek", Width: 1},
 		hdl.Signal{Name: at + ".inIB", Width: 1},
-		hdl.Signal{Name: at + ".ibBase", Width: 64},
+		hdl.Signal{Name: at + ".leaves", Width: 1},
 		hdl.Signal{Name: at + ".ibEnd", Width: 20},
 		hdl.Signal{Name: at + ".ibDone", Width: 20},
 		hdl.Signal{Name: at + ".state", Width: 5, Names: stateNames()},

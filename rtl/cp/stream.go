@@ -20,9 +20,9 @@ func odd(base uint64) bool { return base>>2&1 != 0 }
 // stream reads one buffer ahead of the decoder, in requests of up to 128 bytes
 // that end at multiples of 128.
 //
-//	In      mask and skew, Mask and odd of its buffer's window; seek, a pulse, and where
-//	        to; take, a pulse if there is a dword; asks, what it issues is offered, and
-//	        dwords, how many; cpl, the completions of this stream
+//	In      w, the window of its buffer; seek, a pulse, where to, and how many dwords that
+//	        it held there are kept; take, a pulse if there is a dword; asks, what it issues
+//	        is offered, and dwords, how many; cpl, its completions
 //	Out     issues; held, the beat of the next dword is there; keep and place, where this
 //	        clock's completion is put; failed, no dword will come because a read was
 //	        answered with an error; quiet, nothing is in flight
@@ -73,7 +73,8 @@ func beat(position uint32, skew bool) uint8 {
 
 // Tick is one rising clock edge. held is whether the beat of the next dword came in an
 // earlier clock.
-func (s *stream) Tick(mask uint32, skew, seek bool, to uint32, take, asks bool, dwords uint8, cpl port.Completion) (held, keep bool, place uint8) {
+func (s *stream) Tick(w window, seek bool, to uint32, kept uint8, take, asks bool, dwords uint8, cpl port.Completion) (held, keep bool, place uint8) {
+	skew := odd(w.Base)
 	place = beat(s.at+uint32(s.have), skew)
 	if asks {
 		s.come = dwords & 0x3f
@@ -85,11 +86,11 @@ func (s *stream) Tick(mask uint32, skew, seek bool, to uint32, take, asks bool, 
 	keep = s.arrive(cpl)
 	if seek {
 		at = to
-		s.have = 0
+		s.have = kept & 0x7f
 		s.bad = false
 		s.drop = s.come != 0
 	}
-	s.at = at & mask
+	s.at = at & w.Mask
 	return held, keep, place
 }
 

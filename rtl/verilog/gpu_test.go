@@ -58,7 +58,7 @@ func TestManifest(t *testing.T) {
 	assert.Equal(t, "cp1", byGo["cp1.state"].Instance)
 	assert.Equal(t, "intc.masked_1", byGo["intc.masked[1]"].Verilog)
 	assert.Equal(t, 1, byGo["intc.masked[1]"].Elem)
-	assert.Equal(t, "cp0.ring_have", byGo["cp0.ring.have"].Verilog)
+	assert.Equal(t, "cp0.stream_have", byGo["cp0.stream.have"].Verilog)
 	assert.Equal(t, "dma.queue.count", byGo["dma.queue.count"].Verilog)
 	assert.True(t, strings.HasPrefix(byGo["dma.order.q"].Pos, "rtl/hdl/ram.go:"), byGo["dma.order.q"].Pos)
 	assert.NotContains(t, byGo, "cp0.vramLimit", "a parameter is no register")
