@@ -164,19 +164,19 @@ type Module struct {
 	ibEnd    uint32 `w:"20"` // dwords of the indirect buffer
 	ibDone   uint32 `w:"20"` // of them retired
 
-	state state   `w:"5"`
-	cause uint8   `w:"4"` // of the fault; before it, of the first word of the body to be refused
-	bad   operand `w:"5"` // what is refused
-	hdr   uint32  // header of the packet in work
-	left  uint16  // dwords of its body not yet taken, or to be skipped
-	n     uint8   `w:"3"` // place in the body of the next one
-	flag  bool    // the flag in it
-	few   uint8   `w:"3"` // its number of few bits
-	body  uint8   `w:"2"` // slots of the body and of the surfaces
-	from  uint8   `w:"2"`
-	onto  uint8   `w:"2"`
-	src   surface
-	dst   surface
+	state  state   `w:"5"`
+	cause  uint8   `w:"4"` // of the fault; before it, of the first word of the body to be refused
+	bad    operand `w:"5"` // what is refused
+	opcode uint8   // of the packet in work, the whole header is in the file
+	left   uint16  // dwords of its body not yet taken, or to be skipped
+	n      uint8   `w:"3"` // place in the body of the next one
+	flag   bool    // the flag in it
+	few    uint8   `w:"3"` // its number of few bits
+	body   uint8   `w:"2"` // slots of the body and of the surfaces
+	from   uint8   `w:"2"`
+	onto   uint8   `w:"2"`
+	src    surface
+	dst    surface
 
 	writes  bool   // the destination is in work
 	again   bool   // its corner was clipped, its first row was found
@@ -298,7 +298,8 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req, rst bool) {
 	asks := m.asks(win, next) && !moving && !accessed && !busy && !rst
 	arrives := mem.Cpl.Status != port.CplNone
 	free := !arrives && regs.Op != regbus.Write
-	take := m.ready && !moving && m.takes() && !rst && (free || m.state != stateBody)
+	dword, taken := m.half(), d.Ready && m.offered
+	take := m.ready && !moving && m.takes() && !rst && (free || m.state == stateSkip || m.state == stateNext && dword == emptyNOP)
 	var offer port.Request
 	if !hdl.Asleep(!asks && !accessed) {
 		offer = m.request(win, next)
@@ -310,7 +311,6 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req, rst bool) {
 	}
 	write := m.stores(take, free, arrives, off, regs.Data)
 	later := m.state == stateClear || arrives && regs.Op == regbus.Write && m.keeps(off)
-	dword, taken := m.half(), d.Ready && m.offered
 
 	m.ringSeek, m.ibSeek = false, false
 	m.pulse, m.yielded = false, false

@@ -133,10 +133,11 @@ func (m *Module) stuck() {
 	if m.ringBad != ringGood {
 		m.blame()
 	} else if m.failed() {
+		bad := operandNext
 		if m.state == stateNext {
-			m.hdr = 0
+			bad = operandStart
 		}
-		m.fault(cpreg.CauseReadError, operandNext)
+		m.fault(cpreg.CauseReadError, bad)
 	}
 }
 
@@ -155,7 +156,7 @@ func (m *Module) clear() {
 // one dword has it in the upper half of the first word.
 func (m *Module) header(dword uint32) {
 	op, body := op(dword), uint16(dword)
-	m.hdr = dword
+	m.opcode = op
 	m.left = body
 	m.n = 0
 	if op == pkt.OpSetState || op == pkt.OpSetWindow || op == pkt.OpWaitFence {
@@ -177,7 +178,7 @@ func (m *Module) header(dword uint32) {
 func op(hdr uint32) uint8 { return uint8(hdr >> 24) }
 
 // op returns the opcode of the packet in work, which has passed.
-func (m *Module) op() uint8 { return op(m.hdr) & 0x1f }
+func (m *Module) op() uint8 { return m.opcode & 0x1f }
 
 // bodyOf returns the body length of an opcode in dwords and whether the node has
 // the opcode. A NOP has any.

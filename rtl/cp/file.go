@@ -16,17 +16,22 @@ import (
 const (
 	fileAt    = 2 * depth
 	fileWords = 16
-	slotRegs  = 3 // of RING_BASE and WPTR, the only slot that stays where it is
+	slotRegs  = 3 // of RING_BASE, WPTR and the header, the only slot that stays where it is
 )
 
 // Words of a slot.
 const (
-	wordBase  = 1 // of a surface
-	wordPitch = 2
-	wordClip  = 3
-	wordRing  = 0 // of slotRegs
-	wordWptr  = 1
+	wordBase   = 1 // of a surface
+	wordPitch  = 2
+	wordClip   = 3
+	wordRing   = 0 // of slotRegs
+	wordWptr   = 1
+	wordHeader = 2
 )
+
+// emptyNOP is the header of a NOP without a body, which need not be kept: nothing can
+// be wrong with it.
+const emptyNOP = pkt.OpNOP << 24
 
 // What the decoder needs of the RAM.
 type need uint8
@@ -143,7 +148,10 @@ func (m *Module) stores(take, free, arrives bool, off uint16, data uint32) write
 		w = write{At: fileAt | m.edge&1<<3 | m.n, Enable: 0xff}
 		v = 0
 	}
-	if !(m.state == stateBody && take || free && (m.state == stateBlame && m.ready || m.state == stateClear)) {
+	if m.state == stateNext {
+		w = write{At: fileAt | place(slotRegs, wordHeader), Enable: 0x0f}
+	}
+	if !(m.state != stateSkip && take || free && (m.state == stateBlame && m.ready || m.state == stateClear)) {
 		w.Enable = 0
 	}
 	if !free && m.keeps(off) {

@@ -29,7 +29,8 @@ const (
 	operandEnd                          // last row of a range
 	operandSourceAt                     // first row of a range
 	operandDestAt                       //
-	operandNext                         // address of the next dword
+	operandNext                         // address of the next dword of the body
+	operandStart                        // address of the next header
 	operandValue                        // a word that was restored
 )
 
@@ -101,6 +102,8 @@ func (m *Module) refusal(high bool) look {
 		l = look{Valid: true, High: high, At: place(m.from, wordBase)}
 	case m.bad == operandDest:
 		l = look{Valid: true, High: high, At: place(m.onto, wordBase)}
+	case m.bad == operandHeader:
+		l = look{Valid: !high, At: place(slotRegs, wordHeader)}
 	case m.bad < operandPair0:
 		l.High = m.bad&1 != 0
 		l.Valid = !high

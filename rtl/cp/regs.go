@@ -40,6 +40,9 @@ func (m *Module) looks(off uint16, op regbus.Op) look {
 		l = look{Valid: true, At: place(slotRegs, wordWptr)}
 	case cpreg.FaultLo, cpreg.FaultHi:
 		l = look{Valid: fault && m.cause == cpreg.CauseRing, High: off == cpreg.FaultHi, At: place(m.body, 1)}
+	case cpreg.FaultOp:
+		none := m.cause == cpreg.CauseRing || m.bad == operandStart
+		l = look{Valid: fault && !none, At: place(slotRegs, wordHeader)}
 	case cpreg.FaultBad, cpreg.FaultBadH:
 		l = m.refusal(off == cpreg.FaultBadH)
 		l.Valid = l.Valid && fault
@@ -53,12 +56,11 @@ func (m *Module) looks(off uint16, op regbus.Op) look {
 // What cannot be read together is put together by OR, which is less than a choice.
 func (m *Module) read(off uint16, addr uint64) uint32 {
 	fault := m.state == stateFault
-	at, bad := fault && m.cause != cpreg.CauseRing, fault && m.bad == operandNext
+	at, bad := fault && m.cause != cpreg.CauseRing, fault && (m.bad == operandNext || m.bad == operandStart)
 	ends := fault && m.bad == operandEnd
 	low := off == cpreg.IBLo || at && off == cpreg.FaultLo || bad && off == cpreg.FaultBad
 	high := off == cpreg.IBHi || at && off == cpreg.FaultHi || bad && off == cpreg.FaultBadH
-	header := fault && (off == cpreg.FaultOp || off == cpreg.FaultBad && m.bad == operandHeader)
-	v := only32(low, uint32(addr)) | only32(high, uint32(addr>>32)) | only32(header, m.hdr) |
+	v := only32(low, uint32(addr)) | only32(high, uint32(addr>>32)) |
 		only32(ends && off == cpreg.FaultBad, uint32(m.end)) | only32(ends && off == cpreg.FaultBadH, uint32(m.end>>32)) |
 		only32(off == cpreg.Packets, m.packets) | only32(off == cpreg.IBLeft, m.ibEnd-m.ibDone) |
 		only32(off == cpreg.Rptr, m.rptr) | only32(off == cpreg.RingSize, uint32(m.ringLog2)) |

@@ -70,7 +70,6 @@ func (m *Module) blamed() {
 	default:
 	}
 	if m.n == 2 {
-		m.hdr = 0
 		m.left = uint16(m.ringLog2)
 		m.fault(cpreg.CauseRing, bad)
 	}

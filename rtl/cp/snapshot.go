@@ -62,7 +62,7 @@ func (m *Module) Snapshot(s []uint64) {
 	s[45] = uint64(m.state)
 	s[46] = uint64(m.cause)
 	s[47] = uint64(m.bad)
-	s[48] = uint64(m.hdr)
+	s[48] = uint64(m.opcode)
 	s[49] = uint64(m.left)
 	s[50] = uint64(m.n)
 	s[51] = hdl.Bit(m.flag)
@@ -184,7 +184,7 @@ func (m *Module) Restore(s []uint64) {
 	m.state = state(s[45])
 	m.cause = uint8(s[46])
 	m.bad = operand(s[47])
-	m.hdr = uint32(s[48])
+	m.opcode = uint8(s[48])
 	m.left = uint16(s[49])
 	m.n = uint8(s[50])
 	m.flag = s[51] != 0
@@ -307,7 +307,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".state", Width: 5, Names: stateNames()},
 		hdl.Signal{Name: at + ".cause", Width: 4},
 		hdl.Signal{Name: at + ".bad", Width: 5},
-		hdl.Signal{Name: at + ".hdr", Width: 32},
+		hdl.Signal{Name: at + ".opcode", Width: 8},
 		hdl.Signal{Name: at + ".left", Width: 16},
 		hdl.Signal{Name: at + ".n", Width: 3},
 		hdl.Signal{Name: at + ".flag", Width: 1},

@@ -137,5 +137,5 @@ func TestSignalNames(t *testing.T) {
 	assert.Equal(t, []string{"None", "Fence", "Timestamp"}, names["gpu.cp0.fence"])
 	assert.Equal(t, []string{"None", "Success", "Unsupported", "Abort"}, names["gpu.pcie.status"])
 	assert.Equal(t, "WriteError", names["gpu.fence0.result"][3])
-	assert.Nil(t, names["gpu.cp0.hdr"])
+	assert.Nil(t, names["gpu.cp0.opcode"])
 }

@@ -26,8 +26,8 @@ type dump struct {
 	time  uint64
 }
 
-// An op is a word that is the opcode of a header.
-type op struct{ word, header int }
+// An op is a word that has the name of an opcode.
+type op struct{ word, opcode int }
 
 // newDump declares the variables of g.
 func newDump(w io.Writer, g *gpu.GPU) *dump {
@@ -36,7 +36,7 @@ func newDump(w io.Writer, g *gpu.GPU) *dump {
 	var order []int
 	for i, s := range signals {
 		order = append(order, i)
-		if instance, ok := strings.CutSuffix(s.Name, ".hdr"); ok {
+		if instance, ok := strings.CutSuffix(s.Name, ".opcode"); ok {
 			order = append(order, len(signals))
 			d.ops = append(d.ops, op{len(signals), i})
 			signals = append(signals, hdl.Signal{Name: instance + ".op", Names: opcodes()})
@@ -87,7 +87,7 @@ func (d *dump) sample(clock uint64, g *gpu.GPU, p *ports) {
 	g.Snapshot(d.now)
 	p.Snapshot(d.now[gpu.GPUWords:])
 	for _, o := range d.ops {
-		d.now[o.word] = d.now[o.header] >> 24
+		d.now[o.word] = d.now[o.opcode]
 	}
 	timed := false
 	for at := 0; at < len(d.now); at += run {
