@@ -12,12 +12,12 @@ import (
 // not aligned, so this is the order in which the causes are documented.
 
 // wordCause returns what is wrong with a dword of the body, and what is refused.
-func (m *Module) wordCause(dword uint32) (cause uint8, bad operand) {
+func (m *Module) wordCause(dword uint32, beyond bool) (cause uint8, bad operand) {
 	pair := operandPair0
 	if m.op() == pkt.OpWriteReg {
 		pair = operandWord0
 	}
-	out := m.outCause(dword)
+	out := m.outCause(dword, beyond)
 	cause, bad = out, wordAt(m.n)
 	switch {
 	case dword&m.reserved() != 0:
@@ -72,7 +72,7 @@ func (m *Module) unaligned() uint32 {
 const scratchOff = idreg.Base + idreg.Scratch0
 
 // outCause returns the cause if the dword in hand is out of range.
-func (m *Module) outCause(dword uint32) uint8 {
+func (m *Module) outCause(dword uint32, beyond bool) uint8 {
 	var out bool
 	cause := uint8(cpreg.CauseState)
 	switch op := m.op(); {
@@ -85,7 +85,7 @@ func (m *Module) outCause(dword uint32) uint8 {
 	case op == pkt.OpWriteReg && m.n == 0:
 		out, cause = dword&0xffff&^0xc != scratchOff, cpreg.CauseRegister
 	case op == pkt.OpPredicate && m.n == 2:
-		out, cause = m.beyondIB(dword), cpreg.CauseLength
+		out, cause = beyond, cpreg.CauseLength
 	case op == pkt.OpWaitFence && m.n == 1:
 		out = m.nodes == 1 && dword&1 != 0
 	default:
@@ -173,7 +173,7 @@ func (m *Module) begin() {
 		}
 	case pkt.OpCopy, pkt.OpFill:
 		m.state = stateLow
-		if m.bytes <= m.skipped()<<pieceLog2 {
+		if m.bytes == 0 || m.preemption && m.bytes <= m.skipped()<<pieceLog2 {
 			m.state = stateRetire
 		}
 	case pkt.OpSetState:

@@ -294,20 +294,23 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req, rst bool) {
 	if m.ibSeek {
 		to, kept = m.ibDone, 0
 	}
-	next := m.next(win, accessed, off)
-	asks := m.asks(win, next) && !moving && !accessed && !busy && !rst
+	weighs := m.weighs()
+	next := m.next(win, accessed, weighs, off)
+	left := m.behind(win, next, accessed && off == cpreg.IBLeft)
+	asks := m.stream.issues(win, next, left) && !moving && !accessed && !weighs && !busy && !rst
 	arrives := mem.Cpl.Status != port.CplNone
 	free := !arrives && regs.Op != regbus.Write
 	dword, taken := m.half(), d.Ready && m.offered
-	take := m.ready && !moving && m.takes() && !rst && (free || m.state == stateSkip || m.state == stateNext && dword == emptyNOP)
+	keeps := m.state == stateBody || m.state == stateNext && dword != emptyNOP
+	take := m.ready && !moving && m.takes() && !rst && (free || !keeps) && !(accessed && weighs)
 	var offer port.Request
 	if !hdl.Asleep(!asks && !accessed) {
-		offer = m.request(win, next)
+		offer = m.request(win, next, left)
 	}
 	var data uint32
 	var looks look
 	if !hdl.Asleep(!accessed) {
-		data, looks = m.read(off, offer.Addr), m.looks(off, regs.Op)
+		data, looks = m.read(off, offer.Addr, left), m.looks(off, regs.Op)
 	}
 	write := m.stores(take, free, arrives, off, regs.Data)
 	later := m.state == stateClear || arrives && regs.Op == regbus.Write && m.keeps(off)
@@ -325,7 +328,7 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req, rst bool) {
 		if m.preemption && m.yields(moving) {
 			m.yield()
 		} else {
-			m.step(dword, take, taken, moving, free, f)
+			m.step(dword, m.inIB && dword&0xffff >= left, take, taken, moving, free, f)
 		}
 	}
 	m.access(regs, off, data, looks, later, busy)

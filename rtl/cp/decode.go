@@ -7,10 +7,11 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/fence"
 )
 
-// step is a clock of the decoder. dword was taken from the buffer if take is set, and
-// the descriptor on offer if taken is; moving says that a buffer is being repositioned,
+// step is a clock of the decoder. dword was taken from the buffer if take is set, and the
+// descriptor on offer if taken is; beyond says that dword counts more than what is behind
+// it in the indirect buffer, moving says that a buffer is being repositioned,
 // free that the decoder may write to the file.
-func (m *Module) step(dword uint32, take, taken, moving, free bool, f Fence) {
+func (m *Module) step(dword uint32, beyond, take, taken, moving, free bool, f Fence) {
 	word, ready := m.beats.Out(), m.ready
 	settles, values := m.state == stateRange && !m.writes, m.state == stateValue && ready
 	begins, adds := ready && (m.state == stateLow || m.state == stateRing), m.adds()
@@ -19,11 +20,11 @@ func (m *Module) step(dword uint32, take, taken, moving, free bool, f Fence) {
 	switch m.state {
 	case stateNext:
 		if (m.run || m.interrupts()) && !moving {
-			m.await(dword, take)
+			m.await(dword, beyond, take)
 		}
 	case stateBody:
 		if take {
-			m.keep(dword)
+			m.keep(dword, beyond)
 		} else if !moving {
 			m.stuck()
 		}
@@ -113,7 +114,7 @@ func (m *Module) use(word uint64, half uint32) {
 }
 
 // await takes a header, ends the indirect buffer, or has the ring checked.
-func (m *Module) await(dword uint32, take bool) {
+func (m *Module) await(dword uint32, beyond, take bool) {
 	switch {
 	case m.ended():
 		m.inIB = false
@@ -122,7 +123,7 @@ func (m *Module) await(dword uint32, take bool) {
 	case !m.inIB && m.fresh && m.run:
 		m.state = stateRing
 	case take:
-		m.header(dword)
+		m.header(dword, beyond)
 	default:
 		m.stuck()
 	}
@@ -154,7 +155,7 @@ func (m *Module) clear() {
 
 // header checks the header of a packet and starts it. A packet whose first operand is
 // one dword has it in the upper half of the first word.
-func (m *Module) header(dword uint32) {
+func (m *Module) header(dword uint32, beyond bool) {
 	op, body := op(dword), uint16(dword)
 	m.opcode = op
 	m.left = body
@@ -163,7 +164,7 @@ func (m *Module) header(dword uint32) {
 		m.n = 1
 	}
 	m.cause = cpreg.CauseNone
-	switch cause := m.headerCause(dword); {
+	switch cause := m.headerCause(dword, beyond); {
 	case cause != cpreg.CauseNone:
 		m.fault(cause, operandHeader)
 	case op == pkt.OpNOP && body == 0:
@@ -220,20 +221,19 @@ func (m *Module) bodyOf(op uint8) (body uint16, known bool) {
 	return body, known
 }
 
-// headerCause returns what is wrong with a header. In an indirect buffer the
-// dword in hand is the first of those that are left.
-func (m *Module) headerCause(dword uint32) uint8 {
+// headerCause returns what is wrong with a header; beyond says that its body would end
+// behind the indirect buffer.
+func (m *Module) headerCause(dword uint32, beyond bool) uint8 {
 	op := op(dword)
 	want, known := m.bodyOf(op)
 	body := uint16(dword)
-	short := m.beyondIB(dword)
 	var cause uint8
 	switch {
 	case !known:
 		cause = cpreg.CauseOpcode
 	case dword&pkt.HeaderReserved != 0:
 		cause = cpreg.CauseReserved
-	case op != pkt.OpNOP && body != want || short:
+	case op != pkt.OpNOP && body != want || beyond:
 		cause = cpreg.CauseLength
 	case m.inIB && (op == pkt.OpIndirect || op >= pkt.OpFence):
 		cause = cpreg.CausePrivilege
@@ -242,16 +242,10 @@ func (m *Module) headerCause(dword uint32) uint8 {
 	return cause
 }
 
-// beyondIB reports whether what a dword counts is more than what is behind it in the
-// indirect buffer.
-func (m *Module) beyondIB(dword uint32) bool {
-	return m.inIB && dword&0xffff >= m.ibEnd-m.stream.at
-}
-
 // keep checks a dword of the body, which goes to the file, and takes what is needed of
 // it at once.
-func (m *Module) keep(dword uint32) {
-	cause, bad := m.wordCause(dword)
+func (m *Module) keep(dword uint32, beyond bool) {
+	cause, bad := m.wordCause(dword, beyond)
 	if m.cause == cpreg.CauseNone || m.cause == cpreg.CauseAlign && cause == cpreg.CauseReserved {
 		m.cause, m.bad = cause, bad
 	}
@@ -305,7 +299,7 @@ func (m *Module) retire() {
 	case m.inIB:
 		m.ibDone = m.stream.at
 	case m.leaves:
-		m.rptr = (m.rptr + 1 + pkt.IndirectBody) & m.readMask
+		m.rptr = (m.rptr + (1 + pkt.IndirectBody)) & m.readMask
 		if m.run {
 			m.state = stateRing
 		}

@@ -38,38 +38,57 @@ func (m *Module) readWindow() window {
 	return w
 }
 
+// weighs reports whether the dword that is there may be taken and may count what is
+// behind it in the indirect buffer.
+func (m *Module) weighs() bool {
+	counts := m.state == stateNext || m.state == stateBody && m.op() == pkt.OpPredicate
+	return m.inIB && m.ready && counts
+}
+
 // next returns the position in the buffer that the stream asks for, or in a clock with
-// an access the one that the register at off names, for there is one adder.
-func (m *Module) next(w window, accessed bool, off uint16) uint32 {
+// an access the one that the register at off names, and if a dword is weighed its own:
+// there is one adder.
+func (m *Module) next(w window, accessed, weighs bool, off uint16) uint32 {
 	at, ahead, mask := m.stream.at, m.stream.have, w.Mask
+	if accessed || weighs {
+		ahead = 0
+	}
 	if accessed {
-		at = m.located(off)
-		ahead, mask = 0, pkt.MaxIndirect
+		at, mask = m.located(off), pkt.MaxIndirect
 	}
 	return (at + uint32(ahead)) & mask
 }
 
-// asks reports whether the stream asks for what is at next.
-func (m *Module) asks(w window, next uint32) bool { return m.stream.issues(w, next) }
+// behind returns the dwords from next on to the end of the buffer in work, or of the
+// indirect buffer.
+func (m *Module) behind(w window, next uint32, ib bool) uint32 {
+	end, mask := w.End, w.Mask
+	if ib {
+		end, mask = m.ibEnd, pkt.MaxIndirect
+	}
+	return (end - next) & mask
+}
 
-// request returns the read of the buffer in work at next.
-func (m *Module) request(w window, next uint32) port.Request {
+// request returns the read of the buffer in work at next, which has left dwords there.
+func (m *Module) request(w window, next, left uint32) port.Request {
 	tag := uint8(tagRing)
 	if m.inIB {
 		tag = tagIB
 	}
-	return port.Request{Kind: port.MemRead, Tag: tag, Len: span(w, next), Addr: m.sum(w.Base, uint64(next)<<2)}
+	return port.Request{Kind: port.MemRead, Tag: tag, Len: span(w, next, left), Addr: m.sum(w.Base, uint64(next)<<2)}
 }
 
-// located returns the position that a register names: of the packet in work, or of the
-// next dword for IB_ADDR and FAULT_BAD.
+// located returns the position that a register names: for FAULT_ADDR of the packet in
+// work, for IB_LEFT in the indirect buffer, and otherwise of the next dword.
 func (m *Module) located(off uint16) uint32 {
-	at := m.rptr
-	if m.inIB {
-		at = m.ibDone
-	}
-	if off != cpreg.FaultLo && off != cpreg.FaultHi {
-		at = m.stream.at
+	at := m.stream.at
+	switch off {
+	case cpreg.FaultLo, cpreg.FaultHi, cpreg.IBLeft:
+		at = m.rptr
+		if m.inIB || off == cpreg.IBLeft {
+			at = m.ibDone
+		}
+	default:
 	}
 	return at
 }

@@ -75,7 +75,8 @@ func (m *Module) IdleFor() uint64 {
 		return 0
 	}
 	win := m.readWindow()
-	if m.asks(win, m.next(win, false, 0)) {
+	next := m.next(win, false, false, 0)
+	if !m.weighs() && m.stream.issues(win, next, m.behind(win, next, false)) {
 		return 0
 	}
 	return math.MaxUint64

@@ -42,9 +42,12 @@ func (m *Module) starts(addr uint64) bool { return addr&^pkt.Host&^m.limit(addr)
 // ends reports whether so many bytes behind m.end are in its memory, all of them or, of
 // the ring, the last one.
 func (m *Module) ends() bool {
-	limit := m.limit(m.end)
+	limit, bytes := m.limit(m.end), m.bytes
+	if m.state == stateRingEnd {
+		bytes = m.readMask<<2 | 3
+	}
 	first := m.end & m.addrMask
-	end := first + uint64(m.bytes)
+	end := first + uint64(bytes)
 	whole := m.state == stateRange && end&limit == 0 && (end>>1)&^limit == 0
 	return first&^limit == 0 && (end&^limit == 0 || whole)
 }

@@ -66,7 +66,7 @@ func (m *Module) placed() {
 	m.again = true
 	m.writes = m.op() == pkt.OpFill2D
 	m.state = stateCorner
-	if empty || skip > uint32(behind) {
+	if empty || m.preemption && skip > uint32(behind) {
 		m.state = stateRetire
 	}
 }

@@ -52,9 +52,10 @@ func (m *Module) looks(off uint16, op regbus.Op) look {
 	return l
 }
 
-// read returns a register that is not in the file; addr is the address that it names.
+// read returns a register that is not in the file; addr is the address that it names,
+// and left the dwords behind that.
 // What cannot be read together is put together by OR, which is less than a choice.
-func (m *Module) read(off uint16, addr uint64) uint32 {
+func (m *Module) read(off uint16, addr uint64, left uint32) uint32 {
 	fault := m.state == stateFault
 	at, bad := fault && m.cause != cpreg.CauseRing, fault && (m.bad == operandNext || m.bad == operandStart)
 	ends := fault && m.bad == operandEnd
@@ -62,7 +63,7 @@ func (m *Module) read(off uint16, addr uint64) uint32 {
 	high := off == cpreg.IBHi || at && off == cpreg.FaultHi || bad && off == cpreg.FaultBadH
 	v := only32(low, uint32(addr)) | only32(high, uint32(addr>>32)) |
 		only32(ends && off == cpreg.FaultBad, uint32(m.end)) | only32(ends && off == cpreg.FaultBadH, uint32(m.end>>32)) |
-		only32(off == cpreg.Packets, m.packets) | only32(off == cpreg.IBLeft, m.ibEnd-m.ibDone) |
+		only32(off == cpreg.Packets, m.packets) | only32(off == cpreg.IBLeft, left) |
 		only32(off == cpreg.Rptr, m.rptr) | only32(off == cpreg.RingSize, uint32(m.ringLog2)) |
 		only32(off == cpreg.Ctl, m.ctl()) | only32(off == cpreg.Status, m.status()) |
 		only32(fault && off == cpreg.FaultInfo, uint32(m.cause)) |

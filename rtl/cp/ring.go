@@ -13,7 +13,6 @@ const (
 // checkRing looks at RING_BASE, which was read, and RING_SIZE.
 func (m *Module) checkRing(base uint64) {
 	m.readMask = m.ringMask()
-	m.bytes = m.ringMask()<<2 | 3
 	switch {
 	case base&0xfff != 0:
 		m.refuseRing(ringBase)

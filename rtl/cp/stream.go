@@ -53,10 +53,9 @@ func (s *stream) failed() bool { return s.bad && s.have == 0 }
 func (s *stream) quiet() bool { return s.come == 0 }
 
 // issues reports whether the stream asks in this clock for what begins at next, behind
-// what it has. A request that starts in the upper half of a beat waits until the stream
+// what it has, where left dwords are. A request that starts in the upper half of a beat waits until the stream
 // is empty, so that only the newest beat it holds can end in its lower half.
-func (s *stream) issues(w window, next uint32) bool {
-	left := (w.End - next) & w.Mask
+func (s *stream) issues(w window, next, left uint32) bool {
 	free := s.come == 0 && !s.bad && s.have <= depth
 	even := next&1 != 0 == odd(w.Base)
 	return w.Enable && free && left != 0 && (even || s.have == 0)
@@ -119,9 +118,8 @@ func (s *stream) arrive(cpl port.Completion) bool {
 
 // span returns the dwords of a read of what is left of the window at next, up to
 // a multiple of 128 bytes.
-func span(w window, next uint32) uint8 {
+func span(w window, next, left uint32) uint8 {
 	n := port.MaxLen - uint8(uint32(w.Base>>2)+next)&(port.MaxLen-1)
-	left := (w.End - next) & w.Mask
 	if left&^(port.MaxLen-1) == 0 && uint8(left) < n {
 		n = uint8(left)
 	}
