@@ -112,7 +112,7 @@ const (
 //	Order   packets retire in the order of the buffer; RPTR moves when a packet
 //	        of the ring retires, for INDIRECT when its buffer has
 //	Paths   none
-//	Size    a RAM of 80 words and 790 bits; 1,000 more with everything
+//	Size    a RAM of 80 words and 700 bits; 1,000 more with everything
 //	Faults  FAULT_INFO.CAUSE; a packet is checked in the order opcode, reserved
 //	        bits of the header, length, privilege, reserved bits of the body,
 //	        alignment, field ranges, state, then address and window of the source

@@ -352,6 +352,37 @@ func TestTiming(t *testing.T) {
 		b.idle()
 		assert.LessOrEqual(t, b.clock-before, uint64(42), "with a memory of %d clocks and a DMA of 20", b.latency)
 	})
+	for _, tt := range []struct {
+		name        string
+		before      []uint32
+		packet      []uint32
+		least, most uint64 // clocks from the last dword to the descriptor
+	}{
+		{"FILL", nil, []uint32{0x06000005, 0x2000, 0, 8, 1, 2}, 4, 7},
+		{"COPY", nil, []uint32{0x04000005, 0x2000, 0, 0x3000, 0, 8}, 4, 7},
+		{"COPY_2D with the longest products", []uint32{
+			0x03000007, 0, 0x2000, 0, 0, 4, 0, 0x40004000, 0x03000007, 1, 0x4000, 0, 0, 4, 0, 0x40004000,
+		}, []uint32{0x05000003, 0x3fff0000, 0x3fff0000, 0x00010001}, 4, 7 + 112},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t)
+			b.start(ringAt, 9)
+			if tt.before != nil {
+				b.run(tt.before...)
+			}
+			b.push(tt.packet...)
+			b.doorbell()
+			for b.cp.state != stateCheck {
+				b.tick(regbus.Req{})
+			}
+			from := b.clock
+			for b.cp.Desc().Op == dma.None {
+				b.tick(regbus.Req{})
+			}
+			assert.GreaterOrEqual(t, b.clock-from, tt.least)
+			assert.LessOrEqual(t, b.clock-from, tt.most)
+		})
+	}
 	t.Run("rows back to back", func(t *testing.T) {
 		b := newBench(t)
 		b.dmaTime = 0
