@@ -100,7 +100,7 @@ func TestWaveVariables(t *testing.T) {
 		for name, want := range map[string]vcdtest.Var{
 			"gpu.cp0.state":          {Kind: "string", Width: 1},
 			"gpu.cp0.op":             {Kind: "string", Width: 1},
-			"gpu.cp0.stream_have":      {Kind: "reg", Width: 7},
+			"gpu.cp0.stream_have":    {Kind: "reg", Width: 7},
 			"gpu.dma.queue.count":    {Kind: "reg", Width: 3},
 			"gpu.dma.order.q":        {Kind: "reg", Width: 64},
 			"gpu.dma.fill_15":        {Kind: "reg", Width: 4},
