@@ -83,7 +83,7 @@ func TestSleepIsInvisible(t *testing.T) {
 		g := newRig(t, 200+seed, false)
 		s := newSleeper(g.machine)
 		g.dev, g.skip, g.latency = s, true, 1+g.rng.Uint64N(200)
-		for range 18 {
+		for range 24 {
 			g.round()
 		}
 		sleeps, clocks = sleeps+s.sleeps, clocks+s.clocks
