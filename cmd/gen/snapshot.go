@@ -38,7 +38,7 @@ var snapshotPackages = []struct {
 	{"rtl/ident", []string{"Module"}},
 	{"rtl/intc", []string{"Module"}},
 	{"rtl/mem", []string{"Module"}},
-	{"rtl/noc", []string{"Initiator", "Reads", "Writes"}},
+	{"rtl/noc", []string{"Initiator", "Reads", "Writes", "Beats"}},
 	{"rtl/pcie", []string{"Module"}},
 	{"rtl/perf", []string{"Module"}},
 	{"rtl/reset", []string{"Module"}},

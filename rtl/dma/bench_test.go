@@ -104,7 +104,7 @@ func (b *bench) tick(d dma.Desc, owner uint8) {
 		b.results = append(b.results, outcome{r, o, b.clock})
 	}
 	rd := b.m.Read()
-	wr, beat := b.m.Header(), b.m.Beat()
+	wr, beat := b.m.Header(), rotated(&b.m)
 	b.stable(rd, wr, beat)
 	idle := b.m.IdleFor() != 0
 	in := dma.In{ReadReady: b.ready(), ReqReady: len(b.writes) < 2 && b.ready() && b.turn(), Cpl: b.complete()}
@@ -149,7 +149,7 @@ func (b *bench) stable(rd, wr port.Request, beat port.Beat) {
 		require.Equal(b.t, b.lastBt, beat)
 	}
 	b.lastBt = beat
-	wr2, beat2 := b.m.Header(), b.m.Beat()
+	wr2, beat2 := b.m.Header(), rotated(&b.m)
 	require.Equal(b.t, wr, wr2)
 	require.Equal(b.t, beat, beat2)
 }
@@ -236,4 +236,12 @@ func (b *bench) write(beat port.Beat) (refused bool) {
 		b.writes, b.beat = b.writes[1:], 0
 	}
 	return last && bad
+}
+
+// rotated returns the beat as it goes to memory.
+func rotated(m *dma.Module) port.Beat {
+	beat, shift := m.Beat()
+	beat.Valid = m.Offers()
+	beat.Data = dma.Rotate(beat.Data, shift)
+	return beat
 }

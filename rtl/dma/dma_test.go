@@ -288,6 +288,7 @@ func onVRAM(t *testing.T, tags int, descs ...dma.Desc) int {
 		v.SetWord(uint32(i), rand.New(rand.NewPCG(uint64(i), 2)).Uint64())
 	}
 	sent, ended := 0, 0
+	open := false // a header was taken whose last beat was not
 	for clock := 0; ; clock++ {
 		if r, _ := m.Result(); r != dma.ResultNone {
 			require.Equal(t, dma.ResultDone, r)
@@ -304,10 +305,14 @@ func onVRAM(t *testing.T, tags int, descs ...dma.Desc) int {
 			}
 		}
 		rd := m.Read()
-		wr, beat := m.Header(), m.Beat()
-		reqReady, beatReady := v.WriteReady()
-		in := dma.In{ReadReady: mem.ReadReady(v.Reader(), true), Cpl: v.Completion(), ReqReady: reqReady, BeatReady: beatReady}
-		v.Tick(rd, true, wr, beat)
+		wr, beat := m.Header(), rotated(&m)
+		in := dma.In{ReadReady: mem.ReadReady(v.Reader(), true), Cpl: v.Completion(), BeatReady: v.WriteReady()}
+		last := beat.Valid && beat.Last && in.BeatReady
+		if in.ReqReady = !open || last; !in.ReqReady {
+			wr.Kind = port.None
+		}
+		open = wr.Kind != port.None || open && !last
+		v.Tick(rd, true, wr, port.Request{}, beat, false)
 		m.Tick(d, 0, in, false, 0, false)
 	}
 }

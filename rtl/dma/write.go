@@ -68,30 +68,31 @@ func (m *Module) Header() port.Request {
 	return req
 }
 
-// Beat returns a beat of a write whose header was taken.
-func (m *Module) Beat() port.Beat {
-	return port.Beat{Valid: m.s.valid, Last: m.s.last, Enable: m.s.enable, Data: m.shifted()}
-}
+// Offers returns whether there is a beat of a write whose header was taken.
+func (m *Module) Offers() bool { return m.s.valid }
 
-// shifted returns the data of the beat: the source word shifted up, and in its
-// lower lanes the upper ones of the word before. The value of a fill is both.
-func (m *Module) shifted() uint64 {
+// Beat returns that beat, its data not yet in their lanes: Rotate(Data, shift) has
+// them there. The data are the source word, and in the lanes from 8-shift on, which
+// become the lower ones, the word before. The value of a fill is both.
+func (m *Module) Beat() (beat port.Beat, shift uint8) {
 	lower := ^uint64(0) >> (8 * m.w.shift)
 	if m.w.fill {
 		lower = 0
 	}
-	return rotate(m.order.Out()&lower|m.s.prev&^lower, m.w.shift)
+	data := m.order.Out()&lower | m.s.prev&^lower
+	return port.Beat{Valid: m.s.valid, Last: m.s.last, Enable: m.s.enable, Data: data}, m.w.shift
 }
 
-// rotate returns v with the lanes moved up by n, 0 to 7.
-func rotate(v uint64, n uint8) uint64 {
-	if n&4 != 0 {
+// Rotate returns v with the lanes moved up by shift, 0 to 7. It is the parent's to
+// call, behind its choice among beats: of 0 it makes 0.
+func Rotate(v uint64, shift uint8) uint64 {
+	if shift&4 != 0 {
 		v = v<<32 | v>>32
 	}
-	if n&2 != 0 {
+	if shift&2 != 0 {
 		v = v<<16 | v>>48
 	}
-	if n&1 != 0 {
+	if shift&1 != 0 {
 		v = v<<8 | v>>56
 	}
 	return v

@@ -20,19 +20,18 @@ func (g *GPU) levels(node uint8) perf.Levels {
 	return l
 }
 
-// stalls returns whether a node offers a write of which nothing is taken; host
-// and vram are the writers of which a header or a beat is, bit i writer i.
-func (g *GPU) stalls(node, host, vram uint8) bool {
+// stalls returns whether a node offers a write of which nothing is taken; taken has
+// bit i for writer i of which a header or a beat is.
+func (g *GPU) stalls(node, taken uint8) bool {
 	owner, _ := g.dma.Work()
 	req, beat := g.fence0.Write()
-	taken := has(host, noc.HostWriteFence0) || has(vram, noc.VRAMWriteFence0)
+	fenced := has(taken, noc.WriteFence0)
 	if node != 0 {
 		req, beat = g.fence1.Write()
-		taken = has(host, noc.HostWriteFence1) || has(vram, noc.VRAMWriteFence1)
+		fenced = has(taken, noc.WriteFence1)
 	}
-	moves := (g.dma.Header().Kind != port.None || g.dma.Beat().Valid) && owner == node
-	moved := has(host, noc.HostWriteDMA) || has(vram, noc.VRAMWriteDMA)
-	return (req.Kind != port.None || beat.Valid) && !taken || moves && !moved
+	moves := (g.dma.Header().Kind != port.None || g.dma.Offers()) && owner == node
+	return (req.Kind != port.None || beat.Valid) && !fenced || moves && !has(taken, noc.WriteDMA)
 }
 
 // moves returns what a node gets done, if so many bytes of the DMA engine's are
@@ -49,16 +48,12 @@ func (g *GPU) moves(node, bytes uint8) perf.Moves {
 	return m
 }
 
-// written returns the bytes of the DMA engine's beats that are taken.
-func written(host uint8, owner noc.Owner, hostBeat port.Beat, vram uint8, vramBeat port.Beat) uint8 {
-	var n uint8
-	if has(host, noc.HostWriteDMA) && !owner.Drop {
-		n = uint8(bits.OnesCount8(hostBeat.Enable))
+// written returns the bytes of the DMA engine's beat, if it is taken and not dropped.
+func written(taken uint8, dropped bool, beat port.Beat) uint8 {
+	if has(taken, noc.WriteDMA) && !dropped {
+		return uint8(bits.OnesCount8(beat.Enable))
 	}
-	if has(vram, noc.VRAMWriteDMA) {
-		n += uint8(bits.OnesCount8(vramBeat.Enable))
-	}
-	return n
+	return 0
 }
 
 // watched returns what the watchdog sees of a node.

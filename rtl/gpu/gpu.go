@@ -3,12 +3,17 @@
 //
 //	            target port                        initiator port
 //	                 │                                   │
-//	               pcie ── register bus to all        initiator ─── intc ─── store
+//	               pcie ── register bus to all        initiator
 //	                 │                                   │
 //	cp0, cp1 ── descriptors ── dma ── reads and writes ──┤
 //	   │                                                 │
 //	fence0, fence1 ── writes ────────────────────────────┤
-//	                                                    vram
+//	                                                     │
+//	store ── intc ── messages ───────────────────────────┤
+//	                                                     │
+//	               pcie ── aperture ─────────────────── vram
+//
+// The beats of all writes but the aperture's take one way, which beats governs.
 package gpu
 
 import (
@@ -55,6 +60,7 @@ type GPU struct {
 	initiator noc.Initiator
 	vramRead  noc.Reads
 	vramWrite noc.Writes
+	beats     noc.Beats
 	descs     noc.Reads
 
 	moved uint64 // bytes that the DMA engine has written, for Stats
@@ -102,9 +108,8 @@ func (g *GPU) Config() Config { return g.config }
 func (g *GPU) Target() (cpl port.Completion, reqReady, dataReady bool) {
 	cpl, reqReady, dataReady = g.pcie.Target()
 	if g.config.Aperture && g.pcie.Streams() {
-		o := g.vramWrite.Owner()
-		_, memReady := g.vram.WriteReady()
-		dataReady = o.Valid && o.Source == noc.VRAMWriteTarget && memReady
+		way, _, _ := g.engineBeat()
+		dataReady = g.streams(way)
 	}
 	return cpl, reqReady, dataReady
 }
@@ -115,8 +120,8 @@ func (g *GPU) Initiator() (req port.Request, beat port.Beat) {
 	if offer.Refuse {
 		req.Kind = port.None
 	}
-	owner, beat := g.hostBeat()
-	if owner.Drop {
+	way, _, beat := g.engineBeat()
+	if !way.Out || g.initiator.Owner().Drop {
 		beat.Valid = false
 	}
 	return req, beat
@@ -128,19 +133,28 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	offer, hostReq := g.hostHeader()
 	hostTaken := noc.Taken(offer, reqReady)
 	hostReady := bit(hostTaken, offer.Source)
-	hostOwner, hostBeat := g.hostBeat()
-	hostBeatTaken := hostBeat.Valid && (dataReady || hostOwner.Drop)
-	hostLast := hostBeatTaken && hostBeat.Last
-	hostBeatReady := bit(hostBeatTaken, hostOwner.Source)
-	refused := bit(hostLast && hostOwner.Drop, hostOwner.Source)
+	way, sender, engineBeat := g.engineBeat()
+	room := g.vram.WriteReady()
+	fromTarget := beat.Valid && g.streams(way)
+	vramBeat := engineBeat
+	if fromTarget {
+		vramBeat = beat
+	} else if !way.In {
+		vramBeat.Valid = false
+	}
+	dropped := way.Out && g.initiator.Owner().Drop
+	beatTaken := way.Out && dataReady || dropped || way.In && room && !fromTarget
+	beatReady := bit(beatTaken, sender)
+	last := beatTaken && engineBeat.Last
+	refused := bit(dropped && last, sender)
 
 	reads, reader, readReq := g.vramReadHeader()
 	writes, writer, writeReq := g.vramWriteHeader()
-	memReqReady, memBeatReady := g.vram.WriteReady()
-	writeReady := bit(writes != 0 && memReqReady, writer)
-	vramOwner, vramBeat := g.vramBeat(beat)
-	vramBeatTaken := vramBeat.Valid && memBeatReady
-	vramBeatReady := bit(vramBeatTaken, vramOwner.Source)
+	writeTaken := writes != 0 && noc.Vacant(g.vramWrite.Owner(), last && way.In)
+	if !writeTaken {
+		writeReq.Kind = port.None
+	}
+	headerReady := hostReady>>noc.HostWrite | bit(writeTaken, writer)
 
 	awaited := noc.Awaits(cpl, g.initiator.Awaited())
 	fromHost, fromVRAM := noc.Arrival(cpl, awaited, g.initiator.Refusal()), g.vram.Completion()
@@ -177,60 +191,61 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	done1 := cp.Fence{Ready: g.fence1.Ready(), Result: g.fence1.Result(), Node0: line0, Node1: line1}
 	rst := g.resets()
 	whole, function := g.ident.Whole(), g.pcie.Function()
-	bytes := written(hostBeatReady, hostOwner, hostBeat, vramBeatReady, vramBeat)
+	bytes := written(beatReady, dropped, engineBeat)
 	var l0, l1 perf.Levels
 	var m0, m1 perf.Moves
 	if (g.config.Counters || g.config.Watchdog) && !hdl.Asleep(!g.perf.Runs() && !g.watchdog.Armed() && regs.Op == regbus.None) {
 		l0, m0 = g.levels(0), g.moves(0, bytes)
-		l0.Write = g.stalls(0, hostReady|hostBeatReady, writeReady|vramBeatReady)
+		l0.Write = g.stalls(0, headerReady|beatReady)
 		if g.config.Nodes == 2 {
 			l1, m1 = g.levels(1), g.moves(1, bytes)
-			l1.Write = g.stalls(1, hostReady|hostBeatReady, writeReady|vramBeatReady)
+			l1.Write = g.stalls(1, headerReady|beatReady)
 		}
 	}
-	g.count(hostBeatReady, hostOwner, hostBeat, vramBeatReady, vramBeat)
+	g.moved += uint64(bytes)
 
 	var aperture pcie.VRAM
+	var target port.Request
 	if g.config.Aperture {
 		aperture = pcie.VRAM{
 			ReadReady: has(readReady, noc.ReadTarget), Cpl: noc.Own(fromVRAM, noc.ReadTarget),
-			ReqReady: has(writeReady, noc.VRAMWriteTarget), BeatTaken: has(vramBeatReady, noc.VRAMWriteTarget),
+			ReqReady: true, BeatTaken: fromTarget,
 		}
+		target = g.pcie.VRAMWrite()
 	}
 
 	g.pcie.Tick(pcie.Target{Req: req, Beat: beat, CplReady: cplReady}, rsp, aperture, master, rst.Function)
 	g.ident.Tick(regs, err, rst)
 	g.store.Tick(regs, s0, s1, latch, capture, ask, rst)
 	g.intc.Tick(events, enable, functionMask,
-		has(hostReady, noc.HostWriteMessage), has(hostBeatReady, noc.HostWriteMessage),
-		has(refused, noc.HostWriteMessage), word, regs, rst)
+		has(headerReady, noc.WriteMessage), has(beatReady, noc.WriteMessage),
+		has(refused, noc.WriteMessage), word, regs, rst)
 	g.cp0.Tick(cp.Mem{
 		Ready: has(hostReady|readReady, noc.ReadCP0), Cpl: cpl0, Scratch: free && !s1.Valid,
 	}, dma0, done0, regs, rst.Whole)
 	g.fence0.Tick(f0, now,
-		has(hostReady, noc.HostWriteFence0) || has(writeReady, noc.VRAMWriteFence0),
-		has(hostBeatReady, noc.HostWriteFence0) || has(vramBeatReady, noc.VRAMWriteFence0),
-		has(refused, noc.HostWriteFence0), regs, rst.Whole)
+		has(headerReady, noc.WriteFence0), has(beatReady, noc.WriteFence0),
+		has(refused, noc.WriteFence0), regs, rst.Whole)
 	if g.config.Nodes == 2 {
 		g.cp1.Tick(cp.Mem{
 			Ready: has(hostReady|readReady, noc.ReadCP1), Cpl: cpl1, Scratch: free,
 		}, dma1, done1, regs, rst.Whole)
 		g.fence1.Tick(f1, now,
-			has(hostReady, noc.HostWriteFence1) || has(writeReady, noc.VRAMWriteFence1),
-			has(hostBeatReady, noc.HostWriteFence1) || has(vramBeatReady, noc.VRAMWriteFence1),
-			has(refused, noc.HostWriteFence1), regs, rst.Whole)
+			has(headerReady, noc.WriteFence1), has(beatReady, noc.WriteFence1),
+			has(refused, noc.WriteFence1), regs, rst.Whole)
 	}
 	g.dma.Tick(desc, node, dma.In{
 		ReadReady: has(hostReady|readReady, noc.ReadDMA),
 		Cpl:       cplDMA,
-		ReqReady:  has(hostReady, noc.HostWriteDMA) || has(writeReady, noc.VRAMWriteDMA),
-		BeatReady: has(hostBeatReady, noc.HostWriteDMA) || has(vramBeatReady, noc.VRAMWriteDMA),
-	}, has(refused, noc.HostWriteDMA), cancel, rst.Whole)
-	g.vram.Tick(readReq, cplTaken, writeReq, vramBeat)
+		ReqReady:  has(headerReady, noc.WriteDMA),
+		BeatReady: has(beatReady, noc.WriteDMA),
+	}, has(refused, noc.WriteDMA), cancel, rst.Whole)
+	g.vram.Tick(readReq, cplTaken, writeReq, target, vramBeat, fromTarget)
 
-	g.initiator.Tick(offer, hostReq.Tag, hostTaken, hostLast, cpl, rst.Whole)
+	g.initiator.Tick(offer, hostReq.Tag, hostTaken, last && way.Out, cpl, rst.Whole)
 	g.vramRead.Tick(reads, reader, readReady != 0, false)
-	g.vramWrite.Tick(writes, writer, writeReady != 0, vramBeatTaken && vramBeat.Last)
+	g.vramWrite.Tick(writes, writer, writeTaken, last && way.In)
+	g.beats.Tick(way, beatTaken, fromTarget)
 	if g.config.Nodes == 2 {
 		g.descs.Tick(descs, node, descReady != 0, rst.Whole)
 	}
@@ -312,6 +327,7 @@ func (g *GPU) Reset() {
 	g.watchdog.Reset()
 	g.vramRead.Reset()
 	g.vramWrite.Reset()
+	g.beats.Reset()
 	g.descs.Reset()
 }
 

@@ -59,6 +59,7 @@ type machine struct {
 	stall   int    // per cent of clocks in which a ready is low
 	skip    bool   // sleep through idle clocks
 	block   bool   // the initiator port takes nothing
+	dam     bool   // it takes headers, and no beat
 
 	allow func(r port.Request) bool // what the device may ask for, nil if it may all
 
@@ -132,7 +133,7 @@ func (m *machine) tick(req port.Request, beat port.Beat, cplReady bool) {
 	m.stable(r, b)
 	reqReady := m.ready() && !m.block
 	// A beat of a header that is taken in this clock is legal too.
-	dataReady := (len(m.writes) > 0 || reqReady && r.Kind == port.MemWrite) && m.ready() && !m.block
+	dataReady := (len(m.writes) > 0 || reqReady && r.Kind == port.MemWrite) && m.ready() && !m.block && !m.dam
 	cpl := m.complete()
 	idle := m.dev.IdleFor()
 	m.dev.Tick(req, beat, cplReady, cpl, reqReady, dataReady)

@@ -1,11 +1,6 @@
 package gpu
 
-import (
-	"math/bits"
-
-	"github.com/hilgpu/hilgpu/rtl/abi/port"
-	"github.com/hilgpu/hilgpu/rtl/noc"
-)
+import "github.com/hilgpu/hilgpu/rtl/abi/port"
 
 // Stats are counts that the emulator keeps or finds in the blocks.
 //
@@ -20,16 +15,6 @@ type Stats struct {
 // Stats returns the counts.
 func (g *GPU) Stats() Stats {
 	return Stats{Packets: [2]uint32{g.cp0.Packets(), g.cp1.Packets()}, Moved: g.moved}
-}
-
-// count adds the bytes of the DMA engine's beats that were taken.
-func (g *GPU) count(hostReady uint8, owner noc.Owner, hostBeat port.Beat, vramReady uint8, vramBeat port.Beat) {
-	if has(hostReady, noc.HostWriteDMA) && !owner.Drop {
-		g.moved += uint64(bits.OnesCount8(hostBeat.Enable))
-	}
-	if has(vramReady, noc.VRAMWriteDMA) {
-		g.moved += uint64(bits.OnesCount8(vramBeat.Enable))
-	}
 }
 
 // PeekVRAM fills p from VRAM at off, in bytes, outside of any clock. It panics

@@ -74,30 +74,50 @@ func (g *GPU) fenceHeaders() (fence0, fence1 port.Request) {
 	return fence0, fence1
 }
 
-// hostBeat returns whose beats are next at the initiator port, and the beat. A
-// writer has beats for one memory at a time, so its owner is enough to know
-// where they go.
-func (g *GPU) hostBeat() (o noc.Owner, beat port.Beat) {
-	o = g.initiator.Owner()
-	if hdl.Asleep(!o.Valid) {
-		return o, port.Beat{}
+// engineBeat returns where a beat of the engines goes, whose it is and the beat, an
+// invalid one if none can go. A writer has beats for one memory at a time, so the
+// owners are enough to know where they go.
+func (g *GPU) engineBeat() (way noc.Way, writer uint8, beat port.Beat) {
+	host, vram := g.initiator.Owner(), g.vramWrite.Owner()
+	if hdl.Asleep(!host.Valid && !vram.Valid) {
+		return noc.Way{}, 0, port.Beat{}
 	}
-	source := o.Source
-	if !o.Valid {
-		source = noc.HostNobody
+	_, fence0 := g.fence0.Write()
+	_, fence1 := g.fence1.Write()
+	_, message := g.intc.Message()
+	offers := bit(g.dma.Offers(), noc.WriteDMA) | bit(fence0.Valid, noc.WriteFence0) |
+		bit(fence1.Valid, noc.WriteFence1) | bit(message.Valid, noc.WriteMessage)
+	way = noc.Choose(host.Valid && has(offers, host.Source), vram.Valid && has(offers, vram.Source), g.beats.Inward())
+	writer = vram.Source
+	if way.Out {
+		writer = host.Source
 	}
-	switch source {
-	case noc.HostWriteDMA:
-		beat = g.dma.Beat()
-	case noc.HostWriteFence0:
-		_, beat = g.fence0.Write()
-	case noc.HostWriteFence1:
-		_, beat = g.fence1.Write()
-	case noc.HostWriteMessage:
-		_, beat = g.message()
-	default:
+	return way, writer, g.beatOf(bit(way.Out || way.In, writer))
+}
+
+// beatOf returns the beat of the writer i whose bit i is set, an invalid one if none
+// is. What is not chosen is 0 in front of the DMA engine's rotation, and an OR behind it.
+func (g *GPU) beatOf(writer uint8) port.Beat {
+	var beat, fence, message port.Beat
+	var shift uint8
+	if has(writer, noc.WriteDMA) {
+		beat, shift = g.dma.Beat()
 	}
-	return o, beat
+	if has(writer, noc.WriteFence0) {
+		_, fence = g.fence0.Write()
+	}
+	if has(writer, noc.WriteFence1) {
+		_, fence = g.fence1.Write()
+	}
+	if has(writer, noc.WriteMessage) {
+		_, message = g.message()
+	}
+	return port.Beat{
+		Valid:  beat.Valid || fence.Valid || message.Valid,
+		Last:   beat.Last || fence.Last || message.Last,
+		Enable: beat.Enable | fence.Enable | message.Enable,
+		Data:   dma.Rotate(beat.Data, shift) | (fence.Data | message.Data),
+	}
 }
 
 // vramReadHeader returns bit i for reader i with a header for VRAM, the reader
@@ -129,35 +149,21 @@ func (g *GPU) vramReadHeader() (valid, reader uint8, req port.Request) {
 	return valid, reader, req
 }
 
-// vramWriteHeader returns bit i for writer i with a header for VRAM that can be
-// granted, the writer that is, and its header, no request if there is none.
+// vramWriteHeader returns bit i for writer i with a header for VRAM, the writer that
+// is granted, and its header, no request if there is none.
 func (g *GPU) vramWriteHeader() (valid, writer uint8, req port.Request) {
-	if hdl.Asleep(g.vramWrite.Full()) {
-		return 0, 0, port.Request{}
-	}
 	wr := g.dma.Header()
 	fence0, fence1 := g.fenceHeaders()
-	valid = bit(noc.Inward(wr), noc.VRAMWriteDMA) | bit(noc.Inward(fence0), noc.VRAMWriteFence0) |
-		bit(noc.Inward(fence1), noc.VRAMWriteFence1)
-	var target port.Request
-	if g.config.Aperture {
-		target = g.pcie.VRAMWrite()
-		valid |= bit(target.Kind != port.None, noc.VRAMWriteTarget)
-	}
-	valid = noc.Open(valid, g.vramWrite.Turn(), g.closed(), 1<<noc.VRAMWriteTarget)
-	if g.vramWrite.Full() {
-		valid = 0
-	}
+	valid = noc.Open(bit(noc.Inward(wr), noc.WriteDMA)|bit(noc.Inward(fence0), noc.WriteFence0)|
+		bit(noc.Inward(fence1), noc.WriteFence1), g.vramWrite.Turn(), g.closed(), 0)
 	writer = noc.Grant(valid, g.vramWrite.Turn())
 	switch writer {
-	case noc.VRAMWriteDMA:
-		req = wr
-	case noc.VRAMWriteFence0:
+	case noc.WriteFence0:
 		req = fence0
-	case noc.VRAMWriteFence1:
+	case noc.WriteFence1:
 		req = fence1
 	default:
-		req = target
+		req = wr
 	}
 	if valid == 0 {
 		req.Kind = port.None
@@ -165,29 +171,11 @@ func (g *GPU) vramWriteHeader() (valid, writer uint8, req port.Request) {
 	return valid, writer, req
 }
 
-// vramBeat returns whose beats are next at VRAM, and the beat. Those of the
-// target come from the host as they are.
-func (g *GPU) vramBeat(fromHost port.Beat) (o noc.Owner, beat port.Beat) {
-	o = g.vramWrite.Owner()
-	if hdl.Asleep(!o.Valid) {
-		return o, port.Beat{}
-	}
-	switch o.Source {
-	case noc.VRAMWriteDMA:
-		beat = g.dma.Beat()
-	case noc.VRAMWriteFence0:
-		_, beat = g.fence0.Write()
-	case noc.VRAMWriteFence1:
-		_, beat = g.fence1.Write()
-	default:
-		if g.config.Aperture {
-			beat = fromHost
-		}
-	}
-	if !o.Valid {
-		beat.Valid = false
-	}
-	return o, beat
+// streams returns whether VRAM takes a beat of an aperture write in this clock, behind
+// the header, if the host has one; it may have to wait for one of an engine.
+func (g *GPU) streams(way noc.Way) bool {
+	return g.config.Aperture && g.pcie.Streams() && g.pcie.VRAMWrite().Kind == port.None &&
+		g.vram.WriteReady() && !noc.Yields(way, g.beats.Next())
 }
 
 // completions returns what the readers but the target get of the two completions

@@ -19,7 +19,7 @@ import (
 )
 
 // GPUWords is how many words Snapshot fills.
-const GPUWords = 1 + pcie.ModuleWords + ident.ModuleWords + store.ModuleWords + intc.ModuleWords + cp.ModuleWords + cp.ModuleWords + fence.ModuleWords + fence.ModuleWords + dma.ModuleWords + mem.ModuleWords + reset.ModuleWords + perf.ModuleWords + watchdog.ModuleWords + noc.InitiatorWords + noc.ReadsWords + noc.WritesWords + noc.ReadsWords
+const GPUWords = 1 + pcie.ModuleWords + ident.ModuleWords + store.ModuleWords + intc.ModuleWords + cp.ModuleWords + cp.ModuleWords + fence.ModuleWords + fence.ModuleWords + dma.ModuleWords + mem.ModuleWords + reset.ModuleWords + perf.ModuleWords + watchdog.ModuleWords + noc.InitiatorWords + noc.ReadsWords + noc.WritesWords + noc.BeatsWords + noc.ReadsWords
 
 // Snapshot stores the registers in the first GPUWords words of s.
 func (m *GPU) Snapshot(s []uint64) {
@@ -58,6 +58,8 @@ func (m *GPU) Snapshot(s []uint64) {
 	s = s[noc.ReadsWords:]
 	m.vramWrite.Snapshot(s)
 	s = s[noc.WritesWords:]
+	m.beats.Snapshot(s)
+	s = s[noc.BeatsWords:]
 	m.descs.Snapshot(s)
 }
 
@@ -98,6 +100,8 @@ func (m *GPU) Restore(s []uint64) {
 	s = s[noc.ReadsWords:]
 	m.vramWrite.Restore(s)
 	s = s[noc.WritesWords:]
+	m.beats.Restore(s)
+	s = s[noc.BeatsWords:]
 	m.descs.Restore(s)
 }
 
@@ -122,6 +126,7 @@ func (m *GPU) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	s = m.initiator.Signals(at+".initiator", s)
 	s = m.vramRead.Signals(at+".vramRead", s)
 	s = m.vramWrite.Signals(at+".vramWrite", s)
+	s = m.beats.Signals(at+".beats", s)
 	s = m.descs.Signals(at+".descs", s)
 	return s
 }
@@ -144,5 +149,6 @@ func (m *GPU) Memories(v hdl.Visitor) {
 	m.initiator.Memories(v)
 	m.vramRead.Memories(v)
 	m.vramWrite.Memories(v)
+	m.beats.Memories(v)
 	m.descs.Memories(v)
 }

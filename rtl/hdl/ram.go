@@ -7,7 +7,7 @@ package hdl
 //	Out     the word read by the last enabled read, held until the next one
 //	Timing  1 clock from address to data; a read and a write in every clock, of a
 //	        single port one of the two
-//	Reset   the output register to 0; the words are kept
+//	Reset   nothing: a block RAM has no reset, so the words and the output are kept
 //	Paths   none
 //	Faults  a read and a write of one word in one clock is an assertion, of a
 //	        single port any read and write in one clock, as is an address outside
@@ -53,8 +53,9 @@ func (m *RAM) Tick(read bool, raddr uint32, enable uint8, waddr uint32, data uin
 	}
 }
 
-// Reset sets the output register to 0.
-func (m *RAM) Reset() { m.q = 0 }
+// Reset keeps the words and the output, which nobody may take for an answer before a
+// read behind it.
+func (m *RAM) Reset() {}
 
 // Len returns the number of words.
 func (m *RAM) Len() int { return len(m.words) }

@@ -9,11 +9,16 @@ import (
 )
 
 // Module is VRAM. With two ports it serves one read and one write at the same
-// time, with one a read or a write in each clock, in turn if there are both.
+// time, with one a read or a write in each clock, in turn if there are both. Writes
+// are of two streams, one of the engines and one of the target, whose beats come in
+// any order.
 //
 //	In      rd        MemRead headers, valid/ready; Addr is an offset in VRAM
 //	        cplReady  whether the completion is taken
-//	        wr, beat  MemWrite headers and their beats, valid/ready
+//	        wr        MemWrite headers of the engines, each in the clock of the last beat
+//	                  of the one before or later; taken
+//	        target    those of the target; Addr stays until the last beat
+//	        beat      of either, behind its header, valid/ready; fromTarget says whose
 //	Out     Completion, one beat of a read, registered; the readies
 //	Timing  2 clocks from a read header to its first completion, 1 from a beat to
 //	        memory; 8 bytes per clock each way, without a bubble from request to
@@ -24,9 +29,11 @@ import (
 //	Order   reads complete in order; a read that is taken in the clock of a beat
 //	        or later sees the beat
 //	Paths   ReadReady, from cplReady to that of the read headers
-//	Size    New's size, 1 read and 2 write headers, 1 beat
-//	Faults  a request outside the memory or of another kind, or a beat whose Last
-//	        does not fit its header, is an assertion
+//	Size    New's size, 1 read and 1 write header, 4 bits for the target's, 1 beat and
+//	        its address
+//	Faults  a request outside the memory, across a multiple of 128 bytes or of another
+//	        kind, a header too early, or a beat without a header or whose Last does
+//	        not fit it, is an assertion
 type Module struct {
 	ram    hdl.RAM
 	bytes  uint64
@@ -35,19 +42,31 @@ type Module struct {
 	read burst // whose next word is read
 	out  output
 
-	write     burst // whose next beat is awaited or written; its last beat ends it
-	nextWrite burst
-	beat      port.Beat // to be written in this clock
-	owed      bool      // of a single port: a read waited for the last write
+	write  burst // whose next beat of the engines is awaited
+	target place
+	beat   port.Beat // to be written in this clock
+	at     uint32    // its word
+	owed   bool      // of a single port: a read waited for the last write
 }
 
-// A burst is what is left of a request. Left of a write is there for the assertion
-// alone, and so not in hardware; neither is its Tag.
+// words of the longest request, of which none crosses a multiple.
+const words = port.MaxLen / 2
+
+// A burst is what is left of a request. Of a write all but Word is there for the
+// assertion alone, and so not in hardware.
 type burst struct {
 	Valid bool
 	Tag   uint8
 	Left  uint8 `w:"5"` // words
 	Word  uint32
+}
+
+// A place is what is left of the target's write, of which the header has the rest. All
+// but Low is there for the assertion alone.
+type place struct {
+	Valid bool
+	Left  uint8 `w:"5"`
+	Low   uint8 `w:"4"` // of the next word's address
 }
 
 // An output is the word of a read in the RAM's output.
@@ -103,26 +122,24 @@ func (m *Module) Completion() port.Completion {
 	return cpl
 }
 
-// WriteReady returns whether a write header and a beat are taken.
-func (m *Module) WriteReady() (req, beat bool) {
-	return !m.nextWrite.Valid, !m.beat.Valid || m.writes()
-}
+// WriteReady returns whether a beat is taken.
+func (m *Module) WriteReady() bool { return !m.beat.Valid || m.writes() }
 
 // writes returns whether this clock writes the beat. A single port that owes the
 // read a clock gives it that one. Nothing is ever owed before the write went
 // first, so a read still sees every beat that was taken before it.
 func (m *Module) writes() bool {
 	turn := !m.single || !m.owed
-	return m.beat.Valid && m.write.Valid && turn
+	return m.beat.Valid && turn
 }
 
 // collides returns whether the read has to wait for the write of this clock.
 func (m *Module) collides() bool {
-	return m.writes() && (m.single || m.read.Word == m.write.Word)
+	return m.writes() && (m.single || m.read.Word == m.at)
 }
 
 // Tick is one rising clock edge.
-func (m *Module) Tick(rd port.Request, cplReady bool, wr port.Request, beat port.Beat) {
+func (m *Module) Tick(rd port.Request, cplReady bool, wr, target port.Request, beat port.Beat, fromTarget bool) {
 	write := m.writes()
 	enable := uint8(0)
 	if write {
@@ -130,10 +147,16 @@ func (m *Module) Tick(rd port.Request, cplReady bool, wr port.Request, beat port
 	}
 	move := !m.out.Valid || cplReady
 	read := m.read.Valid && move && !m.collides()
-	m.ram.Tick(read, m.read.Word, enable, m.write.Word, m.beat.Data)
+	m.ram.Tick(read, m.read.Word, enable, m.at, m.beat.Data)
 	passed := write && m.read.Valid
 	m.tickRead(rd, read, move)
-	m.tickWrite(wr, beat, write)
+	if write {
+		m.beat.Valid = false
+	}
+	if beat.Valid && !m.beat.Valid {
+		m.take(beat, fromTarget, target.Addr)
+	}
+	m.tickHeaders(wr, target)
 	if m.single {
 		m.owed = passed
 	}
@@ -155,31 +178,39 @@ func (m *Module) tickRead(rd port.Request, read, move bool) {
 	}
 }
 
-// tickWrite drops the beat that was written if write is set, and takes wr and beat.
-func (m *Module) tickWrite(wr port.Request, beat port.Beat, write bool) {
-	reqReady, beatReady := m.WriteReady()
-	end := !m.write.Valid
-	if write {
+// take takes a beat with its address; target is that of the target's request.
+func (m *Module) take(beat port.Beat, fromTarget bool, target uint64) {
+	m.beat = beat
+	var left uint8
+	if fromTarget {
+		hdl.Assert(m.target.Valid, "mem: a beat of the target without a header")
+		m.at = m.word(target)&^(words-1) | uint32(m.target.Low)
+		m.target.Low = (m.target.Low + 1) & (words - 1)
+		m.target.Left = (m.target.Left - 1) & 0x1f
+		left = m.target.Left
+		m.target.Valid = left != 0
+	} else {
+		hdl.Assert(m.write.Valid, "mem: a beat of an engine without a header")
+		m.at = m.write.Word
 		m.write = m.step(m.write)
-		hdl.Assert(m.beat.Last == (m.write.Left == 0), "mem: the length of a write and its last beat differ")
-		end = m.beat.Last
-		m.beat.Valid = false
+		left = m.write.Left
+		m.write.Valid = left != 0
 	}
-	if end {
-		m.write = m.nextWrite
-		m.nextWrite.Valid = false
-	}
-	if wr.Kind != port.None && reqReady {
+	hdl.Assert(beat.Last == (left == 0), "mem: the length of a write and its last beat differ")
+}
+
+// tickHeaders takes the headers of writes.
+func (m *Module) tickHeaders(wr, target port.Request) {
+	if wr.Kind != port.None {
 		hdl.Assert(wr.Kind == port.MemWrite, "mem: another kind of request on the write channel")
-		b := m.accept(wr)
-		if m.write.Valid {
-			m.nextWrite = b
-		} else {
-			m.write = b
-		}
+		hdl.Assert(!m.write.Valid, "mem: a header in front of the last beat of the one before")
+		m.write = m.accept(wr)
 	}
-	if beat.Valid && beatReady {
-		m.beat = beat
+	if target.Kind != port.None {
+		hdl.Assert(target.Kind == port.MemWrite, "mem: another kind of request on the target's channel")
+		hdl.Assert(!m.target.Valid, "mem: a header of the target in front of its last beat")
+		b := m.accept(target)
+		m.target = place{Valid: true, Left: b.Left, Low: uint8(b.Word) & (words - 1)}
 	}
 }
 
@@ -187,24 +218,24 @@ func (m *Module) tickWrite(wr port.Request, beat port.Beat, write bool) {
 func (m *Module) accept(r port.Request) burst {
 	hdl.Assert(r.Len >= 1 && r.Len <= port.MaxLen, "mem: bad length")
 	hdl.Assert(r.Addr < m.bytes && r.Addr+4*uint64(r.Len) <= m.bytes, "mem: request outside VRAM")
-	return burst{Valid: true, Tag: r.Tag, Left: port.Beats(r.Addr, r.Len) & 0x1f, Word: uint32(r.Addr>>3) & m.mask()}
+	hdl.Assert(r.Addr%(8*words)+4*uint64(r.Len) <= 8*words, "mem: request across a multiple of 128 bytes")
+	return burst{Valid: true, Tag: r.Tag, Left: port.Beats(r.Addr, r.Len) & 0x1f, Word: m.word(r.Addr)}
 }
 
-// mask has the bits of a word address.
-func (m *Module) mask() uint32 { return uint32(m.bytes/8 - 1) }
+// word returns the word at an offset.
+func (m *Module) word(addr uint64) uint32 { return uint32(addr>>3) & uint32(m.bytes/8-1) }
 
-// step returns what is left of a burst behind its next word. Behind the last one of
-// VRAM its word address is that of the first.
+// step returns what is left of a burst behind its next word.
 func (m *Module) step(b burst) burst {
 	b.Left = (b.Left - 1) & 0x1f
-	b.Word = (b.Word + 1) & m.mask()
+	b.Word = b.Word&^(words-1) | (b.Word+1)&(words-1)
 	return b
 }
 
 // IdleFor returns 0 while a request is under way, and otherwise that only an
 // input can wake the module. A write header whose beats are awaited sleeps.
 func (m *Module) IdleFor() uint64 {
-	if m.Reading() || m.beat.Valid && m.write.Valid {
+	if m.Reading() || m.beat.Valid {
 		return 0
 	}
 	return math.MaxUint64
@@ -217,8 +248,8 @@ func (m *Module) Skip(uint64) {}
 func (m *Module) Reset() {
 	m.ram.Reset()
 	m.read, m.out = burst{}, output{}
-	m.write, m.nextWrite, m.beat = burst{}, burst{}, port.Beat{}
-	m.owed = false
+	m.write, m.target = burst{}, place{}
+	m.beat, m.at, m.owed = port.Beat{}, 0, false
 }
 
 // Len returns the number of words.
@@ -236,5 +267,5 @@ func (m *Module) Writing() (addr uint32, beat port.Beat) {
 	if !m.writes() {
 		return 0, port.Beat{}
 	}
-	return m.write.Word, m.beat
+	return m.at, m.beat
 }

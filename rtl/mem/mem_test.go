@@ -13,19 +13,43 @@ import (
 )
 
 // A tick with nothing on any channel.
-func idle(m *mem.Module) { m.Tick(port.Request{}, true, port.Request{}, port.Beat{}) }
+func idle(m *mem.Module) { tick(m, port.Request{}, true, port.Request{}, port.Beat{}) }
+
+// tick is a clock without the target.
+func tick(m *mem.Module, rd port.Request, cplReady bool, wr port.Request, beat port.Beat) {
+	m.Tick(rd, cplReady, wr, port.Request{}, beat, false)
+}
+
+// engines offer the headers and beats of a stream without end.
+type engines struct {
+	open bool // a header was taken whose last beat was not
+}
+
+// offer returns wr if it can be taken in this clock, and the beat if there is a
+// header in front of it; taken says whether the beat is.
+func (e *engines) offer(m *mem.Module, wr port.Request, beat port.Beat) (req port.Request, out port.Beat, taken bool) {
+	taken = e.open && beat.Valid && m.WriteReady()
+	if e.open {
+		out = beat
+	}
+	if !e.open || taken && beat.Last {
+		req = wr
+	}
+	e.open = req.Kind != port.None || e.open && !(taken && beat.Last)
+	return req, out, taken
+}
 
 func TestReadTiming(t *testing.T) {
 	m := mem.New(1024, 2)
 	m.SetWord(2, 22)
 	m.SetWord(3, 33)
-	m.Tick(port.Request{Kind: port.MemRead, Tag: 5, Len: 3, Addr: 0x14}, true, port.Request{}, port.Beat{})
+	tick(&m, port.Request{Kind: port.MemRead, Tag: 5, Len: 3, Addr: 0x14}, true, port.Request{}, port.Beat{})
 	assert.Equal(t, port.Completion{}, m.Completion(), "1 clock after the header")
 	idle(&m)
 	want := port.Completion{Tag: 5, Status: port.CplSuccess, Data: 22}
 	assert.Equal(t, want, m.Completion(), "2 clocks after the header")
 	assert.Equal(t, want, m.Completion())
-	m.Tick(port.Request{}, false, port.Request{}, port.Beat{})
+	tick(&m, port.Request{}, false, port.Request{}, port.Beat{})
 	assert.Equal(t, want, m.Completion(), "kept while it is not taken")
 	assert.Zero(t, m.IdleFor())
 	idle(&m)
@@ -42,20 +66,20 @@ func TestThroughput(t *testing.T) {
 		req := port.Request{Kind: port.MemRead, Len: n, Addr: 128}
 		wr := port.Request{Kind: port.MemWrite, Len: n, Addr: 2048}
 		beats := int(port.Beats(req.Addr, n))
+		var e engines
 		read, written := 0, 0
 		for range 100 {
-			_, beatReady := m.WriteReady()
 			if m.Completion().Status == port.CplSuccess {
 				read++
 			}
-			beat := port.Beat{Valid: true, Enable: 0xff, Last: written%beats == beats-1}
-			m.Tick(req, true, wr, beat)
-			if beatReady {
+			header, beat, taken := e.offer(&m, wr, port.Beat{Valid: true, Enable: 0xff, Last: written%beats == beats-1})
+			tick(&m, req, true, header, beat)
+			if taken {
 				written++
 			}
 		}
 		assert.Equal(t, 98, read, "%d dwords", n)
-		assert.Equal(t, 100, written, "%d dwords", n)
+		assert.Equal(t, 99, written, "%d dwords, behind the first header", n)
 	}
 }
 
@@ -63,10 +87,9 @@ func TestThroughput(t *testing.T) {
 func TestCollision(t *testing.T) {
 	m := mem.New(1024, 2)
 	m.SetWord(4, 0x1111111111111111)
-	_, beatReady := m.WriteReady()
-	require.True(t, beatReady)
-	m.Tick(port.Request{Kind: port.MemRead, Len: 2, Addr: 32}, true,
-		port.Request{Kind: port.MemWrite, Len: 2, Addr: 32},
+	tick(&m, port.Request{}, true, port.Request{Kind: port.MemWrite, Len: 2, Addr: 32}, port.Beat{})
+	require.True(t, m.WriteReady())
+	tick(&m, port.Request{Kind: port.MemRead, Len: 2, Addr: 32}, true, port.Request{},
 		port.Beat{Valid: true, Last: true, Enable: 0x0f, Data: 0x2222222222222222})
 	idle(&m)
 	assert.Equal(t, port.CplNone, m.Completion().Status, "stalled")
@@ -74,39 +97,65 @@ func TestCollision(t *testing.T) {
 	assert.Equal(t, uint64(0x1111111122222222), m.Completion().Data)
 }
 
-func TestBeatBeforeItsHeaderWaits(t *testing.T) {
+// A beat of the target goes between those of an engine, and each to its own place.
+func TestTwoStreams(t *testing.T) {
 	m := mem.New(1024, 2)
-	m.Tick(port.Request{}, true, port.Request{}, port.Beat{Valid: true, Last: true, Enable: 0xff, Data: 7})
-	_, beatReady := m.WriteReady()
-	assert.False(t, beatReady)
-	assert.Equal(t, uint64(math.MaxUint64), m.IdleFor(), "only the header can wake it")
-	m.Tick(port.Request{}, true, port.Request{Kind: port.MemWrite, Len: 2, Addr: 8}, port.Beat{})
-	assert.Zero(t, m.IdleFor())
+	target := port.Request{Kind: port.MemWrite, Len: 4, Addr: 0x100}
+	m.Tick(port.Request{}, true, port.Request{Kind: port.MemWrite, Len: 6, Addr: 0x40}, target, port.Beat{}, false)
+	assert.Equal(t, uint64(math.MaxUint64), m.IdleFor(), "only a beat can wake it")
+	target.Kind = port.None
+	for i, tt := range []struct{ fromTarget, last bool }{{false, false}, {true, false}, {false, false}, {true, true}, {false, true}} {
+		m.Tick(port.Request{}, true, port.Request{}, target,
+			port.Beat{Valid: true, Last: tt.last, Enable: 0xff, Data: uint64(i + 1)}, tt.fromTarget)
+		assert.Zero(t, m.IdleFor())
+	}
 	idle(&m)
-	assert.Equal(t, uint64(7), m.Word(1))
+	assert.Equal(t, []uint64{1, 3, 5, 0}, []uint64{m.Word(8), m.Word(9), m.Word(10), m.Word(11)})
+	assert.Equal(t, []uint64{2, 4, 0}, []uint64{m.Word(32), m.Word(33), m.Word(34)})
 }
 
 func TestMisuse(t *testing.T) {
-	read := port.Request{Kind: port.MemRead, Len: 2}
+	const read, write = port.MemRead, port.MemWrite
+	none, two := port.Request{}, port.Request{Kind: write, Len: 2}
+	one := port.Beat{Valid: true, Last: true}
 	for _, tt := range []struct {
-		name   string
-		rd, wr port.Request
-		beat   port.Beat
+		name       string
+		rd         port.Request
+		wr, target []port.Request // of the first clocks
+		beat       port.Beat      // behind them
+		fromTarget bool
 	}{
-		{"outside", port.Request{Kind: port.MemRead, Len: 2, Addr: 1024}, port.Request{}, port.Beat{}},
-		{"over the end", port.Request{Kind: port.MemRead, Len: 3, Addr: 1016}, port.Request{}, port.Beat{}},
-		{"host memory", port.Request{Kind: port.MemRead, Len: 2, Addr: 1 << 63}, port.Request{}, port.Beat{}},
-		{"no length", port.Request{Kind: port.MemRead}, port.Request{}, port.Beat{}},
-		{"too long", port.Request{Kind: port.MemRead, Len: 33}, port.Request{}, port.Beat{}},
-		{"a write on the read channel", port.Request{Kind: port.MemWrite, Len: 2}, port.Request{}, port.Beat{}},
-		{"a read on the write channel", port.Request{}, read, port.Beat{}},
-		{"the last beat is late", port.Request{}, port.Request{Kind: port.MemWrite, Len: 2}, port.Beat{Valid: true}},
+		{name: "outside", rd: port.Request{Kind: read, Len: 2, Addr: 1024}},
+		{name: "over the end", rd: port.Request{Kind: read, Len: 3, Addr: 1016}},
+		{name: "across 128 bytes", rd: port.Request{Kind: read, Len: 3, Addr: 248}},
+		{name: "host memory", rd: port.Request{Kind: read, Len: 2, Addr: 1 << 63}},
+		{name: "no length", rd: port.Request{Kind: read}},
+		{name: "too long", rd: port.Request{Kind: read, Len: 33}},
+		{name: "a write on the read channel", rd: two},
+		{name: "a read on the write channel", wr: []port.Request{{Kind: read, Len: 2}}},
+		{name: "a read on the target's", target: []port.Request{{Kind: read, Len: 2}}},
+		{name: "a header too early", wr: []port.Request{two, two}},
+		{name: "one of the target too early", target: []port.Request{two, two}},
+		{name: "a beat without a header", target: []port.Request{two}, beat: one},
+		{name: "one of the target without a header", wr: []port.Request{two}, beat: one, fromTarget: true},
+		{name: "the last beat is late", wr: []port.Request{two}, beat: port.Beat{Valid: true}},
+		{name: "that of the target is", target: []port.Request{two}, beat: port.Beat{Valid: true}, fromTarget: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := mem.New(1024, 2)
 			assert.Panics(t, func() {
-				m.Tick(tt.rd, true, tt.wr, tt.beat)
-				idle(&m)
+				m.Tick(tt.rd, true, none, none, port.Beat{}, false)
+				for i := range max(len(tt.wr), len(tt.target)) {
+					wr, target := none, none
+					if i < len(tt.wr) {
+						wr = tt.wr[i]
+					}
+					if i < len(tt.target) {
+						target = tt.target[i]
+					}
+					m.Tick(none, true, wr, target, port.Beat{}, false)
+				}
+				m.Tick(none, true, none, none, tt.beat, tt.fromTarget)
 			})
 		})
 	}
@@ -119,19 +168,23 @@ func TestReset(t *testing.T) {
 	m := mem.New(1024, 2)
 	m.SetWord(0, 9)
 	wr := port.Request{Kind: port.MemWrite, Len: 4}
-	m.Tick(port.Request{Kind: port.MemRead, Len: 32}, true, wr, port.Beat{Valid: true, Enable: 0xff})
+	m.Tick(port.Request{Kind: port.MemRead, Len: 32}, true, wr, wr, port.Beat{}, false)
+	idle(&m)
+	tick(&m, port.Request{}, true, port.Request{}, port.Beat{Valid: true, Enable: 0xff})
 	m.Reset()
 	assert.Equal(t, uint64(math.MaxUint64), m.IdleFor())
 	assert.Equal(t, uint64(9), m.Word(0))
 	assert.Equal(t, 128, m.Len())
+	m.Tick(port.Request{}, true, wr, wr, port.Beat{}, false) // none is there any more
 }
 
-// writer drives random writes, mirrored in a model when their beats are taken.
+// writer drives random writes of one stream, mirrored in a model when their beats are
+// taken.
 type writer struct {
 	rng   *rand.Rand
-	reqs  []port.Request // headers taken
-	req   port.Request   // offered
-	out   port.Beat      // offered
+	req   port.Request // the write whose beats are due, or were last
+	open  bool         // beats are due
+	out   port.Beat    // offered
 	beat  int
 	model []byte
 }
@@ -150,6 +203,7 @@ func TestRandom(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		m := mem.New(size, 1+int(seed%2))
 		w := writer{rng: rng, model: make([]byte, size)}
+		target := writer{rng: rng, model: w.model}
 		type read struct {
 			req  port.Request
 			beat int
@@ -178,10 +232,22 @@ func TestRandom(t *testing.T) {
 				}
 			}
 			rdReady := mem.ReadReady(m.Reader(), cplReady)
-			wr, beat := w.offer()
-			reqReady, beatReady := m.WriteReady()
-			m.Tick(rd, cplReady, wr, beat)
-			w.taken(reqReady, beatReady, beat)
+			place := target.held()
+			if !target.open {
+				place = target.header()
+			}
+			beat, fromTarget := w.offer(), false
+			if place.Kind == port.None && rng.IntN(2) == 0 {
+				beat, fromTarget = target.offer(), true
+			}
+			if beat.Valid && m.WriteReady() {
+				if fromTarget {
+					target.taken(beat)
+				} else {
+					w.taken(beat)
+				}
+			}
+			m.Tick(rd, cplReady, w.header(), place, beat, fromTarget)
 			if rd.Kind != port.None && rdReady {
 				reads = append(reads, read{req: rd, seen: make([]map[byte]bool, size)})
 				for i := range size {
@@ -196,7 +262,7 @@ func TestRandom(t *testing.T) {
 			}
 		}
 		for m.IdleFor() == 0 {
-			m.Tick(port.Request{}, true, port.Request{}, port.Beat{})
+			idle(&m)
 		}
 		for i := range size {
 			require.Equal(t, w.model[i], byte(m.Word(uint32(i/8))>>(8*(i%8))), "seed %d: byte %#x", seed, i)
@@ -204,33 +270,39 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// offer returns a header, random, and the beat that is due.
-func (w *writer) offer() (port.Request, port.Beat) {
-	if w.req.Kind == port.None && w.rng.IntN(2) == 0 {
-		w.req = random(w.rng, len(w.model))
-		w.req.Kind = port.MemWrite
+// header returns a header, random, if no beats are due, and holds it.
+func (w *writer) header() port.Request {
+	if w.open || w.rng.IntN(2) == 0 {
+		return port.Request{}
 	}
-	if !w.out.Valid && len(w.reqs) > 0 && w.rng.IntN(4) != 0 {
-		last := w.beat == int(port.Beats(w.reqs[0].Addr, w.reqs[0].Len))-1
-		w.out = port.Beat{Valid: true, Last: last, Enable: uint8(w.rng.Uint32()), Data: w.rng.Uint64()}
-	}
-	return w.req, w.out
+	w.req, w.open, w.beat = random(w.rng, len(w.model)), true, 0
+	w.req.Kind = port.MemWrite
+	return w.req
 }
 
-func (w *writer) taken(reqReady, beatReady bool, beat port.Beat) {
-	if beat.Valid && beatReady {
-		for i := range 8 {
-			if beat.Enable>>i&1 != 0 {
-				w.model[int(w.reqs[0].Addr&^7)+8*w.beat+i] = byte(beat.Data >> (8 * i))
-			}
-		}
-		w.beat++
-		w.out = port.Beat{}
-		if beat.Last {
-			w.reqs, w.beat = w.reqs[1:], 0
+// held returns the header whose beats are due, which is offered no more.
+func (w *writer) held() port.Request {
+	r := w.req
+	r.Kind = port.None
+	return r
+}
+
+// offer returns the beat that is due, or at times none yet. One that was offered stays.
+func (w *writer) offer() port.Beat {
+	if !w.out.Valid && w.open && w.rng.IntN(4) != 0 {
+		last := w.beat == int(port.Beats(w.req.Addr, w.req.Len))-1
+		w.out = port.Beat{Valid: true, Last: last, Enable: uint8(w.rng.Uint32()), Data: w.rng.Uint64()}
+	}
+	return w.out
+}
+
+func (w *writer) taken(beat port.Beat) {
+	for i := range 8 {
+		if beat.Enable>>i&1 != 0 {
+			w.model[int(w.req.Addr&^7)+8*w.beat+i] = byte(beat.Data >> (8 * i))
 		}
 	}
-	if w.req.Kind != port.None && reqReady {
-		w.reqs, w.req = append(w.reqs, w.req), port.Request{}
-	}
+	w.beat++
+	w.out = port.Beat{}
+	w.open = !beat.Last
 }

@@ -16,6 +16,7 @@ import (
 // which clocks a completion is taken.
 func stream(m *mem.Module, n uint8, clocks int, reads, writes bool, takes func(clock int) bool) (read, written int) {
 	beats := int(port.Beats(128, n))
+	var e engines
 	for clock := range clocks {
 		var rd, wr port.Request
 		var beat port.Beat
@@ -26,13 +27,13 @@ func stream(m *mem.Module, n uint8, clocks int, reads, writes bool, takes func(c
 			wr = port.Request{Kind: port.MemWrite, Len: n, Addr: 2048}
 			beat = port.Beat{Valid: true, Enable: 0xff, Last: written%beats == beats-1}
 		}
-		_, beatReady := m.WriteReady()
+		wr, beat, went := e.offer(m, wr, beat)
 		taken := takes(clock)
 		if m.Completion().Status == port.CplSuccess && taken {
 			read++
 		}
-		m.Tick(rd, taken, wr, beat)
-		if beat.Valid && beatReady {
+		tick(m, rd, taken, wr, beat)
+		if went {
 			written++
 		}
 	}
@@ -49,7 +50,7 @@ func TestSinglePortThroughput(t *testing.T) {
 		assert.Equal(t, 98, read, "%d dwords", n)
 		m = mem.New(4096, 1)
 		_, written := stream(&m, n, 100, false, true, always)
-		assert.Equal(t, 100, written, "%d dwords", n)
+		assert.Equal(t, 99, written, "%d dwords, behind the first header", n)
 		m = mem.New(4096, 1)
 		read, written = stream(&m, n, 100, true, true, always)
 		assert.InDelta(t, 49, read, 1, "%d dwords", n)
@@ -82,22 +83,22 @@ func TestSinglePortOrder(t *testing.T) {
 		m.SetWord(4, 1)
 		write := port.Request{Kind: port.MemWrite, Len: 2, Addr: 8 * word}
 		beat := func(v uint64) port.Beat { return port.Beat{Valid: true, Last: true, Enable: 0xff, Data: v} }
-		m.Tick(port.Request{Kind: port.MemRead, Len: 2, Addr: 32}, true, write, beat(2))
+		tick(&m, port.Request{}, true, write, port.Beat{})
+		tick(&m, port.Request{Kind: port.MemRead, Len: 2, Addr: 32}, true, write, beat(2))
 		at, next := m.Writing()
 		require.Equal(t, uint32(word), at)
 		require.Equal(t, beat(2), next)
-		m.Tick(port.Request{}, true, write, beat(3))
+		tick(&m, port.Request{}, true, port.Request{}, beat(3))
 		require.Equal(t, port.CplNone, m.Completion().Status, "the write was first")
 		require.Equal(t, uint64(2), m.Word(uint32(word)))
 		_, next = m.Writing()
 		require.False(t, next.Valid, "the read is owed this clock")
-		_, beatReady := m.WriteReady()
-		require.False(t, beatReady)
-		m.Tick(port.Request{}, true, port.Request{}, port.Beat{})
+		require.False(t, m.WriteReady())
+		idle(&m)
 		want := map[uint64]uint64{4: 2, 5: 1}[word]
 		assert.Equal(t, want, m.Completion().Data, fmt.Sprintf("the beat for word %d", word))
 		assert.Zero(t, m.IdleFor(), "a beat waits")
-		m.Tick(port.Request{}, true, port.Request{}, port.Beat{})
+		idle(&m)
 		assert.Equal(t, uint64(3), m.Word(uint32(word)))
 	}
 }
@@ -107,8 +108,9 @@ func TestSinglePortReset(t *testing.T) {
 	m := mem.New(1024, 1)
 	write := port.Request{Kind: port.MemWrite, Len: 4}
 	read := port.Request{Kind: port.MemRead, Len: 4}
-	m.Tick(read, true, write, port.Beat{Valid: true})
-	m.Tick(port.Request{}, true, port.Request{}, port.Beat{Valid: true, Last: true})
+	m.Tick(port.Request{}, true, write, write, port.Beat{}, false)
+	tick(&m, read, true, port.Request{}, port.Beat{Valid: true})
+	tick(&m, port.Request{}, true, port.Request{}, port.Beat{Valid: true, Last: true})
 	m.Reset()
 	fresh := mem.New(1024, 1)
 	words, want := make([]uint64, mem.ModuleWords), make([]uint64, mem.ModuleWords)

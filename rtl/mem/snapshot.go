@@ -25,14 +25,14 @@ func (m *Module) Snapshot(s []uint64) {
 	s[10] = uint64(m.write.Tag)
 	s[11] = uint64(m.write.Left)
 	s[12] = uint64(m.write.Word)
-	s[13] = hdl.Bit(m.nextWrite.Valid)
-	s[14] = uint64(m.nextWrite.Tag)
-	s[15] = uint64(m.nextWrite.Left)
-	s[16] = uint64(m.nextWrite.Word)
-	s[17] = hdl.Bit(m.beat.Valid)
-	s[18] = hdl.Bit(m.beat.Last)
-	s[19] = uint64(m.beat.Enable)
-	s[20] = m.beat.Data
+	s[13] = hdl.Bit(m.target.Valid)
+	s[14] = uint64(m.target.Left)
+	s[15] = uint64(m.target.Low)
+	s[16] = hdl.Bit(m.beat.Valid)
+	s[17] = hdl.Bit(m.beat.Last)
+	s[18] = uint64(m.beat.Enable)
+	s[19] = m.beat.Data
+	s[20] = uint64(m.at)
 	s[21] = hdl.Bit(m.owed)
 	s = s[22:]
 	m.ram.Snapshot(s)
@@ -54,14 +54,14 @@ func (m *Module) Restore(s []uint64) {
 	m.write.Tag = uint8(s[10])
 	m.write.Left = uint8(s[11])
 	m.write.Word = uint32(s[12])
-	m.nextWrite.Valid = s[13] != 0
-	m.nextWrite.Tag = uint8(s[14])
-	m.nextWrite.Left = uint8(s[15])
-	m.nextWrite.Word = uint32(s[16])
-	m.beat.Valid = s[17] != 0
-	m.beat.Last = s[18] != 0
-	m.beat.Enable = uint8(s[19])
-	m.beat.Data = s[20]
+	m.target.Valid = s[13] != 0
+	m.target.Left = uint8(s[14])
+	m.target.Low = uint8(s[15])
+	m.beat.Valid = s[16] != 0
+	m.beat.Last = s[17] != 0
+	m.beat.Enable = uint8(s[18])
+	m.beat.Data = s[19]
+	m.at = uint32(s[20])
 	m.owed = s[21] != 0
 	s = s[22:]
 	m.ram.Restore(s)
@@ -83,14 +83,14 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".write_Tag", Width: 8},
 		hdl.Signal{Name: at + ".write_Left", Width: 5},
 		hdl.Signal{Name: at + ".write_Word", Width: 32},
-		hdl.Signal{Name: at + ".nextWrite_Valid", Width: 1},
-		hdl.Signal{Name: at + ".nextWrite_Tag", Width: 8},
-		hdl.Signal{Name: at + ".nextWrite_Left", Width: 5},
-		hdl.Signal{Name: at + ".nextWrite_Word", Width: 32},
+		hdl.Signal{Name: at + ".target_Valid", Width: 1},
+		hdl.Signal{Name: at + ".target_Left", Width: 5},
+		hdl.Signal{Name: at + ".target_Low", Width: 4},
 		hdl.Signal{Name: at + ".beat_Valid", Width: 1},
 		hdl.Signal{Name: at + ".beat_Last", Width: 1},
 		hdl.Signal{Name: at + ".beat_Enable", Width: 8},
 		hdl.Signal{Name: at + ".beat_Data", Width: 64},
+		hdl.Signal{Name: at + ".at", Width: 32},
 		hdl.Signal{Name: at + ".owed", Width: 1},
 	)
 	s = m.ram.Signals(at+".ram", s)

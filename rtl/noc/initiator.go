@@ -7,7 +7,7 @@ import (
 )
 
 // hostWriters are the sources of the initiator that write.
-const hostWriters = 1<<HostWriteDMA | 1<<HostWriteFence0 | 1<<HostWriteFence1 | 1<<HostWriteMessage
+const hostWriters = 0xf << HostWrite
 
 // An Offer is what the arbiter of the initiator port decides in a clock.
 //
@@ -53,6 +53,30 @@ type Initiator struct {
 	refusal Refusal
 	flying  uint64 // tags of the reads in flight
 	late    uint64 // of them those from before a reset
+}
+
+// owners is a queue of two owners, so that a header is taken while the beats of
+// the one before are moving.
+type owners struct {
+	cur  Owner
+	then Owner
+}
+
+// move returns the queue after a clock in which the last beat of its head was
+// taken, and the header of o was taken if o is valid.
+func move(q owners, last bool, o Owner) owners {
+	if last {
+		q.cur = q.then
+		q.then.Valid = false
+	}
+	if o.Valid {
+		if q.cur.Valid {
+			q.then = o
+		} else {
+			q.cur = o
+		}
+	}
+	return q
 }
 
 // cpTags is the number of local tags of a command processor.
@@ -145,7 +169,7 @@ func (m *Initiator) Owed() bool { return m.turn.Hold || m.owners.cur.Valid }
 
 // Tick is one rising clock edge.
 func (m *Initiator) Tick(o Offer, tag uint8, taken, last bool, cpl port.Completion, rst bool) {
-	write := uint8(hostWriters)>>o.Source&1 != 0
+	write := o.Source&HostWrite != 0
 	if !Awaits(cpl, m.Awaited()) {
 		m.refusal.Valid = false
 	}
@@ -161,7 +185,7 @@ func (m *Initiator) Tick(o Offer, tag uint8, taken, last bool, cpl port.Completi
 		}
 	}
 	m.turn = next(o.Sources, o.Source, m.turn, taken)
-	m.owners = move(m.owners, last, Owner{Valid: taken && write, Drop: o.Refuse, Source: o.Source})
+	m.owners = move(m.owners, last, Owner{Valid: taken && write, Drop: o.Refuse, Source: o.Source & 3})
 	if rst {
 		m.late = m.flying
 		m.refusal.Valid = false

@@ -25,22 +25,24 @@ const (
 	ReadTarget
 )
 
-// Sources of the VRAM write channel.
+// Writers, as an Owner has them. WriteMessage writes to host memory only.
 const (
-	VRAMWriteDMA = iota
-	VRAMWriteFence0
-	VRAMWriteFence1
-	VRAMWriteTarget
+	WriteDMA = iota
+	WriteFence0
+	WriteFence1
+	WriteMessage
 )
 
-// Sources of the initiator port: the readers ReadCP0, ReadCP1 and ReadDMA, and
-// these writers.
+// Sources of the initiator port: the readers ReadCP0, ReadCP1 and ReadDMA, and from
+// HostWrite on the writers.
 const (
-	HostWriteDMA = iota + 3
-	HostWriteFence0
-	HostWriteFence1
-	HostWriteMessage
-	HostNobody // no source
+	HostNobody = 3 // no source
+	HostWrite  = 4
+
+	HostWriteDMA     = HostWrite + WriteDMA
+	HostWriteFence0  = HostWrite + WriteFence0
+	HostWriteFence1  = HostWrite + WriteFence1
+	HostWriteMessage = HostWrite + WriteMessage
 )
 
 // A Turn is the state of an arbiter.

@@ -54,22 +54,22 @@ func TestReads(t *testing.T) {
 	}
 }
 
-func TestWritesKeepTheOrderOfHeaders(t *testing.T) {
+func TestWritesTakeOneAtATime(t *testing.T) {
 	var m noc.Writes
-	clock := func(valid uint8, taken, last bool) { m.Tick(valid, noc.Grant(valid, m.Turn()), taken, last) }
+	clock := func(valid uint8, last bool) (taken bool) {
+		taken = valid != 0 && noc.Vacant(m.Owner(), last)
+		m.Tick(valid, noc.Grant(valid, m.Turn()), taken, last)
+		return taken
+	}
 	require.Equal(t, noc.Owner{}, m.Owner())
-	clock(0b1010, true, false)
+	require.True(t, clock(0b0110, false))
 	assert.Equal(t, noc.Owner{Valid: true, Source: 1}, m.Owner())
-	assert.False(t, m.Full())
-	clock(0b1000, true, false)
-	assert.Equal(t, noc.Owner{Valid: true, Source: 1}, m.Owner())
-	assert.True(t, m.Full())
-	clock(0, false, true)
-	assert.Equal(t, noc.Owner{Valid: true, Source: 3}, m.Owner())
-	assert.False(t, m.Full())
-	clock(0b0001, true, true)
-	assert.Equal(t, noc.Owner{Valid: true, Source: 0}, m.Owner(), "a header with the last beat before it")
-	clock(0b0001, false, true)
+	require.False(t, clock(0b0100, false), "beats are due")
+	require.True(t, clock(0b0101, true), "a header with the last beat before it")
+	assert.Equal(t, noc.Owner{Valid: true, Source: 2}, m.Owner(), "what was offered keeps the grant")
+	require.True(t, clock(0b0001, true))
+	assert.Equal(t, noc.Owner{Valid: true}, m.Owner())
+	require.False(t, clock(0, true))
 	assert.False(t, m.Owner().Valid)
 	m.Reset()
 	assert.Equal(t, noc.Turn{}, m.Turn())
@@ -164,19 +164,19 @@ func TestInitiator(t *testing.T) {
 			{valid: 1, master: true, ready: true, offer: noc.Offer{Sources: 1}, taken: true},
 		}},
 		{"reads pass while two writes wait for their beats", []step{
-			{valid: dmaWr, master: true, ready: true, offer: noc.Offer{Sources: dmaWr, Source: 3}, taken: true, owner: noc.Owner{Valid: true, Source: 3}},
-			{valid: msg, master: true, ready: true, offer: noc.Offer{Sources: msg, Source: 6}, taken: true, owner: noc.Owner{Valid: true, Source: 3}},
-			{valid: msg | 2, master: true, ready: true, offer: noc.Offer{Sources: 2, Source: 1}, taken: true, owner: noc.Owner{Valid: true, Source: 3}},
-			{valid: msg, master: true, ready: true, last: true, offer: noc.Offer{Source: 2}, owner: noc.Owner{Valid: true, Source: 6}},
+			{valid: dmaWr, master: true, ready: true, offer: noc.Offer{Sources: dmaWr, Source: 4}, taken: true, owner: noc.Owner{Valid: true, Source: noc.WriteDMA}},
+			{valid: msg, master: true, ready: true, offer: noc.Offer{Sources: msg, Source: 7}, taken: true, owner: noc.Owner{Valid: true, Source: noc.WriteDMA}},
+			{valid: msg | 2, master: true, ready: true, offer: noc.Offer{Sources: 2, Source: 1}, taken: true, owner: noc.Owner{Valid: true, Source: noc.WriteDMA}},
+			{valid: msg, master: true, ready: true, last: true, offer: noc.Offer{Source: 2}, owner: noc.Owner{Valid: true, Source: noc.WriteMessage}},
 		}},
 		{"without bus mastering a write is taken and dropped", []step{
-			{valid: msg, offer: noc.Offer{Sources: msg, Source: 6, Refuse: true}, taken: true, owner: noc.Owner{Valid: true, Drop: true, Source: 6}},
-			{last: true, offer: noc.Offer{Source: 7, Refuse: true}},
+			{valid: msg, offer: noc.Offer{Sources: msg, Source: 7, Refuse: true}, taken: true, owner: noc.Owner{Valid: true, Drop: true, Source: noc.WriteMessage}},
+			{last: true, offer: noc.Offer{Refuse: true}},
 		}},
 		{"what was offered stays when bus mastering ends, and its beats follow", []step{
-			{valid: msg, master: true, offer: noc.Offer{Sources: msg, Source: 6}},
-			{valid: msg, offer: noc.Offer{Sources: msg, Source: 6}},
-			{valid: msg, ready: true, offer: noc.Offer{Sources: msg, Source: 6}, taken: true, owner: noc.Owner{Valid: true, Source: 6}},
+			{valid: msg, master: true, offer: noc.Offer{Sources: msg, Source: 7}},
+			{valid: msg, offer: noc.Offer{Sources: msg, Source: 7}},
+			{valid: msg, ready: true, offer: noc.Offer{Sources: msg, Source: 7}, taken: true, owner: noc.Owner{Valid: true, Source: noc.WriteMessage}},
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -316,19 +316,13 @@ func TestClosed(t *testing.T) {
 }
 
 func TestWritesOwe(t *testing.T) {
-	const target = noc.VRAMWriteTarget
 	var m noc.Writes
 	clock := func(valid uint8, taken, last bool) { m.Tick(valid, noc.Grant(valid, m.Turn()), taken, last) }
-	clock(1<<target, false, false)
 	assert.False(t, m.Owed())
-	clock(1<<target, true, false)
-	assert.False(t, m.Owed())
-	clock(1<<noc.VRAMWriteDMA, false, false)
+	clock(1<<noc.WriteDMA, false, false)
 	assert.True(t, m.Owed(), "a header is held")
-	clock(1<<noc.VRAMWriteDMA, true, false)
-	assert.True(t, m.Owed(), "behind the target's")
-	clock(0, false, true)
-	assert.True(t, m.Owed())
+	clock(1<<noc.WriteDMA, true, false)
+	assert.True(t, m.Owed(), "beats")
 	clock(0, false, true)
 	assert.False(t, m.Owed())
 }

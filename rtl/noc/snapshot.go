@@ -53,10 +53,10 @@ func (m *Initiator) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".turn_Hold", Width: 1},
 		hdl.Signal{Name: at + ".owners_cur_Valid", Width: 1},
 		hdl.Signal{Name: at + ".owners_cur_Drop", Width: 1},
-		hdl.Signal{Name: at + ".owners_cur_Source", Width: 3},
+		hdl.Signal{Name: at + ".owners_cur_Source", Width: 2},
 		hdl.Signal{Name: at + ".owners_then_Valid", Width: 1},
 		hdl.Signal{Name: at + ".owners_then_Drop", Width: 1},
-		hdl.Signal{Name: at + ".owners_then_Source", Width: 3},
+		hdl.Signal{Name: at + ".owners_then_Source", Width: 2},
 		hdl.Signal{Name: at + ".refusal_Valid", Width: 1},
 		hdl.Signal{Name: at + ".refusal_Tag", Width: 6},
 		hdl.Signal{Name: at + ".flying", Width: 64},
@@ -100,19 +100,16 @@ func (m *Reads) Memories(v hdl.Visitor) {
 }
 
 // WritesWords is how many words Snapshot fills.
-const WritesWords = 8
+const WritesWords = 5
 
 // Snapshot stores the registers in the first WritesWords words of s.
 func (m *Writes) Snapshot(s []uint64) {
 	_ = s[WritesWords-1]
 	s[0] = uint64(m.turn.At)
 	s[1] = hdl.Bit(m.turn.Hold)
-	s[2] = hdl.Bit(m.owners.cur.Valid)
-	s[3] = hdl.Bit(m.owners.cur.Drop)
-	s[4] = uint64(m.owners.cur.Source)
-	s[5] = hdl.Bit(m.owners.then.Valid)
-	s[6] = hdl.Bit(m.owners.then.Drop)
-	s[7] = uint64(m.owners.then.Source)
+	s[2] = hdl.Bit(m.owner.Valid)
+	s[3] = hdl.Bit(m.owner.Drop)
+	s[4] = uint64(m.owner.Source)
 }
 
 // Restore sets the registers to what Snapshot stored.
@@ -120,12 +117,9 @@ func (m *Writes) Restore(s []uint64) {
 	_ = s[WritesWords-1]
 	m.turn.At = uint8(s[0])
 	m.turn.Hold = s[1] != 0
-	m.owners.cur.Valid = s[2] != 0
-	m.owners.cur.Drop = s[3] != 0
-	m.owners.cur.Source = uint8(s[4])
-	m.owners.then.Valid = s[5] != 0
-	m.owners.then.Drop = s[6] != 0
-	m.owners.then.Source = uint8(s[7])
+	m.owner.Valid = s[2] != 0
+	m.owner.Drop = s[3] != 0
+	m.owner.Source = uint8(s[4])
 }
 
 // Signals appends what the words of Snapshot are; at is the instance.
@@ -133,16 +127,43 @@ func (m *Writes) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	s = append(s,
 		hdl.Signal{Name: at + ".turn_At", Width: 3},
 		hdl.Signal{Name: at + ".turn_Hold", Width: 1},
-		hdl.Signal{Name: at + ".owners_cur_Valid", Width: 1},
-		hdl.Signal{Name: at + ".owners_cur_Drop", Width: 1},
-		hdl.Signal{Name: at + ".owners_cur_Source", Width: 3},
-		hdl.Signal{Name: at + ".owners_then_Valid", Width: 1},
-		hdl.Signal{Name: at + ".owners_then_Drop", Width: 1},
-		hdl.Signal{Name: at + ".owners_then_Source", Width: 3},
+		hdl.Signal{Name: at + ".owner_Valid", Width: 1},
+		hdl.Signal{Name: at + ".owner_Drop", Width: 1},
+		hdl.Signal{Name: at + ".owner_Source", Width: 2},
 	)
 	return s
 }
 
 // Memories shows v the words of the memories, which it may change.
 func (m *Writes) Memories(v hdl.Visitor) {
+}
+
+// BeatsWords is how many words Snapshot fills.
+const BeatsWords = 2
+
+// Snapshot stores the registers in the first BeatsWords words of s.
+func (m *Beats) Snapshot(s []uint64) {
+	_ = s[BeatsWords-1]
+	s[0] = hdl.Bit(m.inward)
+	s[1] = hdl.Bit(m.next)
+}
+
+// Restore sets the registers to what Snapshot stored.
+func (m *Beats) Restore(s []uint64) {
+	_ = s[BeatsWords-1]
+	m.inward = s[0] != 0
+	m.next = s[1] != 0
+}
+
+// Signals appends what the words of Snapshot are; at is the instance.
+func (m *Beats) Signals(at string, s []hdl.Signal) []hdl.Signal {
+	s = append(s,
+		hdl.Signal{Name: at + ".inward", Width: 1},
+		hdl.Signal{Name: at + ".next", Width: 1},
+	)
+	return s
+}
+
+// Memories shows v the words of the memories, which it may change.
+func (m *Beats) Memories(v hdl.Visitor) {
 }

@@ -8,74 +8,47 @@ package noc
 type Owner struct {
 	Valid  bool
 	Drop   bool
-	Source uint8 `w:"3"`
+	Source uint8 `w:"2"`
 }
 
-// owners is a queue of two owners, so that a header is taken while the beats of
-// the one before are moving.
-type owners struct {
-	cur  Owner
-	then Owner
-}
-
-// move returns the queue after a clock in which the last beat of its head was
-// taken, and the header of o was taken if o is valid.
-func move(q owners, last bool, o Owner) owners {
-	if last {
-		q.cur = q.then
-		q.then.Valid = false
-	}
-	if o.Valid {
-		if q.cur.Valid {
-			q.then = o
-		} else {
-			q.cur = o
-		}
-	}
-	return q
-}
-
-// Writes is the arbiter in front of the VRAM write channel.
+// Writes is the arbiter in front of VRAM's writes of the engines. The target's do not
+// come this way, so none of them waits for what an engine has begun.
 //
-//	In      valid  bit i: source i has a header, 0 while Full; granted, Grant's;
-//	        taken, whether that one is taken; last, whether the last beat of
+//	In      valid  bit i: writer i has a header; granted, Grant's; taken, whether
+//	        that one is taken, which Vacant says; last, whether the last beat of
 //	        Owner's write is
-//	Out     Turn, for Grant; Owner, whose beats are next; Full, that no header
-//	        can be taken
-//	Timing  a grant in every clock; the beats of a header from the clock after it
-//	        on, and without a bubble from one write to the next
+//	Out     Turn, for Grant; Owner, whose beats are next, for Vacant
+//	Timing  a header in the clock of the last beat of the write before it; its beats
+//	        from the clock after it on, so without a bubble
 //	Reset   source 0 is asked first; no owner
 //	Order   round robin of headers; beats in the order of the headers
 //	Paths   none
-//	Size    12 bits
+//	Size    7 bits
 type Writes struct {
-	turn   Turn
-	owners owners
+	turn  Turn
+	owner Owner
 }
 
 // Turn returns the arbiter's state.
 func (m *Writes) Turn() Turn { return m.turn }
 
 // Owner returns the writer whose beats are next.
-func (m *Writes) Owner() Owner { return m.owners.cur }
+func (m *Writes) Owner() Owner { return m.owner }
 
-// Full returns whether no header can be taken.
-func (m *Writes) Full() bool { return m.owners.then.Valid }
+// Vacant returns whether a header is taken, given that the owner's last beat is.
+func Vacant(o Owner, last bool) bool { return !o.Valid || last }
 
-// Owed returns whether another source than the target holds the grant, or owes
-// beats.
-func (m *Writes) Owed() bool {
-	const but = VRAMWriteTarget
-	cur, then := m.owners.cur, m.owners.then
-	return m.turn.Hold && m.turn.At != but || cur.Valid && cur.Source != but || then.Valid && then.Source != but
-}
+// Owed returns whether a header is held, or beats are to follow one.
+func (m *Writes) Owed() bool { return m.turn.Hold || m.owner.Valid }
 
 // Tick is one rising clock edge.
 func (m *Writes) Tick(valid, granted uint8, taken, last bool) {
-	granted &= 7
-	m.turn = next(valid, granted, m.turn, taken)
-	m.owners = move(m.owners, last, Owner{Valid: taken, Source: granted})
-	m.owners.cur.Drop, m.owners.then.Drop = false, false // VRAM refuses nothing
+	m.turn = next(valid, granted&7, m.turn, taken)
+	m.owner.Valid = taken || m.owner.Valid && !last
+	if taken {
+		m.owner.Source = granted & 3
+	}
+	m.owner.Drop = false // VRAM refuses nothing
 }
 
 // Reset sets the registers.

@@ -1,6 +1,6 @@
 // A memory of 64-bit words with one read and one write port. Bit i of enable
-// writes byte i. clear0 sets q to 0 before this clock's read, clear1 and rst
-// behind it. A read of the word that is being written has no defined value.
+// writes byte i. What clears a queue, clear0 and clear1, keeps the words and q.
+// A read of the word that is being written has no defined value.
 module hdl_ram #(
 	parameter WORDS = 2,
 	parameter ADDR  = 1
@@ -39,13 +39,14 @@ module hdl_ram #(
 
 `ifndef SYNTHESIS
 	integer i;
-	initial for (i = 0; i < WORDS; i = i + 1) mem[i] = 64'd0;
+	initial begin
+		q = 64'd0;
+		for (i = 0; i < WORDS; i = i + 1) mem[i] = 64'd0;
+	end
 `endif
 
 	always @(posedge clk) begin
-		if (rst || clear1) q <= 64'd0;
-		else if (read) q <= mem[raddr];
-		else if (clear0) q <= 64'd0;
+		if (read && !rst) q <= mem[raddr];
 	end
 
 	always @(posedge clk) begin

@@ -1,7 +1,7 @@
 // A memory of 64-bit words with one port: in a clock it writes the word at waddr
 // if a bit of enable is set, and otherwise can read the one at raddr. Bit i of
-// enable writes byte i. clear0 sets q to 0 before this clock's read, clear1 and
-// rst behind it.
+// enable writes byte i. What clears a queue, clear0 and clear1, keeps the words
+// and q.
 module hdl_ram_single #(
 	parameter WORDS = 2,
 	parameter ADDR  = 1
@@ -43,13 +43,14 @@ module hdl_ram_single #(
 
 `ifndef SYNTHESIS
 	integer i;
-	initial for (i = 0; i < WORDS; i = i + 1) mem[i] = 64'd0;
+	initial begin
+		q = 64'd0;
+		for (i = 0; i < WORDS; i = i + 1) mem[i] = 64'd0;
+	end
 `endif
 
 	always @(posedge clk) begin
-		if (rst || clear1) q <= 64'd0;
-		else if (read && !write) q <= mem[addr];
-		else if (clear0) q <= 64'd0;
+		if (read && !write && !rst) q <= mem[addr];
 	end
 
 	always @(posedge clk) begin

@@ -1,0 +1,103 @@
+package gpu_test
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/hdl"
+)
+
+// owned returns whether beats are due at the initiator port and at VRAM at the same
+// time, both of engines.
+func (m *machine) owned() bool {
+	words := make([]uint64, gpu.GPUWords)
+	m.g.Snapshot(words)
+	return words[signal(m.g, "gpu.initiator.owners_cur_Valid")] != 0 && words[signal(m.g, "gpu.vramWrite.owner_Valid")] != 0
+}
+
+// signal returns the place of a register in a snapshot.
+func signal(g *gpu.GPU, name string) int {
+	return slices.IndexFunc(g.Signals("gpu", nil), func(s hdl.Signal) bool { return s.Name == name })
+}
+
+// One node copies to VRAM while the other one sends fences and their messages to host
+// memory, and the port stalls: all beats take one way, and each arrives where it
+// should, once.
+func TestBeatsShareOneWay(t *testing.T) {
+	const copies, fences, size = 4, 60, 8000
+	for seed := range uint64(8) {
+		c := small()
+		c.VRAMPorts = 1 + int(seed/4)
+		m := boot(t, c, seed)
+		host, vram := signal(m.g, "gpu.initiator.owners_cur_Valid"), signal(m.g, "gpu.vramWrite.owner_Valid")
+		m.stall = 20 + 15*int(seed%4)
+		copier := int(seed % 2)
+		want := append([]byte(nil), m.mem[0x10003:0x10003+size]...)
+		for i := range copies {
+			m.submit(copier, pkt.Copy{Src: at(0x10003), Dst: uint64(0x105 + 0x2000*i), Bytes: size})
+		}
+		for id := range uint32(fences) {
+			m.submit(1-copier, fence(1-copier, id+1))
+		}
+		m.submit(copier, fence(copier, 7))
+		both, words := 0, make([]uint64, gpu.GPUWords)
+		m.run(200000, func() bool {
+			m.g.Snapshot(words)
+			both += int(words[host] & words[vram])
+			return m.fence(copier) == 7 && m.fence(1-copier) == fences
+		})
+		m.idle()
+		require.Greater(t, both, 20, "seed %d: the owners hardly ever met", seed)
+		got := make([]byte, size)
+		for i := range copies {
+			m.g.PeekVRAM(uint64(0x105+0x2000*i), got)
+			require.True(t, bytes.Equal(want, got), "seed %d, copy %d", seed, i)
+		}
+		var ids []uint64
+		for _, e := range m.log {
+			if e.addr == memBase+fenceAt+8*uint64(1-copier) {
+				ids = append(ids, le.Uint64([]byte(e.data)))
+			}
+		}
+		require.Len(t, ids, fences)
+		require.True(t, slices.IsSorted(ids), "%v", ids)
+		require.NotEmpty(t, m.msgs)
+	}
+}
+
+// PCIe 3.0 §2.4.1: a posted write that comes in does not wait for one that goes out.
+// Here the port keeps the beat of a fence, behind it waits a fill of VRAM, and writes
+// of the aperture end.
+func TestTargetWritesWhileThePortTakesNoBeat(t *testing.T) {
+	for _, ports := range []int{1, 2} {
+		c := small()
+		c.VRAMPorts = ports
+		m := boot(t, c, 3)
+		m.dam = true
+		m.submit(1, fence(1, 5))
+		m.run(2000, func() bool { _, beat := m.g.Initiator(); return beat.Valid })
+		m.submit(0, pkt.Fill{Dst: 0x1000, Bytes: 4096, Value: 0x1111111111111111}, fence(0, 6))
+		m.run(2000, m.owned)
+		for range 100 {
+			m.tick(port.Request{}, port.Beat{}, true)
+		}
+		begun := m.clock
+		data := bytes.Repeat([]byte("target"), 100)
+		m.writeBAR2(0x20003, data)
+		require.Less(t, m.clock-begun, uint64(250))
+		require.Equal(t, data, m.readBAR2(0x20003, len(data)))
+		require.True(t, m.owned(), "the engines have gone on")
+		require.Zero(t, m.g.Stats().Moved)
+		m.dam = false
+		m.run(20000, func() bool { return m.fence(0) == 6 && m.fence(1) == 5 })
+		got := make([]byte, 4096)
+		m.g.PeekVRAM(0x1000, got)
+		require.Equal(t, bytes.Repeat([]byte{0x11}, 4096), got)
+	}
+}
