@@ -145,6 +145,9 @@ func (h *host) interrupts() {
 	switch h.rng.IntN(10) {
 	case 0:
 		h.setConfig(pcicfg.MSIX, h.rng.Uint32()&(pcicfg.MSIXEnable|pcicfg.MSIXFunctionMask))
+		if h.percent(40) {
+			h.thin(h.ops[len(h.ops)-1].beats)
+		}
 		h.setReg(intcreg.Base+intcreg.Raise, intcreg.All)
 		h.setConfig(pcicfg.MSIX, pcicfg.MSIXEnable)
 	case 1:
