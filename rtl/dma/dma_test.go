@@ -155,16 +155,23 @@ func TestRandomFaults(t *testing.T) {
 				continue
 			}
 			faults++
-			p := 0
-			for p < len(got) && got[p] == full[p] {
-				p++
-			}
-			require.Equal(t, was[p:], got[p:], "seed %d descriptor %d: not a prefix", seed, i)
+			prefix(t, was, full, got, seed, i)
 		}
 		require.Empty(t, b.reads)
 		require.Empty(t, b.writes)
 	}
 	assert.Greater(t, faults, 100)
+}
+
+// prefix holds that so much of full was written over was, from its first byte on, as
+// there is of it in got.
+func prefix(t *testing.T, was, full, got []byte, seed uint64, desc int) {
+	t.Helper()
+	p := 0
+	for p < len(got) && got[p] == full[p] {
+		p++
+	}
+	require.Equal(t, was[p:], got[p:], "seed %d descriptor %d: not a prefix", seed, desc)
 }
 
 // expect returns the outcome of d: the fault that comes first in its bytes.
@@ -214,11 +221,7 @@ func TestCancel(t *testing.T) {
 			given++
 			require.Equal(t, dma.ResultWriteError, b.results[i].result)
 			require.Zero(t, i%2, "of the other node")
-			p := 0
-			for p < len(got) && got[p] == full[p] {
-				p++
-			}
-			require.Equal(t, was[p:], got[p:], "seed %d descriptor %d: not a prefix", seed, i)
+			prefix(t, was, full, got, seed, i)
 		}
 		require.Empty(t, b.reads)
 		require.Empty(t, b.writes)
