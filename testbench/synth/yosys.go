@@ -35,12 +35,29 @@ func script(s Source, target Target, apart bool) string {
 			fmt.Fprintf(&b, "setattr -mod -set keep_hierarchy 1 %s\n", m)
 		}
 	}
-	fmt.Fprintf(&b, "synth_%s -top %s", target, s.Top)
+	if target == ICE40 {
+		fmt.Fprintf(&b, "scratchpad -set abc9.D %.0f\n", picoseconds/GoalMHz)
+	}
+	fmt.Fprintf(&b, "synth_%s -top %s%s", target, s.Top, mapping(target))
 	if !apart {
 		b.WriteString(" -json netlist.json")
 	}
 	b.WriteString("\ntee -q -o stat.json stat -json\n")
 	return b.String()
+}
+
+// picoseconds in a microsecond, for a clock in MHz.
+const picoseconds = 1e6
+
+// mapping returns the options of the mapping to cells. That of the iCE40 is told the
+// clock it is for, so that it looks for few cells and not for the shortest path, and sees
+// the flip-flops, of which it drops those that another one equals. The mapping of the ECP5
+// always knows its delays.
+func mapping(target Target) string {
+	if target == ICE40 {
+		return " -abc9 -device hx -dff"
+	}
+	return ""
 }
 
 // synthesise runs yosys in a directory of its own.
