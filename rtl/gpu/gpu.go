@@ -342,13 +342,6 @@ func or(a, b regbus.Rsp) regbus.Rsp {
 	return regbus.Rsp{Hit: a.Hit || b.Hit, Retry: a.Retry || b.Retry, Data: a.Data | b.Data}
 }
 
-// message returns the header and the beat of the interrupt controller, with the word that
-// the store holds for it.
-func (g *GPU) message() (req port.Request, beat port.Beat) {
-	req, beat = g.intc.Message()
-	return intc.Fill(req, beat, g.store.Word())
-}
-
 // events returns what the interrupt controller turns into messages.
 func (g *GPU) events() intc.Events {
 	hang0, hang1 := g.watchdog.Hang()

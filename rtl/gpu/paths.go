@@ -20,7 +20,7 @@ func (g *GPU) hostHeader() (o noc.Offer, req port.Request) {
 	cp0, cp1, rd := g.cp0.Fetch(), g.cp1.Fetch(), g.dma.Read()
 	wr := g.dma.Header()
 	fence0, fence1 := g.fenceHeaders()
-	message, _ := g.message()
+	message, _ := g.intc.Message()
 
 	o = noc.Decide(bit(noc.Outward(cp0) && noc.Free(noc.Tag(cp0, noc.ReadCP0), busy), noc.ReadCP0)|
 		bit(noc.Outward(cp1) && noc.Free(noc.Tag(cp1, noc.ReadCP1), busy), noc.ReadCP1)|
@@ -110,7 +110,7 @@ func (g *GPU) beatOf(writer uint8) port.Beat {
 		_, fence = g.fence1.Write()
 	}
 	if has(writer, noc.WriteMessage) {
-		_, message = g.message()
+		_, message = g.intc.Message()
 	}
 	return port.Beat{
 		Valid:  beat.Valid || fence.Valid || message.Valid,

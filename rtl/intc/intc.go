@@ -23,49 +23,33 @@ type Events struct {
 	Fault0, Fault1 bool // a node stopped on a fault
 }
 
-// state of a message.
-type state uint8
-
-const (
-	stateIdle   state = iota // no vector has an event that can be sent
-	stateHigh                // the high half of the address is asked for
-	stateLow                 // the low half is
-	stateHeader              // the header is offered
-	stateData                // it was taken, and the data is asked for
-	stateBeat                // the beat is offered
-)
-
 // Module is the interrupt controller. An event sets its STATUS bit and is due
-// until a message of its vector is offered; events that are due then share that
-// message, and an event behind that is due again. With coalescing a message
+// until a message of its vector starts; events that are due together share one
+// message, and an event after the start is due again. With coalescing a message
 // of vector 0 waits for so many events or so long, whichever is first.
 //
 //	In      ev Events, pulses; enable, functionMask bool, levels of the MSI-X
 //	        capability; reqReady, beatReady for the message; refused, a pulse in
 //	        the clock in which the beat of a message that was not sent is taken;
-//	        word uint32, what was read last for Ask; regs regbus.Req; rst reset.Signals, with Whole or Function in no
-//	        clock of an access, in which a part of a message is taken, or between them
+//	        word uint32, the answer to Ask a clock later; regs regbus.Req; rst reset.Signals, with Whole or Function in no
+//	        clock of an access or in which a part of a message is taken
 //	Out     Message (port.Request, port.Beat), valid/ready each, a write of 4
-//	        bytes to host memory, the beat behind the header, both without the word
-//	        that the store holds, for Fill; Ask store.Ask, of which a word is read in a
-//	        clock without an access of the register bus; Rsp regbus.Rsp; all registered
-//	Timing  3 clocks from event to header, without coalescing, and 2 from a header
-//	        that is taken to its beat; 1 more for each access meanwhile; one message at
-//	        a time; an answer 1 clock after its request
+//	        bytes to host memory; Ask store.Ask, served in a clock without an access
+//	        of the register bus; Rsp regbus.Rsp; all registered
+//	Timing  1 clock from event to message, without coalescing; one message at a
+//	        time, back to back; 4 clocks more, and 1 for each access, in front of the
+//	        first message, one of another vector and one behind a write of
+//	        the table; an answer 1 clock after its request
 //	Reset   STATUS and MASK 0, the vectors masked, coalescing off; a whole reset
 //	        keeps the masks of the vectors
-//	Order   vector 0 before vector 1 if both are due when a message begins; an event in
-//	        the clock of its acknowledge wins. An acknowledge takes back an event that is due
+//	Order   vector 0 before vector 1 if both are due; an event in the clock of
+//	        its acknowledge wins. An acknowledge takes back an event that is due
 //	        only if its message is held by MASK, the vector, the function or the
 //	        enable: then nobody needs telling any more. An event that waits for
 //	        more of them is not taken back: the host may have read STATUS before.
-//	        A vector that is masked before the header is offered does not send. The
-//	        words of an entry are read one by one, the data behind the header: one that
-//	        is written meanwhile may be sent with others from before. So an entry is
-//	        changed while it is masked, and behind a read of the table, which waits
-//	        while a header is offered
-//	Paths   Fill, from the store's word to the message
-//	Size    82 bits and those of a host address above 32, 64 more with coalescing
+//	        A message starts with the table as it is then
+//	Paths   none
+//	Size    154 bits and those of a host address above 32, 64 more with coalescing
 //	Faults  the events of a message that was refused, because bus mastering ended
 //	        while it waited, are due again unless they were acknowledged
 //	Source  intcreg.Block, msixreg.Table; PCI 3.0 §6.8.2, §6.8.3
@@ -82,13 +66,17 @@ type Module struct {
 
 	wait coalesce
 
-	state   state  `w:"3"`
-	vector  uint8  `w:"1"` // of the message
-	arrives bool   // the high half of its address is here
+	vector  uint8 `w:"1"` // of the words below
+	have    uint8 `w:"2"` // words of its entry that were asked for
+	asks    bool  // the next one is
+	arrives bool  // the one before is here in the next clock
+	addrLo  uint32
 	addrHi  uint32 // within hiMask
-	upper   bool   // the data is the upper half of its beat
+	data    uint32
 
-	rsp regbus.Rsp
+	headerUp bool
+	beatUp   bool
+	rsp      regbus.Rsp
 }
 
 // New returns the controller after reset. A host address has so many bits, at least 32.
@@ -106,41 +94,22 @@ func (m *Module) Reset() {
 	}
 }
 
-// Message returns the header and the beat of a message, for Fill.
+// Message returns the header and the beat of a message.
 func (m *Module) Message() (req port.Request, beat port.Beat) {
-	req = port.Request{Len: 1, Addr: host | uint64(m.addrHi)<<32}
-	if m.state == stateHeader {
+	req = port.Request{Len: 1, Addr: host | uint64(m.addrHi)<<32 | uint64(m.addrLo&^3)}
+	if m.headerUp {
 		req.Kind = port.MemWrite
 	}
-	beat = port.Beat{Valid: m.state == stateBeat, Last: true, Enable: 0x0f}
-	if m.upper {
+	beat = port.Beat{Valid: m.beatUp, Last: true, Enable: 0x0f, Data: uint64(m.data)<<32 | uint64(m.data)}
+	if m.addrLo&4 != 0 {
 		beat.Enable = 0xf0
 	}
 	return req, beat
 }
 
-// Fill returns the header and the beat of a message with the word that the store holds for
-// whichever is offered.
-func Fill(req port.Request, beat port.Beat, word uint32) (port.Request, port.Beat) {
-	req.Addr |= uint64(word &^ 3)
-	beat.Data = uint64(word)<<32 | uint64(word)
-	return req, beat
-}
-
-// Ask returns the read of the next word of the vector's entry in the table, or that
-// the one that was read is to stay.
+// Ask returns the read of the next word of the vector's entry in the table.
 func (m *Module) Ask() store.Ask {
-	at := uint8(msixreg.AddrLo / 4)
-	if m.state == stateHigh {
-		at = msixreg.AddrHi / 4
-	} else if m.state == stateData {
-		at = msixreg.Data / 4
-	}
-	return store.Ask{
-		Valid: m.state == stateHigh || m.state == stateLow || m.state == stateData,
-		Holds: m.state == stateHeader || m.state == stateBeat,
-		Word:  m.vector<<2 | at,
-	}
+	return store.Ask{Valid: m.asks, Word: (m.vector*(msixreg.Stride/4) + m.have) & 7}
 }
 
 // Rsp returns the answer to the register access of the clock before.
@@ -152,9 +121,11 @@ func (m *Module) Tick(ev Events, enable, functionMask, reqReady, beatReady, refu
 	if hdl.Asleep(!inputs && m.quiet()) {
 		return
 	}
+	m.headerUp = m.headerUp && !reqReady
+	m.beatUp = m.beatUp && !beatReady
 	send := m.sendable(enable && !functionMask)
 	set := bits(ev)
-	m.receive(word)
+	m.receive(word, regs.Op == regbus.None)
 	m.age()
 	m.rsp = regbus.Rsp{}
 	if refused {
@@ -181,7 +152,10 @@ func (m *Module) Tick(ev Events, enable, functionMask, reqReady, beatReady, refu
 	m.status |= set
 	m.due |= set
 	m.count(set)
-	m.move(m.due&m.sendable(enable && !functionMask)&^m.held(), regs.Op == regbus.None, reqReady, beatReady)
+	m.asks = false
+	if !m.headerUp && !m.beatUp {
+		m.launch(m.due & m.sendable(enable && !functionMask) &^ m.held())
+	}
 	if rst.Function {
 		m.Reset()
 	} else if rst.Whole {
@@ -193,14 +167,16 @@ func (m *Module) Tick(ev Events, enable, functionMask, reqReady, beatReady, refu
 // told of.
 func (m *Module) quiet() bool {
 	events := m.due != 0 || m.wait.number != 0 || m.wait.age != 0
-	return !events && m.state == stateIdle && !m.rsp.Hit
+	return !events && !m.headerUp && !m.beatUp && !m.rsp.Hit && !m.asks && !m.arrives
 }
 
 // clear is a whole reset. A message is not under way in its clock.
 func (m *Module) clear() {
 	m.status, m.mask, m.due, m.sent = 0, 0, 0, 0
 	m.wait = coalesce{}
-	m.state, m.arrives = stateIdle, false
+	m.headerUp, m.beatUp = false, false
+	m.again()
+	m.asks = false
 	m.rsp = regbus.Rsp{}
 }
 
@@ -274,78 +250,63 @@ func (m *Module) accessStatus(off uint16, write bool, data uint32, send uint16) 
 	return raise
 }
 
-// accessTable serves CONTROL, whose read waits for a header that is offered.
+// accessTable serves CONTROL, and sees a write of the other words.
 func (m *Module) accessTable(off uint16, write bool, data uint32) {
 	v := off / msixreg.Stride & 1
 	if off%msixreg.Stride == msixreg.Control {
 		m.rsp.Hit = true
-		m.rsp.Retry = !write && m.state == stateHeader
 		if m.masked[v] {
 			m.rsp.Data = msixreg.ControlMask
 		}
 		if write {
 			m.masked[v] = data&msixreg.ControlMask != 0
 		}
+	} else if write {
+		m.again()
 	}
 }
 
-// receive keeps what a message needs of a word of its address besides the word.
-func (m *Module) receive(word uint32) {
+// again forgets the words of the vector's entry.
+func (m *Module) again() { m.have, m.arrives = 0, false }
+
+// receive keeps the word that arrives; served says that the store reads the one that
+// is asked for.
+func (m *Module) receive(word uint32, served bool) {
 	if m.arrives {
-		m.addrHi = word & m.hiMask
+		switch m.have {
+		case 1:
+			m.addrLo = word
+		case 2:
+			m.addrHi = word & m.hiMask
+		default:
+			m.data = word
+		}
 	}
-	if m.state == stateHeader {
-		m.upper = word&4 != 0
-	}
-}
-
-// move takes a message on, or begins one of the first vector with an event in ready. served
-// says that the store reads the word that is asked for.
-func (m *Module) move(ready uint16, served, reqReady, beatReady bool) {
-	m.arrives = m.state == stateHigh && served
-	switch m.state {
-	case stateHigh:
-		if served {
-			m.state = stateLow
-		}
-	case stateLow:
-		if served {
-			m.offer(ready)
-		}
-	case stateHeader:
-		if reqReady {
-			m.state = stateData
-		}
-	case stateData:
-		if served {
-			m.state = stateBeat
-		}
-	case stateBeat:
-		if beatReady {
-			m.state = stateIdle
-		}
-	default:
-	}
-	if m.state == stateIdle && ready != 0 {
-		m.state = stateHigh
-		m.vector = intcreg.VectorDone
-		if ready&intcreg.DoneAll == 0 {
-			m.vector = intcreg.VectorFault
-		}
+	m.arrives = m.asks && served
+	if m.arrives {
+		m.have = (m.have + 1) & 3
 	}
 }
 
-// offer offers the header, unless the vector has no event in ready any more.
-func (m *Module) offer(ready uint16) {
+// launch starts the message of the first vector with an event in ready, or asks for
+// the words that it lacks.
+func (m *Module) launch(ready uint16) {
+	v := uint8(intcreg.VectorDone)
 	events := uint16(intcreg.DoneAll)
-	if m.vector == intcreg.VectorFault {
+	if ready&intcreg.DoneAll == 0 {
+		v = intcreg.VectorFault
 		events = intcreg.FaultAll
 	}
-	m.state = stateIdle
-	if ready&events != 0 {
+	if ready != 0 && v != m.vector {
+		m.again()
+		m.vector = v & 1
+	}
+	if ready != 0 && m.have != 3 {
+		m.asks = true
+	} else if ready != 0 && !m.arrives {
 		m.sent = ready & events
 		m.due &^= m.sent
-		m.state = stateHeader
+		m.headerUp, m.beatUp = true, true
 	}
 }
 
@@ -353,7 +314,7 @@ func (m *Module) offer(ready uint16) {
 // event has waited long enough, and math.MaxUint64 if only an input can wake the
 // controller.
 func (m *Module) IdleFor() uint64 {
-	if m.state != stateIdle || m.rsp.Hit {
+	if m.headerUp || m.beatUp || m.rsp.Hit || m.asks || m.arrives {
 		return 0
 	}
 	if m.waiting() && m.wait.age < m.wait.clocks {

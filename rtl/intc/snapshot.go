@@ -7,7 +7,7 @@ import (
 )
 
 // ModuleWords is how many words Snapshot fills.
-const ModuleWords = 20
+const ModuleWords = 24
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -24,14 +24,18 @@ func (m *Module) Snapshot(s []uint64) {
 	s[9] = uint64(m.wait.clocks)
 	s[10] = uint64(m.wait.number)
 	s[11] = uint64(m.wait.age)
-	s[12] = uint64(m.state)
-	s[13] = uint64(m.vector)
-	s[14] = hdl.Bit(m.arrives)
-	s[15] = uint64(m.addrHi)
-	s[16] = hdl.Bit(m.upper)
-	s[17] = hdl.Bit(m.rsp.Hit)
-	s[18] = hdl.Bit(m.rsp.Retry)
-	s[19] = uint64(m.rsp.Data)
+	s[12] = uint64(m.vector)
+	s[13] = uint64(m.have)
+	s[14] = hdl.Bit(m.asks)
+	s[15] = hdl.Bit(m.arrives)
+	s[16] = uint64(m.addrLo)
+	s[17] = uint64(m.addrHi)
+	s[18] = uint64(m.data)
+	s[19] = hdl.Bit(m.headerUp)
+	s[20] = hdl.Bit(m.beatUp)
+	s[21] = hdl.Bit(m.rsp.Hit)
+	s[22] = hdl.Bit(m.rsp.Retry)
+	s[23] = uint64(m.rsp.Data)
 }
 
 // Restore sets the registers to what Snapshot stored.
@@ -49,14 +53,18 @@ func (m *Module) Restore(s []uint64) {
 	m.wait.clocks = uint32(s[9])
 	m.wait.number = uint8(s[10])
 	m.wait.age = uint32(s[11])
-	m.state = state(s[12])
-	m.vector = uint8(s[13])
-	m.arrives = s[14] != 0
-	m.addrHi = uint32(s[15])
-	m.upper = s[16] != 0
-	m.rsp.Hit = s[17] != 0
-	m.rsp.Retry = s[18] != 0
-	m.rsp.Data = uint32(s[19])
+	m.vector = uint8(s[12])
+	m.have = uint8(s[13])
+	m.asks = s[14] != 0
+	m.arrives = s[15] != 0
+	m.addrLo = uint32(s[16])
+	m.addrHi = uint32(s[17])
+	m.data = uint32(s[18])
+	m.headerUp = s[19] != 0
+	m.beatUp = s[20] != 0
+	m.rsp.Hit = s[21] != 0
+	m.rsp.Retry = s[22] != 0
+	m.rsp.Data = uint32(s[23])
 }
 
 // Signals appends what the words of Snapshot are; at is the instance.
@@ -74,11 +82,15 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".wait_clocks", Width: 24},
 		hdl.Signal{Name: at + ".wait_number", Width: 8},
 		hdl.Signal{Name: at + ".wait_age", Width: 24},
-		hdl.Signal{Name: at + ".state", Width: 3, Names: stateNames()},
 		hdl.Signal{Name: at + ".vector", Width: 1},
+		hdl.Signal{Name: at + ".have", Width: 2},
+		hdl.Signal{Name: at + ".asks", Width: 1},
 		hdl.Signal{Name: at + ".arrives", Width: 1},
+		hdl.Signal{Name: at + ".addrLo", Width: 32},
 		hdl.Signal{Name: at + ".addrHi", Width: 32},
-		hdl.Signal{Name: at + ".upper", Width: 1},
+		hdl.Signal{Name: at + ".data", Width: 32},
+		hdl.Signal{Name: at + ".headerUp", Width: 1},
+		hdl.Signal{Name: at + ".beatUp", Width: 1},
 		hdl.Signal{Name: at + ".rsp_Hit", Width: 1},
 		hdl.Signal{Name: at + ".rsp_Retry", Width: 1},
 		hdl.Signal{Name: at + ".rsp_Data", Width: 32},
@@ -88,15 +100,4 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 
 // Memories shows v the words of the memories, which it may change.
 func (m *Module) Memories(v hdl.Visitor) {
-}
-
-func stateNames() []string {
-	return []string{
-		"Idle",
-		"High",
-		"Low",
-		"Header",
-		"Data",
-		"Beat",
-	}
 }

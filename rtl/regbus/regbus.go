@@ -25,8 +25,7 @@ type Req struct {
 	Data uint32 // of a write
 }
 
-// A Rsp is a block's answer, one clock later. Data is 0 without Hit, and means
-// something only if a read was done.
+// A Rsp is a block's answer, one clock later. Data is 0 without Hit.
 type Rsp struct {
 	Hit   bool
 	Retry bool // with Hit: nothing has been done

@@ -7,7 +7,7 @@ import (
 )
 
 // ModuleWords is how many words Snapshot fills.
-const ModuleWords = 8 + hdl.RAMWords
+const ModuleWords = 7 + hdl.RAMWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -18,9 +18,8 @@ func (m *Module) Snapshot(s []uint64) {
 	s[3] = uint64(m.table)
 	s[4] = hdl.Bit(m.owes)
 	s[5] = hdl.Bit(m.hit)
-	s[6] = hdl.Bit(m.retry)
-	s[7] = hdl.Bit(m.live)
-	s = s[8:]
+	s[6] = hdl.Bit(m.live)
+	s = s[7:]
 	m.words.Snapshot(s)
 }
 
@@ -33,9 +32,8 @@ func (m *Module) Restore(s []uint64) {
 	m.table = uint8(s[3])
 	m.owes = s[4] != 0
 	m.hit = s[5] != 0
-	m.retry = s[6] != 0
-	m.live = s[7] != 0
-	s = s[8:]
+	m.live = s[6] != 0
+	s = s[7:]
 	m.words.Restore(s)
 }
 
@@ -48,7 +46,6 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".table", Width: 8},
 		hdl.Signal{Name: at + ".owes", Width: 1},
 		hdl.Signal{Name: at + ".hit", Width: 1},
-		hdl.Signal{Name: at + ".retry", Width: 1},
 		hdl.Signal{Name: at + ".live", Width: 1},
 	)
 	s = m.words.Signals(at+".words", s)

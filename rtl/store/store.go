@@ -36,7 +36,6 @@ type Capture struct {
 // Ask is a read of a word of the MSI-X table by the interrupt controller.
 type Ask struct {
 	Valid bool
-	Holds bool  // instead: what was read last stays, and a read of the host is put off
 	Word  uint8 `w:"3"` // the dword of the table
 }
 
@@ -61,10 +60,10 @@ const (
 //	        latch Latch, in the clock behind the access that asks for it; refused
 //	        Capture; ask Ask, which is served in a clock without an access; rst
 //	        reset.Signals, with Whole or Function in no clock of an access
-//	Out     Rsp regbus.Rsp; Word uint32, what was read last; Owes bool, for Free
+//	Out     Rsp regbus.Rsp; Word uint32, what was asked for a clock before; Owes
+//	        bool, for Free
 //	Timing  an answer and a word 1 clock after they were asked for; one word is
-//	        read and one written a clock; a read of the host is put off while
-//	        ask.Holds
+//	        read and one written a clock
 //	Reset   all words read as 0; a whole reset keeps TIME_HI and the table
 //	Order   the register bus, then latch, refused, s1 and s0: who comes later waits
 //	Paths   Free, from the register bus to the nodes
@@ -83,8 +82,7 @@ type Module struct {
 	table   uint8 `w:"8"` // bit i: dword i of the table was
 	owes    bool  // the high half of a refused address is to be written
 	hit     bool  // the access of the clock before was to a word
-	retry   bool  // and is put off
-	live    bool  // what was read last had been written
+	live    bool  // what was read in the clock before has been written
 }
 
 // New returns the store of so many nodes after reset.
@@ -92,14 +90,14 @@ func New(nodes int) Module { return Module{second: nodes == 2, words: hdl.NewRAM
 
 // Rsp returns the answer to the register access of the clock before.
 func (m *Module) Rsp() regbus.Rsp {
-	rsp := regbus.Rsp{Hit: m.hit, Retry: m.retry}
-	if m.hit {
-		rsp.Data = m.Word()
+	rsp := regbus.Rsp{Hit: m.hit}
+	if m.hit && m.live {
+		rsp.Data = uint32(m.words.Out())
 	}
 	return rsp
 }
 
-// Word returns the word that was read last.
+// Word returns the word that was asked for in the clock before, if it was served.
 func (m *Module) Word() uint32 {
 	var w uint32
 	if m.live {
@@ -131,7 +129,7 @@ func (m *Module) forget() {
 // clear is a whole reset.
 func (m *Module) clear() {
 	m.scratch, m.owes = 0, false
-	m.hit, m.retry, m.live = false, false, false
+	m.hit, m.live = false, false
 }
 
 // Tick is one rising clock edge.
@@ -167,13 +165,10 @@ func (m *Module) Tick(regs regbus.Req, s0, s1 Scratch, latch Latch, refused Capt
 	from := table | ask.Word&7
 	read := ask.Valid
 	if regs.Op != regbus.None {
-		from, read = place, regs.Op == regbus.Read && !ask.Holds
+		from, read = place, regs.Op == regbus.Read
 	}
 	m.hit = kept && regs.Op != regbus.None
-	m.retry = kept && regs.Op == regbus.Read && ask.Holds
-	if read {
-		m.live = m.written(from, refused.Held)
-	}
+	m.live = read && m.written(from, refused.Held)
 	m.owes = refused.First
 	enable := uint8(0)
 	if write {
@@ -258,7 +253,7 @@ func (m *Module) mark(at uint8) {
 
 // IdleFor returns math.MaxUint64 unless an answer or a write is under way.
 func (m *Module) IdleFor() uint64 {
-	if m.hit || m.owes {
+	if m.hit || m.live || m.owes {
 		return 0
 	}
 	return math.MaxUint64

@@ -72,7 +72,6 @@ func TestRegisters(t *testing.T) {
 			rsp := access(&m, in{refused: Capture{Held: true}}, op, 4*off, 0xdead0000+uint32(off))
 			require.Equal(t, want[4*off], rsp.Hit, "offset %#x", 4*off)
 			require.True(t, rsp.Hit || rsp.Data == 0, "offset %#x", 4*off)
-			require.False(t, rsp.Retry, "offset %#x", 4*off)
 		}
 		require.Equal(t, regbus.Rsp{}, m.Rsp(), "an answer lasts one clock")
 	}
@@ -191,45 +190,15 @@ func TestWord(t *testing.T) {
 	tick(&m, ask(5))
 	assert.Equal(t, uint32(0x55), m.Word())
 	assert.Equal(t, regbus.Rsp{}, m.Rsp(), "no answer")
+	assert.Zero(t, m.IdleFor())
 	tick(&m, ask(6))
 	assert.Zero(t, m.Word(), "not written")
 	i := ask(5)
 	i.regs = regbus.Req{Op: regbus.Read, Off: idreg.Scratch1}
 	tick(&m, i)
 	assert.Equal(t, regbus.Rsp{Hit: true, Data: 0x66}, m.Rsp())
-}
-
-// TestHold holds a word: a read is put off, and writes are done and change nothing of it.
-func TestHold(t *testing.T) {
-	const at = msixreg.Base + msixreg.Data
-	for _, word := range []uint32{0x55, 0} {
-		m := New(1)
-		if word != 0 {
-			write(&m, at, word)
-		}
-		write(&m, idreg.Scratch1, 0x66)
-		tick(&m, in{ask: Ask{Valid: true, Word: msixreg.Data / 4}})
-		hold := in{ask: Ask{Holds: true}}
-		same := func() { t.Helper(); assert.Equal(t, word, m.Word()) }
-		same()
-		for _, off := range []uint16{idreg.Scratch1, at} {
-			rsp := access(&m, hold, regbus.Read, off, 0)
-			assert.True(t, rsp.Hit && rsp.Retry, "%#x", off)
-			same()
-			rsp = access(&m, hold, regbus.Write, off, 0x77)
-			assert.True(t, rsp.Hit && !rsp.Retry, "%#x", off)
-			same()
-		}
-		assert.Equal(t, regbus.Rsp{}, access(&m, hold, regbus.Read, idreg.Base+idreg.Magic, 0))
-		same()
-		tick(&m, in{latch: Latch{Valid: true, High: 1}, ask: hold.ask})
-		tick(&m, in{s0: Scratch{Valid: true, Index: 2, Data: 3}, ask: hold.ask})
-		same()
-		assert.Equal(t, uint64(math.MaxUint64), m.IdleFor())
-		assert.Equal(t, uint32(0x77), read(&m, idreg.Scratch1))
-		assert.Equal(t, uint32(0x77), read(&m, at))
-		assert.Equal(t, uint32(3), read(&m, idreg.Scratch2))
-	}
+	tick(&m, in{})
+	assert.Zero(t, m.Word())
 }
 
 func TestMisuse(t *testing.T) {
@@ -266,7 +235,7 @@ func TestModel(t *testing.T) {
 					node[n] = Scratch{true, rapid.Uint8Range(0, 3).Draw(t, "index"), rapid.Uint32().Draw(t, "data")}
 				}
 			}
-			i := in{s0: node[0], s1: node[1], ask: Ask{Valid: rapid.Bool().Draw(t, "ask"), Word: rapid.Uint8Range(0, 7).Draw(t, "word")}}
+			i := in{s0: node[0], s1: node[1], ask: Ask{rapid.Bool().Draw(t, "ask"), rapid.Uint8Range(0, 7).Draw(t, "word")}}
 			if !was {
 				i.regs = regbus.Req{Op: regbus.Op(rapid.IntRange(0, 2).Draw(t, "op")), Off: rapid.SampledFrom(writable).Draw(t, "off"), Data: rapid.Uint32().Draw(t, "value")}
 			}
@@ -278,7 +247,7 @@ func TestModel(t *testing.T) {
 			case i.regs.Op == regbus.Read:
 				require.Equal(t, regbus.Rsp{Hit: true, Data: want}, m.Rsp())
 			case i.regs.Op == regbus.Write:
-				require.True(t, m.Rsp().Hit && !m.Rsp().Retry)
+				require.Equal(t, regbus.Rsp{Hit: true}, m.Rsp())
 				model[i.regs.Off] = i.regs.Data
 			case i.ask.Valid:
 				require.Equal(t, asked, m.Word())
@@ -303,7 +272,6 @@ func TestSleep(t *testing.T) {
 	m.Skip(50)
 	tick(&m, in{})
 	assert.Equal(t, was, m)
-	tick(&m, in{regs: regbus.Req{Op: regbus.Read, Off: idreg.Scratch0}, ask: Ask{Holds: true}})
 	m.Reset()
 	assert.Equal(t, New(1), m)
 }

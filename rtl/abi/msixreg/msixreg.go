@@ -25,7 +25,7 @@ const (
 )
 
 // Table describes the vector table.
-var Table = reg.Block{Name: "MSIX", Base: Base, Size: Stride * pcicfg.Vectors, Doc: "MSI-X vector table; an entry is changed while its vector is masked, behind a read of the table", Regs: entries()}
+var Table = reg.Block{Name: "MSIX", Base: Base, Size: Stride * pcicfg.Vectors, Doc: "MSI-X vector table", Regs: entries()}
 
 // Pending describes the pending bits.
 var Pending = reg.Block{Name: "PBA", Base: PendingBase, Size: 8, Doc: "MSI-X pending bits", Regs: []reg.Reg{
