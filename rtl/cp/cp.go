@@ -104,7 +104,8 @@ const (
 //	        Resetting, a level; all functions of registers
 //	Timing  a NOP 2 clocks; a linear packet 4 to 7 clocks from its last dword to its
 //	        descriptor; a 2D packet up to 112 more; with CTL.PROTECT in an
-//	        indirect buffer 1 to 4 more for each range; then a descriptor a clock.
+//	        indirect buffer 1 to 4 more for each range; then a descriptor a clock;
+//	        8 from the end of an indirect buffer to the next header of the ring.
 //	        An access to a register that is in the RAM is put off by data of a fetch
 //	Reset   everything 0; the 16 clocks behind it clear the file, and put accesses off.
 //	        CTL.RESET does the same when all reads, descriptors, fence requests and
@@ -157,8 +158,8 @@ type Module struct {
 	beats    hdl.RAM // of the ring, from depth on of the indirect buffer, from fileAt on the file
 	ready    bool    // what was read last is what the decoder needs
 	high     bool    // of the word that was read last the upper half is wanted
-	ringSeek bool    // the stream goes to RPTR, and drops what is on its way and what it holds, but for those
-	ibSeek   bool    // the stream goes to ibDone
+	ringSeek bool    // the stream goes to RPTR, where it has what was kept, and drops all else
+	ibSeek   bool    // the stream goes to the begin of the indirect buffer
 	inIB     bool
 	leaves   bool   // the packet to retire is the INDIRECT whose buffer has ended
 	ibEnd    uint32 `w:"20"` // dwords of the indirect buffer
@@ -292,7 +293,7 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, regs regbus.Req, rst bool) {
 	busy, inIB, accessed := m.resetting, m.inIB, regs.Op != regbus.None
 	win, moving, to, kept := m.readWindow(), m.ringSeek || m.ibSeek, m.rptr, m.kept
 	if m.ibSeek {
-		to, kept = m.ibDone, 0
+		to, kept = 0, 0
 	}
 	weighs := m.weighs()
 	next := m.next(win, accessed, weighs, off)

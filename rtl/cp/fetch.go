@@ -28,7 +28,7 @@ func (m *Module) readable() bool {
 func (m *Module) ringMask() uint32 { return ^(^uint32(0) << m.ringLog2) >> 2 & 0x3ffff }
 
 // readWindow returns what may be read of the buffer in work; of the ring what was checked
-// when RUN was set: the host may write the ring's registers while a packet that RUN has
+// last, when RUN was set or an indirect buffer had ended: the host may write the ring's registers while a packet that RUN has
 // left behind is still fetched.
 func (m *Module) readWindow() window {
 	w := window{Enable: m.readable(), Base: m.buffer, End: m.wptr, Mask: m.readMask}
@@ -79,13 +79,18 @@ func (m *Module) request(w window, next, left uint32) port.Request {
 }
 
 // located returns the position that a register names: for FAULT_ADDR of the packet in
-// work, for IB_LEFT in the indirect buffer, and otherwise of the next dword.
+// work, for IB_LEFT in the indirect buffer, for IB_ADDR in one that was left, and otherwise
+// of the next dword.
 func (m *Module) located(off uint16) uint32 {
 	at := m.stream.at
 	switch off {
 	case cpreg.FaultLo, cpreg.FaultHi, cpreg.IBLeft:
 		at = m.rptr
 		if m.inIB || off == cpreg.IBLeft {
+			at = m.ibDone
+		}
+	case cpreg.IBLo, cpreg.IBHi:
+		if m.preemption && !m.inIB && m.ibDone != m.ibEnd {
 			at = m.ibDone
 		}
 	default:

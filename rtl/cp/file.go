@@ -6,9 +6,9 @@ import (
 )
 
 // Design note: what the decoder needs one word at a time is in the RAM behind the
-// beats of the stream: the body of the packet in work, both surfaces, RING_BASE and WPTR. The
-// word that the state needs is read in each clock, so it is there in the next one,
-// unless the host has read a register of the file. The words of a surface are as
+// beats of the stream: the header and the body of the packet in work, both surfaces,
+// RING_BASE and WPTR. The word that the state needs is read in each clock, so it is there
+// in the next one, unless the host has read a register of the file. The words of a surface are as
 // SAVE_STATE lays them out, and SET_STATE puts its body where they are, in a slot of
 // four words: to set a surface is to swap two slots.
 

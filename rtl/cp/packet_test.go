@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/dma"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 	"github.com/hilgpu/hilgpu/rtl/store"
@@ -246,6 +247,35 @@ func TestRingIsKeptThroughAnIndirectBuffer(t *testing.T) {
 	assert.Equal(t, uint64(0x1000), b.fetches[1].Addr)
 }
 
+// RUN is cleared and set with another ring while the body of an INDIRECT is awaited: what
+// was read ahead of the ring that was is not executed behind the buffer.
+func TestRingMovesInFrontOfAnIndirectBuffer(t *testing.T) {
+	b := newBench(t)
+	b.latency = 200
+	b.start(ringAt, 12)
+	b.put(0x1000, 0x01000000)
+	old := []uint32{0x02000003, 0x1000, 0, 1, 0x06000005, 0x2000, 0, 4, 5, 6}
+	other := []uint32{0x02000003, 0x1000, 0, 1, 0x06000005, 0x3000, 0, 4, 5, 6}
+	b.put(ringAt, old...)
+	b.put(ringAt+0x2000, other...)
+	b.write(cpreg.Wptr, 1)
+	for b.cp.state != stateBody {
+		b.tick(regbus.Req{})
+	}
+	b.write(cpreg.Wptr, 10)
+	for range 50 {
+		b.tick(regbus.Req{})
+	}
+	require.Equal(t, stateBody, b.cp.state)
+	b.write(cpreg.Ctl, 0)
+	b.write(cpreg.RingLo, uint32(ringAt&0xffffffff)+0x2000)
+	b.write(cpreg.Ctl, cpreg.CtlRun)
+	require.Equal(t, stateBody, b.cp.state)
+	b.idle()
+	require.Len(t, b.descs, 1)
+	assert.Equal(t, uint64(0x3000), b.descs[0].Dst)
+}
+
 func TestIndirectRetiresWithItsBuffer(t *testing.T) {
 	b := newBench(t)
 	b.dmaTime = 100
@@ -351,6 +381,21 @@ func TestTiming(t *testing.T) {
 		b.doorbell()
 		b.idle()
 		assert.LessOrEqual(t, b.clock-before, uint64(42), "with a memory of %d clocks and a DMA of 20", b.latency)
+	})
+	t.Run("behind an indirect buffer", func(t *testing.T) {
+		b := newBench(t)
+		b.start(ringAt, 9)
+		b.put(0x1000, 0x01000000)
+		b.push(0x02000003, 0x1000, 0, 1, 0x06000005, 0x2000, 0, 8, 1, 2)
+		b.doorbell()
+		for !b.cp.ended() {
+			b.tick(regbus.Req{})
+		}
+		from := b.clock
+		for b.cp.op() != pkt.OpFill {
+			b.tick(regbus.Req{})
+		}
+		assert.LessOrEqual(t, b.clock-from, uint64(8))
 	})
 	for _, tt := range []struct {
 		name        string

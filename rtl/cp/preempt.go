@@ -39,7 +39,6 @@ func (m *Module) yield() {
 	if m.state != stateFault {
 		if m.inIB {
 			m.progress = m.issued
-			m.ibSeek = true
 		}
 		m.startFresh()
 		m.run = false

@@ -289,3 +289,26 @@ func TestWithoutPreemption(t *testing.T) {
 	b.run(0x02000003, 0, 0, 1<<20)
 	assert.Equal(t, faultText("RESERVED", ringAt+24, 0x02000003, 1<<20), b.fault())
 }
+
+// A node leaves an indirect buffer farther inside than its ring is long.
+func TestPreemptFarInside(t *testing.T) {
+	b := newBench(t)
+	b.start(ringAt, 12)
+	ib := make([]uint32, 0x800)
+	for i := range ib {
+		ib[i] = 0x01000000
+	}
+	b.put(0x1000, ib...)
+	b.push(0x02000003, 0x1000, 0, uint32(len(ib)))
+	b.doorbell()
+	for b.cp.ibEnd-b.cp.ibDone > 0x300 || !b.cp.inIB {
+		b.tick(regbus.Req{})
+	}
+	b.write(cpreg.Preempt, 7)
+	for b.yields == 0 {
+		b.tick(regbus.Req{})
+	}
+	left := b.read(cpreg.IBLeft)
+	require.NotZero(t, left)
+	assert.Equal(t, uint32(0x1000+4*(0x800-left)), b.read(cpreg.IBLo), "left %#x", left)
+}

@@ -180,6 +180,9 @@ func (m *Module) destined() {
 func (m *Module) enter() {
 	m.inIB = true
 	m.kept = m.stream.have
+	if m.fresh {
+		m.kept = 0
+	}
 	m.buffer = m.end
 	m.ibEnd = m.bytes >> 2 & pkt.MaxIndirect
 	m.ibDone = 0

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
@@ -99,5 +101,24 @@ func TestTargetWritesWhileThePortTakesNoBeat(t *testing.T) {
 		got := make([]byte, 4096)
 		m.g.PeekVRAM(0x1000, got)
 		require.Equal(t, bytes.Repeat([]byte{0x11}, 4096), got)
+	}
+}
+
+// A message waits for the port, without its header or without its beat taken. A read of a
+// register and a posted write behind it end all the same.
+func TestAccessesDoNotWaitForAMessage(t *testing.T) {
+	for _, dam := range []bool{false, true} {
+		m := boot(t, small(), 3)
+		m.block, m.dam = !dam, dam
+		m.writeReg(idreg.Base+idreg.Scratch0, 5)
+		m.writeReg(intcreg.Base+intcreg.Raise, intcreg.Done0)
+		m.run(200, func() bool {
+			r, b := m.g.Initiator()
+			return !dam && r.Kind == port.MemWrite || b.Valid
+		})
+		begun := m.clock
+		require.Equal(t, uint32(5), m.readReg(idreg.Base+idreg.Scratch0))
+		m.writeBAR2(0x100, []byte("abcdefgh"))
+		require.Less(t, m.clock-begun, uint64(100))
 	}
 }

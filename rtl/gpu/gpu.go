@@ -209,7 +209,7 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	if g.config.Aperture {
 		aperture = pcie.VRAM{
 			ReadReady: has(readReady, noc.ReadTarget), Cpl: noc.Own(fromVRAM, noc.ReadTarget),
-			ReqReady: true, BeatTaken: fromTarget,
+			BeatTaken: fromTarget,
 		}
 		target = g.pcie.VRAMWrite()
 	}

@@ -41,7 +41,7 @@ type Offer struct {
 //	Order   round robin of headers; beats in the order of the headers
 //	Paths   Taken, from the port's ready to the sources; Arrival, from the port's
 //	        completion to the readers
-//	Size    21 bits, and 2 for each tag
+//	Size    19 bits, and 2 for each tag
 //	Faults  a completion of a read that is not in flight is dropped; while bus mastering is off, a read is answered with CplUnsupported
 //	        and the beats of a write are dropped. A header that was offered
 //	        before stays until it is taken, and its beats follow

@@ -91,7 +91,7 @@ func (m *Module) tickRead(cplReady bool, vram VRAM) {
 // tickWrite ends an aperture write when VRAM takes its last beat, which it does
 // behind the header.
 func (m *Module) tickWrite(last bool, vram VRAM) {
-	m.headerUp = m.headerUp && !vram.ReqReady
+	m.headerUp = false
 	if vram.BeatTaken && last {
 		m.state = stateIdle
 	}

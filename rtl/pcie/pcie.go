@@ -24,7 +24,6 @@ type Target struct {
 type VRAM struct {
 	ReadReady bool            // the header of VRAM is taken
 	Cpl       port.Completion // of the read, taken if Takes says so
-	ReqReady  bool            // the header of VRAMWrite is taken
 	BeatTaken bool            // the host's beat goes to VRAM in this clock
 }
 
@@ -177,7 +176,7 @@ func (m *Module) Full() bool { return m.full }
 func Takes(full, cplReady bool) bool { return !full || cplReady }
 
 // VRAMWrite returns the header of a write of the VRAM aperture, at an offset in
-// VRAM. Its beats are the host's.
+// VRAM, in the one clock in which it is taken. Its beats are the host's.
 func (m *Module) VRAMWrite() port.Request {
 	r := port.Request{Len: m.left, Addr: m.addr & (m.vramBytes - 1)}
 	if m.headerUp && m.state == stateVRAMWrite {

@@ -135,9 +135,7 @@ func (b *bench) memory(takes bool, fromHost port.Beat) (v VRAM, streams bool) {
 		b.order = append(b.order, "vram")
 		b.owed = !fromHost.Last
 	}
-	req := b.m.VRAMWrite()
-	v.ReqReady = b.stall == nil || b.clock%11 == 0
-	if v.ReqReady && req.Kind != port.None {
+	if req := b.m.VRAMWrite(); req.Kind != port.None {
 		b.writes = append(b.writes, req)
 		b.owed = true
 	}

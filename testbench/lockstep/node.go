@@ -289,6 +289,9 @@ func (h *host) window() encoder {
 		w.Base, w.Size = pkt.Host|memBase, memSize
 	case 1:
 		w.Base, w.Size = h.address(), h.rng.Uint64N(1<<14)
+		if h.percent(20) {
+			w.Size = h.rng.Uint64() >> h.rng.IntN(64)
+		}
 	default:
 	}
 	return w
@@ -311,12 +314,17 @@ func (h *host) indirect(n int, inside bool) encoder {
 	return pkt.Indirect{Addr: addr, Dwords: uint32(len(p) / 4), Resume: h.dev.Config().Preemption && h.percent(20)}
 }
 
-// address is one of data: in VRAM or in host memory, rarely anywhere.
+// address is one of data: in VRAM or in host memory, rarely at the end of one of them
+// or anywhere.
 func (h *host) address() uint64 {
 	vram := h.dev.Config().VRAMBytes
 	switch {
 	case h.rng.IntN(100) == 0:
 		return h.rng.Uint64() >> h.rng.IntN(64)
+	case h.rng.IntN(100) == 0:
+		return vram - 1 - h.rng.Uint64N(4096)
+	case h.rng.IntN(100) == 0:
+		return pkt.Host | uint64(1)<<h.dev.Config().HostBits - 1 - h.rng.Uint64N(4096)
 	case h.percent(50):
 		return h.rng.Uint64N(min(vram, 1<<16) - 4096)
 	default:

@@ -144,8 +144,10 @@ func (h *host) interrupts() {
 	at := uint64(msixreg.Base) + h.rng.Uint64N(pcicfg.Vectors)*msixreg.Stride
 	switch h.rng.IntN(10) {
 	case 0:
-		h.setConfig(pcicfg.MSIX, h.rng.Uint32()&(pcicfg.MSIXEnable|pcicfg.MSIXFunctionMask))
+		const control = pcicfg.MSIXEnable | pcicfg.MSIXFunctionMask
+		h.setConfig(pcicfg.MSIX, h.rng.Uint32()&control)
 		if h.percent(40) {
+			h.setConfig(pcicfg.MSIX, h.rng.Uint32()&control)
 			h.thin(h.ops[len(h.ops)-1].beats)
 		}
 		h.setReg(intcreg.Base+intcreg.Raise, intcreg.All)

@@ -36,7 +36,7 @@ func script(s Source, target Target, apart bool) string {
 		}
 	}
 	if target == ICE40 {
-		fmt.Fprintf(&b, "scratchpad -set abc9.D %.0f\n", picoseconds/GoalMHz)
+		fmt.Fprintf(&b, "scratchpad -set abc9.D %.0f\n", picoseconds/GoalMHz/2)
 	}
 	fmt.Fprintf(&b, "synth_%s -top %s%s", target, s.Top, mapping(target))
 	if !apart {
@@ -49,10 +49,10 @@ func script(s Source, target Target, apart bool) string {
 // picoseconds in a microsecond, for a clock in MHz.
 const picoseconds = 1e6
 
-// mapping returns the options of the mapping to cells. That of the iCE40 is told the
-// clock it is for, so that it looks for few cells and not for the shortest path, and sees
-// the flip-flops, of which it drops those that another one equals. The mapping of the ECP5
-// always knows its delays.
+// mapping returns the options of the mapping to cells. That of the iCE40 is told half of the
+// clock it is for, the other half being for wires, so that it looks for few cells and not
+// for the shortest path, and sees the flip-flops, of which it drops those that another one
+// equals. The mapping of the ECP5 always knows its delays.
 func mapping(target Target) string {
 	if target == ICE40 {
 		return " -abc9 -device hx -dff"
