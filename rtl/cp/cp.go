@@ -159,7 +159,7 @@ type Module struct {
 	ready    bool    // what was read last is what the decoder needs
 	high     bool    // of the word that was read last the upper half is wanted
 	ringSeek bool    // the stream goes to RPTR, where it has what was kept, and drops all else
-	ibSeek   bool    // the stream goes to the begin of the indirect buffer
+	ibSeek   bool    // the stream goes to the beginning of the indirect buffer
 	inIB     bool
 	leaves   bool   // the packet to retire is the INDIRECT whose buffer has ended
 	ibEnd    uint32 `w:"20"` // dwords of the indirect buffer
