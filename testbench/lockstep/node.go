@@ -38,8 +38,8 @@ func (h *host) cpReg(n int, off uint64) uint64 { return cpreg.Base + uint64(n)*c
 func (h *host) start(n int) {
 	d := &h.nodes[n]
 	*d = node{log2: cpreg.MinRingLog2 + uint(h.rng.IntN(5)), id: d.id, base: pkt.Host | memBase + ringsAt + uint64(n)<<12, bare: 2}
-	if h.percent(20) && h.dev.Config().VRAMBytes > 0x2000 && h.dev.Config().Aperture {
-		d.base = uint64(n) << 12
+	if h.percent(10) && h.dev.Config().Aperture {
+		d.base = h.dev.Config().VRAMBytes - uint64(n+1)<<12
 	}
 	h.setReg(h.cpReg(n, cpreg.Ctl), cpreg.CtlReset)
 	h.setReg(h.cpReg(n, cpreg.RingLo), uint32(d.base))
@@ -155,7 +155,7 @@ func (h *host) submit(n int, room uint32) {
 // packet returns a random packet, in a few per cent of cases a bad one. inside
 // is whether it goes into an indirect buffer.
 func (h *host) packet(n int, inside bool) []byte {
-	p := h.good(n, inside)
+	p := h.good(func() encoder { return h.choose(n, inside) })
 	if p[3] == pkt.OpWriteReg && h.percent(3) {
 		p[4] = byte(h.rng.Uint32()) &^ 3
 	}
@@ -172,10 +172,10 @@ func (h *host) packet(n int, inside bool) []byte {
 	return p
 }
 
-// good returns a packet that is valid, or that has a field out of range.
-func (h *host) good(n int, inside bool) []byte {
+// good returns a packet that choose returns, the first one that has an encoding.
+func (h *host) good(choose func() encoder) []byte {
 	for {
-		p, err := h.choose(n, inside).Append(nil)
+		p, err := choose().Append(nil)
 		if err == nil && len(p) > 0 {
 			return p
 		}

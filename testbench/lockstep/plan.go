@@ -102,6 +102,8 @@ func (h *host) plan() {
 		h.boot()
 	case p < 963:
 		h.resets()
+	case p < 965:
+		h.burst(n)
 	default:
 		h.captures()
 	}
@@ -185,31 +187,4 @@ func (h *host) captures() {
 	})
 	h.reg(idreg.TimeLo, func(uint32) {})
 	h.reg(idreg.TimeHi, func(uint32) {})
-}
-
-// resets resets the device or the function, mostly waits until that has ended,
-// and brings it up again.
-func (h *host) resets() {
-	if h.percent(50) {
-		h.setReg(idreg.Reset, h.rng.Uint32()|idreg.ResetWhole)
-		h.untilZero(idreg.ResetWhole, func(done func(v uint32)) { h.reg(idreg.Reset, done) })
-		return
-	}
-	h.setConfig(pcicfg.DevCtl, pcicfg.DevCtlReset)
-	h.untilZero(pcicfg.CommandMemory, func(done func(v uint32)) { h.getConfig(pcicfg.Command, done) })
-}
-
-// untilZero reads until the bits of mask are 0, or the host has had enough of
-// it, and boots.
-func (h *host) untilZero(mask uint32, read func(done func(v uint32))) {
-	read(func(v uint32) {
-		if v&mask != 0 && h.percent(98) {
-			h.untilZero(mask, read)
-			return
-		}
-		if v&mask == 0 {
-			h.saw.restarts++
-		}
-		h.boot()
-	})
 }
