@@ -104,6 +104,35 @@ func TestGate(t *testing.T) {
 	}
 }
 
+// What the iCE40's mapper says of its own work is no finding.
+func TestMapperWarnings(t *testing.T) {
+	needs(t, "yosys")
+	for _, tt := range []struct{ name, text string }{
+		{"a flip-flop that ABC uses twice", `module top(input wire clk, input wire [7:0] a, input wire [7:0] b, input wire c, output reg [7:0] d, output reg t, output reg u, output reg v);
+			wire less = a < b;
+			always @(posedge clk) begin
+				d <= a - b;
+				t <= less & c | ~less & a[0];
+				u <= less ^ c;
+				v <= a > b;
+			end
+			endmodule`},
+		{"more carries in a row than a clock has time for", `module top(input wire clk, input wire [47:0] a, input wire [47:0] b, output reg [47:0] q);
+			function [47:0] turn(input [47:0] x);
+				integer i;
+				for (i = 0; i < 48; i = i + 1) turn[i] = x[47-i];
+			endfunction
+			always @(posedge clk) q <= turn(turn(turn(turn(a + b) + b) + q) + a) + b;
+			endmodule`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r, err := Run(source(tt.text), ICE40, Expectation{})
+			require.NoError(t, err)
+			assert.Empty(t, r.Findings)
+		})
+	}
+}
+
 // kinds returns the kinds of findings, each run of equal ones once but for RAM.
 func kinds(fs []Finding) []Kind {
 	var out []Kind
