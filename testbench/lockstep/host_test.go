@@ -33,8 +33,8 @@ func TestRandomHostReachesEverything(t *testing.T) {
 			assert.Greater(t, s.resets, 20)
 			assert.Greater(t, s.restarts, 50)
 			assert.Greater(t, s.messages, 500)
-			assert.Greater(t, s.fences, 500)
-			assert.Greater(t, s.reads, 5000)
+			assert.Greater(t, s.fences, 300)
+			assert.Greater(t, s.reads, 3000)
 			assert.Greater(t, s.writes, 5000)
 			for i, n := range s.status[1:] {
 				assert.Greater(t, n, 100, "completions with status %d", i+1)

@@ -85,7 +85,7 @@ func (h *host) preempt(n int) {
 	h.setReg(h.cpReg(n, cpreg.Ctl), cpreg.CtlRun|cpreg.CtlProtect*h.rng.Uint32N(2))
 }
 
-// poll reads the ring's pointer, and the cause of a fault if it stands.
+// poll reads the ring's pointer, and what there is to know of a fault if it stands.
 func (h *host) poll(n int) {
 	d := &h.nodes[n]
 	h.reg(h.cpReg(n, cpreg.Rptr), func(v uint32) {
@@ -102,6 +102,9 @@ func (h *host) poll(n int) {
 		if v&cpreg.FaultCause != 0 {
 			h.saw.causes[v&cpreg.FaultCause]++
 			d.broken = true
+			for off := uint64(cpreg.FaultLo); off <= cpreg.FaultBadH; off += 4 {
+				h.reg(h.cpReg(n, off), func(uint32) {})
+			}
 		} else if d.asked > 200 {
 			h.start(n)
 		}
@@ -192,6 +195,9 @@ func (h *host) choose(n int, inside bool) encoder {
 	size := uint32(h.rng.IntN(300))
 	if h.percent(3) {
 		size = uint32(h.rng.IntN(3000))
+	}
+	if h.rng.IntN(400) == 0 {
+		size = uint32(h.rng.IntN(1 << 16))
 	}
 	coord := func(k int) uint16 { return uint16(h.rng.IntN(k)) }
 	if d.bare > 0 && !inside && !h.percent(2) {

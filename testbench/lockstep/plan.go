@@ -113,6 +113,9 @@ func (h *host) plan() {
 // clears some of the status.
 func (h *host) toggle() {
 	h.setConfig(pcicfg.Command, h.rng.Uint32())
+	if h.percent(40) {
+		h.thin(h.ops[len(h.ops)-1].beats)
+	}
 	for range h.rng.IntN(10) {
 		h.wild(h.bars.bar0, idreg.Size)
 		h.cfg()
