@@ -266,7 +266,6 @@ func New(node int, p Params) Module {
 
 // Reset sets the registers to their values after power on.
 func (m *Module) Reset() {
-	m.beats.Reset()
 	*m = Module{
 		base: m.base, hostLimit: m.hostLimit, vramLimit: m.vramLimit, maxBytes: m.maxBytes,
 		maxLog2: m.maxLog2, pieceMask: m.pieceMask, addrMask: m.addrMask, byteMask: m.byteMask,

@@ -308,7 +308,6 @@ func (m *Module) Skip(uint64) {}
 
 // Reset sets the registers.
 func (m *Module) Reset() {
-	m.order.Reset()
 	m.queue.Reset()
 	m.from, m.to = span{}, span{}
 	m.r, m.w, m.s = reader{}, writer{}, stage{}

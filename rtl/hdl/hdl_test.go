@@ -53,9 +53,6 @@ func TestRAMRead(t *testing.T) {
 		assert.Equal(t, tt.want, m.Out(), tt.name)
 		assert.Equal(t, tt.want, m.Out(), tt.name)
 	}
-	m.Reset()
-	assert.Equal(t, uint64(33), m.Out(), "reset keeps the output")
-	assert.Equal(t, uint64(33), m.Word(3), "reset keeps the words")
 	assert.Equal(t, 4, m.Len())
 }
 

@@ -7,7 +7,8 @@ package hdl
 //	Out     the word read by the last enabled read, held until the next one
 //	Timing  1 clock from address to data; a read and a write in every clock, of a
 //	        single port one of the two
-//	Reset   nothing: a block RAM has no reset, so the words and the output are kept
+//	Reset   none, as a block RAM has: the words and the output are kept, and nobody
+//	        may take the output for an answer before a read behind the reset
 //	Paths   none
 //	Faults  a read and a write of one word in one clock is an assertion, of a
 //	        single port any read and write in one clock, as is an address outside
@@ -52,10 +53,6 @@ func (m *RAM) Tick(read bool, raddr uint32, enable uint8, waddr uint32, data uin
 		m.last = last{m.last.writes + 1, uint64(waddr)<<8 | uint64(enable), data & mask}
 	}
 }
-
-// Reset keeps the words and the output, which nobody may take for an answer before a
-// read behind it.
-func (m *RAM) Reset() {}
 
 // Len returns the number of words.
 func (m *RAM) Len() int { return len(m.words) }

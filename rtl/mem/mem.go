@@ -246,7 +246,6 @@ func (m *Module) Skip(uint64) {}
 
 // Reset empties the module. The contents of VRAM are kept.
 func (m *Module) Reset() {
-	m.ram.Reset()
 	m.read, m.out = burst{}, output{}
 	m.write, m.target = burst{}, place{}
 	m.beat, m.at, m.owed = port.Beat{}, 0, false

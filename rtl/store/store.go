@@ -116,12 +116,6 @@ func Free(regs regbus.Req, owes bool, latch Latch, refused Capture) bool {
 
 // Reset makes all words read as 0.
 func (m *Module) Reset() {
-	m.words.Reset()
-	m.forget()
-}
-
-// forget is a function-level reset.
-func (m *Module) forget() {
 	m.latched, m.table = false, 0
 	m.clear()
 }
@@ -177,7 +171,7 @@ func (m *Module) Tick(regs regbus.Req, s0, s1 Scratch, latch Latch, refused Capt
 	}
 	m.words.Tick(read, uint32(from), enable, uint32(at), uint64(data))
 	if rst.Function {
-		m.forget()
+		m.Reset()
 	} else if rst.Whole {
 		m.clear()
 	}

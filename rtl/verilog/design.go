@@ -141,7 +141,7 @@ func (d *designer) reset(m *module, found *plan, first bool) *Error {
 	}
 	fail := func(what string) *Error {
 		return d.l.fail(decl.Pos(), subset.CodeReset, fmt.Sprintf("Reset does not give %s a constant", what),
-			"set it to a constant without a condition, and reset every memory and instance")
+			"set it to a constant without a condition, and reset every queue and instance")
 	}
 	env, writes, err := map[*variable]uint64{}, map[*variable]bool{}, (*Error)(nil)
 	walk(e.p.body, func(s stmt) {
@@ -168,7 +168,7 @@ func (d *designer) reset(m *module, found *plan, first bool) *Error {
 		}
 	}
 	for _, p := range m.prims {
-		if env[p.clear[0]] != 1 {
+		if p.fifo && env[p.clear[0]] != 1 {
 			return fail(p.path)
 		}
 		p.reset, p.ticked = false, false

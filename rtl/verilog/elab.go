@@ -129,21 +129,24 @@ func (e *elab) copyOf(n ast.Node, name string, v *value) *value {
 		e.fail(n, subset.CodeChild, "an instance of a module is copied", "keep the instance in its field and call its methods")
 	}
 	out := e.fresh(n, name, v.t)
-	graft(e, out, v)
+	graft(e, n, out, v)
 	e.assign(n, out, v)
 	return out
 }
 
 // graft puts v's primitives into out, which was made from the type alone.
-func graft(e *elab, out, v *value) {
+func graft(e *elab, n ast.Node, out, v *value) {
 	if v.prim != nil {
+		if !v.prim.fifo {
+			e.fail(n, subset.CodeMemory, "a RAM is copied", "keep the memory in its field and call its methods")
+		}
 		out.prim, out.zero = v.prim, false
 		for i := range out.clear {
 			out.clear[i] = e.p.local(v.clear[i].name, 1)
 		}
 	}
 	for i := range out.sub {
-		graft(e, out.sub[i], v.sub[i])
+		graft(e, n, out.sub[i], v.sub[i])
 	}
 }
 

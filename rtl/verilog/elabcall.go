@@ -252,8 +252,8 @@ func (e *elab) primTick(c *ast.CallExpr, v *value) {
 	}
 }
 
-// primReset translates the reset of a memory or FIFO: before its tick it acts
-// first, behind it last.
+// primReset translates the reset of a FIFO: before its tick it acts first, behind it
+// last.
 func (e *elab) primReset(v *value) {
 	if v.prim.ticked && e.phase == phaseTick {
 		e.p.set(v.clear[1], konst(1, 1))

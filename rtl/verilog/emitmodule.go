@@ -84,9 +84,9 @@ func (d *designer) declarations(w *writer, m *module) {
 	for _, p := range m.prims {
 		w.declare("reg", p.pins)
 		w.declare("reg", p.data)
-		w.declare("reg", p.clear[:])
 		w.declare("wire", []*variable{p.head})
 		if p.fifo {
+			w.declare("reg", p.clear[:])
 			w.declare("wire", []*variable{p.count})
 		}
 	}
@@ -105,10 +105,12 @@ func (d *designer) declarations(w *writer, m *module) {
 // primitive prints the instance of a memory.
 func (w *writer) primitive(p *primitive) {
 	params := fmt.Sprintf(".WORDS(%d), .ADDR(%d)", p.words, p.addrBits())
-	ports := []string{".clk(clk)", ".rst(rst)", ".clear0(" + p.clear[0].name + ")", ".clear1(" + p.clear[1].name + ")"}
+	ports := []string{".clk(clk)", ".rst(rst)"}
 	port := func(name string, v *variable) { ports = append(ports, fmt.Sprintf(".%s(%s)", name, v.name)) }
 	if p.fifo {
 		params = fmt.Sprintf(".WIDTH(%d), .DEPTH(%d), .ADDR(%d)", p.width, p.words, p.addrBits())
+		port("clear0", p.clear[0])
+		port("clear1", p.clear[1])
 		port("push", p.pins[0])
 		port("pop", p.pins[1])
 		var parts []string
@@ -194,8 +196,8 @@ func starts(m *module) []stmt {
 		}
 	}
 	for _, p := range m.prims {
-		for _, c := range p.clear {
-			out = append(out, &assign{c, konst(1, 0)})
+		if p.fifo {
+			out = append(out, &assign{p.clear[0], konst(1, 0)}, &assign{p.clear[1], konst(1, 0)})
 		}
 	}
 	return out

@@ -17,10 +17,16 @@ import (
 const head = "type Module struct { A, B uint8; C [4]uint8; F bool }\nfunc (m *Module) Tick(a, b uint8, f bool) {\n"
 
 // memory declares a module with a memory; a body of Tick follows.
-const memory = "type Module struct { A uint8; Ram hdl.RAM }\nfunc (m *Module) Reset() { m.A = 0; m.Ram.Reset() }\n" +
+const memory = "type Module struct { A uint8; Ram hdl.RAM }\nfunc (m *Module) Reset() { m.A = 0 }\n" +
 	"func (m *Module) Tick(a uint8, f bool) {\n"
 
 const ramTick = "\tm.Ram.Tick(f, uint32(a)&7, 0, 0, 0)\n"
+
+// queue declares a module with a FIFO; a body of Tick follows.
+const queue = "type Module struct { A uint8; Queue hdl.FIFO[uint64] }\nfunc (m *Module) Reset() { m.A = 0; m.Queue.Reset() }\n" +
+	"func (m *Module) Tick(a uint8, f bool) {\n"
+
+const queueTick = "\tm.Queue.Tick(f, uint64(a), !f)\n"
 
 // instance declares a module with an instance; a body of Tick follows.
 const instance = "type Module struct { A uint8; Arb noc.Reads }\nfunc (m *Module) Reset() { m.A = 0; m.Arb.Reset() }\n" +
@@ -62,7 +68,7 @@ var rules = []struct {
 	{subset.CodeCall, "a built-in function", head + "\tclear(m.C[:]) // here\n}", head + "\tm.A = min(a, b)\n}"},
 	{subset.CodeTick, "a memory ticked under a condition", memory + "\tif f {\n\t\tm.Ram.Tick(f, uint32(a)&7, 0, 0, 0) // here\n\t}\n}", memory + ramTick + "}"},
 	{subset.CodeTick, "a memory ticked twice", memory + ramTick + "\tm.Ram.Tick(f, uint32(a)&7, 0, 0, 0) // here\n}", memory + ramTick + "}"},
-	{subset.CodeTick, "a memory not ticked", "type Module struct { A uint8; Ram hdl.RAM }\nfunc (m *Module) Reset() { m.A = 0; m.Ram.Reset() }\nfunc (m *Module) Tick(a uint8) { // here\n\tm.A = a\n}", memory + ramTick + "}"},
+	{subset.CodeTick, "a memory not ticked", "type Module struct { A uint8; Ram hdl.RAM }\nfunc (m *Module) Reset() { m.A = 0 }\nfunc (m *Module) Tick(a uint8) { // here\n\tm.A = a\n}", memory + ramTick + "}"},
 	{subset.CodeTick, "an instance ticked under a condition", instance + "\tif f {\n\t\tm.Arb.Tick(a, 0, f, f) // here\n\t}\n}", instance + "\tm.Arb.Tick(a, 0, f, f)\n}"},
 	{subset.CodeChild, "a memory read behind its tick", memory + ramTick + "\tm.A = uint8(m.Ram.Out()) // here\n}", memory + "\tm.A = uint8(m.Ram.Out())\n" + ramTick + "}"},
 	{subset.CodeChild, "an instance read behind its tick", instance + "\tm.Arb.Tick(a, 0, f, f)\n\tm.A = m.Arb.Turn().At // here\n}", instance + "\tm.A = m.Arb.Turn().At\n\tm.Arb.Tick(a, 0, f, f)\n}"},
@@ -73,9 +79,11 @@ var rules = []struct {
 	{subset.CodeTag, "a width that is no number", "type Module struct {\n\tA uint8 `w:\"x\"` // here\n}\nfunc (m *Module) Tick(a uint8) { m.A = a }", "type Module struct { A uint8 `w:\"1\"` }\nfunc (m *Module) Tick(a uint8) { m.A = a & 1 }"},
 	{subset.CodeReset, "a reset to a register", head + "\tm.A, m.B = a, b\n}\nfunc (m *Module) Reset() { // here\n\tm.A = m.B\n}", head + "\tm.A, m.B = a, b\n}\nfunc (m *Module) Reset() { m.A, m.B = 1<<3, 2 }"},
 	{subset.CodeReset, "a reset under a condition", head + "\tm.A, m.B = a, b\n}\nfunc (m *Module) Reset() { // here\n\tif m.A == 3 {\n\t\tm.B = 0\n\t}\n}", head + "\tm.A, m.B = a, b\n}\nfunc (m *Module) Reset() { m.A = 0 }"},
-	{subset.CodeReset, "a memory that is not reset", "type Module struct { A uint8; Ram hdl.RAM }\nfunc (m *Module) Reset() { // here\n\tm.A = 0\n}\nfunc (m *Module) Tick(a uint8, f bool) {\n" + ramTick + "}", memory + ramTick + "}"},
+	{subset.CodeReset, "a queue that is not reset", "type Module struct { A uint8; Queue hdl.FIFO[uint64] }\nfunc (m *Module) Reset() { // here\n\tm.A = 0\n}\nfunc (m *Module) Tick(a uint8, f bool) {\n" + queueTick + "}", queue + queueTick + "}"},
 	{subset.CodeMemory, "a lost memory", memory + ramTick + "\t*m = Module{} // here\n}", memory + ramTick + "\t*m = Module{A: a, Ram: m.Ram}\n}"},
-	{subset.CodeMemory, "a memory put back behind its tick", memory + "\told := m.Ram\n\told.Reset()\n" + ramTick + "\tm.Ram = old // here\n}", memory + "\told := m.Ram\n\told.Reset()\n\tm.Ram = old\n" + ramTick + "}"},
+	{subset.CodeMemory, "a queue put back behind its tick", queue + "\told := m.Queue\n\told.Reset()\n" + queueTick + "\tm.Queue = old // here\n}", queue + "\told := m.Queue\n\told.Reset()\n\tm.Queue = old\n" + queueTick + "}"},
+	{subset.CodeMemory, "a copy of a memory", memory + "\told := m.Ram // here\n\told.Tick(f, 0, 0, 0, 0)\n" + ramTick + "}", memory + "\tm.Ram.Tick(f, 0, 0, 0, 0)\n}"},
+	{subset.CodeMemory, "a copy of a module with a memory", memory + "\tvar old Module = *m // here\n\told.A = a\n\tm.A = old.A\n" + ramTick + "}", memory + "\told := m.A\n\tm.A = old + a\n" + ramTick + "}"},
 	{subset.CodeMemory, "a word read past the port", memory + "\tm.A = uint8(m.Ram.Word(0)) // here\n" + ramTick + "}", memory + "\tm.A = uint8(m.Ram.Out())\n" + ramTick + "}"},
 	{subset.CodeArray, "an array of 72 bits", "type Module struct {\n\tA [9]uint8 // here\n}\nfunc (m *Module) Tick(a uint8) { m.A[0] = a }", "type Module struct { A [8]uint8 }\nfunc (m *Module) Tick(a uint8) { m.A[a&7] = a }"},
 	{subset.CodeArray, "two variable indices", "type Module struct { A [2][2]uint8 }\nfunc (m *Module) Tick(a, b uint8) {\n\tm.A[a][b] = 1 // here\n}", "type Module struct { A [2][2]uint8 }\nfunc (m *Module) Tick(a, b uint8) { m.A[a][1] = b }"},

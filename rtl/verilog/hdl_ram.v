@@ -1,14 +1,11 @@
 // A memory of 64-bit words with one read and one write port. Bit i of enable
-// writes byte i. What clears a queue, clear0 and clear1, keeps the words and q.
-// A read of the word that is being written has no defined value.
+// writes byte i. A read of the word that is being written has no defined value.
 module hdl_ram #(
 	parameter WORDS = 2,
 	parameter ADDR  = 1
 ) (
 	input  wire            clk,
 	input  wire            rst,
-	input  wire            clear0,
-	input  wire            clear1,
 	input  wire            read,
 	input  wire [ADDR-1:0] raddr,
 	input  wire [7:0]      enable,

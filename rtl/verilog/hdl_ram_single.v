@@ -1,15 +1,12 @@
 // A memory of 64-bit words with one port: in a clock it writes the word at waddr
 // if a bit of enable is set, and otherwise can read the one at raddr. Bit i of
-// enable writes byte i. What clears a queue, clear0 and clear1, keeps the words
-// and q.
+// enable writes byte i.
 module hdl_ram_single #(
 	parameter WORDS = 2,
 	parameter ADDR  = 1
 ) (
 	input  wire            clk,
 	input  wire            rst,
-	input  wire            clear0,
-	input  wire            clear1,
 	input  wire            read,
 	input  wire [ADDR-1:0] raddr,
 	input  wire [7:0]      enable,

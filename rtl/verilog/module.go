@@ -57,11 +57,11 @@ type primitive struct {
 	elem   *value // of a FIFO: the head, fields of the wire head
 	width  int    // of an element, bits
 
-	pins   []*variable // inputs: of a FIFO push, pop; of a RAM read, raddr, enable, waddr, data
-	data   []*variable // inputs: the fields of a FIFO's pushed value
-	clear  [2]*variable
-	head   *variable // of a FIFO the head, of a RAM the word read last
-	count  *variable // of a FIFO
+	pins   []*variable  // inputs: of a FIFO push, pop; of a RAM read, raddr, enable, waddr, data
+	data   []*variable  // inputs: the fields of a FIFO's pushed value
+	clear  [2]*variable // of a FIFO: reset before and behind its tick
+	head   *variable    // of a FIFO the head, of a RAM the word read last
+	count  *variable    // of a FIFO
 	ticked bool
 	reset  bool // may have been reset before its tick
 }
@@ -216,6 +216,9 @@ func (d *designer) primitive(m *module, t types.Type, path string, pos token.Pos
 		p.head = wire("q", 64)
 	case "FIFO":
 		p.fifo, p.words = true, livePath(m.live, path+".slots").Len()
+		for i := range p.clear {
+			p.clear[i] = &variable{name: m.namer.fresh(p.name + "_clear" + strconv.Itoa(i)), width: 1, kind: kindPin}
+		}
 		pin("push", 1)
 		pin("pop", 1)
 		if err := d.queue(m, p, n.TypeArgs().At(0), pos, wire); err != nil {
@@ -223,9 +226,6 @@ func (d *designer) primitive(m *module, t types.Type, path string, pos token.Pos
 		}
 	default:
 		return nil, d.l.fail(pos, subset.CodeMemory, "no primitive "+n.Obj().Name(), "use hdl.RAM or hdl.FIFO")
-	}
-	for i := range p.clear {
-		p.clear[i] = &variable{name: m.namer.fresh(p.name + "_clear" + strconv.Itoa(i)), width: 1, kind: kindPin}
 	}
 	m.prims = append(m.prims, p)
 	m.params = append(m.params, fmt.Sprintf("%s is a %s of %d words", path, p.module(), p.words))

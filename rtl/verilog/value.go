@@ -16,7 +16,7 @@ type value struct {
 	e     *expr    // a scalar
 	sub   []*value // fields of a struct or elements of an array
 	prim  *primitive
-	clear [2]*variable // of a primitive: reset before and behind its tick
+	clear [2]*variable // of a FIFO: reset before and behind its tick
 	child *child
 	zero  bool // a primitive without a memory: the zero value
 	still bool // an instance that is never ticked: its registers are constants

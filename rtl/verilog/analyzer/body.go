@@ -104,9 +104,9 @@ func (b *body) assign(s *ast.AssignStmt) {
 		id, _ := x.(*ast.Ident)
 		if id == nil {
 			b.expr(x, false)
-		} else if o := b.info.Defs[id]; o != nil && subset.IsInt(o.Type()) && b.mutated[o] {
-			b.add(id, subset.CodeInt, "an int variable", "use uint8 to uint64; an int is for constants and loop indices")
-		} else if o := b.info.Uses[id]; o != nil {
+		} else if b.info.Defs[id] != nil {
+			b.defined(id)
+		} else if b.info.Uses[id] != nil {
 			b.ident(id)
 		}
 	}
@@ -130,13 +130,24 @@ func (b *body) decl(s *ast.DeclStmt) {
 			b.typ(vs.Type)
 		}
 		for _, id := range vs.Names {
-			if o := b.info.Defs[id]; o != nil && subset.IsInt(o.Type()) && b.mutated[o] {
-				b.add(id, subset.CodeInt, "an int variable", "use uint8 to uint64; an int is for constants and loop indices")
+			if b.info.Defs[id] != nil {
+				b.defined(id)
 			}
 		}
 		for _, x := range vs.Values {
 			b.expr(x, len(vs.Values) == 1)
 		}
+	}
+}
+
+// defined looks at a local variable where it is declared.
+func (b *body) defined(id *ast.Ident) {
+	o := b.info.Defs[id]
+	if subset.IsInt(o.Type()) && b.mutated[o] {
+		b.add(id, subset.CodeInt, "an int variable", "use uint8 to uint64; an int is for constants and loop indices")
+	}
+	if subset.HoldsRAM(o.Type()) {
+		b.add(id, subset.CodeMemory, "a RAM is copied", "keep the memory in its field and call its methods")
 	}
 }
 

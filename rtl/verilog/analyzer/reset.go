@@ -11,7 +11,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
 
-// resets looks at Reset of m: each register a constant or nothing, each memory
+// resets looks at Reset of m: each register a constant or nothing, each queue
 // and each instance reset.
 func (c *checker) resets(m *module) []finding {
 	if m.reset == nil {
@@ -21,7 +21,7 @@ func (c *checker) resets(m *module) []finding {
 	var out []finding
 	fail := func(name string) {
 		out = append(out, finding{decl.Pos(), subset.CodeReset, what(fmt.Sprintf("Reset does not give %s a constant", name),
-			"set it to a constant without a condition, and reset every memory and instance")})
+			"set it to a constant without a condition, and reset every queue and instance")})
 	}
 	set := map[*types.Var]bool{}
 	for _, s := range decl.Body.List {

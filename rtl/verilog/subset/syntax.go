@@ -53,10 +53,6 @@ func IsAssert(fn *types.Func) bool { return isHDL(fn, "Assert") }
 // IsAsleep reports whether fn is hdl.Asleep, which is false in hardware.
 func IsAsleep(fn *types.Func) bool { return isHDL(fn, "Asleep") }
 
-// IsReset reports whether fn resets a memory of package hdl, which the translator
-// follows even where it keeps all that is stored.
-func IsReset(fn *types.Func) bool { return isHDL(fn, "Reset") }
-
 func isHDL(fn *types.Func, name string) bool {
 	return fn.Name() == name && strings.HasSuffix(fn.Pkg().Path(), "/rtl/hdl")
 }

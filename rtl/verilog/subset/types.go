@@ -63,6 +63,25 @@ func IsPrimitive(t types.Type) bool {
 	return storage && inHDL(t)
 }
 
+// HoldsRAM reports whether t is hdl.RAM or has one in it. A copy of one would be
+// another memory with the same words.
+func HoldsRAM(t types.Type) bool {
+	if n, ok := types.Unalias(t).(*types.Named); ok && inHDL(t) {
+		return n.Obj().Name() == "RAM"
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Struct:
+		for f := range u.Fields() {
+			if HoldsRAM(f.Type()) {
+				return true
+			}
+		}
+	case *types.Array:
+		return HoldsRAM(u.Elem())
+	}
+	return false
+}
+
 // IsNap reports whether t is hdl.Nap, which is no register.
 func IsNap(t types.Type) bool {
 	_, scalar := t.Underlying().(*types.Basic)

@@ -250,8 +250,6 @@ func (m *Store) Tick(p point, push, pop bool, addr uint8, enable uint8, data uin
 		if addr&6 == 0 {
 			m.long.Reset()
 		}
-		m.ram.Reset()
-		m.one.Reset()
 	}
 	m.prev = a
 }
@@ -263,8 +261,6 @@ func (m *Store) Reset() {
 	out.Reset()
 	*m = Store{ram: m.ram, one: m.one, in: in, out: out, long: m.long}
 	m.long.Reset()
-	m.one.Reset()
-	m.ram.Reset()
 }
 
 // Sleeper adds, and says when its Tick may be left.
