@@ -56,6 +56,7 @@ const (
 	stateBody                  // dwords of a body are awaited
 	stateSkip                  // the body of a NOP is skipped
 	stateRetire                // the packet has nothing left to do but to write a scratch register
+	stateLeave                 // the indirect buffer has ended, and the INDIRECT with it
 	stateCheck                 // the fields of the packet are looked at
 	stateCorner                // the corner of a rectangle is taken
 	stateClip                  // one edge of the rectangle is clipped
@@ -161,7 +162,6 @@ type Module struct {
 	ringSeek bool    // the stream goes to RPTR, where it has what was kept, and drops all else
 	ibSeek   bool    // the stream goes to the beginning of the indirect buffer
 	inIB     bool
-	leaves   bool   // the packet to retire is the INDIRECT whose buffer has ended
 	ibEnd    uint32 `w:"20"` // dwords of the indirect buffer
 	ibDone   uint32 `w:"20"` // of them retired
 

@@ -38,6 +38,8 @@ func (m *Module) step(dword uint32, beyond, take, taken, moving, free bool, f Fe
 		if !m.scratch {
 			m.retire()
 		}
+	case stateLeave:
+		m.leave()
 	case stateCheck:
 		m.check()
 	case statePlace:
@@ -118,8 +120,8 @@ func (m *Module) await(dword uint32, beyond, take bool) {
 	switch {
 	case m.ended():
 		m.inIB = false
-		m.leaves, m.fresh = true, true
-		m.state = stateRetire
+		m.fresh = true
+		m.state = stateLeave
 	case !m.inIB && m.fresh && m.run:
 		m.state = stateRing
 	case take:
@@ -291,22 +293,30 @@ func (m *Module) skip() {
 
 // retire ends the packet. The buffer's position is behind it.
 func (m *Module) retire() {
+	m.count()
+	if m.inIB {
+		m.ibDone = m.stream.at
+	} else {
+		m.rptr = m.stream.at & 0x3ffff
+	}
+}
+
+// leave ends the INDIRECT whose buffer has ended. The ring is checked again,
+// for the host may have moved it meanwhile.
+func (m *Module) leave() {
+	m.count()
+	m.rptr = (m.rptr + (1 + pkt.IndirectBody)) & m.readMask
+	if m.run {
+		m.state = stateRing
+	}
+}
+
+// count counts a packet that has ended; a header is next.
+func (m *Module) count() {
 	m.packets++
 	m.retired = m.watched
 	m.state = stateNext
 	m.startFresh()
-	switch {
-	case m.inIB:
-		m.ibDone = m.stream.at
-	case m.leaves:
-		m.rptr = (m.rptr + (1 + pkt.IndirectBody)) & m.readMask
-		if m.run {
-			m.state = stateRing
-		}
-	default:
-		m.rptr = m.stream.at & 0x3ffff
-	}
-	m.leaves = false
 }
 
 // fenced ends the packet with the outcome of the fence unit.

@@ -9,7 +9,7 @@ import (
 )
 
 // ModuleWords is how many words Snapshot fills.
-const ModuleWords = 115 + hdl.RAMWords
+const ModuleWords = 114 + hdl.RAMWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
@@ -56,80 +56,79 @@ func (m *Module) Snapshot(s []uint64) {
 	s[39] = hdl.Bit(m.ringSeek)
 	s[40] = hdl.Bit(m.ibSeek)
 	s[41] = hdl.Bit(m.inIB)
-	s[42] = hdl.Bit(m.leaves)
-	s[43] = uint64(m.ibEnd)
-	s[44] = uint64(m.ibDone)
-	s[45] = uint64(m.state)
-	s[46] = uint64(m.cause)
-	s[47] = uint64(m.bad)
-	s[48] = uint64(m.opcode)
-	s[49] = uint64(m.left)
-	s[50] = uint64(m.n)
-	s[51] = hdl.Bit(m.flag)
-	s[52] = uint64(m.few)
-	s[53] = uint64(m.body)
-	s[54] = uint64(m.from)
-	s[55] = uint64(m.onto)
-	s[56] = hdl.Bit(m.src.set)
-	s[57] = uint64(m.src.format)
-	s[58] = hdl.Bit(m.dst.set)
-	s[59] = uint64(m.dst.format)
-	s[60] = hdl.Bit(m.writes)
-	s[61] = hdl.Bit(m.again)
-	s[62] = uint64(m.edge)
-	s[63] = uint64(m.x0)
-	s[64] = uint64(m.x1)
-	s[65] = uint64(m.y0)
-	s[66] = uint64(m.y1)
-	s[67] = uint64(m.scale)
-	s[68] = uint64(m.mul)
-	s[69] = m.add
-	s[70] = m.end
-	s[71] = m.srcAddr
-	s[72] = uint64(m.bytes)
-	s[73] = uint64(m.piece)
-	s[74] = hdl.Bit(m.zero)
-	s[75] = hdl.Bit(m.waiting)
-	s[76] = uint64(m.window)
-	s[77] = m.window0.base
-	s[78] = m.window0.end
-	s[79] = hdl.Bit(m.window0.writable)
-	s[80] = m.window1.base
-	s[81] = m.window1.end
-	s[82] = hdl.Bit(m.window1.writable)
-	s[83] = m.window2.base
-	s[84] = m.window2.end
-	s[85] = hdl.Bit(m.window2.writable)
-	s[86] = m.window3.base
-	s[87] = m.window3.end
-	s[88] = hdl.Bit(m.window3.writable)
-	s[89] = m.bottom
-	s[90] = uint64(m.word)
-	s[91] = hdl.Bit(m.wrong)
-	s[92] = m.value
-	s[93] = hdl.Bit(m.asked)
-	s[94] = hdl.Bit(m.halted)
-	s[95] = uint64(m.preemptID)
-	s[96] = uint64(m.preempted)
-	s[97] = uint64(m.progress)
-	s[98] = uint64(m.issued)
-	s[99] = hdl.Bit(m.yielded)
-	s[100] = hdl.Bit(m.offered)
-	s[101] = uint64(m.inFlight)
-	s[102] = hdl.Bit(m.readErr)
-	s[103] = hdl.Bit(m.writeErr)
-	s[104] = uint64(m.fence)
-	s[105] = hdl.Bit(m.fencing)
-	s[106] = uint64(m.req.Kind)
-	s[107] = uint64(m.req.Tag)
-	s[108] = uint64(m.req.Len)
-	s[109] = m.req.Addr
-	s[110] = hdl.Bit(m.reading)
-	s[111] = hdl.Bit(m.scratch)
-	s[112] = hdl.Bit(m.retired)
-	s[113] = hdl.Bit(m.took)
-	s[114] = hdl.Bit(m.pulse)
-	s = s[115:]
+	s[42] = uint64(m.ibEnd)
+	s[43] = uint64(m.ibDone)
+	s[44] = uint64(m.state)
+	s[45] = uint64(m.cause)
+	s[46] = uint64(m.bad)
+	s[47] = uint64(m.opcode)
+	s[48] = uint64(m.left)
+	s[49] = uint64(m.n)
+	s[50] = hdl.Bit(m.flag)
+	s[51] = uint64(m.few)
+	s[52] = uint64(m.body)
+	s[53] = uint64(m.from)
+	s[54] = uint64(m.onto)
+	s[55] = hdl.Bit(m.src.set)
+	s[56] = uint64(m.src.format)
+	s[57] = hdl.Bit(m.dst.set)
+	s[58] = uint64(m.dst.format)
+	s[59] = hdl.Bit(m.writes)
+	s[60] = hdl.Bit(m.again)
+	s[61] = uint64(m.edge)
+	s[62] = uint64(m.x0)
+	s[63] = uint64(m.x1)
+	s[64] = uint64(m.y0)
+	s[65] = uint64(m.y1)
+	s[66] = uint64(m.scale)
+	s[67] = uint64(m.mul)
+	s[68] = m.add
+	s[69] = m.end
+	s[70] = m.srcAddr
+	s[71] = uint64(m.bytes)
+	s[72] = uint64(m.piece)
+	s[73] = hdl.Bit(m.zero)
+	s[74] = hdl.Bit(m.waiting)
+	s[75] = uint64(m.window)
+	s[76] = m.window0.base
+	s[77] = m.window0.end
+	s[78] = hdl.Bit(m.window0.writable)
+	s[79] = m.window1.base
+	s[80] = m.window1.end
+	s[81] = hdl.Bit(m.window1.writable)
+	s[82] = m.window2.base
+	s[83] = m.window2.end
+	s[84] = hdl.Bit(m.window2.writable)
+	s[85] = m.window3.base
+	s[86] = m.window3.end
+	s[87] = hdl.Bit(m.window3.writable)
+	s[88] = m.bottom
+	s[89] = uint64(m.word)
+	s[90] = hdl.Bit(m.wrong)
+	s[91] = m.value
+	s[92] = hdl.Bit(m.asked)
+	s[93] = hdl.Bit(m.halted)
+	s[94] = uint64(m.preemptID)
+	s[95] = uint64(m.preempted)
+	s[96] = uint64(m.progress)
+	s[97] = uint64(m.issued)
+	s[98] = hdl.Bit(m.yielded)
+	s[99] = hdl.Bit(m.offered)
+	s[100] = uint64(m.inFlight)
+	s[101] = hdl.Bit(m.readErr)
+	s[102] = hdl.Bit(m.writeErr)
+	s[103] = uint64(m.fence)
+	s[104] = hdl.Bit(m.fencing)
+	s[105] = uint64(m.req.Kind)
+	s[106] = uint64(m.req.Tag)
+	s[107] = uint64(m.req.Len)
+	s[108] = m.req.Addr
+	s[109] = hdl.Bit(m.reading)
+	s[110] = hdl.Bit(m.scratch)
+	s[111] = hdl.Bit(m.retired)
+	s[112] = hdl.Bit(m.took)
+	s[113] = hdl.Bit(m.pulse)
+	s = s[114:]
 	m.beats.Snapshot(s)
 }
 
@@ -178,81 +177,80 @@ func (m *Module) Restore(s []uint64) {
 	m.ringSeek = s[39] != 0
 	m.ibSeek = s[40] != 0
 	m.inIB = s[41] != 0
-	m.leaves = s[42] != 0
-	m.ibEnd = uint32(s[43])
-	m.ibDone = uint32(s[44])
-	m.state = state(s[45])
-	m.cause = uint8(s[46])
-	m.bad = operand(s[47])
-	m.opcode = uint8(s[48])
-	m.left = uint16(s[49])
-	m.n = uint8(s[50])
-	m.flag = s[51] != 0
-	m.few = uint8(s[52])
-	m.body = uint8(s[53])
-	m.from = uint8(s[54])
-	m.onto = uint8(s[55])
-	m.src.set = s[56] != 0
-	m.src.format = uint8(s[57])
-	m.dst.set = s[58] != 0
-	m.dst.format = uint8(s[59])
-	m.writes = s[60] != 0
-	m.again = s[61] != 0
-	m.edge = uint8(s[62])
-	m.x0 = uint16(s[63])
-	m.x1 = uint16(s[64])
-	m.y0 = uint16(s[65])
-	m.y1 = uint16(s[66])
-	m.scale = uint8(s[67])
-	m.mul = uint16(s[68])
-	m.add = s[69]
-	m.end = s[70]
-	m.srcAddr = s[71]
-	m.bytes = uint32(s[72])
-	m.piece = uint32(s[73])
-	m.zero = s[74] != 0
-	m.waiting = s[75] != 0
-	m.window = uint8(s[76])
-	m.window0.base = s[77]
-	m.window0.end = s[78]
-	m.window0.writable = s[79] != 0
-	m.window1.base = s[80]
-	m.window1.end = s[81]
-	m.window1.writable = s[82] != 0
-	m.window2.base = s[83]
-	m.window2.end = s[84]
-	m.window2.writable = s[85] != 0
-	m.window3.base = s[86]
-	m.window3.end = s[87]
-	m.window3.writable = s[88] != 0
-	m.bottom = s[89]
-	m.word = uint8(s[90])
-	m.wrong = s[91] != 0
-	m.value = s[92]
-	m.asked = s[93] != 0
-	m.halted = s[94] != 0
-	m.preemptID = uint32(s[95])
-	m.preempted = uint32(s[96])
-	m.progress = uint32(s[97])
-	m.issued = uint32(s[98])
-	m.yielded = s[99] != 0
-	m.offered = s[100] != 0
-	m.inFlight = uint8(s[101])
-	m.readErr = s[102] != 0
-	m.writeErr = s[103] != 0
-	m.fence = fence.Op(s[104])
-	m.fencing = s[105] != 0
-	m.req.Kind = port.Kind(s[106])
-	m.req.Tag = uint8(s[107])
-	m.req.Len = uint8(s[108])
-	m.req.Addr = s[109]
-	m.reading = s[110] != 0
-	m.scratch = s[111] != 0
-	m.retired = s[112] != 0
-	m.took = s[113] != 0
-	m.pulse = s[114] != 0
+	m.ibEnd = uint32(s[42])
+	m.ibDone = uint32(s[43])
+	m.state = state(s[44])
+	m.cause = uint8(s[45])
+	m.bad = operand(s[46])
+	m.opcode = uint8(s[47])
+	m.left = uint16(s[48])
+	m.n = uint8(s[49])
+	m.flag = s[50] != 0
+	m.few = uint8(s[51])
+	m.body = uint8(s[52])
+	m.from = uint8(s[53])
+	m.onto = uint8(s[54])
+	m.src.set = s[55] != 0
+	m.src.format = uint8(s[56])
+	m.dst.set = s[57] != 0
+	m.dst.format = uint8(s[58])
+	m.writes = s[59] != 0
+	m.again = s[60] != 0
+	m.edge = uint8(s[61])
+	m.x0 = uint16(s[62])
+	m.x1 = uint16(s[63])
+	m.y0 = uint16(s[64])
+	m.y1 = uint16(s[65])
+	m.scale = uint8(s[66])
+	m.mul = uint16(s[67])
+	m.add = s[68]
+	m.end = s[69]
+	m.srcAddr = s[70]
+	m.bytes = uint32(s[71])
+	m.piece = uint32(s[72])
+	m.zero = s[73] != 0
+	m.waiting = s[74] != 0
+	m.window = uint8(s[75])
+	m.window0.base = s[76]
+	m.window0.end = s[77]
+	m.window0.writable = s[78] != 0
+	m.window1.base = s[79]
+	m.window1.end = s[80]
+	m.window1.writable = s[81] != 0
+	m.window2.base = s[82]
+	m.window2.end = s[83]
+	m.window2.writable = s[84] != 0
+	m.window3.base = s[85]
+	m.window3.end = s[86]
+	m.window3.writable = s[87] != 0
+	m.bottom = s[88]
+	m.word = uint8(s[89])
+	m.wrong = s[90] != 0
+	m.value = s[91]
+	m.asked = s[92] != 0
+	m.halted = s[93] != 0
+	m.preemptID = uint32(s[94])
+	m.preempted = uint32(s[95])
+	m.progress = uint32(s[96])
+	m.issued = uint32(s[97])
+	m.yielded = s[98] != 0
+	m.offered = s[99] != 0
+	m.inFlight = uint8(s[100])
+	m.readErr = s[101] != 0
+	m.writeErr = s[102] != 0
+	m.fence = fence.Op(s[103])
+	m.fencing = s[104] != 0
+	m.req.Kind = port.Kind(s[105])
+	m.req.Tag = uint8(s[106])
+	m.req.Len = uint8(s[107])
+	m.req.Addr = s[108]
+	m.reading = s[109] != 0
+	m.scratch = s[110] != 0
+	m.retired = s[111] != 0
+	m.took = s[112] != 0
+	m.pulse = s[113] != 0
 	m.nap = false
-	s = s[115:]
+	s = s[114:]
 	m.beats.Restore(s)
 }
 
@@ -301,7 +299,6 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".ringSeek", Width: 1},
 		hdl.Signal{Name: at + ".ibSeek", Width: 1},
 		hdl.Signal{Name: at + ".inIB", Width: 1},
-		hdl.Signal{Name: at + ".leaves", Width: 1},
 		hdl.Signal{Name: at + ".ibEnd", Width: 20},
 		hdl.Signal{Name: at + ".ibDone", Width: 20},
 		hdl.Signal{Name: at + ".state", Width: 5, Names: stateNames()},
@@ -408,6 +405,7 @@ func stateNames() []string {
 		"Body",
 		"Skip",
 		"Retire",
+		"Leave",
 		"Check",
 		"Corner",
 		"Clip",

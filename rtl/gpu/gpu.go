@@ -108,7 +108,7 @@ func (g *GPU) Config() Config { return g.config }
 func (g *GPU) Target() (cpl port.Completion, reqReady, dataReady bool) {
 	cpl, reqReady, dataReady = g.pcie.Target()
 	if g.config.Aperture && g.pcie.Streams() {
-		way, _, _ := g.engineBeat()
+		way, _ := g.engineWay()
 		dataReady = g.streams(way)
 	}
 	return cpl, reqReady, dataReady
@@ -120,7 +120,8 @@ func (g *GPU) Initiator() (req port.Request, beat port.Beat) {
 	if offer.Refuse {
 		req.Kind = port.None
 	}
-	way, _, beat := g.engineBeat()
+	way, writer := g.engineWay()
+	beat = g.engineBeat(way, writer)
 	if !way.Out || g.initiator.Owner().Drop {
 		beat.Valid = false
 	}
@@ -133,7 +134,8 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	offer, hostReq := g.hostHeader()
 	hostTaken := noc.Taken(offer, reqReady)
 	hostReady := bit(hostTaken, offer.Source)
-	way, sender, engineBeat := g.engineBeat()
+	way, sender := g.engineWay()
+	engineBeat := g.engineBeat(way, sender)
 	room := g.vram.WriteReady()
 	fromTarget := beat.Valid && g.streams(way)
 	vramBeat := engineBeat

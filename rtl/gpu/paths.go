@@ -74,13 +74,12 @@ func (g *GPU) fenceHeaders() (fence0, fence1 port.Request) {
 	return fence0, fence1
 }
 
-// engineBeat returns where a beat of the engines goes, whose it is and the beat, an
-// invalid one if none can go. A writer has beats for one memory at a time, so the
-// owners are enough to know where they go.
-func (g *GPU) engineBeat() (way noc.Way, writer uint8, beat port.Beat) {
+// engineWay returns where a beat of the engines goes, and whose it is. A writer has
+// beats for one memory at a time, so the owners are enough to know where they go.
+func (g *GPU) engineWay() (way noc.Way, writer uint8) {
 	host, vram := g.initiator.Owner(), g.vramWrite.Owner()
 	if hdl.Asleep(!host.Valid && !vram.Valid) {
-		return noc.Way{}, 0, port.Beat{}
+		return noc.Way{}, 0
 	}
 	_, fence0 := g.fence0.Write()
 	_, fence1 := g.fence1.Write()
@@ -92,24 +91,28 @@ func (g *GPU) engineBeat() (way noc.Way, writer uint8, beat port.Beat) {
 	if way.Out {
 		writer = host.Source
 	}
-	return way, writer, g.beatOf(bit(way.Out || way.In, writer))
+	return way, writer
 }
 
-// beatOf returns the beat of the writer i whose bit i is set, an invalid one if none
-// is. What is not chosen is 0 in front of the DMA engine's rotation, and an OR behind it.
-func (g *GPU) beatOf(writer uint8) port.Beat {
+// engineBeat returns the beat that goes way, of writer, an invalid one if none goes.
+// What is not chosen is 0 in front of the DMA engine's rotation, and an OR behind it.
+func (g *GPU) engineBeat(way noc.Way, writer uint8) port.Beat {
+	if hdl.Asleep(!way.Out && !way.In) {
+		return port.Beat{}
+	}
+	of := bit(way.Out || way.In, writer)
 	var beat, fence, message port.Beat
 	var shift uint8
-	if has(writer, noc.WriteDMA) {
+	if has(of, noc.WriteDMA) {
 		beat, shift = g.dma.Beat()
 	}
-	if has(writer, noc.WriteFence0) {
+	if has(of, noc.WriteFence0) {
 		_, fence = g.fence0.Write()
 	}
-	if has(writer, noc.WriteFence1) {
+	if has(of, noc.WriteFence1) {
 		_, fence = g.fence1.Write()
 	}
-	if has(writer, noc.WriteMessage) {
+	if has(of, noc.WriteMessage) {
 		_, message = g.intc.Message()
 	}
 	return port.Beat{
