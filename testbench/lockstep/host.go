@@ -66,6 +66,8 @@ type coverage struct {
 	clock    uint64
 	resets   int
 	restarts int // whole and function-level resets that have ended
+	late     int // reads that were under way when a burst ended
+	inVRAM   int // times that the read pointer of a ring in VRAM was seen to move
 	messages int
 	writes   int // beats of the device
 	reads    int

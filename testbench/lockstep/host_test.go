@@ -32,6 +32,8 @@ func TestRandomHostReachesEverything(t *testing.T) {
 			t.Logf("%+v %+v", s, g.Stats())
 			assert.Greater(t, s.resets, 20)
 			assert.Greater(t, s.restarts, 50)
+			assert.Greater(t, s.late, 20)
+			assert.Greater(t, s.inVRAM, 20)
 			assert.Greater(t, s.messages, 500)
 			assert.Greater(t, s.fences, 300)
 			assert.Greater(t, s.reads, 3000)

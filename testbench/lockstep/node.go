@@ -92,6 +92,9 @@ func (h *host) poll(n int) {
 		d.asked++
 		if v != d.rptr {
 			d.asked = 0
+			if d.base>>63 == 0 {
+				h.saw.inVRAM++
+			}
 		}
 		d.rptr = v & (d.size() - 1)
 	})
@@ -171,6 +174,9 @@ func (h *host) packet(n int, inside bool) []byte {
 		binary.LittleEndian.PutUint32(p[len(p)-4:], h.rng.Uint32())
 	case 3, 4:
 		p[min(4, len(p)-1)] = byte(h.rng.Uint32())
+	case 5:
+		limit := uint16(pkt.MaxCoord - 1 + h.rng.Uint32N(3))
+		binary.LittleEndian.PutUint16(p[2*h.rng.IntN(len(p)/2):], limit)
 	}
 	return p
 }
@@ -191,13 +197,13 @@ type encoder interface {
 }
 
 func (h *host) choose(n int, inside bool) encoder {
+	if h.rng.IntN(800) == 0 {
+		return h.long()
+	}
 	d := &h.nodes[n]
 	size := uint32(h.rng.IntN(300))
 	if h.percent(3) {
 		size = uint32(h.rng.IntN(3000))
-	}
-	if h.rng.IntN(400) == 0 {
-		size = uint32(h.rng.IntN(1 << 16))
 	}
 	coord := func(k int) uint16 { return uint16(h.rng.IntN(k)) }
 	if d.bare > 0 && !inside && !h.percent(2) {
@@ -249,6 +255,15 @@ func (h *host) choose(n int, inside bool) encoder {
 	default:
 		return pkt.NOP{Skip: coord(6)}
 	}
+}
+
+// long is a packet of more than one descriptor.
+func (h *host) long() encoder {
+	at, size := pkt.Host|memBase+dataFrom+h.rng.Uint64N(4096), 1<<15+h.rng.Uint32N(1<<15)
+	if h.percent(50) {
+		return pkt.Copy{Src: pkt.Host | memBase, Dst: at, Bytes: size}
+	}
+	return pkt.Fill{Dst: at, Bytes: size, Value: h.rng.Uint64()}
 }
 
 // surface sets one of the surfaces, mostly with the same format: 2D packets want

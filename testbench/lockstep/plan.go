@@ -102,7 +102,7 @@ func (h *host) plan() {
 		h.boot()
 	case p < 963:
 		h.resets()
-	case p < 965:
+	case p < 966:
 		h.burst(n)
 	default:
 		h.captures()

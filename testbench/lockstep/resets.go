@@ -34,16 +34,16 @@ func (h *host) untilZero(mask uint32, read func(done func(v uint32))) {
 	})
 }
 
-// burst has a node execute one kind of packet again and again, and resets in the
-// middle of it. Reads that are under way then are answered late, when the device
-// is up again and has sent others.
+// burst has a node execute one kind of packet again and again, and resets, or turns
+// bus mastering off, in the middle of it. Reads that are under way then are answered
+// late, when the device is up again and has sent others.
 func (h *host) burst(n int) {
 	h.mood = mood{until: h.saw.clock + 1000, latency: 8}
 	h.start(n)
 	d := &h.nodes[n]
-	kind := h.rng.IntN(3)
+	kind := h.rng.IntN(4)
 	for {
-		p := h.good(func() encoder { return h.busy(kind) })
+		p := h.good(func() encoder { return h.busy(n, kind) })
 		if d.wptr+uint32(len(p)/4) >= d.size() {
 			break
 		}
@@ -54,10 +54,11 @@ func (h *host) burst(n int) {
 	h.midway(n)
 }
 
-// midway waits until the node has begun, and a little longer, and resets.
+// midway waits until the node has retired a packet, or the host has had enough of
+// it, and then a little longer.
 func (h *host) midway(n int) {
 	h.reg(h.cpReg(n, cpreg.Rptr), func(v uint32) {
-		if v == 0 && h.percent(95) {
+		if v == 0 && h.percent(99) {
 			h.midway(n)
 			return
 		}
@@ -66,18 +67,26 @@ func (h *host) midway(n int) {
 		}
 		for _, r := range h.reads {
 			r.due += h.rng.Uint64N(4000)
+			h.saw.late++
 		}
-		h.resets()
+		if h.percent(30) {
+			h.unmaster()
+		} else {
+			h.resets()
+		}
 	})
 }
 
 // busy returns a packet of a kind that keeps a node, or the DMA engine, at work.
-func (h *host) busy(kind int) encoder {
+func (h *host) busy(n, kind int) encoder {
 	switch kind {
 	case 0:
 		return pkt.WriteReg{Off: idreg.Scratch0 + 4*h.rng.Uint32N(4), Value: h.rng.Uint32()}
 	case 1:
 		return pkt.Copy{Src: h.address(), Dst: h.address(), Bytes: h.rng.Uint32N(2000)}
+	case 2:
+		h.nodes[n].id++
+		return pkt.Fence{Addr: pkt.Host | memBase + fencesAt + 16*uint64(n), ID: h.nodes[n].id}
 	default:
 		return h.surface(pkt.Surface(h.rng.IntN(2)))
 	}
