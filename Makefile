@@ -70,7 +70,8 @@ soak: ## the long campaigns: random devices, API calls and links, fuzzing, locks
 	$(GO) test -count 1 -timeout 60m ./bus/datalink -run 'TestFaults$$' -link.packets 1000000
 	$(GO) test -count 1 -timeout 60m ./bus/line -run TestDisconnections -line.packets 1000000
 	$(MAKE) lockstep CYCLES=10000000 ICARUS_CYCLES=100000
-	$(BIN) lockstep --config small --sim netlist --cycles 10000
+	for c in small 'default?vram=8KiB'; do $(BIN) lockstep --config $$c --sim netlist --cycles 10000 || exit 1; done
+	$(MAKE) synth
 	$(MAKE) mutants
 
 tools: ## install what the Verilog targets need, from Debian packages

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/testbench/lockstep"
 	"github.com/hilgpu/hilgpu/testbench/speed"
@@ -66,7 +67,7 @@ A target that is missed is printed and does not change the exit code.
 		RunE: func(c *cobra.Command, _ []string) error { return runBenchRTL(c.OutOrStdout(), f) },
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.config, "config", "default", "`name` of the configuration, default or small")
+	fl.StringVar(&f.config, "config", "default", "`name` of the configuration, full, default or small, and options of the board emu, as small?vramports=1")
 	fl.IntVar(&f.runs, "runs", 5, "`number` of runs of each side")
 	fl.IntVar(&f.count, "count", 8, "`number` of copies of the busy workload on each node")
 	fl.IntVar(&f.polls, "polls", 20, "`number` of register reads of the idle workload")
@@ -90,7 +91,7 @@ func runBenchRTL(stdout io.Writer, f benchRTLFlags) error {
 	if f.runs < 1 || f.count < 1 || f.polls < 1 || f.edits < 0 {
 		return errors.New("runs, count and polls must be at least 1, edits at least 0")
 	}
-	config, err := lockstep.Config(f.config)
+	config, err := boards.Config(f.config)
 	if err != nil {
 		return err
 	}

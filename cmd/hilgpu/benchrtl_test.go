@@ -19,7 +19,7 @@ func TestBenchRTLRefuses(t *testing.T) {
 		{"no copies", []string{"--count", "0"}, "must be at least 1"},
 		{"no reads", []string{"--polls", "0"}, "must be at least 1"},
 		{"edits below 0", []string{"--edits", "-1"}, "must be at least 1"},
-		{"an unknown configuration", []string{"--source", "../..", "--config", "huge"}, "unknown configuration"},
+		{"an unknown configuration", []string{"--source", "../..", "--config", "huge"}, `configuration "huge"`},
 		{"a directory without source", []string{"--source", "/"}, "not in the source tree"},
 		{"an argument", []string{"more"}, "unknown command"},
 	} {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/testbench/lockstep"
 )
 
@@ -35,7 +36,8 @@ configuration, register and VRAM accesses, packets good and bad, late and failed
 completions, back-pressure on every ready, resets. With --session the host is the
 driver stack, which composes the sample images.
 
-All ports and registers are compared after every clock, the memories at the end.
+All ports, registers and writes of a RAM are compared after every clock, and all
+memories at the end.
 A netlist has only its ports left to compare. Yosys maps it to the cells of iCE40,
 which takes minutes, and no iCE40 has more than 16 KiB of memory: give the
 configuration a VRAM that small.
@@ -57,7 +59,7 @@ Built models are kept in the user's cache directory.
 	fl.StringVar(&f.sim, "sim", string(lockstep.Verilator), "`simulator`, verilator or icarus; or netlist, verilator on what yosys makes of the Verilog")
 	fl.BoolVar(&f.session, "session", false, "compose the sample images instead of random traffic; not limited by --cycles")
 	fl.Uint64Var(&f.seed, "seed", 1, "`seed` of the traffic, or of the placement of a session")
-	fl.Uint64Var(&f.cycles, "cycles", 100_000, "`number` of clocks")
+	fl.Uint64Var(&f.cycles, "cycles", 100_000, "`number` of clocks behind that of the reset")
 	fl.StringVar(&f.wave, "wave", "", "write the wave of a divergence to this VCD `file`")
 	fl.StringVar(&f.source, "source", ".", "`directory` in the module's source tree")
 	fl.BoolVar(&f.json, "json", false, "print the result as JSON")
@@ -80,7 +82,7 @@ type lockstepResult struct {
 
 // runLockstep builds, runs and reports.
 func runLockstep(stdout io.Writer, f lockstepFlags) error {
-	config, err := lockstep.Config(f.config)
+	config, err := boards.Config(f.config)
 	if err != nil {
 		return err
 	}
@@ -90,6 +92,9 @@ func runLockstep(stdout io.Writer, f lockstepFlags) error {
 	}
 	root, err := lockstep.ModuleRoot(f.source)
 	if err != nil {
+		return err
+	}
+	if err := writable(f.wave); err != nil {
 		return err
 	}
 	dev, err := lockstep.NewDevice(root, config, lockstep.Options{Sim: sim, Wave: f.wave})

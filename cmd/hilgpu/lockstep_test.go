@@ -19,7 +19,8 @@ func TestLockstepBadInput(t *testing.T) {
 		says string
 	}{
 		{"unknown configuration", []string{"--config", "huge"}, `"huge"`},
-		{"unknown simulator", []string{"--sim", "spice"}, `"spice"`},
+		{"unknown simulator", []string{"--sim", "spice"}, `unknown simulator "spice", want verilator, icarus or netlist`},
+		{"a wave that cannot be written", []string{"--wave", "/nowhere/x.vcd"}, "cannot write /nowhere/x.vcd"},
 		{"seed of text", []string{"--seed", "x"}, "seed"},
 		{"an argument", []string{"7"}, `"7"`},
 	} {

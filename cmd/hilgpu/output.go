@@ -75,6 +75,13 @@ func newOutput(path string) (*output, error) {
 	return o, nil
 }
 
+// writable fails if path cannot be written, and leaves nothing behind.
+func writable(path string) error {
+	o, err := newOutput(path)
+	o.discard()
+	return err
+}
+
 // deviceFolder says whether path is a name in /dev, such as /dev/stdout, which
 // leads to whatever is open and is not to be moved over.
 func deviceFolder(path string) bool { return filepath.Dir(filepath.Clean(path)) == "/dev" }

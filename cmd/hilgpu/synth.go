@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 	"github.com/hilgpu/hilgpu/testbench/lockstep"
@@ -66,6 +67,13 @@ func runSynth(stdout io.Writer, f synthFlags) error {
 	if err != nil {
 		return err
 	}
+	for _, config := range configs {
+		for _, target := range targets {
+			if err := checkSynth(config, target); err != nil {
+				return err
+			}
+		}
+	}
 	refused := 0
 	for _, config := range configs {
 		for _, target := range targets {
@@ -85,22 +93,34 @@ func runSynth(stdout io.Writer, f synthFlags) error {
 	return nil
 }
 
+// checkSynth fails if a configuration cannot be synthesised for a target, or not here.
+func checkSynth(config string, target synth.Target) error {
+	if _, err := boards.Config(config); err != nil {
+		return err
+	}
+	if _, err := synth.Expected(config, target); err != nil {
+		return err
+	}
+	if placed(config, target) {
+		return synth.PlaceTools()
+	}
+	return synth.Tools("yosys")
+}
+
+// placed reports whether the netlist is also placed.
+func placed(config string, target synth.Target) bool {
+	return config == "small" && target == synth.ICE40
+}
+
 // synthesise returns the report of one configuration and target.
 func synthesise(root, config string, target synth.Target) (*synth.Report, error) {
-	c, err := lockstep.Config(config)
+	c, err := boards.Config(config)
 	if err != nil {
 		return nil, err
 	}
-	if err := target.Check(); err != nil {
+	want, err := synth.Expected(config, target)
+	if err != nil {
 		return nil, err
-	}
-	place := config == "small" && target == synth.ICE40
-	tools := synth.Tools("yosys")
-	if place {
-		tools = synth.PlaceTools()
-	}
-	if tools != nil {
-		return nil, tools
 	}
 	g, err := gpu.New(synth.Shrink(c))
 	if err != nil {
@@ -110,16 +130,12 @@ func synthesise(root, config string, target synth.Target) (*synth.Report, error)
 	if err != nil {
 		return nil, err
 	}
-	want, ok := synth.Expected(config, target)
-	if !ok {
-		return nil, fmt.Errorf("%w: no table of expected memories for %s on %s", synth.ErrTarget, config, target)
-	}
 	r, err := synth.Run(synth.Of(d), target, want)
 	if err != nil {
 		return nil, err
 	}
 	r.Config, r.VRAMBytes = config, synth.VRAMBytes
-	if place {
+	if placed(config, target) {
 		r.Placement, err = synth.Place(d)
 	}
 	return r, err

@@ -13,8 +13,9 @@ func TestSynthRefuses(t *testing.T) {
 		args []string
 		text string
 	}{
-		{"an unknown configuration", []string{"--source", "../..", "--config", "huge"}, "unknown configuration"},
+		{"an unknown configuration", []string{"--source", "../..", "--config", "huge"}, `configuration "huge", want full, default or small`},
 		{"an unknown target", []string{"--source", "../..", "--target", "stratix"}, "unknown target"},
+		{"a configuration without a table", []string{"--source", "../..", "--config", "small?hz=1"}, "no table of expected memories for small?hz=1"},
 		{"a directory without source", []string{"--source", "/"}, "not in the source tree"},
 		{"an argument", []string{"more"}, "unknown command"},
 	} {

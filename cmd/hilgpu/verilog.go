@@ -2,14 +2,18 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 	"github.com/hilgpu/hilgpu/testbench/lockstep"
@@ -31,7 +35,8 @@ func newVerilog() *cobra.Command {
 		Long: `Verilog translates the RTL of the GPU to Verilog-2001. It writes one file for each
 module, files.f with their names for a simulator or a synthesiser, and
 manifest.json with the ports, registers and memories and where each one is in
-the Go source. What is outside the subset of Go is refused; docs/rtl.md explains
+the Go source. Verilog files that the files.f of an earlier run names and this one
+does not have are removed. What is outside the subset of Go is refused; docs/rtl.md explains
 each error.
 
 ` + exitCodes,
@@ -65,7 +70,7 @@ type verilogSummary struct {
 
 // runVerilog translates, writes and reports.
 func runVerilog(stdout io.Writer, f verilogFlags) error {
-	config, err := lockstep.Config(f.config)
+	config, err := boards.Config(f.config)
 	if err != nil {
 		return err
 	}
@@ -82,7 +87,7 @@ func runVerilog(stdout io.Writer, f verilogFlags) error {
 		return err
 	}
 	if err := writeDesign(f.out, design); err != nil {
-		return fmt.Errorf("%w: %w", errInput, err)
+		return err
 	}
 	s := summarize(f.config, design)
 	if f.json {
@@ -93,25 +98,72 @@ func runVerilog(stdout io.Writer, f verilogFlags) error {
 	return err
 }
 
-// writeDesign writes the files of a design, their list and the manifest to dir.
+// writeDesign writes the files of a design, their list and the manifest to dir, all
+// or none, and removes those of the design that was there before.
 func writeDesign(dir string, d *verilog.Design) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
 	manifest, err := json.MarshalIndent(d.Manifest, "", "\t")
 	if err != nil {
 		return err
+	}
+	before := listed(dir)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("%w: %w", errInput, err)
 	}
 	var list strings.Builder
 	for _, f := range d.Files {
 		fmt.Fprintln(&list, f.Name)
 	}
-	files := append([]verilog.File{}, d.Files...)
-	files = append(files,
-		verilog.File{Name: "files.f", Text: []byte(list.String())},
-		verilog.File{Name: "manifest.json", Text: append(manifest, '\n')})
+	files := append(slices.Clone(d.Files),
+		verilog.File{Name: "manifest.json", Text: append(manifest, '\n')},
+		verilog.File{Name: fileList, Text: []byte(list.String())})
+	if err := writeFiles(dir, files); err != nil {
+		return err
+	}
+	for _, name := range before {
+		if !slices.ContainsFunc(files, func(f verilog.File) bool { return f.Name == name }) {
+			if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("%w: %w", errInput, err)
+			}
+		}
+	}
+	return nil
+}
+
+// fileList is the list of a design's files.
+const fileList = "files.f"
+
+// listed returns the names of the Verilog files that the list in dir has, none
+// without a list.
+func listed(dir string) []string {
+	text, err := os.ReadFile(filepath.Join(dir, fileList))
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(strings.Fields(string(text)), func(name string) bool {
+		return filepath.Base(name) != name || filepath.Ext(name) != ".v"
+	})
+}
+
+// writeFiles writes all files, or none.
+func writeFiles(dir string, files []verilog.File) error {
+	var outs []*output
+	defer func() {
+		for _, o := range outs {
+			o.discard()
+		}
+	}()
 	for _, f := range files {
-		if err := os.WriteFile(filepath.Join(dir, f.Name), f.Text, 0o644); err != nil {
+		o, err := newOutput(filepath.Join(dir, f.Name))
+		if err != nil {
+			return err
+		}
+		outs = append(outs, o)
+		if _, err := o.Write(f.Text); err != nil {
+			return err
+		}
+	}
+	for _, o := range outs {
+		if err := o.commit(); err != nil {
 			return err
 		}
 	}

@@ -38,6 +38,34 @@ func TestVerilog(t *testing.T) {
 	assert.Len(t, m.Registers, s.Registers)
 }
 
+// What an earlier design has left behind is not taken for a part of this one; files
+// that were never a design's are left alone.
+func TestVerilogReplaces(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"files.f": "gpu.v\nold.v\n../mine.v\nmine.txt\n", "old.v": "", "mine.v": "", "mine.txt": ""} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	code, _, stderr := hilgpu("verilog", "--config", "small", "--source", "../..", "-o", dir)
+	require.Equal(t, exitOK, code, stderr)
+	assert.NoFileExists(t, filepath.Join(dir, "old.v"))
+	assert.FileExists(t, filepath.Join(dir, "mine.v"))
+	assert.FileExists(t, filepath.Join(dir, "mine.txt"))
+	assert.FileExists(t, filepath.Join(dir, "gpu.v"))
+}
+
+// A design is written whole or not at all.
+func TestVerilogInTheWay(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "gpu.v"), 0o700))
+	code, stdout, stderr := hilgpu("verilog", "--config", "small", "--source", "../..", "-o", dir)
+	assert.Equal(t, exitUsage, code)
+	assert.Empty(t, stdout)
+	assert.Contains(t, stderr, "gpu.v: it is a directory")
+	files, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Len(t, files, 1)
+}
+
 func TestVerilogRefuses(t *testing.T) {
 	for _, tt := range []struct {
 		name string

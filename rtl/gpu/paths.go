@@ -94,7 +94,7 @@ func (g *GPU) engineWay() (way noc.Way, writer uint8) {
 	return way, writer
 }
 
-// engineBeat returns the beat that goes way, of writer, an invalid one if none goes.
+// engineBeat returns the beat of writer, an invalid one if way leads nowhere.
 // What is not chosen is 0 in front of the DMA engine's rotation, and an OR behind it.
 func (g *GPU) engineBeat(way noc.Way, writer uint8) port.Beat {
 	if hdl.Asleep(!way.Out && !way.In) {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 )
@@ -17,7 +18,7 @@ func newDevice(t *testing.T, config string, s Sim) *Device {
 	if !need(t, s) {
 		t.Skip("no simulator")
 	}
-	c, err := Config(config)
+	c, err := boards.Config(config)
 	require.NoError(t, err)
 	c.VRAMBytes = min(c.VRAMBytes, 64<<10) // Icarus is slow to hand over much more
 	dev, err := NewDevice("../..", c, Options{Sim: s, Cache: testCache()})
@@ -60,7 +61,7 @@ func TestGPUWritePortIsCompared(t *testing.T) {
 	if !need(t, Icarus) {
 		t.Skip("no simulator")
 	}
-	c, err := Config("small")
+	c, err := boards.Config("small")
 	require.NoError(t, err)
 	g, err := gpu.New(c)
 	require.NoError(t, err)

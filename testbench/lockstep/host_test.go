@@ -6,12 +6,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 )
 
 func newGPU(t *testing.T, config string) *gpu.GPU {
-	c, err := Config(config)
+	c, err := boards.Config(config)
 	require.NoError(t, err)
 	g, err := gpu.New(c)
 	require.NoError(t, err)
@@ -63,10 +64,4 @@ func TestRandomHostIsDeterministic(t *testing.T) {
 	}
 	assert.Equal(t, run(5), run(5))
 	assert.NotEqual(t, run(5), run(6))
-}
-
-func TestConfig(t *testing.T) {
-	_, err := Config("large")
-	assert.ErrorIs(t, err, ErrConfig)
-	assert.ErrorContains(t, err, `"large"`)
 }

@@ -21,6 +21,7 @@ const (
 
 // Errors of the Verilog side.
 var (
+	ErrSim      = sim.ErrSim
 	ErrTool     = sim.ErrTool
 	ErrBuild    = sim.ErrBuild
 	ErrModel    = sim.ErrModel
@@ -33,10 +34,14 @@ var (
 func ModuleRoot(dir string) (string, error) { return sim.ModuleRoot(dir) }
 
 // Check returns ErrTool with the Debian package if a tool that s needs is missing,
-// and ErrBuild if s is none of the above.
+// and ErrSim if s is none of the above.
 func Check(s Sim) error {
-	if s != Netlist {
+	switch s {
+	case Verilator, Icarus:
 		return s.Check()
+	case Netlist:
+	default:
+		return fmt.Errorf("%w %q, want %s, %s or %s", ErrSim, s, Verilator, Icarus, Netlist)
 	}
 	if err := synth.Tools("yosys"); err != nil {
 		return fmt.Errorf("%w: %w", ErrTool, err)

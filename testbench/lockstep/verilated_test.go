@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
 )
@@ -24,7 +25,7 @@ func TestVerilated(t *testing.T) {
 	if !need(t, Verilator) {
 		t.Skip("no Verilator")
 	}
-	c, err := Config("small")
+	c, err := boards.Config("small")
 	require.NoError(t, err)
 	v, err := sim.NewVerilated("../..", c, testCache())
 	require.NoError(t, err)

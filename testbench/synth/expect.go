@@ -5,15 +5,22 @@ import "fmt"
 // Lean is small with VRAM of one port and without the aperture.
 const Lean = "small?aperture=0&vramports=1"
 
-// Expected returns what a configuration, default, small or Lean, must come to on
-// a target with VRAMBytes of VRAM, and whether the table has it.
-func Expected(config string, target Target) (Expectation, bool) {
+// Expected returns what a configuration, full, default, small or Lean, must come to on
+// a target with VRAMBytes of VRAM. It fails with ErrTarget, or ErrTable for another
+// configuration.
+func Expected(config string, target Target) (Expectation, error) {
+	if err := target.Check(); err != nil {
+		return Expectation{}, err
+	}
+	if config == "full" {
+		config = "default"
+	}
 	for _, e := range expectations() {
 		if e.config == config && e.target == target {
-			return Expectation{RAM: e.ram, Memories: e.memories}, true
+			return Expectation{RAM: e.ram, Memories: e.memories}, nil
 		}
 	}
-	return Expectation{}, false
+	return Expectation{}, fmt.Errorf("%w for %s, want full, default, small or %s", ErrTable, config, Lean)
 }
 
 // An expectation is a row of the table.

@@ -19,6 +19,7 @@ import (
 var (
 	ErrTool   = errors.New("synth: missing tool")
 	ErrTarget = errors.New("synth: unknown target")
+	ErrTable  = errors.New("synth: no table of expected memories")
 	ErrYosys  = errors.New("synth: yosys failed")
 	ErrPlace  = errors.New("synth: nextpnr failed")
 )

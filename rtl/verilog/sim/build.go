@@ -20,6 +20,7 @@ import (
 
 // Errors of the tools.
 var (
+	ErrSim   = errors.New("sim: unknown simulator")
 	ErrTool  = errors.New("sim: missing tool")
 	ErrBuild = errors.New("sim: the Verilog does not build")
 	ErrModel = errors.New("sim: the model stopped")
@@ -54,10 +55,10 @@ func (s Sim) tools() []string {
 }
 
 // Check returns ErrTool with the Debian package if a tool of s is missing, and
-// ErrBuild if s is not a simulator.
+// ErrSim if s is not a simulator.
 func (s Sim) Check() error {
 	if s != Verilator && s != Icarus {
-		return fmt.Errorf("%w: unknown simulator %q, want %s or %s", ErrBuild, s, Verilator, Icarus)
+		return fmt.Errorf("%w %q, want %s or %s", ErrSim, s, Verilator, Icarus)
 	}
 	for _, tool := range s.tools() {
 		if _, err := exec.LookPath(tool); err != nil {

@@ -26,7 +26,7 @@ func TestMissingToolsAreNamed(t *testing.T) {
 		_, err = Build(simtest.TwinDesign(t), BuildOptions{Sim: tt.sim, Cache: t.TempDir()})
 		assert.ErrorIs(t, err, ErrTool)
 	}
-	assert.ErrorIs(t, Sim("spice").Check(), ErrBuild)
+	assert.ErrorIs(t, Sim("spice").Check(), ErrSim)
 	assert.Equal(t, "g++", debian("g++"))
 	assert.Equal(t, "iverilog", debian("vvp"))
 }

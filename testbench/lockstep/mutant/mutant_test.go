@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 	"github.com/hilgpu/hilgpu/testbench/lockstep"
 )
@@ -503,5 +504,5 @@ func TestControl(t *testing.T) {
 
 func TestRunBadConfig(t *testing.T) {
 	_, err := Run("../../..", Options{Config: "huge", Count: 1})
-	assert.ErrorIs(t, err, lockstep.ErrConfig)
+	assert.ErrorIs(t, err, boards.ErrSelector)
 }

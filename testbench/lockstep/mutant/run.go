@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 	"github.com/hilgpu/hilgpu/testbench/lockstep"
@@ -100,7 +101,7 @@ const progressClocks = 100_000
 // in lockstep with the one Go side, in a single model of Verilator, and tries to
 // prove those that are not caught. root is that of the source tree.
 func Run(root string, o Options) (*Report, error) {
-	config, err := lockstep.Config(o.Config)
+	config, err := boards.Config(o.Config)
 	if err != nil {
 		return nil, err
 	}
