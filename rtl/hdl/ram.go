@@ -7,8 +7,8 @@ package hdl
 //	Out     the word read by the last enabled read, held until the next one
 //	Timing  1 clock from address to data; a read and a write in every clock, of a
 //	        single port one of the two
-//	Reset   none, as a block RAM has: the words and the output are kept, and nobody
-//	        may take the output for an answer before a read behind the reset
+//	Reset   none, for a block RAM has none either: words and output are kept, and
+//	        behind a reset of its owner the output is no answer before the next read
 //	Paths   none
 //	Faults  a read and a write of one word in one clock is an assertion, of a
 //	        single port any read and write in one clock, as is an address outside

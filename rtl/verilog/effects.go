@@ -75,7 +75,7 @@ func (d *designer) impure(fn *types.Func) bool {
 		return false
 	}
 	recv := d.l.info.Defs[decl.Recv.List[0].Names[0]]
-	b := false
+	var b bool
 	d.eachTarget(decl.Body, func(o types.Object) { b = b || o == recv })
 	d.effects[fn] = b
 	return b

@@ -202,10 +202,8 @@ func (e *elab) primCall(c *ast.CallExpr, v *value, fn *types.Func) []*value {
 	if p.ticked && e.phase == phaseTick {
 		e.orderFail(c, p.name)
 	}
-	if !p.fifo || name == "Out" {
-		if p.reset && e.phase != phaseOut {
-			e.fail(c, subset.CodeChild, fmt.Sprintf("%s is read when it may have been reset in this clock", p.name), "read it first")
-		}
+	if p.fifo && name == "Out" && p.reset && e.phase != phaseOut {
+		e.fail(c, subset.CodeChild, fmt.Sprintf("%s is read when it may have been reset in this clock", p.name), "read it first")
 	}
 	if !p.fifo {
 		return []*value{{t: types.Typ[types.Uint64], e: p.head.ref()}}

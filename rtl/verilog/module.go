@@ -63,7 +63,7 @@ type primitive struct {
 	head   *variable    // of a FIFO the head, of a RAM the word read last
 	count  *variable    // of a FIFO
 	ticked bool
-	reset  bool // may have been reset before its tick
+	reset  bool // of a FIFO: may have been reset before its tick
 }
 
 // addrBits is the width of an address.
