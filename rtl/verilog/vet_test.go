@@ -1,8 +1,11 @@
 package verilog
 
 import (
+	"bytes"
 	"go/ast"
+	"go/parser"
 	"go/types"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -28,6 +31,12 @@ type report struct {
 func vet(t *testing.T, text string) []report {
 	t.Helper()
 	l, f, pkg := snippetFile(t, text)
+	return vetFile(t, l, f, pkg)
+}
+
+// vetFile runs the analyzer on a package of one file that l has loaded.
+func vetFile(t *testing.T, l *loader, f *ast.File, pkg *types.Package) []report {
+	t.Helper()
 	var out []report
 	analyzer.Check(&analysis.Pass{
 		Analyzer: analyzer.Analyzer, Fset: l.fset, Files: []*ast.File{f}, Pkg: pkg, TypesInfo: l.info,
@@ -40,6 +49,22 @@ func vet(t *testing.T, text string) []report {
 		ExportObjectFact: func(types.Object, analysis.Fact) {},
 	})
 	return out
+}
+
+// TestVetSample holds the analyzer to say nothing of the samples, which
+// TestSample translates.
+func TestVetSample(t *testing.T) {
+	const name = "testdata/sample/sample.go"
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	l, err := newLoader("../..")
+	require.NoError(t, err)
+	f, err := parser.ParseFile(l.fset, name, text, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	l.lines[name] = bytes.Split(text, []byte("\n"))
+	pkg, err := l.types(l.module+"/rtl/verilog/testdata/sample", []*ast.File{f})
+	require.NoError(t, err)
+	assert.Empty(t, vetFile(t, l, f, pkg))
 }
 
 // TestVet holds the analyzer to say of each rule's bad case what the translator

@@ -70,27 +70,32 @@ func (o *orders) branches(below bool, alts ...ast.Stmt) {
 	o.done = before
 }
 
-// simple looks at the calls in a statement without statements in it.
+// simple looks at a statement without statements in it.
 func (o *orders) simple(s ast.Stmt, below bool) {
-	ast.Inspect(s, func(n ast.Node) bool {
+	o.calls(s, below)
+	if a, ok := s.(*ast.AssignStmt); ok {
+		o.putBack(a)
+	}
+}
+
+// calls looks at the calls in n, at arguments before the call that they are for.
+func (o *orders) calls(n ast.Node, below bool) {
+	ast.Inspect(n, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
 		if !ok {
 			return true
 		}
-		fn, recv := subset.Method(o.info, call)
-		if fn == nil {
-			return true
+		o.calls(call.Fun, below)
+		for _, x := range call.Args {
+			o.calls(x, below)
 		}
-		f, name := o.instanceOf(recv)
-		if f == nil {
-			return true
+		if fn, recv := subset.Method(o.info, call); fn != nil {
+			if f, name := o.instanceOf(recv); f != nil {
+				o.use(call, fn, f, name, below)
+			}
 		}
-		o.use(call, fn, f, name, below)
-		return true
+		return false
 	})
-	if a, ok := s.(*ast.AssignStmt); ok {
-		o.putBack(a)
-	}
 }
 
 // instanceOf returns the field of an instance and how it is written, nil for
@@ -132,13 +137,15 @@ func (o *orders) use(call *ast.CallExpr, fn *types.Func, f *types.Var, name stri
 // putBack looks at an assignment that loses a memory, or puts one back too late.
 func (o *orders) putBack(a *ast.AssignStmt) {
 	for i, x := range a.Lhs {
-		if f, name := o.instanceOf(x); f != nil && o.done[name] {
+		var y ast.Expr // what x gets, nil for one of several results
+		if len(a.Lhs) == len(a.Rhs) {
+			y = ast.Unparen(a.Rhs[i])
+		}
+		if f, name := o.instanceOf(x); f != nil && o.done[name] && (y == nil || types.ExprString(y) != name) {
 			o.found = append(o.found, finding{a.Pos(), subset.CodeMemory, what(name+" is put back behind its tick", "call its Reset there")})
 		}
-		if len(a.Lhs) == len(a.Rhs) {
-			if lit, ok := ast.Unparen(a.Rhs[i]).(*ast.CompositeLit); ok && !o.isLocal(x) {
-				o.found = append(o.found, o.lost(a, lit)...)
-			}
+		if lit, ok := y.(*ast.CompositeLit); ok && !o.isLocal(x) {
+			o.found = append(o.found, o.lost(a, lit)...)
 		}
 	}
 }
