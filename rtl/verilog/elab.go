@@ -123,63 +123,6 @@ func (e *elab) fresh(n ast.Node, name string, t types.Type) *value {
 	}}))
 }
 
-// copyOf returns new variables that have v's value from here on.
-func (e *elab) copyOf(n ast.Node, name string, v *value) *value {
-	if v.child != nil || v.still {
-		e.fail(n, subset.CodeChild, "an instance of a module is copied", "keep the instance in its field and call its methods")
-	}
-	out := e.fresh(n, name, v.t)
-	graft(e, n, out, v)
-	e.assign(n, out, v)
-	return out
-}
-
-// graft puts v's primitives into out, which was made from the type alone.
-func graft(e *elab, n ast.Node, out, v *value) {
-	if v.prim != nil {
-		if !v.prim.fifo {
-			e.fail(n, subset.CodeMemory, "a RAM is copied", "keep the memory in its field and call its methods")
-		}
-		out.prim, out.zero = v.prim, false
-		for i := range out.clear {
-			out.clear[i] = e.p.local(v.clear[i].name, 1)
-		}
-	}
-	for i := range out.sub {
-		graft(e, n, out.sub[i], v.sub[i])
-	}
-}
-
-// bind returns v for a name that is never assigned: as it is where that is safe,
-// and otherwise held in a variable.
-func (e *elab) bind(name string, v *value, pure bool) *value {
-	if v.e != nil {
-		if v.e.trivial() && (pure || v.e.stable()) {
-			return v
-		}
-		if subset.IsInt(v.t) {
-			return v
-		}
-		return &value{t: v.t, e: e.p.hold(e.name(name), v.e)}
-	}
-	if v.sub == nil || v.prim != nil || v.child != nil || v.still {
-		return v
-	}
-	out := &value{t: v.t, sub: make([]*value, len(v.sub))}
-	for i, s := range v.sub {
-		out.sub[i] = e.bind(name+"_"+subName(v.t, i), s, pure)
-	}
-	return out
-}
-
-// subName returns the name of field or element i of t.
-func subName(t types.Type, i int) string {
-	if s, ok := t.Underlying().(*types.Struct); ok {
-		return s.Field(i).Name()
-	}
-	return fmt.Sprint(i)
-}
-
 // assign gives the variables of dst the values of src.
 func (e *elab) assign(n ast.Node, dst, src *value) {
 	var vars []*variable
@@ -208,7 +151,7 @@ func (e *elab) pair(n ast.Node, dst, src *value, vars *[]*variable, exprs *[]*ex
 			e.fail(n, subset.CodeMemory, "a memory is replaced", "keep the memory in its field, as Reset of package dma does")
 		}
 		if dst.prim != nil && dst.clear != src.clear {
-			if dst.prim.ticked && e.phase == phaseTick {
+			if dst.clear == dst.prim.clear && dst.prim.ticked && e.phase == phaseTick {
 				e.fail(n, subset.CodeMemory, fmt.Sprintf("%s is put back behind its tick", dst.prim.name), "call its Reset there")
 			}
 			for i, c := range dst.clear {
@@ -294,30 +237,31 @@ func (e *elab) call(n ast.Node, fn *types.Func, recv *value, args []*value, effe
 	f := &frame{fn: fn, decl: decl, env: map[types.Object]*value{}, outer: e.frame}
 	e.frame = f
 	defer func() { e.frame = f.outer }()
+	e.signature(decl)
 	e.arguments(f, recv, args)
 	return e.body(f)
+}
+
+// signature fails if a call of a function copies what stays in its field.
+func (e *elab) signature(decl *ast.FuncDecl) {
+	for _, list := range []*ast.FieldList{decl.Recv, decl.Type.Params, decl.Type.Results} {
+		if list != nil {
+			for _, p := range list.List {
+				e.stays(p, e.l.info.TypeOf(p.Type))
+			}
+		}
+	}
 }
 
 // arguments binds receiver and parameters.
 func (e *elab) arguments(f *frame, recv *value, args []*value) {
 	pure := !e.d.impure(f.fn)
-	bind := func(id *ast.Ident, v *value) {
-		obj := e.l.info.Defs[id]
-		if obj == nil || id.Name == "_" {
-			return
-		}
-		if e.d.mutated(f.decl)[obj] {
-			f.env[obj] = e.copyOf(id, id.Name, v)
-		} else {
-			f.env[obj] = e.bind(id.Name, v, pure)
-		}
-	}
 	if r := f.decl.Recv; r != nil && len(r.List[0].Names) == 1 {
 		id := r.List[0].Names[0]
 		if _, ptr := r.List[0].Type.(*ast.StarExpr); ptr {
 			f.env[e.l.info.Defs[id]] = recv
 		} else {
-			bind(id, recv)
+			e.local(id, recv, pure)
 		}
 	}
 	i := 0
@@ -326,7 +270,7 @@ func (e *elab) arguments(f *frame, recv *value, args []*value) {
 			panic(bail{err})
 		}
 		for _, id := range p.Names {
-			bind(id, args[i])
+			e.local(id, args[i], pure)
 			i++
 		}
 		if len(p.Names) == 0 {

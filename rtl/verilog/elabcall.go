@@ -193,7 +193,7 @@ func (e *elab) primCall(c *ast.CallExpr, v *value, fn *types.Func) []*value {
 		e.primTick(c, v)
 		return nil
 	case "Reset":
-		e.primReset(v)
+		e.primReset(c, v)
 		return nil
 	case "Out", "Empty", "Full":
 	default:
@@ -252,13 +252,16 @@ func (e *elab) primTick(c *ast.CallExpr, v *value) {
 
 // primReset translates the reset of a FIFO: before its tick it acts first, behind it
 // last.
-func (e *elab) primReset(v *value) {
-	if v.prim.ticked && e.phase == phaseTick {
+func (e *elab) primReset(c *ast.CallExpr, v *value) {
+	switch {
+	case e.phase == phaseOut:
+		e.fail(c, subset.CodeEffect, "an output method resets a queue", "reset it in Tick or Reset")
+	case v.prim.ticked && e.phase == phaseTick:
 		e.p.set(v.clear[1], konst(1, 1))
-		return
+	default:
+		e.p.set(v.clear[0], konst(1, 1))
+		v.prim.reset = true
 	}
-	e.p.set(v.clear[0], konst(1, 1))
-	v.prim.reset = true
 }
 
 // wiresOf returns the results of an output of a child as the parent sees them.

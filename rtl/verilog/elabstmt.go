@@ -116,12 +116,10 @@ func (e *elab) declare(id *ast.Ident, v *value) {
 	if subset.IsInt(obj.Type()) && e.d.mutated(e.frame.decl)[obj] {
 		e.fail(id, subset.CodeInt, "an int variable", "use uint8 to uint64; an int is for constants and loop indices")
 	}
-	v = &value{t: obj.Type(), e: v.e, sub: v.sub, prim: v.prim, clear: v.clear, child: v.child, zero: v.zero, still: v.still}
-	if e.d.mutated(e.frame.decl)[obj] {
-		e.frame.env[obj] = e.copyOf(id, id.Name, v)
-		return
-	}
-	e.frame.env[obj] = e.bind(id.Name, v, false)
+	e.stays(id, obj.Type())
+	named := *v
+	named.t = obj.Type()
+	e.local(id, &named, false)
 }
 
 // evalList evaluates the right side of an assignment to n places.
@@ -168,7 +166,7 @@ func (e *elab) assignStmt(s *ast.AssignStmt) {
 
 // assignElem assigns the element that an index selects.
 func (e *elab) assignElem(n ast.Node, r ref, v *value) {
-	v = e.bind("elem", v, false)
+	v = e.bind(n, "elem", v, false)
 	var vals [][]uint64
 	var bodies []func()
 	for i, a := range r.alts {

@@ -48,6 +48,7 @@ func TestSample(t *testing.T) {
 		{"structs and arrays", &sample.Record{}, nil},
 		{"memories", sample.NewStore(), nil},
 		{"a quiet block", &sample.Sleeper{}, nil},
+		{"copies of queues", sample.NewUndo(), []string{"Has"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			const clocks = 3000

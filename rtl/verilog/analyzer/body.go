@@ -26,17 +26,26 @@ func (c *checker) function(fn *types.Func) {
 	b := &body{checker: c, fn: fn}
 	decl := c.decls[fn]
 	if fn.Signature().TypeParams() == nil && fn.Signature().RecvTypeParams() == nil {
-		for _, list := range []*ast.FieldList{decl.Type.Params, decl.Type.Results} {
-			if list != nil {
-				for _, f := range list.List {
-					b.typ(f.Type)
-				}
-			}
-		}
+		b.signature(decl.Recv, decl.Type.Params, decl.Type.Results)
 	}
 	b.stmts(decl.Body.List)
 	b.masks(decl.Body.List)
 	c.own[fn] = b.found
+}
+
+// signature looks at the types of a receiver, parameters and results.
+func (b *body) signature(recv *ast.FieldList, lists ...*ast.FieldList) {
+	for _, list := range append(lists, recv) {
+		if list == nil {
+			continue
+		}
+		for _, f := range list.List {
+			if list != recv {
+				b.typ(f.Type)
+			}
+			b.stays(f, b.info.TypeOf(f.Type))
+		}
+	}
 }
 
 // typ looks at a type that is written.
@@ -146,8 +155,19 @@ func (b *body) defined(id *ast.Ident) {
 	if subset.IsInt(o.Type()) && b.mutated[o] {
 		b.add(id, subset.CodeInt, "an int variable", "use uint8 to uint64; an int is for constants and loop indices")
 	}
-	if subset.HoldsRAM(o.Type()) {
-		b.add(id, subset.CodeMemory, "a RAM is copied", "keep the memory in its field and call its methods")
+	if id.Name != "_" {
+		b.stays(id, o.Type())
+	}
+}
+
+// stays looks at the type of a variable that is no field.
+func (b *body) stays(n ast.Node, t types.Type) {
+	switch x := subset.Single(t, b.pass.Pkg); {
+	case x == nil:
+	case subset.IsPrimitive(x):
+		b.add(n, subset.CodeMemory, "a RAM is copied", "keep the memory in its field and call its methods")
+	default:
+		b.add(n, subset.CodeChild, "an instance of a module is copied", "keep the instance in its field and call its methods")
 	}
 }
 

@@ -21,11 +21,11 @@ const (
 	CodeShift    Code = "RTL011" // a shift by a signed value
 	CodeCall     Code = "RTL012" // a call of what has no translatable body
 	CodeTick     Code = "RTL013" // an instance that is not ticked exactly once
-	CodeChild    Code = "RTL014" // an instance read or changed out of order
+	CodeChild    Code = "RTL014" // an instance copied, or read or changed out of order
 	CodeMask     Code = "RTL015" // a write that may exceed the field's width
 	CodeTag      Code = "RTL016" // a bad width tag
 	CodeReset    Code = "RTL017" // a reset value that is not a constant
-	CodeMemory   Code = "RTL018" // a memory copied, lost or used as a value
+	CodeMemory   Code = "RTL018" // a RAM copied, or a memory lost, put back too late or used as a value
 	CodeArray    Code = "RTL019" // an array that is too large, or a bad index
 	CodeExpr     Code = "RTL020" // an expression outside the subset
 	CodePort     Code = "RTL021" // a signature that cannot be ports

@@ -63,23 +63,28 @@ func IsPrimitive(t types.Type) bool {
 	return storage && inHDL(t)
 }
 
-// HoldsRAM reports whether t is hdl.RAM or has one in it. A copy of one would be
-// another memory with the same words.
-func HoldsRAM(t types.Type) bool {
-	if n, ok := types.Unalias(t).(*types.Named); ok && inHDL(t) {
-		return n.Obj().Name() == "RAM"
+// Single returns the part of t that a module of package p has only in a field,
+// nil if there is none: hdl.RAM, or an instance of another module. A copy of it
+// would be another one.
+func Single(t types.Type, p *types.Package) types.Type {
+	if IsInstance(t, p) && !isQueue(t) {
+		return t
 	}
 	switch u := t.Underlying().(type) {
 	case *types.Struct:
 		for f := range u.Fields() {
-			if HoldsRAM(f.Type()) {
-				return true
+			if x := Single(f.Type(), p); x != nil {
+				return x
 			}
 		}
 	case *types.Array:
-		return HoldsRAM(u.Elem())
+		return Single(u.Elem(), p)
 	}
-	return false
+	return nil
+}
+
+func isQueue(t types.Type) bool {
+	return inHDL(t) && types.Unalias(t).(*types.Named).Obj().Name() == "FIFO"
 }
 
 // IsNap reports whether t is hdl.Nap, which is no register.

@@ -286,3 +286,67 @@ func (m *Sleeper) Tick(en bool, v uint8) {
 
 // Reset sets the registers.
 func (m *Sleeper) Reset() { *m = Sleeper{} }
+
+// Undo copies queues, and takes back what it does to them.
+type Undo struct {
+	q    hdl.FIFO[uint64]
+	r    hdl.FIFO[uint64]
+	seen uint8
+	n    uint8
+}
+
+// NewUndo returns an Undo with queues of 4 and 2 values.
+func NewUndo() *Undo { return &Undo{q: hdl.NewFIFO[uint64](4), r: hdl.NewFIFO[uint64](2)} }
+
+// Has reports whether the first queue has a value, which it finds in a copy.
+func (m *Undo) Has() bool {
+	q := m.q
+	return !q.Empty()
+}
+
+// full reports whether both queues are full.
+func (m Undo) full() bool { return m.q.Full() && m.r.Full() }
+
+// Tick is one rising clock edge.
+func (m *Undo) Tick(v uint64, push, pop, clear, all, back bool) {
+	queue, module := m.q, *m
+	pair := struct{ q, r hdl.FIFO[uint64] }{m.q, m.r}
+	if clear {
+		m.q.Reset()
+	}
+	if !queue.Empty() && m.q.Empty() || m.full() {
+		m.seen++
+	}
+	if all {
+		m.q.Reset()
+		m.r.Reset()
+		m.n = 0
+		if back {
+			*m = module
+		}
+	}
+	m.restart(*m, pair.r, v&3 == 0, v&7 == 3)
+	m.q.Tick(push && !m.q.Full(), v, pop && !m.q.Empty())
+	m.r.Tick(push && v&1 != 0 && !m.r.Full(), v, pop && !m.r.Empty())
+	late := *m
+	m.n = late.n + 1
+}
+
+// restart resets, and puts back all or the second queue.
+func (m *Undo) restart(old Undo, r hdl.FIFO[uint64], all, one bool) {
+	m.q.Reset()
+	m.r.Reset()
+	m.n ^= 0xff
+	if all {
+		m.r = r
+	} else if !one {
+		*m = old
+	}
+}
+
+// Reset sets the registers.
+func (m *Undo) Reset() {
+	m.q.Reset()
+	m.r.Reset()
+	m.seen, m.n = 0, 0
+}
