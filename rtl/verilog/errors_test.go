@@ -3,6 +3,7 @@ package verilog
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -162,6 +163,38 @@ func TestErrorText(t *testing.T) {
 func TestLoadErrors(t *testing.T) {
 	_, err := newLoader(t.TempDir())
 	assert.True(t, errors.Is(err, ErrSource), "%v", err)
+}
+
+// TestImportErrors holds the error of a package deep down to be that of the
+// package, with its place.
+func TestImportErrors(t *testing.T) {
+	for _, tt := range []struct {
+		name, low, want string
+	}{
+		{"syntax", "package low\n\nfunc f(\n", "low.go:3:9: expected"},
+		{"a type", "package low\n\nvar x uint8 = true\n", "low.go:3:15: cannot use true"},
+		{"an import that is not there", "package low\n\nimport _ \"not/there\"\n", "low.go:3:10: could not import not/there"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			root := t.TempDir()
+			for name, text := range map[string]string{
+				"go.mod":        "module m.org/m\n",
+				"top/top.go":    "package top\n\nimport _ \"m.org/m/middle\"\n",
+				"middle/mid.go": "package middle\n\nimport _ \"m.org/m/low\"\n",
+				"low/low.go":    tt.low,
+			} {
+				path := filepath.Join(root, name)
+				require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+				require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+			}
+			l, err := newLoader(root)
+			require.NoError(t, err)
+			_, err = l.Import("m.org/m/top")
+			require.ErrorIs(t, err, ErrSource)
+			assert.True(t, strings.HasPrefix(err.Error(), ErrSource.Error()+": "+filepath.Join(root, "low", tt.want)), "%v", err)
+			assert.NotContains(t, err.Error(), "m.org")
+		})
+	}
 }
 
 // TestOutputChangesNothing holds an output method not to reset, not even a copy.

@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/build"
 	"go/parser"
+	"go/scanner"
 	"go/token"
 	"go/types"
 	"os"
@@ -136,10 +137,15 @@ func (l *loader) check(path, dir string, ours bool) (*types.Package, error) {
 	return p, nil
 }
 
-// types type-checks a package of ours and notes its functions.
+// types type-checks a package of ours and notes its functions. What is wrong in a
+// package that it imports is the error, not that it cannot be imported.
 func (l *loader) types(path string, files []*ast.File) (*types.Package, error) {
-	conf := types.Config{Importer: l}
+	imports := &importer{l: l}
+	conf := types.Config{Importer: imports}
 	p, err := conf.Check(path, l.fset, files, l.info)
+	if imports.wrong != nil {
+		return nil, imports.wrong
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSource, err)
 	}
@@ -151,6 +157,23 @@ func (l *loader) types(path string, files []*ast.File) (*types.Package, error) {
 		}
 	}
 	return p, nil
+}
+
+// importer is the loader as one package has it.
+type importer struct {
+	l     *loader
+	wrong error // the first error of an import that has a place in the source
+}
+
+// Import implements types.Importer.
+func (i *importer) Import(path string) (*types.Package, error) {
+	p, err := i.l.Import(path)
+	var syntax scanner.ErrorList
+	var semantics types.Error
+	if i.wrong == nil && (errors.As(err, &syntax) || errors.As(err, &semantics)) {
+		i.wrong = err
+	}
+	return p, err
 }
 
 // position returns pos with the file relative to the module root.
