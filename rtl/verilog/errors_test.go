@@ -40,6 +40,7 @@ var rules = []struct {
 	good string
 }{
 	{subset.CodeType, "a pointer in the state", "type Module struct {\n\tP *uint8 // here\n}\nfunc (m *Module) Tick(a uint8) { m.P = nil }", head + "\tm.A = a\n}"},
+	{subset.CodeType, "a tree in the state", "type tree struct {\n\tUnder []tree // here\n}\ntype Module struct { T tree; A uint8 }\nfunc (m *Module) Tick(a uint8) { m.A = a }", "type tree struct { Left, Right struct{ A uint8 } }\ntype Module struct { T tree }\nfunc (m *Module) Tick(a uint8) { m.T.Left.A = a }"},
 	{subset.CodeType, "a signed number", head + "\tvar x int8 // here\n\t_ = x\n}", head + "\tvar x uint8\n\tm.A = x\n}"},
 	{subset.CodeType, "a string", head + "\tx := \"a\" // here\n\t_ = x\n}", head + "\tconst x = \"a\"\n\tm.A = uint8(len(x))\n}"},
 	{subset.CodeType, "a slice", head + "\tx := []uint8{a} // here\n\tm.A = x[0]\n}", head + "\tx := [2]uint8{a, b}\n\tm.A = x[1]\n}"},

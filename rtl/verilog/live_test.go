@@ -50,6 +50,8 @@ func liveOf(t types.Type) reflect.Value {
 		return reflect.ValueOf(hdl.NewRAM(8))
 	case "hdl.FIFO[uint64]":
 		return reflect.ValueOf(hdl.NewFIFO[uint64](4))
+	case "hdl.FIFO[uint32]":
+		return reflect.ValueOf(hdl.NewFIFO[uint32](4))
 	}
 	return reflect.Zero(reflectType(t))
 }
@@ -76,7 +78,7 @@ func reflectType(t types.Type) reflect.Type {
 	case *types.Struct:
 		var fs []reflect.StructField
 		for f := range u.Fields() {
-			sf := reflect.StructField{Name: f.Name(), Type: reflectType(f.Type())}
+			sf := reflect.StructField{Name: f.Name(), Type: reflectType(f.Type()), Anonymous: f.Embedded()}
 			if !f.Exported() {
 				sf.PkgPath = "snippet"
 			}
@@ -93,4 +95,55 @@ func reflectType(t types.Type) reflect.Type {
 		}
 	}
 	return reflect.TypeFor[*int]()
+}
+
+// kinds are the types of the fields in TestOtherSource.
+const kinds = "\ntype mode uint8\ntype Pair struct{ X, Y bool }\ntype Lone struct{ X bool }\ntype Queue struct{ First uint32 }\n"
+
+// TestOtherSource holds a source to be refused whose registers are others than
+// those of the program.
+func TestOtherSource(t *testing.T) {
+	const source = "type Module struct { A mode; B [2]uint8; P Pair; Q hdl.FIFO[uint64] }" + kinds +
+		"func (m *Module) Tick(a uint8) {\n\tm.A, m.B[0], m.P.Y = mode(a), a, !m.P.X\n\tm.Q.Tick(false, 0, false)\n}"
+	for _, tt := range []struct {
+		name  string
+		built string // the fields that the program was built with
+		want  string // "" for no error
+	}{
+		{"the same", "A mode; B [2]uint8; P Pair; Q hdl.FIFO[uint64]", ""},
+		{"in another order", "Q hdl.FIFO[uint64]; P struct{ Y, X bool }; B [2]mode; A uint8", ""},
+		{"a register more", "B [2]uint8; P Pair; Q hdl.FIFO[uint64]", "it has the field snippet.Module.A, which this program was not built with"},
+		{"one more in a struct", "A mode; B [2]uint8; P Lone; Q hdl.FIFO[uint64]", "it has the field snippet.Pair.Y, which this program was not built with"},
+		{"one that was embedded", "Inner; B [2]uint8; P Pair; Q hdl.FIFO[uint64]", "it has the field snippet.Module.A, which this program was not built with"},
+		{"a register less", "A mode; B [2]uint8; P Pair; Q hdl.FIFO[uint64]; Z bool", "it has no field snippet.Module.Z, which this program was built with"},
+		{"another width", "A uint16; B [2]uint8; P Pair; Q hdl.FIFO[uint64]", "snippet.Module.A has another type there than in this program"},
+		{"a struct for a register", "A Pair; B [2]uint8; P Pair; Q hdl.FIFO[uint64]", "snippet.Module.A has another type there than in this program"},
+		{"a register for a struct", "A mode; B [2]uint8; P bool; Q hdl.FIFO[uint64]", "snippet.Module.P has another type there than in this program"},
+		{"another length", "A mode; B [3]uint8; P Pair; Q hdl.FIFO[uint64]", "snippet.Module.B has another type there than in this program"},
+		{"other elements", "A mode; B [2]bool; P Pair; Q hdl.FIFO[uint64]", "snippet.Module.B has another type there than in this program"},
+		{"no array", "A mode; B uint8; P Pair; Q hdl.FIFO[uint64]", "snippet.Module.B has another type there than in this program"},
+		{"a queue of others", "A mode; B [2]uint8; P Pair; Q hdl.FIFO[uint32]", "hdl.FIFO[uint64].slots has another type there than in this program"},
+		{"no queue", "A mode; B [2]uint8; P Pair; Q Queue", "it has the field hdl.FIFO[uint64].slots, which this program was not built with"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, built := snippet(t, "type Module struct { "+tt.built+" }"+kinds+"type Inner struct{ A mode }\n")
+			l, named := snippet(t, source)
+			_, err := l.translate(named, moduleOf(built), nil)
+			if tt.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, ErrSource)
+			require.EqualError(t, err, ErrSource.Error()+": "+tt.want+": build it again")
+		})
+	}
+}
+
+// gone is a type that the source of the package does not have without its tests.
+type gone struct{ A uint8 }
+
+func TestTypeNotInSource(t *testing.T) {
+	_, err := translate("../..", &gone{})
+	require.ErrorIs(t, err, ErrSource)
+	require.ErrorContains(t, err, "it has no type verilog.gone, which this program was built with: build it again")
 }

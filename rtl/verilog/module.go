@@ -8,7 +8,6 @@ import (
 	"math/bits"
 	"reflect"
 	"strconv"
-	"strings"
 
 	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
@@ -249,27 +248,4 @@ func (d *designer) queue(m *module, p *primitive, t types.Type, pos token.Pos, w
 	p.head.name, p.head.width = h.name, h.width
 	p.count = wire("count", p.addrBits()+1)
 	return nil
-}
-
-// livePath returns what is at path below v.
-func livePath(v reflect.Value, path string) reflect.Value {
-	for path != "" {
-		var name string
-		if i := strings.IndexAny(path[1:], ".["); i >= 0 {
-			name, path = path[:i+1], path[i+1:]
-		} else {
-			name, path = path, ""
-		}
-		switch name[0] {
-		case '[':
-			i, err := strconv.Atoi(strings.Trim(name, "[]"))
-			if err != nil {
-				panic(err)
-			}
-			v = v.Index(i)
-		default:
-			v = v.FieldByName(strings.TrimPrefix(name, "."))
-		}
-	}
-	return v
 }

@@ -16,7 +16,8 @@ import (
 // Translate returns the Verilog of a GPU: g, as New returned it, for hierarchy
 // and parameters, the source under root, the module root directory, for the
 // bodies. It fails with an *Error for what is outside the subset and with
-// ErrSource for source that cannot be read.
+// ErrSource for source that cannot be read, or that this program was not built
+// from as far as the registers go.
 func Translate(root string, g *gpu.GPU) (*Design, error) {
 	d, err := translate(root, g, "Target", "Initiator")
 	if err != nil {
@@ -40,15 +41,21 @@ func translate(root string, top any, outputs ...string) (*Design, error) {
 	if err != nil {
 		return nil, err
 	}
-	named, ok := pkg.Scope().Lookup(live.Type().Name()).Type().(*types.Named)
-	if !ok {
-		return nil, fmt.Errorf("%w: %s is no defined type", ErrSource, live.Type())
+	var named *types.Named
+	if obj := pkg.Scope().Lookup(live.Type().Name()); obj != nil {
+		named, _ = obj.Type().(*types.Named)
+	}
+	if named == nil {
+		return nil, fmt.Errorf("%w: it has no type %s, which this program was built with: build it again", ErrSource, live.Type())
 	}
 	return l.translate(named, live, outputs)
 }
 
 // translate returns the Verilog of a live object of type named.
 func (l *loader) translate(named *types.Named, live reflect.Value, outputs []string) (*Design, error) {
+	if err := sameType(named, live.Type(), ""); err != nil {
+		return nil, err
+	}
 	d := &designer{l: l, known: map[string]*module{}, effects: map[*types.Func]bool{}, assigned: map[*ast.FuncDecl]map[types.Object]bool{}}
 	m, serr := d.module(named, live)
 	if serr == nil {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"go/token"
 	"go/types"
-	"reflect"
 
 	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
@@ -165,17 +164,4 @@ func (v *value) scalars() []*expr {
 		}
 	})
 	return out
-}
-
-// liveBits returns the bits of a live scalar.
-func liveBits(v reflect.Value) uint64 {
-	switch {
-	case v.Kind() == reflect.Bool && v.Bool():
-		return 1
-	case v.Kind() == reflect.Bool:
-		return 0
-	case v.CanInt():
-		return uint64(v.Int())
-	}
-	return v.Uint()
 }
