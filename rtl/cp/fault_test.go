@@ -464,6 +464,36 @@ func TestRefusedSizeBehindRptr(t *testing.T) {
 	assert.Equal(t, uint32(76), b.read(cpreg.Rptr))
 }
 
+// A node whose reset waits for a read does not sleep while it keeps the ring's
+// registers for a fault, which it goes on with until the reset.
+func TestResetOfBlame(t *testing.T) {
+	held := 0
+	for at := range 30 {
+		b := newBenchOf(t, everything)
+		b.check = true
+		b.latency = 60
+		b.put(ringAt, 0x01000000)
+		b.start(ringAt, 8)
+		b.write(cpreg.Wptr, 4)
+		for range 5 {
+			b.tick(regbus.Req{})
+		}
+		b.write(cpreg.Wptr, 1<<20)
+		for range at {
+			b.tick(regbus.Req{})
+		}
+		b.write(cpreg.Ctl, cpreg.CtlReset)
+		if b.cp.state == stateBlame && b.cp.resetting {
+			held++
+		}
+		for range 100 {
+			b.tick(regbus.Req{})
+		}
+		require.Zero(t, b.read(cpreg.Ctl))
+	}
+	assert.Positive(t, held, "the case that is meant")
+}
+
 // A ring that is smaller than the read pointer has it modulo its size.
 func TestSmallerRing(t *testing.T) {
 	b := faultBench(t)

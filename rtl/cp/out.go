@@ -71,7 +71,8 @@ func (m *Module) IdleFor() uint64 {
 	offers := m.fence != fence.None || m.req.Kind != port.None || m.scratch
 	pulses := m.rsp.Hit || m.pulse || m.yielded || m.retired || m.took || m.ringSeek || m.ibSeek
 	ends := m.resetting && m.quiet()
-	if offers || pulses || ends || m.lacks() || !m.resetting && m.moves() {
+	acts := !m.resetting || m.state == stateBlame // which writes the file until the reset ends
+	if offers || pulses || ends || m.lacks() || acts && m.moves() {
 		return 0
 	}
 	win := m.readWindow()
