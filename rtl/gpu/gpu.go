@@ -151,8 +151,9 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	refused := bit(dropped && last, sender)
 
 	reads, reader, readReq := g.vramReadHeader()
-	writes, writer, writeReq := g.vramWriteHeader()
-	writeTaken := writes != 0 && noc.Vacant(g.vramWrite.Owner(), last && way.In)
+	vacant := noc.Vacant(g.vramWrite.Owner(), last && way.In)
+	writes, writer, writeReq := g.vramWriteHeader(vacant)
+	writeTaken := writes != 0 && vacant
 	if !writeTaken {
 		writeReq.Kind = port.None
 	}

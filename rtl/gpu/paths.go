@@ -56,13 +56,14 @@ func (g *GPU) hostHeader() (o noc.Offer, req port.Request) {
 	return o, req
 }
 
-// outward returns whether a source has a header for host memory.
+// outward returns whether a source may have a header for host memory.
 func (g *GPU) outward() bool {
-	fence0, fence1 := g.fenceHeaders()
+	fence0, _ := g.fence0.Write()
+	fence1, _ := g.fence1.Write()
 	message, _ := g.intc.Message()
-	return noc.Outward(g.cp0.Fetch()) || noc.Outward(g.cp1.Fetch()) ||
-		noc.Outward(g.dma.Read()) || noc.Outward(g.dma.Header()) ||
-		noc.Outward(fence0) || noc.Outward(fence1) || noc.Outward(message)
+	return fence0.Kind != port.None || fence1.Kind != port.None || message.Kind != port.None ||
+		noc.Outward(g.cp0.Fetch()) || noc.Outward(g.cp1.Fetch()) ||
+		noc.Outward(g.dma.Read()) || noc.Outward(g.dma.Header())
 }
 
 // fenceHeaders returns the headers of the fence units, with the addresses, which the
@@ -153,8 +154,12 @@ func (g *GPU) vramReadHeader() (valid, reader uint8, req port.Request) {
 }
 
 // vramWriteHeader returns bit i for writer i with a header for VRAM, the writer that
-// is granted, and its header, no request if there is none.
-func (g *GPU) vramWriteHeader() (valid, writer uint8, req port.Request) {
+// is granted, and its header, no request if there is none; vacant says that one can be
+// taken.
+func (g *GPU) vramWriteHeader(vacant bool) (valid, writer uint8, req port.Request) {
+	if hdl.Asleep(!vacant && g.vramWrite.Turn().Hold) {
+		return 0, 0, port.Request{}
+	}
 	wr := g.dma.Header()
 	fence0, fence1 := g.fenceHeaders()
 	valid = noc.Open(bit(noc.Inward(wr), noc.WriteDMA)|bit(noc.Inward(fence0), noc.WriteFence0)|
@@ -186,6 +191,9 @@ func (g *GPU) streams(way noc.Way) bool {
 // engine get one in a clock: the node has little to read while the engine works
 // for it.
 func (g *GPU) completions(host, vram port.Completion) (cp0, cp1, rd port.Completion, ready bool) {
+	if hdl.Asleep(host.Status == port.CplNone && vram.Status == port.CplNone) {
+		return cp0, cp1, rd, true
+	}
 	if g.config.Nodes == 2 {
 		return noc.Completion(host, vram, noc.ReadCP0), noc.Completion(host, vram, noc.ReadCP1),
 			noc.Completion(host, vram, noc.ReadDMA), noc.CompletionReady(host, vram)
