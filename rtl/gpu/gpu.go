@@ -63,7 +63,8 @@ type GPU struct {
 	beats     noc.Beats
 	descs     noc.Reads
 
-	moved uint64 // bytes that the DMA engine has written, for Stats
+	inside hdl.Nap // nothing is for host memory in the next clock
+	moved  uint64  // bytes that the DMA engine has written, for Stats
 }
 
 var _ port.Device = (*GPU)(nil)
@@ -259,6 +260,7 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	if g.config.Watchdog {
 		g.watchdog.Tick(watched(l0, m0), watched(l1, m1), regs, rst.Whole)
 	}
+	g.inside = hdl.Nap(hdl.Asleep(!g.outward()))
 }
 
 // IdleFor returns how many clocks do nothing but count: the shortest sleep of
@@ -309,6 +311,7 @@ func (g *GPU) Skip(n uint64) {
 	g.vram.Skip(n)
 	g.initiator.Skip(n)
 	g.reset.Skip(n)
+	g.inside = false
 }
 
 // Reset is a fundamental reset: every register is as after power on, VRAM keeps
@@ -332,6 +335,7 @@ func (g *GPU) Reset() {
 	g.vramWrite.Reset()
 	g.beats.Reset()
 	g.descs.Reset()
+	g.inside = false
 }
 
 // rsp returns the answer of whichever block has the register.

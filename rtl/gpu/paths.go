@@ -13,7 +13,7 @@ import (
 // hostHeader returns what the arbiter of the initiator port decides and the
 // header it grants, no request if there is none.
 func (g *GPU) hostHeader() (o noc.Offer, req port.Request) {
-	if hdl.Asleep(!g.outward()) {
+	if hdl.Asleep(bool(g.inside)) {
 		return noc.Offer{}, port.Request{}
 	}
 	busy := g.initiator.Busy()
