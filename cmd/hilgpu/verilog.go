@@ -36,8 +36,8 @@ func newVerilog() *cobra.Command {
 module, files.f with their names for a simulator or a synthesiser, and
 manifest.json with the ports, registers and memories and where each one is in
 the Go source. Verilog files that the files.f of an earlier run names and this one
-does not have are removed. What is outside the subset of Go is refused; docs/rtl.md explains
-each error.
+does not have are removed. What is outside the subset of Go is refused;
+docs/rtl.md explains each error.
 
 ` + exitCodes,
 		Example: `  hilgpu verilog -o out/verilog
