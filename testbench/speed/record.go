@@ -122,12 +122,15 @@ func outputs(g port.Device) uint64 {
 	d := uint64(cpl.Tag)*f[0] + uint64(cpl.Status)*f[1] + cpl.Data*f[3] +
 		uint64(req.Kind)*f[6] + uint64(req.Tag)*f[7] + uint64(req.Len)*f[8] + req.Addr*f[9] +
 		uint64(beat.Enable)*f[12] + beat.Data*f[13]
-	for i, b := range [...]bool{cpl.Last, reqReady, dataReady, beat.Valid, beat.Last} {
-		if b {
-			d += f[[...]int{2, 4, 5, 10, 11}[i]]
-		}
+	return d + bit(cpl.Last)*f[2] + bit(reqReady)*f[4] + bit(dataReady)*f[5] + bit(beat.Valid)*f[10] + bit(beat.Last)*f[11]
+}
+
+// bit returns 1 for true, without a branch.
+func bit(b bool) (v uint64) {
+	if b {
+		v = 1
 	}
-	return d
+	return v
 }
 
 // stimuli returns the recording for the model of a manifest.
