@@ -172,10 +172,6 @@ func (m *Module) Tick(desc Desc, owner uint8, in In, refused bool, cancel uint8,
 	desc.Op &= 3
 	begin, take := desc.Op != None && m.begins(), desc.Op != None && m.Ready()
 	taken := entry{desc: desc, owner: owner & m.nodes & 1}
-	next, queued, _ := m.queue.Out()
-	if !m.queues {
-		next, queued = taken, take
-	}
 	reading, writing, stop := m.reading() && in.ReadReady, m.writing(), m.stopping()
 
 	read, raddr := m.tickWrite(writing, in.ReqReady, in.BeatReady, refused || m.cancelled())
@@ -185,6 +181,14 @@ func (m *Module) Tick(desc Desc, owner uint8, in In, refused bool, cancel uint8,
 	}
 	m.order.Tick(read, raddr, enable, waddr, in.Cpl.Data)
 
+	var next entry // for the write side, once it is done with the one before
+	var queued bool
+	if !hdl.Asleep(m.w.active) {
+		next, queued, _ = m.queue.Out()
+		if !m.queues {
+			next, queued = taken, take
+		}
+	}
 	load := queued && !m.w.active && !begin
 	from, to, n := desc.Src, next.desc.Dst, next.desc.Len
 	if begin {
@@ -198,7 +202,9 @@ func (m *Module) Tick(desc Desc, owner uint8, in In, refused bool, cancel uint8,
 	if begin {
 		m.r = reader{active: desc.Op == Copy, begun: !m.queues}
 	}
-	m.queue.Tick(m.queues && take, taken, m.queues && load)
+	if !hdl.Asleep(!take && !load) {
+		m.queue.Tick(m.queues && take, taken, m.queues && load)
+	}
 	m.cancel = cancel & 3
 	if rst {
 		m.Reset()

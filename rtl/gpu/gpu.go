@@ -17,7 +17,6 @@
 package gpu
 
 import (
-	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/rtl/cp"
@@ -30,7 +29,6 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/noc"
 	"github.com/hilgpu/hilgpu/rtl/pcie"
 	"github.com/hilgpu/hilgpu/rtl/perf"
-	"github.com/hilgpu/hilgpu/rtl/regbus"
 	"github.com/hilgpu/hilgpu/rtl/reset"
 	"github.com/hilgpu/hilgpu/rtl/store"
 	"github.com/hilgpu/hilgpu/rtl/watchdog"
@@ -63,6 +61,7 @@ type GPU struct {
 	beats     noc.Beats
 	descs     noc.Reads
 
+	rests  hdl.Nap // the blocks beside the way of the data do not act in the next clock
 	inside hdl.Nap // nothing is for host memory in the next clock
 	moved  uint64  // bytes that the DMA engine has written, for Stats
 }
@@ -167,46 +166,26 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	readReady := bit(reads != 0 && mem.ReadReady(g.vram.Reader(), cplTaken), reader)
 
 	regs := pcie.Carry(g.pcie.Regs(), beat)
-	var rsp regbus.Rsp
-	if !hdl.Asleep(!g.pcie.Awaits()) {
-		rsp = g.rsp()
-	}
-	enable, functionMask := g.pcie.MSIX()
 	master := pcie.Master{Pending: g.initiator.Pending()}
 	if awaited {
 		master.Status = cpl.Status
 	}
-	events := g.events()
-	now := g.ident.Time()
-	err := g.pcie.Err()
-	latch := store.Latch{Valid: g.ident.Latches(), High: uint32(now >> 32)}
-	capture := store.Capture{First: err.Cause != idreg.ErrNone && !g.ident.Captured(), Held: g.ident.Captured(), Addr: err.Addr}
-	s0, s1, ask, word := g.cp0.Scratch(), g.cp1.Scratch(), g.intc.Ask(), g.store.Word()
-	free := store.Free(regs, g.store.Owes(), latch, capture)
+	drained := written(beatReady, dropped, engineBeat)
+	takes := taken{header: headerReady, beat: beatReady, refused: refused, bytes: drained}
+	g.moved += uint64(drained)
+	s := side{free: true}
+	if !hdl.Asleep(bool(g.rests)) {
+		s = g.aside(regs, takes)
+	}
 
 	descs, node, desc := g.desc()
 	descReady := bit(descs != 0 && g.dma.Ready(), node)
 	dma0 := g.dmaFor(0, descReady)
 	dma1 := g.dmaFor(1, descReady)
 	cancel := g.cancel()
-	f0, f1 := g.cp0.Fence(), g.cp1.Fence()
 	line0, line1 := g.fence0.Timeline(), g.fence1.Timeline()
 	done0 := cp.Fence{Ready: g.fence0.Ready(), Result: g.fence0.Result(), Node0: line0, Node1: line1}
 	done1 := cp.Fence{Ready: g.fence1.Ready(), Result: g.fence1.Result(), Node0: line0, Node1: line1}
-	rst := g.resets()
-	whole, function := g.ident.Whole(), g.pcie.Function()
-	bytes := written(beatReady, dropped, engineBeat)
-	var l0, l1 perf.Levels
-	var m0, m1 perf.Moves
-	if (g.config.Counters || g.config.Watchdog) && !hdl.Asleep(!g.perf.Runs() && !g.watchdog.Armed() && regs.Op == regbus.None) {
-		l0, m0 = g.levels(0), g.moves(0, bytes)
-		l0.Write = g.stalls(0, headerReady|beatReady)
-		if g.config.Nodes == 2 {
-			l1, m1 = g.levels(1), g.moves(1, bytes)
-			l1.Write = g.stalls(1, headerReady|beatReady)
-		}
-	}
-	g.moved += uint64(bytes)
 
 	var aperture pcie.VRAM
 	var target port.Request
@@ -218,48 +197,36 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 		target = g.pcie.VRAMWrite()
 	}
 
-	g.pcie.Tick(pcie.Target{Req: req, Beat: beat, CplReady: cplReady}, rsp, aperture, master, rst.Function)
-	g.ident.Tick(regs, err, rst)
-	g.store.Tick(regs, s0, s1, latch, capture, ask, rst)
-	g.intc.Tick(events, enable, functionMask,
-		has(headerReady, noc.WriteMessage), has(beatReady, noc.WriteMessage),
-		has(refused, noc.WriteMessage), word, regs, rst)
+	g.pcie.Tick(pcie.Target{Req: req, Beat: beat}, cplReady, s.rsp, aperture, master, s.rst.Function)
 	g.cp0.Tick(cp.Mem{
-		Ready: has(hostReady|readReady, noc.ReadCP0), Cpl: cpl0, Scratch: free && !s1.Valid,
-	}, dma0, done0, regs, rst.Whole)
-	g.fence0.Tick(f0, now,
-		has(headerReady, noc.WriteFence0), has(beatReady, noc.WriteFence0),
-		has(refused, noc.WriteFence0), regs, rst.Whole)
+		Ready: has(hostReady|readReady, noc.ReadCP0), Cpl: cpl0, Scratch: s.free && !s.s1.Valid,
+	}, dma0, done0, regs, s.rst.Whole)
 	if g.config.Nodes == 2 {
 		g.cp1.Tick(cp.Mem{
-			Ready: has(hostReady|readReady, noc.ReadCP1), Cpl: cpl1, Scratch: free,
-		}, dma1, done1, regs, rst.Whole)
-		g.fence1.Tick(f1, now,
-			has(headerReady, noc.WriteFence1), has(beatReady, noc.WriteFence1),
-			has(refused, noc.WriteFence1), regs, rst.Whole)
+			Ready: has(hostReady|readReady, noc.ReadCP1), Cpl: cpl1, Scratch: s.free,
+		}, dma1, done1, regs, s.rst.Whole)
+	}
+	if hdl.Asleep(bool(g.rests)) {
+		g.ident.Skip(1)
+	} else {
+		g.tickSide(s, takes, regs)
 	}
 	g.dma.Tick(desc, node, dma.In{
 		ReadReady: has(hostReady|readReady, noc.ReadDMA),
 		Cpl:       cplDMA,
 		ReqReady:  has(headerReady, noc.WriteDMA),
 		BeatReady: has(beatReady, noc.WriteDMA),
-	}, has(refused, noc.WriteDMA), cancel, rst.Whole)
+	}, has(refused, noc.WriteDMA), cancel, s.rst.Whole)
 	g.vram.Tick(readReq, cplTaken, writeReq, target, vramBeat, fromTarget)
 
-	g.initiator.Tick(offer, hostReq.Tag, hostTaken, last && way.Out, cpl, rst.Whole)
+	g.initiator.Tick(offer, hostReq.Tag, hostTaken, last && way.Out, cpl, s.rst.Whole)
 	g.vramRead.Tick(reads, reader, readReady != 0, false)
 	g.vramWrite.Tick(writes, writer, writeTaken, last && way.In)
 	g.beats.Tick(way, beatTaken, fromTarget)
 	if g.config.Nodes == 2 {
-		g.descs.Tick(descs, node, descReady != 0, rst.Whole)
+		g.descs.Tick(descs, node, descReady != 0, s.rst.Whole)
 	}
-	g.reset.Tick(whole, function, rst)
-	if g.config.Counters {
-		g.perf.Tick(l0, l1, m0, m1, regs, rst.Whole)
-	}
-	if g.config.Watchdog {
-		g.watchdog.Tick(watched(l0, m0), watched(l1, m1), regs, rst.Whole)
-	}
+	g.rests = hdl.Nap(hdl.Asleep((bool(g.rests) || g.idle()) && !g.disturbed()))
 	g.inside = hdl.Nap(hdl.Asleep(!g.outward()))
 }
 
@@ -311,7 +278,7 @@ func (g *GPU) Skip(n uint64) {
 	g.vram.Skip(n)
 	g.initiator.Skip(n)
 	g.reset.Skip(n)
-	g.inside = false
+	g.rests, g.inside = false, false
 }
 
 // Reset is a fundamental reset: every register is as after power on, VRAM keeps
@@ -335,27 +302,7 @@ func (g *GPU) Reset() {
 	g.vramWrite.Reset()
 	g.beats.Reset()
 	g.descs.Reset()
-	g.inside = false
-}
-
-// rsp returns the answer of whichever block has the register.
-func (g *GPU) rsp() regbus.Rsp {
-	r := or(or(g.ident.Rsp(), g.intc.Rsp()), or(g.cp0.Rsp(), g.fence0.Rsp()))
-	r = or(r, or(g.cp1.Rsp(), g.fence1.Rsp()))
-	return or(or(r, g.store.Rsp()), or(g.perf.Rsp(), g.watchdog.Rsp()))
-}
-
-func or(a, b regbus.Rsp) regbus.Rsp {
-	return regbus.Rsp{Hit: a.Hit || b.Hit, Retry: a.Retry || b.Retry, Data: a.Data | b.Data}
-}
-
-// events returns what the interrupt controller turns into messages.
-func (g *GPU) events() intc.Events {
-	hang0, hang1 := g.watchdog.Hang()
-	return intc.Events{
-		Done0: g.fence0.Event() || g.cp0.Preempted(), Done1: g.fence1.Event() || g.cp1.Preempted(),
-		Fault0: g.cp0.Fault() || hang0, Fault1: g.cp1.Fault() || hang1,
-	}
+	g.rests, g.inside = false, false
 }
 
 // bit returns 1<<i if v, for has.

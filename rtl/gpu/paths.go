@@ -61,8 +61,8 @@ func (g *GPU) outward() bool {
 	fence0, _ := g.fence0.Write()
 	fence1, _ := g.fence1.Write()
 	message, _ := g.intc.Message()
-	return fence0.Kind != port.None || fence1.Kind != port.None || message.Kind != port.None ||
-		noc.Outward(g.cp0.Fetch()) || noc.Outward(g.cp1.Fetch()) ||
+	beside := !hdl.Asleep(bool(g.rests)) && (fence0.Kind != port.None || fence1.Kind != port.None || message.Kind != port.None)
+	return beside || noc.Outward(g.cp0.Fetch()) || noc.Outward(g.cp1.Fetch()) ||
 		noc.Outward(g.dma.Read()) || noc.Outward(g.dma.Header())
 }
 
@@ -203,8 +203,12 @@ func (g *GPU) completions(host, vram port.Completion) (cp0, cp1, rd port.Complet
 }
 
 // desc returns bit i for node i with a descriptor, the node that is granted,
-// and its descriptor, none if there is none.
+// and its descriptor, none if there is none. While the DMA engine takes none, the one
+// that is held does not matter.
 func (g *GPU) desc() (valid, node uint8, d dma.Desc) {
+	if hdl.Asleep(!g.dma.Wakes() && (g.descs.Turn().Hold || g.config.Nodes == 1)) {
+		return 0, 0, dma.Desc{}
+	}
 	d0, d1 := g.cp0.Desc(), g.cp1.Desc()
 	valid = bit(d0.Op != dma.None, 0) | bit(d1.Op != dma.None, 1)
 	node = noc.Grant(valid, g.descs.Turn())

@@ -118,7 +118,7 @@ func (m *Module) Rsp() regbus.Rsp { return m.rsp }
 // Tick is one rising clock edge.
 func (m *Module) Tick(ev Events, enable, functionMask, reqReady, beatReady, refused bool, word uint32, regs regbus.Req, rst reset.Signals) {
 	inputs := ev != Events{} || refused || regs.Op != regbus.None || rst.Whole
-	if hdl.Asleep(!inputs && m.quiet()) {
+	if hdl.Asleep(!inputs && m.Quiet()) {
 		return
 	}
 	m.headerUp = m.headerUp && !reqReady
@@ -163,9 +163,9 @@ func (m *Module) Tick(ev Events, enable, functionMask, reqReady, beatReady, refu
 	}
 }
 
-// quiet reports whether there is no event to tell the host of, and none that it is
+// Quiet reports whether there is no event to tell the host of, and none that it is
 // told of.
-func (m *Module) quiet() bool {
+func (m *Module) Quiet() bool {
 	events := m.due != 0 || m.wait.number != 0 || m.wait.age != 0
 	return !events && !m.headerUp && !m.beatUp && !m.rsp.Hit && !m.asks && !m.arrives
 }

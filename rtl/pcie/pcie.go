@@ -13,11 +13,10 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
 
-// Target is the target port's input.
+// Target is the target port's input but for whether it takes the completion.
 type Target struct {
-	Req      port.Request
-	Beat     port.Beat
-	CplReady bool
+	Req  port.Request
+	Beat port.Beat
 }
 
 // VRAM is what comes back from the memory side.
@@ -217,7 +216,7 @@ func (m *Module) Function() bool { return m.function }
 
 // Tick is one rising clock edge. regs is the OR of all blocks' answers; rst is a
 // function-level reset.
-func (m *Module) Tick(in Target, regs regbus.Rsp, vram VRAM, master Master, rst bool) {
+func (m *Module) Tick(in Target, cplReady bool, regs regbus.Rsp, vram VRAM, master Master, rst bool) {
 	asked := in.Req.Kind != port.None || master.Status != port.CplNone || rst
 	if hdl.Asleep(m.state == stateIdle && !asked && master.Pending == m.cfg.pending && m.IdleFor() != 0) {
 		return
@@ -250,7 +249,7 @@ func (m *Module) Tick(in Target, regs regbus.Rsp, vram VRAM, master Master, rst 
 			m.state = stateIdle
 		}
 	case stateCpl:
-		if in.CplReady {
+		if cplReady {
 			m.next()
 		}
 	case stateRegRead:
@@ -276,7 +275,7 @@ func (m *Module) Tick(in Target, regs regbus.Rsp, vram VRAM, master Master, rst 
 		m.nextHalf(in.Beat.Last)
 	case stateVRAMRead:
 		if m.aperture {
-			m.tickRead(in.CplReady, vram)
+			m.tickRead(cplReady, vram)
 		}
 	case stateVRAMWrite:
 		if m.aperture {

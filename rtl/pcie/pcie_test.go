@@ -70,17 +70,17 @@ func (b *bench) ready() bool { return b.stall == nil || !b.stall(b.clock) }
 
 // tick is one clock; it returns the completion that was taken.
 func (b *bench) tick(in Target) (cpl port.Completion, reqTaken, beatTaken bool) {
-	in.CplReady = b.ready()
+	cplReady := b.ready()
 	cpl, reqReady, dataReady := b.m.Target()
 	again, _, _ := b.m.Target()
 	require.Equal(b.t, cpl, again)
-	if !in.CplReady {
+	if !cplReady {
 		cpl = port.Completion{}
 	}
 	rsp := b.rsp
 	b.register(Carry(b.m.Regs(), in.Beat))
-	v, streams := b.memory(Takes(b.m.Full(), in.CplReady), in.Beat)
-	b.m.Tick(in, rsp, v, b.master, false)
+	v, streams := b.memory(Takes(b.m.Full(), cplReady), in.Beat)
+	b.m.Tick(in, cplReady, rsp, v, b.master, false)
 	b.clock++
 	if e := b.m.Err(); e.Cause != 0 {
 		b.errs = append(b.errs, e)
@@ -255,8 +255,7 @@ func TestFunctionLevelReset(t *testing.T) {
 		cpl, _, _ = b.m.Target()
 		rsp := b.rsp
 		b.register(Carry(b.m.Regs(), in.Beat))
-		in.CplReady = true
-		b.m.Tick(in, rsp, VRAM{}, Master{}, rst)
+		b.m.Tick(in, true, rsp, VRAM{}, Master{}, rst)
 		if b.m.Function() {
 			asked++
 			assert.Zero(t, b.m.IdleFor())

@@ -1,0 +1,134 @@
+package gpu
+
+import (
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/fence"
+	"github.com/hilgpu/hilgpu/rtl/hdl"
+	"github.com/hilgpu/hilgpu/rtl/ident"
+	"github.com/hilgpu/hilgpu/rtl/intc"
+	"github.com/hilgpu/hilgpu/rtl/noc"
+	"github.com/hilgpu/hilgpu/rtl/perf"
+	"github.com/hilgpu/hilgpu/rtl/regbus"
+	"github.com/hilgpu/hilgpu/rtl/reset"
+	"github.com/hilgpu/hilgpu/rtl/store"
+)
+
+// side is what a clock has for the blocks beside the way of the data, which rest most
+// of the time: those that answer the register bus, the fence units and the resets.
+type side struct {
+	rsp     regbus.Rsp
+	events  intc.Events
+	err     ident.Error
+	now     uint64
+	latch   store.Latch
+	capture store.Capture
+	s0, s1  store.Scratch
+	ask     store.Ask
+	word    uint32
+	free    bool // a node may write to the store
+	f0, f1  fence.Req
+	rst     reset.Signals
+	l0, l1  perf.Levels
+	m0, m1  perf.Moves
+
+	enable, functionMask bool // of MSI-X
+	whole, function      bool // resets that are asked for
+}
+
+// taken is what a clock takes of the writers, by their number, and the bytes of the
+// DMA engine's that reach a memory.
+type taken struct {
+	header  uint8
+	beat    uint8
+	refused uint8
+	bytes   uint8
+}
+
+// aside returns what the blocks beside the way of the data are told in this clock.
+func (g *GPU) aside(regs regbus.Req, t taken) side {
+	var s side
+	if !hdl.Asleep(!g.pcie.Awaits()) {
+		s.rsp = g.rsp()
+	}
+	s.enable, s.functionMask = g.pcie.MSIX()
+	s.events = g.events()
+	s.now = g.ident.Time()
+	s.err = g.pcie.Err()
+	s.latch = store.Latch{Valid: g.ident.Latches(), High: uint32(s.now >> 32)}
+	s.capture = store.Capture{First: s.err.Cause != idreg.ErrNone && !g.ident.Captured(), Held: g.ident.Captured(), Addr: s.err.Addr}
+	s.s0, s.s1, s.ask, s.word = g.cp0.Scratch(), g.cp1.Scratch(), g.intc.Ask(), g.store.Word()
+	s.free = store.Free(regs, g.store.Owes(), s.latch, s.capture)
+	s.f0, s.f1 = g.cp0.Fence(), g.cp1.Fence()
+	s.rst = g.resets()
+	s.whole, s.function = g.ident.Whole(), g.pcie.Function()
+	if (g.config.Counters || g.config.Watchdog) && !hdl.Asleep(!g.perf.Runs() && !g.watchdog.Armed() && regs.Op == regbus.None) {
+		s.l0, s.m0 = g.levels(0), g.moves(0, t.bytes)
+		s.l0.Write = g.stalls(0, t.header|t.beat)
+		if g.config.Nodes == 2 {
+			s.l1, s.m1 = g.levels(1), g.moves(1, t.bytes)
+			s.l1.Write = g.stalls(1, t.header|t.beat)
+		}
+	}
+	return s
+}
+
+// tickSide ticks the blocks beside the way of the data.
+func (g *GPU) tickSide(s side, t taken, regs regbus.Req) {
+	g.ident.Tick(regs, s.err, s.rst)
+	g.store.Tick(regs, s.s0, s.s1, s.latch, s.capture, s.ask, s.rst)
+	g.intc.Tick(s.events, s.enable, s.functionMask,
+		has(t.header, noc.WriteMessage), has(t.beat, noc.WriteMessage),
+		has(t.refused, noc.WriteMessage), s.word, regs, s.rst)
+	g.fence0.Tick(s.f0, s.now,
+		has(t.header, noc.WriteFence0), has(t.beat, noc.WriteFence0),
+		has(t.refused, noc.WriteFence0), regs, s.rst.Whole)
+	if g.config.Nodes == 2 {
+		g.fence1.Tick(s.f1, s.now,
+			has(t.header, noc.WriteFence1), has(t.beat, noc.WriteFence1),
+			has(t.refused, noc.WriteFence1), regs, s.rst.Whole)
+	}
+	g.reset.Tick(s.whole, s.function, s.rst)
+	if g.config.Counters {
+		g.perf.Tick(s.l0, s.l1, s.m0, s.m1, regs, s.rst.Whole)
+	}
+	if g.config.Watchdog {
+		g.watchdog.Tick(watched(s.l0, s.m0), watched(s.l1, s.m1), regs, s.rst.Whole)
+	}
+}
+
+// idle returns whether the blocks beside the way of the data have nothing to do but
+// what disturbed tells of.
+func (g *GPU) idle() bool {
+	return g.ident.IdleFor() != 0 && g.store.IdleFor() != 0 && g.intc.Quiet() && g.reset.IdleFor() != 0 &&
+		g.fence0.IdleFor() != 0 && g.fence1.IdleFor() != 0 &&
+		!g.perf.Runs() && g.perf.IdleFor() != 0 && !g.watchdog.Armed() && g.watchdog.IdleFor(false, false) != 0
+}
+
+// disturbed returns whether the function or a node has something for them.
+func (g *GPU) disturbed() bool {
+	events := g.cp0.Fault() || g.cp1.Fault() || g.cp0.Preempted() || g.cp1.Preempted()
+	writes := g.cp0.Scratch().Valid || g.cp1.Scratch().Valid
+	fences := g.cp0.Fence().Op != fence.None || g.cp1.Fence().Op != fence.None
+	return events || writes || fences || g.pcie.Regs().Op != regbus.None || g.pcie.Awaits() ||
+		g.pcie.Err().Cause != idreg.ErrNone || g.pcie.Function()
+}
+
+// rsp returns the answer of whichever block has the register.
+func (g *GPU) rsp() regbus.Rsp {
+	r := or(or(g.ident.Rsp(), g.intc.Rsp()), or(g.cp0.Rsp(), g.fence0.Rsp()))
+	r = or(r, or(g.cp1.Rsp(), g.fence1.Rsp()))
+	return or(or(r, g.store.Rsp()), or(g.perf.Rsp(), g.watchdog.Rsp()))
+}
+
+func or(a, b regbus.Rsp) regbus.Rsp {
+	return regbus.Rsp{Hit: a.Hit || b.Hit, Retry: a.Retry || b.Retry, Data: a.Data | b.Data}
+}
+
+// events returns what the interrupt controller turns into messages.
+func (g *GPU) events() intc.Events {
+	hang0, hang1 := g.watchdog.Hang()
+	return intc.Events{
+		Done0: g.fence0.Event() || g.cp0.Preempted(), Done1: g.fence1.Event() || g.cp1.Preempted(),
+		Fault0: g.cp0.Fault() || hang0, Fault1: g.cp1.Fault() || hang1,
+	}
+}
