@@ -206,9 +206,8 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 			Ready: has(hostReady|readReady, noc.ReadCP1), Cpl: cpl1, Scratch: s.free,
 		}, dma1, done1, regs, s.rst.Whole)
 	}
-	if hdl.Asleep(bool(g.rests)) {
-		g.ident.Skip(1)
-	} else {
+	g.ident.Tick(regs, s.err, s.rst)
+	if !hdl.Asleep(bool(g.rests)) {
 		g.tickSide(s, takes, regs)
 	}
 	g.dma.Tick(desc, node, dma.In{

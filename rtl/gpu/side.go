@@ -61,7 +61,7 @@ func (g *GPU) aside(regs regbus.Req, t taken) side {
 	s.f0, s.f1 = g.cp0.Fence(), g.cp1.Fence()
 	s.rst = g.resets()
 	s.whole, s.function = g.ident.Whole(), g.pcie.Function()
-	if (g.config.Counters || g.config.Watchdog) && !hdl.Asleep(!g.perf.Runs() && !g.watchdog.Armed() && regs.Op == regbus.None) {
+	if (g.config.Counters || g.config.Watchdog) && !hdl.Asleep(g.perf.Quiet() && g.watchdog.Quiet() && regs.Op == regbus.None) {
 		s.l0, s.m0 = g.levels(0), g.moves(0, t.bytes)
 		s.l0.Write = g.stalls(0, t.header|t.beat)
 		if g.config.Nodes == 2 {
@@ -72,9 +72,9 @@ func (g *GPU) aside(regs regbus.Req, t taken) side {
 	return s
 }
 
-// tickSide ticks the blocks beside the way of the data.
+// tickSide ticks the blocks beside the way of the data, but for ident, whose time
+// does not rest.
 func (g *GPU) tickSide(s side, t taken, regs regbus.Req) {
-	g.ident.Tick(regs, s.err, s.rst)
 	g.store.Tick(regs, s.s0, s.s1, s.latch, s.capture, s.ask, s.rst)
 	g.intc.Tick(s.events, s.enable, s.functionMask,
 		has(t.header, noc.WriteMessage), has(t.beat, noc.WriteMessage),
@@ -100,8 +100,7 @@ func (g *GPU) tickSide(s side, t taken, regs regbus.Req) {
 // what disturbed tells of.
 func (g *GPU) idle() bool {
 	return g.ident.IdleFor() != 0 && g.store.IdleFor() != 0 && g.intc.Quiet() && g.reset.IdleFor() != 0 &&
-		g.fence0.IdleFor() != 0 && g.fence1.IdleFor() != 0 &&
-		!g.perf.Runs() && g.perf.IdleFor() != 0 && !g.watchdog.Armed() && g.watchdog.IdleFor(false, false) != 0
+		g.fence0.IdleFor() != 0 && g.fence1.IdleFor() != 0 && g.perf.Quiet() && g.watchdog.Quiet()
 }
 
 // disturbed returns whether the function or a node has something for them.

@@ -65,15 +65,15 @@ func New(nodes int) Module { return Module{second: nodes == 2} }
 // Rsp returns the answer to the register access of the clock before.
 func (m *Module) Rsp() regbus.Rsp { return m.rsp }
 
-// Runs reports whether the counters count.
-func (m *Module) Runs() bool { return m.run }
+// Quiet reports that the counters do not count and no answer is given.
+func (m *Module) Quiet() bool { return !m.run && !m.rsp.Hit }
 
 // Reset clears the registers.
 func (m *Module) Reset() { *m = Module{second: m.second} }
 
 // Tick is one rising clock edge.
 func (m *Module) Tick(l0, l1 Levels, m0, m1 Moves, regs regbus.Req, rst bool) {
-	if hdl.Asleep(!m.run && !m.rsp.Hit && regs.Op == regbus.None && !rst) {
+	if hdl.Asleep(m.Quiet() && regs.Op == regbus.None && !rst) {
 		return
 	}
 	m.access(regs)

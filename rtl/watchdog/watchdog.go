@@ -46,15 +46,15 @@ func (m *Module) Hang() (node0, node1 bool) { return m.hang0, m.hang1 }
 // Rsp returns the answer to the register access of the clock before.
 func (m *Module) Rsp() regbus.Rsp { return m.rsp }
 
-// Armed reports whether there is a limit.
-func (m *Module) Armed() bool { return m.limit != 0 }
+// Quiet reports that there is no limit and no answer is given.
+func (m *Module) Quiet() bool { return m.limit == 0 && !m.rsp.Hit }
 
 // Reset clears the registers.
 func (m *Module) Reset() { *m = Module{} }
 
 // Tick is one rising clock edge.
 func (m *Module) Tick(n0, n1 Node, regs regbus.Req, rst bool) {
-	if hdl.Asleep(m.limit == 0 && !m.rsp.Hit && regs.Op == regbus.None && !rst) {
+	if hdl.Asleep(m.Quiet() && regs.Op == regbus.None && !rst) {
 		return
 	}
 	was0, was1 := m.age0, m.age1
