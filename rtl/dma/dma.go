@@ -163,6 +163,11 @@ func (m *Module) Work() (owner uint8, starved bool) {
 	return m.w.owner, m.judges() && m.w.credit == 0 && !m.s.valid && (m.w.skew || !m.here())
 }
 
+// Outward reports that the next read or write, if there is one, is of host memory.
+func (m *Module) Outward() bool {
+	return m.reading() && m.from.addr&host != 0 || (m.w.active || m.w.offer) && m.to.addr&host != 0
+}
+
 // Tick is one rising clock edge.
 func (m *Module) Tick(desc Desc, owner uint8, in In, refused bool, cancel uint8, rst bool) {
 	m.result = ResultNone

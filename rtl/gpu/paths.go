@@ -62,8 +62,7 @@ func (g *GPU) outward() bool {
 	fence1, _ := g.fence1.Write()
 	message, _ := g.intc.Message()
 	beside := !hdl.Asleep(bool(g.rests)) && (fence0.Kind != port.None || fence1.Kind != port.None || message.Kind != port.None)
-	return beside || noc.Outward(g.cp0.Fetch()) || noc.Outward(g.cp1.Fetch()) ||
-		noc.Outward(g.dma.Read()) || noc.Outward(g.dma.Header())
+	return beside || noc.Outward(g.cp0.Fetch()) || noc.Outward(g.cp1.Fetch()) || g.dma.Outward()
 }
 
 // fenceHeaders returns the headers of the fence units, with the addresses, which the

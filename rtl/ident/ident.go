@@ -147,6 +147,10 @@ func (m *Module) clear() {
 
 // Tick is one rising clock edge.
 func (m *Module) Tick(regs regbus.Req, err Error, rst reset.Signals) {
+	if hdl.Asleep(regs.Op == regbus.None && err.Cause == idreg.ErrNone && !m.hit && !rst.Whole) {
+		m.time++
+		return
+	}
 	m.hit, m.showTime, m.showCount, m.fixed = false, false, false, 0
 	m.whole = false
 	hdl.Assert(regs.Op == regbus.None || err.Cause == idreg.ErrNone, "ident: an error in the clock of an access")
