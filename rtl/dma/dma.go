@@ -163,9 +163,10 @@ func (m *Module) Work() (owner uint8, starved bool) {
 	return m.w.owner, m.judges() && m.w.credit == 0 && !m.s.valid && (m.w.skew || !m.here())
 }
 
-// Outward reports that the next read or write, if there is one, is of host memory.
+// Outward reports that a read or a write that may be offered is of host memory. It
+// may say so where none is offered.
 func (m *Module) Outward() bool {
-	return m.reading() && m.from.addr&host != 0 || (m.w.active || m.w.offer) && m.to.addr&host != 0
+	return m.reading() && m.from.addr&host != 0 || m.w.active && m.to.addr&host != 0
 }
 
 // Tick is one rising clock edge.

@@ -61,7 +61,7 @@ type GPU struct {
 	beats     noc.Beats
 	descs     noc.Reads
 
-	rests  hdl.Nap // the blocks beside the way of the data do not act in the next clock
+	rests  hdl.Nap // tickSide would do nothing in the next clock
 	inside hdl.Nap // nothing is for host memory in the next clock
 	moved  uint64  // bytes that the DMA engine has written, for Stats
 }
@@ -170,10 +170,10 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	if awaited {
 		master.Status = cpl.Status
 	}
-	drained := written(beatReady, dropped, engineBeat)
-	takes := taken{header: headerReady, beat: beatReady, refused: refused, bytes: drained}
-	g.moved += uint64(drained)
-	s := side{free: true}
+	bytes := written(beatReady, dropped, engineBeat)
+	takes := taken{header: headerReady, beat: beatReady, refused: refused, bytes: bytes}
+	g.moved += uint64(bytes)
+	var s side
 	if !hdl.Asleep(bool(g.rests)) {
 		s = g.aside(regs, takes)
 	}
@@ -225,7 +225,7 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	if g.config.Nodes == 2 {
 		g.descs.Tick(descs, node, descReady != 0, s.rst.Whole)
 	}
-	g.rests = hdl.Nap(hdl.Asleep((bool(g.rests) || g.idle()) && !g.disturbed()))
+	g.rests = hdl.Nap(hdl.Asleep((bool(g.rests) || g.sideIdle()) && !g.sideDisturbed()))
 	g.inside = hdl.Nap(hdl.Asleep(!g.outward()))
 }
 
@@ -246,7 +246,7 @@ func (g *GPU) IdleFor() uint64 {
 	if g.config.Watchdog {
 		n = min(n, g.watchdog.IdleFor(g.levels(0).Busy, g.levels(1).Busy))
 	}
-	if offered, _, _ := g.desc(); offered != 0 && (g.dma.Wakes() || !g.descs.Turn().Hold && g.config.Nodes == 2) {
+	if offered, _, _ := g.desc(); offered != 0 && g.accepts() {
 		n = 0
 	}
 	if g.pcie.Pending() != g.initiator.Pending() || g.dma.Cancel() != g.cancel() {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
@@ -43,6 +44,23 @@ func (d *wakeful) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port
 	}
 }
 
+// refused reads or writes where there is no register, or nothing at all, and forgets
+// what was captured.
+func (m *machine) refused() {
+	defer m.writeReg(idreg.Base+idreg.ErrInfo, 0)
+	r := port.Request{Kind: port.MemRead, Len: 1, Addr: bar0 + cpreg.Base - 4}
+	if m.rng.IntN(2) == 0 {
+		r.Addr = bar0 - 4
+	}
+	if m.rng.IntN(2) == 0 {
+		s, _ := m.send(r, nil)
+		require.NotEqual(m.t, port.CplSuccess, s)
+		return
+	}
+	r.Kind = port.MemWrite
+	m.send(r, []port.Beat{{Valid: true, Last: true, Enable: 0xf0, Data: m.rng.Uint64()}})
+}
+
 // Nobody sees a nap, whatever the host does to the registers of a node at work,
 // with and without what looks at its packets.
 func TestNapsAreInvisible(t *testing.T) {
@@ -58,11 +76,13 @@ func TestNapsAreInvisible(t *testing.T) {
 			m.submit(0, whole, pkt.Indirect{Addr: at(0x8000), Dwords: whole.Dwords - 2 + m.rng.Uint32N(3)}, pkt.NOP{})
 			m.submit(1, pkt.Copy{Src: at(0x20000), Dst: 0x8000, Bytes: 1 + m.rng.Uint32N(5000)})
 			for range 12 {
-				switch m.rng.IntN(4) {
+				switch m.rng.IntN(5) {
 				case 0:
 					m.writeReg(cpreg.Base+cpreg.Preempt, m.rng.Uint32())
 				case 1:
 					m.writeReg(cpreg.Base+cpreg.Ctl, m.rng.Uint32N(2))
+				case 2:
+					m.refused()
 				default:
 					m.abuse()
 				}

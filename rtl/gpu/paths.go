@@ -202,10 +202,10 @@ func (g *GPU) completions(host, vram port.Completion) (cp0, cp1, rd port.Complet
 }
 
 // desc returns bit i for node i with a descriptor, the node that is granted,
-// and its descriptor, none if there is none. While the DMA engine takes none, the one
-// that is held does not matter.
+// and its descriptor, none if there is none. The emulation may say so too while
+// nothing is accepted.
 func (g *GPU) desc() (valid, node uint8, d dma.Desc) {
-	if hdl.Asleep(!g.dma.Wakes() && (g.descs.Turn().Hold || g.config.Nodes == 1)) {
+	if hdl.Asleep(!g.accepts()) {
 		return 0, 0, dma.Desc{}
 	}
 	d0, d1 := g.cp0.Desc(), g.cp1.Desc()
@@ -219,6 +219,13 @@ func (g *GPU) desc() (valid, node uint8, d dma.Desc) {
 	default:
 	}
 	return valid, node, d
+}
+
+// accepts returns whether a descriptor that is offered changes anything: the DMA engine
+// acts on it, or the grant goes to its node, which then holds it. A single node needs
+// no grant.
+func (g *GPU) accepts() bool {
+	return g.dma.Wakes() || !g.descs.Turn().Hold && g.config.Nodes == 2
 }
 
 // dmaFor returns what the DMA engine tells a node.

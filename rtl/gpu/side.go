@@ -13,8 +13,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/store"
 )
 
-// side is what a clock has for the blocks beside the way of the data, which rest most
-// of the time: those that answer the register bus, the fence units and the resets.
+// side is what passes in a clock between the blocks that tickSide ticks, and ident,
+// and the others. They stand beside the way of the data and mostly rest.
 type side struct {
 	rsp     regbus.Rsp
 	events  intc.Events
@@ -44,7 +44,7 @@ type taken struct {
 	bytes   uint8
 }
 
-// aside returns what the blocks beside the way of the data are told in this clock.
+// aside returns the side of this clock.
 func (g *GPU) aside(regs regbus.Req, t taken) side {
 	var s side
 	if !hdl.Asleep(!g.pcie.Awaits()) {
@@ -72,8 +72,8 @@ func (g *GPU) aside(regs regbus.Req, t taken) side {
 	return s
 }
 
-// tickSide ticks the blocks beside the way of the data, but for ident, whose time
-// does not rest.
+// tickSide ticks the store, the interrupt controller, the fence units, the resets, the
+// counters and the watchdog.
 func (g *GPU) tickSide(s side, t taken, regs regbus.Req) {
 	g.store.Tick(regs, s.s0, s.s1, s.latch, s.capture, s.ask, s.rst)
 	g.intc.Tick(s.events, s.enable, s.functionMask,
@@ -96,15 +96,15 @@ func (g *GPU) tickSide(s side, t taken, regs regbus.Req) {
 	}
 }
 
-// idle returns whether the blocks beside the way of the data have nothing to do but
-// what disturbed tells of.
-func (g *GPU) idle() bool {
+// sideIdle returns whether tickSide has nothing to do but what sideDisturbed tells of.
+func (g *GPU) sideIdle() bool {
 	return g.ident.IdleFor() != 0 && g.store.IdleFor() != 0 && g.intc.Quiet() && g.reset.IdleFor() != 0 &&
 		g.fence0.IdleFor() != 0 && g.fence1.IdleFor() != 0 && g.perf.Quiet() && g.watchdog.Quiet()
 }
 
-// disturbed returns whether the function or a node has something for them.
-func (g *GPU) disturbed() bool {
+// sideDisturbed returns whether the function or a node has something for tickSide, or
+// waits for an answer.
+func (g *GPU) sideDisturbed() bool {
 	events := g.cp0.Fault() || g.cp1.Fault() || g.cp0.Preempted() || g.cp1.Preempted()
 	writes := g.cp0.Scratch().Valid || g.cp1.Scratch().Valid
 	fences := g.cp0.Fence().Op != fence.None || g.cp1.Fence().Op != fence.None

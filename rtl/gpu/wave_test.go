@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"runtime"
 	"slices"
 	"strconv"
 	"testing"
@@ -270,7 +271,10 @@ func TestWaveEndsAtAnyTime(t *testing.T) {
 			if id == 10 {
 				closed := make(chan error, 1)
 				go func() { closed <- r.Close() }()
-				m.run(20000, func() bool { return len(closed) > 0 })
+				m.run(20000, func() bool {
+					runtime.Gosched()
+					return len(closed) > 0
+				})
 				require.NoError(t, <-closed)
 				r.Fault()
 				break

@@ -6,15 +6,17 @@
 // never memories.
 package hdl
 
-// Asleep returns quiet: a block may leave its Tick at once if nothing but what
-// Skip counts would change, and so spare the emulation the work. Hardware has
-// nothing to spare: in synthesis it is false, and quiet is not looked at. That
-// quiet is right is for lockstep to show, which compares a Tick that was left with
-// one that never is.
-func Asleep(quiet bool) bool { return quiet }
+// Asleep returns quiet: a block may leave its Tick at once, or a part of one out, if
+// nothing but what Skip counts would change, and a function may return anything if
+// nobody looks; that spares the emulation the work. Hardware has nothing to spare: in
+// synthesis it is false, and quiet is not looked at. That quiet is right is for
+// lockstep to show, which compares a Tick that was left with one that never is. In a
+// build with the tag awake it is false, too.
+func Asleep(quiet bool) bool { return quiet && sleeps }
 
-// A Nap is whether a block found at the end of a Tick that only an input could
-// wake it, for the next one to give to Asleep with what tells that no input has.
+// A Nap is what Asleep returned at the end of a Tick, for the next one: mostly whether
+// only an input could wake the block, which asks Asleep again then with what tells that
+// no input has.
 // Work it out once, with Asleep, where that costs more than to look at it. It is
 // no state: a Snapshot has no word for it, Restore wakes the block, and in
 // synthesis it is a constant.

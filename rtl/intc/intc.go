@@ -163,8 +163,8 @@ func (m *Module) Tick(ev Events, enable, functionMask, reqReady, beatReady, refu
 	}
 }
 
-// Quiet reports whether there is no event to tell the host of, and none that it is
-// told of.
+// Quiet reports that there is no event to tell the host of, also none that is held
+// back, and that no message, answer or read of the table is under way.
 func (m *Module) Quiet() bool {
 	events := m.due != 0 || m.wait.number != 0 || m.wait.age != 0
 	return !events && !m.headerUp && !m.beatUp && !m.rsp.Hit && !m.asks && !m.arrives

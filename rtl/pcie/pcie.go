@@ -58,9 +58,9 @@ const noBAR = 7
 // Module is the PCIe function. It serves one target request at a time, in
 // order: a request is taken when the one before it has had its effect.
 //
-//	In      in Target, a header and a beat stream, valid/ready each; regs
-//	        regbus.Rsp, the OR of all blocks; vram VRAM; master Master; rst, a
-//	        function-level reset
+//	In      in Target, a header and a beat stream, valid/ready each; cplReady,
+//	        whether the completion is taken; regs regbus.Rsp, the OR of all
+//	        blocks; vram VRAM; master Master; rst, a function-level reset
 //	Out     Target; Regs, for Carry; VRAM; VRAMWrite; Streams; BusMaster, MSIX; Err and Function,
 //	        pulses; all functions of registers
 //	Timing  configuration read 2 clocks from header to completion; register
@@ -119,7 +119,7 @@ func (m *Module) Reset() {
 }
 
 // Target returns the target port's outputs: a completion, taken if Tick is told
-// CplReady, and whether a header and a beat are taken in this clock. VRAM takes
+// cplReady, and whether a header and a beat are taken in this clock. VRAM takes
 // the beats of an aperture write.
 func (m *Module) Target() (cpl port.Completion, reqReady, dataReady bool) {
 	cpl = port.Completion{Tag: m.tag, Last: m.last, Data: uint64(m.high)<<32 | uint64(m.low)}

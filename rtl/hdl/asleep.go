@@ -1,0 +1,5 @@
+//go:build !awake
+
+package hdl
+
+const sleeps = true // Asleep may return true
