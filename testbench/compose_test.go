@@ -2,16 +2,15 @@ package testbench_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"image"
 	"math/rand/v2"
 	"runtime"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/runtime/d3d11"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/compose"
@@ -77,68 +76,103 @@ func TestCompose(t *testing.T) {
 	}
 }
 
-// trace is what a run shows of itself.
-type trace struct {
+// ran is what a run shows of itself.
+type ran struct {
 	frame *image.NRGBA
 	stats testbench.Stats
-	calls []verifier.Event
+	trace string // merged
 }
 
-// threads returns the calls of each thread, in order. Between contexts that
-// record at the same time there is none.
-func (tr trace) threads() map[[2]uint32][]verifier.Event {
-	of := map[[2]uint32][]verifier.Event{}
-	for _, ev := range tr.calls {
-		ev.Seq = 0
-		id := [2]uint32{ev.Process, ev.Thread}
-		of[id] = append(of[id], ev)
-	}
-	return of
-}
-
-// kernelSide returns the kernel-mode calls, in order.
-func (tr trace) kernelSide() (out []verifier.Event) {
-	for _, ev := range tr.calls {
-		if strings.HasPrefix(ev.Name, "Dxgk") || strings.Contains(ev.Name, "REGISTER") {
-			ev.Seq = 0 // counts user-mode calls too
-			out = append(out, ev)
-		}
-	}
-	return out
-}
-
-func traced(t *testing.T, o compose.Options) trace {
+func traced(t *testing.T, o compose.Options) (r ran) {
 	t.Helper()
-	var b bytes.Buffer
-	var tr trace
-	tr.frame, tr.stats = composed(t, "emu?vram=64KiB", o, testbench.Options{DDI: &b})
-	dec := json.NewDecoder(&b)
-	for dec.More() {
-		var ev verifier.Event
-		require.NoError(t, dec.Decode(&ev))
-		tr.calls = append(tr.calls, ev)
-	}
-	return tr
+	var b, merged bytes.Buffer
+	r.frame, r.stats = composed(t, "emu?vram=64KiB", o, testbench.Options{DDI: &b})
+	require.NoError(t, verifier.Merge(&b, &merged))
+	r.trace = merged.String()
+	return r
 }
 
-// The same seed gives the same frame, cycles, and calls, however many
-// processors record.
+// The same seed gives the same frame, cycles, and calls with their arguments, byte for
+// byte, however many processors record.
 func TestDeterminism(t *testing.T) {
 	o := compose.Options{Width: 90, Height: 70, Contexts: 4, Seed: 5, Sources: noise(3, image.Pt(100, 90), image.Pt(40, 40), image.Pt(70, 100), image.Pt(9, 9))}
-	var runs []trace
-	for _, procs := range []int{1, 2, 2, 1} {
-		old := runtime.GOMAXPROCS(procs)
+	var runs []ran
+	for i := range 10 {
+		old := runtime.GOMAXPROCS(1 + i%2)
 		runs = append(runs, traced(t, o))
 		runtime.GOMAXPROCS(old)
 	}
-	require.NotEmpty(t, runs[0].kernelSide())
+	require.Contains(t, runs[0].trace, "DxgkDdiSubmitCommand")
 	for _, r := range runs[1:] {
-		assert.Equal(t, runs[0].frame.Pix, r.frame.Pix)
-		assert.Equal(t, runs[0].stats, r.stats)
-		assert.Equal(t, runs[0].kernelSide(), r.kernelSide())
-		assert.Equal(t, runs[0].threads(), r.threads())
+		require.Equal(t, runs[0], r)
 	}
 	o.Seed++
 	other := traced(t, o)
 	assert.NotEqual(t, runs[0].frame.Pix, other.frame.Pix)
+}
+
+// A recording is what a context does in TestOrderOfRecording: its list is executed by
+// another one's, or on the immediate context.
+func record(t *testing.T, dc *d3d11.Context, to, from *d3d11.Buffer, inner *d3d11.CommandList) *d3d11.CommandList {
+	dc.CopyResource(to, from)
+	if inner != nil {
+		dc.ExecuteCommandList(inner, false)
+	}
+	l, err := dc.FinishCommandList(false)
+	require.NoError(t, err)
+	return l
+}
+
+// Contexts that record in another order give the same trace.
+func TestOrderOfRecording(t *testing.T) {
+	run := func(order string) (arrived, merged string) {
+		var b, m bytes.Buffer
+		sys, err := testbench.Open("emu?config=small", testbench.HostDrivers(), testbench.Options{DDI: &b})
+		require.NoError(t, err)
+		dev, ctx, err := sys.CreateDevice()
+		require.NoError(t, err)
+		var bufs []*d3d11.Buffer
+		for range 3 {
+			buf, err := dev.CreateBuffer(d3d11.BufferDesc{ByteWidth: 64, BindFlags: d3d11.BindVertexBuffer}, nil)
+			require.NoError(t, err)
+			bufs = append(bufs, buf)
+		}
+		var dcs []*d3d11.Context
+		for range 3 {
+			dc, err := dev.CreateDeferredContext(0)
+			require.NoError(t, err)
+			dcs = append(dcs, dc)
+		}
+		for round := range 2 { // in the second one handles are recycled
+			lists := make([]*d3d11.CommandList, 3)
+			for _, c := range order {
+				switch c {
+				case 'a':
+					lists[0] = record(t, dcs[0], bufs[0], bufs[1], nil)
+				case 'b':
+					lists[1] = record(t, dcs[1], bufs[1], bufs[2], nil)
+				case 'c':
+					lists[2] = record(t, dcs[2], bufs[2], bufs[round], lists[0])
+				}
+			}
+			ctx.ExecuteCommandList(lists[2], false)
+			ctx.ExecuteCommandList(lists[1], false)
+			ctx.Flush()
+			for _, l := range lists {
+				l.Release()
+			}
+		}
+		dev.Close()
+		require.NoError(t, sys.Close())
+		arrived = b.String()
+		require.NoError(t, verifier.Merge(&b, &m))
+		return arrived, m.String()
+	}
+	first, want := run("abc")
+	assert.Contains(t, want, `"list 1.1:2"`)
+	for _, order := range []string{"acb", "bac"} {
+		arrived, merged := run(order)
+		assert.NotEqual(t, first, arrived, "the lines arrive in another order")
+		assert.Equal(t, want, merged)
+	}
 }

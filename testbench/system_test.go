@@ -3,7 +3,6 @@ package testbench
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -64,9 +63,9 @@ func TestTwoDevices(t *testing.T) {
 	composes(t, s, smallPlan(t, 2))
 	require.NoError(t, s.Close())
 	processes := map[uint32]bool{}
-	for dec := json.NewDecoder(&b); dec.More(); {
-		var ev verifier.Event
-		require.NoError(t, dec.Decode(&ev))
+	all, err := verifier.ReadTrace(&b)
+	require.NoError(t, err)
+	for _, ev := range all {
 		if ev.Name == "pfnCreateDevice" {
 			processes[ev.Process] = true
 		}

@@ -48,7 +48,7 @@ type Options struct {
 	HostMemory uint64         // bytes of the PC's memory; 0: 4 GiB, used as it is needed
 	TdrDelay   uint64         // clock ticks without progress until the GPU counts as hung; 0: two seconds, and over a slow link what 8 MiB take
 	Tdr        time.Duration  // the same as a time; 0: TdrDelay
-	DDI        io.Writer      // gets a verifier.Event as JSON for each DDI call; nil: none
+	DDI        io.Writer      // gets a verifier.Trace of each DDI call, a line in one Write; verifier.Merge orders it; nil: none
 	Hook       verifier.Hook  // sees each DDI call; nil: none
 
 	NoVerify bool     // leaves out the check of the user-mode interface, for benchmarks
@@ -119,7 +119,7 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 	}
 	if err := s.start(o); err != nil {
 		s.link.Close() // it fails for the same reason, if it does
-		return nil, errors.Join(err, s.closeTrace())
+		return nil, errors.Join(err, s.traceErr())
 	}
 	return s, nil
 }
@@ -193,12 +193,13 @@ func (s *System) Close() error {
 	if derr := s.device.Detach(s.thread); err == nil && s.kernel.Err() == nil {
 		err = derr
 	}
-	return errors.Join(err, s.closeTrace())
+	return errors.Join(err, s.traceErr())
 }
 
-func (s *System) closeTrace() error {
+// traceErr returns the error of writing the trace.
+func (s *System) traceErr() error {
 	if s.trace == nil {
 		return nil
 	}
-	return s.trace.Close()
+	return s.trace.Err()
 }

@@ -32,6 +32,7 @@ func outputs(root string) []output {
 		{"docs/rules.md", rulesDoc},
 		{"docs/wireshark/hilgpu.lua", dissector},
 		{"runtime/verifier/wrap.go", func() ([]byte, error) { return wrappers(root) }},
+		{"runtime/verifier/arguments.go", func() ([]byte, error) { return arguments(root) }},
 	}, snapshots(root)...)
 }
 

@@ -128,26 +128,29 @@ func writeFunc(out *bytes.Buffer, t tableSpec, name string, ft *ast.FuncType) {
 	if s, ok := wdkNames[name]; ok {
 		wdk = s
 	}
-	var params, args, results, rets []string
+	var params, args, results, rets, argNames, retNames []string
 	for _, p := range ft.Params.List {
 		typ := typeString(p.Type, t.pkg)
-		for range max(1, len(p.Names)) {
+		for _, n := range p.Names {
 			arg := fmt.Sprintf("a%d", len(args))
 			params = append(params, arg+" "+typ)
 			args = append(args, arg)
+			argNames = append(argNames, n.Name)
 		}
 	}
 	if ft.Results != nil {
 		for _, r := range ft.Results.List {
 			results = append(results, typeString(r.Type, t.pkg))
 			rets = append(rets, fmt.Sprintf("r%d", len(rets)))
+			retNames = append(retNames, resultName(name, r.Type))
 		}
 	}
 	result := strings.Join(results, ", ")
 	if len(results) > 1 {
 		result = "(" + result + ")"
 	}
-	fmt.Fprintf(out, "\tif f.%s != nil {\n\t\tc := &Func{Name: %q, Callback: %v}\n", name, wdk, t.callback)
+	fmt.Fprintf(out, "\tif f.%s != nil {\n\t\tc := &Func{Name: %q, Callback: %v, Params: %s, Results: %s}\n",
+		name, wdk, t.callback, stringsLiteral(argNames[1:]), stringsLiteral(retNames))
 	fmt.Fprintf(out, "\t\tw.%s = func(%s) %s {\n", name, strings.Join(params, ", "), result)
 	out.WriteString("\t\t\ta0.Push(c.Name)\n")
 	fmt.Fprintf(out, "\t\t\th.Enter(%s)\n", strings.Join(append([]string{"a0", "c"}, args[1:]...), ", "))
@@ -161,6 +164,36 @@ func writeFunc(out *bytes.Buffer, t tableSpec, name string, ft *ast.FuncType) {
 		fmt.Fprintf(out, "\t\t\treturn %s\n", strings.Join(rets, ", "))
 	}
 	out.WriteString("\t\t}\n\t}\n")
+}
+
+// stringsLiteral returns a Go expression of a slice.
+func stringsLiteral(all []string) string {
+	if len(all) == 0 {
+		return "nil"
+	}
+	return fmt.Sprintf("%#v", all)
+}
+
+// resultName names a result of the function of a field in a trace, since results
+// have no names in the tables.
+func resultName(field string, e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.SelectorExpr:
+		switch e.Sel.Name {
+		case "HRESULT":
+			return "hr"
+		case "Status":
+			return "status"
+		}
+	case *ast.Ident:
+		if strings.HasPrefix(field, "Read") {
+			return "value" // of a register, or of configuration space
+		}
+		if ast.IsExported(e.Name) {
+			return "out"
+		}
+	}
+	return "result"
 }
 
 // typeString prints a type as another package writes it.

@@ -22,6 +22,7 @@ type links struct {
 	tdr    time.Duration
 
 	console *console
+	trace   *ddiFile  // of --ddi, or nil
 	outputs []*output // of the command, no two of which are one file
 
 	mu   sync.Mutex // of what follows and of the wave's file and recorder
@@ -91,11 +92,7 @@ func (l *links) commit(err error) error {
 func (l *links) commitRecords(err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	werr := l.wave.commit(err)
-	if cerr := l.commitCapture(); werr == nil {
-		werr = cerr
-	}
-	return werr
+	return first(l.trace.finish(), l.wave.commit(err), l.commitCapture())
 }
 
 // commitCapture ends the capture.

@@ -221,17 +221,15 @@ func TestBrokenContract(t *testing.T) {
 	}
 	plan, err := planCompose(composeFlags{size: "16x16", contexts: 1}, nil)
 	require.NoError(t, err)
-	trace, err := newOutput(filepath.Join(t.TempDir(), "t.jsonl"))
+	trace, err := new(links).ddi(filepath.Join(t.TempDir(), "t.jsonl"))
 	require.NoError(t, err)
 	_, _, err = composeOn("emu", boards.Options{}, 0, drivers, trace, &verifyFlags{verify: true}, plan)
 	assert.Equal(t, exitContract, exitCode(err))
 	var stopped *dxgkrnl.DeviceError
 	require.ErrorAs(t, err, &stopped)
 	assert.Contains(t, stopped.Dump, "kernel: node 0")
-	require.NoError(t, trace.commit())
-	b, err := os.ReadFile(trace.path)
-	require.NoError(t, err)
-	assert.Contains(t, string(b), `"unfinished":true`)
+	require.NoError(t, trace.finish())
+	assert.Equal(t, []string{"pfnPresent", "pfnRenderCb"}, notReturned(t, trace.out.path), "it stops the kernel under the present")
 }
 
 // No two outputs of a command are one file, however it is named; what was there
@@ -333,7 +331,7 @@ func TestKilledRun(t *testing.T) {
 		code  int
 		kept  []string
 	}{
-		{"run compose --size 2000x2000 -o &/f.png --ddi &/f.jsonl", 2, signalled, nil},
+		{"run compose --size 2000x2000 -o &/f.png --ddi &/f.jsonl", 3, signalled, []string{"f.jsonl"}},
 		{"run compose --size 2000x2000 -o &/f.png --wave &/w.vcd --capture &/c.pcapng", 3, signalled, []string{"c.pcapng", "w.vcd"}},
 		{"run lists --lists 10000000 --wave &/w.vcd", 1, signalled, []string{"w.vcd"}},
 		{"run storm --all --cycles 1000000000 --wave &/w.vcd", 1, exitCheck, []string{"w.vcd"}},
@@ -359,6 +357,9 @@ func TestKilledRun(t *testing.T) {
 				names = append(names, e.Name())
 			}
 			assert.Equal(t, tt.kept, names)
+			if slices.Contains(names, "f.jsonl") {
+				assert.NotEmpty(t, notReturned(t, filepath.Join(dir, "f.jsonl")))
+			}
 			if slices.Contains(names, "w.vcd") {
 				assert.NotEmpty(t, readWave(t, filepath.Join(dir, "w.vcd")).Times)
 			}

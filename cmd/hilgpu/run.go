@@ -78,7 +78,7 @@ Boards:
 	fl.IntVar(&f.contexts, "contexts", 2, "`number` of deferred contexts that record")
 	fl.Uint64Var(&f.seed, "seed", 1, "`seed` of the placement")
 	fl.StringVarP(&f.out, "output", "o", "", "write the frame to this PNG `file`")
-	fl.StringVar(&f.ddi, "ddi", "", "write every DDI call to this `file`, as JSON lines")
+	fl.StringVar(&f.ddi, "ddi", "", "write every DDI call to this `file` while the run goes on, two JSON lines a call")
 	fl.BoolVar(&f.check, "check", false, "compare every pixel with a composition by image/draw; exit 1 on a difference")
 	fl.BoolVar(&f.json, "json", false, "print the summary as JSON")
 	return c
@@ -98,12 +98,11 @@ func runCompose(stdout, stderr io.Writer, f composeFlags, images []string) error
 		return err
 	}
 	defer out.discard()
-	ddi, err := f.links.output(f.ddi)
+	ddi, err := f.links.ddi(f.ddi)
 	if err != nil {
 		return err
 	}
-	defer ddi.discard()
-	defer f.links.onSignal(out, ddi)()
+	defer f.links.onSignal(out)()
 	start := time.Now()
 	link, err := f.links.options()
 	if err != nil {
@@ -112,7 +111,7 @@ func runCompose(stdout, stderr io.Writer, f composeFlags, images []string) error
 	frame, stats, err := composeOn(f.board, link, f.links.tdr, testbench.HostDrivers(), ddi, &f.verify, plan)
 	host := time.Since(start)
 	// The trace of a failed run is what one wants to see.
-	if cerr := ddi.commit(); err == nil {
+	if cerr := ddi.finish(); err == nil {
 		err = cerr
 	}
 	f.verify.print(stderr)
@@ -195,7 +194,7 @@ func parseSize(s string) (w, h int, err error) {
 // composeOn runs the plan. A contract that a miniport broke is a
 // *dxgkrnl.DeviceError like any other reason why the GPU stopped; one of the
 // user-mode interface is a *verifier.Violation.
-func composeOn(board string, link boards.Options, tdr time.Duration, drivers testbench.Drivers, ddi *output, verify *verifyFlags, plan *compose.Plan) (frame *image.NRGBA, stats testbench.Stats, err error) {
+func composeOn(board string, link boards.Options, tdr time.Duration, drivers testbench.Drivers, ddi *ddiFile, verify *verifyFlags, plan *compose.Plan) (frame *image.NRGBA, stats testbench.Stats, err error) {
 	o := verify.options()
 	o.Board, o.Tdr = link, tdr
 	if ddi != nil {

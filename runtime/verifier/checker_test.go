@@ -317,8 +317,10 @@ func TestHooks(t *testing.T) {
 	h := Hooks(tr, k)
 	th.Push(f.Name)
 	assert.Panics(t, func() { h.Enter(th, f, umddi.HDevice{}) })
-	require.NoError(t, tr.Close())
-	assert.True(t, events(t, &b)[0].Unfinished)
+	require.NoError(t, tr.Err())
+	got := events(t, &b)
+	require.Len(t, got, 1, "there is no line of a return")
+	assert.Equal(t, "enter", got[0].At)
 
 	var order []string
 	Hooks(noted{"a", &order}, noted{"b", &order}).Leave(th, f)

@@ -30,7 +30,7 @@ type deferreds struct {
 func wrapDeferred(outer, driver *umddi.DeviceFuncs, h Hook) {
 	ds := &deferreds{hook: h, of: map[*ddi.Root]*deferred{}}
 	if driver.CreateDeferredContext != nil {
-		f := &Func{Name: "pfnCreateDeferredContext"}
+		f := &Func{Name: "pfnCreateDeferredContext", Params: []string{"h", "arg"}}
 		outer.CreateDeferredContext = func(t *ddi.Thread, dev umddi.HDevice, arg *umddi.CreateDeferredContext) {
 			t.Push(f.Name)
 			h.Enter(t, f, dev, arg)
@@ -42,7 +42,7 @@ func wrapDeferred(outer, driver *umddi.DeviceFuncs, h Hook) {
 		}
 	}
 	if driver.RecycleCreateDeferredContext != nil {
-		f := &Func{Name: "pfnRecycleCreateDeferredContext"}
+		f := &Func{Name: "pfnRecycleCreateDeferredContext", Params: []string{"h", "arg"}, Results: []string{"hr"}}
 		outer.RecycleCreateDeferredContext = func(t *ddi.Thread, dev umddi.HDevice, arg *umddi.CreateDeferredContext) ddi.HRESULT {
 			t.Push(f.Name)
 			h.Enter(t, f, dev, arg)

@@ -2,6 +2,7 @@ package verifier
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -128,10 +129,15 @@ func TestTraceOfDeferredContexts(t *testing.T) {
 		outer.CreateDeferredContext(r.th, dev, &umddi.CreateDeferredContext{Context: c, ContextFuncs: &table, UMCallbacks: new(umddi.CoreLayerCallbacks)})
 		table.IaSetTopology(r.dth, c, 1)
 	}
-	require.NoError(t, tr.Close())
-	var got []uint64
+	require.NoError(t, tr.Err())
+	var got []string
 	for _, ev := range events(t, &b) {
-		got = append(got, ev.Device)
+		if ev.At == "enter" {
+			got = append(got, fmt.Sprintf("%d %s %v", ev.Context, ev.Name, ev.Args["h"]))
+		}
 	}
-	assert.Equal(t, []uint64{1, 1, 2, 1, 3}, got)
+	assert.Equal(t, []string{
+		"0 pfnFlush device 1", "0 pfnCreateDeferredContext device 1", "1 pfnIaSetTopology context 1",
+		"0 pfnCreateDeferredContext device 1", "2 pfnIaSetTopology context 2",
+	}, got)
 }

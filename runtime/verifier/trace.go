@@ -1,178 +1,275 @@
 package verifier
 
 import (
-	"encoding/json"
+	"bytes"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
-	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// An Event is one DDI call or callback, one line of a trace.
-type Event struct {
-	Seq       uint64 `json:"seq"`       // order of entry, from 1
-	Name      string `json:"name"`      // as in the WDK
-	Direction string `json:"direction"` // "call" into a driver or "callback" out of it
-	Depth     int    `json:"depth"`     // DDI functions around this one on its thread
-	Process   uint32 `json:"process"`   // 0 is the system
-	Thread    uint32 `json:"thread"`
-	IRQL      string `json:"irql"`
-	Cycle     uint64 `json:"cycle"` // of the device's clock, at entry
+// TraceVersion is the version of the format that Trace writes.
+const TraceVersion = 1
 
-	Device     uint64 `json:"device,omitempty"`  // user-mode device or deferred context, in order of appearance
-	Context    uint64 `json:"context,omitempty"` // kernel-mode context in order of appearance, or user-mode handle
-	Fence      uint32 `json:"fence,omitempty"`
-	Node       *int   `json:"node,omitempty"`
-	Paging     bool   `json:"paging,omitempty"`
-	Result     string `json:"result,omitempty"`
-	Unfinished bool   `json:"unfinished,omitempty"` // it did not return before the trace was closed
-}
+// traceHeader is the first line of a trace.
+var traceHeader = fmt.Sprintf(`{"trace":"hilgpu-ddi","version":%d}`+"\n", TraceVersion)
 
-// Trace is a Hook that writes an Event for each call, in order of entry. A line
-// is written when its call and all before it have returned.
+// Trace is a Hook that writes two lines of JSON for each DDI call and callback: one
+// when it is entered, with its arguments, and one when it returns, with its results
+// and the arguments that it has changed. Event describes a line. Each line is
+// written by one call of Write before the DDI call goes on, so the trace of a call
+// that hangs ends with the line of its entry. A call that unwinds has no second
+// line.
+//
+// Lines are in order of arrival. Calls of contexts that record at the same time
+// interleave as the processors run them; Merge puts the lines in an order that is
+// the same in each run. The text of a line is the same in each run already.
 type Trace struct {
 	now func() uint64
 
 	mu       sync.Mutex
-	w        *json.Encoder
+	w        io.Writer
 	err      error
-	seq      uint64
-	open     []*Event                 // entered, not yet written, in order
-	nested   map[*ddi.Thread][]*Event // calls that each thread is in, outermost first
-	contexts map[*ddi.Root]uint64
-	devices  map[*ddi.Root]uint64
+	enc      encoder
+	seq      []uint64 // calls entered, by context
+	nested   map[*ddi.Thread][]*tracedCall
+	contexts map[*ddi.Root]int   // deferred contexts, from 1 in order of creation
+	threads  map[*ddi.Thread]int // the deferred context that records on a thread
+}
+
+// A tracedCall is a call that has not returned.
+type tracedCall struct {
+	f       *Func
+	context int // whose order it is in, 0 for that of the executing context
+	seq     uint64
+	args    []any
+	shown   [][]byte // the arguments as they were at its entry
 }
 
 // NewTrace returns a Trace that writes to w; now returns the device's cycle.
 func NewTrace(w io.Writer, now func() uint64) *Trace {
-	return &Trace{now: now, w: json.NewEncoder(w), nested: map[*ddi.Thread][]*Event{}, contexts: map[*ddi.Root]uint64{}, devices: map[*ddi.Root]uint64{}}
+	tr := &Trace{
+		now: now, w: w, enc: encoder{names: newNames()}, seq: make([]uint64, 1),
+		nested: map[*ddi.Thread][]*tracedCall{}, contexts: map[*ddi.Root]int{}, threads: map[*ddi.Thread]int{},
+	}
+	_, tr.err = io.WriteString(w, traceHeader)
+	return tr
 }
 
-// Enter records the start of a call.
+// Err returns the first error of writing. Nothing is written after it.
+func (tr *Trace) Err() error {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	return tr.err
+}
+
+// Enter writes the line of a call that begins.
 func (tr *Trace) Enter(t *ddi.Thread, f *Func, args ...any) {
 	cycle := tr.now()
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	tr.seq++
-	ev := &Event{
-		Seq: tr.seq, Name: f.Name, Direction: "call", Depth: len(t.Stack()) - 1,
-		Process: t.Process, Thread: t.ID, IRQL: t.IRQL().String(), Cycle: cycle, Unfinished: true,
+	c := &tracedCall{f: f, context: tr.contextOf(t, f, args), args: args}
+	tr.seq[c.context]++
+	c.seq = tr.seq[c.context]
+	tr.nested[t] = append(tr.nested[t], c)
+	tr.name(c)
+
+	e := tr.begin("enter", t, c, cycle)
+	e.key("direction")
+	e.text(map[bool]string{false: "call", true: "callback"}[f.Callback])
+	e.key("depth")
+	e.signed(int64(len(t.Stack()) - 1))
+	e.key("irql")
+	e.text(t.IRQL().String())
+	if len(args) > 0 {
+		e.key("args")
+		e.open('{')
+		for i, a := range args {
+			from := len(e.b)
+			e.argument(nameAt(f.Params, i), a)
+			c.shown = append(c.shown, bytes.Clone(e.b[from:]))
+		}
+		e.close('}')
 	}
-	if f.Callback {
-		ev.Direction = "callback"
-	}
-	for _, a := range args {
-		tr.describe(ev, a)
-	}
-	tr.nested[t] = append(tr.nested[t], ev)
-	tr.open = append(tr.open, ev)
+	tr.end()
 }
 
-// Leave records the end of the call entered last on t.
+// Leave writes the line of the call entered last on t, which returns.
 func (tr *Trace) Leave(t *ddi.Thread, f *Func, results ...any) {
+	cycle := tr.now()
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	stack := tr.nested[t]
-	for len(stack) > 0 && stack[len(stack)-1].Name != f.Name {
+	for len(stack) > 0 && stack[len(stack)-1].f != f {
 		stack = stack[:len(stack)-1] // a call that unwound
 	}
 	if len(stack) == 0 {
 		return
 	}
-	ev := stack[len(stack)-1]
-	tr.nested[t] = stack[:len(stack)-1]
-	ev.Unfinished = false
-	for _, r := range results {
-		describeResult(ev, r)
+	c := stack[len(stack)-1]
+	if tr.nested[t] = stack[:len(stack)-1]; len(stack) == 1 {
+		delete(tr.nested, t)
 	}
-	n := 0
-	for n < len(tr.open) && !tr.open[n].Unfinished {
-		tr.write(tr.open[n])
-		n++
+	e := tr.begin("leave", t, c, cycle)
+	tr.changed(c)
+	if len(results) > 0 {
+		e.key("results")
+		e.open('{')
+		for i, r := range results {
+			e.argument(nameAt(f.Results, i), r)
+		}
+		e.close('}')
 	}
-	tr.open = append(tr.open[:0], tr.open[n:]...)
+	tr.end()
+	tr.forget(c)
 }
 
-func (tr *Trace) write(ev *Event) {
+// begin begins a line. A call of a context that records has no cycle: recording
+// takes no time of the device.
+func (tr *Trace) begin(at string, t *ddi.Thread, c *tracedCall, cycle uint64) *encoder {
+	e := &tr.enc
+	e.b, e.order = e.b[:0], c.context
+	e.open('{')
+	e.key("at")
+	e.text(at)
+	if c.context != 0 {
+		e.key("context")
+		e.signed(int64(c.context))
+	}
+	e.key("seq")
+	e.unsigned(c.seq)
+	e.key("name")
+	e.text(c.f.Name)
+	e.key("process")
+	e.unsigned(uint64(t.Process))
+	e.key("thread")
+	e.unsigned(uint64(t.ID))
+	if c.context == 0 {
+		e.key("cycle")
+		e.unsigned(cycle)
+	}
+	return e
+}
+
+// end writes the line.
+func (tr *Trace) end() {
+	tr.enc.close('}')
+	tr.enc.b = append(tr.enc.b, '\n')
 	if tr.err == nil {
-		tr.err = tr.w.Encode(ev)
+		_, tr.err = tr.w.Write(tr.enc.b)
 	}
 }
 
-// Close writes what did not return and reports the first error of writing. It
-// does not close the writer.
-func (tr *Trace) Close() error {
-	tr.mu.Lock()
-	defer tr.mu.Unlock()
-	for _, ev := range tr.open {
-		tr.write(ev)
+// changed adds the arguments that the call has changed.
+func (tr *Trace) changed(c *tracedCall) {
+	e := &tr.enc
+	begun := false
+	for i, a := range c.args {
+		before := len(e.b)
+		if !begun {
+			e.key("args")
+			e.open('{')
+		}
+		from := len(e.b)
+		e.argument(nameAt(c.f.Params, i), a)
+		if bytes.Equal(bytes.TrimPrefix(e.b[from:], []byte(",")), bytes.TrimPrefix(c.shown[i], []byte(","))) {
+			e.b = e.b[:before]
+			continue
+		}
+		begun = true
 	}
-	tr.open = nil
-	return tr.err
-}
-
-// describe adds what an argument tells.
-func (tr *Trace) describe(ev *Event, arg any) {
-	switch a := arg.(type) {
-	case umddi.HDevice:
-		ev.Device = number(tr.devices, a.Root)
-	case umddi.Present:
-		ev.Device = number(tr.devices, a.Device.Root)
-	case *umddi.CreateDevice:
-		ev.Device = number(tr.devices, a.Device.Root)
-	case *umddi.CreateDeferredContext:
-		number(tr.devices, a.Context.Root)
-	case kmddi.HContext:
-		ev.Context = tr.context(a)
-	case kmddi.SubmitCommand:
-		ev.Context, ev.Fence, ev.Node, ev.Paging = tr.context(a.Context), a.SubmissionFenceID, node(a.NodeOrdinal), a.Flags.Paging
-	case kmddi.Patch:
-		ev.Context, ev.Fence, ev.Node = tr.context(a.Context), a.SubmissionFenceID, node(a.NodeOrdinal)
-	case kmddi.BuildPagingBuffer:
-		ev.Paging = true
-	case kmddi.NotifyInterrupt:
-		ev.Fence, ev.Node = a.FenceID, node(a.NodeOrdinal)
-	case kmddi.QueryCurrentFence:
-		ev.Node = node(a.NodeOrdinal)
-	case *umddi.Render:
-		ev.Context = uint64(a.Context)
-	case *umddi.PresentCB:
-		ev.Context = uint64(a.Context)
+	if begun {
+		e.close('}')
 	}
 }
 
-func node(n uint32) *int {
-	i := int(n)
-	return &i
+// nameAt returns the name of argument or result i.
+func nameAt(of []string, i int) string {
+	if i < len(of) {
+		return of[i]
+	}
+	return fmt.Sprintf("#%d", i)
 }
 
-func (tr *Trace) context(h kmddi.HContext) uint64 { return number(tr.contexts, h.Root) }
+// contextOf returns the deferred context in whose order a call is, 0 for that of
+// the executing context and the kernel. A call inside another one is where that is.
+// The calls that make and end a context are in the order of the executing context.
+//
+// Few functions that a context calls while it records do not name it: there the
+// thread tells.
+func (tr *Trace) contextOf(t *ddi.Thread, f *Func, args []any) int {
+	if outer := tr.nested[t]; len(outer) > 0 {
+		return outer[len(outer)-1].context
+	}
+	for _, a := range args {
+		switch a := a.(type) {
+		case umddi.HDevice:
+			if n := tr.contexts[a.Root]; n != 0 {
+				return tr.recording(t, f, n)
+			}
+		case *umddi.CreateCommandList:
+			if a != nil && tr.contexts[a.DeferredContext.Root] != 0 {
+				return tr.recording(t, f, tr.contexts[a.DeferredContext.Root])
+			}
+		case *umddi.CreateDeferredContext:
+			return tr.create(f, a)
+		}
+	}
+	if strings.HasPrefix(f.Name, "pfnCalc") || f.Name == "pfnDestroyCommandList" {
+		return tr.threads[t]
+	}
+	return 0
+}
 
-// number numbers objects in order of appearance, from 1; none is 0.
-func number(of map[*ddi.Root]uint64, r *ddi.Root) uint64 {
-	if r == nil {
+// recording returns the order of a call that names deferred context n.
+func (tr *Trace) recording(t *ddi.Thread, f *Func, n int) int {
+	if f.Name == "pfnDestroyDevice" {
 		return 0
 	}
-	n, ok := of[r]
-	if !ok {
-		n = uint64(len(of)) + 1
-		of[r] = n
-	}
+	tr.threads[t] = n
 	return n
 }
 
-func describeResult(ev *Event, result any) {
-	switch r := result.(type) {
-	case ddi.Status:
-		ev.Result = r.Error()
-	case ddi.HRESULT:
-		ev.Result = r.Error()
-	case bool:
-		ev.Result = fmt.Sprint(r)
-	case kmddi.QueryCurrentFenceOut:
-		ev.Fence = r.CurrentFence
+// create returns the order of a function that makes a deferred context, or makes it
+// another time.
+func (tr *Trace) create(f *Func, arg *umddi.CreateDeferredContext) int {
+	if n := tr.contexts[arg.Context.Root]; n != 0 && f.Name != "pfnCreateDeferredContext" {
+		return n
+	}
+	tr.seq = append(tr.seq, 0)
+	n := len(tr.seq) - 1
+	tr.contexts[arg.Context.Root] = n
+	tr.enc.names.of[arg.Context.Root] = fmt.Sprintf("context %d", n)
+	return 0
+}
+
+// name gives the objects in the arguments their names, as far as the function makes
+// them.
+func (tr *Trace) name(c *tracedCall) {
+	tr.enc.names.created(c.args, c.context)
+	if c.f.Name == "pfnRecycleCreateCommandList" {
+		for _, a := range c.args {
+			tr.enc.names.recycled(objectOf(a))
+		}
+	}
+}
+
+// forget drops what the call has ended.
+func (tr *Trace) forget(c *tracedCall) {
+	tr.enc.names.destroyed(c.f, c.args)
+	if c.f.Name != "pfnDestroyDevice" || len(c.args) == 0 {
+		return
+	}
+	root := rootOf(c.args[0])
+	if n := tr.contexts[root]; n != 0 {
+		delete(tr.contexts, root)
+		for t, of := range tr.threads {
+			if of == n {
+				delete(tr.threads, t)
+			}
+		}
 	}
 }

@@ -4,7 +4,8 @@
 // tables of deferred contexts are wrapped as that of their device is; calls
 // tell the contexts apart by the handle, which is their first argument.
 //
-// The Trace hook writes what it sees as JSON lines. The Checker hook holds what it
+// The Trace hook writes what it sees as JSON lines, and Merge puts them in an order
+// that is the same in each run. The Checker hook holds what it
 // sees of the user-mode interface against the rules of package rule. Without a
 // hook nothing is wrapped, and nothing is paid.
 package verifier
@@ -19,8 +20,10 @@ import (
 
 // A Func is one function of one table.
 type Func struct {
-	Name     string // as in the WDK: pfnResourceCopy, DxgkDdiRender, DxgkCbQueueDpc
-	Callback bool   // the driver calls it
+	Name     string   // as in the WDK: pfnResourceCopy, DxgkDdiRender, DxgkCbQueueDpc
+	Callback bool     // the driver calls it
+	Params   []string // names of the parameters, without the thread
+	Results  []string // names of the results
 }
 
 // A Hook sees calls. Enter runs before the function, Leave after it, both on
@@ -53,7 +56,7 @@ func (s several) Leave(t *ddi.Thread, f *Func, results ...any) {
 // WrapUserMode returns a driver entry that behaves as open and lets h see each
 // call of the driver and each callback of it.
 func WrapUserMode(open umddi.OpenAdapterFunc, h Hook) umddi.OpenAdapterFunc {
-	f := &Func{Name: "OpenAdapter10_2"}
+	f := &Func{Name: "OpenAdapter10_2", Params: []string{"arg"}, Results: []string{"hr"}}
 	return func(t *ddi.Thread, arg *umddi.OpenAdapter) ddi.HRESULT {
 		inner := *arg
 		driver := new(umddi.AdapterFuncs)
@@ -103,7 +106,7 @@ func wrapRelocate(outer, driver *umddi.DeviceFuncs, h Hook) {
 	if driver.RelocateDeviceFuncs == nil {
 		return
 	}
-	f := &Func{Name: "pfnRelocateDeviceFuncs"}
+	f := &Func{Name: "pfnRelocateDeviceFuncs", Params: []string{"h", "funcs"}}
 	outer.RelocateDeviceFuncs = func(t *ddi.Thread, d umddi.HDevice, _ *umddi.DeviceFuncs) {
 		t.Push(f.Name)
 		h.Enter(t, f, d, driver)

@@ -13,7 +13,7 @@ import (
 func wrapAdapterFuncs(f *umddi.AdapterFuncs, h Hook) *umddi.AdapterFuncs {
 	w := *f
 	if f.CreateDevice != nil {
-		c := &Func{Name: "pfnCreateDevice", Callback: false}
+		c := &Func{Name: "pfnCreateDevice", Callback: false, Params: []string{"h", "arg"}, Results: []string{"hr"}}
 		w.CreateDevice = func(a0 *ddi.Thread, a1 umddi.HAdapter, a2 *umddi.CreateDevice) ddi.HRESULT {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -24,7 +24,7 @@ func wrapAdapterFuncs(f *umddi.AdapterFuncs, h Hook) *umddi.AdapterFuncs {
 		}
 	}
 	if f.CloseAdapter != nil {
-		c := &Func{Name: "pfnCloseAdapter", Callback: false}
+		c := &Func{Name: "pfnCloseAdapter", Callback: false, Params: []string{"h"}, Results: []string{"hr"}}
 		w.CloseAdapter = func(a0 *ddi.Thread, a1 umddi.HAdapter) ddi.HRESULT {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1)
@@ -35,7 +35,7 @@ func wrapAdapterFuncs(f *umddi.AdapterFuncs, h Hook) *umddi.AdapterFuncs {
 		}
 	}
 	if f.GetSupportedVersions != nil {
-		c := &Func{Name: "pfnGetSupportedVersions", Callback: false}
+		c := &Func{Name: "pfnGetSupportedVersions", Callback: false, Params: []string{"h"}, Results: []string{"result", "hr"}}
 		w.GetSupportedVersions = func(a0 *ddi.Thread, a1 umddi.HAdapter) ([]uint32, ddi.HRESULT) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1)
@@ -46,7 +46,7 @@ func wrapAdapterFuncs(f *umddi.AdapterFuncs, h Hook) *umddi.AdapterFuncs {
 		}
 	}
 	if f.GetCaps != nil {
-		c := &Func{Name: "pfnGetCaps", Callback: false}
+		c := &Func{Name: "pfnGetCaps", Callback: false, Params: []string{"h", "typ"}, Results: []string{"result", "hr"}}
 		w.GetCaps = func(a0 *ddi.Thread, a1 umddi.HAdapter, a2 umddi.CapsType) (uint32, ddi.HRESULT) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -63,7 +63,7 @@ func wrapAdapterFuncs(f *umddi.AdapterFuncs, h Hook) *umddi.AdapterFuncs {
 func wrapAdapterCallbacks(f *umddi.AdapterCallbacks, h Hook) *umddi.AdapterCallbacks {
 	w := *f
 	if f.QueryAdapterInfoCb != nil {
-		c := &Func{Name: "pfnQueryAdapterInfoCb", Callback: true}
+		c := &Func{Name: "pfnQueryAdapterInfoCb", Callback: true, Params: []string{"h", "p"}, Results: []string{"hr"}}
 		w.QueryAdapterInfoCb = func(a0 *ddi.Thread, a1 umddi.HRTAdapter, a2 []byte) ddi.HRESULT {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -80,7 +80,7 @@ func wrapAdapterCallbacks(f *umddi.AdapterCallbacks, h Hook) *umddi.AdapterCallb
 func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 	w := *f
 	if f.CalcPrivateResourceSize != nil {
-		c := &Func{Name: "pfnCalcPrivateResourceSize", Callback: false}
+		c := &Func{Name: "pfnCalcPrivateResourceSize", Callback: false, Params: []string{"h", "arg"}, Results: []string{"result"}}
 		w.CalcPrivateResourceSize = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 *umddi.CreateResource) int {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -91,7 +91,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.CreateResource != nil {
-		c := &Func{Name: "pfnCreateResource", Callback: false}
+		c := &Func{Name: "pfnCreateResource", Callback: false, Params: []string{"h", "arg", "res", "rt"}, Results: nil}
 		w.CreateResource = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 *umddi.CreateResource, a3 umddi.HResource, a4 umddi.HRTResource) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3, a4)
@@ -101,7 +101,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.DestroyResource != nil {
-		c := &Func{Name: "pfnDestroyResource", Callback: false}
+		c := &Func{Name: "pfnDestroyResource", Callback: false, Params: []string{"h", "res"}, Results: nil}
 		w.DestroyResource = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -111,7 +111,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.StagingResourceMap != nil {
-		c := &Func{Name: "pfnStagingResourceMap", Callback: false}
+		c := &Func{Name: "pfnStagingResourceMap", Callback: false, Params: []string{"h", "res", "sub", "typ", "flags"}, Results: []string{"out"}}
 		w.StagingResourceMap = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource, a3 uint32, a4 umddi.Map, a5 umddi.MapFlags) umddi.Mapped {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3, a4, a5)
@@ -122,7 +122,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.StagingResourceUnmap != nil {
-		c := &Func{Name: "pfnStagingResourceUnmap", Callback: false}
+		c := &Func{Name: "pfnStagingResourceUnmap", Callback: false, Params: []string{"h", "res", "sub"}, Results: nil}
 		w.StagingResourceUnmap = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource, a3 uint32) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3)
@@ -132,7 +132,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.DynamicResourceMapDiscard != nil {
-		c := &Func{Name: "pfnDynamicResourceMapDiscard", Callback: false}
+		c := &Func{Name: "pfnDynamicResourceMapDiscard", Callback: false, Params: []string{"h", "res", "sub", "typ", "flags"}, Results: []string{"out"}}
 		w.DynamicResourceMapDiscard = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource, a3 uint32, a4 umddi.Map, a5 umddi.MapFlags) umddi.Mapped {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3, a4, a5)
@@ -143,7 +143,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.DynamicResourceUnmap != nil {
-		c := &Func{Name: "pfnDynamicResourceUnmap", Callback: false}
+		c := &Func{Name: "pfnDynamicResourceUnmap", Callback: false, Params: []string{"h", "res", "sub"}, Results: nil}
 		w.DynamicResourceUnmap = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource, a3 uint32) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3)
@@ -153,7 +153,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.DynamicIABufferMapDiscard != nil {
-		c := &Func{Name: "pfnDynamicIABufferMapDiscard", Callback: false}
+		c := &Func{Name: "pfnDynamicIABufferMapDiscard", Callback: false, Params: []string{"h", "res", "sub", "typ", "flags"}, Results: []string{"out"}}
 		w.DynamicIABufferMapDiscard = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource, a3 uint32, a4 umddi.Map, a5 umddi.MapFlags) umddi.Mapped {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3, a4, a5)
@@ -164,7 +164,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.DynamicIABufferMapNoOverwrite != nil {
-		c := &Func{Name: "pfnDynamicIABufferMapNoOverwrite", Callback: false}
+		c := &Func{Name: "pfnDynamicIABufferMapNoOverwrite", Callback: false, Params: []string{"h", "res", "sub", "typ", "flags"}, Results: []string{"out"}}
 		w.DynamicIABufferMapNoOverwrite = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource, a3 uint32, a4 umddi.Map, a5 umddi.MapFlags) umddi.Mapped {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3, a4, a5)
@@ -175,7 +175,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.DynamicIABufferUnmap != nil {
-		c := &Func{Name: "pfnDynamicIABufferUnmap", Callback: false}
+		c := &Func{Name: "pfnDynamicIABufferUnmap", Callback: false, Params: []string{"h", "res", "sub"}, Results: nil}
 		w.DynamicIABufferUnmap = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource, a3 uint32) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3)
@@ -185,7 +185,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.DynamicConstantBufferMapDiscard != nil {
-		c := &Func{Name: "pfnDynamicConstantBufferMapDiscard", Callback: false}
+		c := &Func{Name: "pfnDynamicConstantBufferMapDiscard", Callback: false, Params: []string{"h", "res", "sub", "typ", "flags"}, Results: []string{"out"}}
 		w.DynamicConstantBufferMapDiscard = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource, a3 uint32, a4 umddi.Map, a5 umddi.MapFlags) umddi.Mapped {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3, a4, a5)
@@ -196,7 +196,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.DynamicConstantBufferUnmap != nil {
-		c := &Func{Name: "pfnDynamicConstantBufferUnmap", Callback: false}
+		c := &Func{Name: "pfnDynamicConstantBufferUnmap", Callback: false, Params: []string{"h", "res", "sub"}, Results: nil}
 		w.DynamicConstantBufferUnmap = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource, a3 uint32) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3)
@@ -206,7 +206,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.ResourceIsStagingBusy != nil {
-		c := &Func{Name: "pfnResourceIsStagingBusy", Callback: false}
+		c := &Func{Name: "pfnResourceIsStagingBusy", Callback: false, Params: []string{"h", "res"}, Results: []string{"result"}}
 		w.ResourceIsStagingBusy = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource) bool {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -217,7 +217,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.ResourceUpdateSubresourceUP != nil {
-		c := &Func{Name: "pfnResourceUpdateSubresourceUP", Callback: false}
+		c := &Func{Name: "pfnResourceUpdateSubresourceUP", Callback: false, Params: []string{"h", "dst", "sub", "box", "data", "rowPitch", "depthPitch"}, Results: nil}
 		w.ResourceUpdateSubresourceUP = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource, a3 uint32, a4 *umddi.Box, a5 []byte, a6 uint32, a7 uint32) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3, a4, a5, a6, a7)
@@ -227,7 +227,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.ResourceCopy != nil {
-		c := &Func{Name: "pfnResourceCopy", Callback: false}
+		c := &Func{Name: "pfnResourceCopy", Callback: false, Params: []string{"h", "dst", "src"}, Results: nil}
 		w.ResourceCopy = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource, a3 umddi.HResource) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3)
@@ -237,7 +237,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.ResourceCopyRegion != nil {
-		c := &Func{Name: "pfnResourceCopyRegion", Callback: false}
+		c := &Func{Name: "pfnResourceCopyRegion", Callback: false, Params: []string{"h", "dst", "dstSub", "x", "y", "z", "src", "srcSub", "box"}, Results: nil}
 		w.ResourceCopyRegion = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource, a3 uint32, a4 uint32, a5 uint32, a6 uint32, a7 umddi.HResource, a8 uint32, a9 *umddi.Box) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3, a4, a5, a6, a7, a8, a9)
@@ -247,7 +247,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.ClearRenderTargetView != nil {
-		c := &Func{Name: "pfnClearRenderTargetView", Callback: false}
+		c := &Func{Name: "pfnClearRenderTargetView", Callback: false, Params: []string{"h", "v", "color"}, Results: nil}
 		w.ClearRenderTargetView = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HRenderTargetView, a3 [4]float32) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3)
@@ -257,7 +257,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.CalcPrivateRenderTargetViewSize != nil {
-		c := &Func{Name: "pfnCalcPrivateRenderTargetViewSize", Callback: false}
+		c := &Func{Name: "pfnCalcPrivateRenderTargetViewSize", Callback: false, Params: []string{"h", "arg"}, Results: []string{"result"}}
 		w.CalcPrivateRenderTargetViewSize = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 *umddi.CreateRenderTargetView) int {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -268,7 +268,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.CreateRenderTargetView != nil {
-		c := &Func{Name: "pfnCreateRenderTargetView", Callback: false}
+		c := &Func{Name: "pfnCreateRenderTargetView", Callback: false, Params: []string{"h", "arg", "v", "rt"}, Results: nil}
 		w.CreateRenderTargetView = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 *umddi.CreateRenderTargetView, a3 umddi.HRenderTargetView, a4 umddi.HRTRenderTargetView) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3, a4)
@@ -278,7 +278,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.DestroyRenderTargetView != nil {
-		c := &Func{Name: "pfnDestroyRenderTargetView", Callback: false}
+		c := &Func{Name: "pfnDestroyRenderTargetView", Callback: false, Params: []string{"h", "v"}, Results: nil}
 		w.DestroyRenderTargetView = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HRenderTargetView) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -288,7 +288,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.CalcPrivateQuerySize != nil {
-		c := &Func{Name: "pfnCalcPrivateQuerySize", Callback: false}
+		c := &Func{Name: "pfnCalcPrivateQuerySize", Callback: false, Params: []string{"h", "arg"}, Results: []string{"result"}}
 		w.CalcPrivateQuerySize = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.CreateQuery) int {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -299,7 +299,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.CreateQuery != nil {
-		c := &Func{Name: "pfnCreateQuery", Callback: false}
+		c := &Func{Name: "pfnCreateQuery", Callback: false, Params: []string{"h", "arg", "q", "rt"}, Results: nil}
 		w.CreateQuery = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.CreateQuery, a3 umddi.HQuery, a4 umddi.HRTQuery) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3, a4)
@@ -309,7 +309,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.DestroyQuery != nil {
-		c := &Func{Name: "pfnDestroyQuery", Callback: false}
+		c := &Func{Name: "pfnDestroyQuery", Callback: false, Params: []string{"h", "q"}, Results: nil}
 		w.DestroyQuery = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HQuery) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -319,7 +319,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.QueryBegin != nil {
-		c := &Func{Name: "pfnQueryBegin", Callback: false}
+		c := &Func{Name: "pfnQueryBegin", Callback: false, Params: []string{"h", "q"}, Results: nil}
 		w.QueryBegin = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HQuery) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -329,7 +329,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.QueryEnd != nil {
-		c := &Func{Name: "pfnQueryEnd", Callback: false}
+		c := &Func{Name: "pfnQueryEnd", Callback: false, Params: []string{"h", "q"}, Results: nil}
 		w.QueryEnd = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HQuery) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -339,7 +339,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.QueryGetData != nil {
-		c := &Func{Name: "pfnQueryGetData", Callback: false}
+		c := &Func{Name: "pfnQueryGetData", Callback: false, Params: []string{"h", "q", "data", "flags"}, Results: nil}
 		w.QueryGetData = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HQuery, a3 []byte, a4 umddi.GetDataFlags) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3, a4)
@@ -349,7 +349,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.SetPredication != nil {
-		c := &Func{Name: "pfnSetPredication", Callback: false}
+		c := &Func{Name: "pfnSetPredication", Callback: false, Params: []string{"h", "q", "value"}, Results: nil}
 		w.SetPredication = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HQuery, a3 bool) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3)
@@ -359,7 +359,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.IaSetTopology != nil {
-		c := &Func{Name: "pfnIaSetTopology", Callback: false}
+		c := &Func{Name: "pfnIaSetTopology", Callback: false, Params: []string{"h", "topology"}, Results: nil}
 		w.IaSetTopology = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.Topology) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -369,7 +369,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.IaSetVertexBuffers != nil {
-		c := &Func{Name: "pfnIaSetVertexBuffers", Callback: false}
+		c := &Func{Name: "pfnIaSetVertexBuffers", Callback: false, Params: []string{"h", "start", "bufs", "strides", "offsets"}, Results: nil}
 		w.IaSetVertexBuffers = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 uint32, a3 []umddi.HResource, a4 []uint32, a5 []uint32) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3, a4, a5)
@@ -379,7 +379,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.IaSetIndexBuffer != nil {
-		c := &Func{Name: "pfnIaSetIndexBuffer", Callback: false}
+		c := &Func{Name: "pfnIaSetIndexBuffer", Callback: false, Params: []string{"h", "buf", "format", "offset"}, Results: nil}
 		w.IaSetIndexBuffer = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource, a3 dxgi.Format, a4 uint32) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3, a4)
@@ -389,7 +389,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.VsSetConstantBuffers != nil {
-		c := &Func{Name: "pfnVsSetConstantBuffers", Callback: false}
+		c := &Func{Name: "pfnVsSetConstantBuffers", Callback: false, Params: []string{"h", "start", "bufs"}, Results: nil}
 		w.VsSetConstantBuffers = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 uint32, a3 []umddi.HResource) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3)
@@ -399,7 +399,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.HsSetConstantBuffers != nil {
-		c := &Func{Name: "pfnHsSetConstantBuffers", Callback: false}
+		c := &Func{Name: "pfnHsSetConstantBuffers", Callback: false, Params: []string{"h", "start", "bufs"}, Results: nil}
 		w.HsSetConstantBuffers = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 uint32, a3 []umddi.HResource) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3)
@@ -409,7 +409,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.DsSetConstantBuffers != nil {
-		c := &Func{Name: "pfnDsSetConstantBuffers", Callback: false}
+		c := &Func{Name: "pfnDsSetConstantBuffers", Callback: false, Params: []string{"h", "start", "bufs"}, Results: nil}
 		w.DsSetConstantBuffers = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 uint32, a3 []umddi.HResource) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3)
@@ -419,7 +419,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.GsSetConstantBuffers != nil {
-		c := &Func{Name: "pfnGsSetConstantBuffers", Callback: false}
+		c := &Func{Name: "pfnGsSetConstantBuffers", Callback: false, Params: []string{"h", "start", "bufs"}, Results: nil}
 		w.GsSetConstantBuffers = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 uint32, a3 []umddi.HResource) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3)
@@ -429,7 +429,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.PsSetConstantBuffers != nil {
-		c := &Func{Name: "pfnPsSetConstantBuffers", Callback: false}
+		c := &Func{Name: "pfnPsSetConstantBuffers", Callback: false, Params: []string{"h", "start", "bufs"}, Results: nil}
 		w.PsSetConstantBuffers = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 uint32, a3 []umddi.HResource) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3)
@@ -439,7 +439,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.CsSetConstantBuffers != nil {
-		c := &Func{Name: "pfnCsSetConstantBuffers", Callback: false}
+		c := &Func{Name: "pfnCsSetConstantBuffers", Callback: false, Params: []string{"h", "start", "bufs"}, Results: nil}
 		w.CsSetConstantBuffers = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 uint32, a3 []umddi.HResource) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3)
@@ -449,7 +449,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.SetRenderTargets != nil {
-		c := &Func{Name: "pfnSetRenderTargets", Callback: false}
+		c := &Func{Name: "pfnSetRenderTargets", Callback: false, Params: []string{"h", "views"}, Results: nil}
 		w.SetRenderTargets = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 []umddi.HRenderTargetView) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -459,7 +459,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.SetViewports != nil {
-		c := &Func{Name: "pfnSetViewports", Callback: false}
+		c := &Func{Name: "pfnSetViewports", Callback: false, Params: []string{"h", "vps"}, Results: nil}
 		w.SetViewports = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 []umddi.Viewport) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -469,7 +469,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.SetScissorRects != nil {
-		c := &Func{Name: "pfnSetScissorRects", Callback: false}
+		c := &Func{Name: "pfnSetScissorRects", Callback: false, Params: []string{"h", "rects"}, Results: nil}
 		w.SetScissorRects = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 []umddi.Rect) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -479,7 +479,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.CalcPrivateCommandListSize != nil {
-		c := &Func{Name: "pfnCalcPrivateCommandListSize", Callback: false}
+		c := &Func{Name: "pfnCalcPrivateCommandListSize", Callback: false, Params: []string{"h", "arg"}, Results: []string{"result"}}
 		w.CalcPrivateCommandListSize = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 *umddi.CreateCommandList) int {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -490,7 +490,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.CreateCommandList != nil {
-		c := &Func{Name: "pfnCreateCommandList", Callback: false}
+		c := &Func{Name: "pfnCreateCommandList", Callback: false, Params: []string{"h", "arg", "list", "rt"}, Results: nil}
 		w.CreateCommandList = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 *umddi.CreateCommandList, a3 umddi.HCommandList, a4 umddi.HRTCommandList) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3, a4)
@@ -500,7 +500,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.RecycleCreateCommandList != nil {
-		c := &Func{Name: "pfnRecycleCreateCommandList", Callback: false}
+		c := &Func{Name: "pfnRecycleCreateCommandList", Callback: false, Params: []string{"h", "arg", "list", "rt"}, Results: []string{"hr"}}
 		w.RecycleCreateCommandList = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 *umddi.CreateCommandList, a3 umddi.HCommandList, a4 umddi.HRTCommandList) ddi.HRESULT {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3, a4)
@@ -511,7 +511,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.DestroyCommandList != nil {
-		c := &Func{Name: "pfnDestroyCommandList", Callback: false}
+		c := &Func{Name: "pfnDestroyCommandList", Callback: false, Params: []string{"h", "list"}, Results: nil}
 		w.DestroyCommandList = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HCommandList) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -521,7 +521,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.RecycleDestroyCommandList != nil {
-		c := &Func{Name: "pfnRecycleDestroyCommandList", Callback: false}
+		c := &Func{Name: "pfnRecycleDestroyCommandList", Callback: false, Params: []string{"h", "list"}, Results: nil}
 		w.RecycleDestroyCommandList = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HCommandList) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -531,7 +531,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.RecycleCommandList != nil {
-		c := &Func{Name: "pfnRecycleCommandList", Callback: false}
+		c := &Func{Name: "pfnRecycleCommandList", Callback: false, Params: []string{"h", "list"}, Results: nil}
 		w.RecycleCommandList = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HCommandList) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -541,7 +541,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.CommandListExecute != nil {
-		c := &Func{Name: "pfnCommandListExecute", Callback: false}
+		c := &Func{Name: "pfnCommandListExecute", Callback: false, Params: []string{"h", "list"}, Results: nil}
 		w.CommandListExecute = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HCommandList) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -551,7 +551,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.AbandonCommandList != nil {
-		c := &Func{Name: "pfnAbandonCommandList", Callback: false}
+		c := &Func{Name: "pfnAbandonCommandList", Callback: false, Params: []string{"h"}, Results: nil}
 		w.AbandonCommandList = func(a0 *ddi.Thread, a1 umddi.HDevice) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1)
@@ -561,7 +561,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.CalcPrivateDeferredContextSize != nil {
-		c := &Func{Name: "pfnCalcPrivateDeferredContextSize", Callback: false}
+		c := &Func{Name: "pfnCalcPrivateDeferredContextSize", Callback: false, Params: []string{"h", "flags"}, Results: []string{"result"}}
 		w.CalcPrivateDeferredContextSize = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 uint32) int {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -572,7 +572,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.CreateDeferredContext != nil {
-		c := &Func{Name: "pfnCreateDeferredContext", Callback: false}
+		c := &Func{Name: "pfnCreateDeferredContext", Callback: false, Params: []string{"h", "arg"}, Results: nil}
 		w.CreateDeferredContext = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 *umddi.CreateDeferredContext) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -582,7 +582,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.RecycleCreateDeferredContext != nil {
-		c := &Func{Name: "pfnRecycleCreateDeferredContext", Callback: false}
+		c := &Func{Name: "pfnRecycleCreateDeferredContext", Callback: false, Params: []string{"h", "arg"}, Results: []string{"hr"}}
 		w.RecycleCreateDeferredContext = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 *umddi.CreateDeferredContext) ddi.HRESULT {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -593,7 +593,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.CheckDeferredContextHandleSizes != nil {
-		c := &Func{Name: "pfnCheckDeferredContextHandleSizes", Callback: false}
+		c := &Func{Name: "pfnCheckDeferredContextHandleSizes", Callback: false, Params: []string{"h", "sizes"}, Results: []string{"result"}}
 		w.CheckDeferredContextHandleSizes = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 []umddi.HandleSize) int {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -604,7 +604,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.CalcDeferredContextHandleSize != nil {
-		c := &Func{Name: "pfnCalcDeferredContextHandleSize", Callback: false}
+		c := &Func{Name: "pfnCalcDeferredContextHandleSize", Callback: false, Params: []string{"h", "typ", "object"}, Results: []string{"result"}}
 		w.CalcDeferredContextHandleSize = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HandleType, a3 *ddi.Object) int {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3)
@@ -615,7 +615,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.Flush != nil {
-		c := &Func{Name: "pfnFlush", Callback: false}
+		c := &Func{Name: "pfnFlush", Callback: false, Params: []string{"h"}, Results: nil}
 		w.Flush = func(a0 *ddi.Thread, a1 umddi.HDevice) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1)
@@ -625,7 +625,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.CheckFormatSupport != nil {
-		c := &Func{Name: "pfnCheckFormatSupport", Callback: false}
+		c := &Func{Name: "pfnCheckFormatSupport", Callback: false, Params: []string{"h", "f"}, Results: []string{"result"}}
 		w.CheckFormatSupport = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 dxgi.Format) uint32 {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -636,7 +636,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.CheckMultisampleQualityLevels != nil {
-		c := &Func{Name: "pfnCheckMultisampleQualityLevels", Callback: false}
+		c := &Func{Name: "pfnCheckMultisampleQualityLevels", Callback: false, Params: []string{"h", "f", "count"}, Results: []string{"result"}}
 		w.CheckMultisampleQualityLevels = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 dxgi.Format, a3 uint32) uint32 {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3)
@@ -647,7 +647,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.RelocateDeviceFuncs != nil {
-		c := &Func{Name: "pfnRelocateDeviceFuncs", Callback: false}
+		c := &Func{Name: "pfnRelocateDeviceFuncs", Callback: false, Params: []string{"h", "funcs"}, Results: nil}
 		w.RelocateDeviceFuncs = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 *umddi.DeviceFuncs) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -657,7 +657,7 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 		}
 	}
 	if f.DestroyDevice != nil {
-		c := &Func{Name: "pfnDestroyDevice", Callback: false}
+		c := &Func{Name: "pfnDestroyDevice", Callback: false, Params: []string{"h"}, Results: nil}
 		w.DestroyDevice = func(a0 *ddi.Thread, a1 umddi.HDevice) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1)
@@ -734,7 +734,7 @@ func sameDeviceFuncs(a, b *umddi.DeviceFuncs) bool {
 func wrapDXGIBaseFuncs(f *umddi.DXGIBaseFuncs, h Hook) *umddi.DXGIBaseFuncs {
 	w := *f
 	if f.Present != nil {
-		c := &Func{Name: "pfnPresent", Callback: false}
+		c := &Func{Name: "pfnPresent", Callback: false, Params: []string{"arg"}, Results: []string{"hr"}}
 		w.Present = func(a0 *ddi.Thread, a1 umddi.Present) ddi.HRESULT {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1)
@@ -751,7 +751,7 @@ func wrapDXGIBaseFuncs(f *umddi.DXGIBaseFuncs, h Hook) *umddi.DXGIBaseFuncs {
 func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, h Hook) *umddi.CoreLayerCallbacks {
 	w := *f
 	if f.SetErrorCb != nil {
-		c := &Func{Name: "pfnSetErrorCb", Callback: true}
+		c := &Func{Name: "pfnSetErrorCb", Callback: true, Params: []string{"h", "hr"}, Results: nil}
 		w.SetErrorCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer, a2 ddi.HRESULT) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -761,7 +761,7 @@ func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, h Hook) *umddi.CoreLaye
 		}
 	}
 	if f.StateIaPrimitiveTopologyCb != nil {
-		c := &Func{Name: "pfnStateIaPrimitiveTopologyCb", Callback: true}
+		c := &Func{Name: "pfnStateIaPrimitiveTopologyCb", Callback: true, Params: []string{"h"}, Results: nil}
 		w.StateIaPrimitiveTopologyCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1)
@@ -771,7 +771,7 @@ func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, h Hook) *umddi.CoreLaye
 		}
 	}
 	if f.StateIaVertexBufCb != nil {
-		c := &Func{Name: "pfnStateIaVertexBufCb", Callback: true}
+		c := &Func{Name: "pfnStateIaVertexBufCb", Callback: true, Params: []string{"h", "r"}, Results: nil}
 		w.StateIaVertexBufCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer, a2 umddi.Range) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -781,7 +781,7 @@ func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, h Hook) *umddi.CoreLaye
 		}
 	}
 	if f.StateIaIndexBufCb != nil {
-		c := &Func{Name: "pfnStateIaIndexBufCb", Callback: true}
+		c := &Func{Name: "pfnStateIaIndexBufCb", Callback: true, Params: []string{"h"}, Results: nil}
 		w.StateIaIndexBufCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1)
@@ -791,7 +791,7 @@ func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, h Hook) *umddi.CoreLaye
 		}
 	}
 	if f.StateVsConstBufCb != nil {
-		c := &Func{Name: "pfnStateVsConstBufCb", Callback: true}
+		c := &Func{Name: "pfnStateVsConstBufCb", Callback: true, Params: []string{"h", "r"}, Results: nil}
 		w.StateVsConstBufCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer, a2 umddi.Range) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -801,7 +801,7 @@ func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, h Hook) *umddi.CoreLaye
 		}
 	}
 	if f.StateHsConstBufCb != nil {
-		c := &Func{Name: "pfnStateHsConstBufCb", Callback: true}
+		c := &Func{Name: "pfnStateHsConstBufCb", Callback: true, Params: []string{"h", "r"}, Results: nil}
 		w.StateHsConstBufCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer, a2 umddi.Range) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -811,7 +811,7 @@ func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, h Hook) *umddi.CoreLaye
 		}
 	}
 	if f.StateDsConstBufCb != nil {
-		c := &Func{Name: "pfnStateDsConstBufCb", Callback: true}
+		c := &Func{Name: "pfnStateDsConstBufCb", Callback: true, Params: []string{"h", "r"}, Results: nil}
 		w.StateDsConstBufCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer, a2 umddi.Range) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -821,7 +821,7 @@ func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, h Hook) *umddi.CoreLaye
 		}
 	}
 	if f.StateGsConstBufCb != nil {
-		c := &Func{Name: "pfnStateGsConstBufCb", Callback: true}
+		c := &Func{Name: "pfnStateGsConstBufCb", Callback: true, Params: []string{"h", "r"}, Results: nil}
 		w.StateGsConstBufCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer, a2 umddi.Range) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -831,7 +831,7 @@ func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, h Hook) *umddi.CoreLaye
 		}
 	}
 	if f.StatePsConstBufCb != nil {
-		c := &Func{Name: "pfnStatePsConstBufCb", Callback: true}
+		c := &Func{Name: "pfnStatePsConstBufCb", Callback: true, Params: []string{"h", "r"}, Results: nil}
 		w.StatePsConstBufCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer, a2 umddi.Range) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -841,7 +841,7 @@ func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, h Hook) *umddi.CoreLaye
 		}
 	}
 	if f.StateCsConstBufCb != nil {
-		c := &Func{Name: "pfnStateCsConstBufCb", Callback: true}
+		c := &Func{Name: "pfnStateCsConstBufCb", Callback: true, Params: []string{"h", "r"}, Results: nil}
 		w.StateCsConstBufCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer, a2 umddi.Range) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -851,7 +851,7 @@ func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, h Hook) *umddi.CoreLaye
 		}
 	}
 	if f.StateOmRenderTargetsCb != nil {
-		c := &Func{Name: "pfnStateOmRenderTargetsCb", Callback: true}
+		c := &Func{Name: "pfnStateOmRenderTargetsCb", Callback: true, Params: []string{"h"}, Results: nil}
 		w.StateOmRenderTargetsCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1)
@@ -861,7 +861,7 @@ func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, h Hook) *umddi.CoreLaye
 		}
 	}
 	if f.StateRsViewportsCb != nil {
-		c := &Func{Name: "pfnStateRsViewportsCb", Callback: true}
+		c := &Func{Name: "pfnStateRsViewportsCb", Callback: true, Params: []string{"h"}, Results: nil}
 		w.StateRsViewportsCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1)
@@ -871,7 +871,7 @@ func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, h Hook) *umddi.CoreLaye
 		}
 	}
 	if f.StateRsScissorCb != nil {
-		c := &Func{Name: "pfnStateRsScissorCb", Callback: true}
+		c := &Func{Name: "pfnStateRsScissorCb", Callback: true, Params: []string{"h"}, Results: nil}
 		w.StateRsScissorCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1)
@@ -881,7 +881,7 @@ func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, h Hook) *umddi.CoreLaye
 		}
 	}
 	if f.PerformAmortizedProcessingCb != nil {
-		c := &Func{Name: "pfnPerformAmortizedProcessingCb", Callback: true}
+		c := &Func{Name: "pfnPerformAmortizedProcessingCb", Callback: true, Params: []string{"h"}, Results: nil}
 		w.PerformAmortizedProcessingCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1)
@@ -897,7 +897,7 @@ func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, h Hook) *umddi.CoreLaye
 func wrapDeviceCallbacks(f *umddi.DeviceCallbacks, h Hook) *umddi.DeviceCallbacks {
 	w := *f
 	if f.AllocateCb != nil {
-		c := &Func{Name: "pfnAllocateCb", Callback: true}
+		c := &Func{Name: "pfnAllocateCb", Callback: true, Params: []string{"h", "arg"}, Results: []string{"hr"}}
 		w.AllocateCb = func(a0 *ddi.Thread, a1 umddi.HRTDevice, a2 *umddi.Allocate) ddi.HRESULT {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -908,7 +908,7 @@ func wrapDeviceCallbacks(f *umddi.DeviceCallbacks, h Hook) *umddi.DeviceCallback
 		}
 	}
 	if f.DeallocateCb != nil {
-		c := &Func{Name: "pfnDeallocateCb", Callback: true}
+		c := &Func{Name: "pfnDeallocateCb", Callback: true, Params: []string{"h", "arg"}, Results: []string{"hr"}}
 		w.DeallocateCb = func(a0 *ddi.Thread, a1 umddi.HRTDevice, a2 *umddi.Deallocate) ddi.HRESULT {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -919,7 +919,7 @@ func wrapDeviceCallbacks(f *umddi.DeviceCallbacks, h Hook) *umddi.DeviceCallback
 		}
 	}
 	if f.CreateContextCb != nil {
-		c := &Func{Name: "pfnCreateContextCb", Callback: true}
+		c := &Func{Name: "pfnCreateContextCb", Callback: true, Params: []string{"h", "arg"}, Results: []string{"hr"}}
 		w.CreateContextCb = func(a0 *ddi.Thread, a1 umddi.HRTDevice, a2 *umddi.CreateContext) ddi.HRESULT {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -930,7 +930,7 @@ func wrapDeviceCallbacks(f *umddi.DeviceCallbacks, h Hook) *umddi.DeviceCallback
 		}
 	}
 	if f.DestroyContextCb != nil {
-		c := &Func{Name: "pfnDestroyContextCb", Callback: true}
+		c := &Func{Name: "pfnDestroyContextCb", Callback: true, Params: []string{"h", "ctx"}, Results: []string{"hr"}}
 		w.DestroyContextCb = func(a0 *ddi.Thread, a1 umddi.HRTDevice, a2 ddi.KMHandle) ddi.HRESULT {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -941,7 +941,7 @@ func wrapDeviceCallbacks(f *umddi.DeviceCallbacks, h Hook) *umddi.DeviceCallback
 		}
 	}
 	if f.LockCb != nil {
-		c := &Func{Name: "pfnLockCb", Callback: true}
+		c := &Func{Name: "pfnLockCb", Callback: true, Params: []string{"h", "arg"}, Results: []string{"hr"}}
 		w.LockCb = func(a0 *ddi.Thread, a1 umddi.HRTDevice, a2 *umddi.Lock) ddi.HRESULT {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -952,7 +952,7 @@ func wrapDeviceCallbacks(f *umddi.DeviceCallbacks, h Hook) *umddi.DeviceCallback
 		}
 	}
 	if f.UnlockCb != nil {
-		c := &Func{Name: "pfnUnlockCb", Callback: true}
+		c := &Func{Name: "pfnUnlockCb", Callback: true, Params: []string{"h", "arg"}, Results: []string{"hr"}}
 		w.UnlockCb = func(a0 *ddi.Thread, a1 umddi.HRTDevice, a2 *umddi.Unlock) ddi.HRESULT {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -963,7 +963,7 @@ func wrapDeviceCallbacks(f *umddi.DeviceCallbacks, h Hook) *umddi.DeviceCallback
 		}
 	}
 	if f.RenderCb != nil {
-		c := &Func{Name: "pfnRenderCb", Callback: true}
+		c := &Func{Name: "pfnRenderCb", Callback: true, Params: []string{"h", "arg"}, Results: []string{"hr"}}
 		w.RenderCb = func(a0 *ddi.Thread, a1 umddi.HRTDevice, a2 *umddi.Render) ddi.HRESULT {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -980,7 +980,7 @@ func wrapDeviceCallbacks(f *umddi.DeviceCallbacks, h Hook) *umddi.DeviceCallback
 func wrapDXGIBaseCallbacks(f *umddi.DXGIBaseCallbacks, h Hook) *umddi.DXGIBaseCallbacks {
 	w := *f
 	if f.PresentCb != nil {
-		c := &Func{Name: "pfnPresentCb", Callback: true}
+		c := &Func{Name: "pfnPresentCb", Callback: true, Params: []string{"h", "arg"}, Results: []string{"hr"}}
 		w.PresentCb = func(a0 *ddi.Thread, a1 umddi.HRTDevice, a2 *umddi.PresentCB) ddi.HRESULT {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -997,7 +997,7 @@ func wrapDXGIBaseCallbacks(f *umddi.DXGIBaseCallbacks, h Hook) *umddi.DXGIBaseCa
 func wrapDriverInitializationData(f *kmddi.DriverInitializationData, h Hook) *kmddi.DriverInitializationData {
 	w := *f
 	if f.AddDevice != nil {
-		c := &Func{Name: "DxgkDdiAddDevice", Callback: false}
+		c := &Func{Name: "DxgkDdiAddDevice", Callback: false, Params: []string{"h"}, Results: []string{"status"}}
 		w.AddDevice = func(a0 *ddi.Thread, a1 kmddi.HAdapter) ddi.Status {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1)
@@ -1008,7 +1008,7 @@ func wrapDriverInitializationData(f *kmddi.DriverInitializationData, h Hook) *km
 		}
 	}
 	if f.StartDevice != nil {
-		c := &Func{Name: "DxgkDdiStartDevice", Callback: false}
+		c := &Func{Name: "DxgkDdiStartDevice", Callback: false, Params: []string{"h", "info", "cb"}, Results: []string{"out", "status"}}
 		w.StartDevice = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.StartInfo, a3 *kmddi.DxgkrnlInterface) (kmddi.StartDeviceOut, ddi.Status) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3)
@@ -1019,7 +1019,7 @@ func wrapDriverInitializationData(f *kmddi.DriverInitializationData, h Hook) *km
 		}
 	}
 	if f.StopDevice != nil {
-		c := &Func{Name: "DxgkDdiStopDevice", Callback: false}
+		c := &Func{Name: "DxgkDdiStopDevice", Callback: false, Params: []string{"h"}, Results: []string{"status"}}
 		w.StopDevice = func(a0 *ddi.Thread, a1 kmddi.HAdapter) ddi.Status {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1)
@@ -1030,7 +1030,7 @@ func wrapDriverInitializationData(f *kmddi.DriverInitializationData, h Hook) *km
 		}
 	}
 	if f.RemoveDevice != nil {
-		c := &Func{Name: "DxgkDdiRemoveDevice", Callback: false}
+		c := &Func{Name: "DxgkDdiRemoveDevice", Callback: false, Params: []string{"h"}, Results: []string{"status"}}
 		w.RemoveDevice = func(a0 *ddi.Thread, a1 kmddi.HAdapter) ddi.Status {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1)
@@ -1041,7 +1041,7 @@ func wrapDriverInitializationData(f *kmddi.DriverInitializationData, h Hook) *km
 		}
 	}
 	if f.InterruptRoutine != nil {
-		c := &Func{Name: "DxgkDdiInterruptRoutine", Callback: false}
+		c := &Func{Name: "DxgkDdiInterruptRoutine", Callback: false, Params: []string{"h", "messageNumber"}, Results: []string{"result"}}
 		w.InterruptRoutine = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 uint32) bool {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -1052,7 +1052,7 @@ func wrapDriverInitializationData(f *kmddi.DriverInitializationData, h Hook) *km
 		}
 	}
 	if f.DpcRoutine != nil {
-		c := &Func{Name: "DxgkDdiDpcRoutine", Callback: false}
+		c := &Func{Name: "DxgkDdiDpcRoutine", Callback: false, Params: []string{"h"}, Results: nil}
 		w.DpcRoutine = func(a0 *ddi.Thread, a1 kmddi.HAdapter) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1)
@@ -1062,7 +1062,7 @@ func wrapDriverInitializationData(f *kmddi.DriverInitializationData, h Hook) *km
 		}
 	}
 	if f.QueryAdapterInfo != nil {
-		c := &Func{Name: "DxgkDdiQueryAdapterInfo", Callback: false}
+		c := &Func{Name: "DxgkDdiQueryAdapterInfo", Callback: false, Params: []string{"h", "arg"}, Results: []string{"out", "status"}}
 		w.QueryAdapterInfo = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.QueryAdapterInfo) (kmddi.QueryAdapterInfoOut, ddi.Status) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -1073,7 +1073,7 @@ func wrapDriverInitializationData(f *kmddi.DriverInitializationData, h Hook) *km
 		}
 	}
 	if f.CreateDevice != nil {
-		c := &Func{Name: "DxgkDdiCreateDevice", Callback: false}
+		c := &Func{Name: "DxgkDdiCreateDevice", Callback: false, Params: []string{"h", "dev", "arg"}, Results: []string{"status"}}
 		w.CreateDevice = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.HDevice, a3 kmddi.CreateDevice) ddi.Status {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3)
@@ -1084,7 +1084,7 @@ func wrapDriverInitializationData(f *kmddi.DriverInitializationData, h Hook) *km
 		}
 	}
 	if f.DestroyDevice != nil {
-		c := &Func{Name: "DxgkDdiDestroyDevice", Callback: false}
+		c := &Func{Name: "DxgkDdiDestroyDevice", Callback: false, Params: []string{"dev"}, Results: []string{"status"}}
 		w.DestroyDevice = func(a0 *ddi.Thread, a1 kmddi.HDevice) ddi.Status {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1)
@@ -1095,7 +1095,7 @@ func wrapDriverInitializationData(f *kmddi.DriverInitializationData, h Hook) *km
 		}
 	}
 	if f.CreateContext != nil {
-		c := &Func{Name: "DxgkDdiCreateContext", Callback: false}
+		c := &Func{Name: "DxgkDdiCreateContext", Callback: false, Params: []string{"dev", "ctx", "arg"}, Results: []string{"out", "status"}}
 		w.CreateContext = func(a0 *ddi.Thread, a1 kmddi.HDevice, a2 kmddi.HContext, a3 kmddi.CreateContext) (kmddi.ContextInfo, ddi.Status) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3)
@@ -1106,7 +1106,7 @@ func wrapDriverInitializationData(f *kmddi.DriverInitializationData, h Hook) *km
 		}
 	}
 	if f.DestroyContext != nil {
-		c := &Func{Name: "DxgkDdiDestroyContext", Callback: false}
+		c := &Func{Name: "DxgkDdiDestroyContext", Callback: false, Params: []string{"ctx"}, Results: []string{"status"}}
 		w.DestroyContext = func(a0 *ddi.Thread, a1 kmddi.HContext) ddi.Status {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1)
@@ -1117,7 +1117,7 @@ func wrapDriverInitializationData(f *kmddi.DriverInitializationData, h Hook) *km
 		}
 	}
 	if f.CreateAllocation != nil {
-		c := &Func{Name: "DxgkDdiCreateAllocation", Callback: false}
+		c := &Func{Name: "DxgkDdiCreateAllocation", Callback: false, Params: []string{"h", "alloc", "arg"}, Results: []string{"out", "status"}}
 		w.CreateAllocation = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.HAllocation, a3 kmddi.CreateAllocation) (kmddi.AllocationInfo, ddi.Status) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3)
@@ -1128,7 +1128,7 @@ func wrapDriverInitializationData(f *kmddi.DriverInitializationData, h Hook) *km
 		}
 	}
 	if f.DestroyAllocation != nil {
-		c := &Func{Name: "DxgkDdiDestroyAllocation", Callback: false}
+		c := &Func{Name: "DxgkDdiDestroyAllocation", Callback: false, Params: []string{"h", "alloc"}, Results: []string{"status"}}
 		w.DestroyAllocation = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.HAllocation) ddi.Status {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -1139,7 +1139,7 @@ func wrapDriverInitializationData(f *kmddi.DriverInitializationData, h Hook) *km
 		}
 	}
 	if f.OpenAllocation != nil {
-		c := &Func{Name: "DxgkDdiOpenAllocation", Callback: false}
+		c := &Func{Name: "DxgkDdiOpenAllocation", Callback: false, Params: []string{"dev", "open", "arg"}, Results: []string{"status"}}
 		w.OpenAllocation = func(a0 *ddi.Thread, a1 kmddi.HDevice, a2 kmddi.HDeviceAllocation, a3 kmddi.OpenAllocation) ddi.Status {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3)
@@ -1150,7 +1150,7 @@ func wrapDriverInitializationData(f *kmddi.DriverInitializationData, h Hook) *km
 		}
 	}
 	if f.CloseAllocation != nil {
-		c := &Func{Name: "DxgkDdiCloseAllocation", Callback: false}
+		c := &Func{Name: "DxgkDdiCloseAllocation", Callback: false, Params: []string{"dev", "open"}, Results: []string{"status"}}
 		w.CloseAllocation = func(a0 *ddi.Thread, a1 kmddi.HDevice, a2 kmddi.HDeviceAllocation) ddi.Status {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -1161,7 +1161,7 @@ func wrapDriverInitializationData(f *kmddi.DriverInitializationData, h Hook) *km
 		}
 	}
 	if f.Render != nil {
-		c := &Func{Name: "DxgkDdiRender", Callback: false}
+		c := &Func{Name: "DxgkDdiRender", Callback: false, Params: []string{"ctx", "arg"}, Results: []string{"out", "status"}}
 		w.Render = func(a0 *ddi.Thread, a1 kmddi.HContext, a2 kmddi.Render) (kmddi.RenderOut, ddi.Status) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -1172,7 +1172,7 @@ func wrapDriverInitializationData(f *kmddi.DriverInitializationData, h Hook) *km
 		}
 	}
 	if f.Present != nil {
-		c := &Func{Name: "DxgkDdiPresent", Callback: false}
+		c := &Func{Name: "DxgkDdiPresent", Callback: false, Params: []string{"ctx", "arg"}, Results: []string{"out", "status"}}
 		w.Present = func(a0 *ddi.Thread, a1 kmddi.HContext, a2 kmddi.Present) (kmddi.RenderOut, ddi.Status) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -1183,7 +1183,7 @@ func wrapDriverInitializationData(f *kmddi.DriverInitializationData, h Hook) *km
 		}
 	}
 	if f.BuildPagingBuffer != nil {
-		c := &Func{Name: "DxgkDdiBuildPagingBuffer", Callback: false}
+		c := &Func{Name: "DxgkDdiBuildPagingBuffer", Callback: false, Params: []string{"h", "arg"}, Results: []string{"out", "status"}}
 		w.BuildPagingBuffer = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.BuildPagingBuffer) (kmddi.BuildPagingBufferOut, ddi.Status) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -1194,7 +1194,7 @@ func wrapDriverInitializationData(f *kmddi.DriverInitializationData, h Hook) *km
 		}
 	}
 	if f.Patch != nil {
-		c := &Func{Name: "DxgkDdiPatch", Callback: false}
+		c := &Func{Name: "DxgkDdiPatch", Callback: false, Params: []string{"h", "arg"}, Results: []string{"status"}}
 		w.Patch = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.Patch) ddi.Status {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -1205,7 +1205,7 @@ func wrapDriverInitializationData(f *kmddi.DriverInitializationData, h Hook) *km
 		}
 	}
 	if f.SubmitCommand != nil {
-		c := &Func{Name: "DxgkDdiSubmitCommand", Callback: false}
+		c := &Func{Name: "DxgkDdiSubmitCommand", Callback: false, Params: []string{"h", "arg"}, Results: []string{"status"}}
 		w.SubmitCommand = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.SubmitCommand) ddi.Status {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -1216,7 +1216,7 @@ func wrapDriverInitializationData(f *kmddi.DriverInitializationData, h Hook) *km
 		}
 	}
 	if f.QueryCurrentFence != nil {
-		c := &Func{Name: "DxgkDdiQueryCurrentFence", Callback: false}
+		c := &Func{Name: "DxgkDdiQueryCurrentFence", Callback: false, Params: []string{"h", "arg"}, Results: []string{"out", "status"}}
 		w.QueryCurrentFence = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.QueryCurrentFence) (kmddi.QueryCurrentFenceOut, ddi.Status) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -1227,7 +1227,7 @@ func wrapDriverInitializationData(f *kmddi.DriverInitializationData, h Hook) *km
 		}
 	}
 	if f.CollectDbgInfo != nil {
-		c := &Func{Name: "DxgkDdiCollectDbgInfo", Callback: false}
+		c := &Func{Name: "DxgkDdiCollectDbgInfo", Callback: false, Params: []string{"h", "arg"}, Results: []string{"out", "status"}}
 		w.CollectDbgInfo = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.CollectDbgInfo) (kmddi.CollectDbgInfoOut, ddi.Status) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -1238,7 +1238,7 @@ func wrapDriverInitializationData(f *kmddi.DriverInitializationData, h Hook) *km
 		}
 	}
 	if f.ResetFromTimeout != nil {
-		c := &Func{Name: "DxgkDdiResetFromTimeout", Callback: false}
+		c := &Func{Name: "DxgkDdiResetFromTimeout", Callback: false, Params: []string{"h"}, Results: []string{"status"}}
 		w.ResetFromTimeout = func(a0 *ddi.Thread, a1 kmddi.HAdapter) ddi.Status {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1)
@@ -1249,7 +1249,7 @@ func wrapDriverInitializationData(f *kmddi.DriverInitializationData, h Hook) *km
 		}
 	}
 	if f.RestartFromTimeout != nil {
-		c := &Func{Name: "DxgkDdiRestartFromTimeout", Callback: false}
+		c := &Func{Name: "DxgkDdiRestartFromTimeout", Callback: false, Params: []string{"h"}, Results: []string{"status"}}
 		w.RestartFromTimeout = func(a0 *ddi.Thread, a1 kmddi.HAdapter) ddi.Status {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1)
@@ -1266,7 +1266,7 @@ func wrapDriverInitializationData(f *kmddi.DriverInitializationData, h Hook) *km
 func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, h Hook) *kmddi.DxgkrnlInterface {
 	w := *f
 	if f.GetDeviceInformation != nil {
-		c := &Func{Name: "DxgkCbGetDeviceInformation", Callback: true}
+		c := &Func{Name: "DxgkCbGetDeviceInformation", Callback: true, Params: []string{"h"}, Results: []string{"out", "status"}}
 		w.GetDeviceInformation = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl) (kmddi.DeviceInfo, ddi.Status) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1)
@@ -1277,7 +1277,7 @@ func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, h Hook) *kmddi.DxgkrnlInter
 		}
 	}
 	if f.MapMemory != nil {
-		c := &Func{Name: "DxgkCbMapMemory", Callback: true}
+		c := &Func{Name: "DxgkCbMapMemory", Callback: true, Params: []string{"h", "bar", "off", "length"}, Results: []string{"out", "status"}}
 		w.MapMemory = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl, a2 int, a3 uint64, a4 uint64) (kmddi.HMapping, ddi.Status) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3, a4)
@@ -1288,7 +1288,7 @@ func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, h Hook) *kmddi.DxgkrnlInter
 		}
 	}
 	if f.UnmapMemory != nil {
-		c := &Func{Name: "DxgkCbUnmapMemory", Callback: true}
+		c := &Func{Name: "DxgkCbUnmapMemory", Callback: true, Params: []string{"h", "m"}, Results: []string{"status"}}
 		w.UnmapMemory = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl, a2 kmddi.HMapping) ddi.Status {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -1299,7 +1299,7 @@ func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, h Hook) *kmddi.DxgkrnlInter
 		}
 	}
 	if f.ReadDeviceSpace != nil {
-		c := &Func{Name: "DxgkCbReadDeviceSpace", Callback: true}
+		c := &Func{Name: "DxgkCbReadDeviceSpace", Callback: true, Params: []string{"h", "off"}, Results: []string{"value", "status"}}
 		w.ReadDeviceSpace = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl, a2 int) (uint32, ddi.Status) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -1310,7 +1310,7 @@ func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, h Hook) *kmddi.DxgkrnlInter
 		}
 	}
 	if f.WriteDeviceSpace != nil {
-		c := &Func{Name: "DxgkCbWriteDeviceSpace", Callback: true}
+		c := &Func{Name: "DxgkCbWriteDeviceSpace", Callback: true, Params: []string{"h", "off", "v"}, Results: []string{"status"}}
 		w.WriteDeviceSpace = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl, a2 int, a3 uint32) ddi.Status {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3)
@@ -1321,7 +1321,7 @@ func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, h Hook) *kmddi.DxgkrnlInter
 		}
 	}
 	if f.NotifyInterrupt != nil {
-		c := &Func{Name: "DxgkCbNotifyInterrupt", Callback: true}
+		c := &Func{Name: "DxgkCbNotifyInterrupt", Callback: true, Params: []string{"h", "arg"}, Results: nil}
 		w.NotifyInterrupt = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl, a2 kmddi.NotifyInterrupt) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -1331,7 +1331,7 @@ func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, h Hook) *kmddi.DxgkrnlInter
 		}
 	}
 	if f.QueueDpc != nil {
-		c := &Func{Name: "DxgkCbQueueDpc", Callback: true}
+		c := &Func{Name: "DxgkCbQueueDpc", Callback: true, Params: []string{"h"}, Results: []string{"result"}}
 		w.QueueDpc = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl) bool {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1)
@@ -1342,7 +1342,7 @@ func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, h Hook) *kmddi.DxgkrnlInter
 		}
 	}
 	if f.NotifyDpc != nil {
-		c := &Func{Name: "DxgkCbNotifyDpc", Callback: true}
+		c := &Func{Name: "DxgkCbNotifyDpc", Callback: true, Params: []string{"h"}, Results: nil}
 		w.NotifyDpc = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1)
@@ -1352,7 +1352,7 @@ func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, h Hook) *kmddi.DxgkrnlInter
 		}
 	}
 	if f.SynchronizeExecution != nil {
-		c := &Func{Name: "DxgkCbSynchronizeExecution", Callback: true}
+		c := &Func{Name: "DxgkCbSynchronizeExecution", Callback: true, Params: []string{"h", "messageNumber", "fn"}, Results: []string{"result", "status"}}
 		w.SynchronizeExecution = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl, a2 uint32, a3 func(*ddi.Thread) bool) (bool, ddi.Status) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3)
@@ -1363,7 +1363,7 @@ func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, h Hook) *kmddi.DxgkrnlInter
 		}
 	}
 	if f.ReadRegister != nil {
-		c := &Func{Name: "READ_REGISTER_ULONG", Callback: true}
+		c := &Func{Name: "READ_REGISTER_ULONG", Callback: true, Params: []string{"h", "m", "off"}, Results: []string{"value", "status"}}
 		w.ReadRegister = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl, a2 kmddi.HMapping, a3 uint32) (uint32, ddi.Status) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3)
@@ -1374,7 +1374,7 @@ func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, h Hook) *kmddi.DxgkrnlInter
 		}
 	}
 	if f.WriteRegister != nil {
-		c := &Func{Name: "WRITE_REGISTER_ULONG", Callback: true}
+		c := &Func{Name: "WRITE_REGISTER_ULONG", Callback: true, Params: []string{"h", "m", "off", "v"}, Results: []string{"status"}}
 		w.WriteRegister = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl, a2 kmddi.HMapping, a3 uint32, a4 uint32) ddi.Status {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2, a3, a4)
@@ -1385,7 +1385,7 @@ func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, h Hook) *kmddi.DxgkrnlInter
 		}
 	}
 	if f.AllocateContiguousMemory != nil {
-		c := &Func{Name: "MmAllocateContiguousMemory", Callback: true}
+		c := &Func{Name: "MmAllocateContiguousMemory", Callback: true, Params: []string{"h", "size"}, Results: []string{"out", "status"}}
 		w.AllocateContiguousMemory = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl, a2 int) (kmddi.ContiguousMemory, ddi.Status) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)
@@ -1396,7 +1396,7 @@ func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, h Hook) *kmddi.DxgkrnlInter
 		}
 	}
 	if f.FreeContiguousMemory != nil {
-		c := &Func{Name: "MmFreeContiguousMemory", Callback: true}
+		c := &Func{Name: "MmFreeContiguousMemory", Callback: true, Params: []string{"h", "m"}, Results: nil}
 		w.FreeContiguousMemory = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl, a2 kmddi.ContiguousMemory) {
 			a0.Push(c.Name)
 			h.Enter(a0, c, a1, a2)

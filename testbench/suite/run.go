@@ -14,6 +14,7 @@ import (
 	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/bus/capture"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench"
 )
 
@@ -79,12 +80,9 @@ func runOne(i Instance, o Options) Result {
 	r := &recording{}
 	t := &T{TB: r, Selector: i.Selector, Board: o.Board, Drivers: o.Drivers, Seed: i.Seed, tdr: o.Tdr, keep: o.Trace}
 	var link bytes.Buffer
-	if o.Trace {
-		t.trace = new(bytes.Buffer)
-		if t.Board.Capture == nil {
-			// Writing to a buffer does not fail.
-			t.Board.Capture, _ = capture.NewWriter(&link, capture.Options{Comment: regs.NewCommenter().Comment})
-		}
+	if o.Trace && t.Board.Capture == nil {
+		// Writing to a buffer does not fail.
+		t.Board.Capture, _ = capture.NewWriter(&link, capture.Options{Comment: regs.NewCommenter().Comment})
 	}
 	start := time.Now()
 	if i.Skip != "" {
@@ -105,13 +103,28 @@ func runOne(i Instance, o Options) Result {
 	switch {
 	case len(r.messages) > 0:
 		res.Outcome, res.Dump = Failed, t.dump
-		if t.trace != nil {
-			res.Trace, res.Bus, res.Wave = t.trace.Bytes(), link.Bytes(), t.wave()
+		if o.Trace {
+			res.Trace, res.Bus, res.Wave = merged(t.traces), link.Bytes(), t.wave()
 		}
 	case r.skipped != "":
 		res.Outcome, res.Messages = Skipped, []string{r.skipped}
 	}
 	return res
+}
+
+// merged returns the calls of each system in the order that is the same in each run.
+// A system that was never started has none.
+func merged(traces []*bytes.Buffer) []byte {
+	var out bytes.Buffer
+	for _, t := range traces {
+		if t.Len() == 0 {
+			continue
+		}
+		if err := verifier.Merge(t, &out); err != nil {
+			panic(err) // a Trace wrote it
+		}
+	}
+	return out.Bytes()
 }
 
 // recording is the TB of a command.

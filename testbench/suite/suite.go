@@ -40,12 +40,12 @@ type T struct {
 	Drivers  testbench.Drivers
 	Seed     uint64
 
-	trace *bytes.Buffer // gets the DDI calls if it is not nil
-	dump  string        // what the kernel dumped
-	tdr   time.Duration
+	dump string // what the kernel dumped
+	tdr  time.Duration
 
-	keep   bool           // have the GPU recorded
-	flight *wave.Recorder // of the board that was opened last, or nil
+	keep   bool            // keep the DDI calls, and the last clocks of an emulated GPU
+	traces []*bytes.Buffer // of the systems, in the order in which they were opened
+	flight *wave.Recorder  // of the board that was opened last, or nil
 }
 
 // Open opens the board. It is closed when the case ends, which fails if that
@@ -60,8 +60,10 @@ func (t *T) Open(o testbench.Options) *testbench.System {
 		require.NoError(t, err)
 		o.Board.Wave = t.flight
 	}
-	if t.trace != nil {
-		o.DDI = t.trace
+	if t.keep {
+		trace := new(bytes.Buffer)
+		t.traces = append(t.traces, trace)
+		o.DDI = trace
 	}
 	sys, err := testbench.Open(t.Selector, t.Drivers, o)
 	require.NoError(t, err)
