@@ -1,6 +1,7 @@
 package d3d11
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -41,9 +42,10 @@ type Device struct {
 	hung         atomic.Bool // the kernel has said that the GPU hung
 	serial       sync.Mutex  // held in each DDI call, if serialized
 
-	serialized bool // the driver is not free-threaded
-	native     bool // the driver has command lists
-	predicates bool // the driver has predication, and with it more queries than EVENT
+	serialized bool   // the driver is not free-threaded
+	native     bool   // the driver has command lists
+	predicates bool   // the driver has predication, and with it more queries than EVENT
+	lacks      string // entry that the driver must have and left nil, so that there is no device
 	formats    [maxFormat]uint32
 	localSizes []umddi.HandleSize // what CalcDeferredContextHandleSize may return
 
@@ -67,8 +69,9 @@ type Device struct {
 //	DDI     OpenAdapter10_2, pfnGetSupportedVersions, pfnGetCaps, pfnCreateDevice
 //	Returns EInvalidArg if cfg lacks a function; DXGIUnsupported if the driver
 //	        does not offer umddi.Interface; DXGIInternalError if its table is
-//	        incomplete or it reported an error that it may not; else what
-//	        driver or kernel returned. Nothing is left open on failure
+//	        incomplete, wrapped with the name of the entry, or if it reported
+//	        an error that it may not; else what driver or kernel returned.
+//	        Nothing is left open on failure
 func CreateDevice(cfg Config) (*Device, *Context, error) {
 	if cfg.Driver == nil || !thunksComplete(&cfg.Kernel) {
 		return nil, nil, ddi.EInvalidArg
@@ -85,6 +88,9 @@ func CreateDevice(cfg Config) (*Device, *Context, error) {
 	}
 	d.immediate = newImmediate(d, d.newCall())
 	if hr := d.open(cfg.Driver); hr != ddi.OK {
+		if d.lacks != "" {
+			return nil, nil, fmt.Errorf("%w: the driver left %s nil", hr, d.lacks)
+		}
 		return nil, nil, hr
 	}
 	return d, d.immediate, nil
@@ -118,14 +124,14 @@ func (d *Device) openAdapter(t *ddi.Thread, driver umddi.OpenAdapterFunc) ddi.HR
 		return apiResult(hr)
 	}
 	f := &d.adapterFuncs
-	if f.CloseAdapter == nil {
-		return ddi.DXGIInternalError
-	}
+	d.lacks = missing(entry{"pfnCreateDevice", f.CreateDevice != nil},
+		entry{"pfnGetSupportedVersions", f.GetSupportedVersions != nil}, entry{"pfnGetCaps", f.GetCaps != nil},
+		entry{"pfnCloseAdapter", f.CloseAdapter != nil})
 	hr = ddi.DXGIInternalError
-	if f.CreateDevice != nil && f.GetSupportedVersions != nil && f.GetCaps != nil {
+	if d.lacks == "" {
 		hr = d.openDevice(t)
 	}
-	if hr != ddi.OK {
+	if hr != ddi.OK && f.CloseAdapter != nil {
 		f.CloseAdapter(t, d.adapter)
 	}
 	return hr
@@ -167,10 +173,11 @@ func (d *Device) openDevice(t *ddi.Thread) ddi.HRESULT {
 
 // finishOpen checks the driver's table and reads the formats it supports.
 func (d *Device) finishOpen(t *ddi.Thread) ddi.HRESULT {
-	complete := funcsComplete(&d.funcs) && d.dxgiFuncs.Present != nil
-	if d.native {
-		complete = complete && listFuncsComplete(&d.funcs) && d.readHandleSizes()
+	d.lacks = missing(append(deviceEntries(&d.funcs), entry{"pfnPresent", d.dxgiFuncs.Present != nil})...)
+	if d.native && d.lacks == "" {
+		d.lacks = missing(listEntries(&d.funcs)...)
 	}
+	complete := d.lacks == "" && (!d.native || d.readHandleSizes())
 	if complete {
 		d.predicates = d.funcs.SetPredication != nil && d.funcs.QueryBegin != nil
 		d.readFormats()

@@ -15,47 +15,95 @@ func thunksComplete(k *kmt.Thunks) bool {
 		k.Lock != nil && k.Unlock != nil && k.Render != nil && k.Present != nil && k.WaitForIdle != nil
 }
 
-// funcsComplete says whether a device's table has what each driver must have.
-func funcsComplete(f *umddi.DeviceFuncs) bool {
-	return f.CalcPrivateResourceSize != nil && f.CalcPrivateRenderTargetViewSize != nil &&
-		f.CalcPrivateQuerySize != nil && f.StagingResourceMap != nil && f.StagingResourceUnmap != nil &&
-		f.QueryGetData != nil && f.Flush != nil &&
-		f.CheckFormatSupport != nil && f.CheckMultisampleQualityLevels != nil &&
-		contextFuncsComplete(f)
+// An entry is one that a driver's table must have.
+type entry struct {
+	name  string // as in the WDK
+	there bool
 }
 
-// contextFuncsComplete says whether a table has what both kinds of contexts use.
-func contextFuncsComplete(f *umddi.DeviceFuncs) bool {
-	return f.CreateResource != nil && f.DestroyResource != nil &&
-		f.DynamicResourceMapDiscard != nil && f.DynamicResourceUnmap != nil &&
-		f.DynamicIABufferMapDiscard != nil && f.DynamicIABufferMapNoOverwrite != nil &&
-		f.DynamicIABufferUnmap != nil &&
-		f.DynamicConstantBufferMapDiscard != nil && f.DynamicConstantBufferUnmap != nil &&
-		f.ResourceUpdateSubresourceUP != nil && f.ResourceCopy != nil && f.ResourceCopyRegion != nil &&
-		f.CreateRenderTargetView != nil && f.DestroyRenderTargetView != nil && f.ClearRenderTargetView != nil &&
-		f.CreateQuery != nil && f.DestroyQuery != nil && f.QueryEnd != nil &&
-		f.IaSetTopology != nil && f.IaSetVertexBuffers != nil && f.IaSetIndexBuffer != nil &&
-		f.VsSetConstantBuffers != nil && f.HsSetConstantBuffers != nil && f.DsSetConstantBuffers != nil &&
-		f.GsSetConstantBuffers != nil && f.PsSetConstantBuffers != nil && f.CsSetConstantBuffers != nil &&
-		f.SetRenderTargets != nil && f.SetViewports != nil && f.SetScissorRects != nil &&
-		f.DestroyDevice != nil
+// missing returns the name of the first entry that is not there, or "".
+func missing(all ...entry) string {
+	for _, e := range all {
+		if !e.there {
+			return e.name
+		}
+	}
+	return ""
 }
 
-// listFuncsComplete says whether a device's table has the functions of command
-// lists.
-func listFuncsComplete(f *umddi.DeviceFuncs) bool {
-	return f.CalcPrivateCommandListSize != nil && f.CreateCommandList != nil &&
-		f.RecycleCreateCommandList != nil && f.DestroyCommandList != nil &&
-		f.RecycleDestroyCommandList != nil && f.CommandListExecute != nil &&
-		f.CalcPrivateDeferredContextSize != nil && f.CreateDeferredContext != nil &&
-		f.RecycleCreateDeferredContext != nil &&
-		f.CheckDeferredContextHandleSizes != nil && f.CalcDeferredContextHandleSize != nil
+// deviceEntries are the entries that each driver must have in a device's table.
+func deviceEntries(f *umddi.DeviceFuncs) []entry {
+	return append([]entry{
+		{"pfnCalcPrivateResourceSize", f.CalcPrivateResourceSize != nil},
+		{"pfnCalcPrivateRenderTargetViewSize", f.CalcPrivateRenderTargetViewSize != nil},
+		{"pfnCalcPrivateQuerySize", f.CalcPrivateQuerySize != nil},
+		{"pfnStagingResourceMap", f.StagingResourceMap != nil},
+		{"pfnStagingResourceUnmap", f.StagingResourceUnmap != nil},
+		{"pfnQueryGetData", f.QueryGetData != nil},
+		{"pfnFlush", f.Flush != nil},
+		{"pfnCheckFormatSupport", f.CheckFormatSupport != nil},
+		{"pfnCheckMultisampleQualityLevels", f.CheckMultisampleQualityLevels != nil},
+	}, contextEntries(f)...)
+}
+
+// contextEntries are those that both kinds of contexts use.
+func contextEntries(f *umddi.DeviceFuncs) []entry {
+	return []entry{
+		{"pfnCreateResource", f.CreateResource != nil},
+		{"pfnDestroyResource", f.DestroyResource != nil},
+		{"pfnDynamicResourceMapDiscard", f.DynamicResourceMapDiscard != nil},
+		{"pfnDynamicResourceUnmap", f.DynamicResourceUnmap != nil},
+		{"pfnDynamicIABufferMapDiscard", f.DynamicIABufferMapDiscard != nil},
+		{"pfnDynamicIABufferMapNoOverwrite", f.DynamicIABufferMapNoOverwrite != nil},
+		{"pfnDynamicIABufferUnmap", f.DynamicIABufferUnmap != nil},
+		{"pfnDynamicConstantBufferMapDiscard", f.DynamicConstantBufferMapDiscard != nil},
+		{"pfnDynamicConstantBufferUnmap", f.DynamicConstantBufferUnmap != nil},
+		{"pfnResourceUpdateSubresourceUP", f.ResourceUpdateSubresourceUP != nil},
+		{"pfnResourceCopy", f.ResourceCopy != nil},
+		{"pfnResourceCopyRegion", f.ResourceCopyRegion != nil},
+		{"pfnCreateRenderTargetView", f.CreateRenderTargetView != nil},
+		{"pfnDestroyRenderTargetView", f.DestroyRenderTargetView != nil},
+		{"pfnClearRenderTargetView", f.ClearRenderTargetView != nil},
+		{"pfnCreateQuery", f.CreateQuery != nil},
+		{"pfnDestroyQuery", f.DestroyQuery != nil},
+		{"pfnQueryEnd", f.QueryEnd != nil},
+		{"pfnIaSetTopology", f.IaSetTopology != nil},
+		{"pfnIaSetVertexBuffers", f.IaSetVertexBuffers != nil},
+		{"pfnIaSetIndexBuffer", f.IaSetIndexBuffer != nil},
+		{"pfnVsSetConstantBuffers", f.VsSetConstantBuffers != nil},
+		{"pfnHsSetConstantBuffers", f.HsSetConstantBuffers != nil},
+		{"pfnDsSetConstantBuffers", f.DsSetConstantBuffers != nil},
+		{"pfnGsSetConstantBuffers", f.GsSetConstantBuffers != nil},
+		{"pfnPsSetConstantBuffers", f.PsSetConstantBuffers != nil},
+		{"pfnCsSetConstantBuffers", f.CsSetConstantBuffers != nil},
+		{"pfnSetRenderTargets", f.SetRenderTargets != nil},
+		{"pfnSetViewports", f.SetViewports != nil},
+		{"pfnSetScissorRects", f.SetScissorRects != nil},
+		{"pfnDestroyDevice", f.DestroyDevice != nil},
+	}
+}
+
+// listEntries are those of command lists in a device's table.
+func listEntries(f *umddi.DeviceFuncs) []entry {
+	return []entry{
+		{"pfnCalcPrivateCommandListSize", f.CalcPrivateCommandListSize != nil},
+		{"pfnCreateCommandList", f.CreateCommandList != nil},
+		{"pfnRecycleCreateCommandList", f.RecycleCreateCommandList != nil},
+		{"pfnDestroyCommandList", f.DestroyCommandList != nil},
+		{"pfnRecycleDestroyCommandList", f.RecycleDestroyCommandList != nil},
+		{"pfnCommandListExecute", f.CommandListExecute != nil},
+		{"pfnCalcPrivateDeferredContextSize", f.CalcPrivateDeferredContextSize != nil},
+		{"pfnCreateDeferredContext", f.CreateDeferredContext != nil},
+		{"pfnRecycleCreateDeferredContext", f.RecycleCreateDeferredContext != nil},
+		{"pfnCheckDeferredContextHandleSizes", f.CheckDeferredContextHandleSizes != nil},
+		{"pfnCalcDeferredContextHandleSize", f.CalcDeferredContextHandleSize != nil},
+	}
 }
 
 // deferredFuncsComplete says whether a deferred context's table has all that
 // the driver's device offers.
 func (d *Device) deferredFuncsComplete(f *umddi.DeviceFuncs) bool {
-	return contextFuncsComplete(f) && (!d.predicates || f.SetPredication != nil && f.QueryBegin != nil) &&
+	return missing(contextEntries(f)...) == "" && (!d.predicates || f.SetPredication != nil && f.QueryBegin != nil) &&
 		f.CreateCommandList != nil && f.DestroyCommandList != nil && f.RecycleCommandList != nil &&
 		f.CommandListExecute != nil && f.AbandonCommandList != nil
 }
