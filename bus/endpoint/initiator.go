@@ -13,8 +13,8 @@ import (
 // was in one clock.
 func (e *Endpoint) accept(req port.Request, beat port.Beat, cpl port.Completion) (upReq, upBeat, upCpl bool) {
 	m := &e.master
-	m.reqSince = since(m.reqSince, e.now, req.Kind != port.None)
-	m.cplSince = since(m.cplSince, e.now, cpl.Status != port.CplNone)
+	m.reqSince = port.Since(m.reqSince, e.now, req.Kind != port.None)
+	m.cplSince = port.Since(m.cplSince, e.now, cpl.Status != port.CplNone)
 	older := m.cplSince != 0 && (req.Kind != port.MemWrite || m.cplSince < m.reqSince)
 	switch {
 	case m.owed > 0:
@@ -36,17 +36,6 @@ func (e *Endpoint) accept(req port.Request, beat port.Beat, cpl port.Completion)
 		m.cplSince = 0
 	}
 	return upReq, upBeat, upCpl
-}
-
-// since keeps the clock, plus 1, in which something appeared.
-func since(s, now uint64, there bool) uint64 {
-	switch {
-	case !there:
-		return 0
-	case s == 0:
-		return now + 1
-	}
-	return s
 }
 
 // takeCompletion always has room: that of the read.

@@ -257,8 +257,8 @@ func (w *wire) takeBeat(ready bool) port.Beat {
 // completion go in the order in which they appeared, the write first if that
 // was in one clock.
 func (w *wire) accept(now uint64, req port.Request, beat port.Beat, cpl port.Completion) (upReq, upBeat, upCpl bool) {
-	w.reqSince = since(w.reqSince, now, req.Kind != port.None)
-	w.cplSince = since(w.cplSince, now, cpl.Status != port.CplNone)
+	w.reqSince = port.Since(w.reqSince, now, req.Kind != port.None)
+	w.cplSince = port.Since(w.cplSince, now, cpl.Status != port.CplNone)
 	older := w.cplSince != 0 && (req.Kind != port.MemWrite || w.cplSince < w.reqSince)
 	if older && w.upOwed == 0 {
 		upCpl = w.acceptCompletion(now, cpl)
@@ -282,17 +282,6 @@ func (w *wire) accept(now uint64, req port.Request, beat port.Beat, cpl port.Com
 		w.cplSince = 0
 	}
 	return upReq, upBeat, upCpl
-}
-
-// since keeps the clock, plus 1, in which something appeared.
-func since(s, now uint64, there bool) uint64 {
-	switch {
-	case !there:
-		return 0
-	case s == 0:
-		return now + 1
-	}
-	return s
 }
 
 func (w *wire) acceptRequest(now uint64, req port.Request) bool {

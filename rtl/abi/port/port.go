@@ -111,3 +111,16 @@ type Device interface {
 	// Skip is n clocks without input, n at most IdleFor().
 	Skip(n uint64)
 }
+
+// Since returns the clock, plus 1, from which a header has been there without a break: s
+// is what it returned in the clock before, 0 at first. It returns 0 if none is there in
+// clock now.
+func Since(s, now uint64, there bool) uint64 {
+	switch {
+	case !there:
+		return 0
+	case s == 0:
+		return now + 1
+	}
+	return s
+}
