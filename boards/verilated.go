@@ -21,7 +21,7 @@ func verilator() scheme {
 }
 
 // openVerilated builds the Verilog of a GPU and the wire to it. It fails with
-// sim.ErrTool, sim.ErrSource or sim.ErrBuild if it cannot be built.
+// sim.ErrSource, sim.ErrTool or sim.ErrBuild if it cannot be built.
 func openVerilated(at opening) (bus.Link, bus.Clock, error) {
 	o := values{Values: at.values}
 	config := o.config()
@@ -31,8 +31,8 @@ func openVerilated(at opening) (bus.Link, bus.Clock, error) {
 	if o.err != nil {
 		return nil, nil, o.err
 	}
-	if err := sim.Verilator.Check(); err != nil {
-		return nil, nil, err
+	if _, err := gpu.New(config); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", errOption, err)
 	}
 	source := "."
 	if o.Has("source") {
@@ -42,10 +42,10 @@ func openVerilated(at opening) (bus.Link, bus.Clock, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: the board verilated is translated from it: run in the tree, or give source=DIR", err)
 	}
-	model, err := sim.NewVerilated(root, config, "")
-	if errors.Is(err, gpu.ErrConfig) {
-		return nil, nil, fmt.Errorf("%w: %w", errOption, err)
+	if err := sim.Verilator.Check(); err != nil {
+		return nil, nil, err
 	}
+	model, err := sim.NewVerilated(root, config, "")
 	if err != nil {
 		return nil, nil, err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
-	"github.com/hilgpu/hilgpu/rtl/verilog/simtest"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // rang is what a host sees of some doorbells.
@@ -54,9 +54,7 @@ func ring3(t *testing.T, selector string) rang {
 // The Verilog does what the Go does, at the same clock, also behind a fault and
 // on another wire.
 func TestVerilatedIsTheEmulator(t *testing.T) {
-	if !simtest.Installed(t, sim.Verilator.Check()) {
-		t.Skip("no Verilator")
-	}
+	tooltest.Need(t, sim.Verilator.Tools()...)
 	for _, options := range []string{
 		"", "&latency=3&bandwidth=1", "&latency=200&bandwidth=64", "&timeout=5000&fault=dead&after=1",
 		"&fault=lost-interrupt&after=1&count=1", "&fault=lost-doorbell&count=2",
@@ -68,9 +66,7 @@ func TestVerilatedIsTheEmulator(t *testing.T) {
 
 // A process that stops takes the link down, and every call says why.
 func TestVerilatedThatStops(t *testing.T) {
-	if !simtest.Installed(t, sim.Verilator.Check()) {
-		t.Skip("no Verilator")
-	}
+	tooltest.Need(t, sim.Verilator.Tools()...)
 	link, clock, err := Open("verilated?config=small", new(pc))
 	require.NoError(t, err)
 	enumerate(t, link)
@@ -100,17 +96,13 @@ func TestVerilatedThatCannotBeBuilt(t *testing.T) {
 		assert.ErrorContains(t, err, "verilator (Debian package verilator)")
 	})
 	t.Run("source", func(t *testing.T) {
-		if !simtest.Installed(t, sim.Verilator.Check()) {
-			t.Skip("no Verilator")
-		}
+		t.Setenv("PATH", t.TempDir())
 		_, _, err := Open("verilated?source="+filepath.ToSlash(t.TempDir()), new(pc))
 		assert.ErrorIs(t, err, sim.ErrSource)
 		assert.ErrorContains(t, err, "source=DIR")
 	})
 	t.Run("configuration", func(t *testing.T) {
-		if !simtest.Installed(t, sim.Verilator.Check()) {
-			t.Skip("no Verilator")
-		}
+		t.Setenv("PATH", t.TempDir())
 		_, _, err := Open("verilated?tags=3", new(pc))
 		assert.ErrorIs(t, err, ErrSelector)
 		assert.ErrorContains(t, err, "tags 3, want 2 to 16, a power of two")

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
-	"github.com/hilgpu/hilgpu/rtl/verilog/simtest"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/compose"
 )
@@ -15,9 +15,7 @@ import (
 // The driver stack sees no difference between the Go and its Verilog: the frame
 // and every count that the board does not keep are the same, cycles included.
 func TestVerilatedComposesAsTheEmulator(t *testing.T) {
-	if !simtest.Installed(t, sim.Verilator.Check()) {
-		t.Skip("no Verilator")
-	}
+	tooltest.Need(t, sim.Verilator.Tools()...)
 	o := compose.Options{Width: 40, Height: 30, Contexts: 2, Seed: 5, Sources: noise(3, image.Pt(20, 20), image.Pt(9, 33))}
 	want, counts := composed(t, "emu?config=small", o, testbench.Options{})
 	got, verilated := composed(t, "verilated?config=small", o, testbench.Options{})

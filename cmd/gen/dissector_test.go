@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/bus/capture"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // A dissected is one packet and what tshark says about it.
@@ -59,13 +60,7 @@ var dissections = []dissected{
 
 // TestDissector runs Wireshark's dissector over a capture.
 func TestDissector(t *testing.T) {
-	tshark, err := exec.LookPath("tshark")
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("tshark is missing, want it in CI (Debian package tshark)")
-		}
-		t.Skip("NOT CHECKED: the dissector, because tshark is missing (Debian package tshark)")
-	}
+	tooltest.Need(t, "tshark")
 	dir := t.TempDir()
 	script, err := dissector()
 	require.NoError(t, err)
@@ -90,7 +85,7 @@ func TestDissector(t *testing.T) {
 		for _, n := range names {
 			args = append(args, "-e", n)
 		}
-		c := exec.Command(tshark, args...)
+		c := exec.Command("tshark", args...)
 		c.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir)
 		var stderr bytes.Buffer
 		c.Stderr = &stderr

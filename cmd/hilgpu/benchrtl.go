@@ -95,11 +95,11 @@ func runBenchRTL(stdout io.Writer, f benchRTLFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := lockstep.Verilator.Check(); err != nil {
-		return err
-	}
 	root, err := lockstep.ModuleRoot(f.source)
 	if err != nil {
+		return err
+	}
+	if err := lockstep.Verilator.Check(); err != nil {
 		return err
 	}
 	r := benchRTLResult{Config: f.config, Runs: f.runs}

@@ -87,8 +87,9 @@ func runLockstep(stdout io.Writer, f lockstepFlags) error {
 		return err
 	}
 	sim := lockstep.Sim(f.sim)
-	if err := lockstep.Check(sim); err != nil {
-		return err
+	tools := lockstep.Check(sim)
+	if errors.Is(tools, lockstep.ErrSim) {
+		return tools
 	}
 	root, err := lockstep.ModuleRoot(f.source)
 	if err != nil {
@@ -96,6 +97,9 @@ func runLockstep(stdout io.Writer, f lockstepFlags) error {
 	}
 	if err := writable(f.wave); err != nil {
 		return err
+	}
+	if tools != nil { // after all input, which is bad on every machine
+		return tools
 	}
 	dev, err := lockstep.NewDevice(root, config, lockstep.Options{Sim: sim, Wave: f.wave})
 	if err != nil {

@@ -67,12 +67,19 @@ func runSynth(stdout io.Writer, f synthFlags) error {
 	if err != nil {
 		return err
 	}
+	var tools error
 	for _, config := range configs {
 		for _, target := range targets {
 			if err := checkSynth(config, target); err != nil {
 				return err
 			}
+			if tools == nil {
+				tools = synthTools(config, target)
+			}
 		}
+	}
+	if tools != nil { // after all input, which is bad on every machine
+		return tools
 	}
 	refused := 0
 	for _, config := range configs {
@@ -93,14 +100,18 @@ func runSynth(stdout io.Writer, f synthFlags) error {
 	return nil
 }
 
-// checkSynth fails if a configuration cannot be synthesised for a target, or not here.
+// checkSynth fails if a configuration cannot be synthesised for a target.
 func checkSynth(config string, target synth.Target) error {
 	if _, err := boards.Config(config); err != nil {
 		return err
 	}
-	if _, err := synth.Expected(config, target); err != nil {
-		return err
-	}
+	_, err := synth.Expected(config, target)
+	return err
+}
+
+// synthTools fails with synth.ErrTool if a tool is missing that a configuration and
+// a target need.
+func synthTools(config string, target synth.Target) error {
 	if placed(config, target) {
 		return synth.PlaceTools()
 	}

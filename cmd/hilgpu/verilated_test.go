@@ -5,28 +5,21 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-
-	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
-	"github.com/hilgpu/hilgpu/rtl/verilog/simtest"
 )
 
-// What the board verilated needs and does not find is bad usage, in one line
-// that says what to do.
+// A machine without the tools refuses a bad selector for what is wrong with it, and
+// a good one for the tool, in one line that says what to do.
 func TestVerilatedNeeds(t *testing.T) {
 	for _, tt := range []struct {
 		name, board, says string
-		noTools           bool
 	}{
-		{"tool", "verilated", "verilator (Debian package verilator)", true},
-		{"source", "verilated?source=/", "give source=DIR", false},
-		{"option", "verilated?nodes=3", "nodes=3, want a number from 1 to 2", true},
+		{"tool", "verilated", "verilator (Debian package verilator)"},
+		{"source", "verilated?source=/", "give source=DIR"},
+		{"option", "verilated?nodes=3", "nodes=3, want a number from 1 to 2"},
+		{"configuration", "verilated?tags=3", "tags 3, want 2 to 16, a power of two"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if tt.noTools {
-				t.Setenv("PATH", t.TempDir())
-			} else if !simtest.Installed(t, sim.Verilator.Check()) {
-				t.Skip("no Verilator")
-			}
+			t.Setenv("PATH", t.TempDir())
 			code, stdout, stderr := hilgpu("run", "compose", "--board", tt.board)
 			assert.Equal(t, exitUsage, code)
 			assert.Empty(t, stdout)

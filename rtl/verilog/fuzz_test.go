@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 var fuzzSeed = flag.Uint64("fuzzseed", 1, "seed of TestRandomPrograms")
@@ -279,8 +281,7 @@ func mainText(n int) string {
 // TestRandomPrograms clocks random modules of the subset in Go and in Icarus.
 func TestRandomPrograms(t *testing.T) {
 	t.Parallel()
-	need(t, "iverilog", "iverilog")
-	need(t, "go", "golang")
+	tooltest.Need(t, "iverilog", "vvp")
 	t.Logf("seed %d", *fuzzSeed)
 	dir := t.TempDir()
 	r := rand.New(rand.NewPCG(*fuzzSeed, 0))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/verilog/testdata/sample"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // features is a small configuration with everything that can be left out.
@@ -111,7 +112,7 @@ func designs(t *testing.T) map[string]*Design {
 // not used: inlining a call for one of its results leaves the others over.
 func TestLint(t *testing.T) {
 	t.Parallel()
-	need(t, "verilator", "verilator")
+	tooltest.Need(t, "verilator")
 	for name, d := range designs(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -126,7 +127,7 @@ func TestLint(t *testing.T) {
 // net that is undriven or driven twice.
 func TestYosys(t *testing.T) {
 	t.Parallel()
-	need(t, "yosys", "yosys")
+	tooltest.Need(t, "yosys")
 	for name, d := range designs(t) {
 		if name == "default" {
 			continue // differs from features in sizes only, and takes long

@@ -11,18 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// need skips a test whose tool is not installed, and fails it in CI.
-func need(t *testing.T, tool, pkg string) {
-	t.Helper()
-	if _, err := exec.LookPath(tool); err == nil {
-		return
-	}
-	if os.Getenv("CI") == "true" {
-		t.Fatalf("no %s: install the Debian package %s", tool, pkg)
-	}
-	t.Skipf("SKIPPED: no %s: install the Debian package %s", tool, pkg)
-}
-
 // runTool runs a tool in dir and returns what it prints.
 func runTool(t *testing.T, dir, tool string, args ...string) string {
 	t.Helper()

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/verilog/testdata/sample"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // fill sets the scalars of v at random and returns their values in order.
@@ -37,7 +38,7 @@ func fill(r *rand.Rand, v reflect.Value) []uint64 {
 // compares every output and register at every clock.
 func TestSample(t *testing.T) {
 	t.Parallel()
-	need(t, "iverilog", "iverilog")
+	tooltest.Need(t, "iverilog", "vvp")
 	for _, tt := range []struct {
 		name    string
 		top     any

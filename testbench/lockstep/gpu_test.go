@@ -15,9 +15,7 @@ import (
 // newDevice is a GPU in lockstep for a test.
 func newDevice(t *testing.T, config string, s Sim) *Device {
 	t.Helper()
-	if !need(t, s) {
-		t.Skip("no simulator")
-	}
+	need(t, s)
 	c, err := boards.Config(config)
 	require.NoError(t, err)
 	c.VRAMBytes = min(c.VRAMBytes, 64<<10) // Icarus is slow to hand over much more
@@ -58,9 +56,7 @@ func TestGPUMemoryIsCompared(t *testing.T) {
 // A write of a RAM that goes astray is found in its clock, not when the word is read or
 // at the end.
 func TestGPUWritePortIsCompared(t *testing.T) {
-	if !need(t, Icarus) {
-		t.Skip("no simulator")
-	}
+	need(t, Icarus)
 	c, err := boards.Config("small")
 	require.NoError(t, err)
 	g, err := gpu.New(c)

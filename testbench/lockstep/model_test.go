@@ -10,7 +10,7 @@ import (
 )
 
 func TestAModelThatStopsIsAnError(t *testing.T) {
-	for _, s := range sims(t) {
+	eachSim(t, func(t *testing.T, s Sim) {
 		l, err := New(twinDesign(t), newTwin(), Options{Sim: s, Cache: testCache(), Batch: 4})
 		require.NoError(t, err)
 		require.NoError(t, l.worker.process.Kill())
@@ -22,7 +22,7 @@ func TestAModelThatStopsIsAnError(t *testing.T) {
 		assert.ErrorIs(t, err, ErrModel, s)
 		assert.ErrorIs(t, l.Close(), ErrModel, s)
 		assert.NoError(t, l.Close(), "closed already")
-	}
+	})
 }
 
 func TestManifestThatDoesNotFit(t *testing.T) {

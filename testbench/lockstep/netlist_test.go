@@ -13,9 +13,7 @@ import (
 // The cells that yosys makes of a design do at its ports what Go does, and a
 // mistake in the Verilog shows there.
 func TestNetlist(t *testing.T) {
-	if !need(t, Netlist) {
-		t.Skip("no yosys or no Verilator")
-	}
+	need(t, Netlist)
 	require.NoError(t, runTwin(t, twinDesign(t), Options{Sim: Netlist, Batch: 64}, 5, 3000))
 
 	const at = 40
@@ -27,9 +25,7 @@ func TestNetlist(t *testing.T) {
 
 // A VRAM that no iCE40 has is refused before yosys tries.
 func TestNetlistIsTooLarge(t *testing.T) {
-	if !need(t, Netlist) {
-		t.Skip("no yosys or no Verilator")
-	}
+	need(t, Netlist)
 	c := gpu.Default()
 	require.Greater(t, c.VRAMBytes, uint64(16<<10))
 	_, err := NewDevice("../..", c, Options{Sim: Netlist, Cache: t.TempDir()})

@@ -33,6 +33,14 @@ var (
 // ErrSource.
 func ModuleRoot(dir string) (string, error) { return sim.ModuleRoot(dir) }
 
+// Tools returns the programs that s needs, which package tool has.
+func Tools(s Sim) []string {
+	if s == Netlist {
+		return append([]string{"yosys"}, Verilator.Tools()...)
+	}
+	return s.Tools()
+}
+
 // Check returns ErrTool with the Debian package if a tool that s needs is missing,
 // and ErrSim if s is none of the above.
 func Check(s Sim) error {

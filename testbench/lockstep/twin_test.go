@@ -9,6 +9,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 	"github.com/hilgpu/hilgpu/rtl/verilog/simtest"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // twin is the circuit of simtest.TwinDesign.
@@ -61,22 +62,21 @@ func twinDesign(t *testing.T, oldNew ...string) *verilog.Design {
 	return simtest.TwinDesign(t, oldNew...)
 }
 
-// sims returns the simulators that are installed. Without one the test is
-// skipped, or fails if CI is true.
-func sims(t *testing.T) []Sim {
-	var list []Sim
+// eachSim runs a test with both simulators.
+func eachSim(t *testing.T, test func(t *testing.T, s Sim)) {
+	t.Helper()
 	for _, s := range []Sim{Verilator, Icarus} {
-		if need(t, s) {
-			list = append(list, s)
-		}
+		t.Run(string(s), func(t *testing.T) {
+			need(t, s)
+			test(t, s)
+		})
 	}
-	if len(list) == 0 {
-		t.Skip("no simulator")
-	}
-	return list
 }
 
-func need(t *testing.T, s Sim) bool { return simtest.Installed(t, Check(s)) }
+func need(t *testing.T, s Sim) {
+	t.Helper()
+	tooltest.Need(t, Tools(s)...)
+}
 
 func testCache() string { return simtest.Cache() }
 
@@ -98,9 +98,9 @@ func runTwin(t *testing.T, d *verilog.Design, o Options, seed uint64, clocks int
 }
 
 func TestTheSame(t *testing.T) {
-	for _, s := range sims(t) {
+	eachSim(t, func(t *testing.T, s Sim) {
 		for _, batch := range []int{1, 7, 0} {
 			assert.NoError(t, runTwin(t, twinDesign(t), Options{Sim: s, Batch: batch}, 3, 3000), s)
 		}
-	}
+	})
 }

@@ -46,7 +46,7 @@ func (c *steps) Clock(rst bool, _ []uint64) {
 }
 
 func TestVariants(t *testing.T) {
-	for _, s := range sims(t) {
+	eachSim(t, func(t *testing.T, s Sim) {
 		l, err := NewVariants(variantDesign(), &steps{}, Variants{Selector: "by", Values: []uint64{2, 3, 0}}, Options{Sim: s, Batch: 4, Cache: testCache()})
 		require.NoError(t, err)
 		for range 20 {
@@ -63,11 +63,11 @@ func TestVariants(t *testing.T) {
 			assert.Equal(t, uint64(3), d.Differences[0].Want)
 		}
 		assert.NoError(t, got[1])
-	}
+	})
 }
 
 func TestVariantsEndWithTheLastOne(t *testing.T) {
-	for _, s := range sims(t) {
+	eachSim(t, func(t *testing.T, s Sim) {
 		l, err := NewVariants(variantDesign(), &steps{}, Variants{Selector: "by", Values: []uint64{2, 4}}, Options{Sim: s, Batch: 1, Cache: testCache()})
 		require.NoError(t, err)
 		for i := 0; err == nil && i < 100; i++ {
@@ -79,7 +79,7 @@ func TestVariantsEndWithTheLastOne(t *testing.T) {
 			assert.False(t, errors.Is(v, ErrModel))
 			assert.True(t, strings.Contains(v.Error(), "clock 1 "), v)
 		}
-	}
+	})
 }
 
 func TestVariantsNeedASelector(t *testing.T) {

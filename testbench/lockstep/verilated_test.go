@@ -22,9 +22,7 @@ func (c configured) Config() gpu.Config { return c.c }
 // The Verilog without the Go side does to a host what the Go side does, also
 // under the driver stack.
 func TestVerilated(t *testing.T) {
-	if !need(t, Verilator) {
-		t.Skip("no Verilator")
-	}
+	need(t, Verilator)
 	c, err := boards.Config("small")
 	require.NoError(t, err)
 	v, err := sim.NewVerilated("../..", c, testCache())

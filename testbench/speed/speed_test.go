@@ -15,6 +15,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
 	"github.com/hilgpu/hilgpu/rtl/verilog/simtest"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/testbench/compose"
 )
 
@@ -90,9 +91,7 @@ func TestMixed(t *testing.T) {
 // GPU on the Go side to be noticed.
 func TestCompare(t *testing.T) {
 	t.Parallel()
-	if !simtest.Installed(t, sim.Verilator.Check()) {
-		t.Skip("no Verilator")
-	}
+	tooltest.Need(t, sim.Verilator.Tools()...)
 	c := gpu.Small()
 	b, err := New("../..", c, simtest.Cache())
 	require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // handExcess is how much more than the hand-written arbiter the emitted one may
@@ -51,7 +52,7 @@ func cellsOf(t testing.TB, f verilog.File) Cells {
 // TestHandIsTheSame proves by induction that the hand-written arbiter is the
 // emitted one.
 func TestHandIsTheSame(t *testing.T) {
-	needs(t, "yosys")
+	tooltest.Need(t, "yosys")
 	emitted, hand := arbiters(t)
 	dir, err := scratch([]verilog.File{emitted, hand})
 	require.NoError(t, err)
@@ -74,7 +75,7 @@ equiv_status -assert
 // TestByHand holds the emitted arbiter to hardly take more than the one that is
 // written by hand.
 func TestByHand(t *testing.T) {
-	needs(t, "yosys")
+	tooltest.Need(t, "yosys")
 	emitted, hand := arbiters(t)
 	a, b := cellsOf(t, emitted), cellsOf(t, hand)
 	require.Positive(t, b.LUT)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/verilog"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // toy is a device with the ports of a GPU and a register behind each output:
@@ -56,7 +57,7 @@ func toy() *verilog.Design {
 }
 
 func TestPlace(t *testing.T) {
-	needs(t, "yosys", "nextpnr-ice40")
+	tooltest.Need(t, "yosys", "nextpnr-ice40")
 	p, err := Place(toy())
 	require.NoError(t, err)
 	assert.Empty(t, p.Findings)

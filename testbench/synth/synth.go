@@ -7,11 +7,11 @@ package synth
 import (
 	"errors"
 	"fmt"
-	"os/exec"
 	"strings"
 
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool"
 )
 
 // Errors of the tools. What the log says about the design is no error but a
@@ -53,10 +53,8 @@ func (t Target) Check() error {
 // Tools returns ErrTool with the Debian package of the first of the named tools
 // that is missing.
 func Tools(names ...string) error {
-	for _, name := range names {
-		if _, err := exec.LookPath(name); err != nil {
-			return fmt.Errorf("%w: %s (Debian package %s)", ErrTool, name, name)
-		}
+	if p, missing := tool.Missing(names...); missing {
+		return fmt.Errorf("%w: %s", ErrTool, p)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package synth
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,21 +11,8 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
-
-// needs skips a test without its tools, which CI has to have.
-func needs(t *testing.T, tools ...string) {
-	t.Helper()
-	for _, tool := range tools {
-		if _, err := exec.LookPath(tool); err == nil {
-			continue
-		}
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("missing tool: %s (Debian package %s)", tool, tool)
-		}
-		t.Skipf("SKIPPED, NOTHING CHECKED: missing tool %s (Debian package %s)", tool, tool)
-	}
-}
 
 // source is a design of one file.
 func source(text string) Source {
@@ -52,7 +38,7 @@ endmodule
 func inBlock() Expectation { return Expectation{RAM: 1, Memories: []Memory{{"mem", InBlock}}} }
 
 func TestGate(t *testing.T) {
-	needs(t, "yosys")
+	tooltest.Need(t, "yosys")
 	for _, tt := range []struct {
 		name, text string
 		want       Expectation
@@ -106,7 +92,7 @@ func TestGate(t *testing.T) {
 
 // What the iCE40's mapper says of its own work is no finding.
 func TestMapperWarnings(t *testing.T) {
-	needs(t, "yosys")
+	tooltest.Need(t, "yosys")
 	for _, tt := range []struct{ name, text string }{
 		{"a flip-flop that ABC uses twice", `module top(input wire clk, input wire [7:0] a, input wire [7:0] b, input wire c, output reg [7:0] d, output reg t, output reg u, output reg v);
 			wire less = a < b;
@@ -145,7 +131,7 @@ func kinds(fs []Finding) []Kind {
 }
 
 func TestMemoryThatBecomesFlipFlops(t *testing.T) {
-	needs(t, "yosys")
+	tooltest.Need(t, "yosys")
 	r, err := Run(source(asyncMemory), ICE40, inBlock())
 	require.NoError(t, err)
 	assert.Equal(t, []Memory{{"mem", InFlipFlops}}, r.Memories)
@@ -180,7 +166,7 @@ func vram(t *testing.T, bytes uint64, ports int) Source {
 
 // VRAM of a single port is in as many block RAMs as VRAM of two.
 func TestVRAMPorts(t *testing.T) {
-	needs(t, "yosys")
+	tooltest.Need(t, "yosys")
 	for _, ports := range []int{1, 2} {
 		for target, blocks := range map[Target]int{ICE40: 16, ECP5: 4} {
 			r, err := Run(vram(t, VRAMBytes, ports), target, Expectation{RAM: blocks, Memories: []Memory{{"ram.mem", InBlock}}})
@@ -192,7 +178,7 @@ func TestVRAMPorts(t *testing.T) {
 
 // 128 KiB of VRAM with a single port are the SPRAM of an UltraPlus.
 func TestSPRAM(t *testing.T) {
-	needs(t, "yosys")
+	tooltest.Need(t, "yosys")
 	dir, err := scratch(vram(t, 128<<10, 1).Files)
 	require.NoError(t, err)
 	defer os.RemoveAll(dir)
@@ -211,7 +197,7 @@ select -assert-none t:SB_RAM40_4K
 func TestRunRefuses(t *testing.T) {
 	_, err := Run(source(""), "stratix", Expectation{})
 	assert.ErrorIs(t, err, ErrTarget)
-	needs(t, "yosys")
+	tooltest.Need(t, "yosys")
 	_, err = Run(source("module top(; endmodule"), ICE40, Expectation{})
 	assert.ErrorIs(t, err, ErrYosys)
 	assert.ErrorContains(t, err, "syntax error")

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 
 	"github.com/hilgpu/hilgpu/rtl/verilog"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool"
 )
 
 // Errors of the tools.
@@ -39,15 +40,8 @@ const (
 	Icarus    Sim = "icarus"
 )
 
-// packages names the Debian package of each tool.
-func packages() []struct{ tool, pkg string } {
-	return []struct{ tool, pkg string }{
-		{"verilator", "verilator"}, {"make", "make"}, {"g++", "g++"}, {"iverilog", "iverilog"}, {"vvp", "iverilog"},
-	}
-}
-
-// tools returns what the simulator needs.
-func (s Sim) tools() []string {
+// Tools returns the programs that the simulator needs, which package tool has.
+func (s Sim) Tools() []string {
 	if s == Icarus {
 		return []string{"iverilog", "vvp"}
 	}
@@ -60,21 +54,10 @@ func (s Sim) Check() error {
 	if s != Verilator && s != Icarus {
 		return fmt.Errorf("%w %q, want %s or %s", ErrSim, s, Verilator, Icarus)
 	}
-	for _, tool := range s.tools() {
-		if _, err := exec.LookPath(tool); err != nil {
-			return fmt.Errorf("%w: %s (Debian package %s)", ErrTool, tool, debian(tool))
-		}
+	if p, missing := tool.Missing(s.Tools()...); missing {
+		return fmt.Errorf("%w: %s", ErrTool, p)
 	}
 	return nil
-}
-
-func debian(tool string) string {
-	for _, p := range packages() {
-		if p.tool == tool {
-			return p.pkg
-		}
-	}
-	return tool
 }
 
 // BuildOptions choose what is built.
@@ -209,14 +192,14 @@ func hash(s Sim, files []verilog.File, steps [][]string) (string, error) {
 		h.Write(f.Text)
 	}
 	fmt.Fprintf(h, "%q\n", steps)
-	for _, tool := range s.tools() {
+	for _, program := range s.Tools() {
 		flag := "--version"
 		if s == Icarus {
 			flag = "-V"
 		}
-		out, err := exec.Command(tool, flag).Output()
+		out, err := exec.Command(program, flag).Output()
 		if err != nil {
-			return "", fmt.Errorf("%w: %s %s: %w", ErrBuild, tool, flag, err)
+			return "", fmt.Errorf("%w: %s %s: %w", ErrBuild, program, flag, err)
 		}
 		h.Write(out)
 	}

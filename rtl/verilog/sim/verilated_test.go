@@ -8,13 +8,12 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/verilog/simtest"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // A process that stops leaves a device that drives nothing, and the cause.
 func TestVerilatedThatStops(t *testing.T) {
-	if !simtest.Installed(t, Verilator.Check()) {
-		t.Skip("no Verilator")
-	}
+	tooltest.Need(t, Verilator.Tools()...)
 	v, err := NewVerilated("../../..", gpu.Small(), simtest.Cache())
 	require.NoError(t, err)
 	_, ready, _ := v.Target()

@@ -45,18 +45,5 @@ func TwinDesign(t *testing.T, oldNew ...string) *verilog.Design {
 	}
 }
 
-// Installed reports whether err, of the check of a simulator, is nil. If it is
-// not, the test says so, and fails if CI is true.
-func Installed(t testing.TB, err error) bool {
-	t.Helper()
-	if err != nil && os.Getenv("CI") == "true" {
-		t.Fatal(err)
-	}
-	if err != nil {
-		t.Logf("NOT RUN: %v", err)
-	}
-	return err == nil
-}
-
 // Cache is where models are kept from one run of the tests to the next.
 func Cache() string { return filepath.Join(os.TempDir(), "hilgpu-lockstep-test") }

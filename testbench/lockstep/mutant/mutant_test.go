@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/testbench/lockstep"
 )
 
@@ -119,23 +119,10 @@ func meterDesign() *verilog.Design {
 	}
 }
 
-// installed skips the test without a tool, or fails if CI is true.
-func installed(t *testing.T, err error) {
-	t.Helper()
-	if err != nil && os.Getenv("CI") == "true" {
-		t.Fatal(err)
-	}
-	if err != nil {
-		t.Skipf("NOT RUN: %v", err)
-	}
-}
-
 // Of all mutants of the meter, those that random inputs do not tell apart are
 // proven, and the design without a mutant is the meter.
 func TestEveryMutantIsCaughtOrProven(t *testing.T) {
-	installed(t, lockstep.Icarus.Check())
-	_, err := exec.LookPath("yosys")
-	installed(t, err)
+	tooltest.Need(t, append(lockstep.Icarus.Tools(), "yosys", "yosys-abc")...)
 	d := meterDesign()
 	mutated, ms, err := Generate(d, 3, 24)
 	require.NoError(t, err)
@@ -164,8 +151,7 @@ func TestEveryMutantIsCaughtOrProven(t *testing.T) {
 // with what replaces them in turn.
 func proves(t *testing.T, d *verilog.Design, changes ...string) []string {
 	t.Helper()
-	_, err := exec.LookPath("yosys-abc")
-	installed(t, err)
+	tooltest.Need(t, "yosys", "yosys-abc")
 	var ms []Mutant
 	for i := 0; i < len(changes); i += 2 {
 		lo := strings.Index(string(d.Files[0].Text), changes[i])
@@ -328,9 +314,8 @@ func TestVerdict(t *testing.T) {
 
 // An error of yosys is one, and none of its messages counts as a proof.
 func TestProverBadInput(t *testing.T) {
-	_, err := exec.LookPath("yosys-abc")
-	installed(t, err)
-	_, err = NewProver(design("x", "module x (input wire clk, input wire rst);\n\tbad y;\nendmodule\n"), nil)
+	tooltest.Need(t, "yosys", "yosys-abc")
+	_, err := NewProver(design("x", "module x (input wire clk, input wire rst);\n\tbad y;\nendmodule\n"), nil)
 	assert.ErrorIs(t, err, ErrYosys)
 	_, err = proofs()[0].run(filepath.Join(t.TempDir(), "missing.aig"))
 	assert.ErrorIs(t, err, ErrYosys)

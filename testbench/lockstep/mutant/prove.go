@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hilgpu/hilgpu/rtl/verilog"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool"
 	"github.com/hilgpu/hilgpu/testbench/lockstep"
 )
 
@@ -56,13 +57,27 @@ type Prover struct {
 	zeroes bool // all registers that a reset does not set hold 0 at first
 }
 
+// checkTools returns lockstep.ErrTool if a tool of Run is missing.
+func checkTools() error {
+	if err := lockstep.Verilator.Check(); err != nil {
+		return err
+	}
+	return checkProver()
+}
+
+// checkProver returns lockstep.ErrTool if a tool of a Prover is missing.
+func checkProver() error {
+	if p, missing := tool.Missing("yosys", "yosys-abc"); missing {
+		return fmt.Errorf("%w: %s", lockstep.ErrTool, p)
+	}
+	return nil
+}
+
 // NewProver has yosys read d with these mutants. It fails with lockstep.ErrTool
 // and ErrYosys.
 func NewProver(d *verilog.Design, ms []Mutant) (*Prover, error) {
-	for _, tool := range []string{"yosys", "yosys-abc"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			return nil, fmt.Errorf("%w: %s (Debian package yosys)", lockstep.ErrTool, tool)
-		}
+	if err := checkProver(); err != nil {
+		return nil, err
 	}
 	mutated, err := mutate(d, ms)
 	if err != nil {

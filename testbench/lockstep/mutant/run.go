@@ -80,7 +80,7 @@ const proofWorkers = 4
 type Options struct {
 	Config string // name, see lockstep.Config
 	Seed   uint64 // of the mutants and of the traffic
-	Count  int    // mutants
+	Count  int    // mutants, from 1
 	Clocks uint64 // limit
 	Cache  string // of models; "": hilgpu in os.UserCacheDir
 
@@ -99,7 +99,8 @@ const progressClocks = 100_000
 
 // Run makes mutants of the GPU's Verilog and runs random traffic on all of them
 // in lockstep with the one Go side, in a single model of Verilator, and tries to
-// prove those that are not caught. root is that of the source tree.
+// prove those that are not caught. root is that of the source tree. It fails with
+// lockstep.ErrTool before it runs anything if a tool is missing that it may need.
 func Run(root string, o Options) (*Report, error) {
 	config, err := boards.Config(o.Config)
 	if err != nil {
@@ -115,6 +116,9 @@ func Run(root string, o Options) (*Report, error) {
 	}
 	mutated, ms, err := Generate(d, o.Seed, o.Count)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkTools(); err != nil {
 		return nil, err
 	}
 	all := Selection(ms)
