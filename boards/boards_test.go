@@ -174,6 +174,9 @@ func TestSelectorErrors(t *testing.T) {
 		{"emu?config=huge", `config=huge, want full, default or small`},
 		{"emu?fault=fire", `fault=fire, want lost-interrupt, lost-doorbell`},
 		{"emu?after=3", `after=3, want a fault with it`},
+		{"emu?dirty=x", `dirty=x, want a number from 0 to 18446744073709551615`},
+		{"line?dirty=-1", `dirty=-1, want a number from 0 to 18446744073709551615`},
+		{"verilated?dirty=1.5", `dirty=1.5, want a number from 0 to 18446744073709551615`},
 		{"emu?fault=dead&count=0", `count=0, want a number from 1`},
 	} {
 		t.Run(tt.selector, func(t *testing.T) {

@@ -27,6 +27,7 @@ func options(hardware bool) []option {
 		faultOption(hardware),
 		option{name: "after", doc: "how many messages, doorbells or BAR requests pass before the fault, 0 if not given"},
 		option{name: "count", doc: "how many are then lost, all if not given"},
+		option{name: "dirty", doc: "begins with the registers and the VRAM that an earlier host left, those of a seed, 0 to 18446744073709551615"},
 	)
 }
 
@@ -103,7 +104,7 @@ func openEmulator(at opening) (bus.Link, bus.Clock, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	e := &emulated{faulty{link, dev.harms}, dev.gpu}
+	e := &emulated{faulty{link, dev.harms}, dev}
 	return e, e, nil
 }
 
@@ -181,16 +182,12 @@ func (o *values) wire(c gpu.Config) inproc.Options {
 // emulated is the link to an emulated GPU.
 type emulated struct {
 	faulty
-	gpu *gpu.GPU
+	dev *Emulator
 }
 
 // Counters returns what the GPU and the wire count.
 func (e *emulated) Counters() []Counter {
-	var g gpu.Stats
-	e.Sample(func() { g = e.gpu.Stats() })
-	return append([]Counter{
-		{"packets_node0", uint64(g.Packets[0])},
-		{"packets_node1", uint64(g.Packets[1])},
-		{"bytes_moved", g.Moved},
-	}, e.counters()...)
+	var all []Counter
+	e.Sample(func() { all = e.dev.moved() })
+	return append(all, e.counters()...)
 }

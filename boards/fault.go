@@ -140,6 +140,7 @@ type Emulator struct {
 	gpu   *gpu.GPU
 	hz    uint64
 	harms []harm
+	found uint64 // bytes that the GPU had moved before
 }
 
 // Device builds the GPU of a selector of the scheme emu, its faults included.
@@ -175,6 +176,7 @@ func Device(selector string) (*Emulator, error) {
 func newEmulator(o *values, wave *wave.Recorder) (*Emulator, error) {
 	config := o.config()
 	all := o.faults(config, true)
+	past := o.past()
 	if o.err != nil {
 		return nil, o.err
 	}
@@ -185,11 +187,14 @@ func newEmulator(o *values, wave *wave.Recorder) (*Emulator, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := past.befall(g, longIdle); err != nil {
+		return nil, err
+	}
 	var dev hwfault.GPU = g
 	if wave != nil {
 		dev = wave.Attach(g)
 	}
-	e := &Emulator{Device: dev, gpu: g, hz: uint64(config.ClockHz)}
+	e := &Emulator{Device: dev, gpu: g, hz: uint64(config.ClockHz), found: g.Stats().Moved}
 	if len(all.hardware) > 0 {
 		broken := hwfault.New(dev, config.VRAMBytes, all.hardware)
 		e.Device, e.harms = broken, append(e.harms, broken)
@@ -205,12 +210,16 @@ func (e *Emulator) Hz() uint64 { return e.hz }
 // Counters returns what the GPU counts and what its faults have harmed. It must
 // not be called while the device is clocked.
 func (e *Emulator) Counters() []Counter {
+	return append(e.moved(), Counter{"harmed", harmed(e.harms)})
+}
+
+// moved returns what the GPU counts.
+func (e *Emulator) moved() []Counter {
 	g := e.gpu.Stats()
 	return []Counter{
 		{"packets_node0", uint64(g.Packets[0])},
 		{"packets_node1", uint64(g.Packets[1])},
-		{"bytes_moved", g.Moved},
-		{"harmed", harmed(e.harms)},
+		{"bytes_moved", g.Moved - e.found},
 	}
 }
 

@@ -28,6 +28,7 @@ func openVerilated(at opening) (bus.Link, bus.Clock, error) {
 	wire := o.wire(config)
 	at.captureWire(&wire)
 	faults := o.faults(config, false)
+	past := o.past()
 	if o.err != nil {
 		return nil, nil, o.err
 	}
@@ -50,6 +51,9 @@ func openVerilated(at opening) (bus.Link, bus.Clock, error) {
 		return nil, nil, err
 	}
 	v := &verilated{model: model}
+	if err := past.befall(model, shortIdle); err != nil {
+		return nil, nil, errors.Join(err, model.Close())
+	}
 	if v.faulty, err = newFaulty(model, faults.ports, at.host, wire); err != nil {
 		return nil, nil, errors.Join(err, model.Close())
 	}

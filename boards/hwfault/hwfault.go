@@ -44,8 +44,9 @@ type Device struct {
 	flips     []flipper
 
 	regHigh, regLow uint32 // bits of a register read that are always 1, always 0
-	base            uint64 // of BAR0, from the configuration writes seen
+	base            uint64 // of BAR0, from the configuration accesses seen
 	bar0            bool   // the beat that is due is a configuration write of BAR0
+	where           bool   // the answer that is due is to a configuration read of BAR0
 	register        bool   // the read in work is of BAR0
 
 	harmed uint64
@@ -59,20 +60,34 @@ type flipper struct {
 	rng  *rand.Rand
 }
 
-// New returns gpu, which has vramBytes of VRAM and has not been clocked, with
-// the faults, which Parse has returned for this size.
+// New returns gpu, which has vramBytes of VRAM, with the faults, which Parse
+// has returned for this size. VRAM holds from then on what a memory with the
+// faults can hold. A host has to read or write the address of BAR0 before
+// registers have their faults.
 func New(gpu GPU, vramBytes uint64, faults []Fault) *Device {
 	d := &Device{gpu: gpu}
 	for _, f := range faults {
 		d.plant(f)
 	}
-	if d.high != 0 {
-		p := binary.LittleEndian.AppendUint64(nil, d.high)
-		for off := uint64(0); off < vramBytes; off += 8 {
-			gpu.PokeVRAM(off, p)
+	var p [8]byte
+	for off := uint64(0); off < vramBytes; off += 8 {
+		cell := d.cell(off)
+		gpu.PeekVRAM(cell, p[:])
+		v := binary.LittleEndian.Uint64(p[:])
+		if good := d.level(v); cell != off || v != good {
+			binary.LittleEndian.PutUint64(p[:], good)
+			gpu.PokeVRAM(off, p[:])
 		}
 	}
 	return d
+}
+
+// level returns what the data lines make of a word.
+func (d *Device) level(v uint64) uint64 {
+	for _, f := range d.pairs {
+		v = f.short(v)
+	}
+	return v&^d.low | d.high
 }
 
 func (d *Device) plant(f Fault) {
@@ -157,7 +172,12 @@ func (d *Device) follow(req port.Request, beat port.Beat, cplReady bool) {
 		d.base = beat.Data & 0xffffffff &^ (pcicfg.BAR0Size - 1)
 		d.bar0 = false
 	}
+	if d.where && cplReady && cpl.Status != port.CplNone {
+		d.base = cpl.Data & 0xffffffff &^ (pcicfg.BAR0Size - 1)
+		d.where = false
+	}
 	if req.Kind != port.None && reqReady {
+		d.where = req.Kind == port.CfgRead && req.Addr == pcicfg.BAR0
 		d.register = req.Kind == port.MemRead && req.Addr&^(pcicfg.BAR0Size-1) == d.base
 		d.bar0 = req.Kind == port.CfgWrite && req.Addr == pcicfg.BAR0
 	}
@@ -180,10 +200,7 @@ func (d *Device) wrote(off uint64, beat port.Beat) {
 			v ^= 1 << f.rng.IntN(64)
 		}
 	}
-	for _, f := range d.pairs {
-		v = f.short(v)
-	}
-	v = v&^d.low | d.high
+	v = d.level(v)
 	binary.LittleEndian.PutUint64(p[:], v)
 	cells := d.cells(off)
 	if v != good || len(cells) > 1 {

@@ -3,6 +3,7 @@ package hwfault_test
 import (
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -149,6 +150,51 @@ func TestMemory(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A memory that held something before has it as the faults let it.
+func TestMemoryHeld(t *testing.T) {
+	c := gpu.Default()
+	c.VRAMBytes = vramBytes
+	g, err := gpu.New(c)
+	require.NoError(t, err)
+	m := &memory{cells: map[uint64]uint32{}, stuck: map[int]bool{5: true}, short: [2]int{9, 7}, data: map[int]bool{3: false, 40: true}, broken: "7"}
+	rng := rand.New(rand.NewPCG(8, 0))
+	var faults []hwfault.Fault
+	for _, text := range []string{"stuck-address:A5=1", "short-address:A9-A7", "stuck-data:D3=0", "stuck-data:D40=1", "dead-lane:7"} {
+		f, err := hwfault.Parse(text, vramBytes)
+		require.NoError(t, err)
+		faults = append(faults, f)
+	}
+	for off := uint64(0); off < vramBytes; off += 4 {
+		v := rng.Uint32()
+		g.PokeVRAM(off, binary.LittleEndian.AppendUint32(nil, v))
+		if m.cell(off) == off {
+			m.cells[off] = v
+		}
+	}
+	link, err := inproc.New(hwfault.New(g, vramBytes, faults), bustest.NewHost(4096), inproc.Options{})
+	require.NoError(t, err)
+	require.NoError(t, bustest.Enumerate(link))
+	all := make([]byte, vramBytes)
+	require.NoError(t, link.Read(2, 0, all))
+	for off := uint64(0); off < vramBytes; off += 4 {
+		require.Equal(t, m.read(off), binary.LittleEndian.Uint32(all[off:]), "at %#x", off)
+	}
+}
+
+// A host that finds BAR0 where an earlier one has put it sees a stuck line, too.
+func TestStuckRegisterFound(t *testing.T) {
+	g, err := gpu.New(gpu.Small())
+	require.NoError(t, err)
+	before, err := inproc.New(g, bustest.NewHost(4096), inproc.Options{})
+	require.NoError(t, err)
+	require.NoError(t, bustest.Enumerate(before))
+	after, err := inproc.New(hwfault.New(g, vramBytes, []hwfault.Fault{{Kind: hwfault.StuckRegister, Line: 3, High: true}}), bustest.NewHost(4096), inproc.Options{})
+	require.NoError(t, err)
+	p := make([]byte, 4)
+	require.NoError(t, after.Read(0, idreg.Scratch0, p))
+	assert.Equal(t, []byte{8, 0, 0, 0}, p)
 }
 
 // A lane whose enable is stuck on is written with the rest of its word; the

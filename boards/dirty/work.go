@@ -1,0 +1,199 @@
+package dirty
+
+import (
+	"encoding/binary"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+)
+
+// The memory of a node, in bytes from its half of the host's: a ring, an
+// indirect buffer and data.
+const (
+	nodeBytes  = memoryBytes / cpreg.Nodes
+	ringLog2   = 12
+	bufferAt   = 1 << ringLog2 // of the indirect buffers, one after the other
+	dataAt     = bufferAt + 1<<12
+	maxMove    = 2 << 10 // bytes that most packets move
+	longMove   = 64 << 10
+	maxPackets = 24
+)
+
+// A node is one that the session works with.
+type node struct {
+	*session
+	id   int
+	base uint64 // host address of its memory
+	next uint32 // fence id
+	wptr uint32 // dwords
+	used int    // bytes of the indirect buffers
+}
+
+// work resets a node, has it run packets and leaves it in one of the states in
+// which it does nothing more.
+func (s *session) work(id int) {
+	n := &node{session: s, id: id, base: s.mem.base + uint64(id)*nodeBytes, next: s.rng.Uint32()}
+	n.set(cpreg.Ctl, cpreg.CtlReset)
+	s.settle()
+	ring := pkt.Host | n.base
+	for _, w := range [][2]uint32{
+		{cpreg.RingLo, uint32(ring)}, {cpreg.RingHi, uint32(ring >> 32)}, {cpreg.RingSize, ringLog2},
+		{cpreg.Fence, n.next}, {cpreg.LineHi, s.number()},
+		{cpreg.Ctl, cpreg.CtlRun | s.rng.Uint32()&cpreg.CtlProtect},
+	} {
+		n.set(w[0], w[1])
+	}
+	for range 1 + s.rng.IntN(maxPackets) {
+		n.push(n.packet())
+	}
+	n.ring()
+	s.settle()
+	n.leave()
+}
+
+// set writes a register of the node.
+func (n *node) set(off, v uint32) {
+	n.write(cpreg.Base+uint32(n.id)*cpreg.Stride+off, v)
+}
+
+// ring rings the doorbell.
+func (n *node) ring() { n.set(cpreg.Wptr, n.wptr) }
+
+// push puts packets into the ring, which has room for all that a node is given.
+func (n *node) push(b []byte) {
+	copy(n.mem.bytes[n.id*nodeBytes+4*int(n.wptr):], b)
+	n.wptr += uint32(len(b) / 4)
+}
+
+// leave leaves the node as it is, on an empty ring or faulted already, or has
+// it fault, wait, stop inside a packet, or not begin with what is in its ring.
+func (n *node) leave() {
+	switch n.rng.IntN(6) {
+	case 1:
+		n.push(n.bad())
+	case 2:
+		n.push(n.indirect(append(n.packet(), n.bad()...)))
+	case 3:
+		n.push(encode(pkt.WaitFence{Node: uint8(n.rng.IntN(n.nodes)), Value: n.rng.Uint64() | 1<<63}))
+	case 4:
+		n.push(n.indirect(n.long()))
+		n.ring()
+		n.set(cpreg.Preempt, n.rng.Uint32())
+	case 5:
+		n.set(cpreg.Ctl, 0)
+		n.push(n.packet())
+	}
+	n.ring()
+}
+
+// packet returns a packet, or several that belong together.
+func (n *node) packet() []byte {
+	switch n.rng.IntN(9) {
+	case 0:
+		return encode(pkt.Fill{Dst: n.place(maxMove, 1), Bytes: n.rng.Uint32N(maxMove), Value: n.rng.Uint64()})
+	case 1:
+		return encode(pkt.Copy{Src: n.place(maxMove, 1), Dst: n.place(maxMove, 1), Bytes: n.rng.Uint32N(maxMove)})
+	case 2:
+		return n.rectangle()
+	case 3:
+		return encode(pkt.WriteReg{Off: idreg.Scratch0 + 4*n.rng.Uint32N(4), Value: n.rng.Uint32()})
+	case 4:
+		return encode(pkt.Timestamp{Addr: n.place(8, 8)}, pkt.Predicate{Addr: n.place(8, 8), NonZero: n.chance(1, 2)})
+	case 5:
+		return n.window()
+	case 6:
+		return n.context()
+	case 7:
+		return n.indirect(n.rectangle())
+	}
+	n.next += n.number() >> 1
+	return encode(pkt.Fence{Addr: n.place(8, 8), ID: n.next, IRQ: n.chance(1, 2)})
+}
+
+// rectangle sets both surfaces and moves or fills a rectangle.
+func (n *node) rectangle() []byte {
+	format := pkt.Format(n.rng.IntN(int(pkt.Format64) + 1))
+	edge := func() uint16 { return uint16(n.rng.IntN(16)) }
+	state := func(s pkt.Surface) pkt.SetState {
+		return pkt.SetState{Surface: s, Base: n.place(maxMove, 8), Pitch: 128, Format: format, X0: edge(), Y0: edge(), X1: edge(), Y1: edge()}
+	}
+	b := encode(state(pkt.Source), state(pkt.Dest))
+	if n.chance(1, 2) {
+		return append(b, encode(pkt.Fill2D{X: edge(), Y: edge(), W: edge(), H: edge(), Value: n.rng.Uint64()})...)
+	}
+	return append(b, encode(pkt.Copy2D{SrcX: edge(), SrcY: edge(), DstX: edge(), DstY: edge(), W: edge(), H: edge()})...)
+}
+
+// window sets a window, if the device has any.
+func (n *node) window() []byte {
+	if n.caps&idreg.CapsProtection == 0 {
+		return encode(pkt.NOP{})
+	}
+	return encode(pkt.SetWindow{Index: uint8(n.rng.IntN(pkt.Windows)), Writable: n.chance(1, 2), Base: n.place(maxMove, 1), Size: n.rng.Uint64N(maxMove)})
+}
+
+// context saves the context's state and restores it, if the device can.
+func (n *node) context() []byte {
+	if n.caps&idreg.CapsContexts == 0 {
+		return encode(pkt.NOP{Skip: 2})
+	}
+	at := n.place(pkt.StateBytes, pkt.StateBytes)
+	return encode(pkt.SaveState{Addr: at}, pkt.RestoreState{Addr: at})
+}
+
+// long returns a packet that takes long enough to be stopped inside, and that
+// needs no window.
+func (n *node) long() []byte {
+	bytes := min(longMove, n.vram/2)
+	if n.caps&idreg.CapsProtection != 0 {
+		n.push(encode(pkt.SetWindow{Writable: true, Size: n.vram}))
+	}
+	return encode(pkt.Fill{Dst: n.rng.Uint64N(n.vram - bytes), Bytes: uint32(min(bytes, 1<<16-1)), Value: n.rng.Uint64()})
+}
+
+// bad returns a packet of a known opcode with a random body, or of any. Most
+// of them are faults.
+func (n *node) bad() []byte {
+	l := pkt.Table[n.rng.IntN(len(pkt.Table))]
+	header := uint32(l.Op)<<24 | min(l.Body, 16)
+	if n.chance(1, 4) {
+		header = n.rng.Uint32() &^ (pkt.HeaderBody - 0xf)
+	}
+	b := binary.LittleEndian.AppendUint32(nil, header)
+	for range header & pkt.HeaderBody {
+		b = binary.LittleEndian.AppendUint32(b, n.rng.Uint32())
+	}
+	return b
+}
+
+// indirect puts packets into an indirect buffer and returns what executes it.
+func (n *node) indirect(b []byte) []byte {
+	at := bufferAt + n.used
+	n.used += copy(n.mem.bytes[n.id*nodeBytes+at:n.id*nodeBytes+dataAt], b)
+	return encode(pkt.Indirect{Addr: pkt.Host | n.base + uint64(at), Dwords: uint32(len(b) / 4)})
+}
+
+// place returns the GPU address, a multiple of align, of so many bytes in VRAM
+// or in the node's data, or now and then where the host has no memory.
+func (n *node) place(bytes, align uint64) uint64 {
+	if n.chance(1, 64) {
+		return pkt.Host | n.rng.Uint64()>>(65-n.hostBits)&^(align-1)
+	}
+	if n.chance(1, 2) {
+		return n.rng.Uint64N(n.vram-bytes) &^ (align - 1)
+	}
+	at := dataAt + n.rng.Uint64N(nodeBytes-dataAt-bytes)&^(align-1)
+	return pkt.Host | n.base + at
+}
+
+// encode returns packets as they stand in memory.
+func encode(packets ...interface {
+	Append(b []byte) ([]byte, error)
+}) []byte {
+	var b []byte
+	for _, p := range packets {
+		b, _ = p.Append(b) // a packet that cannot be encoded is left out
+	}
+	return b
+}
