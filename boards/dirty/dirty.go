@@ -55,7 +55,7 @@ const (
 // nodes may run, wait, or have stopped, and interrupts may be pending. Leave
 // fails with ErrRestless, or with bus.ErrLinkDown if the device does not answer.
 func Leave(dev port.Device, o Options) error {
-	s := &session{dev: dev, rng: rand.New(rand.NewPCG(o.Seed, 0))}
+	s := &session{dev: dev, seed: o.Seed, rng: rand.New(rand.NewPCG(o.Seed, 0))}
 	var err error
 	wire := inproc.Options{Latency: 1 + s.rng.IntN(64), BytesPerClock: 1 + s.rng.IntN(8)}
 	if s.link, err = inproc.New(dev, &s.mem, wire); err != nil {
@@ -89,6 +89,7 @@ func Leave(dev port.Device, o Options) error {
 type session struct {
 	dev  port.Device
 	link *inproc.Link
+	seed uint64
 	rng  *rand.Rand
 	mem  memory
 	err  error
@@ -179,10 +180,11 @@ func (s *session) fillVRAM() {
 	if !ok || s.err != nil {
 		return
 	}
+	rng := rand.New(rand.NewPCG(s.seed, 1)) // of its own, so that the session is the same without
 	var p [512]byte
 	for off := uint64(0); off < s.vram; off += uint64(len(p)) {
 		for i := 0; i < len(p); i += 8 {
-			binary.LittleEndian.PutUint64(p[i:], s.rng.Uint64())
+			binary.LittleEndian.PutUint64(p[i:], rng.Uint64())
 		}
 		s.link.Sample(func() { v.PokeVRAM(off, p[:]) })
 	}
@@ -285,11 +287,12 @@ func (s *session) pass(n uint64) {
 	}
 }
 
-// How long nothing may have crossed the ports of a device at rest, and how
-// often settle waits for that, in clocks and rounds.
+// Nothing crosses the ports of a device at rest for restClocks, which is longer
+// than any of the session's packets moves data inside of VRAM. Settle waits for
+// that so many times.
 const (
-	restClocks = 1024
-	restRounds = 1024
+	restClocks = 16 << 10
+	restRounds = 256
 )
 
 // settle waits until the device has done what it can do.
@@ -297,9 +300,7 @@ func (s *session) settle() {
 	for range restRounds {
 		before := s.link.Stats()
 		s.pass(restClocks)
-		idle := false
-		s.link.Sample(func() { idle = s.dev.IdleFor() > 0 })
-		if s.err != nil || idle && s.link.Stats() == before {
+		if s.err != nil || s.link.Stats() == before {
 			return
 		}
 	}

@@ -272,8 +272,16 @@ func TestNoAnswer(t *testing.T) {
 	assert.ErrorContains(t, err, "seed 5")
 }
 
-// restless is a device that never sleeps.
-type restless struct{ *gpu.GPU }
+// restless is a device that reads host memory all the time.
+type restless struct{ port.Device }
+
+func (restless) Initiator() (port.Request, port.Beat) {
+	return port.Request{Kind: port.MemRead, Len: 1}, port.Beat{}
+}
+
+func (d restless) Tick(req port.Request, beat port.Beat, cplReady bool, _ port.Completion, _, _ bool) {
+	d.Device.Tick(req, beat, cplReady, port.Completion{}, false, false)
+}
 
 func (restless) IdleFor() uint64 { return 0 }
 
