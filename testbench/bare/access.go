@@ -6,7 +6,12 @@ import (
 	"errors"
 
 	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
+	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/wdogreg"
 )
 
 // Where Place puts the BARs.
@@ -134,6 +139,36 @@ func (a *Access) Place() {
 	a.SetConfig(pcicfg.BAR3, base2>>32)
 	a.SetConfig(pcicfg.MSIX, 0)
 	a.SetConfig(pcicfg.Command, CommandOn)
+}
+
+// Still ends what an earlier host may have left going and no reset of one node
+// ends: it masks the events, turns coalescing, counters and watchdog off, and
+// resets all nodes, whose timelines stay. It does not wait for the nodes. What it
+// returns gives the masks and limits back their values.
+func (a *Access) Still() (restore func()) {
+	caps := a.Reg(idreg.Base + idreg.Caps)
+	var was [][2]uint32
+	for _, r := range []struct{ needs, off uint32 }{
+		{0, intcreg.Base + intcreg.Mask},
+		{idreg.CapsCoalescing, intcreg.Base + intcreg.CoalesceCount},
+		{idreg.CapsCoalescing, intcreg.Base + intcreg.CoalesceTime},
+		{idreg.CapsCounters, perfreg.Base + perfreg.Ctl},
+		{idreg.CapsWatchdog, wdogreg.Base + wdogreg.Limit},
+	} {
+		if r.needs&^caps == 0 {
+			was = append(was, [2]uint32{r.off, a.Reg(r.off)})
+			a.SetReg(r.off, 0)
+		}
+	}
+	a.SetReg(cpreg.Base+cpreg.Ctl, cpreg.CtlReset)
+	if caps&idreg.CapsNode1 != 0 {
+		a.SetReg(cpreg.Base+cpreg.Stride+cpreg.Ctl, cpreg.CtlReset)
+	}
+	return func() {
+		for _, w := range was {
+			a.SetReg(w[0], w[1])
+		}
+	}
 }
 
 // Size returns the size of the BAR at off, 0 if there is none, and leaves ones

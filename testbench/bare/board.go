@@ -8,7 +8,6 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/bus"
-	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/msixreg"
@@ -34,7 +33,7 @@ func With(o boards.Options) Opener {
 }
 
 // A Board is a board that is ready to be given work: its BARs are placed, its
-// interrupts are on, and its nodes do not run.
+// interrupts are on, and its nodes do not run and have completed no fence.
 type Board struct {
 	*Access
 	Nodes      int
@@ -44,8 +43,8 @@ type Board struct {
 	LengthBits int
 	Tags       int
 
-	fences []uint32 // of the nodes, as they were found
-	rate   uint64   // bytes a second of the link, 0 if it is as fast as its clock
+	lines []uint64 // timelines of the nodes, as they were found
+	rate  uint64   // bytes a second of the link, 0 if it is as fast as its clock
 }
 
 // Open connects host to the board and makes it ready. It fails with ErrDevice,
@@ -87,12 +86,14 @@ func (b *Board) prepare() error {
 	b.Tags = int(field(caps, idreg.CapsTags))
 	b.LengthBits = int(field(caps, idreg.CapsLength))
 	b.HostBits = int(b.Reg(idreg.HostBits))
+	b.Still()
 	for i := range b.Nodes {
 		n := b.Node(i)
 		if err := n.Reset(); err != nil {
 			return errors.Join(b.Err, err)
 		}
-		b.fences = append(b.fences, n.Reg(cpreg.Fence))
+		b.lines = append(b.lines, n.Timeline())
+		n.SetTimeline(0)
 	}
 	b.interrupts()
 	return b.Err
@@ -143,16 +144,16 @@ func (b *Board) Await(bytes uint64, done func() bool) bool {
 	return false
 }
 
-// Close stops the nodes, gives FENCE its value back, turns interrupts off and
+// Close stops the nodes, gives their timelines back what they had, turns interrupts off and
 // releases the link. It returns the first error of an access.
 func (b *Board) Close() error {
 	b.Ctx = context.WithoutCancel(b.Ctx)
-	for i, id := range b.fences {
+	for i, line := range b.lines {
 		n := b.Node(i)
 		if err := n.Reset(); err != nil && b.Err == nil {
 			b.Err = err
 		}
-		n.SetReg(cpreg.Fence, id)
+		n.SetTimeline(line)
 	}
 	b.SetReg(intcreg.Base+intcreg.Mask, 0)
 	b.SetReg(intcreg.Base+intcreg.Status, intcreg.All)

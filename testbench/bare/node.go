@@ -51,6 +51,19 @@ func (n *Node) Reg(off uint32) uint32 { return n.a.Reg(n.at(off)) }
 // SetReg writes a register of the node.
 func (n *Node) SetReg(off, v uint32) { n.a.SetReg(n.at(off), v) }
 
+// Timeline returns the last fence that the node has completed, with the high
+// half that the registers have beside it.
+func (n *Node) Timeline() uint64 {
+	lo := n.Reg(cpreg.LineLo) // latches the high half
+	return uint64(n.Reg(cpreg.LineHi))<<32 | uint64(lo)
+}
+
+// SetTimeline presets the timeline of the node, which does not run.
+func (n *Node) SetTimeline(v uint64) {
+	n.SetReg(cpreg.Fence, uint32(v))
+	n.SetReg(cpreg.LineHi, uint32(v>>32))
+}
+
 // Reset resets the node. It fails with ErrStuck if that does not end.
 func (n *Node) Reset() error {
 	if n.id == 0 {
@@ -65,7 +78,7 @@ func (n *Node) Reset() error {
 
 // Start resets the node and has it run an empty ring of 1<<log2 bytes at base,
 // a GPU address in host memory or VRAM. The last fence that it has completed
-// becomes id. It fails with ErrStuck.
+// becomes id; the high half of its timeline stays. It fails with ErrStuck.
 func (n *Node) Start(base uint64, log2, id uint32) error {
 	n.base, n.dwords, n.wptr = base, 1<<log2/4, 0
 	if err := n.Reset(); err != nil {

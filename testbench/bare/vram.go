@@ -64,8 +64,9 @@ func (a *Access) move(off uint64, p []byte, do func(n *Node, vram, host uint64, 
 	n, err := a.user, error(nil)
 	if n == nil {
 		n = a.Node(0)
-		err = n.Start(pkt.Host|moverBase, cpreg.MinRingLog2, n.Reg(cpreg.Fence))
-		defer a.stop(n)
+		line := n.Timeline()
+		err = n.Start(pkt.Host|moverBase, cpreg.MinRingLog2, 0)
+		defer a.stop(n, line)
 	}
 	if n.base&pkt.Host == 0 {
 		err = ErrRing
@@ -80,11 +81,10 @@ func (a *Access) move(off uint64, p []byte, do func(n *Node, vram, host uint64, 
 	}
 }
 
-// stop resets a node that only moved, and gives FENCE back what it had.
-func (a *Access) stop(n *Node) {
-	id := n.Reg(cpreg.Fence)
+// stop resets a node that only moved, and gives its timeline back what it had.
+func (a *Access) stop(n *Node, line uint64) {
 	if err := n.Reset(); err != nil && a.Err == nil {
 		a.Err = err
 	}
-	n.SetReg(cpreg.Fence, id)
+	n.SetTimeline(line)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+	"github.com/hilgpu/hilgpu/rtl/abi/wdogreg"
 	"github.com/hilgpu/hilgpu/testbench/bringup"
 )
 
@@ -317,6 +318,7 @@ func TestRestores(t *testing.T) {
 	const bar0, bar2 = 0xd0000000, 0x3_0000_0000
 	at := map[uint64]uint32{
 		idreg.Base + idreg.Scratch0: 0x11111111, idreg.Base + idreg.Scratch3: 0x33333333,
+		intcreg.Base + intcreg.CoalesceCount: 9, intcreg.Base + intcreg.CoalesceTime: 5000, wdogreg.Base + wdogreg.Limit: 777,
 		intcreg.Base + intcreg.Mask: intcreg.Done0, msixreg.Base + msixreg.AddrLo: 0xfee00040,
 		msixreg.Base + msixreg.Data: 7, msixreg.Base + msixreg.Control: 0, cpreg.Base + cpreg.Fence: 41,
 	}

@@ -39,13 +39,13 @@ func irqMessage(s *session) outcome {
 	rng := s.rng(4)
 	var was []configWord
 	save := func(off uint32) { was = append(was, configWord{int(off), s.Reg(off)}) }
+	s.quiesce()
 	save(intcreg.Base + intcreg.Mask)
 	for v := range uint32(pcicfg.Vectors) {
 		for off := uint32(0); off < msixreg.Stride; off += 4 {
 			save(msixreg.Base + v*msixreg.Stride + off)
 		}
 	}
-	s.SetReg(intcreg.Base+intcreg.Mask, 0)
 	s.SetReg(intcreg.Base+intcreg.Status, intcreg.All)
 	for v := range uint32(pcicfg.Vectors) {
 		q.data[v] = rng.Uint32()

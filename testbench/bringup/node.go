@@ -33,7 +33,8 @@ type node struct {
 func (s *session) useNode() {
 	if !s.used {
 		s.used = true
-		s.fence = s.Reg(node0 + cpreg.Fence)
+		s.quiesce()
+		s.line = s.Node(0).Timeline()
 	}
 }
 
@@ -46,6 +47,7 @@ func (s *session) resetNode() { _ = s.Node(0).Reset() }
 func (s *session) newNode(log2 uint32) (node, string) {
 	s.useNode()
 	n := node{s.Node(0)}
+	n.SetReg(cpreg.LineHi, 0)
 	return n, problem(n.Start(pkt.Host|(bare.HostBase+ringAt), log2, 0))
 }
 

@@ -51,7 +51,8 @@ func (s *session) entries() []regmap.Entry {
 }
 
 // regsReset compares what does not change by itself with its value after reset.
-// A register that software may have written since is worth a line, no failure.
+// A register that software may have written since is worth a line, no failure,
+// and so is one that a trigger may have filled.
 func regsReset(s *session) outcome {
 	var f finding
 	var written []string
@@ -64,7 +65,7 @@ func regsReset(s *session) outcome {
 		got := s.Reg(e.Off())
 		switch {
 		case s.Err != nil || got == e.Reg.Reset:
-		case e.Reg.Access == reg.RW:
+		case e.Reg.Access == reg.RW || filled(e.Block):
 			written = append(written, fmt.Sprintf("%s, %#x after reset: written since", e.Format(got), e.Reg.Reset))
 		default:
 			f.add("", "%s @0x%04x, want %#x: %s", e.Format(got), e.Off(), e.Reg.Reset, named(uint64(e.Reg.Reset), uint64(got)))
@@ -73,6 +74,19 @@ func regsReset(s *session) outcome {
 	o := f.outcome(fmt.Sprintf("%d registers, %d of them written since", n, len(written)))
 	o.details = append(o.details, written...)
 	return o
+}
+
+// filled reports whether read-only registers of a block may hold what a trigger
+// has copied there: one that anybody may pull, as SNAPSHOT of the counters.
+func filled(b reg.Block) bool {
+	for _, r := range b.Regs {
+		for _, f := range r.Fields {
+			if r.Poke == reg.Safe && f.Write == reg.Trigger {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // regsAccess writes each bit of the registers that may be written by hand, and

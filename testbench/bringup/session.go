@@ -7,7 +7,6 @@ import (
 	"math/bits"
 	"math/rand/v2"
 
-	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/testbench/bare"
@@ -26,8 +25,9 @@ type session struct {
 	was      []configWord // what prepare found
 	vram     uint64       // bytes
 	aperture bool         // BAR2 is VRAM; otherwise packets move it
+	wake     func()       // undoes quiesce, nil if it has not been called
 	used     bool         // node 0 was run
-	fence    uint32       // what its FENCE was before
+	line     uint64       // what its timeline was before
 }
 
 // A configWord is a dword of configuration space.
@@ -106,13 +106,25 @@ func (s *session) prepare() error {
 	return nil
 }
 
+// quiesce ends what an earlier host left going, once: a stage that uses nodes or
+// interrupts would find it in its way.
+func (s *session) quiesce() {
+	if s.wake == nil {
+		s.wake = s.Still()
+	}
+}
+
 // restore resets the node if it was used, and gives the configuration back what
-// prepare found, also after a run that was cancelled.
+// prepare found, and the masks and limits what quiesce did, also after a run
+// that was cancelled.
 func (s *session) restore() error {
 	s.Ctx, s.Err = context.WithoutCancel(s.Ctx), nil
 	if s.used {
 		s.resetNode()
-		s.SetReg(cpreg.Base+cpreg.Fence, s.fence)
+		s.Node(0).SetTimeline(s.line)
+	}
+	if s.wake != nil {
+		s.wake()
 	}
 	for i := len(s.was) - 1; i >= 0; i-- {
 		s.SetConfig(s.was[i].off, s.was[i].v)
