@@ -73,14 +73,27 @@ func (p *plain) entry() kmddi.DriverInitializationData {
 	}
 }
 
+// reset has the device forget whatever used it before: the state of both nodes,
+// their fences, and every limit and mask of the registers.
+func (p *plain) reset(t *ddi.Thread) ddi.Status {
+	h := p.cb.DeviceHandle
+	s := p.cb.WriteRegister(t, h, p.bar, idreg.Base+idreg.Reset, idreg.ResetWhole)
+	for busy := uint32(1); busy != 0 && !s.Failed(); {
+		busy, s = p.cb.ReadRegister(t, h, p.bar, idreg.Base+idreg.Reset)
+	}
+	return s
+}
+
 // start lets everything live in VRAM, reached through the BAR.
 func (p *plain) start(t *ddi.Thread, _ kmddi.HAdapter, _ kmddi.StartInfo, cb *kmddi.DxgkrnlInterface) (kmddi.StartDeviceOut, ddi.Status) {
 	p.cb = cb
 	h := cb.DeviceHandle
-	var s [3]ddi.Status
-	p.bar, s[0] = cb.MapMemory(t, h, 0, 0, 0x10000)
-	p.ring, s[1] = cb.AllocateContiguousMemory(t, h, 1<<plainRingLog2)
-	p.fence, s[2] = cb.AllocateContiguousMemory(t, h, 4096)
+	var s [4]ddi.Status
+	if p.bar, s[0] = cb.MapMemory(t, h, 0, 0, 0x10000); !s[0].Failed() {
+		s[1] = p.reset(t)
+	}
+	p.ring, s[2] = cb.AllocateContiguousMemory(t, h, 1<<plainRingLog2)
+	p.fence, s[3] = cb.AllocateContiguousMemory(t, h, 4096)
 	for _, s := range s {
 		if s.Failed() {
 			return kmddi.StartDeviceOut{}, s

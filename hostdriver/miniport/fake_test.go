@@ -19,6 +19,8 @@ import (
 const (
 	idMagic, idVersion, idCaps, idHash, idVRAM, idClock, idHostBits = 0x00, 0x04, 0x08, 0x0c, 0x10, 0x14, 0x40
 
+	idReset = 0x44
+
 	intcStatus, intcMask = 0x100, 0x104
 
 	cp0Ctl, cp0Rptr, cp0Wptr, cp0Fence, cp0FaultInfo = 0x1000, 0x1014, 0x1018, 0x101c, 0x1020
@@ -30,6 +32,7 @@ const (
 type fakeGPU struct {
 	regs       map[uint32]uint32
 	resetReads int // reads of CTL that still have RESET set
+	wholeReads int // reads of ID.RESET that still have WHOLE set
 }
 
 func newGPU(nodes uint32) *fakeGPU {
@@ -44,11 +47,21 @@ func (g *fakeGPU) read(off uint32) uint32 {
 		g.resetReads--
 		return 2
 	}
+	if off == idReset && g.wholeReads > 0 {
+		g.wholeReads--
+		return 1
+	}
 	return g.regs[off]
 }
 
 func (g *fakeGPU) write(off, v uint32) {
 	switch {
+	case off == idReset:
+		for r := range g.regs {
+			if r >= intcStatus {
+				g.regs[r] = 0
+			}
+		}
 	case off == intcStatus:
 		g.regs[off] &^= v
 	case off == cp0Ctl || off == cp1Ctl:

@@ -42,9 +42,10 @@ func resetFromTimeout(t *ddi.Thread, h kmddi.HAdapter) ddi.Status {
 //
 //	DDI     DxgkDdiRestartFromTimeout, d3dkmddi.h
 //	Caller  the kernel, PASSIVE_LEVEL, alone, after ResetFromTimeout
-//	Effect  the fence words are 0, and the first fence of each node may be any
+//	Effect  the device is reset, for another host may have used it since, the
+//	        fence words are 0, and the first fence of each node may be any
 //	Returns StatusSuccess, and then the device has answered behind all of it
-//	        StatusIOTimeout: a node that does not come out of reset
+//	        StatusIOTimeout: the device or a node does not come out of reset
 //	        StatusInvalidHandle: a handle without a started adapter
 //	        StatusInvalidParameter: without ResetFromTimeout
 //	        whatever a callback failed with
@@ -59,7 +60,7 @@ func restartFromTimeout(t *ddi.Thread, h kmddi.HAdapter) ddi.Status {
 	}
 	clear(a.fences.Bytes)
 	for _, step := range [...]func(*ddi.Thread) ddi.Status{
-		a.enableMastering, a.startRings, a.enableInterrupts, a.flush,
+		a.resetDevice, a.enableMastering, a.startRings, a.enableInterrupts, a.flush,
 	} {
 		if s := step(t); s != ddi.StatusSuccess {
 			a.running = false

@@ -66,8 +66,9 @@ func removeDevice(_ *ddi.Thread, h kmddi.HAdapter) ddi.Status {
 }
 
 // startDevice brings the device up: maps the registers, checks that it is the
-// device this driver was built for, gives each node a ring and a fence word,
-// and enables the interrupts. There are no displays.
+// device this driver was built for, resets it, for an earlier driver may have
+// left it in any state, gives each node a ring and a fence word, and enables the
+// interrupts. There are no displays.
 //
 //	DDI     DxgkDdiStartDevice, dispmprt.h
 //	Caller  the kernel, PASSIVE_LEVEL, alone
@@ -78,7 +79,7 @@ func removeDevice(_ *ddi.Thread, h kmddi.HAdapter) ddi.Status {
 //	        StatusDeviceConfiguration: another device, or one whose
 //	        capabilities are impossible
 //	        StatusInsufficientResources: memory that the device cannot reach
-//	        StatusIOTimeout: a node that does not come out of reset
+//	        StatusIOTimeout: the device or a node does not come out of reset
 //	        whatever a callback failed with
 //	Source  learn.microsoft.com, nc-dispmprt-dxgkddi_start_device
 func startDevice(t *ddi.Thread, h kmddi.HAdapter, _ kmddi.StartInfo, cb *kmddi.DxgkrnlInterface) (kmddi.StartDeviceOut, ddi.Status) {
@@ -91,7 +92,7 @@ func startDevice(t *ddi.Thread, h kmddi.HAdapter, _ kmddi.StartInfo, cb *kmddi.D
 	}
 	a.cb = cb
 	for _, step := range [...]func(*ddi.Thread) ddi.Status{
-		a.mapRegisters, a.identify, a.enableMastering, a.allocate, a.startRings, a.enableInterrupts,
+		a.mapRegisters, a.identify, a.resetDevice, a.enableMastering, a.allocate, a.startRings, a.enableInterrupts,
 	} {
 		if s := step(t); s != ddi.StatusSuccess {
 			a.release(t)
@@ -175,6 +176,26 @@ func (a *adapter) identify(t *ddi.Thread) ddi.Status {
 func (c caps) possible() bool {
 	return c.nodes >= 1 && c.nodes <= 2 && c.lengthBits >= 16 && c.lengthBits <= 32 &&
 		c.hostBits >= 32 && c.hostBits <= 62 && c.vramBytes > 0 && c.clockHz > 0
+}
+
+// resetPolls bounds how often ID.RESET is read until the whole reset is done,
+// which waits for the writes that have begun and for nothing else.
+const resetPolls = 1 << 12
+
+// resetDevice resets both nodes with their timelines, and all registers but the
+// time and what enumeration has set up. It comes before any memory is allocated,
+// which a node that an earlier driver left running could write to.
+func (a *adapter) resetDevice(t *ddi.Thread) ddi.Status {
+	if s := a.regs.WriteRegister(t, idreg.Base+idreg.Reset, idreg.ResetWhole); s != ddi.StatusSuccess {
+		return s
+	}
+	for range resetPolls {
+		v, s := a.regs.ReadRegister(t, idreg.Base+idreg.Reset)
+		if s != ddi.StatusSuccess || v&idreg.ResetWhole == 0 {
+			return s
+		}
+	}
+	return ddi.StatusIOTimeout
 }
 
 // enableMastering sets the bus master bit, which stopping may have cleared.

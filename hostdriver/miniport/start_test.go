@@ -42,6 +42,42 @@ func TestStartDevice(t *testing.T) {
 	assert.NotContains(t, one.gpu.regs, uint32(cp1Ctl), "node 1 is not there")
 }
 
+// What an earlier driver may have left on, of which docs/registers.md says that
+// it outlives CTL.RESET, is off before memory is allocated.
+func TestStartDeviceEndsWhatWasLeft(t *testing.T) {
+	left := map[uint32]uint32{
+		0x10c: 200, 0x110: 5000, // INTC.COALESCE_COUNT, COALESCE_TIME
+		0x200: 1, 0x300: 1000, // PERF.CTL.RUN, WDOG.LIMIT
+		0x104c: 7, 0x114c: 8, // TIMELINE_HI
+	}
+	k := newKernel(2)
+	require.Equal(t, ddi.StatusSuccess, k.table.AddDevice(k.thread, k.adapter))
+	for off, v := range left {
+		k.gpu.regs[off] = v
+	}
+	k.gpu.regs[cp0Ctl], k.gpu.regs[cp1Ctl] = 5, 5
+	k.hook = func(bool, uint32) {
+		if len(k.memory) > 0 {
+			assert.Zero(t, k.gpu.regs[cp1Ctl]&^1, "a node of the past when memory is there")
+			for off := range left {
+				assert.Zero(t, k.gpu.regs[off], "register %#x", off)
+			}
+		}
+	}
+	_, s := k.start()
+	require.Equal(t, ddi.StatusSuccess, s)
+
+	require.Equal(t, ddi.StatusSuccess, k.reset())
+	k.hook = nil
+	for off, v := range left {
+		k.gpu.regs[off] = v
+	}
+	require.Equal(t, ddi.StatusSuccess, k.restart())
+	for off := range left {
+		assert.Zero(t, k.gpu.regs[off], "register %#x after another host has used the device", off)
+	}
+}
+
 func TestStartDeviceRefuses(t *testing.T) {
 	reg := func(off, v uint32) func(*kernel) { return func(k *kernel) { k.gpu.regs[off] = v } }
 	caps := func(nodes, length uint32) uint32 { return nodes | 16<<8 | length<<16 | 1<<29 }
@@ -76,6 +112,8 @@ func TestStartDeviceRefuses(t *testing.T) {
 		{"a short BAR0", func(k *kernel) { k.info.BARs[0] = 0x8000 }, ddi.StatusDeviceConfiguration},
 		{"no interrupt message", func(k *kernel) { k.info.Messages = 0 }, ddi.StatusDeviceConfiguration},
 		{"reset is never done", func(k *kernel) { k.gpu.resetReads = 1 << 30 }, ddi.StatusIOTimeout},
+		{"the whole reset takes a while", func(k *kernel) { k.gpu.wholeReads = 100 }, ddi.StatusSuccess},
+		{"the whole reset is never done", func(k *kernel) { k.gpu.wholeReads = 1 << 30 }, ddi.StatusIOTimeout},
 		{"memory ends where the device's reach does", func(k *kernel) { k.next = 1<<40 - 0x21000 }, ddi.StatusSuccess},
 		{"memory out of the device's reach", func(k *kernel) { k.next = 1 << 40 }, ddi.StatusInsufficientResources},
 		{"the last ring out of its reach", func(k *kernel) { k.next = 1<<40 - 0x20000 }, ddi.StatusInsufficientResources},

@@ -160,6 +160,9 @@ func (a *Access) Still() (restore func()) {
 			a.SetReg(r.off, 0)
 		}
 	}
+	if caps&idreg.CapsWatchdog != 0 {
+		a.SetReg(wdogreg.Base+wdogreg.Status, wdogreg.Hang0|wdogreg.Hang1)
+	}
 	a.SetReg(cpreg.Base+cpreg.Ctl, cpreg.CtlReset)
 	if caps&idreg.CapsNode1 != 0 {
 		a.SetReg(cpreg.Base+cpreg.Stride+cpreg.Ctl, cpreg.CtlReset)

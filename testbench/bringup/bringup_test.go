@@ -352,7 +352,7 @@ func TestRestores(t *testing.T) {
 		}
 		return &closing{Link: link, last: check}, clock, err
 	}
-	r := run(t, bringup.Options{Board: "emu?config=small", Open: open, Poke: reg.Idle})
+	r := run(t, bringup.Options{Board: "emu?config=small&coalescing=1&watchdog=1", Open: open, Poke: reg.Idle})
 	assert.True(t, r.OK(), text(r))
 	details := strings.Join(result(t, r, "regs.reset").Details, "\n")
 	assert.Contains(t, details, "INTC.MASK=0x1 (DONE0=1 DONE1=0 FAULT0=0 FAULT1=0), 0x0 after reset: written since")

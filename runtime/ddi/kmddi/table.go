@@ -15,7 +15,15 @@ import "github.com/hilgpu/hilgpu/runtime/ddi"
 type DriverInitializationData struct {
 	Version uint32 // DXGKDDI_INTERFACE_VERSION, InterfaceVersion
 
-	AddDevice    func(t *ddi.Thread, h HAdapter) ddi.Status
+	AddDevice func(t *ddi.Thread, h HAdapter) ddi.Status
+
+	// StartDevice finds the device placed, decoding and mastering the bus, with
+	// its interrupt messages set up, and otherwise in any state: another driver
+	// may have used it, and it keeps its registers from one session to the next.
+	// Nodes may run, wait or have faulted, FENCE may have any value, events may be
+	// pending and limits set. The driver has to set or reset whatever it relies
+	// on, before it allocates memory that the device can reach; ID.RESET resets
+	// all but VRAM. It must also expect an interrupt of the past.
 	StartDevice  func(t *ddi.Thread, h HAdapter, info StartInfo, cb *DxgkrnlInterface) (StartDeviceOut, ddi.Status)
 	StopDevice   func(t *ddi.Thread, h HAdapter) ddi.Status
 	RemoveDevice func(t *ddi.Thread, h HAdapter) ddi.Status

@@ -1,0 +1,131 @@
+package testbench_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"image"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/boards/serve"
+	"github.com/hilgpu/hilgpu/hostdriver/umd"
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/bringup"
+	"github.com/hilgpu/hilgpu/testbench/compose"
+	"github.com/hilgpu/hilgpu/testbench/storm"
+	"github.com/hilgpu/hilgpu/testbench/suite"
+	"github.com/hilgpu/hilgpu/testbench/transfer"
+)
+
+// Which states of a board an earlier host left are tried.
+var (
+	dirtySeed  = flag.Uint64("dirty.seed", 0, "first `seed` of the boards that an earlier host left")
+	dirtySeeds = flag.Uint64("dirty.seeds", 4, "how many `seeds` of them")
+)
+
+// onDirty runs a test on boards that an earlier host left: with all features, the
+// smallest with room for so much VRAM, and at the end of a line.
+func onDirty(t *testing.T, vram string, test func(t *testing.T, board string)) {
+	for _, kind := range []string{"emu?", "emu?config=small&vram=" + vram + "&", "line?baud=30000000&"} {
+		for seed := range *dirtySeeds {
+			board := fmt.Sprintf("%sdirty=%d", kind, *dirtySeed+seed)
+			t.Run(board, func(t *testing.T) {
+				t.Parallel()
+				test(t, board)
+			})
+		}
+	}
+}
+
+// The drivers pass the suite whatever they find.
+func TestDirtySuite(t *testing.T) {
+	onDirty(t, "8KiB", func(t *testing.T, board string) {
+		for _, i := range suite.Expand(board, *seed, 1) {
+			t.Run(i.Name, func(t *testing.T) { i.Run(t, testbench.HostDrivers()) })
+		}
+	})
+}
+
+// The frame is that of a clean board, and so are all counts but the clocks and the
+// interrupts, of which one may be of the past.
+func TestDirtyCompose(t *testing.T) {
+	o := compose.Options{Width: 40, Height: 30, Contexts: 2, Seed: 5, Sources: noise(3, image.Pt(20, 20), image.Pt(9, 33))}
+	want, clean := composed(t, "emu?config=full", o, testbench.Options{})
+	onDirty(t, "8KiB", func(t *testing.T, board string) {
+		got, stats := composed(t, board, o, testbench.Options{})
+		assert.Equal(t, want, got)
+		if board == fmt.Sprintf("emu?dirty=%d", *dirtySeed) {
+			stats.Cycles, stats.Interrupts = clean.Cycles, clean.Interrupts
+			assert.Equal(t, clean, stats)
+		}
+	})
+}
+
+// composesWith composes with another miniport.
+func composesWith(t *testing.T, board string, p *plain) {
+	t.Helper()
+	plan, err := compose.NewPlan(compose.Options{Width: 40, Height: 30, Contexts: 2, Seed: 3, Sources: noise(3, image.Pt(10, 12), image.Pt(9, 13))})
+	require.NoError(t, err)
+	sys, err := testbench.Open(board, testbench.Drivers{UserMode: umd.OpenAdapter, KernelMode: p.entry}, testbench.Options{})
+	require.NoError(t, err)
+	frame, err := compose.Run(sys, plan)
+	require.NoError(t, err)
+	require.NoError(t, sys.Close())
+	_, n := compose.Diff(frame, plan.Reference())
+	assert.Zero(t, n)
+}
+
+// The small miniport starts whatever it finds.
+func TestDirtyMiniport(t *testing.T) {
+	onDirty(t, "64KiB", func(t *testing.T, board string) { composesWith(t, board, new(plain)) })
+}
+
+// The second session of a served board finds what the first one left.
+func TestMiniportTwiceOnAServedBoard(t *testing.T) {
+	dev, err := boards.Device("emu?config=small&vram=64KiB")
+	require.NoError(t, err)
+	board, err := serve.New(dev, serve.Options{Hz: dev.Hz(), MapHash: regmap.Hash()})
+	require.NoError(t, err)
+	l, err := serve.ListenTCP("127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		l.Serve(ctx, board) // until the context is done
+	}()
+	defer func() {
+		cancel()
+		<-done
+	}()
+	for range 2 {
+		composesWith(t, l.Selector(), new(plain))
+	}
+	assert.EqualValues(t, 2, board.Stats().Sessions)
+}
+
+// Bring-up passes.
+func TestDirtyBringup(t *testing.T) {
+	onDirty(t, "8KiB", func(t *testing.T, board string) {
+		r, err := bringup.Run(t.Context(), bringup.Options{Board: board, Open: boards.Open})
+		require.NoError(t, err)
+		assert.True(t, r.OK(), "%+v", r)
+	})
+}
+
+// Copies, fills and storms begin as on a clean board.
+func TestDirtyWork(t *testing.T) {
+	onDirty(t, "8KiB", func(t *testing.T, board string) {
+		for _, fill := range []bool{false, true} {
+			_, err := transfer.Run(t.Context(), transfer.Options{Board: board, Open: boards.Open, Size: 1000, Count: 2, Fill: fill})
+			require.NoError(t, err)
+		}
+		_, err := storm.Run(t.Context(), storm.Options{Board: board, Open: boards.Open, Seed: 1, Cycles: 50_000})
+		require.NoError(t, err)
+	})
+}
