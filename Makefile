@@ -56,6 +56,8 @@ soak: ## the long campaigns: random devices, API calls and links, fuzzing, locks
 	$(GO) test -count 1 -timeout 60m ./rtl/gpu -run TestRandomBytes -device.buffers 1000000
 	$(GO) test -count 1 -timeout 60m ./testbench/storm -run 'TestStorm$$' -storm.cycles 20000000
 	$(GO) test -count 1 -timeout 60m ./testbench -run 'TestSuite/random' -suite.seed 1000 -suite.runs 200
+	$(GO) test -count 1 -timeout 60m ./testbench -run TestDirty -dirty.seed 1000 -dirty.seeds 500
+	$(GO) test -count 1 -timeout 60m ./boards/dirty -dirty.seeds 20000
 	for s in 1 2 3 4; do $(GO) test -count 1 -timeout 60m ./testbench/model -run TestModel -rapid.seed $$s -rapid.checks 100 -rapid.steps 1000 || exit 1; done
 	$(GO) test -count 1 -timeout 60m ./testbench/model -run TestThreads -model.rounds 5000
 	$(GO) test -count 1 -timeout 60m ./testbench/lists -run TestMemory -lists.soak 10000000

@@ -3,13 +3,20 @@ package boards
 import (
 	"encoding/binary"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/boards/dirty"
 	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/bus/inproc"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
@@ -107,4 +114,43 @@ func TestVerilatedThatCannotBeBuilt(t *testing.T) {
 		assert.ErrorIs(t, err, ErrSelector)
 		assert.ErrorContains(t, err, "tags 3, want 2 to 16, a power of two")
 	})
+}
+
+// An earlier host leaves the Verilog as it leaves the Go.
+func TestVerilatedLeftAsTheEmulator(t *testing.T) {
+	if !simtest.Installed(t, sim.Verilator.Check()) {
+		t.Skip("no Verilator")
+	}
+	root, err := sim.ModuleRoot(".")
+	require.NoError(t, err)
+	for seed := range uint64(3) {
+		g, err := gpu.New(gpu.Small())
+		require.NoError(t, err)
+		model, err := sim.NewVerilated(root, gpu.Small(), "")
+		require.NoError(t, err)
+		o := dirty.Options{Seed: seed, Idle: shortIdle}
+		require.NoError(t, dirty.Leave(struct{ port.Device }{g}, o)) // without its VRAM
+		require.NoError(t, dirty.Leave(model, o))
+		assert.Equal(t, registersOf(t, g), registersOf(t, model), "seed %d", seed)
+		require.NoError(t, model.Close())
+	}
+}
+
+// registersOf returns what another host reads.
+func registersOf(t *testing.T, dev port.Device) map[string]uint32 {
+	link, err := inproc.New(dev, new(pc), inproc.Options{})
+	require.NoError(t, err)
+	all := map[string]uint32{}
+	for off := 0; off < pcicfg.PCIeEnd; off += 4 {
+		all[strconv.Itoa(off)], err = link.ReadConfig(off)
+		require.NoError(t, err)
+	}
+	require.NoError(t, link.WriteConfig(pcicfg.Command, pcicfg.CommandMemory))
+	caps := read32(t, link, idreg.Caps)
+	for _, e := range regmap.New().Entries() {
+		if e.In(caps) {
+			all[e.Name()] = read32(t, link, uint64(e.Off()))
+		}
+	}
+	return all
 }
