@@ -2,7 +2,10 @@
 // that the driver stack knows of a board.
 package bus
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // A Link is the host's side of a connection to one device. Its methods may be
 // called from several goroutines; operations reach the device in call order.
@@ -62,3 +65,7 @@ var (
 	ErrClosed      = errors.New("bus: closed")
 	ErrArgument    = errors.New("bus: bad argument")
 )
+
+// ErrRecorded is an ErrUnsupported of a link that answers from a file: it does
+// not have what was asked for.
+var ErrRecorded = fmt.Errorf("%w", ErrUnsupported)

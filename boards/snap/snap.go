@@ -13,7 +13,7 @@ import (
 
 // Link is a function as a snapshot has it: a bus.Link and a bus.Clock. A read of
 // anything that the snapshot does not have, and every write, is an error that
-// wraps bus.ErrUnsupported. The clock has nanoseconds and moves only in Wait.
+// wraps bus.ErrRecorded. The clock has nanoseconds and moves only in Wait.
 type Link struct {
 	name   string
 	config map[int]uint32
@@ -73,7 +73,7 @@ func (l *Link) ReadConfig(off int) (uint32, error) {
 	}
 	v, ok := l.config[off]
 	if !ok {
-		return 0, fmt.Errorf("%w: configuration %#x is not in the snapshot %s", bus.ErrUnsupported, off, l.name)
+		return 0, fmt.Errorf("%w: configuration %#x is not in the snapshot %s", bus.ErrRecorded, off, l.name)
 	}
 	return v, nil
 }
@@ -83,7 +83,7 @@ func (l *Link) WriteConfig(off int, _ uint32) error {
 	if err := l.usable(); err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: configuration write at %#x: %s is a snapshot", bus.ErrUnsupported, off, l.name)
+	return fmt.Errorf("%w: configuration write at %#x: %s is a snapshot", bus.ErrRecorded, off, l.name)
 }
 
 // Read implements bus.Link.
@@ -98,7 +98,7 @@ func (l *Link) Read(bar int, off uint64, p []byte) error {
 		at := off + uint64(i)
 		v, ok := l.bar0[at]
 		if bar != 0 || !ok {
-			return fmt.Errorf("%w: BAR %d offset %#x is not in the snapshot %s", bus.ErrUnsupported, bar, at, l.name)
+			return fmt.Errorf("%w: BAR %d offset %#x is not in the snapshot %s", bus.ErrRecorded, bar, at, l.name)
 		}
 		binary.LittleEndian.PutUint32(p[i:], v)
 	}
@@ -110,7 +110,7 @@ func (l *Link) Write(bar int, off uint64, _ []byte) error {
 	if err := l.usable(); err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: write at BAR %d offset %#x: %s is a snapshot", bus.ErrUnsupported, bar, off, l.name)
+	return fmt.Errorf("%w: write at BAR %d offset %#x: %s is a snapshot", bus.ErrRecorded, bar, off, l.name)
 }
 
 // Close implements bus.Link.

@@ -14,7 +14,7 @@ import (
 
 // Playback answers a host from a capture, as a bus.Link and a bus.Clock. A read
 // returns what the board last answered to a read of the same place. What the
-// capture does not show is an error that wraps bus.ErrUnsupported: a place that
+// capture does not show is an error that wraps bus.ErrRecorded: a place that
 // was never read, or one that was written since, because only the board knows
 // what a write makes of a register. In a prefetchable BAR, which is memory, what
 // was written last counts as well. Writes are refused.
@@ -198,9 +198,9 @@ func (p *Playback) value(space Space, bar int, off uint64) (uint32, error) {
 	case seen:
 		return c.value, nil
 	case written:
-		return 0, fmt.Errorf("%w: %s is not in the capture %s: it was written, and not read since", bus.ErrUnsupported, where, p.name)
+		return 0, fmt.Errorf("%w: %s is not in the capture %s: it was written, and not read since", bus.ErrRecorded, where, p.name)
 	}
-	return 0, fmt.Errorf("%w: %s is not in the capture %s", bus.ErrUnsupported, where, p.name)
+	return 0, fmt.Errorf("%w: %s is not in the capture %s", bus.ErrRecorded, where, p.name)
 }
 
 // ReadConfig implements bus.Link.
@@ -219,7 +219,7 @@ func (p *Playback) WriteConfig(off int, _ uint32) error {
 	if err := p.usable(); err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: configuration write at %#x: %s is a capture", bus.ErrUnsupported, off, p.name)
+	return fmt.Errorf("%w: configuration write at %#x: %s is a capture", bus.ErrRecorded, off, p.name)
 }
 
 // Read implements bus.Link.
@@ -245,7 +245,7 @@ func (p *Playback) Write(bar int, off uint64, _ []byte) error {
 	if err := p.usable(); err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: write at BAR %d offset %#x: %s is a capture", bus.ErrUnsupported, bar, off, p.name)
+	return fmt.Errorf("%w: write at BAR %d offset %#x: %s is a capture", bus.ErrRecorded, bar, off, p.name)
 }
 
 // Close implements bus.Link.

@@ -16,7 +16,8 @@ import (
 //	        it accesses no memory
 //	Returns StatusSuccess
 //	        StatusRevisionMismatch: another major version or register map
-//	        StatusDeviceConfiguration: another device, or other capabilities
+//	        StatusNoSuchDevice: another device
+//	        StatusDeviceConfiguration: other capabilities
 //	        than those of StartDevice
 //	        StatusIOTimeout: a node does not come out of reset
 //	        StatusInvalidHandle: a handle without a started adapter

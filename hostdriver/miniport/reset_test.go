@@ -85,7 +85,7 @@ func TestResetRefuses(t *testing.T) {
 		want ddi.Status
 	}{
 		{"another map", reg(idHash, regmap.Hash()^1), ddi.StatusRevisionMismatch},
-		{"another magic", reg(idMagic, 0), ddi.StatusDeviceConfiguration},
+		{"another magic", reg(idMagic, 0), ddi.StatusNoSuchDevice},
 		{"a node less", reg(idCaps, 1|16<<8|16<<16|1<<29), ddi.StatusDeviceConfiguration},
 		{"less VRAM", reg(idVRAM, 1<<19), ddi.StatusDeviceConfiguration},
 		{"another clock", reg(idClock, 50_000_000), ddi.StatusDeviceConfiguration},

@@ -76,8 +76,9 @@ func removeDevice(_ *ddi.Thread, h kmddi.HAdapter) ddi.Status {
 //	Effect  on a failure nothing stays mapped, allocated or running
 //	Returns StatusSuccess
 //	        StatusRevisionMismatch: another major version or register map
-//	        StatusDeviceConfiguration: another device, or one whose
-//	        capabilities are impossible
+//	        StatusNoSuchDevice: another device
+//	        StatusDeviceConfiguration: BARs, messages or capabilities that
+//	        are impossible
 //	        StatusInsufficientResources: memory that the device cannot reach
 //	        StatusIOTimeout: the device or a node does not come out of reset
 //	        whatever a callback failed with
@@ -126,8 +127,10 @@ func (a *adapter) mapRegisters(t *ddi.Thread) ddi.Status {
 	if s != ddi.StatusSuccess {
 		return s
 	}
-	if info.VendorID != pcicfg.VendorID || info.DeviceID != pcicfg.DeviceID ||
-		info.BARs[0] < pcicfg.BAR0Size || info.Messages == 0 {
+	if info.VendorID != pcicfg.VendorID || info.DeviceID != pcicfg.DeviceID {
+		return ddi.StatusNoSuchDevice
+	}
+	if info.BARs[0] < pcicfg.BAR0Size || info.Messages == 0 {
 		return ddi.StatusDeviceConfiguration
 	}
 	m, s := a.cb.MapMemory(t, a.cb.DeviceHandle, 0, 0, pcicfg.BAR0Size)
@@ -154,7 +157,7 @@ func (a *adapter) identify(t *ddi.Thread) ddi.Status {
 		}
 	}
 	if magic != idreg.MagicValue {
-		return ddi.StatusDeviceConfiguration
+		return ddi.StatusNoSuchDevice
 	}
 	if version&versionMajor != idreg.VersionValue&versionMajor || hash != regmap.Hash() {
 		return ddi.StatusRevisionMismatch

@@ -11,6 +11,7 @@ const (
 	StatusUnsuccessful          Status = 0xc0000001
 	StatusInvalidHandle         Status = 0xc0000008
 	StatusInvalidParameter      Status = 0xc000000d
+	StatusNoSuchDevice          Status = 0xc000000e
 	StatusNoMemory              Status = 0xc0000017
 	StatusIllegalInstruction    Status = 0xc000001d
 	StatusRevisionMismatch      Status = 0xc0000059
@@ -35,7 +36,7 @@ const (
 var statusNames = map[Status]string{
 	StatusSuccess: "STATUS_SUCCESS", StatusUnsuccessful: "STATUS_UNSUCCESSFUL",
 	StatusInvalidHandle: "STATUS_INVALID_HANDLE", StatusInvalidParameter: "STATUS_INVALID_PARAMETER",
-	StatusNoMemory: "STATUS_NO_MEMORY", StatusIllegalInstruction: "STATUS_ILLEGAL_INSTRUCTION",
+	StatusNoSuchDevice: "STATUS_NO_SUCH_DEVICE", StatusNoMemory: "STATUS_NO_MEMORY", StatusIllegalInstruction: "STATUS_ILLEGAL_INSTRUCTION",
 	StatusRevisionMismatch: "STATUS_REVISION_MISMATCH", StatusPrivilegedInstruction: "STATUS_PRIVILEGED_INSTRUCTION",
 	StatusInsufficientResources: "STATUS_INSUFFICIENT_RESOURCES", StatusIOTimeout: "STATUS_IO_TIMEOUT",
 	StatusNotSupported: "STATUS_NOT_SUPPORTED", StatusInvalidUserBuffer: "STATUS_INVALID_USER_BUFFER",

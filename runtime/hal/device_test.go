@@ -146,6 +146,7 @@ func TestAttachWrong(t *testing.T) {
 			_, err := m.Attach(new(ddi.Thread), r, r)
 			require.ErrorIs(t, err, hal.ErrEnumerate)
 			assert.ErrorContains(t, err, tt.says)
+			assert.Equal(t, tt.config[pcicfg.ID] != 0 || tt.name == "all zero", errors.Is(err, hal.ErrNoDevice))
 			assert.Zero(t, r.closed)
 		})
 	}

@@ -39,7 +39,8 @@ const (
 // Attach enumerates the device at the other end of link: identity, header
 // type, sizes and addresses of BARs, capabilities, MSI-X (vector v is message
 // v), memory decode, bus mastering. It fails with ErrEnumerate if it does not
-// find the GPU that pcicfg describes, or with an error of the link, and leaves
+// find the GPU that pcicfg describes, with its case ErrNoDevice if nothing answers
+// or the identity is another one, or with an error of the link. It then leaves
 // the device without memory decode and bus mastering; the link stays open.
 func (m *Machine) Attach(t *ddi.Thread, link bus.Link, clock bus.Clock) (*Device, error) {
 	d := &Device{machine: m, link: link, clock: clock}
@@ -141,6 +142,11 @@ func (e *enumerator) failf(format string, args ...any) {
 	}
 }
 
+// absent is failf for a device that is not there.
+func (e *enumerator) absent(format string, args ...any) {
+	e.err = fmt.Errorf("%w: %s", ErrNoDevice, fmt.Sprintf(format, args...))
+}
+
 func (e *enumerator) run() error {
 	e.identify()
 	e.write(pcicfg.Command, 0)
@@ -160,9 +166,9 @@ func (e *enumerator) identify() {
 	case e.err != nil:
 		return
 	case id == 0xffffffff || id == 0:
-		e.failf("no device: identity reads %#08x", id)
+		e.absent("identity reads %#08x", id)
 	case id != pcicfg.VendorID|pcicfg.DeviceID<<16:
-		e.failf("device %04x:%04x, want %04x:%04x", id&0xffff, id>>16, pcicfg.VendorID, pcicfg.DeviceID)
+		e.absent("device %04x:%04x, want %04x:%04x", id&0xffff, id>>16, pcicfg.VendorID, pcicfg.DeviceID)
 	}
 	e.d.info.VendorID, e.d.info.DeviceID = uint16(id), uint16(id>>16)
 	if typ := e.read(pcicfg.Header) >> 16 & 0xff; typ&^headerMulti != 0 {

@@ -28,6 +28,7 @@ package hal
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 )
 
@@ -52,6 +53,7 @@ var (
 	ErrNotPinned = errors.New("hal: address not pinned")
 	ErrMessage   = errors.New("hal: bad message write")
 	ErrEnumerate = errors.New("hal: enumeration failed")
+	ErrNoDevice  = fmt.Errorf("%w: no device", ErrEnumerate) // nothing answers, or another device
 )
 
 // A Machine is the host: its memory, as the device reaches it through bus.Host,

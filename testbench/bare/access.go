@@ -29,7 +29,8 @@ const CommandOn = pcicfg.CommandMemory | pcicfg.CommandBusMaster | pcicfg.Comman
 // maxStill is how many waits in a row may end without any time passing.
 const maxStill = 1_000_000
 
-var errStill = errors.New("bare: the clock of the board does not run")
+// ErrStill is the error of accesses to a board whose clock does not run.
+var ErrStill = errors.New("bare: the clock of the board does not run")
 
 // An Access is the way to a board. The first error of an access stays in Err:
 // every access after it does nothing and reads as 0.
@@ -110,7 +111,7 @@ func (a *Access) Wait(deadline uint64) {
 		a.still = 0
 	}
 	if a.Err == nil && a.still > maxStill {
-		a.Err = errStill
+		a.Err = ErrStill
 	}
 }
 

@@ -31,6 +31,10 @@ type Options struct {
 
 	// Report, if it is not nil, is called as each instance ends.
 	Report func(Result)
+
+	// Lost, if it is not nil, is asked after each instance that failed. Its error
+	// is why the board is lost: the rest is skipped with it.
+	Lost func(Result) error
 }
 
 // Outcome is how an instance ended.
@@ -57,20 +61,28 @@ type Result struct {
 	Dump  string `json:"-"` // what the kernel said of a GPU that stopped
 	Bus   []byte `json:"-"` // packets of the link, as pcapng
 	Wave  []byte `json:"-"` // the last clocks of an emulated GPU, a value change dump
+	Err   error  `json:"-"` // of what failed: why the board could not be opened, or the GPU stopped, or nil
 }
 
 // Run runs the suite, one instance after the other, and returns the results.
 func Run(o Options) []Result {
 	var out []Result
+	var lost error
 	for _, i := range Expand(o.Selector, o.Seed, o.Runs) {
 		if o.Filter != nil && !o.Filter.MatchString(i.Name) {
 			continue
+		}
+		if lost != nil {
+			i.Skip = fmt.Sprintf("the board is lost: %v", lost)
 		}
 		r := runOne(i, o)
 		if o.Report != nil {
 			o.Report(r)
 		}
 		out = append(out, r)
+		if r.Outcome == Failed && o.Lost != nil {
+			lost = o.Lost(r)
+		}
 	}
 	return out
 }
@@ -102,7 +114,7 @@ func runOne(i Instance, o Options) Result {
 	}
 	switch {
 	case len(r.messages) > 0:
-		res.Outcome, res.Dump = Failed, t.dump
+		res.Outcome, res.Dump, res.Err = Failed, t.dump, t.err
 		if o.Trace {
 			res.Trace, res.Bus, res.Wave = merged(t.traces), link.Bytes(), t.wave()
 		}

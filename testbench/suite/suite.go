@@ -41,6 +41,7 @@ type T struct {
 	Seed     uint64
 
 	dump string // what the kernel dumped
+	err  error  // why the board could not be opened, or the GPU stopped
 	tdr  time.Duration
 
 	keep   bool            // keep the DDI calls, and the last clocks of an emulated GPU
@@ -66,14 +67,24 @@ func (t *T) Open(o testbench.Options) *testbench.System {
 		o.DDI = trace
 	}
 	sys, err := testbench.Open(t.Selector, t.Drivers, o)
+	t.err = first(t.err, err)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := sys.Err(); err != nil {
 			t.dump = dumpOf(err)
+			t.err = first(t.err, err)
 		}
 		assert.NoError(t, sys.Close())
 	})
 	return sys
+}
+
+// first returns a, or b if that is nil.
+func first(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
 }
 
 // A Case is one test of the suite.

@@ -147,8 +147,11 @@ func (w *work) measure() (uint64, error) {
 	bytes := uint64(w.Nodes*w.Count) * uint64(w.Size)
 	done := w.b.Await(bytes, func() bool { return w.fenced() || w.faulted() })
 	clocks := w.b.Clock.Now() - start
-	if !done || w.faulted() {
-		return 0, fmt.Errorf("%w: %s", ErrWrong, w.state())
+	if w.faulted() {
+		return 0, fmt.Errorf("%w: a node stopped on a fault: %s", ErrWrong, w.state())
+	}
+	if !done {
+		return 0, fmt.Errorf("%w: time-out, the fences or their message have not come in %d clocks: %s", ErrWrong, clocks, w.state())
 	}
 	if len(w.b.Host.Refused) > 0 {
 		return 0, fmt.Errorf("%w: %w", ErrWrong, w.b.Host.Refused[0])

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // A Fault says who breaks a rule.
@@ -56,14 +57,16 @@ func All() []Rule {
 	return slices.Concat(listRules(), threadRules(), sizeRules(), errorRules(), handleRules(), refreshRules(), memoryRules(), mapRules())
 }
 
-// Named returns the rule of that name. The error wraps ErrName.
+// Named returns the rule of that name. The error wraps ErrName, with all names.
 func Named(name string) (Rule, error) {
-	all := All()
-	i := slices.IndexFunc(all, func(r Rule) bool { return r.Name == name })
-	if i < 0 {
-		return Rule{}, fmt.Errorf("%w: %q", ErrName, name)
+	var names []string
+	for _, r := range All() {
+		if r.Name == name {
+			return r, nil
+		}
+		names = append(names, r.Name)
 	}
-	return all[i], nil
+	return Rule{}, fmt.Errorf("%w: %q, want one of %s", ErrName, name, strings.Join(names, ", "))
 }
 
 func listRules() []Rule {
