@@ -2,8 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -11,8 +10,8 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/figures"
 )
 
-func newBenchDevice() *cobra.Command {
-	turns, asJSON := 0, false
+func newBenchDevice(a *app) *cobra.Command {
+	turns := 0
 	c := &cobra.Command{
 		Use:   "device",
 		Short: "Measure what the GPU and its emulation reach",
@@ -32,26 +31,30 @@ are this machine's.
 
 A speed is that of the fastest turn, and a ratio is against skip, whose turns
 alternate with the others. A target that is missed is printed and does not change
-the exit code.
-
-` + exitCodes,
+the exit code.`,
 		Example: `  hilgpu bench device
   hilgpu bench device --turns 31 --json`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return runBenchDevice(c.Context(), c.OutOrStdout(), turns, asJSON)
+			return runBenchDevice(c.Context(), a, turns)
 		},
 	}
 	c.Flags().IntVar(&turns, "turns", 15, "`number` of turns of each load and way")
-	c.Flags().BoolVar(&asJSON, "json", false, "print the figures as JSON")
+	a.addJSON(c.Flags())
 	return c
 }
 
+// figuresJSON is what bench device --json prints.
+type figuresJSON struct {
+	Figures []figures.Figure `json:"figures"`
+}
+
 // runBenchDevice measures and reports.
-func runBenchDevice(ctx context.Context, stdout io.Writer, turns int, asJSON bool) error {
+func runBenchDevice(ctx context.Context, a *app, turns int) error {
 	if turns < 1 {
-		return errors.New("turns must be at least 1")
+		return fmt.Errorf("%w: --turns %d, want at least 1", errInput, turns)
 	}
+	defer a.onSignal()()
 	all, err := figures.Cycles(ctx)
 	if err != nil {
 		return err
@@ -61,9 +64,9 @@ func runBenchDevice(ctx context.Context, stdout io.Writer, turns int, asJSON boo
 		return err
 	}
 	all = append(all, speeds...)
-	if asJSON {
-		return json.NewEncoder(stdout).Encode(all)
+	if a.document(figuresJSON{all}) {
+		return nil
 	}
-	_, err = io.WriteString(stdout, figures.Text(all))
+	_, err = io.WriteString(a.stdout, figures.Text(all))
 	return err
 }

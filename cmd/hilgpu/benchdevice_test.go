@@ -7,8 +7,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/hilgpu/hilgpu/testbench/figures"
 )
 
 func TestBenchDevice(t *testing.T) {
@@ -20,10 +18,10 @@ func TestBenchDevice(t *testing.T) {
 
 	stdout.Reset()
 	require.Equal(t, exitOK, run([]string{"bench", "device", "--turns", "1", "--json"}, &stdout, &stderr), "%s", &stderr)
-	var all []figures.Figure
+	var all figuresJSON
 	require.NoError(t, json.Unmarshal(stdout.Bytes(), &all))
-	assert.Len(t, all, 36)
+	assert.Len(t, all.Figures, 36)
 
 	assert.Equal(t, exitUsage, run([]string{"bench", "device", "--turns", "0"}, &stdout, &stderr))
-	assert.Contains(t, stderr.String(), "turns must be at least 1")
+	assert.Contains(t, stderr.String(), "--turns 0, want at least 1")
 }

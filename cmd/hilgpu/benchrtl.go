@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -23,22 +21,20 @@ type benchRTLFlags struct {
 	polls  int
 	edits  int
 	source string
-	json   bool
+	app    *app
 }
 
-func newBench() *cobra.Command {
+func newBench(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure and print figures",
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newBenchRTL(), newBenchDevice())
+	c.AddCommand(newBenchRTL(a), newBenchDevice(a))
 	return c
 }
 
-func newBenchRTL() *cobra.Command {
-	var f benchRTLFlags
+func newBenchRTL(a *app) *cobra.Command {
+	f := benchRTLFlags{app: a}
 	c := &cobra.Command{
 		Use:   "rtl",
 		Short: "Measure the RTL in Go against its Verilog under Verilator",
@@ -58,13 +54,11 @@ and with the board verilated.
 The rows with waves write a value change dump to a file, on each side with what
 it has: Go the registers and the ports, Verilator every signal, once a clock.
 
-A target that is missed is printed and does not change the exit code.
-
-` + exitCodes,
+A target that is missed is printed and does not change the exit code.`,
 		Example: `  hilgpu bench rtl
   hilgpu bench rtl --edits 0 --json`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return runBenchRTL(c.OutOrStdout(), f) },
+		RunE: func(c *cobra.Command, _ []string) error { return runBenchRTL(f) },
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.config, "config", "default", "`name` of the configuration, full, default or small, and options of the board emu, as small?vramports=1")
@@ -73,7 +67,7 @@ A target that is missed is printed and does not change the exit code.
 	fl.IntVar(&f.polls, "polls", 20, "`number` of register reads of the idle workload")
 	fl.IntVar(&f.edits, "edits", 5, "`number` of edits; 0 leaves the edit loop out")
 	fl.StringVar(&f.source, "source", ".", "`directory` in the module's source tree")
-	fl.BoolVar(&f.json, "json", false, "print the result as JSON")
+	a.addJSON(fl)
 	return c
 }
 
@@ -87,9 +81,9 @@ type benchRTLResult struct {
 }
 
 // runBenchRTL records, measures and reports.
-func runBenchRTL(stdout io.Writer, f benchRTLFlags) error {
+func runBenchRTL(f benchRTLFlags) error {
 	if f.runs < 1 || f.count < 1 || f.polls < 1 || f.edits < 0 {
-		return errors.New("runs, count and polls must be at least 1, edits at least 0")
+		return fmt.Errorf("%w: --runs, --count and --polls must be at least 1, --edits at least 0", errInput)
 	}
 	config, err := boards.Config(f.config)
 	if err != nil {
@@ -102,6 +96,7 @@ func runBenchRTL(stdout io.Writer, f benchRTLFlags) error {
 	if err := lockstep.Verilator.Check(); err != nil {
 		return err
 	}
+	defer f.app.onSignal()()
 	r := benchRTLResult{Config: f.config, Runs: f.runs}
 	if r.Rows, err = benchRows(root, config, f); err != nil {
 		return err
@@ -116,10 +111,10 @@ func runBenchRTL(stdout io.Writer, f benchRTLFlags) error {
 		}
 		r.Edit = &e
 	}
-	if f.json {
-		return json.NewEncoder(stdout).Encode(r)
+	if f.app.document(r) {
+		return nil
 	}
-	_, err = io.WriteString(stdout, r.text())
+	_, err = io.WriteString(f.app.stdout, r.text())
 	return err
 }
 

@@ -21,15 +21,13 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 )
 
-func newBoard(l *links) *cobra.Command {
+func newBoard(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "board",
 		Short:   "Serve a virtual board, or find the boards that are attached",
 		Example: "  hilgpu board list",
-		Args:    cobra.NoArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newServe(l), newBoardList(), newProbe(l))
+	c.AddCommand(newServe(a), newBoardList(a), newProbe(a))
 	return c
 }
 
@@ -43,8 +41,8 @@ type serveFlags struct {
 	links   *links
 }
 
-func newServe(l *links) *cobra.Command {
-	f := serveFlags{links: l}
+func newServe(a *app) *cobra.Command {
+	f := serveFlags{links: a.links}
 	c := &cobra.Command{
 		Use:   "serve SELECTOR...",
 		Short: "Serve emulated boards to hosts on pseudo-terminals or TCP",
@@ -57,11 +55,8 @@ Where to listen:
   pty:PATH   a pseudo-terminal; PATH becomes a link to it, for --board serial:PATH
   tcp:ADDR   a TCP port, for --board tcp:ADDR; port 0 is any that is free
 
-Link faults, for both directions, with commas between:
-` + fault.Help() + `
-Selectors are those of emu, with its faults:
-` + boards.DeviceHelp() + `
-` + exitCodes,
+Selectors are those of emu, with its faults. Those of the link, which befall both
+directions, have commas between.`,
 		Example: `  hilgpu board serve emu --listen pty:/tmp/board0
   hilgpu board serve emu --listen tcp:127.0.0.1:4000 --link-faults loss=0.05,dup=0.03,seed=7
   hilgpu board serve emu 'emu?fault=stuck-address:A13=1' --listen pty:/tmp/good --listen pty:/tmp/bad`,
@@ -76,7 +71,7 @@ Selectors are those of emu, with its faults:
 	fl.IntVar(&f.baud, "baud", 0, "`rate` of the line in bits a second; 0: as fast as it goes")
 	fl.IntVar(&f.silence, "silence", 0, "`milliseconds` without a sign of life after which a host is gone; 0: 500, or more at a slow rate")
 	fl.StringVar(&f.faults, "link-faults", "", "`faults` that befall frames, as in loss=0.05,seed=7")
-	l.add(c)
+	a.links.add(c)
 	return c
 }
 
@@ -178,9 +173,6 @@ func listen(selector, where string, o serve.Options, log io.Writer) (served, err
 	}
 	return s, nil
 }
-
-// errListen is wrapped by errors of a place where a board cannot listen.
-var errListen = errors.New("cannot listen")
 
 // listenError says what to do about err.
 func listenError(where string, err error) error {

@@ -115,10 +115,10 @@ func TestProbe(t *testing.T) {
 	assert.Contains(t, out.String(), "1 nodes, 8 KiB VRAM")
 	out.Reset()
 	require.Equal(t, exitOK, run([]string{"board", "probe", "--json", "emu"}, &out, &errs), errs.String())
-	var found []probed
+	var found probedJSON
 	require.NoError(t, json.Unmarshal(out.Bytes(), &found))
-	assert.Equal(t, "ready", found[0].State)
-	assert.Equal(t, 2, found[0].Identity.Nodes)
+	assert.Equal(t, "ready", found.Boards[0].State)
+	assert.Equal(t, 2, found.Boards[0].Identity.Nodes)
 }
 
 func TestBoardBadInput(t *testing.T) {

@@ -2,16 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,9 +28,8 @@ type bringupFlags struct {
 	bytes  string
 	poke   string
 	report string
-	json   bool
 
-	links *links
+	app   *app
 	open  bringup.Opener // nil: boards.OpenWith
 	files []*output      // of the report, as reportFiles names them
 }
@@ -48,8 +44,8 @@ var reportFiles = []struct {
 	{"junit.xml", (*bringup.Report).WriteJUnit},
 }
 
-func newBringup(l *links) *cobra.Command {
-	f := bringupFlags{links: l}
+func newBringup(a *app) *cobra.Command {
+	f := bringupFlags{app: a}
 	c := &cobra.Command{
 		Use:   "bringup",
 		Short: "Test a board stage by stage, and name what is broken",
@@ -62,19 +58,16 @@ Registers get their values back, VRAM is overwritten. All waits end at a deadlin
 on the board's clock.
 
 Stages:
-` + bringup.Describe() + `
-Boards:
-` + boards.Help() + `
-` + exitCodes,
+` + bringup.Describe(),
 		Example: `  hilgpu bringup
   hilgpu bringup --board 'emu?fault=stuck-address:A13=1' --report out
   hilgpu bringup --only mem --bytes all --seed 7
   hilgpu bringup --soak 8h`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return runBringup(c.Context(), c.OutOrStdout(), f) },
+		RunE: func(c *cobra.Command, _ []string) error { return runBringup(c.Context(), f) },
 	}
 	fl := c.Flags()
-	l.wave.add(fl)
+	a.links.wave.add(fl)
 	fl.StringVar(&f.board, "board", "emu", "board `selector`")
 	fl.StringVar(&f.only, "only", "", "`stages` or groups of stages to run, with commas between")
 	fl.StringVar(&f.soak, "soak", "", "repeat for a `duration` as in 8h, or a number of rounds, or until the link fails; a JSON object a round")
@@ -82,8 +75,8 @@ Boards:
 	fl.StringVar(&f.bytes, "bytes", strconv.Itoa(bringup.DefaultBytes), "`number` of bytes of VRAM that patterns cover, or all")
 	fl.StringVar(&f.poke, "poke", reg.Safe.String(), "`class` of registers that are written with patterns: safe, idle or destructive")
 	fl.StringVar(&f.report, "report", "", "write report.html, report.json, junit.xml and bus.pcapng to this `folder`")
-	fl.BoolVar(&f.json, "json", false, "print the report as one JSON document")
-	l.add(c)
+	a.addJSON(fl)
+	a.links.add(c)
 	return c
 }
 
@@ -117,11 +110,12 @@ func (f bringupFlags) options() (bringup.Options, error) {
 }
 
 // runBringup runs once, or as often as --soak says.
-func runBringup(ctx context.Context, stdout io.Writer, f bringupFlags) error {
-	if ctx == nil {
-		ctx = context.Background()
+func runBringup(ctx context.Context, f bringupFlags) error {
+	add := func(any) error { return nil }
+	if f.soak != "" {
+		add = f.app.lines()
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal(ctx)
 	defer stop()
 	o, err := f.options()
 	if err != nil {
@@ -132,7 +126,7 @@ func runBringup(ctx context.Context, stdout io.Writer, f bringupFlags) error {
 		return err
 	}
 	if o.Open == nil {
-		link, err := f.links.options()
+		link, err := f.app.links.options()
 		if err != nil {
 			return err
 		}
@@ -140,21 +134,19 @@ func runBringup(ctx context.Context, stdout io.Writer, f bringupFlags) error {
 			return boards.OpenWith(selector, host, link)
 		}
 	}
-	o.Progress = func(r bringup.Result) { f.progress(stdout, r) }
+	o.Progress = f.progress
 	if f.soak != "" {
-		return soakBringup(ctx, stdout, f, o)
+		return soakBringup(ctx, f, o, add)
 	}
 	r, err := bringup.Run(ctx, o)
 	if err != nil {
 		return bringupError(err)
 	}
-	if f.json {
-		err = r.WriteJSON(stdout)
-	} else {
-		_, err = fmt.Fprint(stdout, r.Summary())
+	if !f.app.document(r) {
+		_, err = fmt.Fprint(f.app.stdout, r.Summary())
 	}
 	if err == nil {
-		err = f.write(stdout, r)
+		err = f.write(r)
 	}
 	if err != nil {
 		return err
@@ -164,12 +156,12 @@ func runBringup(ctx context.Context, stdout io.Writer, f bringupFlags) error {
 
 // progress takes a result as soon as it is there. A wave that waits for a fault
 // has what was before the first stage that failed.
-func (f bringupFlags) progress(stdout io.Writer, r bringup.Result) {
+func (f bringupFlags) progress(r bringup.Result) {
 	if r.Status == bringup.Fail {
-		f.links.wave.fault()
+		f.app.links.wave.fault()
 	}
-	if !f.json && f.soak == "" {
-		fmt.Fprint(stdout, r.Line())
+	if !f.app.json && f.soak == "" {
+		fmt.Fprint(f.app.stdout, r.Line())
 	}
 }
 
@@ -182,14 +174,14 @@ func (f *bringupFlags) makeReport() error {
 		return artifactError(f.report, err)
 	}
 	for _, file := range reportFiles {
-		o, err := f.links.output(filepath.Join(f.report, file.name))
+		o, err := f.app.links.output(filepath.Join(f.report, file.name))
 		if err != nil {
 			return err
 		}
 		f.files = append(f.files, o)
 	}
-	if f.links.path == "" {
-		f.links.path = filepath.Join(f.report, "bus.pcapng")
+	if f.app.links.path == "" {
+		f.app.links.path = filepath.Join(f.report, "bus.pcapng")
 	}
 	return nil
 }
@@ -226,15 +218,15 @@ type soakRound struct {
 	Error   string   `json:"error,omitempty"`
 }
 
-// soakBringup repeats with the next seed each time, until the link fails. The
+// soakBringup repeats with the next seed each time, until the link fails; add
+// takes each round. The
 // report is that of the round in which it did, of the first that failed, or of
 // the last.
-func soakBringup(ctx context.Context, stdout io.Writer, f bringupFlags, o bringup.Options) error {
+func soakBringup(ctx context.Context, f bringupFlags, o bringup.Options, add func(any) error) error {
 	rounds, d, err := f.soakLimit()
 	if err != nil {
 		return err
 	}
-	out := json.NewEncoder(stdout)
 	var keep *bringup.Report
 	bad := 0
 	start := time.Now()
@@ -244,7 +236,7 @@ func soakBringup(ctx context.Context, stdout io.Writer, f bringupFlags, o bringu
 			return bringupError(err)
 		}
 		if err != nil {
-			return first(f.write(io.Discard, keep), bringupError(err))
+			return first(f.write(keep), bringupError(err))
 		}
 		if !r.OK() {
 			bad++
@@ -252,7 +244,7 @@ func soakBringup(ctx context.Context, stdout io.Writer, f bringupFlags, o bringu
 		if keep == nil || keep.OK() {
 			keep = r
 		}
-		if err := out.Encode(roundOf(round, r)); err != nil {
+		if err := add(roundOf(round, r)); err != nil {
 			return err
 		}
 		if r.LinkFailed() {
@@ -261,7 +253,7 @@ func soakBringup(ctx context.Context, stdout io.Writer, f bringupFlags, o bringu
 		}
 		o.Seed++
 	}
-	if err := f.write(io.Discard, keep); err != nil {
+	if err := f.write(keep); err != nil {
 		return err
 	}
 	if err := verdict(keep); err != nil {
@@ -285,7 +277,7 @@ func roundOf(n uint64, r *bringup.Report) soakRound {
 }
 
 // write writes the files of --report.
-func (f bringupFlags) write(stdout io.Writer, r *bringup.Report) error {
+func (f bringupFlags) write(r *bringup.Report) error {
 	if f.report == "" {
 		return nil
 	}
@@ -297,10 +289,10 @@ func (f bringupFlags) write(stdout io.Writer, r *bringup.Report) error {
 			return err
 		}
 	}
-	if f.json {
+	if f.app.json || f.soak != "" {
 		return nil
 	}
-	_, err := fmt.Fprintf(stdout, "report         %s\n", filepath.Join(f.report, "report.html"))
+	_, err := fmt.Fprintf(f.app.stdout, "report         %s\n", filepath.Join(f.report, "report.html"))
 	return err
 }
 
@@ -312,7 +304,7 @@ func verdict(r *bringup.Report) error {
 		if err == nil {
 			err = errors.New("the link delivers what the board did not send")
 		}
-		if code := exitCode(err); code == exitUsage || code == exitDevice {
+		if code := exitCode(err); code != exitNoDevice && code != exitLink && code != exitMap {
 			err = fmt.Errorf("%w: %w", bus.ErrLinkDown, err)
 		}
 		return fmt.Errorf("bring-up of %s: %w", r.Board, err)

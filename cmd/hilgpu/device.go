@@ -2,19 +2,15 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/signal"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
-	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/testbench/bare"
 	"github.com/hilgpu/hilgpu/testbench/scoreboard"
 	"github.com/hilgpu/hilgpu/testbench/storm"
@@ -26,8 +22,7 @@ type transferFlags struct {
 	transfer.Options
 	dir   string
 	align string
-	json  bool
-	links *links
+	app   *app
 }
 
 // places are the values of --dir, by packet.
@@ -39,49 +34,49 @@ var places = map[string]map[string][2]transfer.Place{
 	"fill": {"vram": {1: transfer.VRAM}, "host": {1: transfer.Host}},
 }
 
+// dirs returns the values of --dir of a packet, in order.
+func dirs(packet string) []string { return slices.Sorted(maps.Keys(places[packet])) }
+
 const transferLong = ` through the rings of its nodes alone, without drivers, on all
 nodes at once. Every byte of the memory that it uses is held against a model. It
-prints the clocks from the doorbell to the last fence.
+prints the clocks from the doorbell to the last fence.`
 
-Boards:
-`
-
-func newCopy(l *links) *cobra.Command {
-	return newTransfer(l, "copy", "vram-vram", "vram-vram, host-vram, vram-host or host-host", &cobra.Command{
+func newCopy(a *app) *cobra.Command {
+	return newTransfer(a, "copy", "vram-vram", &cobra.Command{
 		Use:   "copy",
 		Short: "Have the GPU copy, through its rings alone, and check every byte",
-		Long:  "Copy has a GPU copy" + transferLong + boards.Help() + "\n" + exitCodes,
+		Long:  "Copy has a GPU copy" + transferLong,
 		Example: `  hilgpu run copy
   hilgpu run copy --dir host-vram --size 4096 --align 3,5 --count 100
   hilgpu run copy --board 'emu?nodes=1&latency=64' --json`,
 	})
 }
 
-func newFill(l *links) *cobra.Command {
-	return newTransfer(l, "fill", "vram", "vram or host", &cobra.Command{
+func newFill(a *app) *cobra.Command {
+	return newTransfer(a, "fill", "vram", &cobra.Command{
 		Use:   "fill",
 		Short: "Have the GPU fill memory, through its rings alone, and check every byte",
-		Long:  "Fill has a GPU fill memory" + transferLong + boards.Help() + "\n" + exitCodes,
+		Long:  "Fill has a GPU fill memory" + transferLong,
 		Example: `  hilgpu run fill
   hilgpu run fill --dir host --size 1000 --align 1 --count 50`,
 	})
 }
 
 // newTransfer completes the command of a packet.
-func newTransfer(l *links, packet, dir, dirs string, c *cobra.Command) *cobra.Command {
-	f := &transferFlags{links: l}
+func newTransfer(a *app, packet, dir string, c *cobra.Command) *cobra.Command {
+	f := &transferFlags{app: a}
 	f.Fill = packet == "fill"
 	c.Args = cobra.NoArgs
-	c.RunE = func(c *cobra.Command, _ []string) error { return runTransfer(c.Context(), c.OutOrStdout(), f, packet) }
+	c.RunE = func(c *cobra.Command, _ []string) error { return runTransfer(c.Context(), f, packet) }
 	fl := c.Flags()
 	fl.StringVar(&f.Board, "board", "emu", "board `selector`")
 	fl.IntVar(&f.Size, "size", 64<<10, "`bytes` of each")
 	fl.StringVar(&f.align, "align", "0", "`bytes` behind a multiple of 4096, or two numbers as in 3,5 for source and destination")
-	fl.StringVar(&f.dir, "dir", dir, "`where` to: "+dirs)
+	fl.StringVar(&f.dir, "dir", dir, "`where` to: "+strings.Join(dirs(packet), ", "))
 	fl.IntVar(&f.Count, "count", 16, "`number` of packets on each node")
 	fl.IntVar(&f.Nodes, "nodes", 0, "`number` of nodes that work at the same time; 0: all that the board has")
 	fl.Uint64Var(&f.Seed, "seed", 1, "`seed` of the data")
-	fl.BoolVar(&f.json, "json", false, "print the report as JSON")
+	a.addJSON(fl)
 	return c
 }
 
@@ -90,7 +85,7 @@ func (f *transferFlags) options(packet string) (transfer.Options, error) {
 	o := f.Options
 	at, ok := places[packet][f.dir]
 	if !ok {
-		return o, fmt.Errorf("%w: --dir %q is no direction of a %s", transfer.ErrInput, f.dir, packet)
+		return o, fmt.Errorf("%w: --dir %q, want one of %s", transfer.ErrInput, f.dir, strings.Join(dirs(packet), ", "))
 	}
 	o.From, o.To = at[0], at[1]
 	from, to, two := strings.Cut(f.align, ",")
@@ -103,12 +98,12 @@ func (f *transferFlags) options(packet string) (transfer.Options, error) {
 	if err != nil || err2 != nil || two && f.Fill {
 		return o, fmt.Errorf("%w: --align %q, want a number of bytes, of a copy also two as in 3,5", transfer.ErrInput, f.align)
 	}
-	link, err := f.links.options()
-	o.Open, o.Failed = bare.With(link), f.links.wave.failed
+	link, err := f.app.links.options()
+	o.Open, o.Failed = bare.With(link), f.app.links.wave.failed
 	return o, err
 }
 
-func runTransfer(ctx context.Context, stdout io.Writer, f *transferFlags, packet string) error {
+func runTransfer(ctx context.Context, f *transferFlags, packet string) error {
 	o, err := f.options(packet)
 	if err != nil {
 		return err
@@ -119,10 +114,10 @@ func runTransfer(ctx context.Context, stdout io.Writer, f *transferFlags, packet
 	if err != nil {
 		return bareError(err)
 	}
-	if f.json {
-		return json.NewEncoder(stdout).Encode(r)
+	if f.app.document(r) {
+		return nil
 	}
-	_, err = fmt.Fprint(stdout, r.Text())
+	_, err = fmt.Fprint(f.app.stdout, r.Text())
 	return err
 }
 
@@ -130,12 +125,11 @@ func runTransfer(ctx context.Context, stdout io.Writer, f *transferFlags, packet
 type stormFlags struct {
 	storm.Options
 	cover bool
-	json  bool
-	links *links
+	app   *app
 }
 
-func newStorm(l *links) *cobra.Command {
-	f := &stormFlags{links: l}
+func newStorm(a *app) *cobra.Command {
+	f := &stormFlags{app: a}
 	c := &cobra.Command{
 		Use:   "storm",
 		Short: "Have the GPU execute random packets, through its rings alone, and check everything",
@@ -148,17 +142,13 @@ the documents.
 
 What was seen is counted in bins: packet, operand, outcome and where the packet
 stood, in the ring, in an indirect buffer, or in one that windows guard. It ends
-when every bin was hit, or when the clocks are over, and prints the table.
-
-Boards:
-` + boards.Help() + `
-` + exitCodes,
+when every bin was hit, or when the clocks are over, and prints the table.`,
 		Example: `  hilgpu run storm --cover
   hilgpu run storm --board emu?config=small --seed 7
   hilgpu run storm --all --cycles 100000000 --json`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return runStorm(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), f)
+			return runStorm(c.Context(), f)
 		},
 	}
 	fl := c.Flags()
@@ -167,16 +157,16 @@ Boards:
 	fl.Uint64Var(&f.Cycles, "cycles", 20_000_000, "`clocks` of the board after which it ends")
 	fl.BoolVar(&f.All, "all", false, "go on until then, though every bin was hit")
 	fl.BoolVar(&f.cover, "cover", false, "exit 1 if a bin was not hit")
-	fl.BoolVar(&f.json, "json", false, "print the report as JSON")
+	a.addJSON(fl)
 	return c
 }
 
-func runStorm(ctx context.Context, stdout, stderr io.Writer, f *stormFlags) error {
-	link, err := f.links.options()
+func runStorm(ctx context.Context, f *stormFlags) error {
+	link, err := f.app.links.options()
 	if err != nil {
 		return err
 	}
-	f.Open, f.Failed = bare.With(link), f.links.wave.failed
+	f.Open, f.Failed = bare.With(link), f.app.links.wave.failed
 	ctx, stop := untilSignal(ctx)
 	defer stop()
 	r, err := storm.Run(ctx, f.Options)
@@ -184,27 +174,17 @@ func runStorm(ctx context.Context, stdout, stderr io.Writer, f *stormFlags) erro
 		return bareError(err)
 	}
 	for _, line := range r.Listing {
-		fmt.Fprintln(stderr, line)
+		fmt.Fprintln(f.app.stderr, line)
 	}
-	write := func() error { _, err := fmt.Fprint(stdout, r.Text()); return err }
-	if f.json {
-		write = func() error { return json.NewEncoder(stdout).Encode(r) }
-	}
-	if werr := write(); err == nil {
-		err = werr
+	if !f.app.document(r) {
+		if _, werr := fmt.Fprint(f.app.stdout, r.Text()); err == nil {
+			err = werr
+		}
 	}
 	if err == nil && f.cover && len(r.Missing) > 0 {
 		err = fmt.Errorf("%w: %d of %d bins were not hit", errCheck, len(r.Missing), r.Total)
 	}
 	return bareError(err)
-}
-
-// untilSignal returns a context that an interrupt ends.
-func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 }
 
 // bareError classifies what ended a workload without drivers.
@@ -216,21 +196,4 @@ func bareError(err error) error {
 		return fmt.Errorf("%w: %w", errCheck, err)
 	}
 	return err
-}
-
-// bareCode returns the exit code of an error of a workload without drivers, and
-// false if it is none.
-func bareCode(err error) (code int, ok bool) {
-	for _, e := range []struct {
-		err  error
-		code int
-	}{
-		{bare.ErrDevice, exitNoDevice}, {bare.ErrMap, exitMap},
-		{bare.ErrStuck, exitDevice}, {bare.ErrFault, exitDevice}, {transfer.ErrWrong, exitDevice},
-	} {
-		if errors.Is(err, e.err) && !isLink(err) {
-			return e.code, true
-		}
-	}
-	return 0, false
 }

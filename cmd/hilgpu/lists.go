@@ -1,14 +1,11 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
-	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/testbench/lists"
 )
 
@@ -21,13 +18,12 @@ type listsFlags struct {
 	alive    int
 	recycle  bool
 	native   bool
-	json     bool
 	verify   verifyFlags
-	links    *links
+	app      *app
 }
 
-func newLists(l *links) *cobra.Command {
-	f := listsFlags{links: l}
+func newLists(a *app) *cobra.Command {
+	f := listsFlags{app: a}
 	c := &cobra.Command{
 		Use:   "lists",
 		Short: "Record, execute and release small command lists, and tell what they cost",
@@ -38,23 +34,19 @@ run that is not timed, how often each DDI function is called.
 
 The time of executing ends when the commands stand in the command buffer. What
 the graphics kernel takes, with the GPU that it waits for, is printed apart.
-The rules cost much time: --verify=false leaves them out.
-
-Boards:
-` + boards.Help() + `
-` + exitCodes,
+The rules cost much time: --verify=false leaves them out.`,
 		Example: `  hilgpu run lists --verify=false
   hilgpu run lists --lists 1000000 --contexts 2 --verify=false --json
   hilgpu run lists --recycle=false
   hilgpu run lists --native=false`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return runLists(c.OutOrStdout(), c.ErrOrStderr(), &f)
+			return runLists(&f)
 		},
 	}
 	fl := c.Flags()
 	f.verify.add(c)
-	l.addTdr(c)
+	a.links.addTdr(c)
 	fl.StringVar(&f.board, "board", "emu", "board `selector`")
 	fl.IntVar(&f.lists, "lists", 100_000, "`number` of lists in all")
 	fl.IntVar(&f.ops, "ops", 1, "`number` of copies in each list")
@@ -62,25 +54,25 @@ Boards:
 	fl.IntVar(&f.alive, "alive", 1000, "`number` of lists of a context that exist at a time")
 	fl.BoolVar(&f.recycle, "recycle", true, "use handles again; =false ends the contexts before their lists, so that none can be")
 	fl.BoolVar(&f.native, "native", true, "use the driver's lists; =false has the runtime emulate them")
-	fl.BoolVar(&f.json, "json", false, "print the report as JSON")
+	a.addJSON(fl)
 	return c
 }
 
-func runLists(stdout, stderr io.Writer, f *listsFlags) error {
+func runLists(f *listsFlags) error {
 	o := lists.Options{
 		Board: f.board, System: f.verify.options(), Lists: f.lists, Ops: f.ops, Contexts: f.contexts, Alive: f.alive,
 		NoRecycle: !f.recycle, Emulated: !f.native,
 	}
-	if err := f.links.checkTdr(); err != nil {
+	if err := f.app.links.checkTdr(); err != nil {
 		return err
 	}
-	o.System.Tdr = f.links.tdr
-	link, err := f.links.options()
+	o.System.Tdr = f.app.links.tdr
+	link, err := f.app.links.options()
 	if err != nil {
 		return err
 	}
 	o.System.Board = link
-	defer f.links.onSignal()()
+	defer f.app.onSignal()()
 	r, err := lists.Run(o)
 	if errors.Is(err, lists.ErrContents) {
 		return fmt.Errorf("%w: %w", errCheck, err)
@@ -89,10 +81,10 @@ func runLists(stdout, stderr io.Writer, f *listsFlags) error {
 		return err
 	}
 	f.verify.findings = r.Findings
-	f.verify.print(stderr)
-	if f.json {
-		return json.NewEncoder(stdout).Encode(r)
+	f.verify.print(f.app.stderr)
+	if f.app.document(r) {
+		return nil
 	}
-	_, err = fmt.Fprint(stdout, r.Text())
+	_, err = fmt.Fprint(f.app.stdout, r.Text())
 	return err
 }

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,11 +20,11 @@ type lockstepFlags struct {
 	cycles  uint64
 	wave    string
 	source  string
-	json    bool
+	app     *app
 }
 
-func newLockstep() *cobra.Command {
-	var f lockstepFlags
+func newLockstep(a *app) *cobra.Command {
+	f := lockstepFlags{app: a}
 	c := &cobra.Command{
 		Use:   "lockstep",
 		Short: "Compare the GPU with its Verilog at every clock",
@@ -44,15 +42,13 @@ configuration a VRAM that small.
 The first divergence is printed with its clock, instance, register, both values
 and the Go line, and --wave writes the 200 clocks before it.
 
-Built models are kept in the user's cache directory.
-
-` + exitCodes,
+Built models are kept in the user's cache directory.`,
 		Example: `  hilgpu lockstep --seed 1 --cycles 100000
   hilgpu lockstep --config small --sim icarus --cycles 10000 --wave wave.vcd
   hilgpu lockstep --config small --sim netlist --cycles 10000
   hilgpu lockstep --session --json`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return runLockstep(c.OutOrStdout(), f) },
+		Args: onlyCommands,
+		RunE: func(c *cobra.Command, _ []string) error { return runLockstep(f) },
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.config, "config", "default", "`name` of the configuration, full, default or small, and options of the board emu, as small?vramports=1")
@@ -62,8 +58,8 @@ Built models are kept in the user's cache directory.
 	fl.Uint64Var(&f.cycles, "cycles", 100_000, "`number` of clocks behind that of the reset")
 	fl.StringVar(&f.wave, "wave", "", "write the wave of a divergence to this VCD `file`")
 	fl.StringVar(&f.source, "source", ".", "`directory` in the module's source tree")
-	fl.BoolVar(&f.json, "json", false, "print the result as JSON")
-	c.AddCommand(newMutants())
+	a.addJSON(fl)
+	c.AddCommand(newMutants(a))
 	return c
 }
 
@@ -81,7 +77,7 @@ type lockstepResult struct {
 }
 
 // runLockstep builds, runs and reports.
-func runLockstep(stdout io.Writer, f lockstepFlags) error {
+func runLockstep(f lockstepFlags) error {
 	config, err := boards.Config(f.config)
 	if err != nil {
 		return err
@@ -105,6 +101,7 @@ func runLockstep(stdout io.Writer, f lockstepFlags) error {
 	if err != nil {
 		return err
 	}
+	defer f.app.onSignal()()
 	start := time.Now()
 	err = drive(dev, f)
 	if cerr := dev.Close(); err == nil {
@@ -121,10 +118,10 @@ func runLockstep(stdout io.Writer, f lockstepFlags) error {
 	if f.session {
 		r.Stimulus = "session"
 	}
-	if f.json {
-		return json.NewEncoder(stdout).Encode(r)
+	if f.app.document(r) {
+		return nil
 	}
-	_, err = fmt.Fprintf(stdout, "lockstep %s on %s, %s, seed %d: %d clocks, %d registers, 0 divergences, %.0f clocks/s\n",
+	_, err = fmt.Fprintf(f.app.stdout, "lockstep %s on %s, %s, seed %d: %d clocks, %d registers, 0 divergences, %.0f clocks/s\n",
 		r.Config, r.Sim, r.Stimulus, r.Seed, r.Cycles, r.Registers, r.CyclesPerSecond)
 	return err
 }

@@ -181,7 +181,7 @@ func TestVersionAndHelp(t *testing.T) {
 	assert.Len(t, v.MapHash, 8)
 	assert.Equal(t, "1.0", v.Hardware)
 
-	for _, args := range [][]string{{"--help"}, {"run", "--help"}, {"run", "compose", "--help"}, {"version", "--help"}, {"run"}, {}} {
+	for _, args := range [][]string{{"--help"}, {"run", "--help"}, {"run", "compose", "--help"}, {"version", "--help"}, {}} {
 		code, stdout, stderr := hilgpu(args...)
 		assert.Zero(t, code, stderr)
 		assert.Contains(t, stdout, "Examples:")

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -19,11 +17,11 @@ const mutantRate = 0.98
 type mutantsFlags struct {
 	mutant.Options
 	source string
-	json   bool
+	app    *app
 }
 
-func newMutants() *cobra.Command {
-	var f mutantsFlags
+func newMutants(a *app) *cobra.Command {
+	f := mutantsFlags{app: a}
 	c := &cobra.Command{
 		Use:   "mutants",
 		Short: "Show that lockstep notices mistakes in the Verilog",
@@ -34,13 +32,11 @@ lockstep under random traffic until it differs.
 
 A mutant that does not differ counts as equivalent only if yosys proves that no
 register, port or write of a memory of the whole design ever differs, whatever its
-inputs are. The check fails if fewer than 98 % of the others were caught.
-
-` + exitCodes,
+inputs are. The check fails if fewer than 98 % of the others were caught.`,
 		Example: `  hilgpu lockstep mutants --seed 1
   hilgpu lockstep mutants --seed 7 --count 400 --config default --json`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return runMutants(c.OutOrStdout(), c.ErrOrStderr(), f) },
+		RunE: func(c *cobra.Command, _ []string) error { return runMutants(f) },
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.Config, "config", "small", "`name` of the configuration, full, default or small, and options of the board emu, as small?vramports=1")
@@ -48,25 +44,24 @@ inputs are. The check fails if fewer than 98 % of the others were caught.
 	fl.IntVar(&f.Count, "count", 200, "`number` of mutants")
 	fl.Uint64Var(&f.Clocks, "cycles", 1_000_000, "`number` of clocks after which a mutant has survived")
 	fl.StringVar(&f.source, "source", ".", "`directory` in the module's source tree")
-	fl.BoolVar(&f.json, "json", false, "print the result as JSON")
+	a.addJSON(fl)
 	return c
 }
 
 // runMutants runs and reports; how far it is goes to stderr.
-func runMutants(stdout, stderr io.Writer, f mutantsFlags) error {
+func runMutants(f mutantsFlags) error {
 	root, err := lockstep.ModuleRoot(f.source)
 	if err != nil {
 		return err
 	}
-	f.Progress = func(line string) { fmt.Fprintln(stderr, line) }
+	defer f.app.onSignal()()
+	f.Progress = func(line string) { fmt.Fprintln(f.app.stderr, line) }
 	r, err := mutant.Run(root, f.Options)
 	if err != nil {
 		return lockstepError(err)
 	}
-	if f.json {
-		err = json.NewEncoder(stdout).Encode(r)
-	} else {
-		err = r.Print(stdout)
+	if !f.app.document(r) {
+		err = r.Print(f.app.stdout)
 	}
 	if err == nil && r.Rate() < mutantRate {
 		err = fmt.Errorf("%w: %.1f %% of the mutants were caught, want %.0f %%", errCheck, 100*r.Rate(), 100*mutantRate)

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"text/tabwriter"
 
@@ -57,8 +56,7 @@ func (p portJSON) holder() string {
 	return "held by " + strings.Join(p.Holders, ", ")
 }
 
-func newBoardList() *cobra.Command {
-	var asJSON bool
+func newBoardList(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List the serial ports that boards may be at, and who holds them",
@@ -69,26 +67,31 @@ func newBoardList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printPorts(c.OutOrStdout(), ports, asJSON)
+			return printPorts(a, ports)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	a.addJSON(c.Flags())
 	return c
 }
 
-func printPorts(w io.Writer, ports []serial.PortInfo, asJSON bool) error {
+// portsJSON is what board list --json prints.
+type portsJSON struct {
+	Ports []portJSON `json:"ports"`
+}
+
+func printPorts(a *app, ports []serial.PortInfo) error {
 	list := []portJSON{}
 	for _, p := range ports {
 		list = append(list, newPortJSON(p))
 	}
-	if asJSON {
-		return printJSON(w, list)
+	if a.document(portsJSON{list}) {
+		return nil
 	}
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(w, "no serial port")
+		_, err := fmt.Fprintln(a.stdout, "no serial port")
 		return err
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	t := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "SELECTOR\tDEVICE\tADAPTER\tSTATE")
 	for _, p := range list {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", p.Selector, p.Path, p.adapter(), p.holder())
@@ -105,26 +108,23 @@ type probed struct {
 	err error
 }
 
-func newProbe(l *links) *cobra.Command {
-	var asJSON bool
+func newProbe(a *app) *cobra.Command {
 	var options string
 	c := &cobra.Command{
 		Use:   "probe [SELECTOR...]",
 		Short: "Ask boards who they are: identity, register map, state",
 		Long: `Probe opens each board, or what is at each serial port that nobody holds, reads its
 identity and closes it again. Without selectors it fails only if it cannot look;
-with selectors it fails as the first of them that is not ready.
-
-` + exitCodes,
+with selectors it fails as the first of them that is not ready.`,
 		Example: `  hilgpu board probe
   hilgpu board probe --options baud=3000000
   hilgpu board probe tcp:127.0.0.1:4000 --json`,
 		RunE: func(c *cobra.Command, args []string) error {
-			found, err := probeAll(l, args, options)
+			found, err := probeAll(a, args, options)
 			if err != nil {
 				return err
 			}
-			if err := printProbed(c.OutOrStdout(), found, asJSON); err != nil {
+			if err := printProbed(a, found); err != nil {
 				return err
 			}
 			for _, p := range found {
@@ -135,16 +135,16 @@ with selectors it fails as the first of them that is not ready.
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	a.addJSON(c.Flags())
 	c.Flags().StringVar(&options, "options", "", "`options` of the serial ports that are found, as in baud=3000000")
-	l.add(c)
+	a.links.add(c)
 	return c
 }
 
 // probeAll asks the selectors, or all serial ports.
-func probeAll(l *links, selectors []string, options string) ([]probed, error) {
-	defer l.onSignal()()
-	link, err := l.options()
+func probeAll(a *app, selectors []string, options string) ([]probed, error) {
+	defer a.onSignal()()
+	link, err := a.links.options()
 	if err != nil {
 		return nil, err
 	}
@@ -200,15 +200,20 @@ func probe(port portJSON, opt boards.Options) probed {
 	return p
 }
 
-func printProbed(w io.Writer, all []probed, asJSON bool) error {
-	if asJSON {
-		return printJSON(w, append([]probed{}, all...))
+// probedJSON is what board probe --json prints.
+type probedJSON struct {
+	Boards []probed `json:"boards"`
+}
+
+func printProbed(a *app, all []probed) error {
+	if a.document(probedJSON{append([]probed{}, all...)}) {
+		return nil
 	}
 	if len(all) == 0 {
-		_, err := fmt.Fprintln(w, "no serial port")
+		_, err := fmt.Fprintln(a.stdout, "no serial port")
 		return err
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	t := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "SELECTOR\tIDENTITY\tSTATE")
 	for _, p := range all {
 		id := "-"

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,11 +18,10 @@ import (
 // regFlags are the flags of reg and its commands.
 type regFlags struct {
 	board    string
-	json     bool
 	forceMap bool
 	all      bool
 	out      string
-	links    *links
+	app      *app
 }
 
 const regNames = `Names are BLOCK.REGISTER or BLOCK.REGISTER.FIELD, in any case. Each part may be a
@@ -29,22 +29,20 @@ pattern with * ? [abc]. The halves NAME_LO and NAME_HI are one 64-bit NAME too.
 @0x1004 is the register at that offset in BAR0. What has an effect beyond reading
 or writing is refused unless the name, or the command, ends in !.`
 
-func newReg(l *links) *cobra.Command {
-	f := regFlags{links: l}
+func newReg(a *app) *cobra.Command {
+	f := regFlags{app: a}
 	c := &cobra.Command{
 		Use:     "reg",
 		Short:   "Read and write the registers of a board by name",
-		Long:    "Reg reads and writes registers by name, and keeps and compares snapshots of them.\n\n" + regNames + "\n\n" + exitCodes,
+		Long:    "Reg reads and writes registers by name, and keeps and compares snapshots of them.\n\n" + regNames,
 		Example: regExample,
-		Args:    cobra.NoArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	p := c.PersistentFlags()
 	p.StringVar(&f.board, "board", "emu", "board `selector`; snap:FILE and capture:FILE answer from a file")
-	p.BoolVar(&f.json, "json", false, "print one JSON document")
+	a.addJSON(p)
 	p.BoolVar(&f.forceMap, "force-map", false, "go on if the board has another register map; names may then mean other registers")
 	c.AddCommand(newRegList(&f), newRegRead(&f), newRegWrite(&f), newRegSnap(&f), newRegDiff(&f))
-	l.add(c)
+	a.links.add(c)
 	return c
 }
 
@@ -57,7 +55,7 @@ const regExample = `  hilgpu reg list 'cp0.*'
 
 // openReg opens the board of the flags. What done returns belongs to err.
 func openReg(f *regFlags, selector string) (fn *regs.Function, done func(error) error, err error) {
-	opt, err := f.links.options()
+	opt, err := f.app.links.options()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -78,25 +76,12 @@ func openReg(f *regFlags, selector string) (fn *regs.Function, done func(error) 
 
 // withReg calls do with the board of the flags.
 func withReg(f *regFlags, do func(*regs.Function) error) error {
+	defer f.app.onSignal()()
 	fn, done, err := openReg(f, f.board)
 	if err != nil {
 		return err
 	}
 	return done(do(fn))
-}
-
-// regCode returns the exit code of an error of the registers, and false if it
-// is none.
-func regCode(err error) (code int, ok bool) {
-	switch {
-	case errors.Is(err, regs.ErrMapHash):
-		return exitMap, true
-	case errors.Is(err, regs.ErrDevice):
-		return exitNoDevice, true
-	case errors.Is(err, regs.ErrReadBack):
-		return exitCheck, true
-	}
-	return 0, false
 }
 
 func newRegList(f *regFlags) *cobra.Command {
@@ -108,14 +93,14 @@ func newRegList(f *regFlags) *cobra.Command {
   hilgpu reg list cp0.ctl 'intc.*'`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if !c.Flags().Changed("board") {
-				return listRegs(c.OutOrStdout(), f, regs.NewNames(0), args)
+				return listRegs(f, regs.NewNames(0), args)
 			}
-			return withReg(f, func(fn *regs.Function) error { return listRegs(c.OutOrStdout(), f, fn.Names(), args) })
+			return withReg(f, func(fn *regs.Function) error { return listRegs(f, fn.Names(), args) })
 		},
 	}
 }
 
-func listRegs(w io.Writer, f *regFlags, names *regs.Names, args []string) error {
+func listRegs(f *regFlags, names *regs.Names, args []string) error {
 	patterns := args
 	if len(patterns) == 0 {
 		patterns = []string{"*.*"}
@@ -128,20 +113,19 @@ func listRegs(w io.Writer, f *regFlags, names *regs.Names, args []string) error 
 		}
 		targets = append(targets, ts...)
 	}
-	if f.json {
-		all := struct {
-			Registers []regJSON `json:"registers"`
-		}{[]regJSON{}}
+	if f.app.json {
+		all := registersJSON{[]regJSON{}}
 		for _, t := range targets {
 			all.Registers = append(all.Registers, newRegJSON(t, nil))
 		}
-		return printJSON(w, all)
+		f.app.document(all)
+		return nil
 	}
 	var b strings.Builder
 	for _, t := range targets {
 		listReg(&b, t, len(args) > 0)
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(f.app.stdout, b.String())
 	return err
 }
 
@@ -210,13 +194,13 @@ refused; one that a pattern names is skipped, and said so on standard error.
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return withReg(f, func(fn *regs.Function) error {
-				return readRegs(c.OutOrStdout(), c.ErrOrStderr(), f, fn, asked(c, args))
+				return readRegs(f, fn, asked(c, args))
 			})
 		},
 	}
 }
 
-func readRegs(w, stderr io.Writer, f *regFlags, fn *regs.Function, names []string) error {
+func readRegs(f *regFlags, fn *regs.Function, names []string) error {
 	targets, err := fn.Find(names...)
 	if err != nil {
 		return err
@@ -225,25 +209,21 @@ func readRegs(w, stderr io.Writer, f *regFlags, fn *regs.Function, names []strin
 	if err != nil {
 		return err
 	}
-	if f.json {
-		all := struct {
-			Board     string      `json:"board"`
-			MapHash   string      `json:"map_hash"`
-			Registers []regJSON   `json:"registers"`
-			Skipped   []regs.Skip `json:"skipped"`
-		}{f.board, fn.Identity().MapHash, []regJSON{}, append([]regs.Skip{}, skipped...)}
+	if f.app.json {
+		all := readJSON{f.board, fn.Identity().MapHash, []regJSON{}, append([]regs.Skip{}, skipped...)}
 		for _, v := range values {
 			all.Registers = append(all.Registers, newRegJSON(v.Target, &v.Value))
 		}
-		return printJSON(w, all)
+		f.app.document(all)
+		return nil
 	}
 	for _, v := range values {
-		if _, err := io.WriteString(w, v.String()); err != nil {
+		if _, err := io.WriteString(f.app.stdout, v.String()); err != nil {
 			return err
 		}
 	}
 	for _, s := range skipped {
-		fmt.Fprintf(stderr, "hilgpu: skipped %s: %s\n", s.Name, s.Reason)
+		fmt.Fprintf(f.app.stderr, "hilgpu: skipped %s: %s\n", s.Name, s.Reason)
 	}
 	return nil
 }
@@ -269,7 +249,7 @@ register that is not safe to write by hand is refused, and the effect is named.
 				return err
 			}
 			return withReg(f, func(fn *regs.Function) error {
-				return writeRegs(c.OutOrStdout(), f, fn, asked(c, names), values)
+				return writeRegs(f, fn, asked(c, names), values)
 			})
 		},
 	}
@@ -290,7 +270,7 @@ func assignments(args []string) (names, values []string, err error) {
 	return names, values, nil
 }
 
-func writeRegs(w io.Writer, f *regFlags, fn *regs.Function, names, texts []string) error {
+func writeRegs(f *regFlags, fn *regs.Function, names, texts []string) error {
 	var targets []regs.Target
 	var values []uint64
 	for i, name := range names {
@@ -310,10 +290,8 @@ func writeRegs(w io.Writer, f *regFlags, fn *regs.Function, names, texts []strin
 		}
 		targets, values = append(targets, ts[0]), append(values, v)
 	}
-	all := struct {
-		Board  string        `json:"board"`
-		Writes []writtenJSON `json:"writes"`
-	}{f.board, []writtenJSON{}}
+	all := writesJSON{f.board, []writtenJSON{}}
+	f.app.document(all)
 	hex := func(v *uint64) string {
 		if v == nil {
 			return ""
@@ -326,15 +304,12 @@ func writeRegs(w io.Writer, f *regFlags, fn *regs.Function, names, texts []strin
 			return err
 		}
 		all.Writes = append(all.Writes, writtenJSON{t.Name(), hex(done.Before), hex(&done.Sent), hex(done.After)})
-		if f.json {
+		if f.app.document(all) {
 			continue
 		}
-		if _, err := io.WriteString(w, done.String()); err != nil {
+		if _, err := io.WriteString(f.app.stdout, done.String()); err != nil {
 			return err
 		}
-	}
-	if f.json {
-		return printJSON(w, all)
 	}
 	return nil
 }
@@ -348,18 +323,19 @@ file is a board: snap:FILE.`,
 		Example: `  hilgpu reg snap -o before.json
   hilgpu reg read --board snap:before.json 'cp0.*'`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return snapRegs(c.OutOrStdout(), f) },
+		RunE: func(c *cobra.Command, _ []string) error { return snapRegs(f) },
 	}
 	c.Flags().StringVarP(&f.out, "output", "o", "", "write to this `file` and not to standard output")
 	return c
 }
 
-func snapRegs(w io.Writer, f *regFlags) error {
-	out, err := f.links.output(f.out)
+func snapRegs(f *regFlags) error {
+	out, err := f.app.links.output(f.out)
 	if err != nil {
 		return err
 	}
 	defer out.discard()
+	defer f.app.onSignal(out)()
 	s, err := takeSnap(f, f.board)
 	if err != nil {
 		return err
@@ -369,7 +345,10 @@ func snapRegs(w io.Writer, f *regFlags) error {
 		return err
 	}
 	if out == nil {
-		_, err = w.Write(data)
+		if f.app.document(json.RawMessage(data)) {
+			return nil
+		}
+		_, err = f.app.stdout.Write(data)
 		return err
 	}
 	if _, err := out.Write(data); err != nil {
@@ -378,15 +357,10 @@ func snapRegs(w io.Writer, f *regFlags) error {
 	if err := out.commit(); err != nil {
 		return err
 	}
-	if f.json {
-		return printJSON(w, struct {
-			File      string `json:"file"`
-			Board     string `json:"board"`
-			MapHash   string `json:"map_hash"`
-			Registers int    `json:"count"`
-		}{f.out, f.board, s.Identity.MapHash, len(s.Registers)})
+	if f.app.document(snapJSON{f.out, f.board, s.Identity.MapHash, len(s.Registers)}) {
+		return nil
 	}
-	_, err = fmt.Fprintf(w, "%s: %d registers of %s, map %s\n", f.out, len(s.Registers), f.board, s.Identity.MapHash)
+	_, err = fmt.Fprintf(f.app.stdout, "%s: %d registers of %s, map %s\n", f.out, len(s.Registers), f.board, s.Identity.MapHash)
 	return err
 }
 
@@ -408,13 +382,14 @@ device changes by itself is counted and not shown, unless --all is given.`,
 		Example: `  hilgpu reg diff before.json after.json
   hilgpu reg diff --all before.json emu`,
 		Args: cobra.ExactArgs(2),
-		RunE: func(c *cobra.Command, args []string) error { return diffRegs(c.OutOrStdout(), f, args[0], args[1]) },
+		RunE: func(c *cobra.Command, args []string) error { return diffRegs(f, args[0], args[1]) },
 	}
 	c.Flags().BoolVar(&f.all, "all", false, "show volatile registers too")
 	return c
 }
 
-func diffRegs(w io.Writer, f *regFlags, nameA, nameB string) error {
+func diffRegs(f *regFlags, nameA, nameB string) error {
+	defer f.app.onSignal()()
 	a, err := loadSnap(f, nameA)
 	if err != nil {
 		return err
@@ -427,14 +402,8 @@ func diffRegs(w io.Writer, f *regFlags, nameA, nameB string) error {
 	if err != nil {
 		return err
 	}
-	if f.json {
-		err = printJSON(w, struct {
-			A string `json:"a"`
-			B string `json:"b"`
-			regs.Difference
-		}{nameA, nameB, d})
-	} else {
-		_, err = io.WriteString(w, d.String())
+	if !f.app.document(diffJSON{nameA, nameB, d}) {
+		_, err = io.WriteString(f.app.stdout, d.String())
 	}
 	if err == nil && len(d.Changes) > 0 {
 		err = fmt.Errorf("%w: %s and %s differ in %d places", errCheck, nameA, nameB, len(d.Changes))

@@ -1,21 +1,45 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 )
 
-// printJSON writes one document.
-func printJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
+// registersJSON is what reg list --json prints.
+type registersJSON struct {
+	Registers []regJSON `json:"registers"`
+}
+
+// readJSON is what reg read --json prints.
+type readJSON struct {
+	Board     string      `json:"board"`
+	MapHash   string      `json:"map_hash"`
+	Registers []regJSON   `json:"registers"`
+	Skipped   []regs.Skip `json:"skipped"`
+}
+
+// writesJSON is what reg write --json prints: the writes that were made.
+type writesJSON struct {
+	Board  string        `json:"board"`
+	Writes []writtenJSON `json:"writes"`
+}
+
+// snapJSON is what reg snap --json prints of a file.
+type snapJSON struct {
+	File      string `json:"file"`
+	Board     string `json:"board"`
+	MapHash   string `json:"map_hash"`
+	Registers int    `json:"count"`
+}
+
+// diffJSON is what reg diff --json prints.
+type diffJSON struct {
+	A string `json:"a"`
+	B string `json:"b"`
+	regs.Difference
 }
 
 // regJSON is a register as JSON.

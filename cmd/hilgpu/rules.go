@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -41,34 +40,36 @@ func (v *verifyFlags) print(w io.Writer) {
 	}
 }
 
-func newRules() *cobra.Command {
+func newRules(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "rules",
 		Short:   "List and explain the rules of the user-mode driver interface",
 		Example: "  hilgpu rules list\n  hilgpu rules explain list-state",
-		Args:    cobra.NoArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newRulesList(), newRulesExplain())
+	c.AddCommand(newRulesList(a), newRulesExplain(a))
 	return c
 }
 
-func newRulesList() *cobra.Command {
-	var asJSON bool
+func newRulesList(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "list",
 		Short:   "List every rule, who can break it, and what holds",
 		Example: "  hilgpu rules list --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if asJSON {
-				return json.NewEncoder(c.OutOrStdout()).Encode(rule.All())
+			if a.document(rulesJSON{rule.All()}) {
+				return nil
 			}
-			return listRules(c.OutOrStdout())
+			return listRules(a.stdout)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print the rules as JSON")
+	a.addJSON(c.Flags())
 	return c
+}
+
+// rulesJSON is what rules list --json prints.
+type rulesJSON struct {
+	Rules []rule.Rule `json:"rules"`
 }
 
 func listRules(w io.Writer) error {
@@ -79,8 +80,7 @@ func listRules(w io.Writer) error {
 	return tw.Flush()
 }
 
-func newRulesExplain() *cobra.Command {
-	var asJSON bool
+func newRulesExplain(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "explain RULE",
 		Short:   "Explain a rule: its source, what is caught, a violation",
@@ -96,16 +96,16 @@ func newRulesExplain() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			r, err := rule.Named(args[0])
 			if err != nil {
-				return fmt.Errorf("%w; hilgpu rules list has the names", err)
+				return err
 			}
-			if asJSON {
-				return json.NewEncoder(c.OutOrStdout()).Encode(r)
+			if a.document(r) {
+				return nil
 			}
-			_, err = fmt.Fprint(c.OutOrStdout(), ruleText(r))
+			_, err = fmt.Fprint(a.stdout, ruleText(r))
 			return err
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print the rule as JSON")
+	a.addJSON(c.Flags())
 	return c
 }
 

@@ -24,9 +24,9 @@ func TestRulesCommands(t *testing.T) {
 
 	code, stdout, _ = hilgpu("rules", "list", "--json")
 	require.Zero(t, code)
-	var all []rule.Rule
+	var all rulesJSON
 	require.NoError(t, json.Unmarshal([]byte(stdout), &all))
-	assert.Equal(t, rule.All(), all)
+	assert.Equal(t, rule.All(), all.Rules)
 
 	code, stdout, _ = hilgpu("rules", "explain", "error-success")
 	require.Zero(t, code)
@@ -46,7 +46,7 @@ func TestRulesCommands(t *testing.T) {
 
 	code, _, stderr = hilgpu("rules", "explain", "no-such")
 	assert.Equal(t, exitUsage, code)
-	assert.Contains(t, stderr, `no such rule: "no-such"; hilgpu rules list has the names`)
+	assert.Contains(t, stderr, `no such rule: "no-such", want one of list-state, list-context, `)
 	code, _, stderr = hilgpu("run", "compose", "--size", "8x8", "--waive", "no-such")
 	assert.Equal(t, exitUsage, code)
 	assert.Contains(t, stderr, `no such rule: "no-such"`)

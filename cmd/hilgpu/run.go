@@ -1,15 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"image"
-	"io"
-	"os"
-	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,17 +16,15 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/compose"
 )
 
-func newRun(l *links) *cobra.Command {
+func newRun(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "run",
 		Short:   "Run a workload",
 		Example: "  hilgpu run compose --check",
-		Args:    cobra.NoArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	l.wave.add(c.PersistentFlags())
-	c.AddCommand(newCompose(l), newLists(l), newCopy(l), newFill(l), newStorm(l))
-	l.add(c)
+	a.links.wave.add(c.PersistentFlags())
+	c.AddCommand(newCompose(a), newLists(a), newCopy(a), newFill(a), newStorm(a))
+	a.links.add(c)
 	return c
 }
 
@@ -44,35 +37,30 @@ type composeFlags struct {
 	out      string
 	ddi      string
 	check    bool
-	json     bool
 	verify   verifyFlags
-	links    *links
+	app      *app
 }
 
-func newCompose(l *links) *cobra.Command {
-	f := composeFlags{links: l}
+func newCompose(a *app) *cobra.Command {
+	f := composeFlags{app: a}
 	c := &cobra.Command{
 		Use:   "compose [IMAGE...]",
 		Short: "Compose images into a frame, through the whole stack",
 		Long: `Compose uploads PNG or JPEG images, records where each one goes on several
 deferred contexts at the same time, executes the command lists, presents, and
-reads the frame back. Without images it takes the ones it was built with.
-
-Boards:
-` + boards.Help() + `
-` + exitCodes,
+reads the frame back. Without images it takes the ones it was built with.`,
 		Example: `  hilgpu run compose --check -o frame.png
   hilgpu run compose --board 'emu?nodes=1&vram=8KiB' --check
   hilgpu run compose --size 640x480 --contexts 4 --seed 7 -o frame.png photo.jpg logo.png
   hilgpu run compose --ddi ddi.jsonl --json
   hilgpu run compose --waive private-outside`,
 		RunE: func(c *cobra.Command, args []string) error {
-			return runCompose(c.OutOrStdout(), c.ErrOrStderr(), f, args)
+			return runCompose(f, args)
 		},
 	}
 	fl := c.Flags()
 	f.verify.add(c)
-	l.addTdr(c)
+	a.links.addTdr(c)
 	fl.StringVar(&f.board, "board", "emu", "board `selector`")
 	fl.StringVar(&f.size, "size", "320x240", "`WxH` of the frame in pixels")
 	fl.IntVar(&f.contexts, "contexts", 2, "`number` of deferred contexts that record")
@@ -80,41 +68,41 @@ Boards:
 	fl.StringVarP(&f.out, "output", "o", "", "write the frame to this PNG `file`")
 	fl.StringVar(&f.ddi, "ddi", "", "write every DDI call to this `file` while the run goes on, two JSON lines a call")
 	fl.BoolVar(&f.check, "check", false, "compare every pixel with a composition by image/draw; exit 1 on a difference")
-	fl.BoolVar(&f.json, "json", false, "print the summary as JSON")
+	a.addJSON(fl)
 	return c
 }
 
 // runCompose plans, runs, checks and reports.
-func runCompose(stdout, stderr io.Writer, f composeFlags, images []string) error {
+func runCompose(f composeFlags, images []string) error {
 	plan, err := planCompose(f, images)
 	if err == nil {
-		err = f.links.checkTdr()
+		err = f.app.links.checkTdr()
 	}
 	if err != nil {
 		return err
 	}
-	out, err := f.links.output(f.out)
+	out, err := f.app.links.output(f.out)
 	if err != nil {
 		return err
 	}
 	defer out.discard()
-	ddi, err := f.links.ddi(f.ddi)
+	ddi, err := f.app.links.ddi(f.ddi)
 	if err != nil {
 		return err
 	}
-	defer f.links.onSignal(out)()
+	defer f.app.onSignal(out)()
 	start := time.Now()
-	link, err := f.links.options()
+	link, err := f.app.links.options()
 	if err != nil {
 		return err
 	}
-	frame, stats, err := composeOn(f.board, link, f.links.tdr, testbench.HostDrivers(), ddi, &f.verify, plan)
+	frame, stats, err := composeOn(f.board, link, f.app.links.tdr, testbench.HostDrivers(), ddi, &f.verify, plan)
 	host := time.Since(start)
 	// The trace of a failed run is what one wants to see.
 	if cerr := ddi.finish(); err == nil {
 		err = cerr
 	}
-	f.verify.print(stderr)
+	f.verify.print(f.app.stderr)
 	if err != nil {
 		return err
 	}
@@ -126,36 +114,7 @@ func runCompose(stdout, stderr io.Writer, f composeFlags, images []string) error
 	if err := out.writePNG(frame); err != nil {
 		return err
 	}
-	return report(stdout, f, newSummary(frame, stats, host))
-}
-
-// onSignal discards the outputs if the program is interrupted or terminated,
-// keeps what is captured and recorded so far, and ends it as the signal would
-// have. It returns what ends that.
-func (l *links) onSignal(outputs ...*output) (stop func()) {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		s, ok := <-signals
-		if !ok {
-			return
-		}
-		for _, o := range outputs {
-			o.discard()
-		}
-		if err := l.commitRecords(nil); err != nil {
-			fmt.Fprintf(l.stderr, "hilgpu: %v\n", err)
-		}
-		code := 1
-		if n, ok := s.(syscall.Signal); ok {
-			code = 128 + int(n)
-		}
-		os.Exit(code)
-	}()
-	return func() {
-		signal.Stop(signals)
-		close(signals)
-	}
+	return report(f, newSummary(frame, stats, host))
 }
 
 func planCompose(f composeFlags, images []string) (*compose.Plan, error) {
@@ -233,10 +192,10 @@ func checkFrame(got, want *image.NRGBA) error {
 		n, want.Rect.Dx()*want.Rect.Dy(), at.X, at.Y, got.NRGBAAt(at.X, at.Y), want.NRGBAAt(at.X, at.Y))
 }
 
-func report(w io.Writer, f composeFlags, s summary) error {
-	if f.json {
-		return json.NewEncoder(w).Encode(s)
+func report(f composeFlags, s summary) error {
+	if f.app.document(s) {
+		return nil
 	}
-	_, err := fmt.Fprint(w, s.text(f))
+	_, err := fmt.Fprint(f.app.stdout, s.text(f))
 	return err
 }

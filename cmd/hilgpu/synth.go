@@ -1,9 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -19,11 +17,11 @@ type synthFlags struct {
 	config string
 	target string
 	source string
-	json   bool
+	app    *app
 }
 
-func newSynth() *cobra.Command {
-	var f synthFlags
+func newSynth(a *app) *cobra.Command {
+	f := synthFlags{app: a}
 	c := &cobra.Command{
 		Use:   "synth",
 		Short: "Synthesise the GPU for FPGAs and judge the log",
@@ -36,26 +34,29 @@ counted apart.
 A latch, an undriven or doubly driven net, a loop, a warning that is not allowed
 and a memory that is not where the table of expected memories has it are
 refused, which is exit code 1. A goal for size or clock that is missed is
-printed and does not change the exit code.
-
-` + exitCodes,
+printed and does not change the exit code.`,
 		Example: `  hilgpu synth
   hilgpu synth --config small --target ice40
   hilgpu synth --target ecp5 --json`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return runSynth(c.OutOrStdout(), f) },
+		RunE: func(c *cobra.Command, _ []string) error { return runSynth(f) },
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.config, "config", "", "`name` of the configuration, full, default, small, or "+synth.Lean+"; default and small if not given")
 	fl.StringVar(&f.target, "target", "", "`family`, ice40 or ecp5; both if not given")
 	fl.StringVar(&f.source, "source", ".", "`directory` in the module's source tree")
-	fl.BoolVar(&f.json, "json", false, "print one JSON object per configuration and target")
+	a.addJSON(fl)
 	return c
+}
+
+// synthJSON is what synth --json prints.
+type synthJSON struct {
+	Reports []*synth.Report `json:"reports"`
 }
 
 // runSynth synthesises every combination that is asked for, and fails in the
 // end if one was refused.
-func runSynth(stdout io.Writer, f synthFlags) error {
+func runSynth(f synthFlags) error {
 	configs, targets := []string{"default", "small"}, synth.Targets()
 	if f.config != "" {
 		configs = []string{f.config}
@@ -81,7 +82,8 @@ func runSynth(stdout io.Writer, f synthFlags) error {
 	if tools != nil { // after all input, which is bad on every machine
 		return tools
 	}
-	refused := 0
+	defer f.app.onSignal()()
+	refused, reports := 0, []*synth.Report{}
 	for _, config := range configs {
 		for _, target := range targets {
 			r, err := synthesise(root, config, target)
@@ -89,7 +91,11 @@ func runSynth(stdout io.Writer, f synthFlags) error {
 				return err
 			}
 			refused += len(r.Refused())
-			if err := reportSynth(stdout, f, r); err != nil {
+			reports = append(reports, r)
+			if f.app.document(synthJSON{reports}) {
+				continue
+			}
+			if _, err := fmt.Fprintln(f.app.stdout, r); err != nil {
 				return err
 			}
 		}
@@ -150,12 +156,4 @@ func synthesise(root, config string, target synth.Target) (*synth.Report, error)
 		r.Placement, err = synth.Place(d)
 	}
 	return r, err
-}
-
-func reportSynth(w io.Writer, f synthFlags, r *synth.Report) error {
-	if f.json {
-		return json.NewEncoder(w).Encode(r)
-	}
-	_, err := fmt.Fprintln(w, r)
-	return err
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/junit"
 	"github.com/hilgpu/hilgpu/testbench/suite"
@@ -30,12 +31,11 @@ type testFlags struct {
 	seed      uint64
 	runs      uint64
 	list      bool
-	json      bool
-	links     *links
+	app       *app
 }
 
-func newTest(l *links) *cobra.Command {
-	f := testFlags{links: l}
+func newTest(a *app) *cobra.Command {
+	f := testFlags{app: a}
 	c := &cobra.Command{
 		Use:   "test",
 		Short: "Run the whole-system suite on a board",
@@ -46,16 +46,12 @@ other configurations.
 
 A case that fails has a folder in --artifacts: its messages, the DDI calls, the
 kernel's dump if the GPU stopped, the last clocks of an emulated GPU, and how to
-run it again.
-
-Boards:
-` + boards.Help() + `
-` + exitCodes,
+run it again.`,
 		Example: `  hilgpu test
   hilgpu test --board 'serial:/dev/ttyUSB1?baud=3000000' --junit junit.xml --artifacts out/test
   hilgpu test --filter '^random' --seed 100 --runs 20`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return runTest(c.OutOrStdout(), f) },
+		RunE: func(c *cobra.Command, _ []string) error { return runTest(f) },
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.board, "board", "emu", "board `selector`")
@@ -64,10 +60,10 @@ Boards:
 	fl.StringVar(&f.filter, "filter", "", "run the cases whose name matches this regular `expression`")
 	fl.Uint64Var(&f.seed, "seed", 0, "first `seed` of the cases that have one")
 	fl.Uint64Var(&f.runs, "runs", 0, "`number` of seeds of each case that has several; 0: as the case says")
-	l.addTdr(c)
+	a.links.addTdr(c)
 	fl.BoolVar(&f.list, "list", false, "print the names of the cases and run nothing")
-	fl.BoolVar(&f.json, "json", false, "print the results as one JSON document")
-	l.add(c)
+	a.addJSON(fl)
+	a.links.add(c)
 	return c
 }
 
@@ -80,43 +76,71 @@ type testReport struct {
 	Results []suite.Result `json:"results"`
 }
 
-func runTest(stdout io.Writer, f testFlags) error {
+func runTest(f testFlags) error {
+	stdout := f.app.stdout
 	o := suite.Options{Selector: f.board, Drivers: testbench.HostDrivers(), Seed: f.seed, Runs: f.runs, Trace: f.artifacts != ""}
-	o.Tdr = f.links.tdr
-	err := f.links.checkTdr()
+	o.Tdr = f.app.links.tdr
+	err := f.app.links.checkTdr()
 	if err != nil {
 		return err
 	}
 	if o.Filter, err = regexp.Compile(f.filter); err != nil {
 		return fmt.Errorf("%w: --filter: %w", errInput, err)
 	}
+	if err := checkFilter(f, o.Filter); err != nil {
+		return err
+	}
 	if f.list {
 		return listCases(stdout, f, o.Filter)
 	}
-	xml, err := f.links.output(f.junit)
+	xml, err := f.app.links.output(f.junit)
 	if err != nil {
 		return err
 	}
 	defer xml.discard()
-	defer f.links.onSignal(xml)()
-	if o.Board, err = f.links.options(); err != nil {
+	defer f.app.onSignal(xml)()
+	if o.Board, err = f.app.links.options(); err != nil {
 		return err
 	}
 	if err := tryBoard(f.board, o.Board); err != nil {
 		return err
 	}
-	if !f.json {
+	if !f.app.json {
 		o.Report = func(r suite.Result) { fmt.Fprint(stdout, resultText(f, r)) }
+	}
+	o.Lost = func(r suite.Result) error {
+		if unreachable(r.Err) {
+			return tryBoard(f.board, o.Board)
+		}
+		return nil
 	}
 	report := testReport{Board: f.board, Results: suite.Run(o)}
 	report.count()
-	if len(report.Results) == 0 {
-		return fmt.Errorf("%w: --filter %q matches no case; hilgpu test --list has the names", errInput, f.filter)
-	}
 	if err := f.write(xml, report); err != nil {
 		return err
 	}
 	return report.print(stdout, f)
+}
+
+// unreachable reports whether an error is of a board that is not there, or not
+// the one that it was: no case can say anything of it.
+func unreachable(err error) bool {
+	code := exitCode(err)
+	return code == exitNoDevice || code == exitLink || code == exitMap
+}
+
+// checkFilter fails if the filter matches no case.
+func checkFilter(f testFlags, filter *regexp.Regexp) error {
+	var names []string
+	for _, i := range suite.Expand(f.board, f.seed, f.runs) {
+		if filter.MatchString(i.Name) {
+			return nil
+		}
+		if name := i.Case.Name; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return fmt.Errorf("%w: --filter %q matches no case, want some of %s", errInput, f.filter, strings.Join(names, ", "))
 }
 
 // tryBoard opens and closes the board, so that one that is missing is one error
@@ -129,20 +153,26 @@ func tryBoard(selector string, link boards.Options) error {
 	return sys.Close()
 }
 
+// casesJSON is what test --list --json prints.
+type casesJSON struct {
+	Cases []caseJSON `json:"cases"`
+}
+
+type caseJSON struct {
+	Name     string `json:"name"`
+	Doc      string `json:"doc"`
+	Selector string `json:"selector"`
+}
+
 func listCases(stdout io.Writer, f testFlags, filter *regexp.Regexp) error {
-	type entry struct {
-		Name     string `json:"name"`
-		Doc      string `json:"doc"`
-		Selector string `json:"selector"`
-	}
-	list := []entry{}
+	list := []caseJSON{}
 	for _, i := range suite.Expand(f.board, f.seed, f.runs) {
 		if filter.MatchString(i.Name) {
-			list = append(list, entry{i.Name, i.Case.Doc, i.Selector})
+			list = append(list, caseJSON{i.Name, i.Case.Doc, i.Selector})
 		}
 	}
-	if f.json {
-		return json.NewEncoder(stdout).Encode(list)
+	if f.app.document(casesJSON{list}) {
+		return nil
 	}
 	for _, e := range list {
 		fmt.Fprintf(stdout, "%-44s %s\n", e.Name, e.Doc)
@@ -165,12 +195,17 @@ func (r *testReport) count() {
 
 // print ends the report, and fails if a case has.
 func (r *testReport) print(stdout io.Writer, f testFlags) error {
-	if f.json {
-		if err := json.NewEncoder(stdout).Encode(r); err != nil {
-			return err
-		}
-	} else {
+	if !f.app.document(r) {
 		fmt.Fprintf(stdout, "%d passed, %d failed, %d skipped on %s\n", r.Passed, r.Failed, r.Skipped, f.board)
+	}
+	for _, res := range r.Results {
+		if err := res.Err; unreachable(err) {
+			var stopped *dxgkrnl.DeviceError
+			if errors.As(err, &stopped) { // its dump is of the case
+				err = stopped.Cause
+			}
+			return fmt.Errorf("%d of %d cases failed on %s: %w", r.Failed, len(r.Results), f.board, err)
+		}
 	}
 	if r.Failed > 0 {
 		return fmt.Errorf("%w: %d of %d cases failed on %s", errCheck, r.Failed, len(r.Results), f.board)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -24,11 +23,11 @@ type verilogFlags struct {
 	config string
 	source string
 	out    string
-	json   bool
+	app    *app
 }
 
-func newVerilog() *cobra.Command {
-	var f verilogFlags
+func newVerilog(a *app) *cobra.Command {
+	f := verilogFlags{app: a}
 	c := &cobra.Command{
 		Use:   "verilog",
 		Short: "Write the GPU as Verilog",
@@ -37,19 +36,17 @@ module, files.f with their names for a simulator or a synthesiser, and
 manifest.json with the ports, registers and memories and where each one is in
 the Go source. Verilog files that the files.f of an earlier run names and this one
 does not have are removed. What is outside the subset of Go is refused;
-docs/rtl.md explains each error.
-
-` + exitCodes,
+docs/rtl.md explains each error.`,
 		Example: `  hilgpu verilog -o out/verilog
   hilgpu verilog --config small -o out/small && yosys -p 'read_verilog out/small/*.v'`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return runVerilog(c.OutOrStdout(), f) },
+		RunE: func(c *cobra.Command, _ []string) error { return runVerilog(f) },
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.config, "config", "default", "`name` of the configuration, full, default or small, and options of the board emu, as small?vramports=1")
 	fl.StringVar(&f.source, "source", ".", "`directory` in the module's source tree")
 	fl.StringVarP(&f.out, "output", "o", "", "`directory` to write to, made if it is not there")
-	fl.BoolVar(&f.json, "json", false, "print the summary as JSON")
+	a.addJSON(fl)
 	if err := c.MarkFlagRequired("output"); err != nil {
 		panic(err)
 	}
@@ -69,7 +66,7 @@ type verilogSummary struct {
 }
 
 // runVerilog translates, writes and reports.
-func runVerilog(stdout io.Writer, f verilogFlags) error {
+func runVerilog(f verilogFlags) error {
 	config, err := boards.Config(f.config)
 	if err != nil {
 		return err
@@ -90,10 +87,10 @@ func runVerilog(stdout io.Writer, f verilogFlags) error {
 		return err
 	}
 	s := summarize(f.config, design)
-	if f.json {
-		return json.NewEncoder(stdout).Encode(s)
+	if f.app.document(s) {
+		return nil
 	}
-	_, err = fmt.Fprintf(stdout, "%s: top %s, %d files, %d lines, %d registers of %d bits, %d memories, register map %s\n",
+	_, err = fmt.Fprintf(f.app.stdout, "%s: top %s, %d files, %d lines, %d registers of %d bits, %d memories, register map %s\n",
 		f.out, s.Top, s.Files, s.Lines, s.Registers, s.Bits, s.Memories, s.MapHash)
 	return err
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -42,8 +41,7 @@ func thisVersion() version {
 	return v
 }
 
-func newVersion() *cobra.Command {
-	var asJSON bool
+func newVersion(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version, and the hardware and register map it drives",
@@ -52,14 +50,14 @@ func newVersion() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			v := thisVersion()
-			if asJSON {
-				return json.NewEncoder(c.OutOrStdout()).Encode(v)
+			if a.document(v) {
+				return nil
 			}
-			_, err := fmt.Fprintf(c.OutOrStdout(), "hilgpu %s (revision %s, %s)\nhardware %s, register map %s\n",
+			_, err := fmt.Fprintf(a.stdout, "hilgpu %s (revision %s, %s)\nhardware %s, register map %s\n",
 				v.Version, v.Revision, v.Go, v.Hardware, v.MapHash)
 			return err
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	a.addJSON(c.Flags())
 	return c
 }

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"slices"
+
+	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
+)
+
+// An app is one run of the program.
+type app struct {
+	reply
+	links  *links
+	stderr io.Writer
+
+	began bool  // a command does its work: errors before are of usage
+	help  error // of a help that was asked for something unknown
+}
+
+func newApp(stdout, stderr io.Writer) *app {
+	a := &app{links: &links{stderr: stderr}, stderr: stderr}
+	a.reply = reply{stdout: answers{stdout}}
+	return a
+}
+
+// run executes a command line and returns the exit code. An error is one line
+// on stderr, with what explains it after it, and a member of the JSON document
+// if there is one.
+func (a *app) run(args []string) int {
+	err := a.execute(args)
+	if cerr := a.links.commit(err); err == nil {
+		err = cerr
+	}
+	if !a.began { // flags may not have been read, and help is text
+		a.json = err != nil && (a.json || asksJSON(args))
+	}
+	if werr := a.end(err); err == nil {
+		err = werr
+	}
+	a.tell(err)
+	return exitCode(err)
+}
+
+// asksJSON reports whether --json is among arguments that could not be read.
+func asksJSON(args []string) bool {
+	if i := slices.Index(args, "--"); i >= 0 {
+		args = args[:i]
+	}
+	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
+}
+
+// execute runs the command. A broken contract that unwinds is its error, as is
+// a panic of the program itself.
+func (a *app) execute(args []string) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case *dxgkrnl.Bugcheck:
+			err = r
+		case *verifier.Violation:
+			err = r
+		default:
+			err = &crash{r, debug.Stack()}
+		}
+	}()
+	root := newRoot(a)
+	root.SetArgs(args)
+	err = root.Execute()
+	if err == nil {
+		err = a.help
+	}
+	if err != nil && !a.began {
+		err = usageError{err}
+	}
+	return err
+}
+
+// tell prints an error, and what there is to say of it.
+func (a *app) tell(err error) {
+	if err == nil {
+		return
+	}
+	fmt.Fprintf(a.stderr, "hilgpu: %v\n", err)
+	var violation *verifier.Violation
+	if errors.As(err, &violation) {
+		fmt.Fprint(a.stderr, violation.Details())
+	}
+	var stopped *dxgkrnl.DeviceError
+	if errors.As(err, &stopped) {
+		fmt.Fprint(a.stderr, stopped.Dump)
+	}
+	var crashed *crash
+	if errors.As(err, &crashed) {
+		a.stderr.Write(crashed.stack)
+	}
+}
+
+// A crash is a panic of the program itself.
+type crash struct {
+	value any
+	stack []byte
+}
+
+// Error describes the panic in a line.
+func (c *crash) Error() string { return fmt.Sprintf("panic: %v", c.value) }
+
+// A usageError is an error of the command line that came before the command did
+// anything.
+type usageError struct{ error }
+
+// Unwrap returns the error.
+func (e usageError) Unwrap() error { return e.error }

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/boards/hwfault"
+	"github.com/hilgpu/hilgpu/boards/regs"
+	"github.com/hilgpu/hilgpu/boards/serve"
+	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/bus/capture"
+	"github.com/hilgpu/hilgpu/bus/channel"
+	"github.com/hilgpu/hilgpu/bus/datalink"
+	"github.com/hilgpu/hilgpu/bus/endpoint"
+	"github.com/hilgpu/hilgpu/bus/fault"
+	"github.com/hilgpu/hilgpu/bus/inproc"
+	"github.com/hilgpu/hilgpu/bus/line"
+	"github.com/hilgpu/hilgpu/bus/rootport"
+	"github.com/hilgpu/hilgpu/bus/serial"
+	"github.com/hilgpu/hilgpu/bus/tlp"
+	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/verilog"
+	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
+	"github.com/hilgpu/hilgpu/rtl/wave"
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/runtime/hal"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
+	"github.com/hilgpu/hilgpu/runtime/verifier/rule"
+	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/bare"
+	"github.com/hilgpu/hilgpu/testbench/bringup"
+	"github.com/hilgpu/hilgpu/testbench/compose"
+	"github.com/hilgpu/hilgpu/testbench/figures"
+	"github.com/hilgpu/hilgpu/testbench/lists"
+	"github.com/hilgpu/hilgpu/testbench/lockstep"
+	"github.com/hilgpu/hilgpu/testbench/lockstep/mutant"
+	"github.com/hilgpu/hilgpu/testbench/scoreboard"
+	"github.com/hilgpu/hilgpu/testbench/speed"
+	"github.com/hilgpu/hilgpu/testbench/storm"
+	"github.com/hilgpu/hilgpu/testbench/synth"
+	"github.com/hilgpu/hilgpu/testbench/transfer"
+)
+
+// Exit codes; exits describes them.
+const (
+	exitOK = iota
+	exitCheck
+	exitUsage
+	exitNoDevice
+	exitLink
+	exitDevice
+	exitMap
+	exitContract
+
+	exitSignal = 128 // and the number of the signal
+)
+
+// An exit is what an exit code stands for.
+type exit struct {
+	kind string // of the error, in a JSON document
+	doc  string
+}
+
+// exits are the exit codes from 0 on.
+func exits() []exit {
+	return []exit{
+		exitOK:       {"", "success"},
+		exitCheck:    {"check", "a check failed, or hilgpu itself"},
+		exitUsage:    {"usage", "usage or bad input"},
+		exitNoDevice: {"no_device", "no device, or another one"},
+		exitLink:     {"link", "the link to the device failed"},
+		exitDevice:   {"device", "the device faulted, did not start or did not answer in time"},
+		exitMap:      {"register_map", "the device has another register map"},
+		exitContract: {"contract", "a driver broke a contract"},
+	}
+}
+
+// kindOf returns the kind of the errors of an exit code.
+func kindOf(code int) string {
+	if all := exits(); code < len(all) {
+		return all[code].kind
+	}
+	return "interrupted"
+}
+
+// exitText lists the exit codes, a line each.
+func exitText() string {
+	var b strings.Builder
+	for code, e := range exits() {
+		fmt.Fprintf(&b, "  %d  %-12s  %s\n", code, e.kind, e.doc)
+	}
+	return b.String()
+}
+
+// errInput is wrapped by errors of what the command line asks for.
+var errInput = errors.New("bad input")
+
+// errCheck is wrapped by the error of a check that failed.
+var errCheck = errors.New("check failed")
+
+// errListen is wrapped by errors of a place where a board cannot listen.
+var errListen = errors.New("cannot listen")
+
+// A class is the exit code of an error.
+type class struct {
+	err  error
+	code int
+}
+
+// classes are the exit codes of what the packages below can fail with. An error
+// that wraps several of them has the code of the first: a check that failed is
+// one whatever made it fail, and a link says more than what came of it.
+func classes() []class {
+	return []class{
+		{errCheck, exitCheck},
+		{errInput, exitUsage}, {boards.ErrSelector, exitUsage}, {bus.ErrRecorded, exitUsage},
+
+		// Whether there is a device, and which.
+		{serial.ErrMissing, exitNoDevice}, {serial.ErrAmbiguous, exitNoDevice}, {serial.ErrNotPort, exitNoDevice},
+		{regs.ErrDevice, exitNoDevice},
+		{datalink.ErrMapHash, exitMap}, {regs.ErrMapHash, exitMap},
+
+		// The way to it.
+		{serial.ErrBusy, exitLink}, {serial.ErrForbidden, exitLink}, {serial.ErrUnplugged, exitLink},
+		{bus.ErrCRC, exitLink}, {bus.ErrLinkDown, exitLink}, {bus.ErrStale, exitLink}, {bus.ErrClosed, exitLink},
+		{channel.ErrSession, exitLink}, {channel.ErrStalled, exitLink},
+		{datalink.ErrNotUp, exitLink}, {datalink.ErrFull, exitLink}, {datalink.ErrSize, exitLink}, {datalink.ErrClosed, exitLink},
+		{datalink.ErrOpen, exitLink}, {datalink.ErrVersion, exitLink}, {datalink.ErrReplay, exitLink}, {datalink.ErrDead, exitLink},
+		{datalink.ErrPeerDown, exitLink}, {datalink.ErrNewEpoch, exitLink}, {datalink.ErrProtocol, exitLink},
+		{endpoint.ErrFull, exitLink}, {endpoint.ErrPoisoned, exitLink}, {endpoint.ErrUnasked, exitLink},
+		{line.ErrCut, exitLink}, {tlp.ErrMalformed, exitLink}, {tlp.ErrUnsupported, exitLink},
+		{errListen, exitLink},
+
+		// What the device does.
+		{bare.ErrDevice, exitNoDevice}, {hal.ErrNoDevice, exitNoDevice}, {ddi.StatusNoSuchDevice, exitNoDevice},
+		{bare.ErrMap, exitMap}, {ddi.StatusRevisionMismatch, exitMap},
+		{testbench.ErrDevice, exitDevice}, {dxgkrnl.ErrStart, exitDevice}, {hal.ErrEnumerate, exitDevice},
+		{hal.ErrNotPinned, exitDevice}, {hal.ErrMessage, exitDevice},
+		{bus.ErrTimeout, exitDevice}, {bus.ErrUnsupported, exitDevice}, {bus.ErrAbort, exitDevice}, {rootport.ErrPoisoned, exitDevice},
+		{rootport.ErrProtocol, exitDevice}, {inproc.ErrProtocol, exitDevice}, {endpoint.ErrProtocol, exitDevice},
+		{bare.ErrStuck, exitDevice}, {bare.ErrFault, exitDevice}, {bare.ErrGone, exitDevice}, {bare.ErrStill, exitDevice},
+		{bare.ErrHost, exitDevice}, {transfer.ErrWrong, exitDevice}, {figures.ErrStuck, exitDevice}, {sim.ErrModel, exitDevice},
+		{ddi.DXGIDeviceRemoved, exitDevice}, {ddi.DXGIDeviceHung, exitDevice},
+
+		// What is asked for.
+		{serial.ErrOption, exitUsage}, {serial.ErrRate, exitUsage}, {fault.ErrConfig, exitUsage}, {hwfault.ErrFault, exitUsage},
+		{inproc.ErrOptions, exitUsage}, {rootport.ErrOptions, exitUsage}, {endpoint.ErrOptions, exitUsage}, {line.ErrOptions, exitUsage},
+		{serve.ErrOptions, exitUsage}, {wave.ErrOptions, exitUsage}, {bringup.ErrOptions, exitUsage}, {gpu.ErrConfig, exitUsage},
+		{regs.ErrName, exitUsage}, {regs.ErrValue, exitUsage}, {regs.ErrRefused, exitUsage}, {regs.ErrSnapshot, exitUsage},
+		{capture.ErrFormat, exitUsage}, {capture.ErrPacket, exitUsage}, {rule.ErrName, exitUsage}, {bare.ErrRing, exitUsage},
+		{compose.ErrInput, exitUsage}, {lists.ErrInput, exitUsage}, {transfer.ErrInput, exitUsage}, {storm.ErrInput, exitUsage},
+		{mutant.ErrCount, exitUsage}, {synth.ErrTarget, exitUsage}, {synth.ErrTable, exitUsage}, {synth.ErrSize, exitUsage},
+		{sim.ErrSim, exitUsage}, {testbench.ErrDrivers, exitUsage}, {hal.ErrMemory, exitUsage}, {ddi.EOutOfMemory, exitUsage},
+		{sim.ErrSource, exitUsage}, {verilog.ErrSource, exitUsage}, {verilog.ErrSubset, exitUsage},
+		{sim.ErrTool, exitUsage}, {synth.ErrTool, exitUsage},
+
+		// What was found out, and tools that did not do their work.
+		{regs.ErrReadBack, exitCheck}, {scoreboard.ErrDiffers, exitCheck}, {storm.ErrDiffers, exitCheck}, {lists.ErrContents, exitCheck},
+		{lockstep.ErrPanic, exitCheck}, {lockstep.ErrSession, exitCheck}, {lockstep.ErrVariants, exitCheck},
+		{mutant.ErrControl, exitCheck}, {mutant.ErrText, exitCheck}, {mutant.ErrYosys, exitCheck},
+		{speed.ErrDigest, exitCheck}, {speed.ErrEdit, exitCheck},
+		{synth.ErrYosys, exitCheck}, {synth.ErrPlace, exitCheck}, {sim.ErrBuild, exitCheck}, {sim.ErrManifest, exitCheck},
+		{bus.ErrArgument, exitCheck}, {context.Canceled, exitCheck},
+	}
+}
+
+// exitCode classifies an error. One that is in no table is a mistake of the
+// program, and has the code of a check that failed.
+func exitCode(err error) int {
+	var broken *dxgkrnl.Bugcheck
+	var violation *verifier.Violation
+	var usage usageError
+	var signalled signalError
+	var stopped *dxgkrnl.DeviceError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &signalled):
+		return exitSignal + int(signalled.signal)
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.As(err, &broken), errors.As(err, &violation):
+		return exitContract
+	}
+	for _, c := range classes() {
+		if errors.Is(err, c.err) {
+			return c.code
+		}
+	}
+	if errors.As(err, &stopped) {
+		return exitDevice
+	}
+	return exitCheck
+}
+
+// first returns the first of the errors that is one: those behind it are mostly
+// the same again.
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

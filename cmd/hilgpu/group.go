@@ -1,0 +1,118 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// complete gives a tree of commands what all have: whether the work of a command
+// began is known, and a command that only has others wants one of them.
+func (a *app) complete(c *cobra.Command) {
+	switch do := c.RunE; {
+	case c.HasSubCommands() && !c.Runnable():
+		c.Args = cobra.ArbitraryArgs
+		c.RunE = a.want
+	case do != nil:
+		c.RunE = func(c *cobra.Command, args []string) error {
+			a.began = true
+			return do(c, args)
+		}
+	}
+	for _, sub := range c.Commands() {
+		a.complete(sub)
+	}
+}
+
+// want is what a command does that only has others: it refuses a name that is
+// none of theirs, and prints its help on standard error if there is no name.
+// The program alone has asked for its help.
+func (a *app) want(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return unknown(c, args[0])
+	}
+	if !c.HasParent() {
+		return c.Help()
+	}
+	c.SetOut(a.stderr)
+	if err := c.Help(); err != nil {
+		return err
+	}
+	return usageError{fmt.Errorf("%s does nothing by itself, want %s", c.CommandPath(), choices(c, ""))}
+}
+
+// unknown is the error of a name that is no command of c.
+func unknown(c *cobra.Command, name string) error {
+	return usageError{fmt.Errorf("unknown command %q for %q, want %s", name, c.CommandPath(), choices(c, name))}
+}
+
+// choices lists the commands of c whose names are near to name, or all.
+func choices(c *cobra.Command, name string) string {
+	var names []string
+	if c.SuggestionsMinimumDistance = 2; name != "" {
+		names = c.SuggestionsFor(name)
+	}
+	if len(names) == 0 {
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() {
+				names = append(names, sub.Name())
+			}
+		}
+	}
+	if len(names) == 1 {
+		return names[0]
+	}
+	return "one of " + strings.Join(names, ", ")
+}
+
+// onlyCommands are the arguments of a command that has others and takes none.
+func onlyCommands(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return unknown(c, args[0])
+	}
+	return nil
+}
+
+// setHelp has help refuse what is no command: of a flag --help behind it, and of
+// the command help.
+func (a *app) setHelp(root *cobra.Command) {
+	print := root.HelpFunc()
+	root.SetHelpFunc(func(c *cobra.Command, args []string) {
+		if rest := c.Flags().Args(); c.HasSubCommands() && len(rest) > 0 {
+			a.help = unknown(c, rest[0])
+			return
+		}
+		print(c, args)
+	})
+	root.SetHelpCommand(&cobra.Command{
+		Use:   "help [COMMAND...]",
+		Short: "Help about a command or a topic",
+		Example: `  hilgpu help run compose
+  hilgpu help selectors`,
+		ValidArgsFunction: func(_ *cobra.Command, args []string, prefix string) (names []string, d cobra.ShellCompDirective) {
+			c, rest, err := root.Find(args)
+			if err == nil && len(rest) == 0 {
+				for _, sub := range c.Commands() {
+					if (sub.IsAvailableCommand() || sub.IsAdditionalHelpTopicCommand()) && strings.HasPrefix(sub.Name(), prefix) {
+						names = append(names, sub.Name()+"\t"+sub.Short)
+					}
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			c, rest, err := root.Find(args)
+			if err != nil {
+				return usageError{err}
+			}
+			if len(rest) > 0 {
+				return unknown(c, rest[0])
+			}
+			c.InitDefaultHelpFlag()
+			return c.Help()
+		},
+	})
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+}

@@ -1,0 +1,258 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// jsonRuns are command lines that succeed and that fail, by command. & is a
+// folder for files, and a tool is one that success needs.
+var jsonRuns = map[string]struct {
+	good, tool string
+	bad        string
+	code       int
+	keeps      string // the part of the report that a failure has
+}{
+	"bench device":      {good: "--turns 1", bad: "--turns 0", code: 2},
+	"bench rtl":         {good: "--source ../.. --config small --runs 1 --count 1 --polls 1 --edits 0", tool: "verilator", bad: "--config huge", code: 2},
+	"board list":        {good: "", bad: "more", code: 2},
+	"board probe":       {good: "emu", bad: "emu?fault=stuck-register:D3=0", code: 3, keeps: "boards"},
+	"bringup":           {good: "--only ident", bad: "--board emu?fault=dead-lane:2 --only mem.data", code: 1, keeps: "results"},
+	"lockstep":          {good: "--source ../.. --config small --sim icarus --cycles 10", tool: "iverilog", bad: "--config huge", code: 2},
+	"lockstep mutants":  {good: "--source ../.. --count 1 --cycles 100000", tool: "verilator", bad: "--seed x", code: 2},
+	"reg diff":          {good: "emu emu", bad: "emu emu?vram=8KiB", code: 1, keeps: "changes"},
+	"reg list":          {good: "cp0.*", bad: "cp0.nothing", code: 2},
+	"reg read":          {good: "id.magic", bad: "id.magic --board tcp:127.0.0.1:1", code: 4},
+	"reg snap":          {good: "", bad: "--board emu?fault=stuck-register:D1=0", code: 6},
+	"reg write":         {good: "id.scratch0 5", bad: "id.magic 5", code: 2},
+	"rules explain":     {good: "list-state", bad: "no-such", code: 2},
+	"rules list":        {good: "", bad: "more", code: 2},
+	"run compose":       {good: "--size 16x16 --check -o &/f.png", bad: "--size 16x16 --board emu?fault=dead", code: 5},
+	"run copy":          {good: "--size 64 --count 2", bad: "--size 64 --board emu?fault=stuck-data:D0=1", code: 1},
+	"run fill":          {good: "--size 64 --count 2", bad: "--size 64 --board tcp:127.0.0.1:1", code: 4},
+	"run lists":         {good: "--lists 20 --alive 5", bad: "--lists 0", code: 2},
+	"run storm":         {good: "--cycles 20000", bad: "--cycles 20000 --cover", code: 1, keeps: "bins"},
+	"synth":             {good: "--source ../.. --config small --target ecp5", tool: "yosys", bad: "--config huge", code: 2},
+	"test":              {good: "--filter ^present$", bad: "--filter ^present$ --board emu?fault=lost-doorbell&after=2", code: 1, keeps: "results"},
+	"test --list":       {good: "", bad: "--filter (", code: 2},
+	"verilog":           {good: "--source ../.. --config small -o &/v", bad: "", code: 2},
+	"version":           {good: "", bad: "more", code: 2},
+	"reg snap -o &/s.j": {good: "", bad: "--board vapour", code: 2},
+}
+
+// document decodes the one object that text is.
+func document(t *testing.T, text string) map[string]any {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(text))
+	var all map[string]any
+	require.NoError(t, d.Decode(&all), "%s", text)
+	_, err := d.Token()
+	require.ErrorIs(t, err, io.EOF, "one document: %s", text)
+	return all
+}
+
+// wantError holds a document to its error.
+func wantError(t *testing.T, doc map[string]any, code int, kind, stderr string) {
+	t.Helper()
+	failed, ok := doc["error"].(map[string]any)
+	require.True(t, ok, "%v", doc)
+	assert.EqualValues(t, code, failed["code"])
+	assert.Equal(t, kind, failed["kind"])
+	assert.Contains(t, stderr, "hilgpu: "+failed["message"].(string))
+}
+
+var kinds = []string{"", "check", "usage", "no_device", "link", "device", "register_map", "contract"}
+
+// Every command that takes --json has a row, and answers with one document.
+func TestJSONOfEveryCommand(t *testing.T) {
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		if c.Flags().Lookup("json") != nil || c.InheritedFlags().Lookup("json") != nil {
+			if path := strings.TrimPrefix(c.CommandPath(), "hilgpu "); c.Runnable() && path != "reg" {
+				assert.Contains(t, jsonRuns, path)
+			}
+		}
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk(newRoot(newApp(io.Discard, io.Discard)))
+	for path, tt := range jsonRuns {
+		t.Run(path+"/fails", func(t *testing.T) {
+			args := strings.Fields(strings.ReplaceAll(path+" --json "+tt.bad, "&/", t.TempDir()+"/"))
+			code, stdout, stderr := hilgpu(args...)
+			assert.Equal(t, tt.code, code, stderr)
+			doc := document(t, stdout)
+			wantError(t, doc, tt.code, kinds[tt.code], stderr)
+			if tt.keeps != "" {
+				assert.Contains(t, doc, tt.keeps)
+			}
+		})
+		t.Run(path+"/is not understood", func(t *testing.T) {
+			code, stdout, stderr := hilgpu(append(strings.Fields(path), "--no-such", "--json")...)
+			assert.Equal(t, exitUsage, code, stderr)
+			wantError(t, document(t, stdout), 2, "usage", stderr)
+		})
+		t.Run(path+"/succeeds", func(t *testing.T) {
+			if _, err := exec.LookPath(tt.tool); tt.tool != "" && err != nil {
+				if os.Getenv("CI") == "true" {
+					t.Fatal(err)
+				}
+				t.Skipf("NOT RUN: %v", err)
+			}
+			args := strings.Fields(strings.ReplaceAll(path+" --json "+tt.good, "&/", t.TempDir()+"/"))
+			code, stdout, stderr := hilgpu(args...)
+			assert.Zero(t, code, stderr)
+			doc := document(t, stdout)
+			assert.NotContains(t, doc, "error")
+			assert.NotEmpty(t, doc)
+		})
+	}
+}
+
+// A command line that is not understood is answered with a document too.
+func TestJSONOfUsageErrors(t *testing.T) {
+	for _, args := range []string{
+		"--json", "typo --json", "run --json", "run typo --json", "board serve --json emu", "reg --json", "reg --json typo",
+		"verilog --json", "run compose --json --board vapour", "run compose --seed x --json", "run compose --seed x --json=true",
+		"reg write --json id.magic", "rules explain --json", "test --json --tdr-delay 1ns",
+	} {
+		code, stdout, stderr := hilgpu(strings.Fields(args)...)
+		assert.Equal(t, exitUsage, code, args)
+		wantError(t, document(t, stdout), 2, "usage", stderr)
+	}
+	for _, args := range []string{"run compose --seed x", "run compose --seed x -- --json", "run compose --seed x --json=false"} {
+		code, stdout, _ := hilgpu(strings.Fields(args)...)
+		assert.Equal(t, exitUsage, code, args)
+		assert.Empty(t, stdout, args)
+	}
+	code, stdout, _ := hilgpu("run", "copy", "--json", "--help")
+	assert.Zero(t, code)
+	assert.Contains(t, stdout, "Usage:", "help is text")
+}
+
+// What unwinds, and a panic of the program, are in the document.
+func TestJSONOfAPanic(t *testing.T) {
+	var stdout, stderr strings.Builder
+	a := newApp(&stdout, &stderr)
+	a.json = true
+	a.began = true
+	a.document(struct {
+		N int `json:"n"`
+	}{7})
+	crashed := &crash{"wheel off", []byte("stack\n")}
+	require.NoError(t, a.end(crashed))
+	a.tell(crashed)
+	assert.Equal(t, "hilgpu: panic: wheel off\nstack\n", stderr.String())
+	assert.Equal(t, "{\n  \"n\": 7,\n  \"error\": {\n    \"code\": 1,\n    \"kind\": \"check\",\n    \"message\": \"panic: wheel off\"\n  }\n}\n", stdout.String())
+	require.NoError(t, a.end(nil))
+	assert.Equal(t, 1, strings.Count(stdout.String(), `"n"`), "only once")
+	assert.Panics(t, func() { _, _ = compact([]int{1}) })
+}
+
+// lines decodes JSON lines.
+func lines(t *testing.T, text string) (all []map[string]any) {
+	t.Helper()
+	require.True(t, strings.HasSuffix(text, "\n"))
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		all = append(all, document(t, line))
+	}
+	return all
+}
+
+// The last line of a soak tells how it ended, with or without --json, and also
+// if there was no round.
+func TestSoakEnds(t *testing.T) {
+	for _, tt := range []struct {
+		args   string
+		code   int
+		rounds int
+	}{
+		{"--soak 2 --only ident", 0, 2},
+		{"--soak 2 --only ident --json", 0, 2},
+		{"--soak 2 --only mem.data --board emu?fault=dead-lane:2", 1, 2},
+		{"--soak 2 --board tcp:127.0.0.1:1", 4, 1},
+		{"--soak x", 2, 0},
+		{"--soak 2 --only nothing", 2, 0},
+		{"--soak 2 --board vapour", 2, 0},
+		{"--soak 2 --poke hard", 2, 0},
+	} {
+		code, stdout, stderr := hilgpu(append([]string{"bringup"}, strings.Fields(tt.args)...)...)
+		assert.Equal(t, tt.code, code, stderr)
+		all := lines(t, stdout)
+		require.Len(t, all, tt.rounds+1, "%s: %s", tt.args, stdout)
+		last := all[tt.rounds]
+		assert.Equal(t, true, last["done"])
+		assert.EqualValues(t, tt.rounds, last["rounds"])
+		assert.EqualValues(t, tt.code, last["exit_code"])
+		if tt.code == 0 {
+			assert.NotContains(t, last, "error")
+		} else {
+			wantError(t, last, tt.code, kinds[tt.code], stderr)
+		}
+	}
+}
+
+// A command that a signal ends has its document. TestKilledJSON is also the
+// program that it kills.
+func TestKilledJSON(t *testing.T) {
+	const child = "HILGPU_TEST_CHILD"
+	if args := os.Getenv(child); args != "" {
+		os.Exit(run(strings.Fields(args), os.Stdout, os.Stderr))
+	}
+	for _, tt := range []struct {
+		args string
+		code int
+		kind string
+	}{
+		{"run compose --json --size 2000x2000 --capture &/c", 128 + 15, "interrupted"},
+		{"test --json --capture &/c", 128 + 15, "interrupted"},
+		{"run lists --json --lists 10000000 --capture &/c", 128 + 15, "interrupted"},
+		{"run storm --json --all --cycles 1000000000 --capture &/c", 1, "check"},
+		{"run copy --json --count 10000 --size 1000000 --capture &/c", 1, "check"},
+		{"bringup --json --bytes all --only mem --capture &/c", 1, "check"},
+		{"bringup --soak 1h --capture &/c", 1, "check"},
+	} {
+		t.Run(tt.args, func(t *testing.T) {
+			dir := t.TempDir()
+			cmd := exec.Command(os.Args[0], "-test.run=^TestKilledJSON$")
+			cmd.Env = append(os.Environ(), child+"="+strings.ReplaceAll(tt.args, "&", dir))
+			var stdout strings.Builder
+			cmd.Stdout = &stdout
+			require.NoError(t, cmd.Start())
+			require.Eventually(t, func() bool {
+				left, err := filepath.Glob(filepath.Join(dir, ".c.*"))
+				return err == nil && len(left) == 1
+			}, 20*time.Second, time.Millisecond)
+			time.Sleep(100 * time.Millisecond) // the file comes just before the handler
+			require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+			require.Error(t, cmd.Wait())
+			assert.Equal(t, tt.code, cmd.ProcessState.ExitCode())
+			var last map[string]any
+			if !slices.Contains(strings.Fields(tt.args), "--soak") {
+				last = document(t, stdout.String())
+			} else {
+				all := lines(t, stdout.String())
+				last = all[len(all)-1]
+				assert.EqualValues(t, tt.code, last["exit_code"])
+				assert.Equal(t, true, last["done"])
+			}
+			failed, ok := last["error"].(map[string]any)
+			require.True(t, ok)
+			assert.EqualValues(t, tt.code, failed["code"])
+			assert.Equal(t, tt.kind, failed["kind"])
+		})
+	}
+}
