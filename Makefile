@@ -25,7 +25,7 @@ test: ## all tests of the fast set; one line at the end counts those that were s
 build: ## bin/hilgpu
 	$(GO) build -trimpath -o $(BIN) ./cmd/hilgpu
 
-gen: ## write what is generated from the tables: docs/registers.md, docs/packets.md, the DDI wrappers
+gen: ## write what is generated from the tables: docs/registers.md, docs/packets.md, docs/selectors.md, the DDI wrappers
 	$(GO) run ./cmd/gen
 
 gen-check: ## fail if what is generated differs from the tables

@@ -12,14 +12,13 @@
 //	line?baud=921600&faults=loss=0.05,seed=7
 //	snap:registers.json
 //
-// Help lists the schemes and their options.
+// Manual has the schemes, their options and the faults.
 package boards
 
 import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/hilgpu/hilgpu/bus"
@@ -97,7 +96,7 @@ type Options struct {
 // An option is one that a scheme takes.
 type option struct {
 	name, doc string
-	values    []option // those that have a line of their own in Help
+	values    []string // that it can have, if they are few; Complete offers them
 }
 
 func schemes() []scheme {
@@ -111,42 +110,6 @@ func Schemes() []string {
 		names = append(names, s.name)
 	}
 	return names
-}
-
-// Help returns a description of every scheme and option, and of every fault
-// that can be planted, a line each.
-func Help() string {
-	var b strings.Builder
-	for _, s := range schemes() {
-		name := s.name
-		if s.place != "" {
-			name += ":" + s.place
-		}
-		fmt.Fprintf(&b, "%-12s %s\n", name, s.doc)
-		for _, o := range s.options {
-			o.help(&b)
-		}
-	}
-	return b.String()
-}
-
-// DeviceHelp describes the options that Device takes, a line each.
-func DeviceHelp() string {
-	var b strings.Builder
-	for _, o := range options(true) {
-		if !slices.Contains(wireOptions, o.name) {
-			o.help(&b)
-		}
-	}
-	return b.String()
-}
-
-// help writes a line for the option and one for each of its values.
-func (o option) help(b *strings.Builder) {
-	fmt.Fprintf(b, "  %-10s %s\n", o.name, o.doc)
-	for _, v := range o.values {
-		fmt.Fprintf(b, "    %-24s %s\n", v.name, v.doc)
-	}
 }
 
 // Open connects host to the board that selector names. It fails with

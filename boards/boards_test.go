@@ -3,7 +3,6 @@ package boards
 import (
 	"encoding/binary"
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -186,28 +185,6 @@ func TestSelectorErrors(t *testing.T) {
 			assert.ErrorContains(t, err, tt.selector)
 		})
 	}
-}
-
-// TestHelp holds the help against what Open accepts.
-func TestHelp(t *testing.T) {
-	assert.Equal(t, []string{"emu", "verilated", "serial", "tcp", "line", "snap", "capture"}, Schemes())
-	schemes, places := []string{}, map[string]string{"PORT": ":x", "HOST:PORT": ":x:1", "FILE": ":x"}
-	at := ""
-	for _, line := range strings.Split(strings.TrimSpace(Help()), "\n") {
-		name := strings.Fields(line)[0]
-		if !strings.HasPrefix(line, " ") {
-			var place string
-			name, place, _ = strings.Cut(name, ":")
-			schemes, at = append(schemes, name), name+places[place]
-			continue
-		}
-		if name == "source" || strings.HasPrefix(line, "    ") {
-			continue
-		}
-		_, _, err := Open(at+"?"+name+"=-", new(pc))
-		assert.ErrorContains(t, err, name+"=-, want")
-	}
-	assert.Equal(t, Schemes(), schemes)
 }
 
 // submit starts node 0 with n fences in the ring, one doorbell each.

@@ -33,22 +33,23 @@ func options(hardware bool) []option {
 
 // configOptions are those that choose what is built.
 func configOptions() []option {
+	bit := []string{"0", "1"}
 	return []option{
-		{name: "config", doc: "full, which is the default, or small (1 node, 8 KiB of VRAM, 40 and 16 bits, 4 tags, the aperture and none of the other features); options change it"},
-		{name: "nodes", doc: "nodes, 1 or 2"},
-		{name: "vram", doc: "VRAM, a power of two, 8KiB to 256MiB"},
-		{name: "vramports", doc: "2 for VRAM that is read and written in the same clock, 1 for one or the other"},
+		{name: "config", doc: "full, which is the default, or small (1 node, 8 KiB of VRAM, 40 and 16 bits, 4 tags, the aperture and none of the other features); options change it", values: ConfigNames()},
+		{name: "nodes", doc: "nodes, 1 or 2", values: []string{"1", "2"}},
+		{name: "vram", doc: "VRAM, a power of two, 8KiB to 256MiB", values: []string{"8KiB", "64KiB", "1MiB", "16MiB"}},
+		{name: "vramports", doc: "2 for VRAM that is read and written in the same clock, 1 for one or the other", values: []string{"1", "2"}},
 		{name: "hostbits", doc: "width of a host address, 32 to 62"},
 		{name: "lengthbits", doc: "width of a linear packet's byte count, 16 to 32"},
-		{name: "tags", doc: "DMA reads in flight, 2, 4, 8 or 16"},
-		{name: "aperture", doc: "1 for BAR 2, through which the host reaches VRAM, 0 for none"},
-		{name: "protection", doc: "1 for memory windows of the packets in indirect buffers, 0 for none"},
-		{name: "coalescing", doc: "1 for interrupts that wait for more events, 0 for none"},
-		{name: "counters", doc: "1 for performance counters, 0 for none"},
-		{name: "watchdog", doc: "1 for an event of a node that does not go on, 0 for none"},
-		{name: "timeline", doc: "1 for fences of 64 bits, 0 for none"},
-		{name: "contexts", doc: "1 for states that are saved and restored, 0 for none"},
-		{name: "preemption", doc: "1 for nodes that stop inside long packets, 0 for none"},
+		{name: "tags", doc: "DMA reads in flight, 2, 4, 8 or 16", values: []string{"2", "4", "8", "16"}},
+		{name: "aperture", doc: "1 for BAR 2, through which the host reaches VRAM, 0 for none", values: bit},
+		{name: "protection", doc: "1 for memory windows of the packets in indirect buffers, 0 for none", values: bit},
+		{name: "coalescing", doc: "1 for interrupts that wait for more events, 0 for none", values: bit},
+		{name: "counters", doc: "1 for performance counters, 0 for none", values: bit},
+		{name: "watchdog", doc: "1 for an event of a node that does not go on, 0 for none", values: bit},
+		{name: "timeline", doc: "1 for fences of 64 bits, 0 for none", values: bit},
+		{name: "contexts", doc: "1 for states that are saved and restored, 0 for none", values: bit},
+		{name: "preemption", doc: "1 for nodes that stop inside long packets, 0 for none", values: bit},
 		{name: "hz", doc: "clocks in a second, 1 to 4294967295"},
 	}
 }
@@ -66,6 +67,9 @@ func configs(name string) (gpu.Config, bool) {
 	}
 	return gpu.Default(), false
 }
+
+// ConfigNames returns the names of the configurations.
+func ConfigNames() []string { return []string{"full", "default", "small"} }
 
 // Config returns the configuration of a name and the options of the board emu
 // that change it, as in small?vramports=1. It fails with ErrSelector.

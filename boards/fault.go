@@ -37,13 +37,13 @@ func portFaults() []portFault {
 // faultOption is the option for the faults at the ports and, if hardware is
 // set, for those of the hardware.
 func faultOption(hardware bool) option {
-	o := option{name: "fault", doc: "faults, several with commas between:"}
+	o := option{name: "fault", doc: "faults of the device, several with commas between"}
 	for _, f := range portFaults() {
-		o.values = append(o.values, option{name: f.name, doc: f.doc})
+		o.values = append(o.values, f.name)
 	}
 	if hardware {
 		for _, f := range hwfault.Forms() {
-			o.values = append(o.values, option{name: f.Text, doc: f.Doc})
+			o.values = append(o.values, f.Text)
 		}
 	}
 	return o
@@ -100,10 +100,7 @@ func knownHardware(name string) bool {
 
 // faultNames lists what fault= takes.
 func faultNames(hardware bool) string {
-	var names []string
-	for _, v := range faultOption(hardware).values {
-		names = append(names, v.name)
-	}
+	names := faultOption(hardware).values
 	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }

@@ -1,13 +1,11 @@
 package boards
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hilgpu/hilgpu/boards/hwfault"
 	"github.com/hilgpu/hilgpu/bus/inproc"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
@@ -27,20 +25,6 @@ func TestFaultSelectorErrors(t *testing.T) {
 		_, _, err := Open(tt.selector, new(pc))
 		require.ErrorIs(t, err, ErrSelector, tt.selector)
 		assert.ErrorContains(t, err, tt.says)
-	}
-}
-
-// Help lists every fault by name, with its parameters.
-func TestFaultHelp(t *testing.T) {
-	emu, verilated, _ := strings.Cut(Help(), "verilated")
-	for _, f := range hwfault.Forms() {
-		assert.Contains(t, emu, "\n    "+f.Text+" ", f.Name)
-		assert.Contains(t, emu, f.Doc)
-		assert.NotContains(t, strings.SplitAfter(verilated, "\n  source")[0], f.Name)
-	}
-	for _, name := range []string{"lost-interrupt", "lost-doorbell", "dead", "dead-request"} {
-		assert.Contains(t, emu, "\n    "+name+" ")
-		assert.Contains(t, verilated, "\n    "+name+" ")
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 func virtualLine() scheme {
 	s := scheme{
-		name: "line", doc: "the emulator at the end of a serial line in virtual time: the real link layers, one process, one seed; options as of emu, and",
+		name: "line", doc: "the emulator at the end of a serial line in virtual time: the real link layers, one process, one seed",
 		open: openLine, emulated: true,
 	}
 	for _, o := range options(true) {
@@ -24,7 +24,7 @@ func virtualLine() scheme {
 	s.options = append(s.options,
 		option{name: "baud", doc: "bits in a second, 1200 to 1000000000, 3000000 if not given"},
 		option{name: "delay", doc: "microseconds that a byte is on its way, 0 to 1000000, 500 if not given"},
-		option{name: "faults", doc: "what befalls frames, as in loss=0.05,dup=0.03,seed=7"})
+		option{name: "faults", doc: "what befalls frames, as in loss=0.05,dup=0.03,seed=7", values: fault.Names()})
 	s.options = append(s.options, remoteOptions()...)
 	return s
 }

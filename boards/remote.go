@@ -31,7 +31,7 @@ func serialPort() scheme {
 		open: openSerial, options: append([]option{
 			{name: "baud", doc: "bits in a second, 115200 if not given"},
 			{name: "maxbaud", doc: "settle with the board on the highest rate that works, up to this one"},
-			{name: "driver", doc: "library that drives the port, bugst or tarm"},
+			{name: "driver", doc: "library that drives the port, bugst or tarm", values: []string{serial.BugSt, serial.Tarm}},
 		}, streamOptions()...),
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 func verilator() scheme {
 	return scheme{
-		name: "verilated", doc: "the GPU as Verilog, in a process that Verilator builds on first use; options as of emu, and",
+		name: "verilated", doc: "the GPU as Verilog, in a process that Verilator builds on first use",
 		open: openVerilated,
 		options: append(options(false), option{
 			name: "source", doc: "directory in the source tree of this program, which is what is translated, . if not given",

@@ -236,8 +236,9 @@ func TestString(t *testing.T) {
 	assert.Equal(t, "loss=0.05,cut=3", Config{Loss: 0.05, Cut: 3}.String())
 }
 
-func TestHelp(t *testing.T) {
-	for _, name := range []string{"loss", "dup", "flip", "truncate", "reorder", "stall", "cut", "seed"} {
-		assert.Regexp(t, `(?m)^`+name+` +[a-z].*;.*[01]`, Help())
+func TestDoc(t *testing.T) {
+	assert.Equal(t, []string{"loss", "dup", "flip", "truncate", "reorder", "stall", "cut", "seed"}, Names())
+	for _, name := range Names() {
+		assert.Regexp(t, `^[a-z].*;.*[01]`, Doc(name))
 	}
 }

@@ -116,7 +116,7 @@ func getSeed(c *Config) string {
 	return strconv.FormatUint(c.Seed, 10)
 }
 
-// Parse reads a configuration such as "loss=0.05,dup=0.03,seed=7". Help lists
+// Parse reads a configuration such as "loss=0.05,dup=0.03,seed=7". Names lists
 // the keys. The empty string is the zero value. It fails with ErrConfig, which
 // names the key and what it wants.
 func Parse(s string) (Config, error) {
@@ -130,7 +130,7 @@ func Parse(s string) (Config, error) {
 		k, ok := find(all, name)
 		switch {
 		case !ok:
-			return Config{}, fmt.Errorf("%w: unknown %q, want one of %s", ErrConfig, name, names(all))
+			return Config{}, fmt.Errorf("%w: unknown %q, want one of %s", ErrConfig, name, strings.Join(Names(), ", "))
 		case given[name]:
 			return Config{}, fmt.Errorf("%w: %s is given twice", ErrConfig, name)
 		case !k.set(&c, value):
@@ -152,13 +152,19 @@ func (c Config) String() string {
 	return strings.Join(parts, ",")
 }
 
-// Help returns a line for each key: its name, what it does, what it takes.
-func Help() string {
-	var b strings.Builder
+// Names returns the keys of the text form.
+func Names() []string {
+	var all []string
 	for _, k := range keys() {
-		fmt.Fprintf(&b, "%-8s %s; %s\n", k.name, k.doc, k.legal)
+		all = append(all, k.name)
 	}
-	return b.String()
+	return all
+}
+
+// Doc describes a key: what it does, and what it takes.
+func Doc(name string) string {
+	k, _ := find(keys(), name)
+	return k.doc + "; " + k.legal
 }
 
 func find(all []key, name string) (key, bool) {
@@ -168,12 +174,4 @@ func find(all []key, name string) (key, bool) {
 		}
 	}
 	return key{}, false
-}
-
-func names(all []key) string {
-	var s []string
-	for _, k := range all {
-		s = append(s, k.name)
-	}
-	return strings.Join(s, ", ")
 }

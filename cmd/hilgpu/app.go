@@ -16,6 +16,7 @@ type app struct {
 	reply
 	links  *links
 	stderr io.Writer
+	getenv func(name string) string // of the environment; nil: it has nothing
 
 	began bool  // a command does its work: errors before are of usage
 	help  error // of a help that was asked for something unknown

@@ -55,11 +55,12 @@ Where to listen:
   pty:PATH   a pseudo-terminal; PATH becomes a link to it, for --board serial:PATH
   tcp:ADDR   a TCP port, for --board tcp:ADDR; port 0 is any that is free
 
-Selectors are those of emu, with its faults. Those of the link, which befall both
-directions, have commas between.`,
+Selectors are those of emu, with its faults, but without the options of the link
+in one process, latency, bandwidth and timeout. Faults of the link befall both
+directions; "hilgpu help selectors" has them too.`,
 		Example: `  hilgpu board serve emu --listen pty:/tmp/board0
   hilgpu board serve emu --listen tcp:127.0.0.1:4000 --link-faults loss=0.05,dup=0.03,seed=7
-  hilgpu board serve emu 'emu?fault=stuck-address:A13=1' --listen pty:/tmp/good --listen pty:/tmp/bad`,
+  hilgpu board serve emu 'emu?fault=stuck-address:A13=1' --listen pty:/tmp/a --listen pty:/tmp/b`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return runServe(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), f, args)

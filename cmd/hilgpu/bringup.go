@@ -68,7 +68,7 @@ Stages:
 	}
 	fl := c.Flags()
 	a.links.wave.add(fl)
-	fl.StringVar(&f.board, "board", "emu", "board `selector`")
+	addBoard(fl, &f.board, "")
 	fl.StringVar(&f.only, "only", "", "`stages` or groups of stages to run, with commas between")
 	fl.StringVar(&f.soak, "soak", "", "repeat for a `duration` as in 8h, or a number of rounds, or until the link fails; a JSON object a round")
 	fl.Uint64Var(&f.seed, "seed", 1, "`seed` of patterns; each round of a soak has the next one")

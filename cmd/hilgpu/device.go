@@ -69,7 +69,7 @@ func newTransfer(a *app, packet, dir string, c *cobra.Command) *cobra.Command {
 	c.Args = cobra.NoArgs
 	c.RunE = func(c *cobra.Command, _ []string) error { return runTransfer(c.Context(), f, packet) }
 	fl := c.Flags()
-	fl.StringVar(&f.Board, "board", "emu", "board `selector`")
+	addBoard(fl, &f.Board, "")
 	fl.IntVar(&f.Size, "size", 64<<10, "`bytes` of each")
 	fl.StringVar(&f.align, "align", "0", "`bytes` behind a multiple of 4096, or two numbers as in 3,5 for source and destination")
 	fl.StringVar(&f.dir, "dir", dir, "`where` to: "+strings.Join(dirs(packet), ", "))
@@ -152,7 +152,7 @@ when every bin was hit, or when the clocks are over, and prints the table.`,
 		},
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.Board, "board", "emu", "board `selector`")
+	addBoard(fl, &f.Board, "")
 	fl.Uint64Var(&f.Seed, "seed", 1, "`seed` of the packets")
 	fl.Uint64Var(&f.Cycles, "cycles", 20_000_000, "`clocks` of the board after which it ends")
 	fl.BoolVar(&f.All, "all", false, "go on until then, though every bin was hit")

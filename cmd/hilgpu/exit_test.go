@@ -145,6 +145,7 @@ func TestExitCodesAreDocumented(t *testing.T) {
 	code, stdout, _ := hilgpu("help", "exit-codes")
 	assert.Zero(t, code)
 	assert.Contains(t, stdout, exitText())
+	assert.Contains(t, stdout, `128 and its number, kind "interrupted"`)
 	for code, e := range exits() {
 		assert.Equal(t, kinds[code], e.kind)
 	}

@@ -7,17 +7,20 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// complete gives a tree of commands what all have: whether the work of a command
-// began is known, and a command that only has others wants one of them.
+// complete gives a tree of commands what all have: its help names what to read
+// on, whether the work of a command began is known, and a command that only has
+// others wants one of them.
 func (a *app) complete(c *cobra.Command) {
+	readOn(c)
 	switch do := c.RunE; {
 	case c.HasSubCommands() && !c.Runnable():
 		c.Args = cobra.ArbitraryArgs
 		c.RunE = a.want
+		c.Annotations["group"] = "yes"
 	case do != nil:
 		c.RunE = func(c *cobra.Command, args []string) error {
 			a.began = true
-			return do(c, args)
+			return a.withBoard(c, func() error { return do(c, args) })
 		}
 	}
 	for _, sub := range c.Commands() {

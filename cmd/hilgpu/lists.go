@@ -47,7 +47,7 @@ The rules cost much time: --verify=false leaves them out.`,
 	fl := c.Flags()
 	f.verify.add(c)
 	a.links.addTdr(c)
-	fl.StringVar(&f.board, "board", "emu", "board `selector`")
+	addBoard(fl, &f.board, "")
 	fl.IntVar(&f.lists, "lists", 100_000, "`number` of lists in all")
 	fl.IntVar(&f.ops, "ops", 1, "`number` of copies in each list")
 	fl.IntVar(&f.contexts, "contexts", 1, "`number` of deferred contexts that record")

@@ -9,9 +9,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	a := newApp(os.Stdout, os.Stderr)
+	a.getenv = os.Getenv
+	os.Exit(a.run(os.Args[1:]))
+}
 
-// run executes a command line and returns the exit code.
+// run executes a command line in an empty environment and returns the exit code.
 func run(args []string, stdout, stderr io.Writer) int { return newApp(stdout, stderr).run(args) }
 
 func newRoot(a *app) *cobra.Command {
@@ -32,6 +36,7 @@ runs its RTL cycle by cycle.`,
 	root.AddCommand(newBench(a), newBoard(a), newBringup(a), newRun(a), newVersion(a), newLockstep(a), newReg(a), newRules(a),
 		newSynth(a), newTest(a), newVerilog(a))
 	root.AddCommand(newTopics()...)
+	root.SetUsageTemplate(usageTemplate)
 	a.setHelp(root)
 	a.complete(root)
 	return root

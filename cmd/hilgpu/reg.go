@@ -38,7 +38,7 @@ func newReg(a *app) *cobra.Command {
 		Example: regExample,
 	}
 	p := c.PersistentFlags()
-	p.StringVar(&f.board, "board", "emu", "board `selector`; snap:FILE and capture:FILE answer from a file")
+	addBoard(p, &f.board, "; snap:FILE and capture:FILE answer from a file")
 	a.addJSON(p)
 	p.BoolVar(&f.forceMap, "force-map", false, "go on if the board has another register map; names may then mean other registers")
 	c.AddCommand(newRegList(&f), newRegRead(&f), newRegWrite(&f), newRegSnap(&f), newRegDiff(&f))

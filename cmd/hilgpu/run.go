@@ -61,7 +61,7 @@ reads the frame back. Without images it takes the ones it was built with.`,
 	fl := c.Flags()
 	f.verify.add(c)
 	a.links.addTdr(c)
-	fl.StringVar(&f.board, "board", "emu", "board `selector`")
+	addBoard(fl, &f.board, "")
 	fl.StringVar(&f.size, "size", "320x240", "`WxH` of the frame in pixels")
 	fl.IntVar(&f.contexts, "contexts", 2, "`number` of deferred contexts that record")
 	fl.Uint64Var(&f.seed, "seed", 1, "`seed` of the placement")

@@ -54,7 +54,7 @@ run it again.`,
 		RunE: func(c *cobra.Command, _ []string) error { return runTest(f) },
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.board, "board", "emu", "board `selector`")
+	addBoard(fl, &f.board, "")
 	fl.StringVar(&f.junit, "junit", "", "write the results to this JUnit XML `file`")
 	fl.StringVar(&f.artifacts, "artifacts", "", "`folder` for what failed cases leave")
 	fl.StringVar(&f.filter, "filter", "", "run the cases whose name matches this regular `expression`")

@@ -1,0 +1,103 @@
+package boards
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/boards/hwfault"
+	"github.com/hilgpu/hilgpu/bus/fault"
+)
+
+// A Section is a part of the manual of selectors.
+type Section struct {
+	Title   string
+	Entries []Entry
+}
+
+// An Entry is a scheme, an option or a fault.
+type Entry struct {
+	Name string // as it is written; what is to be replaced is in capitals or angle brackets
+	Doc  string
+}
+
+// Manual describes selectors: the schemes, then every option, once, among those
+// of the schemes that take it, then the faults.
+func Manual() []Section {
+	all := []Section{schemeSection()}
+	all = append(all, optionSections()...)
+	return append(all, faultSections()...)
+}
+
+func schemeSection() Section {
+	s := Section{Title: "Schemes"}
+	for _, k := range schemes() {
+		name := k.name
+		if k.place != "" {
+			name += ":" + k.place
+		}
+		s.Entries = append(s.Entries, Entry{name, k.doc})
+	}
+	return s
+}
+
+// optionSections have an entry for each option of another description, in the
+// order in which schemes first take them.
+func optionSections() []Section {
+	var entries []Entry
+	takers := map[Entry][]string{}
+	for _, k := range schemes() {
+		for _, o := range k.options {
+			e := Entry{o.name, o.doc}
+			if takers[e] == nil {
+				entries = append(entries, e)
+			}
+			takers[e] = append(takers[e], k.name)
+		}
+	}
+	var all []Section
+	for _, e := range entries {
+		title := "Options of " + sentence(takers[e])
+		i := slices.IndexFunc(all, func(s Section) bool { return s.Title == title })
+		if i < 0 {
+			i, all = len(all), append(all, Section{Title: title})
+		}
+		all[i].Entries = append(all[i].Entries, e)
+	}
+	return all
+}
+
+// sentence joins names as a sentence does.
+func sentence(names []string) string {
+	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+// takers returns the schemes with an option that can have the value.
+func takers(name, value string) string {
+	var all []string
+	for _, k := range schemes() {
+		if slices.ContainsFunc(k.options, func(o option) bool { return o.name == name && slices.Contains(o.values, value) }) {
+			all = append(all, k.name)
+		}
+	}
+	return sentence(all)
+}
+
+func faultSections() []Section {
+	ports := Section{Title: "Faults of the device, fault= of " + takers("fault", portFaults()[0].name)}
+	for _, f := range portFaults() {
+		ports.Entries = append(ports.Entries, Entry{f.name, f.doc})
+	}
+	hardware := Section{Title: "Faults of its hardware, fault= of " + takers("fault", hwfault.Forms()[0].Text)}
+	for _, f := range hwfault.Forms() {
+		hardware.Entries = append(hardware.Entries, Entry{f.Text, f.Doc})
+	}
+	line := Section{Title: "Faults of a line, faults= of " + takers("faults", fault.Names()[0]) + ", and --link-faults of a board that is served"}
+	for _, name := range fault.Names() {
+		line.Entries = append(line.Entries, Entry{name, fault.Doc(name)})
+	}
+	return []Section{ports, hardware, line}
+}

@@ -1,0 +1,76 @@
+package boards
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// titled returns the section whose title has the words.
+func titled(t *testing.T, words string) Section {
+	t.Helper()
+	i := slices.IndexFunc(Manual(), func(s Section) bool { return strings.HasPrefix(s.Title, words) })
+	if !assert.GreaterOrEqual(t, i, 0, words) {
+		return Section{}
+	}
+	return Manual()[i]
+}
+
+func names(s Section) (all []string) {
+	for _, e := range s.Entries {
+		all = append(all, e.Name)
+	}
+	return all
+}
+
+// What the manual has is what Open takes: each scheme that is named with an
+// option wants another value of it, and each other one does not know it.
+func TestManualIsWhatOpenTakes(t *testing.T) {
+	assert.Equal(t, []string{"emu", "verilated", "serial", "tcp", "line", "snap", "capture"}, Schemes())
+	assert.Equal(t, []string{"emu", "verilated", "serial:PORT", "tcp:HOST:PORT", "line", "snap:FILE", "capture:FILE"}, names(titled(t, "Schemes")))
+	places := map[string]string{"serial": ":x", "tcp": ":x:1", "snap": ":x", "capture": ":x"}
+	taken := map[string][]string{} // the schemes that the manual names, by option
+	for _, s := range Manual() {
+		who, ok := strings.CutPrefix(s.Title, "Options of ")
+		if !ok {
+			continue
+		}
+		for _, e := range s.Entries {
+			for scheme := range strings.SplitSeq(strings.ReplaceAll(who, " and ", ", "), ", ") {
+				assert.NotContains(t, taken[e.Name], scheme, "once")
+				taken[e.Name] = append(taken[e.Name], scheme)
+			}
+		}
+	}
+	assert.Len(t, taken, 29)
+	for option, schemes := range taken {
+		for _, scheme := range Schemes() {
+			_, _, err := Open(scheme+places[scheme]+"?"+option+"=-", new(pc))
+			switch {
+			case !slices.Contains(schemes, scheme):
+				assert.ErrorContains(t, err, "unknown \""+option+"\"")
+			case option != "source":
+				assert.ErrorContains(t, err, option+"=-, want")
+			}
+		}
+	}
+}
+
+// The manual has every fault, with the schemes that can have it.
+func TestManualHasTheFaults(t *testing.T) {
+	assert.Equal(t, []string{"lost-interrupt", "lost-doorbell", "dead", "dead-request"},
+		names(titled(t, "Faults of the device, fault= of emu, verilated and line")))
+	assert.Equal(t, []string{
+		"stuck-address:A<n>=<0|1>", "short-address:A<n>-A<m>[=<0|1>]", "dead-lane:<n>", "stuck-enable:<n>", "stuck-data:D<n>=<0|1>",
+		"short-data:D<n>-D<m>[=<0|1>]", "bit-flip:<rate>[@<seed>]", "stuck-register:D<n>=<0|1>",
+	}, names(titled(t, "Faults of its hardware, fault= of emu and line")))
+	assert.Equal(t, []string{"loss", "dup", "flip", "truncate", "reorder", "stall", "cut", "seed"},
+		names(titled(t, "Faults of a line, faults= of line, and --link-faults")))
+	for _, s := range Manual() {
+		for _, e := range s.Entries {
+			assert.NotEmpty(t, e.Doc, e.Name)
+		}
+	}
+}

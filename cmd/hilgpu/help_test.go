@@ -1,0 +1,130 @@
+package main
+
+import (
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/boards"
+)
+
+// Help fits a terminal, and names the topics.
+func TestHelpIsShort(t *testing.T) {
+	n := 0
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		n++
+		path := strings.Fields(c.CommandPath())[1:]
+		code, stdout, stderr := hilgpu(append([]string{"help"}, path...)...)
+		assert.Zero(t, code, stderr)
+		lines := strings.Split(stdout, "\n")
+		for _, line := range lines {
+			assert.LessOrEqual(t, utf8.RuneCountInString(line), 100, "%v: %s", path, line)
+			assert.NotContains(t, line, "\t")
+		}
+		if !c.IsAdditionalHelpTopicCommand() {
+			assert.LessOrEqual(t, len(lines)-1, 60, "%v", path)
+			assert.Contains(t, stdout, `"hilgpu help exit-codes"`, path)
+			assert.Equal(t, c.Flag("board") != nil || strings.Contains(c.Use, "SELECTOR"), strings.Contains(stdout, `"hilgpu help selectors"`), path)
+			assert.Equal(t, c.Flag("board") != nil, strings.Contains(strings.Join(strings.Fields(stdout), " "), "HILGPU_BOARD of the environment"), path)
+			_, flag, _ := hilgpu(append(path, "--help")...)
+			assert.Equal(t, stdout, flag, path)
+		}
+		for _, sub := range c.Commands() {
+			if sub.Name() != "completion" { // cobra's own, with paths that are long
+				walk(sub)
+			}
+		}
+	}
+	walk(newRoot(newApp(io.Discard, io.Discard)))
+	assert.Greater(t, n, 30)
+	_, stdout, _ := hilgpu("--help")
+	assert.Contains(t, stdout, "hilgpu selectors")
+	assert.Contains(t, stdout, "hilgpu exit-codes")
+}
+
+// The topic has all that the manual has, each once.
+func TestHelpSelectors(t *testing.T) {
+	code, stdout, _ := hilgpu("help", "selectors")
+	require.Zero(t, code)
+	text := strings.Join(strings.Fields(stdout), " ")
+	for _, s := range boards.Manual() {
+		assert.Equal(t, 1, strings.Count(text, s.Title+":"), s.Title)
+		for _, e := range s.Entries {
+			assert.Equal(t, 1, strings.Count(text, " "+e.Name+" "+strings.Join(strings.Fields(e.Doc), " ")), e.Name)
+		}
+	}
+	doc, err := os.ReadFile("../../docs/selectors.md")
+	require.NoError(t, err)
+	assert.Contains(t, string(doc), "| `aperture` | 1 for BAR 2")
+	_, again, _ := hilgpu("selectors")
+	assert.Equal(t, stdout, again)
+}
+
+// in runs a command line where HILGPU_BOARD is board.
+func in(board string, args ...string) (code int, stdout, stderr string) {
+	var out, err strings.Builder
+	a := newApp(&out, &err)
+	a.getenv = func(name string) string { return map[string]string{"HILGPU_BOARD": board}[name] }
+	code = a.run(args)
+	return code, out.String(), err.String()
+}
+
+// The environment has the selector where the flag does not.
+func TestBoardOfTheEnvironment(t *testing.T) {
+	var walk func(c *cobra.Command)
+	commands := map[string]bool{}
+	walk = func(c *cobra.Command) {
+		if c.Flag("board") != nil && c.Runnable() && !c.HasSubCommands() {
+			commands[strings.TrimPrefix(c.CommandPath(), "hilgpu ")] = true
+		}
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk(newRoot(newApp(io.Discard, io.Discard)))
+	for path := range commands {
+		args := strings.Fields(path)
+		switch path {
+		case "reg read":
+			args = append(args, "id.magic")
+		case "reg write":
+			args = append(args, "id.scratch0=1")
+		case "reg list", "reg diff":
+			continue // below
+		}
+		for board, says := range map[string]string{
+			"vapour":     `HILGPU_BOARD: boards: bad selector: "vapour": unknown scheme`,
+			"emu?vram=3": `HILGPU_BOARD: boards: bad selector: "emu?vram=3"`,
+		} {
+			code, stdout, stderr := in(board, args...)
+			assert.Equal(t, exitUsage, code, path)
+			assert.Empty(t, stdout)
+			assert.Contains(t, stderr, says, path)
+			code, _, stderr = in("emu", append(args, "--board", board)...)
+			assert.Equal(t, exitUsage, code, path)
+			assert.NotContains(t, stderr, "HILGPU_BOARD", "the flag wins")
+		}
+	}
+	assert.Len(t, commands, 12)
+	code, stdout, _ := in("emu?vram=8KiB", "reg", "read", "id.vram_size")
+	assert.Zero(t, code)
+	assert.Contains(t, stdout, "(8192 bytes)")
+	_, stdout, _ = in("emu?vram=8KiB", "reg", "read", "id.vram_size", "--board", "emu?vram=16KiB")
+	assert.Contains(t, stdout, "(16384 bytes)")
+	_, stdout, _ = in("emu?nodes=1", "run", "fill", "--size", "64", "--json")
+	assert.Contains(t, stdout, `"board": "emu?nodes=1"`)
+	code, _, stderr := in("vapour", "reg", "list")
+	assert.Zero(t, code, stderr)
+	code, _, stderr = in("vapour", "reg", "diff", "emu", "mist")
+	assert.Equal(t, exitUsage, code)
+	assert.NotContains(t, stderr, "HILGPU_BOARD")
+	code, _, stderr = in("", "reg", "read", "id.magic")
+	assert.Zero(t, code, stderr)
+}
