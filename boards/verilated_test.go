@@ -118,9 +118,7 @@ func TestVerilatedThatCannotBeBuilt(t *testing.T) {
 
 // An earlier host leaves the Verilog as it leaves the Go.
 func TestVerilatedLeftAsTheEmulator(t *testing.T) {
-	if !simtest.Installed(t, sim.Verilator.Check()) {
-		t.Skip("no Verilator")
-	}
+	tooltest.Need(t, sim.Verilator.Tools()...)
 	root, err := sim.ModuleRoot(".")
 	require.NoError(t, err)
 	for seed := range uint64(3) {

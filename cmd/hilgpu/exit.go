@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/boards/dirty"
 	"github.com/hilgpu/hilgpu/boards/hwfault"
 	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/boards/serve"
@@ -144,6 +145,7 @@ func classes() []class {
 		{rootport.ErrProtocol, exitDevice}, {inproc.ErrProtocol, exitDevice}, {endpoint.ErrProtocol, exitDevice},
 		{bare.ErrStuck, exitDevice}, {bare.ErrFault, exitDevice}, {bare.ErrGone, exitDevice}, {bare.ErrStill, exitDevice},
 		{bare.ErrHost, exitDevice}, {transfer.ErrWrong, exitDevice}, {figures.ErrStuck, exitDevice}, {sim.ErrModel, exitDevice},
+		{dirty.ErrRestless, exitDevice},
 		{ddi.DXGIDeviceRemoved, exitDevice}, {ddi.DXGIDeviceHung, exitDevice},
 
 		// What is asked for.

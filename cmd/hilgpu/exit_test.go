@@ -50,7 +50,7 @@ var codes = map[int]string{
 		rootport: device broke the protocol; inproc: device broke the protocol; endpoint: device broke the protocol;
 		bare: the node does not do what it is told; bare: the node stopped on a fault; bare: the board did not answer any more;
 		bare: the clock of the board does not run; bare: the device reached for memory that it was not given;
-		transfer: wrong outcome; figures: the device does not finish; sim: the model stopped; DXGI_ERROR_DEVICE_REMOVED;
+		transfer: wrong outcome; figures: the device does not finish; sim: the model stopped; dirty: the device does not come to rest; DXGI_ERROR_DEVICE_REMOVED;
 		DXGI_ERROR_DEVICE_HUNG`,
 	6: `datalink: another register map; regs: another register map; bare: another register map; STATUS_REVISION_MISMATCH`,
 }
