@@ -92,7 +92,7 @@ func (l *links) commit(err error) error {
 func (l *links) commitRecords(err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return first(l.trace.finish(), l.wave.commit(err), l.commitCapture())
+	return first(l.trace.finish(), l.wave.commit(err, l.stderr), l.commitCapture())
 }
 
 // commitCapture ends the capture.

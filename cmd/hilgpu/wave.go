@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
@@ -91,8 +92,9 @@ func stopped(err error) bool {
 		err != nil && exitCode(err) == exitDevice
 }
 
-// commit ends the wave of a command that returned err.
-func (f *waveFlags) commit(err error) error {
+// commit ends the wave of a command that returned err. One without any clock is
+// no file: it says so to log.
+func (f *waveFlags) commit(err error, log io.Writer) error {
 	if f.file == nil {
 		return nil
 	}
@@ -104,6 +106,15 @@ func (f *waveFlags) commit(err error) error {
 	if err := f.rec.Close(); err != nil {
 		f.file.discard()
 		return err
+	}
+	if f.rec.Empty() {
+		f.file.discard()
+		why := "no node faulted"
+		if f.on != "fault" {
+			why = "none of its clocks passed"
+		}
+		fmt.Fprintf(log, "hilgpu: %s is not written, --wave-on %q: %s\n", f.path, f.on, why)
+		return nil
 	}
 	return f.file.commit()
 }

@@ -87,11 +87,25 @@ func TestWaveOnFault(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "w.vcd")
 			code, _, stderr := hilgpu(append(strings.Fields(tt.args), "--board", tt.board, "--wave-on", "fault", "--wave", path)...)
 			require.Equal(t, tt.code, code, stderr)
+			if tt.code == exitOK {
+				assert.NoFileExists(t, path)
+				assert.Equal(t, "hilgpu: "+path+" is not written, --wave-on \"fault\": no node faulted\n", stderr)
+				return
+			}
 			d := readWave(t, path)
-			assert.Equal(t, tt.code != exitOK, len(d.Times) > 100, "%d times", len(d.Times))
-			assert.Equal(t, tt.code != exitOK, slices.ContainsFunc(d.Changes, func(c map[string]string) bool { return c["gpu.cp0.run"] == "1" }))
+			assert.Greater(t, len(d.Times), 100)
+			assert.True(t, slices.ContainsFunc(d.Changes, func(c map[string]string) bool { return c["gpu.cp0.run"] == "1" }))
 		})
 	}
+}
+
+// Clocks that the run does not reach leave no file either.
+func TestWaveOfNoClock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "w.vcd")
+	code, _, stderr := hilgpu("bringup", "--only", "ident", "--wave", path, "--wave-on", "cycle 900000000..900000001")
+	require.Equal(t, exitOK, code, stderr)
+	assert.Equal(t, "hilgpu: "+path+" is not written, --wave-on \"cycle 900000000..900000001\": none of its clocks passed\n", stderr)
+	assert.NoFileExists(t, path)
 }
 
 func TestWaveBadInput(t *testing.T) {

@@ -31,8 +31,8 @@ type Options struct {
 	After    uint64 // 0: 1024
 }
 
-// A Recorder records the first device that is attached to it. Attached and Close
-// may be called at any time, the other methods not while the device is clocked.
+// A Recorder records the first device that is attached to it. Attached, Empty and
+// Close may be called at any time, the other methods not while the device is clocked.
 type Recorder struct {
 	w   io.Writer
 	opt Options
@@ -115,6 +115,18 @@ func (r *Recorder) Fault() {
 		defer d.mu.Unlock()
 		d.fault()
 	}
+}
+
+// Empty reports whether no clock has been written, as when no node has stopped.
+// It may be called at any time.
+func (r *Recorder) Empty() bool {
+	d := r.device()
+	if d == nil || d.live == nil {
+		return true
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return !d.live.any
 }
 
 // Close ends the dump, behind the clock that passes, and returns its first
