@@ -57,6 +57,9 @@ func readWave(t *testing.T, path string) *vcdtest.Dump {
 	defer f.Close()
 	d, err := vcdtest.Parse(f)
 	require.NoError(t, err)
+	assert.EqualValues(t, 1e6, d.Unit, "5 ns are half of a period of 100 MHz")
+	d, err = d.Clocks("gpu.clk", 100_000_000)
+	require.NoError(t, err)
 	return d
 }
 

@@ -30,8 +30,16 @@ func recorded(t *testing.T, c gpu.Config, seed uint64, w io.Writer, o wave.Optio
 	return m, r
 }
 
-func parse(t *testing.T, r io.Reader) *vcdtest.Dump {
+// parse reads a wave of small, checks its clock, and returns it with its times in
+// clocks.
+func parse(t *testing.T, r io.Reader) *vcdtest.Dump { return parseAt(t, r, small().ClockHz) }
+
+// parseAt is parse for a GPU of another frequency.
+func parseAt(t *testing.T, r io.Reader, hz uint32) *vcdtest.Dump {
 	d, err := vcdtest.Parse(r)
+	require.NoError(t, err)
+	assert.Equal(t, vcdtest.Var{Kind: "reg", Width: 1}, d.Vars["gpu.clk"])
+	d, err = d.Clocks("gpu.clk", uint64(hz))
 	require.NoError(t, err)
 	return d
 }
@@ -97,7 +105,7 @@ func TestWaveVariables(t *testing.T) {
 		m, r := recorded(t, c, 1, &out, wave.Options{})
 		m.configure()
 		require.NoError(t, r.Close())
-		vars := parse(t, &out).Vars
+		vars := parseAt(t, &out, c.ClockHz).Vars
 		for name, want := range map[string]vcdtest.Var{
 			"gpu.cp0.state":          {Kind: "string", Width: 1},
 			"gpu.cp0.op":             {Kind: "string", Width: 1},

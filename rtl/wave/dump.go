@@ -22,8 +22,8 @@ type dump struct {
 	names [][]string
 	vars  []int // of each word; -1: none
 	ops   []op
+	clock *vcd.Clock
 	any   bool // something was written
-	time  uint64
 }
 
 // An op is a word that has the name of an opcode.
@@ -45,7 +45,7 @@ func newDump(w io.Writer, g *gpu.GPU) *dump {
 	size := (len(signals) + run - 1) / run * run
 	d.now, d.last = make([]uint64, size), make([]uint64, size)
 	d.vars, d.names = make([]int, size), make([][]string, size)
-	var vars []vcd.Var
+	vars := []vcd.Var{{Name: "gpu.clk", Width: 1}}
 	for i := range d.vars {
 		d.vars[i] = -1
 	}
@@ -60,7 +60,9 @@ func newDump(w io.Writer, g *gpu.GPU) *dump {
 		}
 		vars = append(vars, vcd.Var{Name: s.Name, Width: s.Width})
 	}
-	d.out = vcd.NewWriter(w, vars)
+	scale := vcd.NewTimescale(uint64(g.Config().ClockHz))
+	d.out = vcd.NewWriter(w, scale, vars)
+	d.clock = vcd.NewClock(d.out, scale, 0)
 	return d
 }
 
@@ -82,14 +84,14 @@ func opcodes() []string {
 	return names
 }
 
-// sample writes what is not as it was written last.
+// sample writes a clock, and what is not as it was written last.
 func (d *dump) sample(clock uint64, g *gpu.GPU, p *ports) {
 	g.Snapshot(d.now)
 	p.Snapshot(d.now[gpu.GPUWords:])
 	for _, o := range d.ops {
 		d.now[o.word] = d.now[o.opcode]
 	}
-	timed := false
+	d.clock.Rise(clock)
 	for at := 0; at < len(d.now); at += run {
 		if d.any && *(*[run]uint64)(d.now[at:]) == *(*[run]uint64)(d.last[at:]) {
 			continue
@@ -97,11 +99,6 @@ func (d *dump) sample(clock uint64, g *gpu.GPU, p *ports) {
 		for i := at; i < at+run; i++ {
 			if d.now[i] == d.last[i] && d.any || d.vars[i] < 0 {
 				continue
-			}
-			if !timed {
-				timed = true
-				d.out.Time(clock)
-				d.time = clock
 			}
 			d.set(i)
 		}
@@ -125,8 +122,8 @@ func (d *dump) set(i int) {
 
 // close ends the dump at a clock.
 func (d *dump) close(clock uint64) error {
-	if clock > d.time {
-		d.out.Time(clock)
+	if d.any {
+		d.clock.End(clock)
 	}
 	return d.out.Flush()
 }

@@ -1,10 +1,11 @@
 // Package wave records an emulated GPU: every register and the ports, clock by
 // clock, as a value change dump, or the last clocks in a ring.
 //
-// The unit of time of a dump is a clock, counted from power on. What stands at
-// time t are the registers during clock t, before its edge, what the ports
-// drive, and the inputs that the edge sees. Clocks that are skipped are not
-// there: the next time is behind them, and counters jump. Memories are left out.
+// Time is that of the configured frequency, from when the device was attached,
+// and gpu.clk is its clock. What changes as clk rises is there during that clock:
+// the registers, what the ports drive, and the inputs that the next edge sees.
+// Clocks that are skipped are not there: clk is unknown meanwhile, and counters
+// jump. Memories are left out.
 // Registers have the names of the Verilog, and those that count states and
 // kinds show their names; gpu.cp0.op is the opcode of the packet in work.
 package wave

@@ -94,6 +94,7 @@ type worker struct {
 	process *sim.Process
 	layout  *sim.Layout
 	wave    string
+	hz      uint64
 	got, x  []byte
 	past    []sample // the clocks before the batch, at most waveDepth
 }
@@ -105,7 +106,7 @@ type sample struct {
 }
 
 func newWorker(p *sim.Process, l *sim.Layout, o Options) *worker {
-	w := &worker{process: p, layout: l, wave: o.Wave, got: make([]byte, o.Batch*l.OutBytes)}
+	w := &worker{process: p, layout: l, wave: o.Wave, hz: o.Hz, got: make([]byte, o.Batch*l.OutBytes)}
 	if p.Model().Sim() == Icarus {
 		w.x = make([]byte, len(w.got))
 	}
@@ -165,7 +166,7 @@ func (w *worker) diverged(d *Divergence) error {
 	if w.wave == "" {
 		return d
 	}
-	if err := writeWave(w.wave, w.layout, w.past); err != nil {
+	if err := writeWave(w.wave, w.layout, w.hz, w.past); err != nil {
 		return fmt.Errorf("%w\nlockstep: no wave: %w", d, err)
 	}
 	d.Wave = w.wave

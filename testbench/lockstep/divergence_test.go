@@ -1,7 +1,6 @@
 package lockstep
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/hdl/vcd/vcdtest"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 )
 
@@ -122,55 +122,30 @@ func plantedRun(t *testing.T, s Sim, wave string, at int, in plantInput) *Diverg
 // values of the difference after the last one, unless it is in a memory.
 func checkWave(t *testing.T, path string, clock uint64, d Difference) {
 	w := readWave(t, path)
-	require.Len(t, w.times, waveDepth+1)
-	assert.Equal(t, clock+1-waveDepth, w.times[0])
-	assert.Equal(t, clock, w.times[waveDepth-1])
+	require.Len(t, w.Times, waveDepth+1)
+	assert.Equal(t, clock+1-waveDepth, w.Times[0])
+	assert.Equal(t, clock, w.Times[waveDepth-1])
+	values := w.At(clock)
 	if strings.HasPrefix(d.Register, "word") {
 		return
 	}
-	assert.Equal(t, strconv.FormatUint(d.Want, 2), w.values["go."+d.Verilog])
+	assert.Equal(t, strconv.FormatUint(d.Want, 2), values["go."+d.Verilog])
 	got := strconv.FormatUint(d.Got, 2)
 	if d.X != 0 {
 		got = "x" // the plant is of one bit
 	}
-	assert.Equal(t, got, w.values["verilog."+d.Verilog])
+	assert.Equal(t, got, values["verilog."+d.Verilog])
 }
 
-// dumped is a value change dump at its end.
-type dumped struct {
-	times  []uint64
-	values map[string]string
-}
-
-func readWave(t *testing.T, path string) dumped {
+// readWave returns a wave with its times in clocks.
+func readWave(t *testing.T, path string) *vcdtest.Dump {
 	f, err := os.Open(path)
 	require.NoError(t, err)
 	defer f.Close()
-	w := dumped{values: map[string]string{}}
-	names := map[string]string{}
-	var scope []string
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		p := strings.Fields(lines.Text())
-		switch {
-		case p[0] == "$scope":
-			scope = append(scope, p[2])
-		case p[0] == "$upscope":
-			scope = scope[:len(scope)-1]
-		case p[0] == "$var":
-			names[p[3]] = strings.Join(append(scope[:len(scope):len(scope)], p[4]), ".")
-		case p[0][0] == '#':
-			n, err := strconv.ParseUint(p[0][1:], 10, 64)
-			require.NoError(t, err)
-			w.times = append(w.times, n)
-		case p[0][0] == 'b':
-			w.values[names[p[1]]] = p[0][1:]
-		case p[0][0] != '$':
-			w.values[names[p[0][1:]]] = p[0][:1]
-		}
-	}
-	require.NoError(t, lines.Err())
-	require.Empty(t, scope)
-	require.Len(t, names, 12, "6 signals on each side")
-	return w
+	d, err := vcdtest.Parse(f)
+	require.NoError(t, err)
+	require.Len(t, d.Vars, 13, "6 signals on each side, and the clock")
+	d, err = d.Clocks("clk", 100_000_000)
+	require.NoError(t, err)
+	return d
 }

@@ -68,6 +68,9 @@ func deviceOf(g *gpu.GPU, d *verilog.Design, o Options) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Hz == 0 {
+		o.Hz = uint64(g.Config().ClockHz)
+	}
 	circuit := &gpuCircuit{g: g, ports: ports}
 	l, err := New(d, circuit, o)
 	if err != nil {

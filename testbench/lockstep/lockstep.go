@@ -37,6 +37,7 @@ type Options struct {
 	Sim   Sim    // "": Verilator
 	Cache string // directory of built models; "": hilgpu in os.UserCacheDir
 	Wave  string // VCD file that a divergence writes; "": none
+	Hz    uint64 // clocks in a second, for the wave; 0: 100 MHz, or what the GPU has
 	Batch int    // clocks that are sent together; 0: 1024
 }
 
@@ -74,6 +75,9 @@ type batch struct {
 func New(d *verilog.Design, c Circuit, o Options) (*Lockstep, error) {
 	if o.Batch == 0 {
 		o.Batch = 1024
+	}
+	if o.Hz == 0 {
+		o.Hz = 100_000_000
 	}
 	d, build, err := prepared(d, o)
 	if err != nil {

@@ -9,22 +9,22 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
 )
 
-// writeWave writes the samples as a value change dump: a time unit is a clock,
-// and the scopes go and verilog have the signals of each side in the hierarchy
-// of the instances.
-func writeWave(path string, l *sim.Layout, samples []sample) error {
+// writeWave writes the samples as a value change dump of a clock of hz periods in
+// a second, clk; the scopes go and verilog have the signals of each side in the
+// hierarchy of the instances.
+func writeWave(path string, l *sim.Layout, hz uint64, samples []sample) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return err
 	}
-	err = dump(f, l, samples)
+	err = dump(f, l, hz, samples)
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
 	return err
 }
 
-// waveVars declares the signals of both sides, the Go side's first.
+// waveVars declares the signals of both sides, the Go side's first, and the clock.
 func waveVars(l *sim.Layout) []vcd.Var {
 	var vars []vcd.Var
 	for _, side := range []string{"go.", "verilog."} {
@@ -33,7 +33,7 @@ func waveVars(l *sim.Layout) []vcd.Var {
 			vars = append(vars, vcd.Var{Name: side + name, Width: s.Width})
 		}
 	}
-	return vars
+	return append(vars, vcd.Var{Name: "clk", Width: 1})
 }
 
 // A shown is a value that a wave has of a signal.
@@ -42,8 +42,10 @@ type shown struct {
 	known bool // there is one
 }
 
-func dump(w io.Writer, l *sim.Layout, samples []sample) error {
-	out := vcd.NewWriter(w, waveVars(l))
+func dump(w io.Writer, l *sim.Layout, hz uint64, samples []sample) error {
+	scale := vcd.NewTimescale(hz)
+	out := vcd.NewWriter(w, scale, waveVars(l))
+	clock := vcd.NewClock(out, scale, 2*len(l.Out))
 	last := make([]shown, 2*len(l.Out))
 	set := func(i int, v, x uint64) {
 		if to := (shown{v, x, true}); last[i] != to {
@@ -52,7 +54,7 @@ func dump(w io.Writer, l *sim.Layout, samples []sample) error {
 		}
 	}
 	for _, s := range samples {
-		out.Time(s.clock)
+		clock.Rise(s.clock)
 		for i := range l.Out {
 			sig := &l.Out[i]
 			x := uint64(0)
@@ -64,7 +66,7 @@ func dump(w io.Writer, l *sim.Layout, samples []sample) error {
 		}
 	}
 	if n := len(samples); n > 0 {
-		out.Time(samples[n-1].clock + 1)
+		clock.End(samples[n-1].clock + 1)
 	}
 	return out.Flush()
 }

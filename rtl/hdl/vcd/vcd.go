@@ -33,10 +33,10 @@ type Writer struct {
 	width []int
 }
 
-// NewWriter begins a dump of the variables, with a unit of time of 1 ns.
-func NewWriter(w io.Writer, vars []Var) *Writer {
+// NewWriter begins a dump of the variables with a unit of time.
+func NewWriter(w io.Writer, scale Timescale, vars []Var) *Writer {
 	d := &Writer{w: w, buf: make([]byte, 0, flushAt+4096)}
-	d.buf = append(d.buf, "$timescale 1 ns $end\n"...)
+	d.buf = fmt.Appendf(d.buf, "$timescale %s $end\n", scale)
 	var open []string
 	for i, v := range vars {
 		d.codes = append(d.codes, code(i))

@@ -17,7 +17,7 @@ import (
 // The text is that of IEEE 1364-2001 §18.2, but for the string.
 func TestWriter(t *testing.T) {
 	var out bytes.Buffer
-	w := vcd.NewWriter(&out, []vcd.Var{
+	w := vcd.NewWriter(&out, vcd.NewTimescale(1e8), []vcd.Var{
 		{Name: "top.flag", Width: 1}, {Name: "top.a.b.count", Width: 12}, {Name: "top.a.state"}, {Name: "other.wide", Width: 64},
 	})
 	w.Time(5)
@@ -73,7 +73,7 @@ func (f *full) Write(p []byte) (int, error) {
 }
 
 func TestErrorsStay(t *testing.T) {
-	w := vcd.NewWriter(&full{left: 100_000}, []vcd.Var{{Name: "a", Width: 64}})
+	w := vcd.NewWriter(&full{left: 100_000}, vcd.NewTimescale(1), []vcd.Var{{Name: "a", Width: 64}})
 	for i := range uint64(10_000) {
 		w.Time(i)
 		w.Set(0, ^i)
@@ -89,7 +89,7 @@ func TestCodes(t *testing.T) {
 		vars = append(vars, vcd.Var{Name: fmt.Sprintf("v%d", i), Width: 1})
 	}
 	var out bytes.Buffer
-	require.NoError(t, vcd.NewWriter(&out, vars).Flush())
+	require.NoError(t, vcd.NewWriter(&out, vcd.NewTimescale(1), vars).Flush())
 	seen := map[string]bool{}
 	for line := range strings.Lines(out.String()) {
 		if f := strings.Fields(line); f[0] == "$var" {

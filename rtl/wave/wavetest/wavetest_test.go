@@ -68,6 +68,8 @@ func TestFlight(t *testing.T) {
 			defer file.Close()
 			d, err := vcdtest.Parse(file)
 			require.NoError(t, err)
+			d, err = d.Clocks("gpu.clk", 100_000_000)
+			require.NoError(t, err)
 			assert.Equal(t, uint64(300), d.Times[len(d.Times)-1])
 			assert.NotContains(t, d.Vars, "gpu.cp1.op", "the last one has one node")
 		})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math/big"
 	"strconv"
 	"strings"
 )
@@ -22,6 +23,7 @@ type Var struct {
 
 // A Dump is what one says. Changes has what changed at each of Times.
 type Dump struct {
+	Unit    uint64         // of time, in femtoseconds
 	Vars    map[string]Var // by scope and name, with dots between
 	Times   []uint64
 	Changes []map[string]string
@@ -55,8 +57,8 @@ func Parse(r io.Reader) (*Dump, error) {
 	if err := lines.Err(); err != nil {
 		return nil, err
 	}
-	if !p.body {
-		return nil, fmt.Errorf("%w: no $enddefinitions", ErrFormat)
+	if !p.body || p.d.Unit == 0 {
+		return nil, fmt.Errorf("%w: no $enddefinitions or no $timescale", ErrFormat)
 	}
 	return p.d, nil
 }
@@ -73,8 +75,8 @@ var errUnknown = errors.New("not understood")
 func (p *parser) declaration(line string) error {
 	f := strings.Fields(line)
 	switch {
-	case line == "$timescale 1 ns $end":
-		return nil
+	case len(f) == 4 && f[0] == "$timescale" && f[3] == "$end" && p.d.Unit == 0:
+		return p.timescale(f[1], f[2])
 	case line == "$enddefinitions $end" && len(p.scope) == 0:
 		p.body = true
 		return nil
@@ -88,6 +90,17 @@ func (p *parser) declaration(line string) error {
 		return p.declare(f[1], f[2], f[3], f[4])
 	}
 	return errUnknown
+}
+
+// timescale takes a unit of IEEE 1364-2001 §18.2.3.6: 1, 10 or 100 of s to fs.
+func (p *parser) timescale(number, unit string) error {
+	n, known := map[string]uint64{"1": 1, "10": 10, "100": 100}[number]
+	fs, ok := map[string]uint64{"fs": 1, "ps": 1e3, "ns": 1e6, "us": 1e9, "ms": 1e12, "s": 1e15}[unit]
+	if !known || !ok {
+		return errUnknown
+	}
+	p.d.Unit = n * fs
+	return nil
 }
 
 func (p *parser) declare(kind, width, id, name string) error {
@@ -143,5 +156,59 @@ func (p *parser) set(name, value string) error {
 		return errors.New("changes twice")
 	}
 	now[name] = rest
+	return nil
+}
+
+// Clocks returns the dump of a device with hz clocks in a second with its times
+// in clocks, and without its clock, the variable clk. It checks that clk rises
+// at each clock and falls half a period later, within half a unit of the exact
+// time, and that it is unknown in between if clocks are left out.
+func (d *Dump) Clocks(clk string, hz uint64) (*Dump, error) {
+	c := &Dump{Vars: maps.Clone(d.Vars)}
+	delete(c.Vars, clk)
+	half := big.NewRat(1e15, int64(2*hz))
+	half.Quo(half, new(big.Rat).SetUint64(d.Unit))
+	last := uint64(0) // edge
+	for i, t := range d.Times {
+		at := new(big.Rat).SetUint64(t)
+		edge, exact := nearest(at, half)
+		if !exact {
+			return nil, fmt.Errorf("%w: nothing happens to the clock at %d", ErrFormat, t)
+		}
+		level, changes := d.Changes[i][clk], maps.Clone(d.Changes[i])
+		delete(changes, clk)
+		end := i == len(d.Times)-1 && len(changes) == 0
+		if err := clocked(level, edge, last, i == 0, end, len(changes)); err != nil {
+			return nil, fmt.Errorf("%w: at %d: %w", ErrFormat, t, err)
+		}
+		last = edge
+		if level == "1" || end && edge%2 == 0 {
+			c.Times, c.Changes = append(c.Times, edge/2), append(c.Changes, changes)
+		}
+	}
+	return c, nil
+}
+
+// nearest returns which multiple of half a time is, and whether it is that
+// rounded to a whole number.
+func nearest(at, half *big.Rat) (uint64, bool) {
+	n := new(big.Rat).Quo(at, half)
+	n.Add(n, big.NewRat(1, 2))
+	edge := new(big.Int).Quo(n.Num(), n.Denom())
+	off := new(big.Rat).Sub(at, new(big.Rat).Mul(new(big.Rat).SetInt(edge), half))
+	return edge.Uint64(), off.Abs(off).Cmp(big.NewRat(1, 2)) <= 0
+}
+
+// clocked checks what a clock does at an edge, the one before being last.
+func clocked(level string, edge, last uint64, first, end bool, others int) error {
+	rises, follows := edge%2 == 0, edge == last+1
+	switch {
+	case level == "1" && rises && (first || follows || last%2 == 0):
+	case level == "0" && !rises && follows && others == 0:
+	case level == "x" && rises && follows && others == 0:
+	case level == "" && end && rises:
+	default:
+		return fmt.Errorf("the clock becomes %q at edge %d, after edge %d, with %d other changes", level, edge, last, others)
+	}
 	return nil
 }

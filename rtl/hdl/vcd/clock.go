@@ -1,0 +1,125 @@
+package vcd
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+)
+
+// fsPerSecond is how many femtoseconds, the finest unit of a dump, a second has.
+const fsPerSecond = 1_000_000_000_000_000
+
+// minUnits is how many units a period has at least whose half is no number of
+// femtoseconds, unless a femtosecond is coarser.
+const minUnits = 10_000_000
+
+// A Timescale is the unit of time of a dump of a device with a clock, and where
+// the edges of the clock are. It comes from NewTimescale.
+type Timescale struct {
+	hz   uint64
+	unit uint64 // in femtoseconds, a power of ten
+}
+
+// NewTimescale returns the timescale for a clock of hz periods in a second, 1 to
+// 1<<32. The unit is the coarsest of those of IEEE 1364-2001 §18.2.3.6 of which
+// half a period is a number; if there is none, one so fine that rounding is out
+// of sight. Edges are rounded each for itself, so they do not drift.
+func NewTimescale(hz uint64) Timescale {
+	unit := uint64(fsPerSecond)
+	for unit > 1 && !wide(hz, unit) {
+		unit /= 10
+	}
+	return Timescale{hz, unit}
+}
+
+// wide reports whether edges can be told in a unit: exactly, or finely if no
+// unit is exact.
+func wide(hz, unit uint64) bool {
+	per := fsPerSecond / unit // units in a second
+	if fsPerSecond%(2*hz) == 0 {
+		return per%(2*hz) == 0
+	}
+	return fsPerSecond%hz != 0 && per/hz >= minUnits
+}
+
+// String returns the unit as a dump has it, as in "10 ns".
+func (s Timescale) String() string {
+	names := []string{"fs", "ps", "ns", "us", "ms", "s"}
+	n, i := s.unit, 0
+	for n >= 1000 {
+		n, i = n/1000, i+1
+	}
+	return fmt.Sprintf("%d %s", n, names[i])
+}
+
+// Edge returns the time of the n-th edge, in units: clock c rises at edge 2c and
+// falls at edge 2c+1. What no dump can tell is math.MaxUint64.
+func (s Timescale) Edge(n uint64) uint64 {
+	hi, lo := bits.Mul64(n, fsPerSecond/s.unit)
+	lo, carry := bits.Add64(lo, s.hz, 0) // half of the divisor
+	hi += carry
+	if hi >= 2*s.hz {
+		return math.MaxUint64
+	}
+	t, _ := bits.Div64(hi, lo, 2*s.hz)
+	return t
+}
+
+// A Clock writes the times of a dump and the variable that is its clock. The
+// variable rises with each clock that is written and falls half a period later;
+// while clocks are left out it is unknown.
+type Clock struct {
+	out   *Writer
+	scale Timescale
+	v     int    // the variable
+	last  uint64 // clock
+	time  uint64
+	begun bool
+}
+
+// NewClock returns the clock of a dump, which is variable v.
+func NewClock(out *Writer, scale Timescale, v int) *Clock {
+	return &Clock{out: out, scale: scale, v: v}
+}
+
+// Rise begins clock n, which is above the one before; what is set then changes
+// with it.
+func (c *Clock) Rise(n uint64) {
+	if c.begun && n <= c.last {
+		return
+	}
+	c.fall(n)
+	c.edge(2 * n)
+	c.out.Set(c.v, 1)
+	c.last, c.begun = n, true
+}
+
+// End ends the dump at the beginning of clock n, unless it has begun.
+func (c *Clock) End(n uint64) {
+	if c.begun && n <= c.last {
+		return
+	}
+	c.fall(n)
+	c.edge(2 * n)
+}
+
+// fall ends the clock before clock n, and leaves out those between.
+func (c *Clock) fall(n uint64) {
+	if !c.begun {
+		return
+	}
+	c.edge(2*c.last + 1)
+	c.out.Set(c.v, 0)
+	if n > c.last+1 {
+		c.edge(2*c.last + 2)
+		c.out.SetX(c.v, 0, 1)
+	}
+}
+
+// edge begins the time of an edge.
+func (c *Clock) edge(n uint64) {
+	if t := c.scale.Edge(n); t > c.time || !c.begun {
+		c.out.Time(t)
+		c.time = t
+	}
+}
