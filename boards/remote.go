@@ -164,7 +164,7 @@ func (o *opening) openRemote(v *values, stream func() (io.ReadWriteCloser, int, 
 		return c, nil
 	}
 	var err error
-	r.RootPort, err = rootport.New(dial, o.host, rootport.Options{Timeout: time.Duration(ms) * time.Millisecond, Observer: o.observer()})
+	r.RootPort, err = rootport.New(dial, o.host, rootport.Options{Timeout: time.Duration(ms) * time.Millisecond, Observer: o.wallObserver()})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -209,6 +209,17 @@ func (g *greeting) opened(err error) error {
 	}
 	g.kept = nil
 	return err
+}
+
+// wallObserver is observer with the time of the wall clock, over all sessions.
+func (o *opening) wallObserver() func(rootport.Dir, time.Duration, []byte) {
+	record := o.observer()
+	if record == nil {
+		return nil
+	}
+	epoch := time.Now()
+	o.Capture.BeginAt(epoch)
+	return func(dir rootport.Dir, _ time.Duration, packet []byte) { record(dir, time.Since(epoch), packet) }
 }
 
 // observer records the packets of a root port, or is nil.

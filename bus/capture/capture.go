@@ -6,13 +6,18 @@
 // A packet is one TLP, as bus/tlp encodes it, without framing or pseudo-header,
 // of link type LinkType. Its direction is in two places, so that it survives
 // tools that drop either: the interface, named "host->board" or "board->host",
-// and the flags of the packet, outbound or inbound as the host sees it. Time is
-// in nanoseconds since the board was opened. Each packet may have a comment.
+// and the flags of the packet, outbound or inbound as the host sees it. Each
+// packet may have a comment.
 //
-// Design note: the section and the interfaces are written by pcapgo, packets
-// are not, because pcapgo.NgWriter writes no options and so neither comments
-// nor flags. pcapgo.NgReader skips the same options and allocates what length a
-// file claims, so Reader is ours.
+// Time is in nanoseconds. Of a link with a clock of its own, such as a serial
+// line, it is the wall clock's, since 1970, so that captures of one machine line
+// up; of a board in this process it is virtual, since the board was opened, and
+// the same in every run. The comment of the interface says which.
+//
+// Design note: pcapgo.NgWriter writes no options of packets, and so neither
+// comments nor flags, and wants an interface before the first packet is known.
+// pcapgo.NgReader skips the same options and allocates what length a file
+// claims. So the blocks are written and read here.
 package capture
 
 import (
@@ -20,11 +25,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"sync"
 	"time"
-
-	"github.com/google/gopacket/layers"
-	"github.com/google/gopacket/pcapgo"
 
 	"github.com/hilgpu/hilgpu/bus/tlp"
 )
@@ -56,7 +59,7 @@ func (d Dir) String() string { return names[d&1] }
 
 // A Record is one packet of a capture.
 type Record struct {
-	At      time.Duration // since the board was opened, not negative
+	At      time.Duration // since the board was opened, or of a file since 1970, not negative
 	Dir     Dir
 	Packet  []byte // one TLP, 12 to tlp.MaxSize bytes
 	Comment string // of one line; longer ones than maxComment bytes are cut
@@ -81,28 +84,19 @@ type Writer struct {
 	err error
 	buf []byte
 
-	base   time.Duration // of the link that is recorded
-	last   time.Duration // of what was written last
-	closed bool
+	wall       bool          // time is the wall clock's, since epoch
+	epoch      time.Duration // since 1970
+	base       time.Duration // of the link that is recorded, in virtual time
+	last       time.Duration // of what was written last, in virtual time
+	interfaces uint32        // in the file
+	first      [2]uint32     // of the interfaces of virtual and of wall time, + 1
+	closed     bool
 }
 
 // NewWriter writes the head of a file to w. Every packet is one call of
 // w.Write; whoever wants fewer gives it a bufio.Writer and flushes that.
 func NewWriter(w io.Writer, opt Options) (*Writer, error) {
-	intf := pcapgo.NgInterface{
-		LinkType: layers.LinkType(LinkType), SnapLength: tlp.MaxSize, TimestampResolution: 9,
-		Name: Down.String(), Description: "PCIe TLPs from the host to the board",
-	}
-	ng, err := pcapgo.NewNgWriterInterface(w, intf, pcapgo.NgWriterOptions{
-		SectionInfo: pcapgo.NgSectionInfo{Application: "hilgpu"}})
-	if err != nil {
-		return nil, fmt.Errorf("capture: %w", err)
-	}
-	intf.Name, intf.Description = Up.String(), "PCIe TLPs from the board to the host"
-	if _, err := ng.AddInterface(intf); err != nil {
-		return nil, fmt.Errorf("capture: %w", err)
-	}
-	if err := ng.Flush(); err != nil {
+	if _, err := w.Write(appendSection(nil)); err != nil {
 		return nil, fmt.Errorf("capture: %w", err)
 	}
 	return &Writer{opt: opt, w: w}, nil
@@ -122,21 +116,51 @@ func (w *Writer) Write(r Record) error {
 	if r.Comment == "" && w.opt.Comment != nil {
 		r.Comment = w.opt.Comment(r.Dir, r.Packet)
 	}
-	r.At += w.base
-	w.last = max(w.last, r.At)
-	w.buf = appendPacket(w.buf[:0], r)
+	if w.wall {
+		r.At += w.epoch
+	} else {
+		r.At += w.base
+		w.last = max(w.last, r.At)
+	}
+	w.buf = w.buf[:0]
+	w.buf = appendPacket(w.buf, w.intf(r.Dir), r)
 	if _, err := w.w.Write(w.buf); err != nil {
 		w.err = fmt.Errorf("capture: %w", err)
 	}
 	return w.err
 }
 
-// Begin says that another link is recorded from here on, whose time begins anew:
-// in the file it goes on.
+// intf returns the number of the interface that the next packet is of. The first
+// one of a kind of time gets both interfaces in front of it.
+func (w *Writer) intf(d Dir) uint32 {
+	first := &w.first[0]
+	if w.wall {
+		first = &w.first[1]
+	}
+	if *first == 0 {
+		for _, d := range []Dir{Down, Up} {
+			w.buf = appendInterface(w.buf, d, w.wall)
+		}
+		*first = w.interfaces + 1
+		w.interfaces += 2
+	}
+	return *first - 1 + uint32(d)
+}
+
+// Begin says that another link is recorded from here on, whose time is virtual
+// and begins anew: in the file it goes on.
 func (w *Writer) Begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.base = w.last
+	w.wall, w.base = false, w.last
+}
+
+// BeginAt says that a link is recorded from here on whose time is the wall
+// clock's, since epoch, which is not before 1970.
+func (w *Writer) BeginAt(epoch time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wall, w.epoch = true, time.Duration(epoch.UnixNano())
 }
 
 // Close ends the capture and returns its first error; what is written behind is
@@ -166,6 +190,8 @@ const (
 	optComment    = 1
 	optFlags      = 2 // of a packet
 	optName       = 2 // of an interface
+	optText       = 3 // of an interface, its description
+	optProgram    = 4 // of a section
 	optResolution = 9
 	optOffset     = 14
 
@@ -174,22 +200,56 @@ const (
 	flagsOutbound  = 2
 )
 
-// appendPacket appends an enhanced packet block (draft-ietf-opsawg-pcapng §4.3).
-func appendPacket(b []byte, r Record) []byte {
+// What the interfaces are, and whose time their packets have.
+const (
+	virtualTime = "time is virtual: since the board was opened, in clocks of the board or of its line"
+	wallTime    = "time is the wall clock's of the host"
+)
+
+// appendSection appends a section header block (draft-ietf-opsawg-pcapng §4.1).
+func appendSection(b []byte) []byte {
 	le := binary.LittleEndian
-	b = le.AppendUint32(b, blockPacket)
-	b = le.AppendUint32(b, 0) // the length, when it is known
-	b = le.AppendUint32(b, uint32(r.Dir))
+	b, at := beginBlock(b, blockSection)
+	b = le.AppendUint32(b, 0x1a2b3c4d) // byte order
+	b = le.AppendUint16(b, 1)          // version 1.0
+	b = le.AppendUint16(b, 0)
+	b = le.AppendUint64(b, math.MaxUint64) // no length
+	b = appendOption(b, optProgram, "hilgpu")
+	return endBlock(b, at)
+}
+
+// appendInterface appends an interface description block (draft-ietf-opsawg-
+// pcapng §4.2).
+func appendInterface(b []byte, d Dir, wall bool) []byte {
+	le := binary.LittleEndian
+	b, at := beginBlock(b, blockInterface)
+	b = le.AppendUint16(b, LinkType)
+	b = le.AppendUint16(b, 0)
+	b = le.AppendUint32(b, tlp.MaxSize)
+	b = appendOption(b, optName, d.String())
+	b = appendOption(b, optText, [...]string{"PCIe TLPs from the host to the board", "PCIe TLPs from the board to the host"}[d])
+	comment := virtualTime
+	if wall {
+		comment = wallTime
+	}
+	b = appendOption(b, optComment, comment)
+	b = appendOption(b, optResolution, "\x09") // 10^-9 s
+	return endBlock(b, at)
+}
+
+// appendPacket appends an enhanced packet block of an interface
+// (draft-ietf-opsawg-pcapng §4.3).
+func appendPacket(b []byte, intf uint32, r Record) []byte {
+	le := binary.LittleEndian
+	b, at := beginBlock(b, blockPacket)
+	b = le.AppendUint32(b, intf)
 	b = le.AppendUint32(b, uint32(uint64(r.At)>>32))
 	b = le.AppendUint32(b, uint32(r.At))
 	b = le.AppendUint32(b, uint32(len(r.Packet)))
 	b = le.AppendUint32(b, uint32(len(r.Packet)))
 	b = pad(append(b, r.Packet...))
 	if c := r.Comment; c != "" {
-		c = c[:min(len(c), maxComment)]
-		b = le.AppendUint16(b, optComment)
-		b = le.AppendUint16(b, uint16(len(c)))
-		b = pad(append(b, c...))
+		b = appendOption(b, optComment, c[:min(len(c), maxComment)])
 	}
 	flags := uint32(flagsOutbound)
 	if r.Dir == Up {
@@ -198,10 +258,30 @@ func appendPacket(b []byte, r Record) []byte {
 	b = le.AppendUint16(b, optFlags)
 	b = le.AppendUint16(b, 4)
 	b = le.AppendUint32(b, flags)
+	return endBlock(b, at)
+}
+
+// beginBlock begins a block, whose length is not known, and returns where.
+func beginBlock(b []byte, typ uint32) ([]byte, int) {
+	at := len(b)
+	b = binary.LittleEndian.AppendUint32(b, typ)
+	return binary.LittleEndian.AppendUint32(b, 0), at
+}
+
+// endBlock ends the options and the block that began at a place.
+func endBlock(b []byte, at int) []byte {
+	le := binary.LittleEndian
 	b = le.AppendUint32(b, optEnd)
-	b = le.AppendUint32(b, uint32(len(b)+4))
-	le.PutUint32(b[4:], uint32(len(b)))
+	b = le.AppendUint32(b, uint32(len(b)+4-at))
+	le.PutUint32(b[at+4:], uint32(len(b)-at))
 	return b
+}
+
+// appendOption appends an option of a block.
+func appendOption(b []byte, code uint16, value string) []byte {
+	b = binary.LittleEndian.AppendUint16(b, code)
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(value)))
+	return pad(append(b, value...))
 }
 
 // pad appends zeros up to a multiple of 4 bytes, which all parts of a block are.

@@ -51,6 +51,15 @@ func file(t require.TestingT, opt capture.Options, rs []capture.Record) []byte {
 	return b.Bytes()
 }
 
+// packetsAt returns where the first packet of a file is.
+func packetsAt(b []byte) int {
+	at := 0
+	for binary.LittleEndian.Uint32(b[at:]) != 6 {
+		at += int(binary.LittleEndian.Uint32(b[at+4:]))
+	}
+	return at
+}
+
 func readAll(r *capture.Reader) (all []capture.Record, err error) {
 	for {
 		rec, err := r.Next()
@@ -81,13 +90,63 @@ func TestFileOfAnotherReader(t *testing.T) {
 
 // TestPacketBlock is a block as draft-ietf-opsawg-pcapng §4.3 draws it.
 func TestPacketBlock(t *testing.T) {
-	head := len(file(t, capture.Options{}, nil))
-	got := file(t, capture.Options{}, []capture.Record{{At: 1<<32 + 2, Dir: capture.Up, Packet: read, Comment: "hello"}})[head:]
+	got := file(t, capture.Options{}, []capture.Record{{At: 1<<32 + 2, Dir: capture.Up, Packet: read, Comment: "hello"}})
+	got = got[packetsAt(got):]
 	assert.Equal(t, unhex("06000000 44000000 01000000 01000000 02000000 0c000000 0c000000"+
 		"00000001 0000050f e0000000"+
 		"01000500 68656c6c 6f000000"+ // comment, padded
 		"02000400 01000000"+ // flags: inbound
 		"00000000 44000000"), got)
+}
+
+// interfaces returns the comments of the interfaces of a file, as another reader
+// finds them, and the times of its packets.
+func interfaces(t *testing.T, b []byte) (comments []string, times []time.Time) {
+	r, err := pcapgo.NewNgReader(bytes.NewReader(b), pcapgo.DefaultNgReaderOptions)
+	require.NoError(t, err)
+	for {
+		_, ci, err := r.ReadPacketData()
+		if err == io.EOF {
+			break
+		}
+		require.NoError(t, err)
+		i, err := r.Interface(ci.InterfaceIndex)
+		require.NoError(t, err)
+		comments, times = append(comments, i.Comment), append(times, ci.Timestamp)
+	}
+	return comments, times
+}
+
+// A link with a clock of its own has the wall clock's time, another one the time
+// since it was opened, and the interface says which; virtual time goes on behind
+// a wall clock's.
+func TestWhoseTime(t *testing.T) {
+	var b bytes.Buffer
+	w, err := capture.NewWriter(&b, capture.Options{})
+	require.NoError(t, err)
+	epoch := time.Date(2026, 11, 22, 17, 0, 0, 5, time.UTC)
+	at := func(d time.Duration) {
+		require.NoError(t, w.Write(capture.Record{At: d, Packet: read}))
+	}
+	w.Begin()
+	at(30)
+	w.BeginAt(epoch)
+	at(time.Second)
+	w.Begin()
+	at(12)
+	w.BeginAt(epoch.Add(time.Hour))
+	at(1)
+	comments, times := interfaces(t, b.Bytes())
+	const virtual, wall = "time is virtual: since the board was opened, in clocks of the board or of its line", "time is the wall clock's of the host"
+	assert.Equal(t, []string{virtual, wall, virtual, wall}, comments)
+	for i, want := range []time.Time{time.Unix(0, 30), epoch.Add(time.Second), time.Unix(0, 42), epoch.Add(time.Hour + 1)} {
+		assert.Equal(t, want.UnixNano(), times[i].UnixNano())
+	}
+	r, err := capture.NewReader(&b)
+	require.NoError(t, err)
+	all, err := readAll(r)
+	require.ErrorIs(t, err, io.EOF)
+	assert.EqualValues(t, epoch.UnixNano()+1e9, all[1].At)
 }
 
 func TestRoundTrip(t *testing.T) {
@@ -185,7 +244,7 @@ func TestForeignFile(t *testing.T) {
 
 func TestDamagedFiles(t *testing.T) {
 	good := file(t, capture.Options{}, records())
-	head := len(file(t, capture.Options{}, nil))
+	head := packetsAt(good)
 	change := func(at int, v uint32) []byte {
 		b := bytes.Clone(good)
 		binary.LittleEndian.PutUint32(b[at:], v)

@@ -102,12 +102,14 @@ func (f serveFlags) options(selectors int) (serve.Options, error) {
 	}
 	w, err := f.links.capture()
 	if w != nil {
-		o.Observer = func(up bool, at time.Duration, packet []byte) {
+		epoch := time.Now()
+		w.BeginAt(epoch)
+		o.Observer = func(up bool, _ time.Duration, packet []byte) {
 			dir := capture.Down
 			if up {
 				dir = capture.Up
 			}
-			w.Write(capture.Record{At: at, Dir: dir, Packet: packet}) // Err has what fails
+			w.Write(capture.Record{At: time.Since(epoch), Dir: dir, Packet: packet}) // Err has what fails
 		}
 	}
 	return o, err

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -66,6 +67,44 @@ func TestCapture(t *testing.T) {
 			assert.Contains(t, all, want, "%q", tt.args)
 		}
 	}
+}
+
+// Packets of a board at the end of a wire have the wall clock's time, at both ends;
+// those of a board in this process have its own, which is the same each time.
+func TestCaptureTimes(t *testing.T) {
+	dir := t.TempDir()
+	ours := func(path string, from time.Time) {
+		all := records(t, path)
+		require.NotEmpty(t, all)
+		for _, r := range all {
+			assert.GreaterOrEqual(t, int64(r.At), from.UnixNano())
+			assert.LessOrEqual(t, int64(r.At), time.Now().UnixNano())
+		}
+	}
+	served, host := filepath.Join(dir, "served.pcapng"), filepath.Join(dir, "host.pcapng")
+	from := time.Now()
+	t.Run("wire", func(t *testing.T) {
+		l := &links{path: served}
+		board := servedBoards(t, serveFlags{links: l, listen: []string{"tcp:127.0.0.1:0"}, pace: "free"}, "emu?config=small")[0]
+		code, _, stderr := hilgpu("reg", "read", "id.magic", "--board", board, "--capture", host)
+		require.Equal(t, exitOK, code, stderr)
+		require.NoError(t, l.commit(nil))
+	})
+	ours(host, from)
+	ours(served, from)
+
+	var files [2][]byte
+	for i := range files {
+		path := filepath.Join(dir, "emu.pcapng")
+		code, _, stderr := hilgpu("reg", "read", "id.magic", "--board", "line", "--capture", path)
+		require.Equal(t, exitOK, code, stderr)
+		assert.Less(t, records(t, path)[0].At, time.Second)
+		var err error
+		files[i], err = os.ReadFile(path)
+		require.NoError(t, err)
+	}
+	assert.Equal(t, files[0], files[1])
+	assert.Contains(t, string(files[0]), "time is virtual")
 }
 
 // A report has the capture of its run.
