@@ -37,16 +37,24 @@ type Suite struct {
 }
 
 type testSuites struct {
-	XMLName xml.Name    `xml:"testsuites"`
-	Suites  []testSuite `xml:"testsuite"`
+	XMLName xml.Name `xml:"testsuites"`
+	totals
+	Suites []testSuite `xml:"testsuite"`
+}
+
+// totals are those of a suite, which the element around the suites has too. A
+// case that could not be run at all is a failure here; nothing is an error.
+type totals struct {
+	Tests    int    `xml:"tests,attr"`
+	Failures int    `xml:"failures,attr"`
+	Errors   int    `xml:"errors,attr"`
+	Skipped  int    `xml:"skipped,attr"`
+	Time     string `xml:"time,attr"`
 }
 
 type testSuite struct {
-	Name       string      `xml:"name,attr"`
-	Tests      int         `xml:"tests,attr"`
-	Failures   int         `xml:"failures,attr"`
-	Skipped    int         `xml:"skipped,attr"`
-	Time       string      `xml:"time,attr"`
+	Name string `xml:"name,attr"`
+	totals
 	Properties *properties `xml:"properties"`
 	Cases      []testCase  `xml:"testcase"`
 }
@@ -76,7 +84,7 @@ type skipped struct {
 
 // Write writes the suite as one document.
 func Write(w io.Writer, s Suite) error {
-	out := testSuite{Name: s.Name, Tests: len(s.Cases), Properties: listOf(s.Properties)}
+	out := testSuite{Name: s.Name, totals: totals{Tests: len(s.Cases)}, Properties: listOf(s.Properties)}
 	var total time.Duration
 	for _, c := range s.Cases {
 		total += c.Time
@@ -93,7 +101,7 @@ func Write(w io.Writer, s Suite) error {
 	}
 	enc := xml.NewEncoder(w)
 	enc.Indent("", "  ")
-	if err := enc.Encode(testSuites{Suites: []testSuite{out}}); err != nil {
+	if err := enc.Encode(testSuites{totals: out.totals, Suites: []testSuite{out}}); err != nil {
 		return err
 	}
 	_, err := io.WriteString(w, "\n")

@@ -25,8 +25,8 @@ func TestWrite(t *testing.T) {
 		},
 	}))
 	assert.Equal(t, `<?xml version="1.0" encoding="UTF-8"?>
-<testsuites>
-  <testsuite name="suite" tests="3" failures="1" skipped="1" time="1.501">
+<testsuites tests="3" failures="1" errors="0" skipped="1" time="1.501">
+  <testsuite name="suite" tests="3" failures="1" errors="0" skipped="1" time="1.501">
     <properties>
       <property name="board" value="emu?nodes=1&amp;vram=8KiB"></property>
     </properties>
