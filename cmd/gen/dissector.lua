@@ -35,6 +35,10 @@ local f = {
 	register = ProtoField.string("hilgpu.register", "Register"),
 	value = ProtoField.uint32("hilgpu.value", "Value", base.HEX),
 	vector = ProtoField.uint16("hilgpu.vector", "MSI-X vector", base.DEC),
+	packet = ProtoField.string("hilgpu.packet", "GPU packet"),
+	packet_node = ProtoField.uint8("hilgpu.packet.node", "Node", base.DEC),
+	packet_from = ProtoField.string("hilgpu.packet.from", "From"),
+	packet_addr = ProtoField.uint64("hilgpu.packet.addr", "Host address", base.HEX),
 	request = ProtoField.framenum("hilgpu.request", "Answer to", base.NONE, frametype.REQUEST),
 }
 local reg_fields, bit_fields, all_fields = {}, {}, {}
@@ -48,17 +52,36 @@ for off, r in pairs(REGS) do
 		all_fields[#all_fields + 1] = bit_fields[off][i]
 	end
 end
+local packet_fields = {}
+for op, p in pairs(PACKETS) do
+	packet_fields[op] = {}
+	for i, v in ipairs(p.fields) do
+		local filter, show = "hilgpu.packet." .. p.name:lower() .. "." .. v.name, v.hex and base.HEX or base.DEC
+		if v.wide then
+			packet_fields[op][i] = ProtoField.uint64(filter, v.name, show)
+		else
+			packet_fields[op][i] = ProtoField.uint32(filter, v.name, show, v.enum, v.mask)
+		end
+		all_fields[#all_fields + 1] = packet_fields[op][i]
+	end
+end
 proto.fields = all_fields
 
 local bad = ProtoExpert.new("hilgpu.malformed", "Malformed TLP", expert.group.MALFORMED, expert.severity.ERROR)
 local failed = ProtoExpert.new("hilgpu.failed", "Request failed", expert.group.RESPONSE_CODE, expert.severity.WARN)
 proto.experts = { bad, failed }
 
-local bars, pending, vectors, known
+local bars, pending, vectors, known, nodes, buffers
+
+-- reset_node forgets what is known of a node: it begins at dword 0 of its ring.
+local function reset_node(i)
+	nodes[i] = { lo = 0, hi = 0, log2 = 0, marks = { [0] = true } }
+end
 
 function proto.init()
-	bars, pending, vectors, known = {}, {}, {}, {}
+	bars, pending, vectors, known, nodes, buffers = {}, {}, {}, {}, {}, {}
 	for i = 0, 5 do bars[i] = {} end
+	for i = 0, CP_NODES - 1 do reset_node(i) end
 end
 
 local function id_text(v)
@@ -162,6 +185,129 @@ local function learn_vector(off, v)
 	if word == MSIX_DATA then vectors[i].data = v end
 end
 
+-- A stream is a ring or an indirect buffer in host memory: dwords that a node
+-- fetches. Its marks are the dwords at which a packet is known to begin: where a
+-- node begins after a reset, what RPTR and WPTR say, and what follows a packet.
+-- A packet that has begun and not ended is in part; what comes at dword upto
+-- goes on with it.
+
+-- ring_of returns the ring of a node, or nil if it is not known or in VRAM.
+local function ring_of(i)
+	local n = nodes[i]
+	if n.hi < 2147483648 or n.log2 < MIN_RING_LOG2 or n.log2 > MAX_RING_LOG2 then return nil end
+	return {
+		node = i, what = "ring", marks = n.marks, dwords = 2 ^ n.log2 / 4,
+		base = (n.hi - 2147483648) * 4294967296 + n.lo,
+	}
+end
+
+-- learn_node follows the registers of the nodes. What is read tells where a ring
+-- is as well as what is written.
+local function learn_node(off, v, write)
+	if off == ID_RESET and write and v % 2 == 1 then
+		for i = 0, CP_NODES - 1 do reset_node(i) end
+	end
+	local i, r = math.floor((off - CP_BASE) / CP_STRIDE), (off - CP_BASE) % CP_STRIDE
+	local n = nodes[i]
+	if not n then return end
+	if r == CP_CTL and write and math.floor(v / CP_CTL_RESET) % 2 == 1 then
+		reset_node(i)
+	elseif r == CP_RPTR or r == CP_WPTR and write then
+		n.marks[v] = true
+	elseif r == CP_RING_LO or r == CP_RING_HI or r == CP_RING_SIZE then
+		local member = r == CP_RING_LO and "lo" or r == CP_RING_HI and "hi" or "log2"
+		if n[member] ~= v or not n.ring then
+			n[member] = v
+			n.ring = ring_of(i)
+		end
+	end
+end
+
+-- find_stream returns the stream that an address of host memory is in, the
+-- newest buffer first, and the dword in it. Reads elsewhere are of data.
+local function find_stream(addr)
+	local function at(s) return s and addr >= s.base and addr < s.base + 4 * s.dwords end
+	for i = #buffers, 1, -1 do
+		if at(buffers[i]) then return buffers[i], (addr - buffers[i].base) / 4 end
+	end
+	for i = 0, CP_NODES - 1 do
+		local ring = nodes[i].ring
+		if at(ring) then return ring, (addr - ring.base) / 4 end
+	end
+end
+
+-- number returns the value of a dword whose bytes are hexadecimal digits.
+local function number(hex)
+	return tonumber(hex:sub(7, 8) .. hex:sub(5, 6) .. hex:sub(3, 4) .. hex:sub(1, 2), 16)
+end
+
+-- field returns the value of a field of the packet of an opcode, by its name. Of
+-- an address that is the one in host memory, or nil.
+local function field(op, words, want)
+	for _, v in ipairs(PACKETS[op].fields) do
+		if v.name == want and not v.wide then
+			return number(words[v.dword + 1]) % (v.mask + 1)
+		elseif v.name == want then
+			local hi = number(words[v.dword + 2])
+			return hi >= 2147483648 and (hi - 2147483648) * 4294967296 + number(words[v.dword + 1]) or nil
+		end
+	end
+end
+
+-- close_buffer forgets the buffer at an address, which is read once.
+local function close_buffer(base)
+	for i = #buffers, 1, -1 do
+		if buffers[i].base == base then table.remove(buffers, i) end
+	end
+end
+
+-- open_buffer has the dwords of an INDIRECT taken for packets, which a node may
+-- fetch more than once. Buffers that are never read to their end are forgotten
+-- some time.
+local function open_buffer(s, words)
+	local addr, n = field(OP_INDIRECT, words, "addr"), field(OP_INDIRECT, words, "dwords")
+	if not addr or n == 0 then return end
+	close_buffer(addr)
+	buffers[#buffers + 1] = { node = s.node, what = "indirect buffer", marks = { [0] = true }, dwords = n, base = addr }
+	if #buffers > 64 then table.remove(buffers, 1) end
+end
+
+-- take puts dwords into a stream, which begin at dword pos and are at an offset of
+-- buf, and returns the packets that begin or end in them.
+local function take(s, pos, buf, at, n)
+	local list, part = {}, s.upto == pos and s.part or nil
+	for i = 0, n - 1 do
+		local p, word = pos + i, buf(at + 4 * i, 4):bytes():tohex()
+		if part then
+			s.marks[p] = nil
+		elseif s.marks[p] then
+			part = { words = {}, addr = s.base + 4 * p, at = at + 4 * i }
+		end
+		if part then
+			part.words[#part.words + 1] = word
+			local head = number(part.words[1])
+			part.op, part.dwords = math.floor(head / 16777216), 1 + head % 65536
+			local unknown = not PACKETS[part.op]
+			if unknown or #part.words == part.dwords then
+				part.whole = not unknown
+				list[#list + 1] = part
+				if part.whole then
+					s.marks[(p + 1) % s.dwords] = true
+					if part.op == OP_INDIRECT and #part.words == 4 then open_buffer(s, part.words) end
+				end
+				part = nil
+			end
+		end
+	end
+	s.part, s.upto = part, (pos + n) % s.dwords
+	if part then
+		if part.at then list[#list + 1] = { words = { part.words[1] }, addr = part.addr, op = part.op, dwords = part.dwords, at = part.at, came = #part.words } end
+		part.at = nil -- it ends in another frame
+	end
+	if s.what ~= "ring" and pos + n >= s.dwords then close_buffer(s.base) end
+	return list
+end
+
 -- place says what a packet is about, and learns from it.
 local function place(buf, h, up, number)
 	local key = string.format("%s%04x%03x", (up ~= h.cpl) and "u" or "d", h.requester, h.tag)
@@ -171,9 +317,18 @@ local function place(buf, h, up, number)
 		if not req then return w end
 		w.request, w.kind, w.len = req.number, req.kind, req.len
 		w.cfg, w.bar, w.host, w.off = req.cfg, req.bar, req.host, req.off + req.done
+		w.stream = req.stream
+		if w.stream and h.data > 0 then
+			local pos = req.pos + req.done / 4
+			local n = math.min(h.data / 4, w.stream.dwords - pos)
+			w.packets = take(w.stream, pos, buf, h.header, n)
+		end
 		req.done = req.done + h.data
 		if h.kind == "Cpl" or req.done >= 4 * req.len then pending[key] = nil end
 		if w.kind == "CfgRd0" and h.kind == "CplD" then learn_config(w.cfg, buf(h.header, 4):le_uint(), false) end
+		if w.bar == 0 then
+			for i = 0, h.data - 4, 4 do learn_node(w.off + i, buf(h.header + i, 4):le_uint(), false) end
+		end
 		return w
 	end
 	w.kind, w.len, w.cfg = h.kind, h.len, h.cfg
@@ -184,12 +339,18 @@ local function place(buf, h, up, number)
 	elseif h.addr then
 		w.bar, w.off = locate(h.addr)
 	end
+	local pos
+	if w.host and not is_write(h.kind) then w.stream, pos = find_stream(h.addr) end
 	if not is_write(h.kind) or h.cfg then
-		pending[key] = { number = number, kind = h.kind, len = h.len, cfg = w.cfg, bar = w.bar, host = w.host, off = w.off, done = 0 }
+		pending[key] = { stream = w.stream, pos = pos, number = number, kind = h.kind, len = h.len, cfg = w.cfg, bar = w.bar, host = w.host, off = w.off, done = 0 }
 	end
 	if h.kind == "CfgWr0" then learn_config(h.cfg, buf(h.header, 4):le_uint(), true) end
 	if is_write(h.kind) and w.bar == 0 then
-		for i = 0, h.data - 4, 4 do learn_vector(w.off + i, buf(h.header + i, 4):le_uint()) end
+		for i = 0, h.data - 4, 4 do
+			local v = buf(h.header + i, 4):le_uint()
+			learn_vector(w.off + i, v)
+			learn_node(w.off + i, v, true)
+		end
 	end
 	if is_write(h.kind) and w.host and h.len == 1 then
 		local v = buf(h.header, 4):le_uint()
@@ -267,6 +428,50 @@ local function add_data(tree, buf, h, w)
 	end
 end
 
+-- packet_name returns what a GPU packet is called.
+local function packet_name(p)
+	return PACKETS[p.op] and PACKETS[p.op].name or string.format("opcode 0x%02x", p.op)
+end
+
+-- add_packets shows the GPU packets that begin or end in a completion. One that
+-- began in an earlier one is put together.
+local function add_packets(tree, buf, w)
+	for _, p in ipairs(w.packets or {}) do
+		local range
+		if p.at then
+			range = buf(p.at, 4 * (p.came or #p.words))
+		else
+			range = ByteArray.new(table.concat(p.words)):tvb("GPU packet"):range()
+		end
+		local sub = tree:add(f.packet, range, packet_name(p))
+		sub:add(f.packet_node, range(0, 0), w.stream.node):set_generated()
+		sub:add(f.packet_from, range(0, 0), w.stream.what):set_generated()
+		sub:add(f.packet_addr, range(0, 0), UInt64(p.addr % 4294967296, math.floor(p.addr / 4294967296))):set_generated()
+		if p.came then
+			sub:append_text(string.format(", %d of %d dwords, the others follow", p.came, p.dwords))
+		elseif p.whole then
+			for i, v in ipairs(PACKETS[p.op].fields) do
+				local bytes = v.wide and 8 or 4
+				if 4 * v.dword + bytes <= range:len() then sub:add_le(packet_fields[p.op][i], range(4 * v.dword, bytes)) end
+			end
+		end
+	end
+end
+
+-- packet_list returns the GPU packets of a completion for the list of packets.
+local function packet_list(w)
+	if not w.stream then return "" end
+	local names = {}
+	for i, p in ipairs(w.packets or {}) do
+		if i > 8 then
+			names[i] = string.format("%d in all", #w.packets)
+			break
+		end
+		names[i] = packet_name(p) .. (p.came and "..." or "")
+	end
+	return string.format(", %s of node %d%s%s", w.stream.what, w.stream.node, #names > 0 and ": " or "", table.concat(names, ", "))
+end
+
 -- describe returns the text for the list of packets.
 local function describe(buf, h, w, status)
 	local verb = is_write(w.kind or h.kind) and "wr" or "rd"
@@ -281,7 +486,7 @@ local function describe(buf, h, w, status)
 	elseif named and w.len == 1 then
 		parts[1] = name(w, 0)
 	else
-		parts[1] = string.format("%s, %d bytes", name(w, 0), h.data > 0 and h.data or 4 * w.len)
+		parts[1] = string.format("%s, %d bytes", name(w, 0), h.data > 0 and h.data or 4 * w.len) .. packet_list(w)
 	end
 	local text = (w.host and "DMA " or "") .. verb .. " " .. table.concat(parts, ", ")
 	if not h.cpl then return text end
@@ -317,6 +522,7 @@ function proto.dissector(buf, pinfo, tree)
 	end
 	if w.vector then root:add(f.vector, buf(0, 0), w.vector):set_generated() end
 	add_data(root, buf, h, w)
+	add_packets(root, buf, w)
 	if h.digest then root:add(f.digest, buf(buf:len() - 4, 4)) end
 	local status = h.cpl and buf(6, 1):bitfield(0, 3) or 0
 	if status ~= 0 then root:add_proto_expert_info(failed, "status " .. (STATUS[status] or "reserved")) end

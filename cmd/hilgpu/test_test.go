@@ -24,7 +24,7 @@ func TestTest(t *testing.T) {
 	assert.Contains(t, out.String(), "1 passed, 0 failed, 1 skipped on emu?nodes=1\n")
 	b, err := os.ReadFile(xml)
 	require.NoError(t, err)
-	assert.Contains(t, string(b), `<testsuite name="hilgpu" tests="2" failures="0" skipped="1"`)
+	assert.Contains(t, string(b), `<testsuite name="hilgpu" tests="2" failures="0" errors="0" skipped="1"`)
 
 	out.Reset()
 	require.Equal(t, exitOK, run([]string{"test", "--json", "--filter", "^present$"}, &out, &errs))
