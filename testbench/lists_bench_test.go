@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"github.com/hilgpu/hilgpu/hostdriver/umd"
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
@@ -310,13 +309,6 @@ func scaling(work func(goroutine int)) float64 {
 		}
 	}
 	return 2 * float64(best[1]) / float64(best[2])
-}
-
-// processor returns the processor time that this program has taken.
-func processor(b *testing.B) time.Duration {
-	var u unix.Rusage
-	require.NoError(b, unix.Getrusage(unix.RUSAGE_SELF, &u))
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // spent is scaling by processor time: what one goroutine takes for its work, of

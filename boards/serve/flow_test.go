@@ -3,7 +3,6 @@ package serve_test
 import (
 	"encoding/binary"
 	"net"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -18,7 +17,6 @@ import (
 	"github.com/hilgpu/hilgpu/bus/datalink"
 	"github.com/hilgpu/hilgpu/bus/endpoint"
 	"github.com/hilgpu/hilgpu/bus/rootport"
-	"github.com/hilgpu/hilgpu/bus/serial"
 	"github.com/hilgpu/hilgpu/bus/tlp"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
@@ -159,34 +157,4 @@ func TestDeafDevice(t *testing.T) {
 	for i := range words {
 		require.Equal(t, uint32(i+1), binary.LittleEndian.Uint32(p[4*i:]))
 	}
-}
-
-// TestStaleWrites: of what a host sent and the device had not begun to take,
-// nothing lands once the session is over.
-func TestStaleWrites(t *testing.T) {
-	dev := &deaf{Device: bustest.NewDevice(bustest.DeviceOptions{})}
-	pty, err := serial.ListenPty(filepath.Join(t.TempDir(), "board"))
-	require.NoError(t, err)
-	r := start(t, dev, pty, serve.Options{Endpoint: endpoint.Options{Queue: 4}})
-	open := func() *rootport.RootPort {
-		s, err := serial.Open(pty.Path(), serial.Options{})
-		require.NoError(t, err)
-		link, err := connect(s, bustest.NewHost(4096))
-		require.NoError(t, err)
-		return link
-	}
-	link := open()
-	require.NoError(t, bustest.Enumerate(link))
-	r.board.Sample(func() { dev.on.Store(true) })
-	flood(t, link)
-	time.Sleep(50 * time.Millisecond)
-	require.NoError(t, link.Close())
-	eventually(t, func() bool { return !r.board.Connected() }, "the end of the session")
-	time.Sleep(50 * time.Millisecond)
-	r.board.Sample(func() { dev.on.Store(false) })
-	link = open()
-	defer link.Close()
-	p := make([]byte, 4*words)
-	require.NoError(t, link.Read(2, 0, p))
-	assert.Equal(t, make([]byte, len(p)-4), p[4:], "all but the write at the port")
 }

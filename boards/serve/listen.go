@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/hilgpu/hilgpu/bus"
-	"github.com/hilgpu/hilgpu/bus/serial"
 )
 
 // A Listener is where hosts find a board.
@@ -29,16 +28,32 @@ type Listener interface {
 	Close() error
 }
 
-// Listen opens tcp:ADDRESS or pty:PATH.
+// Listen opens tcp:ADDRESS or, on Linux, pty:PATH. It fails with ErrOptions for
+// another place or one that the system does not have.
 func Listen(where string) (Listener, error) {
+	if err := check(where, runtime.GOOS, runtime.GOARCH); err != nil {
+		return nil, err
+	}
+	if path, ok := strings.CutPrefix(where, "pty:"); ok {
+		return ListenPty(path)
+	}
+	return ListenTCP(strings.TrimPrefix(where, "tcp:"))
+}
+
+// check fails with ErrOptions if a system has no such place to listen at.
+func check(where, goos, goarch string) error {
+	want := "tcp:ADDRESS or pty:PATH"
+	if goos != "linux" {
+		want = "tcp:ADDRESS"
+	}
 	scheme, rest, _ := strings.Cut(where, ":")
 	switch {
-	case scheme == "tcp" && rest != "":
-		return ListenTCP(rest)
-	case scheme == "pty" && rest != "":
-		return ListenPty(rest)
+	case rest == "" || scheme != "tcp" && scheme != "pty":
+		return fmt.Errorf("%w: listen at %q, want %s", ErrOptions, where, want)
+	case scheme == "pty" && goos != "linux":
+		return fmt.Errorf("%w: pty:PATH is not available on %s/%s, want %s", ErrOptions, goos, goarch, want)
 	}
-	return nil, fmt.Errorf("%w: listen at %q, want tcp:ADDRESS or pty:PATH", ErrOptions, where)
+	return nil
 }
 
 // A TCP listens for hosts at an address.
@@ -155,90 +170,7 @@ func refuse(c, current net.Conn) {
 	io.Copy(io.Discard, io.LimitReader(c, 1<<16))
 }
 
-// Pty is a pseudo-terminal, which hosts open as a serial port.
-type Pty struct {
-	stream *serial.Pty
-}
-
-// ListenPty makes a pseudo-terminal and path a symbolic link to it.
-func ListenPty(path string) (*Pty, error) {
-	p, err := serial.ListenPty(path)
-	if err != nil {
-		return nil, err
-	}
-	return &Pty{stream: p}, nil
-}
-
-// Selector returns serial: and the path.
-func (p *Pty) Selector() string { return "serial:" + p.stream.Path() }
-
-// Close ends the pseudo-terminal.
-func (p *Pty) Close() error { return p.stream.Close() }
-
-// Serve serves whoever has the other side open. Before each session it answers a
-// host that asks for another rate than the board's, of those of serial.Rates.
-func (p *Pty) Serve(ctx context.Context, b *Board) error {
-	defer p.stream.Close()
-	base := b.opt.Baud
-	if base == 0 {
-		base = serial.DefaultBaud
-	}
-	for {
-		if err := p.stream.SetWriteDeadline(time.Time{}); err != nil { // of the channel before
-			return fmt.Errorf("serve: %w", err)
-		}
-		rate, err := serial.AnswerBaud(p.stream, base, serial.Rates(), ctx.Done())
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err != nil {
-			return fmt.Errorf("serve: %w", err)
-		}
-		if b.opt.Baud == 0 {
-			rate = 0
-		}
-		b.serving.Lock()
-		t := &turn{Pty: p.stream}
-		err = b.serve(ctx, t, rate, t)
-		b.serving.Unlock()
-		if !errors.Is(err, errOver) {
-			return err
-		}
-	}
-}
-
-// A turn is a pseudo-terminal for one session: closing it leaves the terminal
-// open. Once it is mute nothing is written: what a channel says as it ends would
-// reach the next host.
-type turn struct {
-	*serial.Pty
-	over, mute atomic.Bool
-}
-
-// Write implements io.Writer.
-func (t *turn) Write(b []byte) (int, error) {
-	if t.mute.Load() {
-		return len(b), nil
-	}
-	return t.Pty.Write(b)
-}
-
-// Read ends a tenth of a second after Close at the latest.
-func (t *turn) Read(b []byte) (int, error) {
-	if t.over.Load() {
-		return 0, io.EOF
-	}
-	return t.Pty.Read(b)
-}
-
-// Close implements io.Closer.
-func (t *turn) Close() error {
-	t.over.Store(true)
-	return nil
-}
-
 var (
-	_ Listener           = (*TCP)(nil)
-	_ Listener           = (*Pty)(nil)
-	_ io.ReadWriteCloser = (*serial.Pty)(nil)
+	_ Listener = (*TCP)(nil)
+	_ Listener = (*Pty)(nil)
 )

@@ -142,7 +142,7 @@ func TestFind(t *testing.T) {
 		{"ttyS1", "", ErrMissing, "ttyS1: there is"},
 		{"FT4ZS6I3/if99999999999999999999", "", ErrOption, "interface"},
 	} {
-		got, err := find(m.roots(), tt.name)
+		got, err := find(tt.name, func() ([]PortInfo, error) { return list(m.roots()) })
 		assert.Equal(t, tt.want, got, tt.name)
 		require.ErrorIs(t, err, tt.err, tt.name)
 		if tt.err != nil {
@@ -150,7 +150,7 @@ func TestFind(t *testing.T) {
 			assert.NotContains(t, err.Error(), "\n")
 		}
 	}
-	_, err := find(newTree(t).roots(), "x")
+	_, err := find("x", func() ([]PortInfo, error) { return list(newTree(t).roots()) })
 	assert.ErrorContains(t, err, "x: there is none")
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/bus/channel"
 	"github.com/hilgpu/hilgpu/bus/datalink"
+	"github.com/hilgpu/hilgpu/bus/frame"
 )
 
 // soon is what a user may have to wait for an error, on a machine that is busy.
@@ -604,5 +605,28 @@ func TestLink(t *testing.T) {
 			assert.Less(t, time.Since(start), soon)
 			require.NoError(t, host.Close())
 		}
+	})
+}
+
+// The protocol runs over a real pseudo-terminal, whose rate has no effect.
+func TestBaudPty(t *testing.T) {
+	each(t, func(t *testing.T, opt Options) {
+		board := listen(t, "")
+		host, err := Open(board.Path(), opt)
+		require.NoError(t, err)
+		defer host.Close()
+		done := make(chan int)
+		go func() {
+			b, err := AnswerBaud(board, DefaultBaud, all, nil)
+			assert.NoError(t, err)
+			done <- b
+		}()
+		h, err := RaiseBaud(host, DefaultBaud, all, nil)
+		require.NoError(t, err)
+		assert.Equal(t, 3_000_000, h)
+		hello := append([]byte{0x50, 1}, make([]byte, 32)...)
+		_, err = host.Write(new(frame.Encoder).Append(nil, hello))
+		require.NoError(t, err)
+		assert.Equal(t, 3_000_000, <-done)
 	})
 }

@@ -1,3 +1,5 @@
+//go:build linux || darwin
+
 package serial
 
 import (
@@ -5,7 +7,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/tarm/serial"
 	bugst "go.bug.st/serial"
 	"golang.org/x/sys/unix"
 )
@@ -29,30 +30,13 @@ func openDevice(path, driver string, baud int) (io.ReadWriteCloser, error) {
 	return port, nil
 }
 
-func checkRate(baud int) error {
-	if baud < 50 || baud > 20_000_000 {
-		return fmt.Errorf("%w: %d baud, want 50 to 20000000", ErrRate, baud)
-	}
-	return nil
-}
-
-func mode(baud int) *bugst.Mode { return &bugst.Mode{BaudRate: baud, DataBits: 8} }
-
-func openTarm(path string, baud int) (io.ReadWriteCloser, error) {
-	port, err := serial.OpenPort(&serial.Config{Name: path, Baud: baud, ReadTimeout: readTime})
-	if err != nil {
-		return nil, openError(path, baud, err)
-	}
-	return port, nil
-}
-
 // openError says what a library's error means. By then the port is there, ours
 // and a terminal; the rate is what is left to be wrong.
 func openError(path string, baud int, err error) error {
 	var perr *bugst.PortError
 	switch {
 	case errors.As(err, &perr) && perr.Code() == bugst.PortBusy, errors.Is(err, unix.EBUSY):
-		return busy(procRoot, path)
+		return busyPort(path)
 	case errors.Is(err, unix.EACCES), errors.As(err, &perr) && perr.Code() == bugst.PermissionDenied:
 		return forbidden(path)
 	}
@@ -60,8 +44,7 @@ func openError(path string, baud int, err error) error {
 }
 
 // setRate changes the rate of a device, and returns the device to use from then
-// on. The settings are the terminal's, not the descriptor's: tarm sets them only
-// when it opens a port.
+// on.
 func setRate(dev io.ReadWriteCloser, path string, fd, rate int) (io.ReadWriteCloser, error) {
 	if err := checkRate(rate); err != nil {
 		return nil, err
@@ -72,16 +55,5 @@ func setRate(dev io.ReadWriteCloser, path string, fd, rate int) (io.ReadWriteClo
 		}
 		return dev, nil
 	}
-	if err := unix.IoctlSetInt(fd, unix.TIOCNXCL, 0); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrUnplugged, path, err)
-	}
-	next, err := openTarm(path, rate)
-	if !isPty(fd) {
-		unix.IoctlSetInt(fd, unix.TIOCEXCL, 0)
-	}
-	if err != nil {
-		return nil, err
-	}
-	dev.Close()
-	return next, nil
+	return reopenTarm(dev, path, fd, rate)
 }

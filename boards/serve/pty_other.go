@@ -1,0 +1,10 @@
+//go:build !linux
+
+package serve
+
+import "runtime"
+
+// ListenPty fails with ErrOptions: only Linux has pseudo-terminals that need no cgo.
+func ListenPty(path string) (*Pty, error) {
+	return nil, check("pty:"+path, runtime.GOOS, runtime.GOARCH)
+}

@@ -1,0 +1,34 @@
+package serial
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.bug.st/serial/enumerator"
+)
+
+// List returns the serial ports of the machine, by path. Windows does not tell the
+// interface of a port, and not who has it open.
+func List() ([]PortInfo, error) {
+	details, err := enumerator.GetDetailedPortsList()
+	if err != nil {
+		return nil, fmt.Errorf("serial: list the ports: %w", err)
+	}
+	ports := make([]PortInfo, 0, len(details))
+	for _, d := range details {
+		ports = append(ports, PortInfo{
+			Path: d.Name, Serial: d.SerialNumber, Vendor: strings.ToLower(d.VID), Product: strings.ToLower(d.PID),
+			Manufacturer: d.Manufacturer, Name: d.Product, Interface: -1,
+		})
+	}
+	slices.SortFunc(ports, func(a, b PortInfo) int { return cmp.Compare(a.Path, b.Path) })
+	return ports, nil
+}
+
+// isPath reports whether a name is a path and not one to be found.
+func isPath(name string) bool { return strings.HasPrefix(name, `\\.\`) }
+
+// sameName reports whether two names of devices are of the same one.
+func sameName(a, b string) bool { return strings.EqualFold(a, b) }
