@@ -64,7 +64,8 @@ type scheme struct {
 	name    string
 	doc     string
 	options []option
-	place   string // what stands behind the colon, or ""
+	place   string   // what stands behind the colon, or ""
+	only    []string // systems that have it, as GOOS has them; none is all
 
 	emulated bool // the GPU is emulated in this process
 	open     func(o opening) (bus.Link, bus.Clock, error)
@@ -97,6 +98,8 @@ type Options struct {
 type option struct {
 	name, doc string
 	values    []string // that it can have, if they are few; Complete offers them
+
+	only map[string][]string // systems that have a value, as GOOS has them; all have one that is not here
 }
 
 func schemes() []scheme {
@@ -153,8 +156,11 @@ func Emulated(selector string) bool {
 	return err == nil && s.emulated
 }
 
+// find returns the scheme of a selector and what it is given, on this system.
+func find(selector string) (scheme, opening, error) { return here().find(selector) }
+
 // find returns the scheme of a selector and what it is given.
-func find(selector string) (scheme, opening, error) {
+func (on system) find(selector string) (scheme, opening, error) {
 	name, query, _ := strings.Cut(selector, "?")
 	name, place, colon := strings.Cut(name, ":")
 	for _, s := range schemes() {
@@ -168,6 +174,8 @@ func find(selector string) (scheme, opening, error) {
 			err = fmt.Errorf("%w: want %s:%s", errPlace, s.name, s.place)
 		case s.place == "" && colon:
 			err = fmt.Errorf("%w: %s takes nothing behind a colon", errPlace, s.name)
+		default:
+			err = on.check(s, values)
 		}
 		if err != nil {
 			err = fmt.Errorf("%w: %q: %w", ErrSelector, selector, err)

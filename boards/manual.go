@@ -35,7 +35,7 @@ func schemeSection() Section {
 		if k.place != "" {
 			name += ":" + k.place
 		}
-		s.Entries = append(s.Entries, Entry{name, k.doc})
+		s.Entries = append(s.Entries, Entry{name, k.doc + onlyOn("", k.only)})
 	}
 	return s
 }
@@ -47,7 +47,7 @@ func optionSections() []Section {
 	takers := map[Entry][]string{}
 	for _, k := range schemes() {
 		for _, o := range k.options {
-			e := Entry{o.name, o.doc}
+			e := Entry{o.name, o.manual()}
 			if takers[e] == nil {
 				entries = append(entries, e)
 			}
@@ -64,6 +64,15 @@ func optionSections() []Section {
 		all[i].Entries = append(all[i].Entries, e)
 	}
 	return all
+}
+
+// manual describes the option.
+func (o option) manual() string {
+	doc := o.doc
+	for _, v := range o.values {
+		doc += onlyOn(v+" ", o.only[v])
+	}
+	return doc
 }
 
 // sentence joins names as a sentence does.

@@ -31,7 +31,8 @@ func serialPort() scheme {
 		open: openSerial, options: append([]option{
 			{name: "baud", doc: "bits in a second, 115200 if not given"},
 			{name: "maxbaud", doc: "settle with the board on the highest rate that works, up to this one"},
-			{name: "driver", doc: "library that drives the port, bugst or tarm", values: []string{serial.BugSt, serial.Tarm}},
+			{name: "driver", doc: "library that drives the port, bugst or tarm, bugst if not given", values: []string{serial.BugSt, serial.Tarm},
+				only: map[string][]string{serial.Tarm: serial.Systems(serial.Tarm)}},
 		}, streamOptions()...),
 	}
 }

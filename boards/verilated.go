@@ -13,7 +13,7 @@ import (
 func verilator() scheme {
 	return scheme{
 		name: "verilated", doc: "the GPU as Verilog, in a process that Verilator builds on first use",
-		open: openVerilated,
+		open: openVerilated, only: []string{"linux", "darwin"},
 		options: append(options(false), option{
 			name: "source", doc: "directory in the source tree of this program, which is what is translated, . if not given",
 		}),

@@ -52,7 +52,8 @@ as they would a real board, until the program is interrupted. It prints for each
 what to give to --board.
 
 Where to listen:
-  pty:PATH   a pseudo-terminal; PATH becomes a link to it, for --board serial:PATH
+  pty:PATH   a pseudo-terminal; PATH becomes a link to it, for --board serial:PATH;
+             only on linux
   tcp:ADDR   a TCP port, for --board tcp:ADDR; port 0 is any that is free
 
 Selectors are those of emu, with its faults, but without the options of the link

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"text/tabwriter"
 
@@ -50,8 +51,12 @@ func (p portJSON) adapter() string {
 }
 
 func (p portJSON) holder() string {
-	if len(p.Holders) == 0 {
+	switch {
+	case len(p.Holders) > 0:
+	case serial.HoldersKnown(runtime.GOOS):
 		return "free"
+	default:
+		return "not known"
 	}
 	return "held by " + strings.Join(p.Holders, ", ")
 }
