@@ -10,7 +10,7 @@ ICARUS_CYCLES ?= 10000
 SEED          ?= 1
 MUTANTS       ?= 200
 
-.PHONY: help run test build gen gen-check fmt-check vet lint race bench soak clean tools lockstep synth mutants verilog
+.PHONY: help run test build gen gen-check fmt-check vet lint race bench soak clean tools lockstep synth mutants verilog dist
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 14
@@ -96,6 +96,9 @@ mutants: build ## mistakes in the Verilog, each of which lockstep has to notice;
 
 synth: build ## LUTs, flip-flops, block RAM and DSPs of every block on iCE40 and ECP5, small placed on an HX8K; fails on a bad log
 	$(BIN) synth
+
+dist: ## out/dist: archives of HEAD for Linux, macOS and Windows on amd64 and arm64, and SHA256SUMS
+	$(GO) run ./cmd/dist -o out/dist
 
 clean: ## remove what was built
 	rm -rf bin out

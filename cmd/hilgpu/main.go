@@ -34,7 +34,7 @@ runs its RTL cycle by cycle.`,
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.AddCommand(newBench(a), newBoard(a), newBringup(a), newRun(a), newVersion(a), newLockstep(a), newReg(a), newRules(a),
-		newSynth(a), newTest(a), newVerilog(a))
+		newMan(), newSynth(a), newTest(a), newVerilog(a))
 	root.AddCommand(newTopics()...)
 	root.SetUsageTemplate(usageTemplate)
 	a.setHelp(root)

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// A target is a system that the program is built for.
+type target struct{ os, arch string } // GOOS and GOARCH
+
+func (t target) String() string { return t.os + "_" + t.arch }
+
+// program returns the name of the program's file.
+func (t target) program() string {
+	if t.os == "windows" {
+		return "hilgpu.exe"
+	}
+	return "hilgpu"
+}
+
+// targets returns the systems that have an archive.
+func targets() []target {
+	return []target{
+		{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}, {"windows", "amd64"}, {"windows", "arm64"},
+	}
+}
+
+// A builder builds a source as go install builds it for everybody: from its module,
+// whose version the program then has, and from the modules that its go.sum has.
+type builder struct {
+	*source
+	proxies string
+}
+
+// newBuilder packs the module, and has go download and verify what it requires.
+func newBuilder(s *source) (*builder, error) {
+	own := filepath.Join(s.work, "proxy")
+	if err := s.writeProxy(own); err != nil {
+		return nil, err
+	}
+	for _, verb := range []string{"download", "verify"} {
+		cmd := exec.Command("go", "mod", verb)
+		cmd.Dir = s.tree
+		if _, err := output(cmd); err != nil {
+			return nil, err
+		}
+	}
+	cache, err := output(exec.Command("go", "env", "GOMODCACHE"))
+	if err != nil {
+		return nil, err
+	}
+	downloads := filepath.Join(strings.TrimSpace(string(cache)), "cache", "download")
+	return &builder{s, fileURL(own) + "," + fileURL(downloads)}, nil
+}
+
+// fileURL returns the URL of a path, as GOPROXY has it.
+func fileURL(path string) string {
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // the letter of a drive
+	}
+	return "file://" + path
+}
+
+// install returns the path of the program for a target.
+func (b *builder) install(t target) (string, error) {
+	gopath := filepath.Join(b.work, "go")
+	cmd := exec.Command("go", "install", "github.com/hilgpu/hilgpu/cmd/hilgpu@"+b.version)
+	cmd.Dir = b.work
+	// GOSUMDB: newBuilder has verified the modules.
+	cmd.Env = append(os.Environ(), "GOOS="+t.os, "GOARCH="+t.arch, "CGO_ENABLED=0", "GOPROXY="+b.proxies, "GONOPROXY=none",
+		"GOSUMDB=off", "GOFLAGS=-trimpath -modcacherw", "GOPATH="+gopath, "GOMODCACHE="+filepath.Join(b.work, "mod"), "GOBIN=", "GOWORK=off")
+	if _, err := output(cmd); err != nil {
+		return "", fmt.Errorf("%s: %w", t, err)
+	}
+	bin := filepath.Join(gopath, "bin")
+	if t != (target{runtime.GOOS, runtime.GOARCH}) {
+		bin = filepath.Join(bin, t.String())
+	}
+	return filepath.Join(bin, t.program()), nil
+}
