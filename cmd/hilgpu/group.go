@@ -23,6 +23,9 @@ func (a *app) complete(c *cobra.Command) {
 			return a.withBoard(c, func() error { return do(c, args) })
 		}
 	}
+	if err := completes(c); err != nil {
+		panic(err) // a flag that is completed twice
+	}
 	for _, sub := range c.Commands() {
 		a.complete(sub)
 	}
@@ -117,5 +120,5 @@ func (a *app) setHelp(root *cobra.Command) {
 		},
 	})
 	root.InitDefaultHelpCmd()
-	root.InitDefaultCompletionCmd()
+	a.setCompletion(root)
 }

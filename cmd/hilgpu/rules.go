@@ -86,13 +86,6 @@ func newRulesExplain(a *app) *cobra.Command {
 		Short:   "Explain a rule: its source, what is caught, a violation",
 		Example: "  hilgpu rules explain refresh-stale",
 		Args:    cobra.ExactArgs(1),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			var names []string
-			for _, r := range rule.All() {
-				names = append(names, r.Name)
-			}
-			return names, cobra.ShellCompDirectiveNoFileComp
-		},
 		RunE: func(c *cobra.Command, args []string) error {
 			r, err := rule.Named(args[0])
 			if err != nil {

@@ -1,0 +1,282 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/boards/regs"
+	"github.com/hilgpu/hilgpu/bus/fault"
+	"github.com/hilgpu/hilgpu/rtl/abi/reg"
+	"github.com/hilgpu/hilgpu/runtime/verifier/rule"
+	"github.com/hilgpu/hilgpu/testbench/bringup"
+	"github.com/hilgpu/hilgpu/testbench/lockstep"
+	"github.com/hilgpu/hilgpu/testbench/suite"
+	"github.com/hilgpu/hilgpu/testbench/synth"
+)
+
+// Directives to the shell. What goes on after a candidate has no space after it.
+const (
+	noFiles  = cobra.ShellCompDirectiveNoFileComp
+	goesOn   = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveKeepOrder
+	ordered  = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	anyFile  = cobra.ShellCompDirectiveDefault
+	folders  = cobra.ShellCompDirectiveFilterDirs
+	ofEnding = cobra.ShellCompDirectiveFilterFileExt
+)
+
+// completer completes a value or an argument.
+type completer = cobra.CompletionFunc
+
+// flagCompleters complete the values of flags, by name, which means the same in
+// every command but for a few.
+func flagCompleters(c *cobra.Command) map[string]completer {
+	return map[string]completer{
+		"board":  selectors(boards.Complete),
+		"config": configs(c.Name() == "synth"),
+		"dir": func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return dirs(c.Name()), ordered
+		},
+		"only":        listOf(stageNames()),
+		"waive":       ruleNames,
+		"filter":      caseNames,
+		"poke":        oneOf(reg.Safe.String(), reg.Idle.String(), reg.Destructive.String()),
+		"pace":        oneOf("free", "clock"),
+		"sim":         oneOf(string(lockstep.Verilator), string(lockstep.Icarus), string(lockstep.Netlist)),
+		"target":      oneOf(targetNames()...),
+		"bytes":       oneOf("all"),
+		"wave-on":     oneOf("fault", "cycle"),
+		"listen":      partOf("pty:", "tcp:"),
+		"link-faults": listOf(linkFaults()),
+		"options":     selectors(portOptions),
+		"source":      file(folders),
+		"report":      file(folders),
+		"artifacts":   file(folders),
+		"capture":     file(ofEnding, "pcapng"),
+		"wave":        file(ofEnding, "vcd"),
+		"junit":       file(ofEnding, "xml"),
+		"ddi":         file(anyFile),
+		"output":      outputFile(c.Name()),
+	}
+}
+
+// outputFile completes --output: a folder of verilog, a file of the others.
+func outputFile(command string) completer {
+	if command == "verilog" {
+		return file(folders)
+	}
+	return file(anyFile)
+}
+
+// argCompleters complete arguments, by the path of the command.
+func argCompleters() map[string]completer {
+	names := regs.NewNames(0)
+	return map[string]completer{
+		"hilgpu run compose":   file(ofEnding, "png", "jpg", "jpeg"),
+		"hilgpu board serve":   selectors(boards.CompleteServed),
+		"hilgpu board probe":   selectors(boards.Complete),
+		"hilgpu reg list":      registers(names),
+		"hilgpu reg read":      registers(names),
+		"hilgpu reg write":     assigned(names),
+		"hilgpu reg diff":      fileOrBoard,
+		"hilgpu rules explain": onlyOne(ruleNames),
+	}
+}
+
+// completes registers what completes the flags and arguments of a command. A
+// flag or a command that is not named takes no file.
+func completes(c *cobra.Command) error {
+	if f, ok := argCompleters()[c.CommandPath()]; ok {
+		c.ValidArgsFunction = beginning(f)
+	} else if c.ValidArgsFunction == nil && c.Runnable() && !c.HasSubCommands() {
+		c.ValidArgsFunction = cobra.NoFileCompletions
+	}
+	known := flagCompleters(c)
+	var err error
+	register := func(f *pflag.Flag) {
+		do, ok := known[f.Name]
+		if !ok {
+			do = cobra.NoFileCompletions
+		}
+		if f.Value.Type() != "bool" {
+			err = first(err, c.RegisterFlagCompletionFunc(f.Name, beginning(do)))
+		}
+	}
+	c.NonInheritedFlags().VisitAll(register)
+	return err
+}
+
+// beginning leaves out what does not begin with the text; endings of files are
+// not for the text.
+func beginning(f completer) completer {
+	return func(c *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
+		all, d := f(c, args, text)
+		if d&ofEnding == 0 {
+			all = slices.DeleteFunc(slices.Clone(all), func(w string) bool { return !strings.HasPrefix(w, text) })
+		}
+		return all, d
+	}
+}
+
+// oneOf completes one of some words.
+func oneOf(words ...string) completer {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) { return words, ordered }
+}
+
+// partOf is oneOf for words that go on.
+func partOf(words ...string) completer {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) { return words, goesOn }
+}
+
+// listOf completes the last of several words with commas between.
+func listOf(words []string) completer {
+	return func(_ *cobra.Command, _ []string, text string) ([]string, cobra.ShellCompDirective) {
+		before := text[:strings.LastIndex(text, ",")+1]
+		var all []string
+		for _, w := range words {
+			if name, _, _ := strings.Cut(w, "\t"); !slices.Contains(strings.Split(before, ","), name) {
+				all = append(all, before+w)
+			}
+		}
+		return all, goesOn
+	}
+}
+
+// file completes files, those with one of the endings if there are some.
+func file(directive cobra.ShellCompDirective, endings ...string) completer {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) { return endings, directive }
+}
+
+// onlyOne completes the first argument.
+func onlyOne(f completer) completer {
+	return func(c *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, noFiles
+		}
+		return f(c, args, text)
+	}
+}
+
+// words are candidates as cobra takes them.
+func words(all []boards.Candidate) (out []string) {
+	for _, c := range all {
+		out = append(out, word(c.Text, c.Doc))
+	}
+	return out
+}
+
+func word(text, doc string) string {
+	if doc == "" {
+		return text
+	}
+	return text + "\t" + doc
+}
+
+func selectors(complete func(text string) []boards.Candidate) completer {
+	return func(_ *cobra.Command, _ []string, text string) ([]string, cobra.ShellCompDirective) {
+		return words(complete(text)), goesOn
+	}
+}
+
+// fileOrBoard completes the snapshots and boards of reg diff.
+func fileOrBoard(_ *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 1 {
+		return nil, noFiles
+	}
+	return words(boards.Complete(text)), anyFile | cobra.ShellCompDirectiveNoSpace
+}
+
+func configs(lean bool) completer {
+	return func(_ *cobra.Command, _ []string, text string) ([]string, cobra.ShellCompDirective) {
+		all := words(boards.CompleteConfig(text))
+		if lean {
+			all = append(all, synth.Lean)
+		}
+		return all, goesOn
+	}
+}
+
+// portOptions completes options of serial ports.
+func portOptions(text string) (all []boards.Candidate) {
+	const before = "serial:x?"
+	for _, c := range boards.Complete(before + text) {
+		c.Text = strings.TrimPrefix(c.Text, before)
+		all = append(all, c)
+	}
+	return all
+}
+
+func linkFaults() (all []string) {
+	for _, name := range fault.Names() {
+		all = append(all, word(name+"=", fault.Doc(name)))
+	}
+	return all
+}
+
+// stageNames are the groups of stages, then the stages.
+func stageNames() []string {
+	var groups []string
+	for _, name := range bringup.Stages() {
+		if group, _, _ := strings.Cut(name, "."); !slices.Contains(groups, group) {
+			groups = append(groups, group)
+		}
+	}
+	return append(groups, bringup.Stages()...)
+}
+
+func targetNames() (all []string) {
+	for _, t := range synth.Targets() {
+		all = append(all, string(t))
+	}
+	return all
+}
+
+func ruleNames(*cobra.Command, []string, string) (all []string, d cobra.ShellCompDirective) {
+	for _, r := range rule.All() {
+		all = append(all, word(r.Name, r.Title))
+	}
+	return all, ordered
+}
+
+func caseNames(*cobra.Command, []string, string) (all []string, d cobra.ShellCompDirective) {
+	for _, c := range suite.Cases() {
+		all = append(all, word(c.Name, c.Doc))
+	}
+	return all, ordered
+}
+
+// registers completes names of registers.
+func registers(names *regs.Names) completer {
+	return func(_ *cobra.Command, _ []string, text string) (all []string, d cobra.ShellCompDirective) {
+		for _, c := range names.Complete(text) {
+			all = append(all, word(c.Text, c.Doc))
+		}
+		return all, goesOn
+	}
+}
+
+// assigned completes what reg write takes: names, and after = or as the second
+// argument the values of a field.
+func assigned(names *regs.Names) completer {
+	return func(c *cobra.Command, args []string, text string) (all []string, d cobra.ShellCompDirective) {
+		name, _, valued := strings.Cut(text, "=")
+		before := name + "="
+		if len(args) == 1 && !strings.Contains(args[0], "=") {
+			name, before, valued = args[0], "", true
+		}
+		if !valued {
+			return registers(names)(c, args, text)
+		}
+		found, err := names.Find(name)
+		if err != nil || len(found) != 1 {
+			return nil, noFiles
+		}
+		for _, v := range found[0].Values() {
+			all = append(all, before+v)
+		}
+		return all, ordered
+	}
+}

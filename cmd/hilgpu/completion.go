@@ -1,0 +1,40 @@
+package main
+
+import (
+	_ "embed" // the script
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+// bashCompletion is the script for bash. Cobra's does not take words that need
+// quotes, as selectors do.
+//
+//go:embed completion.bash
+var bashCompletion string
+
+// setCompletion adds the commands that print scripts for shells.
+func (a *app) setCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	completion, _, err := root.Find([]string{"completion"})
+	if err != nil {
+		panic(err) // cobra has added it
+	}
+	for _, c := range completion.Commands() {
+		if c.Name() == "bash" {
+			completion.RemoveCommand(c)
+		}
+	}
+	completion.AddCommand(&cobra.Command{
+		Use:   "bash",
+		Short: "Generate the autocompletion script for bash",
+		Long:  "Bash prints the script that completes commands, selectors, registers and more in bash 4.4 or later.",
+		Example: `  source <(hilgpu completion bash)
+  hilgpu completion bash > /etc/bash_completion.d/hilgpu`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := io.WriteString(a.stdout, bashCompletion)
+			return err
+		},
+	})
+}
