@@ -20,6 +20,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 var noon = time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)
@@ -100,6 +102,7 @@ func TestWriteArchive(t *testing.T) {
 // repository makes a repository with a commit at noon.
 func repository(t *testing.T, files map[string]string) string {
 	t.Helper()
+	tooltest.Need(t, "git")
 	dir := t.TempDir()
 	for name, text := range files {
 		path := filepath.Join(dir, name)
@@ -216,6 +219,7 @@ func TestDocuments(t *testing.T) {
 }
 
 func TestNoRepository(t *testing.T) {
+	tooltest.Need(t, "git")
 	t.Setenv("GIT_CEILING_DIRECTORIES", os.TempDir())
 	_, err := checkout(t.TempDir(), t.TempDir())
 	assert.ErrorContains(t, err, "git log")

@@ -1,6 +1,5 @@
-// Package tool lists the programs outside Go that translate, simulate,
-// synthesise and inspect what this module writes, and finds those that a machine
-// lacks.
+// Package tool lists the programs outside Go that commands and tests run, such as
+// simulators of the Verilog, and finds those that a machine lacks.
 package tool
 
 import (
@@ -25,7 +24,7 @@ func Programs() []Program {
 		{"verilator", "verilator"}, {"make", "make"}, {"g++", "g++"},
 		{"iverilog", "iverilog"}, {"vvp", "iverilog"},
 		{"yosys", "yosys"}, {"yosys-abc", "yosys"}, {"nextpnr-ice40", "nextpnr-ice40"},
-		{"tshark", "tshark"},
+		{"tshark", "tshark"}, {"git", "git"},
 	}
 }
 
