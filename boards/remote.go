@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/hilgpu/hilgpu/boards/serve"
@@ -122,7 +121,7 @@ func dialAdvice(err error) string {
 	switch {
 	case errors.As(err, &name):
 		return "check the host's name"
-	case errors.Is(err, syscall.ECONNREFUSED):
+	case errors.Is(err, connRefused):
 		return "start the board's server, or check the port"
 	case errors.As(err, &late) && late.Timeout():
 		return fmt.Sprintf("no answer in %v; check the address, and that the board is on", dialTimeout)

@@ -49,9 +49,9 @@ func HoldersKnown(goos string) bool { return goos == "linux" }
 
 // Find returns the path of the port that name names: a path, which is returned
 // as it is; the last part of one, such as ttyUSB0; a USB serial number, with
-// "/ifNN" behind it if the adapter has several ports; or a file that is there.
-// It fails with
-// ErrMissing or ErrAmbiguous and the names of what there is.
+// "/ifNN" after it if the adapter has several ports; or a file that is there. On
+// Windows COM3 is a path. It fails with ErrMissing or ErrAmbiguous and the names of
+// what there is.
 func Find(name string) (string, error) { return find(name, List) }
 
 var withInterface = regexp.MustCompile(`^(.+)/if([0-9]+)$`)

@@ -3,6 +3,7 @@ package serial
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -27,8 +28,13 @@ func List() ([]PortInfo, error) {
 	return ports, nil
 }
 
-// isPath reports whether a name is a path and not one to be found.
-func isPath(name string) bool { return strings.HasPrefix(name, `\\.\`) }
+var comPort = regexp.MustCompile(`^(?i:COM)[0-9]+$`)
+
+// isPath reports whether a name is a path and not one to be found. A port that a
+// program emulates may have one and not be listed.
+func isPath(name string) bool {
+	return strings.HasPrefix(name, `\\.\`) || comPort.MatchString(name)
+}
 
 // sameName reports whether two names of devices are of the same one.
 func sameName(a, b string) bool { return strings.EqualFold(a, b) }
