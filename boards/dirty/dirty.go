@@ -4,7 +4,8 @@
 // hardware may hold anything in them after power on. Leave is such an earlier
 // session: a host that programs every register with random values, has the
 // nodes run packets, makes mistakes and leaves. It reaches the GPU through its
-// ports alone, so the state that it leaves is one that the hardware can be in.
+// ports, so the state that it leaves is one that the hardware can be in; only what
+// VRAM held before it is set directly.
 package dirty
 
 import (
@@ -48,7 +49,7 @@ const (
 
 // Leave runs a session on dev, which has just been powered on, and leaves it.
 // The same seed leaves the same state. If dev is a VRAM, all of its memory is
-// filled; otherwise the session writes only where its packets do.
+// filled with random bytes first; otherwise only the session's packets write to it.
 //
 // Nothing is in flight at the ports when Leave returns, so another host can be
 // connected. The device may be in any state in which it does not use them: its
@@ -289,7 +290,7 @@ func (s *session) pass(n uint64) {
 
 // Nothing crosses the ports of a device at rest for restClocks, which is longer
 // than any of the session's packets moves data inside of VRAM. Settle waits for
-// that so many times.
+// that restRounds times.
 const (
 	restClocks = 16 << 10
 	restRounds = 256

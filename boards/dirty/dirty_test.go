@@ -89,7 +89,7 @@ func left(t *testing.T, c gpu.Config, seed uint64) *gpu.GPU {
 	return g
 }
 
-// small VRAM, so that a seed takes no time.
+// config has all features, and little VRAM, so that a seed takes no time.
 func config() gpu.Config {
 	c := gpu.Default()
 	c.VRAMBytes = 64 << 10
@@ -212,7 +212,7 @@ func TestSeed(t *testing.T) {
 	assert.NotEqual(t, one.Hash(), other.Hash())
 }
 
-// VRAM holds something everywhere, but for what packets have filled with zeros.
+// VRAM holds something almost everywhere.
 func TestVRAM(t *testing.T) {
 	g := left(t, config(), 1)
 	same := 0

@@ -131,7 +131,7 @@ func (w *Writer) Write(r Record) error {
 }
 
 // intf returns the number of the interface that the next packet is of. The first
-// one of a kind of time gets both interfaces in front of it.
+// one of a kind of time gets both interfaces before it.
 func (w *Writer) intf(d Dir) uint32 {
 	first := &w.first[0]
 	if w.wall {
@@ -200,7 +200,7 @@ const (
 	flagsOutbound  = 2
 )
 
-// What the interfaces are, and whose time their packets have.
+// The comments of the interfaces: whose time their packets have.
 const (
 	virtualTime = "time is virtual: since the board was opened, in clocks of the board or of its line"
 	wallTime    = "time is the wall clock's of the host"

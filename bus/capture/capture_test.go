@@ -118,8 +118,8 @@ func interfaces(t *testing.T, b []byte) (comments []string, times []time.Time) {
 }
 
 // A link with a clock of its own has the wall clock's time, another one the time
-// since it was opened, and the interface says which; virtual time goes on behind
-// a wall clock's.
+// since it was opened, and the interface says which; virtual time goes on
+// after a wall clock's.
 func TestWhoseTime(t *testing.T) {
 	var b bytes.Buffer
 	w, err := capture.NewWriter(&b, capture.Options{})

@@ -201,8 +201,8 @@ local function ring_of(i)
 	}
 end
 
--- learn_node follows the registers of the nodes. What is read tells where a ring
--- is as well as what is written.
+-- learn_node follows the registers of the nodes. A read tells where a ring is as
+-- well as a write does.
 local function learn_node(off, v, write)
 	if off == ID_RESET and write and v % 2 == 1 then
 		for i = 0, CP_NODES - 1 do reset_node(i) end

@@ -56,7 +56,7 @@ var dissections = []dissected{
 	{capture.Up, "0a000000 01008004 0000047c", "completion of rd bar0+0xfc: CA", map[string]string{"hilgpu.status": "4", "hilgpu.failed": "1"}},
 	{capture.Up, "4a000001 01000004 00000704 13000000", "CplD that nothing asked for", map[string]string{"hilgpu.register": "", "hilgpu.request": ""}},
 	// A ring of 64 dwords at 0x1000, of which the node fetches an INDIRECT of the 6
-	// dwords at 0x2000 and a FENCE; a completion splits the first. What RPTR says is
+	// dwords at 0x2000 and a FENCE; a completion splits the first. RPTR tells
 	// where a packet begins; one goes around the end of the ring.
 	{capture.Down, "40000001 0000000f e0001000 02000000", "wr cp0.ctl = 0x2", nil},
 	{capture.Down, "40000003 000000ff e0001008 00100000 00000080 08000000",

@@ -42,8 +42,8 @@ func TestStartDevice(t *testing.T) {
 	assert.NotContains(t, one.gpu.regs, uint32(cp1Ctl), "node 1 is not there")
 }
 
-// What an earlier driver may have left on, of which docs/registers.md says that
-// it outlives CTL.RESET, is off before memory is allocated.
+// Whatever an earlier driver left on and CTL.RESET keeps on, as docs/registers.md
+// says, is off before memory is allocated.
 func TestStartDeviceEndsWhatWasLeft(t *testing.T) {
 	left := map[uint32]uint32{
 		0x10c: 200, 0x110: 5000, // INTC.COALESCE_COUNT, COALESCE_TIME

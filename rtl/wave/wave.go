@@ -2,7 +2,7 @@
 // clock, as a value change dump, or the last clocks in a ring.
 //
 // Time is that of the configured frequency, from when the device was attached,
-// and gpu.clk is its clock. What changes as clk rises is there during that clock:
+// and gpu.clk is its clock. Values that change as clk rises are those of that clock:
 // the registers, what the ports drive, and the inputs that the next edge sees.
 // Clocks that are skipped are not there: clk is unknown meanwhile, and counters
 // jump. Memories are left out.

@@ -144,8 +144,8 @@ func (a *Access) Place() {
 
 // Still ends what an earlier host may have left going and no reset of one node
 // ends: it masks the events, turns coalescing, counters and watchdog off, and
-// resets all nodes, whose timelines stay. It does not wait for the nodes. What it
-// returns gives the masks and limits back their values.
+// resets all nodes, whose timelines stay. It does not wait for the nodes. The
+// function that it returns gives the masks and limits back their values.
 func (a *Access) Still() (restore func()) {
 	caps := a.Reg(idreg.Base + idreg.Caps)
 	var was [][2]uint32

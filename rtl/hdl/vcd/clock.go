@@ -53,7 +53,8 @@ func (s Timescale) String() string {
 }
 
 // Edge returns the time of the n-th edge, in units: clock c rises at edge 2c and
-// falls at edge 2c+1. What no dump can tell is math.MaxUint64.
+// falls at edge 2c+1. An edge too late for
+// 64 bits is at math.MaxUint64.
 func (s Timescale) Edge(n uint64) uint64 {
 	hi, lo := bits.Mul64(n, fsPerSecond/s.unit)
 	lo, carry := bits.Add64(lo, s.hz, 0) // half of the divisor
