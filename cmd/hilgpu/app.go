@@ -14,18 +14,36 @@ import (
 // An app is one run of the program.
 type app struct {
 	reply
+	palette
 	links  *links
-	stderr io.Writer
-	getenv func(name string) string // of the environment; nil: it has nothing
+	stderr *screen
+	getenv func(name string) string // of the environment
+	term   terminal                 // standard output
 
 	began bool  // a command does its work: errors before are of usage
 	help  error // of a help that was asked for something unknown
 }
 
-func newApp(stdout, stderr io.Writer) *app {
-	a := &app{links: &links{stderr: stderr}, stderr: stderr}
-	a.reply = reply{stdout: answers{stdout}}
+// newApp returns a run in the environment that getenv has, nil for an empty one.
+func newApp(stdout, stderr io.Writer, getenv func(name string) string) *app {
+	if getenv == nil {
+		getenv = func(string) string { return "" }
+	}
+	out := terminalOf(stdout, getenv)
+	s := &screen{w: stderr, term: terminalOf(stderr, getenv), time: wallClock()}
+	a := &app{links: &links{stderr: s}, stderr: s, getenv: getenv, term: out}
+	a.palette = palette(out.ok && getenv("NO_COLOR") == "")
+	a.stdout = answers{stdout, s}
 	return a
+}
+
+// progress begins a work, which must end. Nothing is shown between lines of JSON
+// on the terminal.
+func (a *app) progress(name string) *work {
+	if (a.json || a.stream != nil) && a.term.ok {
+		return (&screen{}).begin(name)
+	}
+	return a.stderr.begin(name)
 }
 
 // run executes a command line and returns the exit code. An error is one line

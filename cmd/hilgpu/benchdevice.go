@@ -55,11 +55,15 @@ func runBenchDevice(ctx context.Context, a *app, turns int) error {
 		return fmt.Errorf("%w: --turns %d, want at least 1", errInput, turns)
 	}
 	defer a.onSignal()()
-	all, err := figures.Cycles(ctx)
+	w := a.progress("bench device")
+	defer w.end()
+	w.at("clocks")
+	all, err := figures.Cycles(ctx, w.to)
 	if err != nil {
 		return err
 	}
-	speeds, err := figures.Speeds(ctx, turns)
+	w.at("speeds")
+	speeds, err := figures.Speeds(ctx, turns, w.to)
 	if err != nil {
 		return err
 	}

@@ -97,14 +97,18 @@ func runBenchRTL(f benchRTLFlags) error {
 		return err
 	}
 	defer f.app.onSignal()()
+	w := f.app.progress("bench rtl")
+	defer w.end()
 	r := benchRTLResult{Config: f.config, Runs: f.runs}
-	if r.Rows, err = benchRows(root, config, f); err != nil {
+	if r.Rows, err = benchRows(root, config, f, w); err != nil {
 		return err
 	}
+	w.at("translation")
 	if r.Translate, err = speed.Translate(root, config, f.runs); err != nil {
 		return err
 	}
 	if f.edits > 0 {
+		w.at("edits")
 		e, err := speed.EditLoop(root, f.edits)
 		if err != nil {
 			return err
@@ -118,8 +122,11 @@ func runBenchRTL(f benchRTLFlags) error {
 	return err
 }
 
+// benchRowCount is how many rows benchRows returns.
+const benchRowCount = 5
+
 // benchRows compares the workloads.
-func benchRows(root string, config gpu.Config, f benchRTLFlags) ([]speed.Row, error) {
+func benchRows(root string, config gpu.Config, f benchRTLFlags, under *work) ([]speed.Row, error) {
 	b, err := speed.New(root, config, "")
 	if err != nil {
 		return nil, err
@@ -138,6 +145,7 @@ func benchRows(root string, config gpu.Config, f benchRTLFlags) ([]speed.Row, er
 		{func() (*speed.Recording, error) { return speed.Mixed(config, plan) }, speed.MixedTarget, true},
 		{func() (*speed.Recording, error) { return speed.Idle(config, f.polls) }, speed.IdleTarget, false},
 	} {
+		under.to(len(rows), benchRowCount)
 		rec, err := w.record()
 		if err != nil {
 			return nil, err

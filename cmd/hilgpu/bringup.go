@@ -134,9 +134,17 @@ func runBringup(ctx context.Context, f bringupFlags) error {
 			return boards.OpenWith(selector, host, link)
 		}
 	}
+	w := f.app.progress("bringup")
+	defer w.end()
+	o.Began = func(stage string, done, total int) {
+		w.at(stage)
+		if f.soak == "" {
+			w.to(done, total)
+		}
+	}
 	o.Progress = f.progress
 	if f.soak != "" {
-		return soakBringup(ctx, f, o, add)
+		return soakBringup(ctx, f, o, add, w)
 	}
 	r, err := bringup.Run(ctx, o)
 	if err != nil {
@@ -161,7 +169,7 @@ func (f bringupFlags) progress(r bringup.Result) {
 		f.app.links.wave.fault()
 	}
 	if !f.app.json && f.soak == "" {
-		fmt.Fprint(f.app.stdout, r.Line())
+		fmt.Fprint(f.app.stdout, f.app.painted(r.Line(), string(r.Status)))
 	}
 }
 
@@ -222,7 +230,7 @@ type soakRound struct {
 // takes each round. The
 // report is that of the round in which it did, of the first that failed, or of
 // the last.
-func soakBringup(ctx context.Context, f bringupFlags, o bringup.Options, add func(any) error) error {
+func soakBringup(ctx context.Context, f bringupFlags, o bringup.Options, add func(any) error, w *work) error {
 	rounds, d, err := f.soakLimit()
 	if err != nil {
 		return err
@@ -231,6 +239,11 @@ func soakBringup(ctx context.Context, f bringupFlags, o bringup.Options, add fun
 	bad := 0
 	start := time.Now()
 	for round := uint64(1); (rounds == 0 || round <= rounds) && (d == 0 || time.Since(start) < d); round++ {
+		if d == 0 {
+			w.to(int(round-1), int(rounds))
+		} else {
+			w.to(int(time.Since(start).Seconds()), int(d.Seconds()))
+		}
 		r, err := bringup.Run(ctx, o)
 		if err != nil && keep == nil {
 			return bringupError(err)

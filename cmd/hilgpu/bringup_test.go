@@ -78,7 +78,7 @@ func mute(selector string, host bus.Host) (bus.Link, bus.Clock, error) {
 // A board that cannot be reached is a link that failed, whatever the cause.
 func TestBringupMute(t *testing.T) {
 	var out strings.Builder
-	err := runBringup(t.Context(), bringupFlags{board: "serial:/dev/x", poke: "safe", bytes: "all", app: newApp(&out, io.Discard), open: mute})
+	err := runBringup(t.Context(), bringupFlags{board: "serial:/dev/x", poke: "safe", bytes: "all", app: newApp(&out, io.Discard, nil), open: mute})
 	require.Error(t, err)
 	assert.Equal(t, exitLink, exitCode(err))
 	assert.ErrorIs(t, err, bus.ErrTimeout)

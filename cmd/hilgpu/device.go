@@ -110,6 +110,9 @@ func runTransfer(ctx context.Context, f *transferFlags, packet string) error {
 	}
 	ctx, stop := untilSignal(ctx)
 	defer stop()
+	w := f.app.progress("run " + packet)
+	defer w.end()
+	o.Progress = w.to
 	r, err := transfer.Run(ctx, o)
 	if err != nil {
 		return bareError(err)
@@ -169,6 +172,9 @@ func runStorm(ctx context.Context, f *stormFlags) error {
 	f.Open, f.Failed = bare.With(link), f.app.links.wave.failed
 	ctx, stop := untilSignal(ctx)
 	defer stop()
+	w := f.app.progress("run storm")
+	defer w.end()
+	f.Progress = func(done, total uint64) { w.to(int(done), int(total)) }
 	r, err := storm.Run(ctx, f.Options)
 	if r == nil {
 		return bareError(err)

@@ -25,7 +25,7 @@ func addBoard(fl *pflag.FlagSet, board *string, more string) {
 func (a *app) withBoard(c *cobra.Command, do func() error) error {
 	flag := c.Flag("board")
 	board := ""
-	if flag != nil && !flag.Changed && a.getenv != nil {
+	if flag != nil && !flag.Changed {
 		board = a.getenv(boardVariable)
 	}
 	if board == "" {

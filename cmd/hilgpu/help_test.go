@@ -42,7 +42,7 @@ func TestHelpIsShort(t *testing.T) {
 			}
 		}
 	}
-	walk(newRoot(newApp(io.Discard, io.Discard)))
+	walk(newRoot(newApp(io.Discard, io.Discard, nil)))
 	assert.Greater(t, n, 30)
 	_, stdout, _ := hilgpu("--help")
 	assert.Contains(t, stdout, "hilgpu selectors")
@@ -70,8 +70,7 @@ func TestHelpSelectors(t *testing.T) {
 // in runs a command line where HILGPU_BOARD is board.
 func in(board string, args ...string) (code int, stdout, stderr string) {
 	var out, err strings.Builder
-	a := newApp(&out, &err)
-	a.getenv = func(name string) string { return map[string]string{"HILGPU_BOARD": board}[name] }
+	a := newApp(&out, &err, func(name string) string { return map[string]string{"HILGPU_BOARD": board}[name] })
 	code = a.run(args)
 	return code, out.String(), err.String()
 }
@@ -88,7 +87,7 @@ func TestBoardOfTheEnvironment(t *testing.T) {
 			walk(sub)
 		}
 	}
-	walk(newRoot(newApp(io.Discard, io.Discard)))
+	walk(newRoot(newApp(io.Discard, io.Discard, nil)))
 	for path := range commands {
 		args := strings.Fields(path)
 		switch path {

@@ -88,7 +88,7 @@ func TestJSONOfEveryCommand(t *testing.T) {
 			walk(sub)
 		}
 	}
-	walk(newRoot(newApp(io.Discard, io.Discard)))
+	walk(newRoot(newApp(io.Discard, io.Discard, nil)))
 	for path, tt := range jsonRuns {
 		t.Run(path+"/fails", func(t *testing.T) {
 			args := strings.Fields(strings.ReplaceAll(path+" --json "+tt.bad, "&/", t.TempDir()+"/"))
@@ -146,7 +146,7 @@ func TestJSONOfUsageErrors(t *testing.T) {
 // What unwinds, and a panic of the program, are in the document.
 func TestJSONOfAPanic(t *testing.T) {
 	var stdout, stderr strings.Builder
-	a := newApp(&stdout, &stderr)
+	a := newApp(&stdout, &stderr, nil)
 	a.json = true
 	a.began = true
 	a.document(struct {

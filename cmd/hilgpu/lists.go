@@ -73,6 +73,11 @@ func runLists(f *listsFlags) error {
 	}
 	o.System.Board = link
 	defer f.app.onSignal()()
+	w := f.app.progress("run lists")
+	defer w.end()
+	if w.shown() {
+		o.Progress = w.to
+	}
 	r, err := lists.Run(o)
 	if errors.Is(err, lists.ErrContents) {
 		return fmt.Errorf("%w: %w", errCheck, err)

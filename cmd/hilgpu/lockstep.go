@@ -97,13 +97,17 @@ func runLockstep(f lockstepFlags) error {
 	if tools != nil { // after all input, which is bad on every machine
 		return tools
 	}
+	w := f.app.progress("lockstep")
+	defer w.end()
+	w.at("building the model")
 	dev, err := lockstep.NewDevice(root, config, lockstep.Options{Sim: sim, Wave: f.wave})
 	if err != nil {
 		return err
 	}
 	defer f.app.onSignal()()
 	start := time.Now()
-	err = drive(dev, f)
+	w.at(f.sim)
+	err = drive(dev, f, w)
 	if cerr := dev.Close(); err == nil {
 		err = cerr
 	}
@@ -127,9 +131,9 @@ func runLockstep(f lockstepFlags) error {
 }
 
 // drive runs the stimulus.
-func drive(dev *lockstep.Device, f lockstepFlags) error {
+func drive(dev *lockstep.Device, f lockstepFlags, w *work) error {
 	if !f.session {
-		return lockstep.Random(dev, f.seed, f.cycles)
+		return lockstep.Random(dev, f.seed, f.cycles, func(done, total uint64) { w.to(int(done), int(total)) })
 	}
 	plan, err := planCompose(composeFlags{size: "160x120", contexts: 2, seed: f.seed}, nil)
 	if err != nil {

@@ -10,13 +10,11 @@ import (
 )
 
 func main() {
-	a := newApp(os.Stdout, os.Stderr)
-	a.getenv = os.Getenv
-	os.Exit(a.run(os.Args[1:]))
+	os.Exit(newApp(os.Stdout, os.Stderr, os.Getenv).run(os.Args[1:]))
 }
 
 // run executes a command line in an empty environment and returns the exit code.
-func run(args []string, stdout, stderr io.Writer) int { return newApp(stdout, stderr).run(args) }
+func run(args []string, stdout, stderr io.Writer) int { return newApp(stdout, stderr, nil).run(args) }
 
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{

@@ -55,7 +55,12 @@ func runMutants(f mutantsFlags) error {
 		return err
 	}
 	defer f.app.onSignal()()
-	f.Progress = func(line string) { fmt.Fprintln(f.app.stderr, line) }
+	w := f.app.progress("mutants")
+	defer w.end()
+	f.Progress = w.at
+	if !w.shown() {
+		f.Progress = func(line string) { fmt.Fprintln(f.app.stderr, line) }
+	}
 	r, err := mutant.Run(root, f.Options)
 	if err != nil {
 		return lockstepError(err)

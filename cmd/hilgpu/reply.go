@@ -140,12 +140,16 @@ func compact(v any) ([]byte, error) {
 	return short.Bytes(), nil
 }
 
-// answers is standard output. An error of it is one of what it was given for.
-type answers struct{ w io.Writer }
+// answers is standard output, which may be the terminal that the screen is. An
+// error of it is one of what it was given for.
+type answers struct {
+	w      io.Writer
+	screen *screen
+}
 
 // Write implements io.Writer.
 func (a answers) Write(p []byte) (int, error) {
-	n, err := a.w.Write(p)
+	n, err := a.screen.through(a.w, p)
 	if err != nil {
 		err = fmt.Errorf("%w: cannot write standard output: %w", errInput, err)
 	}

@@ -96,6 +96,8 @@ func runCompose(f composeFlags, images []string) error {
 	if err != nil {
 		return err
 	}
+	w := f.app.progress("run compose")
+	defer w.end()
 	frame, stats, err := composeOn(f.board, link, f.app.links.tdr, testbench.HostDrivers(), ddi, &f.verify, plan)
 	host := time.Since(start)
 	// The trace of a failed run is what one wants to see.

@@ -25,6 +25,7 @@ func (a *app) onSignal(outputs ...*output) (stop func()) {
 		if !ok {
 			return
 		}
+		a.stderr.wipe()
 		for _, o := range outputs {
 			o.discard()
 		}

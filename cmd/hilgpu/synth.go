@@ -83,9 +83,13 @@ func runSynth(f synthFlags) error {
 		return tools
 	}
 	defer f.app.onSignal()()
+	w := f.app.progress("synth")
+	defer w.end()
 	refused, reports := 0, []*synth.Report{}
 	for _, config := range configs {
 		for _, target := range targets {
+			w.to(len(reports), len(configs)*len(targets))
+			w.at(config + " for " + string(target))
 			r, err := synthesise(root, config, target)
 			if err != nil {
 				return err

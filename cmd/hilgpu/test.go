@@ -105,8 +105,15 @@ func runTest(f testFlags) error {
 	if err := tryBoard(f.board, o.Board); err != nil {
 		return err
 	}
-	if !f.app.json {
-		o.Report = func(r suite.Result) { fmt.Fprint(stdout, resultText(f, r)) }
+	w := f.app.progress("test")
+	defer w.end()
+	done, total := 0, countCases(f, o.Filter)
+	o.Report = func(r suite.Result) {
+		if !f.app.json {
+			fmt.Fprint(stdout, f.app.painted(resultText(f, r), string(r.Outcome)))
+		}
+		done++
+		w.to(done, total)
 	}
 	o.Lost = func(r suite.Result) error {
 		if unreachable(r.Err) {
@@ -127,6 +134,16 @@ func runTest(f testFlags) error {
 func unreachable(err error) bool {
 	code := exitCode(err)
 	return code == exitNoDevice || code == exitLink || code == exitMap
+}
+
+// countCases returns how many instances the filter matches.
+func countCases(f testFlags, filter *regexp.Regexp) (n int) {
+	for _, i := range suite.Expand(f.board, f.seed, f.runs) {
+		if filter.MatchString(i.Name) {
+			n++
+		}
+	}
+	return n
 }
 
 // checkFilter fails if the filter matches no case.

@@ -50,6 +50,10 @@ type Options struct {
 
 	Open Opener // nil: boards.Open
 
+	// Began, if not nil, is told of every stage before it runs, and how many of all
+	// that are selected are done.
+	Began func(stage string, done, total int)
+
 	// Progress, if not nil, is told of every result as soon as it is there.
 	Progress func(Result)
 }
@@ -114,6 +118,7 @@ func (r *runner) run(s *session) {
 			r.add(st, outcome{status: Skip, summary: why})
 			continue
 		}
+		r.began(st)
 		from := s.Clock.Now()
 		out := r.stage(st, s)
 		out.seconds = float64(s.Clock.Now()-from) / float64(s.Clock.Hz())
@@ -128,6 +133,20 @@ func (r *runner) run(s *session) {
 		}
 	}
 	r.report.Device = s.device
+}
+
+// began tells of a stage that is about to run.
+func (r *runner) began(st stage) {
+	if r.opt.Began == nil {
+		return
+	}
+	total := 0
+	for _, selected := range r.selected {
+		if selected {
+			total++
+		}
+	}
+	r.opt.Began(st.name, len(r.verdicts), total)
 }
 
 // stage runs one, after what every stage but the first needs.

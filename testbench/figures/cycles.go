@@ -56,11 +56,17 @@ func cycleTargets() []cycleTarget {
 	return all
 }
 
-// Cycles measures the clocks that the device needs. It fails as the boards do, or
-// with ErrStuck.
-func Cycles(ctx context.Context) ([]Figure, error) {
+// Progress is told how many of the figures are measured.
+type Progress func(done, total int)
+
+// Cycles measures the clocks that the device needs, and tells progress unless it
+// is nil. It fails as the boards do, or with ErrStuck.
+func Cycles(ctx context.Context, progress Progress) ([]Figure, error) {
 	var all []Figure
-	for _, c := range cycleTargets() {
+	for i, c := range cycleTargets() {
+		if progress != nil {
+			progress(i, len(cycleTargets()))
+		}
 		v, err := c.measure(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.name, err)

@@ -11,7 +11,7 @@ import (
 
 // TestCycleTargets fails where the device is slower than it has to be.
 func TestCycleTargets(t *testing.T) {
-	all, err := Cycles(context.Background())
+	all, err := Cycles(context.Background(), nil)
 	require.NoError(t, err)
 	assert.Len(t, all, 17)
 	for _, f := range all {
@@ -23,9 +23,9 @@ func TestCycleTargets(t *testing.T) {
 func TestErrors(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err := Cycles(ctx)
+	_, err := Cycles(ctx, nil)
 	assert.ErrorIs(t, err, context.Canceled)
-	_, err = Speeds(ctx, 1)
+	_, err = Speeds(ctx, 1, nil)
 	assert.ErrorIs(t, err, context.Canceled)
 	_, err = clocks(context.Background(), "emu?fault=lost-interrupt")
 	assert.ErrorIs(t, err, ErrStuck)
@@ -34,7 +34,7 @@ func TestErrors(t *testing.T) {
 // Every load is measured in every way, and what is exact holds: no clock
 // allocates, and an idle device is skipped.
 func TestSpeeds(t *testing.T) {
-	all, err := Speeds(context.Background(), 1)
+	all, err := Speeds(context.Background(), 1, nil)
 	require.NoError(t, err)
 	names := map[string]Figure{}
 	for _, f := range all {

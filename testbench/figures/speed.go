@@ -219,11 +219,15 @@ var ratioTargets = map[string]bound{
 	"idle/noskip": {true, 100}, "busy/wave": {false, 6}, "busy/flight": {false, 1.7},
 }
 
-// Speeds measures the emulation of each load in each way.
-func Speeds(ctx context.Context, turns int) ([]Figure, error) {
+// Speeds measures the emulation of each load in each way, and tells progress
+// unless it is nil.
+func Speeds(ctx context.Context, turns int, progress Progress) ([]Figure, error) {
 	var all []Figure
-	for _, l := range Loads {
-		for _, way := range Ways {
+	for i, l := range Loads {
+		for j, way := range Ways {
+			if progress != nil {
+				progress(i*len(Ways)+j, len(Loads)*len(Ways))
+			}
 			s, err := Measure(ctx, l, way, turns)
 			if err != nil {
 				return nil, err

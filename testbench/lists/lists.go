@@ -39,6 +39,10 @@ type Options struct {
 	Alive     int               // lists of a context that exist at a time, 1 to MaxAlive
 	NoRecycle bool              // each list is made with a handle that was not used before
 	Emulated  bool              // the driver does not report command lists: those of the runtime are used
+
+	// Progress, if not nil, is told how many lists of a part of the run are done.
+	// Its time and its allocations are not counted.
+	Progress func(done, total int)
 }
 
 // check returns what is wrong with o.

@@ -231,13 +231,24 @@ func (w *recorder) drop() {
 // cycles runs n lists in all, and returns how many objects of the heap were
 // allocated outside the kernel.
 func (r *run) cycles(n int) (allocated uint64, err error) {
-	kernel, before := r.kernel.allocations, allocations()
-	for n > 0 && err == nil {
-		some := min(n, r.o.Alive*len(r.recorders))
+	kernel, before, others := r.kernel.allocations, allocations(), uint64(0)
+	for done := 0; done < n && err == nil; {
+		some := min(n-done, r.o.Alive*len(r.recorders))
 		err = r.cycle(some)
-		n -= some
+		done += some
+		others += r.progress(done, n)
 	}
-	return allocations() - before - (r.kernel.allocations - kernel), err
+	return allocations() - before - (r.kernel.allocations - kernel) - others, err
+}
+
+// progress tells how many lists are done, and returns what that has allocated.
+func (r *run) progress(done, total int) uint64 {
+	if r.o.Progress == nil {
+		return 0
+	}
+	before := allocations()
+	r.o.Progress(done, total)
+	return allocations() - before
 }
 
 // verify reads what the lists have copied.

@@ -30,7 +30,7 @@ func TestGPU(t *testing.T) {
 	for _, config := range []string{"default", "small", "small?vramports=1&aperture=0"} {
 		t.Run(config, func(t *testing.T) {
 			dev := newDevice(t, config, Icarus)
-			assert.NoError(t, Random(dev, 1, 1500))
+			assert.NoError(t, Random(dev, 1, 1500, nil))
 			dev.Skip(10)
 			assert.NoError(t, dev.Close())
 			assert.Equal(t, uint64(1511), dev.Clocks())
@@ -72,7 +72,7 @@ func TestGPUWritePortIsCompared(t *testing.T) {
 	}
 	dev, err := deviceOf(g, d, Options{Sim: Icarus, Cache: testCache(), Batch: 16})
 	require.NoError(t, err)
-	err = Random(dev, 1, 1500)
+	err = Random(dev, 1, 1500, nil)
 	if closed := dev.Close(); err == nil {
 		err = closed
 	}

@@ -33,6 +33,10 @@ type Options struct {
 	Cycles uint64 // of the board's clock, after which no round begins; not 0
 	All    bool   // go on until then, though every bin was hit
 
+	// Progress, if not nil, is told after each round how far the run is: how many of
+	// the bins were hit, or with All how many of the clocks are over.
+	Progress func(done, total uint64)
+
 	// Failed, if not nil, gets the error of a run before the board is closed.
 	Failed func(error)
 }
@@ -134,8 +138,22 @@ func (s *storm) run(end uint64) error {
 		if err := s.round(); err != nil {
 			return err
 		}
+		s.progress(end)
 	}
 	return s.b.Err
+}
+
+// progress tells how far the run is that is over at the clock end.
+func (s *storm) progress(end uint64) {
+	switch {
+	case s.Progress == nil:
+	case s.All:
+		left := end - min(end, s.b.Clock.Now())
+		s.Progress(s.Cycles-left, s.Cycles)
+	default:
+		total := len(s.cover.all)
+		s.Progress(uint64(total-len(s.cover.missing())), uint64(total))
+	}
 }
 
 func (s *storm) time() uint64 {

@@ -78,7 +78,9 @@ func (w *work) run() (*Report, error) {
 		w.nodes = append(w.nodes, w.b.Node(i))
 		w.want.Fill(w.fenceAt(i), 8, 0)
 	}
+	w.progress(0)
 	w.want.Load(w.b.Access)
+	w.progress(1)
 	for i, n := range w.nodes {
 		if err := n.Start(w.ringAt(i), w.ring, 0); err != nil {
 			return nil, w.first(err)
@@ -91,6 +93,7 @@ func (w *work) run() (*Report, error) {
 	if err == nil && !w.b.Aperture {
 		err = w.nodes[0].Reset() // its ring is compared
 	}
+	w.progress(2)
 	if err == nil {
 		err = w.want.Check(w.b.Access)
 	}
@@ -98,6 +101,13 @@ func (w *work) run() (*Report, error) {
 		return nil, w.first(err)
 	}
 	return w.report(clocks), nil
+}
+
+// progress tells how many of the steps are done.
+func (w *work) progress(done int) {
+	if w.Progress != nil {
+		w.Progress(done, 3)
+	}
 }
 
 // first returns the error of an access, if there was one, for that is why

@@ -54,6 +54,10 @@ type Options struct {
 	Nodes int    // that work at the same time; 0: all
 	Seed  uint64 // of the data
 
+	// Progress, if not nil, is told how many of the steps of a run are done: memory
+	// is loaded, moved and checked.
+	Progress func(done, total int)
+
 	// Failed, if not nil, gets the error of a run before the board is closed.
 	Failed func(error)
 }

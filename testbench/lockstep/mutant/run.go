@@ -134,7 +134,7 @@ func Run(root string, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := lockstep.Random(dev, o.Seed, o.Clocks)
+	run := lockstep.Random(dev, o.Seed, o.Clocks, nil)
 	closed := dev.Close()
 	for _, err := range []error{run, closed} {
 		if err != nil && !errors.Is(err, lockstep.ErrVariants) {
