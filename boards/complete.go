@@ -139,7 +139,7 @@ func completeQuery(before, query string, options []option) []Candidate {
 }
 
 // completeValue goes on with a value, or with the last of several with commas
-// between. What stands in angle brackets is left to be written.
+// between. A part in angle brackets is left to the user.
 func completeValue(before, value string, o option) []Candidate {
 	var all []Candidate
 	complete := slices.Contains(o.values, value)

@@ -25,8 +25,8 @@ func names(s Section) (all []string) {
 	return all
 }
 
-// What the manual has is what Open takes: each scheme that is named with an
-// option wants another value of it, and each other one does not know it.
+// The manual has what Open takes: each scheme that is named with an option wants
+// another value of it, and no other scheme knows it.
 func TestManualIsWhatOpenTakes(t *testing.T) {
 	assert.Equal(t, []string{"emu", "verilated", "serial", "tcp", "line", "snap", "capture"}, Schemes())
 	assert.Equal(t, []string{"emu", "verilated", "serial:PORT", "tcp:HOST:PORT", "line", "snap:FILE", "capture:FILE"}, names(titled(t, "Schemes")))

@@ -72,9 +72,9 @@ func asksJSON(args []string) bool {
 	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
 }
 
-// execute runs the command. A broken contract that unwinds is its error, as is
-// a panic of the program itself.
-func (a *app) execute(args []string) (err error) {
+// caught returns the error of do. A broken contract that unwinds is one, and so
+// is a panic of the program itself.
+func caught(do func() error) (err error) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -86,9 +86,14 @@ func (a *app) execute(args []string) (err error) {
 			err = &crash{r, debug.Stack()}
 		}
 	}()
+	return do()
+}
+
+// execute runs the command.
+func (a *app) execute(args []string) error {
 	root := newRoot(a)
 	root.SetArgs(args)
-	err = root.Execute()
+	err := caught(root.Execute)
 	if err == nil {
 		err = a.help
 	}
@@ -98,7 +103,7 @@ func (a *app) execute(args []string) (err error) {
 	return err
 }
 
-// tell prints an error, and what there is to say of it.
+// tell prints an error and what explains it.
 func (a *app) tell(err error) {
 	if err == nil {
 		return

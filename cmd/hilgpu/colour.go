@@ -9,7 +9,7 @@ type palette bool
 // painted colours the outcome that the first line of text has.
 func (p palette) painted(text, outcome string) string {
 	// Colours, as ECMA-48 §8.3.117 selects them.
-	colours := map[string]string{"pass": "32", "passed": "32", "FAIL": "31", "failed": "31", "skip": "33", "skipped": "33"}
+	colours := map[string]string{"ok": "32", "passed": "32", "FAIL": "31", "failed": "31", "skip": "33", "skipped": "33"}
 	line, rest, _ := strings.Cut(text, "\n")
 	at := strings.LastIndex(line, outcome)
 	colour, ok := colours[outcome]

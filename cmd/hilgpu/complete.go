@@ -18,7 +18,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/synth"
 )
 
-// Directives to the shell. What goes on after a candidate has no space after it.
+// Directives to the shell. A candidate that goes on has no space after it.
 const (
 	noFiles  = cobra.ShellCompDirectiveNoFileComp
 	goesOn   = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveKeepOrder

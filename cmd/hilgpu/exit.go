@@ -136,7 +136,7 @@ func classes() []class {
 		{line.ErrCut, exitLink}, {tlp.ErrMalformed, exitLink}, {tlp.ErrUnsupported, exitLink},
 		{errListen, exitLink},
 
-		// What the device does.
+		// The device itself.
 		{bare.ErrDevice, exitNoDevice}, {hal.ErrNoDevice, exitNoDevice}, {ddi.StatusNoSuchDevice, exitNoDevice},
 		{bare.ErrMap, exitMap}, {ddi.StatusRevisionMismatch, exitMap},
 		{testbench.ErrDevice, exitDevice}, {dxgkrnl.ErrStart, exitDevice}, {hal.ErrEnumerate, exitDevice},
@@ -148,7 +148,7 @@ func classes() []class {
 		{dirty.ErrRestless, exitDevice},
 		{ddi.DXGIDeviceRemoved, exitDevice}, {ddi.DXGIDeviceHung, exitDevice},
 
-		// What is asked for.
+		// Options, names, files and tools of the command line.
 		{serial.ErrOption, exitUsage}, {serial.ErrRate, exitUsage}, {fault.ErrConfig, exitUsage}, {hwfault.ErrFault, exitUsage},
 		{inproc.ErrOptions, exitUsage}, {rootport.ErrOptions, exitUsage}, {endpoint.ErrOptions, exitUsage}, {line.ErrOptions, exitUsage},
 		{serve.ErrOptions, exitUsage}, {wave.ErrOptions, exitUsage}, {bringup.ErrOptions, exitUsage}, {gpu.ErrConfig, exitUsage},
@@ -160,7 +160,7 @@ func classes() []class {
 		{sim.ErrSource, exitUsage}, {verilog.ErrSource, exitUsage}, {verilog.ErrSubset, exitUsage},
 		{sim.ErrTool, exitUsage}, {synth.ErrTool, exitUsage},
 
-		// What was found out, and tools that did not do their work.
+		// Findings, and tools that did not do their work.
 		{regs.ErrReadBack, exitCheck}, {scoreboard.ErrDiffers, exitCheck}, {storm.ErrDiffers, exitCheck}, {lists.ErrContents, exitCheck},
 		{lockstep.ErrPanic, exitCheck}, {lockstep.ErrSession, exitCheck}, {lockstep.ErrVariants, exitCheck},
 		{mutant.ErrControl, exitCheck}, {mutant.ErrText, exitCheck}, {mutant.ErrYosys, exitCheck},
@@ -199,8 +199,8 @@ func exitCode(err error) int {
 	return exitCheck
 }
 
-// first returns the first of the errors that is one: those behind it are mostly
-// the same again.
+// first returns the first of the errors that is not nil: those after it mostly
+// say the same again.
 func first(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {

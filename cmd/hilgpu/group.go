@@ -80,8 +80,8 @@ func onlyCommands(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// setHelp has help refuse what is no command: of a flag --help behind it, and of
-// the command help.
+// setHelp has help refuse names that are no command, both before a flag --help
+// and after the command help.
 func (a *app) setHelp(root *cobra.Command) {
 	print := root.HelpFunc()
 	root.SetHelpFunc(func(c *cobra.Command, args []string) {

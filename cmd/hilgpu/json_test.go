@@ -15,6 +15,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
 )
 
 // jsonRuns are command lines that succeed and that fail, by command. & is a
@@ -143,7 +146,7 @@ func TestJSONOfUsageErrors(t *testing.T) {
 	assert.Contains(t, stdout, "Usage:", "help is text")
 }
 
-// What unwinds, and a panic of the program, are in the document.
+// A panic of the program is in the document.
 func TestJSONOfAPanic(t *testing.T) {
 	var stdout, stderr strings.Builder
 	a := newApp(&stdout, &stderr, nil)
@@ -152,7 +155,10 @@ func TestJSONOfAPanic(t *testing.T) {
 	a.document(struct {
 		N int `json:"n"`
 	}{7})
-	crashed := &crash{"wheel off", []byte("stack\n")}
+	var crashed *crash
+	require.ErrorAs(t, caught(func() error { panic("wheel off") }), &crashed)
+	assert.Contains(t, string(crashed.stack), "TestJSONOfAPanic")
+	crashed.stack = []byte("stack\n")
 	require.NoError(t, a.end(crashed))
 	a.tell(crashed)
 	assert.Equal(t, "hilgpu: panic: wheel off\nstack\n", stderr.String())
@@ -160,6 +166,27 @@ func TestJSONOfAPanic(t *testing.T) {
 	require.NoError(t, a.end(nil))
 	assert.Equal(t, 1, strings.Count(stdout.String(), `"n"`), "only once")
 	assert.Panics(t, func() { _, _ = compact([]int{1}) })
+}
+
+// A contract that is broken unwinds, and is in the document and the last line.
+func TestJSONOfABrokenContract(t *testing.T) {
+	for _, broken := range []error{&dxgkrnl.Bugcheck{Code: 0x119}, &verifier.Violation{Text: "list 3 is open"}} {
+		for _, stream := range []bool{false, true} {
+			var stdout, stderr strings.Builder
+			a := newApp(&stdout, &stderr, nil)
+			a.json, a.began = true, true
+			if stream {
+				a.lines()
+			}
+			err := caught(func() error { panic(broken) })
+			require.ErrorIs(t, err, broken)
+			require.NoError(t, a.end(err))
+			a.tell(err)
+			doc := document(t, stdout.String())
+			wantError(t, doc, 7, "contract", stderr.String())
+			assert.Equal(t, stream, doc["exit_code"] != nil)
+		}
+	}
 }
 
 // lines decodes JSON lines.

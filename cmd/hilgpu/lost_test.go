@@ -42,6 +42,33 @@ func TestLostBoard(t *testing.T) {
 	assert.Greater(t, seen, 400)
 }
 
+// A board that is lost under the suite ends it: the rest is not tried.
+func TestTestOnALostBoard(t *testing.T) {
+	l, err := serve.ListenTCP("127.0.0.1:0")
+	require.NoError(t, err)
+	dev, err := boards.Device("emu")
+	require.NoError(t, err)
+	seen := 0
+	ctx, cancel := context.WithCancel(t.Context())
+	b, err := serve.New(dev, serve.Options{MapHash: regmap.Hash(), Observer: func(bool, time.Duration, []byte) {
+		if seen++; seen == 1000 { // the board was tried, and the first case is at work
+			cancel()
+			l.Close()
+		}
+	}})
+	require.NoError(t, err)
+	ended := make(chan error, 1)
+	go func() { ended <- l.Serve(ctx, b) }()
+	code, stdout, stderr := hilgpu("test", "--json", "--filter", "^(copy-formats|present|clears)$", "--board", l.Selector())
+	assert.Equal(t, exitLink, code, stderr)
+	<-ended
+	doc := document(t, stdout)
+	wantError(t, doc, exitLink, "link", stderr)
+	assert.EqualValues(t, 1, doc["failed"])
+	assert.NotZero(t, doc["skipped"])
+	assert.Contains(t, stdout, "the board is lost: ")
+}
+
 // What a served board sees is recorded on request.
 func TestCaptureOfAServedBoard(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "board.pcapng")

@@ -154,7 +154,7 @@ func TestProgressWithoutATotal(t *testing.T) {
 	assert.Empty(t, text())
 }
 
-// What is no terminal gets nothing, and standard error's is not that of JSON.
+// Only a terminal gets a line, and not between the lines of a document.
 func TestProgressOnATerminalOnly(t *testing.T) {
 	var out, errs strings.Builder
 	c := &timed{at: time.Unix(0, 0)}
@@ -198,10 +198,12 @@ func TestColours(t *testing.T) {
 	a := newApp(s.w, s.w, nil)
 	require.Equal(t, exitCheck, a.run([]string{"bringup", "--only", "mem.data", "--board", "emu?fault=dead-lane:2"}))
 	assert.Contains(t, text(), " \x1b[31mFAIL\x1b[0m ")
+	require.Zero(t, a.run([]string{"bringup", "--only", "mem.data"}))
+	assert.Contains(t, text(), " \x1b[32mok\x1b[0m ")
 	_, stdout, _ := hilgpu("test", "--filter", "^present$")
 	assert.NotContains(t, stdout, "\x1b")
 	p := palette(true)
-	assert.Equal(t, "passage \x1b[32mpass\x1b[0m 1 s\npass\n", p.painted("passage pass 1 s\npass\n", "pass"))
+	assert.Equal(t, "a look \x1b[32mok\x1b[0m 1 s\nok\n", p.painted("a look ok 1 s\nok\n", "ok"))
 }
 
 // Every command that may take long shows how far it is. Here each look at the

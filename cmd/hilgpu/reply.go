@@ -43,7 +43,7 @@ func (r *reply) addJSON(fl *pflag.FlagSet) {
 }
 
 // document reports whether the answer is a document, and takes v, which is
-// encoded as an object, as what the command has to say in it.
+// encoded as an object, as the result of the command.
 func (r *reply) document(v any) bool {
 	if !r.json {
 		return false

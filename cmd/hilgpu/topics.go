@@ -103,7 +103,7 @@ Additional help topics:{{range .Commands}}{{if .IsAdditionalHelpTopicCommand}}
 {{.}}{{end}}
 `
 
-// What the help of a command names at its end.
+// The ends of the help of a command.
 const (
 	readSelectors = `"hilgpu help selectors" tells what a selector is, "hilgpu help exit-codes" what exit codes mean.`
 	readExits     = `"hilgpu help exit-codes" tells what exit codes mean.`
