@@ -9,8 +9,8 @@ import (
 // fsPerSecond is how many femtoseconds, the finest unit of a dump, a second has.
 const fsPerSecond = 1_000_000_000_000_000
 
-// minUnits is how many units a period has at least whose half is no number of
-// femtoseconds, unless a femtosecond is coarser.
+// minUnits is the least number of units in a period that no unit divides, so that
+// rounding is out of sight. A period of fewer femtoseconds is in femtoseconds.
 const minUnits = 10_000_000
 
 // A Timescale is the unit of time of a dump of a device with a clock, and where
@@ -21,9 +21,9 @@ type Timescale struct {
 }
 
 // NewTimescale returns the timescale for a clock of hz periods in a second, 1 to
-// 1<<32. The unit is the coarsest of those of IEEE 1364-2001 §18.2.3.6 of which
-// half a period is a number; if there is none, one so fine that rounding is out
-// of sight. Edges are rounded each for itself, so they do not drift.
+// 1<<32. The unit is the coarsest of those of IEEE 1364-2001 §18.2.3.6 that divides
+// half a period; if there is none, one of which a period has minUnits or more.
+// Each edge is rounded for itself, so edges do not drift.
 func NewTimescale(hz uint64) Timescale {
 	unit := uint64(fsPerSecond)
 	for unit > 1 && !wide(hz, unit) {
@@ -53,8 +53,7 @@ func (s Timescale) String() string {
 }
 
 // Edge returns the time of the n-th edge, in units: clock c rises at edge 2c and
-// falls at edge 2c+1. An edge too late for
-// 64 bits is at math.MaxUint64.
+// falls at edge 2c+1. An edge too late for 64 bits is at math.MaxUint64.
 func (s Timescale) Edge(n uint64) uint64 {
 	hi, lo := bits.Mul64(n, fsPerSecond/s.unit)
 	lo, carry := bits.Add64(lo, s.hz, 0) // half of the divisor
