@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -18,12 +19,14 @@ import (
 
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
+	"github.com/hilgpu/hilgpu/testbench/synth"
 )
 
 // jsonRuns are command lines that succeed and that fail, by command. & is a
 // folder for files, and a tool is one that success needs.
 var jsonRuns = map[string]struct {
 	good, tool string
+	slow       string // why success is not tried
 	bad        string
 	code       int
 	keeps      string // the part of the report that a failure has
@@ -47,7 +50,7 @@ var jsonRuns = map[string]struct {
 	"run fill":          {good: "--size 64 --count 2", bad: "--size 64 --board tcp:127.0.0.1:1", code: 4},
 	"run lists":         {good: "--lists 20 --alive 5", bad: "--lists 0", code: 2},
 	"run storm":         {good: "--cycles 20000", bad: "--cycles 20000 --cover", code: 1, keeps: "bins"},
-	"synth":             {good: "--source ../.. --config small --target ecp5", tool: "yosys", bad: "--config huge", code: 2},
+	"synth":             {slow: "minutes: TestJSONOfSynth has the document", bad: "--config huge", code: 2},
 	"test":              {good: "--filter ^present$", bad: "--filter ^present$ --board emu?fault=lost-doorbell&after=2", code: 1, keeps: "results"},
 	"test --list":       {good: "", bad: "--filter (", code: 2},
 	"verilog":           {good: "--source ../.. --config small -o &/v", bad: "", code: 2},
@@ -109,6 +112,9 @@ func TestJSONOfEveryCommand(t *testing.T) {
 			wantError(t, document(t, stdout), 2, "usage", stderr)
 		})
 		t.Run(path+"/succeeds", func(t *testing.T) {
+			if tt.slow != "" {
+				t.Skipf("NOT RUN: it takes %s", tt.slow)
+			}
 			if _, err := exec.LookPath(tt.tool); tt.tool != "" && err != nil {
 				if os.Getenv("CI") == "true" {
 					t.Fatal(err)
@@ -123,6 +129,19 @@ func TestJSONOfEveryCommand(t *testing.T) {
 			assert.NotEmpty(t, doc)
 		})
 	}
+}
+
+// Several reports are one document, also if some of them were refused.
+func TestJSONOfSynth(t *testing.T) {
+	var stdout strings.Builder
+	a := newApp(&stdout, io.Discard, nil)
+	a.json = true
+	require.True(t, a.document(synthJSON{[]*synth.Report{{Config: "default"}, {Config: "small"}}}))
+	require.NoError(t, a.end(fmt.Errorf("%w: synthesis: 2 findings", errCheck)))
+	doc := document(t, stdout.String())
+	require.Len(t, doc["reports"], 2)
+	assert.Contains(t, stdout.String(), `"small"`)
+	wantError(t, doc, 1, "check", "hilgpu: check failed: synthesis: 2 findings")
 }
 
 // A command line that is not understood is answered with a document too.
