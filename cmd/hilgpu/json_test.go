@@ -58,6 +58,18 @@ var jsonRuns = map[string]struct {
 	"reg snap -o &/s.j": {good: "", bad: "--board vapour", code: 2},
 }
 
+// needTool skips the test if a tool is missing, and fails it in CI.
+func needTool(t *testing.T, name string) {
+	t.Helper()
+	_, err := exec.LookPath(name)
+	if err != nil && os.Getenv("CI") == "true" {
+		t.Fatal(err)
+	}
+	if err != nil {
+		t.Skipf("NOT RUN: %v", err)
+	}
+}
+
 // document decodes the one object that text is.
 func document(t *testing.T, text string) map[string]any {
 	t.Helper()
@@ -115,11 +127,8 @@ func TestJSONOfEveryCommand(t *testing.T) {
 			if tt.slow != "" {
 				t.Skipf("NOT RUN: it takes %s", tt.slow)
 			}
-			if _, err := exec.LookPath(tt.tool); tt.tool != "" && err != nil {
-				if os.Getenv("CI") == "true" {
-					t.Fatal(err)
-				}
-				t.Skipf("NOT RUN: %v", err)
+			if tt.tool != "" {
+				needTool(t, tt.tool)
 			}
 			args := strings.Fields(strings.ReplaceAll(path+" --json "+tt.good, "&/", t.TempDir()+"/"))
 			code, stdout, stderr := hilgpu(args...)

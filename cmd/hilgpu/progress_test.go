@@ -212,18 +212,24 @@ func TestProgressOfCommands(t *testing.T) {
 	for _, tt := range []struct {
 		args string
 		says string
+		tool string
 	}{
-		{"test --filter ^(present|clears|asking)$", `test, \d+s +66% .*\(2/3\)`},
-		{"bringup --only ident,mem.data", `bringup, mem.data, \d+s +50% .*\(1/2\)`},
-		{"bringup --soak 3 --only ident", `bringup, ident.id, \d+s +66% .*\(2/3\)`},
-		{"run storm --cycles 30000", `run storm, \d+s +\d+% .*\(\d+/\d+\)`},
-		{"run storm --cycles 30000 --all", `run storm, \d+s +\d+% .*\(\d+/30000\)`},
-		{"run lists --lists 30 --alive 5", `run lists, \d+s +\d+% .*\(\d+/30\)`},
-		{"run copy --size 64", `run copy, \d+s +33% .*\(1/3\)`},
-		{"run fill --size 64", `run fill, \d+s +66% .*\(2/3\)`},
-		{"bench device --turns 1", `bench device, speeds, \d+s +\d+% .*\(\d+/12\)`},
+		{"lockstep --source ../.. --config small --sim icarus --cycles 3000", `lockstep, icarus, \d+s +\d+% .*\(\d+/3000\)`, "iverilog"},
+		{"lockstep mutants --source ../.. --count 1 --cycles 100000", `mutants, .*, \d+s`, "verilator"},
+		{"test --filter ^(present|clears|asking)$", `test, \d+s +66% .*\(2/3\)`, ""},
+		{"bringup --only ident,mem.data", `bringup, mem.data, \d+s +50% .*\(1/2\)`, ""},
+		{"bringup --soak 3 --only ident", `bringup, ident.id, \d+s +66% .*\(2/3\)`, ""},
+		{"run storm --cycles 30000", `run storm, \d+s +\d+% .*\(\d+/\d+\)`, ""},
+		{"run storm --cycles 30000 --all", `run storm, \d+s +\d+% .*\(\d+/30000\)`, ""},
+		{"run lists --lists 30 --alive 5", `run lists, \d+s +\d+% .*\(\d+/30\)`, ""},
+		{"run copy --size 64", `run copy, \d+s +33% .*\(1/3\)`, ""},
+		{"run fill --size 64", `run fill, \d+s +66% .*\(2/3\)`, ""},
+		{"bench device --turns 1", `bench device, speeds, \d+s +\d+% .*\(\d+/12\)`, ""},
 	} {
 		t.Run(tt.args, func(t *testing.T) {
+			if tt.tool != "" {
+				needTool(t, tt.tool)
+			}
 			s, _, text := onTerminal(t)
 			var out strings.Builder
 			a := newApp(&out, s.w, nil)
