@@ -143,6 +143,7 @@ printf '%s\n' "$options" "${COMPREPLY[@]}"
 		{`hilgpu run compose --board emu?nodes=1\&vramp`, " nospace nosort", []string{`1\&vramports=`}},
 		{"hilgpu run compose --board 'emu?nodes=1&vramp", " nospace nosort", []string{"emu?nodes=1&vramports="}},
 		{`hilgpu run compose --board "emu?nodes=1&vramp`, " nospace nosort", []string{"emu?nodes=1&vramports="}},
+		{"hilgpu reg read cp0.'ring_s", " nospace nosort", []string{"ring_size"}},
 		{"hilgpu bringup --only mem,irq.m", " nospace nosort", []string{"mem,irq.message"}},
 		{"hilgpu reg write cp0.fault_info.cause=le", " nosort", []string{"length"}},
 		{"hilgpu run compose testdata/n", " filenames", []string{}},
