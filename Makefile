@@ -78,7 +78,7 @@ soak: ## the long campaigns: random devices, API calls and links, fuzzing, locks
 
 tools: ## install what tests and targets need besides Go, from Debian packages
 	apt-get update
-	apt-get install -y --no-install-recommends verilator iverilog yosys nextpnr-ice40 g++ make tshark git
+	apt-get install -y --no-install-recommends verilator iverilog yosys nextpnr-ice40 g++ make tshark git bash
 
 verilog: build ## both configurations as Verilog, in out/verilog
 	$(BIN) verilog --config default -o out/verilog/default

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/bus/serial"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // candidates asks as a shell does. The last argument is the word to complete.
@@ -115,10 +116,7 @@ func TestBashCompletion(t *testing.T) {
 	if os.Getenv(child) != "" {
 		os.Exit(run(flag.Args(), os.Stdout, os.Stderr))
 	}
-	bash, err := exec.LookPath("bash")
-	if err != nil {
-		t.Skipf("NOT RUN: %v", err)
-	}
+	tooltest.Need(t, "bash")
 	_, script, _ := hilgpu("completion", "bash")
 	const drive = `
 hilgpu() { "$PROGRAM" -test.run='^TestBashCompletion$' -- "$@"; }
@@ -153,7 +151,7 @@ printf '%s\n' "$options" "${COMPREPLY[@]}"
 		{"hilgpu nothing x", " filenames", []string{}},
 	} {
 		t.Run(tt.line, func(t *testing.T) {
-			cmd := exec.Command(bash, "--norc", "--noprofile", "-c", script+drive)
+			cmd := exec.Command("bash", "--norc", "--noprofile", "-c", script+drive)
 			cmd.Env = append(os.Environ(), child+"=1", "PROGRAM="+os.Args[0], "LINE="+tt.line, "TYPE=9")
 			out, err := cmd.Output()
 			require.NoError(t, err)
@@ -162,7 +160,7 @@ printf '%s\n' "$options" "${COMPREPLY[@]}"
 			assert.Equal(t, tt.want, slices.DeleteFunc(lines[1:], func(s string) bool { return s == "" }))
 		})
 	}
-	cmd := exec.Command(bash, "--norc", "--noprofile", "-c", script+drive)
+	cmd := exec.Command("bash", "--norc", "--noprofile", "-c", script+drive)
 	cmd.Env = append(os.Environ(), child+"=1", "PROGRAM="+os.Args[0], "LINE=hilgpu run co", "TYPE=63")
 	out, err := cmd.Output()
 	require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/bus/serial"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
 // A timed is a clock that a test sets, with the call that waits for it.
@@ -228,7 +229,7 @@ func TestProgressOfCommands(t *testing.T) {
 	} {
 		t.Run(tt.args, func(t *testing.T) {
 			if tt.tool != "" {
-				needTool(t, tt.tool)
+				tooltest.Need(t, tt.tool)
 			}
 			s, _, text := onTerminal(t)
 			var out strings.Builder

@@ -24,7 +24,7 @@ func Programs() []Program {
 		{"verilator", "verilator"}, {"make", "make"}, {"g++", "g++"},
 		{"iverilog", "iverilog"}, {"vvp", "iverilog"},
 		{"yosys", "yosys"}, {"yosys-abc", "yosys"}, {"nextpnr-ice40", "nextpnr-ice40"},
-		{"tshark", "tshark"}, {"git", "git"},
+		{"tshark", "tshark"}, {"git", "git"}, {"bash", "bash"},
 	}
 }
 
