@@ -9,13 +9,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
+	"github.com/hilgpu/hilgpu/testbench/bare"
 	"github.com/hilgpu/hilgpu/testbench/bringup"
 )
 
@@ -130,18 +129,11 @@ func runBringup(ctx context.Context, f bringupFlags) error {
 		if err != nil {
 			return err
 		}
-		o.Open = func(selector string, host bus.Host) (bus.Link, bus.Clock, error) {
-			return boards.OpenWith(selector, host, link)
-		}
+		o.Open = bringup.Opener(bare.With(link))
 	}
 	w := f.app.progress("bringup")
 	defer w.end()
-	o.Began = func(stage string, done, total int) {
-		w.at(stage)
-		if f.soak == "" {
-			w.to(done, total)
-		}
-	}
+	o.Began = func(stage string, done, total int) { f.began(w, stage, done, total) }
 	o.Progress = f.progress
 	if f.soak != "" {
 		return soakBringup(ctx, f, o, add, w)
@@ -160,6 +152,14 @@ func runBringup(ctx context.Context, f bringupFlags) error {
 		return err
 	}
 	return verdict(r)
+}
+
+// began shows a stage that begins. A soak counts its rounds.
+func (f bringupFlags) began(w *work, stage string, done, total int) {
+	w.at(stage)
+	if f.soak == "" {
+		w.to(done, total)
+	}
 }
 
 // progress takes a result as soon as it is there. A wave that waits for a fault
@@ -199,94 +199,6 @@ func (f *bringupFlags) discardReport() {
 	for _, o := range f.files {
 		o.discard()
 	}
-}
-
-// soakLimit reads --soak: a number of rounds, or a duration.
-func (f bringupFlags) soakLimit() (rounds uint64, d time.Duration, err error) {
-	rounds, nerr := strconv.ParseUint(f.soak, 10, 64)
-	if nerr == nil && rounds > 0 {
-		return rounds, 0, nil
-	}
-	d, derr := time.ParseDuration(f.soak)
-	if derr == nil && d > 0 {
-		return 0, d, nil
-	}
-	return 0, 0, fmt.Errorf("%w: --soak %s, want a number of rounds or a duration as in 30m", errInput, f.soak)
-}
-
-// soakRound is what a round of a soak prints.
-type soakRound struct {
-	Round   uint64   `json:"round"` // from 1
-	Seed    uint64   `json:"seed"`
-	Passed  int      `json:"passed"`
-	Failed  int      `json:"failed"`
-	Skipped int      `json:"skipped"`
-	Seconds float64  `json:"seconds"` // on the board's clock
-	Stages  []string `json:"failed_stages,omitempty"`
-	Error   string   `json:"error,omitempty"`
-}
-
-// soakBringup repeats with the next seed each time, until the link fails; add
-// takes each round. The
-// report is that of the round in which it did, of the first that failed, or of
-// the last.
-func soakBringup(ctx context.Context, f bringupFlags, o bringup.Options, add func(any) error, w *work) error {
-	rounds, d, err := f.soakLimit()
-	if err != nil {
-		return err
-	}
-	var keep *bringup.Report
-	bad := 0
-	start := time.Now()
-	for round := uint64(1); (rounds == 0 || round <= rounds) && (d == 0 || time.Since(start) < d); round++ {
-		if d == 0 {
-			w.to(int(round-1), int(rounds))
-		} else {
-			w.to(int(time.Since(start).Seconds()), int(d.Seconds()))
-		}
-		r, err := bringup.Run(ctx, o)
-		if err != nil && keep == nil {
-			return bringupError(err)
-		}
-		if err != nil {
-			return first(f.write(keep), bringupError(err))
-		}
-		if !r.OK() {
-			bad++
-		}
-		if keep == nil || keep.OK() {
-			keep = r
-		}
-		if err := add(roundOf(round, r)); err != nil {
-			return err
-		}
-		if r.LinkFailed() {
-			keep = r
-			break
-		}
-		o.Seed++
-	}
-	if err := f.write(keep); err != nil {
-		return err
-	}
-	if err := verdict(keep); err != nil {
-		return fmt.Errorf("%d rounds failed, the first with seed %d: %w", bad, keep.Seed, err)
-	}
-	return nil
-}
-
-func roundOf(n uint64, r *bringup.Report) soakRound {
-	s := soakRound{Round: n, Seed: r.Seed, Passed: r.Passed, Failed: r.Failed, Skipped: r.Skipped}
-	for _, res := range r.Results {
-		s.Seconds += res.Seconds
-		if res.Status == bringup.Fail {
-			s.Stages = append(s.Stages, res.Stage)
-		}
-	}
-	if err := r.Cause(); err != nil {
-		s.Error = err.Error()
-	}
-	return s
 }
 
 // write writes the files of --report.

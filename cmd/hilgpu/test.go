@@ -105,12 +105,23 @@ func runTest(f testFlags) error {
 	if err := tryBoard(f.board, o.Board); err != nil {
 		return err
 	}
+	report := testReport{Board: f.board, Results: f.runSuite(o)}
+	report.count()
+	if err := f.write(xml, report); err != nil {
+		return err
+	}
+	return report.print(stdout, f)
+}
+
+// runSuite runs the suite, prints each result as it comes, and ends it if the
+// board is lost.
+func (f testFlags) runSuite(o suite.Options) []suite.Result {
 	w := f.app.progress("test")
 	defer w.end()
 	done, total := 0, countCases(f, o.Filter)
 	o.Report = func(r suite.Result) {
 		if !f.app.json {
-			fmt.Fprint(stdout, f.app.painted(resultText(f, r), string(r.Outcome)))
+			fmt.Fprint(f.app.stdout, f.app.painted(resultText(f, r), string(r.Outcome)))
 		}
 		done++
 		w.to(done, total)
@@ -121,12 +132,7 @@ func runTest(f testFlags) error {
 		}
 		return nil
 	}
-	report := testReport{Board: f.board, Results: suite.Run(o)}
-	report.count()
-	if err := f.write(xml, report); err != nil {
-		return err
-	}
-	return report.print(stdout, f)
+	return suite.Run(o)
 }
 
 // unreachable reports whether an error is of a board that is not there, or not
