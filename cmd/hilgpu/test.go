@@ -311,9 +311,9 @@ func (f testFlags) artifactsOf(r suite.Result) ([]string, error) {
 		data      []byte
 	}{
 		{"messages.txt", "the checks that failed", []byte(strings.Join(r.Messages, "\n"))},
-		{"ddi.jsonl", "every DDI call, a JSON object a line", r.Trace},
+		{"ddi.jsonl", "the DDI calls, the last ones if there are very many, as JSON lines", r.Trace},
 		{"dump.txt", "what the kernel said of the GPU when it stopped", []byte(r.Dump)},
-		{"bus.pcapng", "every packet of the link", r.Bus},
+		{"bus.pcapng", "the packets of the link, the last ones if there are very many", r.Bus},
 		{"wave.vcd", "the last clocks of an emulated GPU, every register", r.Wave},
 	} {
 		path := filepath.Join(folder, file.name)

@@ -91,9 +91,9 @@ func Run(o Options) []Result {
 func runOne(i Instance, o Options) Result {
 	r := &recording{}
 	t := &T{TB: r, Selector: i.Selector, Board: o.Board, Drivers: o.Drivers, Seed: i.Seed, tdr: o.Tdr, keep: o.Trace}
-	var link bytes.Buffer
+	var link tail
 	if o.Trace && t.Board.Capture == nil {
-		// Writing to a buffer does not fail.
+		// Writing to a tail does not fail.
 		t.Board.Capture, _ = capture.NewWriter(&link, capture.Options{Comment: regs.NewCommenter().Comment})
 	}
 	start := time.Now()
@@ -126,13 +126,14 @@ func runOne(i Instance, o Options) Result {
 
 // merged returns the calls of each system in the order that is the same in each run.
 // A system that was never started has none.
-func merged(traces []*bytes.Buffer) []byte {
+func merged(traces []*tail) []byte {
 	var out bytes.Buffer
 	for _, t := range traces {
-		if t.Len() == 0 {
+		kept := t.Bytes()
+		if len(kept) == 0 {
 			continue
 		}
-		if err := verifier.Merge(t, &out); err != nil {
+		if err := verifier.Merge(bytes.NewReader(kept), &out); err != nil {
 			panic(err) // a Trace wrote it
 		}
 	}

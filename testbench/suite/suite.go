@@ -44,9 +44,9 @@ type T struct {
 	err  error  // why the board could not be opened, or the GPU stopped
 	tdr  time.Duration
 
-	keep   bool            // keep the DDI calls, and the last clocks of an emulated GPU
-	traces []*bytes.Buffer // of the systems, in the order in which they were opened
-	flight *wave.Recorder  // of the board that was opened last, or nil
+	keep   bool           // keep the DDI calls, and the last clocks of an emulated GPU
+	traces []*tail        // of the systems, in the order in which they were opened
+	flight *wave.Recorder // of the board that was opened last, or nil
 }
 
 // Open opens the board. It is closed when the case ends, which fails if that
@@ -62,7 +62,7 @@ func (t *T) Open(o testbench.Options) *testbench.System {
 		o.Board.Wave = t.flight
 	}
 	if t.keep {
-		trace := new(bytes.Buffer)
+		trace := new(tail)
 		t.traces = append(t.traces, trace)
 		o.DDI = trace
 	}
