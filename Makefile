@@ -48,13 +48,13 @@ race: ## the fast set, the blocks left out, which have no goroutine, under the r
 bench: build ## print the figures: cycles are exact, speeds are this machine's
 	$(BIN) bench device
 	$(BIN) bench rtl
-	$(GO) test -run '^$$' -bench . -benchtime 1x -count 1 ./rtl/... ./bus/line ./boards/serve ./testbench ./testbench/synth
+	$(GO) test -run '^$$' -bench . -benchtime 1x -count 1 ./rtl/... ./bus/line ./boards/serve ./testbench
 
 soak: ## the long campaigns: random devices, API calls and links, fuzzing, lockstep, mutants; hours
 	$(GO) test -count 1 -timeout 60m ./rtl/gpu -run TestRandomDevice -device.seed 1000 -device.runs 2000
 	$(GO) test -count 1 -timeout 60m ./rtl/gpu -run 'TestRandomDevice$$' -device.seed 1 -device.runs 4 -device.cycles 10000000
 	$(GO) test -count 1 -timeout 60m ./rtl/gpu -run TestRandomBytes -device.buffers 1000000
-	$(GO) test -count 1 -timeout 60m ./testbench/storm -run 'TestStorm$$' -storm.cycles 20000000
+	$(GO) test -count 1 -timeout 60m ./testbench/device/storm -run 'TestStorm$$' -storm.cycles 20000000
 	$(GO) test -count 1 -timeout 60m ./testbench -run 'TestSuite/random' -suite.seed 1000 -suite.runs 200
 	$(GO) test -count 1 -timeout 60m ./testbench -run TestDirty -dirty.seed 1000 -dirty.seeds 500
 	$(GO) test -count 1 -timeout 60m ./boards/dirty -dirty.seeds 20000

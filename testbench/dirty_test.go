@@ -15,11 +15,11 @@ import (
 	"github.com/hilgpu/hilgpu/hostdriver/umd"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/testbench"
-	"github.com/hilgpu/hilgpu/testbench/bringup"
 	"github.com/hilgpu/hilgpu/testbench/compose"
-	"github.com/hilgpu/hilgpu/testbench/storm"
+	"github.com/hilgpu/hilgpu/testbench/device/bringup"
+	"github.com/hilgpu/hilgpu/testbench/device/storm"
+	"github.com/hilgpu/hilgpu/testbench/device/transfer"
 	"github.com/hilgpu/hilgpu/testbench/suite"
-	"github.com/hilgpu/hilgpu/testbench/transfer"
 )
 
 // Which states of a board an earlier host left are tried.

@@ -11,11 +11,11 @@ import (
 	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/bus/fault"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
+	"github.com/hilgpu/hilgpu/rtl/synth"
 	"github.com/hilgpu/hilgpu/runtime/verifier/rule"
-	"github.com/hilgpu/hilgpu/testbench/bringup"
+	"github.com/hilgpu/hilgpu/testbench/device/bringup"
 	"github.com/hilgpu/hilgpu/testbench/lockstep"
 	"github.com/hilgpu/hilgpu/testbench/suite"
-	"github.com/hilgpu/hilgpu/testbench/synth"
 )
 
 // Directives to the shell. A candidate that goes on has no space after it.

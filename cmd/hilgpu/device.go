@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hilgpu/hilgpu/testbench/bare"
-	"github.com/hilgpu/hilgpu/testbench/scoreboard"
-	"github.com/hilgpu/hilgpu/testbench/storm"
-	"github.com/hilgpu/hilgpu/testbench/transfer"
+	"github.com/hilgpu/hilgpu/testbench/device/bare"
+	"github.com/hilgpu/hilgpu/testbench/device/scoreboard"
+	"github.com/hilgpu/hilgpu/testbench/device/storm"
+	"github.com/hilgpu/hilgpu/testbench/device/transfer"
 )
 
 // transferFlags are the flags of run copy and run fill.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
-	"github.com/hilgpu/hilgpu/testbench/storm"
-	"github.com/hilgpu/hilgpu/testbench/transfer"
+	"github.com/hilgpu/hilgpu/testbench/device/storm"
+	"github.com/hilgpu/hilgpu/testbench/device/transfer"
 )
 
 func TestTransfersSayWhatTheyTook(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/hilgpu/hilgpu/testbench/bringup"
+	"github.com/hilgpu/hilgpu/testbench/device/bringup"
 )
 
 // soakLimit reads --soak: a number of rounds, or a duration.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/wave"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
-	"github.com/hilgpu/hilgpu/testbench/scoreboard"
-	"github.com/hilgpu/hilgpu/testbench/storm"
+	"github.com/hilgpu/hilgpu/testbench/device/scoreboard"
+	"github.com/hilgpu/hilgpu/testbench/device/storm"
 )
 
 // waveFlags are the flags of commands that can record the registers of a GPU.

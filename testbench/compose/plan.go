@@ -14,8 +14,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-
-	"github.com/hilgpu/hilgpu/testbench/samples"
 )
 
 // ErrInput is wrapped by every error that the caller's images or numbers cause.
@@ -88,19 +86,6 @@ func Load(path string) (Source, error) {
 		return Source{}, fmt.Errorf("%w: %s: %w", ErrInput, path, err)
 	}
 	return Source{Name: path, Image: convert(img)}, nil
-}
-
-// Samples returns the images that the repository ships.
-func Samples() ([]Source, error) {
-	imgs, err := samples.Load()
-	if err != nil {
-		return nil, err
-	}
-	var out []Source
-	for i, img := range imgs {
-		out = append(out, Source{Name: samples.Names[i], Image: convert(img)})
-	}
-	return out, nil
 }
 
 // convert returns img as NRGBA with its origin at 0, 0 and no padding. Where img

@@ -7,8 +7,8 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
-	"github.com/hilgpu/hilgpu/testbench/bare"
-	"github.com/hilgpu/hilgpu/testbench/transfer"
+	"github.com/hilgpu/hilgpu/testbench/device/bare"
+	"github.com/hilgpu/hilgpu/testbench/device/transfer"
 )
 
 // ErrStuck is returned, wrapped, if the device does not finish its work.

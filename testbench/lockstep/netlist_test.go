@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/gpu"
-	"github.com/hilgpu/hilgpu/testbench/synth"
+	"github.com/hilgpu/hilgpu/rtl/synth"
 )
 
 // The cells that yosys makes of a design do at its ports what Go does, and a

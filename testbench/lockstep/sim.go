@@ -3,9 +3,9 @@ package lockstep
 import (
 	"fmt"
 
+	"github.com/hilgpu/hilgpu/rtl/synth"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
-	"github.com/hilgpu/hilgpu/testbench/synth"
 )
 
 // Sim is a simulator of the Verilog side.

@@ -8,10 +8,10 @@ import (
 	"github.com/hilgpu/hilgpu/bus/inproc"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
-	"github.com/hilgpu/hilgpu/testbench/bare"
 	"github.com/hilgpu/hilgpu/testbench/compose"
+	"github.com/hilgpu/hilgpu/testbench/device/bare"
+	"github.com/hilgpu/hilgpu/testbench/device/transfer"
 	"github.com/hilgpu/hilgpu/testbench/lockstep"
-	"github.com/hilgpu/hilgpu/testbench/transfer"
 )
 
 // opener returns an Opener of the recorder.

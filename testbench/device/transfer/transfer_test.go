@@ -10,8 +10,8 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/bus"
-	"github.com/hilgpu/hilgpu/testbench/scoreboard"
-	"github.com/hilgpu/hilgpu/testbench/transfer"
+	"github.com/hilgpu/hilgpu/testbench/device/scoreboard"
+	"github.com/hilgpu/hilgpu/testbench/device/transfer"
 )
 
 func run(o transfer.Options) (*transfer.Report, error) {

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
-	"github.com/hilgpu/hilgpu/testbench/bare"
+	"github.com/hilgpu/hilgpu/testbench/device/bare"
 )
 
 // guard is what must stay as it was before and behind a copy, in bytes.

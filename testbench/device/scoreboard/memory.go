@@ -11,7 +11,7 @@ import (
 	"slices"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
-	"github.com/hilgpu/hilgpu/testbench/bare"
+	"github.com/hilgpu/hilgpu/testbench/device/bare"
 )
 
 // ErrDiffers is wrapped by what Check finds.

@@ -23,7 +23,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/rtl/abi/wdogreg"
-	"github.com/hilgpu/hilgpu/testbench/bringup"
+	"github.com/hilgpu/hilgpu/testbench/device/bringup"
 )
 
 func run(t *testing.T, o bringup.Options) *bringup.Report {

@@ -20,7 +20,7 @@ import (
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
-	"github.com/hilgpu/hilgpu/testbench/bare"
+	"github.com/hilgpu/hilgpu/testbench/device/bare"
 )
 
 // ErrOptions is returned, wrapped with what is legal, for options that cannot

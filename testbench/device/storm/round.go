@@ -7,7 +7,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
-	"github.com/hilgpu/hilgpu/testbench/bare"
+	"github.com/hilgpu/hilgpu/testbench/device/bare"
 )
 
 // round gives every node a batch, lets them work at the same time, and compares.

@@ -15,7 +15,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
-	"github.com/hilgpu/hilgpu/testbench/bare"
+	"github.com/hilgpu/hilgpu/testbench/device/bare"
 )
 
 const ring = pkt.Host | bare.HostBase

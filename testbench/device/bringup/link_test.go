@@ -15,7 +15,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/msixreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
-	"github.com/hilgpu/hilgpu/testbench/bringup"
+	"github.com/hilgpu/hilgpu/testbench/device/bringup"
 )
 
 // A spy is a link that a test looks at, or breaks.

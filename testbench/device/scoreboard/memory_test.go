@@ -10,8 +10,8 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
-	"github.com/hilgpu/hilgpu/testbench/bare"
-	"github.com/hilgpu/hilgpu/testbench/scoreboard"
+	"github.com/hilgpu/hilgpu/testbench/device/bare"
+	"github.com/hilgpu/hilgpu/testbench/device/scoreboard"
 )
 
 func TestMemory(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
-	"github.com/hilgpu/hilgpu/testbench/bare"
+	"github.com/hilgpu/hilgpu/testbench/device/bare"
 )
 
 // A session is the way to the board. The first error of an access ends the

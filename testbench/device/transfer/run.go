@@ -10,8 +10,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
-	"github.com/hilgpu/hilgpu/testbench/bare"
-	"github.com/hilgpu/hilgpu/testbench/scoreboard"
+	"github.com/hilgpu/hilgpu/testbench/device/bare"
+	"github.com/hilgpu/hilgpu/testbench/device/scoreboard"
 )
 
 // A Report is what a run has measured.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
-	"github.com/hilgpu/hilgpu/testbench/bare"
-	"github.com/hilgpu/hilgpu/testbench/scoreboard"
+	"github.com/hilgpu/hilgpu/testbench/device/bare"
+	"github.com/hilgpu/hilgpu/testbench/device/scoreboard"
 )
 
 // Host memory: a share for each node, of which offsets follow. What is read

@@ -1,0 +1,35 @@
+package compose
+
+import (
+	"embed"
+	"fmt"
+	"image/png"
+)
+
+// sampleSide is the width and height of each sample image, in pixels.
+const sampleSide = 44
+
+//go:embed samples/*.png
+var sampleFiles embed.FS
+
+// sampleNames lists the sample images, in the order of Samples.
+var sampleNames = [...]string{"bars", "checker", "circuit", "gradient", "plasma", "rings"}
+
+// Samples returns the images that the repository ships: small opaque tiles, each at
+// most 8 KiB as RGBA, drawn by code and stored as PNG.
+func Samples() ([]Source, error) {
+	var out []Source
+	for _, name := range sampleNames {
+		f, err := sampleFiles.Open("samples/" + name + ".png")
+		if err != nil {
+			return nil, fmt.Errorf("compose: %w", err)
+		}
+		img, err := png.Decode(f)
+		f.Close()
+		if err != nil {
+			return nil, fmt.Errorf("compose: sample %s: %w", name, err)
+		}
+		out = append(out, Source{Name: name, Image: convert(img)})
+	}
+	return out, nil
+}
