@@ -23,6 +23,8 @@ import (
 	"github.com/hilgpu/hilgpu/bus/serial"
 	"github.com/hilgpu/hilgpu/bus/tlp"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/lockstep"
+	"github.com/hilgpu/hilgpu/rtl/lockstep/mutant"
 	"github.com/hilgpu/hilgpu/rtl/synth"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
@@ -41,8 +43,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/device/transfer"
 	"github.com/hilgpu/hilgpu/testbench/figures"
 	"github.com/hilgpu/hilgpu/testbench/lists"
-	"github.com/hilgpu/hilgpu/testbench/lockstep"
-	"github.com/hilgpu/hilgpu/testbench/lockstep/mutant"
+	"github.com/hilgpu/hilgpu/testbench/session"
 	"github.com/hilgpu/hilgpu/testbench/speed"
 )
 
@@ -162,7 +163,7 @@ func classes() []class {
 
 		// Findings, and tools that did not do their work.
 		{regs.ErrReadBack, exitCheck}, {scoreboard.ErrDiffers, exitCheck}, {storm.ErrDiffers, exitCheck}, {lists.ErrContents, exitCheck},
-		{lockstep.ErrPanic, exitCheck}, {lockstep.ErrSession, exitCheck}, {lockstep.ErrVariants, exitCheck},
+		{lockstep.ErrPanic, exitCheck}, {session.ErrFailed, exitCheck}, {lockstep.ErrVariants, exitCheck},
 		{mutant.ErrControl, exitCheck}, {mutant.ErrText, exitCheck}, {mutant.ErrYosys, exitCheck},
 		{speed.ErrDigest, exitCheck}, {speed.ErrEdit, exitCheck},
 		{synth.ErrYosys, exitCheck}, {synth.ErrPlace, exitCheck}, {sim.ErrBuild, exitCheck}, {sim.ErrManifest, exitCheck},

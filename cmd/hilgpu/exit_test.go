@@ -25,7 +25,7 @@ import (
 // codes are the exit codes that users rely on, by the text of the sentinel.
 var codes = map[int]string{
 	1: `check failed; regs: reads back otherwise; scoreboard: memory differs; storm: the device differs from its model;
-		lists: wrong contents; lockstep: the Go side panics; lockstep: the session failed; lockstep: every variant has differed;
+		lists: wrong contents; lockstep: the Go side panics; session: failed; lockstep: every variant has differed;
 		mutant: the design differs without a mutant; mutant: Verilog of another shape than the emitter's; mutant: yosys failed;
 		speed: Go and the Verilog drive different outputs; speed: the edit loop failed; synth: yosys failed; synth: nextpnr failed;
 		sim: the Verilog does not build; sim: bad manifest; bus: bad argument; context canceled`,

@@ -8,7 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hilgpu/hilgpu/boards"
-	"github.com/hilgpu/hilgpu/testbench/lockstep"
+	"github.com/hilgpu/hilgpu/rtl/lockstep"
+	"github.com/hilgpu/hilgpu/testbench/session"
 )
 
 // lockstepFlags are the flags of lockstep.
@@ -139,13 +140,13 @@ func drive(dev *lockstep.Device, f lockstepFlags, w *work) error {
 	if err != nil {
 		return err
 	}
-	return lockstep.Session(dev, plan)
+	return session.Lockstep(dev, plan)
 }
 
 // lockstepError makes a difference the failure of a check.
 func lockstepError(err error) error {
 	var d *lockstep.Divergence
-	if errors.As(err, &d) || errors.Is(err, lockstep.ErrSession) || errors.Is(err, lockstep.ErrPanic) {
+	if errors.As(err, &d) || errors.Is(err, session.ErrFailed) || errors.Is(err, lockstep.ErrPanic) {
 		return fmt.Errorf("%w: %w", errCheck, err)
 	}
 	return err

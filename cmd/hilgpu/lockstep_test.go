@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/lockstep"
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
-	"github.com/hilgpu/hilgpu/testbench/lockstep"
 )
 
 func TestLockstepBadInput(t *testing.T) {

@@ -5,8 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hilgpu/hilgpu/testbench/lockstep"
-	"github.com/hilgpu/hilgpu/testbench/lockstep/mutant"
+	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/rtl/lockstep"
+	"github.com/hilgpu/hilgpu/rtl/lockstep/mutant"
 )
 
 // mutantRate is the part of the mutants, proven ones left out, that lockstep
@@ -39,7 +40,7 @@ inputs are. The check fails if fewer than 98 % of the others were caught.`,
 		RunE: func(c *cobra.Command, _ []string) error { return runMutants(f) },
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.Config, "config", "small", "`name` of the configuration, full, default or small, and options of the board emu, as small?vramports=1")
+	fl.StringVar(&f.Name, "config", "small", "`name` of the configuration, full, default or small, and options of the board emu, as small?vramports=1")
 	fl.Uint64Var(&f.Seed, "seed", 1, "`seed` of the mutants and of the traffic")
 	fl.IntVar(&f.Count, "count", 200, "`number` of mutants")
 	fl.Uint64Var(&f.Clocks, "cycles", 1_000_000, "`number` of clocks after which a mutant has survived")
@@ -50,6 +51,10 @@ inputs are. The check fails if fewer than 98 % of the others were caught.`,
 
 // runMutants runs and reports; how far it is goes to stderr.
 func runMutants(f mutantsFlags) error {
+	var err error
+	if f.Config, err = boards.Config(f.Name); err != nil {
+		return err
+	}
 	root, err := lockstep.ModuleRoot(f.source)
 	if err != nil {
 		return err

@@ -7,9 +7,9 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/lockstep"
 	"github.com/hilgpu/hilgpu/rtl/synth"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
-	"github.com/hilgpu/hilgpu/testbench/lockstep"
 )
 
 // synthFlags are the flags of synth.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/lockstep"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
-	"github.com/hilgpu/hilgpu/testbench/lockstep"
 )
 
 // verilogFlags are the flags of verilog.

@@ -11,7 +11,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/compose"
 	"github.com/hilgpu/hilgpu/testbench/device/bare"
 	"github.com/hilgpu/hilgpu/testbench/device/transfer"
-	"github.com/hilgpu/hilgpu/testbench/lockstep"
+	"github.com/hilgpu/hilgpu/testbench/session"
 )
 
 // opener returns an Opener of the recorder.
@@ -50,7 +50,7 @@ func Mixed(c gpu.Config, plan *compose.Plan) (*Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := lockstep.Compose(r, uint64(c.ClockHz), plan); err != nil {
+	if err := session.Compose(r, uint64(c.ClockHz), plan); err != nil {
 		return nil, err
 	}
 	return r.stop("mixed"), nil

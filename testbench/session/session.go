@@ -1,4 +1,6 @@
-package lockstep
+// Package session runs the driver stack on a device at its ports: in the GPU in
+// lockstep with its Verilog, in the Verilog alone, or in a recorder.
+package session
 
 import (
 	"errors"
@@ -8,6 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/hostdriver/miniport"
 	"github.com/hilgpu/hilgpu/hostdriver/umd"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/lockstep"
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
@@ -15,15 +18,26 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/compose"
 )
 
-// ErrSession is wrapped by the error of a session whose frame is wrong.
-var ErrSession = errors.New("lockstep: the session failed")
+// ErrFailed is wrapped by the error of a session that does not end, or whose frame is
+// wrong.
+var ErrFailed = errors.New("session: failed")
+
+// Lockstep is Compose on dev, at the clock of its configuration. Clocks that the stack
+// sleeps through are ticked. It returns the first divergence, or ErrFailed.
+func Lockstep(dev *lockstep.Device, plan *compose.Plan) error {
+	if err := Compose(dev, uint64(dev.Config().ClockHz), plan); err != nil {
+		return err
+	}
+	return dev.Err()
+}
 
 // Compose runs the driver stack on dev, from the start of the kernel to its end:
-// it composes plan and compares the frame.
+// it composes plan and compares the frame. hz is the device's clock. It fails with
+// ErrFailed.
 func Compose(dev port.Device, hz uint64, plan *compose.Plan) error {
 	s := &system{thread: new(ddi.Thread)}
 	if err := s.start(dev, hz); err != nil {
-		return fmt.Errorf("%w: %w", ErrSession, err)
+		return fmt.Errorf("%w: %w", ErrFailed, err)
 	}
 	frame, err := compose.Run(s, plan)
 	if err == nil {
@@ -33,15 +47,15 @@ func Compose(dev port.Device, hz uint64, plan *compose.Plan) error {
 		err = s.device.Detach(s.thread)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrSession, err)
+		return fmt.Errorf("%w: %w", ErrFailed, err)
 	}
 	if at, n := compose.Diff(frame, plan.Reference()); n > 0 {
-		return fmt.Errorf("%w: %d pixels differ, the first at %v", ErrSession, n, at)
+		return fmt.Errorf("%w: %d pixels differ, the first at %v", ErrFailed, n, at)
 	}
 	return nil
 }
 
-// system is the driver stack on a device of this package.
+// system is the driver stack on a device.
 type system struct {
 	thread *ddi.Thread
 	device *hal.Device

@@ -7,10 +7,9 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/lockstep"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
-	"github.com/hilgpu/hilgpu/testbench/lockstep"
 )
 
 // ErrControl is wrapped by the error of a design that differs from its Go side
@@ -78,7 +77,8 @@ const proofWorkers = 4
 
 // Options are those of Run.
 type Options struct {
-	Config string // name, see lockstep.Config
+	Name   string // of the configuration
+	Config gpu.Config
 	Seed   uint64 // of the mutants and of the traffic
 	Count  int    // mutants, from 1
 	Clocks uint64 // limit
@@ -102,11 +102,7 @@ const progressClocks = 100_000
 // prove those that are not caught. root is that of the source tree. It fails with
 // lockstep.ErrTool before it runs anything if a tool is missing that it may need.
 func Run(root string, o Options) (*Report, error) {
-	config, err := boards.Config(o.Config)
-	if err != nil {
-		return nil, err
-	}
-	g, err := gpu.New(config)
+	g, err := gpu.New(o.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +125,7 @@ func Run(root string, o Options) (*Report, error) {
 			o.say("%d clocks: %d of %d not caught", clocks, left-1, len(ms))
 		}
 	}
-	o.say("building %s with %d mutants", o.Config, len(ms))
+	o.say("building %s with %d mutants", o.Name, len(ms))
 	dev, err := lockstep.NewVariantDevice(g, mutated, all, lockstep.Options{Cache: o.Cache})
 	if err != nil {
 		return nil, err
@@ -141,7 +137,7 @@ func Run(root string, o Options) (*Report, error) {
 			return nil, err
 		}
 	}
-	r := &Report{Config: o.Config, Seed: o.Seed, Clocks: dev.Clocks(), Mutants: len(ms)}
+	r := &Report{Config: o.Name, Seed: o.Seed, Clocks: dev.Clocks(), Mutants: len(ms)}
 	return r, r.judge(d, ms, dev.Verdicts(), o)
 }
 

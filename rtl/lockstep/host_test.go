@@ -6,14 +6,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 )
 
-func newGPU(t *testing.T, config string) *gpu.GPU {
-	c, err := boards.Config(config)
-	require.NoError(t, err)
+func newGPU(t *testing.T, c gpu.Config) *gpu.GPU {
 	g, err := gpu.New(c)
 	require.NoError(t, err)
 	return g
@@ -22,9 +19,9 @@ func newGPU(t *testing.T, config string) *gpu.GPU {
 // A random run reaches everything it is for: it is not stuck in a fault or
 // turned off for long.
 func TestRandomHostReachesEverything(t *testing.T) {
-	for _, name := range []string{"default", "small"} {
+	for name, c := range map[string]gpu.Config{"default": gpu.Default(), "small": gpu.Small()} {
 		t.Run(name, func(t *testing.T) {
-			g := newGPU(t, name)
+			g := newGPU(t, c)
 			h := newHost(g, 1)
 			for h.saw.clock < 1_000_000 {
 				h.clock()
@@ -55,7 +52,7 @@ func TestRandomHostReachesEverything(t *testing.T) {
 
 func TestRandomHostIsDeterministic(t *testing.T) {
 	run := func(seed uint64) [2]any {
-		g := newGPU(t, "small")
+		g := newGPU(t, gpu.Small())
 		h := newHost(g, seed)
 		for h.saw.clock < 30_000 {
 			h.clock()

@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/lockstep"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
-	"github.com/hilgpu/hilgpu/testbench/lockstep"
 )
 
 // meterText is what the emitter makes of a meter, but for names.
@@ -488,6 +488,6 @@ func TestControl(t *testing.T) {
 }
 
 func TestRunBadConfig(t *testing.T) {
-	_, err := Run("../../..", Options{Config: "huge", Count: 1})
-	assert.ErrorIs(t, err, boards.ErrSelector)
+	_, err := Run("../../..", Options{Config: gpu.Config{}, Count: 1})
+	assert.ErrorIs(t, err, gpu.ErrConfig)
 }

@@ -7,17 +7,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 )
 
 // newDevice is a GPU in lockstep for a test.
-func newDevice(t *testing.T, config string, s Sim) *Device {
+func newDevice(t *testing.T, c gpu.Config, s Sim) *Device {
 	t.Helper()
 	need(t, s)
-	c, err := boards.Config(config)
-	require.NoError(t, err)
 	c.VRAMBytes = min(c.VRAMBytes, 64<<10) // Icarus is slow to hand over much more
 	dev, err := NewDevice("../..", c, Options{Sim: s, Cache: testCache()})
 	require.NoError(t, err)
@@ -27,9 +24,11 @@ func newDevice(t *testing.T, config string, s Sim) *Device {
 // The whole GPU with a random host, in a simulator that builds fast; longer runs
 // are make lockstep.
 func TestGPU(t *testing.T) {
-	for _, config := range []string{"default", "small", "small?vramports=1&aperture=0"} {
-		t.Run(config, func(t *testing.T) {
-			dev := newDevice(t, config, Icarus)
+	lean := gpu.Small()
+	lean.VRAMPorts, lean.Aperture = 1, false
+	for name, c := range map[string]gpu.Config{"default": gpu.Default(), "small": gpu.Small(), "small, one port, no aperture": lean} {
+		t.Run(name, func(t *testing.T) {
+			dev := newDevice(t, c, Icarus)
 			assert.NoError(t, Random(dev, 1, 1500, nil))
 			dev.Skip(10)
 			assert.NoError(t, dev.Close())
@@ -41,7 +40,7 @@ func TestGPU(t *testing.T) {
 
 // What only the Go side has in VRAM is found at the end, with its place.
 func TestGPUMemoryIsCompared(t *testing.T) {
-	dev := newDevice(t, "small", Icarus)
+	dev := newDevice(t, gpu.Small(), Icarus)
 	dev.circuit.g.PokeVRAM(0x123, []byte{0xa5})
 	dev.Skip(20)
 	require.NoError(t, dev.Err())
@@ -57,9 +56,7 @@ func TestGPUMemoryIsCompared(t *testing.T) {
 // at the end.
 func TestGPUWritePortIsCompared(t *testing.T) {
 	need(t, Icarus)
-	c, err := boards.Config("small")
-	require.NoError(t, err)
-	g, err := gpu.New(c)
+	g, err := gpu.New(gpu.Small())
 	require.NoError(t, err)
 	d, err := verilog.Translate("../..", g)
 	require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/hdl"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
@@ -38,8 +39,8 @@ func leaves(t reflect.Type, path string, f func(path string)) {
 // of the manifest or keeps its value through a random run. The count of moved
 // bytes is for the emulator's statistics and not in the hardware.
 func TestNothingThatChangesIsLeftOut(t *testing.T) {
-	for _, config := range []string{"default", "small"} {
-		g := newGPU(t, config)
+	for config, c := range map[string]gpu.Config{"default": gpu.Default(), "small": gpu.Small()} {
+		g := newGPU(t, c)
 		d, err := verilog.Translate("../..", g)
 		require.NoError(t, err)
 		seen := map[string]bool{"moved": true}

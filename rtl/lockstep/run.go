@@ -3,8 +3,6 @@ package lockstep
 import (
 	"errors"
 	"fmt"
-
-	"github.com/hilgpu/hilgpu/testbench/compose"
 )
 
 // ErrPanic is wrapped by the error of a Go side that has panicked.
@@ -29,16 +27,6 @@ func Random(dev *Device, seed, clocks uint64, progress func(done, total uint64))
 		if progress != nil && h.saw.clock%progressClocks == 0 {
 			progress(h.saw.clock, clocks)
 		}
-	}
-	return dev.Err()
-}
-
-// Session runs the driver stack on dev, from the start of the kernel to its
-// end: it composes plan and compares the frame. Clocks that the stack sleeps
-// through are ticked.
-func Session(dev *Device, plan *compose.Plan) error {
-	if err := Compose(dev, uint64(dev.Config().ClockHz), plan); err != nil {
-		return err
 	}
 	return dev.Err()
 }

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hilgpu/hilgpu/rtl/lockstep"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool"
-	"github.com/hilgpu/hilgpu/testbench/lockstep"
 )
 
 // ErrYosys is wrapped by the error of yosys, or of its ABC, that is none of a

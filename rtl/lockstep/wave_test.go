@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/hdl/vcd/vcdtest"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
@@ -21,8 +22,8 @@ var renamed = regexp.MustCompile(`_(r|\d)$`)
 // A wave of the Go side has every register of the Verilog, in the same instance
 // and of the same width.
 func TestWaveHasTheRegistersOfTheVerilog(t *testing.T) {
-	for _, config := range []string{"default", "small"} {
-		g := newGPU(t, config)
+	for config, c := range map[string]gpu.Config{"default": gpu.Default(), "small": gpu.Small()} {
+		g := newGPU(t, c)
 		d, err := verilog.Translate("../..", g)
 		require.NoError(t, err)
 		var out bytes.Buffer
