@@ -10,7 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/lockstep"
-	"github.com/hilgpu/hilgpu/testbench/speed"
+	"github.com/hilgpu/hilgpu/testbench/figures"
 )
 
 // benchRTLFlags are the flags of bench rtl.
@@ -73,11 +73,11 @@ A target that is missed is printed and does not change the exit code.`,
 
 // benchRTLResult is what the command prints.
 type benchRTLResult struct {
-	Config    string            `json:"config"`
-	Runs      int               `json:"runs"`
-	Rows      []speed.Row       `json:"rows"`
-	Translate speed.Translation `json:"translate"`
-	Edit      *speed.Edit       `json:"edit,omitempty"`
+	Config    string              `json:"config"`
+	Runs      int                 `json:"runs"`
+	Rows      []figures.Row       `json:"rows"`
+	Translate figures.Translation `json:"translate"`
+	Edit      *figures.Edit       `json:"edit,omitempty"`
 }
 
 // runBenchRTL records, measures and reports.
@@ -104,12 +104,12 @@ func runBenchRTL(f benchRTLFlags) error {
 		return err
 	}
 	w.at("translation")
-	if r.Translate, err = speed.Translate(root, config, f.runs); err != nil {
+	if r.Translate, err = figures.Translate(root, config, f.runs); err != nil {
 		return err
 	}
 	if f.edits > 0 {
 		w.at("edits")
-		e, err := speed.EditLoop(root, f.edits)
+		e, err := figures.EditLoop(root, f.edits)
 		if err != nil {
 			return err
 		}
@@ -126,8 +126,8 @@ func runBenchRTL(f benchRTLFlags) error {
 const benchRowCount = 5
 
 // benchRows compares the workloads.
-func benchRows(root string, config gpu.Config, f benchRTLFlags, under *work) ([]speed.Row, error) {
-	b, err := speed.New(root, config, "")
+func benchRows(root string, config gpu.Config, f benchRTLFlags, under *work) ([]figures.Row, error) {
+	b, err := figures.New(root, config, "")
 	if err != nil {
 		return nil, err
 	}
@@ -135,15 +135,15 @@ func benchRows(root string, config gpu.Config, f benchRTLFlags, under *work) ([]
 	if err != nil {
 		return nil, err
 	}
-	var rows []speed.Row
+	var rows []figures.Row
 	for _, w := range []struct {
-		record func() (*speed.Recording, error)
+		record func() (*figures.Recording, error)
 		target float64
 		waves  bool
 	}{
-		{func() (*speed.Recording, error) { return speed.Busy(config, f.count) }, speed.BusyTarget, true},
-		{func() (*speed.Recording, error) { return speed.Mixed(config, plan) }, speed.MixedTarget, true},
-		{func() (*speed.Recording, error) { return speed.Idle(config, f.polls) }, speed.IdleTarget, false},
+		{func() (*figures.Recording, error) { return figures.Busy(config, f.count) }, figures.BusyTarget, true},
+		{func() (*figures.Recording, error) { return figures.Mixed(config, plan) }, figures.MixedTarget, true},
+		{func() (*figures.Recording, error) { return figures.Idle(config, f.polls) }, figures.IdleTarget, false},
 	} {
 		under.to(len(rows), benchRowCount)
 		rec, err := w.record()
@@ -155,7 +155,7 @@ func benchRows(root string, config gpu.Config, f benchRTLFlags, under *work) ([]
 			rows = append(rows, row)
 		}
 		if err == nil && w.waves {
-			row, err = b.Compare(rec, f.runs, speed.WavesTarget, true)
+			row, err = b.Compare(rec, f.runs, figures.WavesTarget, true)
 			rows = append(rows, row)
 		}
 		if err != nil {

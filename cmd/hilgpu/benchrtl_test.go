@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/hilgpu/hilgpu/testbench/speed"
+	"github.com/hilgpu/hilgpu/testbench/figures"
 )
 
 func TestBenchRTLRefuses(t *testing.T) {
@@ -41,10 +41,10 @@ func TestBenchRTLNamesAMissingTool(t *testing.T) {
 }
 
 func TestBenchRTLText(t *testing.T) {
-	r := benchRTLResult{Config: "small", Runs: 5, Rows: []speed.Row{
+	r := benchRTLResult{Config: "small", Runs: 5, Rows: []figures.Row{
 		{Name: "busy", Clocks: 1000, Slept: 250, Go: 100, Verilator: 300, Ratio: 3, Target: 2, Holds: true},
 		{Name: "mixed", Clocks: 1000, Go: 100, Verilator: 300, Ratio: 3, Target: 5},
-	}, Translate: speed.Translation{Seconds: 0.5, Target: 2, Holds: true}, Edit: &speed.Edit{Block: "rtl/fence", Workload: "run", Go: 2, Verilator: 30, Ratio: 15, Target: 5, Holds: true}}
+	}, Translate: figures.Translation{Seconds: 0.5, Target: 2, Holds: true}, Edit: &figures.Edit{Block: "rtl/fence", Workload: "run", Go: 2, Verilator: 30, Ratio: 15, Target: 5, Holds: true}}
 	assert.Equal(t, `RTL in Go against Verilator -O3, configuration small, medians of 5
 
                 clocks  skipped  Go ns/clock    Verilator     ratio

@@ -44,7 +44,6 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/figures"
 	"github.com/hilgpu/hilgpu/testbench/lists"
 	"github.com/hilgpu/hilgpu/testbench/session"
-	"github.com/hilgpu/hilgpu/testbench/speed"
 )
 
 // Exit codes; exits describes them.
@@ -165,7 +164,7 @@ func classes() []class {
 		{regs.ErrReadBack, exitCheck}, {scoreboard.ErrDiffers, exitCheck}, {storm.ErrDiffers, exitCheck}, {lists.ErrContents, exitCheck},
 		{lockstep.ErrPanic, exitCheck}, {session.ErrFailed, exitCheck}, {lockstep.ErrVariants, exitCheck},
 		{mutant.ErrControl, exitCheck}, {mutant.ErrText, exitCheck}, {mutant.ErrYosys, exitCheck},
-		{speed.ErrDigest, exitCheck}, {speed.ErrEdit, exitCheck},
+		{figures.ErrDigest, exitCheck}, {figures.ErrEdit, exitCheck},
 		{synth.ErrYosys, exitCheck}, {synth.ErrPlace, exitCheck}, {sim.ErrBuild, exitCheck}, {sim.ErrManifest, exitCheck},
 		{bus.ErrArgument, exitCheck}, {context.Canceled, exitCheck},
 	}

@@ -27,7 +27,7 @@ var codes = map[int]string{
 	1: `check failed; regs: reads back otherwise; scoreboard: memory differs; storm: the device differs from its model;
 		lists: wrong contents; lockstep: the Go side panics; session: failed; lockstep: every variant has differed;
 		mutant: the design differs without a mutant; mutant: Verilog of another shape than the emitter's; mutant: yosys failed;
-		speed: Go and the Verilog drive different outputs; speed: the edit loop failed; synth: yosys failed; synth: nextpnr failed;
+		figures: Go and the Verilog drive different outputs; figures: the edit loop failed; synth: yosys failed; synth: nextpnr failed;
 		sim: the Verilog does not build; sim: bad manifest; bus: bad argument; context canceled`,
 	2: `bad input; boards: bad selector; serial: bad option; serial: no such rate; fault: bad configuration; hwfault: bad fault;
 		inproc: bad options; rootport: bad options; endpoint: bad options; line: bad options; serve: bad options; wave: bad options;

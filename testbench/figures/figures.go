@@ -1,6 +1,15 @@
 // Package figures measures what the device and its emulation reach, and says
 // whether that is what they have to: clocks, which are exact because the emulator
 // is the RTL, and the speed of the emulation, which is this machine's.
+//
+// It also measures the RTL in Go against its own Verilog under Verilator: the same
+// stimuli, recorded at the ports, replayed by turns in one run.
+//
+//	workload ── wire ── recorder ── stimuli ──┬── GPU in Go
+//	                                          └── Verilated model, a process
+//
+// Both sides look at the outputs in the same clocks and fold them into a digest,
+// which must be the same: it shows that both did the same work.
 package figures
 
 import (

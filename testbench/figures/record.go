@@ -1,12 +1,4 @@
-// Package speed measures the RTL in Go against its own Verilog under Verilator:
-// the same stimuli, recorded at the ports, replayed by turns in one run.
-//
-//	workload ── wire ── recorder ── stimuli ──┬── GPU in Go
-//	                                          └── Verilated model, a process
-//
-// Both sides look at the outputs in the same clocks and fold them into a digest,
-// which must be the same: it is what shows that both did the same work.
-package speed
+package figures
 
 import (
 	"errors"
@@ -19,7 +11,7 @@ import (
 )
 
 // ErrDigest is wrapped by the error of sides that have not done the same.
-var ErrDigest = errors.New("speed: Go and the Verilog drive different outputs")
+var ErrDigest = errors.New("figures: Go and the Verilog drive different outputs")
 
 // An event is a clock with inputs, or a sleep.
 type event struct {

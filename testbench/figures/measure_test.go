@@ -1,4 +1,4 @@
-package speed
+package figures
 
 import (
 	"go/parser"

@@ -1,4 +1,4 @@
-package speed
+package figures
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 )
 
 // ErrEdit is wrapped by the error of a tree that cannot be edited and run.
-var ErrEdit = errors.New("speed: the edit loop failed")
+var ErrEdit = errors.New("figures: the edit loop failed")
 
 // An Edit is the time from a change of one block to the end of a run with it.
 type Edit struct {

@@ -1,4 +1,4 @@
-package speed
+package figures
 
 import (
 	"context"
@@ -39,7 +39,7 @@ func Busy(c gpu.Config, count int) (*Recording, error) {
 		Board: "recorder", Open: r.opener(), Size: size, From: transfer.Host, To: transfer.VRAM, Count: count, Seed: 1,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("speed: busy: %w", err)
+		return nil, fmt.Errorf("figures: busy: %w", err)
 	}
 	return r.stop("busy"), nil
 }
@@ -72,7 +72,7 @@ func Idle(c gpu.Config, polls int) (*Recording, error) {
 	}
 	for range polls {
 		if v := b.Reg(idreg.Base + idreg.Magic); b.Alive() && v != idreg.MagicValue {
-			return nil, fmt.Errorf("speed: idle: ID.MAGIC is %#x", v)
+			return nil, fmt.Errorf("figures: idle: ID.MAGIC is %#x", v)
 		}
 		b.Wait(b.Clock.Now() + pollClocks)
 	}
