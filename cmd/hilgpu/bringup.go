@@ -16,6 +16,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 	"github.com/hilgpu/hilgpu/testbench/device/bare"
 	"github.com/hilgpu/hilgpu/testbench/device/bringup"
+	"github.com/hilgpu/hilgpu/testbench/output"
 )
 
 // bringupFlags are the flags of bringup.
@@ -30,7 +31,7 @@ type bringupFlags struct {
 
 	app   *app
 	open  bringup.Opener // nil: boards.OpenWith
-	files []*output      // of the report, as reportFiles names them
+	files []*output.File // of the report, as reportFiles names them
 }
 
 // reportFiles are what --report writes beside the capture.
@@ -179,10 +180,10 @@ func (f *bringupFlags) makeReport() error {
 		return nil
 	}
 	if err := os.MkdirAll(f.report, 0o777); err != nil {
-		return artifactError(f.report, err)
+		return output.Failed(f.report, err)
 	}
 	for _, file := range reportFiles {
-		o, err := f.app.links.output(filepath.Join(f.report, file.name))
+		o, err := f.app.links.outputs.Create(filepath.Join(f.report, file.name))
 		if err != nil {
 			return err
 		}
@@ -197,7 +198,7 @@ func (f *bringupFlags) makeReport() error {
 // discardReport removes the files that were not written.
 func (f *bringupFlags) discardReport() {
 	for _, o := range f.files {
-		o.discard()
+		o.Discard()
 	}
 }
 
@@ -210,7 +211,7 @@ func (f bringupFlags) write(r *bringup.Report) error {
 		if err := file.write(r, f.files[i]); err != nil {
 			return err
 		}
-		if err := f.files[i].commit(); err != nil {
+		if err := f.files[i].Commit(); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/bus/capture"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
+	"github.com/hilgpu/hilgpu/testbench/output"
 )
 
 // links is how the commands reach boards: what --capture and --wave record of
@@ -22,11 +24,11 @@ type links struct {
 	tdr    time.Duration
 
 	console *console
-	trace   *ddiFile  // of --ddi, or nil
-	outputs []*output // of the command, no two of which are one file
+	trace   *output.Live // of --ddi, or nil
+	outputs output.Set   // of the command
 
 	mu   sync.Mutex // of what follows and of the wave's file and recorder
-	file *output
+	file *output.File
 	w    *capture.Writer
 }
 
@@ -58,7 +60,7 @@ func (l *links) options() (boards.Options, error) {
 	defer l.mu.Unlock()
 	o := boards.Options{Console: l.console.text}
 	var err error
-	if o.Wave, err = l.wave.recorder(l.output); err != nil {
+	if o.Wave, err = l.wave.recorder(l.outputs.Create); err != nil {
 		return o, err
 	}
 	o.Capture, err = l.capture()
@@ -71,7 +73,7 @@ func (l *links) capture() (*capture.Writer, error) {
 	if l.path == "" || l.w != nil {
 		return l.w, nil
 	}
-	file, err := l.output(l.path)
+	file, err := l.outputs.Create(l.path)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +94,7 @@ func (l *links) commit(err error) error {
 func (l *links) commitRecords(err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return first(l.trace.finish(), l.wave.commit(err, l.stderr), l.commitCapture())
+	return first(l.trace.Finish(), l.wave.commit(err, l.stderr), l.commitCapture())
 }
 
 // commitCapture ends the capture.
@@ -101,10 +103,21 @@ func (l *links) commitCapture() error {
 		return nil
 	}
 	if err := l.w.Close(); err != nil {
-		l.file.discard()
+		l.file.Discard()
 		return err
 	}
-	return l.file.commit()
+	return l.file.Commit()
+}
+
+// ddi returns the file of a trace, which is not touched before the first line, or nil
+// without a path.
+func (l *links) ddi(path string) (*output.Live, error) {
+	out, err := l.outputs.Create(path)
+	if out == nil {
+		return nil, err
+	}
+	l.trace = output.NewLive(out, verifier.Merge)
+	return l.trace, nil
 }
 
 // console prints what boards say, a line at a time, without what would move the

@@ -16,6 +16,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/output"
 )
 
 // notReturned returns the names of the calls in a trace that did not return.
@@ -114,7 +115,7 @@ func TestDDIOfAHang(t *testing.T) {
 	require.NoError(t, l.commitRecords(nil), "as a signal does")
 	assert.Equal(t, []string{"pfnClearRenderTargetView"}, notReturned(t, path))
 	close(out)
-	assert.ErrorIs(t, <-done, errInput, "nothing can be written any more")
+	assert.ErrorIs(t, <-done, output.ErrWrite, "nothing can be written any more")
 	again, err := os.ReadFile(path)
 	require.NoError(t, err)
 	assert.Len(t, again, len(text))

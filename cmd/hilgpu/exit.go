@@ -43,6 +43,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/device/transfer"
 	"github.com/hilgpu/hilgpu/testbench/figures"
 	"github.com/hilgpu/hilgpu/testbench/lists"
+	"github.com/hilgpu/hilgpu/testbench/output"
 	"github.com/hilgpu/hilgpu/testbench/session"
 )
 
@@ -118,7 +119,7 @@ type class struct {
 func classes() []class {
 	return []class{
 		{errCheck, exitCheck},
-		{errInput, exitUsage}, {boards.ErrSelector, exitUsage}, {bus.ErrRecorded, exitUsage},
+		{errInput, exitUsage}, {output.ErrWrite, exitUsage}, {boards.ErrSelector, exitUsage}, {bus.ErrRecorded, exitUsage},
 
 		// Whether there is a device, and which.
 		{serial.ErrMissing, exitNoDevice}, {serial.ErrAmbiguous, exitNoDevice}, {serial.ErrNotPort, exitNoDevice},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/rtl/lockstep"
+	"github.com/hilgpu/hilgpu/testbench/output"
 	"github.com/hilgpu/hilgpu/testbench/session"
 )
 
@@ -92,7 +93,7 @@ func runLockstep(f lockstepFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := writable(f.wave); err != nil {
+	if err := output.Check(f.wave); err != nil {
 		return err
 	}
 	if tools != nil { // after all input, which is bad on every machine

@@ -221,15 +221,16 @@ func TestBrokenContract(t *testing.T) {
 	}
 	plan, err := planCompose(composeFlags{size: "16x16", contexts: 1}, nil)
 	require.NoError(t, err)
-	trace, err := new(links).ddi(filepath.Join(t.TempDir(), "t.jsonl"))
+	path := filepath.Join(t.TempDir(), "t.jsonl")
+	trace, err := new(links).ddi(path)
 	require.NoError(t, err)
 	_, _, err = composeOn("emu", boards.Options{}, 0, drivers, trace, &verifyFlags{verify: true}, plan)
 	assert.Equal(t, exitContract, exitCode(err))
 	var stopped *dxgkrnl.DeviceError
 	require.ErrorAs(t, err, &stopped)
 	assert.Contains(t, stopped.Dump, "kernel: node 0")
-	require.NoError(t, trace.finish())
-	assert.Equal(t, []string{"pfnPresent", "pfnRenderCb"}, notReturned(t, trace.out.path), "it stops the kernel under the present")
+	require.NoError(t, trace.Finish())
+	assert.Equal(t, []string{"pfnPresent", "pfnRenderCb"}, notReturned(t, path), "it stops the kernel under the present")
 }
 
 // No two outputs of a command are one file, however it is named; what was there

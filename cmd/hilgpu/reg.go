@@ -330,11 +330,11 @@ file is a board: snap:FILE.`,
 }
 
 func snapRegs(f *regFlags) error {
-	out, err := f.app.links.output(f.out)
+	out, err := f.app.links.outputs.Create(f.out)
 	if err != nil {
 		return err
 	}
-	defer out.discard()
+	defer out.Discard()
 	defer f.app.onSignal(out)()
 	s, err := takeSnap(f, f.board)
 	if err != nil {
@@ -354,7 +354,7 @@ func snapRegs(f *regFlags) error {
 	if _, err := out.Write(data); err != nil {
 		return err
 	}
-	if err := out.commit(); err != nil {
+	if err := out.Commit(); err != nil {
 		return err
 	}
 	if f.app.document(snapJSON{f.out, f.board, s.Identity.MapHash, len(s.Registers)}) {

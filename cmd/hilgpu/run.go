@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"image"
+	"image/png"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/compose"
+	"github.com/hilgpu/hilgpu/testbench/output"
 )
 
 func newRun(a *app) *cobra.Command {
@@ -81,11 +83,11 @@ func runCompose(f composeFlags, images []string) error {
 	if err != nil {
 		return err
 	}
-	out, err := f.app.links.output(f.out)
+	out, err := f.app.links.outputs.Create(f.out)
 	if err != nil {
 		return err
 	}
-	defer out.discard()
+	defer out.Discard()
 	ddi, err := f.app.links.ddi(f.ddi)
 	if err != nil {
 		return err
@@ -101,7 +103,7 @@ func runCompose(f composeFlags, images []string) error {
 	frame, stats, err := composeOn(f.board, link, f.app.links.tdr, testbench.HostDrivers(), ddi, &f.verify, plan)
 	host := time.Since(start)
 	// The trace of a failed run is what one wants to see.
-	if cerr := ddi.finish(); err == nil {
+	if cerr := ddi.Finish(); err == nil {
 		err = cerr
 	}
 	f.verify.print(f.app.stderr)
@@ -113,7 +115,7 @@ func runCompose(f composeFlags, images []string) error {
 			return err
 		}
 	}
-	if err := out.writePNG(frame); err != nil {
+	if err := writeFrame(out, frame); err != nil {
 		return err
 	}
 	return report(f, newSummary(frame, stats, host))
@@ -155,7 +157,7 @@ func parseSize(s string) (w, h int, err error) {
 // composeOn runs the plan. A contract that a miniport broke is a
 // *dxgkrnl.DeviceError like any other reason why the GPU stopped; one of the
 // user-mode interface is a *verifier.Violation.
-func composeOn(board string, link boards.Options, tdr time.Duration, drivers testbench.Drivers, ddi *ddiFile, verify *verifyFlags, plan *compose.Plan) (frame *image.NRGBA, stats testbench.Stats, err error) {
+func composeOn(board string, link boards.Options, tdr time.Duration, drivers testbench.Drivers, ddi *output.Live, verify *verifyFlags, plan *compose.Plan) (frame *image.NRGBA, stats testbench.Stats, err error) {
 	o := verify.options()
 	o.Board, o.Tdr = link, tdr
 	if ddi != nil {
@@ -192,6 +194,17 @@ func checkFrame(got, want *image.NRGBA) error {
 	}
 	return fmt.Errorf("%w: %d of %d pixels differ, the first at %d,%d: %v, want %v", errCheck,
 		n, want.Rect.Dx()*want.Rect.Dy(), at.X, at.Y, got.NRGBAAt(at.X, at.Y), want.NRGBAAt(at.X, at.Y))
+}
+
+// writeFrame writes the frame, if there is a file for it.
+func writeFrame(out *output.File, frame image.Image) error {
+	if out == nil {
+		return nil
+	}
+	if err := png.Encode(out, frame); err != nil {
+		return err
+	}
+	return out.Commit()
 }
 
 func report(f composeFlags, s summary) error {

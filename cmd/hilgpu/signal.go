@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/hilgpu/hilgpu/testbench/output"
 )
 
 // A signalError is the error of a program that a signal ends.
@@ -17,7 +19,7 @@ func (e signalError) Error() string { return "ended by a signal: " + e.signal.St
 // onSignal has the program end as a signal would end it, if it is interrupted or
 // terminated: the outputs are discarded, what is captured and recorded so far is
 // kept, and a JSON document has the error. It returns what ends that.
-func (a *app) onSignal(outputs ...*output) (stop func()) {
+func (a *app) onSignal(outputs ...*output.File) (stop func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
@@ -27,7 +29,7 @@ func (a *app) onSignal(outputs ...*output) (stop func()) {
 		}
 		a.stderr.wipe()
 		for _, o := range outputs {
-			o.discard()
+			o.Discard()
 		}
 		if err := a.links.commitRecords(nil); err != nil {
 			fmt.Fprintf(a.stderr, "hilgpu: %v\n", err)

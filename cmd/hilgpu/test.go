@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,6 +18,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/junit"
+	"github.com/hilgpu/hilgpu/testbench/output"
 	"github.com/hilgpu/hilgpu/testbench/suite"
 )
 
@@ -93,11 +93,11 @@ func runTest(f testFlags) error {
 	if f.list {
 		return listCases(stdout, f, o.Filter)
 	}
-	xml, err := f.app.links.output(f.junit)
+	xml, err := f.app.links.outputs.Create(f.junit)
 	if err != nil {
 		return err
 	}
-	defer xml.discard()
+	defer xml.Discard()
 	defer f.app.onSignal(xml)()
 	if o.Board, err = f.app.links.options(); err != nil {
 		return err
@@ -264,7 +264,7 @@ func quote(s string) string {
 }
 
 // write writes the JUnit file and the artifacts of what failed.
-func (f testFlags) write(xml *output, r testReport) error {
+func (f testFlags) write(xml *output.File, r testReport) error {
 	doc := junit.Suite{Name: "hilgpu", Properties: []junit.Property{
 		{Name: "board", Value: f.board}, {Name: "seed", Value: strconv.FormatUint(f.seed, 10)},
 	}}
@@ -291,7 +291,7 @@ func (f testFlags) write(xml *output, r testReport) error {
 	if err := junit.Write(xml, doc); err != nil {
 		return err
 	}
-	return xml.commit()
+	return xml.Commit()
 }
 
 // artifactsOf writes what a failed case left to a folder of its own and returns
@@ -302,7 +302,7 @@ func (f testFlags) artifactsOf(r suite.Result) ([]string, error) {
 	}
 	folder := filepath.Join(f.artifacts, strings.Map(fileRune, r.Name))
 	if err := os.MkdirAll(folder, 0o777); err != nil {
-		return nil, artifactError(folder, err)
+		return nil, output.Failed(folder, err)
 	}
 	readme := fmt.Sprintf("%s: %s\nboard %s, seed %d\nrepeat: %s\n\n", r.Name, r.Doc, r.Selector, r.Seed, replay(f, r))
 	var out []string
@@ -322,24 +322,16 @@ func (f testFlags) artifactsOf(r suite.Result) ([]string, error) {
 			continue
 		}
 		if err := os.WriteFile(path, file.data, 0o666); err != nil {
-			return nil, artifactError(path, err)
+			return nil, output.Failed(path, err)
 		}
 		readme += fmt.Sprintf("%-13s %s\n", file.name, file.doc)
 		out = append(out, path)
 	}
 	path := filepath.Join(folder, "README.txt")
 	if err := os.WriteFile(path, []byte(readme), 0o666); err != nil {
-		return nil, artifactError(path, err)
+		return nil, output.Failed(path, err)
 	}
 	return append([]string{path}, out...), nil
-}
-
-func artifactError(path string, err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		err = at.Err
-	}
-	return fmt.Errorf("%w: cannot write %s: %w", errInput, path, err)
 }
 
 // fileRune keeps what a file name may have everywhere.

@@ -1,14 +1,7 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +9,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/lockstep"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
+	"github.com/hilgpu/hilgpu/testbench/output"
 )
 
 // verilogFlags are the flags of verilog.
@@ -55,14 +49,8 @@ docs/rtl.md explains each error.`,
 
 // verilogSummary is what the command prints.
 type verilogSummary struct {
-	Config    string `json:"config"`
-	MapHash   string `json:"map_hash"`
-	Top       string `json:"top"`
-	Files     int    `json:"files"`
-	Lines     int    `json:"lines"`
-	Registers int    `json:"registers"`
-	Bits      int    `json:"bits"` // of the registers
-	Memories  int    `json:"memories"`
+	Config string `json:"config"`
+	verilog.Summary
 }
 
 // runVerilog translates, writes and reports.
@@ -86,7 +74,7 @@ func runVerilog(f verilogFlags) error {
 	if err := writeDesign(f.out, design); err != nil {
 		return err
 	}
-	s := summarize(f.config, design)
+	s := verilogSummary{f.config, design.Summary()}
 	if f.app.document(s) {
 		return nil
 	}
@@ -95,88 +83,16 @@ func runVerilog(f verilogFlags) error {
 	return err
 }
 
-// writeDesign writes the files of a design, their list and the manifest to dir, all
-// or none, and removes those of the design that was there before.
+// writeDesign writes the folder of a design to dir, and removes the files of the design
+// that was there before.
 func writeDesign(dir string, d *verilog.Design) error {
-	manifest, err := json.MarshalIndent(d.Manifest, "", "\t")
+	files, err := d.Folder()
 	if err != nil {
 		return err
 	}
-	before := listed(dir)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("%w: %w", errInput, err)
-	}
-	var list strings.Builder
-	for _, f := range d.Files {
-		fmt.Fprintln(&list, f.Name)
-	}
-	files := append(slices.Clone(d.Files),
-		verilog.File{Name: "manifest.json", Text: append(manifest, '\n')},
-		verilog.File{Name: fileList, Text: []byte(list.String())})
-	if err := writeFiles(dir, files); err != nil {
-		return err
-	}
-	for _, name := range before {
-		if !slices.ContainsFunc(files, func(f verilog.File) bool { return f.Name == name }) {
-			if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("%w: %w", errInput, err)
-			}
-		}
-	}
-	return nil
-}
-
-// fileList is the list of a design's files.
-const fileList = "files.f"
-
-// listed returns the names of the Verilog files that the list in dir has, none
-// without a list.
-func listed(dir string) []string {
-	text, err := os.ReadFile(filepath.Join(dir, fileList))
-	if err != nil {
-		return nil
-	}
-	return slices.DeleteFunc(strings.Fields(string(text)), func(name string) bool {
-		return filepath.Base(name) != name || filepath.Ext(name) != ".v"
-	})
-}
-
-// writeFiles writes all files, or none.
-func writeFiles(dir string, files []verilog.File) error {
-	var outs []*output
-	defer func() {
-		for _, o := range outs {
-			o.discard()
-		}
-	}()
+	var entries []output.Entry
 	for _, f := range files {
-		o, err := newOutput(filepath.Join(dir, f.Name))
-		if err != nil {
-			return err
-		}
-		outs = append(outs, o)
-		if _, err := o.Write(f.Text); err != nil {
-			return err
-		}
+		entries = append(entries, output.Entry{Name: f.Name, Data: f.Text})
 	}
-	for _, o := range outs {
-		if err := o.commit(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func summarize(config string, d *verilog.Design) verilogSummary {
-	s := verilogSummary{
-		Config: config, MapHash: fmt.Sprintf("%08x", d.Manifest.MapHash), Top: d.Manifest.Top,
-		Files: len(d.Files), Registers: len(d.Manifest.Registers), Memories: len(d.Manifest.Memories),
-	}
-	for _, f := range d.Files {
-		s.Lines += strings.Count(string(f.Text), "\n")
-	}
-	for _, r := range d.Manifest.Registers {
-		s.Bits += r.Width
-	}
-	return s
+	return output.Replace(dir, entries, verilog.Listed(dir))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/testbench/device/scoreboard"
 	"github.com/hilgpu/hilgpu/testbench/device/storm"
+	"github.com/hilgpu/hilgpu/testbench/output"
 )
 
 // waveFlags are the flags of commands that can record the registers of a GPU.
@@ -20,7 +21,7 @@ type waveFlags struct {
 	path string // of the wave, or ""
 	on   string
 
-	file *output
+	file *output.File
 	rec  *wave.Recorder
 }
 
@@ -50,8 +51,8 @@ func (f *waveFlags) options() (o wave.Options, err error) {
 }
 
 // recorder returns what records, or nil. It makes the file at its first call, by
-// newOutput.
-func (f *waveFlags) recorder(newOutput func(path string) (*output, error)) (*wave.Recorder, error) {
+// create.
+func (f *waveFlags) recorder(create func(path string) (*output.File, error)) (*wave.Recorder, error) {
 	if f.path == "" && f.on != "" {
 		return nil, fmt.Errorf("%w: --wave-on %q without --wave FILE", errInput, f.on)
 	}
@@ -62,7 +63,7 @@ func (f *waveFlags) recorder(newOutput func(path string) (*output, error)) (*wav
 	if err != nil {
 		return nil, err
 	}
-	if f.file, err = newOutput(f.path); err != nil {
+	if f.file, err = create(f.path); err != nil {
 		return nil, err
 	}
 	f.rec, err = wave.New(f.file, o)
@@ -99,16 +100,16 @@ func (f *waveFlags) commit(err error, log io.Writer) error {
 		return nil
 	}
 	if f.rec == nil || !f.rec.Attached() {
-		f.file.discard()
+		f.file.Discard()
 		return nil
 	}
 	f.failed(err)
 	if err := f.rec.Close(); err != nil {
-		f.file.discard()
+		f.file.Discard()
 		return err
 	}
 	if f.rec.Empty() {
-		f.file.discard()
+		f.file.Discard()
 		why := "no node faulted"
 		if f.on != "fault" {
 			why = "none of its clocks passed"
@@ -116,5 +117,5 @@ func (f *waveFlags) commit(err error, log io.Writer) error {
 		fmt.Fprintf(log, "hilgpu: %s is not written, --wave-on %q: %s\n", f.path, f.on, why)
 		return nil
 	}
-	return f.file.commit()
+	return f.file.Commit()
 }

@@ -1,0 +1,99 @@
+package output
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// A Set is the files that one command writes, no two of which are one file. The zero
+// value is empty.
+type Set struct{ files []*File }
+
+// Create is the function Create for a file that is none of the set's, and adds it. A
+// file that is fails with ErrWrite, however it is named. Pipes and devices may be
+// given twice.
+func (s *Set) Create(path string) (*File, error) {
+	o, err := Create(path)
+	if err != nil || o == nil {
+		return nil, err
+	}
+	for _, other := range s.files {
+		if same(other, o) {
+			o.Discard()
+			return nil, o.Failed(errors.New("it is given for two outputs"))
+		}
+	}
+	s.files = append(s.files, o)
+	return o, nil
+}
+
+// same reports whether two outputs are one file.
+func same(a, b *File) bool {
+	return !a.special && !b.special && absolute(a.place) == absolute(b.place)
+}
+
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	if folder, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		path = filepath.Join(folder, filepath.Base(path))
+	}
+	return path
+}
+
+// An Entry is a file of a folder; Name has no directory.
+type Entry struct {
+	Name string
+	Data []byte
+}
+
+// Replace writes the entries to the folder dir, which it makes, all or none. Then it
+// removes those of the names in old that are none of them. It fails with ErrWrite.
+func Replace(dir string, entries []Entry, old []string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("%w: %w", ErrWrite, err)
+	}
+	if err := writeAll(dir, entries); err != nil {
+		return err
+	}
+	for _, name := range old {
+		if slices.ContainsFunc(entries, func(e Entry) bool { return e.Name == name }) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%w: %w", ErrWrite, err)
+		}
+	}
+	return nil
+}
+
+// writeAll writes all entries, or none.
+func writeAll(dir string, entries []Entry) error {
+	var outs []*File
+	defer func() {
+		for _, o := range outs {
+			o.Discard()
+		}
+	}()
+	for _, e := range entries {
+		o, err := Create(filepath.Join(dir, e.Name))
+		if err != nil {
+			return err
+		}
+		outs = append(outs, o)
+		if _, err := o.Write(e.Data); err != nil {
+			return err
+		}
+	}
+	for _, o := range outs {
+		if err := o.Commit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
