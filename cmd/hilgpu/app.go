@@ -7,18 +7,22 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"github.com/spf13/pflag"
+
+	"github.com/hilgpu/hilgpu/cmd/hilgpu/reply"
+	"github.com/hilgpu/hilgpu/cmd/hilgpu/terminal"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 )
 
 // An app is one run of the program.
 type app struct {
-	reply
-	palette
+	reply.Reply
+	terminal.Palette
 	links  *links
-	stderr *screen
+	stderr *terminal.Screen
 	getenv func(name string) string // of the environment
-	term   terminal                 // standard output
+	term   terminal.Terminal        // standard output
 
 	began bool  // a command does its work: errors before are of usage
 	help  error // of a help that was asked for something unknown
@@ -29,21 +33,50 @@ func newApp(stdout, stderr io.Writer, getenv func(name string) string) *app {
 	if getenv == nil {
 		getenv = func(string) string { return "" }
 	}
-	out := terminalOf(stdout, getenv)
-	s := &screen{w: stderr, term: terminalOf(stderr, getenv), time: wallClock()}
-	a := &app{links: &links{stderr: s}, stderr: s, getenv: getenv, term: out}
-	a.palette = palette(out.ok && getenv("NO_COLOR") == "")
-	a.stdout = answers{stdout, s}
+	s := terminal.NewScreen(stderr, getenv)
+	a := &app{links: &links{stderr: s}, stderr: s, getenv: getenv, term: terminal.Of(stdout, getenv)}
+	a.Palette = terminal.PaletteOf(a.term, getenv)
+	a.Out = answers{stdout, s}
 	return a
 }
 
 // progress begins a work, which must end. Nothing is shown between lines of JSON
 // on the terminal.
-func (a *app) progress(name string) *work {
-	if (a.json || a.stream != nil) && a.term.ok {
-		return (&screen{}).begin(name)
+func (a *app) progress(name string) *terminal.Work {
+	if !a.Text() && a.term.OK() {
+		return (&terminal.Screen{}).Begin(name)
 	}
-	return a.stderr.begin(name)
+	return a.stderr.Begin(name)
+}
+
+// addJSON adds the flag.
+func (a *app) addJSON(fl *pflag.FlagSet) {
+	fl.BoolVar(&a.JSON, "json", false, "print one JSON document, with the error in it if there is one")
+}
+
+// end ends the answer of a command that ended with err.
+func (a *app) end(err error) error {
+	if err == nil {
+		return a.End(nil)
+	}
+	code := exitCode(err)
+	return a.End(&reply.Failure{Code: code, Kind: kindOf(code), Message: err.Error()})
+}
+
+// answers is standard output, which may be the terminal that the screen is. An
+// error of it is one of what it was given for.
+type answers struct {
+	w      io.Writer
+	screen *terminal.Screen
+}
+
+// Write implements io.Writer.
+func (a answers) Write(p []byte) (int, error) {
+	n, err := a.screen.Through(a.w, p)
+	if err != nil {
+		err = fmt.Errorf("%w: cannot write standard output: %w", errInput, err)
+	}
+	return n, err
 }
 
 // run executes a command line and returns the exit code. An error is one line
@@ -55,7 +88,7 @@ func (a *app) run(args []string) int {
 		err = cerr
 	}
 	if !a.began { // flags may not have been read, and help is text
-		a.json = err != nil && (a.json || asksJSON(args))
+		a.JSON = err != nil && (a.JSON || asksJSON(args))
 	}
 	if werr := a.end(err); err == nil {
 		err = werr

@@ -56,21 +56,21 @@ func runBenchDevice(ctx context.Context, a *app, turns int) error {
 	}
 	defer a.onSignal()()
 	w := a.progress("bench device")
-	defer w.end()
-	w.at("clocks")
-	all, err := figures.Cycles(ctx, w.to)
+	defer w.End()
+	w.At("clocks")
+	all, err := figures.Cycles(ctx, w.To)
 	if err != nil {
 		return err
 	}
-	w.at("speeds")
-	speeds, err := figures.Speeds(ctx, turns, w.to)
+	w.At("speeds")
+	speeds, err := figures.Speeds(ctx, turns, w.To)
 	if err != nil {
 		return err
 	}
 	all = append(all, speeds...)
-	if a.document(figuresJSON{all}) {
+	if a.Document(figuresJSON{all}) {
 		return nil
 	}
-	_, err = io.WriteString(a.stdout, figures.Text(all))
+	_, err = io.WriteString(a.Out, figures.Text(all))
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/cmd/hilgpu/terminal"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/lockstep"
 	"github.com/hilgpu/hilgpu/testbench/figures"
@@ -98,27 +99,27 @@ func runBenchRTL(f benchRTLFlags) error {
 	}
 	defer f.app.onSignal()()
 	w := f.app.progress("bench rtl")
-	defer w.end()
+	defer w.End()
 	r := benchRTLResult{Config: f.config, Runs: f.runs}
 	if r.Rows, err = benchRows(root, config, f, w); err != nil {
 		return err
 	}
-	w.at("translation")
+	w.At("translation")
 	if r.Translate, err = figures.Translate(root, config, f.runs); err != nil {
 		return err
 	}
 	if f.edits > 0 {
-		w.at("edits")
+		w.At("edits")
 		e, err := figures.EditLoop(root, f.edits)
 		if err != nil {
 			return err
 		}
 		r.Edit = &e
 	}
-	if f.app.document(r) {
+	if f.app.Document(r) {
 		return nil
 	}
-	_, err = io.WriteString(f.app.stdout, r.text())
+	_, err = io.WriteString(f.app.Out, r.text())
 	return err
 }
 
@@ -126,7 +127,7 @@ func runBenchRTL(f benchRTLFlags) error {
 const benchRowCount = 5
 
 // benchRows compares the workloads.
-func benchRows(root string, config gpu.Config, f benchRTLFlags, under *work) ([]figures.Row, error) {
+func benchRows(root string, config gpu.Config, f benchRTLFlags, under *terminal.Work) ([]figures.Row, error) {
 	b, err := figures.New(root, config, "")
 	if err != nil {
 		return nil, err
@@ -145,7 +146,7 @@ func benchRows(root string, config gpu.Config, f benchRTLFlags, under *work) ([]
 		{func() (*figures.Recording, error) { return figures.Mixed(config, plan) }, figures.MixedTarget, true},
 		{func() (*figures.Recording, error) { return figures.Idle(config, f.polls) }, figures.IdleTarget, false},
 	} {
-		under.to(len(rows), benchRowCount)
+		under.To(len(rows), benchRowCount)
 		rec, err := w.record()
 		if err != nil {
 			return nil, err

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/cmd/hilgpu/terminal"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 	"github.com/hilgpu/hilgpu/testbench/device/bare"
 	"github.com/hilgpu/hilgpu/testbench/device/bringup"
@@ -113,7 +114,7 @@ func (f bringupFlags) options() (bringup.Options, error) {
 func runBringup(ctx context.Context, f bringupFlags) error {
 	add := func(any) error { return nil }
 	if f.soak != "" {
-		add = f.app.lines()
+		add = f.app.Lines()
 	}
 	ctx, stop := untilSignal(ctx)
 	defer stop()
@@ -133,7 +134,7 @@ func runBringup(ctx context.Context, f bringupFlags) error {
 		o.Open = bringup.Opener(bare.With(link))
 	}
 	w := f.app.progress("bringup")
-	defer w.end()
+	defer w.End()
 	o.Began = func(stage string, done, total int) { f.began(w, stage, done, total) }
 	o.Progress = f.progress
 	if f.soak != "" {
@@ -143,8 +144,8 @@ func runBringup(ctx context.Context, f bringupFlags) error {
 	if err != nil {
 		return bringupError(err)
 	}
-	if !f.app.document(r) {
-		_, err = fmt.Fprint(f.app.stdout, r.Summary())
+	if !f.app.Document(r) {
+		_, err = fmt.Fprint(f.app.Out, r.Summary())
 	}
 	if err == nil {
 		err = f.write(r)
@@ -156,10 +157,10 @@ func runBringup(ctx context.Context, f bringupFlags) error {
 }
 
 // began shows a stage that begins. A soak counts its rounds.
-func (f bringupFlags) began(w *work, stage string, done, total int) {
-	w.at(stage)
+func (f bringupFlags) began(w *terminal.Work, stage string, done, total int) {
+	w.At(stage)
 	if f.soak == "" {
-		w.to(done, total)
+		w.To(done, total)
 	}
 }
 
@@ -169,8 +170,8 @@ func (f bringupFlags) progress(r bringup.Result) {
 	if r.Status == bringup.Fail {
 		f.app.links.wave.fault()
 	}
-	if !f.app.json && f.soak == "" {
-		fmt.Fprint(f.app.stdout, f.app.painted(r.Line(), string(r.Status)))
+	if !f.app.JSON && f.soak == "" {
+		fmt.Fprint(f.app.Out, f.app.Painted(r.Line(), string(r.Status)))
 	}
 }
 
@@ -215,10 +216,10 @@ func (f bringupFlags) write(r *bringup.Report) error {
 			return err
 		}
 	}
-	if f.app.json || f.soak != "" {
+	if f.app.JSON || f.soak != "" {
 		return nil
 	}
-	_, err := fmt.Fprintf(f.app.stdout, "report         %s\n", filepath.Join(f.report, "report.html"))
+	_, err := fmt.Fprintf(f.app.Out, "report         %s\n", filepath.Join(f.report, "report.html"))
 	return err
 }
 

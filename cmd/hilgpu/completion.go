@@ -33,7 +33,7 @@ func (a *app) setCompletion(root *cobra.Command) {
   hilgpu completion bash > /etc/bash_completion.d/hilgpu`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := io.WriteString(a.stdout, bashCompletion)
+			_, err := io.WriteString(a.Out, bashCompletion)
 			return err
 		},
 	})

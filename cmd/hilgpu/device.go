@@ -111,16 +111,16 @@ func runTransfer(ctx context.Context, f *transferFlags, packet string) error {
 	ctx, stop := untilSignal(ctx)
 	defer stop()
 	w := f.app.progress("run " + packet)
-	defer w.end()
-	o.Progress = w.to
+	defer w.End()
+	o.Progress = w.To
 	r, err := transfer.Run(ctx, o)
 	if err != nil {
 		return bareError(err)
 	}
-	if f.app.document(r) {
+	if f.app.Document(r) {
 		return nil
 	}
-	_, err = fmt.Fprint(f.app.stdout, r.Text())
+	_, err = fmt.Fprint(f.app.Out, r.Text())
 	return err
 }
 
@@ -173,8 +173,8 @@ func runStorm(ctx context.Context, f *stormFlags) error {
 	ctx, stop := untilSignal(ctx)
 	defer stop()
 	w := f.app.progress("run storm")
-	defer w.end()
-	f.Progress = func(done, total uint64) { w.to(int(done), int(total)) }
+	defer w.End()
+	f.Progress = func(done, total uint64) { w.To(int(done), int(total)) }
 	r, err := storm.Run(ctx, f.Options)
 	if r == nil {
 		return bareError(err)
@@ -182,8 +182,8 @@ func runStorm(ctx context.Context, f *stormFlags) error {
 	for _, line := range r.Listing {
 		fmt.Fprintln(f.app.stderr, line)
 	}
-	if !f.app.document(r) {
-		if _, werr := fmt.Fprint(f.app.stdout, r.Text()); err == nil {
+	if !f.app.Document(r) {
+		if _, werr := fmt.Fprint(f.app.Out, r.Text()); err == nil {
 			err = werr
 		}
 	}

@@ -134,8 +134,8 @@ func TestJSONOfEveryCommand(t *testing.T) {
 func TestJSONOfSynth(t *testing.T) {
 	var stdout strings.Builder
 	a := newApp(&stdout, io.Discard, nil)
-	a.json = true
-	require.True(t, a.document(synthJSON{[]*synth.Report{{Config: "default"}, {Config: "small"}}}))
+	a.JSON = true
+	require.True(t, a.Document(synthJSON{[]*synth.Report{{Config: "default"}, {Config: "small"}}}))
 	require.NoError(t, a.end(fmt.Errorf("%w: synthesis: 2 findings", errCheck)))
 	doc := document(t, stdout.String())
 	require.Len(t, doc["reports"], 2)
@@ -168,9 +168,9 @@ func TestJSONOfUsageErrors(t *testing.T) {
 func TestJSONOfAPanic(t *testing.T) {
 	var stdout, stderr strings.Builder
 	a := newApp(&stdout, &stderr, nil)
-	a.json = true
+	a.JSON = true
 	a.began = true
-	a.document(struct {
+	a.Document(struct {
 		N int `json:"n"`
 	}{7})
 	var crashed *crash
@@ -183,7 +183,6 @@ func TestJSONOfAPanic(t *testing.T) {
 	assert.Equal(t, "{\n  \"n\": 7,\n  \"error\": {\n    \"code\": 1,\n    \"kind\": \"check\",\n    \"message\": \"panic: wheel off\"\n  }\n}\n", stdout.String())
 	require.NoError(t, a.end(nil))
 	assert.Equal(t, 1, strings.Count(stdout.String(), `"n"`), "only once")
-	assert.Panics(t, func() { _, _ = compact([]int{1}) })
 }
 
 // A contract that is broken unwinds, and is in the document and the last line.
@@ -192,9 +191,9 @@ func TestJSONOfABrokenContract(t *testing.T) {
 		for _, stream := range []bool{false, true} {
 			var stdout, stderr strings.Builder
 			a := newApp(&stdout, &stderr, nil)
-			a.json, a.began = true, true
+			a.JSON, a.began = true, true
 			if stream {
-				a.lines()
+				a.Lines()
 			}
 			err := caught(func() error { panic(broken) })
 			require.ErrorIs(t, err, broken)

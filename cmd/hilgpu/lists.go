@@ -74,9 +74,9 @@ func runLists(f *listsFlags) error {
 	o.System.Board = link
 	defer f.app.onSignal()()
 	w := f.app.progress("run lists")
-	defer w.end()
-	if w.shown() {
-		o.Progress = w.to
+	defer w.End()
+	if w.Shown() {
+		o.Progress = w.To
 	}
 	r, err := lists.Run(o)
 	if errors.Is(err, lists.ErrContents) {
@@ -87,9 +87,9 @@ func runLists(f *listsFlags) error {
 	}
 	f.verify.findings = r.Findings
 	f.verify.print(f.app.stderr)
-	if f.app.document(r) {
+	if f.app.Document(r) {
 		return nil
 	}
-	_, err = fmt.Fprint(f.app.stdout, r.Text())
+	_, err = fmt.Fprint(f.app.Out, r.Text())
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/cmd/hilgpu/terminal"
 	"github.com/hilgpu/hilgpu/rtl/lockstep"
 	"github.com/hilgpu/hilgpu/testbench/output"
 	"github.com/hilgpu/hilgpu/testbench/session"
@@ -100,15 +101,15 @@ func runLockstep(f lockstepFlags) error {
 		return tools
 	}
 	w := f.app.progress("lockstep")
-	defer w.end()
-	w.at("building the model")
+	defer w.End()
+	w.At("building the model")
 	dev, err := lockstep.NewDevice(root, config, lockstep.Options{Sim: sim, Wave: f.wave})
 	if err != nil {
 		return err
 	}
 	defer f.app.onSignal()()
 	start := time.Now()
-	w.at(f.sim)
+	w.At(f.sim)
 	err = drive(dev, f, w)
 	if cerr := dev.Close(); err == nil {
 		err = cerr
@@ -124,18 +125,18 @@ func runLockstep(f lockstepFlags) error {
 	if f.session {
 		r.Stimulus = "session"
 	}
-	if f.app.document(r) {
+	if f.app.Document(r) {
 		return nil
 	}
-	_, err = fmt.Fprintf(f.app.stdout, "lockstep %s on %s, %s, seed %d: %d clocks, %d registers, 0 divergences, %.0f clocks/s\n",
+	_, err = fmt.Fprintf(f.app.Out, "lockstep %s on %s, %s, seed %d: %d clocks, %d registers, 0 divergences, %.0f clocks/s\n",
 		r.Config, r.Sim, r.Stimulus, r.Seed, r.Cycles, r.Registers, r.CyclesPerSecond)
 	return err
 }
 
 // drive runs the stimulus.
-func drive(dev *lockstep.Device, f lockstepFlags, w *work) error {
+func drive(dev *lockstep.Device, f lockstepFlags, w *terminal.Work) error {
 	if !f.session {
-		return lockstep.Random(dev, f.seed, f.cycles, func(done, total uint64) { w.to(int(done), int(total)) })
+		return lockstep.Random(dev, f.seed, f.cycles, func(done, total uint64) { w.To(int(done), int(total)) })
 	}
 	plan, err := planCompose(composeFlags{size: "160x120", contexts: 2, seed: f.seed}, nil)
 	if err != nil {

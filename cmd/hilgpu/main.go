@@ -29,7 +29,7 @@ runs its RTL cycle by cycle.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.SetOut(a.stdout)
+	root.SetOut(a.Out)
 	root.SetErr(a.stderr)
 	root.AddCommand(newBench(a), newBoard(a), newBringup(a), newRun(a), newVersion(a), newLockstep(a), newReg(a), newRules(a),
 		newMan(), newSynth(a), newTest(a), newVerilog(a))

@@ -61,17 +61,17 @@ func runMutants(f mutantsFlags) error {
 	}
 	defer f.app.onSignal()()
 	w := f.app.progress("mutants")
-	defer w.end()
-	f.Progress = w.at
-	if !w.shown() {
+	defer w.End()
+	f.Progress = w.At
+	if !w.Shown() {
 		f.Progress = func(line string) { fmt.Fprintln(f.app.stderr, line) }
 	}
 	r, err := mutant.Run(root, f.Options)
 	if err != nil {
 		return lockstepError(err)
 	}
-	if !f.app.document(r) {
-		err = r.Print(f.app.stdout)
+	if !f.app.Document(r) {
+		err = r.Print(f.app.Out)
 	}
 	if err == nil && r.Rate() < mutantRate {
 		err = fmt.Errorf("%w: %.1f %% of the mutants were caught, want %.0f %%", errCheck, 100*r.Rate(), 100*mutantRate)

@@ -89,14 +89,14 @@ func printPorts(a *app, ports []serial.PortInfo) error {
 	for _, p := range ports {
 		list = append(list, newPortJSON(p))
 	}
-	if a.document(portsJSON{list}) {
+	if a.Document(portsJSON{list}) {
 		return nil
 	}
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(a.stdout, "no serial port")
+		_, err := fmt.Fprintln(a.Out, "no serial port")
 		return err
 	}
-	t := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	t := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "SELECTOR\tDEVICE\tADAPTER\tSTATE")
 	for _, p := range list {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", p.Selector, p.Path, p.adapter(), p.holder())
@@ -211,14 +211,14 @@ type probedJSON struct {
 }
 
 func printProbed(a *app, all []probed) error {
-	if a.document(probedJSON{append([]probed{}, all...)}) {
+	if a.Document(probedJSON{append([]probed{}, all...)}) {
 		return nil
 	}
 	if len(all) == 0 {
-		_, err := fmt.Fprintln(a.stdout, "no serial port")
+		_, err := fmt.Fprintln(a.Out, "no serial port")
 		return err
 	}
-	t := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	t := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "SELECTOR\tIDENTITY\tSTATE")
 	for _, p := range all {
 		id := "-"

@@ -113,19 +113,19 @@ func listRegs(f *regFlags, names *regs.Names, args []string) error {
 		}
 		targets = append(targets, ts...)
 	}
-	if f.app.json {
+	if f.app.JSON {
 		all := registersJSON{[]regJSON{}}
 		for _, t := range targets {
 			all.Registers = append(all.Registers, newRegJSON(t, nil))
 		}
-		f.app.document(all)
+		f.app.Document(all)
 		return nil
 	}
 	var b strings.Builder
 	for _, t := range targets {
 		listReg(&b, t, len(args) > 0)
 	}
-	_, err := io.WriteString(f.app.stdout, b.String())
+	_, err := io.WriteString(f.app.Out, b.String())
 	return err
 }
 
@@ -209,16 +209,16 @@ func readRegs(f *regFlags, fn *regs.Function, names []string) error {
 	if err != nil {
 		return err
 	}
-	if f.app.json {
+	if f.app.JSON {
 		all := readJSON{f.board, fn.Identity().MapHash, []regJSON{}, append([]regs.Skip{}, skipped...)}
 		for _, v := range values {
 			all.Registers = append(all.Registers, newRegJSON(v.Target, &v.Value))
 		}
-		f.app.document(all)
+		f.app.Document(all)
 		return nil
 	}
 	for _, v := range values {
-		if _, err := io.WriteString(f.app.stdout, v.String()); err != nil {
+		if _, err := io.WriteString(f.app.Out, v.String()); err != nil {
 			return err
 		}
 	}
@@ -291,7 +291,7 @@ func writeRegs(f *regFlags, fn *regs.Function, names, texts []string) error {
 		targets, values = append(targets, ts[0]), append(values, v)
 	}
 	all := writesJSON{f.board, []writtenJSON{}}
-	f.app.document(all)
+	f.app.Document(all)
 	hex := func(v *uint64) string {
 		if v == nil {
 			return ""
@@ -304,10 +304,10 @@ func writeRegs(f *regFlags, fn *regs.Function, names, texts []string) error {
 			return err
 		}
 		all.Writes = append(all.Writes, writtenJSON{t.Name(), hex(done.Before), hex(&done.Sent), hex(done.After)})
-		if f.app.document(all) {
+		if f.app.Document(all) {
 			continue
 		}
-		if _, err := io.WriteString(f.app.stdout, done.String()); err != nil {
+		if _, err := io.WriteString(f.app.Out, done.String()); err != nil {
 			return err
 		}
 	}
@@ -345,10 +345,10 @@ func snapRegs(f *regFlags) error {
 		return err
 	}
 	if out == nil {
-		if f.app.document(json.RawMessage(data)) {
+		if f.app.Document(json.RawMessage(data)) {
 			return nil
 		}
-		_, err = f.app.stdout.Write(data)
+		_, err = f.app.Out.Write(data)
 		return err
 	}
 	if _, err := out.Write(data); err != nil {
@@ -357,10 +357,10 @@ func snapRegs(f *regFlags) error {
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	if f.app.document(snapJSON{f.out, f.board, s.Identity.MapHash, len(s.Registers)}) {
+	if f.app.Document(snapJSON{f.out, f.board, s.Identity.MapHash, len(s.Registers)}) {
 		return nil
 	}
-	_, err = fmt.Fprintf(f.app.stdout, "%s: %d registers of %s, map %s\n", f.out, len(s.Registers), f.board, s.Identity.MapHash)
+	_, err = fmt.Fprintf(f.app.Out, "%s: %d registers of %s, map %s\n", f.out, len(s.Registers), f.board, s.Identity.MapHash)
 	return err
 }
 
@@ -402,8 +402,8 @@ func diffRegs(f *regFlags, nameA, nameB string) error {
 	if err != nil {
 		return err
 	}
-	if !f.app.document(diffJSON{nameA, nameB, d}) {
-		_, err = io.WriteString(f.app.stdout, d.String())
+	if !f.app.Document(diffJSON{nameA, nameB, d}) {
+		_, err = io.WriteString(f.app.Out, d.String())
 	}
 	if err == nil && len(d.Changes) > 0 {
 		err = fmt.Errorf("%w: %s and %s differ in %d places", errCheck, nameA, nameB, len(d.Changes))

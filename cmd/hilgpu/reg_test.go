@@ -147,11 +147,11 @@ func TestRegJSON(t *testing.T) {
 	written := decode(0, "write", "id.scratch0=0x10", "id.scratch3=3")
 	assert.Equal(t, []writtenJSON{{"id.scratch0", "0x0", "0x10", "0x10"}, {"id.scratch3", "0x0", "0x3", "0x3"}}, written.Writes)
 
-	decode(0, "snap", "-o", "a.json")
+	decode(0, "snap", "-o", "a.JSON")
 	code, _, stderr := hilgpu("reg", "snap", "--board", "emu?vram=8KiB", "-o", "b.json")
 	require.Zero(t, code, stderr)
-	assert.Empty(t, decode(0, "diff", "a.json", "snap:a.json").Changes)
-	d := decode(1, "diff", "a.json", "b.json")
+	assert.Empty(t, decode(0, "diff", "a.JSON", "snap:a.JSON").Changes)
+	d := decode(1, "diff", "a.JSON", "b.json")
 	require.Len(t, d.Changes, 1)
 	assert.Equal(t, "id.vram_size", d.Changes[0].Name)
 	assert.EqualValues(t, 8192, *d.Changes[0].B)
@@ -173,9 +173,9 @@ func TestRegTime(t *testing.T) {
 // TestRegMapMismatch has a snapshot of a board with another map.
 func TestRegMapMismatch(t *testing.T) {
 	t.Chdir(t.TempDir())
-	code, _, stderr := hilgpu("reg", "snap", "-o", "a.json")
+	code, _, stderr := hilgpu("reg", "snap", "-o", "a.JSON")
 	require.Zero(t, code, stderr)
-	b, err := os.ReadFile("a.json")
+	b, err := os.ReadFile("a.JSON")
 	require.NoError(t, err)
 	hash := regmap.Hash()
 	b = bytes.Replace(b, fmt.Appendf(nil, `"id.map_hash","offset":"0xc","value":"%#x"`, hash), fmt.Appendf(nil, `"id.map_hash","offset":"0xc","value":"%#x"`, ^hash), 1)
@@ -191,9 +191,9 @@ func TestRegMapMismatch(t *testing.T) {
 
 func TestRegNoDevice(t *testing.T) {
 	t.Chdir(t.TempDir())
-	code, _, stderr := hilgpu("reg", "snap", "-o", "a.json")
+	code, _, stderr := hilgpu("reg", "snap", "-o", "a.JSON")
 	require.Zero(t, code, stderr)
-	b, err := os.ReadFile("a.json")
+	b, err := os.ReadFile("a.JSON")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile("b.json", bytes.Replace(b, []byte("0x48471234"), []byte("0xffffffff"), 1), 0o600))
 	code, _, stderr = hilgpu("reg", "read", "--board", "snap:b.json", "id.magic")

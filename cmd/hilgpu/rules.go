@@ -57,10 +57,10 @@ func newRulesList(a *app) *cobra.Command {
 		Example: "  hilgpu rules list --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if a.document(rulesJSON{rule.All()}) {
+			if a.Document(rulesJSON{rule.All()}) {
 				return nil
 			}
-			return listRules(a.stdout)
+			return listRules(a.Out)
 		},
 	}
 	a.addJSON(c.Flags())
@@ -91,10 +91,10 @@ func newRulesExplain(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.document(r) {
+			if a.Document(r) {
 				return nil
 			}
-			_, err = fmt.Fprint(a.stdout, ruleText(r))
+			_, err = fmt.Fprint(a.Out, ruleText(r))
 			return err
 		},
 	}

@@ -99,7 +99,7 @@ func runCompose(f composeFlags, images []string) error {
 		return err
 	}
 	w := f.app.progress("run compose")
-	defer w.end()
+	defer w.End()
 	frame, stats, err := composeOn(f.board, link, f.app.links.tdr, testbench.HostDrivers(), ddi, &f.verify, plan)
 	host := time.Since(start)
 	// The trace of a failed run is what one wants to see.
@@ -208,9 +208,9 @@ func writeFrame(out *output.File, frame image.Image) error {
 }
 
 func report(f composeFlags, s summary) error {
-	if f.app.document(s) {
+	if f.app.Document(s) {
 		return nil
 	}
-	_, err := fmt.Fprint(f.app.stdout, s.text(f))
+	_, err := fmt.Fprint(f.app.Out, s.text(f))
 	return err
 }

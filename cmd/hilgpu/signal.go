@@ -27,7 +27,7 @@ func (a *app) onSignal(outputs ...*output.File) (stop func()) {
 		if !ok {
 			return
 		}
-		a.stderr.wipe()
+		a.stderr.Wipe()
 		for _, o := range outputs {
 			o.Discard()
 		}

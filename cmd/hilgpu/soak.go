@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/hilgpu/hilgpu/cmd/hilgpu/terminal"
 	"github.com/hilgpu/hilgpu/testbench/device/bringup"
 )
 
@@ -37,7 +38,7 @@ type soakRound struct {
 // soakBringup repeats with the next seed each time, until the link fails; add
 // takes each round. The report is that of the round in which it did, of the first
 // that failed, or of the last.
-func soakBringup(ctx context.Context, f bringupFlags, o bringup.Options, add func(any) error, w *work) error {
+func soakBringup(ctx context.Context, f bringupFlags, o bringup.Options, add func(any) error, w *terminal.Work) error {
 	rounds, d, err := f.soakLimit()
 	if err != nil {
 		return err
@@ -46,7 +47,7 @@ func soakBringup(ctx context.Context, f bringupFlags, o bringup.Options, add fun
 	bad := 0
 	start := time.Now()
 	for round := uint64(1); (rounds == 0 || round <= rounds) && (d == 0 || time.Since(start) < d); round++ {
-		w.soaked(int(round-1), int(rounds), time.Since(start), d)
+		soaked(w, int(round-1), int(rounds), time.Since(start), d)
 		r, err := bringup.Run(ctx, o)
 		if err != nil && keep == nil {
 			return bringupError(err)
@@ -78,11 +79,11 @@ func soakBringup(ctx context.Context, f bringupFlags, o bringup.Options, add fun
 
 // soaked shows how much of a soak is over: of its rounds or of its time, of which
 // the one that has no limit is 0.
-func (w *work) soaked(done, rounds int, took, limit time.Duration) {
+func soaked(w *terminal.Work, done, rounds int, took, limit time.Duration) {
 	if limit != 0 {
 		done, rounds = int(took.Seconds()), int(limit.Seconds())
 	}
-	w.to(done, rounds)
+	w.To(done, rounds)
 }
 
 // roundOf returns what is printed of a round.

@@ -84,22 +84,22 @@ func runSynth(f synthFlags) error {
 	}
 	defer f.app.onSignal()()
 	w := f.app.progress("synth")
-	defer w.end()
+	defer w.End()
 	refused, reports := 0, []*synth.Report{}
 	for _, config := range configs {
 		for _, target := range targets {
-			w.to(len(reports), len(configs)*len(targets))
-			w.at(config + " for " + string(target))
+			w.To(len(reports), len(configs)*len(targets))
+			w.At(config + " for " + string(target))
 			r, err := synthesise(root, config, target)
 			if err != nil {
 				return err
 			}
 			refused += len(r.Refused())
 			reports = append(reports, r)
-			if f.app.document(synthJSON{reports}) {
+			if f.app.Document(synthJSON{reports}) {
 				continue
 			}
-			if _, err := fmt.Fprintln(f.app.stdout, r); err != nil {
+			if _, err := fmt.Fprintln(f.app.Out, r); err != nil {
 				return err
 			}
 		}

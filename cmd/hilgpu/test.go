@@ -77,7 +77,7 @@ type testReport struct {
 }
 
 func runTest(f testFlags) error {
-	stdout := f.app.stdout
+	stdout := f.app.Out
 	o := suite.Options{Selector: f.board, Drivers: testbench.HostDrivers(), Seed: f.seed, Runs: f.runs, Trace: f.artifacts != ""}
 	o.Tdr = f.app.links.tdr
 	err := f.app.links.checkTdr()
@@ -117,14 +117,14 @@ func runTest(f testFlags) error {
 // board is lost.
 func (f testFlags) runSuite(o suite.Options) []suite.Result {
 	w := f.app.progress("test")
-	defer w.end()
+	defer w.End()
 	done, total := 0, countCases(f, o.Filter)
 	o.Report = func(r suite.Result) {
-		if !f.app.json {
-			fmt.Fprint(f.app.stdout, f.app.painted(resultText(f, r), string(r.Outcome)))
+		if !f.app.JSON {
+			fmt.Fprint(f.app.Out, f.app.Painted(resultText(f, r), string(r.Outcome)))
 		}
 		done++
-		w.to(done, total)
+		w.To(done, total)
 	}
 	o.Lost = func(r suite.Result) error {
 		if unreachable(r.Err) {
@@ -194,7 +194,7 @@ func listCases(stdout io.Writer, f testFlags, filter *regexp.Regexp) error {
 			list = append(list, caseJSON{i.Name, i.Case.Doc, i.Selector})
 		}
 	}
-	if f.app.document(casesJSON{list}) {
+	if f.app.Document(casesJSON{list}) {
 		return nil
 	}
 	for _, e := range list {
@@ -218,7 +218,7 @@ func (r *testReport) count() {
 
 // print ends the report, and fails if a case has.
 func (r *testReport) print(stdout io.Writer, f testFlags) error {
-	if !f.app.document(r) {
+	if !f.app.Document(r) {
 		fmt.Fprintf(stdout, "%d passed, %d failed, %d skipped on %s\n", r.Passed, r.Failed, r.Skipped, f.board)
 	}
 	for _, res := range r.Results {

@@ -75,10 +75,10 @@ func runVerilog(f verilogFlags) error {
 		return err
 	}
 	s := verilogSummary{f.config, design.Summary()}
-	if f.app.document(s) {
+	if f.app.Document(s) {
 		return nil
 	}
-	_, err = fmt.Fprintf(f.app.stdout, "%s: top %s, %d files, %d lines, %d registers of %d bits, %d memories, register map %s\n",
+	_, err = fmt.Fprintf(f.app.Out, "%s: top %s, %d files, %d lines, %d registers of %d bits, %d memories, register map %s\n",
 		f.out, s.Top, s.Files, s.Lines, s.Registers, s.Bits, s.Memories, s.MapHash)
 	return err
 }

@@ -50,10 +50,10 @@ func newVersion(a *app) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			v := thisVersion()
-			if a.document(v) {
+			if a.Document(v) {
 				return nil
 			}
-			_, err := fmt.Fprintf(a.stdout, "hilgpu %s (revision %s, %s)\nhardware %s, register map %s\n",
+			_, err := fmt.Fprintf(a.Out, "hilgpu %s (revision %s, %s)\nhardware %s, register map %s\n",
 				v.Version, v.Revision, v.Go, v.Hardware, v.MapHash)
 			return err
 		},

@@ -1,4 +1,6 @@
-package main
+// Package reply is the answer of a command on standard output: text as it comes, one
+// JSON document, or JSON lines.
+package reply
 
 import (
 	"bytes"
@@ -6,16 +8,15 @@ import (
 	"fmt"
 	"io"
 	"sync"
-
-	"github.com/spf13/pflag"
 )
 
-// A reply is what a command prints on standard output: text as it comes, or one
+// A Reply is what a command prints on standard output: text as it comes, or one
 // JSON document when the exit code is known. The document is an object: the
-// result of the command, and the error if there is one.
-type reply struct {
-	stdout io.Writer
-	json   bool // the answer is a document
+// result of the command, and the error if there is one. Its methods may be called
+// from several goroutines.
+type Reply struct {
+	Out  io.Writer // standard output
+	JSON bool      // the answer is a document
 
 	mu     sync.Mutex
 	result any
@@ -30,22 +31,24 @@ type streamEnd struct {
 	ExitCode int    `json:"exit_code"`
 }
 
-// failure is an error in a document.
-type failure struct {
+// A Failure is an error in a document.
+type Failure struct {
 	Code    int    `json:"code"` // the exit code
-	Kind    string `json:"kind"`
+	Kind    string `json:"kind"` // of the exit code, a word
 	Message string `json:"message"`
 }
 
-// addJSON adds the flag.
-func (r *reply) addJSON(fl *pflag.FlagSet) {
-	fl.BoolVar(&r.json, "json", false, "print one JSON document, with the error in it if there is one")
+// Text reports whether the answer is text, neither a document nor lines.
+func (r *Reply) Text() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.JSON && r.stream == nil
 }
 
-// document reports whether the answer is a document, and takes v, which is
-// encoded as an object, as the result of the command.
-func (r *reply) document(v any) bool {
-	if !r.json {
+// Document reports whether the answer is a document, and takes v, which is
+// encoded as an object, as the result of the command. The last one counts.
+func (r *Reply) Document(v any) bool {
+	if !r.JSON {
 		return false
 	}
 	r.mu.Lock()
@@ -54,8 +57,9 @@ func (r *reply) document(v any) bool {
 	return true
 }
 
-// lines makes the answer JSON lines. Add counts a round, and prints its line.
-func (r *reply) lines() (add func(v any) error) {
+// Lines makes the answer JSON lines. Add counts a round, and prints its line; after
+// End it does nothing.
+func (r *Reply) Lines() (add func(v any) error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	end := &streamEnd{Done: true}
@@ -71,22 +75,20 @@ func (r *reply) lines() (add func(v any) error) {
 	}
 }
 
-// end prints the document, or the last line, of a command that ended with err.
-// Only the first call does anything.
-func (r *reply) end(err error) error {
+// End prints the document, or the last line, of a command that ended with failed, or
+// well if that is nil. Only the first call does anything, and of text none does. The
+// error is that of Out, or of a result that cannot be encoded.
+func (r *Reply) End(failed *Failure) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.ended || !r.json && r.stream == nil {
+	if r.ended || !r.JSON && r.stream == nil {
 		return nil
 	}
 	r.ended = true
-	var failed *failure
-	if err != nil {
-		code := exitCode(err)
-		failed = &failure{code, kindOf(code), err.Error()}
-	}
 	if r.stream != nil {
-		r.stream.ExitCode = exitCode(err)
+		if failed != nil {
+			r.stream.ExitCode = failed.Code
+		}
 		return r.encode(r.stream, failed, "")
 	}
 	if r.result == nil {
@@ -96,7 +98,7 @@ func (r *reply) end(err error) error {
 }
 
 // encode prints an object, with the error as its last member, indented by step.
-func (r *reply) encode(v any, failed *failure, step string) error {
+func (r *Reply) encode(v any, failed *Failure, step string) error {
 	text, err := compact(v)
 	if err != nil {
 		return err
@@ -119,7 +121,7 @@ func (r *reply) encode(v any, failed *failure, step string) error {
 		return err
 	}
 	out.WriteByte('\n')
-	_, err = r.stdout.Write(out.Bytes())
+	_, err = r.Out.Write(out.Bytes())
 	return err
 }
 
@@ -138,20 +140,4 @@ func compact(v any) ([]byte, error) {
 		panic(fmt.Sprintf("a document of %T, which is no object", v))
 	}
 	return short.Bytes(), nil
-}
-
-// answers is standard output, which may be the terminal that the screen is. An
-// error of it is one of what it was given for.
-type answers struct {
-	w      io.Writer
-	screen *screen
-}
-
-// Write implements io.Writer.
-func (a answers) Write(p []byte) (int, error) {
-	n, err := a.screen.through(a.w, p)
-	if err != nil {
-		err = fmt.Errorf("%w: cannot write standard output: %w", errInput, err)
-	}
-	return n, err
 }

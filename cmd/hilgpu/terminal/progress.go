@@ -1,14 +1,12 @@
-package main
+package terminal
 
 import (
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 )
 
 // When progress is shown: not before patience, and then at most every redraw
@@ -25,55 +23,29 @@ const (
 	barRest  = 36
 )
 
-// A terminal is what is known of an output that may be one.
-type terminal struct {
-	fd int
-	ok bool
-}
+// A Screen is standard error. Where it is a terminal it shows how far a work is
+// that takes long, in a line that goes before anything else is printed. The zero
+// value shows no work. Its methods and those of its works may be called from several
+// goroutines.
+type Screen struct {
+	Time Clock // set before the first work
 
-// terminalOf tells whether w is a terminal on which more than lines of text can
-// be shown.
-func terminalOf(w io.Writer, getenv func(string) string) terminal {
-	f, ok := w.(*os.File)
-	if !ok || getenv("TERM") == "dumb" || !term.IsTerminal(int(f.Fd())) {
-		return terminal{}
-	}
-	return terminal{int(f.Fd()), true}
-}
-
-// columns returns the width, 80 if it is not known.
-func (t terminal) columns() int {
-	if w, _, err := term.GetSize(t.fd); err == nil && w > 0 {
-		return w
-	}
-	return 80
-}
-
-// A clock is the time that progress goes by.
-type clock struct {
-	now   func() time.Time
-	after func(d time.Duration, f func()) (stop func() bool)
-}
-
-func wallClock() clock {
-	return clock{time.Now, func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }}
-}
-
-// A screen is standard error. Where it is a terminal it shows how far a work is
-// that takes long, in a line that goes before anything else is printed.
-type screen struct {
 	w    io.Writer
-	term terminal
-	time clock
+	term Terminal
 
 	mu    sync.Mutex
-	work  *work // that is under way, or nil
+	work  *Work // that is under way, or nil
 	drawn bool  // the line is there
 }
 
-// A work is something that may take long.
-type work struct {
-	screen      *screen
+// NewScreen returns the screen that w is, in the environment that getenv reads.
+func NewScreen(w io.Writer, getenv func(string) string) *Screen {
+	return &Screen{Time: WallClock(), w: w, term: Of(w, getenv)}
+}
+
+// A Work is something that may take long.
+type Work struct {
+	screen      *Screen
 	name, state string
 	done, total int64
 	bar         *progressbar.ProgressBar // nil before the first line, and of another total
@@ -82,69 +54,69 @@ type work struct {
 }
 
 // Write implements io.Writer.
-func (s *screen) Write(p []byte) (int, error) { return s.through(s.w, p) }
+func (s *Screen) Write(p []byte) (int, error) { return s.Through(s.w, p) }
 
-// through writes to w, which may be the same terminal.
-func (s *screen) through(w io.Writer, p []byte) (int, error) {
+// Through writes p to w, which may be the same terminal.
+func (s *Screen) Through(w io.Writer, p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clear()
 	return w.Write(p)
 }
 
-// wipe takes the line away.
-func (s *screen) wipe() {
+// Wipe takes the line away.
+func (s *Screen) Wipe() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clear()
 }
 
-func (s *screen) clear() {
+func (s *Screen) clear() {
 	if s.drawn {
 		io.WriteString(s.w, "\r\x1b[2K")
 	}
 	s.drawn = false
 }
 
-// begin begins a work, which shows nothing unless the screen is a terminal. The
+// Begin begins a work, which shows nothing unless the screen is a terminal. The
 // work must end.
-func (s *screen) begin(name string) *work {
-	w := &work{screen: s, name: name}
+func (s *Screen) Begin(name string) *Work {
+	w := &Work{screen: s, name: name}
 	if !s.term.ok {
 		return w
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w.began = s.time.now()
+	w.began = s.Time.Now()
 	s.work = w
-	w.stop = s.time.after(patience, w.tick)
+	w.stop = s.Time.After(patience, w.tick)
 	return w
 }
 
-// shown reports whether the work is shown once it takes long.
-func (w *work) shown() bool { return w.screen.term.ok }
+// Shown reports whether the work is shown once it takes long.
+func (w *Work) Shown() bool { return w.screen.term.ok }
 
 // tick shows the line, and again after a beat.
-func (w *work) tick() {
+func (w *Work) tick() {
 	w.screen.mu.Lock()
 	defer w.screen.mu.Unlock()
 	if w.screen.work != w {
 		return
 	}
 	w.draw()
-	w.stop = w.screen.time.after(beat, w.tick)
+	w.stop = w.screen.Time.After(beat, w.tick)
 }
 
-// to tells how much of the work is done; a total of 0 is not known.
-func (w *work) to(done, total int) {
+// To tells how much of the work is done; a total of 0 is not known.
+func (w *Work) To(done, total int) {
 	w.set(func() { w.done, w.total = int64(done), int64(total) })
 }
 
-// at tells what the work is at.
-func (w *work) at(state string) { w.set(func() { w.state = state }) }
+// At tells what the work is at.
+func (w *Work) At(state string) { w.set(func() { w.state = state }) }
 
 // set changes the work and shows it, if it is time.
-func (w *work) set(change func()) {
+func (w *Work) set(change func()) {
 	s := w.screen
 	if !s.term.ok {
 		return
@@ -155,14 +127,14 @@ func (w *work) set(change func()) {
 	if change(); w.total != was {
 		w.bar = nil
 	}
-	now := s.time.now()
+	now := s.Time.Now()
 	if s.work == w && now.Sub(w.began) >= patience && now.Sub(w.last) >= redraw {
 		w.draw()
 	}
 }
 
-// end ends the work and takes the line away.
-func (w *work) end() {
+// End ends the work and takes the line away.
+func (w *Work) End() {
 	s := w.screen
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,9 +147,9 @@ func (w *work) end() {
 }
 
 // draw prints the line, unless all is done.
-func (w *work) draw() {
+func (w *Work) draw() {
 	s := w.screen
-	w.last = s.time.now()
+	w.last = s.Time.Now()
 	s.clear()
 	if w.total > 0 && w.done >= w.total {
 		return
