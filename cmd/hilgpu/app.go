@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/hilgpu/hilgpu/cmd/hilgpu/record"
 	"github.com/hilgpu/hilgpu/cmd/hilgpu/reply"
 	"github.com/hilgpu/hilgpu/cmd/hilgpu/terminal"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
@@ -34,7 +35,7 @@ func newApp(stdout, stderr io.Writer, getenv func(name string) string) *app {
 		getenv = func(string) string { return "" }
 	}
 	s := terminal.NewScreen(stderr, getenv)
-	a := &app{links: &links{stderr: s}, stderr: s, getenv: getenv, term: terminal.Of(stdout, getenv)}
+	a := &app{links: &links{Recorder: record.Recorder{Log: s, Stopped: stopped}}, stderr: s, getenv: getenv, term: terminal.Of(stdout, getenv)}
 	a.Palette = terminal.PaletteOf(a.term, getenv)
 	a.Out = answers{stdout, s}
 	return a
@@ -84,7 +85,7 @@ func (a answers) Write(p []byte) (int, error) {
 // if there is one.
 func (a *app) run(args []string) int {
 	err := a.execute(args)
-	if cerr := a.links.commit(err); err == nil {
+	if cerr := a.links.Commit(err); err == nil {
 		err = cerr
 	}
 	if !a.began { // flags may not have been read, and help is text

@@ -98,10 +98,10 @@ func (f serveFlags) options(selectors int) (serve.Options, error) {
 	if o.Faults, err = fault.Parse(f.faults); err != nil {
 		return o, fmt.Errorf("%w: --link-faults: %w", errInput, err)
 	}
-	if f.links.path != "" && selectors > 1 {
+	if f.links.Capture != "" && selectors > 1 {
 		return o, fmt.Errorf("%w: --capture of %d boards, want one", errInput, selectors)
 	}
-	w, err := f.links.capture()
+	w, err := f.links.Packets()
 	if w != nil {
 		epoch := time.Now()
 		w.BeginAt(epoch)

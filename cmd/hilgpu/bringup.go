@@ -68,7 +68,7 @@ Stages:
 		RunE: func(c *cobra.Command, _ []string) error { return runBringup(c.Context(), f) },
 	}
 	fl := c.Flags()
-	a.links.wave.add(fl)
+	a.links.AddWave(fl)
 	addBoard(fl, &f.board, "")
 	fl.StringVar(&f.only, "only", "", "`stages` or groups of stages to run, with commas between")
 	fl.StringVar(&f.soak, "soak", "", "repeat for a `duration` as in 8h, or a number of rounds, or until the link fails; a JSON object a round")
@@ -127,7 +127,7 @@ func runBringup(ctx context.Context, f bringupFlags) error {
 		return err
 	}
 	if o.Open == nil {
-		link, err := f.app.links.options()
+		link, err := f.app.links.Options()
 		if err != nil {
 			return err
 		}
@@ -168,7 +168,7 @@ func (f bringupFlags) began(w *terminal.Work, stage string, done, total int) {
 // has what was before the first stage that failed.
 func (f bringupFlags) progress(r bringup.Result) {
 	if r.Status == bringup.Fail {
-		f.app.links.wave.fault()
+		f.app.links.Fault()
 	}
 	if !f.app.JSON && f.soak == "" {
 		fmt.Fprint(f.app.Out, f.app.Painted(r.Line(), string(r.Status)))
@@ -184,14 +184,14 @@ func (f *bringupFlags) makeReport() error {
 		return output.Failed(f.report, err)
 	}
 	for _, file := range reportFiles {
-		o, err := f.app.links.outputs.Create(filepath.Join(f.report, file.name))
+		o, err := f.app.links.Outputs.Create(filepath.Join(f.report, file.name))
 		if err != nil {
 			return err
 		}
 		f.files = append(f.files, o)
 	}
-	if f.app.links.path == "" {
-		f.app.links.path = filepath.Join(f.report, "bus.pcapng")
+	if f.app.links.Capture == "" {
+		f.app.links.Capture = filepath.Join(f.report, "bus.pcapng")
 	}
 	return nil
 }

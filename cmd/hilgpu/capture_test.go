@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/bus/capture"
+	"github.com/hilgpu/hilgpu/cmd/hilgpu/record"
 )
 
 // records returns the packets of a capture.
@@ -84,11 +85,11 @@ func TestCaptureTimes(t *testing.T) {
 	served, host := filepath.Join(dir, "served.pcapng"), filepath.Join(dir, "host.pcapng")
 	from := time.Now()
 	t.Run("wire", func(t *testing.T) {
-		l := &links{path: served}
+		l := &links{Recorder: record.Recorder{Capture: served}}
 		board := servedBoards(t, serveFlags{links: l, listen: []string{"tcp:127.0.0.1:0"}, pace: "free"}, "emu?config=small")[0]
 		code, _, stderr := hilgpu("reg", "read", "id.magic", "--board", board, "--capture", host)
 		require.Equal(t, exitOK, code, stderr)
-		require.NoError(t, l.commit(nil))
+		require.NoError(t, l.Commit(nil))
 	})
 	ours(host, from)
 	ours(served, from)
@@ -120,16 +121,4 @@ func TestCaptureBadInput(t *testing.T) {
 	assert.Equal(t, exitUsage, run([]string{"run", "compose", "--capture", "/nowhere/c.pcapng"}, &out, &errs))
 	assert.Contains(t, errs.String(), "cannot write /nowhere/c.pcapng")
 	assert.Empty(t, out.String())
-}
-
-func TestConsole(t *testing.T) {
-	var b bytes.Buffer
-	c := console{w: &b}
-	c.text([]byte("one\r\ntw"))
-	c.text([]byte("o\n"))
-	c.text([]byte(strings.Repeat("x", maxLine+1)))
-	c.text([]byte("\r\n\n\a\x1b[1mlogin: "))
-	c.end()
-	c.end()
-	assert.Equal(t, "board: one\nboard: two\nboard: "+strings.Repeat("x", maxLine)+"\nboard: x\nboard: [1mlogin: \n", b.String())
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -102,7 +103,7 @@ func completes(c *cobra.Command) error {
 			do = cobra.NoFileCompletions
 		}
 		if f.Value.Type() != "bool" {
-			err = first(err, c.RegisterFlagCompletionFunc(f.Name, beginning(do)))
+			err = cmp.Or(err, c.RegisterFlagCompletionFunc(f.Name, beginning(do)))
 		}
 	}
 	c.NonInheritedFlags().VisitAll(register)

@@ -99,7 +99,7 @@ func TestDDIOfAHang(t *testing.T) {
 	require.NoError(t, err)
 	l := new(links)
 	path := filepath.Join(t.TempDir(), "ddi.jsonl")
-	trace, err := l.ddi(path)
+	trace, err := l.Trace(path)
 	require.NoError(t, err)
 	in, out, done := make(chan bool), make(chan bool), make(chan error)
 	go func() {
@@ -112,7 +112,7 @@ func TestDDIOfAHang(t *testing.T) {
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	assert.Regexp(t, `^\{"at":"enter","context":1,.*"name":"pfnClearRenderTargetView",.*"args":\{"h":"context 1","v":"view 1\.1","color":\[`, lines[len(lines)-1])
 	assert.Equal(t, []string{"pfnClearRenderTargetView"}, notReturned(t, path))
-	require.NoError(t, l.commitRecords(nil), "as a signal does")
+	require.NoError(t, l.CommitFiles(nil), "as a signal does")
 	assert.Equal(t, []string{"pfnClearRenderTargetView"}, notReturned(t, path))
 	close(out)
 	assert.ErrorIs(t, <-done, output.ErrWrite, "nothing can be written any more")

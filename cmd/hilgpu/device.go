@@ -98,8 +98,8 @@ func (f *transferFlags) options(packet string) (transfer.Options, error) {
 	if err != nil || err2 != nil || two && f.Fill {
 		return o, fmt.Errorf("%w: --align %q, want a number of bytes, of a copy also two as in 3,5", transfer.ErrInput, f.align)
 	}
-	link, err := f.app.links.options()
-	o.Open, o.Failed = bare.With(link), f.app.links.wave.failed
+	link, err := f.app.links.Options()
+	o.Open, o.Failed = bare.With(link), f.app.links.Failed
 	return o, err
 }
 
@@ -165,11 +165,11 @@ when every bin was hit, or when the clocks are over, and prints the table.`,
 }
 
 func runStorm(ctx context.Context, f *stormFlags) error {
-	link, err := f.app.links.options()
+	link, err := f.app.links.Options()
 	if err != nil {
 		return err
 	}
-	f.Open, f.Failed = bare.With(link), f.app.links.wave.failed
+	f.Open, f.Failed = bare.With(link), f.app.links.Failed
 	ctx, stop := untilSignal(ctx)
 	defer stop()
 	w := f.app.progress("run storm")

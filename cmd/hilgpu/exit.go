@@ -22,6 +22,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/rootport"
 	"github.com/hilgpu/hilgpu/bus/serial"
 	"github.com/hilgpu/hilgpu/bus/tlp"
+	"github.com/hilgpu/hilgpu/cmd/hilgpu/record"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/lockstep"
 	"github.com/hilgpu/hilgpu/rtl/lockstep/mutant"
@@ -119,7 +120,8 @@ type class struct {
 func classes() []class {
 	return []class{
 		{errCheck, exitCheck},
-		{errInput, exitUsage}, {output.ErrWrite, exitUsage}, {boards.ErrSelector, exitUsage}, {bus.ErrRecorded, exitUsage},
+		{errInput, exitUsage}, {record.ErrOption, exitUsage}, {output.ErrWrite, exitUsage},
+		{boards.ErrSelector, exitUsage}, {bus.ErrRecorded, exitUsage},
 
 		// Whether there is a device, and which.
 		{serial.ErrMissing, exitNoDevice}, {serial.ErrAmbiguous, exitNoDevice}, {serial.ErrNotPort, exitNoDevice},
@@ -198,15 +200,4 @@ func exitCode(err error) int {
 		return exitDevice
 	}
 	return exitCheck
-}
-
-// first returns the first of the errors that is not nil: those after it mostly
-// say the same again.
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

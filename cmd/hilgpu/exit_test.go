@@ -84,7 +84,7 @@ func TestEverySentinelIsClassified(t *testing.T) {
 	require.NoError(t, err)
 	aliases := []string{"lockstep.ErrSim", "lockstep.ErrTool", "lockstep.ErrBuild", "lockstep.ErrModel", "lockstep.ErrManifest", "lockstep.ErrSource"}
 	n := 0
-	for _, root := range []string{"bus", "boards", "runtime/hal", "runtime/verifier/rule", "testbench", "rtl/verilog", "rtl/wave"} {
+	for _, root := range []string{"bus", "boards", "cmd/hilgpu", "runtime/hal", "runtime/verifier/rule", "testbench", "rtl/verilog", "rtl/wave"} {
 		err := filepath.WalkDir(filepath.Join("../..", root), func(path string, d fs.DirEntry, err error) error {
 			require.NoError(t, err)
 			if filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "bustest") {

@@ -67,7 +67,7 @@ func runLists(f *listsFlags) error {
 		return err
 	}
 	o.System.Tdr = f.app.links.tdr
-	link, err := f.app.links.options()
+	link, err := f.app.links.Options()
 	if err != nil {
 		return err
 	}

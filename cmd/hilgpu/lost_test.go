@@ -15,6 +15,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/boards/serve"
+	"github.com/hilgpu/hilgpu/cmd/hilgpu/record"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 )
 
@@ -72,13 +73,13 @@ func TestTestOnALostBoard(t *testing.T) {
 // What a served board sees is recorded on request.
 func TestCaptureOfAServedBoard(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "board.pcapng")
-	l := &links{path: path, stderr: io.Discard}
+	l := &links{Recorder: record.Recorder{Capture: path, Log: io.Discard}}
 	t.Run("served", func(t *testing.T) {
 		board := servedBoards(t, serveFlags{links: l, listen: []string{"tcp:127.0.0.1:0"}, pace: "free"}, "emu")[0]
 		var out, errs bytes.Buffer
 		require.Equal(t, exitOK, run([]string{"reg", "read", "id.magic", "--board", board}, &out, &errs), errs.String())
 	})
-	require.NoError(t, l.commit(nil))
+	require.NoError(t, l.Commit(nil))
 	assert.Contains(t, strings.Join(comments(t, path), "\n"), "completion of rd id.magic = 0x47504c48")
 }
 

@@ -222,7 +222,7 @@ func TestBrokenContract(t *testing.T) {
 	plan, err := planCompose(composeFlags{size: "16x16", contexts: 1}, nil)
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "t.jsonl")
-	trace, err := new(links).ddi(path)
+	trace, err := new(links).Trace(path)
 	require.NoError(t, err)
 	_, _, err = composeOn("emu", boards.Options{}, 0, drivers, trace, &verifyFlags{verify: true}, plan)
 	assert.Equal(t, exitContract, exitCode(err))

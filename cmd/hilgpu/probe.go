@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
@@ -149,7 +150,7 @@ with selectors it fails as the first of them that is not ready.`,
 // probeAll asks the selectors, or all serial ports.
 func probeAll(a *app, selectors []string, options string) ([]probed, error) {
 	defer a.onSignal()()
-	link, err := a.links.options()
+	link, err := a.links.Options()
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +195,7 @@ func probe(port portJSON, opt boards.Options) probed {
 			id := f.Identity()
 			p.Identity, err = &id, f.Close()
 		}
-		err = first(err, link.Close())
+		err = cmp.Or(err, link.Close())
 	}
 	if err != nil {
 		p.State, p.err = err.Error(), err

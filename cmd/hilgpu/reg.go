@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,7 +56,7 @@ const regExample = `  hilgpu reg list 'cp0.*'
 
 // openReg opens the board of the flags. What done returns belongs to err.
 func openReg(f *regFlags, selector string) (fn *regs.Function, done func(error) error, err error) {
-	opt, err := f.app.links.options()
+	opt, err := f.app.links.Options()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -65,11 +66,11 @@ func openReg(f *regFlags, selector string) (fn *regs.Function, done func(error) 
 	}
 	fn, err = regs.Open(link, regs.Options{AnyMap: f.forceMap})
 	if err != nil {
-		return nil, nil, first(err, link.Close())
+		return nil, nil, cmp.Or(err, link.Close())
 	}
 	done = func(err error) error {
 		// A link that is down says so once.
-		return first(err, fn.Close(), link.Close())
+		return cmp.Or(err, fn.Close(), link.Close())
 	}
 	return fn, done, nil
 }
@@ -330,7 +331,7 @@ file is a board: snap:FILE.`,
 }
 
 func snapRegs(f *regFlags) error {
-	out, err := f.app.links.outputs.Create(f.out)
+	out, err := f.app.links.Outputs.Create(f.out)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"image"
 	"image/png"
@@ -24,7 +25,7 @@ func newRun(a *app) *cobra.Command {
 		Short:   "Run a workload",
 		Example: "  hilgpu run compose --check",
 	}
-	a.links.wave.add(c.PersistentFlags())
+	a.links.AddWave(c.PersistentFlags())
 	c.AddCommand(newCompose(a), newLists(a), newCopy(a), newFill(a), newStorm(a))
 	a.links.add(c)
 	return c
@@ -83,18 +84,18 @@ func runCompose(f composeFlags, images []string) error {
 	if err != nil {
 		return err
 	}
-	out, err := f.app.links.outputs.Create(f.out)
+	out, err := f.app.links.Outputs.Create(f.out)
 	if err != nil {
 		return err
 	}
 	defer out.Discard()
-	ddi, err := f.app.links.ddi(f.ddi)
+	ddi, err := f.app.links.Trace(f.ddi)
 	if err != nil {
 		return err
 	}
 	defer f.app.onSignal(out)()
 	start := time.Now()
-	link, err := f.app.links.options()
+	link, err := f.app.links.Options()
 	if err != nil {
 		return err
 	}
@@ -172,9 +173,9 @@ func composeOn(board string, link boards.Options, tdr time.Duration, drivers tes
 		switch r := recover().(type) {
 		case nil:
 		case *dxgkrnl.Bugcheck:
-			frame, err = nil, first(sys.Err(), sys.Close())
+			frame, err = nil, cmp.Or(sys.Err(), sys.Close())
 		case *verifier.Violation:
-			frame, err = nil, first(r, sys.Close())
+			frame, err = nil, cmp.Or(error(r), sys.Close())
 		default:
 			panic(r)
 		}

@@ -31,7 +31,7 @@ func (a *app) onSignal(outputs ...*output.File) (stop func()) {
 		for _, o := range outputs {
 			o.Discard()
 		}
-		if err := a.links.commitRecords(nil); err != nil {
+		if err := a.links.CommitFiles(nil); err != nil {
 			fmt.Fprintf(a.stderr, "hilgpu: %v\n", err)
 		}
 		n, _ := s.(syscall.Signal)

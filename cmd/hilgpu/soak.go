@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -53,7 +54,7 @@ func soakBringup(ctx context.Context, f bringupFlags, o bringup.Options, add fun
 			return bringupError(err)
 		}
 		if err != nil {
-			return first(f.write(keep), bringupError(err))
+			return cmp.Or(f.write(keep), bringupError(err))
 		}
 		if !r.OK() {
 			bad++
@@ -74,7 +75,7 @@ func soakBringup(ctx context.Context, f bringupFlags, o bringup.Options, add fun
 	if err != nil {
 		err = fmt.Errorf("%d rounds failed, the first with seed %d: %w", bad, keep.Seed, err)
 	}
-	return first(f.write(keep), err)
+	return cmp.Or(f.write(keep), err)
 }
 
 // soaked shows how much of a soak is over: of its rounds or of its time, of which

@@ -93,13 +93,13 @@ func runTest(f testFlags) error {
 	if f.list {
 		return listCases(stdout, f, o.Filter)
 	}
-	xml, err := f.app.links.outputs.Create(f.junit)
+	xml, err := f.app.links.Outputs.Create(f.junit)
 	if err != nil {
 		return err
 	}
 	defer xml.Discard()
 	defer f.app.onSignal(xml)()
-	if o.Board, err = f.app.links.options(); err != nil {
+	if o.Board, err = f.app.links.Options(); err != nil {
 		return err
 	}
 	if err := tryBoard(f.board, o.Board); err != nil {
