@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -24,18 +22,6 @@ type transferFlags struct {
 	align string
 	app   *app
 }
-
-// places are the values of --dir, by packet.
-var places = map[string]map[string][2]transfer.Place{
-	"copy": {
-		"vram-vram": {transfer.VRAM, transfer.VRAM}, "host-vram": {transfer.Host, transfer.VRAM},
-		"vram-host": {transfer.VRAM, transfer.Host}, "host-host": {transfer.Host, transfer.Host},
-	},
-	"fill": {"vram": {1: transfer.VRAM}, "host": {1: transfer.Host}},
-}
-
-// dirs returns the values of --dir of a packet, in order.
-func dirs(packet string) []string { return slices.Sorted(maps.Keys(places[packet])) }
 
 const transferLong = ` through the rings of its nodes alone, without drivers, on all
 nodes at once. Every byte of the memory that it uses is held against a model. It
@@ -72,7 +58,7 @@ func newTransfer(a *app, packet, dir string, c *cobra.Command) *cobra.Command {
 	addBoard(fl, &f.Board, "")
 	fl.IntVar(&f.Size, "size", 64<<10, "`bytes` of each")
 	fl.StringVar(&f.align, "align", "0", "`bytes` behind a multiple of 4096, or two numbers as in 3,5 for source and destination")
-	fl.StringVar(&f.dir, "dir", dir, "`where` to: "+strings.Join(dirs(packet), ", "))
+	fl.StringVar(&f.dir, "dir", dir, "`where` to: "+strings.Join(transfer.Ways(f.Fill), ", "))
 	fl.IntVar(&f.Count, "count", 16, "`number` of packets on each node")
 	fl.IntVar(&f.Nodes, "nodes", 0, "`number` of nodes that work at the same time; 0: all that the board has")
 	fl.Uint64Var(&f.Seed, "seed", 1, "`seed` of the data")
@@ -81,13 +67,12 @@ func newTransfer(a *app, packet, dir string, c *cobra.Command) *cobra.Command {
 }
 
 // options reads what is written as text.
-func (f *transferFlags) options(packet string) (transfer.Options, error) {
+func (f *transferFlags) options() (transfer.Options, error) {
 	o := f.Options
-	at, ok := places[packet][f.dir]
-	if !ok {
-		return o, fmt.Errorf("%w: --dir %q, want one of %s", transfer.ErrInput, f.dir, strings.Join(dirs(packet), ", "))
+	var ok bool
+	if o.From, o.To, ok = transfer.Way(f.Fill, f.dir); !ok {
+		return o, fmt.Errorf("%w: --dir %q, want one of %s", transfer.ErrInput, f.dir, strings.Join(transfer.Ways(f.Fill), ", "))
 	}
-	o.From, o.To = at[0], at[1]
 	from, to, two := strings.Cut(f.align, ",")
 	if !two {
 		to = from
@@ -104,7 +89,7 @@ func (f *transferFlags) options(packet string) (transfer.Options, error) {
 }
 
 func runTransfer(ctx context.Context, f *transferFlags, packet string) error {
-	o, err := f.options(packet)
+	o, err := f.options()
 	if err != nil {
 		return err
 	}

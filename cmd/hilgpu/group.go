@@ -5,13 +5,16 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/hilgpu/hilgpu/cmd/hilgpu/complete"
+	"github.com/hilgpu/hilgpu/cmd/hilgpu/help"
 )
 
 // complete gives a tree of commands what all have: its help names what to read
 // on, whether the work of a command began is known, and a command that only has
 // others wants one of them.
 func (a *app) complete(c *cobra.Command) {
-	readOn(c)
+	help.ReadOn(c)
 	switch do := c.RunE; {
 	case c.HasSubCommands() && !c.Runnable():
 		c.Args = cobra.ArbitraryArgs
@@ -23,7 +26,7 @@ func (a *app) complete(c *cobra.Command) {
 			return a.withBoard(c, func() error { return do(c, args) })
 		}
 	}
-	if err := completes(c); err != nil {
+	if err := complete.Command(c); err != nil {
 		panic(err) // a flag that is completed twice
 	}
 	for _, sub := range c.Commands() {
@@ -120,5 +123,5 @@ func (a *app) setHelp(root *cobra.Command) {
 		},
 	})
 	root.InitDefaultHelpCmd()
-	a.setCompletion(root)
+	complete.Scripts(root, a.Out)
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"github.com/hilgpu/hilgpu/cmd/hilgpu/help"
 )
 
 func main() {
@@ -34,7 +36,7 @@ runs its RTL cycle by cycle.`,
 	root.AddCommand(newBench(a), newBoard(a), newBringup(a), newRun(a), newVersion(a), newLockstep(a), newReg(a), newRules(a),
 		newMan(), newSynth(a), newTest(a), newVerilog(a))
 	root.AddCommand(newTopics()...)
-	root.SetUsageTemplate(usageTemplate)
+	root.SetUsageTemplate(help.Template)
 	a.setHelp(root)
 	a.complete(root)
 	return root

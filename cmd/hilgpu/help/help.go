@@ -1,4 +1,5 @@
-package main
+// Package help is the texts of help that no single command has.
+package help
 
 import (
 	"fmt"
@@ -9,26 +10,13 @@ import (
 	"github.com/hilgpu/hilgpu/boards"
 )
 
-// helpWidth is how many columns help has at most.
-const helpWidth = 100
+// width is how many columns help has at most.
+const width = 100
 
-// newTopics returns what help explains beside the commands.
-func newTopics() []*cobra.Command {
-	return []*cobra.Command{
-		{Use: "exit-codes", Short: "Exit codes, and the kinds of error in JSON", Long: exitHelp()},
-		{Use: "selectors", Short: "Board selectors: schemes, options and faults", Long: selectorHelp()},
-	}
-}
-
-func exitHelp() string {
-	return "Exit codes, and the kind of the error in a JSON document:\n\n" + exitText() + fmt.Sprintf(`
-A signal ends a command with %d and its number, kind %q, unless it stops by
-itself and reports what it has: that is 1.
-`, exitSignal, kindOf(exitSignal))
-}
-
-// selectorHelp tells what a selector is.
-func selectorHelp() string {
+// Selectors returns the help topic of board selectors: the schemes, options and faults
+// of boards.Manual. Variable is the one of the environment that has the selector where
+// --board does not.
+func Selectors(variable string) string {
 	var b strings.Builder
 	b.WriteString(`A board selector is a scheme, for some a place after a colon, and options after a
 question mark with & between them:
@@ -39,16 +27,16 @@ question mark with & between them:
   tcp:192.168.1.20:4000
   'line?baud=921600&faults=loss=0.05,seed=7'
 
-Where --board is not given, the environment's ` + boardVariable + ` is the selector, and then emu.
+Where --board is not given, the environment's ` + variable + ` is the selector, and then emu.
 `)
 	for _, s := range boards.Manual() {
 		fmt.Fprintf(&b, "\n%s:\n", s.Title)
-		width := 0
+		names := 0
 		for _, e := range s.Entries {
-			width = max(width, len(e.Name))
+			names = max(names, len(e.Name))
 		}
 		for _, e := range s.Entries {
-			fmt.Fprintf(&b, "  %-*s  %s\n", width, e.Name, wrap(e.Doc, width+4))
+			fmt.Fprintf(&b, "  %-*s  %s\n", names, e.Name, wrap(e.Doc, names+4))
 		}
 	}
 	return b.String()
@@ -61,7 +49,7 @@ func wrap(text string, column int) string {
 	for i, word := range strings.Fields(text) {
 		switch {
 		case i == 0:
-		case at+1+len(word) > helpWidth:
+		case at+1+len(word) > width:
 			b.WriteString("\n" + strings.Repeat(" ", column))
 			at = column
 		default:
@@ -74,9 +62,9 @@ func wrap(text string, column int) string {
 	return b.String()
 }
 
-// usageTemplate is cobra's but for the width, the commands that only have
-// others, and what to read on.
-const usageTemplate = `Usage:{{if and .Runnable (not (index .Annotations "group"))}}
+// Template is the template of usage: cobra's but for the width, the commands that only have
+// others, which have the annotation group, and what ReadOn names.
+const Template = `Usage:{{if and .Runnable (not (index .Annotations "group"))}}
   {{.UseLine}}{{end}}{{if .HasAvailableSubCommands}}
   {{.CommandPath}} [command]{{end}}{{if gt (len .Aliases) 0}}
 
@@ -109,8 +97,8 @@ const (
 	readExits     = `"hilgpu help exit-codes" tells what exit codes mean.`
 )
 
-// readOn says what the help of a command names at its end.
-func readOn(c *cobra.Command) {
+// ReadOn sets what the help of a command names at its end.
+func ReadOn(c *cobra.Command) {
 	if c.Annotations == nil {
 		c.Annotations = map[string]string{}
 	}

@@ -1,4 +1,4 @@
-package main
+package complete
 
 import (
 	_ "embed" // the script
@@ -7,14 +7,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// bashCompletion is the script for bash. Cobra's does not take words that need
+// bash is the script for bash. Cobra's does not take words that need
 // quotes, as selectors do.
 //
 //go:embed completion.bash
-var bashCompletion string
+var bash string
 
-// setCompletion adds the commands that print scripts for shells.
-func (a *app) setCompletion(root *cobra.Command) {
+// Scripts adds the command completion to root, whose commands print scripts for shells
+// to out.
+func Scripts(root *cobra.Command, out io.Writer) {
 	root.InitDefaultCompletionCmd()
 	completion, _, err := root.Find([]string{"completion"})
 	if err != nil {
@@ -33,7 +34,7 @@ func (a *app) setCompletion(root *cobra.Command) {
   hilgpu completion bash > /etc/bash_completion.d/hilgpu`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := io.WriteString(a.Out, bashCompletion)
+			_, err := io.WriteString(out, bash)
 			return err
 		},
 	})

@@ -1,4 +1,6 @@
-package main
+// Package complete is what a shell completes on the command line of hilgpu: commands,
+// selectors, registers, files and more.
+package complete
 
 import (
 	"cmp"
@@ -16,6 +18,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/synth"
 	"github.com/hilgpu/hilgpu/runtime/verifier/rule"
 	"github.com/hilgpu/hilgpu/testbench/device/bringup"
+	"github.com/hilgpu/hilgpu/testbench/device/transfer"
 	"github.com/hilgpu/hilgpu/testbench/suite"
 )
 
@@ -39,7 +42,7 @@ func flagCompleters(c *cobra.Command) map[string]completer {
 		"board":  selectors(boards.Complete),
 		"config": configs(c.Name() == "synth"),
 		"dir": func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return dirs(c.Name()), ordered
+			return transfer.Ways(c.Name() == "fill"), ordered
 		},
 		"only":        listOf(stageNames()),
 		"waive":       ruleNames,
@@ -87,9 +90,10 @@ func argCompleters() map[string]completer {
 	}
 }
 
-// completes registers what completes the flags and arguments of a command. A
-// flag or a command that is not named takes no file.
-func completes(c *cobra.Command) error {
+// Command registers what completes the flags and arguments of a command. A
+// flag or a command that is not known takes no file. It fails for a flag that is
+// completed already.
+func Command(c *cobra.Command) error {
 	if f, ok := argCompleters()[c.CommandPath()]; ok {
 		c.ValidArgsFunction = beginning(f)
 	} else if c.ValidArgsFunction == nil && c.Runnable() && !c.HasSubCommands() {

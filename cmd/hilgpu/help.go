@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hilgpu/hilgpu/cmd/hilgpu/help"
+	"github.com/hilgpu/hilgpu/cmd/hilgpu/man"
+)
+
+// newTopics returns what help explains beside the commands.
+func newTopics() []*cobra.Command {
+	return []*cobra.Command{
+		{Use: "exit-codes", Short: "Exit codes, and the kinds of error in JSON", Long: exitHelp()},
+		{Use: "selectors", Short: "Board selectors: schemes, options and faults", Long: help.Selectors(boardVariable)},
+	}
+}
+
+func exitHelp() string {
+	return "Exit codes, and the kind of the error in a JSON document:\n\n" + exitText() + fmt.Sprintf(`
+A signal ends a command with %d and its number, kind %q, unless it stops by
+itself and reports what it has: that is 1.
+`, exitSignal, kindOf(exitSignal))
+}
+
+// newMan returns the hidden command that writes the man pages, which is part of how
+// the program is packed.
+func newMan() *cobra.Command {
+	return &cobra.Command{
+		Use:    "man DIR",
+		Short:  "Write a man page of each command to a directory",
+		Long:   "Man writes a page of section 1 for each command to DIR, dated by SOURCE_DATE_EPOCH.",
+		Hidden: true,
+		Args:   cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := man.Write(c.Root(), args[0], "hilgpu "+thisVersion().Version); err != nil {
+				return fmt.Errorf("%w: %w", errInput, err)
+			}
+			return nil
+		},
+	}
+}
