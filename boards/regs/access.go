@@ -38,17 +38,7 @@ func (t Target) ReadEffect() string {
 }
 
 // Find returns what the names stand for; see Names.Find.
-func (f *Function) Find(names ...string) ([]Target, error) {
-	var all []Target
-	for _, name := range names {
-		ts, err := f.names.Find(name)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, ts...)
-	}
-	return all, nil
-}
+func (f *Function) Find(names ...string) ([]Target, error) { return f.names.FindAll(names...) }
 
 // ReadAll reads what the targets stand for, in order. A register with an effect
 // on a read is refused with ErrRefused before anything is read, unless it was

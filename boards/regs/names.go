@@ -106,6 +106,19 @@ func (n *Names) Find(name string) ([]Target, error) {
 	return found, err
 }
 
+// FindAll returns what each of several names stands for, as Find.
+func (n *Names) FindAll(names ...string) ([]Target, error) {
+	var all []Target
+	for _, name := range names {
+		found, err := n.Find(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
 // at returns the register at an offset.
 func (n *Names) at(text string) ([]Target, error) {
 	off, err := strconv.ParseUint(text, 0, 32)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/boards/regs"
-	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 )
 
 // regFlags are the flags of reg and its commands.
@@ -101,71 +100,34 @@ func newRegList(f *regFlags) *cobra.Command {
 	}
 }
 
+// registersJSON is what reg list --json prints.
+type registersJSON struct {
+	Registers []regs.Description `json:"registers"`
+}
+
 func listRegs(f *regFlags, names *regs.Names, args []string) error {
 	patterns := args
 	if len(patterns) == 0 {
 		patterns = []string{"*.*"}
 	}
-	var targets []regs.Target
-	for _, a := range patterns {
-		ts, err := names.Find(a)
-		if err != nil {
-			return err
-		}
-		targets = append(targets, ts...)
+	targets, err := names.FindAll(patterns...)
+	if err != nil {
+		return err
 	}
 	if f.app.JSON {
-		all := registersJSON{[]regJSON{}}
+		all := registersJSON{[]regs.Description{}}
 		for _, t := range targets {
-			all.Registers = append(all.Registers, newRegJSON(t, nil))
+			all.Registers = append(all.Registers, t.Describe())
 		}
 		f.app.Document(all)
 		return nil
 	}
 	var b strings.Builder
 	for _, t := range targets {
-		listReg(&b, t, len(args) > 0)
+		b.WriteString(t.Listing(len(args) > 0))
 	}
-	_, err := io.WriteString(f.app.Out, b.String())
+	_, err = io.WriteString(f.app.Out, b.String())
 	return err
-}
-
-// listReg writes one line for a register, and one for each field.
-func listReg(b *strings.Builder, t regs.Target, fields bool) {
-	r := t.Entry.Reg
-	var marks []string
-	for _, m := range []struct {
-		on   bool
-		text string
-	}{
-		{r.Volatile, "volatile"},
-		{r.Read != reg.Plain, "read: " + r.Read.String()},
-		{r.Write != reg.Plain, "write: " + r.Write.String()},
-		{r.Access != reg.RO && r.Poke != reg.Safe, r.Poke.String()},
-	} {
-		if m.on {
-			marks = append(marks, m.text)
-		}
-	}
-	doc := r.Doc
-	if len(marks) > 0 {
-		doc = "[" + strings.Join(marks, ", ") + "] " + doc
-	}
-	fmt.Fprintf(b, "%-20s @0x%04x %-3s  %s\n", t.Name(), t.Entry.Off(), r.Access, doc)
-	if !fields {
-		return
-	}
-	all := r.Fields
-	if t.Field != nil {
-		all = []reg.Field{*t.Field}
-	}
-	for _, f := range all {
-		fmt.Fprintf(b, "  %-6s %-10s %s", f.Bits(), strings.ToLower(f.Name), f.Doc)
-		for i, name := range f.Enum {
-			fmt.Fprintf(b, "%s%d %s", map[bool]string{true: "; ", false: ", "}[i == 0], i, name)
-		}
-		b.WriteString("\n")
-	}
 }
 
 // asked adds the ! of the command to the names.
@@ -201,6 +163,14 @@ refused; one that a pattern names is skipped, and said so on standard error.
 	}
 }
 
+// readJSON is what reg read --json prints.
+type readJSON struct {
+	Board     string             `json:"board"`
+	MapHash   string             `json:"map_hash"`
+	Registers []regs.Description `json:"registers"`
+	Skipped   []regs.Skip        `json:"skipped"`
+}
+
 func readRegs(f *regFlags, fn *regs.Function, names []string) error {
 	targets, err := fn.Find(names...)
 	if err != nil {
@@ -211,9 +181,9 @@ func readRegs(f *regFlags, fn *regs.Function, names []string) error {
 		return err
 	}
 	if f.app.JSON {
-		all := readJSON{f.board, fn.Identity().MapHash, []regJSON{}, append([]regs.Skip{}, skipped...)}
+		all := readJSON{f.board, fn.Identity().MapHash, []regs.Description{}, append([]regs.Skip{}, skipped...)}
 		for _, v := range values {
-			all.Registers = append(all.Registers, newRegJSON(v.Target, &v.Value))
+			all.Registers = append(all.Registers, v.Describe())
 		}
 		f.app.Document(all)
 		return nil
@@ -245,7 +215,7 @@ register that is not safe to write by hand is refused, and the effect is named.
   hilgpu reg write cp0.ctl.run! 0`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			names, values, err := assignments(args)
+			names, values, err := regs.SplitAssignments(args)
 			if err != nil {
 				return err
 			}
@@ -256,55 +226,25 @@ register that is not safe to write by hand is refused, and the effect is named.
 	}
 }
 
-// assignments splits the arguments of write.
-func assignments(args []string) (names, values []string, err error) {
-	if len(args) == 2 && !strings.Contains(args[0], "=") {
-		return args[:1], args[1:], nil
-	}
-	for _, a := range args {
-		name, value, ok := strings.Cut(a, "=")
-		if !ok || name == "" || value == "" {
-			return nil, nil, fmt.Errorf("%w: %q, want NAME VALUE or NAME=VALUE", regs.ErrName, a)
-		}
-		names, values = append(names, name), append(values, value)
-	}
-	return names, values, nil
+// writesJSON is what reg write --json prints: the writes that were made.
+type writesJSON struct {
+	Board  string                  `json:"board"`
+	Writes []regs.WriteDescription `json:"writes"`
 }
 
-func writeRegs(f *regFlags, fn *regs.Function, names, texts []string) error {
-	var targets []regs.Target
-	var values []uint64
-	for i, name := range names {
-		ts, err := fn.Find(name)
-		if err != nil {
-			return err
-		}
-		if len(ts) != 1 {
-			return fmt.Errorf("%w: %q is %d registers or fields, want one for a write", regs.ErrName, name, len(ts))
-		}
-		v, err := ts[0].Parse(texts[i])
-		if err == nil {
-			err = ts[0].CheckWrite()
-		}
-		if err != nil {
-			return err
-		}
-		targets, values = append(targets, ts[0]), append(values, v)
+func writeRegs(f *regFlags, fn *regs.Function, names, values []string) error {
+	assignments, err := fn.Names().Assign(names, values)
+	if err != nil {
+		return err
 	}
-	all := writesJSON{f.board, []writtenJSON{}}
+	all := writesJSON{f.board, []regs.WriteDescription{}}
 	f.app.Document(all)
-	hex := func(v *uint64) string {
-		if v == nil {
-			return ""
-		}
-		return fmt.Sprintf("%#x", *v)
-	}
-	for i, t := range targets {
-		done, err := fn.Write(t, values[i])
+	for _, a := range assignments {
+		done, err := fn.Write(a.Target, a.Value)
 		if err != nil {
 			return err
 		}
-		all.Writes = append(all.Writes, writtenJSON{t.Name(), hex(done.Before), hex(&done.Sent), hex(done.After)})
+		all.Writes = append(all.Writes, done.Describe())
 		if f.app.Document(all) {
 			continue
 		}
@@ -328,6 +268,14 @@ file is a board: snap:FILE.`,
 	}
 	c.Flags().StringVarP(&f.out, "output", "o", "", "write to this `file` and not to standard output")
 	return c
+}
+
+// snapJSON is what reg snap --json prints of a file.
+type snapJSON struct {
+	File      string `json:"file"`
+	Board     string `json:"board"`
+	MapHash   string `json:"map_hash"`
+	Registers int    `json:"count"`
 }
 
 func snapRegs(f *regFlags) error {
@@ -387,6 +335,13 @@ device changes by itself is counted and not shown, unless --all is given.`,
 	}
 	c.Flags().BoolVar(&f.all, "all", false, "show volatile registers too")
 	return c
+}
+
+// diffJSON is what reg diff --json prints.
+type diffJSON struct {
+	A string `json:"a"`
+	B string `json:"b"`
+	regs.Difference
 }
 
 func diffRegs(f *regFlags, nameA, nameB string) error {

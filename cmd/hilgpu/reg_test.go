@@ -118,9 +118,9 @@ func TestCaptureIsCommented(t *testing.T) {
 func TestRegJSON(t *testing.T) {
 	t.Chdir(t.TempDir())
 	decode := func(want int, args ...string) (all struct {
-		Registers []regJSON
+		Registers []regs.Description
 		Skipped   []regs.Skip
-		Writes    []writtenJSON
+		Writes    []regs.WriteDescription
 		Changes   []regs.Change
 		Unchanged int
 	}) {
@@ -145,7 +145,9 @@ func TestRegJSON(t *testing.T) {
 	assert.Equal(t, 64, read.Registers[2].Bits)
 
 	written := decode(0, "write", "id.scratch0=0x10", "id.scratch3=3")
-	assert.Equal(t, []writtenJSON{{"id.scratch0", "0x0", "0x10", "0x10"}, {"id.scratch3", "0x0", "0x3", "0x3"}}, written.Writes)
+	assert.Equal(t, []regs.WriteDescription{
+		{Name: "id.scratch0", Before: "0x0", Sent: "0x10", After: "0x10"}, {Name: "id.scratch3", Before: "0x0", Sent: "0x3", After: "0x3"},
+	}, written.Writes)
 
 	decode(0, "snap", "-o", "a.JSON")
 	code, _, stderr := hilgpu("reg", "snap", "--board", "emu?vram=8KiB", "-o", "b.json")
