@@ -115,7 +115,7 @@ func TestProbe(t *testing.T) {
 	assert.Contains(t, out.String(), "1 nodes, 8 KiB VRAM")
 	out.Reset()
 	require.Equal(t, exitOK, run([]string{"board", "probe", "--json", "emu"}, &out, &errs), errs.String())
-	var found probedJSON
+	var found boardsJSON
 	require.NoError(t, json.Unmarshal(out.Bytes(), &found))
 	assert.Equal(t, "ready", found.Boards[0].State)
 	assert.Equal(t, 2, found.Boards[0].Identity.Nodes)

@@ -1,0 +1,182 @@
+// Package probe finds the serial ports that boards may be at, and asks boards who they
+// are.
+package probe
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/boards/regs"
+	"github.com/hilgpu/hilgpu/bus/datalink"
+	"github.com/hilgpu/hilgpu/bus/serial"
+)
+
+// A Port is a serial port, or only the selector of a board.
+type Port struct {
+	Selector     string   `json:"selector"`
+	Path         string   `json:"path,omitempty"`
+	Serial       string   `json:"serial,omitempty"`
+	VendorID     string   `json:"vendor_id,omitempty"`
+	ProductID    string   `json:"product_id,omitempty"`
+	Manufacturer string   `json:"manufacturer,omitempty"`
+	Product      string   `json:"product,omitempty"`
+	Interface    *int     `json:"interface,omitempty"`
+	Holders      []string `json:"holders,omitempty"` // programs that have it open
+}
+
+// A Board is what was found at a port or a selector.
+type Board struct {
+	Port
+	Identity *regs.Identity `json:"identity"` // nil if it did not tell
+	State    string         `json:"state"`    // ready, or why not
+
+	Err error `json:"-"` // why it is not ready
+}
+
+// Ports returns the serial ports of the machine, and opens none of them.
+func Ports() ([]Port, error) {
+	found, err := serial.List()
+	if err != nil {
+		return nil, err
+	}
+	ports := []Port{}
+	for _, p := range found {
+		ports = append(ports, newPort(p))
+	}
+	return ports, nil
+}
+
+func newPort(p serial.PortInfo) Port {
+	out := Port{
+		Selector: "serial:" + p.String(), Path: p.Path, Serial: p.Serial, VendorID: p.Vendor, ProductID: p.Product,
+		Manufacturer: p.Manufacturer, Product: p.Name,
+	}
+	if p.Interface >= 0 {
+		out.Interface = &p.Interface
+	}
+	for _, h := range p.Holders {
+		out.Holders = append(out.Holders, h.String())
+	}
+	return out
+}
+
+// adapter names what the port is at.
+func (p Port) adapter() string {
+	if p.VendorID == "" {
+		return "not on USB"
+	}
+	return strings.Join(strings.Fields(fmt.Sprintf("%s:%s %s %s", p.VendorID, p.ProductID, p.Manufacturer, p.Product)), " ")
+}
+
+// holder names who has the port open.
+func (p Port) holder() string {
+	switch {
+	case len(p.Holders) > 0:
+	case serial.HoldersKnown(runtime.GOOS):
+		return "free"
+	default:
+		return "not known"
+	}
+	return "held by " + strings.Join(p.Holders, ", ")
+}
+
+// Boards opens the board of each selector with opt, reads its identity and closes it.
+// A board that is not ready is no error but has one.
+func Boards(selectors []string, opt boards.Options) ([]Board, error) {
+	all := []Board{}
+	for _, s := range selectors {
+		if err := boards.Check(s); err != nil {
+			return nil, err
+		}
+		all = append(all, ask(Port{Selector: s}, opt))
+	}
+	return all, nil
+}
+
+// Attached does as Boards with each serial port of the machine that nobody holds.
+// Options are those of the ports, as in baud=3000000.
+func Attached(options string, opt boards.Options) ([]Board, error) {
+	ports, err := Ports()
+	if err != nil {
+		return nil, err
+	}
+	all := []Board{}
+	for _, port := range ports {
+		if options != "" {
+			port.Selector += "?" + options
+		}
+		if err := boards.Check(port.Selector); err != nil {
+			return nil, err
+		}
+		if len(port.Holders) > 0 {
+			all = append(all, Board{Port: port, State: port.holder(), Err: serial.ErrBusy})
+			continue
+		}
+		all = append(all, ask(port, opt))
+	}
+	return all, nil
+}
+
+// ask opens a board and reads its identity.
+func ask(port Port, opt boards.Options) Board {
+	b := Board{Port: port, State: "ready"}
+	link, _, err := boards.OpenWith(port.Selector, regs.NoMemory{}, opt)
+	if err == nil {
+		var f *regs.Function
+		if f, err = regs.Open(link, regs.Options{}); err == nil {
+			id := f.Identity()
+			b.Identity, err = &id, f.Close()
+		}
+		err = cmp.Or(err, link.Close())
+	}
+	if err != nil {
+		b.State, b.Err = err.Error(), err
+	}
+	if errors.Is(err, datalink.ErrMapHash) || errors.Is(err, regs.ErrMapHash) {
+		b.State = "map mismatch: " + err.Error()
+	}
+	return b
+}
+
+// WritePorts writes the ports as a table, or that there is none.
+func WritePorts(w io.Writer, ports []Port) error {
+	var rows [][]string
+	for _, p := range ports {
+		rows = append(rows, []string{p.Selector, p.Path, p.adapter(), p.holder()})
+	}
+	return writeTable(w, "SELECTOR\tDEVICE\tADAPTER\tSTATE", rows)
+}
+
+// WriteBoards writes the boards as a table, or that there was no port to ask.
+func WriteBoards(w io.Writer, all []Board) error {
+	var rows [][]string
+	for _, b := range all {
+		id := "-"
+		if b.Identity != nil {
+			id = fmt.Sprintf("%04x:%04x v%s, map %s, %d nodes, %d KiB VRAM", b.Identity.Vendor, b.Identity.Device,
+				b.Identity.Version, b.Identity.MapHash, b.Identity.Nodes, b.Identity.VRAMBytes>>10)
+		}
+		rows = append(rows, []string{b.Selector, id, b.State})
+	}
+	return writeTable(w, "SELECTOR\tIDENTITY\tSTATE", rows)
+}
+
+// writeTable writes a table of serial ports.
+func writeTable(w io.Writer, header string, rows [][]string) error {
+	if len(rows) == 0 {
+		_, err := fmt.Fprintln(w, "no serial port")
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, header)
+	for _, row := range rows {
+		fmt.Fprintln(t, strings.Join(row, "\t"))
+	}
+	return t.Flush()
+}
