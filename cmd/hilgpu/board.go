@@ -141,7 +141,7 @@ func runServe(ctx context.Context, stdout, stderr io.Writer, f serveFlags, selec
 			return err
 		}
 		all = append(all, s)
-		fmt.Fprintf(stdout, "%s --board %s\n", selector, quote(s.listener.Selector()))
+		fmt.Fprintf(stdout, "%s --board %s\n", selector, boards.Quote(s.listener.Selector()))
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -3,21 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/testbench"
-	"github.com/hilgpu/hilgpu/testbench/junit"
 	"github.com/hilgpu/hilgpu/testbench/output"
 	"github.com/hilgpu/hilgpu/testbench/suite"
 )
@@ -67,17 +60,7 @@ run it again.`,
 	return c
 }
 
-// testReport is what test --json prints.
-type testReport struct {
-	Board   string         `json:"board"`
-	Passed  int            `json:"passed"`
-	Failed  int            `json:"failed"`
-	Skipped int            `json:"skipped"`
-	Results []suite.Result `json:"results"`
-}
-
 func runTest(f testFlags) error {
-	stdout := f.app.Out
 	o := suite.Options{Selector: f.board, Drivers: testbench.HostDrivers(), Seed: f.seed, Runs: f.runs, Trace: f.artifacts != ""}
 	o.Tdr = f.app.links.tdr
 	err := f.app.links.checkTdr()
@@ -87,11 +70,12 @@ func runTest(f testFlags) error {
 	if o.Filter, err = regexp.Compile(f.filter); err != nil {
 		return fmt.Errorf("%w: --filter: %w", errInput, err)
 	}
-	if err := checkFilter(f, o.Filter); err != nil {
-		return err
+	instances := o.Instances()
+	if len(instances) == 0 {
+		return fmt.Errorf("%w: --filter %q matches no case, want some of %s", errInput, f.filter, strings.Join(caseNames(), ", "))
 	}
 	if f.list {
-		return listCases(stdout, f, o.Filter)
+		return listCases(f, instances)
 	}
 	xml, err := f.app.links.Outputs.Create(f.junit)
 	if err != nil {
@@ -105,23 +89,25 @@ func runTest(f testFlags) error {
 	if err := tryBoard(f.board, o.Board); err != nil {
 		return err
 	}
-	report := testReport{Board: f.board, Results: f.runSuite(o)}
-	report.count()
+	report := suite.NewReport(f.board, f.runSuite(o, len(instances)))
 	if err := f.write(xml, report); err != nil {
 		return err
 	}
-	return report.print(stdout, f)
+	if !f.app.Document(report) {
+		fmt.Fprintf(f.app.Out, "%d passed, %d failed, %d skipped on %s\n", report.Passed, report.Failed, report.Skipped, f.board)
+	}
+	return f.verdict(report)
 }
 
-// runSuite runs the suite, prints each result as it comes, and ends it if the
+// runSuite runs the instances, of which there are total, prints each result as it comes, and ends it if the
 // board is lost.
-func (f testFlags) runSuite(o suite.Options) []suite.Result {
+func (f testFlags) runSuite(o suite.Options, total int) []suite.Result {
 	w := f.app.progress("test")
 	defer w.End()
-	done, total := 0, countCases(f, o.Filter)
+	done := 0
 	o.Report = func(r suite.Result) {
 		if !f.app.JSON {
-			fmt.Fprint(f.app.Out, f.app.Painted(resultText(f, r), string(r.Outcome)))
+			fmt.Fprint(f.app.Out, f.app.Painted(r.Text(f.board), string(r.Outcome)))
 		}
 		done++
 		w.To(done, total)
@@ -142,30 +128,6 @@ func unreachable(err error) bool {
 	return code == exitNoDevice || code == exitLink || code == exitMap
 }
 
-// countCases returns how many instances the filter matches.
-func countCases(f testFlags, filter *regexp.Regexp) (n int) {
-	for _, i := range suite.Expand(f.board, f.seed, f.runs) {
-		if filter.MatchString(i.Name) {
-			n++
-		}
-	}
-	return n
-}
-
-// checkFilter fails if the filter matches no case.
-func checkFilter(f testFlags, filter *regexp.Regexp) error {
-	var names []string
-	for _, i := range suite.Expand(f.board, f.seed, f.runs) {
-		if filter.MatchString(i.Name) {
-			return nil
-		}
-		if name := i.Case.Name; !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return fmt.Errorf("%w: --filter %q matches no case, want some of %s", errInput, f.filter, strings.Join(names, ", "))
-}
-
 // tryBoard opens and closes the board, so that one that is missing is one error
 // and not one for each case.
 func tryBoard(selector string, link boards.Options) error {
@@ -174,6 +136,14 @@ func tryBoard(selector string, link boards.Options) error {
 		return err
 	}
 	return sys.Close()
+}
+
+// caseNames returns the names of all cases.
+func caseNames() (names []string) {
+	for _, c := range suite.Cases() {
+		names = append(names, c.Name)
+	}
+	return names
 }
 
 // casesJSON is what test --list --json prints.
@@ -187,40 +157,22 @@ type caseJSON struct {
 	Selector string `json:"selector"`
 }
 
-func listCases(stdout io.Writer, f testFlags, filter *regexp.Regexp) error {
+func listCases(f testFlags, instances []suite.Instance) error {
 	list := []caseJSON{}
-	for _, i := range suite.Expand(f.board, f.seed, f.runs) {
-		if filter.MatchString(i.Name) {
-			list = append(list, caseJSON{i.Name, i.Case.Doc, i.Selector})
-		}
+	for _, i := range instances {
+		list = append(list, caseJSON{i.Name, i.Case.Doc, i.Selector})
 	}
 	if f.app.Document(casesJSON{list}) {
 		return nil
 	}
 	for _, e := range list {
-		fmt.Fprintf(stdout, "%-44s %s\n", e.Name, e.Doc)
+		fmt.Fprintf(f.app.Out, "%-44s %s\n", e.Name, e.Doc)
 	}
 	return nil
 }
 
-func (r *testReport) count() {
-	for _, res := range r.Results {
-		switch res.Outcome {
-		case suite.Passed:
-			r.Passed++
-		case suite.Failed:
-			r.Failed++
-		default:
-			r.Skipped++
-		}
-	}
-}
-
-// print ends the report, and fails if a case has.
-func (r *testReport) print(stdout io.Writer, f testFlags) error {
-	if !f.app.Document(r) {
-		fmt.Fprintf(stdout, "%d passed, %d failed, %d skipped on %s\n", r.Passed, r.Failed, r.Skipped, f.board)
-	}
+// verdict fails if a case has, with the error of a board that was lost if there is one.
+func (f testFlags) verdict(r *suite.Report) error {
 	for _, res := range r.Results {
 		if err := res.Err; unreachable(err) {
 			var stopped *dxgkrnl.DeviceError
@@ -236,109 +188,23 @@ func (r *testReport) print(stdout io.Writer, f testFlags) error {
 	return nil
 }
 
-// resultText is a line, and behind a failure its messages and how to repeat it.
-func resultText(f testFlags, r suite.Result) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%-8s %-44s %s\n", r.Outcome, r.Name, r.Time.Round(time.Millisecond))
-	for _, m := range r.Messages {
-		fmt.Fprintf(&b, "         %s\n", strings.ReplaceAll(strings.TrimSpace(m), "\n", "\n         "))
-	}
-	if r.Outcome == suite.Failed {
-		fmt.Fprintf(&b, "         repeat: %s\n", replay(f, r))
-	}
-	return b.String()
-}
-
-// replay returns the command that runs a case again.
-func replay(f testFlags, r suite.Result) string {
-	name, _, _ := strings.Cut(r.Name, "/")
-	return fmt.Sprintf("hilgpu test --board %s --filter %s --seed %d --runs 1", quote(f.board), quote("^"+regexp.QuoteMeta(name)+"(/|$)"), r.Seed)
-}
-
-// quote makes a word of a shell command.
-func quote(s string) string {
-	if strings.ContainsAny(s, " ?&'\"$()[]{}*|\\^~;<>`!#") {
-		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-	}
-	return s
-}
-
-// write writes the JUnit file and the artifacts of what failed.
-func (f testFlags) write(xml *output.File, r testReport) error {
-	doc := junit.Suite{Name: "hilgpu", Properties: []junit.Property{
-		{Name: "board", Value: f.board}, {Name: "seed", Value: strconv.FormatUint(f.seed, 10)},
-	}}
+// write writes the artifacts of what failed and the JUnit file.
+func (f testFlags) write(xml *output.File, r *suite.Report) error {
+	files := map[string][]string{}
 	for _, res := range r.Results {
-		c := junit.Case{Class: "suite", Name: res.Name, Time: res.Time, Properties: []junit.Property{
-			{Name: "selector", Value: res.Selector}, {Name: "seed", Value: strconv.FormatUint(res.Seed, 10)},
-		}}
-		switch res.Outcome {
-		case suite.Failed:
-			c.Failure, c.Output = strings.Join(res.Messages, "\n"), "repeat: "+replay(f, res)
-			files, err := f.artifactsOf(res)
-			if err != nil {
-				return err
-			}
-			c.Attachments = files
-		case suite.Skipped:
-			c.Skipped = strings.Join(res.Messages, "\n")
+		if f.artifacts == "" || res.Outcome != suite.Failed {
+			continue
 		}
-		doc.Cases = append(doc.Cases, c)
+		var err error
+		if files[res.Name], err = res.Save(f.artifacts, f.board); err != nil {
+			return err
+		}
 	}
 	if xml == nil {
 		return nil
 	}
-	if err := junit.Write(xml, doc); err != nil {
+	if err := r.WriteJUnit(xml, f.seed, func(res suite.Result) []string { return files[res.Name] }); err != nil {
 		return err
 	}
 	return xml.Commit()
-}
-
-// artifactsOf writes what a failed case left to a folder of its own and returns
-// the files.
-func (f testFlags) artifactsOf(r suite.Result) ([]string, error) {
-	if f.artifacts == "" {
-		return nil, nil
-	}
-	folder := filepath.Join(f.artifacts, strings.Map(fileRune, r.Name))
-	if err := os.MkdirAll(folder, 0o777); err != nil {
-		return nil, output.Failed(folder, err)
-	}
-	readme := fmt.Sprintf("%s: %s\nboard %s, seed %d\nrepeat: %s\n\n", r.Name, r.Doc, r.Selector, r.Seed, replay(f, r))
-	var out []string
-	for _, file := range []struct {
-		name, doc string
-		data      []byte
-	}{
-		{"messages.txt", "the checks that failed", []byte(strings.Join(r.Messages, "\n"))},
-		{"ddi.jsonl", "the DDI calls, the last ones if there are very many, as JSON lines", r.Trace},
-		{"dump.txt", "what the kernel said of the GPU when it stopped", []byte(r.Dump)},
-		{"bus.pcapng", "the packets of the link, the last ones if there are very many", r.Bus},
-		{"wave.vcd", "the last clocks of an emulated GPU, every register", r.Wave},
-	} {
-		path := filepath.Join(folder, file.name)
-		if len(file.data) == 0 {
-			os.Remove(path) // of an earlier run
-			continue
-		}
-		if err := os.WriteFile(path, file.data, 0o666); err != nil {
-			return nil, output.Failed(path, err)
-		}
-		readme += fmt.Sprintf("%-13s %s\n", file.name, file.doc)
-		out = append(out, path)
-	}
-	path := filepath.Join(folder, "README.txt")
-	if err := os.WriteFile(path, []byte(readme), 0o666); err != nil {
-		return nil, output.Failed(path, err)
-	}
-	return append([]string{path}, out...), nil
-}
-
-// fileRune keeps what a file name may have everywhere.
-func fileRune(r rune) rune {
-	switch {
-	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '.', r == '=':
-		return r
-	}
-	return '_'
 }

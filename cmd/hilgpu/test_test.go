@@ -28,7 +28,7 @@ func TestTest(t *testing.T) {
 
 	out.Reset()
 	require.Equal(t, exitOK, run([]string{"test", "--json", "--filter", "^present$"}, &out, &errs))
-	var report testReport
+	var report suite.Report
 	require.NoError(t, json.Unmarshal(out.Bytes(), &report))
 	assert.Equal(t, 1, report.Passed)
 	assert.Equal(t, suite.Passed, report.Results[0].Outcome)

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,14 +65,18 @@ type Result struct {
 	Err   error  `json:"-"` // of what failed: why the board could not be opened, or the GPU stopped, or nil
 }
 
+// Instances returns the instances that Run runs.
+func (o Options) Instances() []Instance {
+	return slices.DeleteFunc(Expand(o.Selector, o.Seed, o.Runs), func(i Instance) bool {
+		return o.Filter != nil && !o.Filter.MatchString(i.Name)
+	})
+}
+
 // Run runs the suite, one instance after the other, and returns the results.
 func Run(o Options) []Result {
 	var out []Result
 	var lost error
-	for _, i := range Expand(o.Selector, o.Seed, o.Runs) {
-		if o.Filter != nil && !o.Filter.MatchString(i.Name) {
-			continue
-		}
+	for _, i := range o.Instances() {
 		if lost != nil {
 			i.Skip = fmt.Sprintf("the board is lost: %v", lost)
 		}

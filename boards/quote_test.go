@@ -1,0 +1,22 @@
+package boards
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestQuote(t *testing.T) {
+	for text, want := range map[string]string{
+		"emu":                    "emu",
+		"tcp:127.0.0.1:4000":     "tcp:127.0.0.1:4000",
+		"emu?nodes=1&vram=8KiB":  "'emu?nodes=1&vram=8KiB'",
+		"serial:/dev/it's":       `'serial:/dev/it'\''s'`,
+		"snap:/tmp/a b":          "'snap:/tmp/a b'",
+		"^present(/|$)":          "'^present(/|$)'",
+		"capture:/tmp/x.pcapng":  "capture:/tmp/x.pcapng",
+		"serial:/dev/ttyUSB0=7%": "serial:/dev/ttyUSB0=7%",
+	} {
+		assert.Equal(t, want, Quote(text))
+	}
+}

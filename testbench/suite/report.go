@@ -1,0 +1,132 @@
+package suite
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/testbench/junit"
+	"github.com/hilgpu/hilgpu/testbench/output"
+)
+
+// A Report is what became of the instances on a board.
+type Report struct {
+	Board   string   `json:"board"` // selector
+	Passed  int      `json:"passed"`
+	Failed  int      `json:"failed"`
+	Skipped int      `json:"skipped"`
+	Results []Result `json:"results"`
+}
+
+// NewReport returns the report of results on a board.
+func NewReport(board string, results []Result) *Report {
+	r := &Report{Board: board, Results: results}
+	for _, res := range results {
+		switch res.Outcome {
+		case Passed:
+			r.Passed++
+		case Failed:
+			r.Failed++
+		default:
+			r.Skipped++
+		}
+	}
+	return r
+}
+
+// WriteJUnit writes the report as a JUnit test suite. Seed is the first one of the run.
+// Files returns what a failed case has left.
+func (r *Report) WriteJUnit(w io.Writer, seed uint64, files func(Result) []string) error {
+	doc := junit.Suite{Name: "hilgpu", Properties: []junit.Property{
+		{Name: "board", Value: r.Board}, {Name: "seed", Value: strconv.FormatUint(seed, 10)},
+	}}
+	for _, res := range r.Results {
+		c := junit.Case{Class: "suite", Name: res.Name, Time: res.Time, Properties: []junit.Property{
+			{Name: "selector", Value: res.Selector}, {Name: "seed", Value: strconv.FormatUint(res.Seed, 10)},
+		}}
+		switch res.Outcome {
+		case Failed:
+			c.Failure, c.Output = strings.Join(res.Messages, "\n"), "repeat: "+res.Replay(r.Board)
+			c.Attachments = files(res)
+		case Skipped:
+			c.Skipped = strings.Join(res.Messages, "\n")
+		}
+		doc.Cases = append(doc.Cases, c)
+	}
+	return junit.Write(w, doc)
+}
+
+// Text returns a line, and after a failure its messages and how to repeat it on the
+// board that the run was given.
+func (r Result) Text(board string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-8s %-44s %s\n", r.Outcome, r.Name, r.Time.Round(time.Millisecond))
+	for _, m := range r.Messages {
+		fmt.Fprintf(&b, "         %s\n", strings.ReplaceAll(strings.TrimSpace(m), "\n", "\n         "))
+	}
+	if r.Outcome == Failed {
+		fmt.Fprintf(&b, "         repeat: %s\n", r.Replay(board))
+	}
+	return b.String()
+}
+
+// Replay returns the command that runs the case again on the board that the run was
+// given.
+func (r Result) Replay(board string) string {
+	name, _, _ := strings.Cut(r.Name, "/")
+	return fmt.Sprintf("hilgpu test --board %s --filter %s --seed %d --runs 1",
+		boards.Quote(board), boards.Quote("^"+regexp.QuoteMeta(name)+"(/|$)"), r.Seed)
+}
+
+// Save writes what a failed case has left to a folder of its own in dir, and returns the
+// paths of the files. Those of an earlier run that this one does not have are removed.
+// It fails with output.ErrWrite.
+func (r Result) Save(dir, board string) ([]string, error) {
+	folder := filepath.Join(dir, strings.Map(fileRune, r.Name))
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return nil, output.Failed(folder, err)
+	}
+	readme := fmt.Sprintf("%s: %s\nboard %s, seed %d\nrepeat: %s\n\n", r.Name, r.Doc, r.Selector, r.Seed, r.Replay(board))
+	var out []string
+	for _, file := range []struct {
+		name, doc string
+		data      []byte
+	}{
+		{"messages.txt", "the checks that failed", []byte(strings.Join(r.Messages, "\n"))},
+		{"ddi.jsonl", "the DDI calls, the last ones if there are very many, as JSON lines", r.Trace},
+		{"dump.txt", "what the kernel said of the GPU when it stopped", []byte(r.Dump)},
+		{"bus.pcapng", "the packets of the link, the last ones if there are very many", r.Bus},
+		{"wave.vcd", "the last clocks of an emulated GPU, every register", r.Wave},
+	} {
+		path := filepath.Join(folder, file.name)
+		if len(file.data) == 0 {
+			os.Remove(path) // of an earlier run
+			continue
+		}
+		if err := os.WriteFile(path, file.data, 0o666); err != nil {
+			return nil, output.Failed(path, err)
+		}
+		readme += fmt.Sprintf("%-13s %s\n", file.name, file.doc)
+		out = append(out, path)
+	}
+	path := filepath.Join(folder, "README.txt")
+	if err := os.WriteFile(path, []byte(readme), 0o666); err != nil {
+		return nil, output.Failed(path, err)
+	}
+	return append([]string{path}, out...), nil
+}
+
+// fileRune keeps what a file name may have everywhere.
+func fileRune(r rune) rune {
+	switch {
+	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '.', r == '=':
+		return r
+	}
+	return '_'
+}

@@ -1,0 +1,77 @@
+package suite
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/testbench/output"
+)
+
+// sample is results of every outcome.
+func sample() []Result {
+	return []Result{
+		{Name: "present", Outcome: Passed, Time: 2 * time.Millisecond},
+		{Name: "random[nodes=1]/7", Doc: "random calls", Selector: "emu?nodes=1", Seed: 7, Outcome: Failed,
+			Messages: []string{"one\ntwo", "three"}, Trace: []byte("{}\n"), Dump: "ring"},
+		{Name: "order-flush", Outcome: Skipped, Messages: []string{"the board has one node"}},
+	}
+}
+
+const repeat = `hilgpu test --board emu --filter '^random\[nodes=1\](/|$)' --seed 7 --runs 1`
+
+func TestReport(t *testing.T) {
+	r := NewReport("emu", sample())
+	assert.Equal(t, []int{1, 1, 1}, []int{r.Passed, r.Failed, r.Skipped})
+	assert.Equal(t, "passed   present                                      2ms\n", r.Results[0].Text("emu"))
+	assert.Equal(t, "failed   random[nodes=1]/7                            0s\n"+
+		"         one\n         two\n         three\n         repeat: "+repeat+"\n", r.Results[1].Text("emu"))
+
+	var b bytes.Buffer
+	require.NoError(t, r.WriteJUnit(&b, 7, func(res Result) []string { return []string{res.Name + ".txt"} }))
+	for _, says := range []string{
+		`<testsuite name="hilgpu" tests="3" failures="1" errors="0" skipped="1"`, `<property name="seed" value="7">`,
+		`message="one"`, `[[ATTACHMENT|random[nodes=1]/7.txt]]`, `<skipped message="the board has one node">`, "repeat: hilgpu test",
+	} {
+		assert.Contains(t, b.String(), says)
+	}
+	assert.NotContains(t, b.String(), "present.txt", "only what failed leaves files")
+}
+
+func TestSave(t *testing.T) {
+	dir := t.TempDir()
+	folder := filepath.Join(dir, "random_nodes=1__7")
+	require.NoError(t, os.Mkdir(folder, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "wave.vcd"), nil, 0o600))
+	paths, err := sample()[1].Save(dir, "emu")
+	require.NoError(t, err)
+	var names []string
+	for _, p := range paths {
+		assert.FileExists(t, p)
+		assert.Equal(t, folder, filepath.Dir(p))
+		names = append(names, filepath.Base(p))
+	}
+	assert.Equal(t, []string{"README.txt", "messages.txt", "ddi.jsonl", "dump.txt"}, names)
+	assert.NoFileExists(t, filepath.Join(folder, "wave.vcd"), "of an earlier run")
+	text, err := os.ReadFile(paths[0])
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "random[nodes=1]/7: random calls\nboard emu?nodes=1, seed 7\nrepeat: "+repeat+"\n")
+
+	_, err = sample()[1].Save(paths[0], "emu")
+	assert.ErrorIs(t, err, output.ErrWrite)
+}
+
+func TestInstances(t *testing.T) {
+	all := Options{Selector: "emu"}.Instances()
+	assert.Len(t, all, len(Expand("emu", 0, 0)))
+	some := Options{Selector: "emu", Filter: regexp.MustCompile("^present$")}.Instances()
+	require.Len(t, some, 1)
+	assert.Equal(t, "present", some[0].Name)
+	assert.Empty(t, Options{Selector: "emu", Filter: regexp.MustCompile("nothing")}.Instances())
+}
