@@ -77,25 +77,15 @@ func (o *values) fault(all *faults, text string, c gpu.Config, hardware bool) {
 		}
 	}
 	f, err := hwfault.Parse(text, c.VRAMBytes)
-	name, _, _ := strings.Cut(text, ":")
+	var bad *hwfault.Error
 	switch {
 	case hardware && err == nil:
 		all.hardware = append(all.hardware, f)
-	case hardware && knownHardware(name):
-		_, want, _ := strings.Cut(err.Error(), "want ")
-		o.bad("fault", want)
+	case hardware && errors.As(err, &bad) && bad.Known:
+		o.bad("fault", bad.Want)
 	default:
 		o.bad("fault", faultNames(hardware))
 	}
-}
-
-func knownHardware(name string) bool {
-	for _, f := range hwfault.Forms() {
-		if f.Name == name {
-			return true
-		}
-	}
-	return false
 }
 
 // faultNames lists what fault= takes.

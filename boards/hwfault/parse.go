@@ -69,13 +69,26 @@ func Forms() []Form {
 	}
 }
 
-// Parse returns the fault that text names, for a VRAM of so many bytes, a power
-// of two. It fails with ErrFault, and says what is legal.
+// An Error is that of a text that names no fault. It wraps ErrFault.
+type Error struct {
+	Text  string
+	Known bool   // the name before the colon is that of a Form
+	Want  string // what is legal
+}
+
+// Error implements error.
+func (e *Error) Error() string { return fmt.Sprintf("%v: %q, want %s", ErrFault, e.Text, e.Want) }
+
+// Unwrap returns ErrFault.
+func (e *Error) Unwrap() error { return ErrFault }
+
+// Parse returns the fault that text names, for a VRAM of the given size in bytes, a
+// power of two. It fails with *Error.
 func Parse(text string, vramBytes uint64) (Fault, error) {
 	name, arg, _ := strings.Cut(text, ":")
 	i := slices.IndexFunc(Forms(), func(f Form) bool { return f.Name == name })
 	if i < 0 {
-		return Fault{}, fmt.Errorf("%w: %q, want one of %s", ErrFault, text, texts())
+		return Fault{}, &Error{Text: text, Want: "one of " + texts()}
 	}
 	form := Forms()[i]
 	top := bits.Len64(vramBytes) - 2
@@ -105,7 +118,7 @@ func Parse(text string, vramBytes uint64) (Fault, error) {
 		limits = "the rate from 0 to 1"
 	}
 	if !ok {
-		return Fault{}, fmt.Errorf("%w: %q, want %s, %s", ErrFault, text, form.Text, limits)
+		return Fault{}, &Error{Text: text, Known: true, Want: form.Text + ", " + limits}
 	}
 	return f, nil
 }
