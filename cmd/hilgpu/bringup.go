@@ -1,11 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -17,7 +16,6 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 	"github.com/hilgpu/hilgpu/testbench/device/bare"
 	"github.com/hilgpu/hilgpu/testbench/device/bringup"
-	"github.com/hilgpu/hilgpu/testbench/output"
 )
 
 // bringupFlags are the flags of bringup.
@@ -30,19 +28,9 @@ type bringupFlags struct {
 	poke   string
 	report string
 
-	app   *app
-	open  bringup.Opener // nil: boards.OpenWith
-	files []*output.File // of the report, as reportFiles names them
-}
-
-// reportFiles are what --report writes beside the capture.
-var reportFiles = []struct {
-	name  string
-	write func(*bringup.Report, io.Writer) error
-}{
-	{"report.html", (*bringup.Report).WriteHTML},
-	{"report.json", (*bringup.Report).WriteJSON},
-	{"junit.xml", (*bringup.Report).WriteJUnit},
+	app    *app
+	open   bringup.Opener // nil: boards.OpenWith
+	folder *bringup.Folder
 }
 
 func newBringup(a *app) *cobra.Command {
@@ -122,10 +110,10 @@ func runBringup(ctx context.Context, f bringupFlags) error {
 	if err != nil {
 		return err
 	}
-	defer f.discardReport()
 	if err := f.makeReport(); err != nil {
 		return err
 	}
+	defer f.folder.Discard()
 	if o.Open == nil {
 		link, err := f.app.links.Options()
 		if err != nil {
@@ -175,52 +163,40 @@ func (f bringupFlags) progress(r bringup.Result) {
 	}
 }
 
-// makeReport makes the folder of --report and the files in it, if it is given.
-func (f *bringupFlags) makeReport() error {
-	if f.report == "" {
-		return nil
-	}
-	if err := os.MkdirAll(f.report, 0o777); err != nil {
-		return output.Failed(f.report, err)
-	}
-	for _, file := range reportFiles {
-		o, err := f.app.links.Outputs.Create(filepath.Join(f.report, file.name))
-		if err != nil {
-			return err
-		}
-		f.files = append(f.files, o)
-	}
-	if f.app.links.Capture == "" {
+// makeReport makes the folder of --report, which has the capture too, if it is given.
+func (f *bringupFlags) makeReport() (err error) {
+	f.folder, err = bringup.NewFolder(f.report, f.app.links.Outputs.Create)
+	if err == nil && f.report != "" && f.app.links.Capture == "" {
 		f.app.links.Capture = filepath.Join(f.report, "bus.pcapng")
 	}
-	return nil
-}
-
-// discardReport removes the files that were not written.
-func (f *bringupFlags) discardReport() {
-	for _, o := range f.files {
-		o.Discard()
-	}
+	return err
 }
 
 // write writes the files of --report.
 func (f bringupFlags) write(r *bringup.Report) error {
-	if f.report == "" {
-		return nil
+	if err := f.folder.Write(r); err != nil || f.report == "" || f.app.JSON || f.soak != "" {
+		return err
 	}
-	for i, file := range reportFiles {
-		if err := file.write(r, f.files[i]); err != nil {
-			return err
-		}
-		if err := f.files[i].Commit(); err != nil {
-			return err
-		}
-	}
-	if f.app.JSON || f.soak != "" {
-		return nil
-	}
-	_, err := fmt.Fprintf(f.app.Out, "report         %s\n", filepath.Join(f.report, "report.html"))
+	_, err := fmt.Fprintf(f.app.Out, "report         %s\n", filepath.Join(f.report, bringup.Page))
 	return err
+}
+
+// soakBringup repeats; add takes each round.
+func soakBringup(ctx context.Context, f bringupFlags, o bringup.Options, add func(any) error, w *terminal.Work) error {
+	limit, ok := bringup.ParseLimit(f.soak)
+	if !ok {
+		return fmt.Errorf("%w: --soak %s, want a number of rounds or a duration as in 30m", errInput, f.soak)
+	}
+	r, bad, err := bringup.Soak(ctx, o, limit, w.To, func(round bringup.Round) error { return add(round) })
+	if r == nil {
+		return bringupError(err)
+	}
+	if err != nil {
+		err = bringupError(err)
+	} else if err = verdict(r); err != nil {
+		err = fmt.Errorf("%d rounds failed, the first with seed %d: %w", bad, r.Seed, err)
+	}
+	return cmp.Or(f.write(r), err)
 }
 
 // verdict returns why a report is no success: the link, or a check.

@@ -104,7 +104,7 @@ func TestBringupSoak(t *testing.T) {
 	require.Len(t, lines, 5)
 	bad, first := 0, uint64(0)
 	for i, line := range lines[:4] {
-		var r soakRound
+		var r bringup.Round
 		require.NoError(t, json.Unmarshal([]byte(line), &r))
 		assert.Equal(t, []uint64{uint64(i + 1), uint64(i + 10)}, []uint64{r.Round, r.Seed})
 		assert.Equal(t, 2, r.Passed+r.Failed)

@@ -1,0 +1,77 @@
+package bringup
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/hilgpu/hilgpu/testbench/output"
+)
+
+// Page is the report for people in a Folder.
+const Page = "report.html"
+
+// formats are the files of a Folder.
+func formats() []struct {
+	name  string
+	write func(*Report, io.Writer) error
+} {
+	return []struct {
+		name  string
+		write func(*Report, io.Writer) error
+	}{
+		{Page, (*Report).WriteHTML},
+		{"report.json", (*Report).WriteJSON},
+		{"junit.xml", (*Report).WriteJUnit},
+	}
+}
+
+// A Folder has a report as report.html, report.json and junit.xml.
+type Folder struct{ files []*output.File }
+
+// NewFolder makes a folder and reserves its files with create, so that one that cannot
+// be written fails at once, with output.ErrWrite. An empty path gives nil.
+func NewFolder(path string, create func(path string) (*output.File, error)) (*Folder, error) {
+	if path == "" {
+		return nil, nil
+	}
+	if err := os.MkdirAll(path, 0o777); err != nil {
+		return nil, output.Failed(path, err)
+	}
+	f := new(Folder)
+	for _, format := range formats() {
+		o, err := create(filepath.Join(path, format.name))
+		if err != nil {
+			f.Discard()
+			return nil, err
+		}
+		f.files = append(f.files, o)
+	}
+	return f, nil
+}
+
+// Write writes the report to the files; a nil Folder has none.
+func (f *Folder) Write(r *Report) error {
+	if f == nil {
+		return nil
+	}
+	for i, format := range formats() {
+		if err := format.write(r, f.files[i]); err != nil {
+			return err
+		}
+		if err := f.files[i].Commit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Discard leaves what was there before in place of the files that were not written.
+func (f *Folder) Discard() {
+	if f == nil {
+		return
+	}
+	for _, o := range f.files {
+		o.Discard()
+	}
+}
