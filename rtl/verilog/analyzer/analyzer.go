@@ -81,13 +81,16 @@ type module struct {
 	instances   []*types.Var // fields of primitives and other packages' modules
 }
 
-// run looks at one package of the RTL. The primitives have Verilog of their own,
-// the translator and the recorder of waves are programs, and the standard library
-// is not translated.
+// run looks at one package of the RTL. The primitives have Verilog of their own;
+// the translator, lockstep, synthesis and the recorder of waves are programs; and the
+// standard library is not translated.
 func run(pass *analysis.Pass) (any, error) {
 	path := pass.Pkg.Path()
 	host, _, _ := strings.Cut(path, "/")
-	program := strings.Contains(path+"/", "/rtl/verilog/") && !strings.Contains(path, "/testdata/") || strings.HasSuffix(path, "/rtl/wave")
+	program := strings.HasSuffix(path, "/rtl/wave")
+	for _, tree := range []string{"/rtl/verilog/", "/rtl/lockstep/", "/rtl/synth/"} {
+		program = program || strings.Contains(path+"/", tree) && !strings.Contains(path, "/testdata/")
+	}
 	if strings.Contains(host, ".") && !strings.HasSuffix(path, "/rtl/hdl") && !program {
 		Check(pass)
 	}
