@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/bus/serial"
+	"github.com/hilgpu/hilgpu/testbench/session"
 )
 
 // servedBoards runs board serve until the test ends and returns what to give to
@@ -62,7 +63,7 @@ func TestComposeOnServedBoards(t *testing.T) {
 	sum := func(board string) string {
 		var out, errs bytes.Buffer
 		require.Equal(t, exitOK, run([]string{"run", "compose", "--check", "--json", "--size", "64x48", "--board", board}, &out, &errs), errs.String())
-		var s summary
+		var s session.Summary
 		require.NoError(t, json.Unmarshal(out.Bytes(), &s))
 		return s.FrameSHA256
 	}

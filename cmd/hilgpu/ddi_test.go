@@ -11,12 +11,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/output"
+	"github.com/hilgpu/hilgpu/testbench/session"
 )
 
 // notReturned returns the names of the calls in a trace that did not return.
@@ -103,7 +103,7 @@ func TestDDIOfAHang(t *testing.T) {
 	require.NoError(t, err)
 	in, out, done := make(chan bool), make(chan bool), make(chan error)
 	go func() {
-		_, _, err := composeOn("emu", boards.Options{}, 0, hanging(in, out), trace, &verifyFlags{verify: true}, plan)
+		_, err := session.OnBoard("emu", hanging(in, out), testbench.Options{DDI: trace}, plan)
 		done <- err
 	}()
 	<-in

@@ -85,8 +85,7 @@ func runLists(f *listsFlags) error {
 	if err != nil {
 		return err
 	}
-	f.verify.findings = r.Findings
-	f.verify.print(f.app.stderr)
+	printFindings(f.app.stderr, r.Findings)
 	if f.app.Document(r) {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/cmd/hilgpu/terminal"
 	"github.com/hilgpu/hilgpu/rtl/lockstep"
+	"github.com/hilgpu/hilgpu/testbench/compose"
 	"github.com/hilgpu/hilgpu/testbench/output"
 	"github.com/hilgpu/hilgpu/testbench/session"
 )
@@ -138,7 +139,7 @@ func drive(dev *lockstep.Device, f lockstepFlags, w *terminal.Work) error {
 	if !f.session {
 		return lockstep.Random(dev, f.seed, f.cycles, func(done, total uint64) { w.To(int(done), int(total)) })
 	}
-	plan, err := planCompose(composeFlags{size: "160x120", contexts: 2, seed: f.seed}, nil)
+	plan, err := compose.SamplePlan(compose.Options{Width: 160, Height: 120, Contexts: 2, Seed: f.seed})
 	if err != nil {
 		return err
 	}

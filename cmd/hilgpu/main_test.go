@@ -19,11 +19,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/session"
 )
 
 // hilgpu runs a command line.
@@ -224,7 +224,7 @@ func TestBrokenContract(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.jsonl")
 	trace, err := new(links).Trace(path)
 	require.NoError(t, err)
-	_, _, err = composeOn("emu", boards.Options{}, 0, drivers, trace, &verifyFlags{verify: true}, plan)
+	_, err = session.OnBoard("emu", drivers, testbench.Options{DDI: trace}, plan)
 	assert.Equal(t, exitContract, exitCode(err))
 	var stopped *dxgkrnl.DeviceError
 	require.ErrorAs(t, err, &stopped)

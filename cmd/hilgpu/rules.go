@@ -12,13 +12,10 @@ import (
 	"github.com/hilgpu/hilgpu/testbench"
 )
 
-// verifyFlags are the flags of commands that run the user-mode driver, and what
-// came of them.
+// verifyFlags are the flags of commands that run the user-mode driver.
 type verifyFlags struct {
 	verify bool
 	waive  []string
-
-	findings []verifier.Finding
 }
 
 // add adds the flags to a command.
@@ -33,9 +30,9 @@ func (v *verifyFlags) options() testbench.Options {
 	return testbench.Options{NoVerify: !v.verify, Waive: v.waive}
 }
 
-// print prints what was waived and broken, and the warnings.
-func (v *verifyFlags) print(w io.Writer) {
-	for _, f := range v.findings {
+// printFindings prints what was waived and broken, and the warnings.
+func printFindings(w io.Writer, all []verifier.Finding) {
+	for _, f := range all {
 		fmt.Fprintf(w, "hilgpu: %v\n", f)
 	}
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/runtime/verifier/rule"
 	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/session"
 )
 
 func TestRulesCommands(t *testing.T) {
@@ -81,7 +81,7 @@ func TestBrokenRule(t *testing.T) {
 	require.NoError(t, err)
 
 	v := &verifyFlags{verify: true}
-	_, _, err = composeOn("emu", boards.Options{}, 0, flushing(ddi.OK), nil, v, plan)
+	_, err = session.OnBoard("emu", flushing(ddi.OK), v.options(), plan)
 	assert.Equal(t, exitContract, exitCode(err))
 	var broken *verifier.Violation
 	require.ErrorAs(t, err, &broken)
@@ -91,17 +91,17 @@ func TestBrokenRule(t *testing.T) {
 	assert.Contains(t, broken.Report(), "pfnFlush > pfnSetErrorCb\n")
 
 	v = &verifyFlags{verify: true, waive: []string{"error-success"}}
-	_, _, err = composeOn("emu", boards.Options{}, 0, flushing(ddi.OK), nil, v, plan)
+	done, err := session.OnBoard("emu", flushing(ddi.OK), v.options(), plan)
 	assert.NoError(t, err, "the runtime removes the device, after the last thing that needs it")
-	require.Len(t, v.findings, 1)
-	assert.Equal(t, "error-success", v.findings[0].Rule)
-	assert.True(t, v.findings[0].Waived)
+	require.Len(t, done.Findings, 1)
+	assert.Equal(t, "error-success", done.Findings[0].Rule)
+	assert.True(t, done.Findings[0].Waived)
 	var b strings.Builder
-	v.print(&b)
+	printFindings(&b, done.Findings)
 	assert.Regexp(t, `^hilgpu: verifier: waived: error-success, \d+ times, first: pfnFlush: reports S_OK\n$`, b.String())
 
 	v = &verifyFlags{}
-	_, _, err = composeOn("emu", boards.Options{}, 0, flushing(ddi.OK), nil, v, plan)
+	done, err = session.OnBoard("emu", flushing(ddi.OK), v.options(), plan)
 	assert.NoError(t, err)
-	assert.Empty(t, v.findings)
+	assert.Empty(t, done.Findings)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"image"
 	"image/png"
@@ -11,12 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hilgpu/hilgpu/boards"
-	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
-	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/compose"
 	"github.com/hilgpu/hilgpu/testbench/output"
+	"github.com/hilgpu/hilgpu/testbench/session"
 )
 
 func newRun(a *app) *cobra.Command {
@@ -95,43 +92,45 @@ func runCompose(f composeFlags, images []string) error {
 	}
 	defer f.app.onSignal(out)()
 	start := time.Now()
-	link, err := f.app.links.Options()
-	if err != nil {
+	o := f.verify.options()
+	if o.Board, err = f.app.links.Options(); err != nil {
 		return err
+	}
+	o.Tdr = f.app.links.tdr
+	if ddi != nil {
+		o.DDI = ddi
 	}
 	w := f.app.progress("run compose")
 	defer w.End()
-	frame, stats, err := composeOn(f.board, link, f.app.links.tdr, testbench.HostDrivers(), ddi, &f.verify, plan)
+	done, err := session.OnBoard(f.board, testbench.HostDrivers(), o, plan)
 	host := time.Since(start)
 	// The trace of a failed run is what one wants to see.
 	if cerr := ddi.Finish(); err == nil {
 		err = cerr
 	}
-	f.verify.print(f.app.stderr)
+	printFindings(f.app.stderr, done.Findings)
 	if err != nil {
 		return err
 	}
 	if f.check {
-		if err := checkFrame(frame, plan.Reference()); err != nil {
+		if err := checkFrame(done.Frame, plan.Reference()); err != nil {
 			return err
 		}
 	}
-	if err := writeFrame(out, frame); err != nil {
+	if err := writeFrame(out, done.Frame); err != nil {
 		return err
 	}
-	return report(f, newSummary(frame, stats, host))
+	return report(f, session.NewSummary(done.Frame, done.Stats, host))
 }
 
 func planCompose(f composeFlags, images []string) (*compose.Plan, error) {
-	o := compose.Options{Contexts: f.contexts, Seed: f.seed}
-	var err error
-	if o.Width, o.Height, err = parseSize(f.size); err != nil {
+	w, h, err := parseSize(f.size)
+	if err != nil {
 		return nil, err
 	}
+	o := compose.Options{Width: w, Height: h, Contexts: f.contexts, Seed: f.seed}
 	if len(images) == 0 {
-		if o.Sources, err = compose.Samples(); err != nil {
-			return nil, err
-		}
+		return compose.SamplePlan(o)
 	}
 	for _, path := range images {
 		s, err := compose.Load(path)
@@ -155,39 +154,6 @@ func parseSize(s string) (w, h int, err error) {
 	return 0, 0, fmt.Errorf("%w: size %q, want WIDTHxHEIGHT in pixels", errInput, s)
 }
 
-// composeOn runs the plan. A contract that a miniport broke is a
-// *dxgkrnl.DeviceError like any other reason why the GPU stopped; one of the
-// user-mode interface is a *verifier.Violation.
-func composeOn(board string, link boards.Options, tdr time.Duration, drivers testbench.Drivers, ddi *output.Live, verify *verifyFlags, plan *compose.Plan) (frame *image.NRGBA, stats testbench.Stats, err error) {
-	o := verify.options()
-	o.Board, o.Tdr = link, tdr
-	if ddi != nil {
-		o.DDI = ddi
-	}
-	sys, err := testbench.Open(board, drivers, o)
-	if err != nil {
-		return nil, testbench.Stats{}, err
-	}
-	defer func() {
-		verify.findings = sys.Findings()
-		switch r := recover().(type) {
-		case nil:
-		case *dxgkrnl.Bugcheck:
-			frame, err = nil, cmp.Or(sys.Err(), sys.Close())
-		case *verifier.Violation:
-			frame, err = nil, cmp.Or(error(r), sys.Close())
-		default:
-			panic(r)
-		}
-	}()
-	frame, err = compose.Run(sys, plan)
-	stats = sys.Stats()
-	if cerr := sys.Close(); err == nil {
-		err = cerr
-	}
-	return frame, stats, err
-}
-
 func checkFrame(got, want *image.NRGBA) error {
 	at, n := compose.Diff(got, want)
 	if n == 0 {
@@ -208,10 +174,18 @@ func writeFrame(out *output.File, frame image.Image) error {
 	return out.Commit()
 }
 
-func report(f composeFlags, s summary) error {
+// report prints what a run took.
+func report(f composeFlags, s session.Summary) error {
 	if f.app.Document(s) {
 		return nil
 	}
-	_, err := fmt.Fprint(f.app.Out, s.text(f))
+	frame := fmt.Sprintf("frame    %s, %d contexts, seed %d on %s, sha256 %.16s", f.size, f.contexts, f.seed, f.board, s.FrameSHA256)
+	if f.check {
+		frame += ", every pixel as expected"
+	}
+	if f.out != "" {
+		frame += ", in " + f.out
+	}
+	_, err := fmt.Fprintf(f.app.Out, "%s\n%s", frame, s.Text())
 	return err
 }

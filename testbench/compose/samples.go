@@ -15,6 +15,16 @@ var sampleFiles embed.FS
 // sampleNames lists the sample images, in the order of Samples.
 var sampleNames = [...]string{"bars", "checker", "circuit", "gradient", "plasma", "rings"}
 
+// SamplePlan returns the plan of o with the images of Samples as its sources. It fails
+// with ErrInput, as NewPlan.
+func SamplePlan(o Options) (*Plan, error) {
+	var err error
+	if o.Sources, err = Samples(); err != nil {
+		return nil, err
+	}
+	return NewPlan(o)
+}
+
 // Samples returns the images that the repository ships: small opaque tiles, each at
 // most 8 KiB as RGBA, drawn by code and stored as PNG.
 func Samples() ([]Source, error) {

@@ -1,5 +1,6 @@
-// Package session runs the driver stack on a device at its ports: in the GPU in
-// lockstep with its Verilog, in the Verilog alone, or in a recorder.
+// Package session runs the driver stack from its start to its end: on a board, or on a
+// device at its ports, as the GPU in lockstep with its Verilog, the Verilog alone, or a
+// recorder.
 package session
 
 import (

@@ -1,4 +1,4 @@
-package main
+package session
 
 import (
 	"crypto/sha256"
@@ -11,9 +11,9 @@ import (
 	"github.com/hilgpu/hilgpu/testbench"
 )
 
-// summary is what a run prints. All but the last two are the same for the same
-// command line.
-type summary struct {
+// A Summary tells what a session took. All but the last two are the same for the same
+// plan and board.
+type Summary struct {
 	testbench.Stats
 
 	FrameSHA256     string  `json:"frame_sha256"` // of the pixels, R G B A, row by row
@@ -21,26 +21,21 @@ type summary struct {
 	CyclesPerSecond float64 `json:"cycles_per_second,omitempty"`
 }
 
-func newSummary(frame *image.NRGBA, stats testbench.Stats, host time.Duration) summary {
+// NewSummary returns the summary of a session that composed frame in the time host of
+// the wall clock.
+func NewSummary(frame *image.NRGBA, stats testbench.Stats, host time.Duration) Summary {
 	sum := sha256.Sum256(frame.Pix)
-	s := summary{Stats: stats, FrameSHA256: hex.EncodeToString(sum[:]), HostMS: float64(host.Microseconds()) / 1000}
+	s := Summary{Stats: stats, FrameSHA256: hex.EncodeToString(sum[:]), HostMS: float64(host.Microseconds()) / 1000}
 	if host > 0 {
 		s.CyclesPerSecond = float64(stats.Cycles) / host.Seconds()
 	}
 	return s
 }
 
-// text returns the summary for people.
-func (s summary) text(f composeFlags) string {
+// Text returns what the GPU, the kernel and the host did, a line each. A board that does
+// not tell its clocks has no line for the GPU.
+func (s Summary) Text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "frame    %s, %d contexts, seed %d on %s, sha256 %.16s", f.size, f.contexts, f.seed, f.board, s.FrameSHA256)
-	if f.check {
-		b.WriteString(", every pixel as expected")
-	}
-	if f.out != "" {
-		fmt.Fprintf(&b, ", in %s", f.out)
-	}
-	b.WriteString("\n")
 	if s.Cycles != 0 {
 		fmt.Fprintf(&b, "gpu      %d cycles", s.Cycles)
 		if s.Packets != 0 {
