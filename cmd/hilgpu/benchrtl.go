@@ -3,13 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hilgpu/hilgpu/boards"
-	"github.com/hilgpu/hilgpu/cmd/hilgpu/terminal"
-	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/lockstep"
 	"github.com/hilgpu/hilgpu/testbench/figures"
 )
@@ -72,15 +69,6 @@ A target that is missed is printed and does not change the exit code.`,
 	return c
 }
 
-// benchRTLResult is what the command prints.
-type benchRTLResult struct {
-	Config    string              `json:"config"`
-	Runs      int                 `json:"runs"`
-	Rows      []figures.Row       `json:"rows"`
-	Translate figures.Translation `json:"translate"`
-	Edit      *figures.Edit       `json:"edit,omitempty"`
-}
-
 // runBenchRTL records, measures and reports.
 func runBenchRTL(f benchRTLFlags) error {
 	if f.runs < 1 || f.count < 1 || f.polls < 1 || f.edits < 0 {
@@ -100,93 +88,12 @@ func runBenchRTL(f benchRTLFlags) error {
 	defer f.app.onSignal()()
 	w := f.app.progress("bench rtl")
 	defer w.End()
-	r := benchRTLResult{Config: f.config, Runs: f.runs}
-	if r.Rows, err = benchRows(root, config, f, w); err != nil {
+	r, err := figures.MeasureRTL(figures.RTLOptions{
+		Root: root, Config: config, Name: f.config, Runs: f.runs, Count: f.count, Polls: f.polls, Edits: f.edits, Progress: w.To, At: w.At,
+	})
+	if err != nil || f.app.Document(r) {
 		return err
 	}
-	w.At("translation")
-	if r.Translate, err = figures.Translate(root, config, f.runs); err != nil {
-		return err
-	}
-	if f.edits > 0 {
-		w.At("edits")
-		e, err := figures.EditLoop(root, f.edits)
-		if err != nil {
-			return err
-		}
-		r.Edit = &e
-	}
-	if f.app.Document(r) {
-		return nil
-	}
-	_, err = io.WriteString(f.app.Out, r.text())
+	_, err = io.WriteString(f.app.Out, r.Text())
 	return err
-}
-
-// benchRowCount is how many rows benchRows returns.
-const benchRowCount = 5
-
-// benchRows compares the workloads.
-func benchRows(root string, config gpu.Config, f benchRTLFlags, under *terminal.Work) ([]figures.Row, error) {
-	b, err := figures.New(root, config, "")
-	if err != nil {
-		return nil, err
-	}
-	plan, err := planCompose(composeFlags{size: "320x240", contexts: 2, seed: 1}, nil)
-	if err != nil {
-		return nil, err
-	}
-	var rows []figures.Row
-	for _, w := range []struct {
-		record func() (*figures.Recording, error)
-		target float64
-		waves  bool
-	}{
-		{func() (*figures.Recording, error) { return figures.Busy(config, f.count) }, figures.BusyTarget, true},
-		{func() (*figures.Recording, error) { return figures.Mixed(config, plan) }, figures.MixedTarget, true},
-		{func() (*figures.Recording, error) { return figures.Idle(config, f.polls) }, figures.IdleTarget, false},
-	} {
-		under.To(len(rows), benchRowCount)
-		rec, err := w.record()
-		if err != nil {
-			return nil, err
-		}
-		row, err := b.Compare(rec, f.runs, w.target, false)
-		if err == nil {
-			rows = append(rows, row)
-		}
-		if err == nil && w.waves {
-			row, err = b.Compare(rec, f.runs, figures.WavesTarget, true)
-			rows = append(rows, row)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return rows, nil
-}
-
-// holds says whether a target is reached.
-func holds(ok bool) string {
-	if ok {
-		return "holds"
-	}
-	return "missed"
-}
-
-// text returns the table.
-func (r *benchRTLResult) text() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "RTL in Go against Verilator -O3, configuration %s, medians of %d\n\n", r.Config, r.Runs)
-	fmt.Fprintf(&b, "%-11s %10s %8s %12s %12s %9s\n", "", "clocks", "skipped", "Go ns/clock", "Verilator", "ratio")
-	for _, row := range r.Rows {
-		fmt.Fprintf(&b, "%-11s %10d %7.2f%% %12.2f %12.2f %8.2fx  target %gx %s\n", row.Name, row.Clocks,
-			100*float64(row.Slept)/float64(row.Clocks), row.Go, row.Verilator, row.Ratio, row.Target, holds(row.Holds))
-	}
-	fmt.Fprintf(&b, "\ntranslation %.2f s  target %g s %s\n", r.Translate.Seconds, r.Translate.Target, holds(r.Translate.Holds))
-	if e := r.Edit; e != nil {
-		fmt.Fprintf(&b, "edit %s and %s: Go %.1f s, Verilator %.1f s, %.2fx  target %gx %s\n",
-			e.Block, e.Workload, e.Go, e.Verilator, e.Ratio, e.Target, holds(e.Holds))
-	}
-	return b.String()
 }

@@ -6,10 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hilgpu/hilgpu/boards"
-	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/lockstep"
 	"github.com/hilgpu/hilgpu/rtl/synth"
-	"github.com/hilgpu/hilgpu/rtl/verilog"
 )
 
 // synthFlags are the flags of synth.
@@ -54,110 +52,70 @@ type synthJSON struct {
 	Reports []*synth.Report `json:"reports"`
 }
 
-// runSynth synthesises every combination that is asked for, and fails in the
-// end if one was refused.
-func runSynth(f synthFlags) error {
-	configs, targets := []string{"default", "small"}, synth.Targets()
+// jobs returns every combination that is asked for.
+func (f synthFlags) jobs() ([]synth.Job, error) {
+	names, targets := []string{"default", "small"}, synth.Targets()
 	if f.config != "" {
-		configs = []string{f.config}
+		names = []string{f.config}
 	}
 	if f.target != "" {
 		targets = []synth.Target{synth.Target(f.target)}
 	}
+	var jobs []synth.Job
+	for _, name := range names {
+		config, err := boards.Config(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, target := range targets {
+			j := synth.Job{Name: name, Config: config, Target: target}
+			if err := j.Check(); err != nil {
+				return nil, err
+			}
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs, nil
+}
+
+// runSynth synthesises every combination that is asked for, and fails in the
+// end if one was refused.
+func runSynth(f synthFlags) error {
 	root, err := lockstep.ModuleRoot(f.source)
 	if err != nil {
 		return err
 	}
-	var tools error
-	for _, config := range configs {
-		for _, target := range targets {
-			if err := checkSynth(config, target); err != nil {
-				return err
-			}
-			if tools == nil {
-				tools = synthTools(config, target)
-			}
-		}
+	jobs, err := f.jobs()
+	if err != nil {
+		return err
 	}
-	if tools != nil { // after all input, which is bad on every machine
-		return tools
+	for _, j := range jobs { // after all input, which is bad on every machine
+		if err := j.Tools(); err != nil {
+			return err
+		}
 	}
 	defer f.app.onSignal()()
 	w := f.app.progress("synth")
 	defer w.End()
 	refused, reports := 0, []*synth.Report{}
-	for _, config := range configs {
-		for _, target := range targets {
-			w.To(len(reports), len(configs)*len(targets))
-			w.At(config + " for " + string(target))
-			r, err := synthesise(root, config, target)
-			if err != nil {
-				return err
-			}
-			refused += len(r.Refused())
-			reports = append(reports, r)
-			if f.app.Document(synthJSON{reports}) {
-				continue
-			}
-			if _, err := fmt.Fprintln(f.app.Out, r); err != nil {
-				return err
-			}
+	for _, j := range jobs {
+		w.To(len(reports), len(jobs))
+		w.At(j.String())
+		r, err := j.Run(root)
+		if err != nil {
+			return err
+		}
+		refused += len(r.Refused())
+		reports = append(reports, r)
+		if f.app.Document(synthJSON{reports}) {
+			continue
+		}
+		if _, err := fmt.Fprintln(f.app.Out, r); err != nil {
+			return err
 		}
 	}
 	if refused > 0 {
 		return fmt.Errorf("%w: synthesis: %d findings", errCheck, refused)
 	}
 	return nil
-}
-
-// checkSynth fails if a configuration cannot be synthesised for a target.
-func checkSynth(config string, target synth.Target) error {
-	if _, err := boards.Config(config); err != nil {
-		return err
-	}
-	_, err := synth.Expected(config, target)
-	return err
-}
-
-// synthTools fails with synth.ErrTool if a tool is missing that a configuration and
-// a target need.
-func synthTools(config string, target synth.Target) error {
-	if placed(config, target) {
-		return synth.PlaceTools()
-	}
-	return synth.Tools("yosys")
-}
-
-// placed reports whether the netlist is also placed.
-func placed(config string, target synth.Target) bool {
-	return config == "small" && target == synth.ICE40
-}
-
-// synthesise returns the report of one configuration and target.
-func synthesise(root, config string, target synth.Target) (*synth.Report, error) {
-	c, err := boards.Config(config)
-	if err != nil {
-		return nil, err
-	}
-	want, err := synth.Expected(config, target)
-	if err != nil {
-		return nil, err
-	}
-	g, err := gpu.New(synth.Shrink(c))
-	if err != nil {
-		return nil, err
-	}
-	d, err := verilog.Translate(root, g)
-	if err != nil {
-		return nil, err
-	}
-	r, err := synth.Run(synth.Of(d), target, want)
-	if err != nil {
-		return nil, err
-	}
-	r.Config, r.VRAMBytes = config, synth.VRAMBytes
-	if placed(config, target) {
-		r.Placement, err = synth.Place(d)
-	}
-	return r, err
 }

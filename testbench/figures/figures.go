@@ -57,11 +57,7 @@ func Text(all []Figure) string {
 	for _, f := range all {
 		line := fmt.Sprintf("%-60s %10.3f %-14s", f.Name, f.Value, f.Unit)
 		if f.Want != "" {
-			verdict := "holds"
-			if !f.Holds {
-				verdict = "missed"
-			}
-			line += fmt.Sprintf(" target %-14s %s", f.Want, verdict)
+			line += fmt.Sprintf(" target %-14s %s", f.Want, verdict(f.Holds))
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}

@@ -1,0 +1,60 @@
+package synth
+
+import (
+	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/verilog"
+)
+
+// A Job is one configuration of the GPU to synthesise for one target.
+type Job struct {
+	Name   string     // of the configuration, as Expected takes it
+	Config gpu.Config // of that name
+	Target Target
+}
+
+// String names the job.
+func (j Job) String() string { return j.Name + " for " + string(j.Target) }
+
+// Check fails with ErrTarget or ErrTable if the job cannot be judged.
+func (j Job) Check() error {
+	_, err := Expected(j.Name, j.Target)
+	return err
+}
+
+// Tools fails with ErrTool if a tool is missing that the job needs.
+func (j Job) Tools() error {
+	if j.placed() {
+		return PlaceTools()
+	}
+	return Tools("yosys")
+}
+
+// placed reports whether the netlist is also placed, on the one device that it fits.
+func (j Job) placed() bool { return j.Name == "small" && j.Target == ICE40 }
+
+// Run translates the GPU, with VRAMBytes of VRAM, from the source of the module at root,
+// synthesises it, and places the configuration small for ICE40. It fails as Check, Run
+// and Place do.
+func (j Job) Run(root string) (*Report, error) {
+	want, err := Expected(j.Name, j.Target)
+	if err != nil {
+		return nil, err
+	}
+	g, err := gpu.New(Shrink(j.Config))
+	if err != nil {
+		return nil, err
+	}
+	d, err := verilog.Translate(root, g)
+	if err != nil {
+		return nil, err
+	}
+	r, err := Run(Of(d), j.Target, want)
+	if err != nil {
+		return nil, err
+	}
+	r.Config, r.VRAMBytes = j.Name, VRAMBytes
+	if j.placed() {
+		r.Placement, err = Place(d)
+	}
+	return r, err
+}
