@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/hilgpu/hilgpu/bus"
@@ -28,16 +30,44 @@ type Listener interface {
 	Close() error
 }
 
+// ErrListen is wrapped by the error of a place that the system refuses.
+var ErrListen = errors.New("cannot listen")
+
 // Listen opens tcp:ADDRESS or, on Linux, pty:PATH. It fails with ErrOptions for
-// another place or one that the system does not have.
+// another place or one that the system does not have, and with ErrListen.
 func Listen(where string) (Listener, error) {
-	if err := check(where, runtime.GOOS, runtime.GOARCH); err != nil {
+	err := check(where, runtime.GOOS, runtime.GOARCH)
+	if err != nil {
 		return nil, err
 	}
+	var l Listener
 	if path, ok := strings.CutPrefix(where, "pty:"); ok {
-		return ListenPty(path)
+		l, err = ListenPty(path)
+	} else {
+		l, err = ListenTCP(strings.TrimPrefix(where, "tcp:"))
 	}
-	return ListenTCP(strings.TrimPrefix(where, "tcp:"))
+	if err != nil {
+		return nil, advise(where, err)
+	}
+	return l, nil
+}
+
+// advise returns err as an ErrListen that tells what to do about it, if that is known.
+func advise(where string, err error) error {
+	for _, e := range []struct {
+		err    error
+		advice string
+	}{
+		{syscall.EADDRINUSE, "something listens there already: choose another port, or 0 for any that is free"},
+		{syscall.EADDRNOTAVAIL, "this machine does not have the address"},
+		{fs.ErrPermission, "not allowed: choose a port above 1023, or a path in a folder of yours"},
+		{fs.ErrNotExist, "the folder does not exist: make it first"},
+	} {
+		if errors.Is(err, e.err) {
+			return fmt.Errorf("%w at %s: %s", ErrListen, where, e.advice)
+		}
+	}
+	return fmt.Errorf("%w at %s: %w", ErrListen, where, err)
 }
 
 // check fails with ErrOptions if a system has no such place to listen at.

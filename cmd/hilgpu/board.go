@@ -5,11 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"os/signal"
-	"sync"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -116,12 +111,6 @@ func (f serveFlags) options(selectors int) (serve.Options, error) {
 	return o, err
 }
 
-// served is a board that listens.
-type served struct {
-	board    *serve.Board
-	listener serve.Listener
-}
-
 // runServe opens all boards, then serves them until it is interrupted or one of
 // them fails.
 func runServe(ctx context.Context, stdout, stderr io.Writer, f serveFlags, selectors []string) error {
@@ -129,10 +118,10 @@ func runServe(ctx context.Context, stdout, stderr io.Writer, f serveFlags, selec
 	if err != nil {
 		return err
 	}
-	var all []served
+	var all []serve.Station
 	defer func() {
 		for _, s := range all {
-			s.listener.Close()
+			s.Listener.Close()
 		}
 	}()
 	for i, selector := range selectors {
@@ -141,60 +130,26 @@ func runServe(ctx context.Context, stdout, stderr io.Writer, f serveFlags, selec
 			return err
 		}
 		all = append(all, s)
-		fmt.Fprintf(stdout, "%s --board %s\n", selector, boards.Quote(s.listener.Selector()))
+		fmt.Fprintf(stdout, "%s --board %s\n", selector, boards.Quote(s.Listener.Selector()))
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal(ctx)
 	defer stop()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	errs := make([]error, len(all))
-	var wg sync.WaitGroup
-	for i, s := range all {
-		wg.Go(func() {
-			defer cancel() // one that ends, ends all
-			if err := s.listener.Serve(ctx, s.board); !errors.Is(err, context.Canceled) {
-				errs[i] = err
-			}
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
+	return serve.All(ctx, all)
 }
 
 // listen builds the board of a selector and has it listen.
-func listen(selector, where string, o serve.Options, log io.Writer) (served, error) {
+func listen(selector, where string, o serve.Options, log io.Writer) (s serve.Station, err error) {
 	dev, err := boards.Device(selector)
 	if err != nil {
-		return served{}, err
+		return s, err
 	}
 	o.Hz, o.Name, o.Log = dev.Hz(), selector, log
-	var s served
-	if s.board, err = serve.New(dev, o); err != nil {
-		return served{}, err
+	if s.Board, err = serve.New(dev, o); err != nil {
+		return s, err
 	}
-	if s.listener, err = serve.Listen(where); err != nil {
-		return served{}, listenError(where, err)
-	}
-	return s, nil
-}
-
-// listenError says what to do about err.
-func listenError(where string, err error) error {
-	for _, e := range []struct {
-		err    error
-		advice string
-	}{
-		{syscall.EADDRINUSE, "something listens there already: choose another port, or 0 for any that is free"},
-		{syscall.EADDRNOTAVAIL, "this machine does not have the address"},
-		{fs.ErrPermission, "not allowed: choose a port above 1023, or a path in a folder of yours"},
-		{fs.ErrNotExist, "the folder does not exist: make it first"},
-	} {
-		if errors.Is(err, e.err) {
-			return fmt.Errorf("%w at %s: %s", errListen, where, e.advice)
-		}
-	}
+	s.Listener, err = serve.Listen(where)
 	if errors.Is(err, serve.ErrOptions) {
-		return fmt.Errorf("%w: --listen %s: %w", errInput, where, err)
+		err = fmt.Errorf("%w: --listen %s: %w", errInput, where, err)
 	}
-	return fmt.Errorf("%w at %s: %w", errListen, where, err)
+	return s, err
 }

@@ -105,9 +105,6 @@ var errInput = errors.New("bad input")
 // errCheck is wrapped by the error of a check that failed.
 var errCheck = errors.New("check failed")
 
-// errListen is wrapped by errors of a place where a board cannot listen.
-var errListen = errors.New("cannot listen")
-
 // A class is the exit code of an error.
 type class struct {
 	err  error
@@ -137,7 +134,7 @@ func classes() []class {
 		{datalink.ErrPeerDown, exitLink}, {datalink.ErrNewEpoch, exitLink}, {datalink.ErrProtocol, exitLink},
 		{endpoint.ErrFull, exitLink}, {endpoint.ErrPoisoned, exitLink}, {endpoint.ErrUnasked, exitLink},
 		{line.ErrCut, exitLink}, {tlp.ErrMalformed, exitLink}, {tlp.ErrUnsupported, exitLink},
-		{errListen, exitLink},
+		{serve.ErrListen, exitLink},
 
 		// The device itself.
 		{bare.ErrDevice, exitNoDevice}, {hal.ErrNoDevice, exitNoDevice}, {ddi.StatusNoSuchDevice, exitNoDevice},

@@ -48,31 +48,12 @@ func (a *app) want(c *cobra.Command, args []string) error {
 	if err := c.Help(); err != nil {
 		return err
 	}
-	return usageError{fmt.Errorf("%s does nothing by itself, want %s", c.CommandPath(), choices(c, ""))}
+	return usageError{fmt.Errorf("%s does nothing by itself, want %s", c.CommandPath(), help.Choices(c, ""))}
 }
 
 // unknown is the error of a name that is no command of c.
 func unknown(c *cobra.Command, name string) error {
-	return usageError{fmt.Errorf("unknown command %q for %q, want %s", name, c.CommandPath(), choices(c, name))}
-}
-
-// choices lists the commands of c whose names are near to name, or all.
-func choices(c *cobra.Command, name string) string {
-	var names []string
-	if c.SuggestionsMinimumDistance = 2; name != "" {
-		names = c.SuggestionsFor(name)
-	}
-	if len(names) == 0 {
-		for _, sub := range c.Commands() {
-			if sub.IsAvailableCommand() {
-				names = append(names, sub.Name())
-			}
-		}
-	}
-	if len(names) == 1 {
-		return names[0]
-	}
-	return "one of " + strings.Join(names, ", ")
+	return usageError{fmt.Errorf("unknown command %q for %q, want %s", name, c.CommandPath(), help.Choices(c, name))}
 }
 
 // onlyCommands are the arguments of a command that has others and takes none.

@@ -110,3 +110,23 @@ func ReadOn(c *cobra.Command) {
 		c.Annotations["read"] = readExits
 	}
 }
+
+// Choices lists the commands of c whose names are near to name, or all, for a text that
+// says what is wanted.
+func Choices(c *cobra.Command, name string) string {
+	var names []string
+	if c.SuggestionsMinimumDistance = 2; name != "" {
+		names = c.SuggestionsFor(name)
+	}
+	if len(names) == 0 {
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() {
+				names = append(names, sub.Name())
+			}
+		}
+	}
+	if len(names) == 1 {
+		return names[0]
+	}
+	return "one of " + strings.Join(names, ", ")
+}

@@ -31,3 +31,12 @@ func TestReadOn(t *testing.T) {
 	}
 	assert.Contains(t, Selectors("X_BOARD"), "the environment's X_BOARD is the selector")
 }
+
+func TestChoices(t *testing.T) {
+	run := func(*cobra.Command, []string) {}
+	root := &cobra.Command{Use: "x"}
+	root.AddCommand(&cobra.Command{Use: "read", Run: run}, &cobra.Command{Use: "write", Run: run}, &cobra.Command{Use: "man", Hidden: true, Run: run})
+	assert.Equal(t, "read", Choices(root, "raed"))
+	assert.Equal(t, "one of read, write", Choices(root, "zzzzzz"), "none is near")
+	assert.Equal(t, "one of read, write", Choices(root, ""))
+}
