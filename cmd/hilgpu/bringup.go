@@ -130,7 +130,7 @@ func runBringup(ctx context.Context, f bringupFlags) error {
 	}
 	r, err := bringup.Run(ctx, o)
 	if err != nil {
-		return bringupError(err)
+		return checkError(err)
 	}
 	if !f.app.Document(r) {
 		_, err = fmt.Fprint(f.app.Out, r.Summary())
@@ -189,10 +189,10 @@ func soakBringup(ctx context.Context, f bringupFlags, o bringup.Options, add fun
 	}
 	r, bad, err := bringup.Soak(ctx, o, limit, w.To, func(round bringup.Round) error { return add(round) })
 	if r == nil {
-		return bringupError(err)
+		return checkError(err)
 	}
 	if err != nil {
-		err = bringupError(err)
+		err = checkError(err)
 	} else if err = verdict(r); err != nil {
 		err = fmt.Errorf("%d rounds failed, the first with seed %d: %w", bad, r.Seed, err)
 	}
@@ -215,12 +215,4 @@ func verdict(r *bringup.Report) error {
 		return fmt.Errorf("%w: bring-up of %s: %d stages failed, %d were not run", errCheck, r.Board, r.Failed, r.Skipped)
 	}
 	return nil
-}
-
-// bringupError classifies what ended a run without a report.
-func bringupError(err error) error {
-	if errors.Is(err, context.Canceled) {
-		return fmt.Errorf("%w: interrupted", errCheck)
-	}
-	return err
 }

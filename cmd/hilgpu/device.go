@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hilgpu/hilgpu/testbench/device/bare"
-	"github.com/hilgpu/hilgpu/testbench/device/scoreboard"
 	"github.com/hilgpu/hilgpu/testbench/device/storm"
 	"github.com/hilgpu/hilgpu/testbench/device/transfer"
 )
@@ -100,7 +98,7 @@ func runTransfer(ctx context.Context, f *transferFlags, packet string) error {
 	o.Progress = w.To
 	r, err := transfer.Run(ctx, o)
 	if err != nil {
-		return bareError(err)
+		return checkError(err)
 	}
 	if f.app.Document(r) {
 		return nil
@@ -162,7 +160,7 @@ func runStorm(ctx context.Context, f *stormFlags) error {
 	f.Progress = func(done, total uint64) { w.To(int(done), int(total)) }
 	r, err := storm.Run(ctx, f.Options)
 	if r == nil {
-		return bareError(err)
+		return checkError(err)
 	}
 	for _, line := range r.Listing {
 		fmt.Fprintln(f.app.stderr, line)
@@ -175,16 +173,5 @@ func runStorm(ctx context.Context, f *stormFlags) error {
 	if err == nil && f.cover && len(r.Missing) > 0 {
 		err = fmt.Errorf("%w: %d of %d bins were not hit", errCheck, len(r.Missing), r.Total)
 	}
-	return bareError(err)
-}
-
-// bareError classifies what ended a workload without drivers.
-func bareError(err error) error {
-	switch {
-	case errors.Is(err, context.Canceled):
-		return fmt.Errorf("%w: interrupted", errCheck)
-	case errors.Is(err, scoreboard.ErrDiffers), errors.Is(err, storm.ErrDiffers):
-		return fmt.Errorf("%w: %w", errCheck, err)
-	}
-	return err
+	return checkError(err)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/cmd/hilgpu/help"
 	"github.com/hilgpu/hilgpu/cmd/hilgpu/man"
+	"github.com/hilgpu/hilgpu/cmd/hilgpu/version"
 )
 
 // newTopics returns what help explains beside the commands.
@@ -34,7 +35,7 @@ func newMan() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := man.Write(c.Root(), args[0], "hilgpu "+thisVersion().Version); err != nil {
+			if err := man.Write(c.Root(), args[0], "hilgpu "+version.This().Version); err != nil {
 				return fmt.Errorf("%w: %w", errInput, err)
 			}
 			return nil

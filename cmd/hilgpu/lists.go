@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -79,11 +78,8 @@ func runLists(f *listsFlags) error {
 		o.Progress = w.To
 	}
 	r, err := lists.Run(o)
-	if errors.Is(err, lists.ErrContents) {
-		return fmt.Errorf("%w: %w", errCheck, err)
-	}
 	if err != nil {
-		return err
+		return checkError(err)
 	}
 	printFindings(f.app.stderr, r.Findings)
 	if f.app.Document(r) {

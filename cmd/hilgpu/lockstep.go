@@ -116,7 +116,7 @@ func runLockstep(f lockstepFlags) error {
 		err = cerr
 	}
 	if err != nil {
-		return lockstepError(err)
+		return checkError(err)
 	}
 	host := time.Since(start)
 	r := lockstepResult{
@@ -144,13 +144,4 @@ func drive(dev *lockstep.Device, f lockstepFlags, w *terminal.Work) error {
 		return err
 	}
 	return session.Lockstep(dev, plan)
-}
-
-// lockstepError makes a difference the failure of a check.
-func lockstepError(err error) error {
-	var d *lockstep.Divergence
-	if errors.As(err, &d) || errors.Is(err, session.ErrFailed) || errors.Is(err, lockstep.ErrPanic) {
-		return fmt.Errorf("%w: %w", errCheck, err)
-	}
-	return err
 }

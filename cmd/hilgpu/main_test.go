@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/cmd/hilgpu/version"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
@@ -176,7 +177,7 @@ func TestCheckFindsADifference(t *testing.T) {
 func TestVersionAndHelp(t *testing.T) {
 	code, stdout, _ := hilgpu("version", "--json")
 	require.Zero(t, code)
-	var v version
+	var v version.Version
 	require.NoError(t, json.Unmarshal([]byte(stdout), &v))
 	assert.Len(t, v.MapHash, 8)
 	assert.Equal(t, "1.0", v.Hardware)

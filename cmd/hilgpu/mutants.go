@@ -68,7 +68,7 @@ func runMutants(f mutantsFlags) error {
 	}
 	r, err := mutant.Run(root, f.Options)
 	if err != nil {
-		return lockstepError(err)
+		return checkError(err)
 	}
 	if !f.app.Document(r) {
 		err = r.Print(f.app.Out)
