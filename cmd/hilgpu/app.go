@@ -6,7 +6,9 @@ import (
 	"io"
 	"runtime/debug"
 	"slices"
+	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/hilgpu/hilgpu/cmd/hilgpu/record"
@@ -90,6 +92,9 @@ func (a *app) run(args []string) int {
 	}
 	if !a.began { // flags may not have been read, and help is text
 		a.JSON = err != nil && (a.JSON || asksJSON(args))
+		if err != nil && asksSoak(args) {
+			a.Lines()
+		}
 	}
 	if werr := a.end(err); err == nil {
 		err = werr
@@ -100,10 +105,40 @@ func (a *app) run(args []string) int {
 
 // asksJSON reports whether --json is among arguments that could not be read.
 func asksJSON(args []string) bool {
+	args = flagsOf(args)
+	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
+}
+
+// asksSoak reports whether arguments that could not be read are those of a soak, which
+// answers in lines.
+func asksSoak(args []string) bool {
+	args = flagsOf(args)
+	return slices.Contains(args, "bringup") &&
+		slices.ContainsFunc(args, func(a string) bool { return a == "--soak" || strings.HasPrefix(a, "--soak=") })
+}
+
+// flagsOf returns the arguments among which flags are.
+func flagsOf(args []string) []string {
 	if i := slices.Index(args, "--"); i >= 0 {
 		args = args[:i]
 	}
-	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
+	return args
+}
+
+// oneAnswer refuses to write a file to standard output, which has the document or the
+// lines of a soak.
+func (a *app) oneAnswer(c *cobra.Command) error {
+	if soak := c.Flag("soak"); a.Text() && (soak == nil || soak.Value.String() == "") {
+		return nil
+	}
+	var err error
+	c.Flags().Visit(func(f *pflag.Flag) {
+		switch f.Value.String() {
+		case "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1":
+			err = fmt.Errorf("%w: cannot write --%s to %s: the JSON document goes there", errInput, f.Name, f.Value)
+		}
+	})
+	return err
 }
 
 // caught returns the error of do. A broken contract that unwinds is one, and so

@@ -54,7 +54,6 @@ func runBenchDevice(ctx context.Context, a *app, turns int) error {
 	if turns < 1 {
 		return fmt.Errorf("%w: --turns %d, want at least 1", errInput, turns)
 	}
-	defer a.onSignal()()
 	w := a.progress("bench device")
 	defer w.End()
 	w.At("clocks")

@@ -85,7 +85,6 @@ func runBenchRTL(f benchRTLFlags) error {
 	if err := lockstep.Verilator.Check(); err != nil {
 		return err
 	}
-	defer f.app.onSignal()()
 	w := f.app.progress("bench rtl")
 	defer w.End()
 	r, err := figures.MeasureRTL(figures.RTLOptions{

@@ -57,7 +57,8 @@ directions; "hilgpu help selectors" has them too.`,
 		Example: `  hilgpu board serve emu --listen pty:/tmp/board0
   hilgpu board serve emu --listen tcp:127.0.0.1:4000 --link-faults loss=0.05,dup=0.03,seed=7
   hilgpu board serve emu 'emu?fault=stuck-address:A13=1' --listen pty:/tmp/a --listen pty:/tmp/b`,
-		Args: cobra.MinimumNArgs(1),
+		Args:        cobra.MinimumNArgs(1),
+		Annotations: map[string]string{stopsItself: "yes"},
 		RunE: func(c *cobra.Command, args []string) error {
 			return runServe(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), f, args)
 		},

@@ -52,8 +52,9 @@ Stages:
   hilgpu bringup --board 'emu?fault=stuck-address:A13=1' --report out
   hilgpu bringup --only mem --bytes all --seed 7
   hilgpu bringup --soak 8h`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return runBringup(c.Context(), f) },
+		Args:        cobra.NoArgs,
+		Annotations: map[string]string{stopsItself: "yes"},
+		RunE:        func(c *cobra.Command, _ []string) error { return runBringup(c.Context(), f) },
 	}
 	fl := c.Flags()
 	a.links.AddWave(fl)
@@ -98,14 +99,18 @@ func (f bringupFlags) options() (bringup.Options, error) {
 	return o, nil
 }
 
-// runBringup runs once, or as often as --soak says.
+// runBringup runs once, or as often as --soak says, until a signal.
 func runBringup(ctx context.Context, f bringupFlags) error {
+	ctx, stop := untilSignal(ctx)
+	defer stop()
+	return interrupted(ctx, f.run(ctx))
+}
+
+func (f bringupFlags) run(ctx context.Context) error {
 	add := func(any) error { return nil }
 	if f.soak != "" {
 		add = f.app.Lines()
 	}
-	ctx, stop := untilSignal(ctx)
-	defer stop()
 	o, err := f.options()
 	if err != nil {
 		return err
@@ -130,7 +135,7 @@ func runBringup(ctx context.Context, f bringupFlags) error {
 	}
 	r, err := bringup.Run(ctx, o)
 	if err != nil {
-		return checkError(err)
+		return err
 	}
 	if !f.app.Document(r) {
 		_, err = fmt.Fprint(f.app.Out, r.Summary())
@@ -189,12 +194,12 @@ func soakBringup(ctx context.Context, f bringupFlags, o bringup.Options, add fun
 	}
 	r, bad, err := bringup.Soak(ctx, o, limit, w.To, func(round bringup.Round) error { return add(round) })
 	if r == nil {
-		return checkError(err)
+		return err
 	}
-	if err != nil {
-		err = checkError(err)
-	} else if err = verdict(r); err != nil {
-		err = fmt.Errorf("%d rounds failed, the first with seed %d: %w", bad, r.Seed, err)
+	if err == nil {
+		if err = verdict(r); err != nil {
+			err = fmt.Errorf("%d rounds failed, the first with seed %d: %w", bad, r.Seed, err)
+		}
 	}
 	return cmp.Or(f.write(r), err)
 }

@@ -50,7 +50,7 @@ func newFill(a *app) *cobra.Command {
 func newTransfer(a *app, packet, dir string, c *cobra.Command) *cobra.Command {
 	f := &transferFlags{app: a}
 	f.Fill = packet == "fill"
-	c.Args = cobra.NoArgs
+	c.Args, c.Annotations = cobra.NoArgs, map[string]string{stopsItself: "yes"}
 	c.RunE = func(c *cobra.Command, _ []string) error { return runTransfer(c.Context(), f, packet) }
 	fl := c.Flags()
 	addBoard(fl, &f.Board, "")
@@ -87,18 +87,18 @@ func (f *transferFlags) options() (transfer.Options, error) {
 }
 
 func runTransfer(ctx context.Context, f *transferFlags, packet string) error {
+	ctx, stop := untilSignal(ctx)
+	defer stop()
 	o, err := f.options()
 	if err != nil {
 		return err
 	}
-	ctx, stop := untilSignal(ctx)
-	defer stop()
 	w := f.app.progress("run " + packet)
 	defer w.End()
 	o.Progress = w.To
 	r, err := transfer.Run(ctx, o)
 	if err != nil {
-		return checkError(err)
+		return interrupted(ctx, checkError(err))
 	}
 	if f.app.Document(r) {
 		return nil
@@ -132,7 +132,8 @@ when every bin was hit, or when the clocks are over, and prints the table.`,
 		Example: `  hilgpu run storm --cover
   hilgpu run storm --board emu?config=small --seed 7
   hilgpu run storm --all --cycles 100000000 --json`,
-		Args: cobra.NoArgs,
+		Args:        cobra.NoArgs,
+		Annotations: map[string]string{stopsItself: "yes"},
 		RunE: func(c *cobra.Command, _ []string) error {
 			return runStorm(c.Context(), f)
 		},
@@ -148,19 +149,19 @@ when every bin was hit, or when the clocks are over, and prints the table.`,
 }
 
 func runStorm(ctx context.Context, f *stormFlags) error {
+	ctx, stop := untilSignal(ctx)
+	defer stop()
 	link, err := f.app.links.Options()
 	if err != nil {
 		return err
 	}
 	f.Open, f.Failed = bare.With(link), f.app.links.Failed
-	ctx, stop := untilSignal(ctx)
-	defer stop()
 	w := f.app.progress("run storm")
 	defer w.End()
 	f.Progress = func(done, total uint64) { w.To(int(done), int(total)) }
 	r, err := storm.Run(ctx, f.Options)
 	if r == nil {
-		return checkError(err)
+		return interrupted(ctx, checkError(err))
 	}
 	for _, line := range r.Listing {
 		fmt.Fprintln(f.app.stderr, line)
@@ -173,5 +174,5 @@ func runStorm(ctx context.Context, f *stormFlags) error {
 	if err == nil && f.cover && len(r.Missing) > 0 {
 		err = fmt.Errorf("%w: %d of %d bins were not hit", errCheck, len(r.Missing), r.Total)
 	}
-	return checkError(err)
+	return interrupted(ctx, checkError(err))
 }

@@ -105,12 +105,9 @@ var errInput = errors.New("bad input")
 // errCheck is wrapped by the error of a check that failed.
 var errCheck = errors.New("check failed")
 
-// checkError returns the error of a workload as errCheck if it is an interrupt, or what
-// the workload looks for; any other as it is.
+// checkError returns the error of a workload as errCheck if it is what the workload looks
+// for; any other as it is.
 func checkError(err error) error {
-	if errors.Is(err, context.Canceled) {
-		return fmt.Errorf("%w: interrupted", errCheck)
-	}
 	var differs *lockstep.Divergence
 	found := errors.As(err, &differs)
 	for _, e := range []error{scoreboard.ErrDiffers, storm.ErrDiffers, lists.ErrContents, session.ErrFailed, lockstep.ErrPanic} {

@@ -223,7 +223,13 @@ func TestCommandsThatAreNone(t *testing.T) {
 		assert.Contains(t, stderr, tt.says)
 		assert.Equal(t, !strings.Contains(tt.args, " ") && !strings.HasPrefix(tt.args, "t"), strings.Contains(stderr, "Usage:"), tt.args)
 	}
-	for _, args := range []string{"", "--help", "help", "help run", "help run compose", "run --help", "lockstep --help"} {
+	code, _, stderr := hilgpu("help", "run", "compose", "x")
+	assert.Equal(t, exitUsage, code)
+	assert.Equal(t, "hilgpu: unknown command \"x\" for \"hilgpu run compose\"\n", stderr, "there is nothing to choose from")
+	for _, args := range []string{
+		"", "--help", "help", "help run", "help run compose", "run --help", "lockstep --help",
+		"--help run", "run --help compose", "-h run compose", "reg --help read", "run compose --help x.png",
+	} {
 		code, stdout, stderr := hilgpu(strings.Fields(args)...)
 		assert.Zero(t, code, args)
 		assert.Contains(t, stdout, "Usage:", args)

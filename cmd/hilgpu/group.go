@@ -23,6 +23,12 @@ func (a *app) complete(c *cobra.Command) {
 	case do != nil:
 		c.RunE = func(c *cobra.Command, args []string) error {
 			a.began = true
+			if c.Annotations[stopsItself] == "" {
+				defer a.onSignal()()
+			}
+			if err := a.oneAnswer(c); err != nil {
+				return err
+			}
 			return a.withBoard(c, func() error { return do(c, args) })
 		}
 	}
@@ -53,7 +59,24 @@ func (a *app) want(c *cobra.Command, args []string) error {
 
 // unknown is the error of a name that is no command of c.
 func unknown(c *cobra.Command, name string) error {
-	return usageError{fmt.Errorf("unknown command %q for %q, want %s", name, c.CommandPath(), help.Choices(c, name))}
+	want := help.Choices(c, name)
+	if want != "" {
+		want = ", want " + want
+	}
+	return usageError{fmt.Errorf("unknown command %q for %q%s", name, c.CommandPath(), want)}
+}
+
+// below returns the command that names lead to from c. What follows one that has no
+// others are its own arguments.
+func below(c *cobra.Command, names []string) (*cobra.Command, error) {
+	for len(names) > 0 && c.HasSubCommands() {
+		next, _, err := c.Find(names[:1])
+		if err != nil || next == c {
+			return c, unknown(c, names[0])
+		}
+		c, names = next, names[1:]
+	}
+	return c, nil
 }
 
 // onlyCommands are the arguments of a command that has others and takes none.
@@ -69,11 +92,10 @@ func onlyCommands(c *cobra.Command, args []string) error {
 func (a *app) setHelp(root *cobra.Command) {
 	print := root.HelpFunc()
 	root.SetHelpFunc(func(c *cobra.Command, args []string) {
-		if rest := c.Flags().Args(); c.HasSubCommands() && len(rest) > 0 {
-			a.help = unknown(c, rest[0])
-			return
+		c, a.help = below(c, c.Flags().Args())
+		if a.help == nil {
+			print(c, args)
 		}
-		print(c, args)
 	})
 	root.SetHelpCommand(&cobra.Command{
 		Use:   "help [COMMAND...]",

@@ -232,6 +232,9 @@ func TestSoakEnds(t *testing.T) {
 		{"--soak 2 --only nothing", 2, 0},
 		{"--soak 2 --board vapour", 2, 0},
 		{"--soak 2 --poke hard", 2, 0},
+		{"--soak 1 --nope", 2, 0},
+		{"--json --soak=1 --nope", 2, 0},
+		{"--soak 1 --seed x", 2, 0},
 	} {
 		code, stdout, stderr := hilgpu(append([]string{"bringup"}, strings.Fields(tt.args)...)...)
 		assert.Equal(t, tt.code, code, stderr)
@@ -264,10 +267,10 @@ func TestKilledJSON(t *testing.T) {
 		{"run compose --json --size 2000x2000 --capture &/c", 128 + 15, "interrupted"},
 		{"test --json --capture &/c", 128 + 15, "interrupted"},
 		{"run lists --json --lists 10000000 --capture &/c", 128 + 15, "interrupted"},
-		{"run storm --json --all --cycles 1000000000 --capture &/c", 1, "check"},
-		{"run copy --json --count 10000 --size 1000000 --capture &/c", 1, "check"},
-		{"bringup --json --bytes all --only mem --capture &/c", 1, "check"},
-		{"bringup --soak 1h --capture &/c", 1, "check"},
+		{"run storm --json --all --cycles 1000000000 --capture &/c", 128 + 15, "interrupted"},
+		{"run copy --json --count 10000 --size 1000000 --capture &/c", 128 + 15, "interrupted"},
+		{"bringup --json --bytes all --only mem --capture &/c", 128 + 15, "interrupted"},
+		{"bringup --soak 1h --capture &/c", 128 + 15, "interrupted"},
 	} {
 		t.Run(tt.args, func(t *testing.T) {
 			dir := t.TempDir()

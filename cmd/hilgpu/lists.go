@@ -71,7 +71,6 @@ func runLists(f *listsFlags) error {
 		return err
 	}
 	o.System.Board = link
-	defer f.app.onSignal()()
 	w := f.app.progress("run lists")
 	defer w.End()
 	if w.Shown() {

@@ -108,7 +108,6 @@ func runLockstep(f lockstepFlags) error {
 	if err != nil {
 		return err
 	}
-	defer f.app.onSignal()()
 	start := time.Now()
 	w.At(f.sim)
 	err = drive(dev, f, w)

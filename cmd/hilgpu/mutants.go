@@ -59,7 +59,6 @@ func runMutants(f mutantsFlags) error {
 	if err != nil {
 		return err
 	}
-	defer f.app.onSignal()()
 	w := f.app.progress("mutants")
 	defer w.End()
 	f.Progress = w.At

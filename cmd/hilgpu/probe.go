@@ -55,7 +55,6 @@ with selectors it fails as the first of them that is not ready.`,
 
 // runProbe asks the selectors, or all serial ports.
 func runProbe(a *app, selectors []string, options string) error {
-	defer a.onSignal()()
 	link, err := a.links.Options()
 	if err != nil {
 		return err

@@ -76,7 +76,6 @@ func openReg(f *regFlags, selector string) (fn *regs.Function, done func(error) 
 
 // withReg calls do with the board of the flags.
 func withReg(f *regFlags, do func(*regs.Function) error) error {
-	defer f.app.onSignal()()
 	fn, done, err := openReg(f, f.board)
 	if err != nil {
 		return err
@@ -284,7 +283,6 @@ func snapRegs(f *regFlags) error {
 		return err
 	}
 	defer out.Discard()
-	defer f.app.onSignal(out)()
 	s, err := takeSnap(f, f.board)
 	if err != nil {
 		return err
@@ -345,7 +343,6 @@ type diffJSON struct {
 }
 
 func diffRegs(f *regFlags, nameA, nameB string) error {
-	defer f.app.onSignal()()
 	a, err := loadSnap(f, nameA)
 	if err != nil {
 		return err

@@ -90,7 +90,6 @@ func runCompose(f composeFlags, images []string) error {
 	if err != nil {
 		return err
 	}
-	defer f.app.onSignal(out)()
 	start := time.Now()
 	o := f.verify.options()
 	if o.Board, err = f.app.links.Options(); err != nil {

@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
-
-	"github.com/hilgpu/hilgpu/testbench/output"
+	"time"
 )
 
 // A signalError is the error of a program that a signal ends.
@@ -16,10 +16,15 @@ type signalError struct{ signal syscall.Signal }
 // Error names the signal.
 func (e signalError) Error() string { return "ended by a signal: " + e.signal.String() }
 
+// cleanUp is how long a program that a signal ends may write what it has: a pipe that
+// nobody reads takes nothing.
+const cleanUp = time.Second
+
 // onSignal has the program end as a signal would end it, if it is interrupted or
-// terminated: the outputs are discarded, what is captured and recorded so far is
-// kept, and a JSON document has the error. It returns what ends that.
-func (a *app) onSignal(outputs ...*output.File) (stop func()) {
+// terminated: what is captured and recorded so far is kept, the other outputs are
+// discarded, and a JSON document has the error. A second signal ends it at once. It
+// returns what ends that.
+func (a *app) onSignal() (stop func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
@@ -27,17 +32,16 @@ func (a *app) onSignal(outputs ...*output.File) (stop func()) {
 		if !ok {
 			return
 		}
-		a.stderr.Wipe()
-		for _, o := range outputs {
-			o.Discard()
-		}
-		if err := a.links.CommitFiles(nil); err != nil {
-			fmt.Fprintf(a.stderr, "hilgpu: %v\n", err)
-		}
-		n, _ := s.(syscall.Signal)
-		err := signalError{n}
-		if werr := a.end(err); werr != nil {
-			fmt.Fprintf(a.stderr, "hilgpu: %v\n", werr)
+		signal.Stop(signals)
+		err := signalOf(s)
+		ended := make(chan bool)
+		go func() {
+			defer close(ended)
+			a.signalled(err)
+		}()
+		select {
+		case <-ended:
+		case <-time.After(cleanUp):
 		}
 		os.Exit(exitCode(err))
 	}()
@@ -47,10 +51,56 @@ func (a *app) onSignal(outputs ...*output.File) (stop func()) {
 	}
 }
 
-// untilSignal returns a context that an interrupt ends.
+// signalled ends the outputs and the answer.
+func (a *app) signalled(err error) {
+	a.stderr.Wipe()
+	if err := a.links.CommitFiles(nil); err != nil {
+		fmt.Fprintf(a.stderr, "hilgpu: %v\n", err)
+	}
+	a.links.Outputs.Discard()
+	if werr := a.end(err); werr != nil {
+		fmt.Fprintf(a.stderr, "hilgpu: %v\n", werr)
+	}
+}
+
+func signalOf(s os.Signal) signalError {
+	n, _ := s.(syscall.Signal)
+	return signalError{n}
+}
+
+// stopsItself is the annotation of a command that ends by itself at a signal, with what
+// it has found out.
+const stopsItself = "stops"
+
+// untilSignal returns a context that an interrupt ends, with a signalError as its cause.
+// A second signal ends the program at once.
 func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, cancel := context.WithCancelCause(ctx)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case s := <-signals:
+			signal.Stop(signals)
+			cancel(signalOf(s))
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel(nil)
+	}
+}
+
+// interrupted returns the signal that has ended ctx if a command failed with err because
+// of it, and err otherwise. A check that failed before has found something out.
+func interrupted(ctx context.Context, err error) error {
+	var s signalError
+	if !errors.As(context.Cause(ctx), &s) || err == nil || errors.Is(err, errCheck) {
+		return err
+	}
+	return s
 }

@@ -94,7 +94,6 @@ func runSynth(f synthFlags) error {
 			return err
 		}
 	}
-	defer f.app.onSignal()()
 	w := f.app.progress("synth")
 	defer w.End()
 	refused, reports := 0, []*synth.Report{}

@@ -82,7 +82,6 @@ func runTest(f testFlags) error {
 		return err
 	}
 	defer xml.Discard()
-	defer f.app.onSignal(xml)()
 	if o.Board, err = f.app.links.Options(); err != nil {
 		return err
 	}

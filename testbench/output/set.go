@@ -31,6 +31,13 @@ func (s *Set) Create(path string) (*File, error) {
 	return o, nil
 }
 
+// Discard discards all files that are not committed.
+func (s *Set) Discard() {
+	for _, f := range s.files {
+		f.Discard()
+	}
+}
+
 // same reports whether two outputs are one file.
 func same(a, b *File) bool {
 	return !a.special && !b.special && absolute(a.place) == absolute(b.place)

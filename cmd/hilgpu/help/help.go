@@ -125,8 +125,8 @@ func Choices(c *cobra.Command, name string) string {
 			}
 		}
 	}
-	if len(names) == 1 {
-		return names[0]
+	if len(names) < 2 {
+		return strings.Join(names, "")
 	}
 	return "one of " + strings.Join(names, ", ")
 }
