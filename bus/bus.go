@@ -68,4 +68,4 @@ var (
 
 // ErrRecorded is an ErrUnsupported of a link that answers from a file: it does
 // not have what was asked for.
-var ErrRecorded = fmt.Errorf("%w", ErrUnsupported)
+var ErrRecorded = fmt.Errorf("%w of a recording", ErrUnsupported)

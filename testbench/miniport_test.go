@@ -78,10 +78,16 @@ func (p *plain) entry() kmddi.DriverInitializationData {
 func (p *plain) reset(t *ddi.Thread) ddi.Status {
 	h := p.cb.DeviceHandle
 	s := p.cb.WriteRegister(t, h, p.bar, idreg.Base+idreg.Reset, idreg.ResetWhole)
-	for busy := uint32(1); busy != 0 && !s.Failed(); {
-		busy, s = p.cb.ReadRegister(t, h, p.bar, idreg.Base+idreg.Reset)
+	for range 1 << 12 {
+		if s.Failed() {
+			return s
+		}
+		var busy uint32
+		if busy, s = p.cb.ReadRegister(t, h, p.bar, idreg.Base+idreg.Reset); busy == 0 {
+			return s
+		}
 	}
-	return s
+	return ddi.StatusIOTimeout
 }
 
 // start lets everything live in VRAM, reached through the BAR.

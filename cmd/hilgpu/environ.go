@@ -21,7 +21,8 @@ func addBoard(fl *pflag.FlagSet, board *string, more string) {
 }
 
 // withBoard has do work on the board of the environment if the command takes
-// one and is given none. An error of that selector names the variable.
+// one and is given none. An error of that selector, and one of reaching the board, names
+// the variable.
 func (a *app) withBoard(c *cobra.Command, do func() error) error {
 	flag := c.Flag("board")
 	board := ""
@@ -35,7 +36,11 @@ func (a *app) withBoard(c *cobra.Command, do func() error) error {
 		return err
 	}
 	err := do()
-	if errors.Is(err, boards.ErrSelector) && strings.Contains(err.Error(), fmt.Sprintf("%q", board)) {
+	if err == nil {
+		return nil
+	}
+	mine := errors.Is(err, boards.ErrSelector) && strings.Contains(err.Error(), fmt.Sprintf("%q", board))
+	if code := exitCode(err); mine || code == exitNoDevice || code == exitLink {
 		err = fmt.Errorf("%s: %w", boardVariable, err)
 	}
 	return err

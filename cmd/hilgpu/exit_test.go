@@ -36,7 +36,7 @@ var codes = map[int]string{
 		storm: bad input; mutant: bad count; synth: unknown target; synth: no table of expected memories; synth: memory too large;
 		sim: unknown simulator; testbench: a driver is missing; hal: out of memory; E_OUTOFMEMORY; sim: no source;
 		verilog: cannot load the source; verilog: outside the subset; sim: missing tool; synth: missing tool;
-		bare: the ring of node 0 is in VRAM, which the host does not reach`,
+		bus: unsupported request of a recording; bare: the ring of node 0 is in VRAM, which the host does not reach`,
 	3: `serial: no such port; serial: ambiguous; serial: not a serial port; regs: no such device; bare: not this GPU;
 		hal: enumeration failed: no device; STATUS_NO_SUCH_DEVICE`,
 	4: `serial: busy; serial: not allowed; serial: unplugged; bus: CRC error; bus: link down; bus: stale epoch; bus: closed;
@@ -67,9 +67,6 @@ func TestExitCodeOfEachSentinel(t *testing.T) {
 			code, ok := want[c.err.Error()]
 			require.True(t, ok, "no row for it")
 			got := exitCode(fmt.Errorf("around: %w", errors.Join(errors.New("other"), fmt.Errorf("%w: it", c.err))))
-			if c.err.Error() == "bus: unsupported request" && c.code == exitUsage { // of a file
-				code = exitUsage
-			}
 			assert.Equal(t, code, got)
 		})
 	}

@@ -333,7 +333,7 @@ func TestKilledRun(t *testing.T) {
 		code  int
 		kept  []string
 	}{
-		{"run compose --size 2000x2000 -o &/f.png --ddi &/f.jsonl", 3, signalled, []string{"f.jsonl"}},
+		{"run compose --size 2000x2000 -o &/f.png --ddi &/f.jsonl", 2, signalled, []string{"f.jsonl"}},
 		{"run compose --size 2000x2000 -o &/f.png --wave &/w.vcd --capture &/c.pcapng", 3, signalled, []string{"c.pcapng", "w.vcd"}},
 		{"run lists --lists 10000000 --wave &/w.vcd", 1, signalled, []string{"w.vcd"}},
 		{"run storm --all --cycles 1000000000 --wave &/w.vcd", 1, signalled, []string{"w.vcd"}},

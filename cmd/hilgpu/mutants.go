@@ -55,6 +55,9 @@ func runMutants(f mutantsFlags) error {
 	if f.Config, err = boards.Config(f.Name); err != nil {
 		return err
 	}
+	if err := f.Check(); err != nil {
+		return err
+	}
 	root, err := lockstep.ModuleRoot(f.source)
 	if err != nil {
 		return err

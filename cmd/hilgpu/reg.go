@@ -87,11 +87,11 @@ func newRegList(f *regFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list [NAME...]",
 		Short: "List the registers, and the fields of those that are named",
-		Long:  "List needs no board; with --board it lists what that one has.\n\n" + regNames,
+		Long:  "List needs no board; with --board or " + boardVariable + " it lists what that one has.\n\n" + regNames,
 		Example: `  hilgpu reg list
   hilgpu reg list cp0.ctl 'intc.*'`,
 		RunE: func(c *cobra.Command, args []string) error {
-			if !c.Flags().Changed("board") {
+			if !c.Flags().Changed("board") && f.app.getenv(boardVariable) == "" {
 				return listRegs(f, regs.NewNames(0), args)
 			}
 			return withReg(f, func(fn *regs.Function) error { return listRegs(f, fn.Names(), args) })
@@ -155,6 +155,9 @@ refused; one that a pattern names is skipped, and said so on standard error.
   hilgpu reg read id.time!`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			if _, err := regs.NewNames(0).FindAll(asked(c, args)...); err != nil { // of every board
+				return err
+			}
 			return withReg(f, func(fn *regs.Function) error {
 				return readRegs(f, fn, asked(c, args))
 			})
@@ -216,6 +219,9 @@ register that is not safe to write by hand is refused, and the effect is named.
 		RunE: func(c *cobra.Command, args []string) error {
 			names, values, err := regs.SplitAssignments(args)
 			if err != nil {
+				return err
+			}
+			if _, err := regs.NewNames(0).Assign(asked(c, names), values); err != nil { // of every board
 				return err
 			}
 			return withReg(f, func(fn *regs.Function) error {

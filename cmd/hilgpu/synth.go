@@ -81,11 +81,11 @@ func (f synthFlags) jobs() ([]synth.Job, error) {
 // runSynth synthesises every combination that is asked for, and fails in the
 // end if one was refused.
 func runSynth(f synthFlags) error {
-	root, err := lockstep.ModuleRoot(f.source)
+	jobs, err := f.jobs()
 	if err != nil {
 		return err
 	}
-	jobs, err := f.jobs()
+	root, err := lockstep.ModuleRoot(f.source)
 	if err != nil {
 		return err
 	}

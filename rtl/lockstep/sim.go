@@ -6,6 +6,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/synth"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool"
 )
 
 // Sim is a simulator of the Verilog side.
@@ -51,8 +52,8 @@ func Check(s Sim) error {
 	default:
 		return fmt.Errorf("%w %q, want %s, %s or %s", ErrSim, s, Verilator, Icarus, Netlist)
 	}
-	if err := synth.Tools("yosys"); err != nil {
-		return fmt.Errorf("%w: %w", ErrTool, err)
+	if p, missing := tool.Missing("yosys"); missing {
+		return fmt.Errorf("%w: %v", ErrTool, p)
 	}
 	return Verilator.Check()
 }

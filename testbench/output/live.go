@@ -23,6 +23,9 @@ type Live struct {
 // NewLive returns a live file at the place of out, which it owns. Nothing is touched
 // before the first write. Order copies what was written from r to w, in order.
 func NewLive(out *File, order func(r io.Reader, w io.Writer) error) *Live {
+	if !out.special {
+		out.Discard() // until Finish makes it again, so that a run that is killed leaves one file
+	}
 	return &Live{out: out, order: order}
 }
 
@@ -75,16 +78,19 @@ func (l *Live) Finish() error {
 	if l.out.special {
 		return l.out.Commit()
 	}
-	defer l.out.Discard()
 	if l.text == nil {
 		return nil
 	}
-	_, err := l.text.Seek(0, io.SeekStart)
-	if err == nil {
-		err = l.order(l.text, l.out)
+	ordered, err := Create(l.out.path)
+	if err != nil {
+		return errors.Join(err, l.text.Close())
+	}
+	defer ordered.Discard()
+	if _, err = l.text.Seek(0, io.SeekStart); err == nil {
+		err = l.order(l.text, ordered)
 	}
 	if err = errors.Join(err, l.text.Close()); err != nil {
 		return l.out.Failed(err)
 	}
-	return l.out.Commit()
+	return ordered.Commit()
 }

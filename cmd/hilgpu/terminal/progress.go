@@ -162,22 +162,29 @@ func (w *Work) draw() {
 	if room := s.term.columns() - barWidth - barRest; len(text) > max(room, 10) {
 		text = text[:max(room, 10)]
 	}
-	if w.bar == nil {
-		w.bar = newBar(s.w, w.total)
-	}
-	if w.total > 0 {
-		w.bar.Set64(w.done)
-	}
-	w.bar.Describe(text + took)
+	w.show(text + took)
 	s.drawn = true
 }
 
-// newBar returns a bar, or if there is no total a wheel that turns.
-func newBar(w io.Writer, total int64) *progressbar.ProgressBar {
-	if total == 0 {
-		total = -1
+// show prints a bar, or if there is no total a wheel that turns. A change of the bar and
+// one of its text each print the line, so only one of them is made.
+func (w *Work) show(text string) {
+	if w.total > 0 && w.done > 0 {
+		newBar(w.screen.w, w.total, progressbar.OptionSetDescription(text), progressbar.OptionShowCount()).Set64(w.done)
+		return
 	}
-	return progressbar.NewOptions64(total, progressbar.OptionSetWriter(w), progressbar.OptionSetWidth(barWidth),
-		progressbar.OptionUseANSICodes(true), progressbar.OptionSetElapsedTime(false), progressbar.OptionSetPredictTime(false),
-		progressbar.OptionSetSpinnerChangeInterval(0), progressbar.OptionShowCount())
+	if w.bar == nil && w.total > 0 {
+		w.bar = newBar(w.screen.w, w.total, progressbar.OptionShowCount())
+	}
+	if w.bar == nil {
+		w.bar = newBar(w.screen.w, -1)
+	}
+	w.bar.Describe(text)
+}
+
+func newBar(w io.Writer, total int64, more ...progressbar.Option) *progressbar.ProgressBar {
+	return progressbar.NewOptions64(total, append([]progressbar.Option{
+		progressbar.OptionSetWriter(w), progressbar.OptionSetWidth(barWidth), progressbar.OptionUseANSICodes(true),
+		progressbar.OptionSetElapsedTime(false), progressbar.OptionSetPredictTime(false), progressbar.OptionSetSpinnerChangeInterval(0),
+	}, more...)...)
 }

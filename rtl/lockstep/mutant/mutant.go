@@ -70,12 +70,20 @@ func short(text string) string {
 	return text
 }
 
+// checkCount fails with ErrCount for a number that the selecting input cannot have.
+func checkCount(count int) error {
+	if count < 1 || count >= 1<<16 {
+		return fmt.Errorf("%w: %d, want 1 to 65535", ErrCount, count)
+	}
+	return nil
+}
+
 // Generate returns d with count mutants, spread over its modules in proportion
 // to their statements and over the kinds, as the seed has it. It fails with
 // ErrCount if there are not as many, and with ErrText.
 func Generate(d *verilog.Design, seed uint64, count int) (*verilog.Design, []Mutant, error) {
-	if count < 1 || count >= 1<<16 {
-		return nil, nil, fmt.Errorf("%w: %d, want 1 to 65535", ErrCount, count)
+	if err := checkCount(count); err != nil {
+		return nil, nil, err
 	}
 	var modules []*module
 	for _, f := range d.Files {

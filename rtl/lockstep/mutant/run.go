@@ -87,6 +87,9 @@ type Options struct {
 	Progress func(line string) // is told how far it is; nil: nobody
 }
 
+// Check fails with ErrCount as Run would, as far as that can be told without the design.
+func (o Options) Check() error { return checkCount(o.Count) }
+
 // say tells a line.
 func (o *Options) say(format string, args ...any) {
 	if o.Progress != nil {
