@@ -44,15 +44,10 @@ type Event struct {
 // ReadTrace returns the events of a trace, or of several that follow each other. It
 // fails with ErrTrace, and with the error of r.
 func ReadTrace(r io.Reader) ([]Event, error) {
-	traces, err := readLines(r)
+	var out []Event
+	err := eachLine(r, func() error { return nil }, func(l traceLine) { out = append(out, l.Event) })
 	if err != nil {
 		return nil, err
-	}
-	var out []Event
-	for _, lines := range traces {
-		for _, l := range lines {
-			out = append(out, l.Event)
-		}
 	}
 	return out, nil
 }
@@ -63,34 +58,36 @@ type traceLine struct {
 	text []byte // with its end
 }
 
-// readLines reads the lines of each trace, without its header. A last line without an
-// end is left out: the program that wrote it was killed in the middle.
-func readLines(r io.Reader) (traces [][]traceLine, err error) {
+// eachLine calls begin at the header of each trace, and do with each line after it. A
+// last line without an end is left out: the program that wrote it was killed in the
+// middle.
+func eachLine(r io.Reader, begin func() error, do func(l traceLine)) error {
 	in := bufio.NewReader(r)
 	for n := 1; ; n++ {
 		text, err := in.ReadBytes('\n')
 		switch {
 		case err == io.EOF && n == 1:
-			return nil, fmt.Errorf("%w: it has no first line", ErrTrace)
+			return fmt.Errorf("%w: it has no first line", ErrTrace)
 		case err == io.EOF:
-			return traces, nil
+			return nil
 		case err != nil:
-			return nil, err
+			return err
 		case string(text) == traceHeader:
-			traces = append(traces, nil)
+			if err := begin(); err != nil {
+				return err
+			}
 			continue
 		case n == 1:
-			return nil, headerError(text)
+			return headerError(text)
 		}
 		l, err := newTraceLine(text)
 		if err == nil && (l.Context < 0 || l.Context > n) {
 			err = fmt.Errorf("context %d, want the number of a deferred context", l.Context)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w: line %d: %w", ErrTrace, n, err)
+			return fmt.Errorf("%w: line %d: %w", ErrTrace, n, err)
 		}
-		last := &traces[len(traces)-1]
-		*last = append(*last, l)
+		do(l)
 	}
 }
 

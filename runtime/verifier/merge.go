@@ -2,6 +2,7 @@ package verifier
 
 import (
 	"io"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -18,92 +19,102 @@ import (
 //
 // Calls to which the program gives no order, such as creating objects on several
 // threads at once, stay in order of arrival. Merge fails with ErrTrace, and with the
-// errors of r and w. It holds the whole trace in memory.
+// errors of r and w. It holds the text of a trace in memory.
 func Merge(r io.Reader, w io.Writer) error {
-	traces, err := readLines(r)
+	var m *merger
+	err := eachLine(r, func() error {
+		before := m
+		m = newMerger(w)
+		return before.end()
+	}, func(l traceLine) { m.add(l) })
 	if err != nil {
 		return err
 	}
-	for _, lines := range traces {
-		m := &merger{w: w, needs: map[string]need{}}
-		m.index(lines)
-		if _, err := io.WriteString(w, traceHeader); err != nil {
-			return err
-		}
-		for c := range m.orders {
-			m.through(need{c, len(m.orders[c])})
-		}
-		if m.err != nil {
-			return m.err
-		}
-	}
-	return nil
+	return m.end()
 }
 
 // A merger writes the lines of a trace.
 type merger struct {
 	w      io.Writer
 	err    error
-	orders [][]*mergedLine // by context
-	done   []int           // lines written, by context
-	needs  map[string]need // by object: the lines up to the return of the call that made it
+	orders [][]mergedLine // by context
+	done   []int          // lines written, by context
+	needs  map[string]*need
+	making map[madeIn][]*need // calls that make objects and have not returned
 }
 
-// A need is the first lines of a context.
+// A need is the first lines of a context, up to the return of the call that makes an
+// object.
 type need struct{ context, lines int }
 
-// A mergedLine is a line and the objects of deferred contexts in it.
-type mergedLine struct {
-	traceLine
-	objects []string
+// A madeIn is a call.
+type madeIn struct {
+	context int
+	seq     uint64
 }
 
-// index sorts the lines by context, and finds what made each object.
-func (m *merger) index(lines []traceLine) {
-	type call struct {
-		context int
-		seq     uint64
+// A mergedLine is a line, the objects of deferred contexts in it, and the context that
+// it ends, or 0.
+type mergedLine struct {
+	text    []byte
+	objects []string
+	ends    int
+}
+
+func newMerger(w io.Writer) *merger {
+	return &merger{w: w, needs: map[string]*need{}, making: map[madeIn][]*need{}}
+}
+
+// add takes a line, and finds what makes each object.
+func (m *merger) add(l traceLine) {
+	for len(m.orders) <= l.Context {
+		m.orders = append(m.orders, nil)
+		m.done = append(m.done, 0)
 	}
-	makers := map[string]call{}
-	ends := map[call]int{}
-	for i := range lines {
-		l := &mergedLine{traceLine: lines[i], objects: objectsIn(nil, lines[i].Args)}
-		l.objects = objectsIn(l.objects, l.Results)
-		slices.Sort(l.objects)
-		for len(m.orders) <= l.Context {
-			m.orders = append(m.orders, nil)
-			m.done = append(m.done, 0)
-		}
-		m.orders[l.Context] = append(m.orders[l.Context], l)
-		if l.At == "leave" {
-			ends[call{l.Context, l.Seq}] = len(m.orders[l.Context])
-		}
-		for _, o := range l.objects {
-			if _, ok := makers[o]; !ok && contextOfObject(o) == l.Context {
-				makers[o] = call{l.Context, l.Seq}
-			}
+	objects := objectsIn(objectsIn(nil, l.Args), l.Results)
+	slices.Sort(objects)
+	order := append(m.orders[l.Context], mergedLine{l.text, objects, endedContext(l.Event)})
+	m.orders[l.Context] = order
+	call := madeIn{l.Context, l.Seq}
+	for _, o := range objects {
+		if m.needs[o] == nil && contextOfObject(o) == l.Context {
+			m.needs[o] = &need{l.Context, math.MaxInt}
+			m.making[call] = append(m.making[call], m.needs[o])
 		}
 	}
-	for o, c := range makers {
-		n, returned := ends[c]
-		if !returned {
-			n = len(m.orders[c.context])
+	if l.At == "leave" {
+		for _, n := range m.making[call] {
+			n.lines = len(order)
 		}
-		m.needs[o] = need{c.context, n}
+		delete(m.making, call)
 	}
+}
+
+// end writes all lines. There is nothing to write of a nil merger.
+func (m *merger) end() error {
+	if m == nil {
+		return nil
+	}
+	if _, err := io.WriteString(m.w, traceHeader); err != nil {
+		return err
+	}
+	for c := range m.orders {
+		m.through(need{c, len(m.orders[c])})
+	}
+	return m.err
 }
 
 // through writes the lines of n that are not written yet.
 func (m *merger) through(n need) {
-	for m.done[n.context] < n.lines && m.err == nil {
+	for m.done[n.context] < min(n.lines, len(m.orders[n.context])) && m.err == nil {
 		l := m.orders[n.context][m.done[n.context]]
 		m.done[n.context]++
 		for _, o := range l.objects {
 			if of, ok := m.needs[o]; ok && of.context != n.context {
-				m.through(of)
+				m.through(*of)
 			}
 		}
-		if c := endedContext(l); c != 0 && c < len(m.orders) {
+		if c := l.ends; c != 0 && c < len(m.orders) {
 			m.through(need{c, len(m.orders[c])})
 		}
 		if m.err == nil {
@@ -140,7 +151,7 @@ func objectsIn(all []string, v any) []string {
 func contextOfObject(name string) int { return numberIn(objectName, name) }
 
 // endedContext returns the deferred context that a line ends, or 0.
-func endedContext(l *mergedLine) int {
+func endedContext(l Event) int {
 	h, _ := l.Args["h"].(string)
 	if l.Name != "pfnDestroyDevice" {
 		return 0
