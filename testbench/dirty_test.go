@@ -25,7 +25,7 @@ import (
 // Which states of a board an earlier host left are tried.
 var (
 	dirtySeed  = flag.Uint64("dirty.seed", 0, "first `seed` of the boards that an earlier host left")
-	dirtySeeds = flag.Uint64("dirty.seeds", 4, "how many `seeds` of them")
+	dirtySeeds = flag.Uint64("dirty.seeds", 2, "how many `seeds` of them")
 )
 
 // onDirty runs a test on boards that an earlier host left: with all features, the
