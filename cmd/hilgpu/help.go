@@ -20,8 +20,8 @@ func newTopics() []*cobra.Command {
 
 func exitHelp() string {
 	return "Exit codes, and the kind of the error in a JSON document:\n\n" + exitText() + fmt.Sprintf(`
-A signal ends a command with %d and its number, kind %q, unless it stops by
-itself and reports what it has: that is 1.
+A signal ends a command with %d and its number, kind %q. Bring-up, copies, fills
+and storms report what they have first; a second signal ends them at once.
 `, exitSignal, kindOf(exitSignal))
 }
 
