@@ -64,7 +64,7 @@ type scheme struct {
 	name    string
 	doc     string
 	options []option
-	place   string   // what stands behind the colon, or ""
+	place   string   // place after the colon, or ""
 	only    []string // systems that have it, as GOOS has them; none is all
 
 	emulated bool // the GPU is emulated in this process

@@ -174,7 +174,7 @@ func (n *node) indirect(b []byte) []byte {
 	return encode(pkt.Indirect{Addr: pkt.Host | n.base + uint64(at), Dwords: uint32(len(b) / 4)})
 }
 
-// place returns the GPU address, a multiple of align, of so many bytes in VRAM
+// place returns the GPU address, a multiple of align, of a range of the given size in bytes in VRAM
 // or in the node's data, or now and then where the host has no memory.
 func (n *node) place(bytes, align uint64) uint64 {
 	if n.chance(1, 64) {

@@ -195,7 +195,7 @@ func TestLink(t *testing.T) {
 	assert.ErrorContains(t, err, "link is no regular file")
 }
 
-// What is missing is an error, but for the change log.
+// A missing file is an error, except the change log.
 func TestDocuments(t *testing.T) {
 	tree := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(tree, "docs", "sub"), 0o755))

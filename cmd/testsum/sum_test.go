@@ -56,7 +56,7 @@ const (
 		`	t.Run("y", func(t *testing.T) { t.Skip("missing tool: yosys (Debian package yosys)") }) }` + "\n"
 )
 
-// What is printed, and the exit code, are those of go test; a second run has them
+// Output and exit code are those of go test; a second run has them
 // from the cache.
 func TestIsGoTest(t *testing.T) {
 	for _, tt := range []struct {

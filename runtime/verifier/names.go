@@ -36,7 +36,7 @@ func newNames() *names {
 	return &names{of: map[any]string{}, given: map[numbering]int{}, lives: map[*ddi.Object]int{}, alias: map[*ddi.Object]runtimeHandle{}}
 }
 
-// name returns the name of what a handle of a kind stands for. What has none gets
+// name returns the name of what a handle of a kind stands for. An object without one gets
 // the next one of the order. No object is "".
 func (n *names) name(kind string, of any, order int) string {
 	key := keyOf(kind, of)
