@@ -18,7 +18,7 @@ import (
 //	Truncate  only 1 to all but one of its bytes arrive, of each copy on its own
 //	Reorder   it arrives behind one to three frames that were sent after it
 //	Stall     the line carries nothing for StallFor before this frame
-//	Cut       after every so many frames the line is cut; 0 is never
+//	Cut       the line is cut each time this many frames have passed; 0 is never
 type Config struct {
 	Loss     float64
 	Dup      float64

@@ -39,7 +39,7 @@ func keys() []key {
 			"stall", "before the frame the line carries nothing for a time, 20ms if none is given",
 			"a probability from 0 to 1, or one and a time from 1ms to 10s as in 0.01:50ms", setStall, getStall,
 		},
-		{"cut", "after every so many frames the line is cut", "a number from 1 to 1000000000", setCut, getCut},
+		{"cut", "the line is cut each time this many frames have passed", "a number from 1 to 1000000000", setCut, getCut},
 		{"seed", "of the random numbers", "a number from 0 to 18446744073709551615", setSeed, getSeed},
 	}
 }

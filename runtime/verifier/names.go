@@ -9,7 +9,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// names gives the objects behind handles names that are the same in each run: a
+// names gives the objects of handles names that are the same in each run: a
 // kind and a number, counted from 1 in each order of calls. In the order of
 // deferred context 2, the third resource is "resource 2.3"; in that of the
 // executing context it is "resource 3".
@@ -81,7 +81,7 @@ func keyOf(kind string, of any) any {
 	if o := objectOf(of); o != nil {
 		return o
 	}
-	if !comparable(of) {
+	if !isKey(of) {
 		of = nil
 	}
 	return runtimeHandle{kind, of}
@@ -124,8 +124,8 @@ func rootOf(handle any) *ddi.Root {
 	return nil
 }
 
-// comparable reports whether a value can be a key of a map.
-func comparable(v any) (ok bool) {
+// isKey reports whether a value can be a key of a map.
+func isKey(v any) (ok bool) {
 	defer func() { ok = recover() == nil }()
 	return v == v
 }
@@ -170,7 +170,7 @@ func (n *names) pair(o *ddi.Object, h runtimeHandle, order int) {
 }
 
 func (n *names) same(h runtimeHandle, name string) {
-	if h.value != nil && comparable(h.value) && name != "" {
+	if h.value != nil && isKey(h.value) && name != "" {
 		n.of[h] = name
 	}
 }
@@ -194,7 +194,7 @@ func (n *names) destroyed(f *Func, args []any) {
 	if r := rootOf(last); r != nil {
 		delete(n.of, r)
 	}
-	if m, ok := last.(kmddi.HMapping); ok && comparable(m.System) {
+	if m, ok := last.(kmddi.HMapping); ok && isKey(m.System) {
 		delete(n.of, runtimeHandle{"mapping", m.System})
 	}
 	if o := objectOf(last); o != nil {

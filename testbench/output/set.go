@@ -7,11 +7,16 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 )
 
 // A Set is the files that one command writes, no two of which are one file. The zero
-// value is empty.
-type Set struct{ files []*File }
+// value is empty. Its methods may be called from several goroutines, as a signal may
+// come while a command creates its files.
+type Set struct {
+	mu    sync.Mutex
+	files []*File
+}
 
 // Create is the function Create for a file that is none of the set's, and adds it. A
 // file that is fails with ErrWrite, however it is named. Pipes and devices may be
@@ -21,6 +26,8 @@ func (s *Set) Create(path string) (*File, error) {
 	if err != nil || o == nil {
 		return nil, err
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, other := range s.files {
 		if same(other, o) {
 			o.Discard()
@@ -33,6 +40,8 @@ func (s *Set) Create(path string) (*File, error) {
 
 // Discard discards all files that are not committed.
 func (s *Set) Discard() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, f := range s.files {
 		f.Discard()
 	}
