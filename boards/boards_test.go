@@ -3,12 +3,14 @@ package boards
 import (
 	"encoding/binary"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
@@ -82,9 +84,9 @@ func read32(t *testing.T, link bus.Link, off uint64) uint32 {
 
 // TestSelectorOptions looks at what the device says of itself, and at the clock.
 func TestSelectorOptions(t *testing.T) {
-	const small = idreg.CapsTwoPorts | idreg.CapsAperture
-	const all = idreg.CapsProtection | idreg.CapsCoalescing | idreg.CapsTimeline |
-		idreg.CapsContexts | idreg.CapsPreemption | idreg.CapsCounters | idreg.CapsWatchdog | small
+	const small = idreg.CapsTwoPorts | uint32(caps.Aperture)
+	const all = uint32(caps.Protection) | uint32(caps.Coalescing) | uint32(caps.Timeline) |
+		uint32(caps.Contexts) | uint32(caps.Preemption) | uint32(caps.Counters) | uint32(caps.Watchdog) | small
 	for _, tt := range []struct {
 		selector                   string
 		nodes, tags, length, hosts uint32
@@ -100,17 +102,17 @@ func TestSelectorOptions(t *testing.T) {
 		{"emu?config=small", 1, 4, 16, 40, 8 << 10, 100_000_000, small},
 		{"emu?vram=16KiB&config=small", 1, 4, 16, 40, 16 << 10, 100_000_000, small},
 		{"emu?latency=200&bandwidth=1&timeout=100000", 2, 16, 32, 48, 16 << 20, 100_000_000, all},
-		{"emu?protection=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ idreg.CapsProtection},
-		{"emu?contexts=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ idreg.CapsContexts},
-		{"emu?preemption=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ idreg.CapsPreemption},
-		{"emu?timeline=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ idreg.CapsTimeline},
-		{"emu?config=small&timeline=1", 1, 4, 16, 40, 8 << 10, 100_000_000, small | idreg.CapsTimeline},
-		{"emu?config=small&protection=1", 1, 4, 16, 40, 8 << 10, 100_000_000, small | idreg.CapsProtection},
+		{"emu?protection=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ uint32(caps.Protection)},
+		{"emu?contexts=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ uint32(caps.Contexts)},
+		{"emu?preemption=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ uint32(caps.Preemption)},
+		{"emu?timeline=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ uint32(caps.Timeline)},
+		{"emu?config=small&timeline=1", 1, 4, 16, 40, 8 << 10, 100_000_000, small | uint32(caps.Timeline)},
+		{"emu?config=small&protection=1", 1, 4, 16, 40, 8 << 10, 100_000_000, small | uint32(caps.Protection)},
 		{"emu?config=full", 2, 16, 32, 48, 16 << 20, 100_000_000, all},
-		{"emu?counters=0&watchdog=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ idreg.CapsCounters &^ idreg.CapsWatchdog},
+		{"emu?counters=0&watchdog=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ uint32(caps.Counters) &^ uint32(caps.Watchdog)},
 		{"emu?vramports=1", 2, 16, 32, 48, 16 << 20, 100_000_000, all&^idreg.CapsVRAMPorts | 1<<27},
-		{"emu?aperture=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ idreg.CapsAperture},
-		{"emu?coalescing=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ idreg.CapsCoalescing},
+		{"emu?aperture=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ uint32(caps.Aperture)},
+		{"emu?coalescing=0", 2, 16, 32, 48, 16 << 20, 100_000_000, all &^ uint32(caps.Coalescing)},
 	} {
 		t.Run(tt.selector, func(t *testing.T) {
 			link, clock, err := Open(tt.selector, new(pc))
@@ -124,6 +126,31 @@ func TestSelectorOptions(t *testing.T) {
 			caps := read32(t, link, idreg.Caps)
 			assert.Equal(t, tt.nodes|tt.tags<<8|tt.length<<16|tt.features, caps)
 		})
+	}
+}
+
+// Each capability has an option, which changes it alone, and a line in the manual.
+func TestCapabilityOptions(t *testing.T) {
+	full, small := gpu.Default(), gpu.Small()
+	var manual []string
+	for _, s := range Manual() {
+		for _, e := range s.Entries {
+			manual = append(manual, e.Name)
+		}
+	}
+	for _, c := range caps.Table {
+		name := strings.ToLower(c.Name)
+		for config, have := range map[string]gpu.Config{"full": full, "small": small} {
+			without, err := Config(config + "?" + name + "=0")
+			require.NoError(t, err)
+			with, err := Config(config + "?" + name + "=1")
+			require.NoError(t, err)
+			assert.Equal(t, have.Caps&^c.Bit, without.Caps, "%s without %s", config, name)
+			assert.Equal(t, have.Caps|c.Bit, with.Caps, "%s with %s", config, name)
+		}
+		_, err := Config("small?" + name + "=2")
+		assert.ErrorContains(t, err, name+"=2, want 0 or 1")
+		assert.Contains(t, manual, name)
 	}
 }
 
@@ -297,7 +324,7 @@ func TestConfig(t *testing.T) {
 		"full?":                       func(*gpu.Config) {},
 		"full?vramports=1&tags=8":     func(c *gpu.Config) { c.VRAMPorts, c.Tags = 1, 8 },
 		"small":                       func(c *gpu.Config) { *c = gpu.Small() },
-		"small?vram=64KiB&watchdog=1": func(c *gpu.Config) { *c = gpu.Small(); c.VRAMBytes, c.Watchdog = 64<<10, true },
+		"small?vram=64KiB&watchdog=1": func(c *gpu.Config) { *c = gpu.Small(); c.VRAMBytes, c.Caps = 64<<10, c.Caps|caps.Watchdog },
 	} {
 		want := gpu.Default()
 		change(&want)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/bus/inproc"
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
@@ -33,25 +34,19 @@ func options(hardware bool) []option {
 
 // configOptions are those that choose what is built.
 func configOptions() []option {
-	bit := []string{"0", "1"}
-	return []option{
-		{name: "config", doc: "full, which is the default, or small (1 node, 8 KiB of VRAM, 40 and 16 bits, 4 tags, the aperture and none of the other features); options change it", values: ConfigNames()},
+	all := []option{
+		{name: "config", doc: "full, which is the default, or small (1 node, 8 KiB of VRAM, 40 and 16 bits, 4 tags; capabilities: " + caps.Small().String() + "); options change it", values: ConfigNames()},
 		{name: "nodes", doc: "nodes, 1 or 2", values: []string{"1", "2"}},
 		{name: "vram", doc: "VRAM, a power of two, 8KiB to 256MiB", values: []string{"8KiB", "64KiB", "1MiB", "16MiB"}},
 		{name: "vramports", doc: "2 for VRAM that is read and written in the same clock, 1 for one or the other", values: []string{"1", "2"}},
 		{name: "hostbits", doc: "width of a host address, 32 to 62"},
 		{name: "lengthbits", doc: "width of a linear packet's byte count, 16 to 32"},
 		{name: "tags", doc: "DMA reads in flight, 2, 4, 8 or 16", values: []string{"2", "4", "8", "16"}},
-		{name: "aperture", doc: "1 for BAR 2, through which the host reaches VRAM, 0 for none", values: bit},
-		{name: "protection", doc: "1 for memory windows of the packets in indirect buffers, 0 for none", values: bit},
-		{name: "coalescing", doc: "1 for interrupts that wait for more events, 0 for none", values: bit},
-		{name: "counters", doc: "1 for performance counters, 0 for none", values: bit},
-		{name: "watchdog", doc: "1 for an event of a node that does not go on, 0 for none", values: bit},
-		{name: "timeline", doc: "1 for fences of 64 bits, 0 for none", values: bit},
-		{name: "contexts", doc: "1 for states that are saved and restored, 0 for none", values: bit},
-		{name: "preemption", doc: "1 for nodes that stop inside long packets, 0 for none", values: bit},
-		{name: "hz", doc: "clocks in a second, 1 to 4294967295"},
 	}
+	for _, c := range caps.Table {
+		all = append(all, option{name: c.Option(), doc: "1 for " + c.Doc + ", 0 for none", values: []string{"0", "1"}})
+	}
+	return append(all, option{name: "hz", doc: "clocks in a second, 1 to 4294967295"})
 }
 
 // wireOptions are those of the link in this process.
@@ -151,28 +146,23 @@ func (f faulty) counters() []Counter {
 }
 
 func (o *values) config() gpu.Config {
-	c, ok := configs(o.Get("config"))
+	config, ok := configs(o.Get("config"))
 	if !ok {
 		o.bad("config", "full, default or small")
 	}
-	hz := uint64(c.ClockHz)
-	o.integer("nodes", &c.Nodes, 1, cpreg.Nodes)
-	o.bytes("vram", &c.VRAMBytes, 8<<10, 256<<20)
-	o.integer("vramports", &c.VRAMPorts, 1, 2)
-	o.integer("hostbits", &c.HostBits, 32, 62)
-	o.integer("lengthbits", &c.LengthBits, 16, 32)
-	o.integer("tags", &c.Tags, 2, 16)
-	o.flag("aperture", &c.Aperture)
-	o.flag("protection", &c.Protection)
-	o.flag("coalescing", &c.Coalescing)
-	o.flag("timeline", &c.Timeline)
-	o.flag("contexts", &c.Contexts)
-	o.flag("preemption", &c.Preemption)
-	o.flag("counters", &c.Counters)
-	o.flag("watchdog", &c.Watchdog)
+	hz := uint64(config.ClockHz)
+	o.integer("nodes", &config.Nodes, 1, cpreg.Nodes)
+	o.bytes("vram", &config.VRAMBytes, 8<<10, 256<<20)
+	o.integer("vramports", &config.VRAMPorts, 1, 2)
+	o.integer("hostbits", &config.HostBits, 32, 62)
+	o.integer("lengthbits", &config.LengthBits, 16, 32)
+	o.integer("tags", &config.Tags, 2, 16)
+	for _, c := range caps.Table {
+		o.capability(c, &config.Caps)
+	}
 	o.number("hz", &hz, 1, 1<<32-1)
-	c.ClockHz = uint32(hz)
-	return c
+	config.ClockHz = uint32(hz)
+	return config
 }
 
 func (o *values) wire(c gpu.Config) inproc.Options {

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 )
 
 // values reads options; the first that is wrong is kept.
@@ -56,6 +58,16 @@ func (o *values) flag(name string, v *bool) {
 		if !*v && o.Get(name) != "0" {
 			o.bad(name, "0 or 1")
 		}
+	}
+}
+
+// capability puts c into *s or takes it out if its option is given.
+func (o *values) capability(c caps.Cap, s *caps.Set) {
+	on := s.Has(c.Bit)
+	o.flag(c.Option(), &on)
+	*s &^= c.Bit
+	if on {
+		*s |= c.Bit
 	}
 }
 

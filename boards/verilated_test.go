@@ -12,6 +12,7 @@ import (
 	"github.com/hilgpu/hilgpu/boards/dirty"
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/bus/inproc"
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
@@ -144,9 +145,9 @@ func registersOf(t *testing.T, dev port.Device) map[string]uint32 {
 		require.NoError(t, err)
 	}
 	require.NoError(t, link.WriteConfig(pcicfg.Command, pcicfg.CommandMemory))
-	caps := read32(t, link, idreg.Caps)
+	have := caps.Of(read32(t, link, idreg.Caps), read32(t, link, idreg.Caps2))
 	for _, e := range regmap.New().Entries() {
-		if e.In(caps) {
+		if e.In(have) {
 			all[e.Name()] = read32(t, link, uint64(e.Off()))
 		}
 	}

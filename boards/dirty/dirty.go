@@ -17,6 +17,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/bus/inproc"
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
@@ -95,7 +96,7 @@ type session struct {
 	mem  memory
 	err  error
 
-	caps     uint32
+	caps     caps.Set
 	hostBits uint32
 	vram     uint64 // bytes
 	nodes    int
@@ -161,9 +162,10 @@ func (s *session) begin() {
 	} {
 		s.config(int(w[0]), w[1])
 	}
-	s.caps, s.hostBits = s.read(idreg.Caps), s.read(idreg.HostBits)
+	word := s.read(idreg.Caps)
+	s.caps, s.hostBits = caps.Of(word, s.read(idreg.Caps2)), s.read(idreg.HostBits)
 	s.vram = uint64(s.read(idreg.VRAMSize))
-	s.nodes = min(int(s.caps&idreg.CapsNodes), cpreg.Nodes)
+	s.nodes = min(int(word&idreg.CapsNodes), cpreg.Nodes)
 	for _, e := range regmap.New().Entries() {
 		if e.In(s.caps) {
 			s.regs = append(s.regs, e)
@@ -235,7 +237,7 @@ func (s *session) refused() {
 	}
 	if s.chance(1, 4) {
 		s.config(pcicfg.Command, pcicfg.CommandBusMaster)
-		if s.caps&idreg.CapsAperture != 0 && s.chance(1, 2) {
+		if s.caps.Has(caps.Aperture) && s.chance(1, 2) {
 			s.access(2, s.rng.Uint64N(s.vram)&^3)
 		} else {
 			s.access(0, s.rng.Uint64N(pcicfg.BAR0Size)&^3)

@@ -15,6 +15,7 @@ import (
 	"github.com/hilgpu/hilgpu/boards/dirty"
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/bus/inproc"
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
@@ -30,6 +31,7 @@ var never = map[string]string{
 	"ID.MAGIC":           "identity",
 	"ID.VERSION":         "identity",
 	"ID.CAPS":            "the configuration",
+	"ID.CAPS2":           "the configuration",
 	"ID.MAP_HASH":        "identity",
 	"ID.VRAM_SIZE":       "the configuration",
 	"ID.CLOCK_HZ":        "the configuration",
@@ -248,7 +250,7 @@ func TestRest(t *testing.T) {
 
 func noAperture() gpu.Config {
 	c := config()
-	c.Aperture = false
+	c.Caps &^= caps.Aperture
 	return c
 }
 

@@ -3,6 +3,7 @@ package dirty
 import (
 	"encoding/binary"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
@@ -127,7 +128,7 @@ func (n *node) rectangle() []byte {
 
 // window sets a window, if the device has any.
 func (n *node) window() []byte {
-	if n.caps&idreg.CapsProtection == 0 {
+	if !n.caps.Has(caps.Protection) {
 		return encode(pkt.NOP{})
 	}
 	return encode(pkt.SetWindow{Index: uint8(n.rng.IntN(pkt.Windows)), Writable: n.chance(1, 2), Base: n.place(maxMove, 1), Size: n.rng.Uint64N(maxMove)})
@@ -135,7 +136,7 @@ func (n *node) window() []byte {
 
 // context saves the context's state and restores it, if the device can.
 func (n *node) context() []byte {
-	if n.caps&idreg.CapsContexts == 0 {
+	if !n.caps.Has(caps.Contexts) {
 		return encode(pkt.NOP{Skip: 2})
 	}
 	at := n.place(pkt.StateBytes, pkt.StateBytes)
@@ -146,7 +147,7 @@ func (n *node) context() []byte {
 // needs no window.
 func (n *node) long() []byte {
 	bytes := min(longMove, n.vram/2)
-	if n.caps&idreg.CapsProtection != 0 {
+	if n.caps.Has(caps.Protection) {
 		n.push(encode(pkt.SetWindow{Writable: true, Size: n.vram}))
 	}
 	return encode(pkt.Fill{Dst: n.rng.Uint64N(n.vram - bytes), Bytes: uint32(min(bytes, 1<<16-1)), Value: n.rng.Uint64()})

@@ -9,7 +9,7 @@ import (
 
 func TestComplete(t *testing.T) {
 	texts := func(text string) (all []string) {
-		for _, c := range NewNames(0).Complete(text) {
+		for _, c := range AllNames().Complete(text) {
 			all = append(all, c.Text)
 			assert.NotContains(t, c.Doc, "\n")
 		}
@@ -24,10 +24,10 @@ func TestComplete(t *testing.T) {
 	assert.Empty(t, texts("cp0.none"))
 	assert.Empty(t, texts("cp0.none.x"))
 	assert.Empty(t, texts("a.b.c.d"))
-	cause, err := NewNames(0).Find("cp0.fault_info.cause")
+	cause, err := AllNames().Find("cp0.fault_info.cause")
 	require.NoError(t, err)
 	assert.Equal(t, "none", cause[0].Values()[0])
-	ctl, err := NewNames(0).Find("cp0.ctl")
+	ctl, err := AllNames().Find("cp0.ctl")
 	require.NoError(t, err)
 	assert.Empty(t, ctl[0].Values())
 }

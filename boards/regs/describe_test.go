@@ -11,7 +11,7 @@ import (
 // one returns what a name stands for.
 func one(t *testing.T, name string) Target {
 	t.Helper()
-	found, err := NewNames(0).Find(name)
+	found, err := AllNames().Find(name)
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 	return found[0]
@@ -75,7 +75,7 @@ func TestSplitAssignments(t *testing.T) {
 }
 
 func TestAssign(t *testing.T) {
-	n := NewNames(0)
+	n := AllNames()
 	all, err := n.Assign([]string{"id.scratch0", "id.scratch1"}, []string{"0x10", "2"})
 	require.NoError(t, err)
 	require.Len(t, all, 2)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 )
@@ -16,7 +17,7 @@ import (
 type Names struct {
 	entries []regmap.Entry // by offset
 	known   []string       // of registers and pairs
-	caps    uint32         // ID.CAPS of the device; 0: any device
+	have    caps.Set       // of the device
 }
 
 // A Target is what a name stands for: a register, a field of one, or a pair of
@@ -29,12 +30,14 @@ type Target struct {
 	Glob  bool          // the name was a pattern
 }
 
-// NewNames returns the names of a device whose ID.CAPS has this value; with 0,
-// which none has, those of any.
-func NewNames(caps uint32) *Names {
-	n := &Names{caps: caps}
+// AllNames returns the names of a device that has everything.
+func AllNames() *Names { return NewNames(caps.All() | caps.Node1) }
+
+// NewNames returns the names of a device with these capabilities.
+func NewNames(have caps.Set) *Names {
+	n := &Names{have: have}
 	for _, e := range regmap.New().Entries() {
-		if caps == 0 || e.In(caps) {
+		if e.In(have) {
 			n.entries = append(n.entries, e)
 		}
 	}
@@ -181,15 +184,31 @@ func (n *Names) match(name string) ([]Target, error) {
 			}
 		}
 	}
-	if found == nil && n.caps != 0 {
-		if _, err := NewNames(0).match(name); err == nil {
-			return nil, fmt.Errorf("%w: %q is not on this board, whose ID.CAPS is %#x", ErrName, name, n.caps)
-		}
-	}
 	if found == nil {
+		if elsewhere, err := n.elsewhere(name); err == nil {
+			return nil, fmt.Errorf("%w: %q is not on this board, which has no %s", ErrName, name, elsewhere)
+		}
 		return nil, fmt.Errorf("%w: %q is no register%s", ErrName, name, n.near(name))
 	}
 	return found, nil
+}
+
+// elsewhere returns what the device lacks for the first register of a name that
+// other devices have. It fails with ErrName if none has it.
+func (n *Names) elsewhere(name string) (string, error) {
+	all := AllNames()
+	if n.have == all.have {
+		return "", ErrName
+	}
+	found, err := all.match(name)
+	if err != nil {
+		return "", err
+	}
+	lacks := found[0].Entry.Needs() &^ n.have
+	if lacks.Has(caps.Node1) {
+		return "node 1", nil
+	}
+	return lacks.String(), nil
 }
 
 // match matches a pattern in lower case with a name of the table.

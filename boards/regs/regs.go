@@ -17,6 +17,7 @@ import (
 	"fmt"
 
 	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
@@ -207,14 +208,19 @@ func (f *Function) readIdentity(opt Options) error {
 		return fmt.Errorf("%w: the device has %08x, this program %08x: names would stand for other registers", ErrMapHash, hash, want)
 	}
 	f.id.MapHash = fmt.Sprintf("%08x", hash)
-	var version, caps, bits uint32
-	for _, r := range []struct {
+	var version, word, word2, bits uint32
+	type reading struct {
 		off uint32
 		to  *uint32
-	}{
-		{idreg.Version, &version}, {idreg.Caps, &caps}, {idreg.HostBits, &bits},
+	}
+	readings := []reading{
+		{idreg.Version, &version}, {idreg.Caps, &word}, {idreg.HostBits, &bits},
 		{idreg.VRAMSize, &f.id.VRAMBytes}, {idreg.ClockHz, &f.id.ClockHz},
-	} {
+	}
+	if hash == regmap.Hash() { // another map may have nothing there
+		readings = append(readings, reading{idreg.Caps2, &word2})
+	}
+	for _, r := range readings {
 		*r.to, err = f.word(idreg.Base + r.off)
 		if err != nil && !f.absent(err) {
 			return err
@@ -223,10 +229,13 @@ func (f *Function) readIdentity(opt Options) error {
 	if version != 0 {
 		f.id.Version = fmt.Sprintf("%d.%d", version>>16, version&0xffff)
 	}
-	get := func(mask uint32) int { return int(reg.Field{Mask: mask}.Get(caps)) }
+	get := func(mask uint32) int { return int(reg.Field{Mask: mask}.Get(word)) }
 	f.id.Nodes, f.id.Tags, f.id.LengthBits = get(idreg.CapsNodes), get(idreg.CapsTags), get(idreg.CapsLength)
 	f.id.HostBits = int(bits)
-	f.names = NewNames(caps)
+	f.names = AllNames()
+	if word != 0 { // a recording may not have it
+		f.names = NewNames(caps.Of(word, word2))
+	}
 	return nil
 }
 

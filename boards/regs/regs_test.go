@@ -12,6 +12,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 )
@@ -35,7 +36,7 @@ func newBoard() *board {
 			pcicfg.BAR0: 0xe0000000, pcicfg.BAR2: 0xc, pcicfg.BAR3: 1,
 		},
 		words: map[uint64]uint32{
-			0x00: 0x47504c48, 0x04: 0x10000, 0x08: 0x00201002, 0x0c: regmap.Hash(), 0x10: 1 << 24, 0x14: 100e6, 0x40: 48,
+			0x00: 0x47504c48, 0x04: 0x10000, 0x08: 0x00201002, 0x0c: regmap.Hash(), 0x10: 1 << 24, 0x14: 100e6, 0x40: 48, 0x48: 0,
 			0x18: 0x11, 0x1c: 0x22, 0x20: 7, 0x30: 3, 0x3c: 0,
 			0x100: 0x101, 0x104: 0x303, 0x108: 0, 0x1000: 3, 0x1004: 1, 0x1008: 0x1000, 0x100c: 0x80000000,
 			0x1018: 8, 0x101c: 5, 0x1020: 4, 0x103c: 0xfffffffc, 0x1040: 1,
@@ -183,6 +184,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	b := newBoard()
 	b.words[0xc]++
+	delete(b.words, 0x48) // not of that map
 	_, err := regs.Open(b, regs.Options{AnyMap: true})
 	assert.NoError(t, err)
 }
@@ -196,7 +198,7 @@ func TestFind(t *testing.T) {
 		}
 		return all
 	}
-	n := regs.NewNames(2)
+	n := regs.NewNames(caps.Node1)
 	for pattern, want := range map[string][]string{
 		"CP0.Ctl":           {"cp0.ctl"},
 		"cp?.ctl.r*":        {"cp0.ctl.run", "cp0.ctl.reset", "cp1.ctl.run", "cp1.ctl.reset"},
@@ -237,12 +239,12 @@ func TestFind(t *testing.T) {
 		assert.ErrorIs(t, err, regs.ErrName, pattern)
 		assert.ErrorContains(t, err, says, pattern)
 	}
-	_, err = regs.NewNames(1).Find("cp1.ctl")
-	assert.ErrorContains(t, err, "ID.CAPS is 0x1")
-	assert.Len(t, regs.NewNames(0).Entries(), 108)
-	assert.Len(t, regs.NewNames(0x22).Entries(), 79)
-	assert.Len(t, regs.NewNames(0x21).Entries(), 56)
-	assert.Len(t, regs.NewNames(1).Entries(), 54)
+	_, err = regs.NewNames(0).Find("cp1.ctl")
+	assert.ErrorContains(t, err, "which has no node 1")
+	assert.Len(t, regs.AllNames().Entries(), 109)
+	assert.Len(t, regs.NewNames(caps.Node1|caps.Coalescing).Entries(), 80)
+	assert.Len(t, regs.NewNames(caps.Coalescing).Entries(), 57)
+	assert.Len(t, regs.NewNames(0).Entries(), 55)
 }
 
 func TestRead(t *testing.T) {
@@ -319,7 +321,7 @@ func TestReadRefuses(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	n := regs.NewNames(2)
+	n := regs.NewNames(caps.Node1)
 	for _, tt := range []struct {
 		name, text string
 		want       uint64
@@ -469,8 +471,8 @@ func TestTake(t *testing.T) {
 	require.NoError(t, err)
 	assert.False(t, slices.Contains(b.log, "rd 0x18"), "a read of time_lo latches")
 	assert.False(t, slices.Contains(b.log, "rd 0x108"), "raise is write-only")
-	assert.Len(t, s.Registers, 73)
-	assert.Equal(t, regs.Register{Name: "cp0.ctl", Off: 0x1000, Value: 3}, s.Registers[19])
+	assert.Len(t, s.Registers, 74)
+	assert.Equal(t, regs.Register{Name: "cp0.ctl", Off: 0x1000, Value: 3}, s.Registers[20])
 	assert.Len(t, s.Config, 65)
 	assert.Equal(t, regs.Setting{Off: 4, Value: 0x00100004}, s.Config[1], "as it was found")
 	assert.Equal(t, regs.Setting{Off: 0x10, Value: 0}, s.Config[4])

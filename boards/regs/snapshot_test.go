@@ -104,7 +104,7 @@ func TestDiff(t *testing.T) {
 		"intc.mask.fault1  0x1 → 0x0\n"+
 		"cp0.ctl.bits of no field  0x0 → 0x80\n"+
 		// 65 dwords of configuration space and 64 registers but for the five.
-		"unchanged 133 · volatile hidden 1 (--all)\n", d.String())
+		"unchanged 134 · volatile hidden 1 (--all)\n", d.String())
 
 	d, err = regs.Diff(sa, sb, true)
 	require.NoError(t, err)
@@ -113,7 +113,7 @@ func TestDiff(t *testing.T) {
 
 	d, err = regs.Diff(sa, sa, true)
 	require.NoError(t, err)
-	assert.Equal(t, "unchanged 138\n", d.String())
+	assert.Equal(t, "unchanged 139\n", d.String())
 
 	one := full()
 	one.words[8] = 0x00201001

@@ -30,6 +30,8 @@ func TestRegistersDoc(t *testing.T) {
 		"| CP1 | 0x1100 | 0x100 | command processor and fence unit of a node; there if CAPS.NODES is 2 |",
 		"| 0x00 | MAGIC | ro | 0x47504c48 | | | | | | the bytes H, L, P, G in address order; anything else is another device or a byte-order error |",
 		"| 0x18 | TIME_LO | ro | 0x0 | latch | | volatile | | clocks | clocks since reset, low half; a read of it latches the high half into TIME_HI |",
+		"| 0x48 | CAPS2 | ro | config | | | | | | more of what this configuration has; bits without a field are reserved and 0 |",
+		"| CAPS | 7 | WATCHDOG | | | | 1: an event of a node that does not go on (the block WDOG) |",
 		"| 0x40 | HOST_BITS | ro | config | | | | | bits | width of a host address that the device can master |",
 		"| 0x08 | RAISE | wo | 0x0 | | trigger | | idle | | raises the events written as 1, for tests of the interrupt path |",
 		"| 0x18 | WPTR | rw | 0x0 | | doorbell | | destructive | dwords | first dword not yet written, modulo the ring |",
@@ -79,6 +81,7 @@ func TestPacketsDoc(t *testing.T) {
 		"| 5 | 2..0 | Format | number | 0 FORMAT8, 1 FORMAT16, 2 FORMAT32, 3 FORMAT64, 4 FORMAT128 | | log2 of the bytes of an element |",
 		"| 7 | 31..16 | Y1 | number | 0 to 16384 | elements | bottom edge of the clip, exclusive |",
 		"| 4 | 31..1 | | reserved | 0 | | |",
+		"| 3 | 20 | Resume | flag | | | 1 if PROGRESS is what the first packet has done; reserved unless CAPS.PREEMPTION is 1 |",
 		"Moves Bytes bytes from Src to Dst. Any alignment. Ranges that overlap give an undefined result. 0 bytes is legal and does nothing.",
 		"| 12 | WRITE_ERROR | a write could not be sent: bus mastering is off |",
 	} {
@@ -89,6 +92,19 @@ func TestPacketsDoc(t *testing.T) {
 		assert.Equal(t, 1, strings.Count(text, "\n## "+l.Name+"\n"), l.Name)
 	}
 	assert.Len(t, cpreg.CauseDocs, len(cpreg.Causes))
+}
+
+// A packet that only some devices know says so.
+func TestPacketsOfCapabilities(t *testing.T) {
+	text := strings.Join(lines(t, packetsDoc), "\n")
+	for name, field := range map[string]string{
+		"SET_WINDOW": "PROTECTION", "WAIT_FENCE": "TIMELINE", "SAVE_STATE": "CONTEXTS", "RESTORE_STATE": "CONTEXTS",
+	} {
+		_, section, _ := strings.Cut(text, "\n## "+name+"\n")
+		section, _, _ = strings.Cut(section, "\n## ")
+		assert.Contains(t, section, "It is there if CAPS."+field+" is 1; otherwise the opcode is unknown.", name)
+	}
+	assert.Equal(t, 4, strings.Count(text, "It is there if CAPS."))
 }
 
 func TestTableEscapes(t *testing.T) {

@@ -39,7 +39,7 @@ func packetsDoc() ([]byte, error) {
 
 	for _, l := range pkt.Table {
 		p.heading(2, l.Name)
-		p.text("%s", sentence(l.Doc))
+		p.text("%s", sentence(l.Doc)+exists(l))
 		p.table([]string{"dword", "bits", "field", "kind", "values", "unit", "what it is"}, layoutRows(l))
 	}
 	causes(p)
@@ -62,13 +62,31 @@ func layoutRows(l pkt.Layout) [][]string {
 		if f.Mask>>32 != 0 {
 			dword = fmt.Sprintf("%d, %d", f.Dword, f.Dword+1)
 		}
-		rows = append(rows, []string{dword, bitRange(f.Mask), f.Name, f.Kind.String(), values(f), f.Unit, f.Doc})
+		rows = append(rows, []string{dword, bitRange(f.Mask), f.Name, f.Kind.String(), values(f), f.Unit, f.Doc + reserved(f)})
 		last := i+1 == len(l.Fields) || l.Fields[i+1].Dword != f.Dword
 		if r := l.Reserved(f.Dword); last && f.Dword > 0 && r != 0 {
 			rows = append(rows, []string{dword, bitRange(uint64(r)), "", "reserved", "0", "", ""})
 		}
 	}
 	return rows
+}
+
+// exists returns that a device without its capabilities does not know the opcode, as
+// the last sentence of a description.
+func exists(l pkt.Layout) string {
+	if l.Needs == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" It is there if %s; otherwise the opcode is unknown.", condition(l.Needs))
+}
+
+// reserved returns that the field is one only on a device with its capabilities, as
+// the end of a description.
+func reserved(f pkt.Field) string {
+	if f.Needs == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; reserved unless %s", condition(f.Needs))
 }
 
 // values says what a field may be, beyond the width of its bits.

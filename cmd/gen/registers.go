@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
@@ -21,8 +23,8 @@ written as 1; *wo* reads as 0. Effects: a *latch* read copies the other half of 
 *trigger* write starts something, a *doorbell* write tells an engine that work is there. A *volatile*
 register may change by itself. Poke says when a person may write the register: *safe* at any time,
 *idle* while nothing runs, *destructive* if work in flight is lost or memory is written. A reset value
-of *config* depends on the configuration of the GPU. What is there only if a field of ID.CAPS says so
-is unmapped otherwise.`
+of *config* depends on the configuration of the GPU. What is there only if a field of ID.CAPS or
+ID.CAPS2 says so is unmapped otherwise.`
 
 // registersDoc makes the page about BAR0.
 func registersDoc() ([]byte, error) {
@@ -32,7 +34,7 @@ func registersDoc() ([]byte, error) {
 	p.text(registersKey)
 	var rows [][]string
 	for _, b := range m.Blocks() {
-		rows = append(rows, []string{b.Name, fmt.Sprintf("0x%04x", b.Base), fmt.Sprintf("%#x", b.Size), b.Doc + needs(b.Needs)})
+		rows = append(rows, []string{b.Name, fmt.Sprintf("0x%04x", b.Base), fmt.Sprintf("%#x", b.Size), b.Doc + there(b.Needs)})
 	}
 	p.heading(2, "Blocks")
 	p.table([]string{"block", "base", "size", "what it is"}, rows)
@@ -80,19 +82,31 @@ func regRow(r reg.Reg) []string {
 	}
 	return []string{
 		fmt.Sprintf("0x%02x", r.Off), r.Name, r.Access.String(), reset,
-		r.Read.String(), r.Write.String(), yes(r.Volatile, "volatile"), poke, r.Unit, r.Doc + needs(r.Needs),
+		r.Read.String(), r.Write.String(), yes(r.Volatile, "volatile"), poke, r.Unit, r.Doc + there(r.Needs),
 	}
 }
 
-// needs returns what ID.CAPS says if all bits of the mask are set, as the end of
-// a description.
-func needs(mask uint32) string {
-	caps := slices.IndexFunc(idreg.Block.Regs, func(r reg.Reg) bool { return r.Off == idreg.Caps })
-	text := ""
-	for _, f := range idreg.Block.Regs[caps].Fields {
-		if mask&f.Mask != 0 {
-			text += fmt.Sprintf("; there if CAPS.%s is %d", f.Name, f.Get(mask))
+// there returns that a device without these capabilities does not have it, as the
+// end of a description.
+func there(needs caps.Set) string {
+	if needs == 0 {
+		return ""
+	}
+	return "; there if " + condition(needs)
+}
+
+// condition returns what ID.CAPS and ID.CAPS2 read of these capabilities, as in
+// "CAPS.NODES is 2".
+func condition(needs caps.Set) string {
+	var all []string
+	for word, off := range []uint32{idreg.Caps, idreg.Caps2} {
+		i := slices.IndexFunc(idreg.Block.Regs, func(r reg.Reg) bool { return r.Off == off })
+		r := idreg.Block.Regs[i]
+		for _, f := range r.Fields {
+			if v := f.Get(needs.Word(word)); v != 0 {
+				all = append(all, fmt.Sprintf("%s.%s is %d", r.Name, f.Name, v))
+			}
 		}
 	}
-	return text
+	return strings.Join(all, " and ")
 }

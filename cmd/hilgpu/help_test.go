@@ -62,7 +62,7 @@ func TestHelpSelectors(t *testing.T) {
 	}
 	doc, err := os.ReadFile("../../docs/selectors.md")
 	require.NoError(t, err)
-	assert.Contains(t, string(doc), "| `aperture` | 1 for BAR 2")
+	assert.Contains(t, string(doc), "| `aperture` | 1 for an aperture")
 	_, again, _ := hilgpu("selectors")
 	assert.Equal(t, stdout, again)
 }

@@ -92,7 +92,7 @@ func newRegList(f *regFlags) *cobra.Command {
   hilgpu reg list cp0.ctl 'intc.*'`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if !c.Flags().Changed("board") && f.app.getenv(boardVariable) == "" {
-				return listRegs(f, regs.NewNames(0), args)
+				return listRegs(f, regs.AllNames(), args)
 			}
 			return withReg(f, func(fn *regs.Function) error { return listRegs(f, fn.Names(), args) })
 		},
@@ -155,7 +155,7 @@ refused; one that a pattern names is skipped, and said so on standard error.
   hilgpu reg read id.time!`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if _, err := regs.NewNames(0).FindAll(asked(c, args)...); err != nil { // of every board
+			if _, err := regs.AllNames().FindAll(asked(c, args)...); err != nil { // of every board
 				return err
 			}
 			return withReg(f, func(fn *regs.Function) error {
@@ -221,7 +221,7 @@ register that is not safe to write by hand is refused, and the effect is named.
 			if err != nil {
 				return err
 			}
-			if _, err := regs.NewNames(0).Assign(asked(c, names), values); err != nil { // of every board
+			if _, err := regs.AllNames().Assign(asked(c, names), values); err != nil { // of every board
 				return err
 			}
 			return withReg(f, func(fn *regs.Function) error {

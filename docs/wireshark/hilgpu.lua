@@ -2,7 +2,7 @@
 --
 -- A Wireshark dissector for the captures of hilgpu: PCIe TLPs of link type
 -- USER0, whose register accesses it names, and the GPU packets that the board
--- fetches from rings and indirect buffers. Register map b0c06672.
+-- fetches from rings and indirect buffers. Register map edfaf875.
 --
 --	wireshark -X lua_script:docs/wireshark/hilgpu.lua capture.pcapng
 --	tshark -X lua_script:docs/wireshark/hilgpu.lua -r capture.pcapng -Y 'hilgpu.register == "cp0.wptr"'
@@ -143,6 +143,7 @@ local REGS = {
 	[0x0044] = { name = "id.reset", fields = {
 		{ name = "whole", mask = 0x00000001 },
 	} },
+	[0x0048] = { name = "id.caps2", fields = {} },
 	[0x0100] = { name = "intc.status", fields = {
 		{ name = "done0", mask = 0x00000001 },
 		{ name = "done1", mask = 0x00000002 },

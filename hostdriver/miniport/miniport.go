@@ -69,7 +69,7 @@ type adapter struct {
 	cb   *kmddi.DxgkrnlInterface
 	info kmddi.DeviceInfo
 	regs registers
-	caps caps
+	caps identity
 
 	fences kmddi.ContiguousMemory // the fence words, fenceStride bytes apart
 	rings  []*ring.Ring           // by node

@@ -2,6 +2,7 @@ package miniport
 
 import (
 	"github.com/hilgpu/hilgpu/hostdriver/ring"
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
@@ -21,8 +22,8 @@ const (
 // versionMajor is the half of ID.VERSION that has to be equal.
 const versionMajor = 0xffff0000
 
-// caps is what the device said about itself, checked.
-type caps struct {
+// identity is what the device said about itself, checked.
+type identity struct {
 	nodes      int
 	lengthBits uint32 // width of a linear packet's byte count
 	hostBits   uint32 // width of a host address
@@ -33,10 +34,10 @@ type caps struct {
 }
 
 // maxLength returns the largest byte count of a linear packet.
-func (c caps) maxLength() uint64 { return 1<<c.lengthBits - 1 }
+func (c identity) maxLength() uint64 { return 1<<c.lengthBits - 1 }
 
 // maxHost returns the largest host address that the device can master.
-func (c caps) maxHost() uint64 { return 1<<c.hostBits - 1 }
+func (c identity) maxHost() uint64 { return 1<<c.hostBits - 1 }
 
 // addDevice makes the adapter. Nothing of the device is touched.
 //
@@ -143,12 +144,12 @@ func (a *adapter) mapRegisters(t *ddi.Thread) ddi.Status {
 
 // identify checks identity and capabilities.
 func (a *adapter) identify(t *ddi.Thread) ddi.Status {
-	var magic, version, hash, word, vram, hz, host uint32
+	var magic, version, hash, word, word2, vram, hz, host uint32
 	for _, r := range [...]struct {
 		off uint32
 		v   *uint32
 	}{
-		{idreg.Magic, &magic}, {idreg.Version, &version}, {idreg.MapHash, &hash}, {idreg.Caps, &word},
+		{idreg.Magic, &magic}, {idreg.Version, &version}, {idreg.MapHash, &hash}, {idreg.Caps, &word}, {idreg.Caps2, &word2},
 		{idreg.VRAMSize, &vram}, {idreg.ClockHz, &hz}, {idreg.HostBits, &host},
 	} {
 		var s ddi.Status
@@ -162,10 +163,10 @@ func (a *adapter) identify(t *ddi.Thread) ddi.Status {
 	if version&versionMajor != idreg.VersionValue&versionMajor || hash != regmap.Hash() {
 		return ddi.StatusRevisionMismatch
 	}
-	c := caps{
+	c := identity{
 		nodes: int(reg.Field{Mask: idreg.CapsNodes}.Get(word)), lengthBits: reg.Field{Mask: idreg.CapsLength}.Get(word),
 		hostBits: host, vramBytes: uint64(vram), clockHz: hz, mapHash: hash,
-		aperture: word&idreg.CapsAperture != 0,
+		aperture: caps.Of(word, word2).Has(caps.Aperture),
 	}
 	if !c.possible() || c.aperture && c.vramBytes > a.info.BARs[vramBAR] {
 		return ddi.StatusDeviceConfiguration
@@ -176,7 +177,7 @@ func (a *adapter) identify(t *ddi.Thread) ddi.Status {
 
 // possible says whether each capability is in its range; a wrong one would
 // make ranges that the checks of command buffers rely on meaningless.
-func (c caps) possible() bool {
+func (c identity) possible() bool {
 	return c.nodes >= 1 && c.nodes <= 2 && c.lengthBits >= 16 && c.lengthBits <= 32 &&
 		c.hostBits >= 32 && c.hostBits <= 62 && c.vramBytes > 0 && c.clockHz > 0
 }
@@ -252,7 +253,7 @@ func (a *adapter) allocateContiguous(t *ddi.Thread, size int) (kmddi.ContiguousM
 }
 
 // reachable says whether the device can master n bytes of host memory at addr.
-func (c caps) reachable(addr, n uint64) bool {
+func (c identity) reachable(addr, n uint64) bool {
 	return n <= c.maxHost() && addr <= c.maxHost()+1-n
 }
 

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 )
 
 // ErrConfig is returned, wrapped, for a configuration that cannot be built.
@@ -19,22 +21,14 @@ type Config struct {
 	Tags       int    // DMA reads in flight, 2, 4, 8 or 16
 	ClockHz    uint32 // what ID.CLOCK_HZ reports; not 0
 
-	Aperture   bool // BAR 2: the host reads and writes VRAM
-	Protection bool // windows for the packets of indirect buffers
-	Coalescing bool // interrupts by count and by time
-	Timeline   bool // fences of 64 bits, and WAIT_FENCE
-	Contexts   bool // SAVE_STATE and RESTORE_STATE
-	Preemption bool // nodes stop inside long packets when they are asked to
-	Counters   bool // performance counters
-	Watchdog   bool // an event for a node that does not go on
+	Caps caps.Set // of caps.All; what is not in it is not built
 }
 
 // Default returns the configuration of the selector "emu".
 func Default() Config {
 	return Config{
 		Nodes: 2, VRAMBytes: 16 << 20, VRAMPorts: 2, HostBits: 48, LengthBits: 32, Tags: 16, ClockHz: 100_000_000,
-		Aperture: true, Protection: true, Coalescing: true,
-		Timeline: true, Contexts: true, Preemption: true, Counters: true, Watchdog: true,
+		Caps: caps.Default(),
 	}
 }
 
@@ -43,7 +37,7 @@ func Default() Config {
 func Small() Config {
 	return Config{
 		Nodes: 1, VRAMBytes: 8 << 10, VRAMPorts: 2, HostBits: 40, LengthBits: 16, Tags: 4, ClockHz: 100_000_000,
-		Aperture: true,
+		Caps: caps.Small(),
 	}
 }
 
@@ -65,6 +59,9 @@ func (c Config) check() error {
 		if r.v < r.lo || r.v > r.hi || r.pow2 && bits.OnesCount64(r.v) != 1 {
 			return fmt.Errorf("%w: %s %d, want %d to %d%s", ErrConfig, r.name, r.v, r.lo, r.hi, pow2(r.pow2))
 		}
+	}
+	if unknown := c.Caps &^ caps.All(); unknown != 0 {
+		return fmt.Errorf("%w: capabilities %#x, want of %#x", ErrConfig, uint64(c.Caps), uint64(caps.All()))
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
@@ -55,8 +56,11 @@ func newRig(t *testing.T, seed uint64, steady bool) *rig {
 	c := gpu.Config{
 		Nodes: 1 + r.IntN(2), VRAMBytes: 1 << (16 + r.IntN(3)), VRAMPorts: 1 + r.IntN(2), HostBits: 34 + r.IntN(29),
 		LengthBits: 16 + r.IntN(17), Tags: 2 << r.IntN(4), ClockHz: 1,
-		Aperture: r.IntN(3) != 0, Protection: r.IntN(3) != 0, Coalescing: r.IntN(3) != 0, Counters: r.IntN(3) != 0, Watchdog: r.IntN(3) != 0,
-		Timeline: r.IntN(3) != 0, Contexts: r.IntN(3) != 0, Preemption: r.IntN(3) != 0,
+	}
+	for _, have := range caps.Table {
+		if r.IntN(3) != 0 {
+			c.Caps |= have.Bit
+		}
 	}
 	g := &rig{machine: boot(t, c, seed), seed: seed}
 	g.stall, g.shuffle, g.skip = r.IntN(3)*r.IntN(30), r.IntN(2) == 0, r.IntN(2) == 0
@@ -64,7 +68,7 @@ func newRig(t *testing.T, seed uint64, steady bool) *rig {
 	if steady {
 		g.stall, g.shuffle, g.skip = 0, false, false
 	}
-	g.preempts = c.Preemption && r.IntN(2) == 0
+	g.preempts = c.Caps.Has(caps.Preemption) && r.IntN(2) == 0
 	g.model = &memory{vram: make([]byte, c.VRAMBytes), mem: append([]byte(nil), g.mem...)}
 	for i := range g.model.vram {
 		g.model.vram[i] = byte(r.Uint32())
@@ -75,7 +79,8 @@ func newRig(t *testing.T, seed uint64, steady bool) *rig {
 		half := c.VRAMBytes / 2
 		v, h := uint64(i)*half, at(hostArena+uint64(i)*hostHalf)
 		n := &mNode{
-			id: uint32(i), hostBits: c.HostBits, lengthBits: c.LengthBits, protection: c.Protection, timeline: c.Timeline, contexts: c.Contexts, preemption: c.Preemption,
+			id: uint32(i), hostBits: c.HostBits, lengthBits: c.LengthBits, protection: c.Caps.Has(caps.Protection), timeline: c.Caps.Has(caps.Timeline),
+			contexts: c.Caps.Has(caps.Contexts), preemption: c.Caps.Has(caps.Preemption),
 			own: span{v + dataOff, half - dataOff}, hostOwn: span{h + dataOff, hostHalf - dataOff},
 			stamps:  span{v + stampOff, 0x100},
 			unclear: map[uint64]byte{},
@@ -168,7 +173,7 @@ func (g *rig) store(addr uint64, p []byte) {
 		copy(g.mem[addr&^host-memBase:], p)
 		return
 	}
-	if g.g.Config().Aperture {
+	if g.g.Config().Caps.Has(caps.Aperture) {
 		g.writeBAR2(addr, p)
 		return
 	}
@@ -424,7 +429,7 @@ func (g *rig) submit(i int, b []byte) {
 
 // coalesce makes messages wait for more events, or no longer.
 func (g *rig) coalesce() {
-	if g.g.Config().Coalescing && g.rng.IntN(3) == 0 {
+	if g.g.Config().Caps.Has(caps.Coalescing) && g.rng.IntN(3) == 0 {
 		g.writeReg(intcreg.Base+intcreg.CoalesceCount, g.rng.Uint32N(5))
 		g.writeReg(intcreg.Base+intcreg.CoalesceTime, g.rng.Uint32N(2)*g.rng.Uint32N(2000))
 	}
@@ -494,17 +499,17 @@ func (g *rig) resetMidway() {
 
 // watch lets counters count, and a watchdog look on that has patience.
 func (g *rig) watch() {
-	if g.g.Config().Counters {
+	if g.g.Config().Caps.Has(caps.Counters) {
 		g.perf(perfreg.CtlRun)
 	}
-	if g.g.Config().Watchdog {
+	if g.g.Config().Caps.Has(caps.Watchdog) {
 		g.writeReg(wdogreg.Base+wdogreg.Limit, 100000)
 	}
 }
 
 // counters returns what a snapshot finds, of all nodes.
 func (g *rig) counters() (all [][6]uint64) {
-	if g.g.Config().Counters {
+	if g.g.Config().Caps.Has(caps.Counters) {
 		g.perf(perfreg.CtlRun | perfreg.CtlSnapshot)
 		for i := range g.nodes {
 			all = append(all, g.nodeCounters(i))

@@ -17,6 +17,7 @@
 package gpu
 
 import (
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/rtl/cp"
@@ -74,25 +75,24 @@ func New(c Config) (*GPU, error) {
 		return nil, err
 	}
 	params := cp.Params{
-		HostBits: c.HostBits, VRAMBytes: c.VRAMBytes, LengthBits: c.LengthBits, Protection: c.Protection,
-		Nodes: c.Nodes, Timeline: c.Timeline, Contexts: c.Contexts, Preemption: c.Preemption,
-		Watched: c.Counters || c.Watchdog,
+		HostBits: c.HostBits, VRAMBytes: c.VRAMBytes, LengthBits: c.LengthBits, Nodes: c.Nodes,
+		Protection: c.Caps.Has(caps.Protection), Timeline: c.Caps.Has(caps.Timeline), Contexts: c.Caps.Has(caps.Contexts),
+		Preemption: c.Caps.Has(caps.Preemption), Watched: c.Caps&(caps.Counters|caps.Watchdog) != 0,
 	}
 	return &GPU{
 		config: c,
-		pcie:   pcie.New(c.VRAMBytes, c.Aperture),
+		pcie:   pcie.New(c.VRAMBytes, c.Caps.Has(caps.Aperture)),
 		ident: ident.New(ident.Params{
 			Nodes: c.Nodes, Tags: c.Tags, LengthBits: c.LengthBits, HostBits: c.HostBits,
 			VRAMBytes: c.VRAMBytes, VRAMPorts: c.VRAMPorts, ClockHz: c.ClockHz, MapHash: regmap.Hash(),
-			Aperture: c.Aperture, Protection: c.Protection, Coalescing: c.Coalescing, Counters: c.Counters, Watchdog: c.Watchdog,
-			Timeline: c.Timeline, Contexts: c.Contexts, Preemption: c.Preemption,
+			Caps: c.Caps,
 		}),
 		store:  store.New(c.Nodes),
-		intc:   intc.New(c.Coalescing, c.HostBits),
+		intc:   intc.New(c.Caps.Has(caps.Coalescing), c.HostBits),
 		cp0:    cp.New(0, params),
 		cp1:    cp.New(1, params),
-		fence0: fence.New(0, c.Timeline),
-		fence1: fence.New(1, c.Timeline),
+		fence0: fence.New(0, c.Caps.Has(caps.Timeline)),
+		fence1: fence.New(1, c.Caps.Has(caps.Timeline)),
 		dma:    dma.New(dma.Params{Nodes: c.Nodes, Tags: c.Tags, HostBits: c.HostBits, LengthBits: c.LengthBits}),
 		vram:   mem.New(c.VRAMBytes, c.VRAMPorts),
 
@@ -107,7 +107,7 @@ func (g *GPU) Config() Config { return g.config }
 // Target returns what the target port drives.
 func (g *GPU) Target() (cpl port.Completion, reqReady, dataReady bool) {
 	cpl, reqReady, dataReady = g.pcie.Target()
-	if g.config.Aperture && g.pcie.Streams() {
+	if g.config.Caps.Has(caps.Aperture) && g.pcie.Streams() {
 		way, _ := g.engineWay()
 		dataReady = g.streams(way)
 	}
@@ -189,7 +189,7 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 
 	var aperture pcie.VRAM
 	var target port.Request
-	if g.config.Aperture {
+	if g.config.Caps.Has(caps.Aperture) {
 		aperture = pcie.VRAM{
 			ReadReady: has(readReady, noc.ReadTarget), Cpl: noc.Own(fromVRAM, noc.ReadTarget),
 			BeatTaken: fromTarget,
@@ -240,10 +240,10 @@ func (g *GPU) IdleFor() uint64 {
 	if g.config.Nodes == 2 {
 		n = min(n, g.cp1.IdleFor(), g.fence1.IdleFor())
 	}
-	if g.config.Counters {
+	if g.config.Caps.Has(caps.Counters) {
 		n = min(n, g.perf.IdleFor())
 	}
-	if g.config.Watchdog {
+	if g.config.Caps.Has(caps.Watchdog) {
 		n = min(n, g.watchdog.IdleFor(g.levels(0).Busy, g.levels(1).Busy))
 	}
 	if offered, _, _ := g.desc(); offered != 0 && g.accepts() {
@@ -257,10 +257,10 @@ func (g *GPU) IdleFor() uint64 {
 
 // Skip is n clocks without input, n at most IdleFor().
 func (g *GPU) Skip(n uint64) {
-	if g.config.Counters {
+	if g.config.Caps.Has(caps.Counters) {
 		g.perf.Skip(n, g.levels(0), g.levels(1))
 	}
-	if g.config.Watchdog {
+	if g.config.Caps.Has(caps.Watchdog) {
 		g.watchdog.Skip(n, g.levels(0).Busy, g.levels(1).Busy)
 	}
 	g.pcie.Skip(n)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
@@ -27,8 +28,7 @@ func small() gpu.Config {
 func oneNode() gpu.Config {
 	c := small()
 	c.Nodes, c.Tags, c.HostBits, c.LengthBits, c.ClockHz = 1, 4, 40, 20, 12_000_000
-	c.Protection, c.Coalescing = false, false
-	c.Timeline, c.Contexts, c.Preemption, c.Counters, c.Watchdog = false, false, false, false, false
+	c.Caps = caps.Aperture
 	return c
 }
 
@@ -48,6 +48,7 @@ func TestConfig(t *testing.T) {
 		{"VRAM without a port", func(c *gpu.Config) { c.VRAMPorts = 0 }, "gpu: bad configuration: VRAM ports 0, want 1 to 2"},
 		{"VRAM of three ports", func(c *gpu.Config) { c.VRAMPorts = 3 }, "gpu: bad configuration: VRAM ports 3, want 1 to 2"},
 		{"tags", func(c *gpu.Config) { c.Tags = 32 }, "gpu: bad configuration: tags 32, want 2 to 16, a power of two"},
+		{"unknown capability", func(c *gpu.Config) { c.Caps |= 1 << 63 }, "gpu: bad configuration: capabilities 0x80000000270000f0, want of 0x270000f0"},
 		{"clock", func(c *gpu.Config) { c.ClockHz = 0 }, "gpu: bad configuration: clock Hz 0, want 1 to 4294967295"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -81,7 +82,7 @@ func TestEnumerate(t *testing.T) {
 // where it would be. Packets reach VRAM as ever.
 func TestNoAperture(t *testing.T) {
 	c := small()
-	c.Aperture = false
+	c.Caps &^= caps.Aperture
 	m := boot(t, c, 1)
 	for _, bar := range []uint64{pcicfg.BAR2, pcicfg.BAR3} {
 		m.writeConfig(bar, math.MaxUint32)
@@ -105,7 +106,7 @@ func TestNoAperture(t *testing.T) {
 
 func TestIdentity(t *testing.T) {
 	modest := gpu.Small()
-	modest.VRAMPorts, modest.Aperture, modest.LengthBits = 1, false, 18
+	modest.VRAMPorts, modest.Caps, modest.LengthBits = 1, 0, 18
 	for _, tt := range []struct {
 		c    gpu.Config
 		caps uint32
@@ -124,6 +125,7 @@ func TestIdentity(t *testing.T) {
 		}{
 			{"MAGIC", idreg.Magic, 0x47504c48},
 			{"CAPS", idreg.Caps, tt.caps},
+			{"CAPS2", idreg.Caps2, 0},
 			{"MAP_HASH", idreg.MapHash, regmap.Hash()},
 			{"VRAM_SIZE", idreg.VRAMSize, uint32(c.VRAMBytes)},
 			{"CLOCK_HZ", idreg.ClockHz, c.ClockHz},
@@ -136,6 +138,16 @@ func TestIdentity(t *testing.T) {
 		assert.True(t, uint64(time) >= before && uint64(time) <= m.clock, "TIME counts clocks")
 		m.writeReg(idreg.Scratch2, 0xdeadbeef)
 		assert.Equal(t, uint32(0xdeadbeef), m.readReg(idreg.Scratch2))
+	}
+}
+
+// A device says that it has each capability that it has.
+func TestCapabilities(t *testing.T) {
+	for _, c := range caps.Table {
+		config := oneNode()
+		config.Caps = c.Bit
+		m := boot(t, config, 1)
+		assert.Equal(t, c.Bit, caps.Of(m.readReg(idreg.Caps), m.readReg(idreg.Caps2)), c.Name)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
@@ -66,7 +67,9 @@ func (m *machine) refused() {
 func TestNapsAreInvisible(t *testing.T) {
 	for seed := range uint64(60) {
 		c := small()
-		c.Counters, c.Watchdog = seed&1 != 0, seed&1 != 0
+		if seed&1 == 0 {
+			c.Caps &^= caps.Counters | caps.Watchdog
+		}
 		m := boot(t, c, seed)
 		m.dev, m.latency = newWakeful(m), 1+m.rng.Uint64N(300)
 		for range 6 {
@@ -102,7 +105,9 @@ func TestNapsAreInvisible(t *testing.T) {
 func TestPreemptAtTheEndOfABuffer(t *testing.T) {
 	for _, watched := range []bool{false, true} {
 		c := small()
-		c.Counters, c.Watchdog = watched, watched
+		if !watched {
+			c.Caps &^= caps.Counters | caps.Watchdog
+		}
 		m := boot(t, c, 1)
 		m.latency = 300
 		ib := encode(t, pkt.Copy{Src: at(0x10000), Dst: 0, Bytes: 64})

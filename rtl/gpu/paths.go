@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/cp"
 	"github.com/hilgpu/hilgpu/rtl/dma"
@@ -129,7 +130,7 @@ func (g *GPU) vramReadHeader() (valid, reader uint8, req port.Request) {
 	cp0, cp1, rd := g.cp0.Fetch(), g.cp1.Fetch(), g.dma.Read()
 	valid = bit(noc.Inward(cp0), noc.ReadCP0) | bit(noc.Inward(cp1), noc.ReadCP1) | bit(noc.Inward(rd), noc.ReadDMA)
 	var target port.Request
-	if g.config.Aperture {
+	if g.config.Caps.Has(caps.Aperture) {
 		target = g.pcie.VRAM()
 		valid |= bit(target.Kind != port.None, noc.ReadTarget)
 	}
@@ -181,7 +182,7 @@ func (g *GPU) vramWriteHeader(vacant bool) (valid, writer uint8, req port.Reques
 // streams returns whether VRAM takes a beat of an aperture write in this clock, behind
 // the header, if the host has one; it may have to wait for one of an engine.
 func (g *GPU) streams(way noc.Way) bool {
-	return g.config.Aperture && g.pcie.Streams() && g.pcie.VRAMWrite().Kind == port.None &&
+	return g.config.Caps.Has(caps.Aperture) && g.pcie.Streams() && g.pcie.VRAMWrite().Kind == port.None &&
 		g.vram.WriteReady() && !noc.Yields(way, g.beats.Next())
 }
 

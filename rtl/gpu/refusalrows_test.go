@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 )
@@ -35,7 +36,7 @@ func (r *rows) ranges() {
 	for _, n := range []uint64{r.c.VRAMBytes/4 + 1, pkt.MaxIndirect} {
 		r.blame(indirect, "Dwords", with(indirect, "Addr", uint64(0), "Dwords", n), cpreg.CauseAddress, 0)
 	}
-	if !r.c.Preemption {
+	if !r.c.Caps.Has(caps.Preemption) {
 		p := with(indirect, "Resume", uint64(1))
 		r.blame(indirect, "Resume", p, cpreg.CauseReserved, uint64(p[3]))
 	}
@@ -49,10 +50,10 @@ func (r *rows) ranges() {
 		id := uint64(refusedFence - behind)
 		r.blame(fence, "ID", with(fence, "ID", id), cpreg.CauseFence, id)
 	}
-	if r.c.Timeline && r.c.Nodes == 1 {
+	if r.c.Caps.Has(caps.Timeline) && r.c.Nodes == 1 {
 		r.blame(wait, "Node", with(wait, "Node", uint64(1)), cpreg.CauseState, 1)
 	}
-	if r.c.Protection {
+	if r.c.Caps.Has(caps.Protection) {
 		r.sizes()
 	}
 }
@@ -112,13 +113,13 @@ func (r *rows) states() {
 // or puts a field out of range.
 func (r *rows) restored() {
 	l := of(pkt.OpRestoreState)
-	if !r.c.Contexts {
+	if !r.c.Caps.Has(caps.Contexts) {
 		return
 	}
 	good := [15]uint64{1: 1<<63 | 2<<32 | 16, 2: 0x4000_4000_4000_4000, 4: 1<<63 | 2<<32 | 16, 5: 0x4000_4000_0000_0000, 14: 5}
 	const place, clip = ^uint64(1<<63 | 7<<32 | pkt.MaxPitch), 0xbfff_bfff_bfff_bfff
 	for i, wrong := range [15]uint64{1: place | 4<<32, 2: clip, 4: place | 4<<32, 5: clip, 14: ^uint64(pkt.MaxProgress)} {
-		if i == 14 && !r.c.Preemption {
+		if i == 14 && !r.c.Caps.Has(caps.Preemption) {
 			continue
 		}
 		for ; wrong != 0; wrong &= wrong - 1 {
@@ -138,7 +139,7 @@ func (r *rows) restored() {
 // windows has the packets of guarded buffers that name a range which no window
 // opens, or opens too little.
 func (r *rows) windows() {
-	if !r.c.Protection {
+	if !r.c.Caps.Has(caps.Protection) {
 		return
 	}
 	add := func(l pkt.Layout, field string, front, p []uint32, bad uint64) {

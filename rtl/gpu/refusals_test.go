@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
@@ -54,11 +55,11 @@ func (s stand) String() string { return [...]string{"ring", "indirect buffer", "
 func built(c gpu.Config, op uint8) bool {
 	switch op {
 	case pkt.OpSetWindow:
-		return c.Protection
+		return c.Caps.Has(caps.Protection)
 	case pkt.OpWaitFence:
-		return c.Timeline
+		return c.Caps.Has(caps.Timeline)
 	case pkt.OpSaveState, pkt.OpRestoreState:
-		return c.Contexts
+		return c.Caps.Has(caps.Contexts)
 	}
 	_, known := pkt.Lookup(op)
 	return known

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
@@ -210,7 +211,7 @@ func TestLegalPackets(t *testing.T) {
 		for _, l := range pkt.Table {
 			require.NotNil(t, legalPackets[l.Op], l.Name)
 			for at := range stands {
-				if !built(c, l.Op) || at == guarded && !c.Protection || at != inRing && l.Privileged {
+				if !built(c, l.Op) || at == guarded && !c.Caps.Has(caps.Protection) || at != inRing && l.Privileged {
 					continue
 				}
 				r := newRefuser(t, c)

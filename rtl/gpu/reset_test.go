@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
@@ -50,9 +51,9 @@ func (m *machine) configSpace() map[uint64]uint32 {
 // requireReset holds the registers against their tables; kept are the offsets
 // of those that the reset leaves alone.
 func (m *machine) requireReset(kept func(off uint32) bool) {
-	caps := m.readReg(idreg.Caps)
+	have := caps.Of(m.readReg(idreg.Caps), m.readReg(idreg.Caps2))
 	for _, e := range regmap.New().Entries() {
-		if e.In(caps) && !e.Reg.Config && e.Reg.Name != "TIME_LO" && !kept(e.Off()) {
+		if e.In(have) && !e.Reg.Config && e.Reg.Name != "TIME_LO" && !kept(e.Off()) {
 			require.Equal(m.t, e.Reg.Reset, m.readReg(uint64(e.Off())), e.Name())
 		}
 	}

@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/fence"
 	"github.com/hilgpu/hilgpu/rtl/hdl"
@@ -61,7 +62,7 @@ func (g *GPU) aside(regs regbus.Req, t taken) side {
 	s.f0, s.f1 = g.cp0.Fence(), g.cp1.Fence()
 	s.rst = g.resets()
 	s.whole, s.function = g.ident.Whole(), g.pcie.Function()
-	if (g.config.Counters || g.config.Watchdog) && !hdl.Asleep(g.perf.Quiet() && g.watchdog.Quiet() && regs.Op == regbus.None) {
+	if (g.config.Caps.Has(caps.Counters) || g.config.Caps.Has(caps.Watchdog)) && !hdl.Asleep(g.perf.Quiet() && g.watchdog.Quiet() && regs.Op == regbus.None) {
 		s.l0, s.m0 = g.levels(0), g.moves(0, t.bytes)
 		s.l0.Write = g.stalls(0, t.header|t.beat)
 		if g.config.Nodes == 2 {
@@ -88,10 +89,10 @@ func (g *GPU) tickSide(s side, t taken, regs regbus.Req) {
 			has(t.refused, noc.WriteFence1), regs, s.rst.Whole)
 	}
 	g.reset.Tick(s.whole, s.function, s.rst)
-	if g.config.Counters {
+	if g.config.Caps.Has(caps.Counters) {
 		g.perf.Tick(s.l0, s.l1, s.m0, s.m1, regs, s.rst.Whole)
 	}
-	if g.config.Watchdog {
+	if g.config.Caps.Has(caps.Watchdog) {
 		g.watchdog.Tick(watched(s.l0, s.m0), watched(s.l1, s.m1), regs, s.rst.Whole)
 	}
 }

@@ -5,6 +5,7 @@ package ident
 import (
 	"math"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/hdl"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
@@ -13,22 +14,15 @@ import (
 
 // Params are the values of the registers that describe the configuration.
 type Params struct {
-	Nodes      int    // command processors
-	Tags       int    // DMA reads in flight
-	LengthBits int    // width of a linear packet's byte count
-	HostBits   int    // width of a host address
-	VRAMBytes  uint64 // below 4 GiB
-	VRAMPorts  int    // 1 or 2
-	ClockHz    uint32 // of the clock that TIME counts
-	MapHash    uint32 // of the register and packet map
-	Aperture   bool   // BAR 2
-	Protection bool   // windows
-	Coalescing bool   // messages for several events
-	Counters   bool   // performance counters
-	Watchdog   bool   // the watchdog
-	Timeline   bool   // fences of 64 bits
-	Contexts   bool   // state saved and restored
-	Preemption bool   // nodes stop where they are asked to
+	Nodes      int      // command processors
+	Tags       int      // DMA reads in flight
+	LengthBits int      // width of a linear packet's byte count
+	HostBits   int      // width of a host address
+	VRAMBytes  uint64   // below 4 GiB
+	VRAMPorts  int      // 1 or 2
+	ClockHz    uint32   // of the clock that TIME counts
+	MapHash    uint32   // of the register and packet map
+	Caps       caps.Set // what was built
 }
 
 // Error is a refused access to a BAR; Cause idreg.ErrNone means that there is
@@ -56,6 +50,7 @@ type Error struct {
 //	Source  idreg.Block
 type Module struct {
 	caps     uint32
+	caps2    uint32
 	mapHash  uint32
 	vram     uint32
 	clockHz  uint32
@@ -74,33 +69,10 @@ type Module struct {
 
 // New returns the block after reset.
 func New(p Params) Module {
-	caps := uint32(p.Nodes) | uint32(p.Tags)<<8 | uint32(p.LengthBits)<<16 | uint32(p.VRAMPorts)<<27
-	if p.Aperture {
-		caps |= idreg.CapsAperture
-	}
-	if p.Protection {
-		caps |= idreg.CapsProtection
-	}
-	if p.Coalescing {
-		caps |= idreg.CapsCoalescing
-	}
-	if p.Timeline {
-		caps |= idreg.CapsTimeline
-	}
-	if p.Contexts {
-		caps |= idreg.CapsContexts
-	}
-	if p.Preemption {
-		caps |= idreg.CapsPreemption
-	}
-	if p.Counters {
-		caps |= idreg.CapsCounters
-	}
-	if p.Watchdog {
-		caps |= idreg.CapsWatchdog
-	}
+	numbers := uint32(p.Nodes) | uint32(p.Tags)<<8 | uint32(p.LengthBits)<<16 | uint32(p.VRAMPorts)<<27
 	return Module{
-		caps:     caps,
+		caps:     numbers | p.Caps.Word(0),
+		caps2:    p.Caps.Word(1),
 		mapHash:  p.MapHash,
 		vram:     uint32(p.VRAMBytes),
 		clockHz:  p.ClockHz,
@@ -186,6 +158,8 @@ func (m *Module) answer(r regbus.Req, resetting bool) {
 		m.fixed = idreg.VersionValue
 	case idreg.Caps:
 		m.fixed = m.caps
+	case idreg.Caps2:
+		m.fixed = m.caps2
 	case idreg.MapHash:
 		m.fixed = m.mapHash
 	case idreg.VRAMSize:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 	"github.com/hilgpu/hilgpu/rtl/reset"
@@ -44,14 +45,16 @@ func TestRegisters(t *testing.T) {
 		{"VRAM_SIZE", 0x10, 0x01000000},
 		{"CLOCK_HZ", 0x14, 100_000_000},
 		{"HOST_BITS", 0x40, 48},
+		{"CAPS2", 0x48, 0},
 	} {
 		write(&m, tt.off, 0xffffffff)
 		assert.Equal(t, tt.want, read(&m, tt.off), "%s is read-only", tt.name)
 	}
 	more := params
-	more.VRAMPorts, more.Aperture = 1, true
+	more.VRAMPorts, more.Caps = 1, caps.Aperture|1<<63
 	m = New(more)
 	assert.Equal(t, uint32(0x28201002), read(&m, idreg.Caps))
+	assert.Equal(t, uint32(0x80000000), read(&m, idreg.Caps2))
 	for off := uint16(0); off < idreg.Size; off += 4 {
 		mapped := false
 		for _, r := range idreg.Block.Regs {

@@ -7,48 +7,51 @@ import (
 )
 
 // ModuleWords is how many words Snapshot fills.
-const ModuleWords = 13
+const ModuleWords = 14
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
 	_ = s[ModuleWords-1]
 	s[0] = uint64(m.caps)
-	s[1] = uint64(m.mapHash)
-	s[2] = uint64(m.vram)
-	s[3] = uint64(m.clockHz)
-	s[4] = uint64(m.hostBits)
-	s[5] = m.time
-	s[6] = uint64(m.errCount)
-	s[7] = uint64(m.errInfo)
-	s[8] = hdl.Bit(m.whole)
-	s[9] = hdl.Bit(m.hit)
-	s[10] = hdl.Bit(m.showTime)
-	s[11] = hdl.Bit(m.showCount)
-	s[12] = uint64(m.fixed)
+	s[1] = uint64(m.caps2)
+	s[2] = uint64(m.mapHash)
+	s[3] = uint64(m.vram)
+	s[4] = uint64(m.clockHz)
+	s[5] = uint64(m.hostBits)
+	s[6] = m.time
+	s[7] = uint64(m.errCount)
+	s[8] = uint64(m.errInfo)
+	s[9] = hdl.Bit(m.whole)
+	s[10] = hdl.Bit(m.hit)
+	s[11] = hdl.Bit(m.showTime)
+	s[12] = hdl.Bit(m.showCount)
+	s[13] = uint64(m.fixed)
 }
 
 // Restore sets the registers to what Snapshot stored.
 func (m *Module) Restore(s []uint64) {
 	_ = s[ModuleWords-1]
 	m.caps = uint32(s[0])
-	m.mapHash = uint32(s[1])
-	m.vram = uint32(s[2])
-	m.clockHz = uint32(s[3])
-	m.hostBits = uint32(s[4])
-	m.time = s[5]
-	m.errCount = uint32(s[6])
-	m.errInfo = uint16(s[7])
-	m.whole = s[8] != 0
-	m.hit = s[9] != 0
-	m.showTime = s[10] != 0
-	m.showCount = s[11] != 0
-	m.fixed = uint32(s[12])
+	m.caps2 = uint32(s[1])
+	m.mapHash = uint32(s[2])
+	m.vram = uint32(s[3])
+	m.clockHz = uint32(s[4])
+	m.hostBits = uint32(s[5])
+	m.time = s[6]
+	m.errCount = uint32(s[7])
+	m.errInfo = uint16(s[8])
+	m.whole = s[9] != 0
+	m.hit = s[10] != 0
+	m.showTime = s[11] != 0
+	m.showCount = s[12] != 0
+	m.fixed = uint32(s[13])
 }
 
 // Signals appends what the words of Snapshot are; at is the instance.
 func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	s = append(s,
 		hdl.Signal{Name: at + ".caps", Width: 32},
+		hdl.Signal{Name: at + ".caps2", Width: 32},
 		hdl.Signal{Name: at + ".mapHash", Width: 32},
 		hdl.Signal{Name: at + ".vram", Width: 32},
 		hdl.Signal{Name: at + ".clockHz", Width: 32},

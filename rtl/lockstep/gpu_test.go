@@ -25,7 +25,7 @@ func newDevice(t *testing.T, c gpu.Config, s Sim) *Device {
 // are make lockstep.
 func TestGPU(t *testing.T) {
 	lean := gpu.Small()
-	lean.VRAMPorts, lean.Aperture = 1, false
+	lean.VRAMPorts, lean.Caps = 1, 0
 	for name, c := range map[string]gpu.Config{"default": gpu.Default(), "small": gpu.Small(), "small, one port, no aperture": lean} {
 		t.Run(name, func(t *testing.T) {
 			dev := newDevice(t, c, Icarus)

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 )
@@ -40,7 +41,7 @@ func TestRandomHostReachesEverything(t *testing.T) {
 				assert.Greater(t, n, 100, "completions with status %d", i+1)
 			}
 			for cause := uint32(cpreg.CauseOpcode); cause <= cpreg.CauseWindow; cause++ {
-				if cause == cpreg.CauseWindow && !g.Config().Protection {
+				if cause == cpreg.CauseWindow && !g.Config().Caps.Has(caps.Protection) {
 					continue
 				}
 				assert.Positive(t, s.causes[cause], cpreg.Causes[cause])

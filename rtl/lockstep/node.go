@@ -3,6 +3,7 @@ package lockstep
 import (
 	"encoding/binary"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
@@ -38,7 +39,7 @@ func (h *host) cpReg(n int, off uint64) uint64 { return cpreg.Base + uint64(n)*c
 func (h *host) start(n int) {
 	d := &h.nodes[n]
 	*d = node{log2: cpreg.MinRingLog2 + uint(h.rng.IntN(5)), id: d.id, base: pkt.Host | memBase + ringsAt + uint64(n)<<12, bare: 2}
-	if h.percent(10) && h.dev.Config().Aperture {
+	if h.percent(10) && h.dev.Config().Caps.Has(caps.Aperture) {
 		d.base = h.dev.Config().VRAMBytes - uint64(n+1)<<12
 	}
 	h.setReg(h.cpReg(n, cpreg.Ctl), cpreg.CtlReset)
@@ -222,17 +223,17 @@ func (h *host) choose(n int, inside bool) encoder {
 	case 10, 11:
 		return pkt.Fill2D{X: coord(10), Y: coord(5), W: coord(20), H: coord(8), Value: h.rng.Uint64()}
 	case 12:
-		if there := h.dev.Config().Contexts || h.percent(10); there && !inside && h.percent(60) {
+		if there := h.dev.Config().Caps.Has(caps.Contexts) || h.percent(10); there && !inside && h.percent(60) {
 			return h.context(n)
 		}
 		return pkt.WriteReg{Off: idreg.Scratch0 + 4*h.rng.Uint32N(4), Value: h.rng.Uint32()}
 	case 13:
-		if there := h.dev.Config().Timeline || h.percent(10); there && !inside && h.percent(70) {
+		if there := h.dev.Config().Caps.Has(caps.Timeline) || h.percent(10); there && !inside && h.percent(70) {
 			return h.wait()
 		}
 		return pkt.WriteReg{Off: idreg.Scratch0 + 4*h.rng.Uint32N(4), Value: h.rng.Uint32()}
 	case 14:
-		if there := h.dev.Config().Protection || h.percent(10); there && !inside && h.percent(70) {
+		if there := h.dev.Config().Caps.Has(caps.Protection) || h.percent(10); there && !inside && h.percent(70) {
 			return h.window()
 		}
 		return pkt.Timestamp{Addr: h.address() &^ 7}
@@ -332,7 +333,7 @@ func (h *host) indirect(n int, inside bool) encoder {
 		p = p[:len(p)-4]
 	}
 	h.store(addr, p)
-	return pkt.Indirect{Addr: addr, Dwords: uint32(len(p) / 4), Resume: h.dev.Config().Preemption && h.percent(20)}
+	return pkt.Indirect{Addr: addr, Dwords: uint32(len(p) / 4), Resume: h.dev.Config().Caps.Has(caps.Preemption) && h.percent(20)}
 }
 
 // address is one of data: in VRAM or in host memory, rarely at the end of one of them

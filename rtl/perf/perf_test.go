@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/rtl/perf"
@@ -121,7 +121,7 @@ func TestRegisters(t *testing.T) {
 		m := perf.New(nodes)
 		mapped := map[uint16]bool{}
 		for _, e := range regmap.New().Entries() {
-			if e.Block.Name == "PERF" && e.In(uint32(nodes|idreg.CapsCounters)) {
+			if e.Block.Name == "PERF" && e.In(caps.Of(uint32(nodes), 0)|caps.Counters) {
 				mapped[uint16(e.Reg.Off)] = true
 			}
 		}

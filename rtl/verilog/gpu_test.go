@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/verilog/testdata/sample"
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
@@ -17,10 +18,7 @@ import (
 // features is a small configuration with everything that can be left out.
 func features() gpu.Config {
 	c := gpu.Small()
-	c.Protection, c.Coalescing = gpu.Default().Protection, gpu.Default().Coalescing
-	d := gpu.Default()
-	c.Timeline, c.Contexts, c.Preemption = d.Timeline, d.Contexts, d.Preemption
-	c.Counters, c.Watchdog = d.Counters, d.Watchdog
+	c.Caps = caps.All()
 	return c
 }
 

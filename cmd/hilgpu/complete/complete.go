@@ -77,7 +77,7 @@ func outputFile(command string) completer {
 
 // argCompleters complete arguments, by the path of the command.
 func argCompleters() map[string]completer {
-	names := regs.NewNames(0)
+	names := regs.AllNames()
 	return map[string]completer{
 		"hilgpu run compose":   file(ofEnding, "png", "jpg", "jpeg"),
 		"hilgpu board serve":   selectors(boards.CompleteServed),

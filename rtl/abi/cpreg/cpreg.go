@@ -3,7 +3,7 @@
 package cpreg
 
 import (
-	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 )
 
@@ -83,7 +83,7 @@ const (
 // Block returns the description of node n's registers.
 func Block(n int) reg.Block {
 	name := [Nodes]string{"CP0", "CP1"}[n]
-	needs := [Nodes]uint32{0, idreg.CapsNode1}[n]
+	needs := [Nodes]caps.Set{0, caps.Node1}[n]
 	return reg.Block{Name: name, Base: Base + uint32(n)*Stride, Size: Stride, Doc: "command processor and fence unit of a node", Needs: needs, Regs: []reg.Reg{
 		{Off: Ctl, Name: "CTL", Access: reg.RW, Poke: reg.Destructive, Doc: "fetch control", Fields: []reg.Field{
 			{Mask: CtlRun, Name: "RUN", Doc: "fetch from the ring while RPTR differs from WPTR; a fault clears it, and so does a stop for PREEMPT: a write in between starts the node at RPTR again"},

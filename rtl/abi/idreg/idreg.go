@@ -1,7 +1,14 @@
 // Package idreg declares the identity and control registers of the device (ID).
 package idreg
 
-import "github.com/hilgpu/hilgpu/rtl/abi/reg"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
+	"github.com/hilgpu/hilgpu/rtl/abi/reg"
+)
 
 // Offsets from Base in BAR0, in bytes, and field masks.
 const (
@@ -26,24 +33,17 @@ const (
 	ErrInfo   = 0x3c
 	HostBits  = 0x40
 	Reset     = 0x44
+	Caps2     = 0x48
 
 	MagicValue   = 0x47504c48 // bytes 48 4c 50 47, "HLPG"
 	VersionValue = 0x00010000
 
-	CapsNodes      = 0xf << 0
-	CapsNode1      = 2 << 0 // of CapsNodes: there is a node 1
-	CapsProtection = 1 << 4
-	CapsCoalescing = 1 << 5
-	CapsCounters   = 1 << 6
-	CapsWatchdog   = 1 << 7
-	CapsTags       = 0xff << 8
-	CapsLength     = 0x3f << 16
-	CapsTimeline   = 1 << 24
-	CapsContexts   = 1 << 25
-	CapsPreemption = 1 << 26
-	CapsVRAMPorts  = 3 << 27
-	CapsTwoPorts   = 2 << 27 // of CapsVRAMPorts
-	CapsAperture   = 1 << 29
+	// The numbers in CAPS; its other bits are those of package caps.
+	CapsNodes     = 0xf << 0
+	CapsTags      = 0xff << 8
+	CapsLength    = 0x3f << 16
+	CapsVRAMPorts = 3 << 27
+	CapsTwoPorts  = 2 << 27 // of CapsVRAMPorts
 
 	ResetWhole = 1 << 0
 
@@ -64,20 +64,12 @@ const (
 var Block = reg.Block{Name: "ID", Base: Base, Size: Size, Doc: "identity, capabilities and errors of the register path", Regs: []reg.Reg{
 	{Off: Magic, Name: "MAGIC", Access: reg.RO, Reset: MagicValue, Doc: "the bytes H, L, P, G in address order; anything else is another device or a byte-order error"},
 	{Off: Version, Name: "VERSION", Access: reg.RO, Reset: VersionValue, Doc: "major 31..16, minor 15..0"},
-	{Off: Caps, Name: "CAPS", Access: reg.RO, Config: true, Doc: "what this configuration has", Fields: []reg.Field{
-		{Mask: CapsNodes, Name: "NODES", Doc: "number of nodes, 1 or 2"},
-		{Mask: CapsProtection, Name: "PROTECTION", Doc: "1: CTL.PROTECT and SET_WINDOW are there"},
-		{Mask: CapsCoalescing, Name: "COALESCING", Doc: "1: INTC.COALESCE_COUNT and INTC.COALESCE_TIME are there"},
-		{Mask: CapsCounters, Name: "COUNTERS", Doc: "1: the block PERF is there"},
-		{Mask: CapsWatchdog, Name: "WATCHDOG", Doc: "1: the block WDOG is there"},
-		{Mask: CapsTags, Name: "TAGS", Doc: "reads that the DMA engine keeps in flight"},
-		{Mask: CapsLength, Name: "LENGTH", Unit: "bits", Doc: "width of the byte length of a linear COPY or FILL"},
-		{Mask: CapsTimeline, Name: "TIMELINE", Doc: "1: fences have 64 bits, and WAIT_FENCE is there"},
-		{Mask: CapsContexts, Name: "CONTEXTS", Doc: "1: SAVE_STATE and RESTORE_STATE are there"},
-		{Mask: CapsPreemption, Name: "PREEMPTION", Doc: "1: CP.PREEMPT and what belongs to it are there"},
-		{Mask: CapsVRAMPorts, Name: "VRAM_PORTS", Doc: "ports of VRAM: 2, it is read and written in the same clock, or 1, one or the other"},
-		{Mask: CapsAperture, Name: "APERTURE", Doc: "1: BAR 2 is VRAM; 0: there is no BAR 2, and VRAM is reached by packets alone"},
-	}},
+	{Off: Caps, Name: "CAPS", Access: reg.RO, Config: true, Doc: "what this configuration has", Fields: capsFields(0,
+		reg.Field{Mask: CapsNodes, Name: "NODES", Doc: "number of nodes, 1 or 2"},
+		reg.Field{Mask: CapsTags, Name: "TAGS", Doc: "reads that the DMA engine keeps in flight"},
+		reg.Field{Mask: CapsLength, Name: "LENGTH", Unit: "bits", Doc: "width of the byte length of a linear COPY or FILL"},
+		reg.Field{Mask: CapsVRAMPorts, Name: "VRAM_PORTS", Doc: "ports of VRAM: 2, it is read and written in the same clock, or 1, one or the other"},
+	)},
 	{Off: MapHash, Name: "MAP_HASH", Access: reg.RO, Config: true, Doc: "first four bytes, big-endian, of the SHA-256 of the canonical register and packet map"},
 	{Off: VRAMSize, Name: "VRAM_SIZE", Access: reg.RO, Config: true, Unit: "bytes", Doc: "size of VRAM, a power of two"},
 	{Off: ClockHz, Name: "CLOCK_HZ", Access: reg.RO, Config: true, Unit: "Hz", Doc: "frequency of the clock that TIME counts"},
@@ -99,4 +91,18 @@ var Block = reg.Block{Name: "ID", Base: Base, Size: Size, Doc: "identity, capabi
 	{Off: Reset, Name: "RESET", Access: reg.RW, Volatile: true, Poke: reg.Destructive, Doc: "the whole reset", Fields: []reg.Field{
 		{Mask: ResetWhole, Name: "WHOLE", Write: reg.Trigger, Doc: "1 resets both nodes with their FENCE, and all registers of BAR0 but TIME and the MSI-X table; configuration space and VRAM are kept. Writes that have started are ended first, reads of host memory are not awaited: late completions are dropped. Reads as 1 until done"},
 	}},
+	{Off: Caps2, Name: "CAPS2", Access: reg.RO, Config: true, Doc: "more of what this configuration has; bits without a field are reserved and 0", Fields: capsFields(1)},
 }}
+
+// capsFields returns the fields of CAPS, for word 0, or of CAPS2, for word 1: a
+// bit for each capability that is there, and numbers.
+func capsFields(word int, numbers ...reg.Field) []reg.Field {
+	fields := numbers
+	for _, c := range caps.Table {
+		if mask := c.Bit.Word(word); mask != 0 {
+			fields = append(fields, reg.Field{Mask: mask, Name: c.Name, Doc: fmt.Sprintf("1: %s (%s)", c.Doc, c.There)})
+		}
+	}
+	slices.SortFunc(fields, func(a, b reg.Field) int { return cmp.Compare(a.Mask, b.Mask) })
+	return fields
+}

@@ -2,7 +2,7 @@
 package perfreg
 
 import (
-	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 )
 
@@ -30,7 +30,7 @@ const (
 )
 
 // counter returns both registers of a counter.
-func counter(off uint32, name, suffix string, needs uint32, unit, doc string) []reg.Reg {
+func counter(off uint32, name, suffix string, needs caps.Set, unit, doc string) []reg.Reg {
 	half := func(off uint32, end, doc string) reg.Reg {
 		return reg.Reg{Off: off, Name: name + end + suffix, Access: reg.RO, Needs: needs, Unit: unit, Doc: doc}
 	}
@@ -39,7 +39,7 @@ func counter(off uint32, name, suffix string, needs uint32, unit, doc string) []
 
 // node returns the counters of a node.
 func node(n uint32) []reg.Reg {
-	suffix, needs, at := [2]string{"0", "1"}[n], [2]uint32{0, idreg.CapsNode1}[n], Node+n*Stride
+	suffix, needs, at := [2]string{"0", "1"}[n], [2]caps.Set{0, caps.Node1}[n], Node+n*Stride
 	var rs []reg.Reg
 	for _, c := range []struct {
 		off             uint32
@@ -58,7 +58,7 @@ func node(n uint32) []reg.Reg {
 }
 
 // Block describes the registers.
-var Block = reg.Block{Name: "PERF", Base: Base, Size: Size, Needs: idreg.CapsCounters, Doc: "performance counters", Regs: registers()}
+var Block = reg.Block{Name: "PERF", Base: Base, Size: Size, Needs: caps.Counters, Doc: "performance counters", Regs: registers()}
 
 func registers() []reg.Reg {
 	rs := []reg.Reg{{Off: Ctl, Name: "CTL", Access: reg.RW, Poke: reg.Safe, Doc: "all counters of all nodes at once, in the clock of the write: first SNAPSHOT, then CLEAR, then RUN", Fields: []reg.Field{

@@ -103,7 +103,7 @@ type NOP struct {
 // An Indirect executes Dwords dwords at Addr as packets, then goes on behind
 // itself. With Resume the first of them, a COPY, FILL, COPY_2D or FILL_2D, leaves
 // out what the register PROGRESS says that it has done. It is legal in the ring
-// only; Resume is reserved without CAPS.PREEMPTION.
+// only.
 //
 //	dword  bits   field
 //	0      31..0  header, op 0x02, body 3
@@ -253,8 +253,7 @@ type Fence struct {
 // reads and writes memory only in windows: each range that it names has to lie
 // whole in one of them, and in a writable one if it is written. Packets in the
 // ring, and INDIRECT for the buffer that it executes, need no window. A Size of 0
-// closes the window; after a reset all are closed. It is legal in the ring only
-// and exists if CAPS.PROTECTION is set.
+// closes the window; after a reset all are closed. It is legal in the ring only.
 //
 //	dword  bits   field
 //	0      31..0  header, op 0x11, body 5
@@ -271,8 +270,7 @@ type SetWindow struct {
 
 // A WaitFence waits until the timeline of a node, its own or the other one, has
 // reached Value. Nothing but a fence of that node, a preset by the host, a reset
-// of this node or PREEMPT ends the wait. It is legal in the ring only and exists
-// if CAPS.TIMELINE is set.
+// of this node or PREEMPT ends the wait. It is legal in the ring only.
 //
 //	dword  bits   field
 //	0      31..0  header, op 0x12, body 3
@@ -291,7 +289,7 @@ type WaitFence struct {
 // bits 19..0, Format in 34..32 and in bit 63 that it has been set; the third
 // has X0, Y0, X1 and Y1, from bit 0 on. The first word of a window is its Base;
 // the second has Size in bits 62..0 and Writable in 63. It is legal in the ring
-// only and exists if CAPS.CONTEXTS is set.
+// only.
 //
 //	dword  bits   field
 //	0      31..0  header, op 0x13, body 2
@@ -304,7 +302,7 @@ type SaveState struct {
 // every earlier packet of the node has retired and its writes are visible. A
 // word of a surface or of PROGRESS with a reserved bit or a field out of range
 // is a fault, and is left out; the others are taken, windows as they are. It is
-// legal in the ring only and exists if CAPS.CONTEXTS is set.
+// legal in the ring only.
 //
 //	dword  bits   field
 //	0      31..0  header, op 0x14, body 2

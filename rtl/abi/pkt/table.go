@@ -1,6 +1,10 @@
 package pkt
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
+)
 
 // Kind says what the value of a field is, which decides how it is printed and
 // what a validator has to do about it.
@@ -37,6 +41,7 @@ type Field struct {
 	Align uint64   // the value is a multiple of it; 0: any
 	Unit  string   // unit of the value, or ""
 	Enum  []string // names of the values from 0, or nil
+	Needs caps.Set // what a device has if the field is not reserved
 	Doc   string   // meaning of the value
 }
 
@@ -53,12 +58,13 @@ func (f Field) Get(p []byte) uint64 {
 // A Layout describes a packet.
 type Layout struct {
 	Op         uint8
-	Name       string  // what disassembly and documents call it
-	Body       uint32  // dwords after the header
-	Variable   bool    // any body of 0 to Body dwords, which is not looked at
-	Privileged bool    // legal in the ring only
-	Fields     []Field // in the order of their dwords and bits
-	Doc        string  // what the packet does, as a sentence without its subject
+	Name       string   // what disassembly and documents call it
+	Body       uint32   // dwords after the header
+	Variable   bool     // any body of 0 to Body dwords, which is not looked at
+	Privileged bool     // legal in the ring only
+	Needs      caps.Set // what a device has if the opcode is legal
+	Fields     []Field  // in the order of their dwords and bits
+	Doc        string   // what the packet does, as a sentence without its subject
 }
 
 // Reserved returns the bits of the i-th dword of the packet, the header being
@@ -110,10 +116,10 @@ var Table = []Layout{
 	{Op: OpNOP, Name: "NOP", Body: MaxNOP, Variable: true, Doc: "does nothing. Its body is skipped.", Fields: []Field{
 		{Name: "Skip", Dword: 0, Mask: HeaderBody, Unit: "dwords", Doc: "length of the body"},
 	}},
-	{Op: OpIndirect, Name: "INDIRECT", Body: IndirectBody, Privileged: true, Doc: "executes Dwords dwords at Addr as packets, then goes on behind itself. With Resume the first of them, a COPY, FILL, COPY_2D or FILL_2D, leaves out what the register PROGRESS says that it has done. It is legal in the ring only; Resume is reserved without CAPS.PREEMPTION.", Fields: []Field{
+	{Op: OpIndirect, Name: "INDIRECT", Body: IndirectBody, Privileged: true, Doc: "executes Dwords dwords at Addr as packets, then goes on behind itself. With Resume the first of them, a COPY, FILL, COPY_2D or FILL_2D, leaves out what the register PROGRESS says that it has done. It is legal in the ring only.", Fields: []Field{
 		{Name: "Addr", Dword: 1, Mask: mask64, Kind: AddrRead, Align: 4, Unit: "bytes", Doc: "first dword of the indirect buffer"},
 		{Name: "Dwords", Dword: 3, Mask: MaxIndirect, Unit: "dwords", Doc: "length of the indirect buffer"},
-		{Name: "Resume", Dword: 3, Mask: 1 << 20, Kind: Flag, Doc: "1 if PROGRESS is what the first packet has done"},
+		{Name: "Resume", Dword: 3, Mask: 1 << 20, Kind: Flag, Needs: caps.Preemption, Doc: "1 if PROGRESS is what the first packet has done"},
 	}},
 	{Op: OpSetState, Name: "SET_STATE", Body: SetStateBody, Doc: "sets one surface of the context's state, which the 2D packets after it use. The clip is half-open, in elements; a 2D packet leaves out what lies outside the clip of a surface it uses. State holds until a node reset.", Fields: []Field{
 		{Name: "Surface", Dword: 1, Mask: 1, Enum: []string{"SOURCE", "DEST"}, Doc: "which surface"},
@@ -167,20 +173,20 @@ var Table = []Layout{
 		{Name: "ID", Dword: 3, Mask: mask32, Doc: "the fence id"},
 		{Name: "IRQ", Dword: 4, Mask: 1, Kind: Flag, Doc: "1 raises the node's DONE event"},
 	}},
-	{Op: OpSetWindow, Name: "SET_WINDOW", Body: SetWindowBody, Privileged: true, Doc: "sets one window of the node, which stays until it is set again or the node is reset. While CTL.PROTECT is set, a packet in an indirect buffer reads and writes memory only in windows: each range that it names has to lie whole in one of them, and in a writable one if it is written. Packets in the ring, and INDIRECT for the buffer that it executes, need no window. A Size of 0 closes the window; after a reset all are closed. It is legal in the ring only and exists if CAPS.PROTECTION is set.", Fields: []Field{
+	{Op: OpSetWindow, Name: "SET_WINDOW", Body: SetWindowBody, Privileged: true, Needs: caps.Protection, Doc: "sets one window of the node, which stays until it is set again or the node is reset. While CTL.PROTECT is set, a packet in an indirect buffer reads and writes memory only in windows: each range that it names has to lie whole in one of them, and in a writable one if it is written. Packets in the ring, and INDIRECT for the buffer that it executes, need no window. A Size of 0 closes the window; after a reset all are closed. It is legal in the ring only.", Fields: []Field{
 		{Name: "Index", Dword: 1, Mask: Windows - 1, Doc: "which window"},
 		{Name: "Writable", Dword: 1, Mask: 1 << 2, Kind: Flag, Doc: "1 lets packets write in the window, too"},
 		{Name: "Base", Dword: 2, Mask: mask64, Kind: AddrWindow, Unit: "bytes", Doc: "first byte of the window"},
 		{Name: "Size", Dword: 4, Mask: mask64, Unit: "bytes", Doc: "length; the window is in VRAM or in reach of the host port"},
 	}},
-	{Op: OpWaitFence, Name: "WAIT_FENCE", Body: WaitFenceBody, Privileged: true, Doc: "waits until the timeline of a node, its own or the other one, has reached Value. Nothing but a fence of that node, a preset by the host, a reset of this node or PREEMPT ends the wait. It is legal in the ring only and exists if CAPS.TIMELINE is set.", Fields: []Field{
+	{Op: OpWaitFence, Name: "WAIT_FENCE", Body: WaitFenceBody, Privileged: true, Needs: caps.Timeline, Doc: "waits until the timeline of a node, its own or the other one, has reached Value. Nothing but a fence of that node, a preset by the host, a reset of this node or PREEMPT ends the wait. It is legal in the ring only.", Fields: []Field{
 		{Name: "Node", Dword: 1, Mask: 1, Doc: "whose timeline, below CAPS.NODES"},
 		{Name: "Value", Dword: 2, Mask: mask64, Doc: "what it has to reach"},
 	}},
-	{Op: OpSaveState, Name: "SAVE_STATE", Body: SaveStateBody, Privileged: true, Doc: "writes the context's state to the StateBytes bytes at Addr: the source surface in the words of 8 bytes 0 to 2, the destination surface in 3 to 5, with CAPS.PROTECTION window i in 6+2i and 7+2i, and with CAPS.PREEMPTION the register PROGRESS in word 14. The other words are not written. The first word of a surface is its Base; the second has Pitch in bits 19..0, Format in 34..32 and in bit 63 that it has been set; the third has X0, Y0, X1 and Y1, from bit 0 on. The first word of a window is its Base; the second has Size in bits 62..0 and Writable in 63. It is legal in the ring only and exists if CAPS.CONTEXTS is set.", Fields: []Field{
+	{Op: OpSaveState, Name: "SAVE_STATE", Body: SaveStateBody, Privileged: true, Needs: caps.Contexts, Doc: "writes the context's state to the StateBytes bytes at Addr: the source surface in the words of 8 bytes 0 to 2, the destination surface in 3 to 5, with CAPS.PROTECTION window i in 6+2i and 7+2i, and with CAPS.PREEMPTION the register PROGRESS in word 14. The other words are not written. The first word of a surface is its Base; the second has Pitch in bits 19..0, Format in 34..32 and in bit 63 that it has been set; the third has X0, Y0, X1 and Y1, from bit 0 on. The first word of a window is its Base; the second has Size in bits 62..0 and Writable in 63. It is legal in the ring only.", Fields: []Field{
 		{Name: "Addr", Dword: 1, Mask: mask64, Kind: AddrWrite, Align: StateBytes, Unit: "bytes", Doc: "where the state goes"},
 	}},
-	{Op: OpRestoreState, Name: "RESTORE_STATE", Body: RestoreStateBody, Privileged: true, Doc: "reads the context's state from where SAVE_STATE wrote it, once every earlier packet of the node has retired and its writes are visible. A word of a surface or of PROGRESS with a reserved bit or a field out of range is a fault, and is left out; the others are taken, windows as they are. It is legal in the ring only and exists if CAPS.CONTEXTS is set.", Fields: []Field{
+	{Op: OpRestoreState, Name: "RESTORE_STATE", Body: RestoreStateBody, Privileged: true, Needs: caps.Contexts, Doc: "reads the context's state from where SAVE_STATE wrote it, once every earlier packet of the node has retired and its writes are visible. A word of a surface or of PROGRESS with a reserved bit or a field out of range is a fault, and is left out; the others are taken, windows as they are. It is legal in the ring only.", Fields: []Field{
 		{Name: "Addr", Dword: 1, Mask: mask64, Kind: AddrRead, Align: StateBytes, Unit: "bytes", Doc: "where the state is"},
 	}},
 }

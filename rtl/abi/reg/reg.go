@@ -2,6 +2,8 @@
 // dumps, command line, documents and the map hash are made from.
 package reg
 
+import "github.com/hilgpu/hilgpu/rtl/abi/caps"
+
 // Access says what a plain read and write do.
 type Access uint8
 
@@ -49,10 +51,10 @@ type Reg struct {
 	Off      uint32 // from the block's base, in bytes, a multiple of 4
 	Name     string // hardware name
 	Access   Access
-	Reset    uint32 // value after reset, unless Config
-	Config   bool   // the reset value depends on the configuration
-	Needs    uint32 // bits of ID.CAPS that are set if the register is there
-	Volatile bool   // the device may change it by itself
+	Reset    uint32   // value after reset, unless Config
+	Config   bool     // the reset value depends on the configuration
+	Needs    caps.Set // what a device has if it has the register
+	Volatile bool     // the device may change it by itself
 	Read     Effect
 	Write    Effect
 	Poke     Poke
@@ -67,6 +69,6 @@ type Block struct {
 	Base  uint32 // in BAR0, in bytes
 	Size  uint32 // bytes that belong to the block; those without a register are unmapped
 	Doc   string
-	Needs uint32 // bits of ID.CAPS that are set if the block is there
+	Needs caps.Set // what a device has if it has the block
 	Regs  []Reg
 }

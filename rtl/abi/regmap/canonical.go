@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 )
@@ -37,7 +38,7 @@ type jsonBlock struct {
 	Name  string    `json:"name"`
 	Base  uint32    `json:"base"`
 	Size  uint32    `json:"size"`
-	Needs uint32    `json:"needs"`
+	Needs caps.Set  `json:"needs"`
 	Regs  []jsonReg `json:"regs"`
 }
 
@@ -47,7 +48,7 @@ type jsonReg struct {
 	Access   string      `json:"access"`
 	Reset    uint32      `json:"reset"`
 	Config   bool        `json:"config"`
-	Needs    uint32      `json:"needs"`
+	Needs    caps.Set    `json:"needs"`
 	Volatile bool        `json:"volatile"`
 	Read     string      `json:"read"`
 	Write    string      `json:"write"`
@@ -69,6 +70,7 @@ type jsonPacket struct {
 	Body       uint32           `json:"body"`
 	Variable   bool             `json:"variable"`
 	Privileged bool             `json:"privileged"`
+	Needs      caps.Set         `json:"needs"`
 	Fields     []jsonPacketPart `json:"fields"`
 }
 
@@ -81,6 +83,7 @@ type jsonPacketPart struct {
 	Align uint64   `json:"align"`
 	Unit  string   `json:"unit"`
 	Enum  []string `json:"enum"`
+	Needs caps.Set `json:"needs"`
 }
 
 func canonical(bs []reg.Block, ls []pkt.Layout) []byte {
@@ -109,9 +112,9 @@ func jsonRegOf(r reg.Reg) jsonReg {
 
 func jsonPacketOf(l pkt.Layout) jsonPacket {
 	return jsonPacket{
-		Op: l.Op, Name: l.Name, Body: l.Body, Variable: l.Variable, Privileged: l.Privileged,
+		Op: l.Op, Name: l.Name, Body: l.Body, Variable: l.Variable, Privileged: l.Privileged, Needs: l.Needs,
 		Fields: mapSorted(l.Fields, func(f pkt.Field) jsonPacketPart {
-			return jsonPacketPart{Dword: f.Dword, Mask: f.Mask, Name: f.Name, Kind: f.Kind.String(), Max: f.Max, Align: f.Align, Unit: f.Unit, Enum: f.Enum}
+			return jsonPacketPart{Dword: f.Dword, Mask: f.Mask, Name: f.Name, Kind: f.Kind.String(), Max: f.Max, Align: f.Align, Unit: f.Unit, Enum: f.Enum, Needs: f.Needs}
 		}, func(p jsonPacketPart) uint64 { return uint64(p.Dword)<<32 | p.Mask&(1<<32-1) }),
 	}
 }

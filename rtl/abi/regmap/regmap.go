@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
@@ -29,8 +30,11 @@ func (e Entry) Off() uint32 { return e.Block.Base + e.Reg.Off }
 // Name returns the name that Find takes, as in "CP0.CTL".
 func (e Entry) Name() string { return e.Block.Name + "." + e.Reg.Name }
 
-// In reports whether a device whose ID.CAPS has this value has the register.
-func (e Entry) In(caps uint32) bool { return (e.Block.Needs|e.Reg.Needs)&^caps == 0 }
+// Needs returns what a device has if it has the register.
+func (e Entry) Needs() caps.Set { return e.Block.Needs | e.Reg.Needs }
+
+// In reports whether a device with these capabilities has the register.
+func (e Entry) In(have caps.Set) bool { return have.Has(e.Needs()) }
 
 // Format returns a value of the register with its fields; see reg.Format.
 func (e Entry) Format(value uint32) string { return reg.Format(e.Block, e.Reg, value) }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 )
@@ -19,6 +20,7 @@ func TestLookupAndFind(t *testing.T) {
 	}{
 		{0x0000, "ID.MAGIC"},
 		{0x0040, "ID.HOST_BITS"},
+		{0x0048, "ID.CAPS2"},
 		{0x0100, "INTC.STATUS"},
 		{0x0108, "INTC.RAISE"},
 		{0x0110, "INTC.COALESCE_TIME"},
@@ -50,7 +52,7 @@ func TestLookupAndFind(t *testing.T) {
 
 func TestNotThere(t *testing.T) {
 	m := New()
-	for _, off := range []uint32{0x1, 0x2, 0x48, 0xfc, 0x114, 0x10f0, 0x11f0, 0x7ffc, 0x8020, 0x9008, 0x10000, 0xfffffffc} {
+	for _, off := range []uint32{0x1, 0x2, 0x4c, 0xfc, 0x114, 0x10f0, 0x11f0, 0x7ffc, 0x8020, 0x9008, 0x10000, 0xfffffffc} {
 		_, ok := m.Lookup(off)
 		assert.False(t, ok, "%#x", off)
 	}
@@ -63,8 +65,8 @@ func TestNotThere(t *testing.T) {
 func TestEntriesAreByOffset(t *testing.T) {
 	m := New()
 	es := m.Entries()
-	// 18 ID, 5 INTC, 27 PERF, 2 WDOG, 23 of each CP, 2 vectors of 4 and 2 pending dwords.
-	require.Len(t, es, 18+5+27+2+2*23+2*4+2)
+	// 19 ID, 5 INTC, 27 PERF, 2 WDOG, 23 of each CP, 2 vectors of 4 and 2 pending dwords.
+	require.Len(t, es, 19+5+27+2+2*23+2*4+2)
 	for i, e := range es[1:] {
 		assert.Less(t, es[i].Off(), e.Off())
 	}
@@ -88,13 +90,14 @@ func TestIn(t *testing.T) {
 	m := New()
 	for _, tt := range []struct {
 		name string
-		caps uint32
+		caps uint32 // value of ID.CAPS
 		in   bool
 	}{
 		{"ID.MAGIC", 0, true},
 		{"CP0.CTL", 1, true},
 		{"CP1.CTL", 1, false},
 		{"CP1.CTL", 2, true},
+		{"ID.CAPS2", 1, true},
 		{"INTC.RAISE", 0xffffffdf, true},
 		{"INTC.COALESCE_COUNT", 0xffffffdf, false},
 		{"INTC.COALESCE_TIME", 0x20, true},
@@ -105,8 +108,56 @@ func TestIn(t *testing.T) {
 	} {
 		e, ok := m.Find(tt.name)
 		require.True(t, ok, tt.name)
-		assert.Equal(t, tt.in, e.In(tt.caps), "%s, %#x", tt.name, tt.caps)
+		assert.Equal(t, tt.in, e.In(caps.Of(tt.caps, 0)), "%s, %#x", tt.name, tt.caps)
 	}
+}
+
+// A capability's There names all that needs it: blocks, registers outside of them,
+// packets and fields. Each has something, but for what is no register and no packet.
+func TestThere(t *testing.T) {
+	for _, c := range caps.Table {
+		needed := map[string]bool{}
+		for _, b := range New().Blocks() {
+			if b.Needs.Has(c.Bit) {
+				needed["block "+b.Name] = true
+			}
+			for _, r := range b.Regs {
+				if r.Needs.Has(c.Bit) {
+					needed[b.Name+"."+r.Name] = true
+				}
+			}
+		}
+		for _, l := range pkt.Table {
+			if l.Needs.Has(c.Bit) {
+				needed[l.Name] = true
+			}
+			for _, f := range l.Fields {
+				if f.Needs.Has(c.Bit) {
+					needed[f.Name+" of "+l.Name] = true
+				}
+			}
+		}
+		assert.Equal(t, c.Bit == caps.Aperture, len(needed) == 0, c.Name)
+		for name := range needed {
+			assert.Contains(t, c.There, name, c.Name)
+		}
+	}
+}
+
+// Each capability has its bit in ID.CAPS or ID.CAPS2.
+func TestCapabilityFields(t *testing.T) {
+	n := 0
+	for word, name := range []string{"ID.CAPS", "ID.CAPS2"} {
+		e, ok := New().Find(name)
+		require.True(t, ok)
+		for _, c := range caps.Table {
+			if f, ok := e.Reg.Field(c.Name); ok {
+				assert.Equal(t, c.Bit.Word(word), f.Mask, c.Name)
+				n++
+			}
+		}
+	}
+	assert.Len(t, caps.Table, n)
 }
 
 func TestEntryFormat(t *testing.T) {
@@ -151,8 +202,8 @@ func TestCanonicalGolden(t *testing.T) {
 			}},
 		}},
 	}
-	ls := []pkt.Layout{{Op: 3, Name: "P", Body: 2, Variable: true, Privileged: true, Doc: "prose", Fields: []pkt.Field{
-		{Name: "F", Dword: 1, Mask: 1<<64 - 1, Kind: pkt.AddrWrite, Max: 9, Align: 8, Unit: "bytes", Enum: []string{"Z"}, Doc: "prose"},
+	ls := []pkt.Layout{{Op: 3, Name: "P", Body: 2, Variable: true, Privileged: true, Needs: 1 << 40, Doc: "prose", Fields: []pkt.Field{
+		{Name: "F", Dword: 1, Mask: 1<<64 - 1, Kind: pkt.AddrWrite, Max: 9, Align: 8, Unit: "bytes", Enum: []string{"Z"}, Needs: 8, Doc: "prose"},
 	}}}
 	want := `{"blocks":[` +
 		`{"name":"A","base":0,"size":8,"needs":0,"regs":[` +
@@ -161,8 +212,8 @@ func TestCanonicalGolden(t *testing.T) {
 		`{"mask":6,"name":"HI","unit":"","write":"","enum":["X","Y"]}]},` +
 		`{"off":4,"name":"R4","access":"wo","reset":0,"config":false,"needs":16,"volatile":false,"read":"","write":"trigger","unit":"","fields":[]}]},` +
 		`{"name":"B","base":16,"size":4,"needs":2,"regs":[]}],` +
-		`"packets":[{"op":3,"name":"P","body":2,"variable":true,"privileged":true,"fields":[` +
-		`{"dword":1,"mask":18446744073709551615,"name":"F","kind":"write","max":9,"align":8,"unit":"bytes","enum":["Z"]}]}]}`
+		`"packets":[{"op":3,"name":"P","body":2,"variable":true,"privileged":true,"needs":1099511627776,"fields":[` +
+		`{"dword":1,"mask":18446744073709551615,"name":"F","kind":"write","max":9,"align":8,"unit":"bytes","enum":["Z"],"needs":8}]}]}`
 	assert.Equal(t, want, string(canonical(bs, ls)))
 }
 

@@ -6,11 +6,13 @@ import (
 	"errors"
 
 	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/rtl/abi/wdogreg"
 )
 
@@ -147,25 +149,22 @@ func (a *Access) Place() {
 // resets all nodes, whose timelines stay. It does not wait for the nodes. The
 // function that it returns gives the masks and limits back their values.
 func (a *Access) Still() (restore func()) {
-	caps := a.Reg(idreg.Base + idreg.Caps)
+	have, registers := a.Capabilities(), regmap.New()
 	var was [][2]uint32
-	for _, r := range []struct{ needs, off uint32 }{
-		{0, intcreg.Base + intcreg.Mask},
-		{idreg.CapsCoalescing, intcreg.Base + intcreg.CoalesceCount},
-		{idreg.CapsCoalescing, intcreg.Base + intcreg.CoalesceTime},
-		{idreg.CapsCounters, perfreg.Base + perfreg.Ctl},
-		{idreg.CapsWatchdog, wdogreg.Base + wdogreg.Limit},
+	for _, off := range []uint32{
+		intcreg.Base + intcreg.Mask, intcreg.Base + intcreg.CoalesceCount, intcreg.Base + intcreg.CoalesceTime,
+		perfreg.Base + perfreg.Ctl, wdogreg.Base + wdogreg.Limit,
 	} {
-		if r.needs&^caps == 0 {
-			was = append(was, [2]uint32{r.off, a.Reg(r.off)})
-			a.SetReg(r.off, 0)
+		if e, _ := registers.Lookup(off); e.In(have) {
+			was = append(was, [2]uint32{off, a.Reg(off)})
+			a.SetReg(off, 0)
 		}
 	}
-	if caps&idreg.CapsWatchdog != 0 {
+	if have.Has(caps.Watchdog) {
 		a.SetReg(wdogreg.Base+wdogreg.Status, wdogreg.Hang0|wdogreg.Hang1)
 	}
 	a.SetReg(cpreg.Base+cpreg.Ctl, cpreg.CtlReset)
-	if caps&idreg.CapsNode1 != 0 {
+	if have.Has(caps.Node1) {
 		a.SetReg(cpreg.Base+cpreg.Stride+cpreg.Ctl, cpreg.CtlReset)
 	}
 	return func() {
@@ -173,6 +172,12 @@ func (a *Access) Still() (restore func()) {
 			a.SetReg(w[0], w[1])
 		}
 	}
+}
+
+// Capabilities returns those that the device says it has.
+func (a *Access) Capabilities() caps.Set {
+	word := a.Reg(idreg.Base + idreg.Caps)
+	return caps.Of(word, a.Reg(idreg.Base+idreg.Caps2))
 }
 
 // Size returns the size of the BAR at off, 0 if there is none, and leaves ones

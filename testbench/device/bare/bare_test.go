@@ -10,6 +10,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
@@ -198,4 +199,15 @@ func TestVRAMMoveFails(t *testing.T) {
 	assert.Equal(t, make([]byte, 4), p)
 	b.WriteVRAM(0, p)
 	assert.ErrorIs(t, b.Close(), bare.ErrFault)
+}
+
+// A board says which capabilities it has.
+func TestCapabilities(t *testing.T) {
+	for _, c := range caps.Table {
+		for i, want := range []caps.Set{0, c.Bit} {
+			b := open(t, fmt.Sprintf("emu?config=small&%s=%d", c.Option(), i))
+			assert.Equal(t, want, b.Capabilities()&c.Bit, c.Name)
+		}
+	}
+	assert.True(t, open(t, "emu").Capabilities().Has(caps.Node1))
 }

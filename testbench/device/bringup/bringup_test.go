@@ -189,6 +189,15 @@ func TestPlantedFaults(t *testing.T) {
 	}
 }
 
+// A capability that nobody knows is worth a line.
+func TestReservedCapabilities(t *testing.T) {
+	res := result(t, run(t, bringup.Options{Board: "emu?config=small&fault=stuck-register:D31=1", Seed: 5}), "ident.id")
+	assert.Equal(t, bringup.Fail, res.Status)
+	details := strings.Join(res.Details, "\n")
+	assert.Contains(t, details, "ID.CAPS is 0xb0100401, of which 0x80000000 is reserved")
+	assert.Contains(t, details, "ID.CAPS2 is 0x80000000, of which 0x80000000 is reserved")
+}
+
 // Without an aperture packets test VRAM, once they have been shown to work.
 func TestPlantedFaultsWithoutAperture(t *testing.T) {
 	for fault, want := range map[string][2]string{

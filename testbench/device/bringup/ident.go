@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 )
@@ -23,13 +24,23 @@ func identity(s *session) outcome {
 	constant("MAGIC", idreg.Magic, idreg.MagicValue, "another device, swapped bytes, or data lines of the register path that are stuck (see regs.data)")
 	s.device.Version = constant("VERSION", idreg.Version, idreg.VersionValue, "another version of the gateware")
 	s.device.MapHash = constant("MAP_HASH", idreg.MapHash, regmap.Hash(), "the gateware and this program have different register maps")
-	caps := id(idreg.Caps)
+	reserved := func(off, fields uint32) uint32 {
+		e, _ := regmap.New().Lookup(idreg.Base + off)
+		got := id(off)
+		if stray := got &^ fields; stray != 0 && s.Err == nil {
+			f.add("", "%s is %#08x, of which %#x is reserved", e.Name(), got, stray)
+		}
+		return got
+	}
+	numbers := uint32(idreg.CapsNodes | idreg.CapsTags | idreg.CapsLength | idreg.CapsVRAMPorts)
+	word := reserved(idreg.Caps, numbers|caps.All().Word(0))
+	have := caps.Of(word, reserved(idreg.Caps2, caps.All().Word(1)))
 	inRange := func(name string, v, lo, hi uint32) {
 		if s.Err == nil && (v < lo || v > hi) {
 			f.add("", "%s is %d, want %d to %d", name, v, lo, hi)
 		}
 	}
-	nodes, tags, length := caps&idreg.CapsNodes, caps&idreg.CapsTags>>8, caps&idreg.CapsLength>>16
+	nodes, tags, length := word&idreg.CapsNodes, word&idreg.CapsTags>>8, word&idreg.CapsLength>>16
 	inRange("ID.CAPS.NODES", nodes, 1, 2)
 	inRange("ID.CAPS.TAGS", tags, 2, 16)
 	inRange("ID.CAPS.LENGTH", length, 16, 32)
@@ -38,7 +49,7 @@ func identity(s *session) outcome {
 	inRange("ID.HOST_BITS", s.device.HostBits, 32, 62)
 	s.device.ClockHz = id(idreg.ClockHz)
 	inRange("ID.CLOCK_HZ", s.device.ClockHz, 1, 1<<32-1)
-	if says := caps&idreg.CapsAperture != 0; s.Err == nil && says != s.aperture {
+	if says := have.Has(caps.Aperture); s.Err == nil && says != s.aperture {
 		f.add("", "ID.CAPS.APERTURE is %t, that BAR 2 is there is %t", says, s.aperture)
 	}
 	if vram := uint64(id(idreg.VRAMSize)); s.Err == nil && vram != s.vram {

@@ -40,10 +40,10 @@ func regsData(s *session) outcome {
 
 // entries are the registers that this configuration has.
 func (s *session) entries() []regmap.Entry {
-	caps := s.Reg(idreg.Base + idreg.Caps)
+	have := s.Capabilities()
 	var all []regmap.Entry
 	for _, e := range regmap.New().Entries() {
-		if e.In(caps) {
+		if e.In(have) {
 			all = append(all, e)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"math/rand/v2"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/testbench/device/bare"
@@ -86,7 +87,7 @@ func (s *session) prepare() error {
 	s.SetConfig(pcicfg.Command, 0)
 	s.vram = s.Size(pcicfg.BAR2)
 	s.Place()
-	s.aperture = s.vram != 0 || s.Reg(idreg.Base+idreg.Caps)&idreg.CapsAperture != 0
+	s.aperture = s.vram != 0 || s.Capabilities().Has(caps.Aperture)
 	if !s.aperture {
 		s.vram = uint64(s.Reg(idreg.Base + idreg.VRAMSize))
 		s.Copies()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 )
@@ -40,6 +41,7 @@ func (p place) String() string { return [...]string{"ring", "indirect", "guarded
 type device struct {
 	nodes, hostBits, lengthBits int
 	vram                        uint64
+	have                        caps.Set
 	protection, timeline        bool
 	contexts, preemption        bool
 	counters, watchdog          bool
@@ -47,15 +49,8 @@ type device struct {
 
 // has says whether the device executes an opcode of the table.
 func (d device) has(op uint8) bool {
-	switch op {
-	case pkt.OpSetWindow:
-		return d.protection
-	case pkt.OpWaitFence:
-		return d.timeline
-	case pkt.OpSaveState, pkt.OpRestoreState:
-		return d.contexts
-	}
-	return true
+	l, _ := pkt.Lookup(op)
+	return d.have.Has(l.Needs)
 }
 
 // legal says whether a class of a field can be legal: one node cannot wait for

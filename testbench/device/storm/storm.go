@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/testbench/device/bare"
@@ -98,10 +99,10 @@ func newStorm(o Options, b *bare.Board) *storm {
 	d := device{
 		nodes: b.Nodes, hostBits: b.HostBits, lengthBits: b.LengthBits, vram: b.VRAM,
 	}
-	caps := b.Reg(idreg.Caps)
-	d.protection, d.timeline = caps&idreg.CapsProtection != 0, caps&idreg.CapsTimeline != 0
-	d.contexts, d.preemption = caps&idreg.CapsContexts != 0, caps&idreg.CapsPreemption != 0
-	d.counters, d.watchdog = caps&idreg.CapsCounters != 0, caps&idreg.CapsWatchdog != 0
+	d.have = b.Capabilities()
+	d.protection, d.timeline = d.have.Has(caps.Protection), d.have.Has(caps.Timeline)
+	d.contexts, d.preemption = d.have.Has(caps.Contexts), d.have.Has(caps.Preemption)
+	d.counters, d.watchdog = d.have.Has(caps.Counters), d.have.Has(caps.Watchdog)
 	share := min(b.VRAM/uint64(b.Nodes), vramShare)
 	s := &storm{Options: o, b: b, rng: rand.New(rand.NewPCG(o.Seed, 1)), scratch: map[int]uint32{}, cover: newCoverage(bins(d))}
 	s.want = scoreboard.New(b.Nodes*int(share), len(b.Host.Mem), s.rng)

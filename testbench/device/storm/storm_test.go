@@ -11,6 +11,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/wave/wavetest"
 	"github.com/hilgpu/hilgpu/testbench/device/bare"
@@ -48,6 +49,21 @@ func TestStorm(t *testing.T) {
 			assert.Positive(t, r.Total)
 			assert.Equal(t, r.Total, r.Covered)
 		})
+	}
+}
+
+// Each capability has bins of its own, but for two: the aperture, which a storm
+// wants, and coalescing, since a storm masks the events.
+func TestCapabilities(t *testing.T) {
+	total := func(board string) int {
+		r, err := run(storm.Options{Board: board, Cycles: 1})
+		require.NoError(t, err, board)
+		return r.Total
+	}
+	least := total("emu?config=small")
+	for _, c := range caps.Table {
+		none := c.Bit == caps.Aperture || c.Bit == caps.Coalescing
+		assert.Equal(t, none, total("emu?config=small&"+c.Option()+"=1") == least, c.Name)
 	}
 }
 
