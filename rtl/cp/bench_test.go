@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/dma"
@@ -71,12 +72,12 @@ type timedMove struct {
 }
 
 func newBench(t *testing.T) *bench {
-	return newBenchOf(t, Params{HostBits: 40, VRAMBytes: vramSize, LengthBits: 32, Nodes: 2, Protection: true, Timeline: true, Contexts: true, Preemption: true})
+	return newBenchOf(t, Params{HostBits: 40, VRAMBytes: vramSize, LengthBits: 32, Nodes: 2, Caps: caps.Protection | caps.Timeline | caps.Contexts | caps.Preemption})
 }
 
 func newBenchOf(t *testing.T, p Params) *bench {
 	return &bench{
-		t: t, cp: New(0, p), fence: fence.New(0, p.Timeline),
+		t: t, cp: New(0, p), fence: fence.New(0, p.Caps.Has(caps.Timeline)),
 		vram: make([]byte, vramSize), host: make([]byte, hostSize),
 		latency: 4, dmaTime: 6,
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 )
 
@@ -44,7 +45,7 @@ func (b *bench) putWords(addr uint64, words []uint64) {
 // everything are the parameters of a node that lacks nothing.
 var everything = Params{
 	HostBits: 20, VRAMBytes: vramSize, LengthBits: 16, Nodes: 2,
-	Protection: true, Timeline: true, Contexts: true, Preemption: true,
+	Caps: caps.Protection | caps.Timeline | caps.Contexts | caps.Preemption,
 }
 
 func TestSaveState(t *testing.T) {
@@ -54,13 +55,13 @@ func TestSaveState(t *testing.T) {
 		want func(w []uint64)
 	}{
 		{"all", func(*Params) {}, func(w []uint64) { w[14] = 0xabcde }},
-		{"without windows", func(p *Params) { p.Protection = false }, func(w []uint64) {
+		{"without windows", func(p *Params) { p.Caps &^= caps.Protection }, func(w []uint64) {
 			for i := 6; i < 14; i++ {
 				w[i] = ^uint64(0)
 			}
 			w[14] = 0xabcde
 		}},
-		{"without preemption", func(p *Params) { p.Preemption = false }, func([]uint64) {}},
+		{"without preemption", func(p *Params) { p.Caps &^= caps.Preemption }, func([]uint64) {}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, at := range []uint64{0x3f80, host | 0x3080} {
@@ -73,7 +74,7 @@ func TestSaveState(t *testing.T) {
 					b.putWords(at-128+8*i, []uint64{^uint64(0)})
 				}
 				n := len(stateA)
-				if !p.Protection {
+				if !p.Caps.Has(caps.Protection) {
 					n = 16
 				}
 				b.run(stateA[:n]...)
@@ -210,7 +211,7 @@ func TestContextErrors(t *testing.T) {
 		assert.Equal(t, faultText("PRIVILEGE", 0x100, op, uint64(op)), b.fault())
 
 		p := everything
-		p.Contexts = false
+		p.Caps &^= caps.Contexts
 		b = newBenchOf(t, p)
 		b.start(ringAt, 12)
 		b.run(op, 0x2000, 0)

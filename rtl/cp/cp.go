@@ -3,6 +3,7 @@
 package cp
 
 import (
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
@@ -13,15 +14,11 @@ import (
 
 // Params are the limits that addresses and lengths are checked against.
 type Params struct {
-	HostBits   int    // width of a host address
-	VRAMBytes  uint64 // power of two
-	LengthBits int    // width of a linear packet's byte count
-	Protection bool   // there are windows
-	Timeline   bool   // fences can be waited for
-	Contexts   bool   // the state can be saved and restored
-	Preemption bool   // the node stops inside packets when it is asked to
-	Nodes      int    // command processors, 1 or 2
-	Watched    bool   // somebody counts what it does
+	HostBits   int      // width of a host address
+	VRAMBytes  uint64   // power of two
+	LengthBits int      // width of a linear packet's byte count
+	Nodes      int      // command processors, 1 or 2
+	Caps       caps.Set // of the device
 }
 
 // Mem is what comes back from the memory side.
@@ -238,7 +235,7 @@ type surface struct {
 func New(node int, p Params) Module {
 	maxLog2 := min(p.LengthBits, 19) - 1
 	pieceBits := max(p.LengthBits, maxBuffer) - maxLog2
-	if p.Preemption {
+	if p.Caps.Has(caps.Preemption) {
 		pieceBits = max(pieceBits, p.LengthBits-pieceLog2)
 	}
 	m := Module{
@@ -251,11 +248,11 @@ func New(node int, p Params) Module {
 		addrMask:  uint64(1)<<(max(p.HostBits, maxReach)+1) - 1,
 		byteMask:  uint32(uint64(1)<<max(p.LengthBits, maxBuffer) - 1),
 
-		protection: p.Protection,
-		timeline:   p.Timeline,
-		contexts:   p.Contexts,
-		preemption: p.Preemption,
-		watched:    p.Watched,
+		protection: p.Caps.Has(caps.Protection),
+		timeline:   p.Caps.Has(caps.Timeline),
+		contexts:   p.Caps.Has(caps.Contexts),
+		preemption: p.Caps.Has(caps.Preemption),
+		watched:    p.Caps&(caps.Counters|caps.Watchdog) != 0,
 		nodes:      uint32(p.Nodes),
 
 		beats: hdl.NewRAM(fileAt + fileWords),

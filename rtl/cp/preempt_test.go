@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
@@ -277,7 +278,7 @@ func TestResumeCountsOnce(t *testing.T) {
 
 func TestWithoutPreemption(t *testing.T) {
 	p := everything
-	p.Preemption = false
+	p.Caps &^= caps.Preemption
 	b := newBenchOf(t, p)
 	b.start(ringAt, 12)
 	for _, off := range []uint16{cpreg.Preempt, cpreg.Preempted, cpreg.Progress} {

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
@@ -85,14 +86,14 @@ func TestResetEndsTheWait(t *testing.T) {
 
 // TestWaitForNobody names a node that is not there, and a packet that is not.
 func TestWaitForNobody(t *testing.T) {
-	p := Params{HostBits: 40, VRAMBytes: vramSize, LengthBits: 32, Timeline: true, Nodes: 1}
+	p := Params{HostBits: 40, VRAMBytes: vramSize, LengthBits: 32, Caps: caps.Timeline, Nodes: 1}
 	b := newBenchOf(t, p)
 	b.start(ringAt, 12)
 	b.run(0x12000003, 0, 0, 0)
 	b.run(0x12000003, 1, 0, 0)
 	assert.Equal(t, faultText("STATE", ringAt+16, 0x12000003, 1), b.fault())
 
-	p.Timeline = false
+	p.Caps &^= caps.Timeline
 	b = newBenchOf(t, p)
 	b.start(ringAt, 12)
 	b.run(0x12000003, 0, 0, 0)

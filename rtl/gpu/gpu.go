@@ -75,9 +75,7 @@ func New(c Config) (*GPU, error) {
 		return nil, err
 	}
 	params := cp.Params{
-		HostBits: c.HostBits, VRAMBytes: c.VRAMBytes, LengthBits: c.LengthBits, Nodes: c.Nodes,
-		Protection: c.Caps.Has(caps.Protection), Timeline: c.Caps.Has(caps.Timeline), Contexts: c.Caps.Has(caps.Contexts),
-		Preemption: c.Caps.Has(caps.Preemption), Watched: c.Caps&(caps.Counters|caps.Watchdog) != 0,
+		HostBits: c.HostBits, VRAMBytes: c.VRAMBytes, LengthBits: c.LengthBits, Nodes: c.Nodes, Caps: c.Caps,
 	}
 	return &GPU{
 		config: c,
