@@ -432,7 +432,8 @@ func TestValueString(t *testing.T) {
 	f := open(t, b)
 	for name, want := range map[string]string{
 		"cp0.status": "cp0.status @0x1004 = 0x0000_8093   reset 0x1   volatile\n" +
-			"  [0]    idle   1\n  [1]    fault  1\n  [8:4]  state  9\n  [9]    in_ib  0\n  bits of no field: 0x8000\n",
+			"  [0]      idle   1\n  [1]      fault  1\n  [6:4]    state  1 → BODY\n  [9]      in_ib  0\n  [12:10]  ring   0 → IDLE\n" +
+			"  [16:13]  walk   4 → LOW\n  [19:17]  issue  0 → IDLE\n  [22:20]  sync   0 → IDLE\n  bits of no field: 0x80\n",
 		"cp0.fault_info":       "cp0.fault_info @0x1020 = 0x0000_0004   reset 0x0   volatile\n  [3:0]  cause  4 → ALIGN\n",
 		"cp0.fault_info.cause": "cp0.fault_info.cause @0x1020[3:0] = 4 → ALIGN\n",
 		"cp0.wptr":             "cp0.wptr @0x1018 = 0x0000_0008 (8 dwords)   reset 0x0\n",

@@ -35,7 +35,7 @@ func TestRegistersDoc(t *testing.T) {
 		"| 0x40 | HOST_BITS | ro | config | | | | | bits | width of a host address that the device can master |",
 		"| 0x08 | RAISE | wo | 0x0 | | trigger | | idle | | raises the events written as 1, for tests of the interrupt path |",
 		"| 0x18 | WPTR | rw | 0x0 | | doorbell | | destructive | dwords | first dword not yet written, modulo the ring |",
-		"| STATUS | 8..4 | STATE | | | | state of the decoder, for debugging |",
+		"| STATUS | 6..4 | STATE | | | 0 NEXT, 1 BODY, 2 SKIP, 3 CHECK, 4 EXEC, 5 RETIRE, 6 CLEAR, 7 FAULT | state of the decoder, for debugging |",
 		"| RING_SIZE | 4..0 | LOG2 | | log2 of bytes | | 8 to 20 |",
 		"| ERR_INFO | 2..0 | CAUSE | | | 0 NONE, 1 UNMAPPED, 2 PARTIAL, 3 DECODE | why it was refused |",
 		"Command processor and fence unit of a node. The registers of CP0, from 0x1100 on.",

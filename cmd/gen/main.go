@@ -30,6 +30,7 @@ func outputs(root string) []output {
 		{"docs/registers.md", registersDoc},
 		{"docs/packets.md", packetsDoc},
 		{"docs/rules.md", rulesDoc},
+		{"rtl/cp/table.go", decoder},
 		{"docs/selectors.md", selectorsDoc},
 		{"docs/wireshark/hilgpu.lua", dissector},
 		{"runtime/verifier/wrap.go", func() ([]byte, error) { return wrappers(root) }},

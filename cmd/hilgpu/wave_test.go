@@ -97,7 +97,7 @@ func TestWaveOnFault(t *testing.T) {
 			}
 			d := readWave(t, path)
 			assert.Greater(t, len(d.Times), 100)
-			assert.True(t, slices.ContainsFunc(d.Changes, func(c map[string]string) bool { return c["gpu.cp0.run"] == "1" }))
+			assert.True(t, slices.ContainsFunc(d.Changes, func(c map[string]string) bool { return c["gpu.cp0.regs_run"] == "1" }))
 		})
 	}
 }

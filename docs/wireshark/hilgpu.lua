@@ -2,7 +2,7 @@
 --
 -- A Wireshark dissector for the captures of hilgpu: PCIe TLPs of link type
 -- USER0, whose register accesses it names, and the GPU packets that the board
--- fetches from rings and indirect buffers. Register map edfaf875.
+-- fetches from rings and indirect buffers. Register map 15a9157e.
 --
 --	wireshark -X lua_script:docs/wireshark/hilgpu.lua capture.pcapng
 --	tshark -X lua_script:docs/wireshark/hilgpu.lua -r capture.pcapng -Y 'hilgpu.register == "cp0.wptr"'
@@ -212,8 +212,12 @@ local REGS = {
 	[0x1004] = { name = "cp0.status", fields = {
 		{ name = "idle", mask = 0x00000001 },
 		{ name = "fault", mask = 0x00000002 },
-		{ name = "state", mask = 0x000001f0 },
+		{ name = "state", mask = 0x00000070, enum = { [0] = "NEXT", [1] = "BODY", [2] = "SKIP", [3] = "CHECK", [4] = "EXEC", [5] = "RETIRE", [6] = "CLEAR", [7] = "FAULT" } },
 		{ name = "in_ib", mask = 0x00000200 },
+		{ name = "ring", mask = 0x00001c00, enum = { [0] = "IDLE", [1] = "LEAVE", [2] = "BASE", [3] = "END", [4] = "COPY" } },
+		{ name = "walk", mask = 0x0001e000, enum = { [0] = "IDLE", [1] = "CORNER", [2] = "CLIP", [3] = "PLACE", [4] = "LOW", [5] = "SCALE", [6] = "PITCH", [7] = "MUL", [8] = "RANGE", [9] = "GUARD", [10] = "WINDOW", [11] = "IMMEDIATE" } },
+		{ name = "issue", mask = 0x000e0000, enum = { [0] = "IDLE", [1] = "PITCH", [2] = "OFFER", [3] = "ROW", [4] = "DRAIN" } },
+		{ name = "sync", mask = 0x00700000, enum = { [0] = "IDLE", [1] = "FENCE", [2] = "READ", [3] = "ANSWER", [4] = "WAIT", [5] = "SAVE" } },
 	} },
 	[0x1008] = { name = "cp0.ring_base_lo", fields = {} },
 	[0x100c] = { name = "cp0.ring_base_hi", fields = {} },
@@ -250,8 +254,12 @@ local REGS = {
 	[0x1104] = { name = "cp1.status", fields = {
 		{ name = "idle", mask = 0x00000001 },
 		{ name = "fault", mask = 0x00000002 },
-		{ name = "state", mask = 0x000001f0 },
+		{ name = "state", mask = 0x00000070, enum = { [0] = "NEXT", [1] = "BODY", [2] = "SKIP", [3] = "CHECK", [4] = "EXEC", [5] = "RETIRE", [6] = "CLEAR", [7] = "FAULT" } },
 		{ name = "in_ib", mask = 0x00000200 },
+		{ name = "ring", mask = 0x00001c00, enum = { [0] = "IDLE", [1] = "LEAVE", [2] = "BASE", [3] = "END", [4] = "COPY" } },
+		{ name = "walk", mask = 0x0001e000, enum = { [0] = "IDLE", [1] = "CORNER", [2] = "CLIP", [3] = "PLACE", [4] = "LOW", [5] = "SCALE", [6] = "PITCH", [7] = "MUL", [8] = "RANGE", [9] = "GUARD", [10] = "WINDOW", [11] = "IMMEDIATE" } },
+		{ name = "issue", mask = 0x000e0000, enum = { [0] = "IDLE", [1] = "PITCH", [2] = "OFFER", [3] = "ROW", [4] = "DRAIN" } },
+		{ name = "sync", mask = 0x00700000, enum = { [0] = "IDLE", [1] = "FENCE", [2] = "READ", [3] = "ANSWER", [4] = "WAIT", [5] = "SAVE" } },
 	} },
 	[0x1108] = { name = "cp1.ring_base_lo", fields = {} },
 	[0x110c] = { name = "cp1.ring_base_hi", fields = {} },

@@ -72,7 +72,7 @@ type timedMove struct {
 }
 
 func newBench(t *testing.T) *bench {
-	return newBenchOf(t, Params{HostBits: 40, VRAMBytes: vramSize, LengthBits: 32, Nodes: 2, Caps: caps.Protection | caps.Timeline | caps.Contexts | caps.Preemption})
+	return newBenchOf(t, Params{HostBits: 40, VRAMBytes: vramSize, LengthBits: 32, Nodes: 2, Caps: caps.All()})
 }
 
 func newBenchOf(t *testing.T, p Params) *bench {
@@ -113,7 +113,7 @@ func (b *bench) put(addr uint64, dwords ...uint32) {
 
 // ringBase returns RING_BASE.
 func (b *bench) ringBase() uint64 {
-	return b.cp.beats.Word(fileAt + uint32(place(slotRegs, wordRing)))
+	return b.cp.file.ram.Word(fileAt + uint32(place(slotRegs, wordRing)))
 }
 
 // push writes dwords to the ring without a doorbell.
@@ -141,7 +141,7 @@ func (b *bench) idle() {
 		}
 		b.tick(regbus.Req{})
 	}
-	b.t.Fatalf("the node is not idle after 200000 clocks, state %d", b.cp.state)
+	b.t.Fatalf("the node is not idle after 200000 clocks, state %d", b.cp.decode.state)
 }
 
 func (b *bench) write(off uint16, v uint32) {
@@ -188,7 +188,7 @@ func (b *bench) tick(regs regbus.Req) {
 	b.fence.Tick(freq, b.clock, wready, wready, b.refuse && wready && wreq.Kind != port.None, regs, false)
 	b.clock++
 	if b.clock > patience {
-		b.t.Fatalf("the test waits for ever, state %d", b.cp.state)
+		b.t.Fatalf("the test waits for ever, state %d", b.cp.decode.state)
 	}
 	if b.cp.Fault() {
 		b.faults++
@@ -286,7 +286,7 @@ func (b *bench) holdIdle(mem Mem, d DMA, f Fence, regs regbus.Req) {
 	next.nap = false
 	next.Tick(mem, d, f, regs, false)
 	was.nap = next.nap
-	require.True(b.t, reflect.DeepEqual(was, next), "a sleeping node moved, state %d", was.state)
+	require.True(b.t, reflect.DeepEqual(was, next), "a sleeping node moved, state %d", was.decode.state)
 }
 
 // widths checks every field with a width.

@@ -1,20 +1,20 @@
 package cp
 
 import (
-	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 )
 
-// Design note: a context's state is few words, so it needs no port of its own.
-// Each word that is saved is a fill of 8 bytes by the DMA engine, whose errors the
-// node knows how to meet; what is restored comes with one read on the predicate's
-// tag, a word in each completion.
+// Design note: a context is few words, so it needs no port of its own. Each word that is
+// saved is a fill of 8 bytes by the DMA engine, whose errors the issue unit handles; a
+// context is restored with one read on the tag of predicates, a word in each
+// completion.
 
-// The words of the state, as SAVE_STATE lays them out.
+// The words of a context, as SAVE_STATE lays them out.
 const (
-	wordWindow   = 6  // the first of a window
-	wordProgress = 14 // the register
-	stateWords   = 15
+	contextWindow   = 6  // the first word of a window
+	contextProgress = 14 // PROGRESS
+	contextWords    = 15
 )
 
 // Reserved bits of words.
@@ -23,49 +23,47 @@ const (
 	progressReserved = ^uint64(pkt.MaxProgress)
 )
 
-// save sends the next word of the context, or leaves it out; word is that of a surface.
-func (m *Module) save(word uint64) {
-	m.srcAddr = m.saved(word)
-	if m.has(m.word) {
-		m.state = stateIssue
+// moreWords reports whether there are words of the context after the one in work.
+func (s *sync) moreWords() bool { return s.word != contextWords-1 }
+
+// nextWord goes on to the next word of the context.
+func (s *sync) nextWord() {
+	s.word = (s.word + 1) & 0xf
+	s.state = syncSave
+}
+
+// saveWord sends the next word of the context, or leaves it out if the node does not have
+// it; word is that of a surface.
+func (m *Module) saveWord(word uint64) {
+	i := m.sync.word
+	m.walk.src = m.contextWord(i, word)
+	m.sync.state = syncIdle
+	windows := m.sync.caps.Has(caps.Protection) && i >= contextWindow && i < contextProgress
+	if i < contextWindow || windows || m.sync.caps.Has(caps.Preemption) && i == contextProgress {
+		m.issue.state = issueOffer
 	} else {
 		m.endRow()
 	}
 }
 
-// has reports whether the state of this node has a word.
-func (m *Module) has(word uint8) bool {
-	windows := m.protection && word >= wordWindow && word < wordProgress
-	return word < wordWindow || windows || m.preemption && word == wordProgress
-}
-
-// wordPlace returns where the word of a surface is in the file.
-func (m *Module) wordPlace() uint8 {
-	slot, word := m.from, m.word
-	if m.word >= 3 {
-		slot, word = m.onto, m.word-3
-	}
-	return place(slot, (word+wordBase)&3)
-}
-
-// saved returns the word to be saved; word is that of a surface.
-func (m *Module) saved(word uint64) uint64 {
-	v := uint64(m.progress)
+// contextWord returns word i of the context; word is that of a surface.
+func (m *Module) contextWord(i uint8, word uint64) uint64 {
+	v := uint64(m.regs.progress)
 	switch {
-	case m.word < wordWindow:
+	case i < contextWindow:
 		v = word
-		if m.word == 1 && m.src.set || m.word == 4 && m.dst.set {
+		if i == 1 && m.file.src.set || i == 4 && m.file.dst.set {
 			v |= 1 << 63
 		}
-	case m.word < wordProgress && m.protection:
-		v = m.reach(windowOf(m.word)).word(m.word & 1)
+	case i < contextProgress && m.sync.caps.Has(caps.Protection):
+		v = m.walk.guard.at(windowOf(i)).word(i & 1)
 	default:
 	}
 	return v
 }
 
-// windowOf returns the window that a word belongs to.
-func windowOf(word uint8) uint8 { return (word - wordWindow) >> 1 & (pkt.Windows - 1) }
+// windowOf returns the window that word i of a context belongs to.
+func windowOf(i uint8) uint8 { return (i - contextWindow) >> 1 & (pkt.Windows - 1) }
 
 // word returns a word of a window.
 func (r reach) word(i uint8) uint64 {
@@ -79,74 +77,66 @@ func (r reach) word(i uint8) uint64 {
 	return v
 }
 
-// restore takes the next word of the state, and returns whether it goes to the file,
-// and where.
+// restore takes the next word of a context, and returns whether and where it goes to the
+// file.
 func (m *Module) restore(data uint64) (surface bool, at uint8) {
-	word, at := m.word, m.wordPlace()
-	refused := m.refused(word, data)
-	m.word = (word + 1) & 0xf
+	i := m.sync.word
+	at = m.file.contextPlace(i)
+	bad := m.sync.take(data)
 	switch {
-	case refused:
-		if !m.wrong {
-			m.value = data
+	case bad:
+	case i == 1:
+		m.file.src.load(data)
+	case i == 4:
+		m.file.dst.load(data)
+	case i < contextWindow:
+	case i < contextProgress:
+		if m.sync.caps.Has(caps.Protection) {
+			m.walk.guard.load(i, data)
 		}
-		m.wrong = true
-	case word == 1:
-		m.src.load(data)
-	case word == 4:
-		m.dst.load(data)
-	case word < wordWindow:
-	case word < wordProgress:
-		if m.protection {
-			m.loadWindow(word, data)
-		}
-	case word == wordProgress:
-		if m.preemption {
-			m.progress = uint32(data) & pkt.MaxProgress
+	case i == contextProgress:
+		if m.sync.caps.Has(caps.Preemption) {
+			m.regs.progress = uint32(data) & pkt.MaxProgress
 		}
 	default:
 	}
-	return word < wordWindow && !refused, at
+	return i < contextWindow && !bad, at
 }
 
-// refused reports whether a word has a reserved bit or a field out of range.
-func (m *Module) refused(word uint8, data uint64) bool {
-	var bad bool
-	switch word {
+// take checks the next word of a context and keeps the first that is refused.
+func (s *sync) take(data uint64) (bad bool) {
+	switch s.word {
 	case 1, 4:
 		bad = data&placeReserved != 0 || data>>32&7 > uint64(pkt.Format128)
 	case 2, 5:
 		bad = far(uint32(data)) || far(uint32(data>>32))
-	case wordProgress:
-		bad = m.preemption && data&progressReserved != 0
+	case contextProgress:
+		bad = s.caps.Has(caps.Preemption) && data&progressReserved != 0
 	default:
 	}
+	if bad && !s.wrong {
+		s.value = data
+	}
+	s.wrong = s.wrong || bad
+	s.word = (s.word + 1) & 0xf
 	return bad
 }
 
-// load sets what is not in the file.
+// load sets the part of a surface that is not in the file.
 func (s *surface) load(data uint64) {
 	s.format = uint8(data>>32) & 7
 	s.set = data>>63 != 0
 }
 
-// loadWindow sets a word of a window; the one with the size comes second.
-func (m *Module) loadWindow(word uint8, data uint64) {
-	r := m.reach(windowOf(word))
-	if word&1 == 0 {
+// load sets word i of a context, which is one of a window; the one with the size comes
+// second.
+func (g *guard) load(i uint8, data uint64) {
+	r := g.at(windowOf(i))
+	if i&1 == 0 {
 		r = reach{base: data, end: data}
 	} else {
 		r.end = r.base + data&(1<<63-1)
 		r.writable = data>>63 != 0
 	}
-	m.put(windowOf(word), r)
-}
-
-// restored ends a RESTORE_STATE when all words have come.
-func (m *Module) restored() {
-	if m.wrong {
-		m.fault(cpreg.CauseState, operandValue)
-	} else {
-		m.state = stateRetire
-	}
+	g.put(windowOf(i), r)
 }

@@ -45,7 +45,7 @@ func (b *bench) putWords(addr uint64, words []uint64) {
 // everything are the parameters of a node that lacks nothing.
 var everything = Params{
 	HostBits: 20, VRAMBytes: vramSize, LengthBits: 16, Nodes: 2,
-	Caps: caps.Protection | caps.Timeline | caps.Contexts | caps.Preemption,
+	Caps: caps.All(),
 }
 
 func TestSaveState(t *testing.T) {

@@ -1,235 +1,65 @@
 package cp
 
 import (
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
-	"github.com/hilgpu/hilgpu/rtl/abi/port"
-	"github.com/hilgpu/hilgpu/rtl/fence"
 )
 
-// step is a clock of the decoder. dword was taken from the buffer if take is set, and the
-// descriptor on offer if taken is; beyond says that dword counts more than what is behind
-// it in the indirect buffer, moving says that a buffer is being repositioned,
-// free that the decoder may write to the file.
-func (m *Module) step(dword uint32, beyond, take, taken, moving, free bool, f Fence) {
-	word, ready := m.beats.Out(), m.ready
-	settles, values := m.state == stateRange && !m.writes, m.state == stateValue && ready
-	begins, adds := ready && (m.state == stateLow || m.state == stateRing), m.adds()
-	var rows bool
-	by := m.add
-	switch m.state {
-	case stateNext:
-		if (m.run || m.interrupts()) && !moving {
-			m.await(dword, beyond, take)
-		}
-	case stateBody:
-		if take {
-			m.keep(dword, beyond)
-		} else if !moving {
-			m.stuck()
-		}
-	case stateSkip:
-		if take {
-			m.skip()
-		} else if !moving {
-			m.stuck()
-		}
-	case stateRetire:
-		if !m.scratch {
-			m.retire()
-		}
-	case stateLeave:
-		m.leave()
-	case stateCheck:
-		m.check()
-	case statePlace:
-		m.placed()
-	case stateScale, stateMul:
-		m.accumulate()
-	case stateRange, stateRingEnd:
-		m.checkRange()
-	case stateReadable, stateWritable:
-		if m.protection {
-			m.guard()
-		}
-	case stateIssue, stateRow:
-		rows = m.issue(taken)
-	case stateDrain:
-		m.drain()
-	case stateFence:
-		m.fenced(f.Result)
-	case stateRead:
-		m.ask()
-	case stateAnswer:
-		m.answered()
-	case stateWait:
-		if m.timeline {
-			m.wait(f)
-		}
-	case stateClear:
-		if free {
-			m.clear()
-		}
-	case stateFault:
-	default:
-		if m.ready && (free || m.state != stateBlame) {
-			m.use(word, dword)
-		}
-	}
-	// Many states move srcAddr and end, each of them by one sum: written where the state
-	// is looked at, every one would be an adder of its own.
-	if settles || values || rows && m.copies() {
-		m.source(word, settles, values)
-	}
-	if begins || adds || rows {
-		m.moveEnd(word, by, begins)
-	}
+// decodeState is the state of the decoder, STATUS.STATE.
+type decodeState uint8
+
+const (
+	decodeNext   decodeState = iota // waits for a header
+	decodeBody                      // waits for dwords of a body
+	decodeSkip                      // skips dwords
+	decodeCheck                     // checks the whole packet and starts it
+	decodeExec                      // another unit works
+	decodeRetire                    // the packet waits for its scratch write only
+	decodeClear                     // clears the file after a reset
+	decodeFault                     // stopped
+)
+
+// Design note: the dwords of a body are checked as they come, and the first that is refused
+// is kept; one with a reserved bit takes precedence over one that is not aligned. No packet
+// has a dword that is out of range before one that is reserved or not aligned, so
+// this is the documented order of the causes. What a packet looks like comes from
+// table.go, which is generated from the table of package pkt.
+
+// decode takes a packet from the buffer and checks it.
+type decode struct {
+	caps     caps.Set
+	nodes    uint32
+	maxBytes uint32 // longest linear packet
+	byteMask uint32 // bits of a row's or a linear packet's bytes
+
+	state  decodeState `w:"3"`
+	cause  uint8       `w:"4"` // of the fault; in a body, of the first dword that is refused
+	bad    operand     `w:"5"` // the operand that is refused
+	opcode uint8       // of the packet in work
+	left   uint16      // dwords of its body not yet taken, or to be skipped
+	n      uint8       `w:"3"` // place of the next dword in the body's slot
+	flag   bool        // Resume, Surface, NonZero, IRQ or Node
+	attr   uint8       `w:"3"` // Format of a surface, or Writable and Index of a window
 }
 
-// use is a clock of the decoder in a state that needs a word of the file, or the half of
-// it that is wanted.
-func (m *Module) use(word uint64, half uint32) {
-	switch m.state {
-	case stateCorner:
-		m.corner(half)
-	case stateClip:
-		m.clip(half)
-	case stateLow:
-		m.low(word)
-	case statePitch, stateStep:
-		m.pitch(half)
-	case stateWindow:
-		if m.protection {
-			m.checkWindow(word)
-		}
-	case stateValue:
-		m.valued()
-	case stateSave:
-		if m.contexts {
-			m.save(word)
-		}
-	case stateRing:
-		m.checkRing(word)
-	default:
-		m.blamed()
-	}
+// Reset sets the registers to their values after power on.
+func (d *decode) Reset() {
+	*d = decode{caps: d.caps, nodes: d.nodes, maxBytes: d.maxBytes, byteMask: d.byteMask, state: decodeClear}
 }
 
-// await takes a header, ends the indirect buffer, or has the ring checked.
-func (m *Module) await(dword uint32, beyond, take bool) {
-	switch {
-	case m.ended():
-		m.inIB = false
-		m.fresh = true
-		m.state = stateLeave
-	case !m.inIB && m.fresh && m.run:
-		m.state = stateRing
-	case take:
-		m.header(dword, beyond)
-	default:
-		m.stuck()
-	}
-}
+// op returns the opcode of the packet in work, which is known to be valid.
+func (d *decode) op() uint8 { return d.opcode & 0x1f }
 
-// stuck stops the node if the dword that it waits for cannot come.
-func (m *Module) stuck() {
-	if m.ringBad != ringGood {
-		m.blame()
-	} else if m.failed() {
-		bad := operandNext
-		if m.state == stateNext {
-			bad = operandStart
-		}
-		m.fault(cpreg.CauseReadError, bad)
-	}
-}
-
-// clear ends when the registers in the file are 0.
-func (m *Module) clear() {
-	m.n = (m.n + 1) & 7
-	if m.n == 0 {
-		m.edge ^= 1
-		if m.edge == 0 {
-			m.state = stateNext
-		}
-	}
-}
-
-// header checks the header of a packet and starts it. A packet whose first operand is
-// one dword has it in the upper half of the first word.
-func (m *Module) header(dword uint32, beyond bool) {
-	op, body := op(dword), uint16(dword)
-	m.opcode = op
-	m.left = body
-	m.n = 0
-	if op == pkt.OpSetState || op == pkt.OpSetWindow || op == pkt.OpWaitFence {
-		m.n = 1
-	}
-	m.cause = cpreg.CauseNone
-	switch cause := m.headerCause(dword, beyond); {
-	case cause != cpreg.CauseNone:
-		m.fault(cause, operandHeader)
-	case op == pkt.OpNOP && body == 0:
-		m.state = stateRetire
-	case op == pkt.OpNOP:
-		m.state = stateSkip
-	default:
-		m.state = stateBody
-	}
-}
-
-func op(hdr uint32) uint8 { return uint8(hdr >> 24) }
-
-// op returns the opcode of the packet in work, which has passed.
-func (m *Module) op() uint8 { return m.opcode & 0x1f }
-
-// bodyOf returns the body length of an opcode in dwords and whether the node has
-// the opcode. A NOP has any.
-func (m *Module) bodyOf(op uint8) (body uint16, known bool) {
-	known = true
-	switch op {
-	case pkt.OpNOP:
-	case pkt.OpIndirect:
-		body = pkt.IndirectBody
-	case pkt.OpSetState:
-		body = pkt.SetStateBody
-	case pkt.OpCopy:
-		body = pkt.CopyBody
-	case pkt.OpCopy2D:
-		body = pkt.Copy2DBody
-	case pkt.OpFill:
-		body = pkt.FillBody
-	case pkt.OpFill2D:
-		body = pkt.Fill2DBody
-	case pkt.OpWriteReg:
-		body = pkt.WriteRegBody
-	case pkt.OpTimestamp:
-		body = pkt.TimestampBody
-	case pkt.OpPredicate:
-		body = pkt.PredicateBody
-	case pkt.OpFence:
-		body = pkt.FenceBody
-	case pkt.OpSetWindow:
-		body, known = pkt.SetWindowBody, m.protection
-	case pkt.OpWaitFence:
-		body, known = pkt.WaitFenceBody, m.timeline
-	case pkt.OpSaveState:
-		body, known = pkt.SaveStateBody, m.contexts
-	case pkt.OpRestoreState:
-		body, known = pkt.RestoreStateBody, m.contexts
-	default:
-		known = false
-	}
-	return body, known
-}
-
-// headerCause returns what is wrong with a header; beyond says that its body would end
-// behind the indirect buffer.
-func (m *Module) headerCause(dword uint32, beyond bool) uint8 {
-	op := op(dword)
-	want, known := m.bodyOf(op)
-	body := uint16(dword)
+// header checks the header of a packet. beyond says that its body ends after the indirect
+// buffer.
+func (d *decode) header(dword uint32, inIB, beyond bool) outcome {
 	var cause uint8
+	op, body := uint8(dword>>24), uint16(dword)
+	want, known := bodyOf(op, d.caps)
+	d.opcode, d.left, d.n = op, body, 0
+	d.cause = cpreg.CauseNone
 	switch {
 	case !known:
 		cause = cpreg.CauseOpcode
@@ -237,141 +67,151 @@ func (m *Module) headerCause(dword uint32, beyond bool) uint8 {
 		cause = cpreg.CauseReserved
 	case op != pkt.OpNOP && body != want || beyond:
 		cause = cpreg.CauseLength
-	case m.inIB && (op == pkt.OpIndirect || op >= pkt.OpFence):
+	case inIB && privileged(op):
 		cause = cpreg.CausePrivilege
 	default:
+	}
+	d.state = decodeBody
+	if op == pkt.OpNOP {
+		d.state = decodeSkip
+		if body == 0 {
+			d.state = decodeRetire
+		}
+	}
+	o := refuse(cause, operandHeader)
+	if cause == cpreg.CauseNone {
+		o.end = working
+	}
+	return o
+}
+
+// keep checks a dword of the body, which goes to the file, and takes its flags and small
+// fields. beyond says that it counts dwords after the indirect buffer.
+func (d *decode) keep(dword uint32, beyond bool) {
+	op, n := d.op(), d.n
+	cause, bad := d.dwordCause(dword, beyond)
+	if d.cause == cpreg.CauseNone || d.cause == cpreg.CauseAlign && cause == cpreg.CauseReserved {
+		d.cause, d.bad = cause, bad
+	}
+	d.left--
+	if d.left == 0 {
+		d.state = decodeCheck
+	}
+	flag, flags := flagOf(op, n, dword)
+	if flags {
+		d.flag = flag
+	}
+	attr, attrs := attrOf(op, n, dword)
+	if attrs {
+		d.attr = attr
+	}
+	if limitOf(op, n) == limitBuffer {
+		d.left = uint16(dword)
+	}
+	d.n = nextPlace(op, n)
+}
+
+// dwordCause returns the cause if a dword of the body is refused, and the operand.
+func (d *decode) dwordCause(dword uint32, beyond bool) (cause uint8, bad operand) {
+	op, n := d.op(), d.n
+	limit := limitOf(op, n)
+	cause, bad = d.limitCause(limit, dword, beyond), wordAt(n)
+	switch {
+	case dword&^usedBits(op, n, d.caps) != 0:
+		cause = cpreg.CauseReserved
+	case n == 0 && dword&alignMask(op) != 0:
+		cause, bad = cpreg.CauseAlign, pairAt(0)
+		if limit == limitScratch {
+			bad = wordAt(n)
+		}
+	case limit == limitBuffer:
+		bad = operandLeft
+	default:
+	}
+	return cause, bad
+}
+
+// scratchOff is SCRATCH0 in BAR0; the other scratch registers follow it.
+const scratchOff = idreg.Base + idreg.Scratch0
+
+// limitCause returns the cause if a dword of the body is out of range.
+func (d *decode) limitCause(limit limit, dword uint32, beyond bool) uint8 {
+	var out bool
+	cause := uint8(cpreg.CauseState)
+	switch limit {
+	case limitCoords:
+		out = far(dword)
+	case limitFormat:
+		out = dword&7 > uint32(pkt.Format128)
+	case limitLength:
+		out, cause = dword&^d.maxBytes != 0, cpreg.CauseLength
+	case limitScratch:
+		out, cause = dword&0xffff&^0xc != scratchOff, cpreg.CauseRegister
+	case limitBuffer:
+		out, cause = beyond, cpreg.CauseLength
+	case limitNodes:
+		out = d.nodes == 1 && dword&1 != 0
+	default:
+	}
+	if !out {
+		cause = cpreg.CauseNone
 	}
 	return cause
 }
 
-// keep checks a dword of the body, which goes to the file, and takes what is needed of
-// it at once.
-func (m *Module) keep(dword uint32, beyond bool) {
-	cause, bad := m.wordCause(dword, beyond)
-	if m.cause == cpreg.CauseNone || m.cause == cpreg.CauseAlign && cause == cpreg.CauseReserved {
-		m.cause, m.bad = cause, bad
-	}
-	m.left--
-	if m.left == 0 {
-		m.state = stateCheck
-	}
-	m.pick(dword)
-	m.n = (m.n + 1) & 7
-	if m.op() == pkt.OpFill && m.n == 3 {
-		m.n = 4
-	}
+// far reports whether one of a pair of coordinates is out of range.
+func far(p uint32) bool { return outside(uint16(p)) || outside(uint16(p>>16)) }
+
+// outside reports whether a coordinate is above pkt.MaxCoord, a power of two. It looks at
+// the bits: each of the many comparisons would be a chain of carries.
+func outside(c uint16) bool {
+	return c&^(2*pkt.MaxCoord-1) != 0 || c&pkt.MaxCoord != 0 && c&(pkt.MaxCoord-1) != 0
 }
 
-// pick takes numbers and flags of a body.
-func (m *Module) pick(dword uint32) {
-	switch op := m.op(); {
-	case op == pkt.OpIndirect && m.n == 2:
-		m.bytes = dword & pkt.MaxIndirect
-		m.flag = dword>>20&1 != 0
-	case op == pkt.OpCopy && m.n == 4 || op == pkt.OpFill && m.n == 2:
-		m.bytes = dword & m.byteMask
-	case op == pkt.OpCopy2D && m.n == 2 || op == pkt.OpFill2D && m.n == 1:
-		m.startRect(dword)
-	case op == pkt.OpPredicate && m.n == 2:
-		m.left = uint16(dword)
-		m.flag = dword>>16&1 != 0
-	case (op == pkt.OpSetState || op == pkt.OpWaitFence) && m.n == 1 || op == pkt.OpFence && m.n == 3:
-		m.flag = dword&1 != 0
-	case op == pkt.OpSetState && m.n == 5 || op == pkt.OpSetWindow && m.n == 1:
-		m.few = uint8(dword) & 7
-	default:
+// low and high are a pair of coordinates, each in 15 bits.
+func low(p uint32) uint16  { return uint16(p) & 0x7fff }
+func high(p uint32) uint16 { return uint16(p>>16) & 0x7fff }
+
+// verdict returns the cause if the packet whose body is there is refused, and the operand.
+func (d *decode) verdict(src, dst surface) (cause uint8, bad operand) {
+	cause, bad = d.cause, d.bad
+	if cause == cpreg.CauseNone && usesSurfaces(d.op()) {
+		cause, bad = surfaceCause(copies(d.op()), src, dst)
 	}
+	return cause, bad
 }
 
-// skip drops a dword of the body.
-func (m *Module) skip() {
-	m.left--
-	if m.left == 0 {
-		m.state = stateRetire
+// surfaceCause returns the cause if a 2D packet is refused because of the surfaces' state.
+func surfaceCause(copies bool, src, dst surface) (cause uint8, bad operand) {
+	bad = operandFormat
+	wrong := dst.format > uint8(pkt.Format64)
+	if copies {
+		wrong = src.format != dst.format
 	}
-}
-
-// retire ends the packet. The buffer's position is behind it.
-func (m *Module) retire() {
-	m.count()
-	if m.inIB {
-		m.ibDone = m.stream.at
-	} else {
-		m.rptr = m.stream.at & 0x3ffff
-	}
-}
-
-// leave ends the INDIRECT whose buffer has ended. The ring is checked again,
-// for the host may have moved it meanwhile.
-func (m *Module) leave() {
-	m.count()
-	m.rptr = (m.rptr + (1 + pkt.IndirectBody)) & m.readMask
-	if m.run {
-		m.state = stateRing
-	}
-}
-
-// count counts a packet that has ended; a header is next.
-func (m *Module) count() {
-	m.packets++
-	m.retired = m.watched
-	m.state = stateNext
-	m.startFresh()
-}
-
-// fenced ends the packet with the outcome of the fence unit.
-func (m *Module) fenced(res fence.Result) {
-	switch res {
-	case fence.ResultDone:
-		m.retire()
-	case fence.ResultBackwards:
-		m.fault(cpreg.CauseFence, wordAt(2))
-	case fence.ResultWriteError:
-		m.fault(cpreg.CauseWriteError, operandPair0)
-	default:
-	}
-}
-
-// wait ends the packet when the timeline has reached the value.
-func (m *Module) wait(f Fence) {
-	line := f.Node0
-	if m.flag {
-		line = f.Node1
-	}
-	if line >= m.srcAddr {
-		m.state = stateRetire
-	} else {
-		m.waiting = true
-	}
-}
-
-// ask offers the read of a predicate when no fetch is offered.
-func (m *Module) ask() {
-	if m.req.Kind == port.None {
-		m.req = port.Request{Kind: port.MemRead, Tag: tagRead, Len: 2, Addr: m.srcAddr}
-		if m.contexts && m.op() == pkt.OpRestoreState {
-			m.req.Len = 2 * stateWords
-		}
-		m.state = stateAnswer
-	}
-}
-
-// answered ends the read of a predicate, which skips what the packet says or nothing,
-// or of a context.
-func (m *Module) answered() {
-	skips := m.zero != m.flag && m.left != 0
 	switch {
-	case m.offers() || m.reading:
-	case m.readErr:
-		m.fault(cpreg.CauseReadError, operandPair0)
-	case m.contexts && m.op() == pkt.OpRestoreState:
-		m.restored()
-	case skips:
-		m.state = stateSkip
+	case copies && !src.set:
+		wrong, bad = true, operandNone
+	case !dst.set:
+		wrong, bad = true, operandOne
 	default:
-		m.state = stateRetire
+	}
+	if wrong {
+		cause = cpreg.CauseState
+	}
+	return cause, bad
+}
+
+// skip drops a dword.
+func (d *decode) skip() {
+	d.left--
+	if d.left == 0 {
+		d.state = decodeRetire
 	}
 }
 
-// join returns the 64-bit value of two dwords.
-func join(hi, lo uint32) uint64 { return uint64(hi)<<32 | uint64(lo) }
+// stop stops the decoder on a fault.
+func (d *decode) stop(cause uint8, bad operand) {
+	d.cause = cause
+	d.bad = bad
+	d.state = decodeFault
+}

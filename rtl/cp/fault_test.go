@@ -171,7 +171,7 @@ func TestFaults(t *testing.T) {
 			assert.Equal(t, 1, b.faults)
 			assert.Equal(t, uint32(len(tt.before)), b.read(cpreg.Rptr), "RPTR stays")
 			assert.Zero(t, b.read(cpreg.Ctl), "RUN is cleared")
-			assert.Equal(t, uint32(cpreg.StatusIdle|cpreg.StatusFault)|uint32(stateFault)<<4, b.read(cpreg.Status))
+			assert.Equal(t, uint32(cpreg.StatusIdle|cpreg.StatusFault)|uint32(decodeFault)<<4, b.read(cpreg.Status))
 			if tt.want != "READ_ERROR" && tt.want != "WRITE_ERROR" {
 				assert.Len(t, b.descs, descs, "nothing was moved")
 			}
@@ -483,7 +483,7 @@ func TestResetOfBlame(t *testing.T) {
 			b.tick(regbus.Req{})
 		}
 		b.write(cpreg.Ctl, cpreg.CtlReset)
-		if b.cp.state == stateBlame && b.cp.resetting {
+		if b.cp.ring.state == ringCopy && b.cp.regs.resetting {
 			held++
 		}
 		for range 100 {
@@ -535,7 +535,7 @@ func TestMovedRing(t *testing.T) {
 			b.start(0x1000, 8)
 			b.put(0x1000, 0x08000002, 0x20, 9)
 			b.idle()
-			require.Zero(t, b.faults, "moved after %d clocks: %s", at, cpreg.Causes[b.cp.cause])
+			require.Zero(t, b.faults, "moved after %d clocks: %s", at, cpreg.Causes[b.cp.decode.cause])
 			require.Len(t, b.scratch, 1)
 			require.Equal(t, uint32(3), b.read(cpreg.Rptr))
 		}

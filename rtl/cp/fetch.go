@@ -1,12 +1,21 @@
 package cp
 
 import (
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// fetched returns the completion if it is one of the ring or of an indirect buffer.
+// A want is what the stream may ask for in a clock.
+type want struct {
+	win    window
+	next   uint32 // position of the first dword
+	left   uint32 // dwords from there to the end of the buffer
+	issues bool   // the stream asks for them if nothing prevents it
+}
+
+// fetched returns cpl if it is for the stream.
 func fetched(cpl port.Completion) port.Completion {
 	if cpl.Tag&3 == tagRead {
 		cpl.Status = port.CplNone
@@ -14,104 +23,85 @@ func fetched(cpl port.Completion) port.Completion {
 	return cpl
 }
 
-// readable reports whether the buffer in work may be read: in a packet that has started
-// also when RUN is 0. There is one read on offer at a time, because an offer may
-// not change.
+// readable reports whether the stream may read its buffer: in a packet that has started
+// also while RUN is 0. One read is offered at a time, because an offer may not change.
 func (m *Module) readable() bool {
-	inside := m.state == stateBody || m.state == stateSkip
-	reads := m.state == stateRead || m.req.Kind != port.None
-	checked := inside || m.inIB || !m.fresh
-	return (m.run || inside) && checked && !m.resetting && m.ringBad == ringGood && !reads
+	inside := m.decode.state == decodeBody || m.decode.state == decodeSkip
+	reads := m.sync.state == syncRead || m.ring.req.Kind != port.None
+	checked := inside || m.ring.inIB || !m.ring.fresh
+	return (m.regs.run || inside) && checked && !m.regs.resetting && m.ring.bad == ringGood && !reads
 }
 
-// ringMask is the size of the ring in dwords, less one.
-func (m *Module) ringMask() uint32 { return ^(^uint32(0) << m.ringLog2) >> 2 & 0x3ffff }
-
-// readWindow returns what may be read of the buffer in work; of the ring what was checked
-// last, when RUN was set or an indirect buffer had ended: the host may write the ring's registers while a packet that RUN has
-// left behind is still fetched.
-func (m *Module) readWindow() window {
-	w := window{Enable: m.readable(), Base: m.buffer, End: m.wptr, Mask: m.readMask}
-	if m.inIB {
-		w.End, w.Mask = m.ibEnd, pkt.MaxIndirect
+// window returns what the stream may read if enable is set.
+func (r *ring) window(enable bool) window {
+	w := window{Enable: enable, Base: r.buffer, End: r.wptr, Mask: r.mask}
+	if r.inIB {
+		w.End, w.Mask = r.ibEnd, pkt.MaxIndirect
 	}
 	return w
 }
 
-// weighs reports whether the dword that is there may be taken and may count what is
-// behind it in the indirect buffer.
+// weighs reports whether the next dword may be taken and may count dwords of the indirect
+// buffer after itself.
 func (m *Module) weighs() bool {
-	counts := m.state == stateNext || m.state == stateBody && m.op() == pkt.OpPredicate
-	return m.inIB && m.ready && counts
+	counts := m.decode.state == decodeNext || m.decode.state == decodeBody && m.decode.op() == pkt.OpPredicate
+	return m.ring.inIB && m.file.ready && counts
 }
 
-// next returns the position in the buffer that the stream asks for, or in a clock with
-// an access the one that the register at off names, and if a dword is weighed its own:
-// there is one adder.
-func (m *Module) next(w window, accessed, weighs bool, off uint16) uint32 {
-	at, ahead, mask := m.stream.at, m.stream.have, w.Mask
+// wanted returns what the stream asks for next. There is one adder and one subtractor: in
+// a clock with an access they serve the register at off, and if a dword is weighed its
+// own position.
+func (m *Module) wanted(accessed, weighs bool, off uint16) want {
+	w := want{win: m.ring.window(m.readable())}
+	at, ahead, mask := m.ring.stream.at, m.ring.stream.have, w.win.Mask
 	if accessed || weighs {
 		ahead = 0
 	}
 	if accessed {
-		at, mask = m.located(off), pkt.MaxIndirect
+		at, mask = m.ring.located(off), pkt.MaxIndirect
 	}
-	return (at + uint32(ahead)) & mask
+	w.next = (at + uint32(ahead)) & mask
+	end, endMask := w.win.End, w.win.Mask
+	if accessed && off == cpreg.IBLeft {
+		end, endMask = m.ring.ibEnd, pkt.MaxIndirect
+	}
+	w.left = (end - w.next) & endMask
+	w.issues = m.ring.stream.issues(w.win, w.next, w.left)
+	return w
 }
 
-// behind returns the dwords from next on to the end of the buffer in work, or of the
-// indirect buffer.
-func (m *Module) behind(w window, next uint32, ib bool) uint32 {
-	end, mask := w.End, w.Mask
-	if ib {
-		end, mask = m.ibEnd, pkt.MaxIndirect
-	}
-	return (end - next) & mask
-}
-
-// request returns the read of the buffer in work at next, which has left dwords there.
-func (m *Module) request(w window, next, left uint32) port.Request {
+// request returns the read of what is wanted.
+func (r *ring) request(w want) port.Request {
 	tag := uint8(tagRing)
-	if m.inIB {
+	if r.inIB {
 		tag = tagIB
 	}
-	return port.Request{Kind: port.MemRead, Tag: tag, Len: span(w, next, left), Addr: m.sum(w.Base, uint64(next)<<2)}
+	return port.Request{Kind: port.MemRead, Tag: tag, Len: span(w.win, w.next, w.left), Addr: r.space.add(w.win.Base, uint64(w.next)<<2)}
 }
 
-// located returns the position that a register names: for FAULT_ADDR of the packet in
-// work, for IB_LEFT in the indirect buffer, for IB_ADDR in one that was left, and otherwise
-// of the next dword.
-func (m *Module) located(off uint16) uint32 {
-	at := m.stream.at
+// located returns the position that a register names: FAULT_ADDR that of the packet in
+// work, IB_LEFT the one in the indirect buffer, IB_ADDR the one in an indirect buffer
+// that a preemption left, and the others that of the next dword.
+func (r *ring) located(off uint16) uint32 {
+	at := r.stream.at
 	switch off {
 	case cpreg.FaultLo, cpreg.FaultHi, cpreg.IBLeft:
-		at = m.rptr
-		if m.inIB || off == cpreg.IBLeft {
-			at = m.ibDone
+		at = r.rptr
+		if r.inIB || off == cpreg.IBLeft {
+			at = r.ibDone
 		}
 	case cpreg.IBLo, cpreg.IBHi:
-		if m.preemption && !m.inIB && m.ibDone != m.ibEnd {
-			at = m.ibDone
+		if r.caps.Has(caps.Preemption) && !r.inIB && r.ibDone != r.ibEnd {
+			at = r.ibDone
 		}
 	default:
 	}
 	return at
 }
 
-// ended reports whether everything in the indirect buffer was taken.
-func (m *Module) ended() bool { return m.inIB && m.stream.at == m.ibEnd }
-
-// sum returns an address in reach and n, in the memory of the address.
-func (m *Module) sum(addr, n uint64) uint64 { return addr&pkt.Host | (addr+n)&m.addrMask }
-
-// within returns what there is room for of an address that is still to be checked.
-func (m *Module) within(addr uint64) uint64 { return addr & (pkt.Host | m.addrMask) }
-
 // takes reports whether the decoder takes a dword if there is one.
 func (m *Module) takes() bool {
-	next := m.state == stateNext && m.run && !m.interrupts() && (m.inIB || !m.fresh)
-	return (next || m.state == stateBody || m.state == stateSkip) && m.ringBad == ringGood && !m.resetting
+	d := m.decode.state
+	next := d == decodeNext && m.regs.run && !m.regs.interrupts() && (m.ring.inIB || !m.ring.fresh)
+	return (next || d == decodeBody || d == decodeSkip) && m.ring.bad == ringGood && !m.regs.resetting
 }
-
-// failed reports whether the buffer in work cannot be read on.
-func (m *Module) failed() bool { return m.stream.failed() }

@@ -3,20 +3,20 @@ package cp
 import (
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/hdl"
 )
 
-// Design note: what the decoder needs one word at a time is in the RAM behind the
-// beats of the stream: the header and the body of the packet in work, both surfaces,
-// RING_BASE and WPTR. The word that the state needs is read in each clock, so it is there
-// in the next one, unless the host has read a register of the file. The words of a surface are as
-// SAVE_STATE lays them out, and SET_STATE puts its body where they are, in a slot of
-// four words: to set a surface is to swap two slots.
+// Design note: the units need the packet, the surfaces, RING_BASE and WPTR one word at a
+// time, so they are in the RAM, after the beats of the stream. In each clock the RAM reads the
+// word that the state needs in the next one, unless the host reads a register of the
+// file. A surface has the layout of SAVE_STATE, which is that of SET_STATE's body: to set a
+// surface is to swap two slots.
 
-// The file: slots of four words behind the beats of the ring and of an indirect buffer.
+// The file: slots of four words after the beats of the ring and of an indirect buffer.
 const (
 	fileAt    = 2 * depth
 	fileWords = 16
-	slotRegs  = 3 // of RING_BASE, WPTR and the header, the only slot that stays where it is
+	slotRegs  = 3 // RING_BASE, WPTR and the header; the only slot that is never swapped
 )
 
 // Words of a slot.
@@ -29,17 +29,16 @@ const (
 	wordHeader = 2
 )
 
-// emptyNOP is the header of a NOP without a body, which need not be kept: nothing can
-// be wrong with it.
+// emptyNOP is the header of a NOP without a body. It is not kept: it cannot fault.
 const emptyNOP = pkt.OpNOP << 24
 
-// What the decoder needs of the RAM.
+// A need is what a state needs from the RAM.
 type need uint8
 
 const (
 	needNothing need = iota
-	needDword        // of the buffer in work
-	needWord         // of the file
+	needDword        // the next one of the buffer
+	needWord         // a word of the file
 )
 
 // A look is where the host looks in the file.
@@ -56,105 +55,170 @@ type write struct {
 	Data   uint64
 }
 
+// A surface is the part of a surface's state that is not in the file.
+type surface struct {
+	set    bool
+	format uint8 `w:"3"`
+}
+
+// file is the RAM and its slots.
+type file struct {
+	ram   hdl.RAM // beats of the ring, from depth on of the indirect buffer, from fileAt on the file
+	ready bool    // the word that was read is the one that the state needs
+	high  bool    // the state needs its upper half
+	next  uint8   `w:"4"` // word to clear next, after a reset
+
+	body    uint8 `w:"2"` // slot of the packet's body
+	srcSlot uint8 `w:"2"` // slots of the surfaces
+	dstSlot uint8 `w:"2"`
+	src     surface
+	dst     surface
+}
+
+// Reset sets the registers to their values after power on.
+func (f *file) Reset() {
+	f.ready, f.high = false, false
+	f.next = 0
+	f.body, f.srcSlot, f.dstSlot = 0, 1, 2
+	f.src, f.dst = surface{}, surface{}
+}
+
 // place returns the place of a word in the file.
 func place(slot, word uint8) uint8 { return slot<<2 | word }
 
-// surface returns the slot of the surface in work.
-func (m *Module) surface() uint8 {
-	slot := m.from
-	if m.writes {
-		slot = m.onto
+// half returns the half that is needed of the word that was read.
+func (f *file) half() uint32 {
+	q := f.ram.Out()
+	v := uint32(q)
+	if f.high {
+		v = uint32(q >> 32)
 	}
-	return slot
+	return v
+}
+
+// slot returns the slot of a surface.
+func (f *file) slot(dst bool) uint8 {
+	s := f.srcSlot
+	if dst {
+		s = f.dstSlot
+	}
+	return s
+}
+
+// setSurface makes the body of a SET_STATE the words of a surface.
+func (f *file) setSurface(dst bool, format uint8) {
+	s, body := surface{set: true, format: format & 7}, f.body
+	if dst {
+		f.dst = s
+		f.body, f.dstSlot = f.dstSlot, body
+	} else {
+		f.src = s
+		f.body, f.srcSlot = f.srcSlot, body
+	}
+}
+
+// contextPlace returns the place of word i of a context, which is one of a surface.
+func (f *file) contextPlace(i uint8) uint8 {
+	slot, word := f.srcSlot, i
+	if i >= 3 {
+		slot, word = f.dstSlot, i-3
+	}
+	return place(slot, (word+wordBase)&3)
+}
+
+// operandLook returns where the file has a refused operand, and whether it has.
+func (f *file) operandLook(bad operand, high bool) look {
+	l := look{Valid: bad < operandNone, High: high, At: place(f.body, uint8(bad)>>1&3)}
+	switch {
+	case bad == operandSource:
+		l = look{Valid: true, High: high, At: place(f.srcSlot, wordBase)}
+	case bad == operandDest:
+		l = look{Valid: true, High: high, At: place(f.dstSlot, wordBase)}
+	case bad == operandHeader:
+		l = look{Valid: !high, At: place(slotRegs, wordHeader)}
+	case bad < operandPair0:
+		l.High = bad&1 != 0
+		l.Valid = !high
+	default:
+	}
+	return l
 }
 
 // needs returns what the state needs, and the place of a word.
 func (m *Module) needs() (kind need, at uint8) {
+	d := m.decode.state
 	kind = needWord
-	slot, word := m.body, uint8(0)
-	switch m.state {
-	case stateNext, stateBody, stateSkip:
+	slot, word := m.file.body, uint8(0)
+	switch {
+	case d == decodeNext || d == decodeBody || d == decodeSkip:
 		kind = needDword
-	case stateCorner:
-	case stateClip:
-		slot, word = m.surface(), wordClip
-	case stateLow:
-		word = m.lowWord()
-		if m.is2D() {
-			slot, word = m.surface(), wordBase
-		}
-	case statePitch, stateStep:
-		slot, word = m.surface(), wordPitch
-	case stateIssue, stateRow:
-		slot, word = m.from, wordPitch
-	case stateWindow:
-		word = 2
-	case stateValue:
-		word = m.valueWord()
-	case stateSave:
-		return needWord, m.wordPlace()
-	case stateRing:
+	case m.walk.state != walkIdle:
+		kind, slot, word = m.walkNeeds()
+	case m.issue.state == issuePitch:
+		slot, word = m.file.dstSlot, wordPitch
+	case m.issue.state == issueOffer || m.issue.state == issueRow:
+		slot, word = m.file.srcSlot, wordPitch
+	case m.sync.state == syncSave:
+		at = m.file.contextPlace(m.sync.word)
+		slot, word = at>>2, at&3
+	case m.ring.state == ringBase:
 		slot, word = slotRegs, wordRing
-	case stateBlame:
-		slot, word = slotRegs, m.n>>1&1
+	case m.ring.state == ringCopy:
+		slot, word = slotRegs, m.decode.n>>1&1
 	default:
 		kind = needNothing
 	}
 	return kind, place(slot, word)
 }
 
-// lowWord returns the word with the address of the range in work of a linear packet.
-func (m *Module) lowWord() uint8 {
-	var word uint8
-	if m.op() == pkt.OpCopy && m.writes || m.op() == pkt.OpSetWindow {
-		word = 1
-	}
-	return word
-}
-
-// valueWord returns the word with the operand that is no address.
-func (m *Module) valueWord() uint8 {
-	word := uint8(1)
-	switch m.op() {
-	case pkt.OpFill:
+// walkNeeds returns what the state of the walk unit needs.
+func (m *Module) walkNeeds() (kind need, slot, word uint8) {
+	op, writes := m.decode.op(), m.walk.writes
+	kind, slot = needWord, m.file.body
+	switch m.walk.state {
+	case walkCorner:
+	case walkClip:
+		slot, word = m.file.slot(writes), wordClip
+	case walkLow:
+		word = sourceWord(op)
+		if writes {
+			word = destWord(op)
+		}
+		if usesSurfaces(op) {
+			slot, word = m.file.slot(writes), wordBase
+		}
+	case walkPitch:
+		slot, word = m.file.slot(writes), wordPitch
+	case walkWindow:
 		word = 2
-	case pkt.OpWriteReg:
-		word = 0
+	case walkImmediate:
+		word = immediateWord(op)
 	default:
+		kind = needNothing
 	}
-	return word
+	return kind, slot, word
 }
 
-// half returns the half that is wanted of the word that was read last.
-func (m *Module) half() uint32 {
-	q := m.beats.Out()
-	v := uint32(q)
-	if m.high {
-		v = uint32(q >> 32)
+// writes returns what is written to the file in this clock if no completion arrives: by the
+// node if it is free to, otherwise data by the host.
+func (m *Module) writes(take, free, arrives bool, off uint16, data uint32) write {
+	d, n, v := m.decode.state, m.decode.n, m.file.half()
+	copies, clears := m.ring.state == ringCopy, d == decodeClear
+	if copies {
+		n = (n + 2) & 3
 	}
-	return v
-}
-
-// stores returns what is written to the file in this clock if no completion arrives: by
-// the decoder if it is free to, otherwise data by the host.
-func (m *Module) stores(take, free, arrives bool, off uint16, data uint32) write {
-	p := m.n
-	if m.state == stateBlame {
-		p = (m.n + 2) & 3
-	}
-	w := write{At: fileAt | place(m.body, p>>1), Enable: 0x0f << (p & 1 * 4)}
-	v := m.half()
-	if m.state == stateClear {
-		w = write{At: fileAt | m.edge&1<<3 | m.n, Enable: 0xff}
+	w := write{At: fileAt | place(m.file.body, n>>1), Enable: 0x0f << (n & 1 * 4)}
+	if clears {
+		w = write{At: fileAt | m.file.next, Enable: 0xff}
 		v = 0
 	}
-	if m.state == stateNext {
+	if d == decodeNext {
 		w = write{At: fileAt | place(slotRegs, wordHeader), Enable: 0x0f}
 	}
-	if !(m.state != stateSkip && take || free && (m.state == stateBlame && m.ready || m.state == stateClear)) {
+	if !(d != decodeSkip && take || free && (copies && m.file.ready || clears)) {
 		w.Enable = 0
 	}
-	if !free && m.keeps(off) {
+	if !free && m.files(off) {
 		w = write{At: fileAt | place(slotRegs, wordRing), Enable: 0x0f}
 		v = data
 		switch {
@@ -168,17 +232,17 @@ func (m *Module) stores(take, free, arrives bool, off uint16, data uint32) write
 	if arrives {
 		w.Enable = 0
 	}
-	w.Data = join(v, v)
+	w.Data = uint64(v)<<32 | uint64(v)
 	return w
 }
 
-// keeps reports whether a write of the register goes to the file.
-func (m *Module) keeps(off uint16) bool {
-	ring := off == cpreg.RingLo || off == cpreg.RingHi
-	return m.state != stateClear && !m.resetting && (ring && !m.run || off == cpreg.Wptr)
+// files reports whether a write of the register at off goes to the file.
+func (m *Module) files(off uint16) bool {
+	base := off == cpreg.RingLo || off == cpreg.RingHi
+	return m.decode.state != decodeClear && !m.regs.resetting && (base && !m.regs.run || off == cpreg.Wptr)
 }
 
-// part returns the place of a beat in the part of the RAM that is its buffer's.
+// part returns the place of a beat in the part of the RAM that its buffer has.
 func part(at uint8, inIB bool) uint8 {
 	if inIB {
 		at |= depth
@@ -186,7 +250,8 @@ func part(at uint8, inIB bool) uint8 {
 	return at
 }
 
-// arrival returns where the data of a completion goes.
+// arrival returns where the data of a completion goes: to the beats if keep is set, to
+// word of the file if restores is.
 func arrival(keep bool, at uint8, inIB, restores bool, word uint8, data uint64) write {
 	w := write{At: part(at, inIB), Data: data}
 	if restores {
@@ -198,35 +263,35 @@ func arrival(keep bool, at uint8, inIB, restores bool, word uint8, data uint64) 
 	return w
 }
 
-// tickRAM reads what is needed in the next clock, and writes. held is whether the
-// stream has the beat of the next dword.
-func (m *Module) tickRAM(held bool, looks look, w write) {
+// tickFile reads what the next clock needs, and writes. held is whether the stream has the
+// beat of the next dword.
+func (m *Module) tickFile(held bool, from look, w write) {
 	kind, at := m.needs()
 	at |= fileAt
-	m.ready = kind == needDword && held || kind == needWord && (w.Enable == 0 || w.At < fileAt)
-	m.high = m.upper()
+	m.file.ready = kind == needDword && held || kind == needWord && (w.Enable == 0 || w.At < fileAt)
+	m.file.high = m.upper()
 	if kind == needDword {
-		m.high = m.stream.at&1 != 0 != odd(m.buffer)
-		at = part(beat(m.stream.at, odd(m.buffer)), m.inIB)
+		m.file.high = m.ring.stream.at&1 != 0 != odd(m.ring.buffer)
+		at = part(beat(m.ring.stream.at, odd(m.ring.buffer)), m.ring.inIB)
 	}
-	read := m.ready
-	if looks.Valid {
-		at, read = fileAt|looks.At, true
-		m.ready, m.high = false, looks.High
+	read := m.file.ready
+	if from.Valid {
+		at, read = fileAt|from.At, true
+		m.file.ready, m.file.high = false, from.High
 	}
-	m.beats.Tick(read, uint32(at), w.Enable, uint32(w.At), w.Data)
+	m.file.ram.Tick(read, uint32(at), w.Enable, uint32(w.At), w.Data)
 }
 
-// upper reports whether the upper half of the word is wanted that the state needs.
+// upper reports whether the state needs the upper half of its word of the file.
 func (m *Module) upper() bool {
 	var u bool
-	switch m.state {
-	case stateBlame:
-		u = m.n&1 != 0
-	case stateClip:
-		u = m.edge&2 != 0
-	case stateCorner:
-		u = m.writes && m.op() == pkt.OpCopy2D
+	switch {
+	case m.ring.state == ringCopy:
+		u = m.decode.n&1 != 0
+	case m.walk.state == walkClip:
+		u = m.walk.edge&2 != 0
+	case m.walk.state == walkCorner:
+		u = m.walk.writes && copies(m.decode.op())
 	default:
 	}
 	return u
@@ -235,5 +300,5 @@ func (m *Module) upper() bool {
 // lacks reports whether something is needed, is there and was not read.
 func (m *Module) lacks() bool {
 	kind, _ := m.needs()
-	return !m.ready && (kind == needWord || kind == needDword && m.stream.have != 0)
+	return !m.file.ready && (kind == needWord || kind == needDword && m.ring.stream.have != 0)
 }

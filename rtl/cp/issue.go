@@ -1,136 +1,243 @@
 package cp
 
 import (
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/dma"
 	"github.com/hilgpu/hilgpu/rtl/hdl"
 )
 
-// Design note: a row, or a linear packet, is cut into pieces of a power of two of bytes,
-// so the number of the piece is all that a descriptor adds to the address of its row.
+// issueState is the state of the issue unit.
+type issueState uint8
 
-// Desc returns the descriptor for the DMA engine, meaningful if it is one.
+const (
+	issueIdle  issueState = iota
+	issuePitch            // reads the pitch of the destination, for the rows
+	issueOffer            // offers descriptors
+	issueRow              // begins the next row
+	issueDrain            // waits for the descriptors in flight
+)
+
+// pieceLog2 is the log2 of the bytes of a piece of a linear packet with CAPS.PREEMPTION.
+const pieceLog2 = 12
+
+// Design note: a row, or a linear packet, is cut into pieces of a power of two of bytes,
+// so a descriptor adds only the number of the piece to the address of its row.
+
+// issue sends the descriptors of a packet to the DMA engine.
+type issue struct {
+	space     space
+	caps      caps.Set
+	maxLog2   uint8  // log2 of the bytes of the longest descriptor
+	pieceMask uint32 // bits of piece
+
+	state    issueState `w:"3"`
+	piece    uint32     `w:"20"` // of the row, in work
+	sent     uint32     `w:"20"` // pieces or rows of the packet, those before a preemption included
+	stops    bool       // for a preemption, when the descriptors in flight have ended
+	offered  bool       // a descriptor is offered
+	inFlight uint8      `w:"6"` // descriptors taken and not complete
+	readErr  bool       // of a descriptor; only one of the two is set
+	writeErr bool
+}
+
+// Reset sets the registers to their values after power on.
+func (u *issue) Reset() {
+	*u = issue{space: u.space, caps: u.caps, maxLog2: u.maxLog2, pieceMask: u.pieceMask}
+}
+
+// handshake counts the descriptors that the DMA engine takes and completes.
+func (u *issue) handshake(d DMA) {
+	inFlight := u.inFlight
+	if d.Ready && u.offered {
+		u.offered = false
+		inFlight++
+	}
+	if d.Done || d.Err || d.WriteErr {
+		inFlight--
+	}
+	hdl.Assert(inFlight <= 0x3f, "cp: the DMA engine has more descriptors than can be counted")
+	u.inFlight = inFlight & 0x3f
+	u.readErr = u.readErr || d.Err && !u.writeErr
+	u.writeErr = u.writeErr || d.WriteErr && !u.readErr
+}
+
+// quiet reports whether no descriptor is offered or in flight.
+func (u *issue) quiet() bool { return !u.offered && u.inFlight == 0 }
+
+// start prepares for a packet, which is past the pieces that it sent before a preemption.
+func (u *issue) start(op uint8) {
+	u.piece = 0
+	if !usesSurfaces(op) {
+		u.piece = u.before() & u.pieceMask
+	}
+}
+
+// before returns the pieces or rows that the packet sent before a preemption.
+func (u *issue) before() uint32 {
+	var n uint32
+	if u.caps.Has(caps.Preemption) {
+		n = u.sent
+	}
+	return n
+}
+
+// past reports whether a linear packet sent all its bytes before a preemption.
+func (u *issue) past(bytes uint32) bool {
+	return u.caps.Has(caps.Preemption) && bytes <= u.before()<<pieceLog2
+}
+
+// startPacket makes the next packet start at its beginning.
+func (u *issue) startPacket() {
+	if u.caps.Has(caps.Preemption) {
+		u.stops = false
+		u.sent = 0
+	}
+}
+
+// resume makes the next packet start where PROGRESS says, if resumes is set.
+func (u *issue) resume(resumes bool, progress uint32) {
+	if u.caps.Has(caps.Preemption) && resumes {
+		u.sent = progress & pkt.MaxProgress
+	}
+}
+
+// pieceSize returns log2 of the bytes of a piece.
+func (u *issue) pieceSize(op uint8) uint8 {
+	n := u.maxLog2
+	if u.caps.Has(caps.Preemption) && !usesSurfaces(op) {
+		n = pieceLog2
+	}
+	return n
+}
+
+// length returns the bytes of the piece in work of a row, and whether it is the last one.
+func (u *issue) length(op uint8, bytes uint32) (n uint32, last bool) {
+	size := u.pieceSize(op)
+	rest, whole := bytes&(1<<size-1), bytes>>size
+	n = uint32(1) << size
+	if u.piece == whole {
+		n = rest
+	}
+	return n, u.piece == whole || rest == 0 && u.piece+1 == whole
+}
+
+// Desc returns the descriptor for the DMA engine, meaningful if its Op is not None.
 func (m *Module) Desc() dma.Desc {
-	if hdl.Asleep(!m.offered) {
+	if hdl.Asleep(!m.issue.offered) {
 		return dma.Desc{}
 	}
-	at := uint64(m.piece) << m.pieceSize()
-	d := dma.Desc{Len: m.length(), Dst: m.sum(m.end, at)}
-	if !m.copies() {
+	op := m.decode.op()
+	length, _ := m.issue.length(op, m.walk.bytes)
+	at := uint64(m.issue.piece) << m.issue.pieceSize(op)
+	d := dma.Desc{Len: length, Dst: m.issue.space.add(m.walk.row, at)}
+	if !copies(op) {
 		at = 0
 	}
-	d.Src = m.srcAddr&^m.addrMask | (m.srcAddr+at)&m.addrMask
-	if m.offered {
+	mask := m.issue.space.sumMask
+	d.Src = m.walk.src&^mask | (m.walk.src+at)&mask
+	if m.issue.offered {
 		d.Op = dma.Fill
-		if m.copies() {
+		if copies(op) {
 			d.Op = dma.Copy
 		}
 	}
 	return d
 }
 
-func (m *Module) copies() bool { return m.op() == pkt.OpCopy || m.op() == pkt.OpCopy2D }
-
-func (m *Module) is2D() bool { return m.op() == pkt.OpCopy2D || m.op() == pkt.OpFill2D }
-
-// pieceSize returns log2 of the bytes of a piece.
-func (m *Module) pieceSize() uint8 {
-	n := m.maxLog2
-	if m.preemption && !m.is2D() {
-		n = pieceLog2
-	}
-	return n
-}
-
-// short returns the bytes of the piece behind the whole ones, and whole how many those
-// are.
-func (m *Module) short() (short, whole uint32) {
-	n := m.pieceSize()
-	return m.bytes & (1<<n - 1), m.bytes >> n
-}
-
-// length returns the bytes of the piece in work.
-func (m *Module) length() uint32 {
-	short, whole := m.short()
-	n := uint32(1) << m.pieceSize()
-	if m.piece == whole {
-		n = short
-	}
-	return n
-}
-
-// last reports whether the piece in work is the last one of its row.
-func (m *Module) last() bool {
-	short, whole := m.short()
-	return m.piece == whole || short == 0 && m.piece+1 == whole
-}
-
-// issue offers the next descriptor when the one before was taken, and reports whether
-// the next row, or the next word of the context, is begun.
-func (m *Module) issue(taken bool) bool {
-	last := m.last()
-	if taken {
-		m.piece = (m.piece + 1) & m.pieceMask
-		if last || !m.is2D() {
-			m.advance()
+// stepIssue is a clock of the issue unit, and reports whether the next row, or the next word
+// of a context, is begun.
+func (m *Module) stepIssue(half uint32, ready, taken bool) (o outcome, rows bool) {
+	op := m.decode.op()
+	switch m.issue.state {
+	case issuePitch:
+		if ready {
+			m.walk.setPitch(half)
+			m.issue.state = issueOffer
 		}
+	case issueOffer, issueRow:
+		rows = m.offer(op, ready, taken)
+	case issueDrain:
+		o = m.issue.drain(op)
+	default:
+	}
+	return o, rows
+}
+
+// offer offers the next descriptor when the one before was taken.
+func (m *Module) offer(op uint8, ready, taken bool) (rows bool) {
+	_, last := m.issue.length(op, m.walk.bytes)
+	if taken {
+		m.issue.count(last || !usesSurfaces(op))
 		if last {
 			m.endRow()
 		}
 	}
-	rows := m.state == stateRow && m.ready
+	rows = m.issue.state == issueRow && ready
 	if rows {
-		m.row()
+		m.issue.state = issueOffer
+		if m.sync.caps.Has(caps.Contexts) && op == pkt.OpSaveState {
+			m.issue.state = issueIdle
+			m.sync.nextWord()
+		}
 	}
-	switch {
-	case m.offered || m.state != stateIssue:
-	case m.readErr || m.writeErr:
-		m.state = stateDrain
-	case m.interrupts() && m.boundary():
-		m.halted = true
-		m.state = stateDrain
-	default:
-		m.offered = true
-	}
+	m.issue.next(m.regs.interrupts() && m.ring.inIB, usesSurfaces(op))
 	return rows
 }
 
-// endRow goes on to the next row, or word of the context.
+// endRow ends a row, or a word of a context.
 func (m *Module) endRow() {
-	more := m.is2D() && m.y0 != m.y1
-	if m.contexts && m.op() == pkt.OpSaveState {
-		more = m.word != stateWords-1
+	more := usesSurfaces(m.decode.op()) && m.walk.moreRows()
+	if m.sync.caps.Has(caps.Contexts) && m.decode.op() == pkt.OpSaveState {
+		more = m.sync.moreWords()
 	}
-	m.y0 = (m.y0 + 1) & 0x7fff
-	m.piece = 0
-	m.state = stateDrain
+	m.walk.nextRow()
+	m.issue.piece = 0
+	m.issue.state = issueDrain
 	if more {
-		m.state = stateRow
+		m.issue.state = issueRow
 	}
 }
 
-// row begins the next row, or the next word of the context.
-func (m *Module) row() {
-	m.state = stateIssue
-	if m.contexts && m.op() == pkt.OpSaveState {
-		m.word = (m.word + 1) & 0xf
-		m.state = stateSave
+// count counts a piece that was taken; part says that it ends a part of the packet.
+func (u *issue) count(part bool) {
+	u.piece = (u.piece + 1) & u.pieceMask
+	if u.caps.Has(caps.Preemption) && part {
+		u.sent = (u.sent + 1) & pkt.MaxProgress
+	}
+}
+
+// next offers the piece in work if no other one is offered, or drains: after an error, and
+// for a preemption, before a piece of a linear packet or a row.
+func (u *issue) next(interrupts, rows bool) {
+	switch {
+	case u.offered || u.state != issueOffer:
+	case u.readErr || u.writeErr:
+		u.state = issueDrain
+	case interrupts && (!rows || u.piece == 0):
+		u.stops = true
+		u.state = issueDrain
+	default:
+		u.offered = true
 	}
 }
 
 // drain ends the packet when all its descriptors are complete.
-func (m *Module) drain() {
-	if !m.offered && m.inFlight == 0 {
+func (u *issue) drain(op uint8) outcome {
+	var o outcome
+	if u.quiet() {
+		u.state = issueIdle
 		switch {
-		case m.readErr:
-			m.fault(cpreg.CauseReadError, m.sourceOperand())
-		case m.writeErr:
-			m.fault(cpreg.CauseWriteError, m.destOperand())
-		case m.preemption && m.halted:
-			m.yield()
+		case u.readErr:
+			o = refuse(cpreg.CauseReadError, sourceOperand(op))
+		case u.writeErr:
+			o = refuse(cpreg.CauseWriteError, destOperand(op))
+		case u.caps.Has(caps.Preemption) && u.stops:
+			o = ended(halted)
 		default:
-			m.retire()
+			o = ended(completed)
 		}
 	}
+	return o
 }

@@ -9,102 +9,113 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/store"
 )
 
-// Fetch returns the read of the ring, of an indirect buffer or of a predicate.
-func (m *Module) Fetch() port.Request { return m.req }
+// Fetch returns the read of the ring, of an indirect buffer, of a predicate or of a context.
+func (m *Module) Fetch() port.Request { return m.ring.req }
 
 // Fence returns the request for the node's fence unit. It stays the same until the
 // unit has a result.
 func (m *Module) Fence() fence.Req {
-	return fence.Req{Op: m.fence, IRQ: m.flag, ID: uint32(m.srcAddr), Addr: m.end}
+	return fence.Req{Op: m.sync.fence, IRQ: m.decode.flag, ID: uint32(m.walk.src), Addr: m.walk.row}
 }
 
-// Resetting reports that the node waits for what is in flight to end, which the
+// Resetting reports whether the node waits for what is in flight to end, which the
 // DMA engine gives up.
-func (m *Module) Resetting() bool { return m.resetting }
+func (m *Module) Resetting() bool { return m.regs.resetting }
 
 // Scratch returns the write of a scratch register, which stays until it is taken.
 func (m *Module) Scratch() store.Scratch {
-	return store.Scratch{Valid: m.scratch, Index: uint8(m.srcAddr>>2) & 3, Data: uint32(m.srcAddr >> 32)}
+	return store.Scratch{Valid: m.sync.scratch, Index: uint8(m.walk.src>>2) & 3, Data: uint32(m.walk.src >> 32)}
 }
 
-// Fault reports that the node has stopped on a fault, in one clock.
-func (m *Module) Fault() bool { return m.pulse }
+// Fault reports, for one clock, that the node has stopped on a fault.
+func (m *Module) Fault() bool { return m.regs.fault }
 
-// Preempted reports that the node has stopped for a preemption, in one clock.
-func (m *Module) Preempted() bool { return m.yielded }
+// Preempted reports, for one clock, that the node has stopped for a preemption.
+func (m *Module) Preempted() bool { return m.regs.yielded }
 
 // Rsp returns the answer to the register access of the clock before.
 func (m *Module) Rsp() regbus.Rsp {
-	r := m.rsp
-	if m.filed {
-		r.Data |= m.half()
+	r := m.regs.rsp
+	if m.regs.filed {
+		r.Data |= m.file.half()
 	}
 	return r
 }
 
-// Busy reports that the node is not idle.
+// Busy reports whether the node is not idle.
 func (m *Module) Busy() bool { return !m.idle() }
 
-// Starved reports that the node waits for a dword of a buffer.
+// Starved reports whether the node waits for a dword of a buffer.
 func (m *Module) Starved() bool {
-	ended := m.state == stateNext && m.ended()
-	return m.Busy() && m.takes() && !m.ready && !ended && !m.failed()
+	ended := m.decode.state == decodeNext && m.ring.ended()
+	return m.Busy() && m.takes() && !m.file.ready && !ended && !m.ring.stream.failed()
 }
 
-// Looking reports that the node waits for the value of a predicate.
-func (m *Module) Looking() bool { return m.state == stateAnswer }
+// Looking reports whether the node waits for the value of a predicate or for a context.
+func (m *Module) Looking() bool { return m.sync.state == syncAnswer }
 
-// Retired reports that a packet has retired, in one clock, and Took that a dword
-// of a buffer was taken, if the node is watched.
-func (m *Module) Retired() bool { return m.retired }
+// Retired reports, for one clock, that a packet has retired, if counters or the watchdog use it.
+func (m *Module) Retired() bool { return m.regs.retired }
 
-// Took is described at Retired.
-func (m *Module) Took() bool { return m.took }
+// Took reports, for one clock, that a dword of a buffer was taken, if counters or the watchdog use it.
+func (m *Module) Took() bool { return m.regs.took }
 
 // Packets returns the packets retired since reset, modulo 2^32.
-func (m *Module) Packets() uint32 { return m.packets }
+func (m *Module) Packets() uint32 { return m.regs.packets }
 
-// IdleFor returns math.MaxUint64 if only an input can wake the node, also another
-// level of a timeline, and 0 otherwise. A descriptor that is offered and not taken wakes nobody: whoever
-// takes it does.
+// IdleFor returns math.MaxUint64 if only an input can wake the node, which the level of a
+// timeline is too, and 0 otherwise. A descriptor that is offered and not taken does not
+// wake it: the DMA engine does.
 func (m *Module) IdleFor() uint64 {
-	offers := m.fence != fence.None || m.req.Kind != port.None || m.scratch
-	pulses := m.rsp.Hit || m.pulse || m.yielded || m.retired || m.took || m.ringSeek || m.ibSeek
-	ends := m.resetting && m.quiet()
-	acts := !m.resetting || m.state == stateBlame // which writes the file until the reset ends
-	if offers || pulses || ends || m.lacks() || acts && m.moves() {
+	offers := m.sync.fence != fence.None || m.ring.req.Kind != port.None || m.sync.scratch
+	pulses := m.regs.rsp.Hit || m.regs.fault || m.regs.yielded || m.regs.retired || m.regs.took
+	ends := m.regs.resetting && m.quiet()
+	acts := !m.regs.resetting || m.ring.state == ringCopy // which writes the file until the reset ends
+	if offers || pulses || m.ring.toRing || m.ring.toIB || ends || m.lacks() || acts && m.moves() {
 		return 0
 	}
-	win := m.readWindow()
-	next := m.next(win, false, false, 0)
-	if !m.weighs() && m.stream.issues(win, next, m.behind(win, next, false)) {
+	if !m.weighs() && m.wanted(false, false, 0).issues {
 		return 0
 	}
 	return math.MaxUint64
 }
 
-// moves reports whether the decoder does something in the next clock.
+// moves reports whether the node does something in the next clock without an input.
 func (m *Module) moves() bool {
 	moves := m.yields(false)
-	switch m.state {
-	case stateNext, stateBody, stateSkip:
-		started := m.run || m.interrupts() || m.state != stateNext
-		checks := m.state == stateNext && m.fresh && !m.inIB
-		ends := m.ringBad != ringGood || m.state == stateNext && m.ended()
-		moves = moves || started && (m.ready || m.failed() || checks || ends)
-	case stateIssue:
-		moves = !m.offered
-	case stateDrain:
-		moves = !m.offered && m.inFlight == 0
-	case stateAnswer:
-		moves = !m.offers() && !m.reading
-	case stateWait:
-		moves = moves || !m.waiting
-	case stateFence, stateFault:
+	switch m.decode.state {
+	case decodeNext, decodeBody, decodeSkip:
+		next := m.decode.state == decodeNext
+		started := m.regs.run || m.regs.interrupts() || !next
+		checks := next && m.ring.fresh && !m.ring.inIB
+		ends := m.ring.bad != ringGood || next && m.ring.ended()
+		moves = moves || started && (m.file.ready || m.ring.stream.failed() || checks || ends)
+	case decodeExec:
+		moves = moves || m.works()
+	case decodeFault:
 	default:
 		moves = true
 	}
 	return moves
+}
+
+// works reports whether the unit that works does something in the next clock.
+func (m *Module) works() bool {
+	works := true
+	switch {
+	case m.issue.state == issueOffer:
+		works = !m.issue.offered
+	case m.issue.state == issueDrain:
+		works = m.issue.quiet()
+	case m.sync.state == syncAnswer:
+		works = !m.ring.offersRead() && !m.sync.reading
+	case m.sync.state == syncWait:
+		works = !m.sync.waiting
+	case m.sync.state == syncFence:
+		works = false
+	default:
+	}
+	return works
 }
 
 // Skip is n clocks without input: nothing counts.

@@ -259,18 +259,18 @@ func TestRingMovesInFrontOfAnIndirectBuffer(t *testing.T) {
 	b.put(ringAt, old...)
 	b.put(ringAt+0x2000, other...)
 	b.write(cpreg.Wptr, 1)
-	for b.cp.state != stateBody {
+	for b.cp.decode.state != decodeBody {
 		b.tick(regbus.Req{})
 	}
 	b.write(cpreg.Wptr, 10)
 	for range 50 {
 		b.tick(regbus.Req{})
 	}
-	require.Equal(t, stateBody, b.cp.state)
+	require.Equal(t, decodeBody, b.cp.decode.state)
 	b.write(cpreg.Ctl, 0)
 	b.write(cpreg.RingLo, uint32(ringAt&0xffffffff)+0x2000)
 	b.write(cpreg.Ctl, cpreg.CtlRun)
-	require.Equal(t, stateBody, b.cp.state)
+	require.Equal(t, decodeBody, b.cp.decode.state)
 	b.idle()
 	require.Len(t, b.descs, 1)
 	assert.Equal(t, uint64(0x3000), b.descs[0].Dst)
@@ -288,7 +288,7 @@ func TestIndirectRetiresWithItsBuffer(t *testing.T) {
 	}
 	assert.Equal(t, uint32(0), b.read(cpreg.Rptr))
 	assert.Equal(t, uint32(7), b.read(cpreg.IBLeft), "nothing has retired")
-	assert.Equal(t, cpreg.StatusInIB|uint32(stateDrain)<<4, b.read(cpreg.Status))
+	assert.Equal(t, cpreg.StatusInIB|uint32(decodeExec)<<4|uint32(issueDrain)<<17, b.read(cpreg.Status))
 	b.idle()
 	assert.Equal(t, uint32(4), b.read(cpreg.Rptr))
 	assert.Equal(t, uint32(cpreg.StatusIdle), b.read(cpreg.Status))
@@ -388,11 +388,11 @@ func TestTiming(t *testing.T) {
 		b.put(0x1000, 0x01000000)
 		b.push(0x02000003, 0x1000, 0, 1, 0x06000005, 0x2000, 0, 8, 1, 2)
 		b.doorbell()
-		for !b.cp.ended() {
+		for !b.cp.ring.ended() {
 			b.tick(regbus.Req{})
 		}
 		from := b.clock
-		for b.cp.op() != pkt.OpFill {
+		for b.cp.decode.op() != pkt.OpFill {
 			b.tick(regbus.Req{})
 		}
 		assert.LessOrEqual(t, b.clock-from, uint64(8))
@@ -417,7 +417,7 @@ func TestTiming(t *testing.T) {
 			}
 			b.push(tt.packet...)
 			b.doorbell()
-			for b.cp.state != stateCheck {
+			for b.cp.decode.state != decodeCheck {
 				b.tick(regbus.Req{})
 			}
 			from := b.clock

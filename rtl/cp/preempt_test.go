@@ -302,7 +302,7 @@ func TestPreemptFarInside(t *testing.T) {
 	b.put(0x1000, ib...)
 	b.push(0x02000003, 0x1000, 0, uint32(len(ib)))
 	b.doorbell()
-	for b.cp.ibEnd-b.cp.ibDone > 0x300 || !b.cp.inIB {
+	for b.cp.ring.ibEnd-b.cp.ring.ibDone > 0x300 || !b.cp.ring.inIB {
 		b.tick(regbus.Req{})
 	}
 	b.write(cpreg.Preempt, 7)

@@ -68,7 +68,7 @@ func (b *bench) hold(r rect) {
 	vram := append([]byte(nil), b.vram...)
 	r.model(func(addr, n uint64) []byte { return vram[addr : addr+n] })
 	b.run(r.dwords()...)
-	require.Zero(b.t, b.faults, "%+v: %s", r, cpreg.Causes[b.cp.cause])
+	require.Zero(b.t, b.faults, "%+v: %s", r, cpreg.Causes[b.cp.decode.cause])
 	require.Equal(b.t, vram, b.vram, "%+v", r)
 }
 
@@ -184,7 +184,7 @@ func TestRandomStreams(t *testing.T) {
 			if rng.IntN(3) == 0 && p[0]>>24 != pkt.OpFence {
 				p = indirect(b, rng, p)
 			}
-			room := func() uint32 { return (b.cp.rptr - b.wptr - 1) & (b.slots - 1) }
+			room := func() uint32 { return (b.cp.ring.rptr - b.wptr - 1) & (b.slots - 1) }
 			for room() < uint32(len(p)) {
 				b.tick(regbus.Req{})
 			}
@@ -201,7 +201,7 @@ func TestRandomStreams(t *testing.T) {
 			widths(t, reflect.ValueOf(b.cp))
 		}
 		b.idle()
-		require.Zero(t, b.faults, "seed %d: %s", seed, cpreg.Causes[b.cp.cause])
+		require.Zero(t, b.faults, "seed %d: %s", seed, cpreg.Causes[b.cp.decode.cause])
 		require.Equal(t, want[:0x8000], b.vram[:0x8000], "seed %d", seed)
 		require.Equal(t, ids, b.read(cpreg.Fence), "seed %d", seed)
 	}
@@ -237,8 +237,8 @@ func randomPacket(rng *rand.Rand, mem []byte, id *uint32) []uint32 {
 func indirect(b *bench, rng *rand.Rand, p []uint32) []uint32 {
 	skip := rng.Uint32N(40)
 	p = append(append([]uint32{0x01000000 | skip}, make([]uint32, skip)...), p...)
-	at := 0x8000 + 4*(rng.Uint64N(0x1000)+uint64(b.cp.packets&1)*0x1000)%0x7c00
-	for b.cp.inIB || b.cp.rptr != b.wptr {
+	at := 0x8000 + 4*(rng.Uint64N(0x1000)+uint64(b.cp.regs.packets&1)*0x1000)%0x7c00
+	for b.cp.ring.inIB || b.cp.ring.rptr != b.wptr {
 		b.tick(regbus.Req{})
 	}
 	b.put(at, p...)

@@ -1,83 +1,152 @@
 package cp
 
 import (
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
 
-// access answers a register access, a read with data or with what is looked at in the
-// file, and performs a write unless a reset is under way, or puts it off until later:
-// behind a reset, and a write to the file in a clock in which a completion arrives.
-// FENCE belongs to the fence unit.
-func (m *Module) access(r regbus.Req, off uint16, data uint32, looks look, later, resetting bool) {
-	m.rsp = regbus.Rsp{}
-	m.filed = looks.Valid
-	if r.Op != regbus.None && owns(off) {
-		write := r.Op == regbus.Write
-		m.rsp.Hit = true
-		m.rsp.Retry = later
+// regs is the host's side of the node: control, preemption, the register bus and pulses.
+// The ring's registers are with the ring, and those kept in RAM in the file.
+type regs struct {
+	base    uint16   // of the registers in BAR0
+	caps    caps.Set // of the configuration
+	watched bool     // Retired and Took are used
+
+	run       bool
+	protect   bool
+	resetting bool
+	packets   uint32 // retired
+	rsp       regbus.Rsp
+	filed     bool // the answer is the word read from the file
+	fault     bool // pulse: the node has stopped on a fault
+	retired   bool // pulse: a packet has retired
+	took      bool // pulse: a dword was taken
+
+	asked     bool // a preemption is asked for
+	preemptID uint32
+	preempted uint32
+	progress  uint32 `w:"20"`
+	yielded   bool   // pulse: the node has stopped for a preemption
+}
+
+// Reset sets the registers to their values after power on.
+func (r *regs) Reset() { *r = regs{base: r.base, caps: r.caps, watched: r.watched} }
+
+// endPulses ends the pulses of the clock before. took is the next value of its own.
+func (r *regs) endPulses(took bool) {
+	r.fault, r.yielded, r.retired = false, false, false
+	r.took = took && r.watched
+}
+
+// ctl returns the register CTL.
+func (r *regs) ctl() uint32 {
+	return bit(r.run, cpreg.CtlRun) | bit(r.resetting, cpreg.CtlReset) | bit(r.protect, cpreg.CtlProtect)
+}
+
+// interrupts reports whether the node must stop for a preemption.
+func (r *regs) interrupts() bool { return r.caps.Has(caps.Preemption) && r.asked }
+
+// retire counts a packet.
+func (r *regs) retire() {
+	r.packets++
+	r.retired = r.watched
+}
+
+// preemption returns a register of the preemption, 0 if off is none.
+func (r *regs) preemption(off uint16) uint32 {
+	return only32(off == cpreg.Preempt, r.preemptID) | only32(off == cpreg.Preempted, r.preempted) |
+		only32(off == cpreg.Progress, r.progress)
+}
+
+// writePreemption writes a register of the preemption.
+func (r *regs) writePreemption(off uint16, v uint32) {
+	switch off {
+	case cpreg.Preempt:
+		r.preemptID = v
+		r.asked = true
+	case cpreg.Progress:
+		r.progress = v & cpreg.ProgressDone
+	default:
+	}
+}
+
+// access answers a register access, a read with data or with the word of the file at
+// from, and performs a write unless a reset is under way. With later set the access is
+// retried: during the clear after a reset, and a write to the file in a clock in which a
+// completion arrives. FENCE belongs to the fence unit.
+func (m *Module) access(bus regbus.Req, off uint16, data uint32, from look, later, resetting bool) {
+	m.regs.rsp = regbus.Rsp{}
+	m.regs.filed = from.Valid
+	if bus.Op != regbus.None && owns(off) {
+		write := bus.Op == regbus.Write
+		m.regs.rsp.Hit = true
+		m.regs.rsp.Retry = later
 		if !write {
-			m.rsp.Data = data
+			m.regs.rsp.Data = data
 		} else if !resetting && !later {
-			m.write(off, r.Data)
+			m.write(off, bus.Data)
 		}
 	}
 }
 
-// owns reports whether there is a register of the command processor.
+// owns reports whether off is a register of the command processor.
 func owns(off uint16) bool {
 	return off <= cpreg.IBLeft && off != cpreg.Fence || off >= cpreg.Preempt && off <= cpreg.Progress
 }
 
-// looks returns where a register that is read is in the file.
+// looks returns where the file has a register that is read.
 func (m *Module) looks(off uint16, op regbus.Op) look {
 	var l look
-	fault := m.state == stateFault
+	state, cause, refused := m.decode.state, m.decode.cause, m.decode.bad
+	stopped := state == decodeFault
 	switch off {
 	case cpreg.RingLo, cpreg.RingHi:
 		l = look{Valid: true, High: off == cpreg.RingHi, At: place(slotRegs, wordRing)}
 	case cpreg.Wptr:
 		l = look{Valid: true, At: place(slotRegs, wordWptr)}
 	case cpreg.FaultLo, cpreg.FaultHi:
-		l = look{Valid: fault && m.cause == cpreg.CauseRing, High: off == cpreg.FaultHi, At: place(m.body, 1)}
+		l = look{Valid: stopped && cause == cpreg.CauseRing, High: off == cpreg.FaultHi, At: place(m.file.body, 1)}
 	case cpreg.FaultOp:
-		none := m.cause == cpreg.CauseRing || m.bad == operandStart
-		l = look{Valid: fault && !none, At: place(slotRegs, wordHeader)}
+		none := cause == cpreg.CauseRing || refused == operandStart
+		l = look{Valid: stopped && !none, At: place(slotRegs, wordHeader)}
 	case cpreg.FaultBad, cpreg.FaultBadH:
-		l = m.refusal(off == cpreg.FaultBadH)
-		l.Valid = l.Valid && fault
+		l = m.file.operandLook(refused, off == cpreg.FaultBadH)
+		l.Valid = l.Valid && stopped
 	default:
 	}
-	l.Valid = l.Valid && op == regbus.Read && m.state != stateClear
+	l.Valid = l.Valid && op == regbus.Read && state != decodeClear
 	return l
 }
 
-// read returns a register that is not in the file; addr is the address that it names,
-// and left the dwords behind that.
-// What cannot be read together is put together by OR, which is less than a choice.
+// read returns a register that is not in the file; addr is the address that it names, and
+// left the dwords after that address. The registers are combined by OR, which takes fewer
+// cells than a selection.
 func (m *Module) read(off uint16, addr uint64, left uint32) uint32 {
-	fault := m.state == stateFault
-	at, bad := fault && m.cause != cpreg.CauseRing, fault && (m.bad == operandNext || m.bad == operandStart)
-	ends := fault && m.bad == operandEnd
+	cause, refused, row := m.decode.cause, m.decode.bad, m.walk.row
+	stopped := m.decode.state == decodeFault
+	at, bad := stopped && cause != cpreg.CauseRing, stopped && (refused == operandNext || refused == operandStart)
+	ends := stopped && refused == operandEnd
 	low := off == cpreg.IBLo || at && off == cpreg.FaultLo || bad && off == cpreg.FaultBad
 	high := off == cpreg.IBHi || at && off == cpreg.FaultHi || bad && off == cpreg.FaultBadH
 	v := only32(low, uint32(addr)) | only32(high, uint32(addr>>32)) |
-		only32(ends && off == cpreg.FaultBad, uint32(m.end)) | only32(ends && off == cpreg.FaultBadH, uint32(m.end>>32)) |
-		only32(off == cpreg.Packets, m.packets) | only32(off == cpreg.IBLeft, left) |
-		only32(off == cpreg.Rptr, m.rptr) | only32(off == cpreg.RingSize, uint32(m.ringLog2)) |
-		only32(off == cpreg.Ctl, m.ctl()) | only32(off == cpreg.Status, m.status()) |
-		only32(fault && off == cpreg.FaultInfo, uint32(m.cause)) |
-		only32(fault && off == cpreg.FaultBad, m.small())
-	if m.protection || m.contexts {
-		v |= only32(fault && off == cpreg.FaultBad, uint32(m.large())) | only32(fault && off == cpreg.FaultBadH, uint32(m.large()>>32))
+		only32(ends && off == cpreg.FaultBad, uint32(row)) | only32(ends && off == cpreg.FaultBadH, uint32(row>>32)) |
+		only32(off == cpreg.Packets, m.regs.packets) | only32(off == cpreg.IBLeft, left) |
+		only32(off == cpreg.Rptr, m.ring.rptr) | only32(off == cpreg.RingSize, uint32(m.ring.log2)) |
+		only32(off == cpreg.Ctl, m.regs.ctl()) | only32(off == cpreg.Status, m.status()) |
+		only32(stopped && off == cpreg.FaultInfo, uint32(cause)) |
+		only32(stopped && off == cpreg.FaultBad, m.small())
+	if m.regs.caps&(caps.Protection|caps.Contexts) != 0 {
+		large := m.large()
+		v |= only32(stopped && off == cpreg.FaultBad, uint32(large)) | only32(stopped && off == cpreg.FaultBadH, uint32(large>>32))
 	}
-	if m.preemption {
-		v |= m.preemptRegister(off)
+	if m.regs.caps.Has(caps.Preemption) {
+		v |= m.regs.preemption(off)
 	}
 	return v
 }
 
-// only32 returns v, or 0.
+// only32 returns v if on is set, otherwise 0.
 func only32(on bool, v uint32) uint32 {
 	if !on {
 		v = 0
@@ -85,17 +154,7 @@ func only32(on bool, v uint32) uint32 {
 	return v
 }
 
-// ctl returns the register CTL.
-func (m *Module) ctl() uint32 {
-	return bit(m.run, cpreg.CtlRun) | bit(m.resetting, cpreg.CtlReset) | bit(m.protect, cpreg.CtlProtect)
-}
-
-// status returns the register STATUS.
-func (m *Module) status() uint32 {
-	return bit(m.idle(), cpreg.StatusIdle) | bit(m.state == stateFault, cpreg.StatusFault) |
-		uint32(m.state)<<4 | bit(m.inIB, cpreg.StatusInIB)
-}
-
+// bit returns mask if b is set, otherwise 0.
 func bit(b bool, mask uint32) uint32 {
 	var v uint32
 	if b {
@@ -104,71 +163,63 @@ func bit(b bool, mask uint32) uint32 {
 	return v
 }
 
-// idle reports whether nothing is in flight and nothing is to be done.
-func (m *Module) idle() bool {
-	rest := m.state == stateNext || m.state == stateFault || m.state == stateClear
-	work := m.run && (m.inIB || m.rptr != m.wptr)
-	return rest && !work && !m.resetting && m.quiet()
+// status returns the register STATUS.
+func (m *Module) status() uint32 {
+	return bit(m.idle(), cpreg.StatusIdle) | bit(m.decode.state == decodeFault, cpreg.StatusFault) |
+		uint32(m.decode.state)<<4 | bit(m.ring.inIB, cpreg.StatusInIB) |
+		uint32(m.ring.state)<<10 | uint32(m.walk.state)<<13 | uint32(m.issue.state)<<17 | uint32(m.sync.state)<<20
 }
 
-// write performs a register write; what is in the file is written there.
+// idle reports whether nothing is in flight and there is nothing to do.
+func (m *Module) idle() bool {
+	d := m.decode.state
+	rest := d == decodeNext || d == decodeFault || d == decodeClear
+	work := m.regs.run && (m.ring.inIB || m.ring.rptr != m.ring.wptr)
+	return rest && !work && !m.regs.resetting && m.quiet()
+}
+
+// write performs a register write; registers kept in the file are written there.
 func (m *Module) write(off uint16, v uint32) {
 	switch off {
 	case cpreg.Ctl:
 		m.control(v)
 	case cpreg.RingSize:
-		if !m.run {
-			m.ringLog2 = uint8(v) & cpreg.RingSizeLog2
+		if !m.regs.run {
+			m.ring.log2 = uint8(v) & cpreg.RingSizeLog2
 		}
 	case cpreg.Wptr:
-		m.wptr = v & 0x3ffff
-		m.beyond = v&^0x3ffff != 0
+		m.ring.setWptr(v)
 	case cpreg.FaultInfo:
-		if v == 0 && m.state == stateFault {
+		if v == 0 && m.decode.state == decodeFault {
 			m.clearFault()
 		}
 	default:
-		if m.preemption {
-			m.writePreempt(off, v)
+		if m.regs.caps.Has(caps.Preemption) {
+			m.regs.writePreemption(off, v)
 		}
 	}
 }
 
-// control writes CTL. When RUN goes to 1 the ring is to be checked, and what was read
-// ahead dropped, for the host may have moved the ring.
+// control writes CTL. When RUN goes to 1 the ring is checked again and prefetched dwords
+// are dropped, for the host may have moved the ring.
 func (m *Module) control(v uint32) {
 	run := v&cpreg.CtlRun != 0
-	m.protect = m.protection && v&cpreg.CtlProtect != 0
+	m.regs.protect = m.regs.caps.Has(caps.Protection) && v&cpreg.CtlProtect != 0
 	if v&cpreg.CtlReset != 0 {
-		m.resetting = true
-		m.run = false
+		m.regs.resetting = true
+		m.regs.run = false
 	} else if !run {
-		m.run = false
-	} else if !m.run && m.state != stateFault {
-		m.run, m.fresh = true, true
-		m.kept = 0
-		if !m.inIB {
-			m.ibEnd, m.ibDone = 0, 0
-		}
+		m.regs.run = false
+	} else if !m.regs.run && m.decode.state != decodeFault {
+		m.regs.run = true
+		m.ring.restart()
 	}
-}
-
-// fault stops the node, which keeps the packet in work and the operand that is
-// named.
-func (m *Module) fault(cause uint8, bad operand) {
-	m.cause = cause
-	m.bad = bad
-	m.run = false
-	m.pulse = true
-	m.state = stateFault
 }
 
 // clearFault makes the node ready to run from RPTR.
 func (m *Module) clearFault() {
-	m.ringBad = ringGood
-	m.readErr, m.writeErr = false, false
-	m.inIB = false
-	m.startFresh()
-	m.ibEnd, m.ibDone = 0, 0
-	m.state = stateNext
+	m.ring.leaveFault()
+	m.issue.readErr, m.issue.writeErr, m.sync.readErr = false, false, false
+	m.issue.startPacket()
+	m.decode.state = decodeNext
 }

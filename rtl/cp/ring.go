@@ -1,76 +1,194 @@
 package cp
 
-import "github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+import (
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+)
+
+// ringState is the state of the ring unit.
+type ringState uint8
+
+const (
+	ringIdle  ringState = iota
+	ringLeave           // the indirect buffer has ended, and the INDIRECT with it
+	ringBase            // RING_BASE is checked
+	ringEnd             // the end of the ring is checked
+	ringCopy            // the ring's registers are copied for the fault
+)
 
 // Why the ring cannot be read.
 const (
 	ringGood = iota
-	ringBase
-	ringSize
-	ringWptr
+	ringBadBase
+	ringBadSize
+	ringBadWptr
 )
 
-// checkRing looks at RING_BASE, which was read, and RING_SIZE.
-func (m *Module) checkRing(base uint64) {
-	m.readMask = m.ringMask()
+// ring says which buffer is read and where: the ring, or the indirect buffer that one of its
+// packets has started. The host may write the ring's registers at any time, so the
+// ring is checked when RUN is set and after each indirect buffer, and read as it was
+// checked.
+type ring struct {
+	space space
+	caps  caps.Set
+
+	state    ringState `w:"3"`
+	log2     uint8     `w:"5"` // RING_SIZE
+	wptr     uint32    `w:"18"`
+	wptrHigh bool      // WPTR has a bit above those
+	rptr     uint32    `w:"18"`
+	fresh    bool      // the ring must be checked before it is read
+	bad      uint8     `w:"2"`  // why it cannot be read
+	mask     uint32    `w:"18"` // dwords of the checked ring, less one
+
+	stream stream
+	req    port.Request // the read that is offered
+	buffer uint64       // start of the buffer that is read
+	kept   uint8        `w:"7"` // dwords of the ring that stay prefetched during an indirect buffer
+	toRing bool         // the stream moves to RPTR, keeps the kept dwords and drops the rest
+	toIB   bool         // the stream moves to the start of the indirect buffer
+	inIB   bool
+	ibEnd  uint32 `w:"20"` // dwords of the indirect buffer
+	ibDone uint32 `w:"20"` // dwords of it that have retired
+}
+
+// Reset sets the registers to their values after power on.
+func (r *ring) Reset() { *r = ring{space: r.space, caps: r.caps} }
+
+// setWptr writes WPTR.
+func (r *ring) setWptr(v uint32) {
+	r.wptr = v & 0x3ffff
+	r.wptrHigh = v&^0x3ffff != 0
+}
+
+// restart has the ring checked and forgets an indirect buffer that a preemption left.
+func (r *ring) restart() {
+	r.fresh = true
+	r.kept = 0
+	if !r.inIB {
+		r.ibEnd, r.ibDone = 0, 0
+	}
+}
+
+// leaveFault forgets what the node stopped on.
+func (r *ring) leaveFault() {
+	r.bad = ringGood
+	r.inIB = false
+	r.ibEnd, r.ibDone = 0, 0
+}
+
+// outside reports whether WPTR is outside the ring.
+func (r *ring) outside() bool { return r.wptrHigh || r.wptr&^r.mask != 0 }
+
+// seeks reports whether the stream moves in this clock, where to, and how many dwords that
+// it has from there on it keeps.
+func (r *ring) seeks() (seeks bool, to uint32, kept uint8) {
+	seeks, to, kept = r.toRing || r.toIB, r.rptr, r.kept
+	if r.toIB {
+		to, kept = 0, 0
+	}
+	return seeks, to, kept
+}
+
+// endSeek ends the move, and notices a WPTR outside the ring while the ring is read.
+func (r *ring) endSeek(run bool) {
+	r.toRing, r.toIB = false, false
+	if r.bad == ringGood && run && !r.fresh && r.outside() {
+		r.bad = ringBadWptr
+	}
+}
+
+// offersRead reports whether a read of the sync unit is offered.
+func (r *ring) offersRead() bool { return r.req.Kind != port.None && r.req.Tag == tagRead }
+
+// ended reports whether everything in the indirect buffer was taken.
+func (r *ring) ended() bool { return r.inIB && r.stream.at == r.ibEnd }
+
+// enter goes into the indirect buffer of the given bytes at addr.
+func (r *ring) enter(addr uint64, bytes uint32) {
+	r.inIB = true
+	r.kept = r.stream.have
+	if r.fresh {
+		r.kept = 0
+	}
+	r.buffer = addr
+	r.ibEnd = bytes >> 2 & pkt.MaxIndirect
+	r.ibDone = 0
+	r.toIB = true
+}
+
+// retire moves the retired position after a packet that was taken whole.
+func (r *ring) retire() {
+	if r.inIB {
+		r.ibDone = r.stream.at
+	} else {
+		r.rptr = r.stream.at & 0x3ffff
+	}
+}
+
+// check checks RING_BASE, which was read from the file, and RING_SIZE.
+func (r *ring) check(base uint64) outcome {
+	r.mask = ^(^uint32(0) << r.log2) >> 2 & 0x3ffff
+	r.state = ringEnd
 	switch {
 	case base&0xfff != 0:
-		m.refuseRing(ringBase)
-	case m.ringLog2 < cpreg.MinRingLog2 || m.ringLog2 > cpreg.MaxRingLog2:
-		m.refuseRing(ringSize)
-	case !m.starts(base):
-		m.refuseRing(ringBase)
+		r.bad = ringBadBase
+	case r.log2 < cpreg.MinRingLog2 || r.log2 > cpreg.MaxRingLog2:
+		r.bad = ringBadSize
+	case !r.space.contains(base):
+		r.bad = ringBadBase
 	default:
-		m.state = stateRingEnd
 	}
+	return r.outcome()
 }
 
-// checkRingEnd goes on if the ring is in memory and WPTR in the ring.
-func (m *Module) checkRingEnd(inside bool) {
+// checkEnd begins to read the ring at base if it is inside memory and WPTR inside the
+// ring.
+func (r *ring) checkEnd(base uint64, inside bool) outcome {
 	switch {
 	case !inside:
-		m.refuseRing(ringBase)
-	case m.strays():
-		m.refuseRing(ringWptr)
+		r.bad = ringBadBase
+	case r.outside():
+		r.bad = ringBadWptr
 	default:
-		m.buffer = m.end
-		m.rptr &= m.readMask
-		m.fresh = false
-		m.ringSeek = true
-		m.state = stateNext
+		r.buffer = base
+		r.rptr &= r.mask
+		r.fresh = false
+		r.toRing = true
+		r.state = ringIdle
+	}
+	return r.outcome()
+}
+
+// outcome returns the outcome of a check.
+func (r *ring) outcome() outcome {
+	var o outcome
+	if r.bad != ringGood {
+		o = ended(badRing)
+	}
+	return o
+}
+
+// leave ends the indirect buffer and has the ring checked, for the host may have moved it.
+func (r *ring) leave(run bool) {
+	r.rptr = (r.rptr + (1 + pkt.IndirectBody)) & r.mask
+	r.state = ringIdle
+	if run {
+		r.state = ringBase
 	}
 }
 
-// strays reports whether WPTR is outside of the ring.
-func (m *Module) strays() bool { return m.beyond || m.wptr&^m.readMask != 0 }
-
-// refuseRing keeps the ring's registers where a body is.
-func (m *Module) refuseRing(why uint8) {
-	m.ringBad = why & 3
-	m.blame()
-}
-
-// blame begins to do so.
-func (m *Module) blame() {
-	m.n = 0
-	m.run = false
-	m.state = stateBlame
-}
-
-// blamed counts the halves that were kept, and then stops the node; there is no packet
-// to blame.
-func (m *Module) blamed() {
+// operand returns the refused register of a ring that cannot be read.
+func (r *ring) operand() operand {
 	bad := operandWord0
-	switch m.ringBad {
-	case ringBase:
+	switch r.bad {
+	case ringBadBase:
 		bad = operandPair2
-	case ringSize:
+	case ringBadSize:
 		bad = operandLeft
 	default:
 	}
-	if m.n == 2 {
-		m.left = uint16(m.ringLog2)
-		m.fault(cpreg.CauseRing, bad)
-	}
-	m.n = (m.n + 1) & 7
+	return bad
 }

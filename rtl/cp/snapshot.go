@@ -3,382 +3,441 @@
 package cp
 
 import (
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/fence"
 	"github.com/hilgpu/hilgpu/rtl/hdl"
 )
 
 // ModuleWords is how many words Snapshot fills.
-const ModuleWords = 114 + hdl.RAMWords
+const ModuleWords = 129 + hdl.RAMWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
 	_ = s[ModuleWords-1]
-	s[0] = uint64(m.base)
-	s[1] = m.hostLimit
-	s[2] = m.vramLimit
-	s[3] = uint64(m.maxBytes)
-	s[4] = uint64(m.maxLog2)
-	s[5] = uint64(m.pieceMask)
-	s[6] = m.addrMask
-	s[7] = uint64(m.byteMask)
-	s[8] = hdl.Bit(m.protection)
-	s[9] = hdl.Bit(m.watched)
-	s[10] = hdl.Bit(m.timeline)
-	s[11] = hdl.Bit(m.contexts)
-	s[12] = hdl.Bit(m.preemption)
-	s[13] = uint64(m.nodes)
-	s[14] = hdl.Bit(m.run)
-	s[15] = hdl.Bit(m.protect)
-	s[16] = hdl.Bit(m.resetting)
-	s[17] = uint64(m.ringLog2)
-	s[18] = uint64(m.wptr)
-	s[19] = hdl.Bit(m.beyond)
-	s[20] = uint64(m.rptr)
-	s[21] = hdl.Bit(m.fresh)
-	s[22] = uint64(m.ringBad)
-	s[23] = uint64(m.readMask)
-	s[24] = uint64(m.packets)
-	s[25] = hdl.Bit(m.rsp.Hit)
-	s[26] = hdl.Bit(m.rsp.Retry)
-	s[27] = uint64(m.rsp.Data)
-	s[28] = hdl.Bit(m.filed)
-	s[29] = uint64(m.stream.at)
-	s[30] = uint64(m.stream.come)
-	s[31] = uint64(m.stream.have)
-	s[32] = hdl.Bit(m.stream.odd)
-	s[33] = hdl.Bit(m.stream.drop)
-	s[34] = hdl.Bit(m.stream.bad)
-	s[35] = m.buffer
-	s[36] = uint64(m.kept)
-	s[37] = hdl.Bit(m.ready)
-	s[38] = hdl.Bit(m.high)
-	s[39] = hdl.Bit(m.ringSeek)
-	s[40] = hdl.Bit(m.ibSeek)
-	s[41] = hdl.Bit(m.inIB)
-	s[42] = uint64(m.ibEnd)
-	s[43] = uint64(m.ibDone)
-	s[44] = uint64(m.state)
-	s[45] = uint64(m.cause)
-	s[46] = uint64(m.bad)
-	s[47] = uint64(m.opcode)
-	s[48] = uint64(m.left)
-	s[49] = uint64(m.n)
-	s[50] = hdl.Bit(m.flag)
-	s[51] = uint64(m.few)
-	s[52] = uint64(m.body)
-	s[53] = uint64(m.from)
-	s[54] = uint64(m.onto)
-	s[55] = hdl.Bit(m.src.set)
-	s[56] = uint64(m.src.format)
-	s[57] = hdl.Bit(m.dst.set)
-	s[58] = uint64(m.dst.format)
-	s[59] = hdl.Bit(m.writes)
-	s[60] = hdl.Bit(m.again)
-	s[61] = uint64(m.edge)
-	s[62] = uint64(m.x0)
-	s[63] = uint64(m.x1)
-	s[64] = uint64(m.y0)
-	s[65] = uint64(m.y1)
-	s[66] = uint64(m.scale)
-	s[67] = uint64(m.mul)
-	s[68] = m.add
-	s[69] = m.end
-	s[70] = m.srcAddr
-	s[71] = uint64(m.bytes)
-	s[72] = uint64(m.piece)
-	s[73] = hdl.Bit(m.zero)
-	s[74] = hdl.Bit(m.waiting)
-	s[75] = uint64(m.window)
-	s[76] = m.window0.base
-	s[77] = m.window0.end
-	s[78] = hdl.Bit(m.window0.writable)
-	s[79] = m.window1.base
-	s[80] = m.window1.end
-	s[81] = hdl.Bit(m.window1.writable)
-	s[82] = m.window2.base
-	s[83] = m.window2.end
-	s[84] = hdl.Bit(m.window2.writable)
-	s[85] = m.window3.base
-	s[86] = m.window3.end
-	s[87] = hdl.Bit(m.window3.writable)
-	s[88] = m.bottom
-	s[89] = uint64(m.word)
-	s[90] = hdl.Bit(m.wrong)
-	s[91] = m.value
-	s[92] = hdl.Bit(m.asked)
-	s[93] = hdl.Bit(m.halted)
-	s[94] = uint64(m.preemptID)
-	s[95] = uint64(m.preempted)
-	s[96] = uint64(m.progress)
-	s[97] = uint64(m.issued)
-	s[98] = hdl.Bit(m.yielded)
-	s[99] = hdl.Bit(m.offered)
-	s[100] = uint64(m.inFlight)
-	s[101] = hdl.Bit(m.readErr)
-	s[102] = hdl.Bit(m.writeErr)
-	s[103] = uint64(m.fence)
-	s[104] = hdl.Bit(m.fencing)
-	s[105] = uint64(m.req.Kind)
-	s[106] = uint64(m.req.Tag)
-	s[107] = uint64(m.req.Len)
-	s[108] = m.req.Addr
-	s[109] = hdl.Bit(m.reading)
-	s[110] = hdl.Bit(m.scratch)
-	s[111] = hdl.Bit(m.retired)
-	s[112] = hdl.Bit(m.took)
-	s[113] = hdl.Bit(m.pulse)
-	s = s[114:]
-	m.beats.Snapshot(s)
+	s[0] = uint64(m.regs.base)
+	s[1] = uint64(m.regs.caps)
+	s[2] = hdl.Bit(m.regs.watched)
+	s[3] = hdl.Bit(m.regs.run)
+	s[4] = hdl.Bit(m.regs.protect)
+	s[5] = hdl.Bit(m.regs.resetting)
+	s[6] = uint64(m.regs.packets)
+	s[7] = hdl.Bit(m.regs.rsp.Hit)
+	s[8] = hdl.Bit(m.regs.rsp.Retry)
+	s[9] = uint64(m.regs.rsp.Data)
+	s[10] = hdl.Bit(m.regs.filed)
+	s[11] = hdl.Bit(m.regs.fault)
+	s[12] = hdl.Bit(m.regs.retired)
+	s[13] = hdl.Bit(m.regs.took)
+	s[14] = hdl.Bit(m.regs.asked)
+	s[15] = uint64(m.regs.preemptID)
+	s[16] = uint64(m.regs.preempted)
+	s[17] = uint64(m.regs.progress)
+	s[18] = hdl.Bit(m.regs.yielded)
+	s[19] = m.ring.space.hostLimit
+	s[20] = m.ring.space.vramLimit
+	s[21] = m.ring.space.sumMask
+	s[22] = uint64(m.ring.caps)
+	s[23] = uint64(m.ring.state)
+	s[24] = uint64(m.ring.log2)
+	s[25] = uint64(m.ring.wptr)
+	s[26] = hdl.Bit(m.ring.wptrHigh)
+	s[27] = uint64(m.ring.rptr)
+	s[28] = hdl.Bit(m.ring.fresh)
+	s[29] = uint64(m.ring.bad)
+	s[30] = uint64(m.ring.mask)
+	s[31] = uint64(m.ring.stream.at)
+	s[32] = uint64(m.ring.stream.come)
+	s[33] = uint64(m.ring.stream.have)
+	s[34] = hdl.Bit(m.ring.stream.odd)
+	s[35] = hdl.Bit(m.ring.stream.drop)
+	s[36] = hdl.Bit(m.ring.stream.bad)
+	s[37] = uint64(m.ring.req.Kind)
+	s[38] = uint64(m.ring.req.Tag)
+	s[39] = uint64(m.ring.req.Len)
+	s[40] = m.ring.req.Addr
+	s[41] = m.ring.buffer
+	s[42] = uint64(m.ring.kept)
+	s[43] = hdl.Bit(m.ring.toRing)
+	s[44] = hdl.Bit(m.ring.toIB)
+	s[45] = hdl.Bit(m.ring.inIB)
+	s[46] = uint64(m.ring.ibEnd)
+	s[47] = uint64(m.ring.ibDone)
+	s[48] = hdl.Bit(m.file.ready)
+	s[49] = hdl.Bit(m.file.high)
+	s[50] = uint64(m.file.next)
+	s[51] = uint64(m.file.body)
+	s[52] = uint64(m.file.srcSlot)
+	s[53] = uint64(m.file.dstSlot)
+	s[54] = hdl.Bit(m.file.src.set)
+	s[55] = uint64(m.file.src.format)
+	s[56] = hdl.Bit(m.file.dst.set)
+	s[57] = uint64(m.file.dst.format)
+	s[58] = uint64(m.decode.caps)
+	s[59] = uint64(m.decode.nodes)
+	s[60] = uint64(m.decode.maxBytes)
+	s[61] = uint64(m.decode.byteMask)
+	s[62] = uint64(m.decode.state)
+	s[63] = uint64(m.decode.cause)
+	s[64] = uint64(m.decode.bad)
+	s[65] = uint64(m.decode.opcode)
+	s[66] = uint64(m.decode.left)
+	s[67] = uint64(m.decode.n)
+	s[68] = hdl.Bit(m.decode.flag)
+	s[69] = uint64(m.decode.attr)
+	s[70] = m.walk.space.hostLimit
+	s[71] = m.walk.space.vramLimit
+	s[72] = m.walk.space.sumMask
+	s[73] = uint64(m.walk.caps)
+	s[74] = uint64(m.walk.byteMask)
+	s[75] = uint64(m.walk.state)
+	s[76] = hdl.Bit(m.walk.writes)
+	s[77] = hdl.Bit(m.walk.again)
+	s[78] = uint64(m.walk.edge)
+	s[79] = uint64(m.walk.x0)
+	s[80] = uint64(m.walk.x1)
+	s[81] = uint64(m.walk.y0)
+	s[82] = uint64(m.walk.y1)
+	s[83] = uint64(m.walk.scale)
+	s[84] = uint64(m.walk.mul)
+	s[85] = m.walk.add
+	s[86] = m.walk.row
+	s[87] = m.walk.src
+	s[88] = uint64(m.walk.bytes)
+	s[89] = uint64(m.walk.guard.next)
+	s[90] = m.walk.guard.window0.base
+	s[91] = m.walk.guard.window0.end
+	s[92] = hdl.Bit(m.walk.guard.window0.writable)
+	s[93] = m.walk.guard.window1.base
+	s[94] = m.walk.guard.window1.end
+	s[95] = hdl.Bit(m.walk.guard.window1.writable)
+	s[96] = m.walk.guard.window2.base
+	s[97] = m.walk.guard.window2.end
+	s[98] = hdl.Bit(m.walk.guard.window2.writable)
+	s[99] = m.walk.guard.window3.base
+	s[100] = m.walk.guard.window3.end
+	s[101] = hdl.Bit(m.walk.guard.window3.writable)
+	s[102] = m.walk.guard.bottom
+	s[103] = m.issue.space.hostLimit
+	s[104] = m.issue.space.vramLimit
+	s[105] = m.issue.space.sumMask
+	s[106] = uint64(m.issue.caps)
+	s[107] = uint64(m.issue.maxLog2)
+	s[108] = uint64(m.issue.pieceMask)
+	s[109] = uint64(m.issue.state)
+	s[110] = uint64(m.issue.piece)
+	s[111] = uint64(m.issue.sent)
+	s[112] = hdl.Bit(m.issue.stops)
+	s[113] = hdl.Bit(m.issue.offered)
+	s[114] = uint64(m.issue.inFlight)
+	s[115] = hdl.Bit(m.issue.readErr)
+	s[116] = hdl.Bit(m.issue.writeErr)
+	s[117] = uint64(m.sync.caps)
+	s[118] = uint64(m.sync.state)
+	s[119] = uint64(m.sync.fence)
+	s[120] = hdl.Bit(m.sync.fencing)
+	s[121] = hdl.Bit(m.sync.reading)
+	s[122] = hdl.Bit(m.sync.readErr)
+	s[123] = hdl.Bit(m.sync.zero)
+	s[124] = hdl.Bit(m.sync.scratch)
+	s[125] = hdl.Bit(m.sync.waiting)
+	s[126] = uint64(m.sync.word)
+	s[127] = hdl.Bit(m.sync.wrong)
+	s[128] = m.sync.value
+	s = s[129:]
+	m.file.ram.Snapshot(s)
 }
 
 // Restore sets the registers to what Snapshot stored.
 func (m *Module) Restore(s []uint64) {
 	_ = s[ModuleWords-1]
-	m.base = uint16(s[0])
-	m.hostLimit = s[1]
-	m.vramLimit = s[2]
-	m.maxBytes = uint32(s[3])
-	m.maxLog2 = uint8(s[4])
-	m.pieceMask = uint32(s[5])
-	m.addrMask = s[6]
-	m.byteMask = uint32(s[7])
-	m.protection = s[8] != 0
-	m.watched = s[9] != 0
-	m.timeline = s[10] != 0
-	m.contexts = s[11] != 0
-	m.preemption = s[12] != 0
-	m.nodes = uint32(s[13])
-	m.run = s[14] != 0
-	m.protect = s[15] != 0
-	m.resetting = s[16] != 0
-	m.ringLog2 = uint8(s[17])
-	m.wptr = uint32(s[18])
-	m.beyond = s[19] != 0
-	m.rptr = uint32(s[20])
-	m.fresh = s[21] != 0
-	m.ringBad = uint8(s[22])
-	m.readMask = uint32(s[23])
-	m.packets = uint32(s[24])
-	m.rsp.Hit = s[25] != 0
-	m.rsp.Retry = s[26] != 0
-	m.rsp.Data = uint32(s[27])
-	m.filed = s[28] != 0
-	m.stream.at = uint32(s[29])
-	m.stream.come = uint8(s[30])
-	m.stream.have = uint8(s[31])
-	m.stream.odd = s[32] != 0
-	m.stream.drop = s[33] != 0
-	m.stream.bad = s[34] != 0
-	m.buffer = s[35]
-	m.kept = uint8(s[36])
-	m.ready = s[37] != 0
-	m.high = s[38] != 0
-	m.ringSeek = s[39] != 0
-	m.ibSeek = s[40] != 0
-	m.inIB = s[41] != 0
-	m.ibEnd = uint32(s[42])
-	m.ibDone = uint32(s[43])
-	m.state = state(s[44])
-	m.cause = uint8(s[45])
-	m.bad = operand(s[46])
-	m.opcode = uint8(s[47])
-	m.left = uint16(s[48])
-	m.n = uint8(s[49])
-	m.flag = s[50] != 0
-	m.few = uint8(s[51])
-	m.body = uint8(s[52])
-	m.from = uint8(s[53])
-	m.onto = uint8(s[54])
-	m.src.set = s[55] != 0
-	m.src.format = uint8(s[56])
-	m.dst.set = s[57] != 0
-	m.dst.format = uint8(s[58])
-	m.writes = s[59] != 0
-	m.again = s[60] != 0
-	m.edge = uint8(s[61])
-	m.x0 = uint16(s[62])
-	m.x1 = uint16(s[63])
-	m.y0 = uint16(s[64])
-	m.y1 = uint16(s[65])
-	m.scale = uint8(s[66])
-	m.mul = uint16(s[67])
-	m.add = s[68]
-	m.end = s[69]
-	m.srcAddr = s[70]
-	m.bytes = uint32(s[71])
-	m.piece = uint32(s[72])
-	m.zero = s[73] != 0
-	m.waiting = s[74] != 0
-	m.window = uint8(s[75])
-	m.window0.base = s[76]
-	m.window0.end = s[77]
-	m.window0.writable = s[78] != 0
-	m.window1.base = s[79]
-	m.window1.end = s[80]
-	m.window1.writable = s[81] != 0
-	m.window2.base = s[82]
-	m.window2.end = s[83]
-	m.window2.writable = s[84] != 0
-	m.window3.base = s[85]
-	m.window3.end = s[86]
-	m.window3.writable = s[87] != 0
-	m.bottom = s[88]
-	m.word = uint8(s[89])
-	m.wrong = s[90] != 0
-	m.value = s[91]
-	m.asked = s[92] != 0
-	m.halted = s[93] != 0
-	m.preemptID = uint32(s[94])
-	m.preempted = uint32(s[95])
-	m.progress = uint32(s[96])
-	m.issued = uint32(s[97])
-	m.yielded = s[98] != 0
-	m.offered = s[99] != 0
-	m.inFlight = uint8(s[100])
-	m.readErr = s[101] != 0
-	m.writeErr = s[102] != 0
-	m.fence = fence.Op(s[103])
-	m.fencing = s[104] != 0
-	m.req.Kind = port.Kind(s[105])
-	m.req.Tag = uint8(s[106])
-	m.req.Len = uint8(s[107])
-	m.req.Addr = s[108]
-	m.reading = s[109] != 0
-	m.scratch = s[110] != 0
-	m.retired = s[111] != 0
-	m.took = s[112] != 0
-	m.pulse = s[113] != 0
+	m.regs.base = uint16(s[0])
+	m.regs.caps = caps.Set(s[1])
+	m.regs.watched = s[2] != 0
+	m.regs.run = s[3] != 0
+	m.regs.protect = s[4] != 0
+	m.regs.resetting = s[5] != 0
+	m.regs.packets = uint32(s[6])
+	m.regs.rsp.Hit = s[7] != 0
+	m.regs.rsp.Retry = s[8] != 0
+	m.regs.rsp.Data = uint32(s[9])
+	m.regs.filed = s[10] != 0
+	m.regs.fault = s[11] != 0
+	m.regs.retired = s[12] != 0
+	m.regs.took = s[13] != 0
+	m.regs.asked = s[14] != 0
+	m.regs.preemptID = uint32(s[15])
+	m.regs.preempted = uint32(s[16])
+	m.regs.progress = uint32(s[17])
+	m.regs.yielded = s[18] != 0
+	m.ring.space.hostLimit = s[19]
+	m.ring.space.vramLimit = s[20]
+	m.ring.space.sumMask = s[21]
+	m.ring.caps = caps.Set(s[22])
+	m.ring.state = ringState(s[23])
+	m.ring.log2 = uint8(s[24])
+	m.ring.wptr = uint32(s[25])
+	m.ring.wptrHigh = s[26] != 0
+	m.ring.rptr = uint32(s[27])
+	m.ring.fresh = s[28] != 0
+	m.ring.bad = uint8(s[29])
+	m.ring.mask = uint32(s[30])
+	m.ring.stream.at = uint32(s[31])
+	m.ring.stream.come = uint8(s[32])
+	m.ring.stream.have = uint8(s[33])
+	m.ring.stream.odd = s[34] != 0
+	m.ring.stream.drop = s[35] != 0
+	m.ring.stream.bad = s[36] != 0
+	m.ring.req.Kind = port.Kind(s[37])
+	m.ring.req.Tag = uint8(s[38])
+	m.ring.req.Len = uint8(s[39])
+	m.ring.req.Addr = s[40]
+	m.ring.buffer = s[41]
+	m.ring.kept = uint8(s[42])
+	m.ring.toRing = s[43] != 0
+	m.ring.toIB = s[44] != 0
+	m.ring.inIB = s[45] != 0
+	m.ring.ibEnd = uint32(s[46])
+	m.ring.ibDone = uint32(s[47])
+	m.file.ready = s[48] != 0
+	m.file.high = s[49] != 0
+	m.file.next = uint8(s[50])
+	m.file.body = uint8(s[51])
+	m.file.srcSlot = uint8(s[52])
+	m.file.dstSlot = uint8(s[53])
+	m.file.src.set = s[54] != 0
+	m.file.src.format = uint8(s[55])
+	m.file.dst.set = s[56] != 0
+	m.file.dst.format = uint8(s[57])
+	m.decode.caps = caps.Set(s[58])
+	m.decode.nodes = uint32(s[59])
+	m.decode.maxBytes = uint32(s[60])
+	m.decode.byteMask = uint32(s[61])
+	m.decode.state = decodeState(s[62])
+	m.decode.cause = uint8(s[63])
+	m.decode.bad = operand(s[64])
+	m.decode.opcode = uint8(s[65])
+	m.decode.left = uint16(s[66])
+	m.decode.n = uint8(s[67])
+	m.decode.flag = s[68] != 0
+	m.decode.attr = uint8(s[69])
+	m.walk.space.hostLimit = s[70]
+	m.walk.space.vramLimit = s[71]
+	m.walk.space.sumMask = s[72]
+	m.walk.caps = caps.Set(s[73])
+	m.walk.byteMask = uint32(s[74])
+	m.walk.state = walkState(s[75])
+	m.walk.writes = s[76] != 0
+	m.walk.again = s[77] != 0
+	m.walk.edge = uint8(s[78])
+	m.walk.x0 = uint16(s[79])
+	m.walk.x1 = uint16(s[80])
+	m.walk.y0 = uint16(s[81])
+	m.walk.y1 = uint16(s[82])
+	m.walk.scale = uint8(s[83])
+	m.walk.mul = uint16(s[84])
+	m.walk.add = s[85]
+	m.walk.row = s[86]
+	m.walk.src = s[87]
+	m.walk.bytes = uint32(s[88])
+	m.walk.guard.next = uint8(s[89])
+	m.walk.guard.window0.base = s[90]
+	m.walk.guard.window0.end = s[91]
+	m.walk.guard.window0.writable = s[92] != 0
+	m.walk.guard.window1.base = s[93]
+	m.walk.guard.window1.end = s[94]
+	m.walk.guard.window1.writable = s[95] != 0
+	m.walk.guard.window2.base = s[96]
+	m.walk.guard.window2.end = s[97]
+	m.walk.guard.window2.writable = s[98] != 0
+	m.walk.guard.window3.base = s[99]
+	m.walk.guard.window3.end = s[100]
+	m.walk.guard.window3.writable = s[101] != 0
+	m.walk.guard.bottom = s[102]
+	m.issue.space.hostLimit = s[103]
+	m.issue.space.vramLimit = s[104]
+	m.issue.space.sumMask = s[105]
+	m.issue.caps = caps.Set(s[106])
+	m.issue.maxLog2 = uint8(s[107])
+	m.issue.pieceMask = uint32(s[108])
+	m.issue.state = issueState(s[109])
+	m.issue.piece = uint32(s[110])
+	m.issue.sent = uint32(s[111])
+	m.issue.stops = s[112] != 0
+	m.issue.offered = s[113] != 0
+	m.issue.inFlight = uint8(s[114])
+	m.issue.readErr = s[115] != 0
+	m.issue.writeErr = s[116] != 0
+	m.sync.caps = caps.Set(s[117])
+	m.sync.state = syncState(s[118])
+	m.sync.fence = fence.Op(s[119])
+	m.sync.fencing = s[120] != 0
+	m.sync.reading = s[121] != 0
+	m.sync.readErr = s[122] != 0
+	m.sync.zero = s[123] != 0
+	m.sync.scratch = s[124] != 0
+	m.sync.waiting = s[125] != 0
+	m.sync.word = uint8(s[126])
+	m.sync.wrong = s[127] != 0
+	m.sync.value = s[128]
 	m.nap = false
-	s = s[114:]
-	m.beats.Restore(s)
+	s = s[129:]
+	m.file.ram.Restore(s)
 }
 
 // Signals appends what the words of Snapshot are; at is the instance.
 func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	s = append(s,
-		hdl.Signal{Name: at + ".base", Width: 16},
-		hdl.Signal{Name: at + ".hostLimit", Width: 64},
-		hdl.Signal{Name: at + ".vramLimit", Width: 64},
-		hdl.Signal{Name: at + ".maxBytes", Width: 32},
-		hdl.Signal{Name: at + ".maxLog2", Width: 8},
-		hdl.Signal{Name: at + ".pieceMask", Width: 32},
-		hdl.Signal{Name: at + ".addrMask", Width: 64},
-		hdl.Signal{Name: at + ".byteMask", Width: 32},
-		hdl.Signal{Name: at + ".protection", Width: 1},
-		hdl.Signal{Name: at + ".watched", Width: 1},
-		hdl.Signal{Name: at + ".timeline", Width: 1},
-		hdl.Signal{Name: at + ".contexts", Width: 1},
-		hdl.Signal{Name: at + ".preemption", Width: 1},
-		hdl.Signal{Name: at + ".nodes", Width: 32},
-		hdl.Signal{Name: at + ".run", Width: 1},
-		hdl.Signal{Name: at + ".protect", Width: 1},
-		hdl.Signal{Name: at + ".resetting", Width: 1},
-		hdl.Signal{Name: at + ".ringLog2", Width: 5},
-		hdl.Signal{Name: at + ".wptr", Width: 18},
-		hdl.Signal{Name: at + ".beyond", Width: 1},
-		hdl.Signal{Name: at + ".rptr", Width: 18},
-		hdl.Signal{Name: at + ".fresh", Width: 1},
-		hdl.Signal{Name: at + ".ringBad", Width: 2},
-		hdl.Signal{Name: at + ".readMask", Width: 18},
-		hdl.Signal{Name: at + ".packets", Width: 32},
-		hdl.Signal{Name: at + ".rsp_Hit", Width: 1},
-		hdl.Signal{Name: at + ".rsp_Retry", Width: 1},
-		hdl.Signal{Name: at + ".rsp_Data", Width: 32},
-		hdl.Signal{Name: at + ".filed", Width: 1},
-		hdl.Signal{Name: at + ".stream_at", Width: 20},
-		hdl.Signal{Name: at + ".stream_come", Width: 6},
-		hdl.Signal{Name: at + ".stream_have", Width: 7},
-		hdl.Signal{Name: at + ".stream_odd", Width: 1},
-		hdl.Signal{Name: at + ".stream_drop", Width: 1},
-		hdl.Signal{Name: at + ".stream_bad", Width: 1},
-		hdl.Signal{Name: at + ".buffer", Width: 64},
-		hdl.Signal{Name: at + ".kept", Width: 7},
-		hdl.Signal{Name: at + ".ready", Width: 1},
-		hdl.Signal{Name: at + ".high", Width: 1},
-		hdl.Signal{Name: at + ".ringSeek", Width: 1},
-		hdl.Signal{Name: at + ".ibSeek", Width: 1},
-		hdl.Signal{Name: at + ".inIB", Width: 1},
-		hdl.Signal{Name: at + ".ibEnd", Width: 20},
-		hdl.Signal{Name: at + ".ibDone", Width: 20},
-		hdl.Signal{Name: at + ".state", Width: 5, Names: stateNames()},
-		hdl.Signal{Name: at + ".cause", Width: 4},
-		hdl.Signal{Name: at + ".bad", Width: 5},
-		hdl.Signal{Name: at + ".opcode", Width: 8},
-		hdl.Signal{Name: at + ".left", Width: 16},
-		hdl.Signal{Name: at + ".n", Width: 3},
-		hdl.Signal{Name: at + ".flag", Width: 1},
-		hdl.Signal{Name: at + ".few", Width: 3},
-		hdl.Signal{Name: at + ".body", Width: 2},
-		hdl.Signal{Name: at + ".from", Width: 2},
-		hdl.Signal{Name: at + ".onto", Width: 2},
-		hdl.Signal{Name: at + ".src_set", Width: 1},
-		hdl.Signal{Name: at + ".src_format", Width: 3},
-		hdl.Signal{Name: at + ".dst_set", Width: 1},
-		hdl.Signal{Name: at + ".dst_format", Width: 3},
-		hdl.Signal{Name: at + ".writes", Width: 1},
-		hdl.Signal{Name: at + ".again", Width: 1},
-		hdl.Signal{Name: at + ".edge", Width: 2},
-		hdl.Signal{Name: at + ".x0", Width: 15},
-		hdl.Signal{Name: at + ".x1", Width: 15},
-		hdl.Signal{Name: at + ".y0", Width: 15},
-		hdl.Signal{Name: at + ".y1", Width: 15},
-		hdl.Signal{Name: at + ".scale", Width: 3},
-		hdl.Signal{Name: at + ".mul", Width: 15},
-		hdl.Signal{Name: at + ".add", Width: 35},
-		hdl.Signal{Name: at + ".end", Width: 64},
-		hdl.Signal{Name: at + ".srcAddr", Width: 64},
-		hdl.Signal{Name: at + ".bytes", Width: 32},
-		hdl.Signal{Name: at + ".piece", Width: 20},
-		hdl.Signal{Name: at + ".zero", Width: 1},
-		hdl.Signal{Name: at + ".waiting", Width: 1},
-		hdl.Signal{Name: at + ".window", Width: 2},
-		hdl.Signal{Name: at + ".window0_base", Width: 64},
-		hdl.Signal{Name: at + ".window0_end", Width: 64},
-		hdl.Signal{Name: at + ".window0_writable", Width: 1},
-		hdl.Signal{Name: at + ".window1_base", Width: 64},
-		hdl.Signal{Name: at + ".window1_end", Width: 64},
-		hdl.Signal{Name: at + ".window1_writable", Width: 1},
-		hdl.Signal{Name: at + ".window2_base", Width: 64},
-		hdl.Signal{Name: at + ".window2_end", Width: 64},
-		hdl.Signal{Name: at + ".window2_writable", Width: 1},
-		hdl.Signal{Name: at + ".window3_base", Width: 64},
-		hdl.Signal{Name: at + ".window3_end", Width: 64},
-		hdl.Signal{Name: at + ".window3_writable", Width: 1},
-		hdl.Signal{Name: at + ".bottom", Width: 64},
-		hdl.Signal{Name: at + ".word", Width: 4},
-		hdl.Signal{Name: at + ".wrong", Width: 1},
-		hdl.Signal{Name: at + ".value", Width: 64},
-		hdl.Signal{Name: at + ".asked", Width: 1},
-		hdl.Signal{Name: at + ".halted", Width: 1},
-		hdl.Signal{Name: at + ".preemptID", Width: 32},
-		hdl.Signal{Name: at + ".preempted", Width: 32},
-		hdl.Signal{Name: at + ".progress", Width: 20},
-		hdl.Signal{Name: at + ".issued", Width: 20},
-		hdl.Signal{Name: at + ".yielded", Width: 1},
-		hdl.Signal{Name: at + ".offered", Width: 1},
-		hdl.Signal{Name: at + ".inFlight", Width: 6},
-		hdl.Signal{Name: at + ".readErr", Width: 1},
-		hdl.Signal{Name: at + ".writeErr", Width: 1},
-		hdl.Signal{Name: at + ".fence", Width: 2, Names: fenceOpNames()},
-		hdl.Signal{Name: at + ".fencing", Width: 1},
-		hdl.Signal{Name: at + ".req_Kind", Width: 8, Names: portKindNames()},
-		hdl.Signal{Name: at + ".req_Tag", Width: 8},
-		hdl.Signal{Name: at + ".req_Len", Width: 8},
-		hdl.Signal{Name: at + ".req_Addr", Width: 64},
-		hdl.Signal{Name: at + ".reading", Width: 1},
-		hdl.Signal{Name: at + ".scratch", Width: 1},
-		hdl.Signal{Name: at + ".retired", Width: 1},
-		hdl.Signal{Name: at + ".took", Width: 1},
-		hdl.Signal{Name: at + ".pulse", Width: 1},
+		hdl.Signal{Name: at + ".regs_base", Width: 16},
+		hdl.Signal{Name: at + ".regs_caps", Width: 64},
+		hdl.Signal{Name: at + ".regs_watched", Width: 1},
+		hdl.Signal{Name: at + ".regs_run", Width: 1},
+		hdl.Signal{Name: at + ".regs_protect", Width: 1},
+		hdl.Signal{Name: at + ".regs_resetting", Width: 1},
+		hdl.Signal{Name: at + ".regs_packets", Width: 32},
+		hdl.Signal{Name: at + ".regs_rsp_Hit", Width: 1},
+		hdl.Signal{Name: at + ".regs_rsp_Retry", Width: 1},
+		hdl.Signal{Name: at + ".regs_rsp_Data", Width: 32},
+		hdl.Signal{Name: at + ".regs_filed", Width: 1},
+		hdl.Signal{Name: at + ".regs_fault", Width: 1},
+		hdl.Signal{Name: at + ".regs_retired", Width: 1},
+		hdl.Signal{Name: at + ".regs_took", Width: 1},
+		hdl.Signal{Name: at + ".regs_asked", Width: 1},
+		hdl.Signal{Name: at + ".regs_preemptID", Width: 32},
+		hdl.Signal{Name: at + ".regs_preempted", Width: 32},
+		hdl.Signal{Name: at + ".regs_progress", Width: 20},
+		hdl.Signal{Name: at + ".regs_yielded", Width: 1},
+		hdl.Signal{Name: at + ".ring_space_hostLimit", Width: 64},
+		hdl.Signal{Name: at + ".ring_space_vramLimit", Width: 64},
+		hdl.Signal{Name: at + ".ring_space_sumMask", Width: 64},
+		hdl.Signal{Name: at + ".ring_caps", Width: 64},
+		hdl.Signal{Name: at + ".ring_state", Width: 3, Names: ringStateNames()},
+		hdl.Signal{Name: at + ".ring_log2", Width: 5},
+		hdl.Signal{Name: at + ".ring_wptr", Width: 18},
+		hdl.Signal{Name: at + ".ring_wptrHigh", Width: 1},
+		hdl.Signal{Name: at + ".ring_rptr", Width: 18},
+		hdl.Signal{Name: at + ".ring_fresh", Width: 1},
+		hdl.Signal{Name: at + ".ring_bad", Width: 2},
+		hdl.Signal{Name: at + ".ring_mask", Width: 18},
+		hdl.Signal{Name: at + ".ring_stream_at", Width: 20},
+		hdl.Signal{Name: at + ".ring_stream_come", Width: 6},
+		hdl.Signal{Name: at + ".ring_stream_have", Width: 7},
+		hdl.Signal{Name: at + ".ring_stream_odd", Width: 1},
+		hdl.Signal{Name: at + ".ring_stream_drop", Width: 1},
+		hdl.Signal{Name: at + ".ring_stream_bad", Width: 1},
+		hdl.Signal{Name: at + ".ring_req_Kind", Width: 8, Names: portKindNames()},
+		hdl.Signal{Name: at + ".ring_req_Tag", Width: 8},
+		hdl.Signal{Name: at + ".ring_req_Len", Width: 8},
+		hdl.Signal{Name: at + ".ring_req_Addr", Width: 64},
+		hdl.Signal{Name: at + ".ring_buffer", Width: 64},
+		hdl.Signal{Name: at + ".ring_kept", Width: 7},
+		hdl.Signal{Name: at + ".ring_toRing", Width: 1},
+		hdl.Signal{Name: at + ".ring_toIB", Width: 1},
+		hdl.Signal{Name: at + ".ring_inIB", Width: 1},
+		hdl.Signal{Name: at + ".ring_ibEnd", Width: 20},
+		hdl.Signal{Name: at + ".ring_ibDone", Width: 20},
+		hdl.Signal{Name: at + ".file_ready", Width: 1},
+		hdl.Signal{Name: at + ".file_high", Width: 1},
+		hdl.Signal{Name: at + ".file_next", Width: 4},
+		hdl.Signal{Name: at + ".file_body", Width: 2},
+		hdl.Signal{Name: at + ".file_srcSlot", Width: 2},
+		hdl.Signal{Name: at + ".file_dstSlot", Width: 2},
+		hdl.Signal{Name: at + ".file_src_set", Width: 1},
+		hdl.Signal{Name: at + ".file_src_format", Width: 3},
+		hdl.Signal{Name: at + ".file_dst_set", Width: 1},
+		hdl.Signal{Name: at + ".file_dst_format", Width: 3},
+		hdl.Signal{Name: at + ".decode_caps", Width: 64},
+		hdl.Signal{Name: at + ".decode_nodes", Width: 32},
+		hdl.Signal{Name: at + ".decode_maxBytes", Width: 32},
+		hdl.Signal{Name: at + ".decode_byteMask", Width: 32},
+		hdl.Signal{Name: at + ".decode_state", Width: 3, Names: decodeStateNames()},
+		hdl.Signal{Name: at + ".decode_cause", Width: 4},
+		hdl.Signal{Name: at + ".decode_bad", Width: 5},
+		hdl.Signal{Name: at + ".decode_opcode", Width: 8},
+		hdl.Signal{Name: at + ".decode_left", Width: 16},
+		hdl.Signal{Name: at + ".decode_n", Width: 3},
+		hdl.Signal{Name: at + ".decode_flag", Width: 1},
+		hdl.Signal{Name: at + ".decode_attr", Width: 3},
+		hdl.Signal{Name: at + ".walk_space_hostLimit", Width: 64},
+		hdl.Signal{Name: at + ".walk_space_vramLimit", Width: 64},
+		hdl.Signal{Name: at + ".walk_space_sumMask", Width: 64},
+		hdl.Signal{Name: at + ".walk_caps", Width: 64},
+		hdl.Signal{Name: at + ".walk_byteMask", Width: 32},
+		hdl.Signal{Name: at + ".walk_state", Width: 4, Names: walkStateNames()},
+		hdl.Signal{Name: at + ".walk_writes", Width: 1},
+		hdl.Signal{Name: at + ".walk_again", Width: 1},
+		hdl.Signal{Name: at + ".walk_edge", Width: 2},
+		hdl.Signal{Name: at + ".walk_x0", Width: 15},
+		hdl.Signal{Name: at + ".walk_x1", Width: 15},
+		hdl.Signal{Name: at + ".walk_y0", Width: 15},
+		hdl.Signal{Name: at + ".walk_y1", Width: 15},
+		hdl.Signal{Name: at + ".walk_scale", Width: 3},
+		hdl.Signal{Name: at + ".walk_mul", Width: 15},
+		hdl.Signal{Name: at + ".walk_add", Width: 35},
+		hdl.Signal{Name: at + ".walk_row", Width: 64},
+		hdl.Signal{Name: at + ".walk_src", Width: 64},
+		hdl.Signal{Name: at + ".walk_bytes", Width: 32},
+		hdl.Signal{Name: at + ".walk_guard_next", Width: 2},
+		hdl.Signal{Name: at + ".walk_guard_window0_base", Width: 64},
+		hdl.Signal{Name: at + ".walk_guard_window0_end", Width: 64},
+		hdl.Signal{Name: at + ".walk_guard_window0_writable", Width: 1},
+		hdl.Signal{Name: at + ".walk_guard_window1_base", Width: 64},
+		hdl.Signal{Name: at + ".walk_guard_window1_end", Width: 64},
+		hdl.Signal{Name: at + ".walk_guard_window1_writable", Width: 1},
+		hdl.Signal{Name: at + ".walk_guard_window2_base", Width: 64},
+		hdl.Signal{Name: at + ".walk_guard_window2_end", Width: 64},
+		hdl.Signal{Name: at + ".walk_guard_window2_writable", Width: 1},
+		hdl.Signal{Name: at + ".walk_guard_window3_base", Width: 64},
+		hdl.Signal{Name: at + ".walk_guard_window3_end", Width: 64},
+		hdl.Signal{Name: at + ".walk_guard_window3_writable", Width: 1},
+		hdl.Signal{Name: at + ".walk_guard_bottom", Width: 64},
+		hdl.Signal{Name: at + ".issue_space_hostLimit", Width: 64},
+		hdl.Signal{Name: at + ".issue_space_vramLimit", Width: 64},
+		hdl.Signal{Name: at + ".issue_space_sumMask", Width: 64},
+		hdl.Signal{Name: at + ".issue_caps", Width: 64},
+		hdl.Signal{Name: at + ".issue_maxLog2", Width: 8},
+		hdl.Signal{Name: at + ".issue_pieceMask", Width: 32},
+		hdl.Signal{Name: at + ".issue_state", Width: 3, Names: issueStateNames()},
+		hdl.Signal{Name: at + ".issue_piece", Width: 20},
+		hdl.Signal{Name: at + ".issue_sent", Width: 20},
+		hdl.Signal{Name: at + ".issue_stops", Width: 1},
+		hdl.Signal{Name: at + ".issue_offered", Width: 1},
+		hdl.Signal{Name: at + ".issue_inFlight", Width: 6},
+		hdl.Signal{Name: at + ".issue_readErr", Width: 1},
+		hdl.Signal{Name: at + ".issue_writeErr", Width: 1},
+		hdl.Signal{Name: at + ".sync_caps", Width: 64},
+		hdl.Signal{Name: at + ".sync_state", Width: 3, Names: syncStateNames()},
+		hdl.Signal{Name: at + ".sync_fence", Width: 2, Names: fenceOpNames()},
+		hdl.Signal{Name: at + ".sync_fencing", Width: 1},
+		hdl.Signal{Name: at + ".sync_reading", Width: 1},
+		hdl.Signal{Name: at + ".sync_readErr", Width: 1},
+		hdl.Signal{Name: at + ".sync_zero", Width: 1},
+		hdl.Signal{Name: at + ".sync_scratch", Width: 1},
+		hdl.Signal{Name: at + ".sync_waiting", Width: 1},
+		hdl.Signal{Name: at + ".sync_word", Width: 4},
+		hdl.Signal{Name: at + ".sync_wrong", Width: 1},
+		hdl.Signal{Name: at + ".sync_value", Width: 64},
 	)
-	s = m.beats.Signals(at+".beats", s)
+	s = m.file.ram.Signals(at+".file_ram", s)
 	return s
 }
 
 // Memories shows v the words of the memories, which it may change.
 func (m *Module) Memories(v hdl.Visitor) {
-	v.Words(m.beats.Words())
+	v.Words(m.file.ram.Words())
+}
+
+func decodeStateNames() []string {
+	return []string{
+		"Next",
+		"Body",
+		"Skip",
+		"Check",
+		"Exec",
+		"Retire",
+		"Clear",
+		"Fault",
+	}
 }
 
 func fenceOpNames() []string {
@@ -386,6 +445,16 @@ func fenceOpNames() []string {
 		"None",
 		"Fence",
 		"Timestamp",
+	}
+}
+
+func issueStateNames() []string {
+	return []string{
+		"Idle",
+		"Pitch",
+		"Offer",
+		"Row",
+		"Drain",
 	}
 }
 
@@ -399,14 +468,30 @@ func portKindNames() []string {
 	}
 }
 
-func stateNames() []string {
+func ringStateNames() []string {
 	return []string{
-		"Next",
-		"Body",
-		"Skip",
-		"Retire",
+		"Idle",
 		"Leave",
-		"Check",
+		"Base",
+		"End",
+		"Copy",
+	}
+}
+
+func syncStateNames() []string {
+	return []string{
+		"Idle",
+		"Fence",
+		"Read",
+		"Answer",
+		"Wait",
+		"Save",
+	}
+}
+
+func walkStateNames() []string {
+	return []string{
+		"Idle",
 		"Corner",
 		"Clip",
 		"Place",
@@ -415,23 +500,8 @@ func stateNames() []string {
 		"Pitch",
 		"Mul",
 		"Range",
-		"Readable",
-		"Writable",
+		"Guard",
 		"Window",
-		"Step",
-		"Value",
-		"Issue",
-		"Row",
-		"Drain",
-		"Fence",
-		"Read",
-		"Answer",
-		"Wait",
-		"Save",
-		"Ring",
-		"RingEnd",
-		"Blame",
-		"Clear",
-		"Fault",
+		"Immediate",
 	}
 }

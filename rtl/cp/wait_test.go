@@ -39,7 +39,7 @@ func TestWaitFence(t *testing.T) {
 					b.tick(regbus.Req{})
 				}
 				require.Empty(t, b.scratch, "step %d", i)
-				assert.Equal(t, uint32(stateWait)<<4, b.read(cpreg.Status))
+				assert.Equal(t, uint32(decodeExec)<<4|uint32(syncWait)<<20, b.read(cpreg.Status))
 				b.other = tt.steps[i]
 				for range 10 {
 					b.tick(regbus.Req{})

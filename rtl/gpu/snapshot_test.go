@@ -133,9 +133,9 @@ func TestSignalNames(t *testing.T) {
 	for _, s := range g.Signals("gpu", nil) {
 		names[s.Name] = s.Names
 	}
-	assert.Equal(t, "Body", names["gpu.cp1.state"][1])
-	assert.Equal(t, []string{"None", "Fence", "Timestamp"}, names["gpu.cp0.fence"])
+	assert.Equal(t, "Body", names["gpu.cp1.decode_state"][1])
+	assert.Equal(t, []string{"None", "Fence", "Timestamp"}, names["gpu.cp0.sync_fence"])
 	assert.Equal(t, []string{"None", "Success", "Unsupported", "Abort"}, names["gpu.pcie.status"])
 	assert.Equal(t, "WriteError", names["gpu.fence0.result"][3])
-	assert.Nil(t, names["gpu.cp0.opcode"])
+	assert.Nil(t, names["gpu.cp0.decode_opcode"])
 }

@@ -107,9 +107,9 @@ func TestWaveVariables(t *testing.T) {
 		require.NoError(t, r.Close())
 		vars := parseAt(t, &out, c.ClockHz).Vars
 		for name, want := range map[string]vcdtest.Var{
-			"gpu.cp0.state":          {Kind: "string", Width: 1},
+			"gpu.cp0.decode_state":          {Kind: "string", Width: 1},
 			"gpu.cp0.op":             {Kind: "string", Width: 1},
-			"gpu.cp0.stream_have":    {Kind: "reg", Width: 7},
+			"gpu.cp0.ring_stream_have":    {Kind: "reg", Width: 7},
 			"gpu.dma.queue.count":    {Kind: "reg", Width: 3},
 			"gpu.dma.order.q":        {Kind: "reg", Width: 64},
 			"gpu.dma.fill_15":        {Kind: "reg", Width: 4},
@@ -120,7 +120,7 @@ func TestWaveVariables(t *testing.T) {
 		} {
 			assert.Equal(t, want, vars[name], name)
 		}
-		_, second := vars["gpu.cp1.state"]
+		_, second := vars["gpu.cp1.decode_state"]
 		assert.Equal(t, c.Nodes == 2, second)
 	}
 }
@@ -145,8 +145,11 @@ func TestWaveReads(t *testing.T) {
 	}
 	assert.Equal(t, map[string]bool{"0": true, "COPY": true, "FILL": true, "FENCE": true}, all["gpu.cp1.op"])
 	assert.Equal(t, map[string]bool{"0": true}, all["gpu.cp0.op"])
-	for _, s := range []string{"Next", "Body", "Check", "Issue", "Drain", "Fence"} {
-		assert.True(t, all["gpu.cp1.state"][s], s)
+	for _, s := range []string{"Next", "Body", "Check", "Exec"} {
+		assert.True(t, all["gpu.cp1.decode_state"][s], s)
+	}
+	for _, s := range []string{"Idle", "Offer", "Drain"} {
+		assert.True(t, all["gpu.cp1.issue_state"][s], s)
 	}
 	assert.Equal(t, map[string]bool{"None": true, "CfgWrite": true, "MemWrite": true}, all["gpu.req_Kind"])
 	assert.Equal(t, map[string]bool{"None": true, "MemRead": true, "MemWrite": true}, all["gpu.Initiator_req_Kind"])
@@ -259,7 +262,7 @@ func TestWaveOnFault(t *testing.T) {
 			require.Equal(t, want.At(clock), got.At(clock), "clock %d of a fault at %d", clock, f)
 			count++
 		}
-		assert.Equal(t, "Fault", got.At(f)["gpu.cp0.state"])
+		assert.Equal(t, "Fault", got.At(f)["gpu.cp0.decode_state"])
 	}
 	assert.Equal(t, 270, count)
 }
@@ -314,7 +317,7 @@ func TestRecorder(t *testing.T) {
 	r.Attach(other).Tick(port.Request{}, port.Beat{}, false, port.Completion{}, false, false)
 	m.configure()
 	require.NoError(t, r.Close())
-	assert.Contains(t, parse(t, &out).Vars, "gpu.cp1.state")
+	assert.Contains(t, parse(t, &out).Vars, "gpu.cp1.decode_state")
 	none, err := wave.New(&out, wave.Options{})
 	require.NoError(t, err)
 	assert.False(t, none.Attached())

@@ -4,7 +4,7 @@ import "math/bits"
 
 // A Signal is one register, as waves show it.
 type Signal struct {
-	Name  string   // with its instance, as in gpu.cp0.state
+	Name  string   // with its instance, as in gpu.cp0.decode_state
 	Width int      // in bits, 1 to 64
 	Max   uint64   // largest value, or 0 for any of the width or the names
 	Names []string // of the values from 0 on, or nil for a number

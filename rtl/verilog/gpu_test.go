@@ -53,14 +53,14 @@ func TestManifest(t *testing.T) {
 	for _, r := range m.Registers {
 		byGo[r.Go] = r
 	}
-	assert.Equal(t, 5, byGo["cp1.state"].Width)
-	assert.Equal(t, "cp1", byGo["cp1.state"].Instance)
+	assert.Equal(t, 3, byGo["cp1.decode.state"].Width)
+	assert.Equal(t, "cp1", byGo["cp1.decode.state"].Instance)
 	assert.Equal(t, "intc.masked_1", byGo["intc.masked[1]"].Verilog)
 	assert.Equal(t, 1, byGo["intc.masked[1]"].Elem)
-	assert.Equal(t, "cp0.stream_have", byGo["cp0.stream.have"].Verilog)
+	assert.Equal(t, "cp0.ring_stream_have", byGo["cp0.ring.stream.have"].Verilog)
 	assert.Equal(t, "dma.queue.count", byGo["dma.queue.count"].Verilog)
 	assert.True(t, strings.HasPrefix(byGo["dma.order.q"].Pos, "rtl/hdl/ram.go:"), byGo["dma.order.q"].Pos)
-	assert.NotContains(t, byGo, "cp0.vramLimit", "a parameter is no register")
+	assert.NotContains(t, byGo, "cp0.walk.space.vramLimit", "a parameter is no register")
 	for _, mem := range m.Memories {
 		if mem.Go == "vram.ram.words" {
 			assert.Equal(t, Memory{"vram.ram", "vram.ram.mem", "vram.ram.words", 64, 2 << 20}, mem)

@@ -52,8 +52,8 @@ type Port struct {
 //	Instance  hierarchical name of the instance below the top ("cp0"), empty
 //	          for the top's own registers
 //	Name      of the Verilog register in its module
-//	Verilog   hierarchical name below the top ("cp0.state", "dma.queue.count")
-//	Go        path of the field from the top's struct ("cp0.state", "intc.masked[1]")
+//	Verilog   hierarchical name below the top ("cp0.decode_state", "dma.queue.count")
+//	Go        path of the field from the top's struct ("cp0.decode.state", "intc.masked[1]")
 //	Pos       file:line of the field's declaration, relative to the module root
 //	Elem      index in its array, -1 outside of one
 type Register struct {

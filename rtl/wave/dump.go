@@ -36,7 +36,7 @@ func newDump(w io.Writer, g *gpu.GPU) *dump {
 	var order []int
 	for i, s := range signals {
 		order = append(order, i)
-		if instance, ok := strings.CutSuffix(s.Name, ".opcode"); ok {
+		if instance, ok := strings.CutSuffix(s.Name, ".decode_opcode"); ok {
 			order = append(order, len(signals))
 			d.ops = append(d.ops, op{len(signals), i})
 			signals = append(signals, hdl.Signal{Name: instance + ".op", Names: opcodes()})

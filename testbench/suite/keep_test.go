@@ -47,6 +47,6 @@ func TestFailureLeavesAWave(t *testing.T) {
 		d, err := vcdtest.Parse(strings.NewReader(string(text)))
 		require.NoError(t, err)
 		assert.Greater(t, len(d.Times), 100)
-		assert.Contains(t, d.Vars, "gpu.cp1.state")
+		assert.Contains(t, d.Vars, "gpu.cp1.decode_state")
 	}
 }

@@ -43,8 +43,12 @@ const (
 
 	StatusIdle  = 1 << 0
 	StatusFault = 1 << 1
-	StatusState = 0x1f << 4
+	StatusState = 0x7 << 4
 	StatusInIB  = 1 << 9
+	StatusRing  = 0x7 << 10
+	StatusWalk  = 0xf << 13
+	StatusIssue = 0x7 << 17
+	StatusSync  = 0x7 << 20
 
 	RingSizeLog2 = 0x1f
 
@@ -93,8 +97,12 @@ func Block(n int) reg.Block {
 		{Off: Status, Name: "STATUS", Access: reg.RO, Volatile: true, Reset: StatusIdle, Doc: "what the node does", Fields: []reg.Field{
 			{Mask: StatusIdle, Name: "IDLE", Doc: "nothing fetched, nothing in flight"},
 			{Mask: StatusFault, Name: "FAULT", Doc: "stopped on a fault; RESET or a write of 0 to FAULT_INFO clears it"},
-			{Mask: StatusState, Name: "STATE", Doc: "state of the decoder, for debugging"},
+			{Mask: StatusState, Name: "STATE", Doc: "state of the decoder, for debugging", Enum: []string{"NEXT", "BODY", "SKIP", "CHECK", "EXEC", "RETIRE", "CLEAR", "FAULT"}},
 			{Mask: StatusInIB, Name: "IN_IB", Doc: "inside an indirect buffer"},
+			{Mask: StatusRing, Name: "RING", Doc: "state of the ring unit, for debugging", Enum: []string{"IDLE", "LEAVE", "BASE", "END", "COPY"}},
+			{Mask: StatusWalk, Name: "WALK", Doc: "state of the unit that works out and checks addresses, for debugging", Enum: []string{"IDLE", "CORNER", "CLIP", "PLACE", "LOW", "SCALE", "PITCH", "MUL", "RANGE", "GUARD", "WINDOW", "IMMEDIATE"}},
+			{Mask: StatusIssue, Name: "ISSUE", Doc: "state of the unit that sends descriptors, for debugging", Enum: []string{"IDLE", "PITCH", "OFFER", "ROW", "DRAIN"}},
+			{Mask: StatusSync, Name: "SYNC", Doc: "state of the unit for fences, predicates, waits and contexts, for debugging", Enum: []string{"IDLE", "FENCE", "READ", "ANSWER", "WAIT", "SAVE"}},
 		}},
 		{Off: RingLo, Name: "RING_BASE_LO", Access: reg.RW, Poke: reg.Destructive, Unit: "bytes", Doc: "GPU address of the ring, low half; a multiple of 4096; written while RUN is 0"},
 		{Off: RingHi, Name: "RING_BASE_HI", Access: reg.RW, Poke: reg.Destructive, Unit: "bytes", Doc: "high half; bit 31 selects host memory"},

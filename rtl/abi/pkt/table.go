@@ -30,6 +30,18 @@ func (k Kind) String() string {
 // Address reports whether a field of this kind holds a GPU address.
 func (k Kind) Address() bool { return k >= AddrRead }
 
+// A Limit is a bound on a field that depends on the device or on the place of the packet.
+type Limit uint8
+
+// The limits.
+const (
+	NoLimit      Limit = iota
+	LimitLength        // bits of ID.CAPS.LENGTH
+	LimitNodes         // a node below ID.CAPS.NODES
+	LimitScratch       // ID.SCRATCH0 to ID.SCRATCH3
+	LimitBuffer        // in an indirect buffer, the dwords after the packet
+)
+
 // A Field is a contiguous run of bits of a packet. One that is wider than a
 // dword has its low half in Dword and its high half in the dword after it.
 type Field struct {
@@ -38,6 +50,7 @@ type Field struct {
 	Mask  uint64   // the bits, in place; bits 63..32 are those of the next dword
 	Kind  Kind     // what the value is
 	Max   uint64   // largest legal value; 0: any that the mask can hold
+	Limit Limit    // another bound
 	Align uint64   // the value is a multiple of it; 0: any
 	Unit  string   // unit of the value, or ""
 	Enum  []string // names of the values from 0, or nil
@@ -63,6 +76,8 @@ type Layout struct {
 	Variable   bool     // any body of 0 to Body dwords, which is not looked at
 	Privileged bool     // legal in the ring only
 	Needs      caps.Set // what a device has if the opcode is legal
+	Source     bool     // uses the source surface
+	Dest       bool     // uses the destination surface
 	Fields     []Field  // in the order of their dwords and bits
 	Doc        string   // what the packet does, as a sentence without its subject
 }
@@ -134,9 +149,9 @@ var Table = []Layout{
 	{Op: OpCopy, Name: "COPY", Body: CopyBody, Doc: "moves Bytes bytes from Src to Dst. Any alignment. Ranges that overlap give an undefined result. 0 bytes is legal and does nothing.", Fields: []Field{
 		{Name: "Src", Dword: 1, Mask: mask64, Kind: AddrRead, Unit: "bytes", Doc: "first byte read"},
 		{Name: "Dst", Dword: 3, Mask: mask64, Kind: AddrWrite, Unit: "bytes", Doc: "first byte written"},
-		{Name: "Bytes", Dword: 5, Mask: mask32, Unit: "bytes", Doc: "length; at most the width in ID.CAPS.LENGTH"},
+		{Name: "Bytes", Dword: 5, Mask: mask32, Limit: LimitLength, Unit: "bytes", Doc: "length; at most the width in ID.CAPS.LENGTH"},
 	}},
-	{Op: OpCopy2D, Name: "COPY_2D", Body: Copy2DBody, Doc: "moves a rectangle of elements from the source surface to the destination surface. Both have been set since reset, with the same format. An element is moved if it lies in both clips. Elements that are both read and written give an undefined result. W or H of 0 does nothing.", Fields: []Field{
+	{Op: OpCopy2D, Name: "COPY_2D", Body: Copy2DBody, Source: true, Dest: true, Doc: "moves a rectangle of elements from the source surface to the destination surface. Both have been set since reset, with the same format. An element is moved if it lies in both clips. Elements that are both read and written give an undefined result. W or H of 0 does nothing.", Fields: []Field{
 		coord("SrcX", 1, low16, "left edge in the source"),
 		coord("SrcY", 1, high16, "top edge in the source"),
 		coord("DstX", 2, low16, "left edge in the destination"),
@@ -146,10 +161,10 @@ var Table = []Layout{
 	}},
 	{Op: OpFill, Name: "FILL", Body: FillBody, Doc: "writes Bytes bytes at Dst: the eight bytes of Value, lowest first, again and again from Dst on. Any alignment.", Fields: []Field{
 		{Name: "Dst", Dword: 1, Mask: mask64, Kind: AddrWrite, Unit: "bytes", Doc: "first byte written"},
-		{Name: "Bytes", Dword: 3, Mask: mask32, Unit: "bytes", Doc: "length; at most the width in ID.CAPS.LENGTH"},
+		{Name: "Bytes", Dword: 3, Mask: mask32, Limit: LimitLength, Unit: "bytes", Doc: "length; at most the width in ID.CAPS.LENGTH"},
 		{Name: "Value", Dword: 4, Mask: mask64, Kind: Pattern, Doc: "eight bytes, the lowest first"},
 	}},
-	{Op: OpFill2D, Name: "FILL_2D", Body: Fill2DBody, Doc: "fills a rectangle of the destination surface, each row as a Fill of it would. The format is at most Format64, so each element gets the low bytes of Value if Value repeats with the element's size.", Fields: []Field{
+	{Op: OpFill2D, Name: "FILL_2D", Body: Fill2DBody, Dest: true, Doc: "fills a rectangle of the destination surface, each row as a Fill of it would. The format is at most Format64, so each element gets the low bytes of Value if Value repeats with the element's size.", Fields: []Field{
 		coord("X", 1, low16, "left edge"),
 		coord("Y", 1, high16, "top edge"),
 		coord("W", 2, low16, "width"),
@@ -157,7 +172,7 @@ var Table = []Layout{
 		{Name: "Value", Dword: 3, Mask: mask64, Kind: Pattern, Doc: "eight bytes, the lowest first"},
 	}},
 	{Op: OpWriteReg, Name: "WRITE_REG", Body: WriteRegBody, Doc: "writes a register of BAR0. Only ID.SCRATCH0 to ID.SCRATCH3 may be written.", Fields: []Field{
-		{Name: "Off", Dword: 1, Mask: low16, Kind: RegOffset, Align: 4, Unit: "bytes", Doc: "offset in BAR0"},
+		{Name: "Off", Dword: 1, Mask: low16, Kind: RegOffset, Limit: LimitScratch, Align: 4, Unit: "bytes", Doc: "offset in BAR0"},
 		{Name: "Value", Dword: 2, Mask: mask32, Kind: Pattern, Doc: "what the register is set to"},
 	}},
 	{Op: OpTimestamp, Name: "TIMESTAMP", Body: TimestampBody, Doc: "writes ID.TIME, 64 bits, to Addr, once every earlier packet of the node has retired and its writes are visible.", Fields: []Field{
@@ -165,7 +180,7 @@ var Table = []Layout{
 	}},
 	{Op: OpPredicate, Name: "PREDICATE", Body: PredicateBody, Doc: "reads the 64-bit value at Addr, once every earlier packet of the node has retired and its writes are visible. If the value is 0, or with NonZero if it is not 0, the Dwords dwords that follow in the buffer are skipped; nobody looks at them.", Fields: []Field{
 		{Name: "Addr", Dword: 1, Mask: mask64, Kind: AddrRead, Align: 8, Unit: "bytes", Doc: "where the value is"},
-		{Name: "Dwords", Dword: 3, Mask: low16, Unit: "dwords", Doc: "what is skipped; in an indirect buffer at most to its end"},
+		{Name: "Dwords", Dword: 3, Mask: low16, Limit: LimitBuffer, Unit: "dwords", Doc: "what is skipped; in an indirect buffer at most to its end"},
 		{Name: "NonZero", Dword: 3, Mask: 1 << 16, Kind: Flag, Doc: "0 skips if the value is 0, 1 if it is not"},
 	}},
 	{Op: OpFence, Name: "FENCE", Body: FenceBody, Privileged: true, Doc: "ends a submission. Once every earlier packet of the node has retired and its writes are visible, the 64-bit value ID is written to Addr, then the node's FENCE register becomes ID, then, if IRQ is set, the node's DONE event is raised. It is legal in the ring only. ID may not go backwards, modulo 2^32. With CAPS.TIMELINE it is the low half of the node's timeline, whose high half counts how often the low half has wrapped: the value written is the timeline's 64 bits, as in the registers TIMELINE_LO and TIMELINE_HI. Without, the high half is 0.", Fields: []Field{
@@ -180,7 +195,7 @@ var Table = []Layout{
 		{Name: "Size", Dword: 4, Mask: mask64, Unit: "bytes", Doc: "length; the window is in VRAM or in reach of the host port"},
 	}},
 	{Op: OpWaitFence, Name: "WAIT_FENCE", Body: WaitFenceBody, Privileged: true, Needs: caps.Timeline, Doc: "waits until the timeline of a node, its own or the other one, has reached Value. Nothing but a fence of that node, a preset by the host, a reset of this node or PREEMPT ends the wait. It is legal in the ring only.", Fields: []Field{
-		{Name: "Node", Dword: 1, Mask: 1, Doc: "whose timeline, below CAPS.NODES"},
+		{Name: "Node", Dword: 1, Mask: 1, Limit: LimitNodes, Doc: "whose timeline, below CAPS.NODES"},
 		{Name: "Value", Dword: 2, Mask: mask64, Doc: "what it has to reach"},
 	}},
 	{Op: OpSaveState, Name: "SAVE_STATE", Body: SaveStateBody, Privileged: true, Needs: caps.Contexts, Doc: "writes the context's state to the StateBytes bytes at Addr: the source surface in the words of 8 bytes 0 to 2, the destination surface in 3 to 5, with CAPS.PROTECTION window i in 6+2i and 7+2i, and with CAPS.PREEMPTION the register PROGRESS in word 14. The other words are not written. The first word of a surface is its Base; the second has Pitch in bits 19..0, Format in 34..32 and in bit 63 that it has been set; the third has X0, Y0, X1 and Y1, from bit 0 on. The first word of a window is its Base; the second has Size in bits 62..0 and Writable in 63. It is legal in the ring only.", Fields: []Field{

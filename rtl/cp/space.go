@@ -1,0 +1,34 @@
+package cp
+
+import "github.com/hilgpu/hilgpu/rtl/abi/pkt"
+
+// Widths of what is added to an address.
+const (
+	maxReach  = 36 // log2 of the bytes from a surface's base to its last row
+	maxBuffer = 22 // log2 of the bytes of an indirect buffer
+)
+
+// A space is the GPU address space that the node reaches: constants after New.
+type space struct {
+	hostLimit uint64 // bytes of host memory in reach
+	vramLimit uint64 // bytes of VRAM
+	sumMask   uint64 // address bits that a sum can set
+}
+
+// last returns the last byte of the memory that addr selects.
+func (s *space) last(addr uint64) uint64 {
+	last := s.vramLimit - 1
+	if addr&pkt.Host != 0 {
+		last = s.hostLimit - 1
+	}
+	return last
+}
+
+// contains reports whether addr is in VRAM or in reach of the host port.
+func (s *space) contains(addr uint64) bool { return addr&^pkt.Host&^s.last(addr) == 0 }
+
+// add returns addr+n in the memory of addr, which is in reach.
+func (s *space) add(addr, n uint64) uint64 { return addr&pkt.Host | (addr+n)&s.sumMask }
+
+// truncate returns the bits of an unchecked address that a register of the node can hold.
+func (s *space) truncate(addr uint64) uint64 { return addr & (pkt.Host | s.sumMask) }

@@ -1,0 +1,278 @@
+package cp
+
+import (
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/fence"
+)
+
+// step is a clock of the decoder and of the unit that works for it. dword was taken from the
+// buffer if take is set, and the offered descriptor if taken is; beyond says that dword
+// counts more than follows it in the indirect buffer, seeks that the stream
+// moves, free that the node may write to the file.
+func (m *Module) step(dword uint32, beyond, take, taken, seeks, free bool, f Fence) {
+	word, ready, bytes := m.file.ram.Out(), m.file.ready, m.walk.bytes
+	move := m.walk.moves(ready, m.ring.state == ringBase)
+	inside := m.walk.inside(m.ring.mask, m.ring.state == ringEnd)
+	var o outcome
+	switch m.decode.state {
+	case decodeNext:
+		if (m.regs.run || m.regs.interrupts()) && !seeks {
+			o = m.await(dword, beyond, take)
+		}
+	case decodeBody:
+		if take {
+			m.keep(dword, beyond)
+		} else if !seeks {
+			o = m.starve(operandNext)
+		}
+	case decodeSkip:
+		if take {
+			m.decode.skip()
+		} else if !seeks {
+			o = m.starve(operandNext)
+		}
+	case decodeRetire:
+		if !m.sync.scratch {
+			o = ended(completed)
+		}
+	case decodeCheck:
+		o = m.check()
+	case decodeExec:
+		o, move.rows = m.execute(word, dword, ready, taken, free, inside, f)
+		move.copies = copies(m.decode.op())
+	case decodeClear:
+		if free {
+			m.clear()
+		}
+	default:
+	}
+	m.act(o, bytes)
+	m.walk.move(move, word)
+}
+
+// act acts on the outcome of a clock. bytes is the length of the ranges before the clock.
+func (m *Module) act(o outcome, bytes uint32) {
+	switch o.end {
+	case passed:
+		m.handOver(bytes)
+	case finished:
+		m.decode.state = decodeRetire
+	case completed:
+		m.count()
+		m.ring.retire()
+	case skipping:
+		m.decode.state = decodeSkip
+	case halted:
+		m.yield()
+	case badRing:
+		m.copyRing()
+	case refused:
+		m.regs.run = false
+		m.regs.fault = true
+		m.decode.stop(o.cause, o.bad)
+	default:
+	}
+}
+
+// clear clears a word of the file, and after the last one waits for a header.
+func (m *Module) clear() {
+	m.file.next = (m.file.next + 1) & 0xf
+	if m.file.next == 0 {
+		m.decode.state = decodeNext
+	}
+}
+
+// await takes a header, ends the indirect buffer, or has the ring checked.
+func (m *Module) await(dword uint32, beyond, take bool) outcome {
+	var o outcome
+	switch {
+	case m.ring.ended():
+		m.ring.inIB = false
+		m.ring.fresh = true
+		m.ring.state = ringLeave
+		m.decode.state = decodeExec
+	case !m.ring.inIB && m.ring.fresh && m.regs.run:
+		m.ring.state = ringBase
+		m.decode.state = decodeExec
+	case take:
+		o = m.decode.header(dword, m.ring.inIB, beyond)
+	default:
+		o = m.starve(operandStart)
+	}
+	return o
+}
+
+// starve stops the node if the dword that it waits for, at the address bad, cannot come.
+func (m *Module) starve(bad operand) outcome {
+	var o outcome
+	if m.ring.bad != ringGood {
+		o = ended(badRing)
+	} else if m.ring.stream.failed() {
+		o = refuse(cpreg.CauseReadError, bad)
+	}
+	return o
+}
+
+// keep takes a dword of the body.
+func (m *Module) keep(dword uint32, beyond bool) {
+	op, n := m.decode.op(), m.decode.n
+	bytes, length := lengthOf(op, n, dword)
+	if length {
+		m.walk.bytes = bytes & m.walk.byteMask
+	}
+	if sizeAt(op, n) {
+		m.walk.setRect(dword)
+	}
+	m.decode.keep(dword, beyond)
+}
+
+// check starts the packet, whose body is there, or refuses it.
+func (m *Module) check() outcome {
+	cause, bad := m.decode.verdict(m.file.src, m.file.dst)
+	op := m.decode.op()
+	m.walk.start(op)
+	m.issue.start(op)
+	m.sync.start()
+	o := refuse(cause, bad)
+	if cause == cpreg.CauseNone {
+		o = m.begin(op)
+	}
+	return o
+}
+
+// begin hands a checked packet to the unit that works on it first, if there is anything to do.
+func (m *Module) begin(op uint8) outcome {
+	var o outcome
+	empty := m.walk.bytes == 0
+	m.decode.state = decodeExec
+	switch op {
+	case pkt.OpIndirect:
+		m.walk.state = walkScale
+	case pkt.OpCopy, pkt.OpFill:
+		m.walk.state = walkLow
+		empty = empty || m.issue.past(m.walk.bytes)
+	case pkt.OpSetState:
+		m.file.setSurface(m.decode.flag, m.decode.attr)
+		empty = true
+	case pkt.OpCopy2D, pkt.OpFill2D:
+		m.walk.state = walkCorner
+		empty = false
+	case pkt.OpWriteReg, pkt.OpWaitFence:
+		m.walk.state = walkImmediate
+		empty = false
+	default:
+		if m.walk.caps&(caps.Protection|caps.Contexts) != 0 {
+			m.walk.bytes = 8
+		}
+		m.walk.state = walkLow
+		empty = false
+	}
+	if empty {
+		m.walk.state = walkIdle
+		o = ended(finished)
+	}
+	return o
+}
+
+// execute is a clock of the unit that works, and reports whether the next row is begun.
+func (m *Module) execute(word uint64, half uint32, ready, taken, free, inside bool, f Fence) (o outcome, rows bool) {
+	switch {
+	case m.walk.state != walkIdle:
+		o = m.walk.step(m.packet(), word, half, ready, inside)
+	case m.issue.state != issueIdle:
+		o, rows = m.stepIssue(half, ready, taken)
+	case m.sync.state != syncIdle:
+		o = m.stepSync(word, ready, f)
+	default:
+		o = m.stepRing(word, ready, free, inside)
+	}
+	return o, rows
+}
+
+// handOver hands the packet whose ranges have passed, and whose immediate was read, to the
+// unit that executes it.
+func (m *Module) handOver(bytes uint32) {
+	switch m.decode.op() {
+	case pkt.OpIndirect:
+		m.ring.enter(m.walk.row, bytes)
+		m.issue.resume(m.decode.flag, m.regs.progress)
+		m.decode.state = decodeNext
+	case pkt.OpCopy2D, pkt.OpFill2D:
+		m.issue.state = issuePitch
+	case pkt.OpWriteReg:
+		m.sync.scratch = true
+		m.decode.state = decodeRetire
+	case pkt.OpTimestamp:
+		m.sync.offer(fence.Timestamp)
+	case pkt.OpFence:
+		m.sync.offer(fence.Fence)
+	case pkt.OpWaitFence:
+		m.sync.state = syncWait
+	case pkt.OpPredicate, pkt.OpRestoreState:
+		m.sync.state = syncRead
+	case pkt.OpSaveState:
+		m.sync.state = syncSave
+		if m.sync.caps.Has(caps.Contexts) {
+			m.walk.add = 8
+		}
+	default:
+		m.issue.state = issueOffer
+	}
+}
+
+// stepRing is a clock of the ring unit.
+func (m *Module) stepRing(word uint64, ready, free, inside bool) outcome {
+	var o outcome
+	switch m.ring.state {
+	case ringLeave:
+		m.count()
+		m.ring.leave(m.regs.run)
+		if m.regs.run {
+			m.decode.state = decodeExec
+		}
+	case ringBase:
+		if ready {
+			o = m.ring.check(word)
+		}
+	case ringEnd:
+		m.decode.state = decodeNext
+		o = m.ring.checkEnd(m.walk.row, inside)
+	case ringCopy:
+		if ready && free {
+			o = m.copied()
+		}
+	default:
+	}
+	return o
+}
+
+// copyRing has the registers of a ring that cannot be read copied to where a body is, for the
+// fault.
+func (m *Module) copyRing() {
+	m.ring.state = ringCopy
+	m.regs.run = false
+	m.decode.n = 0
+	m.decode.state = decodeExec
+}
+
+// copied counts a half of the ring's registers that was copied, and then stops the node;
+// there is no packet at fault.
+func (m *Module) copied() outcome {
+	var o outcome
+	if m.decode.n == 2 {
+		m.decode.left = uint16(m.ring.log2)
+		m.ring.state = ringIdle
+		o = refuse(cpreg.CauseRing, m.ring.operand())
+	}
+	m.decode.n = (m.decode.n + 1) & 7
+	return o
+}
+
+// count counts a packet that has ended; a header is next.
+func (m *Module) count() {
+	m.regs.retire()
+	m.issue.startPacket()
+	m.decode.state = decodeNext
+}
