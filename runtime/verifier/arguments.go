@@ -9,7 +9,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// value shows an argument or a result that is no scalar, and reports whether it
+// value shows an argument or a result that is not a scalar, and reports whether it
 // knows the type.
 func (e *encoder) value(v any) bool {
 	switch v := v.(type) {

@@ -8,7 +8,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// enterFunction begins a function of the driver.
+// enterFunction checks the entry of a driver function.
 func (k *Checker) enterFunction(fr, outer *frame) {
 	switch fr.f.Name {
 	case "OpenAdapter10_2", "pfnCloseAdapter", "pfnGetSupportedVersions", "pfnGetCaps":
@@ -27,34 +27,35 @@ func (k *Checker) enterFunction(fr, outer *frame) {
 	if outer != nil && !outer.driver() {
 		k.checkInside(fr, outer)
 	}
-	k.checkLife(fr)
+	k.checkState(fr)
 	k.begin(fr)
 	k.domains(fr)
 	if fr.spec.implicit {
 		if fr.target == nil && !c.deferred {
-			k.beginResting(fr)
+			k.compareRetired(fr)
 		}
 		if fr.target != nil {
-			fr.widen(fr.target)
+			fr.beginImplicit(fr.target)
 		} else {
-			fr.widen(c)
+			fr.beginImplicit(c)
 		}
 	}
 }
 
-// checkInside checks a function that the runtime calls in a callback.
+// checkInside checks a driver function that the runtime calls from a callback.
 func (k *Checker) checkInside(fr, outer *frame) {
 	if outer.refresh == nil {
 		k.fail(fr, "reentered", "called in %s", outer.f.Name)
 		return
 	}
-	fr.inside = true
+	fr.inRefresh = true
 	if want := outer.refresh.function; fr.f.Name != want || fr.ctx != outer.ctx {
 		k.fail(fr, "refresh-function", "called on %v in %s, want %s on %v", fr.ctx, outer.f.Name, want, outer.ctx)
 	}
 }
 
-// begin checks what a function gets.
+// begin checks the arguments of a function and updates the state it changes on
+// entry.
 func (k *Checker) begin(fr *frame) {
 	args, name := fr.args, fr.f.Name
 	switch name {
@@ -97,14 +98,14 @@ func (k *Checker) begin(fr *frame) {
 	}
 }
 
-// beginWork checks what a function gets that records, maps or binds.
+// beginWork checks the arguments of a function that records, maps or binds.
 func (k *Checker) beginWork(fr *frame) {
 	args, name := fr.args, fr.f.Name
 	switch {
 	case strings.Contains(name, "Set") && name != "pfnSetPredication":
 		k.set(fr)
 	case name == "pfnSetPredication":
-		k.useIf(fr, args[1].(umddi.HQuery).Object, umddi.HandleQuery)
+		k.useOptional(fr, args[1].(umddi.HQuery).Object, umddi.HandleQuery)
 		fr.ctx.bound.predicate = args[1].(umddi.HQuery).Object
 	case strings.HasSuffix(name, "Unmap"):
 		k.unmap(fr)
@@ -131,7 +132,7 @@ func (k *Checker) beginWork(fr *frame) {
 	}
 }
 
-// leaveFunction ends a function of the driver.
+// leaveFunction checks the return of a driver function.
 func (k *Checker) leaveFunction(fr *frame, rets []any) {
 	switch fr.f.Name {
 	case "pfnCreateDevice":
@@ -144,14 +145,15 @@ func (k *Checker) leaveFunction(fr *frame, rets []any) {
 	if !fr.begun {
 		return
 	}
-	fr.narrow()
+	fr.endImplicit()
 	fr.ctx.device.running--
 	k.finish(fr, rets)
 	k.endPrivate(fr)
-	k.endResting(fr)
+	k.saveRetired(fr)
 }
 
-// finish checks what a function did.
+// finish checks the results of a function and updates the state it changes on
+// return.
 func (k *Checker) finish(fr *frame, rets []any) {
 	name := fr.f.Name
 	ok := len(fr.errors) == 0 && succeeded(rets)
@@ -169,13 +171,13 @@ func (k *Checker) finish(fr *frame, rets []any) {
 	case "pfnRecycleCreateCommandList":
 		k.endList(fr, ok)
 	case "pfnRecycleDestroyCommandList":
-		turn(fr, objectRetired)
+		setListState(fr, objectRetired)
 	case "pfnRecycleCommandList":
-		turn(fr, objectCached)
+		setListState(fr, objectCached)
 	case "pfnCommandListExecute":
 		fr.ctx.bound = bindings{}
 	case "pfnAbandonCommandList":
-		fr.ctx.life = abandoned
+		fr.ctx.state = abandoned
 	case "pfnDestroyDevice":
 		k.endDestroy(fr.ctx)
 	case "pfnCheckDeferredContextHandleSizes":
@@ -186,7 +188,7 @@ func (k *Checker) finish(fr *frame, rets []any) {
 		k.afterRelocate(fr)
 	case "pfnCalcPrivateResourceSize", "pfnCalcPrivateRenderTargetViewSize", "pfnCalcPrivateQuerySize", "pfnCalcPrivateCommandListSize":
 		kind := strings.TrimSuffix(strings.TrimPrefix(name, "pfnCalcPrivate"), "Size")
-		k.answered(fr.th, "pfnCreate"+kind, rets[0].(int))
+		k.recordSize(fr.th, "pfnCreate"+kind, rets[0].(int))
 	default:
 		if mapFamilies[name] != "" && !strings.HasSuffix(name, "Unmap") {
 			k.endMap(fr)
@@ -194,9 +196,9 @@ func (k *Checker) finish(fr *frame, rets []any) {
 	}
 }
 
-// A slot is what one slot of the pipeline holds.
+// A slot is the content of one slot of the pipeline.
 type slot struct {
 	h              *ddi.Object
-	stride, offset uint32      // vertex and index buffers
-	format         dxgi.Format // index buffers
+	stride, offset uint32      // vertex and index buffers only
+	format         dxgi.Format // index buffers only
 }

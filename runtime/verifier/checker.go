@@ -10,16 +10,16 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/verifier/rule"
 )
 
-// Options say what a Checker does about violations.
+// Options control how a Checker handles violations.
 type Options struct {
-	Waive   []string // names of rules that do not stop; they are counted
-	Collect bool     // keep violations for Violations, do not stop
+	Waive   []string // names of rules whose violations are counted and do not stop
+	Collect bool     // collect violations for Violations instead of stopping
 }
 
-// A Checker is a Hook that checks the contract of the user-mode interface, from
-// OpenAdapter10_2 on, on both sides: package rule lists what it knows. On a violation
-// it panics with a *Violation, unless it collects; from then on it checks
-// nothing, so that what is left can be torn down.
+// A Checker is a Hook that checks both sides of the user-mode interface, from
+// OpenAdapter10_2 on, against the rules of package rule. On a violation it
+// panics with a *Violation, unless Options.Collect is set. After that it checks
+// nothing, so that the stack can be torn down.
 type Checker struct {
 	rules   map[string]rule.Rule
 	waive   []string
@@ -27,26 +27,26 @@ type Checker struct {
 
 	stopped atomic.Bool
 
-	mu       sync.Mutex // guards what follows
-	stop     *Violation
-	found    []*Violation
-	findings map[string]*Finding
-	last     history
-	threads  map[*ddi.Thread]*thread
-	caps     map[*ddi.Root]uint32 // of adapters
-	contexts map[*ddi.Root]*context
-	cores    map[any]*context
-	objects  map[*ddi.Object]*object
-	gone     []*object  // forgotten in this order
-	buried   []*context // likewise
-	ids      uint64     // given to contexts and objects
+	mu                sync.Mutex // guards the fields below
+	stop              *Violation
+	found             []*Violation
+	findings          map[string]*Finding
+	last              history
+	threads           map[*ddi.Thread]*thread
+	caps              map[*ddi.Root]uint32 // by adapter
+	contexts          map[*ddi.Root]*context
+	cores             map[any]*context
+	objects           map[*ddi.Object]*object
+	destroyedObjects  []*object  // in the order in which they are forgotten
+	destroyedContexts []*context // likewise
+	ids               uint64     // last id given to a context or object
 }
 
-// maxGone is how many destroyed objects are known by name, maxBuried how many
-// contexts.
+// maxDestroyedObjects and maxDestroyedContexts bound the destroyed objects and
+// contexts that the Checker still recognizes.
 const (
-	maxGone   = 4096
-	maxBuried = 256
+	maxDestroyedObjects  = 4096
+	maxDestroyedContexts = 256
 )
 
 // New returns a Checker. The error wraps rule.ErrName if a waived rule does not exist.
@@ -67,7 +67,7 @@ func New(o Options) (*Checker, error) {
 	return k, nil
 }
 
-// Violations returns what was found, in order.
+// Violations returns the violations found so far, in order.
 func (k *Checker) Violations() []*Violation {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -88,11 +88,11 @@ func (k *Checker) Findings() []Finding {
 	return out
 }
 
-// A thread is what a ddi.Thread is doing.
+// A thread is the state of a ddi.Thread.
 type thread struct {
 	frames []*frame // outermost first
 	spare  []*frame
-	sizes  map[string][]int // what Calc functions have answered, by the Create functions that are to follow
+	sizes  map[string][]int // answers of Calc functions, by the name of the Create function
 }
 
 // A frame is a call or callback that has not returned.
@@ -103,22 +103,22 @@ type frame struct {
 	spec *spec
 	args []any
 
-	ctx     *context      // whose function it is; callbacks: whose core layer
-	holds   []*context    // contexts whose thread this is, because of this call
-	objects []*object     // that it got
-	resting []*object     // lists that were compared before it
-	created *object       // by it
-	target  *context      // the deferred context that it makes or makes a list of
-	outer   *frame        // the driver's function around a callback
-	errors  []ddi.HRESULT // reported
-	legal   results       // what it may report
-	refresh *refresh      // a state-refresh callback
-	inside  bool          // a Set function in a refresh
-	scope   *context      // of which it may change all
-	begun   bool          // its context is one that can be called
+	ctx       *context      // context of the function; for a callback, of its core layer
+	holds     []*context    // contexts that this call has acquired for its thread
+	objects   []*object     // objects passed to the function
+	retired   []*object     // retired lists compared at its entry
+	created   *object       // object that it creates
+	target    *context      // deferred context that it creates or whose list it creates
+	outer     *frame        // for a callback, the driver function that made it
+	errors    []ddi.HRESULT // reported through SetErrorCb
+	legal     results       // errors that it may report
+	refresh   *refresh      // for a state-refresh callback
+	inRefresh bool          // a Set function in a state refresh
+	scope     *context      // context whose objects it may all change
+	begun     bool          // its context was valid and begin has run
 }
 
-// driver says whether f is a function of the driver, not a callback.
+// driver reports whether fr is a function of the driver, not a callback.
 func (fr *frame) driver() bool { return !fr.f.Callback }
 
 // top returns the innermost frame, or nil.
@@ -168,7 +168,7 @@ func (k *Checker) Leave(t *ddi.Thread, f *Func, results ...any) {
 	k.unlock()
 }
 
-// unlock unlocks, and stops if a rule was broken.
+// unlock unlocks k.mu and panics if a rule was broken.
 func (k *Checker) unlock() {
 	v := k.stop
 	k.stop = nil
@@ -194,7 +194,7 @@ func (k *Checker) enter(t *ddi.Thread, f *Func, args []any) {
 	if len(args) > 0 {
 		fr.ctx = k.contextOf(args[0])
 	}
-	p := past{f: f, process: t.Process, thread: t.ID, depth: len(th.frames)}
+	p := historyCall{f: f, process: t.Process, thread: t.ID, depth: len(th.frames)}
 	if fr.ctx != nil {
 		p.context = fr.ctx.id
 	}
@@ -211,7 +211,7 @@ func (k *Checker) leave(t *ddi.Thread, f *Func, results []any) {
 	th := k.thread(t)
 	at := len(th.frames) - 1
 	for at >= 0 && th.frames[at].f != f {
-		at-- // a call that unwound
+		at-- // skip calls that unwound
 	}
 	if at < 0 {
 		return
@@ -230,8 +230,8 @@ func (k *Checker) leave(t *ddi.Thread, f *Func, results []any) {
 	th.spare = append(th.spare, fr)
 }
 
-// contextOf returns the context that the first argument of a function names, if
-// it is known.
+// contextOf returns the context named by the first argument of a function, or
+// nil if it is unknown.
 func (k *Checker) contextOf(arg any) *context {
 	switch a := arg.(type) {
 	case umddi.HDevice:
@@ -244,24 +244,25 @@ func (k *Checker) contextOf(arg any) *context {
 	return nil
 }
 
-// forget keeps a destroyed object by name for a while.
+// forget remembers a destroyed object for a while, so that its use can be
+// reported by name.
 func (k *Checker) forget(o *object) {
-	k.gone = append(k.gone, o)
-	for len(k.gone) > maxGone {
-		if old := k.gone[0]; k.objects[old.h] == old && !old.alive() {
+	k.destroyedObjects = append(k.destroyedObjects, o)
+	for len(k.destroyedObjects) > maxDestroyedObjects {
+		if old := k.destroyedObjects[0]; k.objects[old.h] == old && !old.alive() {
 			delete(k.objects, old.h)
 		}
-		k.gone = k.gone[1:]
+		k.destroyedObjects = k.destroyedObjects[1:]
 	}
 }
 
-// bury does so with a context.
-func (k *Checker) bury(c *context) {
-	k.buried = append(k.buried, c)
-	for len(k.buried) > maxBuried {
-		if old := k.buried[0]; k.contexts[old.root] == old {
+// forgetContext is forget for a context.
+func (k *Checker) forgetContext(c *context) {
+	k.destroyedContexts = append(k.destroyedContexts, c)
+	for len(k.destroyedContexts) > maxDestroyedContexts {
+		if old := k.destroyedContexts[0]; k.contexts[old.root] == old {
 			delete(k.contexts, old.root)
 		}
-		k.buried = k.buried[1:]
+		k.destroyedContexts = k.destroyedContexts[1:]
 	}
 }

@@ -23,7 +23,7 @@ func collecting(t *testing.T) *rig {
 	return r
 }
 
-// broken returns the names of the rules that were broken, in order.
+// broken returns the names of the broken rules, in order.
 func (r *rig) broken() []string {
 	var names []string
 	for _, v := range r.k.Violations() {
@@ -32,8 +32,8 @@ func (r *rig) broken() []string {
 	return names
 }
 
-// The whole diagram of "Supporting Command Lists": each function on a handle in
-// each state, with the rule that is broken, or none.
+// The complete diagram of "Supporting Command Lists": each function on a handle
+// in each state, with the rule that it breaks, if any.
 func TestListTransitions(t *testing.T) {
 	states := []struct {
 		name  string
@@ -108,7 +108,7 @@ func TestFailedRecycling(t *testing.T) {
 	assert.Empty(t, r.broken())
 }
 
-// The functions of a deferred context in each state of it.
+// The functions of a deferred context in each of its states.
 func TestContextTransitions(t *testing.T) {
 	states := []func(d *deferredRig){
 		func(d *deferredRig) { d.funcs.IaSetTopology(d.dth, d.h, 1) },
@@ -144,10 +144,11 @@ func TestContextTransitions(t *testing.T) {
 	}
 }
 
-// What each function may report, from "Handling Errors" and the comments of
-// umddi.DeviceFuncs: R is D3DDDIERR_DEVICEREMOVED, M E_OUTOFMEMORY, B
-// DXGI_DDI_ERR_WASSTILLDRAWING. The second word is that of deferred contexts, x
-// if they do not have the function.
+// The errors that each function may report, from "Handling Errors" and the
+// comments of umddi.DeviceFuncs: R is D3DDDIERR_DEVICEREMOVED, M is
+// E_OUTOFMEMORY, B is DXGI_DDI_ERR_WASSTILLDRAWING. The first word is for
+// immediate contexts, the second for deferred ones; x means that they lack the
+// function.
 func TestErrorCategories(t *testing.T) {
 	const table = `
 CalcPrivateResourceSize - x
@@ -238,7 +239,7 @@ DestroyDevice R R`
 	assert.Len(t, specs, n+1, "and Present")
 }
 
-// Only a map that may not wait may report that it would.
+// Only a map with DO_NOT_WAIT may report DXGI_DDI_ERR_WASSTILLDRAWING.
 func TestBusyMap(t *testing.T) {
 	for _, tt := range []struct {
 		flags umddi.MapFlags
@@ -252,8 +253,8 @@ func TestBusyMap(t *testing.T) {
 	}
 }
 
-// A Checker stops at the first violation with the function, the stack and the
-// calls before it; then it lets everything pass.
+// A Checker stops at the first violation and reports the function, the stack
+// and the calls before it. After that it accepts everything.
 func TestStops(t *testing.T) {
 	r := newRig(t, Options{}, native)
 	r.reports("Flush", "device", ddi.OK)
@@ -283,7 +284,7 @@ func TestStops(t *testing.T) {
 	assert.Len(t, r.k.Violations(), 1)
 }
 
-// A violation shows the last calls only.
+// A violation shows only the last calls.
 func TestLastCalls(t *testing.T) {
 	r := collecting(t)
 	for range 100 {
@@ -307,7 +308,7 @@ func TestWaiver(t *testing.T) {
 	assert.Panics(t, func() { r.funcs.DestroyResource(r.th, r.dev, umddi.HResource{}) }, "another rule stops")
 }
 
-// The Trace sees a call that the Checker stops as one that did not return.
+// A call that the Checker stops has no return line in the Trace.
 func TestHooks(t *testing.T) {
 	var b bytes.Buffer
 	tr := NewTrace(&b, func() uint64 { return 0 })
@@ -319,7 +320,7 @@ func TestHooks(t *testing.T) {
 	assert.Panics(t, func() { h.Enter(th, f, umddi.HDevice{}) })
 	require.NoError(t, tr.Err())
 	got := events(t, &b)
-	require.Len(t, got, 1, "there is no line of a return")
+	require.Len(t, got, 1, "a stopped call has no return line")
 	assert.Equal(t, "enter", got[0].At)
 
 	var order []string
@@ -335,26 +336,27 @@ type noted struct {
 func (n noted) Enter(*ddi.Thread, *Func, ...any) { *n.order = append(*n.order, n.name) }
 func (n noted) Leave(*ddi.Thread, *Func, ...any) { *n.order = append(*n.order, n.name) }
 
-// Refreshes of slots: what is asked for is shown, as it is, and no more.
+// State refreshes of slots: the runtime must show the requested slots,
+// unchanged, and no others.
 func TestRefreshedSlots(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		ask   umddi.Range
 		start uint32
-		show  []int // resources, -1 none
+		show  []int // resources; -1: none
 		want  []string
 	}{
-		{"all that is in use", umddi.Range{Count: -1}, 0, []int{0, -1, 1}, nil},
-		{"less than is in use", umddi.Range{Count: -1}, 0, []int{0, -1}, []string{"refresh-stale"}},
-		{"more than is in use", umddi.Range{Count: -1}, 0, []int{0, -1, 1, -1}, nil},
+		{"all slots in use", umddi.Range{Count: -1}, 0, []int{0, -1, 1}, nil},
+		{"too few slots", umddi.Range{Count: -1}, 0, []int{0, -1}, []string{"refresh-stale"}},
+		{"too many slots", umddi.Range{Count: -1}, 0, []int{0, -1, 1, -1}, nil},
 		{"another resource", umddi.Range{Count: -1}, 0, []int{0, -1, 0}, []string{"refresh-stale"}},
-		{"in another slot", umddi.Range{Count: -1}, 1, []int{0, -1, 1}, []string{"refresh-stale"}},
-		{"a part", umddi.Range{Base: 2, Count: 1}, 2, []int{1}, nil},
-		{"a part without its end", umddi.Range{Base: 2, Count: 2}, 2, []int{1}, []string{"refresh-stale"}},
-		{"beyond the part", umddi.Range{Base: 1, Count: 1}, 1, []int{-1, 1}, []string{"refresh-stale"}},
-		{"before the part", umddi.Range{Base: 1, Count: 1}, 0, []int{0, -1}, []string{"refresh-stale"}},
+		{"another slot", umddi.Range{Count: -1}, 1, []int{0, -1, 1}, []string{"refresh-stale"}},
+		{"a range", umddi.Range{Base: 2, Count: 1}, 2, []int{1}, nil},
+		{"a range without its end", umddi.Range{Base: 2, Count: 2}, 2, []int{1}, []string{"refresh-stale"}},
+		{"a slot after the range", umddi.Range{Base: 1, Count: 1}, 1, []int{-1, 1}, []string{"refresh-stale"}},
+		{"a slot before the range", umddi.Range{Base: 1, Count: 1}, 0, []int{0, -1}, []string{"refresh-stale"}},
 		{"empty", umddi.Range{Base: 13}, 0, nil, nil},
-		{"from behind the last slot", umddi.Range{Base: 14}, 0, nil, []string{"refresh-range"}},
+		{"a range after the last slot", umddi.Range{Base: 14}, 0, nil, []string{"refresh-range"}},
 	} {
 		r := collecting(t)
 		res := []umddi.HResource{r.make().buffer(), r.make().buffer()}
@@ -378,23 +380,23 @@ func TestRefreshedSlots(t *testing.T) {
 	}
 }
 
-// The deferred state is shown while the list is made, none while handles are
-// closed, and what is left after the context was abandoned.
+// A refresh shows the deferred state while the list is created, no state while
+// handles are closed, and the remaining state after an abandonment.
 func TestRefreshOfDeferredContexts(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
-		in       string // the function in which the driver asks
+		in       string // function in which the driver asks for a refresh
 		show     int
 		want     []string
 		recycles bool
 	}{
-		{"in the making the state", "CreateCommandList", 2, nil, false},
-		{"in the making not none", "CreateCommandList", 0, []string{"refresh-stale"}, false},
-		{"in a close none", "DestroyResource", 0, nil, false},
-		{"in a close not the old state", "DestroyResource", 2, []string{"refresh-stale"}, false},
-		{"in the destruction none", "DestroyDevice", 0, nil, false},
-		{"in the recycling none", "RecycleCreateDeferredContext", 0, nil, true},
-		{"in the recycling not the old state", "RecycleCreateDeferredContext", 2, []string{"refresh-stale"}, true},
+		{"the state at creation of the list", "CreateCommandList", 2, nil, false},
+		{"no state at creation of the list", "CreateCommandList", 0, []string{"refresh-stale"}, false},
+		{"no state at a close", "DestroyResource", 0, nil, false},
+		{"the old state at a close", "DestroyResource", 2, []string{"refresh-stale"}, false},
+		{"no state at destruction", "DestroyDevice", 0, nil, false},
+		{"no state at recycling", "RecycleCreateDeferredContext", 0, nil, true},
+		{"the old state at recycling", "RecycleCreateDeferredContext", 2, []string{"refresh-stale"}, true},
 	} {
 		r := collecting(t)
 		d := r.deferred("d")
@@ -413,7 +415,7 @@ func TestRefreshOfDeferredContexts(t *testing.T) {
 	}
 }
 
-// After AbandonCommandList a refresh shows what is not unbound yet.
+// After AbandonCommandList a refresh shows the handles that are still bound.
 func TestRefreshWhileAbandoned(t *testing.T) {
 	for _, shown := range []umddi.Topology{0, 7} {
 		r := collecting(t)
@@ -428,8 +430,9 @@ func TestRefreshWhileAbandoned(t *testing.T) {
 	}
 }
 
-// A Set function in a refresh may refresh again, as when it fills the command
-// buffer; what that shows counts as well.
+// A Set function in a refresh may cause another refresh, for example when the
+// command buffer is full. Slots shown by the inner refresh count for the outer
+// one.
 func TestNestedRefresh(t *testing.T) {
 	for _, tt := range []struct {
 		shown umddi.Topology
@@ -446,18 +449,18 @@ func TestNestedRefresh(t *testing.T) {
 	}
 }
 
-// Two threads on one deferred context overlap, whichever functions they are in.
+// Calls of two threads on one deferred context overlap, whatever the functions.
 func TestOverlapOnDeferredContexts(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		act  func(d *deferredRig, l umddi.HCommandList)
 	}{
-		{"RecycleCommandList off the thread", func(d *deferredRig, l umddi.HCommandList) { d.funcs.RecycleCommandList(d.other, d.h, l) }},
-		{"CreateCommandList off the thread", func(d *deferredRig, _ umddi.HCommandList) {
+		{"RecycleCommandList on another thread", func(d *deferredRig, l umddi.HCommandList) { d.funcs.RecycleCommandList(d.other, d.h, l) }},
+		{"CreateCommandList on another thread", func(d *deferredRig, _ umddi.HCommandList) {
 			d.dth = d.other
 			d.list()
 		}},
-		{"an open off the thread", func(d *deferredRig, _ umddi.HCommandList) {
+		{"an open on another thread", func(d *deferredRig, _ umddi.HCommandList) {
 			d.dth = d.other
 			d.open(d.make().buffer())
 		}},
@@ -472,7 +475,7 @@ func TestOverlapOnDeferredContexts(t *testing.T) {
 	}
 }
 
-// A primary belongs to the immediate context's thread, other resources to any.
+// A primary needs the immediate context's thread; other resources may use any.
 func TestPrimaryIsNotFreeThreaded(t *testing.T) {
 	for _, primary := range []bool{false, true} {
 		r := collecting(t)
@@ -482,7 +485,7 @@ func TestPrimaryIsNotFreeThreaded(t *testing.T) {
 	}
 }
 
-// A call that unwinds is over for what comes after it on its thread.
+// A call that unwinds has ended for later calls on its thread.
 func TestUnwoundCallIsOver(t *testing.T) {
 	r := collecting(t)
 	r.calls("IaSetTopology", func(th *ddi.Thread) {
@@ -495,7 +498,7 @@ func TestUnwoundCallIsOver(t *testing.T) {
 	assert.Empty(t, r.k.threads[r.th].frames)
 }
 
-// The handles of another device, and of another context, are foreign.
+// Handles of another device or another context are foreign.
 func TestForeignHandles(t *testing.T) {
 	r := collecting(t)
 	second := *r
@@ -518,7 +521,7 @@ func TestForeignHandles(t *testing.T) {
 	}
 }
 
-// Private memory under many threads is read only while no function has it.
+// With several threads, private memory is read only while no function uses it.
 func TestThreads(t *testing.T) {
 	r := newRig(t, Options{}, native)
 	r.sizes()
@@ -560,5 +563,5 @@ func TestThreads(t *testing.T) {
 	r.funcs.DestroyResource(r.th, r.dev, res)
 	r.funcs.DestroyDevice(r.th, r.dev)
 	assert.Empty(t, r.broken())
-	assert.LessOrEqual(t, len(r.k.objects), maxGone+1)
+	assert.LessOrEqual(t, len(r.k.objects), maxDestroyedObjects+1)
 }

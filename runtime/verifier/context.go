@@ -11,18 +11,18 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// A life is the state of a context.
-type life uint8
+// A contextState is the state of a context.
+type contextState uint8
 
 const (
-	recording life = iota // an immediate context always
-	finished              // its list is made
+	recording contextState = iota // always for an immediate context
+	finished                      // its list was created
 	abandoned
 	failed // its creation reported an error
 	dead
 )
 
-var lifeNames = []string{"is recording", "has its list made", "was abandoned", "failed to be created", "is destroyed"}
+var contextStateNames = []string{"is recording", "has its list created", "was abandoned", "failed to be created", "is destroyed"}
 
 // A context is a device with its immediate context, or a deferred context.
 type context struct {
@@ -30,41 +30,42 @@ type context struct {
 	root     *ddi.Root
 	core     any // runtime's part of its core layer
 	deferred bool
-	device   *context // the device; of an immediate context itself
-	life     life
-	used     bool // something was recorded
+	device   *context // the device; for an immediate context, itself
+	state    contextState
+	used     bool // something was recorded since the last list
 
-	// Who is in a function of the context's thread, how often, since when.
+	// The thread that is in a function of this context, its call depth, and the
+	// first call.
 	owner *ddi.Thread
 	depth int
 	since *frame
 
 	bound     bindings
-	locals    map[*object]*object // open handles, by the device's
+	locals    map[*object]*object // open handles, by the device's handle
 	open      map[subresource]family
 	begun     map[*object]bool
-	maps      map[subresource]bool // that the list has recorded
-	queries   map[*object]bool     // that the list began or ended
-	submitted bool                 // since PerformAmortizedProcessingCb
+	maps      map[subresource]bool // subresources that the list maps
+	queries   map[*object]bool     // queries that the list begins or ends
+	submitted bool                 // since the last PerformAmortizedProcessingCb
 
-	// Functions that may change what belongs to the context without naming
-	// it: how many have begun or ended, and how many are running.
+	// Functions that may change objects of the context without naming them: how
+	// many entries and returns there were, and how many are running.
 	implicit uint64
 	inside   int
 
-	// Of a device.
-	free    bool            // the driver is free-threaded
-	resting []*object       // lists that are retired or cached, in that order
-	lacks   map[string]bool // entries that the driver left nil
-	lists   bool            // and has command lists
-	sizes   []umddi.HandleSize
-	counted int    // sizes that CheckDeferredContextHandleSizes spoke of; -1: not asked
-	calls   uint64 // functions of the driver that have begun
-	running int    // and have not ended
-	serial  *frame // the function that runs, if the driver is not free-threaded
+	// Devices only.
+	free      bool            // lists that are retired or cached, in that order
+	retired   []*object       // lists that are retired or cached, in that order
+	lacks     map[string]bool // the driver reports CapsCommandListsBuild2
+	lists     bool            // and has command lists
+	sizes     []umddi.HandleSize
+	sizeCount int    // length that CheckDeferredContextHandleSizes returned; -1: not called
+	calls     uint64 // driver functions entered
+	running   int    // driver functions running
+	serial    *frame // the running function, if the driver is not free-threaded
 }
 
-// A subresource names a part of a resource by the device's handle.
+// A subresource identifies part of a resource by the device's handle.
 type subresource struct {
 	res *object
 	sub uint32
@@ -72,10 +73,10 @@ type subresource struct {
 
 func (c *context) String() string { return fmt.Sprintf("context %d", c.id) }
 
-// newContext makes a context known. A device is its own.
+// newContext registers a context. A nil device makes it a device of its own.
 func (k *Checker) newContext(root *ddi.Root, core any, device *context) *context {
 	k.ids++
-	c := &context{id: k.ids, root: root, device: device, deferred: device != nil, counted: -1}
+	c := &context{id: k.ids, root: root, device: device, deferred: device != nil, sizeCount: -1}
 	if device == nil {
 		c.device = c
 	}
@@ -85,7 +86,7 @@ func (k *Checker) newContext(root *ddi.Root, core any, device *context) *context
 	return c
 }
 
-// clear forgets what is recorded and bound.
+// clear drops recorded work and bindings.
 func (c *context) clear() {
 	c.used = false
 	c.bound = bindings{}
@@ -120,19 +121,20 @@ func (k *Checker) layer(core any) *context {
 	return k.cores[core]
 }
 
-// checkContext says whether the context of fr can be called, and fails if not.
+// checkContext reports whether the context of fr can be called, and records a
+// violation if not.
 func (k *Checker) checkContext(fr *frame) bool {
 	c := fr.ctx
 	switch {
 	case c == nil:
 		k.fail(fr, "handle-unknown", "the context was never created")
-	case c.life == dead:
+	case c.state == dead:
 		k.fail(fr, "handle-destroyed", "%v is destroyed", c)
-	case c.life == failed:
+	case c.state == failed:
 		k.fail(fr, "handle-failed", "%v failed to be created", c)
 	case c.deferred && fr.spec.excluded:
 		k.fail(fr, "handle-foreign", "%v is deferred, and has no such function", c)
-	case !c.deferred && fr.spec.only:
+	case !c.deferred && fr.spec.deferredOnly:
 		k.fail(fr, "handle-foreign", "%v is immediate, and has no such function", c)
 	default:
 		return true
@@ -140,30 +142,31 @@ func (k *Checker) checkContext(fr *frame) bool {
 	return false
 }
 
-// checkLife fails if a deferred context is in a state in which the function of
-// fr cannot be called.
-func (k *Checker) checkLife(fr *frame) {
+// checkState checks that a deferred context is in a state in which the function
+// of fr may be called.
+func (k *Checker) checkState(fr *frame) {
 	c := fr.ctx
-	if !c.deferred || fr.inside {
+	if !c.deferred || fr.inRefresh {
 		return
 	}
 	closes := strings.HasPrefix(fr.f.Name, "pfnDestroy")
 	switch {
-	case c.life == recording:
+	case c.state == recording:
 		c.used = c.used || !closes && !isCreate(fr.f.Name) && fr.f.Name != "pfnRecycleCommandList" && fr.f.Name != "pfnRelocateDeviceFuncs"
 	case closes || fr.f.Name == "pfnRelocateDeviceFuncs":
-	case c.life == abandoned && unbinds(fr):
+	case c.state == abandoned && unbinds(fr):
 	default:
-		k.fail(fr, "context-state", "%v %s, want its handles closed, and it recycled or destroyed", c, lifeNames[c.life])
+		k.fail(fr, "context-state", "%v %s, want its handles closed, then a recycle or destroy call", c, contextStateNames[c.state])
 	}
 }
 
-// createContext begins CreateDeferredContext and RecycleCreateDeferredContext.
+// createContext checks the entry of CreateDeferredContext and
+// RecycleCreateDeferredContext.
 func (k *Checker) createContext(fr *frame, fresh bool) {
 	arg := fr.args[1].(*umddi.CreateDeferredContext)
 	c := k.contexts[arg.Context.Root]
 	switch {
-	case fresh && c != nil && c.life != dead && c.life != failed:
+	case fresh && c != nil && c.state != dead && c.state != failed:
 		k.fail(fr, "handle-reused", "%v exists", c)
 		return
 	case fresh:
@@ -174,13 +177,13 @@ func (k *Checker) createContext(fr *frame, fresh bool) {
 		return
 	}
 	fr.target = c
-	if c.life == recording && c.used {
-		k.fail(fr, "context-state", "%v %s, want its list made or abandoned", c, lifeNames[c.life])
+	if c.state == recording && c.used {
+		k.fail(fr, "context-state", "%v %s, want its list created or abandoned", c, contextStateNames[c.state])
 	}
 	k.checkClosed(fr, c)
 }
 
-// checkClosed fails if handles are open in c.
+// checkClosed checks that no handle is open in c.
 func (k *Checker) checkClosed(fr *frame, c *context) {
 	if n := len(c.locals); n > 0 {
 		k.fail(fr, "context-open", "%v has %d handles open", c, n)
@@ -193,9 +196,9 @@ func (k *Checker) deferredOf(fr *frame, h umddi.HDevice) *context {
 	switch {
 	case c == nil:
 		k.fail(fr, "handle-unknown", "the deferred context was never created")
-	case c.life == dead:
+	case c.state == dead:
 		k.fail(fr, "handle-destroyed", "%v is destroyed", c)
-	case c.life == failed:
+	case c.state == failed:
 		k.fail(fr, "handle-failed", "%v failed to be created", c)
 	case !c.deferred || c.device != fr.ctx.device:
 		k.fail(fr, "handle-foreign", "%v is not a deferred context of %v", c, fr.ctx.device)
@@ -205,7 +208,8 @@ func (k *Checker) deferredOf(fr *frame, h umddi.HDevice) *context {
 	return nil
 }
 
-// endContext ends CreateDeferredContext and RecycleCreateDeferredContext.
+// endContext checks the return of CreateDeferredContext and
+// RecycleCreateDeferredContext.
 func (k *Checker) endContext(fr *frame, fresh, ok bool) {
 	c := fr.target
 	if c == nil {
@@ -214,23 +218,23 @@ func (k *Checker) endContext(fr *frame, fresh, ok bool) {
 	arg := fr.args[1].(*umddi.CreateDeferredContext)
 	if !ok {
 		if fresh {
-			c.life = failed
+			c.state = failed
 			k.dropLayer(c)
-			k.bury(c)
+			k.forgetContext(c)
 		}
 		return
 	}
-	k.drop(c)
+	k.dropLocals(c)
 	c.clear()
-	c.life = recording
+	c.state = recording
 	k.setLayer(c, arg.RTCoreLayer.Runtime)
 	k.checkTable(fr, arg.ContextFuncs, true)
 }
 
-// drop forgets the local handles of c.
-func (k *Checker) drop(c *context) {
+// dropLocals drops the local handles of c.
+func (k *Checker) dropLocals(c *context) {
 	for of, o := range c.locals {
-		o.life = objectDead
+		o.state = objectDead
 		of.locals--
 		if k.objects[o.h] == o {
 			delete(k.objects, o.h)
@@ -238,17 +242,17 @@ func (k *Checker) drop(c *context) {
 	}
 }
 
-// destroyContext begins DestroyDevice.
+// destroyContext checks the entry of DestroyDevice.
 func (k *Checker) destroyContext(fr *frame) {
 	c := fr.ctx
 	if c.deferred {
-		if c.life == recording && c.used {
-			k.fail(fr, "context-state", "%v %s, want its list made or abandoned", c, lifeNames[c.life])
+		if c.state == recording && c.used {
+			k.fail(fr, "context-state", "%v %s, want its list created or abandoned", c, contextStateNames[c.state])
 		}
 		k.checkClosed(fr, c)
 		return
 	}
-	if left := k.left(c); len(left) > 0 {
+	if left := k.leaked(c); len(left) > 0 {
 		more := ""
 		if n := len(left) - 1; n > 0 {
 			more = " and " + plural(n, "other")
@@ -257,8 +261,8 @@ func (k *Checker) destroyContext(fr *frame) {
 	}
 }
 
-// left names the objects and deferred contexts that a device has.
-func (k *Checker) left(dev *context) []string {
+// leaked names the objects and deferred contexts that a device still has.
+func (k *Checker) leaked(dev *context) []string {
 	type named struct {
 		id   uint64
 		name string
@@ -270,7 +274,7 @@ func (k *Checker) left(dev *context) []string {
 		}
 	}
 	for _, c := range k.contexts {
-		if c.deferred && c.device == dev && c.life < failed {
+		if c.deferred && c.device == dev && c.state < failed {
 			all = append(all, named{c.id, c.String()})
 		}
 	}
@@ -282,13 +286,13 @@ func (k *Checker) left(dev *context) []string {
 	return names
 }
 
-// endDestroy ends DestroyDevice: a device takes all with it.
+// endDestroy ends DestroyDevice, which destroys everything of the device.
 func (k *Checker) endDestroy(c *context) {
-	k.drop(c)
+	k.dropLocals(c)
 	c.clear()
-	c.life = dead
+	c.state = dead
 	k.dropLayer(c)
-	k.bury(c)
+	k.forgetContext(c)
 	if c.deferred {
 		return
 	}

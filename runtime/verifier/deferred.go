@@ -7,17 +7,17 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// A deferred is a deferred context as it is wrapped: the tables of both sides,
-// which it keeps as long as the context lives, however often it is recycled.
+// A deferred holds the tables of a wrapped deferred context. It lives until the
+// context is destroyed and survives recycling.
 type deferred struct {
-	arg     umddi.CreateDeferredContext // what the driver gets
+	arg     umddi.CreateDeferredContext // passed to the driver
 	runtime *umddi.CoreLayerCallbacks   // the runtime's callbacks
 	driver  umddi.DeviceFuncs           // the table that the driver fills
-	wrapped *umddi.DeviceFuncs          // functions that lead to it
+	wrapped *umddi.DeviceFuncs          // passed to the runtime; calls the driver's table
 }
 
-// deferreds are the deferred contexts of a device. Contexts may be made and
-// destroyed on several threads at the same time.
+// deferreds are the deferred contexts of a device. Several threads may create
+// and destroy contexts at the same time.
 type deferreds struct {
 	hook Hook
 
@@ -25,8 +25,8 @@ type deferreds struct {
 	of map[*ddi.Root]*deferred
 }
 
-// wrapDeferred makes the functions of outer that make deferred contexts wrap
-// the table that the driver fills for each.
+// wrapDeferred changes the functions in outer that create deferred contexts so
+// that they wrap the table of each context.
 func wrapDeferred(outer, driver *umddi.DeviceFuncs, h Hook) {
 	ds := &deferreds{hook: h, of: map[*ddi.Root]*deferred{}}
 	if driver.CreateDeferredContext != nil {
@@ -56,8 +56,9 @@ func wrapDeferred(outer, driver *umddi.DeviceFuncs, h Hook) {
 	}
 }
 
-// begin returns the context of arg with what the driver gets. The table of a
-// fresh context is empty; that of a recycled one is as the driver left it.
+// begin returns the context of arg with the arguments for the driver. The table
+// of a new context is empty; a recycled context keeps the table that the driver
+// filled.
 func (ds *deferreds) begin(arg *umddi.CreateDeferredContext, fresh bool) *deferred {
 	ds.mu.Lock()
 	d := ds.of[arg.Context.Root]
@@ -77,8 +78,7 @@ func (ds *deferreds) begin(arg *umddi.CreateDeferredContext, fresh bool) *deferr
 	return d
 }
 
-// end gives the runtime functions that lead to those which the driver has put
-// in its table.
+// end fills the runtime's table with functions that call the driver's table.
 func (ds *deferreds) end(d *deferred, arg *umddi.CreateDeferredContext) {
 	if d.wrapped == nil || !sameDeviceFuncs(&d.driver, d.wrapped) {
 		d.wrapped = wrapDeviceFuncs(&d.driver, ds.hook)
@@ -93,7 +93,7 @@ func (ds *deferreds) end(d *deferred, arg *umddi.CreateDeferredContext) {
 	*arg.ContextFuncs = *d.wrapped
 }
 
-// forget drops what belongs to a context that is destroyed.
+// forget drops the tables of a destroyed context.
 func (ds *deferreds) forget(c umddi.HDevice) {
 	ds.mu.Lock()
 	defer ds.mu.Unlock()

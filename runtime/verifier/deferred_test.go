@@ -12,7 +12,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// seen is a Hook that keeps the names of what it sees, and the context of calls.
+// seen is a Hook that records the names of calls and their contexts.
 type seen struct {
 	names    []string
 	contexts []*ddi.Root
@@ -28,7 +28,7 @@ func (s *seen) Enter(_ *ddi.Thread, f *Func, args ...any) {
 func (s *seen) Leave(*ddi.Thread, *Func, ...any) {}
 
 // openDeferring is a driver whose deferred contexts report an error for each
-// topology, and have scissor rectangles only after they were recycled.
+// topology and support scissor rectangles only after recycling.
 func openDeferring(_ *ddi.Thread, arg *umddi.OpenAdapter) ddi.HRESULT {
 	fill := func(arg *umddi.CreateDeferredContext) {
 		arg.ContextFuncs.IaSetTopology = func(t *ddi.Thread, _ umddi.HDevice, _ umddi.Topology) {
@@ -76,14 +76,14 @@ func TestDeferredTables(t *testing.T) {
 	assert.Equal(t, []umddi.HRTCoreLayer{arg.RTCoreLayer}, reported)
 
 	assert.Equal(t, ddi.EOutOfMemory, funcs.RecycleCreateDeferredContext(th, dev, arg))
-	assert.NotNil(t, table.SetScissorRects, "an entry that comes later is wrapped then")
+	assert.NotNil(t, table.SetScissorRects, "an entry that is set later is wrapped then")
 	table.SetScissorRects(th, ctx, nil)
 	table.DestroyDevice(th, ctx)
 	assert.Equal(t, []string{"pfnRecycleCreateDeferredContext", "pfnSetScissorRects", "pfnDestroyDevice"}, hook.names[3:])
 	assert.Empty(t, th.Stack())
 }
 
-// A context is wrapped once: to recycle it makes no tables.
+// A context is wrapped once: recycling it allocates no tables.
 func TestRecyclingWrapsNothing(t *testing.T) {
 	driver := &umddi.DeviceFuncs{
 		RecycleCreateDeferredContext: func(_ *ddi.Thread, _ umddi.HDevice, arg *umddi.CreateDeferredContext) ddi.HRESULT {
@@ -98,7 +98,7 @@ func TestRecyclingWrapsNothing(t *testing.T) {
 	dev := umddi.HDevice{Root: new(ddi.Root)}
 	recycle := func() { outer.RecycleCreateDeferredContext(th, dev, arg) }
 	recycle()
-	// A hook's arguments are on the heap, which two allocations a call are for.
+	// The two allocations per call are the hook's arguments.
 	assert.LessOrEqual(t, testing.AllocsPerRun(100, recycle), 2.0)
 	assert.NotNil(t, table.SetScissorRects)
 }
@@ -111,7 +111,7 @@ type quiet struct{}
 func (quiet) Enter(*ddi.Thread, *Func, ...any) {}
 func (quiet) Leave(*ddi.Thread, *Func, ...any) {}
 
-// A trace tells the contexts apart.
+// A trace distinguishes contexts.
 func TestTraceOfDeferredContexts(t *testing.T) {
 	var b bytes.Buffer
 	tr := NewTrace(&b, func() uint64 { return 0 })

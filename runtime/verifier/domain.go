@@ -7,7 +7,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// hold makes fr run on the thread of c, if nobody else does.
+// hold makes fr run on the thread of c, unless another thread does.
 func (k *Checker) hold(fr *frame, c *context) {
 	if c.owner != nil && c.owner != fr.t {
 		k.fail(fr, "context-overlap", "thread %d:%d is in %s on %v", c.owner.Process, c.owner.ID, c.since.f.Name, c)
@@ -20,7 +20,7 @@ func (k *Checker) hold(fr *frame, c *context) {
 	fr.holds = append(fr.holds, c)
 }
 
-// release ends what hold has begun.
+// release ends hold.
 func (k *Checker) release(fr *frame) {
 	for _, c := range fr.holds {
 		if c.depth--; c.depth == 0 {
@@ -33,7 +33,7 @@ func (k *Checker) release(fr *frame) {
 	}
 }
 
-// holding says whether fr runs on the thread of c.
+// holding reports whether fr runs on the thread of c.
 func (fr *frame) holding(c *context) bool {
 	for _, h := range fr.holds {
 		if h == c {
@@ -43,10 +43,10 @@ func (fr *frame) holding(c *context) bool {
 	return false
 }
 
-// domains makes fr run where its function does: a function of a deferred context
-// on its thread, one that makes a list of a context, or makes it anew, on the
-// thread of that, and one of the immediate context on its thread, unless it is
-// free-threaded.
+// domains acquires the contexts that the function of fr needs: its own for a
+// function of a deferred context and for one of the immediate context that is
+// not free-threaded, and the target for a function that creates or recycles a
+// context or its list.
 func (k *Checker) domains(fr *frame) {
 	c := fr.ctx
 	if dev := c.device; !dev.free && fr.spec.place != always {
@@ -64,8 +64,8 @@ func (k *Checker) domains(fr *frame) {
 	}
 }
 
-// widen says that fr may change all that belongs to c until it ends.
-func (fr *frame) widen(c *context) {
+// beginImplicit allows fr to change every object of c until endImplicit.
+func (fr *frame) beginImplicit(c *context) {
 	if fr.scope == nil {
 		fr.scope = c
 		c.implicit++
@@ -73,8 +73,8 @@ func (fr *frame) widen(c *context) {
 	}
 }
 
-// narrow ends what widen has begun.
-func (fr *frame) narrow() {
+// endImplicit ends beginImplicit.
+func (fr *frame) endImplicit() {
 	if fr.scope != nil {
 		fr.scope.implicit++
 		fr.scope.inside--
@@ -82,8 +82,8 @@ func (fr *frame) narrow() {
 	}
 }
 
-// primary says whether fr makes or destroys a primary, which is for the thread of
-// the immediate context.
+// primary reports whether fr creates or destroys a primary, which needs the
+// thread of the immediate context.
 func primary(fr *frame) bool {
 	switch fr.f.Name {
 	case "pfnCreateResource":
@@ -95,7 +95,7 @@ func primary(fr *frame) bool {
 	return false
 }
 
-// enterCallback checks a callback of the driver.
+// enterCallback checks the entry of a callback.
 func (k *Checker) enterCallback(fr *frame) {
 	name := fr.f.Name
 	if name == "pfnQueryAdapterInfoCb" {
@@ -125,7 +125,7 @@ func (k *Checker) enterCallback(fr *frame) {
 	}
 }
 
-// checkSubmit checks the place of RenderCb.
+// checkSubmit checks that RenderCb is called where submission is allowed.
 func (k *Checker) checkSubmit(fr *frame) {
 	c := fr.outer.ctx
 	if c == nil {
@@ -135,10 +135,10 @@ func (k *Checker) checkSubmit(fr *frame) {
 	if !fr.outer.holding(dev) && dev.serial != fr.outer || c.deferred {
 		k.fail(fr, "submit-place", "in %s, want a function of the immediate context's thread", fr.outer.f.Name)
 	}
-	fr.outer.widen(dev)
+	fr.outer.beginImplicit(dev)
 }
 
-// leaveCallback ends a callback.
+// leaveCallback checks the return of a callback.
 func (k *Checker) leaveCallback(fr *frame, rets []any) {
 	switch {
 	case fr.refresh != nil:

@@ -8,8 +8,8 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// TestEdges runs programs near the edge of a rule: they break the one that is
-// named, or none.
+// TestEdges runs programs at the boundary of a rule. They break the named rule
+// or none.
 func TestEdges(t *testing.T) {
 	full := uint32(umddi.CapsFreeThreaded | umddi.CapsCommandListsBuild2)
 	retired := func(r *rig, between func(d *deferredRig, l umddi.HCommandList)) {
@@ -68,7 +68,7 @@ func TestEdges(t *testing.T) {
 			d.funcs.DestroyQuery(d.dth, d.h, lq)
 			d.renew()
 		}},
-		{"a retired list is left alone", "", func(r *rig) {
+		{"a retired list is not written", "", func(r *rig) {
 			retired(r, func(*deferredRig, umddi.HCommandList) { r.funcs.Flush(r.th, r.dev) })
 		}},
 		{"a retired list is written, and then Flush is called", "private-outside", func(r *rig) {
@@ -87,15 +87,15 @@ func TestEdges(t *testing.T) {
 				r.funcs.Flush(r.th, r.dev)
 			})
 		}},
-		{"a resource is not discarded again behind a list that maps it", "map-discard", func(r *rig) {
+		{"a resource is not discarded again after a list that maps it", "map-discard", func(r *rig) {
 			nestedDiscard(r, false)
 		}},
-		{"a resource is discarded again behind a list that maps it", "", func(r *rig) {
+		{"a resource is discarded again after a list that maps it", "", func(r *rig) {
 			nestedDiscard(r, true)
 		}},
-		{"two creations mix on one thread", "", func(r *rig) { mixed(r, 16, 48) }},
-		{"two creations mix on one thread, and one gets another size", "size-private", func(r *rig) { mixed(r, 16, 47) }},
-		{"the driver counts in a list that it nests", "", func(r *rig) {
+		{"two creations interleave on one thread", "", func(r *rig) { mixed(r, 16, 48) }},
+		{"two creations interleave on one thread and one has a wrong size", "size-private", func(r *rig) { mixed(r, 16, 47) }},
+		{"the driver counts references in a nested list", "", func(r *rig) {
 			d := r.deferred("core")
 			l := d.finish()
 			r.driver["CommandListExecute"] = func(_, _ []any) { l.Private[3]++ }
@@ -125,7 +125,7 @@ func TestEdges(t *testing.T) {
 }
 
 // nestedDiscard records a discard of a buffer, executes a list that discards it
-// too, and goes on with the buffer.
+// too, and then uses the buffer.
 func nestedDiscard(r *rig, again bool) {
 	b := r.make().dynamic()
 	d, e := r.deferred("core"), r.deferred("core2")
@@ -147,8 +147,8 @@ func nestedDiscard(r *rig, again bool) {
 	d.funcs.DynamicIABufferMapNoOverwrite(d.dth, d.h, lb, 0, umddi.MapWriteNoOverwrite, 0)
 }
 
-// mixed asks for the sizes of two resources, 48 and 16 bytes, and creates them in
-// the other order with the memory given.
+// mixed asks for the sizes of two resources, 48 and 16 bytes, and creates them
+// in reverse order with the given sizes.
 func mixed(r *rig, first, second int) {
 	size := 0
 	r.driver["CalcPrivateResourceSize"] = func(_, results []any) { results[0] = size }

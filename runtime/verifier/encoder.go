@@ -10,14 +10,14 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
-// An encoder appends JSON to a buffer. Commas come by themselves.
+// An encoder appends JSON to a buffer and inserts the commas.
 type encoder struct {
 	b     []byte
 	names *names
-	order int // in which objects that have no name yet are numbered
+	order int // order of calls in which new objects are numbered
 }
 
-// next begins a value or a key.
+// next starts a value or a key.
 func (e *encoder) next() {
 	if n := len(e.b); n > 0 && strings.IndexByte("{[:", e.b[n-1]) < 0 {
 		e.b = append(e.b, ',')
@@ -47,18 +47,18 @@ func (e *encoder) signed(v int64)    { e.raw(strconv.FormatInt(v, 10)) }
 func (e *encoder) unsigned(v uint64) { e.raw(strconv.FormatUint(v, 10)) }
 func (e *encoder) hex(v uint64)      { e.raw(`"0x` + strconv.FormatUint(v, 16) + `"`) }
 
-// text appends a string. The names of the DDI need no escapes, those of a foreign
-// driver may.
+// text appends a string. Names of the DDI need no escapes; names from a
+// third-party driver may.
 func (e *encoder) text(s string) {
 	b, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // strings have an encoding
+		panic(err) // every string can be encoded
 	}
 	e.next()
 	e.b = append(e.b, b...)
 }
 
-// float appends a number, or a string for one that JSON does not have.
+// float appends a number, or a string for a value that JSON cannot represent.
 func (e *encoder) float(v float64) {
 	s := strconv.FormatFloat(v, 'g', -1, 32)
 	if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -67,7 +67,7 @@ func (e *encoder) float(v float64) {
 	e.raw(s)
 }
 
-// enum appends the name of a constant, or the number of a value without one.
+// enum appends the name of a constant, or its number if it has no name.
 func (e *encoder) enum(name string, v uint64) {
 	if name == "" {
 		e.unsigned(v)
@@ -76,7 +76,7 @@ func (e *encoder) enum(name string, v uint64) {
 	e.text(name)
 }
 
-// count appends how much there is of what is not shown.
+// count appends {unit: n} for content that is not shown.
 func (e *encoder) count(unit string, n int) {
 	e.open('{')
 	e.key(unit)
@@ -84,7 +84,7 @@ func (e *encoder) count(unit string, n int) {
 	e.close('}')
 }
 
-// bytes appends the size of memory.
+// bytes appends the size of memory, in bytes.
 func (e *encoder) bytes(p []byte) {
 	if p == nil {
 		e.null()
@@ -112,7 +112,7 @@ func (e *encoder) patchList(l kmddi.UserPatchList) {
 	e.length(l.Len())
 }
 
-// handle appends the name of what a handle stands for, null for none.
+// handle appends the name of the object that a handle refers to, or null.
 func (e *encoder) handle(kind string, of any) {
 	name := e.names.name(kind, of, e.order)
 	if name == "" {
@@ -122,8 +122,8 @@ func (e *encoder) handle(kind string, of any) {
 	e.text(name)
 }
 
-// argument appends the value of an argument or a result. Functions, and tables of
-// them, are left out with their key.
+// argument appends an argument or a result. Functions and tables of functions
+// are omitted, with their key.
 func (e *encoder) argument(name string, v any) {
 	before := len(e.b)
 	e.key(name)
@@ -147,8 +147,8 @@ func (e *encoder) argument(name string, v any) {
 	}
 }
 
-// number appends a number of a name, in hexadecimal for bits, addresses, PCI's ids,
-// and offsets and values of registers.
+// number appends a named number: in hexadecimal for flags, addresses, PCI IDs,
+// register offsets and register values.
 func (e *encoder) number(name string, v uint64) {
 	switch {
 	case strings.HasSuffix(name, "lags"), strings.HasSuffix(name, "Address"), name == "VendorID", name == "DeviceID",

@@ -9,40 +9,46 @@ import (
 	"io"
 )
 
-// ErrTrace is returned, wrapped with the line, for what is no trace.
+// ErrTrace is returned, wrapped with the line number, for input that is not a
+// trace.
 var ErrTrace = errors.New("verifier: not a DDI trace")
 
-// An Event is one line of a trace: a call into a driver, or a callback out of it,
-// begins or returns.
+// An Event is one line of a trace: the entry or the return of a call into a
+// driver or of a callback.
 //
-// Arguments and results have the names that they have in packages umddi and kmddi.
-// An object is a text of its kind and a number, as in "resource 3", counted in the
-// order that the line is in: "resource 2.3" is the third of deferred context 2. A
-// command list whose handle was recycled has the number of its life too, as in
-// "list 2.1:2". Memory is its size, as in {"bytes": 64}, and a list with room for
-// what the callee writes its length, as in {"len": 64}. Constants have their names in
-// Go; flags, addresses, and offsets and values of registers are hexadecimal; HRESULT
-// and NTSTATUS are the names of winerror.h and ntstatus.h.
+// Arguments and results have the names used in packages umddi and kmddi. An
+// object is shown as its kind and a number, such as "resource 3", counted in
+// the order of calls of the line; "resource 2.3" is the third resource of
+// deferred context 2. The name of a command list whose handle was recycled ends
+// with a generation, such as "list 2.1:2". Memory is shown as its size, such as
+// {"bytes": 64}. A list that the callee fills is shown as its length, such as
+// {"len": 64}. Constants have their Go names. Flags, addresses, register
+// offsets and register values are hexadecimal. HRESULT and NTSTATUS values have
+// their names in winerror.h and ntstatus.h.
+//
+// Context selects the order of calls that the line belongs to. Calls of the
+// kernel are in the order of the executing context. The two lines of a call have
+// the same Seq.
 type Event struct {
 	At      string `json:"at"`      // "enter" or "leave"
-	Context int    `json:"context"` // the deferred context whose order it is in, or 0 for that of the executing context and the kernel
-	Seq     uint64 `json:"seq"`     // of the call, in that order of entry, from 1; both lines have it
+	Context int    `json:"context"` // deferred context, 0 for the executing context
+	Seq     uint64 `json:"seq"`     // of the call in that order, from 1
 	Name    string `json:"name"`    // as in the WDK
-	Process uint32 `json:"process"` // 0 is the system
-	Thread  uint32 `json:"thread"`  // in the process
+	Process uint32 `json:"process"` // 0: the system
+	Thread  uint32 `json:"thread"`  // within the process
 	Cycle   uint64 `json:"cycle"`   // of the device's clock; 0 in the order of a deferred context
 
-	// At "enter".
-	Direction string `json:"direction"` // "call" into a driver or "callback" out of it
-	Depth     int    `json:"depth"`     // DDI functions around this one on its thread
+	// Set at "enter".
+	Direction string `json:"direction"` // "call" into a driver or "callback" from it
+	Depth     int    `json:"depth"`     // DDI functions that enclose this one on its thread
 	IRQL      string `json:"irql"`
 
-	Args    map[string]any `json:"args"`    // all of them, at "leave" those that the call has changed
+	Args    map[string]any `json:"args"`    // at "leave" only those changed
 	Results map[string]any `json:"results"` // at "leave"
 }
 
-// ReadTrace returns the events of a trace, or of several that follow each other. It
-// fails with ErrTrace, and with the error of r.
+// ReadTrace returns the events of a trace, or of several traces in one stream.
+// The error wraps ErrTrace or the error of r.
 func ReadTrace(r io.Reader) ([]Event, error) {
 	var out []Event
 	err := eachLine(r, func() error { return nil }, func(l traceLine) { out = append(out, l.Event) })
@@ -52,15 +58,14 @@ func ReadTrace(r io.Reader) ([]Event, error) {
 	return out, nil
 }
 
-// A traceLine is a line as it stands in the trace.
+// A traceLine is a line of the trace and its text.
 type traceLine struct {
 	Event
-	text []byte // with its end
+	text []byte // includes the newline
 }
 
-// eachLine calls begin at the header of each trace, and do with each line after it. A
-// last line without an end is left out: the program that wrote it was killed in the
-// middle.
+// eachLine calls begin for the header of each trace and do for each other line.
+// It ignores a last line without a newline, which a killed program may leave.
 func eachLine(r io.Reader, begin func() error, do func(l traceLine)) error {
 	in := bufio.NewReader(r)
 	for n := 1; ; n++ {
@@ -99,7 +104,8 @@ func newTraceLine(text []byte) (l traceLine, err error) {
 	return l, err
 }
 
-// headerError returns what is wrong with a first line that is none of this version.
+// headerError returns the error for a first line that is not a header of this
+// version.
 func headerError(text []byte) error {
 	var h struct {
 		Trace   string

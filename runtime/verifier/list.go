@@ -7,8 +7,8 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// createList begins CreateCommandList, of a device to make a list, of a deferred
-// context to open one.
+// createList checks the entry of CreateCommandList: on a device it creates a
+// list, on a deferred context it opens one.
 func (k *Checker) createList(fr *frame) {
 	arg := fr.args[1].(*umddi.CreateCommandList)
 	o := k.create(fr, fr.args[2].(umddi.HCommandList).Object, umddi.HandleCommandList, fr.args[3].(umddi.HRTCommandList).Runtime)
@@ -20,7 +20,7 @@ func (k *Checker) createList(fr *frame) {
 	}
 }
 
-// makeList notes of which context a list is made.
+// makeList determines the context whose list is created.
 func (k *Checker) makeList(fr *frame, h umddi.HDevice) {
 	c := k.deferredOf(fr, h)
 	if c == nil {
@@ -28,8 +28,8 @@ func (k *Checker) makeList(fr *frame, h umddi.HDevice) {
 	}
 	fr.target = c
 	switch {
-	case c.life != recording:
-		k.fail(fr, "context-state", "%v %s, want it recording", c, lifeNames[c.life])
+	case c.state != recording:
+		k.fail(fr, "context-state", "%v %s, want it recording", c, contextStateNames[c.state])
 	case len(c.open) > 0:
 		k.fail(fr, "list-open-work", "%v has %s mapped", c, plural(len(c.open), "subresource"))
 	case len(c.begun) > 0:
@@ -37,7 +37,7 @@ func (k *Checker) makeList(fr *frame, h umddi.HDevice) {
 	}
 }
 
-// recycleCreateList begins RecycleCreateCommandList.
+// recycleCreateList checks the entry of RecycleCreateCommandList.
 func (k *Checker) recycleCreateList(fr *frame) {
 	o := k.use(fr, fr.args[2].(umddi.HCommandList).Object, umddi.HandleCommandList)
 	k.makeList(fr, fr.args[1].(*umddi.CreateCommandList).DeferredContext)
@@ -50,37 +50,39 @@ func (k *Checker) recycleCreateList(fr *frame) {
 	fr.created = o
 }
 
-// checkList fails if the handle of a list is not in the state that is wanted.
-func (k *Checker) checkList(fr *frame, o *object, want objectLife) bool {
-	if o.life == want {
+// checkList checks that the handle of a list is in the wanted state.
+func (k *Checker) checkList(fr *frame, o *object, want objectState) bool {
+	if o.state == want {
 		return true
 	}
-	k.fail(fr, "list-state", "%v is %s, want %s", o, objectLifeNames[o.life], objectLifeNames[want])
+	k.fail(fr, "list-state", "%v is %s, want %s", o, objectLifeNames[o.state], objectLifeNames[want])
 	return false
 }
 
-// endList ends CreateCommandList and RecycleCreateCommandList of a device.
+// endList checks the return of CreateCommandList and RecycleCreateCommandList
+// on a device.
 func (k *Checker) endList(fr *frame, ok bool) {
 	c, o := fr.target, fr.created
 	if !ok || c == nil || o == nil || !o.alive() {
 		return
 	}
-	o.life, o.owner = objectLive, c
-	o.rest(false)
+	o.state, o.owner = objectAlive, c
+	o.setRetired(false)
 	o.maps, o.queries = maps.Clone(c.maps), maps.Clone(c.queries)
-	c.life = finished
+	c.state = finished
 	c.bound = bindings{}
 }
 
-// retireList begins RecycleDestroyCommandList.
+// retireList checks the entry of RecycleDestroyCommandList.
 func (k *Checker) retireList(fr *frame) {
-	if o := k.use(fr, fr.args[1].(umddi.HCommandList).Object, umddi.HandleCommandList); o != nil && k.checkList(fr, o, objectLive) {
+	if o := k.use(fr, fr.args[1].(umddi.HCommandList).Object, umddi.HandleCommandList); o != nil && k.checkList(fr, o, objectAlive) {
 		k.checkLocals(fr, o)
 		fr.created = o
 	}
 }
 
-// recycleList begins RecycleCommandList, which gets the device's handle.
+// recycleList checks the entry of RecycleCommandList, which takes the device's
+// handle.
 func (k *Checker) recycleList(fr *frame) {
 	o := k.find(fr, fr.args[1].(umddi.HCommandList).Object, umddi.HandleCommandList)
 	switch {
@@ -96,22 +98,22 @@ func (k *Checker) recycleList(fr *frame) {
 	}
 }
 
-// turn ends a function that moves a list to another state.
-func turn(fr *frame, to objectLife) {
+// setListState ends a function that moves a list to another state.
+func setListState(fr *frame, to objectState) {
 	if o := fr.created; o != nil && o.alive() {
-		o.life = to
-		o.rest(to == objectRetired || to == objectCached)
+		o.state = to
+		o.setRetired(to == objectRetired || to == objectCached)
 	}
 }
 
-// execute begins CommandListExecute.
+// execute checks the entry of CommandListExecute.
 func (k *Checker) execute(fr *frame) {
 	o := k.use(fr, fr.args[1].(umddi.HCommandList).Object, umddi.HandleCommandList)
 	if o == nil {
 		return
 	}
 	list, c := o.source(), fr.ctx
-	if !k.checkList(fr, list, objectLive) {
+	if !k.checkList(fr, list, objectAlive) {
 		return
 	}
 	for _, s := range sorted(list.maps) {
@@ -141,7 +143,8 @@ func (k *Checker) execute(fr *frame) {
 	}
 }
 
-// sorted returns subresources in the order in which their resources were made.
+// sorted returns subresources in the order in which their resources were
+// created.
 func sorted(m map[subresource]bool) []subresource {
 	var all []subresource
 	for s := range m {
@@ -156,7 +159,7 @@ func sorted(m map[subresource]bool) []subresource {
 	return all
 }
 
-// query notes QueryBegin and QueryEnd.
+// query records QueryBegin and QueryEnd.
 func (k *Checker) query(fr *frame, begin bool) {
 	o := k.use(fr, fr.args[1].(umddi.HQuery).Object, umddi.HandleQuery)
 	if o == nil {
@@ -173,10 +176,10 @@ func (k *Checker) query(fr *frame, begin bool) {
 	}
 }
 
-// A family is a family of functions that map resources.
+// A family is a family of map functions.
 type family string
 
-// mapFamilies has the functions that map, with what they need.
+// mapFamilies maps each map function to its family.
 var mapFamilies = map[string]family{
 	"pfnStagingResourceMap": "StagingResource", "pfnStagingResourceUnmap": "StagingResource",
 	"pfnDynamicResourceMapDiscard": "DynamicResource", "pfnDynamicResourceUnmap": "DynamicResource",
@@ -184,7 +187,7 @@ var mapFamilies = map[string]family{
 	"pfnDynamicConstantBufferMapDiscard": "DynamicConstantBuffer", "pfnDynamicConstantBufferUnmap": "DynamicConstantBuffer",
 }
 
-// familyOf returns the family that is for a resource.
+// familyOf returns the family of map functions to use for a resource.
 func familyOf(o *object) family {
 	switch {
 	case o.usage == umddi.UsageStaging:
@@ -197,7 +200,7 @@ func familyOf(o *object) family {
 	return "DynamicResource"
 }
 
-// mapResource begins a map function.
+// mapResource checks the entry of a map function.
 func (k *Checker) mapResource(fr *frame) {
 	o := k.use(fr, fr.args[1].(umddi.HResource).Object, umddi.HandleResource)
 	if o == nil {
@@ -205,7 +208,7 @@ func (k *Checker) mapResource(fr *frame) {
 	}
 	s := subresource{o.source(), fr.args[2].(uint32)}
 	if want := familyOf(s.res); mapFamilies[fr.f.Name] != want {
-		k.fail(fr, "map-state", "%v is for the functions pfn%s*", s.res, want)
+		k.fail(fr, "map-state", "%v must be mapped by the functions pfn%s*", s.res, want)
 	} else if _, mapped := fr.ctx.open[s]; mapped {
 		k.fail(fr, "map-state", "subresource %d of %v is mapped", s.sub, s.res)
 	}
@@ -215,7 +218,7 @@ func (k *Checker) mapResource(fr *frame) {
 	fr.created = o
 }
 
-// endMap ends a map function.
+// endMap checks the return of a map function.
 func (k *Checker) endMap(fr *frame) {
 	o := fr.created
 	if o == nil || len(fr.errors) > 0 {
@@ -229,7 +232,7 @@ func (k *Checker) endMap(fr *frame) {
 	}
 }
 
-// unmap begins an unmap function.
+// unmap checks the entry of an unmap function.
 func (k *Checker) unmap(fr *frame) {
 	o := k.use(fr, fr.args[1].(umddi.HResource).Object, umddi.HandleResource)
 	if o == nil {

@@ -8,18 +8,19 @@ import (
 	"strconv"
 )
 
-// Merge reads a trace and writes it in an order that depends on what the contexts
-// do and not on which of them was faster.
+// Merge reads a trace and writes its lines in an order that depends on the
+// calls alone, not on the timing of threads.
 //
-// The lines of the executing context and the kernel stay in order. The lines of a
-// deferred context stand before the first line that needs them: one that names an
-// object which the context has made, such as the execution of its command list, or
-// the end of the context. Only as many of them stand there as that line needs. Lines
-// that nothing needs come at the end, context by context.
+// Lines of the executing context and the kernel keep their order. Lines of a
+// deferred context are written before the first line that needs them: a line
+// that names an object created in the context, such as the execution of its
+// command list, or the line that ends the context. Merge writes only the lines
+// needed at each such point. Lines that no other line needs follow at the end,
+// context by context.
 //
-// Calls to which the program gives no order, such as creating objects on several
-// threads at once, stay in order of arrival. Merge fails with ErrTrace, and with the
-// errors of r and w. It holds the text of a trace in memory.
+// Calls that the program does not order, such as the creation of objects on
+// several threads, stay in order of arrival. Errors wrap ErrTrace or are those
+// of r and w. Merge holds the text of the trace in memory.
 func Merge(r io.Reader, w io.Writer) error {
 	var m *merger
 	err := eachLine(r, func() error {
@@ -40,21 +41,21 @@ type merger struct {
 	orders [][]mergedLine // by context
 	done   []int          // lines written, by context
 	needs  map[string]*need
-	making map[madeIn][]*need // calls that make objects and have not returned
+	making map[madeIn][]*need // unfinished calls that create objects
 }
 
-// A need is the first lines of a context, up to the return of the call that makes an
-// object.
+// A need is the first lines of a context, up to the return of the call that
+// creates an object.
 type need struct{ context, lines int }
 
-// A madeIn is a call.
+// A madeIn identifies a call.
 type madeIn struct {
 	context int
 	seq     uint64
 }
 
-// A mergedLine is a line, the objects of deferred contexts in it, and the context that
-// it ends, or 0.
+// A mergedLine is a line, the objects of deferred contexts that it names, and
+// the context that it ends, or 0.
 type mergedLine struct {
 	text    []byte
 	objects []string
@@ -65,7 +66,7 @@ func newMerger(w io.Writer) *merger {
 	return &merger{w: w, needs: map[string]*need{}, making: map[madeIn][]*need{}}
 }
 
-// add takes a line, and finds what makes each object.
+// add records a line and the lines that it needs.
 func (m *merger) add(l traceLine) {
 	for len(m.orders) <= l.Context {
 		m.orders = append(m.orders, nil)
@@ -90,7 +91,7 @@ func (m *merger) add(l traceLine) {
 	}
 }
 
-// end writes all lines. There is nothing to write of a nil merger.
+// end writes all lines. A nil merger has none.
 func (m *merger) end() error {
 	if m == nil {
 		return nil
@@ -104,7 +105,7 @@ func (m *merger) end() error {
 	return m.err
 }
 
-// through writes the lines of n that are not written yet.
+// through writes the lines of n that are not yet written.
 func (m *merger) through(n need) {
 	for m.done[n.context] < min(n.lines, len(m.orders[n.context])) && m.err == nil {
 		l := m.orders[n.context][m.done[n.context]]
@@ -128,8 +129,8 @@ var (
 	contextName = regexp.MustCompile(`^context (\d+)$`)
 )
 
-// objectsIn adds the names of objects of deferred contexts in a JSON value, in any
-// order.
+// objectsIn appends the names of objects of deferred contexts in a JSON value,
+// in any order.
 func objectsIn(all []string, v any) []string {
 	switch v := v.(type) {
 	case string:
@@ -159,7 +160,7 @@ func endedContext(l Event) int {
 	return numberIn(contextName, h)
 }
 
-// numberIn returns the number that the first group of a pattern matches, or 0.
+// numberIn returns the number matched by the first group of a pattern, or 0.
 func numberIn(p *regexp.Regexp, s string) int {
 	m := p.FindStringSubmatch(s)
 	if m == nil {

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A call is a line of the traces below: whose order it is in, and the objects in its
+// A mergeCall is a call in the traces below: its order and the objects in its
 // arguments.
 type mergeCall struct {
 	context int
@@ -21,7 +21,7 @@ type mergeCall struct {
 	objects []string
 }
 
-// lines returns the entry and the return of each call.
+// lines returns the entry and return lines of each call.
 func lines(calls ...mergeCall) []string {
 	seq := map[int]int{}
 	var out []string
@@ -47,9 +47,9 @@ func mergedText(t require.TestingT, lines []string) string {
 	return text
 }
 
-// Three contexts and what they need of each other, in the order that Merge has to
-// find: the list of 1 is executed inside that of 2, which is executed, and 3 is
-// recorded and never used.
+// Three contexts and their dependencies, in the order that Merge must produce.
+// The list of context 1 is executed inside that of context 2, which is
+// executed; context 3 is recorded but never used.
 var mergeOrder = []mergeCall{
 	{0, "pfnCreateDeferredContext", []string{"device 1", "context 1"}},
 	{0, "pfnCreateDeferredContext", []string{"device 1", "context 2"}},
@@ -76,7 +76,7 @@ func TestMergeKeepsItsOwnOrder(t *testing.T) {
 	assert.Equal(t, strings.Join(all, ""), mergedText(t, all))
 }
 
-// However contexts interleave, the order is the same.
+// The order is the same however the contexts interleave.
 func TestMergeOfAnyArrival(t *testing.T) {
 	want := strings.Join(lines(mergeOrder...), "")
 	rapid.Check(t, func(t *rapid.T) {
@@ -84,8 +84,8 @@ func TestMergeOfAnyArrival(t *testing.T) {
 		for _, c := range mergeOrder {
 			queues[c.context] = append(queues[c.context], c)
 		}
-		// A context may be late as long as it likes, but not so late that another one
-		// uses what it has not made.
+		// A context may be arbitrarily late, as long as no other context uses
+		// an object that it has not yet created.
 		made := map[string]bool{}
 		for _, c := range mergeOrder {
 			for _, o := range c.objects {
@@ -112,8 +112,8 @@ func TestMergeOfAnyArrival(t *testing.T) {
 	})
 }
 
-// possible reports whether the context of a call and the objects of other contexts in
-// it are made.
+// possible reports whether the context of a call and the objects of other
+// contexts that it names exist.
 func possible(c mergeCall, made map[string]bool) bool {
 	if c.context != 0 && !made[fmt.Sprintf("context %d", c.context)] {
 		return false
@@ -126,7 +126,7 @@ func possible(c mergeCall, made map[string]bool) bool {
 	return true
 }
 
-// A call that did not return counts with all that its context did.
+// A call that did not return needs all earlier calls of its context.
 func TestMergeOfAHang(t *testing.T) {
 	hung := lines(
 		mergeCall{0, "pfnFlush", []string{"device 1"}},
@@ -134,7 +134,7 @@ func TestMergeOfAHang(t *testing.T) {
 	)
 	hung = hung[:3]
 	assert.Equal(t, strings.Join(hung, ""), mergedText(t, hung))
-	assert.Equal(t, strings.Join(hung, ""), mergedText(t, append(hung, `{"at":"enter","contex`)), "a line that was cut is left out")
+	assert.Equal(t, strings.Join(hung, ""), mergedText(t, append(hung, `{"at":"enter","contex`)), "a truncated line is omitted")
 }
 
 func TestTracesThatFollowEachOther(t *testing.T) {
@@ -152,10 +152,10 @@ func TestBadTraces(t *testing.T) {
 		{"empty", "", "it has no first line"},
 		{"another file", "hello\n", `it begins with "hello"`},
 		{"without a header", `{"at":"enter"}` + "\n", "it begins with"},
-		{"a newer one", `{"trace":"hilgpu-ddi","version":7}` + "\n", "version 7, want 1"},
+		{"a newer version", `{"trace":"hilgpu-ddi","version":7}` + "\n", "version 7, want 1"},
 		{"not JSON", traceHeader + "{\n", "line 2: "},
 		{"another kind of line", traceHeader + `{"at":"tea","name":"x"}` + "\n", `line 2: "x" at "tea", want enter or leave`},
-		{"a context below 0", traceHeader + `{"at":"enter","context":-1}` + "\n", "line 2: context -1"},
+		{"a negative context", traceHeader + `{"at":"enter","context":-1}` + "\n", "line 2: context -1"},
 		{"a context without calls", traceHeader + `{"at":"enter","context":1000000000}` + "\n", "line 2: context 1000000000"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

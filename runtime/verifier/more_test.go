@@ -9,14 +9,14 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// Further programs that break a rule, or none, each for what its name says.
+// More programs that break a rule or none, as named.
 func TestPrograms(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		run  func(r *rig)
 		want []string
 	}{
-		{"a recycled context has the core layer that it got last", func(r *rig) {
+		{"a recycled context has its most recent core layer", func(r *rig) {
 			d := r.deferred("d")
 			d.list()
 			d.arg.RTCoreLayer.Runtime = "later"
@@ -24,7 +24,7 @@ func TestPrograms(t *testing.T) {
 			r.reports("IaSetTopology", "later", ddi.EOutOfMemory)
 			d.funcs.IaSetTopology(r.dth, d.h, 1)
 		}, nil},
-		{"and no other", func(r *rig) {
+		{"a recycled context loses its earlier core layer", func(r *rig) {
 			d := r.deferred("d")
 			d.list()
 			d.arg.RTCoreLayer.Runtime = "later"
@@ -32,7 +32,7 @@ func TestPrograms(t *testing.T) {
 			r.reports("IaSetTopology", "d", ddi.EOutOfMemory)
 			d.funcs.IaSetTopology(r.dth, d.h, 1)
 		}, []string{"error-layer"}},
-		{"a list maps what the lists in it map", func(r *rig) {
+		{"a list maps the resources of its nested lists", func(r *rig) {
 			res, l := mappingList(r)
 			e := r.deferred("e")
 			local := e.openList(l)
@@ -41,7 +41,7 @@ func TestPrograms(t *testing.T) {
 			r.funcs.DynamicIABufferMapDiscard(r.th, r.dev, res, 0, umddi.MapWriteDiscard, 0)
 			r.funcs.CommandListExecute(r.th, r.dev, outer)
 		}, []string{"execute-mapped"}},
-		{"an abandoned context has nothing mapped", func(r *rig) {
+		{"an abandoned context has no mapped resource", func(r *rig) {
 			d := r.deferred("d")
 			local := d.open(r.make().dynamic())
 			d.funcs.DynamicIABufferMapDiscard(r.dth, d.h, local, 0, umddi.MapWriteDiscard, 0)
@@ -55,7 +55,7 @@ func TestPrograms(t *testing.T) {
 			r.make().view(res)
 			r.funcs.DestroyResource(r.th, r.dev, res)
 		}, []string{"view-order"}},
-		{"a view that failed is none", func(r *rig) {
+		{"a view whose creation failed does not count", func(r *rig) {
 			res := r.make().buffer()
 			arg := umddi.CreateRenderTargetView{Resource: res}
 			r.reports("CreateRenderTargetView", "device", ddi.EOutOfMemory)
@@ -63,7 +63,7 @@ func TestPrograms(t *testing.T) {
 			r.funcs.CreateRenderTargetView(r.th, r.dev, &arg, h, umddi.HRTRenderTargetView{})
 			r.funcs.DestroyResource(r.th, r.dev, res)
 		}, nil},
-		{"memory that a function has may change", func(r *rig) {
+		{"memory passed to a function may change", func(r *rig) {
 			res := r.make().buffer()
 			r.calls("ResourceCopy", func(*ddi.Thread) {
 				res.Private[0]++
@@ -76,14 +76,14 @@ func TestPrograms(t *testing.T) {
 			res.Private = make([]byte, rigPrivate)
 			r.funcs.ResourceCopy(r.th, r.dev, res, res)
 		}, []string{"private-moved"}},
-		{"memory is watched after a Flush", func(r *rig) {
+		{"memory is compared after a Flush", func(r *rig) {
 			res := r.make().buffer()
 			r.funcs.Flush(r.th, r.dev)
 			r.funcs.ResourceCopy(r.th, r.dev, res, res)
 			res.Private[0]++
 			r.funcs.ResourceCopy(r.th, r.dev, res, res)
 		}, []string{"private-runtime"}},
-		{"SetRenderTargets unbinds what it leaves out", func(r *rig) {
+		{"SetRenderTargets unbinds the views that it omits", func(r *rig) {
 			res := r.make().buffer()
 			v := r.make().view(res)
 			r.funcs.SetRenderTargets(r.th, r.dev, []umddi.HRenderTargetView{v, v})
@@ -124,18 +124,18 @@ func TestPrograms(t *testing.T) {
 			r.shows("StateIaPrimitiveTopologyCb", func(t *ddi.Thread) { r.funcs.IaSetTopology(t, r.dev, 0) })
 			d.funcs.SetViewports(r.dth, d.h, nil)
 		}, []string{"refresh-function"}},
-		{"a refresh that shows nothing of what there is", func(r *rig) {
+		{"a refresh that shows none of the bound slots", func(r *rig) {
 			r.funcs.SetViewports(r.th, r.dev, make([]umddi.Viewport, 1))
 			r.calls("Flush", func(t *ddi.Thread) { r.inner.UMCallbacks.StateRsViewportsCb(t, r.inner.RTCoreLayer) })
 			r.funcs.Flush(r.th, r.dev)
 		}, []string{"refresh-stale"}},
-		{"a Recycle function that reports what it should return", func(r *rig) {
+		{"a Recycle function that reports an error it must return", func(r *rig) {
 			d := r.deferred("d")
 			d.list()
 			r.reports("RecycleCreateDeferredContext", "device", ddi.EOutOfMemory)
 			d.renew()
 		}, []string{"recycle-result"}},
-		{"a Recycle function that returns S_FALSE has not recycled", func(r *rig) {
+		{"a Recycle function that returns S_FALSE did not recycle", func(r *rig) {
 			d := r.deferred("d")
 			l := d.finish()
 			r.funcs.RecycleDestroyCommandList(r.other, r.dev, l)
@@ -144,13 +144,13 @@ func TestPrograms(t *testing.T) {
 			d.again(l)
 			d.funcs.AbandonCommandList(r.dth, d.h)
 		}, []string{"recycle-result"}},
-		{"a deferred context's table lacks what records", func(r *rig) {
+		{"a deferred context's table lacks a recording function", func(r *rig) {
 			r.driver["CreateDeferredContext"] = func(args, _ []any) {
 				args[2].(*umddi.CreateDeferredContext).ContextFuncs.ResourceCopy = nil
 			}
 			r.deferred("d")
 		}, []string{"table-missing"}},
-		{"the sizes are others", func(r *rig) {
+		{"the sizes differ", func(r *rig) {
 			r.driver["CheckDeferredContextHandleSizes"] = func(args, _ []any) {
 				if s := args[2].([]umddi.HandleSize); s != nil {
 					s[0].Size++
@@ -173,7 +173,8 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// The table of a context that failed is not that of the next in its place.
+// The table of a failed context is not reused for the next context at its
+// address.
 func TestTableOfFailedContext(t *testing.T) {
 	calls := 0
 	driver := &umddi.DeviceFuncs{CreateDeferredContext: func(_ *ddi.Thread, _ umddi.HDevice, arg *umddi.CreateDeferredContext) {
@@ -191,7 +192,7 @@ func TestTableOfFailedContext(t *testing.T) {
 	assert.Nil(t, table.SetScissorRects)
 }
 
-// A leak is named by its oldest object.
+// A leak message names the oldest object.
 func TestLeakMessage(t *testing.T) {
 	for n, want := range map[int]string{1: "leaves query 2", 2: "leaves query 2 and 1 other", 3: "leaves query 2 and 2 others"} {
 		r := collecting(t)

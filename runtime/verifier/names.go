@@ -9,35 +9,36 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// names gives the objects of handles names that are the same in each run: a
-// kind and a number, counted from 1 in each order of calls. In the order of
-// deferred context 2, the third resource is "resource 2.3"; in that of the
+// names gives the objects behind handles names that are the same in each run: a
+// kind and a number, counted from 1 in each order of calls. The third resource
+// in the order of deferred context 2 is "resource 2.3"; in the order of the
 // executing context it is "resource 3".
 type names struct {
-	of    map[any]string // by *ddi.Root, *ddi.Object, or runtimeHandle
-	given map[numbering]int
-	lives map[*ddi.Object]int           // of a command list's handle that was recycled
-	alias map[*ddi.Object]runtimeHandle // the runtime's handle of the same object
+	of          map[any]string // by *ddi.Root, *ddi.Object, or runtimeHandle
+	given       map[numbering]int
+	generations map[*ddi.Object]int           // generation of a recycled command-list handle
+	alias       map[*ddi.Object]runtimeHandle // runtime handle of the same object
 }
 
-// A numbering counts the objects of a kind in an order.
+// A numbering counts the objects of one kind in one order of calls.
 type numbering struct {
 	kind  string
 	order int
 }
 
-// A runtimeHandle is a handle in which only its maker looks.
+// A runtimeHandle is a handle that is opaque to the driver.
 type runtimeHandle struct {
 	kind  string
 	value any
 }
 
 func newNames() *names {
-	return &names{of: map[any]string{}, given: map[numbering]int{}, lives: map[*ddi.Object]int{}, alias: map[*ddi.Object]runtimeHandle{}}
+	return &names{of: map[any]string{}, given: map[numbering]int{}, generations: map[*ddi.Object]int{}, alias: map[*ddi.Object]runtimeHandle{}}
 }
 
-// name returns the name of what a handle of a kind stands for. An object without one gets
-// the next one of the order. No object is "".
+// name returns the name of the object that a handle of the given kind refers
+// to. It assigns the next name of the order to an object without one. The name
+// of no object is "".
 func (n *names) name(kind string, of any, order int) string {
 	key := keyOf(kind, of)
 	if key == nil {
@@ -53,14 +54,15 @@ func (n *names) name(kind string, of any, order int) string {
 		}
 		n.of[key] = name
 	}
-	if o, ok := key.(*ddi.Object); ok && n.lives[o] > 1 {
-		return fmt.Sprintf("%s:%d", name, n.lives[o])
+	if o, ok := key.(*ddi.Object); ok && n.generations[o] > 1 {
+		return fmt.Sprintf("%s:%d", name, n.generations[o])
 	}
 	return name
 }
 
-// keyOf returns the key of an object, or nil for none. A runtime may make any
-// value its handle, also one that is no key: then the kind is all there is.
+// keyOf returns the map key of an object, or nil for no object. The runtime may
+// use any value as a handle, even one that cannot be a map key; only the kind
+// is known then.
 func keyOf(kind string, of any) any {
 	switch v := of.(type) {
 	case nil:
@@ -76,8 +78,8 @@ func keyOf(kind string, of any) any {
 		}
 		return v
 	}
-	// A handle that a deferred context opens has the device's handle in the place
-	// of the runtime's.
+	// A handle opened in a deferred context has the device's driver handle as
+	// its runtime handle.
 	if o := objectOf(of); o != nil {
 		return o
 	}
@@ -87,7 +89,7 @@ func keyOf(kind string, of any) any {
 	return runtimeHandle{kind, of}
 }
 
-// objectOf returns what a driver's handle of an object of a device stands for, or
+// objectOf returns the object of a driver handle to an object of a device, or
 // nil.
 func objectOf(handle any) *ddi.Object {
 	switch h := handle.(type) {
@@ -103,7 +105,8 @@ func objectOf(handle any) *ddi.Object {
 	return nil
 }
 
-// rootOf returns what a driver's handle of anything larger stands for, or nil.
+// rootOf returns the root of a driver handle to an adapter, device or context,
+// or nil.
 func rootOf(handle any) *ddi.Root {
 	switch h := handle.(type) {
 	case umddi.HAdapter:
@@ -130,10 +133,10 @@ func isKey(v any) (ok bool) {
 	return v == v
 }
 
-// created gives the runtime's handles in the arguments of a function that creates
-// something the names of what they stand for.
+// created gives the runtime handles in the arguments of a Create function the
+// names of their objects.
 func (n *names) created(args []any, order int) {
-	var object *ddi.Object // of the driver's handle, which is the argument before the runtime's
+	var object *ddi.Object // from the driver handle, which precedes the runtime handle
 	for _, a := range args {
 		if o := objectOf(a); o != nil {
 			object = o
@@ -159,10 +162,11 @@ func (n *names) created(args []any, order int) {
 	}
 }
 
-// pair names the driver's and the runtime's handle of an object alike.
+// pair gives the driver handle and the runtime handle of an object the same
+// name.
 func (n *names) pair(o *ddi.Object, h runtimeHandle, order int) {
 	if o == nil || objectOf(h.value) != nil {
-		return // the device's handle has a name
+		return // the device's handle already has a name
 	}
 	n.name(h.kind, o, order)
 	n.same(h, n.of[o])
@@ -175,16 +179,16 @@ func (n *names) same(h runtimeHandle, name string) {
 	}
 }
 
-// recycled begins another life of a command list's handle.
+// recycled starts the next generation of a command-list handle.
 func (n *names) recycled(o *ddi.Object) {
 	if o == nil {
 		return
 	}
-	n.lives[o] = max(n.lives[o], 1) + 1
+	n.generations[o] = max(n.generations[o], 1) + 1
 }
 
-// destroyed forgets what the last argument of a function stands for, if the
-// function ends it.
+// destroyed drops the name of the last argument if the function destroys that
+// object.
 func (n *names) destroyed(f *Func, args []any) {
 	if len(args) == 0 || !strings.HasPrefix(f.Name, "pfnDestroy") && !strings.HasPrefix(f.Name, "DxgkDdiDestroy") &&
 		f.Name != "DxgkDdiCloseAllocation" && f.Name != "DxgkCbUnmapMemory" {
@@ -203,6 +207,6 @@ func (n *names) destroyed(f *Func, args []any) {
 		}
 		delete(n.of, o)
 		delete(n.alias, o)
-		delete(n.lives, o)
+		delete(n.generations, o)
 	}
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// objectLife is the state of an object's handle.
-type objectLife uint8
+// An objectState is the state of an object's handle.
+type objectState uint8
 
 const (
-	objectLive objectLife = iota // lists: executable
+	objectAlive objectState = iota // for lists, executable
 	objectRetired
 	objectCached
 	objectFailed
@@ -20,29 +20,29 @@ const (
 
 var objectLifeNames = []string{"valid", "retired", "in the cache of its context", "failed to be created", "destroyed"}
 
-// An object is what stands behind a handle: the device's, or local to a deferred
-// context.
+// An object is the object of a handle: the device's handle, or one local to a
+// deferred context.
 type object struct {
 	id     uint64
 	h      *ddi.Object
 	kind   umddi.HandleType
 	device *context
-	ctx    *context // local: the deferred context
-	of     *object  // local: the device's handle
-	dep    *object  // a view's resource, local if it is
-	life   objectLife
+	ctx    *context // local handles: the deferred context
+	of     *object  // local handles: the device's handle
+	dep    *object  // views: the resource, local if the view is
+	state  objectState
 
 	primary bool
 	usage   umddi.Usage
 	bind    uint32
-	views   int // that live
-	locals  int // that are open
-	size    int // what CalcDeferredContextHandleSize answered; -1: not asked
+	views   int // number of living views
+	locals  int // number of open local handles
+	size    int // answer of CalcDeferredContextHandleSize; -1: not asked
 
-	discarded map[uint32]bool // local: subresources, in this list
+	discarded map[uint32]bool // local handles: subresources discarded in this list
 
-	// Of a command list.
-	owner   *context // the deferred context that made it
+	// Command lists only.
+	owner   *context // deferred context that created the list
 	maps    map[subresource]bool
 	queries map[*object]bool
 
@@ -53,11 +53,11 @@ var kindNames = map[umddi.HandleType]string{
 	umddi.HandleResource: "resource", umddi.HandleRenderTargetView: "view", umddi.HandleQuery: "query", umddi.HandleCommandList: "command list",
 }
 
-func (o *object) alive() bool { return o.life < objectFailed }
+func (o *object) alive() bool { return o.state < objectFailed }
 
 func (o *object) String() string { return fmt.Sprintf("%s %d", kindNames[o.kind], o.id) }
 
-// source returns the device's handle.
+// source returns the object of the device's handle.
 func (o *object) source() *object {
 	if o.of != nil {
 		return o.of
@@ -65,17 +65,17 @@ func (o *object) source() *object {
 	return o
 }
 
-// find returns the living object of a handle, or nil after a failure.
+// find returns the living object of a handle. It returns nil after a violation.
 func (k *Checker) find(fr *frame, h *ddi.Object, kind umddi.HandleType) *object {
 	o := k.objects[h]
 	switch {
 	case h == nil:
-		k.fail(fr, "handle-unknown", "no %s where one is needed", kindNames[kind])
+		k.fail(fr, "handle-unknown", "%s handle is missing", kindNames[kind])
 	case o == nil:
 		k.fail(fr, "handle-unknown", "%s handle was never created", kindNames[kind])
-	case o.life == objectDead:
+	case o.state == objectDead:
 		k.fail(fr, "handle-destroyed", "%v is destroyed", o)
-	case o.life == objectFailed:
+	case o.state == objectFailed:
 		k.fail(fr, "handle-failed", "%v failed to be created", o)
 	case o.kind != kind:
 		k.fail(fr, "handle-unknown", "%v where a %s is needed", o, kindNames[kind])
@@ -85,8 +85,8 @@ func (k *Checker) find(fr *frame, h *ddi.Object, kind umddi.HandleType) *object 
 	return nil
 }
 
-// use checks a handle that the function of fr gets, and returns its object, or
-// nil after a failure. The context of fr is where the handle must belong.
+// use checks a handle passed to the function of fr and returns its object, or
+// nil after a violation. The handle must belong to the context of fr.
 func (k *Checker) use(fr *frame, h *ddi.Object, kind umddi.HandleType) *object {
 	o := k.find(fr, h, kind)
 	if o == nil {
@@ -106,15 +106,15 @@ func (k *Checker) use(fr *frame, h *ddi.Object, kind umddi.HandleType) *object {
 	return nil
 }
 
-// useIf is use of a handle that may be none.
-func (k *Checker) useIf(fr *frame, h *ddi.Object, kind umddi.HandleType) *object {
+// useOptional is use for a handle that may be null.
+func (k *Checker) useOptional(fr *frame, h *ddi.Object, kind umddi.HandleType) *object {
 	if h == nil {
 		return nil
 	}
 	return k.use(fr, h, kind)
 }
 
-// touch notes that fr gets o, and with a view its resource.
+// touch records that fr gets o and, for a view, its resource.
 func (k *Checker) touch(fr *frame, o *object) {
 	k.comparePrivate(fr, o)
 	fr.objects = append(fr.objects, o)
@@ -124,8 +124,8 @@ func (k *Checker) touch(fr *frame, o *object) {
 	}
 }
 
-// create begins a Create function of an object of fr's context, which is made
-// from what h is the handle of; rt is the runtime's handle.
+// create checks the entry of a Create function on the context of fr. h is the
+// new handle and rt is the runtime's handle.
 func (k *Checker) create(fr *frame, h *ddi.Object, kind umddi.HandleType, rt any) *object {
 	if h == nil {
 		k.fail(fr, "handle-unknown", "no handle for the %s", kindNames[kind])
@@ -158,7 +158,7 @@ func (k *Checker) opened(fr *frame, kind umddi.HandleType, rt any) *object {
 	h, ok := driverHandle(kind, rt)
 	of := k.objects[h]
 	switch {
-	case !ok || of == nil || of.ctx != nil || of.device != fr.ctx.device || of.kind != kind || of.life != objectLive:
+	case !ok || of == nil || of.ctx != nil || of.device != fr.ctx.device || of.kind != kind || of.state != objectAlive:
 		k.fail(fr, "local-open", "the runtime handle is not the driver's handle of a living %s of the device", kindNames[kind])
 		return nil
 	case fr.ctx.locals[of] != nil:
@@ -169,8 +169,8 @@ func (k *Checker) opened(fr *frame, kind umddi.HandleType, rt any) *object {
 	return of
 }
 
-// driverHandle returns the driver handle that a runtime handle holds on a
-// deferred context.
+// driverHandle returns the driver handle that the runtime passes as runtime
+// handle on a deferred context.
 func driverHandle(kind umddi.HandleType, rt any) (*ddi.Object, bool) {
 	switch h := rt.(type) {
 	case umddi.HResource:
@@ -185,7 +185,7 @@ func driverHandle(kind umddi.HandleType, rt any) (*ddi.Object, bool) {
 	return nil, false
 }
 
-// createResource begins CreateResource.
+// createResource checks the entry of CreateResource.
 func (k *Checker) createResource(fr *frame) {
 	arg := fr.args[1].(*umddi.CreateResource)
 	o := k.create(fr, fr.args[2].(umddi.HResource).Object, umddi.HandleResource, fr.args[3].(umddi.HRTResource).Runtime)
@@ -201,7 +201,7 @@ func (k *Checker) createResource(fr *frame) {
 	}
 }
 
-// createView begins CreateRenderTargetView.
+// createView checks the entry of CreateRenderTargetView.
 func (k *Checker) createView(fr *frame) {
 	arg := fr.args[1].(*umddi.CreateRenderTargetView)
 	o := k.create(fr, fr.args[2].(umddi.HRenderTargetView).Object, umddi.HandleRenderTargetView, fr.args[3].(umddi.HRTRenderTargetView).Runtime)
@@ -217,7 +217,7 @@ func (k *Checker) createView(fr *frame) {
 	}
 }
 
-// openView checks what a local view depends on.
+// openView checks the resource of a local view.
 func (k *Checker) openView(fr *frame, o *object, arg *umddi.CreateRenderTargetView) {
 	o.dep = fr.ctx.locals[o.of.dep]
 	if o.dep == nil {
@@ -227,11 +227,11 @@ func (k *Checker) openView(fr *frame, o *object, arg *umddi.CreateRenderTargetVi
 		return
 	}
 	if want := (umddi.CreateRenderTargetView{Resource: arg.Resource}); *arg != want || o.dep == nil || arg.Resource.Object != o.dep.h {
-		k.fail(fr, "local-open", "arguments for the open of %v, want nil or its resource's local handle alone", o.of)
+		k.fail(fr, "local-open", "arguments for the open of %v, want nil or only its resource's local handle", o.of)
 	}
 }
 
-// createQuery begins CreateQuery.
+// createQuery checks the entry of CreateQuery.
 func (k *Checker) createQuery(fr *frame) {
 	arg := fr.args[1].(umddi.CreateQuery)
 	o := k.create(fr, fr.args[2].(umddi.HQuery).Object, umddi.HandleQuery, fr.args[3].(umddi.HRTQuery).Runtime)
@@ -240,14 +240,14 @@ func (k *Checker) createQuery(fr *frame) {
 	}
 }
 
-// endCreate ends a Create function of an object.
+// endCreate checks the return of a Create function.
 func (k *Checker) endCreate(fr *frame) {
 	o := fr.created
 	if o == nil {
 		return
 	}
 	if len(fr.errors) > 0 {
-		o.life = objectFailed
+		o.state = objectFailed
 		if o.dep != nil {
 			o.dep.views--
 		}
@@ -258,10 +258,10 @@ func (k *Checker) endCreate(fr *frame) {
 		o.ctx.locals[o.of] = o
 		o.of.locals++
 	}
-	k.bear(o)
+	k.beginPrivate(o)
 }
 
-// destroy begins a Destroy function of an object.
+// destroy checks the entry of a Destroy function.
 func (k *Checker) destroy(fr *frame, h *ddi.Object, kind umddi.HandleType) {
 	o := k.use(fr, h, kind)
 	if o == nil {
@@ -271,7 +271,7 @@ func (k *Checker) destroy(fr *frame, h *ddi.Object, kind umddi.HandleType) {
 		k.fail(fr, "view-order", "%v has %s", o, plural(o.views, "view"))
 	}
 	k.checkLocals(fr, o)
-	if o.ctx != nil && o.ctx.life == abandoned && o.ctx.bound.has(h) {
+	if o.ctx != nil && o.ctx.state == abandoned && o.ctx.bound.has(h) {
 		k.fail(fr, "abandon-bound", "%v is bound to %v, which was abandoned", o.of, o.ctx)
 	}
 	if o.dep != nil {
@@ -281,12 +281,12 @@ func (k *Checker) destroy(fr *frame, h *ddi.Object, kind umddi.HandleType) {
 		delete(o.ctx.locals, o.of)
 		o.of.locals--
 	}
-	o.life = objectDead
-	o.rest(false)
+	o.state = objectDead
+	o.setRetired(false)
 	k.forget(o)
 }
 
-// checkLocals fails if o is open in a deferred context.
+// checkLocals checks that o is not open in a deferred context.
 func (k *Checker) checkLocals(fr *frame, o *object) {
 	if o.locals > 0 {
 		k.fail(fr, "local-outlives", "%v is open in %s", o, plural(o.locals, "deferred context"))

@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// private is what is known of an object's private memory.
+// private is the tracked state of an object's private memory.
 type private struct {
-	users  int    // functions that have the object now
-	size   int    // bytes, from the end of the Create function on
-	at     *byte  // where it starts; nil if it has no bytes
-	kept   []byte // its content when the last of them ended
-	valid  bool   // kept is
-	scope  uint64 // the context's implicit count then
-	calls  uint64 // the device's count of functions then
-	silent bool   // and none of them was running
+	users   int    // running functions that were passed the object
+	size    int    // in bytes, from the end of the Create function on
+	at      *byte  // address of the first byte; nil if there is none
+	content []byte // content when the last of these functions returned
+	valid   bool   // content is set
+	scope   uint64 // the context's implicit count at that time
+	calls   uint64 // the device's call count at that time
+	idle    bool   // no driver function was running at that time
 }
 
-// start returns where the memory starts.
+// start returns the address of the first byte of p, or nil.
 func start(p []byte) *byte {
 	if len(p) == 0 {
 		return nil
@@ -33,85 +33,86 @@ func (o *object) scope() *context {
 	return o.device
 }
 
-// bear notes where the private memory of an object is that has been made.
-func (k *Checker) bear(o *object) {
+// beginPrivate starts to track the private memory of a new object.
+func (k *Checker) beginPrivate(o *object) {
 	o.private.size, o.private.at = len(o.h.Private), start(o.h.Private)
-	k.keep(o)
+	k.saveContent(o)
 }
 
-// comparePrivate holds the private memory of o against what it was when the
-// last function that got it ended, and begins its use.
+// comparePrivate compares the private memory of o with its content when the
+// last function that got o returned. It then counts fr as a user.
 func (k *Checker) comparePrivate(fr *frame, o *object) {
 	k.comparePrivateOnly(fr, o)
 	o.private.users++
 }
 
-// comparePrivateOnly only compares. Memory that may be in use is not read.
+// comparePrivateOnly only compares. It does not read memory that may be in use.
 func (k *Checker) comparePrivateOnly(fr *frame, o *object) {
 	p := &o.private
 	k.checkMoved(fr, o)
 	now := o.h.Private
-	if p.users == 0 && p.valid && len(now) == len(p.kept) && o.scope().inside == 0 && !bytes.Equal(now, p.kept) {
+	if p.users == 0 && p.valid && len(now) == len(p.content) && o.scope().inside == 0 && !bytes.Equal(now, p.content) {
 		i := 0
-		for now[i] == p.kept[i] {
+		for now[i] == p.content[i] {
 			i++
 		}
 		switch {
-		case p.silent && p.calls == o.device.calls-1 && o.device.running == 1:
-			k.fail(fr, "private-runtime", "byte %d of the private memory of %v went from %#02x to %#02x and no function of the driver ran", i, o, p.kept[i], now[i])
+		case p.idle && p.calls == o.device.calls-1 && o.device.running == 1:
+			k.fail(fr, "private-runtime", "byte %d of the private memory of %v went from %#02x to %#02x and no function of the driver ran", i, o, p.content[i], now[i])
 		case p.scope == o.scope().implicit:
-			k.fail(fr, "private-outside", "byte %d of the private memory of %v went from %#02x to %#02x outside of its functions", i, o, p.kept[i], now[i])
+			k.fail(fr, "private-outside", "byte %d of the private memory of %v went from %#02x to %#02x outside of its functions", i, o, p.content[i], now[i])
 		}
 	}
 }
 
-// maxResting is how many of the lists that were retired last are looked at when
-// a function begins that may change all of the device.
-const maxResting = 16
+// maxRetired bounds the most recently retired lists that are compared when a
+// function that may change all objects of the device begins.
+const maxRetired = 16
 
-// beginResting compares lists that are retired before the driver may change
-// them: what differs by then, the runtime did.
-func (k *Checker) beginResting(fr *frame) {
-	all := fr.ctx.resting
-	for _, o := range all[max(0, len(all)-maxResting):] {
+// compareRetired compares retired lists before the driver may change them: the
+// runtime caused any difference.
+func (k *Checker) compareRetired(fr *frame) {
+	all := fr.ctx.retired
+	for _, o := range all[max(0, len(all)-maxRetired):] {
 		if o.private.users == 0 && o.alive() {
 			k.comparePrivateOnly(fr, o)
-			fr.resting = append(fr.resting, o)
+			fr.retired = append(fr.retired, o)
 		}
 	}
 }
 
-// endResting remembers what the driver has left in them.
-func (k *Checker) endResting(fr *frame) {
-	for _, o := range fr.resting {
+// saveRetired saves the content that the driver left in them.
+func (k *Checker) saveRetired(fr *frame) {
+	for _, o := range fr.retired {
 		if o.private.users == 0 && o.alive() {
-			k.keep(o)
+			k.saveContent(o)
 		}
 	}
-	fr.resting = fr.resting[:0]
+	fr.retired = fr.retired[:0]
 }
 
-// rest notes that a list rests, or does not any more.
-func (o *object) rest(rests bool) {
-	at := slices.Index(o.device.resting, o)
+// setRetired adds a list to the retired lists of its device, or removes it.
+func (o *object) setRetired(retired bool) {
+	at := slices.Index(o.device.retired, o)
 	switch {
-	case rests && at < 0:
-		o.device.resting = append(o.device.resting, o)
-	case !rests && at >= 0:
-		o.device.resting = slices.Delete(o.device.resting, at, at+1)
+	case retired && at < 0:
+		o.device.retired = append(o.device.retired, o)
+	case !retired && at >= 0:
+		o.device.retired = slices.Delete(o.device.retired, at, at+1)
 	}
 }
 
-// checkMoved fails if the private memory of o is not where and what it was.
+// checkMoved checks that the private memory of o has its original address and
+// size.
 func (k *Checker) checkMoved(fr *frame, o *object) {
 	p, now := &o.private, o.h.Private
 	if len(now) == p.size && start(now) == p.at {
 		return
 	}
 	if len(now) != p.size {
-		k.fail(fr, "private-moved", "the private memory of %v has %d bytes, %d at its creation", o, len(now), p.size)
+		k.fail(fr, "private-moved", "the private memory of %v has %d bytes, want %d as at its creation", o, len(now), p.size)
 	} else {
-		k.fail(fr, "private-moved", "the private memory of %v is not that of its creation", o)
+		k.fail(fr, "private-moved", "the private memory of %v has moved since its creation", o)
 	}
 	p.size, p.at, p.valid = len(now), start(now), false
 }
@@ -122,37 +123,38 @@ func (k *Checker) endPrivate(fr *frame) {
 		o.private.users--
 		if o.private.users == 0 && o.alive() {
 			k.checkMoved(fr, o)
-			k.keep(o)
+			k.saveContent(o)
 		}
 	}
 	fr.objects = fr.objects[:0]
 }
 
-// keep remembers the content of the private memory of o.
-func (k *Checker) keep(o *object) {
+// saveContent saves the content of the private memory of o.
+func (k *Checker) saveContent(o *object) {
 	p := &o.private
 	if p.valid = o.scope().inside == 0; !p.valid {
 		return
 	}
-	p.kept = append(p.kept[:0], o.h.Private...)
+	p.content = append(p.content[:0], o.h.Private...)
 	p.scope = o.scope().implicit
 	p.calls = o.device.calls
-	p.silent = o.device.running == 0
+	p.idle = o.device.running == 0
 }
 
-// maxAnswers is how many sizes may be asked for that nothing was created with: a
-// runtime that gives up between the two calls leaves one.
+// maxAnswers bounds the sizes answered by Calc functions and not yet used by a
+// Create function. The runtime may give up between the two calls.
 const maxAnswers = 64
 
-// answered notes the answer of a Calc function. The calls of a driver that is not
-// free-threaded are all on one thread, and those of several creations can mix.
-func (k *Checker) answered(th *thread, create string, size int) {
+// recordSize records the answer of a Calc function. If the driver is not
+// free-threaded, all calls are on one thread and those of several creations can
+// interleave.
+func (k *Checker) recordSize(th *thread, create string, size int) {
 	answers := append(th.sizes[create], size)
 	th.sizes[create] = answers[max(0, len(answers)-maxAnswers):]
 }
 
-// checkSize fails if an object gets private memory of another size than the
-// driver has asked for.
+// checkSize checks that an object has private memory of the size that the
+// driver asked for.
 func (k *Checker) checkSize(fr *frame, o *object) {
 	n := len(o.h.Private)
 	want := -1

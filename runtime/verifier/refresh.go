@@ -11,7 +11,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// bindings is the pipeline state of a context, as the Set functions have set it.
+// bindings is the pipeline state of a context as set by the Set functions.
 type bindings struct {
 	topology  umddi.Topology
 	vertex    [umddi.MaxVertexBuffers]slot
@@ -23,10 +23,10 @@ type bindings struct {
 	predicate *ddi.Object
 }
 
-// stages are the first letters of the functions of shader stages.
+// stages are the prefixes of the functions of shader stages.
 var stages = []string{"Vs", "Hs", "Ds", "Gs", "Ps", "Cs"}
 
-// refreshed are the functions that the state-refresh callbacks call.
+// refreshed maps each state-refresh callback to the function that it calls.
 var refreshed = makeRefreshed()
 
 func makeRefreshed() map[string]string {
@@ -41,7 +41,7 @@ func makeRefreshed() map[string]string {
 	return m
 }
 
-// slots returns the slots that a Set function sets, or nil if it sets none.
+// slots returns the slots that a Set function sets, or nil.
 func (b *bindings) slots(function string) []slot {
 	switch function {
 	case "pfnIaSetVertexBuffers":
@@ -57,7 +57,7 @@ func (b *bindings) slots(function string) []slot {
 	return nil
 }
 
-// has says whether a handle is bound.
+// has reports whether a handle is bound.
 func (b *bindings) has(h *ddi.Object) bool {
 	is := func(s slot) bool { return s.h == h }
 	for i := range b.constants {
@@ -73,18 +73,18 @@ func (b *bindings) has(h *ddi.Object) bool {
 	return slices.ContainsFunc(b.vertex[:], is) || b.index[0].h == h || b.predicate == h
 }
 
-// A change is what a Set function carries: slots from base on, or the rest of
-// the state.
+// A change is the new state in a Set function: slots from base on, or other
+// state.
 type change struct {
 	base      int
 	slots     []slot
-	whole     bool // slots beyond those become empty
+	whole     bool // slots beyond these become empty
 	topology  umddi.Topology
 	viewports []umddi.Viewport
 	scissors  []umddi.Rect
 }
 
-// changeOf returns what the Set function of fr carries.
+// changeOf returns the change that the Set function of fr makes.
 func changeOf(fr *frame) change {
 	a := fr.args
 	switch fr.f.Name {
@@ -115,8 +115,8 @@ func changeOf(fr *frame) change {
 	return c
 }
 
-// unbinds says whether fr is a Set function that binds nothing. SetRenderTargets,
-// which sets all slots, may leave in place what is bound.
+// unbinds reports whether fr is a Set function that binds nothing new.
+// SetRenderTargets sets all slots and may leave bound views in place.
 func unbinds(fr *frame) bool {
 	if fr.f.Name == "pfnSetPredication" {
 		return fr.args[1].(umddi.HQuery).Object == nil
@@ -134,9 +134,9 @@ func unbinds(fr *frame) bool {
 	return c.topology == 0 && len(c.viewports) == 0 && len(c.scissors) == 0
 }
 
-// set checks the handles of a Set function, and either binds them, so that a
-// refresh in the function shows the new state, or, in a refresh, holds them
-// against what is bound.
+// set checks the handles of a Set function. It binds them, so that a refresh in
+// the function shows the new state; in a refresh it compares them with the
+// bound state instead.
 func (k *Checker) set(fr *frame) {
 	kind := umddi.HandleResource
 	if fr.f.Name == "pfnSetRenderTargets" {
@@ -144,9 +144,9 @@ func (k *Checker) set(fr *frame) {
 	}
 	ch := changeOf(fr)
 	for _, s := range ch.slots {
-		k.useIf(fr, s.h, kind)
+		k.useOptional(fr, s.h, kind)
 	}
-	if fr.inside {
+	if fr.inRefresh {
 		k.compare(fr, ch)
 		return
 	}
@@ -169,17 +169,17 @@ func (k *Checker) set(fr *frame) {
 	}
 }
 
-// A refresh is a state-refresh callback that is running.
+// A refresh is a running state-refresh callback.
 type refresh struct {
-	function    string // that it calls
-	base, limit int    // slots that are asked for
-	all         bool   // up to the highest that is in use
+	function    string // Set function that it must call
+	base, limit int    // requested slots, [base, limit)
+	all         bool   // up to the highest slot in use
 	shown       [umddi.MaxVertexBuffers]bool
 	called      bool
 }
 
-// checkPlace fails if a callback is not for the context of the driver's function
-// that is running, or that is not on its thread.
+// checkPlace checks that a callback is for the context of the running driver
+// function and on its thread.
 func (k *Checker) checkPlace(fr *frame) bool {
 	switch {
 	case fr.ctx == nil:
@@ -192,7 +192,7 @@ func (k *Checker) checkPlace(fr *frame) bool {
 	return false
 }
 
-// beginRefresh begins a state-refresh callback.
+// beginRefresh checks the entry of a state-refresh callback.
 func (k *Checker) beginRefresh(fr *frame) {
 	r := &refresh{function: refreshed[fr.f.Name]}
 	fr.refresh = r
@@ -217,7 +217,7 @@ func (k *Checker) beginRefresh(fr *frame) {
 	}
 }
 
-// compare holds a Set function in a refresh against what is bound.
+// compare compares a Set function in a refresh with the bound state.
 func (k *Checker) compare(fr *frame, ch change) {
 	outer := fr.th.frames[len(fr.th.frames)-2]
 	r, b := outer.refresh, &fr.ctx.bound
@@ -246,7 +246,7 @@ func (k *Checker) compare(fr *frame, ch change) {
 	}
 }
 
-// compareSlots does so for slots.
+// compareSlots is compare for slots.
 func (k *Checker) compareSlots(fr, outer *frame, ch change) {
 	r, all := outer.refresh, fr.ctx.bound.slots(fr.f.Name)
 	if ch.whole {
@@ -261,7 +261,7 @@ func (k *Checker) compareSlots(fr, outer *frame, ch change) {
 		at := ch.base + i
 		switch {
 		case at < r.base || at >= len(all) || !r.all && at >= r.limit:
-			k.fail(fr, "refresh-stale", "slot %d in %s, which asks for slots %d to %d", at, outer.f.Name, r.base, r.limit-1)
+			k.fail(fr, "refresh-stale", "slot %d in %s, want slots %d to %d", at, outer.f.Name, r.base, r.limit-1)
 			return
 		case s != all[at]:
 			k.fail(fr, "refresh-stale", "slot %d has %s in %s, want %s", at, k.name(s), outer.f.Name, k.name(all[at]))
@@ -271,7 +271,7 @@ func (k *Checker) compareSlots(fr, outer *frame, ch change) {
 	}
 }
 
-// name describes what a slot holds.
+// name describes the content of a slot.
 func (k *Checker) name(s slot) string {
 	if s.h == nil {
 		return "none"
@@ -286,7 +286,7 @@ func (k *Checker) name(s slot) string {
 	return fmt.Sprintf("%v, stride %d, offset %d, format %d", o, s.stride, s.offset, s.format)
 }
 
-// sameViewport compares bits, as a NaN is what it is.
+// sameViewport compares bits, so that a NaN equals itself.
 func sameViewport(a, b umddi.Viewport) bool {
 	bits := func(v umddi.Viewport) [6]uint32 {
 		f := math.Float32bits
@@ -295,17 +295,17 @@ func sameViewport(a, b umddi.Viewport) bool {
 	return bits(a) == bits(b)
 }
 
-// endRefresh fails if a refresh has not shown what it was asked for.
+// endRefresh checks that a refresh has shown all that was requested.
 func (k *Checker) endRefresh(fr *frame) {
 	r, c := fr.refresh, fr.ctx
-	if c == nil || c.life >= failed || len(fr.outer.errors) > 0 {
+	if c == nil || c.state >= failed || len(fr.outer.errors) > 0 {
 		return
 	}
 	b := &c.bound
 	if all := b.slots(r.function); all != nil {
 		for i := r.base; i < r.limit; i++ {
 			if !r.shown[i] && (all[i] != slot{} || !r.all) {
-				k.fail(fr, "refresh-stale", "slot %d is not shown, want %s", i, k.name(all[i]))
+				k.fail(fr, "refresh-stale", "slot %d was not set, want %s", i, k.name(all[i]))
 				return
 			}
 		}

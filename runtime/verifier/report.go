@@ -7,7 +7,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// isCreate and isRecycleCreate tell the functions that make objects.
+// isCreate and isRecycleCreate report whether a function creates an object.
 func isCreate(name string) bool { return strings.HasPrefix(name, "pfnCreate") }
 
 func isRecycleCreate(name string) bool { return strings.HasPrefix(name, "pfnRecycleCreate") }
@@ -29,7 +29,7 @@ func (k *Checker) report(fr *frame) {
 	}
 }
 
-// checkLayer checks to whom the function in reports.
+// checkLayer checks the core layer to which the function of in reports.
 func (k *Checker) checkLayer(in *frame, h umddi.HRTCoreLayer) {
 	if in.ctx == nil {
 		return
@@ -51,7 +51,7 @@ func (k *Checker) checkLayer(in *frame, h umddi.HRTCoreLayer) {
 	}
 }
 
-// succeeded says whether a function returned no error.
+// succeeded reports whether a function returned no error.
 func succeeded(rets []any) bool {
 	for _, r := range rets {
 		if hr, ok := r.(ddi.HRESULT); ok && hr.Failed() {
@@ -61,7 +61,7 @@ func succeeded(rets []any) bool {
 	return true
 }
 
-// checkRecycled checks what a Recycle function returned, and says whether that
+// checkRecycled checks the result of a Recycle function and reports whether it
 // was success.
 func (k *Checker) checkRecycled(fr *frame, rets []any) bool {
 	hr := rets[0].(ddi.HRESULT)

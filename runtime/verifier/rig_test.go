@@ -10,32 +10,32 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// Sizes that the driver of a rig answers, in bytes.
+// Sizes that the rig's driver returns, in bytes.
 const (
 	rigPrivate = 12
 	rigLocal   = 8
 )
 
-// A body is what a function of the driver or the runtime does in a test: it
-// gets the arguments, the thread first, and may set results.
+// A body implements a function of the driver or the runtime in a test. It gets
+// the arguments, the thread first, and may set results.
 type body func(args, results []any)
 
-// A rig is a driver and a runtime of a test, which do nothing but what the test
-// puts in their tables, and a Checker between them.
+// A rig is a test driver and a test runtime with a Checker between them. Both
+// do only what the test puts in their tables.
 type rig struct {
 	t      *testing.T
 	k      *Checker
-	driver map[string]body // functions of the driver
+	driver map[string]body // driver functions
 	system map[string]body // callbacks
 	caps   uint32
 
-	th, dth, other *ddi.Thread // of the immediate context, of deferred ones, another
+	th, dth, other *ddi.Thread // for the immediate context, for deferred contexts, for others
 
 	adapter umddi.HAdapter
 	top     umddi.AdapterFuncs
 	dev     umddi.HDevice
-	arg     umddi.CreateDevice // of dev
-	inner   umddi.CreateDevice // as the driver got it
+	arg     umddi.CreateDevice // from which dev was created
+	inner   umddi.CreateDevice // as passed to the driver
 	funcs   *umddi.DeviceFuncs
 }
 
@@ -44,7 +44,7 @@ type deferredRig struct {
 	*rig
 	h     umddi.HDevice
 	arg   umddi.CreateDeferredContext
-	inner *umddi.CreateDeferredContext // as the driver got it
+	inner *umddi.CreateDeferredContext // as passed to the driver
 	funcs umddi.DeviceFuncs
 }
 
@@ -97,9 +97,9 @@ func (r *rig) createDevice(h umddi.HDevice, core any) umddi.CreateDevice {
 	return arg
 }
 
-// fill puts a function in each entry of a table, which does what bodies says at
-// the time of the call. A deferred context's functions are looked up as d.NAME
-// first.
+// fill puts a function in each entry of a table. It calls the function that
+// bodies has at the time of the call; for a deferred context, d.NAME is looked
+// up first.
 func (r *rig) fill(table any, bodies map[string]body, driver bool, prefix ...string) {
 	v := reflect.ValueOf(table).Elem()
 	for i := range v.NumField() {
@@ -130,7 +130,7 @@ func (r *rig) fill(table any, bodies map[string]body, driver bool, prefix ...str
 	}
 }
 
-// answer gives the results of a driver that keeps to the rules.
+// answer sets the results of a driver that follows the rules.
 func (r *rig) answer(name string, args, results []any) {
 	switch name {
 	case "CalcDeferredContextHandleSize":
@@ -179,8 +179,8 @@ func (m maker) resource(arg umddi.CreateResource) umddi.HResource {
 	return h
 }
 
-// local asks for the size of a local handle, as a runtime does with native
-// command lists, once the sizes are known.
+// local asks for the size of a local handle, as a runtime with native command
+// lists does once the sizes are known.
 func (m maker) local(typ umddi.HandleType, o *ddi.Object) {
 	if m.r.k.contexts[m.r.dev.Root].sizes != nil {
 		m.r.funcs.CalcDeferredContextHandleSize(m.t, m.r.dev, typ, o)
@@ -189,7 +189,7 @@ func (m maker) local(typ umddi.HandleType, o *ddi.Object) {
 
 func (m maker) buffer() umddi.HResource { return m.resource(umddi.CreateResource{}) }
 
-// dynamic makes a vertex buffer that can be mapped.
+// dynamic creates a vertex buffer that can be mapped.
 func (m maker) dynamic() umddi.HResource {
 	return m.resource(umddi.CreateResource{Usage: umddi.UsageDynamic, BindFlags: umddi.BindVertexBuffer})
 }
@@ -210,7 +210,7 @@ func (m maker) query() umddi.HQuery {
 	return h
 }
 
-// deferred makes a deferred context with the core layer core.
+// deferred creates a deferred context with the core layer core.
 func (r *rig) deferred(core any) *deferredRig {
 	d := &deferredRig{rig: r, h: umddi.HDevice{Root: new(ddi.Root)}}
 	d.arg = umddi.CreateDeferredContext{
@@ -254,7 +254,7 @@ func (d *deferredRig) openList(l umddi.HCommandList) umddi.HCommandList {
 	return h
 }
 
-// list makes a list of what the context has recorded.
+// list creates a list of the recorded commands.
 func (d *deferredRig) list() umddi.HCommandList {
 	arg := &umddi.CreateCommandList{DeferredContext: d.h}
 	h := umddi.HCommandList{Object: memoryOf(d.rig.funcs.CalcPrivateCommandListSize(d.dth, d.dev, arg))}
@@ -263,24 +263,24 @@ func (d *deferredRig) list() umddi.HCommandList {
 	return h
 }
 
-// again makes a list in the memory of one that was recycled.
+// again creates a list in the memory of a recycled one.
 func (d *deferredRig) again(l umddi.HCommandList) ddi.HRESULT {
 	return d.rig.funcs.RecycleCreateCommandList(d.dth, d.dev, &umddi.CreateCommandList{DeferredContext: d.h}, l, umddi.HRTCommandList{})
 }
 
-// renew makes the context anew.
+// renew recycles the context.
 func (d *deferredRig) renew() ddi.HRESULT {
 	return d.rig.funcs.RecycleCreateDeferredContext(d.dth, d.dev, &d.arg)
 }
 
-// finish makes a list, and the context anew.
+// finish creates a list and recycles the context.
 func (d *deferredRig) finish() umddi.HCommandList {
 	l := d.list()
 	d.renew()
 	return l
 }
 
-// reports makes a function of the driver report results to a core layer.
+// reports makes a driver function report results to a core layer.
 func (r *rig) reports(function string, core any, hrs ...ddi.HRESULT) {
 	r.driver[function] = func(args, _ []any) {
 		for _, hr := range hrs {
@@ -289,7 +289,7 @@ func (r *rig) reports(function string, core any, hrs ...ddi.HRESULT) {
 	}
 }
 
-// calls makes a function of the driver call f once.
+// calls makes a driver function call f once.
 func (r *rig) calls(function string, f func(t *ddi.Thread)) {
 	r.driver[function] = func(args, _ []any) {
 		delete(r.driver, function)
@@ -297,7 +297,7 @@ func (r *rig) calls(function string, f func(t *ddi.Thread)) {
 	}
 }
 
-// shows makes a callback of the runtime call f.
+// shows makes a runtime callback call f.
 func (r *rig) shows(callback string, f func(t *ddi.Thread)) {
 	r.system[callback] = func(args, _ []any) { f(args[0].(*ddi.Thread)) }
 }

@@ -14,15 +14,15 @@ import (
 
 const native = umddi.CapsFreeThreaded | umddi.CapsCommandListsBuild2
 
-// A ruleCase has a program that breaks a rule, and one beside it that does not.
+// A ruleCase has a program that breaks a rule and a similar one that does not.
 type ruleCase struct {
 	rule   string
-	caps   uint32 // 0: native
+	caps   uint32 // 0: native command lists
 	breaks func(r *rig)
 	keeps  func(r *rig)
 }
 
-// serialCaps stands for a driver without capabilities.
+// serialCaps requests a driver without capabilities.
 const serialCaps = 1 << 31
 
 func (c ruleCase) rig(t *testing.T) *rig {
@@ -35,8 +35,8 @@ func (c ruleCase) rig(t *testing.T) *rig {
 	return r
 }
 
-// Every rule has a program that breaks it, as the first of all rules, and one at
-// its boundary that breaks none.
+// Every rule has a program that breaks it first and a program at its boundary
+// that breaks no rule.
 func TestRules(t *testing.T) {
 	cases := map[string]ruleCase{}
 	for _, list := range [][]ruleCase{listCases(), threadCases(), sizeCases(), errorCases(), handleCases(), refreshCases(), memoryCases(), mapCases()} {
@@ -71,7 +71,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// The table is what tools print.
+// TestRuleTable checks the data that tools print.
 func TestRuleTable(t *testing.T) {
 	names := map[string]bool{}
 	for _, r := range rule.All() {
@@ -99,7 +99,7 @@ func listCases() []ruleCase {
 			l := d.finish()
 			retire(r, l)
 			r.funcs.CommandListExecute(r.th, r.dev, l)
-		}, keeps: func(r *rig) { // around the whole diagram, twice
+		}, keeps: func(r *rig) { // through the complete diagram, twice
 			d := r.deferred("d")
 			l := d.finish()
 			for range 2 {
@@ -326,7 +326,7 @@ func errorCases() []ruleCase {
 			d := r.deferred("d")
 			r.reports("IaSetTopology", "device", ddi.EOutOfMemory)
 			d.funcs.IaSetTopology(r.dth, d.h, 1)
-		}, keeps: func(r *rig) { // also of an open, which is the device's
+		}, keeps: func(r *rig) { // also for an open, which reports to the device's core layer
 			d := r.deferred("d")
 			res := r.make().buffer()
 			r.reports("IaSetTopology", "d", ddi.EOutOfMemory)
@@ -372,7 +372,7 @@ func handleCases() []ruleCase {
 			res := r.make().buffer()
 			r.funcs.DestroyResource(r.th, r.dev, res)
 			r.funcs.DestroyResource(r.th, r.dev, res)
-		}, keeps: func(r *rig) { // the memory of a destroyed object is that of another one
+		}, keeps: func(r *rig) { // the memory of a destroyed object is reused for another
 			res := r.make().buffer()
 			r.funcs.DestroyResource(r.th, r.dev, res)
 			r.funcs.CalcPrivateResourceSize(r.th, r.dev, nil)
@@ -385,7 +385,7 @@ func handleCases() []ruleCase {
 			h := umddi.HCommandList{Object: memoryOf(r.funcs.CalcPrivateCommandListSize(r.dth, r.dev, arg))}
 			r.funcs.CreateCommandList(r.dth, r.dev, arg, h, umddi.HRTCommandList{})
 			r.funcs.DestroyCommandList(r.th, r.dev, h)
-		}, keeps: func(r *rig) { // after a failure the context is abandoned
+		}, keeps: func(r *rig) { // the context is abandoned after a failure
 			d := r.deferred("d")
 			r.reports("CreateCommandList", "device", ddi.EOutOfMemory)
 			arg := &umddi.CreateCommandList{DeferredContext: d.h}
@@ -441,7 +441,7 @@ func handleCases() []ruleCase {
 			d := r.deferred("d")
 			d.open(res)
 			d.open(res)
-		}, keeps: func(r *rig) { // once in each context and list
+		}, keeps: func(r *rig) { // once per context and list
 			res := r.make().buffer()
 			d, e := r.deferred("d"), r.deferred("e")
 			local := d.open(res)
@@ -455,7 +455,7 @@ func handleCases() []ruleCase {
 			res := r.make().buffer()
 			r.deferred("d").open(res)
 			r.funcs.DestroyResource(r.th, r.dev, res)
-		}, keeps: func(r *rig) { // a nested list, retired when it is closed
+		}, keeps: func(r *rig) { // a nested list, retired while closed
 			l := r.deferred("d").list()
 			e := r.deferred("e")
 			local := e.openList(l)
@@ -476,7 +476,7 @@ func refreshCases() []ruleCase {
 		{rule: "refresh-stale", breaks: func(r *rig) { // the old binding in a Set function
 			topology(r, "IaSetTopology", 0)
 			r.funcs.IaSetTopology(r.th, r.dev, 4)
-		}, keeps: func(r *rig) { // the new one; then the old state in Execute, and none after it
+		}, keeps: func(r *rig) { // the new state, in Execute first the old one
 			topology(r, "IaSetTopology", 4)
 			r.funcs.IaSetTopology(r.th, r.dev, 4)
 			l := r.deferred("d").list()
@@ -489,7 +489,7 @@ func refreshCases() []ruleCase {
 			topology(r, "Flush", 0)
 			r.shows("StateIaPrimitiveTopologyCb", func(t *ddi.Thread) { r.funcs.SetViewports(t, r.dev, nil) })
 			r.funcs.Flush(r.th, r.dev)
-		}, keeps: func(r *rig) { // nothing to show need not be shown
+		}, keeps: func(r *rig) { // an empty slot need not be shown
 			topology(r, "Flush", 0)
 			r.shows("StateIaPrimitiveTopologyCb", func(*ddi.Thread) {})
 			r.funcs.Flush(r.th, r.dev)
@@ -497,7 +497,7 @@ func refreshCases() []ruleCase {
 		{rule: "refresh-place", breaks: func(r *rig) {
 			topology(r, "CreateResource", 0)
 			r.make().buffer()
-		}, keeps: func(r *rig) { // a deferred context's in the making of its list
+		}, keeps: func(r *rig) { // state of a deferred context while its list is created
 			d := r.deferred("d")
 			d.funcs.IaSetTopology(r.dth, d.h, 3)
 			r.calls("CreateCommandList", func(t *ddi.Thread) { d.inner.UMCallbacks.StateIaPrimitiveTopologyCb(t, d.inner.RTCoreLayer) })
@@ -542,7 +542,7 @@ func memoryCases() []ruleCase {
 			r.funcs.RecycleDestroyCommandList(r.other, r.dev, l)
 			l.Private[3] ^= 1
 			d.funcs.RecycleCommandList(r.dth, d.h, l)
-		}, keeps: func(r *rig) { // the driver may, in a function that gets the object
+		}, keeps: func(r *rig) { // the driver may write in a function that gets the object
 			res := r.make().buffer()
 			r.calls("ResourceCopy", func(*ddi.Thread) { res.Private[3] ^= 1 })
 			r.funcs.ResourceCopy(r.th, r.dev, res, res)
@@ -553,7 +553,7 @@ func memoryCases() []ruleCase {
 			r.calls("IaSetTopology", func(*ddi.Thread) { res.Private[3] ^= 1 })
 			r.funcs.IaSetTopology(r.th, r.dev, 1)
 			r.funcs.ResourceCopy(r.th, r.dev, res, res)
-		}, keeps: func(r *rig) { // a submission may, and a view is its resource's
+		}, keeps: func(r *rig) { // a submission may write, and a view includes its resource
 			res := r.make().buffer()
 			v := r.make().view(res)
 			r.calls("IaSetTopology", func(t *ddi.Thread) {
@@ -599,7 +599,7 @@ func memoryCases() []ruleCase {
 				args[0].(*umddi.CreateDevice).DeviceFuncs.RecycleCreateCommandList = nil
 			}
 			r.createDevice(umddi.HDevice{Root: new(ddi.Root)}, "second")
-		}, keeps: func(r *rig) { // a driver without command lists needs none
+		}, keeps: func(r *rig) { // a driver without command lists needs no entries for them
 			r.caps = umddi.CapsFreeThreaded
 			r.openAdapter()
 			r.driver["CreateDevice"] = func(args, _ []any) {
@@ -644,7 +644,7 @@ func mapCases() []ruleCase {
 		}},
 		{rule: "map-state", breaks: func(r *rig) {
 			r.funcs.DynamicIABufferUnmap(r.th, r.dev, r.make().dynamic(), 0)
-		}, keeps: func(r *rig) { // a map that failed maps nothing
+		}, keeps: func(r *rig) { // a failed map leaves the resource unmapped
 			res := r.make().dynamic()
 			r.reports("DynamicIABufferMapDiscard", "device", ddi.EOutOfMemory)
 			r.funcs.DynamicIABufferMapDiscard(r.th, r.dev, res, 0, umddi.MapWriteDiscard, 0)

@@ -41,31 +41,31 @@ func (s results) String() string {
 	return strings.Join(names, ", ")
 }
 
-// A place says on which threads a function runs.
+// A place is the set of threads on which a function may run.
 type place uint8
 
 const (
-	onContext place = iota // the context's
-	free                   // any with CapsFreeThreaded, else the immediate context's
-	always                 // any
+	onContext place = iota // the context's thread
+	free                   // any thread with CapsFreeThreaded, else the immediate context's
+	always                 // any thread
 )
 
-// A spec is what is known of a function of the driver.
+// A spec is the specification of a driver function.
 type spec struct {
-	place     place
-	immediate results // what it may report on the immediate context
-	deferred  results // and on a deferred one
-	excluded  bool    // a deferred context does not have it
-	only      bool    // an immediate context does not have it
-	implicit  bool    // it may change what belongs to its context, named or not
-	optional  bool    // a table may lack it
-	lists     bool    // CapsCommandListsBuild2 needs it
+	place        place
+	immediate    results // errors it may report on the immediate context
+	deferred     results // errors it may report on a deferred context
+	excluded     bool    // absent on deferred contexts
+	deferredOnly bool    // absent on immediate contexts
+	implicit     bool    // may change any object of its context
+	optional     bool    // may be nil in a table
+	lists        bool    // required by CapsCommandListsBuild2
 }
 
-// unknown is the spec of functions of the adapter, and of what is not listed.
-var unknown = spec{place: always, excluded: true, optional: true}
+// defaultSpec is for functions of the adapter and functions without a spec.
+var defaultSpec = spec{place: always, excluded: true, optional: true}
 
-// specs are the functions of a context's table, by their name in the WDK.
+// specs are the functions of a context's table, by their WDK names.
 //
 //	Source  "Handling Errors"; "Excluding DDI Functions for Deferred Contexts";
 //	        documentation of umddi.DeviceFuncs
@@ -106,8 +106,8 @@ func makeSpecs() map[string]*spec {
 	add(spec{place: free, immediate: removed, excluded: true, lists: true}, "RecycleDestroyCommandList")
 	add(spec{place: free, immediate: removed | memory, excluded: true, lists: true}, "CreateDeferredContext")
 	add(spec{immediate: removed | memory, deferred: removed | memory, implicit: true, lists: true}, "CommandListExecute")
-	add(spec{deferred: removed, only: true}, "RecycleCommandList")
-	add(spec{deferred: removed, only: true, implicit: true}, "AbandonCommandList")
+	add(spec{deferred: removed, deferredOnly: true}, "RecycleCommandList")
+	add(spec{deferred: removed, deferredOnly: true, implicit: true}, "AbandonCommandList")
 	return m
 }
 
@@ -116,10 +116,10 @@ func specOf(f *Func) *spec {
 	if s := specs[f.Name]; s != nil {
 		return s
 	}
-	return &unknown
+	return &defaultSpec
 }
 
-// mayReport returns what the call fr may report.
+// mayReport returns the errors that the call fr may report.
 func mayReport(fr *frame) results {
 	if fr.ctx != nil && fr.ctx.deferred {
 		return fr.spec.deferred

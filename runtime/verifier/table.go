@@ -9,7 +9,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// openDevice begins CreateDevice.
+// openDevice checks the entry of CreateDevice.
 func (k *Checker) openDevice(fr *frame) {
 	arg := fr.args[1].(*umddi.CreateDevice)
 	fr.ctx = k.newContext(arg.Device.Root, arg.RTCoreLayer.Runtime, nil)
@@ -20,7 +20,7 @@ func (k *Checker) openDevice(fr *frame) {
 	k.hold(fr, fr.ctx)
 }
 
-// endDevice ends CreateDevice.
+// endDevice checks the return of CreateDevice.
 func (k *Checker) endDevice(fr *frame, rets []any) {
 	if !succeeded(rets) {
 		k.endDestroy(fr.ctx)
@@ -29,19 +29,19 @@ func (k *Checker) endDevice(fr *frame, rets []any) {
 	k.checkTable(fr, fr.args[1].(*umddi.CreateDevice).DeviceFuncs, false)
 }
 
-// endCaps ends GetCaps.
+// endCaps checks the return of GetCaps.
 func (k *Checker) endCaps(fr *frame, rets []any) {
 	if typ, _ := fr.args[1].(umddi.CapsType); typ != umddi.CapsThreading || !succeeded(rets) {
 		return
 	}
 	caps := rets[0].(uint32)
 	if caps&umddi.CapsCommandListsBuild2 != 0 && caps&umddi.CapsFreeThreaded == 0 {
-		k.fail(fr, "caps-threading", "reports command lists without free threading")
+		k.fail(fr, "caps-threading", "reports CapsCommandListsBuild2 without CapsFreeThreaded")
 	}
 	k.caps[fr.args[0].(umddi.HAdapter).Root] = caps
 }
 
-// entries calls f with each entry of a table, by its name in the WDK.
+// entries calls f with each entry of a table and its WDK name.
 func entries(table *umddi.DeviceFuncs, f func(name string, entry reflect.Value)) {
 	v := reflect.ValueOf(table).Elem()
 	for i := range v.NumField() {
@@ -49,7 +49,8 @@ func entries(table *umddi.DeviceFuncs, f func(name string, entry reflect.Value))
 	}
 }
 
-// checkTable fails for an entry that is too much, or missing.
+// checkTable checks that a table has no excluded entry and lacks no required
+// one.
 func (k *Checker) checkTable(fr *frame, table *umddi.DeviceFuncs, deferred bool) {
 	lists := fr.ctx.device.lists
 	entries(table, func(name string, entry reflect.Value) {
@@ -65,14 +66,15 @@ func (k *Checker) checkTable(fr *frame, table *umddi.DeviceFuncs, deferred bool)
 			if lists && s.lists {
 				k.fail(fr, "table-missing", "%s is nil", name)
 			}
-		case deferred && name == "pfnSetPredication" && fr.ctx.device.lacks[name]: // of neither
+		case deferred && name == "pfnSetPredication" && fr.ctx.device.lacks[name]:
+			// missing in both tables
 		case deferred && !s.excluded && !s.optional && entry.IsNil():
 			k.fail(fr, "table-missing", "%s is nil", name)
 		}
 	})
 }
 
-// lacking notes an entry that the device's table lacks.
+// lacking records an entry missing in the device's table.
 func (fr *frame) lacking(name string) {
 	dev := fr.ctx.device
 	if dev.lacks == nil {
@@ -81,30 +83,30 @@ func (fr *frame) lacking(name string) {
 	dev.lacks[name] = true
 }
 
-// endSizes ends CheckDeferredContextHandleSizes.
+// endSizes checks the return of CheckDeferredContextHandleSizes.
 func (k *Checker) endSizes(fr *frame, rets []any) {
 	n, dev := rets[0].(int), fr.ctx.device
-	if dev.counted >= 0 && n != dev.counted {
-		k.fail(fr, "size-check", "%d sizes, %d before", n, dev.counted)
+	if dev.sizeCount >= 0 && n != dev.sizeCount {
+		k.fail(fr, "size-check", "%d sizes, want %d as before", n, dev.sizeCount)
 	}
-	dev.counted = n
+	dev.sizeCount = n
 	sizes := fr.args[1].([]umddi.HandleSize)
 	if sizes == nil {
 		return
 	}
 	sizes = sizes[:min(n, len(sizes))]
 	if dev.sizes != nil && !slices.Equal(sizes, dev.sizes) {
-		k.fail(fr, "size-check", "%v, %v before", sizes, dev.sizes)
+		k.fail(fr, "size-check", "%v, want %v as before", sizes, dev.sizes)
 	}
 	dev.sizes = slices.Clone(sizes)
 }
 
-// calcLocal begins CalcDeferredContextHandleSize.
+// calcLocal checks the entry of CalcDeferredContextHandleSize.
 func (k *Checker) calcLocal(fr *frame) {
 	fr.created = k.use(fr, fr.args[2].(*ddi.Object), fr.args[1].(umddi.HandleType))
 }
 
-// endCalcLocal ends CalcDeferredContextHandleSize.
+// endCalcLocal checks the return of CalcDeferredContextHandleSize.
 func (k *Checker) endCalcLocal(fr *frame, rets []any) {
 	o, n := fr.created, rets[0].(int)
 	if o == nil {
@@ -120,18 +122,19 @@ func (k *Checker) endCalcLocal(fr *frame, rets []any) {
 	case !slices.Contains(want, n):
 		k.fail(fr, "size-member", "%d for a %s, want one of %v", n, kindNames[o.kind], want)
 	case o.size >= 0 && o.size != n:
-		k.fail(fr, "size-varies", "%d for %v, %d before", n, o, o.size)
+		k.fail(fr, "size-varies", "%d for %v, want %d as before", n, o, o.size)
 	}
 	o.size = n
 }
 
-// stay says whether an entry may be called on any thread at any time, so that
-// it cannot be exchanged.
-func stay(name string) bool {
+// fixed reports whether an entry may be called on any thread at any time and
+// therefore must not be replaced.
+func fixed(name string) bool {
 	return isCreate(name) || strings.HasPrefix(name, "pfnDestroy") || strings.HasPrefix(name, "pfnCalc") || strings.HasPrefix(name, "pfnCheck")
 }
 
-// beforeRelocate begins RelocateDeviceFuncs, which gets the driver's own table.
+// beforeRelocate checks the entry of RelocateDeviceFuncs, which gets the
+// driver's own table.
 func (k *Checker) beforeRelocate(fr *frame) {
 	if table, ok := fr.args[1].(*umddi.DeviceFuncs); ok && table != nil {
 		before := *table
@@ -139,7 +142,7 @@ func (k *Checker) beforeRelocate(fr *frame) {
 	}
 }
 
-// afterRelocate ends RelocateDeviceFuncs.
+// afterRelocate checks the return of RelocateDeviceFuncs.
 func (k *Checker) afterRelocate(fr *frame) {
 	if len(fr.args) < 3 {
 		return
@@ -147,7 +150,7 @@ func (k *Checker) afterRelocate(fr *frame) {
 	now := map[string]uintptr{}
 	entries(fr.args[1].(*umddi.DeviceFuncs), func(name string, e reflect.Value) { now[name] = e.Pointer() })
 	entries(fr.args[2].(*umddi.DeviceFuncs), func(name string, e reflect.Value) {
-		if stay(name) && e.Pointer() != now[name] {
+		if fixed(name) && e.Pointer() != now[name] {
 			k.fail(fr, "table-relocate", "%s has changed", name)
 		}
 	})

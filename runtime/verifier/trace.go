@@ -17,16 +17,15 @@ const TraceVersion = 1
 // traceHeader is the first line of a trace.
 var traceHeader = fmt.Sprintf(`{"trace":"hilgpu-ddi","version":%d}`+"\n", TraceVersion)
 
-// Trace is a Hook that writes two lines of JSON for each DDI call and callback: one
-// when it is entered, with its arguments, and one when it returns, with its results
-// and the arguments that it has changed. Event describes a line. Each line is
-// written by one call of Write before the DDI call goes on, so the trace of a call
-// that hangs ends with the line of its entry. A call that unwinds has no second
-// line.
+// Trace is a Hook that writes two lines of JSON for each DDI call and callback:
+// one at its entry, with the arguments, and one at its return, with the results
+// and the changed arguments. Event describes a line. Each line is one Write
+// that completes before the call continues, so the trace of a call that hangs
+// ends with its entry. A call that unwinds has no second line.
 //
-// Lines are in order of arrival. Calls of contexts that record at the same time
-// interleave as the processors run them; Merge puts the lines in an order that is
-// the same in each run. The text of a line is the same in each run already.
+// Lines are in order of arrival. Lines of contexts that record concurrently
+// interleave differently in each run; Merge puts them in an order that is the
+// same in each run. The text of each line is always the same in each run.
 type Trace struct {
 	now func() uint64
 
@@ -36,20 +35,20 @@ type Trace struct {
 	enc      encoder
 	seq      []uint64 // calls entered, by context
 	nested   map[*ddi.Thread][]*tracedCall
-	contexts map[*ddi.Root]int   // deferred contexts, from 1 in order of creation
-	threads  map[*ddi.Thread]int // the deferred context that records on a thread
+	contexts map[*ddi.Root]int   // numbers of deferred contexts, from 1 in order of creation
+	threads  map[*ddi.Thread]int // deferred context that records on a thread
 }
 
 // A tracedCall is a call that has not returned.
 type tracedCall struct {
 	f       *Func
-	context int // whose order it is in, 0 for that of the executing context
+	context int // order of calls that it belongs to; 0: the executing context's
 	seq     uint64
 	args    []any
-	shown   [][]byte // the arguments as they were at its entry
+	shown   [][]byte // the arguments as shown at its entry
 }
 
-// NewTrace returns a Trace that writes to w; now returns the device's cycle.
+// NewTrace returns a Trace that writes to w. now returns the device's cycle.
 func NewTrace(w io.Writer, now func() uint64) *Trace {
 	tr := &Trace{
 		now: now, w: w, enc: encoder{names: newNames()}, seq: make([]uint64, 1),
@@ -59,14 +58,14 @@ func NewTrace(w io.Writer, now func() uint64) *Trace {
 	return tr
 }
 
-// Err returns the first error of writing. Nothing is written after it.
+// Err returns the first write error. Nothing is written after it.
 func (tr *Trace) Err() error {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	return tr.err
 }
 
-// Enter writes the line of a call that begins.
+// Enter writes the line of an entry.
 func (tr *Trace) Enter(t *ddi.Thread, f *Func, args ...any) {
 	cycle := tr.now()
 	tr.mu.Lock()
@@ -97,14 +96,14 @@ func (tr *Trace) Enter(t *ddi.Thread, f *Func, args ...any) {
 	tr.end()
 }
 
-// Leave writes the line of the call entered last on t, which returns.
+// Leave writes the line of the return from the innermost call on t.
 func (tr *Trace) Leave(t *ddi.Thread, f *Func, results ...any) {
 	cycle := tr.now()
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	stack := tr.nested[t]
 	for len(stack) > 0 && stack[len(stack)-1].f != f {
-		stack = stack[:len(stack)-1] // a call that unwound
+		stack = stack[:len(stack)-1] // skip calls that unwound
 	}
 	if len(stack) == 0 {
 		return
@@ -127,8 +126,8 @@ func (tr *Trace) Leave(t *ddi.Thread, f *Func, results ...any) {
 	tr.forget(c)
 }
 
-// begin begins a line. A call of a context that records has no cycle: recording
-// takes no time of the device.
+// begin starts a line. A call of a recording context has no cycle: recording
+// takes no device time.
 func (tr *Trace) begin(at string, t *ddi.Thread, c *tracedCall, cycle uint64) *encoder {
 	e := &tr.enc
 	e.b, e.order = e.b[:0], c.context
@@ -163,7 +162,7 @@ func (tr *Trace) end() {
 	}
 }
 
-// changed adds the arguments that the call has changed.
+// changed adds the arguments that the call changed.
 func (tr *Trace) changed(c *tracedCall) {
 	e := &tr.enc
 	begun := false
@@ -194,12 +193,13 @@ func nameAt(of []string, i int) string {
 	return fmt.Sprintf("#%d", i)
 }
 
-// contextOf returns the deferred context in whose order a call is, 0 for that of
-// the executing context and the kernel. A call inside another one is where that is.
-// The calls that make and end a context are in the order of the executing context.
+// contextOf returns the deferred context whose order a call belongs to, or 0
+// for the order of the executing context and the kernel. A nested call belongs
+// to the order of its outer call. Calls that create or end a context belong to
+// the order of the executing context.
 //
-// Few functions that a context calls while it records do not name it: there the
-// thread tells.
+// A few functions called during recording do not name the context; it follows
+// from the thread.
 func (tr *Trace) contextOf(t *ddi.Thread, f *Func, args []any) int {
 	if outer := tr.nested[t]; len(outer) > 0 {
 		return outer[len(outer)-1].context
@@ -233,8 +233,8 @@ func (tr *Trace) recording(t *ddi.Thread, f *Func, n int) int {
 	return n
 }
 
-// create returns the order of a function that makes a deferred context, or makes it
-// another time.
+// create returns the order of a function that creates or recycles a deferred
+// context.
 func (tr *Trace) create(f *Func, arg *umddi.CreateDeferredContext) int {
 	if n := tr.contexts[arg.Context.Root]; n != 0 && f.Name != "pfnCreateDeferredContext" {
 		return n
@@ -246,8 +246,7 @@ func (tr *Trace) create(f *Func, arg *umddi.CreateDeferredContext) int {
 	return 0
 }
 
-// name gives the objects in the arguments their names, as far as the function makes
-// them.
+// name gives names to the objects that the call creates.
 func (tr *Trace) name(c *tracedCall) {
 	tr.enc.names.created(c.args, c.context)
 	if c.f.Name == "pfnRecycleCreateCommandList" {
@@ -257,7 +256,7 @@ func (tr *Trace) name(c *tracedCall) {
 	}
 }
 
-// forget drops what the call has ended.
+// forget drops the objects that the call destroyed.
 func (tr *Trace) forget(c *tracedCall) {
 	tr.enc.names.destroyed(c.f, c.args)
 	if c.f.Name != "pfnDestroyDevice" || len(c.args) == 0 {

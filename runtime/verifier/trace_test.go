@@ -104,7 +104,8 @@ func (list) Read(int, []byte) ddi.Status              { panic("a trace reads no 
 func (list) Len() int                                 { return 3 }
 func (list) At(int) (kmddi.PatchLocation, ddi.Status) { panic("a trace reads no user memory") }
 
-// How arguments are shown. The wanted texts are written by hand from the doc of Event.
+// TestTraceOfArguments checks how arguments are shown. The wanted texts are
+// written by hand from the documentation of Event.
 func TestTraceOfArguments(t *testing.T) {
 	dev := umddi.HDevice{Root: new(ddi.Root)}
 	a, b := umddi.HResource{Object: new(ddi.Object)}, umddi.HResource{Object: new(ddi.Object)}
@@ -122,14 +123,14 @@ func TestTraceOfArguments(t *testing.T) {
 		{"memory", "data none", []any{make([]byte, 9), []byte(nil)}, `{"data":{"bytes":9},"none":null}`},
 		{"a list of handles", "start bufs strides", []any{uint32(0), []umddi.HResource{a, {}, b}, []uint32{16, 0, 4}},
 			`{"start":0,"bufs":["resource 1",null,"resource 2"],"strides":[16,0,4]}`},
-		{"numbers that JSON does not have", "color", []any{[4]float32{float32(math.NaN()), float32(math.Inf(-1)), 0.5, 1}}, `{"color":["NaN","-Inf",0.5,1]}`},
+		{"numbers that JSON cannot represent", "color", []any{[4]float32{float32(math.NaN()), float32(math.Inf(-1)), 0.5, 1}}, `{"color":["NaN","-Inf",0.5,1]}`},
 		{"a flag word and a constant", "typ flags", []any{umddi.MapWriteDiscard, umddi.MapDoNotWait}, `{"typ":"MapWriteDiscard","flags":"0x100000"}`},
-		{"a constant that is none", "typ f", []any{umddi.Map(77), dxgi.Format(5000)}, `{"typ":77,"f":5000}`},
+		{"a value without a constant", "typ f", []any{umddi.Map(77), dxgi.Format(5000)}, `{"typ":77,"f":5000}`},
 		{"truth", "q value", []any{query, true}, `{"q":"query 1","value":true}`},
 		{"results", "hr status", []any{ddi.DDIStillDrawing, ddi.Status(0xc0000001)}, `{"hr":"DXGI_DDI_ERR_WASSTILLDRAWING","status":"STATUS_UNSUCCESSFUL"}`},
 		{"results without a name", "hr status", []any{ddi.HRESULT(0x80001234), ddi.Status(0xc00000ff)}, `{"hr":"HRESULT 0x80001234","status":"NTSTATUS 0xc00000ff"}`},
 		{"a register", "off v", []any{uint32(0x1004), uint32(0xff)}, `{"off":"0x1004","v":"0xff"}`},
-		{"tables are left out", "h funcs", []any{dev, &umddi.DeviceFuncs{}}, `{"h":"device 1"}`},
+		{"tables are omitted", "h funcs", []any{dev, &umddi.DeviceFuncs{}}, `{"h":"device 1"}`},
 		{"user memory is not read", "arg", []any{kmddi.Render{Command: list{}, PatchLocationListIn: list{}, DmaBuffer: make([]byte, 32),
 			AllocationList:       []kmddi.AllocationList{{}, {DeviceSpecificAllocation: alloc, WriteOperation: true, SegmentID: 2, PhysicalAddress: 1 << 63}},
 			PatchLocationListOut: make([]kmddi.PatchLocation, 5)}},
@@ -137,8 +138,8 @@ func TestTraceOfArguments(t *testing.T) {
 				`{"DeviceSpecificAllocation":null,"WriteOperation":false,"SegmentID":0,"PhysicalAddress":"0x0"},` +
 				`{"DeviceSpecificAllocation":"km_open_allocation 1","WriteOperation":true,"SegmentID":2,"PhysicalAddress":"0x8000000000000000"}],` +
 				`"DmaBuffer":{"bytes":32},"DmaBufferPrivateData":null,"PatchLocationListOut":{"len":5},"MultipassOffset":0}}`},
-		{"a handle of a foreign runtime that is no key of a map", "h", []any{umddi.HRTDevice{Runtime: []int{1}}}, `{"h":"device 1"}`},
-		{"a name that is not known", "", []any{uint32(4)}, `{"#0":4}`},
+		{"a runtime handle that cannot be a map key", "h", []any{umddi.HRTDevice{Runtime: []int{1}}}, `{"h":"device 1"}`},
+		{"an unknown name", "", []any{uint32(4)}, `{"#0":4}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -152,7 +153,7 @@ func TestTraceOfArguments(t *testing.T) {
 	}
 }
 
-// SetErrorCb says to which core layer a driver reports, and what.
+// The trace of SetErrorCb shows the core layer and the error.
 func TestTraceOfErrors(t *testing.T) {
 	var b bytes.Buffer
 	tr := NewTrace(&b, func() uint64 { return 0 })
@@ -176,8 +177,8 @@ func TestTraceOfErrors(t *testing.T) {
 	assert.Contains(t, b.String(), `"args":{"h":"context 1","arg":"D3DDDIERR_DEVICEREMOVED"}`)
 }
 
-// An object keeps its name while it lives, under each of its handles; a command
-// list's handle that is recycled begins another life.
+// An object keeps its name while it lives, under each of its handles. Recycling
+// a command-list handle starts a new generation.
 func TestTraceOfObjects(t *testing.T) {
 	var b bytes.Buffer
 	tr := NewTrace(&b, func() uint64 { return 0 })
@@ -227,7 +228,7 @@ func TestUnwoundCallDoesNotReturn(t *testing.T) {
 	tr.Enter(th, outer)
 	th.Push(inner.Name)
 	tr.Enter(th, inner)
-	tr.Leave(th, outer, ddi.StatusSuccess) // inner unwound
+	tr.Leave(th, outer, ddi.StatusSuccess) // inner has unwound
 	var got []string
 	for _, ev := range events(t, &b) {
 		got = append(got, ev.At+" "+ev.Name)
@@ -235,7 +236,7 @@ func TestUnwoundCallDoesNotReturn(t *testing.T) {
 	assert.Equal(t, []string{"enter DxgkDdiRender", "enter DxgkCbQueueDpc", "leave DxgkDdiRender"}, got)
 }
 
-// The line of a call is written before the call is made, by a Write of its own.
+// The line of a call is written by one Write, before the call is made.
 func TestTraceIsWrittenAtOnce(t *testing.T) {
 	var b bytes.Buffer
 	th := new(ddi.Thread)

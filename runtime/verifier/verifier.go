@@ -1,13 +1,13 @@
-// Package verifier stands between the system and a driver, on both driver
-// interfaces, as Windows' Driver Verifier does: it wraps the function tables so
-// that a Hook sees every call and every callback. Neither side knows of it. The
-// tables of deferred contexts are wrapped as that of their device is; calls
-// tell the contexts apart by the handle, which is their first argument.
+// Package verifier traces and checks both driver interfaces, as Driver Verifier
+// does on Windows. It wraps the function tables between the system and a
+// driver, so that a Hook sees every call and every callback. Neither side
+// notices. Tables of deferred contexts are wrapped like those of their device;
+// the first argument of a call tells the contexts apart.
 //
-// The Trace hook writes what it sees as JSON lines, and Merge puts them in an order
-// that is the same in each run. The Checker hook holds what it
-// sees of the user-mode interface against the rules of package rule. Without a
-// hook nothing is wrapped, and nothing is paid.
+// The Trace hook writes calls as JSON lines, and Merge puts the lines in an
+// order that is the same in each run. The Checker hook checks the user-mode
+// interface against the rules of package rule. Without a hook nothing is
+// wrapped and there is no cost.
 package verifier
 
 import (
@@ -18,25 +18,25 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// A Func is one function of one table.
+// A Func describes one function of a table.
 type Func struct {
 	Name     string   // as in the WDK: pfnResourceCopy, DxgkDdiRender, DxgkCbQueueDpc
-	Callback bool     // the driver calls it
+	Callback bool     // a callback, which the driver calls
 	Params   []string // names of the parameters, without the thread
 	Results  []string // names of the results
 }
 
-// A Hook sees calls. Enter runs before the function, Leave after it, both on
-// its thread and at its level; Leave is not called if the function unwinds. The
-// arguments are those of the function, without the thread. A Hook must not
-// change what they point to, and must be safe for several goroutines.
+// A Hook is called at each DDI call. Enter runs before the function and Leave
+// after it, on its thread and at its IRQL. Leave is not called if the function
+// unwinds. args are the arguments of the function, without the thread. A Hook
+// must not change the memory they point to and must be safe for concurrent use.
 type Hook interface {
 	Enter(t *ddi.Thread, f *Func, args ...any)
 	Leave(t *ddi.Thread, f *Func, results ...any)
 }
 
-// Hooks returns a Hook that lets each of hooks see a call: in order at its start,
-// in the opposite order at its end.
+// Hooks returns a Hook that calls each of hooks: in order on entry, in reverse
+// order on return.
 func Hooks(hooks ...Hook) Hook { return several(hooks) }
 
 type several []Hook
@@ -53,8 +53,8 @@ func (s several) Leave(t *ddi.Thread, f *Func, results ...any) {
 	}
 }
 
-// WrapUserMode returns a driver entry that behaves as open and lets h see each
-// call of the driver and each callback of it.
+// WrapUserMode returns a driver entry that behaves like open and calls h for
+// each call of the driver and each callback.
 func WrapUserMode(open umddi.OpenAdapterFunc, h Hook) umddi.OpenAdapterFunc {
 	f := &Func{Name: "OpenAdapter10_2", Params: []string{"arg"}, Results: []string{"hr"}}
 	return func(t *ddi.Thread, arg *umddi.OpenAdapter) ddi.HRESULT {
@@ -79,8 +79,8 @@ func WrapUserMode(open umddi.OpenAdapterFunc, h Hook) umddi.OpenAdapterFunc {
 	}
 }
 
-// createDevice gives the driver tables of its own to fill, and the runtime
-// tables that lead to them: so both sides may change an entry at any time.
+// createDevice gives the driver and the runtime separate tables, so that either
+// side may change an entry of its own at any time.
 func createDevice(t *ddi.Thread, a umddi.HAdapter, arg *umddi.CreateDevice,
 	create func(*ddi.Thread, umddi.HAdapter, *umddi.CreateDevice) ddi.HRESULT, h Hook) ddi.HRESULT {
 	inner := *arg
@@ -100,7 +100,7 @@ func createDevice(t *ddi.Thread, a umddi.HAdapter, arg *umddi.CreateDevice,
 	return hr
 }
 
-// wrapRelocate makes outer tell the driver of its own table, not of the
+// wrapRelocate makes outer pass the driver its own table instead of the
 // runtime's.
 func wrapRelocate(outer, driver *umddi.DeviceFuncs, h Hook) {
 	if driver.RelocateDeviceFuncs == nil {
@@ -116,8 +116,8 @@ func wrapRelocate(outer, driver *umddi.DeviceFuncs, h Hook) {
 	}
 }
 
-// WrapKernelMode returns a driver entry that behaves as entry and lets h see
-// each call of the miniport and each callback of it.
+// WrapKernelMode returns a driver entry that behaves like entry and calls h for
+// each call of the miniport and each callback.
 func WrapKernelMode(entry kmddi.DriverEntry, h Hook) kmddi.DriverEntry {
 	return func() kmddi.DriverInitializationData {
 		driver := entry()

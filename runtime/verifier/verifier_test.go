@@ -55,7 +55,7 @@ func TestTablesMayChange(t *testing.T) {
 	called := false
 	kt.RenderCb = func(*ddi.Thread, umddi.HRTDevice, *umddi.Render) ddi.HRESULT { called = true; return ddi.OK }
 	funcs.Flush(th, umddi.HDevice{})
-	assert.True(t, called, "a callback that the runtime exchanged is the one that is called")
+	assert.True(t, called, "a callback that the runtime replaced is called")
 }
 
 type failingWriter struct{}
@@ -73,7 +73,7 @@ func TestWriteErrorIsReported(t *testing.T) {
 	assert.ErrorIs(t, tr.Err(), errDisk)
 }
 
-// Each function field of a table is wrapped: none is passed through.
+// Each function field of a table is wrapped.
 func TestEveryFieldIsWrapped(t *testing.T) {
 	check := func(wrapped, plain reflect.Value) {
 		for i := range plain.NumField() {

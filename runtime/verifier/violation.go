@@ -8,25 +8,25 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/verifier/rule"
 )
 
-// A Violation is a rule that a driver or the runtime broke. Unless the Checker
-// collects, it is the value of a panic that unwinds to the caller of the stack.
+// A Violation is a broken rule. Unless the Checker collects violations, it is
+// the value of a panic that unwinds to the caller of the driver stack.
 type Violation struct {
 	Rule     rule.Rule
-	Function string   // the function that was entered or left, as in the WDK
-	Text     string   // what was found, and what was wanted
-	Stack    []string // DDI functions of the thread, outermost first
+	Function string   // WDK name of the function that was entered or left
+	Text     string   // what was found and what is wanted
+	Stack    []string // DDI functions on the thread, outermost first
 	Calls    []string // the last calls and callbacks of all threads, oldest first
 }
 
-// Error describes the violation in a line.
+// Error describes the violation in one line.
 func (v *Violation) Error() string {
 	return fmt.Sprintf("verifier: %s (%s): %s: %s", v.Rule.Name, v.Rule.Fault, v.Function, v.Text)
 }
 
-// Report is Error and Details.
+// Report returns the text of Error and Details.
 func (v *Violation) Report() string { return v.Error() + "\n" + v.Details() }
 
-// Details describes rule, stack and last calls, a line each.
+// Details describes the rule, the stack and the last calls, one per line.
 func (v *Violation) Details() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "  rule    %s\n  source  %s\n", v.Rule.Title, v.Rule.Source)
@@ -41,15 +41,15 @@ func (v *Violation) Details() string {
 	return b.String()
 }
 
-// A Finding counts what a Checker saw and did not stop for.
+// A Finding counts violations for which a Checker did not stop.
 type Finding struct {
 	Rule   string `json:"rule"`
-	Waived bool   `json:"waived"` // false: the rule is a warning
+	Waived bool   `json:"waived"` // false if the rule is a warning
 	Count  int    `json:"count"`
-	First  string `json:"first"` // text of the first
+	First  string `json:"first"` // text of the first violation
 }
 
-// String returns the finding as a line.
+// String describes the finding in one line.
 func (f Finding) String() string {
 	kind := "warning"
 	if f.Waived {
@@ -58,7 +58,7 @@ func (f Finding) String() string {
 	return fmt.Sprintf("verifier: %s: %s, %d times, first: %s", kind, f.Rule, f.Count, f.First)
 }
 
-// fail notes that the rule of that name is broken.
+// fail records a violation of the named rule.
 func (k *Checker) fail(fr *frame, broken, format string, args ...any) {
 	r, ok := k.rules[broken]
 	if !ok {
@@ -81,23 +81,23 @@ func (k *Checker) fail(fr *frame, broken, format string, args ...any) {
 	}
 }
 
-// maxCalls is how many calls a Violation shows.
+// maxCalls is the number of calls in a Violation.
 const maxCalls = 24
 
-// A history is the calls seen last.
+// A history holds the most recent calls.
 type history struct {
-	calls [maxCalls]past
+	calls [maxCalls]historyCall
 	n     uint64
 }
 
-type past struct {
+type historyCall struct {
 	f               *Func
 	process, thread uint32
 	depth           int
 	context         uint64
 }
 
-func (h *history) add(p past) {
+func (h *history) add(p historyCall) {
 	h.calls[h.n%maxCalls] = p
 	h.n++
 }

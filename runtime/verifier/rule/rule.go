@@ -1,5 +1,5 @@
 // Package rule is the table of the rules of the user-mode interface that package
-// verifier watches, for tools and documents too. It is data only.
+// verifier checks. Tools and documents use it too. It contains only data.
 package rule
 
 import (
@@ -9,32 +9,32 @@ import (
 	"strings"
 )
 
-// A Fault says who breaks a rule.
+// A Fault is the side that breaks a rule.
 type Fault string
 
-// The sides of the interface. Either is at fault where a change of shared memory
-// does not tell who made it.
+// The sides of the interface. Either is for changes of shared memory that cannot
+// be attributed to one side.
 const (
 	Driver  Fault = "driver"
 	Runtime Fault = "runtime"
 	Either  Fault = "driver or runtime"
 )
 
-// A Rule is one rule of the interface, which a driver or the runtime can break.
+// A Rule is one rule of the interface.
 type Rule struct {
-	Name    string `json:"name"`    // stable, as --waive takes it
+	Name    string `json:"name"`    // stable; the argument of --waive
 	Title   string `json:"title"`   // the rule, as a sentence
 	Fault   Fault  `json:"fault"`   // who breaks it
-	Warning bool   `json:"warning"` // a deviation that is accepted: counted, never a stop
+	Warning bool   `json:"warning"` // accepted deviation: counted, never stops
 	Source  string `json:"source"`  // document and section
-	Catches string `json:"catches"` // what is looked at, and when
+	Catches string `json:"catches"` // what is checked, and when
 	Example string `json:"example"` // text of a violation
 }
 
-// ErrName is returned, wrapped, for the name of a rule that does not exist.
+// ErrName is returned, wrapped, for an unknown rule name.
 var ErrName = errors.New("verifier: no such rule")
 
-// Documents that the rules come from: pages of the Windows driver documentation.
+// Sources of the rules: pages of the Windows driver documentation.
 const (
 	srcLists    = "Supporting Command Lists"
 	srcDiagram  = "Supporting Command Lists, state diagram of command-list handles"
@@ -52,12 +52,12 @@ const (
 	srcRelocate = "PFND3D10DDI_RELOCATEDEVICEFUNCS; Supporting Threading, Command Lists, and 3D Pipeline"
 )
 
-// All returns every rule, in the order in which tools list them.
+// All returns all rules, in the order of tools and documents.
 func All() []Rule {
 	return slices.Concat(listRules(), threadRules(), sizeRules(), errorRules(), handleRules(), refreshRules(), memoryRules(), mapRules())
 }
 
-// Named returns the rule of that name. The error wraps ErrName, with all names.
+// Named returns the rule with the given name. The error wraps ErrName and lists all names.
 func Named(name string) (Rule, error) {
 	var names []string
 	for _, r := range All() {
@@ -71,48 +71,48 @@ func Named(name string) (Rule, error) {
 
 func listRules() []Rule {
 	return []Rule{
-		{Name: "list-state", Title: "A command-list handle takes the transitions of the state diagram, and no others.", Fault: Runtime, Source: srcDiagram,
+		{Name: "list-state", Title: "A command-list handle follows only the transitions of the state diagram.", Fault: Runtime, Source: srcDiagram,
 			Catches: "CommandListExecute of a handle that is not valid; RecycleDestroyCommandList of one that is not valid; RecycleCommandList of one that is not retired; RecycleCreateCommandList of one that is not in the cache of its context.",
 			Example: "pfnCommandListExecute: command list 12 is retired, want valid"},
-		{Name: "list-context", Title: "A retired command list goes back to the deferred context that made it.", Fault: Runtime, Source: srcSmall,
-			Catches: "RecycleCommandList on another deferred context; RecycleCreateCommandList for another one.",
+		{Name: "list-context", Title: "A retired command list returns to the deferred context that created it.", Fault: Runtime, Source: srcSmall,
+			Catches: "RecycleCommandList or RecycleCreateCommandList on another deferred context.",
 			Example: "pfnRecycleCommandList: command list 12 is of context 3, not of context 4"},
-		{Name: "context-state", Title: "After its list is made or abandoned, a deferred context's handles are closed, and it is recycled or destroyed.", Fault: Runtime, Source: srcLists,
-			Catches: "any other function on it, but unbinding after AbandonCommandList; a list, an abandonment, a recycling or a destruction in the wrong state.",
-			Example: "pfnResourceCopy: context 3 has its list made, want it closed and recycled or destroyed"},
-		{Name: "context-open", Title: "A deferred context is recycled or destroyed when no handle is open in it.", Fault: Runtime, Source: srcLists + ", destruction sequence",
-			Catches: "RecycleCreateDeferredContext and DestroyDevice with local handles left.",
+		{Name: "context-state", Title: "After its list is created or abandoned, a deferred context's handles are closed and the context is recycled or destroyed.", Fault: Runtime, Source: srcLists,
+			Catches: "any other function on the context, except unbinding after AbandonCommandList; creation of a list, abandonment, recycling or destruction in the wrong state.",
+			Example: "pfnResourceCopy: context 3 has its list created, want its handles closed, then a recycle or destroy call"},
+		{Name: "context-open", Title: "A deferred context has no open handles when it is recycled or destroyed.", Fault: Runtime, Source: srcLists + ", destruction sequence",
+			Catches: "RecycleCreateDeferredContext or DestroyDevice with open local handles.",
 			Example: "pfnRecycleCreateDeferredContext: context 3 has 2 handles open"},
 		{Name: "abandon-bound", Title: "After AbandonCommandList handles are unbound before they are closed.", Fault: Runtime, Source: srcLists + ", abandonment sequence",
-			Catches: "a close of a local handle that an abandoned context has bound.",
+			Catches: "closing a local handle that is bound to an abandoned context.",
 			Example: "pfnDestroyResource: resource 7 is bound to context 3, which was abandoned"},
-		{Name: "list-open-work", Title: "A list is made when queries are ended and resources unmapped.", Fault: Runtime, Source: srcLists,
-			Catches: "CreateCommandList and RecycleCreateCommandList of a deferred context with a begun query or a mapped resource.",
+		{Name: "list-open-work", Title: "A list is created only when all queries are ended and all resources unmapped.", Fault: Runtime, Source: srcLists,
+			Catches: "CreateCommandList or RecycleCreateCommandList for a deferred context with a begun query or a mapped resource.",
 			Example: "pfnCreateCommandList: context 3 has 1 resource mapped"},
-		{Name: "execute-mapped", Title: "A list that recorded the map of a resource is not executed where that is mapped.", Fault: Runtime, Source: srcLists,
+		{Name: "execute-mapped", Title: "A list that maps a resource is not executed on a context that has it mapped.", Fault: Runtime, Source: srcLists,
 			Catches: "CommandListExecute on a context that has mapped a subresource that the list maps.",
 			Example: "pfnCommandListExecute: command list 12 maps subresource 0 of resource 7, which context 1 has mapped"},
-		{Name: "execute-begun", Title: "A list that began or ended a query is not executed where that is only begun.", Fault: Runtime, Source: srcLists,
-			Catches: "CommandListExecute on a context that has begun a query that the list began or ended.",
+		{Name: "execute-begun", Title: "A list that begins or ends a query is not executed on a context that has begun it.", Fault: Runtime, Source: srcLists,
+			Catches: "CommandListExecute on a context that has begun a query that the list begins or ends.",
 			Example: "pfnCommandListExecute: command list 12 uses query 9, which context 1 has begun"},
 	}
 }
 
 func threadRules() []Rule {
 	return []Rule{
-		{Name: "context-overlap", Title: "One call at a time runs on a context.", Fault: Runtime, Source: srcThreads,
-			Catches: "a function of a context's thread that starts while another thread is in one: so RecycleCommandList and CreateCommandList off the deferred context's thread, immediate functions from two threads, CreateResource of a primary.",
+		{Name: "context-overlap", Title: "Only one call at a time runs on a context.", Fault: Runtime, Source: srcThreads,
+			Catches: "a function of the context's thread that is entered while another thread is in one: for example RecycleCommandList or CreateCommandList on a thread other than the deferred context's, functions of the immediate context on two threads, or CreateResource of a primary.",
 			Example: "pfnRecycleCommandList: thread 1:2 is in pfnResourceCopy on context 3"},
-		{Name: "free-threaded", Title: "Without CapsFreeThreaded one call at a time runs on a device.", Fault: Runtime, Source: srcThreads,
-			Catches: "a function other than Calc* that starts while another thread is in one.",
+		{Name: "free-threaded", Title: "Without CapsFreeThreaded, only one call at a time runs on a device.", Fault: Runtime, Source: srcThreads,
+			Catches: "a function other than Calc* that is entered while another thread is in one.",
 			Example: "pfnCreateResource: thread 1:2 is in pfnFlush, and the driver is not free-threaded"},
-		{Name: "reentered", Title: "In a callback the runtime calls the driver only to refresh state.", Fault: Runtime, Source: srcRefresh,
-			Catches: "a driver function that starts in a callback that is not a state refresh.",
+		{Name: "reentered", Title: "The runtime calls the driver from a callback only to refresh state.", Fault: Runtime, Source: srcRefresh,
+			Catches: "a driver function that is entered in a callback other than a state refresh.",
 			Example: "pfnFlush: called in pfnLockCb"},
-		{Name: "callback-outside", Title: "Callbacks are for functions of the driver that are running.", Fault: Driver, Source: srcThreads,
+		{Name: "callback-outside", Title: "The driver makes callbacks only while one of its functions runs on the thread.", Fault: Driver, Source: srcThreads,
 			Catches: "a callback on a thread that is in no function of the driver.",
 			Example: "pfnLockCb: no function of the driver runs on thread 1:2"},
-		{Name: "submit-place", Title: "Command buffers are submitted on the immediate context's thread, presents in Present.", Fault: Driver, Source: srcSubmit,
+		{Name: "submit-place", Title: "RenderCb is called on the immediate context's thread, and PresentCb in Present.", Fault: Driver, Source: srcSubmit,
 			Catches: "RenderCb in a free-threaded function or one of a deferred context; PresentCb outside Present.",
 			Example: "pfnRenderCb: in pfnCreateResource, want a function of the immediate context's thread"},
 	}
@@ -120,17 +120,17 @@ func threadRules() []Rule {
 
 func sizeRules() []Rule {
 	return []Rule{
-		{Name: "size-private", Title: "Private memory has the size that the driver has answered.", Fault: Runtime, Source: srcHandles,
-			Catches: "a Create function whose handle has memory of another size than the Calc function of its kind has returned on that thread, or CalcDeferredContextHandleSize for the object that is opened; a Calc function that was not asked.",
+		{Name: "size-private", Title: "Private memory has the size that the driver returned.", Fault: Runtime, Source: srcHandles,
+			Catches: "a Create function whose handle has a size different from the one that the Calc function of its kind returned on that thread, or, for an open, CalcDeferredContextHandleSize for the object; a Create function without a call of the Calc function.",
 			Example: "pfnCreateResource: resource 7 has 8 bytes of private memory, want 12"},
-		{Name: "size-varies", Title: "The size of a handle stays.", Fault: Driver, Source: srcSmall,
-			Catches: "CalcDeferredContextHandleSize that answers otherwise for the same handle.",
-			Example: "pfnCalcDeferredContextHandleSize: 24 for resource 7, 16 before"},
-		{Name: "size-check", Title: "CheckDeferredContextHandleSizes answers the same each time.", Fault: Driver, Source: srcLocal,
-			Catches: "another count, or another content of what it fills.",
-			Example: "pfnCheckDeferredContextHandleSizes: 3 sizes, 4 before"},
-		{Name: "size-member", Title: "The size of a local handle is one that CheckDeferredContextHandleSizes has named.", Fault: Driver, Source: srcLocal,
-			Catches: "an answer of CalcDeferredContextHandleSize that is not in the table for its type.",
+		{Name: "size-varies", Title: "The size of a handle does not change.", Fault: Driver, Source: srcSmall,
+			Catches: "CalcDeferredContextHandleSize that returns another size for the same handle.",
+			Example: "pfnCalcDeferredContextHandleSize: 24 for resource 7, want 16 as before"},
+		{Name: "size-check", Title: "CheckDeferredContextHandleSizes returns the same each time.", Fault: Driver, Source: srcLocal,
+			Catches: "a different count or a different table.",
+			Example: "pfnCheckDeferredContextHandleSizes: 3 sizes, want 4 as before"},
+		{Name: "size-member", Title: "The size of a local handle is in the table of CheckDeferredContextHandleSizes.", Fault: Driver, Source: srcLocal,
+			Catches: "a size returned by CalcDeferredContextHandleSize that is not in the table for the type.",
 			Example: "pfnCalcDeferredContextHandleSize: 20 for a resource, want one of [16 24]"},
 	}
 }
@@ -138,51 +138,51 @@ func sizeRules() []Rule {
 func errorRules() []Rule {
 	return []Rule{
 		{Name: "error-status", Title: "A function reports only errors of its category.", Fault: Driver, Source: srcErrors,
-			Catches: "SetErrorCb with a result that the running function may not report on its context: D3DDDIERR_DEVICEREMOVED is for all but Check and Calc functions and CreateDevice; E_OUTOFMEMORY for creates, maps, data movement, CommandListExecute and what a deferred context records; DXGI_DDI_ERR_WASSTILLDRAWING for QueryGetData and maps that may not wait.",
+			Catches: "SetErrorCb with a result that the running function may not report on its context: all functions except Check, Calc and CreateDevice may report D3DDDIERR_DEVICEREMOVED; creates, maps, data movement, CommandListExecute and functions that a deferred context records may report E_OUTOFMEMORY; QueryGetData and maps with DO_NOT_WAIT may report DXGI_DDI_ERR_WASSTILLDRAWING.",
 			Example: "pfnFlush: reports E_INVALIDARG, may report D3DDDIERR_DEVICEREMOVED"},
 		{Name: "error-success", Title: "Success is not reported.", Fault: Driver, Source: srcErrors,
 			Catches: "SetErrorCb with a result that is not an error.",
 			Example: "pfnFlush: reports S_OK"},
-		{Name: "error-outside", Title: "Errors are reported by functions that are running.", Fault: Driver, Source: srcErrors,
+		{Name: "error-outside", Title: "Errors are reported only while a driver function runs on the thread.", Fault: Driver, Source: srcErrors,
 			Catches: "SetErrorCb on a thread that is in no function of the driver.",
 			Example: "pfnSetErrorCb: no function of the driver runs on thread 1:2"},
-		{Name: "error-layer", Title: "Errors go to the core layer of the context that they are about.", Fault: Driver, Source: srcLocal,
-			Catches: "SetErrorCb with the handle of another core layer: the device's is that of the immediate context, of free-threaded functions and of the Create functions of deferred contexts.",
+		{Name: "error-layer", Title: "Errors are reported to the core layer of the context that they concern.", Fault: Driver, Source: srcLocal,
+			Catches: "SetErrorCb with the handle of another core layer. The device's core layer is for the immediate context, free-threaded functions and the Create functions of deferred contexts.",
 			Example: "pfnResourceCopy: on context 3, but the error goes to the core layer of context 1"},
-		{Name: "error-create-layer", Title: "Create functions of a deferred context report to the device's core layer.", Fault: Driver, Warning: true, Source: srcLocal,
+		{Name: "error-create-layer", Title: "Create functions of a deferred context report errors to the device's core layer.", Fault: Driver, Warning: true, Source: srcLocal,
 			Catches: "a Create function of a deferred context that reports to the context's own core layer.",
 			Example: "pfnCreateResource: an error of an open goes to the core layer of context 3, not to the device's"},
-		{Name: "recycle-result", Title: "The Recycle functions return E_OUTOFMEMORY and do not report it.", Fault: Driver, Source: srcSmall,
-			Catches: "RecycleCreateCommandList and RecycleCreateDeferredContext that return anything but S_OK and E_OUTOFMEMORY, or report E_OUTOFMEMORY through SetErrorCb.",
+		{Name: "recycle-result", Title: "The Recycle functions return E_OUTOFMEMORY instead of reporting it.", Fault: Driver, Source: srcSmall,
+			Catches: "RecycleCreateCommandList or RecycleCreateDeferredContext that returns anything except S_OK and E_OUTOFMEMORY, or reports E_OUTOFMEMORY through SetErrorCb.",
 			Example: "pfnRecycleCreateCommandList: returns E_FAIL, want S_OK or E_OUTOFMEMORY"},
 	}
 }
 
 func handleRules() []Rule {
 	return []Rule{
-		{Name: "handle-unknown", Title: "Handles are of objects that were made, and of the right kind.", Fault: Runtime, Source: srcHandles,
-			Catches: "a device, context or object handle that no Create function has made, one of another kind, and none where one is needed.",
+		{Name: "handle-unknown", Title: "Handles refer to created objects of the right kind.", Fault: Runtime, Source: srcHandles,
+			Catches: "a device, context or object handle that was never created, has another kind, or is missing.",
 			Example: "pfnResourceCopy: resource handle was never created"},
 		{Name: "handle-destroyed", Title: "A destroyed handle is not used.", Fault: Runtime, Source: srcHandles,
-			Catches: "use and second destruction of an object or a context.",
+			Catches: "use or second destruction of an object or a context.",
 			Example: "pfnDestroyResource: resource 7 is destroyed"},
 		{Name: "handle-failed", Title: "A handle whose creation reported an error is neither used nor destroyed.", Fault: Runtime, Source: srcErrors,
-			Catches: "use and destruction of an object, list or context after a failed Create function.",
+			Catches: "use or destruction of an object, list or context after its Create function failed.",
 			Example: "pfnDestroyCommandList: command list 12 failed to be created"},
-		{Name: "handle-foreign", Title: "A context gets handles of its own.", Fault: Runtime, Source: srcLocal,
-			Catches: "a handle of another device; the device's handle on a deferred context, RecycleCommandList apart; a local handle on the immediate context or on another deferred one; a function that the context does not have.",
+		{Name: "handle-foreign", Title: "A context gets only handles that belong to it.", Fault: Runtime, Source: srcLocal,
+			Catches: "a handle of another device; the device's handle on a deferred context, except in RecycleCommandList; a local handle on the immediate context or on another deferred one; a function that the context lacks.",
 			Example: "pfnResourceCopy: resource 7 is the device's, not local to context 3"},
-		{Name: "handle-reused", Title: "A living handle is not created again.", Fault: Runtime, Source: srcHandles,
-			Catches: "a Create function with a handle that was created and not destroyed.",
+		{Name: "handle-reused", Title: "A live handle is not created again.", Fault: Runtime, Source: srcHandles,
+			Catches: "a Create function with a handle that was created and not yet destroyed.",
 			Example: "pfnCreateResource: resource 7 exists"},
-		{Name: "handle-leak", Title: "A device is destroyed after all that it made.", Fault: Runtime, Source: srcHandles,
-			Catches: "DestroyDevice with objects, command lists or deferred contexts left.",
+		{Name: "handle-leak", Title: "A device is destroyed after all its objects.", Fault: Runtime, Source: srcHandles,
+			Catches: "DestroyDevice while objects, command lists or deferred contexts exist.",
 			Example: "pfnDestroyDevice: leaves resource 7 and 2 others"},
-		{Name: "view-order", Title: "A resource is made or opened before its views and destroyed or closed after them.", Fault: Runtime, Source: srcLocal,
-			Catches: "a view that is opened in a deferred context in which its resource is not, and a resource that is destroyed or closed with views left.",
+		{Name: "view-order", Title: "A resource is created or opened before its views and destroyed or closed after them.", Fault: Runtime, Source: srcLocal,
+			Catches: "opening a view in a deferred context where its resource is not open; destroying or closing a resource that still has views.",
 			Example: "pfnDestroyResource: resource 7 has 1 view"},
-		{Name: "local-open", Title: "A local handle is opened once, with the object's driver handle and nothing else.", Fault: Runtime, Source: srcLocal,
-			Catches: "a Create function of a deferred context whose runtime handle is not the device's driver handle of a living object of the kind, one for an object that is open in the context, and arguments beyond the local handle of a view's resource.",
+		{Name: "local-open", Title: "A local handle is opened once, with only the object's driver handle.", Fault: Runtime, Source: srcLocal,
+			Catches: "a Create function of a deferred context whose runtime handle is not the device's driver handle of a live object of the kind; an open of an object that is already open in the context; arguments other than the local handle of a view's resource.",
 			Example: "pfnCreateResource: resource 7 is open in context 3"},
 		{Name: "local-outlives", Title: "The device's handle is destroyed after the local ones.", Fault: Runtime, Source: srcLocal,
 			Catches: "destruction or retirement of an object that is open in a deferred context.",
@@ -192,50 +192,50 @@ func handleRules() []Rule {
 
 func refreshRules() []Rule {
 	return []Rule{
-		{Name: "refresh-stale", Title: "A state refresh shows what is bound.", Fault: Runtime, Source: srcLists + "; " + srcRefresh,
-			Catches: "a Set function in a state-refresh callback that carries something else, or leaves out a slot that was asked for. Bound is: in a Set function the new state; in CommandListExecute the old one, and nothing after it; in CreateCommandList and RecycleCreateCommandList the deferred context's, and nothing after it; after AbandonCommandList what is not unbound yet.",
+		{Name: "refresh-stale", Title: "A state refresh sets the bound state.", Fault: Runtime, Source: srcLists + "; " + srcRefresh,
+			Catches: "a Set function in a state-refresh callback that sets other state or omits a requested slot. The bound state is the new state in a Set function; the old state in CommandListExecute, and empty afterwards; the deferred context's state in CreateCommandList and RecycleCreateCommandList, and empty afterwards; after AbandonCommandList the state that is not yet unbound.",
 			Example: "pfnPsSetConstantBuffers: slot 2 has none in pfnStatePsConstBufCb, want resource 7"},
 		{Name: "refresh-function", Title: "A state refresh calls the function that sets that state, on that context.", Fault: Runtime, Source: srcRefresh,
 			Catches: "another function, or another context, in a state-refresh callback.",
 			Example: "pfnSetViewports: called in pfnStateRsScissorCb, want pfnSetScissorRects"},
-		{Name: "refresh-place", Title: "State is refreshed on the thread of its context.", Fault: Driver, Source: srcRefresh,
-			Catches: "a state-refresh callback, or PerformAmortizedProcessingCb, with the core layer of a context that the running function is not a call on, and from a free-threaded or Calc function.",
+		{Name: "refresh-place", Title: "State is refreshed on the context's thread.", Fault: Driver, Source: srcRefresh,
+			Catches: "a state-refresh callback or PerformAmortizedProcessingCb with the core layer of a context other than the running function's, or from a free-threaded or Calc function.",
 			Example: "pfnStateIaIndexBufCb: in pfnCreateResource, which is not on context 1's thread"},
-		{Name: "refresh-range", Title: "A refreshed range is one of slots that exist.", Fault: Driver, Source: srcRefresh,
-			Catches: "a base that is no slot, a count below -1, an end beyond the last slot: such as base and count in the wrong order.",
+		{Name: "refresh-range", Title: "A refreshed range contains only existing slots.", Fault: Driver, Source: srcRefresh,
+			Catches: "a base that is not a slot, a count below -1, or an end after the last slot; for example base and count in the wrong order.",
 			Example: "pfnStateHsConstBufCb: base 14, count 0 of 14 slots"},
-		{Name: "refresh-amortized", Title: "PerformAmortizedProcessingCb comes after a submission, before state is refreshed.", Fault: Driver, Source: srcChanges,
-			Catches: "a state-refresh callback on the immediate context after RenderCb, without PerformAmortizedProcessingCb between them.",
+		{Name: "refresh-amortized", Title: "After a submission PerformAmortizedProcessingCb is called before state is refreshed.", Fault: Driver, Source: srcChanges,
+			Catches: "a state-refresh callback on the immediate context after RenderCb without PerformAmortizedProcessingCb in between.",
 			Example: "pfnStateOmRenderTargetsCb: context 1 has submitted since pfnPerformAmortizedProcessingCb"},
 	}
 }
 
 func memoryRules() []Rule {
 	return []Rule{
-		{Name: "private-runtime", Title: "The runtime leaves private memory alone.", Fault: Runtime, Source: srcHandles + "; " + srcSmall,
-			Catches: "bytes that changed while no function of the driver ran, from the return of one to the next that gets the object: so also from RecycleDestroyCommandList to RecycleCreateCommandList.",
+		{Name: "private-runtime", Title: "The runtime does not change private memory.", Fault: Runtime, Source: srcHandles + "; " + srcSmall,
+			Catches: "bytes that changed while no driver function ran, from the return of a function that got the object to the entry of the next one, for example from RecycleDestroyCommandList to RecycleCreateCommandList.",
 			Example: "pfnResourceCopy: byte 4 of the private memory of resource 7 went from 0x01 to 0xa5 and no function of the driver ran"},
-		{Name: "private-outside", Title: "The driver writes an object's private memory in functions that get the object.", Fault: Either, Source: srcOurs,
-			Catches: "bytes that changed between two functions that get the object or its view. A submission, Flush, Present, CommandListExecute and the making and abandoning of a list may write to all that belongs to their context.",
+		{Name: "private-outside", Title: "The driver writes an object's private memory only in functions that get the object.", Fault: Either, Source: srcOurs,
+			Catches: "bytes that changed between two functions that get the object or its view. A submission, Flush, Present, CommandListExecute and the creation or abandonment of a list may write to every object of their context.",
 			Example: "pfnResourceCopy: byte 4 of the private memory of resource 7 went from 0x01 to 0xa5 outside of its functions"},
-		{Name: "private-moved", Title: "Private memory stays where it is, and as large.", Fault: Either, Source: srcSmall,
-			Catches: "a handle whose memory is another, or of another size, than at its creation: looked at before and after each function that gets it.",
-			Example: "pfnRecycleCreateCommandList: the private memory of command list 12 has 32 bytes, 48 at its creation"},
-		{Name: "private-spare", Title: "Private memory ends where its size says.", Fault: Runtime, Source: srcOurs,
-			Catches: "memory with room behind it at a Create function, through which a driver would reach what belongs to another.",
+		{Name: "private-moved", Title: "Private memory keeps its address and size.", Fault: Either, Source: srcSmall,
+			Catches: "a handle whose memory has another address or size than at its creation, checked before and after each function that gets the handle.",
+			Example: "pfnRecycleCreateCommandList: the private memory of command list 12 has 32 bytes, want 48 as at its creation"},
+		{Name: "private-spare", Title: "Private memory has no spare capacity.", Fault: Runtime, Source: srcOurs,
+			Catches: "memory with capacity beyond its size at a Create function, through which a driver could reach memory of others.",
 			Example: "pfnCreateResource: resource 7 has 12 bytes of private memory in room for 64"},
-		{Name: "table-excluded", Title: "The table of a deferred context lacks what deferred contexts cannot do.", Fault: Driver, Source: srcExclude,
-			Catches: "an entry that is not nil after CreateDeferredContext or RecycleCreateDeferredContext and belongs to immediate contexts only.",
+		{Name: "table-excluded", Title: "The table of a deferred context lacks functions of immediate contexts.", Fault: Driver, Source: srcExclude,
+			Catches: "an entry for immediate contexts only that is not nil after CreateDeferredContext or RecycleCreateDeferredContext.",
 			Example: "pfnCreateDeferredContext: pfnFlush is not nil"},
-		{Name: "table-missing", Title: "Tables have the entries that the capabilities promise.", Fault: Driver, Source: srcLists,
-			Catches: "a driver with CapsCommandListsBuild2 that leaves an entry for command lists nil in a device's table, or one that records in a deferred context's.",
+		{Name: "table-missing", Title: "Tables have all entries that the capabilities require.", Fault: Driver, Source: srcLists,
+			Catches: "a driver with CapsCommandListsBuild2 that leaves a command-list entry nil in a device's table, or a recording entry nil in a deferred context's table.",
 			Example: "pfnCreateDevice: pfnRecycleCreateCommandList is nil"},
-		{Name: "table-relocate", Title: "RelocateDeviceFuncs leaves the free-threaded entries alone.", Fault: Driver, Source: srcRelocate,
-			Catches: "a Create, Destroy, Calc or Check entry that is another after RelocateDeviceFuncs than before it: another thread may be calling it.",
+		{Name: "table-relocate", Title: "RelocateDeviceFuncs does not change the free-threaded entries.", Fault: Driver, Source: srcRelocate,
+			Catches: "a Create, Destroy, Calc or Check entry that RelocateDeviceFuncs replaces while another thread may be calling it.",
 			Example: "pfnRelocateDeviceFuncs: pfnCalcPrivateResourceSize has changed"},
-		{Name: "caps-threading", Title: "CapsCommandListsBuild2 needs CapsFreeThreaded.", Fault: Driver, Source: srcThreads,
-			Catches: "GetCaps that answers CapsThreading with the one and without the other.",
-			Example: "pfnGetCaps: reports command lists without free threading"},
+		{Name: "caps-threading", Title: "CapsCommandListsBuild2 requires CapsFreeThreaded.", Fault: Driver, Source: srcThreads,
+			Catches: "GetCaps that returns CapsThreading with CapsCommandListsBuild2 but without CapsFreeThreaded.",
+			Example: "pfnGetCaps: reports CapsCommandListsBuild2 without CapsFreeThreaded"},
 	}
 }
 
@@ -244,8 +244,8 @@ func mapRules() []Rule {
 		{Name: "map-discard", Title: "The first map of a resource in a list discards it.", Fault: Runtime, Source: srcIntro,
 			Catches: "DynamicIABufferMapNoOverwrite on a deferred context before a MapDiscard of the same handle.",
 			Example: "pfnDynamicIABufferMapNoOverwrite: resource 7 was not discarded in this list"},
-		{Name: "map-state", Title: "A subresource is mapped once, and unmapped by the function of its family.", Fault: Runtime, Source: srcIntro,
-			Catches: "a map of what is mapped, an unmap of what is not, one by a function of another family; a map function that the usage and the bindings of the resource do not call for.",
+		{Name: "map-state", Title: "A subresource is mapped at most once at a time and unmapped by the same family of functions.", Fault: Runtime, Source: srcIntro,
+			Catches: "a map of a mapped subresource; an unmap of an unmapped one or by a function of another family; a map function that does not match the usage and bindings of the resource.",
 			Example: "pfnDynamicIABufferUnmap: subresource 0 of resource 7 is not mapped"},
 	}
 }
