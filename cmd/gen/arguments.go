@@ -208,7 +208,7 @@ func (v *valuer) file() ([]byte, error) {
 	for _, p := range []string{"", "/dxgi", "/kmddi", "/umddi"} {
 		fmt.Fprintf(&out, "\t\"%sruntime/ddi%s\"\n", modulePath, p)
 	}
-	out.WriteString(")\n\n// value shows an argument or a result that is no scalar, and reports whether it\n// knows the type.\n")
+	out.WriteString(")\n\n// value shows an argument or a result that is not a scalar, and reports whether it\n// knows the type.\n")
 	out.WriteString("func (e *encoder) value(v any) bool {\n\tswitch v := v.(type) {\n")
 	for _, n := range slices.Sorted(maps.Keys(v.cases)) {
 		fmt.Fprintf(&out, "\tcase %s:\n%s", n, v.cases[n])

@@ -12,8 +12,8 @@ import (
 func TestRulesDoc(t *testing.T) {
 	got := lines(t, rulesDoc)
 	for _, want := range []string{
-		"| [`list-state`](#list-state) | runtime | A command-list handle takes the transitions of the state diagram, and no others. |",
-		"| [`error-create-layer`](#error-create-layer) | driver, warning | Create functions of a deferred context report to the device's core layer. |",
+		"| [`list-state`](#list-state) | runtime | A command-list handle follows only the transitions of the state diagram. |",
+		"| [`error-create-layer`](#error-create-layer) | driver, warning | Create functions of a deferred context report errors to the device's core layer. |",
 		"| source | Supporting Command Lists, state diagram of command-list handles |",
 		"| example | `pfnFlush: reports S_OK` |",
 		"| violation | is counted and printed at the end |",

@@ -88,7 +88,7 @@ func tableFields(dir, name string) ([]*ast.Field, error) {
 }
 
 func writeTable(out *bytes.Buffer, t tableSpec, fields []*ast.Field) {
-	fmt.Fprintf(out, "\n// wrap%s returns a table that calls f's functions, as they are at each call, and lets h see it.\n", t.name)
+	fmt.Fprintf(out, "\n// wrap%s returns a table whose functions call the current functions of f and h around them.\n", t.name)
 	fmt.Fprintf(out, "func wrap%s(f *%s.%s, h Hook) *%s.%s {\n\tw := *f\n", t.name, t.pkg, t.name, t.pkg, t.name)
 	for _, field := range fields {
 		ft, ok := field.Type.(*ast.FuncType)
@@ -111,7 +111,7 @@ const deferredTable = "DeviceFuncs"
 // writeSame writes the function that says whether two tables have the same
 // entries.
 func writeSame(out *bytes.Buffer, t tableSpec, fields []*ast.Field) {
-	fmt.Fprintf(out, "\n// same%s says whether a and b are nil in the same entries.\n", t.name)
+	fmt.Fprintf(out, "\n// same%s reports whether a and b are nil in the same entries.\n", t.name)
 	fmt.Fprintf(out, "func same%s(a, b *%s.%s) bool {\n\treturn ", t.name, t.pkg, t.name)
 	sep := ""
 	for _, field := range fields {
