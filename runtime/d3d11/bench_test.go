@@ -55,7 +55,7 @@ func (k *fakeKernel) thunks() kmt.Thunks {
 	}
 }
 
-// bench is a device over fakes.
+// bench is a device with a fake driver and kernel.
 type bench struct {
 	*testing.T
 	drv  *fakeDriver
@@ -63,13 +63,13 @@ type bench struct {
 	dev  *Device
 	ctx  *Context
 
-	breaks []string // rules of the verifier that the test has the driver break
+	breaks []string // verifier rules that the driver may break in the test
 }
 
-// newBench makes a device; in the tests under TestNatively the driver has command
-// lists. At the end of the test the driver must have seen no broken rule, nor the
-// verifier, but for those in breaks and, if the device was removed because of the
-// driver, others that are the driver's to keep. Nothing may be left.
+// newBench creates a device; in the tests under TestNatively the driver
+// supports command lists. At the end of the test neither the driver nor the
+// verifier may have seen a broken rule, except those in breaks and, if the
+// driver caused removal, other rules for the driver. No object may be left.
 func newBench(t *testing.T, change ...func(*fakeDriver, *Config)) *bench {
 	t.Helper()
 	b := &bench{T: t, drv: newFakeDriver(), kern: &fakeKernel{}}
@@ -104,7 +104,8 @@ func newBench(t *testing.T, change ...func(*fakeDriver, *Config)) *bench {
 	return b
 }
 
-// buffer makes a buffer of 16 bytes that hold 0 to 15 if it is not dynamic.
+// buffer creates a buffer of 16 bytes. A buffer that is not dynamic contains 0
+// to 15.
 func (b *bench) buffer(usage Usage, bind, access uint32) *Buffer {
 	b.Helper()
 	var init *SubresourceData
@@ -122,7 +123,7 @@ func (b *bench) dynamic(bind uint32) *Buffer { return b.buffer(UsageDynamic, bin
 
 func (b *bench) staging(access uint32) *Buffer { return b.buffer(UsageStaging, 0, access) }
 
-// texture makes a render target.
+// texture creates a render target.
 func (b *bench) texture(w, h, mips, layers uint32, f dxgi.Format) *Texture2D {
 	b.Helper()
 	t, err := b.dev.CreateTexture2D(Texture2DDesc{Width: w, Height: h, MipLevels: mips, ArraySize: layers, Format: f,
@@ -152,7 +153,7 @@ func (b *bench) finish(c *Context, restore bool) *CommandList {
 	return l
 }
 
-// ramp returns n bytes that count up from first.
+// ramp returns n bytes counting up from first.
 func ramp(first byte, n int) []byte {
 	p := make([]byte, n)
 	for i := range p {

@@ -6,18 +6,19 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// The bind functions change the state and tell the driver, if the context is
-// one of the driver's, in this order: open the handles that come, hold the
-// objects, call the driver, drop those that go. So the driver never has a
-// destroyed object bound, on a removed device neither, and a refresh of state
-// in the call shows the new state, and before it the old.
+// The bind functions change the state and, if the driver records for the
+// context, call the driver. They first open the handles of the new objects and
+// hold the objects, then call the driver, and finally drop the old objects. The
+// driver therefore never has a destroyed object bound, even on a removed
+// device. A state refresh in the call shows the new state, and one before the
+// call the old state.
 //
-// The send functions tell the driver a part of the state as it is.
+// The send functions pass one part of the current state to the driver.
 
 func (c *Context) bindTopology(t Topology) {
 	c.state.topology = t
 	c.state.set |= groupTopology
-	if c.calls() {
+	if c.callsDriver() {
 		c.sendTopology()
 	}
 }
@@ -28,9 +29,9 @@ func (c *Context) sendTopology() {
 	c.end()
 }
 
-// openBuffers opens the handles of buffers.
+// openBuffers opens the handles of bufs.
 func (c *Context) openBuffers(bufs []*Buffer) {
-	if !c.deferred || !c.calls() {
+	if !c.deferred || !c.callsDriver() {
 		return
 	}
 	for _, b := range bufs {
@@ -38,29 +39,29 @@ func (c *Context) openBuffers(bufs []*Buffer) {
 	}
 }
 
-// replace binds b in *slot, and keeps what goes as number i.
+// replace binds b in *slot and remembers the old buffer as number i.
 func (c *Context) replace(i int, slot **Buffer, b *Buffer) {
 	c.old[i] = nil
 	if *slot != nil {
 		c.old[i] = &(*slot).child
 	}
 	if b != nil {
-		c.keep(&b.child, umddi.HandleResource)
+		c.holdBound(&b.child, umddi.HandleResource)
 	}
 	*slot = b
 }
 
-// dropOld drops the first n objects that a bind function has replaced.
+// dropOld drops the first n objects that a bind function replaced.
 func (c *Context) dropOld(n int) {
 	for i, o := range c.old[:n] {
 		if o != nil {
 			c.old[i] = nil
-			c.letGo(o)
+			c.dropBound(o)
 		}
 	}
 }
 
-// bufferHandles puts the handles of buffers into to.
+// bufferHandles stores the handles of bufs in to.
 func (c *Context) bufferHandles(to []umddi.HResource, bufs []*Buffer) []umddi.HResource {
 	for i, b := range bufs {
 		to[i] = c.resourceHandle(b.core())
@@ -77,7 +78,7 @@ func (c *Context) bindVertexBuffers(start int, bufs []*Buffer, strides, offsets 
 	copy(c.state.strides[start:], strides)
 	copy(c.state.offsets[start:], offsets)
 	c.state.set |= groupVertex
-	if c.calls() {
+	if c.callsDriver() {
 		c.sendVertexBuffers(start, n)
 	}
 	c.dropOld(n)
@@ -86,7 +87,7 @@ func (c *Context) bindVertexBuffers(start int, bufs []*Buffer, strides, offsets 
 func (c *Context) sendVertexBuffers(start, n int) {
 	s := &c.state
 	handles := c.bufferHandles(c.args.buffers[:], s.vertex[start:start+n])
-	if !c.calls() {
+	if !c.callsDriver() {
 		return
 	}
 	c.shown |= groupVertex
@@ -96,14 +97,14 @@ func (c *Context) sendVertexBuffers(start, n int) {
 }
 
 func (c *Context) bindIndexBuffer(b *Buffer, f dxgi.Format, offset uint32) {
-	if c.calls() {
+	if c.callsDriver() {
 		c.resourceHandle(b.core())
 	}
 	c.replace(0, &c.state.index, b)
 	c.state.indexFormat = f
 	c.state.indexOffset = offset
 	c.state.set |= groupIndex
-	if c.calls() {
+	if c.callsDriver() {
 		c.sendIndexBuffer()
 	}
 	c.dropOld(1)
@@ -112,7 +113,7 @@ func (c *Context) bindIndexBuffer(b *Buffer, f dxgi.Format, offset uint32) {
 func (c *Context) sendIndexBuffer() {
 	s := &c.state
 	h := c.resourceHandle(s.index.core())
-	if !c.calls() {
+	if !c.callsDriver() {
 		return
 	}
 	c.shown |= groupIndex
@@ -145,7 +146,7 @@ func (c *Context) bindConstantBuffers(st stage, start int, bufs []*Buffer) {
 		c.replace(i, &c.state.constant[st][start+i], b)
 	}
 	c.state.set |= groupConstant << st
-	if c.calls() {
+	if c.callsDriver() {
 		c.sendConstantBuffers(st, start, n)
 	}
 	c.dropOld(n)
@@ -153,7 +154,7 @@ func (c *Context) bindConstantBuffers(st stage, start int, bufs []*Buffer) {
 
 func (c *Context) sendConstantBuffers(st stage, start, n int) {
 	handles := c.bufferHandles(c.args.buffers[:], c.state.constant[st][start:start+n])
-	if !c.calls() {
+	if !c.callsDriver() {
 		return
 	}
 	c.shown |= groupConstant << st
@@ -161,10 +162,10 @@ func (c *Context) sendConstantBuffers(st stage, start, n int) {
 	c.end()
 }
 
-// bindRenderTargets binds views and unbinds the slots above. The driver always
+// bindRenderTargets binds views and unbinds the higher slots. The driver always
 // gets all slots.
 func (c *Context) bindRenderTargets(views []*RenderTargetView) {
-	if c.deferred && c.calls() {
+	if c.deferred && c.callsDriver() {
 		for _, v := range views {
 			c.viewHandle(v)
 		}
@@ -179,12 +180,12 @@ func (c *Context) bindRenderTargets(views []*RenderTargetView) {
 			c.old[i] = &o.child
 		}
 		if v != nil {
-			c.keep(&v.child, umddi.HandleRenderTargetView)
+			c.holdBound(&v.child, umddi.HandleRenderTargetView)
 		}
 		c.state.targets[i] = v
 	}
 	c.state.set |= groupTargets
-	if c.calls() {
+	if c.callsDriver() {
 		c.sendRenderTargets()
 	}
 	c.dropOld(len(c.state.targets))
@@ -195,7 +196,7 @@ func (c *Context) sendRenderTargets() {
 	for i, v := range c.state.targets {
 		handles[i] = c.viewHandle(v)
 	}
-	if !c.calls() {
+	if !c.callsDriver() {
 		return
 	}
 	c.shown |= groupTargets
@@ -207,7 +208,7 @@ func (c *Context) bindViewports(vps []Viewport) {
 	c.state.viewports = [umddi.MaxViewports]Viewport{}
 	c.state.viewportCount = copy(c.state.viewports[:], vps)
 	c.state.set |= groupViewports
-	if c.calls() {
+	if c.callsDriver() {
 		c.sendViewports()
 	}
 }
@@ -222,7 +223,7 @@ func (c *Context) bindScissors(rects []Rect) {
 	c.state.scissors = [umddi.MaxViewports]Rect{}
 	c.state.scissorCount = copy(c.state.scissors[:], rects)
 	c.state.set |= groupScissors
-	if c.calls() {
+	if c.callsDriver() {
 		c.sendScissors()
 	}
 }
@@ -234,26 +235,26 @@ func (c *Context) sendScissors() {
 }
 
 func (c *Context) bindPredication(q *Query, value bool) {
-	if c.calls() {
+	if c.callsDriver() {
 		c.queryHandle(q)
 	}
 	old := c.state.predicate
 	if q != nil {
-		c.keep(&q.child, umddi.HandleQuery)
+		c.holdBound(&q.child, umddi.HandleQuery)
 	}
 	c.state.predicate, c.state.predicateValue = q, value
 	c.state.set |= groupPredication
-	if c.calls() {
+	if c.callsDriver() {
 		c.sendPredication()
 	}
 	if old != nil {
-		c.letGo(&old.child)
+		c.dropBound(&old.child)
 	}
 }
 
 func (c *Context) sendPredication() {
 	h := c.queryHandle(c.state.predicate)
-	if !c.calls() || c.funcs.SetPredication == nil {
+	if !c.callsDriver() || c.funcs.SetPredication == nil {
 		return
 	}
 	c.shown |= groupPredication
@@ -261,14 +262,14 @@ func (c *Context) sendPredication() {
 	c.end()
 }
 
-// resend tells the driver, whose state is the default one, what differs from
-// that.
+// resend passes all state that differs from the default to the driver, whose
+// state is the default.
 func (c *Context) resend() {
 	s := &c.state
 	if s.set == 0 {
 		return
 	}
-	if s.topology != 0 && c.calls() {
+	if s.topology != 0 && c.callsDriver() {
 		c.sendTopology()
 	}
 	if n := s.vertexCount(); n > 0 {
@@ -285,10 +286,10 @@ func (c *Context) resend() {
 	if s.targetCount() > 0 {
 		c.sendRenderTargets()
 	}
-	if s.viewportCount > 0 && c.calls() {
+	if s.viewportCount > 0 && c.callsDriver() {
 		c.sendViewports()
 	}
-	if s.scissorCount > 0 && c.calls() {
+	if s.scissorCount > 0 && c.callsDriver() {
 		c.sendScissors()
 	}
 	if s.predicate != nil {
@@ -296,9 +297,9 @@ func (c *Context) resend() {
 	}
 }
 
-// unbindAll unbinds each handle that is bound with a call of its own, but for
-// views: the function that binds them takes all slots, and after an abandonment
-// there is nothing to bind.
+// unbindAll unbinds each bound handle with a separate call. Views are unbound
+// together: their function takes all slots, and nothing may be bound after an
+// abandonment.
 func (c *Context) unbindAll() {
 	s := &c.state
 	none := make([]*Buffer, 1)

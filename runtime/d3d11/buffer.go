@@ -28,11 +28,11 @@ const (
 	maxStructure      = 2048
 )
 
-// CreateBuffer makes a buffer, with init's data if it is not nil.
+// CreateBuffer creates a buffer. If init is not nil, the buffer gets its data.
 //
 //	DDI     pfnCalcPrivateResourceSize, pfnCreateResource
-//	In      desc: flags must fit each other. init.SysMem: ByteWidth bytes at
-//	        least, copied; needed if immutable
+//	In      desc: the flags must be compatible. init.SysMem: at least ByteWidth
+//	        bytes, copied; required for an immutable buffer
 //	Returns EInvalidArg, EOutOfMemory, DXGIDeviceRemoved
 //	Source  learn.microsoft.com, nf-d3d11-id3d11device-createbuffer
 func (d *Device) CreateBuffer(desc BufferDesc, init *SubresourceData) (*Buffer, error) {
@@ -69,7 +69,7 @@ func (d *Device) CreateBuffer(desc BufferDesc, init *SubresourceData) (*Buffer, 
 	return b, nil
 }
 
-// allowed says whether a buffer can be made of desc.
+// allowed reports whether desc is valid.
 func (desc *BufferDesc) allowed() bool {
 	const binds = BindVertexBuffer | BindIndexBuffer | BindConstantBuffer | BindShaderResource |
 		BindStreamOutput | BindRenderTarget | BindUnorderedAccess
@@ -87,7 +87,8 @@ func (desc *BufferDesc) allowed() bool {
 	return desc.miscAllowed()
 }
 
-// miscAllowed checks the flags of structured and raw buffers.
+// miscAllowed reports whether the flags of structured and raw buffers are
+// valid.
 func (desc *BufferDesc) miscAllowed() bool {
 	const views = BindShaderResource | BindUnorderedAccess
 	switch desc.MiscFlags {
@@ -102,8 +103,8 @@ func (desc *BufferDesc) miscAllowed() bool {
 	return false
 }
 
-// GetDesc returns what the buffer was made from. The stride is 0 unless it is
-// structured.
+// GetDesc returns the description of the buffer. The stride is 0 unless it is a
+// structured buffer.
 func (b *Buffer) GetDesc() BufferDesc { return b.desc }
 
 func (b *Buffer) core() *resource {

@@ -5,7 +5,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// deviceCallbacks is the table of callbacks that lead to the kernel.
+// deviceCallbacks is the table of callbacks that call the kernel.
 func deviceCallbacks() umddi.DeviceCallbacks {
 	return umddi.DeviceCallbacks{
 		AllocateCb:       allocateCb,
@@ -18,9 +18,9 @@ func deviceCallbacks() umddi.DeviceCallbacks {
 	}
 }
 
-// hresult maps a result of the kernel to that of a callback. A device that the
-// kernel calls removed has hung or faulted, as package kmt says; one whose
-// connection fails is gone.
+// hresult converts a kernel status to the result of a callback. A device that
+// the kernel reports as removed has hung or faulted, see package kmt; a device
+// whose connection failed is lost.
 //
 //	Source  WDK, return values of pfnAllocateCb, pfnLockCb, pfnRenderCb
 func (d *Device) hresult(s ddi.Status) ddi.HRESULT {
@@ -59,9 +59,9 @@ func queryAdapterInfoCb(t *ddi.Thread, h umddi.HRTAdapter, p []byte) ddi.HRESULT
 	return d.hresult(d.kernel.QueryAdapterInfo(t, p))
 }
 
-// setErrorCb is pfnSetErrorCb. What a function of a deferred context reports
-// goes to the context's own core layer, but from a function that creates to the
-// device's; the context's is accepted there too.
+// setErrorCb is pfnSetErrorCb. A function of a deferred context reports to the
+// context's core layer; a Create function reports to the device's, and the
+// context's is accepted there too.
 //
 //	Source  WDK, "Using Context-Local DDI Handles"
 func setErrorCb(t *ddi.Thread, h umddi.HRTCoreLayer, hr ddi.HRESULT) {
@@ -144,7 +144,7 @@ func renderCb(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.Render) ddi.HRESULT {
 	return d.hresult(d.kernel.Render(t, d.km, arg))
 }
 
-// presentCb is pfnPresentCb. Outside Present it is EInvalidArg.
+// presentCb is pfnPresentCb. It returns EInvalidArg outside Present.
 func presentCb(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.PresentCB) ddi.HRESULT {
 	d, ok := h.Runtime.(*Device)
 	if !ok {

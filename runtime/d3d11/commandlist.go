@@ -6,29 +6,29 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 )
 
-// A CommandList is ID3D11CommandList: what a deferred context has recorded. It
-// never changes, and keeps every object in it alive.
+// A CommandList is ID3D11CommandList, the recording of a deferred context. It
+// is immutable and keeps every object in it alive.
 //
-// Design note: lists are made and released by the million, so what is behind
-// one, with the driver's memory, is used again (listBody). The CommandList
-// itself, two words, never is: a stale reference finds that there is none for
-// ever, and not another list. Contexts cut them from slabs, whose zeros are
-// lists with one reference.
+// Design note: applications create and release very many lists, so the memory
+// behind a list, with the driver's memory, is recycled (listBody). The two-word
+// CommandList itself is never reused: a stale reference stays empty and cannot
+// reach another list. Contexts allocate CommandLists in slabs; the zero value
+// has one reference.
 type CommandList struct {
-	// The body is another list's once there is no reference.
+	// body belongs to another list once there is no reference.
 	body *listBody
 
-	// As child.refs, but counted from apiRef.
+	// Like child.refs, but counted from apiRef.
 	refs atomic.Uint64
 }
 
-// released is CommandList.refs when there is no reference: apiRef less than 0.
+// released is CommandList.refs without a reference: apiRef below 0.
 const released = 1<<64 - apiRef
 
-// slabSize is how many command lists a context allocates at a time.
+// slabSize is the number of command lists that a context allocates at a time.
 const slabSize = 128
 
-// newList makes the list of a body, with one reference of the application's.
+// newList creates the list of a body, with one application reference.
 func (c *Context) newList(b *listBody) *CommandList {
 	if len(c.slab) == 0 {
 		c.slab = make([]CommandList, slabSize)
@@ -40,15 +40,15 @@ func (c *Context) newList(b *listBody) *CommandList {
 	return l
 }
 
-// GetDevice returns the device that made the list.
+// GetDevice returns the device that created the list.
 func (l *CommandList) GetDevice() *Device { return l.body.dev }
 
 // GetContextFlags returns the flags of the context that recorded the list,
-// which are 0.
+// always 0.
 func (l *CommandList) GetContextFlags() uint32 { return 0 }
 
-// AddRef adds a reference and returns how many the application holds. It does
-// nothing to a list that the application has no reference to.
+// AddRef adds an application reference and returns their number. It does
+// nothing if the application holds no reference.
 func (l *CommandList) AddRef() uint32 {
 	for {
 		v := l.refs.Load()
@@ -61,11 +61,11 @@ func (l *CommandList) AddRef() uint32 {
 	}
 }
 
-// Release gives a reference back and returns how many the application still
-// holds. It does nothing to a list that the application has no reference to.
+// Release drops an application reference and returns the remaining number. It
+// does nothing if the application holds no reference.
 //
 //	DDI     pfnRecycleDestroyCommandList, or pfnDestroyCommandList if the
-//	        context that recorded the list is gone
+//	        context that recorded the list was destroyed
 //	Caller  any goroutine
 func (l *CommandList) Release() uint32 {
 	for {
@@ -85,13 +85,13 @@ func (l *CommandList) Release() uint32 {
 func (l *CommandList) hold() { l.refs.Add(1) }
 
 func (l *CommandList) drop() {
-	var e ended
+	var e endedLists
 	e.drop(l)
 	e.retire()
 }
 
-// use is hold for a list that the application passes to d, and false if it has
-// no reference to it.
+// use holds a list that the application passes to d. It reports false if the
+// application holds no reference.
 func (l *CommandList) use(d *Device) bool {
 	for l != nil && l.body != nil && l.body.dev == d {
 		v := l.refs.Load()
@@ -105,26 +105,26 @@ func (l *CommandList) use(d *Device) bool {
 	return false
 }
 
-// strip gives back all references of the application's.
-func (l *CommandList) strip() {
+// releaseAll drops all application references.
+func (l *CommandList) releaseAll() {
 	for l.Release() != 0 {
 	}
 }
 
-// FinishCommandList returns what the deferred context has recorded. Queries
-// that are begun are ended, and what is still mapped is unmapped. Nothing
-// reaches the GPU.
+// FinishCommandList returns a list of the commands recorded in a deferred
+// context. It ends active queries and unmaps mapped resources. Nothing reaches
+// the GPU.
 //
-//	DDI     pfnQueryEnd, pfnDynamic*Unmap; pfnRecycleCommandList for each list
-//	        that was released; pfnRecycleCreateCommandList with the handle of
-//	        one of them, or pfnCalcPrivateCommandListSize, pfnCreateCommandList
-//	        and pfnCalcDeferredContextHandleSize; pfnDestroy* for each handle
-//	        that is open; pfnRecycleCreateDeferredContext
-//	In      restore: the context keeps its state for the next list; else it has
-//	        the default state. The list that is returned is the same
+//	DDI     pfnQueryEnd, pfnDynamic*Unmap; pfnRecycleCommandList for each
+//	        released list; pfnRecycleCreateCommandList with the handle of a
+//	        released list, or pfnCalcPrivateCommandListSize,
+//	        pfnCreateCommandList and pfnCalcDeferredContextHandleSize;
+//	        pfnDestroy* for each open handle; pfnRecycleCreateDeferredContext
+//	In      restore: the context keeps its state for the next list; otherwise
+//	        its state becomes the default. The returned list is the same
 //	Returns DXGIInvalidCall on the immediate context; EOutOfMemory if the driver
-//	        had none for a part of the list: what was recorded is dropped, and
-//	        the next list is a good one; DXGIDeviceRemoved
+//	        had no memory for part of the list: the recording is dropped, and
+//	        the next list is unaffected; DXGIDeviceRemoved
 //	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-finishcommandlist;
 //	        WDK, "Supporting Command Lists"
 func (c *Context) FinishCommandList(restore bool) (*CommandList, error) {
@@ -154,7 +154,7 @@ func (c *Context) FinishCommandList(restore bool) (*CommandList, error) {
 	return c.newList(b), nil
 }
 
-// finishRecording makes the list of a context that the runtime records for.
+// finishRecording creates the list of a context for which the runtime records.
 func (c *Context) finishRecording() *listBody {
 	for len(c.begun) > 0 {
 		c.queryEnd(c.begun[0])
@@ -171,14 +171,14 @@ func (c *Context) finishRecording() *listBody {
 	return b
 }
 
-// ExecuteCommandList executes a list, or records its execution. The list begins
-// with the default state. It is not executed if it maps, or moves data of, what
-// the context has mapped, or if a query in it is one that the context has begun
-// and not ended.
+// ExecuteCommandList executes a list, or records its execution. The list starts
+// from the default state. It is not executed if it maps, or moves data of, a
+// resource that the context has mapped, or if it uses a query that is active in
+// the context.
 //
 //	DDI     pfnCommandListExecute
-//	In      restore: the context has its state back afterwards; else it has the
-//	        default state
+//	In      restore: the context's state is restored afterwards; otherwise it
+//	        becomes the default
 //	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-executecommandlist
 func (c *Context) ExecuteCommandList(l *CommandList, restore bool) {
 	if !c.ready() || !l.use(c.dev) {
@@ -200,11 +200,11 @@ func (c *Context) ExecuteCommandList(l *CommandList, restore bool) {
 	l.drop()
 }
 
-// execute has the driver execute a list. The driver leaves the default state
-// behind, which a refresh of state shows only when it has returned.
+// execute makes the driver execute a list. The driver then has the default
+// state, which a state refresh shows only after the driver has returned.
 func (c *Context) execute(l *CommandList, restore bool) {
 	h := c.listHandle(l)
-	if !c.native.mute {
+	if !c.native.failed {
 		t := c.begin(mayMove)
 		c.funcs.CommandListExecute(t, c.h, h)
 		hr := c.call.end()
@@ -224,15 +224,14 @@ func (c *Context) execute(l *CommandList, restore bool) {
 	switch {
 	case !restore:
 		c.dropState(&c.state)
-	case !c.native.mute:
+	case !c.native.failed:
 		c.resend()
 	}
 }
 
-// notExecuted is what follows on an execution that the driver had no memory
-// for. Whether it has cleared its state is not known, so nothing may be left
-// bound that the runtime does not know of; a refresh of state shows the default
-// one, as after any execution.
+// notExecuted handles an execution for which the driver had no memory. The
+// driver may or may not have reset its state, so everything is unbound. A state
+// refresh shows the default state, as after any execution.
 func (c *Context) notExecuted(restore bool) {
 	if c.deferred {
 		c.fail()

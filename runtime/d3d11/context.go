@@ -16,40 +16,40 @@ const (
 	ContextDeferred  ContextType = 1
 )
 
-// A Context is ID3D11DeviceContext: the immediate context of a device, or a
-// deferred one, which records a command list and touches nothing else: in the
-// driver if that has command lists, else in a recording of the runtime's
-// (record.go). It belongs to one goroutine at a time.
+// A Context is ID3D11DeviceContext: the immediate context of a device or a
+// deferred context. A deferred context only records a command list: in the
+// driver if it supports command lists, otherwise in a recording of the runtime
+// (record.go). A Context must be used by one goroutine at a time.
 type Context struct {
 	child
 
 	deferred bool
-	closed   bool // a deferred context that is released
+	closed   bool // a deferred context that was released
 
-	// The driver's context. Not with a recording.
+	// The driver's context. Unused with a recording.
 	call  *call
 	h     umddi.HDevice
 	funcs *umddi.DeviceFuncs
 
 	state    state
-	shown    groups   // the parts of state that the driver has
-	begun    []*Query // begun and not ended, with a reference to each
-	mapCount int      // deferred contexts: subresources that are mapped
+	shown    groups   // the parts of the state that the driver has
+	begun    []*Query // active queries, with a reference to each
+	mapCount int      // deferred contexts: number of mapped subresources
 
-	rec     *recording           // deferred contexts, if the driver has no command lists
-	open    map[mapKey]*deferral // with rec: what the list has discarded
-	current *DeviceContextState  // immediate: what SwapDeviceContextState put in
+	rec     *recording             // deferred contexts, if the driver does not support command lists
+	open    map[mapKey]*listMemory // with rec: the list's discarded memory
+	current *DeviceContextState    // immediate: set by SwapDeviceContextState
 
 	native nativeContext
 
-	// What a deferred context's list does, and what is behind lists.
+	// Effects of a deferred context's list, and memory for lists.
 	effects effects
 	slab    []CommandList
 	cache   *listBody
 	retired retired
-	spare   atomic.Pointer[call] // for the release of lists
+	spare   atomic.Pointer[call] // to release lists
 
-	// Arguments of driver calls, so that none is allocated.
+	// Arguments of driver calls, kept here to avoid allocations.
 	box     umddi.Box
 	answer  [maxQueryData]byte
 	args    bindings
@@ -57,13 +57,13 @@ type Context struct {
 	old     [umddi.MaxVertexBuffers]*child
 }
 
-// bindings are handles that a driver call binds.
+// bindings are the handles that a driver call binds.
 type bindings struct {
 	buffers [umddi.MaxVertexBuffers]umddi.HResource
 	targets [umddi.MaxRenderTargets]umddi.HRenderTargetView
 }
 
-// newImmediate makes the immediate context. The device keeps it.
+// newImmediate creates the immediate context. The device keeps it alive.
 func newImmediate(d *Device, k *call) *Context {
 	c := &Context{call: k, funcs: &d.funcs}
 	c.dev = d
@@ -72,15 +72,15 @@ func newImmediate(d *Device, k *call) *Context {
 	return c
 }
 
-// newRecorder makes a deferred context that the runtime records for.
+// newRecorder creates a deferred context for which the runtime records.
 func newRecorder(d *Device) *Context {
-	c := &Context{deferred: true, rec: d.takeRecording(), open: make(map[mapKey]*deferral)}
+	c := &Context{deferred: true, rec: d.takeRecording(), open: make(map[mapKey]*listMemory)}
 	c.adopt(d, c)
 	return c
 }
 
-// destroy ends a deferred context: it drops what is recorded and bound, and
-// what there is to use again.
+// destroy destroys a deferred context: it drops the recording, the bindings and
+// the cached lists.
 func (c *Context) destroy() {
 	c.closed = true
 	if c.rec == nil {
@@ -94,18 +94,18 @@ func (c *Context) destroy() {
 		return
 	}
 	c.dropCache(func(b *listBody) { b.forget() })
-	var e ended
+	var e endedLists
 	c.dev.giveRecording(c.rec, &e)
 	e.retire()
 	clear(c.open)
 }
 
-// dropCache calls drop with each body that no list has, and lets none come
-// after them.
+// dropCache calls drop for each unused body and prevents later ones from being
+// cached.
 func (c *Context) dropCache(drop func(*listBody)) {
 	for _, b := range []*listBody{c.retired.seal(), c.cache} {
 		for b != nil {
-			next := b.below
+			next := b.next
 			drop(b)
 			b = next
 		}
@@ -113,18 +113,18 @@ func (c *Context) dropCache(drop func(*listBody)) {
 	c.cache = nil
 }
 
-// dropBegun forgets the queries that are begun.
+// dropBegun drops the active queries.
 func (c *Context) dropBegun() {
 	for _, q := range c.begun {
-		c.letGo(&q.child)
+		c.dropBound(&q.child)
 	}
 	clear(c.begun)
 	c.begun = c.begun[:0]
 }
 
-// shut ends the immediate context. The driver is told what is unbound on a
-// removed device too.
-func (c *Context) shut() {
+// closeImmediate closes the immediate context. It unbinds everything in the
+// driver, even on a removed device.
+func (c *Context) closeImmediate() {
 	c.reset()
 	c.dropBegun()
 	if c.current != nil {
@@ -136,14 +136,14 @@ func (c *Context) shut() {
 	}
 }
 
-// ready says whether the context can do anything.
+// ready reports whether the context may be used.
 func (c *Context) ready() bool { return !c.dev.removed() && !c.closed }
 
-// calls says whether the driver hears of what the context does.
-func (c *Context) calls() bool { return c.rec == nil && !c.native.silent }
+// callsDriver reports whether methods of the context call the driver.
+func (c *Context) callsDriver() bool { return c.rec == nil && !c.native.suppressed }
 
 // begin enters a function of the context that may report the results in
-// allowed, of a deferred context EOutOfMemory too.
+// allowed, and on a deferred context EOutOfMemory too.
 func (c *Context) begin(allowed results) *ddi.Thread {
 	if c.deferred {
 		allowed |= mayLack
@@ -152,8 +152,8 @@ func (c *Context) begin(allowed results) *ddi.Thread {
 	return c.call.begin(allowed)
 }
 
-// end leaves the function. An error drops the list that a deferred context
-// records.
+// end leaves the function. After an error a deferred context drops the list it
+// is recording.
 func (c *Context) end() ddi.HRESULT {
 	hr := c.call.end()
 	if hr != ddi.OK && c.deferred {
@@ -162,7 +162,7 @@ func (c *Context) end() ddi.HRESULT {
 	return hr
 }
 
-// GetType returns the kind of the context.
+// GetType returns the type of the context.
 func (c *Context) GetType() ContextType {
 	if c.deferred {
 		return ContextDeferred
@@ -170,11 +170,10 @@ func (c *Context) GetType() ContextType {
 	return ContextImmediate
 }
 
-// GetContextFlags returns the flags the context was made with, which are 0.
+// GetContextFlags returns the creation flags of the context, always 0.
 func (c *Context) GetContextFlags() uint32 { return 0 }
 
-// Flush submits what is recorded in the driver. On a deferred context it does
-// nothing.
+// Flush submits the recorded commands. It does nothing on a deferred context.
 //
 //	DDI     pfnFlush
 func (c *Context) Flush() {
@@ -188,26 +187,26 @@ func (c *Context) flush() {
 	c.end()
 }
 
-// BeginEvent is ID3DUserDefinedAnnotation::BeginEvent. No tool is ever
-// attached, so it returns -1.
+// BeginEvent is ID3DUserDefinedAnnotation::BeginEvent. It returns -1, since no
+// tool is attached.
 func (c *Context) BeginEvent(name string) int32 { return -1 }
 
 // EndEvent is ID3DUserDefinedAnnotation::EndEvent. It returns -1.
 func (c *Context) EndEvent() int32 { return -1 }
 
-// GetStatus is ID3DUserDefinedAnnotation::GetStatus: whether a tool is
-// attached. It returns 0.
+// GetStatus is ID3DUserDefinedAnnotation::GetStatus, which reports whether a
+// tool is attached. It returns 0.
 func (c *Context) GetStatus() int32 { return 0 }
 
-// A DeviceContextState is ID3DDeviceContextState: pipeline state that is not in
-// use, with references to what is bound in it.
+// A DeviceContextState is ID3DDeviceContextState: saved pipeline state, with
+// references to the objects bound in it.
 type DeviceContextState struct {
 	child
 
 	state state
 }
 
-// CreateDeviceContextState makes a state object with the default state.
+// CreateDeviceContextState creates a state object with the default state.
 //
 //	In      flags: 0, or 1 (D3D11_1_CREATE_DEVICE_CONTEXT_STATE_SINGLETHREADED)
 //	Returns EInvalidArg, DXGIDeviceRemoved
@@ -229,9 +228,9 @@ func newContextState(d *Device) *DeviceContextState {
 
 func (s *DeviceContextState) destroy() { s.state.each((*child).drop) }
 
-// SwapDeviceContextState puts the state in s in place and returns a reference
-// to the object that holds the state before. With a nil s, and on a deferred
-// context, it does nothing and returns nil.
+// SwapDeviceContextState makes s the current state and returns a reference to
+// the object with the previous state. With a nil s, or on a deferred context,
+// it does nothing and returns nil.
 func (c *Context) SwapDeviceContextState(s *DeviceContextState) *DeviceContextState {
 	if c.deferred || !c.ready() || s == nil || !s.usable(c.dev) {
 		return nil

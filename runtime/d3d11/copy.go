@@ -7,35 +7,36 @@ import (
 // Box is D3D11_BOX: half-open, in elements; in bytes for a buffer.
 type Box = umddi.Box
 
-// empty says whether the box has nothing in it.
+// empty reports whether the box is empty.
 func empty(b *Box) bool {
 	return b.Left >= b.Right || b.Top >= b.Bottom || b.Front >= b.Back
 }
 
-// whole returns the box of a whole subresource.
-func (r *resource) whole(sub uint32) Box {
+// fullBox returns the box of an entire subresource.
+func (r *resource) fullBox(sub uint32) Box {
 	w, h := r.extent(sub)
 	return Box{Right: w, Bottom: h, Back: 1}
 }
 
-// within says whether b lies in a.
+// within reports whether b is contained in a.
 func within(a, b *Box) bool {
 	return b.Right <= a.Right && b.Bottom <= a.Bottom && b.Back <= a.Back
 }
 
-// moved returns b with its origin at x, y, z, and false if it lies too far out.
-func moved(b *Box, x, y, z uint32) (Box, bool) {
+// translate returns b with its origin moved by x, y, z. It reports false on
+// overflow.
+func translate(b *Box, x, y, z uint32) (Box, bool) {
 	w, h, d := b.Right-b.Left, b.Bottom-b.Top, b.Back-b.Front
 	m := Box{Left: x, Top: y, Front: z, Right: x + w, Bottom: y + h, Back: z + d}
 	return m, m.Right > x && m.Bottom > y && m.Back > z
 }
 
-// overlap says whether two boxes have a point in common.
+// overlap reports whether two boxes intersect.
 func overlap(a, b *Box) bool {
 	return a.Left < b.Right && b.Left < a.Right && a.Top < b.Bottom && b.Top < a.Bottom
 }
 
-// copyAllowed checks what does not depend on the region that is copied.
+// copyAllowed checks the conditions that do not depend on the copied region.
 func (c *Context) copyAllowed(dst, src *resource) bool {
 	if dst == nil || src == nil || !dst.usable(c.dev) || !src.usable(c.dev) {
 		return false
@@ -50,9 +51,9 @@ func (c *Context) copyAllowed(dst, src *resource) bool {
 		c.dev.has(dst.format, umddi.FormatCopy) && c.dev.has(src.format, umddi.FormatCopy)
 }
 
-// CopyResource copies all of src to dst. It does nothing unless both are of one
-// dimension, size and compatible format and different, dst is not immutable,
-// and neither is mapped by the context.
+// CopyResource copies all of src to dst. It does nothing unless they are
+// different resources with the same dimension, the same size and compatible
+// formats, dst is not immutable, and the context has mapped neither.
 //
 //	DDI     pfnResourceCopy
 //	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-copyresource
@@ -61,8 +62,8 @@ func (c *Context) CopyResource(dst, src Resource) {
 	if !c.ready() || d == s || !c.copyAllowed(d, s) || !sameShape(d, s) || c.hasMapped(d) || c.hasMapped(s) {
 		return
 	}
-	c.touches(d, everything, false)
-	c.touches(s, everything, false)
+	c.recordUse(d, allSubresources, false)
+	c.recordUse(s, allSubresources, false)
 	c.forget(d)
 	if c.rec != nil {
 		c.rec.copyResource(d, s)
@@ -71,25 +72,26 @@ func (c *Context) CopyResource(dst, src Resource) {
 	c.copyResource(d, s)
 }
 
-// sameShape says whether the subresources are of the same number and sizes.
+// sameShape reports whether a and b have the same number and sizes of
+// subresources.
 func sameShape(a, b *resource) bool {
 	return a.width == b.width && a.height == b.height && a.mips == b.mips && a.layers == b.layers
 }
 
 func (c *Context) copyResource(dst, src *resource) {
 	d, s := c.resourceHandle(dst), c.resourceHandle(src)
-	if c.calls() {
+	if c.callsDriver() {
 		c.funcs.ResourceCopy(c.begin(mayMove), c.h, d, s)
 		c.end()
 	}
 }
 
-// CopySubresourceRegion copies box of a subresource of src, all of it if box is
-// nil, to the place in dst that starts at x, y, z. It does nothing if the box
-// is empty or the region reaches out of either subresource; if formats or
-// structures do not fit; if dst is immutable; if the context has mapped either
-// subresource; if both are one subresource and the regions overlap; and for
-// less than a whole depth-stencil subresource.
+// CopySubresourceRegion copies box of a subresource of src to position x, y, z
+// of a subresource of dst. A nil box means the entire subresource. It does
+// nothing if the box is empty, the region is not contained in both
+// subresources, the formats or structures are incompatible, dst is immutable,
+// the context has mapped either subresource, source and destination overlap, or
+// the region is part of a depth-stencil subresource.
 //
 //	DDI     pfnResourceCopyRegion
 //	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-copysubresourceregion
@@ -101,8 +103,8 @@ func (c *Context) CopySubresourceRegion(dst Resource, dstSub, x, y, z uint32, sr
 	if c.isMapped(d, dstSub) || c.isMapped(s, srcSub) || !regionAllowed(d, dstSub, x, y, z, s, srcSub, box) {
 		return
 	}
-	c.touches(d, dstSub, false)
-	c.touches(s, srcSub, false)
+	c.recordUse(d, dstSub, false)
+	c.recordUse(s, srcSub, false)
 	c.forget(d)
 	if c.rec != nil {
 		c.rec.copyRegion(d, dstSub, x, y, z, s, srcSub, box)
@@ -113,7 +115,7 @@ func (c *Context) CopySubresourceRegion(dst Resource, dstSub, x, y, z uint32, sr
 
 // regionAllowed checks the region of a CopySubresourceRegion.
 func regionAllowed(d *resource, dstSub, x, y, z uint32, s *resource, srcSub uint32, box *Box) bool {
-	from, full := s.whole(srcSub), d.whole(dstSub)
+	from, full := s.fullBox(srcSub), d.fullBox(dstSub)
 	all := from
 	if box != nil {
 		from = *box
@@ -121,7 +123,7 @@ func regionAllowed(d *resource, dstSub, x, y, z uint32, s *resource, srcSub uint
 	if empty(&from) || !within(&all, &from) {
 		return false
 	}
-	to, ok := moved(&from, x, y, z)
+	to, ok := translate(&from, x, y, z)
 	if !ok || !within(&full, &to) {
 		return false
 	}
@@ -134,22 +136,22 @@ func regionAllowed(d *resource, dstSub, x, y, z uint32, s *resource, srcSub uint
 	return wholeStructures(s, &from) && wholeStructures(d, &to)
 }
 
-// wholeStructures says whether the region of a structured buffer begins and
-// ends between structures.
+// wholeStructures reports whether the region of a structured buffer starts and
+// ends at structure boundaries.
 func wholeStructures(r *resource, b *Box) bool {
 	return r.stride == 0 || b.Left%r.stride == 0 && b.Right%r.stride == 0
 }
 
 func (c *Context) copyRegion(d *resource, dstSub, x, y, z uint32, s *resource, srcSub uint32, box *Box) {
 	dst, src := c.resourceHandle(d), c.resourceHandle(s)
-	if c.calls() {
-		c.funcs.ResourceCopyRegion(c.begin(mayMove), c.h, dst, dstSub, x, y, z, src, srcSub, c.keepBox(box))
+	if c.callsDriver() {
+		c.funcs.ResourceCopyRegion(c.begin(mayMove), c.h, dst, dstSub, x, y, z, src, srcSub, c.copyBox(box))
 		c.end()
 	}
 }
 
-// keepBox returns a copy of box that the driver can be given.
-func (c *Context) keepBox(box *Box) *Box {
+// copyBox returns a copy of box to pass to the driver.
+func (c *Context) copyBox(box *Box) *Box {
 	if box == nil {
 		return nil
 	}
@@ -157,21 +159,21 @@ func (c *Context) keepBox(box *Box) *Box {
 	return &c.box
 }
 
-// UpdateSubresource copies data to box of a subresource, to all of it if box is
-// nil. The data is copied before it returns, on a deferred context too. It does
-// nothing if dst is not of UsageDefault or is a depth-stencil; if the box is
-// empty or reaches out; if it is less than a whole constant buffer; and if data
-// does not have all rows.
+// UpdateSubresource copies data to box of a subresource, or to all of it if box
+// is nil. data may be reused after it returns, on a deferred context too. It
+// does nothing if dst does not have UsageDefault or is a depth-stencil texture,
+// if the box is empty or not contained in the subresource, if the box is part
+// of a constant buffer, or if data is too short.
 //
 //	DDI     pfnResourceUpdateSubresourceUP
-//	In      rowPitch: bytes from row to row of data; a buffer does not use it
+//	In      rowPitch: bytes from one row of data to the next; unused for buffers
 //	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-updatesubresource
 func (c *Context) UpdateSubresource(dst Resource, sub uint32, box *Box, data []byte, rowPitch, depthPitch uint32) {
 	r := coreOf(dst)
 	if !c.ready() || r == nil || !r.usable(c.dev) || sub >= r.subresources() || !r.updateAllowed(sub, box) {
 		return
 	}
-	to := r.whole(sub)
+	to := r.fullBox(sub)
 	if box != nil {
 		to = *box
 	}
@@ -194,7 +196,7 @@ func (r *resource) updateAllowed(sub uint32, box *Box) bool {
 	if box == nil {
 		return true
 	}
-	all := r.whole(sub)
+	all := r.fullBox(sub)
 	if r.bind&BindConstantBuffer != 0 && *box != all {
 		return false
 	}
@@ -203,14 +205,14 @@ func (r *resource) updateAllowed(sub uint32, box *Box) bool {
 
 func (c *Context) update(r *resource, sub uint32, box *Box, data []byte, rowPitch, depthPitch uint32) {
 	h := c.resourceHandle(r)
-	if c.calls() {
-		c.funcs.ResourceUpdateSubresourceUP(c.begin(mayMove), c.h, h, sub, c.keepBox(box), data, rowPitch, depthPitch)
+	if c.callsDriver() {
+		c.funcs.ResourceUpdateSubresourceUP(c.begin(mayMove), c.h, h, sub, c.copyBox(box), data, rowPitch, depthPitch)
 		c.end()
 	}
 }
 
-// ClearRenderTargetView sets all texels of the view, in the order R, G, B, A.
-// Viewports and scissors do not matter.
+// ClearRenderTargetView sets all texels of the view to color, in the order R,
+// G, B, A. Viewports and scissor rectangles do not apply.
 //
 //	DDI     pfnClearRenderTargetView
 func (c *Context) ClearRenderTargetView(v *RenderTargetView, color [4]float32) {
@@ -226,7 +228,7 @@ func (c *Context) ClearRenderTargetView(v *RenderTargetView, color [4]float32) {
 
 func (c *Context) clearTarget(v *RenderTargetView, color [4]float32) {
 	h := c.viewHandle(v)
-	if c.calls() {
+	if c.callsDriver() {
 		c.funcs.ClearRenderTargetView(c.begin(mayMove), c.h, h, color)
 		c.end()
 	}

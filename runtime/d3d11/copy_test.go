@@ -12,7 +12,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// plain makes a DEFAULT texture with these bytes in subresource 0.
+// plain creates a DEFAULT texture with p in subresource 0.
 func (b *bench) plain(w, h, mips, layers uint32, f dxgi.Format, p []byte) *Texture2D {
 	b.Helper()
 	t, err := b.dev.CreateTexture2D(Texture2DDesc{Width: w, Height: h, MipLevels: mips, ArraySize: layers, Format: f,
@@ -22,7 +22,7 @@ func (b *bench) plain(w, h, mips, layers uint32, f dxgi.Format, p []byte) *Textu
 	return t
 }
 
-// each runs f on the immediate context, and on a deferred one whose list is
+// each runs f on the immediate context, and on a deferred context whose list is
 // then executed.
 func (b *bench) each(f func(c *Context)) []func() {
 	return []func(){
@@ -35,7 +35,7 @@ func (b *bench) each(f func(c *Context)) []func() {
 	}
 }
 
-// TestBoxSequence is a sequence of boxes on a 4x4 texture with its result,
+// TestBoxSequence copies a sequence of boxes on a 4x4 texture. The result was
 // worked out by hand.
 func TestBoxSequence(t *testing.T) {
 	b := newBench(t)
@@ -62,15 +62,15 @@ func TestCopySubresourceRegion(t *testing.T) {
 		want           bool
 	}{
 		{"all of it", 0, 0, 0, 0, 0, nil, true},
-		{"to a place", 0, 0, 2, 1, 0, box(0, 0, 2, 3), true},
-		{"all of it does not fit elsewhere", 0, 0, 1, 0, 0, nil, false},
-		{"one too far right", 0, 0, 3, 0, 0, box(0, 0, 2, 1), false},
-		{"one too far down", 0, 0, 0, 3, 0, box(0, 0, 1, 2), false},
+		{"to a position", 0, 0, 2, 1, 0, box(0, 0, 2, 3), true},
+		{"all of it at another position", 0, 0, 1, 0, 0, nil, false},
+		{"one texel too far right", 0, 0, 3, 0, 0, box(0, 0, 2, 1), false},
+		{"one texel too far down", 0, 0, 0, 3, 0, box(0, 0, 1, 2), false},
 		{"in the next slice", 0, 0, 0, 0, 1, box(0, 0, 1, 1), false},
-		{"far out", 0, 0, ^uint32(0), 0, 0, box(0, 0, 2, 1), false},
-		{"a box out of the source", 0, 0, 0, 0, 0, box(3, 0, 5, 1), false},
-		{"a box below the source", 0, 0, 0, 0, 0, box(0, 3, 1, 5), false},
-		{"a box behind the source", 0, 0, 0, 0, 0, &Box{Right: 1, Bottom: 1, Back: 2}, false},
+		{"far outside", 0, 0, ^uint32(0), 0, 0, box(0, 0, 2, 1), false},
+		{"a box outside the source", 0, 0, 0, 0, 0, box(3, 0, 5, 1), false},
+		{"a box under the source", 0, 0, 0, 0, 0, box(0, 3, 1, 5), false},
+		{"a box past the source", 0, 0, 0, 0, 0, &Box{Right: 1, Bottom: 1, Back: 2}, false},
 		{"an empty box", 0, 0, 0, 0, 0, box(1, 1, 1, 2), false},
 		{"an empty box, by rows", 0, 0, 0, 0, 0, box(1, 1, 2, 1), false},
 		{"an empty box, by slices", 0, 0, 0, 0, 0, &Box{Right: 1, Bottom: 1}, false},
@@ -118,7 +118,7 @@ func TestCopyOfNothing(t *testing.T) {
 	immutable := b.buffer(UsageImmutable, BindVertexBuffer, 0)
 	for name, p := range map[string][2]Resource{
 		"NULL source": {buf, nil}, "NULL destination": {nil, buf}, "typed NULL": {buf, (*Buffer)(nil)},
-		"released source": {buf, gone}, "released destination": {gone, buf}, "another device": {buf, other.constant()},
+		"released source": {buf, gone}, "released destination": {gone, buf}, "of another device": {buf, other.constant()},
 		"a texture to a buffer": {buf, tex}, "a buffer to a texture": {tex, buf}, "to immutable": {immutable, buf},
 	} {
 		for _, run := range b.each(func(c *Context) {
@@ -212,12 +212,12 @@ func TestCopyOfStructures(t *testing.T) {
 	}{
 		{"the same stride", 8, 8, 0, nil, true},
 		{"other strides", 8, 4, 0, nil, false},
-		{"from no structures", 8, 0, 0, nil, true},
-		{"to no structures", 0, 8, 4, &Box{Right: 8, Bottom: 1, Back: 1}, true},
+		{"from an unstructured buffer", 8, 0, 0, nil, true},
+		{"to an unstructured buffer", 0, 8, 4, &Box{Right: 8, Bottom: 1, Back: 1}, true},
 		{"a whole structure", 8, 8, 8, &Box{Left: 8, Right: 16, Bottom: 1, Back: 1}, true},
 		{"half a structure", 8, 8, 0, &Box{Right: 4, Bottom: 1, Back: 1}, false},
-		{"from between structures", 0, 8, 0, &Box{Left: 4, Right: 8, Bottom: 1, Back: 1}, false},
-		{"to between structures", 8, 8, 4, &Box{Right: 8, Bottom: 1, Back: 1}, false},
+		{"from inside a structure", 0, 8, 0, &Box{Left: 4, Right: 8, Bottom: 1, Back: 1}, false},
+		{"to inside a structure", 8, 8, 4, &Box{Right: 8, Bottom: 1, Back: 1}, false},
 	} {
 		b := newBench(t)
 		make := func(stride uint32) *Buffer {
@@ -304,10 +304,10 @@ func TestUpdateSubresource(t *testing.T) {
 	}{
 		{"all of it", 0, nil, "abcdef", 3, "abcdef"},
 		{"with a pitch", 0, nil, "abc-def", 4, "abcdef"},
-		{"a row too few", 0, nil, "abcde", 3, "......"},
+		{"a missing row", 0, nil, "abcde", 3, "......"},
 		{"a box", 0, box(1, 0, 3, 2), "ab--cd", 4, ".ab.cd"},
 		{"one texel", 0, box(2, 1, 3, 2), "z", 0, ".....z"},
-		{"a box that reaches out", 0, box(2, 0, 4, 1), "ab", 2, "......"},
+		{"a box that is partly outside", 0, box(2, 0, 4, 1), "ab", 2, "......"},
 		{"an empty box", 0, box(1, 1, 1, 1), "ab", 2, "......"},
 		{"a deep box", 0, &Box{Right: 1, Bottom: 1, Back: 2}, "ab", 2, "......"},
 		{"no such subresource", 2, nil, "abcdef", 3, "......"},
@@ -350,7 +350,7 @@ func TestUpdateOfBuffers(t *testing.T) {
 		{"staging", b.staging(CPUAccessWrite), nil, false},
 		{"NULL", nil, nil, false},
 		{"released", gone, nil, false},
-		{"another device", other.constant(), nil, false},
+		{"of another device", other.constant(), nil, false},
 	} {
 		for _, run := range b.each(func(c *Context) { c.UpdateSubresource(tt.buf, 0, tt.box, ramp(0, 16), 0, 0) }) {
 			b.drv.log = nil
@@ -402,7 +402,8 @@ func TestClearRenderTargetView(t *testing.T) {
 	}
 }
 
-// TestLackOfMemory: a function without a result loses its work, not the device.
+// TestLackOfMemory: when the driver has no memory, a function without a result
+// loses its work but not the device.
 func TestLackOfMemory(t *testing.T) {
 	b := newBench(t)
 	buf, src, vb := b.constant(), b.staging(CPUAccessRead), b.dynamic(BindVertexBuffer)

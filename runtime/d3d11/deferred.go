@@ -5,11 +5,12 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// nativeContext is what a deferred context has if the driver records for it.
+// nativeContext is the state of a deferred context for which the driver
+// records.
 //
-// A list that the driver cannot record, or that an error drops, leaves the
-// context mute: what the application records goes nowhere, until
-// FinishCommandList abandons the driver's list and returns the error.
+// If the driver reports an error, the list has failed. Commands of the
+// application are then ignored until FinishCommandList abandons the driver's
+// list and returns the error.
 type nativeContext struct {
 	table     umddi.DeviceFuncs
 	createArg umddi.CreateDeferredContext
@@ -17,26 +18,26 @@ type nativeContext struct {
 	viewArg   umddi.CreateRenderTargetView
 
 	locals []*local // by child.id and listBody.id
-	epoch  uint64   // of the list that is recorded, from 1
+	epoch  uint64   // number of the list being recorded, from 1
 	opens  []*local // in the order in which they were opened
 	maps   []*resource
 
-	used   bool // the driver has been called for the list
-	mute   bool
-	silent bool // mute, and not in the middle of abandoning
-	dead   bool // mute, and the driver's context must be created again
+	used       bool // the driver was called for this list
+	failed     bool
+	suppressed bool // the list has failed and driver calls are suppressed
+	abandoned  bool // the list was abandoned and the driver's context must be recycled
 
-	// While mute and not dead: what was bound when the context became mute,
-	// which the driver still has.
+	// Between failure and abandonment: the state at the failure, which the
+	// driver still has bound.
 	bound      *state
 	boundShown groups
 }
 
-// newDeferred makes a deferred context of the driver's.
+// newDeferred creates a deferred context of the driver.
 //
 //	DDI     pfnCalcPrivateDeferredContextSize, pfnCreateDeferredContext
 func newDeferred(d *Device) (*Context, ddi.HRESULT) {
-	k := d.acquire()
+	k := d.acquireCall()
 	c := &Context{deferred: true, call: k, h: umddi.HDevice{Root: new(ddi.Root)}}
 	n := &c.native
 	c.funcs = &n.table
@@ -49,25 +50,25 @@ func newDeferred(d *Device) (*Context, ddi.HRESULT) {
 	k.ctx = c
 	if hr := c.createNative(); hr != ddi.OK {
 		k.ctx = nil
-		d.yield(k)
+		d.releaseCall(k)
 		return nil, hr
 	}
-	c.spare.Store(d.acquire())
+	c.spare.Store(d.acquireCall())
 	c.adopt(d, c)
 	return c, ddi.OK
 }
 
-// createNative makes the driver's context. On failure there is none.
+// createNative creates the driver's context. On failure there is none.
 func (c *Context) createNative() ddi.HRESULT {
 	d, k := c.dev, c.call
-	// The size is that of what Root.Driver stands for: the runtime has no
-	// memory to give for it.
+	// The size is that of the memory behind Root.Driver, which the driver
+	// allocates itself.
 	n := d.funcs.CalcPrivateDeferredContextSize(k.begin(0), d.h, 0)
 	if hr := k.end(); hr != ddi.OK {
 		return hr
 	}
 	if !privateSize(n) {
-		return k.broken()
+		return k.contractBroken()
 	}
 	d.funcs.CreateDeferredContext(k.begin(mayOpen), d.h, &c.native.createArg)
 	if hr := k.end(); hr != ddi.OK {
@@ -80,14 +81,14 @@ func (c *Context) createNative() ddi.HRESULT {
 		c.funcs.DestroyDevice(k.begin(maySet), c.h)
 		k.end()
 	}
-	return k.broken()
+	return k.contractBroken()
 }
 
-// finishNative makes the list of a context that the driver records for.
+// finishNative creates the list of a context for which the driver records.
 func (c *Context) finishNative() (*listBody, ddi.HRESULT) {
 	c.endOpen()
 	c.drain()
-	if c.native.mute {
+	if c.native.failed {
 		return nil, c.dropList()
 	}
 	b, hr := c.makeList()
@@ -102,34 +103,33 @@ func (c *Context) finishNative() (*listBody, ddi.HRESULT) {
 	b.refs, n.opens = n.opens, b.refs
 	c.effects.moveTo(&b.effects)
 	n.epoch++
-	n.dead, n.mute, n.silent = true, true, true
+	n.abandoned, n.failed, n.suppressed = true, true, true
 	if hr == ddi.OK {
-		hr = c.revive()
+		hr = c.recycleContext()
 	}
 	if hr == ddi.OK {
 		return b, ddi.OK
 	}
-	// The memory of the list may be what the context lacks. Without the list
-	// the application is told the same as if the list had failed.
+	// Memory may be short because of this list. Without a new context the
+	// application gets the same error as if the list had failed.
 	b.destroyUnused(c.call)
 	if !c.dev.removed() {
-		c.revive()
+		c.recycleContext()
 	}
 	return nil, hr
 }
 
 // destroyUnused destroys a list that no application has seen.
 func (b *listBody) destroyUnused(k *call) {
-	var e ended
+	var e endedLists
 	b.release(&e)
 	e.retire()
 	b.destroy(k)
 }
 
-// dropList ends a list that has failed, and returns what FinishCommandList
-// does.
+// dropList drops a failed list and returns the result of FinishCommandList.
 func (c *Context) dropList() ddi.HRESULT {
-	if c.native.dead {
+	if c.native.abandoned {
 		c.nextList()
 	} else {
 		c.abandon()
@@ -137,13 +137,13 @@ func (c *Context) dropList() ddi.HRESULT {
 	if c.dev.removed() {
 		return ddi.DXGIDeviceRemoved
 	}
-	if c.revive(); c.dev.removed() {
+	if c.recycleContext(); c.dev.removed() {
 		return ddi.DXGIDeviceRemoved
 	}
 	return ddi.EOutOfMemory
 }
 
-// endOpen ends queries and unmaps resources before a list ends.
+// endOpen ends active queries and unmaps resources before a list ends.
 func (c *Context) endOpen() {
 	for len(c.begun) > 0 {
 		c.queryEnd(c.begun[0])
@@ -157,35 +157,34 @@ func (c *Context) unmapAll() {
 	}
 }
 
-// revive makes the driver's context new again after its list has ended.
+// recycleContext recycles the driver's context after its list has ended.
 //
 //	DDI     pfnRecycleCreateDeferredContext
-func (c *Context) revive() ddi.HRESULT {
+func (c *Context) recycleContext() ddi.HRESULT {
 	n := &c.native
 	hr := c.dev.funcs.RecycleCreateDeferredContext(c.call.begin(mayRecycle), c.dev.h, &n.createArg)
 	if hr = c.recycled(hr); hr != ddi.OK {
 		return hr
 	}
-	n.mute, n.silent, n.dead, n.used = false, false, false, false
+	n.failed, n.suppressed, n.abandoned, n.used = false, false, false, false
 	return ddi.OK
 }
 
-// fail makes the context mute, because its list has failed.
+// fail marks the list as failed and suppresses driver calls.
 func (c *Context) fail() {
 	n := &c.native
-	if n.mute {
+	if n.failed {
 		return
 	}
-	n.mute, n.silent = true, true
+	n.failed, n.suppressed = true, true
 	n.bound = new(state)
 	*n.bound = c.state
 	c.holdState(n.bound)
 	n.boundShown = c.shown
 }
 
-// abandon drops the driver's list of a mute context: what is bound is unbound
-// handle by handle, then handles are closed. The context is dead after that.
-// The state that the application sees stays.
+// abandon abandons the driver's failed list: it unbinds handle by handle and
+// then closes the handles. The application's view of the state does not change.
 //
 //	DDI     pfnAbandonCommandList, Set* functions, Destroy* functions
 //	Source  WDK, "Supporting Command Lists"
@@ -195,42 +194,42 @@ func (c *Context) abandon() {
 	mine := c.state
 	c.state, c.shown = *n.bound, n.boundShown
 	n.bound = nil
-	n.silent = false
+	n.suppressed = false
 	c.funcs.AbandonCommandList(c.call.begin(maySet), c.h)
 	c.call.end()
 	c.unbindAll()
-	n.silent = true
+	n.suppressed = true
 	c.dropState(&c.state)
 	c.shown = 0
 	c.closeAll()
-	var e ended
+	var e endedLists
 	for i, l := range n.opens {
 		n.opens[i] = nil
-		l.give(&e)
+		l.removeList(&e)
 	}
 	e.retire()
 	n.opens = n.opens[:0]
 	c.nextList()
 	c.state = mine
-	n.dead = true
+	n.abandoned = true
 }
 
-// nextList forgets what a list was that is not finished.
+// nextList drops the state of an unfinished list.
 func (c *Context) nextList() {
 	c.dropBegun()
 	c.effects.reset()
 	c.native.epoch++
 }
 
-// abandonLast abandons what is recorded before a context ends.
+// abandonLast abandons the current recording before a context is destroyed.
 func (c *Context) abandonLast() {
-	if c.native.used && !c.native.dead {
+	if c.native.used && !c.native.abandoned {
 		c.fail()
 		c.abandon()
 	}
 }
 
-// destroyNative ends the driver's context, and what its lists have left.
+// destroyNative destroys the driver's context and its cached list handles.
 //
 //	DDI     pfnDestroyCommandList, pfnDestroyDevice
 func (c *Context) destroyNative() {
@@ -246,8 +245,8 @@ func (c *Context) destroyNative() {
 		}
 	}
 	if spare := c.spare.Swap(nil); spare != nil {
-		d.yield(spare)
+		d.releaseCall(spare)
 	}
 	k.ctx = nil
-	d.yield(k)
+	d.releaseCall(k)
 }

@@ -12,16 +12,16 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// Config says what a device is made from.
+// Config holds the parameters of CreateDevice.
 type Config struct {
 	Driver umddi.OpenAdapterFunc // the user-mode display driver
 	Kernel kmt.Thunks            // the graphics kernel; no field may be nil
 
 	SingleThreaded bool   // D3D11_CREATE_DEVICE_SINGLETHREADED: no deferred contexts
-	Process        uint32 // id of the application's process
+	Process        uint32 // ID of the application's process
 }
 
-// A Device is ID3D11Device: it makes the other objects.
+// A Device is ID3D11Device. It creates the other objects.
 type Device struct {
 	kernel         kmt.Thunks
 	process        uint32
@@ -39,38 +39,38 @@ type Device struct {
 	dxgiCb       umddi.DXGIBaseCallbacks
 	immediate    *Context
 	removal      removal
-	hung         atomic.Bool // the kernel has said that the GPU hung
-	serial       sync.Mutex  // held in each DDI call, if serialized
+	hung         atomic.Bool // the kernel reported that the GPU hung
+	serial       sync.Mutex  // held during each DDI call, if serialized
 
-	serialized bool   // the driver is not free-threaded
-	native     bool   // the driver has command lists
-	predicates bool   // the driver has predication, and with it more queries than EVENT
-	lacks      string // entry that the driver must have and left nil, so that there is no device
-	formats    [maxFormat]uint32
-	localSizes []umddi.HandleSize // what CalcDeferredContextHandleSize may return
+	serialized   bool   // the driver is not free-threaded
+	native       bool   // the driver supports command lists
+	predicates   bool   // the driver supports predication and all query types
+	missingEntry string // required entry that the driver left nil
+	formats      [maxFormat]uint32
+	localSizes   []umddi.HandleSize // valid results of CalcDeferredContextHandleSize
 
-	_ [cacheLine]byte // what follows changes while contexts record
+	_ [cacheLine]byte // the fields below change while contexts record
 
-	mapped atomic.Int64 // subresources that the immediate context has mapped
+	mapped atomic.Int64 // number of subresources mapped by the immediate context
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	children *child     // newest first
 	calls    map[*ddi.Thread]*call
 	idle     []*call
 	spare    []*recording
-	lists    *listBody // all there are
-	ids      []uint32  // numbers of objects that are free
+	lists    *listBody // all list bodies
+	ids      []uint32  // free object numbers
 	nextID   uint32
 	closed   bool
 }
 
-// CreateDevice opens the driver and makes a device and its immediate context.
+// CreateDevice opens the driver and creates a device and its immediate context.
 //
 //	DDI     OpenAdapter10_2, pfnGetSupportedVersions, pfnGetCaps, pfnCreateDevice
 //	Returns EInvalidArg if cfg lacks a function; DXGIUnsupported if the driver
 //	        does not offer umddi.Interface; DXGIInternalError if its table is
 //	        incomplete, wrapped with the name of the entry, or if it reported
-//	        an error that it may not; else what driver or kernel returned.
+//	        a forbidden error; otherwise the error of the driver or kernel.
 //	        Nothing is left open on failure
 func CreateDevice(cfg Config) (*Device, *Context, error) {
 	if cfg.Driver == nil || !thunksComplete(&cfg.Kernel) {
@@ -88,15 +88,16 @@ func CreateDevice(cfg Config) (*Device, *Context, error) {
 	}
 	d.immediate = newImmediate(d, d.newCall())
 	if hr := d.open(cfg.Driver); hr != ddi.OK {
-		if d.lacks != "" {
-			return nil, nil, fmt.Errorf("%w: the driver left %s nil", hr, d.lacks)
+		if d.missingEntry != "" {
+			return nil, nil, fmt.Errorf("%w: the driver left %s nil", hr, d.missingEntry)
 		}
 		return nil, nil, hr
 	}
 	return d, d.immediate, nil
 }
 
-// open opens kernel device, adapter and driver device, or none of them.
+// open opens the kernel device, the adapter and the driver's device. On failure
+// none is open.
 func (d *Device) open(driver umddi.OpenAdapterFunc) ddi.HRESULT {
 	t := &d.immediate.call.thread
 	km, s := d.kernel.CreateDevice(t)
@@ -124,11 +125,11 @@ func (d *Device) openAdapter(t *ddi.Thread, driver umddi.OpenAdapterFunc) ddi.HR
 		return apiResult(hr)
 	}
 	f := &d.adapterFuncs
-	d.lacks = missing(entry{"pfnCreateDevice", f.CreateDevice != nil},
+	d.missingEntry = missing(entry{"pfnCreateDevice", f.CreateDevice != nil},
 		entry{"pfnGetSupportedVersions", f.GetSupportedVersions != nil}, entry{"pfnGetCaps", f.GetCaps != nil},
 		entry{"pfnCloseAdapter", f.CloseAdapter != nil})
 	hr = ddi.DXGIInternalError
-	if d.lacks == "" {
+	if d.missingEntry == "" {
 		hr = d.openDevice(t)
 	}
 	if hr != ddi.OK && f.CloseAdapter != nil {
@@ -171,13 +172,13 @@ func (d *Device) openDevice(t *ddi.Thread) ddi.HRESULT {
 	return d.finishOpen(t)
 }
 
-// finishOpen checks the driver's table and reads the formats it supports.
+// finishOpen checks the driver's table and reads the supported formats.
 func (d *Device) finishOpen(t *ddi.Thread) ddi.HRESULT {
-	d.lacks = missing(append(deviceEntries(&d.funcs), entry{"pfnPresent", d.dxgiFuncs.Present != nil})...)
-	if d.native && d.lacks == "" {
-		d.lacks = missing(listEntries(&d.funcs)...)
+	d.missingEntry = missing(append(deviceEntries(&d.funcs), entry{"pfnPresent", d.dxgiFuncs.Present != nil})...)
+	if d.native && d.missingEntry == "" {
+		d.missingEntry = missing(listEntries(&d.funcs)...)
 	}
-	complete := d.lacks == "" && (!d.native || d.readHandleSizes())
+	complete := d.missingEntry == "" && (!d.native || d.readHandleSizes())
 	if complete {
 		d.predicates = d.funcs.SetPredication != nil && d.funcs.QueryBegin != nil
 		d.readFormats()
@@ -191,7 +192,7 @@ func (d *Device) finishOpen(t *ddi.Thread) ddi.HRESULT {
 	return ddi.DXGIInternalError
 }
 
-// apiResult maps a DDI result that a function returned to one of the API.
+// apiResult converts a returned DDI result to one of the API.
 func apiResult(hr ddi.HRESULT) ddi.HRESULT {
 	switch hr {
 	case ddi.DDIDeviceRemoved:
@@ -204,18 +205,18 @@ func apiResult(hr ddi.HRESULT) ddi.HRESULT {
 	return hr
 }
 
-// GetImmediateContext returns a reference to the immediate context, which is
-// always the same object.
+// GetImmediateContext returns a reference to the immediate context, always the
+// same object.
 func (d *Device) GetImmediateContext() *Context {
 	d.immediate.addRef()
 	return d.immediate
 }
 
-// CreateDeferredContext makes a context that records command lists. Its state
-// is the default, whatever the immediate context's is.
+// CreateDeferredContext creates a context that records command lists. It starts
+// with the default state.
 //
 //	DDI     pfnCalcPrivateDeferredContextSize, pfnCreateDeferredContext, if the
-//	        driver has command lists
+//	        driver supports command lists
 //	In      flags: must be 0
 //	Returns DXGIInvalidCall if the device is single-threaded, EInvalidArg,
 //	        EOutOfMemory, DXGIDeviceRemoved
@@ -235,9 +236,9 @@ func (d *Device) CreateDeferredContext(flags uint32) (*Context, error) {
 	return c, result(hr)
 }
 
-// Close destroys the device with everything that is left of it, and closes the
-// driver. Objects of the device must not be in use; they are stale afterwards,
-// and the device is removed. Closing again does nothing.
+// Close destroys the device and all its remaining objects, and closes the
+// driver. No object of the device may be in use. Afterwards the objects are
+// stale and the device is removed. Further calls do nothing.
 func (d *Device) Close() {
 	d.mu.Lock()
 	closed := d.closed
@@ -246,13 +247,13 @@ func (d *Device) Close() {
 	if closed {
 		return
 	}
-	d.immediate.shut()
+	d.immediate.closeImmediate()
 	for _, c := range d.snapshot() {
-		c.strip()
+		c.releaseAll()
 	}
 	for _, b := range d.allLists() {
 		if l := b.list; l != nil {
-			l.strip()
+			l.releaseAll()
 		}
 	}
 	d.remove(ddi.DXGIDeviceRemoved)
@@ -263,7 +264,7 @@ func (d *Device) Close() {
 	d.kernel.DestroyDevice(&k.thread, d.km)
 }
 
-// newCall makes a thread that DDI functions can run on.
+// newCall creates a thread for DDI functions.
 func (d *Device) newCall() *call {
 	k := &call{dev: d}
 	k.thread.Process = d.process
@@ -274,16 +275,16 @@ func (d *Device) newCall() *call {
 	return k
 }
 
-// callOf returns the call that runs on t, or nil.
+// callOf returns the call running on t, or nil.
 func (d *Device) callOf(t *ddi.Thread) *call {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.calls[t]
 }
 
-// acquire returns a call for a free-threaded function. The caller gives it
-// back to yield.
-func (d *Device) acquire() *call {
+// acquireCall returns a call for a free-threaded function. The caller must pass
+// it to releaseCall.
+func (d *Device) acquireCall() *call {
 	if d.serialized {
 		return d.immediate.call
 	}
@@ -298,8 +299,8 @@ func (d *Device) acquire() *call {
 	return d.newCall()
 }
 
-// yield takes a call back that acquire returned.
-func (d *Device) yield(k *call) {
+// releaseCall takes back a call from acquireCall.
+func (d *Device) releaseCall(k *call) {
 	if k == d.immediate.call {
 		return
 	}
@@ -308,11 +309,11 @@ func (d *Device) yield(k *call) {
 	d.mu.Unlock()
 }
 
-// maxFormat is above every value of dxgi.Format in its table.
+// maxFormat is greater than every dxgi.Format in the table.
 const maxFormat = 128
 
-// readFormats asks the driver what it supports. Only Texture2D formats that
-// package dxgi describes count.
+// readFormats asks the driver for the supported formats. Only Texture2D formats
+// described in package dxgi are used.
 func (d *Device) readFormats() {
 	k := d.immediate.call
 	for f := dxgi.Format(1); f < maxFormat; f++ {

@@ -17,15 +17,15 @@ func TestCreateDevice(t *testing.T) {
 		change func(*fakeDriver, *fakeKernel, *Config)
 		want   ddi.HRESULT
 	}{
-		{"all is well", func(*fakeDriver, *fakeKernel, *Config) {}, ddi.OK},
+		{"no failure", func(*fakeDriver, *fakeKernel, *Config) {}, ddi.OK},
 		{"no driver", func(_ *fakeDriver, _ *fakeKernel, c *Config) { c.Driver = nil }, ddi.EInvalidArg},
 		{"a thunk is missing", func(_ *fakeDriver, _ *fakeKernel, c *Config) { c.Kernel.Lock = nil }, ddi.EInvalidArg},
 		{"the kernel has no memory", func(_ *fakeDriver, k *fakeKernel, _ *Config) { k.status = ddi.StatusNoMemory }, ddi.EOutOfMemory},
-		{"the GPU is gone", func(_ *fakeDriver, k *fakeKernel, _ *Config) { k.status = ddi.StatusDeviceRemoved }, ddi.DXGIDeviceRemoved},
+		{"the GPU is lost", func(_ *fakeDriver, k *fakeKernel, _ *Config) { k.status = ddi.StatusDeviceRemoved }, ddi.DXGIDeviceRemoved},
 		{"the adapter does not open", func(f *fakeDriver, _ *fakeKernel, _ *Config) { f.fail["OpenAdapter"] = ddi.EFail }, ddi.EFail},
 		{"another interface", func(f *fakeDriver, _ *fakeKernel, _ *Config) { f.versions = []uint32{1} }, ddi.DXGIUnsupported},
 		{"the device does not open", func(f *fakeDriver, _ *fakeKernel, _ *Config) { f.fail["CreateDevice"] = ddi.EOutOfMemory }, ddi.EOutOfMemory},
-		{"an error outside of a function", func(f *fakeDriver, _ *fakeKernel, _ *Config) { f.fail["early"] = ddi.OK }, ddi.DXGIInternalError},
+		{"an error outside any function", func(f *fakeDriver, _ *fakeKernel, _ *Config) { f.fail["early"] = ddi.OK }, ddi.DXGIInternalError},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f, k := newFakeDriver(), &fakeKernel{}
@@ -46,7 +46,7 @@ func TestCreateDevice(t *testing.T) {
 	}
 }
 
-// A device whose driver leaves out what each must have names it.
+// The error for an incomplete driver table names the missing entry.
 func TestDeviceOfAnIncompleteTable(t *testing.T) {
 	for name, strip := range map[string]func(*umddi.DeviceFuncs){
 		"pfnFlush":            func(d *umddi.DeviceFuncs) { d.Flush = nil },
@@ -140,7 +140,7 @@ func TestCallbackHandles(t *testing.T) {
 		cb.AllocateCb(th, no, nil), cb.DeallocateCb(th, no, nil), cb.CreateContextCb(th, no, nil), cb.DestroyContextCb(th, no, 0),
 		cb.LockCb(th, no, nil), cb.UnlockCb(th, no, nil), cb.RenderCb(th, no, nil), presentCb(th, no, nil),
 		queryAdapterInfoCb(th, umddi.HRTAdapter{}, nil),
-		b.drv.arg.DXGICallbacks.PresentCb(th, b.drv.arg.RTDevice, nil), // not in Present
+		b.drv.arg.DXGICallbacks.PresentCb(th, b.drv.arg.RTDevice, nil), // outside Present
 	} {
 		assert.Equal(t, ddi.EInvalidArg, hr, "callback %d", i)
 	}
@@ -149,8 +149,8 @@ func TestCallbackHandles(t *testing.T) {
 	assert.NoError(t, b.dev.GetDeviceRemovedReason())
 }
 
-// TestErrorCategories has, for each function, what it may report and what it
-// may not.
+// TestErrorCategories lists, for each function, the errors that it may and may
+// not report.
 func TestErrorCategories(t *testing.T) {
 	const (
 		fine = iota // S_OK
@@ -267,7 +267,7 @@ func TestErrorCategories(t *testing.T) {
 	}
 }
 
-// objects is one of each kind.
+// objects has one object of each kind.
 type objects struct {
 	cb, vb, staging *Buffer
 	tex             *Texture2D
@@ -300,10 +300,10 @@ func TestReasonOfRemoval(t *testing.T) {
 		status ddi.Status
 		want   ddi.HRESULT
 	}{
-		{"the kernel says removed: it hung", ddi.StatusDeviceRemoved, ddi.DXGIDeviceHung},
+		{"the kernel reports removed: it hung", ddi.StatusDeviceRemoved, ddi.DXGIDeviceHung},
 		{"a fault", ddi.StatusGPUExceptionOnDevice, ddi.DXGIDeviceHung},
-		{"the board does not answer", ddi.StatusIODeviceError, ddi.DXGIDeviceRemoved},
-		{"the driver's own finding", ddi.StatusSuccess, ddi.DXGIDeviceRemoved},
+		{"the board does not respond", ddi.StatusIODeviceError, ddi.DXGIDeviceRemoved},
+		{"reported by the driver", ddi.StatusSuccess, ddi.DXGIDeviceRemoved},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t)
@@ -338,8 +338,8 @@ func TestErrorOnAnUnknownThread(t *testing.T) {
 	check(t, ddi.DXGIInternalError, b.dev.GetDeviceRemovedReason())
 }
 
-// TestErrorBetweenFunctions reports on a thread that is in no function what the
-// last one could have reported.
+// TestErrorBetweenFunctions reports an error on a thread outside any function.
+// The last function could have reported it.
 func TestErrorBetweenFunctions(t *testing.T) {
 	b := newBench(t)
 	var thread *ddi.Thread
@@ -359,8 +359,8 @@ func TestBadSizeOfPrivateMemory(t *testing.T) {
 	}
 }
 
-// TestAfterRemoval calls everything on a removed device: nothing panics, what
-// has a result fails, and the driver sees destruction only.
+// TestAfterRemoval calls everything on a removed device: nothing panics,
+// methods with a result fail, and the driver sees only destruction.
 func TestAfterRemoval(t *testing.T) {
 	b := newBench(t)
 	o := newObjects(b)

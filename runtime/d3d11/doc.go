@@ -1,66 +1,68 @@
 // Package d3d11 is the Direct3D-11-style runtime: the objects of the API, their
 // validation, command lists, and the runtime's half of the user-mode DDI.
 //
-// It stands between an application and a user-mode display driver, which it
-// opens through umddi.OpenAdapterFunc, and between that driver and the graphics
-// kernel, which it reaches through kmt.Thunks. Names and behaviour are those of
-// Direct3D 11.0; an HRESULT other than S_OK comes back as a ddi.HRESULT in an
-// error, S_FALSE included. A method without a result does nothing when its
-// arguments are invalid, as in Direct3D 11.
+// It connects an application, a user-mode display driver, opened through
+// umddi.OpenAdapterFunc, and the graphics kernel, called through kmt.Thunks.
+// Names and behaviour are those of Direct3D 11.0. An HRESULT other than S_OK is
+// returned as an error that wraps a ddi.HRESULT, S_FALSE included. A method
+// without a result does nothing if its arguments are invalid, as in Direct3D
+// 11.
 //
 // # Threads
 //
 // Methods of Device and Release may be called from any goroutine. A Context
-// belongs to one goroutine at a time; several deferred contexts can record at
-// once, each in its own. If the driver does not report CapsFreeThreaded, calls
-// of it are serialized on the immediate context's thread. Swap chains, and Close,
-// belong to the immediate context's goroutine.
+// must be used by one goroutine at a time; several deferred contexts may record
+// at once. If the driver does not report CapsFreeThreaded, its calls are
+// serialized on the immediate context's thread. Swap chains and Close must be
+// used on the immediate context's goroutine.
 //
 // # Command lists
 //
 // A driver that reports CapsFreeThreaded and CapsCommandListsBuild2 records
-// lists itself: a deferred context is one of the driver's, objects have handles
-// of their own in it, which are open from their first use in a list to its end,
-// and handles of lists and contexts are recycled ("Supporting Command Lists").
+// lists itself. Each deferred context is then a context of the driver with its
+// own object handles, which are open from the first use in a list to the end of
+// the list. List and context handles are recycled ("Supporting Command Lists").
 // For other drivers the runtime records calls and makes them on the immediate
-// context when the list executes. What an application sees is the same.
+// context when the list executes. Applications see no difference.
 //
-// While contexts record, nothing is shared between them: no lock, no counter.
-// What a list refers to is counted per context (local.go), what belonged to a
-// released list goes back to its context through a lock-free list (recycle.go).
+// Contexts that record concurrently share no lock and no counter. References
+// from lists to objects are counted per context (local.go), and memory of a
+// released list returns to its context through a lock-free list (recycle.go).
 //
-// A list whose recording a driver had no memory for is dropped. The application
-// is told by FinishCommandList, and what it records in between goes nowhere.
+// If the driver runs out of memory while recording, the list is dropped.
+// FinishCommandList returns the error; commands recorded in between are
+// ignored.
 //
 // # References
 //
-// Objects are counted: a Create or Get method hands out a reference, Release
-// gives it back. Bindings, views, command lists and swap chains keep what they
-// use alive. The use of an object to which the application holds no reference
-// is an error, or ignored where a method has no result; released objects are
-// never recycled, so that such a use cannot reach another object. (What is
+// Objects are reference counted: a Create or Get method returns a reference and
+// Release drops it. Bindings, views, command lists and swap chains keep the
+// objects they use alive. Using an object without holding a reference is an
+// error, or ignored by a method without a result. Released objects are never
+// recycled, so a stale reference cannot reach another object. (The memory
 // behind a CommandList is recycled, the CommandList is not.)
 //
 // # Removal
 //
-// A driver that reports an error that the running DDI function may not report
-// loses its device: from then on every call fails with DXGIDeviceRemoved, or
-// does nothing, and GetDeviceRemovedReason has the reason. What ends objects
-// still works: Release, Unmap and Close.
+// If a driver reports an error that the running DDI function may not report,
+// its device is removed: every later call fails with DXGIDeviceRemoved, or does
+// nothing, and GetDeviceRemovedReason returns the reason. Release, Unmap and
+// Close still work.
 //
 // # Bugchecks
 //
-// A kernel-mode driver that breaks its contract stops the kernel with a
-// bugcheck, which unwinds through the runtime to the application's caller. As
-// after a real one nothing goes on: no object of the device may be used.
+// If a kernel-mode driver breaks its contract, the kernel stops with a
+// bugcheck, which unwinds through the runtime to the application's caller. No
+// object of the device may be used after that.
 //
-// # What there is not
+// # Not supported
 //
 // Shaders, draws and dispatches; shader resource, unordered access and
 // depth-stencil views; samplers, input layouts, blend, depth and rasterizer
-// state; stream output; queries that count what draws do, but for OCCLUSION and
-// the predicates, whose results are those of no draws; queries other than EVENT
-// and predication with a driver that lacks SetPredication; 1D and 3D textures;
-// multisampling; generating mips, resolving, shared resources; views of buffers;
-// a window, a display mode and scan-out. A device is not counted: Close ends it.
+// state; stream output; queries that count the effects of draws, except
+// OCCLUSION and the predicates, whose results are those without draws; queries
+// other than EVENT, and predication, with a driver that lacks SetPredication;
+// 1D and 3D textures; multisampling; mip generation, resolving, shared
+// resources; views of buffers; windows, display modes and scan-out. A device is
+// not reference counted: Close destroys it.
 package d3d11

@@ -8,31 +8,31 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// effects is what decides whether a list may be executed, and what it does to
-// the context that executes it.
+// effects determine whether a list may be executed, and what its execution adds
+// to the effects of the executing context.
 type effects struct {
-	touched []touch  // one for each resource that the CPU can access
-	queries []*Query // begun or ended, each once
+	uses    []resourceUse // one per CPU-accessible resource
+	queries []*Query      // begun or ended, without duplicates
 }
 
-// A touch is a resource of which a list maps, or moves data of, a set of
+// A resourceUse is a resource of which a list maps, or moves data of, some
 // subresources.
-type touch struct {
+type resourceUse struct {
 	r    *resource
-	sub  uint32 // the first that was added, or everything
+	sub  uint32 // the first one added, or allSubresources
 	maps bool
-	set  []uint64 // a bit for each subresource, from bit 0 of set[0]; nil if sub is all
+	set  []uint64 // one bit per subresource, from bit 0 of set[0]; nil if only sub
 }
 
-// everything in touch.sub is all subresources.
-const everything = ^uint32(0)
+// allSubresources in resourceUse.sub stands for all subresources.
+const allSubresources = ^uint32(0)
 
-// add adds a subresource, or everything.
-func (t *touch) add(sub uint32) {
+// add adds a subresource, or allSubresources.
+func (t *resourceUse) add(sub uint32) {
 	switch {
-	case t.sub == sub || t.sub == everything:
-	case sub == everything:
-		t.sub, t.set = everything, nil
+	case t.sub == sub || t.sub == allSubresources:
+	case sub == allSubresources:
+		t.sub, t.set = allSubresources, nil
 	default:
 		if t.set == nil {
 			t.set = make([]uint64, (t.r.subresources()+63)/64)
@@ -42,8 +42,8 @@ func (t *touch) add(sub uint32) {
 	}
 }
 
-// subs returns the subresources, or everything alone.
-func (t *touch) subs() iter.Seq[uint32] {
+// subs returns the subresources, or just allSubresources.
+func (t *resourceUse) subs() iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		if t.set == nil {
 			yield(t.sub)
@@ -59,35 +59,36 @@ func (t *touch) subs() iter.Seq[uint32] {
 	}
 }
 
-// moveTo moves what is in e to f, which is empty, and leaves e with f's memory.
+// moveTo moves e to f, which is empty, and gives e the memory of f.
 func (e *effects) moveTo(f *effects) {
-	if len(e.touched)+len(e.queries) != 0 {
+	if len(e.uses)+len(e.queries) != 0 {
 		*e, *f = *f, *e
 	}
 }
 
-// ownEffects returns no effects, with memory for some on cache lines of its own.
+// ownEffects returns empty effects with preallocated memory on separate cache
+// lines.
 func ownEffects() effects {
-	return effects{touched: make([]touch, 0, cacheLine/8), queries: make([]*Query, 0, cacheLine/8)}
+	return effects{uses: make([]resourceUse, 0, cacheLine/8), queries: make([]*Query, 0, cacheLine/8)}
 }
 
 func (e *effects) reset() {
-	if len(e.touched)+len(e.queries) == 0 {
+	if len(e.uses)+len(e.queries) == 0 {
 		return
 	}
-	clear(e.touched)
+	clear(e.uses)
 	clear(e.queries)
-	e.touched = e.touched[:0]
+	e.uses = e.uses[:0]
 	e.queries = e.queries[:0]
 }
 
-// blocked says whether the context may not execute a list.
+// blocked reports whether the context may not execute a list.
 func (c *Context) blocked(e *effects) bool {
 	if c.mapCount > 0 || !c.deferred && c.dev.mapped.Load() > 0 {
-		for i := range e.touched {
-			t := &e.touched[i]
+		for i := range e.uses {
+			t := &e.uses[i]
 			for sub := range t.subs() {
-				if sub == everything && c.hasMapped(t.r) || sub != everything && c.isMapped(t.r, sub) {
+				if sub == allSubresources && c.hasMapped(t.r) || sub != allSubresources && c.isMapped(t.r, sub) {
 					return true
 				}
 			}
@@ -101,66 +102,66 @@ func (c *Context) blocked(e *effects) bool {
 	return false
 }
 
-// inherit notes, on a deferred context, that it has recorded the execution of a
-// list.
+// inherit adds the effects of a list whose execution a deferred context has
+// recorded.
 func (c *Context) inherit(e *effects) {
-	for i := range e.touched {
-		t := &e.touched[i]
+	for i := range e.uses {
+		t := &e.uses[i]
 		for sub := range t.subs() {
-			c.touches(t.r, sub, t.maps)
+			c.recordUse(t.r, sub, t.maps)
 		}
 		if t.maps {
 			c.forget(t.r)
 		}
 	}
 	for _, q := range e.queries {
-		c.manipulates(q)
+		c.recordQuery(q)
 	}
 }
 
-// touches notes, on a deferred context, that the list maps a subresource or
-// moves data of it.
-func (c *Context) touches(r *resource, sub uint32, maps bool) {
+// recordUse records that a deferred context's list maps a subresource or moves
+// data of it.
+func (c *Context) recordUse(r *resource, sub uint32, maps bool) {
 	if !c.deferred || r.access == 0 {
 		return
 	}
-	if sub == everything && r.subresources() == 1 {
+	if sub == allSubresources && r.subresources() == 1 {
 		sub = 0
 	}
 	e := &c.effects
-	n := int32(len(e.touched)) + 1
-	i := c.touchNumber(r, n)
+	n := int32(len(e.uses)) + 1
+	i := c.useIndex(r, n)
 	if i == n {
-		e.touched = append(e.touched, touch{r: r, sub: sub, maps: maps})
+		e.uses = append(e.uses, resourceUse{r: r, sub: sub, maps: maps})
 		return
 	}
-	t := &e.touched[i-1]
+	t := &e.uses[i-1]
 	t.add(sub)
 	t.maps = t.maps || maps
 }
 
-// touchNumber returns which of effects.touched is of r, counted from 1, and
-// makes it n if there is none.
-func (c *Context) touchNumber(r *resource, n int32) int32 {
+// useIndex returns 1 + the index of r in effects.uses. If r has none, useIndex
+// sets it to n.
+func (c *Context) useIndex(r *resource, n int32) int32 {
 	if c.rec != nil {
-		if i := c.rec.touched[r]; i != 0 {
+		if i := c.rec.useIndex[r]; i != 0 {
 			return i
 		}
-		if c.rec.touched == nil {
-			c.rec.touched = make(map[*resource]int32)
+		if c.rec.useIndex == nil {
+			c.rec.useIndex = make(map[*resource]int32)
 		}
-		c.rec.touched[r] = n
+		c.rec.useIndex[r] = n
 		return n
 	}
-	l := c.slot(&r.child, umddi.HandleResource)
-	if l.here.touch == 0 {
-		l.here.touch = n
+	l := c.localOf(&r.child, umddi.HandleResource)
+	if l.state.useIndex == 0 {
+		l.state.useIndex = n
 	}
-	return l.here.touch
+	return l.state.useIndex
 }
 
-// manipulates notes, on a deferred context, that the list begins or ends q.
-func (c *Context) manipulates(q *Query) {
+// recordQuery records that a deferred context's list begins or ends q.
+func (c *Context) recordQuery(q *Query) {
 	if !c.deferred {
 		return
 	}
@@ -173,11 +174,11 @@ func (c *Context) manipulates(q *Query) {
 		}
 		c.rec.queried[q] = true
 	} else {
-		l := c.slot(&q.child, umddi.HandleQuery)
-		if l.here.queried {
+		l := c.localOf(&q.child, umddi.HandleQuery)
+		if l.state.queried {
 			return
 		}
-		l.here.queried = true
+		l.state.queried = true
 	}
 	c.effects.queries = append(c.effects.queries, q)
 }

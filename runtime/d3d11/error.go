@@ -7,7 +7,7 @@ import (
 )
 
 // results is a set of errors that a DDI function may report through SetErrorCb
-// (WDK, "Handling Errors"). The empty set is that of Check* and Calc*.
+// (WDK, "Handling Errors"). Check* and Calc* have the empty set.
 type results uint8
 
 const (
@@ -15,9 +15,9 @@ const (
 	mayLack                       // EOutOfMemory
 	mayBeBusy                     // DDIStillDrawing
 
-	// Not results, but what else the function that is running may do: refresh
-	// the context's state, and report to the device's core layer although it
-	// runs for a deferred context.
+	// Not results, but other permissions of the running function: to refresh
+	// the context's state, and to report to the device's core layer from a
+	// function of a deferred context.
 	inContext
 	atDevice
 
@@ -30,7 +30,7 @@ const (
 	mayRecycle = mayRemove | atDevice | inContext
 )
 
-// has says whether hr is in the set.
+// has reports whether hr is in the set.
 func (s results) has(hr ddi.HRESULT) bool {
 	switch hr {
 	case ddi.DDIDeviceRemoved:
@@ -51,17 +51,18 @@ func result(hr ddi.HRESULT) error {
 	return hr
 }
 
-// A call is a thread of the runtime and the DDI function it is in. It belongs
-// to one goroutine at a time, or to the holder of the device's serial lock.
+// A call is a thread of the runtime and the DDI function running on it. It is
+// used by one goroutine at a time, or by the holder of the device's serial
+// lock.
 type call struct {
 	dev    *Device
-	ctx    *Context // the deferred context whose thread this is, or nil
+	ctx    *Context // the deferred context of this thread, or nil
 	thread ddi.Thread
 
 	running    bool
 	presenting bool
 	allowed    results
-	hr         ddi.HRESULT // first error, or DXGIDeviceRemoved
+	hr         ddi.HRESULT // the first error, or DXGIDeviceRemoved
 }
 
 // begin enters a DDI function that may report the results in allowed.
@@ -75,7 +76,7 @@ func (k *call) begin(allowed results) *ddi.Thread {
 	return &k.thread
 }
 
-// end leaves the DDI function and returns what it reported.
+// end leaves the DDI function and returns the reported error.
 func (k *call) end() ddi.HRESULT {
 	k.running = false
 	hr := k.hr
@@ -85,15 +86,15 @@ func (k *call) end() ddi.HRESULT {
 	return hr
 }
 
-// broken removes the device because the driver has broken the contract in a
-// way that it did not report itself.
-func (k *call) broken() ddi.HRESULT {
+// contractBroken removes the device because the driver broke its contract
+// without reporting an error.
+func (k *call) contractBroken() ddi.HRESULT {
 	k.dev.remove(ddi.DXGIInternalError)
 	return ddi.DXGIDeviceRemoved
 }
 
-// report is SetErrorCb for a function that runs on k, which is nil if none
-// does.
+// report implements SetErrorCb for a function running on k. k is nil if there
+// is none.
 func (d *Device) report(k *call, hr ddi.HRESULT) {
 	if k == nil || !k.running || !k.allowed.has(hr) {
 		d.remove(ddi.DXGIInternalError)
@@ -110,7 +111,7 @@ func (d *Device) report(k *call, hr ddi.HRESULT) {
 	}
 }
 
-// lost returns why the GPU is gone: the kernel knows whether it hung.
+// lost returns why the GPU was lost: whether it hung is known from the kernel.
 func (d *Device) lost() ddi.HRESULT {
 	if d.hung.Load() {
 		return ddi.DXGIDeviceHung
@@ -118,21 +119,21 @@ func (d *Device) lost() ddi.HRESULT {
 	return ddi.DXGIDeviceRemoved
 }
 
-// A removal is the reason for which a device was removed, once it has been.
+// A removal is the reason why a device was removed, if it was.
 type removal struct{ reason atomic.Uint32 }
 
 func (r *removal) set(hr ddi.HRESULT) { r.reason.CompareAndSwap(0, uint32(hr)) }
 
 func (r *removal) get() ddi.HRESULT { return ddi.HRESULT(r.reason.Load()) }
 
-// remove removes the device. The first reason stays.
+// remove removes the device. The first reason is kept.
 func (d *Device) remove(reason ddi.HRESULT) { d.removal.set(reason) }
 
-// removed says whether the device is gone.
+// removed reports whether the device was removed.
 func (d *Device) removed() bool { return d.removal.get() != ddi.OK }
 
-// GetDeviceRemovedReason returns nil while the device works, and after that
-// DXGIDeviceHung (the GPU faulted or stopped answering), DXGIDeviceRemoved (the
-// GPU is gone, or the device is closed) or DXGIInternalError (the driver broke
-// its contract).
+// GetDeviceRemovedReason returns nil while the device works. Afterwards it
+// returns DXGIDeviceHung (the GPU faulted or stopped responding),
+// DXGIDeviceRemoved (the GPU was lost or the device closed) or
+// DXGIInternalError (the driver broke its contract).
 func (d *Device) GetDeviceRemovedReason() error { return result(d.removal.get()) }

@@ -11,25 +11,25 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// troubled is a sequence of calls that uses every function of a deferred
-// context, over objects that exist before.
-type troubled struct {
+// A callSequence is a sequence of calls that uses every function of a deferred
+// context on existing objects.
+type callSequence struct {
 	*bench
 	x, y, dyn, cdyn, tdyn Resource
 	view                  *RenderTargetView
 	query                 *Query
 }
 
-func newTroubled(t *testing.T) *troubled {
+func newTroubled(t *testing.T) *callSequence {
 	b := nativeBench(t)
-	w := &troubled{bench: b, x: b.constant(), y: b.constant(), dyn: b.dynamic(BindVertexBuffer),
+	w := &callSequence{bench: b, x: b.constant(), y: b.constant(), dyn: b.dynamic(BindVertexBuffer),
 		cdyn: b.dynamic(BindConstantBuffer), tdyn: b.dynamic(BindShaderResource), query: b.predicate()}
 	w.view = b.view(b.texture(1, 1, 1, 1, dxgi.R8G8B8A8UNorm))
 	return w
 }
 
 // run makes the calls. It returns the first error of each kind of call.
-func (w *troubled) run() (made, finished error) {
+func (w *callSequence) run() (made, finished error) {
 	dc, err := w.dev.CreateDeferredContext(0)
 	if err != nil {
 		return err, nil
@@ -80,9 +80,9 @@ func (w *troubled) run() (made, finished error) {
 	return nil, finished
 }
 
-// TestFailureAtEachCall has each call of the sequence in turn report that there
-// is no memory, or that the device is gone. The fake driver checks what follows,
-// and that nothing is left.
+// TestFailureAtEachCall makes each call of the sequence in turn report that
+// memory is short or the device is lost. The fake driver checks the calls that
+// follow and that nothing is left.
 func TestFailureAtEachCall(t *testing.T) {
 	may := map[string]bool{"CreateDeferredContext": true, "CreateCommandList": true, "CommandListExecute": true,
 		"RecycleCreateCommandList": true, "RecycleCreateDeferredContext": true}
@@ -107,7 +107,7 @@ func TestFailureAtEachCall(t *testing.T) {
 		case "RecycleCreateCommandList", "RecycleCreateDeferredContext":
 			want = ddi.DXGIInternalError
 		case "CalcPrivateCommandListSize", "CalcDeferredContextHandleSize", "DestroyCommandList", "RecycleDestroyCommandList":
-			want = ddi.OK // the fake driver does not report there
+			want = ddi.OK // the fake driver does not report an error there
 		}
 		check(t, want, w.dev.GetDeviceRemovedReason(), w.drv.native.failed)
 		w.dev.Close()
@@ -123,7 +123,8 @@ func TestFailureAtEachCall(t *testing.T) {
 		case failed == "CreateDeferredContext":
 			check(t, ddi.EOutOfMemory, made)
 		case reason != nil:
-			// A function that reports nothing, or in which it is not allowed.
+			// A function that reports nothing, or that may not report this
+			// error.
 			assert.False(t, may[failed], failed)
 			check(t, ddi.DXGIInternalError, reason, failed)
 		case finished != nil:
@@ -132,15 +133,15 @@ func TestFailureAtEachCall(t *testing.T) {
 		if reason == nil {
 			w.native().failAt = -1
 			_, finished = w.run()
-			assert.NoError(t, finished, "%d: %s: the next context is a good one", k, failed)
+			assert.NoError(t, finished, "%d: %s: the next context works", k, failed)
 		}
 	}
 }
 
 func (b *bench) native() *fakeNative { return &b.drv.native }
 
-// TestLackWhileRecording: what a list cannot hold drops it, and the next list is
-// a good one, with the state that the application sees.
+// TestLackWhileRecording: a list that runs out of memory is dropped. The next
+// list works and has the state that the application sees.
 func TestLackWhileRecording(t *testing.T) {
 	for _, name := range []string{"OpenResource", "ResourceCopy", "VsSetConstantBuffers", "CreateCommandList",
 		"RecycleCreateCommandList", "RecycleCreateDeferredContext"} {
@@ -160,7 +161,7 @@ func TestLackWhileRecording(t *testing.T) {
 			assert.NoError(t, b.dev.GetDeviceRemovedReason())
 			bound := make([]*Buffer, 1)
 			dc.VSGetConstantBuffers(3, bound)
-			assert.Same(t, x, bound[0], "the application recorded on")
+			assert.Same(t, x, bound[0], "the application continued recording")
 			dc.PSGetConstantBuffers(1, bound)
 			assert.Same(t, y, bound[0])
 			assert.Zero(t, b.drv.count("ResourceCopy"))
@@ -173,7 +174,7 @@ func TestLackWhileRecording(t *testing.T) {
 			dc.CopyResource(y, x)
 			l := b.finish(dc, false)
 			b.ctx.ExecuteCommandList(l, false)
-			assert.Equal(t, 1, b.drv.count("ResourceCopy"), "and nothing of the list that was dropped")
+			assert.Equal(t, 1, b.drv.count("ResourceCopy"), "and nothing of the dropped list")
 			assert.NotZero(t, during.Constant[0][3])
 			assert.NotZero(t, during.Constant[4][1])
 			b.drv.hook = nil
@@ -181,7 +182,7 @@ func TestLackWhileRecording(t *testing.T) {
 	}
 }
 
-// failing makes the next call of a function fail for want of memory.
+// failing makes the next call of a function fail with EOutOfMemory.
 func failing(b *bench, name string) *bool {
 	done := new(bool)
 	n := b.native()
@@ -190,8 +191,8 @@ func failing(b *bench, name string) *bool {
 	return done
 }
 
-// TestMapOfADroppedList: a map of a list that is dropped fails, and memory that
-// was mapped before stays until the list ends.
+// TestMapOfADroppedList: a map in a dropped list fails, and memory mapped
+// earlier remains valid until the list ends.
 func TestMapOfADroppedList(t *testing.T) {
 	b := nativeBench(t)
 	first, second, dc := b.dynamic(BindVertexBuffer), b.dynamic(BindVertexBuffer), b.deferred()
@@ -209,8 +210,8 @@ func TestMapOfADroppedList(t *testing.T) {
 	b.finish(dc, false).Release()
 }
 
-// TestContextThatStaysDead: a context whose driver never has memory again fails
-// each list, and ends.
+// TestContextThatStaysDead: if the driver never has memory again, each list of
+// the context fails, and the context can be destroyed.
 func TestContextThatStaysDead(t *testing.T) {
 	b := nativeBench(t)
 	x, y, dc := b.constant(), b.constant(), b.deferred()
@@ -231,8 +232,8 @@ func TestContextThatStaysDead(t *testing.T) {
 	assert.Equal(t, "DestroyDevice", b.calls())
 }
 
-// TestRecycleResults: the Recycle functions return EOutOfMemory, and anything
-// else removes the device; so does an error on the wrong core layer.
+// TestRecycleResults: the Recycle functions may return EOutOfMemory; any other
+// error removes the device, and so does an error on the wrong core layer.
 func TestRecycleResults(t *testing.T) {
 	for _, name := range []string{"RecycleCreateCommandList", "RecycleCreateDeferredContext"} {
 		for _, hr := range []ddi.HRESULT{ddi.EFail, ddi.DDIStillDrawing, ddi.False} {
@@ -251,7 +252,7 @@ func TestRecycleResults(t *testing.T) {
 func TestCoreLayers(t *testing.T) {
 	for _, tt := range []struct {
 		function    string
-		own, device bool // may report EOutOfMemory there
+		own, device bool // EOutOfMemory is allowed there
 	}{
 		{"OpenResource", true, true},
 		{"ResourceCopy", true, false},
@@ -263,7 +264,7 @@ func TestCoreLayers(t *testing.T) {
 	} {
 		for _, own := range []bool{true, false} {
 			b := nativeBench(t)
-			b.breaks = []string{"error-layer"} // the runtime takes either in CreateCommandList
+			b.breaks = []string{"error-layer"} // in CreateCommandList the runtime accepts either
 			x, y, dc := b.constant(), b.constant(), b.deferred()
 			core := b.drv.arg.RTCoreLayer
 			if own {
@@ -299,8 +300,8 @@ func TestCoreLayers(t *testing.T) {
 	}
 }
 
-// TestExecuteLacksMemory: after an execution that fails the driver has bound
-// what the runtime says.
+// TestExecuteLacksMemory: after a failed execution the driver has the bindings
+// that the runtime reports.
 func TestExecuteLacksMemory(t *testing.T) {
 	for _, restore := range []bool{false, true} {
 		b := nativeBench(t)

@@ -12,12 +12,12 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// fakePrivate is the size of the fake driver's private memory: an id, and bytes
-// that it leaves alone.
+// fakePrivate is the size of the fake driver's private memory: an ID, and bytes
+// that it does not change.
 const fakePrivate = 12
 
-// fakeResource is a resource of the fake driver. Subresources are kept without
-// gaps between rows.
+// fakeResource is a resource of the fake driver. Rows of subresources are
+// contiguous.
 type fakeResource struct {
 	arg  umddi.CreateResource
 	bpp  uint32
@@ -30,33 +30,33 @@ func (r *fakeResource) size(sub uint32) (w, h uint32) {
 	return m.TexelWidth, m.TexelHeight
 }
 
-// fakeState is the pipeline state that the fake driver has been told, in ids.
+// fakeState is the pipeline state set in the fake driver, as IDs.
 type fakeState struct {
 	Topology  umddi.Topology
-	Vertex    [32][3]uint32 // id, stride, offset
-	Index     [3]uint32     // id, format, offset
+	Vertex    [32][3]uint32 // ID, stride, offset
+	Index     [3]uint32     // ID, format, offset
 	Constant  [6][14]uint32
 	Targets   [8]uint32
 	Viewports []umddi.Viewport
 	Scissors  []umddi.Rect
-	Predicate [2]uint32 // id, value
+	Predicate [2]uint32 // ID, value
 }
 
-// fakeDriver is a user-mode driver with resources in Go memory, which executes
-// each call at once and notes broken rules.
+// fakeDriver is a user-mode driver with resources in Go memory. It executes
+// each call immediately and records broken rules.
 type fakeDriver struct {
 	caps       uint32
 	versions   []uint32
-	noFormat   map[dxgi.Format]uint32        // bits that a format lacks
-	fail       map[string]ddi.HRESULT        // what a function reports
-	hook       func(t *ddi.Thread, n string) // runs in each function
-	pending    int                           // polls until queries are done
-	calcSize   int                           // size of private memory
+	noFormat   map[dxgi.Format]uint32        // unsupported bits of a format
+	fail       map[string]ddi.HRESULT        // error to report, by function
+	hook       func(t *ddi.Thread, n string) // called in each function
+	pending    int                           // polls until queries are complete
+	calcSize   int                           // if not 0, size of private memory
 	strip      func(*umddi.DeviceFuncs)      // changes the table at the end of CreateDevice
 	presentErr ddi.HRESULT                   // result of Present
 	native     fakeNative
-	predicated bool            // it has predication
-	results    map[uint32]bool // of predicates
+	predicated bool            // supports predication
+	results    map[uint32]bool // results of predicates
 
 	mu        sync.Mutex
 	log       []string
@@ -65,10 +65,10 @@ type fakeDriver struct {
 	resources map[uint32]*fakeResource
 	views     map[uint32]umddi.CreateRenderTargetView
 	viewRes   map[uint32]uint32
-	queries   map[uint32]int // polls left, -1 before End
+	queries   map[uint32]int // remaining polls, -1 before End
 	state     fakeState
 	arg       umddi.CreateDevice
-	open      int // adapter 1, device 2
+	open      int // number of open adapters and devices: adapter 1, device 2
 }
 
 func newFakeDriver() *fakeDriver {
@@ -80,7 +80,8 @@ func newFakeDriver() *fakeDriver {
 	}
 }
 
-// enter notes a call and reports what the test wants; then it returns false.
+// enter records a call. It reports the error that the test wants and then
+// returns false.
 func (f *fakeDriver) enter(t *ddi.Thread, name string) bool {
 	if f.hook != nil {
 		f.hook(t, name)
@@ -106,8 +107,8 @@ func id(o *ddi.Object) uint32 {
 	return binary.LittleEndian.Uint32(o.Private)
 }
 
-// born checks fresh private memory and puts an id in it.
-func (f *fakeDriver) born(o *ddi.Object) uint32 {
+// checkNew checks new private memory and puts an ID in it.
+func (f *fakeDriver) checkNew(o *ddi.Object) uint32 {
 	if want := bytes.Repeat([]byte{0xa5}, f.calcSize); !bytes.Equal(o.Private, want) {
 		f.violation("private memory %x", o.Private)
 	}
@@ -205,7 +206,7 @@ func (f *fakeDriver) fillResources(d *umddi.DeviceFuncs) {
 			}
 			r.subs = append(r.subs, p)
 		}
-		f.resources[f.born(h.Object)] = r
+		f.resources[f.checkNew(h.Object)] = r
 	}
 	d.DestroyResource = func(t *ddi.Thread, _ umddi.HDevice, h umddi.HResource) {
 		f.enter(t, "DestroyResource")
@@ -237,8 +238,8 @@ func (f *fakeDriver) fillResources(d *umddi.DeviceFuncs) {
 	}
 }
 
-// mapFunc makes a map function. The memory has rows 64 bytes apart at least and
-// goes back at unmap.
+// mapFunc returns a map function. Rows are at least 64 bytes apart; the memory
+// is copied back at unmap.
 func (f *fakeDriver) mapFunc(name string, keep bool) func(*ddi.Thread, umddi.HDevice, umddi.HResource, uint32, umddi.Map, umddi.MapFlags) umddi.Mapped {
 	return func(t *ddi.Thread, _ umddi.HDevice, h umddi.HResource, sub uint32, typ umddi.Map, flags umddi.MapFlags) umddi.Mapped {
 		if !f.enter(t, name) {
@@ -275,7 +276,7 @@ func (f *fakeDriver) unmapFunc(name string) func(*ddi.Thread, umddi.HDevice, umd
 		r := f.res(h)
 		m, ok := r.maps[sub]
 		if !ok {
-			f.violation("%s of what is not mapped", name)
+			f.violation("%s of an unmapped subresource", name)
 			return
 		}
 		delete(r.maps, sub)
@@ -384,7 +385,7 @@ func (f *fakeDriver) fillViews(d *umddi.DeviceFuncs) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.res(arg.Resource)
-		n := f.born(v.Object)
+		n := f.checkNew(v.Object)
 		f.views[n] = *arg
 		f.viewRes[n] = id(arg.Resource.Object)
 	}
@@ -406,7 +407,7 @@ func (f *fakeDriver) fillViews(d *umddi.DeviceFuncs) {
 		if f.enter(t, "CreateQuery") {
 			f.mu.Lock()
 			defer f.mu.Unlock()
-			f.queries[f.born(q.Object)] = -1
+			f.queries[f.checkNew(q.Object)] = -1
 		}
 	}
 	d.DestroyQuery = func(t *ddi.Thread, _ umddi.HDevice, q umddi.HQuery) {
@@ -501,7 +502,7 @@ func (f *fakeDriver) present(t *ddi.Thread, arg umddi.Present) ddi.HRESULT {
 	return ddi.OK
 }
 
-// count returns how often a function has been called.
+// count returns the number of calls of a function.
 func (f *fakeDriver) count(name string) int {
 	n := 0
 	for _, l := range f.log {
@@ -512,7 +513,7 @@ func (f *fakeDriver) count(name string) int {
 	return n
 }
 
-// content returns what the driver has in a subresource.
+// content returns the driver's content of a subresource.
 func (f *fakeDriver) content(r Resource, sub uint32) []byte {
 	return f.resources[id(&r.core().obj)].subs[sub]
 }

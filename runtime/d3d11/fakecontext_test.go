@@ -200,7 +200,7 @@ func (c *fakeContext) fillMaps(d *umddi.DeviceFuncs) {
 			c.in(t, h, name)
 			o := c.res(res).Object
 			if !c.mapped[o] {
-				f.wrong("%s of what is not mapped", name)
+				f.wrong("%s of an unmapped resource", name)
 			}
 			delete(c.mapped, o)
 		}
@@ -212,8 +212,7 @@ func (c *fakeContext) fillMaps(d *umddi.DeviceFuncs) {
 	d.DynamicConstantBufferUnmap = unmap("DynamicConstantBufferUnmap")
 }
 
-// set enters a function that sets state, which may be one that unbinds, or a
-// refresh.
+// set enters a function that sets state, possibly to unbind or in a refresh.
 func (c *fakeContext) set(t *ddi.Thread, h umddi.HDevice, name string) bool {
 	return c.in(t, h, name, fakeRecording, fakeAbandoned)
 }

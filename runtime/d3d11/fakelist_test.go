@@ -9,8 +9,8 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// The sizes of the fake driver's lists and local handles, in bytes. They differ,
-// so that one in place of another is seen.
+// Sizes of the fake driver's lists and local handles, in bytes. They differ, so
+// that a mix-up is noticed.
 const (
 	fakeListPrivate  = 40
 	fakeLocalPrivate = 24
@@ -22,7 +22,7 @@ var fakeSizes = []umddi.HandleSize{
 	{Type: umddi.HandleQuery, Size: fakeLocalPrivate}, {Type: umddi.HandleCommandList, Size: fakeLocalList},
 }
 
-// The lives of a list's handle, and of a deferred context.
+// The states of a list's handle and of a deferred context.
 const (
 	fakeValid = iota
 	fakeRetired
@@ -34,20 +34,20 @@ const (
 	fakeAbandoned
 )
 
-// fakeList is a command list of the fake driver: what to call on the immediate
-// context.
+// fakeList is a command list of the fake driver: the calls to make on the
+// immediate context.
 type fakeList struct {
 	life int
 	home *fakeContext
 	ops  []func(*ddi.Thread)
-	kept []byte // private memory when it was retired
+	kept []byte // private memory at retirement
 }
 
 // fakeLocal is an open handle of a deferred context.
 type fakeLocal struct {
 	typ umddi.HandleType
 	ic  *ddi.Object // the device's handle
-	of  *ddi.Object // a view's resource
+	of  *ddi.Object // the resource of a view
 }
 
 // fakeContext is a deferred context of the fake driver.
@@ -58,28 +58,28 @@ type fakeContext struct {
 	ops    []func(*ddi.Thread)
 	locals map[*ddi.Object]*fakeLocal
 	bound  map[string]*ddi.Object
-	maps   map[*ddi.Object][]byte // what a list has discarded, by the device's handle
+	maps   map[*ddi.Object][]byte // memory discarded in the list, by the device's handle
 	mapped map[*ddi.Object]bool
 	begun  map[*ddi.Object]bool
 	busy   atomic.Int32
 	thread *ddi.Thread
 }
 
-// fakeNative is the half of the fake driver that has command lists.
+// fakeNative is the part of the fake driver that supports command lists.
 type fakeNative struct {
 	on       bool
 	lists    map[*ddi.Object]*fakeList
 	contexts map[*ddi.Root]*fakeContext
-	calls    []string                                      // of deferred contexts and of list functions
-	silent   bool                                          // calls are not noted
-	tamper   func(*umddi.DeviceFuncs)                      // changes the table of a deferred context
-	recall   func(c *fakeContext, t *ddi.Thread, n string) // runs in each of those functions
-	failAt   int                                           // counts down; the call at 0 fails with failWith
+	calls    []string                                      // of contexts and list functions
+	silent   bool                                          // calls are not recorded
+	tamper   func(*umddi.DeviceFuncs)                      // changes a context's table
+	recall   func(c *fakeContext, t *ddi.Thread, n string) // called in each of those functions
+	failAt   int                                           // counts down; call 0 fails with failWith
 	failWith ddi.HRESULT
-	failNext string // the next call of it fails with failWith
+	failNext string // function whose next call fails with failWith
 	onFail   func()
-	layer    umddi.HRTCoreLayer // if it is not zero, where what has failed is reported
-	failed   string             // the call that has failed
+	layer    umddi.HRTCoreLayer // if not zero, core layer to which failures are reported
+	failed   string             // function that failed
 	sizes    []umddi.HandleSize
 	listSize int
 }
@@ -90,7 +90,7 @@ func natively(f *fakeDriver, _ *Config) {
 		failAt: -1, sizes: fakeSizes, listSize: fakeListPrivate}
 }
 
-// note notes a call and returns what is to be reported or returned, OK mostly.
+// note records a call and returns the error to report or return, usually OK.
 func (f *fakeDriver) note(c *fakeContext, t *ddi.Thread, name string) ddi.HRESULT {
 	n := &f.native
 	f.mu.Lock()
@@ -123,7 +123,7 @@ func (f *fakeDriver) wrong(format string, args ...any) {
 }
 
 // in enters a function of a deferred context. It returns false if the function
-// is to do nothing because an error has been reported. It must be left by out.
+// must do nothing because an error was reported. The caller must call out.
 func (c *fakeContext) in(t *ddi.Thread, h umddi.HDevice, name string, lives ...int) bool {
 	f := c.f
 	if h != c.arg.Context {
@@ -137,7 +137,7 @@ func (c *fakeContext) in(t *ddi.Thread, h umddi.HDevice, name string, lives ...i
 		lives = []int{fakeRecording}
 	}
 	if !slices.Contains(lives, c.life) {
-		f.wrong("%s in life %d", name, c.life)
+		f.wrong("%s in state %d", name, c.life)
 	}
 	hr := f.note(c, t, name)
 	if hr != ddi.OK {
@@ -159,7 +159,7 @@ func (f *fakeDriver) reportTo(t *ddi.Thread, core umddi.HRTCoreLayer, hr ddi.HRE
 
 func (c *fakeContext) out() { c.busy.Add(-1) }
 
-// ic returns the device's handle of a local one.
+// ic returns the device's handle of a local handle.
 func (c *fakeContext) ic(o *ddi.Object, typ umddi.HandleType) *ddi.Object {
 	if o == nil {
 		return nil
@@ -199,7 +199,7 @@ func (c *fakeContext) shut(t *ddi.Thread, h umddi.HDevice, name string, o *ddi.O
 	defer c.out()
 	c.in(t, h, "Close"+name, fakeMade, fakeAbandoned)
 	if c.locals[o] == nil {
-		c.f.wrong("Close%s of what is not open", name)
+		c.f.wrong("Close%s of a handle that is not open", name)
 	}
 	for _, l := range c.locals {
 		if l.of == o {
@@ -209,21 +209,21 @@ func (c *fakeContext) shut(t *ddi.Thread, h umddi.HDevice, name string, o *ddi.O
 	if c.life == fakeAbandoned {
 		for slot, b := range c.bound {
 			if b == o {
-				c.f.wrong("%s is closed and bound to %s", name, slot)
+				c.f.wrong("%s is closed while bound to %s", name, slot)
 			}
 		}
 	}
 	delete(c.locals, o)
 }
 
-// record notes that op is to be called when the list executes.
+// record makes the execution of the list call op.
 func (c *fakeContext) record(op func(*ddi.Thread)) {
 	if c.life == fakeRecording {
 		c.ops = append(c.ops, op)
 	}
 }
 
-// bind notes what a slot holds.
+// bind records the content of a slot.
 func (c *fakeContext) bind(slot string, o *ddi.Object, typ umddi.HandleType) *ddi.Object {
 	if o == nil {
 		delete(c.bound, slot)
@@ -246,7 +246,7 @@ func (c *fakeContext) clear() {
 	c.begun = map[*ddi.Object]bool{}
 }
 
-// fillNative fills the device's functions of command lists.
+// fillNative fills in the device's command-list functions.
 func (f *fakeDriver) fillNative(d *umddi.DeviceFuncs) {
 	n := &f.native
 	d.CheckDeferredContextHandleSizes = func(t *ddi.Thread, _ umddi.HDevice, sizes []umddi.HandleSize) int {
@@ -279,7 +279,7 @@ func (f *fakeDriver) fillNative(d *umddi.DeviceFuncs) {
 	d.RecycleCreateDeferredContext = func(t *ddi.Thread, _ umddi.HDevice, arg *umddi.CreateDeferredContext) ddi.HRESULT {
 		c := f.contextOf(arg.Context)
 		if c.life != fakeMade && c.life != fakeAbandoned || len(c.locals) != 0 {
-			f.wrong("RecycleCreateDeferredContext in life %d with %d open handles", c.life, len(c.locals))
+			f.wrong("RecycleCreateDeferredContext in state %d with %d open handles", c.life, len(c.locals))
 		}
 		if hr := f.note(c, t, "RecycleCreateDeferredContext"); hr != ddi.OK {
 			return hr
@@ -300,7 +300,7 @@ func (f *fakeDriver) contextOf(h umddi.HDevice) *fakeContext {
 	return c
 }
 
-// list returns what is behind a handle, which must be in a state.
+// list returns the list of a handle, which must be in one of the given states.
 func (f *fakeDriver) list(h umddi.HCommandList, name string, lives ...int) *fakeList {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -310,15 +310,15 @@ func (f *fakeDriver) list(h umddi.HCommandList, name string, lives ...int) *fake
 		return &fakeList{life: fakeDead}
 	}
 	if !slices.Contains(lives, l.life) {
-		f.violation("%s of a list in life %d", name, l.life)
+		f.violation("%s of a list in state %d", name, l.life)
 	}
 	return l
 }
 
-// make ends the list of a context and puts it behind h.
+// make ends the list of a context and attaches it to a handle.
 func (c *fakeContext) make(l *fakeList, name string) {
 	if c.life != fakeRecording || len(c.mapped) != 0 || len(c.begun) != 0 {
-		c.f.wrong("%s in life %d with %d mapped and %d begun", name, c.life, len(c.mapped), len(c.begun))
+		c.f.wrong("%s in state %d with %d mapped and %d begun", name, c.life, len(c.mapped), len(c.begun))
 	}
 	l.ops, l.home, l.life = c.ops, c, fakeValid
 	c.ops = nil
@@ -337,7 +337,7 @@ func (f *fakeDriver) fillLists(d *umddi.DeviceFuncs) {
 			f.reportTo(t, f.arg.RTCoreLayer, hr)
 			return
 		}
-		if want := bytes.Repeat([]byte{garbage}, fakeListPrivate); !bytes.Equal(h.Private, want) {
+		if want := bytes.Repeat([]byte{privateFill}, fakeListPrivate); !bytes.Equal(h.Private, want) {
 			f.wrong("a list with memory %x", h.Private)
 		}
 		l := &fakeList{}
@@ -345,7 +345,7 @@ func (f *fakeDriver) fillLists(d *umddi.DeviceFuncs) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if n.lists[h.Object] != nil {
-			f.violation("CreateCommandList of a living handle")
+			f.violation("CreateCommandList of a live handle")
 		}
 		n.lists[h.Object] = l
 	}
@@ -397,8 +397,8 @@ func (f *fakeDriver) run(t *ddi.Thread, l *fakeList) {
 	f.state = fakeState{}
 }
 
-// fillPredicates gives the device predication: the fake GPU's predicates have
-// the results in f.results.
+// fillPredicates adds predication to the device: the predicates of the fake GPU
+// have the results in f.results.
 func (f *fakeDriver) fillPredicates(d *umddi.DeviceFuncs) {
 	d.SetPredication = func(t *ddi.Thread, _ umddi.HDevice, q umddi.HQuery, value bool) {
 		f.enter(t, "SetPredication")
@@ -409,7 +409,7 @@ func (f *fakeDriver) fillPredicates(d *umddi.DeviceFuncs) {
 	}
 }
 
-// skips says whether predication skips what the immediate context does.
+// skips reports whether predication skips commands of the immediate context.
 func (f *fakeDriver) skips() bool {
 	p := f.state.Predicate
 	return p[0] != 0 && f.results[p[0]] == (p[1] == 1)

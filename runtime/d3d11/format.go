@@ -6,20 +6,20 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// Bits of CheckFormatSupport (D3D11_FORMAT_SUPPORT); the others are never set.
+// Bits of CheckFormatSupport (D3D11_FORMAT_SUPPORT). Other bits are never set.
 const (
 	FormatSupportTexture2D    = 0x20
 	FormatSupportMip          = 0x1000
 	FormatSupportRenderTarget = 0x4000
 	FormatSupportDepthStencil = 0x10000
 	FormatSupportCPULockable  = 0x20000
-	FormatSupportCast         = 0x100000 // CAST_WITHIN_BIT_LAYOUT: copies inside the typeless family
+	FormatSupportCast         = 0x100000 // CAST_WITHIN_BIT_LAYOUT: copies within a typeless family
 )
 
-// CheckFormatSupport returns FormatSupport bits of f, or EFail if the driver or
-// this version does not have f.
+// CheckFormatSupport returns the FormatSupport bits of f. It returns EFail if
+// the driver or this version does not support f.
 //
-//	DDI     pfnCheckFormatSupport, whose answer is that of device creation
+//	DDI     pfnCheckFormatSupport, called at device creation
 func (d *Device) CheckFormatSupport(f dxgi.Format) (uint32, error) {
 	if d.removed() {
 		return 0, ddi.DXGIDeviceRemoved
@@ -42,8 +42,8 @@ func (d *Device) CheckFormatSupport(f dxgi.Format) (uint32, error) {
 }
 
 // CheckMultisampleQualityLevels returns the number of quality levels of f with
-// count samples a texel: what the driver says for one sample, 0 for more, which
-// this version does not support. Count 0 is EFail.
+// count samples per texel: the driver's result for one sample, and 0 for more,
+// which are not supported. Count 0 is EFail.
 //
 //	DDI     pfnCheckMultisampleQualityLevels
 func (d *Device) CheckMultisampleQualityLevels(f dxgi.Format, count uint32) (uint32, error) {
@@ -55,8 +55,8 @@ func (d *Device) CheckMultisampleQualityLevels(f dxgi.Format, count uint32) (uin
 	case count > 1 || !d.renderable(f):
 		return 0, nil
 	}
-	k := d.acquire()
-	defer d.yield(k)
+	k := d.acquireCall()
+	defer d.releaseCall(k)
 	n := d.funcs.CheckMultisampleQualityLevels(k.begin(0), d.h, f, count)
 	if hr := k.end(); hr != ddi.OK {
 		return 0, hr
@@ -64,25 +64,26 @@ func (d *Device) CheckMultisampleQualityLevels(f dxgi.Format, count uint32) (uin
 	return n, nil
 }
 
-// has says whether the driver reports any of the bits for f.
+// has reports whether the driver reports any of the bits for f.
 func (d *Device) has(f dxgi.Format, bits uint32) bool {
 	return f < maxFormat && d.formats[f]&bits != 0
 }
 
-// textureFormat describes f if 2D textures can have it.
+// textureFormat describes f if 2D textures may have it.
 func (d *Device) textureFormat(f dxgi.Format) (dxgi.Info, bool) {
 	info, ok := f.Info()
 	return info, ok && d.has(f, umddi.FormatTexture2D)
 }
 
-// renderable says whether a render target view can have format f.
+// renderable reports whether a render target view may have format f.
 func (d *Device) renderable(f dxgi.Format) bool {
 	info, ok := f.Info()
 	return ok && d.has(f, umddi.FormatRenderTarget) &&
 		info.Kind != dxgi.Typeless && info.Kind != dxgi.Depth && info.Kind != dxgi.SharedExp
 }
 
-// anyMember says whether f is typeless and a typed member of its family fits.
+// anyMember reports whether f is typeless and fits holds for a typed member of
+// its family.
 func (d *Device) anyMember(f dxgi.Format, fits func(dxgi.Format) bool) bool {
 	if info, ok := f.Info(); !ok || info.Kind != dxgi.Typeless {
 		return false
@@ -96,8 +97,8 @@ func (d *Device) anyMember(f dxgi.Format, fits func(dxgi.Format) bool) bool {
 	return false
 }
 
-// bindAllowed says whether a texture of format f can have these bind flags. A
-// typeless format can if a member of its family can.
+// bindAllowed reports whether a texture of format f may have the given bind
+// flags. A typeless format may if a member of its family may.
 func (d *Device) bindAllowed(f dxgi.Format, bind uint32) bool {
 	depth := func(f dxgi.Format) bool {
 		info, ok := f.Info()
@@ -121,9 +122,9 @@ func (d *Device) bindAllowed(f dxgi.Format, bind uint32) bool {
 	return bind&BindUnorderedAccess == 0 || typed(f) || d.anyMember(f, typed)
 }
 
-// copyCompatible says whether elements of the formats can be copied to each
-// other: both are of one typeless family, or one is R9G9B9E5 and the other a
-// colour of one 32-bit component.
+// copyCompatible reports whether elements of the two formats may be copied to
+// each other: both are in one typeless family, or one is R9G9B9E5 and the other
+// a colour format with a single 32-bit component.
 //
 //	Source  learn.microsoft.com, "Format Conversion using Direct3D 10.1"
 func copyCompatible(a, b dxgi.Format) bool {

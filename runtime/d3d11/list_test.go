@@ -84,12 +84,12 @@ func TestStateAfterFinish(t *testing.T) {
 		name string
 		list *CommandList
 		want fakeState
-	}{{"a list", first, full}, {"the next list has what was kept", second, full}, {"the one after FALSE", third, fakeState{}}} {
+	}{{"a list", first, full}, {"the next list has the kept state", second, full}, {"the one after FALSE", third, fakeState{}}} {
 		outer := b.deferred()
 		outer.ExecuteCommandList(tt.list, false)
 		outer.ExecuteCommandList(seen, false)
 		b.ctx.ExecuteCommandList(b.finish(outer, false), false)
-		assert.Equal(t, fakeState{}, during, "a list begins with the defaults")
+		assert.Equal(t, fakeState{}, during, "a list begins with the default state")
 		during = fakeState{}
 		b.ctx.ExecuteCommandList(stateThenCopy(b, tt.list, buf), false)
 		assert.Equal(t, fakeState{}, b.drv.state, tt.name)
@@ -105,7 +105,8 @@ func TestStateAfterFinish(t *testing.T) {
 	assert.Equal(t, full, final, "the kept state is part of the next list")
 }
 
-// stateThenCopy makes a list that executes another and then copies to buf.
+// stateThenCopy creates a list that executes another list and then copies to
+// buf.
 func stateThenCopy(b *bench, l *CommandList, buf *Buffer) *CommandList {
 	def := b.deferred()
 	def.ExecuteCommandList(l, true)
@@ -174,7 +175,7 @@ func TestOrderOfExecutionDecides(t *testing.T) {
 	b.ctx.ExecuteCommandList(first, false)
 	b.ctx.ExecuteCommandList(third, false)
 	assert.Equal(t, "first recorded..", string(b.drv.content(a, 0)))
-	assert.Equal(t, "second recorded.", string(b.drv.content(d, 0)), "a list reads what the one before wrote")
+	assert.Equal(t, "second recorded.", string(b.drv.content(d, 0)), "a list reads the data written by the previous list")
 }
 
 func TestNestedLists(t *testing.T) {
@@ -194,9 +195,9 @@ func TestNestedLists(t *testing.T) {
 	assert.Equal(t, 1, b.drv.count("ResourceCopy"))
 }
 
-// Lists nest to any depth: neither execution nor release takes more of the
-// stack than a small part of it. Release takes the same for any number of lists,
-// which a goroutine shows whose stack is new.
+// Lists nest to any depth: execution and release use only a small amount of
+// stack. Release uses the same amount for any number of lists, which a
+// goroutine with a new stack shows.
 func TestDeepNesting(t *testing.T) {
 	defer debug.SetMaxStack(debug.SetMaxStack(32 << 20))
 	b := newBench(t)
@@ -218,7 +219,8 @@ func TestDeepNesting(t *testing.T) {
 	assert.Zero(t, <-done)
 }
 
-// What a list keeps does not double when it executes another one twice.
+// The memory kept by a list does not double when it executes another list
+// twice.
 func TestRepeatedNesting(t *testing.T) {
 	b := newBench(t)
 	dyn, def := b.dynamic(BindVertexBuffer), b.deferred()
@@ -230,7 +232,7 @@ func TestRepeatedNesting(t *testing.T) {
 		}
 		l.Release()
 		l = b.finish(def, false)
-		require.Len(t, l.body.touched, 1)
+		require.Len(t, l.body.uses, 1)
 	}
 }
 
@@ -262,15 +264,14 @@ func TestExecuteOfAMappedResource(t *testing.T) {
 	assert.Equal(t, 1, b.drv.count("ResourceCopy"))
 }
 
-// TestExecuteBesideAMappedSubresource: what is mapped keeps a list from being
-// executed only if it is a subresource that the list moves data of, in a list
-// within a list too.
+// TestExecuteBesideAMappedSubresource: a mapped subresource prevents the
+// execution of a list only if the list, or a list nested in it, moves its data.
 func TestExecuteBesideAMappedSubresource(t *testing.T) {
 	const mips = 3
 	b := newBench(t)
 	src, whole, def := b.stagingTexture(4, 4, mips, dxgi.R8UNorm), b.stagingTexture(4, 4, mips, dxgi.R8UNorm), b.deferred()
 	for name, tt := range map[string]struct {
-		copied []uint32 // none is CopyResource
+		copied []uint32 // empty: CopyResource
 		free   []uint32 // may be mapped
 	}{
 		"one":           {[]uint32{1}, []uint32{0, 2}},
@@ -304,17 +305,17 @@ func TestExecuteBesideAMappedSubresource(t *testing.T) {
 	}
 }
 
-// TestTouch: more subresources than one word of the set has bits.
+// TestTouch uses more subresources than one word of the set has bits.
 func TestTouch(t *testing.T) {
 	r := &resource{mips: 3, layers: 50}
-	u := touch{r: r, sub: 130}
+	u := resourceUse{r: r, sub: 130}
 	for _, sub := range []uint32{64, 130, 0, 63, 149} {
 		u.add(sub)
 	}
 	assert.Equal(t, []uint32{0, 63, 64, 130, 149}, slices.Collect(u.subs()))
-	u.add(everything)
+	u.add(allSubresources)
 	u.add(5)
-	assert.Equal(t, []uint32{everything}, slices.Collect(u.subs()))
+	assert.Equal(t, []uint32{allSubresources}, slices.Collect(u.subs()))
 }
 
 func TestExecuteOfNothing(t *testing.T) {
@@ -339,8 +340,7 @@ func TestListStopsWhenTheDeviceIsRemoved(t *testing.T) {
 	assert.Zero(t, b.drv.count("ResourceCopy"))
 }
 
-// TestListMemoryIsUsedAgain: lists that are released cost no memory for those
-// that follow.
+// TestListMemoryIsUsedAgain: later lists reuse the memory of released lists.
 func TestListMemoryIsUsedAgain(t *testing.T) {
 	b := newBench(t)
 	buf, src, def, data := b.constant(), b.constant(), b.deferred(), ramp(0, 16)
@@ -356,7 +356,7 @@ func TestListMemoryIsUsedAgain(t *testing.T) {
 		}
 	}
 	record()
-	assert.Less(t, testing.AllocsPerRun(20, record), 55.0, "the list, and one slice of the test's a call")
+	assert.Less(t, testing.AllocsPerRun(20, record), 55.0, "the list, and one slice of the test per call")
 }
 
 func TestQueries(t *testing.T) {
@@ -383,7 +383,7 @@ func TestQueries(t *testing.T) {
 	lostQuery, err := lost.dev.CreateQuery(&QueryDesc{})
 	require.NoError(t, err)
 	lost.ctx.End(lostQuery)
-	assert.False(t, lostQuery.ended, "an End that failed is none")
+	assert.False(t, lostQuery.ended, "a failed End does not count")
 	clear(b.drv.fail)
 	def := b.deferred()
 	def.End(q)
@@ -400,7 +400,7 @@ func TestQueries(t *testing.T) {
 	check(t, ddi.EInvalidArg, b.ctx.GetData(nil, data, 0))
 	get(ddi.False, data, 0)
 	get(ddi.False, nil, GetDataDoNotFlush)
-	assert.Equal(t, []byte{9, 9, 9, 9}, data, "untouched so far")
+	assert.Equal(t, []byte{9, 9, 9, 9}, data, "not used so far")
 	get(ddi.OK, nil, 0)
 	get(ddi.OK, data, GetDataDoNotFlush)
 	assert.Equal(t, []byte{1, 0, 0, 0}, data)
@@ -414,8 +414,8 @@ func TestQueries(t *testing.T) {
 	assert.Equal(t, 2, b.drv.count("QueryEnd"))
 }
 
-// TestStateDuringLists has the topology that the driver knows of at each copy
-// of a list, and after it, when the immediate context has topology 1.
+// TestStateDuringLists checks the topology in the driver at each copy of a list
+// and after the list. The immediate context has topology 1.
 func TestStateDuringLists(t *testing.T) {
 	for _, tt := range []struct {
 		name          string
@@ -423,9 +423,9 @@ func TestStateDuringLists(t *testing.T) {
 		during        []Topology
 		after         Topology
 	}{
-		{"all restored", true, true, []Topology{0, 2, 0, 3, 2}, 1},
-		{"the nested one not", false, true, []Topology{0, 2, 0, 3, 0}, 1},
-		{"the outer one not", true, false, []Topology{0, 2, 0, 3, 2}, 0},
+		{"both restored", true, true, []Topology{0, 2, 0, 3, 2}, 1},
+		{"the nested one not restored", false, true, []Topology{0, 2, 0, 3, 0}, 1},
+		{"the outer one not restored", true, false, []Topology{0, 2, 0, 3, 2}, 0},
 		{"none", false, false, []Topology{0, 2, 0, 3, 0}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -7,48 +7,48 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// A local is an object as one deferred context knows it: the driver's handle,
-// which is open from the first use in a list to the list's end, and the
-// references of the lists of the context that use the object.
+// A local is the state of an object in one deferred context: the driver's
+// handle, which is open from the first use in a list to the end of the list,
+// and the count of the context's lists that use the object.
 //
-// Design note: a list keeps what it uses alive, and contexts that record in
-// parallel use the same objects, so counting on the object would make them
-// share a cache line. Each local counts for the lists of its own context, and
-// has one reference to the object for all of them. It keeps that while no list
-// uses the object, so that the next list need not take it again, until the
-// application gives its last reference to the object back, which condemns the
-// locals of the object, or the context ends.
+// Design note: a list keeps its objects alive, and contexts that record in
+// parallel use the same objects. A counter on the object would make them share
+// a cache line. Each local counts the lists of its own context and holds a
+// single reference to the object for all of them. It keeps the reference while
+// no list uses the object, so that the next list need not acquire it again,
+// until the application drops its last reference, which condemns the object's
+// locals, or until the context is destroyed.
 type local struct {
-	obj  ddi.Object
-	typ  umddi.HandleType
-	of   *child       // nil for a command list
-	list *CommandList // a command list, as long as pins is not condemned alone
-	here here
+	obj   ddi.Object
+	typ   umddi.HandleType
+	of    *child       // nil for a command list
+	list  *CommandList // for a command list, unless pins is condemned without a count
+	state listState
 
-	pins       atomic.Uint64 // lists that use the object, and condemned
+	pins       atomic.Uint64 // number of lists that use the object, and condemned
 	next, prev *local        // of.pins, if linked; guarded by the device's mu
 	linked     bool
 
-	_ [cacheLine]byte // no other context's local begins on the same line
+	_ [cacheLine]byte // no other context's local shares the cache line
 }
 
-// condemned in local.pins says that the reference to the object goes when no
-// list uses it. Alone, it says that there is no reference.
+// condemned in local.pins means that the reference to the object is dropped
+// when no list uses it. With a count of 0 there is no reference.
 const condemned = 1 << 63
 
-// here is what a local is in the list that is being recorded, if epoch is that
-// of the context.
-type here struct {
+// listState is the state of a local in the list being recorded. It is valid if
+// epoch is that of the context.
+type listState struct {
 	epoch     uint64
-	touch     int32 // 1 + index in effects.touched
+	useIndex  int32 // 1 + index in effects.uses
 	open      bool
 	mapped    bool
-	discarded bool // mapped with MapWriteDiscard, so that MapWriteNoOverwrite is allowed
+	discarded bool // mapped with MapWriteDiscard, which MapWriteNoOverwrite needs
 	queried   bool // in effects.queries
 }
 
-// take adds a list. Only the context's thread does.
-func (l *local) take() {
+// addList counts a list. Only the context's thread may call it.
+func (l *local) addList() {
 	for {
 		v := l.pins.Load()
 		if v == condemned {
@@ -61,7 +61,7 @@ func (l *local) take() {
 	}
 }
 
-// pin takes a reference to the object, with one list.
+// pin acquires a reference to the object and counts one list.
 func (l *local) pin() {
 	if l.list != nil {
 		l.list.hold()
@@ -85,10 +85,10 @@ func (l *local) pin() {
 	l.of.pins = l
 }
 
-// give takes a list off. Any thread may. Once no list is left the context may
-// use the local for another command list. A command list that ends with it is
-// added to e, which is not used for other objects.
-func (l *local) give(e *ended) {
+// removeList uncounts a list. Any thread may call it. When the count is 0, the
+// context may use the local for another command list. If that ends a command
+// list, the list is added to e; e is not used for other objects.
+func (l *local) removeList(e *endedLists) {
 	list := l.list
 	switch {
 	case l.pins.Add(^uint64(0)) != condemned:
@@ -99,16 +99,16 @@ func (l *local) give(e *ended) {
 	}
 }
 
-// condemn gives the reference back as soon as no list uses the object. A
-// command list's local always is condemned.
+// condemn drops the reference as soon as no list uses the object. The local of
+// a command list is always condemned.
 func (l *local) condemn() {
 	if l.pins.Or(condemned) == 0 {
 		l.of.drop()
 	}
 }
 
-// unpin condemns what deferred contexts keep of c, which the application has
-// given its last reference to back.
+// unpin condemns the locals of c after the application has dropped its last
+// reference.
 func (c *child) unpin() {
 	d := c.dev
 	d.mu.Lock()
@@ -126,7 +126,8 @@ func (c *child) unpin() {
 	}
 }
 
-// unlink takes l off its object and condemns it, because its context ends.
+// unlink detaches l from its object and condemns it, because its context is
+// destroyed.
 func (l *local) unlink() {
 	if l.of != nil {
 		d := l.of.dev
@@ -147,66 +148,64 @@ func (l *local) unlink() {
 	l.condemn()
 }
 
-// find returns what the context has of an object in the list that it records,
-// or nil.
+// find returns the local of an object if the current list uses it, or nil.
 func (c *Context) find(o *child) *local {
 	if int(o.id) < len(c.native.locals) {
-		if l := c.native.locals[o.id]; l != nil && l.of == o && l.here.epoch == c.native.epoch {
+		if l := c.native.locals[o.id]; l != nil && l.of == o && l.state.epoch == c.native.epoch {
 			return l
 		}
 	}
 	return nil
 }
 
-// slot returns the place of an object's local, and makes the local if there is
+// localOf returns the local of an object. It creates the local if there is
 // none.
-func (c *Context) slot(o *child, typ umddi.HandleType) *local {
+func (c *Context) localOf(o *child, typ umddi.HandleType) *local {
 	if n := &c.native; int(o.id) < len(n.locals) {
 		if l := n.locals[o.id]; l != nil && l.of == o {
-			if l.here.epoch != n.epoch {
-				l.here = here{epoch: n.epoch}
+			if l.state.epoch != n.epoch {
+				l.state = listState{epoch: n.epoch}
 			}
 			return l
 		}
 	}
-	l := c.place(o.id)
+	l := c.localSlot(o.id)
 	if *l == nil || (*l).of != o {
 		*l = newLocal(o.localSize, typ)
 		(*l).of = o
 	}
-	return c.fresh(*l)
+	return c.resetLocal(*l)
 }
 
-// listSlot is slot for a command list.
-func (c *Context) listSlot(list *CommandList) *local {
+// localOfList is localOf for a command list.
+func (c *Context) localOfList(list *CommandList) *local {
 	b := list.body
-	l := c.place(b.id)
+	l := c.localSlot(b.id)
 	if *l == nil || (*l).of != nil || len((*l).obj.Private) != b.localSize ||
 		(*l).pins.Load() != condemned && (*l).list != list {
 		*l = newLocal(b.localSize, umddi.HandleCommandList)
 	}
 	(*l).list = list
-	return c.fresh(*l)
+	return c.resetLocal(*l)
 }
 
-// place returns where the local of the object with a number is.
-func (c *Context) place(id uint32) **local {
+// localSlot returns the slot of the local for an object number.
+func (c *Context) localSlot(id uint32) **local {
 	for int(id) >= len(c.native.locals) {
 		c.native.locals = append(c.native.locals, nil)
 	}
 	return &c.native.locals[id]
 }
 
-// fresh forgets what l was in an earlier list.
-func (c *Context) fresh(l *local) *local {
-	if l.here.epoch != c.native.epoch {
-		l.here = here{epoch: c.native.epoch}
+// resetLocal resets l if it was last used in an earlier list.
+func (c *Context) resetLocal(l *local) *local {
+	if l.state.epoch != c.native.epoch {
+		l.state = listState{epoch: c.native.epoch}
 	}
 	return l
 }
 
-// ownLocals returns an empty slice that has its memory on cache lines of its
-// own.
+// ownLocals returns an empty slice with memory on separate cache lines.
 func ownLocals() []*local { return make([]*local, 0, cacheLine/8) }
 
 func newLocal(size int, typ umddi.HandleType) *local {
@@ -216,30 +215,30 @@ func newLocal(size int, typ umddi.HandleType) *local {
 	return l
 }
 
-// opened ends the driver's function that opens l.
+// opened ends the driver function that opens l.
 func (c *Context) opened(l *local) {
 	if hr := c.call.end(); hr != ddi.OK {
-		var e ended
-		l.give(&e)
+		var e endedLists
+		l.removeList(&e)
 		e.retire()
 		c.fail()
 		return
 	}
-	l.here.open = true
+	l.state.open = true
 	c.native.opens = append(c.native.opens, l)
 }
 
-// The handle functions return the driver's handle of an object, which they open
-// if the context is a deferred one and has not used the object in this list. If
-// that fails the context is mute.
+// The handle functions return the driver's handle of an object. On a deferred
+// context they open it at the first use in a list. If that fails, the list has
+// failed.
 
 func (c *Context) resourceHandle(r *resource) umddi.HResource {
 	if r == nil || !c.deferred {
 		return r.handle()
 	}
-	l := c.slot(&r.child, umddi.HandleResource)
-	if !l.here.open && !c.native.mute {
-		l.take()
+	l := c.localOf(&r.child, umddi.HandleResource)
+	if !l.state.open && !c.native.failed {
+		l.addList()
 		c.funcs.CreateResource(c.begin(mayOpen), c.h, nil, umddi.HResource{Object: &l.obj},
 			umddi.HRTResource{Runtime: r.handle()})
 		c.opened(l)
@@ -251,13 +250,13 @@ func (c *Context) viewHandle(v *RenderTargetView) umddi.HRenderTargetView {
 	if v == nil || !c.deferred {
 		return v.handle()
 	}
-	l := c.slot(&v.child, umddi.HandleRenderTargetView)
-	if !l.here.open && !c.native.mute {
+	l := c.localOf(&v.child, umddi.HandleRenderTargetView)
+	if !l.state.open && !c.native.failed {
 		c.native.viewArg.Resource = c.resourceHandle(&v.res.resource)
-		if c.native.mute {
+		if c.native.failed {
 			return umddi.HRenderTargetView{}
 		}
-		l.take()
+		l.addList()
 		c.funcs.CreateRenderTargetView(c.begin(mayOpen), c.h, &c.native.viewArg, umddi.HRenderTargetView{Object: &l.obj},
 			umddi.HRTRenderTargetView{Runtime: v.handle()})
 		c.opened(l)
@@ -272,9 +271,9 @@ func (c *Context) queryHandle(q *Query) umddi.HQuery {
 	if !c.deferred {
 		return q.handle()
 	}
-	l := c.slot(&q.child, umddi.HandleQuery)
-	if !l.here.open && !c.native.mute {
-		l.take()
+	l := c.localOf(&q.child, umddi.HandleQuery)
+	if !l.state.open && !c.native.failed {
+		l.addList()
 		c.funcs.CreateQuery(c.begin(mayOpen), c.h, umddi.CreateQuery{}, umddi.HQuery{Object: &l.obj},
 			umddi.HRTQuery{Runtime: q.handle()})
 		c.opened(l)
@@ -286,9 +285,9 @@ func (c *Context) listHandle(list *CommandList) umddi.HCommandList {
 	if !c.deferred {
 		return list.body.handle()
 	}
-	l := c.listSlot(list)
-	if !l.here.open && !c.native.mute {
-		l.take()
+	l := c.localOfList(list)
+	if !l.state.open && !c.native.failed {
+		l.addList()
 		c.funcs.CreateCommandList(c.begin(mayOpen), c.h, nil, umddi.HCommandList{Object: &l.obj},
 			umddi.HRTCommandList{Runtime: list.body.handle()})
 		c.opened(l)
@@ -296,12 +295,12 @@ func (c *Context) listHandle(list *CommandList) umddi.HCommandList {
 	return umddi.HCommandList{Object: &l.obj}
 }
 
-// closeAll closes what is open, last first, so that views go before their
-// resources.
+// closeAll closes the open handles in reverse order, so that views are closed
+// before their resources.
 func (c *Context) closeAll() {
 	for i := len(c.native.opens) - 1; i >= 0; i-- {
 		l := c.native.opens[i]
-		l.here.open = false
+		l.state.open = false
 		t := c.call.begin(maySet)
 		switch l.typ {
 		case umddi.HandleResource:

@@ -28,29 +28,29 @@ const MapDoNotWait = umddi.MapDoNotWait
 // MappedSubresource is D3D11_MAPPED_SUBRESOURCE.
 type MappedSubresource struct {
 	Data       []byte // valid until Unmap
-	RowPitch   uint32 // bytes; that of a buffer is its size
+	RowPitch   uint32 // bytes; the size of a buffer
 	DepthPitch uint32 // bytes
 }
 
 // Map gives the CPU access to a subresource.
 //
-// A deferred context maps dynamic resources only, and gives memory of the
-// command list, whose contents go to the resource when the list executes: with
-// MapWriteDiscard new memory, with MapWriteNoOverwrite the memory of the last
-// MapWriteDiscard of the same list. A resource that the list has copied to
-// since, or that a list it executes maps, needs another MapWriteDiscard. Once
-// the driver has had no memory for a part of the list, each map fails until
-// FinishCommandList has said so.
+// A deferred context maps only dynamic resources. It returns memory of the
+// command list, whose content is copied to the resource when the list executes.
+// MapWriteDiscard returns new memory; MapWriteNoOverwrite returns the memory of
+// the last MapWriteDiscard in the same list. Another MapWriteDiscard is needed
+// after the list copies to the resource or executes a list that maps it. If the
+// driver has run out of memory for the list, each map fails until
+// FinishCommandList has returned the error.
 //
 //	DDI     pfnStagingResourceMap, pfnDynamicIABufferMapDiscard,
 //	        pfnDynamicIABufferMapNoOverwrite, pfnDynamicConstantBufferMapDiscard,
 //	        pfnDynamicResourceMapDiscard
-//	In      typ: what usage and CPU access allow; MapWriteNoOverwrite of vertex
-//	        and index buffers only. flags: MapDoNotWait, not with the last two
-//	        types
-//	Out     out: filled in; on failure Data is nil and the pitches stay
+//	In      typ: must match usage and CPU access; MapWriteNoOverwrite only for
+//	        vertex and index buffers. flags: MapDoNotWait, not with the last
+//	        two types
+//	Out     out: filled in; on failure Data is nil and the pitches are unchanged
 //	Returns EInvalidArg; DXGIStillDrawing with MapDoNotWait; D3D11MapNoDiscard;
-//	        EOutOfMemory; DXGIInvalidCall on a deferred context that is released;
+//	        EOutOfMemory; DXGIInvalidCall on a released deferred context;
 //	        DXGIDeviceRemoved
 //	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-map
 func (c *Context) Map(res Resource, sub uint32, typ MapType, flags MapFlags, out *MappedSubresource) error {
@@ -83,7 +83,7 @@ func (c *Context) Map(res Resource, sub uint32, typ MapType, flags MapFlags, out
 	return nil
 }
 
-// fillMapped returns what the driver has mapped as the application sees it.
+// fillMapped converts the driver's mapping to the application's.
 func (r *resource) fillMapped(out *MappedSubresource, m umddi.Mapped) {
 	*out = MappedSubresource{Data: m.Data, RowPitch: m.RowPitch, DepthPitch: m.DepthPitch}
 	if r.dimension == umddi.Buffer {
@@ -91,7 +91,7 @@ func (r *resource) fillMapped(out *MappedSubresource, m umddi.Mapped) {
 	}
 }
 
-// mapAllowed says whether usage and CPU access allow a map.
+// mapAllowed reports whether usage and CPU access allow a map.
 func (r *resource) mapAllowed(typ MapType, flags MapFlags) bool {
 	var need uint32
 	switch typ {
@@ -112,8 +112,8 @@ func (r *resource) mapAllowed(typ MapType, flags MapFlags) bool {
 	return flags&^MapDoNotWait == 0 && r.usage == UsageStaging && r.access&need == need
 }
 
-// mapResource calls the driver's function for a map of r. Memory that is too
-// small breaks the contract.
+// mapResource calls the driver's map function for r. If the memory is too
+// small, the driver has broken its contract.
 func (c *Context) mapResource(r *resource, h umddi.HResource, sub uint32, typ MapType, flags MapFlags) (umddi.Mapped, ddi.HRESULT) {
 	f := c.funcs
 	fn := f.DynamicResourceMapDiscard
@@ -137,16 +137,16 @@ func (c *Context) mapResource(r *resource, h umddi.HResource, sub uint32, typ Ma
 	}
 	w, rows := r.extent(sub)
 	if uint64(len(m.Data)) < span(w*r.bytes, rows, m.RowPitch) || rows > 1 && m.RowPitch < w*r.bytes {
-		return umddi.Mapped{}, c.call.broken()
+		return umddi.Mapped{}, c.call.contractBroken()
 	}
 	return m, ddi.OK
 }
 
-// Unmap ends the access that Map has given. It does nothing if the context has
-// not mapped the subresource.
+// Unmap ends the access given by Map. It does nothing if the context has not
+// mapped the subresource.
 //
-//	DDI     pfnStagingResourceUnmap, pfnDynamic*Unmap. Also on a removed device,
-//	        as each map of the driver's needs its unmap
+//	DDI     pfnStagingResourceUnmap, pfnDynamic*Unmap. Called on a removed
+//	        device too, since each map of the driver needs its unmap
 func (c *Context) Unmap(res Resource, sub uint32) {
 	r := coreOf(res)
 	if r == nil || !r.usable(c.dev) || sub >= r.subresources() {
@@ -170,7 +170,7 @@ func (c *Context) Unmap(res Resource, sub uint32) {
 	}
 }
 
-// unmapFunc returns the driver's function that unmaps r.
+// unmapFunc returns the driver's unmap function for r.
 func (r *resource) unmapFunc(f *umddi.DeviceFuncs) func(*ddi.Thread, umddi.HDevice, umddi.HResource, uint32) {
 	switch {
 	case r.usage == UsageStaging:
@@ -183,8 +183,8 @@ func (r *resource) unmapFunc(f *umddi.DeviceFuncs) func(*ddi.Thread, umddi.HDevi
 	return f.DynamicResourceUnmap
 }
 
-// unmap ends a map of the immediate context's, in a function that may report
-// the results in allowed.
+// unmap ends a map of the immediate context, in a function that may report the
+// results in allowed.
 func (k *call) unmap(r *resource, sub uint32, allowed results) {
 	r.mapped[sub] = false
 	k.dev.mapped.Add(-1)
@@ -199,40 +199,40 @@ func (c *Context) deferredMap(r *resource, typ MapType, out *MappedSubresource) 
 	switch {
 	case typ != MapWriteDiscard && typ != MapWriteNoOverwrite:
 		return ddi.EInvalidArg
-	case l != nil && l.here.mapped:
+	case l != nil && l.state.mapped:
 		return ddi.EInvalidArg
-	case typ == MapWriteNoOverwrite && (l == nil || !l.here.discarded):
+	case typ == MapWriteNoOverwrite && (l == nil || !l.state.discarded):
 		return ddi.D3D11MapNoDiscard
 	}
 	h := c.resourceHandle(r)
-	if c.native.mute {
-		return c.lack()
+	if c.native.failed {
+		return c.failure()
 	}
 	m, hr := c.mapResource(r, h, 0, typ, 0)
 	if hr != ddi.OK {
 		return apiResult(hr)
 	}
 	l = c.find(&r.child)
-	l.here.mapped, l.here.discarded = true, true
+	l.state.mapped, l.state.discarded = true, true
 	c.native.maps = append(c.native.maps, r)
 	c.mapCount++
-	c.touches(r, 0, true)
+	c.recordUse(r, 0, true)
 	r.fillMapped(out, m)
 	return nil
 }
 
-// lack returns why a context is mute.
-func (c *Context) lack() error {
+// failure returns why the list has failed.
+func (c *Context) failure() error {
 	if c.dev.removed() {
 		return ddi.DXGIDeviceRemoved
 	}
 	return ddi.EOutOfMemory
 }
 
-// unmapLocal ends a map of the driver's deferred context.
+// unmapLocal ends a map in the driver's deferred context.
 func (c *Context) unmapLocal(r *resource) {
 	l := c.find(&r.child)
-	l.here.mapped = false
+	l.state.mapped = false
 	c.mapCount--
 	n := &c.native
 	i := slices.Index(n.maps, r)
@@ -241,20 +241,20 @@ func (c *Context) unmapLocal(r *resource) {
 	c.end()
 }
 
-// mapKey names a subresource.
+// mapKey identifies a subresource.
 type mapKey struct {
 	r   *resource
 	sub uint32
 }
 
-// A deferral is the memory of a command list that stands for a subresource.
-type deferral struct {
+// A listMemory is memory of a command list that replaces a subresource.
+type listMemory struct {
 	data   []byte
 	pitch  uint32 // bytes
 	mapped bool
 }
 
-// recordMap maps a subresource to memory of the list that is recorded.
+// recordMap maps a subresource to memory of the current recording.
 func (c *Context) recordMap(r *resource, sub uint32, typ MapType, out *MappedSubresource) error {
 	key := mapKey{r, sub}
 	m := c.open[key]
@@ -267,10 +267,10 @@ func (c *Context) recordMap(r *resource, sub uint32, typ MapType, out *MappedSub
 		return ddi.D3D11MapNoDiscard
 	case typ == MapWriteDiscard:
 		w, h := r.extent(sub)
-		m = &deferral{pitch: w * r.bytes}
+		m = &listMemory{pitch: w * r.bytes}
 		m.data = c.rec.discard(r, sub, uint64(m.pitch)*uint64(h))
 		c.open[key] = m
-		c.touches(r, sub, true)
+		c.recordUse(r, sub, true)
 	}
 	m.mapped = true
 	c.mapCount++
@@ -278,7 +278,7 @@ func (c *Context) recordMap(r *resource, sub uint32, typ MapType, out *MappedSub
 	return nil
 }
 
-// isMapped says whether the context has mapped the subresource.
+// isMapped reports whether the context has mapped the subresource.
 func (c *Context) isMapped(r *resource, sub uint32) bool {
 	if c.rec != nil {
 		m := c.open[mapKey{r, sub}]
@@ -286,12 +286,12 @@ func (c *Context) isMapped(r *resource, sub uint32) bool {
 	}
 	if c.deferred {
 		l := c.find(&r.child)
-		return l != nil && l.here.mapped
+		return l != nil && l.state.mapped
 	}
 	return sub < uint32(len(r.mapped)) && r.mapped[sub]
 }
 
-// hasMapped says whether the context has mapped any part of r.
+// hasMapped reports whether the context has mapped any subresource of r.
 func (c *Context) hasMapped(r *resource) bool {
 	if r.access == 0 || c.deferred && c.mapCount == 0 {
 		return false
@@ -304,8 +304,8 @@ func (c *Context) hasMapped(r *resource) bool {
 	return false
 }
 
-// forget makes the next map of r on a deferred context need MapWriteDiscard,
-// because the list's memory no longer stands for its contents.
+// forget makes the next map of r on a deferred context require MapWriteDiscard,
+// because the list's memory no longer has the content of the resource.
 func (c *Context) forget(r *resource) {
 	switch {
 	case r.usage != UsageDynamic:
@@ -315,7 +315,7 @@ func (c *Context) forget(r *resource) {
 		}
 	case c.deferred:
 		if l := c.find(&r.child); l != nil {
-			l.here.discarded = false
+			l.state.discarded = false
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
 )
 
-// stagingTexture makes a texture with both kinds of CPU access.
+// stagingTexture creates a texture with read and write CPU access.
 func (b *bench) stagingTexture(w, h, mips uint32, f dxgi.Format) *Texture2D {
 	b.Helper()
 	t, err := b.dev.CreateTexture2D(Texture2DDesc{Width: w, Height: h, MipLevels: mips, ArraySize: 1, Format: f,
@@ -41,7 +41,7 @@ func TestMapTable(t *testing.T) {
 	for _, tt := range []struct {
 		name                string
 		res                 Resource
-		immediate, deferred int // allowed map types; a deferred one has no memory to keep yet
+		immediate, deferred int // allowed map types; a deferred context has no discarded memory yet
 	}{
 		{"default", b.constant(), 0, 0},
 		{"immutable", b.buffer(UsageImmutable, BindVertexBuffer, 0), 0, 0},
@@ -96,8 +96,8 @@ func TestMapArguments(t *testing.T) {
 		{"no resource", nil, 0, MapRead, 0, out, ddi.EInvalidArg},
 		{"NULL", (*Buffer)(nil), 0, MapRead, 0, out, ddi.EInvalidArg},
 		{"released", gone, 0, MapRead, 0, out, ddi.EInvalidArg},
-		{"of another device", other.staging(CPUAccessRead), 0, MapRead, 0, out, ddi.EInvalidArg},
-		{"nowhere to put it", staging, 0, MapRead, 0, nil, ddi.EInvalidArg},
+		{"a resource of another device", other.staging(CPUAccessRead), 0, MapRead, 0, out, ddi.EInvalidArg},
+		{"no result pointer", staging, 0, MapRead, 0, nil, ddi.EInvalidArg},
 		{"subresource 1 of a buffer", staging, 1, MapRead, 0, out, ddi.EInvalidArg},
 		{"subresource 1 of a texture", b.stagingTexture(4, 4, 1, dxgi.R8UNorm), 1, MapRead, 0, out, ddi.EInvalidArg},
 		{"subresource 1 of two", b.stagingTexture(4, 4, 2, dxgi.R8UNorm), 1, MapRead, 0, out, ddi.OK},
@@ -186,7 +186,7 @@ func TestDriverMapsTooLittle(t *testing.T) {
 	clear(res.maps)
 }
 
-// write maps with typ on c and copies p to the start.
+// write maps r with typ on c and copies p to offset off.
 func (b *bench) write(c *Context, r Resource, typ MapType, off int, p string) []byte {
 	b.Helper()
 	var out MappedSubresource
@@ -228,7 +228,7 @@ func TestDeferredMap(t *testing.T) {
 		assert.Equal(t, "0123XY67Z9abcdef", string(b.drv.content(copied, 0)))
 		assert.Equal(t, "second\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00", string(b.drv.content(vb, 0)))
 	}
-	check(t, ddi.D3D11MapNoDiscard, def.Map(vb, 0, MapWriteNoOverwrite, 0, &out), "the next list starts anew")
+	check(t, ddi.D3D11MapNoDiscard, def.Map(vb, 0, MapWriteNoOverwrite, 0, &out), "the next list needs a discard again")
 }
 
 func TestDeferredMapOfATexture(t *testing.T) {
@@ -271,8 +271,8 @@ func TestUnmapElsewhereIsHarmless(t *testing.T) {
 	assert.Equal(t, "still mapped", string(b.drv.content(vb, 0)[:12]))
 }
 
-// TestDiscardIsForgotten has the cases in which a list's memory no longer
-// stands for what the resource would hold.
+// TestDiscardIsForgotten lists the cases in which the list's memory no longer
+// has the content of the resource.
 func TestDiscardIsForgotten(t *testing.T) {
 	b := newBench(t)
 	vb, src := b.dynamic(BindVertexBuffer), b.constant()

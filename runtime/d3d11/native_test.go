@@ -2,8 +2,8 @@ package d3d11
 
 import "testing"
 
-// TestNatively runs tests of what does not depend on who records with a driver
-// that has command lists (newBench).
+// TestNatively runs tests that do not depend on who records, with a driver that
+// supports command lists (newBench).
 func TestNatively(t *testing.T) {
 	for name, test := range map[string]func(*testing.T){
 		"BoxSequence":                         TestBoxSequence,

@@ -6,43 +6,44 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 )
 
-// An object is what a command list can refer to.
+// An object is anything that a command list can refer to.
 type object interface {
-	// hold adds a reference of the runtime's to an object that has one, and
-	// drop gives it back.
+	// hold adds a runtime reference to an object that has a reference, and drop
+	// drops it.
 	hold()
 	drop()
 }
 
-// A member is what a child is part of.
+// A member is an object that embeds a child.
 type member interface {
 	object
 
-	// destroy ends the object, once, when nothing refers to it.
+	// destroy destroys the object. It is called once, when no references
+	// remain.
 	destroy()
 }
 
-// apiRef is one reference of the application's in child.refs.
+// apiRef is one application reference in child.refs.
 const apiRef = 1 << 32
 
-// A child is ID3D11DeviceChild: the part that all objects of a device share,
-// but for command lists, which are counted on their own (commandlist.go).
+// A child is ID3D11DeviceChild: the common part of all objects of a device.
+// Command lists have their own reference count instead (commandlist.go).
 type child struct {
 	dev       *Device
 	self      member
-	id        uint32 // place in nativeContext.locals
-	localSize int    // of the handles that deferred contexts open, in bytes
+	id        uint32 // index in nativeContext.locals
+	localSize int    // size of handles opened by deferred contexts, in bytes
 
-	// The application's references in units of apiRef, and below them those
-	// of bindings, views, lists and the like. The object ends at 0.
+	// Application references in units of apiRef, plus runtime references of
+	// bindings, views and lists. The object is destroyed at 0.
 	refs atomic.Uint64
 
 	prev, next *child // dev.children; guarded by dev.mu
-	pins       *local // handles whose pins it cancels when the application lets go; guarded by dev.mu
+	pins       *local // locals to condemn; guarded by dev.mu
 }
 
-// adopt makes self, of which c is part, an object of d with one reference of
-// the application's.
+// adopt makes self, which embeds c, an object of d with one application
+// reference.
 func (c *child) adopt(d *Device, self member) {
 	c.dev = d
 	c.self = self
@@ -57,11 +58,11 @@ func (c *child) adopt(d *Device, self member) {
 	d.children = c
 }
 
-// GetDevice returns the device that made the object.
+// GetDevice returns the device that created the object.
 func (c *child) GetDevice() *Device { return c.dev }
 
-// AddRef adds a reference and returns how many the application holds. It does
-// nothing to an object that the application has no reference to.
+// AddRef adds an application reference and returns their number. It does
+// nothing if the application holds no reference.
 func (c *child) AddRef() uint32 {
 	for {
 		v := c.refs.Load()
@@ -74,8 +75,8 @@ func (c *child) AddRef() uint32 {
 	}
 }
 
-// Release gives a reference back and returns how many the application still
-// holds. It does nothing to an object that the application has no reference to.
+// Release drops an application reference and returns the remaining number. It
+// does nothing if the application holds no reference.
 func (c *child) Release() uint32 {
 	for {
 		v := c.refs.Load()
@@ -94,21 +95,21 @@ func (c *child) Release() uint32 {
 	}
 }
 
-// addRef adds a reference of the application's to an object that is held.
+// addRef adds an application reference to an object that has a reference.
 func (c *child) addRef() { c.refs.Add(apiRef) }
 
-// hold adds a reference of the runtime's to an object that has one.
+// hold adds a runtime reference to an object that has a reference.
 func (c *child) hold() { c.refs.Add(1) }
 
-// drop gives back what hold added.
+// drop drops a reference added by hold.
 func (c *child) drop() {
 	if c.refs.Add(^uint64(0)) == 0 {
 		c.end()
 	}
 }
 
-// strip gives back all references of the application's.
-func (c *child) strip() {
+// releaseAll drops all application references.
+func (c *child) releaseAll() {
 	for {
 		v := c.refs.Load()
 		if v < apiRef {
@@ -125,10 +126,10 @@ func (c *child) strip() {
 	}
 }
 
-// usable says whether the application may pass the object to d.
+// usable reports whether the application may pass the object to d.
 func (c *child) usable(d *Device) bool { return c.dev == d && c.refs.Load() >= apiRef }
 
-// end takes the object off the device's list and destroys it.
+// end removes the object from the device's list and destroys it.
 func (c *child) end() {
 	d := c.dev
 	d.mu.Lock()
@@ -148,7 +149,7 @@ func (c *child) end() {
 	d.mu.Unlock()
 }
 
-// takeID returns a number that no other object has. The caller holds mu.
+// takeID returns an unused object number. The caller holds mu.
 func (d *Device) takeID() uint32 {
 	if n := len(d.ids); n > 0 {
 		id := d.ids[n-1]
@@ -159,7 +160,7 @@ func (d *Device) takeID() uint32 {
 	return d.nextID - 1
 }
 
-// giveID takes a number back. The caller holds mu.
+// giveID frees an object number. The caller holds mu.
 func (d *Device) giveID(id uint32) { d.ids = append(d.ids, id) }
 
 // snapshot returns the device's objects, newest first.
@@ -173,26 +174,27 @@ func (d *Device) snapshot() []*child {
 	return all
 }
 
-// Driver-private memory: what it is filled with before a Create, the size above
-// which a driver must be mistaken, and the line of the CPU's cache that handles
-// of different threads must not share, in bytes.
+// Private memory of the driver: fill byte before a Create call, maximum
+// plausible size in bytes, and the size of a CPU cache line, in bytes, which
+// handles of different threads must not share.
 const (
-	garbage    = 0xa5
-	maxPrivate = 1 << 20
-	cacheLine  = 64
+	privateFill = 0xa5
+	maxPrivate  = 1 << 20
+	cacheLine   = 64
 )
 
-// privateSize says whether n can be the size of private memory.
+// privateSize reports whether n is a valid size of private memory.
 func privateSize(n int) bool { return n >= 0 && n <= maxPrivate }
 
-// private returns private memory of n bytes, and false if n cannot be a size.
+// private returns private memory of n bytes. It reports false if n is not a
+// valid size.
 func private(n int) (ddi.Object, bool) {
 	if !privateSize(n) {
 		return ddi.Object{}, false
 	}
 	p := make([]byte, n, (n+cacheLine-1)&^(cacheLine-1))[:n:n]
 	for i := range p {
-		p[i] = garbage
+		p[i] = privateFill
 	}
 	return ddi.Object{Private: p}, true
 }

@@ -18,13 +18,13 @@ func TestReferences(t *testing.T) {
 	assert.Same(t, b.dev, buf.GetDevice())
 	assert.Zero(t, buf.Release())
 	assert.Equal(t, 1, b.drv.count("DestroyResource"))
-	assert.Zero(t, buf.Release(), "once more does nothing")
-	assert.Zero(t, buf.AddRef(), "it does not come back")
+	assert.Zero(t, buf.Release(), "another Release does nothing")
+	assert.Zero(t, buf.AddRef(), "AddRef does not revive it")
 	assert.Equal(t, 1, b.drv.count("DestroyResource"))
 }
 
-// TestKeptAlive releases an object that something else refers to, and then what
-// refers to it.
+// TestKeptAlive releases an object that something else refers to, and then
+// releases the referrer.
 func TestKeptAlive(t *testing.T) {
 	for name, keep := range map[string]func(b *bench, buf *Buffer) (end func()){
 		"a binding": func(b *bench, buf *Buffer) func() {
@@ -60,7 +60,7 @@ func TestKeptAlive(t *testing.T) {
 			outer := b.finish(c, false)
 			return func() { outer.Release() }
 		},
-		"a state that is swapped out": func(b *bench, buf *Buffer) func() {
+		"a swapped-out state": func(b *bench, buf *Buffer) func() {
 			b.ctx.VSSetConstantBuffers(3, []*Buffer{buf})
 			s, err := b.dev.CreateDeviceContextState(0)
 			require.NoError(b, err)
@@ -121,8 +121,8 @@ func TestAMappedResourceIsUnmappedAtItsEnd(t *testing.T) {
 	assert.Equal(t, 1, b.drv.count("StagingResourceUnmap"))
 }
 
-// TestStaleIsNoAlias: a reference to a released object does not reach the
-// object that is made next.
+// TestStaleIsNoAlias: a reference to a released object does not reach the next
+// object created.
 func TestStaleIsNoAlias(t *testing.T) {
 	b := newBench(t)
 	old := b.staging(CPUAccessRead | CPUAccessWrite)
@@ -156,12 +156,12 @@ func TestSwapChain(t *testing.T) {
 	b.breaks = []string{"submit-place"}
 	good := SwapChainDesc{Width: 2, Height: 1, Format: dxgi.R8G8B8A8UNorm, BufferCount: 1}
 	for name, change := range map[string]func(*SwapChainDesc){
-		"no width":           func(d *SwapChainDesc) { d.Width = 0 },
-		"no height":          func(d *SwapChainDesc) { d.Height = 0 },
-		"no buffers":         func(d *SwapChainDesc) { d.BufferCount = 0 },
-		"two buffers":        func(d *SwapChainDesc) { d.BufferCount = 2 },
-		"a depth format":     func(d *SwapChainDesc) { d.Format = dxgi.D32Float },
-		"no target's format": func(d *SwapChainDesc) { d.Format = dxgi.R8G8B8A8Typeless },
+		"no width":                        func(d *SwapChainDesc) { d.Width = 0 },
+		"no height":                       func(d *SwapChainDesc) { d.Height = 0 },
+		"no buffers":                      func(d *SwapChainDesc) { d.BufferCount = 0 },
+		"two buffers":                     func(d *SwapChainDesc) { d.BufferCount = 2 },
+		"a depth format":                  func(d *SwapChainDesc) { d.Format = dxgi.D32Float },
+		"a format that is not renderable": func(d *SwapChainDesc) { d.Format = dxgi.R8G8B8A8Typeless },
 	} {
 		bad := good
 		change(&bad)
@@ -194,7 +194,7 @@ func TestSwapChain(t *testing.T) {
 	assert.Equal(t, []byte{0, 255, 0, 255, 0, 255, 0, 255}, b.drv.content(primary, 0))
 	assert.Equal(t, []string{"Present"}, b.kern.calls)
 	b.drv.hook = func(th *ddi.Thread, _ string) {
-		assert.Equal(t, ddi.EInvalidArg, b.drv.arg.DXGICallbacks.PresentCb(th, b.drv.arg.RTDevice, nil), "not in Present")
+		assert.Equal(t, ddi.EInvalidArg, b.drv.arg.DXGICallbacks.PresentCb(th, b.drv.arg.RTDevice, nil), "outside Present")
 	}
 	b.ctx.Flush()
 	b.drv.hook = nil

@@ -11,8 +11,8 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// idle opens a device of a driver that does nothing in lists, with two buffers.
-func idle(tb testing.TB) (*Device, *Context, *Buffer, *Buffer) {
+// openIdle opens a device with two buffers. Its driver does nothing in lists.
+func openIdle(tb testing.TB) (*Device, *Context, *Buffer, *Buffer) {
 	drv, kern := newFakeDriver(), &fakeKernel{}
 	natively(drv, nil)
 	drv.strip = func(f *umddi.DeviceFuncs) {
@@ -53,11 +53,11 @@ func recordCopy(c *Context, dst, src *Buffer) bool {
 	return l.Release() == 0
 }
 
-// BenchmarkListOverhead is what the runtime adds to a list of one copy; the
-// driver does nothing.
+// BenchmarkListOverhead measures the runtime's overhead for a list of one copy.
+// The driver does nothing.
 func BenchmarkListOverhead(b *testing.B) {
 	b.Run("record", func(b *testing.B) {
-		dev, _, dst, src := idle(b)
+		dev, _, dst, src := openIdle(b)
 		c, err := dev.CreateDeferredContext(0)
 		require.NoError(b, err)
 		b.ReportAllocs()
@@ -66,7 +66,7 @@ func BenchmarkListOverhead(b *testing.B) {
 		}
 	})
 	b.Run("execute", func(b *testing.B) {
-		dev, ctx, dst, src := idle(b)
+		dev, ctx, dst, src := openIdle(b)
 		c, err := dev.CreateDeferredContext(0)
 		require.NoError(b, err)
 		c.CopyResource(dst, src)
@@ -78,7 +78,7 @@ func BenchmarkListOverhead(b *testing.B) {
 		}
 	})
 	b.Run("immediate", func(b *testing.B) {
-		_, ctx, dst, src := idle(b)
+		_, ctx, dst, src := openIdle(b)
 		b.ReportAllocs()
 		for b.Loop() {
 			ctx.CopyResource(dst, src)
@@ -86,10 +86,10 @@ func BenchmarkListOverhead(b *testing.B) {
 	})
 }
 
-// BenchmarkRecordParallel records on as many contexts as there are processors,
-// from the same buffers.
+// BenchmarkRecordParallel records the same buffers on one context per
+// processor.
 func BenchmarkRecordParallel(b *testing.B) {
-	dev, _, dst, src := idle(b)
+	dev, _, dst, src := openIdle(b)
 	b.RunParallel(func(pb *testing.PB) {
 		c, err := dev.CreateDeferredContext(0)
 		if err != nil {
@@ -102,10 +102,10 @@ func BenchmarkRecordParallel(b *testing.B) {
 	})
 }
 
-// TestListsDoNotAllocate: in the steady state a list costs no memory, but for
-// one slab of CommandLists in slabSize lists.
+// TestListsDoNotAllocate: in the steady state a list allocates no memory,
+// except one slab of CommandLists per slabSize lists.
 func TestListsDoNotAllocate(t *testing.T) {
-	dev, ctx, dst, src := idle(t)
+	dev, ctx, dst, src := openIdle(t)
 	c, err := dev.CreateDeferredContext(0)
 	require.NoError(t, err)
 	recordCopy(c, dst, src)
@@ -135,11 +135,11 @@ func TestListsDoNotAllocate(t *testing.T) {
 	}
 	churn()
 	churn()
-	assert.LessOrEqual(t, testing.AllocsPerRun(10, churn), 1.0, "a hundred lists alive")
+	assert.LessOrEqual(t, testing.AllocsPerRun(10, churn), 1.0, "with a hundred live lists")
 }
 
-// TestSealRace releases the lists of contexts on other goroutines while the
-// contexts end. The fake driver checks the life of each handle.
+// TestSealRace releases lists on other goroutines while their contexts are
+// destroyed. The fake driver checks the state of each handle.
 func TestSealRace(t *testing.T) {
 	b := nativeBench(t)
 	x, y := b.constant(), b.constant()
@@ -166,10 +166,10 @@ func TestSealRace(t *testing.T) {
 	}
 }
 
-// TestListsOfManyThreads releases lists on other goroutines than the one that
-// records, while contexts come and go: the race detector's share.
+// TestListsOfManyThreads releases lists on goroutines other than the recording
+// one, while contexts are created and destroyed. It is for the race detector.
 func TestListsOfManyThreads(t *testing.T) {
-	dev, ctx, dst, src := idle(t)
+	dev, ctx, dst, src := openIdle(t)
 	lists := make(chan *CommandList, 16)
 	var record, release sync.WaitGroup
 	for range 4 {
@@ -202,5 +202,5 @@ func TestListsOfManyThreads(t *testing.T) {
 	record.Wait()
 	close(lists)
 	release.Wait()
-	assert.Nil(t, dev.lists, "no list is left of contexts that are gone")
+	assert.Nil(t, dev.lists, "no list is left of destroyed contexts")
 }

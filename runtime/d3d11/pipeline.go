@@ -14,7 +14,7 @@ type Rect = umddi.Rect
 // Topology is D3D11_PRIMITIVE_TOPOLOGY.
 type Topology = umddi.Topology
 
-// The topologies. PatchList1+n-1 is a list of patches of n control points, n
+// The topologies. PatchList1+n-1 is a list of patches with n control points, n
 // from 1 to 32.
 const (
 	TopologyUndefined        Topology = 0
@@ -30,19 +30,20 @@ const (
 	TopologyPatchList1       Topology = 33
 )
 
-// FormatR16UInt is DXGI_FORMAT_R16_UINT, which only indices have.
+// FormatR16UInt is DXGI_FORMAT_R16_UINT, which is supported only for indices.
 const FormatR16UInt dxgi.Format = 57
 
 // maxStride is the largest stride of a vertex buffer, in bytes.
 const maxStride = 2048
 
-// inSlots says whether n slots from start, at least one, lie below limit.
+// inSlots reports whether slots [start, start+n) are below limit. n must be at
+// least 1.
 func inSlots(start uint32, n, limit int) bool {
 	return n > 0 && n <= limit && start <= uint32(limit-n)
 }
 
-// bindable says whether each buffer is NULL or one of the device's with the
-// bind flag.
+// bindable reports whether each buffer is nil or a buffer of the device with
+// the bind flag.
 func (c *Context) bindable(bufs []*Buffer, flag uint32) bool {
 	for _, b := range bufs {
 		if b != nil && (!b.usable(c.dev) || b.bind&flag == 0) {
@@ -52,8 +53,8 @@ func (c *Context) bindable(bufs []*Buffer, flag uint32) bool {
 	return true
 }
 
-// ClearState puts the context in its default state: nothing bound, topology
-// undefined, no viewports, scissor rectangles and predication.
+// ClearState resets the context to its default state: nothing bound, undefined
+// topology, no viewports, no scissor rectangles and no predication.
 func (c *Context) ClearState() {
 	if !c.ready() {
 		return
@@ -64,7 +65,7 @@ func (c *Context) ClearState() {
 	c.reset()
 }
 
-// IASetPrimitiveTopology sets the topology.
+// IASetPrimitiveTopology sets the primitive topology.
 //
 //	DDI     pfnIaSetTopology
 func (c *Context) IASetPrimitiveTopology(t Topology) {
@@ -79,13 +80,13 @@ func (c *Context) IASetPrimitiveTopology(t Topology) {
 	c.bindTopology(t)
 }
 
-// IAGetPrimitiveTopology returns the topology.
+// IAGetPrimitiveTopology returns the primitive topology.
 func (c *Context) IAGetPrimitiveTopology() Topology { return c.state.topology }
 
 // IASetVertexBuffers binds buffers with BindVertexBuffer from slot start on.
 //
 //	DDI     pfnIaSetVertexBuffers
-//	In      strides, offsets: bytes, as many as bufs; strides up to 2048
+//	In      strides, offsets: bytes, same length as bufs; strides up to 2048
 func (c *Context) IASetVertexBuffers(start uint32, bufs []*Buffer, strides, offsets []uint32) {
 	n := len(bufs)
 	if !c.ready() || !inSlots(start, n, umddi.MaxVertexBuffers) || len(strides) != n || len(offsets) != n ||
@@ -103,8 +104,8 @@ func (c *Context) IASetVertexBuffers(start uint32, bufs []*Buffer, strides, offs
 	c.bindVertexBuffers(int(start), bufs, strides, offsets)
 }
 
-// IAGetVertexBuffers fills the slices, which are of one length, from slot start
-// on, with a reference to each buffer.
+// IAGetVertexBuffers fills the slices, which must have the same length, from
+// slot start on. It adds a reference to each buffer.
 func (c *Context) IAGetVertexBuffers(start uint32, bufs []*Buffer, strides, offsets []uint32) {
 	n := len(bufs)
 	if !inSlots(start, n, umddi.MaxVertexBuffers) || len(strides) != n || len(offsets) != n {
@@ -115,7 +116,7 @@ func (c *Context) IAGetVertexBuffers(start uint32, bufs []*Buffer, strides, offs
 	copy(offsets, c.state.offsets[start:])
 }
 
-// getBuffers copies buffers with a reference to each.
+// getBuffers copies buffers and adds a reference to each.
 func getBuffers(dst, src []*Buffer) {
 	for _, b := range src[:copy(dst, src)] {
 		if b != nil {
@@ -127,7 +128,7 @@ func getBuffers(dst, src []*Buffer) {
 // IASetIndexBuffer binds a buffer with BindIndexBuffer, or nil.
 //
 //	DDI     pfnIaSetIndexBuffer
-//	In      f: FormatR16UInt or R32UInt; Unknown too if b is nil. offset: bytes
+//	In      f: FormatR16UInt or R32UInt; also Unknown if b is nil. offset: bytes
 func (c *Context) IASetIndexBuffer(b *Buffer, f dxgi.Format, offset uint32) {
 	known := f == FormatR16UInt || f == dxgi.R32UInt || b == nil && f == dxgi.Unknown
 	if !c.ready() || !known || b != nil && (!b.usable(c.dev) || b.bind&BindIndexBuffer == 0) {
@@ -164,71 +165,72 @@ func (c *Context) getConstantBuffers(st stage, start uint32, bufs []*Buffer) {
 	}
 }
 
-// VSSetConstantBuffers binds buffers with BindConstantBuffer, or nil, from slot
-// start on, to the vertex shader stage.
+// VSSetConstantBuffers binds buffers with BindConstantBuffer, or nil, to the
+// vertex shader stage from slot start on.
 //
 //	DDI     pfnVsSetConstantBuffers
 func (c *Context) VSSetConstantBuffers(start uint32, bufs []*Buffer) {
 	c.setConstantBuffers(stageVS, start, bufs)
 }
 
-// VSGetConstantBuffers fills bufs from slot start on, with a reference to each.
+// VSGetConstantBuffers fills bufs from slot start on and adds a reference to
+// each buffer.
 func (c *Context) VSGetConstantBuffers(start uint32, bufs []*Buffer) {
 	c.getConstantBuffers(stageVS, start, bufs)
 }
 
-// HSSetConstantBuffers is VSSetConstantBuffers of the hull shader stage.
+// HSSetConstantBuffers is VSSetConstantBuffers for the hull shader stage.
 func (c *Context) HSSetConstantBuffers(start uint32, bufs []*Buffer) {
 	c.setConstantBuffers(stageHS, start, bufs)
 }
 
-// HSGetConstantBuffers is VSGetConstantBuffers of the hull shader stage.
+// HSGetConstantBuffers is VSGetConstantBuffers for the hull shader stage.
 func (c *Context) HSGetConstantBuffers(start uint32, bufs []*Buffer) {
 	c.getConstantBuffers(stageHS, start, bufs)
 }
 
-// DSSetConstantBuffers is VSSetConstantBuffers of the domain shader stage.
+// DSSetConstantBuffers is VSSetConstantBuffers for the domain shader stage.
 func (c *Context) DSSetConstantBuffers(start uint32, bufs []*Buffer) {
 	c.setConstantBuffers(stageDS, start, bufs)
 }
 
-// DSGetConstantBuffers is VSGetConstantBuffers of the domain shader stage.
+// DSGetConstantBuffers is VSGetConstantBuffers for the domain shader stage.
 func (c *Context) DSGetConstantBuffers(start uint32, bufs []*Buffer) {
 	c.getConstantBuffers(stageDS, start, bufs)
 }
 
-// GSSetConstantBuffers is VSSetConstantBuffers of the geometry shader stage.
+// GSSetConstantBuffers is VSSetConstantBuffers for the geometry shader stage.
 func (c *Context) GSSetConstantBuffers(start uint32, bufs []*Buffer) {
 	c.setConstantBuffers(stageGS, start, bufs)
 }
 
-// GSGetConstantBuffers is VSGetConstantBuffers of the geometry shader stage.
+// GSGetConstantBuffers is VSGetConstantBuffers for the geometry shader stage.
 func (c *Context) GSGetConstantBuffers(start uint32, bufs []*Buffer) {
 	c.getConstantBuffers(stageGS, start, bufs)
 }
 
-// PSSetConstantBuffers is VSSetConstantBuffers of the pixel shader stage.
+// PSSetConstantBuffers is VSSetConstantBuffers for the pixel shader stage.
 func (c *Context) PSSetConstantBuffers(start uint32, bufs []*Buffer) {
 	c.setConstantBuffers(stagePS, start, bufs)
 }
 
-// PSGetConstantBuffers is VSGetConstantBuffers of the pixel shader stage.
+// PSGetConstantBuffers is VSGetConstantBuffers for the pixel shader stage.
 func (c *Context) PSGetConstantBuffers(start uint32, bufs []*Buffer) {
 	c.getConstantBuffers(stagePS, start, bufs)
 }
 
-// CSSetConstantBuffers is VSSetConstantBuffers of the compute shader stage.
+// CSSetConstantBuffers is VSSetConstantBuffers for the compute shader stage.
 func (c *Context) CSSetConstantBuffers(start uint32, bufs []*Buffer) {
 	c.setConstantBuffers(stageCS, start, bufs)
 }
 
-// CSGetConstantBuffers is VSGetConstantBuffers of the compute shader stage.
+// CSGetConstantBuffers is VSGetConstantBuffers for the compute shader stage.
 func (c *Context) CSGetConstantBuffers(start uint32, bufs []*Buffer) {
 	c.getConstantBuffers(stageCS, start, bufs)
 }
 
-// OMSetRenderTargets binds up to 8 views, each of which can be nil, and unbinds
-// the slots above.
+// OMSetRenderTargets binds up to 8 views, which may be nil, and unbinds the
+// higher slots.
 //
 //	DDI     pfnSetRenderTargets, with all slots
 func (c *Context) OMSetRenderTargets(views []*RenderTargetView) {
@@ -246,7 +248,8 @@ func (c *Context) OMSetRenderTargets(views []*RenderTargetView) {
 	c.bindRenderTargets(views)
 }
 
-// OMGetRenderTargets fills views from slot 0 on, with a reference to each.
+// OMGetRenderTargets fills views from slot 0 on and adds a reference to each
+// view.
 func (c *Context) OMGetRenderTargets(views []*RenderTargetView) {
 	for _, v := range views[:copy(views, c.state.targets[:])] {
 		if v != nil {
@@ -255,15 +258,16 @@ func (c *Context) OMGetRenderTargets(views []*RenderTargetView) {
 	}
 }
 
-// viewportAllowed says whether sizes are not negative and depths lie in [0, 1].
+// viewportAllowed reports whether the sizes of v are not negative and its
+// depths are in [0, 1].
 func viewportAllowed(v Viewport) bool {
 	unit := func(z float32) bool { return z >= 0 && z <= 1 }
 	return v.Width >= 0 && v.Height >= 0 && v.TopLeftX == v.TopLeftX && v.TopLeftY == v.TopLeftY &&
 		unit(v.MinDepth) && unit(v.MaxDepth)
 }
 
-// RSSetViewports sets up to 16 viewports and none above them. Sizes must not be
-// negative and depths lie in [0, 1].
+// RSSetViewports sets up to 16 viewports and clears the others. Sizes must not
+// be negative and depths must be in [0, 1].
 //
 //	DDI     pfnSetViewports
 func (c *Context) RSSetViewports(vps []Viewport) {
@@ -281,14 +285,14 @@ func (c *Context) RSSetViewports(vps []Viewport) {
 	c.bindViewports(vps)
 }
 
-// RSGetViewports copies the viewports that are set into vps, as many as fit,
-// and returns how many are set.
+// RSGetViewports copies the current viewports to vps and returns their number.
+// Viewports that do not fit are omitted.
 func (c *Context) RSGetViewports(vps []Viewport) int {
 	copy(vps, c.state.viewports[:c.state.viewportCount])
 	return c.state.viewportCount
 }
 
-// RSSetScissorRects sets up to 16 rectangles and none above them.
+// RSSetScissorRects sets up to 16 scissor rectangles and clears the others.
 //
 //	DDI     pfnSetScissorRects
 func (c *Context) RSSetScissorRects(rects []Rect) {
@@ -301,8 +305,8 @@ func (c *Context) RSSetScissorRects(rects []Rect) {
 	c.bindScissors(rects)
 }
 
-// RSGetScissorRects copies the rectangles that are set into rects, as many as
-// fit, and returns how many are set.
+// RSGetScissorRects copies the current rectangles to rects and returns their
+// number. Rectangles that do not fit are omitted.
 func (c *Context) RSGetScissorRects(rects []Rect) int {
 	copy(rects, c.state.scissors[:c.state.scissorCount])
 	return c.state.scissorCount

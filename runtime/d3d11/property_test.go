@@ -13,16 +13,16 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
 )
 
-// world is a device with a few objects of each kind, made in the same order in
-// each world, so that equal states have equal contents and ids.
+// world is a device with a few objects of each kind. The objects are created in
+// a fixed order, so that equal states have equal contents and IDs.
 type world struct {
 	*bench
-	buffers  []*Buffer // default
+	buffers  []*Buffer // with UsageDefault
 	dynamics []*Buffer
 	textures []*Texture2D
 	views    []*RenderTargetView
 	query    *Query
-	ranges   []*Query // predicates, the first of which has the result TRUE
+	ranges   []*Query // predicates; the first has the result TRUE
 }
 
 func newWorld(t *testing.T) *world {
@@ -50,7 +50,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// operation is one call, with indices and numbers in place of objects.
+// operation is one call. Indices and numbers stand for objects.
 type operation struct {
 	Kind    int
 	A, B    int
@@ -68,7 +68,7 @@ func drawOperation(t *rapid.T) operation {
 	}
 }
 
-// bytes returns 64 bytes that depend on N.
+// bytes returns 64 bytes derived from N.
 func (o operation) bytes() []byte {
 	p := make([]byte, 64)
 	for i := 0; i < len(p); i += 4 {
@@ -117,7 +117,7 @@ func (w *world) do(t assert.TestingT, c *Context, o operation) {
 	}
 }
 
-// fill discards a dynamic buffer, and appends to it.
+// fill discards a dynamic buffer and appends to it.
 func (w *world) fill(t assert.TestingT, c *Context, o operation) {
 	var m MappedSubresource
 	if !assert.NoError(t, c.Map(w.dynamics[o.A], 0, MapWriteDiscard, 0, &m)) {
@@ -132,7 +132,7 @@ func (w *world) fill(t assert.TestingT, c *Context, o operation) {
 	c.Unmap(w.dynamics[o.A], 0)
 }
 
-// same asserts that two drivers hold the same contents and state.
+// same asserts that two drivers have the same contents and state.
 func (w *world) same(t assert.TestingT, v *world, what string) {
 	assert.Equal(t, w.drv.state, v.drv.state, what)
 	for n, r := range w.drv.resources {
@@ -142,8 +142,8 @@ func (w *world) same(t assert.TestingT, v *world, what string) {
 }
 
 // TestListsDoWhatTheImmediateContextDoes makes random calls on the immediate
-// context of one device, twice over, and on another device through lists that
-// are split at random, in part nested, and executed twice.
+// context of one device, twice, and on another device in lists that are split
+// at random, partly nested, and executed twice.
 func TestListsDoWhatTheImmediateContextDoes(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		direct, listed := newWorld(t), newWorld(t)
@@ -178,9 +178,9 @@ func TestListsDoWhatTheImmediateContextDoes(t *testing.T) {
 	})
 }
 
-// TestKeptStateIsTheImmediateContexts splits one sequence of calls into lists
-// that keep their state: what the driver has before each copy is what it has
-// without lists.
+// TestKeptStateIsTheImmediateContexts splits a sequence of calls into lists
+// that keep their state. The driver's state before each copy must be the same
+// as without lists.
 func TestKeptStateIsTheImmediateContexts(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		direct, listed := newWorld(t), newWorld(t)
@@ -211,8 +211,9 @@ func TestKeptStateIsTheImmediateContexts(t *testing.T) {
 	})
 }
 
-// TestParallelRecording records in several goroutines, while the immediate
-// context works and objects come and go. Each goroutine writes its own buffer.
+// TestParallelRecording records in several goroutines while the immediate
+// context works and objects are created and destroyed. Each goroutine writes
+// its own buffer.
 func TestParallelRecording(t *testing.T) {
 	const workers, rounds = 8, 20
 	for _, caps := range []uint32{0, 1} {

@@ -10,19 +10,19 @@ import (
 // QueryType is D3D11_QUERY.
 type QueryType uint32
 
-// The types in use, with their data. A driver that does not have SetPredication
-// has only QueryEvent.
+// The supported types and their data. A driver without SetPredication supports
+// only QueryEvent.
 const (
-	QueryEvent              QueryType = 0 // BOOL, 4 bytes: TRUE once the GPU has done all work before End
-	QueryOcclusion          QueryType = 1 // UINT64: samples that passed
+	QueryEvent              QueryType = 0 // BOOL, 4 bytes: the work before End is done
+	QueryOcclusion          QueryType = 1 // UINT64: number of samples that passed
 	QueryTimestamp          QueryType = 2 // UINT64: ticks
-	QueryTimestampDisjoint  QueryType = 3 // UINT64 ticks a second, BOOL, 4 bytes of 0
-	QueryOcclusionPredicate QueryType = 5 // BOOL, 4 bytes: whether samples passed
+	QueryTimestampDisjoint  QueryType = 3 // UINT64 ticks per second, BOOL, 4 bytes of 0
+	QueryOcclusionPredicate QueryType = 5 // BOOL, 4 bytes: TRUE if any samples passed
 	QueryOverflowPredicate  QueryType = 7 // BOOL, 4 bytes: D3D11_QUERY_SO_OVERFLOW_PREDICATE
 )
 
-// QueryPredicateHint is D3D11_QUERY_MISC_PREDICATEHINT: the GPU need not wait
-// for the result of the predicate, and may do the work.
+// QueryPredicateHint is D3D11_QUERY_MISC_PREDICATEHINT: the GPU may do the work
+// instead of waiting for the result of the predicate.
 const QueryPredicateHint = 1
 
 // QueryDesc is D3D11_QUERY_DESC.
@@ -37,10 +37,10 @@ type GetDataFlags uint32
 // GetDataDoNotFlush asks GetData not to submit pending work.
 const GetDataDoNotFlush GetDataFlags = 1
 
-// maxQueryData is the size of the largest query's data, in bytes.
+// maxQueryData is the size of the largest query result, in bytes.
 const maxQueryData = 16
 
-// dataSize returns the bytes of a type's data, 0 if there is no such type.
+// dataSize returns the size of a type's result in bytes, 0 for an unknown type.
 func (t QueryType) dataSize() uint32 {
 	switch t {
 	case QueryEvent, QueryOcclusionPredicate, QueryOverflowPredicate:
@@ -53,34 +53,34 @@ func (t QueryType) dataSize() uint32 {
 	return 0
 }
 
-// predicate says whether the type is that of an ID3D11Predicate.
+// predicate reports whether the type is a predicate (ID3D11Predicate).
 func (t QueryType) predicate() bool {
 	return t == QueryOcclusionPredicate || t == QueryOverflowPredicate
 }
 
-// ranged says whether the query has a beginning.
-func (t QueryType) ranged() bool { return t != QueryEvent && t != QueryTimestamp }
+// hasBegin reports whether the query type uses Begin.
+func (t QueryType) hasBegin() bool { return t != QueryEvent && t != QueryTimestamp }
 
-// A Query is ID3D11Query, and ID3D11Predicate if its type is one of a
-// predicate.
+// A Query is ID3D11Query, and ID3D11Predicate if its type is a predicate.
 type Query struct {
 	child
 
 	obj  ddi.Object
 	desc QueryDesc
 
-	// The immediate context has executed an End after the last Begin; only it
-	// looks here.
+	// The immediate context has executed an End since the last Begin. Used only
+	// by the immediate context.
 	ended bool
 }
 
-// CreateQuery makes a query. To validate desc alone, as a NULL result does in
-// Direct3D (S_FALSE), has no counterpart here.
+// CreateQuery creates a query. It has no equivalent to validating desc with a
+// NULL result, which returns S_FALSE in Direct3D.
 //
 //	DDI     pfnCalcPrivateQuerySize, pfnCreateQuery,
 //	        pfnCalcDeferredContextHandleSize
-//	Returns EInvalidArg if desc is nil, of an unknown type or flag, or of one
-//	        that the driver does not have; EOutOfMemory; DXGIDeviceRemoved
+//	Returns EInvalidArg if desc is nil, or has an unknown flag or a type that is
+//	        unknown or not supported by the driver; EOutOfMemory;
+//	        DXGIDeviceRemoved
 func (d *Device) CreateQuery(desc *QueryDesc) (*Query, error) {
 	if d.removed() {
 		return nil, ddi.DXGIDeviceRemoved
@@ -96,9 +96,9 @@ func (d *Device) CreateQuery(desc *QueryDesc) (*Query, error) {
 	return q, nil
 }
 
-// CreatePredicate makes a query that SetPredication takes.
+// CreatePredicate creates a query for SetPredication.
 //
-//	Returns as CreateQuery; EInvalidArg also if desc is not of a predicate
+//	Returns as CreateQuery; EInvalidArg also if desc is not a predicate
 func (d *Device) CreatePredicate(desc *QueryDesc) (*Query, error) {
 	if !d.removed() && desc != nil && !desc.Query.predicate() {
 		return nil, ddi.EInvalidArg
@@ -113,18 +113,18 @@ func (d *Device) queryAllowed(desc QueryDesc) bool {
 	return desc.MiscFlags == 0 || desc.MiscFlags == QueryPredicateHint && desc.Query.predicate()
 }
 
-// create makes the driver's object of q. On failure there is none.
+// create creates the driver's object of q. On failure there is none.
 func (q *Query) create(d *Device) ddi.HRESULT {
 	arg := umddi.CreateQuery{Query: umddi.QueryType(q.desc.Query), MiscFlags: q.desc.MiscFlags}
-	k := d.acquire()
-	defer d.yield(k)
+	k := d.acquireCall()
+	defer d.releaseCall(k)
 	n := d.funcs.CalcPrivateQuerySize(k.begin(0), d.h, arg)
 	if hr := k.end(); hr != ddi.OK {
 		return hr
 	}
 	var ok bool
 	if q.obj, ok = private(n); !ok {
-		return k.broken()
+		return k.contractBroken()
 	}
 	d.funcs.CreateQuery(k.begin(mayCreate), d.h, arg, q.handle(), umddi.HRTQuery{Runtime: q})
 	hr := k.end()
@@ -137,10 +137,10 @@ func (q *Query) create(d *Device) ddi.HRESULT {
 	return hr
 }
 
-// GetDesc returns what the query was made from.
+// GetDesc returns the description of the query.
 func (q *Query) GetDesc() QueryDesc { return q.desc }
 
-// GetDataSize returns the bytes that GetData writes.
+// GetDataSize returns the size of the result in bytes.
 func (q *Query) GetDataSize() uint32 { return q.desc.Query.dataSize() }
 
 func (q *Query) handle() umddi.HQuery { return umddi.HQuery{Object: &q.obj} }
@@ -151,49 +151,48 @@ func (q *Query) destroyHandle(k *call, d *Device) {
 }
 
 func (q *Query) destroy() {
-	k := q.dev.acquire()
+	k := q.dev.acquireCall()
 	q.destroyHandle(k, q.dev)
-	q.dev.yield(k)
+	q.dev.releaseCall(k)
 }
 
-// markable says whether the context can begin or end q: not a predicate that it
-// is predicated on.
+// markable reports whether the context may begin or end q. The current
+// predicate must not be begun or ended.
 func (c *Context) markable(q *Query) bool {
 	return c.ready() && q != nil && q.usable(c.dev) && c.state.predicate != q
 }
 
-// Begin starts the range that a query counts in. It does nothing to a query
-// without a range, and to one that the context has begun; to a predicate that
-// is set for predication neither.
+// Begin starts the range of a query. It does nothing to a query type without a
+// range, to an active query, or to the current predicate.
 //
 //	DDI     pfnQueryBegin
 //	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-begin
 func (c *Context) Begin(q *Query) {
-	if c.markable(q) && q.desc.Query.ranged() && !slices.Contains(c.begun, q) {
+	if c.markable(q) && q.desc.Query.hasBegin() && !slices.Contains(c.begun, q) {
 		c.queryBegin(q)
 	}
 }
 
-// End ends the range, or marks the point in the commands that a query without
-// one waits for. A range that has not begun begins here. To a predicate that is
-// set for predication it does nothing.
+// End ends the range of a query, or marks the point that a query without a
+// range waits for. A range that was not begun starts here. It does nothing to
+// the current predicate.
 //
-//	DDI     pfnQueryBegin, if the range has not begun; pfnQueryEnd
+//	DDI     pfnQueryBegin, if the range was not begun; pfnQueryEnd
 //	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-end
 func (c *Context) End(q *Query) {
 	if !c.markable(q) {
 		return
 	}
-	if q.desc.Query.ranged() && !slices.Contains(c.begun, q) {
+	if q.desc.Query.hasBegin() && !slices.Contains(c.begun, q) {
 		c.queryBegin(q)
 	}
 	c.queryEnd(q)
 }
 
 func (c *Context) queryBegin(q *Query) {
-	c.keep(&q.child, umddi.HandleQuery)
+	c.holdBound(&q.child, umddi.HandleQuery)
 	c.begun = append(c.begun, q)
-	c.manipulates(q)
+	c.recordQuery(q)
 	if c.rec != nil {
 		c.rec.put(opQueryBegin, 0, 0)
 		c.rec.object(q)
@@ -203,7 +202,7 @@ func (c *Context) queryBegin(q *Query) {
 		q.ended = false
 	}
 	h := c.queryHandle(q)
-	if c.calls() {
+	if c.callsDriver() {
 		c.funcs.QueryBegin(c.begin(maySet), c.h, h)
 		c.end()
 	}
@@ -217,19 +216,19 @@ func (c *Context) queryEnd(q *Query) {
 	}
 	c.begun = slices.Delete(c.begun, i, i+1)
 	c.markEnd(q)
-	c.letGo(&q.child)
+	c.dropBound(&q.child)
 }
 
-// markEnd puts the end of a query into the commands.
+// markEnd records the end of a query.
 func (c *Context) markEnd(q *Query) {
-	c.manipulates(q)
+	c.recordQuery(q)
 	if c.rec != nil {
 		c.rec.put(opQueryEnd, 0, 0)
 		c.rec.object(q)
 		return
 	}
 	h := c.queryHandle(q)
-	if !c.calls() {
+	if !c.callsDriver() {
 		return
 	}
 	c.funcs.QueryEnd(c.begin(maySet), c.h, h)
@@ -241,12 +240,13 @@ func (c *Context) markEnd(q *Query) {
 // GetData reads the result of a query.
 //
 //	DDI     pfnQueryGetData
-//	In      data: GetDataSize bytes, or none to ask only whether there is a
-//	        result
+//	In      data: GetDataSize bytes, or empty to ask only whether the result is
+//	        available
 //	Out     data: the result, if the return value is nil
-//	Returns ddi.False while there is none; EInvalidArg for another size, a bad
-//	        query or flag; DXGIInvalidCall on a deferred context or before an
-//	        End has been executed, and between Begin and End; DXGIDeviceRemoved
+//	Returns ddi.False while the result is not available; EInvalidArg for a wrong
+//	        size, an invalid query or flag; DXGIInvalidCall on a deferred
+//	        context, before an End was executed, and between Begin and End;
+//	        DXGIDeviceRemoved
 func (c *Context) GetData(q *Query, data []byte, flags GetDataFlags) error {
 	switch {
 	case c.deferred:
@@ -274,10 +274,10 @@ func (c *Context) GetData(q *Query, data []byte, flags GetDataFlags) error {
 	}
 }
 
-// SetPredication makes what moves data and clears depend on a predicate: it is
-// skipped if the result of p is value. With a nil p nothing is. It does nothing
-// if p is not a predicate, or one that the context has begun and not ended or,
-// on the immediate context, that has never ended.
+// SetPredication makes later clears, copies and updates conditional: they are
+// skipped if the result of p is value. A nil p makes them unconditional. It
+// does nothing if p is not a predicate, is active in the context or, on the
+// immediate context, has never been ended.
 //
 //	DDI     pfnSetPredication
 //	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-setpredication
@@ -296,8 +296,8 @@ func (c *Context) SetPredication(p *Query, value bool) {
 	c.bindPredication(p, value)
 }
 
-// GetPredication returns a reference to the predicate that is set, or nil, and
-// the value.
+// GetPredication returns a reference to the current predicate, or nil, and the
+// value.
 func (c *Context) GetPredication() (*Query, bool) {
 	if p := c.state.predicate; p != nil {
 		p.addRef()

@@ -10,8 +10,8 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
 )
 
-// bothWays runs a test with command lists of the driver's and of the runtime's.
-// The driver has predication.
+// bothWays runs a test with command lists of the driver and with command lists
+// of the runtime. The driver supports predication.
 func bothWays(t *testing.T, test func(t *testing.T, b *bench)) {
 	t.Run("native", func(t *testing.T) { test(t, nativeBench(t)) })
 	t.Run("emulated", func(t *testing.T) { test(t, newBench(t, predicated)) })
@@ -83,7 +83,7 @@ func TestQueryTypes(t *testing.T) {
 				marks = append(marks, n)
 			}
 		}
-		assert.Equal(t, want, marks, "an End alone is a range of nothing")
+		assert.Equal(t, want, marks, "an End without Begin has an empty range")
 		if tt.ranged {
 			b.ctx.Begin(q)
 			check(t, ddi.DXGIInvalidCall, b.ctx.GetData(q, data, 0), "the next range")
@@ -94,8 +94,8 @@ func TestQueryTypes(t *testing.T) {
 	check(t, ddi.EInvalidArg, err)
 }
 
-// TestQueriesInLists: a query of a list has no result until the list executes,
-// and one that is begun ends with the list.
+// TestQueriesInLists: a query in a list has no result until the list executes.
+// An active query ends with the list.
 func TestQueriesInLists(t *testing.T) {
 	bothWays(t, func(t *testing.T, b *bench) {
 		q, dc, data := b.query(QueryOcclusion), b.deferred(), make([]byte, 8)
@@ -119,7 +119,7 @@ func TestQueriesInLists(t *testing.T) {
 			b.ctx.ExecuteCommandList(l, false)
 			assert.Equal(t, TopologyLineList, b.ctx.IAGetPrimitiveTopology())
 		}
-		assert.NotContains(t, b.drv.log, "QueryEnd", "begun where the list is executed")
+		assert.NotContains(t, b.drv.log, "QueryEnd", "active where the list is executed")
 		b.ctx.End(q)
 		dc.Begin(q)
 		dc.ExecuteCommandList(inner, false)
@@ -132,7 +132,7 @@ func TestQueriesInLists(t *testing.T) {
 	})
 }
 
-// TestQueryIsReleasedWhileItIsBegun: the range keeps it alive.
+// TestQueryIsReleasedWhileItIsBegun: an active query stays alive.
 func TestQueryIsReleasedWhileItIsBegun(t *testing.T) {
 	bothWays(t, func(t *testing.T, b *bench) {
 		for _, c := range []*Context{b.ctx, b.deferred()} {
@@ -197,8 +197,8 @@ func TestSetPredication(t *testing.T) {
 	assert.Nil(t, got)
 }
 
-// TestPredication: what moves data is skipped when the result equals the value,
-// in the list that sets it and nowhere else.
+// TestPredication: clears, copies and updates are skipped if the result equals
+// the value, only in the list that sets the predicate.
 func TestPredication(t *testing.T) {
 	bothWays(t, func(t *testing.T, b *bench) {
 		for _, result := range []bool{false, true} {
@@ -246,7 +246,8 @@ func TestPredication(t *testing.T) {
 	})
 }
 
-// TestListOfAMappedSource: what moves data of what is mapped is not executed.
+// TestListOfAMappedSource: a list that moves data of a mapped resource is not
+// executed.
 func TestListOfAMappedSource(t *testing.T) {
 	bothWays(t, func(t *testing.T, b *bench) {
 		src, dst, dc := b.staging(CPUAccessWrite), b.constant(), b.deferred()

@@ -6,7 +6,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
 )
 
-// opcode is what a recorded command does.
+// opcode identifies the operation of a recorded command.
 type opcode uint8
 
 const (
@@ -30,28 +30,28 @@ const (
 )
 
 // A command is one recorded call. Its objects, words and memory follow those of
-// the commands before it in the lists of the recording; replay.go reads them in
-// the order in which they are written here.
+// earlier commands in the lists of the recording; replay.go reads them in the
+// order in which they were written.
 type command struct {
 	op   opcode
 	slot uint8  // first slot, or a flag
 	n    uint16 // number of slots, or a shader stage
 }
 
-// Flags of opCopyRegion and opUpdate, in command.slot.
+// Flag of opCopyRegion and opUpdate, in command.slot.
 const hasBox = 1
 
-// A recording is the contents of a command list. It holds each object in it
-// once a mention. Its memory is used again for other lists.
+// A recording is the content of a command list. It holds an object once for
+// each mention. Its memory is reused for other lists.
 type recording struct {
 	commands []command
-	objects  []object // nil is none
+	objects  []object // may be nil
 	words    []uint32
 	blobs    [][]byte // slices of memory
 	memory   arena
 
-	touched map[*resource]int32 // 1 + index in effects.touched of the list
-	queried map[*Query]bool     // what is in effects.queries
+	useIndex map[*resource]int32 // 1 + index in effects.uses of the list
+	queried  map[*Query]bool     // the queries in effects.queries
 }
 
 // put appends a command.
@@ -65,7 +65,7 @@ func (r *recording) object(o object) {
 	r.objects = append(r.objects, o)
 }
 
-// buffer appends a buffer or none.
+// buffer appends a buffer, which may be nil.
 func (r *recording) buffer(b *Buffer) {
 	if b == nil {
 		r.objects = append(r.objects, nil)
@@ -76,7 +76,7 @@ func (r *recording) buffer(b *Buffer) {
 
 func (r *recording) word(v ...uint32) { r.words = append(r.words, v...) }
 
-// boxWords appends a box unless it is nil, and returns the flag.
+// boxWords appends a box, unless it is nil, and returns the flag.
 func (r *recording) boxWords(b *Box) int {
 	if b == nil {
 		return 0
@@ -140,7 +140,7 @@ func (r *recording) scissors(rects []Rect) {
 	}
 }
 
-// state records what differs from the default state.
+// state records the state that differs from the default.
 func (r *recording) state(s *state) {
 	if s.topology != 0 {
 		r.topology(s.topology)
@@ -196,7 +196,7 @@ func (r *recording) copyRegion(dst *resource, dstSub, x, y, z uint32, src *resou
 	r.put(opCopyRegion, r.boxWords(box), 0)
 }
 
-// update records an update with a copy of its data, row after row.
+// update records an update with a copy of its data, row by row.
 func (r *recording) update(dst *resource, sub uint32, box *Box, data []byte, row, rows, pitch uint32) {
 	p := r.memory.take(uint64(row) * uint64(rows))
 	for y := range uint64(rows) {
@@ -216,8 +216,8 @@ func (r *recording) clearTarget(v *RenderTargetView, color [4]float32) {
 	}
 }
 
-// discard records that a subresource gets the contents of the memory that it
-// returns, of n bytes, all 0.
+// discard records that the content of a subresource is replaced by the returned
+// memory of n bytes, which is zero.
 func (r *recording) discard(res *resource, sub uint32, n uint64) []byte {
 	p := r.memory.take(n)
 	clear(p)
@@ -237,9 +237,9 @@ func (r *recording) execute(l *CommandList, restore bool) {
 	r.object(l)
 }
 
-// reset empties the recording and gives its references back. Lists that end
-// with that are added to e.
-func (r *recording) reset(e *ended) {
+// reset empties the recording and drops its references. Lists that this ends
+// are added to e.
+func (r *recording) reset(e *endedLists) {
 	for _, o := range r.objects {
 		switch o := o.(type) {
 		case nil:
@@ -251,7 +251,7 @@ func (r *recording) reset(e *ended) {
 	}
 	clear(r.objects)
 	clear(r.blobs)
-	clear(r.touched)
+	clear(r.useIndex)
 	clear(r.queried)
 	r.commands = r.commands[:0]
 	r.objects = r.objects[:0]
@@ -260,7 +260,7 @@ func (r *recording) reset(e *ended) {
 	r.memory.reset()
 }
 
-// maxSpare is how many recordings a device keeps for later lists.
+// maxSpare is the number of recordings that a device keeps for later lists.
 const maxSpare = 64
 
 // takeRecording returns an empty recording.
@@ -276,9 +276,9 @@ func (d *Device) takeRecording() *recording {
 	return r
 }
 
-// giveRecording empties a recording and keeps it. Lists that end with that are
-// added to e.
-func (d *Device) giveRecording(r *recording, e *ended) {
+// giveRecording empties a recording and keeps it for reuse. Lists that this
+// ends are added to e.
+func (d *Device) giveRecording(r *recording, e *endedLists) {
 	r.reset(e)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -287,22 +287,22 @@ func (d *Device) giveRecording(r *recording, e *ended) {
 	}
 }
 
-// Sizes of an arena, in bytes: a chunk, what take rounds up to, and how many
-// chunks reset keeps.
+// Sizes of an arena, in bytes: a chunk and the granularity of take; then the number of
+// chunks that reset keeps.
 const (
 	chunkSize  = 64 << 10
 	arenaAlign = 16
 	keptChunks = 4
 )
 
-// An arena hands out memory that stays where it is until reset.
+// An arena allocates memory that does not move until reset.
 type arena struct {
 	chunks [][]byte
-	used   int // bytes of the last chunk in use
-	last   int // index of the chunk in use
+	used   int // bytes used in the last chunk
+	last   int // index of the last chunk in use
 }
 
-// take returns n bytes at a multiple of 16, with any contents.
+// take returns n bytes at a multiple of 16. They are not cleared.
 func (a *arena) take(n uint64) []byte {
 	for ; a.last < len(a.chunks); a.last, a.used = a.last+1, 0 {
 		c := a.chunks[a.last]
@@ -316,7 +316,7 @@ func (a *arena) take(n uint64) []byte {
 	return a.take(n)
 }
 
-// reset takes all memory back.
+// reset frees all memory.
 func (a *arena) reset() {
 	kept := a.chunks[:0]
 	for _, c := range a.chunks {

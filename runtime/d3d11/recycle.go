@@ -7,37 +7,38 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// A listBody is what is behind a CommandList, and after it behind another one
-// of the same context: the driver's handle and memory, or the recording if the
-// driver has no command lists, and references to what the list uses.
+// A listBody is the reusable part of a CommandList: the driver's handle and
+// memory, or the recording if the driver does not support command lists, and
+// references to the objects in the list. After the list is released, the same
+// context uses it for another.
 //
 // The handle is in one of the states of "Supporting Command Lists": executable
-// while list is not nil; retired while the body is on its context's retired
-// list; cached while it is in the context's cache.
+// while list is not nil, retired while the body is on its context's retired
+// list, and cached while it is in the context's cache.
 type listBody struct {
 	effects
 	dev       *Device
-	home      *Context // recorded it
-	id        uint32   // place in nativeContext.locals
+	context   *Context // the context that recorded it
+	id        uint32   // index in nativeContext.locals
 	obj       ddi.Object
-	localSize int // of the handles that deferred contexts open, in bytes
+	localSize int // size of handles opened by deferred contexts, in bytes
 
-	list  *CommandList
-	rec   *recording // nil if the driver has the list
-	refs  []*local   // what the driver's list uses
-	below *listBody  // the next on the retired list or in the cache
+	list *CommandList
+	rec  *recording // nil if the driver has the list
+	refs []*local   // objects used by the driver's list
+	next *listBody  // next body on the retired list or in the cache
 
 	older, newer *listBody // dev.lists; guarded by dev.mu
 
-	_ [cacheLine]byte // no other context's body begins on the same line
+	_ [cacheLine]byte // no other context's body shares the cache line
 }
 
 func (b *listBody) handle() umddi.HCommandList { return umddi.HCommandList{Object: &b.obj} }
 
-// newBody makes a body that has no list yet.
+// newBody creates a body without a list.
 func (c *Context) newBody() *listBody {
 	d := c.dev
-	b := &listBody{dev: d, home: c, refs: ownLocals(), effects: ownEffects()}
+	b := &listBody{dev: d, context: c, refs: ownLocals(), effects: ownEffects()}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	b.id = d.takeID()
@@ -49,7 +50,7 @@ func (c *Context) newBody() *listBody {
 	return b
 }
 
-// forget takes a body, which has no list and no handle, off the device.
+// forget removes a body without list and handle from the device.
 func (b *listBody) forget() {
 	d := b.dev
 	d.mu.Lock()
@@ -76,31 +77,31 @@ func (d *Device) allLists() []*listBody {
 	return all
 }
 
-// retired is the lock-free list of the bodies of a context whose lists have
-// been released. Any thread pushes; the context's thread takes all at once, so
-// no body that a push has seen at the head can come back to it meanwhile.
+// retired is the lock-free list of bodies whose lists were released. Any thread
+// may push. The context's thread takes all bodies at once, so a body that a
+// push has seen at the head cannot reappear there during the push.
 type retired struct {
 	_    [cacheLine]byte
 	head atomic.Pointer[listBody]
-	mark listBody // the head once the list is sealed
+	mark listBody // the head after the list is sealed
 	_    [cacheLine]byte
 }
 
-// push adds b, and returns false if the list is sealed.
+// push adds b. It reports false if the list is sealed.
 func (r *retired) push(b *listBody) bool {
 	for {
 		h := r.head.Load()
 		if h == &r.mark {
 			return false
 		}
-		b.below = h
+		b.next = h
 		if r.head.CompareAndSwap(h, b) {
 			return true
 		}
 	}
 }
 
-// take empties the list and returns the body that was pushed last.
+// take empties the list and returns the body pushed last.
 func (r *retired) take() *listBody {
 	if r.head.Load() == nil {
 		return nil
@@ -108,49 +109,49 @@ func (r *retired) take() *listBody {
 	return r.head.Swap(nil)
 }
 
-// seal is take for the last time: from then on each push fails.
+// seal is a final take: every later push fails.
 func (r *retired) seal() *listBody { return r.head.Swap(&r.mark) }
 
-// sealed says whether each push will fail.
+// sealed reports whether the list is sealed.
 func (r *retired) sealed() bool { return r.head.Load() == &r.mark }
 
-// ended are bodies whose lists have no reference any more, linked by below.
-// Lists nest to any depth, so those in a list are retired after it and not in
-// the middle of it.
-type ended struct{ first *listBody }
+// endedLists are bodies whose lists have no references left, linked by next.
+// Lists nest to any depth, so nested lists are retired after the outer one
+// instead of recursively.
+type endedLists struct{ first *listBody }
 
-// drop gives a reference to a list back.
-func (e *ended) drop(l *CommandList) {
+// drop drops a reference to a list.
+func (e *endedLists) drop(l *CommandList) {
 	if l.refs.Add(^uint64(0)) == released {
 		e.add(l.body)
 	}
 }
 
-func (e *ended) add(b *listBody) {
-	b.below = e.first
+func (e *endedLists) add(b *listBody) {
+	b.next = e.first
 	e.first = b
 }
 
-// retire retires them, and what ends with them.
-func (e *ended) retire() {
+// retire retires the bodies, and those that end with them.
+func (e *endedLists) retire() {
 	for b := e.first; b != nil; b = e.first {
-		e.first = b.below
+		e.first = b.next
 		b.retire(e)
 	}
 }
 
-// end retires b, and what ends with it. Any thread may release a list.
+// end retires b and the bodies that end with it. Any thread may release a list.
 func (b *listBody) end() {
-	e := ended{first: b}
+	e := endedLists{first: b}
 	e.retire()
 }
 
-// retire ends the list of b, and adds those to e that end with it: its context
-// gets the body back, if it is alive. Otherwise, and if the context ends in the
-// middle of it, the driver's handle is destroyed.
-func (b *listBody) retire(e *ended) {
+// retire ends the list of b and adds lists that end with it to e. The body
+// returns to its context. If the context is destroyed, or is being destroyed,
+// the driver's handle is destroyed instead.
+func (b *listBody) retire(e *endedLists) {
 	b.list = nil
-	c := b.home
+	c := b.context
 	if b.rec != nil {
 		b.dev.giveRecording(b.rec, e)
 		b.rec = nil
@@ -175,11 +176,10 @@ func (b *listBody) retire(e *ended) {
 	c.giveBack(k)
 }
 
-// release gives back what the list of b has used, and adds the lists to e that
-// end with that.
-func (b *listBody) release(e *ended) {
+// release drops the references of b's list, and adds lists that this ends to e.
+func (b *listBody) release(e *endedLists) {
 	for _, l := range b.refs {
-		l.give(e)
+		l.removeList(e)
 	}
 	b.refs = b.refs[:0]
 	b.effects.reset()
@@ -192,26 +192,26 @@ func (b *listBody) destroy(k *call) {
 	b.forget()
 }
 
-// borrow returns a call for the release of a list: the context's spare one, so
-// that contexts do not share anything, or one of the device's.
+// borrow returns a call to release a list: the context's spare call, which
+// avoids sharing between contexts, or one of the device.
 func (c *Context) borrow() *call {
 	if k := c.spare.Swap(nil); k != nil {
 		return k
 	}
-	return c.dev.acquire()
+	return c.dev.acquireCall()
 }
 
-// giveBack takes the call back that borrow returned. The end of the context
-// seals its list before it takes the spare call, so one that finds the list
-// open here is taken by it.
+// giveBack takes back a call from borrow. The context seals its list before it
+// takes the spare call, so if the list is not yet sealed here, the context will
+// take the spare call.
 func (c *Context) giveBack(k *call) {
 	if !c.spare.CompareAndSwap(nil, k) {
-		c.dev.yield(k)
+		c.dev.releaseCall(k)
 		return
 	}
 	if c.retired.sealed() {
 		if k := c.spare.Swap(nil); k != nil {
-			c.dev.yield(k)
+			c.dev.releaseCall(k)
 		}
 	}
 }
@@ -219,31 +219,31 @@ func (c *Context) giveBack(k *call) {
 // drain moves the bodies on the retired list to the cache.
 func (c *Context) drain() {
 	for b := c.retired.take(); b != nil; {
-		next := b.below
+		next := b.next
 		if c.rec == nil {
 			c.funcs.RecycleCommandList(c.call.begin(mayRecycle), c.h, b.handle())
 			c.call.end()
 		}
-		b.below = c.cache
+		b.next = c.cache
 		c.cache = b
 		b = next
 	}
 }
 
-// takeCached returns a body that can be used again, or nil.
+// takeCached returns a reusable body, or nil.
 func (c *Context) takeCached() *listBody {
 	c.drain()
 	b := c.cache
 	if b != nil {
-		c.cache = b.below
-		b.below = nil
+		c.cache = b.next
+		b.next = nil
 	}
 	return b
 }
 
-// makeList has the driver make a list of what is recorded. On failure what is
-// recorded is still there, unless a body is returned too: then there is a list,
-// which cannot be used.
+// makeList makes the driver create a list of the recorded commands. If it
+// fails, the recording still exists, unless a body is returned too: then the
+// list was created but cannot be used.
 func (c *Context) makeList() (*listBody, ddi.HRESULT) {
 	d := c.dev
 	b := c.cache
@@ -255,8 +255,8 @@ func (c *Context) makeList() (*listBody, ddi.HRESULT) {
 	if hr = c.recycled(hr); hr != ddi.OK {
 		return nil, hr
 	}
-	c.cache = b.below
-	b.below = nil
+	c.cache = b.next
+	b.next = nil
 	return b, ddi.OK
 }
 
@@ -266,12 +266,12 @@ func (c *Context) recycled(hr ddi.HRESULT) ddi.HRESULT {
 		return reported
 	}
 	if hr != ddi.OK && hr != ddi.EOutOfMemory {
-		return c.call.broken()
+		return c.call.contractBroken()
 	}
 	return hr
 }
 
-// createList is makeList with a handle that has not been used before.
+// createList is makeList with a new handle.
 func (c *Context) createList() (*listBody, ddi.HRESULT) {
 	d, k := c.dev, c.call
 	n := d.funcs.CalcPrivateCommandListSize(k.begin(0), d.h, &c.native.listArg)
@@ -280,7 +280,7 @@ func (c *Context) createList() (*listBody, ddi.HRESULT) {
 	}
 	obj, ok := private(n)
 	if !ok {
-		return nil, k.broken()
+		return nil, k.contractBroken()
 	}
 	b := c.newBody()
 	b.obj = obj

@@ -5,9 +5,9 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// coreCallbacks is the table of callbacks that end in the runtime. State
-// refresh calls the driver's function that sets a part of the state, with what
-// Context.shown says that the driver has of it.
+// coreCallbacks is the table of callbacks implemented by the runtime. A state
+// refresh calls the driver's Set function with the state that Context.shown
+// says the driver has.
 func coreCallbacks() umddi.CoreLayerCallbacks {
 	constant := func(st stage) func(*ddi.Thread, umddi.HRTCoreLayer, umddi.Range) {
 		return func(t *ddi.Thread, h umddi.HRTCoreLayer, r umddi.Range) {
@@ -19,7 +19,7 @@ func coreCallbacks() umddi.CoreLayerCallbacks {
 	return umddi.CoreLayerCallbacks{
 		SetErrorCb: setErrorCb,
 		StateIaPrimitiveTopologyCb: func(t *ddi.Thread, h umddi.HRTCoreLayer) {
-			refresh(t, h, func(c *Context, f *frame) { c.funcs.IaSetTopology(t, c.h, c.seen(groupTopology).topology) })
+			refresh(t, h, func(c *Context, f *frame) { c.funcs.IaSetTopology(t, c.h, c.driverState(groupTopology).topology) })
 		},
 		StateIaVertexBufCb: func(t *ddi.Thread, h umddi.HRTCoreLayer, r umddi.Range) {
 			refreshRange(t, h, r, umddi.MaxVertexBuffers, func(c *Context, f *frame, base, count int) {
@@ -28,7 +28,7 @@ func coreCallbacks() umddi.CoreLayerCallbacks {
 		},
 		StateIaIndexBufCb: func(t *ddi.Thread, h umddi.HRTCoreLayer) {
 			refresh(t, h, func(c *Context, f *frame) {
-				s := c.seen(groupIndex)
+				s := c.driverState(groupIndex)
 				c.funcs.IaSetIndexBuffer(t, c.h, c.knownResource(s.index.core()), s.indexFormat, s.indexOffset)
 			})
 		},
@@ -43,13 +43,13 @@ func coreCallbacks() umddi.CoreLayerCallbacks {
 		},
 		StateRsViewportsCb: func(t *ddi.Thread, h umddi.HRTCoreLayer) {
 			refresh(t, h, func(c *Context, f *frame) {
-				s := c.seen(groupViewports)
+				s := c.driverState(groupViewports)
 				c.funcs.SetViewports(t, c.h, s.viewports[:s.viewportCount])
 			})
 		},
 		StateRsScissorCb: func(t *ddi.Thread, h umddi.HRTCoreLayer) {
 			refresh(t, h, func(c *Context, f *frame) {
-				s := c.seen(groupScissors)
+				s := c.driverState(groupScissors)
 				c.funcs.SetScissorRects(t, c.h, s.scissors[:s.scissorCount])
 			})
 		},
@@ -58,11 +58,11 @@ func coreCallbacks() umddi.CoreLayerCallbacks {
 }
 
 // performAmortizedProcessingCb is pfnPerformAmortizedProcessingCb. The runtime
-// puts nothing off, so it only checks that the driver may call it there.
+// defers no work, so it only checks that the driver may call it.
 func performAmortizedProcessingCb(t *ddi.Thread, h umddi.HRTCoreLayer) { contextOf(t, h) }
 
-// contextOf returns the context of a core layer, if one of its functions runs
-// on t. Otherwise the driver has broken the contract.
+// contextOf returns the context of a core layer if one of its functions runs on
+// t. Otherwise the driver has broken its contract.
 func contextOf(t *ddi.Thread, h umddi.HRTCoreLayer) *Context {
 	var c *Context
 	switch x := h.Runtime.(type) {
@@ -80,22 +80,22 @@ func contextOf(t *ddi.Thread, h umddi.HRTCoreLayer) *Context {
 	return c
 }
 
-// A frame holds the arguments of one refresh, none for parts that the driver
-// does not have.
+// A frame holds the arguments of one refresh. Parts of the state that the
+// driver does not have are empty.
 type frame struct {
 	bindings
 	none state
 }
 
-// refreshing is the memory of refreshes: the outermost has a frame that is kept,
-// as the arguments of the function that runs are in use.
+// refreshing is the memory of refreshes. The outermost refresh uses a
+// preallocated frame, since the arguments of the running function are in use.
 type refreshing struct {
 	depth int
 	kept  *frame
 }
 
-// refresh calls f, which calls the driver's function that sets a part of the
-// state. The driver may refresh state in it.
+// refresh calls f, which calls the driver's Set function for a part of the
+// state. The driver may refresh state again in it.
 func refresh(t *ddi.Thread, h umddi.HRTCoreLayer, f func(*Context, *frame)) {
 	c := contextOf(t, h)
 	if c == nil {
@@ -115,7 +115,7 @@ func refresh(t *ddi.Thread, h umddi.HRTCoreLayer, f func(*Context, *frame)) {
 	c.call.allowed = allowed
 }
 
-// refreshRange is refresh for a range of slots. Those above limit do not exist.
+// refreshRange is refresh for a range of slots below limit.
 func refreshRange(t *ddi.Thread, h umddi.HRTCoreLayer, r umddi.Range, limit int, f func(c *Context, fr *frame, base, count int)) {
 	refresh(t, h, func(c *Context, fr *frame) {
 		if r.Base < 0 || r.Base >= limit || r.Count < -1 || r.Count > limit-r.Base {
@@ -126,16 +126,17 @@ func refreshRange(t *ddi.Thread, h umddi.HRTCoreLayer, r umddi.Range, limit int,
 	})
 }
 
-// seen returns the state if the driver has a group of it, else the default.
-func (c *Context) seen(g groups) *state {
+// driverState returns the state if the driver has group g, else the default
+// state.
+func (c *Context) driverState(g groups) *state {
 	if c.shown&g == 0 {
 		return &c.refresh.kept.none
 	}
 	return &c.state
 }
 
-// slots returns the number of slots from base on: count, or with -1 up to the
-// highest that is in use, which is slot used-1.
+// slots returns the number of slots from base on: count, or up to slot used-1
+// if count is -1.
 func slots(base, count, used int) int {
 	if count >= 0 {
 		return count
@@ -143,13 +144,12 @@ func slots(base, count, used int) int {
 	return max(0, used-base)
 }
 
-// knownResource returns the driver's handle of a resource that is bound, which
-// is open.
+// knownResource returns the driver's open handle of a bound resource.
 func (c *Context) knownResource(r *resource) umddi.HResource {
 	if r == nil || !c.deferred {
 		return r.handle()
 	}
-	if l := c.find(&r.child); l != nil && l.here.open {
+	if l := c.find(&r.child); l != nil && l.state.open {
 		return umddi.HResource{Object: &l.obj}
 	}
 	return umddi.HResource{}
@@ -159,14 +159,14 @@ func (c *Context) knownView(v *RenderTargetView) umddi.HRenderTargetView {
 	if v == nil || !c.deferred {
 		return v.handle()
 	}
-	if l := c.find(&v.child); l != nil && l.here.open {
+	if l := c.find(&v.child); l != nil && l.state.open {
 		return umddi.HRenderTargetView{Object: &l.obj}
 	}
 	return umddi.HRenderTargetView{}
 }
 
 func (c *Context) refreshVertexBuffers(t *ddi.Thread, f *frame, base, count int) {
-	s := c.seen(groupVertex)
+	s := c.driverState(groupVertex)
 	n := slots(base, count, s.vertexCount())
 	for i, b := range s.vertex[base : base+n] {
 		f.buffers[i] = c.knownResource(b.core())
@@ -175,7 +175,7 @@ func (c *Context) refreshVertexBuffers(t *ddi.Thread, f *frame, base, count int)
 }
 
 func (c *Context) refreshConstantBuffers(t *ddi.Thread, f *frame, st stage, base, count int) {
-	s := c.seen(groupConstant << st)
+	s := c.driverState(groupConstant << st)
 	n := slots(base, count, s.constantCount(st))
 	for i, b := range s.constant[st][base : base+n] {
 		f.buffers[i] = c.knownResource(b.core())
@@ -184,7 +184,7 @@ func (c *Context) refreshConstantBuffers(t *ddi.Thread, f *frame, st stage, base
 }
 
 func (c *Context) refreshRenderTargets(t *ddi.Thread, f *frame) {
-	for i, v := range c.seen(groupTargets).targets {
+	for i, v := range c.driverState(groupTargets).targets {
 		f.targets[i] = c.knownView(v)
 	}
 	c.funcs.SetRenderTargets(t, c.h, f.targets[:])

@@ -11,8 +11,8 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// shownIn has the fake driver refresh all of its state in a function, and
-// returns what is shown each time.
+// shownIn makes the fake driver refresh all state in a function and returns the
+// state shown each time.
 func (b *bench) shownIn(function string) *[]fakeShown {
 	seen := new([]fakeShown)
 	inside := false
@@ -31,7 +31,7 @@ func (b *bench) shownIn(function string) *[]fakeShown {
 	return seen
 }
 
-// fakeShown is what a refresh has shown.
+// fakeShown is the state shown by a refresh.
 type fakeShown struct {
 	Topology  umddi.Topology
 	Vertex    int // slots
@@ -42,7 +42,7 @@ type fakeShown struct {
 	Scissors  int
 }
 
-// shown refreshes state with functions in the table that look at it.
+// shown refreshes state with table functions that record it.
 func shown(t *ddi.Thread, cb *umddi.CoreLayerCallbacks, core umddi.HRTCoreLayer, f *umddi.DeviceFuncs, dev umddi.HDevice) fakeShown {
 	kept := *f
 	defer func() { *f = kept }()
@@ -83,8 +83,8 @@ func shown(t *ddi.Thread, cb *umddi.CoreLayerCallbacks, core umddi.HRTCoreLayer,
 	return s
 }
 
-// TestRefresh holds what a refresh shows against the table of "Supporting
-// Command Lists".
+// TestRefresh compares the state shown by a refresh with the table of
+// "Supporting Command Lists".
 func TestRefresh(t *testing.T) {
 	none := fakeShown{CS: []bool{false, false}}
 	full := fakeShown{Topology: TopologyLineList, Vertex: 3, Index: true, VS: []bool{false, true}, CS: []bool{true, false},
@@ -146,8 +146,8 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// TestRefreshAfterExecute: the function after an execution sees nothing, and
-// each one after it what has been set again.
+// TestRefreshAfterExecute: the function after an execution sees no state, and
+// later functions see the state set since.
 func TestRefreshAfterExecute(t *testing.T) {
 	for _, immediate := range []bool{false, true} {
 		b := nativeBench(t)
@@ -183,8 +183,8 @@ func TestRefreshAfterExecute(t *testing.T) {
 	}
 }
 
-// TestRefreshAfterAFailedExecute: an execution that the driver had no memory for
-// shows no state afterwards either, but for what has been set again.
+// TestRefreshAfterAFailedExecute: after an execution that ran out of memory a
+// refresh shows only the state set since.
 func TestRefreshAfterAFailedExecute(t *testing.T) {
 	for _, restore := range []bool{false, true} {
 		b := nativeBench(t)
@@ -211,8 +211,8 @@ func TestRefreshAfterAFailedExecute(t *testing.T) {
 	}
 }
 
-// TestRefreshInUnmap: the functions that unmap are functions of the context, in
-// a list that the runtime replays too.
+// TestRefreshInUnmap: unmap functions are functions of the context, also in a
+// list that the runtime replays.
 func TestRefreshInUnmap(t *testing.T) {
 	for name, do := range map[string]func(b *bench, dyn *Buffer){
 		"Unmap": func(b *bench, dyn *Buffer) { b.write(b.ctx, dyn, MapWriteDiscard, 0, "x") },
@@ -238,7 +238,7 @@ func TestRefreshInUnmap(t *testing.T) {
 	}
 }
 
-// TestRefreshWhereItMayNot: a refresh outside a function of the context, and of
+// TestRefreshWhereItMayNot: a refresh outside a function of the context, or of
 // slots that do not exist, removes the device.
 func TestRefreshWhereItMayNot(t *testing.T) {
 	for name, do := range map[string]func(b *bench, dc *Context){
@@ -296,8 +296,8 @@ func TestRefreshWhereItMayNot(t *testing.T) {
 	}
 }
 
-// TestRefreshOnASerializedDevice: there the functions of the device share the
-// immediate context's thread, but may not refresh its state.
+// TestRefreshOnASerializedDevice: functions of the device share the immediate
+// context's thread, but may not refresh its state.
 func TestRefreshOnASerializedDevice(t *testing.T) {
 	for name, do := range map[string]func(b *bench){
 		"CreateResource":                func(b *bench) { b.dev.CreateBuffer(BufferDesc{ByteWidth: 16}, nil) },

@@ -8,7 +8,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// A reader is a place in a recording: what is left of it.
+// A reader is the unread part of a recording.
 type reader struct {
 	objects []object
 	words   []uint32
@@ -23,16 +23,16 @@ func (r *reader) object() object {
 	return o
 }
 
-// resource returns the next object, which is a resource.
+// resource returns the next object, which must be a resource.
 func (r *reader) resource() *resource { return r.object().(Resource).core() }
 
-// buffer returns the next object, which is a buffer or none.
+// buffer returns the next object, which must be a buffer or nil.
 func (r *reader) buffer() *Buffer {
 	b, _ := r.object().(*Buffer)
 	return b
 }
 
-// slots returns the next n buffers, until its next call.
+// slots returns the next n buffers. The slice is valid until the next call.
 func (r *reader) slots(n int) []*Buffer {
 	for i := range n {
 		r.buffers[i] = r.buffer()
@@ -56,7 +56,7 @@ func (r *reader) blob() []byte {
 	return b
 }
 
-// box returns the next box into b, nil if there is none.
+// box reads the next box into b. It returns nil if there is none.
 func (r *reader) box(flag uint8, b *Box) *Box {
 	if flag != hasBox {
 		return nil
@@ -66,18 +66,18 @@ func (r *reader) box(flag uint8, b *Box) *Box {
 	return b
 }
 
-// A replaying is a list that executes, and the state to go back to.
+// A replaying is an executing list and the state to restore.
 type replaying struct {
 	reader
 
 	commands []command
-	before   *recording // sets the state; nil is the default
+	before   *recording // commands that restore the state; nil for the default
 }
 
-// replay executes a list on the immediate context: from the default state, and
-// back to the state before or to the default. It stops when the device is
-// removed. Lists nest to any depth, so those that execute others are in a slice
-// and not on the stack.
+// replay executes a list on the immediate context, starting from the default
+// state, and then restores the state or resets it to the default. It stops if
+// the device is removed. Lists nest to any depth, so executing lists are kept
+// in a slice instead of on the stack.
 func (c *Context) replay(l *CommandList, restore bool) {
 	running := []*replaying{c.enter(l, restore)}
 	for len(running) > 0 {
@@ -100,8 +100,7 @@ func (c *Context) replay(l *CommandList, restore bool) {
 	}
 }
 
-// enter keeps the state, if it is to be restored, and puts the defaults in its
-// place.
+// enter saves the state, if it is to be restored, and resets it to the default.
 func (c *Context) enter(l *CommandList, restore bool) *replaying {
 	p := newReplaying(l.body.rec)
 	if restore {
@@ -112,7 +111,7 @@ func (c *Context) enter(l *CommandList, restore bool) *replaying {
 	return p
 }
 
-// leave ends what enter began.
+// leave ends enter.
 func (c *Context) leave(p *replaying) {
 	c.reset()
 	if p.before == nil {
@@ -122,7 +121,7 @@ func (c *Context) leave(p *replaying) {
 	for _, cmd := range back.commands {
 		c.replayState(&back.reader, cmd)
 	}
-	c.dev.giveRecording(p.before, nil) // there are no lists in it
+	c.dev.giveRecording(p.before, nil) // it contains no lists
 }
 
 func newReplaying(r *recording) *replaying {
@@ -168,7 +167,7 @@ func (c *Context) replayState(r *reader, cmd command) {
 	}
 }
 
-// replayWork executes a command that changes the contents of objects.
+// replayWork executes a command that changes the content of objects.
 func (c *Context) replayWork(r *reader, cmd command) {
 	var b Box
 	switch cmd.op {
@@ -191,8 +190,8 @@ func (c *Context) replayWork(r *reader, cmd command) {
 	}
 }
 
-// discard gives a subresource the contents that a list has recorded for it. If
-// the driver has no memory for that, the contents stay.
+// discard replaces the content of a subresource with recorded data. If the
+// driver has no memory for it, the content does not change.
 func (c *Context) discard(r *resource, sub uint32, data []byte) {
 	m, hr := c.mapResource(r, r.handle(), sub, MapWriteDiscard, 0)
 	if hr != ddi.OK {

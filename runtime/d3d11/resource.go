@@ -35,7 +35,7 @@ const (
 	CPUAccessRead  = 0x20000
 )
 
-// Bits of MiscFlags (D3D11_RESOURCE_MISC_FLAG). The others are not supported.
+// Bits of MiscFlags (D3D11_RESOURCE_MISC_FLAG). Other bits are not supported.
 const (
 	MiscTextureCube         = 0x4
 	MiscBufferAllowRawViews = 0x20
@@ -43,31 +43,32 @@ const (
 )
 
 // SubresourceData is D3D11_SUBRESOURCE_DATA. SysMem holds the rows of the
-// subresource, SysMemPitch bytes apart; a buffer uses SysMem alone.
+// subresource, SysMemPitch bytes apart. A buffer uses only SysMem.
 type SubresourceData struct {
 	SysMem           []byte
 	SysMemPitch      uint32 // bytes
-	SysMemSlicePitch uint32 // bytes; not used, there are no 3D textures
+	SysMemSlicePitch uint32 // bytes; unused, since 3D textures are not supported
 }
 
-// A Resource is a *Buffer or a *Texture2D. A nil one is NULL.
+// A Resource is a *Buffer or a *Texture2D. A nil pointer stands for NULL.
 type Resource interface {
-	// AddRef and Release count the application's references, and return them.
+	// AddRef and Release change the number of application references and return
+	// it.
 	AddRef() uint32
 	Release() uint32
 
-	// GetDevice returns the device that made the resource.
+	// GetDevice returns the device that created the resource.
 	GetDevice() *Device
 
 	core() *resource
 }
 
-// maxResource is the size above which no resource can be made, in bytes
+// maxResource is the maximum size of a resource, in bytes
 // (D3D11_REQ_RESOURCE_SIZE_IN_MEGABYTES_EXPRESSION_C_TERM).
 const maxResource = 2048 << 20
 
-// resource is what buffers and textures share. Everything above the blank line
-// in its middle is fixed at creation.
+// resource is the common part of buffers and textures. The fields above the
+// blank line do not change after creation.
 type resource struct {
 	child
 
@@ -77,21 +78,21 @@ type resource struct {
 	bind      uint32
 	access    uint32 // CPUAccess bits
 	format    dxgi.Format
-	bytes     uint32 // of an element; 1 for a buffer
+	bytes     uint32 // per element; 1 for a buffer
 	width     uint32 // elements
 	height    uint32
 	mips      uint32
 	layers    uint32
 	stride    uint32 // bytes; 0 if not a structured buffer
-	castable  bool   // a back buffer: views may choose between UNORM and SRGB
-	primary   bool   // its Create and Destroy share the immediate context's thread
+	castable  bool   // a back buffer, whose views may be UNORM or SRGB
+	primary   bool   // Create and Destroy use the immediate context's thread
 
-	// The subresources that the immediate context has mapped; only it looks
-	// here. nil if the CPU has no access.
+	// Subresources mapped by the immediate context; used only by it. nil if the
+	// CPU has no access.
 	mapped []bool
 }
 
-// coreOf returns what is behind r, nil for NULL.
+// coreOf returns the resource of r, or nil for NULL.
 func coreOf(r Resource) *resource {
 	if r == nil {
 		return nil
@@ -99,7 +100,7 @@ func coreOf(r Resource) *resource {
 	return r.core()
 }
 
-// handle returns the driver's handle of r, no object for nil.
+// handle returns the driver's handle of r. A nil r has no object.
 func (r *resource) handle() umddi.HResource {
 	if r == nil {
 		return umddi.HResource{}
@@ -107,7 +108,7 @@ func (r *resource) handle() umddi.HResource {
 	return umddi.HResource{Object: &r.obj}
 }
 
-// subresources returns how many there are.
+// subresources returns the number of subresources.
 func (r *resource) subresources() uint32 { return r.mips * r.layers }
 
 // extent returns the size of a subresource in elements.
@@ -116,7 +117,7 @@ func (r *resource) extent(sub uint32) (w, h uint32) {
 	return max(1, r.width>>level), max(1, r.height>>level)
 }
 
-// accessAllowed holds usage, bind and CPU access flags against each other.
+// accessAllowed checks that usage, bind and CPU access flags are compatible.
 //
 //	Source  D3D11_USAGE, learn.microsoft.com, "Resource Usage Restrictions"
 func accessAllowed(usage Usage, bind, access uint32) bool {
@@ -137,8 +138,8 @@ func accessAllowed(usage Usage, bind, access uint32) bool {
 	return false
 }
 
-// initialAllowed checks initial data: one element for each subresource, each
-// with all its rows. Only immutable resources need any.
+// initialAllowed checks that initial data has one element per subresource, each
+// with all its rows. Only immutable resources require initial data.
 func (r *resource) initialAllowed(init []SubresourceData) bool {
 	if init == nil {
 		return r.usage != UsageImmutable
@@ -156,13 +157,13 @@ func (r *resource) initialAllowed(init []SubresourceData) bool {
 	return true
 }
 
-// span returns the bytes from the start of the first of h rows to the end of
-// the last.
+// span returns the number of bytes from the start of the first row to the end
+// of row h-1.
 func span(row, h, pitch uint32) uint64 {
 	return uint64(h-1)*uint64(pitch) + uint64(row)
 }
 
-// create makes the driver's object of r. On failure there is none.
+// create creates the driver's object of r. On failure there is none.
 //
 //	DDI     pfnCalcPrivateResourceSize, pfnCreateResource,
 //	        pfnCalcDeferredContextHandleSize
@@ -176,7 +177,7 @@ func (r *resource) create(d *Device, init []SubresourceData, misc uint32, presen
 		r.mapped = make([]bool, r.subresources())
 	}
 	k := r.thread(d)
-	defer d.yield(k)
+	defer d.releaseCall(k)
 	n := d.funcs.CalcPrivateResourceSize(k.begin(0), d.h, arg)
 	hr := k.end()
 	if hr != ddi.OK {
@@ -184,7 +185,7 @@ func (r *resource) create(d *Device, init []SubresourceData, misc uint32, presen
 	}
 	var ok bool
 	if r.obj, ok = private(n); !ok {
-		return k.broken()
+		return k.contractBroken()
 	}
 	d.funcs.CreateResource(k.begin(mayCreate), d.h, arg, r.handle(), umddi.HRTResource{Runtime: r})
 	if hr = k.end(); hr != ddi.OK {
@@ -201,16 +202,16 @@ func (r *resource) destroyHandle(k *call, d *Device) {
 	k.end()
 }
 
-// thread returns the call that creates and destroys r. The caller gives it back
-// to yield.
+// thread returns the call that creates and destroys r. The caller must pass it
+// to releaseCall.
 func (r *resource) thread(d *Device) *call {
 	if r.primary {
 		return d.immediate.call
 	}
-	return d.acquire()
+	return d.acquireCall()
 }
 
-// describe returns r as the driver sees it.
+// describe returns the driver's description of r.
 func (r *resource) describe(init []SubresourceData, misc uint32) *umddi.CreateResource {
 	arg := &umddi.CreateResource{
 		MipInfoList:       make([]umddi.MipInfo, r.mips),
@@ -242,7 +243,7 @@ func (r *resource) describe(init []SubresourceData, misc uint32) *umddi.CreateRe
 	return arg
 }
 
-// destroy unmaps what is mapped and destroys the driver's object.
+// destroy unmaps r and destroys the driver's object.
 func (r *resource) destroy() {
 	d := r.dev
 	k := r.thread(d)
@@ -252,5 +253,5 @@ func (r *resource) destroy() {
 		}
 	}
 	r.destroyHandle(k, d)
-	d.yield(k)
+	d.releaseCall(k)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// TestAccessTable tries every combination of usage, one bind flag (or none) and
-// CPU access against the table of the documentation.
+// TestAccessTable compares every combination of usage, at most one bind flag,
+// and CPU access with the table of the documentation.
 func TestAccessTable(t *testing.T) {
 	input := map[uint32]bool{BindVertexBuffer: true, BindIndexBuffer: true, BindConstantBuffer: true, BindShaderResource: true}
 	all := []uint32{0, BindVertexBuffer, BindIndexBuffer, BindConstantBuffer, BindShaderResource, BindStreamOutput,
@@ -67,8 +67,8 @@ func TestCreateBuffer(t *testing.T) {
 		{"a constant buffer of 31", BufferDesc{ByteWidth: 31, BindFlags: cb}, nil, ddi.EInvalidArg},
 		{"a constant buffer of 32", BufferDesc{ByteWidth: 32, BindFlags: cb}, nil, ddi.OK},
 		{"the largest constant buffer", BufferDesc{ByteWidth: 65536, BindFlags: cb}, nil, ddi.OK},
-		{"a larger one", BufferDesc{ByteWidth: 65552, BindFlags: cb}, nil, ddi.EInvalidArg},
-		{"a constant buffer is nothing else", BufferDesc{ByteWidth: 16, BindFlags: cb | vb}, nil, ddi.EInvalidArg},
+		{"a larger constant buffer", BufferDesc{ByteWidth: 65552, BindFlags: cb}, nil, ddi.EInvalidArg},
+		{"a constant buffer with another bind flag", BufferDesc{ByteWidth: 16, BindFlags: cb | vb}, nil, ddi.EInvalidArg},
 		{"two other bindings", BufferDesc{ByteWidth: 16, BindFlags: vb | srv}, nil, ddi.OK},
 		{"depth-stencil", BufferDesc{ByteWidth: 16, BindFlags: BindDepthStencil}, nil, ddi.EInvalidArg},
 		{"present", BufferDesc{ByteWidth: 16, BindFlags: umddi.BindPresent}, nil, ddi.EInvalidArg},
@@ -149,7 +149,7 @@ func TestCreateTexture2D(t *testing.T) {
 		{"2048 slices", func(d *Texture2DDesc) { d.ArraySize = 2048 }, nil, ddi.OK},
 		{"2049 slices", func(d *Texture2DDesc) { d.ArraySize = 2049 }, nil, ddi.EInvalidArg},
 		{"the full chain", func(d *Texture2DDesc) { d.MipLevels = 3 }, nil, ddi.OK},
-		{"a longer one", func(d *Texture2DDesc) { d.MipLevels = 4 }, nil, ddi.EInvalidArg},
+		{"a longer chain", func(d *Texture2DDesc) { d.MipLevels = 4 }, nil, ddi.EInvalidArg},
 		{"a cube of 5", func(d *Texture2DDesc) { d.MiscFlags, d.ArraySize = MiscTextureCube, 5 }, nil, ddi.EInvalidArg},
 		{"a cube of 6", func(d *Texture2DDesc) { d.MiscFlags, d.ArraySize = MiscTextureCube, 6 }, nil, ddi.OK},
 		{"a cube of 7", func(d *Texture2DDesc) { d.MiscFlags, d.ArraySize = MiscTextureCube, 7 }, nil, ddi.EInvalidArg},
@@ -243,8 +243,8 @@ func TestInitialData(t *testing.T) {
 	assert.Equal(t, []byte{5}, b.drv.content(tex, 1))
 }
 
-// TestFailedCreate fails each Create of the driver: the error comes back, and
-// no Destroy follows.
+// TestFailedCreate makes each Create function of the driver fail. The error is
+// returned and no Destroy follows.
 func TestFailedCreate(t *testing.T) {
 	for _, tt := range []struct {
 		create, destroy string
@@ -307,17 +307,17 @@ func TestCreateRenderTargetView(t *testing.T) {
 		desc   *RTVDesc
 		want   *RTVDesc
 	}{
-		{"all of it", dxgi.R8G8B8A8UNorm, nil, &RTVDesc{dxgi.R8G8B8A8UNorm, RTVTexture2DArray, 0, 0, 4}},
+		{"the entire resource", dxgi.R8G8B8A8UNorm, nil, &RTVDesc{dxgi.R8G8B8A8UNorm, RTVTexture2DArray, 0, 0, 4}},
 		{"typeless needs a format", dxgi.R8G8B8A8Typeless, nil, nil},
 		{"a member of the family", dxgi.R8G8B8A8Typeless, &RTVDesc{Format: dxgi.R8G8B8A8UNorm, ViewDimension: RTVTexture2D},
 			&RTVDesc{dxgi.R8G8B8A8UNorm, RTVTexture2D, 0, 0, 1}},
 		{"of another family", dxgi.R8G8B8A8Typeless, &RTVDesc{Format: dxgi.R32Float, ViewDimension: RTVTexture2D}, nil},
-		{"typed is not cast", dxgi.R8G8B8A8UNorm, &RTVDesc{Format: dxgi.R8G8B8A8UNormSRGB, ViewDimension: RTVTexture2D}, nil},
+		{"a typed format is not cast", dxgi.R8G8B8A8UNorm, &RTVDesc{Format: dxgi.R8G8B8A8UNormSRGB, ViewDimension: RTVTexture2D}, nil},
 		{"the last mip", dxgi.R8UNorm, &RTVDesc{ViewDimension: RTVTexture2D, MipSlice: 2}, &RTVDesc{dxgi.R8UNorm, RTVTexture2D, 2, 0, 1}},
 		{"one mip too many", dxgi.R8UNorm, &RTVDesc{ViewDimension: RTVTexture2D, MipSlice: 3}, nil},
 		{"slices 1 to 3", dxgi.R8UNorm, &RTVDesc{ViewDimension: RTVTexture2DArray, FirstArraySlice: 1, ArraySize: 3},
 			&RTVDesc{dxgi.R8UNorm, RTVTexture2DArray, 0, 1, 3}},
-		{"all that follow", dxgi.R8UNorm, &RTVDesc{ViewDimension: RTVTexture2DArray, FirstArraySlice: 2, ArraySize: all},
+		{"all remaining slices", dxgi.R8UNorm, &RTVDesc{ViewDimension: RTVTexture2DArray, FirstArraySlice: 2, ArraySize: all},
 			&RTVDesc{dxgi.R8UNorm, RTVTexture2DArray, 0, 2, 2}},
 		{"no slices", dxgi.R8UNorm, &RTVDesc{ViewDimension: RTVTexture2DArray}, nil},
 		{"one slice too many", dxgi.R8UNorm, &RTVDesc{ViewDimension: RTVTexture2DArray, FirstArraySlice: 2, ArraySize: 3}, nil},

@@ -15,7 +15,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// nativeBench is a bench whose driver has command lists and predication.
+// nativeBench is a bench whose driver supports command lists and predication.
 func nativeBench(t *testing.T, change ...func(*fakeDriver, *Config)) *bench {
 	t.Helper()
 	return newBench(t, append([]func(*fakeDriver, *Config){natively, predicated}, change...)...)
@@ -23,7 +23,7 @@ func nativeBench(t *testing.T, change ...func(*fakeDriver, *Config)) *bench {
 
 func predicated(f *fakeDriver, _ *Config) { f.predicated = true }
 
-// calls returns what has been called since the last time, in words.
+// calls returns the calls since the last time, separated by spaces.
 func (b *bench) calls() string {
 	b.drv.mu.Lock()
 	defer b.drv.mu.Unlock()
@@ -39,7 +39,7 @@ func (b *bench) predicate() *Query {
 	return q
 }
 
-// TestSequences holds the calls against "Supporting Command Lists".
+// TestSequences compares the calls with "Supporting Command Lists".
 func TestSequences(t *testing.T) {
 	b := nativeBench(t)
 	x, y, dyn := b.constant(), b.constant(), b.dynamic(BindVertexBuffer)
@@ -52,15 +52,15 @@ func TestSequences(t *testing.T) {
 		do   func()
 		want string
 	}{
-		{"a context is made", func() {}, "CreateDeferredContext"},
+		{"a context is created", func() {}, "CreateDeferredContext"},
 		{"the first use opens", func() { dc.CopyResource(x, y) }, "OpenResource OpenResource ResourceCopy"},
 		{"the second does not", func() { dc.CopyResource(y, x) }, "ResourceCopy"},
-		{"the first list has a handle made", func() { list = b.finish(dc, false) },
+		{"the first list creates a handle", func() { list = b.finish(dc, false) },
 			"CalcPrivateCommandListSize CreateCommandList CalcDeferredContextHandleSize CloseResource CloseResource RecycleCreateDeferredContext"},
 		{"a list is released", func() { list.Release() }, "RecycleDestroyCommandList"},
-		{"its handle is used again", func() { dc.CopyResource(x, y); list = b.finish(dc, false) },
+		{"its handle is recycled", func() { dc.CopyResource(x, y); list = b.finish(dc, false) },
 			"OpenResource OpenResource ResourceCopy RecycleCommandList RecycleCreateCommandList CloseResource CloseResource RecycleCreateDeferredContext"},
-		{"a second list at a time needs a second", func() { second = b.finish(dc, false) },
+		{"a second live list needs a second handle", func() { second = b.finish(dc, false) },
 			"CalcPrivateCommandListSize CreateCommandList CalcDeferredContextHandleSize RecycleCreateDeferredContext"},
 		{"two are released", func() { list.Release(); second.Release() }, "RecycleDestroyCommandList RecycleDestroyCommandList"},
 		{"both go back at the next end of a list", func() { list = b.finish(dc, false) },
@@ -69,7 +69,7 @@ func TestSequences(t *testing.T) {
 			"OpenResource OpenView ClearRenderTargetView"},
 		{"closes are in the opposite order", func() { second = b.finish(dc, false); second.Release() },
 			"RecycleCreateCommandList CloseView CloseResource RecycleCreateDeferredContext RecycleDestroyCommandList"},
-		{"queries end and maps too", func() {
+		{"queries and maps are ended", func() {
 			dc.Begin(query)
 			require.NoError(t, dc.Map(dyn, 0, MapWriteDiscard, 0, new(MappedSubresource)))
 			second = b.finish(dc, false)
@@ -120,8 +120,8 @@ func TestUnusedContextIsNotAbandoned(t *testing.T) {
 	assert.Equal(t, "DestroyCommandList DestroyDevice", b.calls())
 }
 
-// TestListOutlivesItsContext: without a context a handle is destroyed, and not
-// retired.
+// TestListOutlivesItsContext: the handle of a list without context is destroyed
+// instead of retired.
 func TestListOutlivesItsContext(t *testing.T) {
 	b := nativeBench(t)
 	x, y := b.constant(), b.staging(CPUAccessWrite)
@@ -144,8 +144,8 @@ func TestListOutlivesItsContext(t *testing.T) {
 	assert.Empty(t, b.calls(), "stale")
 }
 
-// TestThreadsComeBack: a context that ends while a list of it is released leaves
-// no thread behind.
+// TestThreadsComeBack: destroying a context while one of its lists is being
+// released leaks no thread.
 func TestThreadsComeBack(t *testing.T) {
 	b := nativeBench(t)
 	back := func(when string) {
@@ -173,8 +173,8 @@ func TestThreadsComeBack(t *testing.T) {
 	}
 }
 
-// TestStaleListIsNoAlias: what is behind a released list is another list's, but
-// not reached through the old one.
+// TestStaleListIsNoAlias: the body of a released list is reused, but cannot be
+// reached through the old list.
 func TestStaleListIsNoAlias(t *testing.T) {
 	for name, change := range map[string]func(*fakeDriver, *Config){"native": natively, "emulated": predicated} {
 		b := newBench(t, change)
@@ -196,7 +196,8 @@ func TestStaleListIsNoAlias(t *testing.T) {
 	}
 }
 
-// TestSteadyState: after the first lists nothing is made, sized or destroyed.
+// TestSteadyState: after the first lists nothing is created, sized or
+// destroyed.
 func TestSteadyState(t *testing.T) {
 	b := nativeBench(t)
 	x, y, dc := b.constant(), b.constant(), b.deferred()
@@ -227,8 +228,8 @@ func TestSteadyState(t *testing.T) {
 	assert.Zero(t, count("DestroyCommandList"))
 }
 
-// TestSharedObjectsOutliveTheirContexts releases an object in each order with a
-// context and a list that use it.
+// TestSharedObjectsOutliveTheirContexts releases an object, a context and a
+// list that use it in every order.
 func TestSharedObjectsOutliveTheirContexts(t *testing.T) {
 	for _, order := range []string{"olc", "ocl", "loc", "lco", "col", "clo"} {
 		b := nativeBench(t)
@@ -257,7 +258,8 @@ func TestSharedObjectsOutliveTheirContexts(t *testing.T) {
 	}
 }
 
-// TestDeviceWithoutEntries: a driver that reports command lists has all of them.
+// TestDeviceWithoutEntries: a driver that reports command lists must have all
+// their entries.
 func TestDeviceWithoutEntries(t *testing.T) {
 	for name, strip := range map[string]func(*umddi.DeviceFuncs){
 		"CalcPrivateCommandListSize":      func(f *umddi.DeviceFuncs) { f.CalcPrivateCommandListSize = nil },
@@ -275,7 +277,7 @@ func TestDeviceWithoutEntries(t *testing.T) {
 			n := 3
 			f.CheckDeferredContextHandleSizes = func(*ddi.Thread, umddi.HDevice, []umddi.HandleSize) int { n++; return n }
 		},
-		"sizes that are none": func(f *umddi.DeviceFuncs) {
+		"sizes that are invalid": func(f *umddi.DeviceFuncs) {
 			f.CheckDeferredContextHandleSizes = func(_ *ddi.Thread, _ umddi.HDevice, s []umddi.HandleSize) int {
 				copy(s, []umddi.HandleSize{{Size: -1}})
 				return 1
@@ -308,13 +310,13 @@ func TestContextWithoutEntries(t *testing.T) {
 		check(t, ddi.DXGIInternalError, b.dev.GetDeviceRemovedReason(), name)
 		if name == "DestroyDevice" {
 			clear(b.drv.native.contexts)
-			b.breaks = []string{"handle-leak"} // the driver has no function that ends it
+			b.breaks = []string{"handle-leak"} // the driver lacks the function that destroys it
 		}
 	}
 }
 
-// TestLocalSizes: a size of a local handle that was not announced removes the
-// device and leaves no object.
+// TestLocalSizes: an unannounced size of a local handle removes the device and
+// leaves no object.
 func TestLocalSizes(t *testing.T) {
 	for _, typ := range []umddi.HandleType{umddi.HandleResource, umddi.HandleRenderTargetView, umddi.HandleQuery, umddi.HandleCommandList} {
 		b := nativeBench(t)
@@ -337,7 +339,8 @@ func TestLocalSizes(t *testing.T) {
 	}
 }
 
-// TestEmulationWithoutFreeThreads: command lists need a free-threaded driver.
+// TestEmulationWithoutFreeThreads: native command lists need a free-threaded
+// driver.
 func TestEmulationWithoutFreeThreads(t *testing.T) {
 	for _, caps := range []uint32{0, umddi.CapsFreeThreaded, umddi.CapsCommandListsBuild2, umddi.CapsFreeThreaded | umddi.CapsCommandLists} {
 		b := newBench(t, natively, func(f *fakeDriver, _ *Config) { f.caps = caps })

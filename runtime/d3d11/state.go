@@ -18,11 +18,11 @@ const (
 	stages
 )
 
-// groups is a set of parts of the pipeline state, each of which has one
-// function of the driver's.
+// groups is a set of parts of the pipeline state. Each part has one driver
+// function.
 type groups uint16
 
-// The groups. Those of constant buffers are groupConstant << stage.
+// The groups. Constant buffers of a stage are groupConstant << stage.
 const (
 	groupTopology groups = 1 << iota
 	groupVertex
@@ -34,10 +34,10 @@ const (
 	groupConstant
 )
 
-// state is the pipeline state of a context; the zero value is the default. Its
-// context has a reference to each object in it (Context.keep).
+// state is the pipeline state of a context. The zero value is the default. The
+// context holds a reference to each object in it (Context.holdBound).
 type state struct {
-	set groups // those that may differ from the default
+	set groups // groups that may differ from the default
 
 	topology    Topology
 	vertex      [umddi.MaxVertexBuffers]*Buffer
@@ -57,7 +57,7 @@ type state struct {
 	predicateValue bool
 }
 
-// each calls f with every object that is bound.
+// each calls f for every bound object.
 func (s *state) each(f func(*child)) {
 	buffers := func(g groups, bufs []*Buffer) {
 		if s.set&g == 0 {
@@ -88,49 +88,48 @@ func (s *state) each(f func(*child)) {
 	}
 }
 
-// keep adds a reference to what the context binds: to the context's own local of
-// an object, if it has locals, as contexts that record in parallel bind the same
+// holdBound adds a reference for a binding: to the context's local of the
+// object if it has locals, since contexts that record in parallel bind the same
 // objects.
-func (c *Context) keep(o *child, typ umddi.HandleType) {
+func (c *Context) holdBound(o *child, typ umddi.HandleType) {
 	if c.deferred && c.rec == nil {
-		c.slot(o, typ).take()
+		c.localOf(o, typ).addList()
 		return
 	}
 	o.hold()
 }
 
-// letGo gives back what keep has added.
-func (c *Context) letGo(o *child) {
+// dropBound drops a reference added by holdBound.
+func (c *Context) dropBound(o *child) {
 	if c.deferred && c.rec == nil {
-		c.native.locals[o.id].give(nil)
+		c.native.locals[o.id].removeList(nil)
 		return
 	}
 	o.drop()
 }
 
-// holdState adds the references that a copy of the context's state needs.
+// holdState adds the references for a copy of the context's state.
 func (c *Context) holdState(s *state) {
 	s.each(func(o *child) {
 		if c.deferred && c.rec == nil {
-			c.native.locals[o.id].take()
+			c.native.locals[o.id].addList()
 			return
 		}
 		o.hold()
 	})
 }
 
-// dropState gives the references of a state of the context back, and leaves the
-// default state.
+// dropState drops the references of a state and resets it to the default.
 func (c *Context) dropState(s *state) {
 	if s.set == 0 {
 		return
 	}
 	old := *s
 	*s = state{}
-	old.each(c.letGo)
+	old.each(c.dropBound)
 }
 
-// vertexCount returns the number of slots up to the last that is in use.
+// vertexCount returns the number of slots up to the last one in use.
 func (s *state) vertexCount() int {
 	for i := umddi.MaxVertexBuffers; i > 0; i-- {
 		if s.vertex[i-1] != nil || s.strides[i-1] != 0 || s.offsets[i-1] != 0 {
@@ -140,7 +139,7 @@ func (s *state) vertexCount() int {
 	return 0
 }
 
-// constantCount returns the number of slots up to the last that is in use.
+// constantCount returns the number of slots up to the last one in use.
 func (s *state) constantCount(st stage) int {
 	for i := umddi.MaxConstantBuffers; i > 0; i-- {
 		if s.constant[st][i-1] != nil {
@@ -150,7 +149,7 @@ func (s *state) constantCount(st stage) int {
 	return 0
 }
 
-// targetCount returns the number of slots up to the last that is in use.
+// targetCount returns the number of slots up to the last one in use.
 func (s *state) targetCount() int {
 	for i := umddi.MaxRenderTargets; i > 0; i-- {
 		if s.targets[i-1] != nil {
@@ -160,7 +159,7 @@ func (s *state) targetCount() int {
 	return 0
 }
 
-// reset puts the defaults in place. The driver hears of what changes only.
+// reset sets the default state. It calls the driver only for changes.
 func (c *Context) reset() {
 	if c.rec != nil {
 		c.dropState(&c.state)
@@ -197,8 +196,8 @@ func (c *Context) reset() {
 	s.set = 0
 }
 
-// apply puts s in place of the defaults. The driver hears of what differs from
-// them only.
+// apply sets s, starting from the default state. It calls the driver only for
+// differences.
 func (c *Context) apply(s *state) {
 	if s.topology != 0 {
 		c.bindTopology(s.topology)

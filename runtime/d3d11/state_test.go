@@ -11,7 +11,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// setAll binds something everywhere on c, and returns what the driver has then.
+// setAll binds something in every slot of c and returns the driver's state.
 func setAll(b *bench, c *Context) fakeState {
 	b.Helper()
 	vb, ib, cb := b.dynamic(BindVertexBuffer), b.dynamic(BindIndexBuffer), b.constant()
@@ -52,7 +52,7 @@ func TestStateReachesTheDriver(t *testing.T) {
 	assert.Empty(t, b.drv.log, "defaults are not set again")
 }
 
-// defaults asserts that a context is in the default state.
+// defaults asserts that a context has the default state.
 func defaults(t *testing.T, c *Context) {
 	t.Helper()
 	assert.Equal(t, TopologyUndefined, c.IAGetPrimitiveTopology())
@@ -127,8 +127,8 @@ func TestGetReturnsWhatWasSet(t *testing.T) {
 	}
 }
 
-// TestSetIsIgnored has calls that change nothing, on a context that has
-// something bound everywhere.
+// TestSetIsIgnored makes calls that change nothing, on a context with something
+// bound in every slot.
 func TestSetIsIgnored(t *testing.T) {
 	nan := float32(math.NaN())
 	b, other := newBench(t), newBench(t)
@@ -139,32 +139,32 @@ func TestSetIsIgnored(t *testing.T) {
 	cb, vb := b.constant(), b.dynamic(BindVertexBuffer)
 	z := []uint32{0}
 	for name, f := range map[string]func(c *Context){
-		"topology 6":                func(c *Context) { c.IASetPrimitiveTopology(6) },
-		"topology 14":               func(c *Context) { c.IASetPrimitiveTopology(14) },
-		"topology 65":               func(c *Context) { c.IASetPrimitiveTopology(65) },
-		"vertex slot 32":            func(c *Context) { c.IASetVertexBuffers(32, []*Buffer{vb}, z, z) },
-		"vertex slot ~0":            func(c *Context) { c.IASetVertexBuffers(^uint32(0), []*Buffer{vb}, z, z) },
-		"no strides":                func(c *Context) { c.IASetVertexBuffers(0, []*Buffer{vb}, nil, z) },
-		"no offsets":                func(c *Context) { c.IASetVertexBuffers(0, []*Buffer{vb}, z, nil) },
-		"stride 2049":               func(c *Context) { c.IASetVertexBuffers(0, []*Buffer{vb}, []uint32{2049}, z) },
-		"not a vertex buffer":       func(c *Context) { c.IASetVertexBuffers(0, []*Buffer{cb}, z, z) },
-		"not an index buffer":       func(c *Context) { c.IASetIndexBuffer(cb, dxgi.R32UInt, 0) },
-		"an index format":           func(c *Context) { c.IASetIndexBuffer(nil, dxgi.R8UInt, 0) },
-		"no index format":           func(c *Context) { c.IASetIndexBuffer(b.dynamic(BindIndexBuffer), dxgi.Unknown, 0) },
-		"not a constant buffer":     func(c *Context) { c.VSSetConstantBuffers(0, []*Buffer{vb}) },
-		"a released buffer":         func(c *Context) { c.VSSetConstantBuffers(0, []*Buffer{cb, gone}) },
-		"another device's":          func(c *Context) { c.VSSetConstantBuffers(0, []*Buffer{other.constant()}) },
-		"constant slot 14":          func(c *Context) { c.PSSetConstantBuffers(13, []*Buffer{cb, cb}) },
-		"no buffers":                func(c *Context) { c.PSSetConstantBuffers(12, nil) },
-		"9 targets":                 func(c *Context) { c.OMSetRenderTargets(make([]*RenderTargetView, 9)) },
-		"a released view":           func(c *Context) { c.OMSetRenderTargets([]*RenderTargetView{goneView}) },
-		"17 viewports":              func(c *Context) { c.RSSetViewports(make([]Viewport, 17)) },
-		"a negative width":          func(c *Context) { c.RSSetViewports([]Viewport{{Width: -1}}) },
-		"a negative height":         func(c *Context) { c.RSSetViewports([]Viewport{{Height: -1}}) },
-		"a depth above 1":           func(c *Context) { c.RSSetViewports([]Viewport{{MaxDepth: 1.5}}) },
-		"a depth below 0":           func(c *Context) { c.RSSetViewports([]Viewport{{MinDepth: -.5}}) },
-		"a viewport that is no one": func(c *Context) { c.RSSetViewports([]Viewport{{TopLeftX: nan}}) },
-		"17 rectangles":             func(c *Context) { c.RSSetScissorRects(make([]Rect, 17)) },
+		"topology 6":                 func(c *Context) { c.IASetPrimitiveTopology(6) },
+		"topology 14":                func(c *Context) { c.IASetPrimitiveTopology(14) },
+		"topology 65":                func(c *Context) { c.IASetPrimitiveTopology(65) },
+		"vertex slot 32":             func(c *Context) { c.IASetVertexBuffers(32, []*Buffer{vb}, z, z) },
+		"vertex slot ~0":             func(c *Context) { c.IASetVertexBuffers(^uint32(0), []*Buffer{vb}, z, z) },
+		"no strides":                 func(c *Context) { c.IASetVertexBuffers(0, []*Buffer{vb}, nil, z) },
+		"no offsets":                 func(c *Context) { c.IASetVertexBuffers(0, []*Buffer{vb}, z, nil) },
+		"stride 2049":                func(c *Context) { c.IASetVertexBuffers(0, []*Buffer{vb}, []uint32{2049}, z) },
+		"not a vertex buffer":        func(c *Context) { c.IASetVertexBuffers(0, []*Buffer{cb}, z, z) },
+		"not an index buffer":        func(c *Context) { c.IASetIndexBuffer(cb, dxgi.R32UInt, 0) },
+		"an index format":            func(c *Context) { c.IASetIndexBuffer(nil, dxgi.R8UInt, 0) },
+		"no index format":            func(c *Context) { c.IASetIndexBuffer(b.dynamic(BindIndexBuffer), dxgi.Unknown, 0) },
+		"not a constant buffer":      func(c *Context) { c.VSSetConstantBuffers(0, []*Buffer{vb}) },
+		"a released buffer":          func(c *Context) { c.VSSetConstantBuffers(0, []*Buffer{cb, gone}) },
+		"a buffer of another device": func(c *Context) { c.VSSetConstantBuffers(0, []*Buffer{other.constant()}) },
+		"constant slot 14":           func(c *Context) { c.PSSetConstantBuffers(13, []*Buffer{cb, cb}) },
+		"no buffers":                 func(c *Context) { c.PSSetConstantBuffers(12, nil) },
+		"9 targets":                  func(c *Context) { c.OMSetRenderTargets(make([]*RenderTargetView, 9)) },
+		"a released view":            func(c *Context) { c.OMSetRenderTargets([]*RenderTargetView{goneView}) },
+		"17 viewports":               func(c *Context) { c.RSSetViewports(make([]Viewport, 17)) },
+		"a negative width":           func(c *Context) { c.RSSetViewports([]Viewport{{Width: -1}}) },
+		"a negative height":          func(c *Context) { c.RSSetViewports([]Viewport{{Height: -1}}) },
+		"a depth above 1":            func(c *Context) { c.RSSetViewports([]Viewport{{MaxDepth: 1.5}}) },
+		"a depth below 0":            func(c *Context) { c.RSSetViewports([]Viewport{{MinDepth: -.5}}) },
+		"an invalid viewport":        func(c *Context) { c.RSSetViewports([]Viewport{{TopLeftX: nan}}) },
+		"17 rectangles":              func(c *Context) { c.RSSetScissorRects(make([]Rect, 17)) },
 	} {
 		for i, c := range []*Context{b.ctx, b.deferred()} {
 			setAll(b, c)
@@ -189,7 +189,7 @@ func TestSetUnbindsTheRest(t *testing.T) {
 	assert.Empty(t, b.drv.state.Viewports)
 	assert.Empty(t, b.drv.state.Scissors)
 	assert.Zero(t, b.drv.state.Index)
-	assert.NotZero(t, b.drv.state.Constant, "the others stay")
+	assert.NotZero(t, b.drv.state.Constant, "other slots do not change")
 }
 
 func TestSwapDeviceContextState(t *testing.T) {

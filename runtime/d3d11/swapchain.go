@@ -13,15 +13,15 @@ type SwapChainDesc struct {
 	BufferCount   uint32 // must be 1
 }
 
-// PresentTest is DXGI_PRESENT_TEST: Present only reports the device's state.
+// PresentTest is DXGI_PRESENT_TEST: Present only returns the device's state.
 const PresentTest = 1
 
 // maxSyncInterval is the largest sync interval of Present, in frames.
 const maxSyncInterval = 4
 
 // A SwapChain is IDXGISwapChain with one back buffer, which Present copies to
-// the primary (a blit, DXGI_SWAP_EFFECT_DISCARD). Its methods, its creation and
-// the release of its primary belong to the immediate context's goroutine.
+// the primary (a blit, DXGI_SWAP_EFFECT_DISCARD). Its creation, its methods and
+// the release of its primary must run on the immediate context's goroutine.
 type SwapChain struct {
 	child
 
@@ -30,10 +30,10 @@ type SwapChain struct {
 	primary *Texture2D
 }
 
-// CreateSwapChain makes a back buffer, which can be rendered to, and a primary.
+// CreateSwapChain creates a back buffer that is a render target, and a primary.
 //
 //	DDI     pfnCreateResource, twice, the second with Primary
-//	Returns EInvalidArg if the size is 0, the format cannot be rendered to or
+//	Returns EInvalidArg if the size is 0, the format is not renderable or
 //	        BufferCount is not 1; EOutOfMemory; DXGIDeviceRemoved
 func (d *Device) CreateSwapChain(desc SwapChainDesc) (*SwapChain, error) {
 	if d.removed() {
@@ -65,10 +65,10 @@ func (d *Device) CreateSwapChain(desc SwapChainDesc) (*SwapChain, error) {
 	return s, nil
 }
 
-// GetDesc returns what the swap chain was made from.
+// GetDesc returns the description of the swap chain.
 func (s *SwapChain) GetDesc() SwapChainDesc { return s.desc }
 
-// GetBuffer returns a reference to the back buffer. Any index but 0 is
+// GetBuffer returns a reference to the back buffer. An index other than 0 is
 // EInvalidArg; a released swap chain is DXGIInvalidCall.
 func (s *SwapChain) GetBuffer(i uint32) (*Texture2D, error) {
 	if !s.usable(s.dev) {
@@ -81,10 +81,9 @@ func (s *SwapChain) GetBuffer(i uint32) (*Texture2D, error) {
 	return s.back, nil
 }
 
-// GetPrimary returns a reference to the primary, which holds what was presented
-// last, to be copied from. Direct3D has no such method: there is no scan-out
-// here, so this is how a picture is seen. A released swap chain is
-// DXGIInvalidCall.
+// GetPrimary returns a reference to the primary, which holds the last presented
+// frame and can be copied from. Direct3D has no such method; it replaces
+// scan-out, which is not supported. A released swap chain is DXGIInvalidCall.
 func (s *SwapChain) GetPrimary() (*Texture2D, error) {
 	if !s.usable(s.dev) {
 		return nil, ddi.DXGIInvalidCall
@@ -93,11 +92,11 @@ func (s *SwapChain) GetPrimary() (*Texture2D, error) {
 	return s.primary, nil
 }
 
-// Present copies the back buffer to the primary, behind all work before it.
+// Present copies the back buffer to the primary, after all earlier work.
 //
 //	DDI     pfnPresent, dxgiddi.h
-//	In      syncInterval: 0 to 4; without scan-out there is nothing to wait for.
-//	        flags: 0 or PresentTest
+//	In      syncInterval: 0 to 4; ignored, since there is no scan-out. flags: 0
+//	        or PresentTest
 //	Returns DXGIInvalidCall for other arguments, EOutOfMemory,
 //	        DXGIStillDrawing, DXGIDeviceRemoved
 func (s *SwapChain) Present(syncInterval, flags uint32) error {
@@ -135,7 +134,7 @@ func (d *Device) presented(k *call, hr ddi.HRESULT) ddi.HRESULT {
 	case hr == ddi.EOutOfMemory || hr == ddi.DDIStillDrawing:
 		return apiResult(hr)
 	case hr.Failed():
-		return k.broken()
+		return k.contractBroken()
 	}
 	return ddi.OK
 }

@@ -15,13 +15,13 @@ func thunksComplete(k *kmt.Thunks) bool {
 		k.Lock != nil && k.Unlock != nil && k.Render != nil && k.Present != nil && k.WaitForIdle != nil
 }
 
-// An entry is one that a driver's table must have.
+// An entry is a required entry of a driver's table.
 type entry struct {
 	name  string // as in the WDK
 	there bool
 }
 
-// missing returns the name of the first entry that is not there, or "".
+// missing returns the name of the first missing entry, or "".
 func missing(all ...entry) string {
 	for _, e := range all {
 		if !e.there {
@@ -31,7 +31,7 @@ func missing(all ...entry) string {
 	return ""
 }
 
-// deviceEntries are the entries that each driver must have in a device's table.
+// deviceEntries are the entries required in a device's table.
 func deviceEntries(f *umddi.DeviceFuncs) []entry {
 	return append([]entry{
 		{"pfnCalcPrivateResourceSize", f.CalcPrivateResourceSize != nil},
@@ -46,7 +46,7 @@ func deviceEntries(f *umddi.DeviceFuncs) []entry {
 	}, contextEntries(f)...)
 }
 
-// contextEntries are those that both kinds of contexts use.
+// contextEntries are the entries required for immediate and deferred contexts.
 func contextEntries(f *umddi.DeviceFuncs) []entry {
 	return []entry{
 		{"pfnCreateResource", f.CreateResource != nil},
@@ -83,7 +83,7 @@ func contextEntries(f *umddi.DeviceFuncs) []entry {
 	}
 }
 
-// listEntries are those of command lists in a device's table.
+// listEntries are the command-list entries required in a device's table.
 func listEntries(f *umddi.DeviceFuncs) []entry {
 	return []entry{
 		{"pfnCalcPrivateCommandListSize", f.CalcPrivateCommandListSize != nil},
@@ -100,16 +100,16 @@ func listEntries(f *umddi.DeviceFuncs) []entry {
 	}
 }
 
-// deferredFuncsComplete says whether a deferred context's table has all that
-// the driver's device offers.
+// deferredFuncsComplete reports whether a deferred context's table has all
+// required entries.
 func (d *Device) deferredFuncsComplete(f *umddi.DeviceFuncs) bool {
 	return missing(contextEntries(f)...) == "" && (!d.predicates || f.SetPredication != nil && f.QueryBegin != nil) &&
 		f.CreateCommandList != nil && f.DestroyCommandList != nil && f.RecycleCommandList != nil &&
 		f.CommandListExecute != nil && f.AbandonCommandList != nil
 }
 
-// readHandleSizes asks the driver, twice, for the sizes of context-local
-// handles. It is false if the answers do not fit each other.
+// readHandleSizes asks the driver twice for the sizes of context-local handles.
+// It reports false if the answers are inconsistent.
 func (d *Device) readHandleSizes() bool {
 	k := d.immediate.call
 	n := d.funcs.CheckDeferredContextHandleSizes(k.begin(0), d.h, nil)
@@ -129,9 +129,8 @@ func (d *Device) readHandleSizes() bool {
 	return true
 }
 
-// localSize asks for the size of context-local handles of an object that has
-// just been created. One that is not among those of readHandleSizes breaks the
-// contract.
+// localSize asks for the size of context-local handles of a new object. A size
+// that readHandleSizes did not return breaks the contract.
 //
 //	DDI     pfnCalcDeferredContextHandleSize
 func (k *call) localSize(typ umddi.HandleType, o *ddi.Object) (int, ddi.HRESULT) {
@@ -144,7 +143,7 @@ func (k *call) localSize(typ umddi.HandleType, o *ddi.Object) (int, ddi.HRESULT)
 		return 0, hr
 	}
 	if !slices.Contains(d.localSizes, umddi.HandleSize{Type: typ, Size: n}) {
-		return 0, k.broken()
+		return 0, k.contractBroken()
 	}
 	return n, ddi.OK
 }

@@ -11,7 +11,7 @@ import (
 // Texture2DDesc is D3D11_TEXTURE2D_DESC.
 type Texture2DDesc struct {
 	Width, Height  uint32 // texels, 1 to 16384
-	MipLevels      uint32 // 0 is all of them
+	MipLevels      uint32 // 0 means a full mip chain
 	ArraySize      uint32 // 1 to 2048
 	Format         dxgi.Format
 	SampleDesc     dxgi.SampleDesc // must be {1, 0}
@@ -35,19 +35,21 @@ const (
 	maxLayers    = 2048
 )
 
-// CreateTexture2D makes a texture, with init's data if it is not nil.
+// CreateTexture2D creates a texture. If init is not nil, the texture gets its
+// data.
 //
 //	DDI     pfnCalcPrivateResourceSize, pfnCreateResource
-//	In      desc: flags and format must fit each other and the driver. init:
-//	        one element a subresource, copied; needed if immutable
+//	In      desc: flags and format must be compatible and supported by the
+//	        driver. init: one element per subresource, copied; required for an
+//	        immutable texture
 //	Returns EInvalidArg, EOutOfMemory, DXGIDeviceRemoved
 //	Source  learn.microsoft.com, nf-d3d11-id3d11device-createtexture2d
 func (d *Device) CreateTexture2D(desc Texture2DDesc, init []SubresourceData) (*Texture2D, error) {
 	return d.createTexture(desc, init, false, false)
 }
 
-// createTexture makes a texture, which can be the primary, or one that Present
-// reads.
+// createTexture creates a texture, which may be the primary or a source of
+// Present.
 func (d *Device) createTexture(desc Texture2DDesc, init []SubresourceData, primary, present bool) (*Texture2D, error) {
 	if d.removed() {
 		return nil, ddi.DXGIDeviceRemoved
@@ -107,8 +109,8 @@ func (desc *Texture2DDesc) shapeAllowed() bool {
 	return false
 }
 
-// flagsAllowed checks usage, access and bind flags against each other and the
-// format. MipLevels is not 0.
+// flagsAllowed checks that usage, access and bind flags are compatible with
+// each other and the format. MipLevels is not 0.
 func (d *Device) flagsAllowed(desc *Texture2DDesc) bool {
 	const binds = BindShaderResource | BindRenderTarget | BindDepthStencil | BindUnorderedAccess
 	if desc.BindFlags&^binds != 0 || !accessAllowed(desc.Usage, desc.BindFlags, desc.CPUAccessFlags) {
@@ -120,7 +122,7 @@ func (d *Device) flagsAllowed(desc *Texture2DDesc) bool {
 	return d.bindAllowed(desc.Format, desc.BindFlags)
 }
 
-// size returns the bytes of all subresources.
+// size returns the size of all subresources in bytes.
 func (r *resource) size() uint64 {
 	var n uint64
 	for level := range r.mips {
@@ -130,8 +132,8 @@ func (r *resource) size() uint64 {
 	return n * uint64(r.bytes) * uint64(r.layers)
 }
 
-// GetDesc returns what the texture was made from, with the number of mip levels
-// it has.
+// GetDesc returns the description of the texture, with its number of mip
+// levels.
 func (t *Texture2D) GetDesc() Texture2DDesc { return t.desc }
 
 func (t *Texture2D) core() *resource {
@@ -148,8 +150,8 @@ type SurfaceDesc struct {
 	SampleDesc    dxgi.SampleDesc
 }
 
-// GetSurface returns the texture as IDXGISurface describes it. Only a texture
-// of one subresource is a surface; others return ENoInterface.
+// GetSurface returns the IDXGISurface description of the texture. A texture
+// with more than one subresource is not a surface and returns ENoInterface.
 func (t *Texture2D) GetSurface() (SurfaceDesc, error) {
 	if t.subresources() != 1 {
 		return SurfaceDesc{}, ddi.ENoInterface

@@ -9,7 +9,7 @@ import (
 // RTVDimension is D3D11_RTV_DIMENSION.
 type RTVDimension uint32
 
-// The dimensions in use.
+// The supported dimensions.
 const (
 	RTVTexture2D      RTVDimension = 4
 	RTVTexture2DArray RTVDimension = 5
@@ -17,11 +17,11 @@ const (
 
 // RTVDesc is D3D11_RENDER_TARGET_VIEW_DESC.
 type RTVDesc struct {
-	Format          dxgi.Format // Unknown is that of the resource
+	Format          dxgi.Format // Unknown means the format of the resource
 	ViewDimension   RTVDimension
 	MipSlice        uint32
 	FirstArraySlice uint32 // RTVTexture2DArray only
-	ArraySize       uint32 // RTVTexture2DArray only; ^uint32(0) is all that follow
+	ArraySize       uint32 // RTVTexture2DArray only; ^uint32(0) means all remaining slices
 }
 
 // A RenderTargetView is ID3D11RenderTargetView.
@@ -33,8 +33,8 @@ type RenderTargetView struct {
 	desc RTVDesc
 }
 
-// CreateRenderTargetView makes a view of a texture with BindRenderTarget. With
-// a nil desc it is of mip level 0, in the resource's format, of all slices.
+// CreateRenderTargetView creates a view of a texture with BindRenderTarget. A
+// nil desc means all slices of mip level 0 in the resource's format.
 //
 //	DDI     pfnCalcPrivateRenderTargetViewSize, pfnCreateRenderTargetView
 //	Returns EInvalidArg, EOutOfMemory, DXGIDeviceRemoved
@@ -70,7 +70,7 @@ func (t *Texture2D) wholeView() RTVDesc {
 	return RTVDesc{ViewDimension: RTVTexture2DArray, ArraySize: t.layers}
 }
 
-// resolveView fills in what v leaves open and says whether t can have it.
+// resolveView fills in the defaults of v and reports whether v is valid for t.
 func (d *Device) resolveView(t *Texture2D, v *RTVDesc) bool {
 	if v.Format == dxgi.Unknown {
 		v.Format = t.format
@@ -91,8 +91,9 @@ func (d *Device) resolveView(t *Texture2D, v *RTVDesc) bool {
 	return v.ArraySize >= 1 && v.ArraySize <= left && d.renderable(v.Format) && t.viewable(v.Format)
 }
 
-// viewable says whether a view of t can have format f: its own, a member of its
-// family if it is typeless, UNORM or SRGB if it is a back buffer.
+// viewable reports whether a view of t may have format f: the texture's format,
+// a member of its family if it is typeless, or UNORM and SRGB for a back
+// buffer.
 func (t *Texture2D) viewable(f dxgi.Format) bool {
 	if f == t.format {
 		return true
@@ -106,7 +107,7 @@ func (t *Texture2D) viewable(f dxgi.Format) bool {
 	return own.Kind == dxgi.Typeless || t.castable && colour(own.Kind) && colour(view.Kind)
 }
 
-// create makes the driver's object of v. On failure there is none.
+// create creates the driver's object of v. On failure there is none.
 func (v *RenderTargetView) create(d *Device) ddi.HRESULT {
 	arg := &umddi.CreateRenderTargetView{
 		Resource:        v.res.handle(),
@@ -115,15 +116,15 @@ func (v *RenderTargetView) create(d *Device) ddi.HRESULT {
 		FirstArraySlice: v.desc.FirstArraySlice,
 		ArraySize:       v.desc.ArraySize,
 	}
-	k := d.acquire()
-	defer d.yield(k)
+	k := d.acquireCall()
+	defer d.releaseCall(k)
 	n := d.funcs.CalcPrivateRenderTargetViewSize(k.begin(0), d.h, arg)
 	if hr := k.end(); hr != ddi.OK {
 		return hr
 	}
 	var ok bool
 	if v.obj, ok = private(n); !ok {
-		return k.broken()
+		return k.contractBroken()
 	}
 	d.funcs.CreateRenderTargetView(k.begin(mayCreate), d.h, arg, v.handle(), umddi.HRTRenderTargetView{Runtime: v})
 	hr := k.end()
@@ -136,7 +137,7 @@ func (v *RenderTargetView) create(d *Device) ddi.HRESULT {
 	return hr
 }
 
-// GetDesc returns the view's description with nothing left open.
+// GetDesc returns the view's description with defaults filled in.
 func (v *RenderTargetView) GetDesc() RTVDesc { return v.desc }
 
 // GetResource returns a reference to the texture.
@@ -145,7 +146,7 @@ func (v *RenderTargetView) GetResource() *Texture2D {
 	return v.res
 }
 
-// handle returns the driver's handle of v, no object for nil.
+// handle returns the driver's handle of v. A nil v has no object.
 func (v *RenderTargetView) handle() umddi.HRenderTargetView {
 	if v == nil {
 		return umddi.HRenderTargetView{}
@@ -155,9 +156,9 @@ func (v *RenderTargetView) handle() umddi.HRenderTargetView {
 
 func (v *RenderTargetView) destroy() {
 	d := v.dev
-	k := d.acquire()
+	k := d.acquireCall()
 	v.destroyHandle(k, d)
-	d.yield(k)
+	d.releaseCall(k)
 	v.res.drop()
 }
 
