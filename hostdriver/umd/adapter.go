@@ -1,23 +1,23 @@
-// Package umd is the user-mode display driver: it records what the Direct3D
-// runtime asks for as packets in a command buffer, with the allocation list and
-// the patch list beside it, and hands them to the graphics kernel.
+// Package umd is the user-mode display driver. It translates calls of the
+// Direct3D runtime to packets in a command buffer, with an allocation list and
+// a patch list, and submits them to the graphics kernel.
 //
-// Recording belongs to the immediate context's thread and enters the kernel
-// only where memory is needed or a buffer is full. Create and Destroy functions
-// are free-threaded. Nothing draws in this version: pipeline state is tracked
-// and clears, copies, updates and queries go to the GPU.
+// Recording must run on the immediate context's thread. It enters the kernel
+// only to get memory or when a buffer is full. Create and Destroy functions are
+// free-threaded. Draws are not supported: pipeline state is tracked, and
+// clears, copies, updates and queries go to the GPU.
 //
-// A deferred context records commands against the ids of the device's objects,
-// in memory of its own, without a lock. A command list has them in the private
-// memory of its handle and, behind that, in chunks. CommandListExecute carries
-// them out like calls of the immediate context, so that nothing of a list is
-// used any more when it returns, whatever the GPU has still to do.
+// A deferred context records commands that refer to the device's objects by ID.
+// It uses its own memory and no lock. A command list stores the commands in the
+// private memory of its handle and, if they do not fit, in chunks.
+// CommandListExecute processes them like calls of the immediate context. After
+// it returns nothing of the list is used, even if the GPU has not finished.
 //
-// A list that a deferred context executes is copied into the recording, and not
-// referred to. So a list takes the memory of all that is nested in it, each time
-// it is: one that executes a list twice is twice as large, one that executes
-// that one twice four times. The chunks of a list have at most 1 GiB, and a
-// recording that would need more is lost, with E_OUTOFMEMORY.
+// When a deferred context executes a list, the list's commands are copied into
+// the recording. A list therefore uses memory for each execution of a nested
+// list: a list that executes another one twice is twice as large. The chunks of
+// a list are limited to 1 GiB; a recording that needs more is dropped with
+// E_OUTOFMEMORY.
 package umd
 
 import (
@@ -27,29 +27,30 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// Bounds of what the miniport says of the width of a linear packet's byte count.
+// Bounds of the byte count width of a linear packet, as reported by the
+// miniport.
 const (
 	minLengthBits = 9
 	maxLengthBits = 32
 )
 
-// An adapter is what stands behind an adapter handle.
+// An adapter is the object of an adapter handle.
 type adapter struct {
 	info    privdata.Adapter
 	options Options
-	maxCopy uint64 // most bytes of one COPY packet
+	maxCopy uint64 // maximum size of one COPY packet, in bytes
 }
 
-// OpenAdapter is the entry of the driver, an umddi.OpenAdapterFunc. It asks the
-// miniport what GPU it drives and fills the adapter's functions. It is what New
-// returns for the zero Options.
+// OpenAdapter is the entry point of the driver, an umddi.OpenAdapterFunc. It
+// asks the miniport for the GPU's properties and fills in the adapter's
+// functions. New returns it for the zero Options.
 //
 //	DDI     OpenAdapter10_2, d3d10umddi.h
 //	Caller  the runtime, once for each adapter handle
 //	Out     Adapter.Driver, Funcs
 //	Returns OK; DXGIUnsupported for another interface version; EFail if the
 //	        miniport's data does not decode or is for another register map;
-//	        what QueryAdapterInfoCb returned
+//	        the result of QueryAdapterInfoCb
 func OpenAdapter(t *ddi.Thread, arg *umddi.OpenAdapter) ddi.HRESULT {
 	return openAdapter(t, arg, Options{Memory: heap{}})
 }
@@ -77,7 +78,7 @@ func openAdapter(t *ddi.Thread, arg *umddi.OpenAdapter, o Options) ddi.HRESULT {
 	return ddi.OK
 }
 
-// closeAdapter drops the adapter. Its devices are destroyed before.
+// closeAdapter closes the adapter. The runtime has destroyed its devices.
 func closeAdapter(_ *ddi.Thread, h umddi.HAdapter) ddi.HRESULT {
 	h.Driver = nil
 	return ddi.OK
@@ -87,8 +88,8 @@ func getSupportedVersions(_ *ddi.Thread, _ umddi.HAdapter) ([]uint32, ddi.HRESUL
 	return []uint32{umddi.Interface}, ddi.OK
 }
 
-// getCaps reports free-threaded creation and command lists, unless the options
-// leave those to the runtime.
+// getCaps reports free-threaded creation and, unless Options.EmulatedLists is
+// set, command lists.
 func getCaps(_ *ddi.Thread, h umddi.HAdapter, typ umddi.CapsType) (uint32, ddi.HRESULT) {
 	if typ != umddi.CapsThreading {
 		return 0, ddi.DXGIUnsupported
@@ -99,8 +100,9 @@ func getCaps(_ *ddi.Thread, h umddi.HAdapter, typ umddi.CapsType) (uint32, ddi.H
 	return umddi.CapsFreeThreaded | umddi.CapsCommandListsBuild2, ddi.OK
 }
 
-// maxCopy returns the most bytes of one COPY packet: the largest count that the
-// GPU takes, rounded down so that the pieces of a longer copy stay aligned.
+// maxCopy returns the maximum size of one COPY packet in bytes: the largest
+// count that the GPU accepts, rounded down to keep the pieces of a longer copy
+// aligned.
 func maxCopy(info privdata.Adapter) uint64 {
 	return (1<<info.LengthBits - 1) &^ (subresourceAlign - 1)
 }

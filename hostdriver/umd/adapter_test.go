@@ -25,7 +25,7 @@ func TestOpenAdapter(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		data  []byte
-		hr    ddi.HRESULT // of the callback
+		hr    ddi.HRESULT // result of the callback
 		iface uint32
 		want  ddi.HRESULT
 	}{
@@ -37,7 +37,7 @@ func TestOpenAdapter(t *testing.T) {
 		{"no node", with(func(a *privdata.Adapter) { a.Nodes = 0 }), ddi.OK, umddi.Interface, ddi.EFail},
 		{"too few length bits", with(func(a *privdata.Adapter) { a.LengthBits = 8 }), ddi.OK, umddi.Interface, ddi.EFail},
 		{"too many length bits", with(func(a *privdata.Adapter) { a.LengthBits = 33 }), ddi.OK, umddi.Interface, ddi.EFail},
-		{"no answer", make([]byte, privdata.AdapterBytes), ddi.OK, umddi.Interface, ddi.EFail},
+		{"no data", make([]byte, privdata.AdapterBytes), ddi.OK, umddi.Interface, ddi.EFail},
 		{"the callback fails", good.Append(nil), ddi.DDIDeviceRemoved, umddi.Interface, ddi.DDIDeviceRemoved},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestCreateDevice(t *testing.T) {
 			"CheckDeferredContextHandleSizes", "CalcDeferredContextHandleSize",
 		}, nils(r.f))
 	})
-	t.Run("a context that cannot be made", func(t *testing.T) {
+	t.Run("CreateContextCb fails", func(t *testing.T) {
 		r := openRig(newKernel(t))
 		r.failAt, r.failHR = 1, ddi.EOutOfMemory
 		assert.Equal(t, ddi.EOutOfMemory, r.createDevice())
@@ -126,10 +126,10 @@ func TestDestroyDevice(t *testing.T) {
 	arg.InitialDataUP = []umddi.SubresourceUP{{SysMem: seq(0, 256), RowPitch: 32}}
 	res := r.create(arg)
 	r.update(res, arg, 0, nil, seq(1, 256))
-	r.create(arg) // its initial data is still to be copied
+	r.create(arg) // its initial data is not yet copied
 	gone := r.create(buf(64, umddi.UsageDefault))
 	r.update(gone, buf(64, umddi.UsageDefault), 0, nil, seq(0, 64))
-	r.f.DestroyResource(r.th, r.h, gone) // its allocation waits for the batch
+	r.f.DestroyResource(r.th, r.h, gone) // its allocation is freed after the batch
 	r.f.QueryEnd(r.th, r.h, r.query())
 	staging := r.create(buf(64, umddi.UsageStaging))
 	r.f.StagingResourceMap(r.th, r.h, staging, 0, umddi.MapRead, 0)
@@ -181,7 +181,7 @@ func TestCheckFormatSupport(t *testing.T) {
 	assert.Zero(t, r.f.CheckMultisampleQualityLevels(r.th, r.h, dxgi.Unknown, 1))
 }
 
-// The offsets of address fields are those of the packets' table.
+// The offsets of address fields match the packet tables.
 func TestAddressFields(t *testing.T) {
 	want := map[string]int{
 		"SET_STATE Base": setStateBase, "COPY Src": copySrc, "COPY Dst": copyDst, "TIMESTAMP Addr": timestampAddr,

@@ -6,28 +6,28 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// An allocation is memory that the kernel made. Its last two members belong to
-// the immediate context's thread while the object it is part of is used.
+// An allocation is memory allocated by the kernel. While its object is in use,
+// the last two fields must be accessed only on the immediate context's thread.
 type allocation struct {
 	handle ddi.KMHandle
 	bytes  uint64
-	batch  uint64 // the last batch that has it in its allocation list; 0 if none
-	index  uint32 // its place there
+	batch  uint64 // the last batch with it in the allocation list; 0 if none
+	index  uint32 // index in that allocation list
 }
 
-// An allocator makes allocations of one kind.
+// An allocator creates allocations of one kind.
 type allocator struct {
 	rt      umddi.HRTResource
 	desc    privdata.Allocation
 	primary bool
 }
 
-// system is an allocator of n bytes of host memory for the driver's own use.
+// system is an allocator for n bytes of host memory for the driver itself.
 func system(n uint64) allocator {
 	return allocator{desc: privdata.Allocation{Place: privdata.System, Bytes: n}}
 }
 
-// allocate makes one allocation. It may be called on any thread.
+// allocate creates an allocation. It may be called on any thread.
 func (d *device) allocate(t *ddi.Thread, k *allocator) (*allocation, ddi.HRESULT) {
 	arg := &umddi.Allocate{Resource: k.rt, AllocationInfo: []umddi.AllocationInfo{{
 		PrivateDriverData: k.desc.Append(make([]byte, 0, privdata.AllocationBytes)),
@@ -39,9 +39,9 @@ func (d *device) allocate(t *ddi.Thread, k *allocator) (*allocation, ddi.HRESULT
 	return &allocation{handle: arg.AllocationInfo[0].Allocation, bytes: k.desc.Bytes}, ddi.OK
 }
 
-// free gives allocations back: those that the current batch uses once it has
-// been submitted, the others at once. It may be called on any thread; a batch
-// that is submitted meanwhile leaves them to the next submission.
+// free frees allocations: those used by the current batch after it is
+// submitted, the others at once. It may be called on any thread. If a batch is
+// being submitted meanwhile, its allocations are freed at the next submission.
 func (d *device) free(t *ddi.Thread, as ...*allocation) ddi.HRESULT {
 	var idle, used []ddi.KMHandle
 	for _, a := range as {
@@ -59,7 +59,8 @@ func (d *device) free(t *ddi.Thread, as ...*allocation) ddi.HRESULT {
 	return d.deallocate(t, idle)
 }
 
-// freeRetired gives back what was destroyed while the batch before used it.
+// freeRetired frees allocations that were destroyed while the previous batch
+// used them.
 func (d *device) freeRetired(t *ddi.Thread) ddi.HRESULT {
 	d.mu.Lock()
 	hs := d.retired
@@ -75,17 +76,17 @@ func (d *device) deallocate(t *ddi.Thread, hs []ddi.KMHandle) ddi.HRESULT {
 	return d.kt.DeallocateCb(t, d.rt, &umddi.Deallocate{Allocations: hs})
 }
 
-// A locker holds the arguments of LockCb and UnlockCb, so that a thread which
-// keeps one maps memory without an allocation.
+// A locker holds the arguments of LockCb and UnlockCb, so that a thread with a
+// locker can map memory without a Go allocation.
 type locker struct {
 	lock   umddi.Lock
 	unlock umddi.Unlock
 	handle [1]ddi.KMHandle
 }
 
-// lock maps a for as long as until unlock. mode has the flags of the lock; work
-// that is still recorded must have been submitted, unless IgnoreSync is set. If
-// the kernel maps less than the allocation, that is EFail.
+// lock maps a until unlock. mode has the flags of the lock. Unless IgnoreSync
+// is set, recorded work that uses a must have been submitted. lock returns
+// EFail if the kernel maps less than the entire allocation.
 func (d *device) lock(t *ddi.Thread, l *locker, a *allocation, mode umddi.Lock) ([]byte, ddi.HRESULT) {
 	l.lock = mode
 	l.lock.Allocation = a.handle
@@ -100,19 +101,19 @@ func (d *device) lock(t *ddi.Thread, l *locker, a *allocation, mode umddi.Lock) 
 	return data, ddi.OK
 }
 
-// unlock ends what lock began.
+// unlock ends lock.
 func (d *device) unlock(t *ddi.Thread, l *locker, a *allocation) ddi.HRESULT {
 	l.handle[0] = a.handle
 	l.unlock.Allocations = l.handle[:]
 	return d.kt.UnlockCb(t, d.rt, &l.unlock)
 }
 
-// maxInstances is how many allocations a pool may have.
+// maxInstances is the maximum number of allocations in a pool.
 const maxInstances = 4
 
-// A pool is a row of allocations of one kind, of which one is current. The
-// others hold what the GPU has still to read, or nothing. It belongs to the
-// immediate context's thread once its object has been created.
+// A pool is a set of allocations of one kind, one of which is current. The GPU
+// may still read the others. After its object is created, a pool must be used
+// only on the immediate context's thread.
 type pool struct {
 	allocator
 	limit int
@@ -133,13 +134,13 @@ func (d *device) grow(t *ddi.Thread, p *pool) ddi.HRESULT {
 	return hr
 }
 
-// acquire makes an instance current that neither the GPU nor the batch uses, and
-// locks it. If there is none it adds one, and at the limit it waits for the one
-// that was current longest ago, submitting the batch if that uses it.
+// acquire makes an instance current that neither the GPU nor the batch uses,
+// and locks it. If there is none, it adds one. At the limit it waits for the
+// least recently used one and submits the batch if the batch uses that.
 //
 //	Returns DDIStillDrawing instead of waiting if doNotWait is set;
 //	        EOutOfMemory if there is neither an instance nor memory for one;
-//	        what the callbacks returned. On failure the current one stays
+//	        errors of the callbacks. On failure the current one is unchanged
 func (d *device) acquire(t *ddi.Thread, p *pool, doNotWait bool) ([]byte, ddi.HRESULT) {
 	n := len(p.instances)
 	for i := range n {
@@ -147,14 +148,14 @@ func (d *device) acquire(t *ddi.Thread, p *pool, doNotWait bool) ([]byte, ddi.HR
 		if d.batch.uses(p.instances[k]) {
 			continue
 		}
-		if data, hr := d.take(t, p, k, true); hr != ddi.DDIStillDrawing {
+		if data, hr := d.lockInstance(t, p, k, true); hr != ddi.DDIStillDrawing {
 			return data, hr
 		}
 	}
 	if n < p.limit {
 		hr := d.grow(t, p)
 		if !hr.Failed() {
-			return d.take(t, p, n, doNotWait)
+			return d.lockInstance(t, p, n, doNotWait)
 		}
 		if n == 0 || hr != ddi.EOutOfMemory {
 			return nil, hr
@@ -166,11 +167,11 @@ func (d *device) acquire(t *ddi.Thread, p *pool, doNotWait bool) ([]byte, ddi.HR
 			return nil, hr
 		}
 	}
-	return d.take(t, p, k, doNotWait)
+	return d.lockInstance(t, p, k, doNotWait)
 }
 
-// take locks instance k and makes it current.
-func (d *device) take(t *ddi.Thread, p *pool, k int, doNotWait bool) ([]byte, ddi.HRESULT) {
+// lockInstance locks instance k and makes it current.
+func (d *device) lockInstance(t *ddi.Thread, p *pool, k int, doNotWait bool) ([]byte, ddi.HRESULT) {
 	data, hr := d.lock(t, &d.locker, p.instances[k], umddi.Lock{DoNotWait: doNotWait})
 	if !hr.Failed() {
 		p.current = k

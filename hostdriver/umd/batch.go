@@ -26,13 +26,14 @@ const (
 	predicateAddr = 4
 )
 
-// A batch is what is recorded since the last submission: packets in the command
-// buffer, the allocations they use and where their addresses go. The three
-// buffers are the kernel's and change at every submission. All but id belong to
-// the immediate context's thread.
+// A batch is the work recorded since the last submission: packets in the
+// command buffer, the allocations they use, and the locations of their
+// addresses. The three buffers are owned by the kernel and replaced at every
+// submission. All fields but id must be used only on the immediate context's
+// thread.
 //
-// An operation is one group of packets that sets all the state it uses, so that
-// the kernel may split the batch in front of any group.
+// An operation is one group of packets that sets all the state it uses. The
+// kernel may therefore split the batch before any group.
 type batch struct {
 	ctx     ddi.KMHandle
 	cmd     []byte
@@ -40,7 +41,7 @@ type batch struct {
 	patches []umddi.PatchLocation
 
 	// id numbers the batches from 1. Destroy functions read it on any thread;
-	// serial is the same number for the thread that changes it.
+	// serial is a copy for the recording thread.
 	id       atomic.Uint64
 	serial   uint64
 	nCmd     int // bytes
@@ -56,7 +57,7 @@ func (b *batch) start(c *umddi.CreateContext) {
 	b.id.Store(1)
 }
 
-// next begins the next batch in the buffers at hand.
+// next begins the next batch in the current buffers.
 func (b *batch) next() {
 	b.nCmd, b.nAllocs, b.nPatches = 0, 0, 0
 	b.serial++
@@ -64,7 +65,7 @@ func (b *batch) next() {
 }
 
 // room reports whether a group of n bytes with the given number of addresses in
-// x, y and z fits behind what is recorded. y and z may be nil.
+// x, y and z fits in the buffers. y and z may be nil.
 func (b *batch) room(n, addresses int, x, y, z *allocation) bool {
 	added := 0
 	if !b.uses(x) {
@@ -82,7 +83,7 @@ func (b *batch) room(n, addresses int, x, y, z *allocation) bool {
 // uses reports whether a is in the allocation list.
 func (b *batch) uses(a *allocation) bool { return a.batch == b.serial }
 
-// index returns the place of a in the allocation list and marks it written if
+// index returns the index of a in the allocation list and marks it written if
 // write is set.
 func (b *batch) index(a *allocation, write bool) uint32 {
 	if a.batch != b.serial {
@@ -96,8 +97,8 @@ func (b *batch) index(a *allocation, write bool) uint32 {
 	return a.index
 }
 
-// patch adds a patch location: the address field at bytes behind the end of
-// what is recorded becomes the address of byte off of a.
+// patch adds a patch location: the address field at bytes after the end of the
+// recorded packets becomes the address of byte off of a.
 func (b *batch) patch(at int, a *allocation, off uint32, write bool) {
 	b.patches[b.nPatches] = umddi.PatchLocation{
 		AllocationIndex:  b.index(a, write),
@@ -108,7 +109,7 @@ func (b *batch) patch(at int, a *allocation, off uint32, write bool) {
 	b.nPatches++
 }
 
-// setState appends a SET_STATE of a surface.
+// setState appends a SET_STATE packet for a surface.
 func (b *batch) setState(which pkt.Surface, s surface) error {
 	b.patch(setStateBase, s.alloc, s.offset, which == pkt.Dest)
 	return b.append(pkt.SetState{
@@ -116,14 +117,14 @@ func (b *batch) setState(which pkt.Surface, s surface) error {
 	}.Append(b.cmd[:b.nCmd]))
 }
 
-// append takes the command buffer as a packet's Append left it. The room was
-// checked, so it has grown in place.
+// append stores the command buffer returned by a packet's Append. The room was
+// checked before, so it was extended in place.
 func (b *batch) append(cmd []byte, err error) error {
 	b.nCmd = len(cmd)
 	return err
 }
 
-// A surface is a subresource in an allocation, as 2D packets see it.
+// A surface is a subresource in an allocation, as used by 2D packets.
 type surface struct {
 	alloc  *allocation
 	format pkt.Format
@@ -131,14 +132,14 @@ type surface struct {
 }
 
 // begin opens a group of n bytes with the given number of addresses in x and y;
-// y may be nil. If there is no room for it, what is recorded is submitted.
-// EOutOfMemory means that not even an empty batch has the room.
+// y may be nil. If it does not fit, begin submits the batch. EOutOfMemory means
+// that it does not fit in an empty batch either.
 func (d *device) begin(t *ddi.Thread, n, addresses int, x, y *allocation) ddi.HRESULT {
 	return d.open(t, n, addresses, x, y, nil)
 }
 
-// beginWork is begin for what predication may skip: there is room for the packet
-// that skip appends as well. The allocation it returns is for skip.
+// beginWork is begin for work subject to predication. It also reserves room for
+// the packet that skip appends, and returns the allocation to pass to skip.
 func (d *device) beginWork(t *ddi.Thread, n, addresses int, x, y *allocation) (*allocation, ddi.HRESULT) {
 	if d.predicate.query.gen == 0 {
 		return nil, d.open(t, n, addresses, x, y, nil)
@@ -164,8 +165,8 @@ func (d *device) open(t *ddi.Thread, n, addresses int, x, y, z *allocation) ddi.
 	return ddi.OK
 }
 
-// skip makes the packet of n bytes that follows depend on the predicate, whose
-// memory is in q. Without one, q is nil and nothing is skipped.
+// skip makes the next packet, of n bytes, depend on the predicate in q. If q is
+// nil, it does nothing.
 func (d *device) skip(q *allocation, n int) error {
 	if q == nil {
 		return nil
@@ -175,8 +176,8 @@ func (d *device) skip(q *allocation, n int) error {
 	return b.append(pkt.Predicate{Dwords: uint16(n / 4), NonZero: d.predicate.value}.Append(b.cmd[:b.nCmd]))
 }
 
-// encoded turns the error of a packet encoder into a result. The arguments were
-// checked before, so it means that this driver is wrong.
+// encoded converts the error of a packet encoder to a result. Arguments are
+// checked before, so an error is a bug in this driver.
 func encoded(err error) ddi.HRESULT {
 	if err != nil {
 		return ddi.EFail
@@ -184,7 +185,8 @@ func encoded(err error) ddi.HRESULT {
 	return ddi.OK
 }
 
-// recordCopy2D records a copy of a rectangle between surfaces of one format.
+// recordCopy2D records a copy of a rectangle between surfaces of the same
+// format.
 func (d *device) recordCopy2D(t *ddi.Thread, dst, src surface, p pkt.Copy2D) ddi.HRESULT {
 	q, hr := d.beginWork(t, 2*setStateBytes+copy2DBytes, 2, dst.alloc, src.alloc)
 	if hr.Failed() {
@@ -203,7 +205,7 @@ func (d *device) recordCopy2D(t *ddi.Thread, dst, src surface, p pkt.Copy2D) ddi
 	return encoded(b.append(p.Append(b.cmd[:b.nCmd])))
 }
 
-// recordFill2D records a fill of a whole surface.
+// recordFill2D records a fill of an entire surface.
 func (d *device) recordFill2D(t *ddi.Thread, dst surface, value uint64) ddi.HRESULT {
 	q, hr := d.beginWork(t, setStateBytes+fill2DBytes, 1, dst.alloc, nil)
 	if hr.Failed() {
@@ -220,7 +222,7 @@ func (d *device) recordFill2D(t *ddi.Thread, dst surface, value uint64) ddi.HRES
 	return encoded(b.append(p.Append(b.cmd[:b.nCmd])))
 }
 
-// recordCopy records a copy of n bytes, in pieces that the GPU takes.
+// recordCopy records a copy of n bytes, in pieces of at most the maximum size.
 func (d *device) recordCopy(t *ddi.Thread, dst *allocation, dstOff uint64, src *allocation, srcOff, n uint64) ddi.HRESULT {
 	for most := d.adapter.maxCopy; n > 0; {
 		piece := min(n, most)
@@ -242,7 +244,8 @@ func (d *device) recordCopy(t *ddi.Thread, dst *allocation, dstOff uint64, src *
 	return ddi.OK
 }
 
-// recordFill records a fill of 8 bytes at off in dst with 0, in any case.
+// recordFill records a fill of 8 bytes at off in dst with 0, regardless of
+// predication.
 func (d *device) recordFill(t *ddi.Thread, dst *allocation, off uint32) ddi.HRESULT {
 	if hr := d.begin(t, fillBytes, 1, dst, nil); hr.Failed() {
 		return hr
@@ -252,8 +255,8 @@ func (d *device) recordFill(t *ddi.Thread, dst *allocation, off uint32) ddi.HRES
 	return encoded(b.append(pkt.Fill{Bytes: 8}.Append(b.cmd[:b.nCmd])))
 }
 
-// recordTimestamp records a write of 8 bytes at the start of dst once all that
-// is recorded before has been done, in any case.
+// recordTimestamp records a write of 8 bytes at the start of dst after all
+// earlier work, regardless of predication.
 func (d *device) recordTimestamp(t *ddi.Thread, dst *allocation) ddi.HRESULT {
 	if hr := d.begin(t, timestampBytes, 1, dst, nil); hr.Failed() {
 		return hr
@@ -263,15 +266,15 @@ func (d *device) recordTimestamp(t *ddi.Thread, dst *allocation) ddi.HRESULT {
 	return encoded(b.append(pkt.Timestamp{}.Append(b.cmd[:b.nCmd])))
 }
 
-// submit hands the batch to the kernel, if anything is recorded, and frees what
-// was destroyed. The next batch is begun in any case: a batch that the kernel
-// refuses is lost, and the device with it, because the calls that recorded it
-// have long succeeded.
+// submit submits the batch to the kernel, if anything is recorded, and frees
+// destroyed allocations. It always begins the next batch. A batch that the
+// kernel refuses is lost, and the device with it, because the calls that
+// recorded it have already succeeded.
 //
-//	DDI     pfnRenderCb, d3dumddi.h; pfnPerformAmortizedProcessingCb behind it
+//	DDI     pfnRenderCb, d3dumddi.h; then pfnPerformAmortizedProcessingCb
 //	Caller  the immediate context's thread
-//	Returns DDIDeviceRemoved if a batch is lost; else what UnlockCb or
-//	        DeallocateCb returned
+//	Returns DDIDeviceRemoved if a batch is lost; else the result of UnlockCb or
+//	        DeallocateCb
 func (d *device) submit(t *ddi.Thread) ddi.HRESULT {
 	hr, submitted := d.uploads.close(t, d), d.batch.nCmd > 0
 	if submitted {
@@ -290,7 +293,7 @@ func (d *device) submit(t *ddi.Thread) ddi.HRESULT {
 	return hr
 }
 
-// render calls RenderCb and takes the buffers it returns.
+// render calls RenderCb and stores the returned buffers.
 func (d *device) render(t *ddi.Thread) ddi.HRESULT {
 	b, r := &d.batch, &d.renderArg
 	*r = umddi.Render{

@@ -13,8 +13,8 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// Whatever runs out first, the batch is submitted and goes on in the buffers
-// that the kernel returns.
+// Whichever buffer is full first, the batch is submitted and recording
+// continues in the buffers that the kernel returns.
 func TestBufferFull(t *testing.T) {
 	const draw = 2*32 + 16 // bytes of a COPY_2D with its state
 	for _, tt := range []struct {
@@ -22,7 +22,7 @@ func TestBufferFull(t *testing.T) {
 		bytes, allocs, patches int
 		batches                int // for 12 copies between two textures
 	}{
-		{"all fits", 12 * draw, 2, 24, 1},
+		{"everything fits", 12 * draw, 2, 24, 1},
 		{"a byte short", 12*draw - 1, 2, 24, 2},
 		{"a patch location short", 12 * draw, 2, 23, 2},
 		{"one operation at a time", draw, 2, 2, 12},
@@ -72,10 +72,11 @@ func TestAllocationListFull(t *testing.T) {
 	r.flush()
 	require.Len(t, r.queue, 2)
 	assert.Equal(t, []bool{true, true, true}, r.queue[0].write, "an allocation that was read first and is written later")
-	assert.Equal(t, []bool{false, true}, r.queue[1].write, "the list starts anew")
+	assert.Equal(t, []bool{false, true}, r.queue[1].write, "the list starts empty")
 }
 
-// An allocation that is source and destination needs one place in the list.
+// An allocation that is source and destination needs a single entry in the
+// list.
 func TestOneAllocation(t *testing.T) {
 	k := newKernel(t)
 	k.nAllocs = 1
@@ -87,7 +88,8 @@ func TestOneAllocation(t *testing.T) {
 	assert.Empty(t, r.errs)
 }
 
-// A group that fits in no buffer is an error, not an endless loop.
+// A group that does not fit in an empty buffer is an error, not an endless
+// loop.
 func TestBufferTooSmall(t *testing.T) {
 	for _, small := range []func(k *kernel){
 		func(k *kernel) { k.cmdBytes = 2*32 + 15 },
@@ -106,7 +108,7 @@ func TestBufferTooSmall(t *testing.T) {
 	}
 }
 
-// Each operation is a group of its own: the kernel may split in front of it.
+// Each operation is a group of its own: the kernel may split before it.
 func TestSplitOffsets(t *testing.T) {
 	r := newRig(t)
 	arg := tex(4, 4, rgba, umddi.UsageDefault, umddi.BindRenderTarget)
@@ -125,7 +127,7 @@ func TestSplitOffsets(t *testing.T) {
 	assert.Equal(t, []uint32{0, 0, 80, 132, 132, 156}, offsets)
 }
 
-// A batch that the kernel refuses is lost; what is recorded after it is not.
+// A batch that the kernel refuses is lost; later work is not.
 func TestRefusedBatch(t *testing.T) {
 	for _, hr := range []ddi.HRESULT{ddi.EOutOfMemory, ddi.DDIDeviceRemoved, ddi.EInvalidArg} {
 		r := newRig(t)
@@ -136,15 +138,15 @@ func TestRefusedBatch(t *testing.T) {
 		r.failAt, r.failHR = 1, hr
 		r.flush()
 		assert.Equal(t, "Render", r.failed)
-		assert.Equal(t, []ddi.HRESULT{ddi.DDIDeviceRemoved}, r.errors(), "a flush may report nothing else")
+		assert.Equal(t, []ddi.HRESULT{ddi.DDIDeviceRemoved}, r.errors(), "a flush may report only this")
 		r.copy(b, c)
 		assert.Equal(t, seq(1, 64), r.read(a, arg, 0), "lost")
 		assert.Equal(t, seq(3, 64), r.read(b, arg, 0))
 	}
 }
 
-// A call that submits what others have recorded does not pass the loss of it off
-// as a failure of its own.
+// A call that submits earlier work does not report the loss of that work as its
+// own failure.
 func TestRefusedBatchRemovesTheDevice(t *testing.T) {
 	for name, submit := range map[string]func(r *rig, used, other umddi.HResource){
 		"map":  func(r *rig, used, _ umddi.HResource) { r.f.StagingResourceMap(r.th, r.h, used, 0, umddi.MapRead, 0) },
@@ -170,8 +172,8 @@ func TestRefusedBatchRemovesTheDevice(t *testing.T) {
 	}
 }
 
-// scenario uses every function and reports, by name, what each call reported.
-// Handles whose Create failed are not used again, as the runtime would not.
+// scenario uses every function and reports, by name, the errors of each call.
+// Handles whose Create failed are not used again, as in a real runtime.
 func scenario(r *rig, report func(call string, errs []ddi.HRESULT)) {
 	step := func(name string, needs bool, f func()) {
 		if needs {
@@ -233,8 +235,8 @@ func scenario(r *rig, report func(call string, errs []ddi.HRESULT)) {
 	})
 }
 
-// Each callback fails once, in each way: only legal results are reported, and
-// nothing is left behind.
+// Each callback fails once, in each way: only permitted results are reported,
+// and nothing is leaked.
 func TestEveryCallbackFails(t *testing.T) {
 	legal := map[string][]ddi.HRESULT{
 		"create": {ddi.EOutOfMemory}, "update": {ddi.EOutOfMemory}, "copy": {ddi.EOutOfMemory}, "map": {ddi.EOutOfMemory},
@@ -264,13 +266,13 @@ func TestEveryCallbackFails(t *testing.T) {
 		for _, hr := range []ddi.HRESULT{ddi.EOutOfMemory, ddi.DDIDeviceRemoved, ddi.EInvalidArg, ddi.DDINotAvailable} {
 			r, reported := run(i+1, hr)
 			if r.failed == "" {
-				continue // the calls before came out shorter: CreateContext is not counted
+				continue // earlier calls ended sooner: CreateContext is not counted
 			}
 			seen[r.failed] = true
 			name := fmt.Sprintf("callback %d, %s, returns %v", i+1, r.failed, hr)
 			assert.Empty(t, r.handles, "%s: allocations left", name)
 			assert.Zero(t, r.ctx.Context, name)
-			recovered := r.failed == "Allocate" && hr == ddi.EOutOfMemory // a discard then waits
+			recovered := r.failed == "Allocate" && hr == ddi.EOutOfMemory // the discard waits instead
 			assert.True(t, reported > 0 || recovered, "%s: nothing was reported", name)
 		}
 	}

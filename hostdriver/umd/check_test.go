@@ -7,16 +7,17 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 )
 
-// op is a packet that was checked.
+// op is a checked packet.
 type op struct {
 	name string
 	do   func()
-	at   int         // bytes
-	skip func() bool // of a PREDICATE: whether what is in front of end is skipped
-	end  int         // bytes
+	at   int         // in bytes
+	skip func() bool // PREDICATE only: reports whether packets before end are skipped
+	end  int         // in bytes
 }
 
-// target is a surface of the model: memory, and where and how elements lie.
+// target is a surface of the reference model: memory and the placement of
+// elements.
 type target struct {
 	m                  *memory
 	base, pitch, shift uint64
@@ -40,10 +41,10 @@ type checker struct {
 	surface [2]target
 	maxCopy uint64
 	ops     []op
-	skipEnd int // end of what the last PREDICATE may skip, bytes
+	skipEnd int // end of the packet that PREDICATE may skip, in bytes
 }
 
-// check checks a submission and returns what it does.
+// check checks a submission and returns its packets.
 func (s submission) check(maxCopy uint64) ([]op, error) {
 	c := checker{s: s, maxCopy: maxCopy}
 	for at := 0; at < len(s.cmd); {
@@ -74,7 +75,7 @@ func (c *checker) word(at int) uint64 { return uint64(binary.LittleEndian.Uint32
 
 func (c *checker) pair(at int) (lo, hi uint64) { return c.word(at) & 0xffff, c.word(at) >> 16 }
 
-// address takes the next patch location, which has to be on the address field
+// address consumes the next patch location, which must be on the address field
 // at of the packet at start.
 func (c *checker) address(start, at int) (*memory, uint64, bool, error) {
 	if c.patch == len(c.s.patches) {

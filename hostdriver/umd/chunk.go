@@ -2,25 +2,24 @@ package umd
 
 import "math/bits"
 
-// Sizes of the memory of command lists, in bytes. The first chunk of a list is
-// firstChunk, the next ones are larger up to chunkBytes, and each is what one
-// command needs if that is more. A deferred context keeps chunks that are not in
-// use, at most cachedBytes of them.
+// Sizes of command-list memory, in bytes. The first chunk of a list has
+// firstChunk bytes and later chunks grow up to chunkBytes, unless one command
+// needs more. A deferred context caches at most cachedBytes of unused chunks.
 const (
 	firstChunk   = 512
 	chunkBytes   = firstChunk << growthBits
-	growthBits   = 5 // from the first chunk to the largest
+	growthBits   = 5 // number of doublings from the first chunk to the largest
 	cachedBytes  = 64 << 20
-	maxListBytes = 1 << 30 // of the chunks of a list
+	maxListBytes = 1 << 30 // total size of the chunks of a list
 )
 
-// chunkClasses is how many sizes of chunks there are, up to maxListBytes.
+// chunkClasses is the number of chunk sizes up to maxListBytes.
 const chunkClasses = 4*21 + 1
 
-// chunkClass returns the least size of a chunk that has n bytes, and which of
-// the sizes it is. Sizes are four to a power of two, from firstChunk, so that of
-// a chunk for a large command less than a quarter is left over, and lists that
-// differ a little use the same chunks.
+// chunkClass returns the smallest chunk size of at least n bytes and its class.
+// There are four sizes per power of two, from firstChunk, so that less than a
+// quarter of a chunk for a large command is wasted and lists of similar size
+// use the same chunks.
 func chunkClass(n int) (size, class int) {
 	n = max(n, firstChunk) - 1
 	e := bits.Len(uint(n)) - 3
@@ -28,16 +27,16 @@ func chunkClass(n int) (size, class int) {
 	return q << e, 4*(e-6) + q - 8
 }
 
-// A chain is what a command list has beside the private memory of its handle:
-// chunks, each a slice of the commands in it.
+// A chain holds the chunks of a command list, each a slice of its commands.
 type chain struct {
 	chunks [][]byte
 }
 
-// newChunks returns room for the chunks of a list of some 27 KB.
+// newChunks returns a slice with capacity for the chunks of a list of about 27
+// KB.
 func newChunks() [][]byte { return make([][]byte, 0, 4) }
 
-// free gives the chunks back to m.
+// free frees the chunks.
 func (c *chain) free(m Memory) {
 	for i, p := range c.chunks {
 		m.Free(p[:cap(p)])
@@ -46,19 +45,19 @@ func (c *chain) free(m Memory) {
 	c.chunks = c.chunks[:0]
 }
 
-// A cache holds the chunks that a deferred context does not use. It belongs to
-// the context's thread. Of each size it has at most as many as the lists of the
-// context have ever held at a time: as many lists as that can be recorded again
-// without an allocation, up to cachedBytes.
+// A cache holds unused chunks of a deferred context. It must be used on the
+// context's thread. For each size it holds at most as many chunks as the
+// context's lists have ever used at a time, so that the same number of lists
+// can be recorded again without an allocation, up to cachedBytes.
 type cache struct {
 	memory Memory
 
 	free  [chunkClasses][][]byte // by size
-	bytes int                    // in free
+	bytes int                    // total size of free
 }
 
-// take returns a chunk of a size of chunkClass, with any contents, or nil if
-// there is no memory.
+// take returns a chunk of a size returned by chunkClass, or nil if there is no
+// memory. The content is undefined.
 func (c *cache) take(size, class int) []byte {
 	free := c.free[class]
 	last := len(free) - 1
@@ -73,7 +72,7 @@ func (c *cache) take(size, class int) []byte {
 	return p
 }
 
-// give takes chunks back. What is more than the cache may hold is freed.
+// give returns chunks to the cache. It frees those above the limits.
 func (c *cache) give(chunks [][]byte) {
 	for i, p := range chunks {
 		p = p[:cap(p)]

@@ -11,7 +11,7 @@ import (
 //	In      color: red, green, blue, alpha, converted to the view's format;
 //	        linear for an _SRGB view
 //	Effect  SET_STATE and FILL_2D for each slice of the view. Viewports and
-//	        scissors do not limit it
+//	        scissor rectangles do not apply
 //	Returns through SetErrorCb: EOutOfMemory, DDIDeviceRemoved
 func clearRenderTargetView(t *ddi.Thread, h umddi.HDevice, v umddi.HRenderTargetView, color [4]float32) {
 	d := deviceOf(h)

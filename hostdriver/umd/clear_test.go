@@ -12,7 +12,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// Colours whose 8-bit results are known, each channel within 1.
+// Colours with known 8-bit results, each channel within 1.
 func TestClearGolden(t *testing.T) {
 	for _, tt := range []struct {
 		f     dxgi.Format
@@ -37,7 +37,7 @@ func TestClearGolden(t *testing.T) {
 	}
 }
 
-// Conversions by hand from the specification.
+// Conversions computed by hand from the specification.
 func TestPattern(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	for _, tt := range []struct {
@@ -79,7 +79,7 @@ func TestHalf(t *testing.T) {
 		want uint16
 	}{
 		{0, 0}, {float32(math.Copysign(0, -1)), 0x8000}, {1, 0x3c00}, {-1.5, 0xbe00},
-		{1 + 1.999/1024, 0x3c01}, // towards zero
+		{1 + 1.999/1024, 0x3c01}, // toward zero
 		{65504, 0x7bff}, {65535, 0x7bff}, {1e9, 0x7bff}, {-1e9, 0xfbff},
 		{float32(math.Inf(1)), 0x7c00}, {float32(math.Inf(-1)), 0xfc00}, {float32(math.NaN()), 0x7e00},
 		{0x1p-14, 0x0400}, {0x1.ffcp-15, 0x03ff}, {0x1p-24, 1}, {0x1.8p-24, 1}, {0x1p-25, 0}, {-0x1p-24, 0x8001}, {1e-45, 0},
@@ -88,7 +88,7 @@ func TestHalf(t *testing.T) {
 	}
 }
 
-// Every half is the largest in magnitude that is not beyond the value.
+// Every half is the largest in magnitude that does not exceed the value.
 func TestHalfProperty(t *testing.T) {
 	value := func(h uint16) float64 {
 		m, e := float64(h&0x3ff), int(h>>10&0x1f)
@@ -109,7 +109,7 @@ func TestHalfProperty(t *testing.T) {
 	})
 }
 
-// A view clears exactly its slices and level.
+// Clearing a view changes exactly its slices and level.
 func TestClearSlices(t *testing.T) {
 	arg := mips(tex(4, 4, rgba, umddi.UsageDefault, umddi.BindRenderTarget), 5) // 3 levels
 	for _, tt := range []struct{ mip, first, n uint32 }{{0, 0, 5}, {0, 1, 3}, {1, 2, 1}, {2, 4, 1}} {
@@ -142,14 +142,14 @@ func TestViewRefuses(t *testing.T) {
 		ok   bool
 	}{
 		{"the last level and slice", umddi.CreateRenderTargetView{Resource: res, Format: rgba, MipSlice: 2, FirstArraySlice: 1, ArraySize: 1}, true},
-		{"a level too many", umddi.CreateRenderTargetView{Resource: res, Format: rgba, MipSlice: 3, ArraySize: 1}, false},
-		{"a slice too many", umddi.CreateRenderTargetView{Resource: res, Format: rgba, FirstArraySlice: 1, ArraySize: 2}, false},
-		{"a slice behind the end", umddi.CreateRenderTargetView{Resource: res, Format: rgba, FirstArraySlice: 1<<32 - 1, ArraySize: 2}, false},
+		{"one level too many", umddi.CreateRenderTargetView{Resource: res, Format: rgba, MipSlice: 3, ArraySize: 1}, false},
+		{"one slice too many", umddi.CreateRenderTargetView{Resource: res, Format: rgba, FirstArraySlice: 1, ArraySize: 2}, false},
+		{"a slice past the end", umddi.CreateRenderTargetView{Resource: res, Format: rgba, FirstArraySlice: 1<<32 - 1, ArraySize: 2}, false},
 		{"no slice", umddi.CreateRenderTargetView{Resource: res, Format: rgba}, false},
 		{"elements of another size", umddi.CreateRenderTargetView{Resource: res, Format: dxgi.R8UNorm, ArraySize: 1}, false},
 		{"no format", umddi.CreateRenderTargetView{Resource: res, ArraySize: 1}, false},
 		{"typeless", umddi.CreateRenderTargetView{Resource: res, Format: dxgi.R8G8B8A8Typeless, ArraySize: 1}, false},
-		{"16 bytes an element", umddi.CreateRenderTargetView{Resource: wide, Format: dxgi.R32G32B32A32Float, ArraySize: 1}, false},
+		{"16 bytes per element", umddi.CreateRenderTargetView{Resource: wide, Format: dxgi.R32G32B32A32Float, ArraySize: 1}, false},
 		{"a buffer", umddi.CreateRenderTargetView{Resource: r.create(buf(64, 0)), Format: dxgi.R8UNorm, ArraySize: 1}, false},
 	} {
 		v := umddi.HRenderTargetView{Object: garbage(privateBytes)}

@@ -7,8 +7,9 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
 )
 
-// renderable reports whether a format can be a render target: a fill has to have
-// elements of at most 8 bytes, and a colour a conversion.
+// renderable reports whether a format can be used for a render target: its
+// elements must have at most 8 bytes for a fill, and colours must be
+// convertible to it.
 func renderable(f dxgi.Info) bool {
 	switch f.Kind {
 	case dxgi.UNorm, dxgi.UNormSRGB, dxgi.SNorm, dxgi.UInt, dxgi.SInt, dxgi.Float:
@@ -17,8 +18,8 @@ func renderable(f dxgi.Info) bool {
 	return false
 }
 
-// pattern converts a colour, red, green, blue, alpha, to a renderable format and
-// returns 8 bytes of its elements.
+// pattern converts a colour (red, green, blue, alpha) to a renderable format
+// and returns 8 bytes of its elements.
 func pattern(f dxgi.Info, color [4]float32) uint64 {
 	element := uint64(0)
 	for i, component := range f.Order {
@@ -84,8 +85,8 @@ func srgb(c float64) float64 {
 	return 1.055*math.Pow(c, 1/2.4) - 0.055
 }
 
-// half converts to a 16-bit float, rounding towards zero: a finite value beyond
-// the range becomes the largest one, and infinities and NaN stay what they are.
+// half converts to a 16-bit float, rounding toward zero: a finite value out of
+// range becomes the largest finite one; infinities and NaN are preserved.
 func half(v float32) uint16 {
 	b := math.Float32bits(v)
 	sign := uint16(b >> 16 & 0x8000)

@@ -2,8 +2,8 @@ package umd
 
 import "github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 
-// A command of a list begins with a dword that says which it is and one with its
-// size in bytes, a multiple of commandAlign. Ids are two dwords, slot and
+// A command of a list starts with a dword for its opcode and a dword for its
+// size in bytes, a multiple of commandAlign. An ID is two dwords, slot and
 // generation.
 //
 //	copy       dst id, src id
@@ -19,7 +19,7 @@ import "github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 //	pad        nothing, and does nothing
 type opcode uint32
 
-// The commands. 0 is none.
+// The commands. 0 is not a command.
 const (
 	opCopy opcode = iota + 1
 	opRegion
@@ -31,11 +31,11 @@ const (
 	opPad
 )
 
-// Sizes of commands and alignments in a list, in bytes; of those with contents,
-// what is in front of them.
+// Sizes of commands and alignments in a list, in bytes. For commands with
+// contents, the size of the part before the contents.
 const (
 	commandAlign     = 8
-	contentAlign     = 16 // of discarded contents, in the memory of the chunk
+	contentAlign     = 16 // of discarded contents, in the chunk's memory
 	headerBytes      = 8
 	copyCommand      = 24
 	regionCommand    = 72
@@ -46,8 +46,8 @@ const (
 	discardCommand   = 32
 )
 
-// fixedBytes returns the least size of a command, which is that of all commands
-// without contents, and 0 for what is no command.
+// fixedBytes returns the minimum size of a command, which is the exact size of
+// a command without contents. It returns 0 for an invalid opcode.
 func (op opcode) fixedBytes() int {
 	switch op {
 	case opCopy:
@@ -70,7 +70,7 @@ func (op opcode) fixedBytes() int {
 	return 0
 }
 
-// putHeader begins a command of n bytes in p.
+// putHeader writes the header of a command of n bytes to p.
 func putHeader(p []byte, op opcode, n int) {
 	le.PutUint64(p, uint64(op)|uint64(n)<<32)
 }
@@ -82,8 +82,8 @@ func putWords(p []byte, words ...uint32) {
 	}
 }
 
-// nextCommand splits the first command off p. It is false for memory that does
-// not begin with one.
+// nextCommand splits the first command off p. ok is false if p does not start
+// with a valid command.
 func nextCommand(p []byte) (op opcode, cmd, rest []byte, ok bool) {
 	if len(p) < headerBytes {
 		return 0, nil, nil, false
@@ -96,10 +96,10 @@ func nextCommand(p []byte) (op opcode, cmd, rest []byte, ok bool) {
 	return op, p[:n], p[n:], true
 }
 
-// commandID returns the id at the start of p.
+// commandID returns the ID at the start of p.
 func commandID(p []byte) id { return idOf(le.Uint64(p)) }
 
-// putBox writes a box, or that there is none, to the 28 bytes of p.
+// putBox writes a box, or its absence, to the first 28 bytes of p.
 func putBox(p []byte, b *umddi.Box) {
 	if b == nil {
 		clear(p[:28])
@@ -108,7 +108,8 @@ func putBox(p []byte, b *umddi.Box) {
 	putWords(p, 1, b.Left, b.Top, b.Front, b.Right, b.Bottom, b.Back)
 }
 
-// boxAt returns what putBox wrote, in b.
+// boxAt decodes a box written by putBox into b. It returns nil if there is
+// none.
 func boxAt(p []byte, b *umddi.Box) *umddi.Box {
 	if le.Uint32(p) == 0 {
 		return nil

@@ -7,19 +7,19 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// A context is what the immediate context and the deferred ones have in common.
-// It belongs to the context's thread.
+// A context is the common part of the immediate context and deferred contexts.
+// It must be used on the context's thread.
 type context struct {
 	dev      *device
-	deferred bool // object handles are local ones
+	deferred bool // object handles are local handles
 	core     umddi.HRTCoreLayer
-	um       *umddi.CoreLayerCallbacks // the runtime's; it may change the fields
+	um       *umddi.CoreLayerCallbacks // owned by the runtime, which may change the fields
 
 	state state
-	bound bool // the state may differ from that of creation
+	bound bool // the state may differ from the initial state
 }
 
-// contextOf returns the context behind a handle, with the state about to change.
+// contextOf returns the context of a handle and marks its state as changed.
 func contextOf(h umddi.HDevice) *context {
 	var c *context
 	if d, ok := h.Driver.(*device); ok {
@@ -31,7 +31,7 @@ func contextOf(h umddi.HDevice) *context {
 	return c
 }
 
-// clearState puts the state of creation in place.
+// clearState resets the state to its initial value.
 func (c *context) clearState() {
 	if !c.bound {
 		return
@@ -40,8 +40,8 @@ func (c *context) clearState() {
 	c.bound = false
 }
 
-// contextID returns the id in a handle of the context for an object of a table. It is
-// zero if the handle is none of them.
+// contextID returns the ID in a handle of the context for an object of a table,
+// or the zero ID for any other handle.
 func contextID[T any](c *context, objects *table[T], o *ddi.Object) id {
 	if c.deferred {
 		return idIn(o, objects.tag|tagLocal)
@@ -49,9 +49,9 @@ func contextID[T any](c *context, objects *table[T], o *ddi.Object) id {
 	return objects.id(o)
 }
 
-// report tells the runtime of a failure. A result that the running function may
-// not report, legal has those beside DDIDeviceRemoved, becomes DDIDeviceRemoved:
-// the device cannot go on as if nothing had happened.
+// report reports a failure to the runtime. The running function may report
+// DDIDeviceRemoved and the results in legal. Any other failure becomes
+// DDIDeviceRemoved, since the device cannot continue.
 func (c *context) report(t *ddi.Thread, hr ddi.HRESULT, legal ...ddi.HRESULT) {
 	if !hr.Failed() {
 		return

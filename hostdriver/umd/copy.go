@@ -9,9 +9,9 @@ import (
 // resourceCopy copies all subresources of src to dst.
 //
 //	DDI     PFND3D10DDI_RESOURCECOPY, d3d10umddi.h
-//	Effect  COPY packets over the whole allocations, as resources of one size
-//	        have one layout. Resources of different sizes, and a resource and
-//	        itself, do nothing
+//	Effect  COPY packets over the entire allocations, since resources of one
+//	        size have one layout. If the sizes differ, or dst is src, nothing
+//	        is done
 //	Returns through SetErrorCb: EOutOfMemory, DDIDeviceRemoved
 func resourceCopy(t *ddi.Thread, h umddi.HDevice, dst, src umddi.HResource) {
 	d := deviceOf(h)
@@ -30,22 +30,22 @@ func (d *device) copyResource(t *ddi.Thread, to, from *resource) ddi.HRESULT {
 	return d.recordCopy(t, to.alloc(), 0, from.alloc(), 0, to.bytes)
 }
 
-// A regionCopy is what is copied where by ResourceCopyRegion.
+// A regionCopy holds the arguments of ResourceCopyRegion.
 type regionCopy struct {
 	dstSub, x, y, z uint32
 	srcSub          uint32
-	box             *umddi.Box // nil is all
+	box             *umddi.Box // nil: the entire subresource
 }
 
-// resourceCopyRegion copies a part of a subresource to another, or elsewhere in
-// it where the two parts do not overlap.
+// resourceCopyRegion copies a region of a subresource to another subresource,
+// or to a region of the same one that does not overlap.
 //
 //	DDI     PFND3D10DDI_RESOURCECOPYREGION, d3d10umddi.h
-//	In      (x, y): where it goes, in elements; z: 0; box: the part of the
-//	        source, nil is all
-//	Effect  SET_STATE twice and COPY_2D; of buffers, COPY packets. Parts that
-//	        do not lie in their subresource, elements of different size, and a
-//	        buffer with a texture do nothing
+//	In      (x, y): destination, in elements; z: 0; box: the region of the
+//	        source, nil for all of it
+//	Effect  SET_STATE twice and COPY_2D; for buffers, COPY packets. Nothing is
+//	        done if a region is not contained in its subresource, the element
+//	        sizes differ, or only one resource is a buffer
 //	Returns through SetErrorCb: EOutOfMemory, DDIDeviceRemoved
 func resourceCopyRegion(t *ddi.Thread, h umddi.HDevice, dst umddi.HResource, dstSub, x, y, z uint32, src umddi.HResource, srcSub uint32, box *umddi.Box) {
 	d := deviceOf(h)

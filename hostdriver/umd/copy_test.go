@@ -11,7 +11,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// filled makes a resource whose subresources hold seq(first+i).
+// filled creates a resource whose subresource i holds seq(first+i).
 func (r *rig) filled(arg *umddi.CreateResource, first int) umddi.HResource {
 	res := r.create(arg)
 	for i := range arg.MipLevels * arg.ArraySize {
@@ -27,12 +27,12 @@ func TestResourceCopy(t *testing.T) {
 		name string
 		arg  *umddi.CreateResource
 		bits uint32 // LengthBits
-		ops  int    // packets of the copy
+		ops  int    // number of packets
 	}{
 		{"texture", tex(5, 3, rgba, def, 0), 24, 1},
 		{"levels and slices", mips(tex(9, 7, dxgi.R16G16B16A16Float, def, 0), 3), 24, 1},
 		{"buffer", buf(1000, def), 24, 1},
-		{"as long as a packet may be", buf(256, def), 9, 1},
+		{"the maximum length of a packet", buf(256, def), 9, 1},
 		{"one byte longer", buf(257, def), 9, 2},
 		{"in many pieces", buf(10000, def), 9, 40},
 	} {
@@ -73,8 +73,8 @@ func TestResourceCopyIgnores(t *testing.T) {
 	assert.NotContains(t, r.log, "Render")
 }
 
-// The boxes of a 4 x 4 texture whose element (x, y) is 10*y + x, copied over
-// zeros; the results are written out.
+// Boxes of a 4 x 4 texture whose element (x, y) is 10*y + x, copied over zeros.
+// The results are written out.
 func TestCopyRegion(t *testing.T) {
 	arg := tex(4, 4, dxgi.R8UNorm, umddi.UsageDefault, 0)
 	source := []byte{0, 1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23, 30, 31, 32, 33}
@@ -94,9 +94,9 @@ func TestCopyRegion(t *testing.T) {
 		{"beyond the bottom", 0, 3, box(0, 0, 1, 2), make([]byte, 16)},
 		{"far outside", 1<<32 - 1, 0, box(0, 0, 1, 1), make([]byte, 16)},
 		{"an empty box", 0, 0, box(2, 2, 2, 4), make([]byte, 16)},
-		{"a box that is inside out", 0, 0, box(3, 3, 1, 4), make([]byte, 16)},
+		{"an inverted box", 0, 0, box(3, 3, 1, 4), make([]byte, 16)},
 		{"a box beyond the source", 0, 0, box(0, 0, 5, 1), make([]byte, 16)},
-		{"a box in front of the source", 0, 0, &umddi.Box{Right: 4, Bottom: 4, Front: 1, Back: 2}, make([]byte, 16)},
+		{"a box before the source", 0, 0, &umddi.Box{Right: 4, Bottom: 4, Front: 1, Back: 2}, make([]byte, 16)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t)
@@ -117,7 +117,7 @@ func TestCopyRegionSubresources(t *testing.T) {
 	r.f.ResourceCopyRegion(r.th, r.h, dst, 5, 0, 0, 0, src, 1, nil) // 4 x 4 to level 1 of slice 1
 	r.f.ResourceCopyRegion(r.th, r.h, src, 4, 0, 4, 0, src, 0, box(0, 0, 8, 4))
 	assert.Equal(t, r.read(src, arg, 1), r.read(dst, arg, 5))
-	assert.Equal(t, seq(104, 256), r.read(dst, arg, 4), "its neighbours are as they were")
+	assert.Equal(t, seq(104, 256), r.read(dst, arg, 4), "its neighbours are unchanged")
 	assert.Equal(t, seq(106, 16), r.read(dst, arg, 6))
 	assert.Equal(t, append(seq(5, 256)[:128:128], seq(1, 256)[:128]...), r.read(src, arg, 4), "within one resource")
 	assert.Empty(t, r.errs)
@@ -159,12 +159,12 @@ func TestCopyRegionBuffers(t *testing.T) {
 	copy(want[7:], seq(0, 1000)[13:900])
 	assert.True(t, bytes.Equal(want, r.read(dst, arg, 0)))
 
-	r.f.ResourceCopyRegion(r.th, r.h, dst, 0, 101, 0, 0, src, 0, box(0, 0, 900, 1)) // a byte beyond the end
+	r.f.ResourceCopyRegion(r.th, r.h, dst, 0, 101, 0, 0, src, 0, box(0, 0, 900, 1)) // one byte past the end
 	r.f.ResourceCopyRegion(r.th, r.h, dst, 0, 0, 1, 0, src, 0, box(0, 0, 1, 1))
 	r.f.ResourceCopyRegion(r.th, r.h, dst, 0, 0, 0, 1, src, 0, box(0, 0, 1, 1))
 	r.f.ResourceCopyRegion(r.th, r.h, dst, 0, 0, 0, 0, texture, 0, nil)
 	r.f.ResourceCopyRegion(r.th, r.h, texture, 0, 0, 0, 0, src, 0, box(0, 0, 4, 1))
-	assert.True(t, bytes.Equal(want, r.read(dst, arg, 0)), "these are dropped")
+	assert.True(t, bytes.Equal(want, r.read(dst, arg, 0)), "these are ignored")
 	assert.Empty(t, r.errs)
 
 	r.f.ResourceCopyRegion(r.th, r.h, dst, 1, 0, 0, 0, src, 0, nil)
@@ -178,13 +178,13 @@ func TestUpdate(t *testing.T) {
 	res := r.filled(arg, 1)
 	data := seq(200, 1000)
 	r.f.ResourceUpdateSubresourceUP(r.th, r.h, res, 5, box(1, 2, 3, 4), data, 100, 0)
-	clear(data) // copied before the call returned
+	clear(data) // the data was copied before the call returned
 	want := seq(6, 64)
 	copy(want[2*16+4:], seq(200, 1000)[:8])
 	copy(want[3*16+4:], seq(200, 1000)[100:108])
 	assert.Equal(t, want, r.read(res, arg, 5))
 	for i, n := range []int{256, 64, 16, 4, 256} {
-		assert.Equal(t, seq(1+i, n), r.read(res, arg, uint32(i)), "the others are as they were")
+		assert.Equal(t, seq(1+i, n), r.read(res, arg, uint32(i)), "the others are unchanged")
 	}
 	r.update(res, arg, 0, box(0, 0, 9, 1), seq(0, 36))
 	r.update(res, arg, 0, box(2, 2, 2, 2), nil)
@@ -198,7 +198,7 @@ func TestUpdate(t *testing.T) {
 	assert.Equal(t, []ddi.HRESULT{removed, removed, removed}, r.errors(), "no such subresource, data too short")
 }
 
-// More data than an upload allocation holds, and than all of them hold.
+// More data than one upload allocation holds, and more than all of them hold.
 func TestBigUpdates(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -221,7 +221,7 @@ func TestBigUpdates(t *testing.T) {
 	}
 }
 
-// An update after a flush does not wait for the one before.
+// An update after a flush does not wait for the previous one.
 func TestUpdateDoesNotWait(t *testing.T) {
 	r := newRig(t)
 	arg := buf(64, umddi.UsageDefault)
@@ -234,8 +234,8 @@ func TestUpdateDoesNotWait(t *testing.T) {
 	assert.Equal(t, seq(2, 64), r.read(b, arg, 0))
 }
 
-// Updates stay in order with what is around them, and upload memory that the
-// GPU has still to read is not written again.
+// Updates stay in order with other commands, and upload memory that the GPU
+// still has to read is not overwritten.
 func TestUpdatesInOrder(t *testing.T) {
 	r := newRig(t)
 	arg := buf(uploadBytes/3, umddi.UsageDefault)

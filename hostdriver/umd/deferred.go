@@ -5,32 +5,32 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// A deferred is a deferred context. All of it belongs to the context's thread,
-// which CreateCommandList and RecycleCreateDeferredContext run on as well. It
-// shares no cache line with another, as two of them record at the same time.
+// A deferred is a deferred context. It must be used only on the context's
+// thread, which also runs CreateCommandList and RecycleCreateDeferredContext.
+// Deferred contexts share no cache line, since they may record concurrently.
 type deferred struct {
 	_ [cacheLine]byte
 	recording
 	context
-	funcs  *umddi.DeviceFuncs // the table that was filled
-	epoch  uint32             // counts the lists with maps that were executed
-	opened []*ddi.Object      // command lists that are open, by the slot in the local handle
+	funcs  *umddi.DeviceFuncs // the table that was filled in
+	epoch  uint32             // number of executed lists with maps
+	opened []*ddi.Object      // open command lists, by the slot in the local handle
 	phase  phase
 	_      [cacheLine]byte
 }
 
-// A phase is what a deferred context may be used for.
+// A phase determines which functions a deferred context accepts.
 type phase uint8
 
 const (
 	recordingPhase phase = iota
-	closedPhase          // a list has been made of it, or it was abandoned
+	closedPhase          // its list was created or abandoned
 )
 
-// deferredOf returns the context behind a handle.
+// deferredOf returns the deferred context of a handle.
 func deferredOf(h umddi.HDevice) *deferred { return h.Driver.(*deferred) }
 
-// addListFuncs adds what drivers with command lists have to a device's table.
+// addListFuncs adds the command-list functions to a device's table.
 func addListFuncs(f *umddi.DeviceFuncs) {
 	f.CalcPrivateCommandListSize = calcPrivateCommandListSize
 	f.CreateCommandList = createCommandList
@@ -45,7 +45,7 @@ func addListFuncs(f *umddi.DeviceFuncs) {
 	f.CalcDeferredContextHandleSize = calcDeferredContextHandleSize
 }
 
-// deferredFuncs returns the table of a deferred context. What it may not have is
+// deferredFuncs returns the table of a deferred context. Excluded functions are
 // nil.
 //
 //	Source  learn.microsoft.com, "Excluding DDI Functions for Deferred Contexts"
@@ -97,13 +97,13 @@ func deferredFuncs() umddi.DeviceFuncs {
 	}
 }
 
-// calcPrivateDeferredContextSize returns 0: the context is behind the handle.
+// calcPrivateDeferredContextSize returns 0: the driver allocates the context.
 func calcPrivateDeferredContextSize(*ddi.Thread, umddi.HDevice, uint32) int { return 0 }
 
-// createDeferredContext makes a deferred context.
+// createDeferredContext creates a deferred context.
 //
 //	DDI     PFND3D11DDI_CREATEDEFERREDCONTEXT, d3d10umddi.h
-//	Caller  any thread, which is the context's from then on
+//	Caller  any thread; it becomes the context's thread
 //	Out     Context.Driver, ContextFuncs
 //	Returns through SetErrorCb of the device: EOutOfMemory; nothing is kept
 func createDeferredContext(t *ddi.Thread, h umddi.HDevice, arg *umddi.CreateDeferredContext) {
@@ -112,7 +112,7 @@ func createDeferredContext(t *ddi.Thread, h umddi.HDevice, arg *umddi.CreateDefe
 }
 
 func (d *device) newDeferred(arg *umddi.CreateDeferredContext) ddi.HRESULT {
-	// The size of whole cache lines, which are the context's alone.
+	// The size is a multiple of the cache line, so that contexts share no line.
 	head := d.memory.Alloc(listBytes)
 	if head == nil {
 		return ddi.EOutOfMemory
@@ -125,15 +125,14 @@ func (d *device) newDeferred(arg *umddi.CreateDeferredContext) ddi.HRESULT {
 	return ddi.OK
 }
 
-// fill fills the context's table.
+// fill fills in the context's table.
 func (c *deferred) fill(f *umddi.DeviceFuncs) {
 	*f = deferredFuncs()
 	c.funcs = f
 }
 
-// recycleCreateDeferredContext makes a context new again after a list was made
-// of it, or it was abandoned. The table is filled once more if it is another, or
-// has been emptied.
+// recycleCreateDeferredContext resets a context after its list was created or
+// abandoned. It fills in the table again if the runtime replaced or cleared it.
 //
 //	DDI     PFND3D11DDI_RECYCLECREATEDEFERREDCONTEXT, d3d10umddi.h
 //	Caller  the deferred context's thread
@@ -165,20 +164,20 @@ func recycleCreateDeferredContext(_ *ddi.Thread, h umddi.HDevice, arg *umddi.Cre
 	return ddi.OK
 }
 
-// abandonCommandList drops what is recorded. The context can then be unbound,
-// its handles closed, and it be recycled or destroyed.
+// abandonCommandList drops the recording. The runtime may then unbind
+// everything, close the handles, and recycle or destroy the context.
 //
 //	DDI     PFND3D11DDI_ABANDONCOMMANDLIST, d3d10umddi.h
 //	Caller  the deferred context's thread
-//	Effect  the chunks go to the context's cache
+//	Effect  the chunks are returned to the context's cache
 func abandonCommandList(_ *ddi.Thread, h umddi.HDevice) {
 	c := deferredOf(h)
 	c.abandon()
 	c.phase = closedPhase
 }
 
-// destroyDeferredContext ends a deferred context: DestroyDevice of its table.
-// The lists that were made of it stay.
+// destroyDeferredContext destroys a deferred context: DestroyDevice of its
+// table. Lists created from it remain valid.
 func destroyDeferredContext(_ *ddi.Thread, h umddi.HDevice) {
 	c := deferredOf(h)
 	h.Driver = nil

@@ -21,7 +21,7 @@ type recorder struct {
 	errs    []ddi.HRESULT // reported to the context's core layer
 	calls   []string      // callbacks of the context's core layer, by name
 	open    []opened
-	spare   []*ddi.Object        // memory of local handles that were closed
+	spare   []*ddi.Object        // memory of closed local handles
 	retired []umddi.HCommandList // RecycleDestroyCommandList was called
 	cached  []umddi.HCommandList // RecycleCommandList was called
 }
@@ -32,7 +32,7 @@ type opened struct {
 	close     func()
 }
 
-// recorder makes a deferred context that has to succeed.
+// recorder creates a deferred context, which must succeed.
 func (r *rig) recorder() *recorder {
 	r.Helper()
 	c := r.tryRecorder()
@@ -65,14 +65,14 @@ func (r *rig) tryRecorder() *recorder {
 // driver returns the driver's object.
 func (c *recorder) driver() *deferred { return c.h.Driver.(*deferred) }
 
-// errors returns what was reported since the last call, to either core layer.
+// errors returns the errors reported to either core layer since the last call.
 func (c *recorder) errors() []ddi.HRESULT {
 	es := slices.Concat(c.rig.errs, c.errs)
 	c.rig.errs, c.errs = nil, nil
 	return es
 }
 
-// find returns the local handle that is open for ic, or nil.
+// find returns the open local handle for ic, or nil.
 func (c *recorder) find(ic *ddi.Object) *ddi.Object {
 	for _, o := range c.open {
 		if o.ic == ic {
@@ -82,8 +82,8 @@ func (c *recorder) find(ic *ddi.Object) *ddi.Object {
 	return nil
 }
 
-// local returns private memory for the local handle of ic, with what is left in
-// it of the handle before.
+// local returns private memory for the local handle of ic, with leftovers of an
+// earlier handle.
 func (c *recorder) local(typ umddi.HandleType, ic *ddi.Object) *ddi.Object {
 	if n := len(c.spare); n > 0 {
 		o := c.spare[n-1]
@@ -134,7 +134,7 @@ func (c *recorder) list(ic umddi.HCommandList) umddi.HCommandList {
 	return l
 }
 
-// finish is FinishCommandList. Without a list it returns the error.
+// finish is FinishCommandList. If there is no list it returns the error.
 func (c *recorder) finish() (umddi.HCommandList, ddi.HRESULT) {
 	for _, l := range c.retired {
 		c.f.RecycleCommandList(c.th, c.h, l)
@@ -145,7 +145,7 @@ func (c *recorder) finish() (umddi.HCommandList, ddi.HRESULT) {
 		c.abandon()
 		return umddi.HCommandList{}, hr
 	}
-	return l, c.reborn()
+	return l, c.recycle()
 }
 
 func (c *recorder) makeList() (umddi.HCommandList, ddi.HRESULT) {
@@ -169,8 +169,8 @@ func (c *recorder) makeList() (umddi.HCommandList, ddi.HRESULT) {
 	return l, ddi.OK
 }
 
-// reborn closes what is open, the last first, and makes the context new.
-func (c *recorder) reborn() ddi.HRESULT {
+// recycle closes open handles in reverse order and recycles the context.
+func (c *recorder) recycle() ddi.HRESULT {
 	for _, o := range slices.Backward(c.open) {
 		o.close()
 		c.spare = append(c.spare, o.local)
@@ -179,13 +179,13 @@ func (c *recorder) reborn() ddi.HRESULT {
 	return c.rig.f.RecycleCreateDeferredContext(c.th, c.rig.h, &c.arg)
 }
 
-// abandon drops the recording and makes the context new.
+// abandon drops the recording and recycles the context.
 func (c *recorder) abandon() {
 	c.f.AbandonCommandList(c.th, c.h)
-	require.Equal(c.rig, ddi.OK, c.reborn())
+	require.Equal(c.rig, ddi.OK, c.recycle())
 }
 
-// done finishes a list that has to succeed.
+// done finishes a list, which must succeed.
 func (c *recorder) done() umddi.HCommandList {
 	c.Helper()
 	l, hr := c.finish()
@@ -194,13 +194,13 @@ func (c *recorder) done() umddi.HCommandList {
 	return l
 }
 
-// release is the last release of a list while its context is alive.
+// release is the last release of a list while its context exists.
 func (c *recorder) release(l umddi.HCommandList) {
 	c.rig.f.RecycleDestroyCommandList(c.th, c.rig.h, l)
 	c.retired = append(c.retired, l)
 }
 
-// destroy ends the context and the lists that are not in use any more.
+// destroy destroys the context and the lists that are no longer in use.
 func (c *recorder) destroy() {
 	c.abandon()
 	c.f.DestroyDevice(c.th, c.h)
@@ -235,12 +235,12 @@ func (c *recorder) execute(l umddi.HCommandList) {
 // execute executes a list on the immediate context.
 func (r *rig) execute(l umddi.HCommandList) { r.f.CommandListExecute(r.th, r.h, l) }
 
-// heapOf is a Memory that knows what it gave, and fails when asked to.
+// heapOf is a Memory that tracks its allocations and can fail on request.
 type heapOf struct {
 	t      tb
-	failAt int // which Alloc from now on fails, counted from 1; 0 is none
+	failAt int // Alloc call to fail, counted from 1 from now on; 0: none
 	failed bool
-	allocs int // calls
+	allocs int // number of calls
 	out    map[*byte]int
 }
 

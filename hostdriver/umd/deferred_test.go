@@ -10,8 +10,8 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// "Excluding DDI Functions for Deferred Contexts", and those that only a device
-// has.
+// "Excluding DDI Functions for Deferred Contexts", and functions that only a
+// device has.
 func TestDeferredTable(t *testing.T) {
 	r := newRig(t)
 	c := r.recorder()
@@ -38,7 +38,7 @@ func TestHandleSizes(t *testing.T) {
 	assert.Zero(t, r.f.CalcDeferredContextHandleSize(r.th, r.h, 3, nil), "a depth-stencil view")
 }
 
-// The runtime may give a context other tables and callbacks each time it is
+// The runtime may replace a context's tables and callbacks each time it is
 // recycled.
 func TestRecycledContext(t *testing.T) {
 	r, m := newListRig(t)
@@ -57,26 +57,26 @@ func TestRecycledContext(t *testing.T) {
 	}
 	other := umddi.DeviceFuncs{}
 	c.arg.RTCoreLayer.Runtime, c.arg.ContextFuncs, c.arg.UMCallbacks = "another", &other, &um
-	require.Equal(t, ddi.OK, c.reborn())
-	assert.Zero(t, c.driver().state.topology, "the state of creation")
+	require.Equal(t, ddi.OK, c.recycle())
+	assert.Zero(t, c.driver().state.topology, "the initial state")
 	c.f = other
 	c.f.ResourceCopy(c.th, c.h, a, a) // handles of the device
 	assert.Equal(t, []ddi.HRESULT{ddi.DDIDeviceRemoved, ddi.DDIDeviceRemoved}, c.errors())
 
 	other = umddi.DeviceFuncs{}
 	c.f.AbandonCommandList(c.th, c.h)
-	require.Equal(t, ddi.OK, c.reborn())
-	assert.NotNil(t, other.ResourceCopy, "a table that was emptied is filled")
+	require.Equal(t, ddi.OK, c.recycle())
+	assert.NotNil(t, other.ResourceCopy, "a cleared table is filled in again")
 
 	c.f.AbandonCommandList(c.th, c.h)
 	c.f.DestroyDevice(c.th, c.h)
 	assert.Nil(t, c.h.Driver)
 	assert.Empty(t, m.out)
-	require.Equal(t, ddi.OK, c.reborn(), "a handle without a context gets one")
+	require.Equal(t, ddi.OK, c.recycle(), "a handle without a context gets one")
 	assert.Len(t, m.out, 1)
 	c.f.DestroyDevice(c.th, c.h)
 	m.failAt = 1
-	require.Equal(t, ddi.EOutOfMemory, c.reborn())
+	require.Equal(t, ddi.EOutOfMemory, c.recycle())
 	assert.Nil(t, c.h.Driver)
 	assert.Empty(t, c.errors(), "it returns its error")
 
@@ -97,7 +97,7 @@ func TestCreateDeferredContextWithoutMemory(t *testing.T) {
 	assert.Empty(t, m.out)
 }
 
-// Between its list and its recycling a context records nothing.
+// A context records nothing between its list and its recycling.
 func TestClosedContext(t *testing.T) {
 	r, _ := newListRig(t)
 	a := r.filledBuffer(umddi.UsageDefault, 1)
@@ -115,13 +115,13 @@ func TestClosedContext(t *testing.T) {
 		assert.Equal(t, []ddi.HRESULT{ddi.DDIDeviceRemoved}, c.errors(), name)
 		_, hr := c.makeList()
 		assert.Equal(t, ddi.DDIDeviceRemoved, hr, "%s: no other list", name)
-		require.Equal(t, ddi.OK, c.reborn())
+		require.Equal(t, ddi.OK, c.recycle())
 		c.copy(a, a)
 		assert.Empty(t, c.errors(), name)
 	}
 }
 
-// A context takes handles that are open on it, and no others.
+// A context accepts only handles that are open on it.
 func TestLocalHandles(t *testing.T) {
 	removed := []ddi.HRESULT{ddi.DDIDeviceRemoved}
 	r, _ := newListRig(t)
@@ -187,14 +187,14 @@ func TestLocalHandles(t *testing.T) {
 		},
 	} {
 		open(garbage(localBytes))
-		assert.Empty(t, c.errs, "%s: not to the context's core layer", name)
+		assert.Empty(t, c.errs, "%s: nothing to the context's core layer", name)
 		assert.Equal(t, removed, r.errors(), name)
 	}
 	c.f.CreateResource(c.th, c.h, nil, umddi.HResource{Object: garbage(localBytes - 1)}, umddi.HRTResource{Runtime: res})
 	assert.Equal(t, removed, c.errors(), "too little private memory")
 }
 
-// A local handle is no handle of the device's.
+// A local handle is invalid on the device.
 func TestLocalHandleOnTheDevice(t *testing.T) {
 	r, _ := newListRig(t)
 	a := r.filledBuffer(umddi.UsageDefault, 1)
@@ -203,7 +203,7 @@ func TestLocalHandleOnTheDevice(t *testing.T) {
 	assert.Equal(t, []ddi.HRESULT{ddi.DDIDeviceRemoved}, c.errors())
 }
 
-// Each context has its own state, which begins as that of creation.
+// Each context has its own state, initially the default.
 func TestDeferredState(t *testing.T) {
 	r, _ := newListRig(t)
 	a := r.filledBuffer(umddi.UsageDefault, 1)

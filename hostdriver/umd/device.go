@@ -8,22 +8,22 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// A device is what stands behind a device handle, and its immediate context.
+// A device is the object of a device handle and includes the immediate context.
 type device struct {
 	adapter *adapter
 	memory  Memory
 	rt      umddi.HRTDevice
-	kt      *umddi.DeviceCallbacks   // the runtime's; it may change the fields
+	kt      *umddi.DeviceCallbacks   // owned by the runtime, which may change the fields
 	dxgi    *umddi.DXGIBaseCallbacks // likewise
 
 	resources table[resource]
 	views     table[view]
 	queries   table[query]
-	chains    table[chain] // of the command lists that have one
+	chains    table[chain] // chains of command lists
 
-	// Deferred contexts read what is above on their threads. The immediate
-	// context's thread owns what is below; apart, so that what it writes costs
-	// them nothing.
+	// Deferred contexts read the fields above on their threads. The fields
+	// below are for the immediate context's thread; padding keeps its writes
+	// off the shared cache lines.
 	_ [cacheLine]byte
 	context
 	predicate  predicate
@@ -34,18 +34,18 @@ type device struct {
 	presentArg umddi.PresentCB
 
 	mu      sync.Mutex     // guards retired
-	retired []ddi.KMHandle // to give back after the next submission
+	retired []ddi.KMHandle // to free after the next submission
 }
 
-// cacheLine is what processors share memory by, in bytes.
+// cacheLine is the size of a CPU cache line, in bytes.
 const cacheLine = 64
 
-// createDevice makes a device with one context on node 0.
+// createDevice creates a device with one context on node 0.
 //
 //	DDI     PFND3D10DDI_CREATEDEVICE, d3d10umddi.h
 //	Out     Device.Driver, DeviceFuncs, DXGIFuncs
-//	Returns OK; DXGIUnsupported for another interface version; what
-//	        CreateContextCb returned. On failure nothing is kept
+//	Returns OK; DXGIUnsupported for another interface version; the result of
+//	        CreateContextCb. On failure nothing is kept
 func createDevice(t *ddi.Thread, h umddi.HAdapter, arg *umddi.CreateDevice) ddi.HRESULT {
 	if arg.Interface != umddi.Interface {
 		return ddi.DXGIUnsupported
@@ -71,7 +71,7 @@ func createDevice(t *ddi.Thread, h umddi.HAdapter, arg *umddi.CreateDevice) ddi.
 	return ddi.OK
 }
 
-// deviceFuncs returns the functions of a device, but those of command lists.
+// deviceFuncs returns the functions of a device without command lists.
 func deviceFuncs() umddi.DeviceFuncs {
 	return umddi.DeviceFuncs{
 		CalcPrivateResourceSize: calcPrivateResourceSize,
@@ -136,17 +136,17 @@ func first(hr, next ddi.HRESULT) ddi.HRESULT {
 	return next
 }
 
-// flush submits what is recorded.
+// flush submits the recorded work.
 //
 //	DDI     PFND3D10DDI_FLUSH, d3d10umddi.h
-//	Effect  RenderCb if anything is recorded; DeallocateCb for what was
-//	        destroyed, also if nothing is
+//	Effect  RenderCb if anything is recorded; DeallocateCb for destroyed
+//	        allocations, in any case
 func flush(t *ddi.Thread, h umddi.HDevice) {
 	d := deviceOf(h)
 	d.report(t, d.submit(t))
 }
 
-// checkFormatSupport answers for every format that has a layout.
+// checkFormatSupport supports every format that has a layout.
 func checkFormatSupport(_ *ddi.Thread, _ umddi.HDevice, f dxgi.Format) uint32 {
 	info, ok := f.Info()
 	switch {
@@ -158,7 +158,8 @@ func checkFormatSupport(_ *ddi.Thread, _ umddi.HDevice, f dxgi.Format) uint32 {
 	return umddi.FormatTexture2D | umddi.FormatCopy
 }
 
-// checkMultisampleQualityLevels knows one sample an element, in one quality.
+// checkMultisampleQualityLevels supports one sample per element with one
+// quality level.
 func checkMultisampleQualityLevels(_ *ddi.Thread, _ umddi.HDevice, f dxgi.Format, count uint32) uint32 {
 	if _, ok := f.Info(); !ok || count != 1 {
 		return 0
@@ -166,11 +167,11 @@ func checkMultisampleQualityLevels(_ *ddi.Thread, _ umddi.HDevice, f dxgi.Format
 	return 1
 }
 
-// relocateDeviceFuncs has nothing to do, as the driver does not keep the table.
+// relocateDeviceFuncs does nothing, since the driver does not keep the table.
 func relocateDeviceFuncs(*ddi.Thread, umddi.HDevice, *umddi.DeviceFuncs) {}
 
-// destroyDevice frees all that the device still has. What is recorded and not
-// submitted is dropped.
+// destroyDevice frees all remaining objects of the device. Recorded work that
+// was not submitted is dropped.
 func destroyDevice(t *ddi.Thread, h umddi.HDevice) {
 	d := deviceOf(h)
 	h.Driver = nil

@@ -7,18 +7,18 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// commandListExecute carries out the commands of a list as calls of the
-// immediate context, and puts that in the state of its creation.
+// commandListExecute executes the commands of a list like calls of the
+// immediate context and then resets the state of the immediate context.
 //
 //	DDI     PFND3D11DDI_COMMANDLISTEXECUTE, d3d10umddi.h
 //	Caller  the immediate context's thread
-//	Effect  what the functions of the commands have. The predicate of the
-//	        context does not count for the list. Nothing of the list is used any
-//	        more: what the GPU has still to do stands in the command buffer
-//	Returns through SetErrorCb: EOutOfMemory, with which commands that there was
-//	        no memory for are left out; DDIDeviceRemoved, also for a handle that
-//	        is not one of an executable list, and for a list with an object that
-//	        has been destroyed or a resource that is mapped
+//	Effect  those of the commands. The context's predicate does not apply to
+//	        the list. Nothing of the list is used afterwards: all work is in
+//	        the command buffer
+//	Returns through SetErrorCb: EOutOfMemory, if commands were skipped for lack
+//	        of memory; DDIDeviceRemoved, also for a handle that is not an
+//	        executable list, or if an object in the list was destroyed or a
+//	        resource is mapped
 func commandListExecute(t *ddi.Thread, h umddi.HDevice, list umddi.HCommandList) {
 	d := deviceOf(h)
 	d.predicate = predicate{}
@@ -45,8 +45,8 @@ func (d *device) executeList(t *ddi.Thread, o *ddi.Object) ddi.HRESULT {
 	return result
 }
 
-// execute carries out commands. Without memory for one it goes on with the next;
-// any other failure ends it.
+// execute executes commands. It skips a command for which there is no memory
+// and stops at any other failure.
 func (d *device) execute(t *ddi.Thread, commands []byte) ddi.HRESULT {
 	result := ddi.OK
 	for len(commands) > 0 {
@@ -70,7 +70,7 @@ func (d *device) execute(t *ddi.Thread, commands []byte) ddi.HRESULT {
 	return result
 }
 
-// perform carries out one command other than a copy.
+// perform executes one command other than a copy.
 func (d *device) perform(t *ddi.Thread, op opcode, p []byte) ddi.HRESULT {
 	if op == opPad {
 		return ddi.OK
@@ -116,8 +116,8 @@ func (d *device) performUpdate(t *ddi.Thread, r *resource, p []byte) ddi.HRESULT
 	return d.update(t, r, sub, &box, data, row)
 }
 
-// performDiscard gives a subresource the contents that were recorded for it, in
-// memory that nothing uses.
+// performDiscard gives a subresource its recorded contents, in memory that is
+// not in use.
 func (d *device) performDiscard(t *ddi.Thread, r *resource, p []byte) ddi.HRESULT {
 	sub, n, at := le.Uint32(p[16:]), uint64(le.Uint32(p[20:])), uint64(le.Uint32(p[24:]))
 	if r == nil || r.mapped > 0 || uint64(sub) >= uint64(len(r.subs)) ||

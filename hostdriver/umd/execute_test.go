@@ -11,7 +11,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// Each command in a list does what the call on the immediate context does.
+// Each command in a list has the effect of the call on the immediate context.
 func TestCommands(t *testing.T) {
 	r, _ := newListRig(t)
 	arg := mips(tex(4, 4, rgba, umddi.UsageDefault, umddi.BindRenderTarget), 1)
@@ -23,7 +23,7 @@ func TestCommands(t *testing.T) {
 	data := seq(100, 64)
 	c.update(a, arg, 0, nil, data)
 	c.update(a, arg, 0, box(1, 1, 3, 2), seq(200, 8))
-	c.update(a, arg, 0, box(1, 1, 5, 2), seq(0, 16)) // is not inside
+	c.update(a, arg, 0, box(1, 1, 5, 2), seq(0, 16)) // not contained in the resource
 	clear(data)
 	c.f.ClearRenderTargetView(c.th, c.h, c.target(v, a), [4]float32{1, 0, 1, 0})
 	c.f.ResourceCopyRegion(c.th, c.h, c.res(a), 0, 2, 3, 0, c.res(b), 0, box(1, 2, 3, 3))
@@ -47,7 +47,7 @@ func TestCommands(t *testing.T) {
 	assert.Empty(t, c.errors())
 }
 
-// What cannot be recorded is refused where it is recorded.
+// Invalid commands are refused when they are recorded.
 func TestRecordRefuses(t *testing.T) {
 	r, _ := newListRig(t)
 	a, dyn, def := r.filledBuffer(umddi.UsageDefault, 1), r.create(buf(64, umddi.UsageDynamic)), buf(64, umddi.UsageDefault)
@@ -57,7 +57,7 @@ func TestRecordRefuses(t *testing.T) {
 		"no such subresource":   func() { c.update(a, def, 1, nil, seq(0, 64)) },
 		"a map of another kind": func() { assert.Nil(t, c.discard(a, 0).Data) },
 		"a map beyond the end":  func() { assert.Nil(t, c.discard(dyn, 1).Data) },
-		"no discard before": func() {
+		"no earlier discard": func() {
 			assert.Nil(t, c.f.DynamicIABufferMapNoOverwrite(c.th, c.h, c.res(dyn), 0, umddi.MapWriteNoOverwrite, 0).Data)
 		},
 	} {
@@ -75,8 +75,8 @@ func fillMap(t tb, m umddi.Mapped, v byte) {
 	}
 }
 
-// A list with a discard can be executed any number of times, while the GPU has
-// none of it done yet. Each execution renames the resource.
+// A list with a discard can be executed any number of times before the GPU has
+// run any of them. Each execution renames the resource.
 func TestDiscardInAList(t *testing.T) {
 	for _, size := range []uint32{64, 100000} {
 		r, m := newListRig(t)
@@ -113,8 +113,8 @@ func TestDiscardInAList(t *testing.T) {
 	}
 }
 
-// No-overwrite gives the memory of the last discard, across chunks, also that of
-// a list that was executed, until the recording ends.
+// No-overwrite returns the memory of the last discard, across chunks and also
+// from an executed list, until the recording ends.
 func TestNoOverwriteInAList(t *testing.T) {
 	r, _ := newListRig(t)
 	arg := buf(64, umddi.UsageDynamic)
@@ -154,15 +154,15 @@ func TestNoOverwriteInAList(t *testing.T) {
 		last := c.discard(third, 0)
 		c.execute(l)
 		m = noOverwrite(c, third)
-		require.Len(t, m.Data, 64, "the list that was executed maps other resources")
+		require.Len(t, m.Data, 64, "the executed list maps other resources")
 		assert.Same(t, &last.Data[0], &m.Data[0])
 		require.Empty(t, c.errors())
-		for range before % 4 { // the copies behind the discard are at another alignment
+		for range before % 4 { // the copies after the discard have another alignment
 			c.copy(dst, dst)
 		}
 		c.execute(l)
 		m = noOverwrite(c, dyn)
-		require.Len(t, m.Data, 64, "the list that was executed has a discard")
+		require.Len(t, m.Data, 64, "the executed list has a discard")
 		assert.Zero(t, reflect.ValueOf(m.Data).Pointer()%16)
 		assert.Equal(t, want, m.Data)
 		m.Data[0] = 77
@@ -178,7 +178,7 @@ func TestNoOverwriteInAList(t *testing.T) {
 	}
 }
 
-// A discard of a list whose contents are not in it is not mapped.
+// A discard without its contents in the list is not mapped.
 func TestNoOverwriteIsInTheList(t *testing.T) {
 	r, _ := newListRig(t)
 	dyn := r.create(buf(64, umddi.UsageDynamic))
@@ -195,7 +195,7 @@ func TestNoOverwriteIsInTheList(t *testing.T) {
 	assert.Empty(t, c.errors())
 }
 
-// A discard of one subresource of several leaves the others as they are.
+// A discard of one subresource of several does not change the others.
 func TestDiscardOfOneSubresourceInAList(t *testing.T) {
 	r, _ := newListRig(t)
 	arg := mips(tex(4, 4, rgba, umddi.UsageDynamic, 0), 1)
@@ -215,7 +215,7 @@ func TestDiscardOfOneSubresourceInAList(t *testing.T) {
 	}
 }
 
-// The memory of a discard is 0 at first, whatever a list before has left there.
+// The memory of a discard is zeroed, whatever an earlier list left there.
 func TestDiscardIsEmpty(t *testing.T) {
 	r, _ := newListRig(t)
 	dyn := r.create(buf(40, umddi.UsageDynamic))
@@ -223,13 +223,13 @@ func TestDiscardIsEmpty(t *testing.T) {
 	for range 3 {
 		m := c.discard(dyn, 0)
 		assert.Equal(t, make([]byte, 40), m.Data)
-		assert.Equal(t, 40, cap(m.Data), "no way beyond it")
+		assert.Equal(t, 40, cap(m.Data), "no capacity beyond it")
 		fillMap(t, m, 0xff)
 		c.release(c.done())
 	}
 }
 
-// A resource that is mapped cannot be given contents by a list.
+// A list cannot replace the contents of a mapped resource.
 func TestDiscardOfAMappedResource(t *testing.T) {
 	r, _ := newListRig(t)
 	dyn := r.create(buf(64, umddi.UsageDynamic))
@@ -244,8 +244,8 @@ func TestDiscardOfAMappedResource(t *testing.T) {
 	assert.Empty(t, r.handles)
 }
 
-// A copy into a dynamic resource goes to the contents that there are at the
-// time, and is seen by what follows.
+// A copy into a dynamic resource changes its current contents, and later
+// commands see it.
 func TestCopyIntoADynamicResource(t *testing.T) {
 	r, _ := newListRig(t)
 	arg := buf(64, umddi.UsageDynamic)
@@ -268,7 +268,7 @@ func TestCopyIntoADynamicResource(t *testing.T) {
 	assert.Empty(t, c.errors())
 }
 
-// Lists nest to any depth, and the outer one needs nothing of the inner.
+// Lists nest to any depth, and the outer list does not need the inner one.
 func TestNestedLists(t *testing.T) {
 	r, m := newListRig(t)
 	arg := buf(64, umddi.UsageDefault)
@@ -311,7 +311,7 @@ func TestListSplits(t *testing.T) {
 	r := newRigOn(k)
 	bufs := []umddi.HResource{r.filledBuffer(umddi.UsageDefault, 1), r.filledBuffer(umddi.UsageDefault, 2), r.filledBuffer(umddi.UsageDefault, 3)}
 	for _, b := range bufs {
-		r.copy(b, b) // settles it
+		r.copy(b, b) // copies the initial data
 	}
 	r.flush()
 	r.run(len(r.queue))
@@ -331,8 +331,8 @@ func TestListSplits(t *testing.T) {
 	assert.Empty(t, c.errors())
 }
 
-// refreshing has every callback of state refresh set what bound says, and notes
-// the calls of a rig's immediate context.
+// refreshing makes every state-refresh callback set the state given by bound,
+// and records the calls on a rig's immediate context.
 func refreshing(r *rig, bound umddi.Topology) *[]string {
 	var calls []string
 	note := func(name string) func(*ddi.Thread, umddi.HRTCoreLayer) {
@@ -365,8 +365,7 @@ func refreshing(r *rig, bound umddi.Topology) *[]string {
 	return &calls
 }
 
-// Behind a batch that was full the state is refreshed; behind one that the
-// runtime flushed it is not.
+// State is refreshed after a full batch, but not after a flush by the runtime.
 func TestStateRefresh(t *testing.T) {
 	k := newKernel(t)
 	k.cmdBytes = copyBytes
@@ -379,7 +378,7 @@ func TestStateRefresh(t *testing.T) {
 	r.copy(a, b)
 	all := []string{"Render", "Amortized", "Topology", "Index", "Targets", "Viewports", "Scissor", "Vertex", "Vs", "Hs", "Ds", "Gs", "Ps", "Cs"}
 	assert.Equal(t, all, *calls)
-	assert.Equal(t, umddi.Topology(5), r.driver().state.topology, "what the runtime says counts")
+	assert.Equal(t, umddi.Topology(5), r.driver().state.topology, "the runtime's state is used")
 	*calls = nil
 	r.flush()
 	assert.Equal(t, []string{"Render", "Amortized"}, *calls)
@@ -393,15 +392,15 @@ func TestStateRefresh(t *testing.T) {
 	l := c.done()
 	r.execute(l)
 	assert.Equal(t, all, *calls, "between the commands of a list")
-	assert.Zero(t, r.driver().state.topology, "which ends with the state of creation nevertheless")
+	assert.Zero(t, r.driver().state.topology, "which still ends with the initial state")
 
 	*calls, r.failAt, r.failHR = nil, 1, ddi.EOutOfMemory
 	r.copy(a, b)
-	assert.Equal(t, []string{"Render"}, *calls, "nothing goes on behind a batch that is lost")
+	assert.Equal(t, []string{"Render"}, *calls, "nothing continues after a lost batch")
 	assert.Equal(t, []ddi.HRESULT{ddi.DDIDeviceRemoved}, r.errors())
 }
 
-// The callbacks may be others at each call, and a runtime may have none.
+// The callbacks may change between calls, and a runtime may have none.
 func TestCallbacksChange(t *testing.T) {
 	k := newKernel(t)
 	k.cmdBytes = copyBytes
@@ -418,7 +417,7 @@ func TestCallbacksChange(t *testing.T) {
 	assert.Empty(t, r.errs)
 }
 
-// A context that is out of room lets the runtime do what it has put off.
+// A context that runs out of room lets the runtime do deferred processing.
 func TestDeferredContextOutOfRoom(t *testing.T) {
 	r, _ := newListRig(t)
 	a := r.filledBuffer(umddi.UsageDefault, 1)

@@ -12,8 +12,7 @@ import (
 )
 
 // lists is a scenario of two recorded and nested lists that need chunks. It
-// reports, by name, what each step came to, and returns the list it finished
-// last.
+// records the result of each step, by name, and returns the last finished list.
 type lists struct {
 	*rig
 	a, b, dyn umddi.HResource
@@ -21,8 +20,8 @@ type lists struct {
 	q         umddi.HQuery
 	copies    int // in the first list
 	c         *recorder
-	finished  []ddi.HRESULT // of each FinishCommandList
-	copied    bool          // the last list was made
+	finished  []ddi.HRESULT // result of each FinishCommandList
+	copied    bool          // the last list was created
 }
 
 func newLists(r *rig, copies int) *lists {
@@ -32,8 +31,8 @@ func newLists(r *rig, copies int) *lists {
 	}
 }
 
-// finish finishes a list, as the runtime does: a recording that was lost is
-// abandoned, and there is no list.
+// finish finishes a list as the runtime does: it abandons a lost recording, and
+// there is no list.
 func (s *lists) finish() (umddi.HCommandList, bool) {
 	if len(s.c.errs) > 0 {
 		s.c.errs = nil
@@ -90,8 +89,8 @@ func (s *lists) run() {
 	c.destroy()
 }
 
-// Each allocation of the driver's memory fails once: the list is lost that needs
-// it, that is reported once, the next list is a good one, and nothing is left.
+// Each allocation of the driver's memory fails once. The list that needs it is
+// lost and the loss reported once; the next list works, and nothing is leaked.
 func TestEveryAllocationFails(t *testing.T) {
 	r, m := newListRig(t)
 	clean := newLists(r, 700)
@@ -124,15 +123,15 @@ func TestEveryAllocationFails(t *testing.T) {
 	}
 }
 
-// Until it is recycled a context that has lost its recording goes on without
-// reporting it again, but for maps, which have no memory to give.
+// Until it is recycled, a context with a lost recording ignores calls without
+// reporting again, except maps, which have no memory to return.
 func TestLostRecording(t *testing.T) {
 	memory := []ddi.HRESULT{ddi.EOutOfMemory}
 	r, m := newListRig(t)
 	a, dyn := r.filledBuffer(umddi.UsageDefault, 1), r.create(buf(64, umddi.UsageDynamic))
 	c := r.recorder()
 	first := c.discard(dyn, 0)
-	for range 5 { // a discard of 96 bytes, and these fill the head
+	for range 5 { // a discard of 96 bytes; five of them fill the head
 		c.copy(a, a)
 	}
 	m.failAt = 1
@@ -147,13 +146,13 @@ func TestLostRecording(t *testing.T) {
 	assert.Empty(t, c.errors(), "once")
 	fillMap(t, first, 1)
 	c.f.DynamicResourceUnmap(c.th, c.h, c.res(dyn), 0)
-	assert.Empty(t, c.errors(), "what is mapped stays so")
+	assert.Empty(t, c.errors(), "mapped memory remains valid")
 	assert.Nil(t, c.discard(dyn, 0).Data)
 	assert.Equal(t, memory, c.errors())
 	assert.Nil(t, c.f.DynamicIABufferMapNoOverwrite(c.th, c.h, c.res(dyn), 0, umddi.MapWriteNoOverwrite, 0).Data)
 	assert.Equal(t, memory, c.errors())
 	_, hr := c.makeList()
-	assert.Equal(t, ddi.EOutOfMemory, hr, "nor is there a list")
+	assert.Equal(t, ddi.EOutOfMemory, hr, "and there is no list")
 	c.abandon()
 	c.copy(a, a)
 	l := c.done()
@@ -161,7 +160,7 @@ func TestLostRecording(t *testing.T) {
 	assert.Empty(t, c.errors())
 }
 
-// RecycleCreateCommandList returns its error, and its handle can be used again.
+// RecycleCreateCommandList returns its error, and its handle remains usable.
 func TestRecycleCreateWithoutMemory(t *testing.T) {
 	r, m := newListRig(t)
 	a := r.filledBuffer(umddi.UsageDefault, 1)
@@ -179,13 +178,13 @@ func TestRecycleCreateWithoutMemory(t *testing.T) {
 	c.copy(a, a)
 	l := c.done()
 	r.execute(l)
-	assert.Empty(t, c.errors(), "nothing is reported that is returned")
+	assert.Empty(t, c.errors(), "a returned error is not reported")
 	c.destroy()
 	r.f.DestroyCommandList(r.th, r.h, l)
 	assert.Empty(t, m.out)
 }
 
-// A list larger than any may be is out of memory before it is asked for.
+// A list above the size limit fails without allocating.
 func TestListTooLarge(t *testing.T) {
 	r, m := newListRig(t)
 	a := r.filledBuffer(umddi.UsageDefault, 1)
@@ -204,8 +203,8 @@ func TestListTooLarge(t *testing.T) {
 	assert.Empty(t, c.errors())
 }
 
-// Each callback fails once while lists are executed: only legal results are
-// reported, and nothing is left behind.
+// Each callback fails once while lists execute: only permitted results are
+// reported, and nothing is leaked.
 func TestEveryCallbackFailsInLists(t *testing.T) {
 	legal := []ddi.HRESULT{ddi.EOutOfMemory, ddi.DDIDeviceRemoved}
 	run := func(failAt int, hr ddi.HRESULT) (*rig, *heapOf, int) {
@@ -234,7 +233,7 @@ func TestEveryCallbackFailsInLists(t *testing.T) {
 		for _, hr := range []ddi.HRESULT{ddi.EOutOfMemory, ddi.DDIDeviceRemoved} {
 			r, m, reported := run(i+1, hr)
 			if r.failed == "" {
-				continue // the calls before came out shorter: what makes the rig is not counted
+				continue // earlier calls ended sooner: calls that create the rig are not counted
 			}
 			seen[r.failed] = true
 			name := fmt.Sprintf("callback %d, %s, returns %v", i+1, r.failed, hr)

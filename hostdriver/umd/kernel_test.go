@@ -11,7 +11,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// tb is what both a test and a property test are.
+// tb is the common interface of tests and property tests.
 type tb interface {
 	Errorf(format string, args ...any)
 	FailNow()
@@ -24,11 +24,11 @@ type memory struct {
 	bytes   []byte
 	primary bool
 	locks   int
-	queued  int // submissions that use it and have not run
+	queued  int // number of pending submissions that use it
 	freed   bool
 }
 
-// submission is a command buffer as the kernel copied it.
+// submission is the kernel's copy of a command buffer.
 type submission struct {
 	cmd     []byte
 	mem     []*memory // by allocation index
@@ -36,28 +36,28 @@ type submission struct {
 	patches []umddi.PatchLocation
 }
 
-// kernel is the runtime and the graphics kernel in one: it checks what is
-// submitted by the rules of the miniport's validator and runs it on plain memory
-// when somebody waits.
+// kernel is a fake runtime and graphics kernel. It checks submissions by the
+// rules of the miniport's validator and executes them on plain memory when the
+// driver waits.
 type kernel struct {
 	t        tb
-	cmdBytes int // sizes of the buffers it hands out
+	cmdBytes int // sizes of the buffers it returns
 	nAllocs  int
 	nPatches int
 	info     privdata.Adapter
 
 	handles map[ddi.KMHandle]*memory
 	next    ddi.KMHandle
-	ctx     umddi.CreateContext // the buffers the driver has; zero without a context
+	ctx     umddi.CreateContext // the driver's current buffers; zero without a context
 	queue   []submission
 	log     []string // callbacks in order, by name
 	ran     []string // packets that ran, by name
 
-	failAt  int // which callback from now on fails, counted from 1; 0 is none
+	failAt  int // callback to fail, counted from 1 from now on; 0: none
 	failHR  ddi.HRESULT
-	failed  string // the callback that did
-	onPoll  int    // submissions that a DoNotWait lock of busy memory runs after it answers
-	stale   bool   // LockCb maps a byte less than it should
+	failed  string // the callback that failed
+	onPoll  int    // submissions to run after a DoNotWait lock of busy memory
+	stale   bool   // LockCb maps one byte too few
 	errs    []ddi.HRESULT
 	present []umddi.PresentCB
 }
@@ -70,7 +70,7 @@ func newKernel(t tb) *kernel {
 	}
 }
 
-// enter notes a callback and says whether it is to fail.
+// enter records a callback and returns the error to fail with, if any.
 func (k *kernel) enter(name string) ddi.HRESULT {
 	k.log = append(k.log, name)
 	if k.failAt == 0 {
@@ -119,8 +119,8 @@ func (k *kernel) deallocate(_ *ddi.Thread, _ umddi.HRTDevice, arg *umddi.Dealloc
 	require.NotEmpty(k.t, arg.Allocations)
 	for _, h := range arg.Allocations {
 		m := k.handles[h]
-		require.NotNil(k.t, m, "unknown handle %#x given back", h)
-		require.Zero(k.t, m.locks, "a locked allocation given back")
+		require.NotNil(k.t, m, "unknown handle %#x freed", h)
+		require.Zero(k.t, m.locks, "a locked allocation freed")
 		m.freed = true
 		delete(k.handles, h)
 	}
@@ -138,7 +138,7 @@ func (k *kernel) createContext(_ *ddi.Thread, _ umddi.HRTDevice, arg *umddi.Crea
 	return ddi.OK
 }
 
-// buffers returns recording buffers, full of what another batch left.
+// buffers returns recording buffers with leftovers of another batch.
 func (k *kernel) buffers() ([]byte, []umddi.AllocationList, []umddi.PatchLocation) {
 	as := slices.Repeat([]umddi.AllocationList{{Allocation: 0xbad, WriteOperation: true}}, k.nAllocs)
 	ps := slices.Repeat([]umddi.PatchLocation{{AllocationIndex: 7, SlotID: 7, DriverID: 7, AllocationOffset: 7}}, k.nPatches)
@@ -186,8 +186,8 @@ func (k *kernel) unlock(_ *ddi.Thread, _ umddi.HRTDevice, arg *umddi.Unlock) ddi
 	return hr
 }
 
-// render copies the batch, checks it and hands out other buffers, as large as
-// the kernel likes now. The old ones become garbage.
+// render copies the batch, checks it and returns other buffers of the
+// configured sizes. The old buffers are overwritten.
 func (k *kernel) render(_ *ddi.Thread, _ umddi.HRTDevice, arg *umddi.Render) ddi.HRESULT {
 	if hr := k.enter("Render"); hr.Failed() {
 		return hr

@@ -11,25 +11,25 @@ import (
 )
 
 const (
-	subresourceAlign = 256     // bytes; offsets of subresources are multiples of it
-	pitchAlign       = 16      // bytes; row pitches of textures are multiples of it
-	maxBytes         = 1 << 32 // of an allocation: patch locations have 32-bit offsets
+	subresourceAlign = 256     // bytes; alignment of subresource offsets
+	pitchAlign       = 16      // bytes; alignment of row pitches of textures
+	maxBytes         = 1 << 32 // per allocation: patch locations have 32-bit offsets
 )
 
-// A subresource is a surface in an allocation. A buffer has one, of a row of
-// bytes.
+// A subresource is a surface in an allocation. A buffer has one, with a single
+// row of bytes.
 type subresource struct {
-	offset        uint32 // bytes from the start of the allocation
+	offset        uint32 // in bytes, from the start of the allocation
 	pitch         uint32 // bytes
 	width, height uint32 // elements
 }
 
-// size returns the bytes from the first row to the end of the last one's pitch,
-// which is the depth pitch.
+// size returns the size in bytes, including the padding of the last row. It is
+// the depth pitch.
 func (s subresource) size() uint64 { return uint64(s.pitch) * uint64(s.height) }
 
-// A layout says where the subresources of a resource are in an allocation.
-// Resources of the same sizes and element size have the same layout.
+// A layout is the placement of the subresources of a resource in an allocation.
+// Resources of equal sizes and element size have the same layout.
 type layout struct {
 	dim    umddi.Dimension
 	format pkt.Format // size of an element; Format8 for a buffer
@@ -40,9 +40,9 @@ type layout struct {
 
 func align(v, to uint64) uint64 { return (v + to - 1) / to * to }
 
-// newLayout lays out the resource that arg describes. It returns EOutOfMemory if
-// it does not fit in the largest allocation, and EFail if the GPU has no such
-// resource, which the runtime may not ask for.
+// newLayout returns the layout of the resource that arg describes. It returns
+// EOutOfMemory if the resource does not fit in the largest allocation, and
+// EFail if the GPU does not support it, which the runtime must not request.
 func newLayout(arg *umddi.CreateResource) (layout, ddi.HRESULT) {
 	if arg.MipLevels == 0 || arg.ArraySize == 0 || uint64(len(arg.MipInfoList)) != uint64(arg.MipLevels) {
 		return layout{}, ddi.EFail
@@ -94,18 +94,18 @@ func textureLayout(arg *umddi.CreateResource) (layout, ddi.HRESULT) {
 	return l, ddi.OK
 }
 
-// elementFormat returns the packets' format for elements of info.
+// elementFormat returns the packet format for elements of info.
 func elementFormat(info dxgi.Info) pkt.Format {
 	return pkt.Format(bits.TrailingZeros(uint(info.Bytes)))
 }
 
-// same reports whether a copy of all bytes copies all subresources.
+// same reports whether copying all bytes copies all subresources.
 func (l *layout) same(o *layout) bool {
 	return l.dim == o.dim && l.format == o.format && l.bytes == o.bytes && slices.Equal(l.subs, o.subs)
 }
 
-// A region is a rectangle of a subresource, in elements, half-open. In a buffer
-// it is a range of bytes with y of [0, 1).
+// A region is a rectangle of a subresource, in elements, half-open. For a
+// buffer it is a range of bytes, with y of [0, 1).
 type region struct {
 	x0, y0, x1, y1 uint32
 }
@@ -113,8 +113,9 @@ type region struct {
 func (r region) width() uint32  { return r.x1 - r.x0 }
 func (r region) height() uint32 { return r.y1 - r.y0 }
 
-// region returns the part of s that box selects; nil is all of it. It is false
-// if nothing is selected, or the box is not inside s: Direct3D drops both.
+// region returns the region of s that box selects; a nil box selects all of it.
+// It reports false if the region is empty or not contained in s: Direct3D
+// ignores both.
 func (s subresource) region(box *umddi.Box) (region, bool) {
 	if box == nil {
 		return region{x1: s.width, y1: s.height}, true
@@ -123,7 +124,8 @@ func (s subresource) region(box *umddi.Box) (region, bool) {
 	return r, r.x0 < r.x1 && r.y0 < r.y1 && r.x1 <= s.width && r.y1 <= s.height && box.Front == 0 && box.Back == 1
 }
 
-// fits reports whether a rectangle of w x h elements at (x, y) lies in s.
+// fits reports whether a rectangle of w x h elements at (x, y) is contained in
+// s.
 func (s subresource) fits(x, y, w, h uint32) bool {
 	return w <= s.width && x <= s.width-w && h <= s.height && y <= s.height-h
 }

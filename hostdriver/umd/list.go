@@ -5,12 +5,12 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// listBytes is the size of the private memory of a command list. The first three
-// dwords are those of the table of chains.
+// listBytes is the size of the private memory of a command list. The first
+// three dwords are those of the table of chains.
 //
 //	dword  bits   field
 //	0      31..0  tagList
-//	1, 2   63..0  id of the chain, 0 if the list has had none yet
+//	1, 2   63..0  id of the chain, 0 if the list has never had one
 //	3      31..0  phase of the handle
 //	4      31..0  bytes of commands in dwords 8 to 63
 //	5      31..0  flags
@@ -22,8 +22,8 @@ const (
 	headBytes  = listBytes - listHeader
 )
 
-// Phases of a command list's handle, the states of the diagram in "Supporting
-// Command Lists". Garbage is none of them.
+// Phases of a command-list handle: the states of the diagram in "Supporting
+// Command Lists". Uninitialized memory has none of these values.
 const (
 	listExecutable = 0x4e525247 // "GRRN": green
 	listRetired    = 0x314b4c42 // "BLK1": RecycleDestroyCommandList was called
@@ -36,8 +36,8 @@ const (
 	listMaps                   // it maps resources
 )
 
-// listPhase returns the phase of the list behind a handle of the device, 0 if
-// the private memory is not one's.
+// listPhase returns the phase of the list of a device's handle, 0 if the
+// private memory is not that of a list.
 func listPhase(o *ddi.Object) uint32 {
 	if o == nil || len(o.Private) != listBytes || le.Uint32(o.Private) != tagList {
 		return 0
@@ -55,7 +55,7 @@ func listHead(o *ddi.Object) []byte {
 	return o.Private[listHeader : listHeader+n]
 }
 
-// listChunks returns the chunks of a list that is executable, nil if it has none.
+// listChunks returns the chunks of an executable list, or nil.
 func (d *device) listChunks(o *ddi.Object) [][]byte {
 	if k := d.chains.id(o); k.gen != 0 {
 		if ch := d.chains.at(k); ch != nil {
@@ -69,16 +69,17 @@ func calcPrivateCommandListSize(*ddi.Thread, umddi.HDevice, *umddi.CreateCommand
 	return listBytes
 }
 
-// createCommandList makes a list of what a deferred context has recorded.
+// createCommandList creates a list of the commands recorded in a deferred
+// context.
 //
 //	DDI     PFND3D11DDI_CREATECOMMANDLIST, d3d10umddi.h
 //	Caller  the deferred context's thread
-//	In      the private memory is garbage
-//	Effect  the commands are copied to the private memory as far as they fit;
-//	        the chunks behind them change hands. Nothing is recorded any more
+//	In      the private memory is uninitialized
+//	Effect  the commands that fit are copied to the private memory; the list
+//	        takes over the remaining chunks. The context then records nothing
 //	        until RecycleCreateDeferredContext
-//	Returns through SetErrorCb: EOutOfMemory if the recording has been lost for
-//	        lack of memory; DDIDeviceRemoved for a context that is not recording.
+//	Returns through SetErrorCb: EOutOfMemory if the recording was lost for lack
+//	        of memory; DDIDeviceRemoved for a context that is not recording.
 //	        Then there is no list
 func createCommandList(t *ddi.Thread, h umddi.HDevice, arg *umddi.CreateCommandList, list umddi.HCommandList, _ umddi.HRTCommandList) {
 	d := deviceOf(h)
@@ -93,12 +94,12 @@ func createCommandList(t *ddi.Thread, h umddi.HDevice, arg *umddi.CreateCommandL
 	}
 }
 
-// recycleCreateCommandList does the same with a handle that RecycleCommandList
-// has taken back, whose private memory is as the driver left it.
+// recycleCreateCommandList does the same with a handle passed to
+// RecycleCommandList before. Its private memory is as the driver left it.
 //
 //	DDI     PFND3D11DDI_RECYCLECREATECOMMANDLIST, d3d10umddi.h
-//	Returns OK, EOutOfMemory, DDIDeviceRemoved as CreateCommandList reports them,
-//	        and the latter for a handle that is not one of RecycleCommandList's
+//	Returns OK, EOutOfMemory, DDIDeviceRemoved as CreateCommandList reports them;
+//	        DDIDeviceRemoved also for a handle that is not cached
 func recycleCreateCommandList(_ *ddi.Thread, h umddi.HDevice, arg *umddi.CreateCommandList, list umddi.HCommandList, _ umddi.HRTCommandList) ddi.HRESULT {
 	if listPhase(list.Object) != listCached {
 		return ddi.DDIDeviceRemoved
@@ -110,7 +111,7 @@ func recycleCreateCommandList(_ *ddi.Thread, h umddi.HDevice, arg *umddi.CreateC
 	return hr
 }
 
-// finish moves what a context has recorded to the handle o of a list.
+// finish moves the recording of a context to the list handle o.
 func (d *device) finish(arg *umddi.CreateCommandList, o *ddi.Object) ddi.HRESULT {
 	if arg.DeferredContext.Root == nil {
 		return ddi.EFail
@@ -139,13 +140,13 @@ func (d *device) finish(arg *umddi.CreateCommandList, o *ddi.Object) ddi.HRESULT
 	return ddi.OK
 }
 
-// destroyCommandList frees a list. It may be in any phase.
+// destroyCommandList destroys a list in any phase.
 //
 //	DDI     PFND3D11DDI_DESTROYCOMMANDLIST, d3d10umddi.h
 //	Caller  any thread, but not while another uses the list
-//	Order   the GPU may have commands of the list still to do: they stand in a
-//	        command buffer, and need nothing of it
-//	Returns through SetErrorCb: DDIDeviceRemoved for a handle that is none
+//	Order   the GPU may not have finished the commands of the list: they are in
+//	        a command buffer and do not need the list
+//	Returns through SetErrorCb: DDIDeviceRemoved for an invalid handle
 func destroyCommandList(t *ddi.Thread, h umddi.HDevice, list umddi.HCommandList) {
 	d := deviceOf(h)
 	switch listPhase(list.Object) {
@@ -162,12 +163,12 @@ func destroyCommandList(t *ddi.Thread, h umddi.HDevice, list umddi.HCommandList)
 	setListPhase(list.Object, 0)
 }
 
-// recycleDestroyCommandList retires a list. All of its memory stays.
+// recycleDestroyCommandList retires a list. It keeps all of its memory.
 //
 //	DDI     pfnRecycleDestroyCommandList, d3d10umddi.h
 //	Caller  any thread, but not while another uses the list
-//	Returns through SetErrorCb: DDIDeviceRemoved for a handle that is not one of
-//	        an executable list
+//	Returns through SetErrorCb: DDIDeviceRemoved for a handle that is not an
+//	        executable list
 func recycleDestroyCommandList(t *ddi.Thread, h umddi.HDevice, list umddi.HCommandList) {
 	if listPhase(list.Object) != listExecutable {
 		deviceOf(h).report(t, ddi.EFail)
@@ -176,13 +177,13 @@ func recycleDestroyCommandList(t *ddi.Thread, h umddi.HDevice, list umddi.HComma
 	setListPhase(list.Object, listRetired)
 }
 
-// recycleCommandList takes the chunks of a retired list back to the cache of the
-// context. The handle keeps its place in the table of chains.
+// recycleCommandList returns the chunks of a retired list to the context's
+// cache. The handle keeps its place in the table of chains.
 //
 //	DDI     PFND3D11DDI_RECYCLECOMMANDLIST, d3d10umddi.h
 //	Caller  the deferred context's thread
-//	Returns through SetErrorCb: DDIDeviceRemoved for a handle that is not one of
-//	        a retired list
+//	Returns through SetErrorCb: DDIDeviceRemoved for a handle that is not a
+//	        retired list
 func recycleCommandList(t *ddi.Thread, h umddi.HDevice, list umddi.HCommandList) {
 	c := deferredOf(h)
 	if listPhase(list.Object) != listRetired {

@@ -9,8 +9,8 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// small records, finishes and releases lists of one copy as a runtime does that
-// keeps everything: the calls of "Supporting Command Lists" and no others.
+// small records, finishes and releases lists of one copy like a runtime that
+// caches everything: the calls of "Supporting Command Lists" and no others.
 type small struct {
 	c        *recorder
 	arg      *umddi.CreateCommandList
@@ -30,7 +30,7 @@ func newSmall(r *rig, dst, src umddi.HResource) *small {
 	return s
 }
 
-// create makes another list.
+// create creates another list.
 func (s *small) create() {
 	s.record()
 	s.list.Object = garbage(listBytes)
@@ -52,7 +52,7 @@ func (s *small) reborn() ddi.HRESULT {
 	return c.rig.f.RecycleCreateDeferredContext(c.th, c.rig.h, &c.arg)
 }
 
-// again releases the list and makes it anew.
+// again releases the list and records it again.
 func (s *small) again() bool {
 	c, f := s.c, &s.c.rig.f
 	f.RecycleDestroyCommandList(c.th, c.rig.h, s.list)
@@ -62,7 +62,7 @@ func (s *small) again() bool {
 	return hr == ddi.OK && s.reborn() == ddi.OK
 }
 
-// quiet is a rig whose kernel takes what is submitted and does nothing.
+// quiet is a rig whose kernel ignores submissions.
 func quiet(t tb) *rig {
 	k := newKernel(t)
 	k.cmdBytes, k.nAllocs, k.nPatches = 64<<10, 1024, 4096

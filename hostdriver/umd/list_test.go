@@ -12,7 +12,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// newListRig is a rig whose lists get their memory from a heap that counts.
+// newListRig is a rig whose lists use a counting heap.
 func newListRig(t tb) (*rig, *heapOf) {
 	m := newHeap(t)
 	r := openRigWith(newKernel(t), Options{Memory: m})
@@ -20,7 +20,7 @@ func newListRig(t tb) (*rig, *heapOf) {
 	return r, m
 }
 
-// filledBuffer makes a buffer of 64 bytes that count up from first.
+// filledBuffer creates a buffer of 64 bytes that count up from first.
 func (r *rig) filledBuffer(u umddi.Usage, first int) umddi.HResource {
 	arg := buf(64, u)
 	arg.InitialDataUP = []umddi.SubresourceUP{{SysMem: seq(first, 64), RowPitch: 64}}
@@ -32,25 +32,25 @@ func (r *rig) buffer(res umddi.HResource) []byte {
 	return r.read(res, buf(64, umddi.UsageDefault), 0)
 }
 
-// A list does when it is executed what the calls did that were recorded, every
-// time, with the contents that there are then.
+// Each execution of a list has the effect of the recorded calls on the contents
+// at that time.
 func TestListExecutes(t *testing.T) {
 	r, _ := newListRig(t)
 	a, b := r.filledBuffer(umddi.UsageDefault, 1), r.filledBuffer(umddi.UsageDefault, 100)
 	c := r.recorder()
 	c.copy(a, b)
 	l := c.done()
-	assert.Equal(t, seq(1, 64), r.buffer(a), "nothing is done before")
+	assert.Equal(t, seq(1, 64), r.buffer(a), "nothing is done before execution")
 	r.execute(l)
 	assert.Equal(t, seq(100, 64), r.buffer(a))
 	r.update(b, buf(64, umddi.UsageDefault), 0, nil, seq(7, 64))
 	r.execute(l)
 	r.update(b, buf(64, umddi.UsageDefault), 0, nil, seq(8, 64))
-	assert.Equal(t, seq(7, 64), r.buffer(a), "read where it is executed")
+	assert.Equal(t, seq(7, 64), r.buffer(a), "read at execution")
 	assert.Empty(t, c.errors())
 }
 
-// Nothing of a list is needed when CommandListExecute has returned.
+// Nothing of a list is needed after CommandListExecute has returned.
 func TestListDestroyedBeforeTheGPURuns(t *testing.T) {
 	r, m := newListRig(t)
 	a := r.filledBuffer(umddi.UsageDefault, 1)
@@ -72,8 +72,8 @@ func TestListDestroyedBeforeTheGPURuns(t *testing.T) {
 	assert.Empty(t, c.errors())
 }
 
-// The diagram of "Supporting Command Lists": from each state each function is
-// legal or refused.
+// The diagram of "Supporting Command Lists": each function is either permitted
+// or refused in each state.
 func TestListStates(t *testing.T) {
 	removed := ddi.DDIDeviceRemoved
 	for _, state := range []string{"green", "black 1", "black 2", "destroyed", "garbage"} {
@@ -123,7 +123,7 @@ func TestListStates(t *testing.T) {
 	}
 }
 
-// apply calls a function with a list, and returns what came of it.
+// apply calls a function with a list and returns its result.
 func (c *recorder) apply(name string, l umddi.HCommandList) ddi.HRESULT {
 	hr := ddi.OK
 	switch f := &c.rig.f; name {
@@ -147,7 +147,7 @@ func (c *recorder) apply(name string, l umddi.HCommandList) ddi.HRESULT {
 	return hr
 }
 
-// Recycling keeps the size of the region and what the driver left there.
+// Recycling keeps the size of the private memory and the driver's data in it.
 func TestRecycling(t *testing.T) {
 	r, m := newListRig(t)
 	a, b := r.filledBuffer(umddi.UsageDefault, 1), r.filledBuffer(umddi.UsageDefault, 2)
@@ -176,7 +176,7 @@ func TestRecycling(t *testing.T) {
 	assert.Empty(t, c.errors())
 }
 
-// A list of nine copies lies in its handle, one of ten does not.
+// A list of nine copies fits in its handle, one of ten does not.
 func TestSmallList(t *testing.T) {
 	for copies, chunks := range map[int]int{0: 0, 1: 0, 9: 0, 10: 1} {
 		r, m := newListRig(t)
@@ -190,15 +190,15 @@ func TestSmallList(t *testing.T) {
 	}
 }
 
-// In the steady state a list costs no allocation and no growth, whatever its
-// size and however many are alive.
+// In the steady state a list needs no allocation and no growth, whatever its
+// size and the number of live lists.
 func TestRecyclingReuses(t *testing.T) {
 	for _, alive := range []int{1, 1000} {
 		for name, tt := range map[string]struct {
-			copies  []int // in the lists, in turn
+			copies  []int // number of copies in the lists, in turn
 			discard int   // bytes, 0 for none
 			update  int
-			held    int // most bytes that a list holds
+			held    int // maximum number of bytes in a list
 		}{
 			"a copy":          {copies: []int{1}},
 			"a full head":     {copies: []int{9}},
@@ -246,7 +246,7 @@ func TestRecyclingReuses(t *testing.T) {
 					}
 					all()
 				}
-				turns := 2 * len(tt.copies) // each handle meets each length
+				turns := 2 * len(tt.copies) // each handle is used with each length
 				for range turns {
 					all()
 					drained()
@@ -273,13 +273,13 @@ func TestRecyclingReuses(t *testing.T) {
 	}
 }
 
-// The same of the Go heap.
+// The same with the Go heap.
 func TestRecyclingAllocates(t *testing.T) {
 	for _, copies := range []int{1, 9, 10, 50, 300} {
 		r := quiet(t)
 		dst, src := r.create(buf(64, umddi.UsageDefault)), r.create(buf(64, umddi.UsageDefault))
 		s := newSmall(r, dst, src)
-		s.c.um.PerformAmortizedProcessingCb = nil // the rig's notes each call
+		s.c.um.PerformAmortizedProcessingCb = nil // the rig's callback records each call
 		lists := make([]umddi.HCommandList, 1000)
 		for i := range lists {
 			s.create()
@@ -307,7 +307,7 @@ func TestRecyclingAllocates(t *testing.T) {
 
 // The cache of a deferred context is bounded by size.
 func TestCacheIsBounded(t *testing.T) {
-	const lists, size = 18, 4<<20 - updateCommand // and the command has 4 MiB
+	const lists, size = 18, 4<<20 - updateCommand // so that a command has 4 MiB
 	r, m := newListRig(t)
 	arg := buf(size, umddi.UsageDefault)
 	a, data := r.create(arg), seq(1, size)
@@ -327,7 +327,7 @@ func TestCacheIsBounded(t *testing.T) {
 	assert.Empty(t, m.out)
 }
 
-// Sizes of chunks are four to a power of two, each with a place of its own.
+// There are four chunk sizes per power of two, each with its own class.
 func TestChunkClass(t *testing.T) {
 	for _, tt := range []struct{ n, size, class int }{
 		{0, 512, 0}, {512, 512, 0}, {513, 640, 1}, {640, 640, 1}, {641, 768, 2}, {769, 896, 3}, {897, 1024, 4},
@@ -342,7 +342,7 @@ func TestChunkClass(t *testing.T) {
 	assert.Greater(t, size, maxListBytes)
 }
 
-// A chunk that is far too large is left for a list that needs it.
+// A chunk that is far too large is kept for a list that needs it.
 func TestCacheFits(t *testing.T) {
 	r, m := newListRig(t)
 	small, large := buf(chunkBytes/2, umddi.UsageDefault), buf(4*chunkBytes, umddi.UsageDefault)
@@ -359,11 +359,11 @@ func TestCacheFits(t *testing.T) {
 		l := c.done()
 		assert.Equal(t, tt.want, m.allocs)
 		c.release(l)
-		c.done() // takes the chunks back
+		c.done() // returns the chunks
 	}
 }
 
-// A list goes with its device, and one that outlives its context stays.
+// A list is destroyed with its device, and survives its context.
 func TestListOutlivesItsContext(t *testing.T) {
 	r, m := newListRig(t)
 	a := r.create(buf(1000, umddi.UsageDefault))
@@ -379,7 +379,7 @@ func TestListOutlivesItsContext(t *testing.T) {
 	assert.Empty(t, r.errs)
 }
 
-// What is in private memory is not believed.
+// The content of private memory is not trusted.
 func TestListMemoryIsChecked(t *testing.T) {
 	r, _ := newListRig(t)
 	a, b := r.filledBuffer(umddi.UsageDefault, 1), r.filledBuffer(umddi.UsageDefault, 2)
@@ -389,15 +389,15 @@ func TestListMemoryIsChecked(t *testing.T) {
 	l := c.done()
 	good := slices.Clone(l.Private)
 	for name, spoil := range map[string]func(p []byte){
-		"no command":                 func(p []byte) { p[32] = 0 },
-		"an unknown command":         func(p []byte) { p[32] = byte(opPad + 1) },
-		"a command without its size": func(p []byte) { le.PutUint32(p[36:], 0) },
-		"a command that is cut":      func(p []byte) { le.PutUint32(p[36:], 16) },
-		"a command beyond the end":   func(p []byte) { le.PutUint32(p[36:], 32) },
-		"half a header":              func(p []byte) { le.PutUint32(p[16:], 28) },
-		"more than there is":         func(p []byte) { le.PutUint32(p[16:], 1<<31) },
-		"a resource that is not":     func(p []byte) { p[40] = 77 },
-		"a generation that was":      func(p []byte) { p[44] = 77 },
+		"no command":                     func(p []byte) { p[32] = 0 },
+		"an unknown command":             func(p []byte) { p[32] = byte(opPad + 1) },
+		"a command without a size":       func(p []byte) { le.PutUint32(p[36:], 0) },
+		"a truncated command":            func(p []byte) { le.PutUint32(p[36:], 16) },
+		"a command beyond the end":       func(p []byte) { le.PutUint32(p[36:], 32) },
+		"half a header":                  func(p []byte) { le.PutUint32(p[16:], 28) },
+		"more than the memory":           func(p []byte) { le.PutUint32(p[16:], 1<<31) },
+		"a resource that does not exist": func(p []byte) { p[40] = 77 },
+		"an old generation":              func(p []byte) { p[44] = 77 },
 	} {
 		spoil(l.Private)
 		r.execute(l)
@@ -408,7 +408,7 @@ func TestListMemoryIsChecked(t *testing.T) {
 	assert.Empty(t, c.errors())
 }
 
-// A list with an object that has been destroyed is refused.
+// A list with a destroyed object is refused.
 func TestListWithADestroyedObject(t *testing.T) {
 	rt := tex(4, 4, rgba, umddi.UsageDefault, umddi.BindRenderTarget)
 	for name, one := range map[string]func(r *rig, c *recorder) func(){

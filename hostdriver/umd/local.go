@@ -5,14 +5,14 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// tagLocal is the bit that the tags of a context's local handles have beside
-// those of the device's.
+// tagLocal is set in the tags of local handles and clear in those of the
+// device's handles.
 const tagLocal = 0x80000000
 
-// localBytes is the size of the private memory of a local handle: a cache line,
-// so that contexts which record at the same time do not write to one. It begins
-// as the private memory of the device's handle does, with another tag. A
-// resource has its last discard behind that, in localDiscard.
+// localBytes is the size of the private memory of a local handle. It is a cache
+// line, so that contexts that record concurrently do not write to the same one.
+// The memory starts like that of the device's handle, with another tag. For a
+// resource, the last discard follows in localDiscard.
 //
 //	dword  bits   field
 //	0      31..0  the table's tag, with tagLocal
@@ -27,7 +27,7 @@ const (
 	discardMark  = 0x43534944 // "DISC"
 )
 
-// localSizes returns the sizes of all local handles.
+// localSizes returns the sizes of local handles of all types.
 func localSizes() [4]umddi.HandleSize {
 	return [...]umddi.HandleSize{
 		{Type: umddi.HandleResource, Size: localBytes},
@@ -37,7 +37,7 @@ func localSizes() [4]umddi.HandleSize {
 	}
 }
 
-// checkDeferredContextHandleSizes returns how many sizes there are, and fills
+// checkDeferredContextHandleSizes returns the number of sizes and fills in
 // sizes.
 //
 //	DDI     PFND3D11DDI_CHECKDEFERREDCONTEXTHANDLESIZES, d3d10umddi.h
@@ -47,8 +47,8 @@ func checkDeferredContextHandleSizes(_ *ddi.Thread, _ umddi.HDevice, sizes []umd
 	return len(all)
 }
 
-// calcDeferredContextHandleSize returns the size for a type, 0 for one that no
-// context opens.
+// calcDeferredContextHandleSize returns the size for a type, or 0 for a type
+// that contexts do not open.
 //
 //	DDI     PFND3D11DDI_CALCDEFERREDCONTEXTHANDLESIZE, d3d10umddi.h
 //	Caller  any thread
@@ -61,8 +61,8 @@ func calcDeferredContextHandleSize(_ *ddi.Thread, _ umddi.HDevice, typ umddi.Han
 	return 0
 }
 
-// openLocal opens a local handle for the object of a table that the device's handle
-// ic names. It fails if that names none. The private memory is garbage.
+// openLocal opens a local handle for the table object of the device's handle
+// ic. It reports false if there is none. The private memory is uninitialized.
 func openLocal[T any](s *table[T], local, ic *ddi.Object) bool {
 	k := s.id(ic)
 	if s.at(k) == nil || len(local.Private) < localBytes {
@@ -82,22 +82,22 @@ func (c *deferred) closeLocal(t *ddi.Thread, local *ddi.Object, tag uint32) {
 	clear(local.Private[:privateBytes])
 }
 
-// opening reports a handle that could not be opened, as Create functions do: to
-// the device.
+// opening reports a failed open to the device, as Create functions do.
 func (c *deferred) opening(t *ddi.Thread, ok bool) {
 	if !ok {
 		c.um.SetErrorCb(t, c.dev.core, ddi.DDIDeviceRemoved)
 	}
 }
 
-// The functions below are Create and Destroy functions of a deferred context's
-// table: they open an object of the device on the context, and close it.
+// The functions below are the Create and Destroy functions of a deferred
+// context's table. They open an object of the device on the context, or close
+// it.
 //
-//	DDI     PFND3D11DDI_CREATERESOURCE and its like, d3d10umddi.h
+//	DDI     PFND3D11DDI_CREATERESOURCE etc., d3d10umddi.h
 //	Caller  the deferred context's thread
 //	In      rt: the device's handle of the object
-//	Returns through SetErrorCb of the device: DDIDeviceRemoved for a handle that
-//	        is not one of a living object
+//	Returns through SetErrorCb of the device: DDIDeviceRemoved for a handle of an
+//	        object that does not exist
 //	Source  learn.microsoft.com, "Using Context-Local DDI Handles"
 
 func openResource(t *ddi.Thread, h umddi.HDevice, _ *umddi.CreateResource, local umddi.HResource, rt umddi.HRTResource) {
@@ -130,8 +130,8 @@ func closeQuery(t *ddi.Thread, h umddi.HDevice, local umddi.HQuery) {
 	deferredOf(h).closeLocal(t, local.Object, tagQuery)
 }
 
-// openCommandList remembers the device's handle of the list, as the commands are
-// in its private memory.
+// openCommandList stores the device's handle of the list, whose private memory
+// has the commands.
 func openCommandList(t *ddi.Thread, h umddi.HDevice, _ *umddi.CreateCommandList, local umddi.HCommandList, rt umddi.HRTCommandList) {
 	c := deferredOf(h)
 	ic, ok := rt.Runtime.(umddi.HCommandList)

@@ -5,7 +5,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// mapErrors are what a map may report beside DDIDeviceRemoved.
+// mapErrors are the errors besides DDIDeviceRemoved that a map may report.
 func mapErrors(flags umddi.MapFlags) []ddi.HRESULT {
 	if flags&umddi.MapDoNotWait != 0 {
 		return []ddi.HRESULT{ddi.EOutOfMemory, ddi.DDIStillDrawing}
@@ -13,8 +13,8 @@ func mapErrors(flags umddi.MapFlags) []ddi.HRESULT {
 	return []ddi.HRESULT{ddi.EOutOfMemory}
 }
 
-// mappable returns the living resource behind a handle if it has the usage and
-// the subresource, else EFail.
+// mappable returns the resource of a handle, or EFail if it does not exist or
+// lacks the usage or the subresource.
 func (d *device) mappable(res umddi.HResource, sub uint32, usage umddi.Usage) (*resource, ddi.HRESULT) {
 	r := d.resources.get(res.Object)
 	if r == nil || r.usage != usage || uint64(sub) >= uint64(len(r.subs)) {
@@ -23,15 +23,14 @@ func (d *device) mappable(res umddi.HResource, sub uint32, usage umddi.Usage) (*
 	return r, ddi.OK
 }
 
-// mappedAs counts a map and returns what the runtime gets to see of it.
+// mappedAs counts a map and returns the mapping for the runtime.
 func (r *resource) mappedAs(sub uint32, data []byte) umddi.Mapped {
 	r.mapped++
 	s := r.subs[sub]
 	return s.mapped(data[s.offset:])
 }
 
-// mapped returns what the runtime gets to see of a subresource at the start of
-// data.
+// mapped returns the runtime's mapping of a subresource at the start of data.
 func (s subresource) mapped(data []byte) umddi.Mapped {
 	return umddi.Mapped{
 		Data:     data[:s.size():s.size()],
@@ -42,8 +41,8 @@ func (s subresource) mapped(data []byte) umddi.Mapped {
 // stagingResourceMap maps a subresource of a STAGING resource.
 //
 //	DDI     PFND3D10DDI_RESOURCEMAP, d3d10umddi.h
-//	Effect  submits the batch if it uses the resource, then waits for the GPU,
-//	        or with MapDoNotWait does not
+//	Effect  submits the batch if it uses the resource, then waits for the GPU
+//	        unless MapDoNotWait is set
 //	Returns through SetErrorCb: EOutOfMemory, DDIDeviceRemoved, and
 //	        DDIStillDrawing with MapDoNotWait; then nothing is mapped
 func stagingResourceMap(t *ddi.Thread, h umddi.HDevice, res umddi.HResource, sub uint32, typ umddi.Map, flags umddi.MapFlags) umddi.Mapped {
@@ -63,7 +62,7 @@ func stagingResourceMap(t *ddi.Thread, h umddi.HDevice, res umddi.HResource, sub
 	return r.mappedAs(sub, data)
 }
 
-// lockIdle locks an allocation, behind the batch if that uses it.
+// lockIdle locks an allocation. It first submits the batch if that uses it.
 func (d *device) lockIdle(t *ddi.Thread, a *allocation, mode umddi.Lock) ([]byte, ddi.HRESULT) {
 	if d.batch.uses(a) {
 		if hr := d.submit(t); hr.Failed() {
@@ -73,9 +72,9 @@ func (d *device) lockIdle(t *ddi.Thread, a *allocation, mode umddi.Lock) ([]byte
 	return d.lock(t, &d.locker, a, mode)
 }
 
-// mapDiscard maps a DYNAMIC resource whose contents are not needed any more: in
-// an allocation that nothing uses, so that work before the map still finds the
-// old contents and nobody waits, up to maxInstances of them.
+// mapDiscard maps a DYNAMIC resource and discards its contents. It maps an
+// allocation that is not in use, so that earlier work still reads the old
+// contents and the caller does not wait, up to maxInstances allocations.
 //
 //	DDI     PFND3D10DDI_RESOURCEMAP, d3d10umddi.h
 //	Effect  may add an allocation; at the limit, may submit the batch and wait
@@ -95,8 +94,8 @@ func mapDiscard(t *ddi.Thread, h umddi.HDevice, res umddi.HResource, sub uint32,
 	return r.mappedAs(sub, data)
 }
 
-// rename locks a resource whose contents are not needed any more: another
-// allocation of it, if it can have more than one.
+// rename locks a resource whose contents are discarded. It switches to another
+// allocation if the resource may have more than one.
 func (d *device) rename(t *ddi.Thread, r *resource, noWait bool) ([]byte, ddi.HRESULT) {
 	if r.limit == 1 {
 		return d.lockIdle(t, r.alloc(), umddi.Lock{DoNotWait: noWait})
@@ -104,8 +103,9 @@ func (d *device) rename(t *ddi.Thread, r *resource, noWait bool) ([]byte, ddi.HR
 	return d.acquire(t, &r.pool, noWait)
 }
 
-// mapNoOverwrite maps a DYNAMIC resource as it is. The application promises not
-// to write what submitted or recorded work reads, so nothing is waited for.
+// mapNoOverwrite maps a DYNAMIC resource with its contents. It does not wait:
+// the application promises not to write data that submitted or recorded work
+// reads.
 //
 //	DDI     PFND3D10DDI_RESOURCEMAP, d3d10umddi.h
 //	Returns through SetErrorCb: EOutOfMemory, DDIDeviceRemoved
@@ -124,8 +124,8 @@ func mapNoOverwrite(t *ddi.Thread, h umddi.HDevice, res umddi.HResource, sub uin
 	return r.mappedAs(sub, data)
 }
 
-// resourceUnmap ends a map of a STAGING or DYNAMIC resource. Without a map it
-// does nothing.
+// resourceUnmap ends a map of a STAGING or DYNAMIC resource. It does nothing if
+// the resource is not mapped.
 //
 //	DDI     PFND3D10DDI_RESOURCEUNMAP, d3d10umddi.h
 func resourceUnmap(t *ddi.Thread, h umddi.HDevice, res umddi.HResource, _ uint32) {
@@ -145,8 +145,8 @@ func resourceUnmap(t *ddi.Thread, h umddi.HDevice, res umddi.HResource, _ uint32
 // resourceIsStagingBusy reports whether a map of a STAGING resource would wait.
 //
 //	DDI     PFND3D10DDI_RESOURCEISSTAGINGBUSY, d3d10umddi.h
-//	Effect  submits the batch if it uses the resource, so that asking again
-//	        and again ends
+//	Effect  submits the batch if it uses the resource, so that polling
+//	        terminates
 //	Returns through SetErrorCb: DDIDeviceRemoved
 func resourceIsStagingBusy(t *ddi.Thread, h umddi.HDevice, res umddi.HResource) bool {
 	d := deviceOf(h)
@@ -160,8 +160,8 @@ func resourceIsStagingBusy(t *ddi.Thread, h umddi.HDevice, res umddi.HResource) 
 	return busy
 }
 
-// busy reports whether submitted work uses a, after submitting the batch if that
-// does.
+// busy reports whether submitted work uses a. It first submits the batch if
+// that uses a.
 func (d *device) busy(t *ddi.Thread, a *allocation) (bool, ddi.HRESULT) {
 	_, hr := d.lockIdle(t, a, umddi.Lock{ReadOnly: true, DoNotWait: true})
 	switch {

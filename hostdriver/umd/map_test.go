@@ -45,7 +45,7 @@ func TestMappedPitches(t *testing.T) {
 			assert.Equal(t, tt.row, m.RowPitch)
 			assert.Equal(t, tt.depth, m.DepthPitch)
 			assert.Len(t, m.Data, int(tt.depth))
-			assert.Equal(t, len(m.Data), cap(m.Data), "no way beyond the subresource")
+			assert.Equal(t, len(m.Data), cap(m.Data), "no capacity beyond the subresource")
 		})
 	}
 }
@@ -70,11 +70,11 @@ func TestStagingMap(t *testing.T) {
 	assert.False(t, r.f.ResourceIsStagingBusy(r.th, r.h, staging))
 	assert.NotNil(t, r.mapStaging(staging, umddi.MapRead, umddi.MapDoNotWait).Data)
 	r.f.StagingResourceUnmap(r.th, r.h, staging, 0)
-	r.f.StagingResourceUnmap(r.th, r.h, staging, 0) // there is no map left
+	r.f.StagingResourceUnmap(r.th, r.h, staging, 0) // no map is left
 	assert.Empty(t, r.errs)
 
 	r.copy(staging, gpu)
-	assert.True(t, r.f.ResourceIsStagingBusy(r.th, r.h, staging), "recorded work counts, and is submitted")
+	assert.True(t, r.f.ResourceIsStagingBusy(r.th, r.h, staging), "recorded work counts and is submitted")
 	assert.Len(t, r.queue, 1)
 	other := r.create(arg)
 	r.copy(gpu, gpu)
@@ -85,12 +85,12 @@ func TestMapRefuses(t *testing.T) {
 	r := newRig(t)
 	staging, dynamic := r.create(buf(64, umddi.UsageStaging)), r.create(buf(64, umddi.UsageDynamic))
 	for name, m := range map[string]umddi.Mapped{
-		"a staging map of a dynamic resource":  r.mapStaging(dynamic, umddi.MapRead, 0),
-		"a subresource that is not there":      r.f.StagingResourceMap(r.th, r.h, staging, 1, umddi.MapRead, 0),
-		"a discard of a staging resource":      r.f.DynamicResourceMapDiscard(r.th, r.h, staging, 0, umddi.MapWriteDiscard, 0),
-		"no-overwrite of a staging resource":   r.f.DynamicIABufferMapNoOverwrite(r.th, r.h, staging, 0, umddi.MapWriteNoOverwrite, 0),
-		"a discard of another subresource":     r.f.DynamicResourceMapDiscard(r.th, r.h, dynamic, 1, umddi.MapWriteDiscard, 0),
-		"a map of memory that is not all here": func() umddi.Mapped { r.stale = true; return r.mapStaging(staging, umddi.MapRead, 0) }(),
+		"a staging map of a dynamic resource": r.mapStaging(dynamic, umddi.MapRead, 0),
+		"a subresource that is not there":     r.f.StagingResourceMap(r.th, r.h, staging, 1, umddi.MapRead, 0),
+		"a discard of a staging resource":     r.f.DynamicResourceMapDiscard(r.th, r.h, staging, 0, umddi.MapWriteDiscard, 0),
+		"no-overwrite of a staging resource":  r.f.DynamicIABufferMapNoOverwrite(r.th, r.h, staging, 0, umddi.MapWriteNoOverwrite, 0),
+		"a discard of another subresource":    r.f.DynamicResourceMapDiscard(r.th, r.h, dynamic, 1, umddi.MapWriteDiscard, 0),
+		"a map of too little memory":          func() umddi.Mapped { r.stale = true; return r.mapStaging(staging, umddi.MapRead, 0) }(),
 	} {
 		assert.Equal(t, umddi.Mapped{}, m, name)
 	}
@@ -101,8 +101,8 @@ func TestMapRefuses(t *testing.T) {
 	}
 }
 
-// A discard gives memory that neither the GPU nor the batch uses, so that each
-// copy finds what was written in front of it.
+// A discard returns memory that neither the GPU nor the batch uses, so that
+// each copy reads the data written before it.
 func TestDiscardRenames(t *testing.T) {
 	for _, arg := range []*umddi.CreateResource{buf(64, umddi.UsageDynamic), tex(4, 4, rgba, umddi.UsageDynamic, 0)} {
 		for _, flushed := range []bool{false, true} {
@@ -161,15 +161,15 @@ func TestDiscardAtTheLimit(t *testing.T) {
 	m := r.f.DynamicConstantBufferMapDiscard(r.th, r.h, dyn, 0, umddi.MapWriteDiscard, umddi.MapDoNotWait)
 	assert.Nil(t, m.Data)
 	assert.Equal(t, []ddi.HRESULT{ddi.DDIStillDrawing}, r.errors())
-	assert.Len(t, r.queue, maxInstances, "nothing was waited for")
+	assert.Len(t, r.queue, maxInstances, "there was no wait")
 	m = r.f.DynamicConstantBufferMapDiscard(r.th, r.h, dyn, 0, umddi.MapWriteDiscard, 0)
 	assert.NotNil(t, m.Data)
-	assert.Len(t, r.queue, maxInstances-1, "the oldest was waited for, no other")
+	assert.Len(t, r.queue, maxInstances-1, "the wait was only for the oldest")
 	r.f.DynamicConstantBufferUnmap(r.th, r.h, dyn, 0)
 	assert.Empty(t, r.errs)
 }
 
-// Without memory for another instance a discard waits instead.
+// Without memory for another instance a discard waits.
 func TestDiscardWithoutMemory(t *testing.T) {
 	r := newRig(t)
 	dyn, dst := r.create(buf(64, umddi.UsageDynamic)), r.create(buf(64, umddi.UsageDefault))
@@ -181,7 +181,7 @@ func TestDiscardWithoutMemory(t *testing.T) {
 	assert.Len(t, r.driver().resources.get(dyn.Object).instances, 1)
 }
 
-// A discard of one subresource of several leaves the others as they are.
+// A discard of one subresource of several does not change the others.
 func TestDiscardOfOneSubresource(t *testing.T) {
 	r := newRig(t)
 	arg := mips(tex(4, 4, rgba, umddi.UsageDynamic, 0), 1)

@@ -5,36 +5,38 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// Options are what can be chosen of a driver. The zero value is the driver as
-// OpenAdapter gives it.
+// Options configure a driver. The zero value gives the driver of OpenAdapter.
 type Options struct {
-	// EmulatedLists keeps the driver from reporting that it has command lists,
-	// and leaves their functions nil. The runtime then emulates them.
+	// EmulatedLists makes the driver report no support for command lists and
+	// leave their functions nil. The runtime then emulates them.
 	EmulatedLists bool
 
-	// Memory is where the driver gets the memory of command lists; nil is the
-	// Go heap.
+	// Memory allocates the memory of command lists. If nil, the Go heap is
+	// used.
 	Memory Memory
 }
 
-// A Memory gives and takes system memory. Its methods may be called from
-// several threads.
+// A Memory allocates system memory. Its methods must be safe for concurrent
+// use.
 type Memory interface {
-	// Alloc returns n bytes with any contents, or nil if there are none.
+	// Alloc returns n bytes with undefined content, or nil if there is no
+	// memory.
 	Alloc(n int) []byte
 
-	// Free takes back what Alloc returned, all of it. Nothing uses it any more.
+	// Free frees memory returned by Alloc. p must be the entire slice and must
+	// not be used afterwards.
 	Free(p []byte)
 }
 
-// heap is the Memory of a driver without one.
+// heap is the default Memory.
 type heap struct{}
 
 func (heap) Alloc(n int) []byte { return make([]byte, n) }
 
 func (heap) Free([]byte) {}
 
-// New returns the entry of a driver with the options o, an OpenAdapterFunc.
+// New returns the entry point of a driver with the options o, an
+// OpenAdapterFunc.
 func New(o Options) umddi.OpenAdapterFunc {
 	if o.Memory == nil {
 		o.Memory = heap{}

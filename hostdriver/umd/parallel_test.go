@@ -11,13 +11,13 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// Contexts record on threads of their own while the immediate context executes
-// their lists, and other threads retire and destroy those.
+// Contexts record on their own threads while the immediate context executes
+// their lists, and other threads retire and destroy the lists.
 func TestRecordOnManyThreads(t *testing.T) {
 	const workers, each = 3, 300
 	type made struct {
 		list    umddi.HCommandList
-		retired chan umddi.HCommandList // takes it back
+		retired chan umddi.HCommandList // returns it to the context
 	}
 	r := newRig(t)
 	counter := buf(64, umddi.UsageDefault)

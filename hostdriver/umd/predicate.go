@@ -5,22 +5,22 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// A predicate is what data movement and clears depend on: they are skipped if
+// A predicate makes copies, updates and clears conditional: they are skipped if
 // the result of the query is value.
 type predicate struct {
-	query id // the zero id: they are not skipped
+	query id // zero: no predication
 	value bool
 }
 
-// setPredication makes data movement and clears depend on a query.
+// setPredication makes copies, updates and clears depend on a query.
 //
 //	DDI     PFND3D10DDI_SETPREDICATION, d3d10umddi.h
-//	In      q: the query, nil is none; value: the result that skips
-//	Effect  a PREDICATE packet in front of each COPY, COPY_2D and FILL_2D that
-//	        is recorded from then on. The GPU reads the result when it gets
-//	        there. Maps, presents, queries and initial data do not depend on it
-//	Returns through SetErrorCb: DDIDeviceRemoved for a handle that is not one
-//	        of a living query with a result of TRUE or FALSE
+//	In      q: the query, or nil for none; value: the result that skips
+//	Effect  a PREDICATE packet before each later COPY, COPY_2D and FILL_2D.
+//	        The GPU reads the result when it executes the packet. Maps,
+//	        presents, queries and initial data are unconditional
+//	Returns through SetErrorCb: DDIDeviceRemoved for a handle that is not a
+//	        query with a result of TRUE or FALSE
 func setPredication(t *ddi.Thread, h umddi.HDevice, q umddi.HQuery, value bool) {
 	d := deviceOf(h)
 	if q.Object == nil {
@@ -30,7 +30,7 @@ func setPredication(t *ddi.Thread, h umddi.HDevice, q umddi.HQuery, value bool) 
 	d.report(t, d.predicateOn(d.queries.id(q.Object), value))
 }
 
-// predicateOn sets the predicate to the query k, if that can be one.
+// predicateOn sets the predicate to the query k, if k can be a predicate.
 func (d *device) predicateOn(k id, value bool) ddi.HRESULT {
 	if obj := d.queries.at(k); obj == nil || !obj.predicate() {
 		return ddi.EFail
@@ -39,8 +39,8 @@ func (d *device) predicateOn(k id, value bool) ddi.HRESULT {
 	return ddi.OK
 }
 
-// predicateAlloc returns the memory of the query that is the predicate, or nil
-// if it has been destroyed: then nothing is skipped.
+// predicateAlloc returns the memory of the current predicate. It returns nil if
+// there is none or it was destroyed: then nothing is skipped.
 func (d *device) predicateAlloc() *allocation {
 	if q := d.queries.at(d.predicate.query); q != nil {
 		return q.alloc

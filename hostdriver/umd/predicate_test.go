@@ -10,15 +10,15 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// predicate makes a query with a result, as if something had been counted.
+// predicate creates a query with a result, as if the GPU had counted.
 func (r *rig) predicate(result byte) umddi.HQuery {
 	q := r.queryOf(umddi.QueryOcclusionPredicate)
 	r.last().bytes[queryResult] = result
 	return q
 }
 
-// SetPredication skips data movement and clears if the result equals the value,
-// and nothing else.
+// SetPredication skips exactly the copies, updates and clears if the result
+// equals the value.
 func TestPredication(t *testing.T) {
 	arg := tex(4, 4, rgba, umddi.UsageDefault, umddi.BindRenderTarget)
 	for _, tt := range []struct {
@@ -84,8 +84,8 @@ func TestPredication(t *testing.T) {
 	}
 }
 
-// The initial data of a resource is there, whatever is skipped around its first
-// use.
+// The initial data of a resource is present, whatever is skipped around its
+// first use.
 func TestPredicationAndInitialData(t *testing.T) {
 	r, _ := newListRig(t)
 	a, b := r.filledBuffer(umddi.UsageDefault, 1), r.filledBuffer(umddi.UsageDefault, 2)
@@ -97,7 +97,7 @@ func TestPredicationAndInitialData(t *testing.T) {
 	assert.Empty(t, r.errs)
 }
 
-// The predicate holds across batches, and each operation has it in its own
+// The predicate applies across batches; each operation has it in its own
 // portion.
 func TestPredicationSplits(t *testing.T) {
 	for _, tt := range []struct{ bytes, allocs, patches int }{
@@ -128,7 +128,7 @@ func TestPredicationSplits(t *testing.T) {
 	assert.Equal(t, []ddi.HRESULT{ddi.EOutOfMemory}, r.errors(), "the query needs a place in the allocation list")
 }
 
-// A list begins and ends without predication, and so does one inside another.
+// A list starts and ends without predication, and so does a nested list.
 func TestPredicationEndsWithTheList(t *testing.T) {
 	r, _ := newListRig(t)
 	never := r.predicate(0)
@@ -149,7 +149,7 @@ func TestPredicationEndsWithTheList(t *testing.T) {
 	assert.Equal(t, seq(2, 64), r.buffer(a), "predication of the context does not count in the list")
 	assert.Equal(t, seq(3, 64), r.buffer(x))
 	r.update(b, buf(64, umddi.UsageDefault), 0, nil, seq(9, 64))
-	assert.Equal(t, seq(9, 64), r.buffer(b), "that of the list does not count behind it")
+	assert.Equal(t, seq(9, 64), r.buffer(b), "that of the list does not count after it")
 	r.f.SetPredication(r.th, r.h, never, false)
 	r.execute(outer)
 	assert.Equal(t, seq(9, 64), r.buffer(a), "the inner list begins without predication")
@@ -157,8 +157,8 @@ func TestPredicationEndsWithTheList(t *testing.T) {
 	assert.Empty(t, c.errors())
 }
 
-// The predicate of a list that is executed in another counts for all of its
-// chunks, wherever they come to lie.
+// The predicate of a nested list applies to all of its chunks, wherever they
+// are.
 func TestPredicationOfANestedList(t *testing.T) {
 	for before := range 4 {
 		r, _ := newListRig(t)
@@ -199,12 +199,12 @@ func TestPredicationRefuses(t *testing.T) {
 	r.f.SetPredication(r.th, r.h, q, false)
 	r.f.DestroyQuery(r.th, r.h, q)
 	r.copy(a, b)
-	assert.Equal(t, seq(2, 64), r.buffer(a), "a predicate that is gone skips nothing")
+	assert.Equal(t, seq(2, 64), r.buffer(a), "a destroyed predicate skips nothing")
 	r.f.SetPredication(r.th, r.h, q, false)
 	assert.Equal(t, removed, r.errors(), "a stale handle")
 }
 
-// The data of each type of query, as umddi.QueryType has it.
+// The result of each type of query, as specified by umddi.QueryType.
 func TestQueryData(t *testing.T) {
 	stamp := []byte{0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11} // the fake GPU's clock
 	no := []byte{0, 0, 0, 0}
@@ -251,7 +251,7 @@ func TestQueryData(t *testing.T) {
 	}
 }
 
-// A query that counts begins with a result of 0, and is not kept without.
+// A counting query starts with a result of 0, and is not created if that fails.
 func TestCreateCountingQuery(t *testing.T) {
 	r := newRig(t)
 	r.queryOf(umddi.QueryOverflowPredicate)

@@ -5,15 +5,15 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// present copies a surface to the primary, behind all recorded work.
+// present copies a surface to the primary, after all recorded work.
 //
 //	DDI     PresentDXGI, dxgiddi.h
 //	Caller  the immediate context's thread
 //	Effect  RenderCb if anything is recorded, then PresentCb
-//	Returns OK; DDIUnsupported for a subresource other than the first, as the
-//	        miniport knows of no other; EOutOfMemory and DDIStillDrawing if a
-//	        callback returned them; DDIDeviceRemoved for any other failure and
-//	        for a handle that is not one of a living resource
+//	Returns OK; DDIUnsupported for a subresource other than the first, which
+//	        the miniport does not support; EOutOfMemory and DDIStillDrawing if
+//	        a callback returned them; DDIDeviceRemoved for any other failure
+//	        and for a handle of a resource that does not exist
 func present(t *ddi.Thread, arg umddi.Present) ddi.HRESULT {
 	d := deviceOf(arg.Device)
 	if arg.SrcSubResource != 0 || arg.DstSubResource != 0 {
@@ -37,8 +37,8 @@ func present(t *ddi.Thread, arg umddi.Present) ddi.HRESULT {
 	return presentError(d.dxgi.PresentCb(t, d.rt, &d.presentArg))
 }
 
-// presentError returns what a present may answer for a result: failures that
-// are not the kernel's word for lack of memory or time remove the device.
+// presentError converts a failure to a result that Present may return: anything
+// except lack of memory and DDIStillDrawing removes the device.
 func presentError(hr ddi.HRESULT) ddi.HRESULT {
 	if !hr.Failed() || hr == ddi.EOutOfMemory || hr == ddi.DDIStillDrawing {
 		return hr

@@ -5,36 +5,37 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// A query's allocation, in bytes: a time stamp that the GPU writes behind the
-// work that the query waits for, and what it has counted.
+// Layout of a query's allocation, in bytes. The GPU writes a time stamp after
+// the work that the query waits for, and the result.
 //
 //	dword  bits   field
 //	0, 1   63..0  time stamp of the last end
-//	2, 3   63..0  result: what PREDICATE reads
+//	2, 3   63..0  result, read by PREDICATE
 const (
 	queryBytes  = 16
 	queryResult = 8
 )
 
-// A query asks the GPU, by a time stamp behind the work it waits for. That it
-// was written is known from the kernel, which counts the allocation as used
-// until then. What OCCLUSION and the predicates count is done by draws, of which
-// there are none, so the GPU gets a result of 0 to write.
+// A query waits for a time stamp that the GPU writes after the queried work.
+// The driver knows from the kernel when it was written: until then the kernel
+// counts the allocation as used. OCCLUSION and predicates count the effects of
+// draws, which are not supported, so the GPU writes a result of 0.
 type query struct {
 	typ   umddi.QueryType
 	alloc *allocation
-	ended bool // QueryEnd was called; the immediate context's
+	ended bool // QueryEnd was called; for the immediate context
 }
 
 // counts reports whether the query has a result in memory.
 func (q *query) counts() bool { return q.typ == umddi.QueryOcclusion || q.predicate() }
 
-// predicate reports whether SetPredication takes the query.
+// predicate reports whether SetPredication accepts the query.
 func (q *query) predicate() bool {
 	return q.typ == umddi.QueryOcclusionPredicate || q.typ == umddi.QueryOverflowPredicate
 }
 
-// dataBytes returns the size of a query's data, 0 for a type that there is not.
+// dataBytes returns the size of a query's result in bytes, or 0 for an unknown
+// type.
 func dataBytes(typ umddi.QueryType) int {
 	switch typ {
 	case umddi.QueryEvent, umddi.QueryOcclusionPredicate, umddi.QueryOverflowPredicate:
@@ -49,12 +50,12 @@ func dataBytes(typ umddi.QueryType) int {
 
 func calcPrivateQuerySize(*ddi.Thread, umddi.HDevice, umddi.CreateQuery) int { return privateBytes }
 
-// createQuery makes a query with its allocation. A result in it is 0.
+// createQuery creates a query and its allocation, with a result of 0.
 //
 //	DDI     PFND3D10DDI_CREATEQUERY, d3d10umddi.h
 //	Caller  any thread
-//	Returns through SetErrorCb: EOutOfMemory, DDIDeviceRemoved, the latter also
-//	        for another type of query; nothing is kept
+//	Returns through SetErrorCb: EOutOfMemory; DDIDeviceRemoved, also for an
+//	        unknown type of query; nothing is kept
 func createQuery(t *ddi.Thread, h umddi.HDevice, arg umddi.CreateQuery, q umddi.HQuery, _ umddi.HRTQuery) {
 	d := deviceOf(h)
 	obj, hr := d.newQuery(t, arg.Query)
@@ -90,7 +91,7 @@ func (d *device) newQuery(t *ddi.Thread, typ umddi.QueryType) (*query, ddi.HRESU
 	return q, ddi.OK
 }
 
-// destroyQuery frees a query as destroyResource does a resource.
+// destroyQuery destroys a query as destroyResource destroys a resource.
 func destroyQuery(t *ddi.Thread, h umddi.HDevice, q umddi.HQuery) {
 	d := deviceOf(h)
 	obj := d.queries.remove(q.Object)
@@ -101,7 +102,7 @@ func destroyQuery(t *ddi.Thread, h umddi.HDevice, q umddi.HQuery) {
 	d.report(t, d.free(t, obj.alloc))
 }
 
-// queryBegin has nothing to do, as nothing is counted from a beginning on.
+// queryBegin does nothing, since no query depends on its beginning.
 func queryBegin(t *ddi.Thread, h umddi.HDevice, q umddi.HQuery) {
 	d := deviceOf(h)
 	if d.queries.get(q.Object) == nil {
@@ -109,7 +110,7 @@ func queryBegin(t *ddi.Thread, h umddi.HDevice, q umddi.HQuery) {
 	}
 }
 
-// queryEnd asks for the result: all work recorded so far is done.
+// queryEnd requests the result of a query: all work recorded so far is done.
 //
 //	DDI     PFND3D10DDI_QUERYEND, d3d10umddi.h
 //	Effect  a FILL of the result, if the query counts, and a TIMESTAMP packet
@@ -134,12 +135,13 @@ func (d *device) endQuery(t *ddi.Thread, q *query) ddi.HRESULT {
 	return ddi.OK
 }
 
-// queryGetData writes the data of a query, as umddi.QueryType has it, if the
-// work that QueryEnd marked is done. Shorter memory is left alone.
+// queryGetData writes the result of a query in the format of umddi.QueryType,
+// if the work that QueryEnd marked is done. If data is too short, it is
+// unchanged.
 //
 //	DDI     PFND3D10DDI_QUERYGETDATA, d3d10umddi.h
 //	Effect  submits the batch if the end is in it and DoNotFlush is not set
-//	Returns through SetErrorCb: DDIStillDrawing if it is not done,
+//	Returns through SetErrorCb: DDIStillDrawing if the work is not done,
 //	        DDIDeviceRemoved, also for a query that was not ended
 func queryGetData(t *ddi.Thread, h umddi.HDevice, q umddi.HQuery, data []byte, flags umddi.GetDataFlags) {
 	d := deviceOf(h)
@@ -154,8 +156,8 @@ func queryGetData(t *ddi.Thread, h umddi.HDevice, q umddi.HQuery, data []byte, f
 	}
 }
 
-// readQuery returns what the GPU has written to a query's allocation.
-// DDIStillDrawing means that it has not yet.
+// readQuery returns the content of a query's allocation. DDIStillDrawing means
+// that the GPU has not written it yet.
 func (d *device) readQuery(t *ddi.Thread, q *query, flags umddi.GetDataFlags) (m [queryBytes]byte, hr ddi.HRESULT) {
 	if q == nil || !q.ended {
 		return m, ddi.EFail
@@ -171,8 +173,8 @@ func (d *device) readQuery(t *ddi.Thread, q *query, flags umddi.GetDataFlags) (m
 	return m, d.unlock(t, &d.locker, q.alloc)
 }
 
-// queryData encodes the data of a query. The GPU's clock has one frequency, so
-// that no interval is disjoint.
+// queryData encodes the result of a query. The GPU's clock has a fixed
+// frequency, so no interval is disjoint.
 func (d *device) queryData(typ umddi.QueryType, memory [queryBytes]byte, data []byte) {
 	switch typ {
 	case umddi.QueryEvent:

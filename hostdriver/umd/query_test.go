@@ -9,7 +9,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// ask returns the data of a query, which starts as 0xffffffff.
+// ask returns the result of a query in data initialized to 0xffffffff.
 func (r *rig) ask(q umddi.HQuery, flags umddi.GetDataFlags) []byte {
 	data := []byte{255, 255, 255, 255}
 	r.f.QueryGetData(r.th, r.h, q, data, flags)
@@ -44,7 +44,7 @@ func TestEventQuery(t *testing.T) {
 	assert.Equal(t, pending, r.errors())
 }
 
-// An event waits for what is in front of it, not for what is behind it.
+// An event waits for the work before it, not for the work after it.
 func TestEventOrder(t *testing.T) {
 	r := newRig(t)
 	a, b := r.create(buf(64, umddi.UsageDefault)), r.create(buf(64, umddi.UsageDefault))
@@ -61,7 +61,7 @@ func TestEventOrder(t *testing.T) {
 	assert.Empty(t, r.errs)
 }
 
-// A program that asks until the event is there ends.
+// A program that polls for an event terminates.
 func TestEventSpin(t *testing.T) {
 	r := newRig(t)
 	r.onPoll = 1

@@ -13,13 +13,13 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// model is a resource with what it should contain, rows without padding.
+// model is a resource with its expected content, rows without padding.
 type model struct {
 	res  umddi.HResource
 	arg  *umddi.CreateResource
 	subs [][]byte
 	view umddi.HRenderTargetView
-	uses int // in lists
+	uses int // number of uses in lists
 }
 
 func (m *model) size(sub int) (w, h int) {
@@ -29,22 +29,22 @@ func (m *model) size(sub int) (w, h int) {
 
 func (m *model) texture() bool { return m.arg.ResourceDimension == umddi.Texture2D }
 
-// machine applies random operations to a device and to the models: at once, or
-// in lists, whose effects on the models it keeps until they are executed.
+// machine applies random operations to a device and to the models: directly, or
+// in lists, whose effects on the models are applied when they execute.
 type machine struct {
 	*rig
 	t    *rapid.T
 	all  []*model
-	skip bool // what is predicated is skipped
+	skip bool // predication skips work
 
-	predicate umddi.HQuery // whose result is FALSE
+	predicate umddi.HQuery // a query with the result FALSE
 	c         *recorder
 	pending   effects
-	mapped    map[*model][]byte // the contents of its last discard in pending
+	mapped    map[*model][]byte // contents of the last discard in pending
 	lists     []*modelList
 }
 
-// effects are what a list does to models, and the models that it uses.
+// effects are the changes of a list to models, and the models that it uses.
 type effects struct {
 	do   []func()
 	used []*model
@@ -56,7 +56,7 @@ type modelList struct {
 	maps bool
 }
 
-// front is a context that operations go to.
+// front is a context that receives operations.
 type front struct {
 	f        *umddi.DeviceFuncs
 	h        umddi.HDevice
@@ -65,7 +65,7 @@ type front struct {
 	view     func(x *model) umddi.HRenderTargetView
 }
 
-// front draws the context that an operation goes to.
+// front draws the context for an operation.
 func (m *machine) front() front {
 	if m.below("deferred", 2) == 0 {
 		return front{&m.f, m.h, false, func(x *model) umddi.HResource { return x.res },
@@ -75,7 +75,7 @@ func (m *machine) front() front {
 		func(x *model) umddi.HRenderTargetView { return m.c.target(x.view, x.res) }}
 }
 
-// effect is what an operation on a context does to models.
+// effect applies or records the effect of an operation on models.
 func (m *machine) effect(on front, do func(), used ...*model) {
 	if !on.deferred {
 		do()
@@ -88,7 +88,7 @@ func (m *machine) effect(on front, do func(), used ...*model) {
 	m.pending.used = append(m.pending.used, used...)
 }
 
-// work is the effect of what predication skips.
+// work is effect for operations subject to predication.
 func (m *machine) work(on front, do func(), used ...*model) {
 	m.effect(on, func() {
 		if !m.skip {
@@ -161,7 +161,7 @@ func (m *machine) destroy(*rapid.T) {
 	m.all = slices.DeleteFunc(m.all, func(y *model) bool { return x == y })
 }
 
-// box draws a rectangle of w x h elements that may be too large.
+// box draws a rectangle of w x h elements, which may be too large.
 func (m *machine) box(w, h int) (b *umddi.Box, inside bool) {
 	l, t := m.below("left", w), m.below("top", h)
 	r, bt := l+1+m.below("width", w), t+1+m.below("height", h)
@@ -251,7 +251,7 @@ func (m *machine) predication(*rapid.T) {
 	m.effect(on, func() { m.skip = kind == 1 })
 }
 
-// write puts rows without padding into mapped memory.
+// write writes rows without padding to mapped memory.
 func (m *machine) write(x *model, sub int, to umddi.Mapped, data []byte) {
 	w, h := x.size(sub)
 	n := w * elementBytes(x.arg)
@@ -314,7 +314,7 @@ func (m *machine) event(*rapid.T) {
 	m.f.DestroyQuery(m.th, m.h, q)
 }
 
-// finish makes a list of what is pending.
+// finish creates a list of the pending operations.
 func (m *machine) finish(*rapid.T) {
 	l := &modelList{effects: m.pending, h: m.c.done(), maps: len(m.mapped) > 0}
 	m.pending = effects{}
@@ -329,7 +329,8 @@ func (m *machine) pickList() *modelList {
 	return m.lists[m.below("list", len(m.lists))]
 }
 
-// executeList executes a list on the immediate context, or records that.
+// executeList executes a list on the immediate context, or records its
+// execution.
 func (m *machine) executeList(*rapid.T) {
 	l, on := m.pickList(), m.front()
 	all := func() {
@@ -387,8 +388,8 @@ func (m *machine) check(*rapid.T) {
 	require.Empty(m, m.c.errors())
 }
 
-// Random operations leave in each resource what they leave in plain memory,
-// at once and in lists, whatever the size of the kernel's buffers.
+// Random operations, direct and in lists, have the same effect on each resource
+// as on plain memory, whatever the sizes of the kernel's buffers.
 func TestRandomOperations(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		k := newKernel(rt)

@@ -7,19 +7,18 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// The functions below are those of a deferred context's table that record. Each
-// takes local handles and appends a command; what it does is said at the
-// function of the immediate context that has its name.
+// The functions below are the recording functions of a deferred context's
+// table. Each takes local handles and appends a command. The effect of the
+// command is documented at the function of the immediate context.
 //
 //	Caller  the deferred context's thread
 //	Effect  memory only, none of it shared
-//	Returns through SetErrorCb of the context: EOutOfMemory, with which all that
-//	        is recorded is lost, and nothing more recorded, until the context
-//	        is recycled; DDIDeviceRemoved for a handle that is not open on the
-//	        context
+//	Returns through SetErrorCb of the context: EOutOfMemory; the recording is
+//	        then lost and nothing is recorded until the context is recycled;
+//	        DDIDeviceRemoved for a handle that is not open on the context
 
-// reserve returns n bytes, a multiple of commandAlign, behind what is recorded.
-// It returns nil if they are not to be had, which has been reported.
+// reserve appends n bytes to the recording, a multiple of commandAlign. It
+// returns nil if there is no memory, which has been reported.
 func (c *deferred) reserve(t *ddi.Thread, n int) []byte {
 	if u := c.used + n; u <= len(c.mem) {
 		p := c.mem[c.used:u:u]
@@ -29,8 +28,8 @@ func (c *deferred) reserve(t *ddi.Thread, n int) []byte {
 	return c.extendFor(t, n)
 }
 
-// extendFor reserves in another chunk. That a recording is lost is reported
-// once. The runtime may put off work until a context is out of room.
+// extendFor reserves in a new chunk. The loss of a recording is reported once.
+// Before that the runtime may do deferred processing to free memory.
 func (c *deferred) extendFor(t *ddi.Thread, n int) []byte {
 	if c.phase != recordingPhase {
 		c.report(t, ddi.EFail)
@@ -49,8 +48,8 @@ func (c *deferred) extendFor(t *ddi.Thread, n int) []byte {
 	return p
 }
 
-// local returns the id in a local handle. It is zero, and reported, if the
-// handle is not open.
+// local returns the ID in a local handle. If the handle is not open, local
+// reports that and returns zero.
 func (c *deferred) local(t *ddi.Thread, o *ddi.Object, tag uint32) id {
 	k := idIn(o, tag|tagLocal)
 	if k.gen == 0 {
@@ -131,7 +130,7 @@ func deferClear(t *ddi.Thread, h umddi.HDevice, v umddi.HRenderTargetView, color
 	}
 }
 
-// deferQueryBegin has nothing to record, as queryBegin has nothing to do.
+// deferQueryBegin records nothing, since queryBegin does nothing.
 func deferQueryBegin(t *ddi.Thread, h umddi.HDevice, q umddi.HQuery) {
 	deferredOf(h).local(t, q.Object, tagQuery)
 }
@@ -159,8 +158,8 @@ func deferSetPredication(t *ddi.Thread, h umddi.HDevice, q umddi.HQuery, value b
 	c.recordPredicate(t, k, value)
 }
 
-// recordPredicate records a predicate, the zero id is none. It does not record
-// that there is still none.
+// recordPredicate records a predicate; the zero ID means none. It does not
+// record a change from none to none.
 func (c *deferred) recordPredicate(t *ddi.Thread, k id, value bool) {
 	if k.gen == 0 && c.flags&listPredicated == 0 {
 		return
@@ -181,10 +180,10 @@ func (c *deferred) recordPredicate(t *ddi.Thread, k id, value bool) {
 	}
 }
 
-// deferMapDiscard maps memory of the recording, all 0, that becomes the contents
-// of the subresource where the list executes: of another allocation each time,
-// so that a list can be executed again while the GPU reads what the last time
-// has left.
+// deferMapDiscard maps zeroed memory of the recording. When the list executes,
+// the memory becomes the contents of the subresource, in a different allocation
+// each time, so that a list can be executed again while the GPU still reads the
+// previous contents.
 //
 //	Returns like all that record. With EOutOfMemory nothing is mapped
 func deferMapDiscard(t *ddi.Thread, h umddi.HDevice, res umddi.HResource, sub uint32, _ umddi.Map, _ umddi.MapFlags) umddi.Mapped {
@@ -214,9 +213,9 @@ func deferMapDiscard(t *ddi.Thread, h umddi.HDevice, res umddi.HResource, sub ui
 	return s.mapped(p[at:])
 }
 
-// reserveContents reserves a discard of n bytes of contents, and returns where in
-// it they are. A map that fails reports it each time, as it has no other way of
-// saying so.
+// reserveContents reserves a discard with n bytes of contents and returns their
+// offset in it. Each failed map reports the error, since a map cannot fail
+// otherwise.
 func (c *deferred) reserveContents(t *ddi.Thread, n uint64) (p []byte, at int) {
 	if c.lost {
 		c.report(t, ddi.EOutOfMemory, ddi.EOutOfMemory)
@@ -227,20 +226,20 @@ func (c *deferred) reserveContents(t *ddi.Thread, n uint64) (p []byte, at int) {
 	if p = c.reserveLarge(t, size); p == nil {
 		return nil, 0
 	}
-	// In another chunk the command is at its start, and needs no padding.
+	// In a new chunk the command is at the start and needs no padding.
 	if c.used == len(p) {
 		pad = 0
 	}
 	return p, discardCommand + pad
 }
 
-// deferMapNoOverwrite maps the memory of the last discard in the recording, also
-// if that is one of a list that was executed since the context's own. Commands
-// between the two use what is in it when the list is finished.
+// deferMapNoOverwrite maps the memory of the last discard in the recording,
+// even if it is from a list executed after the context's own discard. Earlier
+// commands use the contents that the memory has when the list is finished.
 //
 //	Returns through SetErrorCb of the context: EOutOfMemory if the recording is
 //	        lost; DDIDeviceRemoved if the context has not discarded the resource,
-//	        which the runtime may not let pass
+//	        which the runtime must prevent
 func deferMapNoOverwrite(t *ddi.Thread, h umddi.HDevice, res umddi.HResource, sub uint32, _ umddi.Map, _ umddi.MapFlags) umddi.Mapped {
 	c := deferredOf(h)
 	k := c.local(t, res.Object, tagResource)
@@ -264,15 +263,15 @@ func deferMapNoOverwrite(t *ddi.Thread, h umddi.HDevice, res umddi.HResource, su
 	return r.subs[0].mapped(c.chunk(chunk)[at:])
 }
 
-// deferUnmap has nothing to do: the memory is part of the recording.
+// deferUnmap does nothing: the memory is part of the recording.
 func deferUnmap(t *ddi.Thread, h umddi.HDevice, res umddi.HResource, _ uint32) {
 	c := deferredOf(h)
 	c.local(t, res.Object, tagResource)
 }
 
-// deferExecute records the execution of a list: its commands are appended, so
-// that nothing of the list is used any more. The state is that of creation
-// afterwards, as on the immediate context.
+// deferExecute records the execution of a list by appending its commands, so
+// that the list is not used afterwards. The state is reset, as on the immediate
+// context.
 func deferExecute(t *ddi.Thread, h umddi.HDevice, list umddi.HCommandList) {
 	c := deferredOf(h)
 	k := c.local(t, list.Object, tagList)
@@ -298,7 +297,7 @@ func deferExecute(t *ddi.Thread, h umddi.HDevice, list umddi.HCommandList) {
 	c.clearState()
 }
 
-// appendCommands records whole commands of a list with some flags. Contents of
+// appendCommands appends commands of a list with the given flags. Contents of
 // discards stay aligned.
 func (c *deferred) appendCommands(t *ddi.Thread, commands []byte, flags uint32) {
 	if len(commands) == 0 {

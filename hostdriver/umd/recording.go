@@ -1,30 +1,31 @@
 package umd
 
-// A recording is the commands of a list that is being recorded: the first of
-// them in head, which goes to the private memory of the list's handle, the
-// others in chunks.
+// A recording holds the commands of a list being recorded: the first ones in
+// head, which is copied to the private memory of the list's handle, the others
+// in chunks.
 type recording struct {
 	cache cache
-	head  []byte // headBytes of memory
-	flags uint32 // of the list: listPredicated, listMaps
+	head  []byte // buffer of headBytes
+	flags uint32 // flags of the list: listPredicated, listMaps
 
-	// mem is what is being filled, head or the last chunk, up to used. Without
-	// memory, mem is nil: then nothing more is recorded.
+	// mem is the buffer being filled, head or the last chunk; used is the
+	// number of bytes filled. mem is nil if there is no memory; then nothing
+	// more is recorded.
 	mem    []byte
 	used   int
-	inHead int      // bytes used of head, once there are chunks
-	chunks [][]byte // behind head; all but the last are cut to what is used
-	bytes  int      // of memory in chunks
-	lost   bool     // a command was dropped because there was no memory
+	inHead int      // bytes used in head, once there are chunks
+	chunks [][]byte // after head; all but the last are truncated to their used size
+	bytes  int      // total size of the chunks
+	lost   bool     // a command was dropped for lack of memory
 }
 
-// begin begins an empty recording.
+// begin starts an empty recording.
 func (r *recording) begin() {
 	r.mem, r.used, r.inHead, r.bytes, r.flags, r.lost = r.head, 0, 0, 0, 0, false
 }
 
-// end ends the recording: nothing more is recorded until begin. What is
-// recorded stays.
+// end ends the recording but keeps its commands. Nothing more is recorded until
+// begin.
 func (r *recording) end() {
 	r.cut()
 	r.mem, r.used = nil, 0
@@ -39,9 +40,9 @@ func (r *recording) cut() {
 	}
 }
 
-// extend goes on in another chunk, and returns its first n bytes. It returns nil
-// if there is no memory, or the list would be too large; then the rest of the
-// recording is lost.
+// extend adds a chunk and returns its first n bytes. It returns nil if there is
+// no memory or the list would be too large; then the rest of the recording is
+// lost.
 func (r *recording) extend(n int) []byte {
 	if r.mem == nil {
 		return nil
@@ -62,14 +63,14 @@ func (r *recording) extend(n int) []byte {
 	return p[:n:n]
 }
 
-// abandon drops what is recorded.
+// abandon drops the recording.
 func (r *recording) abandon() {
 	r.mem, r.used, r.inHead, r.flags = nil, 0, 0, 0
 	r.cache.give(r.chunks)
 	r.chunks = r.chunks[:0]
 }
 
-// chunk returns the memory that is number i of the recording, 0 for head.
+// chunk returns buffer i of the recording; 0 is head.
 func (r *recording) chunk(i int) []byte {
 	if i == 0 {
 		return r.head
@@ -92,9 +93,9 @@ func (r *recording) filled(i int) []byte {
 	return r.chunks[i-1]
 }
 
-// lastDiscard returns where the size bytes of contents of the last discard of
-// subresource 0 of a resource are: in chunk(i) at an offset, those of a discard
-// that is known, or behind it.
+// lastDiscard returns the location of the size bytes of contents of the last
+// discard of subresource 0 of a resource: the index of its chunk and an offset
+// in it. The search starts at a known discard, chunk i at offset.
 func (r *recording) lastDiscard(k id, size uint64, i int, offset uint32) (int, uint32) {
 	first, known, last := i, offset, i
 	for ; i <= len(r.chunks); i++ {
@@ -102,8 +103,8 @@ func (r *recording) lastDiscard(k id, size uint64, i int, offset uint32) (int, u
 		op, cmd, rest, ok := nextCommand(all)
 		for ; ok; op, cmd, rest, ok = nextCommand(rest) {
 			at := uint32(len(all) - len(rest) - len(cmd))
-			behind := i > first || at > known
-			if !behind || op != opDiscard || commandID(cmd[8:]) != k || le.Uint32(cmd[16:]) != 0 {
+			after := i > first || at > known
+			if !after || op != opDiscard || commandID(cmd[8:]) != k || le.Uint32(cmd[16:]) != 0 {
 				continue
 			}
 			if from := le.Uint32(cmd[24:]); uint64(from)+size <= uint64(len(cmd)) {

@@ -5,8 +5,8 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// split submits a full batch in the middle of recording, and refreshes what the
-// next one begins with.
+// split submits a full batch while recording, and refreshes the state for the
+// next batch.
 func (d *device) split(t *ddi.Thread) ddi.HRESULT {
 	hr := d.submit(t)
 	if !hr.Failed() {
@@ -15,15 +15,15 @@ func (d *device) split(t *ddi.Thread) ddi.HRESULT {
 	return hr
 }
 
-// refresh has the runtime set all pipeline state once more, so that what the
-// driver has of it in front of a batch is what the runtime says, and not what
-// was left of the batch before. During CommandListExecute that is the state
-// before it, which ends with it. The GPU needs no packets for it: a group sets
-// the surfaces it uses and its predicate itself.
+// refresh makes the runtime set all pipeline state again, so that the driver
+// starts a batch with the runtime's state instead of the state left by the
+// previous batch. During CommandListExecute that is the earlier state, which
+// ends with the call. The GPU needs no packets for it: each group sets its
+// surfaces and its predicate itself.
 //
-//	DDI     pfnStateIaPrimitiveTopologyCb and its like, d3d10umddi.h; a nil one
-//	        is passed over
-//	Order   behind pfnPerformAmortizedProcessingCb, which submit calls
+//	DDI     pfnStateIaPrimitiveTopologyCb etc., d3d10umddi.h; nil callbacks are
+//	        skipped
+//	Order   after pfnPerformAmortizedProcessingCb, which submit calls
 //	Source  learn.microsoft.com, "State-Refresh Callback Functions"
 func (d *device) refresh(t *ddi.Thread) {
 	cb, all := d.um, umddi.Range{Base: 0, Count: -1}

@@ -6,18 +6,18 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// A resource is a buffer or a texture: a layout, and a pool of allocations that
-// have it. Only a DYNAMIC resource gets more than one.
+// A resource is a buffer or a texture: a layout and a pool of allocations with
+// that layout. Only a DYNAMIC resource has more than one allocation.
 type resource struct {
 	layout
 	pool
 	usage umddi.Usage
 
-	initial *allocation // holds initial data until the first use; then nil
-	mapped  int         // maps without their unmap yet
+	initial *allocation // initial data until the first use; then nil
+	mapped  int         // number of maps without unmap
 }
 
-// surface returns a subresource in the current allocation.
+// surface returns a subresource of the current allocation.
 func (r *resource) surface(sub uint32) surface {
 	return surface{r.alloc(), r.format, r.subs[sub]}
 }
@@ -26,13 +26,13 @@ func calcPrivateResourceSize(*ddi.Thread, umddi.HDevice, *umddi.CreateResource) 
 	return privateBytes
 }
 
-// createResource makes a resource with its allocation.
+// createResource creates a resource and its allocation.
 //
 //	DDI     PFND3D11DDI_CREATERESOURCE, d3d10umddi.h
 //	Caller  any thread
-//	Effect  AllocateCb; initial data is copied, through LockCb, before the call
-//	        returns. The GPU copies it to an allocation that may be in VRAM in
-//	        front of the resource's first use
+//	Effect  AllocateCb; initial data is copied through LockCb before the call
+//	        returns. If the allocation may be in VRAM, the GPU copies the data
+//	        to it before the first use of the resource
 //	Returns through SetErrorCb: EOutOfMemory, DDIDeviceRemoved; nothing is kept
 func createResource(t *ddi.Thread, h umddi.HDevice, arg *umddi.CreateResource, res umddi.HResource, rt umddi.HRTResource) {
 	d := deviceOf(h)
@@ -57,8 +57,8 @@ func (d *device) newResource(t *ddi.Thread, arg *umddi.CreateResource, rt umddi.
 		rt: rt, desc: describe(l, at), primary: arg.Primary,
 	}}}
 	if arg.Usage == umddi.UsageDynamic && len(l.subs) == 1 {
-		// A discard drops all of an instance, so it may rename one
-		// subresource only.
+		// A discard drops an entire instance, so only a resource with a single
+		// subresource may be renamed.
 		r.limit = maxInstances
 	}
 	if hr := d.grow(t, &r.pool); hr.Failed() {
@@ -73,9 +73,10 @@ func (d *device) newResource(t *ddi.Thread, arg *umddi.CreateResource, rt umddi.
 	return r, ddi.OK
 }
 
-// place says where the allocations of a resource of n bytes may live. Those
-// that belong in VRAM are tied to it up to half of it only, so that any two, as
-// a copy has, fit together. EOutOfMemory means that VRAM is too small for one.
+// place returns the segments in which the allocations of a resource of n bytes
+// may reside. Only allocations of up to half of VRAM are restricted to it, so
+// that the two allocations of a copy always fit. EOutOfMemory means that one
+// allocation does not fit in VRAM.
 func (d *device) place(arg *umddi.CreateResource, n uint64) (privdata.Place, ddi.HRESULT) {
 	vram := d.adapter.info.VRAMBytes
 	switch {
@@ -91,8 +92,8 @@ func (d *device) place(arg *umddi.CreateResource, n uint64) (privdata.Place, ddi
 	return privdata.Local, ddi.OK
 }
 
-// describe returns the private data of an allocation with the layout l. The
-// surface of a texture is its first subresource.
+// describe returns the private data of an allocation with the layout l. For a
+// texture the surface is its first subresource.
 func describe(l layout, p privdata.Place) privdata.Allocation {
 	a := privdata.Allocation{Place: p, Bytes: l.bytes}
 	if l.dim == umddi.Texture2D {
@@ -102,9 +103,9 @@ func describe(l layout, p privdata.Place) privdata.Allocation {
 	return a
 }
 
-// setInitialData writes the initial data to the resource's allocation if that is
-// in host memory, else to one beside it with the same layout. On failure it
-// leaves no allocation of its own.
+// setInitialData writes the initial data to the resource's allocation if that
+// is in host memory, else to a separate allocation with the same layout. On
+// failure it frees that one.
 func (d *device) setInitialData(t *ddi.Thread, r *resource, init []umddi.SubresourceUP) ddi.HRESULT {
 	if len(init) != len(r.subs) {
 		return ddi.EFail
@@ -129,7 +130,7 @@ func (d *device) setInitialData(t *ddi.Thread, r *resource, init []umddi.Subreso
 	return ddi.OK
 }
 
-// fill writes the data of all subresources to an allocation that nothing uses.
+// fill writes the data of all subresources to an allocation that is not in use.
 func (d *device) fill(t *ddi.Thread, l *locker, a *allocation, lay layout, init []umddi.SubresourceUP) ddi.HRESULT {
 	data, hr := d.lock(t, l, a, umddi.Lock{})
 	if hr.Failed() {
@@ -145,8 +146,8 @@ func (d *device) fill(t *ddi.Thread, l *locker, a *allocation, lay layout, init 
 	return first(hr, d.unlock(t, l, a))
 }
 
-// copyRows copies rows of n bytes. It copies none and returns false if src is
-// too short. dst is long enough.
+// copyRows copies rows of n bytes. It reports false and copies nothing if src
+// is too short. dst must be long enough.
 func copyRows(dst []byte, dstPitch uint64, src []byte, srcPitch, n, rows uint64) bool {
 	if (rows-1)*srcPitch+n > uint64(len(src)) {
 		return false
@@ -157,16 +158,16 @@ func copyRows(dst []byte, dstPitch uint64, src []byte, srcPitch, n, rows uint64)
 	return true
 }
 
-// use finds the resource that an operation is about to use on the GPU and
-// records the copy of its initial data if that has not been done. A handle that
-// is not one of a living resource is EFail.
+// use returns the resource of a handle for use by the GPU. It records the copy
+// of the initial data, if that is still to be done. It returns EFail if the
+// resource does not exist.
 func (d *device) use(t *ddi.Thread, res umddi.HResource) (*resource, ddi.HRESULT) {
 	r := d.resources.get(res.Object)
 	return r, d.settle(t, r)
 }
 
-// settle records the copy of the initial data if that has not been done. It is
-// EFail without a resource.
+// settle records the copy of the initial data if that is still to be done. It
+// returns EFail if r is nil.
 func (d *device) settle(t *ddi.Thread, r *resource) ddi.HRESULT {
 	switch {
 	case r == nil:
@@ -177,8 +178,8 @@ func (d *device) settle(t *ddi.Thread, r *resource) ddi.HRESULT {
 	return d.settleInitial(t, r)
 }
 
-// settleInitial records the copy of the initial data, whatever the predicate. On
-// failure it is left to the next use.
+// settleInitial records the copy of the initial data, regardless of
+// predication. If it fails, the next use tries again.
 func (d *device) settleInitial(t *ddi.Thread, r *resource) ddi.HRESULT {
 	p := d.predicate
 	d.predicate = predicate{}
@@ -192,8 +193,8 @@ func (d *device) settleInitial(t *ddi.Thread, r *resource) ddi.HRESULT {
 	return d.free(t, a)
 }
 
-// destroyResource frees a resource. The current batch keeps the allocations it
-// uses until it has been submitted.
+// destroyResource destroys a resource. Allocations used by the current batch
+// are kept until it is submitted.
 //
 //	DDI     PFND3D10DDI_DESTROYRESOURCE, d3d10umddi.h
 //	Caller  any thread, but not while another uses the resource
@@ -207,7 +208,7 @@ func destroyResource(t *ddi.Thread, h umddi.HDevice, res umddi.HResource) {
 	d.report(t, d.releaseResource(t, r))
 }
 
-// releaseResource ends the maps of a resource and frees its allocations.
+// releaseResource unmaps a resource and frees its allocations.
 func (d *device) releaseResource(t *ddi.Thread, r *resource) ddi.HRESULT {
 	hr, l := ddi.OK, new(locker)
 	for ; r.mapped > 0; r.mapped-- {

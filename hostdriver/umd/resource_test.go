@@ -13,7 +13,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// last returns the allocation that was made last.
+// last returns the most recent allocation.
 func (r *rig) last() *memory { return r.handles[r.next] }
 
 func TestAllocationDescription(t *testing.T) {
@@ -29,8 +29,8 @@ func TestAllocationDescription(t *testing.T) {
 	}{
 		{"rows that are aligned are tight", tex(512, 512, rgba, umddi.UsageStaging, 0), texture(512, 512, 2048, pkt.Format32, 1<<20, privdata.System)},
 		{"rows are aligned to 16", tex(5, 3, rgba, umddi.UsageDefault, 0), texture(5, 3, 32, pkt.Format32, 96, privdata.Local)},
-		{"a byte an element", tex(17, 2, dxgi.R8UNorm, umddi.UsageDefault, 0), texture(17, 2, 32, pkt.Format8, 64, privdata.Local)},
-		{"16 bytes an element", tex(3, 2, dxgi.R32G32B32A32Float, umddi.UsageDefault, 0), texture(3, 2, 48, pkt.Format128, 96, privdata.Local)},
+		{"one byte per element", tex(17, 2, dxgi.R8UNorm, umddi.UsageDefault, 0), texture(17, 2, 32, pkt.Format8, 64, privdata.Local)},
+		{"16 bytes per element", tex(3, 2, dxgi.R32G32B32A32Float, umddi.UsageDefault, 0), texture(3, 2, 48, pkt.Format128, 96, privdata.Local)},
 		{"the widest", tex(16384, 1, dxgi.R32G32B32A32UInt, umddi.UsageImmutable, 0), texture(16384, 1, 262144, pkt.Format128, 262144, privdata.Local)},
 		{"a render target", tex(4, 4, rgba, umddi.UsageDefault, umddi.BindRenderTarget), texture(4, 4, 16, pkt.Format32, 64, privdata.Either)},
 		{"presentable", tex(4, 4, rgba, umddi.UsageDefault, umddi.BindPresent), texture(4, 4, 16, pkt.Format32, 64, privdata.Either)},
@@ -120,7 +120,7 @@ func TestInitialData(t *testing.T) {
 	}
 }
 
-// Initial data goes to the GPU in front of whatever uses the resource first.
+// Initial data goes to the GPU before the first use of the resource.
 func TestInitialDataBeforeFirstUse(t *testing.T) {
 	init := func(arg *umddi.CreateResource) *umddi.CreateResource {
 		arg.InitialDataUP = []umddi.SubresourceUP{{SysMem: seq(1, 64), RowPitch: 16}}
@@ -194,8 +194,8 @@ func TestDeferredDestruction(t *testing.T) {
 	}
 }
 
-// A resource that is destroyed on another thread while its batch is submitted
-// waits for the next submission, which may be an empty one.
+// A resource destroyed on another thread while its batch is submitted is freed
+// at the next submission, which may be empty.
 func TestEmptyFlushFrees(t *testing.T) {
 	r := newRig(t)
 	r.create(buf(64, umddi.UsageDefault))
@@ -215,7 +215,7 @@ func TestDestroyMapped(t *testing.T) {
 	assert.Equal(t, []string{"Unlock", "Deallocate"}, r.log[len(r.log)-2:])
 }
 
-// Each function that takes a handle notices one that is stale or garbage.
+// Each function that takes a handle detects a stale or invalid one.
 func TestBadHandles(t *testing.T) {
 	r := newRig(t)
 	live := r.create(buf(64, umddi.UsageDefault))

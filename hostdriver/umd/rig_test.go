@@ -10,7 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// rig is a device over a fake kernel, called as the runtime calls it.
+// rig is a device with a fake kernel, called as the runtime calls it.
 type rig struct {
 	tb
 	*kernel
@@ -63,17 +63,19 @@ func (r *rig) createDevice() ddi.HRESULT {
 	})
 }
 
-// driver returns the driver's object, for what no DDI function shows.
+// driver returns the driver's object, to check state that no DDI function
+// shows.
 func (r *rig) driver() *device { return r.h.Driver.(*device) }
 
-// errors returns what was reported since the last call.
+// errors returns the errors reported since the last call.
 func (r *rig) errors() []ddi.HRESULT {
 	es := r.errs
 	r.errs = nil
 	return es
 }
 
-// garbage returns private memory as the runtime hands it to a Create function.
+// garbage returns uninitialized private memory as the runtime passes it to a
+// Create function.
 func garbage(n int) *ddi.Object {
 	return &ddi.Object{Private: slices.Repeat([]byte{0xa5}, n)}
 }
@@ -105,7 +107,7 @@ func buf(n uint32, u umddi.Usage) *umddi.CreateResource {
 	}
 }
 
-// create makes a resource that has to succeed.
+// create creates a resource, which must succeed.
 func (r *rig) create(arg *umddi.CreateResource) umddi.HResource {
 	r.Helper()
 	res, ok := r.tryCreate(arg)
@@ -144,14 +146,14 @@ func (r *rig) copy(dst, src umddi.HResource) { r.f.ResourceCopy(r.th, r.h, dst, 
 
 func (r *rig) flush() { r.f.Flush(r.th, r.h) }
 
-// like describes the STAGING twin of a resource.
+// like describes a STAGING copy of a resource.
 func like(arg *umddi.CreateResource) *umddi.CreateResource {
 	twin := *arg
 	twin.Usage, twin.BindFlags, twin.MapFlags, twin.InitialDataUP, twin.Primary = umddi.UsageStaging, 0, umddi.CPURead|umddi.CPUWrite, nil, false
 	return &twin
 }
 
-// read returns a subresource of a resource as the application sees it: through
+// read returns the content of a subresource as the application sees it: through
 // a staging copy, rows without padding.
 func (r *rig) read(res umddi.HResource, arg *umddi.CreateResource, sub uint32) []byte {
 	r.Helper()

@@ -10,7 +10,7 @@ import (
 
 var le = binary.LittleEndian
 
-// privateBytes is the size of the private memory behind an object handle.
+// privateBytes is the size of the private memory of an object handle.
 //
 //	dword  bits   field
 //	0      31..0  the table's tag
@@ -18,7 +18,7 @@ var le = binary.LittleEndian
 //	2      31..0  generation
 const privateBytes = 12
 
-// Tags tell the kinds of private memory apart.
+// Tags distinguish the kinds of private memory.
 const (
 	tagResource = 0x53455255 // "URES"
 	tagView     = 0x56545255 // "URTV"
@@ -26,38 +26,39 @@ const (
 	tagList     = 0x534c4355 // "UCLS"
 )
 
-// An id names an object of a table. The zero id names none.
+// An id identifies an object of a table. The zero id identifies none.
 type id struct {
 	slot, gen uint32
 }
 
-// word returns an id as command lists have it: the slot in the low half.
+// word returns the encoding of an id in command lists: the slot in the low
+// half.
 func (k id) word() uint64 { return uint64(k.slot) | uint64(k.gen)<<32 }
 
-// idOf returns the id of a word.
+// idOf decodes an id.
 func idOf(w uint64) id { return id{uint32(w), uint32(w >> 32)} }
 
 // A table holds the objects of one kind and finds them by the id in their
-// handle's private memory. Stale, foreign and garbage ids find nothing. Its
-// methods may be called from several threads; to find an object takes no lock.
+// handle's private memory. Stale, foreign and invalid ids are not found.
+// Methods may be called from several threads; lookups take no lock.
 type table[T any] struct {
 	tag uint32
 
-	slots atomic.Pointer[[]*slot[T]] // a longer slice replaces it; the slots stay where they are
+	slots atomic.Pointer[[]*slot[T]] // replaced by a longer slice; slots do not move
 
-	mu   sync.Mutex // held to change what is above and what follows
+	mu   sync.Mutex // held to change slots and the fields below
 	free []uint32
 	gen  uint32
 }
 
-// A slot is a place for an object. Who removes the object does not do so while
-// another uses it, so the two members need not change at once.
+// A slot holds an object. An object is not removed while another thread uses
+// it, so the two fields need not change atomically.
 type slot[T any] struct {
-	gen atomic.Uint32 // of the object in it; 0 if there is none
+	gen atomic.Uint32 // generation of the object; 0 if empty
 	obj atomic.Pointer[T]
 }
 
-// minSlots is how many slots a table begins with.
+// minSlots is the initial number of slots of a table.
 const minSlots = 16
 
 // all returns the slots.
@@ -68,7 +69,7 @@ func (s *table[T]) all() []*slot[T] {
 	return nil
 }
 
-// grow doubles the slots.
+// grow doubles the number of slots.
 func (s *table[T]) grow() {
 	old := s.all()
 	n := max(minSlots, len(old))
@@ -100,13 +101,14 @@ func (s *table[T]) put(o *ddi.Object, obj *T) {
 	putID(o, s.tag, id{i, s.gen})
 }
 
-// putID writes private memory.
+// putID writes a tag and an id to private memory.
 func putID(o *ddi.Object, tag uint32, k id) {
 	le.PutUint32(o.Private, tag)
 	le.PutUint64(o.Private[4:], k.word())
 }
 
-// idIn reads the id in the private memory of o. It is zero if the tag is another.
+// idIn reads the id in the private memory of o. It returns zero if the tag
+// differs.
 func idIn(o *ddi.Object, tag uint32) id {
 	if o == nil || len(o.Private) < privateBytes || le.Uint32(o.Private) != tag {
 		return id{}
@@ -114,10 +116,10 @@ func idIn(o *ddi.Object, tag uint32) id {
 	return idOf(le.Uint64(o.Private[4:]))
 }
 
-// id reads the id in the private memory of o. It is zero if there is none.
+// id reads the id in the private memory of o. It returns zero if there is none.
 func (s *table[T]) id(o *ddi.Object) id { return idIn(o, s.tag) }
 
-// at returns the object that k names, or nil.
+// at returns the object with id k, or nil.
 func (s *table[T]) at(k id) *T {
 	if x := s.find(k); x != nil {
 		return x.obj.Load()
@@ -133,10 +135,10 @@ func (s *table[T]) find(k id) *slot[T] {
 	return all[k.slot]
 }
 
-// get returns the object behind o, or nil.
+// get returns the object of o, or nil.
 func (s *table[T]) get(o *ddi.Object) *T { return s.at(s.id(o)) }
 
-// remove takes the object behind o out of the table and returns it, or nil.
+// remove removes the object of o and returns it, or nil.
 func (s *table[T]) remove(o *ddi.Object) *T {
 	k := s.id(o)
 	s.mu.Lock()
@@ -150,7 +152,7 @@ func (s *table[T]) remove(o *ddi.Object) *T {
 	return x.obj.Swap(nil)
 }
 
-// drain takes all objects out of the table, in the order of their slots.
+// drain removes all objects and returns them in slot order.
 func (s *table[T]) drain() []*T {
 	s.mu.Lock()
 	defer s.mu.Unlock()

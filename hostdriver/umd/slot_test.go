@@ -22,7 +22,7 @@ func TestTable(t *testing.T) {
 	assert.Same(t, &one, s.remove(a))
 	assert.Nil(t, s.remove(a), "removed twice")
 	s.put(c, &three)
-	assert.Equal(t, byte(0), c.Private[4], "the slot is used again")
+	assert.Equal(t, byte(0), c.Private[4], "the slot is reused")
 	assert.Nil(t, s.get(&ddi.Object{Private: stale}), "a stale id is not an alias")
 	assert.Same(t, &three, s.get(c))
 	assert.Equal(t, []*int{&three, &two}, s.drain())
@@ -39,7 +39,7 @@ func TestTableRefuses(t *testing.T) {
 	}{
 		{"the zero generation", func(p []byte) []byte { le.PutUint32(p[8:], 0); return p }},
 		{"another generation", func(p []byte) []byte { le.PutUint32(p[8:], 2); return p }},
-		{"a slot that is not there", func(p []byte) []byte { le.PutUint32(p[4:], 1); return p }},
+		{"a slot that does not exist", func(p []byte) []byte { le.PutUint32(p[4:], 1); return p }},
 		{"the largest slot", func(p []byte) []byte { le.PutUint32(p[4:], 1<<32-1); return p }},
 		{"another kind of object", func(p []byte) []byte { le.PutUint32(p, tagView); return p }},
 		{"short memory", func(p []byte) []byte { return p[:privateBytes-1] }},
@@ -56,5 +56,5 @@ func TestTableGenerationWraps(t *testing.T) {
 	s := table[int]{tag: tagQuery, gen: 1<<32 - 1}
 	o := garbage(privateBytes)
 	s.put(o, new(int))
-	assert.NotNil(t, s.get(o), "generation 0 is none, so it is passed over")
+	assert.NotNil(t, s.get(o), "generation 0 is reserved and skipped")
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// The shader stages, in the order of the pipeline.
+// The shader stages, in pipeline order.
 const (
 	vertexShader = iota
 	hullShader
@@ -17,9 +17,9 @@ const (
 	shaderStages
 )
 
-// state is the pipeline state of a context. It names objects by id, so that one
-// which is destroyed while it is bound is bound no more. A command list has none
-// of it: it ends with the list, and nothing in the list draws.
+// state is the pipeline state of a context. It refers to objects by id, so
+// destroying a bound object unbinds it. Command lists contain no state: it ends
+// with the list, and lists contain no draws.
 type state struct {
 	topology  umddi.Topology
 	vertex    [umddi.MaxVertexBuffers]vertexBuffer
@@ -41,8 +41,8 @@ type indexBuffer struct {
 	offset uint32 // bytes
 }
 
-// resolve returns the id of a living object, or the zero id if o is nil. Another
-// handle reports DDIDeviceRemoved and gives the zero id.
+// resolve returns the id of an object, or the zero id if o is nil. For an
+// invalid handle it reports DDIDeviceRemoved and returns the zero id.
 func resolve[T any](t *ddi.Thread, c *context, objects *table[T], o *ddi.Object) id {
 	if o == nil {
 		return id{}
@@ -55,7 +55,7 @@ func resolve[T any](t *ddi.Thread, c *context, objects *table[T], o *ddi.Object)
 	return k
 }
 
-// inSlots calls set for each i of n whose slot, start+i, is below limit.
+// inSlots calls set for each i in [0, n) whose slot, start+i, is below limit.
 func inSlots(start uint32, n, limit int, set func(slot, i int)) {
 	for i := range n {
 		if slot := uint64(start) + uint64(i); slot < uint64(limit) {
@@ -64,9 +64,9 @@ func inSlots(start uint32, n, limit int, set func(slot, i int)) {
 	}
 }
 
-// The functions below are PFND3D10DDI_IA_SETTOPOLOGY and its like in
-// d3d10umddi.h. They run on the context's thread, keep what they are told and
-// record nothing. Slots beyond the pipeline's are ignored.
+// The functions below are PFND3D10DDI_IA_SETTOPOLOGY etc. in d3d10umddi.h. They
+// run on the context's thread, store the state and record nothing. Slots that
+// do not exist are ignored.
 
 func iaSetTopology(_ *ddi.Thread, h umddi.HDevice, topology umddi.Topology) {
 	contextOf(h).state.topology = topology
@@ -111,7 +111,7 @@ func setViewports(_ *ddi.Thread, h umddi.HDevice, vps []umddi.Viewport) {
 	s.viewports = append(s.viewports[:0], vps[:min(len(vps), umddi.MaxViewports)]...)
 }
 
-// setScissorRects replaces all scissor rectangles, of which there are as many as
+// setScissorRects replaces all scissor rectangles. There are as many as
 // viewports.
 func setScissorRects(_ *ddi.Thread, h umddi.HDevice, rects []umddi.Rect) {
 	s := &contextOf(h).state

@@ -22,10 +22,10 @@ func TestState(t *testing.T) {
 
 	r.f.IaSetVertexBuffers(r.th, r.h, 30, []umddi.HResource{a, b, a}, []uint32{1, 2, 3}, []uint32{4, 5, 6})
 	assert.Same(t, ra, resource(s.vertex[30].buf))
-	assert.Same(t, rb, resource(s.vertex[31].buf), "the slot behind it is ignored")
+	assert.Same(t, rb, resource(s.vertex[31].buf), "the slot after it is ignored")
 	assert.Equal(t, []uint32{1, 4, 2, 5}, []uint32{s.vertex[30].stride, s.vertex[30].offset, s.vertex[31].stride, s.vertex[31].offset})
 	r.f.IaSetVertexBuffers(r.th, r.h, 1<<32-1, []umddi.HResource{b, b}, []uint32{0, 0}, []uint32{0, 0})
-	assert.Zero(t, s.vertex[0].buf, "the number of a slot does not wrap")
+	assert.Zero(t, s.vertex[0].buf, "the slot number does not wrap")
 	r.f.IaSetVertexBuffers(r.th, r.h, 30, []umddi.HResource{{}}, []uint32{0}, []uint32{0})
 	assert.Nil(t, resource(s.vertex[30].buf), "a nil handle unbinds")
 
@@ -57,7 +57,7 @@ func TestState(t *testing.T) {
 	r.f.DestroyResource(r.th, r.h, b)
 	assert.Nil(t, resource(s.vertex[31].buf), "destroyed")
 	assert.Nil(t, resource(s.index.buf))
-	c := r.create(buf(64, umddi.UsageDefault)) // takes the slot in the table
+	c := r.create(buf(64, umddi.UsageDefault)) // reuses the slot in the table
 	assert.Equal(t, d.resources.id(c.Object).slot, s.index.buf.slot)
 	assert.Nil(t, resource(s.index.buf), "another resource is not bound instead")
 	r.f.IaSetIndexBuffer(r.th, r.h, b, dxgi.R32UInt, 0)

@@ -6,26 +6,26 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// uploadBytes is the size of an upload allocation: the largest row of a texture
-// fits.
+// uploadBytes is the size of an upload allocation, in bytes. The largest row of
+// a texture fits.
 const uploadBytes = pkt.MaxCoord << pkt.Format128
 
-// uploads is host memory through which the data of updates goes. The current
-// allocation is filled from its start; it stays locked until the batch is
-// submitted, so that an update is no call into the kernel.
+// uploads is a pool of host memory for the data of updates. The current
+// allocation is filled from its start and stays locked until the batch is
+// submitted, so an update does not enter the kernel.
 type uploads struct {
 	pool
 
-	data []byte // of the current allocation while it is locked, else nil
-	pos  uint64 // first byte that is free
+	data []byte // the current allocation while it is locked, else nil
+	pos  uint64 // offset of the first free byte
 }
 
 func (u *uploads) init() {
 	u.allocator, u.limit = system(uploadBytes), maxInstances
 }
 
-// reserve returns n bytes to write, at most uploadBytes, and where they are in
-// the current allocation. They are good until the next reserve or submit.
+// reserve returns n bytes to write, at most uploadBytes, and their offset in
+// the current allocation. They are valid until the next reserve or submit.
 func (u *uploads) reserve(t *ddi.Thread, d *device, n uint64) (p []byte, at uint64, hr ddi.HRESULT) {
 	at = align(u.pos, pitchAlign)
 	if len(u.instances) == 0 || at+n > uploadBytes {
@@ -38,7 +38,7 @@ func (u *uploads) reserve(t *ddi.Thread, d *device, n uint64) (p []byte, at uint
 		at = 0
 	}
 	if u.data == nil {
-		// What the GPU still reads lies in front of at.
+		// The GPU may still read the bytes before at.
 		a := u.alloc()
 		if u.data, hr = d.lock(t, &d.locker, a, umddi.Lock{IgnoreSync: true}); hr.Failed() {
 			return nil, 0, hr
@@ -57,15 +57,15 @@ func (u *uploads) close(t *ddi.Thread, d *device) ddi.HRESULT {
 	return d.unlock(t, &d.locker, u.alloc())
 }
 
-// resourceUpdateSubresourceUP writes a part of a subresource in the order of
-// the commands around it.
+// resourceUpdateSubresourceUP writes a part of a subresource, in order with the
+// commands before and after it.
 //
 //	DDI     PFND3D10DDI_RESOURCEUPDATESUBRESOURCEUP, d3d10umddi.h
-//	In      box: the part written, nil is all; data: its rows, rowPitch bytes
-//	        apart, copied before the call returns
+//	In      box: the part to write, nil for all of it; data: its rows, rowPitch
+//	        bytes apart, copied before the call returns
 //	Effect  a copy from host memory for each piece of at most uploadBytes
 //	Returns through SetErrorCb: EOutOfMemory, DDIDeviceRemoved. A box that is
-//	        not inside the subresource does nothing
+//	        not contained in the subresource does nothing
 func resourceUpdateSubresourceUP(t *ddi.Thread, h umddi.HDevice, dst umddi.HResource, sub uint32, box *umddi.Box, data []byte, rowPitch, _ uint32) {
 	d := deviceOf(h)
 	d.report(t, d.update(t, d.resources.get(dst.Object), sub, box, data, rowPitch), ddi.EOutOfMemory)
@@ -82,9 +82,9 @@ func (d *device) update(t *ddi.Thread, r *resource, sub uint32, box *umddi.Box, 
 	return d.updatePart(t, r, sub, part, data, rowPitch)
 }
 
-// updated returns the part of a subresource that an update writes. Its result is
-// False if that is none, and EFail if there is no resource, no such subresource
-// or too little data.
+// updated returns the part of a subresource that an update writes. The result
+// is False if the part is empty or outside, and EFail if the resource or
+// subresource does not exist or data is too short.
 func (r *resource) updated(sub uint32, box *umddi.Box, data []byte, rowPitch uint32) (region, ddi.HRESULT) {
 	if r == nil || uint64(sub) >= uint64(len(r.subs)) {
 		return region{}, ddi.EFail
@@ -127,7 +127,7 @@ func (d *device) updateBuffer(t *ddi.Thread, r *resource, to uint64, data []byte
 func (d *device) updateTexture(t *ddi.Thread, dst surface, part region, data []byte, rowPitch uint64) ddi.HRESULT {
 	row := uint64(part.width()) << dst.format
 	pitch := align(row, pitchAlign)
-	most := uint32(uploadBytes / pitch) // rows of a piece
+	most := uint32(uploadBytes / pitch) // rows per piece
 	for y := uint32(0); y < part.height(); {
 		rows := min(part.height()-y, most)
 		p, at, hr := d.uploads.reserve(t, d, pitch*uint64(rows))

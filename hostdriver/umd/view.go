@@ -8,7 +8,7 @@ import (
 
 // A view is a render-target view: slices [first, first+count) of one mip level.
 type view struct {
-	resource id // finds nothing once the resource is destroyed
+	resource id // not found after the resource is destroyed
 	mip      uint32
 	first    uint32
 	count    uint32
@@ -19,12 +19,12 @@ func calcPrivateRenderTargetViewSize(*ddi.Thread, umddi.HDevice, *umddi.CreateRe
 	return privateBytes
 }
 
-// createRenderTargetView makes a view.
+// createRenderTargetView creates a view.
 //
 //	DDI     PFND3D10DDI_CREATERENDERTARGETVIEW, d3d10umddi.h
 //	Caller  any thread
-//	Returns through SetErrorCb: DDIDeviceRemoved if the resource is not alive or
-//	        has no such view, which the runtime may not ask for
+//	Returns through SetErrorCb: DDIDeviceRemoved if the resource does not exist
+//	        or the view is invalid, which the runtime must prevent
 func createRenderTargetView(t *ddi.Thread, h umddi.HDevice, arg *umddi.CreateRenderTargetView, v umddi.HRenderTargetView, _ umddi.HRTRenderTargetView) {
 	d := deviceOf(h)
 	obj := d.newView(arg)
@@ -35,7 +35,7 @@ func createRenderTargetView(t *ddi.Thread, h umddi.HDevice, arg *umddi.CreateRen
 	d.views.put(v.Object, obj)
 }
 
-// newView returns the view that arg describes, or nil if it cannot be.
+// newView returns the view that arg describes, or nil if it is invalid.
 func (d *device) newView(arg *umddi.CreateRenderTargetView) *view {
 	k := d.resources.id(arg.Resource.Object)
 	r := d.resources.at(k)
