@@ -1,50 +1,51 @@
 // Package dxgkrnl is the graphics kernel: devices, contexts and allocations,
-// the video memory manager (VidMm) and the GPU scheduler (VidSch) over a
+// the video memory manager (VidMm) and the GPU scheduler (VidSch) on top of a
 // display miniport driver.
 //
-// # The way of a command buffer
+// # Path of a command buffer
 //
-// Render has DxgkDdiRender write a DMA buffer, with a patch list that says
-// where it needs the address of which allocation. VidMm walks that list in
-// order and makes the allocations resident: it builds paging buffers with
-// DxgkDdiBuildPagingBuffer that move content in and out. What does not fit
-// together is split at the SplitOffset of the list. For each portion the
-// scheduler calls DxgkDdiPatch with the addresses, then DxgkDdiSubmitCommand
-// with the paging buffers and with the portion, each with a fence id. The
-// interrupt routine of the miniport reports fences with NotifyInterrupt, which
-// only records them; the DPC's NotifyDpc retires buffers and submits what
-// waited. Patch is not called for paging buffers, whose addresses are final
-// when they are built.
+// Render calls DxgkDdiRender to write a DMA buffer and a patch list, which says
+// where the buffer needs the address of which allocation. VidMm walks the patch
+// list in order and makes the allocations resident: it builds paging buffers
+// with DxgkDdiBuildPagingBuffer that move content in and out. A DMA buffer
+// whose allocations do not fit together is split at a SplitOffset of the list.
+// For each portion the scheduler calls DxgkDdiPatch with the addresses, then
+// DxgkDdiSubmitCommand with the paging buffers and with the portion, each with
+// a fence ID. The miniport's interrupt routine reports fences with
+// NotifyInterrupt, which only records them. NotifyDpc in the DPC retires
+// buffers and submits waiting ones. Patch is not called for paging buffers,
+// whose addresses are final when they are built.
 //
 // # Order
 //
-// Submissions to one node run in order. Across nodes a submission is held until
-// the fences it depends on were reported: of the paging buffers that bring its
-// allocations in, of the last write to what it uses, of every use of what it
-// writes. A submission never depends on a later one.
+// Submissions to one node run in order. A submission that depends on another
+// node waits until the fences of its dependencies are reported: the paging
+// buffers that move its allocations in, the last write to each allocation it
+// uses, and every use of each allocation it writes. A submission never depends
+// on a later one.
 //
 // # Time-outs
 //
 // Every wait ends at the latest TdrDelay after the last progress of a node that
-// has work. Then DxgkDdiQueryCurrentFence is asked, which recovers a lost
-// interrupt, and if nothing moved the adapter is stopped: Err says why. There
-// is no preemption and no engine reset.
+// has work. The kernel then calls DxgkDdiQueryCurrentFence, which recovers a
+// lost interrupt. If there was no progress, the adapter is stopped and Err
+// returns the reason. Preemption and engine reset are not supported.
 //
-// # An adapter that has stopped
+// # A stopped adapter
 //
-// A fault, a time-out or a link that failed stops the adapter: every wait ends,
-// and from then on every thunk that needs the GPU returns StatusDeviceRemoved,
-// or StatusIODeviceError if it was the link. That the link is down is noticed by
-// the first access that meets it, at the latest at the end of the thunk. Memory
-// that the GPU may have had in use is kept for as long as it may write to it.
-// Recover resets the adapter, over a link that begins again if it was down. It
-// works for new devices then; those from before stay removed.
+// A fault, a time-out or a link failure stops the adapter: every wait ends, and
+// every thunk that needs the GPU returns StatusDeviceRemoved, or
+// StatusIODeviceError after a link failure. A link failure is noticed by the
+// first access that fails, at the latest at the end of the thunk. Memory that
+// the GPU may have used is kept as long as the GPU may write to it. Recover
+// resets the adapter and, if necessary, the link. After that new devices work;
+// earlier devices remain removed.
 //
 // # Locks
 //
-// One lock is held from the entry of a thunk to its return, its waits included.
-// Interrupts and DPCs are delivered on the thread that holds it, within any
-// access to the device.
+// One lock is held from the entry of a thunk to its return, even while it
+// waits. Interrupts and DPCs are delivered on the thread that holds the lock,
+// within any access to the device.
 package dxgkrnl
 
 import (
@@ -63,38 +64,38 @@ const (
 	defaultDMABuffers = 4
 )
 
-// maxNodes is the largest number of nodes that the kernel takes.
+// maxNodes is the maximum number of nodes.
 const maxNodes = 64
 
-// ErrStart is wrapped by the errors of Start that are not a status of the miniport.
+// ErrStart is wrapped by errors of Start that are not a status of the miniport.
 var ErrStart = errors.New("dxgkrnl: adapter not usable")
 
-// Config is what Start needs.
+// Config holds the parameters of Start.
 type Config struct {
 	Machine *hal.Machine
 	Device  *hal.Device
 	Driver  kmddi.DriverInitializationData
 
 	TdrDelay   uint64 // ticks without progress until the GPU counts as hung; 0: two seconds
-	DMABuffers int    // DMA buffers of a context; 0: 4
-	FirstFence uint32 // fence id of the first submission to each node; 0: 1
+	DMABuffers int    // number of DMA buffers per context; 0: 4
+	FirstFence uint32 // fence ID of the first submission to each node; 0: 1
 }
 
-// Stats counts what the kernel did.
+// Stats holds counters of the kernel.
 type Stats struct {
 	DMABuffers     uint64 // portions of DMA buffers submitted
 	PagingBuffers  uint64 // paging buffers submitted
-	Splits         uint64 // portions of a DMA buffer beyond its first
+	Splits         uint64 // portions of a DMA buffer after its first
 	Fences         uint64 // submissions retired
 	Interrupts     uint64 // calls of InterruptRoutine
-	Unclaimed      uint64 // of them, those that returned false
+	Unclaimed      uint64 // calls of InterruptRoutine that returned false
 	DPCs           uint64 // calls of DpcRoutine
-	LostInterrupts uint64 // fences that only QueryCurrentFence revealed
-	Evictions      uint64 // allocations that lost their place in a memory segment
-	BytesPagedIn   uint64 // moved from host memory into a segment
+	LostInterrupts uint64 // fences found only by QueryCurrentFence
+	Evictions      uint64 // allocations evicted from a memory segment
+	BytesPagedIn   uint64 // moved from host memory to a segment
 	BytesPagedOut  uint64 // moved from a segment to host memory
 	BytesFilled    uint64 // zeroed in a segment
-	Recoveries     uint64 // times that the adapter was brought back
+	Recoveries     uint64 // successful recoveries
 }
 
 // A Kernel is the graphics kernel of one adapter.
@@ -102,37 +103,37 @@ type Kernel struct {
 	machine    *hal.Machine
 	dev        *hal.Device
 	driver     kmddi.DriverInitializationData
-	tdrDelay   uint64 // ticks
+	tdrDelay   uint64 // in ticks
 	dmaBuffers int
 	firstFence uint32
 
 	mu sync.Mutex // held from the entry of a thunk to its return
 
-	adapter  kmddi.HAdapter
-	cb       *kmddi.DxgkrnlInterface
-	caps     kmddi.DriverCaps
-	nodes    []node
-	segments []*segment // index is id-1
-	paging   pager
-	handles  table
-	devices  []*device     // in order of creation, the kernel's own first
-	dying    []*allocation // destroyed, but in use when last looked at
-	held     []hal.Pages   // the GPU stopped while it may use them
-	spare    []*submission
+	adapter   kmddi.HAdapter
+	cb        *kmddi.DxgkrnlInterface
+	caps      kmddi.DriverCaps
+	nodes     []node
+	segments  []*segment // indexed by id-1
+	paging    pager
+	handles   table
+	devices   []*device     // in order of creation, the kernel's own device first
+	destroyed []*allocation // destroyed, but in use when last checked
+	held      []hal.Pages   // kept because a stopped GPU may use them
+	spare     []*submission
 
 	mappings []*mapping
-	memory   []hal.Pages // given out by AllocateContiguousMemory
-	running  bool        // between StartDevice and StopDevice, but for a reset
-	notified bool        // NotifyInterrupt in this InterruptRoutine, QueueDpc outstanding
+	memory   []hal.Pages // allocated by AllocateContiguousMemory
+	running  bool        // between StartDevice and StopDevice, except during a reset
+	notified bool        // NotifyInterrupt called in this InterruptRoutine, DPC queued
 	inISR    bool
-	dpcDone  bool // NotifyDpc in this DpcRoutine
+	dpcDone  bool // NotifyDpc called in this DpcRoutine
 	faulted  *fault
 	err      *DeviceError
-	access   error // the first access of the miniport that failed
-	crashed  bool  // by a Bugcheck: the miniport is not to be called
+	access   error // the first failed access of the miniport
+	crashed  bool  // by a Bugcheck: the miniport must not be called
 	stopped  bool  // by Stop
 	epoch    uint64
-	clock    uint64 // counts uses of allocations
+	clock    uint64 // counter of allocation uses, for LRU
 	stats    Stats
 }
 
@@ -141,10 +142,11 @@ type Kernel struct {
 //	DDI     DxgkDdiAddDevice, DxgkDdiStartDevice, DxgkDdiQueryAdapterInfo
 //	        (DRIVERCAPS, QUERYSEGMENT), DxgkDdiCreateDevice of the system device
 //	Caller  at PASSIVE_LEVEL
-//	Effect  connects the interrupt. On an error everything that was done is
-//	        undone, in reverse
+//	Effect  connects the interrupt. On an error everything is undone, in
+//	        reverse order
 //	Returns an error that wraps the miniport's ddi.Status and the error of the
-//	        first access to the device that failed, or ErrStart if the table lacks a function or the capabilities make no sense
+//	        first failed access to the device, or ErrStart if the table lacks
+//	        a function or the capabilities are invalid
 func Start(t *ddi.Thread, cfg Config) (*Kernel, error) {
 	if err := checkTable(&cfg.Driver); err != nil {
 		return nil, err
@@ -174,7 +176,7 @@ func Start(t *ddi.Thread, cfg Config) (*Kernel, error) {
 	return k, nil
 }
 
-// start does the steps of Start.
+// start performs the steps of Start.
 func (k *Kernel) start(t *ddi.Thread) error {
 	if s := k.driver.AddDevice(t, k.adapter); s.Failed() {
 		return fmt.Errorf("dxgkrnl: DxgkDdiAddDevice: %w", s)
@@ -200,8 +202,8 @@ func (k *Kernel) start(t *ddi.Thread) error {
 	return err
 }
 
-// remove disconnects the interrupt and removes the miniport's device, which is
-// not started any more. Mappings and memory that it still holds are taken back.
+// remove disconnects the interrupt and removes the miniport's device, which has
+// been stopped. It frees the mappings and memory that the device still holds.
 func (k *Kernel) remove(t *ddi.Thread) ddi.Status {
 	k.dev.SetInterrupt(nil, nil)
 	s := k.driver.RemoveDevice(t, k.adapter)
@@ -209,7 +211,7 @@ func (k *Kernel) remove(t *ddi.Thread) ddi.Status {
 	return s
 }
 
-// query reads and checks what the adapter can do.
+// query reads and checks the capabilities of the adapter.
 func (k *Kernel) query(t *ddi.Thread) error {
 	out, s := k.driver.QueryAdapterInfo(t, k.adapter, kmddi.QueryAdapterInfo{Type: kmddi.InfoDriverCaps})
 	if s.Failed() {
@@ -241,7 +243,7 @@ func (k *Kernel) query(t *ddi.Thread) error {
 	return nil
 }
 
-// checkCaps checks what the kernel relies on.
+// checkCaps checks the capabilities that the kernel relies on.
 func checkCaps(c kmddi.DriverCaps) error {
 	switch {
 	case c.NumberOfNodes == 0 || c.NumberOfNodes > maxNodes:
@@ -251,12 +253,12 @@ func checkCaps(c kmddi.DriverCaps) error {
 	case c.HwQueuePacketCap == 0:
 		return fmt.Errorf("%w: HwQueuePacketCap 0, want at least 1", ErrStart)
 	case c.HighestAcceptableAddress == 0:
-		return fmt.Errorf("%w: HighestAcceptableAddress 0: no host memory is within reach", ErrStart)
+		return fmt.Errorf("%w: HighestAcceptableAddress 0, want more than 0", ErrStart)
 	}
 	return nil
 }
 
-// checkSegments checks the segments against each other and the BARs.
+// checkSegments checks that the segments are valid and inside the BARs.
 func checkSegments(q kmddi.QuerySegment, bars [6]uint64) error {
 	switch {
 	case len(q.Segments) == 0 || len(q.Segments) > 32:
@@ -273,15 +275,15 @@ func checkSegments(q kmddi.QuerySegment, bars [6]uint64) error {
 		case d.Flags.System || !d.Flags.CPUVisible:
 		case d.BAR < 0 || d.BAR >= len(bars) || d.BAROffset%4 != 0 ||
 			d.Size > bars[d.BAR] || d.BAROffset > bars[d.BAR]-d.Size:
-			return fmt.Errorf("%w: segment %d of %#x bytes at BAR %d offset %#x is not in the BAR",
+			return fmt.Errorf("%w: segment %d of %#x bytes at BAR %d offset %#x is outside the BAR",
 				ErrStart, i+1, d.Size, d.BAR, d.BAROffset)
 		}
 	}
 	return nil
 }
 
-// checkTable checks that the miniport has every function that the kernel cannot
-// do without, and of those of a reset both or none.
+// checkTable checks that the miniport has every required function, and either
+// both reset functions or none.
 func checkTable(d *kmddi.DriverInitializationData) error {
 	if d.Version != kmddi.InterfaceVersion {
 		return fmt.Errorf("%w: interface version %#x, want %#x", ErrStart, d.Version, kmddi.InterfaceVersion)
@@ -312,10 +314,10 @@ func checkTable(d *kmddi.DriverInitializationData) error {
 	return nil
 }
 
-// Stop destroys what is left of every device, waits until the GPU is idle and
-// stops the miniport. After a DeviceError it waits for nothing; after a
-// Bugcheck it only disconnects the interrupt. Stop is idempotent, and every
-// thunk returns StatusDeviceRemoved after it.
+// Stop destroys all remaining devices, waits until the GPU is idle and stops
+// the miniport. After a DeviceError it does not wait; after a Bugcheck it only
+// disconnects the interrupt. Further calls do nothing. After Stop every thunk
+// returns StatusDeviceRemoved.
 //
 //	DDI     DxgkDdiStopDevice, DxgkDdiRemoveDevice
 //	Caller  at PASSIVE_LEVEL
@@ -353,31 +355,31 @@ func (k *Kernel) Stop(t *ddi.Thread) error {
 	return nil
 }
 
-// Nodes returns the number of nodes that the miniport has reported.
+// Nodes returns the number of nodes reported by the miniport.
 func (k *Kernel) Nodes() int { return len(k.nodes) }
 
-// Stats returns the counts so far.
+// Stats returns the current counters.
 func (k *Kernel) Stats() Stats {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.stats
 }
 
-// lock takes the kernel lock and returns the thread's level.
+// lock acquires the kernel lock and returns the thread's level.
 func (k *Kernel) lock(t *ddi.Thread) ddi.IRQL {
 	k.mu.Lock()
 	return t.IRQL()
 }
 
-// unlock gives the kernel lock back, with the thread at the level old, which a
-// Bugcheck that unwinds may have left higher.
+// unlock releases the kernel lock and restores the thread's level to old. An
+// unwinding Bugcheck may have left it higher.
 func (k *Kernel) unlock(t *ddi.Thread, old ddi.IRQL) {
 	t.Lower(old)
 	k.mu.Unlock()
 }
 
-// begin starts a thunk: it delivers interrupts that arrived since the last one
-// and destroys what is idle by now. It fails if the GPU has stopped.
+// begin starts a thunk: it delivers pending interrupts and destroys idle
+// allocations. It fails if the GPU has stopped.
 func (k *Kernel) begin(t *ddi.Thread) ddi.Status {
 	if k.stopped || k.crashed {
 		return ddi.StatusDeviceRemoved
@@ -387,8 +389,8 @@ func (k *Kernel) begin(t *ddi.Thread) ddi.Status {
 	return k.status(t)
 }
 
-// status fails once the GPU has stopped, which it also has if an access found
-// the link down.
+// status fails if the GPU has stopped, for example because an access found the
+// link down.
 func (k *Kernel) status(t *ddi.Thread) ddi.Status {
 	if k.err == nil {
 		if err := k.dev.Down(); err != nil {

@@ -29,7 +29,7 @@ func TestStartAndStop(t *testing.T) {
 func TestFailedStartRollsBack(t *testing.T) {
 	for _, tt := range []struct {
 		call string
-		want []string // behind the call that fails
+		want []string // calls after the one that fails
 	}{
 		{"AddDevice", nil},
 		{"StartDevice", []string{"RemoveDevice"}},
@@ -52,7 +52,7 @@ func TestFailedStartRollsBack(t *testing.T) {
 
 			mini.fail[tt.call], mini.log = 0, nil
 			k, err := Start(th, cfg)
-			require.NoError(t, err, "the device can be started after it")
+			require.NoError(t, err, "the device can be started afterwards")
 			require.NoError(t, k.Stop(th))
 		})
 	}
@@ -65,9 +65,9 @@ func TestStartChecksCapabilities(t *testing.T) {
 	}{
 		{"no nodes", func(m *miniport) { m.caps.NumberOfNodes = 0 }},
 		{"too many nodes", func(m *miniport) { m.caps.NumberOfNodes = 65 }},
-		{"paging node that is not there", func(m *miniport) { m.caps.PagingNode = 1 }},
+		{"paging node that does not exist", func(m *miniport) { m.caps.PagingNode = 1 }},
 		{"hardware that takes nothing", func(m *miniport) { m.caps.HwQueuePacketCap = 0 }},
-		{"no memory within reach", func(m *miniport) { m.caps.HighestAcceptableAddress = 0 }},
+		{"no accessible memory", func(m *miniport) { m.caps.HighestAcceptableAddress = 0 }},
 		{"no segments", func(m *miniport) { m.segments.Segments = nil }},
 		{"segment without bytes", func(m *miniport) { m.segments.Segments[0].Size = 0 }},
 		{"segment that wraps", func(m *miniport) { m.segments.Segments[1].BaseAddress = ^uint64(0) }},
@@ -149,7 +149,7 @@ func TestRegistersOfTheMiniport(t *testing.T) {
 	assert.Equal(t, ddi.StatusInvalidParameter, s)
 	r.ok(cb.UnmapMemory(th, h, m))
 	assert.Equal(t, ddi.StatusInvalidHandle, cb.UnmapMemory(th, h, m))
-	assert.Equal(t, ddi.StatusInvalidHandle, cb.WriteRegister(th, h, m, 4, 0), "the mapping is gone")
+	assert.Equal(t, ddi.StatusInvalidHandle, cb.WriteRegister(th, h, m, 4, 0), "the mapping is released")
 	assert.Equal(t, ddi.StatusInvalidHandle, cb.WriteRegister(th, kmddi.HDxgkrnl{}, r.mini.regs, 4, 0))
 	id, s := cb.ReadDeviceSpace(th, h, 0)
 	r.ok(s)

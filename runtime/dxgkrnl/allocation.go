@@ -8,33 +8,33 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/hal"
 )
 
-// allocation is video memory: host memory behind it for as long as it lives,
-// and at times a place in a memory segment, which then has the content.
+// allocation is video memory. It always has host memory as backing store, and
+// while it has a place in a memory segment the content is there.
 type allocation struct {
 	handle ddi.KMHandle
 	device *device
 	driver kmddi.HAllocation
 	opened kmddi.HDeviceAllocation
 	info   kmddi.AllocationInfo
-	span   uint64    // size rounded up to whole dwords
-	pages  hal.Pages // span bytes
+	span   uint64    // size rounded up to a multiple of 4
+	pages  hal.Pages // backing store of span bytes
 
 	segment    *segment // nil: paged out
 	offset     uint64   // in a memory segment
-	content    bool     // pages have content to page in, else it is all zero
-	dirty      bool     // the segment's content is newer than that of pages
-	uses       []uint64 // by node: last submission that uses it
-	writes     []uint64 // by node: last submission that writes it, or moved it
-	paged      uint64   // last submission to the paging node that moved it
+	content    bool     // pages have content to page in; otherwise it is all zero
+	dirty      bool     // the segment's content is newer than the backing store
+	uses       []uint64 // by node: number of the last submission that uses it
+	writes     []uint64 // by node: number of the last submission that writes or moves it
+	paged      uint64   // number of the last paging submission that moved it
 	touched    uint64   // for LRU
-	epoch      uint64   // of the working set it belongs to
+	epoch      uint64   // working set that it belongs to
 	locks      int
 	lockWrites bool // one of the locks is not read-only
-	pinned     bool // one of the locks is IgnoreSync: the GPU may be at work in its place
+	pinned     bool // one of the locks is IgnoreSync: the GPU may use its place
 	destroyed  bool
 }
 
-// address returns the GPU address; a must be resident.
+// address returns the GPU address of a, which must be resident.
 func (a *allocation) address() uint64 {
 	if a.segment.desc.Flags.System {
 		return a.segment.desc.BaseAddress + a.pages.Phys
@@ -42,12 +42,12 @@ func (a *allocation) address() uint64 {
 	return a.segment.desc.BaseAddress + a.offset
 }
 
-// inMemorySegment says whether a has a place in a memory segment.
+// inMemorySegment reports whether a has a place in a memory segment.
 func (a *allocation) inMemorySegment() bool {
 	return a.segment != nil && !a.segment.desc.Flags.System
 }
 
-// supports says whether a may be in s.
+// supports reports whether a may be in s.
 func (a *allocation) supports(s *segment) bool {
 	return a.info.SupportedSegmentSet&(1<<(s.id-1)) != 0
 }
@@ -65,8 +65,8 @@ func (k *Kernel) systemSegment(a *allocation) *segment {
 // newAllocation creates an allocation and opens it for its device.
 //
 //	DDI     DxgkDdiCreateAllocation, DxgkDdiOpenAllocation
-//	Returns StatusInvalidParameter if the miniport's answer makes no sense,
-//	        StatusNoVideoMemory if it is bigger than every segment it may be
+//	Returns StatusInvalidParameter if the miniport's answer is invalid,
+//	        StatusNoVideoMemory if it is larger than every segment it may be
 //	        in, StatusNoMemory without host memory, the miniport's status
 func (k *Kernel) newAllocation(t *ddi.Thread, d *device, private []byte) (*allocation, ddi.Status) {
 	private = slices.Clone(private)
@@ -100,8 +100,9 @@ func (k *Kernel) newAllocation(t *ddi.Thread, d *device, private []byte) (*alloc
 	return nil, s
 }
 
-// backAllocation checks what the miniport says about an allocation and gives it
-// host memory. One that may be in System segments only is resident at once.
+// backAllocation checks the miniport's description of an allocation and
+// allocates its host memory. An allocation that may be only in System segments
+// becomes resident.
 func (k *Kernel) backAllocation(a *allocation) ddi.Status {
 	i := &a.info
 	i.Alignment = max(i.Alignment, 4)
@@ -132,18 +133,19 @@ func (k *Kernel) backAllocation(a *allocation) ddi.Status {
 	return ddi.StatusSuccess
 }
 
-// retireAllocation makes the handle of an allocation stale. The allocation
-// itself dies when the GPU is done with it.
+// retireAllocation makes the handle of an allocation stale. The allocation is
+// destroyed when the GPU no longer uses it.
 func (k *Kernel) retireAllocation(a *allocation) {
 	k.handles.remove(a.handle)
 	a.device.allocations = slices.DeleteFunc(a.device.allocations, func(e *allocation) bool { return e == a })
 	a.destroyed, a.locks, a.pinned = true, 0, false
-	k.dying = append(k.dying, a)
+	k.destroyed = append(k.destroyed, a)
 }
 
-// deathsPassed says whether the GPU is done with what is dying of a device.
-func (k *Kernel) deathsPassed(d *device) bool {
-	for _, a := range k.dying {
+// destroyedIdle reports whether the GPU no longer uses the destroyed
+// allocations of a device.
+func (k *Kernel) destroyedIdle(d *device) bool {
+	for _, a := range k.destroyed {
 		if a.device == d && !k.passed(a.uses) {
 			return false
 		}
@@ -151,13 +153,14 @@ func (k *Kernel) deathsPassed(d *device) bool {
 	return true
 }
 
-// reap destroys what is dying and idle, at PASSIVE_LEVEL. If the GPU has
-// stopped, all is idle but the memory is kept.
+// reap destroys the idle allocations among the destroyed ones, at
+// PASSIVE_LEVEL. If the GPU has stopped, it destroys all of them but keeps
+// their memory.
 //
 //	DDI     DxgkDdiCloseAllocation, DxgkDdiDestroyAllocation
 func (k *Kernel) reap(t *ddi.Thread) {
-	kept := k.dying[:0]
-	for _, a := range k.dying {
+	kept := k.destroyed[:0]
+	for _, a := range k.destroyed {
 		if k.err == nil && !k.passed(a.uses) {
 			kept = append(kept, a)
 			continue
@@ -169,6 +172,6 @@ func (k *Kernel) reap(t *ddi.Thread) {
 		k.driver.CloseAllocation(t, a.device.driver, a.opened)
 		k.driver.DestroyAllocation(t, k.adapter, a.driver)
 	}
-	clear(k.dying[len(kept):])
-	k.dying = kept
+	clear(k.destroyed[len(kept):])
+	k.destroyed = kept
 }

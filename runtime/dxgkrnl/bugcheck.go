@@ -19,34 +19,34 @@ const (
 
 // P1 of CodeMemory.
 const (
-	MemorySplit    = 0x8  // a patch list that cannot be split or followed
+	MemorySplit    = 0x8  // a patch list that cannot be split or is invalid
 	MemoryPaging   = 0xb  // BuildPagingBuffer: illegal status, or no progress in an empty buffer
-	MemoryOverflow = 0x12 // more of a DMA buffer or patch list used than there is
-	MemoryContract = 0x16 // a whole DMA buffer is insufficient and MultipassOffset stays
+	MemoryOverflow = 0x12 // more of a DMA buffer or patch list used than its size
+	MemoryContract = 0x16 // an empty DMA buffer is insufficient and MultipassOffset is unchanged
 )
 
-// P1 of CodeVerifier: rules that have no documented code. The numbers are ours.
+// P1 of CodeVerifier: rules that have no documented code. The numbers are
+// specific to this kernel.
 const (
-	VerifierNoQueueDPC  = 0x10001 // InterruptRoutine: NotifyInterrupt without QueueDpc behind it
+	VerifierNoQueueDPC  = 0x10001 // InterruptRoutine: NotifyInterrupt without a later QueueDpc
 	VerifierNoNotifyDPC = 0x10002 // DpcRoutine returned without NotifyDpc
 	VerifierLevel       = 0x10003 // a callback at the wrong interrupt request level
-	VerifierHandle      = 0x10004 // a callback with a handle that is not the adapter's
+	VerifierHandle      = 0x10004 // a callback with a handle of another adapter
 	VerifierAlign       = 0x10005 // the used part of a DMA buffer is not a multiple of 4
 	VerifierInterrupt   = 0x10006 // NotifyInterrupt of an unknown type
 )
 
-// A Bugcheck is a contract that the miniport broke. It is the value of a panic
-// that unwinds to the caller of the stack; the thunks it passes leave no lock
-// held and the thread at the level they were called at. From then on the
-// kernel calls the miniport no more and every thunk returns
-// StatusDeviceRemoved.
+// A Bugcheck is a contract broken by the miniport. It is the value of a panic
+// that unwinds to the caller of the driver stack. The thunks release their
+// locks and restore the thread's level. Afterwards the kernel does not call the
+// miniport, and every thunk returns StatusDeviceRemoved.
 type Bugcheck struct {
 	Code uint32
 	P1   uint32 // first parameter
-	Text string // what was found, and what was wanted
+	Text string // what was found and what is wanted
 }
 
-// Error describes the bugcheck in a line.
+// Error describes the bugcheck in one line.
 func (b *Bugcheck) Error() string {
 	return fmt.Sprintf("dxgkrnl: bugcheck %#x/%#x: %s", b.Code, b.P1, b.Text)
 }

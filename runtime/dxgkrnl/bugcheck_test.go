@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// out makes Render return what a test says.
+// out makes Render return the given results.
 func out(o kmddi.RenderOut, s ddi.Status, patches ...kmddi.PatchLocation) func(r *rig) {
 	return func(r *rig) {
 		r.mini.render = func(arg kmddi.Render) (kmddi.RenderOut, ddi.Status, bool) {
@@ -25,7 +25,7 @@ func built(o kmddi.BuildPagingBufferOut, s ddi.Status) func(r *rig) {
 	}
 }
 
-// notifies makes the interrupt routine report something, with or without a DPC.
+// notifies makes the interrupt routine report arg, with or without a DPC.
 func notifies(arg kmddi.NotifyInterrupt, dpc bool) func(r *rig) {
 	return func(r *rig) {
 		r.mini.isr = func(t *ddi.Thread) {
@@ -46,7 +46,7 @@ const completed = kmddi.InterruptDMACompleted
 var bugchecks = []struct {
 	name     string
 	code, p1 uint32
-	set      uint32 // segments of the allocation that is rendered with
+	set      uint32 // segments of the allocation in the rendered command
 	breaks   func(r *rig)
 }{
 	{"SubmitCommand fails", 0x119, 2, system, fails("Submit")},
@@ -54,12 +54,12 @@ var bugchecks = []struct {
 	{"Patch fails", 0x119, 3, system, fails("Patch")},
 	{"a fence that is not submitted", 0x119, 1, system, notifies(kmddi.NotifyInterrupt{InterruptType: completed, FenceID: 3}, true)},
 	{"a fence that goes backwards", 0x119, 1, system, notifies(kmddi.NotifyInterrupt{InterruptType: completed, FenceID: 0}, true)},
-	{"a node that is not there", 0x119, 1, system, notifies(kmddi.NotifyInterrupt{InterruptType: completed, FenceID: 2, NodeOrdinal: 1}, true)},
-	{"a query that answers an impossible fence", 0x119, 1, system, func(r *rig) {
+	{"a node that does not exist", 0x119, 1, system, notifies(kmddi.NotifyInterrupt{InterruptType: completed, FenceID: 2, NodeOrdinal: 1}, true)},
+	{"a query that returns an impossible fence", 0x119, 1, system, func(r *rig) {
 		r.gpu.lostIRQ = true
 		r.mini.query = func(*ddi.Thread, uint32) (uint32, ddi.Status) { return 99, 0 }
 	}},
-	{"an interrupt type that is not known", 0xc4, 0x10006, system, notifies(kmddi.NotifyInterrupt{InterruptType: 2, FenceID: 2}, true)},
+	{"an unknown interrupt type", 0xc4, 0x10006, system, notifies(kmddi.NotifyInterrupt{InterruptType: 2, FenceID: 2}, true)},
 	{"NotifyInterrupt without QueueDpc", 0xc4, 0x10001, system, notifies(kmddi.NotifyInterrupt{InterruptType: completed, FenceID: 2}, false)},
 	{"QueueDpc before NotifyInterrupt", 0xc4, 0x10001, system, func(r *rig) {
 		r.mini.isr = func(t *ddi.Thread) {
@@ -76,7 +76,7 @@ var bugchecks = []struct {
 	{"NotifyDpc at DIRQL", 0xc4, 0x10003, system, func(r *rig) {
 		r.mini.isr = func(t *ddi.Thread) { r.mini.cb.NotifyDpc(t, r.mini.cb.DeviceHandle) }
 	}},
-	{"a handle that is not the adapter's", 0xc4, 0x10004, system, func(r *rig) {
+	{"a handle of another adapter", 0xc4, 0x10004, system, func(r *rig) {
 		r.mini.isr = func(t *ddi.Thread) { r.mini.cb.QueueDpc(t, kmddi.HDxgkrnl{}) }
 	}},
 	{"memory that is not allocated is freed", 0xc4, 0x10004, system, func(r *rig) {
@@ -87,15 +87,15 @@ var bugchecks = []struct {
 	{"Render overflows the DMA buffer", 0x10e, 0x12, system, out(kmddi.RenderOut{DmaBufferUsed: 1028}, 0)},
 	{"Render overflows the patch list", 0x10e, 0x12, system, out(kmddi.RenderOut{DmaBufferUsed: 32, PatchesUsed: 129}, 0)},
 	{"Render uses half a dword", 0xc4, 0x10005, system, out(kmddi.RenderOut{DmaBufferUsed: 30}, 0)},
-	{"a whole DMA buffer is insufficient", 0x10e, 0x16, system, out(kmddi.RenderOut{}, ddi.StatusInsufficientDMABuffer)},
+	{"an empty DMA buffer is insufficient", 0x10e, 0x16, system, out(kmddi.RenderOut{}, ddi.StatusInsufficientDMABuffer)},
 	{"a patch of no list element", 0x10e, 0x8, system, out(kmddi.RenderOut{DmaBufferUsed: 32, PatchesUsed: 1}, 0, kmddi.PatchLocation{AllocationIndex: 1})},
 	{"a patch beyond the used part", 0x10e, 0x8, system, out(kmddi.RenderOut{DmaBufferUsed: 32, PatchesUsed: 1}, 0, kmddi.PatchLocation{PatchOffset: 32})},
 	{"SplitOffset decreases", 0x10e, 0x8, system, out(kmddi.RenderOut{DmaBufferUsed: 32, PatchesUsed: 2}, 0,
 		kmddi.PatchLocation{PatchOffset: 8, SplitOffset: 8}, kmddi.PatchLocation{PatchOffset: 16, SplitOffset: 4})},
-	{"SplitOffset behind the use", 0x10e, 0x8, system, out(kmddi.RenderOut{DmaBufferUsed: 32, PatchesUsed: 1}, 0, kmddi.PatchLocation{PatchOffset: 8, SplitOffset: 12})},
+	{"SplitOffset after the use", 0x10e, 0x8, system, out(kmddi.RenderOut{DmaBufferUsed: 32, PatchesUsed: 1}, 0, kmddi.PatchLocation{PatchOffset: 8, SplitOffset: 12})},
 	{"BuildPagingBuffer returns an illegal status", 0x10e, 0xb, local, fails("BuildPagingBuffer")},
 	{"BuildPagingBuffer makes no progress", 0x10e, 0xb, local, built(kmddi.BuildPagingBufferOut{}, ddi.StatusInsufficientDMABuffer)},
-	{"BuildPagingBuffer finds an idle GPU busy", 0x10e, 0xb, local, built(kmddi.BuildPagingBufferOut{}, ddi.StatusAllocationBusy)},
+	{"BuildPagingBuffer returns busy for an idle GPU", 0x10e, 0xb, local, built(kmddi.BuildPagingBufferOut{}, ddi.StatusAllocationBusy)},
 	{"BuildPagingBuffer overflows", 0x10e, 0x12, local, built(kmddi.BuildPagingBufferOut{DmaBufferUsed: 260}, 0)},
 	{"BuildPagingBuffer uses half a dword", 0xc4, 0x10005, local, built(kmddi.BuildPagingBufferOut{DmaBufferUsed: 2}, 0)},
 }
@@ -121,10 +121,10 @@ func TestBugchecks(t *testing.T) {
 	}
 }
 
-// wantCrashed checks that no lock is held, that the thread is at its level, and
-// that the miniport is left alone.
+// wantCrashed checks that no lock is held, that the thread is at its original
+// level, and that the miniport is not called.
 func (r *rig) wantCrashed(t *testing.T, a ddi.KMHandle) {
-	require.True(t, r.kernel.mu.TryLock(), "the kernel lock is held")
+	require.True(t, r.kernel.mu.TryLock(), "the kernel lock is still held")
 	r.kernel.mu.Unlock()
 	assert.Equal(t, ddi.PassiveLevel, r.thread.IRQL())
 	r.mini.log = nil
@@ -143,7 +143,7 @@ func TestWhatTheMiniportLeavesIsTakenBack(t *testing.T) {
 	m, s := cb.MapMemory(r.thread, cb.DeviceHandle, 0, 0, 4)
 	r.ok(s)
 	r.finish()
-	assert.Error(t, r.gpu.machine.WriteMem(mem.PhysicalAddress, make([]byte, 4)), "the memory is free")
+	assert.Error(t, r.gpu.machine.WriteMem(mem.PhysicalAddress, make([]byte, 4)), "the memory is freed")
 	_, s = cb.ReadRegister(r.thread, cb.DeviceHandle, m, 0)
 	assert.Equal(t, ddi.StatusInvalidHandle, s)
 }

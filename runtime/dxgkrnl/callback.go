@@ -8,14 +8,14 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/hal"
 )
 
-// mapping is what an HMapping stands for: [off, off+length) of a BAR, in bytes.
+// mapping is the object of an HMapping: bytes [off, off+length) of a BAR.
 type mapping struct {
 	bar         int
 	off, length uint64
 }
 
-// callbacks returns the table that the miniport gets. Except for those of the
-// interrupt path, a wrong handle is StatusInvalidHandle.
+// callbacks returns the callback table for the miniport. Callbacks return
+// StatusInvalidHandle for a wrong handle, except those of the interrupt path.
 func (k *Kernel) callbacks() *kmddi.DxgkrnlInterface {
 	return &kmddi.DxgkrnlInterface{
 		DeviceHandle: kmddi.HDxgkrnl{System: k},
@@ -41,15 +41,15 @@ func kernelOf(h kmddi.HDxgkrnl) (*Kernel, bool) {
 	return k, ok && k != nil
 }
 
-// checkHandle bugchecks for a handle in a callback that has no status.
+// checkHandle bugchecks for a wrong handle in a callback that has no status.
 func (k *Kernel) checkHandle(h kmddi.HDxgkrnl, name string) {
 	if got, ok := kernelOf(h); !ok || got != k {
-		k.bugcheck(CodeVerifier, VerifierHandle, "%s with a handle that is not the adapter's", name)
+		k.bugcheck(CodeVerifier, VerifierHandle, "%s with the handle of another adapter", name)
 	}
 }
 
-// deviceError is the status of an access that err ended. The first one is kept,
-// to explain a miniport that does not start.
+// deviceError returns the status of an access that failed with err. It keeps
+// the first error, to explain why a miniport did not start.
 func (k *Kernel) deviceError(err error) ddi.Status {
 	if err == nil {
 		return ddi.StatusSuccess
@@ -72,7 +72,7 @@ func getDeviceInformation(_ *ddi.Thread, h kmddi.HDxgkrnl) (kmddi.DeviceInfo, dd
 	}, ddi.StatusSuccess
 }
 
-// mapMemory returns StatusInvalidParameter for a range that is not in a BAR.
+// mapMemory returns StatusInvalidParameter for a range outside the BAR.
 func mapMemory(_ *ddi.Thread, h kmddi.HDxgkrnl, bar int, off, length uint64) (kmddi.HMapping, ddi.Status) {
 	k, ok := kernelOf(h)
 	if !ok {
@@ -87,7 +87,7 @@ func mapMemory(_ *ddi.Thread, h kmddi.HDxgkrnl, bar int, off, length uint64) (km
 	return kmddi.HMapping{System: m}, ddi.StatusSuccess
 }
 
-// unmapMemory leaves a mapping of no bytes behind, so that a later use fails.
+// unmapMemory leaves an empty mapping, so that a later use fails.
 func unmapMemory(_ *ddi.Thread, h kmddi.HDxgkrnl, hm kmddi.HMapping) ddi.Status {
 	k, ok := kernelOf(h)
 	m, isMapping := hm.System.(*mapping)
@@ -120,7 +120,7 @@ func writeDeviceSpace(t *ddi.Thread, h kmddi.HDxgkrnl, off int, v uint32) ddi.St
 	return k.deviceError(k.dev.WriteConfig(t, off, v))
 }
 
-// register returns the mapping that holds the dword at off.
+// register returns the mapping that contains the dword at off.
 func register(h kmddi.HDxgkrnl, hm kmddi.HMapping, off uint32) (*Kernel, *mapping, ddi.Status) {
 	k, ok := kernelOf(h)
 	m, isMapping := hm.System.(*mapping)
@@ -150,7 +150,7 @@ func writeRegister(t *ddi.Thread, h kmddi.HDxgkrnl, hm kmddi.HMapping, off, v ui
 	return k.deviceError(k.dev.Write32(t, m.bar, m.off+uint64(off), v))
 }
 
-// allocateContiguousMemory returns StatusNoMemory if there is no such range.
+// allocateContiguousMemory returns StatusNoMemory if no such range is free.
 func allocateContiguousMemory(_ *ddi.Thread, h kmddi.HDxgkrnl, size int) (kmddi.ContiguousMemory, ddi.Status) {
 	k, ok := kernelOf(h)
 	if !ok {
@@ -175,7 +175,7 @@ func (k *Kernel) freeContiguousMemory(_ *ddi.Thread, h kmddi.HDxgkrnl, m kmddi.C
 	k.memory = slices.Delete(k.memory, i, i+1)
 }
 
-// reclaim takes back what a miniport that has stopped still holds.
+// reclaim frees everything that a stopped miniport still holds.
 func (k *Kernel) reclaim() {
 	for _, m := range k.mappings {
 		m.length = 0

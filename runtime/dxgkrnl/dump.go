@@ -8,7 +8,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
-// Reasons of CollectDbgInfo: the codes of the live dumps that Windows makes.
+// Reasons of CollectDbgInfo: the codes of Windows live dumps.
 const (
 	reasonTimeout = 0x141 // VIDEO_ENGINE_TIMEOUT_DETECTED
 	reasonAdapter = 0x117 // VIDEO_TDR_TIMEOUT_DETECTED
@@ -17,7 +17,7 @@ const (
 // dbgInfoBytes is the size of the buffer for CollectDbgInfo.
 const dbgInfoBytes = 64 << 10
 
-// Kind says why the adapter was stopped.
+// Kind is the reason why the adapter was stopped.
 type Kind uint8
 
 // The kinds.
@@ -38,17 +38,17 @@ func (kd Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", uint8(kd))
 }
 
-// A DeviceError is why the adapter was stopped. It is sticky: every thunk that
-// needs the GPU fails from then on, until Recover.
+// A DeviceError describes why the adapter was stopped. It is sticky: every
+// thunk that needs the GPU fails until Recover succeeds.
 type DeviceError struct {
 	Kind  Kind
-	Node  uint32 // of a fault or time-out
-	Fence uint32 // the one that faulted, or that was waited for
+	Node  uint32 // of the GPU fault or time-out
+	Fence uint32 // the fence that faulted or timed out
 	Cause error  // a ddi.Status, an error of the link, or a *Bugcheck
-	Dump  string // state of the kernel, then what CollectDbgInfo returned
+	Dump  string // kernel state, then the text from CollectDbgInfo
 }
 
-// Error describes the error in a line.
+// Error describes the error in one line.
 func (e *DeviceError) Error() string {
 	if e.Kind == Fault || e.Kind == Timeout {
 		return fmt.Sprintf("dxgkrnl: %v: node %d, fence %d: %v", e.Kind, e.Node, e.Fence, e.Cause)
@@ -56,7 +56,7 @@ func (e *DeviceError) Error() string {
 	return fmt.Sprintf("dxgkrnl: %v: %v", e.Kind, e.Cause)
 }
 
-// status is what thunks return: a link that failed is not a GPU that hangs.
+// status returns the status for thunks: a link failure differs from a hung GPU.
 func (e *DeviceError) status() ddi.Status {
 	if e.Kind == Link {
 		return ddi.StatusIODeviceError
@@ -67,7 +67,7 @@ func (e *DeviceError) status() ddi.Status {
 // Unwrap returns the cause.
 func (e *DeviceError) Unwrap() error { return e.Cause }
 
-// Err returns why the adapter was stopped: nil, or a *DeviceError.
+// Err returns why the adapter was stopped, a *DeviceError, or nil.
 func (k *Kernel) Err() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -77,7 +77,7 @@ func (k *Kernel) Err() error {
 	return k.err
 }
 
-// stopFault stops the adapter for a fault that was reported.
+// stopFault stops the adapter because the GPU reported a fault.
 func (k *Kernel) stopFault(t *ddi.Thread) {
 	k.stop(t, reasonAdapter, &DeviceError{
 		Kind: Fault, Node: k.faulted.node, Fence: k.faulted.fence, Cause: ddi.Status(k.faulted.status),
@@ -96,8 +96,8 @@ func (k *Kernel) stopLink(t *ddi.Thread, err error) {
 	k.stop(t, reasonAdapter, &DeviceError{Kind: Link, Cause: err})
 }
 
-// stop stops the adapter; the first cause counts. Nothing is submitted and no
-// fence is taken from then on.
+// stop stops the adapter. The first cause is kept. Afterwards nothing is
+// submitted and no fence is accepted.
 func (k *Kernel) stop(t *ddi.Thread, reason uint32, e *DeviceError) {
 	if k.err != nil {
 		return
@@ -141,7 +141,7 @@ func (k *Kernel) dumpNode(b *strings.Builder, n *node) {
 	}
 }
 
-// dumpSubmission describes a buffer and what it waits for.
+// dumpSubmission describes a buffer and its dependencies.
 func (k *Kernel) dumpSubmission(b *strings.Builder, where string, s *submission) {
 	kind := "DMA buffer"
 	if s.arg.Flags.Paging {

@@ -43,8 +43,8 @@ func TestLostInterrupt(t *testing.T) {
 	}
 }
 
-// wantRemoved checks that everything that needs the GPU says that it is gone,
-// and that everything can be destroyed.
+// wantRemoved checks that everything that needs the GPU reports its loss, and
+// that everything can be destroyed.
 func (r *rig) wantRemoved(t *testing.T, a ddi.KMHandle) {
 	_, s := r.thunks.CreateDevice(r.thread)
 	for what, got := range map[string]ddi.Status{
@@ -81,7 +81,7 @@ func TestHang(t *testing.T) {
 		if nodes == 2 {
 			assert.Contains(t, e.Dump, "waits for node 1 fence 1")
 		}
-		assert.Less(t, r.gpu.now, uint64(4500), "two seconds and what was before")
+		assert.Less(t, r.gpu.now, uint64(4500), "two seconds and the time before")
 		r.wantRemoved(t, a)
 		r.ok(r.destroy(a))
 		r.ok(r.thunks.DestroyDevice(r.thread, r.dev))
@@ -90,8 +90,8 @@ func TestHang(t *testing.T) {
 	}
 }
 
-// Progress of one node does not hide that another one hangs, and slow work that
-// makes progress is no hang.
+// Progress of one node does not hide a hang of another, and slow work that
+// makes progress is not a hang.
 func TestDeadlines(t *testing.T) {
 	r := newRig(t, options{nodes: 2, capacity: 8, buffers: 8})
 	a, b := r.alloc(64, system), r.alloc(64, system)

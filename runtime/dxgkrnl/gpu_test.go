@@ -8,7 +8,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/hal"
 )
 
-// Addresses of the fake GPU, as it sees them.
+// Addresses as seen by the fake GPU.
 const (
 	vramBase = 0x100000
 	hostBase = 1 << 62
@@ -16,14 +16,15 @@ const (
 
 // Registers of the fake GPU, offsets in BAR 0.
 const (
-	regStatus   = 0x00 // bit i: node i has something to tell; write 1 to clear
+	regStatus   = 0x00 // bit i: node i has an event; write 1 to clear
 	regFault    = 0x04 // node that faulted, plus 1
 	regDoorbell = 0x08
-	regFence    = 0x40 // and on: 4 bytes a node
+	regFence    = 0x40 // one dword per node
 	msixTable   = 0x8000
 )
 
-// Commands of the fake GPU: 32 bytes, dwords op and n, quads src, dst and value.
+// Commands of the fake GPU: 32 bytes, dwords op and n, quadwords src, dst and
+// value.
 const (
 	opNop = iota
 	opCopy
@@ -51,23 +52,23 @@ type job struct {
 	fence uint32
 }
 
-// gpu is a device of a few registers that hal can enumerate: its link, its
-// clock and its engines. A job is executed as a whole when it completes.
+// gpu is a device with a few registers that hal can enumerate: its link, its
+// clock and its engines. A job executes at once when it completes.
 type gpu struct {
 	machine *hal.Machine
 	config  [64]uint32
 	bar0    [0x10000]byte
 	vram    []byte
 	now     uint64
-	latency uint64 // ticks of a job
+	latency uint64 // ticks per job
 
 	auto     bool       // Wait completes jobs
 	choose   func() int // node to complete next, if it has a job; nil: the lowest
 	lostIRQ  bool       // interrupts do not arrive
 	queues   [][]job
-	capacity int // jobs of a node
+	capacity int // maximum number of jobs per node
 	linkErr  error
-	err      error // of the test: what must not happen
+	err      error // an error in the test's use of the GPU
 }
 
 func newGPU(m *hal.Machine, vram, nodes, capacity int) *gpu {
@@ -130,7 +131,7 @@ func (g *gpu) Close() error { return nil }
 func (g *gpu) Now() uint64  { return g.now }
 func (g *gpu) Hz() uint64   { return 1000 }
 
-// Wait completes one job, if the GPU does that by itself.
+// Wait completes one job if auto is set.
 func (g *gpu) Wait(deadline uint64) (bool, error) {
 	if g.linkErr != nil {
 		return false, g.linkErr
@@ -143,7 +144,8 @@ func (g *gpu) Wait(deadline uint64) (bool, error) {
 	return false, nil
 }
 
-// step completes a job of the node that choose wants, else of the lowest.
+// step completes a job of the node that choose returns, or else of the lowest
+// node.
 func (g *gpu) step() bool {
 	first := 0
 	if g.choose != nil {
@@ -158,7 +160,7 @@ func (g *gpu) step() bool {
 	return false
 }
 
-// submit takes a job.
+// submit accepts a job.
 func (g *gpu) submit(node uint32, j job) {
 	g.queues[node] = append(g.queues[node], j)
 	if len(g.queues[node]) > g.capacity {
@@ -194,7 +196,7 @@ func (g *gpu) execute(node int) {
 	le.PutUint32(g.bar0[regFence+4*node:], j.fence)
 }
 
-// interrupt tells the host to look at a node.
+// interrupt raises an event of a node.
 func (g *gpu) interrupt(node int) {
 	if g.lostIRQ {
 		return
@@ -205,7 +207,7 @@ func (g *gpu) interrupt(node int) {
 	}
 }
 
-// command executes one command and returns false for a fault.
+// command executes one command. It returns false for a fault.
 func (g *gpu) command(b []byte) bool {
 	n, src, dst := le.Uint32(b[4:]), le.Uint64(b[srcAt:]), le.Uint64(b[dstAt:])
 	p := make([]byte, n)

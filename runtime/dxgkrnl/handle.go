@@ -2,9 +2,9 @@ package dxgkrnl
 
 import "github.com/hilgpu/hilgpu/runtime/ddi"
 
-// A handle is a slot's index, from 1, below a generation, from 1. A slot whose
-// generations are used up is not used again, so that a stale handle never names
-// another object.
+// A handle has a slot's index, from 1, in its low bits and a generation, from
+// 1, above it. A slot whose generations are used up is retired, so that a stale
+// handle never refers to another object.
 const (
 	indexBits     = 20
 	maxIndex      = 1<<indexBits - 1
@@ -17,13 +17,13 @@ type slot struct {
 	object     any
 }
 
-// A table gives objects handles.
+// A table assigns handles to objects.
 type table struct {
 	slots []slot
-	free  []uint32 // indices of free slots; the last is used next
+	free  []uint32 // indices of free slots, a stack
 }
 
-// add returns a handle for an object, and false if there are too many.
+// add returns a handle for an object. It reports false if the table is full.
 func (h *table) add(object any) (ddi.KMHandle, bool) {
 	var i uint32
 	if n := len(h.free); n > 0 {
@@ -49,7 +49,7 @@ func (h *table) get(handle ddi.KMHandle) any {
 	return h.slots[i].object
 }
 
-// remove makes a handle that add returned stale.
+// remove makes a handle from add stale.
 func (h *table) remove(handle ddi.KMHandle) {
 	i := uint32(handle)&maxIndex - 1
 	s := &h.slots[i]
@@ -68,13 +68,13 @@ func (k *Kernel) device(h ddi.KMHandle) (*device, bool) {
 	return d, ok
 }
 
-// context returns the context of a handle, of device d.
+// context returns the context of a handle on device d.
 func (k *Kernel) context(d *device, h ddi.KMHandle) (*context, bool) {
 	c, ok := k.handles.get(h).(*context)
 	return c, ok && c.device == d
 }
 
-// allocation returns the allocation of a handle, of device d.
+// allocation returns the allocation of a handle on device d.
 func (k *Kernel) allocation(d *device, h ddi.KMHandle) (*allocation, bool) {
 	a, ok := k.handles.get(h).(*allocation)
 	return a, ok && a.device == d

@@ -2,9 +2,9 @@ package dxgkrnl
 
 import "github.com/hilgpu/hilgpu/runtime/ddi"
 
-// WaitForIdle waits until every submission to every node, whichever device's,
-// has been retired. It returns Err's error if the GPU has stopped or stops
-// meanwhile, and StatusDeviceRemoved once the kernel has been stopped.
+// WaitForIdle waits until every submission of every device to every node is
+// retired. It returns the error of Err if the GPU has stopped or stops
+// meanwhile, and StatusDeviceRemoved after Stop.
 func (k *Kernel) WaitForIdle(t *ddi.Thread) error {
 	defer k.unlock(t, k.lock(t))
 	s := k.begin(t)

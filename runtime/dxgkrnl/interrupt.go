@@ -5,12 +5,12 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
-// fault is a DMA_FAULTED that was reported.
+// fault is a reported DMA_FAULTED.
 type fault struct {
 	node, fence, status uint32
 }
 
-// interrupt is the interrupt service routine: hal calls it at DIRQL.
+// interrupt is the interrupt service routine. hal calls it at DIRQL.
 func (k *Kernel) interrupt(t *ddi.Thread, message int) {
 	if k.crashed {
 		return
@@ -23,11 +23,11 @@ func (k *Kernel) interrupt(t *ddi.Thread, message int) {
 		k.stats.Unclaimed++
 	}
 	if k.notified {
-		k.bugcheck(CodeVerifier, VerifierNoQueueDPC, "InterruptRoutine of message %d: NotifyInterrupt without QueueDpc behind it", message)
+		k.bugcheck(CodeVerifier, VerifierNoQueueDPC, "InterruptRoutine of message %d: NotifyInterrupt without a later QueueDpc", message)
 	}
 }
 
-// deferred is the deferred procedure call: hal calls it at DISPATCH_LEVEL.
+// deferred is the deferred procedure call. hal calls it at DISPATCH_LEVEL.
 func (k *Kernel) deferred(t *ddi.Thread) {
 	if k.crashed {
 		return
@@ -40,8 +40,8 @@ func (k *Kernel) deferred(t *ddi.Thread) {
 	}
 }
 
-// notifyInterrupt records what an interrupt was for. Nothing is retired before
-// NotifyDpc.
+// notifyInterrupt records the reason of an interrupt. NotifyDpc retires
+// submissions later.
 //
 //	DDI     DxgkCbNotifyInterrupt, d3dkmddi.h
 //	Caller  the miniport, at DIRQL, from InterruptRoutine or inside
@@ -49,7 +49,8 @@ func (k *Kernel) deferred(t *ddi.Thread) {
 //	In      a completed fence: one that is submitted to the node and not before
 //	        the last one reported. A newer one stands for all older ones of
 //	        the node; the last one again is ignored
-//	Returns by Bugcheck 0x119/1 for any other fence, or a node that is not there
+//	Returns by Bugcheck 0x119/1 for any other fence, or a node that does not
+//	        exist
 //	Source  learn.microsoft.com, nc-d3dkmddi-dxgkcb_notify_interrupt
 func (k *Kernel) notifyInterrupt(t *ddi.Thread, h kmddi.HDxgkrnl, arg kmddi.NotifyInterrupt) {
 	k.checkHandle(h, "NotifyInterrupt")
@@ -86,18 +87,19 @@ func (k *Kernel) report(n *node, id uint32) {
 	n.reported += ahead
 }
 
-// queueDPC asks for DpcRoutine.
+// queueDPC requests a call of DpcRoutine.
 //
 //	DDI     DxgkCbQueueDpc, dispmprt.h
 //	Caller  the miniport, at any level
-//	Returns false if it was already asked for
+//	Returns false if it was already queued
 func (k *Kernel) queueDPC(_ *ddi.Thread, h kmddi.HDxgkrnl) bool {
 	k.checkHandle(h, "QueueDpc")
 	k.notified = false
 	return k.dev.QueueDPC()
 }
 
-// notifyDPC retires what was reported and submits what waited for it.
+// notifyDPC retires the reported submissions and submits those that waited for
+// them.
 //
 //	DDI     DxgkCbNotifyDpc, d3dkmddi.h
 //	Caller  the miniport, from DpcRoutine, at DISPATCH_LEVEL

@@ -5,20 +5,20 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// lockAllocation is the thunk Lock behind its check of the handle. Where the
-// allocation is in its host memory, Data is that memory itself. If it is in a
-// memory segment that the CPU sees, it is copied out unless WriteOnly, and
-// Unlock copies it back unless ReadOnly; if the CPU does not see the segment, it
-// is evicted first. Locks of one allocation nest: the content that an outer
-// lock mapped is not copied again, and the last Unlock copies back. What is
-// locked can lose its place in a memory segment to others, unless a lock is
-// IgnoreSync.
+// lockAllocation is the Lock thunk after its check of the handle. If the
+// content is in host memory, Data is that memory. If the allocation is in a
+// memory segment visible to the CPU, it is copied out unless WriteOnly is set,
+// and Unlock copies it back unless ReadOnly is set. If the segment is not
+// visible, the allocation is evicted first. Locks of one allocation nest:
+// nested locks do not copy the content again, and the last Unlock copies it
+// back. A locked allocation may be evicted from a memory segment unless one of
+// its locks is IgnoreSync.
 //
 //	Returns StatusInvalidParameter: ReadOnly and WriteOnly
 //	        StatusCantLockMemory: not created CPUVisible
 //	        StatusAllocationBusy: DoNotWait, and work uses it
 //	        StatusDeviceRemoved; StatusIODeviceError: also if the link fails
-//	        while it is copied
+//	        during the copy
 func (k *Kernel) lockAllocation(t *ddi.Thread, a *allocation, arg *umddi.Lock) ddi.Status {
 	if arg.ReadOnly && arg.WriteOnly {
 		return ddi.StatusInvalidParameter
@@ -52,8 +52,8 @@ func (k *Kernel) lockAllocation(t *ddi.Thread, a *allocation, arg *umddi.Lock) d
 	return ddi.StatusSuccess
 }
 
-// waitUnused waits until the GPU is done with a, or, with IgnoreSync, until it
-// is at least where the kernel moved it, which no application can know of.
+// waitUnused waits until the GPU no longer uses a. With IgnoreSync it waits
+// only for paging operations, which are unknown to the application.
 func (k *Kernel) waitUnused(t *ddi.Thread, a *allocation, arg *umddi.Lock) ddi.Status {
 	paging := k.pagingNode()
 	done := func() bool { return k.passed(a.uses) }
@@ -64,7 +64,7 @@ func (k *Kernel) waitUnused(t *ddi.Thread, a *allocation, arg *umddi.Lock) ddi.S
 		return k.wait(t, done)
 	}
 	if !done() {
-		k.lookAfter(t)
+		k.pollNodes(t)
 	}
 	if s := k.status(t); s.Failed() {
 		return s
@@ -75,9 +75,9 @@ func (k *Kernel) waitUnused(t *ddi.Thread, a *allocation, arg *umddi.Lock) ddi.S
 	return ddi.StatusSuccess
 }
 
-// lookAfter lets time pass for an application that asks again and again instead
-// of waiting: it asks each node that has work where it is, and ends a hang.
-func (k *Kernel) lookAfter(t *ddi.Thread) {
+// pollNodes lets time pass for an application that polls instead of waiting: it
+// polls each node that has work and detects a hang.
+func (k *Kernel) pollNodes(t *ddi.Thread) {
 	for i := range k.nodes {
 		if n := &k.nodes[i]; k.err == nil && len(n.hardware) > 0 {
 			k.poll(t, n)
@@ -88,7 +88,7 @@ func (k *Kernel) lookAfter(t *ddi.Thread) {
 	}
 }
 
-// copyOut copies a from its memory segment to its host memory, by the BAR.
+// copyOut copies a from its memory segment to its host memory, through the BAR.
 func (k *Kernel) copyOut(t *ddi.Thread, a *allocation) ddi.Status {
 	d := &a.segment.desc
 	if err := k.dev.Read(t, d.BAR, d.BAROffset+a.offset, a.pages.Bytes); err != nil {
@@ -107,9 +107,9 @@ func (k *Kernel) copyBack(t *ddi.Thread, a *allocation) ddi.Status {
 	return k.status(t)
 }
 
-// unlockAllocation ends one lock. A stopped GPU, and a removed device, loses
-// what was written to a memory segment: the status says so, but the lock has
-// ended.
+// unlockAllocation ends one lock. If the GPU has stopped or the device is
+// removed, data written to a memory segment is lost: the status says so, but
+// the lock has ended.
 func (k *Kernel) unlockAllocation(t *ddi.Thread, a *allocation) ddi.Status {
 	if a.locks--; a.locks > 0 {
 		return ddi.StatusSuccess

@@ -22,7 +22,7 @@ func TestLockWhereverItIs(t *testing.T) {
 		{"host memory", system, false, true},
 		{"never used", local, false, false},
 		{"in VRAM", local, false, true},
-		{"in VRAM that the CPU does not see", local, true, true},
+		{"in VRAM that the CPU cannot access", local, true, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t, options{hiddenVRAM: tt.hidden})
@@ -69,7 +69,7 @@ func TestLockFlags(t *testing.T) {
 	r.ok(r.lock(arg))
 	arg.Data[0] = 9
 	r.unlock(a)
-	assert.Equal(t, repeat(3, 64), r.read(a), "what is written under a read-only lock does not reach VRAM")
+	assert.Equal(t, repeat(3, 64), r.read(a), "writes under a read-only lock do not reach VRAM")
 	r.finish()
 }
 
@@ -119,10 +119,10 @@ func TestDoNotWait(t *testing.T) {
 	r.render(fill(a, 0, 64, 1))
 	before := r.gpu.now
 	assert.Equal(t, ddi.StatusAllocationBusy, r.lock(&umddi.Lock{Allocation: a, DoNotWait: true}))
-	assert.Greater(t, r.gpu.now, before, "time passes for who asks again and again")
+	assert.Greater(t, r.gpu.now, before, "time passes while polling")
 	r.ok(r.lock(&umddi.Lock{Allocation: a, IgnoreSync: true}))
 	r.unlock(a)
-	r.gpu.execute(0) // the interrupt does not come
+	r.gpu.execute(0) // without an interrupt
 	r.ok(r.lock(&umddi.Lock{Allocation: a, DoNotWait: true}))
 	r.unlock(a)
 	r.finish()
@@ -141,17 +141,17 @@ func TestSpinningApplicationSeesAHang(t *testing.T) {
 		}
 		require.Equal(t, ddi.StatusAllocationBusy, s)
 	}
-	t.Error("no time-out in 5000 ticks, of which 2000 are allowed")
+	t.Error("no time-out in 5000 ticks, want one after 2000")
 }
 
-// IgnoreSync does not ignore paging, which the application cannot know of.
+// IgnoreSync still waits for paging, which the application cannot know about.
 func TestIgnoreSyncWaitsForPaging(t *testing.T) {
 	r := newRig(t, options{vram: 4096, nodes: 2})
 	a, b := r.alloc(4096, local), r.alloc(4096, local)
 	r.render(fill(a, 0, 4096, 8))
 	r.wait()
 	r.gpu.auto = false
-	r.render(fill(b, 0, 4096, 1)) // a is on its way out
+	r.render(fill(b, 0, 4096, 1)) // a is being paged out
 	assert.Equal(t, ddi.StatusAllocationBusy, r.lock(&umddi.Lock{Allocation: a, IgnoreSync: true, DoNotWait: true}))
 	r.gpu.auto = true
 	arg := &umddi.Lock{Allocation: a, IgnoreSync: true}

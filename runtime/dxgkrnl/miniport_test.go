@@ -27,25 +27,24 @@ func (p private) encode() []byte {
 	return append(b, 0)
 }
 
-// miniport is a miniport of the fake GPU, with a log of what it is called for
-// and ways to misbehave.
+// miniport is a miniport for the fake GPU. It logs its calls and can misbehave.
 type miniport struct {
 	gpu      *gpu
 	caps     kmddi.DriverCaps
 	segments kmddi.QuerySegment
 	info     kmddi.ContextInfo
-	piece    uint64 // bytes that one paging command moves
+	piece    uint64 // bytes per paging command
 
 	cb   *kmddi.DxgkrnlInterface
 	regs kmddi.HMapping
-	last []uint32 // last fence reported, by node
+	last []uint32 // last reported fence, by node
 	any  []bool   // a fence was submitted
 	log  []string
-	live int // contexts, devices, allocations, opened ones
+	live int // number of contexts, devices, allocations and opened allocations
 	fail map[string]ddi.Status
-	irql []string // calls at a level that is not theirs
+	irql []string // calls at a wrong level
 
-	// What a test replaces.
+	// Functions replaced by tests.
 	isr    func(t *ddi.Thread)
 	query  func(t *ddi.Thread, node uint32) (uint32, ddi.Status)
 	render func(arg kmddi.Render) (kmddi.RenderOut, ddi.Status, bool)
@@ -131,7 +130,7 @@ func (m *miniport) stop(t *ddi.Thread, _ kmddi.HAdapter) ddi.Status {
 	return s
 }
 
-// reset drops what the GPU has been given.
+// reset drops the jobs of the GPU.
 func (m *miniport) reset(t *ddi.Thread, _ kmddi.HAdapter) ddi.Status {
 	s := m.call(t, 0, "ResetFromTimeout")
 	for i := range m.gpu.queues {
@@ -163,7 +162,7 @@ func (m *miniport) createAllocation(t *ddi.Thread, _ kmddi.HAdapter, _ kmddi.HAl
 	}, m.made(m.call(t, 0, "CreateAllocation"))
 }
 
-// renderCommand copies as many whole commands as fit, with their patches.
+// renderCommand copies as many commands as fit, with their patches.
 func (m *miniport) renderCommand(t *ddi.Thread, _ kmddi.HContext, arg kmddi.Render) (kmddi.RenderOut, ddi.Status) {
 	if s := m.call(t, 0, "Render"); s.Failed() {
 		return kmddi.RenderOut{}, s

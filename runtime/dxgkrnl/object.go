@@ -9,14 +9,14 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/hal"
 )
 
-// device is a user-mode driver's device, or the kernel's own.
+// device is a user-mode driver's device, or the kernel's own device.
 type device struct {
-	handle      ddi.KMHandle // 0: the kernel's own
+	handle      ddi.KMHandle // 0 for the kernel's own device
 	driver      kmddi.HDevice
 	contexts    []*context    // in order of creation
 	allocations []*allocation // in order of creation, without destroyed ones
-	last        []uint64      // by node: last submission
-	removed     ddi.Status    // why it can only be destroyed, or StatusSuccess
+	last        []uint64      // by node: number of the last submission
+	removed     ddi.Status    // the status of a removed device, else StatusSuccess
 }
 
 // context is a stream of command buffers to one node.
@@ -27,44 +27,44 @@ type context struct {
 	node   *node
 	info   kmddi.ContextInfo
 
-	dma     []*dmaBuffer // all there are
+	dma     []*dmaBuffer // all DMA buffers of the context
 	free    []*dmaBuffer
 	users   [userBuffers]userBuffer
-	current int    // the user buffers that are being recorded into
+	current int    // index of the user buffers being recorded
 	last    uint64 // number of the last submission
 
-	command ddi.UserMemory // accessors, reused from Render to Render
+	command ddi.UserMemory // accessors, reused by each Render
 	memory  userMemory
 	patches userPatchList
 }
 
-// userBuffers is how many sets of user buffers a context rotates. The driver has
-// copied the last one when Render returns, so two are enough.
+// userBuffers is the number of user buffer sets of a context. The driver has
+// copied the last set when Render returns, so two are enough.
 const userBuffers = 2
 
-// userBuffer is what the user-mode driver records into.
+// userBuffer is a set of buffers that the user-mode driver records to.
 type userBuffer struct {
 	command []byte
 	allocs  []umddi.AllocationList
 	patches []umddi.PatchLocation
 }
 
-// dmaBuffer is a DMA buffer with the lists that belong to its content.
+// dmaBuffer is a DMA buffer with the lists for its content.
 type dmaBuffer struct {
 	context *context
 	pages   hal.Pages
 	private []byte
-	list    []kmddi.AllocationList // as the driver gets it
-	objects []*allocation          // the same indices; nil for none
+	list    []kmddi.AllocationList // for the driver
+	objects []*allocation          // same indices as list; nil for none
 	patches []kmddi.PatchLocation
-	refs    int // submissions and the Render that writes it
+	refs    int // number of submissions, plus the Render that writes it
 
 	nList, nPatches int
-	used            uint32 // bytes
+	used            uint32 // in bytes
 	present         bool
 }
 
-// release gives back one reference.
+// release drops one reference.
 func (d *dmaBuffer) release() {
 	if d.refs--; d.refs == 0 {
 		clear(d.objects[:d.nList])
@@ -92,8 +92,8 @@ func (k *Kernel) newDevice(t *ddi.Thread, system bool) (*device, ddi.Status) {
 	return d, ddi.StatusSuccess
 }
 
-// destroyDevice waits for a device's work and destroys it with everything that
-// is left of it, contexts first.
+// destroyDevice waits for a device's work and destroys the device with all its
+// remaining objects, contexts first.
 func (k *Kernel) destroyDevice(t *ddi.Thread, d *device) ddi.Status {
 	k.wait(t, func() bool { return k.passed(d.last) })
 	for i := len(d.contexts) - 1; i >= 0; i-- {
@@ -102,8 +102,8 @@ func (k *Kernel) destroyDevice(t *ddi.Thread, d *device) ddi.Status {
 	for len(d.allocations) > 0 {
 		k.retireAllocation(d.allocations[len(d.allocations)-1])
 	}
-	// What is dying may be used by paging buffers as well.
-	k.wait(t, func() bool { return k.deathsPassed(d) })
+	// Paging buffers may use the destroyed allocations as well.
+	k.wait(t, func() bool { return k.destroyedIdle(d) })
 	k.reap(t)
 	k.devices = slices.DeleteFunc(k.devices, func(e *device) bool { return e == d })
 	if d.handle != 0 {
@@ -134,7 +134,7 @@ func (k *Kernel) newContext(t *ddi.Thread, d *device, arg *umddi.CreateContext) 
 	return c, ddi.StatusSuccess
 }
 
-// prepareContext gives a context buffers and a handle.
+// prepareContext allocates the buffers and the handle of a context.
 func (k *Kernel) prepareContext(c *context) ddi.Status {
 	i := c.info
 	if i.DmaBufferSize == 0 || i.DmaBufferSize%4 != 0 || i.AllocationListSize == 0 || i.PatchLocationListSize == 0 {
@@ -161,8 +161,8 @@ func (k *Kernel) prepareContext(c *context) ddi.Status {
 	return ddi.StatusSuccess
 }
 
-// newDMABuffer returns a DMA buffer for a context, or nil if there is no memory
-// that the device can reach.
+// newDMABuffer returns a DMA buffer for a context, or nil if no memory is
+// available that the device can access.
 func (k *Kernel) newDMABuffer(c *context) *dmaBuffer {
 	p, ok := k.pages(uint64(c.info.DmaBufferSize), hal.PageSize)
 	if !ok {
@@ -178,7 +178,7 @@ func (k *Kernel) newDMABuffer(c *context) *dmaBuffer {
 	}
 }
 
-// pages allocates host memory that the device can reach.
+// pages allocates host memory that the device can access.
 func (k *Kernel) pages(size, align uint64) (hal.Pages, bool) {
 	if size > k.machine.MemBytes() {
 		return hal.Pages{}, false
@@ -191,7 +191,7 @@ func (k *Kernel) pages(size, align uint64) (hal.Pages, bool) {
 		k.machine.Free(p)
 		return hal.Pages{}, false
 	}
-	p.Bytes = slices.Clip(p.Bytes) // what is behind is not the driver's
+	p.Bytes = slices.Clip(p.Bytes) // the driver must not access memory beyond it
 	return p, true
 }
 
@@ -207,8 +207,8 @@ func (k *Kernel) destroyContext(t *ddi.Thread, c *context) ddi.Status {
 	return k.driver.DestroyContext(t, c.driver)
 }
 
-// freePages frees memory that the GPU has no submitted work on, or keeps it
-// until the device stops if the GPU may still be at it.
+// freePages frees memory that no submitted work uses. If a stopped GPU may
+// still use it, it is kept until the device stops.
 func (k *Kernel) freePages(p hal.Pages) {
 	if k.err != nil {
 		k.held = append(k.held, p)
@@ -217,7 +217,7 @@ func (k *Kernel) freePages(p hal.Pages) {
 	k.machine.Free(p)
 }
 
-// releaseHeld frees what a stopped GPU might have used.
+// releaseHeld frees memory that a stopped GPU might have used.
 func (k *Kernel) releaseHeld() {
 	for _, p := range k.held {
 		k.machine.Free(p)

@@ -24,7 +24,7 @@ func TestHandles(t *testing.T) {
 	assert.Nil(t, h.get(a))
 	c, _ := h.add("c")
 	assert.NotEqual(t, a, c)
-	assert.Nil(t, h.get(a), "a stale handle does not name what has its slot")
+	assert.Nil(t, h.get(a), "a stale handle does not refer to the slot's new object")
 	assert.Equal(t, "c", h.get(c))
 }
 
@@ -63,7 +63,7 @@ func TestDestructionWaitsForTheGPU(t *testing.T) {
 
 func TestRoomOfTheDestroyedIsReusedSafely(t *testing.T) {
 	r := newRig(t, options{vram: 4096, nodes: 2})
-	r.gpu.choose = func() int { return 1 } // paging first, if it may
+	r.gpu.choose = func() int { return 1 } // paging first, if possible
 	a, b := r.alloc(4096, local), r.alloc(4096, local)
 	r.render(fill(a, 0, 4096, 1))
 	r.ok(r.destroy(a))
@@ -165,7 +165,7 @@ func TestDestroyContextWaitsForItsWork(t *testing.T) {
 	r.finish()
 }
 
-// Each goroutine has a device, as a process has.
+// Each goroutine has its own device, as a process has.
 func TestThreads(t *testing.T) {
 	r := newRig(t, options{vram: 8192, nodes: 2})
 	var wg sync.WaitGroup

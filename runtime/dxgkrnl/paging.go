@@ -6,29 +6,29 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/hal"
 )
 
-// maxPagingBuffers is how many paging buffers there may be.
+// maxPagingBuffers is the maximum number of paging buffers.
 const maxPagingBuffers = 16
 
-// pagingBuffer is memory that DxgkDdiBuildPagingBuffer writes to.
+// pagingBuffer is memory that DxgkDdiBuildPagingBuffer writes.
 type pagingBuffer struct {
 	pages   hal.Pages
 	private []byte
 }
 
-// A pager builds paging buffers. An operation goes into the open buffer if it
-// has room. Buffers that are built wait in built until flush, so that they are
-// submitted behind Patch.
+// A pager builds paging buffers. An operation is appended to the open buffer if
+// it fits. Finished buffers stay in built until flush, so that they are
+// submitted after Patch.
 type pager struct {
-	size, private uint32 // bytes of a buffer
+	size, private uint32 // sizes of a buffer, in bytes
 
 	all   []*pagingBuffer
 	free  []*pagingBuffer
 	built []*submission
-	open  *submission // the last of built, if it may still grow
-	waits []uint64    // by node: what the next operations depend on
+	open  *submission // the last of built, if it may be extended
+	waits []uint64    // by node: dependencies of the next operations
 }
 
-// release frees the buffers of a device that has stopped.
+// release frees the buffers of a stopped device.
 func (p *pager) release(k *Kernel) {
 	for _, b := range p.all {
 		k.freePages(b.pages)
@@ -36,15 +36,15 @@ func (p *pager) release(k *Kernel) {
 	p.all, p.free = nil, nil
 }
 
-// pagingNode is the node that takes paging buffers.
+// pagingNode returns the node for paging buffers.
 func (k *Kernel) pagingNode() *node { return &k.nodes[k.caps.PagingNode] }
 
 // page builds one paging operation for a.
 //
 //	Effect  one or more paging buffers are built or extended; a.uses, a.writes
-//	        and a.paged become the last of them
-//	Returns StatusSuccess; StatusDeviceRemoved; by Bugcheck 0x10E/0xB for a
-//	        status that is not legal and 0x10E/0x12 for more than the buffer has
+//	        and a.paged become the number of the last of them
+//	Returns StatusSuccess; StatusDeviceRemoved; by Bugcheck 0x10E/0xB for an
+//	        illegal status and 0x10E/0x12 for more bytes than the buffer has
 func (k *Kernel) page(t *ddi.Thread, a *allocation, op kmddi.BuildPagingBuffer) ddi.Status {
 	op.Allocation = a.driver
 	waited := false
@@ -77,8 +77,8 @@ func (k *Kernel) page(t *ddi.Thread, a *allocation, op kmddi.BuildPagingBuffer) 
 	}
 }
 
-// build calls the miniport once with what is left of the open buffer. Progress
-// says that something was written or that the driver moved on.
+// build calls the miniport once with the rest of the open buffer. progress
+// reports whether the driver wrote something or advanced.
 func (k *Kernel) build(t *ddi.Thread, op *kmddi.BuildPagingBuffer) (s ddi.Status, progress bool) {
 	open := k.paging.open
 	left := open.paging.pages.Bytes[open.arg.DmaBufferSubmissionEndOffset:]
@@ -99,8 +99,8 @@ func (k *Kernel) build(t *ddi.Thread, op *kmddi.BuildPagingBuffer) (s ddi.Status
 	return s, progress
 }
 
-// openPaging opens an empty paging buffer. If there is none it submits those
-// that are built and waits for one.
+// openPaging opens an empty paging buffer. If none is free, it submits the
+// built buffers and waits.
 func (k *Kernel) openPaging(t *ddi.Thread) ddi.Status {
 	p := &k.paging
 	if len(p.free) == 0 && len(p.all) < maxPagingBuffers {
@@ -130,9 +130,9 @@ func (k *Kernel) openPaging(t *ddi.Thread) ddi.Status {
 	return ddi.StatusSuccess
 }
 
-// dependOn makes what is paged from here on wait until a's uses have completed.
-// A number that is not queued is that of a paging buffer at hand, which is
-// ahead of it on the same node anyway.
+// dependOn makes later paging operations wait until the uses of a have
+// completed. A number that is not yet queued is that of a built paging buffer,
+// which precedes them on the same node anyway.
 func (k *Kernel) dependOn(a *allocation) {
 	for i := range k.nodes {
 		n := &k.nodes[i]
@@ -143,7 +143,7 @@ func (k *Kernel) dependOn(a *allocation) {
 	k.takeWaits()
 }
 
-// takeWaits lets the open buffer, if there is one, wait for what is due.
+// takeWaits moves the pending dependencies to the open buffer, if there is one.
 func (k *Kernel) takeWaits() {
 	p := &k.paging
 	if p.open == nil {
@@ -155,7 +155,7 @@ func (k *Kernel) takeWaits() {
 	clear(p.waits)
 }
 
-// flush lets the buffers that are built enter the paging node's queue.
+// flush moves the built buffers to the paging node's queue.
 func (k *Kernel) flush() {
 	p := &k.paging
 	for _, s := range p.built {

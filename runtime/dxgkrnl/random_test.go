@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// machine runs random work on a kernel and on a model, which is the bytes of each
-// allocation after the commands in the order they were rendered. Nodes complete
-// in random order, VRAM is scarce, interrupts are merged at random.
+// machine runs random work on a kernel and on a reference model: the bytes of
+// each allocation after all commands in render order. Nodes complete in random
+// order, VRAM is scarce, and interrupts are merged at random.
 type machine struct {
 	*rig
 	contexts []*umddi.CreateContext
@@ -32,7 +32,7 @@ func newRandomMachine(t *rapid.T) *machine {
 	r.gpu.choose = func() int {
 		seed = seed*1664525 + 1013904223
 		if node := int(seed>>16) % nodes; len(r.gpu.queues[node]) > 1 && seed>>30 == 0 {
-			r.gpu.execute(node) // its interrupt is merged into the next one's
+			r.gpu.execute(node) // merges its interrupt with the next one
 			return node
 		}
 		return int(seed>>16) % nodes

@@ -7,28 +7,28 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
-// Recover brings back an adapter that was stopped for a fault, a time-out or a
-// link that failed. While the adapter works it does nothing. All submissions are
-// dropped and what memory segments held is lost: devices that were there stay
-// removed, and can only be destroyed with what is theirs.
+// Recover restarts an adapter that was stopped by a fault, a time-out or a link
+// failure. It does nothing if the adapter works. All submissions are dropped
+// and the content of memory segments is lost. Existing devices remain removed
+// and can only be destroyed, with their objects.
 //
 //	DDI     DxgkDdiResetFromTimeout, DxgkDdiBuildPagingBuffer of TRANSFER with
 //	        0 bytes for each allocation in a memory segment,
 //	        DxgkDdiRestartFromTimeout
 //	Caller  at PASSIVE_LEVEL
-//	Effect  the link begins again if it is down, and the device is enumerated
-//	        again, which may have lost power; before that works the miniport
-//	        is not called. Host memory that the GPU may have used is freed once
-//	        it is reset
-//	Returns the adapter's error, which stays, if the miniport broke a contract;
+//	Effect  the link restarts if it is down, and the device is enumerated
+//	        again, since it may have lost power; until that succeeds the
+//	        miniport is not called. Host memory that the GPU may have used is
+//	        freed after the reset
+//	Returns the adapter's error, which remains, if the miniport broke a contract;
 //	        StatusDeviceRemoved after Stop; StatusNotSupported if the miniport
 //	        has no DxgkDdiResetFromTimeout; else the error of hal.Device.Restore,
-//	        or the miniport's status with that of the first access that failed.
-//	        The adapter is stopped as before then, and Recover may be called again
+//	        or the miniport's status with the error of the first failed access.
+//	        The adapter then remains stopped, and Recover may be called again
 //
 // Design note: Windows resets as soon as it finds the adapter hung, and
 // bugchecks (0x116) if that does not help. Here a board may have to be plugged
-// in first, and whoever does that says when.
+// in first, so the caller decides when to recover.
 func (k *Kernel) Recover(t *ddi.Thread) error {
 	defer k.unlock(t, k.lock(t))
 	switch {
@@ -52,7 +52,7 @@ func (k *Kernel) Recover(t *ddi.Thread) error {
 	return nil
 }
 
-// recover does the steps of Recover.
+// recover performs the steps of Recover.
 func (k *Kernel) recover(t *ddi.Thread) error {
 	if err := k.dev.Restore(t); err != nil {
 		return fmt.Errorf("dxgkrnl: recovery: %w", err)
@@ -72,7 +72,8 @@ func (k *Kernel) recover(t *ddi.Thread) error {
 	return nil
 }
 
-// recoveryError is what the miniport failed with, and why.
+// recoveryError returns the miniport's status with the access error that caused
+// it.
 func (k *Kernel) recoveryError(what string, s ddi.Status) error {
 	if k.access != nil {
 		return fmt.Errorf("dxgkrnl: %s: %w: %w", what, s, k.access)
@@ -80,8 +81,8 @@ func (k *Kernel) recoveryError(what string, s ddi.Status) error {
 	return fmt.Errorf("dxgkrnl: %s: %w", what, s)
 }
 
-// removeDevices makes every device but the kernel's own useless for good. What
-// was removed before stays removed for its own reason.
+// removeDevices marks every device except the kernel's own as removed. Devices
+// that were already removed keep their status.
 func (k *Kernel) removeDevices() {
 	for _, d := range k.devices {
 		if d.handle != 0 && !d.removed.Failed() {
@@ -90,8 +91,8 @@ func (k *Kernel) removeDevices() {
 	}
 }
 
-// loseSegments takes the places in memory segments away, whose content is lost,
-// and tells the miniport of each, as Windows does.
+// loseSegments evicts all allocations from memory segments, whose content is
+// lost, and notifies the miniport of each, as Windows does.
 //
 //	Source  learn.microsoft.com, DXGKARG_BUILDPAGINGBUFFER, TransferSize
 func (k *Kernel) loseSegments(t *ddi.Thread) {
@@ -113,9 +114,9 @@ func (k *Kernel) loseSegments(t *ddi.Thread) {
 	}
 }
 
-// dropSubmissions empties the queues. The fences of all that was ever submitted
-// count as completed, so that nothing waits for them. No paging buffer is open
-// between two thunks.
+// dropSubmissions empties the queues. The fences of all submissions count as
+// completed, so that nothing waits for them. No paging buffer is open between
+// two thunks.
 func (k *Kernel) dropSubmissions() {
 	for i := range k.nodes {
 		n := &k.nodes[i]

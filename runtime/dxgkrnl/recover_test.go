@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// another makes a device and a context of its own, which replace those of r.
+// another creates a new device and context, which replace those of r.
 func (r *rig) another() {
 	var s ddi.Status
 	r.dev, s = r.thunks.CreateDevice(r.thread)
@@ -21,7 +21,8 @@ func (r *rig) another() {
 	r.ok(r.thunks.CreateContext(r.thread, r.dev, &r.ctx))
 }
 
-// works checks that memory segments are empty and that content goes in and out.
+// works checks that memory segments are empty and that content is paged in and
+// out.
 func (r *rig) works(t *testing.T) {
 	t.Helper()
 	whole := r.alloc(64<<10, local)
@@ -33,9 +34,8 @@ func (r *rig) works(t *testing.T) {
 	r.ok(r.destroy(whole, other))
 }
 
-// Whatever stopped the adapter, and with work at every stage, a recovery gives a
-// new device all of the GPU, and leaves to the old one only that it can be
-// destroyed.
+// Whatever stopped the adapter, and with work at every stage: after recovery a
+// new device can use the entire GPU, and the old one can only be destroyed.
 func TestRecover(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -74,7 +74,7 @@ func TestRecover(t *testing.T) {
 					"ResetFromTimeout", "BuildPagingBuffer transfer 1 to 0", "BuildPagingBuffer transfer 1 to 0", "RestartFromTimeout",
 				}, r.mini.log)
 				require.NoError(t, r.kernel.Err())
-				require.NoError(t, r.kernel.Recover(r.thread), "there is nothing to do")
+				require.NoError(t, r.kernel.Recover(r.thread), "recovery of a working adapter does nothing")
 				assert.Equal(t, uint64(1), r.kernel.Stats().Recoveries)
 
 				for range 2 {
@@ -96,8 +96,8 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// Memory that a stopped GPU may have in use is kept until it is reset, and
-// nothing of it afterwards.
+// Memory that a stopped GPU may use is kept until the GPU is reset, and then
+// freed.
 func TestRecoverFreesWhatWasHeld(t *testing.T) {
 	r := newRig(t, options{})
 	r.ok(r.thunks.DestroyDevice(r.thread, r.dev))
@@ -123,7 +123,7 @@ func TestRecoverFreesWhatWasHeld(t *testing.T) {
 	r.finish()
 }
 
-// Buffers that were in the hardware, and those that waited for it, are used again.
+// Buffers that were in the hardware or waiting are reused.
 func TestRecoverReusesBuffers(t *testing.T) {
 	r := newRig(t, options{buffers: 8})
 	for range maxPagingBuffers + 1 {
@@ -143,8 +143,8 @@ func TestRecoverReusesBuffers(t *testing.T) {
 	r.finish()
 }
 
-// A reset or a restart that fails leaves the adapter stopped for its first
-// reason; it can be tried again.
+// After a failed reset or restart the adapter remains stopped for its first
+// reason, and Recover can be called again.
 func TestRecoverAgain(t *testing.T) {
 	for _, call := range []string{"ResetFromTimeout", "RestartFromTimeout"} {
 		r := newRig(t, options{})
@@ -171,7 +171,7 @@ func TestRecoverAgain(t *testing.T) {
 	}
 }
 
-// While the link is broken the miniport is not called.
+// The miniport is not called while the link is down.
 func TestRecoverWithoutLink(t *testing.T) {
 	r := newRig(t, options{})
 	broken := errors.New("broken")
@@ -188,7 +188,7 @@ func TestRecoverWithoutLink(t *testing.T) {
 	r.finish()
 }
 
-// A lock outlives its device's removal; what was written is lost.
+// A lock survives the removal of its device; written data is lost.
 func TestLockAcrossRecovery(t *testing.T) {
 	r := newRig(t, options{})
 	read, written := r.alloc(4096, local), r.alloc(4096, local)
@@ -206,13 +206,13 @@ func TestLockAcrossRecovery(t *testing.T) {
 	r.unlock(read)
 	unlock := &umddi.Unlock{Allocations: []ddi.KMHandle{written}}
 	assert.Equal(t, ddi.StatusDeviceRemoved, r.thunks.Unlock(r.thread, r.dev, unlock))
-	assert.Equal(t, ddi.StatusInvalidParameter, r.thunks.Unlock(r.thread, r.dev, unlock), "it has ended")
+	assert.Equal(t, ddi.StatusInvalidParameter, r.thunks.Unlock(r.thread, r.dev, unlock), "the lock has ended")
 	r.another()
 	r.works(t)
 	r.finish()
 }
 
-// Interrupts from before are dropped or claimed by nobody.
+// Interrupts from before the recovery are dropped or not claimed.
 func TestStaleInterrupts(t *testing.T) {
 	r := newRig(t, options{})
 	a := r.alloc(64, system)
@@ -248,7 +248,8 @@ func TestRecoverBreaksContracts(t *testing.T) {
 	assert.Equal(t, ddi.StatusDeviceRemoved, r.kernel.Recover(r.thread))
 }
 
-// A miniport has both functions of a reset or none, and none is no recovery.
+// A miniport has both reset functions or none; without them there is no
+// recovery.
 func TestMiniportWithoutReset(t *testing.T) {
 	for _, drop := range []func(d *kmddi.DriverInitializationData){
 		func(d *kmddi.DriverInitializationData) { d.ResetFromTimeout = nil },
@@ -262,7 +263,7 @@ func TestMiniportWithoutReset(t *testing.T) {
 	r := newRig(t, options{})
 	r.kernel.driver.ResetFromTimeout, r.kernel.driver.RestartFromTimeout = nil, nil
 	require.NoError(t, checkTable(&r.kernel.driver))
-	require.NoError(t, r.kernel.Recover(r.thread), "it works")
+	require.NoError(t, r.kernel.Recover(r.thread), "the adapter works")
 	r.gpu.auto = false
 	r.render(fill(r.alloc(64, local), 0, 64, 1))
 	require.Error(t, r.kernel.WaitForIdle(r.thread))

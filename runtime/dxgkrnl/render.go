@@ -9,7 +9,7 @@ import (
 // presentElements is the length of the allocation list of DxgkDdiPresent.
 const presentElements = kmddi.PresentDestinationIndex + 1
 
-// userMemory is a part of a command buffer as the miniport may read it.
+// userMemory is the part of a command buffer that the miniport may read.
 type userMemory struct{ b []byte }
 
 // Size returns the number of bytes.
@@ -38,17 +38,17 @@ func (l *userPatchList) At(i int) (kmddi.PatchLocation, ddi.Status) {
 	return kmddi.PatchLocation(l.list[i]), ddi.StatusSuccess
 }
 
-// writer has the miniport fill a DMA buffer, from multipass on.
+// A writer makes the miniport fill a DMA buffer, starting at multipass.
 type writer func(t *ddi.Thread, d *dmaBuffer, multipass uint32) (kmddi.RenderOut, ddi.Status)
 
-// render is the thunk Render behind its checks of handles.
+// render is the Render thunk after its check of handles.
 //
 //	DDI     DxgkDdiRender
-//	Returns StatusInvalidParameter: a range that is not in the buffers
-//	        StatusInvalidHandle: an allocation that is not of the device; 0 is
-//	        an element without allocation
-//	        StatusCantRenderLocked: an allocation that is locked, unless it is
-//	        in a System segment, where both sides use the same memory
+//	Returns StatusInvalidParameter: a range outside the buffers
+//	        StatusInvalidHandle: an allocation of another device; 0 is an
+//	        element without allocation
+//	        StatusCantRenderLocked: a locked allocation, unless it is in a
+//	        System segment, where both sides use the same memory
 //	        StatusNoVideoMemory: allocations of one SplitOffset that do not fit
 //	        into their segments together
 //	        StatusDeviceRemoved, or the status of DxgkDdiRender
@@ -79,9 +79,9 @@ func (k *Kernel) render(t *ddi.Thread, c *context, arg *umddi.Render) ddi.Status
 	return s
 }
 
-// present is the thunk Present behind its checks of handles.
+// present is the Present thunk after its check of handles.
 //
-//	DDI     DxgkDdiPresent, of the whole surfaces
+//	DDI     DxgkDdiPresent, of entire surfaces
 //	Returns as render
 func (k *Kernel) present(t *ddi.Thread, c *context, arg *umddi.PresentCB) ddi.Status {
 	if arg.SrcAllocation == 0 || arg.DstAllocation == 0 {
@@ -100,9 +100,8 @@ func (k *Kernel) present(t *ddi.Thread, c *context, arg *umddi.PresentCB) ddi.St
 	})
 }
 
-// passes has write called for one DMA buffer after another, until it has no more
-// to write, and schedules each. What was scheduled before a pass that fails
-// stays so.
+// passes calls write for one DMA buffer after another until nothing is left to
+// write, and schedules each. If a pass fails, earlier ones remain scheduled.
 func (k *Kernel) passes(t *ddi.Thread, c *context, list []umddi.AllocationList, write writer) ddi.Status {
 	for multipass := uint32(0); ; {
 		d, s := k.takeDMABuffer(t, c)
@@ -112,7 +111,7 @@ func (k *Kernel) passes(t *ddi.Thread, c *context, list []umddi.AllocationList, 
 		out, s := k.pass(t, d, list, write, multipass)
 		more := s == ddi.StatusInsufficientDMABuffer
 		if more && out.MultipassOffset == multipass {
-			k.bugcheck(CodeMemory, MemoryContract, "a whole DMA buffer of %d bytes and %d patches is insufficient at MultipassOffset %d",
+			k.bugcheck(CodeMemory, MemoryContract, "an empty DMA buffer of %d bytes and %d patches is insufficient at MultipassOffset %d",
 				len(d.pages.Bytes), len(d.patches), multipass)
 		}
 		if (!s.Failed() || more) && d.used > 0 {
@@ -128,7 +127,7 @@ func (k *Kernel) passes(t *ddi.Thread, c *context, list []umddi.AllocationList, 
 	}
 }
 
-// pass has write called once and checks what it did.
+// pass calls write once and checks the result.
 func (k *Kernel) pass(t *ddi.Thread, d *dmaBuffer, list []umddi.AllocationList, write writer, multipass uint32) (kmddi.RenderOut, ddi.Status) {
 	if s := k.listAllocations(d, list); s.Failed() {
 		return kmddi.RenderOut{}, s
@@ -152,21 +151,21 @@ func (k *Kernel) pass(t *ddi.Thread, d *dmaBuffer, list []umddi.AllocationList, 
 	return out, s
 }
 
-// checkPatches bugchecks for a patch list that cannot be followed.
+// checkPatches bugchecks for an invalid patch list.
 func (k *Kernel) checkPatches(d *dmaBuffer) {
 	split := uint32(0)
 	for i, p := range d.patches[:d.nPatches] {
 		if uint64(p.AllocationIndex) >= uint64(d.nList) || p.PatchOffset >= d.used ||
 			p.SplitOffset < split || p.SplitOffset > p.PatchOffset || p.SplitOffset%4 != 0 {
-			k.bugcheck(CodeMemory, MemorySplit, "patch %d: allocation %d of %d, offset %#x of %#x, split at %#x behind %#x",
+			k.bugcheck(CodeMemory, MemorySplit, "patch %d: allocation %d of %d, offset %#x of %#x, split at %#x after %#x",
 				i, p.AllocationIndex, d.nList, p.PatchOffset, d.used, p.SplitOffset, split)
 		}
 		split = p.SplitOffset
 	}
 }
 
-// takeDMABuffer returns an empty DMA buffer with one reference. If there is none
-// it waits for one.
+// takeDMABuffer returns an empty DMA buffer with one reference. It waits if
+// none is free.
 func (k *Kernel) takeDMABuffer(t *ddi.Thread, c *context) (*dmaBuffer, ddi.Status) {
 	if len(c.free) == 0 && len(c.dma) < k.dmaBuffers {
 		if d := k.newDMABuffer(c); d != nil {
@@ -182,7 +181,7 @@ func (k *Kernel) takeDMABuffer(t *ddi.Thread, c *context) (*dmaBuffer, ddi.Statu
 	return d, ddi.StatusSuccess
 }
 
-// listAllocations turns a list of handles into the miniport's allocation list.
+// listAllocations converts a list of handles to the miniport's allocation list.
 // Each element is read once.
 func (k *Kernel) listAllocations(d *dmaBuffer, list []umddi.AllocationList) ddi.Status {
 	d.nList = len(list)
@@ -208,7 +207,7 @@ func (k *Kernel) listAllocations(d *dmaBuffer, list []umddi.AllocationList) ddi.
 	return ddi.StatusSuccess
 }
 
-// locate brings the addresses in the allocation list up to date.
+// locate updates the addresses in the allocation list.
 func (d *dmaBuffer) locate() {
 	for i, a := range d.objects[:d.nList] {
 		if a != nil && a.segment != nil {
@@ -231,7 +230,8 @@ func (k *Kernel) schedule(t *ddi.Thread, d *dmaBuffer) ddi.Status {
 			s = ddi.StatusNoVideoMemory
 		}
 		if s.Failed() {
-			// What is paged already changed places: it has to happen.
+			// The paging operations already built must be executed, since
+			// places were changed.
 			k.flush()
 			k.kick(t)
 			return s
@@ -257,8 +257,8 @@ type part struct {
 	start, end int
 }
 
-// portion patches one portion and submits it behind what pages its allocations
-// in.
+// portion patches one portion and submits it after the paging buffers that move
+// its allocations in.
 func (k *Kernel) portion(t *ddi.Thread, d *dmaBuffer, p part) {
 	c := d.context
 	s := k.reserve(c.node)
@@ -287,8 +287,8 @@ func (k *Kernel) portion(t *ddi.Thread, d *dmaBuffer, p part) {
 	k.kick(t)
 }
 
-// use makes a submission wait for what its allocations need of other nodes, and
-// records that it uses them.
+// use makes a submission wait for its dependencies on other nodes and records
+// the uses of its allocations.
 func (k *Kernel) use(s *submission, d *dmaBuffer, p part) {
 	own := s.node.ordinal
 	for i := p.start; i < p.end; i++ {

@@ -5,18 +5,18 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
-// touch makes a part of the working set.
+// touch adds a to the working set.
 func (k *Kernel) touch(a *allocation) {
 	k.clock++
 	a.touched, a.epoch = k.clock, k.epoch
 }
 
-// makeResident gives a a place: in its preferred segment, else in the others it
-// may be in, by id. From memory segments it evicts what is not in the working
-// set, least recently used first.
+// makeResident gives a a place: in its preferred segment, else in another
+// segment it may be in, by id. It evicts allocations outside the working set
+// from memory segments, least recently used first.
 //
-//	Returns StatusSuccess, StatusNoVideoMemory if it fits nowhere beside the
-//	        working set, StatusDeviceRemoved, StatusNoMemory
+//	Returns StatusSuccess, StatusNoVideoMemory if it does not fit together with
+//	        the working set, StatusDeviceRemoved, StatusNoMemory
 func (k *Kernel) makeResident(t *ddi.Thread, a *allocation) ddi.Status {
 	k.touch(a)
 	if a.segment != nil {
@@ -38,7 +38,7 @@ func (k *Kernel) makeResident(t *ddi.Thread, a *allocation) ddi.Status {
 	return ddi.StatusNoVideoMemory
 }
 
-// placeIn gives a, which is paged out, a place in a segment.
+// placeIn gives a place in a segment to a, which is paged out.
 func (k *Kernel) placeIn(t *ddi.Thread, a *allocation, seg *segment) ddi.Status {
 	if a.span > seg.desc.Size {
 		return ddi.StatusNoVideoMemory
@@ -62,8 +62,8 @@ func (k *Kernel) placeIn(t *ddi.Thread, a *allocation, seg *segment) ddi.Status 
 	}
 }
 
-// pageIn brings a's content into the place that it was given, or zeroes it, so
-// that nobody else's content shows.
+// pageIn moves the content of a to its new place, or zeroes the place, so that
+// no other content is visible.
 func (k *Kernel) pageIn(t *ddi.Thread, a *allocation) ddi.Status {
 	a.dirty = false
 	at := kmddi.PagingLocation{SegmentID: a.segment.id, Address: a.address()}
@@ -78,9 +78,9 @@ func (k *Kernel) pageIn(t *ddi.Thread, a *allocation) ddi.Status {
 	})
 }
 
-// evict takes a's place in a memory segment away. Its content moves to host
-// memory if that is behind; while a is locked, host memory has the content
-// anyway. What is paged from here on waits until a's uses have completed.
+// evict removes a from its memory segment. It copies the content to host memory
+// if that is outdated; while a is locked, host memory has the content anyway.
+// Later paging operations wait until the uses of a have completed.
 func (k *Kernel) evict(t *ddi.Thread, a *allocation) ddi.Status {
 	k.dependOn(a)
 	from := kmddi.PagingLocation{SegmentID: a.segment.id, Address: a.address()}
@@ -101,7 +101,7 @@ func (k *Kernel) evict(t *ddi.Thread, a *allocation) ddi.Status {
 }
 
 // groupEnd returns the end of the group of patches that starts at i: those with
-// its SplitOffset.
+// the same SplitOffset.
 func (d *dmaBuffer) groupEnd(i int) int {
 	j := i + 1
 	for j < d.nPatches && d.patches[j].SplitOffset == d.patches[i].SplitOffset {
@@ -110,21 +110,21 @@ func (d *dmaBuffer) groupEnd(i int) int {
 	return j
 }
 
-// object returns the allocation that patch i refers to, or nil.
+// object returns the allocation of patch i, or nil.
 func (d *dmaBuffer) object(i int) *allocation { return d.objects[d.patches[i].AllocationIndex] }
 
-// gather makes the allocations of as many groups resident together as fit, from
-// patch start on, which begins a group.
+// gather makes the allocations of as many groups as possible resident together,
+// starting at patch start, which begins a group.
 //
-//	Returns the first patch that is left, and StatusSuccess if there is one
-//	        group at least; StatusNoVideoMemory if not even one fits
+//	Returns the first patch that is left, and StatusSuccess if at least one
+//	        group fits; StatusNoVideoMemory if none does
 func (k *Kernel) gather(t *ddi.Thread, d *dmaBuffer, start int) (end int, s ddi.Status) {
 	k.epoch++
 	for end = start; end < d.nPatches; {
 		next := d.groupEnd(end)
 		s = k.place(t, d, end, next, false)
 		if s == ddi.StatusNoVideoMemory && end == start {
-			s = k.squeeze(t, d, end, next)
+			s = k.placeAlone(t, d, end, next)
 		} else if s == ddi.StatusNoVideoMemory {
 			return end, ddi.StatusSuccess
 		}
@@ -136,7 +136,7 @@ func (k *Kernel) gather(t *ddi.Thread, d *dmaBuffer, start int) (end int, s ddi.
 	return end, ddi.StatusSuccess
 }
 
-// place makes the allocations of patches [i, j) resident. With system set,
+// place makes the allocations of patches [i, j) resident. If system is set,
 // those that may be in a System segment go there.
 func (k *Kernel) place(t *ddi.Thread, d *dmaBuffer, i, j int, system bool) ddi.Status {
 	for ; i < j; i++ {
@@ -151,10 +151,10 @@ func (k *Kernel) place(t *ddi.Thread, d *dmaBuffer, i, j int, system bool) ddi.S
 	return ddi.StatusSuccess
 }
 
-// squeeze makes room for the group [i, j) on its own: what may be in a System
-// segment moves there, then the rest is placed, at last with everything else
-// evicted, so that no room is lost between what stays.
-func (k *Kernel) squeeze(t *ddi.Thread, d *dmaBuffer, i, j int) ddi.Status {
+// placeAlone makes room for the group [i, j) alone: it moves allocations that
+// may be in a System segment there, then places the others, and finally evicts
+// everything else first, to avoid fragmentation.
+func (k *Kernel) placeAlone(t *ddi.Thread, d *dmaBuffer, i, j int) ddi.Status {
 	for p := i; p < j; p++ {
 		a := d.object(p)
 		if a == nil || k.systemSegment(a) == nil {
@@ -171,7 +171,7 @@ func (k *Kernel) squeeze(t *ddi.Thread, d *dmaBuffer, i, j int) ddi.Status {
 	if s := k.place(t, d, i, j, true); s != ddi.StatusNoVideoMemory {
 		return s
 	}
-	// No allocation is in the working set of the next epoch.
+	// In a new epoch the working set is empty.
 	k.epoch++
 	for _, seg := range k.segments {
 		for v := seg.victim(k.epoch); v != nil; v = seg.victim(k.epoch) {
@@ -183,8 +183,8 @@ func (k *Kernel) squeeze(t *ddi.Thread, d *dmaBuffer, i, j int) ddi.Status {
 	return k.place(t, d, i, j, true)
 }
 
-// feasible says whether each group from patch i on can be placed alone, as
-// squeeze does, so that no portion is submitted in vain.
+// feasible reports whether each group from patch i on can be placed alone, as
+// placeAlone does, so that no portion is submitted in vain.
 func (k *Kernel) feasible(d *dmaBuffer, i int) bool {
 	for i < d.nPatches {
 		j := d.groupEnd(i)
@@ -196,8 +196,8 @@ func (k *Kernel) feasible(d *dmaBuffer, i int) bool {
 	return true
 }
 
-// groupFits tries group [i, j) in memory segments with nothing in them but what
-// is pinned.
+// groupFits tries to place group [i, j) in memory segments with only pinned
+// allocations.
 func (k *Kernel) groupFits(d *dmaBuffer, i, j int) bool {
 	var trial []*segment
 	for _, s := range k.segments {
@@ -217,7 +217,7 @@ func (k *Kernel) groupFits(d *dmaBuffer, i, j int) bool {
 	return true
 }
 
-// tryPlace gives a stand-in of a a place in the order of makeResident.
+// tryPlace places a copy of a in the order of makeResident.
 func tryPlace(trial []*segment, a *allocation) bool {
 	try := func(s *segment) bool {
 		off, i, ok := s.gap(a)

@@ -23,12 +23,12 @@ func TestGap(t *testing.T) {
 	}{
 		{"empty", 0, nil, 1000, 4, 0, 0, true},
 		{"one byte too many", 0, nil, 1001, 4, 0, 0, false},
-		{"the first that fits", 0, []*allocation{at(0, 100), at(200, 100)}, 100, 4, 100, 1, true},
-		{"behind a gap that is too small", 0, []*allocation{at(0, 100), at(196, 100)}, 100, 4, 296, 2, true},
-		{"in front", 0, []*allocation{at(100, 100)}, 100, 4, 0, 0, true},
+		{"the first gap that fits", 0, []*allocation{at(0, 100), at(200, 100)}, 100, 4, 100, 1, true},
+		{"after a gap that is too small", 0, []*allocation{at(0, 100), at(196, 100)}, 100, 4, 296, 2, true},
+		{"at the start", 0, []*allocation{at(100, 100)}, 100, 4, 0, 0, true},
 		{"aligned", 0, []*allocation{at(0, 4)}, 100, 256, 256, 1, true},
 		{"the address is aligned, not the offset", 0x80, nil, 100, 256, 0x80, 0, true},
-		{"alignment takes the room", 0, []*allocation{at(0, 4)}, 800, 256, 0, 0, false},
+		{"no room because of alignment", 0, []*allocation{at(0, 4)}, 800, 256, 0, 0, false},
 		{"full", 0, []*allocation{at(0, 1000)}, 4, 4, 0, 0, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestOnlyWhatWasWrittenIsPagedOut(t *testing.T) {
 	r.render(copyTo(c, 0, a, 0, 64))
 	r.wait()
 	assert.Equal(t, []string{"BuildPagingBuffer transfer 0 to 1", "BuildPagingBuffer fill 0 to 1"}, r.logged("Build"),
-		"what is clean is paged in, and dropped")
+		"a clean allocation is paged in and dropped")
 	r.finish()
 }
 
@@ -124,7 +124,7 @@ func TestSplitUnderPressure(t *testing.T) {
 	assert.Equal(t, []string{
 		"Render",
 		"BuildPagingBuffer fill 0 to 1", "BuildPagingBuffer fill 0 to 1", // a, b
-		"BuildPagingBuffer transfer 1 to 0", "BuildPagingBuffer fill 0 to 1", // a out for c, which does not fit beside a and b
+		"BuildPagingBuffer transfer 1 to 0", "BuildPagingBuffer fill 0 to 1", // a is evicted for c, which does not fit with a and b
 	}, r.logged("Render", "Build")[:5])
 	assert.Equal(t, uint64(1), r.kernel.Stats().Splits)
 	assert.Equal(t, repeat(1, 4096), r.read(a))
@@ -133,8 +133,8 @@ func TestSplitUnderPressure(t *testing.T) {
 	r.finish()
 }
 
-// The paging buffer that takes an allocation of the first portion away is held
-// until the fence of that portion was reported.
+// The paging buffer that evicts an allocation of the first portion waits until
+// the fence of that portion is reported.
 func TestEvictionWaitsForThePortionBefore(t *testing.T) {
 	r := newRig(t, options{vram: 4096, capacity: 8})
 	a, b := r.alloc(4096, local), r.alloc(4096, local)
@@ -198,8 +198,8 @@ func TestGroupThatDoesNotFitMovesToSystem(t *testing.T) {
 	r.finish()
 }
 
-// Two allocations of 3 pages do not fit into 8 pages with one of 2 pages between
-// them unless that moves.
+// Two allocations of 3 pages fit into 8 pages only if an allocation of 2 pages
+// between them moves.
 func TestFragmentationIsNoReasonToFail(t *testing.T) {
 	const page = 1024
 	r := newRig(t, options{vram: 8 * page})
@@ -221,8 +221,8 @@ func TestPressureOnWhatIsLocked(t *testing.T) {
 		ignoreSync bool
 		want       ddi.Status
 	}{
-		{"gives way", false, ddi.StatusSuccess},
-		{"stays, since the GPU may be using it", true, ddi.StatusNoVideoMemory},
+		{"is evicted", false, ddi.StatusSuccess},
+		{"is pinned, since the GPU may be using it", true, ddi.StatusNoVideoMemory},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t, options{vram: 8192})
@@ -267,7 +267,7 @@ func TestPagingBuffersOfManyPieces(t *testing.T) {
 	r.render(fill(a, size-64, 64, 5))
 	r.wait()
 	st := r.kernel.Stats()
-	assert.Equal(t, uint64(50), st.PagingBuffers, "200 pieces, 4 in a buffer, and more buffers than there may be")
+	assert.Equal(t, uint64(50), st.PagingBuffers, "200 pieces, 4 per buffer, more buffers than the maximum")
 	got := r.read(a)
 	assert.Equal(t, append(repeat(0, size-64), repeat(5, 64)...), got)
 	r.finish()
@@ -290,7 +290,7 @@ func TestPagingMayAskForIdle(t *testing.T) {
 	r.render(fill(sys, 0, 64, 1))
 	r.render(fill(a, 0, 64, 1))
 	assert.Equal(t, repeat(1, 64), r.read(a))
-	assert.Equal(t, -1, busy, "asked again once")
+	assert.Equal(t, -1, busy, "called again once")
 	r.finish()
 }
 
@@ -324,10 +324,10 @@ func TestAllocationInfoIsChecked(t *testing.T) {
 		p    private
 	}{
 		{"no bytes", private{size: 0, align: 4, supported: local}},
-		{"alignment that is no power of two", private{size: 4, align: 12, supported: local}},
+		{"alignment that is not a power of two", private{size: 4, align: 12, supported: local}},
 		{"no segment", private{size: 4, align: 4, supported: 0}},
-		{"segment that is not there", private{size: 4, align: 4, supported: 4}},
-		{"preferred segment that is not there", private{size: 4, align: 4, preferred: 3, supported: local}},
+		{"segment that does not exist", private{size: 4, align: 4, supported: 4}},
+		{"preferred segment that does not exist", private{size: 4, align: 4, preferred: 3, supported: local}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			arg := &umddi.Allocate{AllocationInfo: []umddi.AllocationInfo{{PrivateDriverData: tt.p.encode()}}}

@@ -94,7 +94,7 @@ func newRig(t require.TestingT, o options) *rig {
 
 func (r *rig) ok(s ddi.Status) { require.Equal(r, ddi.StatusSuccess, s) }
 
-// finish checks what must hold at the end of every test that breaks nothing.
+// finish checks the invariants at the end of tests that break nothing.
 func (r *rig) finish() {
 	require.NoError(r, r.gpu.err)
 	require.NoError(r, r.kernel.Err())
@@ -103,8 +103,8 @@ func (r *rig) finish() {
 	require.Zero(r, r.mini.live, "driver objects left")
 }
 
-// alloc makes an allocation that may be in the segments of a set, the lowest
-// preferred.
+// alloc creates an allocation that may be in the given set of segments, the
+// lowest preferred.
 func (r *rig) alloc(size uint64, set uint32) ddi.KMHandle {
 	return r.allocPrivate(private{size: size, align: 256, preferred: 1 + set>>1&^set&1, supported: set})
 }
@@ -123,13 +123,13 @@ type use struct {
 	write bool
 }
 
-// command is one command of a command buffer. With split set, the buffer may be
-// split in front of it.
+// command is one command of a command buffer. If split is set, the buffer may
+// be split before it.
 type command struct {
 	op, n uint32
 	value byte
 	uses  []use
-	join  bool // belongs to the group of the command before
+	join  bool // belongs to the group of the previous command
 }
 
 func fill(a ddi.KMHandle, off, n uint32, v byte) command {
@@ -140,7 +140,8 @@ func copyTo(dst ddi.KMHandle, dstOff uint32, src ddi.KMHandle, srcOff, n uint32)
 	return command{op: opCopy, n: n, uses: []use{{srcAt, src, srcOff, false}, {dstAt, dst, dstOff, true}}}
 }
 
-// record writes commands into the user buffers and returns the Render for them.
+// record writes commands to the user buffers and returns the Render arguments
+// for them.
 func (r *rig) record(c *umddi.CreateContext, cmds ...command) *umddi.Render {
 	arg := &umddi.Render{Context: c.Context, CommandLength: uint32(len(cmds) * opBytes)}
 	split := 0
@@ -162,7 +163,7 @@ func (r *rig) record(c *umddi.CreateContext, cmds ...command) *umddi.Render {
 	return arg
 }
 
-// submit renders commands on a context and takes the next buffers.
+// submit renders commands on a context and switches to the next buffers.
 func (r *rig) submit(c *umddi.CreateContext, cmds ...command) ddi.Status {
 	arg := r.record(c, cmds...)
 	s := r.thunks.Render(r.thread, r.dev, arg)
@@ -185,7 +186,7 @@ func (r *rig) read(a ddi.KMHandle) []byte {
 	return b
 }
 
-// write puts content into an allocation through Lock.
+// write writes an allocation's content through Lock.
 func (r *rig) write(a ddi.KMHandle, b []byte) {
 	arg := &umddi.Lock{Allocation: a, WriteOnly: true}
 	r.ok(r.thunks.Lock(r.thread, r.dev, arg))
@@ -201,14 +202,14 @@ func (r *rig) destroy(as ...ddi.KMHandle) ddi.Status {
 	return r.thunks.DestroyAllocation(r.thread, r.dev, &umddi.Deallocate{Allocations: as})
 }
 
-// context makes another context of the device.
+// context creates another context of the device.
 func (r *rig) context(node uint32) *umddi.CreateContext {
 	c := &umddi.CreateContext{NodeOrdinal: node}
 	r.ok(r.thunks.CreateContext(r.thread, r.dev, c))
 	return c
 }
 
-// logged returns the log lines that begin with one of the words, and empties the
+// logged returns the log lines that start with one of the words, and clears the
 // log.
 func (r *rig) logged(words ...string) []string {
 	var out []string
@@ -223,7 +224,7 @@ func (r *rig) logged(words ...string) []string {
 	return out
 }
 
-// crash runs fn and returns the bugcheck it ends in, or nil.
+// crash runs fn and returns the bugcheck that ends it, or nil.
 func crash(fn func()) (b *Bugcheck) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
-// A segment is memory that the GPU reaches. In a System segment an allocation's
-// host memory itself is what the GPU uses, so it needs no place there; in a
-// memory segment it has one, [offset, offset+span).
+// A segment is memory that the GPU can access. In a System segment the GPU uses
+// an allocation's host memory itself; in a memory segment the allocation has a
+// place, [offset, offset+span).
 type segment struct {
 	id   uint32 // from 1
 	desc kmddi.SegmentDescriptor
@@ -39,21 +39,22 @@ func (s *segment) gap(a *allocation) (off uint64, i int, ok bool) {
 	}
 }
 
-// insert gives a the place that gap found.
+// insert gives a the place found by gap.
 func (s *segment) insert(a *allocation, off uint64, i int) {
 	a.segment, a.offset = s, off
 	s.residents = slices.Insert(s.residents, i, a)
 }
 
-// remove takes a's place away.
+// remove removes a from the segment.
 func (s *segment) remove(a *allocation) {
 	i := slices.Index(s.residents, a)
 	s.residents = slices.Delete(s.residents, i, i+1)
 	a.segment = nil
 }
 
-// victim returns the allocation to evict: the one used least recently that is
-// neither pinned nor in the working set, or nil. A destroyed one goes first.
+// victim returns the allocation to evict: the least recently used one that is
+// neither pinned nor in the working set, or nil. Destroyed allocations come
+// first.
 func (s *segment) victim(epoch uint64) *allocation {
 	var v *allocation
 	for _, a := range s.residents {
@@ -68,8 +69,8 @@ func (s *segment) victim(epoch uint64) *allocation {
 	return v
 }
 
-// pinned returns a segment with only what cannot be evicted from s, to try
-// placements in.
+// pinned returns a copy of s with only the allocations that cannot be evicted,
+// to try placements.
 func (s *segment) pinned() *segment {
 	p := &segment{id: s.id, desc: s.desc}
 	for _, a := range s.residents {
@@ -80,7 +81,7 @@ func (s *segment) pinned() *segment {
 	return p
 }
 
-// dump describes how full the segment is.
+// dump describes the usage of the segment.
 func (s *segment) dump(b *strings.Builder) {
 	if s.desc.Flags.System {
 		fmt.Fprintf(b, "kernel: segment %d: host memory at GPU address %#x\n", s.id, s.desc.BaseAddress)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// completion is what an interrupt leads to.
+// completion returns the log of an interrupt for a completed fence.
 func completion(fence string) []string {
 	return []string{"InterruptRoutine", "NotifyInterrupt type=1 fence=" + fence + " node=0", "QueueDpc", "DpcRoutine", "NotifyDpc"}
 }
@@ -21,7 +21,7 @@ func join(parts ...[]string) (out []string) {
 	return out
 }
 
-// The steps of "Submitting a Command Buffer", 3 to 11.
+// Steps 3 to 11 of "Submitting a Command Buffer".
 func TestOrderOfSubmission(t *testing.T) {
 	r := newRig(t, options{})
 	a := r.alloc(256, local)
@@ -38,7 +38,7 @@ func TestOrderOfSubmission(t *testing.T) {
 	r.wait()
 	assert.Equal(t, join(
 		[]string{"Render", "Patch fence=3 node=0", "Submit buffer fence=3 node=0"}, completion("3"),
-	), r.mini.log, "what is resident needs no paging")
+	), r.mini.log, "resident allocations need no paging")
 
 	r.mini.log = nil
 	b := r.alloc(256, system)
@@ -60,7 +60,7 @@ func TestPagingOnAnotherNodeHoldsTheBuffer(t *testing.T) {
 	r.render(fill(a, 0, 256, 1))
 	assert.Equal(t, []string{"Submit paging fence=1 node=1"}, r.logged("Submit"))
 	r.gpu.complete(1)
-	assert.Empty(t, r.logged("Submit"), "nothing before the fence was reported")
+	assert.Empty(t, r.logged("Submit"), "nothing before the fence is reported")
 	r.kernel.dev.Deliver(r.thread)
 	assert.Equal(t, []string{"Submit buffer fence=1 node=0"}, r.logged("Submit"))
 	r.gpu.auto = true
@@ -159,8 +159,8 @@ func TestMultipass(t *testing.T) {
 	r := newRig(t, options{dmaBytes: 4 * opBytes})
 	a := r.alloc(16, local)
 	c := r.context(0)
-	// Commands that miniports copy may grow: here the DMA buffer is smaller than
-	// the user-mode driver's.
+	// A miniport may expand commands: here the DMA buffer is smaller than the
+	// user-mode driver's.
 	c2 := r.kernel.handles.get(c.Context).(*context)
 	for _, d := range c2.dma {
 		d.pages.Bytes = d.pages.Bytes[:2*opBytes]

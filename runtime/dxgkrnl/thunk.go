@@ -9,9 +9,9 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// Thunks returns the functions by which the runtime calls the kernel. They may
-// be called on several goroutines, each with a thread of its own at
-// PASSIVE_LEVEL; one runs at a time, until it returns.
+// Thunks returns the functions that the runtime calls. They may be called on
+// several goroutines, each with its own thread at PASSIVE_LEVEL. Only one runs
+// at a time.
 func (k *Kernel) Thunks() kmt.Thunks {
 	return kmt.Thunks{
 		QueryAdapterInfo:  k.queryAdapterInfoThunk,
@@ -60,10 +60,10 @@ func (k *Kernel) createDeviceThunk(t *ddi.Thread) (ddi.KMHandle, ddi.Status) {
 	return d.handle, s
 }
 
-// destroyDeviceThunk destroys a device with what is left of it.
+// destroyDeviceThunk destroys a device with its remaining objects.
 func (k *Kernel) destroyDeviceThunk(t *ddi.Thread, dev ddi.KMHandle) ddi.Status {
 	defer k.unlock(t, k.lock(t))
-	if s := k.begin(t); s.Failed() && k.gone() {
+	if s := k.begin(t); s.Failed() && k.miniportGone() {
 		return s
 	}
 	d, ok := k.device(dev)
@@ -73,7 +73,7 @@ func (k *Kernel) destroyDeviceThunk(t *ddi.Thread, dev ddi.KMHandle) ddi.Status 
 	return k.destroyDevice(t, d)
 }
 
-// deviceThunk begins a thunk of a device. It fails if the device is removed.
+// deviceThunk starts a thunk of a device. It fails if the device is removed.
 func (k *Kernel) deviceThunk(t *ddi.Thread, dev ddi.KMHandle) (*device, ddi.Status) {
 	if s := k.begin(t); s.Failed() {
 		return nil, s
@@ -85,8 +85,8 @@ func (k *Kernel) deviceThunk(t *ddi.Thread, dev ddi.KMHandle) (*device, ddi.Stat
 	return d, d.removed
 }
 
-// gone says whether there is no miniport to call any more.
-func (k *Kernel) gone() bool { return k.stopped || k.crashed }
+// miniportGone reports whether the miniport must no longer be called.
+func (k *Kernel) miniportGone() bool { return k.stopped || k.crashed }
 
 func (k *Kernel) createContextThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.CreateContext) ddi.Status {
 	defer k.unlock(t, k.lock(t))
@@ -105,7 +105,7 @@ func (k *Kernel) createContextThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.
 
 func (k *Kernel) destroyContextThunk(t *ddi.Thread, ctx ddi.KMHandle) ddi.Status {
 	defer k.unlock(t, k.lock(t))
-	if s := k.begin(t); s.Failed() && k.gone() {
+	if s := k.begin(t); s.Failed() && k.miniportGone() {
 		return s
 	}
 	c, ok := k.handles.get(ctx).(*context)
@@ -115,7 +115,7 @@ func (k *Kernel) destroyContextThunk(t *ddi.Thread, ctx ddi.KMHandle) ddi.Status
 	return k.destroyContext(t, c)
 }
 
-// createAllocationThunk makes all allocations or none.
+// createAllocationThunk creates all allocations or none.
 func (k *Kernel) createAllocationThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Allocate) ddi.Status {
 	defer k.unlock(t, k.lock(t))
 	d, s := k.deviceThunk(t, dev)
@@ -143,8 +143,8 @@ func (k *Kernel) createAllocationThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umd
 	return ddi.StatusSuccess
 }
 
-// resolve returns the allocations of handles, and false if one is not of the
-// device.
+// resolve returns the allocations of handles. It reports false if one is not of
+// the device.
 func (k *Kernel) resolve(dev ddi.KMHandle, handles []ddi.KMHandle) ([]*allocation, bool) {
 	d, ok := k.device(dev)
 	if !ok {
@@ -159,12 +159,12 @@ func (k *Kernel) resolve(dev ddi.KMHandle, handles []ddi.KMHandle) ([]*allocatio
 	return out, true
 }
 
-// destroyAllocationThunk destroys all of the allocations, or, if one is not of
-// the device or is listed twice, none. Locks of them end. The miniport is called
-// when the GPU is done with an allocation.
+// destroyAllocationThunk destroys the allocations. If one is not of the device
+// or is listed twice, it destroys none. Their locks end. The miniport is called
+// when the GPU no longer uses an allocation.
 func (k *Kernel) destroyAllocationThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Deallocate) ddi.Status {
 	defer k.unlock(t, k.lock(t))
-	if s := k.begin(t); s.Failed() && k.gone() {
+	if s := k.begin(t); s.Failed() && k.miniportGone() {
 		return s
 	}
 	as, ok := k.resolve(dev, arg.Allocations)
@@ -198,11 +198,11 @@ func (k *Kernel) lockThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Lock) ddi
 	return k.lockAllocation(t, a, arg)
 }
 
-// unlockThunk unlocks all of the allocations, or, if one is not locked as often
-// as it is listed, none: StatusInvalidParameter.
+// unlockThunk unlocks the allocations. If one is not locked as often as it is
+// listed, it unlocks none and returns StatusInvalidParameter.
 func (k *Kernel) unlockThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Unlock) ddi.Status {
 	defer k.unlock(t, k.lock(t))
-	if s := k.begin(t); s.Failed() && k.gone() {
+	if s := k.begin(t); s.Failed() && k.miniportGone() {
 		return s
 	}
 	as, ok := k.resolve(dev, arg.Allocations)
@@ -247,7 +247,7 @@ func (k *Kernel) presentThunk(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Presen
 	return k.present(t, c, arg)
 }
 
-// submitter begins a thunk that submits, and returns its context.
+// submitter starts a thunk that submits, and returns its context.
 func (k *Kernel) submitter(t *ddi.Thread, dev, ctx ddi.KMHandle) (*context, ddi.Status) {
 	d, s := k.deviceThunk(t, dev)
 	if s.Failed() {

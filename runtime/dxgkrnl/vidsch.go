@@ -7,38 +7,38 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
-// A node is a queue of the GPU. Submissions are numbered from 1 in the order
-// they enter it; the fence id of a number is its sum with Config.FirstFence
-// less 1, modulo 2^32. The numbers themselves do not wrap.
+// A node is a queue of the GPU. Submissions are numbered from 1 in the order in
+// which they enter it. The fence ID of a number is number + Config.FirstFence -
+// 1, modulo 2^32. The numbers themselves do not wrap.
 //
 // reserved >= queued >= submitted >= reported >= completed.
 type node struct {
 	ordinal    uint32
-	reserved   uint64        // last number given
-	queued     uint64        // last number that entered waiting
-	submitted  uint64        // last number in the hardware
-	reported   uint64        // last number an interrupt was for; changes at DIRQL
+	reserved   uint64        // last number assigned
+	queued     uint64        // last number added to waiting
+	submitted  uint64        // last number submitted to the hardware
+	reported   uint64        // last number reported by an interrupt; changes at DIRQL
 	completed  uint64        // last number retired
-	waiting    []*submission // not yet in the hardware, in order
+	waiting    []*submission // not yet submitted to the hardware, in order
 	hardware   []*submission // in the hardware, in order
-	progressAt uint64        // time of the last retirement, or of work after idleness
+	progressAt uint64        // time of the last retirement, or of the first work after idle
 }
 
-// A submission is what one fence stands for.
+// A submission is the work of one fence.
 type submission struct {
 	node   *node
 	number uint64
 	waits  []uint64 // by node: number that must have completed, 0 for none
 	arg    kmddi.SubmitCommand
 
-	dma    *dmaBuffer // nil: a paging buffer
+	dma    *dmaBuffer // nil for a paging buffer
 	paging *pagingBuffer
 }
 
-// fenceID returns the fence id of a submission's number.
+// fenceID returns the fence ID of a submission number.
 func (k *Kernel) fenceID(number uint64) uint32 { return uint32(number) + k.firstFence - 1 }
 
-// reserve gives a submission to node n the next number.
+// reserve assigns the next number of node n to a submission.
 func (k *Kernel) reserve(n *node) *submission {
 	var s *submission
 	if i := len(k.spare) - 1; i >= 0 {
@@ -52,20 +52,20 @@ func (k *Kernel) reserve(n *node) *submission {
 	return s
 }
 
-// enqueue lets a submission enter its node's queue.
+// enqueue adds a submission to its node's queue.
 func (k *Kernel) enqueue(s *submission) {
 	s.node.queued = s.number
 	s.node.waiting = append(s.node.waiting, s)
 }
 
-// kick submits what can be, from PASSIVE_LEVEL.
+// kick submits all ready submissions, from PASSIVE_LEVEL.
 func (k *Kernel) kick(t *ddi.Thread) {
 	old := t.Raise(ddi.DispatchLevel)
 	k.pump(t)
 	k.dev.Lower(t, old)
 }
 
-// pump submits what the hardware has room for and waits for nothing, at
+// pump submits ready submissions for which the hardware has room, at
 // DISPATCH_LEVEL.
 func (k *Kernel) pump(t *ddi.Thread) {
 	for i := range k.nodes {
@@ -76,7 +76,7 @@ func (k *Kernel) pump(t *ddi.Thread) {
 	}
 }
 
-// ready says whether everything that s waits for has completed.
+// ready reports whether all dependencies of s have completed.
 func (k *Kernel) ready(s *submission) bool {
 	for i, number := range s.waits {
 		if number > k.nodes[i].completed {
@@ -87,7 +87,8 @@ func (k *Kernel) ready(s *submission) bool {
 }
 
 // submit sends the first waiting submission of a node to the hardware. Its
-// interrupt may come before SubmitCommand returns: all is recorded first.
+// interrupt may arrive before SubmitCommand returns, so everything is recorded
+// first.
 func (k *Kernel) submit(t *ddi.Thread, n *node) {
 	s := n.waiting[0]
 	n.waiting = slices.Delete(n.waiting, 0, 1)
@@ -108,7 +109,7 @@ func (k *Kernel) submit(t *ddi.Thread, n *node) {
 	}
 }
 
-// retire gives back what reported fences stand for, at DISPATCH_LEVEL.
+// retire releases the buffers of reported submissions, at DISPATCH_LEVEL.
 func (k *Kernel) retire() {
 	for i := range k.nodes {
 		n := &k.nodes[i]
@@ -127,7 +128,7 @@ func (k *Kernel) retire() {
 	}
 }
 
-// recycle gives back the buffer of a submission and the submission.
+// recycle frees a submission and its buffer for reuse.
 func (k *Kernel) recycle(s *submission) {
 	if s.dma != nil {
 		s.dma.release()
@@ -140,7 +141,7 @@ func (k *Kernel) recycle(s *submission) {
 	k.spare = append(k.spare, s)
 }
 
-// passed says whether the numbers of each node have completed.
+// passed reports whether the given number of each node has completed.
 func (k *Kernel) passed(numbers []uint64) bool {
 	for i, number := range numbers {
 		if number > k.nodes[i].completed {
@@ -150,8 +151,8 @@ func (k *Kernel) passed(numbers []uint64) bool {
 	return true
 }
 
-// wait lets time pass until done, at PASSIVE_LEVEL. It fails if the GPU stops
-// first, or has stopped.
+// wait lets time pass until done returns true, at PASSIVE_LEVEL. It fails if
+// the GPU has stopped or stops first.
 func (k *Kernel) wait(t *ddi.Thread, done func() bool) ddi.Status {
 	began := k.dev.Now()
 	for k.err == nil && !done() {
@@ -179,8 +180,8 @@ func (k *Kernel) idle(t *ddi.Thread) ddi.Status {
 	})
 }
 
-// deadline returns when the first node that has work must have made progress,
-// or, without one, when a wait that began at the time began must have ended.
+// deadline returns when the first node that has work must have made progress.
+// If no node has work, it is the end of a wait that started at the time began.
 func (k *Kernel) deadline(began uint64) uint64 {
 	first, found := began+k.tdrDelay, false
 	for i := range k.nodes {
@@ -192,7 +193,7 @@ func (k *Kernel) deadline(began uint64) uint64 {
 	return first
 }
 
-// working says whether a node has work in the hardware.
+// working reports whether a node has work in the hardware.
 func (k *Kernel) working() bool {
 	for i := range k.nodes {
 		if len(k.nodes[i].hardware) > 0 {
@@ -202,8 +203,8 @@ func (k *Kernel) working() bool {
 	return false
 }
 
-// expire looks after nodes that made no progress in time: whose interrupt was
-// lost, whose completed work is not retired, or that hang.
+// expire handles nodes without progress: a lost interrupt, completed work that
+// is not retired, or a hang.
 func (k *Kernel) expire(t *ddi.Thread) {
 	if !k.working() {
 		k.stopTimeout(t, &k.nodes[0])
@@ -228,15 +229,15 @@ func (k *Kernel) expire(t *ddi.Thread) {
 	}
 }
 
-// poll asks the miniport for the last completed fence of a node that has work
-// and retires up to it. It returns whether the fence moved. A status other than
-// success means that the fence is not known.
+// poll asks the miniport for the last completed fence of a node that has work,
+// retires up to it and reports whether the fence moved. If the status is not
+// success, the fence is unknown.
 func (k *Kernel) poll(t *ddi.Thread, n *node) (moved bool) {
 	before := n.reported
 	out, s := k.driver.QueryCurrentFence(t, k.adapter, kmddi.QueryCurrentFence{NodeOrdinal: n.ordinal})
 	if !s.Failed() && k.err == nil {
 		old := t.Raise(ddi.DIRQL)
-		// The interrupt may have reported a later fence since it was read.
+		// An interrupt may have reported a later fence after it was read.
 		if out.CurrentFence-k.fenceID(before) > uint32(n.reported-before) {
 			k.report(n, out.CurrentFence)
 		}
