@@ -14,7 +14,7 @@ const (
 	segmentSystem = 2
 )
 
-// vramBAR is where VRAM is visible.
+// vramBAR is the BAR of the aperture to VRAM.
 const vramBAR = 2
 
 // pagingBufferSize is the size of a paging buffer: 170 copies.
@@ -23,13 +23,13 @@ const pagingBufferSize = 4096
 // wddmVersion is DXGKDDI_WDDMv1_3.
 const wddmVersion = 1300
 
-// queryAdapterInfo answers what the kernel and, through it, the user-mode
-// driver ask about the adapter.
+// queryAdapterInfo returns information about the adapter to the kernel and,
+// through it, to the user-mode driver.
 //
 //	DDI     DxgkDdiQueryAdapterInfo, d3dkmddi.h
 //	Caller  the kernel, PASSIVE_LEVEL
-//	In      arg.InputData comes from user mode and is not looked at
-//	Out     the member of arg.Type
+//	In      arg.InputData is from user mode and ignored
+//	Out     the field for arg.Type
 //	Returns StatusSuccess; StatusNotSupported for an unknown type;
 //	        StatusInvalidHandle for a handle without a started adapter
 //	Source  learn.microsoft.com, nc-d3dkmddi-dxgkddi_queryadapterinfo
@@ -58,8 +58,8 @@ func (a *adapter) umDriverPrivate() []byte {
 	}.Append(nil)
 }
 
-// driverCaps reports two nodes as one for rendering and one for paging, so
-// that paging does not wait behind rendering.
+// driverCaps reports one of two nodes for rendering and the other for paging,
+// so that paging does not wait for rendering.
 func (a *adapter) driverCaps() kmddi.DriverCaps {
 	return kmddi.DriverCaps{
 		HighestAcceptableAddress: a.caps.maxHost(),
@@ -71,8 +71,8 @@ func (a *adapter) driverCaps() kmddi.DriverCaps {
 	}
 }
 
-// segments reports VRAM, which the CPU sees if there is an aperture, and host
-// memory.
+// segments reports VRAM, which the CPU can access if there is an aperture, and
+// host memory.
 func (a *adapter) segments() kmddi.QuerySegment {
 	vram := kmddi.SegmentDescriptor{Size: a.caps.vramBytes}
 	if a.caps.aperture {

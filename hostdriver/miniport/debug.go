@@ -13,16 +13,16 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
-// collectDbgInfo describes the device in text, the most telling first: for
-// each node its fences, its fault and its ring with the likely stop, then all
-// registers by name.
+// collectDbgInfo describes the device as text, the most important parts first:
+// for each node its fences, its fault and its ring with the likely stop, then
+// all registers by name.
 //
 //	DDI     DxgkDdiCollectDbgInfo, d3dkmddi.h
 //	Caller  the kernel, at any level, possibly with a dead link
-//	Out     arg.Buffer, cut off where it is full
+//	Out     arg.Buffer, truncated if it is full
 //	Effect  reads registers; changes nothing. A register that cannot be read
-//	        is listed with the status; behind two in a row, each of which may
-//	        take as long as the link waits for an answer, no more are tried
+//	        is listed with its status. After two consecutive failures, each
+//	        of which may take the link's time-out, no more reads are tried
 //	Returns StatusSuccess; StatusInvalidHandle for a handle without adapter
 //	Source  learn.microsoft.com, nc-d3dkmddi-dxgkddi_collectdbginfo
 func collectDbgInfo(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.CollectDbgInfo) (kmddi.CollectDbgInfoOut, ddi.Status) {
@@ -44,7 +44,7 @@ func collectDbgInfo(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.CollectDbgInfo) (
 	return kmddi.CollectDbgInfoOut{Length: copy(arg.Buffer, d.text.String())}, ddi.StatusSuccess
 }
 
-// dump collects the text.
+// dump builds the text.
 type dump struct {
 	adapter *adapter
 
@@ -52,10 +52,11 @@ type dump struct {
 	values []value // by offset
 }
 
-// maxUnread is how many reads in a row may fail until no more are tried.
+// maxUnread is the number of consecutive failed reads after which no more are
+// tried.
 const maxUnread = 2
 
-// value is a register as it was read.
+// value is the result of reading a register.
 type value struct {
 	entry  regmap.Entry
 	v      uint32
@@ -67,7 +68,7 @@ func (d *dump) line(format string, args ...any) {
 	fmt.Fprintf(&d.text, format+"\n", args...)
 }
 
-// read reads the registers of the blocks ID, INTC and of the nodes that there are.
+// read reads the registers of the blocks ID and INTC and of the existing nodes.
 func (d *dump) read(t *ddi.Thread) {
 	end, unread := cpreg.Base+uint32(len(d.adapter.rings))*cpreg.Stride, 0
 	for _, e := range regmap.New().Entries() {
@@ -86,7 +87,8 @@ func (d *dump) read(t *ddi.Thread) {
 	}
 }
 
-// get returns the register of a node, and false if it could not be read.
+// get returns the register of a node. It reports false if the register could
+// not be read.
 func (d *dump) get(node int, off uint32) (uint32, bool) {
 	for _, v := range d.values {
 		if v.entry.Off() == cpreg.Base+uint32(node)*cpreg.Stride+off {
@@ -118,7 +120,7 @@ func (d *dump) node(node int, r *ring.Ring) {
 	d.line("CP%d: last submitted fence %d, last reported %d, fence register %s, fence word %d", node, r.Submitted(), r.Completed(),
 		d.show(node, cpreg.Fence), le.Uint64(d.adapter.fences.Bytes[node*fenceStride:]))
 	if err := r.Err(); err != nil {
-		d.line("CP%d: the driver gave the ring up: %v", node, err)
+		d.line("CP%d: the ring has failed: %v", node, err)
 	}
 	if info, ok := d.get(node, cpreg.FaultInfo); !ok {
 		d.line("CP%d: fault cause unknown, FAULT_INFO not read", node)
@@ -134,7 +136,7 @@ func (d *dump) node(node int, r *ring.Ring) {
 	d.ring(node, r)
 }
 
-// show returns a register of a node in decimal, or that it was not read.
+// show returns a register of a node in decimal, or "not read".
 func (d *dump) show(node int, off uint32) string {
 	if v, ok := d.get(node, off); ok {
 		return fmt.Sprint(v)
@@ -142,8 +144,9 @@ func (d *dump) show(node int, off uint32) string {
 	return "not read"
 }
 
-// ring disassembles the latest submissions, and marks where the node is: at
-// RPTR, or, if that cannot be had, at the first submission without its fence.
+// ring disassembles the latest submissions and marks the position of the node:
+// RPTR, or if that is not available, the first submission without a completed
+// fence.
 func (d *dump) ring(node int, r *ring.Ring) {
 	stop, ok := d.get(node, cpreg.Rptr)
 	switch {
@@ -176,8 +179,8 @@ func (d *dump) ring(node int, r *ring.Ring) {
 	}
 }
 
-// packetLength returns the length of the packet at the start of b in bytes, or
-// that of a dword if there is none.
+// packetLength returns the length in bytes of the packet at the start of b, or
+// of one dword if there is no packet.
 func packetLength(b []byte) int {
 	_, p, _, err := pkt.Next(b)
 	if err != nil {

@@ -28,11 +28,11 @@ const (
 	cpStride                                         = 0x100
 )
 
-// fakeGPU answers register accesses, and executes the rings when told to.
+// fakeGPU answers register accesses, and executes the rings on request.
 type fakeGPU struct {
 	regs       map[uint32]uint32
-	resetReads int // reads of CTL that still have RESET set
-	wholeReads int // reads of ID.RESET that still have WHOLE set
+	resetReads int // remaining reads of CTL with RESET set
+	wholeReads int // remaining reads of ID.RESET with WHOLE set
 }
 
 func newGPU(nodes uint32) *fakeGPU {
@@ -76,7 +76,7 @@ func (g *fakeGPU) write(off, v uint32) {
 	}
 }
 
-// complete makes fence id of a node the last completed one, as the fence unit does.
+// complete makes id the last completed fence of a node, as the fence unit does.
 func (g *fakeGPU) complete(node, id uint32) {
 	g.regs[cp0Fence+node*cpStride] = id
 	g.regs[intcStatus] |= 1 << node
@@ -89,20 +89,20 @@ func (g *fakeGPU) fault(node, cause uint32) {
 	g.regs[intcStatus] |= 0x100 << node
 }
 
-// kernel is a DXGKRNL_INTERFACE over a fake GPU.
+// kernel is a DXGKRNL_INTERFACE for a fake GPU.
 type kernel struct {
 	gpu     *fakeGPU
 	info    kmddi.DeviceInfo
-	command uint32            // of configuration space
+	command uint32            // command register in configuration space
 	memory  map[uint64][]byte // contiguous memory, by physical address
 	mapped  int
 	next    uint64 // next physical address
 	events  []string
 
 	calls  int
-	failAt int                          // the callback that fails, counted from 1
+	failAt int                          // callback to fail, counted from 1
 	dead   bool                         // all register and configuration accesses fail
-	hook   func(write bool, off uint32) // before each register access
+	hook   func(write bool, off uint32) // called before each register access
 
 	table   kmddi.DriverInitializationData
 	thread  *ddi.Thread
@@ -142,7 +142,7 @@ func (k *kernel) log(format string, args ...any) {
 	k.events = append(k.events, fmt.Sprintf(format, args...))
 }
 
-// drain returns what was logged since the last call.
+// drain returns the log since the last call.
 func (k *kernel) drain() []string {
 	e := k.events
 	k.events = nil
@@ -194,7 +194,7 @@ func (k *kernel) memoryCallbacks(cb *kmddi.DxgkrnlInterface) {
 	}
 	cb.FreeContiguousMemory = func(_ *ddi.Thread, _ kmddi.HDxgkrnl, m kmddi.ContiguousMemory) {
 		if _, ok := k.memory[m.PhysicalAddress]; !ok {
-			panic("freed what is not allocated")
+			panic("freed memory that is not allocated")
 		}
 		delete(k.memory, m.PhysicalAddress)
 	}
@@ -286,8 +286,8 @@ func (k *kernel) debug(t testing.TB) string {
 	return string(b[:out.Length])
 }
 
-// ringDwords returns the dwords of a node's ring from its base up to WPTR,
-// found as the device finds them.
+// ringDwords returns the dwords of a node's ring from its base up to WPTR, as
+// the device would find them.
 func (k *kernel) ringDwords(node uint32) []uint32 {
 	r := node * cpStride
 	base := uint64(k.gpu.regs[0x1008+r]) | uint64(k.gpu.regs[0x100c+r]&0x7fffffff)<<32
@@ -313,7 +313,7 @@ func (k *kernel) client(t testing.TB) *client {
 	return c
 }
 
-// open makes an allocation and opens it.
+// open creates an allocation and opens it.
 func (c *client) open(t testing.TB, desc privdata.Allocation) kmddi.HDeviceAllocation {
 	k := c.k
 	al, open := kmddi.HAllocation{Root: &ddi.Root{}}, kmddi.HDeviceAllocation{Root: &ddi.Root{}}
@@ -325,7 +325,7 @@ func (c *client) open(t testing.TB, desc privdata.Allocation) kmddi.HDeviceAlloc
 	return open
 }
 
-// userMemory is an application's memory; change is called after each read.
+// userMemory is application memory. change is called after each read.
 type userMemory struct {
 	b      []byte
 	status ddi.Status
@@ -344,10 +344,11 @@ func (u *userMemory) Read(off int, p []byte) ddi.Status {
 	return u.status
 }
 
-// userPatches is an application's patch list; each element read is spoilt.
+// userPatches is an application's patch list. Each element is overwritten after
+// it is read.
 type userPatches struct {
 	list   []kmddi.PatchLocation
-	failAt int // 1 + the element that cannot be read
+	failAt int // 1 + index of the element that cannot be read
 	spoil  bool
 }
 

@@ -10,13 +10,13 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
-// interruptRoutine finds out what the device wants and tells the scheduler.
-// Either message does all of the work: the status register says what there is.
+// interruptRoutine reads the device's events and notifies the scheduler. It
+// handles all events for either message: the status register has them all.
 //
 //	DDI     DxgkDdiInterruptRoutine, dispmprt.h
 //	Caller  the kernel, at DIRQL, possibly inside another call of this driver
-//	Effect  acknowledges the events it saw, then reads the fences of the nodes
-//	        concerned, so that an event after the acknowledge comes again;
+//	Effect  acknowledges the pending events, then reads the fences of their
+//	        nodes, so that an event after the acknowledge interrupts again;
 //	        NotifyInterrupt for a fence that moved and for a fault; QueueDpc
 //	Returns whether an event of a node was pending
 //	Source  learn.microsoft.com, nc-dispmprt-dxgkddi_interrupt_routine
@@ -45,10 +45,10 @@ func interruptRoutine(t *ddi.Thread, h kmddi.HAdapter, _ uint32) bool {
 	return true
 }
 
-// advance reads the fence of a node and reports it if it is newer than the
-// last one reported. It runs at DIRQL. ok is false if the register could not be
-// read, or has a value that the node cannot have reached: then nothing is
-// reported, and the latter marks the ring failed.
+// advance reads the fence of a node and reports it if it is newer than the last
+// reported one. It runs at DIRQL. ok is false if the register could not be read
+// or has a value that the node cannot have reached. Then nothing is reported,
+// and an impossible value marks the ring as failed.
 func (a *adapter) advance(t *ddi.Thread, node uint32, r *ring.Ring) (newer, ok bool) {
 	id, s := r.ReadFence(t)
 	if s != ddi.StatusSuccess {
@@ -67,9 +67,9 @@ func (a *adapter) advance(t *ddi.Thread, node uint32, r *ring.Ring) (newer, ok b
 	return newer, true
 }
 
-// faulted reports the submission that a node stopped in, and fails the ring. It
-// runs at DIRQL. A node without a cause has not stopped, and without a
-// submission there is no fence to report.
+// faulted reports the submission in which a node stopped, and marks the ring as
+// failed. It runs at DIRQL. Without a cause the node has not stopped, and
+// without a submission there is no fence to report.
 func (a *adapter) faulted(t *ddi.Thread, node uint32, r *ring.Ring) {
 	cause, s := r.ReadCause(t)
 	if s != ddi.StatusSuccess || cause == cpreg.CauseNone {
@@ -92,8 +92,8 @@ func causeName(cause uint32) string {
 	return fmt.Sprintf("cause %d", cause)
 }
 
-// dpcRoutine frees the space of completed submissions and lets the scheduler
-// do its part.
+// dpcRoutine frees the ring space of completed submissions and notifies the
+// scheduler.
 //
 //	DDI     DxgkDdiDpcRoutine, dispmprt.h
 //	Caller  the kernel, at DISPATCH_LEVEL, after QueueDpc
@@ -109,8 +109,8 @@ func dpcRoutine(t *ddi.Thread, h kmddi.HAdapter) {
 	a.cb.NotifyDpc(t, a.cb.DeviceHandle)
 }
 
-// queryCurrentFence reads the last completed fence of a node from the GPU. A
-// fence whose interrupt was lost is reported on the way.
+// queryCurrentFence reads the last completed fence of a node from the GPU. If
+// its interrupt was lost, the fence is reported too.
 //
 //	DDI     DxgkDdiQueryCurrentFence, d3dkmddi.h
 //	Caller  the kernel, PASSIVE_LEVEL
@@ -120,7 +120,7 @@ func dpcRoutine(t *ddi.Thread, h kmddi.HAdapter) {
 //	        StatusInvalidParameter: no such node
 //	        StatusIODeviceError: the register could not be read, or has a value
 //	        that the node cannot have reached
-//	        whatever SynchronizeExecution failed with
+//	        the status of SynchronizeExecution if that failed
 //	Source  learn.microsoft.com, nc-d3dkmddi-dxgkddi_querycurrentfence
 func queryCurrentFence(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.QueryCurrentFence) (kmddi.QueryCurrentFenceOut, ddi.Status) {
 	a, ok := adapterOf(h)

@@ -24,10 +24,10 @@ func TestInterruptRoutine(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name   string
-		before func(k *kernel) // after ids 1 to 3 were submitted to both nodes
+		before func(k *kernel) // runs after ids 1 to 3 were submitted to both nodes
 		ours   bool
 		events []string
-		status uint32 // INTC.STATUS left
+		status uint32 // INTC.STATUS afterwards
 	}{
 		{"nothing", func(*kernel) {}, false, nil, 0},
 		{"a fence", func(k *kernel) { k.gpu.complete(0, 1) }, true, []string{completed(0, 1), queue}, 0},
@@ -35,7 +35,7 @@ func TestInterruptRoutine(t *testing.T) {
 		{"the other node", func(k *kernel) { k.gpu.complete(1, 2) }, true, []string{completed(1, 2), queue}, 0},
 		{"both nodes", func(k *kernel) { k.gpu.complete(0, 2); k.gpu.complete(1, 1) }, true,
 			[]string{completed(0, 2), completed(1, 1), queue}, 0},
-		{"a node without its event is not asked", func(k *kernel) { k.gpu.complete(0, 1); k.gpu.regs[cp1Fence] = 1 }, true,
+		{"a node without an event is not read", func(k *kernel) { k.gpu.complete(0, 1); k.gpu.regs[cp1Fence] = 1 }, true,
 			[]string{completed(0, 1), queue}, 0},
 		{"an event without a fence", func(k *kernel) { k.gpu.regs[intcStatus] = 1 }, true, []string{queue}, 0},
 		{"an event of something else", func(k *kernel) { k.gpu.regs[intcStatus] = 1 << 4 }, false, nil, 1 << 4},
@@ -44,7 +44,7 @@ func TestInterruptRoutine(t *testing.T) {
 		{"a fence beyond the last submission", func(k *kernel) { k.gpu.complete(0, 4) }, true, []string{queue}, 0},
 		{"a fence of all ones", func(k *kernel) { k.gpu.complete(0, 0xffffffff) }, true, []string{queue}, 0},
 		{"a fault in the first", func(k *kernel) { k.gpu.fault(0, 1) }, true, []string{faulted(0, 1), queue}, 0},
-		{"a fault behind a fence", func(k *kernel) { k.gpu.complete(1, 2); k.gpu.fault(1, 5) }, true,
+		{"a fault after a fence", func(k *kernel) { k.gpu.complete(1, 2); k.gpu.fault(1, 5) }, true,
 			[]string{completed(1, 2), faulted(1, 3), queue}, 0},
 		{"a fault event without a cause", func(k *kernel) { k.gpu.regs[intcStatus] = 0x100 }, true, []string{queue}, 0},
 		{"a fault with nothing submitted", func(k *kernel) { k.gpu.complete(0, 3); k.gpu.fault(0, 11) }, true,
@@ -74,7 +74,7 @@ func TestInterruptRoutine(t *testing.T) {
 	}
 }
 
-// TestInterruptOfOneNode sees an event of a node that is not there.
+// TestInterruptOfOneNode has an event of a node that does not exist.
 func TestInterruptOfOneNode(t *testing.T) {
 	k := started(t, 1)
 	k.submit(t, 0, 0, 4, 1)
@@ -84,7 +84,8 @@ func TestInterruptOfOneNode(t *testing.T) {
 }
 
 // TestEventDuringInterrupt raises an event at each register access of the
-// routine: it is reported by this call, or stays pending for the next message.
+// routine: this call must report it, or it must stay pending for the next
+// message.
 func TestEventDuringInterrupt(t *testing.T) {
 	for n := range 3 { // status, acknowledge, fence
 		k := started(t, 1)
@@ -124,8 +125,8 @@ func TestInterruptsReportOnce(t *testing.T) {
 	}, k.drain())
 }
 
-// TestInterruptInsideSubmit delivers the interrupt of a submission while its
-// doorbell is being rung.
+// TestInterruptInsideSubmit delivers the interrupt of a submission during its
+// doorbell write.
 func TestInterruptInsideSubmit(t *testing.T) {
 	k := started(t, 1)
 	k.submit(t, 0, 0, 4, 1)
@@ -139,7 +140,7 @@ func TestInterruptInsideSubmit(t *testing.T) {
 	k.submit(t, 0, 0, 4, 2)
 	assert.Equal(t, []string{"completed node 0 fence 0x2 status 0x0", "QueueDpc"}, k.drain())
 	k.submit(t, 0, 0, 4, 3)
-	assert.NotContains(t, k.debug(t), "gave the ring up")
+	assert.NotContains(t, k.debug(t), "the ring has failed")
 }
 
 func TestFaultStopsSubmissions(t *testing.T) {
@@ -151,7 +152,7 @@ func TestFaultStopsSubmissions(t *testing.T) {
 	k.submit(t, 0, 0, 4, 2)
 	assert.Equal(t, before, k.gpu.regs[cp0Wptr])
 	k.submit(t, 1, 0, 4, 1)
-	assert.Equal(t, uint32(9), k.gpu.regs[cp0Wptr+cpStride], "the other node goes on")
+	assert.Equal(t, uint32(9), k.gpu.regs[cp0Wptr+cpStride], "the other node continues")
 }
 
 func TestImpossibleFenceStopsSubmissions(t *testing.T) {
@@ -162,7 +163,7 @@ func TestImpossibleFenceStopsSubmissions(t *testing.T) {
 	before := k.gpu.regs[cp0Wptr]
 	k.submit(t, 0, 0, 4, 2)
 	assert.Equal(t, before, k.gpu.regs[cp0Wptr])
-	assert.Contains(t, k.debug(t), "gave the ring up: ring: impossible fence: CP0.FENCE 2, want 0 to 1\n")
+	assert.Contains(t, k.debug(t), "the ring has failed: ring: impossible fence: CP0.FENCE 2, want 0 to 1\n")
 }
 
 func TestDpcRoutine(t *testing.T) {
@@ -246,7 +247,7 @@ func TestCollectDbgInfo(t *testing.T) {
 		assert.Contains(t, text, "reason 0x117\n")
 		assert.Contains(t, text, "CP0: last submitted fence 2, last reported 1, fence register 1, fence word 0\n")
 		assert.Contains(t, text, "CP0: fault ADDRESS at HOST+0x20004\n")
-		assert.Contains(t, text, "CP0: the driver gave the ring up: miniport: node stopped: CP0: ADDRESS\n")
+		assert.Contains(t, text, "CP0: the ring has failed: miniport: node stopped: CP0: ADDRESS\n")
 		assert.Contains(t, text, "\n   0x8000000000020010 FENCE addr=HOST+0x10000 id=1 irq=1\n")
 		assert.Equal(t, "=> 0x8000000000020024 INDIRECT addr=HOST+0x20000 dwords=2 resume=0", line(text, "=>"))
 		assert.Equal(t, 1, strings.Count(text, "=>"))
@@ -261,7 +262,7 @@ func TestCollectDbgInfo(t *testing.T) {
 		k.dead = true
 		before := k.calls
 		text := k.debug(t)
-		assert.Equal(t, 2, k.calls-before, "an answer may be waited for")
+		assert.Equal(t, 2, k.calls-before, "each read may wait for a time-out")
 		assert.Contains(t, text, "last submitted fence 2, last reported 1, fence register not read")
 		assert.Contains(t, text, "CP0: fault cause unknown, FAULT_INFO not read\n")
 		assert.Contains(t, text, "CP0: RPTR not read, the stop is a guess from the fences\n")
@@ -294,7 +295,7 @@ func TestCollectDbgInfo(t *testing.T) {
 		copy(k.memory[0x20000][4*9:], words(0xdeadbeef))
 		assert.Contains(t, line(k.debug(t), "=>"), "0x8000000000020024 .word 0xdeadbeef ; ")
 	})
-	t.Run("a cause that has no name", func(t *testing.T) {
+	t.Run("a cause without a name", func(t *testing.T) {
 		k := stuck(t)
 		k.gpu.regs[cp0FaultInfo] = 15
 		assert.Contains(t, k.debug(t), "CP0: fault cause 15 at HOST+0x20004\n")

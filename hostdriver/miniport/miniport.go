@@ -1,10 +1,11 @@
-// Package miniport is the display miniport driver of the GPU. It is what the
-// graphics kernel calls through the kernel-mode DDI: it brings the device up,
-// validates command buffers, patches addresses, submits to the rings, and
-// turns interrupts into completed fences.
+// Package miniport is the display miniport driver of the GPU. The graphics
+// kernel calls it through the kernel-mode DDI. It starts the device, validates
+// command buffers, patches addresses, submits to the rings, and reports
+// completed fences from interrupts.
 //
-// A file holds one group of DDI functions. Functions are plain, over handles;
-// DriverEntry puts them into the table. All state hangs off the handles.
+// Each file has one group of DDI functions. They are plain functions on
+// handles; DriverEntry puts them into the table. All state belongs to the
+// handles.
 package miniport
 
 import (
@@ -16,17 +17,17 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
-// ErrArgument is what a ring fails with, wrapped, when the kernel passes a
-// wrong argument to a function that cannot fail.
+// ErrArgument is wrapped by the error of a ring that failed because the kernel
+// passed an invalid argument to a function that cannot return an error.
 var ErrArgument = errors.New("miniport: bad argument")
 
-// ErrFault is what a ring fails with, wrapped, when its node stops on a fault.
+// ErrFault is wrapped by the error of a ring whose node stopped on a fault.
 var ErrFault = errors.New("miniport: node stopped")
 
 var le = binary.LittleEndian
 
-// DriverEntry returns the miniport's functions, as DriverEntry fills in
-// DRIVER_INITIALIZATION_DATA (dispmprt.h). All slots are set.
+// DriverEntry returns the miniport's functions, like DriverEntry fills in
+// DRIVER_INITIALIZATION_DATA (dispmprt.h). All entries are set.
 func DriverEntry() kmddi.DriverInitializationData {
 	return kmddi.DriverInitializationData{
 		Version: kmddi.InterfaceVersion,
@@ -64,7 +65,7 @@ func DriverEntry() kmddi.DriverInitializationData {
 }
 
 // adapter is the miniport's device context. Between StartDevice and StopDevice
-// all but the rings and running is constant.
+// only the rings and running change.
 type adapter struct {
 	cb   *kmddi.DxgkrnlInterface
 	info kmddi.DeviceInfo
@@ -74,10 +75,10 @@ type adapter struct {
 	fences kmddi.ContiguousMemory // the fence words, fenceStride bytes apart
 	rings  []*ring.Ring           // by node
 
-	running bool // interrupts are expected; not from a reset to the restart
+	running bool // interrupts are expected; false from a reset to the restart
 }
 
-// adapterOf returns the adapter behind a handle, and false if there is none.
+// adapterOf returns the adapter of a handle. It reports false if there is none.
 func adapterOf(h kmddi.HAdapter) (*adapter, bool) {
 	if h.Root == nil {
 		return nil, false
@@ -86,7 +87,7 @@ func adapterOf(h kmddi.HAdapter) (*adapter, bool) {
 	return a, ok
 }
 
-// ring returns the ring of a node, and false if there is no such node.
+// ring returns the ring of a node. It reports false if there is no such node.
 func (a *adapter) ring(node uint32) (*ring.Ring, bool) {
 	if uint64(node) >= uint64(len(a.rings)) {
 		return nil, false
@@ -94,7 +95,8 @@ func (a *adapter) ring(node uint32) (*ring.Ring, bool) {
 	return a.rings[node], true
 }
 
-// fail marks the ring of a node failed, and all rings if there is no such node.
+// fail marks the ring of a node as failed, or all rings if there is no such
+// node.
 func (a *adapter) fail(node uint32, err error) {
 	if r, ok := a.ring(node); ok {
 		r.Fail(err)
@@ -105,7 +107,7 @@ func (a *adapter) fail(node uint32, err error) {
 	}
 }
 
-// registers reaches the registers of BAR0 through the kernel.
+// registers accesses the registers of BAR0 through the kernel.
 type registers struct {
 	cb      *kmddi.DxgkrnlInterface
 	mapping kmddi.HMapping

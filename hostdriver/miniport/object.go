@@ -6,36 +6,36 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
-// What a context asks the kernel for.
+// Buffer and list sizes that a context requests from the kernel.
 const (
 	dmaBufferSize         = 64 << 10 // bytes
 	allocationListSize    = 1024     // elements
 	patchLocationListSize = 4096     // elements
 )
 
-// allocationAlignment is that of every allocation, in bytes.
+// allocationAlignment is the alignment of every allocation, in bytes.
 const allocationAlignment = 256
 
-// device is a user-mode driver's device, or the kernel's own.
+// device is a user-mode driver's device, or the kernel's own device.
 type device struct {
 	adapter *adapter
 }
 
-// context is a stream of command buffers of a device. Contexts share nothing
-// that Render changes, so that Render is reentrant across them.
+// context is a stream of command buffers of a device. Contexts share no state
+// that Render changes, so different contexts may render concurrently.
 type context struct {
 	device *device
 
-	check validator // reused from command to command
+	check validator // reused for each command
 }
 
-// allocation is what the adapter knows of an allocation. It does not change.
+// allocation is the adapter's description of an allocation. It is immutable.
 type allocation struct {
 	adapter *adapter
 	desc    privdata.Allocation
 }
 
-// openedAllocation is an allocation as one device sees it.
+// openedAllocation is an allocation opened by a device.
 type openedAllocation struct {
 	device     *device
 	allocation *allocation
@@ -73,7 +73,7 @@ func openedOf(h kmddi.HDeviceAllocation) (*openedAllocation, bool) {
 	return o, ok
 }
 
-// createDevice makes a device.
+// createDevice creates a device.
 //
 //	DDI     DxgkDdiCreateDevice, d3dkmddi.h
 //	Caller  the kernel, PASSIVE_LEVEL
@@ -88,8 +88,8 @@ func createDevice(_ *ddi.Thread, h kmddi.HAdapter, dev kmddi.HDevice, _ kmddi.Cr
 	return ddi.StatusSuccess
 }
 
-// destroyDevice forgets a device; DxgkDdiDestroyDevice. It returns
-// StatusInvalidHandle for what is no device.
+// destroyDevice is DxgkDdiDestroyDevice. It returns StatusInvalidHandle if dev
+// is not a device.
 func destroyDevice(_ *ddi.Thread, dev kmddi.HDevice) ddi.Status {
 	if _, ok := deviceOf(dev); !ok {
 		return ddi.StatusInvalidHandle
@@ -98,14 +98,14 @@ func destroyDevice(_ *ddi.Thread, dev kmddi.HDevice) ddi.Status {
 	return ddi.StatusSuccess
 }
 
-// createContext makes a context and says how large its buffers should be.
+// createContext creates a context and returns the sizes of its buffers.
 //
 //	DDI     DxgkDdiCreateContext, d3dkmddi.h
 //	Caller  the kernel, PASSIVE_LEVEL
-//	In      arg.NodeOrdinal; arg.EngineAffinity: 0 or the one engine, bit 0
-//	Returns StatusSuccess; StatusInvalidHandle for what is no device;
-//	        StatusInvalidParameter for a node or an engine that is not there,
-//	        or private data, of which no format exists
+//	In      arg.NodeOrdinal; arg.EngineAffinity: 0 or bit 0 for the only engine
+//	Returns StatusSuccess; StatusInvalidHandle if dev is not a device;
+//	        StatusInvalidParameter for a node or an engine that does not
+//	        exist, or for private data, which contexts do not have
 func createContext(_ *ddi.Thread, dev kmddi.HDevice, ctx kmddi.HContext, arg kmddi.CreateContext) (kmddi.ContextInfo, ddi.Status) {
 	d, ok := deviceOf(dev)
 	if !ok || ctx.Root == nil {
@@ -122,8 +122,8 @@ func createContext(_ *ddi.Thread, dev kmddi.HDevice, ctx kmddi.HContext, arg kmd
 	}, ddi.StatusSuccess
 }
 
-// destroyContext forgets a context; DxgkDdiDestroyContext. It returns
-// StatusInvalidHandle for what is no context.
+// destroyContext is DxgkDdiDestroyContext. It returns StatusInvalidHandle if
+// ctx is not a context.
 func destroyContext(_ *ddi.Thread, ctx kmddi.HContext) ddi.Status {
 	if _, ok := contextOf(ctx); !ok {
 		return ddi.StatusInvalidHandle
@@ -133,7 +133,7 @@ func destroyContext(_ *ddi.Thread, ctx kmddi.HContext) ddi.Status {
 }
 
 // createAllocation checks the user-mode driver's description of an allocation
-// and says where it may live.
+// and returns the segments in which it may reside.
 //
 //	DDI     DxgkDdiCreateAllocation, d3dkmddi.h
 //	Caller  the kernel, PASSIVE_LEVEL
@@ -165,8 +165,8 @@ func createAllocation(_ *ddi.Thread, h kmddi.HAdapter, alloc kmddi.HAllocation, 
 	return info, ddi.StatusSuccess
 }
 
-// destroyAllocation forgets an allocation; DxgkDdiDestroyAllocation. It
-// returns StatusInvalidHandle for what is no allocation of the adapter.
+// destroyAllocation is DxgkDdiDestroyAllocation. It returns StatusInvalidHandle
+// if alloc is not an allocation of the adapter.
 func destroyAllocation(_ *ddi.Thread, h kmddi.HAdapter, alloc kmddi.HAllocation) ddi.Status {
 	a, ok := adapterOf(h)
 	al, isAlloc := allocationOf(alloc)
@@ -177,14 +177,14 @@ func destroyAllocation(_ *ddi.Thread, h kmddi.HAdapter, alloc kmddi.HAllocation)
 	return ddi.StatusSuccess
 }
 
-// openAllocation gives a device its view of an allocation.
+// openAllocation opens an allocation for a device.
 //
 //	DDI     DxgkDdiOpenAllocation, d3dkmddi.h
 //	Caller  the kernel, PASSIVE_LEVEL
-//	In      arg.Allocation, of the same adapter; the private data is not looked
-//	        at, what CreateAllocation checked counts
-//	Returns StatusSuccess; StatusInvalidHandle for what is no device or no
-//	        allocation of its adapter
+//	In      arg.Allocation, of the same adapter; the private data is ignored,
+//	        since CreateAllocation has checked it
+//	Returns StatusSuccess; StatusInvalidHandle if dev is not a device or
+//	        arg.Allocation not an allocation of its adapter
 func openAllocation(_ *ddi.Thread, dev kmddi.HDevice, open kmddi.HDeviceAllocation, arg kmddi.OpenAllocation) ddi.Status {
 	d, ok := deviceOf(dev)
 	al, isAlloc := allocationOf(arg.Allocation)
@@ -195,8 +195,8 @@ func openAllocation(_ *ddi.Thread, dev kmddi.HDevice, open kmddi.HDeviceAllocati
 	return ddi.StatusSuccess
 }
 
-// closeAllocation takes the view away again; DxgkDdiCloseAllocation. It
-// returns StatusInvalidHandle for what the device has not opened.
+// closeAllocation is DxgkDdiCloseAllocation. It returns StatusInvalidHandle for
+// an allocation that the device has not opened.
 func closeAllocation(_ *ddi.Thread, dev kmddi.HDevice, open kmddi.HDeviceAllocation) ddi.Status {
 	d, ok := deviceOf(dev)
 	o, isOpen := openedOf(open)

@@ -19,11 +19,11 @@ func TestCreateContext(t *testing.T) {
 		want  ddi.Status
 	}{
 		{"the last node", 2, kmddi.CreateContext{NodeOrdinal: 1}, success},
-		{"behind the last node", 2, kmddi.CreateContext{NodeOrdinal: 2}, parameter},
+		{"after the last node", 2, kmddi.CreateContext{NodeOrdinal: 2}, parameter},
 		{"the only node", 1, kmddi.CreateContext{NodeOrdinal: 0, SystemContext: true}, success},
-		{"behind the only node", 1, kmddi.CreateContext{NodeOrdinal: 1}, parameter},
+		{"after the only node", 1, kmddi.CreateContext{NodeOrdinal: 1}, parameter},
 		{"the only engine", 2, kmddi.CreateContext{EngineAffinity: 1}, success},
-		{"an engine more", 2, kmddi.CreateContext{EngineAffinity: 3}, parameter},
+		{"one engine too many", 2, kmddi.CreateContext{EngineAffinity: 3}, parameter},
 		{"private data", 2, kmddi.CreateContext{PrivateDriverData: []byte{0}}, parameter},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -66,8 +66,8 @@ func TestCreateAllocation(t *testing.T) {
 	}
 }
 
-// TestCreateAllocationRandom looks for private data that gets an allocation it
-// should not get.
+// TestCreateAllocationRandom searches for private data that is accepted
+// although it is invalid.
 func TestCreateAllocationRandom(t *testing.T) {
 	k := started(t, 1)
 	rapid.Check(t, func(t *rapid.T) {
@@ -87,7 +87,7 @@ func TestCreateAllocationRandom(t *testing.T) {
 	})
 }
 
-// TestHandles passes each function handles that name something else.
+// TestHandles passes each function handles of other objects.
 func TestHandles(t *testing.T) {
 	k := started(t, 2)
 	c, other := k.client(t), started(t, 2).client(t)

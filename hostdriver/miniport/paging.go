@@ -8,26 +8,27 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
-// pagingStep is what the size of a piece of a transfer is a multiple of, so
-// that all pieces but the last keep the alignment.
+// pagingStep is a divisor of the size of each piece of a transfer, so that all
+// pieces but the last keep the alignment.
 const pagingStep = 4096
 
-// maxPaging is the size of the largest operation, in bytes, which is that of
-// the largest allocation. Its pieces can be counted in MultipassOffset.
+// maxPaging is the maximum size of an operation, in bytes: that of the largest
+// allocation. The number of its pieces fits in MultipassOffset.
 const maxPaging = 1 << 40
 
 // buildPagingBuffer writes the packets of a paging operation: COPY for a
-// transfer, FILL for a fill, one for each piece that a packet can move. A
-// discard, and an operation on no bytes, need no packet.
+// transfer and FILL for a fill, one packet for each piece of at most the
+// packet's maximum length. A discard and an operation on 0 bytes need no
+// packet.
 //
 //	DDI     DxgkDdiBuildPagingBuffer, d3dkmddi.h
 //	Caller  the kernel, PASSIVE_LEVEL, scheduler class
-//	In      MultipassOffset: pieces that are already written
+//	In      MultipassOffset: number of pieces already written
 //	Out     DmaBuffer[:DmaBufferUsed]
-//	Returns StatusSuccess, StatusInsufficientDMABuffer, and no other: the
-//	        system bugchecks (0x10E/0xB). An operation that is unknown, more
-//	        than 2^40 bytes or a range that ends above 2^63 writes nothing and
-//	        marks the ring of the paging node failed
+//	Returns only StatusSuccess or StatusInsufficientDMABuffer: the system
+//	        bugchecks on others (0x10E/0xB). An unknown operation, more than
+//	        2^40 bytes or a range that ends above 2^63 writes nothing and
+//	        marks the ring of the paging node as failed
 //	Source  learn.microsoft.com, nc-d3dkmddi-dxgkddi_buildpagingbuffer
 func buildPagingBuffer(_ *ddi.Thread, h kmddi.HAdapter, arg kmddi.BuildPagingBuffer) (kmddi.BuildPagingBufferOut, ddi.Status) {
 	a, ok := adapterOf(h)
@@ -59,7 +60,7 @@ func buildPagingBuffer(_ *ddi.Thread, h kmddi.HAdapter, arg kmddi.BuildPagingBuf
 	return a.pagingPieces(arg, packet)
 }
 
-// pagingPieces writes packet for each piece, from MultipassOffset on.
+// pagingPieces writes a packet for each piece, from MultipassOffset on.
 func (a *adapter) pagingPieces(arg kmddi.BuildPagingBuffer, packet func([]byte, uint64, uint32) ([]byte, error)) (kmddi.BuildPagingBufferOut, ddi.Status) {
 	const packetBytes = 4 * (1 + max(pkt.CopyBody, pkt.FillBody))
 	step := a.caps.maxLength() + 1 - pagingStep
@@ -80,8 +81,8 @@ func (a *adapter) pagingPieces(arg kmddi.BuildPagingBuffer, packet func([]byte, 
 	return kmddi.BuildPagingBufferOut{DmaBufferUsed: uint32(len(b))}, ddi.StatusSuccess
 }
 
-// pagingAddress returns the GPU address of a location, and false if n bytes
-// from there on end above the memory that it is in.
+// pagingAddress returns the GPU address of a location. It reports false if the
+// n bytes from there exceed the memory of the location.
 func pagingAddress(l kmddi.PagingLocation, n uint64) (uint64, bool) {
 	addr := l.Address
 	if l.SegmentID == kmddi.SegmentNone {

@@ -7,16 +7,17 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
-// patch writes the addresses of a submission into its DMA buffer. It may run
-// again for the same buffer, and leaves the same bytes for the same addresses.
+// patch writes the addresses of a submission into its DMA buffer. It may be
+// called again for the same buffer and writes the same bytes for the same
+// addresses.
 //
 //	DDI     DxgkDdiPatch, d3dkmddi.h
 //	Caller  the GPU scheduler, PASSIVE_LEVEL, one thread at a time
-//	In      elements [Start, Start+Length) of PatchLocationList, as Render or
-//	        Present wrote them; PatchOffset in the part to be submitted
+//	In      elements [Start, Start+Length) of PatchLocationList, as written by
+//	        Render or Present; PatchOffset in the part to be submitted
 //	Returns always StatusSuccess: the system bugchecks (0x119/3) on any other
 //	        value. An element that is out of range, or whose allocation is
-//	        paged out, marks the ring failed, so that nothing is submitted
+//	        paged out, marks the ring as failed, so that nothing is submitted
 //	Source  learn.microsoft.com, nc-d3dkmddi-dxgkddi_patch
 func patch(_ *ddi.Thread, h kmddi.HAdapter, arg kmddi.Patch) ddi.Status {
 	a, ok := adapterOf(h)
@@ -45,7 +46,7 @@ func patchRange(arg kmddi.Patch) error {
 		}
 		al := arg.AllocationList[p.AllocationIndex]
 		if al.DeviceSpecificAllocation.Root == nil || al.SegmentID == 0 {
-			return fmt.Errorf("%w: patch of allocation %d, which is not in memory", ErrArgument, p.AllocationIndex)
+			return fmt.Errorf("%w: patch of allocation %d, which is paged out", ErrArgument, p.AllocationIndex)
 		}
 		le.PutUint64(arg.DmaBuffer[p.PatchOffset:], al.PhysicalAddress+uint64(p.AllocationOffset))
 	}

@@ -7,29 +7,29 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
-// Sizes of a present, and where its addresses are.
+// Sizes of a present and offsets of its addresses.
 const (
 	presentBytes   = 4 * (2*(1+pkt.SetStateBody) + (1 + pkt.Copy2DBody))
 	presentPatches = 2
-	presentSource  = 8                          // the base of the first SET_STATE
-	presentDest    = 8 + 4*(1+pkt.SetStateBody) // of the second
+	presentSource  = 8                          // the base in the first SET_STATE
+	presentDest    = 8 + 4*(1+pkt.SetStateBody) // the base in the second
 )
 
 // present writes the packets of a blit: SET_STATE of both surfaces and COPY_2D.
-// The surfaces are those at the start of the two allocations.
+// The surfaces are at the start of the two allocations.
 //
 //	DDI     DxgkDdiPresent, d3dkmddi.h
 //	Caller  the kernel, PASSIVE_LEVEL
 //	In      SrcRect, DstRect, in elements: of one size and inside the surfaces.
-//	        If both are empty, the whole source goes to the top left corner of
-//	        the destination; what does not fit is left out
+//	        If both are empty, the source is copied to the top left corner of
+//	        the destination and clipped to it
 //	Out     as of Render; the two patches share the SplitOffset 0
 //	Returns StatusSuccess
 //	        StatusInsufficientDMABuffer: there is no room; nothing was written
 //	        StatusInvalidHandle: an allocation that is nil or another device's
-//	        StatusInvalidParameter: an allocation without surface, formats that
-//	        differ, a destination that is not listed as written, bad rectangles,
-//	        or no room in a whole buffer
+//	        StatusInvalidParameter: an allocation without surface, different
+//	        formats, a destination that is not listed as written, invalid
+//	        rectangles, or no room in an empty buffer
 //	Source  learn.microsoft.com, nc-d3dkmddi-dxgkddi_present
 func present(_ *ddi.Thread, h kmddi.HContext, arg kmddi.Present) (kmddi.RenderOut, ddi.Status) {
 	c, ok := contextOf(h)
@@ -54,7 +54,7 @@ func present(_ *ddi.Thread, h kmddi.HContext, arg kmddi.Present) (kmddi.RenderOu
 		}
 		return kmddi.RenderOut{MultipassOffset: retried}, ddi.StatusInsufficientDMABuffer
 	}
-	// The surfaces and the rectangles have been checked: nothing can be out of range.
+	// The surfaces and the rectangles have been checked: encoding cannot fail.
 	b := arg.DmaBuffer[:0:len(arg.DmaBuffer)]
 	b, err := setSurface(pkt.Source, src).Append(b)
 	if err == nil {
@@ -73,7 +73,7 @@ func present(_ *ddi.Thread, h kmddi.HContext, arg kmddi.Present) (kmddi.RenderOu
 	return kmddi.RenderOut{DmaBufferUsed: uint32(len(b)), PatchesUsed: presentPatches}, ddi.StatusSuccess
 }
 
-// presentSurface returns the surface of an allocation that the device has opened.
+// presentSurface returns the surface of an allocation opened by the device.
 func presentSurface(d *device, list []kmddi.AllocationList, i int) (privdata.Allocation, ddi.Status) {
 	if i >= len(list) {
 		return privdata.Allocation{}, ddi.StatusInvalidParameter
@@ -97,8 +97,8 @@ func setSurface(i pkt.Surface, a privdata.Allocation) pkt.SetState {
 	}
 }
 
-// presentBlit returns the packet that moves the rectangle, and false if the
-// rectangles do not fit the surfaces or each other.
+// presentBlit returns the packet that copies the rectangle. It reports false if
+// a rectangle is not inside its surface or the sizes differ.
 func presentBlit(src, dst privdata.Allocation, from, to kmddi.Rect) (pkt.Copy2D, bool) {
 	if from == (kmddi.Rect{}) && to == (kmddi.Rect{}) {
 		return pkt.Copy2D{W: uint16(src.Width), H: uint16(src.Height)}, true
@@ -112,7 +112,7 @@ func presentBlit(src, dst privdata.Allocation, from, to kmddi.Rect) (pkt.Copy2D,
 	}, true
 }
 
-// inside says whether r is a rectangle of the surface.
+// inside reports whether r is a rectangle inside the surface.
 func inside(r kmddi.Rect, a privdata.Allocation) bool {
 	return r.Left >= 0 && r.Left <= r.Right && int64(r.Right) <= int64(a.Width) &&
 		r.Top >= 0 && r.Top <= r.Bottom && int64(r.Bottom) <= int64(a.Height)

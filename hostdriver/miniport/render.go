@@ -5,30 +5,29 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
-// maxCommand is the size of the largest command buffer, in bytes. It bounds
-// the time and the memory that a Render takes.
+// maxCommand is the maximum size of a command buffer, in bytes. It bounds the
+// time and the memory that a Render takes.
 const maxCommand = 1 << 20
 
-// retried is the bit of MultipassOffset that says that the call before wrote
-// nothing. The rest is an offset into the command, a multiple of 4.
+// retried is the bit of MultipassOffset that is set if the previous call wrote
+// nothing. The other bits are an offset in the command, a multiple of 4.
 const retried = 1
 
-// unpatched is what an address field holds until the address is known. It is
-// in no memory, so that a packet with it faults.
+// unpatched is the content of an address field until the address is known. It
+// is not mapped, so a packet with it faults.
 const unpatched = uint64(0x7fffffff00000000)
 
-// render checks a command buffer and translates it into a DMA buffer.
+// render checks a command buffer and translates it to a DMA buffer.
 //
-// A command is made of the GPU's own packets, with address fields that are
-// left to patches. It and the patch list are copied once, and the copy alone
-// is looked at. See validator for the rules; whatever breaks one changes
-// nothing.
+// A command consists of packets of the GPU, with address fields to be patched.
+// The command and the patch list are copied once, and only the copy is used.
+// See validator for the rules. An invalid command changes nothing.
 //
-// Each SplitOffset begins a portion, which the kernel may submit by itself,
-// and with MultipassOffset does: a DMA buffer gets as many whole portions as
-// fit, in bytes and in patches. If none fits in what is left of a buffer,
-// nothing is written and the kernel gets to call again with a whole one; a
-// portion that does not fit in that either is refused.
+// Each SplitOffset starts a portion, which the kernel may submit separately. A
+// DMA buffer gets as many portions as fit, in bytes and in patches; rendering
+// continues at MultipassOffset. If no portion fits in the rest of a buffer,
+// nothing is written and the kernel calls again with an empty one. A portion
+// that does not fit in an empty buffer is refused.
 //
 //	DDI     DxgkDdiRender, d3dkmddi.h
 //	Caller  the kernel, PASSIVE_LEVEL; one thread at a time for a context
@@ -42,8 +41,8 @@ const unpatched = uint64(0x7fffffff00000000)
 //	        is not a multiple of 4, a packet that runs past the end
 //	        StatusIllegalInstruction: an unknown opcode, a wrong length, a
 //	        reserved bit, a 2D packet without SET_STATE in the buffer
-//	        StatusPrivilegedInstruction: INDIRECT, FENCE, or WRITE_REG to what
-//	        is no scratch register
+//	        StatusPrivilegedInstruction: INDIRECT, FENCE, or WRITE_REG to a
+//	        register that is not a scratch register
 //	        StatusInvalidHandle: an allocation that is nil or another device's
 //	        StatusInvalidParameter: anything else
 //	Source  learn.microsoft.com, nc-d3dkmddi-dxgkddi_render
@@ -76,8 +75,8 @@ func render(_ *ddi.Thread, h kmddi.HContext, arg kmddi.Render) (kmddi.RenderOut,
 	return kmddi.RenderOut{}, ddi.StatusInvalidParameter
 }
 
-// portionAt returns the portion that begins at an offset of the command, and
-// false if none does.
+// portionAt returns the portion that starts at an offset of the command. It
+// reports false if there is none.
 func (v *validator) portionAt(off uint32) (int, bool) {
 	for i, p := range v.portions[:len(v.portions)-1] {
 		if p.start == off {
@@ -87,8 +86,8 @@ func (v *validator) portionAt(off uint32) (int, bool) {
 	return 0, false
 }
 
-// fit returns the portion behind the last one that fits, counted from first,
-// in so many bytes and patches.
+// fit returns the end of the portions, counted from first, that fit in the
+// given numbers of bytes and patches.
 func (v *validator) fit(first, bytes, patches int) int {
 	from, end := v.portions[first], first
 	for end < len(v.portions)-1 {
@@ -121,8 +120,8 @@ func (v *validator) emit(first, end int, arg kmddi.Render) kmddi.RenderOut {
 	return res
 }
 
-// prepatch fills the address fields of list in, as far as the addresses are
-// known: the kernel need not call Patch if nothing moves.
+// prepatch fills in the address fields of list whose addresses are known, so
+// that the kernel need not call Patch if nothing moves.
 func prepatch(dma []byte, list []kmddi.PatchLocation, allocs []kmddi.AllocationList) {
 	for _, p := range list {
 		addr := unpatched

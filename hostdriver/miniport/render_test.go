@@ -26,7 +26,7 @@ func TestRenderFillsInAddresses(t *testing.T) {
 	require.Equal(t, success, s)
 	assert.Equal(t, kmddi.RenderOut{DmaBufferUsed: 36, PatchesUsed: 3}, out)
 	assert.Equal(t, words(0x04000005, 0x1010, 0, 0x40020, 0x80000000, 16, 0x09000002, 0, 0x7fffffff), dma,
-		"addresses replace the user's bytes; one that is not known faults")
+		"addresses replace the user's bytes; an unknown one faults")
 	list[0].SlotID = 0
 	assert.Equal(t, list, got)
 }
@@ -59,7 +59,7 @@ func TestRenderUserMemory(t *testing.T) {
 	}
 }
 
-// padded returns b with NOPs of one dword behind it.
+// padded returns b followed by NOPs of one dword.
 func padded(b []byte, n int) []byte {
 	for len(b) < n {
 		b = binary.LittleEndian.AppendUint32(b, 0x01000000)
@@ -68,7 +68,7 @@ func padded(b []byte, n int) []byte {
 }
 
 // TestRenderReadsOnce turns the command into a privileged one, and the patches
-// into wild ones, as soon as they have been read.
+// into invalid ones, as soon as they have been read.
 func TestRenderReadsOnce(t *testing.T) {
 	f := newFixture(t)
 	m := &userMemory{b: words(fillOf(8)...), change: func(b []byte) { copy(b, words(0x10000004, 0, 0, 1, 1)) }}
@@ -79,11 +79,11 @@ func TestRenderReadsOnce(t *testing.T) {
 	assert.Equal(t, patches{at(target, 16, 4, 0)}, list)
 
 	_, _, _, s = f.render(t, m, &userPatches{}, 4096, 64, 0)
-	assert.Equal(t, privileged, s, "what it has become is refused")
+	assert.Equal(t, privileged, s, "the changed command is refused")
 }
 
-// TestRenderMultipass runs three portions of 24, 24 and 52 bytes, with one
-// patch each, through buffers of different sizes.
+// TestRenderMultipass renders three portions of 24, 24 and 52 bytes, with one
+// patch each, to buffers of different sizes.
 func TestRenderMultipass(t *testing.T) {
 	cmd := words(join(fillOf(8), fillOf(9), surface(1, 16, 16), fill2D())...)
 	list := patches{at(target, 0, 4, 0), at(target, 8, 28, 24), at(canvas, 0, 56, 48)}
@@ -112,13 +112,13 @@ func TestRenderMultipass(t *testing.T) {
 			{60, 9, 24, kmddi.RenderOut{DmaBufferUsed: 24, PatchesUsed: 1, MultipassOffset: 48}, more},
 			{52, 9, 48, kmddi.RenderOut{DmaBufferUsed: 52, PatchesUsed: 1}, success},
 		}},
-		{"the rest of a buffer is too small, a whole one is not", []pass{
+		{"the rest of a buffer is too small, an empty one is not", []pass{
 			{23, 9, 0, kmddi.RenderOut{MultipassOffset: 1}, more},
 			{24, 9, 1, kmddi.RenderOut{DmaBufferUsed: 24, PatchesUsed: 1, MultipassOffset: 24}, more},
 			{0, 0, 24, kmddi.RenderOut{MultipassOffset: 25}, more},
 			{76, 2, 25, kmddi.RenderOut{DmaBufferUsed: 76, PatchesUsed: 2}, success},
 		}},
-		{"a whole buffer is too small", []pass{
+		{"an empty buffer is too small", []pass{
 			{51, 9, 48, kmddi.RenderOut{MultipassOffset: 49}, more},
 			{51, 9, 49, kmddi.RenderOut{}, parameter},
 		}},
@@ -126,9 +126,9 @@ func TestRenderMultipass(t *testing.T) {
 			{100, 0, 0, kmddi.RenderOut{MultipassOffset: 1}, more},
 			{100, 0, 1, kmddi.RenderOut{}, parameter},
 		}},
-		{"an offset that begins no portion", []pass{{100, 3, 32, kmddi.RenderOut{}, parameter}}},
+		{"an offset that is not the start of a portion", []pass{{100, 3, 32, kmddi.RenderOut{}, parameter}}},
 		{"the offset of the end", []pass{{100, 3, 100, kmddi.RenderOut{}, parameter}}},
-		{"an offset behind the end", []pass{{100, 3, 0xfffffffe, kmddi.RenderOut{}, parameter}}},
+		{"an offset past the end", []pass{{100, 3, 0xfffffffe, kmddi.RenderOut{}, parameter}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFixture(t)
@@ -159,14 +159,14 @@ func TestRenderWithoutContext(t *testing.T) {
 	}
 }
 
-// checkExecutable checks what the validator must have made sure of, from the
-// packet layouts alone: what is in the DMA buffer may execute.
+// checkExecutable checks the guarantees of the validator from the packet
+// layouts alone: the content of the DMA buffer may execute.
 func checkExecutable(t testing.TB, f *fixture, dma []byte, list patches) {
 	w := make([]uint32, len(dma)/4)
 	for i := range w {
 		w[i] = binary.LittleEndian.Uint32(dma[4*i:])
 	}
-	fields := map[uint32]uint64{} // offset of an address field to the bytes it covers
+	fields := map[uint32]uint64{} // offset of an address field to the number of bytes it covers
 	for i := 0; i < len(w); {
 		body := int(w[i] & 0xffff)
 		require.Zero(t, w[i]>>16&0xff)
@@ -211,8 +211,8 @@ func checkExecutable(t testing.TB, f *fixture, dma []byte, list patches) {
 	}
 }
 
-// TestRenderRandom makes commands that are mostly right and checks that what is
-// accepted, in however many passes, may execute.
+// TestRenderRandom creates commands that are mostly valid and checks that
+// accepted commands may execute, in any number of passes.
 func TestRenderRandom(t *testing.T) {
 	f := newFixture(t)
 	accepted, refused := 0, 0
@@ -231,7 +231,7 @@ func TestRenderRandom(t *testing.T) {
 				accepted++
 				return
 			}
-			require.Greater(t, out.MultipassOffset, offset, "each pass makes progress or asks once more")
+			require.Greater(t, out.MultipassOffset, offset, "each pass makes progress or is retried once")
 			offset = out.MultipassOffset
 		}
 	})
@@ -239,7 +239,7 @@ func TestRenderRandom(t *testing.T) {
 	assert.Greater(t, refused, 5)
 }
 
-// randomCommand draws packets with their patches; one in eight has a mistake.
+// randomCommand draws packets with their patches. One in eight has a mistake.
 func randomCommand(t *rapid.T) ([]uint32, patches) {
 	var cmd []uint32
 	var list patches
@@ -281,7 +281,8 @@ func randomCommand(t *rapid.T) ([]uint32, patches) {
 	return cmd, list
 }
 
-// FuzzRender takes bytes for the command, and bytes for the patch list, 16 each.
+// FuzzRender uses its arguments as the command and the patch list, 16 bytes per
+// patch.
 func FuzzRender(f *testing.F) {
 	f.Add(words(fillOf(8)...), words(target, 0, 4, 0), uint32(0), uint16(4096), uint8(8))
 	f.Add(words(join(surface(1, 16, 16), fill2D())...), words(canvas, 0, 8, 0), uint32(0), uint16(52), uint8(1))
@@ -320,7 +321,7 @@ func TestPresent(t *testing.T) {
 		entries  int
 		want     ddi.Status
 	}{
-		{"whole surfaces", f.list[image], dst, kmddi.Rect{}, kmddi.Rect{}, 80, 2, success},
+		{"entire surfaces", f.list[image], dst, kmddi.Rect{}, kmddi.Rect{}, 80, 2, success},
 		{"rectangles at the edges", f.list[image], dst, rect(8, 12, 16, 16), rect(0, 0, 8, 4), 80, 2, success},
 		{"source beyond the right edge", f.list[image], dst, rect(9, 12, 17, 16), rect(0, 0, 8, 4), 80, 2, parameter},
 		{"source beyond the bottom", f.list[image], dst, rect(8, 13, 16, 17), rect(0, 0, 8, 4), 80, 2, parameter},
@@ -331,8 +332,8 @@ func TestPresent(t *testing.T) {
 		{"one byte short", f.list[image], dst, kmddi.Rect{}, kmddi.Rect{}, 79, 2, ddi.StatusInsufficientDMABuffer},
 		{"one patch short", f.list[image], dst, kmddi.Rect{}, kmddi.Rect{}, 80, 1, ddi.StatusInsufficientDMABuffer},
 		{"formats differ", f.list[image], open(narrow, true), kmddi.Rect{}, kmddi.Rect{}, 80, 2, parameter},
-		{"destination is only read", f.list[image], open(wide, false), kmddi.Rect{}, kmddi.Rect{}, 80, 2, parameter},
-		{"source is no surface", f.list[source], dst, kmddi.Rect{}, kmddi.Rect{}, 80, 2, parameter},
+		{"destination is listed as read", f.list[image], open(wide, false), kmddi.Rect{}, kmddi.Rect{}, 80, 2, parameter},
+		{"source is not a surface", f.list[source], dst, kmddi.Rect{}, kmddi.Rect{}, 80, 2, parameter},
 		{"no source", kmddi.AllocationList{}, dst, kmddi.Rect{}, kmddi.Rect{}, 80, 2, handle},
 		{"another device's destination", f.list[image], f.list[foreign], kmddi.Rect{}, kmddi.Rect{}, 80, 2, handle},
 	} {
@@ -355,13 +356,13 @@ func TestPresent(t *testing.T) {
 			if s == ddi.StatusInsufficientDMABuffer {
 				arg.MultipassOffset = out.MultipassOffset
 				_, s = f.k.table.Present(f.k.thread, f.ctx, arg)
-				assert.Equal(t, parameter, s, "a whole buffer is too small")
+				assert.Equal(t, parameter, s, "an empty buffer is too small")
 			}
 		})
 	}
 }
 
-// TestPresentPackets holds the packets against their layouts.
+// TestPresentPackets compares the packets with their layouts.
 func TestPresentPackets(t *testing.T) {
 	f := newFixture(t)
 	dst := f.open(t, privdata.Allocation{Place: privdata.Local, Bytes: 4096, Width: 8, Height: 4, Pitch: 256, Format: 2})

@@ -6,22 +6,23 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
-// resetFromTimeout stops the nodes and expects no interrupts from then on. What
-// was submitted is lost. The device may have lost power and be as after reset,
-// have gone on as if nothing had happened, or be another one, which is left alone.
+// resetFromTimeout stops the nodes and expects no interrupts afterwards.
+// Submitted work is lost. The device may have lost power and be in its reset
+// state, may have continued as if nothing had happened, or may be a different
+// one, which is not touched.
 //
 //	DDI     DxgkDdiResetFromTimeout, d3dkmddi.h
-//	Caller  the kernel, PASSIVE_LEVEL, alone, with a link that works
-//	Effect  on a failure the device loses the right to master the bus, so that
-//	        it accesses no memory
+//	Caller  the kernel, PASSIVE_LEVEL, alone, with a working link
+//	Effect  on a failure bus mastering is disabled, so that the device cannot
+//	        access memory
 //	Returns StatusSuccess
 //	        StatusRevisionMismatch: another major version or register map
 //	        StatusNoSuchDevice: another device
-//	        StatusDeviceConfiguration: other capabilities
-//	        than those of StartDevice
-//	        StatusIOTimeout: a node does not come out of reset
+//	        StatusDeviceConfiguration: capabilities that differ from those at
+//	        StartDevice
+//	        StatusIOTimeout: a node does not leave reset
 //	        StatusInvalidHandle: a handle without a started adapter
-//	        whatever a callback failed with
+//	        the status of a failed callback
 //	Source  learn.microsoft.com, nc-d3dkmddi-dxgkddi_resetfromtimeout
 func resetFromTimeout(t *ddi.Thread, h kmddi.HAdapter) ddi.Status {
 	a, ok := adapterOf(h)
@@ -34,22 +35,22 @@ func resetFromTimeout(t *ddi.Thread, h kmddi.HAdapter) ddi.Status {
 		s = a.quiesce(t)
 	}
 	if s != ddi.StatusSuccess {
-		a.setMastering(t, 0) // if the link fails here too, the device has no way to memory
+		a.setMastering(t, 0) // if the link fails, the device cannot access memory either
 	}
 	return s
 }
 
-// restartFromTimeout lets the nodes take submissions again, with empty rings.
+// restartFromTimeout lets the nodes accept submissions again, with empty rings.
 //
 //	DDI     DxgkDdiRestartFromTimeout, d3dkmddi.h
 //	Caller  the kernel, PASSIVE_LEVEL, alone, after ResetFromTimeout
-//	Effect  the device is reset, for another host may have used it since, the
+//	Effect  the device is reset, since another host may have used it; the
 //	        fence words are 0, and the first fence of each node may be any
-//	Returns StatusSuccess, and then the device has answered behind all of it
-//	        StatusIOTimeout: the device or a node does not come out of reset
+//	Returns StatusSuccess after the device has answered a final read
+//	        StatusIOTimeout: the device or a node does not leave reset
 //	        StatusInvalidHandle: a handle without a started adapter
 //	        StatusInvalidParameter: without ResetFromTimeout
-//	        whatever a callback failed with
+//	        the status of a failed callback
 //	Source  learn.microsoft.com, nc-d3dkmddi-dxgkddi_restartfromtimeout
 func restartFromTimeout(t *ddi.Thread, h kmddi.HAdapter) ddi.Status {
 	a, ok := adapterOf(h)
@@ -71,7 +72,7 @@ func restartFromTimeout(t *ddi.Thread, h kmddi.HAdapter) ddi.Status {
 	return ddi.StatusSuccess
 }
 
-// identifyAgain checks that the device is what StartDevice found.
+// identifyAgain checks that the device is the one that StartDevice found.
 func (a *adapter) identifyAgain(t *ddi.Thread) ddi.Status {
 	was := a.caps
 	s := a.identify(t)
@@ -82,7 +83,7 @@ func (a *adapter) identifyAgain(t *ddi.Thread) ddi.Status {
 	return s
 }
 
-// flush waits until the device has taken the writes so far.
+// flush waits until the device has received all earlier writes.
 func (a *adapter) flush(t *ddi.Thread) ddi.Status {
 	_, s := a.regs.ReadRegister(t, intcreg.Base+intcreg.Mask)
 	return s

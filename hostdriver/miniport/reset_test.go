@@ -13,8 +13,8 @@ import (
 func (k *kernel) reset() ddi.Status   { return k.table.ResetFromTimeout(k.thread, k.adapter) }
 func (k *kernel) restart() ddi.Status { return k.table.RestartFromTimeout(k.thread, k.adapter) }
 
-// stopped returns a kernel whose adapter has work on both nodes, of which node 0
-// has stopped on a fault.
+// stopped returns a kernel whose adapter has work on both nodes. Node 0 has
+// stopped on a fault.
 func stopped(t *testing.T) *kernel {
 	k := started(t, 2)
 	k.submit(t, 0, 0, 64, 100)
@@ -29,16 +29,17 @@ func stopped(t *testing.T) *kernel {
 	return k
 }
 
-// After a reset no node runs and no interrupt is expected; after the restart the
-// rings are empty and take any fence, and what was submitted is forgotten.
+// After a reset no node runs and no interrupt is expected. After the restart
+// the rings are empty and accept any fence, and earlier submissions are
+// dropped.
 func TestResetAndRestart(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		edit func(k *kernel)
 	}{
-		{"the device is as it was", func(*kernel) {}},
+		{"the device is unchanged", func(*kernel) {}},
 		{"it was powered off", func(k *kernel) { k.gpu = newGPU(2); k.command = 0x00100002 }},
-		{"events of the past", func(k *kernel) { k.gpu.complete(1, 7); k.gpu.fault(1, 2) }},
+		{"old events", func(k *kernel) { k.gpu.complete(1, 7); k.gpu.fault(1, 2) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			k := stopped(t)
@@ -59,7 +60,7 @@ func TestResetAndRestart(t *testing.T) {
 			assert.Equal(t, []uint32{1, 1, 0x303, 0}, []uint32{k.gpu.regs[cp0Ctl], k.gpu.regs[cp1Ctl], k.gpu.regs[intcMask], k.gpu.regs[intcStatus]})
 			assert.Equal(t, []byte{0, 0}, []byte{k.memory[0x10000][0], k.memory[0x10000][64]}, "fence words")
 			assert.Len(t, k.memory, memory)
-			assert.NotContains(t, k.debug(t), "gave the ring up")
+			assert.NotContains(t, k.debug(t), "the ring has failed")
 			assert.False(t, k.interrupt(0), "nothing is pending")
 
 			k.submit(t, 0, 0, 64, 5)
@@ -76,7 +77,8 @@ func TestResetAndRestart(t *testing.T) {
 	}
 }
 
-// What ResetFromTimeout cannot be sure of is left alone, without a way to memory.
+// If ResetFromTimeout cannot identify the device, it does not touch it, and the
+// device cannot access memory.
 func TestResetRefuses(t *testing.T) {
 	reg := func(off, v uint32) func(*kernel) { return func(k *kernel) { k.gpu.regs[off] = v } }
 	for _, tt := range []struct {
@@ -86,7 +88,7 @@ func TestResetRefuses(t *testing.T) {
 	}{
 		{"another map", reg(idHash, regmap.Hash()^1), ddi.StatusRevisionMismatch},
 		{"another magic", reg(idMagic, 0), ddi.StatusNoSuchDevice},
-		{"a node less", reg(idCaps, 1|16<<8|16<<16|1<<29), ddi.StatusDeviceConfiguration},
+		{"one node fewer", reg(idCaps, 1|16<<8|16<<16|1<<29), ddi.StatusDeviceConfiguration},
 		{"less VRAM", reg(idVRAM, 1<<19), ddi.StatusDeviceConfiguration},
 		{"another clock", reg(idClock, 50_000_000), ddi.StatusDeviceConfiguration},
 		{"reset is never done", func(k *kernel) { k.gpu.resetReads = 1 << 30 }, ddi.StatusIOTimeout},
@@ -107,12 +109,13 @@ func TestResetRefuses(t *testing.T) {
 			require.Equal(t, ddi.StatusSuccess, k.reset())
 			require.Equal(t, ddi.StatusSuccess, k.restart())
 			k.submit(t, 0, 0, 64, 5)
-			assert.NotContains(t, k.debug(t), "gave the ring up")
+			assert.NotContains(t, k.debug(t), "the ring has failed")
 		})
 	}
 }
 
-// Each callback fails once; the functions say so, and work the next time.
+// Each callback fails once. The functions return the failure and work the next
+// time.
 func TestResetFails(t *testing.T) {
 	for n := 1; ; n++ {
 		k := stopped(t)
@@ -122,7 +125,7 @@ func TestResetFails(t *testing.T) {
 			s = k.restart()
 		}
 		if s == ddi.StatusSuccess {
-			require.Less(t, k.calls, n, "a callback failed and nobody noticed")
+			require.Less(t, k.calls, n, "the failure of a callback was not reported")
 			assert.Greater(t, n, 25, "all callbacks have failed once")
 			return
 		}

@@ -13,33 +13,33 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
-// The fence words of the nodes share a page, a cache line each.
+// The fence words of the nodes are in one page, each in its own cache line.
 const (
 	fenceBytes  = 4096
 	fenceStride = 64
 )
 
-// versionMajor is the half of ID.VERSION that has to be equal.
+// versionMajor is the part of ID.VERSION that must be equal.
 const versionMajor = 0xffff0000
 
-// identity is what the device said about itself, checked.
+// identity is the checked identity of the device.
 type identity struct {
 	nodes      int
-	lengthBits uint32 // width of a linear packet's byte count
-	hostBits   uint32 // width of a host address
+	lengthBits uint32 // width of a linear packet's byte count, in bits
+	hostBits   uint32 // width of a host address, in bits
 	vramBytes  uint64
 	clockHz    uint32
 	mapHash    uint32
-	aperture   bool // BAR 2
+	aperture   bool // VRAM is accessible through BAR 2
 }
 
-// maxLength returns the largest byte count of a linear packet.
+// maxLength returns the maximum byte count of a linear packet.
 func (c identity) maxLength() uint64 { return 1<<c.lengthBits - 1 }
 
-// maxHost returns the largest host address that the device can master.
+// maxHost returns the highest host address that the device can access.
 func (c identity) maxHost() uint64 { return 1<<c.hostBits - 1 }
 
-// addDevice makes the adapter. Nothing of the device is touched.
+// addDevice creates the adapter. It does not access the device.
 //
 //	DDI     DxgkDdiAddDevice, dispmprt.h
 //	Caller  the kernel, PASSIVE_LEVEL, once
@@ -53,7 +53,7 @@ func addDevice(_ *ddi.Thread, h kmddi.HAdapter) ddi.Status {
 	return ddi.StatusSuccess
 }
 
-// removeDevice forgets the adapter, which has been stopped.
+// removeDevice removes the adapter, which has been stopped.
 //
 //	DDI     DxgkDdiRemoveDevice, dispmprt.h
 //	Caller  the kernel, PASSIVE_LEVEL, after StopDevice or a failed StartDevice
@@ -66,10 +66,10 @@ func removeDevice(_ *ddi.Thread, h kmddi.HAdapter) ddi.Status {
 	return ddi.StatusSuccess
 }
 
-// startDevice brings the device up: maps the registers, checks that it is the
-// device this driver was built for, resets it, for an earlier driver may have
-// left it in any state, gives each node a ring and a fence word, and enables the
-// interrupts. There are no displays.
+// startDevice starts the device: it maps the registers, checks that the device
+// is supported, resets it, since an earlier driver may have left it in any
+// state, gives each node a ring and a fence word, and enables the interrupts.
+// There are no displays.
 //
 //	DDI     DxgkDdiStartDevice, dispmprt.h
 //	Caller  the kernel, PASSIVE_LEVEL, alone
@@ -78,11 +78,11 @@ func removeDevice(_ *ddi.Thread, h kmddi.HAdapter) ddi.Status {
 //	Returns StatusSuccess
 //	        StatusRevisionMismatch: another major version or register map
 //	        StatusNoSuchDevice: another device
-//	        StatusDeviceConfiguration: BARs, messages or capabilities that
-//	        are impossible
-//	        StatusInsufficientResources: memory that the device cannot reach
-//	        StatusIOTimeout: the device or a node does not come out of reset
-//	        whatever a callback failed with
+//	        StatusDeviceConfiguration: impossible BARs, messages or
+//	        capabilities
+//	        StatusInsufficientResources: memory that the device cannot access
+//	        StatusIOTimeout: the device or a node does not leave reset
+//	        the status of a failed callback
 //	Source  learn.microsoft.com, nc-dispmprt-dxgkddi_start_device
 func startDevice(t *ddi.Thread, h kmddi.HAdapter, _ kmddi.StartInfo, cb *kmddi.DxgkrnlInterface) (kmddi.StartDeviceOut, ddi.Status) {
 	a, ok := adapterOf(h)
@@ -104,15 +104,14 @@ func startDevice(t *ddi.Thread, h kmddi.HAdapter, _ kmddi.StartInfo, cb *kmddi.D
 	return kmddi.StartDeviceOut{}, ddi.StatusSuccess
 }
 
-// stopDevice stops the nodes and gives back whatever StartDevice took. If a
-// node cannot be stopped, the device loses the right to master the bus, so
-// that it cannot write to memory that is given back.
+// stopDevice stops the nodes and releases everything that StartDevice acquired.
+// If a node cannot be stopped, bus mastering is disabled, so that the device
+// cannot write to freed memory.
 //
 //	DDI     DxgkDdiStopDevice, dispmprt.h
 //	Caller  the kernel, PASSIVE_LEVEL, alone, with nothing submitted
-//	Returns StatusSuccess, also with a dead link: everything is released
-//	        whatever the device answers; StatusInvalidHandle for a handle
-//	        without adapter
+//	Returns StatusSuccess, even if the link is dead: everything is released;
+//	        StatusInvalidHandle for a handle without adapter
 func stopDevice(t *ddi.Thread, h kmddi.HAdapter) ddi.Status {
 	a, ok := adapterOf(h)
 	if !ok {
@@ -142,7 +141,7 @@ func (a *adapter) mapRegisters(t *ddi.Thread) ddi.Status {
 	return ddi.StatusSuccess
 }
 
-// identify checks identity and capabilities.
+// identify checks the identity and the capabilities of the device.
 func (a *adapter) identify(t *ddi.Thread) ddi.Status {
 	var magic, version, hash, word, word2, vram, hz, host uint32
 	for _, r := range [...]struct {
@@ -175,20 +174,21 @@ func (a *adapter) identify(t *ddi.Thread) ddi.Status {
 	return ddi.StatusSuccess
 }
 
-// possible says whether each capability is in its range; a wrong one would
-// make ranges that the checks of command buffers rely on meaningless.
+// possible reports whether each capability is in its range. The checks of
+// command buffers rely on these ranges.
 func (c identity) possible() bool {
 	return c.nodes >= 1 && c.nodes <= 2 && c.lengthBits >= 16 && c.lengthBits <= 32 &&
 		c.hostBits >= 32 && c.hostBits <= 62 && c.vramBytes > 0 && c.clockHz > 0
 }
 
-// resetPolls bounds how often ID.RESET is read until the whole reset is done,
-// which waits for the writes that have begun and for nothing else.
+// resetPolls bounds the number of reads of ID.RESET until the reset is done.
+// The reset waits only for writes in progress.
 const resetPolls = 1 << 12
 
-// resetDevice resets both nodes with their timelines, and all registers but the
-// time and what enumeration has set up. It comes before any memory is allocated,
-// which a node that an earlier driver left running could write to.
+// resetDevice resets both nodes with their timelines, and all registers except
+// the time and those set by enumeration. It is called before any memory is
+// allocated, since a node that an earlier driver left running could write to
+// that memory.
 func (a *adapter) resetDevice(t *ddi.Thread) ddi.Status {
 	if s := a.regs.WriteRegister(t, idreg.Base+idreg.Reset, idreg.ResetWhole); s != ddi.StatusSuccess {
 		return s
@@ -202,13 +202,13 @@ func (a *adapter) resetDevice(t *ddi.Thread) ddi.Status {
 	return ddi.StatusIOTimeout
 }
 
-// enableMastering sets the bus master bit, which stopping may have cleared.
+// enableMastering sets the bus master bit, which a stop may have cleared.
 func (a *adapter) enableMastering(t *ddi.Thread) ddi.Status {
 	return a.setMastering(t, pcicfg.CommandBusMaster)
 }
 
-// setMastering writes the bus master bit. The error bits in the status half
-// are write-1-to-clear and left alone.
+// setMastering writes the bus master bit. The error bits in the status half are
+// write-1-to-clear and are not changed.
 func (a *adapter) setMastering(t *ddi.Thread, bit uint32) ddi.Status {
 	v, s := a.cb.ReadDeviceSpace(t, a.cb.DeviceHandle, pcicfg.Command)
 	if s != ddi.StatusSuccess || v&pcicfg.CommandBusMaster == bit {
@@ -217,7 +217,7 @@ func (a *adapter) setMastering(t *ddi.Thread, bit uint32) ddi.Status {
 	return a.cb.WriteDeviceSpace(t, a.cb.DeviceHandle, pcicfg.Command, v&0xffff&^pcicfg.CommandBusMaster|bit)
 }
 
-// allocate takes the fence page and the memory of the rings.
+// allocate allocates the fence page and the memory of the rings.
 func (a *adapter) allocate(t *ddi.Thread) ddi.Status {
 	var s ddi.Status
 	if a.fences, s = a.allocateContiguous(t, fenceBytes); s != ddi.StatusSuccess {
@@ -239,7 +239,7 @@ func (a *adapter) allocate(t *ddi.Thread) ddi.Status {
 	return ddi.StatusSuccess
 }
 
-// allocateContiguous takes memory that the device can reach.
+// allocateContiguous allocates memory that the device can access.
 func (a *adapter) allocateContiguous(t *ddi.Thread, size int) (kmddi.ContiguousMemory, ddi.Status) {
 	m, s := a.cb.AllocateContiguousMemory(t, a.cb.DeviceHandle, size)
 	if s != ddi.StatusSuccess {
@@ -252,7 +252,8 @@ func (a *adapter) allocateContiguous(t *ddi.Thread, size int) (kmddi.ContiguousM
 	return m, ddi.StatusSuccess
 }
 
-// reachable says whether the device can master n bytes of host memory at addr.
+// reachable reports whether the device can access n bytes of host memory at
+// addr.
 func (c identity) reachable(addr, n uint64) bool {
 	return n <= c.maxHost() && addr <= c.maxHost()+1-n
 }
@@ -266,7 +267,7 @@ func (a *adapter) startRings(t *ddi.Thread) ddi.Status {
 	return ddi.StatusSuccess
 }
 
-// enableInterrupts forgets events of the past and lets the nodes' events through.
+// enableInterrupts clears old events and unmasks the events of the nodes.
 func (a *adapter) enableInterrupts(t *ddi.Thread) ddi.Status {
 	if s := a.regs.WriteRegister(t, intcreg.Base+intcreg.Status, intcreg.All); s != ddi.StatusSuccess {
 		return s
@@ -275,7 +276,7 @@ func (a *adapter) enableInterrupts(t *ddi.Thread) ddi.Status {
 	return a.regs.WriteRegister(t, intcreg.Base+intcreg.Mask, a.events())
 }
 
-// events returns the events of the nodes that there are.
+// events returns the events of the existing nodes.
 func (a *adapter) events() uint32 {
 	var e uint32
 	for node := range a.rings {
@@ -284,12 +285,12 @@ func (a *adapter) events() uint32 {
 	return e
 }
 
-// release undoes whatever of StartDevice was done, the last step first.
+// release undoes the completed steps of StartDevice in reverse order.
 func (a *adapter) release(t *ddi.Thread) {
 	a.running = false
 	if len(a.rings) > 0 && a.quiesce(t) != ddi.StatusSuccess {
-		// With a dead link this cannot be written either, and the device
-		// has no way to memory.
+		// If the link is dead, this write fails too, but the device cannot
+		// access memory then.
 		a.setMastering(t, 0)
 	}
 	for _, r := range a.rings {
@@ -304,8 +305,8 @@ func (a *adapter) release(t *ddi.Thread) {
 	*a = adapter{}
 }
 
-// quiesce masks the interrupts and stops the nodes. It returns the first
-// failure, having tried everything.
+// quiesce masks the interrupts and stops the nodes. It tries everything and
+// returns the first failure.
 func (a *adapter) quiesce(t *ddi.Thread) ddi.Status {
 	first := a.regs.WriteRegister(t, intcreg.Base+intcreg.Mask, 0)
 	for _, r := range a.rings {

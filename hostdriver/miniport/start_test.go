@@ -39,11 +39,11 @@ func TestStartDevice(t *testing.T) {
 	one := started(t, 1)
 	assert.Len(t, one.memory, 2)
 	assert.Equal(t, uint32(0x101), one.gpu.regs[intcMask])
-	assert.NotContains(t, one.gpu.regs, uint32(cp1Ctl), "node 1 is not there")
+	assert.NotContains(t, one.gpu.regs, uint32(cp1Ctl), "node 1 does not exist")
 }
 
-// Whatever an earlier driver left on and CTL.RESET keeps on, as docs/registers.md
-// says, is off before memory is allocated.
+// Everything that an earlier driver may have left on and that CTL.RESET does
+// not turn off, as docs/registers.md says, is off before memory is allocated.
 func TestStartDeviceEndsWhatWasLeft(t *testing.T) {
 	left := map[uint32]uint32{
 		0x10c: 200, 0x110: 5000, // INTC.COALESCE_COUNT, COALESCE_TIME
@@ -58,7 +58,7 @@ func TestStartDeviceEndsWhatWasLeft(t *testing.T) {
 	k.gpu.regs[cp0Ctl], k.gpu.regs[cp1Ctl] = 5, 5
 	k.hook = func(bool, uint32) {
 		if len(k.memory) > 0 {
-			assert.Zero(t, k.gpu.regs[cp1Ctl]&^1, "a node of the past when memory is there")
+			assert.Zero(t, k.gpu.regs[cp1Ctl]&^1, "an old node runs when memory is allocated")
 			for off := range left {
 				assert.Zero(t, k.gpu.regs[off], "register %#x", off)
 			}
@@ -102,7 +102,7 @@ func TestStartDeviceRefuses(t *testing.T) {
 		{"no VRAM", reg(idVRAM, 0), ddi.StatusDeviceConfiguration},
 		{"more VRAM than the BAR shows", reg(idVRAM, 2<<20), ddi.StatusDeviceConfiguration},
 		{"an aperture that the device does not have", func(k *kernel) { k.info.BARs[2] = 0 }, ddi.StatusDeviceConfiguration},
-		{"no aperture, and no BAR for one", func(k *kernel) {
+		{"no aperture and no BAR for it", func(k *kernel) {
 			k.gpu.regs[idCaps] &^= 1 << 29
 			k.info.BARs[2] = 0
 		}, ddi.StatusSuccess},
@@ -112,11 +112,11 @@ func TestStartDeviceRefuses(t *testing.T) {
 		{"a short BAR0", func(k *kernel) { k.info.BARs[0] = 0x8000 }, ddi.StatusDeviceConfiguration},
 		{"no interrupt message", func(k *kernel) { k.info.Messages = 0 }, ddi.StatusDeviceConfiguration},
 		{"reset is never done", func(k *kernel) { k.gpu.resetReads = 1 << 30 }, ddi.StatusIOTimeout},
-		{"the whole reset takes a while", func(k *kernel) { k.gpu.wholeReads = 100 }, ddi.StatusSuccess},
-		{"the whole reset is never done", func(k *kernel) { k.gpu.wholeReads = 1 << 30 }, ddi.StatusIOTimeout},
-		{"memory ends where the device's reach does", func(k *kernel) { k.next = 1<<40 - 0x21000 }, ddi.StatusSuccess},
-		{"memory out of the device's reach", func(k *kernel) { k.next = 1 << 40 }, ddi.StatusInsufficientResources},
-		{"the last ring out of its reach", func(k *kernel) { k.next = 1<<40 - 0x20000 }, ddi.StatusInsufficientResources},
+		{"the device reset takes a while", func(k *kernel) { k.gpu.wholeReads = 100 }, ddi.StatusSuccess},
+		{"the device reset is never done", func(k *kernel) { k.gpu.wholeReads = 1 << 30 }, ddi.StatusIOTimeout},
+		{"memory ends at the device's highest address", func(k *kernel) { k.next = 1<<40 - 0x21000 }, ddi.StatusSuccess},
+		{"memory above the device's highest address", func(k *kernel) { k.next = 1 << 40 }, ddi.StatusInsufficientResources},
+		{"the last ring above the device's highest address", func(k *kernel) { k.next = 1<<40 - 0x20000 }, ddi.StatusInsufficientResources},
 		{"memory that is not page-aligned", func(k *kernel) { k.next += 0x100 }, ddi.StatusInsufficientResources},
 		{"a dead link", func(k *kernel) { k.dead = true }, ddi.StatusIODeviceError},
 	} {
@@ -142,7 +142,7 @@ func TestStartDeviceRollsBack(t *testing.T) {
 		k.failAt = n
 		_, s := k.start()
 		if s == ddi.StatusSuccess {
-			require.Less(t, k.calls, n, "a callback failed and StartDevice did not notice")
+			require.Less(t, k.calls, n, "StartDevice did not report the failure of a callback")
 			assert.Greater(t, n, 25, "all callbacks have failed once")
 			return
 		}
@@ -157,7 +157,7 @@ func TestStartDeviceRollsBack(t *testing.T) {
 }
 
 func TestStopDevice(t *testing.T) {
-	t.Run("gives everything back", func(t *testing.T) {
+	t.Run("releases everything", func(t *testing.T) {
 		k := started(t, 2)
 		assert.Equal(t, ddi.StatusSuccess, k.table.StopDevice(k.thread, k.adapter))
 		assert.Empty(t, k.memory)
@@ -171,7 +171,7 @@ func TestStopDevice(t *testing.T) {
 		assert.Equal(t, ddi.StatusSuccess, k.table.RemoveDevice(k.thread, k.adapter))
 		assert.Equal(t, ddi.StatusInvalidHandle, k.table.RemoveDevice(k.thread, k.adapter))
 	})
-	t.Run("a node that does not stop loses the bus", func(t *testing.T) {
+	t.Run("bus mastering is disabled if a node does not stop", func(t *testing.T) {
 		k := started(t, 2)
 		k.gpu.resetReads = 1 << 30
 		assert.Equal(t, ddi.StatusSuccess, k.table.StopDevice(k.thread, k.adapter))
@@ -187,7 +187,7 @@ func TestStopDevice(t *testing.T) {
 	})
 }
 
-// VRAM that no BAR shows is a segment that the CPU does not see.
+// VRAM without a BAR is a segment that the CPU cannot access.
 func TestSegmentsWithoutAperture(t *testing.T) {
 	k := newKernel(1)
 	k.gpu.regs[idCaps] &^= 1 << 29

@@ -8,21 +8,21 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
-// submitCommand queues one DMA buffer and a fence behind it.
+// submitCommand queues one DMA buffer followed by a fence.
 //
 //	DDI     DxgkDdiSubmitCommand, d3dkmddi.h
-//	Caller  the GPU scheduler, at DISPATCH_LEVEL: may not block, allocate or
+//	Caller  the GPU scheduler, at DISPATCH_LEVEL: must not block, allocate or
 //	        touch pageable memory; at most HwQueuePacketCap are outstanding
 //	In      arg.DmaBuffer*: the part [Start, End) of the buffer, in bytes, both
 //	        multiples of 4; the physical address is that of the buffer's start
-//	        arg.SubmissionFenceID: ahead of the one before on the node
+//	        arg.SubmissionFenceID: greater than the previous one on the node
 //	Effect  one INDIRECT packet unless the part is empty, one FENCE packet, one
 //	        doorbell write
 //	Order   buffers execute in submission order; the fence register becomes
 //	        SubmissionFenceID once the buffer's last write is visible
 //	Returns always StatusSuccess: the system bugchecks (0x119/2) on any other
-//	        value. A bad argument marks the ring failed; the fence never
-//	        completes and the scheduler's timeout takes over
+//	        value. A bad argument marks the ring as failed; the fence never
+//	        completes and the scheduler's timeout handles it
 //	Source  learn.microsoft.com, nc-d3dkmddi-dxgkddi_submitcommand, 2024-03
 func submitCommand(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.SubmitCommand) ddi.Status {
 	a, ok := adapterOf(h)
@@ -39,8 +39,8 @@ func submitCommand(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.SubmitCommand) ddi
 	return ddi.StatusSuccess
 }
 
-// checkSubmission checks what the kernel says about the part to submit. The
-// address of an empty part does not matter.
+// checkSubmission checks the arguments for the part to submit. The address of
+// an empty part is ignored.
 func (a *adapter) checkSubmission(arg kmddi.SubmitCommand) error {
 	start, end := arg.DmaBufferSubmissionStartOffset, arg.DmaBufferSubmissionEndOffset
 	switch {

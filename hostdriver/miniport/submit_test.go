@@ -18,7 +18,8 @@ func TestBuildPagingBuffer(t *testing.T) {
 		return kmddi.PagingLocation{SegmentID: seg, Address: addr}
 	}
 	more := ddi.StatusInsufficientDMABuffer
-	// With lengths of 16 bits a packet moves at most 0xf000 bytes, a multiple of 4096.
+	// With lengths of 16 bits a packet moves at most 0xf000 bytes, a multiple
+	// of 4096.
 	for _, tt := range []struct {
 		name string
 		arg  kmddi.BuildPagingBuffer
@@ -56,7 +57,7 @@ func TestBuildPagingBuffer(t *testing.T) {
 			assert.Equal(t, kmddi.BuildPagingBufferOut{DmaBufferUsed: uint32(4 * len(tt.want)), MultipassOffset: tt.next}, out)
 			assert.Equal(t, words(tt.want...), slices.Concat([]byte(nil), dma[:4*len(tt.want)]))
 			assert.Equal(t, bytes.Repeat([]byte{guard}, tt.room-4*len(tt.want)), dma[4*len(tt.want):])
-			assert.NotContains(t, k.debug(t), "gave the ring up")
+			assert.NotContains(t, k.debug(t), "the ring has failed")
 		})
 	}
 	for _, tt := range []struct {
@@ -64,10 +65,10 @@ func TestBuildPagingBuffer(t *testing.T) {
 		arg  kmddi.BuildPagingBuffer
 	}{
 		{"an unknown operation", kmddi.BuildPagingBuffer{Operation: 3, Size: 1}},
-		{"a source that is no host address", kmddi.BuildPagingBuffer{Source: loc(0, 1<<63), Size: 1}},
+		{"a source that is not a host address", kmddi.BuildPagingBuffer{Source: loc(0, 1<<63), Size: 1}},
 		{"a source that wraps", kmddi.BuildPagingBuffer{Source: loc(2, 1<<64-1), Size: 2}},
 		{"a destination that wraps", kmddi.BuildPagingBuffer{Operation: 1, Destination: loc(1, 1<<63-1), Size: 2}},
-		{"too much", kmddi.BuildPagingBuffer{Operation: 1, Size: 1<<40 + 1}},
+		{"too many bytes", kmddi.BuildPagingBuffer{Operation: 1, Size: 1<<40 + 1}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			k := started(t, 2)
@@ -75,8 +76,8 @@ func TestBuildPagingBuffer(t *testing.T) {
 			out, s := k.table.BuildPagingBuffer(k.thread, k.adapter, tt.arg)
 			assert.Equal(t, success, s, "any other status is a bugcheck")
 			assert.Zero(t, out)
-			assert.Contains(t, k.debug(t), "CP1: the driver gave the ring up: miniport: bad argument")
-			assert.NotContains(t, k.debug(t), "CP0: the driver gave")
+			assert.Contains(t, k.debug(t), "CP1: the ring has failed: miniport: bad argument")
+			assert.NotContains(t, k.debug(t), "CP0: the ring has failed")
 		})
 	}
 }
@@ -100,7 +101,7 @@ func TestPatch(t *testing.T) {
 	binary.LittleEndian.PutUint64(want[28:], 1<<63|0x9000)
 	require.Equal(t, success, f.k.table.Patch(f.k.thread, f.k.adapter, arg))
 	assert.Equal(t, want, arg.DmaBuffer, "the allocation has moved")
-	assert.NotContains(t, f.k.debug(t), "gave the ring up")
+	assert.NotContains(t, f.k.debug(t), "the ring has failed")
 }
 
 func TestPatchFails(t *testing.T) {
@@ -112,16 +113,16 @@ func TestPatchFails(t *testing.T) {
 		{"nothing", func(*fixture, *kmddi.Patch) {}, true},
 		{"a paging buffer without patches", func(_ *fixture, p *kmddi.Patch) { *p = kmddi.Patch{Flags: kmddi.SubmitFlags{Paging: true}} }, true},
 		{"ends with the part", func(_ *fixture, p *kmddi.Patch) { p.DmaBufferSubmissionEndOffset = 12 }, true},
-		{"ends behind the part", func(_ *fixture, p *kmddi.Patch) { p.DmaBufferSubmissionEndOffset = 11 }, false},
+		{"ends after the part", func(_ *fixture, p *kmddi.Patch) { p.DmaBufferSubmissionEndOffset = 11 }, false},
 		{"begins with the part", func(_ *fixture, p *kmddi.Patch) { p.DmaBufferSubmissionStartOffset = 4 }, true},
 		{"begins before the part", func(_ *fixture, p *kmddi.Patch) { p.DmaBufferSubmissionStartOffset = 5 }, false},
-		{"ends behind the buffer", func(_ *fixture, p *kmddi.Patch) { p.DmaBuffer = p.DmaBuffer[:11] }, false},
+		{"ends past the buffer", func(_ *fixture, p *kmddi.Patch) { p.DmaBuffer = p.DmaBuffer[:11] }, false},
 		{"an offset near 2^32", func(_ *fixture, p *kmddi.Patch) { p.PatchLocationList[0].PatchOffset = 0xfffffff8 }, false},
-		{"behind the patch list", func(_ *fixture, p *kmddi.Patch) { p.PatchLocationListSubmissionLength = 2 }, false},
+		{"past the patch list", func(_ *fixture, p *kmddi.Patch) { p.PatchLocationListSubmissionLength = 2 }, false},
 		{"a length near 2^32", func(_ *fixture, p *kmddi.Patch) {
 			p.PatchLocationListSubmissionStart, p.PatchLocationListSubmissionLength = 1, 0xffffffff
 		}, false},
-		{"behind the allocation list", func(_ *fixture, p *kmddi.Patch) { p.PatchLocationList[0].AllocationIndex = listed }, false},
+		{"past the allocation list", func(_ *fixture, p *kmddi.Patch) { p.PatchLocationList[0].AllocationIndex = listed }, false},
 		{"no allocation", func(_ *fixture, p *kmddi.Patch) { p.PatchLocationList[0].AllocationIndex = none }, false},
 		{"paged out", func(_ *fixture, p *kmddi.Patch) { p.PatchLocationList[0].AllocationIndex = outside }, false},
 	} {
@@ -134,7 +135,7 @@ func TestPatchFails(t *testing.T) {
 			tt.edit(f, &arg)
 			assert.Equal(t, success, f.k.table.Patch(f.k.thread, f.k.adapter, arg), "any other status is a bugcheck")
 			f.k.submit(t, 0, 0, 24, 1)
-			assert.Equal(t, tt.ok, f.k.gpu.regs[cp0Wptr] != 0, "a buffer that is not patched is never submitted")
+			assert.Equal(t, tt.ok, f.k.gpu.regs[cp0Wptr] != 0, "an unpatched buffer is never submitted")
 		})
 	}
 }
@@ -150,7 +151,7 @@ func TestSubmitCommand(t *testing.T) {
 	}, k.ringDwords(1))
 	assert.Zero(t, k.gpu.regs[cp0Wptr])
 	k.submit(t, 0, 0, 0, 1)
-	assert.Equal(t, []uint32{0x10000004, 0x10000, 0x80000000, 1, 1}, k.ringDwords(0), "each node has its ids and its ring")
+	assert.Equal(t, []uint32{0x10000004, 0x10000, 0x80000000, 1, 1}, k.ringDwords(0), "each node has its own ids and ring")
 }
 
 func TestSubmitCommandFails(t *testing.T) {
@@ -163,19 +164,19 @@ func TestSubmitCommandFails(t *testing.T) {
 		ok   bool
 	}{
 		{"nothing", func(*kmddi.SubmitCommand) {}, true},
-		{"the whole buffer", func(a *kmddi.SubmitCommand) { a.DmaBufferSubmissionEndOffset = 0x1000 }, true},
+		{"the entire buffer", func(a *kmddi.SubmitCommand) { a.DmaBufferSubmissionEndOffset = 0x1000 }, true},
 		{"more than the buffer", func(a *kmddi.SubmitCommand) { a.DmaBufferSubmissionEndOffset = 0x1004 }, false},
 		{"ends before it begins", func(a *kmddi.SubmitCommand) { a.DmaBufferSubmissionStartOffset = 0x24 }, false},
 		{"begins inside a dword", func(a *kmddi.SubmitCommand) { a.DmaBufferSubmissionStartOffset = 2 }, false},
 		{"ends inside a dword", func(a *kmddi.SubmitCommand) { a.DmaBufferSubmissionEndOffset = 0x1e }, false},
 		{"a misaligned buffer", func(a *kmddi.SubmitCommand) { a.DmaBufferPhysicalAddress = 0x20002 }, false},
-		{"at the end of the device's reach", func(a *kmddi.SubmitCommand) { a.DmaBufferPhysicalAddress = 1<<40 - 0x1000 }, true},
-		{"out of the device's reach", func(a *kmddi.SubmitCommand) { a.DmaBufferPhysicalAddress = 1<<40 - 0xffc }, false},
+		{"at the device's highest address", func(a *kmddi.SubmitCommand) { a.DmaBufferPhysicalAddress = 1<<40 - 0x1000 }, true},
+		{"above the device's highest address", func(a *kmddi.SubmitCommand) { a.DmaBufferPhysicalAddress = 1<<40 - 0xffc }, false},
 		{"an address with bit 63", func(a *kmddi.SubmitCommand) { a.DmaBufferPhysicalAddress = 1 << 63 }, false},
-		{"an empty part of no buffer", func(a *kmddi.SubmitCommand) { *a = kmddi.SubmitCommand{SubmissionFenceID: 2} }, true},
+		{"an empty part without buffer", func(a *kmddi.SubmitCommand) { *a = kmddi.SubmitCommand{SubmissionFenceID: 2} }, true},
 		{"the longest INDIRECT", func(a *kmddi.SubmitCommand) { a.DmaBufferSize, a.DmaBufferSubmissionEndOffset = 4<<20, 4<<20-4 }, true},
-		{"a longer one", func(a *kmddi.SubmitCommand) { a.DmaBufferSize, a.DmaBufferSubmissionEndOffset = 4<<20, 4<<20 }, false},
-		{"a fence id that stands still", func(a *kmddi.SubmitCommand) { a.SubmissionFenceID = 1 }, false},
+		{"a longer INDIRECT", func(a *kmddi.SubmitCommand) { a.DmaBufferSize, a.DmaBufferSubmissionEndOffset = 4<<20, 4<<20 }, false},
+		{"a fence id that does not increase", func(a *kmddi.SubmitCommand) { a.SubmissionFenceID = 1 }, false},
 		{"another engine", func(a *kmddi.SubmitCommand) { a.EngineOrdinal = 1 }, false},
 		{"no such node", func(a *kmddi.SubmitCommand) { a.NodeOrdinal = 2 }, false},
 	} {
@@ -190,7 +191,7 @@ func TestSubmitCommandFails(t *testing.T) {
 			k.submit(t, 0, 0, 0, 9)
 			if !tt.ok {
 				assert.Equal(t, before, k.gpu.regs[cp0Wptr], "a failed ring submits nothing")
-				assert.Contains(t, k.debug(t), "CP0: the driver gave the ring up: ")
+				assert.Contains(t, k.debug(t), "CP0: the ring has failed: ")
 			}
 		})
 	}
@@ -209,6 +210,6 @@ func TestSubmitCommandNeverFills(t *testing.T) {
 			k.table.DpcRoutine(k.thread, k.adapter)
 		}
 	}
-	assert.NotContains(t, k.debug(t), "gave the ring up")
+	assert.NotContains(t, k.debug(t), "the ring has failed")
 	assert.Equal(t, uint32(9*1000%1024), k.gpu.regs[cp0Wptr])
 }

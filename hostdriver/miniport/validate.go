@@ -14,48 +14,48 @@ const addressBytes = 8
 
 // validator checks the copy of one command. The rules:
 //
-//   - The command is whole packets of opcodes that an application may use,
-//     each as the command processor would take it.
+//   - The command consists of complete packets with opcodes that an application
+//     may use, valid for the command processor.
 //   - Every address field has exactly one patch and every patch an address
-//     field. The user's bytes in it are never looked at.
-//   - A patch's allocation is opened by the context's device, and all that the
-//     packet touches from AllocationOffset on lies in it. The address itself
-//     lies in it also if nothing is touched. What a packet writes needs the
-//     list's WriteOperation.
+//     field. The user's bytes in it are ignored.
+//   - A patch's allocation is opened by the context's device and contains all
+//     bytes that the packet accesses from AllocationOffset on. It contains the
+//     address itself even if nothing is accessed. A write needs the list's
+//     WriteOperation.
 //   - SplitOffsets do not decrease and are the start of a packet. A use is in
-//     the portion that its SplitOffset begins: the kernel makes a portion's
+//     the portion that its SplitOffset starts: the kernel makes a portion's
 //     allocations resident for that portion only.
 //   - A 2D packet needs its surfaces set in its portion, since other buffers
 //     may run between two portions.
-//   - What a PREDICATE may skip is whole packets of its portion; neither a
-//     SET_STATE, since what follows must not depend on it, nor another PREDICATE.
+//   - A PREDICATE may skip only complete packets of its portion; neither a
+//     SET_STATE, since later packets must not depend on it, nor another PREDICATE.
 //
 // Design note: surfaces are checked at SET_STATE, by the extent of their clip,
-// and not at each 2D packet, because the hardware moves nothing outside the
-// clip. So the coordinates of a 2D packet are harmless.
+// not at each 2D packet, because the hardware accesses nothing outside the
+// clip. The coordinates of a 2D packet are therefore harmless.
 type validator struct {
 	device *device
 	allocs []kmddi.AllocationList
 
-	cmd     []byte                // the copy, address fields zeroed where checked
+	cmd     []byte                // the copy, with checked address fields zeroed
 	patches []kmddi.PatchLocation // the copy
-	at      []uint32              // by dword of cmd: 1 + the patch of the field there, 0 for none
+	at      []uint32              // by dword of cmd: 1 + index of the patch there, 0 for none
 
-	off      uint32    // start of the packet being checked, bytes
-	next     int       // first patch behind the current portion
-	used     int       // patches whose field was found
-	portions []portion // begun so far; at the end one more, behind the last
+	off      uint32    // start of the packet being checked, in bytes
+	next     int       // first patch after the current portion
+	used     int       // number of patches whose field was found
+	portions []portion // started so far; at the end one more, after the last
 	surfaces [2]surface
-	skipEnd  uint32 // end of what the last PREDICATE may skip, bytes
+	skipEnd  uint32 // end of the packets that the last PREDICATE may skip, in bytes
 }
 
-// portion is a part of the command that the kernel may submit by itself.
+// portion is a part of the command that the kernel may submit separately.
 type portion struct {
-	start uint32 // bytes in the command
-	patch int    // its first patch
+	start uint32 // in bytes, in the command
+	patch int    // index of its first patch
 }
 
-// surface is what is known of a surface of the context's state.
+// surface is the tracked state of a surface of the context.
 type surface struct {
 	set      bool // in this portion
 	ever     bool // in this buffer
@@ -63,7 +63,7 @@ type surface struct {
 	writable bool
 }
 
-// reset prepares for a command; memory is kept.
+// reset prepares for a command. It keeps the memory.
 func (v *validator) reset(d *device, allocs []kmddi.AllocationList) {
 	*v = validator{
 		device: d, allocs: allocs,
@@ -72,7 +72,8 @@ func (v *validator) reset(d *device, allocs []kmddi.AllocationList) {
 	}
 }
 
-// fetch copies command and patch list, each byte and element once.
+// fetch copies the command and the patch list. It reads each byte and element
+// once.
 func (v *validator) fetch(cmd ddi.UserMemory, list kmddi.UserPatchList) ddi.Status {
 	n, patches := cmd.Size(), list.Len()
 	switch {
@@ -96,7 +97,8 @@ func (v *validator) fetch(cmd ddi.UserMemory, list kmddi.UserPatchList) ddi.Stat
 	return ddi.StatusSuccess
 }
 
-// resize returns a slice of n zero elements, in the memory of s if that is enough.
+// resize returns a slice of n zero elements. It reuses the memory of s if
+// possible.
 func resize[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)
@@ -106,7 +108,7 @@ func resize[T any](s []T, n int) []T {
 	return s
 }
 
-// validate checks what fetch copied.
+// validate checks the data copied by fetch.
 func (v *validator) validate() ddi.Status {
 	if s := v.index(); s != ddi.StatusSuccess {
 		return s
@@ -128,7 +130,7 @@ func (v *validator) validate() ddi.Status {
 	return ddi.StatusSuccess
 }
 
-// index notes the place of each patch.
+// index records the offset of each patch.
 func (v *validator) index() ddi.Status {
 	v.at = resize(v.at, len(v.cmd)/4)
 	split := uint32(0)
@@ -139,19 +141,19 @@ func (v *validator) index() ddi.Status {
 		if p.SplitOffset < split {
 			return ddi.StatusInvalidParameter
 		}
-		// Of two patches of a field, one will be left over.
+		// If a field has two patches, one remains unused.
 		v.at[p.PatchOffset/4] = uint32(i) + 1
 		split = p.SplitOffset
 	}
 	return ddi.StatusSuccess
 }
 
-// beginPortion begins one if a SplitOffset is at the packet to come.
+// beginPortion starts a portion if the next packet is at a SplitOffset.
 func (v *validator) beginPortion() ddi.Status {
 	if v.next == len(v.patches) || v.patches[v.next].SplitOffset > v.off {
 		return ddi.StatusSuccess
 	}
-	if v.patches[v.next].SplitOffset < v.off { // inside the packet before
+	if v.patches[v.next].SplitOffset < v.off { // inside the previous packet
 		return ddi.StatusInvalidParameter
 	}
 	if v.skipEnd > v.off {
@@ -210,8 +212,8 @@ func (v *validator) packet(b []byte) (int, ddi.Status) {
 	return len(b) - len(rest), ddi.StatusSuccess
 }
 
-// skipped checks a packet of so many bytes against the PREDICATE that may skip
-// it, and notes what it may skip itself.
+// skipped checks a packet of the given size in bytes against the PREDICATE that
+// may skip it, and records the packets that it may skip itself.
 func (v *validator) skipped(p pkt.Packet, bytes uint32) ddi.Status {
 	end, inside := v.off+bytes, v.off < v.skipEnd
 	if inside && end > v.skipEnd {
@@ -231,8 +233,8 @@ func (v *validator) skipped(p pkt.Packet, bytes uint32) ddi.Status {
 	return ddi.StatusSuccess
 }
 
-// decodeStatus returns what a packet at the start of b, whose opcode is l's and
-// which does not decode, is refused with.
+// decodeStatus returns the status for a packet that does not decode, at the
+// start of b, with the opcode of l.
 func decodeStatus(l pkt.Layout, b []byte, err error) ddi.Status {
 	body := le.Uint32(b) & pkt.HeaderBody
 	switch {
@@ -244,8 +246,8 @@ func decodeStatus(l pkt.Layout, b []byte, err error) ddi.Status {
 	return ddi.StatusIllegalInstruction
 }
 
-// operands checks the operands of a packet but its addresses. It returns how
-// many bytes are touched from each of its addresses on.
+// operands checks the operands of a packet except its addresses. It returns the
+// number of bytes accessed from each address on.
 func (v *validator) operands(p pkt.Packet) (uint64, ddi.Status) {
 	switch p := p.(type) {
 	case pkt.NOP:
@@ -268,7 +270,8 @@ func (v *validator) operands(p pkt.Packet) (uint64, ddi.Status) {
 	return 0, ddi.StatusIllegalInstruction
 }
 
-// extent returns the bytes from a surface's base to the end of its clip.
+// extent returns the number of bytes from a surface's base to the end of its
+// clip.
 func extent(p pkt.SetState) uint64 {
 	if p.X1 == 0 || p.Y1 == 0 {
 		return 0
@@ -316,7 +319,7 @@ func (v *validator) needSurface(i pkt.Surface) ddi.Status {
 	return ddi.StatusIllegalInstruction
 }
 
-// writeReg lets the scratch registers through, and nothing else.
+// writeReg allows writes to scratch registers only.
 func writeReg(p pkt.WriteReg) ddi.Status {
 	switch p.Off {
 	case idreg.Base + idreg.Scratch0, idreg.Base + idreg.Scratch1, idreg.Base + idreg.Scratch2, idreg.Base + idreg.Scratch3:
@@ -325,8 +328,8 @@ func writeReg(p pkt.WriteReg) ddi.Status {
 	return ddi.StatusPrivilegedInstruction
 }
 
-// use checks the patch of the address field f, at off in the command, from
-// whose address on so many bytes are touched. It returns the allocation.
+// use checks the patch of the address field f, at off in the command. bytes are
+// accessed from the address on. It returns the allocation.
 func (v *validator) use(off uint32, f pkt.Field, bytes uint64) (kmddi.AllocationList, ddi.Status) {
 	i := v.at[off/4]
 	if i == 0 {

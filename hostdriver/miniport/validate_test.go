@@ -22,7 +22,7 @@ const (
 	canvas  = 3 // 16 x 16 elements of 4 bytes at VRAM+0x3000, written
 	foreign = 4 // of another device
 	outside = 5 // 4096 bytes, written, paged out
-	closed  = 6 // was closed again
+	closed  = 6 // closed again
 	image   = 7 // 16 x 16 elements of 4 bytes at VRAM+0x4000, read
 	listed  = 8
 )
@@ -50,12 +50,12 @@ func newFixture(t testing.TB) *fixture {
 	}}
 }
 
-// guard fills what a refused Render must not touch, and what lies behind what
-// an accepted one may.
+// guard fills memory that a refused Render must not touch, and the memory after
+// the output of an accepted one.
 const guard = 0xa5
 
 // render calls Render with a DMA buffer and a patch list of the given sizes,
-// each with a guarded tail.
+// each followed by guard bytes.
 func (f *fixture) render(t testing.TB, cmd ddi.UserMemory, patches kmddi.UserPatchList, size, entries int, multipass uint32) (kmddi.RenderOut, []byte, []kmddi.PatchLocation, ddi.Status) {
 	const tail = 16
 	dma := bytes.Repeat([]byte{guard}, size+tail)
@@ -67,10 +67,10 @@ func (f *fixture) render(t testing.TB, cmd ddi.UserMemory, patches kmddi.UserPat
 	require.LessOrEqual(t, int(out.DmaBufferUsed), size)
 	require.LessOrEqual(t, int(out.PatchesUsed), entries)
 	for _, b := range dma[out.DmaBufferUsed:] {
-		require.Equal(t, byte(guard), b, "written behind DmaBufferUsed")
+		require.Equal(t, byte(guard), b, "written past DmaBufferUsed")
 	}
 	for _, p := range list[out.PatchesUsed:] {
-		require.Equal(t, kmddi.PatchLocation{AllocationIndex: guard}, p, "written behind PatchesUsed")
+		require.Equal(t, kmddi.PatchLocation{AllocationIndex: guard}, p, "written past PatchesUsed")
 	}
 	if s != ddi.StatusSuccess && s != ddi.StatusInsufficientDMABuffer {
 		require.Equal(t, kmddi.RenderOut{}, out)
@@ -78,12 +78,12 @@ func (f *fixture) render(t testing.TB, cmd ddi.UserMemory, patches kmddi.UserPat
 	return out, dma[:out.DmaBufferUsed], list[:out.PatchesUsed], s
 }
 
-// at is a patch; the fields left out are 0.
+// at returns a patch; omitted fields are 0.
 func at(alloc, off, patch, split uint32) kmddi.PatchLocation {
 	return kmddi.PatchLocation{AllocationIndex: alloc, AllocationOffset: off, PatchOffset: patch, SplitOffset: split}
 }
 
-// Packets with address fields of zeros.
+// Packets with zero address fields.
 func copyOf(n uint32) []uint32     { return []uint32{0x04000005, 0, 0, 0, 0, n} }
 func fillOf(n uint32) []uint32     { return []uint32{0x06000005, 0, 0, n, 0x11, 0x22} }
 func writeReg(off uint32) []uint32 { return []uint32{0x08000002, off, 7} }
@@ -91,7 +91,8 @@ func stamp() []uint32              { return []uint32{0x09000002, 0, 0} }
 func fill2D() []uint32             { return []uint32{0x07000004, 0, 4 | 4<<16, 1, 0} }
 func copy2D() []uint32             { return []uint32{0x05000003, 0, 0, 4 | 4<<16} }
 
-// surface is SET_STATE of a surface with rows of 64 bytes and elements of 4.
+// surface is SET_STATE of a surface with rows of 64 bytes and elements of 4
+// bytes.
 func surface(i, x1, y1 uint32) []uint32 { return set(i, 64, 2, x1, y1) }
 
 func set(i, pitch, format, x1, y1 uint32) []uint32 {
@@ -133,7 +134,7 @@ func TestFraming(t *testing.T) {
 	checkRules(t, []rule{
 		{"an empty command", nil, nil, success},
 		{"a NOP", []uint32{0x01000000}, nil, success},
-		{"a NOP whose body is any", []uint32{0x01000002, 0xffffffff, 0x02000003}, nil, success},
+		{"a NOP with any body", []uint32{0x01000002, 0xffffffff, 0x02000003}, nil, success},
 		{"a NOP that runs past the end", []uint32{0x01000002, 0}, nil, userBuffer},
 		{"the longest NOP runs past the end", []uint32{0x0100ffff, 0}, nil, userBuffer},
 		{"a copy", copyOf(64), ok, success},
@@ -143,13 +144,13 @@ func TestFraming(t *testing.T) {
 		{"a copy that is too long", join([]uint32{0x04000006}, copyOf(64)[1:], []uint32{0}), ok, illegal},
 		{"opcode 0", []uint32{0}, nil, illegal},
 		{"an opcode in a hole of the table", []uint32{0x0b000000}, nil, illegal},
-		{"an opcode behind the table", []uint32{0x7f000000}, nil, illegal},
+		{"an opcode past the table", []uint32{0x7f000000}, nil, illegal},
 		{"opcode 0xff", []uint32{0xffffffff}, nil, illegal},
 		{"a reserved bit of the header", join([]uint32{0x04010005}, copyOf(64)[1:]), ok, illegal},
 		{"a reserved bit of a NOP's header", []uint32{0x01800000}, nil, illegal},
 		{"a reserved bit of the body", join(surface(2, 4, 4)), patches{at(canvas, 0, 8, 0)}, illegal},
 		{"a reserved bit above the pitch", set(1, 1<<20, 2, 4, 4), patches{at(canvas, 0, 8, 0)}, illegal},
-		{"a bad packet behind a good one", join(copyOf(64), []uint32{0x0b000000}), ok, illegal},
+		{"a bad packet after a good one", join(copyOf(64), []uint32{0x0b000000}), ok, illegal},
 		{"INDIRECT", []uint32{0x02000003, 0, 0, 1}, nil, privileged},
 		{"INDIRECT with a patch", []uint32{0x02000003, 0, 0, 1}, patches{at(source, 0, 4, 0)}, privileged},
 		{"FENCE", []uint32{0x10000004, 0, 0, 1, 1}, nil, privileged},
@@ -182,10 +183,10 @@ func TestRanges(t *testing.T) {
 	fill := func(alloc, off uint32) patches { return patches{at(alloc, off, 4, 0)} }
 	cp := func(src, dst uint32) patches { return patches{at(source, src, 4, 0), at(target, dst, 12, 0)} }
 	checkRules(t, []rule{
-		{"the whole allocation", fillOf(4096), fill(target, 0), success},
+		{"the entire allocation", fillOf(4096), fill(target, 0), success},
 		{"one byte more", fillOf(4097), fill(target, 0), parameter},
 		{"the last byte", fillOf(1), fill(target, 4095), success},
-		{"one behind the last byte", fillOf(2), fill(target, 4095), parameter},
+		{"one past the last byte", fillOf(2), fill(target, 4095), parameter},
 		{"begins at the end", fillOf(1), fill(target, 4096), parameter},
 		{"nothing at the last byte", fillOf(0), fill(target, 4095), success},
 		{"nothing at the end", fillOf(0), fill(target, 4096), parameter},
@@ -194,22 +195,22 @@ func TestRanges(t *testing.T) {
 		{"longer than the hardware counts", fillOf(1 << 16), fill(target, 0), parameter},
 		{"the longest that 32 bits hold", fillOf(0xffffffff), fill(target, 0), parameter},
 		{"source ends with the allocation", copyOf(96), cp(4000, 0), success},
-		{"source ends behind it", copyOf(97), cp(4000, 0), parameter},
+		{"source ends past it", copyOf(97), cp(4000, 0), parameter},
 		{"destination ends with the allocation", copyOf(96), cp(0, 4000), success},
-		{"destination ends behind it", copyOf(97), cp(0, 4000), parameter},
+		{"destination ends past it", copyOf(97), cp(0, 4000), parameter},
 		{"timestamp at the end", stamp(), fill(target, 4088), success},
-		{"timestamp behind it", stamp(), fill(target, 4096), parameter},
+		{"timestamp past it", stamp(), fill(target, 4096), parameter},
 		{"timestamp aligned to 4", stamp(), fill(target, 4084), parameter},
-		{"timestamp to what is only read", stamp(), fill(source, 0), parameter},
-		{"fill of what is only read", fillOf(8), fill(source, 0), parameter},
-		{"copy to what is only read", copyOf(8), patches{at(target, 0, 4, 0), at(source, 0, 12, 0)}, parameter},
-		{"copy within what is written", copyOf(8), patches{at(target, 0, 4, 0), at(target, 8, 12, 0)}, success},
+		{"timestamp to a read-only allocation", stamp(), fill(source, 0), parameter},
+		{"fill of a read-only allocation", fillOf(8), fill(source, 0), parameter},
+		{"copy to a read-only allocation", copyOf(8), patches{at(target, 0, 4, 0), at(source, 0, 12, 0)}, parameter},
+		{"copy within a written allocation", copyOf(8), patches{at(target, 0, 4, 0), at(target, 8, 12, 0)}, success},
 		{"no allocation", fillOf(8), fill(none, 0), handle},
 		{"another device's allocation", fillOf(8), fill(foreign, 0), handle},
 		{"a closed allocation", fillOf(8), fill(closed, 0), handle},
-		{"one that is paged out", fillOf(8), fill(outside, 0), success},
+		{"a paged-out allocation", fillOf(8), fill(outside, 0), success},
 		{"the last of the list", surface(0, 4, 4), patches{at(image, 0, 8, 0)}, success},
-		{"behind the list", fillOf(8), fill(listed, 0), parameter},
+		{"past the list", fillOf(8), fill(listed, 0), parameter},
 		{"index -1", fillOf(8), fill(0xffffffff, 0), parameter},
 	})
 }
@@ -230,7 +231,7 @@ func TestPatches(t *testing.T) {
 		{"one in a NOP", []uint32{0x01000002, 0, 0}, patches{at(target, 0, 4, 0)}, parameter},
 		{"misaligned", copyOf(8), patches{at(source, 0, 6, 0), b}, parameter},
 		{"the last dword", copyOf(8), patches{a, b, at(source, 0, 20, 0)}, parameter},
-		{"behind the end", copyOf(8), patches{a, b, at(source, 0, 24, 0)}, parameter},
+		{"past the end", copyOf(8), patches{a, b, at(source, 0, 24, 0)}, parameter},
 		{"offset near 2^32", copyOf(8), patches{a, b, at(source, 0, 0xfffffffc, 0)}, parameter},
 		{"one in an empty command", nil, patches{a}, parameter},
 		{"one in a command of a dword", []uint32{0x01000000}, patches{at(source, 0, 0, 0)}, parameter},
@@ -239,12 +240,12 @@ func TestPatches(t *testing.T) {
 		{"one split for both", two, patches{at(target, 0, 28, 0), at(target, 0, 4, 0)}, success},
 		{"splits that decrease", two, patches{at(target, 0, 28, 24), at(target, 0, 4, 0)}, parameter},
 		{"a split inside a packet", two, patches{at(target, 0, 4, 0), at(target, 0, 28, 20)}, parameter},
-		{"a split behind the use", two, patches{at(target, 0, 4, 24), at(target, 0, 28, 24)}, parameter},
+		{"a split after the use", two, patches{at(target, 0, 4, 24), at(target, 0, 28, 24)}, parameter},
 		{"a split at the end", fillOf(8), patches{at(target, 0, 4, 24)}, parameter},
-		{"a split behind the end", fillOf(8), patches{at(target, 0, 4, 28)}, parameter},
+		{"a split past the end", fillOf(8), patches{at(target, 0, 4, 28)}, parameter},
 		{"a split near 2^32", fillOf(8), patches{at(target, 0, 4, 0xfffffffc)}, parameter},
-		{"the first split behind a packet without addresses", join(writeReg(0x20), fillOf(8)), patches{at(target, 0, 16, 12)}, success},
-		{"a use behind the next split", join(fillOf(8), fillOf(8), fillOf(8)),
+		{"the first split after a packet without addresses", join(writeReg(0x20), fillOf(8)), patches{at(target, 0, 16, 12)}, success},
+		{"a use after the next split", join(fillOf(8), fillOf(8), fillOf(8)),
 			patches{at(target, 0, 4, 0), at(target, 0, 52, 0), at(target, 0, 28, 24)}, parameter},
 	})
 }
@@ -253,29 +254,29 @@ func TestSurfaces(t *testing.T) {
 	onCanvas := func(off uint32) patches { return patches{at(canvas, off, 8, 0)} }
 	both := patches{at(image, 0, 8, 0), at(canvas, 0, 40, 0)}
 	checkRules(t, []rule{
-		{"the whole surface", surface(1, 16, 16), onCanvas(0), success},
+		{"the entire surface", surface(1, 16, 16), onCanvas(0), success},
 		{"one element to the right", surface(1, 17, 16), onCanvas(0), parameter},
 		{"one row more", surface(1, 1, 17), onCanvas(0), parameter},
 		{"one row less and one byte in", surface(1, 16, 15), onCanvas(1), success},
 		{"one byte in", surface(1, 16, 16), onCanvas(1), parameter},
 		{"the last row ends with the allocation", set(1, 68, 2, 1, 16), onCanvas(0), success},
-		{"the last row ends behind it", set(1, 68, 2, 2, 16), onCanvas(0), parameter},
+		{"the last row ends past it", set(1, 68, 2, 2, 16), onCanvas(0), parameter},
 		{"a larger element", set(1, 64, 3, 9, 16), onCanvas(0), parameter},
 		{"the largest element", set(1, 64, 4, 4, 16), onCanvas(0), success},
 		{"no pitch", set(1, 0, 2, 256, 16384), onCanvas(0), success},
 		{"no pitch, one element more", set(1, 0, 2, 257, 1), onCanvas(0), parameter},
-		{"the largest of everything", set(1, 1<<20-1, 4, 16384, 16384), onCanvas(0), parameter},
+		{"the maximum of everything", set(1, 1<<20-1, 4, 16384, 16384), onCanvas(0), parameter},
 		{"an empty clip", set(1, 1<<20-1, 4, 16384, 0), onCanvas(0), success},
 		{"an empty clip at the end of the allocation", set(1, 64, 2, 0, 0), onCanvas(1024), parameter},
 		{"an unknown format", set(1, 64, 5, 1, 1), onCanvas(0), parameter},
 		{"a coordinate above the largest", set(1, 0, 2, 1, 16385), onCanvas(0), parameter},
-		{"a source needs no right to write", surface(0, 16, 16), patches{at(image, 0, 8, 0)}, success},
-		{"nor does a destination that nothing is drawn to", surface(1, 16, 16), patches{at(image, 0, 8, 0)}, success},
+		{"a source need not be writable", surface(0, 16, 16), patches{at(image, 0, 8, 0)}, success},
+		{"an unused destination need not be writable", surface(1, 16, 16), patches{at(image, 0, 8, 0)}, success},
 
 		{"fill", join(surface(1, 16, 16), fill2D()), onCanvas(0), success},
 		{"fill before SET_STATE", join(fill2D(), surface(1, 16, 16)), patches{at(canvas, 0, 28, 0)}, illegal},
-		{"fill with the source alone", join(surface(0, 16, 16), fill2D()), onCanvas(0), illegal},
-		{"fill of what is only read", join(surface(1, 16, 16), fill2D()), patches{at(image, 0, 8, 0)}, parameter},
+		{"fill with only the source set", join(surface(0, 16, 16), fill2D()), onCanvas(0), illegal},
+		{"2D fill of a read-only allocation", join(surface(1, 16, 16), fill2D()), patches{at(image, 0, 8, 0)}, parameter},
 		{"fill of the largest elements", join(set(1, 64, 4, 4, 16), fill2D()), onCanvas(0), parameter},
 		{"fill of elements of 8 bytes", join(set(1, 64, 3, 8, 16), fill2D()), onCanvas(0), success},
 		{"fill at the largest coordinates is clipped", join(surface(1, 16, 16), []uint32{0x07000004, 0x40004000, 0x40004000, 0, 0}), onCanvas(0), success},
@@ -286,10 +287,10 @@ func TestSurfaces(t *testing.T) {
 		{"copy without source", join(surface(1, 16, 16), surface(1, 16, 16), copy2D()), both, illegal},
 		{"copy without destination", join(surface(0, 16, 16), surface(0, 16, 16), copy2D()), both, illegal},
 		{"copy between formats", join(surface(0, 16, 16), set(1, 64, 1, 16, 16), copy2D()), both, parameter},
-		{"copy to what is only read", join(surface(0, 16, 16), surface(1, 16, 16), copy2D()),
+		{"2D copy to a read-only allocation", join(surface(0, 16, 16), surface(1, 16, 16), copy2D()),
 			patches{at(canvas, 0, 8, 0), at(image, 0, 40, 0)}, parameter},
 
-		{"state set again behind a split", join(surface(1, 16, 16), fill2D(), surface(1, 16, 16), fill2D()),
+		{"state set again after a split", join(surface(1, 16, 16), fill2D(), surface(1, 16, 16), fill2D()),
 			patches{at(canvas, 0, 8, 0), at(canvas, 0, 60, 52)}, success},
 		{"state set before a split", join(surface(1, 16, 16), fillOf(8), fill2D()),
 			patches{at(canvas, 0, 8, 0), at(target, 0, 36, 32)}, parameter},
@@ -314,27 +315,27 @@ func TestPredicates(t *testing.T) {
 		{"two packets", join(skip(12), fillOf(8), fillOf(8)), two, success},
 		{"the first of two packets", join(skip(6), fillOf(8), fillOf(8)), two, success},
 		{"a packet before a split", join(skip(6), fillOf(8), fillOf(8)), behind, success},
-		{"a packet behind a split", join(skip(12), fillOf(8), fillOf(8)), behind, parameter},
-		{"a dword less than a packet", join(skip(5), fillOf(8)), fill, parameter},
-		{"a dword more than a packet", join(skip(7), fillOf(8)), fill, parameter},
-		{"a header more than a packet", join(skip(7), fillOf(8), []uint32{0x01000000}), fill, success},
+		{"a packet after a split", join(skip(12), fillOf(8), fillOf(8)), behind, parameter},
+		{"one dword less than a packet", join(skip(5), fillOf(8)), fill, parameter},
+		{"one dword more than a packet", join(skip(7), fillOf(8)), fill, parameter},
+		{"a packet and a header", join(skip(7), fillOf(8), []uint32{0x01000000}), fill, success},
 		{"a part of the second packet", join(skip(7), fillOf(8), fillOf(8)), two, parameter},
 		{"a reserved bit", skip(1 << 17), patches{value}, illegal},
 		{"without a patch", skip(0), nil, parameter},
 		{"at the end of the allocation", skip(0), patches{at(source, 4088, 4, 0)}, success},
-		{"behind the allocation", skip(0), patches{at(source, 4096, 4, 0)}, parameter},
+		{"past the allocation", skip(0), patches{at(source, 4096, 4, 0)}, parameter},
 		{"aligned to 4", skip(0), patches{at(source, 4, 4, 0)}, parameter},
 		{"another device's value", skip(0), patches{at(foreign, 0, 4, 0)}, handle},
 		{"a SET_STATE", join(skip(8), surface(1, 16, 16)), patches{value, at(canvas, 0, 24, 0)}, parameter},
-		{"a SET_STATE behind it", join(skip(0), surface(1, 16, 16)), patches{value, at(canvas, 0, 24, 0)}, success},
+		{"a SET_STATE after it", join(skip(0), surface(1, 16, 16)), patches{value, at(canvas, 0, 24, 0)}, success},
 		{"a PREDICATE", join(skip(4), skip(0)), patches{value, at(source, 0, 20, 0)}, parameter},
-		{"a PREDICATE behind it", join(skip(0), skip(0)), patches{value, at(source, 0, 20, 0)}, success},
+		{"a PREDICATE after it", join(skip(0), skip(0)), patches{value, at(source, 0, 20, 0)}, success},
 		{"INDIRECT", join(skip(4), []uint32{0x02000003, 0, 0, 1}), patches{value}, privileged},
 	})
 }
 
-// TestEveryOpcodeHasAVerdict holds the validator against the packet table and
-// all headers that it leaves out.
+// TestEveryOpcodeHasAVerdict checks the validator against the packet table and
+// all headers that the table does not contain.
 func TestEveryOpcodeHasAVerdict(t *testing.T) {
 	f := newFixture(t)
 	allowed := map[uint32]uint32{0x01: 1, 0x03: 7, 0x04: 5, 0x05: 3, 0x06: 5, 0x07: 4, 0x08: 2, 0x09: 2, 0x0a: 3} // to a body
