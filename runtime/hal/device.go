@@ -8,51 +8,51 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 )
 
-// Info is what enumeration found.
+// Info is the result of enumeration.
 type Info struct {
 	VendorID, DeviceID uint16
 	BARs               [6]uint64 // sizes in bytes, 0 for none
-	Messages           int       // interrupt messages given to the device
+	Messages           int       // number of interrupt messages of the device
 }
 
-// Stats counts what a device's interrupts did.
+// Stats counts a device's interrupts.
 type Stats struct {
-	Messages   uint64 // latched
+	Messages   uint64 // messages latched
 	Interrupts uint64 // calls of the ISR
 	DPCs       uint64 // calls of the DPC
-	Spurious   uint64 // messages of a vector that the device was not given
+	Spurious   uint64 // messages with a vector that the device does not have
 }
 
 // A Device is an enumerated device: access to it, and its interrupts. Each
-// method that takes a thread ends with Deliver.
+// method with a thread parameter ends with Deliver.
 type Device struct {
 	machine *Machine
 	link    bus.Link
 	clock   bus.Clock
 	info    Info
 	bars    [6]uint64 // addresses of BARs
-	address uint64    // of interrupt messages
+	address uint64    // address of interrupt messages
 	msix    int       // offset of the MSI-X capability
 
 	wordMu sync.Mutex
-	word   [4]byte // of a 32-bit access, so that it does not allocate
+	word   [4]byte // for 32-bit accesses, to avoid an allocation
 
 	mu       sync.Mutex
 	isr      func(t *ddi.Thread, message int)
 	dpc      func(t *ddi.Thread)
 	latched  []int // messages, oldest first
-	queued   bool  // the DPC
+	queued   bool  // the DPC is queued
 	inISR    bool
 	inDPC    bool
 	stats    Stats
 	detached bool
-	down     error // first error of the link that it does not come back from
+	down     error // first error after which the link is down
 }
 
-// Info returns what enumeration found.
+// Info returns the result of enumeration.
 func (d *Device) Info() Info { return d.info }
 
-// Stats returns the counts so far.
+// Stats returns the current counts.
 func (d *Device) Stats() Stats {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -62,19 +62,19 @@ func (d *Device) Stats() Stats {
 // Now returns the time in ticks since the board was opened.
 func (d *Device) Now() uint64 { return d.clock.Now() }
 
-// Hz returns the number of ticks in a second.
+// Hz returns the number of ticks per second.
 func (d *Device) Hz() uint64 { return d.clock.Hz() }
 
-// Read fills p from a BAR, off and len(p) in bytes, multiples of 4. Errors are
-// those of bus.Link.
+// Read fills p from a BAR. off and len(p) are in bytes, multiples of 4. Errors
+// are those of bus.Link.
 func (d *Device) Read(t *ddi.Thread, bar int, off uint64, p []byte) error {
 	err := d.note(d.link.Read(bar, off, p))
 	d.Deliver(t)
 	return err
 }
 
-// Write sends p to a BAR, off and len(p) in bytes, multiples of 4. Writes are
-// posted.
+// Write sends p to a BAR. off and len(p) are in bytes, multiples of 4. Writes
+// are posted.
 func (d *Device) Write(t *ddi.Thread, bar int, off uint64, p []byte) error {
 	err := d.note(d.link.Write(bar, off, p))
 	d.Deliver(t)
@@ -104,7 +104,7 @@ func (d *Device) Write32(t *ddi.Thread, bar int, off uint64, v uint32) error {
 	return err
 }
 
-// ReadConfig reads a dword of configuration space, off in bytes.
+// ReadConfig reads a dword of configuration space. off is in bytes.
 func (d *Device) ReadConfig(t *ddi.Thread, off int) (uint32, error) {
 	v, err := d.link.ReadConfig(off)
 	d.note(err)
@@ -112,15 +112,15 @@ func (d *Device) ReadConfig(t *ddi.Thread, off int) (uint32, error) {
 	return v, err
 }
 
-// WriteConfig writes a dword of configuration space, off in bytes.
+// WriteConfig writes a dword of configuration space. off is in bytes.
 func (d *Device) WriteConfig(t *ddi.Thread, off int, v uint32) error {
 	err := d.note(d.link.WriteConfig(off, v))
 	d.Deliver(t)
 	return err
 }
 
-// Wait lets time pass until the device sends an interrupt, or until Now is at
-// least deadline; it may return earlier.
+// Wait lets time pass until the device sends an interrupt or Now is at least
+// deadline. It may return earlier.
 func (d *Device) Wait(t *ddi.Thread, deadline uint64) error {
 	_, err := d.clock.Wait(deadline)
 	d.note(err)

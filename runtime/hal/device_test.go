@@ -16,11 +16,11 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/hal"
 )
 
-// recorder is a link that keeps what was asked of it, and fails once when told.
+// recorder is a link that logs its calls and can fail once.
 type recorder struct {
 	*inproc.Link
 	calls  []string
-	failAt int // call that fails, counted from 1; 0 none
+	failAt int // call to fail, counted from 1; 0: none
 	closed int
 }
 
@@ -84,8 +84,8 @@ func attach(t *testing.T, opt bustest.DeviceOptions) (*hal.Machine, *hal.Device,
 	return m, d, r, thread
 }
 
-// TestAttachSteps is the order of enumeration: sizing with decode off, the
-// vectors behind the function mask, bus mastering last.
+// TestAttachSteps checks the order of enumeration: sizing with decode off,
+// vectors programmed under the function mask, bus mastering enabled last.
 func TestAttachSteps(t *testing.T) {
 	m := hal.New(1 << 20)
 	r := wire(t, m, bustest.DeviceOptions{})
@@ -113,7 +113,7 @@ func TestAttachSteps(t *testing.T) {
 	assert.Equal(t, r.Hz(), d.Hz())
 }
 
-// TestAttachWrong is what enumeration says of devices that are not right.
+// TestAttachWrong checks the enumeration errors of invalid devices.
 func TestAttachWrong(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -125,20 +125,20 @@ func TestAttachWrong(t *testing.T) {
 		{"another vendor", map[int]uint32{pcicfg.ID: 0x48478086}, "device 8086:4847, want 1234:4847"},
 		{"another device", map[int]uint32{pcicfg.ID: 0x11111234}, "device 1234:1111, want 1234:4847"},
 		{"a bridge", map[int]uint32{pcicfg.Header: 1 << 16}, "header type 0x01, want 0"},
-		{"an I/O BAR", map[int]uint32{pcicfg.BAR4: 0xffffff01}, "BAR 4 asks for I/O space: sizes as 0xffffff01"},
-		{"a BAR below 1 MiB", map[int]uint32{pcicfg.BAR4: 0xfff00002}, "BAR 4 has the wrong type"},
-		{"a wide BAR without a high half", map[int]uint32{pcicfg.BAR5: 0xfff00004}, "BAR 5 has the wrong type"},
+		{"an I/O BAR", map[int]uint32{pcicfg.BAR4: 0xffffff01}, "BAR 4 requests I/O space, want memory space: sizes as 0xffffff01"},
+		{"a BAR below 1 MiB", map[int]uint32{pcicfg.BAR4: 0xfff00002}, "BAR 4 has an invalid type"},
+		{"a wide BAR without a high half", map[int]uint32{pcicfg.BAR5: 0xfff00004}, "BAR 5 has an invalid type"},
 		{"a size with a hole", map[int]uint32{pcicfg.BAR4: 0xf0f00000}, "BAR 4: size 0xf100000 is not a power of two"},
-		{"a BAR that cannot be moved", map[int]uint32{pcicfg.BAR4: 0xfffff000}, "BAR 4: reads 0xfffff000 after 0xe0010000 was written"},
-		{"a BAR too big for 32 bits", map[int]uint32{pcicfg.BAR4: 0x80000000}, "BAR 4: no address space for 0x80000000 bytes"},
+		{"a BAR with a fixed address", map[int]uint32{pcicfg.BAR4: 0xfffff000}, "BAR 4: reads 0xfffff000 after 0xe0010000 was written"},
+		{"a BAR too large for 32 bits", map[int]uint32{pcicfg.BAR4: 0x80000000}, "BAR 4: no address space for 0x80000000 bytes"},
 		{"no capability list", map[int]uint32{pcicfg.Command: 0}, "no capability list"},
 		{"no MSI-X", map[int]uint32{pcicfg.CapPtr: 0}, "no MSI-X capability"},
 		{"MSI-X not in the list", map[int]uint32{pcicfg.PCIe: 0x10}, "no MSI-X capability"},
-		{"capabilities in a ring", map[int]uint32{pcicfg.PCIe: 0x6010}, "capability list does not end"},
+		{"a circular capability list", map[int]uint32{pcicfg.PCIe: 0x6010}, "capability list does not end"},
 		{"no register BAR", map[int]uint32{pcicfg.BAR0: 0}, "MSI-X table of 2 vectors at BAR 0 offset 0x8000 is outside"},
 		{"table beyond the BAR", map[int]uint32{pcicfg.MSIXTable: 0xfff0}, "at BAR 0 offset 0xfff0 is outside"},
 		{"table in no BAR", map[int]uint32{pcicfg.MSIXTable: 7}, "at BAR 7 offset 0x0 is outside"},
-		{"table that is not one", map[int]uint32{pcicfg.MSIXTable: 0}, "MSI-X vector 0 reads "},
+		{"an invalid table", map[int]uint32{pcicfg.MSIXTable: 0}, "MSI-X vector 0 reads "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := hal.New(1 << 20)
@@ -196,8 +196,8 @@ func TestAttachTwo(t *testing.T) {
 	assert.Equal(t, [2]int{0, 1}, got)
 }
 
-// A device whose messages no address is left for is refused: its interrupts
-// would go somewhere else.
+// A device is refused if no message address is left for it: its interrupts
+// would go to another device.
 func TestAttachWithoutMessageAddress(t *testing.T) {
 	m, thread := hal.New(1<<20), new(ddi.Thread)
 	for i := range (hal.MessageEnd-hal.MessageBase)/4096 + 1 {
@@ -211,7 +211,7 @@ func TestAttachWithoutMessageAddress(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, d.Detach(thread))
 	}
-	t.Error("every device was given an address")
+	t.Error("every device has an address")
 }
 
 func TestAccess(t *testing.T) {

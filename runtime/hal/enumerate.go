@@ -11,23 +11,24 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 )
 
-// mmio32End is where 32-bit BARs end: the I/O APIC of a PC is there.
+// mmio32End is the end of the space for 32-bit BARs: the I/O APIC of a PC is at
+// this address.
 const mmio32End = 0xfec00000
 
-// messageStride separates the message addresses of two devices, as the
-// destination field of an x86 message address does.
+// messageStride is the distance of the message addresses of two devices, as set
+// by the destination field of an x86 message address.
 const messageStride = 1 << 12
 
 // maxCaps is the number of capabilities that fit into the 192 bytes after the
 // header (PCI 3.0 §6.7).
 const maxCaps = 48
 
-// The fields of a BAR (PCI 3.0 §6.2.5.1) that pcicfg, which describes one
-// device, does not need.
+// Fields of a BAR (PCI 3.0 §6.2.5.1) that are not in pcicfg, which describes a
+// single device.
 const (
 	barIO       = 1 << 0
 	barType     = 3 << 1
-	headerMulti = 0x80 // of the header type: more functions
+	headerMulti = 0x80 // in the header type: multi-function device
 )
 
 // Words of an MSI-X table entry (PCI 3.0 §6.8.2), in bytes.
@@ -36,12 +37,12 @@ const (
 	msixControl = 12
 )
 
-// Attach enumerates the device at the other end of link: identity, header
-// type, sizes and addresses of BARs, capabilities, MSI-X (vector v is message
-// v), memory decode, bus mastering. It fails with ErrEnumerate if it does not
-// find the GPU that pcicfg describes, with its case ErrNoDevice if nothing answers
-// or the identity is another one, or with an error of the link. It then leaves
-// the device without memory decode and bus mastering; the link stays open.
+// Attach enumerates the device at the other end of link: identity, header type,
+// sizes and addresses of BARs, capabilities, MSI-X (vector v is message v),
+// memory decode, bus mastering. It fails with ErrEnumerate if the device is not
+// the GPU described by pcicfg, with ErrNoDevice if there is no device or its
+// identity differs, or with an error of the link. On failure memory decode and
+// bus mastering are disabled and the link stays open.
 func (m *Machine) Attach(t *ddi.Thread, link bus.Link, clock bus.Clock) (*Device, error) {
 	d := &Device{machine: m, link: link, clock: clock}
 	e := enumerator{d: d, link: link}
@@ -56,28 +57,28 @@ func (m *Machine) Attach(t *ddi.Thread, link bus.Link, clock bus.Clock) (*Device
 	return d, nil
 }
 
-// remember gives d a message address of its own.
+// remember assigns a message address to d.
 func (m *Machine) remember(d *Device) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	d.address = MessageBase + uint64(len(m.devices))*messageStride
 	if d.address >= MessageEnd {
-		return fmt.Errorf("%w: all %d message addresses are given away", ErrEnumerate, len(m.devices))
+		return fmt.Errorf("%w: all %d message addresses are in use", ErrEnumerate, len(m.devices))
 	}
 	m.devices = append(m.devices, d)
 	return nil
 }
 
-// quiesce ends decode and bus mastering after a failure, which a link that
-// failed may not let it do.
+// quiesce disables decode and bus mastering after a failure. It may fail if the
+// link has failed.
 func (e *enumerator) quiesce() error {
 	if err := e.link.WriteConfig(pcicfg.Command, 0); err != nil {
-		return fmt.Errorf("hal: enumeration: the device may be left enabled: %w", err)
+		return fmt.Errorf("hal: enumeration: the device may still be enabled: %w", err)
 	}
 	return nil
 }
 
-// forget makes messages to d's address errors; the address is not used again.
+// forget makes messages to d's address errors. The address is not reused.
 func (m *Machine) forget(d *Device) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -88,9 +89,9 @@ func (m *Machine) forget(d *Device) {
 	}
 }
 
-// Detach ends bus mastering, memory decode and MSI-X, drops latched messages
-// and closes the link, which it does whatever fails; it returns what failed.
-// Detach is idempotent.
+// Detach disables bus mastering, memory decode and MSI-X, drops latched
+// messages and closes the link. It performs all steps even if one fails, and
+// returns the failures. Further calls do nothing.
 func (d *Device) Detach(t *ddi.Thread) error {
 	d.mu.Lock()
 	again := d.detached
@@ -108,11 +109,11 @@ func (d *Device) Detach(t *ddi.Thread) error {
 	return errors.Join(err, d.link.Close())
 }
 
-// An enumerator enumerates one device. Its first error ends it.
+// An enumerator enumerates one device. It stops at the first error.
 type enumerator struct {
 	d      *Device
 	link   bus.Link
-	before *Device // what was found before; nil: it is the first time
+	before *Device // earlier result; nil for the first enumeration
 	err    error
 }
 
@@ -142,7 +143,7 @@ func (e *enumerator) failf(format string, args ...any) {
 	}
 }
 
-// absent is failf for a device that is not there.
+// absent is failf for a missing device.
 func (e *enumerator) absent(format string, args ...any) {
 	e.err = fmt.Errorf("%w: %s", ErrNoDevice, fmt.Sprintf(format, args...))
 }
@@ -176,7 +177,8 @@ func (e *enumerator) identify() {
 	}
 }
 
-// bar sizes and places BAR i and returns how many BARs it is.
+// bar sizes and places BAR i. It returns 2 for a 64-bit BAR, which uses two,
+// and 1 for any other.
 func (e *enumerator) bar(i int) int {
 	off := pcicfg.BAR0 + 4*i
 	e.write(off, 0xffffffff)
@@ -194,9 +196,9 @@ func (e *enumerator) bar(i int) int {
 	size := -mask
 	switch {
 	case lo&barIO != 0:
-		e.failf("BAR %d asks for I/O space: sizes as %#08x", i, lo)
+		e.failf("BAR %d requests I/O space, want memory space: sizes as %#08x", i, lo)
 	case wide && i == 5 || lo&barType != 0 && !wide:
-		e.failf("BAR %d has the wrong type: sizes as %#08x", i, lo)
+		e.failf("BAR %d has an invalid type: sizes as %#08x", i, lo)
 	case bits.OnesCount64(size) != 1:
 		e.failf("BAR %d: size %#x is not a power of two: sizes as %#08x %#08x", i, size, hi, lo)
 	}
@@ -204,8 +206,8 @@ func (e *enumerator) bar(i int) int {
 	return n
 }
 
-// place gives BAR i an address: above 4 GiB if it is 64 bits wide and
-// prefetchable, as a bridge's windows want it.
+// place assigns an address to BAR i. A 64-bit prefetchable BAR goes above 4
+// GiB, as in the windows of a bridge.
 func (e *enumerator) place(i int, size uint64, flags uint32, wide bool) {
 	if e.err != nil {
 		return
@@ -231,13 +233,14 @@ func (e *enumerator) place(i int, size uint64, flags uint32, wide bool) {
 	}
 }
 
-// address returns where to put BAR i: where it was, if it was there before.
+// address returns an address for BAR i. If it had one before, the address is
+// the same.
 func (e *enumerator) address(i int, size uint64, above4G bool) (uint64, bool) {
 	if e.before == nil {
 		return e.d.machine.allocMMIO(size, above4G)
 	}
 	if was := e.before.info.BARs[i]; was != size {
-		e.failf("BAR %d of %#x bytes was one of %#x", i, size, was)
+		e.failf("BAR %d has %#x bytes, want %#x as before", i, size, was)
 		return 0, true
 	}
 	return e.before.bars[i], true
@@ -281,8 +284,8 @@ func (e *enumerator) findCap(id uint32) int {
 	return 0
 }
 
-// enableMSIX programs the vector table behind the function mask, so that no
-// half-written entry is used, and enables it.
+// enableMSIX programs the vector table under the function mask, so that no
+// partially written entry is used, and enables MSI-X.
 func (e *enumerator) enableMSIX(at int) {
 	ctl, table := e.read(at), e.read(at+4)
 	bar, off := int(table&7), uint64(table&^7)
@@ -291,7 +294,7 @@ func (e *enumerator) enableMSIX(at int) {
 		return
 	}
 	if bar > 5 || off+uint64(n)*msixStride > e.d.info.BARs[bar] {
-		e.failf("MSI-X table of %d vectors at BAR %d offset %#x is outside of the BAR", n, bar, off)
+		e.failf("MSI-X table of %d vectors at BAR %d offset %#x is outside the BAR", n, bar, off)
 		return
 	}
 	e.d.mu.Lock()
@@ -304,7 +307,7 @@ func (e *enumerator) enableMSIX(at int) {
 	e.write(at, pcicfg.MSIXEnable)
 }
 
-// vector programs one entry and checks that it is there.
+// vector programs one entry and reads it back.
 func (e *enumerator) vector(bar int, off uint64, v int) {
 	if e.err != nil {
 		return

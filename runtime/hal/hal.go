@@ -1,29 +1,29 @@
-// Package hal is the PC under the graphics kernel: host memory, enumeration of
-// a PCIe device, delivery of its interrupts, and the clock.
+// Package hal emulates the PC below the graphics kernel: host memory,
+// enumeration of a PCIe device, delivery of its interrupts, and the clock.
 //
 // # Interrupts
 //
-// A message of the device is latched when it arrives and delivered when a
-// method of Device returns and the caller's IRQL allows, never inside a Link
-// call. So an interrupt service routine (ISR) may use the link, and it may run
-// in the middle of any function that touches the device, as on hardware. Each
-// message is delivered, in order of arrival. A deferred procedure call (DPC) is
-// queued at most once and runs after all messages, when the IRQL is below
+// A message of the device is latched when it arrives. It is delivered when a
+// method of Device returns and the caller's IRQL allows it, never inside a Link
+// call. An interrupt service routine (ISR) may therefore use the link, and it
+// may run inside any function that accesses the device, as on hardware. All
+// messages are delivered, in order of arrival. A deferred procedure call (DPC)
+// is queued at most once. It runs after all messages, when the IRQL is below
 // DISPATCH_LEVEL.
 //
-// The ISR and the DPC are each run by one thread at a time; what another thread
-// latches meanwhile is delivered by the one that is at it. Raising the IRQL
-// holds off interrupts of the calling thread only: whoever drives one device
-// from several goroutines serialises them, as the graphics kernel does with its
+// The ISR and the DPC are each run by one thread at a time; that thread also
+// delivers messages that other threads latch meanwhile. Raising the IRQL blocks
+// interrupts of the calling thread only. Callers that use one device from
+// several goroutines must serialize them, as the graphics kernel does with its
 // lock.
 //
-// # A link that goes down
+// # Link failure
 //
-// A device whose link is down stays as it is, and each access returns the cause,
-// until Restore has the link begin again and enumerates the device a second
-// time, at the addresses that it had. Memory, vectors and Info stay: whoever
-// holds them need not know. What the device has kept meanwhile, whether it lost
-// power or not, is its driver's affair.
+// If the link is down, the device's state here does not change and each access
+// returns the cause, until Restore restarts the link and enumerates the device
+// again at the same addresses. Memory, vectors and Info remain valid, so their
+// users are not affected. The device itself may have lost power or kept its
+// state; its driver must handle both.
 package hal
 
 import (
@@ -32,13 +32,13 @@ import (
 	"sync"
 )
 
-// PageSize is the granularity of Alloc and of what the device can reach, in
+// PageSize is the granularity of Alloc and of the device's access to memory, in
 // bytes.
 const PageSize = 4096
 
 // The layout of the physical address space, in bytes. Memory starts at MemBase
-// and leaves out the hole [HoleBase, HoleEnd), in which 32-bit BARs and the
-// message window [MessageBase, MessageEnd) lie.
+// and excludes the hole [HoleBase, HoleEnd) for 32-bit BARs and the message
+// window [MessageBase, MessageEnd).
 const (
 	MemBase     = 1 << 20
 	HoleBase    = 0xe0000000
@@ -47,30 +47,29 @@ const (
 	MessageEnd  = 0xfef00000
 )
 
-// The kinds of error of this package; each is wrapped with what was found.
+// The kinds of error of this package. Errors wrap them with details.
 var (
 	ErrMemory    = errors.New("hal: out of memory")
 	ErrNotPinned = errors.New("hal: address not pinned")
 	ErrMessage   = errors.New("hal: bad message write")
 	ErrEnumerate = errors.New("hal: enumeration failed")
-	ErrNoDevice  = fmt.Errorf("%w: no device", ErrEnumerate) // nothing answers, or another device
+	ErrNoDevice  = fmt.Errorf("%w: no device", ErrEnumerate) // no answer, or another device
 )
 
-// A Machine is the host: its memory, as the device reaches it through bus.Host,
-// and its interrupt controller. Its methods may be called from several
-// goroutines.
+// A Machine is the host: its memory, which devices access through bus.Host, and
+// its interrupt controller. Its methods may be called from several goroutines.
 type Machine struct {
 	memBytes uint64
 
 	mu      sync.Mutex
-	blocks  []block // by address
+	blocks  []block // sorted by address
 	devices []*Device
 	mmio32  uint64 // next free address for a 32-bit BAR
 	mmio64  uint64 // next free address for a 64-bit BAR
 }
 
-// New returns a machine with memBytes bytes of memory, rounded down to whole
-// pages. Memory takes no space before it is allocated.
+// New returns a machine with memBytes bytes of memory, rounded down to a
+// multiple of PageSize. Go memory is used only for allocated pages.
 func New(memBytes uint64) *Machine {
 	m := &Machine{memBytes: memBytes &^ (PageSize - 1), mmio32: HoleBase}
 	m.mmio64 = max(HoleEnd, m.end())

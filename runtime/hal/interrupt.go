@@ -3,17 +3,17 @@ package hal
 import "github.com/hilgpu/hilgpu/runtime/ddi"
 
 // SetInterrupt sets the interrupt service routine, called at DIRQL with the
-// message's number, and the deferred procedure call, called at DISPATCH_LEVEL.
-// Messages latched while there was no ISR are kept for it. Both nil disconnects
-// the interrupt.
+// message number, and the deferred procedure call, called at DISPATCH_LEVEL.
+// Messages latched without an ISR are kept for the next one. If both are nil,
+// the interrupt is disconnected.
 func (d *Device) SetInterrupt(isr func(t *ddi.Thread, message int), dpc func(t *ddi.Thread)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.isr, d.dpc = isr, dpc
 }
 
-// QueueDPC asks for a call of the DPC. It returns false if one was already
-// asked for and has not begun.
+// QueueDPC requests a call of the DPC. It returns false if one is already
+// queued and has not started.
 func (d *Device) QueueDPC() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -22,10 +22,9 @@ func (d *Device) QueueDPC() bool {
 	return fresh
 }
 
-// Deliver calls the ISR for each latched message, if the thread's IRQL is below
-// DIRQL, and then the DPC while it is queued, if it is below DISPATCH_LEVEL. A
-// DPC that is interrupted is finished first; one that is queued while it runs
-// runs again.
+// Deliver calls the ISR for each latched message if the thread's IRQL is below
+// DIRQL, and then the queued DPC if it is below DISPATCH_LEVEL. An interrupted
+// DPC finishes first. A DPC that is queued while it runs runs again.
 func (d *Device) Deliver(t *ddi.Thread) {
 	d.deliverMessages(t)
 	for t.IRQL() < ddi.DispatchLevel {
@@ -38,8 +37,8 @@ func (d *Device) Deliver(t *ddi.Thread) {
 	}
 }
 
-// runDPC leaves the IRQL and the state as they were even if the DPC unwinds, as
-// a bugcheck does.
+// runDPC restores the IRQL and the state even if the DPC unwinds because of a
+// bugcheck.
 func (d *Device) runDPC(t *ddi.Thread, dpc func(*ddi.Thread)) {
 	old := t.Raise(ddi.DispatchLevel)
 	defer func() {
@@ -51,8 +50,8 @@ func (d *Device) runDPC(t *ddi.Thread, dpc func(*ddi.Thread)) {
 	dpc(t)
 }
 
-// Lower lowers the thread's IRQL to one that Raise returned and delivers what
-// that allows.
+// Lower lowers the thread's IRQL to a level returned by Raise and delivers the
+// interrupts that this allows.
 func (d *Device) Lower(t *ddi.Thread, old ddi.IRQL) {
 	t.Lower(old)
 	d.Deliver(t)
@@ -79,8 +78,8 @@ func (d *Device) runISR(t *ddi.Thread, isr func(*ddi.Thread, int), message int) 
 	isr(t, message)
 }
 
-// beginISR takes the oldest message, or returns nil if there is none to deliver
-// by this thread.
+// beginISR takes the oldest message. isr is nil if this thread has none to
+// deliver.
 func (d *Device) beginISR() (isr func(*ddi.Thread, int), message int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -105,7 +104,7 @@ func (d *Device) beginDPC() func(*ddi.Thread) {
 	return d.dpc
 }
 
-// latch records a message that arrived.
+// latch latches a message.
 func (d *Device) latch(message uint32) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -13,13 +13,13 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/hal"
 )
 
-// send latches message v as the device would.
+// send sends message v as the device would.
 func send(t *testing.T, m *hal.Machine, v byte) {
 	require.NoError(t, m.WriteMem(hal.MessageBase, []byte{v, 0, 0, 0}))
 }
 
-// TestDelivery latches messages 0 and 1 at a level, delivers, and lowers to
-// PASSIVE_LEVEL.
+// TestDelivery latches messages 0 and 1 at a level, delivers them, and lowers
+// the level to PASSIVE_LEVEL.
 func TestDelivery(t *testing.T) {
 	isr0, isr1, dpc := "isr 0 at DIRQL", "isr 1 at DIRQL", "dpc at DISPATCH_LEVEL"
 	if s := ddi.DIRQL.String(); s != "DIRQL" {
@@ -58,8 +58,8 @@ func TestDelivery(t *testing.T) {
 	}
 }
 
-// TestEveryAccessDelivers: each method that takes a thread ends with what is
-// latched.
+// TestEveryAccessDelivers: each method with a thread parameter ends with the
+// delivery of latched messages.
 func TestEveryAccessDelivers(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -85,7 +85,7 @@ func TestEveryAccessDelivers(t *testing.T) {
 	}
 }
 
-// TestDeviceInterrupt waits for a real message; the ISR reads the device.
+// TestDeviceInterrupt waits for a real message. The ISR reads the device.
 func TestDeviceInterrupt(t *testing.T) {
 	m, d, _, thread := attach(t, bustest.DeviceOptions{})
 	pages, err := m.Alloc(hal.PageSize, 0)
@@ -110,8 +110,9 @@ func TestDeviceInterrupt(t *testing.T) {
 	assert.EqualValues(t, 1, done)
 }
 
-// TestNested: a message that comes while the ISR or the DPC runs is delivered
-// after the ISR, and in the middle of the DPC; a DPC queued by it runs again.
+// TestNested: a message that arrives during the ISR is delivered after it, and
+// one that arrives during the DPC is delivered inside it. A DPC queued by it
+// runs again.
 func TestNested(t *testing.T) {
 	m, d, _, thread := attach(t, bustest.DeviceOptions{})
 	var got []string
@@ -152,7 +153,7 @@ func TestQueueDPC(t *testing.T) {
 	assert.Equal(t, 2, n)
 }
 
-// TestMessages is what the interrupt controller makes of message writes.
+// TestMessages checks how the interrupt controller handles message writes.
 func TestMessages(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -184,8 +185,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestNothingIsLost: messages are kept for an ISR that is set later, and each
-// one is delivered.
+// TestNothingIsLost: messages are kept for an ISR that is set later, and all
+// are delivered.
 func TestNothingIsLost(t *testing.T) {
 	m, d, _, thread := attach(t, bustest.DeviceOptions{})
 	var got []int
@@ -202,8 +203,8 @@ func TestNothingIsLost(t *testing.T) {
 	assert.Len(t, got, 4)
 }
 
-// TestUnwind: an ISR or DPC that unwinds leaves the IRQL as it was and can be
-// called again.
+// TestUnwind: an ISR or DPC that unwinds restores the IRQL and can be called
+// again.
 func TestUnwind(t *testing.T) {
 	m, d, _, thread := attach(t, bustest.DeviceOptions{})
 	fail, n := true, 0
@@ -225,12 +226,12 @@ func TestUnwind(t *testing.T) {
 	assert.Equal(t, 4, n)
 }
 
-// TestOneAtATime: four threads deliver what four others latch; the ISR and the
-// DPC never overlap themselves, and nothing is lost.
+// TestOneAtATime: four threads deliver messages latched by four others. The ISR
+// and the DPC never run concurrently with themselves, and no message is lost.
 func TestOneAtATime(t *testing.T) {
 	m, d, _, _ := attach(t, bustest.DeviceOptions{})
 	var mu sync.Mutex
-	isrs := 0 // written by the ISR alone: the race detector watches it
+	isrs := 0 // written only by the ISR, to be checked by the race detector
 	dpcs := 0
 	d.SetInterrupt(func(*ddi.Thread, int) { isrs++; d.QueueDPC() }, func(*ddi.Thread) { dpcs++ })
 	var wg sync.WaitGroup

@@ -7,14 +7,14 @@ import (
 )
 
 // Pages is contiguous, pinned memory. Phys is its physical address, a multiple
-// of PageSize. Bytes is the memory itself, as long as was asked for; the device
-// reaches all of its last page too.
+// of PageSize. Bytes is the memory itself, with the requested length. The
+// device can access all of the last page too.
 type Pages struct {
 	Phys  uint64
 	Bytes []byte
 }
 
-// A block is one allocation, mem a whole number of pages.
+// A block is one allocation; the length of mem is a multiple of PageSize.
 type block struct {
 	phys uint64
 	mem  []byte
@@ -22,14 +22,14 @@ type block struct {
 
 func (b block) end() uint64 { return b.phys + uint64(len(b.mem)) }
 
-// Alloc allocates size bytes of zeroes, in whole pages, at the lowest address
-// that is a multiple of align, which is a power of two; less than PageSize
-// means PageSize. It fails with ErrMemory if there is no such gap, or if size
-// is not positive or align not a power of two.
+// Alloc allocates size bytes of zeroed memory, rounded up to pages, at the
+// lowest free address that is a multiple of align, a power of two. An align
+// below PageSize means PageSize. It fails with ErrMemory if there is no such
+// gap, size is not positive or align is not a power of two.
 func (m *Machine) Alloc(size int, align uint64) (Pages, error) {
 	align = max(align, PageSize)
 	if size <= 0 || align&(align-1) != 0 || uint64(size) > m.memBytes {
-		return Pages{}, fmt.Errorf("%w: %d bytes at a multiple of %#x, of %#x bytes in all", ErrMemory, size, align, m.memBytes)
+		return Pages{}, fmt.Errorf("%w: %d bytes at a multiple of %#x, with %#x bytes in total", ErrMemory, size, align, m.memBytes)
 	}
 	n := (uint64(size) + PageSize - 1) &^ (PageSize - 1)
 	m.mu.Lock()
@@ -43,8 +43,7 @@ func (m *Machine) Alloc(size int, align uint64) (Pages, error) {
 	return Pages{Phys: phys, Bytes: mem[:size]}, nil
 }
 
-// findGap returns the lowest free address for n bytes and the index in blocks
-// that it has there.
+// findGap returns the lowest free address for n bytes and its index in blocks.
 func (m *Machine) findGap(n, align uint64) (phys uint64, i int, ok bool) {
 	at := uint64(MemBase)
 	for i := 0; ; i++ {
@@ -65,8 +64,8 @@ func (m *Machine) findGap(n, align uint64) (phys uint64, i int, ok bool) {
 	}
 }
 
-// Free releases what Alloc returned: the device cannot reach it any more, and
-// the caller must not use its bytes. It panics if p is not allocated.
+// Free frees memory returned by Alloc. Afterwards the device cannot access it
+// and the caller must not use its bytes. It panics if p is not allocated.
 func (m *Machine) Free(p Pages) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -89,7 +88,7 @@ func compare(a, b uint64) int {
 	return 0
 }
 
-// InUse returns the number of bytes that are allocated, in whole pages.
+// InUse returns the number of allocated bytes, a multiple of PageSize.
 func (m *Machine) InUse() uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -100,8 +99,8 @@ func (m *Machine) InUse() uint64 {
 	return n
 }
 
-// ReadMem is bus.Host's: the device reads memory. It fails with ErrNotPinned
-// unless all of it is allocated.
+// ReadMem implements bus.Host: the device reads memory. It fails with
+// ErrNotPinned unless all of it is allocated.
 func (m *Machine) ReadMem(addr uint64, p []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -112,10 +111,10 @@ func (m *Machine) ReadMem(addr uint64, p []byte) error {
 	return nil
 }
 
-// WriteMem is bus.Host's: the device writes memory, or sends an interrupt
-// message. It fails with ErrNotPinned, having written nothing, unless all of it
-// is allocated, and with ErrMessage if it is a message that is not one dword or
-// that no device was given.
+// WriteMem implements bus.Host: the device writes memory or sends an interrupt
+// message. It fails with ErrNotPinned, without writing, unless all of it is
+// allocated. It fails with ErrMessage for a message that is not one dword or
+// has an address of no device.
 func (m *Machine) WriteMem(addr uint64, p []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -129,7 +128,7 @@ func (m *Machine) WriteMem(addr uint64, p []byte) error {
 	return nil
 }
 
-// message latches an interrupt.
+// message latches an interrupt message.
 func (m *Machine) message(addr uint64, p []byte) error {
 	i := (addr - MessageBase) / messageStride
 	if len(p) != 4 || addr%messageStride != 0 || i >= uint64(len(m.devices)) || m.devices[i] == nil {
@@ -150,8 +149,8 @@ func (m *Machine) find(addr uint64) int {
 	return i
 }
 
-// check fails unless n bytes at addr are allocated, in one block or several
-// that touch.
+// check checks that n bytes at addr are allocated, in one block or adjacent
+// blocks.
 func (m *Machine) check(what string, addr uint64, n int) error {
 	end := addr + uint64(n)
 	at := addr
@@ -167,7 +166,7 @@ func (m *Machine) check(what string, addr uint64, n int) error {
 	return nil
 }
 
-// copyRange calls move for each block that [addr, addr+len(p)) touches.
+// copyRange calls move for each block that overlaps [addr, addr+len(p)).
 func (m *Machine) copyRange(addr uint64, p []byte, move func(mem, p []byte) int) {
 	for i := m.find(addr); len(p) > 0; i++ {
 		n := move(m.blocks[i].mem[addr-m.blocks[i].phys:], p)

@@ -23,8 +23,8 @@ func TestAlloc(t *testing.T) {
 		{"small alignments are a page", mib, []int{1, 1}, 16, []uint64{0x100000, 0x101000}},
 		{"alignment", mib, []int{1, 1}, 0x10000, []uint64{0x100000, 0x110000}},
 		{"to the last page", 8192, []int{4096, 4096, 1}, 0, []uint64{0x100000, 0x101000, 0}},
-		{"more than there is", 8192, []int{8193}, 0, []uint64{0}},
-		{"partial pages are not there", 8191, []int{4097, 4096}, 0, []uint64{0, 0x100000}},
+		{"more than the total", 8192, []int{8193}, 0, []uint64{0}},
+		{"partial pages do not exist", 8191, []int{4097, 4096}, 0, []uint64{0, 0x100000}},
 		{"nothing", mib, []int{0, -1}, 0, []uint64{0, 0}},
 		{"alignment is a power of two", mib, []int{1}, 0x3000, []uint64{0}},
 		{"alignment beyond memory", mib, []int{1}, 1 << 40, []uint64{0}},
@@ -46,8 +46,8 @@ func TestAlloc(t *testing.T) {
 	}
 }
 
-// TestAllocHole places memory around the hole below 4 GiB: one block would
-// reach into it by a page, the other ends where it starts.
+// TestAllocHole allocates around the hole below 4 GiB: one block would extend a
+// page into it, the other ends at its start.
 func TestAllocHole(t *testing.T) {
 	const gib = 1 << 30
 	m := hal.New(5 * gib)
@@ -70,7 +70,8 @@ func TestAllocHole(t *testing.T) {
 	assert.ErrorIs(t, err, hal.ErrMemory)
 }
 
-// TestFree fills gaps first, with zeroes, and refuses what is not allocated.
+// TestFree: gaps are filled first, with zeroes, and memory that is not
+// allocated is refused.
 func TestFree(t *testing.T) {
 	m := hal.New(1 << 20)
 	var p [3]hal.Pages
@@ -93,7 +94,7 @@ func TestFree(t *testing.T) {
 	assert.Zero(t, again.Bytes[5])
 }
 
-// TestReach is what the device may read and write: allocated pages, whole.
+// TestReach: the device may access entire allocated pages.
 func TestReach(t *testing.T) {
 	m := hal.New(1 << 20)
 	a, err := m.Alloc(100, 0)
@@ -114,7 +115,7 @@ func TestReach(t *testing.T) {
 		{"one byte more", a.Phys + 100, hal.PageSize - 99, false},
 		{"before", a.Phys - 1, 2, false},
 		{"freed", b.Phys, 4, false},
-		{"into the next", c.Phys - 4, 8, false},
+		{"into the next page", c.Phys - 4, 8, false},
 		{"next", c.Phys, hal.PageSize, true},
 		{"after", c.Phys + hal.PageSize, 1, false},
 		{"zero", 0, 4, false},
@@ -133,7 +134,7 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// TestTransfer moves bytes across two blocks that touch; a refused write writes
+// TestTransfer copies bytes across two adjacent blocks. A refused write writes
 // nothing.
 func TestTransfer(t *testing.T) {
 	m := hal.New(1 << 20)
@@ -151,7 +152,7 @@ func TestTransfer(t *testing.T) {
 	assert.Zero(t, b.Bytes[hal.PageSize-1])
 }
 
-// TestAllocModel holds the allocator against a map of pages.
+// TestAllocModel compares the allocator with a map of pages.
 func TestAllocModel(t *testing.T) {
 	const pages = 32
 	rapid.Check(t, func(t *rapid.T) {
@@ -189,7 +190,7 @@ func TestAllocModel(t *testing.T) {
 func page(phys uint64) int { return int(phys-hal.MemBase) / hal.PageSize }
 
 // firstFit returns the first multiple of step with n free pages, or -1. MemBase
-// is a multiple of every alignment in use.
+// is a multiple of every alignment used.
 func firstFit(used []bool, n, step int) int {
 	for at := 0; at+n <= len(used); at += step {
 		free := true

@@ -8,13 +8,14 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 )
 
-// reopener is implemented by links that can begin again once they are down.
+// reopener is implemented by links that can restart after a failure.
 type reopener interface {
-	// Reopen begins a new session. Nothing of the one before arrives in it.
+	// Reopen starts a new session. Nothing of the previous session arrives in
+	// it.
 	Reopen() error
 }
 
-// note keeps the first error after which the link is down, and returns err.
+// note records the first error after which the link is down, and returns err.
 func (d *Device) note(err error) error {
 	if err == nil || !errors.Is(err, bus.ErrLinkDown) {
 		return err
@@ -28,24 +29,23 @@ func (d *Device) note(err error) error {
 }
 
 // Down returns the first error by which an access or a wait found the link
-// down, or nil. It touches nothing.
+// down, or nil. It does not access the link.
 func (d *Device) Down() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.down
 }
 
-// Restore makes a device accessible that was attached before: if the link is
-// down, also if nobody has noticed so far, it has it begin again, then it
-// enumerates the device as Attach did, at the same addresses. Messages that are
-// latched and a queued DPC are dropped; until bus mastering ends, which is the
-// first that is written, the device may still reach what is pinned. Restore
-// delivers nothing.
+// Restore makes an attached device accessible again. If the link is down, even
+// if no access has noticed yet, Restore restarts it. Then it enumerates the
+// device as Attach did, at the same addresses. Latched messages and a queued
+// DPC are dropped. Restore first disables bus mastering; until then the device
+// may access pinned memory. Restore delivers no interrupts.
 //
-// It fails with the error of the link, which is down as before if it cannot
-// begin again, and with ErrEnumerate if there is another device than before.
-// Then the device, if it can be reached, is left without memory decode and bus
-// mastering, and Restore may be called again.
+// It fails with an error of the link, which remains down if it cannot be
+// restarted, and with ErrEnumerate if the device is a different one. Memory
+// decode and bus mastering are then disabled if the device can be reached, and
+// Restore may be called again.
 func (d *Device) Restore(_ *ddi.Thread) error {
 	if d.Down() == nil {
 		err := d.enumerateAgain()
@@ -59,12 +59,12 @@ func (d *Device) Restore(_ *ddi.Thread) error {
 	return d.enumerateAgain()
 }
 
-// enumerateAgain is Restore over a link that works.
+// enumerateAgain is Restore on a working link.
 func (d *Device) enumerateAgain() error {
 	found := &Device{machine: d.machine, link: d.link, address: d.address}
 	e := enumerator{d: found, link: d.link, before: d}
 	if e.run(); e.err == nil && (found.info != d.info || found.msix != d.msix) {
-		e.failf("the device has %+v, MSI-X at %#x; it had %+v, at %#x", found.info, found.msix, d.info, d.msix)
+		e.failf("the device has %+v, MSI-X at %#x, want %+v, MSI-X at %#x as before", found.info, found.msix, d.info, d.msix)
 	}
 	d.drop()
 	if e.err != nil {
@@ -73,14 +73,14 @@ func (d *Device) enumerateAgain() error {
 	return nil
 }
 
-// reopen has the link begin again.
+// reopen restarts the link.
 func (d *Device) reopen() error {
 	r, ok := d.link.(reopener)
 	if !ok {
-		return fmt.Errorf("hal: the link cannot begin again: %w", d.Down())
+		return fmt.Errorf("hal: the link cannot be restarted: %w", d.Down())
 	}
 	if err := r.Reopen(); err != nil {
-		return fmt.Errorf("hal: the link does not begin again: %w", err)
+		return fmt.Errorf("hal: restart of the link failed: %w", err)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -88,7 +88,7 @@ func (d *Device) reopen() error {
 	return nil
 }
 
-// drop forgets what was latched and queued.
+// drop drops latched messages and a queued DPC.
 func (d *Device) drop() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

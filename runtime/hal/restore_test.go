@@ -15,14 +15,14 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/hal"
 )
 
-// cable is a link that goes down at a call of choice, and begins again on what
-// is plugged in.
+// cable is a link that goes down at a given call and can be restarted with the
+// device plugged in.
 type cable struct {
 	*inproc.Link
 	calls   int
-	failAt  int // call that the link goes down at, counted from 1; 0: none
+	failAt  int // call at which the link goes down, counted from 1; 0: none
 	down    error
-	refuse  error // what Reopen fails with
+	refuse  error // error of Reopen
 	reopens int
 }
 
@@ -76,7 +76,7 @@ func (c *cable) Reopen() error {
 	return c.refuse
 }
 
-// plug puts a device that was powered on just now at the end of the cable.
+// plug connects a device that was just powered on.
 func (c *cable) plug(t *testing.T, m *hal.Machine, opt bustest.DeviceOptions) {
 	t.Helper()
 	link, err := inproc.New(bustest.NewDevice(opt), m, inproc.Options{})
@@ -94,7 +94,8 @@ func cabled(t *testing.T) (*hal.Machine, *hal.Device, *cable, *ddi.Thread) {
 	return m, d, c, thread
 }
 
-// config returns what configuration space says of BARs, command and MSI-X.
+// config returns the BARs, command register and MSI-X control in configuration
+// space.
 func config(t *testing.T, c *cable) (out []uint32) {
 	t.Helper()
 	for _, off := range []int{pcicfg.Command, pcicfg.BAR0, pcicfg.BAR0 + 8, pcicfg.BAR0 + 12, pcicfg.MSIX} {
@@ -105,8 +106,8 @@ func config(t *testing.T, c *cable) (out []uint32) {
 	return out
 }
 
-// Every access and every wait that meets a link that is down is noticed, the
-// first one counts, and nothing else is.
+// Every access and every wait on a link that is down is noticed. The first
+// error is kept, and other errors are ignored.
 func TestDown(t *testing.T) {
 	for name, access := range map[string]func(d *hal.Device, th *ddi.Thread) error{
 		"read":         func(d *hal.Device, th *ddi.Thread) error { return d.Read(th, 0, 0, make([]byte, 8)) },
@@ -136,8 +137,8 @@ func TestDown(t *testing.T) {
 	}
 }
 
-// A device is where it was after Restore, whether it was powered on afresh or has
-// kept what it was; its interrupts arrive, those of before do not.
+// After Restore a device has its earlier addresses, whether it lost power or
+// kept its state. New interrupts arrive; earlier ones do not.
 func TestRestore(t *testing.T) {
 	for _, fresh := range []bool{true, false} {
 		m, d, c, thread := cabled(t)
@@ -164,8 +165,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// Restore is for a link that is up as well, and for one that nobody has found
-// down so far.
+// Restore also works if the link is up, and if the link is down but unnoticed.
 func TestRestoreWithoutNeed(t *testing.T) {
 	_, d, c, thread := cabled(t)
 	before := config(t, c)
@@ -177,7 +177,7 @@ func TestRestoreWithoutNeed(t *testing.T) {
 	assert.Equal(t, before, config(t, c))
 }
 
-// The link goes down at each call of Restore, which is an error, and is good the
+// If the link goes down at any call of Restore, Restore fails, and succeeds the
 // next time.
 func TestRestoreIsCut(t *testing.T) {
 	for n := 1; ; n++ {
@@ -198,18 +198,18 @@ func TestRestoreIsCut(t *testing.T) {
 	}
 }
 
-// What is at the other end may be gone or another device.
+// The device may be missing or a different one.
 func TestRestoreFails(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		config map[int]uint32
 		says   string
 	}{
-		{"nothing there", map[int]uint32{pcicfg.ID: 0xffffffff}, "no device"},
+		{"no device", map[int]uint32{pcicfg.ID: 0xffffffff}, "no device"},
 		{"another device", map[int]uint32{pcicfg.ID: 0x11111234}, "device 1234:1111"},
-		{"a smaller BAR", map[int]uint32{pcicfg.BAR2: 0xffff800c}, "BAR 2 of"},
-		{"one BAR more", map[int]uint32{pcicfg.BAR4: 0xfffff000}, "BAR 4 of 0x1000 bytes was one of 0x0"},
-		{"one BAR less", map[int]uint32{pcicfg.BAR2: 0, pcicfg.BAR2 + 4: 0}, "it had"},
+		{"a smaller BAR", map[int]uint32{pcicfg.BAR2: 0xffff800c}, "BAR 2 has 0x8000 bytes, want 0x10000 as before"},
+		{"one BAR more", map[int]uint32{pcicfg.BAR4: 0xfffff000}, "BAR 4 has 0x1000 bytes, want 0x0 as before"},
+		{"one BAR less", map[int]uint32{pcicfg.BAR2: 0, pcicfg.BAR2 + 4: 0}, "as before"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m, d, c, thread := cabled(t)
@@ -230,7 +230,7 @@ func TestRestoreFails(t *testing.T) {
 		})
 	}
 	_, d, c, thread := cabled(t)
-	c.down, c.refuse = bus.ErrLinkDown, fmt.Errorf("%w: nobody there", bus.ErrLinkDown)
+	c.down, c.refuse = bus.ErrLinkDown, fmt.Errorf("%w: no peer", bus.ErrLinkDown)
 	require.Error(t, d.Wait(thread, 0))
 	c.calls = 0
 	assert.ErrorIs(t, d.Restore(thread), c.refuse)
@@ -245,10 +245,10 @@ func TestRestoreFails(t *testing.T) {
 	fixed.down = bus.ErrLinkDown
 	err = d.Restore(thread)
 	assert.ErrorIs(t, err, bus.ErrLinkDown)
-	assert.ErrorContains(t, err, "cannot begin again")
+	assert.ErrorContains(t, err, "cannot be restarted")
 }
 
-// once is a link that cannot begin again.
+// once is a link that cannot be restarted.
 type once struct {
 	*inproc.Link
 	down error
