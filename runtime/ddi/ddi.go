@@ -1,21 +1,21 @@
-// Package ddi declares what the user-mode and the kernel-mode device driver
-// interface share: threads, interrupt levels, handles and status codes.
+// Package ddi declares the common part of the user-mode and the kernel-mode
+// device driver interface: threads, interrupt levels, handles and status codes.
 //
-// The interface mirrors WDDM 1.3 and the Direct3D 11.0 DDI. Names are the
-// WDK's without Hungarian prefixes; each table and structure says which one it
-// mirrors. Function tables are structs of function values that take handles,
-// so that a slot can be nil, swapped or wrapped. Input structures go by value,
-// or by pointer where the callee fills members in; members of a kernel-mode
-// structure that the WDK marks in/out come back in a result structure.
+// The interface mirrors WDDM 1.3 and the Direct3D 11.0 DDI. Names are those of
+// the WDK without Hungarian prefixes; each table and structure names its
+// original. Function tables are structs of function values on handles, so that
+// an entry can be nil, replaced or wrapped. Input structures are passed by
+// value, or by pointer if the callee fills in fields. In/out fields of a
+// kernel-mode structure are returned in a result structure.
 package ddi
 
 import "fmt"
 
-// IRQL is an interrupt request level. A call at one level is interrupted only
-// by work at a higher one.
+// IRQL is an interrupt request level. A call is interrupted only by work at a
+// higher level.
 type IRQL uint8
 
-// The levels in use. DIRQL is the level of the adapter's interrupt.
+// The supported levels. DIRQL is the level of the adapter's interrupt.
 const (
 	PassiveLevel  IRQL = 0
 	DispatchLevel IRQL = 2
@@ -32,25 +32,26 @@ func (l IRQL) String() string {
 	return fmt.Sprintf("IRQL(%d)", uint8(l))
 }
 
-// MaxDepth is the largest number of DDI calls that can be nested on a thread.
+// MaxDepth is the maximum nesting of DDI calls on a thread.
 const MaxDepth = 64
 
-// A Thread is a thread of the emulated system: the first argument of every DDI
-// call and callback. It belongs to one goroutine at a time.
+// A Thread is a thread of the emulated system and the first argument of every
+// DDI call and callback. It must be used by one goroutine at a time.
 type Thread struct {
-	Process uint32 // id of the process, 0 for the system
-	ID      uint32 // unique in the process
+	Process uint32 // ID of the process, 0 for the system
+	ID      uint32 // unique within the process
 
 	irql  IRQL
 	depth int
 	stack [MaxDepth]string
 }
 
-// IRQL returns the level the thread runs at.
+// IRQL returns the current level of the thread.
 func (t *Thread) IRQL() IRQL { return t.irql }
 
-// Raise sets the level and returns the one before. It panics if l is below it,
-// which is a mistake of the system's own code (bugcheck 0xA on Windows).
+// Raise raises the level to l and returns the previous level. It panics if l is
+// below the current level, which is a bug in the caller (bugcheck 0xA on
+// Windows).
 func (t *Thread) Raise(l IRQL) IRQL {
 	if l < t.irql {
 		panic(fmt.Sprintf("ddi: thread %d:%d raised from %v to %v", t.Process, t.ID, t.irql, l))
@@ -60,7 +61,7 @@ func (t *Thread) Raise(l IRQL) IRQL {
 	return old
 }
 
-// Lower sets the level back to one that Raise returned.
+// Lower lowers the level to one returned by Raise.
 func (t *Thread) Lower(l IRQL) {
 	if l > t.irql {
 		panic(fmt.Sprintf("ddi: thread %d:%d lowered from %v to %v", t.Process, t.ID, t.irql, l))
@@ -68,7 +69,7 @@ func (t *Thread) Lower(l IRQL) {
 	t.irql = l
 }
 
-// Push enters a DDI function, by its WDK name.
+// Push enters the DDI function with the given WDK name.
 func (t *Thread) Push(name string) {
 	if t.depth == MaxDepth {
 		panic("ddi: calls nested deeper than MaxDepth: " + name)
@@ -77,41 +78,42 @@ func (t *Thread) Push(name string) {
 	t.depth++
 }
 
-// Pop leaves the DDI function entered last.
+// Pop leaves the most recently entered DDI function.
 func (t *Thread) Pop() {
 	t.depth--
 	t.stack[t.depth] = ""
 }
 
-// Stack returns the DDI functions that the thread is in, outermost first. The
+// Stack returns the DDI functions active on the thread, outermost first. The
 // slice is valid until the next Push or Pop.
 func (t *Thread) Stack() []string { return t.stack[:t.depth] }
 
-// A Root is what stands behind an adapter, device or context handle. The system
-// owns it; the driver keeps its object in Driver, which it sets in the function
-// that creates the object.
+// A Root is the object of an adapter, device or context handle. The system owns
+// it. The driver stores its object in Driver, in the function that creates the
+// object.
 type Root struct {
 	Driver any
 }
 
-// An Object is what stands behind the handle of anything smaller: memory of the
-// size that the driver's Calc function returned. The system owns it, hands it
-// to the Create function filled with garbage, and never looks at it.
+// An Object is the object of any other handle, with private memory of the size
+// returned by the driver's Calc function. The system owns it, passes it
+// uninitialized to the Create function and never uses its content.
 type Object struct {
 	Private []byte
 }
 
-// KMHandle is a D3DKMT_HANDLE: a kernel object as user mode names it. 0 is none.
+// KMHandle is a D3DKMT_HANDLE, a user-mode handle of a kernel object. 0 is no
+// object.
 type KMHandle uint32
 
-// UserMemory is memory of an application's process as the kernel sees it: it
+// UserMemory is memory of an application's process as seen by the kernel. It
 // may be unmapped and may change between two reads.
 type UserMemory interface {
 	// Size returns the number of bytes.
 	Size() int
 
 	// Read copies len(p) bytes at off into p. It returns
-	// StatusInvalidUserBuffer, having copied an unspecified part, if any of
-	// them cannot be read.
+	// StatusInvalidUserBuffer if any byte cannot be read; the content of p is
+	// then undefined.
 	Read(off int, p []byte) Status
 }

@@ -47,7 +47,8 @@ var statusNames = map[Status]string{
 	StatusCantRenderLocked: "STATUS_GRAPHICS_CANT_RENDER_LOCKED_ALLOCATION", StatusGPUExceptionOnDevice: "STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE",
 }
 
-// Error returns the name of the status, so that a failing one can be an error.
+// Error returns the name of the status. A failing Status can be used as an
+// error.
 func (s Status) Error() string {
 	if n, ok := statusNames[s]; ok {
 		return n
@@ -55,7 +56,7 @@ func (s Status) Error() string {
 	return fmt.Sprintf("NTSTATUS 0x%08x", uint32(s))
 }
 
-// Failed says whether s is an error.
+// Failed reports whether s is an error.
 func (s Status) Failed() bool { return s >= 0xc0000000 }
 
 // HRESULT is the result of user-mode functions and of the API.
@@ -94,7 +95,8 @@ var hresultNames = map[HRESULT]string{
 	DDIUnsupported: "DXGI_DDI_ERR_UNSUPPORTED", DDIDeviceRemoved: "D3DDDIERR_DEVICEREMOVED", DDINotAvailable: "D3DDDIERR_NOTAVAILABLE",
 }
 
-// Error returns the name of the result, so that a failing one can be an error.
+// Error returns the name of the result. A failing HRESULT can be used as an
+// error.
 func (h HRESULT) Error() string {
 	if n, ok := hresultNames[h]; ok {
 		return n
@@ -102,5 +104,5 @@ func (h HRESULT) Error() string {
 	return fmt.Sprintf("HRESULT 0x%08x", uint32(h))
 }
 
-// Failed says whether h is an error.
+// Failed reports whether h is an error.
 func (h HRESULT) Failed() bool { return h >= 0x80000000 }

@@ -5,7 +5,7 @@ package dxgi
 // Format is DXGI_FORMAT, with its values (dxgiformat.h).
 type Format uint32
 
-// The formats in the table. A format that is not there is not supported.
+// The supported formats.
 const (
 	Unknown              Format = 0
 	R32G32B32A32Typeless Format = 1
@@ -48,7 +48,7 @@ const (
 	B8G8R8A8UNormSRGB    Format = 91
 )
 
-// Kind says how the components of a format are encoded.
+// Kind is the encoding of the components of a format.
 type Kind uint8
 
 // The encodings.
@@ -67,10 +67,10 @@ const (
 // Info describes a format.
 type Info struct {
 	Name   string // as in dxgiformat.h, without the prefix
-	Bytes  int    // bytes of an element
-	Family Format // the typeless member of its family, or the format itself
+	Bytes  int    // size of an element in bytes
+	Family Format // typeless member of its family, or the format itself
 	Kind   Kind
-	Bits   int    // bits of a component; all are the same but in SharedExp and Depth
+	Bits   int    // bits per component, equal for all except in SharedExp and Depth
 	Order  string // components in memory, lowest byte first: "RGBA", "BGRA", "RG", "R", "A"
 }
 
@@ -115,7 +115,7 @@ var infos = map[Format]Info{
 	B8G8R8A8UNormSRGB:    {"B8G8R8A8_UNORM_SRGB", 4, B8G8R8A8Typeless, UNormSRGB, 8, "BGRA"},
 }
 
-// Info returns the description of f, and false if f is not in the table.
+// Info returns the description of f. It reports false if f is not supported.
 func (f Format) Info() (Info, bool) {
 	i, ok := infos[f]
 	return i, ok

@@ -6,8 +6,8 @@ type StartInfo struct {
 	AdapterLUID           uint64
 }
 
-// StartDeviceOut holds the out parameters of DxgkDdiStartDevice. A display-less
-// adapter reports 0 and 0.
+// StartDeviceOut holds the out parameters of DxgkDdiStartDevice. An adapter
+// without displays reports 0 and 0.
 type StartDeviceOut struct {
 	NumberOfVideoPresentSources uint32
 	NumberOfChildren            uint32
@@ -17,14 +17,14 @@ type StartDeviceOut struct {
 type DeviceInfo struct {
 	VendorID, DeviceID uint16
 	BARs               [6]uint64 // sizes in bytes, 0 for none
-	Messages           int       // interrupt messages given to the device
+	Messages           int       // number of interrupt messages of the device
 	SystemMemoryBytes  uint64
 }
 
 // InfoType is DXGK_QUERYADAPTERINFOTYPE.
 type InfoType uint32
 
-// The types the kernel asks for.
+// The types that the kernel queries.
 const (
 	InfoUMDriverPrivate InfoType = 0 // DXGKQAITYPE_UMDRIVERPRIVATE
 	InfoDriverCaps      InfoType = 1 // DXGKQAITYPE_DRIVERCAPS
@@ -32,30 +32,30 @@ const (
 )
 
 // QueryAdapterInfo is DXGKARG_QUERYADAPTERINFO. InputData is the private data
-// of a UMDRIVERPRIVATE query, which comes from user mode.
+// of a UMDRIVERPRIVATE query from user mode.
 type QueryAdapterInfo struct {
 	Type      InfoType
 	InputData []byte
 }
 
-// QueryAdapterInfoOut has the member of its Type filled in.
+// QueryAdapterInfoOut has the field for its Type filled in.
 type QueryAdapterInfoOut struct {
 	UMDriverPrivate []byte
 	DriverCaps      DriverCaps
 	Segments        QuerySegment
 }
 
-// DriverCaps is DXGK_DRIVERCAPS, what the kernel uses of it.
+// DriverCaps is the part of DXGK_DRIVERCAPS that the kernel uses.
 type DriverCaps struct {
-	HighestAcceptableAddress uint64 // largest host address that the device can master
+	HighestAcceptableAddress uint64 // highest host address that the device can access
 	MaxAllocationListSlotID  uint32 // size of the scheduler's slot table; 0: slots are not used
 	WDDMVersion              uint32 // 1300: WDDM 1.3
 	NumberOfNodes            uint32 // GpuEngineTopology.NbAsymetricProcessingNodes
-	PagingNode               uint32 // node that takes paging buffers
-	HwQueuePacketCap         uint32 // SchedulingCaps: submissions that a node takes at a time, at least 1
+	PagingNode               uint32 // node for paging buffers
+	HwQueuePacketCap         uint32 // SchedulingCaps: maximum submissions at a time, at least 1
 	MultiEngineAware         bool   // SchedulingCaps
-	PreemptionAware          bool   // SchedulingCaps: DxgkDdiPreemptCommand is there
-	SupportPerEngineTDR      bool   // DxgkDdiResetEngine is there
+	PreemptionAware          bool   // SchedulingCaps: DxgkDdiPreemptCommand is supported
+	SupportPerEngineTDR      bool   // DxgkDdiResetEngine is supported
 }
 
 // QuerySegment is DXGK_QUERYSEGMENTOUT3.
@@ -71,13 +71,13 @@ type SegmentDescriptor struct {
 	BaseAddress uint64 // GPU address of the segment's first byte
 	Size        uint64 // bytes
 	Flags       SegmentFlags
-	BAR         int    // where CpuVisible maps it
+	BAR         int    // where it is mapped, if CpuVisible
 	BAROffset   uint64 // bytes
 }
 
-// SegmentFlags is DXGK_SEGMENTFLAGS. System is our own flag: the segment is
-// pinned, contiguous host memory whose GPU address is BaseAddress plus the
-// physical address, so that nothing has to be mapped into an aperture.
+// SegmentFlags is DXGK_SEGMENTFLAGS. System is specific to this interface: the
+// segment is pinned, contiguous host memory whose GPU address is BaseAddress
+// plus the physical address, so that nothing must be mapped into an aperture.
 type SegmentFlags struct {
 	CPUVisible bool
 	System     bool
@@ -91,7 +91,7 @@ const (
 // NotifyType is DXGK_INTERRUPT_TYPE.
 type NotifyType uint32
 
-// The types of DxgkCbNotifyInterrupt in use.
+// The supported types of DxgkCbNotifyInterrupt.
 const (
 	InterruptDMACompleted NotifyType = 1 // DXGK_INTERRUPT_DMA_COMPLETED
 	InterruptDMAFaulted   NotifyType = 4 // DXGK_INTERRUPT_DMA_FAULTED
@@ -101,31 +101,31 @@ const (
 type NotifyInterrupt struct {
 	InterruptType NotifyType
 	FenceID       uint32 // SubmissionFenceId, or FaultedFenceId
-	Status        uint32 // of a fault: the NTSTATUS
+	Status        uint32 // for a fault, the NTSTATUS
 	NodeOrdinal   uint32
 	EngineOrdinal uint32 // always 0
 }
 
-// QueryCurrentFence is DXGKARG_QUERYCURRENTFENCE, its in members.
+// QueryCurrentFence holds the in fields of DXGKARG_QUERYCURRENTFENCE.
 type QueryCurrentFence struct {
 	NodeOrdinal   uint32
 	EngineOrdinal uint32
 }
 
-// QueryCurrentFenceOut is its out member: the last completed fence of the node,
-// read from the GPU.
+// QueryCurrentFenceOut holds its out field: the last completed fence of the
+// node, read from the GPU.
 type QueryCurrentFenceOut struct {
 	CurrentFence uint32
 }
 
-// CollectDbgInfo is DXGKARG_COLLECTDBGINFO. The driver fills Buffer with text
-// and may be called at any level, also with a dead link.
+// CollectDbgInfo is DXGKARG_COLLECTDBGINFO. The driver fills Buffer with text.
+// It may be called at any level, even if the link is dead.
 type CollectDbgInfo struct {
 	Reason uint32 // bugcheck code
 	Buffer []byte
 }
 
-// CollectDbgInfoOut says how many bytes of Buffer were used.
+// CollectDbgInfoOut holds the number of bytes used in Buffer.
 type CollectDbgInfoOut struct {
 	Length int
 }

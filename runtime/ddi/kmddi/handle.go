@@ -1,6 +1,7 @@
 // Package kmddi declares the kernel-mode device driver interface of WDDM 1.3:
-// what the graphics kernel (runtime/dxgkrnl) calls in a display miniport
-// driver, and what the miniport calls back. It is data only.
+// the functions of a display miniport driver that the graphics kernel
+// (runtime/dxgkrnl) calls, and the callbacks of the kernel. It contains only
+// data.
 package kmddi
 
 import "github.com/hilgpu/hilgpu/runtime/ddi"
@@ -22,14 +23,14 @@ type HAllocation struct{ *ddi.Root }
 // device (hDeviceSpecificAllocation).
 type HDeviceAllocation struct{ *ddi.Root }
 
-// HDxgkrnl names the adapter in the miniport's calls to the kernel
-// (DeviceHandle of DXGKRNL_INTERFACE). Only the kernel looks inside.
+// HDxgkrnl identifies the adapter in the miniport's calls to the kernel
+// (DeviceHandle of DXGKRNL_INTERFACE). It is opaque to the miniport.
 type HDxgkrnl struct{ System any }
 
-// HMapping is a range of a BAR that DxgkCbMapMemory returned. Only the kernel
-// looks inside.
+// HMapping is a range of a BAR returned by DxgkCbMapMemory. It is opaque to the
+// miniport.
 type HMapping struct{ System any }
 
-// DriverEntry fills in the miniport's table, as a miniport's DriverEntry does
-// with DRIVER_INITIALIZATION_DATA before it calls DxgkInitialize.
+// DriverEntry returns the miniport's table, which a WDK miniport's DriverEntry
+// fills in as DRIVER_INITIALIZATION_DATA before it calls DxgkInitialize.
 type DriverEntry func() DriverInitializationData

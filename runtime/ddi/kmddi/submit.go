@@ -3,8 +3,8 @@ package kmddi
 import "github.com/hilgpu/hilgpu/runtime/ddi"
 
 // Render is DXGKARG_RENDER. Command and PatchLocationListIn are user memory:
-// the driver copies once, then validates the copy. DmaBuffer and
-// PatchLocationListOut are what is left of them.
+// the driver must copy them once and validate the copy. DmaBuffer and
+// PatchLocationListOut are the unused parts of the buffers.
 type Render struct {
 	Command              ddi.UserMemory
 	PatchLocationListIn  UserPatchList
@@ -13,13 +13,13 @@ type Render struct {
 	DmaBufferPrivateData []byte
 	PatchLocationListOut []PatchLocation
 
-	// MultipassOffset is 0 in the first call for a command, then what the
-	// driver returned last.
+	// MultipassOffset is 0 in the first call for a command, and then the value
+	// returned by the driver's last call.
 	MultipassOffset uint32
 }
 
-// RenderOut holds the in/out members of DXGKARG_RENDER and DXGKARG_PRESENT: how
-// much the driver wrote. With StatusInsufficientDMABuffer what was written is
+// RenderOut holds the in/out fields of DXGKARG_RENDER and DXGKARG_PRESENT: how
+// much the driver wrote. After StatusInsufficientDMABuffer the written part is
 // submitted and the driver is called again with MultipassOffset.
 type RenderOut struct {
 	DmaBufferUsed   uint32 // bytes
@@ -57,15 +57,16 @@ const (
 	PagingDiscardContent PagingOperation = 2
 )
 
-// PagingLocation is the Source or Destination of a transfer: SegmentID 0 is
-// host memory at physical address Address (the WDK's pMdl; always contiguous
-// here), else Address is the GPU address in the segment.
+// PagingLocation is the Source or Destination of a transfer. If SegmentID is 0,
+// Address is a physical address in host memory (pMdl in the WDK; always
+// contiguous here), else a GPU address in the segment.
 type PagingLocation struct {
 	SegmentID uint32
 	Address   uint64
 }
 
-// BuildPagingBuffer is DXGKARG_BUILDPAGINGBUFFER. DmaBuffer is what is left.
+// BuildPagingBuffer is DXGKARG_BUILDPAGINGBUFFER. DmaBuffer is the unused part
+// of the buffer.
 type BuildPagingBuffer struct {
 	Operation            PagingOperation
 	Allocation           HAllocation // nil: a raw copy
@@ -78,18 +79,18 @@ type BuildPagingBuffer struct {
 	FillPattern         uint32         // FILL
 }
 
-// BuildPagingBufferOut holds the in/out members: with
+// BuildPagingBufferOut holds the in/out fields. After
 // StatusInsufficientDMABuffer the buffer is submitted and the driver is called
-// again with MultipassOffset. StatusSuccess and StatusAllocationBusy are the
-// only other legal results (bugcheck 0x10E/0xB).
+// again with MultipassOffset. The only other legal results are StatusSuccess
+// and StatusAllocationBusy (bugcheck 0x10E/0xB).
 type BuildPagingBufferOut struct {
 	DmaBufferUsed   uint32 // bytes
 	MultipassOffset uint32
 }
 
-// Patch is DXGKARG_PATCH. The part to patch is elements [Start, Start+Length) of
-// PatchLocationList; PatchOffset counts from the start of DmaBuffer. It must be
-// idempotent and cannot fail (bugcheck 0x119/3).
+// Patch is DXGKARG_PATCH. The driver must patch elements [Start, Start+Length)
+// of PatchLocationList; PatchOffset is relative to the start of DmaBuffer. The
+// call must be idempotent and cannot fail (bugcheck 0x119/3).
 type Patch struct {
 	Device                            HDevice
 	Context                           HContext
@@ -107,14 +108,14 @@ type Patch struct {
 	Flags                             SubmitFlags
 }
 
-// SubmitCommand is DXGKARG_SUBMITCOMMAND: the part [Start, End) of a patched DMA
-// buffer and the fence id that stands for it, one more than the last one on the
-// node. It cannot fail (bugcheck 0x119/2), and cannot wait: the kernel sends at
-// most HwQueuePacketCap at a time. An empty part completes its fence as well.
+// SubmitCommand is DXGKARG_SUBMITCOMMAND: the part [Start, End) of a patched
+// DMA buffer and its fence ID, one more than the last one on the node. The call
+// cannot fail (bugcheck 0x119/2) and cannot wait: at most HwQueuePacketCap
+// submissions are outstanding. An empty part completes its fence as well.
 type SubmitCommand struct {
 	Device                         HDevice  // nil for paging
 	Context                        HContext // nil for paging
-	DmaBufferPhysicalAddress       uint64   // of the buffer's start, host memory
+	DmaBufferPhysicalAddress       uint64   // host address of the buffer's start
 	DmaBufferSize                  uint32   // bytes
 	DmaBufferSubmissionStartOffset uint32   // bytes, a multiple of 4
 	DmaBufferSubmissionEndOffset   uint32   // bytes, a multiple of 4

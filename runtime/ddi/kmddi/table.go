@@ -3,27 +3,28 @@ package kmddi
 import "github.com/hilgpu/hilgpu/runtime/ddi"
 
 // DriverInitializationData is DRIVER_INITIALIZATION_DATA: the functions of a
-// display miniport. Field X is DxgkDdiX. A nil field is a function that the
-// driver does not have; docs/design.md lists what the kernel never calls.
+// display miniport. Field X is DxgkDdiX. A nil field is a missing function;
+// docs/design.md lists the functions that the kernel never calls.
 //
-// Synchronisation (WDK, "Threading and Synchronization"): AddDevice to
-// RemoveDevice, ResetFromTimeout and RestartFromTimeout run alone;
-// BuildPagingBuffer, Patch and SubmitCommand are of the GPU scheduler class, one
-// thread at a time; Render, Present, Create, Destroy, Open, Close and Query are
-// reentrant. Level: PASSIVE_LEVEL, but SubmitCommand and DpcRoutine
-// DISPATCH_LEVEL, InterruptRoutine DIRQL.
+// Synchronization (WDK, "Threading and Synchronization"): AddDevice to
+// RemoveDevice, ResetFromTimeout and RestartFromTimeout run exclusively.
+// BuildPagingBuffer, Patch and SubmitCommand belong to the GPU scheduler class:
+// one thread at a time. Render, Present, Create, Destroy, Open, Close and Query
+// are reentrant. All run at PASSIVE_LEVEL, except SubmitCommand and DpcRoutine
+// at DISPATCH_LEVEL and InterruptRoutine at DIRQL.
 type DriverInitializationData struct {
 	Version uint32 // DXGKDDI_INTERFACE_VERSION, InterfaceVersion
 
 	AddDevice func(t *ddi.Thread, h HAdapter) ddi.Status
 
-	// StartDevice finds the device placed, decoding and mastering the bus, with
-	// its interrupt messages set up, and otherwise in any state: another driver
-	// may have used it, and it keeps its registers from one session to the next.
-	// Nodes may run, wait or have faulted, FENCE may have any value, events may be
-	// pending and limits set. The driver has to set or reset whatever it relies
-	// on, before it allocates memory that the device can reach; ID.RESET resets
-	// all but VRAM. It must also expect an interrupt of the past.
+	// StartDevice gets a device with assigned addresses, memory decode, bus
+	// mastering and interrupt messages enabled. Otherwise the device may be in
+	// any state: another driver may have used it, and it keeps its registers
+	// between sessions. Nodes may be running, waiting or faulted, FENCE may
+	// have any value, events may be pending and limits set. Before the driver
+	// allocates memory that the device can access, it must set or reset
+	// everything it relies on; ID.RESET resets all but VRAM. It must also
+	// expect an old interrupt.
 	StartDevice  func(t *ddi.Thread, h HAdapter, info StartInfo, cb *DxgkrnlInterface) (StartDeviceOut, ddi.Status)
 	StopDevice   func(t *ddi.Thread, h HAdapter) ddi.Status
 	RemoveDevice func(t *ddi.Thread, h HAdapter) ddi.Status
@@ -50,13 +51,13 @@ type DriverInitializationData struct {
 	QueryCurrentFence func(t *ddi.Thread, h HAdapter, arg QueryCurrentFence) (QueryCurrentFenceOut, ddi.Status)
 	CollectDbgInfo    func(t *ddi.Thread, h HAdapter, arg CollectDbgInfo) (CollectDbgInfoOut, ddi.Status)
 
-	// ResetFromTimeout stops all nodes: after it the GPU accesses no memory, and
-	// what was submitted is lost with what memory segments held. The kernel then
-	// tells of each allocation that had a place in one by a TRANSFER of 0 bytes
-	// out of it, drops all submissions, and calls RestartFromTimeout, which lets
-	// the nodes take work again. Each may also fail with the status of an access
-	// that the device did not answer; then the kernel begins with
-	// ResetFromTimeout again, later.
+	// ResetFromTimeout stops all nodes: afterwards the GPU accesses no memory,
+	// and submitted work and the content of memory segments are lost. The
+	// kernel then reports each allocation in a memory segment by a TRANSFER of
+	// 0 bytes from it, drops all submissions, and calls RestartFromTimeout,
+	// after which the nodes accept work again. Both may fail with the status of
+	// an access that the device did not answer. The kernel then calls
+	// ResetFromTimeout again later.
 	ResetFromTimeout   func(t *ddi.Thread, h HAdapter) ddi.Status
 	RestartFromTimeout func(t *ddi.Thread, h HAdapter) ddi.Status
 }
@@ -64,10 +65,10 @@ type DriverInitializationData struct {
 // InterfaceVersion is DXGKDDI_INTERFACE_VERSION_WDDM1_3.
 const InterfaceVersion = 0x4002
 
-// DxgkrnlInterface is DXGKRNL_INTERFACE: what the miniport may call. Field X is
-// DxgkCbX, but for the accessors at the end, which stand for services that a
-// driver has from the operating system itself. The kernel passes it to
-// StartDevice; it is valid until StopDevice returns.
+// DxgkrnlInterface is DXGKRNL_INTERFACE: the callbacks for the miniport. Field
+// X is DxgkCbX, except for the accessors at the end, which replace services of
+// the operating system. The kernel passes it to StartDevice; it is valid until
+// StopDevice returns.
 type DxgkrnlInterface struct {
 	DeviceHandle HDxgkrnl
 
@@ -82,24 +83,26 @@ type DxgkrnlInterface struct {
 	ReadDeviceSpace  func(t *ddi.Thread, h HDxgkrnl, off int) (uint32, ddi.Status)
 	WriteDeviceSpace func(t *ddi.Thread, h HDxgkrnl, off int, v uint32) ddi.Status
 
-	// NotifyInterrupt tells the scheduler what an interrupt was for. At DIRQL,
-	// from InterruptRoutine or inside SynchronizeExecution; QueueDpc follows.
+	// NotifyInterrupt reports the reason of an interrupt to the scheduler. It
+	// must be called at DIRQL, from InterruptRoutine or inside
+	// SynchronizeExecution, and followed by QueueDpc.
 	NotifyInterrupt func(t *ddi.Thread, h HDxgkrnl, arg NotifyInterrupt)
 
-	// QueueDpc asks for DpcRoutine. False if it was already asked for.
+	// QueueDpc requests a call of DpcRoutine. It returns false if one is
+	// already queued.
 	QueueDpc func(t *ddi.Thread, h HDxgkrnl) bool
 
-	// NotifyDpc lets the scheduler do its part. From DpcRoutine.
+	// NotifyDpc retires completed work. It must be called from DpcRoutine.
 	NotifyDpc func(t *ddi.Thread, h HDxgkrnl)
 
-	// SynchronizeExecution runs fn at DIRQL, so that no interrupt routine
-	// runs meanwhile, and returns what fn returned.
+	// SynchronizeExecution runs fn at DIRQL, so that no interrupt routine runs
+	// concurrently, and returns its result.
 	SynchronizeExecution func(t *ddi.Thread, h HDxgkrnl, messageNumber uint32, fn func(t *ddi.Thread) bool) (bool, ddi.Status)
 
 	// ReadRegister and WriteRegister are READ_REGISTER_ULONG and
 	// WRITE_REGISTER_ULONG on a mapping; off is in bytes, a multiple of 4. The
-	// status is StatusIODeviceError if the device did not answer: the value is
-	// then not one that it sent. A write is posted.
+	// status is StatusIODeviceError if the device did not answer; the value is
+	// then not from the device. A write is posted.
 	ReadRegister  func(t *ddi.Thread, h HDxgkrnl, m HMapping, off uint32) (uint32, ddi.Status)
 	WriteRegister func(t *ddi.Thread, h HDxgkrnl, m HMapping, off uint32, v uint32) ddi.Status
 
@@ -109,8 +112,8 @@ type DxgkrnlInterface struct {
 	FreeContiguousMemory     func(t *ddi.Thread, h HDxgkrnl, m ContiguousMemory)
 }
 
-// ContiguousMemory is host memory that both sides reach.
+// ContiguousMemory is host memory that the CPU and the device can access.
 type ContiguousMemory struct {
-	PhysicalAddress uint64 // what the device uses, without pkt.Host
+	PhysicalAddress uint64 // address for the device, without pkt.Host
 	Bytes           []byte
 }

@@ -1,6 +1,6 @@
-// Package kmt declares the thunks by which the runtime calls the graphics
-// kernel: the D3DKMT functions of gdi32. Structures that D3DKMT functions share
-// with the user-mode callbacks are those of package umddi.
+// Package kmt declares the thunks through which the runtime calls the graphics
+// kernel: the D3DKMT functions of gdi32. Structures shared with the user-mode
+// callbacks are those of package umddi.
 package kmt
 
 import (
@@ -9,11 +9,11 @@ import (
 )
 
 // Thunks is the table of D3DKMT functions of one adapter. Field X is D3DKMTX.
-// A handle that is not valid gives StatusInvalidHandle. Once the GPU has
-// faulted or stopped answering, every function that needs it returns
-// StatusDeviceRemoved; once the connection to it has failed, StatusIODeviceError.
-// When the GPU works again, a device from before still gets these, and can be
-// destroyed with what is its.
+// An invalid handle returns StatusInvalidHandle. After the GPU has faulted or
+// stopped responding, every function that needs it returns StatusDeviceRemoved;
+// after the connection to it has failed, StatusIODeviceError. After recovery,
+// functions on an earlier device still return these, and the device can only be
+// destroyed, with its objects.
 type Thunks struct {
 	// QueryAdapterInfo fills p with the miniport's UMDRIVERPRIVATE data.
 	QueryAdapterInfo func(t *ddi.Thread, p []byte) ddi.Status
@@ -23,11 +23,12 @@ type Thunks struct {
 	CreateContext  func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.CreateContext) ddi.Status
 	DestroyContext func(t *ddi.Thread, ctx ddi.KMHandle) ddi.Status
 
-	// CreateAllocation makes all of arg's allocations or none.
+	// CreateAllocation creates all of arg's allocations or none.
 	CreateAllocation  func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Allocate) ddi.Status
 	DestroyAllocation func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Deallocate) ddi.Status
 
-	// Lock returns StatusAllocationBusy if arg.DoNotWait and work uses it.
+	// Lock returns StatusAllocationBusy if arg.DoNotWait is set and work uses
+	// the allocation.
 	Lock   func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Lock) ddi.Status
 	Unlock func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Unlock) ddi.Status
 

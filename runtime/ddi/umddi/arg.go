@@ -5,7 +5,7 @@ import "github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
 // Dimension is D3D10DDIRESOURCE_TYPE.
 type Dimension uint32
 
-// The dimensions in use.
+// The supported dimensions.
 const (
 	Buffer    Dimension = 1
 	Texture2D Dimension = 3
@@ -71,8 +71,8 @@ type CreateResource struct {
 	Primary           bool // pPrimaryDesc is not NULL: the destination of presents
 }
 
-// CreateRenderTargetView is D3D10DDIARG_CREATERENDERTARGETVIEW of a 2D texture
-// or an array of them.
+// CreateRenderTargetView is D3D10DDIARG_CREATERENDERTARGETVIEW for a 2D texture
+// or texture array.
 type CreateRenderTargetView struct {
 	Resource        HResource
 	Format          dxgi.Format
@@ -84,14 +84,14 @@ type CreateRenderTargetView struct {
 // QueryType is D3D10DDI_QUERY.
 type QueryType uint32
 
-// The queries in use, with what QueryGetData returns (D3D10DDI_QUERY). Event,
-// timestamp and disjoint come from the GPU's clock; the others count what draws
-// do, of which this interface has none.
+// The supported queries and the results of QueryGetData (D3D10DDI_QUERY).
+// Event, timestamp and disjoint queries use the GPU's clock. The others count
+// the effects of draws, which are not supported.
 const (
 	QueryEvent              QueryType = 0 // BOOL, 4 bytes
 	QueryOcclusion          QueryType = 1 // UINT64, samples
 	QueryTimestamp          QueryType = 2 // UINT64, ticks
-	QueryTimestampDisjoint  QueryType = 3 // UINT64 ticks a second, BOOL, 4 bytes of 0
+	QueryTimestampDisjoint  QueryType = 3 // UINT64 ticks per second, BOOL, 4 bytes of 0
 	QueryOcclusionPredicate QueryType = 5 // BOOL, 4 bytes
 	QueryOverflowPredicate  QueryType = 7 // BOOL, 4 bytes: D3D10DDI_QUERY_STREAMOVERFLOWPREDICATE
 )
@@ -169,8 +169,8 @@ const (
 	HandleCommandList      HandleType = 11
 )
 
-// HandleSize is D3D11DDI_HANDLESIZE: a size of the private memory of handles of
-// a type that a deferred context opens, in bytes.
+// HandleSize is D3D11DDI_HANDLESIZE: a size in bytes of the private memory of
+// handles of a type that a deferred context opens.
 type HandleSize struct {
 	Type HandleType
 	Size int
@@ -182,10 +182,10 @@ type CreateCommandList struct {
 }
 
 // CreateDeferredContext is D3D11DDIARG_CREATEDEFERREDCONTEXT. The driver sets
-// Context.Driver and fills ContextFuncs, leaving nil what a deferred context
-// does not have. It reports errors of the context's functions to this
-// RTCoreLayer, but those of Create functions, as those of CreateDeferredContext
-// itself, to the device's ("Using Context-Local DDI Handles").
+// Context.Driver and fills in ContextFuncs, with nil for excluded functions. It
+// reports errors of the context's functions to RTCoreLayer, except those of
+// Create functions, which go to the device's core layer like those of
+// CreateDeferredContext ("Using Context-Local DDI Handles").
 type CreateDeferredContext struct {
 	Context      HDevice // hDrvContext
 	RTCoreLayer  HRTCoreLayer

@@ -4,17 +4,17 @@ import "github.com/hilgpu/hilgpu/runtime/ddi"
 
 // CoreLayerCallbacks is D3D11DDI_CORELAYER_DEVICECALLBACKS. Field X is pfnX.
 type CoreLayerCallbacks struct {
-	// SetErrorCb reports the error of the DDI function that is running. A
-	// result that the function may not report removes the device.
+	// SetErrorCb reports an error of the running DDI function. A result that
+	// the function may not report removes the device.
 	SetErrorCb func(t *ddi.Thread, h HRTCoreLayer, hr ddi.HRESULT)
 
-	// State refresh: the runtime calls the driver's function that sets the
-	// state, with what is bound to the context of h, before the callback
-	// returns. During a function that sets state that is the new one; during
-	// CommandListExecute the one before it, and during the next function after
-	// it none; during CreateCommandList and RecycleCreateCommandList that of the
-	// deferred context; while handles are closed and the context is destroyed
-	// none; after AbandonCommandList what is not unbound yet.
+	// State refresh: before the callback returns, the runtime calls the
+	// driver's Set function with the state of the context of h. That is the new
+	// state in a Set function; the old state in CommandListExecute, and no
+	// state in the next function; the deferred context's state in
+	// CreateCommandList and RecycleCreateCommandList; no state while handles
+	// are closed and the context is destroyed; and after AbandonCommandList the
+	// state that is not yet unbound.
 	StateIaPrimitiveTopologyCb func(t *ddi.Thread, h HRTCoreLayer)
 	StateIaVertexBufCb         func(t *ddi.Thread, h HRTCoreLayer, r Range)
 	StateIaIndexBufCb          func(t *ddi.Thread, h HRTCoreLayer)
@@ -28,31 +28,30 @@ type CoreLayerCallbacks struct {
 	StateRsViewportsCb         func(t *ddi.Thread, h HRTCoreLayer)
 	StateRsScissorCb           func(t *ddi.Thread, h HRTCoreLayer)
 
-	// PerformAmortizedProcessingCb lets the runtime do what it has put off. The
-	// driver calls it after it has submitted a command buffer, and from a
-	// deferred context when that is out of room, before it refreshes state.
+	// PerformAmortizedProcessingCb lets the runtime do deferred work. The
+	// driver calls it before it refreshes state: after it has submitted a
+	// command buffer, or when a deferred context is out of room.
 	PerformAmortizedProcessingCb func(t *ddi.Thread, h HRTCoreLayer)
 }
 
-// A Range is a range of slots of a state-refresh callback. In the WDK it is two
-// UINTs, which the callbacks of Direct3D 10 take in the other order than those
-// of Direct3D 11.
+// A Range is a range of slots in a state-refresh callback. The WDK has two
+// UINTs, whose order differs between the callbacks of Direct3D 10 and 11.
 type Range struct {
 	Base  int
-	Count int // -1: up to the highest slot that is in use
+	Count int // -1: up to the highest slot in use
 }
 
-// DeviceCallbacks is D3DDDI_DEVICECALLBACKS. Field X is pfnX. Members marked
-// out are set by the callee.
+// DeviceCallbacks is D3DDDI_DEVICECALLBACKS. Field X is pfnX. Fields marked out
+// are set by the callee.
 type DeviceCallbacks struct {
 	AllocateCb       func(t *ddi.Thread, h HRTDevice, arg *Allocate) ddi.HRESULT
 	DeallocateCb     func(t *ddi.Thread, h HRTDevice, arg *Deallocate) ddi.HRESULT
 	CreateContextCb  func(t *ddi.Thread, h HRTDevice, arg *CreateContext) ddi.HRESULT
 	DestroyContextCb func(t *ddi.Thread, h HRTDevice, ctx ddi.KMHandle) ddi.HRESULT
 
-	// LockCb maps an allocation. It waits until no submitted work uses it, or
-	// with DoNotWait returns DDIStillDrawing; work that is still in a command
-	// buffer is the driver's to submit first. Errors: EOutOfMemory,
+	// LockCb maps an allocation. It waits until no submitted work uses it; with
+	// DoNotWait it returns DDIStillDrawing instead. The driver must submit its
+	// command buffer first if that uses the allocation. Errors: EOutOfMemory,
 	// EInvalidArg, DDIDeviceRemoved, DDINotAvailable.
 	LockCb   func(t *ddi.Thread, h HRTDevice, arg *Lock) ddi.HRESULT
 	UnlockCb func(t *ddi.Thread, h HRTDevice, arg *Unlock) ddi.HRESULT
@@ -63,7 +62,8 @@ type DeviceCallbacks struct {
 
 // DXGIBaseCallbacks is DXGI_DDI_BASE_CALLBACKS. Field X is pfnX.
 type DXGIBaseCallbacks struct {
-	// PresentCb copies an allocation to another; from Present only.
+	// PresentCb copies an allocation to another. It must be called from
+	// Present.
 	PresentCb func(t *ddi.Thread, h HRTDevice, arg *PresentCB) ddi.HRESULT
 }
 
@@ -81,7 +81,7 @@ type Allocate struct {
 }
 
 // Deallocate is D3DDDICB_DEALLOCATE. The kernel keeps the memory until
-// submitted work is done with it.
+// submitted work no longer uses it.
 type Deallocate struct {
 	Allocations []ddi.KMHandle
 }
@@ -98,12 +98,12 @@ type PatchLocation struct {
 	SlotID           uint32
 	DriverID         uint32
 	AllocationOffset uint32 // bytes
-	PatchOffset      uint32 // bytes from the start of the command
+	PatchOffset      uint32 // in bytes from the start of the command
 	SplitOffset      uint32 // bytes, not decreasing
 }
 
-// CreateContext is D3DDDICB_CREATECONTEXT. The three buffers are the first to
-// record into.
+// CreateContext is D3DDDICB_CREATECONTEXT. The driver records to the three
+// returned buffers first.
 type CreateContext struct {
 	NodeOrdinal       uint32
 	PrivateDriverData []byte
@@ -114,15 +114,15 @@ type CreateContext struct {
 	PatchLocationList []PatchLocation  // out
 }
 
-// Lock is D3DDDICB_LOCK. Data is the allocation's memory, from its start. An
-// allocation in VRAM is copied out of VRAM at Lock, unless WriteOnly, and back
-// at Unlock, unless ReadOnly.
+// Lock is D3DDDICB_LOCK. Data is the allocation's memory, from its start.
+// Memory in VRAM is copied from VRAM at Lock, unless WriteOnly is set, and back
+// at Unlock, unless ReadOnly is set.
 type Lock struct {
 	Allocation ddi.KMHandle
 	ReadOnly   bool
-	WriteOnly  bool // the whole allocation is written before Unlock
+	WriteOnly  bool // the entire allocation is written before Unlock
 	DoNotWait  bool
-	IgnoreSync bool // do not wait: the caller guarantees not to touch what the GPU uses
+	IgnoreSync bool // do not wait: the caller does not touch memory that the GPU uses
 
 	Data []byte // out
 }
@@ -132,8 +132,8 @@ type Unlock struct {
 	Allocations []ddi.KMHandle
 }
 
-// Render is D3DDDICB_RENDER. On success the old buffers are the kernel's and
-// the New ones must be used from then on; on failure the old ones stay.
+// Render is D3DDDICB_RENDER. On success the kernel owns the old buffers and the
+// driver must use the New ones; on failure the old ones remain.
 type Render struct {
 	Context           ddi.KMHandle
 	CommandOffset     uint32 // bytes

@@ -5,27 +5,26 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
 )
 
-// DeviceFuncs is D3D11DDI_DEVICEFUNCS: the functions of a device, which are
-// those of its immediate context. Field X is pfnX. docs/design.md lists the
-// fields of the WDK's table that are left out.
+// DeviceFuncs is D3D11DDI_DEVICEFUNCS: the functions of a device and its
+// immediate context. Field X is pfnX. docs/design.md lists the fields of the
+// WDK's table that are missing here.
 //
-// A function without a result reports errors through SetErrorCb; what it may
-// report is in its comment: removed (DDIDeviceRemoved), memory (EOutOfMemory),
-// map (DDIStillDrawing, if asked not to wait). All allow removed but Check*
-// and Calc*. All run on the immediate context's thread; with CapsFreeThreaded,
-// Calc*, Create* and Destroy* may also run on any other, and
-// CalcDeferredContextHandleSize always may.
+// A function without a result reports errors through SetErrorCb. Its comment
+// lists the errors it may report: removed (DDIDeviceRemoved), memory
+// (EOutOfMemory), map (DDIStillDrawing, if asked not to wait). All except
+// Check* and Calc* may report removed. All must run on the immediate context's
+// thread. With CapsFreeThreaded, Calc*, Create* and Destroy* may run on any
+// thread; CalcDeferredContextHandleSize always may.
 //
-// A deferred context has a table of its own. Its functions run on the context's
-// thread, and those that record may also report memory, which drops what was
-// recorded. It lacks StagingResource*, ResourceIsStagingBusy, QueryGetData,
-// Flush, Check*, Calc*, CreateDeferredContext and its kin, which are nil
+// A deferred context has a separate table. Its functions run on the context's
+// thread, and recording functions may also report memory, which drops the
+// recording. StagingResource*, ResourceIsStagingBusy, QueryGetData, Flush,
+// Check*, Calc*, CreateDeferredContext and related functions are nil
 // ("Excluding DDI Functions for Deferred Contexts"). Its Create* functions open
 // an object: arg is nil, or has only the local handle of the object that it
-// depends on; rt holds the driver's handle of the object as the device knows
-// it, the handle that is opened is local to the context and has private memory
-// of the size that CalcDeferredContextHandleSize returned. Its Destroy*
-// functions close it.
+// depends on; rt holds the device's driver handle of the object. The opened
+// handle is local to the context and has private memory of the size returned by
+// CalcDeferredContextHandleSize. Its Destroy* functions close the handle.
 type DeviceFuncs struct {
 	// Resources. Create: memory.
 	CalcPrivateResourceSize func(t *ddi.Thread, h HDevice, arg *CreateResource) int
@@ -33,10 +32,10 @@ type DeviceFuncs struct {
 	DestroyResource         func(t *ddi.Thread, h HDevice, res HResource)
 
 	// Mapping. The memory is valid until the matching unmap; memory, map.
-	// ResourceMap serves DEFAULT resources with CPU access, which 11.0 has
-	// none of; StagingResource* serve STAGING, Dynamic* DYNAMIC ones: IABuffer
-	// for vertex and index buffers, ConstantBuffer for constant buffers,
-	// Resource for the others.
+	// ResourceMap is for DEFAULT resources with CPU access, which do not exist
+	// in 11.0. StagingResource* are for STAGING resources, Dynamic* for DYNAMIC
+	// ones: IABuffer for vertex and index buffers, ConstantBuffer for constant
+	// buffers, Resource for others.
 	StagingResourceMap              func(t *ddi.Thread, h HDevice, res HResource, sub uint32, typ Map, flags MapFlags) Mapped
 	StagingResourceUnmap            func(t *ddi.Thread, h HDevice, res HResource, sub uint32)
 	DynamicResourceMapDiscard       func(t *ddi.Thread, h HDevice, res HResource, sub uint32, typ Map, flags MapFlags) Mapped
@@ -48,15 +47,15 @@ type DeviceFuncs struct {
 	DynamicConstantBufferUnmap      func(t *ddi.Thread, h HDevice, res HResource, sub uint32)
 	ResourceIsStagingBusy           func(t *ddi.Thread, h HDevice, res HResource) bool
 
-	// Data movement. A nil box is the whole subresource. The source data of an
-	// update is copied before the call returns. Memory is allowed.
+	// Data movement. A nil box is the entire subresource. The source data of an
+	// update is copied before the call returns. All: memory.
 	ResourceUpdateSubresourceUP func(t *ddi.Thread, h HDevice, dst HResource, sub uint32, box *Box, data []byte, rowPitch, depthPitch uint32)
 	ResourceCopy                func(t *ddi.Thread, h HDevice, dst, src HResource)
 	ResourceCopyRegion          func(t *ddi.Thread, h HDevice, dst HResource, dstSub, x, y, z uint32, src HResource, srcSub uint32, box *Box)
 	ClearRenderTargetView       func(t *ddi.Thread, h HDevice, v HRenderTargetView, color [4]float32)
 
-	// Views and queries. Create: memory. QueryGetData: map; it fills data and
-	// returns without an error once the query has its result.
+	// Views and queries. Create: memory. QueryGetData: map; it fills in data
+	// and returns without an error when the result is available.
 	CalcPrivateRenderTargetViewSize func(t *ddi.Thread, h HDevice, arg *CreateRenderTargetView) int
 	CreateRenderTargetView          func(t *ddi.Thread, h HDevice, arg *CreateRenderTargetView, v HRenderTargetView, rt HRTRenderTargetView)
 	DestroyRenderTargetView         func(t *ddi.Thread, h HDevice, v HRenderTargetView)
@@ -67,8 +66,9 @@ type DeviceFuncs struct {
 	QueryEnd                        func(t *ddi.Thread, h HDevice, q HQuery)
 	QueryGetData                    func(t *ddi.Thread, h HDevice, q HQuery, data []byte, flags GetDataFlags)
 
-	// SetPredication makes data movement and clears depend on q: they are
-	// skipped if its result is value. Without a query they are not.
+	// SetPredication makes data movement and clears conditional: they are
+	// skipped if the result of q is value. A nil query makes them
+	// unconditional.
 	SetPredication func(t *ddi.Thread, h HDevice, q HQuery, value bool)
 
 	// Pipeline state. A nil handle unbinds. Slices are valid during the call.
@@ -86,12 +86,12 @@ type DeviceFuncs struct {
 	SetScissorRects      func(t *ddi.Thread, h HDevice, rects []Rect)
 
 	// Command lists, for drivers with CapsCommandListsBuild2 ("Supporting
-	// Command Lists"). The size that CalcPrivateCommandListSize returned stays
-	// that of the handle through recycling. CreateCommandList: memory, also for
-	// the whole device; after an error the runtime does not destroy the handle.
-	// The Recycle functions with a result return EOutOfMemory, and report
-	// nothing else but removed. The list becomes what the deferred context has
-	// recorded, and nothing is bound to that context any more.
+	// Command Lists"). The size returned by CalcPrivateCommandListSize is kept
+	// when the handle is recycled. CreateCommandList: memory, also for the
+	// device; after an error the runtime does not destroy the handle. The
+	// Recycle functions with a result return EOutOfMemory and report only
+	// removed. The list takes over the recording of the deferred context, after
+	// which nothing is bound to that context.
 	//
 	// In a deferred context's table, CreateCommandList opens and
 	// DestroyCommandList closes a local handle; arg is nil.
@@ -100,36 +100,37 @@ type DeviceFuncs struct {
 	RecycleCreateCommandList   func(t *ddi.Thread, h HDevice, arg *CreateCommandList, list HCommandList, rt HRTCommandList) ddi.HRESULT
 	DestroyCommandList         func(t *ddi.Thread, h HDevice, list HCommandList)
 
-	// RecycleDestroyCommandList retires a list; its memory stays. Any thread.
+	// RecycleDestroyCommandList retires a list but keeps its memory. Any
+	// thread.
 	RecycleDestroyCommandList func(t *ddi.Thread, h HDevice, list HCommandList)
 
-	// RecycleCommandList, of a deferred context, takes back what belongs to a
-	// list that was retired. List is the device's handle.
+	// RecycleCommandList, of a deferred context, reclaims the resources of a
+	// retired list. list is the device's handle.
 	RecycleCommandList func(t *ddi.Thread, h HDevice, list HCommandList)
 
-	// CommandListExecute executes a list, or records its execution, and puts
-	// the context in the state of its creation. Memory.
+	// CommandListExecute executes a list, or records its execution, and resets
+	// the context to its initial state. Memory.
 	CommandListExecute func(t *ddi.Thread, h HDevice, list HCommandList)
 
-	// AbandonCommandList, of a deferred context, drops what is recorded.
+	// AbandonCommandList, of a deferred context, drops the recording.
 	AbandonCommandList func(t *ddi.Thread, h HDevice)
 
-	// Deferred contexts. CreateDeferredContext: memory, also for the whole
-	// device. RecycleCreateDeferredContext makes a context whose list has been
-	// created, or abandoned, new again; it returns EOutOfMemory.
-	// DestroyDevice of the context's table ends it.
+	// Deferred contexts. CreateDeferredContext: memory, also for the device.
+	// RecycleCreateDeferredContext resets a context whose list was created or
+	// abandoned; it returns EOutOfMemory. DestroyDevice of the context's table
+	// destroys it.
 	CalcPrivateDeferredContextSize func(t *ddi.Thread, h HDevice, flags uint32) int
 	CreateDeferredContext          func(t *ddi.Thread, h HDevice, arg *CreateDeferredContext)
 	RecycleCreateDeferredContext   func(t *ddi.Thread, h HDevice, arg *CreateDeferredContext) ddi.HRESULT
 
-	// CheckDeferredContextHandleSizes returns how many sizes of local handles
-	// there are and fills sizes, if it is not nil, with them. It is called
-	// twice, first without sizes. CalcDeferredContextHandleSize returns the one
-	// for an object, whose driver handle is h. It reports nothing.
+	// CheckDeferredContextHandleSizes returns the number of sizes of local
+	// handles and fills in sizes unless it is nil. It is called twice, first
+	// with nil. CalcDeferredContextHandleSize returns the size for an object
+	// with driver handle h. It reports nothing.
 	CheckDeferredContextHandleSizes func(t *ddi.Thread, h HDevice, sizes []HandleSize) int
 	CalcDeferredContextHandleSize   func(t *ddi.Thread, h HDevice, typ HandleType, object *ddi.Object) int
 
-	// Flush submits what is recorded, and frees what was destroyed, also when
+	// Flush submits the recorded work and frees destroyed objects, even if
 	// nothing is recorded.
 	Flush func(t *ddi.Thread, h HDevice)
 
@@ -138,14 +139,15 @@ type DeviceFuncs struct {
 	CheckFormatSupport            func(t *ddi.Thread, h HDevice, f dxgi.Format) uint32
 	CheckMultisampleQualityLevels func(t *ddi.Thread, h HDevice, f dxgi.Format, count uint32) uint32
 
-	// RelocateDeviceFuncs tells that the table has moved to funcs.
+	// RelocateDeviceFuncs tells the driver that the table has moved to funcs.
 	RelocateDeviceFuncs func(t *ddi.Thread, h HDevice, funcs *DeviceFuncs)
 
 	DestroyDevice func(t *ddi.Thread, h HDevice)
 }
 
-// Bits of CheckFormatSupport (D3D10_DDI_FORMAT_SUPPORT). The last two are our
-// own: the WDK has no bits for them, as they hold for each format it lists.
+// Bits of CheckFormatSupport (D3D10_DDI_FORMAT_SUPPORT). The last two are
+// specific to this interface: the WDK has no bits for them, since they apply to
+// each format it lists.
 const (
 	FormatShaderSample = 0x1
 	FormatRenderTarget = 0x2

@@ -1,12 +1,13 @@
 // Package umddi declares the user-mode device driver interface of Direct3D
-// 11.0: what the runtime (runtime/d3d11) calls in a user-mode display driver,
-// and what the driver calls back. It is data only.
+// 11.0: the functions of a user-mode display driver that the runtime
+// (runtime/d3d11) calls, and the callbacks of the runtime. It contains only
+// data.
 package umddi
 
 import "github.com/hilgpu/hilgpu/runtime/ddi"
 
-// Driver handles: the memory behind them is the runtime's, the content the
-// driver's. The zero value is no object.
+// Driver handles: the runtime owns their memory and the driver its content. The
+// zero value is no object.
 type (
 	HAdapter          struct{ *ddi.Root }   // D3D10DDI_HADAPTER
 	HDevice           struct{ *ddi.Root }   // D3D10DDI_HDEVICE
@@ -16,8 +17,8 @@ type (
 	HCommandList      struct{ *ddi.Object } // D3D11DDI_HCOMMANDLIST
 )
 
-// Runtime handles: what the driver passes back in callbacks. Only the runtime
-// looks inside.
+// Runtime handles, which the driver passes to callbacks. They are opaque to the
+// driver.
 type (
 	HRTAdapter          struct{ Runtime any } // D3D10DDI_HRTADAPTER
 	HRTDevice           struct{ Runtime any } // D3D10DDI_HRTDEVICE
@@ -30,7 +31,7 @@ type (
 )
 
 // OpenAdapter is D3D10DDIARG_OPENADAPTER. The driver sets Adapter.Driver and
-// fills Funcs.
+// fills in Funcs.
 type OpenAdapter struct {
 	RTAdapter HRTAdapter
 	Adapter   HAdapter
@@ -39,7 +40,8 @@ type OpenAdapter struct {
 	Funcs     *AdapterFuncs
 }
 
-// OpenAdapterFunc is OpenAdapter10_2, the entry of a user-mode display driver.
+// OpenAdapterFunc is OpenAdapter10_2, the entry point of a user-mode display
+// driver.
 type OpenAdapterFunc func(t *ddi.Thread, arg *OpenAdapter) ddi.HRESULT
 
 // Interface is D3D11_0_DDI_INTERFACE_VERSION: major 11, minor 10.
@@ -53,8 +55,8 @@ type AdapterFuncs struct {
 	// GetSupportedVersions returns the interface versions of the driver.
 	GetSupportedVersions func(t *ddi.Thread, h HAdapter) ([]uint32, ddi.HRESULT)
 
-	// GetCaps answers CapsThreading with D3D11DDI_THREADING_CAPS; other types
-	// are DXGIUnsupported.
+	// GetCaps returns D3D11DDI_THREADING_CAPS for CapsThreading and
+	// DXGIUnsupported for other types.
 	GetCaps func(t *ddi.Thread, h HAdapter, typ CapsType) (uint32, ddi.HRESULT)
 }
 
@@ -78,9 +80,9 @@ type AdapterCallbacks struct {
 }
 
 // CreateDevice is D3D10DDIARG_CREATEDEVICE. The driver sets Device.Driver and
-// fills DeviceFuncs and DXGIFuncs. The callback tables belong to the runtime,
-// which may change their fields at any time: the driver keeps the pointers and
-// copies nothing.
+// fills in DeviceFuncs and DXGIFuncs. The callback tables belong to the
+// runtime, which may change their fields at any time: the driver must keep the
+// pointers and not copy the tables.
 type CreateDevice struct {
 	RTDevice      HRTDevice
 	RTCoreLayer   HRTCoreLayer
