@@ -1,6 +1,6 @@
-// Package privdata declares the private formats that the user-mode driver and
-// the miniport agree on. Whatever arrives in them is untrusted: Decode checks
-// the size, the version and each range, and a receiver checks the rest.
+// Package privdata declares the private formats shared by the user-mode driver
+// and the miniport. Their content is untrusted: Decode checks the size, the
+// version and each range, and the receiver must check the rest.
 package privdata
 
 import (
@@ -16,7 +16,8 @@ var ErrFormat = errors.New("privdata: bad private data")
 
 var le = binary.LittleEndian
 
-// Magic numbers, first dword of each structure; they change with its layout.
+// Magic numbers, the first dword of each structure. They change with its
+// layout.
 const (
 	AdapterMagic    = 0x31414748 // "HGA1"
 	AllocationMagic = 0x31524748 // "HGR1"
@@ -28,8 +29,8 @@ const (
 	AllocationBytes = 40
 )
 
-// Adapter is the miniport's answer to a UMDRIVERPRIVATE query: what the
-// user-mode driver has to know of the GPU.
+// Adapter is the miniport's answer to a UMDRIVERPRIVATE query: the properties
+// of the GPU for the user-mode driver.
 //
 //	dword  bits   field
 //	0      31..0  AdapterMagic
@@ -42,7 +43,7 @@ const (
 type Adapter struct {
 	MapHash    uint32 // ID.MAP_HASH of the device
 	Nodes      uint32 // 1 or 2
-	LengthBits uint32 // width of a linear packet's byte count
+	LengthBits uint32 // width of a linear packet's byte count, in bits
 	VRAMBytes  uint64
 	ClockHz    uint32
 }
@@ -57,7 +58,7 @@ func (a Adapter) Append(b []byte) []byte {
 	return append(b, make([]byte, 12)...)
 }
 
-// DecodeAdapter decodes what Append wrote.
+// DecodeAdapter decodes the encoding of Append.
 func DecodeAdapter(b []byte) (Adapter, error) {
 	if len(b) != AdapterBytes || le.Uint32(b) != AdapterMagic {
 		return Adapter{}, fmt.Errorf("%w: adapter data of %d bytes, want %d with the magic %#x", ErrFormat, len(b), AdapterBytes, uint32(AdapterMagic))
@@ -68,18 +69,18 @@ func DecodeAdapter(b []byte) (Adapter, error) {
 	}, nil
 }
 
-// Place says where an allocation may live.
+// Place is the set of memories in which an allocation may reside.
 type Place uint32
 
 // The places.
 const (
 	Local  Place = iota // VRAM
-	Either              // VRAM if there is room, else host memory
+	Either              // VRAM if there is room, otherwise host memory
 	System              // host memory; may be locked
 )
 
-// Allocation describes an allocation, and the surface at its start for
-// presents: the first subresource.
+// Allocation describes an allocation and, for presents, the surface at its
+// start: the first subresource.
 //
 //	dword  bits   field
 //	0      31..0  AllocationMagic
@@ -93,7 +94,7 @@ const (
 type Allocation struct {
 	Place         Place
 	Bytes         uint64 // not 0
-	Width, Height uint32 // of the surface, in elements, at most pkt.MaxCoord; 0 if it is none
+	Width, Height uint32 // of the surface, in elements, at most pkt.MaxCoord; 0 without surface
 	Pitch         uint32 // bytes, at most pkt.MaxPitch
 	Format        pkt.Format
 }
@@ -109,8 +110,8 @@ func (a Allocation) Append(b []byte) []byte {
 	return b
 }
 
-// DecodeAllocation decodes what Append wrote, and refuses an allocation whose
-// surface does not fit in it.
+// DecodeAllocation decodes the encoding of Append. It refuses an allocation
+// that does not contain its surface.
 func DecodeAllocation(b []byte) (Allocation, error) {
 	if len(b) != AllocationBytes || le.Uint32(b) != AllocationMagic {
 		return Allocation{}, fmt.Errorf("%w: allocation data of %d bytes, want %d with the magic %#x", ErrFormat, len(b), AllocationBytes, uint32(AllocationMagic))
@@ -132,7 +133,8 @@ func DecodeAllocation(b []byte) (Allocation, error) {
 	return a, nil
 }
 
-// Extent returns the bytes from the start of the surface to its last element's end.
+// Extent returns the number of bytes from the start of the surface to the end
+// of its last element.
 func (a Allocation) Extent() uint64 {
 	if a.Width == 0 || a.Height == 0 {
 		return 0

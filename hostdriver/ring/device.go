@@ -8,14 +8,15 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 )
 
-// resetPolls bounds how often CTL is read until a reset is done. A node drains
-// its reads in flight first, each of which takes a round trip of the link at most.
+// resetPolls bounds the number of reads of CTL until a reset is done. A node
+// first drains its reads in flight, each of which takes at most a round trip of
+// the link.
 const resetPolls = 1 << 12
 
-// Start resets the node, gives it the ring and lets it run. The ring is empty
-// and without error after it, and FENCE is 0. It returns the status of a
-// register that could not be accessed, StatusIOTimeout if the node does not
-// come out of reset, and StatusDeviceConfiguration if it refuses to run.
+// Start resets the node, gives it the ring and starts it. Afterwards the ring
+// is empty, has no error, and FENCE is 0. It returns the status of a failed
+// register access, StatusIOTimeout if the node does not leave reset, and
+// StatusDeviceConfiguration if it refuses to run.
 func (r *Ring) Start(t *ddi.Thread) ddi.Status {
 	if s := r.reset(t); s != ddi.StatusSuccess {
 		return s
@@ -44,13 +45,13 @@ func (r *Ring) Start(t *ddi.Thread) ddi.Status {
 	return ddi.StatusSuccess
 }
 
-// Stop resets the node, so that it leaves memory alone. Its status is as of
-// Start; with a failure the node may still be running.
+// Stop resets the node, so that it no longer accesses memory. It returns a
+// status as Start does; on failure the node may still be running.
 func (r *Ring) Stop(t *ddi.Thread) ddi.Status {
 	return r.reset(t)
 }
 
-// reset resets the node and waits until it is done.
+// reset resets the node and waits until the reset is done.
 func (r *Ring) reset(t *ddi.Thread) ddi.Status {
 	if s := r.regs.WriteRegister(t, r.reg(cpreg.Ctl), cpreg.CtlReset); s != ddi.StatusSuccess {
 		return s
@@ -64,8 +65,8 @@ func (r *Ring) reset(t *ddi.Thread) ddi.Status {
 	return ddi.StatusIOTimeout
 }
 
-// preset sets FENCE of the idle node, which it takes while it does not run. So
-// the first id may be any, although ids never go backwards.
+// preset sets FENCE of the idle node, which accepts that only while it does not
+// run. The first id may therefore be any, although ids never decrease.
 func (r *Ring) preset(t *ddi.Thread, id uint32) error {
 	if id == 0 {
 		return nil
@@ -84,13 +85,13 @@ func (r *Ring) ReadFence(t *ddi.Thread) (uint32, ddi.Status) {
 	return r.regs.ReadRegister(t, r.reg(cpreg.Fence))
 }
 
-// ReadCause reads why the node stopped, cpreg.CauseNone if it did not.
+// ReadCause reads why the node stopped: cpreg.CauseNone if it has not.
 func (r *Ring) ReadCause(t *ddi.Thread) (uint32, ddi.Status) {
 	v, s := r.regs.ReadRegister(t, r.reg(cpreg.FaultInfo))
 	return v & cpreg.FaultCause, s
 }
 
-// write writes a register of the node; a failure marks the ring failed.
+// write writes a register of the node. A failure marks the ring as failed.
 func (r *Ring) write(t *ddi.Thread, off, v uint32) {
 	if s := r.regs.WriteRegister(t, r.reg(off), v); s != ddi.StatusSuccess {
 		r.Fail(r.registerError(off, s))
@@ -101,5 +102,5 @@ func (r *Ring) registerError(off uint32, s ddi.Status) error {
 	return fmt.Errorf("%w: CP%d at %#x: %w", ErrRegister, r.node, off, s)
 }
 
-// reg returns the place of a register of the node in BAR0.
+// reg returns the offset of a register of the node in BAR0.
 func (r *Ring) reg(off uint32) uint32 { return cpreg.Base + uint32(r.node)*cpreg.Stride + off }

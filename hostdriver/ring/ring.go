@@ -1,11 +1,11 @@
-// Package ring is the host's side of the ring of one command processor:
-// submissions in, doorbell out, fences back.
+// Package ring implements the host side of the ring of one command processor:
+// it queues submissions, writes the doorbell and tracks fences.
 //
-// A ring lives in contiguous host memory that the device reads. A packet may
-// wrap around its end: the command processor fetches modulo the ring. Free
-// space is known from the fences of the submissions alone, which the host
-// keeps to itself; neither the ring, which the device can reach, nor a read
-// pointer is ever asked.
+// A ring is contiguous host memory that the device reads. A packet may wrap
+// around its end: the command processor fetches modulo the ring. Free space is
+// computed from the fences of submissions, which only the host stores. The
+// ring, which the device can access, and the read pointer are never used for
+// it.
 package ring
 
 import (
@@ -20,15 +20,14 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
-// Slots is how many submissions a ring takes before the first of them must
-// have completed.
+// Slots is the maximum number of outstanding submissions in a ring.
 const Slots = 8
 
-// Size is how many bytes of memory a ring should have: more than Slots
-// submissions need, and the alignment of its base.
+// Size is the recommended memory size of a ring in bytes: more than Slots
+// submissions need. It is also the alignment of the base.
 const Size = 4096
 
-// History is how many of the latest submissions are remembered.
+// History is the number of recent submissions that a ring remembers.
 const History = 2 * Slots
 
 const (
@@ -36,7 +35,7 @@ const (
 	baseAlign        = 4096
 )
 
-// Errors, wrapped. A ring keeps the first one that it failed with.
+// Errors, wrapped. A ring keeps its first error.
 var (
 	ErrMemory     = errors.New("ring: unusable memory")
 	ErrFull       = errors.New("ring: full")
@@ -47,22 +46,22 @@ var (
 
 var le = binary.LittleEndian
 
-// Registers reaches the device's registers; off is in BAR0, in bytes. A failed
-// read returns no value of the device.
+// Registers accesses the device's registers. off is an offset in BAR0, in
+// bytes. The value of a failed read is not from the device.
 type Registers interface {
 	ReadRegister(t *ddi.Thread, off uint32) (uint32, ddi.Status)
 	WriteRegister(t *ddi.Thread, off, v uint32) ddi.Status
 }
 
 // A Submission is one use of the ring: the dwords [Start, End), modulo the
-// ring, whose last packet is the fence ID.
+// ring. The last packet is the fence ID.
 type Submission struct {
 	ID         uint32
-	Start, End uint32 // dwords from the ring's first
+	Start, End uint32 // in dwords from the start of the ring
 }
 
-// A Ring is the ring of one node. Submit and Retire are for one thread at a
-// time; Complete may interrupt either, as an interrupt routine does.
+// A Ring is the ring of one node. Submit and Retire must be used by one thread
+// at a time; Complete may interrupt both, as an interrupt routine does.
 type Ring struct {
 	node      int
 	mem       kmddi.ContiguousMemory
@@ -70,21 +69,20 @@ type Ring struct {
 	regs      Registers
 
 	head      uint32              // next dword to write
-	next      uint32              // submissions since Start
-	retired   uint32              // how many of them have given their space back
-	records   [History]Submission // submission i at i modulo History
+	next      uint32              // number of submissions since Start
+	retired   uint32              // number of submissions whose space is free again
+	records   [History]Submission // submission i is at i modulo History
 	submitted uint32              // fence id of the last submission
-	completed uint32              // last fence id that Complete took
+	completed uint32              // last fence id accepted by Complete
 	err       error
 
-	mask uint32 // dwords of the ring - 1
+	mask uint32 // size of the ring in dwords - 1
 }
 
-// New returns the ring of a node over mem, which is from then on the ring's.
-// fenceAddr is the GPU address, a multiple of 8, that each fence is written
-// to. It fails with ErrMemory if mem is not at a multiple of 4096 bytes, its
-// size is not a power of two within the limits of the register RING_SIZE, or
-// Slots submissions do not fit.
+// New returns the ring of a node in mem, which the ring then owns. fenceAddr is
+// the GPU address of the fence word, a multiple of 8. New fails with ErrMemory
+// if mem is not at a multiple of 4096 bytes, its size is not a power of two
+// within the limits of the register RING_SIZE, or Slots submissions do not fit.
 func New(node int, mem kmddi.ContiguousMemory, fenceAddr uint64, regs Registers) (*Ring, error) {
 	n := len(mem.Bytes)
 	switch {
@@ -100,7 +98,7 @@ func New(node int, mem kmddi.ContiguousMemory, fenceAddr uint64, regs Registers)
 	return &Ring{node: node, mem: mem, fenceAddr: fenceAddr, regs: regs, mask: uint32(n/4) - 1}, nil
 }
 
-// Memory returns what New was given.
+// Memory returns the memory passed to New.
 func (r *Ring) Memory() kmddi.ContiguousMemory { return r.mem }
 
 // Addr returns the GPU address of dword i, modulo the ring.
@@ -109,22 +107,22 @@ func (r *Ring) Addr(i uint32) uint64 { return pkt.Host | r.mem.PhysicalAddress +
 // Dwords returns the size of the ring in dwords.
 func (r *Ring) Dwords() uint32 { return r.mask + 1 }
 
-// Fail makes the ring refuse all submissions from here on. The first cause
-// counts.
+// Fail makes the ring refuse all later submissions. The first error is kept.
 func (r *Ring) Fail(err error) {
 	if r.err == nil {
 		r.err = err
 	}
 }
 
-// Err returns what the ring failed with, or nil.
+// Err returns the error of a failed ring, or nil.
 func (r *Ring) Err() error { return r.err }
 
-// Submit queues the dwords at addr, a GPU address, and the fence id behind
-// them, and rings the doorbell. Without dwords it queues the fence alone. It
-// neither waits nor fails: a bad submission, one more than Slots, or a
-// register that cannot be written marks the ring failed, and a failed ring
-// submits nothing. id is ahead of the one before, modulo 2^32; the first is any.
+// Submit queues the dwords at the GPU address addr, then the fence id, and
+// writes the doorbell. If dwords is 0 it queues only the fence. It neither
+// waits nor fails: an invalid submission, more than Slots submissions, or a
+// register that cannot be written marks the ring as failed, and a failed ring
+// submits nothing. id must be greater than the previous one, modulo 2^32; the
+// first may be any.
 func (r *Ring) Submit(t *ddi.Thread, addr uint64, dwords, id uint32) {
 	if r.err != nil {
 		return
@@ -133,7 +131,7 @@ func (r *Ring) Submit(t *ddi.Thread, addr uint64, dwords, id uint32) {
 	p, err := r.encode(buf[:0], addr, dwords, id)
 	if err == nil {
 		r.Retire()
-		// New made sure that the packets of Slots submissions fit.
+		// New has checked that the packets of Slots submissions fit.
 		if r.next-r.retired == Slots {
 			err = fmt.Errorf("%w: %d submissions outstanding", ErrFull, Slots)
 		}
@@ -153,14 +151,15 @@ func (r *Ring) Submit(t *ddi.Thread, addr uint64, dwords, id uint32) {
 	}
 	r.next++
 	r.submitted = id
-	// An interrupt may come as soon as the doorbell is rung: all is recorded.
+	// An interrupt may arrive as soon as the doorbell is written, so everything
+	// is recorded before.
 	r.write(t, cpreg.Wptr, r.head)
 }
 
 // encode appends the packets of a submission to b.
 func (r *Ring) encode(b []byte, addr uint64, dwords, id uint32) ([]byte, error) {
 	if r.next > 0 && (id == r.submitted || id-r.submitted >= 1<<31) {
-		return b, fmt.Errorf("%w: fence %d behind fence %d", ErrSubmission, id, r.submitted)
+		return b, fmt.Errorf("%w: fence %d after fence %d, want a later one", ErrSubmission, id, r.submitted)
 	}
 	var err error
 	if dwords > 0 {
@@ -174,7 +173,7 @@ func (r *Ring) encode(b []byte, addr uint64, dwords, id uint32) ([]byte, error) 
 	return b, nil
 }
 
-// put copies the packets p to the head, around the end if need be.
+// put copies the packets p to the head and wraps around the end if necessary.
 func (r *Ring) put(p []byte) {
 	for ; len(p) > 0; p = p[4:] {
 		copy(r.mem.Bytes[r.head*4:], p[:4])
@@ -182,9 +181,10 @@ func (r *Ring) put(p []byte) {
 	}
 }
 
-// Complete takes a value of the node's fence register. newer says that it has
-// moved since the last call. A value that the ring cannot have reached, before
-// the last one or beyond the last submission, is ErrFence and changes nothing.
+// Complete processes a value of the node's fence register. newer reports
+// whether it has moved since the last call. If the ring cannot have reached the
+// value, because it is before the last one or after the last submission,
+// Complete fails with ErrFence and changes nothing.
 func (r *Ring) Complete(id uint32) (newer bool, err error) {
 	if r.next == 0 {
 		return false, nil
@@ -197,21 +197,21 @@ func (r *Ring) Complete(id uint32) (newer bool, err error) {
 	return newer, nil
 }
 
-// Retire gives the space of completed submissions back.
+// Retire frees the space of completed submissions.
 func (r *Ring) Retire() {
 	for r.retired != r.next && !r.outstanding(r.records[r.retired%History]) {
 		r.retired++
 	}
 }
 
-// outstanding says whether a submission is after the last completed one.
+// outstanding reports whether a submission is after the last completed one.
 func (r *Ring) outstanding(s Submission) bool {
 	ahead := s.ID - r.completed
 	return ahead != 0 && ahead < 1<<31
 }
 
-// Executing returns the submission that the node is at: the first one that
-// has not completed, and false if all have.
+// Executing returns the submission that the node executes: the first one that
+// has not completed. It reports false if all have.
 func (r *Ring) Executing() (Submission, bool) {
 	for i := r.retired; i != r.next; i++ {
 		if s := r.records[i%History]; r.outstanding(s) {
@@ -224,12 +224,12 @@ func (r *Ring) Executing() (Submission, bool) {
 // Submitted returns the fence id of the last submission, 0 before the first.
 func (r *Ring) Submitted() uint32 { return r.submitted }
 
-// Completed returns the last fence id that Complete took, 0 before the first
+// Completed returns the last fence id accepted by Complete, 0 before the first
 // submission.
 func (r *Ring) Completed() uint32 { return r.completed }
 
 // Recent returns the latest submissions, at most History, whose packets are
-// still in the ring, the oldest first.
+// still in the ring, oldest first.
 func (r *Ring) Recent() []Submission {
 	var out []Submission
 	used := uint32(0)

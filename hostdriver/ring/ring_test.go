@@ -20,14 +20,14 @@ const (
 	fenceAddr = 0x8000000000034040
 )
 
-// fakeRegisters is what a node's registers look like from the bus: a log of
-// the writes, and answers to the reads.
+// fakeRegisters is the bus view of a node's registers: a log of the writes, and
+// values for the reads.
 type fakeRegisters struct {
 	writes     []string
 	values     map[uint32]uint32
-	resetReads int  // reads of CTL that still have RESET set
-	refuseRun  bool // CTL.RUN does not stick
-	failAt     int  // the access that fails, counted from 1; 0: none
+	resetReads int  // remaining reads of CTL with RESET set
+	refuseRun  bool // writes do not set CTL.RUN
+	failAt     int  // access to fail, counted from 1; 0: none
 	accesses   int
 }
 
@@ -80,11 +80,11 @@ func TestNew(t *testing.T) {
 		fence uint64
 		ok    bool
 	}{
-		{"smallest that holds eight submissions", 512, 0x1000, 0, true},
+		{"minimum for eight submissions", 512, 0x1000, 0, true},
 		{"largest", 1 << 20, 0x1000, 8, true},
 		{"highest", 4096, 1<<63 - 4096, 8, true},
-		{"no power of two", 768, 0x1000, 8, false},
-		{"eight submissions fill it", 256, 0x1000, 8, false},
+		{"not a power of two", 768, 0x1000, 8, false},
+		{"eight submissions fill the ring", 256, 0x1000, 8, false},
 		{"too large", 1 << 21, 0x1000, 8, false},
 		{"empty", 0, 0x1000, 8, false},
 		{"base off by a dword", 4096, 0x1004, 8, false},
@@ -139,7 +139,7 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
-// TestSubmit holds the packets against their layouts, dword by dword.
+// TestSubmit compares the packets with their layouts, dword by dword.
 func TestSubmit(t *testing.T) {
 	r, f, mem := newRing(t, 0, 4096)
 	r.Submit(&ddi.Thread{}, 0x8000000000045678, 0x10, 1)
@@ -148,7 +148,7 @@ func TestSubmit(t *testing.T) {
 	want := []uint32{
 		0x02000003, 0x00045678, 0x80000000, 0x10, // INDIRECT
 		0x10000004, 0x00034040, 0x80000000, 1, 1, // FENCE
-		0x10000004, 0x00034040, 0x80000000, 2, 1, // an empty buffer is its fence alone
+		0x10000004, 0x00034040, 0x80000000, 2, 1, // an empty buffer has only its fence
 		0,
 	}
 	for i, w := range want {
@@ -186,8 +186,8 @@ func TestSubmitFails(t *testing.T) {
 		do   func(r *ring.Ring, f *fakeRegisters)
 		want error
 	}{
-		{"the id of the one before", func(r *ring.Ring, _ *fakeRegisters) { r.Submit(nil, 0, 1, 7) }, ring.ErrSubmission},
-		{"an id that goes back", func(r *ring.Ring, _ *fakeRegisters) { r.Submit(nil, 0, 1, 6) }, ring.ErrSubmission},
+		{"the same id again", func(r *ring.Ring, _ *fakeRegisters) { r.Submit(nil, 0, 1, 7) }, ring.ErrSubmission},
+		{"an id that decreases", func(r *ring.Ring, _ *fakeRegisters) { r.Submit(nil, 0, 1, 6) }, ring.ErrSubmission},
 		{"half the range ahead is behind", func(r *ring.Ring, _ *fakeRegisters) { r.Submit(nil, 0, 1, 7+1<<31) }, ring.ErrSubmission},
 		{"just below half the range is ahead", func(r *ring.Ring, _ *fakeRegisters) { r.Submit(nil, 0, 1, 6+1<<31) }, nil},
 		{"misaligned", func(r *ring.Ring, _ *fakeRegisters) { r.Submit(nil, 2, 1, 8) }, ring.ErrSubmission},
@@ -236,12 +236,12 @@ func TestFirstID(t *testing.T) {
 	}{
 		{"1 follows the reset value", 1, []string{"0x1018=0x5"}},
 		{"any other presets the register", 0xfffffff0, []string{"0x1000=0x0", "0x101c=0xffffffef", "0x1000=0x1", "0x1018=0x5"}},
-		{"0 as well", 0, []string{"0x1000=0x0", "0x101c=0xffffffff", "0x1000=0x1", "0x1018=0x5"}},
+		{"also for 0", 0, []string{"0x1000=0x0", "0x101c=0xffffffff", "0x1000=0x1", "0x1018=0x5"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r, f, _ := newRing(t, 0, 4096)
 			newer, err := r.Complete(0)
-			assert.NoError(t, err, "before the first submission the register says nothing")
+			assert.NoError(t, err, "before the first submission the register is ignored")
 			assert.False(t, newer)
 			r.Submit(nil, 0, 0, tt.id)
 			require.NoError(t, r.Err())
@@ -262,15 +262,15 @@ func TestFirstID(t *testing.T) {
 func TestComplete(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		first uint32 // of three submissions
+		first uint32 // first id of three submissions
 		seen  []uint32
-		newer bool // of the last
-		fails bool // the last
+		newer bool // result of the last call
+		fails bool // the last call fails
 	}{
 		{"not yet", 5, []uint32{4}, false, false},
 		{"one", 5, []uint32{5}, true, false},
 		{"several at once", 5, []uint32{7}, true, false},
-		{"the same again", 5, []uint32{6, 6}, false, false},
+		{"the same id again", 5, []uint32{6, 6}, false, false},
 		{"one after the other", 5, []uint32{5, 6}, true, false},
 		{"around 2^32", 0xfffffffe, []uint32{0xfffffffe, 0}, true, false},
 		{"beyond the last submission", 5, []uint32{8}, false, true},
@@ -324,9 +324,9 @@ func TestExecuting(t *testing.T) {
 	assert.False(t, ok)
 }
 
-// TestWrap runs random submissions and completions against a model of the
-// device that reads the ring as the command processor does: dword by dword,
-// modulo the ring, from its own read pointer to the doorbell's value.
+// TestWrap runs random submissions and completions against a reference model of
+// the device that reads the ring as the command processor does: dword by dword,
+// modulo the ring, from its own read pointer to the doorbell value.
 func TestWrap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r, f, mem := newRing(t, 0, 512)
@@ -362,7 +362,7 @@ func TestWrap(t *testing.T) {
 	})
 }
 
-// take returns the dwords from *rptr to wptr and moves *rptr there.
+// take returns the dwords from *rptr to wptr and advances *rptr.
 func take(mem []byte, rptr *uint32, wptr uint32) []uint32 {
 	var out []uint32
 	for ; *rptr != wptr; *rptr = (*rptr + 1) % uint32(len(mem)/4) {
@@ -398,5 +398,5 @@ func TestRecentIsBounded(t *testing.T) {
 		_, err := small.Complete(id)
 		require.NoError(t, err)
 	}
-	assert.Len(t, small.Recent(), 14, "9 dwords each of 128, one of which is never used")
+	assert.Len(t, small.Recent(), 14, "9 dwords each in a ring of 128, one of which is never used")
 }
