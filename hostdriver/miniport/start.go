@@ -167,16 +167,16 @@ func (a *adapter) identify(t *ddi.Thread) ddi.Status {
 		hostBits: host, vramBytes: uint64(vram), clockHz: hz, mapHash: hash,
 		aperture: caps.Of(word, word2).Has(caps.Aperture),
 	}
-	if !c.possible() || c.aperture && c.vramBytes > a.info.BARs[vramBAR] {
+	if !c.valid() || c.aperture && c.vramBytes > a.info.BARs[vramBAR] {
 		return ddi.StatusDeviceConfiguration
 	}
 	a.caps = c
 	return ddi.StatusSuccess
 }
 
-// possible reports whether each capability is in its range. The checks of
+// valid reports whether each capability is in its range. The checks of
 // command buffers rely on these ranges.
-func (c identity) possible() bool {
+func (c identity) valid() bool {
 	return c.nodes >= 1 && c.nodes <= 2 && c.lengthBits >= 16 && c.lengthBits <= 32 &&
 		c.hostBits >= 32 && c.hostBits <= 62 && c.vramBytes > 0 && c.clockHz > 0
 }

@@ -44,7 +44,7 @@ func TestStartDevice(t *testing.T) {
 
 // Everything that an earlier driver may have left on and that CTL.RESET does
 // not turn off, as docs/registers.md says, is off before memory is allocated.
-func TestStartDeviceEndsWhatWasLeft(t *testing.T) {
+func TestStartDeviceResetsOldState(t *testing.T) {
 	left := map[uint32]uint32{
 		0x10c: 200, 0x110: 5000, // INTC.COALESCE_COUNT, COALESCE_TIME
 		0x200: 1, 0x300: 1000, // PERF.CTL.RUN, WDOG.LIMIT

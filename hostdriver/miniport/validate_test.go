@@ -334,9 +334,9 @@ func TestPredicates(t *testing.T) {
 	})
 }
 
-// TestEveryOpcodeHasAVerdict checks the validator against the packet table and
-// all headers that the table does not contain.
-func TestEveryOpcodeHasAVerdict(t *testing.T) {
+// TestEveryOpcode checks the validator against the packet table and all headers
+// that the table does not contain.
+func TestEveryOpcode(t *testing.T) {
 	f := newFixture(t)
 	allowed := map[uint32]uint32{0x01: 1, 0x03: 7, 0x04: 5, 0x05: 3, 0x06: 5, 0x07: 4, 0x08: 2, 0x09: 2, 0x0a: 3} // to a body
 	known := map[uint32]bool{}

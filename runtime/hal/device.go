@@ -68,7 +68,7 @@ func (d *Device) Hz() uint64 { return d.clock.Hz() }
 // Read fills p from a BAR. off and len(p) are in bytes, multiples of 4. Errors
 // are those of bus.Link.
 func (d *Device) Read(t *ddi.Thread, bar int, off uint64, p []byte) error {
-	err := d.note(d.link.Read(bar, off, p))
+	err := d.noteDown(d.link.Read(bar, off, p))
 	d.Deliver(t)
 	return err
 }
@@ -76,7 +76,7 @@ func (d *Device) Read(t *ddi.Thread, bar int, off uint64, p []byte) error {
 // Write sends p to a BAR. off and len(p) are in bytes, multiples of 4. Writes
 // are posted.
 func (d *Device) Write(t *ddi.Thread, bar int, off uint64, p []byte) error {
-	err := d.note(d.link.Write(bar, off, p))
+	err := d.noteDown(d.link.Write(bar, off, p))
 	d.Deliver(t)
 	return err
 }
@@ -84,7 +84,7 @@ func (d *Device) Write(t *ddi.Thread, bar int, off uint64, p []byte) error {
 // Read32 reads one dword of a BAR.
 func (d *Device) Read32(t *ddi.Thread, bar int, off uint64) (uint32, error) {
 	d.wordMu.Lock()
-	err := d.note(d.link.Read(bar, off, d.word[:]))
+	err := d.noteDown(d.link.Read(bar, off, d.word[:]))
 	v := binary.LittleEndian.Uint32(d.word[:])
 	d.wordMu.Unlock()
 	d.Deliver(t)
@@ -98,7 +98,7 @@ func (d *Device) Read32(t *ddi.Thread, bar int, off uint64) (uint32, error) {
 func (d *Device) Write32(t *ddi.Thread, bar int, off uint64, v uint32) error {
 	d.wordMu.Lock()
 	binary.LittleEndian.PutUint32(d.word[:], v)
-	err := d.note(d.link.Write(bar, off, d.word[:]))
+	err := d.noteDown(d.link.Write(bar, off, d.word[:]))
 	d.wordMu.Unlock()
 	d.Deliver(t)
 	return err
@@ -107,14 +107,14 @@ func (d *Device) Write32(t *ddi.Thread, bar int, off uint64, v uint32) error {
 // ReadConfig reads a dword of configuration space. off is in bytes.
 func (d *Device) ReadConfig(t *ddi.Thread, off int) (uint32, error) {
 	v, err := d.link.ReadConfig(off)
-	d.note(err)
+	d.noteDown(err)
 	d.Deliver(t)
 	return v, err
 }
 
 // WriteConfig writes a dword of configuration space. off is in bytes.
 func (d *Device) WriteConfig(t *ddi.Thread, off int, v uint32) error {
-	err := d.note(d.link.WriteConfig(off, v))
+	err := d.noteDown(d.link.WriteConfig(off, v))
 	d.Deliver(t)
 	return err
 }
@@ -123,7 +123,7 @@ func (d *Device) WriteConfig(t *ddi.Thread, off int, v uint32) error {
 // deadline. It may return earlier.
 func (d *Device) Wait(t *ddi.Thread, deadline uint64) error {
 	_, err := d.clock.Wait(deadline)
-	d.note(err)
+	d.noteDown(err)
 	d.Deliver(t)
 	return err
 }

@@ -239,7 +239,7 @@ func TestAccess(t *testing.T) {
 func TestAccessAllocatesNothing(t *testing.T) {
 	m, thread := hal.New(1<<20), new(ddi.Thread)
 	r := wire(t, m, bustest.DeviceOptions{})
-	d, err := m.Attach(thread, nullAfter{r}, r)
+	d, err := m.Attach(thread, zeroBAR2{r}, r)
 	require.NoError(t, err)
 	n := testing.AllocsPerRun(100, func() {
 		_, _ = d.Read32(thread, 2, 0)
@@ -248,10 +248,10 @@ func TestAccessAllocatesNothing(t *testing.T) {
 	assert.Zero(t, n)
 }
 
-// nullAfter is a link whose BAR 2 takes no time and no memory.
-type nullAfter struct{ bus.Link }
+// zeroBAR2 is a link whose BAR 2 takes no time and no memory.
+type zeroBAR2 struct{ bus.Link }
 
-func (l nullAfter) Read(bar int, off uint64, p []byte) error {
+func (l zeroBAR2) Read(bar int, off uint64, p []byte) error {
 	if bar == 2 {
 		clear(p)
 		return nil
@@ -259,7 +259,7 @@ func (l nullAfter) Read(bar int, off uint64, p []byte) error {
 	return l.Link.Read(bar, off, p)
 }
 
-func (l nullAfter) Write(bar int, off uint64, p []byte) error {
+func (l zeroBAR2) Write(bar int, off uint64, p []byte) error {
 	if bar == 2 {
 		return nil
 	}

@@ -46,19 +46,19 @@ const (
 func (m *Machine) Attach(t *ddi.Thread, link bus.Link, clock bus.Clock) (*Device, error) {
 	d := &Device{machine: m, link: link, clock: clock}
 	e := enumerator{d: d, link: link}
-	if err := m.remember(d); err != nil {
+	if err := m.register(d); err != nil {
 		return nil, errors.Join(err, e.quiesce())
 	}
 	if err := e.run(); err != nil {
-		m.forget(d)
+		m.unregister(d)
 		return nil, errors.Join(err, e.quiesce())
 	}
 	d.Deliver(t)
 	return d, nil
 }
 
-// remember assigns a message address to d.
-func (m *Machine) remember(d *Device) error {
+// register assigns a message address to d.
+func (m *Machine) register(d *Device) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	d.address = MessageBase + uint64(len(m.devices))*messageStride
@@ -78,8 +78,8 @@ func (e *enumerator) quiesce() error {
 	return nil
 }
 
-// forget makes messages to d's address errors. The address is not reused.
-func (m *Machine) forget(d *Device) {
+// unregister makes messages to d's address errors. The address is not reused.
+func (m *Machine) unregister(d *Device) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range m.devices {
@@ -105,7 +105,7 @@ func (d *Device) Detach(t *ddi.Thread) error {
 	if err == nil {
 		err = d.link.WriteConfig(d.msix, 0)
 	}
-	d.machine.forget(d)
+	d.machine.unregister(d)
 	return errors.Join(err, d.link.Close())
 }
 
@@ -143,8 +143,8 @@ func (e *enumerator) failf(format string, args ...any) {
 	}
 }
 
-// absent is failf for a missing device.
-func (e *enumerator) absent(format string, args ...any) {
+// failAbsent is failf for a missing device.
+func (e *enumerator) failAbsent(format string, args ...any) {
 	e.err = fmt.Errorf("%w: %s", ErrNoDevice, fmt.Sprintf(format, args...))
 }
 
@@ -167,9 +167,9 @@ func (e *enumerator) identify() {
 	case e.err != nil:
 		return
 	case id == 0xffffffff || id == 0:
-		e.absent("identity reads %#08x", id)
+		e.failAbsent("identity reads %#08x", id)
 	case id != pcicfg.VendorID|pcicfg.DeviceID<<16:
-		e.absent("device %04x:%04x, want %04x:%04x", id&0xffff, id>>16, pcicfg.VendorID, pcicfg.DeviceID)
+		e.failAbsent("device %04x:%04x, want %04x:%04x", id&0xffff, id>>16, pcicfg.VendorID, pcicfg.DeviceID)
 	}
 	e.d.info.VendorID, e.d.info.DeviceID = uint16(id), uint16(id>>16)
 	if typ := e.read(pcicfg.Header) >> 16 & 0xff; typ&^headerMulti != 0 {

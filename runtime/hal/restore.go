@@ -15,8 +15,8 @@ type reopener interface {
 	Reopen() error
 }
 
-// note records the first error after which the link is down, and returns err.
-func (d *Device) note(err error) error {
+// noteDown records the first error after which the link is down, and returns err.
+func (d *Device) noteDown(err error) error {
 	if err == nil || !errors.Is(err, bus.ErrLinkDown) {
 		return err
 	}
@@ -68,7 +68,7 @@ func (d *Device) enumerateAgain() error {
 	}
 	d.drop()
 	if e.err != nil {
-		return errors.Join(d.note(e.err), e.quiesce())
+		return errors.Join(d.noteDown(e.err), e.quiesce())
 	}
 	return nil
 }

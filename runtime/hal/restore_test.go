@@ -166,7 +166,7 @@ func TestRestore(t *testing.T) {
 }
 
 // Restore also works if the link is up, and if the link is down but unnoticed.
-func TestRestoreWithoutNeed(t *testing.T) {
+func TestRestoreWorkingLink(t *testing.T) {
 	_, d, c, thread := cabled(t)
 	before := config(t, c)
 	require.NoError(t, d.Restore(thread))
@@ -179,7 +179,7 @@ func TestRestoreWithoutNeed(t *testing.T) {
 
 // If the link goes down at any call of Restore, Restore fails, and succeeds the
 // next time.
-func TestRestoreIsCut(t *testing.T) {
+func TestRestoreInterrupted(t *testing.T) {
 	for n := 1; ; n++ {
 		_, d, c, thread := cabled(t)
 		before := config(t, c)
@@ -239,7 +239,7 @@ func TestRestoreFails(t *testing.T) {
 
 	link, err := inproc.New(bustest.NewDevice(bustest.DeviceOptions{}), hal.New(0), inproc.Options{})
 	require.NoError(t, err)
-	fixed := &once{Link: link}
+	fixed := &permanentFailure{Link: link}
 	d, err = hal.New(1<<20).Attach(thread, fixed, link)
 	require.NoError(t, err)
 	fixed.down = bus.ErrLinkDown
@@ -248,20 +248,20 @@ func TestRestoreFails(t *testing.T) {
 	assert.ErrorContains(t, err, "cannot be restarted")
 }
 
-// once is a link that cannot be restarted.
-type once struct {
+// permanentFailure is a link that cannot be restarted.
+type permanentFailure struct {
 	*inproc.Link
 	down error
 }
 
-func (o *once) ReadConfig(off int) (uint32, error) {
+func (o *permanentFailure) ReadConfig(off int) (uint32, error) {
 	if o.down != nil {
 		return 0, o.down
 	}
 	return o.Link.ReadConfig(off)
 }
 
-func (o *once) WriteConfig(off int, v uint32) error {
+func (o *permanentFailure) WriteConfig(off int, v uint32) error {
 	if o.down != nil {
 		return o.down
 	}

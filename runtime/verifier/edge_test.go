@@ -93,8 +93,8 @@ func TestEdges(t *testing.T) {
 		{"a resource is discarded again after a list that maps it", "", func(r *rig) {
 			nestedDiscard(r, true)
 		}},
-		{"two creations interleave on one thread", "", func(r *rig) { mixed(r, 16, 48) }},
-		{"two creations interleave on one thread and one has a wrong size", "size-private", func(r *rig) { mixed(r, 16, 47) }},
+		{"two creations interleave on one thread", "", func(r *rig) { interleaved(r, 16, 48) }},
+		{"two creations interleave on one thread and one has a wrong size", "size-private", func(r *rig) { interleaved(r, 16, 47) }},
 		{"the driver counts references in a nested list", "", func(r *rig) {
 			d := r.deferred("core")
 			l := d.finish()
@@ -147,9 +147,9 @@ func nestedDiscard(r *rig, again bool) {
 	d.funcs.DynamicIABufferMapNoOverwrite(d.dth, d.h, lb, 0, umddi.MapWriteNoOverwrite, 0)
 }
 
-// mixed asks for the sizes of two resources, 48 and 16 bytes, and creates them
-// in reverse order with the given sizes.
-func mixed(r *rig, first, second int) {
+// interleaved asks for the sizes of two resources, 48 and 16 bytes, and creates
+// them in reverse order with the given sizes.
+func interleaved(r *rig, first, second int) {
 	size := 0
 	r.driver["CalcPrivateResourceSize"] = func(_, results []any) { results[0] = size }
 	arg := umddi.CreateResource{}

@@ -55,7 +55,7 @@ func (k *Checker) checkList(fr *frame, o *object, want objectState) bool {
 	if o.state == want {
 		return true
 	}
-	k.fail(fr, "list-state", "%v is %s, want %s", o, objectLifeNames[o.state], objectLifeNames[want])
+	k.fail(fr, "list-state", "%v is %s, want %s", o, objectStateNames[o.state], objectStateNames[want])
 	return false
 }
 

@@ -18,7 +18,7 @@ const (
 	objectDead
 )
 
-var objectLifeNames = []string{"valid", "retired", "in the cache of its context", "failed to be created", "destroyed"}
+var objectStateNames = []string{"valid", "retired", "in the cache of its context", "failed to be created", "destroyed"}
 
 // An object is the object of a handle: the device's handle, or one local to a
 // deferred context.
