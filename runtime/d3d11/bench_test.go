@@ -66,7 +66,7 @@ type bench struct {
 	breaks []string // verifier rules that the driver may break in the test
 }
 
-// newBench creates a device; in the tests under TestNatively the driver
+// newBench creates a device; in the tests under TestNative the driver
 // supports command lists. At the end of the test neither the driver nor the
 // verifier may have seen a broken rule, except those in breaks and, if the
 // driver caused removal, other rules for the driver. No object may be left.
@@ -74,7 +74,7 @@ func newBench(t *testing.T, change ...func(*fakeDriver, *Config)) *bench {
 	t.Helper()
 	b := &bench{T: t, drv: newFakeDriver(), kern: &fakeKernel{}}
 	cfg := Config{Driver: b.drv.openAdapter, Kernel: b.kern.thunks(), Process: 3}
-	if strings.HasPrefix(t.Name(), "TestNatively/") {
+	if strings.HasPrefix(t.Name(), "TestNative/") {
 		natively(b.drv, &cfg)
 	}
 	for _, c := range change {

@@ -50,11 +50,11 @@ type Context struct {
 	spare   atomic.Pointer[call] // to release lists
 
 	// Arguments of driver calls, kept here to avoid allocations.
-	box     umddi.Box
-	answer  [maxQueryData]byte
-	args    bindings
-	refresh refreshing
-	old     [umddi.MaxVertexBuffers]*child
+	box       umddi.Box
+	queryData [maxQueryData]byte
+	args      bindings
+	refresh   refreshing
+	old       [umddi.MaxVertexBuffers]*child
 }
 
 // bindings are the handles that a driver call binds.
@@ -95,7 +95,7 @@ func (c *Context) destroy() {
 	}
 	c.dropCache(func(b *listBody) { b.forget() })
 	var e endedLists
-	c.dev.giveRecording(c.rec, &e)
+	c.dev.freeRecording(c.rec, &e)
 	e.retire()
 	clear(c.open)
 }
@@ -146,7 +146,7 @@ func (c *Context) callsDriver() bool { return c.rec == nil && !c.native.suppress
 // allowed, and on a deferred context EOutOfMemory too.
 func (c *Context) begin(allowed results) *ddi.Thread {
 	if c.deferred {
-		allowed |= mayLack
+		allowed |= mayRunOutOfMemory
 		c.native.used = true
 	}
 	return c.call.begin(allowed)

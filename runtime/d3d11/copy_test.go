@@ -250,7 +250,7 @@ func TestCopyOfDepth(t *testing.T) {
 	assert.Equal(t, 1, b.drv.count("ResourceCopyRegion"))
 }
 
-func TestMappedTakesNoPart(t *testing.T) {
+func TestMappedResourceIsNotCopied(t *testing.T) {
 	b := newBench(t)
 	tex, other := b.stagingTexture(4, 4, 2, dxgi.R8UNorm), b.stagingTexture(4, 4, 2, dxgi.R8UNorm)
 	def := b.deferred()
@@ -272,7 +272,7 @@ func TestMappedTakesNoPart(t *testing.T) {
 	assert.Equal(t, 1, b.drv.count("ResourceCopy"))
 }
 
-func TestMappedOnADeferredContextTakesNoPart(t *testing.T) {
+func TestMappedOnADeferredContextIsNotCopied(t *testing.T) {
 	b := newBench(t)
 	vb, buf, def := b.dynamic(BindVertexBuffer), b.constant(), b.deferred()
 	require.NoError(t, def.Map(vb, 0, MapWriteDiscard, 0, new(MappedSubresource)))
@@ -402,9 +402,9 @@ func TestClearRenderTargetView(t *testing.T) {
 	}
 }
 
-// TestLackOfMemory: when the driver has no memory, a function without a result
+// TestOutOfMemory: when the driver has no memory, a function without a result
 // loses its work but not the device.
-func TestLackOfMemory(t *testing.T) {
+func TestOutOfMemory(t *testing.T) {
 	b := newBench(t)
 	buf, src, vb := b.constant(), b.staging(CPUAccessRead), b.dynamic(BindVertexBuffer)
 	def := b.deferred()

@@ -54,7 +54,7 @@ func TestDeviceOfAnIncompleteTable(t *testing.T) {
 		"pfnSetRenderTargets": func(d *umddi.DeviceFuncs) { d.SetRenderTargets = nil },
 	} {
 		f, k := newFakeDriver(), &fakeKernel{}
-		f.strip = strip
+		f.editTable = strip
 		_, _, err := CreateDevice(Config{Driver: f.openAdapter, Kernel: k.thunks()})
 		assert.ErrorIs(t, err, ddi.DXGIInternalError)
 		assert.EqualError(t, err, "DXGI_ERROR_DRIVER_INTERNAL_ERROR: the driver left "+name+" nil")

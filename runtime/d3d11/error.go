@@ -11,9 +11,9 @@ import (
 type results uint8
 
 const (
-	mayRemove results = 1 << iota // DDIDeviceRemoved
-	mayLack                       // EOutOfMemory
-	mayBeBusy                     // DDIStillDrawing
+	mayRemove         results = 1 << iota // DDIDeviceRemoved
+	mayRunOutOfMemory                     // EOutOfMemory
+	mayStillDraw                          // DDIStillDrawing
 
 	// Not results, but other permissions of the running function: to refresh
 	// the context's state, and to report to the device's core layer from a
@@ -21,11 +21,11 @@ const (
 	inContext
 	atDevice
 
-	mayCreate  = mayRemove | mayLack
+	mayCreate  = mayRemove | mayRunOutOfMemory
 	maySet     = mayRemove | inContext
-	mayMap     = mayRemove | mayLack | inContext
-	mayMove    = mayRemove | mayLack | inContext
-	mayGet     = mayRemove | mayBeBusy | inContext
+	mayMap     = mayRemove | mayRunOutOfMemory | inContext
+	mayMove    = mayRemove | mayRunOutOfMemory | inContext
+	mayGet     = mayRemove | mayStillDraw | inContext
 	mayOpen    = mayCreate | atDevice | inContext
 	mayRecycle = mayRemove | atDevice | inContext
 )
@@ -36,9 +36,9 @@ func (s results) has(hr ddi.HRESULT) bool {
 	case ddi.DDIDeviceRemoved:
 		return s&mayRemove != 0
 	case ddi.EOutOfMemory:
-		return s&mayLack != 0
+		return s&mayRunOutOfMemory != 0
 	case ddi.DDIStillDrawing:
-		return s&mayBeBusy != 0
+		return s&mayStillDraw != 0
 	}
 	return false
 }

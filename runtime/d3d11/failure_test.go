@@ -20,7 +20,7 @@ type callSequence struct {
 	query                 *Query
 }
 
-func newTroubled(t *testing.T) *callSequence {
+func newCallSequence(t *testing.T) *callSequence {
 	b := nativeBench(t)
 	w := &callSequence{bench: b, x: b.constant(), y: b.constant(), dyn: b.dynamic(BindVertexBuffer),
 		cdyn: b.dynamic(BindConstantBuffer), tdyn: b.dynamic(BindShaderResource), query: b.predicate()}
@@ -88,7 +88,7 @@ func TestFailureAtEachCall(t *testing.T) {
 		"RecycleCreateCommandList": true, "RecycleCreateDeferredContext": true}
 	total := 0
 	{
-		w := newTroubled(t)
+		w := newCallSequence(t)
 		w.native().failAt = -1
 		w.calls()
 		made, finished := w.run()
@@ -98,7 +98,7 @@ func TestFailureAtEachCall(t *testing.T) {
 		require.Greater(t, total, 100)
 	}
 	for k := range total {
-		w := newTroubled(t)
+		w := newCallSequence(t)
 		w.calls()
 		w.native().failAt, w.native().failWith = k, ddi.DDIDeviceRemoved
 		w.run()
@@ -113,7 +113,7 @@ func TestFailureAtEachCall(t *testing.T) {
 		w.dev.Close()
 	}
 	for k := range total {
-		w := newTroubled(t)
+		w := newCallSequence(t)
 		w.calls()
 		w.native().failAt, w.native().failWith = k, ddi.EOutOfMemory
 		made, finished := w.run()
@@ -140,9 +140,9 @@ func TestFailureAtEachCall(t *testing.T) {
 
 func (b *bench) native() *fakeNative { return &b.drv.native }
 
-// TestLackWhileRecording: a list that runs out of memory is dropped. The next
-// list works and has the state that the application sees.
-func TestLackWhileRecording(t *testing.T) {
+// TestOutOfMemoryWhileRecording: a list that runs out of memory is dropped. The
+// next list works and has the state that the application sees.
+func TestOutOfMemoryWhileRecording(t *testing.T) {
 	for _, name := range []string{"OpenResource", "ResourceCopy", "VsSetConstantBuffers", "CreateCommandList",
 		"RecycleCreateCommandList", "RecycleCreateDeferredContext"} {
 		t.Run(name, func(t *testing.T) {
@@ -210,9 +210,9 @@ func TestMapOfADroppedList(t *testing.T) {
 	b.finish(dc, false).Release()
 }
 
-// TestContextThatStaysDead: if the driver never has memory again, each list of
+// TestContextWithoutMemory: if the driver never has memory again, each list of
 // the context fails, and the context can be destroyed.
-func TestContextThatStaysDead(t *testing.T) {
+func TestContextWithoutMemory(t *testing.T) {
 	b := nativeBench(t)
 	x, y, dc := b.constant(), b.constant(), b.deferred()
 	b.dev.funcs.RecycleCreateDeferredContext = func(*ddi.Thread, umddi.HDevice, *umddi.CreateDeferredContext) ddi.HRESULT {
@@ -271,7 +271,7 @@ func TestCoreLayers(t *testing.T) {
 				core = umddi.HRTCoreLayer{Runtime: dc}
 			}
 			if tt.function == "RecycleCreateDeferredContext" {
-				b.native().recall = func(_ *fakeContext, th *ddi.Thread, n string) {
+				b.native().contextHook = func(_ *fakeContext, th *ddi.Thread, n string) {
 					if n == tt.function {
 						b.drv.arg.UMCallbacks.SetErrorCb(th, core, ddi.EOutOfMemory)
 					}
@@ -286,7 +286,7 @@ func TestCoreLayers(t *testing.T) {
 				dc.FinishCommandList(false)
 			}
 			dc.Release()
-			b.native().recall = nil
+			b.native().contextHook = nil
 			allowed := tt.device
 			if own {
 				allowed = tt.own
@@ -300,9 +300,9 @@ func TestCoreLayers(t *testing.T) {
 	}
 }
 
-// TestExecuteLacksMemory: after a failed execution the driver has the bindings
+// TestExecuteWithoutMemory: after a failed execution the driver has the bindings
 // that the runtime reports.
-func TestExecuteLacksMemory(t *testing.T) {
+func TestExecuteWithoutMemory(t *testing.T) {
 	for _, restore := range []bool{false, true} {
 		b := nativeBench(t)
 		dc := b.deferred()

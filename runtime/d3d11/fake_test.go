@@ -52,7 +52,7 @@ type fakeDriver struct {
 	hook       func(t *ddi.Thread, n string) // called in each function
 	pending    int                           // polls until queries are complete
 	calcSize   int                           // if not 0, size of private memory
-	strip      func(*umddi.DeviceFuncs)      // changes the table at the end of CreateDevice
+	editTable  func(*umddi.DeviceFuncs)      // changes the table at the end of CreateDevice
 	presentErr ddi.HRESULT                   // result of Present
 	native     fakeNative
 	predicated bool            // supports predication
@@ -173,8 +173,8 @@ func (f *fakeDriver) createDevice(t *ddi.Thread, h umddi.HAdapter, arg *umddi.Cr
 		f.fillNative(d)
 	}
 	arg.DXGIFuncs.Present = f.present
-	if f.strip != nil {
-		f.strip(d)
+	if f.editTable != nil {
+		f.editTable(d)
 	}
 	if _, bad := f.fail["early"]; bad {
 		arg.UMCallbacks.SetErrorCb(t, arg.RTCoreLayer, ddi.EOutOfMemory)

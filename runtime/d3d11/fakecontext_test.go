@@ -19,17 +19,17 @@ func (c *fakeContext) fill(d *umddi.DeviceFuncs) {
 	c.fillState(d)
 	f := c.f
 	d.RecycleCommandList = func(t *ddi.Thread, h umddi.HDevice, list umddi.HCommandList) {
-		defer c.out()
-		c.in(t, h, "RecycleCommandList", fakeRecording, fakeAbandoned, fakeMade)
+		defer c.leave()
+		c.enter(t, h, "RecycleCommandList", fakeRecording, fakeAbandoned, fakeFinished)
 		l := f.list(list, "RecycleCommandList", fakeRetired)
-		if l.home != c || !bytes.Equal(l.kept, list.Private) {
+		if l.context != c || !bytes.Equal(l.content, list.Private) {
 			f.wrong("RecycleCommandList of another context's list, or its memory has changed")
 		}
-		l.life = fakeCached
+		l.state = fakeCached
 	}
 	d.CommandListExecute = func(t *ddi.Thread, h umddi.HDevice, list umddi.HCommandList) {
-		defer c.out()
-		if c.in(t, h, "CommandListExecute") {
+		defer c.leave()
+		if c.enter(t, h, "CommandListExecute") {
 			ic := umddi.HCommandList{Object: c.ic(list.Object, umddi.HandleCommandList)}
 			l := f.list(ic, "CommandListExecute", fakeValid)
 			c.record(func(t *ddi.Thread) {
@@ -40,22 +40,22 @@ func (c *fakeContext) fill(d *umddi.DeviceFuncs) {
 		}
 	}
 	d.AbandonCommandList = func(t *ddi.Thread, h umddi.HDevice) {
-		defer c.out()
-		c.in(t, h, "AbandonCommandList")
-		c.life = fakeAbandoned
+		defer c.leave()
+		c.enter(t, h, "AbandonCommandList")
+		c.state = fakeAbandoned
 		c.ops = nil
 	}
 	d.DestroyDevice = func(t *ddi.Thread, h umddi.HDevice) {
-		defer c.out()
-		lives := []int{fakeMade, fakeAbandoned}
+		defer c.leave()
+		lives := []int{fakeFinished, fakeAbandoned}
 		if len(c.ops) == 0 && len(c.locals) == 0 {
 			lives = append(lives, fakeRecording)
 		}
-		c.in(t, h, "DestroyDevice", lives...)
+		c.enter(t, h, "DestroyDevice", lives...)
 		if len(c.locals) != 0 {
 			f.wrong("DestroyDevice with %d open handles", len(c.locals))
 		}
-		c.life = fakeDead
+		c.state = fakeDead
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		delete(f.native.contexts, h.Root)
@@ -85,10 +85,10 @@ func (c *fakeContext) fillOpens(d *umddi.DeviceFuncs) {
 		}
 		c.open(t, h, "List", l.Object, &fakeLocal{typ: umddi.HandleCommandList, ic: rt.Runtime.(umddi.HCommandList).Object}, fakeLocalList)
 	}
-	d.DestroyResource = func(t *ddi.Thread, h umddi.HDevice, o umddi.HResource) { c.shut(t, h, "Resource", o.Object) }
-	d.DestroyRenderTargetView = func(t *ddi.Thread, h umddi.HDevice, o umddi.HRenderTargetView) { c.shut(t, h, "View", o.Object) }
-	d.DestroyQuery = func(t *ddi.Thread, h umddi.HDevice, o umddi.HQuery) { c.shut(t, h, "Query", o.Object) }
-	d.DestroyCommandList = func(t *ddi.Thread, h umddi.HDevice, o umddi.HCommandList) { c.shut(t, h, "List", o.Object) }
+	d.DestroyResource = func(t *ddi.Thread, h umddi.HDevice, o umddi.HResource) { c.closeLocal(t, h, "Resource", o.Object) }
+	d.DestroyRenderTargetView = func(t *ddi.Thread, h umddi.HDevice, o umddi.HRenderTargetView) { c.closeLocal(t, h, "View", o.Object) }
+	d.DestroyQuery = func(t *ddi.Thread, h umddi.HDevice, o umddi.HQuery) { c.closeLocal(t, h, "Query", o.Object) }
+	d.DestroyCommandList = func(t *ddi.Thread, h umddi.HDevice, o umddi.HCommandList) { c.closeLocal(t, h, "List", o.Object) }
 }
 
 func (c *fakeContext) res(h umddi.HResource) umddi.HResource {
@@ -98,8 +98,8 @@ func (c *fakeContext) res(h umddi.HResource) umddi.HResource {
 func (c *fakeContext) fillWork(d *umddi.DeviceFuncs) {
 	ic, dev := c.f.arg.DeviceFuncs, c.f.arg.Device
 	d.ResourceUpdateSubresourceUP = func(t *ddi.Thread, h umddi.HDevice, dst umddi.HResource, sub uint32, box *umddi.Box, data []byte, row, depth uint32) {
-		defer c.out()
-		if !c.in(t, h, "ResourceUpdateSubresourceUP") {
+		defer c.leave()
+		if !c.enter(t, h, "ResourceUpdateSubresourceUP") {
 			return
 		}
 		to, p := c.res(dst), bytes.Clone(data)
@@ -110,15 +110,15 @@ func (c *fakeContext) fillWork(d *umddi.DeviceFuncs) {
 		c.record(func(t *ddi.Thread) { ic.ResourceUpdateSubresourceUP(t, dev, to, sub, box, p, row, depth) })
 	}
 	d.ResourceCopy = func(t *ddi.Thread, h umddi.HDevice, dst, src umddi.HResource) {
-		defer c.out()
-		if c.in(t, h, "ResourceCopy") {
+		defer c.leave()
+		if c.enter(t, h, "ResourceCopy") {
 			to, from := c.res(dst), c.res(src)
 			c.record(func(t *ddi.Thread) { ic.ResourceCopy(t, dev, to, from) })
 		}
 	}
 	d.ResourceCopyRegion = func(t *ddi.Thread, h umddi.HDevice, dst umddi.HResource, dstSub, x, y, z uint32, src umddi.HResource, srcSub uint32, box *umddi.Box) {
-		defer c.out()
-		if !c.in(t, h, "ResourceCopyRegion") {
+		defer c.leave()
+		if !c.enter(t, h, "ResourceCopyRegion") {
 			return
 		}
 		to, from := c.res(dst), c.res(src)
@@ -129,23 +129,23 @@ func (c *fakeContext) fillWork(d *umddi.DeviceFuncs) {
 		c.record(func(t *ddi.Thread) { ic.ResourceCopyRegion(t, dev, to, dstSub, x, y, z, from, srcSub, box) })
 	}
 	d.ClearRenderTargetView = func(t *ddi.Thread, h umddi.HDevice, v umddi.HRenderTargetView, color [4]float32) {
-		defer c.out()
-		if c.in(t, h, "ClearRenderTargetView") {
+		defer c.leave()
+		if c.enter(t, h, "ClearRenderTargetView") {
 			to := umddi.HRenderTargetView{Object: c.ic(v.Object, umddi.HandleRenderTargetView)}
 			c.record(func(t *ddi.Thread) { ic.ClearRenderTargetView(t, dev, to, color) })
 		}
 	}
 	d.QueryBegin = func(t *ddi.Thread, h umddi.HDevice, q umddi.HQuery) {
-		defer c.out()
-		if c.in(t, h, "QueryBegin") {
+		defer c.leave()
+		if c.enter(t, h, "QueryBegin") {
 			of := umddi.HQuery{Object: c.ic(q.Object, umddi.HandleQuery)}
 			c.begun[of.Object] = true
 			c.record(func(t *ddi.Thread) { ic.QueryBegin(t, dev, of) })
 		}
 	}
 	d.QueryEnd = func(t *ddi.Thread, h umddi.HDevice, q umddi.HQuery) {
-		defer c.out()
-		if c.in(t, h, "QueryEnd") {
+		defer c.leave()
+		if c.enter(t, h, "QueryEnd") {
 			of := umddi.HQuery{Object: c.ic(q.Object, umddi.HandleQuery)}
 			delete(c.begun, of.Object)
 			c.record(func(t *ddi.Thread) { ic.QueryEnd(t, dev, of) })
@@ -155,8 +155,8 @@ func (c *fakeContext) fillWork(d *umddi.DeviceFuncs) {
 		return
 	}
 	d.SetPredication = func(t *ddi.Thread, h umddi.HDevice, q umddi.HQuery, value bool) {
-		defer c.out()
-		if c.in(t, h, "SetPredication", fakeRecording, fakeAbandoned) || q.Object == nil {
+		defer c.leave()
+		if c.enter(t, h, "SetPredication", fakeRecording, fakeAbandoned) || q.Object == nil {
 			of := umddi.HQuery{Object: c.bind("predicate", q.Object, umddi.HandleQuery)}
 			c.record(func(t *ddi.Thread) { ic.SetPredication(t, dev, of, value) })
 		}
@@ -167,8 +167,8 @@ func (c *fakeContext) fillMaps(d *umddi.DeviceFuncs) {
 	f := c.f
 	discard := func(name string) func(*ddi.Thread, umddi.HDevice, umddi.HResource, uint32, umddi.Map, umddi.MapFlags) umddi.Mapped {
 		return func(t *ddi.Thread, h umddi.HDevice, res umddi.HResource, sub uint32, typ umddi.Map, _ umddi.MapFlags) umddi.Mapped {
-			defer c.out()
-			if !c.in(t, h, name) {
+			defer c.leave()
+			if !c.enter(t, h, name) {
 				return umddi.Mapped{}
 			}
 			o := c.res(res).Object
@@ -196,8 +196,8 @@ func (c *fakeContext) fillMaps(d *umddi.DeviceFuncs) {
 	}
 	unmap := func(name string) func(*ddi.Thread, umddi.HDevice, umddi.HResource, uint32) {
 		return func(t *ddi.Thread, h umddi.HDevice, res umddi.HResource, sub uint32) {
-			defer c.out()
-			c.in(t, h, name)
+			defer c.leave()
+			c.enter(t, h, name)
 			o := c.res(res).Object
 			if !c.mapped[o] {
 				f.wrong("%s of an unmapped resource", name)
@@ -214,7 +214,7 @@ func (c *fakeContext) fillMaps(d *umddi.DeviceFuncs) {
 
 // set enters a function that sets state, possibly to unbind or in a refresh.
 func (c *fakeContext) set(t *ddi.Thread, h umddi.HDevice, name string) bool {
-	return c.in(t, h, name, fakeRecording, fakeAbandoned)
+	return c.enter(t, h, name, fakeRecording, fakeAbandoned)
 }
 
 func (c *fakeContext) buffers(name string, start uint32, bufs []umddi.HResource) []umddi.HResource {
@@ -228,26 +228,26 @@ func (c *fakeContext) buffers(name string, start uint32, bufs []umddi.HResource)
 func (c *fakeContext) fillState(d *umddi.DeviceFuncs) {
 	ic, dev := c.f.arg.DeviceFuncs, c.f.arg.Device
 	d.IaSetTopology = func(t *ddi.Thread, h umddi.HDevice, topology umddi.Topology) {
-		defer c.out()
+		defer c.leave()
 		if c.set(t, h, "IaSetTopology") {
 			c.record(func(t *ddi.Thread) { ic.IaSetTopology(t, dev, topology) })
 		}
 	}
 	d.IaSetVertexBuffers = func(t *ddi.Thread, h umddi.HDevice, start uint32, bufs []umddi.HResource, strides, offsets []uint32) {
-		defer c.out()
+		defer c.leave()
 		c.set(t, h, "IaSetVertexBuffers")
 		all, s, o := c.buffers("vertex ", start, bufs), slices.Clone(strides), slices.Clone(offsets)
 		c.record(func(t *ddi.Thread) { ic.IaSetVertexBuffers(t, dev, start, all, s, o) })
 	}
 	d.IaSetIndexBuffer = func(t *ddi.Thread, h umddi.HDevice, b umddi.HResource, fm dxgi.Format, offset uint32) {
-		defer c.out()
+		defer c.leave()
 		c.set(t, h, "IaSetIndexBuffer")
 		of := umddi.HResource{Object: c.bind("index", b.Object, umddi.HandleResource)}
 		c.record(func(t *ddi.Thread) { ic.IaSetIndexBuffer(t, dev, of, fm, offset) })
 	}
 	constant := func(name string, set *func(*ddi.Thread, umddi.HDevice, uint32, []umddi.HResource)) func(*ddi.Thread, umddi.HDevice, uint32, []umddi.HResource) {
 		return func(t *ddi.Thread, h umddi.HDevice, start uint32, bufs []umddi.HResource) {
-			defer c.out()
+			defer c.leave()
 			c.set(t, h, name)
 			all := c.buffers(name, start, bufs)
 			c.record(func(t *ddi.Thread) { (*set)(t, dev, start, all) })
@@ -260,7 +260,7 @@ func (c *fakeContext) fillState(d *umddi.DeviceFuncs) {
 	d.PsSetConstantBuffers = constant("PsSetConstantBuffers", &ic.PsSetConstantBuffers)
 	d.CsSetConstantBuffers = constant("CsSetConstantBuffers", &ic.CsSetConstantBuffers)
 	d.SetRenderTargets = func(t *ddi.Thread, h umddi.HDevice, views []umddi.HRenderTargetView) {
-		defer c.out()
+		defer c.leave()
 		c.set(t, h, "SetRenderTargets")
 		all := make([]umddi.HRenderTargetView, len(views))
 		for i, v := range views {
@@ -269,14 +269,14 @@ func (c *fakeContext) fillState(d *umddi.DeviceFuncs) {
 		c.record(func(t *ddi.Thread) { ic.SetRenderTargets(t, dev, all) })
 	}
 	d.SetViewports = func(t *ddi.Thread, h umddi.HDevice, vps []umddi.Viewport) {
-		defer c.out()
+		defer c.leave()
 		if c.set(t, h, "SetViewports") {
 			all := slices.Clone(vps)
 			c.record(func(t *ddi.Thread) { ic.SetViewports(t, dev, all) })
 		}
 	}
 	d.SetScissorRects = func(t *ddi.Thread, h umddi.HDevice, rects []umddi.Rect) {
-		defer c.out()
+		defer c.leave()
 		if c.set(t, h, "SetScissorRects") {
 			all := slices.Clone(rects)
 			c.record(func(t *ddi.Thread) { ic.SetScissorRects(t, dev, all) })

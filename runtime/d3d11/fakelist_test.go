@@ -30,17 +30,17 @@ const (
 	fakeDead
 
 	fakeRecording
-	fakeMade
+	fakeFinished
 	fakeAbandoned
 )
 
 // fakeList is a command list of the fake driver: the calls to make on the
 // immediate context.
 type fakeList struct {
-	life int
-	home *fakeContext
-	ops  []func(*ddi.Thread)
-	kept []byte // private memory at retirement
+	state   int
+	context *fakeContext
+	ops     []func(*ddi.Thread)
+	content []byte // private memory at retirement
 }
 
 // fakeLocal is an open handle of a deferred context.
@@ -54,7 +54,7 @@ type fakeLocal struct {
 type fakeContext struct {
 	f      *fakeDriver
 	arg    umddi.CreateDeferredContext
-	life   int
+	state  int
 	ops    []func(*ddi.Thread)
 	locals map[*ddi.Object]*fakeLocal
 	bound  map[string]*ddi.Object
@@ -67,21 +67,21 @@ type fakeContext struct {
 
 // fakeNative is the part of the fake driver that supports command lists.
 type fakeNative struct {
-	on       bool
-	lists    map[*ddi.Object]*fakeList
-	contexts map[*ddi.Root]*fakeContext
-	calls    []string                                      // of contexts and list functions
-	silent   bool                                          // calls are not recorded
-	tamper   func(*umddi.DeviceFuncs)                      // changes a context's table
-	recall   func(c *fakeContext, t *ddi.Thread, n string) // called in each of those functions
-	failAt   int                                           // counts down; call 0 fails with failWith
-	failWith ddi.HRESULT
-	failNext string // function whose next call fails with failWith
-	onFail   func()
-	layer    umddi.HRTCoreLayer // if not zero, core layer to which failures are reported
-	failed   string             // function that failed
-	sizes    []umddi.HandleSize
-	listSize int
+	on               bool
+	lists            map[*ddi.Object]*fakeList
+	contexts         map[*ddi.Root]*fakeContext
+	calls            []string                                      // of contexts and list functions
+	unlogged         bool                                          // calls are not recorded
+	editContextTable func(*umddi.DeviceFuncs)                      // changes a context's table
+	contextHook      func(c *fakeContext, t *ddi.Thread, n string) // called in each of those functions
+	failAt           int                                           // counts down; call 0 fails with failWith
+	failWith         ddi.HRESULT
+	failNext         string // function whose next call fails with failWith
+	onFail           func()
+	layer            umddi.HRTCoreLayer // if not zero, core layer to which failures are reported
+	failed           string             // function that failed
+	sizes            []umddi.HandleSize
+	listSize         int
 }
 
 func natively(f *fakeDriver, _ *Config) {
@@ -90,11 +90,11 @@ func natively(f *fakeDriver, _ *Config) {
 		failAt: -1, sizes: fakeSizes, listSize: fakeListPrivate}
 }
 
-// note records a call and returns the error to report or return, usually OK.
-func (f *fakeDriver) note(c *fakeContext, t *ddi.Thread, name string) ddi.HRESULT {
+// logCall records a call and returns the error to report or return, usually OK.
+func (f *fakeDriver) logCall(c *fakeContext, t *ddi.Thread, name string) ddi.HRESULT {
 	n := &f.native
 	f.mu.Lock()
-	if !n.silent {
+	if !n.unlogged {
 		n.calls = append(n.calls, name)
 	}
 	hr := ddi.OK
@@ -108,7 +108,7 @@ func (f *fakeDriver) note(c *fakeContext, t *ddi.Thread, name string) ddi.HRESUL
 		hr, n.failNext = n.failWith, ""
 		n.onFail()
 	}
-	recall := n.recall
+	recall := n.contextHook
 	f.mu.Unlock()
 	if recall != nil {
 		recall(c, t, name)
@@ -122,9 +122,9 @@ func (f *fakeDriver) wrong(format string, args ...any) {
 	f.violation(format, args...)
 }
 
-// in enters a function of a deferred context. It returns false if the function
+// enter enters a function of a deferred context. It returns false if the function
 // must do nothing because an error was reported. The caller must call out.
-func (c *fakeContext) in(t *ddi.Thread, h umddi.HDevice, name string, lives ...int) bool {
+func (c *fakeContext) enter(t *ddi.Thread, h umddi.HDevice, name string, lives ...int) bool {
 	f := c.f
 	if h != c.arg.Context {
 		f.wrong("%s with another context", name)
@@ -136,10 +136,10 @@ func (c *fakeContext) in(t *ddi.Thread, h umddi.HDevice, name string, lives ...i
 	if len(lives) == 0 {
 		lives = []int{fakeRecording}
 	}
-	if !slices.Contains(lives, c.life) {
-		f.wrong("%s in state %d", name, c.life)
+	if !slices.Contains(lives, c.state) {
+		f.wrong("%s in state %d", name, c.state)
 	}
-	hr := f.note(c, t, name)
+	hr := f.logCall(c, t, name)
 	if hr != ddi.OK {
 		core := c.arg.RTCoreLayer
 		if len(name) > 4 && name[:4] == "Open" {
@@ -157,7 +157,7 @@ func (f *fakeDriver) reportTo(t *ddi.Thread, core umddi.HRTCoreLayer, hr ddi.HRE
 	f.arg.UMCallbacks.SetErrorCb(t, core, hr)
 }
 
-func (c *fakeContext) out() { c.busy.Add(-1) }
+func (c *fakeContext) leave() { c.busy.Add(-1) }
 
 // ic returns the device's handle of a local handle.
 func (c *fakeContext) ic(o *ddi.Object, typ umddi.HandleType) *ddi.Object {
@@ -174,8 +174,8 @@ func (c *fakeContext) ic(o *ddi.Object, typ umddi.HandleType) *ddi.Object {
 
 // open opens a local handle.
 func (c *fakeContext) open(t *ddi.Thread, h umddi.HDevice, name string, o *ddi.Object, l *fakeLocal, size int) {
-	defer c.out()
-	if !c.in(t, h, "Open"+name) {
+	defer c.leave()
+	if !c.enter(t, h, "Open"+name) {
 		return
 	}
 	if len(o.Private) != size {
@@ -195,9 +195,9 @@ func (c *fakeContext) open(t *ddi.Thread, h umddi.HDevice, name string, o *ddi.O
 	c.locals[o] = l
 }
 
-func (c *fakeContext) shut(t *ddi.Thread, h umddi.HDevice, name string, o *ddi.Object) {
-	defer c.out()
-	c.in(t, h, "Close"+name, fakeMade, fakeAbandoned)
+func (c *fakeContext) closeLocal(t *ddi.Thread, h umddi.HDevice, name string, o *ddi.Object) {
+	defer c.leave()
+	c.enter(t, h, "Close"+name, fakeFinished, fakeAbandoned)
 	if c.locals[o] == nil {
 		c.f.wrong("Close%s of a handle that is not open", name)
 	}
@@ -206,7 +206,7 @@ func (c *fakeContext) shut(t *ddi.Thread, h umddi.HDevice, name string, o *ddi.O
 			c.f.wrong("a resource is closed before its view")
 		}
 	}
-	if c.life == fakeAbandoned {
+	if c.state == fakeAbandoned {
 		for slot, b := range c.bound {
 			if b == o {
 				c.f.wrong("%s is closed while bound to %s", name, slot)
@@ -218,7 +218,7 @@ func (c *fakeContext) shut(t *ddi.Thread, h umddi.HDevice, name string, o *ddi.O
 
 // record makes the execution of the list call op.
 func (c *fakeContext) record(op func(*ddi.Thread)) {
-	if c.life == fakeRecording {
+	if c.state == fakeRecording {
 		c.ops = append(c.ops, op)
 	}
 }
@@ -229,7 +229,7 @@ func (c *fakeContext) bind(slot string, o *ddi.Object, typ umddi.HandleType) *dd
 		delete(c.bound, slot)
 		return nil
 	}
-	if c.life != fakeRecording {
+	if c.state != fakeRecording {
 		c.f.wrong("%s is bound after the end of a list", slot)
 	}
 	c.bound[slot] = o
@@ -237,7 +237,7 @@ func (c *fakeContext) bind(slot string, o *ddi.Object, typ umddi.HandleType) *dd
 }
 
 func (c *fakeContext) clear() {
-	c.life = fakeRecording
+	c.state = fakeRecording
 	c.ops = nil
 	c.locals = map[*ddi.Object]*fakeLocal{}
 	c.bound = map[string]*ddi.Object{}
@@ -255,14 +255,14 @@ func (f *fakeDriver) fillNative(d *umddi.DeviceFuncs) {
 	}
 	d.CalcDeferredContextHandleSize = func(t *ddi.Thread, _ umddi.HDevice, typ umddi.HandleType, o *ddi.Object) int {
 		if typ == umddi.HandleCommandList {
-			f.note(nil, t, "CalcDeferredContextHandleSize")
+			f.logCall(nil, t, "CalcDeferredContextHandleSize")
 			return fakeLocalList
 		}
 		return fakeLocalPrivate
 	}
 	d.CalcPrivateDeferredContextSize = func(t *ddi.Thread, _ umddi.HDevice, _ uint32) int { return 64 }
 	d.CreateDeferredContext = func(t *ddi.Thread, _ umddi.HDevice, arg *umddi.CreateDeferredContext) {
-		if hr := f.note(nil, t, "CreateDeferredContext"); hr != ddi.OK {
+		if hr := f.logCall(nil, t, "CreateDeferredContext"); hr != ddi.OK {
 			f.reportTo(t, f.arg.RTCoreLayer, hr)
 			return
 		}
@@ -272,16 +272,16 @@ func (f *fakeDriver) fillNative(d *umddi.DeviceFuncs) {
 		n.contexts[arg.Context.Root] = c
 		f.mu.Unlock()
 		c.fill(arg.ContextFuncs)
-		if n.tamper != nil {
-			n.tamper(arg.ContextFuncs)
+		if n.editContextTable != nil {
+			n.editContextTable(arg.ContextFuncs)
 		}
 	}
 	d.RecycleCreateDeferredContext = func(t *ddi.Thread, _ umddi.HDevice, arg *umddi.CreateDeferredContext) ddi.HRESULT {
 		c := f.contextOf(arg.Context)
-		if c.life != fakeMade && c.life != fakeAbandoned || len(c.locals) != 0 {
-			f.wrong("RecycleCreateDeferredContext in state %d with %d open handles", c.life, len(c.locals))
+		if c.state != fakeFinished && c.state != fakeAbandoned || len(c.locals) != 0 {
+			f.wrong("RecycleCreateDeferredContext in state %d with %d open handles", c.state, len(c.locals))
 		}
-		if hr := f.note(c, t, "RecycleCreateDeferredContext"); hr != ddi.OK {
+		if hr := f.logCall(c, t, "RecycleCreateDeferredContext"); hr != ddi.OK {
 			return hr
 		}
 		c.clear()
@@ -307,33 +307,33 @@ func (f *fakeDriver) list(h umddi.HCommandList, name string, lives ...int) *fake
 	l := f.native.lists[h.Object]
 	if l == nil {
 		f.violation("%s of a list that is not alive", name)
-		return &fakeList{life: fakeDead}
+		return &fakeList{state: fakeDead}
 	}
-	if !slices.Contains(lives, l.life) {
-		f.violation("%s of a list in state %d", name, l.life)
+	if !slices.Contains(lives, l.state) {
+		f.violation("%s of a list in state %d", name, l.state)
 	}
 	return l
 }
 
 // make ends the list of a context and attaches it to a handle.
 func (c *fakeContext) make(l *fakeList, name string) {
-	if c.life != fakeRecording || len(c.mapped) != 0 || len(c.begun) != 0 {
-		c.f.wrong("%s in state %d with %d mapped and %d begun", name, c.life, len(c.mapped), len(c.begun))
+	if c.state != fakeRecording || len(c.mapped) != 0 || len(c.begun) != 0 {
+		c.f.wrong("%s in state %d with %d mapped and %d begun", name, c.state, len(c.mapped), len(c.begun))
 	}
-	l.ops, l.home, l.life = c.ops, c, fakeValid
+	l.ops, l.context, l.state = c.ops, c, fakeValid
 	c.ops = nil
-	c.life = fakeMade
+	c.state = fakeFinished
 }
 
 func (f *fakeDriver) fillLists(d *umddi.DeviceFuncs) {
 	n := &f.native
 	d.CalcPrivateCommandListSize = func(t *ddi.Thread, _ umddi.HDevice, arg *umddi.CreateCommandList) int {
-		f.note(f.contextOf(arg.DeferredContext), t, "CalcPrivateCommandListSize")
+		f.logCall(f.contextOf(arg.DeferredContext), t, "CalcPrivateCommandListSize")
 		return n.listSize
 	}
 	d.CreateCommandList = func(t *ddi.Thread, _ umddi.HDevice, arg *umddi.CreateCommandList, h umddi.HCommandList, _ umddi.HRTCommandList) {
 		c := f.contextOf(arg.DeferredContext)
-		if hr := f.note(c, t, "CreateCommandList"); hr != ddi.OK {
+		if hr := f.logCall(c, t, "CreateCommandList"); hr != ddi.OK {
 			f.reportTo(t, f.arg.RTCoreLayer, hr)
 			return
 		}
@@ -352,35 +352,35 @@ func (f *fakeDriver) fillLists(d *umddi.DeviceFuncs) {
 	d.RecycleCreateCommandList = func(t *ddi.Thread, _ umddi.HDevice, arg *umddi.CreateCommandList, h umddi.HCommandList, _ umddi.HRTCommandList) ddi.HRESULT {
 		c := f.contextOf(arg.DeferredContext)
 		l := f.list(h, "RecycleCreateCommandList", fakeCached)
-		if l.home != c || !bytes.Equal(l.kept, h.Private) {
+		if l.context != c || !bytes.Equal(l.content, h.Private) {
 			f.wrong("RecycleCreateCommandList of another context's list, or its memory has changed")
 		}
-		if hr := f.note(c, t, "RecycleCreateCommandList"); hr != ddi.OK {
+		if hr := f.logCall(c, t, "RecycleCreateCommandList"); hr != ddi.OK {
 			return hr
 		}
 		c.make(l, "RecycleCreateCommandList")
 		return ddi.OK
 	}
 	d.DestroyCommandList = func(t *ddi.Thread, _ umddi.HDevice, h umddi.HCommandList) {
-		f.note(nil, t, "DestroyCommandList")
+		f.logCall(nil, t, "DestroyCommandList")
 		l := f.list(h, "DestroyCommandList", fakeValid, fakeRetired, fakeCached)
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		l.life = fakeDead
+		l.state = fakeDead
 		delete(n.lists, h.Object)
 	}
 	d.RecycleDestroyCommandList = func(t *ddi.Thread, _ umddi.HDevice, h umddi.HCommandList) {
-		f.note(nil, t, "RecycleDestroyCommandList")
+		f.logCall(nil, t, "RecycleDestroyCommandList")
 		l := f.list(h, "RecycleDestroyCommandList", fakeValid)
-		l.life = fakeRetired
+		l.state = fakeRetired
 		l.ops = nil
 		for i := range h.Private {
 			h.Private[i] += 7
 		}
-		l.kept = bytes.Clone(h.Private)
+		l.content = bytes.Clone(h.Private)
 	}
 	d.CommandListExecute = func(t *ddi.Thread, _ umddi.HDevice, h umddi.HCommandList) {
-		if hr := f.note(nil, t, "CommandListExecute"); hr != ddi.OK {
+		if hr := f.logCall(nil, t, "CommandListExecute"); hr != ddi.OK {
 			f.reportTo(t, f.arg.RTCoreLayer, hr)
 			return
 		}

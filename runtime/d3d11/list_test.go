@@ -264,9 +264,9 @@ func TestExecuteOfAMappedResource(t *testing.T) {
 	assert.Equal(t, 1, b.drv.count("ResourceCopy"))
 }
 
-// TestExecuteBesideAMappedSubresource: a mapped subresource prevents the
+// TestExecuteWithAMappedSubresource: a mapped subresource prevents the
 // execution of a list only if the list, or a list nested in it, moves its data.
-func TestExecuteBesideAMappedSubresource(t *testing.T) {
+func TestExecuteWithAMappedSubresource(t *testing.T) {
 	const mips = 3
 	b := newBench(t)
 	src, whole, def := b.stagingTexture(4, 4, mips, dxgi.R8UNorm), b.stagingTexture(4, 4, mips, dxgi.R8UNorm), b.deferred()
@@ -305,8 +305,8 @@ func TestExecuteBesideAMappedSubresource(t *testing.T) {
 	}
 }
 
-// TestTouch uses more subresources than one word of the set has bits.
-func TestTouch(t *testing.T) {
+// TestResourceUse uses more subresources than one word of the set has bits.
+func TestResourceUse(t *testing.T) {
 	r := &resource{mips: 3, layers: 50}
 	u := resourceUse{r: r, sub: 130}
 	for _, sub := range []uint32{64, 130, 0, 63, 149} {
@@ -340,8 +340,8 @@ func TestListStopsWhenTheDeviceIsRemoved(t *testing.T) {
 	assert.Zero(t, b.drv.count("ResourceCopy"))
 }
 
-// TestListMemoryIsUsedAgain: later lists reuse the memory of released lists.
-func TestListMemoryIsUsedAgain(t *testing.T) {
+// TestListMemoryIsReused: later lists reuse the memory of released lists.
+func TestListMemoryIsReused(t *testing.T) {
 	b := newBench(t)
 	buf, src, def, data := b.constant(), b.constant(), b.deferred(), ramp(0, 16)
 	record := func() {

@@ -16,25 +16,25 @@ import (
 // a cache line. Each local counts the lists of its own context and holds a
 // single reference to the object for all of them. It keeps the reference while
 // no list uses the object, so that the next list need not acquire it again,
-// until the application drops its last reference, which condemns the object's
-// locals, or until the context is destroyed.
+// until the application drops its last reference to the object or the context
+// is destroyed.
 type local struct {
 	obj   ddi.Object
 	typ   umddi.HandleType
 	of    *child       // nil for a command list
-	list  *CommandList // for a command list, unless pins is condemned without a count
+	list  *CommandList // for a command list; invalid without a reference
 	state listState
 
-	pins       atomic.Uint64 // number of lists that use the object, and condemned
+	pins       atomic.Uint64 // number of lists that use the object, and dropWhenUnused
 	next, prev *local        // of.pins, if linked; guarded by the device's mu
 	linked     bool
 
 	_ [cacheLine]byte // no other context's local shares the cache line
 }
 
-// condemned in local.pins means that the reference to the object is dropped
+// dropWhenUnused in local.pins means that the reference to the object is dropped
 // when no list uses it. With a count of 0 there is no reference.
-const condemned = 1 << 63
+const dropWhenUnused = 1 << 63
 
 // listState is the state of a local in the list being recorded. It is valid if
 // epoch is that of the context.
@@ -51,7 +51,7 @@ type listState struct {
 func (l *local) addList() {
 	for {
 		v := l.pins.Load()
-		if v == condemned {
+		if v == dropWhenUnused {
 			l.pin()
 			return
 		}
@@ -65,7 +65,7 @@ func (l *local) addList() {
 func (l *local) pin() {
 	if l.list != nil {
 		l.list.hold()
-		l.pins.Store(condemned + 1)
+		l.pins.Store(dropWhenUnused + 1)
 		return
 	}
 	l.of.hold()
@@ -73,7 +73,7 @@ func (l *local) pin() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if l.of.refs.Load() < apiRef {
-		l.pins.Store(condemned + 1)
+		l.pins.Store(dropWhenUnused + 1)
 		return
 	}
 	l.pins.Store(1)
@@ -91,7 +91,7 @@ func (l *local) pin() {
 func (l *local) removeList(e *endedLists) {
 	list := l.list
 	switch {
-	case l.pins.Add(^uint64(0)) != condemned:
+	case l.pins.Add(^uint64(0)) != dropWhenUnused:
 	case list != nil:
 		e.drop(list)
 	default:
@@ -99,16 +99,16 @@ func (l *local) removeList(e *endedLists) {
 	}
 }
 
-// condemn drops the reference as soon as no list uses the object. The local of
-// a command list is always condemned.
-func (l *local) condemn() {
-	if l.pins.Or(condemned) == 0 {
+// releaseRef drops the reference as soon as no list uses the object. The local of
+// a command list always has dropWhenUnused set.
+func (l *local) releaseRef() {
+	if l.pins.Or(dropWhenUnused) == 0 {
 		l.of.drop()
 	}
 }
 
-// unpin condemns the locals of c after the application has dropped its last
-// reference.
+// unpin releases the references of the locals of c after the application has
+// dropped its last reference.
 func (c *child) unpin() {
 	d := c.dev
 	d.mu.Lock()
@@ -121,13 +121,13 @@ func (c *child) unpin() {
 	for l := first; l != nil; {
 		next := l.next
 		l.next, l.prev = nil, nil
-		l.condemn()
+		l.releaseRef()
 		l = next
 	}
 }
 
-// unlink detaches l from its object and condemns it, because its context is
-// destroyed.
+// unlink detaches l from its object and releases its reference, because its
+// context is destroyed.
 func (l *local) unlink() {
 	if l.of != nil {
 		d := l.of.dev
@@ -145,7 +145,7 @@ func (l *local) unlink() {
 		}
 		d.mu.Unlock()
 	}
-	l.condemn()
+	l.releaseRef()
 }
 
 // find returns the local of an object if the current list uses it, or nil.
@@ -182,7 +182,7 @@ func (c *Context) localOfList(list *CommandList) *local {
 	b := list.body
 	l := c.localSlot(b.id)
 	if *l == nil || (*l).of != nil || len((*l).obj.Private) != b.localSize ||
-		(*l).pins.Load() != condemned && (*l).list != list {
+		(*l).pins.Load() != dropWhenUnused && (*l).list != list {
 		*l = newLocal(b.localSize, umddi.HandleCommandList)
 	}
 	(*l).list = list
@@ -211,7 +211,7 @@ func ownLocals() []*local { return make([]*local, 0, cacheLine/8) }
 func newLocal(size int, typ umddi.HandleType) *local {
 	l := &local{typ: typ}
 	l.obj, _ = private(size)
-	l.pins.Store(condemned)
+	l.pins.Store(dropWhenUnused)
 	return l
 }
 

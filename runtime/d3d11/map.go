@@ -129,7 +129,7 @@ func (c *Context) mapResource(r *resource, h umddi.HResource, sub uint32, typ Ma
 	}
 	allowed := mayMap
 	if flags&MapDoNotWait != 0 {
-		allowed |= mayBeBusy
+		allowed |= mayStillDraw
 	}
 	m := fn(c.begin(allowed), c.h, h, sub, typ, flags)
 	if hr := c.end(); hr != ddi.OK {

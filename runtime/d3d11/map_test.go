@@ -256,7 +256,7 @@ func TestDeferredMemoryIsAligned(t *testing.T) {
 	}
 }
 
-func TestUnmapElsewhereIsHarmless(t *testing.T) {
+func TestUnmapOnAnotherContext(t *testing.T) {
 	b := newBench(t)
 	vb, def := b.dynamic(BindVertexBuffer), b.deferred()
 	var out MappedSubresource

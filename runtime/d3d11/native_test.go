@@ -2,14 +2,14 @@ package d3d11
 
 import "testing"
 
-// TestNatively runs tests that do not depend on who records, with a driver that
+// TestNative runs tests that do not depend on who records, with a driver that
 // supports command lists (newBench).
-func TestNatively(t *testing.T) {
+func TestNative(t *testing.T) {
 	for name, test := range map[string]func(*testing.T){
 		"BoxSequence":                         TestBoxSequence,
 		"CopyOfNothing":                       TestCopyOfNothing,
-		"MappedTakesNoPart":                   TestMappedTakesNoPart,
-		"MappedOnADeferredContextTakesNoPart": TestMappedOnADeferredContextTakesNoPart,
+		"MappedTakesNoPart":                   TestMappedResourceIsNotCopied,
+		"MappedOnADeferredContextTakesNoPart": TestMappedOnADeferredContextIsNotCopied,
 		"UpdateSubresource":                   TestUpdateSubresource,
 		"DeferredUpdateCopiesAtOnce":          TestDeferredUpdateCopiesAtOnce,
 		"ClearRenderTargetView":               TestClearRenderTargetView,
@@ -30,14 +30,14 @@ func TestNatively(t *testing.T) {
 		"DeepNesting":                         TestDeepNesting,
 		"RepeatedNesting":                     TestRepeatedNesting,
 		"ExecuteOfAMappedResource":            TestExecuteOfAMappedResource,
-		"ExecuteBesideAMappedSubresource":     TestExecuteBesideAMappedSubresource,
+		"ExecuteBesideAMappedSubresource":     TestExecuteWithAMappedSubresource,
 		"ExecuteOfNothing":                    TestExecuteOfNothing,
 		"Queries":                             TestQueries,
 		"StateDuringLists":                    TestStateDuringLists,
 		"MapTable":                            TestMapTable,
 		"DeferredMap":                         TestDeferredMap,
 		"DeferredMapOfATexture":               TestDeferredMapOfATexture,
-		"UnmapElsewhereIsHarmless":            TestUnmapElsewhereIsHarmless,
+		"UnmapElsewhereIsHarmless":            TestUnmapOnAnotherContext,
 		"DiscardIsForgotten":                  TestDiscardIsForgotten,
 		"References":                          TestReferences,
 		"KeptAlive":                           TestKeptAlive,

@@ -39,7 +39,7 @@ type child struct {
 	refs atomic.Uint64
 
 	prev, next *child // dev.children; guarded by dev.mu
-	pins       *local // locals to condemn; guarded by dev.mu
+	pins       *local // locals with a reference; guarded by dev.mu
 }
 
 // adopt makes self, which embeds c, an object of d with one application
@@ -145,7 +145,7 @@ func (c *child) end() {
 	d.mu.Unlock()
 	c.self.destroy()
 	d.mu.Lock()
-	d.giveID(c.id)
+	d.freeID(c.id)
 	d.mu.Unlock()
 }
 
@@ -160,8 +160,8 @@ func (d *Device) takeID() uint32 {
 	return d.nextID - 1
 }
 
-// giveID frees an object number. The caller holds mu.
-func (d *Device) giveID(id uint32) { d.ids = append(d.ids, id) }
+// freeID frees an object number. The caller holds mu.
+func (d *Device) freeID(id uint32) { d.ids = append(d.ids, id) }
 
 // snapshot returns the device's objects, newest first.
 func (d *Device) snapshot() []*child {

@@ -15,7 +15,7 @@ import (
 func openIdle(tb testing.TB) (*Device, *Context, *Buffer, *Buffer) {
 	drv, kern := newFakeDriver(), &fakeKernel{}
 	natively(drv, nil)
-	drv.strip = func(f *umddi.DeviceFuncs) {
+	drv.editTable = func(f *umddi.DeviceFuncs) {
 		f.RecycleCreateCommandList = func(*ddi.Thread, umddi.HDevice, *umddi.CreateCommandList, umddi.HCommandList, umddi.HRTCommandList) ddi.HRESULT {
 			return ddi.OK
 		}
@@ -24,7 +24,7 @@ func openIdle(tb testing.TB) (*Device, *Context, *Buffer, *Buffer) {
 		f.RecycleCreateDeferredContext = func(*ddi.Thread, umddi.HDevice, *umddi.CreateDeferredContext) ddi.HRESULT { return ddi.OK }
 		f.ResourceCopy = func(*ddi.Thread, umddi.HDevice, umddi.HResource, umddi.HResource) {}
 	}
-	drv.native.tamper = func(f *umddi.DeviceFuncs) {
+	drv.native.editContextTable = func(f *umddi.DeviceFuncs) {
 		f.CreateResource = func(*ddi.Thread, umddi.HDevice, *umddi.CreateResource, umddi.HResource, umddi.HRTResource) {}
 		f.DestroyResource = func(*ddi.Thread, umddi.HDevice, umddi.HResource) {}
 		f.ResourceCopy = func(*ddi.Thread, umddi.HDevice, umddi.HResource, umddi.HResource) {}

@@ -13,9 +13,9 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
 )
 
-// world is a device with a few objects of each kind. The objects are created in
+// fixture is a device with a few objects of each kind. The objects are created in
 // a fixed order, so that equal states have equal contents and IDs.
-type world struct {
+type fixture struct {
 	*bench
 	buffers  []*Buffer // with UsageDefault
 	dynamics []*Buffer
@@ -25,9 +25,9 @@ type world struct {
 	ranges   []*Query // predicates; the first has the result TRUE
 }
 
-func newWorld(t *testing.T) *world {
+func newFixture(t *testing.T) *fixture {
 	b := newBench(t, predicated)
-	w := &world{bench: b}
+	w := &fixture{bench: b}
 	for i := range 3 {
 		buf, err := b.dev.CreateBuffer(BufferDesc{ByteWidth: 16, BindFlags: BindVertexBuffer | BindShaderResource},
 			&SubresourceData{SysMem: ramp(byte(16*i), 16)})
@@ -78,7 +78,7 @@ func (o operation) bytes() []byte {
 }
 
 // do makes the call on c.
-func (w *world) do(t assert.TestingT, c *Context, o operation) {
+func (w *fixture) do(t assert.TestingT, c *Context, o operation) {
 	box := &Box{Left: o.X, Top: 0, Right: o.X + 1 + o.N%3, Bottom: 1, Back: 1}
 	switch o.Kind {
 	case 0:
@@ -118,7 +118,7 @@ func (w *world) do(t assert.TestingT, c *Context, o operation) {
 }
 
 // fill discards a dynamic buffer and appends to it.
-func (w *world) fill(t assert.TestingT, c *Context, o operation) {
+func (w *fixture) fill(t assert.TestingT, c *Context, o operation) {
 	var m MappedSubresource
 	if !assert.NoError(t, c.Map(w.dynamics[o.A], 0, MapWriteDiscard, 0, &m)) {
 		return
@@ -133,7 +133,7 @@ func (w *world) fill(t assert.TestingT, c *Context, o operation) {
 }
 
 // same asserts that two drivers have the same contents and state.
-func (w *world) same(t assert.TestingT, v *world, what string) {
+func (w *fixture) same(t assert.TestingT, v *fixture, what string) {
 	assert.Equal(t, w.drv.state, v.drv.state, what)
 	for n, r := range w.drv.resources {
 		assert.Equal(t, r.subs, v.drv.resources[n].subs, "%s: resource %d", what, n)
@@ -146,7 +146,7 @@ func (w *world) same(t assert.TestingT, v *world, what string) {
 // at random, partly nested, and executed twice.
 func TestListsDoWhatTheImmediateContextDoes(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		direct, listed := newWorld(t), newWorld(t)
+		direct, listed := newFixture(t), newFixture(t)
 		defer direct.dev.Close()
 		defer listed.dev.Close()
 		parts := rapid.SliceOfN(rapid.SliceOfN(rapid.Custom(drawOperation), 0, 12), 1, 5).Draw(rt, "parts")
@@ -183,11 +183,11 @@ func TestListsDoWhatTheImmediateContextDoes(t *testing.T) {
 // as without lists.
 func TestKeptStateIsTheImmediateContexts(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		direct, listed := newWorld(t), newWorld(t)
+		direct, listed := newFixture(t), newFixture(t)
 		defer direct.dev.Close()
 		defer listed.dev.Close()
 		var want, got []fakeState
-		probe := func(w *world, to *[]fakeState) {
+		probe := func(w *fixture, to *[]fakeState) {
 			w.drv.hook = func(_ *ddi.Thread, name string) {
 				if name == "ResourceCopy" {
 					*to = append(*to, w.drv.state)

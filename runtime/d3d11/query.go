@@ -260,8 +260,8 @@ func (c *Context) GetData(q *Query, data []byte, flags GetDataFlags) error {
 	case !q.ended:
 		return ddi.DXGIInvalidCall
 	}
-	clear(c.answer[:])
-	answer := c.answer[:q.GetDataSize()]
+	clear(c.queryData[:])
+	answer := c.queryData[:q.GetDataSize()]
 	c.funcs.QueryGetData(c.begin(mayGet), c.h, q.handle(), answer, umddi.GetDataFlags(flags))
 	switch hr := c.end(); hr {
 	case ddi.OK:

@@ -276,9 +276,9 @@ func (d *Device) takeRecording() *recording {
 	return r
 }
 
-// giveRecording empties a recording and keeps it for reuse. Lists that this
+// freeRecording empties a recording and keeps it for reuse. Lists that this
 // ends are added to e.
-func (d *Device) giveRecording(r *recording, e *endedLists) {
+func (d *Device) freeRecording(r *recording, e *endedLists) {
 	r.reset(e)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -287,8 +287,8 @@ func (d *Device) giveRecording(r *recording, e *endedLists) {
 	}
 }
 
-// Sizes of an arena, in bytes: a chunk and the granularity of take; then the number of
-// chunks that reset keeps.
+// Sizes of an arena, in bytes: a chunk and the granularity of take; then the
+// number of chunks that reset keeps.
 const (
 	chunkSize  = 64 << 10
 	arenaAlign = 16

@@ -63,7 +63,7 @@ func (b *listBody) forget() {
 	if b.older != nil {
 		b.older.newer = b.newer
 	}
-	d.giveID(b.id)
+	d.freeID(b.id)
 }
 
 // allLists returns the device's bodies, newest first.
@@ -153,7 +153,7 @@ func (b *listBody) retire(e *endedLists) {
 	b.list = nil
 	c := b.context
 	if b.rec != nil {
-		b.dev.giveRecording(b.rec, e)
+		b.dev.freeRecording(b.rec, e)
 		b.rec = nil
 		b.effects.reset()
 		if !c.retired.push(b) {
@@ -162,18 +162,18 @@ func (b *listBody) retire(e *endedLists) {
 		return
 	}
 	if !c.retired.sealed() {
-		k := c.borrow()
+		k := c.borrowCall()
 		b.dev.funcs.RecycleDestroyCommandList(k.begin(mayRemove|atDevice), b.dev.h, b.handle())
 		k.end()
-		c.giveBack(k)
+		c.returnCall(k)
 	}
 	b.release(e)
 	if c.retired.push(b) {
 		return
 	}
-	k := c.borrow()
+	k := c.borrowCall()
 	b.destroy(k)
-	c.giveBack(k)
+	c.returnCall(k)
 }
 
 // release drops the references of b's list, and adds lists that this ends to e.
@@ -192,19 +192,19 @@ func (b *listBody) destroy(k *call) {
 	b.forget()
 }
 
-// borrow returns a call to release a list: the context's spare call, which
+// borrowCall returns a call to release a list: the context's spare call, which
 // avoids sharing between contexts, or one of the device.
-func (c *Context) borrow() *call {
+func (c *Context) borrowCall() *call {
 	if k := c.spare.Swap(nil); k != nil {
 		return k
 	}
 	return c.dev.acquireCall()
 }
 
-// giveBack takes back a call from borrow. The context seals its list before it
-// takes the spare call, so if the list is not yet sealed here, the context will
-// take the spare call.
-func (c *Context) giveBack(k *call) {
+// returnCall takes back a call from borrowCall. The context seals its list
+// before it takes the spare call, so if the list is not yet sealed here, the
+// context will take the spare call.
+func (c *Context) returnCall(k *call) {
 	if !c.spare.CompareAndSwap(nil, k) {
 		c.dev.releaseCall(k)
 		return

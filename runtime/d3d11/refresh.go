@@ -108,7 +108,7 @@ func refresh(t *ddi.Thread, h umddi.HRTCoreLayer, f func(*Context, *frame)) {
 		r.kept = fr
 	}
 	allowed := c.call.allowed
-	c.call.allowed = allowed&(mayLack|atDevice) | maySet
+	c.call.allowed = allowed&(mayRunOutOfMemory|atDevice) | maySet
 	r.depth++
 	f(c, fr)
 	r.depth--

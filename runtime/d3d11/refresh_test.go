@@ -16,7 +16,7 @@ import (
 func (b *bench) shownIn(function string) *[]fakeShown {
 	seen := new([]fakeShown)
 	inside := false
-	b.drv.native.recall = func(c *fakeContext, th *ddi.Thread, name string) {
+	b.drv.native.contextHook = func(c *fakeContext, th *ddi.Thread, name string) {
 		if name != function || inside {
 			return
 		}
@@ -139,7 +139,7 @@ func TestRefresh(t *testing.T) {
 				b.finish(dc, tt.restore)
 				b.finish(dc, false)
 			}
-			b.drv.native.recall = nil
+			b.drv.native.contextHook = nil
 			assert.Equal(t, tt.want, (*seen)[:min(len(tt.want), len(*seen))])
 			assert.NoError(t, b.dev.GetDeviceRemovedReason())
 		})
@@ -166,7 +166,7 @@ func TestRefreshAfterExecute(t *testing.T) {
 		}
 		c.IASetPrimitiveTopology(TopologyLineList)
 		c.RSSetViewports([]Viewport{{Width: 1}})
-		b.drv.native.recall = func(dc *fakeContext, th *ddi.Thread, name string) {
+		b.drv.native.contextHook = func(dc *fakeContext, th *ddi.Thread, name string) {
 			if dc != nil {
 				look(th, dc.arg.RTCoreLayer, dc.arg.ContextFuncs, dc.arg.Context, name)
 			} else {
@@ -177,7 +177,7 @@ func TestRefreshAfterExecute(t *testing.T) {
 			look(th, b.drv.arg.RTCoreLayer, b.drv.arg.DeviceFuncs, b.drv.arg.Device, name)
 		}
 		c.ExecuteCommandList(inner, true)
-		b.drv.native.recall, b.drv.hook = nil, nil
+		b.drv.native.contextHook, b.drv.hook = nil, nil
 		assert.Equal(t, []umddi.Topology{TopologyLineList, TopologyLineList, TopologyLineList}, seen)
 		assert.Equal(t, []int{1, 0, 1}, counts, "immediate %v", immediate)
 	}
@@ -238,9 +238,9 @@ func TestRefreshInUnmap(t *testing.T) {
 	}
 }
 
-// TestRefreshWhereItMayNot: a refresh outside a function of the context, or of
+// TestForbiddenRefresh: a refresh outside a function of the context, or of
 // slots that do not exist, removes the device.
-func TestRefreshWhereItMayNot(t *testing.T) {
+func TestForbiddenRefresh(t *testing.T) {
 	for name, do := range map[string]func(b *bench, dc *Context){
 		"between functions": func(b *bench, dc *Context) {
 			b.drv.arg.UMCallbacks.StateRsScissorCb(&b.ctx.call.thread, b.drv.arg.RTCoreLayer)

@@ -121,7 +121,7 @@ func (c *Context) leave(p *replaying) {
 	for _, cmd := range back.commands {
 		c.replayState(&back.reader, cmd)
 	}
-	c.dev.giveRecording(p.before, nil) // it contains no lists
+	c.dev.freeRecording(p.before, nil) // it contains no lists
 }
 
 func newReplaying(r *recording) *replaying {

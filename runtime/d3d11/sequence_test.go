@@ -144,9 +144,9 @@ func TestListOutlivesItsContext(t *testing.T) {
 	assert.Empty(t, b.calls(), "stale")
 }
 
-// TestThreadsComeBack: destroying a context while one of its lists is being
+// TestThreadsAreReleased: destroying a context while one of its lists is being
 // released leaks no thread.
-func TestThreadsComeBack(t *testing.T) {
+func TestThreadsAreReleased(t *testing.T) {
 	b := nativeBench(t)
 	back := func(when string) {
 		t.Helper()
@@ -154,13 +154,13 @@ func TestThreadsComeBack(t *testing.T) {
 	}
 	dc := b.deferred()
 	l := b.finish(dc, false)
-	b.native().recall = func(_ *fakeContext, _ *ddi.Thread, name string) {
+	b.native().contextHook = func(_ *fakeContext, _ *ddi.Thread, name string) {
 		if name == "RecycleDestroyCommandList" {
 			dc.Release()
 		}
 	}
 	l.Release()
-	b.native().recall = nil
+	b.native().contextHook = nil
 	back("in the middle")
 	for range 500 {
 		dc := b.deferred()
@@ -286,7 +286,7 @@ func TestDeviceWithoutEntries(t *testing.T) {
 	} {
 		drv, kern := newFakeDriver(), &fakeKernel{}
 		natively(drv, nil)
-		drv.strip = strip
+		drv.editTable = strip
 		_, _, err := CreateDevice(Config{Driver: drv.openAdapter, Kernel: kern.thunks()})
 		assert.ErrorIs(t, err, ddi.DXGIInternalError, name)
 		if !strings.HasPrefix(name, "sizes") {
@@ -304,7 +304,7 @@ func TestContextWithoutEntries(t *testing.T) {
 		"DestroyDevice":      func(f *umddi.DeviceFuncs) { f.DestroyDevice = nil },
 	} {
 		b := nativeBench(t)
-		b.drv.native.tamper = tamper
+		b.drv.native.editContextTable = tamper
 		_, err := b.dev.CreateDeferredContext(0)
 		check(t, ddi.DXGIDeviceRemoved, err, name)
 		check(t, ddi.DXGIInternalError, b.dev.GetDeviceRemovedReason(), name)

@@ -17,14 +17,14 @@ func thunksComplete(k *kmt.Thunks) bool {
 
 // An entry is a required entry of a driver's table.
 type entry struct {
-	name  string // as in the WDK
-	there bool
+	name    string // as in the WDK
+	present bool
 }
 
 // missing returns the name of the first missing entry, or "".
 func missing(all ...entry) string {
 	for _, e := range all {
-		if !e.there {
+		if !e.present {
 			return e.name
 		}
 	}
