@@ -75,8 +75,8 @@ func TestAdapterFuncs(t *testing.T) {
 	assert.Nil(t, r.a.Driver)
 }
 
-// nils returns the names of the functions that a table does not have.
-func nils(table any) []string {
+// nilFuncs returns the names of the functions that a table does not have.
+func nilFuncs(table any) []string {
 	var names []string
 	v := reflect.ValueOf(table)
 	for i := range v.NumField() {
@@ -90,9 +90,9 @@ func nils(table any) []string {
 func TestCreateDevice(t *testing.T) {
 	t.Run("fills every function", func(t *testing.T) {
 		r := newRig(t)
-		assert.ElementsMatch(t, []string{"RecycleCommandList", "AbandonCommandList"}, nils(r.f), "those of deferred contexts")
-		assert.Empty(t, nils(r.dx))
-		assert.Empty(t, nils(r.af))
+		assert.ElementsMatch(t, []string{"RecycleCommandList", "AbandonCommandList"}, nilFuncs(r.f), "those of deferred contexts")
+		assert.Empty(t, nilFuncs(r.dx))
+		assert.Empty(t, nilFuncs(r.af))
 	})
 	t.Run("without command lists", func(t *testing.T) {
 		r := openRigWith(newKernel(t), Options{EmulatedLists: true})
@@ -104,7 +104,7 @@ func TestCreateDevice(t *testing.T) {
 			"RecycleDestroyCommandList", "RecycleCommandList", "CommandListExecute", "AbandonCommandList",
 			"CalcPrivateDeferredContextSize", "CreateDeferredContext", "RecycleCreateDeferredContext",
 			"CheckDeferredContextHandleSizes", "CalcDeferredContextHandleSize",
-		}, nils(r.f))
+		}, nilFuncs(r.f))
 	})
 	t.Run("CreateContextCb fails", func(t *testing.T) {
 		r := openRig(newKernel(t))

@@ -72,8 +72,8 @@ func (c *cache) take(size, class int) []byte {
 	return p
 }
 
-// give returns chunks to the cache. It frees those above the limits.
-func (c *cache) give(chunks [][]byte) {
+// put returns chunks to the cache. It frees those above the limits.
+func (c *cache) put(chunks [][]byte) {
 	for i, p := range chunks {
 		p = p[:cap(p)]
 		chunks[i] = nil

@@ -23,7 +23,7 @@ func (d *device) clear(t *ddi.Thread, v *view, color [4]float32) ddi.HRESULT {
 		return ddi.EFail
 	}
 	r := d.resources.at(v.resource)
-	if hr := d.settle(t, r); hr.Failed() {
+	if hr := d.ensureInitialData(t, r); hr.Failed() {
 		return hr
 	}
 	value := pattern(v.info, color)

@@ -21,10 +21,10 @@ func resourceCopy(t *ddi.Thread, h umddi.HDevice, dst, src umddi.HResource) {
 }
 
 func (d *device) copyResource(t *ddi.Thread, to, from *resource) ddi.HRESULT {
-	if hr := d.settle(t, to); hr.Failed() {
+	if hr := d.ensureInitialData(t, to); hr.Failed() {
 		return hr
 	}
-	if hr := d.settle(t, from); hr.Failed() || to == from || !to.same(&from.layout) {
+	if hr := d.ensureInitialData(t, from); hr.Failed() || to == from || !to.same(&from.layout) {
 		return hr
 	}
 	return d.recordCopy(t, to.alloc(), 0, from.alloc(), 0, to.bytes)
@@ -54,10 +54,10 @@ func resourceCopyRegion(t *ddi.Thread, h umddi.HDevice, dst umddi.HResource, dst
 }
 
 func (d *device) copyRegion(t *ddi.Thread, to, from *resource, c regionCopy) ddi.HRESULT {
-	if hr := d.settle(t, to); hr.Failed() {
+	if hr := d.ensureInitialData(t, to); hr.Failed() {
 		return hr
 	}
-	if hr := d.settle(t, from); hr.Failed() {
+	if hr := d.ensureInitialData(t, from); hr.Failed() {
 		return hr
 	}
 	if uint64(c.dstSub) >= uint64(len(to.subs)) || uint64(c.srcSub) >= uint64(len(from.subs)) {

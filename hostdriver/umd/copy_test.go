@@ -256,7 +256,7 @@ func TestUpdatesInOrder(t *testing.T) {
 }
 
 // Recording does not enter the kernel and does not allocate.
-func TestRecordingIsCheap(t *testing.T) {
+func TestRecordingAllocatesNothing(t *testing.T) {
 	k := newKernel(t)
 	k.cmdBytes, k.nPatches = 1<<20, 1<<15
 	r := newRigOn(k)

@@ -235,18 +235,18 @@ func (c *recorder) execute(l umddi.HCommandList) {
 // execute executes a list on the immediate context.
 func (r *rig) execute(l umddi.HCommandList) { r.f.CommandListExecute(r.th, r.h, l) }
 
-// heapOf is a Memory that tracks its allocations and can fail on request.
-type heapOf struct {
+// testHeap is a Memory that tracks its allocations and can fail on request.
+type testHeap struct {
 	t      tb
 	failAt int // Alloc call to fail, counted from 1 from now on; 0: none
 	failed bool
 	allocs int // number of calls
-	out    map[*byte]int
+	live   map[*byte]int
 }
 
-func newHeap(t tb) *heapOf { return &heapOf{t: t, out: map[*byte]int{}} }
+func newHeap(t tb) *testHeap { return &testHeap{t: t, live: map[*byte]int{}} }
 
-func (m *heapOf) Alloc(n int) []byte {
+func (m *testHeap) Alloc(n int) []byte {
 	m.allocs++
 	if m.failAt > 0 {
 		if m.failAt--; m.failAt == 0 {
@@ -255,15 +255,15 @@ func (m *heapOf) Alloc(n int) []byte {
 		}
 	}
 	p := slices.Repeat([]byte{0x5a}, n)
-	m.out[&p[0]] = n
+	m.live[&p[0]] = n
 	return p
 }
 
-func (m *heapOf) Free(p []byte) {
+func (m *testHeap) Free(p []byte) {
 	require.NotEmpty(m.t, p)
-	require.Equal(m.t, m.out[&p[0]], len(p), "freed twice, or in part")
+	require.Equal(m.t, m.live[&p[0]], len(p), "freed twice, or in part")
 	for i := range p {
 		p[i] = 0xdb
 	}
-	delete(m.out, &p[0])
+	delete(m.live, &p[0])
 }

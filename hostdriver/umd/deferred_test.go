@@ -21,7 +21,7 @@ func TestDeferredTable(t *testing.T) {
 		"CalcPrivateResourceSize", "CalcPrivateRenderTargetViewSize", "CalcPrivateQuerySize",
 		"CalcPrivateCommandListSize", "CalcPrivateDeferredContextSize", "CalcDeferredContextHandleSize",
 		"CreateDeferredContext", "RecycleCreateDeferredContext", "RecycleCreateCommandList", "RecycleDestroyCommandList",
-	}, nils(c.f))
+	}, nilFuncs(c.f))
 }
 
 func TestHandleSizes(t *testing.T) {
@@ -71,9 +71,9 @@ func TestRecycledContext(t *testing.T) {
 	c.f.AbandonCommandList(c.th, c.h)
 	c.f.DestroyDevice(c.th, c.h)
 	assert.Nil(t, c.h.Driver)
-	assert.Empty(t, m.out)
+	assert.Empty(t, m.live)
 	require.Equal(t, ddi.OK, c.recycle(), "a handle without a context gets one")
-	assert.Len(t, m.out, 1)
+	assert.Len(t, m.live, 1)
 	c.f.DestroyDevice(c.th, c.h)
 	m.failAt = 1
 	require.Equal(t, ddi.EOutOfMemory, c.recycle())
@@ -94,7 +94,7 @@ func TestCreateDeferredContextWithoutMemory(t *testing.T) {
 	assert.Empty(t, c.errs)
 	assert.Nil(t, c.h.Driver)
 	assert.Nil(t, c.f.ResourceCopy)
-	assert.Empty(t, m.out)
+	assert.Empty(t, m.live)
 }
 
 // A context records nothing between its list and its recycling.

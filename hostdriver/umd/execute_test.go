@@ -86,7 +86,7 @@ func TestDiscardInAList(t *testing.T) {
 		c := r.recorder()
 		fillMap(t, c.discard(dyn, 0), 1)
 		c.f.DynamicResourceUnmap(c.th, c.h, c.res(dyn), 0)
-		to, between := r.create(like(arg)), r.create(like(arg))
+		to, between := r.create(stagingCopy(arg)), r.create(stagingCopy(arg))
 		c.copy(to, dyn)
 		fillMap(t, c.discard(dyn, 0), 2)
 		l := c.done()
@@ -101,15 +101,15 @@ func TestDiscardInAList(t *testing.T) {
 			r.discard(dyn, 7) // the immediate context's own
 		}
 		require.Empty(t, c.errors())
-		assert.Equal(t, byte(1), r.read(to, like(arg), 0)[size-1])
-		assert.Equal(t, byte(2), r.read(between, like(arg), 0)[size-1])
+		assert.Equal(t, byte(1), r.read(to, stagingCopy(arg), 0)[size-1])
+		assert.Equal(t, byte(2), r.read(between, stagingCopy(arg), 0)[size-1])
 		assert.Equal(t, byte(7), r.read(dyn, arg, 0)[size-1])
 		r.execute(l)
 		assert.Equal(t, byte(2), r.read(dyn, arg, 0)[size-1], "the last one is current")
 		assert.Empty(t, c.errors())
 		r.f.DestroyCommandList(r.th, r.h, l)
 		c.destroy()
-		assert.Empty(t, m.out)
+		assert.Empty(t, m.live)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestDiscardInAList(t *testing.T) {
 func TestNoOverwriteInAList(t *testing.T) {
 	r, _ := newListRig(t)
 	arg := buf(64, umddi.UsageDynamic)
-	dyn, other, dst := r.create(arg), r.create(arg), r.create(like(arg))
+	dyn, other, dst := r.create(arg), r.create(arg), r.create(stagingCopy(arg))
 	noOverwrite := func(c *recorder, res umddi.HResource) umddi.Mapped {
 		return c.f.DynamicIABufferMapNoOverwrite(c.th, c.h, c.res(res), 0, umddi.MapWriteNoOverwrite, 0)
 	}
@@ -207,7 +207,7 @@ func TestDiscardOfOneSubresourceInAList(t *testing.T) {
 		fillMap(t, m, v)
 	}
 	l := c.done()
-	r.copy(r.create(like(arg)), dyn)
+	r.copy(r.create(stagingCopy(arg)), dyn)
 	r.execute(l)
 	require.Empty(t, c.errors())
 	for sub, v := range []byte{1, 2, 3} {
@@ -249,7 +249,7 @@ func TestDiscardOfAMappedResource(t *testing.T) {
 func TestCopyIntoADynamicResource(t *testing.T) {
 	r, _ := newListRig(t)
 	arg := buf(64, umddi.UsageDynamic)
-	dyn, src, before, after := r.create(arg), r.filledBuffer(umddi.UsageDefault, 40), r.create(like(arg)), r.create(like(arg))
+	dyn, src, before, after := r.create(arg), r.filledBuffer(umddi.UsageDefault, 40), r.create(stagingCopy(arg)), r.create(stagingCopy(arg))
 	r.discard(dyn, 5)
 	c := r.recorder()
 	c.copy(before, dyn)
@@ -300,7 +300,7 @@ func TestNestedLists(t *testing.T) {
 	assert.Equal(t, want, r.buffer(a))
 	assert.Equal(t, byte(4), r.read(dyn, dynArg, 0)[0])
 	r.f.DestroyCommandList(r.th, r.h, l)
-	assert.Empty(t, m.out)
+	assert.Empty(t, m.live)
 	assert.Empty(t, r.errs)
 }
 

@@ -11,9 +11,9 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// lists is a scenario of two recorded and nested lists that need chunks. It
+// listScenario is a scenario of two recorded and nested lists that need chunks. It
 // records the result of each step, by name, and returns the last finished list.
-type lists struct {
+type listScenario struct {
 	*rig
 	a, b, dyn umddi.HResource
 	large     umddi.HResource
@@ -24,8 +24,8 @@ type lists struct {
 	copied    bool          // the last list was created
 }
 
-func newLists(r *rig, copies int) *lists {
-	return &lists{
+func newListScenario(r *rig, copies int) *listScenario {
+	return &listScenario{
 		rig: r, copies: copies, a: r.filledBuffer(umddi.UsageDefault, 1), b: r.filledBuffer(umddi.UsageDefault, 2),
 		dyn: r.create(buf(64, umddi.UsageDynamic)), large: r.create(buf(3*chunkBytes, umddi.UsageDefault)), q: r.queryOf(umddi.QueryOcclusionPredicate),
 	}
@@ -33,7 +33,7 @@ func newLists(r *rig, copies int) *lists {
 
 // finish finishes a list as the runtime does: it abandons a lost recording, and
 // there is no list.
-func (s *lists) finish() (umddi.HCommandList, bool) {
+func (s *listScenario) finish() (umddi.HCommandList, bool) {
 	if len(s.c.errs) > 0 {
 		s.c.errs = nil
 		s.c.abandon()
@@ -45,7 +45,7 @@ func (s *lists) finish() (umddi.HCommandList, bool) {
 	return list, hr == ddi.OK
 }
 
-func (s *lists) run() {
+func (s *listScenario) run() {
 	s.c = s.tryRecorder()
 	if s.c.h.Driver == nil {
 		return
@@ -93,7 +93,7 @@ func (s *lists) run() {
 // lost and the loss reported once; the next list works, and nothing is leaked.
 func TestEveryAllocationFails(t *testing.T) {
 	r, m := newListRig(t)
-	clean := newLists(r, 700)
+	clean := newListScenario(r, 700)
 	clean.run()
 	require.Empty(t, r.errs)
 	require.Len(t, clean.finished, 5)
@@ -101,7 +101,7 @@ func TestEveryAllocationFails(t *testing.T) {
 	require.Greater(t, m.allocs, 6)
 	for i := range m.allocs {
 		r, m := newListRig(t)
-		s := newLists(r, 700)
+		s := newListScenario(r, 700)
 		m.failAt = i + 1
 		s.run()
 		require.True(t, m.failed)
@@ -119,7 +119,7 @@ func TestEveryAllocationFails(t *testing.T) {
 			assert.True(t, s.copied, "allocation %d", i+1)
 			assert.Equal(t, seq(33, 64), r.buffer(s.b), "the last list was executed")
 		}
-		assert.Empty(t, m.out, "allocation %d", i+1)
+		assert.Empty(t, m.live, "allocation %d", i+1)
 	}
 }
 
@@ -181,7 +181,7 @@ func TestRecycleCreateWithoutMemory(t *testing.T) {
 	assert.Empty(t, c.errors(), "a returned error is not reported")
 	c.destroy()
 	r.f.DestroyCommandList(r.th, r.h, l)
-	assert.Empty(t, m.out)
+	assert.Empty(t, m.live)
 }
 
 // A list above the size limit fails without allocating.
@@ -207,13 +207,13 @@ func TestListTooLarge(t *testing.T) {
 // reported, and nothing is leaked.
 func TestEveryCallbackFailsInLists(t *testing.T) {
 	legal := []ddi.HRESULT{ddi.EOutOfMemory, ddi.DDIDeviceRemoved}
-	run := func(failAt int, hr ddi.HRESULT) (*rig, *heapOf, int) {
+	run := func(failAt int, hr ddi.HRESULT) (*rig, *testHeap, int) {
 		m := newHeap(t)
 		k := newKernel(t)
 		k.cmdBytes, k.nAllocs, k.nPatches = 400, 4, 12
 		r := openRigWith(k, Options{Memory: m})
 		require.Equal(t, ddi.OK, r.createDevice())
-		s := newLists(r, 20)
+		s := newListScenario(r, 20)
 		k.failAt, k.failHR = failAt, hr
 		s.run()
 		reported := 0
@@ -227,7 +227,7 @@ func TestEveryCallbackFailsInLists(t *testing.T) {
 	clean, m, reported := run(0, ddi.OK)
 	require.Zero(t, reported)
 	require.Empty(t, clean.handles)
-	require.Empty(t, m.out)
+	require.Empty(t, m.live)
 	seen := map[string]bool{}
 	for i := range len(clean.log) {
 		for _, hr := range []ddi.HRESULT{ddi.EOutOfMemory, ddi.DDIDeviceRemoved} {
@@ -238,7 +238,7 @@ func TestEveryCallbackFailsInLists(t *testing.T) {
 			seen[r.failed] = true
 			name := fmt.Sprintf("callback %d, %s, returns %v", i+1, r.failed, hr)
 			assert.Empty(t, r.handles, "%s: allocations left", name)
-			assert.Empty(t, m.out, "%s: memory left", name)
+			assert.Empty(t, m.live, "%s: memory left", name)
 			recovered := r.failed == "Allocate" && hr == ddi.EOutOfMemory
 			assert.True(t, reported > 0 || recovered, "%s: nothing was reported", name)
 		}

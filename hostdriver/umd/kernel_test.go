@@ -210,13 +210,13 @@ func (k *kernel) render(_ *ddi.Thread, _ umddi.HRTDevice, arg *umddi.Render) ddi
 	require.NoError(k.t, err)
 	require.NotEmpty(k.t, ops)
 	k.queue = append(k.queue, s)
-	poison(k.ctx)
+	overwriteBuffers(k.ctx)
 	arg.NewCommandBuffer, arg.NewAllocationList, arg.NewPatchLocationList = k.buffers()
 	k.ctx.CommandBuffer, k.ctx.AllocationList, k.ctx.PatchLocationList = arg.NewCommandBuffer, arg.NewAllocationList, arg.NewPatchLocationList
 	return ddi.OK
 }
 
-func poison(c umddi.CreateContext) {
+func overwriteBuffers(c umddi.CreateContext) {
 	clear(c.AllocationList)
 	clear(c.PatchLocationList)
 	for i := range c.CommandBuffer {

@@ -192,7 +192,7 @@ func recycleCommandList(t *ddi.Thread, h umddi.HDevice, list umddi.HCommandList)
 	}
 	if k := c.dev.chains.id(list.Object); k.gen != 0 {
 		if ch := c.dev.chains.at(k); ch != nil {
-			c.cache.give(ch.chunks)
+			c.cache.put(ch.chunks)
 			ch.chunks = ch.chunks[:0]
 		}
 	}

@@ -9,9 +9,10 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// small records, finishes and releases lists of one copy like a runtime that
-// caches everything: the calls of "Supporting Command Lists" and no others.
-type small struct {
+// listRecorder records, finishes and releases lists of one copy like a runtime
+// that caches everything: the calls of "Supporting Command Lists" and no
+// others.
+type listRecorder struct {
 	c        *recorder
 	arg      *umddi.CreateCommandList
 	list     umddi.HCommandList
@@ -21,9 +22,9 @@ type small struct {
 	rtFrom   umddi.HRTResource
 }
 
-func newSmall(r *rig, dst, src umddi.HResource) *small {
+func newListRecorder(r *rig, dst, src umddi.HResource) *listRecorder {
 	c := r.recorder()
-	s := &small{c: c, arg: &umddi.CreateCommandList{DeferredContext: c.h}, dst: dst, src: src}
+	s := &listRecorder{c: c, arg: &umddi.CreateCommandList{DeferredContext: c.h}, dst: dst, src: src}
 	s.to.Object, s.from.Object = garbage(localBytes), garbage(localBytes)
 	s.rtTo.Runtime, s.rtFrom.Runtime = dst, src
 	s.create()
@@ -31,39 +32,39 @@ func newSmall(r *rig, dst, src umddi.HResource) *small {
 }
 
 // create creates another list.
-func (s *small) create() {
+func (s *listRecorder) create() {
 	s.record()
 	s.list.Object = garbage(listBytes)
 	s.c.rig.f.CreateCommandList(s.c.th, s.c.rig.h, s.arg, s.list, umddi.HRTCommandList{})
-	s.reborn()
+	s.recycleContext()
 }
 
-func (s *small) record() {
+func (s *listRecorder) record() {
 	c := s.c
 	c.f.CreateResource(c.th, c.h, nil, s.to, s.rtTo)
 	c.f.CreateResource(c.th, c.h, nil, s.from, s.rtFrom)
 	c.f.ResourceCopy(c.th, c.h, s.to, s.from)
 }
 
-func (s *small) reborn() ddi.HRESULT {
+func (s *listRecorder) recycleContext() ddi.HRESULT {
 	c := s.c
 	c.f.DestroyResource(c.th, c.h, s.from)
 	c.f.DestroyResource(c.th, c.h, s.to)
 	return c.rig.f.RecycleCreateDeferredContext(c.th, c.rig.h, &c.arg)
 }
 
-// again releases the list and records it again.
-func (s *small) again() bool {
+// recycle releases the list and records it again.
+func (s *listRecorder) recycle() bool {
 	c, f := s.c, &s.c.rig.f
 	f.RecycleDestroyCommandList(c.th, c.rig.h, s.list)
 	s.record()
 	c.f.RecycleCommandList(c.th, c.h, s.list)
 	hr := f.RecycleCreateCommandList(c.th, c.rig.h, s.arg, s.list, umddi.HRTCommandList{})
-	return hr == ddi.OK && s.reborn() == ddi.OK
+	return hr == ddi.OK && s.recycleContext() == ddi.OK
 }
 
-// quiet is a rig whose kernel ignores submissions.
-func quiet(t tb) *rig {
+// quietRig is a rig whose kernel ignores submissions.
+func quietRig(t tb) *rig {
 	k := newKernel(t)
 	k.cmdBytes, k.nAllocs, k.nPatches = 64<<10, 1024, 4096
 	r := newRigOn(k)
@@ -75,7 +76,7 @@ func quiet(t tb) *rig {
 }
 
 func BenchmarkImmediateCopy(b *testing.B) {
-	r := quiet(b)
+	r := quietRig(b)
 	dst, src := r.create(buf(64, umddi.UsageDefault)), r.create(buf(64, umddi.UsageDefault))
 	for b.Loop() {
 		r.f.ResourceCopy(r.th, r.h, dst, src)
@@ -85,18 +86,18 @@ func BenchmarkImmediateCopy(b *testing.B) {
 
 func BenchmarkList(b *testing.B) {
 	b.Run("record", func(b *testing.B) {
-		r := quiet(b)
-		s := newSmall(r, r.create(buf(64, umddi.UsageDefault)), r.create(buf(64, umddi.UsageDefault)))
+		r := quietRig(b)
+		s := newListRecorder(r, r.create(buf(64, umddi.UsageDefault)), r.create(buf(64, umddi.UsageDefault)))
 		for b.Loop() {
-			if !s.again() {
+			if !s.recycle() {
 				b.Fatal("no list")
 			}
 		}
 		require.Empty(b, s.c.errors())
 	})
 	b.Run("execute", func(b *testing.B) {
-		r := quiet(b)
-		s := newSmall(r, r.create(buf(64, umddi.UsageDefault)), r.create(buf(64, umddi.UsageDefault)))
+		r := quietRig(b)
+		s := newListRecorder(r, r.create(buf(64, umddi.UsageDefault)), r.create(buf(64, umddi.UsageDefault)))
 		for b.Loop() {
 			r.f.CommandListExecute(r.th, r.h, s.list)
 		}
@@ -106,15 +107,15 @@ func BenchmarkList(b *testing.B) {
 
 // BenchmarkRecordParallel records on a context of each goroutine.
 func BenchmarkRecordParallel(b *testing.B) {
-	r := quiet(b)
+	r := quietRig(b)
 	dst, src := r.create(buf(64, umddi.UsageDefault)), r.create(buf(64, umddi.UsageDefault))
-	made := make(chan *small, 64)
+	made := make(chan *listRecorder, 64)
 	for range cap(made) {
-		made <- newSmall(r, dst, src)
+		made <- newListRecorder(r, dst, src)
 	}
 	b.RunParallel(func(pb *testing.PB) {
 		for s := <-made; pb.Next(); {
-			if !s.again() {
+			if !s.recycle() {
 				b.Error("no list")
 			}
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 // newListRig is a rig whose lists use a counting heap.
-func newListRig(t tb) (*rig, *heapOf) {
+func newListRig(t tb) (*rig, *testHeap) {
 	m := newHeap(t)
 	r := openRigWith(newKernel(t), Options{Memory: m})
 	require.Equal(t, ddi.OK, r.createDevice())
@@ -64,7 +64,7 @@ func TestListDestroyedBeforeTheGPURuns(t *testing.T) {
 	r.f.DestroyCommandList(r.th, r.h, l)
 	clear(l.Private)
 	c.destroy()
-	assert.Empty(t, m.out)
+	assert.Empty(t, m.live)
 	want := seq(50, 64)
 	copy(want, seq(90, 32))
 	assert.Equal(t, want, r.buffer(a))
@@ -117,7 +117,7 @@ func TestListStates(t *testing.T) {
 				}
 				c.destroy()
 				assert.Empty(t, c.errors())
-				assert.Empty(t, m.out, "%s of a list that is %s", name, state)
+				assert.Empty(t, m.live, "%s of a list that is %s", name, state)
 			}
 		}
 	}
@@ -172,7 +172,7 @@ func TestRecycling(t *testing.T) {
 	}
 	assert.Equal(t, 5, m.allocs)
 	c.destroy()
-	assert.Empty(t, m.out)
+	assert.Empty(t, m.live)
 	assert.Empty(t, c.errors())
 }
 
@@ -259,7 +259,7 @@ func TestRecyclingReuses(t *testing.T) {
 				assert.Equal(t, before, m.allocs, "in the steady state")
 				assert.LessOrEqual(t, c.driver().cache.bytes, (alive+1)*tt.held)
 				held := 0
-				for _, n := range m.out {
+				for _, n := range m.live {
 					held += n
 				}
 				assert.LessOrEqual(t, held, listBytes+2*(alive+1)*tt.held)
@@ -267,7 +267,7 @@ func TestRecyclingReuses(t *testing.T) {
 					c.release(l)
 				}
 				c.destroy()
-				assert.Empty(t, m.out)
+				assert.Empty(t, m.live)
 			})
 		}
 	}
@@ -276,9 +276,9 @@ func TestRecyclingReuses(t *testing.T) {
 // The same with the Go heap.
 func TestRecyclingAllocates(t *testing.T) {
 	for _, copies := range []int{1, 9, 10, 50, 300} {
-		r := quiet(t)
+		r := quietRig(t)
 		dst, src := r.create(buf(64, umddi.UsageDefault)), r.create(buf(64, umddi.UsageDefault))
-		s := newSmall(r, dst, src)
+		s := newListRecorder(r, dst, src)
 		s.c.um.PerformAmortizedProcessingCb = nil // the rig's callback records each call
 		lists := make([]umddi.HCommandList, 1000)
 		for i := range lists {
@@ -293,7 +293,7 @@ func TestRecyclingAllocates(t *testing.T) {
 				for range copies - 1 {
 					s.c.f.ResourceCopy(s.c.th, s.c.h, s.to, s.from)
 				}
-				ok = s.again() && ok
+				ok = s.recycle() && ok
 				r.f.CommandListExecute(r.th, r.h, s.list)
 			}
 		}
@@ -317,14 +317,14 @@ func TestCacheIsBounded(t *testing.T) {
 		c.update(a, arg, 0, nil, data)
 		all = append(all, c.done())
 	}
-	assert.Len(t, m.out, 1+lists)
+	assert.Len(t, m.live, 1+lists)
 	for _, l := range all {
 		c.release(l)
 	}
 	c.done()
-	assert.Len(t, m.out, 1+cachedBytes/(4<<20))
+	assert.Len(t, m.live, 1+cachedBytes/(4<<20))
 	c.destroy()
-	assert.Empty(t, m.out)
+	assert.Empty(t, m.live)
 }
 
 // There are four chunk sizes per power of two, each with its own class.
@@ -343,7 +343,7 @@ func TestChunkClass(t *testing.T) {
 }
 
 // A chunk that is far too large is kept for a list that needs it.
-func TestCacheFits(t *testing.T) {
+func TestOversizedChunkIsKept(t *testing.T) {
 	r, m := newListRig(t)
 	small, large := buf(chunkBytes/2, umddi.UsageDefault), buf(4*chunkBytes, umddi.UsageDefault)
 	a, b := r.create(small), r.create(large)
@@ -371,11 +371,11 @@ func TestListOutlivesItsContext(t *testing.T) {
 	c.update(a, buf(1000, umddi.UsageDefault), 0, nil, seq(5, 1000))
 	l := c.done()
 	c.destroy()
-	assert.Len(t, m.out, 1)
+	assert.Len(t, m.live, 1)
 	r.execute(l)
 	assert.Equal(t, seq(5, 1000), r.read(a, buf(1000, umddi.UsageDefault), 0))
 	r.f.DestroyDevice(r.th, r.h)
-	assert.Empty(t, m.out)
+	assert.Empty(t, m.live)
 	assert.Empty(t, r.errs)
 }
 

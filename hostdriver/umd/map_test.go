@@ -186,7 +186,7 @@ func TestDiscardOfOneSubresource(t *testing.T) {
 	r := newRig(t)
 	arg := mips(tex(4, 4, rgba, umddi.UsageDynamic, 0), 1)
 	dyn := r.create(arg)
-	dst := r.create(like(arg))
+	dst := r.create(stagingCopy(arg))
 	for sub, v := range []byte{1, 2, 3} {
 		m := r.f.DynamicResourceMapDiscard(r.th, r.h, dyn, uint32(sub), umddi.MapWriteDiscard, 0)
 		for i := range m.Data {

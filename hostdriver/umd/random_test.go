@@ -56,8 +56,8 @@ type modelList struct {
 	maps bool
 }
 
-// front is a context that receives operations.
-type front struct {
+// opContext is a context that receives operations.
+type opContext struct {
 	f        *umddi.DeviceFuncs
 	h        umddi.HDevice
 	deferred bool
@@ -65,18 +65,18 @@ type front struct {
 	view     func(x *model) umddi.HRenderTargetView
 }
 
-// front draws the context for an operation.
-func (m *machine) front() front {
+// opContext draws the context for an operation.
+func (m *machine) opContext() opContext {
 	if m.below("deferred", 2) == 0 {
-		return front{&m.f, m.h, false, func(x *model) umddi.HResource { return x.res },
+		return opContext{&m.f, m.h, false, func(x *model) umddi.HResource { return x.res },
 			func(x *model) umddi.HRenderTargetView { return x.view }}
 	}
-	return front{&m.c.f, m.c.h, true, func(x *model) umddi.HResource { return m.c.res(x.res) },
+	return opContext{&m.c.f, m.c.h, true, func(x *model) umddi.HResource { return m.c.res(x.res) },
 		func(x *model) umddi.HRenderTargetView { return m.c.target(x.view, x.res) }}
 }
 
 // effect applies or records the effect of an operation on models.
-func (m *machine) effect(on front, do func(), used ...*model) {
+func (m *machine) effect(on opContext, do func(), used ...*model) {
 	if !on.deferred {
 		do()
 		return
@@ -89,7 +89,7 @@ func (m *machine) effect(on front, do func(), used ...*model) {
 }
 
 // work is effect for operations subject to predication.
-func (m *machine) work(on front, do func(), used ...*model) {
+func (m *machine) work(on opContext, do func(), used ...*model) {
 	m.effect(on, func() {
 		if !m.skip {
 			do()
@@ -169,7 +169,7 @@ func (m *machine) box(w, h int) (b *umddi.Box, inside bool) {
 }
 
 func (m *machine) update(*rapid.T) {
-	x, on := m.pick("resource", m.any), m.front()
+	x, on := m.pick("resource", m.any), m.opContext()
 	sub := m.below("subresource", len(x.subs))
 	w, h := x.size(sub)
 	b, inside := m.box(w, h)
@@ -194,7 +194,7 @@ func paste(dst []byte, dstRow, dx, dy int, src []byte, srcRow, sx, sy, n, h int)
 }
 
 func (m *machine) copyAll(*rapid.T) {
-	dst, src, on := m.pick("dst", m.any), m.pick("src", m.any), m.front()
+	dst, src, on := m.pick("dst", m.any), m.pick("src", m.any), m.opContext()
 	on.f.ResourceCopy(m.th, on.h, on.res(dst), on.res(src))
 	m.work(on, func() {
 		if dst.texture() != src.texture() || !slices.Equal(dst.arg.MipInfoList, src.arg.MipInfoList) || dst.arg.ArraySize != src.arg.ArraySize {
@@ -207,7 +207,7 @@ func (m *machine) copyAll(*rapid.T) {
 }
 
 func (m *machine) copyRegion(*rapid.T) {
-	dst, src, on := m.pick("dst", m.any), m.pick("src", m.any), m.front()
+	dst, src, on := m.pick("dst", m.any), m.pick("src", m.any), m.opContext()
 	ds, ss := m.below("dst subresource", len(dst.subs)), m.below("src subresource", len(src.subs))
 	if dst == src && ds == ss {
 		m.t.Skip("may overlap")
@@ -227,7 +227,7 @@ func (m *machine) copyRegion(*rapid.T) {
 }
 
 func (m *machine) clear(*rapid.T) {
-	x, on := m.pick("target", func(x *model) bool { return x.view.Object != nil }), m.front()
+	x, on := m.pick("target", func(x *model) bool { return x.view.Object != nil }), m.opContext()
 	v := m.below("value", 256)
 	on.f.ClearRenderTargetView(m.th, on.h, on.view(x), [4]float32{float32(v), float32(v), float32(v), float32(v)})
 	m.work(on, func() {
@@ -239,7 +239,7 @@ func (m *machine) clear(*rapid.T) {
 
 // predication sets a predicate whose result is FALSE, or none.
 func (m *machine) predication(*rapid.T) {
-	on, q := m.front(), m.predicate
+	on, q := m.opContext(), m.predicate
 	kind := m.below("none, skips if FALSE, if TRUE", 3)
 	switch {
 	case kind == 0:
@@ -259,7 +259,7 @@ func (m *machine) write(x *model, sub int, to umddi.Mapped, data []byte) {
 }
 
 func (m *machine) discard(*rapid.T) {
-	x, on := m.pick("dynamic", m.usage(umddi.UsageDynamic)), m.front()
+	x, on := m.pick("dynamic", m.usage(umddi.UsageDynamic)), m.opContext()
 	res := on.res(x)
 	to := on.f.DynamicResourceMapDiscard(m.th, on.h, res, 0, umddi.MapWriteDiscard, 0)
 	require.NotNil(m, to.Data)
@@ -332,7 +332,7 @@ func (m *machine) pickList() *modelList {
 // executeList executes a list on the immediate context, or records its
 // execution.
 func (m *machine) executeList(*rapid.T) {
-	l, on := m.pickList(), m.front()
+	l, on := m.pickList(), m.opContext()
 	all := func() {
 		m.skip = false
 		for _, do := range l.do {
@@ -418,7 +418,7 @@ func TestRandomOperations(t *testing.T) {
 		for _, l := range m.lists {
 			m.f.DestroyCommandList(m.th, m.h, l.h)
 		}
-		require.Empty(m, h.out, "memory left")
+		require.Empty(m, h.live, "memory left")
 		m.f.DestroyDevice(m.th, m.h)
 		require.Empty(m, m.handles, "allocations left")
 		require.Empty(m, m.c.errors())

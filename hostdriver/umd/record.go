@@ -93,7 +93,7 @@ func deferUpdateSubresourceUP(t *ddi.Thread, h umddi.HDevice, dst umddi.HResourc
 		return
 	}
 	r := c.dev.resources.at(to)
-	part, hr := r.updated(sub, box, data, rowPitch)
+	part, hr := r.updateRegion(sub, box, data, rowPitch)
 	if hr != ddi.OK {
 		c.report(t, hr)
 		return

@@ -27,12 +27,12 @@ func (r *recording) begin() {
 // end ends the recording but keeps its commands. Nothing more is recorded until
 // begin.
 func (r *recording) end() {
-	r.cut()
+	r.finishBuffer()
 	r.mem, r.used = nil, 0
 }
 
-// cut ends the filling of mem.
-func (r *recording) cut() {
+// finishBuffer ends the filling of mem.
+func (r *recording) finishBuffer() {
 	if n := len(r.chunks); n > 0 {
 		r.chunks[n-1] = r.chunks[n-1][:r.used]
 	} else {
@@ -47,7 +47,7 @@ func (r *recording) extend(n int) []byte {
 	if r.mem == nil {
 		return nil
 	}
-	r.cut()
+	r.finishBuffer()
 	var p []byte
 	least := firstChunk << min(2*len(r.chunks), growthBits)
 	if size, class := chunkClass(max(n, least)); size <= maxListBytes-r.bytes {
@@ -66,7 +66,7 @@ func (r *recording) extend(n int) []byte {
 // abandon drops the recording.
 func (r *recording) abandon() {
 	r.mem, r.used, r.inHead, r.flags = nil, 0, 0, 0
-	r.cache.give(r.chunks)
+	r.cache.put(r.chunks)
 	r.chunks = r.chunks[:0]
 }
 

@@ -163,24 +163,24 @@ func copyRows(dst []byte, dstPitch uint64, src []byte, srcPitch, n, rows uint64)
 // resource does not exist.
 func (d *device) use(t *ddi.Thread, res umddi.HResource) (*resource, ddi.HRESULT) {
 	r := d.resources.get(res.Object)
-	return r, d.settle(t, r)
+	return r, d.ensureInitialData(t, r)
 }
 
-// settle records the copy of the initial data if that is still to be done. It
-// returns EFail if r is nil.
-func (d *device) settle(t *ddi.Thread, r *resource) ddi.HRESULT {
+// ensureInitialData records the copy of the initial data if that is still to be
+// done. It returns EFail if r is nil.
+func (d *device) ensureInitialData(t *ddi.Thread, r *resource) ddi.HRESULT {
 	switch {
 	case r == nil:
 		return ddi.EFail
 	case r.initial == nil:
 		return ddi.OK
 	}
-	return d.settleInitial(t, r)
+	return d.copyInitialData(t, r)
 }
 
-// settleInitial records the copy of the initial data, regardless of
+// copyInitialData records the copy of the initial data, regardless of
 // predication. If it fails, the next use tries again.
-func (d *device) settleInitial(t *ddi.Thread, r *resource) ddi.HRESULT {
+func (d *device) copyInitialData(t *ddi.Thread, r *resource) ddi.HRESULT {
 	p := d.predicate
 	d.predicate = predicate{}
 	hr := d.recordCopy(t, r.alloc(), 0, r.initial, 0, r.bytes)

@@ -146,8 +146,8 @@ func (r *rig) copy(dst, src umddi.HResource) { r.f.ResourceCopy(r.th, r.h, dst, 
 
 func (r *rig) flush() { r.f.Flush(r.th, r.h) }
 
-// like describes a STAGING copy of a resource.
-func like(arg *umddi.CreateResource) *umddi.CreateResource {
+// stagingCopy describes a STAGING copy of a resource.
+func stagingCopy(arg *umddi.CreateResource) *umddi.CreateResource {
 	twin := *arg
 	twin.Usage, twin.BindFlags, twin.MapFlags, twin.InitialDataUP, twin.Primary = umddi.UsageStaging, 0, umddi.CPURead|umddi.CPUWrite, nil, false
 	return &twin
@@ -157,7 +157,7 @@ func like(arg *umddi.CreateResource) *umddi.CreateResource {
 // a staging copy, rows without padding.
 func (r *rig) read(res umddi.HResource, arg *umddi.CreateResource, sub uint32) []byte {
 	r.Helper()
-	twin := r.create(like(arg))
+	twin := r.create(stagingCopy(arg))
 	r.copy(twin, res)
 	m := r.f.StagingResourceMap(r.th, r.h, twin, sub, umddi.MapRead, 0)
 	require.NotNil(r, m.Data, "map failed: %v", r.errs)

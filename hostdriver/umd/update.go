@@ -72,20 +72,20 @@ func resourceUpdateSubresourceUP(t *ddi.Thread, h umddi.HDevice, dst umddi.HReso
 }
 
 func (d *device) update(t *ddi.Thread, r *resource, sub uint32, box *umddi.Box, data []byte, rowPitch uint32) ddi.HRESULT {
-	part, hr := r.updated(sub, box, data, rowPitch)
+	part, hr := r.updateRegion(sub, box, data, rowPitch)
 	if hr != ddi.OK {
 		return hr
 	}
-	if hr := d.settle(t, r); hr.Failed() {
+	if hr := d.ensureInitialData(t, r); hr.Failed() {
 		return hr
 	}
 	return d.updatePart(t, r, sub, part, data, rowPitch)
 }
 
-// updated returns the part of a subresource that an update writes. The result
+// updateRegion returns the part of a subresource that an update writes. The result
 // is False if the part is empty or outside, and EFail if the resource or
 // subresource does not exist or data is too short.
-func (r *resource) updated(sub uint32, box *umddi.Box, data []byte, rowPitch uint32) (region, ddi.HRESULT) {
+func (r *resource) updateRegion(sub uint32, box *umddi.Box, data []byte, rowPitch uint32) (region, ddi.HRESULT) {
 	if r == nil || uint64(sub) >= uint64(len(r.subs)) {
 		return region{}, ddi.EFail
 	}
