@@ -40,8 +40,7 @@ type batch struct {
 	allocs  []umddi.AllocationList
 	patches []umddi.PatchLocation
 
-	// id numbers the batches from 1. Destroy functions read it on any thread;
-	// serial is a copy for the recording thread.
+	// id numbers batches from 1. Destroy functions read it on any thread; serial is a copy.
 	id       atomic.Uint64
 	serial   uint64
 	nCmd     int // bytes

@@ -21,9 +21,7 @@ type device struct {
 	queries   table[query]
 	chains    table[chain] // chains of command lists
 
-	// Deferred contexts read the fields above on their threads. The fields
-	// below are for the immediate context's thread; padding keeps its writes
-	// off the shared cache lines.
+	// Deferred contexts read the fields above. The immediate context writes those below.
 	_ [cacheLine]byte
 	context
 	predicate  predicate

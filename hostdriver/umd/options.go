@@ -7,12 +7,10 @@ import (
 
 // Options configure a driver. The zero value gives the driver of OpenAdapter.
 type Options struct {
-	// EmulatedLists makes the driver report no support for command lists and
-	// leave their functions nil. The runtime then emulates them.
+	// EmulatedLists hides the driver's command lists, so that the runtime emulates them.
 	EmulatedLists bool
 
-	// Memory allocates the memory of command lists. If nil, the Go heap is
-	// used.
+	// Memory allocates the memory of command lists. If nil, the Go heap is used.
 	Memory Memory
 }
 

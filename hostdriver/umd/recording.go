@@ -8,9 +8,7 @@ type recording struct {
 	head  []byte // buffer of headBytes
 	flags uint32 // flags of the list: listPredicated, listMaps
 
-	// mem is the buffer being filled, head or the last chunk; used is the
-	// number of bytes filled. mem is nil if there is no memory; then nothing
-	// more is recorded.
+	// mem is head or the last chunk, filled up to used; nil if out of memory.
 	mem    []byte
 	used   int
 	inHead int      // bytes used in head, once there are chunks

@@ -27,8 +27,7 @@ type nativeContext struct {
 	suppressed bool // the list has failed and driver calls are suppressed
 	abandoned  bool // the list was abandoned and the driver's context must be recycled
 
-	// Between failure and abandonment: the state at the failure, which the
-	// driver still has bound.
+	// From failure to abandonment: the state at the failure, still bound in the driver.
 	bound      *state
 	boundShown groups
 }

@@ -34,8 +34,7 @@ type child struct {
 	id        uint32 // index in nativeContext.locals
 	localSize int    // size of handles opened by deferred contexts, in bytes
 
-	// Application references in units of apiRef, plus runtime references of
-	// bindings, views and lists. The object is destroyed at 0.
+	// Application references in units of apiRef, plus the runtime's. At 0 the object is destroyed.
 	refs atomic.Uint64
 
 	prev, next *child // dev.children; guarded by dev.mu

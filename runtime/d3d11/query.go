@@ -68,8 +68,7 @@ type Query struct {
 	obj  ddi.Object
 	desc QueryDesc
 
-	// The immediate context has executed an End since the last Begin. Used only
-	// by the immediate context.
+	// An End was executed since the last Begin. Only for the immediate context.
 	ended bool
 }
 

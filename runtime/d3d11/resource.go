@@ -87,8 +87,7 @@ type resource struct {
 	castable  bool   // a back buffer, whose views may be UNORM or SRGB
 	primary   bool   // Create and Destroy use the immediate context's thread
 
-	// Subresources mapped by the immediate context; used only by it. nil if the
-	// CPU has no access.
+	// Subresources mapped by the immediate context; nil if the CPU has no access.
 	mapped []bool
 }
 

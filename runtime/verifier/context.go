@@ -34,8 +34,7 @@ type context struct {
 	state    contextState
 	used     bool // something was recorded since the last list
 
-	// The thread that is in a function of this context, its call depth, and the
-	// first call.
+	// Thread in a function of this context, its call depth, and the first call.
 	owner *ddi.Thread
 	depth int
 	since *frame
@@ -48,8 +47,7 @@ type context struct {
 	queries   map[*object]bool     // queries that the list begins or ends
 	submitted bool                 // since the last PerformAmortizedProcessingCb
 
-	// Functions that may change objects of the context without naming them: how
-	// many entries and returns there were, and how many are running.
+	// Functions that may change any object of the context: entries plus returns, and running ones.
 	implicit uint64
 	inside   int
 

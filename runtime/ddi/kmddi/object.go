@@ -70,7 +70,6 @@ type UserPatchList interface {
 	// Len returns the number of elements.
 	Len() int
 
-	// At reads element i. It returns StatusInvalidUserBuffer if the element
-	// cannot be read.
+	// At reads element i. It returns StatusInvalidUserBuffer if the element cannot be read.
 	At(i int) (PatchLocation, ddi.Status)
 }

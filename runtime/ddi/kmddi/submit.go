@@ -13,8 +13,7 @@ type Render struct {
 	DmaBufferPrivateData []byte
 	PatchLocationListOut []PatchLocation
 
-	// MultipassOffset is 0 in the first call for a command, and then the value
-	// returned by the driver's last call.
+	// MultipassOffset is 0 in the first call for a command, then the value last returned.
 	MultipassOffset uint32
 }
 

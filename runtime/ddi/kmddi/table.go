@@ -88,8 +88,7 @@ type DxgkrnlInterface struct {
 	// SynchronizeExecution, and followed by QueueDpc.
 	NotifyInterrupt func(t *ddi.Thread, h HDxgkrnl, arg NotifyInterrupt)
 
-	// QueueDpc requests a call of DpcRoutine. It returns false if one is
-	// already queued.
+	// QueueDpc requests a call of DpcRoutine. It returns false if one is already queued.
 	QueueDpc func(t *ddi.Thread, h HDxgkrnl) bool
 
 	// NotifyDpc retires completed work. It must be called from DpcRoutine.

@@ -27,8 +27,7 @@ type Thunks struct {
 	CreateAllocation  func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Allocate) ddi.Status
 	DestroyAllocation func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Deallocate) ddi.Status
 
-	// Lock returns StatusAllocationBusy if arg.DoNotWait is set and work uses
-	// the allocation.
+	// Lock returns StatusAllocationBusy if arg.DoNotWait is set and work uses the allocation.
 	Lock   func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Lock) ddi.Status
 	Unlock func(t *ddi.Thread, dev ddi.KMHandle, arg *umddi.Unlock) ddi.Status
 

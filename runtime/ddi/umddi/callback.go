@@ -62,8 +62,7 @@ type DeviceCallbacks struct {
 
 // DXGIBaseCallbacks is DXGI_DDI_BASE_CALLBACKS. Field X is pfnX.
 type DXGIBaseCallbacks struct {
-	// PresentCb copies an allocation to another. It must be called from
-	// Present.
+	// PresentCb copies an allocation to another. It must be called from Present.
 	PresentCb func(t *ddi.Thread, h HRTDevice, arg *PresentCB) ddi.HRESULT
 }
 

@@ -100,8 +100,7 @@ type DeviceFuncs struct {
 	RecycleCreateCommandList   func(t *ddi.Thread, h HDevice, arg *CreateCommandList, list HCommandList, rt HRTCommandList) ddi.HRESULT
 	DestroyCommandList         func(t *ddi.Thread, h HDevice, list HCommandList)
 
-	// RecycleDestroyCommandList retires a list but keeps its memory. Any
-	// thread.
+	// RecycleDestroyCommandList retires a list but keeps its memory. Any thread.
 	RecycleDestroyCommandList func(t *ddi.Thread, h HDevice, list HCommandList)
 
 	// RecycleCommandList, of a deferred context, reclaims the resources of a
@@ -130,8 +129,7 @@ type DeviceFuncs struct {
 	CheckDeferredContextHandleSizes func(t *ddi.Thread, h HDevice, sizes []HandleSize) int
 	CalcDeferredContextHandleSize   func(t *ddi.Thread, h HDevice, typ HandleType, object *ddi.Object) int
 
-	// Flush submits the recorded work and frees destroyed objects, even if
-	// nothing is recorded.
+	// Flush submits the recorded work and frees destroyed objects, even if nothing is recorded.
 	Flush func(t *ddi.Thread, h HDevice)
 
 	// CheckFormatSupport returns FormatSupport bits. CheckMultisampleQualityLevels
