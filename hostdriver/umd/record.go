@@ -28,8 +28,8 @@ func (c *deferred) reserve(t *ddi.Thread, n int) []byte {
 	return c.extendFor(t, n)
 }
 
-// extendFor reserves in a new chunk. The loss of a recording is reported once.
-// Before that the runtime may do deferred processing to free memory.
+// extendFor reserves in a new chunk. It first lets the runtime do deferred
+// processing, and reports the loss of the recording once.
 func (c *deferred) extendFor(t *ddi.Thread, n int) []byte {
 	if c.phase != recordingPhase {
 		c.report(t, ddi.EFail)

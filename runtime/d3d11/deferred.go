@@ -25,7 +25,7 @@ type nativeContext struct {
 	used       bool // the driver was called for this list
 	failed     bool
 	suppressed bool // the list has failed and driver calls are suppressed
-	abandoned  bool // the list was abandoned and the driver's context must be recycled
+	listEnded  bool // the list has ended and the driver's context must be recycled
 
 	// From failure to abandonment: the state at the failure, still bound in the driver.
 	bound      *state
@@ -102,14 +102,14 @@ func (c *Context) finishNative() (*listBody, ddi.HRESULT) {
 	b.refs, n.opens = n.opens, b.refs
 	c.effects.moveTo(&b.effects)
 	n.epoch++
-	n.abandoned, n.failed, n.suppressed = true, true, true
+	n.listEnded, n.failed, n.suppressed = true, true, true
 	if hr == ddi.OK {
 		hr = c.recycleContext()
 	}
 	if hr == ddi.OK {
 		return b, ddi.OK
 	}
-	// Memory may be short because of this list. Without a new context the
+	// The list may have used up the memory: destroy it and try again. The
 	// application gets the same error as if the list had failed.
 	b.destroyUnused(c.call)
 	if !c.dev.removed() {
@@ -128,7 +128,7 @@ func (b *listBody) destroyUnused(k *call) {
 
 // dropList drops a failed list and returns the result of FinishCommandList.
 func (c *Context) dropList() ddi.HRESULT {
-	if c.native.abandoned {
+	if c.native.listEnded {
 		c.nextList()
 	} else {
 		c.abandon()
@@ -165,7 +165,7 @@ func (c *Context) recycleContext() ddi.HRESULT {
 	if hr = c.recycled(hr); hr != ddi.OK {
 		return hr
 	}
-	n.failed, n.suppressed, n.abandoned, n.used = false, false, false, false
+	n.failed, n.suppressed, n.listEnded, n.used = false, false, false, false
 	return ddi.OK
 }
 
@@ -210,7 +210,7 @@ func (c *Context) abandon() {
 	n.opens = n.opens[:0]
 	c.nextList()
 	c.state = mine
-	n.abandoned = true
+	n.listEnded = true
 }
 
 // nextList drops the state of an unfinished list.
@@ -222,7 +222,7 @@ func (c *Context) nextList() {
 
 // abandonLast abandons the current recording before a context is destroyed.
 func (c *Context) abandonLast() {
-	if c.native.used && !c.native.abandoned {
+	if c.native.used && !c.native.listEnded {
 		c.fail()
 		c.abandon()
 	}
