@@ -124,7 +124,7 @@ type Kernel struct {
 	mappings []*mapping
 	memory   []hal.Pages // allocated by AllocateContiguousMemory
 	running  bool        // between StartDevice and StopDevice, except during a reset
-	notified bool        // NotifyInterrupt called in this InterruptRoutine, DPC queued
+	notified bool        // NotifyInterrupt called in this InterruptRoutine, but not yet QueueDpc
 	inISR    bool
 	dpcDone  bool // NotifyDpc called in this DpcRoutine
 	faulted  *fault

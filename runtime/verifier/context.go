@@ -52,10 +52,10 @@ type context struct {
 	inside   int
 
 	// Devices only.
-	free      bool            // lists that are retired or cached, in that order
+	free      bool            // the driver is free-threaded
 	retired   []*object       // lists that are retired or cached, in that order
-	lacks     map[string]bool // the driver reports CapsCommandListsBuild2
-	lists     bool            // and has command lists
+	lacks     map[string]bool // entries that the driver left nil
+	lists     bool            // the driver reports CapsCommandListsBuild2
 	sizes     []umddi.HandleSize
 	sizeCount int    // length that CheckDeferredContextHandleSizes returned; -1: not called
 	calls     uint64 // driver functions entered
