@@ -13,7 +13,7 @@ func (b *batch) add(p []byte) {
 
 func (b *batch) reset() { b.buf, b.ends = b.buf[:0], b.ends[:0] }
 
-// each calls f with every string, in order.
+// each calls f with each string, in order.
 func (b *batch) each(f func(p []byte)) {
 	start := 0
 	for _, end := range b.ends {
@@ -22,27 +22,27 @@ func (b *batch) each(f func(p []byte)) {
 	}
 }
 
-// maxInbox is the number of packets that wait for Receive at most. Credits
-// bound all but completions, and those the requests they answer.
+// maxInbox bounds the packets that wait for Receive. Credits bound all but
+// completions, which the outstanding requests bound.
 const maxInbox = 4096
 
-// A parcel is a packet and the session in which it came.
-type parcel struct {
+// An entry is a packet and the session in which it arrived.
+type entry struct {
 	packet  []byte
 	session uint64
 }
 
 // An inbox holds the packets that wait for Receive, first in, first out, and
-// the one it returned last. It keeps their memory.
+// the packet it returned last. It reuses their memory.
 type inbox struct {
-	ring  []parcel
+	ring  []entry
 	head  int
 	n     int
-	given parcel
+	given entry
 	out   bool
 }
 
-// push adds a copy of a packet, and reports whether there was a place.
+// push adds a copy of a packet and reports whether there was room.
 func (q *inbox) push(packet []byte, session uint64) bool {
 	if q.n == maxInbox {
 		return false
@@ -57,7 +57,7 @@ func (q *inbox) push(packet []byte, session uint64) bool {
 }
 
 func (q *inbox) grow() {
-	ring := make([]parcel, max(16, 2*len(q.ring)))
+	ring := make([]entry, max(16, 2*len(q.ring)))
 	for i := range q.n {
 		ring[i] = q.ring[(q.head+i)%len(q.ring)]
 	}
@@ -74,7 +74,7 @@ func (q *inbox) pop() []byte {
 	return q.given.packet
 }
 
-// taken returns the packet that pop returned last, once.
+// taken returns the packet that pop returned last. A second call returns nil.
 func (q *inbox) taken() ([]byte, uint64) {
 	if !q.out {
 		return nil, 0
@@ -83,5 +83,5 @@ func (q *inbox) taken() ([]byte, uint64) {
 	return q.given.packet, q.given.session
 }
 
-// drop forgets the packets that wait.
+// drop discards the waiting packets.
 func (q *inbox) drop() { q.head, q.n = 0, 0 }

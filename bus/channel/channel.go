@@ -1,11 +1,11 @@
-// Package channel carries packets of the transaction layer over a byte stream: a
-// serial port, a pseudo-terminal, a TCP connection. It is bus/datalink with the
-// framing of bus/frame below it, the wall clock, and the goroutines that both need.
+// Package channel carries packets of the transaction layer over a byte stream:
+// a serial port, a pseudo-terminal, a TCP connection. It adds to bus/datalink
+// the framing of bus/frame, the wall clock, and the goroutines that both need.
 //
-// A Channel has two goroutines. The reader takes bytes from the stream; it
-// never writes, so two ends that both write cannot wait for each other. The
-// driver does what is due at a time. Frames are written by whoever made
-// them, Send or the driver, one at a time.
+// A Channel has two goroutines. The reader reads the stream; it never writes,
+// so two ends that both write cannot block each other. The timer goroutine does
+// work that is due at a given time. Frames are written by the goroutine that
+// made them, Send or the timer, one at a time.
 package channel
 
 import (
@@ -23,108 +23,110 @@ import (
 	"github.com/hilgpu/hilgpu/bus/frame"
 )
 
-// ErrSession is returned by Receive of a board, once for each session, before
-// the first packet of it; and by Send until then.
+// ErrSession is returned by a board's Receive once per session, before the
+// session's first packet, and by Send until then.
 var ErrSession = errors.New("channel: a session began")
 
-// ErrStalled is the cause of a link whose stream takes no bytes.
-var ErrStalled = errors.New("channel: the stream takes no bytes")
+// ErrStalled is the cause of a link whose stream accepts no bytes.
+var ErrStalled = errors.New("channel: the stream accepts no bytes")
 
-// Config is what a channel is made with.
+// Config configures a channel.
 type Config struct {
-	// Link is the data link's configuration. Times that are 0 follow from Baud,
-	// credits that are all 0 allow 128 of the largest posted and as many
+	// Link configures the data link. Times that are 0 are derived from Baud.
+	// Credits that are all 0 allow 128 of the largest posted packets and as
+	// many non-posted packets in flight.
 	// non-posted packets in flight.
 	Link datalink.Config
 
-	// Baud is the rate of the line in bits a second, 10 bits a byte. The
-	// channel writes no faster. 0 is as fast as the stream takes bytes.
+	// Baud is the rate of the line in bits per second, with 10 bits per byte.
+	// The channel writes no faster. 0 means no limit.
 	Baud int
 
-	// Send and Receive befall the frames of a direction; nil is nothing. A cut
-	// silences both directions for longer than it takes this end to notice.
+	// Send and Receive inject faults into the frames of one direction; nil
+	// injects none. A cut silences both directions for longer than this end
+	// needs to detect it.
 	Send, Receive *fault.Injector
 
-	// Console is given the text that shares the line, in order, one call at a
-	// time. It must not call Close. Nil drops it.
+	// Console is called with the text that shares the line, in order, one call
+	// at a time. It must not call Close. Nil drops the text.
 	Console func(text []byte)
 
-	// Seed is of the nonces of sessions. 0 draws it from the system.
+	// Seed seeds the nonces of sessions. 0 takes a seed from the system.
 	Seed uint64
 }
 
-// Stats counts what a channel has done since Open.
+// Stats counts events of a channel since Open.
 type Stats struct {
 	Link         datalink.Stats
-	Frame        frame.Stats // of what was received
+	Frame        frame.Stats // of received bytes
 	Send         fault.Stats
 	Receive      fault.Stats
 	BytesWritten uint64 // to the stream, framing included
 	BytesRead    uint64
-	Dropped      uint64 // frames that met a full output buffer or a line that is cut
+	Dropped      uint64 // frames lost to a full output buffer or a cut line
 	Stalls       uint64 // writes that took too long
 }
 
 // A Channel is one end of a link over a byte stream. Send, Now, Stats, Session
-// and Close may be called at any time from any goroutine; Receive from one at a
-// time.
+// and Close are safe for concurrent use. Only one goroutine may call Receive at
+// a time.
 type Channel struct {
 	stream  io.ReadWriteCloser
 	config  Config
 	start   time.Time
 	nonces  nonces
-	token   chan struct{} // held by who writes
-	wake    chan struct{} // Receive has something to look at
-	kick    chan struct{} // the driver has
+	token   chan struct{} // held by the writing goroutine
+	wake    chan struct{} // wakes Receive
+	kick    chan struct{} // wakes the timer goroutine
 	done    chan struct{} // Close was called
-	timer   *time.Timer   // of the driver
+	timer   *time.Timer   // of the timer goroutine
 	rxTimer *time.Timer   // of Receive
 	wg      sync.WaitGroup
 
-	console sync.Mutex // held by who calls config.Console; taken before mu
+	console sync.Mutex // held while config.Console runs; taken before mu
 
-	mu      sync.Mutex // guards all that follows
-	link    *datalink.Link
-	out     datalink.Output
-	encoder frame.Encoder
-	decoder *frame.Decoder
-	arrived batch         // frames of the current read
-	held    time.Duration // they are held up so long
-	text    []byte        // that Console was not given yet
-	textAt  time.Duration
-	ear     ear
-	inbox   inbox
-	pending []byte        // encoded, to be written
-	spare   []byte        // the other buffer, of who holds token
-	wrote   time.Duration // when bytes went out last
-	free    time.Duration // the line is, for the next ones
-	dark    time.Duration // a cut ends
-	armed   time.Duration // the timer fires
-	session uint64
-	news    bool // Receive has yet to tell of the session
-	full    bool // Send failed for a full queue
-	sent    uint64
-	room    bool // since then a packet left its queue
-	last    error
-	err     error // why the channel is down
-	closing bool
-	stats   Stats
+	mu       sync.Mutex // guards the fields below
+	link     *datalink.Link
+	out      datalink.Output
+	encoder  frame.Encoder
+	decoder  *frame.Decoder
+	arrived  batch         // frames of the current Read
+	held     time.Duration // injected stall of these frames
+	text     []byte        // not yet passed to Console
+	textAt   time.Duration
+	live     liveness
+	inbox    inbox
+	pending  []byte        // encoded bytes to be written
+	spare    []byte        // the other buffer, owned by the holder of token
+	wroteAt  time.Duration // when bytes were last written
+	freeAt   time.Duration // when the line can take more bytes
+	cutUntil time.Duration // when the current cut ends; 0 if none
+	armed    time.Duration // when the timer fires
+	session  uint64
+	announce bool // Receive must still report the session
+	full     bool // Send failed because a queue was full
+	sent     uint64
+	room     bool // a packet has left that queue since
+	last     error
+	err      error // why the channel is down
+	closing  bool
+	stats    Stats
 }
 
-// Open makes a channel of a stream, which it closes in the end. Close of the
-// stream must end its Read and Write. A Read that returns neither bytes nor an
-// error is a time-out and means nothing. A stream that has SetReadDeadline is
-// made to time out; one that does so itself, in a tenth of a second, says so
-// with ReadTimeout. With either, a process that the machine starves does not take
-// a peer for dead to which it has not listened. If the stream has SetWriteDeadline,
-// that bounds a Write; if not, one that takes too long is ended by closing the
-// stream.
+// Open makes a channel on a stream and takes ownership: the channel closes the
+// stream. Closing the stream must end its Read and Write. A Read that returns
+// neither bytes nor an error is a time-out. If the stream has SetReadDeadline,
+// Open uses it to make Read time out; a stream whose Read times out by itself
+// within a tenth of a second has a method ReadTimeout. With either, a process
+// starved of CPU time does not declare a peer dead whose bytes it has not read
+// yet. If the stream has SetWriteDeadline, that bounds a Write; otherwise a
+// Write that takes too long is ended by closing the stream.
 //
 // A host's Open returns when the session is up, or with the cause:
 // datalink.ErrVersion, datalink.ErrMapHash, or an error that wraps
-// bus.ErrLinkDown, such as datalink.ErrOpen. A board's returns at once; the board
-// waits for a host, and when a session ends for the next. The stream is
-// closed if Open fails.
+// bus.ErrLinkDown, such as datalink.ErrOpen. A board's Open returns at once;
+// the board waits for a host, and for the next one after a session ends. Open
+// closes the stream if it fails.
 func Open(stream io.ReadWriteCloser, c Config) (*Channel, error) {
 	ch, err := open(stream, c)
 	if err != nil {
@@ -159,21 +161,21 @@ func open(stream io.ReadWriteCloser, config Config) (*Channel, error) {
 	}
 	timed := newTimedReader(stream)
 	c.mu.Lock()
-	c.ear.times = timed.times()
+	c.live.times = timed.times()
 	link.Open(c.nonces.next(), c.Now(), &c.out)
 	c.settle(c.Now())
-	c.nudge()
+	c.kickTimer()
 	c.mu.Unlock()
 	c.wg.Add(2)
 	go c.read(timed)
-	go c.drive()
+	go c.runTimer()
 	if config.Link.Role == datalink.Host {
 		return c, c.await()
 	}
 	return c, nil
 }
 
-// await waits until the session of a host is up, or closes the channel.
+// await waits until the host's session is up. It closes the channel on failure.
 func (c *Channel) await() error {
 	for range c.wake {
 		c.mu.Lock()
@@ -193,18 +195,18 @@ func (c *Channel) await() error {
 // Now returns the time since Open; it does not go backwards.
 func (c *Channel) Now() time.Duration { return time.Since(c.start) }
 
-// Send queues a copy of a packet. It fails with datalink.ErrFull if the queue of
-// the packet's class is full, with datalink.ErrSize, and with the cause,
-// which wraps bus.ErrLinkDown, if the link is down. A board whose session has
-// not begun or was not told of by Receive fails with ErrSession, or
-// datalink.ErrNotUp, and bus.ErrLinkDown.
+// Send queues a copy of a packet. It fails with datalink.ErrFull if the queue
+// of the packet's class is full, with datalink.ErrSize for a bad size, and with
+// the cause, which wraps bus.ErrLinkDown, if the link is down. On a board it
+// fails with ErrSession until Receive has reported the session, and with
+// datalink.ErrNotUp before a session; both wrap bus.ErrLinkDown.
 func (c *Channel) Send(packet []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.err != nil:
 		return c.err
-	case c.news:
+	case c.announce:
 		return fmt.Errorf("%w: %w", bus.ErrLinkDown, ErrSession)
 	}
 	now := c.Now()
@@ -223,13 +225,13 @@ func (c *Channel) Send(packet []byte) error {
 	return nil
 }
 
-// Receive returns the next packet. It is valid until the next Receive, which
-// gives its place back to the peer. It returns nil and no error when timeout is
-// over, and earlier if a Send that failed with datalink.ErrFull may be tried
-// again; with a timeout of 0 or less it does not wait. When the link is down,
-// and all packets that arrived before have been taken, it fails with the cause,
-// which wraps bus.ErrLinkDown. A board fails with ErrSession when a session has
-// begun; what arrived in the one before and was not taken is dropped.
+// Receive returns the next packet. The packet is valid until the next Receive,
+// which returns its credits to the peer. Receive returns nil and no error after
+// the timeout, or earlier if a Send that failed with datalink.ErrFull may be
+// retried. A timeout of 0 or less does not wait. When the link is down and all
+// packets that arrived before are taken, Receive fails with the cause, which
+// wraps bus.ErrLinkDown. On a board it fails with ErrSession when a session has
+// begun; packets of the previous session are dropped.
 func (c *Channel) Receive(timeout time.Duration) ([]byte, error) {
 	timed := false
 	c.mu.Lock()
@@ -237,8 +239,8 @@ func (c *Channel) Receive(timeout time.Duration) ([]byte, error) {
 	c.release()
 	for {
 		switch {
-		case c.news:
-			c.news = false
+		case c.announce:
+			c.announce = false
 			return nil, ErrSession
 		case c.inbox.n > 0:
 			return c.inbox.pop(), nil
@@ -264,7 +266,7 @@ func (c *Channel) Receive(timeout time.Duration) ([]byte, error) {
 	}
 }
 
-// release gives back the place of the packet that Receive returned last.
+// release returns the credits of the packet that Receive returned last.
 func (c *Channel) release() {
 	packet, session := c.inbox.taken()
 	if packet == nil || session != c.session {
@@ -273,19 +275,19 @@ func (c *Channel) release() {
 	now := c.Now()
 	c.link.Release(packet, now, &c.out)
 	c.settle(now)
-	c.nudge()
+	c.kickTimer()
 }
 
-// Session returns the number of sessions so far, whether the last is up, and
-// why the one before it, or it, ended; nil if none has.
+// Session returns the number of sessions so far, whether the last one is up,
+// and why the last ended session ended; nil if none has ended.
 func (c *Channel) Session() (n uint64, up bool, cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.session, c.link.State() == datalink.Up, c.last
 }
 
-// Offering reports whether a host was answered a short time ago whose session
-// has not begun; see datalink.Link.
+// Offering reports whether a host was answered recently whose session has not
+// begun; see datalink.Link.
 func (c *Channel) Offering() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -321,7 +323,7 @@ func (n *nonces) seed(seed uint64) error {
 	return err
 }
 
-// next returns a nonce; all 2^32 come before one comes again.
+// next returns a nonce. It returns all 2^32 values before it repeats one.
 func (n *nonces) next() uint32 {
 	n.state += 0x9e3779b9
 	return n.state

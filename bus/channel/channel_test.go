@@ -22,7 +22,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/fault"
 )
 
-// pair opens both ends of a line; the board has been told of the session.
+// pair opens both ends of a line. The board's Receive has reported the session.
 func pair(t testing.TB, host, board Config) (h, b *Channel) {
 	x, y := net.Pipe()
 	return pairOn(t, x, y, host, board)
@@ -42,7 +42,7 @@ func pairOn(t testing.TB, x, y io.ReadWriteCloser, host, board Config) (h, b *Ch
 	return h, b
 }
 
-// write is a posted write of 256 bytes that follow from its number.
+// write returns a posted write of 256 bytes derived from its number.
 func write(i int) []byte {
 	p := make([]byte, 16+256)
 	p[0], p[3] = 0x60, 64
@@ -59,7 +59,7 @@ var (
 	reply = []byte{0x4a, 0, 0, 1, 1, 0, 0, 4, 0, 0, 5, 0x10, 1, 2, 3, 4}
 )
 
-// send sends packets first to last-1, taking what arrives meanwhile.
+// send sends packets 0 to n-1 and takes packets that arrive meanwhile.
 func send(t testing.TB, c *Channel, n int, took func(p []byte)) {
 	for i := 0; i < n; {
 		err := c.Send(write(i))
@@ -82,7 +82,7 @@ func send(t testing.TB, c *Channel, n int, took func(p []byte)) {
 	}
 }
 
-// expect returns a check that packets are write(0), write(1) and so on.
+// expect returns a check that the packets are write(0), write(1) and so on.
 func expect(t testing.TB) (took func(p []byte), n *int) {
 	n = new(int)
 	return func(p []byte) {
@@ -93,7 +93,8 @@ func expect(t testing.TB) (took func(p []byte), n *int) {
 	}, n
 }
 
-// flood sends n packets both ways at once and checks what arrives.
+// flood sends n packets in both directions at once and checks those that
+// arrive.
 func flood(t testing.TB, h, b *Channel, n int) {
 	var wg sync.WaitGroup
 	for _, c := range []*Channel{h, b} {
@@ -151,7 +152,7 @@ func TestReceiveTimesOut(t *testing.T) {
 	})
 }
 
-// A full queue is an error, and Receive returns early when there is room again.
+// A full queue is an error. Receive returns early when there is room again.
 func TestFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, b := pair(t, Config{Link: datalink.Config{Queue: 4, Window: 4}, Baud: 1_000_000}, Config{})
@@ -186,8 +187,8 @@ func TestSendErrors(t *testing.T) {
 	})
 }
 
-// A packet keeps its place until the next Receive: the peer's credits are back
-// only then.
+// A packet holds its credits until the next Receive; only then does the peer
+// get them back.
 func TestCreditsFollowReceive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		credits := datalink.Credits{{Headers: 1}}
@@ -206,7 +207,8 @@ func TestCreditsFollowReceive(t *testing.T) {
 	})
 }
 
-// Exactly once, in order, both ways at once, whatever befalls the frames.
+// Packets arrive exactly once, in order, in both directions at once, under
+// injected faults.
 func TestFaults(t *testing.T) {
 	for _, text := range []string{
 		"",
@@ -230,7 +232,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// The same over a real connection and the wall clock.
+// The same over a TCP connection and the wall clock.
 func TestFaultsTCP(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -252,8 +254,8 @@ func TestFaultsTCP(t *testing.T) {
 	assert.False(t, up)
 }
 
-// Bytes go out at the rate of the line, and not much slower; nothing that
-// merely waits in the queue is taken for lost.
+// Bytes are written at the rate of the line and not much slower. A packet that
+// waits in the queue is not treated as lost.
 func TestPace(t *testing.T) {
 	for _, baud := range []int{115200, 460800, 921600, 2_000_000, 3_000_000} {
 		t.Run(strconv.Itoa(baud), func(t *testing.T) {
@@ -285,7 +287,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// The first cause stays, and what arrived before comes first.
+// The first cause stays, and Receive returns earlier packets before it.
 func TestCloseOfPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, b := pair(t, Config{}, Config{})
@@ -322,7 +324,7 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// A cut line is a link that is down, within a second, and the board takes the
+// A cut line takes the link down within a second, and the board accepts the
 // next host.
 func TestCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -349,8 +351,8 @@ func TestCut(t *testing.T) {
 	})
 }
 
-// A cut silences both directions, whichever it befell: neither end hears why.
-func TestCutIsOfBothDirections(t *testing.T) {
+// A cut on either direction silences both: neither end receives the cause.
+func TestCutSilencesBothDirections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, b := pair(t, Config{Receive: fault.New(fault.Config{Cut: 20}, 0)}, Config{})
 		var err error
@@ -370,24 +372,24 @@ func TestCutIsOfBothDirections(t *testing.T) {
 	})
 }
 
-// faucet is a stream that can lose all that is written.
-type faucet struct {
+// lossyStream is a stream that can drop all that is written.
+type lossyStream struct {
 	net.Conn
 	shut atomic.Bool
 }
 
-func (f *faucet) Write(p []byte) (int, error) {
+func (f *lossyStream) Write(p []byte) (int, error) {
 	if f.shut.Load() {
 		return len(p), nil
 	}
 	return f.Conn.Write(p)
 }
 
-// L8: one direction is dead, and keep-alive finds it.
+// L8: keep-alive detects that one direction is dead.
 func TestHalfOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, y := net.Pipe()
-		f := &faucet{Conn: y}
+		f := &lossyStream{Conn: y}
 		h, b := pairOn(t, x, f, Config{}, Config{})
 		start := h.Now()
 		f.shut.Store(true)
@@ -402,17 +404,17 @@ func TestHalfOpen(t *testing.T) {
 	})
 }
 
-// L8: a peer that reads nothing stalls the stream, and not the caller.
+// L8: a peer that does not read stalls the stream but not the caller.
 func TestStalledStream(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		wrap func(net.Conn) io.ReadWriteCloser
-		send bool // the caller meets the stall, and not the driver
+		send bool // the caller's write stalls, not the timer goroutine's
 	}{
-		{"with a deadline, the caller", func(c net.Conn) io.ReadWriteCloser { return c }, true},
-		{"with a deadline, the driver", func(c net.Conn) io.ReadWriteCloser { return c }, false},
-		{"without, the caller", func(c net.Conn) io.ReadWriteCloser { return struct{ io.ReadWriteCloser }{c} }, true},
-		{"without, the driver", func(c net.Conn) io.ReadWriteCloser { return struct{ io.ReadWriteCloser }{c} }, false},
+		{"with a deadline, the caller's write", func(c net.Conn) io.ReadWriteCloser { return c }, true},
+		{"with a deadline, the timer's write", func(c net.Conn) io.ReadWriteCloser { return c }, false},
+		{"without a deadline, the caller's write", func(c net.Conn) io.ReadWriteCloser { return struct{ io.ReadWriteCloser }{c} }, true},
+		{"without a deadline, the timer's write", func(c net.Conn) io.ReadWriteCloser { return struct{ io.ReadWriteCloser }{c} }, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -436,7 +438,7 @@ func TestStalledStream(t *testing.T) {
 	}
 }
 
-// gated stops to read, and what it writes is lost, when told.
+// gated stops reading, and loses its writes, on demand.
 type gated struct {
 	net.Conn
 	stopped atomic.Bool
@@ -458,7 +460,7 @@ func (g *gated) Read(p []byte) (int, error) {
 	return g.Conn.Read(p[:1])
 }
 
-// A stream that ends is a link that is down, at once.
+// The end of the stream takes the link down at once.
 func TestStreamEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, y := net.Pipe()

@@ -10,8 +10,8 @@ import (
 	"github.com/hilgpu/hilgpu/bus/datalink"
 )
 
-// drive does what is due.
-func (c *Channel) drive() {
+// runTimer does work that is due.
+func (c *Channel) runTimer() {
 	defer c.wg.Done()
 	for {
 		select {
@@ -22,32 +22,32 @@ func (c *Channel) drive() {
 		}
 		c.mu.Lock()
 		now := c.Now()
-		c.woke(now)
+		c.noteLate(now)
 		c.armed = never
 		if c.mayTick(now) {
 			c.link.Tick(now, &c.out)
 		}
-		if c.decoder.Waiting() && now >= c.textAt && !c.deaf(now) {
+		if c.decoder.Waiting() && now >= c.textAt && !c.starved(now) {
 			c.decoder.Flush(sink{c})
 		}
 		c.settle(now)
 		c.flush()
 		c.arm(c.Now())
 		c.mu.Unlock()
-		c.speak()
+		c.showText()
 	}
 }
 
-// nudge makes the driver write what is pending.
-func (c *Channel) nudge() {
-	if len(c.pending) > 0 && c.free <= c.Now() {
+// kickTimer makes the timer goroutine write pending bytes.
+func (c *Channel) kickTimer() {
+	if len(c.pending) > 0 && c.freeAt <= c.Now() {
 		signal(c.kick)
 	}
 }
 
-// flush writes what is pending as far as the rate allows, unless another
-// goroutine is at it, which then writes that as well. It is called with mu
-// held and gives it up while it writes.
+// flush writes pending bytes as far as the rate allows. If another goroutine is
+// writing, that one writes them. The caller holds mu; flush releases it while
+// it writes.
 func (c *Channel) flush() {
 	if len(c.pending) == 0 {
 		return
@@ -57,34 +57,35 @@ func (c *Channel) flush() {
 	default:
 		return
 	}
-	for len(c.pending) > 0 && c.free <= c.Now() && !c.closing {
+	for len(c.pending) > 0 && c.freeAt <= c.Now() && !c.closing {
 		c.writeSome()
 	}
 	<-c.token
 	c.arm(c.Now())
 }
 
-// writeSome writes one piece of what is pending, with token and mu held.
+// writeSome writes one piece of the pending bytes. The caller holds token and
+// mu.
 func (c *Channel) writeSome() {
 	n := min(len(c.pending), chunk)
 	if c.config.Baud > 0 {
 		n = min(n, max(16, int(burst*time.Duration(c.config.Baud)/10/time.Second)))
 		now := c.Now()
-		c.free = max(c.free, now-catchUp) + c.config.lineTime(n)
+		c.freeAt = max(c.freeAt, now-catchUp) + c.config.lineTime(n)
 	}
 	c.spare = append(c.spare[:0], c.pending[:n]...)
 	c.pending = c.pending[:copy(c.pending, c.pending[n:])]
 	c.mu.Unlock()
 	written, err := c.write(c.spare, c.config.Link.DeadAfter)
 	c.mu.Lock()
-	c.wrote = c.Now()
+	c.wroteAt = c.Now()
 	c.stats.BytesWritten += uint64(max(written, 0))
 	if err != nil && !c.closing {
-		c.unwritten(err)
+		c.writeFailed(err)
 	}
 }
 
-// write writes p to the stream, in at most a time.
+// write writes p to the stream within limit.
 func (c *Channel) write(p []byte, limit time.Duration) (int, error) {
 	if s, ok := c.stream.(interface{ SetWriteDeadline(time.Time) error }); ok {
 		if err := s.SetWriteDeadline(time.Now().Add(limit)); err == nil {
@@ -99,9 +100,9 @@ func (c *Channel) write(p []byte, limit time.Duration) (int, error) {
 	return n, err
 }
 
-// unwritten follows a write that failed. One that was merely too slow ends the
-// session and not the stream.
-func (c *Channel) unwritten(err error) {
+// writeFailed handles a failed write. A write that was only too slow ends the
+// session but not the stream.
+func (c *Channel) writeFailed(err error) {
 	now := c.Now()
 	c.pending = c.pending[:0]
 	c.encoder.Break()
@@ -109,7 +110,7 @@ func (c *Channel) unwritten(err error) {
 		c.stats.Stalls++
 	}
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
-		c.broken(err, now)
+		c.streamFailed(err, now)
 		return
 	}
 	c.stats.Stalls++
@@ -122,7 +123,7 @@ func (c *Channel) unwritten(err error) {
 	c.settle(now)
 }
 
-// sink is what the decoder tells a channel.
+// sink receives the decoder's output.
 type sink struct{ c *Channel }
 
 func (s sink) Frame(f []byte) {
@@ -134,7 +135,7 @@ func (s sink) Frame(f []byte) {
 	e := c.config.Receive.Apply(f, c.arrived.add)
 	c.held += e.Stall
 	if e.Cut {
-		c.darken(c.Now())
+		c.beginCut(c.Now())
 	}
 }
 
@@ -144,8 +145,8 @@ func (s sink) Text(p []byte) {
 	}
 }
 
-// Damaged gives the link a frame without bytes: it asks for what is missing
-// without waiting for the next one.
+// Damaged passes the link an empty frame, so that it requests the missing
+// frames at once.
 func (s sink) Damaged(int) { s.c.arrived.add(nil) }
 
 // read takes bytes from the stream until it ends.
@@ -159,26 +160,26 @@ func (c *Channel) read(timed *timedReader) {
 		if n > 0 || err != nil {
 			c.take(buf[:n], err)
 		}
-		c.ear.begun = begun
+		c.live.begun = begun
 		closing := c.closing
 		c.mu.Unlock()
-		c.speak()
+		c.showText()
 		if err != nil || closing {
 			return
 		}
 		if n == 0 && c.Now()-begun < time.Millisecond {
-			c.rest(2 * time.Millisecond)
+			c.sleep(2 * time.Millisecond)
 		}
 	}
 }
 
-// take gives the link what a Read returned. It is called with mu held, and gives
-// it up during a stall.
+// take passes the result of a Read to the link. The caller holds mu; take
+// releases it during a stall.
 func (c *Channel) take(p []byte, err error) {
 	c.stats.BytesRead += uint64(len(p))
 	c.arrived.reset()
 	c.held = 0
-	if c.isDark(c.Now()) {
+	if c.isCut(c.Now()) {
 		p = nil
 	}
 	c.decoder.Feed(p, sink{c})
@@ -186,30 +187,30 @@ func (c *Channel) take(p []byte, err error) {
 		c.decoder.Finish(sink{c})
 	}
 	if c.held > 0 {
-		c.ear.stalled = true
+		c.live.stalled = true
 		c.mu.Unlock()
-		c.rest(c.held)
+		c.sleep(c.held)
 		c.mu.Lock()
-		c.ear.stalled = false
+		c.live.stalled = false
 	}
 	now := c.Now()
 	c.textAt = now + c.config.Link.DeadAfter
 	c.arrived.each(func(f []byte) {
-		if !c.isDark(now) {
+		if !c.isCut(now) {
 			c.link.Receive(f, now, &c.out)
-			c.heard(now)
+			c.noteFrame(now)
 			c.settle(now)
 		}
 	})
 	if err != nil && !c.closing {
-		c.broken(err, now)
+		c.streamFailed(err, now)
 	}
-	c.nudge()
+	c.kickTimer()
 	c.arm(now)
 }
 
-// rest lets a time pass, or less if the channel is closed.
-func (c *Channel) rest(d time.Duration) {
+// sleep waits for d, or until the channel is closed.
+func (c *Channel) sleep(d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -218,8 +219,8 @@ func (c *Channel) rest(d time.Duration) {
 	}
 }
 
-// speak gives the console what there is of text.
-func (c *Channel) speak() {
+// showText passes pending text to Console.
+func (c *Channel) showText() {
 	if c.config.Console == nil {
 		return
 	}
@@ -234,10 +235,10 @@ func (c *Channel) speak() {
 	}
 }
 
-// Close ends the session, tells the peer if that is possible in a tenth of a
-// second, closes the stream and waits for both goroutines. Later calls of Send
-// and Receive fail with bus.ErrClosed, unless the link was down before: that
-// cause stays. Close is idempotent.
+// Close ends the session, closes the stream and waits for both goroutines. It
+// tries for a tenth of a second to notify the peer. Later calls of Send and
+// Receive fail with bus.ErrClosed, unless the link was down before: that cause
+// stays. Close is idempotent.
 func (c *Channel) Close() error {
 	c.mu.Lock()
 	first := !c.closing
@@ -247,16 +248,16 @@ func (c *Channel) Close() error {
 		c.wg.Wait()
 		return nil
 	}
-	c.farewell()
+	c.sendDown()
 	close(c.done)
 	err := c.stream.Close()
 	c.wg.Wait()
 	return err
 }
 
-// farewell tells the peer that the session ends.
-func (c *Channel) farewell() {
-	timeout := time.NewTimer(linger)
+// sendDown notifies the peer that the session ends.
+func (c *Channel) sendDown() {
+	timeout := time.NewTimer(closeTimeout)
 	defer timeout.Stop()
 	free := true
 	select {
@@ -275,6 +276,6 @@ func (c *Channel) farewell() {
 	c.encode(c.Now())
 	last := append([]byte(nil), c.pending...)
 	c.mu.Unlock()
-	c.write(last, linger)
+	c.write(last, closeTimeout)
 	c.mu.Lock()
 }

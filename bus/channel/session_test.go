@@ -20,14 +20,14 @@ import (
 	"github.com/hilgpu/hilgpu/bus/frame"
 )
 
-// A plug is one end of a line that stays when an end is closed, as a serial line
-// does, and that tests can listen to and speak on.
+// A plug is one end of a line that survives the close of an end, as a serial
+// line does. Tests can listen and write to the line.
 type plug struct {
 	in, out chan []byte
 	done    chan struct{}
 	once    sync.Once
 	rest    []byte
-	log     [][]byte // what was written
+	log     [][]byte // all frames written
 	poll    bool     // Read does not wait
 	reads   atomic.Int64
 }
@@ -78,7 +78,8 @@ func (p *plug) Close() error {
 	return nil
 }
 
-// A board serves one host after the other on the same line, and says so.
+// A board serves hosts one after another on the same line, and reports each
+// session.
 func TestSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, y := newLine()
@@ -105,7 +106,7 @@ func TestSessions(t *testing.T) {
 		require.Equal(t, ErrSession, err)
 		p, err = b.Receive(time.Second)
 		require.NoError(t, err)
-		require.Equal(t, write(7), p, "what the session before left is dropped")
+		require.Equal(t, write(7), p, "packets of the previous session are dropped")
 		require.NoError(t, b.Send(reply))
 		p, err = h2.Receive(time.Second)
 		require.NoError(t, err)
@@ -117,8 +118,8 @@ func TestSessions(t *testing.T) {
 	})
 }
 
-// A packet of an old session gives no place back in the next one, where the host
-// would find that it was granted more than there is.
+// A packet of an old session returns no credits in the next one, where the host
+// would refuse credits beyond the limit.
 func TestOldCredits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, y := newLine()
@@ -140,7 +141,8 @@ func TestOldCredits(t *testing.T) {
 	})
 }
 
-// What was posted before the host left is still delivered if no other came.
+// Packets posted before the host left are still delivered if no other host has
+// come.
 func TestSessionEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, y := newLine()
@@ -157,8 +159,8 @@ func TestSessionEnds(t *testing.T) {
 	})
 }
 
-// A host that vanishes without a word is replaced by the next one, in the
-// middle of its session; frames of the old epoch are known and ignored.
+// The next host replaces one that vanished in the middle of its session. Frames
+// of the old epoch are recognized and ignored.
 func TestOldEpoch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, y := newLine()
@@ -197,8 +199,8 @@ func TestOldEpoch(t *testing.T) {
 }
 
 func TestOpenErrors(t *testing.T) {
-	// A Welcome of version 2, by the tables of bus/datalink: type 6, the size of
-	// the largest packet, window, hash, nonces, credits; its word is fixed.
+	// A Welcome of version 2, from the tables of bus/datalink: type 6, largest
+	// packet, window, hash, nonces, credits. Its check uses the fixed word.
 	welcome := append([]byte{0x60, 2, 1, 24, 0, 64}, make([]byte, 24)...)
 	welcome = binary.BigEndian.AppendUint32(welcome, crc32.ChecksumIEEE(welcome)^0x48494c47)
 	for _, tt := range []struct {
@@ -210,10 +212,10 @@ func TestOpenErrors(t *testing.T) {
 		down  bool
 		most  time.Duration
 	}{
-		{"nobody there", Config{}, nil, nil, datalink.ErrOpen, true, time.Second},
+		{"no peer", Config{}, nil, nil, datalink.ErrOpen, true, time.Second},
 		{"another map", Config{Link: datalink.Config{MapHash: 1}}, &Config{Link: datalink.Config{MapHash: 2}}, nil, datalink.ErrMapHash, false, 0},
 		{"another version", Config{}, nil, new(frame.Encoder).Append(nil, welcome), datalink.ErrVersion, false, 0},
-		{"all is lost", Config{Send: fault.New(fault.Config{Loss: 1}, 0)}, &Config{}, nil, datalink.ErrOpen, true, time.Second},
+		{"all frames lost", Config{Send: fault.New(fault.Config{Loss: 1}, 0)}, &Config{}, nil, datalink.ErrOpen, true, time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -249,7 +251,7 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// Console text arrives apart, in order, and costs no packet.
+// Console text arrives separately, in order, and loses no packet.
 func TestConsole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, y := newLine()
@@ -268,7 +270,7 @@ func TestConsole(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 		y.out <- []byte("\x00boot: ")
 		synctest.Wait()
-		assert.Empty(t, shown(), "more may follow")
+		assert.Empty(t, shown(), "more text may follow")
 		time.Sleep(150 * time.Millisecond) // the next frame is there
 		synctest.Wait()
 		assert.Equal(t, "boot: ", shown())
@@ -285,9 +287,9 @@ func TestConsole(t *testing.T) {
 	})
 }
 
-// A prompt that nothing follows is shown when the line has been silent, and a line
-// that is the last thing on a stream at its end.
-func TestLastWords(t *testing.T) {
+// An incomplete prompt is shown after the line has been silent, and an
+// incomplete last line at the end of the stream.
+func TestTextAtTheEnd(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		end  bool
@@ -315,8 +317,7 @@ func TestLastWords(t *testing.T) {
 	}
 }
 
-// halting is a stream that stops now and then behind the first bytes of what it
-// reads.
+// halting is a stream that pauses now and then after the first bytes of a Read.
 type halting struct {
 	*plug
 	n int
@@ -336,8 +337,8 @@ func (h *halting) Read(p []byte) (int, error) {
 	return h.plug.Read(p)
 }
 
-// The beginning of a frame is not shown as text, however it looks, if the rest
-// comes later.
+// The beginning of a frame is never shown as text, even if the rest arrives
+// later.
 func TestHalfAFrameIsNoText(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, y := newLine()
@@ -351,7 +352,7 @@ func TestHalfAFrameIsNoText(t *testing.T) {
 	})
 }
 
-// drowsy is a stream whose reader is now and then away for a time.
+// drowsy is a stream whose reader pauses now and then.
 type drowsy struct {
 	*plug
 	away atomic.Int64
@@ -369,9 +370,9 @@ func (d *drowsy) Read(p []byte) (int, error) {
 
 func (d *drowsy) ReadTimeout() time.Duration { return 10 * time.Millisecond }
 
-// A peer is not taken for dead while what it has said waits to be read; one that
-// has said nothing is, soon after the reader is back.
-func TestNobodyListened(t *testing.T) {
+// A peer is not declared dead while its bytes wait to be read. A peer that sent
+// nothing is declared dead soon after the reader is back.
+func TestStarvedReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, y := newLine()
 		d := &drowsy{plug: x}
@@ -396,27 +397,29 @@ func TestNobodyListened(t *testing.T) {
 	})
 }
 
-// A driver that wakes late waits for the reader, which was late as well.
+// A timer goroutine that runs late waits for the reader, which was late as
+// well.
 func TestLateDriver(t *testing.T) {
 	c := &Channel{armed: never}
 	c.config.setTimes()
-	c.ear.times = true
+	c.live.times = true
 	ms := func(n time.Duration) time.Duration { return n * time.Millisecond }
-	c.ear.begun = ms(400)
-	c.woke(ms(500))
-	assert.True(t, c.mayTick(ms(500)), "silence that was listened to")
+	c.live.begun = ms(400)
+	c.noteLate(ms(500))
+	assert.True(t, c.mayTick(ms(500)), "the reader saw the silence")
 	c.armed = ms(350)
-	c.woke(ms(500))
+	c.noteLate(ms(500))
 	assert.False(t, c.mayTick(ms(500)), "late")
-	c.ear.begun = ms(501)
-	assert.True(t, c.mayTick(ms(600)), "a Read since")
+	c.live.begun = ms(501)
+	assert.True(t, c.mayTick(ms(600)), "a Read has begun since")
 	assert.True(t, c.mayTick(ms(700)))
 	assert.False(t, c.mayTick(ms(810)), "the reader hangs")
-	c.ear.times = false
-	assert.True(t, c.mayTick(ms(810)), "as reads do that do not time out")
+	c.live.times = false
+	assert.True(t, c.mayTick(ms(810)), "a Read without time-out may hang")
 }
 
-// Garbage costs at most the frame that it hits, and that is asked for at once.
+// Garbage costs at most the frame that it hits, and that frame is requested at
+// once.
 func TestGarbage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, y := newLine()
@@ -431,7 +434,7 @@ func TestGarbage(t *testing.T) {
 		p, err := b.Receive(time.Second)
 		require.NoError(t, err)
 		require.Equal(t, write(0), p)
-		assert.Zero(t, h.Now()-start, "no time-out was waited for")
+		assert.Zero(t, h.Now()-start, "no time-out expired")
 		assert.Equal(t, uint64(1), h.Stats().Link.Replays)
 	})
 }
@@ -452,7 +455,8 @@ func TestReadTimesOut(t *testing.T) {
 	})
 }
 
-// A peer that fills the inbox of a host that takes nothing ends the session.
+// A peer that overflows the inbox of a host that calls no Receive ends the
+// session.
 func TestFlooded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, y := newLine()
@@ -473,7 +477,7 @@ func TestFlooded(t *testing.T) {
 	})
 }
 
-// A slow line has longer times; what is given stays.
+// A slow line has longer default times; times that are set stay.
 func TestTimes(t *testing.T) {
 	for _, tt := range []struct {
 		baud                   int
@@ -509,5 +513,5 @@ func TestTimes(t *testing.T) {
 	assert.Equal(t, 9*time.Second, c.Link.DeadAfter)
 	c = Config{Baud: 1200, Link: datalink.Config{DeadAfter: time.Second}}
 	c.setTimes()
-	assert.Equal(t, 2*c.Link.KeepAlive, c.Link.DeadAfter, "two signs of life")
+	assert.Equal(t, 2*c.Link.KeepAlive, c.Link.DeadAfter, "two keep-alive periods")
 }

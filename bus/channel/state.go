@@ -9,26 +9,26 @@ import (
 	"github.com/hilgpu/hilgpu/bus/datalink"
 )
 
-// settle takes what the link did in its last call: packets to the inbox, frames
-// to the output, and the ends and beginnings of sessions. It is called after
-// every call that can have an output, with mu held.
+// settle processes the output of the link's last call: packets, frames, and the
+// ends and beginnings of sessions. It is called with mu held after every call
+// that can have an output.
 func (c *Channel) settle(now time.Duration) {
-	c.began()
+	c.checkSession()
 	for i := range c.out.Packets.Len() {
 		if !c.inbox.push(c.out.Packets.At(i), c.session) {
-			c.flooded()
+			c.overflowed()
 			break
 		}
 	}
 	c.encode(now)
 	if c.link.State() == datalink.Down && c.err == nil {
-		c.ended(c.link.Err(), now)
+		c.sessionEnded(c.link.Err(), now)
 	}
 	c.observe(now)
 }
 
-// began notices that a session has begun.
-func (c *Channel) began() {
+// checkSession handles the beginning of a session.
+func (c *Channel) checkSession() {
 	n := c.link.Stats().Sessions
 	if n == c.session {
 		return
@@ -38,19 +38,20 @@ func (c *Channel) began() {
 	signal(c.wake)
 	if c.config.Link.Role == datalink.Board {
 		c.inbox.drop()
-		c.news = true
+		c.announce = true
 	}
 }
 
-// flooded ends a session of which nobody takes the packets.
-func (c *Channel) flooded() {
+// overflowed ends a session whose packets are not received.
+func (c *Channel) overflowed() {
 	c.link.Close(&c.out)
-	c.last = fmt.Errorf("%w: %d packets that nobody took", datalink.ErrProtocol, maxInbox)
+	c.last = fmt.Errorf("%w: inbox full: %d packets not received", datalink.ErrProtocol, maxInbox)
 }
 
-// ended follows a session, or the attempt at one. A host is down for good; a
-// board waits for the next, or finds that it has begun.
-func (c *Channel) ended(cause error, now time.Duration) {
+// sessionEnded handles the end of a session or of an attempt to open one. A
+// host goes down for good; a board waits for the next session, which may have
+// begun already.
+func (c *Channel) sessionEnded(cause error, now time.Duration) {
 	if c.last == nil || !errors.Is(cause, datalink.ErrClosed) {
 		c.last = cause
 	}
@@ -59,12 +60,12 @@ func (c *Channel) ended(cause error, now time.Duration) {
 		return
 	}
 	c.link.Open(c.nonces.next(), now, &c.out)
-	c.began()
+	c.checkSession()
 	c.encode(now)
 }
 
-// linkError wraps the cause of a link that is down. A peer that is refused is
-// there; the line is not to blame.
+// linkError wraps the cause of a link that is down. A refused peer is present,
+// so its error does not wrap bus.ErrLinkDown.
 func linkError(cause error) error {
 	if errors.Is(cause, datalink.ErrVersion) || errors.Is(cause, datalink.ErrMapHash) {
 		return cause
@@ -72,7 +73,7 @@ func linkError(cause error) error {
 	return fmt.Errorf("%w: %w", bus.ErrLinkDown, cause)
 }
 
-// fail takes the channel down; the first cause stays.
+// fail takes the channel down. The first cause stays.
 func (c *Channel) fail(err error) {
 	if c.err == nil {
 		c.err = err
@@ -80,8 +81,8 @@ func (c *Channel) fail(err error) {
 	}
 }
 
-// broken takes the channel down because the stream is.
-func (c *Channel) broken(err error, now time.Duration) {
+// streamFailed takes the channel down because its stream failed.
+func (c *Channel) streamFailed(err error, now time.Duration) {
 	if c.last == nil || c.link.State() == datalink.Up {
 		c.last = err
 	}
@@ -90,22 +91,22 @@ func (c *Channel) broken(err error, now time.Duration) {
 	c.settle(now)
 }
 
-// observe wakes who waits for what has changed.
+// observe wakes Receive if it has something to return.
 func (c *Channel) observe(now time.Duration) {
 	if c.full && c.link.Stats().PacketsSent != c.sent {
 		c.full, c.room = false, true
 	}
-	if c.inbox.n > 0 || c.news || c.room {
+	if c.inbox.n > 0 || c.announce || c.room {
 		signal(c.wake)
 	}
 	c.arm(now)
 }
 
-// encode puts the frames of the link's last call into the output.
+// encode appends the frames of the link's last call to the output.
 func (c *Channel) encode(now time.Duration) {
 	frames := &c.out.Frames
 	for i := range frames.Len() {
-		if c.isDark(now) || len(c.pending) > c.config.maxPending() {
+		if c.isCut(now) || len(c.pending) > c.config.maxPending() {
 			c.stats.Dropped++
 			continue
 		}
@@ -114,7 +115,7 @@ func (c *Channel) encode(now time.Duration) {
 	c.out.Reset()
 }
 
-// put encodes a frame, or what the injector makes of it.
+// put encodes a frame, after fault injection.
 func (c *Channel) put(f []byte, now time.Duration) {
 	c.shareAfter(now)
 	if c.config.Send == nil {
@@ -123,37 +124,38 @@ func (c *Channel) put(f []byte, now time.Duration) {
 	}
 	e := c.config.Send.Apply(f, c.emit)
 	if e.Stall > 0 {
-		c.free = max(c.free, now) + e.Stall
+		c.freeAt = max(c.freeAt, now) + e.Stall
 	}
 	if e.Cut {
-		c.darken(now)
+		c.beginCut(now)
 	}
 }
 
 func (c *Channel) emit(f []byte) { c.pending = c.encoder.Append(c.pending, f) }
 
 // shareAfter lets a frame share a delimiter only if the line was not idle for
-// long: noise that gathered on it must not cost a frame.
+// long: noise from an idle line must not cost a frame.
 func (c *Channel) shareAfter(now time.Duration) {
-	if len(c.pending) == 0 && now-c.wrote > lineIdle {
+	if len(c.pending) == 0 && now-c.wroteAt > lineIdle {
 		c.encoder.Break()
 	}
 }
 
-// darken begins a cut: nothing passes either way until both ends must have
-// noticed.
-func (c *Channel) darken(now time.Duration) {
-	c.dark = now + c.config.Link.DeadAfter + c.config.Link.KeepAlive
+// beginCut begins a cut: nothing passes in either direction until both ends
+// must have detected it.
+func (c *Channel) beginCut(now time.Duration) {
+	c.cutUntil = now + c.config.Link.DeadAfter + c.config.Link.KeepAlive
 	c.pending = c.pending[:0]
 	c.encoder.Break()
 }
 
-// isDark reports whether the line is cut, and makes it whole when it is time.
-func (c *Channel) isDark(now time.Duration) bool {
-	if c.dark == 0 || now < c.dark {
-		return c.dark != 0
+// isCut reports whether the line is cut. It restores the line when the cut is
+// over.
+func (c *Channel) isCut(now time.Duration) bool {
+	if c.cutUntil == 0 || now < c.cutUntil {
+		return c.cutUntil != 0
 	}
-	c.dark = 0
+	c.cutUntil = 0
 	if c.config.Send != nil {
 		c.config.Send.Restore()
 	}
@@ -163,20 +165,20 @@ func (c *Channel) isDark(now time.Duration) bool {
 	return false
 }
 
-// arm makes the driver's timer fire no later than something is due.
+// arm makes the timer fire no later than the next work is due.
 func (c *Channel) arm(now time.Duration) {
 	at := never
 	if next, ok := c.link.Next(); ok {
 		at = next
 	}
-	if len(c.pending) > 0 && c.free > now {
-		at = min(at, c.free)
+	if len(c.pending) > 0 && c.freeAt > now {
+		at = min(at, c.freeAt)
 	}
 	if c.decoder.Waiting() {
 		at = min(at, c.textAt)
 	}
-	if at <= now && c.deaf(now) {
-		at = now + relisten
+	if at <= now && c.starved(now) {
+		at = now + recheck
 	}
 	if at < c.armed {
 		c.armed = at

@@ -17,17 +17,17 @@ func (c *Config) largest() int {
 }
 
 const (
-	linger   = 100 * time.Millisecond // how long Close tries to tell the peer
-	listen   = 100 * time.Millisecond // how long a Read waits, where that can be said
-	relisten = 10 * time.Millisecond  // how often a driver looks whether the reader has listened
-	lineIdle = 250 * time.Millisecond // frames after such a gap do not share a delimiter
-	catchUp  = 5 * time.Millisecond   // of its rate a writer that woke late makes good
-	burst    = 2 * time.Millisecond   // of its rate a writer writes at once
-	chunk    = 4096                   // bytes of one Write at most
+	closeTimeout = 100 * time.Millisecond // how long Close tries to notify the peer
+	readTimeout  = 100 * time.Millisecond // how long a Read waits, if that can be set
+	recheck      = 10 * time.Millisecond  // how often the timer goroutine rechecks a starved reader
+	lineIdle     = 250 * time.Millisecond // frames after such a gap do not share a delimiter
+	catchUp      = 5 * time.Millisecond   // time that a late writer may catch up
+	burst        = 2 * time.Millisecond   // line time of the largest single write with a rate
+	chunk        = 4096                   // largest Write in bytes
 )
 
-// maxPending bounds what waits to be written, in bytes: a window of data frames
-// and more control frames than a peer asks for that is not flooding.
+// maxPending bounds the bytes that wait to be written: a window of data frames,
+// and more control frames than a peer causes unless it floods.
 func (c *Config) maxPending() int { return c.Link.Window*frame.Size(c.largest()) + 1<<16 }
 
 // lineTime returns how long n bytes take on the line.
@@ -38,12 +38,11 @@ func (c *Config) lineTime(n int) time.Duration {
 	return time.Duration(n) * 10 * time.Second / time.Duration(c.Baud)
 }
 
-// setTimes fills in what follows from the rate of the line. A full window waits
-// in front of an acknowledgement, and a packet in front of a ping; neither may
-// take so long that the peer takes it for lost. Silence says that a line is
-// dead. That one frame was replayed often says little, since replays wait
-// behind each other: a line that loses a third of its frames is still carried.
-// A DeadAfter that is given leaves room for two signs of life.
+// setTimes derives default times from the rate of the line. An acknowledgement
+// waits for a full window, and a ping for a packet; neither wait may look like
+// a loss. Only silence proves a line dead. Many replays of one frame prove
+// little, because replays queue after each other: the link survives a line that
+// loses a third of its frames. A given DeadAfter covers two keep-alive periods.
 func (c *Config) setTimes() {
 	l := &c.Link
 	orDefault(&l.MaxPacket, 280)
