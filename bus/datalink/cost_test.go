@@ -15,7 +15,7 @@ var (
 	replyPacket = unhex("4a000001 01000004 00000558 78563412")
 )
 
-// echo makes the board answer every packet with a completion.
+// echo makes the board answer each packet with a completion.
 func echo(s *sim) *int {
 	n := 0
 	s.got = func(end int, p []byte) {
@@ -29,9 +29,9 @@ func echo(s *sim) *int {
 	return &n
 }
 
-// A read of a register costs 40 bytes at most, both ways together, with framing
-// and with the acknowledgement of its completion, even if no other frame
-// follows that this could ride on.
+// A register read costs at most 40 bytes in both directions together, with
+// framing and with the acknowledgement of its completion, even if no later
+// frame carries that acknowledgement.
 func TestReadCost(t *testing.T) {
 	s := newSim(t, 1, faults{}, Config{}, Config{})
 	n := echo(s)
@@ -43,7 +43,7 @@ func TestReadCost(t *testing.T) {
 	s.run(20 * time.Millisecond)
 	require.Equal(t, 1, *n)
 	alone := s.wires[0].bytes + s.wires[1].bytes - before
-	// 2+6+4, 4+7+4 and 2+4 bytes of frames, 2 of framing each.
+	// Frames of 2+6+4, 4+7+4 and 2+4 bytes, each with 2 bytes of framing.
 	assert.Equal(t, 39, alone)
 	assert.LessOrEqual(t, alone, 40)
 
@@ -57,7 +57,7 @@ func TestReadCost(t *testing.T) {
 	assert.InDelta(t, 33, each, 1)
 }
 
-// Writes of 256 bytes leave at least 85 % of the line to their data.
+// Writes of 256 bytes leave at least 85 % of the line for data.
 func TestBulkCost(t *testing.T) {
 	s := newSim(t, 1, faults{}, Config{Credits: finite}, Config{Credits: finite})
 	s.wires[0].rate, s.wires[1].rate = 300_000, 300_000

@@ -8,35 +8,36 @@ import (
 	"github.com/hilgpu/hilgpu/bus/tlp"
 )
 
-// Credits is what a receiver grants: Headers counts packets and Data units of
-// 16 bytes, by class (PCIe 3.0 §2.6.1). A packet takes one header and as many
-// units as its bytes beyond the first 16 fill, begun ones included. Zero is infinite.
+// Credits are granted by a receiver, per class: Headers counts packets and Data
+// counts units of 16 bytes (PCIe 3.0 §2.6.1). A packet takes one header, and
+// one unit for each started 16 bytes after its first 16. Zero is infinite.
 //
-// On the wire the six are 16-bit counters, all that was ever granted modulo
-// 65536, headers before data, in the order of tlp.Class. So a lost update is
-// made good by the next, and an old one is known by going backwards.
+// On the wire they are six 16-bit counters of all credits ever granted, modulo
+// 65536: headers before data, in the order of tlp.Class. The next update
+// therefore repairs a lost one, and an old update is recognized because its
+// counters go backwards.
 type Credits [3]Credit
 
-// A Credit is what a receiver grants to one class.
+// A Credit is granted by a receiver to one class.
 type Credit struct {
 	Headers uint16
 	Data    uint16
 }
 
-// maxCredit is half the space of a counter less one, so that forwards and
-// backwards are told apart.
+// maxCredit is half the range of a counter less one, so that forward and
+// backward steps can be told apart.
 const maxCredit = 1<<15 - 1
 
-// cost returns what a packet takes.
+// cost returns the credits that a packet takes.
 func cost(size int) Credit { return Credit{1, uint16((max(size-16, 0) + 15) / 16)} }
 
 func (c Credits) check(maxPacket int) error {
 	for i, v := range c {
 		if v.Headers > maxCredit || v.Data > maxCredit {
-			return fmt.Errorf("datalink: credits %v of %d headers, %d data, want at most %d", tlp.Class(i), v.Headers, v.Data, maxCredit)
+			return fmt.Errorf("datalink: %v credits of %d headers, %d data, want at most %d", tlp.Class(i), v.Headers, v.Data, maxCredit)
 		}
 		if v.Data != 0 && v.Data < cost(maxPacket).Data {
-			return fmt.Errorf("datalink: credits %v of %d data, less than a packet of %d bytes", tlp.Class(i), v.Data, maxPacket)
+			return fmt.Errorf("datalink: %v credits of %d data, want enough for a packet of %d bytes", tlp.Class(i), v.Data, maxPacket)
 		}
 	}
 	return nil
@@ -64,12 +65,12 @@ func parseCredits(b []byte) (c Credits) {
 // flow is the flow control of both directions. All counters are cumulative,
 // modulo 65536.
 type flow struct {
-	theirs  Credits // what the peer granted at first; 0 is infinite
+	theirs  Credits // first grant of the peer; 0 is infinite
 	limit   Credits // granted by the peer
-	used    Credits // of it, by packets that were sent once
+	used    Credits // part of limit used by packets, replays not counted
 	granted Credits // to the peer
-	arrived Credits // of it, by packets that were delivered
-	told    Credits // granted, as of the last update
+	arrived Credits // part of granted used by delivered packets
+	told    Credits // value of granted in the last update
 	updated time.Duration
 }
 
@@ -77,8 +78,7 @@ func (f *flow) begin(ours, theirs Credits, now time.Duration) {
 	*f = flow{theirs: theirs, limit: theirs, granted: ours, told: ours, updated: now}
 }
 
-// room reports whether a packet may be sent: what is left after it is not
-// negative.
+// room reports whether credits remain for a packet.
 func (f *flow) room(c tlp.Class, size int) bool {
 	need := cost(size)
 	left := Credit{f.limit[c].Headers - f.used[c].Headers, f.limit[c].Data - f.used[c].Data}
@@ -92,9 +92,8 @@ func take(v *Credit, size int) {
 	v.Data += need.Data
 }
 
-// raise takes an update of the peer. A counter that would go backwards is of an
-// update that was overtaken. One that leaves the peer owing more than it
-// granted at first is impossible.
+// raise applies an update of the peer. An update whose counters go backwards
+// was overtaken. One that exceeds the first grant is impossible.
 func (f *flow) raise(u Credits) bool {
 	for i := range u {
 		if !raise(&f.limit[i].Headers, u[i].Headers, f.used[i].Headers, f.theirs[i].Headers) ||
@@ -116,7 +115,7 @@ func raise(limit *uint16, to, used, first uint16) bool {
 	return true
 }
 
-// accept takes credits for a packet that arrived, and reports whether the peer
+// accept takes credits for a packet that arrived and reports whether the peer
 // had them.
 func (f *flow) accept(ours Credits, c tlp.Class, size int) bool {
 	take(&f.arrived[c], size)
@@ -124,9 +123,9 @@ func (f *flow) accept(ours Credits, c tlp.Class, size int) bool {
 	return (ours[c].Headers == 0 || left.Headers <= maxCredit) && (ours[c].Data == 0 || left.Data <= maxCredit)
 }
 
-// Release grants the credits of a delivered packet again: its place is free.
-// It is called once for each packet, in any order. The update is sent when half
-// of what was granted at first is free again, or with the next refresh.
+// Release returns the credits of a delivered packet to the peer: its buffer is
+// free. It is called once for each packet, in any order. The update is sent
+// when half of the first grant is free again, or with the next refresh.
 func (l *Link) Release(packet []byte, now time.Duration, out *Output) {
 	if l.state != Up || len(packet) == 0 {
 		return

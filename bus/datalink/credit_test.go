@@ -18,22 +18,22 @@ func TestCost(t *testing.T) {
 
 var read = unhex("00000001 0000050f fe001010")
 
-// A packet without credits waits, and so do those that may not pass it; a
-// posted one passes reads and completions (PCIe 3.0 §2.4.1).
+// A packet without credits waits, and so do packets that may not pass it. A
+// posted packet passes reads and completions (PCIe 3.0 §2.4.1).
 func TestBlockedClasses(t *testing.T) {
 	bulk := append(unhex("60000010 000000ff 00000001 00000000"), make([]byte, 64)...)
 	for _, tt := range []struct {
 		name    string
 		credits Credits
 		send    [][]byte
-		want    [][]byte // before credits are given back
+		want    [][]byte // sent before credits are returned
 	}{
 		{"infinite", Credits{}, [][]byte{read, write, bulk, replyPacket}, [][]byte{read, write, bulk, replyPacket}},
 		{"a write passes a read", Credits{{}, {1, 0}}, [][]byte{read, read, write}, [][]byte{read, write}},
 		{"a completion passes a read", Credits{{}, {1, 0}}, [][]byte{read, read, replyPacket}, [][]byte{read, replyPacket}},
 		{"a write passes a completion", Credits{{}, {}, {1, 0}}, [][]byte{replyPacket, replyPacket, write}, [][]byte{replyPacket, write}},
 		{"nothing passes a write", Credits{{1, 0}}, [][]byte{write, write, read, replyPacket}, [][]byte{write}},
-		{"what came before a write goes", Credits{{1, 0}}, [][]byte{write, read, write, read}, [][]byte{write, read}},
+		{"packets before a blocked write are sent", Credits{{1, 0}}, [][]byte{write, read, write, read}, [][]byte{write, read}},
 		{"data credits", Credits{{0, 17}}, [][]byte{bulk, bulk, bulk, bulk, bulk, write}, [][]byte{bulk, bulk, bulk, bulk}},
 		{"headers without data", Credits{{4, 17}}, [][]byte{write, write, write, write, write}, [][]byte{write, write, write, write}},
 	} {
@@ -54,7 +54,8 @@ func TestBlockedClasses(t *testing.T) {
 	}
 }
 
-// L8: a peer that gives nothing back leaves a bounded queue and a link that is up.
+// L8: a peer that returns no credits leaves a bounded queue and a link that is
+// up.
 func TestQueueIsBounded(t *testing.T) {
 	s, got := start(t, Config{Queue: 8}, Config{Credits: Credits{{2, 0}}})
 	n := 0
@@ -72,8 +73,8 @@ func TestQueueIsBounded(t *testing.T) {
 	assert.Equal(t, uint64(1), s.links[0].Stats().CreditStalls)
 }
 
-// L3: a lost update is made good by the next one, and one that was overtaken
-// changes nothing.
+// L3: the next update repairs a lost one, and an overtaken update changes
+// nothing.
 func TestCreditUpdates(t *testing.T) {
 	s, got := start(t, Config{}, Config{Credits: Credits{{1, 0}}})
 	var lost [][]byte
@@ -107,8 +108,8 @@ func TestCreditUpdates(t *testing.T) {
 	assert.Len(t, got[1], 3)
 }
 
-// The counters wrap, and what is left is never negative nor more than there
-// was at first.
+// The counters wrap. The free credits are never negative and never exceed the
+// first grant.
 func TestCreditsWrap(t *testing.T) {
 	s, _ := start(t, Config{}, Config{Credits: Credits{{3, 40}}})
 	packet := make([]byte, 280)
@@ -127,7 +128,7 @@ func TestCreditsWrap(t *testing.T) {
 	}
 }
 
-// A peer that sends what it has no credits for is not trusted.
+// A packet sent without credits ends the session.
 func TestCreditsTaken(t *testing.T) {
 	for name, packets := range map[string][][]byte{
 		"headers": {read, read, read},

@@ -1,12 +1,11 @@
 // Package datalink carries transaction-layer packets over a transport that may
 // lose, damage, repeat and reorder frames: each packet arrives exactly once and
 // in order, or the link goes down with a cause. It is modelled on the data link
-// layer of PCI Express (PCIe 3.0 §3) and is a state machine without I/O,
-// goroutines or clock: its user hands it frames and the time, and sends what it
-// appends to an Output.
+// layer of PCI Express (PCIe 3.0 §3). It is a state machine without I/O,
+// goroutines or clock: the caller passes it frames and the time, and sends the
+// frames it appends to an Output.
 //
-// A frame is what the transport delimits; the transport need not check it.
-// Fields are big-endian.
+// The transport delimits frames; it need not check them. Fields are big-endian.
 //
 //	bytes   bits    field of a data frame
 //	0, 1    15      1
@@ -15,7 +14,7 @@
 //	        11..0   sequence number
 //	2, 3    11..0   next sequence number expected, if bit 14 was set
 //	...             the packet
-//	last 4          check: CRC-32 (IEEE 802.3) of all before, exclusive or the
+//	last 4          check: CRC-32 (IEEE 802.3) of all bytes before it, exclusive or the
 //	                word of the epoch
 //
 //	bytes   bits    field of a control frame
@@ -30,8 +29,9 @@
 //	last 4          check, as above; the word of Hello and Welcome is fixed
 //
 // Design note: the epoch is in the check and not in the header. A frame of an
-// earlier session fails the check by exactly the difference of two words, so it
-// is told from a damaged one, counted and ignored, at no cost on the line.
+// earlier session fails the check by exactly the difference of two words. It is
+// thus distinguished from a damaged frame, counted and ignored, at no cost on
+// the line.
 //
 // A frame must not be delayed by more than half the sequence space, 2048 frames.
 package datalink
@@ -47,23 +47,23 @@ import (
 // Version is the version of the frames; both ends must have the same.
 const Version = 1
 
-// The causes of a link that is down, and the errors of Send.
+// Causes of a link that is down, and errors of Send.
 var (
 	ErrNotUp    = errors.New("datalink: not up")
 	ErrFull     = errors.New("datalink: queue full")
 	ErrSize     = errors.New("datalink: packet size")
 	ErrClosed   = errors.New("datalink: closed")
 	ErrOpen     = errors.New("datalink: no answer to hello")
-	ErrVersion  = errors.New("datalink: another version")
-	ErrMapHash  = errors.New("datalink: another register map")
+	ErrVersion  = errors.New("datalink: version mismatch")
+	ErrMapHash  = errors.New("datalink: register map mismatch")
 	ErrReplay   = errors.New("datalink: replay limit reached")
 	ErrDead     = errors.New("datalink: nothing received")
 	ErrPeerDown = errors.New("datalink: peer went down")
-	ErrNewEpoch = errors.New("datalink: peer began another session")
+	ErrNewEpoch = errors.New("datalink: peer began a new session")
 	ErrProtocol = errors.New("datalink: protocol violated")
 )
 
-// A Role says who begins a session: the host does, the board answers.
+// A Role selects which end begins a session: the host does, the board answers.
 type Role uint8
 
 // The roles.
@@ -72,7 +72,7 @@ const (
 	Board
 )
 
-// A State is where a link is between Open and its end.
+// A State is the state of a link.
 type State uint8
 
 // The states. A link is created Down.
@@ -92,31 +92,31 @@ const (
 	MaxWindow = 1024
 )
 
-// Config is what an end of a link is made with. A zero field of the lower group
-// takes the default in parentheses.
+// Config configures an end of a link. A zero field of the second group takes
+// the default in parentheses.
 //
-//	MapHash      of the register map; two that are not 0 must agree
+//	MapHash      hash of the register map; two that are not 0 must agree
 //	MaxPacket    largest packet in bytes, MinPacket to MaxPacket (280); the
-//	             smaller one of both ends counts
+//	             smaller value of the two ends applies
 //	Credits      what the peer may have in flight, per class; 0 is infinite,
 //	             as it must be for completions of a requester
 //
 //	Window       frames in flight, a power of two to MaxWindow (64)
-//	Queue        packets that wait to be sent, per class (64)
-//	AckDelay     how long an acknowledgement waits for a frame to ride on (1 ms)
+//	Queue        packets that may wait to be sent, per class (64)
+//	AckDelay     how long an acknowledgement waits for a frame to carry it (1 ms)
 //	AckEvery     frames that are acknowledged without waiting (a quarter window)
-//	NakDelay     how long a gap may be mere reordering (0)
-//	ReplayMin    least time to a replay, more than the peer's AckDelay (10 ms)
-//	ReplayMax    to which it grows from replay to replay (50 ms)
-//	ReplayLimit  replays of one frame after which the link goes down, if it
-//	             is DeadAfter since the first was sent (16); PCI Express has
-//	             3, which a line that loses every tenth frame would reach
-//	             within thousands. Further replays wait longer and longer
+//	NakDelay     how long a gap may be due to reordering (0)
+//	ReplayMin    shortest time to a replay, more than the peer's AckDelay (10 ms)
+//	ReplayMax    longest time to a replay (50 ms)
+//	ReplayLimit  replays of one frame after which the link goes down, but not
+//	             before DeadAfter has passed since the first transmission (16).
+//	             PCI Express has 3, which a line that loses every tenth frame
+//	             reaches within thousands. Further replays wait ever longer
 //	Refresh      period of credit updates (100 ms)
-//	KeepAlive    silence after which the peer is asked for a sign of life (100 ms)
-//	DeadAfter    silence after which it is dead (500 ms)
+//	KeepAlive    silence after which the peer is pinged (100 ms)
+//	DeadAfter    silence after which the peer is dead (500 ms)
 //	HelloEvery   period of hellos (50 ms)
-//	OpenTimeout  how long a host tries (1 s); a board waits for ever
+//	OpenTimeout  how long a host tries to open (1 s); a board waits for ever
 type Config struct {
 	Role      Role
 	MapHash   uint32
@@ -163,47 +163,47 @@ func (c *Config) setDefaults() {
 func (c *Config) check() error {
 	switch {
 	case c.MaxPacket < MinPacket || c.MaxPacket > MaxPacket:
-		return fmt.Errorf("datalink: largest packet of %d bytes, want %d to %d", c.MaxPacket, MinPacket, MaxPacket)
+		return fmt.Errorf("datalink: MaxPacket %d bytes, want %d to %d", c.MaxPacket, MinPacket, MaxPacket)
 	case !validWindow(c.Window):
-		return fmt.Errorf("datalink: window of %d frames, want a power of two to %d", c.Window, MaxWindow)
+		return fmt.Errorf("datalink: window %d frames, want a power of two to %d", c.Window, MaxWindow)
 	case c.Queue < 1 || c.AckEvery < 1 || c.ReplayLimit < 1:
 		return fmt.Errorf("datalink: queue %d, ack every %d, replay limit %d, want at least 1", c.Queue, c.AckEvery, c.ReplayLimit)
 	case c.ReplayMin <= c.AckDelay || c.ReplayMax < c.ReplayMin:
-		return fmt.Errorf("datalink: replay after %v to %v with acknowledgements after %v", c.ReplayMin, c.ReplayMax, c.AckDelay)
+		return fmt.Errorf("datalink: replay after %v to %v, want at least 0, rising, and more than the AckDelay %v", c.ReplayMin, c.ReplayMax, c.AckDelay)
 	case c.DeadAfter <= c.KeepAlive || c.KeepAlive < 0 || c.AckDelay < 0 || c.NakDelay < 0 || c.Refresh < 0 || c.HelloEvery < 0 || c.OpenTimeout < 0:
-		return fmt.Errorf("datalink: dead after %v with keep-alive %v, or a negative time", c.DeadAfter, c.KeepAlive)
+		return fmt.Errorf("datalink: DeadAfter %v, want more than KeepAlive %v, and no negative time", c.DeadAfter, c.KeepAlive)
 	}
 	return c.Credits.check(c.MaxPacket)
 }
 
 func validWindow(n int) bool { return n >= 1 && n <= MaxWindow && n&(n-1) == 0 }
 
-// Stats counts what a link has done since New, over all sessions.
+// Stats counts events of a link since New, over all sessions.
 type Stats struct {
 	Sessions        uint64
 	FramesSent      uint64
-	BytesSent       uint64 // of frames, without the transport's own
-	PacketsSent     uint64 // replays not counted
-	FramesReceived  uint64 // of this epoch, with a good check
+	BytesSent       uint64 // of frames, without the transport's framing
+	PacketsSent     uint64 // without replays
+	FramesReceived  uint64 // of this epoch, with a correct check
 	BytesReceived   uint64
 	PacketsReceived uint64 // delivered
 	Replays         uint64 // frames
 	ReplayTimeouts  uint64
 	NaksSent        uint64
 	NaksReceived    uint64
-	Duplicates      uint64 // frames that had arrived before
+	Duplicates      uint64 // frames that had already arrived
 	OutOfOrder      uint64 // frames kept until a gap is closed
 	OutOfWindow     uint64 // frames too far ahead
-	BadAcks         uint64 // acknowledgements of what is not in flight
-	BadCheck        uint64 // damaged frames, or of a session unknown
+	BadAcks         uint64 // acknowledgements of frames not in flight
+	BadCheck        uint64 // damaged frames, or frames of an unknown session
 	BadFrames       uint64 // too short, too long, or of an impossible form
 	Stale           uint64 // frames of an earlier epoch
-	Refused         uint64 // hellos of another version or register map
+	Refused         uint64 // hellos with another version or register map
 	CreditStalls    uint64 // times a packet had to wait for credits
 }
 
-// A Link is one end. It is not safe for concurrent use. All times are since
-// the same arbitrary origin and do not go backwards.
+// A Link is one end. It is not safe for concurrent use. All times have the same
+// arbitrary origin and do not go backwards.
 type Link struct {
 	cfg Config
 
@@ -212,16 +212,16 @@ type Link struct {
 	epoch   uint32 // word of the session
 	past    ring   // words of earlier sessions
 	nonce   uint32
-	pending [4]session // of a board: answered, not yet begun
-	npend   int        // slots of pending used so far, modulo its length
-	begun   *session   // one of pending, begun while another session was up
+	pending [4]session // on a board: answered, not yet begun
+	npend   int        // slots of pending used so far, modulo the length of pending
+	begun   *session   // an element of pending, begun while another session was up
 	opened  time.Duration
 	helloAt time.Duration
 	hellos  int
 	tx      sender
 	rx      receiver
 	fc      flow
-	heard   time.Duration // a frame of this epoch arrived
+	heard   time.Duration // when a frame of this epoch last arrived
 	pingAt  time.Duration
 	stats   Stats
 }
@@ -241,7 +241,7 @@ func New(c Config) (*Link, error) {
 // State returns the state of the link.
 func (l *Link) State() State { return l.state }
 
-// Err returns why the link is down, nil if it is not. The first cause is kept
+// Err returns why the link is down, or nil if it is not. The first cause stays
 // until Open.
 func (l *Link) Err() error {
 	if l.state == Down {
@@ -253,18 +253,19 @@ func (l *Link) Err() error {
 // Stats returns the counters.
 func (l *Link) Stats() Stats { return l.stats }
 
-// MaxPacket returns the largest packet of the session, in bytes.
+// MaxPacket returns the size of the largest packet of the session, in bytes.
 func (l *Link) MaxPacket() int { return l.tx.maxPacket }
 
-// InFlight returns the number of frames that were sent and not acknowledged,
-// and the number of packets that wait to be sent.
+// InFlight returns the number of frames sent but not acknowledged, and the
+// number of packets that wait to be sent.
 func (l *Link) InFlight() (frames, waiting int) {
 	return l.tx.inFlight(), l.tx.waiting()
 }
 
-// Open begins a session, or waits for one if the link is a board's. It drops
-// whatever an earlier session left, but not what a board has just offered. Nonce must differ from that of every
-// session for as long as a frame of it can still arrive.
+// Open begins a session; a board's link waits for one. It drops everything left
+// of an earlier session, but not the sessions a board has just offered. The
+// nonce must differ from those of all sessions of which a frame can still
+// arrive.
 func (l *Link) Open(nonce uint32, now time.Duration, out *Output) {
 	l.nonce = nonce
 	l.retire()
@@ -287,11 +288,12 @@ func (l *Link) Open(nonce uint32, now time.Duration, out *Output) {
 	}
 }
 
-// Close ends the session and tells the peer once; the cause is ErrClosed. A
+// Close ends the session and notifies the peer once; the cause is ErrClosed. A
 // link that is down keeps its cause.
 func (l *Link) Close(out *Output) { l.fail(ErrClosed, out) }
 
-// retire remembers the word of the session, so that its frames are known.
+// retire remembers the word of the session, so that its late frames are
+// recognized.
 func (l *Link) retire() {
 	if l.epoch != 0 {
 		l.past.add(l.epoch)
@@ -301,7 +303,7 @@ func (l *Link) retire() {
 	l.rx.reset()
 }
 
-// fail takes the link down. The peer is told, unless it was the one to say so.
+// fail takes the link down. It notifies the peer unless the peer sent the Down.
 func (l *Link) fail(cause error, out *Output) {
 	if l.state == Down {
 		return

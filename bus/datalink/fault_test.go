@@ -23,10 +23,10 @@ var noisy = faults{loss: 0.05, dup: 0.03, flip: 0.02, truncate: 0.01, reorder: 0
 var finite = Credits{{24, 24 * 17}, {12, 12 * 17}, {0, 0}}
 
 // exchange sends n packets in both directions and returns how long it took.
-// Cuts are short: the session survives them.
+// Cuts are short, so the session survives them.
 func exchange(t testing.TB, seed uint64, f faults, n, cuts int) (time.Duration, *sim) {
 	s := newSim(t, seed, f, Config{Credits: finite}, Config{Credits: finite})
-	span := time.Duration(n) * 200 * time.Second / 300_000 // of a run without faults, about
+	span := time.Duration(n) * 200 * time.Second / 300_000 // of a run without injected faults, approximately
 	cut := func(now time.Duration) bool {
 		return cuts > 0 && now%(span/time.Duration(cuts)+1) > span/time.Duration(cuts)-20*time.Millisecond
 	}
@@ -59,7 +59,7 @@ func exchange(t testing.TB, seed uint64, f faults, n, cuts int) (time.Duration, 
 	return s.now - start, s
 }
 
-// Every packet arrives once, in order, and unharmed, whatever the channel does;
+// Every packet arrives once, in order and unchanged, whatever the channel does;
 // the sequence numbers wrap several times (L1, L2, L3).
 func TestFaults(t *testing.T) {
 	t.Logf("seed %d", *seedFlag)
@@ -84,7 +84,7 @@ func TestFaultsSeeds(t *testing.T) {
 	}
 }
 
-// One fault at a time, at a rate at which it dominates.
+// One kind of injected fault at a time, at a rate at which it dominates.
 func TestSingleFaults(t *testing.T) {
 	for name, f := range map[string]faults{
 		"loss": {loss: 0.25}, "duplicates": {dup: 0.5}, "bit flips": {flip: 0.25},
@@ -94,8 +94,8 @@ func TestSingleFaults(t *testing.T) {
 	}
 }
 
-// A line that stalls for less than DeadAfter delays packets and nothing else;
-// what waits is bounded (L8).
+// A line that stalls for less than DeadAfter only delays packets; the queues
+// are bounded (L8).
 func TestStalls(t *testing.T) {
 	s := newSim(t, 3, faults{}, Config{}, Config{})
 	for _, w := range s.wires {
@@ -120,9 +120,9 @@ func TestStalls(t *testing.T) {
 	}
 }
 
-// Whoever allows a long silence gets it: a line that stalls or loses everything
-// for most of that time, which is more replays than the limit, delays packets
-// and nothing else, and goes on soon after.
+// A long DeadAfter is honoured: a line that stalls or loses everything for most
+// of that time, longer than the replay limit takes, only delays packets and
+// recovers soon afterwards.
 func TestLongSilence(t *testing.T) {
 	const silence, outage = 10 * time.Second, 8 * time.Second
 	for name, during := range map[string]func(w *wire, from, to time.Duration){
@@ -161,9 +161,8 @@ func TestLongSilence(t *testing.T) {
 	}
 }
 
-// A connection that is cut at any frame goes down at both ends with a cause,
-// and nothing of the old session arrives in the new one, though frames of it do
-// (L7).
+// A connection cut at any frame goes down at both ends with a cause. No packet
+// of the old session arrives in the new one, although its frames do (L7).
 func TestCutAndReopen(t *testing.T) {
 	for seed := uint64(1); seed <= 30; seed++ {
 		s := newSim(t, seed, faults{}, Config{}, Config{})
@@ -183,7 +182,7 @@ func TestCutAndReopen(t *testing.T) {
 			require.NoError(t, s.send(0, packet))
 		}
 		s.run(time.Duration(rng.IntN(int(12 * time.Millisecond))))
-		// What is on its way comes after the new session has begun.
+		// Frames in flight arrive after the new session has begun.
 		late := []arrivals{s.wires[0].flying, s.wires[1].flying}
 		s.wires[0].flying, s.wires[1].flying = nil, nil
 		dead := true

@@ -17,22 +17,24 @@ const (
 // headerLen is the size of the headers that have a short form.
 const headerLen = 12
 
-// templates are the headers of the usual packets: a read and a write of one
-// dword by the root complex 00:00.0, and a completion with one dword by 01:00.0
-// for it. In a short form a byte says which groups of the header differ from
-// the template; they follow it, and what is behind the header follows them.
+// templates are the headers of the common packets: a read and a write of one
+// dword by the root complex 00:00.0, and its completion with one dword by
+// 01:00.0. The first byte of a short form says which groups of the header
+// differ from the template. Those groups follow, and then the rest of the
+// packet.
 var templates = [...][headerLen]byte{
 	formRead:       {0, 0, 0, 1, 0, 0, 0, 0x0f},
 	formWrite:      {0x40, 0, 0, 1, 0, 0, 0, 0x0f},
 	formCompletion: {0x4a, 0, 0, 1, 1, 0, 0, 4},
 }
 
-// groups are the parts of a header that are left out together: from, to. Bit i
-// of the first byte of a short form stands for group i. Byte 0 is the form's.
+// groups are the parts of a header that are omitted together: from, to. Bit i
+// of the first byte of a short form selects group i. Byte 0 follows from the
+// form.
 var groups = [8][2]int{{1, 4}, {4, 6}, {6, 7}, {7, 8}, {8, 9}, {9, 10}, {10, 11}, {11, 12}}
 
-// formOf returns the form in which a packet is sent. A short form is never
-// longer than the packet.
+// formOf returns the form to send a packet in. A short form is never longer
+// than the packet.
 func formOf(packet []byte) int {
 	if len(packet) >= headerLen {
 		for f := formRead; f < len(templates); f++ {
@@ -59,8 +61,8 @@ func appendForm(b []byte, form int, packet []byte) []byte {
 	return append(b, packet[headerLen:]...)
 }
 
-// expand appends the packet of a form to dst, or reports that there is none of
-// at most limit bytes.
+// expand appends the packet of a form to dst. It reports false if the form is
+// invalid or the packet is larger than limit bytes.
 func expand(dst []byte, form int, body []byte, limit int) ([]byte, bool) {
 	if form == formRaw {
 		return append(dst, body...), len(body) > 0 && len(body) <= limit

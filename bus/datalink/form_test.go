@@ -18,7 +18,7 @@ func unhex(s string) []byte {
 	return b
 }
 
-// The short forms are written by hand from the table in docs/design.md.
+// The short forms are encoded by hand from the table in docs/design.md.
 func TestForms(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -28,7 +28,7 @@ const (
 )
 
 // Overhead is the largest number of bytes that a data frame adds to its packet:
-// header, acknowledgement, check.
+// header, acknowledgement and check.
 const Overhead = 8
 
 // MinFrame is the size of the smallest frame, in bytes.
@@ -36,10 +36,10 @@ const MinFrame = 6
 
 const checkLen = 4
 
-// helloWord is the word of the frames that belong to no session.
+// helloWord is the word of frames that belong to no session.
 const helloWord = 0x48494c47
 
-// finish ends the frame that begins at start with its check.
+// finish appends the check to the frame that begins at start.
 func (l *Link) finish(start int, word uint32, out *Output) {
 	b := &out.Frames
 	sum := crc32.ChecksumIEEE(b.buf[start:]) ^ word
@@ -62,7 +62,7 @@ func (l *Link) sendControl(typ int, low uint16, body []byte, out *Output) {
 	l.finish(start, word, out)
 }
 
-// sendAcked sends a control frame that says what has arrived.
+// sendAcked sends a control frame that carries an acknowledgement.
 func (l *Link) sendAcked(typ int, body []byte, out *Output) {
 	l.sendControl(typ, l.rx.next, body, out)
 	l.rx.acknowledged()
@@ -85,7 +85,7 @@ func (l *Link) sendData(seq uint16, packet []byte, out *Output) {
 	l.finish(start, l.epoch, out)
 }
 
-// causes are those that a Down frame can name, by code; 0 is any other.
+// causes lists the causes that a Down frame can name, by code; 0 is any other.
 var causes = [...]error{nil, ErrClosed, ErrReplay, ErrDead, ErrProtocol}
 
 func downCode(cause error) uint16 {

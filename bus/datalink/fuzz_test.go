@@ -6,9 +6,10 @@ import (
 )
 
 // FuzzReceive feeds a link frames from the input: a byte of flags and length,
-// then the frame. With flag 0x80 the frame gets a good check, so that the peer
-// lies instead of the line; with 0x40 it is of no session. Whatever comes, there
-// is no panic, what is kept and sent is bounded, and packets are of legal size.
+// then the frame. With flag 0x80 the frame gets a correct check, so that the
+// peer misbehaves instead of the line; with 0x40 it belongs to no session. No
+// input causes a panic, memory and output are bounded, and delivered packets
+// have legal sizes.
 func FuzzReceive(f *testing.F) {
 	f.Add([]byte{0x86, 0x80, 0, 1, 2, 3, 4, 0x82, 0, 1, 0x83, 0x10, 0, 1})
 	f.Add([]byte{0x87, 0x90, 0, 0xd4, 5, 0xfe, 0x10, 0x10, 0x82, 0x70, 1})
@@ -44,20 +45,20 @@ func FuzzReceive(f *testing.F) {
 
 func checkOutput(t *testing.T, l *Link, out *Output) {
 	if out.Frames.Len() > 2*l.cfg.Window || out.Packets.Len() > l.cfg.Window {
-		t.Fatalf("%d frames and %d packets for one", out.Frames.Len(), out.Packets.Len())
+		t.Fatalf("%d frames and %d packets from one frame", out.Frames.Len(), out.Packets.Len())
 	}
 	for i := range out.Packets.Len() {
 		if n := len(out.Packets.At(i)); n < 1 || n > l.cfg.MaxPacket {
-			t.Fatalf("a packet of %d bytes", n)
+			t.Fatalf("packet of %d bytes", n)
 		}
 	}
 	for i := range out.Frames.Len() {
 		if n := len(out.Frames.At(i)); n < MinFrame || n > l.maxFrame() {
-			t.Fatalf("a frame of %d bytes", n)
+			t.Fatalf("frame of %d bytes", n)
 		}
 	}
 	if (l.State() == Down) != (l.Err() != nil) {
-		t.Fatalf("%v with %v", l.State(), l.Err())
+		t.Fatalf("state %v with error %v", l.State(), l.Err())
 	}
 	for i := range l.rx.slots {
 		if c := cap(l.rx.slots[i].packet); c > 1024 {

@@ -54,12 +54,12 @@ func parseHello(b []byte) (h hello, ok bool) {
 	return h, h.credits.check(MinPacket) == nil
 }
 
-// A session is what both ends agreed on. Its word makes the checks of its
+// A session is the result of a handshake. Its word makes the checks of its
 // frames differ from those of every other session.
 type session struct {
 	word uint32
 	peer hello
-	at   time.Duration // a board has offered it, for the last time
+	at   time.Duration // when a board last offered it
 }
 
 func newSession(peer hello) session {
@@ -68,7 +68,7 @@ func newSession(peer hello) session {
 	binary.BigEndian.PutUint32(b[4:], peer.board)
 	word := crc32.ChecksumIEEE(b[:])
 	if word == 0 || word == helloWord {
-		word = ^word // neither no session nor a hello
+		word = ^word // never 0 and never helloWord
 	}
 	return session{word: word, peer: peer}
 }
@@ -84,7 +84,7 @@ func (l *Link) sendHello(now time.Duration, out *Output) {
 	l.hellos++
 }
 
-// receiveHello takes a Hello or a Welcome.
+// receiveHello handles a Hello or a Welcome.
 func (l *Link) receiveHello(typ int, version uint16, body []byte, now time.Duration, out *Output) {
 	h, ok := parseHello(body)
 	switch {
@@ -94,7 +94,7 @@ func (l *Link) receiveHello(typ int, version uint16, body []byte, now time.Durat
 		l.answer(version, h, now, out)
 	case typ == typeWelcome && l.cfg.Role == Host && l.state == Opening && version != Version:
 		l.stats.Refused++
-		l.fail(fmt.Errorf("%w: %d, ours is %d", ErrVersion, version, Version), out)
+		l.fail(fmt.Errorf("%w: %d, want %d", ErrVersion, version, Version), out)
 	case typ == typeWelcome && l.cfg.Role == Host && l.state == Opening && h.host == l.nonce:
 		l.welcome(h, now, out)
 	default:
@@ -106,9 +106,9 @@ func (l *Link) sameMap(hash uint32) bool {
 	return hash == 0 || l.cfg.MapHash == 0 || hash == l.cfg.MapHash
 }
 
-// answer is the board's part. The session is only offered: it begins with the
-// first frame that has its check, so that a hello that was delayed for long
-// cannot end a session that is up.
+// answer is the board's side of the handshake. It only offers the session,
+// which begins with the first frame that has its check. A long-delayed hello
+// therefore cannot end a session that is up.
 func (l *Link) answer(version uint16, h hello, now time.Duration, out *Output) {
 	h.board = l.nonce
 	s := newSession(h)
@@ -137,9 +137,9 @@ func (l *Link) offered(word uint32) *session {
 	return nil
 }
 
-// Offering reports whether a board has answered a host a short time ago whose
-// session has not begun. That host takes the session for begun, and hears
-// nothing if the link is given up.
+// Offering reports whether a board has recently answered a host whose session
+// has not begun. That host considers the session begun and gets no notice if
+// the link is given up.
 func (l *Link) Offering(now time.Duration) bool {
 	for i := range l.pending {
 		if l.fresh(&l.pending[i], now) {
@@ -149,16 +149,17 @@ func (l *Link) Offering(now time.Duration) bool {
 	return false
 }
 
-// fresh reports whether an offer was made so late that its host still waits.
+// fresh reports whether an offer is so recent that its host still waits.
 func (l *Link) fresh(s *session, now time.Duration) bool {
 	return s.word != 0 && now-s.at < l.cfg.OpenTimeout
 }
 
-// welcome is the host's part. Its ping tells the board that the session begins.
+// welcome is the host's side of the handshake. Its ping begins the session at
+// the board.
 func (l *Link) welcome(h hello, now time.Duration, out *Output) {
 	if !l.sameMap(h.mapHash) {
 		l.stats.Refused++
-		l.fail(fmt.Errorf("%w: %#08x, ours is %#08x", ErrMapHash, h.mapHash, l.cfg.MapHash), out)
+		l.fail(fmt.Errorf("%w: %#08x, want %#08x", ErrMapHash, h.mapHash, l.cfg.MapHash), out)
 		return
 	}
 	l.begin(newSession(h), now)

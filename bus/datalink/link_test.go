@@ -10,12 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// seal returns a frame with a good check.
+// seal returns a frame with a correct check.
 func seal(word uint32, body []byte) []byte {
 	return binary.BigEndian.AppendUint32(append([]byte(nil), body...), crc32.ChecksumIEEE(body)^word)
 }
 
-// isType tells a control frame by its type.
+// isType reports whether a frame is a control frame of a type.
 func isType(frame []byte, typ int) bool { return frame[0]>>7 == 0 && int(frame[0]>>4) == typ }
 
 func isData(frame []byte) bool { return frame[0]>>7 != 0 }
@@ -35,7 +35,7 @@ func ofType(typ int) func([]byte) bool {
 	return func(frame []byte) bool { return isType(frame, typ) }
 }
 
-// start returns a link that is up, and a count of what each end was given.
+// start returns a link that is up, and the packets delivered to each end.
 func start(t testing.TB, host, board Config) (*sim, *[2][][]byte) {
 	s := newSim(t, 1, faults{}, host, board)
 	got := new([2][][]byte)
@@ -52,8 +52,8 @@ func (s *sim) receive(end int, frame []byte) {
 
 var write = unhex("40000001 0000000f fe001014 01020304")
 
-// The frames are written by hand from the package's tables; their checks are of
-// another CRC-32, Python's zlib.crc32, exclusive or the word of the epoch.
+// The frames are encoded by hand from the package's tables. Their checks come
+// from another CRC-32, Python's zlib.crc32, exclusive or the word of the epoch.
 func TestGoldenFrames(t *testing.T) {
 	s := newSim(t, 1, faults{}, Config{MapHash: 0xcafe0001, Credits: finite}, Config{})
 	var out Output
@@ -69,7 +69,7 @@ func TestGoldenFrames(t *testing.T) {
 	out.Reset()
 	h.Receive(answer.Frames.At(0), 0, &out)
 	require.Equal(t, Up, h.State())
-	require.Equal(t, Opening, b.State(), "nothing has confirmed the session")
+	require.Equal(t, Opening, b.State(), "no frame has confirmed the session")
 	require.NoError(t, h.Send(unhex("60000001 0000000f 00000001 00000000 01020304"), 0, &out))
 	require.NoError(t, h.Send(unhex("00000001 0000050f fe001010"), 0, &out))
 	require.Equal(t, 3, out.Frames.Len())
@@ -93,7 +93,7 @@ func TestConfig(t *testing.T) {
 		"window too large":      {Window: 2048},
 		"negative queue":        {Queue: -1},
 		"replay before the ack": {ReplayMin: time.Millisecond},
-		"dead before asked":     {DeadAfter: 100 * time.Millisecond},
+		"dead before the ping":  {DeadAfter: 100 * time.Millisecond},
 		"too many credits":      {Credits: Credits{{Headers: 1 << 15}}},
 		"less than a packet":    {Credits: Credits{{Headers: 1, Data: 16}}},
 	} {
@@ -188,8 +188,8 @@ func TestMaxPacketIsTheSmaller(t *testing.T) {
 	}
 }
 
-// A hello of an earlier session, however late, ends no session; one of a host
-// that began again does, with the first frame of its session.
+// A hello of an earlier session, however late, ends no session. One of a
+// restarted host does, with the first frame of its session.
 func TestNewEpoch(t *testing.T) {
 	s, got := start(t, Config{}, Config{})
 	late := seal(helloWord, append(unhex("5001"), s.links[0].ours(1234, 0)...))
@@ -206,7 +206,7 @@ func TestNewEpoch(t *testing.T) {
 	s.run(5 * time.Millisecond)
 	s.do(1, func(l *Link, out *Output) { l.Open(11, s.now, out) })
 	require.Equal(t, Up, s.links[1].State())
-	s.until(time.Second, "the packet", func() bool { return len(got[1]) == 2 })
+	s.until(time.Second, "delivery of the packet", func() bool { return len(got[1]) == 2 })
 	s.run(20 * time.Millisecond)
 	frames, _ := s.links[0].InFlight()
 	assert.Zero(t, frames)
@@ -233,7 +233,7 @@ func TestDuplicate(t *testing.T) {
 	assert.Equal(t, uint64(1), l.Stats().Duplicates)
 }
 
-// L1: one Nak for a gap, which says what has arrived; one replay.
+// L1: a gap causes one Nak that lists the frames that arrived, and one replay.
 func TestGap(t *testing.T) {
 	s, got := start(t, Config{}, Config{})
 	var naks [][]byte
@@ -259,7 +259,7 @@ func TestGap(t *testing.T) {
 	assert.Zero(t, s.links[1].Stats().Duplicates)
 }
 
-// With NakDelay, a frame that is overtaken is no reason to replay it.
+// With NakDelay, an overtaken frame causes no replay.
 func TestNakDelay(t *testing.T) {
 	s, got := start(t, Config{NakDelay: 2 * time.Millisecond}, Config{NakDelay: 2 * time.Millisecond})
 	word := s.links[1].epoch
@@ -271,7 +271,7 @@ func TestNakDelay(t *testing.T) {
 	assert.Zero(t, s.links[1].Stats().NaksSent)
 }
 
-// L1: acknowledgements of what is not in flight, and frames beyond the window,
+// L1: acknowledgements of frames not in flight, and frames outside the window,
 // change nothing.
 func TestImpossibleSequences(t *testing.T) {
 	s, got := start(t, Config{}, Config{})
@@ -290,8 +290,8 @@ func TestImpossibleSequences(t *testing.T) {
 	assert.Len(t, got[1], 1)
 }
 
-// L2: the replay timer replays up to the limit, then the link is down at both
-// ends, and stays so.
+// L2: the replay timer replays up to the limit; then the link goes down at both
+// ends and stays down.
 func TestReplayLimit(t *testing.T) {
 	s, _ := start(t, Config{ReplayLimit: 4, KeepAlive: 20 * time.Millisecond}, Config{})
 	tries := 0
@@ -315,8 +315,8 @@ func TestReplayLimit(t *testing.T) {
 	assert.Equal(t, cause, s.send(0, write))
 }
 
-// The limit takes no link down before the peer could count as dead, though it is
-// reached long before: with every other packet, or with this one alone.
+// The replay limit takes no link down before DeadAfter, although it is reached
+// much earlier, with every other packet or with this one alone.
 func TestReplayLimitWaits(t *testing.T) {
 	s, _ := start(t, Config{ReplayLimit: 64, DeadAfter: 20 * time.Second}, Config{})
 	s.wires[0].drop = isData
@@ -330,8 +330,8 @@ func TestReplayLimitWaits(t *testing.T) {
 	assert.GreaterOrEqual(t, s.now-before, 20*time.Second)
 }
 
-// A host that was answered while the session before it was up finds its own when
-// that one has ended, unless it is too late for that.
+// A host that was answered while the previous session was up gets its own
+// session when the previous one has ended, unless the offer has expired.
 func TestOfferOutlivesASession(t *testing.T) {
 	for wait, kept := range map[time.Duration]bool{0: true, time.Second - 1: true, time.Second: false} {
 		s, _ := start(t, Config{}, Config{})
@@ -349,7 +349,7 @@ func TestOfferOutlivesASession(t *testing.T) {
 		assert.Equal(t, kept, b.Offering(s.now+wait))
 		b.Receive(ping.Frames.At(0), s.now+wait, &out)
 		assert.Equal(t, kept, b.State() == Up)
-		assert.False(t, b.Offering(s.now+wait), "it has begun, or is forgotten")
+		assert.False(t, b.Offering(s.now+wait), "the session has begun or the offer has expired")
 	}
 }
 
@@ -362,7 +362,7 @@ func TestClose(t *testing.T) {
 	assert.ErrorIs(t, s.links[1].Err(), ErrPeerDown)
 }
 
-// L8: silence is found out, in either direction or both, in less than a second.
+// L8: silence in either direction or both is detected in less than a second.
 func TestDead(t *testing.T) {
 	for name, cut := range map[string][2]bool{"both": {true, true}, "from the host": {true, false}, "from the board": {false, true}} {
 		t.Run(name, func(t *testing.T) {
@@ -378,22 +378,22 @@ func TestDead(t *testing.T) {
 				err := s.links[1-i].Err()
 				require.ErrorIs(t, err, ErrDead)
 				if !cut[i] {
-					assert.ErrorIs(t, err, ErrPeerDown, "it was told by the end that heard nothing")
+					assert.ErrorIs(t, err, ErrPeerDown, "notified by the end that received nothing")
 				}
 			}
 		})
 	}
 }
 
-// A peer whose check is right and whose frame is impossible is not trusted.
+// An impossible frame with a correct check ends the session.
 func TestProtocolViolations(t *testing.T) {
 	for name, body := range map[string]string{
-		"short form cut off":         "9000 ff 0000",
-		"no packet":                  "8000",
-		"acknowledgement missing":    "c000 00",
-		"acknowledgement too large":  "c000 1000 40000001",
-		"credits beyond the first":   "2000 0000 0000 0000 0000 0000 0019",
-		"more than the largest size": "9000 00",
+		"short form cut off":             "9000 ff 0000",
+		"no packet":                      "8000",
+		"acknowledgement missing":        "c000 00",
+		"acknowledgement too large":      "c000 1000 40000001",
+		"credits beyond the first grant": "2000 0000 0000 0000 0000 0000 0019",
+		"more than the largest size":     "9000 00",
 	} {
 		t.Run(name, func(t *testing.T) {
 			credits := Credits{{}, {}, {0, 24}}
@@ -409,7 +409,8 @@ func TestProtocolViolations(t *testing.T) {
 	}
 }
 
-// L7: every frame, cut off at every byte and with every bit flipped, is refused.
+// L7: every frame is refused when truncated at any byte or with any bit
+// flipped.
 func TestDamage(t *testing.T) {
 	s, got := start(t, Config{Credits: finite}, Config{Credits: finite})
 	word := s.links[1].epoch
@@ -450,7 +451,8 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// A gap that a Nak has named is not named again by what arrives late inside it.
+// A gap reported by a Nak is not reported again when later frames arrive inside
+// it.
 func TestGapIsNamedOnce(t *testing.T) {
 	s, got := start(t, Config{}, Config{})
 	for _, seq := range []byte{4, 2, 1} {
@@ -458,11 +460,11 @@ func TestGapIsNamedOnce(t *testing.T) {
 	}
 	assert.Equal(t, uint64(1), s.links[1].Stats().NaksSent)
 	s.receive(1, seal(s.links[1].epoch, append([]byte{0x80, 6}, write...)))
-	assert.Equal(t, uint64(2), s.links[1].Stats().NaksSent, "a gap after it is another one")
+	assert.Equal(t, uint64(2), s.links[1].Stats().NaksSent, "a later gap gets its own Nak")
 	assert.Empty(t, got[1])
 }
 
-// The hello of the session that is up, or of one that has ended, is not answered.
+// The hello of a session that is up, or of one that has ended, is not answered.
 func TestLateHello(t *testing.T) {
 	s, _ := start(t, Config{}, Config{})
 	l := s.links[1]
@@ -481,8 +483,8 @@ func TestLateHello(t *testing.T) {
 	assert.Equal(t, uint64(2), l.Stats().Stale)
 }
 
-// Round trips that do not differ leave no deviation, and still a margin: a frame
-// that is a little late is not lost (RFC 6298 §2.3).
+// Round trips of equal length have no deviation, but the timeout still has a
+// margin: a frame that is slightly late is not lost (RFC 6298 §2.3).
 func TestTimeoutHasMargin(t *testing.T) {
 	l, err := New(Config{})
 	require.NoError(t, err)

@@ -1,7 +1,6 @@
 package datalink
 
-// A Batch is a list of byte strings in one buffer, which is used again after
-// Reset.
+// A Batch is a list of byte strings in one buffer, which is reused after Reset.
 type Batch struct {
 	buf  []byte
 	ends []int
@@ -27,8 +26,8 @@ func (b *Batch) add(p []byte) {
 	b.ends = append(b.ends, len(b.buf))
 }
 
-// An Output collects what a link wants done, in order: frames to be sent, and
-// packets that have arrived. Its user takes both and calls Reset.
+// An Output collects the results of calls to a link, in order: frames to be
+// sent and packets that have arrived. The caller consumes both and calls Reset.
 type Output struct {
 	Frames  Batch
 	Packets Batch

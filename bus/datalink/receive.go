@@ -9,7 +9,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/tlp"
 )
 
-// An rxSlot is a packet that has arrived before one that is missing.
+// An rxSlot is a packet that arrived before a missing one.
 type rxSlot struct {
 	packet []byte
 	here   bool
@@ -25,10 +25,10 @@ type receiver struct {
 	ackNow  bool
 	nakDue  time.Duration
 	nak     bool
-	damaged bool          // a Nak is due for a damaged frame, gap or not
-	nakTo   uint16        // gaps before this one are reported
-	again   time.Duration // the next Nak of a gap that stays
-	quiet   time.Duration // no Nak for a damaged frame before this
+	damaged bool          // a Nak is due for a damaged frame, with or without a gap
+	nakTo   uint16        // gaps before this sequence number are reported
+	again   time.Duration // when a lasting gap gets its next Nak
+	quiet   time.Duration // earliest next Nak for a damaged frame
 }
 
 func (r *receiver) reset() {
@@ -40,7 +40,8 @@ func (r *receiver) reset() {
 
 func (r *receiver) slot(seq uint16) *rxSlot { return &r.slots[int(seq)%len(r.slots)] }
 
-// ahead returns how far a sequence number is ahead of the next one, modulo 4096.
+// ahead returns the distance of a sequence number from the next one, modulo
+// 4096.
 func (r *receiver) ahead(seq uint16) int { return int((seq - r.next) & maskSeq) }
 
 func (r *receiver) acknowledged() { r.unacked, r.ackNow = 0, false }
@@ -51,13 +52,13 @@ func (r *receiver) wantNak(at time.Duration) {
 	}
 }
 
-// maxFrame returns the size of the largest frame that can be one.
+// maxFrame returns the size of the largest valid frame.
 func (l *Link) maxFrame() int {
 	return max(Overhead+l.cfg.MaxPacket, MinFrame+helloLen, MinFrame+MaxWindow/8)
 }
 
-// Receive takes a frame from the transport. It may be anything; it is not kept.
-// A link that is down ignores it.
+// Receive processes a frame from the transport. The frame may hold anything,
+// and Receive does not retain it. A link that is down ignores it.
 func (l *Link) Receive(frame []byte, now time.Duration, out *Output) {
 	if l.state == Down {
 		return
@@ -86,7 +87,7 @@ func (l *Link) Receive(frame []byte, now time.Duration, out *Output) {
 	}
 }
 
-// receiveUnbound takes a frame that belongs to no session.
+// receiveUnbound processes a frame that belongs to no session.
 func (l *Link) receiveUnbound(body []byte, now time.Duration, out *Output) {
 	h := binary.BigEndian.Uint16(body)
 	if typ := int(h >> shiftType); typ == typeHello || typ == typeWelcome {
@@ -96,9 +97,9 @@ func (l *Link) receiveUnbound(body []byte, now time.Duration, out *Output) {
 	l.stats.BadFrames++
 }
 
-// confirmed begins the session that the host has begun. If another one is up,
-// that ends first, and the next Open begins this one; until then its frames are
-// lost, and replayed.
+// confirmed begins a session that the host has confirmed. If another one is up,
+// that one ends first and the next Open begins this one. Until then its frames
+// are lost and later replayed.
 func (l *Link) confirmed(s session, body []byte, now time.Duration, out *Output) {
 	if l.state == Up {
 		l.begun = &s
@@ -109,7 +110,7 @@ func (l *Link) confirmed(s session, body []byte, now time.Duration, out *Output)
 	l.receiveFrame(body, now, out)
 }
 
-// damagedFrame asks for what is missing, but not for every piece of garbage.
+// damagedFrame requests missing frames, but not for every piece of garbage.
 func (l *Link) damagedFrame(now time.Duration, out *Output) {
 	if l.state != Up || now < l.rx.quiet {
 		return
@@ -119,7 +120,7 @@ func (l *Link) damagedFrame(now time.Duration, out *Output) {
 	l.flush(now, out)
 }
 
-// receiveFrame takes a frame of this session.
+// receiveFrame processes a frame of this session.
 func (l *Link) receiveFrame(body []byte, now time.Duration, out *Output) {
 	l.heard, l.pingAt = now, now+l.cfg.KeepAlive
 	l.stats.FramesReceived++
@@ -162,14 +163,14 @@ func (l *Link) receiveControl(typ int, low uint16, body []byte, now time.Duratio
 	case typ == typeNak && ok:
 		l.naked(body, now, out)
 	case typ == typeCredit && !l.fc.raise(parseCredits(body)):
-		l.fail(fmt.Errorf("%w: more credits than there can be", ErrProtocol), out)
+		l.fail(fmt.Errorf("%w: more credits than the first grant", ErrProtocol), out)
 	}
 }
 
 func (l *Link) receiveData(h uint16, body []byte, now time.Duration, out *Output) {
 	if h&bitAck != 0 {
 		if len(body) < 2 || body[0]>>4 != 0 {
-			l.fail(fmt.Errorf("%w: data frame without its acknowledgement", ErrProtocol), out)
+			l.fail(fmt.Errorf("%w: data frame too short for its acknowledgement", ErrProtocol), out)
 			return
 		}
 		l.acked(binary.BigEndian.Uint16(body), now)
@@ -195,7 +196,7 @@ func (l *Link) receiveData(h uint16, body []byte, now time.Duration, out *Output
 	var ok bool
 	slot.packet, ok = expand(slot.packet[:0], int(h>>shiftForm&3), body, l.tx.maxPacket)
 	if !ok {
-		l.fail(fmt.Errorf("%w: packet of no form or of more than %d bytes", ErrProtocol, l.tx.maxPacket), out)
+		l.fail(fmt.Errorf("%w: packet with an invalid form or over %d bytes", ErrProtocol, l.tx.maxPacket), out)
 		return
 	}
 	slot.here = true
@@ -207,7 +208,7 @@ func (l *Link) receiveData(h uint16, body []byte, now time.Duration, out *Output
 	l.deliver(now, out)
 }
 
-// gap asks once for what is missing right before a frame.
+// gap sends one Nak for frames missing just before a received one.
 func (l *Link) gap(seq uint16, d int, now time.Duration) {
 	l.stats.OutOfOrder++
 	r := &l.rx
@@ -223,7 +224,7 @@ func (l *Link) gap(seq uint16, d int, now time.Duration) {
 	}
 }
 
-// deliver hands over what is in order.
+// deliver delivers packets that are in order.
 func (l *Link) deliver(now time.Duration, out *Output) {
 	r := &l.rx
 	for slot := r.slot(r.next); slot.here; slot = r.slot(r.next) {
@@ -247,7 +248,7 @@ func (l *Link) deliver(now time.Duration, out *Output) {
 	}
 }
 
-// sendNak says what is expected and what has arrived after it.
+// sendNak sends the expected sequence number and the frames received after it.
 func (l *Link) sendNak(now time.Duration, out *Output) {
 	r := &l.rx
 	var bitmap [MaxWindow / 8]byte
@@ -267,8 +268,8 @@ func (l *Link) sendNak(now time.Duration, out *Output) {
 	l.sendAcked(typeNak, bitmap[:n], out)
 }
 
-// flush sends what the state calls for: packets first, since an
-// acknowledgement can ride on them.
+// flush sends everything that is due. Packets go first, because they can carry
+// an acknowledgement.
 func (l *Link) flush(now time.Duration, out *Output) {
 	l.transmit(now, out)
 	r := &l.rx

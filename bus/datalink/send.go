@@ -8,15 +8,14 @@ import (
 	"github.com/hilgpu/hilgpu/bus/tlp"
 )
 
-// A txSlot is a frame that is in flight. Its packet is kept until it is
-// acknowledged.
+// A txSlot is a frame in flight. It holds its packet until the acknowledgement.
 type txSlot struct {
 	packet  []byte
-	firstAt time.Duration // sent for the first time
-	sentAt  time.Duration // and for the last
-	stamp   uint64        // order of the last transmission among all
+	firstAt time.Duration // first transmission
+	sentAt  time.Duration // last transmission
+	stamp   uint64        // order of the last transmission among all frames
 	sends   int
-	arrived bool // out of order, says a Nak
+	arrived bool // received out of order, according to a Nak
 }
 
 // A sender is the transmitting half.
@@ -37,13 +36,13 @@ type sender struct {
 	fastest  time.Duration
 }
 
-// An item is a packet that waits, with its place in the order of all.
+// An item is a waiting packet and its order among all classes.
 type item struct {
 	packet []byte
 	order  uint64
 }
 
-// A queue is a first-in-first-out of packets that keeps their memory.
+// A queue is a first-in-first-out of packets that reuses their memory.
 type queue struct {
 	items []item
 	head  int
@@ -82,7 +81,7 @@ func (s *sender) inFlight() int { return int((s.next - s.first) & maskSeq) }
 
 func (s *sender) waiting() int { return s.queues[0].n + s.queues[1].n + s.queues[2].n }
 
-// measure takes a round trip into account, as TCP does (RFC 6298 §2).
+// measure records a round trip, as TCP does (RFC 6298 §2).
 func (s *sender) measure(d time.Duration) {
 	if !s.measured {
 		s.measured, s.rtt, s.spread, s.fastest = true, d, d/2, d
@@ -94,11 +93,11 @@ func (s *sender) measure(d time.Duration) {
 }
 
 // timeout returns how long after its last transmission a frame is replayed,
-// doubled with every replay. Round trips that hardly differ leave no deviation,
-// so there is a margin below which it does not count, as TCP has with the
-// granularity of its clock (RFC 6298 §2.3). Beyond the limit of replays it is an
-// eighth of the time since the frame was sent first, so that a stall for as long
-// as the peer may be silent costs a few dozen more, and little time at its end.
+// doubled with every replay. Round trips of nearly equal length have no
+// deviation, so there is a minimum margin, as TCP has with its clock
+// granularity (RFC 6298 §2.3). Beyond the replay limit the timeout is an eighth
+// of the time since the first transmission, so that a stall as long as
+// DeadAfter costs only a few dozen more replays and little time at its end.
 func (l *Link) timeout(slot *txSlot) time.Duration {
 	base := l.cfg.ReplayMax
 	if l.tx.measured {
@@ -111,7 +110,7 @@ func (l *Link) timeout(slot *txSlot) time.Duration {
 	return wait
 }
 
-// trip returns a time in which an answer usually arrives.
+// trip returns the time within which an answer usually arrives.
 func (l *Link) trip() time.Duration {
 	if !l.tx.measured {
 		return l.cfg.ReplayMax
@@ -119,30 +118,30 @@ func (l *Link) trip() time.Duration {
 	return max(l.tx.rtt+l.tx.spread, l.cfg.ReplayMin/2)
 }
 
-// Send queues a copy of a packet, 1 to MaxPacket() bytes. Posted packets keep
-// their order, and no other packet passes one; a posted packet passes others
-// that wait for credits (PCIe 3.0 §2.4.1). It fails with ErrSize, with ErrFull
-// if the queue of the packet's class is, with ErrNotUp before the session is
+// Send queues a copy of a packet, 1 to MaxPacket() bytes. Posted packets stay
+// in order, and no other packet passes one; a posted packet passes others that
+// wait for credits (PCIe 3.0 §2.4.1). Send fails with ErrSize, with ErrFull if
+// the queue of the packet's class is full, with ErrNotUp before the session is
 // up, and with the cause if the link is down.
 func (l *Link) Send(packet []byte, now time.Duration, out *Output) error {
 	switch {
 	case l.state == Down:
 		return l.cause
 	case l.state == Opening:
-		return fmt.Errorf("%w: opening", ErrNotUp)
+		return fmt.Errorf("%w: the session is opening", ErrNotUp)
 	case len(packet) < 1 || len(packet) > l.tx.maxPacket:
 		return fmt.Errorf("%w: %d bytes, want 1 to %d", ErrSize, len(packet), l.tx.maxPacket)
 	}
 	c := classOf(packet)
 	if !l.tx.queues[c].push(packet, l.tx.order, l.cfg.Queue) {
-		return fmt.Errorf("%w: %v, %d packets", ErrFull, c, l.cfg.Queue)
+		return fmt.Errorf("%w: %v, limit %d packets", ErrFull, c, l.cfg.Queue)
 	}
 	l.tx.order++
 	l.transmit(now, out)
 	return nil
 }
 
-// transmit sends what window and credits allow.
+// transmit sends packets as far as the window and credits allow.
 func (l *Link) transmit(now time.Duration, out *Output) {
 	s := &l.tx
 	for s.inFlight() < s.window {
@@ -164,7 +163,7 @@ func (l *Link) transmit(now time.Duration, out *Output) {
 	}
 }
 
-// pick returns the class of the packet that goes next, if one may go.
+// pick returns the class of the next packet to send, if one may be sent.
 func (l *Link) pick() (class tlp.Class, ok bool) {
 	s := &l.tx
 	best := uint64(math.MaxUint64)
@@ -205,8 +204,8 @@ func (l *Link) put(seq uint16, now time.Duration, out *Output) {
 	l.sendData(seq, slot.packet, out)
 }
 
-// replay sends a frame again, or gives up: not before the peer would count as
-// dead, since it may be as slow to answer as it may be silent.
+// replay sends a frame again or gives up. It does not give up before DeadAfter,
+// because the peer may take that long to answer.
 func (l *Link) replay(seq uint16, now time.Duration, out *Output) {
 	slot := l.tx.slot(seq)
 	if age := now - slot.firstAt; slot.sends > l.cfg.ReplayLimit && age >= l.cfg.DeadAfter {
@@ -217,8 +216,8 @@ func (l *Link) replay(seq uint16, now time.Duration, out *Output) {
 	l.put(seq, now, out)
 }
 
-// acked takes a cumulative acknowledgement: next is the first frame that has
-// not arrived. It reports whether that can be.
+// acked processes a cumulative acknowledgement: next is the first frame that
+// has not arrived. It reports whether the acknowledgement is possible.
 func (l *Link) acked(next uint16, now time.Duration) bool {
 	s := &l.tx
 	n := int((next - s.first) & maskSeq)
@@ -229,8 +228,8 @@ func (l *Link) acked(next uint16, now time.Duration) bool {
 	if n == 0 {
 		return true
 	}
-	// The newest frame that was sent once tells the round trip; a replayed
-	// one does not say which transmission was answered.
+	// Only frames sent once yield a round trip: the acknowledgement of a
+	// replayed frame may answer any of its transmissions.
 	if last := s.slot((next - 1) & maskSeq); last.sends == 1 && !last.arrived {
 		s.measure(now - last.sentAt)
 	}
@@ -238,8 +237,8 @@ func (l *Link) acked(next uint16, now time.Duration) bool {
 	return true
 }
 
-// naked replays what a Nak says is missing before the last frame that it says
-// has arrived. A frame that was sent after that one may still be on its way.
+// naked replays the frames a Nak reports missing before the last frame it
+// reports received. A frame sent after that one may still be in flight.
 func (l *Link) naked(bitmap []byte, now time.Duration, out *Output) {
 	s := &l.tx
 	l.stats.NaksReceived++

@@ -13,8 +13,8 @@ import (
 	"github.com/hilgpu/hilgpu/bus/tlp"
 )
 
-// framing is what a serial transport adds to a frame: a delimiter and one byte
-// of stuffing in 254.
+// framing returns what a serial transport adds to a frame: a delimiter and one
+// byte of stuffing in 254.
 func framing(n int) int { return 2 + n/254 }
 
 // faults are probabilities per frame.
@@ -41,8 +41,9 @@ func (a *arrivals) Pop() any {
 	return v
 }
 
-// A wire is one direction of the channel model: a rate, a latency, faults, and
-// spans of time in which it is cut (frames are lost) or stalled (they wait).
+// A wire is one direction of the simulated channel: a rate, a latency, injected
+// faults, and periods in which it is cut (frames are lost) or stalled (they
+// wait).
 type wire struct {
 	rng     *rand.Rand
 	faults  faults
@@ -50,8 +51,8 @@ type wire struct {
 	latency time.Duration
 	cut     func(now time.Duration) bool
 	drop    func(frame []byte) bool
-	stall   func(now time.Duration) time.Duration // until when
-	free    time.Duration                         // the line is free again
+	stall   func(now time.Duration) time.Duration // end of a stall
+	free    time.Duration                         // when the line is free again
 	order   int
 	flying  arrivals
 	bytes   int // on the line, framing included
@@ -89,7 +90,7 @@ func (w *wire) send(frame []byte, now time.Duration) {
 	}
 }
 
-// A sim is two links, the wires between them and the time.
+// A sim is two links, the wires between them and the virtual time.
 type sim struct {
 	t     testing.TB
 	now   time.Duration
@@ -118,7 +119,7 @@ func (s *sim) open(nonce uint32) {
 	}
 }
 
-// do lets an end act and moves what comes out of it.
+// do calls f for one end and handles its output.
 func (s *sim) do(end int, f func(l *Link, out *Output)) {
 	out := &s.out[end]
 	out.Reset()
@@ -135,7 +136,7 @@ func (s *sim) do(end int, f func(l *Link, out *Output)) {
 	}
 }
 
-// release frees the place of a packet that an end was given.
+// release returns the credits of a packet delivered to an end.
 func (s *sim) release(end int, packet []byte) {
 	s.do(end, func(l *Link, out *Output) { l.Release(packet, s.now, out) })
 }
@@ -145,7 +146,8 @@ func (s *sim) send(end int, packet []byte) (err error) {
 	return err
 }
 
-// step goes to the next event before limit and reports whether there was one.
+// step advances to the next event before limit and reports whether there was
+// one.
 func (s *sim) step(limit time.Duration) bool {
 	at, what := limit, -1
 	for i := range s.links {
@@ -169,13 +171,13 @@ func (s *sim) step(limit time.Duration) bool {
 	return true
 }
 
-// run lets d pass.
+// run advances the time by d.
 func (s *sim) run(d time.Duration) {
 	for limit := s.now + d; s.step(limit); {
 	}
 }
 
-// until runs until a condition holds, for at most d.
+// until runs until cond holds, for at most d.
 func (s *sim) until(d time.Duration, what string, cond func() bool) {
 	limit := s.now + d
 	for !cond() {
@@ -190,8 +192,8 @@ func (s *sim) up() {
 	s.until(2*time.Second, "up", func() bool { return s.links[0].State() == Up && s.links[1].State() == Up })
 }
 
-// A flood is a numbered sequence of packets in one direction and the check of
-// what arrives.
+// A flood is a numbered sequence of packets in one direction, with a check of
+// the packets that arrive.
 type flood struct {
 	t      testing.TB
 	seed   uint64
@@ -203,7 +205,7 @@ type flood struct {
 	bytes  int
 }
 
-// packet returns packet number i of a class: bytes that follow from its number.
+// packet returns packet number i of a class. Its bytes follow from its number.
 func (f *flood) packet(c tlp.Class, i int) []byte {
 	rng := rand.New(rand.NewPCG(f.seed, uint64(c)<<32|uint64(i)))
 	n := f.size
@@ -224,7 +226,7 @@ func (f *flood) packet(c tlp.Class, i int) []byte {
 
 func (f *flood) done() bool { return f.got[0]+f.got[1]+f.got[2] == f.total }
 
-// fill sends as much as the link takes.
+// fill sends as many packets as the link accepts.
 func (f *flood) fill(s *sim, end int, class func(i int) tlp.Class) {
 	for n := f.sent[0] + f.sent[1] + f.sent[2]; n < f.total; n++ {
 		c := class(n)
@@ -238,8 +240,8 @@ func (f *flood) fill(s *sim, end int, class func(i int) tlp.Class) {
 	}
 }
 
-// take checks a packet: the next one of its class, byte for byte, and not
-// before a posted one that was sent before it.
+// take checks a packet: it must be the next one of its class, with the right
+// bytes, and not precede a posted packet that was sent before it.
 func (f *flood) take(packet []byte) {
 	c := classOf(packet)
 	i := f.got[c]

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Tick does what is due at now. It may be called at any time, and has to be at
-// Next.
+// Tick does work that is due at now. It may be called at any time and must be
+// called at Next.
 func (l *Link) Tick(now time.Duration, out *Output) {
 	switch l.state {
 	case Opening:
@@ -21,7 +21,7 @@ func (l *Link) tickOpening(now time.Duration, out *Output) {
 		return
 	}
 	if now-l.opened >= l.cfg.OpenTimeout {
-		l.fail(fmt.Errorf("%w: %d hellos in %v", ErrOpen, l.hellos, l.cfg.OpenTimeout), out)
+		l.fail(fmt.Errorf("%w: %d hellos sent in %v", ErrOpen, l.hellos, l.cfg.OpenTimeout), out)
 	} else if now >= l.helloAt {
 		l.sendHello(now, out)
 	}
@@ -50,8 +50,8 @@ func (l *Link) tickUp(now time.Duration, out *Output) {
 
 func (l *Link) refreshes() bool { return l.cfg.Credits.finite() }
 
-// Next returns when Tick has something to do, if nothing arrives before; ok is
-// false if nothing will be.
+// Next returns the time at which Tick has work to do unless a frame arrives
+// before; ok is false if there is none.
 func (l *Link) Next() (at time.Duration, ok bool) {
 	switch {
 	case l.state == Opening && l.cfg.Role == Host:
