@@ -1,5 +1,5 @@
-// Package bars reads where a function decodes its base address registers, for
-// links whose callers name a BAR and an offset.
+// Package bars reads a function's base address registers, for links whose
+// callers name a BAR and an offset.
 package bars
 
 import (
@@ -8,10 +8,10 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 )
 
-// A BAR is where the function decodes one of them.
+// A BAR is one base address register.
 type BAR struct {
 	Memory bool
-	Upper  bool // it is the high half of the one before
+	Upper  bool // high half of the BAR before it
 	Base   uint64
 }
 
@@ -21,8 +21,8 @@ const (
 	barType = 3 << 1
 )
 
-// Read reads the BARs of a function by its configuration space. It fails with
-// the first error of readConfig.
+// Read reads the BARs from a function's configuration space. It fails with the
+// first error of readConfig.
 func Read(readConfig func(off int) (uint32, error)) ([6]BAR, error) {
 	var b [6]BAR
 	for i := 0; i < len(b); i++ {
@@ -45,20 +45,21 @@ func Read(readConfig func(off int) (uint32, error)) ([6]BAR, error) {
 	return b, nil
 }
 
-// Address returns the bus address of n bytes at an offset, and false if they are
-// not memory or end above the address space; String says which.
+// Address returns the bus address of n bytes at an offset. It reports false if
+// the BAR is not memory or the range exceeds the address space; String gives
+// the reason.
 func (b BAR) Address(off uint64, n int) (uint64, bool) {
 	at := b.Base + off
 	return at, b.Memory && at >= b.Base && at+uint64(n) >= at
 }
 
-// String says why the BAR has no address for what was asked.
+// String returns the reason why the BAR has no address for a range.
 func (b BAR) String() string {
 	switch {
 	case b.Upper:
-		return "it is the high half of the one before"
+		return "it is the high half of the BAR before it"
 	case !b.Memory:
 		return "it is not memory"
 	}
-	return fmt.Sprintf("it ends above the address space, its base is %#x", b.Base)
+	return fmt.Sprintf("it ends above the address space, with base %#x", b.Base)
 }

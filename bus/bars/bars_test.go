@@ -10,8 +10,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 )
 
-// TestRead reads a 32-bit BAR, an I/O BAR, a 64-bit one and, last, one that
-// claims a high half that there is not (PCI 3.0 §6.2.5.1).
+// TestRead reads a 32-bit BAR, an I/O BAR, a 64-bit BAR and, last, a BAR that
+// claims a high half beyond the last register (PCI 3.0 §6.2.5.1).
 func TestRead(t *testing.T) {
 	regs := map[int]uint32{
 		pcicfg.BAR0: 0xe0000000, pcicfg.BAR0 + 4: 0x0000d001, pcicfg.BAR0 + 8: 0x8000000c, pcicfg.BAR0 + 12: 0x2,
@@ -43,14 +43,14 @@ func TestAddress(t *testing.T) {
 		off  uint64
 		n    int
 		want uint64
-		says string // "" if there is an address
+		says string // "" if the address is valid
 	}{
 		{BAR{Memory: true, Base: 0x1000}, 0x10, 4, 0x1010, ""},
 		{BAR{Memory: true, Base: 1 << 63}, 1<<63 - 8, 4, 1<<64 - 8, ""},
-		{BAR{Memory: true, Base: 1 << 63}, 1<<63 - 4, 8, 0, "it ends above the address space, its base is 0x8000000000000000"},
-		{BAR{Memory: true, Base: 1 << 63}, 1 << 63, 4, 0, "it ends above the address space, its base is 0x8000000000000000"},
+		{BAR{Memory: true, Base: 1 << 63}, 1<<63 - 4, 8, 0, "it ends above the address space, with base 0x8000000000000000"},
+		{BAR{Memory: true, Base: 1 << 63}, 1 << 63, 4, 0, "it ends above the address space, with base 0x8000000000000000"},
 		{BAR{Base: 0xd000}, 0, 4, 0, "it is not memory"},
-		{BAR{Upper: true}, 0, 4, 0, "it is the high half of the one before"},
+		{BAR{Upper: true}, 0, 4, 0, "it is the high half of the BAR before it"},
 	} {
 		at, ok := tt.bar.Address(tt.off, tt.n)
 		assert.Equal(t, tt.says == "", ok, "%+v", tt)

@@ -1,5 +1,5 @@
-// Package bustest is the conformance suite that every bus.Link passes, and what
-// it needs: a host and a small reference device.
+// Package bustest is the conformance suite for implementations of bus.Link. It
+// includes a test host and a small reference device.
 package bustest
 
 import (
@@ -9,39 +9,40 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 )
 
-// A Fixture is one link with a device that has just been powered on, and what
-// the suite has to know of the device. The device has the BARs and the MSI-X
-// capability of pcicfg, and BAR2 is memory of at least 4 KiB.
+// A Fixture describes one link to a device that has just been powered on. The
+// device has the BARs and the MSI-X capability of pcicfg, and BAR2 is memory of
+// at least 4 KiB.
 type Fixture struct {
 	Link  bus.Link
 	Clock bus.Clock
-	Host  *Host // behind the link, at least 4 KiB
+	Host  *Host // host of the link, with at least 4 KiB of memory
 
-	// Register is the offset in BAR0 of a dword that keeps what is written to
-	// it; a read at Unmapped is a completer abort.
+	// Register is the offset in BAR0 of a read-write dword. A read at Unmapped
+	// is a completer abort.
 	Register, Unmapped uint64
 
-	// Announce makes the device, by way of the link, write to host memory at
-	// addr, a multiple of 128, and then send message 0. It returns what the
-	// device will have written.
+	// Announce makes the device, through the link, write to host memory at
+	// addr, a multiple of 128, and then send message 0. It returns the bytes
+	// that the device will write.
 	Announce func(link bus.Link, addr uint64) ([]byte, error)
 
-	// Requests returns how many requests have reached the device. It is nil if
-	// nobody knows.
+	// Requests returns the number of requests that have reached the device. It
+	// is nil if the number is unknown.
 	Requests func() uint64
 
-	// Kill cuts the connection. It is nil if that cannot be done.
+	// Kill cuts the connection. It is nil if the link cannot be cut.
 	Kill func()
 }
 
-// A suiteCase checks one rule and says how it was broken.
+// A suiteCase checks one rule. Its function returns an error that describes the
+// violation.
 type suiteCase struct {
 	name  string
 	check func(Fixture) error
 }
 
-// Run checks the rules of bus.Link, bus.Clock and bus.Host, each on a link of
-// its own, which open returns and Run closes.
+// Run checks the rules of bus.Link, bus.Clock and bus.Host. Each check gets its
+// own link from open, which Run closes.
 func Run(t *testing.T, open func(t *testing.T) Fixture) {
 	for _, c := range cases() {
 		t.Run(c.name, func(t *testing.T) {
@@ -56,32 +57,32 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 
 func cases() []suiteCase {
 	return []suiteCase{
-		{"configuration space is read and written", checkConfig},
+		{"configuration space can be read and written", checkConfig},
 		{"BARs can be sized", checkSizing},
 		{"a read sees the writes before it", checkPosted},
 		{"any range of memory reads as written", checkRanges},
 		{"bad arguments are refused and not sent", checkArguments},
-		{"memory decode off is unsupported", checkDecodeOff},
-		{"beyond the BARs is unsupported", checkBeyond},
+		{"an access with memory decode off is unsupported", checkDecodeOff},
+		{"an access beyond the BARs is unsupported", checkBeyond},
 		{"an unmapped register aborts", checkUnmapped},
-		{"an error does not spoil the next access", checkRecovery},
+		{"the access after an error succeeds", checkRecovery},
 		{"a message arrives after its data", checkMessage},
 		{"a message ends a wait", checkWait},
 		{"a wait ends at its deadline", checkDeadline},
-		{"time passes and does not go back", checkTime},
-		{"goroutines do not disturb each other", checkGoroutines},
+		{"time passes and does not go backwards", checkTime},
+		{"concurrent goroutines do not interfere", checkGoroutines},
 		{"close is idempotent and final", checkClose},
 		{"a dead link stays dead", checkDead},
 	}
 }
 
-// Addresses that Enumerate gives to the BARs, in bytes.
+// Addresses that Enumerate assigns to the BARs, in bytes.
 const (
 	Base0 = 0xe0000000
 	Base2 = 0x2_0000_0000
 )
 
-// Enumerate places the BARs, lets message v go to MessageBase with data v, and
+// Enumerate places the BARs, routes message v to MessageBase with data v, and
 // enables memory decode, bus mastering and MSI-X.
 func Enumerate(link bus.Link) error {
 	for _, w := range []struct {
@@ -109,8 +110,8 @@ func Enumerate(link bus.Link) error {
 	return nil
 }
 
-// DeviceFixture describes link, clock and host with the reference device d at
-// the other end.
+// DeviceFixture describes a link, its clock and its host with the reference
+// device d at the other end.
 func DeviceFixture(link bus.Link, clock bus.Clock, host *Host, d *Device) Fixture {
 	return Fixture{
 		Link: link, Clock: clock, Host: host,
@@ -119,7 +120,7 @@ func DeviceFixture(link bus.Link, clock bus.Clock, host *Host, d *Device) Fixtur
 	}
 }
 
-// announce has the reference device write 100 bytes of its memory.
+// announce makes the reference device write 100 bytes of its memory.
 func announce(link bus.Link, addr uint64) ([]byte, error) {
 	want := make([]byte, 100)
 	for i := range want {

@@ -18,7 +18,7 @@ func fixture(t *testing.T, opt inproc.Options, dev DeviceOptions) Fixture {
 	link, err := inproc.New(d, host, opt)
 	require.NoError(t, err)
 	f := DeviceFixture(link, link, host, d)
-	f.Kill = func() { link.Break(errors.New("pulled")) }
+	f.Kill = func() { link.Break(errors.New("unplugged")) }
 	return f
 }
 
@@ -43,7 +43,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A cheat is a link that breaks one rule.
+// A cheat is a link that breaks one rule on purpose.
 type cheat struct {
 	bus.Link
 	bus.Clock
@@ -51,7 +51,7 @@ type cheat struct {
 
 	mu    sync.Mutex
 	stale []byte
-	first bool // an error was seen
+	first bool // an error was returned before
 }
 
 func (c *cheat) seen(err error) bool {
@@ -131,32 +131,32 @@ func (c *cheat) Wait(deadline uint64) (bool, error) {
 }
 
 func (c *cheat) Now() uint64 {
-	if c.rule == "time stands still" {
+	if c.rule == "time stops" {
 		return 0
 	}
 	return c.Clock.Now()
 }
 
-// TestCasesCatch holds every case against a link that breaks its rule, and
-// against one that does not.
+// TestCasesCatch runs each case on a link that breaks its rule, and on one that
+// does not.
 func TestCasesCatch(t *testing.T) {
 	rules := map[string]string{
-		"configuration space is read and written": "configuration",
-		"BARs can be sized":                       "size",
-		"a read sees the writes before it":        "reads before writes",
-		"any range of memory reads as written":    "short",
-		"bad arguments are refused and not sent":  "sends bad arguments",
-		"memory decode off is unsupported":        "invented data",
-		"beyond the BARs is unsupported":          "invented data",
-		"an unmapped register aborts":             "no abort",
-		"an error does not spoil the next access": "short",
-		"a message arrives after its data":        "early message",
-		"a message ends a wait":                   "no event",
-		"a wait ends at its deadline":             "event without message",
-		"time passes and does not go back":        "time stands still",
-		"goroutines do not disturb each other":    "short",
-		"close is idempotent and final":           "close",
-		"a dead link stays dead":                  "forgets its cause",
+		"configuration space can be read and written":     "configuration",
+		"BARs can be sized":                               "size",
+		"a read sees the writes before it":                "reads before writes",
+		"any range of memory reads as written":            "short",
+		"bad arguments are refused and not sent":          "sends bad arguments",
+		"an access with memory decode off is unsupported": "invented data",
+		"an access beyond the BARs is unsupported":        "invented data",
+		"an unmapped register aborts":                     "no abort",
+		"the access after an error succeeds":              "short",
+		"a message arrives after its data":                "early message",
+		"a message ends a wait":                           "no event",
+		"a wait ends at its deadline":                     "event without message",
+		"time passes and does not go backwards":           "time stops",
+		"concurrent goroutines do not interfere":          "short",
+		"close is idempotent and final":                   "close",
+		"a dead link stays dead":                          "forgets its cause",
 	}
 	for _, c := range cases() {
 		t.Run(c.name, func(t *testing.T) {

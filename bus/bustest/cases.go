@@ -11,7 +11,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 )
 
-// wantErr says how got is not want.
+// wantErr returns an error unless got is want.
 func wantErr(what string, got, want error) error {
 	if errors.Is(got, want) {
 		return nil
@@ -19,7 +19,7 @@ func wantErr(what string, got, want error) error {
 	return fmt.Errorf("%s: error %v, want %v", what, got, want)
 }
 
-// wantBytes says where got is not want.
+// wantBytes returns an error unless got equals want.
 func wantBytes(what string, got, want []byte) error {
 	if bytes.Equal(got, want) {
 		return nil
@@ -27,7 +27,7 @@ func wantBytes(what string, got, want []byte) error {
 	return fmt.Errorf("%s: %x, want %x", what, got, want)
 }
 
-// pattern returns n bytes that do not repeat soon.
+// pattern returns n bytes without a short period.
 func pattern(seed uint64, n int) []byte {
 	r := rand.New(rand.NewPCG(seed, 0))
 	p := make([]byte, n)
@@ -219,7 +219,7 @@ func checkRecovery(f Fixture) error {
 	return wantBytes("after an abort", got, want)
 }
 
-// checkGoroutines has each of four work on its own part of memory.
+// checkGoroutines runs four goroutines, each on its own part of memory.
 func checkGoroutines(f Fixture) error {
 	if err := Enumerate(f.Link); err != nil {
 		return err
@@ -256,7 +256,7 @@ func checkClose(f Fixture) error {
 			return fmt.Errorf("close: %w", err)
 		}
 	}
-	return useless(f, bus.ErrClosed)
+	return allFail(f, bus.ErrClosed)
 }
 
 func checkDead(f Fixture) error {
@@ -268,7 +268,7 @@ func checkDead(f Fixture) error {
 	}
 	f.Kill()
 	first := f.Link.Read(0, f.Register, make([]byte, 4))
-	if err := useless(f, bus.ErrLinkDown); err != nil {
+	if err := allFail(f, bus.ErrLinkDown); err != nil {
 		return err
 	}
 	if _, again := f.Link.ReadConfig(0); first == nil || again.Error() != first.Error() {
@@ -277,8 +277,8 @@ func checkDead(f Fixture) error {
 	return nil
 }
 
-// useless checks that every call fails with want.
-func useless(f Fixture, want error) error {
+// allFail checks that every call fails with want.
+func allFail(f Fixture, want error) error {
 	p := make([]byte, 4)
 	_, read := f.Link.ReadConfig(0)
 	_, wait := f.Clock.Wait(f.Clock.Now() + 10)

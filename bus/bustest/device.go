@@ -7,18 +7,18 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// Registers of the reference device, offsets in BAR0 in bytes. What is not
-// listed and not the MSI-X table is unmapped: a read is a completer abort.
+// Registers of the reference device: byte offsets in BAR0. All other offsets
+// except the MSI-X table are unmapped: a read is a completer abort.
 const (
 	RegMagic   = 0x00 // reads MagicValue
 	RegScratch = 0x04 // read-write
-	RegHostLo  = 0x08 // host address of a job, bytes
+	RegHostLo  = 0x08 // host address of a job, in bytes
 	RegHostHi  = 0x0c
-	RegMem     = 0x10 // offset in the device's memory, bytes
+	RegMem     = 0x10 // offset in the device's memory, in bytes
 	RegLen     = 0x14 // bytes of a job, or clocks of JobDelay
 	RegJob     = 0x18 // a write starts a job
-	RegDone    = 0x1c // jobs done
-	RegErrors  = 0x20 // jobs that failed
+	RegDone    = 0x1c // number of completed jobs
+	RegErrors  = 0x20 // number of failed jobs
 	RegTime    = 0x24 // clocks since power on
 	regEnd     = 0x28
 
@@ -29,40 +29,41 @@ const (
 const (
 	JobWrite = 1 // memory to host, any alignment
 	JobRead  = 2 // host to memory, multiples of 4
-	JobNone  = 3 // the message alone
-	JobDelay = 4 // RegLen clocks later
+	JobNone  = 3 // message only
+	JobDelay = 4 // completes after RegLen clocks
 )
 
-// DeviceOptions vary the reference device. The zero value is a good device.
+// DeviceOptions vary the reference device. The zero value is a well-behaved
+// device.
 type DeviceOptions struct {
 	// MemBytes is the size of BAR2, a power of two of at least 16; 0: 64 KiB.
 	MemBytes int
 
-	// Stall, if not 0, makes the device not ready in some clocks, which ones
-	// depends on its value.
+	// Stall, if not 0, makes the device not ready in some clocks. Its value
+	// selects the clocks.
 	Stall uint64
 
-	// Config replaces dwords of configuration space, by offset, with values
-	// that cannot be written.
+	// Config replaces dwords of configuration space, by offset, with read-only
+	// values.
 	Config map[int]uint32
 }
 
-// Device is a small PCIe function that is no GPU: registers and memory behind a
-// type-0 header, and a DMA engine. It is written for tests of links and of what
-// enumerates devices: plainly, and from the ports' rules alone.
+// Device is a small PCIe function other than a GPU: registers and memory with a
+// type-0 header, and a DMA engine. It tests links and device enumeration. It is
+// written simply, from the rules of the ports alone.
 type Device struct {
 	opt  DeviceOptions
 	cfg  [1024]uint32
-	mask [1024]uint32 // bits that can be written
+	mask [1024]uint32 // writable bits
 	mem  []byte
 	regs [regEnd / 4]uint32
 	msix [pcicfg.Vectors * 4]uint32
 	now  uint64
 
-	requests uint64 // taken at the target port
+	requests uint64 // accepted at the target port
 	req      port.Request
-	beat     int               // of req, of a write
-	answer   []port.Completion // that are to be sent
+	beat     int               // beats of a write received for req
+	answer   []port.Completion // completions to be sent
 
 	engine engine
 }
@@ -103,7 +104,8 @@ func (d *Device) define(off int, v, mask uint32) {
 	d.cfg[off/4], d.mask[off/4] = v, mask
 }
 
-// Requests returns how many requests the device has taken at its target port.
+// Requests returns the number of requests the device has accepted at its target
+// port.
 func (d *Device) Requests() uint64 { return d.requests }
 
 // stalled reports whether the device is not ready in this clock.
@@ -126,10 +128,10 @@ func (d *Device) Target() (cpl port.Completion, reqReady, dataReady bool) {
 	return cpl, ready && d.req.Kind == port.None && len(d.answer) == 0, ready && isWrite(d.req.Kind)
 }
 
-// Initiator sends what the engine has.
+// Initiator sends the engine's requests.
 func (d *Device) Initiator() (req port.Request, beat port.Beat) { return d.engine.out() }
 
-// Tick is one clock.
+// Tick advances the device by one clock.
 func (d *Device) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
 	_, takesReq, takesBeat := d.Target()
 	if len(d.answer) > 0 && cplReady {
@@ -200,7 +202,7 @@ func (d *Device) write(b port.Beat) {
 	}
 }
 
-// decode finds the BAR of an address.
+// decode returns the BAR that contains an address.
 func (d *Device) decode(addr uint64) (bar int, off uint64) {
 	if d.cfg[pcicfg.Command/4]&pcicfg.CommandMemory == 0 {
 		return -1, 0
@@ -252,7 +254,7 @@ func (d *Device) store(addr uint64, v uint32) {
 	}
 }
 
-// IdleFor is the rest of a delay, or for ever.
+// IdleFor returns the rest of a delay, or the largest value without one.
 func (d *Device) IdleFor() uint64 {
 	switch {
 	case d.req.Kind != port.None || len(d.answer) > 0 || d.engine.busy():
@@ -263,7 +265,7 @@ func (d *Device) IdleFor() uint64 {
 	return math.MaxUint64
 }
 
-// Skip is n clocks without input.
+// Skip advances the device by n clocks without input.
 func (d *Device) Skip(n uint64) {
 	d.now += n
 	d.engine.delay -= min(n, d.engine.delay)

@@ -5,16 +5,16 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// maxReads is how many reads the engine keeps in flight.
+// maxReads is the number of reads the engine keeps in flight.
 const maxReads = 4
 
-// An outgoing is a read, or a write and its beats.
+// An outgoing is a read, or a write with its beats.
 type outgoing struct {
 	req   port.Request
 	beats []port.Beat
 }
 
-// engine does the jobs of the reference device, one at a time.
+// engine runs the jobs of the reference device, one at a time.
 type engine struct {
 	d     *Device
 	job   uint32
@@ -24,14 +24,14 @@ type engine struct {
 	delay uint64
 
 	queue   []outgoing
-	sent    bool // the header of queue[0]
+	sent    bool // the header of queue[0] was sent
 	reads   [256]inbound
 	waiting int
 	tag     uint8
 	failed  bool
 }
 
-// An inbound read fills memory.
+// An inbound is a read that fills memory.
 type inbound struct {
 	mem  uint64
 	addr uint64 // host address of the next byte
@@ -64,7 +64,7 @@ func (e *engine) busy() bool {
 	return len(e.queue) > 0 || e.job != 0 && e.delay == 0 && e.waiting == 0 || e.left > 0
 }
 
-// out shows the header of the oldest write or read, and its first beat.
+// out returns the header of the oldest write or read, and its first beat.
 func (e *engine) out() (req port.Request, beat port.Beat) {
 	if len(e.queue) == 0 {
 		return req, beat
@@ -116,7 +116,7 @@ func (e *engine) drain(reqReady, dataReady bool) {
 	}
 }
 
-// next returns how many bytes the next request may move.
+// next returns the number of bytes the next request may move.
 func (e *engine) next() uint64 { return min(e.left, 128-e.host%128) }
 
 func (e *engine) pushWrite() {
@@ -125,7 +125,8 @@ func (e *engine) pushWrite() {
 	e.host, e.mem, e.left = e.host+n, e.mem+n, e.left-n
 }
 
-// push queues a write of bytes at any address within 128 bytes.
+// push queues a write of bytes at any address, within an aligned block of 128
+// bytes.
 func (e *engine) push(addr uint64, p []byte) {
 	first := addr &^ 3
 	end := (addr + uint64(len(p)) + 3) &^ 3
@@ -167,11 +168,11 @@ func (e *engine) pushRead() {
 	e.host, e.mem, e.left = e.host+n, e.mem+n, e.left-n
 }
 
-// take keeps a beat of an answer.
+// take stores a beat of a completion.
 func (e *engine) take(c port.Completion) {
 	r := &e.reads[c.Tag]
 	if r.left == 0 {
-		panic("bustest: completion of a tag that nothing waits for")
+		panic("bustest: completion with an unexpected tag")
 	}
 	if c.Status != port.CplSuccess {
 		if !c.Last {

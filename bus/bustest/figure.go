@@ -2,7 +2,7 @@ package bustest
 
 import "testing"
 
-// Figure prints what a benchmark has measured beside what it has to be.
+// Figure prints a measurement of a benchmark and its target.
 func Figure(b *testing.B, what string, got float64, unit string, holds bool, want string) {
 	b.Helper()
 	verdict := "holds"

@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// MessageBase is the first address of the message window, of 1 MiB.
+// MessageBase is the first address of the message window of 1 MiB.
 const MessageBase = 0xfee00000
 
-// ErrHost is returned by Host for what it has not.
+// ErrHost is returned by Host for accesses outside its memory.
 var ErrHost = errors.New("bustest: no memory")
 
-// Host is a bus.Host for tests: memory from Base on, of len(Mem) bytes, and a
-// message window that keeps what it was sent.
+// Host is a bus.Host for tests: len(Mem) bytes of memory from Base on, and a
+// message window that records its messages.
 type Host struct {
 	Base     uint64
 	Mem      []byte
@@ -30,7 +30,7 @@ type Message struct {
 // NewHost returns a host with n bytes of memory at 1 MiB.
 func NewHost(n int) *Host { return &Host{Base: 1 << 20, Mem: make([]byte, n)} }
 
-// ReadMem is bus.Host's.
+// ReadMem implements bus.Host.
 func (h *Host) ReadMem(addr uint64, p []byte) error {
 	at, err := h.at(addr, len(p))
 	if err == nil {
@@ -39,7 +39,7 @@ func (h *Host) ReadMem(addr uint64, p []byte) error {
 	return err
 }
 
-// WriteMem is bus.Host's.
+// WriteMem implements bus.Host.
 func (h *Host) WriteMem(addr uint64, p []byte) error {
 	if addr >= MessageBase && addr < MessageBase+1<<20 {
 		h.Messages = append(h.Messages, Message{addr, slices.Clone(p)})

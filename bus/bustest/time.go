@@ -5,15 +5,15 @@ import (
 	"fmt"
 )
 
-// patience is how long the suite waits for a message, in seconds.
-const patience = 2
+// messageTimeout is how long the suite waits for a message, in seconds.
+const messageTimeout = 2
 
 // awaitMessage waits until the host has more than n messages.
 func awaitMessage(f Fixture, n int) error {
-	deadline := f.Clock.Now() + patience*f.Clock.Hz()
+	deadline := f.Clock.Now() + messageTimeout*f.Clock.Hz()
 	for len(f.Host.Messages) <= n {
 		if f.Clock.Now() >= deadline {
-			return errors.New("no message came")
+			return errors.New("no message arrived")
 		}
 		if _, err := f.Clock.Wait(deadline); err != nil {
 			return err
@@ -22,7 +22,7 @@ func awaitMessage(f Fixture, n int) error {
 	return nil
 }
 
-// checkMessage looks at memory in the moment in which the message arrives.
+// checkMessage checks memory at the time the message arrives.
 func checkMessage(f Fixture) error {
 	if err := Enumerate(f.Link); err != nil {
 		return err
@@ -44,8 +44,8 @@ func checkMessage(f Fixture) error {
 	return wantBytes("memory when the message arrives", got[:len(want)], want)
 }
 
-// checkWait holds a wait against the message that is to end it: it must report
-// the event long before its deadline.
+// checkWait checks that a message ends a wait: Wait must report the event long
+// before its deadline.
 func checkWait(f Fixture) error {
 	if err := Enumerate(f.Link); err != nil {
 		return err
@@ -54,18 +54,18 @@ func checkWait(f Fixture) error {
 		return err
 	}
 	start := f.Clock.Now()
-	deadline := start + patience*f.Clock.Hz()
+	deadline := start + messageTimeout*f.Clock.Hz()
 	for event := false; !event; {
 		var err error
 		if event, err = f.Clock.Wait(deadline); err != nil {
 			return err
 		}
 		if f.Clock.Now() >= deadline {
-			return errors.New("the wait went on to its deadline")
+			return errors.New("the wait lasted until its deadline")
 		}
 	}
 	if len(f.Host.Messages) != 1 {
-		return fmt.Errorf("the wait reports an event, %d messages have come", len(f.Host.Messages))
+		return fmt.Errorf("the wait reports an event, but %d messages arrived", len(f.Host.Messages))
 	}
 	return nil
 }

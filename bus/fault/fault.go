@@ -1,6 +1,7 @@
-// Package fault does to the frames of one direction of a line what a bad line
-// does: it loses, repeats, damages, shortens and delays them, stops and is
-// cut. What it does follows from its seed and the frames alone.
+// Package fault injects the faults of a bad line into the frames of one
+// direction: it loses, repeats, damages, truncates, delays and stalls frames,
+// and cuts the line. The injected faults depend on the seed and the frames
+// alone.
 package fault
 
 import (
@@ -9,16 +10,16 @@ import (
 	"time"
 )
 
-// Config says what befalls frames. Probabilities are per frame, 0 to 1, and
-// independent of each other. The zero value does nothing.
+// Config configures the faults injected into frames. Probabilities are per
+// frame, 0 to 1, and independent of each other. The zero value injects nothing.
 //
 //	Loss      the frame does not arrive
 //	Dup       it arrives twice
-//	Flip      one of its bits is inverted, of each copy on its own
-//	Truncate  only 1 to all but one of its bytes arrive, of each copy on its own
-//	Reorder   it arrives behind one to three frames that were sent after it
+//	Flip      one of its bits is inverted, in each copy independently
+//	Truncate  one or more bytes at its end are lost, in each copy independently
+//	Reorder   it arrives after one to three frames that were sent after it
 //	Stall     the line carries nothing for StallFor before this frame
-//	Cut       the line is cut each time this many frames have passed; 0 is never
+//	Cut       the line is cut after every Cut frames; 0 is never
 type Config struct {
 	Loss     float64
 	Dup      float64
@@ -26,55 +27,55 @@ type Config struct {
 	Truncate float64
 	Reorder  float64
 	Stall    float64
-	StallFor time.Duration // of a stall; 0 is DefaultStall
+	StallFor time.Duration // duration of a stall; 0 is DefaultStall
 	Cut      int
 	Seed     uint64
 }
 
-// DefaultStall is how long a line stops that is not told how long.
+// DefaultStall is the duration of a stall if none is given.
 const DefaultStall = 20 * time.Millisecond
 
-// Stats counts what an Injector has done.
+// Stats counts the faults that an Injector has injected.
 type Stats struct {
-	Frames    uint64 // that were given
-	Lost      uint64 // by Loss; what a cut swallows is not counted here
+	Frames    uint64 // passed to Apply
+	Lost      uint64 // by Loss; frames lost to a cut are not included
 	Repeated  uint64
 	Flipped   uint64 // copies
 	Truncated uint64 // copies
 	Reordered uint64
 	Stalls    uint64
 	Cuts      uint64
-	Swallowed uint64 // frames that met a line that is cut
+	Swallowed uint64 // frames lost to a cut
 }
 
-// An Effect is what befalls the line and not one frame.
+// An Effect is a fault of the line rather than of one frame.
 type Effect struct {
-	Stall time.Duration // the line carries nothing for so long before the frames that came out
+	Stall time.Duration // the line carries nothing for this long before the emitted frames
 	Cut   bool          // the line is cut, in this direction at least
 }
 
-// reach is how many frames can overtake one.
-const reach = 3
+// maxOvertake is the largest number of frames that overtake a delayed one.
+const maxOvertake = 3
 
-// An Injector is the faults of one direction.
+// An Injector injects the faults of one direction.
 type Injector struct {
 	config Config
 
 	rng   *rand.Rand
 	held  []delayed
-	since int // frames since the line was whole
+	since int // frames since the line was last restored
 	cut   bool
 	stats Stats
 }
 
-// A delayed frame comes out behind the next after ones.
+// A delayed frame is emitted after the given number of later frames.
 type delayed struct {
 	frame []byte
 	after int
 }
 
-// New returns the injector of one direction of a line. Directions of one seed
-// differ in what befalls them and when. Faults are drawn from c.Seed.
+// New returns the injector of one direction of a line. Directions with the same
+// seed get different faults. The random numbers are drawn from c.Seed.
 func New(c Config, direction uint64) *Injector {
 	if c.StallFor == 0 {
 		c.StallFor = DefaultStall
@@ -85,8 +86,9 @@ func New(c Config, direction uint64) *Injector {
 // Stats returns the counters.
 func (j *Injector) Stats() Stats { return j.stats }
 
-// Apply gives the next frame to the line. What comes out of it goes to emit, in
-// order; it is valid only during the call. Frame is not changed.
+// Apply injects faults into the next frame. It calls emit with the resulting
+// frames in order; each is valid only during the call. Apply does not change
+// frame.
 func (j *Injector) Apply(frame []byte, emit func(frame []byte)) Effect {
 	j.stats.Frames++
 	if j.cut {
@@ -114,8 +116,8 @@ func (j *Injector) Apply(frame []byte, emit func(frame []byte)) Effect {
 	var late *delayed
 	for range copies {
 		out := j.damage(frame)
-		if late == nil && len(j.held) < reach && j.happens(j.config.Reorder, &j.stats.Reordered) {
-			late = &delayed{bytes.Clone(out), 1 + j.rng.IntN(reach)}
+		if late == nil && len(j.held) < maxOvertake && j.happens(j.config.Reorder, &j.stats.Reordered) {
+			late = &delayed{bytes.Clone(out), 1 + j.rng.IntN(maxOvertake)}
 			continue
 		}
 		emit(out)
@@ -127,7 +129,7 @@ func (j *Injector) Apply(frame []byte, emit func(frame []byte)) Effect {
 	return e
 }
 
-// passed tells the frames that are held that one more was sent.
+// passed counts one more sent frame for the delayed frames.
 func (j *Injector) passed(emit func(frame []byte)) {
 	kept := j.held[:0]
 	for _, d := range j.held {
@@ -140,7 +142,7 @@ func (j *Injector) passed(emit func(frame []byte)) {
 	j.held = kept
 }
 
-// Restore makes the line whole again after a cut. Cut counts from here.
+// Restore ends a cut. Cut counts frames from here.
 func (j *Injector) Restore() { j.cut, j.since = false, 0 }
 
 func (j *Injector) happens(p float64, count *uint64) bool {
@@ -151,7 +153,7 @@ func (j *Injector) happens(p float64, count *uint64) bool {
 	return true
 }
 
-// damage returns what becomes of one copy.
+// damage returns one copy of a frame with its injected faults.
 func (j *Injector) damage(frame []byte) []byte {
 	if len(frame) == 0 {
 		return frame

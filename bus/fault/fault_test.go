@@ -12,7 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// pass sends n numbered frames of size bytes and returns what comes out.
+// pass sends n numbered frames of size bytes and returns the frames that
+// arrive.
 func pass(j *Injector, n, size int) (out [][]byte, effects []Effect) {
 	for i := range n {
 		f := bytes.Repeat([]byte{byte(i)}, size)
@@ -43,7 +44,7 @@ func TestCertain(t *testing.T) {
 	}{
 		{"loss", Config{Loss: 1}, nil, Stats{Frames: 3, Lost: 3}},
 		{"dup", Config{Dup: 1}, []int{0, 0, 1, 1, 2, 2}, Stats{Frames: 3, Repeated: 3}},
-		{"loss goes before dup", Config{Dup: 1, Loss: 1}, nil, Stats{Frames: 3, Lost: 3}},
+		{"loss takes precedence over dup", Config{Dup: 1, Loss: 1}, nil, Stats{Frames: 3, Lost: 3}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			j := New(tt.config, 0)
@@ -88,7 +89,7 @@ func TestTruncate(t *testing.T) {
 	assert.Equal(t, []int{0, 1}, numbers(out), "one byte cannot be shortened")
 }
 
-// A frame that is late is behind one to three that were sent after it.
+// A delayed frame arrives after one to three frames that were sent after it.
 func TestReorder(t *testing.T) {
 	j := New(Config{Reorder: 0.2, Seed: 4}, 0)
 	out, _ := pass(j, 250, 1)
@@ -106,12 +107,12 @@ func TestReorder(t *testing.T) {
 	}
 	assert.InDelta(t, 50, int(j.Stats().Reordered), 20)
 	for by := range late {
-		assert.LessOrEqual(t, by, reach+reach, "a late frame can be behind other late ones")
+		assert.LessOrEqual(t, by, maxOvertake+maxOvertake, "a delayed frame may follow other delayed ones")
 	}
 	assert.NotZero(t, late[1])
 	assert.NotZero(t, late[2])
 	assert.NotZero(t, late[3])
-	assert.GreaterOrEqual(t, len(out), 250-reach, "nothing is lost but what still waits")
+	assert.GreaterOrEqual(t, len(out), 250-maxOvertake, "only frames still delayed are missing")
 }
 
 func TestRates(t *testing.T) {
@@ -150,8 +151,8 @@ func TestCut(t *testing.T) {
 	assert.Equal(t, Stats{Frames: 12, Cuts: 2, Swallowed: 6}, j.Stats())
 }
 
-// What is held when the line is cut does not come out after it.
-func TestCutDropsWhatIsLate(t *testing.T) {
+// Frames delayed when the line is cut are dropped.
+func TestCutDropsDelayedFrames(t *testing.T) {
 	j := New(Config{Reorder: 1, Cut: 1}, 0)
 	out, _ := pass(j, 2, 1)
 	assert.Empty(t, out)
@@ -217,7 +218,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// String parses back.
+// The output of String parses back.
 func TestString(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapid.Float64Range(0, 1)

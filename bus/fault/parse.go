@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// ErrConfig is returned, wrapped with the key and what it wants, for a
-// configuration that cannot be.
+// ErrConfig is returned for an invalid configuration, wrapped with the key and
+// the values it takes.
 var ErrConfig = errors.New("fault: bad configuration")
 
 // limits of a Config
@@ -19,13 +19,13 @@ const (
 	maxCut   = 1_000_000_000
 )
 
-// A key is one part of the text form.
+// A key is one setting of the text form.
 type key struct {
 	name  string
 	doc   string
 	legal string
 	set   func(c *Config, value string) bool
-	get   func(c *Config) string // empty if the key is left out
+	get   func(c *Config) string // returns "" if the key is omitted
 }
 
 func keys() []key {
@@ -33,14 +33,14 @@ func keys() []key {
 		probability("loss", "the frame does not arrive", func(c *Config) *float64 { return &c.Loss }),
 		probability("dup", "it arrives twice", func(c *Config) *float64 { return &c.Dup }),
 		probability("flip", "one of its bits is inverted", func(c *Config) *float64 { return &c.Flip }),
-		probability("truncate", "its end does not arrive", func(c *Config) *float64 { return &c.Truncate }),
+		probability("truncate", "its last bytes do not arrive", func(c *Config) *float64 { return &c.Truncate }),
 		probability("reorder", "one to three later frames overtake it", func(c *Config) *float64 { return &c.Reorder }),
 		{
-			"stall", "before the frame the line carries nothing for a time, 20ms if none is given",
+			"stall", "the line carries nothing for a time before the frame, 20ms by default",
 			"a probability from 0 to 1, or one and a time from 1ms to 10s as in 0.01:50ms", setStall, getStall,
 		},
-		{"cut", "the line is cut each time this many frames have passed", "a number from 1 to 1000000000", setCut, getCut},
-		{"seed", "of the random numbers", "a number from 0 to 18446744073709551615", setSeed, getSeed},
+		{"cut", "the line is cut after every so many frames", "a number from 1 to 1000000000", setCut, getCut},
+		{"seed", "seed of the random numbers", "a number from 0 to 18446744073709551615", setSeed, getSeed},
 	}
 }
 
@@ -116,9 +116,9 @@ func getSeed(c *Config) string {
 	return strconv.FormatUint(c.Seed, 10)
 }
 
-// Parse reads a configuration such as "loss=0.05,dup=0.03,seed=7". Names lists
+// Parse parses a configuration such as "loss=0.05,dup=0.03,seed=7". Names lists
 // the keys. The empty string is the zero value. It fails with ErrConfig, which
-// names the key and what it wants.
+// names the key and the values it takes.
 func Parse(s string) (Config, error) {
 	var c Config
 	if s == "" {
@@ -141,7 +141,7 @@ func Parse(s string) (Config, error) {
 	return c, nil
 }
 
-// String returns the form that Parse reads; what is zero is left out.
+// String returns the form that Parse reads, without zero settings.
 func (c Config) String() string {
 	var parts []string
 	for _, k := range keys() {
@@ -161,7 +161,7 @@ func Names() []string {
 	return all
 }
 
-// Doc describes a key: what it does, and what it takes.
+// Doc describes a key: its effect and its values.
 func Doc(name string) string {
 	k, _ := find(keys(), name)
 	return k.doc + "; " + k.legal

@@ -2,56 +2,57 @@ package frame
 
 import "bytes"
 
-// A Sink takes what a Decoder finds, in the order of the line. What it is given
-// is valid only during the call.
+// A Sink receives the output of a Decoder, in the order of the line. The byte
+// slices are valid only during the call.
 type Sink interface {
-	// Frame takes a frame of a legal size.
+	// Frame receives a frame of a legal size.
 	Frame(frame []byte)
 
-	// Text takes console text, which may come in pieces.
+	// Text receives console text, possibly in pieces.
 	Text(text []byte)
 
-	// Damaged is told of n bytes, 1 or more, that are neither.
+	// Damaged reports n bytes, 1 or more, that are neither.
 	Damaged(n int)
 }
 
-// Stats counts what a Decoder has found.
+// Stats counts the output of a Decoder.
 type Stats struct {
-	Frames   uint64 // handed up; whether they are whole, their check says
+	Frames   uint64 // passed to the sink; their check is not verified here
 	Text     uint64 // bytes of console text
-	Garbage  uint64 // bytes that are neither, delimiters not counted
+	Garbage  uint64 // bytes that are neither, without delimiters
 	Oversize uint64 // chunks too long for a frame, text included
 }
 
-// leastText is how many bytes of text there are before a frame that nothing
-// delimits from them; one may be the beginning of a damaged frame.
+// leastText is the smallest number of bytes of text recognized before a frame
+// without a delimiter between them. A single byte may be the beginning of a
+// damaged frame.
 const leastText = 2
 
-// A Decoder finds frames and text in a stream of bytes. A chunk is what stands
-// between two delimiters.
+// A Decoder separates frames and text in a stream of bytes. A chunk is the
+// bytes between two delimiters.
 //
 //   - A chunk that can be unstuffed to a legal size is a frame.
-//   - A chunk of which all bytes are text is text: printable ASCII, BEL, BS, TAB,
-//     LF, VT, FF, CR and ESC. One that can be a frame is a frame, and text only
-//     if it has a CR LF or ends with an LF: few lines of text are stuffed by
-//     chance, and some frames have no other bytes.
-//   - A chunk that begins with two or more bytes of text, and can be a frame from
-//     there on, is both: whoever wrote the text did not delimit it. If there are
-//     several places where the frame can begin, all of them are tried.
-//   - Any other chunk is damaged. If it is too long for a frame, what came before
-//     its first byte that is not text is text.
+//   - A chunk of text bytes only is text: printable ASCII, BEL, BS, TAB, LF, VT,
+//     FF, CR and ESC. A chunk that can also be a frame is a frame, and text only
+//     if it has a CR LF or ends with an LF: few lines of text unstuff by chance,
+//     and some frames have only text bytes.
+//   - A chunk that begins with two or more bytes of text and continues as a
+//     possible frame is both: the writer of the text did not delimit it. If the
+//     frame can begin at several places, all of them are tried.
+//   - Any other chunk is damaged. If it is too long for a frame, the bytes before
+//     its first non-text byte are text.
 //
-// Whatever comes before a delimiter, the frame behind it is found. Memory does
-// not grow: more than the longest chunk of a frame is never kept.
+// The frame after a delimiter is found whatever bytes precede the delimiter.
+// Memory is bounded: the decoder buffers at most the longest chunk of a frame.
 type Decoder struct {
 	least, most int // sizes of a frame
 
-	chunk []byte // what there is of it, if it can be a frame yet
+	chunk []byte // bytes so far, while it can still be a frame
 	plain []byte
 	over  bool // the chunk is too long
-	text  bool // all of it is text
-	shown int  // bytes of it that were handed up as text
-	bad   int  // bytes of an overlong chunk that are not text
+	text  bool // all bytes are text
+	shown int  // bytes already passed on as text
+	bad   int  // non-text bytes of an overlong chunk
 	stats Stats
 }
 
@@ -71,8 +72,8 @@ func NewDecoder(least, most int) *Decoder {
 // Stats returns the counters.
 func (d *Decoder) Stats() Stats { return d.stats }
 
-// Feed takes the next bytes of the stream. How the stream is cut into pieces
-// makes no difference, but for the pieces in which text comes.
+// Feed decodes the next bytes of the stream. The division of the stream into
+// calls affects only the pieces in which text is passed on.
 func (d *Decoder) Feed(p []byte, s Sink) {
 	for len(p) > 0 {
 		n := 0
@@ -90,9 +91,9 @@ func (d *Decoder) Feed(p []byte, s Sink) {
 	}
 }
 
-// Flush hands up text that no delimiter has ended yet, such as a prompt. Half a
-// frame can look like that, so it is called when the line has been idle for
-// longer than any frame is on its way.
+// Flush passes on text that no delimiter has ended yet, such as a prompt. Part
+// of a frame can look like text, so call Flush only when the line has been idle
+// for longer than a frame can take.
 func (d *Decoder) Flush(s Sink) {
 	if d.text && !d.over {
 		d.show(d.chunk[d.shown:], s)
@@ -100,18 +101,18 @@ func (d *Decoder) Flush(s Sink) {
 	}
 }
 
-// Finish is Flush at the end of the stream, where a frame may have been cut off:
-// only lines are handed up, and what follows them.
+// Finish is Flush at the end of the stream, which may have cut off a frame. It
+// passes on text only if it contains a line end.
 func (d *Decoder) Finish(s Sink) {
 	if hasLine(d.chunk) {
 		d.Flush(s)
 	}
 }
 
-// Waiting reports whether Flush would hand up something.
+// Waiting reports whether Flush would pass on text.
 func (d *Decoder) Waiting() bool { return d.text && !d.over && d.shown < len(d.chunk) }
 
-// add takes bytes of one chunk.
+// add adds bytes to the current chunk.
 func (d *Decoder) add(p []byte, s Sink) {
 	if !d.over {
 		n := min(len(p), cap(d.chunk)-len(d.chunk))
@@ -131,7 +132,7 @@ func (d *Decoder) add(p []byte, s Sink) {
 	d.bad += len(p) - n
 }
 
-// overflow says what a chunk is that no delimiter has ended in time.
+// overflow classifies a chunk that is too long without a delimiter.
 func (d *Decoder) overflow(s Sink) {
 	d.over = true
 	d.stats.Oversize++
@@ -140,7 +141,7 @@ func (d *Decoder) overflow(s Sink) {
 	d.bad = len(d.chunk) - n
 }
 
-// end takes the delimiter behind a chunk.
+// end handles the delimiter after a chunk.
 func (d *Decoder) end(s Sink) {
 	switch {
 	case d.over:
@@ -180,7 +181,7 @@ func (d *Decoder) classify(s Sink) {
 	}
 }
 
-// unstuff returns the frame that a chunk is, if it is one of a legal size.
+// unstuff decodes a chunk and reports whether the frame has a legal size.
 func (d *Decoder) unstuff(chunk []byte) ([]byte, bool) {
 	plain, ok := appendPlain(d.plain[:0], chunk, d.most)
 	return plain, ok && len(plain) >= d.least
@@ -205,7 +206,7 @@ func (d *Decoder) damaged(n int, s Sink) {
 	}
 }
 
-// hasLine reports whether text has an end of a line where frames seldom do.
+// hasLine reports whether text contains a line end that is rare in frames.
 func hasLine(p []byte) bool {
 	return bytes.HasSuffix(p, []byte("\n")) || bytes.Contains(p, []byte("\r\n"))
 }

@@ -1,17 +1,18 @@
 // Package frame delimits frames on a byte stream that may lose, damage and add
-// bytes, and tells them from console text that shares the line.
+// bytes, and separates them from console text on the same line.
 //
 // On the wire a frame is a delimiter, the frame in consistent overhead byte
-// stuffing, and a delimiter; the delimiter between two frames that follow each
-// other is shared.
+// stuffing, and a delimiter. Two consecutive frames share the delimiter between
+// them.
 //
 //	00 | code, bytes ... | code, bytes ... | 00
 //
-// A code of n, 1 to 254, stands for the n-1 bytes that follow it and a zero; the
-// last group's zero is not part of the frame. A code of 255 stands for 254 bytes
-// and no zero (Cheshire and Baker, Consistent Overhead Byte Stuffing, IEEE/ACM
-// Transactions on Networking 7(2), 1999, §III). So no frame has a zero on
-// the wire, and a receiver that lost its place finds it at the next delimiter.
+// A code of n, 1 to 254, encodes the n-1 bytes that follow it and a zero; the
+// zero of the last group is not part of the frame. A code of 255 encodes 254
+// bytes and no zero (Cheshire and Baker, Consistent Overhead Byte Stuffing,
+// IEEE/ACM Transactions on Networking 7(2), 1999, §III). A stuffed frame thus
+// contains no zero, and a receiver that lost synchronization recovers at the
+// next delimiter.
 package frame
 
 import "bytes"
@@ -21,13 +22,13 @@ const delimiter = 0
 // run is the largest number of bytes that a group carries.
 const run = 254
 
-// An Encoder makes the bytes of one direction of a line. The zero value is ready.
+// An Encoder encodes one direction of a line. The zero value is ready to use.
 type Encoder struct {
 	shared bool
 }
 
-// Append appends frame, 1 byte or more, to dst as it goes on the wire. It
-// begins with a delimiter of its own unless it follows another frame.
+// Append appends frame, 1 byte or more, to dst in its wire format. The result
+// begins with its own delimiter unless it follows another frame.
 func (e *Encoder) Append(dst, frame []byte) []byte {
 	if !e.shared {
 		dst = append(dst, delimiter)
@@ -36,16 +37,16 @@ func (e *Encoder) Append(dst, frame []byte) []byte {
 	return append(appendStuffed(dst, frame), delimiter)
 }
 
-// Break makes the next frame begin with a delimiter of its own. It is called
-// when something else than frames may have gone out since the last one: part
-// of a frame, or text.
+// Break makes the next frame begin with its own delimiter. It must be called
+// when other bytes may have been sent since the last frame: part of a frame, or
+// text.
 func (e *Encoder) Break() { e.shared = false }
 
-// Size returns the largest number of bytes that a frame of n bytes takes on the
-// wire, delimiters included, n at least 1.
+// Size returns the largest number of bytes that a frame of n bytes, n at least
+// 1, takes on the wire, delimiters included.
 func Size(n int) int { return 2 + stuffed(n) }
 
-// stuffed returns the largest number of bytes that n stuffed bytes take.
+// stuffed returns the largest size of n bytes after stuffing.
 func stuffed(n int) int { return n + (n+run-1)/run }
 
 func appendStuffed(dst, frame []byte) []byte {
@@ -70,8 +71,8 @@ func appendStuffed(dst, frame []byte) []byte {
 	}
 }
 
-// appendPlain undoes appendStuffed; ok is false if there is no such frame of at
-// most limit bytes.
+// appendPlain reverses appendStuffed; ok is false if chunk is not valid or its
+// frame is longer than limit bytes.
 func appendPlain(dst, chunk []byte, limit int) (_ []byte, ok bool) {
 	for len(chunk) > 0 {
 		code := int(chunk[0])

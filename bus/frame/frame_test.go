@@ -40,7 +40,7 @@ func join(parts ...any) []byte {
 	return b
 }
 
-// The examples of Cheshire and Baker's algorithm that are in general use, by
+// The commonly used examples of Cheshire and Baker's algorithm, encoded by
 // hand; the last ones are at the edge of a group.
 func TestStuffing(t *testing.T) {
 	for _, tt := range []struct {
@@ -53,9 +53,9 @@ func TestStuffing(t *testing.T) {
 		{"zeros around", unhex("00 11 00"), unhex("01 02 11 01")},
 		{"a zero inside", unhex("11 22 00 33"), unhex("03 11 22 02 33")},
 		{"no zero", unhex("11 22 33 44"), unhex("05 11 22 33 44")},
-		{"zeros behind", unhex("11 00 00 00"), unhex("02 11 01 01 01")},
+		{"zeros at the end", unhex("11 00 00 00"), unhex("02 11 01 01 01")},
 		{"254 bytes", count(1, 254), join("ff", count(1, 254))},
-		{"254 bytes behind a zero", count(0, 254), join("01 ff", count(1, 254))},
+		{"254 bytes after a zero", count(0, 254), join("01 ff", count(1, 254))},
 		{"255 bytes", count(1, 255), join("ff", count(1, 254), "02 ff")},
 		{"254 bytes and a zero", join(count(2, 255), "00"), join("ff", count(2, 255), "01 01")},
 		{"253 bytes, a zero and one", join(count(3, 255), "00 01"), join("fe", count(3, 255), "02 01")},
@@ -66,7 +66,7 @@ func TestStuffing(t *testing.T) {
 			assert.True(t, ok)
 			assert.Equal(t, tt.plain, got)
 			_, ok = appendPlain(nil, tt.want, len(tt.plain)-1)
-			assert.False(t, ok, "a byte too long")
+			assert.False(t, ok, "one byte too long")
 		})
 	}
 }
@@ -84,7 +84,8 @@ func TestEncoder(t *testing.T) {
 	}
 }
 
-// A record is what a decoder found: frames, and what was between them.
+// A record collects the output of a decoder: frames, and the bytes between
+// them.
 type record struct {
 	events  []string
 	frames  [][]byte
@@ -134,15 +135,15 @@ func TestDecoder(t *testing.T) {
 		{"text that is not ended is not shown", []byte("login: "), nil, Stats{}},
 		{"long text", []byte(long), []string{"text " + long}, Stats{Text: 140, Oversize: 1}},
 		{"long text before a frame", join([]byte(long), "00 05 11223344 00"), []string{"text " + long, "frame 11223344"}, Stats{Frames: 1, Text: 140, Oversize: 1}},
-		{"long text with a byte that is not", join([]byte(long), "f0", []byte(long), "00"),
+		{"long text with a non-text byte", join([]byte(long), "f0", []byte(long), "00"),
 			[]string{"text " + long, "damaged"}, Stats{Text: 140, Garbage: 141, Oversize: 1}},
-		{"text with a byte that is not", join([]byte("log"), "f0", []byte("in"), "00"), []string{"damaged"}, Stats{Garbage: 6}},
+		{"text with a non-text byte", join([]byte("log"), "f0", []byte("in"), "00"), []string{"damaged"}, Stats{Garbage: 6}},
 		{"lines that may be a frame are both", []byte("\nabcdefg\r\n\x00"), []string{"text \nabcdefg\r\n", "frame 616263646566670d0a"}, Stats{Frames: 1, Text: 10}},
 		{"a line that may be a frame is both", []byte("\nabcdefgh\n\x00"), []string{"text \nabcdefgh\n", "frame 61626364656667680a"}, Stats{Frames: 1, Text: 10}},
-		{"an LF alone makes no text of a frame", []byte("\a\nHYrP$\x00"), []string{"frame 0a4859725024"}, Stats{Frames: 1}},
-		{"a frame of nothing but text", []byte("\babcdefg\x00"), []string{"frame 61626364656667"}, Stats{Frames: 1}},
+		{"a lone LF does not turn a frame into text", []byte("\a\nHYrP$\x00"), []string{"frame 0a4859725024"}, Stats{Frames: 1}},
+		{"a frame of text bytes only", []byte("\babcdefg\x00"), []string{"frame 61626364656667"}, Stats{Frames: 1}},
 		{"text right before a frame", join("00", []byte("login: "), "05 81223344 00"), []string{"text login: ", "frame 81223344"}, Stats{Frames: 1, Text: 7}},
-		{"text before what can begin twice", join("00", []byte("ok\n"), "08 81828384858687 00"),
+		{"text before a frame with two possible starts", join("00", []byte("ok\n"), "08 81828384858687 00"),
 			[]string{"text ok\n", "frame 81828384858687"}, Stats{Frames: 1, Text: 3}},
 		{"text before two candidates", join("00", []byte("ab\n"), "02 81 07 828384858687 00"),
 			[]string{"text ab", "frame 028107828384858687", "frame 8100828384858687"}, Stats{Frames: 2, Text: 2}},
@@ -170,7 +171,7 @@ func TestFlush(t *testing.T) {
 	d.Feed([]byte("root\r\n\x00"), &r)
 	assert.Equal(t, []string{"text login: root\r\n"}, r.events)
 
-	// What looks like text so far may be the beginning of a frame.
+	// Bytes that look like text so far may be the beginning of a frame.
 	d.Feed([]byte("\nabc"), &r)
 	d.Flush(&r)
 	d.Feed(unhex("818283848586 00"), &r)
@@ -182,7 +183,7 @@ func TestFlush(t *testing.T) {
 	assert.False(t, d.Waiting(), "not text")
 }
 
-// At the end of a stream lines are text, and what may be half a frame is not.
+// At the end of a stream, lines are text; a possible partial frame is not.
 func TestFinish(t *testing.T) {
 	for _, tt := range []struct{ stream, want string }{
 		{"\r\nDRAM: failed\r\n=> ", "\r\nDRAM: failed\r\n=> "},
@@ -204,12 +205,12 @@ func TestNewDecoderPanics(t *testing.T) {
 	assert.NotPanics(t, func() { NewDecoder(4, 4) })
 }
 
-// Frames arrive as they were sent, whatever is in them.
+// Frames arrive as sent, whatever bytes they contain.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var e Encoder
 		var stream []byte
-		sent := rapid.SliceOfN(rapid.SliceOfN(lumpy, 1, 600), 1, 5).Draw(t, "frames")
+		sent := rapid.SliceOfN(rapid.SliceOfN(boundaryByte, 1, 600), 1, 5).Draw(t, "frames")
 		for _, f := range sent {
 			n := len(stream)
 			stream = e.Append(stream, f)
@@ -222,14 +223,14 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-var lumpy = rapid.Custom(func(t *rapid.T) byte {
+var boundaryByte = rapid.Custom(func(t *rapid.T) byte {
 	return rapid.SampledFrom([]byte{0, 0, 1, 2, 0xff, 0xfe, 'a', '\n', 0x80}).Draw(t, "byte")
 })
 
 // L6: after any garbage the very next complete frame is delivered.
 func TestResync(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		garbage := rapid.SliceOfN(rapid.OneOf(rapid.Byte(), lumpy), 0, 900).Draw(t, "garbage")
+		garbage := rapid.SliceOfN(rapid.OneOf(rapid.Byte(), boundaryByte), 0, 900).Draw(t, "garbage")
 		sent := rapid.SliceOfN(rapid.Byte(), 6, 288).Draw(t, "frame")
 		var e Encoder
 		var r record
@@ -241,8 +242,8 @@ func TestResync(t *testing.T) {
 	})
 }
 
-// Whatever a peer sends, memory does not grow, every byte is accounted for, and
-// how the stream is cut makes no difference.
+// For any input, memory is bounded, every byte is counted, and the division of
+// the stream into calls makes no difference.
 func FuzzDecoder(f *testing.F) {
 	f.Add(unhex("00 05 11223344 00"), uint8(1))
 	f.Add([]byte("U-Boot 2024.01\r\n\x00\x05\x80\x81\x82\x83\x00"), uint8(3))
