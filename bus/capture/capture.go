@@ -1,23 +1,23 @@
 // Package capture records the transaction-layer packets of a link in a pcapng
-// file, reads such files, and answers a host from one.
+// file, reads such files, and plays them back as a link.
 //
 // # The file
 //
-// A packet is one TLP, as bus/tlp encodes it, without framing or pseudo-header,
-// of link type LinkType. Its direction is in two places, so that it survives
-// tools that drop either: the interface, named "host->board" or "board->host",
-// and the flags of the packet, outbound or inbound as the host sees it. Each
-// packet may have a comment.
+// A packet is one TLP, as encoded by bus/tlp, without framing or pseudo-header,
+// of link type LinkType. Its direction is stored twice, so that it survives
+// tools that drop either: as the interface, named "host->board" or
+// "board->host", and in the flags of the packet, outbound or inbound from the
+// host's view. Each packet may have a comment.
 //
-// Time is in nanoseconds. Of a link with a clock of its own, such as a serial
-// line, it is the wall clock's, since 1970, so that captures of one machine line
-// up; of a board in this process it is virtual, since the board was opened, and
-// the same in every run. The comment of the interface says which.
+// Time is in nanoseconds. For a link with its own clock, such as a serial line,
+// it is wall-clock time since 1970, so that captures of one machine line up.
+// For a board in this process it is virtual time since the board was opened,
+// and the same in every run. The comment of the interface says which.
 //
-// Design note: pcapgo.NgWriter writes no options of packets, and so neither
-// comments nor flags, and wants an interface before the first packet is known.
-// pcapgo.NgReader skips the same options and allocates what length a file
-// claims. So the blocks are written and read here.
+// Design note: pcapgo.NgWriter writes no packet options, and so neither
+// comments nor flags, and needs an interface before the first packet is known.
+// pcapgo.NgReader skips the same options and allocates whatever length a file
+// claims. The blocks are therefore written and read here.
 package capture
 
 import (
@@ -36,7 +36,7 @@ import (
 // types from 147 to 162 are for private use (tcpdump.org/linktypes.html).
 const LinkType = 147
 
-// The kinds of error.
+// Error kinds.
 var (
 	ErrFormat = errors.New("capture: bad file")
 	ErrPacket = errors.New("capture: bad packet")
@@ -59,42 +59,42 @@ func (d Dir) String() string { return names[d&1] }
 
 // A Record is one packet of a capture.
 type Record struct {
-	At      time.Duration // since the board was opened, or of a file since 1970, not negative
+	At      time.Duration // since the board was opened; in a file with wall time since 1970; not negative
 	Dir     Dir
 	Packet  []byte // one TLP, 12 to tlp.MaxSize bytes
-	Comment string // of one line; longer ones than maxComment bytes are cut
+	Comment string // one line; cut to maxComment bytes
 }
 
 const maxComment = 4096
 
-// Options of a Writer.
+// Options configure a Writer.
 type Options struct {
-	// Comment, if not nil, makes the comment of a record that has none. It is
+	// Comment, if not nil, makes the comment of each record without one. It is
 	// called in the order of the records.
 	Comment func(dir Dir, packet []byte) string
 }
 
-// A Writer writes a capture. It may be used from several goroutines. Its first
-// error is returned by every later call.
+// A Writer writes a capture. It is safe for concurrent use. Its first error is
+// returned by every later call.
 type Writer struct {
 	opt Options
 
-	mu  sync.Mutex // of everything below
+	mu  sync.Mutex // guards the fields below
 	w   io.Writer
 	err error
 	buf []byte
 
-	wall       bool          // time is the wall clock's, since epoch
+	wall       bool          // time is wall-clock time since epoch
 	epoch      time.Duration // since 1970
-	base       time.Duration // of the link that is recorded, in virtual time
-	last       time.Duration // of what was written last, in virtual time
-	interfaces uint32        // in the file
-	first      [2]uint32     // of the interfaces of virtual and of wall time, + 1
+	base       time.Duration // virtual time at which the current link began
+	last       time.Duration // virtual time of the last record
+	interfaces uint32        // number written so far
+	first      [2]uint32     // first interface with virtual and with wall time, + 1; 0 if none
 	closed     bool
 }
 
 // NewWriter writes the head of a file to w. Every packet is one call of
-// w.Write; whoever wants fewer gives it a bufio.Writer and flushes that.
+// w.Write; for fewer calls, pass a bufio.Writer and flush it.
 func NewWriter(w io.Writer, opt Options) (*Writer, error) {
 	if _, err := w.Write(appendSection(nil)); err != nil {
 		return nil, fmt.Errorf("capture: %w", err)
@@ -102,7 +102,7 @@ func NewWriter(w io.Writer, opt Options) (*Writer, error) {
 	return &Writer{opt: opt, w: w}, nil
 }
 
-// Write appends one record. It fails with ErrPacket for one that cannot be, and
+// Write appends one record. It fails with ErrPacket for an invalid record, and
 // with the error of the underlying writer.
 func (w *Writer) Write(r Record) error {
 	w.mu.Lock()
@@ -111,7 +111,7 @@ func (w *Writer) Write(r Record) error {
 		return w.err
 	}
 	if r.At < 0 || r.Dir > Up || len(r.Packet) < 12 || len(r.Packet) > tlp.MaxSize {
-		return fmt.Errorf("%w: direction %d, %d bytes at %v", ErrPacket, r.Dir, len(r.Packet), r.At)
+		return fmt.Errorf("%w: direction %d, %d bytes at time %v", ErrPacket, r.Dir, len(r.Packet), r.At)
 	}
 	if r.Comment == "" && w.opt.Comment != nil {
 		r.Comment = w.opt.Comment(r.Dir, r.Packet)
@@ -130,8 +130,8 @@ func (w *Writer) Write(r Record) error {
 	return w.err
 }
 
-// intf returns the number of the interface that the next packet is of. The first
-// one of a kind of time gets both interfaces before it.
+// intf returns the interface number of the next packet. Before the first packet
+// of each kind of time it writes both interfaces.
 func (w *Writer) intf(d Dir) uint32 {
 	first := &w.first[0]
 	if w.wall {
@@ -147,23 +147,23 @@ func (w *Writer) intf(d Dir) uint32 {
 	return *first - 1 + uint32(d)
 }
 
-// Begin says that another link is recorded from here on, whose time is virtual
-// and begins anew: in the file it goes on.
+// Begin starts recording another link with virtual time. Time continues in the
+// file although the link's time starts at 0.
 func (w *Writer) Begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.wall, w.base = false, w.last
 }
 
-// BeginAt says that a link is recorded from here on whose time is the wall
-// clock's, since epoch, which is not before 1970.
+// BeginAt starts recording a link with wall-clock time since epoch, which is
+// not before 1970.
 func (w *Writer) BeginAt(epoch time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.wall, w.epoch = true, time.Duration(epoch.UnixNano())
 }
 
-// Close ends the capture and returns its first error; what is written behind is
+// Close ends the capture and returns its first error; later records are
 // dropped. It does not close the underlying writer.
 func (w *Writer) Close() error {
 	w.mu.Lock()
@@ -200,10 +200,10 @@ const (
 	flagsOutbound  = 2
 )
 
-// The comments of the interfaces: whose time their packets have.
+// Comments of the interfaces: the clock of their packets.
 const (
 	virtualTime = "time is virtual: since the board was opened, in clocks of the board or of its line"
-	wallTime    = "time is the wall clock's of the host"
+	wallTime    = "time is the host's wall-clock time"
 )
 
 // appendSection appends a section header block (draft-ietf-opsawg-pcapng §4.1).
@@ -261,14 +261,14 @@ func appendPacket(b []byte, intf uint32, r Record) []byte {
 	return endBlock(b, at)
 }
 
-// beginBlock begins a block, whose length is not known, and returns where.
+// beginBlock begins a block of unknown length and returns its start.
 func beginBlock(b []byte, typ uint32) ([]byte, int) {
 	at := len(b)
 	b = binary.LittleEndian.AppendUint32(b, typ)
 	return binary.LittleEndian.AppendUint32(b, 0), at
 }
 
-// endBlock ends the options and the block that began at a place.
+// endBlock ends the options and the block that began at offset at.
 func endBlock(b []byte, at int) []byte {
 	le := binary.LittleEndian
 	b = le.AppendUint32(b, optEnd)
@@ -284,7 +284,8 @@ func appendOption(b []byte, code uint16, value string) []byte {
 	return pad(append(b, value...))
 }
 
-// pad appends zeros up to a multiple of 4 bytes, which all parts of a block are.
+// pad appends zeros up to a multiple of 4 bytes, the alignment of all parts of
+// a block.
 func pad(b []byte) []byte {
 	for len(b)%4 != 0 {
 		b = append(b, 0)

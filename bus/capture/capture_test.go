@@ -27,8 +27,8 @@ func unhex(s string) []byte {
 	return b
 }
 
-// A read of one dword at 0xe0000000 by 00:00.0 with tag 5, and its answer, as
-// PCIe 3.0 figures 2-17 and 2-29 draw them.
+// A read of one dword at 0xe0000000 by 00:00.0 with tag 5, and its completion,
+// from PCIe 3.0 figures 2-17 and 2-29.
 var (
 	read   = unhex("00000001 0000050f e0000000")
 	answer = unhex("4a000001 01000004 00000500 484c5047")
@@ -51,7 +51,7 @@ func file(t require.TestingT, opt capture.Options, rs []capture.Record) []byte {
 	return b.Bytes()
 }
 
-// packetsAt returns where the first packet of a file is.
+// packetsAt returns the offset of the first packet of a file.
 func packetsAt(b []byte) int {
 	at := 0
 	for binary.LittleEndian.Uint32(b[at:]) != 6 {
@@ -88,7 +88,7 @@ func TestFileOfAnotherReader(t *testing.T) {
 	assert.ErrorIs(t, err, io.EOF)
 }
 
-// TestPacketBlock is a block as draft-ietf-opsawg-pcapng §4.3 draws it.
+// TestPacketBlock checks a block against draft-ietf-opsawg-pcapng §4.3.
 func TestPacketBlock(t *testing.T) {
 	got := file(t, capture.Options{}, []capture.Record{{At: 1<<32 + 2, Dir: capture.Up, Packet: read, Comment: "hello"}})
 	got = got[packetsAt(got):]
@@ -99,8 +99,8 @@ func TestPacketBlock(t *testing.T) {
 		"00000000 44000000"), got)
 }
 
-// interfaces returns the comments of the interfaces of a file, as another reader
-// finds them, and the times of its packets.
+// interfaces returns the comments of a file's interfaces and the times of its
+// packets, as read by another reader.
 func interfaces(t *testing.T, b []byte) (comments []string, times []time.Time) {
 	r, err := pcapgo.NewNgReader(bytes.NewReader(b), pcapgo.DefaultNgReaderOptions)
 	require.NoError(t, err)
@@ -117,9 +117,9 @@ func interfaces(t *testing.T, b []byte) (comments []string, times []time.Time) {
 	return comments, times
 }
 
-// A link with a clock of its own has the wall clock's time, another one the time
-// since it was opened, and the interface says which; virtual time goes on
-// after a wall clock's.
+// A link with its own clock has wall-clock time, others have the time since
+// they were opened, and the interface says which. Virtual time continues after
+// wall-clock time.
 func TestWhoseTime(t *testing.T) {
 	var b bytes.Buffer
 	w, err := capture.NewWriter(&b, capture.Options{})
@@ -137,7 +137,7 @@ func TestWhoseTime(t *testing.T) {
 	w.BeginAt(epoch.Add(time.Hour))
 	at(1)
 	comments, times := interfaces(t, b.Bytes())
-	const virtual, wall = "time is virtual: since the board was opened, in clocks of the board or of its line", "time is the wall clock's of the host"
+	const virtual, wall = "time is virtual: since the board was opened, in clocks of the board or of its line", "time is the host's wall-clock time"
 	assert.Equal(t, []string{virtual, wall, virtual, wall}, comments)
 	for i, want := range []time.Time{time.Unix(0, 30), epoch.Add(time.Second), time.Unix(0, 42), epoch.Add(time.Hour + 1)} {
 		assert.Equal(t, want.UnixNano(), times[i].UnixNano())
@@ -199,7 +199,7 @@ func TestWriterRefuses(t *testing.T) {
 	}
 }
 
-// full takes n writes.
+// full accepts n writes.
 type full struct{ n int }
 
 var errFull = errors.New("full")
@@ -223,12 +223,12 @@ func TestFirstErrorStays(t *testing.T) {
 	assert.ErrorIs(t, w.Err(), errFull)
 }
 
-// foreign is a file as another tool may write it: big-endian, microseconds, an
-// interface of another link type first, an unknown block.
+// foreign is a file as another tool may write it: big-endian, in microseconds,
+// with an interface of another link type first and an unknown block.
 func foreign() []byte {
 	return unhex("0a0d0d0a 0000001c 1a2b3c4d 00010000 ffffffff ffffffff 0000001c" +
 		"00000001 00000014 00010000 00000000 00000014" + // Ethernet
-		"00000001 00000014 00930000 00000000 00000014" + // ours, without a name
+		"00000001 00000014 00930000 00000000 00000014" + // TLPs, without a name
 		"00000bad 00000010 01020304 00000010" +
 		"00000006 0000002c 00000000 00000000 00000001 0000000c 0000000c 00000001 0000050f e0000000 0000002c" +
 		"00000006 00000038 00000001 00000000 00000003 0000000c 0000000c 00000001 0000050f e0000000 00020004 00000002 00000000 00000038")
@@ -258,10 +258,10 @@ func TestDamagedFiles(t *testing.T) {
 		says string
 	}{
 		{"empty", nil, "empty"},
-		{"text", []byte("#!/bin/sh\necho hello, world\n"), "no section header"},
-		{"packet first", good[head:], "no section header"},
+		{"text", []byte("#!/bin/sh\necho hello, world\n"), "no pcapng section header"},
+		{"packet first", good[head:], "no pcapng section header"},
 		{"magic", change(8, 7), "byte-order magic"},
-		{"version", change(12, 2), "version 2"},
+		{"version", change(12, 2), "pcapng version 2"},
 		{"block too short", change(head+4, 8), "8 bytes long"},
 		{"block too long", change(head+4, 1<<31), "2147483648 bytes long"},
 		{"lengths differ", change(head+4, 64), "ends with"},
@@ -269,7 +269,7 @@ func TestDamagedFiles(t *testing.T) {
 		{"time out of range", change(head+12, 1<<31), "time stamp"},
 		{"packet longer than its block", change(head+20, 4000), "packet of 12 bytes, 4000 of them captured"},
 		{"option longer than its block", change(head+40, 1|9999<<16), "option 1 of 9999 bytes"},
-		{"no direction", noDirection, "no direction"},
+		{"no direction", noDirection, "without direction"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r, err := capture.NewReader(bytes.NewReader(tt.data))
@@ -284,8 +284,8 @@ func TestDamagedFiles(t *testing.T) {
 	}
 }
 
-// TestCutFiles cuts a file at every byte: what is whole is there, and the rest
-// is an error.
+// TestCutFiles cuts a file at every byte: complete records are returned, and
+// the rest is an error.
 func TestCutFiles(t *testing.T) {
 	good := file(t, capture.Options{}, records())
 	whole := map[int]int{} // length to records
@@ -301,7 +301,7 @@ func TestCutFiles(t *testing.T) {
 		if want, ok := whole[n]; ok {
 			assert.ErrorIs(t, err, io.EOF)
 			assert.Len(t, got, want)
-		} else if !errors.Is(err, io.EOF) { // between the blocks of the head
+		} else if !errors.Is(err, io.EOF) { // between the blocks of the file head
 			assert.ErrorIs(t, err, capture.ErrFormat, "%d bytes", n)
 		}
 	}

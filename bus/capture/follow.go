@@ -9,24 +9,24 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 )
 
-// A Space is what the address of a request is an address of.
+// A Space is the address space of a request.
 type Space uint8
 
 // The spaces.
 const (
-	Elsewhere  Space = iota // no BAR that the capture shows, or no request
+	Elsewhere  Space = iota // outside all known BARs, or the request is unknown
 	Config                  // configuration space of the board
-	BAR                     // a BAR of the board
-	HostMemory              // what the board asks of the host
+	BAR                     // one of the board's BARs
+	HostMemory              // host memory, accessed by the board
 )
 
-// An Event is a packet in its place.
+// An Event is a decoded packet with its target.
 //
-//	Packet   decoded; its Data refers to the bytes that were followed
-//	Space    what Off is in
-//	BAR      the number, if Space is BAR
-//	Off      of the request, or of a completion's first byte of data, in bytes
-//	Request  what a completion answers, nil if no such request was seen
+//	Packet   decoded packet; its Data aliases the bytes passed to Follow
+//	Space    address space of Off
+//	BAR      number of the BAR, if Space is BAR
+//	Off      address of the request, or of a completion's first data byte, in bytes
+//	Request  request of a completion; nil if it was not seen
 type Event struct {
 	Packet  tlp.Packet
 	Space   Space
@@ -35,18 +35,18 @@ type Event struct {
 	Request *tlp.Packet
 }
 
-// maxPending bounds the requests that wait for a completion: as many as two
-// requesters with 10-bit tags can have. Beyond them, all are forgotten.
+// maxPending bounds the requests that wait for a completion: two requesters
+// with 10-bit tags can have this many. Beyond it, all are dropped.
 const maxPending = 2048
 
-// A Follower puts packets into their place: it learns from them where the BARs
-// are and which request a completion answers. The zero value is ready.
+// A Follower tracks the BARs and matches completions with requests. The zero
+// value is ready to use.
 type Follower struct {
 	bars    [6]window
 	pending map[transaction]*pending
 }
 
-// A transaction is what a completion has in common with its request.
+// A transaction identifies a request and its completions.
 type transaction struct {
 	dir       Dir // of the request
 	requester tlp.ID
@@ -54,21 +54,21 @@ type transaction struct {
 }
 
 type pending struct {
-	req  tlp.Packet // without data
-	done int        // bytes of data that came
+	req  tlp.Packet // without its data
+	done int        // data bytes received
 }
 
-// A window is what is known of one BAR.
+// A window is the known state of one BAR.
 type window struct {
-	flags, base, size uint32 // as dwords of configuration space
+	flags, base, size uint32 // dwords of configuration space
 	flagged           bool   // flags were read
 	placed            bool   // base is known
-	sizing            bool   // all ones were written, the next read has the size
-	sized             bool   // size is known: the bits of the address that are fixed are 0
+	sizing            bool   // all ones were written; the next read returns the size
+	sized             bool   // size is known: the address bits that are always 0
 }
 
-// Follow decodes the next packet. It fails as tlp.Packet.Decode does; Event has
-// then what that has set.
+// Follow decodes the next packet. It fails as tlp.Packet.Decode does; Event
+// then holds the fields decoded so far.
 func (f *Follower) Follow(dir Dir, packet []byte) (Event, error) {
 	var e Event
 	if err := e.Packet.Decode(packet); err != nil {
@@ -94,7 +94,7 @@ func (f *Follower) Follow(dir Dir, packet []byte) (Event, error) {
 	return e, nil
 }
 
-// expect remembers a request that will be answered.
+// expect records a request that requires a completion.
 func (f *Follower) expect(dir Dir, p *tlp.Packet) {
 	if p.Kind.Class() != tlp.NonPosted {
 		return
@@ -107,7 +107,7 @@ func (f *Follower) expect(dir Dir, p *tlp.Packet) {
 	f.pending[transaction{dir, p.Requester, p.Tag}] = &pending{req: req}
 }
 
-// complete finds what a completion answers.
+// complete finds the request of a completion.
 func (f *Follower) complete(dir Dir, e *Event) {
 	p := &e.Packet
 	key := transaction{dir ^ 1, p.Requester, p.Tag}
@@ -139,7 +139,7 @@ func (f *Follower) complete(dir Dir, e *Event) {
 	}
 }
 
-// bar returns the window of a configuration offset, nil if it is no BAR.
+// bar returns the window at a configuration offset, or nil if it is no BAR.
 func (f *Follower) bar(off uint64) *window {
 	if off < pcicfg.BAR0 || off > pcicfg.BAR5 {
 		return nil
@@ -147,8 +147,8 @@ func (f *Follower) bar(off uint64) *window {
 	return &f.bars[(off-pcicfg.BAR0)/4]
 }
 
-// write learns a BAR from a configuration write. One of all ones asks for the
-// size, and the BAR is then nowhere (PCI 3.0 §6.2.5.1).
+// write updates a BAR from a configuration write. A write of all ones requests
+// the size, and the BAR then has no address (PCI 3.0 §6.2.5.1).
 func (f *Follower) write(p *tlp.Packet) {
 	w := f.bar(p.Addr)
 	if w == nil {
@@ -160,7 +160,7 @@ func (f *Follower) write(p *tlp.Packet) {
 	w.base = v
 }
 
-// read learns a BAR from what it reads as.
+// read updates a BAR from a value read.
 func (f *Follower) read(off uint64, v uint32) {
 	w := f.bar(off)
 	switch {
@@ -174,10 +174,11 @@ func (f *Follower) read(off uint64, v uint32) {
 	w.flagged, w.flags = true, v&pcicfg.BARFlags
 }
 
-// isHigh reports whether BAR i is the high half of the one before.
+// isHigh reports whether BAR i is the high half of the BAR before it.
 func (f *Follower) isHigh(i int) bool { return i > 0 && !f.isHigh(i-1) && f.isWide(i-1) }
 
-// isWide reports whether BAR i has 64 bits: as was read, or as pcicfg says.
+// isWide reports whether BAR i has 64 bits, from the value read or else from
+// pcicfg.
 func (f *Follower) isWide(i int) bool {
 	if w := f.bars[i]; w.flagged {
 		return w.flags&7 == pcicfg.BARMem64
@@ -185,7 +186,8 @@ func (f *Follower) isWide(i int) bool {
 	return pcicfg.BAR0+4*i == pcicfg.BAR2
 }
 
-// prefetchable reports whether BAR i is: as was read, or as pcicfg says.
+// prefetchable reports whether BAR i is prefetchable, from the value read or
+// else from pcicfg.
 func (f *Follower) prefetchable(i int) bool {
 	if w := f.bars[i]; w.flagged {
 		return w.flags&pcicfg.BARPrefetchable != 0
@@ -204,8 +206,8 @@ func (f *Follower) locate(addr uint64) (space Space, bar int, off uint64) {
 	return Elsewhere, 0, addr
 }
 
-// window returns where BAR i is. Without a size that the capture shows, BAR0
-// has that of pcicfg, and another reaches as far as its address is aligned.
+// window returns the range of BAR i. If the capture shows no size, BAR0 has the
+// size in pcicfg and any other BAR the alignment of its address.
 func (f *Follower) window(i int) (base, size uint64, ok bool) {
 	w := f.bars[i]
 	if f.isHigh(i) || !w.placed || w.flags&1 != 0 {

@@ -12,14 +12,15 @@ import (
 	"github.com/hilgpu/hilgpu/bus/tlp"
 )
 
-// Playback answers a host from a capture, as a bus.Link and a bus.Clock. A read
-// returns what the board last answered to a read of the same place. What the
-// capture does not show is an error that wraps bus.ErrRecorded: a place that
-// was never read, or one that was written since, because only the board knows
-// what a write makes of a register. In a prefetchable BAR, which is memory, what
+// Playback is a bus.Link and a bus.Clock that plays back a capture. A read
+// returns the board's last answer to a read of the same address. A read of data
+// not in the capture is an error that wraps bus.ErrRecorded: an address that
+// was never read, or one written since, because only the board knows the effect
+// of a write on a register. A prefetchable BAR is memory, so there the last
+// written value counts too. Writes are refused.
 // was written last counts as well. Writes are refused.
-//
-// Playback does not change but for its clock, which has nanoseconds and moves
+// Only the clock of a Playback changes. It counts nanoseconds and advances only
+// in Wait.
 // only in Wait.
 type Playback struct {
 	name   string
@@ -27,7 +28,7 @@ type Playback struct {
 	bars   [6]map[uint64]*page
 	pages  int
 
-	mu     sync.Mutex // of all below
+	mu     sync.Mutex // guards the fields below
 	now    uint64
 	closed bool
 }
@@ -37,7 +38,7 @@ var (
 	_ bus.Clock = (*Playback)(nil)
 )
 
-// A cell is what is known of a dword.
+// A cell is the known state of a dword.
 type cell struct {
 	state state
 	value uint32
@@ -47,12 +48,13 @@ type state uint8
 
 const (
 	unseen  state = iota
-	seen          // value is what the place holds
-	written       // written since it was read, or never read
+	seen          // value is valid
+	written       // written since it was last read, or never read
 )
 
-// pageBytes is the part of a BAR whose cells are together, and maxPages how many
-// of them a capture may touch: somewhat more than the largest VRAM has.
+// pageBytes is the size of a part of a BAR whose cells are stored together.
+// maxPages bounds the pages of a capture: slightly more than the largest VRAM
+// has.
 const (
 	pageBytes = 4096
 	maxPages  = 256<<20/pageBytes + 256
@@ -75,7 +77,7 @@ func Open(file string) (bus.Link, bus.Clock, error) {
 	return p, p, nil
 }
 
-// NewPlayback reads a whole capture, which errors call name.
+// NewPlayback reads a complete capture. Errors name it by name.
 func NewPlayback(r io.Reader, name string) (*Playback, error) {
 	c, err := NewReader(r)
 	if err != nil {
@@ -93,19 +95,19 @@ func NewPlayback(r io.Reader, name string) (*Playback, error) {
 		}
 		e, err := f.Follow(rec.Dir, rec.Packet)
 		if errors.Is(err, tlp.ErrUnsupported) {
-			continue // a board refuses it, and it shows nothing
+			continue // the board refuses it, so it has no effect
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: packet %d: %w", name, n, err)
 		}
 		p.take(&f, e)
 		if p.pages > maxPages {
-			return nil, fmt.Errorf("%s: packet %d: %w: the packets before it touch more than %d pages of the BARs", name, n, ErrPacket, maxPages)
+			return nil, fmt.Errorf("%s: packet %d: %w: the capture touches more than %d pages of the BARs", name, n, ErrPacket, maxPages)
 		}
 	}
 }
 
-// take keeps what one packet shows.
+// take records the data of one packet.
 func (p *Playback) take(f *Follower, e Event) {
 	k := &e.Packet
 	switch {
@@ -129,7 +131,7 @@ func (p *Playback) take(f *Follower, e Event) {
 	}
 }
 
-// write returns the cell after a write of the bytes that are enabled.
+// write returns the cell after a write of the enabled bytes.
 func (c cell) write(v uint32, enable uint8, memory bool) cell {
 	switch {
 	case enable == 0:
@@ -165,7 +167,7 @@ func (p *Playback) set(e Event, i int, c cell) {
 	at[off%pageBytes/4] = c
 }
 
-// cell returns what is known of a dword.
+// cell returns the known state of a dword.
 func (p *Playback) cell(space Space, bar int, off uint64) cell {
 	if space == Config {
 		return p.config[off]
@@ -176,7 +178,7 @@ func (p *Playback) cell(space Space, bar int, off uint64) cell {
 	return cell{}
 }
 
-// Recording returns the name of the file: the board is not there.
+// Recording returns the name of the file. A link with this method has no board.
 func (p *Playback) Recording() string { return p.name }
 
 func (p *Playback) usable() error {
@@ -188,7 +190,7 @@ func (p *Playback) usable() error {
 	return nil
 }
 
-// value returns a dword, or why it is not known.
+// value returns a dword, or an error if it is unknown.
 func (p *Playback) value(space Space, bar int, off uint64) (uint32, error) {
 	where := fmt.Sprintf("configuration %#x", off)
 	if space == BAR {
@@ -198,7 +200,7 @@ func (p *Playback) value(space Space, bar int, off uint64) (uint32, error) {
 	case seen:
 		return c.value, nil
 	case written:
-		return 0, fmt.Errorf("%w: %s is not in the capture %s: it was written, and not read since", bus.ErrRecorded, where, p.name)
+		return 0, fmt.Errorf("%w: %s is not in the capture %s: it was written and not read since", bus.ErrRecorded, where, p.name)
 	}
 	return 0, fmt.Errorf("%w: %s is not in the capture %s", bus.ErrRecorded, where, p.name)
 }
@@ -214,7 +216,7 @@ func (p *Playback) ReadConfig(off int) (uint32, error) {
 	return p.value(Config, 0, uint64(off))
 }
 
-// WriteConfig implements bus.Link: it refuses.
+// WriteConfig implements bus.Link. It always fails.
 func (p *Playback) WriteConfig(off int, _ uint32) error {
 	if err := p.usable(); err != nil {
 		return err
@@ -240,7 +242,7 @@ func (p *Playback) Read(bar int, off uint64, b []byte) error {
 	return nil
 }
 
-// Write implements bus.Link: it refuses.
+// Write implements bus.Link. It always fails.
 func (p *Playback) Write(bar int, off uint64, _ []byte) error {
 	if err := p.usable(); err != nil {
 		return err
@@ -266,7 +268,7 @@ func (p *Playback) Now() uint64 {
 // Hz implements bus.Clock.
 func (p *Playback) Hz() uint64 { return 1e9 }
 
-// Wait implements bus.Clock: nothing happens until the deadline.
+// Wait implements bus.Clock. It advances to the deadline and reports no event.
 func (p *Playback) Wait(deadline uint64) (event bool, err error) {
 	if err := p.usable(); err != nil {
 		return false, err

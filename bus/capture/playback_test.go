@@ -27,7 +27,7 @@ func TestFromTransaction(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		x    inproc.Transaction
-		want string // PCIe 3.0 §2.2, byte by byte
+		want string // from PCIe 3.0 §2.2, byte by byte
 	}{
 		{"configuration read", inproc.Transaction{Req: port.Request{Kind: port.CfgRead, Tag: 3, Len: 1, Addr: 0x10}, First: 15},
 			"04000001 0000030f 01000010"},
@@ -87,7 +87,7 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// session records what a host does with the reference device.
+// session records the accesses of a host to the reference device.
 func session(t *testing.T, do func(link *inproc.Link, host *bustest.Host)) []byte {
 	var b bytes.Buffer
 	w, err := capture.NewWriter(&b, capture.Options{})
@@ -131,7 +131,7 @@ func TestPlayback(t *testing.T) {
 		"never read":               link.Read(0, 0x40, got[:4]),
 		"only written":             link.Read(0, bustest.RegMem, got[:4]),
 		"answered with an error":   link.Read(0, 0xfff0, got[:4]),
-		"next to what is there":    link.Read(2, 252, got),
+		"next to recorded data":    link.Read(2, 252, got),
 		"another BAR":              link.Read(1, 0, got[:4]),
 		"configuration never read": func() error { _, err := link.ReadConfig(0xffc); return err }(),
 		"a write":                  link.Write(2, 256, got),
@@ -157,7 +157,7 @@ func TestPlayback(t *testing.T) {
 	assert.ErrorIs(t, err, bus.ErrClosed)
 }
 
-// TestPlaybackOrder gives packets at a BAR0 that is read as 0xe0000000.
+// TestPlaybackOrder plays packets to a BAR0 at 0xe0000000.
 func TestPlaybackOrder(t *testing.T) {
 	const bar0, bar0Is = "04000001 0000010f 01000010", "4a000001 01000004 00000100 000000e0"
 	const ask, say5, say6 = "00000001 0000020f e0000020", "4a000001 01000004 00000220 05000000", "4a000001 01000004 00000220 06000000"
@@ -168,14 +168,14 @@ func TestPlaybackOrder(t *testing.T) {
 		want    byte // 0: not in the capture
 	}{
 		{"read", []string{bar0, bar0Is, ask, say5}, 5},
-		{"the last one counts", []string{bar0, bar0Is, ask, say5, ask, say6}, 6},
+		{"the last answer counts", []string{bar0, bar0Is, ask, say5, ask, say6}, 6},
 		{"written since", []string{bar0, bar0Is, ask, say5, write}, 0},
 		{"read after the write", []string{bar0, bar0Is, write, ask, say5}, 5},
 		{"no answer", []string{bar0, bar0Is, ask}, 0},
-		{"an answer that nobody asked for", []string{bar0, bar0Is, say5}, 0},
+		{"an unsolicited completion", []string{bar0, bar0Is, say5}, 0},
 		{"answered once", []string{bar0, bar0Is, ask, say5, say6}, 5},
 		{"poisoned", []string{bar0, bar0Is, ask, poison}, 0},
-		{"before it is known where the BAR is", []string{ask, say5, bar0, bar0Is}, 0},
+		{"before the BAR is placed", []string{ask, say5, bar0, bar0Is}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var rs []capture.Record
@@ -216,8 +216,8 @@ func TestOpenFails(t *testing.T) {
 	assert.ErrorContains(t, err, "packet 1")
 }
 
-// TestFollower follows a read of two completions and the placing of a 64-bit
-// BAR.
+// TestFollower follows a read with two completions and the placement of a
+// 64-bit BAR.
 func TestFollower(t *testing.T) {
 	var f capture.Follower
 	for _, tt := range []struct {
@@ -227,7 +227,7 @@ func TestFollower(t *testing.T) {
 		space  capture.Space
 		bar    int
 		off    uint64
-		known  bool // of a completion: what it answers
+		known  bool // a completion whose request is known
 	}{
 		{"nowhere yet", capture.Down, "20000020 000002ff 00000002 00000040", capture.Elsewhere, 0, 0x200000040, false},
 		{"size of BAR2", capture.Down, "44000001 0000010f 01000018 ffffffff", capture.Config, 0, 0x18, false},
@@ -244,9 +244,9 @@ func TestFollower(t *testing.T) {
 		{"first dword", capture.Up, "4a000001 01000008 0000043c 01020304", capture.BAR, 2, 0x3c, true},
 		{"second dword", capture.Up, "4a000001 01000004 00000440 01020304", capture.BAR, 2, 0x40, true},
 		{"third", capture.Up, "4a000001 01000004 00000440 01020304", capture.Elsewhere, 0, 0, false},
-		{"behind it", capture.Down, "20000001 0000050f 00000002 01000000", capture.Elsewhere, 0, 0x201000000, false},
+		{"after its end", capture.Down, "20000001 0000050f 00000002 01000000", capture.Elsewhere, 0, 0x201000000, false},
 		{"write of the device", capture.Up, "40000001 0100000f fee00000 00000000", capture.HostMemory, 0, 0xfee00000, false},
-		{"read of the device, the tag of another", capture.Up, "00000001 0100050f 00001000", capture.HostMemory, 0, 0x1000, false},
+		{"read of the device, with a tag the host uses", capture.Up, "00000001 0100050f 00001000", capture.HostMemory, 0, 0x1000, false},
 		{"its answer", capture.Down, "4a000001 00000004 01000500 00000000", capture.HostMemory, 0, 0x1000, true},
 	} {
 		e, err := f.Follow(tt.dir, unhex(tt.packet))
@@ -261,8 +261,8 @@ func TestFollower(t *testing.T) {
 	assert.ErrorIs(t, err, tlp.ErrMalformed)
 }
 
-// TestDeviceWrites rebuilds host memory from the packets of a device's writes
-// that begin and end at any byte: what is enabled is what was written.
+// TestDeviceWrites rebuilds host memory from a device's writes, which begin and
+// end at any byte: the enabled bytes are the written ones.
 func TestDeviceWrites(t *testing.T) {
 	for _, n := range []int{1, 2, 5, 8, 130} {
 		for at := range 9 {
@@ -298,8 +298,8 @@ func TestDeviceWrites(t *testing.T) {
 	}
 }
 
-// TestFollowerForgets: a BAR is nowhere while it is sized, and after a write of
-// a part of it.
+// TestFollowerForgets: a BAR has no address while it is sized, and after a
+// partial write.
 func TestFollowerForgets(t *testing.T) {
 	const placed, sizing, part = "44000001 0000010f 01000010 000000e0", "44000001 0000010f 01000010 ffffffff", "44000001 00000108 01000010 000000e0"
 	for _, tt := range []struct {
@@ -322,7 +322,8 @@ func TestFollowerForgets(t *testing.T) {
 	}
 }
 
-// TestPlaybackIsBounded has a capture that writes more pages than a board has.
+// TestPlaybackIsBounded plays a capture that writes more pages than a board
+// has.
 func TestPlaybackIsBounded(t *testing.T) {
 	rs := []capture.Record{
 		{Packet: unhex("44000001 0000010f 0100001c 10000000")},

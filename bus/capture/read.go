@@ -13,20 +13,20 @@ import (
 	"github.com/hilgpu/hilgpu/bus/tlp"
 )
 
-// Limits of a file, so that one that lies takes no memory.
+// Limits of a file, so that a corrupt file cannot exhaust memory.
 const (
 	maxBlock      = 1 << 20 // bytes
 	maxInterfaces = 1 << 10
 )
 
-// A Reader reads a capture. Blocks that are none of a section, an interface or
-// a packet are skipped, and so are packets of interfaces of other link types.
+// A Reader reads a capture. It skips unknown blocks and the packets of
+// interfaces with other link types.
 type Reader struct {
 	r     *bufio.Reader
-	at    int64 // bytes read
-	block int64 // where the block begins
+	at    int64 // bytes read so far
+	block int64 // offset of the current block
 
-	order      binary.ByteOrder // of the section; nil before the first
+	order      binary.ByteOrder // byte order of the section; nil before the first section
 	interfaces []intf
 	buf        []byte
 	err        error
@@ -34,31 +34,32 @@ type Reader struct {
 
 // An intf is one interface of a section.
 type intf struct {
-	ours   bool // its packets are TLPs
+	ours   bool // its link type is LinkType
 	known  bool // dir is known from the name
 	dir    Dir
 	tick   uint64 // nanoseconds
 	offset int64  // seconds
 }
 
-// NewReader reads the head of a capture. It fails with ErrFormat if r is none.
+// NewReader reads the head of a capture. It fails with ErrFormat if r is not a
+// pcapng file.
 func NewReader(r io.Reader) (*Reader, error) {
 	c := &Reader{r: bufio.NewReader(r)}
 	typ, body, err := c.next()
 	switch {
 	case errors.Is(err, io.EOF):
-		return nil, fmt.Errorf("%w: it is empty", ErrFormat)
+		return nil, fmt.Errorf("%w: the file is empty", ErrFormat)
 	case err != nil:
 		return nil, err
 	case typ != blockSection:
-		return nil, c.failf("block of type %#x, want a section of pcapng", typ)
+		return nil, c.failf("block of type %#x, want a pcapng section header", typ)
 	}
 	return c, c.section(body)
 }
 
-// Next returns the next record, whose packet is the caller's. It fails with
-// io.EOF at the end of the file, and with ErrFormat for a file that is damaged
-// or ends in the middle of a block; the records before are good.
+// Next returns the next record; the caller owns its packet. It fails with
+// io.EOF at the end of the file, and with ErrFormat if the file is damaged or
+// ends in the middle of a block; the records before it are valid.
 func (r *Reader) Next() (Record, error) {
 	for r.err == nil {
 		typ, body, err := r.next()
@@ -86,8 +87,8 @@ func (r *Reader) failf(format string, args ...any) error {
 	return fmt.Errorf("%w: block at byte %d: %s", ErrFormat, r.block, fmt.Sprintf(format, args...))
 }
 
-// next returns the next block without type and lengths. The body is valid until
-// the next call.
+// next returns the type and body of the next block. The body is valid until the
+// next call.
 func (r *Reader) next() (typ uint32, body []byte, err error) {
 	r.block = r.at
 	var head [12]byte
@@ -107,7 +108,7 @@ func (r *Reader) next() (typ uint32, body []byte, err error) {
 		}
 	}
 	if order == nil {
-		return 0, nil, r.failf("no section header of pcapng")
+		return 0, nil, r.failf("no pcapng section header")
 	}
 	size := order.Uint32(head[4:])
 	if size < 12 || size%4 != 0 || size > maxBlock {
@@ -131,15 +132,15 @@ func (r *Reader) next() (typ uint32, body []byte, err error) {
 	return order.Uint32(head[:]), body[:size-12], nil
 }
 
-// cut describes a file that ends early, or that cannot be read.
+// cut describes a file that ends early or cannot be read.
 func (r *Reader) cut(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return r.failf("the file ends in the middle of it")
+		return r.failf("the file ends in the middle of the block")
 	}
 	return fmt.Errorf("capture: %w", err)
 }
 
-// sectionOrder returns the byte order of the section that begins.
+// sectionOrder returns the byte order of the section that begins here.
 func (r *Reader) sectionOrder() (binary.ByteOrder, error) {
 	magic, err := r.r.Peek(4)
 	if err != nil {
@@ -154,13 +155,14 @@ func (r *Reader) sectionOrder() (binary.ByteOrder, error) {
 	return nil, r.failf("byte-order magic %#x", magic)
 }
 
-// section checks the version; the order is known and the interfaces begin anew.
+// section checks the version of a section and drops the interfaces of the one
+// before.
 func (r *Reader) section(body []byte) error {
 	if len(body) < 16 {
 		return r.failf("section header of %d bytes", len(body))
 	}
 	if major := r.order.Uint16(body[4:]); major != 1 {
-		return r.failf("version %d of pcapng, want 1", major)
+		return r.failf("pcapng version %d, want 1", major)
 	}
 	return nil
 }
@@ -183,7 +185,7 @@ func (r *Reader) addInterface(body []byte) error {
 			}
 		case code == optResolution && len(v) == 1:
 			if v[0] > 9 {
-				return r.failf("time in units of %#x, want of 10^-9 s or more", v[0])
+				return r.failf("time resolution %#x, want 10^-9 s or coarser", v[0])
 			}
 			for i.tick = 1; v[0] < 9; v[0]++ {
 				i.tick *= 10
@@ -197,11 +199,11 @@ func (r *Reader) addInterface(body []byte) error {
 	return err
 }
 
-// options calls f for every option of a block.
+// options calls f for each option of a block.
 func (r *Reader) options(b []byte, f func(code uint16, value []byte) error) error {
 	for len(b) > 0 {
 		if len(b) < 4 {
-			return r.failf("an option of %d bytes", len(b))
+			return r.failf("option of %d bytes", len(b))
 		}
 		code, n := r.order.Uint16(b), int(r.order.Uint16(b[2:]))
 		if code == optEnd {
@@ -219,7 +221,8 @@ func (r *Reader) options(b []byte, f func(code uint16, value []byte) error) erro
 	return nil
 }
 
-// packet returns an enhanced packet block; ok is false if it is none of ours.
+// packet parses an enhanced packet block; ok is false if its interface is
+// skipped.
 func (r *Reader) packet(body []byte) (rec Record, ok bool, err error) {
 	if len(body) < 20 {
 		return rec, false, r.failf("packet block of %d bytes", len(body))
@@ -256,13 +259,14 @@ func (r *Reader) packet(body []byte) (rec Record, ok bool, err error) {
 		return rec, false, err
 	}
 	if !ok {
-		return rec, false, r.failf("packet of no direction, want flags of it, or an interface %q or %q", Down, Up)
+		return rec, false, r.failf("packet without direction, want direction flags or an interface named %q or %q", Down, Up)
 	}
 	rec.Packet = append([]byte(nil), body[20:20+n]...)
 	return rec, true, nil
 }
 
-// time returns a time stamp, and false if it is out of range.
+// time converts a time stamp. It reports false if the time stamp is out of
+// range.
 func (i intf) time(ticks uint64) (time.Duration, bool) {
 	hi, ns := bits.Mul64(ticks, i.tick)
 	if hi != 0 || ns > math.MaxInt64 || i.offset < 0 || i.offset > math.MaxInt64/int64(time.Second) {

@@ -10,19 +10,19 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// The functions of a link in this process, as its packets name them.
+// Identifiers of the host and the board on a link in this process.
 const (
 	HostID  tlp.ID = 0
 	BoardID tlp.ID = 1 << 8 // 01:00.0
 )
 
-// maxPayload is the payload of a completion in this process, in bytes: that of
+// maxPayload is the payload of a completion in this process, in bytes, from
 // pcicfg.DevCap.
 const maxPayload = 4 * port.MaxLen
 
 // FromTransaction appends the packets that PCIe would carry for a transaction
 // of a link in this process. It fails with ErrPacket for a transaction that
-// PCIe cannot carry. The packets' data is t.Data.
+// PCIe cannot carry. The packets' data aliases t.Data.
 func FromTransaction(dst []tlp.Packet, t inproc.Transaction) ([]tlp.Packet, error) {
 	req, ok := request(t)
 	if !ok {
@@ -43,7 +43,7 @@ func FromTransaction(dst []tlp.Packet, t inproc.Transaction) ([]tlp.Packet, erro
 	case req.Kind == tlp.CfgWr0:
 		dst = append(dst, req.Reply(completer, tlp.SC))
 	case len(t.Data) != 4*req.Len:
-		return dst, fmt.Errorf("%w: answer of %d bytes to a read of %d dwords", ErrPacket, len(t.Data), req.Len)
+		return dst, fmt.Errorf("%w: completion of %d bytes to a read of %d dwords", ErrPacket, len(t.Data), req.Len)
 	case req.Kind == tlp.CfgRd0:
 		part := tlp.Part{Len: 1, ByteCount: 4}
 		dst = append(dst, req.ReplyData(completer, part, t.Data))
@@ -60,7 +60,8 @@ func FromTransaction(dst []tlp.Packet, t inproc.Transaction) ([]tlp.Packet, erro
 	return dst, nil
 }
 
-// request returns the request of a transaction: t itself, or what it answers.
+// request returns the request of a transaction: t itself, or the request that t
+// completes.
 func request(t inproc.Transaction) (tlp.Packet, bool) {
 	down := t.Dir == inproc.Down == (t.Status == port.CplNone) // the host asked
 	p := tlp.Packet{
@@ -93,8 +94,8 @@ func request(t inproc.Transaction) (tlp.Packet, bool) {
 	return p, t.Status <= port.CplAbort
 }
 
-// Clocks returns n clocks of hz as a time, rounded down; hz is not 0. A time
-// that does not fit is the largest.
+// Clocks converts n clocks of hz to a duration, rounded down; hz is not 0. A
+// duration that overflows is the largest value.
 func Clocks(n, hz uint64) time.Duration {
 	const top = 1<<63 - 1
 	hi, lo := bits.Mul64(n, uint64(time.Second))
@@ -105,10 +106,10 @@ func Clocks(n, hz uint64) time.Duration {
 	return time.Duration(min(q, top))
 }
 
-// Observer returns a function that writes every transaction it is told of, for
-// inproc.Options; hz is the clock of the link. What cannot be written shows in
-// w.Err, but for transactions that PCIe cannot carry, which are dropped and
-// passed to dropped, if that is not nil.
+// Observer returns a function for inproc.Options that writes each transaction;
+// hz is the clock frequency of the link. Write errors are reported by w.Err. A
+// transaction that PCIe cannot carry is dropped and passed to dropped, if that
+// is not nil.
 func (w *Writer) Observer(hz uint64, dropped func(error)) func(inproc.Transaction) {
 	var packets []tlp.Packet
 	var buf []byte
