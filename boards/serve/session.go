@@ -75,7 +75,7 @@ func (b *Board) tell(s Session) {
 
 // traffic is what the board has done so far, on one line.
 func traffic(s endpoint.Stats) string {
-	refused := s.Malformed + s.Unsupported + s.Poisoned + s.Unasked
+	refused := s.Malformed + s.Unsupported + s.Poisoned + s.Unexpected
 	return fmt.Sprintf("so far %d reads and %d writes of the host, %d and %d of the device, %d packets refused",
 		s.HostReads, s.HostWrites, s.DeviceReads, s.DeviceWrites, refused)
 }

@@ -8,15 +8,15 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// checker is a device that holds what is done at its ports against the rules of
-// package port, and keeps the first violation.
+// checker is a device that checks its inputs and outputs against the rules of
+// package port, and records the first violation.
 type checker struct {
 	port.Device
 	wrong string
 
-	shown port.Request // a header that was not taken
+	shown port.Request // a header that was not taken yet
 	owed  []port.Request
-	got   int // beats of owed[0]
+	got   int // beats received of owed[0]
 	reads map[uint8]int
 }
 
@@ -101,7 +101,7 @@ func (c *checker) completion(v port.Completion) {
 	left := c.reads[v.Tag]
 	switch {
 	case left == 0:
-		c.fail("completion %v that nothing waits for", v)
+		c.fail("unexpected completion %v", v)
 	case v.Status != port.CplSuccess && !v.Last:
 		c.fail("completion %v is not the last", v)
 	case v.Status == port.CplSuccess && v.Last != (left == 1):
@@ -113,62 +113,62 @@ func (c *checker) completion(v port.Completion) {
 	}
 }
 
-// Parts of the memory of a model device.
+// Parts of the memory of a test device.
 const (
 	ramBytes = 0x4000
 	holeAt   = 0x4000 // unsupported from here on
 	abortAt  = 0x8000 // aborted from here on
 )
 
-// model is a function with memory, byte for byte, that answers reads of
-// different tags in any order, and sends what it is told.
-type model struct {
+// testDevice is a function with byte-addressed memory. It completes reads of
+// different tags in any order, and sends the given requests.
+type testDevice struct {
 	ram    [ramBytes]byte
 	config [4096]byte
-	rng    *rand.Rand // nil: always ready, in order
+	rng    *rand.Rand // nil: always ready and in order
 	now    uint64
 
 	req     port.Request
 	beats   int
 	answers [][]port.Completion // one element per request
-	log     []port.Request      // taken
+	log     []port.Request      // requests taken
 
-	script []step
-	sent   bool
-	takes  bool // ready in this clock
-	offers int  // the answer that is offered
-	cpls   []port.Completion
-	mute   bool   // takes requests and does not answer
-	deaf   bool   // takes none
-	bad    uint64 // reads from here on abort, if not 0
-	cplAt  []uint64
+	script     []step
+	sent       bool
+	takes      bool // ready in this clock
+	offers     int  // index of the offered completion
+	cpls       []port.Completion
+	noCpls     bool   // takes requests but sends no completions
+	noRequests bool   // takes no requests
+	bad        uint64 // reads from this address on abort, if not 0
+	cplAt      []uint64
 }
 
-// A step is a request at the initiator.
+// A step is one request at the initiator port.
 type step struct {
 	req   port.Request
 	beats []port.Beat
 }
 
-func (d *model) roll() {
-	d.takes, d.offers = !d.deaf, 0
+func (d *testDevice) roll() {
+	d.takes, d.offers = !d.noRequests, 0
 	if d.rng != nil {
-		d.takes = !d.deaf && d.rng.IntN(3) > 0
+		d.takes = !d.noRequests && d.rng.IntN(3) > 0
 		if len(d.answers) > 0 {
 			d.offers = d.rng.IntN(len(d.answers))
 		}
 	}
 }
 
-func (d *model) Target() (cpl port.Completion, reqReady, dataReady bool) {
-	if len(d.answers) > 0 && !d.mute {
+func (d *testDevice) Target() (cpl port.Completion, reqReady, dataReady bool) {
+	if len(d.answers) > 0 && !d.noCpls {
 		cpl = d.answers[d.offers][0]
 	}
 	writing := d.req.Kind == port.MemWrite || d.req.Kind == port.CfgWrite
 	return cpl, d.takes && d.req.Kind == port.None && len(d.answers) < 8, d.takes && writing
 }
 
-func (d *model) Initiator() (req port.Request, beat port.Beat) {
+func (d *testDevice) Initiator() (req port.Request, beat port.Beat) {
 	if len(d.script) == 0 {
 		return req, beat
 	}
@@ -182,7 +182,7 @@ func (d *model) Initiator() (req port.Request, beat port.Beat) {
 	return req, beat
 }
 
-func (d *model) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
+func (d *testDevice) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
 	out, takesReq, takesBeat := d.Target()
 	if cplReady && out.Status != port.CplNone {
 		d.answers[d.offers] = d.answers[d.offers][1:]
@@ -195,7 +195,7 @@ func (d *model) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.C
 	} else {
 		offers := d.offers
 		d.roll()
-		d.offers = offers // what is offered stays
+		d.offers = offers // an offered completion stays offered
 	}
 	if takesBeat && beat.Valid {
 		d.write(beat)
@@ -213,7 +213,7 @@ func (d *model) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.C
 	d.now++
 }
 
-func (d *model) initiate(reqReady, dataReady bool) {
+func (d *testDevice) initiate(reqReady, dataReady bool) {
 	if len(d.script) == 0 {
 		return
 	}
@@ -227,7 +227,7 @@ func (d *model) initiate(reqReady, dataReady bool) {
 	}
 }
 
-func (d *model) write(b port.Beat) {
+func (d *testDevice) write(b port.Beat) {
 	base := d.req.Addr&^7 + uint64(8*d.beats)
 	d.beats++
 	for i := range uint64(8) {
@@ -248,7 +248,7 @@ func (d *model) write(b port.Beat) {
 	}
 }
 
-func (d *model) read() {
+func (d *testDevice) read() {
 	r := d.req
 	var src []byte
 	switch {
@@ -281,17 +281,18 @@ func (d *model) read() {
 	d.answers = append(d.answers, all)
 }
 
-func (d *model) IdleFor() uint64 {
-	if d.req.Kind != port.None || len(d.answers) > 0 && !d.mute || len(d.script) > 0 || d.rng != nil && !d.takes {
+func (d *testDevice) IdleFor() uint64 {
+	if d.req.Kind != port.None || len(d.answers) > 0 && !d.noCpls || len(d.script) > 0 || d.rng != nil && !d.takes {
 		return 0
 	}
 	return math.MaxUint64
 }
 
-func (d *model) Skip(n uint64) { d.now += n }
+func (d *testDevice) Skip(n uint64) { d.now += n }
 
-// write queues a write of p at any address within 128 bytes at the initiator.
-func (d *model) sendWrite(addr uint64, p []byte) {
+// sendWrite queues a write of p at the initiator, at any address within an
+// aligned block of 128 bytes.
+func (d *testDevice) sendWrite(addr uint64, p []byte) {
 	first, end := addr&^3, (addr+uint64(len(p))+3)&^3
 	s := step{req: port.Request{Kind: port.MemWrite, Len: uint8((end - first) / 4), Addr: first}}
 	for at := first &^ 7; at < end; at += 8 {
@@ -307,6 +308,6 @@ func (d *model) sendWrite(addr uint64, p []byte) {
 	d.script = append(d.script, s)
 }
 
-func (d *model) sendRead(tag uint8, addr uint64, dwords uint8) {
+func (d *testDevice) sendRead(tag uint8, addr uint64, dwords uint8) {
 	d.script = append(d.script, step{req: port.Request{Kind: port.MemRead, Tag: tag, Len: dwords, Addr: addr}})
 }

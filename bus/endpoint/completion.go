@@ -7,28 +7,28 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// hostRCB is what every completion of the host but the last of a read ends at a
-// multiple of, in bytes: that of a root port with the smaller boundary (PCIe
-// 3.0 §2.3.1.1).
+// hostRCB is the read completion boundary of the host, in bytes: all
+// completions of a read but the last end at a multiple of it. It is the smaller
+// value of a root port (PCIe 3.0 §2.3.1.1).
 const hostRCB = tlp.RCB
 
-// completion takes an answer of the host. One that does not fit its read is
-// dropped as malformed, and the read goes on waiting (PCIe 3.0 §2.3.2).
+// completion processes a completion of the host. One that does not match its
+// read is dropped as malformed, and the read keeps waiting (PCIe 3.0 §2.3.2).
 func (e *Endpoint) completion(p *tlp.Packet) error {
 	m := &e.master
 	o := &m.tags[p.Tag&0xff]
 	if p.Tag > 0xff || o.state == tagFree || p.Requester != o.id {
-		e.stats.Unasked++
-		return fmt.Errorf("%w: %v", ErrUnasked, p)
+		e.stats.Unexpected++
+		return fmt.Errorf("%w: %v", ErrUnexpected, p)
 	}
 	if wrong := o.check(p); wrong != "" {
 		e.stats.Malformed++
 		return fmt.Errorf("%w: %v: %s", tlp.ErrMalformed, p, wrong)
 	}
 	if o.state == tagLost {
-		e.stats.Unasked++
+		e.stats.Unexpected++
 		m.late(o, p)
-		return fmt.Errorf("%w: %v: it comes too late", ErrUnasked, p)
+		return fmt.Errorf("%w: %v: its read has ended", ErrUnexpected, p)
 	}
 	if p.Kind == tlp.CplD && !p.EP {
 		e.data(o, p)
@@ -44,7 +44,7 @@ func (e *Endpoint) completion(p *tlp.Packet) error {
 	poisoned := p.EP
 	_, last := p.Carries()
 	if poisoned && !last {
-		// The rest of the answer is still to come.
+		// More completions of this read follow.
 		o.got += 4 * p.Len
 		o.state = tagLost
 	} else {
@@ -62,8 +62,8 @@ func (m *master) free(o *outstanding) {
 	m.used--
 }
 
-// late follows the answer to a read that has ended at the device, so that its
-// tag can be used again after it.
+// late processes a completion of a read that has already ended at the device.
+// The tag becomes free after the last one.
 func (m *master) late(o *outstanding, p *tlp.Packet) {
 	o.got += 4 * p.Len
 	if p.Kind == tlp.Cpl || o.got == 4*int(o.req.Len) {
@@ -71,7 +71,7 @@ func (m *master) late(o *outstanding, p *tlp.Packet) {
 	}
 }
 
-// check returns how p does not fit the read, or an empty string.
+// check describes how p fails to match the read, or returns "".
 func (o *outstanding) check(p *tlp.Packet) string {
 	left := 4*int(o.req.Len) - o.got
 	at := o.req.Addr + uint64(o.got)
@@ -79,23 +79,23 @@ func (o *outstanding) check(p *tlp.Packet) string {
 	case p.TC != 0 || p.Attr != 0:
 		return "class or attributes are not those of the read"
 	case p.Kind == tlp.Cpl && p.Status == tlp.SC:
-		return "a read succeeds with data"
+		return "success without data"
 	case p.Kind == tlp.Cpl && p.Status == tlp.CRS:
-		return "a retry answers configuration requests"
+		return "retry status for a memory read"
 	case p.Kind == tlp.Cpl:
 		return ""
 	case p.ByteCount != left:
-		return fmt.Sprintf("%d bytes are to come", left)
+		return fmt.Sprintf("want %d remaining bytes", left)
 	case p.Lower != uint8(at&0x7f):
-		return fmt.Sprintf("lower address is %#x", at&0x7f)
+		return fmt.Sprintf("want lower address %#x", at&0x7f)
 	case 4*p.Len < left && (at+4*uint64(p.Len))%hostRCB != 0:
 		return "it does not end at the read completion boundary"
 	}
 	return ""
 }
 
-// data passes the data of p on to the device. It ends where a beat does, unless
-// it is the last.
+// data passes the data of p to the device. Unless it is the last completion, it
+// ends at a beat boundary.
 func (e *Endpoint) data(o *outstanding, p *tlp.Packet) {
 	m := &e.master
 	lane := int(o.req.Addr+uint64(o.got)) & (beatBytes - 1)

@@ -15,8 +15,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// direct is a rootport.Port without a line: what is sent is at the endpoint,
-// and a device clock takes 10 ns.
+// direct is a rootport.Port without a line: packets reach the endpoint at once.
+// A device clock takes 10 ns.
 type direct struct {
 	end  *endpoint.Endpoint
 	down error
@@ -29,7 +29,7 @@ func (d *direct) Send(packet []byte) error {
 	for {
 		err := d.end.Receive(packet)
 		if !errors.Is(err, endpoint.ErrFull) {
-			return nil // what is refused is the endpoint's to count
+			return nil // the endpoint counts refused packets
 		}
 		if d.end.Run(1) == 0 {
 			return fmt.Errorf("%w: %w", bus.ErrLinkDown, err)
@@ -56,8 +56,8 @@ func (d *direct) Now() time.Duration { return time.Duration(10 * d.end.Now()) }
 
 func (d *direct) Close() error { return nil }
 
-// TestConformance runs the suite of every link over packets: the host's side in
-// package rootport, and the reference device, always ready and not.
+// TestConformance runs the conformance suite over packets: package rootport on
+// the host's side and the reference device, with and without stalls.
 func TestConformance(t *testing.T) {
 	for _, stall := range []uint64{0, 1} {
 		t.Run(fmt.Sprintf("stall %d", stall), func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// quietRunner is a device that does not know when it sleeps, and is a Runner.
+// quietRunner is a Runner whose IdleFor is always 0.
 type quietRunner struct {
 	port.Device
 	ran uint64
@@ -103,7 +103,7 @@ func (r *quietRunner) Run(n uint64) uint64 {
 	return n
 }
 
-// transcript does some jobs and returns when it was done, in clocks.
+// transcript runs some jobs and returns the clocks at which they completed.
 func transcript(t *testing.T, dev port.Device) (times []uint64, mem []byte) {
 	end, err := endpoint.New(dev, endpoint.Options{})
 	require.NoError(t, err)
@@ -122,8 +122,8 @@ func transcript(t *testing.T, dev port.Device) (times []uint64, mem []byte) {
 	return append(times, end.Now()), host.Mem
 }
 
-// TestSkipping: clocks that are skipped, run by the device or ticked one by one
-// are the same clocks.
+// TestSkipping: skipping clocks, running them in the device or ticking them one
+// by one has the same result.
 func TestSkipping(t *testing.T) {
 	skipped, want := transcript(t, bustest.NewDevice(bustest.DeviceOptions{}))
 	r := &quietRunner{Device: bustest.NewDevice(bustest.DeviceOptions{})}

@@ -1,21 +1,23 @@
-// Package endpoint is the device's side of the transaction layer: packets from
-// the host become requests at a function's target port, and what the function
-// sends becomes packets for the host.
+// Package endpoint is the device's side of the transaction layer. It turns
+// packets from the host into requests at a function's target port, and requests
+// of the function into packets for the host.
 //
-// It has no goroutine and no clock but the device's. Its user hands it what
-// arrives (Receive), lets device clocks pass (Run), and sends what comes out
-// (Next). The same calls give the same packets at the same clocks.
+// It has no goroutine, and only the device's clock. The caller passes it
+// received packets (Receive), advances device clocks (Run), and sends the
+// resulting packets (Next). The same calls give the same packets at the same
+// clocks.
 //
-// The order is PCIe's (PCIe 3.0 §2.4.1). What the device sends stays in order,
-// but that posted writes and completions may pass reads that cannot be sent; see
-// HoldReads. What the host sends reaches the target port in order; a completion
-// waits for the writes that came before it and passes everything else.
+// The order is PCIe's (PCIe 3.0 §2.4.1). Packets of the device stay in order,
+// except that posted writes and completions may pass reads that cannot be sent;
+// see HoldReads. Requests of the host reach the target port in order; a
+// completion waits for the writes that arrived before it and passes everything
+// else.
 //
-// Design note: the ports have no lane for the byte enables of a read. A read
-// with a few bytes enabled reads its dwords whole. A read of no byte, which
-// only flushes, and a configuration write of none, read a dword of
-// configuration space in its place, since nothing changes by that and the
-// device answers it in order.
+// Design note: the ports have no byte enables for reads. A read with only some
+// bytes enabled reads complete dwords. A read or configuration write without
+// enabled bytes has no effect but a flush; it is replaced by a read of a dword
+// of configuration space, which has no side effect and which the device
+// completes in order.
 package endpoint
 
 import (
@@ -27,42 +29,43 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// The kinds of error.
+// Error kinds.
 var (
-	ErrOptions  = errors.New("endpoint: bad options")
-	ErrFull     = errors.New("endpoint: no room")               // the packet may be offered again
-	ErrPoisoned = errors.New("endpoint: poisoned")              // data that must not be used
-	ErrUnasked  = errors.New("endpoint: unexpected completion") // no read of the device waits for it
-	ErrProtocol = errors.New("endpoint: device broke the protocol")
+	ErrOptions    = errors.New("endpoint: bad options")
+	ErrFull       = errors.New("endpoint: no room")               // the packet may be offered again
+	ErrPoisoned   = errors.New("endpoint: poisoned")              // data that must not be used
+	ErrUnexpected = errors.New("endpoint: unexpected completion") // no read of the device waits for it
+	ErrProtocol   = errors.New("endpoint: device violated the port protocol")
 )
 
 // RCB is the read completion boundary, in bytes (PCIe 3.0 §2.3.1.1).
 const RCB = 128
 
-// maxRequest is the most that one request at the ports moves, and what none
-// crosses a multiple of, in bytes.
+// maxRequest is the largest size of a request at the ports, in bytes. No
+// request crosses a multiple of it.
 const maxRequest = 4 * port.MaxLen
 
 const beatBytes = 8
 
-// Options are the sizes of an Endpoint. The zero value is the default.
+// Options configure an Endpoint. The zero value is the default.
 type Options struct {
-	// MaxPayload is the most data in one packet to the host, in bytes, a power
-	// of two, 128 to 4096; 0: 128, the Max_Payload_Size after reset (PCIe 3.0
-	// §7.8.4).
+	// MaxPayload is the largest payload of a packet to the host, in bytes, a
+	// power of two, 128 to 4096; 0: 128, the Max_Payload_Size after reset (PCIe
+	// 3.0 §7.8.4).
 	MaxPayload int
 
-	// Timeout is how long a read of the device may go unanswered, in device
-	// clocks, 1 to 2^62; 0: 2^27. It then ends with port.CplAbort.
+	// Timeout is the completion time-out of the device's reads, in device
+	// clocks, 1 to 2^62; 0: 2^27. A read that times out ends with
+	// port.CplAbort.
 	Timeout uint64
 
-	// Queue is how many requests of the host may wait, 1 to 1024; 0: 256. A
-	// root port with tags of 8 bits has at most 256 reads in flight, so a
-	// completion is never stuck behind them.
+	// Queue is the largest number of waiting requests of the host, 1 to 1024;
+	// 0: 256. A root port with 8-bit tags has at most 256 reads in flight, so a
+	// completion is never stuck after them.
 	Queue int
 
-	// Reads is how many requests with an answer are at the device at a time, 1
-	// to 256; 0: 32.
+	// Reads is the largest number of non-posted requests at the device at a
+	// time, 1 to 256; 0: 32.
 	Reads int
 }
 
@@ -83,33 +86,34 @@ func (o *Options) setDefaults() {
 func (o *Options) check() error {
 	switch {
 	case o.MaxPayload < RCB || o.MaxPayload > 4096 || o.MaxPayload&(o.MaxPayload-1) != 0:
-		return fmt.Errorf("%w: payload of %d bytes, want a power of two, 128 to 4096", ErrOptions, o.MaxPayload)
+		return fmt.Errorf("%w: MaxPayload %d bytes, want a power of two, 128 to 4096", ErrOptions, o.MaxPayload)
 	case o.Timeout > 1<<62:
-		return fmt.Errorf("%w: time-out of %d clocks, want 1 to 2^62", ErrOptions, o.Timeout)
+		return fmt.Errorf("%w: Timeout %d clocks, want 1 to 2^62", ErrOptions, o.Timeout)
 	case o.Queue < 1 || o.Queue > 1024:
-		return fmt.Errorf("%w: queue of %d requests, want 1 to 1024", ErrOptions, o.Queue)
+		return fmt.Errorf("%w: Queue %d requests, want 1 to 1024", ErrOptions, o.Queue)
 	case o.Reads < 1 || o.Reads > 256:
-		return fmt.Errorf("%w: %d reads at a time, want 1 to 256", ErrOptions, o.Reads)
+		return fmt.Errorf("%w: Reads %d, want 1 to 256", ErrOptions, o.Reads)
 	}
 	return nil
 }
 
-// A Runner is a device for which many clocks in one call are cheaper than one
-// by one, though it cannot tell in advance how long it will send nothing.
+// A Runner is a device that runs many clocks in one call faster than one by
+// one, although it cannot predict how long it will send nothing.
 type Runner interface {
 	port.Device
 
-	// Run is up to n clocks without input, n at least 1, and returns how many:
-	// it ends with a clock after which the device offers a request, a beat or
-	// a completion, and may end earlier. If the device offers one now, it is
-	// none.
+	// Run runs up to n clocks without input, n at least 1, and returns the
+	// number of clocks run. It stops after a clock in which the device begins
+	// to offer a request, a beat or a completion, and may stop earlier. If the
+	// device offers one already, Run returns 0.
 	Run(n uint64) uint64
 }
 
-// An Endpoint joins one device to one host. It is not safe for concurrent use.
+// An Endpoint connects one device to one host. It is not safe for concurrent
+// use.
 type Endpoint struct {
 	dev    port.Device
-	runner Runner // dev if it is one, or nil
+	runner Runner // dev if it implements Runner, else nil
 	opt    Options
 
 	now    uint64 // device clocks since New
@@ -121,11 +125,11 @@ type Endpoint struct {
 	master master
 	stats  Stats
 
-	stalled int // clocks in a row in which nothing went in or out, though the device offered something
+	stalled int // consecutive clocks with an offer but no transfer
 }
 
-// New returns the endpoint of dev, which has just been powered on. It fails with
-// ErrOptions.
+// New returns the endpoint of dev, which has just been powered on. It fails
+// with ErrOptions if opt is out of range.
 func New(dev port.Device, opt Options) (*Endpoint, error) {
 	opt.setDefaults()
 	if err := opt.check(); err != nil {
@@ -140,37 +144,36 @@ func New(dev port.Device, opt Options) (*Endpoint, error) {
 	}, nil
 }
 
-// Now returns the clocks since New, those included in which the device's stood
-// still.
+// Now returns the clocks since New, including those in which the device's clock
+// was stopped.
 func (e *Endpoint) Now() uint64 { return e.now }
 
-// Err returns how the device broke the protocol of its ports, wrapping
-// ErrProtocol, or nil. Run then does nothing any more.
+// Err returns how the device violated the protocol of its ports, wrapped in
+// ErrProtocol, or nil. After an error Run does nothing.
 func (e *Endpoint) Err() error { return e.err }
 
-// Reads returns how many reads of the device wait for the host. While there are
-// any, device clocks should not run far ahead of the host: Options.Timeout
-// counts them.
+// Reads returns the number of the device's reads that wait for the host. While
+// it is not 0, device clocks should not run far ahead of the host, because
+// Options.Timeout counts them.
 func (e *Endpoint) Reads() int { return e.master.waiting }
 
-// Next returns the next packet for the host, valid until the next call of Next
-// or Reset.
+// Next returns the next packet for the host. The packet is valid until the next
+// call of Next or Reset.
 func (e *Endpoint) Next() (packet []byte, ok bool) { return e.out.next() }
 
-// HoldReads makes Next pass over the device's reads, or return them again. Who
-// finds that a read cannot be sent holds reads until it can: posted writes and
+// HoldReads makes Next skip the device's reads, or return them again. A caller
+// that cannot send a read must hold reads until it can: posted writes and
 // completions must be able to pass it (PCIe 3.0 table 2-39). A read that Next
-// has just returned counts as not sent, and will be returned again.
+// has just returned counts as not sent and will be returned again.
 func (e *Endpoint) HoldReads(hold bool) { e.out.holdReads(hold) }
 
-// Run lets up to n device clocks pass and returns how many. It ends early when a
-// packet has become ready for Next; none pass if that needs no clock, or after
-// Err. Clocks in which nothing happens are skipped.
+// Run runs up to n device clocks and returns their number. It stops early when
+// a packet becomes ready for Next, and returns 0 if one is ready without a
+// clock, or after Err. Clocks without activity are skipped.
 //
-// A device that has offered what there is no room for during stallClocks, and
-// got and gave nothing else, has its clock stopped until there is room or a
-// packet for it: it has the first clock of each Run, and the others pass without
-// it.
+// If the device offers something for which there is no room, and transfers
+// nothing else for stallClocks, its clock stops until there is room or a packet
+// for it: only the first clock of each Run reaches it.
 func (e *Endpoint) Run(n uint64) uint64 {
 	made := e.out.made
 	e.emit()
@@ -191,13 +194,13 @@ func (e *Endpoint) Run(n uint64) uint64 {
 	return ran
 }
 
-// stallClocks gives a device time for what it can do without the host. Work that
-// takes longer, such as a long copy in its own memory, goes on when the host
-// takes something.
+// stallClocks is the time that a stalled device has for work without the host.
+// Longer work, such as a long copy in its own memory, continues when the host
+// accepts something.
 const stallClocks = 512
 
-// Idle returns how many clocks can pass without anything happening: 0 if work
-// is pending, math.MaxUint64 if only an input can wake the device.
+// Idle returns how many clocks can pass without activity: 0 if work is pending,
+// math.MaxUint64 if only an input can wake the device.
 func (e *Endpoint) Idle() uint64 {
 	if e.err != nil {
 		return math.MaxUint64
@@ -208,10 +211,10 @@ func (e *Endpoint) Idle() uint64 {
 	return min(e.dev.IdleFor(), e.master.left(e.now))
 }
 
-// Reset begins another session with the host: packets that are queued and
-// requests that wait are forgotten, and reads of the device that the old session
-// did not answer end with port.CplAbort. A request that is at the target port
-// already is finished there, and its answer dropped. The device is not told.
+// Reset begins a new session with the host. It drops queued packets and waiting
+// requests, and ends the device's outstanding reads with port.CplAbort. A
+// request already at the target port completes there, and its completion is
+// dropped. The device gets no notice.
 func (e *Endpoint) Reset() {
 	e.out.reset()
 	e.target.reset()
@@ -219,12 +222,12 @@ func (e *Endpoint) Reset() {
 	e.stats.Resets++
 }
 
-// busy reports whether the device has an input, or will have at the next clock.
+// busy reports whether the device has an input now or at the next clock.
 func (e *Endpoint) busy() bool {
 	return e.target.busy() || e.target.loadable() || e.master.deliverable(e.target.done)
 }
 
-// quiet lets up to n clocks pass in which nothing is moved, n at least 1.
+// quiet runs up to n clocks without transfers, n at least 1.
 func (e *Endpoint) quiet(n uint64) uint64 {
 	if e.busy() {
 		return 0
@@ -247,7 +250,7 @@ func (e *Endpoint) quiet(n uint64) uint64 {
 	return n
 }
 
-// clock is one device clock.
+// clock runs one device clock.
 func (e *Endpoint) clock() {
 	e.master.expire(e.now, &e.stats)
 	cpl, reqReady, dataReady := e.dev.Target()
@@ -265,7 +268,7 @@ func (e *Endpoint) clock() {
 	}
 }
 
-// protocol notes what the device did wrong; the first cause stays.
+// protocol records a violation by the device. The first cause stays.
 func (e *Endpoint) protocol(format string, args ...any) {
 	if e.err == nil {
 		e.err = fmt.Errorf("%w: %s", ErrProtocol, fmt.Sprintf(format, args...))

@@ -10,10 +10,10 @@ import (
 	"github.com/hilgpu/hilgpu/bus/tlp"
 )
 
-// FuzzReceive: whatever bytes come as packets, the device's ports see only
-// what their rules allow, what goes out are packets that obey theirs, and an
-// honest request is answered afterwards. Each packet is a byte of length and as
-// many bytes; the top bit of the length lets clocks pass, and a read go out.
+// FuzzReceive: for any received bytes, the device's ports see only legal
+// inputs, sent packets are legal, and a valid request is answered afterwards.
+// Each packet is a length byte and that many bytes; the top bit of the length
+// runs clocks and sends a read.
 func FuzzReceive(f *testing.F) {
 	add := func(packets ...tlp.Packet) {
 		var all []byte
@@ -25,12 +25,12 @@ func FuzzReceive(f *testing.F) {
 	}
 	add(memory(false, 0x104, 3, 0xe, 0x1), memory(true, 0x17c, 2, 0xf, 0xf))
 	add(memory(true, 0x100, 1, 5, 0), memory(false, 0x100, 1, 0, 0), memory(false, abortAt, 8, 0xf, 0xf))
-	add(tlp.Packet{Kind: tlp.CfgWr0, Len: 1, First: 5, Addr: 0x10, Completer: cardID, Data: make([]byte, 4)},
-		tlp.Packet{Kind: tlp.CplD, Requester: cardID, Len: 16, ByteCount: 128, Data: make([]byte, 64)},
-		tlp.Packet{Kind: tlp.CplD, Requester: cardID, Len: 16, ByteCount: 64, Lower: 0x40, Data: make([]byte, 64)})
-	add(tlp.Packet{Kind: tlp.Cpl, Status: tlp.CA, Requester: cardID, ByteCount: 4})
+	add(tlp.Packet{Kind: tlp.CfgWr0, Len: 1, First: 5, Addr: 0x10, Completer: boardID, Data: make([]byte, 4)},
+		tlp.Packet{Kind: tlp.CplD, Requester: boardID, Len: 16, ByteCount: 128, Data: make([]byte, 64)},
+		tlp.Packet{Kind: tlp.CplD, Requester: boardID, Len: 16, ByteCount: 64, Lower: 0x40, Data: make([]byte, 64)})
+	add(tlp.Packet{Kind: tlp.Cpl, Status: tlp.CA, Requester: boardID, ByteCount: 4})
 	f.Fuzz(func(t *testing.T, in []byte) {
-		dev := &model{rng: rand.New(rand.NewPCG(1, uint64(len(in))))}
+		dev := &testDevice{rng: rand.New(rand.NewPCG(1, uint64(len(in))))}
 		b := newBench(t, dev, endpoint.Options{Queue: 4, Reads: 2, Timeout: 1 << 30})
 		for tag := uint8(0); len(in) > 0; {
 			n := min(int(in[0]&0x7f), len(in)-1)

@@ -12,27 +12,28 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// hostID asks; cardID is where the configuration write of newBench puts the card.
+// hostID is the requester. boardID is assigned by the configuration write of
+// newBench.
 const (
-	hostID tlp.ID = 0x0000
-	cardID tlp.ID = 0x0300
+	hostID  tlp.ID = 0x0000
+	boardID tlp.ID = 0x0300
 )
 
-// tester is what testing.T and rapid.T have in common.
+// tester is the common part of testing.T and rapid.T.
 type tester interface {
 	require.TestingT
 	Helper()
 }
 
-// bench is an endpoint in front of a model device, both checked.
+// bench is an endpoint with a test device, both checked.
 type bench struct {
 	t   tester
-	dev *model
+	dev *testDevice
 	chk *checker
 	end *endpoint.Endpoint
 }
 
-func newBench(t tester, dev *model, opt endpoint.Options) *bench {
+func newBench(t tester, dev *testDevice, opt endpoint.Options) *bench {
 	t.Helper()
 	b := &bench{t: t, dev: dev, chk: newChecker(dev)}
 	dev.roll()
@@ -40,10 +41,10 @@ func newBench(t tester, dev *model, opt endpoint.Options) *bench {
 	b.end, err = endpoint.New(b.chk, opt)
 	require.NoError(t, err)
 	dev.config[4] = 2 // memory decode
-	b.send(tlp.Packet{Kind: tlp.CfgWr0, Len: 1, First: 1, Addr: 0x3c, Completer: cardID, Data: []byte{9, 9, 9, 9}})
+	b.send(tlp.Packet{Kind: tlp.CfgWr0, Len: 1, First: 1, Addr: 0x3c, Completer: boardID, Data: []byte{9, 9, 9, 9}})
 	got := b.packets()
 	require.Len(t, got, 1)
-	require.Equal(t, tlp.Packet{Kind: tlp.Cpl, ByteCount: 4, Completer: cardID}, got[0])
+	require.Equal(t, tlp.Packet{Kind: tlp.Cpl, ByteCount: 4, Completer: boardID}, got[0])
 	require.Equal(t, []byte{9, 0, 0, 0}, dev.config[0x3c:0x40])
 	return b
 }
@@ -55,7 +56,7 @@ func encode(t tester, p tlp.Packet) []byte {
 	return b
 }
 
-// send gives p to the endpoint, which must take it.
+// send passes p to the endpoint, which must accept it.
 func (b *bench) send(p tlp.Packet) {
 	b.t.Helper()
 	raw := encode(b.t, p)
@@ -65,12 +66,12 @@ func (b *bench) send(p tlp.Packet) {
 			require.NoError(b.t, err, "%v", &p)
 			break
 		}
-		require.NotZero(b.t, b.end.Run(1), "the endpoint is full and makes no room")
+		require.NotZero(b.t, b.end.Run(1), "the endpoint is full and does not drain")
 	}
 	clear(raw) // Receive copies
 }
 
-// next lets time pass until there is a packet, or nothing happens any more.
+// next runs until there is a packet or no more activity.
 func (b *bench) next() (p tlp.Packet, ok bool) {
 	b.t.Helper()
 	for range 100_000 {
@@ -86,7 +87,7 @@ func (b *bench) next() (p tlp.Packet, ok bool) {
 		b.end.Run(64)
 	}
 	b.check()
-	require.NotZero(b.t, b.end.Idle(), "no end of work")
+	require.NotZero(b.t, b.end.Idle(), "work never ends")
 	return p, false
 }
 
@@ -96,7 +97,7 @@ func (b *bench) check() {
 	require.Empty(b.t, b.chk.wrong)
 }
 
-// packets returns everything that comes out.
+// packets returns all packets until there is no more activity.
 func (b *bench) packets() (all []tlp.Packet) {
 	b.t.Helper()
 	for {
@@ -108,7 +109,7 @@ func (b *bench) packets() (all []tlp.Packet) {
 	}
 }
 
-// memory returns a memory request with the width that its address needs.
+// memory returns a memory request with the header size its address requires.
 func memory(write bool, addr uint64, dwords int, first, last uint8) tlp.Packet {
 	p := tlp.Packet{Kind: tlp.MRd32, Requester: hostID, Addr: addr, Len: dwords, First: first, Last: last}
 	if write {
@@ -132,4 +133,4 @@ func success(tag uint8, last bool, data uint64) port.Completion {
 	return port.Completion{Tag: tag, Status: port.CplSuccess, Last: last, Data: data}
 }
 
-func plain(t *testing.T) *bench { return newBench(t, &model{}, endpoint.Options{}) }
+func plain(t *testing.T) *bench { return newBench(t, &testDevice{}, endpoint.Options{}) }

@@ -7,10 +7,10 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// accept returns which of the device's outputs are taken. A header waits for
-// the beats of the write before it, and so does a completion. A write and a
-// completion go in the order in which they appeared, the write first if that
-// was in one clock.
+// accept returns which of the device's outputs are taken. A header or a
+// completion waits for the beats of the write before it. A write and a
+// completion are taken in the order in which they appeared; in the same clock
+// the write is first.
 func (e *Endpoint) accept(req port.Request, beat port.Beat, cpl port.Completion) (upReq, upBeat, upCpl bool) {
 	m := &e.master
 	m.reqSince = port.Since(m.reqSince, e.now, req.Kind != port.None)
@@ -38,7 +38,7 @@ func (e *Endpoint) accept(req port.Request, beat port.Beat, cpl port.Completion)
 	return upReq, upBeat, upCpl
 }
 
-// takeCompletion always has room: that of the read.
+// takeCompletion always has room: the read has reserved it.
 func (e *Endpoint) takeCompletion(c port.Completion) bool {
 	if wrong := e.target.answer(c); wrong != "" {
 		e.protocol("%s: tag %d, status %d, last %v", wrong, c.Tag, c.Status, c.Last)
@@ -46,7 +46,7 @@ func (e *Endpoint) takeCompletion(c port.Completion) bool {
 	return true
 }
 
-// takeRequest takes a header if there is room for what it becomes.
+// takeRequest takes a header if there is room for its packets.
 func (e *Endpoint) takeRequest(req port.Request) bool {
 	if req.Kind == port.None {
 		return false
@@ -68,7 +68,7 @@ func (e *Endpoint) takeRequest(req port.Request) bool {
 	return true
 }
 
-// sendRead gives a read a tag, the lowest that is free.
+// sendRead sends a read with the lowest free tag.
 func (e *Endpoint) sendRead(req port.Request) bool {
 	m := &e.master
 	if e.out.reads.full() || m.used == len(m.tags) || !m.room() {
@@ -90,8 +90,8 @@ func (e *Endpoint) sendRead(req port.Request) bool {
 	return true
 }
 
-// header returns a memory request of whole dwords: kind, or that with the wide
-// address if addr needs it (PCIe 3.0 §2.2.4.1).
+// header returns a memory request of complete dwords: kind, or its variant with
+// a 64-bit address if addr needs it (PCIe 3.0 §2.2.4.1).
 func (e *Endpoint) header(kind tlp.Kind, addr uint64, dwords int) tlp.Packet {
 	p := tlp.Packet{Kind: kind, Len: dwords, Requester: e.id, Addr: addr, First: 0xf}
 	if dwords > 1 {
@@ -130,20 +130,20 @@ func (e *Endpoint) takeBeat(b port.Beat) bool {
 	return true
 }
 
-// checkEnable holds the enables of a beat against port.Beat's rule.
+// checkEnable checks the enables of a beat against the rule of port.Beat.
 func checkEnable(enable uint8, edge bool) error {
 	if !edge && enable != 0xff {
 		return fmt.Errorf("enables %#02x, want all in the middle", enable)
 	}
-	// From the lowest set bit on, what is set is 2^n-1.
+	// From the lowest set bit on, the set bits must be 2^n-1.
 	if low := enable & -enable; low != 0 && (enable+low)&enable != 0 {
 		return fmt.Errorf("enables %#02x, want no gap", enable)
 	}
 	return nil
 }
 
-// sendWrite makes packets of the write whose beats have come, one for each run
-// of enabled bytes.
+// sendWrite makes packets of the write whose beats have arrived, one for each
+// run of enabled bytes.
 func (e *Endpoint) sendWrite() {
 	m := &e.master
 	base := m.req.Addr &^ (beatBytes - 1)
@@ -170,7 +170,8 @@ func (e *Endpoint) sendWrite() {
 	}
 }
 
-// sendRun writes the bytes [start, end) of the data, which begin at base.
+// sendRun sends the bytes [start, end) of the data, which begins at address
+// base.
 func (e *Endpoint) sendRun(base uint64, start, end int) {
 	first, last := start&^3, (end+3)&^3
 	p := e.header(tlp.MWr32, base+uint64(first), (last-first)/4)

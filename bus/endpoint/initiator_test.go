@@ -12,8 +12,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// TestDeviceWrites sweeps address and length: the enabled bytes of the packet
-// are those of the write, and the header is the shortest that has them.
+// TestDeviceWrites sweeps address and length: the packet enables the bytes of
+// the write, with the shortest possible header.
 func TestDeviceWrites(t *testing.T) {
 	b := plain(t)
 	for _, base := range []uint64{0x1000, 0xffff_ff80, 0x7_0000_0000} {
@@ -29,7 +29,7 @@ func TestDeviceWrites(t *testing.T) {
 				if base>>32 != 0 {
 					want = tlp.MWr64
 				}
-				require.Equal(t, []any{want, addr &^ 3, cardID}, []any{p.Kind, p.Addr, p.Requester})
+				require.Equal(t, []any{want, addr &^ 3, boardID}, []any{p.Kind, p.Addr, p.Requester})
 				enabled, from, to := span(&p)
 				require.Equal(t, []int{int(addr % 4), n}, []int{from, to - from})
 				require.Less(t, 4*p.Len-to, 4)
@@ -42,8 +42,8 @@ func TestDeviceWrites(t *testing.T) {
 	}
 }
 
-// TestWriteWithEmptyEnds: bytes may be off at the ends so far that dwords are
-// without any, which a header cannot say (PCIe 3.0 §2.2.5).
+// TestWriteWithEmptyEnds: so many bytes may be disabled at the ends that whole
+// dwords are disabled, which a header cannot express (PCIe 3.0 §2.2.5).
 func TestWriteWithEmptyEnds(t *testing.T) {
 	b := plain(t)
 	beat := func(last bool, enable uint8) port.Beat {
@@ -60,7 +60,8 @@ func TestWriteWithEmptyEnds(t *testing.T) {
 	assert.Equal(t, []any{uint64(0x1000), 1, uint8(0x6), uint8(0)}, []any{got[1].Addr, got[1].Len, got[1].First, got[1].Last})
 }
 
-// reply answers a read of the device with len dwords from off bytes on.
+// reply completes a read of the device with the given dwords, from off bytes
+// on.
 func reply(read tlp.Packet, off, dwords int) tlp.Packet {
 	p := tlp.Packet{Kind: tlp.CplD, Requester: read.Requester, Tag: read.Tag, Len: dwords,
 		ByteCount: 4*read.Len - off, Lower: uint8(read.Addr+uint64(off)) & 0x7f}
@@ -76,7 +77,7 @@ func TestDeviceRead(t *testing.T) {
 	got := b.packets()
 	require.Len(t, got, 1)
 	r := got[0]
-	assert.Equal(t, tlp.Packet{Kind: tlp.MRd32, Requester: cardID, Addr: 0x103c, Len: 4, First: 0xf, Last: 0xf}, r)
+	assert.Equal(t, tlp.Packet{Kind: tlp.MRd32, Requester: boardID, Addr: 0x103c, Len: 4, First: 0xf, Last: 0xf}, r)
 	assert.Equal(t, 1, b.end.Reads())
 	b.send(reply(r, 0, 1))
 	b.send(reply(r, 4, 3))
@@ -89,17 +90,17 @@ func TestDeviceRead(t *testing.T) {
 	}, b.dev.cpls)
 }
 
-// TestLies: answers that do not fit leave the read waiting, and the true one
-// is still taken.
-func TestLies(t *testing.T) {
+// TestBadCompletions: a completion that does not match leaves the read waiting,
+// and the correct one is still accepted.
+func TestBadCompletions(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		lie  func(p *tlp.Packet)
 		err  error
 	}{
-		{"foreign tag", func(p *tlp.Packet) { p.Tag++ }, endpoint.ErrUnasked},
-		{"tag of ten bits", func(p *tlp.Packet) { p.Tag |= 0x100 }, endpoint.ErrUnasked},
-		{"foreign requester", func(p *tlp.Packet) { p.Requester++ }, endpoint.ErrUnasked},
+		{"foreign tag", func(p *tlp.Packet) { p.Tag++ }, endpoint.ErrUnexpected},
+		{"tag of ten bits", func(p *tlp.Packet) { p.Tag |= 0x100 }, endpoint.ErrUnexpected},
+		{"foreign requester", func(p *tlp.Packet) { p.Requester++ }, endpoint.ErrUnexpected},
 		{"byte count too small", func(p *tlp.Packet) { p.ByteCount -= 4; p.Len--; p.Data = p.Data[4:] }, tlp.ErrMalformed},
 		{"byte count too large", func(p *tlp.Packet) { p.ByteCount++ }, tlp.ErrMalformed},
 		{"lower address", func(p *tlp.Packet) { p.Lower ^= 4 }, tlp.ErrMalformed},
@@ -121,12 +122,12 @@ func TestLies(t *testing.T) {
 			b.send(reply(r, 0, 4))
 			b.packets()
 			assert.Equal(t, []port.Completion{success(7, false, 0x2726252423222120), success(7, true, 0x2f2e2d2c2b2a2928)}, b.dev.cpls)
-			assert.ErrorIs(t, b.end.Receive(encode(t, reply(r, 0, 4))), endpoint.ErrUnasked, "twice")
+			assert.ErrorIs(t, b.end.Receive(encode(t, reply(r, 0, 4))), endpoint.ErrUnexpected, "twice")
 		})
 	}
 }
 
-// TestFailedDeviceRead: how the answers that are no success end a read.
+// TestFailedDeviceRead: an unsuccessful completion ends a read.
 func TestFailedDeviceRead(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -151,8 +152,8 @@ func TestFailedDeviceRead(t *testing.T) {
 	}
 }
 
-// TestPoisonedAnswer: the data does not reach the device, and the rest of the
-// answer is dropped before the tag is used again.
+// TestPoisonedAnswer: poisoned data does not reach the device, and the
+// remaining completions are dropped before the tag is reused.
 func TestPoisonedAnswer(t *testing.T) {
 	b := plain(t)
 	b.dev.sendRead(7, 0x1000, 32)
@@ -165,15 +166,15 @@ func TestPoisonedAnswer(t *testing.T) {
 	require.Len(t, again, 1)
 	assert.NotEqual(t, r.Tag, again[0].Tag)
 	assert.Equal(t, []port.Completion{{Tag: 7, Status: port.CplAbort, Last: true}}, b.dev.cpls)
-	assert.ErrorIs(t, b.end.Receive(encode(t, reply(r, 64, 16))), endpoint.ErrUnasked)
+	assert.ErrorIs(t, b.end.Receive(encode(t, reply(r, 64, 16))), endpoint.ErrUnexpected)
 	b.dev.sendRead(9, 0x2000, 1)
 	assert.Equal(t, r.Tag, b.packets()[0].Tag)
 }
 
-// TestTimeout: a read that is not answered ends after Timeout clocks, to the
-// clock, and its tag waits for the late answer.
+// TestTimeout: a read without completion ends after exactly Timeout clocks, and
+// its tag stays reserved for the late completion.
 func TestTimeout(t *testing.T) {
-	b := newBench(t, &model{}, endpoint.Options{Timeout: 1000})
+	b := newBench(t, &testDevice{}, endpoint.Options{Timeout: 1000})
 	b.dev.sendRead(7, 0x1000, 32)
 	r, ok := b.next()
 	require.True(t, ok)
@@ -190,55 +191,55 @@ func TestTimeout(t *testing.T) {
 	next, ok := b.next()
 	require.True(t, ok)
 	assert.NotEqual(t, r.Tag, next.Tag)
-	assert.ErrorIs(t, b.end.Receive(encode(t, reply(r, 0, 16))), endpoint.ErrUnasked)
+	assert.ErrorIs(t, b.end.Receive(encode(t, reply(r, 0, 16))), endpoint.ErrUnexpected)
 	b.dev.sendRead(8, 0x1000, 1)
 	third, ok := b.next()
 	require.True(t, ok)
-	assert.NotEqual(t, r.Tag, third.Tag, "half of the late answer is still to come")
-	assert.ErrorIs(t, b.end.Receive(encode(t, reply(r, 64, 16))), endpoint.ErrUnasked)
+	assert.NotEqual(t, r.Tag, third.Tag, "half of the late completion is outstanding")
+	assert.ErrorIs(t, b.end.Receive(encode(t, reply(r, 64, 16))), endpoint.ErrUnexpected)
 	b.dev.sendRead(9, 0x1000, 1)
 	fourth, ok := b.next()
 	require.True(t, ok)
 	assert.Equal(t, r.Tag, fourth.Tag)
 	b.end.Run(10)
-	assert.Len(t, b.dev.cpls, 1, "the late answer is dropped")
+	assert.Len(t, b.dev.cpls, 1, "the late completion is dropped")
 	b.send(reply(next, 0, 2))
 	b.end.Run(10)
 	assert.Equal(t, success(7, true, 0x0706050403020100), b.dev.cpls[1])
 
 	before := b.end.Now()
-	b.end.Run(1 << 20) // over the deadline of the others
+	b.end.Run(1 << 20) // past the deadline of the others
 	assert.Less(t, b.dev.cplAt[3], before+1000)
 }
 
-// TestReset: a new session owes the device an end of its reads, the host
-// nothing, and nothing of the old one comes out or lands.
+// TestReset: a new session ends the device's reads, sends the host nothing, and
+// neither sends nor delivers anything of the old session.
 func TestReset(t *testing.T) {
 	b := plain(t)
-	b.dev.mute = true
+	b.dev.noCpls = true
 	b.dev.sendRead(7, 0x1000, 32)
 	r := b.packets()[0]
 	b.send(reply(r, 0, 16))
 	b.send(memory(false, 0, 16, 0xf, 0xf))
 	b.end.Run(100)
-	b.dev.deaf = true
+	b.dev.noRequests = true
 	b.dev.takes = false
 	w := memory(true, 0x100, 64, 0xf, 0xf)
 	fill(w.Data, 1)
 	b.send(w)
 	b.end.Run(5) // its first header is at the port
 	b.end.Reset()
-	b.dev.mute, b.dev.deaf = false, false
+	b.dev.noCpls, b.dev.noRequests = false, false
 	b.dev.roll()
 	b.end.Run(1)
 	assert.Empty(t, b.packets())
 	assert.Equal(t, port.Completion{Tag: 7, Status: port.CplAbort, Last: true}, b.dev.cpls[len(b.dev.cpls)-1])
 	assert.Zero(t, b.end.Reads())
-	assert.Equal(t, w.Data[:128], b.dev.ram[0x100:0x180], "the write at the port is finished")
+	assert.Equal(t, w.Data[:128], b.dev.ram[0x100:0x180], "the write at the port completes")
 	assert.Equal(t, make([]byte, 128), b.dev.ram[0x180:0x200], "the rest of it has not begun")
-	assert.ErrorIs(t, b.end.Receive(encode(t, reply(r, 64, 16))), endpoint.ErrUnasked)
+	assert.ErrorIs(t, b.end.Receive(encode(t, reply(r, 64, 16))), endpoint.ErrUnexpected)
 	b.send(memory(false, 0x100, 1, 0xf, 0))
-	assert.Equal(t, []brief{{tlp.CplD, tlp.SC, 1, 4, 0}}, briefs(b.packets()))
+	assert.Equal(t, []summary{{tlp.CplD, tlp.SC, 1, 4, 0}}, summaries(b.packets()))
 	b.dev.sendRead(9, 0x1000, 2)
 	b.send(reply(b.packets()[0], 0, 2))
 	b.packets()
@@ -246,10 +247,11 @@ func TestReset(t *testing.T) {
 }
 
 // TestDeviceOrder: writes and reads leave in the order in which they were sent,
-// a completion never before a write that appeared before it (PCIe 3.0 table 2-39).
+// and no completion leaves before a write that appeared before it (PCIe 3.0
+// table 2-39).
 func TestDeviceOrder(t *testing.T) {
 	for seed := range uint64(20) {
-		dev := &model{rng: rand.New(rand.NewPCG(seed, 2))}
+		dev := &testDevice{rng: rand.New(rand.NewPCG(seed, 2))}
 		b := newBench(t, dev, endpoint.Options{})
 		for i := range 20 {
 			dev.sendWrite(0x1000+uint64(8*i), []byte{byte(i)})
@@ -276,9 +278,9 @@ func TestDeviceOrder(t *testing.T) {
 	}
 }
 
-// TestCompletionBehindWrite: while the link takes nothing, an answer stays
-// behind the write that the device offered before it.
-func TestCompletionBehindWrite(t *testing.T) {
+// TestCompletionAfterWrite: while the link accepts nothing, a completion stays
+// after the write that the device offered before it.
+func TestCompletionAfterWrite(t *testing.T) {
 	b := plain(t)
 	for i := range 100 {
 		b.dev.sendWrite(0x1000+uint64(4*i), []byte{byte(i), 0, 0, 0})
@@ -290,7 +292,7 @@ func TestCompletionBehindWrite(t *testing.T) {
 	require.NotZero(t, blocked, "the output is bounded")
 	b.send(memory(false, 0, 1, 0xf, 0))
 	b.end.Run(1000)
-	require.Len(t, b.dev.answers, 1, "the answer waits")
+	require.Len(t, b.dev.answers, 1, "the completion waits")
 	var at []int
 	all := b.packets()
 	require.Len(t, all, 101)
@@ -331,31 +333,31 @@ func TestHeldReads(t *testing.T) {
 	assert.Equal(t, []uint64{0x1000, 0x3000, 0x4000}, []uint64{got[0].Addr, got[1].Addr, got[2].Addr})
 }
 
-// TestAnswerBehindWrites: the answer to a read of the device does not reach it
-// before the host's writes that were sent before it, and passes reads.
-func TestAnswerBehindWrites(t *testing.T) {
+// TestReadCompletionAfterWrites: the completion of a device read does not pass
+// the host's earlier writes, but passes reads.
+func TestReadCompletionAfterWrites(t *testing.T) {
 	b := plain(t)
 	b.dev.sendRead(7, 0x1000, 1)
 	r := b.packets()[0]
-	b.dev.deaf, b.dev.takes = true, false
+	b.dev.noRequests, b.dev.takes = true, false
 	b.send(memory(true, 0x100, 1, 0xf, 0))
 	b.send(reply(r, 0, 1))
 	b.end.Run(100)
 	assert.Empty(t, b.dev.cpls, "the write has not been taken")
-	b.dev.deaf = false
+	b.dev.noRequests = false
 	b.end.Run(100)
 	assert.Len(t, b.dev.cpls, 1)
 
 	b.dev.sendRead(8, 0x1000, 1)
 	r = b.packets()[0]
-	b.dev.deaf, b.dev.takes = true, false
+	b.dev.noRequests, b.dev.takes = true, false
 	b.send(memory(false, 0x100, 1, 0xf, 0))
 	b.send(reply(r, 0, 1))
 	b.end.Run(100)
 	assert.Len(t, b.dev.cpls, 2, "the read has not been taken")
 }
 
-// TestBrokenDevice: each rule of the ports that a device can break.
+// TestBrokenDevice covers each port rule that a device can break.
 func TestBrokenDevice(t *testing.T) {
 	beat := port.Beat{Valid: true, Last: true, Enable: 0xff}
 	open := beat
@@ -368,7 +370,7 @@ func TestBrokenDevice(t *testing.T) {
 		answer []port.Completion
 	}{
 		{"request over a boundary", []step{{port.Request{Kind: port.MemRead, Len: 2, Addr: 0x7c}, nil}}, nil},
-		{"request of nothing", []step{{port.Request{Kind: port.MemRead, Addr: 0x7c}, nil}}, nil},
+		{"request of 0 dwords", []step{{port.Request{Kind: port.MemRead, Addr: 0x7c}, nil}}, nil},
 		{"configuration request", []step{{port.Request{Kind: port.CfgRead, Len: 1}, nil}}, nil},
 		{"unaligned request", []step{{port.Request{Kind: port.MemRead, Len: 1, Addr: 2}, nil}}, nil},
 		{"last beat that is not", []step{{port.Request{Kind: port.MemWrite, Len: 2}, []port.Beat{open}}}, nil},
@@ -377,11 +379,11 @@ func TestBrokenDevice(t *testing.T) {
 		{"bytes outside", []step{{port.Request{Kind: port.MemWrite, Len: 1}, []port.Beat{beat}}}, nil},
 		{"bytes off in the middle", []step{{port.Request{Kind: port.MemWrite, Len: 6},
 			[]port.Beat{open, {Valid: true, Enable: 0x7f}, beat}}}, nil},
-		{"answer nobody asked for", nil, []port.Completion{success(99, true, 0)}},
+		{"unexpected completion", nil, []port.Completion{success(99, true, 0)}},
 		{"unknown status", nil, []port.Completion{{Tag: 1, Status: 9, Last: true}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			dev := &model{}
+			dev := &testDevice{}
 			e, err := endpoint.New(dev, endpoint.Options{})
 			require.NoError(t, err)
 			dev.script = tt.script
@@ -397,7 +399,7 @@ func TestBrokenDevice(t *testing.T) {
 	}
 }
 
-// TestQueuedOrder: what waits for the link keeps its order too.
+// TestQueuedOrder: packets that wait for the link keep their order too.
 func TestQueuedOrder(t *testing.T) {
 	b := plain(t)
 	for i := range uint64(9) {

@@ -7,34 +7,34 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// reserve is how many packets a write of the device can become: bytes may be
-// off at the ends of its first and of its last beat.
+// reserve is the largest number of packets of one write: bytes may be disabled
+// at the ends of its first and of its last beat.
 const reserve = 3
 
-// master turns the requests of the initiator port into packets, and the host's
-// answers into its completions.
+// master turns requests of the initiator port into packets, and completions of
+// the host into completions of the port.
 type master struct {
 	req      port.Request // the write whose beats are due
 	owed     int          // beats still due
 	got      int
 	data     [beatBytes * maxBeats]byte
 	enable   [beatBytes * maxBeats]bool
-	reqSince uint64 // clock in which the request that waits appeared, + 1
-	cplSince uint64 // the same of the target port's completion
+	reqSince uint64 // clock in which the waiting request appeared, + 1
+	cplSince uint64 // clock in which the target port's completion appeared, + 1
 
 	tags     [256]outstanding // by tag of the packet
 	used     int              // tags that are not free
-	waiting  int              // reads that are not answered
-	deadline uint64           // no read times out before it
+	waiting  int              // reads without a completion
+	deadline uint64           // no read times out before this clock
 	down     ring[arriving]
 }
 
-// An outstanding read of the device.
+// An outstanding is a read of the device in flight.
 type outstanding struct {
 	state state
 	req   port.Request
 	id    tlp.ID // of the requester
-	got   int    // bytes
+	got   int    // bytes received
 	until uint64
 }
 
@@ -42,11 +42,11 @@ type state uint8
 
 const (
 	tagFree  state = iota
-	tagWaits       // for the host
-	tagLost        // timed out: what comes after all is dropped
+	tagWaits       // waits for the host
+	tagLost        // timed out; late completions are dropped
 )
 
-// An arriving beat of an answer is due when the device has the first posted
+// An arriving beat of a completion is due after the given number of posted
 // writes of the host.
 type arriving struct {
 	posted uint64
@@ -57,7 +57,7 @@ func newMaster() master {
 	return master{deadline: math.MaxUint64, down: newRing[arriving](256 * maxBeats)}
 }
 
-// reset ends the reads in flight; no tag of the old session is kept.
+// reset ends the reads in flight and frees all tags of the old session.
 func (m *master) reset(s *Stats) {
 	for i := range m.tags {
 		if m.tags[i].state == tagWaits {
@@ -69,7 +69,7 @@ func (m *master) reset(s *Stats) {
 	m.used, m.waiting, m.deadline = 0, 0, math.MaxUint64
 }
 
-// fail ends a read at the device. It waits for no write.
+// fail ends a read at the device. It does not wait for writes.
 func (m *master) fail(o *outstanding, status port.Status) {
 	m.push(0, port.Completion{Tag: o.req.Tag, Status: status, Last: true})
 	m.waiting--
@@ -79,11 +79,11 @@ func (m *master) push(posted uint64, cpl port.Completion) {
 	*m.down.push() = arriving{posted, cpl}
 }
 
-// room reports whether there is room for the answer to one more read.
+// room reports whether there is room for the completion of one more read.
 func (m *master) room() bool { return m.down.n+maxBeats*(m.waiting+1) <= len(m.down.buf) }
 
-// deliverable reports whether the oldest beat for the device is due when it has
-// done writes.
+// deliverable reports whether the oldest beat for the device is due after done
+// writes.
 func (m *master) deliverable(done uint64) bool {
 	return !m.down.empty() && m.down.front().posted <= done
 }
@@ -96,8 +96,8 @@ func (m *master) deliver(done uint64) (cpl port.Completion) {
 	return cpl
 }
 
-// left returns the clocks until a read may time out, math.MaxUint64 if none
-// waits.
+// left returns the clocks until a read may time out, or math.MaxUint64 if none
+// is waiting.
 func (m *master) left(now uint64) uint64 {
 	if m.waiting == 0 {
 		return math.MaxUint64
@@ -105,8 +105,8 @@ func (m *master) left(now uint64) uint64 {
 	return m.deadline - min(now, m.deadline)
 }
 
-// expire ends the reads that have waited too long. Their tags are not used again
-// before the answer has come or the session has ended.
+// expire ends reads that have timed out. Their tags stay reserved until the
+// completion has arrived or the session has ended.
 func (m *master) expire(now uint64, s *Stats) {
 	if m.waiting == 0 || now < m.deadline {
 		return

@@ -2,28 +2,28 @@ package endpoint
 
 import "github.com/hilgpu/hilgpu/bus/tlp"
 
-// How many packets wait for Next: writes and completions, and reads, as many as
-// there are tags, so that the port is never blocked by one.
+// Number of packets that may wait for Next: writes and completions, and reads.
+// Reads have one place per tag, so that a read never blocks the port.
 const (
 	outPackets = 64
 	outReads   = 256
 )
 
-// An outgoing is an encoded packet; at is its place in the order.
+// An outgoing is an encoded packet; at is its position in the order.
 type outgoing struct {
 	at     uint64
 	packet []byte
 }
 
-// output is what waits for Next. Reads are apart, so that the others can pass
-// them; nothing else is out of order.
+// output holds the packets that wait for Next. Reads are separate so that the
+// others can pass them; everything else stays in order.
 type output struct {
 	hold bool
 
 	others ring[outgoing]
 	reads  ring[outgoing]
 	made   uint64
-	given  *ring[outgoing] // whose front Next returned last
+	given  *ring[outgoing] // the ring whose front Next returned last
 }
 
 func newOutput(maxPayload int) output {
@@ -34,10 +34,10 @@ func newOutput(maxPayload int) output {
 	return o
 }
 
-// room returns how many writes and completions can be pushed.
+// room returns the number of writes and completions that can be pushed.
 func (o *output) room() int { return outPackets - o.others.n }
 
-// push encodes p, for which there is room.
+// push encodes p. The caller has checked that there is room.
 func (o *output) push(p *tlp.Packet) {
 	r := &o.others
 	if p.Kind.Class() == tlp.NonPosted {
@@ -46,7 +46,7 @@ func (o *output) push(p *tlp.Packet) {
 	slot := r.push()
 	b, err := p.Append(slot.packet[:0])
 	if err != nil {
-		panic("endpoint: " + err.Error()) // only packets that obey the rules are made
+		panic("endpoint: " + err.Error()) // only valid packets are made
 	}
 	slot.packet = b
 	slot.at = o.made

@@ -11,26 +11,27 @@ import (
 	"github.com/hilgpu/hilgpu/bus/tlp"
 )
 
-// An expected answer, worked out byte by byte.
+// An expected is a completion computed byte by byte.
 type expected struct {
 	status tlp.Status
 	cpl    tlp.Kind // Cpl or CplD
 	addr   uint64   // of the first dword
-	data   []byte   // whole dwords
-	from   int      // the first byte that is enabled
-	to     int      // behind the last
-	got    int      // dwords that came
+	data   []byte   // complete dwords
+	from   int      // first enabled byte
+	to     int      // one past the last enabled byte
+	got    int      // dwords received
 }
 
-// shadow is what the memory has to be, and the answers that are due.
-type shadow struct {
+// reference is the reference model: the memory contents and the due
+// completions.
+type reference struct {
 	ram    [ramBytes]byte
 	config [4096]byte
 	due    map[uint16]*expected
 }
 
-// span returns the enabled bytes of a request; a read of none counts as one of
-// its first byte.
+// span returns the enabled bytes of a request. A read without enabled bytes
+// counts as one of its first byte.
 func span(p *tlp.Packet) (enabled []bool, from, to int) {
 	enabled = make([]bool, 4*p.Len)
 	for i := range enabled {
@@ -59,7 +60,7 @@ func span(p *tlp.Packet) (enabled []bool, from, to int) {
 }
 
 // do performs p.
-func (s *shadow) do(p *tlp.Packet) {
+func (s *reference) do(p *tlp.Packet) {
 	enabled, from, to := span(p)
 	mem := s.ram[:]
 	e := &expected{cpl: tlp.CplD, addr: p.Addr, from: from, to: to}
@@ -92,13 +93,13 @@ func (s *shadow) do(p *tlp.Packet) {
 	s.due[p.Tag] = e
 }
 
-// answer holds a completion against what is due (PCIe 3.0 §2.2.9, §2.3.1.1).
-func (s *shadow) answer(t tester, p *tlp.Packet, maxPayload int) {
+// answer checks a completion against the due ones (PCIe 3.0 §2.2.9, §2.3.1.1).
+func (s *reference) answer(t tester, p *tlp.Packet, maxPayload int) {
 	e := s.due[p.Tag]
-	require.NotNil(t, e, "%v answers nothing", p)
+	require.NotNil(t, e, "unexpected completion %v", p)
 	require.Equal(t, e.cpl, p.Kind)
 	require.Equal(t, e.status, p.Status)
-	require.Equal(t, cardID, p.Completer)
+	require.Equal(t, boardID, p.Completer)
 	at := max(e.from, 4*e.got)
 	require.Equal(t, e.to-at, p.ByteCount, "%v", p)
 	require.Equal(t, uint8(e.addr+uint64(at))&0x7f, p.Lower, "%v", p)
@@ -127,13 +128,13 @@ func drawEnables(t *rapid.T, addr uint64, n int) (first, last uint8) {
 	return rapid.SampledFrom([]uint8{0xf, 0xe, 0xc, 8}).Draw(t, "first"), rapid.SampledFrom([]uint8{0xf, 7, 3, 1}).Draw(t, "last")
 }
 
-// drawRequest returns any request that obeys the rules.
+// drawRequest returns a random valid request.
 func drawRequest(t *rapid.T, tag uint16) tlp.Packet {
 	p := tlp.Packet{Requester: 0x0018, Tag: tag, TC: 0, Attr: tlp.Attr(rapid.IntRange(0, 3).Draw(t, "attr"))}
 	kind := rapid.SampledFrom([]tlp.Kind{tlp.MRd32, tlp.MWr32, tlp.MRd32, tlp.MWr32, tlp.MWr32, tlp.CfgRd0, tlp.CfgWr0}).Draw(t, "kind")
 	p.Kind = kind
 	if p.IsConfig() {
-		p.Attr, p.Completer, p.Len = 0, cardID, 1
+		p.Attr, p.Completer, p.Len = 0, boardID, 1
 		p.Addr = 4 * uint64(rapid.IntRange(2, 1023).Draw(t, "offset")) // not the command register
 		p.First = uint8(rapid.IntRange(0, 15).Draw(t, "first"))
 	} else {
@@ -151,11 +152,11 @@ func drawRequest(t *rapid.T, tag uint16) tlp.Packet {
 	return p
 }
 
-// TestRandomRequests: whatever the host asks for, it gets what a memory would
-// give that does one request after the other, in completions by the book.
+// TestRandomRequests: the host gets the data of a memory that serves one
+// request after another, in completions that obey the specification.
 func TestRandomRequests(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		dev := &model{}
+		dev := &testDevice{}
 		if seed := rapid.Uint64().Draw(t, "seed"); seed%4 != 0 {
 			dev.rng = rand.New(rand.NewPCG(seed, 1))
 		}
@@ -168,7 +169,7 @@ func TestRandomRequests(t *testing.T) {
 		if opt.MaxPayload == 0 {
 			opt.MaxPayload = 128
 		}
-		s := &shadow{config: dev.config, due: map[uint16]*expected{}}
+		s := &reference{config: dev.config, due: map[uint16]*expected{}}
 		for i := range rapid.IntRange(1, 25).Draw(t, "requests") {
 			p := drawRequest(t, uint16(i))
 			s.do(&p)

@@ -8,36 +8,36 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// A chunk is a request at the target port that the device has to answer.
+// A chunk is a non-posted request at the target port.
 type chunk struct {
 	used  bool
 	kind  port.Kind
-	read  *read // nil: of a session that has ended
-	off   int   // in the data of the read, bytes
+	read  *read // nil: its session has ended
+	off   int   // offset in the data of the read, in bytes
 	n     int
-	lane  int // of the first byte
+	lane  int // lane of the first byte
 	beats uint8
 	got   uint8
 }
 
-// A read gathers the answer to one request of the host, in the parts in which
-// it is sent. A configuration write is one too, with one part.
+// A read collects the completion of one request of the host, in the parts in
+// which it is sent. A configuration write uses one too, with one part.
 type read struct {
-	head   tlp.Packet
-	flush  bool // no byte is enabled
-	data   []byte
-	parts  []tlp.Part
-	left   []int // of each part: bytes that have not come
-	sent   int   // parts
-	failed int   // the first part that failed, len(parts) if none
-	status tlp.Status
-	flying int  // chunks at the device
-	whole  bool // all chunks were at the port
-	queued bool // in target.ready
-	ended  bool // its last packet is sent
+	head     tlp.Packet
+	flush    bool // no byte is enabled
+	data     []byte
+	parts    []tlp.Part
+	left     []int // bytes missing in each part
+	sent     int   // parts sent
+	failed   int   // first failed part, or len(parts)
+	status   tlp.Status
+	atDevice int  // chunks at the device
+	whole    bool // all chunks have been at the port
+	queued   bool // in target.ready
+	ended    bool // its last packet was sent
 }
 
-// start makes r gather the answer to w.
+// start makes r collect the completion of w.
 func (r *read) start(w *waiting, maxPayload int) {
 	*r = read{head: w.head, data: r.data[:0], parts: r.parts[:0], left: r.left[:0]}
 	p := &r.head
@@ -60,23 +60,23 @@ func (r *read) start(w *waiting, maxPayload int) {
 	r.failed = len(r.parts)
 }
 
-// answer takes a completion of the device. It returns what is wrong with it, or
-// an empty string.
+// answer takes a completion of the device. It returns a description of an
+// error, or "".
 func (t *target) answer(c port.Completion) string {
 	k := &t.chunks[c.Tag]
 	switch {
 	case !k.used:
-		return "a completion of a tag that nothing waits for"
+		return "unexpected completion"
 	case c.Status > port.CplAbort:
-		return "a completion with an unknown status"
+		return "completion with an unknown status"
 	case c.Status != port.CplSuccess && !c.Last:
-		return "a failed completion that is not the last"
+		return "failed completion that is not the last"
 	}
 	if c.Status == port.CplSuccess {
 		k.keep(c.Data)
 		k.got++
 		if c.Last != (k.got == k.beats) {
-			return "a completion with the wrong number of beats"
+			return "completion with the wrong number of beats"
 		}
 	}
 	if c.Last {
@@ -85,23 +85,23 @@ func (t *target) answer(c port.Completion) string {
 	return ""
 }
 
-// keep stores a beat of an answer.
+// keep stores a beat of a completion.
 func (k *chunk) keep(data uint64) {
 	if k.read == nil || k.kind == port.CfgWrite {
 		return
 	}
-	at := beatBytes*int(k.got) - k.lane // in the chunk, of lane 0
+	at := beatBytes*int(k.got) - k.lane // offset of lane 0 in the chunk
 	dst := k.read.data[k.off : k.off+k.n]
 	for i := max(0, -at); i < beatBytes && at+i < len(dst); i++ {
 		dst[at+i] = byte(data >> (8 * i))
 	}
 }
 
-// finish ends a chunk, and with it perhaps a part of its read.
+// finish ends a chunk, and its part of the read if that is complete.
 func (t *target) finish(k *chunk, status port.Status) {
 	r := k.read
 	if r != nil {
-		r.flying--
+		r.atDevice--
 		part := 0
 		for r.parts[part].Off+4*r.parts[part].Len <= k.off {
 			part++
@@ -122,8 +122,8 @@ func (t *target) finish(k *chunk, status port.Status) {
 	t.used--
 }
 
-// decodes reports whether the function decodes memory, from the dword that a
-// flush reads, which it then forgets.
+// decodes reports whether the function decodes memory. It reads this from the
+// dword fetched by a flush, and clears the dword.
 func (r *read) decodes() bool {
 	on := r.data[0]&pcicfg.CommandMemory != 0
 	clear(r.data)
@@ -154,14 +154,14 @@ func (t *target) offer(r *read) {
 
 // release frees r if nothing refers to it.
 func (t *target) release(r *read) {
-	if r.ended && r.whole && r.flying == 0 {
+	if r.ended && r.whole && r.atDevice == 0 {
 		t.free = append(t.free, r)
 	}
 }
 
 func (e *Endpoint) canEmit() bool { return !e.target.ready.empty() && e.out.room() > 0 }
 
-// emit makes packets of the parts that have come.
+// emit makes packets of complete parts.
 func (e *Endpoint) emit() {
 	t := &e.target
 	for e.canEmit() {
@@ -177,7 +177,7 @@ func (e *Endpoint) emit() {
 }
 
 // emitPart sends the next part of r. A failure ends the read: its byte count is
-// what was still to come (PCIe 3.0 §2.3.1.1).
+// the number of remaining bytes (PCIe 3.0 §2.3.1.1).
 func (e *Endpoint) emitPart(r *read) {
 	part := r.parts[r.sent]
 	var p tlp.Packet

@@ -7,12 +7,12 @@ import (
 	"github.com/hilgpu/hilgpu/bus/tlp"
 )
 
-// Receive takes one packet from the host, which it copies. It fails with ErrFull
-// if requests or answers wait in such number that there is no room, and the
-// packet counts as not received; Run and Next make room. Every other error says
-// why the packet was refused, which is counted; if the specification wants an
-// answer, it is given: tlp.ErrMalformed, tlp.ErrUnsupported, ErrPoisoned,
-// ErrUnasked.
+// Receive processes one packet from the host, which it copies. It fails with
+// ErrFull if there is no room for the packet, which then counts as not
+// received; Run and Next make room. Any other error is the reason why the
+// packet was refused: tlp.ErrMalformed, tlp.ErrUnsupported, ErrPoisoned or
+// ErrUnexpected. Refused packets are counted, and completed if the
+// specification requires it.
 func (e *Endpoint) Receive(packet []byte) error {
 	p := &e.in
 	err := p.Decode(packet)
@@ -29,12 +29,12 @@ func (e *Endpoint) Receive(packet []byte) error {
 	case p.EP:
 		return e.refuse(fmt.Errorf("%w: %v", ErrPoisoned, p), &e.stats.Poisoned)
 	case p.IsConfig() && p.Completer&7 != 0:
-		return e.refuse(fmt.Errorf("%w: %v, there is function 0 only", tlp.ErrUnsupported, p), &e.stats.Unsupported)
+		return e.refuse(fmt.Errorf("%w: %v, want function 0", tlp.ErrUnsupported, p), &e.stats.Unsupported)
 	}
 	return e.request(p)
 }
 
-// refuse answers the request in e.in with UR, if it expects an answer (PCIe 3.0
+// refuse completes the request in e.in with UR, if it is non-posted (PCIe 3.0
 // §2.3.1, §2.7.2.2).
 func (e *Endpoint) refuse(cause error, counter *uint64) error {
 	if e.in.Kind.Class() == tlp.NonPosted {
@@ -48,8 +48,8 @@ func (e *Endpoint) refuse(cause error, counter *uint64) error {
 	return cause
 }
 
-// message drops a message: none that a host may send to this function has a
-// meaning here (PCIe 3.0 §2.2.8.1, §2.2.8.6).
+// message drops a message: no message from a host has a meaning for this
+// function (PCIe 3.0 §2.2.8.1, §2.2.8.6).
 func (e *Endpoint) message(p *tlp.Packet) error {
 	if p.Code == tlp.Vendor1 {
 		return nil
@@ -74,7 +74,7 @@ func (e *Endpoint) request(p *tlp.Packet) error {
 	e.stats.HostWrites++
 	e.stats.BytesDown += uint64(len(p.Data))
 	if p.Kind == tlp.CfgWr0 {
-		// PCIe 3.0 §2.2.6.2: from every such request.
+		// PCIe 3.0 §2.2.6.2: captured from every such request.
 		e.id = p.Completer
 		return nil
 	}

@@ -1,7 +1,8 @@
 package endpoint
 
 // A ring is a queue of bounded size. The caller checks full before push and
-// empty before front and pop. What is popped keeps its memory for the next push.
+// empty before front and pop. Popped elements keep their memory for the next
+// push.
 type ring[T any] struct {
 	buf  []T
 	head int
@@ -21,7 +22,7 @@ func (r *ring[T]) pop() {
 	r.n--
 }
 
-// push returns the place of what is pushed, as it was left.
+// push returns the element to fill in. It still has its old contents.
 func (r *ring[T]) push() *T {
 	p := &r.buf[(r.head+r.n)%len(r.buf)]
 	r.n++

@@ -10,10 +10,10 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// writer offers one write of 8 bytes after the other, and counts its clocks.
+// writer offers one write of 8 bytes after another, and counts its clocks.
 type writer struct {
 	clocks, written int
-	header          bool // of the write in work is taken
+	header          bool // the current write's header was taken
 }
 
 func (w *writer) Target() (port.Completion, bool, bool) { return port.Completion{}, true, true }
@@ -39,8 +39,8 @@ func (w *writer) Tick(_ port.Request, _ port.Beat, _ bool, _ port.Completion, re
 func (w *writer) IdleFor() uint64 { return 0 }
 func (w *writer) Skip(uint64)     {}
 
-// TestStall gives the device no room for a million clocks: its clock stands
-// still for nearly all of them, and goes on as soon as there is room.
+// TestStall gives the device no room for a million clocks: its clock is stopped
+// for nearly all of them, and continues as soon as there is room.
 func TestStall(t *testing.T) {
 	w := &writer{}
 	e, err := endpoint.New(w, endpoint.Options{})

@@ -9,32 +9,32 @@ import (
 // maxBeats is the number of beats of the longest request.
 const maxBeats = port.MaxLen/2 + 1
 
-// A waiting request of the host, whose first at bytes have been at the port.
+// A waiting is a request of the host. Its first at bytes have been at the port.
 type waiting struct {
-	head tlp.Packet // without data
+	head tlp.Packet // without its data
 	data []byte
 	at   int
-	read *read // where its answer is gathered; nil before, and of a memory write
+	read *read // collects its completion; nil before that and for a memory write
 }
 
-// target turns the host's requests into those of the target port, in order.
+// target turns the host's requests into requests of the target port, in order.
 type target struct {
 	maxPayload int
 
 	queue  ring[waiting]
 	posted uint64 // memory writes received
-	done   uint64 // those that the device has whole
+	done   uint64 // memory writes completely taken by the device
 
 	req   port.Request // shown at the port
 	beats [maxBeats]port.Beat
-	owed  int // of beats
-	sent  int // of those
+	owed  int // beats of the current write
+	sent  int // beats taken
 
 	chunks [256]chunk // by tag at the port
-	tag    uint8      // the next to try
-	used   int        // of chunks
+	tag    uint8      // next tag to try
+	used   int        // chunks in use
 	free   []*read
-	ready  ring[*read] // with completions to send
+	ready  ring[*read] // reads with completions to send
 	reads  []read
 }
 
@@ -49,7 +49,7 @@ func newTarget(opt Options) target {
 	return t
 }
 
-// reset forgets the requests but for what is at the port.
+// reset drops all requests except the one at the port.
 func (t *target) reset() {
 	t.queue.clear()
 	t.done = t.posted
@@ -70,7 +70,7 @@ func (t *target) freeAll() {
 // busy reports whether a request is at the port.
 func (t *target) busy() bool { return t.req.Kind != port.None || t.sent < t.owed }
 
-// loadable reports whether the oldest request can go to the port.
+// loadable reports whether the oldest request can move to the port.
 func (t *target) loadable() bool {
 	if t.queue.empty() || t.busy() {
 		return false
@@ -84,8 +84,8 @@ func (t *target) loadable() bool {
 
 func (w *waiting) isPosted() bool { return w.head.Kind.Class() == tlp.Posted }
 
-// drive returns the target port's inputs. A beat is shown once its header is
-// taken, or as that is.
+// drive returns the target port's inputs. A beat is shown no earlier than in
+// the clock that takes its header.
 func (t *target) drive(reqReady, dataReady bool) (req port.Request, beat port.Beat) {
 	for t.loadable() {
 		t.load()
@@ -106,8 +106,8 @@ func (t *target) drive(reqReady, dataReady bool) (req port.Request, beat port.Be
 	return req, beat
 }
 
-// load brings the next part of the oldest request to the port, or retires the
-// request if there is none.
+// load moves the next part of the oldest request to the port, or retires the
+// request if nothing is left.
 func (t *target) load() {
 	w := t.queue.front()
 	if !w.isPosted() && w.read == nil {
@@ -136,7 +136,7 @@ func (t *target) load() {
 	}
 }
 
-// exhausted reports whether nothing of w has to go to the port any more.
+// exhausted reports whether no part of w remains for the port.
 func (w *waiting) exhausted() bool {
 	switch {
 	case w.isPosted():
@@ -153,7 +153,7 @@ func (w *waiting) exhausted() bool {
 	return w.at == 4*w.head.Len
 }
 
-// retire ends the oldest request at the port.
+// retire removes the oldest request from the queue.
 func (t *target) retire() {
 	w := t.queue.front()
 	if w.isPosted() {
@@ -165,8 +165,8 @@ func (t *target) retire() {
 	t.queue.pop()
 }
 
-// show puts a request with an answer to the port. Its data are n bytes of the
-// read, from off on.
+// show puts a non-posted request on the port. Its data is n bytes of the read,
+// from off on.
 func (t *target) show(r *read, req port.Request, off, n int) {
 	for t.chunks[t.tag].used {
 		t.tag++
@@ -174,7 +174,7 @@ func (t *target) show(r *read, req port.Request, off, n int) {
 	req.Tag = t.tag
 	t.tag++
 	t.used++
-	r.flying++
+	r.atDevice++
 	beats := uint8(1)
 	if req.Kind == port.MemRead {
 		beats = port.Beats(req.Addr, req.Len)
@@ -184,7 +184,7 @@ func (t *target) show(r *read, req port.Request, off, n int) {
 	t.owed, t.sent = 0, 0
 }
 
-// loadWrite puts the next run of enabled bytes of a write to the port.
+// loadWrite puts the next run of enabled bytes of a write on the port.
 func (t *target) loadWrite(w *waiting, kind port.Kind) {
 	start, end := w.run()
 	lo := w.head.Addr + uint64(start)
@@ -211,9 +211,9 @@ func (t *target) loadWrite(w *waiting, kind port.Kind) {
 	w.at = end
 }
 
-// run returns the next contiguous bytes of a write that are enabled and fit
-// one request, from at on: as offsets in its data, start at the end if there
-// are none.
+// run returns the next contiguous enabled bytes of a write, from w.at on, that
+// fit one request: offsets in its data, with start at the end if there are
+// none.
 func (w *waiting) run() (start, end int) {
 	n := len(w.data)
 	for start = w.at; start < n && !w.enabled(start); start++ {
@@ -224,7 +224,7 @@ func (w *waiting) run() (start, end int) {
 	return start, end
 }
 
-// enabled reports whether byte i of a write is written.
+// enabled reports whether byte i of a write is enabled.
 func (w *waiting) enabled(i int) bool {
 	switch {
 	case i < 4:
