@@ -107,7 +107,7 @@ func (o *values) portFault(kind inproc.FaultKind, c gpu.Config) inproc.Fault {
 }
 
 // harm is what counts the events that a fault harms.
-type harm interface{ Harmed() uint64 }
+type harm interface{ Injected() uint64 }
 
 // atPorts returns dev with the faults at its ports, and what counts for them.
 func atPorts(dev port.Device, all []inproc.Fault) (port.Device, []harm) {
@@ -213,7 +213,7 @@ func (e *Emulator) moved() []Counter {
 func harmed(all []harm) uint64 {
 	var n uint64
 	for _, h := range all {
-		n += h.Harmed()
+		n += h.Injected()
 	}
 	return n
 }

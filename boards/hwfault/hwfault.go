@@ -129,7 +129,7 @@ func stick(high, low *uint64, bit uint64, level bool) {
 
 // Harmed returns how many writes of VRAM and beats of register reads the faults
 // have changed or doubled.
-func (d *Device) Harmed() uint64 { return d.harmed }
+func (d *Device) Injected() uint64 { return d.harmed }
 
 // Target is the GPU's, with what stuck lines make of a register read.
 func (d *Device) Target() (cpl port.Completion, reqReady, dataReady bool) {

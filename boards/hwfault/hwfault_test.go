@@ -220,7 +220,7 @@ func TestStuckEnable(t *testing.T) {
 				}
 			}
 		}
-		assert.EqualValues(t, 1, d.Harmed(), "only the half without the lane is harmed")
+		assert.EqualValues(t, 1, d.Injected(), "only the half without the lane is harmed")
 		require.NoError(t, link.Close())
 	}
 }
@@ -260,7 +260,7 @@ func TestBitFlip(t *testing.T) {
 				assert.Zero(t, v&(v-1), "one bit")
 			}
 		}
-		assert.EqualValues(t, words, d.Harmed())
+		assert.EqualValues(t, words, d.Injected())
 		return words, string(got)
 	}
 	n, one := flips("bit-flip:0.1@5")
@@ -300,7 +300,7 @@ func TestStuckRegister(t *testing.T) {
 			id, err = link.ReadConfig(0)
 			require.NoError(t, err)
 			assert.EqualValues(t, 0x48471234, id, "configuration space, registers at 0")
-			assert.Positive(t, d.Harmed())
+			assert.Positive(t, d.Injected())
 			require.NoError(t, link.Close())
 		}
 	}

@@ -2,9 +2,9 @@ package inproc
 
 import "github.com/hilgpu/hilgpu/bus/bars"
 
-// function is the BARs as the function has them. They are read back when they
-// are used first after a configuration write to one of them, so that what the
-// function made of the write counts.
+// function holds the BARs of the function. They are read back at the first use
+// after a configuration write to one of them, so that they have the values the
+// function accepted.
 type function struct {
 	known bool
 	bar   [6]bars.BAR

@@ -7,10 +7,10 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// A FaultKind is something that can go wrong with a device.
+// A FaultKind is a kind of fault injected into a device.
 type FaultKind uint8
 
-// The faults. What After counts is in brackets.
+// Kinds of injected faults. Fault.After counts the events in brackets.
 const (
 	// LostInterrupt drops writes to the message window (messages).
 	LostInterrupt FaultKind = iota + 1
@@ -21,44 +21,43 @@ const (
 	// DeadDoorbell makes the device die when a doorbell is rung (doorbells).
 	DeadDoorbell
 
-	// DeadRequest makes the device die when a memory request arrives
-	// (memory reads and writes at the target port).
+	// DeadRequest makes the device die when a memory request arrives (memory
+	// reads and writes at the target port).
 	DeadRequest
 )
 
-// A Fault says what goes wrong and when. A device that has died takes all that
-// it is sent, answers nothing, not even configuration requests, and sends
-// nothing.
+// A Fault configures an injected fault. A dead device accepts everything,
+// answers nothing, not even configuration requests, and sends nothing.
 type Fault struct {
 	Kind FaultKind
 
-	// After is how many events pass unharmed before the fault begins.
+	// After is the number of events before the first affected one.
 	After uint64
 
-	// Count is how many events it then harms; 0 means all of them. The dead do
-	// not revive.
+	// Count is the number of events affected; 0 means all. A dead device stays
+	// dead.
 	Count uint64
 
-	// Doorbells are offsets in BAR0 in bytes.
+	// Doorbells are byte offsets in BAR0.
 	Doorbells []uint64
 }
 
-// Faulty is a device with a fault: a port.Device around another. What it harms
-// depends on the order of the events alone.
+// Faulty is a port.Device that injects a fault into another. The affected
+// events depend on the order of the events alone.
 type Faulty struct {
 	dev   port.Device
 	fault Fault
 
 	events uint64
 	dead   bool
-	base   uint64 // of BAR0, from the configuration writes seen
+	base   uint64 // base of BAR0, from the configuration writes seen
 	target stream // the host's writes
 	device stream // the device's writes
-	bar0   bool   // the beat that is due is a configuration write of BAR0
+	bar0   bool   // the beat that is due belongs to a configuration write of BAR0
 }
 
-// A stream follows the beats of writes: those due of a write that passes, or of
-// one that is dropped.
+// A stream counts the due beats of writes: of those that pass and of a dropped
+// one.
 type stream struct {
 	pass uint8
 	drop uint8
@@ -76,13 +75,13 @@ func (s *stream) begin(req port.Request, dropped bool) {
 	}
 }
 
-// NewFaulty returns dev with the fault.
+// NewFaulty returns dev with an injected fault.
 func NewFaulty(dev port.Device, fault Fault) *Faulty {
 	return &Faulty{dev: dev, fault: fault}
 }
 
-// Harmed returns how many events the fault has harmed.
-func (f *Faulty) Harmed() uint64 {
+// Injected returns the number of events that the fault has affected.
+func (f *Faulty) Injected() uint64 {
 	n := f.events - min(f.events, f.fault.After)
 	if f.fault.Count > 0 {
 		n = min(n, f.fault.Count)
@@ -90,14 +89,14 @@ func (f *Faulty) Harmed() uint64 {
 	return n
 }
 
-// event counts one and reports whether it is harmed.
+// event counts an event and reports whether the fault affects it.
 func (f *Faulty) event() bool {
-	before := f.Harmed()
+	before := f.Injected()
 	f.events++
-	return f.Harmed() > before
+	return f.Injected() > before
 }
 
-// Target is the device's, or that of a dead one.
+// Target returns the device's outputs, or those of a dead device.
 func (f *Faulty) Target() (cpl port.Completion, reqReady, dataReady bool) {
 	if f.dead {
 		return port.Completion{}, true, true
@@ -109,7 +108,7 @@ func (f *Faulty) Target() (cpl port.Completion, reqReady, dataReady bool) {
 	return cpl, reqReady, dataReady
 }
 
-// Initiator is the device's without what is dropped.
+// Initiator returns the device's outputs without the dropped requests.
 func (f *Faulty) Initiator() (req port.Request, beat port.Beat) {
 	if f.dead {
 		return port.Request{}, port.Beat{}
@@ -127,7 +126,7 @@ func (f *Faulty) Initiator() (req port.Request, beat port.Beat) {
 	return req, beat
 }
 
-// message reports whether req is a message that is dropped when its turn comes.
+// message reports whether req is a message to be dropped.
 func (f *Faulty) message(req port.Request) bool {
 	if f.fault.Kind != LostInterrupt || req.Kind != port.MemWrite {
 		return false
@@ -138,7 +137,7 @@ func (f *Faulty) message(req port.Request) bool {
 	return f.events >= f.fault.After && (f.fault.Count == 0 || f.events-f.fault.After < f.fault.Count)
 }
 
-// Tick advances the device one clock.
+// Tick advances the device by one clock.
 func (f *Faulty) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
 	if f.dead {
 		return
@@ -151,14 +150,14 @@ func (f *Faulty) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.
 	f.dev.Tick(req, beat, cplReady, cpl, reqReady, dataReady)
 }
 
-// filterTarget returns what the device sees of the host's request and beat.
+// filterTarget returns the host's request and beat as the device sees them.
 func (f *Faulty) filterTarget(req port.Request, beat port.Beat) (port.Request, port.Beat) {
 	_, reqTaken, beatTaken := f.Target()
 	reqTaken = reqTaken && req.Kind != port.None
 	beatTaken = beatTaken && beat.Valid
 	earlier := f.target.pass > 0 || f.target.drop > 0
 	if f.target.drop > 0 {
-		req = port.Request{} // the host was told that no header is taken
+		req = port.Request{} // Target reported that no header is taken
 	}
 	if earlier {
 		beat = f.targetBeat(beat, beatTaken)
@@ -192,7 +191,7 @@ func (f *Faulty) targetRequest(req port.Request) bool {
 	return false
 }
 
-// targetBeat follows one beat and returns what the device sees of it.
+// targetBeat counts one beat and returns it as the device sees it.
 func (f *Faulty) targetBeat(beat port.Beat, taken bool) port.Beat {
 	if f.target.drop > 0 {
 		if taken {
@@ -221,7 +220,7 @@ func (f *Faulty) doorbell(req port.Request) bool {
 	return false
 }
 
-// filterInitiator returns what the device sees of the host's readiness.
+// filterInitiator returns the host's readiness as the device sees it.
 func (f *Faulty) filterInitiator(reqReady, dataReady bool) (bool, bool) {
 	req, beat := f.dev.Initiator()
 	if f.device.drop > 0 {
@@ -251,14 +250,14 @@ func (f *Faulty) filterInitiator(reqReady, dataReady bool) (bool, bool) {
 	return reqReady, dataReady
 }
 
-// passMessage counts a message that is not harmed.
+// passMessage counts a message that passes.
 func (f *Faulty) passMessage(req port.Request) {
 	if f.fault.Kind == LostInterrupt && req.Addr >= messageBase && req.Addr < messageEnd {
 		f.events++
 	}
 }
 
-// IdleFor is the device's; the dead sleep.
+// IdleFor returns the device's value; a dead device is always idle.
 func (f *Faulty) IdleFor() uint64 {
 	switch {
 	case f.dead:
@@ -269,14 +268,14 @@ func (f *Faulty) IdleFor() uint64 {
 	return f.dev.IdleFor()
 }
 
-// Skip is n clocks without input.
+// Skip advances the device by n clocks without input.
 func (f *Faulty) Skip(n uint64) {
 	if !f.dead {
 		f.dev.Skip(n)
 	}
 }
 
-// Run is the device's if it is a Runner, and no clock otherwise.
+// Run runs the device if it is a Runner; otherwise it runs no clock.
 func (f *Faulty) Run(n uint64) uint64 {
 	r, ok := f.dev.(Runner)
 	if !ok || f.dead || f.target.drop > 0 || f.device.drop > 0 {

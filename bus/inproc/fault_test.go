@@ -13,8 +13,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// TestFaulty does three jobs of 300 bytes under each fault; RegJob is the
-// doorbell. The device stalls, so that what is dropped meets what is not in
+// TestFaulty runs three jobs of 300 bytes under each injected fault; RegJob is
+// the doorbell. The device stalls, so that dropped and passed beats meet in
 // every phase.
 func TestFaulty(t *testing.T) {
 	doorbells := []uint64{bustest.RegJob}
@@ -65,14 +65,14 @@ func TestFaulty(t *testing.T) {
 				if tt.done == 3 {
 					assert.Equal(t, want, host.Mem[:900])
 				}
-				assert.Equal(t, tt.harmed, f.Harmed())
+				assert.Equal(t, tt.harmed, f.Injected())
 			})
 		}
 	}
 }
 
-// TestLostInterruptAmongWrites drops a message whose header is there before the
-// write in front of it has all its beats, and none of the writes around it.
+// TestLostInterruptAmongWrites drops a message whose header arrives before the
+// preceding write has all its beats. The writes around it must pass.
 func TestLostInterruptAmongWrites(t *testing.T) {
 	host := bustest.NewHost(64)
 	beat := func(v byte, enable uint8, last bool) port.Beat {
@@ -94,5 +94,5 @@ func TestLostInterruptAmongWrites(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []byte{1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 4, 4, 4, 4, 4, 4, 4, 4, 0}, host.Mem[:25])
 	assert.Equal(t, []bustest.Message{{Addr: bustest.MessageBase + 4, Data: []byte{5, 5, 5, 5}}}, host.Messages)
-	assert.EqualValues(t, 1, f.Harmed())
+	assert.EqualValues(t, 1, f.Injected())
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// A script is a device that drives its ports as it is told, one row after the
-// other, whenever the row before was taken. It answers configuration reads
-// with 0 when answers is set.
+// A script is a device that drives its ports row by row: each row when the one
+// before was taken. It completes configuration reads with 0 when answers is
+// set.
 type script struct {
 	cpls  []port.Completion
 	reqs  []port.Request
@@ -65,8 +65,8 @@ func (s *script) Tick(req port.Request, _ port.Beat, cplReady bool, _ port.Compl
 func (s *script) IdleFor() uint64 { return 0 }
 func (s *script) Skip(uint64)     {}
 
-// TestProtocol: whatever a device says that its ports forbid takes the link
-// down, for good, and no data is made of it.
+// TestProtocol: any violation of the port rules by a device takes the link down
+// for good and delivers no data.
 func TestProtocol(t *testing.T) {
 	cpl := func(tag uint8, s port.Status, last bool) port.Completion {
 		return port.Completion{Tag: tag, Status: s, Last: last}
@@ -78,7 +78,7 @@ func TestProtocol(t *testing.T) {
 		dev  script
 		says string
 	}{
-		{"completion of nothing", script{cpls: []port.Completion{cpl(9, port.CplSuccess, true)}}, "tag 9, which nothing waits for"},
+		{"unexpected completion", script{cpls: []port.Completion{cpl(9, port.CplSuccess, true)}}, "unexpected completion with tag 9"},
 		{"completion without end", script{cpls: []port.Completion{cpl(0, port.CplSuccess, false)}}, "completion 1 of 1 of tag 0 has last false"},
 		{"failed completion goes on", script{cpls: []port.Completion{cpl(0, port.CplAbort, false)}}, "status 3, last false"},
 		{"no such status", script{cpls: []port.Completion{cpl(0, 7, true)}}, "status 7, last true"},
@@ -105,8 +105,8 @@ func TestProtocol(t *testing.T) {
 	}
 }
 
-// TestUpstreamOrder presents a write and a completion in one clock, and then a
-// stream of writes with a completion among them.
+// TestUpstreamOrder presents a write and a completion in the same clock, and
+// then a stream of writes with a completion among them.
 func TestUpstreamOrder(t *testing.T) {
 	w := func(addr uint64) port.Request { return port.Request{Kind: port.MemWrite, Len: 2, Addr: addr} }
 	beat := port.Beat{Valid: true, Last: true, Enable: 0xff}
@@ -119,13 +119,13 @@ func TestUpstreamOrder(t *testing.T) {
 	require.NoError(t, err)
 	_, err = link.ReadConfig(0)
 	require.NoError(t, err)
-	// The completion follows the write that appeared with it. The header of the
-	// next write appeared later and waits for it.
+	// The completion follows the write that appeared in the same clock. The
+	// header of the next write appeared later and waits for the completion.
 	assert.Equal(t, []string{"beat", "header", "completion"}, dev.order[:3])
 }
 
-// TestTimeout: a silent device fails a read after the time given, in virtual
-// time, and a late answer is dropped.
+// TestTimeout: a read from a silent device fails after the time-out, in virtual
+// time, and a late completion is dropped.
 func TestTimeout(t *testing.T) {
 	dev := &script{}
 	link, err := inproc.New(dev, bustest.NewHost(4096), inproc.Options{Timeout: 5000})
@@ -134,7 +134,7 @@ func TestTimeout(t *testing.T) {
 	_, err = link.ReadConfig(pcicfg.BAR2)
 	require.ErrorIs(t, err, bus.ErrTimeout)
 	assert.NotErrorIs(t, err, bus.ErrLinkDown)
-	assert.ErrorContains(t, err, "no answer for 5000 clocks")
+	assert.ErrorContains(t, err, "no completion for 5000 clocks")
 	assert.EqualValues(t, 5000, link.Now()-start)
 
 	late, answer := port.Completion{Status: port.CplSuccess, Last: true, Data: 0xbad}, port.Completion{Tag: 1, Status: port.CplSuccess, Last: true, Data: 0x900d}
@@ -144,7 +144,7 @@ func TestTimeout(t *testing.T) {
 	assert.EqualValues(t, 0x900d, v)
 }
 
-// TestLostTags: when every tag waits for an answer, the link is down.
+// TestLostTags: the link goes down when all tags wait for late completions.
 func TestLostTags(t *testing.T) {
 	link, err := inproc.New(&script{}, bustest.NewHost(4096), inproc.Options{Timeout: 50})
 	require.NoError(t, err)
@@ -158,8 +158,8 @@ func TestLostTags(t *testing.T) {
 	assert.ErrorIs(t, err, bus.ErrTimeout)
 }
 
-// TestStuck: a device that takes nothing lets writes fill the wire; then the
-// link is down, because a part of a write is on it.
+// TestStuck: writes to a device that accepts nothing fill the wire. Then the
+// link goes down, because part of a write is on the wire.
 func TestStuck(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -183,12 +183,12 @@ func TestStuck(t *testing.T) {
 			}
 			require.ErrorIs(t, err, bus.ErrLinkDown)
 			assert.ErrorIs(t, err, bus.ErrTimeout)
-			assert.ErrorContains(t, err, "takes no request for 500 clocks")
+			assert.ErrorContains(t, err, "accepts no request for 500 clocks")
 		})
 	}
 }
 
-// TestSplit looks at the requests that a read becomes.
+// TestSplit checks the requests that make up a read.
 func TestSplit(t *testing.T) {
 	d, host := bustest.NewDevice(bustest.DeviceOptions{}), bustest.NewHost(4096)
 	var got [][2]uint64
@@ -203,7 +203,7 @@ func TestSplit(t *testing.T) {
 	assert.Equal(t, [][2]uint64{{100, 7}, {128, 32}, {256, 32}, {384, 4}}, got)
 }
 
-// TestTagsInFlight counts the requests that are out at one time.
+// TestTagsInFlight counts the requests in flight at one time.
 func TestTagsInFlight(t *testing.T) {
 	for _, tags := range []int{1, 3, 8} {
 		d, host := bustest.NewDevice(bustest.DeviceOptions{}), bustest.NewHost(4096)

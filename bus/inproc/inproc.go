@@ -1,20 +1,20 @@
-// Package inproc connects a PCIe function in this process: a cycle-driven model
-// of the wire between the function's ports and the host.
+// Package inproc connects a PCIe function in the same process. It is a
+// clock-by-clock model of the wire between the function's ports and the host.
 //
-// Each direction is one queue. What enters it leaves the other end Latency
-// clocks later at the earliest, at most BytesPerClock bytes of data a clock,
-// counted in beats of 8 bytes; headers are free. A device read is answered from
-// bus.Host in the clock in which it arrives there; a device write reaches
-// bus.Host when its last beat has arrived.
+// Each direction is one queue. Data leaves it Latency clocks after it entered
+// at the earliest, and at most BytesPerClock bytes per clock, counted in beats
+// of 8 bytes; headers are free. A device read is answered from bus.Host in the
+// clock in which it arrives; a device write reaches bus.Host when its last beat
+// has arrived.
 //
-// The order is PCIe's (PCIe 3.0 §2.4.1). Upstream everything stays in the order
-// in which the function sent it, so an interrupt arrives after the data that it
-// announces, and a completion after the writes before it. Downstream too, but
-// for one case: a completion may pass a read or a configuration request that
-// the function does not take yet, which avoids a deadlock.
+// The order is PCIe's (PCIe 3.0 §2.4.1). Upstream traffic stays in the order in
+// which the function sent it, so an interrupt arrives after the data it
+// announces, and a completion after the writes before it. So does downstream
+// traffic, with one exception that avoids a deadlock: a completion may pass a
+// read or a configuration request that the function does not accept yet.
 //
 // Time passes only inside a Link or Clock call, and only as much as the call
-// needs. While nothing is on the wire and the function is idle, it is skipped; a
+// needs. While the wire is empty and the function idle, clocks are skipped. A
 // Runner that may be idle runs by itself.
 package inproc
 
@@ -27,58 +27,57 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// ErrOptions is returned, wrapped, for options that cannot be.
+// ErrOptions is returned, wrapped, for options out of range.
 var ErrOptions = errors.New("inproc: bad options")
 
-// Options describe the wire. The zero value is the default.
+// Options configure the wire. The zero value is the default.
 type Options struct {
 	Latency       int    // clocks one way, 1 to 65536; 0: 16
 	BytesPerClock int    // each way, 1 to 64; 0: 8
-	Hz            uint64 // clocks in a second; 0: 100 MHz
-	Timeout       uint64 // clocks that a request may go unanswered; 0: 1<<20
+	Hz            uint64 // clocks per second; 0: 100 MHz
+	Timeout       uint64 // completion time-out in clocks; 0: 1<<20
 	Tags          int    // host reads in flight, 1 to 64; 0: 8
 
-	// Observer, if not nil, is told of every transaction at the host's end of
-	// the wire, on the goroutine of the Link or Clock call. It must not call
+	// Observer, if not nil, is called with every transaction at the host's end
+	// of the wire, on the goroutine of the Link or Clock call. It must not call
 	// the link.
 	Observer func(Transaction)
 }
 
-// A Runner is a device for which many clocks in one call are cheaper than one
-// by one, though it cannot tell in advance how long it will send nothing. The
-// link asks it to run while nothing is on the wire.
+// A Runner is a device that runs many clocks in one call faster than one by
+// one, although it cannot predict how long it will send nothing. The link calls
+// Run while the wire is empty.
 type Runner interface {
 	port.Device
 
-	// Run is up to n clocks without input, n at least 1, and returns how many:
-	// it ends with a clock after which the device offers a request, a beat or
-	// a completion, and may end earlier. If the device offers one now, it is
-	// none.
+	// Run runs up to n clocks without input, n at least 1, and returns the
+	// number of clocks run. It stops after a clock in which the device begins
+	// to offer a request, a beat or a completion, and may stop earlier. If the
+	// device offers one already, Run returns 0.
 	Run(n uint64) uint64
 }
 
-// Message writes are device writes in [messageBase, messageEnd).
+// A device write in [messageBase, messageEnd) is a message.
 const (
 	messageBase = 0xfee00000
 	messageEnd  = 0xfef00000
 )
 
-// maxWait is the most that one Wait lets pass, in clocks, so that time cannot
-// wrap.
+// maxWait is the longest Wait, in clocks, so that time cannot wrap.
 const maxWait = 1 << 48
 
 // Link is the host's end: a bus.Link and a bus.Clock.
 type Link struct {
 	dev    port.Device
-	runner Runner // dev if it is one, or nil
+	runner Runner // dev if it implements Runner, else nil
 	host   bus.Host
 	opt    Options
 
-	mu     sync.Mutex // of everything below, and held in every call
-	now    uint64     // clocks
+	mu     sync.Mutex // held in every call; guards the fields below
+	now    uint64     // time in clocks
 	closed bool
 	down   error // first cause, wraps bus.ErrLinkDown
-	event  bool  // a message arrived since Wait returned last
+	event  bool  // a message has arrived since the last Wait returned
 	bars   function
 	stats  Stats
 
@@ -93,8 +92,8 @@ var (
 	_ bus.Clock = (*Link)(nil)
 )
 
-// New connects dev, whose clock is the link's clock, to host. It fails with
-// ErrOptions.
+// New connects dev to host. The device's clock is the link's clock. New fails
+// with ErrOptions.
 func New(dev port.Device, host bus.Host, opt Options) (*Link, error) {
 	for _, o := range []struct {
 		name string
@@ -130,11 +129,11 @@ func (l *Link) Now() uint64 {
 	return l.now
 }
 
-// Hz returns the number of clocks in a second.
+// Hz returns the number of clocks per second.
 func (l *Link) Hz() uint64 { return l.opt.Hz }
 
-// Wait lets clocks pass until a message has arrived since Wait returned last,
-// in whichever call it arrived, or until Now is at least deadline.
+// Wait runs clocks until a message has arrived since the last Wait returned, in
+// any call, or until Now is at least deadline.
 func (l *Link) Wait(deadline uint64) (event bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -149,8 +148,8 @@ func (l *Link) Wait(deadline uint64) (event bool, err error) {
 	return event, l.down
 }
 
-// Break takes the device away, as pulling the card does: this and every later
-// call ends with an error that wraps bus.ErrLinkDown and cause.
+// Break removes the device, like unplugging a card: a call in progress and
+// every later one end with an error that wraps bus.ErrLinkDown and cause.
 func (l *Link) Break(cause error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -172,15 +171,15 @@ func (l *Link) Stats() Stats {
 	return l.stats
 }
 
-// Sample calls f while no clock passes, so that it can look at the device. f
-// must not call the link.
+// Sample calls f while no clock runs, so that f can inspect the device. f must
+// not call the link.
 func (l *Link) Sample(f func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f()
 }
 
-// usable returns why no call can succeed, or nil.
+// usable returns the reason why no call can succeed, or nil.
 func (l *Link) usable() error {
 	if l.closed {
 		return bus.ErrClosed
@@ -188,7 +187,7 @@ func (l *Link) usable() error {
 	return l.down
 }
 
-// fail takes the link down; the first cause stays.
+// fail takes the link down. The first cause stays.
 func (l *Link) fail(cause error) {
 	if l.down == nil {
 		l.down = fmt.Errorf("%w: %w", bus.ErrLinkDown, cause)

@@ -16,7 +16,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// rig is a link to a reference device, enumerated.
+// rig is a link to an enumerated reference device.
 type rig struct {
 	*inproc.Link
 	dev  *bustest.Device
@@ -38,7 +38,7 @@ func (r rig) reg(t *testing.T, off uint64) uint32 {
 	return binary.LittleEndian.Uint32(p)
 }
 
-// job does a job to its end.
+// job runs a job to completion.
 func (r rig) job(t *testing.T, job uint32, host uint64, mem, n uint32) {
 	before := len(r.host.Messages)
 	require.NoError(t, bustest.StartJob(r, job, host, mem, n))
@@ -71,8 +71,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestLatency measures a read: the wire twice, and what the reference device
-// takes, which is 1 clock from header to completion.
+// TestLatency measures a read: twice the latency of the wire, and 1 clock from
+// header to completion in the reference device.
 func TestLatency(t *testing.T) {
 	for _, latency := range []int{1, 2, 16, 100} {
 		r := newRig(t, inproc.Options{Latency: latency}, bustest.DeviceOptions{})
@@ -82,8 +82,8 @@ func TestLatency(t *testing.T) {
 	}
 }
 
-// TestWriteTime measures posted writes: a clock for each beat, or as many as
-// the bandwidth asks for.
+// TestWriteTime measures posted writes: one clock per beat, or more if the
+// bandwidth is smaller.
 func TestWriteTime(t *testing.T) {
 	for _, tt := range []struct {
 		rate, bytes int
@@ -92,7 +92,7 @@ func TestWriteTime(t *testing.T) {
 		{8, 4, 1},
 		{8, 128, 16},
 		{8, 1024, 128},
-		{1, 128, 127}, // 7 bytes of credit wait for the first beat, then 8 clocks a beat
+		{1, 128, 127}, // 7 bytes of saved bandwidth for the first beat, then 8 clocks a beat
 		{4, 128, 32},
 		{64, 128, 2},
 	} {
@@ -105,7 +105,7 @@ func TestWriteTime(t *testing.T) {
 	}
 }
 
-// TestDeviceWrites has the device write every small range.
+// TestDeviceWrites makes the device write every small range.
 func TestDeviceWrites(t *testing.T) {
 	r := newRig(t, inproc.Options{}, bustest.DeviceOptions{Stall: 5})
 	src := make([]byte, 512)
@@ -138,7 +138,7 @@ func TestDeviceReads(t *testing.T) {
 	}
 }
 
-// TestRefused has the device reach for memory that is not there.
+// TestRefused makes the device access addresses outside host memory.
 func TestRefused(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -160,8 +160,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestSampling changes host memory behind the device's back: the read sees what
-// is there when it arrives at the host.
+// TestSampling changes host memory during a device read. The read returns the
+// contents at the time it arrives at the host.
 func TestSampling(t *testing.T) {
 	const latency = 50
 	r := newRig(t, inproc.Options{Latency: latency}, bustest.DeviceOptions{})
@@ -179,7 +179,8 @@ func TestSampling(t *testing.T) {
 	assert.Equal(t, byte(1), p[0])
 }
 
-// TestSkip counts on the device's own clock that no clock is lost or doubled.
+// TestSkip checks on the device's clock counter that no clock is lost or
+// doubled.
 func TestSkip(t *testing.T) {
 	r := newRig(t, inproc.Options{}, bustest.DeviceOptions{})
 	first, at := r.reg(t, bustest.RegTime), r.Now()
@@ -192,7 +193,7 @@ func TestSkip(t *testing.T) {
 	assert.EqualValues(t, r.Now()-at, second-first)
 }
 
-// TestDelay has the device wake up by itself.
+// TestDelay makes the device wake up by itself.
 func TestDelay(t *testing.T) {
 	r := newRig(t, inproc.Options{}, bustest.DeviceOptions{})
 	start := r.Now()
@@ -203,7 +204,8 @@ func TestDelay(t *testing.T) {
 	assert.InDelta(t, 1_000_000_000, r.Now()-start, 100)
 }
 
-// TestWaitLatch: a message that arrives during a read ends the next wait, once.
+// TestWaitLatch: a message that arrives during a read ends the next wait, and
+// only that one.
 func TestWaitLatch(t *testing.T) {
 	r := newRig(t, inproc.Options{}, bustest.DeviceOptions{})
 	require.NoError(t, bustest.StartJob(r, bustest.JobNone, 0, 0, 0))
@@ -231,8 +233,7 @@ func TestWaitForEver(t *testing.T) {
 	assert.Less(t, start, r.Now())
 }
 
-// TestBARs looks at which BARs can be accessed and where they are after they
-// have moved.
+// TestBARs checks which BARs can be accessed, and their addresses after a move.
 func TestBARs(t *testing.T) {
 	r := newRig(t, inproc.Options{}, bustest.DeviceOptions{})
 	p := make([]byte, 4)
@@ -258,7 +259,7 @@ func TestBARs(t *testing.T) {
 	assert.ErrorContains(t, io.Read(4, 0, p), "not memory")
 }
 
-// TestErrorsNameTheAccess wants the first bad one of many requests.
+// TestErrorsNameTheAccess expects the first failed request of several.
 func TestErrorsNameTheAccess(t *testing.T) {
 	r := newRig(t, inproc.Options{}, bustest.DeviceOptions{})
 	err := r.Read(2, 0x10000-256, make([]byte, 1024))
@@ -271,7 +272,7 @@ func TestErrorsNameTheAccess(t *testing.T) {
 
 func TestBreak(t *testing.T) {
 	r := newRig(t, inproc.Options{}, bustest.DeviceOptions{})
-	cause := errors.New("pulled")
+	cause := errors.New("unplugged")
 	r.Break(cause)
 	r.Break(errors.New("later"))
 	for range 2 {
@@ -281,7 +282,7 @@ func TestBreak(t *testing.T) {
 	}
 }
 
-// TestNoAllocation: accesses and clocks allocate nothing.
+// TestNoAllocation: accesses and clocks do not allocate.
 func TestNoAllocation(t *testing.T) {
 	host := bustest.NewHost(4096)
 	link, err := inproc.New(&quietDevice{}, host, inproc.Options{})
@@ -297,7 +298,8 @@ func TestNoAllocation(t *testing.T) {
 	assert.Zero(t, n)
 }
 
-// quietDevice answers reads with zeroes, from registers alone.
+// quietDevice completes reads with zeros, and its outputs depend on registers
+// only.
 type quietDevice struct {
 	req  port.Request
 	left uint8
@@ -326,7 +328,7 @@ func (d *quietDevice) Tick(req port.Request, _ port.Beat, cplReady bool, _ port.
 func (d *quietDevice) IdleFor() uint64 { return 0 }
 func (d *quietDevice) Skip(uint64)     {}
 
-// TestObserver looks at one transaction of each kind.
+// TestObserver checks one transaction of each kind.
 func TestObserver(t *testing.T) {
 	type seen struct {
 		dir    inproc.Dir

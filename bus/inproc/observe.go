@@ -2,14 +2,14 @@ package inproc
 
 import "github.com/hilgpu/hilgpu/rtl/abi/port"
 
-// Stats counts what crossed the link. Bytes are those of data, without headers.
+// Stats counts the traffic of the link. Bytes are payload, without headers.
 type Stats struct {
 	HostReads    uint64 // memory and configuration requests, each at most 128 bytes
 	HostWrites   uint64
 	DeviceReads  uint64
 	DeviceWrites uint64 // messages included
-	BytesDown    uint64 // host writes and answers to device reads
-	BytesUp      uint64 // device writes and answers to host reads
+	BytesDown    uint64 // host writes and completions of device reads
+	BytesUp      uint64 // device writes and completions of host reads
 	Messages     uint64 // writes to the message window
 	Refused      uint64 // device requests that bus.Host refused
 }
@@ -25,15 +25,15 @@ const (
 
 // A Transaction is one packet as it passes the host's end of the wire.
 type Transaction struct {
-	Clock  uint64 // when it passed
+	Clock  uint64 // time at the host's end
 	Dir    Dir
-	Req    port.Request // the request, or the one that Status answers
+	Req    port.Request // the request, or the request that Status completes
 	Status port.Status  // CplNone: the request itself
-	Data   []byte       // of a write or a good answer, valid during the call; 4 bytes for configuration
+	Data   []byte       // payload, valid during the call; 4 bytes for configuration
 
 	// First and Last enable the bytes of the first and the last dword of the
-	// request, bit i for byte i; Last is 0 if there is but one dword (PCIe 3.0
-	// §2.2.5). The bytes of Data that are not enabled mean nothing.
+	// request, bit i for byte i; Last is 0 for a single dword (PCIe 3.0
+	// §2.2.5). Disabled bytes of Data are undefined.
 	First, Last uint8
 }
 
@@ -41,8 +41,8 @@ func (l *Link) observe(dir Dir, req port.Request, status port.Status, data []byt
 	l.observeBytes(dir, req, status, data, 15, 15)
 }
 
-// observeBytes is observe of a request that may not enable all its bytes. Last
-// is ignored for one dword.
+// observeBytes is observe for a request with byte enables. It ignores last for
+// a single dword.
 func (l *Link) observeBytes(dir Dir, req port.Request, status port.Status, data []byte, first, last uint8) {
 	if l.opt.Observer == nil {
 		return

@@ -11,9 +11,9 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// A reader reads host memory, and takes what the host sends only as allowed.
+// A reader reads host memory and accepts inputs only when permitted.
 type reader struct {
-	want      bool // sends a read
+	want      bool // send a read
 	takesReq  bool
 	takesBeat bool
 
@@ -60,8 +60,8 @@ func (r *reader) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.
 func (r *reader) IdleFor() uint64 { return 0 }
 func (r *reader) Skip(uint64)     {}
 
-// TestCompletionPassesRead: a device may hold a read up until its own read is
-// answered.
+// TestCompletionPassesRead: a device may hold a read until its own read is
+// completed.
 func TestCompletionPassesRead(t *testing.T) {
 	r := &reader{want: true}
 	link, err := inproc.New(r, bustest.NewHost(64), inproc.Options{})
@@ -71,8 +71,8 @@ func TestCompletionPassesRead(t *testing.T) {
 	assert.NotZero(t, r.gotCpl)
 }
 
-// TestCompletionFollowsWrite: an answer that was sent behind a write arrives
-// behind all of its beats.
+// TestCompletionFollowsWrite: a completion sent after a write arrives after all
+// its beats.
 func TestCompletionFollowsWrite(t *testing.T) {
 	r := &reader{takesReq: true, takesBeat: true}
 	link, err := inproc.New(r, bustest.NewHost(64), inproc.Options{Latency: 10})

@@ -9,19 +9,19 @@ import (
 )
 
 // ErrProtocol is wrapped by the cause of a link that is down because the device
-// broke a rule of its ports.
-var ErrProtocol = errors.New("inproc: device broke the protocol")
+// violated a rule of its ports.
+var ErrProtocol = errors.New("inproc: device violated the port protocol")
 
-// receiver collects a device's write, and holds the data of its reads.
+// receiver collects a device's write and holds the data of its reads.
 type receiver struct {
 	req    port.Request // the write whose beats are due
-	beats  uint8        // still due
+	beats  uint8        // beats still due
 	buf    [maxRequest + beatBytes]byte
 	enable [(maxRequest + beatBytes) / beatBytes]uint8
 	n      int // beats in buf
 }
 
-// receive is what arrives at the host.
+// receive handles an item that arrives at the host.
 func (l *Link) receive(it *upItem) {
 	switch it.kind {
 	case upHeader:
@@ -55,7 +55,7 @@ func (l *Link) receiveRequest(req port.Request) {
 	l.receiver.req, l.receiver.beats, l.receiver.n = req, port.Beats(req.Addr, req.Len), 0
 }
 
-// answer reads host memory for the device.
+// answer completes a device read from host memory.
 func (l *Link) answer(req port.Request) {
 	r := &l.receiver
 	n := 4 * int(req.Len)
@@ -106,8 +106,8 @@ func (l *Link) receiveBeat(b port.Beat) {
 	}
 }
 
-// writeHost hands a whole write to the host, each contiguous run of enabled
-// bytes at once.
+// writeHost passes a complete write to the host, one call for each contiguous
+// run of enabled bytes.
 func (l *Link) writeHost() {
 	r := &l.receiver
 	base := r.req.Addr &^ (beatBytes - 1)
@@ -128,10 +128,11 @@ func (l *Link) writeHost() {
 	}
 }
 
-// dword returns the enables of the dword at byte at, a multiple of 4.
+// dword returns the enables of the dword at offset at, a multiple of 4.
 func (r *receiver) dword(at int) uint8 { return r.enable[at/beatBytes] >> (at % beatBytes) & 15 }
 
-// gap returns how many bytes from byte at on are enabled, or are not.
+// gap returns the length of the run of enabled, or of disabled, bytes from at
+// on.
 func (r *receiver) gap(at int, enabled bool) int {
 	n := 0
 	for at+n < beatBytes*r.n {
@@ -159,11 +160,11 @@ func (l *Link) writeRun(addr uint64, p []byte) {
 	}
 }
 
-// receiveCompletion checks an answer and keeps its data.
+// receiveCompletion checks a completion and stores its data.
 func (l *Link) receiveCompletion(c port.Completion) {
 	p := &l.requests.tags[c.Tag]
 	if p.state == tagFree {
-		l.protocol("completion of tag %d, which nothing waits for", c.Tag)
+		l.protocol("unexpected completion with tag %d", c.Tag)
 		return
 	}
 	if c.Status > port.CplAbort || c.Status != port.CplSuccess && !c.Last {
@@ -189,9 +190,9 @@ func (l *Link) receiveCompletion(c port.Completion) {
 	}
 }
 
-// take keeps the lanes of one beat of an answer.
+// take stores the bytes of one beat of a completion.
 func (p *pending) take(v uint64) {
-	at := beatBytes*p.got - int(p.req.Addr&7) // in dst, of lane 0
+	at := beatBytes*p.got - int(p.req.Addr&7) // offset of lane 0 in dst
 	p.got++
 	if p.dst == nil || p.req.Kind == port.CfgWrite {
 		return

@@ -9,16 +9,16 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// maxRequest is the most that one request moves, and what none crosses a
-// multiple of, in bytes.
+// maxRequest is the largest size of a request, in bytes. No request crosses a
+// multiple of it.
 const maxRequest = 4 * port.MaxLen
 
-// A pending is a request of the host by its tag.
+// A pending is a request of the host in flight, by tag.
 type pending struct {
 	state pendingState
 	req   port.Request
-	dst   []byte // of a read: all of it
-	got   int    // bytes of dst, or beats of a request without
+	dst   []byte // complete destination of a read
+	got   int    // bytes of dst, or beats of a request without dst
 }
 
 type pendingState uint8
@@ -26,16 +26,16 @@ type pendingState uint8
 const (
 	tagFree pendingState = iota
 	tagWaits
-	tagLost // timed out: its answer is dropped when it comes after all
+	tagLost // timed out; a late completion is dropped
 )
 
-// requests are those of the host that are not answered.
+// requests are the host's requests in flight.
 type requests struct {
 	tags     [256]pending
 	next     uint8
 	waiting  int
-	progress uint64      // clock of the last request or answer
-	failed   port.Status // of the call: the first that was not good
+	progress uint64      // clock of the last request or completion
+	failed   port.Status // first bad status of the call
 	failedAt uint64      // address of that request
 }
 
@@ -49,8 +49,8 @@ func (l *Link) ReadConfig(off int) (uint32, error) {
 	return l.readConfig(off)
 }
 
-// WriteConfig writes one dword of configuration space and waits until it is
-// done.
+// WriteConfig writes one dword of configuration space and waits for its
+// completion.
 func (l *Link) WriteConfig(off int, v uint32) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,8 +85,8 @@ func (l *Link) readConfig(off int) (uint32, error) {
 	return binary.LittleEndian.Uint32(l.word[:]), nil
 }
 
-// Read fills p from a BAR, in requests of up to 128 bytes, several at a time.
-// An error of one of them is returned when none waits any more.
+// Read fills p from a BAR, with requests of up to 128 bytes, several at a time.
+// It returns an error of a request after all requests have ended.
 func (l *Link) Read(bar int, off uint64, p []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,8 +109,8 @@ func (l *Link) Read(bar int, off uint64, p []byte) error {
 }
 
 // Write sends p to a BAR and returns when its last beat is on the wire. If the
-// device takes nothing for Options.Timeout the link goes down, because a part of
-// the write is on it.
+// device accepts nothing for Options.Timeout, the link goes down, because part
+// of the write is on the wire.
 func (l *Link) Write(bar int, off uint64, p []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -127,7 +127,7 @@ func (l *Link) Write(bar int, off uint64, p []byte) error {
 	return l.down
 }
 
-// chunk returns how much of n bytes at addr the first request moves.
+// chunk returns the number of bytes, of n at addr, in the first request.
 func chunk(addr uint64, n int) int {
 	return min(n, maxRequest-int(addr%maxRequest))
 }
@@ -160,8 +160,8 @@ func (l *Link) begin() {
 	l.requests.progress = l.now
 }
 
-// issue puts a request on the wire, and the data of a write. A write's data is
-// p; a read's goes there.
+// issue sends a request. A write sends the data in p; a read stores its data
+// there.
 func (l *Link) issue(req port.Request, p []byte) {
 	w := &l.wire
 	for w.requests.full() && l.down == nil {
@@ -189,7 +189,7 @@ func (l *Link) issue(req port.Request, p []byte) {
 	l.transmit()
 }
 
-// transmit lets time pass until the wire has taken the beats of a write.
+// transmit runs clocks until the wire has taken the beats of a write.
 func (l *Link) transmit() {
 	tx := &l.wire.tx
 	for left := len(tx.data); left > 0 && l.down == nil; left = len(tx.data) {
@@ -202,7 +202,8 @@ func (l *Link) transmit() {
 	*tx = transmit{}
 }
 
-// stall is a clock in which the call waits for the device to take something.
+// stall runs a clock in which the call waits for the device to accept
+// something.
 func (l *Link) stall() {
 	before := l.wire.requests.n
 	l.clock()
@@ -214,12 +215,12 @@ func (l *Link) stall() {
 
 func (l *Link) checkStall() {
 	if l.now-l.requests.progress > l.opt.Timeout {
-		l.fail(fmt.Errorf("%w: the device takes no request for %d clocks", bus.ErrTimeout, l.opt.Timeout))
+		l.fail(fmt.Errorf("%w: the device accepts no request for %d clocks", bus.ErrTimeout, l.opt.Timeout))
 	}
 }
 
-// takeTag gives a request a tag. Tags of lost requests are not used again
-// before their answer has come; without any left the link goes down.
+// takeTag assigns a tag to a request. Tags of timed-out requests stay reserved
+// until the late completion arrives; without a free tag the link goes down.
 func (l *Link) takeTag(req *port.Request, dst []byte) bool {
 	r := &l.requests
 	for range r.tags {
@@ -235,11 +236,11 @@ func (l *Link) takeTag(req *port.Request, dst []byte) bool {
 		r.progress = l.now
 		return true
 	}
-	l.fail(fmt.Errorf("%w: all %d tags wait for answers that were given up", bus.ErrTimeout, len(r.tags)))
+	l.fail(fmt.Errorf("%w: all %d tags wait for late completions", bus.ErrTimeout, len(r.tags)))
 	return false
 }
 
-// await lets time pass until at most n requests wait, or the wait times out.
+// await runs clocks until at most n requests wait, or the wait times out.
 func (l *Link) await(n int) {
 	r := &l.requests
 	for r.waiting > n && l.down == nil {
@@ -251,7 +252,7 @@ func (l *Link) await(n int) {
 	}
 }
 
-// giveUp loses the requests that wait.
+// giveUp times out the waiting requests.
 func (l *Link) giveUp() {
 	r := &l.requests
 	for i := range r.tags {
@@ -264,7 +265,7 @@ func (l *Link) giveUp() {
 	r.waiting = 0
 }
 
-// statusTimeout stands for a request that was not answered.
+// statusTimeout is the status of a request without completion.
 const statusTimeout port.Status = 0xff
 
 func (r *requests) setFailed(s port.Status, addr uint64) {
@@ -273,8 +274,8 @@ func (r *requests) setFailed(s port.Status, addr uint64) {
 	}
 }
 
-// finish waits for the answers of a call and returns its error. where is the
-// offset in configuration space, or the BAR whose base is given.
+// finish waits for the completions of a call and returns its error. where is an
+// offset in configuration space, or the number of the BAR with the given base.
 func (l *Link) finish(what string, where int, base uint64) error {
 	l.await(0)
 	if l.down != nil {
@@ -289,7 +290,7 @@ func (l *Link) finish(what string, where int, base uint64) error {
 	case port.CplAbort:
 		kind = bus.ErrAbort
 	default:
-		kind = fmt.Errorf("%w: no answer for %d clocks", bus.ErrTimeout, l.opt.Timeout)
+		kind = fmt.Errorf("%w: no completion for %d clocks", bus.ErrTimeout, l.opt.Timeout)
 	}
 	if what == "read" {
 		return fmt.Errorf("%w: %s at BAR %d offset %#x", kind, what, where, l.requests.failedAt-base)

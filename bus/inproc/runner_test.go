@@ -11,15 +11,15 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// sleepless hides when a device sleeps, as a device does that is known by its
-// ports alone.
-type sleepless struct{ *bustest.Device }
+// alwaysAwake hides the idle times of a device, like a device of which only the
+// ports are known.
+type alwaysAwake struct{ *bustest.Device }
 
-func (s sleepless) IdleFor() uint64 { return 0 }
+func (s alwaysAwake) IdleFor() uint64 { return 0 }
 
-// quietRunner is a Runner of a sleepless device.
+// quietRunner is a Runner around an alwaysAwake device.
 type quietRunner struct {
-	sleepless
+	alwaysAwake
 	ran uint64
 }
 
@@ -36,7 +36,7 @@ func (r *quietRunner) Run(n uint64) uint64 {
 	return n
 }
 
-// transcript does some jobs and returns every transaction with its clock.
+// transcript runs some jobs and returns every transaction with its clock.
 func transcript(t *testing.T, dev port.Device, opt inproc.Options) (all []inproc.Transaction, end uint64) {
 	opt.Observer = func(tr inproc.Transaction) {
 		tr.Data = append([]byte(nil), tr.Data...)
@@ -57,14 +57,15 @@ func transcript(t *testing.T, dev port.Device, opt inproc.Options) (all []inproc
 	return all, link.Now()
 }
 
-// TestRunner: letting a device run changes no clock of what crosses the link.
+// TestRunner: letting a device run by itself does not change the clock of any
+// transaction.
 func TestRunner(t *testing.T) {
 	for _, opt := range []inproc.Options{{}, {Latency: 1, BytesPerClock: 64}, {Latency: 100, BytesPerClock: 3}} {
 		for stall := range uint64(4) {
 			o := bustest.DeviceOptions{Stall: stall}
-			want, end := transcript(t, sleepless{bustest.NewDevice(o)}, opt)
+			want, end := transcript(t, alwaysAwake{bustest.NewDevice(o)}, opt)
 			for _, faulty := range []bool{false, true} {
-				r := &quietRunner{sleepless: sleepless{bustest.NewDevice(o)}}
+				r := &quietRunner{alwaysAwake: alwaysAwake{bustest.NewDevice(o)}}
 				dev := port.Device(r)
 				if faulty {
 					dev = inproc.NewFaulty(r, inproc.Fault{Kind: inproc.LostInterrupt, After: 100})
@@ -72,7 +73,7 @@ func TestRunner(t *testing.T) {
 				got, at := transcript(t, dev, opt)
 				assert.Equal(t, want, got)
 				assert.Equal(t, end, at)
-				assert.Greater(t, r.ran, end/2, "most clocks are quiet")
+				assert.Greater(t, r.ran, end/2, "most clocks are run by the device")
 			}
 		}
 	}

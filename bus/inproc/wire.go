@@ -4,10 +4,10 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// beatBytes is what a beat takes of the bandwidth.
+// beatBytes is the bandwidth that a beat takes.
 const beatBytes = 8
 
-// maxAnswers is room for the answers to 256 reads of the largest length, so
+// maxAnswers is room for the completions of 256 reads of the largest length, so
 // that every tag of the device can be in flight.
 const maxAnswers = 256 * port.MaxLen / 2
 
@@ -19,7 +19,7 @@ const (
 	upCompletion
 )
 
-// An upItem is on its way to the host; at is the clock of its arrival.
+// An upItem is an item on its way to the host; at is the clock of its arrival.
 type upItem struct {
 	at   uint64
 	kind upKind
@@ -38,40 +38,40 @@ type downBeat struct {
 	beat port.Beat
 }
 
-// A downCompletion arrives after the first writes of the host's writes.
+// A downCompletion arrives no earlier than the given number of host writes.
 type downCompletion struct {
 	at     uint64
 	writes uint64
 	cpl    port.Completion
 }
 
-// wire is what is between the ports and the host.
+// wire is the connection between the ports and the host.
 type wire struct {
 	latency uint64
-	rate    int // bytes a clock
-	burst   int // most bytes that a direction saves up
+	rate    int // bytes per clock
+	burst   int // largest saved bandwidth of a direction
 
 	up       ring[upItem]
 	upCredit int // bytes
 	upOwed   uint8
-	reqSince uint64 // clock in which the request that waits appeared, + 1
-	cplSince uint64 // the same of the completion
+	reqSince uint64 // clock in which the waiting request appeared, + 1
+	cplSince uint64 // clock in which the waiting completion appeared, + 1
 
-	answers      ring[port.Completion] // to device reads, not yet on the wire
-	reserved     int                   // beats in answers, or to come
+	answers      ring[port.Completion] // of device reads, not yet on the wire
+	reserved     int                   // beats in answers, or still to be added
 	downCredit   int
-	beatsTurn    bool // an answer went last
+	beatsTurn    bool // a completion was sent last
 	requests     ring[downRequest]
 	beats        ring[downBeat]
 	completions  ring[downCompletion]
 	tx           transmit
 	writesSent   uint64 // host memory writes
-	writesDone   uint64 // those that the device took whole
+	writesDone   uint64 // host memory writes completely taken by the device
 	downOwed     uint8
 	downIsMemory bool
 }
 
-// transmit is the host's write of which beats are still to be sent.
+// transmit is a host write with beats still to be sent.
 type transmit struct {
 	addr uint64 // of the next byte
 	data []byte
@@ -91,7 +91,7 @@ func newWire(opt Options) wire {
 	}
 }
 
-// clock is one clock of the host, the wire and the device.
+// clock runs one clock of the host, the wire and the device.
 func (l *Link) clock() {
 	w := &l.wire
 	for !w.up.empty() && w.up.front().at <= l.now && l.down == nil {
@@ -99,7 +99,7 @@ func (l *Link) clock() {
 		l.receive(it)
 		w.up.pop()
 	}
-	w.earn(1)
+	w.addCredit(1)
 	w.send(l.now)
 	cpl, reqReady, dataReady := l.dev.Target()
 	req, beat := l.dev.Initiator()
@@ -109,11 +109,11 @@ func (l *Link) clock() {
 	l.now++
 }
 
-// advance is one clock, or as many as nothing happens in, not beyond limit.
+// advance runs one clock, or skips clocks without activity up to limit.
 func (l *Link) advance(limit uint64) {
 	if next := l.wire.quiet(l.now, limit); next > l.now {
 		if n := l.idle(next - l.now); n > 0 {
-			l.wire.earn(n)
+			l.wire.addCredit(n)
 			l.now += n
 			return
 		}
@@ -121,8 +121,8 @@ func (l *Link) advance(limit uint64) {
 	l.clock()
 }
 
-// idle lets the device have up to n clocks without input, n at least 1, in which
-// it sends nothing, and returns how many.
+// idle lets the device run up to n clocks without input, n at least 1, in which
+// it sends nothing, and returns their number.
 func (l *Link) idle(n uint64) uint64 {
 	if sleep := min(l.dev.IdleFor(), n); sleep > 0 {
 		l.dev.Skip(sleep)
@@ -137,8 +137,8 @@ func (l *Link) idle(n uint64) uint64 {
 	return n
 }
 
-// quiet returns the clock before which nothing moves on the wire unless the
-// device sends something, at most limit.
+// quiet returns the clock, at most limit, before which nothing moves on the
+// wire unless the device sends something.
 func (w *wire) quiet(now, limit uint64) uint64 {
 	if !w.answers.empty() || len(w.tx.data) > 0 {
 		return now
@@ -158,8 +158,8 @@ func (w *wire) quiet(now, limit uint64) uint64 {
 	return limit
 }
 
-// earn adds n clocks' bandwidth to both directions.
-func (w *wire) earn(n uint64) {
+// addCredit adds the bandwidth of n clocks to both directions.
+func (w *wire) addCredit(n uint64) {
 	c := w.burst
 	if n < uint64(w.burst) {
 		c = int(n) * w.rate
@@ -168,8 +168,8 @@ func (w *wire) earn(n uint64) {
 	w.downCredit = min(w.burst, w.downCredit+c)
 }
 
-// send puts what the bandwidth allows onto the wire to the device, answers and
-// the host's write by turns.
+// send sends as much to the device as the bandwidth allows, alternating
+// completions and the host's write.
 func (w *wire) send(now uint64) {
 	for w.downCredit >= beatBytes {
 		answer := !w.answers.empty() && !w.completions.full()
@@ -207,8 +207,9 @@ func (w *wire) sendBeat(now uint64) {
 	w.beats.push(downBeat{now + w.latency, b})
 }
 
-// deliver returns the device's inputs. A header is shown once the beats of the
-// write before it are taken, or the last of them is; a beat once its header is.
+// deliver returns the device's inputs. A header is shown no earlier than the
+// last beat of the write before it is taken, and a beat no earlier than its
+// header is taken.
 func (w *wire) deliver(now uint64, reqReady, dataReady bool) (req port.Request, beat port.Beat, cpl port.Completion) {
 	if !w.completions.empty() {
 		if c := w.completions.front(); c.at <= now && c.writes <= w.writesDone {
@@ -238,7 +239,8 @@ func (w *wire) deliver(now uint64, reqReady, dataReady bool) (req port.Request, 
 	return req, beat, cpl
 }
 
-// takeBeat returns the oldest beat, which leaves the wire if the device takes it.
+// takeBeat returns the oldest beat, which leaves the wire if the device is
+// ready.
 func (w *wire) takeBeat(ready bool) port.Beat {
 	b := w.beats.front().beat
 	if !ready {
@@ -252,10 +254,10 @@ func (w *wire) takeBeat(ready bool) port.Beat {
 	return b
 }
 
-// accept returns which of the device's outputs go onto the wire. A header waits
-// for the beats of the write before it, and so does a completion. A write and a
-// completion go in the order in which they appeared, the write first if that
-// was in one clock.
+// accept returns which of the device's outputs go onto the wire. A header or a
+// completion waits for the beats of the write before it. A write and a
+// completion go in the order in which they appeared; in the same clock the
+// write is first.
 func (w *wire) accept(now uint64, req port.Request, beat port.Beat, cpl port.Completion) (upReq, upBeat, upCpl bool) {
 	w.reqSince = port.Since(w.reqSince, now, req.Kind != port.None)
 	w.cplSince = port.Since(w.cplSince, now, cpl.Status != port.CplNone)

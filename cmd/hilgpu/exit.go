@@ -146,7 +146,7 @@ func classes() []class {
 		{datalink.ErrNotUp, exitLink}, {datalink.ErrFull, exitLink}, {datalink.ErrSize, exitLink}, {datalink.ErrClosed, exitLink},
 		{datalink.ErrOpen, exitLink}, {datalink.ErrVersion, exitLink}, {datalink.ErrReplay, exitLink}, {datalink.ErrDead, exitLink},
 		{datalink.ErrPeerDown, exitLink}, {datalink.ErrNewEpoch, exitLink}, {datalink.ErrProtocol, exitLink},
-		{endpoint.ErrFull, exitLink}, {endpoint.ErrPoisoned, exitLink}, {endpoint.ErrUnasked, exitLink},
+		{endpoint.ErrFull, exitLink}, {endpoint.ErrPoisoned, exitLink}, {endpoint.ErrUnexpected, exitLink},
 		{line.ErrCut, exitLink}, {tlp.ErrMalformed, exitLink}, {tlp.ErrUnsupported, exitLink},
 		{serve.ErrListen, exitLink},
 

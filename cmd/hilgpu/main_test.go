@@ -205,7 +205,7 @@ func TestADeviceThatStopsAnsweringIsNoLinkFailure(t *testing.T) {
 		assert.Equal(t, exitDevice, code, "after %s: %s", after, stderr)
 		assert.Empty(t, stdout)
 		if after == "20" {
-			assert.Contains(t, stderr, "no answer for 1048576 clocks", "why the device did not start")
+			assert.Contains(t, stderr, "no completion for 1048576 clocks", "why the device did not start")
 		}
 	}
 }
