@@ -8,26 +8,26 @@ import (
 	"github.com/hilgpu/hilgpu/bus/frame"
 )
 
-// A burst is bytes that follow each other on the wire; at is when the last one
-// arrives.
+// A burst is consecutive bytes on the wire; at is when the last one arrives.
 type burst struct {
 	at    time.Duration
 	bytes []byte
 }
 
-// An end of the line: its link, and the wire from it to the other end.
+// An end is one end of the line: its link, and the wire from it to the other
+// end.
 type end struct {
 	link *datalink.Link
 	out  datalink.Output
 	enc  frame.Encoder
-	dec  *frame.Decoder // of what arrives here
+	dec  *frame.Decoder // for bytes that arrive here
 	inj  *fault.Injector
 
-	dead   bool          // nothing goes out
-	free   time.Duration // when the wire is free
-	flying []burst       // in order
-	spare  [][]byte      // memory of bursts
-	bytes  uint64
+	dead     bool          // nothing is sent
+	free     time.Duration // when the wire is free
+	inFlight []burst       // bursts in flight, in order
+	spare    [][]byte      // buffers of bursts for reuse
+	bytes    uint64
 }
 
 func (e *end) init(link *datalink.Link, inj *fault.Injector, maxPacket int) {
@@ -35,8 +35,8 @@ func (e *end) init(link *datalink.Link, inj *fault.Injector, maxPacket int) {
 	e.dec = frame.NewDecoder(datalink.MinFrame, largest(maxPacket))
 }
 
-// send puts a frame on the wire, or what becomes of it. It reports whether the
-// line was cut by that.
+// send puts a frame on the wire, after fault injection. It reports whether that
+// cut the line.
 func (e *end) send(f []byte, now time.Duration, opt *Options) (cut bool) {
 	if e.dead {
 		return false
@@ -51,43 +51,44 @@ func (e *end) send(f []byte, now time.Duration, opt *Options) (cut bool) {
 	}
 	e.free = max(e.free, now) + effect.Stall + opt.span(len(b))
 	e.bytes += uint64(len(b))
-	e.flying = append(e.flying, burst{e.free + opt.Latency, b})
+	e.inFlight = append(e.inFlight, burst{e.free + opt.Latency, b})
 	return false
 }
 
-// next returns when something arrives at the other end.
+// next returns when the next burst arrives at the other end.
 func (e *end) next() (at time.Duration, ok bool) {
-	if len(e.flying) == 0 {
+	if len(e.inFlight) == 0 {
 		return 0, false
 	}
-	return e.flying[0].at, true
+	return e.inFlight[0].at, true
 }
 
-// take removes the oldest burst. Its memory is given back with done.
+// take removes the oldest burst. The caller returns its memory with done.
 func (e *end) take() []byte {
-	b := e.flying[0].bytes
-	e.flying = append(e.flying[:0], e.flying[1:]...)
+	b := e.inFlight[0].bytes
+	e.inFlight = append(e.inFlight[:0], e.inFlight[1:]...)
 	return b
 }
 
 func (e *end) done(b []byte) { e.spare = append(e.spare, b) }
 
-// broken cuts the wire and returns what of the oldest burst has arrived.
-func (e *end) broken(now time.Duration, opt *Options) []byte {
+// breakWire cuts the wire and returns the part of the oldest burst that has
+// arrived.
+func (e *end) breakWire(now time.Duration, opt *Options) []byte {
 	e.dead = true
 	var part []byte
-	if len(e.flying) > 0 {
-		f := e.flying[0]
+	if len(e.inFlight) > 0 {
+		f := e.inFlight[0]
 		missing := 1 + int((f.at-now)/opt.span(1))
 		part = f.bytes[:max(0, len(f.bytes)-missing)]
 	}
-	e.flying = e.flying[:0]
+	e.inFlight = e.inFlight[:0]
 	e.free = now
 	return part
 }
 
-// mend makes the wire whole.
-func (e *end) mend() {
+// restore ends the cut of the wire.
+func (e *end) restore() {
 	if e.dead {
 		e.enc.Break()
 	}

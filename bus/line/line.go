@@ -1,11 +1,11 @@
-// Package line is a serial line in virtual time, with a device at its end: the
-// real framing, the real link layer at both ends, and the faults of a bad line,
-// in one process and without a goroutine. The same seed and the same calls give
-// the same bytes at the same times.
+// Package line is a serial line in virtual time with a device at its end: the
+// real framing, the real link layer at both ends, and the injected faults of a
+// bad line, in one process and without a goroutine. The same seed and the same
+// calls give the same bytes at the same times.
 //
-// Time passes only inside a Receive of a port and inside Dial, from event to
-// event: a frame has arrived, a timer of a link is due, the device has a packet.
-// The device's clock is tied to it, and neither runs ahead of the other.
+// Time passes only inside a port's Receive and inside Dial, from event to
+// event: a frame arrives, a timer of a link is due, or the device has a packet.
+// The device's clock is tied to this time.
 package line
 
 import (
@@ -24,43 +24,44 @@ import (
 	"github.com/hilgpu/hilgpu/bus/rootport"
 )
 
-// The kinds of error. ErrCut is the cause of a link that is down because the
-// line was cut.
+// Error kinds. ErrCut is the cause of a link that is down because the line was
+// cut.
 var (
 	ErrOptions = errors.New("line: bad options")
 	ErrCut     = errors.New("line: cut")
 )
 
-// Options describe the line. The zero value is the default.
+// Options configure the line. The zero value is the default.
 type Options struct {
-	// Baud is the rate in bits a second, ten of which carry a byte, 1200 to
+	// Baud is the rate in bits per second, with ten bits per byte, 1200 to
 	// 10^9; 0: 3000000.
 	Baud int
 
-	// Latency is how long a byte is on its way, at most one second; 0: 500 µs.
+	// Latency is the propagation time of a byte, at most one second; 0: 500 µs.
 	Latency time.Duration
 
-	// Hz is the number of device clocks in a second; 0: 100 MHz.
+	// Hz is the number of device clocks per second; 0: 100 MHz.
 	Hz uint64
 
-	// Faults befall the frames of either direction; their seed is also that of
-	// the nonces.
+	// Faults are injected into the frames of both directions. Their seed also
+	// seeds the nonces.
 	Faults fault.Config
 
-	// Link configures both ends; Role and Credits are set here. What is zero is
-	// chosen for the rate: no more is in flight than the line carries in 64 ms.
+	// Link configures both ends; Role and Credits are set by New. Zero fields
+	// are derived from the rate: at most the bytes that the line carries in 64
+	// ms are in flight.
 	Link datalink.Config
 }
 
-// Stats counts what crossed the line since New. Index 0 is the host's end or
+// Stats counts the traffic of the line since New. Index 0 is the host's end or
 // the direction from it, 1 the board's.
 type Stats struct {
 	Bytes  [2]uint64 // on the wire, framing included
 	Link   [2]datalink.Stats
-	Frame  [2]frame.Stats // of the decoder at an end
+	Frame  [2]frame.Stats // of the decoder at each end
 	Fault  [2]fault.Stats
 	Clocks uint64 // of the device
-	Resets uint64 // sessions that the board began
+	Resets uint64 // sessions begun by the board
 }
 
 // The ends.
@@ -69,8 +70,8 @@ const (
 	board
 )
 
-// Line is the line and the board at its end. Its methods may be called from
-// several goroutines, those of its ports as rootport.Port says.
+// Line is the line and the board at its end. Its methods are safe for
+// concurrent use; see rootport.Port for those of its ports.
 type Line struct {
 	opt Options
 	dev *endpoint.Endpoint
@@ -79,17 +80,17 @@ type Line struct {
 	now      time.Duration // since New
 	rng      *rand.Rand    // of nonces
 	ends     [2]end
-	clocks   uint64 // of the device
-	sessions uint64 // of the board's link, as of the last reset of dev
+	clocks   uint64 // device clocks
+	sessions uint64 // sessions of the board's link at the last reset of dev
 	resets   uint64
-	arrived  packets // for the device, which had no room
-	held     []byte  // of the device, for which the link had no room
-	hold     bool    // reads of the device are held
+	arrived  packets // packets for the device that it has no room for
+	held     []byte  // packet of the device that the link has no room for
+	hold     bool    // the device's reads are held
 	port     *port
 }
 
-// New returns a line to a device that has just been powered on. The board
-// waits for a host; see Dial. It fails with ErrOptions, or as datalink.New does.
+// New returns a line to a device that has just been powered on. The board waits
+// for a host; see Dial. New fails with ErrOptions, or as datalink.New does.
 func New(dev *endpoint.Endpoint, opt Options) (*Line, error) {
 	if err := opt.complete(); err != nil {
 		return nil, err
@@ -109,7 +110,7 @@ func New(dev *endpoint.Endpoint, opt Options) (*Line, error) {
 	return l, nil
 }
 
-// complete sets defaults and checks.
+// complete sets defaults and checks the options.
 func (o *Options) complete() error {
 	if o.Baud == 0 {
 		o.Baud = 3_000_000
@@ -132,8 +133,8 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// completeLink sets what depends on the rate: on a slow line neither a full
-// window nor one packet in front of an acknowledgement is to look like a loss.
+// completeLink sets the values that depend on the rate: on a slow line, neither
+// a full window nor a packet before an acknowledgement may look like a loss.
 func (o *Options) completeLink() {
 	c := &o.Link
 	if c.MaxPacket == 0 {
@@ -147,7 +148,7 @@ func (o *Options) completeLink() {
 		}
 	}
 	if c.AckEvery == 0 {
-		c.AckEvery = max(2, c.Window/4) // at 1 no acknowledgement would wait for a ride
+		c.AckEvery = max(2, c.Window/4) // at 1 no acknowledgement would wait for a frame to carry it
 	}
 	for _, v := range []struct {
 		field *time.Duration
@@ -173,14 +174,14 @@ func largest(maxPacket int) int {
 	return max(datalink.Overhead+maxPacket, datalink.MinFrame+datalink.MaxWindow/8)
 }
 
-// span returns how long n bytes take.
+// span returns how long n bytes take on the line.
 func (o *Options) span(n int) time.Duration {
 	return time.Duration((uint64(n)*10*uint64(time.Second) + uint64(o.Baud) - 1) / uint64(o.Baud))
 }
 
-// Dial mends the line if it is cut, begins a session and returns the host's
-// port. A port of an earlier session is down then, with bus.ErrStale. It fails
-// with bus.ErrLinkDown and the cause, for one datalink.ErrOpen.
+// Dial restores the line if it is cut, begins a session and returns the host's
+// port. The port of an earlier session goes down with bus.ErrStale. Dial fails
+// with bus.ErrLinkDown and the cause, such as datalink.ErrOpen.
 func (l *Line) Dial() (rootport.Port, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -189,7 +190,7 @@ func (l *Line) Dial() (rootport.Port, error) {
 	}
 	l.do(host, func(link *datalink.Link, out *datalink.Output) { link.Close(out) })
 	for i := range l.ends {
-		l.ends[i].mend()
+		l.ends[i].restore()
 	}
 	p := &port{line: l, start: l.now}
 	l.port = p
@@ -203,25 +204,25 @@ func (l *Line) Dial() (rootport.Port, error) {
 	return p, nil
 }
 
-// Cut cuts the line in both directions, in the middle of what is on it. Both
-// ends notice by the silence. It stays cut until Dial.
+// Cut cuts the line in both directions, in the middle of bytes in flight. Both
+// ends detect it by the silence. The line stays cut until Dial.
 func (l *Line) Cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cut()
 }
 
-// Unplug cuts the line and tells the host, whose port is down with ErrCut.
+// Unplug cuts the line and notifies the host, whose port goes down with ErrCut.
 func (l *Line) Unplug() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.unplug()
 }
 
-// cut lets what has arrived of the bytes on the wire arrive.
+// cut delivers the bytes that have already arrived, and drops the rest.
 func (l *Line) cut() {
 	for i := range l.ends {
-		if part := l.ends[i].broken(l.now, &l.opt); part != nil {
+		if part := l.ends[i].breakWire(l.now, &l.opt); part != nil {
 			l.feed(1-i, part)
 		}
 	}
@@ -234,7 +235,7 @@ func (l *Line) unplug() {
 	}
 }
 
-// Stats returns the counts so far.
+// Stats returns the counters.
 func (l *Line) Stats() Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()

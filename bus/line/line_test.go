@@ -19,7 +19,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/tlp"
 )
 
-// bad is the line that the goodput is stated for.
+// bad returns the injected faults for which the goodput is specified.
 func bad(seed uint64) fault.Config {
 	return fault.Config{Loss: 0.05, Dup: 0.03, Flip: 0.02, Truncate: 0.01, Reorder: 0.02, Seed: seed}
 }
@@ -47,7 +47,7 @@ func newRigWith(t testing.TB, dev bustest.DeviceOptions, at endpoint.Options, op
 	return g
 }
 
-// TestConformance runs the suite of every link, over a good line and bad ones.
+// TestConformance runs the conformance suite over a good line and bad ones.
 func TestConformance(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -83,10 +83,11 @@ func TestOptions(t *testing.T) {
 	ep, err := endpoint.New(bustest.NewDevice(bustest.DeviceOptions{}), endpoint.Options{})
 	require.NoError(t, err)
 	_, err = line.New(ep, line.Options{Link: datalink.Config{Window: 3}})
-	assert.ErrorContains(t, err, "window of 3 frames")
+	assert.ErrorContains(t, err, "Window 3 frames")
 }
 
-// TestDeterminism: seed and calls determine every byte, clock and counter.
+// TestDeterminism: the seed and the calls determine every byte, clock and
+// counter.
 func TestDeterminism(t *testing.T) {
 	run := func(seed uint64) (line.Stats, rootport.Stats, uint64, []byte) {
 		opt := line.Options{Hz: 2_000_000, Faults: bad(seed)}
@@ -114,14 +115,14 @@ func TestDeterminism(t *testing.T) {
 	assert.NotEqual(t, s1, other)
 }
 
-// TestRate: bytes take as long as the rate says, and their latency.
+// TestRate: bytes take the time given by the rate, plus the latency.
 func TestRate(t *testing.T) {
 	for _, opt := range []line.Options{
 		{Baud: 9600, Latency: time.Millisecond},
 		{Baud: 115_200, Latency: 5 * time.Millisecond},
 		{Baud: 3_000_000, Latency: time.Microsecond},
 	} {
-		opt.Link.Refresh = time.Minute // so that nothing else is on the line
+		opt.Link.Refresh = time.Minute // keeps other frames off the line
 		g := newRig(t, bustest.DeviceOptions{}, opt, rootport.Options{})
 		_, err := g.root.ReadConfig(0)
 		require.NoError(t, err)
@@ -140,8 +141,8 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// TestUnplug: pulling the line out in mid-read is an error at once, and silence
-// is one within a second; after Reopen the line works.
+// TestUnplug: unplugging the line during a read is an error at once, and
+// silence is an error within a second. The line works after Reopen.
 func TestUnplug(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -178,8 +179,8 @@ func TestUnplug(t *testing.T) {
 	}
 }
 
-// TestCutLosesTheRest: what was on the line when it was cut does not arrive, and
-// what was accepted before a session ended does not arrive in the next.
+// TestCutLosesTheRest: bytes in flight when the line is cut do not arrive, and
+// packets accepted before a session ended do not arrive in the next.
 func TestCutLosesTheRest(t *testing.T) {
 	g := newRig(t, bustest.DeviceOptions{}, line.Options{Latency: 20 * time.Millisecond}, rootport.Options{})
 	require.NoError(t, bustest.Enumerate(g.root))
@@ -200,7 +201,7 @@ func TestCutLosesTheRest(t *testing.T) {
 }
 
 // TestCutFrame: half a frame that arrived before a cut does not spoil the first
-// one after it.
+// frame after it.
 func TestCutFrame(t *testing.T) {
 	g := newRig(t, bustest.DeviceOptions{}, line.Options{Baud: 9600}, rootport.Options{})
 	p, err := g.line.Dial()
@@ -209,7 +210,7 @@ func TestCutFrame(t *testing.T) {
 	packet, err := w.Append(nil)
 	require.NoError(t, err)
 	require.NoError(t, p.Send(packet))
-	_, err = p.Receive(100 * time.Millisecond) // of 150 that the frame takes
+	_, err = p.Receive(100 * time.Millisecond) // the frame takes 150 ms
 	require.NoError(t, err)
 	g.line.Unplug()
 	p, err = g.line.Dial()
@@ -218,10 +219,10 @@ func TestCutFrame(t *testing.T) {
 	assert.Positive(t, g.line.Stats().Frame[1].Garbage)
 }
 
-// TestStaleWrites: what the board has of an ended session, and the device has
-// not, does not reach the device in the next.
+// TestStaleWrites: packets of an ended session that have reached the board but
+// not the device do not reach the device in the next session.
 func TestStaleWrites(t *testing.T) {
-	opt := line.Options{Hz: 1000} // a clock lasts longer than the packets that follow
+	opt := line.Options{Hz: 1000} // a clock lasts longer than the following packets
 	g := newRigWith(t, bustest.DeviceOptions{}, endpoint.Options{Queue: 1}, opt, rootport.Options{Timeout: time.Minute})
 	require.NoError(t, bustest.Enumerate(g.root))
 	require.NoError(t, g.root.Read(2, 0, make([]byte, 4)))
@@ -240,7 +241,7 @@ func TestStaleWrites(t *testing.T) {
 	assert.Greater(t, before, uint64(24), "all of them had arrived at the board")
 }
 
-// TestStall: a line that stops carries nothing for that time, and then all.
+// TestStall: a stalled line carries nothing for that time, and then everything.
 func TestStall(t *testing.T) {
 	faults := fault.Config{Stall: 1, StallFor: 30 * time.Millisecond}
 	opt := line.Options{Faults: faults, Link: datalink.Config{ReplayMin: 200 * time.Millisecond, ReplayMax: 200 * time.Millisecond}}
@@ -252,8 +253,8 @@ func TestStall(t *testing.T) {
 	assert.Less(t, g.root.Now()-start, uint64(200e6))
 }
 
-// TestTight: with queues as short as can be, and a device that stalls, nothing
-// stops and nothing is lost.
+// TestTight: with the shortest queues and a device that stalls, nothing
+// deadlocks and nothing is lost.
 func TestTight(t *testing.T) {
 	opt := line.Options{Hz: 500_000, Faults: bad(11), Link: datalink.Config{Queue: 1, Window: 2}}
 	opt.Faults.Cut = 400
@@ -272,8 +273,8 @@ func TestTight(t *testing.T) {
 	assert.Greater(t, st.Sessions, uint64(3))
 }
 
-// TestDial: a board that cannot be heard is an error, and a port of an earlier
-// session is of no use.
+// TestDial: a board that is not heard is an error, and the port of an earlier
+// session is unusable.
 func TestDial(t *testing.T) {
 	ep, err := endpoint.New(bustest.NewDevice(bustest.DeviceOptions{}), endpoint.Options{})
 	require.NoError(t, err)
@@ -295,7 +296,7 @@ func TestDial(t *testing.T) {
 	before := second.Now()
 	got, err := second.Receive(time.Millisecond)
 	assert.Nil(t, got)
-	assert.NoError(t, err, "closing the first does not concern the second")
+	assert.NoError(t, err, "closing the first does not affect the second")
 	assert.Equal(t, time.Millisecond, second.Now()-before)
 
 	require.NoError(t, second.Close())
@@ -305,8 +306,8 @@ func TestDial(t *testing.T) {
 	assert.ErrorIs(t, err, datalink.ErrClosed)
 }
 
-// TestPort: a queue that was full is worth another try as soon as Receive says
-// so, long before its time-out.
+// TestPort: Receive returns long before its time-out when a queue that was full
+// has room again.
 func TestPort(t *testing.T) {
 	g := newRig(t, bustest.DeviceOptions{}, line.Options{Link: datalink.Config{Queue: 4, Window: 4}}, rootport.Options{})
 	p, err := g.line.Dial()

@@ -9,7 +9,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/datalink"
 )
 
-// packets is a queue of copies whose memory is used again.
+// packets is a queue of copied packets that reuses their memory.
 type packets struct {
 	queue [][]byte
 	spare [][]byte
@@ -27,7 +27,7 @@ func (q *packets) push(packet []byte) {
 	q.queue = append(q.queue, append(b, packet...))
 }
 
-// pop returns the oldest packet. Its memory is given back with done.
+// pop returns the oldest packet. The caller returns its memory with done.
 func (q *packets) pop() []byte {
 	b := q.queue[0]
 	q.queue = append(q.queue[:0], q.queue[1:]...)
@@ -48,11 +48,11 @@ type port struct {
 	start   time.Duration
 	down    error
 	arrived packets
-	given   []byte // by the last Receive
-	full    int    // packets that waited when the last Send was full; 0: it was not
+	given   []byte // returned by the last Receive
+	full    int    // packets waiting when the last Send found the queue full; 0: it did not
 }
 
-// fail takes the port down; the first cause stays.
+// fail takes the port down. The first cause stays.
 func (p *port) fail(err error) {
 	if p.down == nil {
 		p.down = err
@@ -76,7 +76,7 @@ func (p *port) Send(packet []byte) (err error) {
 	return err
 }
 
-// maxWait is the most that one Receive lets pass, so that time cannot wrap.
+// maxWait is the longest Receive, so that time cannot wrap.
 const maxWait = 1 << 48
 
 func (p *port) Receive(timeout time.Duration) ([]byte, error) {
@@ -99,7 +99,7 @@ func (p *port) Receive(timeout time.Duration) ([]byte, error) {
 	}
 }
 
-// release grants the credits of the packet that was given last again.
+// release returns the credits of the packet that Receive returned last.
 func (p *port) release() {
 	given := p.given
 	if given == nil {
@@ -112,7 +112,8 @@ func (p *port) release() {
 	p.arrived.done(given)
 }
 
-// roomAgain reports once whether a Send that was full may succeed.
+// roomAgain reports, once, whether a Send that found the queue full may
+// succeed.
 func (p *port) roomAgain() bool {
 	if _, waiting := p.line.ends[host].link.InFlight(); p.full == 0 || waiting >= p.full {
 		return false

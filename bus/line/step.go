@@ -13,14 +13,14 @@ import (
 	"github.com/hilgpu/hilgpu/bus/tlp"
 )
 
-// clocksAt returns the device clocks that have passed at a time.
+// clocksAt returns the number of device clocks at time t.
 func (l *Line) clocksAt(t time.Duration) uint64 {
 	hi, lo := bits.Mul64(uint64(t), l.opt.Hz)
 	q, _ := bits.Div64(hi, lo, uint64(time.Second))
 	return q
 }
 
-// timeOf returns the first time at which n clocks have passed.
+// timeOf returns the earliest time at which n clocks have passed.
 func (l *Line) timeOf(n uint64) time.Duration {
 	hi, lo := bits.Mul64(n, uint64(time.Second))
 	lo, carry := bits.Add64(lo, l.opt.Hz-1, 0)
@@ -28,8 +28,7 @@ func (l *Line) timeOf(n uint64) time.Duration {
 	return time.Duration(q)
 }
 
-// step lets time pass until the next event, but not beyond limit, which is
-// reached if there is none before.
+// step advances to the next event, or to limit if there is none before it.
 func (l *Line) step(limit time.Duration) {
 	at, what := limit, -1
 	for i := range l.ends {
@@ -48,7 +47,7 @@ func (l *Line) step(limit time.Duration) {
 	l.settle()
 }
 
-// event does what is due: 0 and 1 are arrivals from an end, 2 and 3 timers.
+// event handles a due event: 0 and 1 are arrivals from an end, 2 and 3 timers.
 func (l *Line) event(what int) {
 	switch what {
 	case host, board:
@@ -61,8 +60,8 @@ func (l *Line) event(what int) {
 	}
 }
 
-// runDevice lets the device run until a time and reports whether it got there:
-// if it has something to send before, that is sent, at its time.
+// runDevice runs the device until a time and reports whether it got there. If
+// the device has something to send earlier, runDevice sends that and stops.
 func (l *Line) runDevice(at time.Duration) bool {
 	target := l.clocksAt(at)
 	for l.clocks < target {
@@ -76,15 +75,15 @@ func (l *Line) runDevice(at time.Duration) bool {
 			return false
 		}
 		if ran == 0 && l.dev.Idle() == math.MaxUint64 {
-			l.clocks = target // it has stopped for good
+			l.clocks = target // the device has stopped for good
 		}
 	}
 	l.now = at
 	return !l.sendDevice()
 }
 
-// sendDevice hands packets of the device to the link and reports whether there
-// were any. Reads for which there is no room let the others pass.
+// sendDevice passes packets of the device to the link and reports whether there
+// were any. If there is no room for reads, other packets pass them.
 func (l *Line) sendDevice() (any bool) {
 	if l.ends[board].link.State() != datalink.Up {
 		return false
@@ -106,7 +105,7 @@ func (l *Line) sendDevice() (any bool) {
 		case err == nil:
 			l.held, any = nil, true
 		case !errors.Is(err, datalink.ErrFull):
-			l.held = nil // too long for the session, or there is none
+			l.held = nil // too long for the session, or no session
 		case tlp.KindOf(l.held[0]).Class() == tlp.NonPosted && !l.hold:
 			l.held, l.hold = nil, true
 			l.dev.HoldReads(true)
@@ -121,7 +120,7 @@ func (l *Line) sendBoard(packet []byte) (err error) {
 	return err
 }
 
-// A sink hands the frames that arrive at an end to its link.
+// A sink passes the frames that arrive at an end to its link.
 type sink struct {
 	l   *Line
 	end int
@@ -134,10 +133,10 @@ func (s sink) Frame(f []byte) {
 func (sink) Text([]byte) {}
 func (sink) Damaged(int) {}
 
-// feed is what arrives at an end.
+// feed decodes bytes that arrive at an end.
 func (l *Line) feed(end int, b []byte) { l.ends[end].dec.Feed(b, sink{l, end}) }
 
-// do lets the link of an end act, and moves what comes out of it.
+// do calls f for the link of an end and handles its output.
 func (l *Line) do(end int, f func(link *datalink.Link, out *datalink.Output)) {
 	e := &l.ends[end]
 	out := &e.out
@@ -156,7 +155,7 @@ func (l *Line) do(end int, f func(link *datalink.Link, out *datalink.Output)) {
 	}
 }
 
-// hostActed takes the packets for the host.
+// hostActed handles the output of the host's link.
 func (l *Line) hostActed(out *datalink.Output) {
 	p := l.port
 	if p == nil {
@@ -170,8 +169,8 @@ func (l *Line) hostActed(out *datalink.Output) {
 	}
 }
 
-// boardActed takes the packets for the device. What an earlier session left is
-// dropped first.
+// boardActed handles the output of the board's link. It first drops packets of
+// an earlier session.
 func (l *Line) boardActed(out *datalink.Output) {
 	if n := l.ends[board].link.Stats().Sessions; n != l.sessions {
 		l.sessions = n
@@ -185,9 +184,9 @@ func (l *Line) boardActed(out *datalink.Output) {
 	}
 }
 
-// settle does at the board what needs no time: it waits for the next session
-// when one has ended, and the device takes what it has room for. The credits of
-// a packet are granted again when it is taken.
+// settle handles work of the board that takes no time: it opens the next
+// session when one has ended, and passes packets to the device while it has
+// room. The credits of a packet are returned when the device takes it.
 func (l *Line) settle() {
 	if l.ends[board].link.State() == datalink.Down {
 		l.do(board, func(link *datalink.Link, out *datalink.Output) { link.Open(l.rng.Uint32(), l.now, out) })

@@ -22,33 +22,33 @@ import (
 
 var packetsFlag = flag.Uint64("line.packets", 12_000, "transaction-layer packets of TestDisconnections")
 
-// tlps returns how many packets have crossed.
+// tlps returns the number of packets transferred in both directions.
 func (g *rig) tlps() uint64 {
 	st := g.root.Stats()
 	return st.TLPs[0] + st.TLPs[1]
 }
 
-// Where the work keeps its things.
+// Memory layout of the test work.
 const (
-	modelBytes = 8192       // from 0 in BAR 2
-	jobAt      = modelBytes // from there on in BAR 2
+	modelBytes = 8192       // reference model, from 0 in BAR 2
+	jobAt      = modelBytes // jobs, from here on in BAR 2
 	jobBytes   = 2048
 )
 
-// A change is a packet that was accepted, or may have been, and is not known to
-// have arrived.
+// A change is an accepted write that is not known to have arrived.
 type change struct {
 	off  int
 	data []byte
 }
 
-// work is random calls, each checked against a model of what the device has.
+// work makes random calls and checks each against a reference model of the
+// device.
 type work struct {
 	g       *rig
 	rng     *rand.Rand
-	model   []byte // with all that is known to have arrived
+	model   []byte // with all writes known to have arrived
 	changes []change
-	moved   uint64 // bytes
+	moved   uint64 // bytes moved
 	jobs    int
 }
 
@@ -57,7 +57,7 @@ func newWork(t testing.TB, g *rig, seed uint64) *work {
 	return &work{g: g, rng: rand.New(rand.NewPCG(seed, 1)), model: make([]byte, modelBytes)}
 }
 
-// do is one call, or one job of the device with its message.
+// do makes one call, or runs one job of the device with its message.
 func (w *work) do() error {
 	switch k := w.rng.IntN(20); {
 	case k < 9:
@@ -86,7 +86,7 @@ func (w *work) random(n int) []byte {
 func (w *work) write() error {
 	off, n := w.span()
 	p := w.random(n)
-	for at := 0; at < n; { // the packets of the call, each at most to a multiple of 128
+	for at := 0; at < n; { // the packets of the call; none crosses a multiple of 128
 		end := min(n, at+128-(off+at)%128)
 		w.changes = append(w.changes, change{off + at, p[at:end]})
 		at = end
@@ -95,7 +95,7 @@ func (w *work) write() error {
 	return w.g.root.Write(2, uint64(off), p)
 }
 
-// read sees all writes before it.
+// read sees all earlier writes.
 func (w *work) read() error {
 	off, n := w.span()
 	p := make([]byte, n)
@@ -107,7 +107,7 @@ func (w *work) read() error {
 	return same("read", p, w.model[off:off+n])
 }
 
-// settle makes the first n changes part of the model and forgets all.
+// settle applies the first n changes to the model and drops all.
 func (w *work) settle(n int) {
 	for _, c := range w.changes[:n] {
 		copy(w.model[c.off:], c.data)
@@ -115,7 +115,7 @@ func (w *work) settle(n int) {
 	w.changes = w.changes[:0]
 }
 
-// errWrong is an answer that is wrong, and not an error of the link.
+// errWrong is a wrong answer, as opposed to an error of the link.
 var errWrong = errors.New("wrong")
 
 func same(what string, got, want []byte) error {
@@ -134,8 +134,8 @@ func (w *work) register() error {
 	return same("magic", p, []byte{0x44, 0x46, 0x45, 0x52})
 }
 
-// job has the device copy between its memory and the host's and awaits its
-// message, of which there is exactly one.
+// job makes the device copy between its memory and the host's, and waits for
+// its message, of which there must be exactly one.
 func (w *work) job() error {
 	root, h := w.g.root, w.g.host
 	n := 4 * (1 + w.rng.IntN(jobBytes/4))
@@ -176,9 +176,9 @@ func (w *work) job() error {
 	return same("memory of the device", got, data)
 }
 
-// resume reopens after a disconnection. What the device has then must be what
-// the accepted writes leave, without some of the last ones: exactly once and in
-// order up to where the line was cut.
+// resume reopens the port after a disconnection. The device's memory must then
+// match the accepted writes without zero or more of the last ones: exactly once
+// and in order up to the cut.
 func (w *work) resume() error {
 	if err := w.g.root.Reopen(); err != nil {
 		return err
@@ -190,7 +190,7 @@ func (w *work) resume() error {
 	now := slices.Clone(w.model)
 	for k := 0; !bytes.Equal(now, got); k++ {
 		if k == len(w.changes) {
-			return fmt.Errorf("%w: memory is that after no number of the %d writes", errWrong, k)
+			return fmt.Errorf("%w: memory matches no prefix of the %d writes", errWrong, k)
 		}
 		copy(now[w.changes[k].off:], w.changes[k].data)
 	}
@@ -198,7 +198,7 @@ func (w *work) resume() error {
 	return w.quiet()
 }
 
-// quiet waits until the device has ended the job that was interrupted.
+// quiet waits until the device has ended the interrupted job.
 func (w *work) quiet() error {
 	last := []byte{0xff, 0xff, 0xff, 0xff}
 	for p := make([]byte, 4); ; last, p = p, make([]byte, 4) {
@@ -211,15 +211,16 @@ func (w *work) quiet() error {
 	}
 }
 
-// leastSpan is how many packets cross between two cuts at least: more than a
-// resume takes, which would otherwise be cut itself for ever.
+// leastSpan is the smallest number of packets between two cuts: more than
+// resume needs, which would otherwise be cut itself for ever.
 const leastSpan = 300
 
-// campaign does random calls until so many packets have crossed. With cuts, the
-// line is pulled out, or goes dead, in mid-transfer again and again. It returns
-// how often that was, and the bytes moved in a second of virtual time.
+// campaign makes random calls until the given number of packets has crossed.
+// With cuts, it repeatedly unplugs or silences the line during a transfer. It
+// returns the number of disconnections, and the bytes moved per second of
+// virtual time.
 func campaign(t *testing.T, faults fault.Config, packets, cuts uint64) (g *rig, down uint64, speed float64) {
-	every := packets // between cuts
+	every := packets // packets between cuts
 	if cuts > 0 {
 		every = max(packets/cuts, leastSpan)
 	}
@@ -249,9 +250,9 @@ func campaign(t *testing.T, faults fault.Config, packets, cuts uint64) (g *rig, 
 	return g, down, float64(w.moved) * 1e9 / float64(g.root.Now())
 }
 
-// TestDisconnections: under the faults and a hundred disconnections in
-// mid-transfer every packet arrives exactly once and in order, or the link says
-// that it is down; no byte is wrong, and nothing waits for ever.
+// TestDisconnections: with injected faults and a hundred disconnections during
+// transfers, every packet arrives exactly once and in order, or the link
+// reports that it is down. No byte is wrong, and nothing hangs.
 func TestDisconnections(t *testing.T) {
 	const cuts = 100
 	packets := *packetsFlag
@@ -264,10 +265,10 @@ func TestDisconnections(t *testing.T) {
 	assert.Greater(t, ls.Resets, st.Sessions/2, "a session may end before the board has begun it")
 	assert.Zero(t, st.Refused, st.Refusal)
 	assert.Zero(t, st.Timeouts)
-	assert.Positive(t, ls.Link[0].Stale+ls.Link[1].Stale, "frames of the session before")
+	assert.Positive(t, ls.Link[0].Stale+ls.Link[1].Stale, "frames of an earlier session")
 
-	// A disconnection costs what it takes to notice, however much crosses between
-	// two: only where that is little, it says something of the line.
+	// Detecting a disconnection takes a fixed time. Compare speeds only if that
+	// time is small relative to the transfer.
 	_, _, clean := campaign(t, fault.Config{}, packets, 0)
 	t.Logf("%.0f bytes a second, %.0f on a good line", speed, clean)
 	if packets >= 1_000_000 {
