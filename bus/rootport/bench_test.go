@@ -11,8 +11,8 @@ import (
 	"github.com/hilgpu/hilgpu/bus/rootport"
 )
 
-// An echo is a port whose device answers every read of one dword, or
-// configuration read, with zeros, and does not allocate.
+// An echo is a port whose device completes each read of one dword, or
+// configuration read, with zeros. It does not allocate.
 type echo struct {
 	now   time.Duration
 	reply [16]byte
@@ -60,7 +60,7 @@ func TestNoAllocation(t *testing.T) {
 	}))
 }
 
-// BenchmarkRead32 is the cost of a register read in the transaction layer alone.
+// BenchmarkRead32 measures a register read in the transaction layer only.
 func BenchmarkRead32(b *testing.B) {
 	r := openEcho(b)
 	p := make([]byte, 4)

@@ -10,15 +10,15 @@ import (
 	"github.com/hilgpu/hilgpu/bus/tlp"
 )
 
-// errRetry is the failure of a configuration request that the function was not
-// ready for.
+// errRetry is the failure of a configuration request for which the function was
+// not ready.
 var errRetry = errors.New("rootport: configuration request retry status")
 
 // retryAfter is the time after which such a request is sent again.
 const retryAfter = time.Millisecond
 
 // ReadConfig reads one dword of configuration space. While the function is not
-// ready it asks again, until the time-out.
+// ready, the request is repeated until the time-out.
 func (r *RootPort) ReadConfig(off int) (uint32, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -28,8 +28,8 @@ func (r *RootPort) ReadConfig(off int) (uint32, error) {
 	return r.readConfig(off)
 }
 
-// WriteConfig writes one dword of configuration space and waits until it is
-// done.
+// WriteConfig writes one dword of configuration space and waits for its
+// completion.
 func (r *RootPort) WriteConfig(off int, v uint32) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,8 +86,8 @@ func (r *RootPort) config(kind tlp.Kind, off int) error {
 	return r.result("configuration write", off, 0, 4)
 }
 
-// Read fills p from a BAR, with several requests in flight. An error of one of
-// them is returned when none waits any more.
+// Read fills p from a BAR, with several requests in flight. It returns an error
+// of a request after all requests have ended.
 func (r *RootPort) Read(bar int, off uint64, p []byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,9 +114,9 @@ func (r *RootPort) Read(bar int, off uint64, p []byte) error {
 	return r.result("read", bar, base, size)
 }
 
-// Write sends p to a BAR and returns when the port has taken it. It fails with
-// bus.ErrTimeout, and the number of bytes that were taken before, if the port
-// has no room for a packet for Options.Timeout.
+// Write sends p to a BAR and returns when the port has accepted it. It fails
+// with bus.ErrTimeout and the number of bytes accepted so far if the port has
+// no room for a packet for Options.Timeout.
 func (r *RootPort) Write(bar int, off uint64, p []byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -137,8 +137,8 @@ func (r *RootPort) Write(bar int, off uint64, p []byte) error {
 	return nil
 }
 
-// chunk returns how much of n bytes at addr the first packet moves: no packet
-// crosses a multiple of limit.
+// chunk returns the number of bytes, of n at addr, in the first packet: no
+// packet crosses a multiple of limit.
 func chunk(addr uint64, n, limit int) int { return min(n, limit-int(addr%uint64(limit))) }
 
 // write sends one packet.
@@ -154,7 +154,7 @@ func (r *RootPort) write(addr uint64, p []byte) error {
 	return r.transmit()
 }
 
-// lastEnables are those of a packet that moves n whole bytes.
+// lastEnables returns the last enables of a packet of n bytes, without gaps.
 func lastEnables(n int) uint8 {
 	if n == 4 {
 		return 0
@@ -162,21 +162,22 @@ func lastEnables(n int) uint8 {
 	return 0xf
 }
 
-// encode puts r.out into r.buf.
+// encode encodes r.out into r.buf.
 func (r *RootPort) encode() error {
 	buf, err := r.out.Append(r.buf[:0])
 	r.buf, r.out.Data = buf, nil
 	return err
 }
 
-// request sends one request that is answered; p is the data of a configuration
-// write, or where the answer goes. A deadline of 0 is Options.Timeout after the
-// port has taken it. What goes wrong is the failure of the call.
+// request sends one non-posted request; p is the data of a configuration write,
+// or the destination of a read. A deadline of 0 means Options.Timeout after the
+// port has accepted the request. Errors are recorded as the failure of the
+// call.
 func (r *RootPort) request(kind tlp.Kind, addr uint64, p []byte, deadline time.Duration) {
 	q := &r.requests
 	tag, ok := q.take()
 	if !ok {
-		r.fail(fmt.Errorf("%w: all %d tags wait for answers that were given up", bus.ErrTimeout, len(q.tags)))
+		r.fail(fmt.Errorf("%w: all %d tags wait for late completions", bus.ErrTimeout, len(q.tags)))
 		return
 	}
 	r.out = tlp.Packet{Kind: kind, Len: len(p) / 4, Requester: hostID, Tag: uint16(tag), First: 0xf, Last: lastEnables(len(p)), Addr: addr}
@@ -204,8 +205,8 @@ func (r *RootPort) request(kind tlp.Kind, addr uint64, p []byte, deadline time.D
 	q.waiting = append(q.waiting, tag)
 }
 
-// result returns the error of a call. Where is an offset in configuration
-// space, or the BAR whose base is given.
+// result returns the error of a call. where is an offset in configuration
+// space, or the number of the BAR with the given base.
 func (r *RootPort) result(what string, where int, base uint64, size int) error {
 	f := &r.requests.failure
 	switch {
@@ -214,7 +215,7 @@ func (r *RootPort) result(what string, where int, base uint64, size int) error {
 	case f.kind == nil:
 		return nil
 	case f.kind == bus.ErrTimeout && f.why == "":
-		f.why = fmt.Sprintf("no answer for %v", r.opt.Timeout)
+		f.why = fmt.Sprintf("no completion for %v", r.opt.Timeout)
 	}
 	why := f.why
 	if why != "" {

@@ -32,14 +32,14 @@ func TestOptions(t *testing.T) {
 	assert.ErrorIs(t, err, cause)
 }
 
-// A part is a packet that a call has to send: address, dwords, enables.
+// A part is the expected packet of a call: address, dwords, enables.
 type part struct {
 	addr        uint64
 	dwords      int
 	first, last uint8
 }
 
-// TestSplits has the packets of some calls, written by hand: none crosses a
+// TestSplits lists the packets of some calls, written by hand: none crosses a
 // multiple of 128 bytes.
 func TestSplits(t *testing.T) {
 	for _, tt := range []struct {
@@ -78,8 +78,9 @@ func TestSplits(t *testing.T) {
 	}
 }
 
-// TestReadsAndWrites: any sequence of calls moves what a model moves, in
-// whichever order requests are answered, with tags in flight as allowed.
+// TestReadsAndWrites: any sequence of calls has the effect of the reference
+// model, in any order of completions, with at most the allowed number of tags
+// in flight.
 func TestReadsAndWrites(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		f := newFake(t)
@@ -135,7 +136,7 @@ func TestReadsAndWrites(t *testing.T) {
 	})
 }
 
-// An idler lets a device go on when nothing is there to receive.
+// An idler runs the device when there is nothing to receive.
 type idler struct {
 	*fake
 	more func() bool
@@ -147,8 +148,8 @@ func (i *idler) Receive(timeout time.Duration) ([]byte, error) {
 	return i.fake.Receive(timeout)
 }
 
-// TestPayload: what a packet to the device may carry is the lesser of the
-// option and the device's setting.
+// TestPayload: the payload of a packet to the device is limited by the option
+// and by the device's setting, whichever is smaller.
 func TestPayload(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -184,7 +185,7 @@ func TestPayload(t *testing.T) {
 	assert.Equal(t, 64, f.sent[len(f.sent)-1].Len, "a write of the register counts")
 }
 
-// TestBARs: the addresses of BARs are those that configuration space has.
+// TestBARs: the addresses of BARs come from configuration space.
 func TestBARs(t *testing.T) {
 	f := newFake(t)
 	r, _ := f.open(rootport.Options{})
@@ -195,7 +196,7 @@ func TestBARs(t *testing.T) {
 	require.NoError(t, r.WriteConfig(pcicfg.BAR0, 0x40000000))
 	require.NoError(t, r.Write(0, 8, p))
 	assert.EqualValues(t, 0x40000008, f.sent[len(f.sent)-1].Addr)
-	f.cfg[pcicfg.BAR0] = 0x50000000 // as a reset has it
+	f.cfg[pcicfg.BAR0] = 0x50000000 // as after a reset
 	require.NoError(t, r.WriteConfig(pcicfg.Command, 0))
 	require.NoError(t, r.Write(0, 8, p))
 	assert.EqualValues(t, 0x50000008, f.sent[len(f.sent)-1].Addr)
@@ -213,7 +214,7 @@ func TestBARs(t *testing.T) {
 	assert.Len(t, f.sent, n)
 }
 
-// TestOutcomes: what the device answers, and what the call says.
+// TestOutcomes: each completion status and the error of the call.
 func TestOutcomes(t *testing.T) {
 	status := func(s tlp.Status) func(tlp.Packet, []tlp.Packet) []tlp.Packet {
 		return func(req tlp.Packet, _ []tlp.Packet) []tlp.Packet { return []tlp.Packet{req.Reply(0x100, s)} }
@@ -239,10 +240,10 @@ func TestOutcomes(t *testing.T) {
 		{"abort", status(tlp.CA), read, bus.ErrAbort, "bus: completer abort: read of 4 bytes at BAR 0 offset 0x10"},
 		{"poisoned", poison, read, rootport.ErrPoisoned, "bus: completer abort: poisoned data: read of 4 bytes at BAR 0 offset 0x10"},
 		{"poisoned is an abort", poison, read, bus.ErrAbort, ""},
-		{"silence", silent, read, bus.ErrTimeout, "bus: completion time-out: read of 4 bytes at BAR 0 offset 0x10: no answer for 1s"},
+		{"silence", silent, read, bus.ErrTimeout, "bus: completion time-out: read of 4 bytes at BAR 0 offset 0x10: no completion for 1s"},
 		{"configuration unsupported", status(tlp.UR), cfg, bus.ErrUnsupported, "bus: unsupported request: configuration read at 0x40"},
 		{"configuration poisoned", poison, cfg, rootport.ErrPoisoned, ""},
-		{"configuration silent", silent, set, bus.ErrTimeout, "bus: completion time-out: configuration write at 0x40: no answer for 1s"},
+		{"configuration silent", silent, set, bus.ErrTimeout, "bus: completion time-out: configuration write at 0x40: no completion for 1s"},
 		{"never ready", status(tlp.CRS), cfg, bus.ErrTimeout, "bus: completion time-out: configuration read at 0x40: the function is not ready"},
 		{"never ready to write", status(tlp.CRS), set, bus.ErrTimeout, ""},
 		{"retry of a memory read", status(tlp.CRS), read, rootport.ErrProtocol, "retry status for a memory read"},
@@ -262,7 +263,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestRetry: a function that is not ready is asked again until it is.
+// TestRetry: a request is repeated until the function is ready.
 func TestRetry(t *testing.T) {
 	f := newFake(t)
 	r, _ := f.open(rootport.Options{})
@@ -280,8 +281,8 @@ func TestRetry(t *testing.T) {
 	assert.EqualValues(t, 5, r.Stats().Retries)
 }
 
-// TestFirstError: of several requests of one call the rest is awaited, no more
-// are sent, and the lowest address that failed is named.
+// TestFirstError: after the first error of a call no more requests are sent,
+// the others are awaited, and the error names the lowest address that failed.
 func TestFirstError(t *testing.T) {
 	f := newFake(t)
 	r, _ := f.open(rootport.Options{Tags: 4})
@@ -301,8 +302,8 @@ func TestFirstError(t *testing.T) {
 	assert.Empty(t, f.inbox)
 }
 
-// TestTimeout: an answer that comes late is dropped by its tag, which is not
-// used again before; when all tags are lost, the link is down.
+// TestTimeout: a late completion is dropped by its tag, which stays reserved
+// until then. The link goes down when all tags are lost.
 func TestTimeout(t *testing.T) {
 	f := newFake(t)
 	f.fill()
@@ -357,8 +358,9 @@ func TestTimeout(t *testing.T) {
 	assert.Equal(t, err, again)
 }
 
-// TestFull: while the port takes no request, the device's reads are answered;
-// and a write that is not taken in time says how much was.
+// TestFull: while the port accepts no request, the device's reads are answered.
+// The error of a write that is not accepted in time gives the number of bytes
+// accepted.
 func TestFull(t *testing.T) {
 	f := newFake(t)
 	r, h := f.open(rootport.Options{Timeout: 10 * time.Millisecond})
@@ -382,12 +384,12 @@ func TestFull(t *testing.T) {
 	assert.ErrorContains(t, err, "write of 1024 bytes at BAR 2 offset 0x80, of which 256 were accepted")
 	err = r.Read(0, 0, make([]byte, 4))
 	assert.ErrorIs(t, err, bus.ErrTimeout)
-	assert.ErrorContains(t, err, "takes no packet for 10ms")
+	assert.ErrorContains(t, err, "accepts no packet for 10ms")
 	f.full = nil
 	assert.NoError(t, r.Read(0, 0, make([]byte, 4)))
 }
 
-// A sized port refuses what is longer than its session allows.
+// A sized port refuses packets that are longer than its session allows.
 type sized struct{ *fake }
 
 func (s sized) Send(packet []byte) error {

@@ -14,9 +14,9 @@ import (
 	"github.com/hilgpu/hilgpu/bus/tlp"
 )
 
-// TestLies: a completion that does not fit its request fails it, is counted and
-// reported, and no byte of it is used.
-func TestLies(t *testing.T) {
+// TestBadCompletions: a completion that does not match its request fails the
+// request, is counted and reported, and none of its data is used.
+func TestBadCompletions(t *testing.T) {
 	const n = 128 // two completions of 64 bytes
 	change := func(i int, f func(p *tlp.Packet)) func([]tlp.Packet) []tlp.Packet {
 		return func(all []tlp.Packet) []tlp.Packet {
@@ -50,10 +50,10 @@ func TestLies(t *testing.T) {
 		{"another class", change(0, func(p *tlp.Packet) { p.TC = 1 }), rootport.Mismatch, "class, attributes or BCM"},
 		{"another attribute", change(0, func(p *tlp.Packet) { p.Attr = tlp.NoSnoop }), rootport.Mismatch, "class, attributes or BCM"},
 		{"byte count modified", change(0, func(p *tlp.Packet) { p.BCM = true }), rootport.Mismatch, "class, attributes or BCM"},
-		{"foreign tag", alone(func(p *tlp.Packet) { p.Tag ^= 0x40 }), rootport.Unexpected, "no request waits"},
-		{"tag of ten bits", alone(func(p *tlp.Packet) { p.Tag |= 0x100 }), rootport.Unexpected, "no request waits"},
-		{"foreign requester", alone(func(p *tlp.Packet) { p.Requester = 0x200 }), rootport.Unexpected, "no request waits"},
-		{"poisoned", change(1, func(p *tlp.Packet) { p.EP = true }), rootport.Poisoned, "damaged"},
+		{"foreign tag", alone(func(p *tlp.Packet) { p.Tag ^= 0x40 }), rootport.Unexpected, "no outstanding request"},
+		{"tag of ten bits", alone(func(p *tlp.Packet) { p.Tag |= 0x100 }), rootport.Unexpected, "no outstanding request"},
+		{"foreign requester", alone(func(p *tlp.Packet) { p.Requester = 0x200 }), rootport.Unexpected, "no outstanding request"},
+		{"poisoned", change(1, func(p *tlp.Packet) { p.EP = true }), rootport.Poisoned, "poisoned"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFake(t)
@@ -73,7 +73,7 @@ func TestLies(t *testing.T) {
 			assert.False(t, errors.Is(err, bus.ErrLinkDown))
 			for i, v := range p {
 				if v != 0xee && v != f.mem[i] {
-					t.Fatalf("byte %d is %#02x, which nobody sent for it", i, v)
+					t.Fatalf("byte %d is %#02x, which was not sent for it", i, v)
 				}
 			}
 			st := r.Stats()
@@ -87,8 +87,8 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// TestLiesAboutConfiguration is the same of configuration requests.
-func TestLiesAboutConfiguration(t *testing.T) {
+// TestBadConfigurationCompletions is the same for configuration requests.
+func TestBadConfigurationCompletions(t *testing.T) {
 	data := tlp.Packet{Kind: tlp.CplD, Len: 1, Completer: 0x100, ByteCount: 4, Data: []byte{1, 2, 3, 4}}
 	for _, tt := range []struct {
 		name  string
@@ -135,8 +135,8 @@ func TestPayloadOfCompletion(t *testing.T) {
 	assert.ErrorContains(t, err, "payload of 256 bytes, want at most 128")
 }
 
-// TestNobodyAsked: a completion that answers nothing disturbs nothing.
-func TestNobodyAsked(t *testing.T) {
+// TestUnexpectedCompletion: a completion without a request has no effect.
+func TestUnexpectedCompletion(t *testing.T) {
 	f := newFake(t)
 	f.fill()
 	r, _ := f.open(rootport.Options{})
@@ -151,8 +151,8 @@ func TestNobodyAsked(t *testing.T) {
 	assert.Equal(t, f.mem[0x40:0x44], p)
 }
 
-// TestReopen: a new session begins with the addresses that the board has, and
-// no answer to a request of the one before is taken for that of another.
+// TestReopen: a new session uses the board's current addresses, and no
+// completion of an earlier session matches a request of the new one.
 func TestReopen(t *testing.T) {
 	f := newFake(t)
 	f.fill()
@@ -195,7 +195,7 @@ func TestReopen(t *testing.T) {
 	refuse = false
 	before := r.Now()
 	require.NoError(t, r.Reopen())
-	assert.GreaterOrEqual(t, r.Now(), before, "time does not go back")
+	assert.GreaterOrEqual(t, r.Now(), before, "time does not go backwards")
 	assert.NotZero(t, old.closed)
 
 	g := dialed[1]
@@ -217,7 +217,8 @@ func TestReopen(t *testing.T) {
 	assert.ErrorIs(t, r.Read(0, 0, p), bus.ErrClosed)
 }
 
-// A fault of the port that does not say so is a link that is down all the same.
+// An error of the port that does not wrap ErrLinkDown takes the link down all
+// the same.
 func TestPortFails(t *testing.T) {
 	f := newFake(t)
 	r, _ := f.open(rootport.Options{})

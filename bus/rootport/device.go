@@ -9,28 +9,28 @@ import (
 	"github.com/hilgpu/hilgpu/bus/tlp"
 )
 
-// Message writes are device writes in [messageBase, messageEnd).
+// A device write in [messageBase, messageEnd) is a message.
 const (
 	messageBase = 0xfee00000
 	messageEnd  = 0xfef00000
 )
 
-// maxAnswers is how many requests of the device may wait for their answers to
-// be sent: as many as it has tags.
+// maxAnswers bounds the requests of the device whose completions wait to be
+// sent: as many as it has tags.
 const maxAnswers = tlp.TagsExtended
 
-// An answer is what is still to be sent of the answer to a request of the
-// device. Its memory is used again.
+// An answer is the part of a completion of a device request that is still to be
+// sent. Its memory is reused.
 type answer struct {
-	request tlp.Packet // without data
+	request tlp.Packet // without its data
 	status  tlp.Status
-	data    []byte // of a read that succeeds
+	data    []byte // of a successful read
 	parts   []tlp.Part
 	sent    int
 }
 
-// answers is a queue: reads are answered in the order in which they came, from
-// memory as it was when they came.
+// answers is a queue: reads are completed in the order of arrival, with the
+// memory contents at arrival.
 type answers struct {
 	queue []answer // allocated as needed, to maxAnswers
 	head  int
@@ -41,7 +41,7 @@ func (a *answers) reset() { a.head, a.n = 0, 0 }
 
 func (a *answers) at(i int) *answer { return &a.queue[(a.head+i)%len(a.queue)] }
 
-// push returns a place for an answer, if there is one.
+// push returns a slot for an answer, if there is one.
 func (a *answers) push() (*answer, bool) {
 	if a.n == maxAnswers {
 		return nil, false
@@ -58,8 +58,7 @@ func (a *answers) pop() {
 	a.n--
 }
 
-// has reports whether a request of the device has the requester and tag of one
-// that is not answered.
+// has reports whether an unanswered request has the requester and tag of p.
 func (a *answers) has(p *tlp.Packet) bool {
 	for i := range a.n {
 		if req := &a.at(i).request; req.Requester == p.Requester && req.Tag == p.Tag {
@@ -69,15 +68,16 @@ func (a *answers) has(p *tlp.Packet) bool {
 	return false
 }
 
-// newAnswer returns the place of the answer to a request, nil if there is none.
+// newAnswer returns the slot for the answer to a request, or nil if there is
+// none.
 func (r *RootPort) newAnswer(p *tlp.Packet, status tlp.Status) *answer {
 	if r.answers.has(p) {
-		r.refuse(TagInUse, "a request with this tag is not answered yet")
+		r.refuse(TagInUse, "a request with this tag is still outstanding")
 		return nil
 	}
 	a, ok := r.answers.push()
 	if !ok {
-		r.refuse(TagInUse, "%d requests are not answered yet", maxAnswers)
+		r.refuse(TagInUse, "%d requests are still outstanding", maxAnswers)
 		return nil
 	}
 	*a = answer{request: *p, status: status, data: a.data[:0], parts: a.parts[:0]}
@@ -86,8 +86,8 @@ func (r *RootPort) newAnswer(p *tlp.Packet, status tlp.Status) *answer {
 }
 
 // deviceRead reads host memory for the device, from the first enabled byte to
-// the last. A read of zero length is a flush: it reads nothing, and its answer
-// is a dword of no meaning (PCIe 3.0 §2.2.5).
+// the last. A read of zero length is a flush: it reads nothing and is completed
+// with an undefined dword (PCIe 3.0 §2.2.5).
 func (r *RootPort) deviceRead(p *tlp.Packet) {
 	a := r.newAnswer(p, tlp.SC)
 	if a == nil {
@@ -107,7 +107,7 @@ func (r *RootPort) deviceRead(p *tlp.Packet) {
 	a.parts = tlp.Split(a.parts, p.Addr, p.Len, p.First, p.Last, tlp.RCB, r.payload())
 }
 
-// payload returns the most data of a packet to the device, in bytes.
+// payload returns the largest payload of a packet to the device, in bytes.
 func (r *RootPort) payload() int {
 	if r.function.known {
 		return r.function.payload
@@ -115,7 +115,7 @@ func (r *RootPort) payload() int {
 	return minPayload
 }
 
-// sendAnswers sends what the port has room for.
+// sendAnswers sends completions while the port has room.
 func (r *RootPort) sendAnswers() {
 	for r.answers.n > 0 && r.down == nil {
 		a := r.answers.at(0)
@@ -133,7 +133,7 @@ func (r *RootPort) sendAnswers() {
 		case errors.Is(err, datalink.ErrFull):
 			return
 		case err != nil:
-			r.fail(fmt.Errorf("answer to %v: %w", &a.request, err))
+			r.fail(fmt.Errorf("completion of %v: %w", &a.request, err))
 			return
 		}
 		r.crossed(Down, r.answer)
@@ -143,15 +143,15 @@ func (r *RootPort) sendAnswers() {
 	}
 }
 
-// deviceWrite writes host memory for the device, each contiguous run of enabled
-// bytes at once. A write of zero length writes nothing.
+// deviceWrite writes host memory for the device, one call for each contiguous
+// run of enabled bytes. A write of zero length writes nothing.
 func (r *RootPort) deviceWrite(p *tlp.Packet) {
 	switch {
 	case 4*p.Len > r.opt.MaxPayload:
 		r.refuse(TooLong, "want at most %d bytes", r.opt.MaxPayload)
 		return
 	case p.EP:
-		r.refuse(Poisoned, "its data is damaged")
+		r.refuse(Poisoned, "its data is poisoned")
 		return
 	}
 	for at := 0; at < len(p.Data); {
@@ -168,7 +168,7 @@ func (r *RootPort) deviceWrite(p *tlp.Packet) {
 	}
 }
 
-// enabled reports whether a write writes byte i of its data.
+// enabled reports whether a write enables byte i of its data.
 func enabled(p *tlp.Packet, i int) bool {
 	switch i / 4 {
 	case 0:

@@ -17,13 +17,13 @@ import (
 	"github.com/hilgpu/hilgpu/bus/tlp"
 )
 
-// drain lets the root port take all that the device has sent.
+// drain makes the root port receive all packets the device has sent.
 func drain(t require.TestingT, r *rootport.RootPort) {
 	_, err := r.Wait(r.Now() + 1e6)
 	require.NoError(t, err)
 }
 
-// drawEnables returns enables that are legal for dwords at addr (PCIe 3.0
+// drawEnables returns random legal enables for dwords at addr (PCIe 3.0
 // §2.2.5).
 func drawEnables(t *rapid.T, addr uint64, dwords int) (first, last uint8) {
 	any := rapid.Uint8Range(0, 15)
@@ -37,7 +37,7 @@ func drawEnables(t *rapid.T, addr uint64, dwords int) (first, last uint8) {
 	return rapid.SampledFrom([]uint8{15, 14, 12, 8}).Draw(t, "first"), rapid.SampledFrom([]uint8{1, 3, 7, 15}).Draw(t, "last")
 }
 
-// enabledBytes lists the offsets of the bytes that enables name.
+// enabledBytes lists the offsets of the enabled bytes.
 func enabledBytes(dwords int, first, last uint8) (at []int) {
 	for i := range 4 * dwords {
 		e := uint8(15)
@@ -61,9 +61,9 @@ func wide(k tlp.Kind, addr uint64) tlp.Kind {
 	return k
 }
 
-// TestDeviceRead: the answer to any legal read has the bytes of host memory, in
-// completions whose byte counts, lower addresses and ends are those of PCIe 3.0
-// §2.3.1.1, counted here byte by byte.
+// TestDeviceRead: the completions of any legal read have the bytes of host
+// memory. Their byte counts, lower addresses and ends obey PCIe 3.0 §2.3.1.1,
+// computed here byte by byte.
 func TestDeviceRead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := newFake(t)
@@ -85,7 +85,7 @@ func TestDeviceRead(t *testing.T) {
 		drain(t, r)
 
 		at := enabledBytes(dwords, first, last)
-		from, to := 0, 1 // of a flush
+		from, to := 0, 1 // for a flush
 		if len(at) > 0 {
 			from, to = at[0], at[len(at)-1]+1
 		}
@@ -112,7 +112,7 @@ func TestDeviceRead(t *testing.T) {
 	})
 }
 
-// TestDeviceWrite: a write changes the bytes that are enabled and no other.
+// TestDeviceWrite: a write changes exactly the enabled bytes.
 func TestDeviceWrite(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := newFake(t)
@@ -137,8 +137,8 @@ func TestDeviceWrite(t *testing.T) {
 	})
 }
 
-// TestDeviceRefused: what a device may not do is refused, counted, and answered
-// if it wants an answer.
+// TestDeviceRefused: an illegal request of the device is refused, counted, and
+// completed if it is non-posted.
 func TestDeviceRefused(t *testing.T) {
 	const in, out = 1 << 20, 0x1000
 	read := tlp.Packet{Kind: tlp.MRd32, Len: 1, Requester: 0x100, Tag: 7, First: 15, Addr: out}
@@ -189,8 +189,8 @@ func TestDeviceRefused(t *testing.T) {
 	}
 }
 
-// TestTagInUse: a second read with the tag of one that is not answered is
-// dropped, and so is one too many.
+// TestTagInUse: a second read with the tag of an outstanding one is dropped,
+// and so is a read beyond the limit.
 func TestTagInUse(t *testing.T) {
 	f := newFake(t)
 	r, h := f.open(rootport.Options{})
@@ -218,8 +218,8 @@ func TestTagInUse(t *testing.T) {
 	assert.Len(t, f.sent, 257, "the tag is free again")
 }
 
-// TestSnapshot: a read is answered from memory as it was when it came, though
-// the port has no room and a later write has.
+// TestSnapshot: a read returns the memory contents at its arrival, even if the
+// port has no room for its completion and a later write has arrived.
 func TestSnapshot(t *testing.T) {
 	f := newFake(t)
 	r, h := f.open(rootport.Options{})
@@ -234,8 +234,8 @@ func TestSnapshot(t *testing.T) {
 	assert.Equal(t, make([]byte, 4), f.sent[0].Data)
 }
 
-// TestMessages: a message ends a wait, in whichever call it came, and has its
-// data before it.
+// TestMessages: a message ends a wait, whichever call receives it, and arrives
+// after its data.
 func TestMessages(t *testing.T) {
 	f := newFake(t)
 	r, h := f.open(rootport.Options{})
@@ -254,7 +254,7 @@ func TestMessages(t *testing.T) {
 	event, err := r.Wait(r.Now() + 1e9)
 	require.NoError(t, err)
 	assert.True(t, event)
-	assert.Equal(t, before, f.now, "it came before the wait")
+	assert.Equal(t, before, f.now, "it arrived before the wait")
 
 	event, err = r.Wait(r.Now() + 1000)
 	assert.False(t, event)
@@ -287,7 +287,7 @@ func (b blocking) Close() error {
 	return nil
 }
 
-// TestCloseEndsWait: a call that waits ends when another goroutine closes.
+// TestCloseEndsWait: Close on another goroutine ends a call that waits.
 func TestCloseEndsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := blocking{newFake(t), make(chan struct{})}
@@ -304,7 +304,7 @@ func TestCloseEndsWait(t *testing.T) {
 	})
 }
 
-// TestObserver: every packet is seen once, in the order in which it crossed.
+// TestObserver: the observer sees each packet once, in order.
 func TestObserver(t *testing.T) {
 	f := newFake(t)
 	var got []string
@@ -323,5 +323,5 @@ func TestObserver(t *testing.T) {
 	assert.Equal(t, []string{"down MRd32", "up MRd32", "down CplD", "up CplD", "down MWr32"}, got)
 	st := r.Stats()
 	assert.Equal(t, bytes, st.Bytes)
-	assert.EqualValues(t, len(f.sent), st.TLPs[rootport.Down]-7, "less the six BARs and the first read")
+	assert.EqualValues(t, len(f.sent), st.TLPs[rootport.Down]-7, "without the six BARs and the first read")
 }

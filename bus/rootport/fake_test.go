@@ -13,23 +13,22 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 )
 
-// Where the fake device has its BARs, in bytes.
+// Addresses of the fake device's BARs, in bytes.
 const (
 	base0 = 0xe0000000
 	base2 = 0x2_0000_0000
 	size2 = 16384
 )
 
-// A fake is a port and a device behind it, both as they are told to be. Each
-// Receive takes a microsecond, or its whole time-out if nothing is there and no
-// Send was full.
+// A fake is a port with a scripted device. Each Receive takes a microsecond, or
+// its whole time-out if there is no packet and no Send found the queue full.
 type fake struct {
 	t     require.TestingT
 	now   time.Duration
 	cfg   map[uint64]uint32
-	mem   []byte // of both BARs, at the offset
+	mem   []byte // of both BARs, by offset
 	inbox [][]byte
-	sent  []tlp.Packet // by the host
+	sent  []tlp.Packet // packets sent by the host
 
 	answer func(req tlp.Packet, honest []tlp.Packet) []tlp.Packet // nil: honest
 	full   func(c tlp.Class) bool                                 // nil: never
@@ -50,7 +49,7 @@ func newFake(t require.TestingT) *fake {
 	}}
 }
 
-// open returns a root port on the fake that knows its BARs.
+// open returns a root port on the fake that has read its BARs.
 func (f *fake) open(opt rootport.Options) (*rootport.RootPort, *bustest.Host) {
 	h := bustest.NewHost(8192)
 	r, err := rootport.New(func() (rootport.Port, error) { return f, nil }, h, opt)
@@ -81,7 +80,7 @@ func (f *fake) Send(packet []byte) error {
 	return nil
 }
 
-// push has the device send a packet.
+// push makes the device send a packet.
 func (f *fake) push(p tlp.Packet) {
 	b, err := p.Append(nil)
 	require.NoError(f.t, err)
@@ -90,7 +89,7 @@ func (f *fake) push(p tlp.Packet) {
 
 func (f *fake) Receive(timeout time.Duration) ([]byte, error) {
 	for i := range f.given {
-		f.given[i] = 0xee // what was given before is not valid any more
+		f.given[i] = 0xee // the previous packet is no longer valid
 	}
 	f.given = nil
 	if len(f.inbox) > 0 {
@@ -116,7 +115,7 @@ func (f *fake) Close() error {
 	return nil
 }
 
-// honest does what a request asks for and returns the completions.
+// honest executes a request and returns its completions.
 func (f *fake) honest(p tlp.Packet) []tlp.Packet {
 	const id = 0x100
 	at := p.Addr - uint64(f.cfg[pcicfg.BAR0])
@@ -143,7 +142,8 @@ func (f *fake) honest(p tlp.Packet) []tlp.Packet {
 	return nil
 }
 
-// completions are those of a whole memory read, of 64 bytes at most.
+// completions returns the completions of a memory read, of at most 64 bytes
+// each.
 func (f *fake) completions(p tlp.Packet, data []byte) (all []tlp.Packet) {
 	for off := 0; off < len(data); {
 		n := min(len(data)-off, 64-int(p.Addr+uint64(off))%64)
@@ -156,7 +156,7 @@ func (f *fake) completions(p tlp.Packet, data []byte) (all []tlp.Packet) {
 	return all
 }
 
-// fill gives memory contents.
+// fill fills memory with a pattern.
 func (f *fake) fill() []byte {
 	for i := range f.mem {
 		f.mem[i] = byte(i*7 + i>>8 + 1)
@@ -164,7 +164,7 @@ func (f *fake) fill() []byte {
 	return f.mem
 }
 
-// kinds returns what the host sent, by kind.
+// kinds returns the kinds of the packets sent by the host.
 func (f *fake) kinds() (k []tlp.Kind) {
 	for _, p := range f.sent {
 		k = append(k, p.Kind)

@@ -8,16 +8,16 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 )
 
-// A function is what the root port knows of configuration space. It is read
-// when it is used first after a session began or one of its registers was
-// written, so that what the function made of the write counts.
+// A function is the cached part of configuration space. It is read at the first
+// use after a session began or one of its registers was written, so that it has
+// the values the function accepted.
 type function struct {
 	known   bool
 	bar     [6]bars.BAR
-	payload int // most data of a packet to the device, in bytes
+	payload int // largest payload of a packet to the device, in bytes
 }
 
-// forgets reports whether a write at an offset changes what is known.
+// forgets reports whether a write at an offset invalidates the cache.
 func forgets(off int) bool {
 	return off >= pcicfg.BAR0 && off <= pcicfg.BAR5 || off == pcicfg.Command || off == pcicfg.DevCtl
 }
@@ -38,11 +38,12 @@ func (r *RootPort) learnFunction() error {
 	return nil
 }
 
-// minPayload is what every function accepts, in bytes (PCIe 3.0 §7.8.4).
+// minPayload is the payload that every function accepts, in bytes (PCIe 3.0
+// §7.8.4).
 const minPayload = 128
 
-// readPayload returns the size of payload that the function is set to, at most
-// the root port's own.
+// readPayload returns the payload size set in the function, limited to the root
+// port's own.
 func (r *RootPort) readPayload() (int, error) {
 	if r.opt.MaxPayload == minPayload {
 		return minPayload, nil
@@ -58,8 +59,8 @@ func (r *RootPort) readPayload() (int, error) {
 	return min(r.opt.MaxPayload, minPayload<<(ctl&pcicfg.DevCtlMaxPayload>>5)), nil
 }
 
-// resolve checks the arguments of a memory access and returns its address; 0
-// and no error if there is nothing to move.
+// resolve checks the arguments of a memory access and returns its address. It
+// returns 0 and no error if there is nothing to move.
 func (r *RootPort) resolve(what string, bar int, off uint64, n int) (uint64, error) {
 	if err := r.usable(); err != nil {
 		return 0, err

@@ -9,8 +9,8 @@ import (
 	"github.com/hilgpu/hilgpu/bus/datalink"
 )
 
-// pump takes one packet from the port, waiting until a time of Now for it, and
-// does what it asks for. What waits to be sent goes first.
+// pump receives one packet from the port, waiting for it until Now reaches
+// until, and handles it. Waiting answers are sent first.
 func (r *RootPort) pump(until time.Duration) {
 	r.sendAnswers()
 	if r.down != nil {
@@ -31,8 +31,8 @@ func (r *RootPort) pump(until time.Duration) {
 }
 
 // transmit sends the packet in r.buf, and serves the device while the port has
-// no room for it. It fails with bus.ErrTimeout if that takes too long, and with
-// what the port says of the packet; if the port is down, r.down is set.
+// no room. It fails with bus.ErrTimeout if that takes too long, and with the
+// port's error if it refuses the packet. If the port is down, r.down is set.
 func (r *RootPort) transmit() error {
 	limit := r.now() + r.opt.Timeout
 	for {
@@ -47,7 +47,7 @@ func (r *RootPort) transmit() error {
 			r.fail(err)
 			return r.down
 		case r.now() >= limit:
-			return fmt.Errorf("%w: the link takes no packet for %v", bus.ErrTimeout, r.opt.Timeout)
+			return fmt.Errorf("%w: the link accepts no packet for %v", bus.ErrTimeout, r.opt.Timeout)
 		}
 		if r.pump(limit); r.down != nil {
 			return r.down

@@ -8,7 +8,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/tlp"
 )
 
-// receive does what a packet of the device asks for.
+// receive handles a packet of the device.
 func (r *RootPort) receive(packet []byte) {
 	r.crossed(Up, packet)
 	p := &r.in
@@ -32,8 +32,9 @@ func (r *RootPort) receive(packet []byte) {
 	p.Data = nil
 }
 
-// receiveBad refuses what cannot be decoded. Only a request that is well formed
-// is answered, since no field of another can be trusted (PCIe 3.0 §2.3).
+// receiveBad refuses a packet that cannot be decoded. Only a well-formed
+// request is completed, because no field of a malformed one can be trusted
+// (PCIe 3.0 §2.3).
 func (r *RootPort) receiveBad(err error) {
 	if !errors.Is(err, tlp.ErrUnsupported) {
 		r.refuse(Malformed, "%v", err)
@@ -45,23 +46,23 @@ func (r *RootPort) receiveBad(err error) {
 	}
 }
 
-// message counts INTx. A vendor-defined message of type 1 is dropped by who does
-// not know it (PCIe 3.0 §2.2.8.6).
+// message counts INTx. A vendor-defined message of type 1 is dropped by
+// receivers that do not know it (PCIe 3.0 §2.2.8.6).
 func (r *RootPort) message(p *tlp.Packet) {
 	if _, _, ok := p.Code.INTx(); ok {
 		r.stats.INTx++
 		return
 	}
 	if p.Code != tlp.Vendor1 {
-		r.refuse(Unsupported, "a message of no vendor that the root port knows")
+		r.refuse(Unsupported, "a vendor-defined message of type 0")
 	}
 }
 
-// complete takes a completion.
+// complete handles a completion.
 func (r *RootPort) complete(p *tlp.Packet) {
 	q := &r.requests
 	if p.Requester != hostID || int(p.Tag) >= len(q.tags) || q.tags[p.Tag].state == tagFree {
-		r.refuse(Unexpected, "no request waits for it")
+		r.refuse(Unexpected, "no outstanding request")
 		return
 	}
 	tag := uint8(p.Tag)
@@ -78,7 +79,7 @@ func (r *RootPort) complete(p *tlp.Packet) {
 	if lost {
 		r.stats.Late++
 	} else if p.EP {
-		r.refuse(Poisoned, "its data is damaged")
+		r.refuse(Poisoned, "its data is poisoned")
 		q.fail(ErrPoisoned, req.addr, req.size, "")
 		q.leave(tag, tagLost)
 	}
@@ -95,7 +96,7 @@ func (r *RootPort) complete(p *tlp.Packet) {
 	q.leave(tag, tagFree)
 }
 
-// failureOf returns the error for a status, nil for success.
+// failureOf returns the error for a status, or nil for success.
 func failureOf(s tlp.Status) error {
 	switch s.Effective() {
 	case tlp.SC:
@@ -108,9 +109,9 @@ func failureOf(s tlp.Status) error {
 	return bus.ErrUnsupported
 }
 
-// check returns what of a completion does not fit the request, "" if all does
-// (PCIe 3.0 §2.2.9, §2.3.1.1, §2.3.2). Byte count and address of a completion
-// that says no are not used, and not checked.
+// check describes how a completion fails to match the request, or returns ""
+// (PCIe 3.0 §2.2.9, §2.3.1.1, §2.3.2). The byte count and address of an
+// unsuccessful completion are not used and not checked.
 func (q *request) check(p *tlp.Packet, maxPayload int) string {
 	config := q.kind == tlp.CfgRd0 || q.kind == tlp.CfgWr0
 	switch {
@@ -137,7 +138,7 @@ func (q *request) check(p *tlp.Packet, maxPayload int) string {
 	return ""
 }
 
-// take keeps the data of a completion that fits, and reports whether it was the
+// take stores the data of a matching completion and reports whether it was the
 // last one.
 func (q *request) take(p *tlp.Packet) (last bool) {
 	n, last := p.Carries()

@@ -8,15 +8,15 @@ import (
 	"github.com/hilgpu/hilgpu/bus/tlp"
 )
 
-// A request of the host, by its tag.
+// A request is a request of the host, by its tag.
 type request struct {
 	state    requestState
 	kind     tlp.Kind
 	addr     uint64
-	size     int // bytes asked for
-	left     int // bytes to come
+	size     int // bytes requested
+	left     int // bytes remaining
 	lower    uint8
-	dst      []byte // for them; nil if nobody wants them
+	dst      []byte // destination; nil if the data is not wanted
 	deadline time.Duration
 }
 
@@ -25,19 +25,19 @@ type requestState uint8
 const (
 	tagFree requestState = iota
 	tagWaits
-	tagLost // given up: what comes for it is dropped
+	tagLost // timed out; a late completion is dropped
 )
 
-// requests are those of the host that are not answered.
+// requests are the host's requests in flight.
 type requests struct {
 	tags    []request
-	next    uint8   // tag of the next one, if it is free
-	waiting []uint8 // tags that wait, oldest first
-	failure failure // of the call
+	next    uint8   // next tag to use, if it is free
+	waiting []uint8 // tags in flight, oldest first
+	failure failure // of the current call
 }
 
-// A failure is why a call fails: the first thing that went wrong, the lowest
-// address if that was one kind.
+// A failure is why a call fails: the first error, or of equal errors the one
+// with the lowest address.
 type failure struct {
 	kind error
 	addr uint64
@@ -50,14 +50,14 @@ func (q *requests) init(opt Options) {
 	q.waiting = make([]uint8, 0, len(q.tags))
 }
 
-// reset begins a session. Tags go on from where they were, so that one of the
-// session before is not the first to be used again.
+// reset begins a session. Tags continue where they were, so that a tag of the
+// last session is not reused first.
 func (q *requests) reset() {
 	clear(q.tags)
 	q.waiting = q.waiting[:0]
 }
 
-// take returns a tag that is free.
+// take returns a free tag.
 func (q *requests) take() (tag uint8, ok bool) {
 	for range q.tags {
 		tag = q.next
@@ -69,7 +69,7 @@ func (q *requests) take() (tag uint8, ok bool) {
 	return 0, false
 }
 
-// leave takes a tag from those that wait, for another state.
+// leave moves a tag in flight to another state.
 func (q *requests) leave(tag uint8, state requestState) {
 	if i := slices.Index(q.waiting, tag); i >= 0 {
 		q.waiting = slices.Delete(q.waiting, i, i+1)
@@ -84,7 +84,7 @@ func (q *requests) fail(kind error, addr uint64, size int, why string) {
 	}
 }
 
-// expire gives up what was not answered in time.
+// expire times out overdue requests.
 func (r *RootPort) expire() {
 	q := &r.requests
 	for now := r.now(); len(q.waiting) > 0; {

@@ -1,19 +1,19 @@
-// Package rootport is the host's side of the PCIe transaction layer: it turns
-// the calls of bus.Link and bus.Clock into transaction-layer packets for a Port,
-// and serves what the device asks of bus.Host.
+// Package rootport is the host's side of the PCIe transaction layer. It turns
+// calls of bus.Link and bus.Clock into transaction-layer packets for a Port,
+// and serves requests of the device from bus.Host.
 //
-// All of it happens on the goroutine that is inside a call: every wait of a call
-// takes packets from the Port, so that the device's reads are answered while the
-// host's own wait for room. Time is the Port's.
+// All work happens on the goroutine that is inside a call. Every wait of a call
+// receives packets from the Port, so the device's reads are answered while the
+// host's own requests wait for room. Time is the Port's.
 //
-// Nothing that a device sends is believed. A packet that breaks a rule is
-// refused: dropped, counted in Stats under a Reason, and answered where the
-// specification says so. A completion that does not fit its request fails the
-// request, and its data is not used.
+// The device is not trusted. A packet that breaks a rule is refused: dropped,
+// counted in Stats under a Reason, and completed if the specification requires
+// it. A completion that does not match its request fails the request, and its
+// data is not used.
 //
-// A tag whose request timed out or failed so is not used again before its
-// answer has come after all, or a new session has begun (PCIe 3.0 §2.8): no late
-// completion can be taken for that of another request.
+// The tag of a request that timed out or failed is not reused before its
+// completion has arrived or a new session has begun (PCIe 3.0 §2.8). No late
+// completion can therefore match another request.
 //
 // The host is function 00:00.0, the device 01:00.0.
 package rootport
@@ -29,43 +29,44 @@ import (
 	"github.com/hilgpu/hilgpu/bus/tlp"
 )
 
-// The kinds of error that package bus does not have. ErrPoisoned is a
-// bus.ErrAbort: the completer says that the data is damaged. ErrProtocol is a
-// completion that does not fit its request.
+// Error kinds beyond those of package bus. ErrPoisoned is a bus.ErrAbort: the
+// completer reports that the data is damaged. ErrProtocol is a completion that
+// does not match its request.
 var (
 	ErrOptions  = errors.New("rootport: bad options")
 	ErrPoisoned = fmt.Errorf("%w: poisoned data", bus.ErrAbort)
-	ErrProtocol = errors.New("rootport: device broke the protocol")
+	ErrProtocol = errors.New("rootport: device violated the protocol")
 )
 
 // A Port carries packets to and from one device, exactly once and in order,
-// until it is down. Now and Close may be called from any goroutine, the others
-// from one at a time.
+// until it is down. Now and Close are safe for concurrent use; only one
+// goroutine at a time may call the other methods.
 type Port interface {
 	// Send queues a copy of a packet. It fails with datalink.ErrFull if the
-	// queue of the packet's class is full, with datalink.ErrSize, and with the
-	// cause, which wraps bus.ErrLinkDown, if the port is down.
+	// queue of the packet's class is full, with datalink.ErrSize for a bad
+	// size, and with the cause, which wraps bus.ErrLinkDown, if the port is
+	// down.
 	Send(packet []byte) error
 
 	// Receive returns the next packet, which is valid until the next Receive.
 	// It returns nil and no error at the time-out, or earlier when a Send that
-	// was full may be tried again. When the port is down and all packets that
-	// arrived before are taken, it fails with the cause.
+	// found the queue full may be retried. When the port is down and all
+	// earlier packets are taken, it fails with the cause.
 	Receive(timeout time.Duration) ([]byte, error)
 
-	// Now returns the time since the port was opened. It goes on when the port
-	// is down or closed.
+	// Now returns the time since the port was opened. It continues after the
+	// port is down or closed.
 	Now() time.Duration
 
-	// Close ends the port, and a Receive that waits. Close is idempotent.
+	// Close ends the port and a Receive in progress. Close is idempotent.
 	Close() error
 }
 
-// Options of a root port. The zero value is the default.
+// Options configure a root port. The zero value is the default.
 type Options struct {
-	// Timeout is how long a request may go unanswered, and a write may wait for
-	// the port to take a packet; 0: 1 s. A line on which what a port may queue
-	// takes as long needs more.
+	// Timeout is the completion time-out, and the time a write may wait for the
+	// port to accept a packet; 0: 1 s. A line that needs longer to send a full
+	// queue needs a larger value.
 	Timeout time.Duration
 
 	// Tags is the number of reads in flight, 1 to 2^TagBits; 0: 8.
@@ -74,18 +75,19 @@ type Options struct {
 	// TagBits is 8, or 5 without extended tags (PCIe 3.0 §2.2.6.2); 0: 8.
 	TagBits int
 
-	// MaxPayload is the most data of one packet in either direction, in bytes,
-	// a power of two from 128 to 4096; 0: 128. A packet to the device also obeys
-	// its Device Control register, which is 128 after reset.
+	// MaxPayload is the largest payload of a packet in either direction, in
+	// bytes, a power of two from 128 to 4096; 0: 128. A packet to the device
+	// also obeys the device's Device Control register, which is 128 after
+	// reset.
 	MaxPayload int
 
-	// MaxReadRequest is the most that one read asks for, in bytes, a power of
-	// two from 128 to 4096; 0: 128.
+	// MaxReadRequest is the largest size of one read, in bytes, a power of two
+	// from 128 to 4096; 0: 128.
 	MaxReadRequest int
 
-	// Observer, if not nil, sees every packet that crosses the port, on the
-	// goroutine of the call; at is the time of Now. It must neither keep the
-	// packet nor call the root port.
+	// Observer, if not nil, is called with every packet that crosses the port,
+	// on the goroutine of the call; at is the time of Now. It must neither
+	// retain the packet nor call the root port.
 	Observer func(dir Dir, at time.Duration, packet []byte)
 }
 
@@ -102,21 +104,21 @@ type RootPort struct {
 	opt  Options
 
 	closing atomic.Bool
-	portMu  sync.Mutex // of port, which only changes while mu is held too
+	portMu  sync.Mutex // guards port, which changes only while mu is held too
 	port    Port
 
-	mu    sync.Mutex // of everything below, and held in every call but Close
+	mu    sync.Mutex // held in every call but Close; guards the fields below
 	base  time.Duration
 	down  error // first cause, wraps bus.ErrLinkDown
-	event bool  // a message arrived since Wait returned last
+	event bool  // a message has arrived since the last Wait returned
 	stats Stats
 
 	function function
 	requests requests
 	answers  answers
 	in, out  tlp.Packet
-	buf      []byte // the packet of the call
-	answer   []byte // the completion that is sent
+	buf      []byte // packet of the current call
+	answer   []byte // completion to be sent
 	word     [4]byte
 }
 
@@ -125,7 +127,7 @@ var (
 	_ bus.Clock = (*RootPort)(nil)
 )
 
-// New dials and returns a root port on what dial returned. It fails with
+// New calls dial and returns a root port on the resulting port. It fails with
 // ErrOptions, or as dial does.
 func New(dial func() (Port, error), host bus.Host, opt Options) (*RootPort, error) {
 	if err := opt.complete(); err != nil {
@@ -141,7 +143,7 @@ func New(dial func() (Port, error), host bus.Host, opt Options) (*RootPort, erro
 	return r, nil
 }
 
-// complete sets defaults and checks.
+// complete sets defaults and checks the options.
 func (o *Options) complete() error {
 	if o.Timeout == 0 {
 		o.Timeout = time.Second
@@ -156,13 +158,13 @@ func (o *Options) complete() error {
 	}
 	switch {
 	case o.Timeout < 0:
-		return fmt.Errorf("%w: time-out %v", ErrOptions, o.Timeout)
+		return fmt.Errorf("%w: Timeout %v, want more than 0", ErrOptions, o.Timeout)
 	case o.TagBits != 5 && o.TagBits != 8:
-		return fmt.Errorf("%w: tags of %d bits, want 5 or 8", ErrOptions, o.TagBits)
+		return fmt.Errorf("%w: TagBits %d, want 5 or 8", ErrOptions, o.TagBits)
 	case o.Tags < 1 || o.Tags > 1<<o.TagBits:
-		return fmt.Errorf("%w: %d tags, want 1 to %d", ErrOptions, o.Tags, 1<<o.TagBits)
+		return fmt.Errorf("%w: Tags %d, want 1 to %d", ErrOptions, o.Tags, 1<<o.TagBits)
 	case !validSize(o.MaxPayload) || !validSize(o.MaxReadRequest):
-		return fmt.Errorf("%w: payload of %d bytes, reads of %d, want powers of two from 128 to 4096", ErrOptions, o.MaxPayload, o.MaxReadRequest)
+		return fmt.Errorf("%w: MaxPayload %d bytes, MaxReadRequest %d bytes, want powers of two from 128 to 4096", ErrOptions, o.MaxPayload, o.MaxReadRequest)
 	}
 	return nil
 }
@@ -179,11 +181,11 @@ func (r *RootPort) Now() uint64 {
 // Hz returns 1e9.
 func (r *RootPort) Hz() uint64 { return 1e9 }
 
-// maxWait is the most that one Wait lets pass, so that time cannot wrap.
+// maxWait is the longest Wait, so that time cannot wrap.
 const maxWait = 1 << 48
 
-// Wait serves the device until a message has arrived since Wait returned last,
-// in whichever call it arrived, or until Now is at least deadline.
+// Wait serves the device until a message has arrived since the last Wait
+// returned, in any call, or until Now is at least deadline.
 func (r *RootPort) Wait(deadline uint64) (event bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -201,17 +203,17 @@ func (r *RootPort) Wait(deadline uint64) (event bool, err error) {
 	return event, r.down
 }
 
-// Reopen ends the session, if there is one, and dials again. What was in flight
-// is lost; the addresses of the BARs are read again when they are used. It fails
-// with bus.ErrClosed, or with bus.ErrLinkDown and the error of dial; the root
-// port is then down until the next Reopen.
+// Reopen ends the current session, if any, and dials again. Requests in flight
+// are lost; the addresses of the BARs are read again at their next use. It
+// fails with bus.ErrClosed, or with bus.ErrLinkDown and the error of dial; the
+// root port then stays down until the next Reopen.
 func (r *RootPort) Reopen() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closing.Load() {
 		return bus.ErrClosed
 	}
-	_ = r.port.Close() // what it fails with concerns a session that is over
+	_ = r.port.Close() // the error concerns a session that has ended
 	now := r.now()
 	r.requests.reset()
 	r.answers.reset()
@@ -234,7 +236,7 @@ func (r *RootPort) Reopen() error {
 	return nil
 }
 
-// Close ends the session; a call that waits and every later one return
+// Close ends the session. A call in progress and every later call return
 // bus.ErrClosed.
 func (r *RootPort) Close() error {
 	if r.closing.Swap(true) {
@@ -249,7 +251,7 @@ func (r *RootPort) Close() error {
 // now returns the time since New.
 func (r *RootPort) now() time.Duration { return r.base + r.port.Now() }
 
-// usable returns why no call can succeed, or nil.
+// usable returns the reason why no call can succeed, or nil.
 func (r *RootPort) usable() error {
 	if r.closing.Load() {
 		return bus.ErrClosed
@@ -257,8 +259,8 @@ func (r *RootPort) usable() error {
 	return r.down
 }
 
-// fail takes the root port down; the first cause stays. Every request that
-// waits has failed then.
+// fail takes the root port down and fails all requests in flight. The first
+// cause stays.
 func (r *RootPort) fail(cause error) {
 	switch {
 	case r.down != nil:

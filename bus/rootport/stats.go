@@ -20,13 +20,13 @@ type Reason uint8
 // The reasons.
 const (
 	Malformed   Reason = iota // breaks the rules of its type: dropped
-	Unsupported               // a type or message that the root port has not: UR
-	Unexpected                // a completion that nothing waits for, or of another requester: dropped
-	Mismatch                  // a completion that does not fit its request: fails it
-	Poisoned                  // says that its data is damaged: fails the read, drops the write
+	Unsupported               // type or message that the root port does not support: UR
+	Unexpected                // completion without a request, or for another requester: dropped
+	Mismatch                  // completion that does not match its request: fails the request
+	Poisoned                  // poisoned data: fails the read or drops the write
 	TooLong                   // more data than MaxPayload: dropped
-	TagInUse                  // a read with the tag of one that is not answered yet, or one too many: dropped
-	NoMemory                  // an address that bus.Host refuses: UR, drops the write
+	TagInUse                  // read with the tag of an outstanding one, or beyond the limit: dropped
+	NoMemory                  // address that bus.Host refuses: UR, or drops the write
 	reasons
 )
 
@@ -38,19 +38,19 @@ func (r Reason) String() string {
 	return fmt.Sprintf("reason %d", uint8(r))
 }
 
-// Stats counts what crossed the root port since New, over all sessions.
+// Stats counts the traffic of the root port since New, over all sessions.
 type Stats struct {
 	Sessions uint64
 	TLPs     [2]uint64 // by Dir
-	Bytes    [2]uint64 // of packets, without the layers below
+	Bytes    [2]uint64 // of packets, without lower layers
 	Messages uint64    // writes to the message window
 	INTx     uint64    // messages that assert or deassert an INTx wire
-	Timeouts uint64    // requests that were not answered in time
-	Late     uint64    // completions of requests that had been given up: dropped
-	Retries  uint64    // configuration requests sent again, since the function was not ready
+	Timeouts uint64    // requests that timed out
+	Late     uint64    // late completions of requests that timed out, dropped
+	Retries  uint64    // configuration requests repeated because the function was not ready
 
 	Refused [reasons]uint64 // by Reason
-	Refusal string          // the last refused packet and why, or ""
+	Refusal string          // last refused packet and the reason, or ""
 }
 
 // Stats returns the counts so far.
@@ -60,7 +60,7 @@ func (r *RootPort) Stats() Stats {
 	return r.stats
 }
 
-// refuse counts the packet that was received last, and says why it is refused.
+// refuse counts the last received packet and records why it is refused.
 func (r *RootPort) refuse(why Reason, format string, args ...any) {
 	r.stats.Refused[why]++
 	r.stats.Refusal = fmt.Sprintf("%v: %v: %s", why, &r.in, fmt.Sprintf(format, args...))
