@@ -12,16 +12,16 @@ import (
 	"github.com/hilgpu/hilgpu/bus/frame"
 )
 
-// A Line is a stream whose rate can be set, such as a Port or a Pty. A Read that
-// finds nothing returns neither bytes nor an error after a time.
+// A Line is a stream with a settable rate, such as a Port or a Pty. A Read
+// without data returns 0 and no error after a time.
 type Line interface {
 	io.ReadWriter
 	SetBaud(rate int) error
 }
 
-// Design note: how two ends settle on a rate. Either end may be deaf at any
-// moment, so no last message can be relied on; silence decides. The host is at
-// the base rate and wants another:
+// Design note: how two ends agree on a rate. Either end may miss any message,
+// so no last message can be relied on; silence decides. The host is at the base
+// rate and wants another:
 //
 //	rate  host                       board
 //	base  Ask(rate)           ->
@@ -29,23 +29,23 @@ type Line interface {
 //	      both set the rate
 //	new   Echo(pattern)       ->
 //	new                       <-     Echoed(pattern)
-//	      several times, then whatever else the probe does
+//	      several times, followed by probe
 //	new   Keep(rate)          ->
 //	new                       <-     Kept(rate)
 //
-// Every request is repeated until it is answered or a time is over. A board that
-// hears no valid message at a new rate for fallBack, or no session for keepFor
-// after Keep, returns to the base rate. A host that is not answered returns as
-// well, and waits until the board must have.
+// Every request is repeated until it is answered or times out. A board that
+// receives no valid message at a new rate for fallBack, or no session for
+// keepFor after Keep, returns to the base rate. A host without an answer also
+// returns, and waits until the board must have returned.
 
-// A message is a frame of its own kind, which a data link takes for damaged.
+// A message is a separate kind of frame. A data link drops it as damaged.
 //
 //	bytes   field
 //	0, 1    "BR"
 //	2       kind
 //	3..6    rate, big-endian
 //	...     pattern
-//	last 4  CRC-32 (IEEE 802.3) of all before
+//	last 4  CRC-32 (IEEE 802.3) of all bytes before it
 type message struct {
 	kind    byte
 	rate    int
@@ -66,12 +66,12 @@ const (
 	msgLeast = 11
 	msgMost  = msgLeast + 64
 
-	every    = 40 * time.Millisecond  // between requests
-	patience = 200 * time.Millisecond // for an answer
-	fallBack = 400 * time.Millisecond // of silence
-	keepFor  = time.Second            // without a session
-	echoes   = 4
-	tries    = 2 // of a rate that is not answered
+	every      = 40 * time.Millisecond  // between requests
+	answerTime = 200 * time.Millisecond // wait for an answer
+	fallBack   = 400 * time.Millisecond // silence before the board returns
+	keepFor    = time.Second            // wait for a session before the board returns
+	echoes     = 4
+	tries      = 2 // attempts at a rate without an answer
 )
 
 func (m message) append(b []byte) []byte {
@@ -93,45 +93,45 @@ func parseMessage(f []byte) (m message, ok bool) {
 	return message{body[2], int(binary.BigEndian.Uint32(body[3:])), bytes.Clone(body[7:])}, true
 }
 
-// isHello tells the frame with which a host begins a session on a data link
-// (bus/datalink, type 5, 34 bytes).
+// isHello reports whether f is the frame with which a host begins a session on
+// a data link (bus/datalink, type 5, 34 bytes).
 func isHello(f []byte) bool { return len(f) == 34 && f[0]>>4 == 5 }
 
-// A talker sends and receives messages on a line.
-type talker struct {
+// A negotiator exchanges messages on a line.
+type negotiator struct {
 	line    Line
 	encoder frame.Encoder
 	decoder *frame.Decoder
 	heard   []message
-	board   bool // a hello counts
-	hello   bool // one was heard
+	board   bool // this end accepts a hello
+	hello   bool // a hello was received
 	buf     [256]byte
 }
 
-func newTalker(line Line) *talker {
-	return &talker{line: line, decoder: frame.NewDecoder(6, msgMost)}
+func newNegotiator(line Line) *negotiator {
+	return &negotiator{line: line, decoder: frame.NewDecoder(6, msgMost)}
 }
 
-// Frame, Text and Damaged make a talker a frame.Sink.
-func (t *talker) Frame(f []byte) {
+// Frame, Text and Damaged implement frame.Sink.
+func (t *negotiator) Frame(f []byte) {
 	if m, ok := parseMessage(f); ok {
 		t.heard = append(t.heard, m)
 	}
 	t.hello = t.hello || t.board && isHello(f)
 }
 
-func (t *talker) Text([]byte) {}
-func (t *talker) Damaged(int) {}
+func (t *negotiator) Text([]byte) {}
+func (t *negotiator) Damaged(int) {}
 
-func (t *talker) send(m message) error {
+func (t *negotiator) send(m message) error {
 	t.encoder.Break()
 	_, err := t.line.Write(t.encoder.Append(nil, m.append(nil)))
 	return err
 }
 
-// hear returns the next message that arrives before a time, if one does, or if
-// a hello does.
-func (t *talker) hear(until time.Time) (m message, ok bool, err error) {
+// receive returns the next message that arrives before a time; ok is false if
+// there is none or a hello arrives.
+func (t *negotiator) receive(until time.Time) (m message, ok bool, err error) {
 	for len(t.heard) == 0 && !t.hello && time.Now().Before(until) {
 		begun := time.Now()
 		n, err := t.line.Read(t.buf[:])
@@ -150,17 +150,17 @@ func (t *talker) hear(until time.Time) (m message, ok bool, err error) {
 	return m, true, nil
 }
 
-// errSilent is returned when an answer does not come.
+// errSilent is returned when no answer arrives.
 var errSilent = errors.New("serial: no answer")
 
-// ask repeats a request until one of the answers comes.
-func (t *talker) ask(m message, answers ...byte) (message, error) {
-	for end := time.Now().Add(patience); time.Now().Before(end); {
+// ask repeats a request until one of the answers arrives.
+func (t *negotiator) ask(m message, answers ...byte) (message, error) {
+	for end := time.Now().Add(answerTime); time.Now().Before(end); {
 		if err := t.send(m); err != nil {
 			return m, err
 		}
 		for again := time.Now().Add(every); time.Now().Before(again); {
-			r, ok, err := t.hear(again)
+			r, ok, err := t.receive(again)
 			if err != nil {
 				return m, err
 			}
@@ -172,20 +172,19 @@ func (t *talker) ask(m message, answers ...byte) (message, error) {
 	return m, errSilent
 }
 
-// Rates returns the rates, in bits a second, that are tried when nobody says
-// which, in ascending order.
+// Rates returns the default rates, in bits per second, in ascending order.
 func Rates() []int {
 	return []int{115200, 230400, 460800, 921600, 1000000, 1500000, 2000000, 3000000, 4000000}
 }
 
-// RaiseBaud is the host's part: it settles with the board at the other end on
-// the highest of rates that works, and returns it. Both ends are at the rate
-// base. A rate works if 64-byte patterns return whole, and probe, unless it is
-// nil, has no error. Base is what remains if nothing else works, or nobody at the
-// other end answers. The host begins a session within a second; else the board
-// returns to base. An error is of the line.
+// RaiseBaud is the host's side. It agrees with the board on the highest of
+// rates that works, and returns it. Both ends must be at the rate base. A rate
+// works if 64-byte patterns are echoed correctly and probe, unless it is nil,
+// succeeds. RaiseBaud returns base if no other rate works or the board does not
+// answer. The host must begin a session within a second; otherwise the board
+// returns to base. An error is an error of the line.
 func RaiseBaud(line Line, base int, rates []int, probe func(rate int) error) (int, error) {
-	t := newTalker(line)
+	t := newNegotiator(line)
 	sorted := slices.Clone(rates)
 	slices.Sort(sorted)
 	for _, rate := range slices.Backward(slices.Compact(sorted)) {
@@ -205,15 +204,15 @@ func RaiseBaud(line Line, base int, rates []int, probe func(rate int) error) (in
 	return base, nil
 }
 
-// raise reports whether both ends are at a rate. It fails with errSilent if the
-// board does not answer at base, where both are if it reports false.
-func (t *talker) raise(base, rate int, probe func(rate int) error) (bool, error) {
+// raise reports whether both ends are at rate; otherwise both are at base. It
+// fails with errSilent if the board does not answer at base.
+func (t *negotiator) raise(base, rate int, probe func(rate int) error) (bool, error) {
 	for try := 1; ; try++ {
 		answer, err := t.ask(message{kind: msgAsk, rate: rate}, msgYes, msgNo)
 		switch {
 		case errors.Is(err, errSilent) && try < tries:
-			// The board may have said Yes and gone.
-			if err := t.listen(fallBack); err != nil {
+			// The board may have sent Yes and changed its rate.
+			if err := t.discard(fallBack); err != nil {
 				return false, err
 			}
 		case err != nil:
@@ -226,8 +225,9 @@ func (t *talker) raise(base, rate int, probe func(rate int) error) (bool, error)
 	}
 }
 
-// try goes to a rate and reports whether it works; if not, it returns to base.
-func (t *talker) try(base, rate int, probe func(rate int) error) (bool, error) {
+// try changes to a rate and reports whether it works; if not, it returns to
+// base.
+func (t *negotiator) try(base, rate int, probe func(rate int) error) (bool, error) {
 	err := t.line.SetBaud(rate)
 	for i := 0; i < echoes && err == nil; i++ {
 		_, err = t.ask(message{msgEcho, rate, pattern(i)}, msgEchoed)
@@ -251,13 +251,13 @@ func (t *talker) try(base, rate int, probe func(rate int) error) (bool, error) {
 	if err := t.line.SetBaud(base); err != nil {
 		return false, err
 	}
-	return false, t.listen(wait + every)
+	return false, t.discard(wait + every)
 }
 
-// listen lets a time pass and drops what arrives.
-func (t *talker) listen(d time.Duration) error {
+// discard drops everything that arrives for d.
+func (t *negotiator) discard(d time.Duration) error {
 	for end := time.Now().Add(d); time.Now().Before(end); {
-		if _, _, err := t.hear(end); err != nil {
+		if _, _, err := t.receive(end); err != nil {
 			return err
 		}
 	}
@@ -272,8 +272,8 @@ func ignore(err, kind error) error {
 	return err
 }
 
-// pattern returns bytes that are hard on a line: long runs, every edge, and
-// what differs from exchange to exchange.
+// pattern returns bytes that stress a line: long runs, all edges, and bytes
+// that differ between exchanges.
 func pattern(i int) []byte {
 	p := make([]byte, msgMost-msgLeast)
 	for k := range p {
@@ -282,21 +282,21 @@ func pattern(i int) []byte {
 	return p
 }
 
-// AnswerBaud is the board's part. It follows the host from base to those of
-// rates that it asks for, and returns the rate at which the host begins a
-// session on the data link, which may be base; the host repeats its hello. It
-// returns base and no error when stop is closed, after a Read.
+// AnswerBaud is the board's side. It follows the host from base to requested
+// rates among rates, and returns the rate at which the host begins a session on
+// the data link, which may be base; the host repeats its hello. It returns base
+// and no error when stop is closed, after the current Read.
 func AnswerBaud(line Line, base int, rates []int, stop <-chan struct{}) (int, error) {
-	t := newTalker(line)
+	t := newNegotiator(line)
 	t.board = true
-	a := answerer{talker: t, base: base, rate: base, rates: rates}
+	a := answerer{negotiator: t, base: base, rate: base, rates: rates}
 	for !t.hello {
 		select {
 		case <-stop:
 			return base, a.set(base)
 		default:
 		}
-		m, ok, err := t.hear(time.Now().Add(every))
+		m, ok, err := t.receive(time.Now().Add(every))
 		switch {
 		case err != nil:
 			return a.rate, err
@@ -312,12 +312,12 @@ func AnswerBaud(line Line, base int, rates []int, stop <-chan struct{}) (int, er
 	return a.rate, nil
 }
 
-// An answerer is a board that follows a host.
+// An answerer is the board's side of the protocol.
 type answerer struct {
-	*talker
+	*negotiator
 	base, rate int
 	rates      []int
-	until      time.Time // the rate, if it is not base, is given up
+	until      time.Time // when to return to base, unless the rate is base
 }
 
 func (a *answerer) set(rate int) error {

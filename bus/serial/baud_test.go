@@ -15,23 +15,23 @@ import (
 	"github.com/hilgpu/hilgpu/bus/frame"
 )
 
-// A wire joins two ends that each have a rate. Bytes that are sent at another
-// rate than the receiver's, or above what the wire bears, arrive as others.
+// A wire connects two ends that each have a rate. Bytes sent at a rate other
+// than the receiver's, or above the wire's limit, arrive corrupted.
 type wire struct {
 	mu     sync.Mutex
 	rng    *rand.Rand
-	most   int     // rate that the wire bears
-	loss   float64 // of writes
+	most   int     // highest rate of the wire
+	loss   float64 // probability that a write is lost
 	rates  [2]int
 	queues [2]chan []byte
 	broken error
 }
 
-// An end is one of the two.
+// An end is one end of a wire.
 type end struct {
 	w    *wire
 	side int
-	has  []int // rates; none is all
+	has  []int // supported rates; empty means all
 }
 
 func newWire(base, most int, loss float64, seed uint64) (*wire, *end, *end) {
@@ -90,7 +90,7 @@ func (e *end) Read(p []byte) (int, error) {
 	}
 }
 
-// greet begins a session as a data link does: it repeats its hello.
+// greet begins a session as a data link does, by repeating its hello.
 func greet(e *end, stop chan struct{}) {
 	hello := append([]byte{0x50, 1}, make([]byte, 32)...)
 	var enc frame.Encoder
@@ -104,7 +104,7 @@ func greet(e *end, stop chan struct{}) {
 	}
 }
 
-// settle lets both ends settle and returns the rates that they report.
+// settle runs both sides of the protocol and returns the rates they report.
 func settle(t *testing.T, host, board *end, rates []int, probe func(int) error) (h, b int) {
 	done, stop := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -127,15 +127,15 @@ func TestBaud(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		most  int
-		host  []int // rates that the end's driver has
+		host  []int // rates that the host's driver supports
 		board []int
-		offer []int // rates that the board follows to
+		offer []int // rates that the board accepts
 		probe func(int) error
 		want  int
 	}{
 		{"the highest", 4_000_000, nil, nil, all, nil, 3_000_000},
-		{"the highest that the wire bears", 2_500_000, nil, nil, all, nil, 2_000_000},
-		{"the highest that the board follows to", 4_000_000, nil, nil, []int{921600}, nil, 921600},
+		{"the highest rate of the wire", 2_500_000, nil, nil, all, nil, 2_000_000},
+		{"the highest rate the board accepts", 4_000_000, nil, nil, []int{921600}, nil, 921600},
 		{"none", 115200, nil, nil, all, nil, 115200},
 		{"none offered", 4_000_000, nil, nil, nil, nil, 115200},
 		{"a rate that the host's driver lacks", 4_000_000, []int{115200, 2_000_000}, nil, all, nil, 2_000_000},
@@ -159,7 +159,7 @@ func TestBaud(t *testing.T) {
 	}
 }
 
-// Both ends end at one rate, whatever is lost.
+// Both ends agree on one rate, whatever is lost.
 func TestBaudLoss(t *testing.T) {
 	for seed := range uint64(60) {
 		synctest.Test(t, func(t *testing.T) {
@@ -171,7 +171,7 @@ func TestBaudLoss(t *testing.T) {
 	}
 }
 
-func TestBaudNobody(t *testing.T) {
+func TestBaudNoBoard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, host, _ := newWire(115200, 4_000_000, 0, 1)
 		start := time.Now()
@@ -232,7 +232,7 @@ func TestBaudLineErrors(t *testing.T) {
 	})
 }
 
-// A message is refused if any bit of it is another.
+// A message is refused if any bit is flipped.
 func TestMessage(t *testing.T) {
 	m := message{msgEcho, 3_000_000, pattern(2)}
 	b := m.append(nil)

@@ -13,17 +13,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Why a port is busy, until somebody asks for the holders.
+// Why a port is busy, before the holders are looked up.
 var (
-	errLocked = errors.New("serial: locked")    // through this package
-	errHeld   = errors.New("serial: held")      // by a program that does not lock
+	errLocked = errors.New("serial: locked")    // by a process using this package
+	errHeld   = errors.New("serial: held")      // by a program that does not lock the port
 	errMarked = errors.New("serial: exclusive") // TIOCEXCL
 )
 
-// claim opens a port for its lock, which the descriptor holds until it is
-// closed. Nothing is written to the port or changed. Of several that claim a port
-// at once one has it in the end: the lock decides, and one that has not got the
-// lock closes the port before it tries again.
+// claim opens a port to lock it; the descriptor holds the lock until it is
+// closed. claim neither writes to the port nor changes it. Of several processes
+// that claim a port at once, one gets it: the lock decides, and a process
+// without the lock closes the port before it retries.
 func claim(path string) (fd int, err error) {
 	for until := time.Now().Add(busyFor); ; time.Sleep(tryEvery) {
 		fd, err = tryClaim(path, until)
@@ -38,7 +38,7 @@ func claim(path string) (fd int, err error) {
 	}
 }
 
-// tryClaim is claim that does not wait, but for a holder that does not lock.
+// tryClaim is one attempt of claim. It waits only for a holder without a lock.
 func tryClaim(path string, until time.Time) (fd int, err error) {
 	info, err := os.Stat(path)
 	switch {
@@ -90,18 +90,18 @@ func claimError(path string, err error) error {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENXIO), errors.Is(err, unix.ENODEV):
 		return missing(path)
 	case errors.Is(err, unix.EIO):
-		// A UART that the kernel lists and the machine lacks, or a terminal
-		// without its other side.
-		return fmt.Errorf("%w: %s: there is no hardware behind it", ErrMissing, path)
+		// A UART that the kernel lists but the machine lacks, or a terminal
+		// without its master.
+		return fmt.Errorf("%w: %s: the device has no hardware", ErrMissing, path)
 	}
 	return fmt.Errorf("serial: %s: %w", path, err)
 }
 
-// groupMay is read and write, of the group.
+// groupMay is the group's read and write permission.
 const groupMay = 0o060
 
-// forbidden says what gives the right to open the port: the group that has it, as
-// a rule dialout, or the owner if no group but root's has.
+// forbidden says how to get permission to open the port: through its group,
+// usually dialout, or as the owner if only root's group has permission.
 func forbidden(path string) error {
 	var st unix.Stat_t
 	if unix.Stat(path, &st) != nil {
@@ -118,6 +118,6 @@ func forbidden(path string) error {
 	if u, err := user.LookupId(owner); err == nil {
 		owner = u.Username
 	}
-	return fmt.Errorf("%w: %s: only %s may open it (mode %#o): run this as %s, or give the port to a group of yours, as with a udev rule",
+	return fmt.Errorf("%w: %s: only %s may open it (mode %#o): run this as %s, or make the port accessible to one of your groups, for instance by a udev rule",
 		ErrForbidden, path, owner, st.Mode&0o777, owner)
 }

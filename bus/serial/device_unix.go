@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openDevice opens a port with a library.
+// openDevice opens a port with one of the libraries.
 func openDevice(path, driver string, baud int) (io.ReadWriteCloser, error) {
 	if err := checkRate(baud); err != nil {
 		return nil, err
@@ -30,8 +30,8 @@ func openDevice(path, driver string, baud int) (io.ReadWriteCloser, error) {
 	return port, nil
 }
 
-// openError says what a library's error means. By then the port is there, ours
-// and a terminal; the rate is what is left to be wrong.
+// openError interprets a library's error. The port is known to exist, to be
+// locked and to be a terminal, so only the rate can be wrong.
 func openError(path string, baud int, err error) error {
 	var perr *bugst.PortError
 	switch {
@@ -43,8 +43,8 @@ func openError(path string, baud int, err error) error {
 	return fmt.Errorf("%w: %s at %d baud: %w", ErrRate, path, baud, err)
 }
 
-// setRate changes the rate of a device, and returns the device to use from then
-// on.
+// setRate changes the rate of a device and returns the device to use
+// afterwards.
 func setRate(dev io.ReadWriteCloser, path string, fd, rate int) (io.ReadWriteCloser, error) {
 	if err := checkRate(rate); err != nil {
 		return nil, err

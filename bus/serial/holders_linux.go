@@ -15,10 +15,10 @@ import (
 
 const procRoot = "/proc"
 
-const lookEvery = 20 * time.Millisecond // who has a port open
+const lookEvery = 20 * time.Millisecond // how often to check the holders
 
-// heldUntil reports whether one and the same other process has a port open until a
-// time. Those that only try for the lock have it open for a moment.
+// heldUntil reports whether another process has a port open continuously until
+// a time. Processes that only try to get the lock have it open for a moment.
 func heldUntil(path string, until time.Time) bool {
 	all := others(holders(procRoot, path))
 	for len(all) > 0 && time.Now().Before(until) {
@@ -29,16 +29,16 @@ func heldUntil(path string, until time.Time) bool {
 	return len(all) > 0
 }
 
-// others returns the holders but this process.
+// others returns the holders other than this process.
 func others(all []Holder) []Holder {
 	return slices.DeleteFunc(slices.Clone(all), func(h Holder) bool { return h.PID == os.Getpid() })
 }
 
-// busyPort is busy on this machine.
+// busyPort returns the error for a busy port on this machine.
 func busyPort(path string) error { return busy(procRoot, path) }
 
-// busy names who has the lock, or else all others that have the port open, as far
-// as their descriptors may be read.
+// busy names the owner of the lock, or else all other holders of the port whose
+// descriptors can be read.
 func busy(proc, path string) error {
 	by := others(holders(proc, path))
 	if owner := lockOwner(proc, path); owner != 0 && (owner != os.Getpid() || len(by) == 0) {
@@ -52,11 +52,11 @@ func busy(proc, path string) error {
 		}
 		who = strings.Join(names, ", ")
 	}
-	return fmt.Errorf("%w: %s is held by %s: end it, or take another port", ErrBusy, path, who)
+	return fmt.Errorf("%w: %s is held by %s: end it, or use another port", ErrBusy, path, who)
 }
 
-// lockOwner returns the process that has the flock of a device, or 0 if that is
-// not known (proc(5), /proc/locks).
+// lockOwner returns the process that holds the flock of a device, or 0 if it is
+// unknown (proc(5), /proc/locks).
 func lockOwner(proc, path string) int {
 	var st unix.Stat_t
 	if unix.Stat(path, &st) != nil {
@@ -68,8 +68,8 @@ func lockOwner(proc, path string) int {
 		return 0
 	}
 	for line := range strings.Lines(string(locks)) {
-		// 1: FLOCK ADVISORY WRITE 1234 00:18:5 0 EOF; one that waits has "->"
-		// for a second field.
+		// 1: FLOCK ADVISORY WRITE 1234 00:18:5 0 EOF; a waiting process has
+		// "->" as the second field.
 		f := strings.Fields(line)
 		if len(f) < 6 || f[1] != "FLOCK" || f[5] != file {
 			continue
@@ -82,8 +82,8 @@ func lockOwner(proc, path string) int {
 	return 0
 }
 
-// holders returns the processes that have a device open, as far as their
-// descriptors may be read, by process id.
+// holders returns the processes that have a device open and whose descriptors
+// can be read, by process id.
 func holders(proc, path string) []Holder {
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -100,7 +100,7 @@ func holders(proc, path string) []Holder {
 	return all
 }
 
-// holds reports whether one of a process's descriptors is of a file.
+// holds reports whether one of a process's descriptors refers to a file.
 func holds(fds, path string) bool {
 	return slices.ContainsFunc(entries(fds), func(fd string) bool {
 		target, err := os.Readlink(fds + "/" + fd)
@@ -108,8 +108,8 @@ func holds(fds, path string) bool {
 	})
 }
 
-// entries returns the names in a directory, or none of one that is gone or closed
-// to us.
+// entries returns the names in a directory, or none if the directory is gone or
+// unreadable.
 func entries(dir string) []string {
 	d, err := os.Open(dir)
 	if err != nil {

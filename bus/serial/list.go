@@ -12,28 +12,28 @@ import (
 // A Holder is a process that has a port open.
 type Holder struct {
 	PID  int
-	Name string // of its program
+	Name string // program name
 }
 
 // String returns "pid 1234 (name)".
 func (h Holder) String() string { return fmt.Sprintf("pid %d (%s)", h.PID, h.Name) }
 
-// A PortInfo describes a serial port. What the adapter does not say is empty.
+// A PortInfo describes a serial port. Unknown fields are empty.
 type PortInfo struct {
-	Path         string   // of the device
+	Path         string   // device path
 	Serial       string   // USB serial number
 	Vendor       string   // USB vendor id, four hexadecimal digits
-	Product      string   // USB product id, the same
-	Manufacturer string   // as the adapter spells it
-	Name         string   // of the product, the same
-	Interface    int      // USB interface number; -1 if the port is not on USB, or not known
-	Alias        string   // path of the link that keeps its name, in /dev/serial/by-id
+	Product      string   // USB product id, four hexadecimal digits
+	Manufacturer string   // from the USB descriptor
+	Name         string   // product name from the USB descriptor
+	Interface    int      // USB interface number; -1 if unknown or not on USB
+	Alias        string   // path of its stable link in /dev/serial/by-id
 	Holders      []Holder // who has it open, where HoldersKnown
 }
 
-// String returns what Find takes for the port: "SERIAL/ifNN" if it has a USB
-// serial number, without "/ifNN" if the system does not tell the interface, and its
-// path if it has none.
+// String returns a name of the port that Find accepts: "SERIAL/ifNN" if it has
+// a USB serial number, without "/ifNN" if the system does not report the
+// interface, or else its path.
 func (p PortInfo) String() string {
 	switch {
 	case p.Serial == "":
@@ -44,14 +44,15 @@ func (p PortInfo) String() string {
 	return fmt.Sprintf("%s/if%02d", p.Serial, p.Interface)
 }
 
-// HoldersKnown reports whether a system, as GOOS has it, tells who has a port open.
+// HoldersKnown reports whether a system, named as in GOOS, reports who has a
+// port open.
 func HoldersKnown(goos string) bool { return goos == "linux" }
 
-// Find returns the path of the port that name names: a path, which is returned
-// as it is; the last part of one, such as ttyUSB0; a USB serial number, with
-// "/ifNN" after it if the adapter has several ports; or a file that is there. On
-// Windows COM3 is a path. It fails with ErrMissing or ErrAmbiguous and the names of
-// what there is.
+// Find returns the path of the named port. A name is a path, which is returned
+// unchanged; the last element of a path, such as ttyUSB0; a USB serial number,
+// followed by "/ifNN" if the adapter has several ports; or an existing file. On
+// Windows COM3 is a path. Find fails with ErrMissing or ErrAmbiguous and lists
+// the available ports.
 func Find(name string) (string, error) { return find(name, List) }
 
 var withInterface = regexp.MustCompile(`^(.+)/if([0-9]+)$`)
@@ -82,11 +83,11 @@ func find(name string, list func() ([]PortInfo, error)) (string, error) {
 		return hits[0].Path, nil
 	case 0:
 		if _, err := os.Stat(name); err == nil {
-			return name, nil // a path that is relative
+			return name, nil // a relative path
 		}
-		return "", fmt.Errorf("%w: %s: there is %s", ErrMissing, name, names(ports))
+		return "", fmt.Errorf("%w: %s: found %s", ErrMissing, name, names(ports))
 	}
-	return "", fmt.Errorf("%w: %s: take one of %s", ErrAmbiguous, name, names(hits))
+	return "", fmt.Errorf("%w: %s: use one of %s", ErrAmbiguous, name, names(hits))
 }
 
 func names(ports []PortInfo) string {
@@ -104,7 +105,7 @@ func names(ports []PortInfo) string {
 	return strings.Join(all, ", ")
 }
 
-// missing says that there is no port.
+// missing returns the error for a port that does not exist.
 func missing(path string) error {
-	return fmt.Errorf("%w: %s: plug the board in, or list the ports that there are", ErrMissing, path)
+	return fmt.Errorf("%w: %s: plug the board in, or list the available ports", ErrMissing, path)
 }

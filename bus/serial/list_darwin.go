@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// List returns the serial ports of the machine, by path: the call-out devices, which
-// do not wait for a carrier. Their names are all that macOS tells without cgo; many
-// end in the serial number of the adapter.
+// List returns the serial ports of the machine, by path: the call-out devices,
+// which do not wait for a carrier. Without cgo macOS reports only their names;
+// many end in the serial number of the adapter.
 func List() ([]PortInfo, error) { return list("/dev") }
 
 func list(dev string) ([]PortInfo, error) {

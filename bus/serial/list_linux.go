@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// List returns the serial ports of the machine, by path. Ports that the
-// kernel has names for and the machine has not are left out.
+// List returns the serial ports of the machine, by path. Ports that the kernel
+// names but the machine lacks are omitted.
 func List() ([]PortInfo, error) { return list(roots{"/sys", "/dev", procRoot}) }
 
 // roots are the directories that list reads.
@@ -37,9 +37,9 @@ func list(r roots) ([]PortInfo, error) {
 	return ports, nil
 }
 
-// describe reads what sysfs says of a terminal; ok is false if it is no serial
-// port. A terminal of hardware has a link to its device. One of the serial core
-// has a type, which is 0 if no UART was found (Linux,
+// describe reads the sysfs entry of a terminal; ok is false if it is not a
+// serial port. A hardware terminal has a link to its device. A terminal of the
+// serial core has a type, which is 0 if no UART was found (Linux,
 // Documentation/ABI/testing/sysfs-tty).
 func (r roots) describe(name string) (p PortInfo, ok bool) {
 	dir := filepath.Join(r.sys, "class/tty", name)
@@ -55,8 +55,8 @@ func (r roots) describe(name string) (p PortInfo, ok bool) {
 	return p, true
 }
 
-// readUSB looks in a device and those above it for the USB interface and the
-// USB device that it belongs to (Linux, Documentation/ABI/stable/sysfs-bus-usb).
+// readUSB finds the USB interface and the USB device among a device and its
+// ancestors (Linux, Documentation/ABI/stable/sysfs-bus-usb).
 func (p *PortInfo) readUSB(sys, device string) {
 	top, err := filepath.EvalSymlinks(sys)
 	if err != nil {
@@ -91,7 +91,7 @@ func (r roots) aliases() map[string]string {
 	return all
 }
 
-// line returns what a file of one line holds; nothing if there is none.
+// line returns the contents of a one-line file, or "" if it does not exist.
 func line(dir, name string) string {
 	b, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A tree is a machine's /sys, /dev and /proc as far as list reads them.
+// A tree is the part of a machine's /sys, /dev and /proc that list reads.
 type tree struct {
 	t   *testing.T
 	dir string
@@ -31,7 +31,7 @@ func (m tree) link(name, target string) {
 	require.NoError(m.t, os.Symlink(target, path))
 }
 
-// tty adds a terminal whose device is at a path below sys/devices.
+// tty adds a terminal with the device path below sys/devices.
 func (m tree) tty(name, device string) {
 	m.file("dev/"+name, "")
 	at := "sys/devices/" + device
@@ -57,9 +57,9 @@ func newTree(t *testing.T) tree {
 }
 
 // bench is a tree with two adapters of one maker, one of them with two ports, a
-// CDC device, a UART on the board, and what is no serial port. The paths are of a
-// real machine: usb-serial puts a device of its own below the interface,
-// cdc-acm does not.
+// CDC device, a UART on the board, and terminals that are not serial ports. The
+// paths are those of a real machine: usb-serial adds its own device below the
+// interface, cdc-acm does not.
 func bench(t *testing.T) tree {
 	m := newTree(t)
 	two := "pci0000:00/0000:00:14.0/usb1/1-2"
@@ -139,7 +139,7 @@ func TestFind(t *testing.T) {
 		{"ttyACM0", dev + "/ttyACM0", nil, ""},
 		{"FT4ZS6I3", "", ErrAmbiguous, "FT4ZS6I3/if00 (" + dev + "/ttyUSB0), FT4ZS6I3/if01 (" + dev + "/ttyUSB1)"},
 		{"FT4ZS6I3/if02", "", ErrMissing, dev + "/ttyACM0, " + dev + "/ttyS0, FT4ZS6I3/if00"},
-		{"ttyS1", "", ErrMissing, "ttyS1: there is"},
+		{"ttyS1", "", ErrMissing, "ttyS1: found"},
 		{"FT4ZS6I3/if99999999999999999999", "", ErrOption, "interface"},
 	} {
 		got, err := find(tt.name, func() ([]PortInfo, error) { return list(m.roots()) })
@@ -151,10 +151,10 @@ func TestFind(t *testing.T) {
 		}
 	}
 	_, err := find("x", func() ([]PortInfo, error) { return list(newTree(t).roots()) })
-	assert.ErrorContains(t, err, "x: there is none")
+	assert.ErrorContains(t, err, "x: found none")
 }
 
-// The machine that the test runs on has some answer.
+// List and Find work on the machine that runs the test.
 func TestListHere(t *testing.T) {
 	ports, err := List()
 	if _, serr := os.Stat("/sys/class/tty"); serr != nil {

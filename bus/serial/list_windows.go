@@ -10,8 +10,8 @@ import (
 	"go.bug.st/serial/enumerator"
 )
 
-// List returns the serial ports of the machine, by path. Windows does not tell the
-// interface of a port, and not who has it open.
+// List returns the serial ports of the machine, by path. Windows reports
+// neither the interface of a port nor who has it open.
 func List() ([]PortInfo, error) {
 	details, err := enumerator.GetDetailedPortsList()
 	if err != nil {
@@ -30,11 +30,11 @@ func List() ([]PortInfo, error) {
 
 var comPort = regexp.MustCompile(`^(?i:COM)[0-9]+$`)
 
-// isPath reports whether a name is a path and not one to be found. A port that a
-// program emulates may have one and not be listed.
+// isPath reports whether a name is a path rather than a name to look up. An
+// emulated port may have a path without being listed.
 func isPath(name string) bool {
 	return strings.HasPrefix(name, `\\.\`) || comPort.MatchString(name)
 }
 
-// sameName reports whether two names of devices are of the same one.
+// sameName reports whether two device names are the same.
 func sameName(a, b string) bool { return strings.EqualFold(a, b) }

@@ -4,10 +4,10 @@ package serial
 
 import "strings"
 
-// isPath reports whether a name is a path and not one to be found.
+// isPath reports whether a name is a path rather than a name to look up.
 func isPath(name string) bool {
 	return strings.HasPrefix(name, "/") || strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../")
 }
 
-// sameName reports whether two names of devices are of the same one.
+// sameName reports whether two device names are the same.
 func sameName(a, b string) bool { return a == b }

@@ -24,7 +24,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/frame"
 )
 
-// soon is what a user may have to wait for an error, on a machine that is busy.
+// soon is the longest acceptable wait for an error, on a busy machine.
 const soon = 900 * time.Millisecond
 
 func listen(t *testing.T, path string) *Pty {
@@ -56,7 +56,7 @@ func fill(r io.Reader, p []byte) error {
 	return nil
 }
 
-// Every byte passes as it is, both ways at once.
+// Every byte passes unchanged, in both directions at once.
 func TestBytes(t *testing.T) {
 	each(t, func(t *testing.T, opt Options) {
 		board := listen(t, "")
@@ -107,8 +107,8 @@ func TestReadTimesOut(t *testing.T) {
 	})
 }
 
-// An adapter that is unplugged is an error of Read and Write in well under a
-// second, and not a time-out.
+// Unplugging the adapter makes Read and Write fail in well under a second, and
+// not with a time-out.
 func TestUnplug(t *testing.T) {
 	each(t, func(t *testing.T, opt Options) {
 		board := listen(t, "")
@@ -130,7 +130,7 @@ func TestUnplug(t *testing.T) {
 		assert.ErrorIs(t, <-failed, ErrUnplugged)
 		assert.Less(t, time.Since(start), soon)
 		_, err = host.Read(make([]byte, 10))
-		assert.ErrorIs(t, err, ErrUnplugged, "also of a Read that begins later")
+		assert.ErrorIs(t, err, ErrUnplugged, "also for a later Read")
 		_, err = host.Write([]byte{1})
 		assert.ErrorIs(t, err, ErrUnplugged)
 		assert.ErrorIs(t, host.SetBaud(9600), ErrUnplugged)
@@ -153,7 +153,7 @@ func TestCloseEndsReadAndWrite(t *testing.T) {
 			}
 		}()
 		go func() {
-			_, err := host.Write(make([]byte, 1<<20)) // which nobody reads
+			_, err := host.Write(make([]byte, 1<<20)) // not read by the other side
 			failed <- err
 		}()
 		time.Sleep(50 * time.Millisecond)
@@ -214,7 +214,7 @@ func TestSetBaud(t *testing.T) {
 		assert.ErrorIs(t, host.SetBaud(12), ErrRate)
 		err = host.SetBaud(1_234_567)
 		if opt.Driver == Tarm {
-			assert.ErrorIs(t, err, ErrRate, "tarm has the usual rates only")
+			assert.ErrorIs(t, err, ErrRate, "tarm supports only the standard rates")
 			assert.Equal(t, uint32(3_000_000), speed())
 		} else {
 			assert.NoError(t, err)
@@ -260,8 +260,8 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// Two opens never share a port, in whatever process and by whatever library,
-// and the error names who has it.
+// A port is never opened twice, by any process or library, and the error names
+// the holder.
 func TestBusy(t *testing.T) {
 	each(t, func(t *testing.T, opt Options) {
 		board := listen(t, filepath.Join(t.TempDir(), "board"))
@@ -289,8 +289,8 @@ func TestBusy(t *testing.T) {
 	})
 }
 
-// opener is what TestMain does in a process of its own: when it is told, it opens
-// a port, and says how that went; or it looks, again and again.
+// opener runs in a process started by TestMain. When told, it opens a port and
+// prints the result; or it repeatedly opens and closes the port.
 func opener(path string) {
 	opt := Options{Driver: os.Getenv("OPENER_DRIVER")}
 	fmt.Println("ready")
@@ -325,7 +325,7 @@ type other struct {
 	out *bufio.Reader
 }
 
-// another starts an opener, which has yet to be told.
+// another starts an opener, which waits to be told.
 func another(t *testing.T, path, driver, looks string) *other {
 	t.Helper()
 	o := &other{Cmd: exec.Command(os.Args[0])}
@@ -354,8 +354,8 @@ func (o *other) end() {
 	o.Wait()
 }
 
-// Of two processes that open a port at once one has it, and the other is told
-// which.
+// Of two processes that open a port at once, one succeeds, and the error of the
+// other names it.
 func TestOneOfTwo(t *testing.T) {
 	each(t, func(t *testing.T, opt Options) {
 		board := listen(t, filepath.Join(t.TempDir(), "board"))
@@ -377,8 +377,8 @@ func TestOneOfTwo(t *testing.T) {
 	})
 }
 
-// A process that looks at a port now and then does not keep others from it.
-func TestAnotherLooks(t *testing.T) {
+// A process that opens a port now and then does not keep others from it.
+func TestShortOpens(t *testing.T) {
 	each(t, func(t *testing.T, opt Options) {
 		board := listen(t, "")
 		another(t, board.Path(), opt.Driver, "1").tell()
@@ -391,7 +391,7 @@ func TestAnotherLooks(t *testing.T) {
 	})
 }
 
-// The advice follows from who has the right.
+// The advice depends on who has permission.
 func TestForbidden(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "port")
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
@@ -406,7 +406,8 @@ func TestForbidden(t *testing.T) {
 	}
 }
 
-// The lock's owner is named, and this process only if there is no other.
+// The owner of the lock is named, and this process only if there is no other
+// holder.
 func TestBusyNames(t *testing.T) {
 	proc, path := t.TempDir(), filepath.Join(t.TempDir(), "port")
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
@@ -442,7 +443,7 @@ func TestBusyNames(t *testing.T) {
 	says("pid 3 (?)")
 }
 
-// What the host before left on the line is not read by the next one.
+// Input left by the previous host is not read by the next one.
 func TestStaleInput(t *testing.T) {
 	each(t, func(t *testing.T, opt Options) {
 		board := listen(t, "")
@@ -462,8 +463,8 @@ func TestStaleInput(t *testing.T) {
 	})
 }
 
-// A pseudo-terminal outlives its hosts, does not spin between them, and what is
-// written to nobody is lost.
+// A pseudo-terminal outlives its hosts and does not spin between them. Bytes
+// written without a host are lost.
 func TestPtyWaits(t *testing.T) {
 	board := listen(t, "")
 	host, err := Open(board.Path(), Options{})
@@ -515,8 +516,8 @@ func TestPtyClose(t *testing.T) {
 	}
 }
 
-// A host that has the port open and reads nothing stalls the board's Write, which
-// a deadline or Close ends.
+// A host that has the port open but does not read stalls the board's Write,
+// until a deadline or Close.
 func TestPtyWriteEnds(t *testing.T) {
 	board := listen(t, "")
 	host, err := Open(board.Path(), Options{})
@@ -575,7 +576,7 @@ func TestPtyLink(t *testing.T) {
 }
 
 // The link layer runs over a port and a pseudo-terminal, host after host, and
-// notices when the board is unplugged.
+// detects that the board is unplugged.
 func TestLink(t *testing.T) {
 	each(t, func(t *testing.T, opt Options) {
 		terminal := listen(t, "")

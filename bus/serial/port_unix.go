@@ -10,15 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// own is a second descriptor of the device. The library's carries the bytes. This
-// one holds the lock, and tells a time-out from an unplugged adapter and a line
-// that takes no bytes from one that does, which the libraries cannot.
+// own is a second descriptor of the device; the library's descriptor carries
+// the bytes. own holds the lock and detects two conditions that the libraries
+// cannot: an unplugged adapter rather than a time-out, and a line that accepts
+// no bytes.
 type own struct{ fd int }
 
-// release gives the lock back.
+// release releases the lock.
 func (o own) release() error { return unix.Close(o.fd) }
 
-// open opens a port that is locked before.
+// open opens a port and locks it first.
 func open(path string, opt Options) (*Port, error) {
 	fd, err := claim(path)
 	if err != nil {
@@ -37,9 +38,9 @@ func open(path string, opt Options) (*Port, error) {
 	return p, nil
 }
 
-// prepare keeps other programs from opening the port, and drops stale input. A
-// pseudo-terminal is not marked: the mark would outlive a process that is
-// killed, as the terminal does.
+// prepare keeps other programs from opening the port, and drops stale input. It
+// does not mark a pseudo-terminal exclusive: the mark would outlive a killed
+// process, as the terminal does.
 func (p *Port) prepare() error {
 	mark := uint(unix.TIOCEXCL)
 	if isPty(p.fd) {
@@ -54,7 +55,7 @@ func (p *Port) prepare() error {
 	return nil
 }
 
-// writePiece writes b, or nothing if the line takes nothing yet.
+// writePiece writes b, or nothing if the line does not accept bytes yet.
 func (p *Port) writePiece(b []byte) (int, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -67,7 +68,7 @@ func (p *Port) writePiece(b []byte) (int, error) {
 	}
 	if !ready {
 		if at := p.deadline.Load(); at != 0 && time.Now().UnixNano() >= at {
-			return 0, fmt.Errorf("serial: %s takes no bytes: %w", p.path, os.ErrDeadlineExceeded)
+			return 0, fmt.Errorf("serial: %s accepts no bytes: %w", p.path, os.ErrDeadlineExceeded)
 		}
 		return 0, nil
 	}

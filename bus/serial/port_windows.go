@@ -10,17 +10,17 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// own is what a port is opened with again if it loses its handle.
+// own holds the rate for reopening a port that loses its handle.
 type own struct{ baud int }
 
-// release has nothing to give back: the handle is the lock.
+// release does nothing: the handle is the lock.
 func (own) release() error { return nil }
 
-// endOfFile returns an error: a port that is there reads as no end of file.
+// endOfFile returns an error: an existing port has no end of file.
 func (own) endOfFile() error { return ErrUnplugged }
 
-// open opens a port. Windows opens it for one handle alone (CreateFile, "Communications
-// Resources": exclusive access), so there is no other lock.
+// open opens a port. Windows opens a port for one handle only (CreateFile,
+// "Communications Resources": exclusive access), so no other lock is needed.
 func open(path string, opt Options) (*Port, error) {
 	for until := time.Now().Add(busyFor); ; time.Sleep(tryEvery) {
 		dev, err := openDevice(path, opt.Baud)
@@ -33,7 +33,7 @@ func open(path string, opt Options) (*Port, error) {
 	}
 }
 
-// openDevice opens a port with bugst, and drops stale input.
+// openDevice opens a port with bugst and drops stale input.
 func openDevice(path string, baud int) (bugst.Port, error) {
 	if err := checkRate(baud); err != nil {
 		return nil, err
@@ -53,8 +53,8 @@ func openDevice(path string, baud int) (bugst.Port, error) {
 	return port, nil
 }
 
-// openError returns the meaning of an error of bugst. A port that refuses its
-// settings, and opens with those of every port, lacks the rate.
+// openError interprets an error of bugst. A port that refuses its settings but
+// opens with default settings does not support the rate.
 func openError(path string, baud int, err error) error {
 	var perr *bugst.PortError
 	if !errors.As(err, &perr) {
@@ -65,7 +65,7 @@ func openError(path string, baud int, err error) error {
 	}
 	switch perr.Code() {
 	case bugst.PortBusy:
-		return fmt.Errorf("%w: %s is held by another process: end it, or take another port", ErrBusy, path)
+		return fmt.Errorf("%w: %s is held by another process: end it, or use another port", ErrBusy, path)
 	case bugst.PortNotFound:
 		return missing(path)
 	case bugst.InvalidSerialPort:
@@ -84,8 +84,8 @@ type written struct {
 	err error
 }
 
-// writePiece writes b. Windows waits for the line to take it. The deadline and Close
-// end that: they drop what has not left.
+// writePiece writes b. Windows waits until the line accepts it. The deadline
+// and Close end the wait and drop the unsent bytes.
 func (p *Port) writePiece(b []byte) (int, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -105,7 +105,7 @@ func (p *Port) writePiece(b []byte) (int, error) {
 		case w := <-done:
 			switch {
 			case late && w.n < len(b):
-				return w.n, fmt.Errorf("serial: %s takes no bytes: %w", p.path, os.ErrDeadlineExceeded)
+				return w.n, fmt.Errorf("serial: %s accepts no bytes: %w", p.path, os.ErrDeadlineExceeded)
 			case w.err != nil:
 				return w.n, p.gone(w.err)
 			}
@@ -114,15 +114,16 @@ func (p *Port) writePiece(b []byte) (int, error) {
 			at := p.deadline.Load()
 			late = late || at != 0 && time.Now().UnixNano() >= at
 			if late || p.closed.Load() {
-				// An error is one of a port that is gone, of which the write has it too.
+				// An error means that the port is gone, which the write reports
+				// too.
 				_ = p.dev.(bugst.Port).ResetOutputBuffer()
 			}
 		}
 	}
 }
 
-// setBaud drains the line and sets the rate. Bugst closes a port that refuses it,
-// which is then opened again at the rate before.
+// setBaud drains the line and sets the rate. Bugst closes a port that refuses
+// the rate; setBaud then reopens it at the previous rate.
 func (p *Port) setBaud(rate int) error {
 	if err := checkRate(rate); err != nil {
 		return err

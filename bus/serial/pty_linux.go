@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Pty is the board's side of a pseudo-terminal. Hosts open the other side as a
-// serial port, one after the other; in between the line is just silent.
+// A Pty is the board's side of a pseudo-terminal. Hosts open the other side as
+// a serial port, one after another; in between the line is silent.
 type Pty struct {
 	file  *os.File
 	slave string
@@ -21,9 +21,9 @@ type Pty struct {
 	done  chan struct{}
 }
 
-// ListenPty makes a pseudo-terminal in raw mode. If path is not empty, it becomes
-// a symbolic link to the host's side until Close. It fails if something else
-// is at path; a dangling link is replaced.
+// ListenPty creates a pseudo-terminal in raw mode. If path is not empty, it
+// becomes a symbolic link to the host's side until Close. ListenPty fails if
+// path exists, but replaces a dangling link.
 func ListenPty(path string) (*Pty, error) {
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -45,7 +45,7 @@ func ListenPty(path string) (*Pty, error) {
 	return p, nil
 }
 
-// prepare unlocks the other side and makes it raw.
+// prepare unlocks the slave and puts it in raw mode.
 func (p *Pty) prepare(fd int) error {
 	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
 		return fmt.Errorf("serial: unlock the pseudo-terminal: %w", err)
@@ -55,7 +55,7 @@ func (p *Pty) prepare(fd int) error {
 		return fmt.Errorf("serial: number of the pseudo-terminal: %w", err)
 	}
 	p.slave = fmt.Sprintf("/dev/pts/%d", n)
-	// Settings of the master are those of the slave (Linux, tty_ioctl(4)).
+	// The master shares its settings with the slave (Linux, tty_ioctl(4)).
 	t, err := unix.IoctlGetTermios(fd, unix.TCGETS)
 	if err != nil {
 		return fmt.Errorf("serial: settings of the pseudo-terminal: %w", err)
@@ -66,8 +66,8 @@ func (p *Pty) prepare(fd int) error {
 	if err := unix.IoctlSetTermios(fd, unix.TCSETS, t); err != nil {
 		return fmt.Errorf("serial: raw mode of the pseudo-terminal: %w", err)
 	}
-	// Only once the other side was closed does the terminal say that nobody has
-	// it open.
+	// The terminal reports that the slave is not open only after it has been
+	// opened and closed once.
 	slave, err := unix.Open(p.slave, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("serial: open %s: %w", p.slave, err)
@@ -98,7 +98,7 @@ func linkTo(path, target string) error {
 	return nil
 }
 
-// Path returns the path of the host's side: of the link, if there is one.
+// Path returns the path of the host's side, or of the link if there is one.
 func (p *Pty) Path() string {
 	if p.link != "" {
 		return p.link
@@ -106,11 +106,11 @@ func (p *Pty) Path() string {
 	return p.slave
 }
 
-// idle is how often a pseudo-terminal without a host looks for one.
+// idle is how often a pseudo-terminal without a host checks for one.
 const idle = 20 * time.Millisecond
 
-// Read returns what has arrived, or nothing and no error after a tenth of a
-// second without any. It fails with os.ErrClosed after Close.
+// Read returns received bytes, or 0 and no error after a tenth of a second
+// without any. It fails with os.ErrClosed after Close.
 func (p *Pty) Read(b []byte) (int, error) {
 	if err := p.file.SetReadDeadline(time.Now().Add(readTime)); err != nil {
 		return 0, p.closed(err)
@@ -132,8 +132,8 @@ func (p *Pty) Read(b []byte) (int, error) {
 	}
 }
 
-// closed returns os.ErrClosed in place of an error after Close, which while the file is
-// being closed may be another one.
+// closed returns os.ErrClosed after Close instead of err, which may differ
+// while the file is being closed.
 func (p *Pty) closed(err error) error {
 	select {
 	case <-p.done:
@@ -148,8 +148,8 @@ func (p *Pty) closed(err error) error {
 // ReadTimeout returns how long a Read waits.
 func (p *Pty) ReadTimeout() time.Duration { return readTime }
 
-// Write writes b. While nobody has the other side open, it is lost, as on a
-// line without a listener.
+// Write writes b. The bytes are lost while the slave is not open, as on a line
+// without a listener.
 func (p *Pty) Write(b []byte) (int, error) {
 	raw, err := p.file.SyscallConn()
 	if err != nil {
@@ -168,9 +168,9 @@ func (p *Pty) Write(b []byte) (int, error) {
 	return n, errors.Join(err, failed)
 }
 
-// writeTerminal writes what it can of b behind the first n bytes, and reports
-// whether no more is to come. A terminal without a host polls as writable
-// and takes nothing; waiting for it would spin.
+// writeTerminal writes the rest of b after the first n bytes, as far as
+// possible, and reports whether it is done. A terminal without a host polls as
+// writable but accepts nothing; waiting for it would spin.
 func writeTerminal(fd int, b []byte, n *int) (done bool, err error) {
 	for *n < len(b) {
 		fds := []unix.PollFd{{Fd: int32(fd)}}
@@ -195,14 +195,14 @@ func writeTerminal(fd int, b []byte, n *int) (done bool, err error) {
 	return true, nil
 }
 
-// SetWriteDeadline bounds Write, as of os.File.
+// SetWriteDeadline bounds Write, like that of os.File.
 func (p *Pty) SetWriteDeadline(t time.Time) error { return p.file.SetWriteDeadline(t) }
 
 // SetBaud does nothing: a pseudo-terminal has no rate.
 func (p *Pty) SetBaud(int) error { return nil }
 
-// Close ends the pseudo-terminal, which unplugs a host, and removes the link if
-// it is still ours. Close is idempotent.
+// Close closes the pseudo-terminal, which a host sees as unplugged, and removes
+// the link if it is still ours. Close is idempotent.
 func (p *Pty) Close() error {
 	var err error
 	p.once.Do(func() {

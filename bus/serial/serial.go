@@ -1,8 +1,8 @@
-// Package serial opens the byte streams that frames travel on when the board is
-// at the end of a serial line: ports, through go.bug.st/serial or
-// github.com/tarm/serial, and pseudo-terminals, at which an emulated board
-// listens. It finds ports by the serial number of their USB adapter, names who
-// holds a port that is busy, and settles on a rate with the other end.
+// Package serial opens the byte streams that carry frames to a board on a
+// serial line: ports, through go.bug.st/serial or github.com/tarm/serial, and
+// pseudo-terminals, on which an emulated board listens. It finds ports by the
+// serial number of their USB adapter, names the holders of a busy port, and
+// agrees on a rate with the other end.
 //
 //	                     linux         darwin   windows
 //	drivers              bugst, tarm   bugst    bugst
@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// The kinds of error; each is wrapped with the port and what to do.
+// Error kinds. Each is wrapped with the port and a remedy.
 var (
 	ErrBusy      = errors.New("serial: busy")
 	ErrMissing   = errors.New("serial: no such port")
@@ -41,9 +41,9 @@ const (
 	Tarm  = "tarm"
 )
 
-// Systems returns the systems, as GOOS has them, that a driver works on, which are
-// those that this package is for. Tarm needs cgo on macOS. It neither drains a line
-// nor sets a rate but by opening the port again, and Windows has no port open twice.
+// Systems returns the systems, named as in GOOS, that a driver supports. Tarm
+// needs cgo on macOS. It cannot drain a line, and sets a rate only by opening
+// the port a second time, which Windows does not allow.
 func Systems(driver string) []string {
 	if driver == Tarm {
 		return []string{"linux"}
@@ -51,7 +51,7 @@ func Systems(driver string) []string {
 	return []string{"linux", "darwin", "windows"}
 }
 
-// checkDriver fails with ErrOption if there is no such driver on a system.
+// checkDriver fails with ErrOption if a system does not have the driver.
 func checkDriver(driver, goos, goarch string) error {
 	switch {
 	case driver != BugSt && driver != Tarm:
@@ -62,53 +62,54 @@ func checkDriver(driver, goos, goarch string) error {
 	return nil
 }
 
-// DefaultBaud is the rate of a port that is opened without one.
+// DefaultBaud is the default rate of a port.
 const DefaultBaud = 115200
 
-// Options says how a port is opened.
+// Options configure a port.
 type Options struct {
-	Baud   int    // bits a second; 0 is DefaultBaud
-	Driver string // BugSt, or Tarm where Systems has it; empty is BugSt
+	Baud   int    // bits per second; 0 is DefaultBaud
+	Driver string // BugSt, or Tarm where Systems lists the system; "" is BugSt
 }
 
-// readTime is how long a Read waits. VTIME, with which tarm waits, is in tenths
-// of a second (termios(3)).
+// readTime is how long a Read waits. VTIME, which tarm uses, is in tenths of a
+// second (termios(3)).
 const readTime = 100 * time.Millisecond
 
-// A port that is busy may be so only for a moment: another opener looks at it,
-// or is about to close it.
+// A port may be busy only for a moment: another process opens it briefly, or is
+// about to close it.
 const (
-	busyFor  = 500 * time.Millisecond // how long Open waits for the port
+	busyFor  = 500 * time.Millisecond // how long Open waits for a busy port
 	tryEvery = 5 * time.Millisecond
 )
 
-// piece is the number of bytes of one write. A terminal that polls as writable
-// has fewer than 256 bytes queued (Linux, WAKEUP_CHARS in n_tty.c), and its driver
-// room for a piece, so that the write does not wait for the line.
+// piece is the size of one write in bytes. A terminal that polls as writable
+// has fewer than 256 bytes queued (Linux, WAKEUP_CHARS in n_tty.c), and its
+// driver has room for a piece, so the write does not wait for the line.
 const piece = 1024
 
-// A Port is an open serial port: 8 bits, no parity, 1 stop bit, no flow control,
-// nothing translated. Read, Write and Close may be called at the same time.
+// A Port is an open serial port: 8 bits, no parity, 1 stop bit, no flow
+// control, no translation. Read, Write and Close may be called concurrently.
 type Port struct {
 	path   string
 	driver string
-	own    // what the system needs besides
+	own    // system-specific state
 
 	closed   atomic.Bool
-	deadline atomic.Int64 // of Write, Unix nanoseconds; 0 is none
+	deadline atomic.Int64 // write deadline in Unix nanoseconds; 0 is none
 
 	mu  sync.RWMutex // held for reading while dev and own are in use
 	dev io.ReadWriteCloser
 }
 
 // Open opens the port at path. It fails with ErrBusy, ErrMissing, ErrForbidden,
-// ErrNotPort, ErrRate or ErrOption. No two processes have a port open through this
-// package at a time. Open waits up to half a second for a port that is busy: of two
-// that open a port at once one has it. What arrived before is dropped.
+// ErrNotPort, ErrRate or ErrOption. No two processes have a port open through
+// this package at the same time. Open waits up to half a second for a busy
+// port, so that one of two concurrent calls succeeds. Bytes received earlier
+// are dropped.
 //
-// On Linux a port that any other process has open is busy, and ErrBusy names the
-// holders. On macOS a program that does not lock ports is not noticed. Windows
-// itself opens a port only once.
+// On Linux a port that any other process has open is busy, and ErrBusy names
+// the holders. On macOS Open does not detect programs that do not lock ports.
+// Windows itself opens a port only once.
 func Open(path string, opt Options) (*Port, error) {
 	if opt.Baud == 0 {
 		opt.Baud = DefaultBaud
@@ -125,8 +126,8 @@ func Open(path string, opt Options) (*Port, error) {
 // Path returns the path of the device.
 func (p *Port) Path() string { return p.path }
 
-// Read returns what has arrived, or nothing and no error after a tenth of a
-// second without any. It fails with ErrUnplugged, or os.ErrClosed after Close.
+// Read returns received bytes, or 0 and no error after a tenth of a second
+// without any. It fails with ErrUnplugged, or with os.ErrClosed after Close.
 func (p *Port) Read(b []byte) (int, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -149,9 +150,9 @@ func (p *Port) Read(b []byte) (int, error) {
 // ReadTimeout returns how long a Read waits.
 func (p *Port) ReadTimeout() time.Duration { return readTime }
 
-// Write writes all of b. It waits for the line to take it, until the write
-// deadline if there is one. It fails with os.ErrDeadlineExceeded, ErrUnplugged,
-// or os.ErrClosed after Close.
+// Write writes all of b. It waits until the line accepts it, or until the write
+// deadline if there is one. It fails with os.ErrDeadlineExceeded, with
+// ErrUnplugged, or with os.ErrClosed after Close.
 func (p *Port) Write(b []byte) (int, error) {
 	for n := 0; n < len(b); {
 		m, err := p.writePiece(b[n:min(n+piece, len(b))])
@@ -162,8 +163,8 @@ func (p *Port) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// SetWriteDeadline bounds Write, the one under way as well; the zero time is no
-// bound.
+// SetWriteDeadline bounds Write, including a Write in progress. The zero time
+// means no deadline.
 func (p *Port) SetWriteDeadline(t time.Time) error {
 	at := int64(0)
 	if !t.IsZero() {
@@ -173,8 +174,8 @@ func (p *Port) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// SetBaud sets the rate, in bits a second, once everything written has left. It
-// fails with ErrRate if the driver has no such rate.
+// SetBaud sets the rate, in bits per second, after all written bytes have been
+// sent. It fails with ErrRate if the driver does not support the rate.
 func (p *Port) SetBaud(rate int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -184,8 +185,8 @@ func (p *Port) SetBaud(rate int) error {
 	return p.setBaud(rate)
 }
 
-// Close gives the port back. A Read or Write under way ends within a tenth of a
-// second. Close is idempotent.
+// Close closes the port and releases its lock. A Read or Write in progress ends
+// within a tenth of a second. Close is idempotent.
 func (p *Port) Close() error {
 	if p.closed.Swap(true) {
 		return nil
@@ -197,7 +198,7 @@ func (p *Port) Close() error {
 
 func (p *Port) ended() error { return fmt.Errorf("serial: %s: %w", p.path, os.ErrClosed) }
 
-// gone says that the port is no more.
+// gone returns the error for an unplugged port.
 func (p *Port) gone(err error) error {
 	if p.closed.Load() {
 		return p.ended()

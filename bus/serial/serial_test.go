@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// A driver is refused by name on a system that it is not for.
+// A driver is refused by name on a system that it does not support.
 func TestCheckDriver(t *testing.T) {
 	for _, tt := range []struct{ driver, goos, goarch, want string }{
 		{BugSt, "linux", "amd64", ""},
@@ -27,7 +27,7 @@ func TestCheckDriver(t *testing.T) {
 	}
 }
 
-// What Find takes has an interface only if the system tells it.
+// The port name has an interface only if the system reports it.
 func TestPortName(t *testing.T) {
 	for want, p := range map[string]PortInfo{
 		"COM3":          {Path: "COM3", Interface: -1},

@@ -5,7 +5,7 @@ import (
 	"runtime"
 )
 
-// openTarm fails with ErrOption: tarm is not for this system.
+// openTarm fails with ErrOption: tarm does not support this system.
 func openTarm(string, int) (io.ReadWriteCloser, error) {
 	return nil, checkDriver(Tarm, runtime.GOOS, runtime.GOARCH)
 }

@@ -17,8 +17,8 @@ func openTarm(path string, baud int) (io.ReadWriteCloser, error) {
 	return port, nil
 }
 
-// reopenTarm changes the rate of a device of tarm, which sets it only when it opens
-// a port. The settings are the terminal's, not the descriptor's.
+// reopenTarm changes the rate of a tarm device. Tarm sets the rate only when it
+// opens a port, and the settings belong to the terminal, not to the descriptor.
 func reopenTarm(dev io.Closer, path string, fd, rate int) (io.ReadWriteCloser, error) {
 	if err := unix.IoctlSetInt(fd, unix.TIOCNXCL, 0); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrUnplugged, path, err)

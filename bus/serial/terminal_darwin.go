@@ -10,17 +10,17 @@ import (
 
 const ioctlGetTermios = unix.TIOCGETA
 
-// dropInput drops what has arrived and was not read.
+// dropInput drops unread input.
 func dropInput(fd int) error { return unix.IoctlSetPointerInt(fd, unix.TIOCFLUSH, unix.TCIFLUSH) }
 
-// drain waits until what was written has left: tcdrain(3).
+// drain waits until all written bytes have been sent: tcdrain(3).
 func drain(fd int) error { return unix.IoctlSetInt(fd, unix.TIOCDRAIN, 0) }
 
-// endOfFile returns an error: a terminal that is there reads as no end of file.
+// endOfFile returns an error: an existing terminal has no end of file.
 func (o own) endOfFile() error { return ErrUnplugged }
 
-// writable waits until a terminal takes bytes, and reports whether it does. It asks
-// select(2), for poll(2) does not support devices on macOS.
+// writable waits until a terminal accepts bytes, and reports whether it does.
+// It uses select(2), because poll(2) does not support devices on macOS.
 func writable(fd int, wait time.Duration) (bool, error) {
 	if fd >= unix.FD_SETSIZE {
 		return false, fmt.Errorf("descriptor %d, want one below %d", fd, unix.FD_SETSIZE)

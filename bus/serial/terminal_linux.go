@@ -9,11 +9,11 @@ import (
 
 const ioctlGetTermios = unix.TCGETS
 
-// dropInput drops what has arrived and was not read.
+// dropInput drops unread input.
 func dropInput(fd int) error { return unix.IoctlSetInt(fd, unix.TCFLSH, unix.TCIFLUSH) }
 
-// drain waits until what was written has left: tcdrain(3), which bugst has as
-// Drain and tarm has not.
+// drain waits until all written bytes have been sent: tcdrain(3). Bugst has
+// this as Drain, tarm does not have it.
 func drain(fd int) error { return unix.IoctlSetInt(fd, unix.TCSBRK, 1) }
 
 // endOfFile returns an error if the terminal was hung up. Tarm reads with VMIN 0,
@@ -23,8 +23,8 @@ func (o own) endOfFile() error {
 	return err
 }
 
-// writable waits until a terminal takes bytes, and reports whether it does. It
-// fails if the terminal was hung up.
+// writable waits until a terminal accepts bytes, and reports whether it does.
+// It fails if the terminal was hung up.
 func writable(fd int, wait time.Duration) (bool, error) { return poll(fd, unix.POLLOUT, wait) }
 
 // poll waits until a terminal is ready for events, and reports whether it is. It
