@@ -20,8 +20,8 @@ const (
 	maskLen   = 0x3ff
 )
 
-// Append appends the encoding of p to b. It fails as Check does, leaving b as
-// it was. It does not allocate if b has room for Size bytes.
+// Append appends the encoding of p to b. It fails as Check does and then
+// returns b unchanged. It does not allocate if b has room for Size bytes.
 func (p *Packet) Append(b []byte) ([]byte, error) {
 	if err := p.Check(); err != nil {
 		return b, err
@@ -82,10 +82,10 @@ func (p *Packet) appendCompletion(b []byte) []byte {
 	return append(b, uint8(p.Tag), p.Lower)
 }
 
-// Decode sets p from b, which holds exactly one packet. Data refers to b. It
+// Decode sets p from b, which holds exactly one packet. Data aliases b. It
 // fails with ErrMalformed or ErrUnsupported; after ErrUnsupported the fields
-// Kind, TC, Attr, Requester and Tag are set, which is what a completion needs.
-// It does not allocate but for the text of an error.
+// Kind, TC, Attr, Requester and Tag are set, as needed for a completion. It
+// allocates only the text of an error.
 func (p *Packet) Decode(b []byte) error {
 	*p = Packet{}
 	if len(b) < 12 {
@@ -114,8 +114,8 @@ func (p *Packet) Decode(b []byte) error {
 	return p.Check()
 }
 
-// decodeCommon takes the first dword, payload and digest, and holds the length
-// against the size of the packet.
+// decodeCommon decodes the first dword, payload and digest, and checks the
+// length against the size of the packet.
 func (p *Packet) decodeCommon(k Kind, b []byte) error {
 	d := binary.BigEndian.Uint32(b)
 	p.Kind = k
@@ -176,7 +176,7 @@ func (p *Packet) decodeHeader(b []byte) error {
 }
 
 // decodeMemory refuses processing hints and translated addresses: both change
-// the meaning of other fields, and neither is offered in configuration space.
+// the meaning of other fields, and neither is enabled in configuration space.
 func (p *Packet) decodeMemory(d uint32, b []byte) error {
 	p.decodeRequest(b)
 	if p.Kind.HeaderLen() == 16 {
@@ -212,8 +212,8 @@ func (p *Packet) decodeCompletion(b []byte) {
 	p.Lower = b[11] & 0x7f
 }
 
-// decodeUnsupported takes what a completion needs from a packet whose type is
-// defined and not supported, unless it breaks the rules of its type.
+// decodeUnsupported decodes the fields needed for a completion from a packet of
+// a defined but unsupported type, unless it breaks the rules of its type.
 func (p *Packet) decodeUnsupported(b []byte) error {
 	if p.Kind == CplLk || p.Kind == CplDLk {
 		p.decodeCompletion(b)

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// golden is written by hand from the drawings of headers in PCIe 3.0: figure
-// 2-5 and §2.2.1 for the first dword, §2.2.4.1 for addresses, §2.2.5 for byte
+// golden is written by hand from the header diagrams in PCIe 3.0: figure 2-5
+// and §2.2.1 for the first dword, §2.2.4.1 for addresses, §2.2.5 for byte
 // enables, §2.2.7 for memory and configuration requests, §2.2.8 for messages,
 // §2.2.9 for completions. A group of hexadecimal digits is a dword.
 var golden = []struct {
@@ -168,7 +168,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"reserved length of a completion", "0a000001 01000004 00000500", ErrMalformed},
 		{"poisoned without data", "00004001 0000000f 00001000", ErrMalformed},
 		{"long address below 4 GiB", "20000001 0000000f 00000000 00001000", ErrMalformed},
-		{"across 4 KiB", "00000002 000000ff 00000ffc", ErrMalformed},
+		{"crosses 4 KiB", "00000002 000000ff 00000ffc", ErrMalformed},
 		{"no first enables", "00000002 000000f0 00001000", ErrMalformed},
 		{"no last enables", "00000002 0000000f 00001000", ErrMalformed},
 		{"last enables of one dword", "00000001 0000001f 00001000", ErrMalformed},
@@ -182,7 +182,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"configuration with address type", "04000401 0000000f 01000010", ErrMalformed},
 		{"reserved bits above the register", "04000001 0000000f 01001010", ErrMalformed},
 		{"data with a status", "4a000001 01002004 00000500 00000000", ErrMalformed},
-		{"more data than bytes to come", "4a000002 01000004 00000500 0000000000000000", ErrMalformed},
+		{"more data than the byte count", "4a000002 01000004 00000500 0000000000000000", ErrMalformed},
 		{"INTx with data", "74000001 01000020 00000000 00000000 00000000", ErrMalformed},
 		{"INTx to the root", "30000000 01000020 00000000 00000000", ErrMalformed},
 		{"INTx with a class", "34100000 01000020 00000000 00000000", ErrMalformed},
@@ -211,7 +211,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// A refused request still says whom to answer.
+// A refused request still yields the fields for its completion.
 func TestDecodeUnsupportedHeader(t *testing.T) {
 	for _, s := range []string{"02000001 0108050f 00001000", "00010001 0108050f 00001000"} {
 		var p Packet
@@ -240,8 +240,8 @@ func TestBoundariesAccepted(t *testing.T) {
 	}
 }
 
-// TestEnables holds the rule of enables against every pair, from a model that
-// walks the bytes: the enabled ones are without gap.
+// TestEnables checks the rule of enables for every pair against a reference
+// model: the enabled bytes have no gap.
 func TestEnables(t *testing.T) {
 	for _, length := range []int{1, 2, 3, 8} {
 		for _, addr := range []uint64{0x1000, 0x1004} {

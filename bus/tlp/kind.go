@@ -4,7 +4,7 @@ package tlp
 const (
 	fmtLong   = 1 // four dwords of header
 	fmtData   = 2 // with payload
-	fmtPrefix = 4 // not a packet but a prefix of one
+	fmtPrefix = 4 // a prefix of a packet
 )
 
 // Values of the Type field of messages: bits 2..0 are the route.
@@ -13,7 +13,7 @@ const (
 	maskRoute = 0x07
 )
 
-// table has format and type of each kind (PCIe 3.0 §2.2.1, table 2-3).
+// table lists format and type of each kind (PCIe 3.0 §2.2.1, table 2-3).
 var table = [kinds]struct {
 	name string
 	fmt  uint8
@@ -64,6 +64,6 @@ func invert() (t [256]Kind) {
 	return t
 }
 
-// KindOf returns the kind of a packet that begins with byte b, None if the
+// KindOf returns the kind of a packet that begins with byte b, or None if the
 // specification reserves the value or uses it for a prefix.
 func KindOf(b byte) Kind { return byFmtType[b] }

@@ -6,13 +6,13 @@ import (
 	"github.com/google/gopacket"
 )
 
-// LayerType is the type of the layer for gopacket. Its number is in the range
-// that gopacket leaves to its users.
+// LayerType is the gopacket layer type. Its number is in the range that
+// gopacket reserves for applications.
 var LayerType = gopacket.RegisterLayerType(2448, gopacket.LayerTypeMetadata{
 	Name: "TLP", Decoder: gopacket.DecodeFunc(decodeLayer)})
 
-// A Layer is a packet as a layer of gopacket: it decodes into a packet of that
-// library or into itself, and serialises. Its payload is the packet's data.
+// A Layer is a packet as a gopacket layer: it can be decoded by gopacket and
+// serialized. Its payload is the packet's data.
 type Layer struct {
 	Packet
 
@@ -36,7 +36,7 @@ func (l *Layer) LayerPayload() []byte { return l.Data }
 // CanDecode returns the package's LayerType.
 func (l *Layer) CanDecode() gopacket.LayerClass { return LayerType }
 
-// NextLayerType returns that of a bare payload, or none if there is no data.
+// NextLayerType returns gopacket's payload layer, or none if there is no data.
 func (l *Layer) NextLayerType() gopacket.LayerType {
 	if len(l.Data) == 0 {
 		return gopacket.LayerTypeZero
@@ -54,9 +54,9 @@ func (l *Layer) DecodeFromBytes(data []byte, _ gopacket.DecodeFeedback) error {
 	return nil
 }
 
-// SerializeTo writes the packet in front of b, whose bytes must be its data
-// and, if TD is set, are followed by the digest. With FixLengths, Len and Data
-// are taken from b. It fails as Packet.Append does.
+// SerializeTo prepends the packet to b, which must hold its data and, if TD is
+// set, the digest. With FixLengths, Len and Data are taken from b. It fails as
+// Packet.Append does.
 func (l *Layer) SerializeTo(b gopacket.SerializeBuffer, opts gopacket.SerializeOptions) error {
 	p := l.Packet
 	data := b.Bytes()

@@ -2,11 +2,11 @@ package tlp
 
 import "fmt"
 
-// Check reports whether p obeys the rules of its kind: the ranges of its
-// fields, byte enables (PCIe 3.0 §2.2.5), the 4 KiB boundary and the width of
-// an address (§2.2.4.1, §2.2.7), configuration (§2.2.7), completions (§2.2.9)
-// and messages (§2.2.8). It fails with ErrMalformed, or with ErrUnsupported for
-// a kind or a message that is defined elsewhere. Fields that the kind does not
+// Check checks p against the rules of its kind: the ranges of its fields, byte
+// enables (PCIe 3.0 §2.2.5), the 4 KiB boundary and the width of an address
+// (§2.2.4.1, §2.2.7), configuration (§2.2.7), completions (§2.2.9) and messages
+// (§2.2.8). It fails with ErrMalformed, or with ErrUnsupported for a kind or a
+// message that this package does not support. Fields that the kind does not
 // have must be zero.
 func (p *Packet) Check() error {
 	if !p.Kind.Supported() {
@@ -54,16 +54,15 @@ func (p *Packet) checkCommon() error {
 	} else if p.Len < 1 || p.Len > MaxLen {
 		return p.bad("of length %d dwords, want 1 to %d", p.Len, MaxLen)
 	}
-	// Without a payload there is nothing to poison; the bit is then reserved
-	// (PCIe 3.0 §2.7.2).
+	// Without a payload the bit is reserved (PCIe 3.0 §2.7.2).
 	if p.EP && !p.Kind.HasData() {
 		return p.bad("poisoned without data")
 	}
 	return p.checkForeign()
 }
 
-// checkForeign refuses fields that belong to another kind, since they would be
-// lost.
+// checkForeign refuses fields that belong to another kind, because encoding
+// would lose them.
 func (p *Packet) checkForeign() error {
 	request := p.IsMemory() || p.IsConfig()
 	if !request && (p.First|p.Last != 0 || p.Addr != 0) {
@@ -86,7 +85,7 @@ func (p *Packet) checkMemory() error {
 		return p.bad("at %#x, want a multiple of 4", p.Addr)
 	}
 	if wide := p.Addr>>32 != 0; wide != (p.Kind == MRd64 || p.Kind == MWr64) {
-		return p.bad("at %#x, want the other width of address", p.Addr)
+		return p.bad("at %#x, want the header for the other address width", p.Addr)
 	}
 	if int(p.Addr&0xfff)+4*p.Len > 0x1000 {
 		return p.bad("at %#x of %d dwords crosses 4 KiB", p.Addr, p.Len)
@@ -94,9 +93,10 @@ func (p *Packet) checkMemory() error {
 	return p.checkEnables()
 }
 
-// checkEnables is PCIe 3.0 §2.2.5. Only a single dword, or two in one aligned
-// quadword, may have gaps; otherwise what is enabled touches what is between
-// the first dword and the last.
+// checkEnables checks the rules of PCIe 3.0 §2.2.5. Only a single dword, or two
+// in one aligned quadword, may have gaps. Otherwise the enabled bytes of the
+// first dword reach its end, and those of the last dword start at its
+// beginning.
 func (p *Packet) checkEnables() error {
 	first, last := p.First, p.Last
 	switch {
@@ -110,7 +110,7 @@ func (p *Packet) checkEnables() error {
 	case p.Len == 2 && p.Addr%8 == 0:
 		return nil
 	}
-	// The complement of the first enables, and the last ones, are 2^n-1.
+	// The complement of the first enables, and the last enables, must be 2^n-1.
 	if gap := ^first & 15; gap&(gap+1) != 0 || last&(last+1) != 0 {
 		return p.bad("at %#x of %d dwords with gaps in enables %#x/%#x", p.Addr, p.Len, first, last)
 	}
@@ -124,8 +124,8 @@ func (p *Packet) checkConfig() error {
 	return p.checkSingle()
 }
 
-// checkSingle is the rule for configuration and I/O requests: one dword, and
-// no attribute.
+// checkSingle checks the rule for configuration and I/O requests: one dword,
+// and no attribute.
 func (p *Packet) checkSingle() error {
 	if p.Len != 1 || p.Last != 0 {
 		return p.bad("of %d dwords, last enables %#x, want one dword", p.Len, p.Last)
@@ -147,7 +147,7 @@ func (p *Packet) checkCompletion() error {
 		return p.bad("with status %v", p.Status)
 	}
 	if need := (int(p.Lower&3) + p.ByteCount + 3) / 4; p.Len > need {
-		return p.bad("of %d dwords with %d bytes to come from %#x", p.Len, p.ByteCount, p.Lower)
+		return p.bad("of %d dwords with byte count %d from %#x", p.Len, p.ByteCount, p.Lower)
 	}
 	return nil
 }

@@ -5,13 +5,13 @@ import (
 	"math/bits"
 )
 
-// RCB is the read completion boundary of this system, in bytes. An endpoint
-// may use 128; a root port has 64 or 128 (PCIe 3.0 §2.3.1.1).
+// RCB is the read completion boundary of this system, in bytes. An endpoint may
+// use 128; a root port uses 64 or 128 (PCIe 3.0 §2.3.1.1).
 const RCB = 64
 
-// ByteCount returns the number of bytes from the first to the last that a
-// request of length dwords with these enables covers; 1 for none, as a read of
-// zero length has one (PCIe 3.0 §2.3.1.1, "Calculating Byte Count").
+// ByteCount returns the number of bytes from the first to the last enabled byte
+// of a request of length dwords; 1 if none is enabled, as in a read of zero
+// length (PCIe 3.0 §2.3.1.1, "Calculating Byte Count").
 func ByteCount(length int, first, last uint8) int {
 	if length == 1 {
 		if first&15 == 0 {
@@ -22,8 +22,8 @@ func ByteCount(length int, first, last uint8) int {
 	return 4*length - Offset(first) - (4 - bits.Len8(last&15))
 }
 
-// Offset returns the place of the first enabled byte of a dword, 0 to 3; 0 for
-// none (PCIe 3.0 §2.3.1.1, "Calculating Lower Address").
+// Offset returns the position of the first enabled byte of a dword, 0 to 3; 0
+// if none is enabled (PCIe 3.0 §2.3.1.1, "Calculating Lower Address").
 func Offset(first uint8) int {
 	if first&15 == 0 {
 		return 0
@@ -31,17 +31,17 @@ func Offset(first uint8) int {
 	return bits.TrailingZeros8(first)
 }
 
-// LowerAddress returns the field Lower of the first completion of a memory
-// read at addr.
+// LowerAddress returns the field Lower of the first completion of a memory read
+// at addr.
 func LowerAddress(addr uint64, first uint8) uint8 {
 	return uint8(addr&0x7c) | uint8(Offset(first))
 }
 
 // A Part is one of the completions of a memory read.
 //
-//	Off        of its data in the data of the read, in bytes, a multiple of 4
+//	Off        offset of its data in the read, in bytes, a multiple of 4
 //	Len        dwords
-//	ByteCount  bytes to come, with this part
+//	ByteCount  bytes remaining, including this part
 //	Lower      address of its first byte, bits 6..0
 type Part struct {
 	Off       int
@@ -51,10 +51,10 @@ type Part struct {
 }
 
 // Split appends the completions of a memory read of length dwords at addr to
-// dst: as few as there can be with at most maxPayload bytes each, every one but
-// the last ending at a multiple of rcb. Addr is a multiple of 4 and length 1 to
-// MaxLen, as Check has it. Split panics if rcb is not 64 or 128, or maxPayload
-// is less than rcb.
+// dst: the fewest possible, with at most maxPayload bytes each, where every
+// completion but the last ends at a multiple of rcb. Addr is a multiple of 4
+// and length is 1 to MaxLen, as for Check. Split panics if rcb is not 64 or
+// 128, or maxPayload is less than rcb.
 func Split(dst []Part, addr uint64, length int, first, last uint8, rcb, maxPayload int) []Part {
 	if rcb != 64 && rcb != 128 || maxPayload < rcb {
 		panic(fmt.Sprintf("tlp: read completion boundary %d with payload %d", rcb, maxPayload))
@@ -75,10 +75,10 @@ func Split(dst []Part, addr uint64, length int, first, last uint8, rcb, maxPaylo
 	return dst
 }
 
-// Reply returns the completion without data that answers the request p: class,
-// attributes, requester and tag are those of p. A configuration write and a
-// failed request are answered so. The byte count is that of the whole read, or
-// 4 (PCIe 3.0 §2.2.9).
+// Reply returns the completion without data of the request p, with the class,
+// attributes, requester and tag of p. It completes a configuration write or a
+// failed request. The byte count is that of the complete read, or 4 (PCIe 3.0
+// §2.2.9).
 func (p *Packet) Reply(completer ID, status Status) Packet {
 	r := Packet{Kind: Cpl, TC: p.TC, Attr: p.Attr, Requester: p.Requester, Tag: p.Tag,
 		Completer: completer, Status: status, ByteCount: 4}
@@ -89,8 +89,8 @@ func (p *Packet) Reply(completer ID, status Status) Packet {
 	return r
 }
 
-// ReplyData returns the completion with data that is part of the answer to the
-// memory read p. Data holds the whole read, 4*p.Len bytes; the reply refers to it.
+// ReplyData returns the completion with data for one part of the memory read p.
+// Data holds the complete read, 4*p.Len bytes; the reply aliases it.
 func (p *Packet) ReplyData(completer ID, part Part, data []byte) Packet {
 	r := p.Reply(completer, SC)
 	r.Kind = CplD
@@ -99,8 +99,8 @@ func (p *Packet) ReplyData(completer ID, part Part, data []byte) Packet {
 	return r
 }
 
-// Carries returns how many of the bytes of a read a completion with data
-// carries, and whether it is the last one of its read.
+// Carries returns the number of bytes that a completion with data carries for
+// its read, and reports whether it is the last completion.
 func (p *Packet) Carries() (n int, last bool) {
 	n = 4*p.Len - int(p.Lower&3)
 	if n >= p.ByteCount {

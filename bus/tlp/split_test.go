@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestByteCount is the table "Calculating Byte Count from Length and Byte
-// Enables" of PCIe 3.0 §2.3.1.1, a representative of each of its rows.
+// TestByteCount tests one row of each kind from the table "Calculating Byte
+// Count from Length and Byte Enables" of PCIe 3.0 §2.3.1.1.
 func TestByteCount(t *testing.T) {
 	for _, tt := range []struct {
 		first, last uint8
@@ -46,7 +46,7 @@ func TestSplit(t *testing.T) {
 	}{
 		{"one dword", 0x1010, 1, 0xf, 0, 64, 128, []Part{{0, 1, 4, 0x10}}},
 		{"zero length", 0x1014, 1, 0, 0, 64, 128, []Part{{0, 1, 1, 0x14}}},
-		{"fits whole, across a boundary", 0x1030, 8, 0xf, 0xf, 64, 128, []Part{{0, 8, 32, 0x30}}},
+		{"fits one completion across a boundary", 0x1030, 8, 0xf, 0xf, 64, 128, []Part{{0, 8, 32, 0x30}}},
 		{"the first ends at the boundary", 0x1004, 64, 0xf, 0xf, 64, 128,
 			[]Part{{0, 31, 256, 0x04}, {124, 32, 132, 0}, {252, 1, 4, 0}}},
 		{"smallest payload", 0x103c, 33, 0xe, 0x3, 64, 64,
@@ -62,7 +62,7 @@ func TestSplit(t *testing.T) {
 	assert.Panics(t, func() { Split(nil, 0, 1, 15, 0, 128, 64) })
 }
 
-// drawRequest draws a legal memory read.
+// drawRequest returns a random legal memory read.
 func drawRequest(t *rapid.T) Packet {
 	p := Packet{
 		Kind: MRd32, Len: rapid.IntRange(1, MaxLen).Draw(t, "len"),
@@ -85,8 +85,8 @@ func drawRequest(t *rapid.T) Packet {
 	return p
 }
 
-// Any legal read is answered with legal completions that are contiguous, end at
-// the boundary, count down to zero, and decode to what was sent.
+// The completions of any legal read are legal and contiguous, end at the
+// boundary, count down to zero, and survive encoding and decoding.
 func TestSplitProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawRequest(t)

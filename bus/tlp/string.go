@@ -8,7 +8,7 @@ import "strconv"
 //	CplD cpl=01:00.0 SC bc=4 lower=0x10 len=1 req=00:00.0 tag=0x05
 func (p *Packet) String() string { return string(p.AppendText(make([]byte, 0, 96))) }
 
-// AppendText appends what String returns to b.
+// AppendText appends the result of String to b.
 func (p *Packet) AppendText(b []byte) []byte {
 	b = append(b, p.Kind.String()...)
 	switch {
@@ -66,7 +66,7 @@ func (p *Packet) appendMessage(b []byte) []byte {
 	return b
 }
 
-// appendMarks appends what is unusual.
+// appendMarks appends unusual attributes.
 func (p *Packet) appendMarks(b []byte) []byte {
 	if p.TC != 0 {
 		b = strconv.AppendUint(append(b, " tc="...), uint64(p.TC), 10)

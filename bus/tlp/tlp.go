@@ -1,19 +1,19 @@
 // Package tlp is the codec of PCI Express transaction-layer packets (PCIe 3.0
-// §2.2), as far as an endpoint and a root port need them: memory and type-0
-// configuration requests, their completions, and the messages that stand for
-// INTx. Every other type is recognised and refused.
+// §2.2) for an endpoint and a root port: memory and type-0 configuration
+// requests, their completions, and INTx and vendor-defined messages. Every
+// other type is recognized and refused.
 //
-// A packet is in network order, as the specification draws it: byte 0 of the
-// header first, the fields of a header big-endian, the payload in memory order.
+// A packet is in network order, as in the specification: byte 0 of the header
+// first, header fields big-endian, the payload in memory order.
 //
 //	byte 0        byte 1                     byte 2             byte 3
 //	Fmt 7..5      T9 7  TC 6..4  T8 3        TD 7  EP 6         Length 7..0
 //	Type 4..0     Attr2 2  R 1  TH 0         Attr 5..4  AT 3..2
 //	                                         Length 9..8
 //
-// Design note: a receiver may ignore reserved bits, says the specification.
+// Design note: the specification allows a receiver to ignore reserved bits.
 // This one refuses them, as all of hilgpu does, so that a decoded packet
-// encodes to the bytes it came from and a defect of the peer is seen early.
+// encodes to the same bytes and a defect of the peer is detected early.
 package tlp
 
 import (
@@ -27,28 +27,29 @@ const MaxLen = 1024
 // MaxSize is the largest size of a packet in bytes: header, payload, digest.
 const MaxSize = 16 + 4*MaxLen + 4
 
-// The number of tags of a requester: five bits unless the Extended Tag Field
-// is enabled, then eight (PCIe 3.0 §2.2.6.2, §7.8.4), or ten where both ends
-// have 10-bit tags, of which the 256 that fit in eight bits are not used (PCIe
-// 4.0 §2.2.6.2).
+// Number of tags of a requester: five bits unless the Extended Tag Field is
+// enabled, then eight (PCIe 3.0 §2.2.6.2, §7.8.4), or ten where both ends have
+// 10-bit tags; the 256 tags that fit in eight bits are then not used (PCIe 4.0
+// §2.2.6.2).
 const (
 	Tags         = 32
 	TagsExtended = 256
 	TagsTenBit   = 768
 )
 
-// The kinds of error. A request that is unsupported is answered with the
-// status UR, if it expects an answer; one that is malformed is not answered,
-// since no field of it can be trusted (PCIe 3.0 §2.3, §6.2.3).
+// Error kinds. An unsupported request is completed with status UR if it is
+// non-posted. A malformed one is not completed, because none of its fields can
+// be trusted (PCIe 3.0 §2.3, §6.2.3).
 var (
 	ErrMalformed   = errors.New("tlp: malformed")
 	ErrUnsupported = errors.New("tlp: unsupported request")
 )
 
-// A Kind is what a packet is: the format and the type of its header.
+// A Kind is the format and type in the header of a packet.
 type Kind uint8
 
-// The kinds. The first ten are encoded and decoded, the others only named.
+// The kinds. The first ten can be encoded and decoded; the others are only
+// named.
 const (
 	None Kind = iota
 	MRd32
@@ -109,7 +110,7 @@ func (k Kind) Class() Class {
 	return NonPosted
 }
 
-// String returns the specification's name, with the width of the address.
+// String returns the specification's name, with the address width.
 func (k Kind) String() string {
 	if k < kinds {
 		return table[k].name
@@ -151,8 +152,8 @@ const (
 	IDOrdering
 )
 
-// A Status is the outcome of a request (PCIe 3.0 §2.2.9). The values that are
-// not declared here are reserved and mean UR; see Effective.
+// A Status is the status of a completion (PCIe 3.0 §2.2.9). Values not declared
+// here are reserved and mean UR; see Effective.
 type Status uint8
 
 // The statuses.
@@ -163,7 +164,7 @@ const (
 	CA  Status = 4 // completer abort
 )
 
-// Effective returns the status that a requester acts on: s, or UR for a
+// Effective returns the status as a requester interprets it: s, or UR for a
 // reserved value (PCIe 3.0 §2.3.2).
 func (s Status) Effective() Status {
 	switch s {
@@ -191,14 +192,14 @@ func (s Status) String() string {
 // A Code is the code of a message (PCIe 3.0 §2.2.8).
 type Code uint8
 
-// The codes that are supported: the messages that stand for the INTx wires
-// (§2.2.8.1), the code of a wire being that of INTA plus 0 to 3, and the
-// vendor-defined ones (§2.2.8.6).
+// The supported codes: the messages that replace the INTx wires (§2.2.8.1),
+// where the code of a wire is that of INTA plus 0 to 3, and the vendor-defined
+// messages (§2.2.8.6).
 const (
 	AssertINTA   Code = 0x20
 	DeassertINTA Code = 0x24
-	Vendor0      Code = 0x7e // a receiver that does not know it reports UR
-	Vendor1      Code = 0x7f // a receiver that does not know it drops it
+	Vendor0      Code = 0x7e // receivers that do not know it report UR
+	Vendor1      Code = 0x7f // receivers that do not know it drop it
 )
 
 // INTx returns the wire, 0 for INTA to 3 for INTD, and whether the message
@@ -210,7 +211,7 @@ func (c Code) INTx() (wire int, assert, ok bool) {
 	return int(c & 3), c < DeassertINTA, true
 }
 
-// A Route says where a message goes (PCIe 3.0 §2.2.8).
+// A Route is the routing of a message (PCIe 3.0 §2.2.8).
 type Route uint8
 
 // The routes of the supported messages.
@@ -224,23 +225,23 @@ const (
 // A Packet is one transaction-layer packet. Fields that its kind does not have
 // are zero.
 //
-//	Kind       what it is
+//	Kind       format and type
 //	TC         traffic class, 0 to 7
 //	Attr       attributes
-//	EP         the payload is poisoned: it is to be marked, never used
-//	TD         a digest of 4 bytes follows the payload; it is carried, not checked
-//	Len        dwords, 1 to MaxLen: of the payload, or asked for by a read;
+//	EP         the payload is poisoned and must not be used
+//	TD         a 4-byte digest follows the payload; it is not checked
+//	Len        dwords, 1 to MaxLen: of the payload, or requested by a read;
 //	           0 where the length is reserved: Cpl and Msg
-//	Requester  who asked
+//	Requester  function that sent the request
 //	Tag        of the transaction, 0 to 1023; above 255 only with 10-bit tags
 //	First      enables of the bytes of the first dword, bit i for byte i
-//	Last       the same of the last dword, 0 if Len is 1
+//	Last       enables of the bytes of the last dword, 0 if Len is 1
 //	Addr       in bytes, a multiple of 4; for configuration the offset, 0 to 0xffc
-//	Completer  who completes; for configuration the function that is addressed
-//	Status     outcome
+//	Completer  completing function; for configuration the addressed function
+//	Status     completion status
 //	BCM        byte count modified, set by PCI-X completers only
-//	ByteCount  bytes still to come, with this packet, 1 to 4096
-//	Lower      the address of the first byte of a completion, bits 6..0
+//	ByteCount  bytes remaining, including this packet, 1 to 4096
+//	Lower      address of the first byte of a completion, bits 6..0
 //	Code       of a message
 //	Route      of a message
 //	Vendor     bytes 8 to 15 of the header of a vendor-defined message

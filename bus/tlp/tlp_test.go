@@ -30,7 +30,8 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// Fields that a kind does not have would be lost: they are refused.
+// Fields that a kind does not have are refused, because encoding would lose
+// them.
 func TestAppendRefusesForeignFields(t *testing.T) {
 	read := Packet{Kind: MRd32, Len: 1, First: 15, Addr: 0x1000}
 	for name, change := range map[string]func(*Packet){
@@ -142,8 +143,8 @@ func TestLayer(t *testing.T) {
 	assert.ErrorIs(t, err, ErrMalformed, "the payload is not the data")
 }
 
-// FuzzDecode: whatever is accepted encodes to the bytes it came from, and what
-// is not is one of two errors.
+// FuzzDecode: an accepted packet encodes to the same bytes, and any other input
+// fails with one of the two errors.
 func FuzzDecode(f *testing.F) {
 	for _, tt := range golden {
 		f.Add(unhex(tt.hex))
