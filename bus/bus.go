@@ -1,5 +1,5 @@
-// Package bus declares the interface between the host and one PCIe device. The
-// driver stack uses a board through it alone.
+// Package bus declares the interface between the host and one PCIe device. It
+// is the only interface through which the driver stack uses a board.
 package bus
 
 import (

@@ -50,7 +50,7 @@ type DeviceOptions struct {
 
 // Device is a small PCIe function other than a GPU: registers and memory with a
 // type-0 header, and a DMA engine. It tests links and device enumeration. It is
-// written simply, from the rules of the ports alone.
+// written simply, from the rules of the ports only.
 type Device struct {
 	opt  DeviceOptions
 	cfg  [1024]uint32

@@ -59,7 +59,7 @@ func (d Dir) String() string { return names[d&1] }
 
 // A Record is one packet of a capture.
 type Record struct {
-	At      time.Duration // since the board was opened; in a file with wall time since 1970; not negative
+	At      time.Duration // since the board was opened, or since 1970; not negative
 	Dir     Dir
 	Packet  []byte // one TLP, 12 to tlp.MaxSize bytes
 	Comment string // one line; cut to maxComment bytes

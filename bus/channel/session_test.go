@@ -142,7 +142,7 @@ func TestOldCredits(t *testing.T) {
 }
 
 // Packets posted before the host left are still delivered if no other host has
-// come.
+// connected.
 func TestSessionEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, y := newLine()

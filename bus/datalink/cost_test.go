@@ -53,7 +53,7 @@ func TestReadCost(t *testing.T) {
 		s.until(time.Second, "answer", func() bool { return *n == i+2 })
 	}
 	each := float64(s.wires[0].bytes+s.wires[1].bytes-before) / 1000
-	t.Logf("register read: %d bytes alone, %.1f in a row", alone, each)
+	t.Logf("register read: %d bytes for one read, %.1f each in a row", alone, each)
 	assert.InDelta(t, 33, each, 1)
 }
 

@@ -98,7 +98,7 @@ const (
 //	MapHash      hash of the register map; two that are not 0 must agree
 //	MaxPacket    largest packet in bytes, MinPacket to MaxPacket (280); the
 //	             smaller value of the two ends applies
-//	Credits      what the peer may have in flight, per class; 0 is infinite,
+//	Credits      packets the peer may have in flight, per class; 0 is infinite,
 //	             as it must be for completions of a requester
 //
 //	Window       frames in flight, a power of two to MaxWindow (64)
@@ -165,7 +165,7 @@ func (c *Config) check() error {
 	case c.MaxPacket < MinPacket || c.MaxPacket > MaxPacket:
 		return fmt.Errorf("datalink: MaxPacket %d bytes, want %d to %d", c.MaxPacket, MinPacket, MaxPacket)
 	case !validWindow(c.Window):
-		return fmt.Errorf("datalink: window %d frames, want a power of two to %d", c.Window, MaxWindow)
+		return fmt.Errorf("datalink: Window %d frames, want a power of two to %d", c.Window, MaxWindow)
 	case c.Queue < 1 || c.AckEvery < 1 || c.ReplayLimit < 1:
 		return fmt.Errorf("datalink: queue %d, ack every %d, replay limit %d, want at least 1", c.Queue, c.AckEvery, c.ReplayLimit)
 	case c.ReplayMin <= c.AckDelay || c.ReplayMax < c.ReplayMin:

@@ -26,7 +26,7 @@ var finite = Credits{{24, 24 * 17}, {12, 12 * 17}, {0, 0}}
 // Cuts are short, so the session survives them.
 func exchange(t testing.TB, seed uint64, f faults, n, cuts int) (time.Duration, *sim) {
 	s := newSim(t, seed, f, Config{Credits: finite}, Config{Credits: finite})
-	span := time.Duration(n) * 200 * time.Second / 300_000 // of a run without injected faults, approximately
+	span := time.Duration(n) * 200 * time.Second / 300_000 // approximate, without injected faults
 	cut := func(now time.Duration) bool {
 		return cuts > 0 && now%(span/time.Duration(cuts)+1) > span/time.Duration(cuts)-20*time.Millisecond
 	}

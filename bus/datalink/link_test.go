@@ -316,7 +316,7 @@ func TestReplayLimit(t *testing.T) {
 }
 
 // The replay limit takes no link down before DeadAfter, although it is reached
-// much earlier, with every other packet or with this one alone.
+// much earlier, with all other packets or only with this one.
 func TestReplayLimitWaits(t *testing.T) {
 	s, _ := start(t, Config{ReplayLimit: 64, DeadAfter: 20 * time.Second}, Config{})
 	s.wires[0].drop = isData

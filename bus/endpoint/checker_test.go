@@ -105,7 +105,7 @@ func (c *checker) completion(v port.Completion) {
 	case v.Status != port.CplSuccess && !v.Last:
 		c.fail("completion %v is not the last", v)
 	case v.Status == port.CplSuccess && v.Last != (left == 1):
-		c.fail("completion %v with %d beats to come", v, left)
+		c.fail("completion %v with %d beats missing", v, left)
 	}
 	c.reads[v.Tag] = left - 1
 	if v.Last {

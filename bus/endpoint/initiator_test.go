@@ -42,7 +42,7 @@ func TestDeviceWrites(t *testing.T) {
 	}
 }
 
-// TestWriteWithEmptyEnds: so many bytes may be disabled at the ends that whole
+// TestWriteWithEmptyEnds: enough bytes may be disabled at the ends that complete
 // dwords are disabled, which a header cannot express (PCIe 3.0 §2.2.5).
 func TestWriteWithEmptyEnds(t *testing.T) {
 	b := plain(t)

@@ -1,7 +1,7 @@
 // Package fault injects the faults of a bad line into the frames of one
 // direction: it loses, repeats, damages, truncates, delays and stalls frames,
-// and cuts the line. The injected faults depend on the seed and the frames
-// alone.
+// and cuts the line. The injected faults depend only on the seed and the
+// frames.
 package fault
 
 import (

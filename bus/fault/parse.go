@@ -39,7 +39,7 @@ func keys() []key {
 			"stall", "the line carries nothing for a time before the frame, 20ms by default",
 			"a probability from 0 to 1, or one and a time from 1ms to 10s as in 0.01:50ms", setStall, getStall,
 		},
-		{"cut", "the line is cut after every so many frames", "a number from 1 to 1000000000", setCut, getCut},
+		{"cut", "the line is cut repeatedly, after the given number of frames", "a number from 1 to 1000000000", setCut, getCut},
 		{"seed", "seed of the random numbers", "a number from 0 to 18446744073709551615", setSeed, getSeed},
 	}
 }

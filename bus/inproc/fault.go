@@ -43,7 +43,7 @@ type Fault struct {
 }
 
 // Faulty is a port.Device that injects a fault into another. The affected
-// events depend on the order of the events alone.
+// events depend only on the order of the events.
 type Faulty struct {
 	dev   port.Device
 	fault Fault

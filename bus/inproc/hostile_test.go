@@ -80,7 +80,7 @@ func TestProtocol(t *testing.T) {
 	}{
 		{"unexpected completion", script{cpls: []port.Completion{cpl(9, port.CplSuccess, true)}}, "unexpected completion with tag 9"},
 		{"completion without end", script{cpls: []port.Completion{cpl(0, port.CplSuccess, false)}}, "completion 1 of 1 of tag 0 has last false"},
-		{"failed completion goes on", script{cpls: []port.Completion{cpl(0, port.CplAbort, false)}}, "status 3, last false"},
+		{"failed completion continues", script{cpls: []port.Completion{cpl(0, port.CplAbort, false)}}, "status 3, last false"},
 		{"no such status", script{cpls: []port.Completion{cpl(0, 7, true)}}, "status 7, last true"},
 		{"request of no dwords", script{reqs: []port.Request{{Kind: port.MemRead, Addr: 1 << 20}}}, "0 dwords"},
 		{"request of 33 dwords", script{reqs: []port.Request{{Kind: port.MemRead, Len: 33, Addr: 1 << 20}}}, "33 dwords"},

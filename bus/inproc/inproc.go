@@ -32,8 +32,8 @@ var ErrOptions = errors.New("inproc: bad options")
 
 // Options configure the wire. The zero value is the default.
 type Options struct {
-	Latency       int    // clocks one way, 1 to 65536; 0: 16
-	BytesPerClock int    // each way, 1 to 64; 0: 8
+	Latency       int    // clocks in one direction, 1 to 65536; 0: 16
+	BytesPerClock int    // per direction, 1 to 64; 0: 8
 	Hz            uint64 // clocks per second; 0: 100 MHz
 	Timeout       uint64 // completion time-out in clocks; 0: 1<<20
 	Tags          int    // host reads in flight, 1 to 64; 0: 8
