@@ -9,20 +9,20 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 )
 
-// A Value is what a target was read as.
+// A Value is a target and the value read from it.
 type Value struct {
 	Target Target
-	Value  uint64 // of a field: of its bits, moved down
+	Value  uint64 // a field's value is shifted down to bit 0
 }
 
-// A Skip is a register that a pattern names and that was not read.
+// A Skip is a register matched by a pattern but not read.
 type Skip struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"`
 }
 
-// ReadEffect returns what a read of the target does beyond reading, or why it
-// says nothing; "" if neither.
+// ReadEffect describes the side effect of a read of the target, or why a read
+// is meaningless; "" if neither.
 func (t Target) ReadEffect() string {
 	r := t.Entry.Reg
 	name := Target{Entry: t.Entry}.Name()
@@ -37,21 +37,21 @@ func (t Target) ReadEffect() string {
 	return ""
 }
 
-// Find returns what the names stand for; see Names.Find.
+// Find returns the targets of names; see Names.Find.
 func (f *Function) Find(names ...string) ([]Target, error) { return f.names.FindAll(names...) }
 
-// ReadAll reads what the targets stand for, in order. A register with an effect
-// on a read is refused with ErrRefused before anything is read, unless it was
-// asked for; if it is one of a pattern it is skipped instead, and so is what a
-// recording does not have.
+// ReadAll reads the targets, in order. A register whose read has a side effect
+// is refused with ErrRefused before anything is read, unless the name ended in
+// "!". If it was matched by a pattern it is skipped instead, and so is a
+// register that a recording does not have.
 func (f *Function) ReadAll(targets []Target) (values []Value, skipped []Skip, err error) {
 	for _, t := range targets {
-		if effect := t.ReadEffect(); effect != "" && !t.Asked && !t.Glob {
+		if effect := t.ReadEffect(); effect != "" && !t.Forced && !t.Glob {
 			return nil, nil, fmt.Errorf("%w: %s; %s! reads it", ErrRefused, effect, t.Name())
 		}
 	}
 	for _, t := range targets {
-		if effect := t.ReadEffect(); effect != "" && !t.Asked {
+		if effect := t.ReadEffect(); effect != "" && !t.Forced {
 			skipped = append(skipped, Skip{t.Name(), effect})
 			continue
 		}
@@ -71,9 +71,9 @@ func (f *Function) ReadAll(targets []Target) (values []Value, skipped []Skip, er
 // maxTears is how often a pair is read again because its high half has changed.
 const maxTears = 4
 
-// read reads a target. Of a pair the low half comes first if a read of it
-// latches the high one; otherwise the high half is read around the low one
-// until it stays, since the device may carry from one to the other.
+// read reads a target. Of a pair it reads the low half first if that latches
+// the high half. Otherwise it reads the high half before and after the low one
+// until both values agree, because the device may carry between the halves.
 func (f *Function) read(t Target) (uint64, error) {
 	low, high := t.Entry.Off(), uint32(0)
 	switch {
@@ -111,7 +111,7 @@ func (f *Function) read(t Target) (uint64, error) {
 	return 0, fmt.Errorf("%w: its high half changed between %d reads", ErrReadBack, maxTears)
 }
 
-// Bits returns the width of the target.
+// Bits returns the width of the target in bits.
 func (t Target) Bits() int {
 	switch {
 	case t.High != nil:
@@ -122,7 +122,7 @@ func (t Target) Bits() int {
 	return 32
 }
 
-// Parse returns the value that a text stands for: a number as in Go, or a name
+// Parse parses a value of the target: a number in Go syntax, or the name of one
 // of the field's values, in any case. It fails with ErrValue.
 func (t Target) Parse(text string) (uint64, error) {
 	var enum []string
@@ -141,7 +141,7 @@ func (t Target) Parse(text string) (uint64, error) {
 	case err != nil:
 		return 0, fmt.Errorf("%w: %s = %q, want a number", ErrValue, t.Name(), text)
 	case t.Bits() < 64 && v>>t.Bits() != 0:
-		return 0, fmt.Errorf("%w: %s = %s, want at most %#x, it has %d bits", ErrValue, t.Name(), text, uint64(1)<<t.Bits()-1, t.Bits())
+		return 0, fmt.Errorf("%w: %s = %s, want at most %#x for %d bits", ErrValue, t.Name(), text, uint64(1)<<t.Bits()-1, t.Bits())
 	}
 	return v, nil
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// An Assignment is a target and what is to be written to it.
+// An Assignment is a target and the value to write to it.
 type Assignment struct {
 	Target Target
 	Value  uint64
@@ -27,9 +27,10 @@ func SplitAssignments(words []string) (names, values []string, err error) {
 	return names, values, nil
 }
 
-// Assign returns the assignments of values, as Parse reads them, to names. It fails with
-// ErrName for a name that is not one register, field or pair, with ErrValue, and with
-// ErrRefused for what CheckWrite does not allow.
+// Assign returns the assignments of values, in the syntax of Parse, to names.
+// It fails with ErrName for a name that is not exactly one register, field or
+// pair, with ErrValue, and with ErrRefused for a target that CheckWrite
+// refuses.
 func (n *Names) Assign(names, values []string) ([]Assignment, error) {
 	var all []Assignment
 	for i, name := range names {
@@ -38,7 +39,7 @@ func (n *Names) Assign(names, values []string) ([]Assignment, error) {
 			return nil, err
 		}
 		if len(ts) != 1 {
-			return nil, fmt.Errorf("%w: %q is %d registers or fields, want one for a write", ErrName, name, len(ts))
+			return nil, fmt.Errorf("%w: %q matches %d registers or fields, want one for a write", ErrName, name, len(ts))
 		}
 		v, err := ts[0].Parse(values[i])
 		if err == nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 )
 
-// A Commenter says what the packets of a link do. It sees them in their order,
-// since it learns from them where the BARs are, what a completion answers and
-// which message belongs to which vector.
+// A Commenter describes the packets of a link. It must see all packets in
+// order: they tell it the addresses of the BARs, the request of each completion
+// and the message of each vector.
 type Commenter struct {
 	follow  capture.Follower
 	m       *regmap.Map
@@ -23,20 +23,20 @@ type Commenter struct {
 	vectors [pcicfg.Vectors]vector
 }
 
-// A vector is what was written to an entry of the MSI-X table.
+// A vector is the contents of an entry of the MSI-X table.
 type vector struct {
 	addr uint64
 	data uint32
 	set  bool
 }
 
-// NewCommenter returns a commenter for a link that has carried nothing yet.
+// NewCommenter returns a commenter for a link that has carried no packets yet.
 func NewCommenter() *Commenter { return &Commenter{m: regmap.New(), config: ConfigNames()} }
 
-// maxNames is how many registers of one packet a comment names.
+// maxNames is the largest number of registers that one comment names.
 const maxNames = 4
 
-// Comment returns what the next packet does, in one line without its end:
+// Comment describes the next packet, in one line without a newline:
 //
 //	wr cp0.wptr = 0x40 (64 dwords)
 //	completion of rd intc.status = 0x1 (done0=1 done1=0 fault0=0 fault1=0)
@@ -65,11 +65,11 @@ func (c *Commenter) Comment(dir capture.Dir, packet []byte) string {
 	return p.String()
 }
 
-// completion describes an answer.
+// completion describes a completion.
 func (c *Commenter) completion(dir capture.Dir, e capture.Event) string {
 	p := &e.Packet
 	if e.Request == nil {
-		return "completion that nothing asked for: " + p.String()
+		return "unexpected completion: " + p.String()
 	}
 	what := c.access(e, e.Request, e.Request.Kind == tlp.CfgWr0, e.Off)
 	if dir == capture.Down {
@@ -97,7 +97,7 @@ func poisoned(p *tlp.Packet) string {
 	return ""
 }
 
-// access describes a request of the host, with the data that p has.
+// access describes a request of the host with the data of p.
 func (c *Commenter) access(e capture.Event, p *tlp.Packet, write bool, off uint64) string {
 	verb := "rd"
 	if write {
@@ -146,7 +146,7 @@ func (c *Commenter) place(e capture.Event, off uint64) string {
 	return fmt.Sprintf("%#x", off)
 }
 
-// value describes a dword at an address that is named.
+// value describes a dword at a named address.
 func (c *Commenter) value(e capture.Event, off uint64, v uint32) string {
 	if r, ok := c.m.Lookup(uint32(off)); ok && e.Space == capture.BAR {
 		return short(r.Reg, v)
@@ -154,7 +154,7 @@ func (c *Commenter) value(e capture.Event, off uint64, v uint32) string {
 	return fmt.Sprintf("%#x", v)
 }
 
-// learn keeps what is written to the MSI-X table.
+// learn records writes to the MSI-X table.
 func (c *Commenter) learn(e capture.Event) {
 	for i := 0; i+4 <= len(e.Packet.Data); i += 4 {
 		at := e.Off + uint64(i)

@@ -12,7 +12,8 @@ import (
 	"github.com/hilgpu/hilgpu/bus/capture"
 )
 
-// TestComment has packets of PCIe 3.0 §2.2 in the order of one link.
+// TestComment uses packets in the format of PCIe 3.0 §2.2, in the order of one
+// link.
 func TestComment(t *testing.T) {
 	c := regs.NewCommenter()
 	for _, tt := range []struct {
@@ -46,7 +47,7 @@ func TestComment(t *testing.T) {
 		{capture.Down, "4a000001 00000004 01000244 05060708", "completion of DMA rd 0x100000044, 4 bytes"},
 		{capture.Up, "00000001 0100020f 00001000", "DMA rd 0x1000, 4 bytes"},
 		{capture.Down, "0a000000 00002004 01000200", "completion of DMA rd 0x1000, 4 bytes: UR"},
-		{capture.Down, "4a000001 00000004 01000200 01020304", "completion that nothing asked for: CplD cpl=00:00.0 SC bc=4 lower=0x00 len=1 req=01:00.0 tag=0x02"},
+		{capture.Down, "4a000001 00000004 01000200 01020304", "unexpected completion: CplD cpl=00:00.0 SC bc=4 lower=0x00 len=1 req=01:00.0 tag=0x02"},
 		{capture.Up, "34000000 01000020 00000000 00000000", "Msg Assert_INTA req=01:00.0 tag=0x00"},
 		{capture.Down, "44000001 0000010f 0100001c 01000000", "wr config.bar3 = 0x1"},
 		{capture.Down, "44000001 0000010f 01000018 00000000", "wr config.bar2 = 0x0"},

@@ -5,15 +5,14 @@ import (
 	"strings"
 )
 
-// A Candidate is a name that begins as another text does, and what it stands
-// for.
+// A Candidate is a completion of the beginning of a name, with its description.
 type Candidate struct {
 	Text string
 	Doc  string
 }
 
-// Complete returns how the beginning of a name may go on: a block, with its
-// dot, then its registers and pairs, then the fields of one.
+// Complete returns the completions of the beginning of a name: a block with its
+// dot, then its registers and pairs, then the fields of one register.
 func (n *Names) Complete(text string) []Candidate {
 	text = strings.ToLower(text)
 	if strings.Count(text, ".") == 2 {
@@ -55,8 +54,8 @@ func (n *Names) fields(text string) []Candidate {
 	return all
 }
 
-// Values returns the names that the value of a field can have, in lower case,
-// none if it is a number.
+// Values returns the names of a field's values, in lower case, or none if the
+// value is a number.
 func (t Target) Values() []string {
 	if t.Field == nil {
 		return nil

@@ -7,14 +7,15 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 )
 
-// A Description is a target as JSON. Numbers that are strings are hexadecimal.
+// A Description describes a target in JSON. Numbers given as strings are
+// hexadecimal.
 type Description struct {
 	Name     string             `json:"name"`
 	Offset   Hex                `json:"offset"`
 	Bits     int                `json:"bits"`
-	Value    string             `json:"value,omitempty"` // none if it was not read
+	Value    string             `json:"value,omitempty"` // omitted if not read
 	Access   string             `json:"access"`
-	Reset    string             `json:"reset"` // "config" if the configuration decides
+	Reset    string             `json:"reset"` // "config" if it depends on the configuration
 	Volatile bool               `json:"volatile"`
 	Read     string             `json:"read_effect,omitempty"`
 	Write    string             `json:"write_effect,omitempty"`
@@ -24,18 +25,18 @@ type Description struct {
 	Fields   []FieldDescription `json:"fields,omitempty"`
 }
 
-// A FieldDescription is a field as JSON.
+// A FieldDescription describes a field in JSON.
 type FieldDescription struct {
 	Name    string   `json:"name"`
 	Mask    Hex      `json:"mask"`
 	Value   *uint32  `json:"value,omitempty"`
-	Meaning string   `json:"meaning,omitempty"` // of the value, if it has a name
+	Meaning string   `json:"meaning,omitempty"` // name of the value, if it has one
 	Unit    string   `json:"unit,omitempty"`
 	Enum    []string `json:"enum,omitempty"`
 	Doc     string   `json:"doc"`
 }
 
-// A WriteDescription is a Written as JSON, in hexadecimal.
+// A WriteDescription is a Written in JSON, in hexadecimal.
 type WriteDescription struct {
 	Name   string `json:"name"`
 	Before string `json:"before,omitempty"`
@@ -43,7 +44,7 @@ type WriteDescription struct {
 	After  string `json:"after,omitempty"`
 }
 
-// Describe describes a target that was not read.
+// Describe describes the target without a value.
 func (t Target) Describe() Description { return t.describe(nil) }
 
 // Describe describes the target with its value.
@@ -71,7 +72,7 @@ func (t Target) describe(value *uint64) Description {
 	return d
 }
 
-// fields returns the field that the target is, or those of its register.
+// fields returns the target's field, or the fields of its register.
 func (t Target) fields() []reg.Field {
 	if t.Field != nil {
 		return []reg.Field{*t.Field}
@@ -106,8 +107,8 @@ func (w Written) Describe() WriteDescription {
 	return WriteDescription{w.Target.Name(), hex(w.Before), hex(&w.Sent), hex(w.After)}
 }
 
-// Listing returns what the target is for: a line for the register, and if fields is
-// set one for each field.
+// Listing describes the target: one line for the register and, if fields is
+// set, one for each field.
 func (t Target) Listing(fields bool) string {
 	r := t.Entry.Reg
 	var marks []string

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// one returns what a name stands for.
+// one returns the target of a name.
 func one(t *testing.T, name string) Target {
 	t.Helper()
 	found, err := AllNames().Find(name)
@@ -22,7 +22,7 @@ func TestDescribe(t *testing.T) {
 	assert.Equal(t, []any{"id.scratch0", 32, "rw", "0x0", "safe"}, []any{d.Name, d.Bits, d.Access, d.Reset, d.Poke})
 	text, err := json.Marshal(d)
 	require.NoError(t, err)
-	assert.NotContains(t, string(text), `"value"`, "it was not read")
+	assert.NotContains(t, string(text), `"value"`, "no value was read")
 	assert.NotContains(t, string(text), `"fields"`)
 
 	d = Value{one(t, "cp0.fault_info"), 3}.Describe()
@@ -34,7 +34,7 @@ func TestDescribe(t *testing.T) {
 
 	d = Value{one(t, "cp0.fault_info.cause"), 3}.Describe()
 	require.Len(t, d.Fields, 1)
-	assert.EqualValues(t, 3, *d.Fields[0].Value, "the value is the field's own")
+	assert.EqualValues(t, 3, *d.Fields[0].Value, "the value is that of the field")
 	assert.Equal(t, 64, one(t, "cp0.ring_base").Describe().Bits)
 }
 

@@ -9,34 +9,34 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 )
 
-// A Change is one field, or one register without fields, that two snapshots
-// have different.
+// A Change is a field, or a register without fields, that differs between two
+// snapshots.
 type Change struct {
 	Name     string  `json:"name"`
-	A        *uint32 `json:"a"` // null: A does not have it
+	A        *uint32 `json:"a"` // null if A does not have it
 	B        *uint32 `json:"b"`
 	Volatile bool    `json:"volatile"`
-	MeaningA string  `json:"meaning_a,omitempty"` // of the value, if it has a name
+	MeaningA string  `json:"meaning_a,omitempty"` // name of the value, if it has one
 	MeaningB string  `json:"meaning_b,omitempty"`
 }
 
-// A Difference is what Diff has found.
+// A Difference is the result of Diff.
 type Difference struct {
 	Changes   []Change `json:"changes"`   // configuration space, then registers, by offset
 	Unchanged int      `json:"unchanged"` // dwords and registers
-	Hidden    int      `json:"hidden"`    // volatile registers that differ and are not among Changes
+	Hidden    int      `json:"hidden"`    // volatile registers that differ but are not in Changes
 }
 
-// Diff compares two snapshots of functions with one register map; it fails with
-// ErrMapHash otherwise, and with ErrSnapshot for a register that the map does
-// not have. Volatile registers, which the device changes by itself, are hidden
-// unless all is set.
+// Diff compares two snapshots of functions with the same register map. It fails
+// with ErrMapHash if the maps differ, and with ErrSnapshot for a register that
+// the map does not have. Volatile registers, which the device itself changes,
+// are hidden unless all is set.
 func Diff(a, b *Snapshot, all bool) (Difference, error) {
 	d := Difference{Changes: []Change{}}
 	want := fmt.Sprintf("%08x", regmap.Hash())
 	for _, s := range []*Snapshot{a, b} {
 		if s.Identity.MapHash != want {
-			return d, fmt.Errorf("%w: the snapshot of %s has %s, this program %s", ErrMapHash, s.Board, s.Identity.MapHash, want)
+			return d, fmt.Errorf("%w: the snapshot of %s has %s, want %s", ErrMapHash, s.Board, s.Identity.MapHash, want)
 		}
 	}
 	d.config(a, b)
@@ -61,7 +61,7 @@ func byEntry(m *regmap.Map, s *Snapshot) (map[uint32]*uint32, error) {
 	for _, r := range s.Registers {
 		e, ok := m.Lookup(uint32(r.Off))
 		if !ok || r.Name != (Target{Entry: e}).Name() {
-			return nil, fmt.Errorf("%w: of %s: the map has no register %s at %#x", ErrSnapshot, s.Board, r.Name, uint32(r.Off))
+			return nil, fmt.Errorf("%w: %s: no register %s at %#x in the register map", ErrSnapshot, s.Board, r.Name, uint32(r.Off))
 		}
 		v := uint32(r.Value)
 		values[uint32(r.Off)] = &v
@@ -69,7 +69,7 @@ func byEntry(m *regmap.Map, s *Snapshot) (map[uint32]*uint32, error) {
 	return values, nil
 }
 
-// config compares configuration space, dword by dword.
+// config compares configuration space dword by dword.
 func (d *Difference) config(a, b *Snapshot) {
 	values := [2]map[Hex]*uint32{{}, {}}
 	for i, s := range []*Snapshot{a, b} {
@@ -83,7 +83,7 @@ func (d *Difference) config(a, b *Snapshot) {
 	}
 }
 
-// compare adds a change that is one, and counts what is the same.
+// compare records a change or counts an equal value.
 func (d *Difference) compare(c Change) {
 	switch {
 	case c.A == nil && c.B == nil:
@@ -94,7 +94,7 @@ func (d *Difference) compare(c Change) {
 	}
 }
 
-// register compares one register, by fields if both snapshots have it.
+// register compares one register, by field if both snapshots have it.
 func (d *Difference) register(e regmap.Entry, a, b *uint32, all bool) {
 	c := Change{Name: Target{Entry: e}.Name(), A: a, B: b, Volatile: e.Reg.Volatile}
 	differ := a != nil && b != nil && *a != *b
@@ -129,7 +129,7 @@ func (d *Difference) fields(e regmap.Entry, c Change) {
 	}
 }
 
-// name returns the name of a value, "" if it has none.
+// name returns the name of a value, or "" if it has none.
 func name(f reg.Field, v uint32) string {
 	if int64(v) < int64(len(f.Enum)) {
 		return f.Enum[v]
@@ -151,7 +151,8 @@ func (c Change) String() string {
 	return fmt.Sprintf("%s  %s → %s", c.Name, side(c.A, c.MeaningA), side(c.B, c.MeaningB))
 }
 
-// String returns a line for each change and one for the rest.
+// String returns a line for each change and one for the unchanged and hidden
+// registers.
 func (d Difference) String() string {
 	var b strings.Builder
 	for _, c := range d.Changes {
@@ -165,8 +166,8 @@ func (d Difference) String() string {
 	return b.String()
 }
 
-// ConfigNames returns the names of the dwords of configuration space that pcicfg
-// declares, in lower case, by offset in bytes.
+// ConfigNames returns the names of the dwords of configuration space declared
+// by pcicfg, in lower case, by offset in bytes.
 func ConfigNames() map[int]string {
 	return map[int]string{
 		pcicfg.ID: "id", pcicfg.Command: "command", pcicfg.Class: "class", pcicfg.Header: "header",
@@ -179,7 +180,7 @@ func ConfigNames() map[int]string {
 }
 
 // configName returns the name of a dword of configuration space: config.bar0,
-// or config+0x80 for one without.
+// or config+0x80 for one without a name.
 func configName(off int) string {
 	if name, ok := ConfigNames()[off]; ok {
 		return "config." + name

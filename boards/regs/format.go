@@ -23,7 +23,7 @@ func group(v uint64, digits int) string {
 // bitRange returns the position of a field as [5] or [7:4].
 func bitRange(f reg.Field) string { return "[" + strings.ReplaceAll(f.Bits(), "..", ":") + "]" }
 
-// meaning returns a field's value with its name if it has one: 4 → ALIGN.
+// meaning formats a field's value with its name if it has one: 4 → ALIGN.
 func meaning(f reg.Field, v uint32) string {
 	if int64(v) < int64(len(f.Enum)) {
 		return fmt.Sprintf("%d → %s", v, f.Enum[v])
@@ -39,14 +39,14 @@ func unit(u string) string {
 	return " " + u
 }
 
-// decimal reports whether the value of a register is an amount, and worth having
-// in decimal: not what has fields, and no address, which is in halves.
+// decimal reports whether the value of a register is a quantity that is useful
+// in decimal: it has no fields and is not half of an address.
 func decimal(r reg.Reg) bool {
 	return len(r.Fields) == 0 && (r.Unit != "bytes" || !strings.Contains(r.Name, "_LO") && !strings.Contains(r.Name, "_HI"))
 }
 
-// String returns the value as it is printed: a line for the register, and one
-// for each field from bit 0 up.
+// String formats the value: a line for the register, and one for each field
+// from bit 0 up.
 //
 //	cp0.status @0x1004 = 0x0000_0001   reset 0x1   volatile
 //	  [0]    idle   1
@@ -85,7 +85,7 @@ func (v Value) String() string {
 	return b.String()
 }
 
-// ascending returns the fields from bit 0 up.
+// ascending returns the fields in order from bit 0.
 func ascending(fields []reg.Field) []reg.Field {
 	var sorted []reg.Field
 	for bit := range 32 {
@@ -98,7 +98,7 @@ func ascending(fields []reg.Field) []reg.Field {
 	return sorted
 }
 
-// short returns a register's value for a line of text, with its fields or in
+// short formats a register's value for one line of text, with its fields or in
 // decimal: 0x1 (run=1 reset=0), 0x40 (64 dwords).
 func short(r reg.Reg, v uint32) string {
 	s := fmt.Sprintf("%#x", v)
@@ -118,7 +118,7 @@ func short(r reg.Reg, v uint32) string {
 	return s + " (" + strings.Join(parts, " ") + ")"
 }
 
-// String returns what a write has done, in one line.
+// String describes the write in one line.
 //
 //	id.scratch0 0x0000_0000 → 0x0000_0005   written, read back ok
 func (w Written) String() string {

@@ -16,24 +16,24 @@ import (
 // Names finds registers by name.
 type Names struct {
 	entries []regmap.Entry // by offset
-	known   []string       // of registers and pairs
+	known   []string       // names of registers and pairs
 	have    caps.Set       // of the device
 }
 
-// A Target is what a name stands for: a register, a field of one, or a pair of
+// A Target is the target of a name: a register, one of its fields, or a pair of
 // registers.
 type Target struct {
-	Entry regmap.Entry  // the low half of a pair
-	High  *regmap.Entry // of a pair, or nil
-	Field *reg.Field    // or nil
-	Asked bool          // the name ended in !
-	Glob  bool          // the name was a pattern
+	Entry  regmap.Entry  // the low half of a pair
+	High   *regmap.Entry // high half of a pair, or nil
+	Field  *reg.Field    // or nil
+	Forced bool          // the name ended in "!"
+	Glob   bool          // the name was a pattern
 }
 
-// AllNames returns the names of a device that has everything.
+// AllNames returns the names of a device with every capability.
 func AllNames() *Names { return NewNames(caps.All() | caps.Node1) }
 
-// NewNames returns the names of a device with these capabilities.
+// NewNames returns the names of a device with the given capabilities.
 func NewNames(have caps.Set) *Names {
 	n := &Names{have: have}
 	for _, e := range regmap.New().Entries() {
@@ -53,7 +53,7 @@ func NewNames(have caps.Set) *Names {
 // Entries returns the registers by offset.
 func (n *Names) Entries() []regmap.Entry { return slices.Clone(n.entries) }
 
-// Name returns the name in lower case, without !.
+// Name returns the name in lower case, without "!".
 func (t Target) Name() string {
 	name := t.Entry.Reg.Name
 	if t.High != nil {
@@ -66,8 +66,8 @@ func (t Target) Name() string {
 	return strings.ToLower(name)
 }
 
-// pairName returns the name of the pair whose low half has this name: RING_BASE
-// of RING_BASE_LO, ADDR0 of ADDR_LO0.
+// pairName returns the name of the pair whose low half is low: RING_BASE for
+// RING_BASE_LO, ADDR0 for ADDR_LO0.
 func pairName(low string) (string, bool) {
 	i := strings.LastIndex(low, "_LO")
 	if i < 0 || strings.Trim(low[i+3:], "0123456789") != "" {
@@ -76,7 +76,8 @@ func pairName(low string) (string, bool) {
 	return low[:i] + low[i+3:], true
 }
 
-// high returns the high half of the pair whose low half is e, nil if e is none.
+// high returns the high half of the pair whose low half is e, or nil if there
+// is none.
 func (n *Names) high(e regmap.Entry) *regmap.Entry {
 	if _, ok := pairName(e.Reg.Name); !ok {
 		return nil
@@ -91,9 +92,9 @@ func (n *Names) high(e regmap.Entry) *regmap.Entry {
 	return nil
 }
 
-// Find returns what a name or a pattern stands for, by offset, fields in the
-// order of the table. It fails with ErrName, and with names that are near, if
-// that is nothing.
+// Find returns the targets of a name or a pattern, by offset, with fields in
+// the order of the table. If there are none it fails with ErrName and similar
+// names.
 func (n *Names) Find(name string) ([]Target, error) {
 	rest, asked := strings.CutSuffix(name, "!")
 	var found []Target
@@ -104,12 +105,12 @@ func (n *Names) Find(name string) ([]Target, error) {
 		found, err = n.match(strings.ToLower(rest))
 	}
 	for i := range found {
-		found[i].Asked = asked
+		found[i].Forced = asked
 	}
 	return found, err
 }
 
-// FindAll returns what each of several names stands for, as Find.
+// FindAll returns the targets of several names, as Find does.
 func (n *Names) FindAll(names ...string) ([]Target, error) {
 	var all []Target
 	for _, name := range names {
@@ -133,15 +134,15 @@ func (n *Names) at(text string) ([]Target, error) {
 			return []Target{{Entry: e}}, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: there is no register at %#x", ErrName, off)
+	return nil, fmt.Errorf("%w: no register at %#x", ErrName, off)
 }
 
-// match returns the targets of a name in lower case.
-// isBlock says whether a pattern is that of a block.
+// isBlock reports whether a pattern is that of a block.
 func (n *Names) isBlock(pattern string) bool {
 	return slices.ContainsFunc(n.entries, func(e regmap.Entry) bool { return match(pattern, e.Block.Name) })
 }
 
+// match returns the targets of a name in lower case.
 func (n *Names) match(name string) ([]Target, error) {
 	parts := strings.Split(name, ".")
 	if len(parts) == 1 && n.isBlock(name) {
@@ -188,7 +189,7 @@ func (n *Names) match(name string) ([]Target, error) {
 		if elsewhere, err := n.elsewhere(name); err == nil {
 			return nil, fmt.Errorf("%w: %q is not on this board, which has no %s", ErrName, name, elsewhere)
 		}
-		return nil, fmt.Errorf("%w: %q is no register%s", ErrName, name, n.near(name))
+		return nil, fmt.Errorf("%w: %q is not a register%s", ErrName, name, n.near(name))
 	}
 	return found, nil
 }
@@ -211,13 +212,13 @@ func (n *Names) elsewhere(name string) (string, error) {
 	return lacks.String(), nil
 }
 
-// match matches a pattern in lower case with a name of the table.
+// match reports whether a pattern in lower case matches a name of the table.
 func match(pattern, name string) bool {
 	ok, _ := path.Match(pattern, strings.ToLower(name))
 	return ok
 }
 
-// near returns the names nearest to one that is wrong, as the end of an error.
+// near returns similar names for the end of an error message.
 func (n *Names) near(name string) string {
 	type candidate struct {
 		name string
@@ -245,7 +246,7 @@ func (n *Names) near(name string) string {
 	}
 	slices.SortStableFunc(close, func(a, b candidate) int { return cmp.Compare(a.cost, b.cost) })
 	if len(close) == 0 {
-		return "; 'hilgpu reg list' has them all"
+		return "; 'hilgpu reg list' lists all names"
 	}
 	var words []string
 	for _, c := range close[:min(len(close), 3)] {
@@ -254,7 +255,7 @@ func (n *Names) near(name string) string {
 	return "; near: " + strings.Join(words, ", ")
 }
 
-// distance is Levenshtein's: how many letters differ, are missing or too many.
+// distance returns the Levenshtein distance of a and b.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

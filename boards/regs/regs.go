@@ -1,14 +1,14 @@
-// Package regs gives the registers of a function their names, over any
-// bus.Link: it reads and writes them by name, takes snapshots, compares them,
-// and says what a captured packet does.
+// Package regs accesses the registers of a function by name, over any bus.Link:
+// it reads and writes them, takes and compares snapshots, and describes
+// captured packets.
 //
 // # Names
 //
-// A name is block.register or block.register.field, in any case, as in
-// cp0.wptr or intc.status.done0. A register whose halves end in _LO and _HI has
-// a name without them too, which stands for the 64-bit pair: cp0.ring_base. Each
-// part may be a pattern of path.Match: cp*.fault_*. @0x1018 is the register at
-// that offset in BAR0. A ! at the end asks for what is refused otherwise.
+// A name is block.register or block.register.field, in any case, as in cp0.wptr
+// or intc.status.done0. Two registers whose names end in _LO and _HI are also a
+// 64-bit pair, named without the suffix: cp0.ring_base. Each part may be a
+// pattern of path.Match: cp*.fault_*. @0x1018 is the register at that offset in
+// BAR0. A ! at the end permits an otherwise refused access.
 package regs
 
 import (
@@ -24,19 +24,18 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 )
 
-// The kinds of error; each is wrapped with what was asked for or found. Errors
-// of the link are passed on.
+// Error kinds. Each is wrapped with details. Errors of the link are passed on.
 var (
 	ErrDevice   = errors.New("regs: no such device")
-	ErrMapHash  = errors.New("regs: another register map")
+	ErrMapHash  = errors.New("regs: register map mismatch")
 	ErrName     = errors.New("regs: bad name")
 	ErrValue    = errors.New("regs: bad value")
 	ErrRefused  = errors.New("regs: refused")
-	ErrReadBack = errors.New("regs: reads back otherwise")
+	ErrReadBack = errors.New("regs: read-back mismatch")
 )
 
-// Where Open puts BARs that have no address: where hal, which is the PC, has
-// the first of each kind.
+// Addresses that Open assigns to BARs without one: those that hal, the emulated
+// PC, assigns to the first BAR of each kind.
 const (
 	BAR0Address = 0xe0000000
 	BAR2Address = 1 << 32
@@ -44,27 +43,27 @@ const (
 
 // Options of Open.
 type Options struct {
-	// AnyMap accepts a function with another register map. Names may then
-	// stand for other registers.
+	// AnyMap accepts a function with another register map. Names may then refer
+	// to the wrong registers.
 	AnyMap bool
 }
 
-// A Function is the GPU behind a link.
+// A Function is the GPU at the end of a link.
 type Function struct {
 	link  bus.Link
 	names *Names
 	id    Identity
-	found []dword // of configuration space, that Open has changed, in that order
+	found []dword // dwords of configuration space changed by Open, in order
 }
 
-// A dword is one of configuration space.
+// A dword is a dword of configuration space.
 type dword struct {
 	off   int
 	value uint32
 }
 
-// Identity is what a function says of itself. Members that a recording does not
-// have are 0.
+// Identity is the identity of a function, read from its registers. Members that
+// a recording does not have are 0.
 type Identity struct {
 	Vendor     uint16 `json:"vendor"`
 	Device     uint16 `json:"device"`
@@ -78,15 +77,15 @@ type Identity struct {
 	ClockHz    uint32 `json:"clock_hz"`
 }
 
-// A recording is a link that answers from a file, which it names: it has no
-// decode to enable, and does not have everything.
+// A recording is a link that plays back a file. Its memory decode need not be
+// enabled, and it may lack registers.
 type recording interface{ Recording() string }
 
-// Open finds the function. If memory decode is off it is enabled, and BARs
-// without an address get one, until Close; a function that a driver has set up
-// is only read. Open fails with ErrDevice if something else or nothing answers,
-// with ErrMapHash if the registers are not those of this program, and with an
-// error of the link.
+// Open identifies the function. If memory decode is off, Open enables it and
+// assigns addresses to BARs without one, until Close; a function already set up
+// by a driver is only read. Open fails with ErrDevice if the device is missing
+// or another one, with ErrMapHash if its register map is not that of this
+// program, and with an error of the link.
 func Open(link bus.Link, opt Options) (*Function, error) {
 	f := &Function{link: link}
 	err := f.open(opt)
@@ -125,15 +124,15 @@ func (f *Function) identify() error {
 	case err != nil:
 		return err
 	case id == 0 || id == 0xffffffff:
-		return fmt.Errorf("%w: nothing answers, the identity reads %#08x", ErrDevice, id)
+		return fmt.Errorf("%w: no answer, the identity reads %#08x", ErrDevice, id)
 	case id != pcicfg.VendorID|pcicfg.DeviceID<<16:
-		return fmt.Errorf("%w: it is %04x:%04x, want %04x:%04x", ErrDevice, id&0xffff, id>>16, pcicfg.VendorID, pcicfg.DeviceID)
+		return fmt.Errorf("%w: found %04x:%04x, want %04x:%04x", ErrDevice, id&0xffff, id>>16, pcicfg.VendorID, pcicfg.DeviceID)
 	}
 	f.id.Vendor, f.id.Device = uint16(id), uint16(id>>16)
 	return nil
 }
 
-// enable makes the BARs reachable.
+// enable makes the BARs accessible.
 func (f *Function) enable() error {
 	var v [4]uint32
 	for i, off := range []int{pcicfg.Command, pcicfg.BAR0, pcicfg.BAR2, pcicfg.BAR3} {
@@ -147,7 +146,7 @@ func (f *Function) enable() error {
 			return err
 		}
 	}
-	if v[2] != 0 && v[2]&^pcicfg.BARFlags == 0 && v[3] == 0 { // it is there, and nowhere
+	if v[2] != 0 && v[2]&^pcicfg.BARFlags == 0 && v[3] == 0 { // implemented but without an address
 		if err := f.place(pcicfg.BAR3, v[3], BAR2Address>>32, 0); err != nil {
 			return err
 		}
@@ -162,7 +161,7 @@ func (f *Function) enable() error {
 }
 
 // place writes an address to a BAR, or to the high half of one, and checks that
-// it is there. Flags are the bits that are none of the address.
+// it was accepted. Flags are the bits of the BAR outside the address.
 func (f *Function) place(off int, old, addr, flags uint32) error {
 	f.found = append(f.found, dword{off, old})
 	if err := f.link.WriteConfig(off, addr); err != nil {
@@ -178,8 +177,8 @@ func (f *Function) place(off int, old, addr, flags uint32) error {
 	return nil
 }
 
-// Close puts back what Open has changed, the last first. The link stays open.
-// Close is idempotent.
+// Close restores the values changed by Open, in reverse order. The link stays
+// open. Close is idempotent.
 func (f *Function) Close() error {
 	var first error
 	for n := len(f.found) - 1; n >= 0; n-- {
@@ -191,7 +190,7 @@ func (f *Function) Close() error {
 	return first
 }
 
-// readIdentity reads the registers that say what the function is.
+// readIdentity reads the identity registers.
 func (f *Function) readIdentity(opt Options) error {
 	magic, err := f.word(idreg.Base + idreg.Magic)
 	if err != nil {
@@ -205,7 +204,7 @@ func (f *Function) readIdentity(opt Options) error {
 		return err
 	}
 	if want := regmap.Hash(); hash != want && !opt.AnyMap {
-		return fmt.Errorf("%w: the device has %08x, this program %08x: names would stand for other registers", ErrMapHash, hash, want)
+		return fmt.Errorf("%w: the device has %08x, want %08x: names would refer to other registers", ErrMapHash, hash, want)
 	}
 	f.id.MapHash = fmt.Sprintf("%08x", hash)
 	var version, word, word2, bits uint32
@@ -239,12 +238,12 @@ func (f *Function) readIdentity(opt Options) error {
 	return nil
 }
 
-// absent reports whether err means that a recording does not have a place.
+// absent reports whether err means that a recording lacks the data.
 func (f *Function) absent(err error) bool {
 	return f.recorded() && errors.Is(err, bus.ErrUnsupported)
 }
 
-// Identity returns what the function says of itself.
+// Identity returns the identity of the function.
 func (f *Function) Identity() Identity { return f.id }
 
 // Names returns the names of the registers that this function has.
@@ -263,8 +262,8 @@ func (f *Function) setWord(off, v uint32) error {
 	return f.link.Write(0, uint64(off), binary.LittleEndian.AppendUint32(nil, v))
 }
 
-// NoMemory is a host without memory, for who only reads and writes registers:
-// it refuses every request of a device.
+// NoMemory is a host without memory, for programs that only access registers.
+// It refuses every request of a device.
 type NoMemory struct{}
 
 // ReadMem implements bus.Host.

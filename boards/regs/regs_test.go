@@ -17,8 +17,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 )
 
-// A board is a link to registers that do as their words say: words are there to
-// be read and written, the others are refused, and log has every access.
+// A board is a link to simple registers: those in words can be read and
+// written, all others are refused, and log lists every access.
 type board struct {
 	config map[int]uint32
 	words  map[uint64]uint32
@@ -28,7 +28,7 @@ type board struct {
 	down   error
 }
 
-// newBoard has a function that is set up, with two nodes.
+// newBoard returns a function with two nodes, already set up.
 func newBoard() *board {
 	return &board{
 		config: map[int]uint32{
@@ -147,7 +147,7 @@ func TestOpenPutsBackWhatItChanged(t *testing.T) {
 	}
 }
 
-// A function without BAR 2 has nothing there to place.
+// A function without BAR 2 has no second BAR to place.
 func TestOpenWithoutBAR2(t *testing.T) {
 	b := newBoard()
 	b.config[pcicfg.Command], b.config[pcicfg.BAR0], b.config[pcicfg.BAR2], b.config[pcicfg.BAR3] = 0x00100000, 0, 0, 0
@@ -164,8 +164,8 @@ func TestOpenRefuses(t *testing.T) {
 		want   error
 		says   string
 	}{
-		{"nothing there", func(b *board) { b.config[pcicfg.ID] = 0xffffffff }, regs.ErrDevice, "nothing answers"},
-		{"zeros", func(b *board) { b.config[pcicfg.ID] = 0 }, regs.ErrDevice, "nothing answers"},
+		{"nothing there", func(b *board) { b.config[pcicfg.ID] = 0xffffffff }, regs.ErrDevice, "no answer"},
+		{"zeros", func(b *board) { b.config[pcicfg.ID] = 0 }, regs.ErrDevice, "no answer"},
 		{"another device", func(b *board) { b.config[pcicfg.ID] = 0x12348086 }, regs.ErrDevice, "8086:1234"},
 		{"another magic", func(b *board) { off(b); b.words[0] = 0x484c5047 }, regs.ErrDevice, "0x484c5047"},
 		{"another map", func(b *board) { off(b); b.words[0xc]++ }, regs.ErrMapHash, fmt.Sprintf("%08x", regmap.Hash()+1)},
@@ -219,7 +219,7 @@ func TestFind(t *testing.T) {
 	}
 	pair, err := n.Find("cp0.ring_base!")
 	require.NoError(t, err)
-	assert.True(t, pair[0].Asked)
+	assert.True(t, pair[0].Forced)
 	assert.Equal(t, "CP0.RING_BASE_HI", pair[0].High.Name())
 	assert.Equal(t, 64, pair[0].Bits())
 
@@ -358,7 +358,7 @@ func TestWrite(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		value uint64
-		log   []string // accesses, from the first
+		log   []string // accesses, in order
 		out   string
 	}{
 		{"id.scratch0", 5, []string{"rd 0x20", "wr 0x20 0x5", "rd 0x20"},
@@ -453,7 +453,7 @@ func TestNoMemory(t *testing.T) {
 	assert.ErrorIs(t, regs.NoMemory{}.WriteMem(0x1000, nil), bus.ErrUnsupported)
 }
 
-// full returns a board that has every register.
+// full returns a board with every register.
 func full() *board {
 	b := newBoard()
 	for _, e := range regmap.New().Entries() {

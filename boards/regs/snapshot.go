@@ -13,17 +13,18 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 )
 
-// ErrSnapshot is returned, wrapped, for a file that is no snapshot.
+// ErrSnapshot is returned, wrapped, for a file that is not a snapshot.
 var ErrSnapshot = errors.New("regs: bad snapshot")
 
-// format is what Snapshot.Format is.
+// format is the value of Snapshot.Format.
 const format = "hilgpu-registers-1"
 
-// maxSnapshot is the size of a file that is read, in bytes.
+// maxSnapshot is the largest size of a snapshot file, in bytes.
 const maxSnapshot = 1 << 20
 
-// A Snapshot has what can be read of a function without an effect:
-// configuration space as it was found, and the registers by offset.
+// A Snapshot holds the state of a function that can be read without side
+// effects: configuration space as it was before Open, and the registers by
+// offset.
 type Snapshot struct {
 	Format    string     `json:"format"`
 	Board     string     `json:"board"` // selector
@@ -38,22 +39,22 @@ type Setting struct {
 	Value Hex `json:"value"`
 }
 
-// A Register is one register of a snapshot. Fields and volatility are of the
-// register map.
+// A Register is one register of a snapshot. Its fields and volatility come from
+// the register map.
 type Register struct {
 	Name  string `json:"name"` // in lower case
 	Off   Hex    `json:"offset"`
 	Value Hex    `json:"value"`
 }
 
-// Hex is a dword that JSON has as a string, as in "0x1004".
+// Hex is a dword that is a string in JSON, as in "0x1004".
 type Hex uint32
 
 // MarshalJSON implements json.Marshaler.
 func (h Hex) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, `"%#x"`, uint32(h)), nil }
 
-// UnmarshalJSON implements json.Unmarshaler. It takes only what MarshalJSON
-// writes.
+// UnmarshalJSON implements json.Unmarshaler. It accepts only the output of
+// MarshalJSON.
 func (h *Hex) UnmarshalJSON(b []byte) error {
 	var s string
 	if err := json.Unmarshal(b, &s); err != nil {
@@ -68,11 +69,12 @@ func (h *Hex) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// configBytes is the part of configuration space in a snapshot: what is
-// compatible with PCI, and the head of the first extended capability.
+// configBytes is the size of the configuration space in a snapshot: the
+// PCI-compatible part and the head of the first extended capability.
 const configBytes = 0x104
 
-// Take reads a snapshot. Of a recording it has what that has.
+// Take reads a snapshot. A snapshot of a recording has the data of the
+// recording.
 func (f *Function) Take(board string) (*Snapshot, error) {
 	s := &Snapshot{Format: format, Board: board, Identity: f.id, Config: []Setting{}, Registers: []Register{}}
 	for off := 0; off < configBytes; off += 4 {
@@ -115,7 +117,7 @@ func (f *Function) config(off int) (uint32, error) {
 	return v, err
 }
 
-// Encode returns the snapshot as a file, one register a line.
+// Encode encodes the snapshot as a file, one register per line.
 func (s *Snapshot) Encode() ([]byte, error) {
 	head, err := json.Marshal(struct {
 		Format   string   `json:"format"`
@@ -135,7 +137,7 @@ func (s *Snapshot) Encode() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// lines writes the elements of a JSON array, one a line.
+// lines writes the elements of a JSON array, one per line.
 func lines[T any](b *bytes.Buffer, all []T) error {
 	for i, v := range all {
 		if i > 0 {
@@ -151,8 +153,8 @@ func lines[T any](b *bytes.Buffer, all []T) error {
 	return nil
 }
 
-// Decode reads a snapshot. It fails with ErrSnapshot if it is none, or says
-// something twice.
+// Decode reads a snapshot. It fails with ErrSnapshot if the input is invalid or
+// has duplicate entries.
 func Decode(r io.Reader) (*Snapshot, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxSnapshot+1))
 	if err != nil {

@@ -90,9 +90,9 @@ func FuzzDecode(f *testing.F) {
 func TestDiff(t *testing.T) {
 	a, b := full(), full()
 	b.words[0x20] = 8      // scratch0, was 7
-	b.words[0x104] = 0x102 // mask, was 0x303: done0 and fault1 go
+	b.words[0x104] = 0x102 // mask, was 0x303: done0 and fault1 change
 	b.words[0x1020] = 1    // fault_info, volatile
-	b.words[0x1000] = 0x83 // ctl, was 3: a bit of no field
+	b.words[0x1000] = 0x83 // ctl, was 3: a bit outside the fields
 	b.config[4] = 0x00100002
 	sa, sb := take(t, a), take(t, b)
 
@@ -103,7 +103,8 @@ func TestDiff(t *testing.T) {
 		"intc.mask.done0  0x1 → 0x0\n"+
 		"intc.mask.fault1  0x1 → 0x0\n"+
 		"cp0.ctl.bits of no field  0x0 → 0x80\n"+
-		// 65 dwords of configuration space and 64 registers but for the five.
+		// 65 dwords of configuration space and 64 registers, without the five
+		// changed ones.
 		"unchanged 134 · volatile hidden 1 (--all)\n", d.String())
 
 	d, err = regs.Diff(sa, sb, true)

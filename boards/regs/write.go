@@ -8,20 +8,20 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 )
 
-// A Written is what a write has done. For a pair it is of both halves, for a
-// field of the whole register.
+// A Written is the result of a write. For a pair the values are of both halves,
+// for a field of the complete register.
 type Written struct {
 	Target Target
-	Before *uint64 // nil if it was not read
-	Sent   uint64  // what went to the device
-	After  *uint64 // nil if it was not read back
+	Before *uint64 // nil if not read
+	Sent   uint64  // value sent to the device
+	After  *uint64 // nil if not read back
 }
 
-// pokes says what the poke classes mean.
+// pokes describes the poke classes.
 var pokes = [...]string{reg.Safe: "", reg.Idle: "only while nothing runs", reg.Destructive: "work in flight is lost or memory is written"}
 
-// WriteEffect returns why the target is not to be written by hand without being
-// asked for; "" if it may.
+// WriteEffect returns why the target must not be written without "!"; "" if it
+// may be.
 func (t Target) WriteEffect() string {
 	var reasons []string
 	for _, e := range t.entries() {
@@ -53,26 +53,26 @@ func (t Target) entries() []regmap.Entry {
 	return []regmap.Entry{t.Entry}
 }
 
-// CheckWrite reports why the target is not written: ErrRefused for a register
-// that is read-only, and for one that is not to be written by hand unless that
-// was asked for.
+// CheckWrite fails with ErrRefused if the target must not be written: a
+// read-only register, or one that needs "!" and was named without it.
 func (t Target) CheckWrite() error {
 	for _, e := range t.entries() {
 		if e.Reg.Access == reg.RO {
 			return fmt.Errorf("%w: %s is read-only, the device ignores a write", ErrRefused, Target{Entry: e}.Name())
 		}
 	}
-	if effect := t.WriteEffect(); effect != "" && !t.Asked {
+	if effect := t.WriteEffect(); effect != "" && !t.Forced {
 		return fmt.Errorf("%w: %s; %s! writes it", ErrRefused, effect, t.Name())
 	}
 	return nil
 }
 
-// Write writes v to the target, which CheckWrite allows, and reads back what
-// keeps its value. A field of a rw register is written with the other fields as
-// they are, but those whose write has an effect as 0; of a w1c or wo register
-// the other fields are 0, which means no change. The low half of a pair is
-// written first. Write fails with ErrReadBack if another value is read back.
+// Write writes v to the target, which CheckWrite has accepted, and reads back a
+// register that keeps its value. A write to a field of an rw register writes
+// the other fields unchanged, except that fields whose write has an effect are
+// written as 0. For a w1c or wo register the other fields are written as 0,
+// which means no change. The low half of a pair is written first. Write fails
+// with ErrReadBack if the value read back differs.
 func (f *Function) Write(t Target, v uint64) (Written, error) {
 	w := Written{Target: t, Sent: v}
 	if err := t.CheckWrite(); err != nil {
@@ -100,15 +100,14 @@ func (f *Function) Write(t Target, v uint64) (Written, error) {
 		}
 	}
 	if !readable {
-		// A read pushes the write, and brings a link that is down to light.
+		// A read flushes the write and detects a link that is down.
 		_, err := f.word(0)
 		return w, err
 	}
 	return w, f.readBack(&w)
 }
 
-// keep returns the bits of a register that a write of a field leaves as they
-// are.
+// keep returns the bits of a register that a write to a field leaves unchanged.
 func keep(r reg.Reg) uint32 {
 	mask := r.Mask()
 	for _, f := range r.Fields {
@@ -119,7 +118,7 @@ func keep(r reg.Reg) uint32 {
 	return mask
 }
 
-// readBack compares what a register keeps with what was sent.
+// readBack compares the value read back with the value sent.
 func (f *Function) readBack(w *Written) error {
 	t := Target{Entry: w.Target.Entry, High: w.Target.High}
 	after, err := f.read(t)
