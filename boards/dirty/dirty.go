@@ -1,11 +1,12 @@
-// Package dirty leaves a GPU as a host does that goes away without cleaning up.
+// Package dirty leaves a GPU in the state of a host that disconnects without
+// cleaning up.
 //
 // A board keeps its registers and its VRAM from one session to the next, and
-// hardware may hold anything in them after power on. Leave is such an earlier
-// session: a host that programs every register with random values, has the
-// nodes run packets, makes mistakes and leaves. It reaches the GPU through its
-// ports, so the state that it leaves is one that the hardware can be in; only what
-// VRAM held before it is set directly.
+// hardware may hold anything in them after power on. Leave simulates such an
+// earlier session: a host programs every register with random values, has the
+// nodes run packets, makes mistakes and disconnects. It uses only the GPU's
+// ports, so the hardware can reach the resulting state; only the initial
+// contents of VRAM are set directly.
 package dirty
 
 import (
@@ -26,36 +27,36 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 )
 
-// ErrRestless is returned for a device that still uses its ports long after it
-// was given its last work.
-var ErrRestless = errors.New("dirty: the device does not come to rest")
+// ErrNotIdle is returned for a device that still uses its ports long after its
+// last work.
+var ErrNotIdle = errors.New("dirty: the device does not become idle")
 
-// A VRAM is the memory of a device that can be written between clocks.
-// PokeVRAM is as of gpu.GPU: off is in bytes.
+// A VRAM is device memory that can be written between clocks, as by gpu.GPU's
+// PokeVRAM: off is in bytes.
 type VRAM interface {
 	PokeVRAM(off uint64, p []byte)
 }
 
-// Options of Leave. The zero value works.
+// Options of Leave. The zero value is the default.
 type Options struct {
 	Seed uint64
-	Idle uint64 // most clocks for which the session leaves the device alone, twice; at most 1<<48
+	Idle uint64 // longest idle time of the session, used twice, in clocks; at most 1<<48
 }
 
-// Where the session has the BARs.
+// Addresses of the session's BARs.
 const (
 	bar0 = 0xe0000000
 	bar2 = 0x2_0000_0000
 )
 
-// Leave runs a session on dev, which has just been powered on, and leaves it.
-// The same seed leaves the same state. If dev is a VRAM, all of its memory is
-// filled with random bytes first; otherwise only the session's packets write to it.
+// Leave runs a session on dev, which has just been powered on, and disconnects.
+// The same seed leaves the same state. If dev is a VRAM, its memory is first
+// filled with random bytes; otherwise only the session's packets write to it.
 //
 // Nothing is in flight at the ports when Leave returns, so another host can be
-// connected. The device may be in any state in which it does not use them: its
-// nodes may run, wait, or have stopped, and interrupts may be pending. Leave
-// fails with ErrRestless, or with bus.ErrLinkDown if the device does not answer.
+// connected. The device may be in any state in which it does not use the ports:
+// nodes may run, wait or have stopped, and interrupts may be pending. Leave
+// fails with ErrNotIdle, or with bus.ErrLinkDown if the device does not answer.
 func Leave(dev port.Device, o Options) error {
 	s := &session{dev: dev, seed: o.Seed, rng: rand.New(rand.NewPCG(o.Seed, 0))}
 	var err error
@@ -87,7 +88,7 @@ func Leave(dev port.Device, o Options) error {
 	return nil
 }
 
-// A session is that of the earlier host. Its first failure ends it.
+// A session is the session of the earlier host. It ends at its first error.
 type session struct {
 	dev  port.Device
 	link *inproc.Link
@@ -100,22 +101,22 @@ type session struct {
 	hostBits uint32
 	vram     uint64 // bytes
 	nodes    int
-	regs     []regmap.Entry // those that the device has
+	regs     []regmap.Entry // registers that the device has
 }
 
-// check keeps an error that ends the session. A request that the device
-// refuses is one of the session's mistakes.
+// check records an error that ends the session. A request refused by the device
+// is one of the session's mistakes, not an error.
 func (s *session) check(err error) {
 	if s.err == nil && err != nil && !errors.Is(err, bus.ErrUnsupported) && !errors.Is(err, bus.ErrAbort) {
 		s.err = err
 	}
 }
 
-// chance is true n times out of d.
+// chance returns true with probability n/d.
 func (s *session) chance(n, d int) bool { return s.rng.IntN(d) < n }
 
-// number returns 32 random bits, or a number of any magnitude, so that limits
-// and times are short as often as they are long.
+// number returns 32 random bits, or a number of random magnitude, so that
+// limits and times are short as often as long.
 func (s *session) number() uint32 {
 	if s.chance(1, 2) {
 		return s.rng.Uint32()
@@ -123,7 +124,7 @@ func (s *session) number() uint32 {
 	return s.rng.Uint32() >> s.rng.IntN(32)
 }
 
-// time returns a number of clocks below limit, or 0, of any magnitude.
+// time returns a random number of clocks below limit, of any magnitude, or 0.
 func (s *session) time(limit uint64) uint64 {
 	if limit == 0 {
 		return 0
@@ -154,7 +155,7 @@ func (s *session) write(off, v uint32) {
 	}
 }
 
-// begin enumerates the device and looks at what it has.
+// begin enumerates the device and reads its features.
 func (s *session) begin() {
 	for _, w := range [][2]uint32{
 		{pcicfg.BAR0, bar0}, {pcicfg.BAR2, bar2 & 0xffffffff}, {pcicfg.BAR3, bar2 >> 32},
@@ -177,13 +178,13 @@ func (s *session) begin() {
 	}
 }
 
-// fillVRAM gives VRAM what it may hold after power on.
+// fillVRAM fills VRAM with random contents, as after power on.
 func (s *session) fillVRAM() {
 	v, ok := s.dev.(VRAM)
 	if !ok || s.err != nil {
 		return
 	}
-	rng := rand.New(rand.NewPCG(s.seed, 1)) // of its own, so that the session is the same without
+	rng := rand.New(rand.NewPCG(s.seed, 1)) // separate: the session does not depend on the fill
 	var p [512]byte
 	for off := uint64(0); off < s.vram; off += uint64(len(p)) {
 		for i := 0; i < len(p); i += 8 {
@@ -193,8 +194,8 @@ func (s *session) fillVRAM() {
 	}
 }
 
-// program writes random values to the writable registers that are chosen, with
-// or without the fields that start something.
+// program writes random values to the chosen writable registers. It includes
+// fields that start something if triggers is set.
 func (s *session) program(chosen func(reg.Reg) bool, triggers bool) {
 	for _, e := range s.regs {
 		if e.Reg.Access != reg.RO && chosen(e.Reg) {
@@ -203,8 +204,8 @@ func (s *session) program(chosen func(reg.Reg) bool, triggers bool) {
 	}
 }
 
-// writable returns the bits of a register that have a field, those included
-// that start something if triggers is set.
+// writable returns the bits of a register that belong to fields, including
+// fields that start something if triggers is set.
 func writable(r reg.Reg, triggers bool) uint32 {
 	if len(r.Fields) == 0 {
 		return 0xffffffff
@@ -218,7 +219,7 @@ func writable(r reg.Reg, triggers bool) uint32 {
 	return mask
 }
 
-// latch reads some of the registers whose read keeps the other half.
+// latch reads some of the registers whose read latches another one.
 func (s *session) latch() {
 	for _, e := range s.regs {
 		if e.Reg.Read == reg.Latch && s.chance(1, 2) {
@@ -227,8 +228,8 @@ func (s *session) latch() {
 	}
 }
 
-// refused makes some accesses that the device refuses: of no register, and with
-// memory decode off.
+// refused makes some accesses that the device refuses: outside the registers,
+// and with memory decode off.
 func (s *session) refused() {
 	for range s.rng.IntN(4) {
 		if off := s.rng.Uint32N(pcicfg.BAR0Size) &^ 3; !s.mapped(off) {
@@ -267,8 +268,8 @@ func (s *session) mapped(off uint32) bool {
 	return false
 }
 
-// configure writes random values to all of configuration space, COMMAND and
-// the MSI-X control among them, but asks for no function-level reset.
+// configure writes random values to all of configuration space, including
+// COMMAND and the MSI-X control, but starts no function-level reset.
 func (s *session) configure() {
 	for off := pcicfg.ID; off < pcicfg.PCIeEnd; off += 4 {
 		v := s.rng.Uint32()
@@ -282,7 +283,7 @@ func (s *session) configure() {
 	}
 }
 
-// pass lets n clocks pass.
+// pass runs n clocks.
 func (s *session) pass(n uint64) {
 	for end := s.link.Now() + n; s.err == nil && s.link.Now() < end; {
 		_, err := s.link.Wait(end)
@@ -290,22 +291,22 @@ func (s *session) pass(n uint64) {
 	}
 }
 
-// Nothing crosses the ports of a device at rest for restClocks, which is longer
-// than any of the session's packets moves data inside of VRAM. Settle waits for
-// that restRounds times.
+// A device is idle if nothing crosses its ports for idleClocks, which is longer
+// than any packet of the session moves data inside VRAM. settle waits up to
+// idleRounds times.
 const (
-	restClocks = 16 << 10
-	restRounds = 256
+	idleClocks = 16 << 10
+	idleRounds = 256
 )
 
-// settle waits until the device has done what it can do.
+// settle waits until the device is idle.
 func (s *session) settle() {
-	for range restRounds {
+	for range idleRounds {
 		before := s.link.Stats()
-		s.pass(restClocks)
+		s.pass(idleClocks)
 		if s.err != nil || s.link.Stats() == before {
 			return
 		}
 	}
-	s.check(ErrRestless)
+	s.check(ErrNotIdle)
 }

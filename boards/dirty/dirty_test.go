@@ -25,9 +25,9 @@ import (
 
 var seeds = flag.Uint64("dirty.seeds", 400, "`seeds` of TestRegisters")
 
-// never are the registers and fields that an earlier host cannot change, with
-// the reason. All others it does.
-var never = map[string]string{
+// constant lists the registers and fields that an earlier host cannot change,
+// with the reason. It must change all others.
+var constant = map[string]string{
 	"ID.MAGIC":           "identity",
 	"ID.VERSION":         "identity",
 	"ID.CAPS":            "the configuration",
@@ -36,12 +36,12 @@ var never = map[string]string{
 	"ID.VRAM_SIZE":       "the configuration",
 	"ID.CLOCK_HZ":        "the configuration",
 	"ID.HOST_BITS":       "the configuration",
-	"ID.RESET.WHOLE":     "reads as 1 only while a reset is under way",
-	"INTC.RAISE":         "reads as 0; what it raises is in STATUS",
+	"ID.RESET.WHOLE":     "reads as 1 only during a reset",
+	"INTC.RAISE":         "reads as 0; the raised events are in STATUS",
 	"PERF.CTL.CLEAR":     "reads as 0",
 	"PERF.CTL.SNAPSHOT":  "reads as 0",
-	"CP0.CTL.RESET":      "reads as 1 only while a reset is under way",
-	"CP1.CTL.RESET":      "reads as 1 only while a reset is under way",
+	"CP0.CTL.RESET":      "reads as 1 only during a reset",
+	"CP1.CTL.RESET":      "reads as 1 only during a reset",
 	"PBA.PENDING_HI":     "there are two vectors",
 	"configuration 0x00": "identity",
 	"configuration 0x08": "identity",
@@ -52,10 +52,10 @@ var never = map[string]string{
 	"configuration 0x28": "not implemented",
 	"configuration 0x2c": "identity",
 	"configuration 0x30": "not implemented",
-	"configuration 0x34": "the place of a capability",
+	"configuration 0x34": "location of a capability",
 	"configuration 0x38": "not implemented",
-	"configuration 0x44": "the place of the MSI-X table",
-	"configuration 0x48": "the place of the pending bits",
+	"configuration 0x44": "location of the MSI-X table",
+	"configuration 0x48": "location of the pending bits",
 	"configuration 0x4c": "not implemented",
 	"configuration 0x50": "not implemented",
 	"configuration 0x54": "not implemented",
@@ -65,8 +65,8 @@ var never = map[string]string{
 	"configuration 0x64": "identity",
 }
 
-// endless are counters whose high half the session is too short for.
-var endless = regexp.MustCompile(`^PERF\.(STALL_READ|STALL_WRITE|STALL_RING|BYTES|PACKETS)_HI`)
+// tooSlow matches counters whose high half stays 0 in a session.
+var tooSlow = regexp.MustCompile(`^PERF\.(STALL_READ|STALL_WRITE|STALL_RING|BYTES|PACKETS)_HI`)
 
 // noHost is a host without memory.
 type noHost struct{}
@@ -83,7 +83,7 @@ func connect(t *testing.T, dev port.Device) *inproc.Link {
 	return link
 }
 
-// left returns a GPU as the session of a seed leaves it.
+// left returns a GPU after the session of a seed.
 func left(t *testing.T, c gpu.Config, seed uint64) *gpu.GPU {
 	g, err := gpu.New(c)
 	require.NoError(t, err)
@@ -91,15 +91,15 @@ func left(t *testing.T, c gpu.Config, seed uint64) *gpu.GPU {
 	return g
 }
 
-// config has all features, and little VRAM, so that a seed takes no time.
+// config has all features but little VRAM, so that a session is fast.
 func config() gpu.Config {
 	c := gpu.Default()
 	c.VRAMBytes = 64 << 10
 	return c
 }
 
-// A seen is what a register read as over the seeds: the bits that were 1 and
-// those that were 0, and the values of its fields.
+// A seen collects the values of a register over the seeds: the bits that were
+// 1, the bits that were 0, and the values of its fields.
 type seen struct {
 	ones, zeros uint32
 	values      map[uint32]bool
@@ -113,8 +113,8 @@ func (s *seen) add(v uint32) {
 	s.values[v] = true
 }
 
-// snapshot reads configuration space, then all registers, without any effect
-// but that of the latches.
+// snapshot reads configuration space and all registers, with no side effect
+// except latching.
 func snapshot(t *testing.T, dev port.Device, see func(name string, v uint32)) {
 	link := connect(t, dev)
 	for off := 0; off < pcicfg.PCIeEnd; off += 4 {
@@ -132,9 +132,9 @@ func snapshot(t *testing.T, dev port.Device, see func(name string, v uint32)) {
 	}
 }
 
-// Over the seeds, every bit of a register that keeps what is written is 0 and
-// 1, and every field of the others but those in never has another value than
-// after reset.
+// Over the seeds, every bit of a plain read-write register is both 0 and 1, and
+// every field of the other registers except those in constant differs from its
+// value after reset.
 func TestRegisters(t *testing.T) {
 	all := map[string]*seen{}
 	for seed := range *seeds {
@@ -155,15 +155,15 @@ func TestRegisters(t *testing.T) {
 		}
 	}
 	for _, cp := range []string{"CP0", "CP1"} {
-		assert.Greater(t, len(all[cp+".FAULT_INFO"].values), 8, "causes of faults")
+		assert.Greater(t, len(all[cp+".FAULT_INFO"].values), 8, "fault causes")
 	}
 	for off := 0; off < pcicfg.PCIeEnd; off += 4 {
 		name := fmt.Sprintf("configuration %#02x", off)
 		if off >= pcicfg.LinkCap {
-			assert.Len(t, all[name].values, 1, "%s: not implemented, a card has no link to control", name)
+			assert.Len(t, all[name].values, 1, "%s: not implemented, this function has no link to control", name)
 			continue
 		}
-		assert.Equal(t, never[name] == "", len(all[name].values) > 1, name)
+		assert.Equal(t, constant[name] == "", len(all[name].values) > 1, name)
 	}
 	for name, bits := range map[string]uint32{
 		"configuration 0x04": pcicfg.CommandMemory | pcicfg.CommandBusMaster | pcicfg.CommandINTxDisable | pcicfg.StatusReceivedUR,
@@ -180,12 +180,12 @@ func TestRegisters(t *testing.T) {
 
 func checkField(t *testing.T, s *seen, e regmap.Entry, f reg.Field) {
 	name := e.Name()
-	if endless.MatchString(name) {
-		assert.Len(t, s.values, 1, "%s: 2^32 of them take too long", name)
+	if tooSlow.MatchString(name) {
+		assert.Len(t, s.values, 1, "%s: 2^32 events take too long", name)
 		return
 	}
-	if never[name] != "" {
-		assert.Len(t, s.values, 1, "%s: %s", name, never[name])
+	if constant[name] != "" {
+		assert.Len(t, s.values, 1, "%s: %s", name, constant[name])
 		return
 	}
 	if f.Name != "" {
@@ -196,8 +196,8 @@ func checkField(t *testing.T, s *seen, e regmap.Entry, f reg.Field) {
 		values[f.Get(v)] = true
 		other = other || f.Get(v) != f.Get(e.Reg.Reset)
 	}
-	if never[name] != "" {
-		assert.Len(t, values, 1, "%s: %s", name, never[name])
+	if constant[name] != "" {
+		assert.Len(t, values, 1, "%s: %s", name, constant[name])
 		return
 	}
 	assert.True(t, other, "%s never differs from its value after reset", name)
@@ -207,14 +207,15 @@ func checkField(t *testing.T, s *seen, e regmap.Entry, f reg.Field) {
 	}
 }
 
-// The same seed leaves the same state, VRAM included, and another one another.
+// The same seed leaves the same state, VRAM included; different seeds leave
+// different states.
 func TestSeed(t *testing.T) {
 	one, two, other := left(t, config(), 3), left(t, config(), 3), left(t, config(), 4)
 	assert.Equal(t, one.Hash(), two.Hash())
 	assert.NotEqual(t, one.Hash(), other.Hash())
 }
 
-// VRAM holds something almost everywhere.
+// VRAM is nonzero almost everywhere.
 func TestVRAM(t *testing.T) {
 	g := left(t, config(), 1)
 	same := 0
@@ -226,9 +227,9 @@ func TestVRAM(t *testing.T) {
 	assert.Less(t, same, 1024, "words of VRAM are 0 only where packets filled them")
 }
 
-// Nothing of the session is in flight when it is over: a host without memory
-// is asked for nothing that belongs to it, and the device accepts a reset.
-func TestRest(t *testing.T) {
+// Nothing of the session is in flight after it: a host without memory sees no
+// request of the session, and the device accepts a reset.
+func TestIdleAfterwards(t *testing.T) {
 	for _, c := range []gpu.Config{config(), gpu.Small(), noAperture(), onePort()} {
 		for seed := range uint64(64) {
 			g := left(t, c, seed)
@@ -260,7 +261,7 @@ func onePort() gpu.Config {
 	return c
 }
 
-// silent is a device that takes no request.
+// silent is a device that accepts no request.
 type silent struct{ port.Device }
 
 func (silent) Target() (cpl port.Completion, reqReady, dataReady bool) { return }
@@ -274,21 +275,21 @@ func TestNoAnswer(t *testing.T) {
 	assert.ErrorContains(t, err, "seed 5")
 }
 
-// restless is a device that reads host memory all the time.
-type restless struct{ port.Device }
+// neverIdle is a device that reads host memory all the time.
+type neverIdle struct{ port.Device }
 
-func (restless) Initiator() (port.Request, port.Beat) {
+func (neverIdle) Initiator() (port.Request, port.Beat) {
 	return port.Request{Kind: port.MemRead, Len: 1}, port.Beat{}
 }
 
-func (d restless) Tick(req port.Request, beat port.Beat, cplReady bool, _ port.Completion, _, _ bool) {
+func (d neverIdle) Tick(req port.Request, beat port.Beat, cplReady bool, _ port.Completion, _, _ bool) {
 	d.Device.Tick(req, beat, cplReady, port.Completion{}, false, false)
 }
 
-func (restless) IdleFor() uint64 { return 0 }
+func (neverIdle) IdleFor() uint64 { return 0 }
 
-func TestRestless(t *testing.T) {
+func TestNeverIdle(t *testing.T) {
 	g, err := gpu.New(gpu.Small())
 	require.NoError(t, err)
-	assert.ErrorIs(t, dirty.Leave(restless{g}, dirty.Options{}), dirty.ErrRestless)
+	assert.ErrorIs(t, dirty.Leave(neverIdle{g}, dirty.Options{}), dirty.ErrNotIdle)
 }

@@ -9,8 +9,8 @@ import (
 // memoryBytes is the size of the earlier host's memory, a power of two.
 const memoryBytes = 64 << 10
 
-// A memory is what the device may reach of the earlier host. It refuses
-// everything else, messages too: nobody handles them.
+// A memory is the host memory that the device may access. It refuses everything
+// else, including messages.
 type memory struct {
 	base  uint64
 	bytes [memoryBytes]byte

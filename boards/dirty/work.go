@@ -9,30 +9,30 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 )
 
-// The memory of a node, in bytes from its half of the host's: a ring, an
-// indirect buffer and data.
+// Memory layout of a node, in bytes from its half of the host's memory: a ring,
+// indirect buffers and data.
 const (
 	nodeBytes  = memoryBytes / cpreg.Nodes
 	ringLog2   = 12
-	bufferAt   = 1 << ringLog2 // of the indirect buffers, one after the other
+	bufferAt   = 1 << ringLog2 // start of the indirect buffers
 	dataAt     = bufferAt + 1<<12
-	maxMove    = 2 << 10 // bytes that most packets move
+	maxMove    = 2 << 10 // bytes moved by most packets
 	longMove   = 64 << 10
 	maxPackets = 24
 )
 
-// A node is one that the session works with.
+// A node is a node used by the session.
 type node struct {
 	*session
 	id   int
 	base uint64 // host address of its memory
-	next uint32 // fence id
-	wptr uint32 // dwords
-	used int    // bytes of the indirect buffers
+	next uint32 // next fence id
+	wptr uint32 // write pointer in dwords
+	used int    // bytes of indirect buffers in use
 }
 
-// work resets a node, has it run packets and leaves it in one of the states in
-// which it does nothing more.
+// work resets a node, makes it run packets and leaves it in a state in which it
+// is idle.
 func (s *session) work(id int) {
 	n := &node{session: s, id: id, base: s.mem.base + uint64(id)*nodeBytes, next: s.rng.Uint32()}
 	n.set(cpreg.Ctl, cpreg.CtlReset)
@@ -61,14 +61,14 @@ func (n *node) set(off, v uint32) {
 // ring rings the doorbell.
 func (n *node) ring() { n.set(cpreg.Wptr, n.wptr) }
 
-// push puts packets into the ring, which has room for all that a node is given.
+// push writes packets to the ring, which has room for all packets of a session.
 func (n *node) push(b []byte) {
 	copy(n.mem.bytes[n.id*nodeBytes+4*int(n.wptr):], b)
 	n.wptr += uint32(len(b) / 4)
 }
 
-// leave leaves the node as it is, on an empty ring or faulted already, or has
-// it fault, wait, stop inside a packet, or not begin with what is in its ring.
+// leave leaves the node on an empty ring or already faulted, or makes it fault,
+// wait, stop inside a packet, or leave packets in its ring unexecuted.
 func (n *node) leave() {
 	switch n.rng.IntN(6) {
 	case 1:
@@ -88,7 +88,7 @@ func (n *node) leave() {
 	n.ring()
 }
 
-// packet returns a packet, or several that belong together.
+// packet returns a random packet, or several packets that belong together.
 func (n *node) packet() []byte {
 	switch n.rng.IntN(9) {
 	case 0:
@@ -112,7 +112,8 @@ func (n *node) packet() []byte {
 	return encode(pkt.Fence{Addr: n.place(8, 8), ID: n.next, IRQ: n.chance(1, 2)})
 }
 
-// rectangle sets both surfaces and moves or fills a rectangle.
+// rectangle returns packets that set both surfaces and move or fill a
+// rectangle.
 func (n *node) rectangle() []byte {
 	format := pkt.Format(n.rng.IntN(int(pkt.Format64) + 1))
 	edge := func() uint16 { return uint16(n.rng.IntN(16)) }
@@ -126,7 +127,7 @@ func (n *node) rectangle() []byte {
 	return append(b, encode(pkt.Copy2D{SrcX: edge(), SrcY: edge(), DstX: edge(), DstY: edge(), W: edge(), H: edge()})...)
 }
 
-// window sets a window, if the device has any.
+// window returns a packet that sets a window, if the device has windows.
 func (n *node) window() []byte {
 	if !n.caps.Has(caps.Protection) {
 		return encode(pkt.NOP{})
@@ -134,7 +135,8 @@ func (n *node) window() []byte {
 	return encode(pkt.SetWindow{Index: uint8(n.rng.IntN(pkt.Windows)), Writable: n.chance(1, 2), Base: n.place(maxMove, 1), Size: n.rng.Uint64N(maxMove)})
 }
 
-// context saves the context's state and restores it, if the device can.
+// context returns packets that save and restore the context's state, if the
+// device has contexts.
 func (n *node) context() []byte {
 	if !n.caps.Has(caps.Contexts) {
 		return encode(pkt.NOP{Skip: 2})
@@ -143,7 +145,7 @@ func (n *node) context() []byte {
 	return encode(pkt.SaveState{Addr: at}, pkt.RestoreState{Addr: at})
 }
 
-// long returns a packet that takes long enough to be stopped inside, and that
+// long returns a packet that takes long enough to be preempted inside, and that
 // needs no window.
 func (n *node) long() []byte {
 	bytes := min(longMove, n.vram/2)
@@ -153,8 +155,8 @@ func (n *node) long() []byte {
 	return encode(pkt.Fill{Dst: n.rng.Uint64N(n.vram - bytes), Bytes: uint32(min(bytes, 1<<16-1)), Value: n.rng.Uint64()})
 }
 
-// bad returns a packet of a known opcode with a random body, or of any. Most
-// of them are faults.
+// bad returns a packet with a random or known opcode and a random body. Most of
+// these packets fault.
 func (n *node) bad() []byte {
 	l := pkt.Table[n.rng.IntN(len(pkt.Table))]
 	header := uint32(l.Op)<<24 | min(l.Body, 16)
@@ -168,15 +170,17 @@ func (n *node) bad() []byte {
 	return b
 }
 
-// indirect puts packets into an indirect buffer and returns what executes it.
+// indirect writes packets to an indirect buffer and returns the INDIRECT packet
+// that executes it.
 func (n *node) indirect(b []byte) []byte {
 	at := bufferAt + n.used
 	n.used += copy(n.mem.bytes[n.id*nodeBytes+at:n.id*nodeBytes+dataAt], b)
 	return encode(pkt.Indirect{Addr: pkt.Host | n.base + uint64(at), Dwords: uint32(len(b) / 4)})
 }
 
-// place returns the GPU address, a multiple of align, of a range of the given size in bytes in VRAM
-// or in the node's data, or now and then where the host has no memory.
+// place returns the GPU address of a range of the given size in bytes, a
+// multiple of align: in VRAM, in the node's data, or occasionally outside host
+// memory.
 func (n *node) place(bytes, align uint64) uint64 {
 	if n.chance(1, 64) {
 		return pkt.Host | n.rng.Uint64()>>(65-n.hostBits)&^(align-1)
@@ -188,13 +192,13 @@ func (n *node) place(bytes, align uint64) uint64 {
 	return pkt.Host | n.base + at
 }
 
-// encode returns packets as they stand in memory.
+// encode returns the encoded packets.
 func encode(packets ...interface {
 	Append(b []byte) ([]byte, error)
 }) []byte {
 	var b []byte
 	for _, p := range packets {
-		b, _ = p.Append(b) // a packet that cannot be encoded is left out
+		b, _ = p.Append(b) // a packet that cannot be encoded is omitted
 	}
 	return b
 }
