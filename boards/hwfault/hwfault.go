@@ -1,12 +1,12 @@
-// Package hwfault plants hardware faults in an emulated GPU: lines of its VRAM
-// and of its register path that are stuck, shorted or dead.
+// Package hwfault injects hardware faults into an emulated GPU: stuck, shorted
+// and dead lines of its VRAM and of its register path.
 //
-// The faults are planted from outside. The memory behind the GPU's ports is
-// held, after every clock that writes to it, in the state that a memory with
-// the fault would show: cells that a stuck address line makes one are kept
-// equal, a stuck data line keeps its level in every word. So the host's
-// aperture and the engines of the GPU see the same broken memory, and the RTL
-// and a GPU without a fault are as they were.
+// The faults are injected from outside. After each clock that writes VRAM, the
+// memory is put in the state of a memory with the fault: cells that a stuck
+// address line merges are kept equal, and a stuck data line keeps its level in
+// every word. The host's aperture and the engines of the GPU therefore see the
+// same broken memory. The RTL has no fault logic, and a GPU without injected
+// faults is unchanged.
 package hwfault
 
 import (
@@ -18,12 +18,12 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// A GPU is a device whose VRAM can be reached between clocks.
+// A GPU is a device whose VRAM can be accessed between clocks.
 type GPU interface {
 	port.Device
 
-	// WritingVRAM returns what the next clock writes: the offset, in bytes and
-	// a multiple of 8, and the beat.
+	// WritingVRAM returns the VRAM write of the next clock: the offset, in
+	// bytes and a multiple of 8, and the beat.
 	WritingVRAM() (off uint64, beat port.Beat)
 
 	// PeekVRAM and PokeVRAM read and write VRAM at an offset in bytes.
@@ -31,39 +31,39 @@ type GPU interface {
 	PokeVRAM(off uint64, p []byte)
 }
 
-// Device is a GPU with faults: a port.Device around it. What it does depends on
-// the faults and on what it is asked, never on anything else.
+// Device is a port.Device that injects faults into a GPU. Its behaviour depends
+// only on the faults and its inputs.
 type Device struct {
 	gpu   GPU
-	lines []Fault // the faults of address lines
-	mask  uint64  // the address lines that they involve
+	lines []Fault // faults of address lines
+	mask  uint64  // address lines affected by lines
 
-	high, low uint64  // bits of a word that are always 1, always 0
-	pairs     []Fault // data lines of a word that are shorted
-	enables   uint8   // lanes that every write writes
+	high, low uint64  // bits of a word that are always 1 or always 0
+	pairs     []Fault // shorted data lines of a word
+	enables   uint8   // lanes written by every write
 	flips     []flipper
 
-	regHigh, regLow uint32 // bits of a register read that are always 1, always 0
-	base            uint64 // of BAR0, from the configuration accesses seen
-	bar0            bool   // the beat that is due is a configuration write of BAR0
-	where           bool   // the answer that is due is to a configuration read of BAR0
-	register        bool   // the read in work is of BAR0
+	regHigh, regLow uint32 // bits of a register read that are always 1 or always 0
+	base            uint64 // base of BAR0, from the configuration accesses seen
+	bar0Write       bool   // the beat that is due belongs to a configuration write of BAR0
+	bar0Read        bool   // the completion that is due belongs to a configuration read of BAR0
+	register        bool   // the current read is a read of BAR0
 
-	harmed uint64
+	injected uint64
 }
 
 var _ port.Device = (*Device)(nil)
 
-// A flipper decides which writes lose a bit.
+// A flipper selects the writes that lose a bit.
 type flipper struct {
 	rate float64
 	rng  *rand.Rand
 }
 
-// New returns gpu, which has vramBytes of VRAM, with the faults, which Parse
-// has returned for this size. VRAM holds from then on what a memory with the
-// faults can hold. A host has to read or write the address of BAR0 before
-// registers have their faults.
+// New returns gpu with injected faults. vramBytes is the size of its VRAM, for
+// which Parse must have returned the faults. VRAM then holds contents that are
+// possible with the faults. Register faults take effect after a host has read
+// or written the address of BAR0.
 func New(gpu GPU, vramBytes uint64, faults []Fault) *Device {
 	d := &Device{gpu: gpu}
 	for _, f := range faults {
@@ -82,7 +82,7 @@ func New(gpu GPU, vramBytes uint64, faults []Fault) *Device {
 	return d
 }
 
-// level returns what the data lines make of a word.
+// level applies the data-line faults to a word.
 func (d *Device) level(v uint64) uint64 {
 	for _, f := range d.pairs {
 		v = f.short(v)
@@ -117,7 +117,7 @@ func (d *Device) plant(f Fault) {
 	}
 }
 
-// stick adds the bit to high or low; the later fault counts.
+// stick adds the bit to high or low. The last fault of a bit wins.
 func stick(high, low *uint64, bit uint64, level bool) {
 	*high, *low = *high&^bit, *low&^bit
 	if level {
@@ -127,18 +127,19 @@ func stick(high, low *uint64, bit uint64, level bool) {
 	}
 }
 
-// Harmed returns how many writes of VRAM and beats of register reads the faults
-// have changed or doubled.
-func (d *Device) Injected() uint64 { return d.harmed }
+// Injected returns the number of VRAM writes and register read beats that the
+// faults have changed or duplicated.
+func (d *Device) Injected() uint64 { return d.injected }
 
-// Target is the GPU's, with what stuck lines make of a register read.
+// Target returns the GPU's outputs, with register-path faults applied.
 func (d *Device) Target() (cpl port.Completion, reqReady, dataReady bool) {
 	cpl, reqReady, dataReady = d.gpu.Target()
 	cpl.Data = d.registerData(cpl)
 	return cpl, reqReady, dataReady
 }
 
-// registerData returns the data of a completion.
+// registerData returns the data of a completion, with register-path faults
+// applied.
 func (d *Device) registerData(cpl port.Completion) uint64 {
 	if !d.register || cpl.Status != port.CplSuccess {
 		return cpl.Data
@@ -148,10 +149,10 @@ func (d *Device) registerData(cpl port.Completion) uint64 {
 	return cpl.Data&^low | high
 }
 
-// Initiator is the GPU's.
+// Initiator returns the GPU's outputs.
 func (d *Device) Initiator() (req port.Request, beat port.Beat) { return d.gpu.Initiator() }
 
-// Tick advances the GPU one clock and lets the faults act on what it wrote.
+// Tick advances the GPU by one clock and applies the faults to its VRAM write.
 func (d *Device) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
 	d.follow(req, beat, cplReady)
 	off, written := d.gpu.WritingVRAM()
@@ -161,29 +162,29 @@ func (d *Device) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.
 	}
 }
 
-// follow keeps where BAR0 is and whether the read in work is of it. The GPU
-// serves one request at a time.
+// follow tracks the address of BAR0 and whether the current read is a read of
+// it. The GPU serves one request at a time.
 func (d *Device) follow(req port.Request, beat port.Beat, cplReady bool) {
 	cpl, reqReady, dataReady := d.gpu.Target()
 	if cplReady && d.registerData(cpl) != cpl.Data {
-		d.harmed++
+		d.injected++
 	}
-	if d.bar0 && beat.Valid && dataReady {
+	if d.bar0Write && beat.Valid && dataReady {
 		d.base = beat.Data & 0xffffffff &^ (pcicfg.BAR0Size - 1)
-		d.bar0 = false
+		d.bar0Write = false
 	}
-	if d.where && cplReady && cpl.Status != port.CplNone {
+	if d.bar0Read && cplReady && cpl.Status != port.CplNone {
 		d.base = cpl.Data & 0xffffffff &^ (pcicfg.BAR0Size - 1)
-		d.where = false
+		d.bar0Read = false
 	}
 	if req.Kind != port.None && reqReady {
-		d.where = req.Kind == port.CfgRead && req.Addr == pcicfg.BAR0
+		d.bar0Read = req.Kind == port.CfgRead && req.Addr == pcicfg.BAR0
 		d.register = req.Kind == port.MemRead && req.Addr&^(pcicfg.BAR0Size-1) == d.base
-		d.bar0 = req.Kind == port.CfgWrite && req.Addr == pcicfg.BAR0
+		d.bar0Write = req.Kind == port.CfgWrite && req.Addr == pcicfg.BAR0
 	}
 }
 
-// wrote brings VRAM into the state in which the faults leave it after a write.
+// wrote applies the faults to VRAM after a write.
 func (d *Device) wrote(off uint64, beat port.Beat) {
 	var p [8]byte
 	d.gpu.PeekVRAM(off, p[:])
@@ -204,14 +205,14 @@ func (d *Device) wrote(off uint64, beat port.Beat) {
 	binary.LittleEndian.PutUint64(p[:], v)
 	cells := d.cells(off)
 	if v != good || len(cells) > 1 {
-		d.harmed++
+		d.injected++
 	}
 	for _, cell := range cells {
 		d.gpu.PokeVRAM(cell, p[:])
 	}
 }
 
-// cells returns the offsets, off among them, that reach the same cell as off.
+// cells returns the offsets, including off, that reach the same cell as off.
 func (d *Device) cells(off uint64) []uint64 {
 	want := d.cell(off)
 	var cells []uint64
@@ -239,7 +240,7 @@ func (d *Device) cell(off uint64) uint64 {
 	return off
 }
 
-// short returns v with both lines of the fault at one level.
+// short returns v with both lines of the fault at the same level.
 func (f Fault) short(v uint64) uint64 {
 	both := uint64(1)<<f.Line | 1<<f.Other
 	switch {
@@ -251,7 +252,7 @@ func (f Fault) short(v uint64) uint64 {
 	return v &^ both
 }
 
-// deposit puts the low bits of n where mask has ones.
+// deposit moves the low bits of n to the one bits of mask.
 func deposit(n, mask uint64) uint64 {
 	var v uint64
 	for ; mask != 0; mask &= mask - 1 {
@@ -263,8 +264,8 @@ func deposit(n, mask uint64) uint64 {
 	return v
 }
 
-// IdleFor is the GPU's.
+// IdleFor returns the GPU's idle time.
 func (d *Device) IdleFor() uint64 { return d.gpu.IdleFor() }
 
-// Skip is n clocks without input.
+// Skip advances the GPU by n clocks without input.
 func (d *Device) Skip(n uint64) { d.gpu.Skip(n) }

@@ -21,7 +21,7 @@ import (
 
 const vramBytes = 8 << 10
 
-// open connects a host to a GPU with the faults that texts name.
+// open connects a host to a GPU with the named faults.
 func open(t require.TestingT, texts ...string) (*gpu.GPU, *hwfault.Device, bus.Link) {
 	c := gpu.Default()
 	c.VRAMBytes = vramBytes
@@ -40,15 +40,15 @@ func open(t require.TestingT, texts ...string) (*gpu.GPU, *hwfault.Device, bus.L
 	return g, d, link
 }
 
-// A memory is a model of broken memory made from what its faults are: the lines
-// act on each access.
+// A memory is the reference model of broken memory, built from the definition
+// of the faults: the lines act on each access.
 type memory struct {
-	cells  map[uint64]uint32 // dwords
+	cells  map[uint64]uint32 // by dword
 	stuck  map[int]bool      // address lines and their level
 	short  [2]int            // address lines, or 0
-	or     bool              // the short carries 1 if its lines are driven apart
-	data   map[int]bool      // data lines of the word and their level
-	broken string            // lanes that read as 0xff
+	or     bool              // level of shorted lines that are driven apart
+	data   map[int]bool      // data lines of the word and their levels
+	broken string            // dead lanes, which read as 0xff
 }
 
 func (m *memory) cell(addr uint64) uint64 {
@@ -89,8 +89,8 @@ func (m *memory) read(addr uint64) uint32 {
 	return v
 }
 
-// TestMemory holds what a host reads of a broken VRAM against the model, for
-// random faults and accesses.
+// TestMemory compares a host's reads of a broken VRAM with the reference model,
+// for random faults and accesses.
 func TestMemory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &memory{cells: map[uint64]uint32{}, stuck: map[int]bool{}, data: map[int]bool{}}
@@ -120,7 +120,7 @@ func TestMemory(t *testing.T) {
 		for _, lane := range m.broken {
 			for n := range m.data {
 				if n/8 == int(lane-'0') {
-					t.Skip("a lane that is dead and has a stuck line")
+					t.Skip("a dead lane cannot also have a stuck line")
 				}
 			}
 		}
@@ -143,7 +143,7 @@ func TestMemory(t *testing.T) {
 			require.NoError(t, link.Read(2, off, p))
 			peek := make([]byte, len(p))
 			g.PeekVRAM(off, peek)
-			require.Equal(t, p, peek, "the GPU and the host see one memory")
+			require.Equal(t, p, peek, "the GPU and the host see the same memory")
 			for i := range n {
 				at := off + 4*uint64(i)
 				require.Equal(t, m.read(at), binary.LittleEndian.Uint32(p[4*i:]), "%v at %#x", texts, at)
@@ -152,7 +152,7 @@ func TestMemory(t *testing.T) {
 	})
 }
 
-// A memory that held something before has it as the faults let it.
+// Faults also apply to the previous contents of the memory.
 func TestMemoryHeld(t *testing.T) {
 	c := gpu.Default()
 	c.VRAMBytes = vramBytes
@@ -183,7 +183,8 @@ func TestMemoryHeld(t *testing.T) {
 	}
 }
 
-// A host that finds BAR0 where an earlier one has put it sees a stuck line, too.
+// A host that finds BAR0 already placed by an earlier host sees a stuck line
+// too.
 func TestStuckRegisterFound(t *testing.T) {
 	g, err := gpu.New(gpu.Small())
 	require.NoError(t, err)
@@ -197,8 +198,8 @@ func TestStuckRegisterFound(t *testing.T) {
 	assert.Equal(t, []byte{8, 0, 0, 0}, p)
 }
 
-// A lane whose enable is stuck on is written with the rest of its word; the
-// others are not.
+// A lane whose enable is stuck on is written by every write of its word; the
+// other lanes are not.
 func TestStuckEnable(t *testing.T) {
 	for lane := range 8 {
 		g, d, link := open(t, fmt.Sprintf("stuck-enable:%d", lane))
@@ -220,12 +221,13 @@ func TestStuckEnable(t *testing.T) {
 				}
 			}
 		}
-		assert.EqualValues(t, 1, d.Injected(), "only the half without the lane is harmed")
+		assert.EqualValues(t, 1, d.Injected(), "the fault affects only the half without the lane")
 		require.NoError(t, link.Close())
 	}
 }
 
-// Two shorted data lines are 1 only if both are written as 1, or if one is.
+// Two shorted data lines are 1 only if both are written as 1, or if at least
+// one is.
 func TestShortData(t *testing.T) {
 	_, _, link := open(t, "short-data:D2-D5")
 	defer link.Close()
@@ -244,7 +246,8 @@ func TestShortData(t *testing.T) {
 	}
 }
 
-// One word in 1/rate loses one bit, the same ones for the same seed.
+// A fraction of the words given by the rate loses one bit, and the same words
+// for the same seed.
 func TestBitFlip(t *testing.T) {
 	flips := func(text string) (words int, image string) {
 		g, d, link := open(t, text)
@@ -275,7 +278,7 @@ func TestBitFlip(t *testing.T) {
 	assert.Equal(t, 1024, all)
 }
 
-// A stuck line of the register path is in every register and in no other read.
+// A stuck line of the register path affects all registers and no other reads.
 func TestStuckRegister(t *testing.T) {
 	for line := range 32 {
 		for level := range uint32(2) {

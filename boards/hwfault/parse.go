@@ -9,33 +9,33 @@ import (
 	"strings"
 )
 
-// ErrFault is returned, wrapped with what is legal, for a text that names no
-// fault.
+// ErrFault is returned, wrapped with the valid choices, for a text that names
+// no fault.
 var ErrFault = errors.New("hwfault: bad fault")
 
-// A Kind is a kind of fault.
+// A Kind is a kind of injected fault.
 type Kind uint8
 
 // The kinds.
 const (
-	StuckAddress  Kind = iota + 1 // an address line of VRAM has one level
-	ShortAddress                  // two address lines of VRAM have one level
-	DeadLane                      // a byte lane of VRAM keeps nothing and reads as 0xff
+	StuckAddress  Kind = iota + 1 // an address line of VRAM is stuck at one level
+	ShortAddress                  // two address lines of VRAM are shorted
+	DeadLane                      // a byte lane of VRAM stores nothing and reads as 0xff
 	StuckEnable                   // a byte lane of VRAM is written by every write
-	StuckData                     // a data line of VRAM has one level
-	ShortData                     // two data lines of VRAM have one level
-	BitFlip                       // words written to VRAM lose a bit at random
-	StuckRegister                 // a data line of register reads has one level
+	StuckData                     // a data line of VRAM is stuck at one level
+	ShortData                     // two data lines of VRAM are shorted
+	BitFlip                       // words written to VRAM lose random bits
+	StuckRegister                 // a data line of register reads is stuck at one level
 )
 
-// A Fault is one fault.
+// A Fault is one injected fault.
 type Fault struct {
 	Kind  Kind
 	Line  int     // address line, lane or data line
-	Other int     // the line that Line is shorted with
-	High  bool    // the level of a stuck line, or of two shorted ones that are driven apart
-	Rate  float64 // of bit flips, per word written, 0 to 1
-	Seed  uint64  // of bit flips
+	Other int     // line shorted with Line
+	High  bool    // level of a stuck line, or of two shorted lines driven apart
+	Rate  float64 // fraction of written words with a bit flip, 0 to 1
+	Seed  uint64  // seed of bit flips
 }
 
 // Limits of the lines. A word of VRAM has 8 bytes, so its lowest address line
@@ -47,33 +47,33 @@ const (
 	regLines   = 32
 )
 
-// A Form is how a fault is written, and what it does.
+// A Form is the text form of a fault and its effect.
 type Form struct {
-	Name string // what stands before the colon
-	Text string // the whole, parameters in angle brackets
+	Name string // the part before the colon
+	Text string // complete text, with parameters in angle brackets
 	Doc  string
 	kind Kind
 }
 
-// Forms returns the forms of all faults, in an order that does not change.
+// Forms returns the forms of all faults, in a fixed order.
 func Forms() []Form {
 	return []Form{
-		{"stuck-address", "stuck-address:A<n>=<0|1>", "address line n of VRAM, from A3 on, has one level", StuckAddress},
-		{"short-address", "short-address:A<n>-A<m>[=<0|1>]", "two address lines of VRAM have one level, 0 if driven apart, or 1", ShortAddress},
-		{"dead-lane", "dead-lane:<n>", "byte lane n of VRAM, 0 to 7, keeps nothing and reads as 0xff", DeadLane},
+		{"stuck-address", "stuck-address:A<n>=<0|1>", "address line n of VRAM, from A3 on, is stuck at one level", StuckAddress},
+		{"short-address", "short-address:A<n>-A<m>[=<0|1>]", "two address lines of VRAM are shorted; driven apart they are 0, or 1 with =1", ShortAddress},
+		{"dead-lane", "dead-lane:<n>", "byte lane n of VRAM, 0 to 7, stores nothing and reads as 0xff", DeadLane},
 		{"stuck-enable", "stuck-enable:<n>", "byte lane n of VRAM, 0 to 7, is written by every write of its word", StuckEnable},
-		{"stuck-data", "stuck-data:D<n>=<0|1>", "data line n of VRAM, D0 to D63, has one level", StuckData},
-		{"short-data", "short-data:D<n>-D<m>[=<0|1>]", "two data lines of VRAM, D0 to D63, have one level, 0 if driven apart, or 1", ShortData},
+		{"stuck-data", "stuck-data:D<n>=<0|1>", "data line n of VRAM, D0 to D63, is stuck at one level", StuckData},
+		{"short-data", "short-data:D<n>-D<m>[=<0|1>]", "two data lines of VRAM, D0 to D63, are shorted; driven apart they are 0, or 1 with =1", ShortData},
 		{"bit-flip", "bit-flip:<rate>[@<seed>]", "a word written to VRAM loses a random bit, at a rate from 0 to 1", BitFlip},
-		{"stuck-register", "stuck-register:D<n>=<0|1>", "data line n of register reads, D0 to D31, has one level", StuckRegister},
+		{"stuck-register", "stuck-register:D<n>=<0|1>", "data line n of register reads, D0 to D31, is stuck at one level", StuckRegister},
 	}
 }
 
-// An Error is that of a text that names no fault. It wraps ErrFault.
+// An Error describes a text that names no fault. It wraps ErrFault.
 type Error struct {
 	Text  string
 	Known bool   // the name before the colon is that of a Form
-	Want  string // what is legal
+	Want  string // valid choices
 }
 
 // Error implements error.
@@ -82,8 +82,8 @@ func (e *Error) Error() string { return fmt.Sprintf("%v: %q, want %s", ErrFault,
 // Unwrap returns ErrFault.
 func (e *Error) Unwrap() error { return ErrFault }
 
-// Parse returns the fault that text names, for a VRAM of the given size in bytes, a
-// power of two. It fails with *Error.
+// Parse returns the fault that text names, for a VRAM of the given size in
+// bytes, a power of two. It fails with *Error.
 func Parse(text string, vramBytes uint64) (Fault, error) {
 	name, arg, _ := strings.Cut(text, ":")
 	i := slices.IndexFunc(Forms(), func(f Form) bool { return f.Name == name })
@@ -138,7 +138,7 @@ func level(text *string, high *bool) bool {
 	return ok && (at == "0" || at == "1")
 }
 
-// number reads a decimal number from lo to hi behind a prefix.
+// number parses a prefix followed by a decimal number from lo to hi.
 func number(text, prefix string, lo, hi int, v *int) bool {
 	digits, ok := strings.CutPrefix(text, prefix)
 	n, err := strconv.ParseUint(digits, 10, 16)
@@ -146,8 +146,8 @@ func number(text, prefix string, lo, hi int, v *int) bool {
 	return ok && err == nil && *v >= lo && *v <= hi
 }
 
-// pair reads two different numbers from lo to hi behind a prefix each, and the
-// level that they may have.
+// pair parses two different numbers from lo to hi, each after a prefix, and the
+// optional level.
 func pair(text, prefix string, lo, hi int, f *Fault) bool {
 	a, b, two := strings.Cut(text, "-")
 	if strings.Contains(b, "=") && !level(&b, &f.High) {
