@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// A Station is a board and where hosts find it.
+// A Station is a board and its listener.
 type Station struct {
 	Board    *Board
 	Listener Listener
 }
 
-// All serves all boards until ctx is done or one of them fails, which ends the others,
-// and returns what failed. A ctx that is cancelled is no failure.
+// All serves all boards until ctx is done or one of them fails, which ends the
+// others. It returns the first error. Cancelling ctx is not an error.
 func All(ctx context.Context, stations []Station) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -21,7 +21,7 @@ func All(ctx context.Context, stations []Station) error {
 	var wg sync.WaitGroup
 	for i, s := range stations {
 		wg.Go(func() {
-			defer cancel() // one that ends, ends all
+			defer cancel() // when one ends, all end
 			if err := s.Listener.Serve(ctx, s.Board); !errors.Is(err, context.Canceled) {
 				errs[i] = err
 			}

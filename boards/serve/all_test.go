@@ -13,7 +13,7 @@ import (
 	"github.com/hilgpu/hilgpu/boards/serve"
 )
 
-// A place that cannot be had is named, with what to do about it.
+// The error of an unusable listen address names it and a remedy.
 func TestListenAdvises(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -21,7 +21,7 @@ func TestListenAdvises(t *testing.T) {
 	for where, advice := range map[string]string{
 		"tcp:" + taken.Addr().String():                      "choose another port, or 0",
 		"tcp:192.0.2.1:0":                                   "this machine does not have the address", // TEST-NET-1, RFC 5737
-		"pty:" + filepath.Join(t.TempDir(), "no", "folder"): "make it first",
+		"pty:" + filepath.Join(t.TempDir(), "no", "folder"): "create it first",
 		"tcp:127.0.0.1:99999999":                            "invalid port",
 	} {
 		_, err := serve.Listen(where)
@@ -31,7 +31,8 @@ func TestListenAdvises(t *testing.T) {
 	}
 }
 
-// ending is a listener that ends with an error, or with the context if it has none.
+// ending is a listener that ends with an error, or with the context if err is
+// nil.
 type ending struct{ err error }
 
 func (e ending) Serve(ctx context.Context, _ *serve.Board) error {

@@ -21,9 +21,9 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// TestHostThatDoesNotListen: what the device writes waits, within bounds, and
-// nothing is lost, when the host takes no packets for a while.
-func TestHostThatDoesNotListen(t *testing.T) {
+// TestHostThatDoesNotReceive: when the host accepts no packets for a while, the
+// device's writes wait, within bounds, and nothing is lost.
+func TestHostThatDoesNotReceive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, link, host := pair(t, serve.Options{})
 		require.NoError(t, bustest.Enumerate(link))
@@ -45,15 +45,15 @@ func TestHostThatDoesNotListen(t *testing.T) {
 	})
 }
 
-// asker is a device that, once it is told, sends reads at addresses that grow,
-// and then a write.
-type asker struct {
+// requester is a device that, once on is set, sends reads at ascending
+// addresses and then a write.
+type requester struct {
 	*bustest.Device
 	on          bool
 	reads, sent int
 }
 
-func (d *asker) Initiator() (req port.Request, beat port.Beat) {
+func (d *requester) Initiator() (req port.Request, beat port.Beat) {
 	switch {
 	case !d.on:
 	case d.sent < d.reads:
@@ -65,27 +65,27 @@ func (d *asker) Initiator() (req port.Request, beat port.Beat) {
 	return req, beat
 }
 
-func (d *asker) Tick(req port.Request, beat port.Beat, cplReady bool, _ port.Completion, reqReady, _ bool) {
+func (d *requester) Tick(req port.Request, beat port.Beat, cplReady bool, _ port.Completion, reqReady, _ bool) {
 	if reqReady {
 		d.sent++
 	}
 	d.Device.Tick(req, beat, cplReady, port.Completion{}, false, false)
 }
 
-func (d *asker) IdleFor() uint64 {
+func (d *requester) IdleFor() uint64 {
 	if d.on && d.sent <= d.reads {
 		return 0
 	}
 	return d.Device.IdleFor()
 }
 
-// TestWritePassesReads: reads that the host has no credits for hold back no
-// write, and all of them arrive in order.
+// TestWritePassesReads: reads without credits do not block a write, and all
+// reads arrive in order.
 func TestWritePassesReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const reads, credits = 120, 8
 		near, far := net.Pipe()
-		dev := &asker{Device: bustest.NewDevice(bustest.DeviceOptions{}), reads: reads}
+		dev := &requester{Device: bustest.NewDevice(bustest.DeviceOptions{}), reads: reads}
 		r := start(t, dev, far, serve.Options{})
 		link := datalink.Config{Role: datalink.Host}
 		link.Credits[tlp.NonPosted].Headers = credits
@@ -98,7 +98,7 @@ func TestWritePassesReads(t *testing.T) {
 		for i := range reads + 1 {
 			raw, err := host.Receive(time.Second)
 			require.NoError(t, err)
-			require.NotNil(t, raw, "%d packets came", i)
+			require.NotNil(t, raw, "%d packets arrived", i)
 			var p tlp.Packet
 			require.NoError(t, p.Decode(raw))
 			if p.Kind == tlp.MWr32 {
@@ -114,18 +114,18 @@ func TestWritePassesReads(t *testing.T) {
 	})
 }
 
-// deaf is a device that takes no request while it is told so.
-type deaf struct {
+// stalling is a device that accepts no requests while on is set.
+type stalling struct {
 	port.Device
 	on atomic.Bool
 }
 
-func (d *deaf) Target() (port.Completion, bool, bool) {
+func (d *stalling) Target() (port.Completion, bool, bool) {
 	cpl, req, data := d.Device.Target()
 	return cpl, req && !d.on.Load(), data
 }
 
-func (d *deaf) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
+func (d *stalling) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
 	if d.on.Load() {
 		req = port.Request{}
 	}
@@ -142,10 +142,10 @@ func flood(t *testing.T, link *rootport.RootPort) {
 	}
 }
 
-// TestDeafDevice: what the host sends waits, and arrives whole and in order,
-// when the device takes no requests for a while.
-func TestDeafDevice(t *testing.T) {
-	dev := &deaf{Device: bustest.NewDevice(bustest.DeviceOptions{})}
+// TestStallingDevice: when the device accepts no requests for a while, the
+// host's packets wait and all arrive in order.
+func TestStallingDevice(t *testing.T) {
+	dev := &stalling{Device: bustest.NewDevice(bustest.DeviceOptions{})}
 	r, link, _ := pairOf(t, dev, serve.Options{Endpoint: endpoint.Options{Queue: 4}})
 	require.NoError(t, bustest.Enumerate(link))
 	r.board.Sample(func() { dev.on.Store(true) })

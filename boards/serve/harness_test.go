@@ -20,14 +20,14 @@ import (
 
 var errStop = errors.New("stopped by the test")
 
-// running is a board that is being served.
+// running is a board being served.
 type running struct {
 	board *serve.Board
 	stop  func()
 	ended chan error
 }
 
-// start serves a stream until the test stops it or ends.
+// start serves a stream until the test stops it or the stream ends.
 func start(t *testing.T, dev port.Device, stream io.ReadWriteCloser, opt serve.Options) *running {
 	t.Helper()
 	r := &running{ended: make(chan error, 1)}
@@ -45,14 +45,14 @@ func start(t *testing.T, dev port.Device, stream io.ReadWriteCloser, opt serve.O
 	return r
 }
 
-// connect is a host at the other end of stream.
+// connect opens a host at the other end of stream.
 func connect(stream io.ReadWriteCloser, host *bustest.Host) (*rootport.RootPort, error) {
 	return rootport.New(func() (rootport.Port, error) {
 		return channel.Open(stream, channel.Config{Link: datalink.Config{Role: datalink.Host}})
 	}, host, rootport.Options{})
 }
 
-// pair is a board and a host over a pipe.
+// pair returns a board and a host connected by a pipe.
 func pair(t *testing.T, opt serve.Options) (*running, *rootport.RootPort, *bustest.Host) {
 	t.Helper()
 	return pairOf(t, bustest.NewDevice(bustest.DeviceOptions{}), opt)
@@ -69,8 +69,8 @@ func pairOf(t *testing.T, dev port.Device, opt serve.Options) (*running, *rootpo
 	return r, link, host
 }
 
-// eventually waits for a condition, in steps of a millisecond of whatever clock
-// the test has.
+// eventually waits for a condition, in steps of a millisecond of the test's
+// clock.
 func eventually(t *testing.T, ok func() bool, what string) {
 	t.Helper()
 	for range 5000 {

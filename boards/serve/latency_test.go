@@ -14,12 +14,11 @@ import (
 	"github.com/hilgpu/hilgpu/bus/bustest"
 )
 
-// echoBytes is what the two packets of a register read take on the line, framing
-// and acknowledgements included, each way.
+// echoBytes is the number of bytes per direction that a register read takes on
+// the line, framing and acknowledgements included.
 const echoBytes = 20
 
-// echo returns a connection over loopback whose other end sends back what it
-// gets.
+// echo returns a loopback connection whose other end echoes its input.
 func echo(b *testing.B) net.Conn {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(b, err)
@@ -55,9 +54,8 @@ func median(all []time.Duration) time.Duration {
 	return all[len(all)/2]
 }
 
-// BenchmarkRegisterRead reads a register over tcp on loopback, and in turn with
-// that sends as many bytes to a bare echo and back. It reports both medians and
-// their ratio.
+// BenchmarkRegisterRead alternates register reads over TCP on loopback with
+// echoes of the same number of bytes. It reports both medians and their ratio.
 func BenchmarkRegisterRead(b *testing.B) {
 	l, err := serve.ListenTCP("127.0.0.1:0")
 	require.NoError(b, err)

@@ -16,13 +16,13 @@ import (
 	"github.com/hilgpu/hilgpu/bus"
 )
 
-// A Listener is where hosts find a board.
+// A Listener accepts hosts for a board.
 type Listener interface {
-	// Serve lets hosts use b until ctx is done, whose cause it returns, or the
-	// listener or the device fails. It closes the listener.
+	// Serve serves b to hosts until ctx is done, whose cause it returns, or
+	// until the listener or the device fails. It closes the listener.
 	Serve(ctx context.Context, b *Board) error
 
-	// Selector is what a host opens to reach the board, such as
+	// Selector returns the selector by which a host opens the board, such as
 	// tcp:127.0.0.1:4000.
 	Selector() string
 
@@ -30,11 +30,11 @@ type Listener interface {
 	Close() error
 }
 
-// ErrListen is wrapped by the error of a place that the system refuses.
+// ErrListen is wrapped by the error of an address that the system refuses.
 var ErrListen = errors.New("cannot listen")
 
 // Listen opens tcp:ADDRESS or, on Linux, pty:PATH. It fails with ErrOptions for
-// another place or one that the system does not have, and with ErrListen.
+// an address that is invalid or unsupported on this system, and with ErrListen.
 func Listen(where string) (Listener, error) {
 	err := check(where, runtime.GOOS, runtime.GOARCH)
 	if err != nil {
@@ -52,16 +52,16 @@ func Listen(where string) (Listener, error) {
 	return l, nil
 }
 
-// advise returns err as an ErrListen that tells what to do about it, if that is known.
+// advise wraps err in ErrListen, with a remedy if one is known.
 func advise(where string, err error) error {
 	for _, e := range []struct {
 		err    error
 		advice string
 	}{
-		{syscall.EADDRINUSE, "something listens there already: choose another port, or 0 for any that is free"},
+		{syscall.EADDRINUSE, "the port is in use: choose another port, or 0 for any free one"},
 		{syscall.EADDRNOTAVAIL, "this machine does not have the address"},
-		{fs.ErrPermission, "not allowed: choose a port above 1023, or a path in a folder of yours"},
-		{fs.ErrNotExist, "the folder does not exist: make it first"},
+		{fs.ErrPermission, "not allowed: choose a port above 1023, or a path in one of your folders"},
+		{fs.ErrNotExist, "the folder does not exist: create it first"},
 	} {
 		if errors.Is(err, e.err) {
 			return fmt.Errorf("%w at %s: %s", ErrListen, where, e.advice)
@@ -70,7 +70,7 @@ func advise(where string, err error) error {
 	return fmt.Errorf("%w at %s: %w", ErrListen, where, err)
 }
 
-// check fails with ErrOptions if a system has no such place to listen at.
+// check fails with ErrOptions if a system does not support the address.
 func check(where, goos, goarch string) error {
 	want := "tcp:ADDRESS or pty:PATH"
 	if goos != "linux" {
@@ -91,7 +91,7 @@ type TCP struct {
 	listener net.Listener
 }
 
-// ListenTCP listens at addr, host:port; port 0 is any that is free.
+// ListenTCP listens at addr, host:port; port 0 means any free port.
 func ListenTCP(addr string) (*TCP, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -111,12 +111,12 @@ func (t *TCP) Close() error {
 	return nil
 }
 
-// grace is how long a connection may be without a session before another host
-// takes its place.
+// grace is how long a connection may exist without a session before another
+// host may replace it.
 const grace = 2 * time.Second
 
-// Serve serves one host at a time. Another one is told so, as text on the
-// line, and its connection closed, unless the first has no session.
+// Serve serves one host at a time. Another host gets a message as text on the
+// line and is disconnected, unless the first has no session.
 func (t *TCP) Serve(ctx context.Context, b *Board) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -140,7 +140,7 @@ func (t *TCP) Serve(ctx context.Context, b *Board) error {
 	}
 }
 
-// accept hands connections to conns while the board is free.
+// accept passes connections to conns while the board is free.
 func (t *TCP) accept(ctx context.Context, cancel context.CancelCauseFunc, b *Board, conns chan<- net.Conn) {
 	var current net.Conn
 	var since time.Time
@@ -153,7 +153,7 @@ func (t *TCP) accept(ctx context.Context, cancel context.CancelCauseFunc, b *Boa
 		if current != nil && time.Since(since) > grace && !b.Connected() {
 			current.Close()
 		}
-		if !hand(ctx, c, conns) {
+		if !handOver(ctx, c, conns) {
 			refuse(c, current)
 			continue
 		}
@@ -161,12 +161,12 @@ func (t *TCP) accept(ctx context.Context, cancel context.CancelCauseFunc, b *Boa
 	}
 }
 
-// hand gives c to Serve, if it comes for it soon.
-func hand(ctx context.Context, c net.Conn, conns chan<- net.Conn) bool {
+// handOver passes c to Serve, if Serve accepts it soon.
+func handOver(ctx context.Context, c net.Conn, conns chan<- net.Conn) bool {
 	if tcp, ok := c.(*net.TCPConn); ok {
-		tcp.SetNoDelay(true) // the default, and what latency depends on
+		tcp.SetNoDelay(true) // already the default; the latency depends on it
 	}
-	soon := time.NewTimer(handover)
+	soon := time.NewTimer(handoverTime)
 	defer soon.Stop()
 	select {
 	case conns <- c:
@@ -177,22 +177,22 @@ func hand(ctx context.Context, c net.Conn, conns chan<- net.Conn) bool {
 	return false
 }
 
-// handover is how long the end of one connection may take when the next host
-// is there.
-const handover = 300 * time.Millisecond
+// handoverTime is how long the end of one connection may take when the next
+// host connects.
+const handoverTime = 300 * time.Millisecond
 
-// Refusal begins the line that a host is sent whose board is busy with another.
+// Refusal begins the line sent to a host when the board is busy with another.
 const Refusal = "hilgpu: busy: "
 
-// refuse tells a host why, and waits for it to hang up, since what it has sent
-// and nobody has read would make a reset of the connection, and that drops text.
+// refuse sends a host the reason and waits until it disconnects. Closing
+// earlier with unread input would reset the connection, which drops the text.
 func refuse(c, current net.Conn) {
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(handover))
+	c.SetDeadline(time.Now().Add(handoverTime))
 	if current == nil {
 		return
 	}
-	// The delimiters of frames around it make it text at once.
+	// The frame delimiters around it make it text at once.
 	fmt.Fprintf(c, "\x00"+Refusal+"this board is held by %v\r\n\x00", current.RemoteAddr())
 	if tcp, ok := c.(*net.TCPConn); ok {
 		tcp.CloseWrite()

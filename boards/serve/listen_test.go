@@ -18,8 +18,8 @@ import (
 	"github.com/hilgpu/hilgpu/bus/datalink"
 )
 
-// listen serves a reference device at where; the returned function stops it and
-// returns why it ended.
+// listen serves a reference device at where. The returned function stops it and
+// returns the error with which it ended.
 func listen(t *testing.T, where string) (*serve.Board, string, func() error) {
 	t.Helper()
 	l, err := serve.Listen(where)
@@ -45,7 +45,7 @@ func dial(t *testing.T, addr string) net.Conn {
 	return c
 }
 
-// TestTCP: one host at a time; another is told who has the board.
+// TestTCP: one host at a time; the error of another host names the holder.
 func TestTCP(t *testing.T) {
 	board, addr, stop := listen(t, "tcp:127.0.0.1:0")
 	first := dial(t, addr)
@@ -88,8 +88,8 @@ func TestTCP(t *testing.T) {
 	assert.Error(t, err)
 }
 
-// TestTCPReplaced: a connection that never begins a session does not keep the
-// board from others for long.
+// TestTCPReplaced: a connection that never begins a session does not block the
+// board for long.
 func TestTCPReplaced(t *testing.T) {
 	_, addr, _ := listen(t, "tcp:127.0.0.1:0")
 	idle := dial(t, addr)

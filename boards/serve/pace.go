@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	burst   = 1024                   // clocks of a busy device before the link is looked at
-	crowded = 64                     // the same while packets keep coming
-	longest = 200 * time.Millisecond // that Serve waits without looking at the session
-	behind  = 10                     // a slow device is behind by 1/behind of a second at most
-	ahead   = 1000                   // an idle one is ahead by 1/ahead at most, if it runs free
+	burst         = 1024                   // clocks that a busy device runs before the link is checked
+	burstArriving = 64                     // the same while packets keep arriving
+	maxWait       = 200 * time.Millisecond // how long Serve waits without checking the session
+	maxLag        = 10                     // a slow device lags by at most 1/maxLag of a second
+	maxLead       = 1000                   // an idle one leads by at most 1/maxLead of a second (Free)
 )
 
-// pace holds device clocks against the wall clock.
+// pace compares device clocks with the wall clock.
 type pace struct {
 	hz    uint64
 	clock bool
 
-	lead int64  // clocks that the device is ahead
+	lead int64  // clocks that the device is ahead of the wall clock
 	rest uint64 // part of a clock, in clocks times nanoseconds
 }
 
-// elapse lets wall-clock time pass; more than a second counts as one.
+// elapse adds elapsed wall-clock time, at most one second.
 func (p *pace) elapse(d time.Duration) {
 	p.rest += uint64(min(max(d, 0), time.Second)) * p.hz
 	p.lead -= int64(p.rest / 1e9)
@@ -36,8 +36,8 @@ func (p *pace) elapse(d time.Duration) {
 
 func (p *pace) ran(n uint64) { p.lead += int64(n) }
 
-// allowed returns how many clocks may pass at once when nothing happens in the
-// next idle ones; 0 of those means that the device is busy.
+// allowed returns how many clocks may run at once if the device is idle for the
+// given number of clocks; 0 means that it is busy.
 func (p *pace) allowed(idle uint64) uint64 {
 	switch {
 	case p.clock:
@@ -48,25 +48,24 @@ func (p *pace) allowed(idle uint64) uint64 {
 	return min(idle, uint64(max(0, p.slack()-p.lead)))
 }
 
-// busy follows clocks of a busy device: what they took longer than they should
-// is lost, or what is more than a bound.
+// busy accounts for clocks of a busy device: lag beyond the bound is forgotten.
 func (p *pace) busy() {
 	bound := int64(0)
 	if p.clock {
-		bound = -int64(p.hz / behind)
+		bound = -int64(p.hz / maxLag)
 	}
 	p.lead = max(p.lead, bound)
 }
 
-// slack is how far ahead an idle device may be.
+// slack returns how many clocks an idle device may be ahead.
 func (p *pace) slack() int64 {
 	if p.clock {
 		return 0
 	}
-	return int64(p.hz / ahead)
+	return int64(p.hz / maxLead)
 }
 
-// wait returns how long it is until clocks may pass that do something.
+// wait returns how long to wait before the next clock that does something.
 func (p *pace) wait(idle uint64) time.Duration {
 	if idle == 0 && !p.clock {
 		return 0
@@ -75,17 +74,17 @@ func (p *pace) wait(idle uint64) time.Duration {
 	if clocks <= 0 {
 		return 0
 	}
-	return min(longest, time.Duration(math.Ceil(float64(clocks)*1e9/float64(p.hz))))
+	return min(maxWait, time.Duration(math.Ceil(float64(clocks)*1e9/float64(p.hz))))
 }
 
-// elapse brings the pace to now, the time of the stream.
+// elapse advances the pace to now, the time of the stream.
 func (b *Board) elapse(now time.Duration) {
 	b.pace.elapse(now - b.now)
 	b.now = now
 }
 
-// catchUp lets the clocks pass in which the device was idle while Serve waited,
-// so that what arrives now arrives after them.
+// catchUp runs the clocks in which the device was idle while Serve waited, so
+// that a packet arriving now comes after them.
 func (b *Board) catchUp(now time.Duration) {
 	b.elapse(now)
 	if b.pace.lead >= 0 || b.unsent != nil {
@@ -96,15 +95,15 @@ func (b *Board) catchUp(now time.Duration) {
 	}
 }
 
-// step lets the device run, sends what it sends, and returns how long nothing
-// will happen unless something arrives. While the link has no room for a write
-// or a completion no clock passes.
+// step runs the device, sends its packets, and returns how long nothing will
+// happen unless a packet arrives. No clock runs while the link has no room for
+// a write or a completion.
 func (b *Board) step(ch *channel.Channel) time.Duration {
 	b.elapse(ch.Now())
 	b.send(ch)
 	left := uint64(burst)
 	if b.arrived {
-		left = crowded
+		left = burstArriving
 	}
 	b.arrived = false
 	for left > 0 && b.unsent == nil && b.end.Err() == nil {
@@ -126,13 +125,13 @@ func (b *Board) step(ch *channel.Channel) time.Duration {
 		}
 	}
 	if b.unsent != nil {
-		return longest
+		return maxWait
 	}
 	return b.pace.wait(b.end.Idle())
 }
 
-// send passes on what the device has sent, as far as the link takes it.
-// Reads that it does not take are passed by the rest.
+// send sends packets of the device while the link has room. If there is no room
+// for reads, other packets pass them.
 func (b *Board) send(ch *channel.Channel) {
 	b.end.HoldReads(false)
 	for {

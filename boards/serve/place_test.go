@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// A place that a system does not have is refused by name.
+// An address that a system does not support is refused by name.
 func TestPlaces(t *testing.T) {
 	for _, tt := range []struct{ where, goos, goarch, want string }{
 		{"tcp:127.0.0.1:0", "linux", "amd64", ""},

@@ -31,8 +31,8 @@ func (p *Pty) Selector() string { return "serial:" + p.stream.Path() }
 // Close ends the pseudo-terminal.
 func (p *Pty) Close() error { return p.stream.Close() }
 
-// Serve serves whoever has the other side open. Before each session it answers a
-// host that asks for another rate than the board's, of those of serial.Rates.
+// Serve serves hosts that open the other side. Before each session it answers
+// requests of the host to change from the board's rate to one of serial.Rates.
 func (p *Pty) Serve(ctx context.Context, b *Board) error {
 	defer p.stream.Close()
 	base := b.opt.Baud
@@ -40,7 +40,7 @@ func (p *Pty) Serve(ctx context.Context, b *Board) error {
 		base = serial.DefaultBaud
 	}
 	for {
-		if err := p.stream.SetWriteDeadline(time.Time{}); err != nil { // of the channel before
+		if err := p.stream.SetWriteDeadline(time.Time{}); err != nil { // left by the previous channel
 			return fmt.Errorf("serve: %w", err)
 		}
 		rate, err := serial.AnswerBaud(p.stream, base, serial.Rates(), ctx.Done())
@@ -64,22 +64,22 @@ func (p *Pty) Serve(ctx context.Context, b *Board) error {
 }
 
 // A turn is a pseudo-terminal for one session: closing it leaves the terminal
-// open. Once it is mute nothing is written: what a channel says as it ends would
-// reach the next host.
+// open. Once discard is set nothing is written, because the last frames of a
+// channel would reach the next host.
 type turn struct {
 	terminal
-	over, mute atomic.Bool
+	over, discard atomic.Bool
 }
 
 // Write implements io.Writer.
 func (t *turn) Write(b []byte) (int, error) {
-	if t.mute.Load() {
+	if t.discard.Load() {
 		return len(b), nil
 	}
 	return t.terminal.Write(b)
 }
 
-// Read ends a tenth of a second after Close at the latest.
+// Read ends at most a tenth of a second after Close.
 func (t *turn) Read(b []byte) (int, error) {
 	if t.over.Load() {
 		return 0, io.EOF

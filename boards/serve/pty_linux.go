@@ -2,7 +2,7 @@ package serve
 
 import "github.com/hilgpu/hilgpu/bus/serial"
 
-// ListenPty makes a pseudo-terminal and path a symbolic link to it.
+// ListenPty creates a pseudo-terminal and makes path a symbolic link to it.
 func ListenPty(path string) (*Pty, error) {
 	p, err := serial.ListenPty(path)
 	if err != nil {

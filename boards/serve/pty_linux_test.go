@@ -19,7 +19,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/serial"
 )
 
-// TestPty: hosts open a pseudo-terminal as a serial port, one after the other.
+// TestPty: hosts open a pseudo-terminal as a serial port, one after another.
 func TestPty(t *testing.T) {
 	board, path, stop := listen(t, "pty:"+filepath.Join(t.TempDir(), "board"))
 	for i := range 2 {
@@ -37,9 +37,9 @@ func TestPty(t *testing.T) {
 	assert.Error(t, err)
 }
 
-// TestPtySettlesOnARate: a host that may go up to a rate ends at that one, again
-// and again.
-func TestPtySettlesOnARate(t *testing.T) {
+// TestPtyAgreesOnARate: a host that allows a higher rate gets it, session after
+// session.
+func TestPtyAgreesOnARate(t *testing.T) {
 	board, path, stop := listen(t, "pty:"+filepath.Join(t.TempDir(), "board"))
 	for i := range 3 {
 		p, err := serial.Open(path, serial.Options{})
@@ -57,31 +57,31 @@ func TestPtySettlesOnARate(t *testing.T) {
 	assert.ErrorIs(t, stop(), errStop)
 }
 
-// A leaky stream loses what is written to it from the first Read on that returns
-// something, until it is mended.
-type leaky struct {
+// A lossy stream drops everything written after the first successful Read,
+// until it is restored.
+type lossy struct {
 	io.ReadWriteCloser
-	heard, mended atomic.Bool
+	received, restored atomic.Bool
 }
 
-func (l *leaky) Read(p []byte) (int, error) {
+func (l *lossy) Read(p []byte) (int, error) {
 	n, err := l.ReadWriteCloser.Read(p)
 	if n > 0 {
-		l.heard.Store(true)
+		l.received.Store(true)
 	}
 	return n, err
 }
 
-func (l *leaky) Write(p []byte) (int, error) {
-	if l.heard.Load() && !l.mended.Load() {
+func (l *lossy) Write(p []byte) (int, error) {
+	if l.received.Load() && !l.restored.Load() {
 		return len(p), nil
 	}
 	return l.ReadWriteCloser.Write(p)
 }
 
-// TestPtyKeepsWhomItAnswered: a host that is answered while the session before
-// it ends, and whose first frames are lost, is not forgotten.
-func TestPtyKeepsWhomItAnswered(t *testing.T) {
+// TestPtyKeepsAnsweredHost: a host that is answered while the previous session
+// ends, and whose first frames are lost, still gets its session.
+func TestPtyKeepsAnsweredHost(t *testing.T) {
 	l, err := serve.ListenPty(filepath.Join(t.TempDir(), "board"))
 	require.NoError(t, err)
 	_, path, _ := strings.Cut(l.Selector(), ":")
@@ -92,7 +92,7 @@ func TestPtyKeepsWhomItAnswered(t *testing.T) {
 		}, "the port")
 		return p
 	}
-	line := &leaky{}
+	line := &lossy{}
 	next := make(chan *rootport.RootPort, 1)
 	board, err := serve.New(bustest.NewDevice(bustest.DeviceOptions{}), serve.Options{OnSession: func(s serve.Session) {
 		if s.N == 1 && !s.Up {
@@ -111,7 +111,7 @@ func TestPtyKeepsWhomItAnswered(t *testing.T) {
 	require.NoError(t, link.Close())
 	link = <-next
 	time.Sleep(200 * time.Millisecond)
-	line.mended.Store(true)
+	line.restored.Store(true)
 	assert.NoError(t, bustest.Enumerate(link))
 	assert.NoError(t, link.Close())
 	assert.Equal(t, uint64(2), board.Stats().Sessions)
@@ -119,10 +119,10 @@ func TestPtyKeepsWhomItAnswered(t *testing.T) {
 	assert.ErrorIs(t, <-ended, errStop)
 }
 
-// TestStaleWrites: of what a host sent and the device had not begun to take,
-// nothing lands once the session is over.
+// TestStaleWrites: packets that the device had not begun to take when the
+// session ended have no effect.
 func TestStaleWrites(t *testing.T) {
-	dev := &deaf{Device: bustest.NewDevice(bustest.DeviceOptions{})}
+	dev := &stalling{Device: bustest.NewDevice(bustest.DeviceOptions{})}
 	pty, err := serial.ListenPty(filepath.Join(t.TempDir(), "board"))
 	require.NoError(t, err)
 	r := start(t, dev, pty, serve.Options{Endpoint: endpoint.Options{Queue: 4}})

@@ -1,8 +1,10 @@
-// Package serve is a board in a process: a device behind the transaction layer,
-// the data link and a byte stream, for hosts that come one after the other.
+// Package serve runs a board in a process: a device connected to the
+// transaction layer, the data link and a byte stream, for one host after
+// another.
 //
-// All that happens to the device happens on the goroutine that is inside Serve.
-// A packet goes from the stream to the device and its answer back in one go, with
+// All work on the device happens on the goroutine that is inside Serve. A
+// packet goes from the stream to the device and its completion back at once,
+// without waiting for device clocks that the completion does not need.
 // no clock of the device waited for that the answer does not need.
 package serve
 
@@ -22,61 +24,61 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// ErrOptions is returned, wrapped, for options that cannot be.
+// ErrOptions is returned, wrapped, for options out of range.
 var ErrOptions = errors.New("serve: bad options")
 
-// Pacing says how device clocks follow the wall clock.
+// Pacing selects how device clocks follow the wall clock.
 type Pacing uint8
 
-// The pacings. Free lets a busy device run as fast as it can; one that only
-// waits for a time to pass waits for it at Hz, so that it takes no processor.
-// Clock ties every clock to the wall clock, never ahead of it; what a slow
-// emulation falls behind by more than a tenth of a second is lost.
+// The pacings. With Free a busy device runs as fast as it can; a device that
+// only waits for time to pass waits at Hz, so that it uses no CPU time. Clock
+// ties every clock to the wall clock, never ahead of it; a slow emulation
+// forgets a lag of more than a tenth of a second.
 const (
 	Free Pacing = iota
 	Clock
 )
 
-// Options of a board. The zero value is the default.
+// Options configure a board. The zero value is the default.
 type Options struct {
 	Pacing Pacing
-	Hz     uint64 // device clocks in a second, 1000 to 2^32; 0: 100 MHz
+	Hz     uint64 // device clocks per second, 1000 to 2^32; 0: 100 MHz
 
-	MapHash  uint32           // of the register map, which a host's must agree with; 0: any
-	Baud     int              // rate of the line; 0: as fast as it goes
+	MapHash  uint32           // hash of the register map, which must match the host's; 0: any
+	Baud     int              // rate of the line; 0: unlimited
 	Silence  time.Duration    // after which a host is dead; 0: half a second, or more at a slow rate
-	Faults   fault.Config     // that befall frames, in both directions
+	Faults   fault.Config     // injected into frames, in both directions
 	Endpoint endpoint.Options // sizes of the transaction layer
 
-	Name string    // of the board, in the log; may be empty
-	Log  io.Writer // is told when a session begins and ends, a line each; may be nil
-	// Observer, if not nil, sees every packet in its order: up is from the device to
-	// the host, at the time since New. It must neither keep the packet nor call the
-	// board.
+	Name string    // name of the board in the log; may be ""
+	Log  io.Writer // gets a line when a session begins and ends; may be nil
+	// Observer, if not nil, is called with every packet in order: up is from
+	// the device to the host, at is the time since New. It must neither retain
+	// the packet nor call the board.
 	Observer func(up bool, at time.Duration, packet []byte)
 
-	OnSession func(Session) // is told the same, and must not call the board; may be nil
+	OnSession func(Session) // called when a session begins and ends; must not call the board; or nil
 }
 
-// A Session is that of one host, as it begins or ends.
+// A Session describes the beginning or end of a host's session.
 type Session struct {
-	N     uint64 // from 1 on, over all streams
+	N     uint64 // number from 1 on, over all streams
 	Up    bool
 	Cause error // why it ended
 }
 
-// Stats counts what a board has done since New.
+// Stats counts events of a board since New.
 type Stats struct {
 	Clocks   uint64 // of the device
 	Sessions uint64
 	Streams  uint64
-	Dropped  uint64         // packets of the device that met no session, or were too long for it
+	Dropped  uint64         // packets of the device lost without a session or too long for it
 	Endpoint endpoint.Stats // the transaction layer
-	Channel  channel.Stats  // the stream that is or was served last
+	Channel  channel.Stats  // of the current or last stream
 }
 
-// A Board is one device. Serve may be called again when it has returned; the
-// other methods at any time from any goroutine.
+// A Board is one device. Serve may be called again after it has returned; the
+// other methods are safe for concurrent use.
 type Board struct {
 	opt  Options
 	born time.Time
@@ -84,19 +86,19 @@ type Board struct {
 	serving sync.Mutex                      // held by Serve
 	ch      atomic.Pointer[channel.Channel] // nil before the first stream
 
-	mu   sync.Mutex // guards all that follows; not held while Serve waits for packets
+	mu   sync.Mutex // guards the fields below; not held while Serve waits for packets
 	end  *endpoint.Endpoint
 	pace pace
-	now  time.Duration // of pace, up to the stream
+	now  time.Duration // time of pace, relative to the stream
 	up   bool          // the endpoint is in a session
-	seen uint64        // the last session of ch
-	n    uint64        // sessions
+	seen uint64        // last session of ch
+	n    uint64        // number of sessions
 	stat Stats
 
-	arrived bool   // a packet came since the last step
-	held    []byte // of the host: the endpoint has no room
-	unsent  []byte // of the device: the link has no room for a write or a completion
-	turn    *turn  // for one session only, or nil
+	arrived bool   // a packet has arrived since the last step
+	held    []byte // packet of the host that the endpoint has no room for
+	unsent  []byte // write or completion of the device that the link has no room for
+	turn    *turn  // set if serving only one session
 	over    bool   // a session has ended since serve began
 }
 
@@ -107,7 +109,7 @@ func New(dev port.Device, opt Options) (*Board, error) {
 		opt.Hz = 100_000_000
 	}
 	if opt.Hz < 1000 || opt.Hz > 1<<32 || opt.Pacing > Clock || opt.Baud < 0 || opt.Silence < 0 {
-		return nil, fmt.Errorf("%w: pacing %d, %d clocks in a second, %d baud, silence of %v", ErrOptions, opt.Pacing, opt.Hz, opt.Baud, opt.Silence)
+		return nil, fmt.Errorf("%w: Pacing %d, Hz %d, Baud %d, Silence %v, want values in range", ErrOptions, opt.Pacing, opt.Hz, opt.Baud, opt.Silence)
 	}
 	end, err := endpoint.New(dev, opt.Endpoint)
 	if err != nil {
@@ -116,7 +118,7 @@ func New(dev port.Device, opt Options) (*Board, error) {
 	return &Board{opt: opt, end: end, born: time.Now(), pace: pace{hz: opt.Hz, clock: opt.Pacing == Clock}}, nil
 }
 
-// Serve is one stream of a board that is used for nothing else.
+// Serve serves dev as a board on a single stream.
 func Serve(ctx context.Context, dev port.Device, stream io.ReadWriteCloser, opt Options) error {
 	b, err := New(dev, opt)
 	if err != nil {
@@ -126,12 +128,12 @@ func Serve(ctx context.Context, dev port.Device, stream io.ReadWriteCloser, opt 
 	return b.Serve(ctx, stream)
 }
 
-// Serve lets hosts at the other end of stream use the board, one session after
-// the other, and closes it. It returns the cause of ctx when that is done; an
-// error that wraps bus.ErrLinkDown when the stream has ended; and
-// endpoint.ErrProtocol if the device broke the protocol of its ports, which is
-// for good. The device keeps its state from one stream to the next; its clock
-// stands still in between.
+// Serve serves the board to hosts at the other end of stream, one session after
+// another, and closes the stream. It returns the cause of ctx when ctx is done;
+// an error that wraps bus.ErrLinkDown when the stream has ended; and
+// endpoint.ErrProtocol, permanently, if the device violates the protocol of its
+// ports. The device keeps its state from one stream to the next; its clock
+// stops in between.
 func (b *Board) Serve(ctx context.Context, stream io.ReadWriteCloser) error {
 	b.serving.Lock()
 	defer b.serving.Unlock()
@@ -141,8 +143,8 @@ func (b *Board) Serve(ctx context.Context, stream io.ReadWriteCloser) error {
 // errOver ends serve after one session.
 var errOver = errors.New("serve: session over")
 
-// serve is Serve at a rate. With a turn, which is the stream, it returns errOver
-// when a session has ended and no other has begun.
+// serve is Serve at a given rate. With a turn, which is the stream, it returns
+// errOver when a session has ended and no other has begun.
 func (b *Board) serve(ctx context.Context, stream io.ReadWriteCloser, baud int, t *turn) error {
 	ch, err := b.open(stream, baud)
 	if err != nil {
@@ -183,7 +185,8 @@ func (b *Board) open(stream io.ReadWriteCloser, baud int) (*channel.Channel, err
 	return ch, nil
 }
 
-// run moves packets and device clocks until the stream or the device fails.
+// run moves packets and runs device clocks until the stream or the device
+// fails.
 func (b *Board) run(ch *channel.Channel) error {
 	for {
 		b.mu.Lock()
@@ -210,8 +213,8 @@ func (b *Board) run(ch *channel.Channel) error {
 	}
 }
 
-// take gives the device what Receive returned, and returns an error that ends
-// the stream.
+// take passes the result of Receive to the device. It returns an error that
+// ends the stream.
 func (b *Board) take(ch *channel.Channel, packet []byte, err error) error {
 	switch {
 	case errors.Is(err, channel.ErrSession):
@@ -224,7 +227,7 @@ func (b *Board) take(ch *channel.Channel, packet []byte, err error) error {
 		return nil
 	}
 	if !b.up {
-		return nil // of a session that was ended with packets on the way
+		return nil // late packet of an ended session
 	}
 	b.catchUp(ch.Now())
 	b.arrived = true
@@ -239,7 +242,7 @@ func (b *Board) observe(up bool, packet []byte) {
 	}
 }
 
-// offer gives the endpoint a packet; what it refuses it counts.
+// offer passes a packet to the endpoint, which counts refused packets.
 func (b *Board) offer(packet []byte) {
 	b.held = nil
 	if err := b.end.Receive(packet); errors.Is(err, endpoint.ErrFull) {
@@ -247,11 +250,11 @@ func (b *Board) offer(packet []byte) {
 	}
 }
 
-// pause waits while the device takes no more packets: those on the way must
-// not be taken from the link, which holds the host back.
+// pause waits while the device accepts no more packets. Further packets stay in
+// the link, which holds the host back.
 func (b *Board) pause(ch *channel.Channel, wait time.Duration) {
 	if wait > 0 {
-		time.Sleep(min(wait, stuck))
+		time.Sleep(min(wait, retryEvery))
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -262,10 +265,11 @@ func (b *Board) pause(ch *channel.Channel, wait time.Duration) {
 	b.offer(b.held)
 }
 
-// stuck is how often a device that takes no packets is asked again.
-const stuck = 10 * time.Millisecond
+// retryEvery is how often a packet is offered again to a device that accepts
+// none.
+const retryEvery = 10 * time.Millisecond
 
-// Stats returns the counts so far.
+// Stats returns the counters.
 func (b *Board) Stats() Stats {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -287,8 +291,8 @@ func (b *Board) Connected() bool {
 	return up
 }
 
-// Sample calls f while no device clock passes, so that it can look at the
-// device. f must not call the board.
+// Sample calls f while no device clock runs, so that f can inspect the device.
+// f must not call the board.
 func (b *Board) Sample(f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -20,8 +20,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// TestConformance runs the suite of every link over a board at the end of a
-// stream, with a good line and with a bad one.
+// TestConformance runs the conformance suite over a served board, on a good
+// line and on a bad one.
 func TestConformance(t *testing.T) {
 	bad := fault.Config{Loss: 0.03, Dup: 0.03, Flip: 0.02, Truncate: 0.01, Reorder: 0.02, Seed: 5}
 	for name, opt := range map[string]serve.Options{
@@ -50,8 +50,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// TestSessions: hosts come one after the other on one stream's listener; each
-// is a session, told of as it begins and ends, and the device keeps its state.
+// TestSessions: hosts connect one after another. Each session is reported when
+// it begins and ends, and the device keeps its state.
 func TestSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dev := bustest.NewDevice(bustest.DeviceOptions{})
@@ -90,7 +90,7 @@ func TestSessions(t *testing.T) {
 	})
 }
 
-// TestStop: a board that waits for hosts or serves one stops at once.
+// TestStop: a board stops at once, whether it waits for hosts or serves one.
 func TestStop(t *testing.T) {
 	for _, connected := range []bool{false, true} {
 		t.Run(fmt.Sprintf("connected %v", connected), func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// ticking counts what is done to a device.
+// ticking counts the clocks and skips of a device.
 type ticking struct {
 	port.Device
 	calls int
@@ -125,7 +125,8 @@ func (d *ticking) Target() (port.Completion, bool, bool) {
 	return d.Device.Target()
 }
 
-// TestIdle: a device that waits costs nothing, and its clock follows the wall's.
+// TestIdle: an idle device uses no CPU time, and its clock follows the wall
+// clock.
 func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := net.Pipe()
@@ -151,7 +152,7 @@ func TestIdle(t *testing.T) {
 }
 
 // TestClock: with Clock pacing the device is never ahead of the wall clock, and
-// not behind if it can keep up.
+// does not lag if it can keep up.
 func TestClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
@@ -163,7 +164,7 @@ func TestClock(t *testing.T) {
 			wall := uint64(time.Since(begun).Seconds() * 10_000)
 			clocks := r.board.Stats().Clocks
 			require.LessOrEqual(t, clocks, wall)
-			require.Greater(t, clocks+2100, wall) // Serve looks every 200 ms
+			require.Greater(t, clocks+2100, wall) // Serve checks every 200 ms
 		}
 		_, err := link.ReadConfig(0)
 		require.NoError(t, err)
@@ -173,7 +174,7 @@ func TestClock(t *testing.T) {
 	})
 }
 
-// slow is a device that takes ten thousand times its time for a clock.
+// slow is a device that takes ten thousand times the real time of a clock.
 type slow struct{ port.Device }
 
 func (d slow) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
@@ -181,8 +182,8 @@ func (d slow) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	d.Device.Tick(req, beat, cplReady, cpl, reqReady, dataReady)
 }
 
-// TestFreeDelay: a device that lets time pass takes that time, not less, however
-// long it took for what was before.
+// TestFreeDelay: a device that waits for some time takes at least that time,
+// however slow its earlier work was.
 func TestFreeDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, link, _ := pairOf(t, slow{bustest.NewDevice(bustest.DeviceOptions{})}, serve.Options{Hz: 1_000_000})
@@ -204,7 +205,7 @@ func TestFreeDelay(t *testing.T) {
 	})
 }
 
-// broken is a device that offers an answer nobody asked for.
+// broken is a device that offers an unexpected completion.
 type broken struct{ *bustest.Device }
 
 func (broken) Target() (port.Completion, bool, bool) {

@@ -7,7 +7,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/endpoint"
 )
 
-// begin starts a session of the endpoint, because the link has.
+// begin begins a session of the endpoint after the link's.
 func (b *Board) begin(ch *channel.Channel) {
 	n, _, cause := ch.Session()
 	b.finish(cause)
@@ -18,7 +18,7 @@ func (b *Board) begin(ch *channel.Channel) {
 	b.tell(Session{N: b.n, Up: true})
 }
 
-// watch ends the session if the link's is over.
+// watch ends the session if the link's has ended.
 func (b *Board) watch(ch *channel.Channel) {
 	if n, up, cause := ch.Session(); b.up && n == b.seen && !up {
 		b.finish(cause)
@@ -35,23 +35,23 @@ func (b *Board) finish(cause error) {
 	b.tell(Session{N: b.n, Cause: cause})
 }
 
-// forget drops what is in flight.
+// forget drops everything in flight.
 func (b *Board) forget() {
 	b.end.Reset()
 	b.held, b.unsent = nil, nil
 }
 
-// ends reports whether the turn is over. From then on the channel says nothing
-// any more; a host that it has answered just before keeps it.
+// ends reports whether the turn is over. If so, the channel sends nothing more.
+// A host that the channel has just answered still gets its session.
 func (b *Board) ends(ch *channel.Channel) bool {
 	if b.turn == nil || !b.over || b.up {
 		return false
 	}
-	b.turn.mute.Store(true)
-	offering := ch.Offering() // before Session: an offer becomes one
+	b.turn.discard.Store(true)
+	offering := ch.Offering() // before Session, because an offer becomes a session
 	n, _, _ := ch.Session()
 	over := n == b.seen && !offering
-	b.turn.mute.Store(over)
+	b.turn.discard.Store(over)
 	return over
 }
 
@@ -73,7 +73,7 @@ func (b *Board) tell(s Session) {
 	fmt.Fprintf(b.opt.Log, "%s: session %d ends: %v; %s\n", name, s.N, s.Cause, traffic(b.end.Stats()))
 }
 
-// traffic is what the board has done so far, on one line.
+// traffic returns the board's traffic so far, in one line.
 func traffic(s endpoint.Stats) string {
 	refused := s.Malformed + s.Unsupported + s.Poisoned + s.Unexpected
 	return fmt.Sprintf("so far %d reads and %d writes of the host, %d and %d of the device, %d packets refused",
