@@ -1,5 +1,5 @@
-// Package probe finds the serial ports that boards may be at, and asks boards who they
-// are.
+// Package probe lists the serial ports to which boards may be connected, and
+// identifies boards.
 package probe
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/serial"
 )
 
-// A Port is a serial port, or only the selector of a board.
+// A Port is a serial port. For a board elsewhere it has only the selector.
 type Port struct {
 	Selector     string   `json:"selector"`
 	Path         string   `json:"path,omitempty"`
@@ -30,16 +30,16 @@ type Port struct {
 	Holders      []string `json:"holders,omitempty"` // programs that have it open
 }
 
-// A Board is what was found at a port or a selector.
+// A Board is the board at a port or selector.
 type Board struct {
 	Port
-	Identity *regs.Identity `json:"identity"` // nil if it did not tell
-	State    string         `json:"state"`    // ready, or why not
+	Identity *regs.Identity `json:"identity"` // nil if it could not be read
+	State    string         `json:"state"`    // "ready", or why not
 
-	Err error `json:"-"` // why it is not ready
+	Err error `json:"-"` // why the board is not ready
 }
 
-// Ports returns the serial ports of the machine, and opens none of them.
+// Ports returns the serial ports of the machine without opening them.
 func Ports() ([]Port, error) {
 	found, err := serial.List()
 	if err != nil {
@@ -66,7 +66,7 @@ func newPort(p serial.PortInfo) Port {
 	return out
 }
 
-// adapter names what the port is at.
+// adapter describes the USB adapter of the port.
 func (p Port) adapter() string {
 	if p.VendorID == "" {
 		return "not on USB"
@@ -74,20 +74,21 @@ func (p Port) adapter() string {
 	return strings.Join(strings.Fields(fmt.Sprintf("%s:%s %s %s", p.VendorID, p.ProductID, p.Manufacturer, p.Product)), " ")
 }
 
-// holder names who has the port open.
+// holder names the programs that have the port open.
 func (p Port) holder() string {
 	switch {
 	case len(p.Holders) > 0:
 	case serial.HoldersKnown(runtime.GOOS):
 		return "free"
 	default:
-		return "not known"
+		return "unknown"
 	}
 	return "held by " + strings.Join(p.Holders, ", ")
 }
 
-// Boards opens the board of each selector with opt, reads its identity and closes it.
-// A board that is not ready is no error but has one.
+// Boards opens the board of each selector with opt, reads its identity and
+// closes it. A board that is not ready has its error in Err; it does not make
+// Boards fail.
 func Boards(selectors []string, opt boards.Options) ([]Board, error) {
 	all := []Board{}
 	for _, s := range selectors {
@@ -99,7 +100,7 @@ func Boards(selectors []string, opt boards.Options) ([]Board, error) {
 	return all, nil
 }
 
-// Attached does as Boards with each serial port of the machine that nobody holds.
+// Attached is Boards for each serial port of the machine that is not in use.
 // Options are those of the ports, as in baud=3000000.
 func Attached(options string, opt boards.Options) ([]Board, error) {
 	ports, err := Ports()
@@ -144,7 +145,7 @@ func ask(port Port, opt boards.Options) Board {
 	return b
 }
 
-// WritePorts writes the ports as a table, or that there is none.
+// WritePorts writes the ports as a table, or a message if there are none.
 func WritePorts(w io.Writer, ports []Port) error {
 	var rows [][]string
 	for _, p := range ports {
@@ -153,7 +154,7 @@ func WritePorts(w io.Writer, ports []Port) error {
 	return writeTable(w, "SELECTOR\tDEVICE\tADAPTER\tSTATE", rows)
 }
 
-// WriteBoards writes the boards as a table, or that there was no port to ask.
+// WriteBoards writes the boards as a table, or a message if there was no port.
 func WriteBoards(w io.Writer, all []Board) error {
 	var rows [][]string
 	for _, b := range all {

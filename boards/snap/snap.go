@@ -1,5 +1,5 @@
-// Package snap answers a host from a snapshot of a function's registers, so
-// that what reads a board reads a file as well.
+// Package snap plays back a snapshot of a function's registers as a link, so
+// that code that reads a board can also read a file.
 package snap
 
 import (
@@ -11,15 +11,16 @@ import (
 	"github.com/hilgpu/hilgpu/bus"
 )
 
-// Link is a function as a snapshot has it: a bus.Link and a bus.Clock. A read of
-// anything that the snapshot does not have, and every write, is an error that
-// wraps bus.ErrRecorded. The clock has nanoseconds and moves only in Wait.
+// Link is a function played back from a snapshot: a bus.Link and a bus.Clock. A
+// read of anything outside the snapshot, and every write, is an error that
+// wraps bus.ErrRecorded. The clock counts nanoseconds and advances only in
+// Wait.
 type Link struct {
 	name   string
 	config map[int]uint32
 	bar0   map[uint64]uint32
 
-	mu     sync.Mutex // of all below
+	mu     sync.Mutex // guards the fields below
 	now    uint64
 	closed bool
 }
@@ -39,7 +40,7 @@ func Open(file string) (bus.Link, bus.Clock, error) {
 	return l, l, nil
 }
 
-// New returns a link to s, which errors call name.
+// New returns a link to s. Errors name it by name.
 func New(s *regs.Snapshot, name string) *Link {
 	l := &Link{name: name, config: map[int]uint32{}, bar0: map[uint64]uint32{}}
 	for _, c := range s.Config {
@@ -51,7 +52,7 @@ func New(s *regs.Snapshot, name string) *Link {
 	return l
 }
 
-// Recording returns the name of the file: the board is not there.
+// Recording returns the name of the file. A link with this method has no board.
 func (l *Link) Recording() string { return l.name }
 
 func (l *Link) usable() error {
@@ -78,7 +79,7 @@ func (l *Link) ReadConfig(off int) (uint32, error) {
 	return v, nil
 }
 
-// WriteConfig implements bus.Link: it refuses.
+// WriteConfig implements bus.Link. It always fails.
 func (l *Link) WriteConfig(off int, _ uint32) error {
 	if err := l.usable(); err != nil {
 		return err
@@ -105,7 +106,7 @@ func (l *Link) Read(bar int, off uint64, p []byte) error {
 	return nil
 }
 
-// Write implements bus.Link: it refuses.
+// Write implements bus.Link. It always fails.
 func (l *Link) Write(bar int, off uint64, _ []byte) error {
 	if err := l.usable(); err != nil {
 		return err
@@ -131,7 +132,7 @@ func (l *Link) Now() uint64 {
 // Hz implements bus.Clock.
 func (l *Link) Hz() uint64 { return 1e9 }
 
-// Wait implements bus.Clock: nothing happens until the deadline.
+// Wait implements bus.Clock. It advances to the deadline and reports no event.
 func (l *Link) Wait(deadline uint64) (event bool, err error) {
 	if err := l.usable(); err != nil {
 		return false, err

@@ -32,12 +32,12 @@ func TestLink(t *testing.T) {
 
 	_, missing := link.ReadConfig(4)
 	for name, err := range map[string]error{
-		"configuration that is not there": missing,
-		"a register that is not there":    link.Read(0, 8, p[:4]),
-		"partly there":                    link.Read(0, 4, p),
-		"another BAR":                     link.Read(2, 0, p[:4]),
-		"a write":                         link.Write(0, 0, p[:4]),
-		"a write of configuration":        link.WriteConfig(4, 0),
+		"missing configuration":    missing,
+		"a missing register":       link.Read(0, 8, p[:4]),
+		"a partly missing range":   link.Read(0, 4, p),
+		"another BAR":              link.Read(2, 0, p[:4]),
+		"a write":                  link.Write(0, 0, p[:4]),
+		"a write of configuration": link.WriteConfig(4, 0),
 	} {
 		assert.ErrorIs(t, err, bus.ErrUnsupported, name)
 		assert.ErrorContains(t, err, file, name)
@@ -63,7 +63,7 @@ func TestLink(t *testing.T) {
 	assert.ErrorIs(t, err, regs.ErrSnapshot)
 }
 
-// TestSnapshotOfASnapshot: what was read of a board is what its snapshot reads as.
+// The snapshot of a played-back snapshot is equal to the original.
 func TestSnapshotOfASnapshot(t *testing.T) {
 	take := func(link bus.Link) *regs.Snapshot {
 		f, err := regs.Open(link, regs.Options{})
