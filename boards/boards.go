@@ -1,8 +1,8 @@
-// Package boards opens the device that a selector names, so that nothing above
-// knows what kind it is.
+// Package boards opens the device that a selector names. Its callers need not
+// know the kind of device.
 //
-// A selector is written like a URL: a scheme, for some a place behind a colon,
-// and options after a question mark.
+// A selector is written like a URL: a scheme, for some schemes a place after a
+// colon, and options after a question mark.
 //
 //	emu
 //	emu?nodes=1&vram=8KiB&latency=64
@@ -12,7 +12,7 @@
 //	line?baud=921600&faults=loss=0.05,seed=7
 //	snap:registers.json
 //
-// Manual has the schemes, their options and the faults.
+// Manual describes the schemes, their options and the injected faults.
 package boards
 
 import (
@@ -26,52 +26,51 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/wave"
 )
 
-// ErrSelector is returned, wrapped with the part that is wrong and what is
-// known instead, for a selector that names no board.
+// ErrSelector is returned, wrapped with the invalid part and the valid choices,
+// for a selector that names no board.
 var ErrSelector = errors.New("boards: bad selector")
 
-// A Counter is one number that a board keeps of itself.
+// A Counter is one of a board's counters.
 type Counter struct {
 	Name  string // lower case, words joined by underscores
 	Value uint64
 }
 
-// Counters is implemented by links of boards that count what they do. The
-// counters are in an order that does not change. Counters may be called at any
-// time, also after Close.
+// Counters is implemented by links to boards with counters. The order of the
+// counters is fixed. Counters may be called at any time, even after Close.
 type Counters interface {
 	Counters() []Counter
 }
 
-// Reopener is implemented by links that can begin again once they are down: a
-// board that was unplugged is there again. What was in flight is lost, and the
-// device is as it has become meanwhile.
+// Reopener is implemented by links that can reconnect after going down, for
+// instance when an unplugged board is back. Transfers in flight are lost, and
+// the device may have changed in the meantime.
 type Reopener interface {
 	// Reopen begins a new session. It fails with bus.ErrClosed, or with
-	// bus.ErrLinkDown and the cause; the link is then down as before.
+	// bus.ErrLinkDown and the cause; the link then stays down.
 	Reopen() error
 }
 
-// Rated is implemented by links that are slow: whoever waits for work that moves
-// data over one has to give it time.
+// Rated is implemented by slow links. Time-outs for work that moves data over
+// such a link must allow for its rate.
 type Rated interface {
-	// BytesPerSecond returns what the link carries, about; not 0.
+	// BytesPerSecond returns the approximate rate of the link; not 0.
 	BytesPerSecond() uint64
 }
 
-// A scheme is one kind of board.
+// A scheme is a kind of board.
 type scheme struct {
 	name    string
 	doc     string
 	options []option
 	place   string   // place after the colon, or ""
-	only    []string // systems that have it, as GOOS has them; none is all
+	only    []string // supported systems, named as in GOOS; empty means all
 
 	emulated bool // the GPU is emulated in this process
 	open     func(o opening) (bus.Link, bus.Clock, error)
 }
 
-// An opening is a selector that is opened.
+// An opening is a selector being opened.
 type opening struct {
 	Options
 	place  string
@@ -79,27 +78,28 @@ type opening struct {
 	host   bus.Host
 }
 
-// Options are what else a connection can have. The zero value has nothing.
+// Options configure a connection. The zero value is the default.
 type Options struct {
-	// Capture gets every packet that crosses the link. On a board in this
-	// process, whose link has none, they are those that PCIe would carry.
+	// Capture records every packet that crosses the link. For a board in this
+	// process, whose link has no packets, it records the packets that PCIe
+	// would carry.
 	Capture *capture.Writer
 
-	// Console gets the text that a board sends on the line that carries the
-	// frames, in order, one call at a time. It must not call the link.
+	// Console is called with the text that a board sends on the same line as
+	// the frames, in order, one call at a time. It must not call the link.
 	Console func(text []byte)
 
-	// Wave records the GPU. Only one that is emulated in this process can be;
-	// on other boards Open fails with ErrSelector.
+	// Wave records the GPU. It requires a GPU emulated in this process; for
+	// other boards Open fails with ErrSelector.
 	Wave *wave.Recorder
 }
 
-// An option is one that a scheme takes.
+// An option is an option of a scheme.
 type option struct {
 	name, doc string
-	values    []string // that it can have, if they are few; Complete offers them
+	values    []string // possible values, if they are few; offered by Complete
 
-	only map[string][]string // systems that have a value, as GOOS has them; all have one that is not here
+	only map[string][]string // systems (GOOS) that support a value; all, if it has no entry
 }
 
 func schemes() []scheme {
@@ -129,7 +129,7 @@ func OpenWith(selector string, host bus.Host, opt Options) (bus.Link, bus.Clock,
 		return nil, nil, err
 	}
 	if opt.Wave != nil && !s.emulated {
-		return nil, nil, fmt.Errorf("%w: %q: a wave is of a GPU that is emulated here, want emu or line", ErrSelector, selector)
+		return nil, nil, fmt.Errorf("%w: %q: a waveform needs a GPU emulated in this process, want emu or line", ErrSelector, selector)
 	}
 	o.Options, o.host = opt, host
 	if opt.Capture != nil {
@@ -142,24 +142,23 @@ func OpenWith(selector string, host bus.Host, opt Options) (bus.Link, bus.Clock,
 	return link, clock, err
 }
 
-// Check fails with ErrSelector as Open would, as far as that can be told
+// Check fails with ErrSelector if Open would, as far as this can be determined
 // without the board.
 func Check(selector string) error {
 	_, _, err := find(selector)
 	return err
 }
 
-// Emulated reports whether a selector is of a GPU that is emulated in this
-// process.
+// Emulated reports whether a selector names a GPU emulated in this process.
 func Emulated(selector string) bool {
 	s, _, err := find(selector)
 	return err == nil && s.emulated
 }
 
-// find returns the scheme of a selector and what it is given, on this system.
+// find returns the scheme of a selector and its arguments, on this system.
 func find(selector string) (scheme, opening, error) { return here().find(selector) }
 
-// find returns the scheme of a selector and what it is given.
+// find returns the scheme of a selector and its arguments.
 func (on system) find(selector string) (scheme, opening, error) {
 	name, query, _ := strings.Cut(selector, "?")
 	name, place, colon := strings.Cut(name, ":")
@@ -173,7 +172,7 @@ func (on system) find(selector string) (scheme, opening, error) {
 		case s.place != "" && place == "":
 			err = fmt.Errorf("%w: want %s:%s", errPlace, s.name, s.place)
 		case s.place == "" && colon:
-			err = fmt.Errorf("%w: %s takes nothing behind a colon", errPlace, s.name)
+			err = fmt.Errorf("%w: %s takes nothing after a colon", errPlace, s.name)
 		default:
 			err = on.check(s, values)
 		}
@@ -185,13 +184,14 @@ func (on system) find(selector string) (scheme, opening, error) {
 	return scheme{}, opening{}, fmt.Errorf("%w: %q: unknown scheme %q, want one of %s", ErrSelector, selector, name, strings.Join(Schemes(), ", "))
 }
 
-// errOption marks errors of an option, errPlace of what is behind the colon.
+// errOption marks errors of an option, errPlace errors of the part after the
+// colon.
 var (
 	errOption = errors.New("bad option")
 	errPlace  = errors.New("bad place")
 )
 
-// parse splits the query; each option is known and given once.
+// parse splits the query. Each option must be known and given once.
 func (s scheme) parse(query string) (url.Values, error) {
 	values := url.Values{}
 	for part := range strings.SplitSeq(query, "&") {

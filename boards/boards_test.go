@@ -82,7 +82,8 @@ func read32(t *testing.T, link bus.Link, off uint64) uint32 {
 	return binary.LittleEndian.Uint32(p)
 }
 
-// TestSelectorOptions looks at what the device says of itself, and at the clock.
+// TestSelectorOptions checks the identity registers and the clock for each
+// option.
 func TestSelectorOptions(t *testing.T) {
 	const small = idreg.CapsTwoPorts | uint32(caps.Aperture)
 	const all = uint32(caps.Protection) | uint32(caps.Coalescing) | uint32(caps.Timeline) |
@@ -158,7 +159,7 @@ func TestSelectorErrors(t *testing.T) {
 	for _, tt := range []struct{ selector, says string }{
 		{"", `unknown scheme "", want one of emu`},
 		{"fpga", `unknown scheme "fpga", want one of emu`},
-		{"emu:x", `emu takes nothing behind a colon`},
+		{"emu:x", `emu takes nothing after a colon`},
 		{"serial", `want serial:PORT`},
 		{"serial:?baud=115200", `want serial:PORT`},
 		{"serial:x?baud=1199", `baud=1199, want a number from 1200 to 20000000`},
@@ -173,7 +174,7 @@ func TestSelectorErrors(t *testing.T) {
 		{"line?silence=500", `unknown "silence"`},
 		{"line?faults=loss=2", `faults=loss=2, want`},
 		{"line?latency=1", `unknown "latency"`},
-		{"line:x", `line takes nothing behind a colon`},
+		{"line:x", `line takes nothing after a colon`},
 		{"snap", `want snap:FILE`},
 		{"snap:/nowhere/x.json", `/nowhere/x.json`},
 		{"capture:/nowhere/x.pcapng", `/nowhere/x.pcapng`},
@@ -199,7 +200,7 @@ func TestSelectorErrors(t *testing.T) {
 		{"emu?timeout=0", `timeout=0, want`},
 		{"emu?config=huge", `config=huge, want full, default or small`},
 		{"emu?fault=fire", `fault=fire, want lost-interrupt, lost-doorbell`},
-		{"emu?after=3", `after=3, want a fault with it`},
+		{"emu?after=3", `after=3, want fault= with a fault`},
 		{"emu?dirty=x", `dirty=x, want a number from 0 to 18446744073709551615`},
 		{"line?dirty=-1", `dirty=-1, want a number from 0 to 18446744073709551615`},
 		{"verilated?dirty=1.5", `dirty=1.5, want a number from 0 to 18446744073709551615`},
@@ -235,11 +236,11 @@ func submit(t *testing.T, link bus.Link, h *pc, n int) error {
 	return nil
 }
 
-// TestFault rings the doorbell three times under each fault.
+// TestFault rings the doorbell three times with each injected fault.
 func TestFault(t *testing.T) {
 	for _, tt := range []struct {
 		selector string
-		fences   uint64 // the fence in memory afterwards
+		fences   uint64 // fence value in memory afterwards
 		messages int
 		alive    bool
 		harmed   uint64
@@ -275,7 +276,7 @@ func TestFault(t *testing.T) {
 	}
 }
 
-// waiter gives the device time after each write.
+// A waiter is a link that gives the device time after each write.
 type waiter struct {
 	bus.Link
 	clock bus.Clock
@@ -301,8 +302,8 @@ func counter(t *testing.T, link bus.Link, name string) uint64 {
 	return 0
 }
 
-// TestCounters counts two fences and, from the device, the six BARs that the link
-// reads back before its first access.
+// TestCounters counts two fences and, from the device, the six BARs that the
+// link reads before its first access.
 func TestCounters(t *testing.T) {
 	h := new(pc)
 	link, clock, err := Open("emu", h)

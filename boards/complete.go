@@ -8,16 +8,15 @@ import (
 	"github.com/hilgpu/hilgpu/bus/serial"
 )
 
-// A Candidate is a text that begins as another one does, and goes on from there
-// to the next place at which there is a choice.
+// A Candidate is a completion of a text up to the next choice.
 type Candidate struct {
 	Text string
-	Doc  string // in a few words, or ""
+	Doc  string // a few words, or ""
 }
 
-// Complete returns the ways in which the beginning of a selector may go on:
-// schemes, serial ports of this machine, files, options, and their values where
-// they are few.
+// Complete returns the completions of the beginning of a selector: schemes,
+// serial ports of this machine, files, options, and option values if they are
+// few.
 func Complete(text string) []Candidate {
 	head, query, options := strings.Cut(text, "?")
 	if options {
@@ -41,7 +40,7 @@ func Complete(text string) []Candidate {
 	return nil
 }
 
-// CompleteConfig is Complete for what Config takes.
+// CompleteConfig is Complete for the argument of Config.
 func CompleteConfig(text string) []Candidate {
 	head, query, options := strings.Cut(text, "?")
 	if options {
@@ -54,7 +53,7 @@ func CompleteConfig(text string) []Candidate {
 	return all
 }
 
-// CompleteServed is Complete for what Device takes.
+// CompleteServed is Complete for the argument of Device.
 func CompleteServed(text string) []Candidate {
 	return slices.DeleteFunc(Complete(text), func(c Candidate) bool {
 		option := strings.TrimSuffix(c.Text[strings.LastIndexAny(c.Text, "?&")+1:], "=")
@@ -87,7 +86,7 @@ func completeScheme(text string) []Candidate {
 func completePort(text string) []Candidate {
 	ports, err := serial.List()
 	if err != nil {
-		return nil // there is nothing to offer
+		return nil // nothing to offer
 	}
 	var all []Candidate
 	for _, p := range ports {
@@ -96,7 +95,7 @@ func completePort(text string) []Candidate {
 	return all
 }
 
-// completeFile offers files and folders, the latter with a slash.
+// completeFile offers files and folders, folders with a slash.
 func completeFile(before, path string) []Candidate {
 	folder, name := filepath.Split(path)
 	found, err := filepath.Glob(escape(folder) + escape(name) + "*")
@@ -114,12 +113,12 @@ func completeFile(before, path string) []Candidate {
 	return all
 }
 
-// escape makes a path a pattern of itself.
+// escape escapes the metacharacters of a pattern in a path.
 func escape(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-// completeQuery goes on with the last option of a query.
+// completeQuery completes the last option of a query.
 func completeQuery(before, query string, options []option) []Candidate {
 	given, last := "", query
 	if i := strings.LastIndex(query, "&"); i >= 0 {
@@ -138,8 +137,8 @@ func completeQuery(before, query string, options []option) []Candidate {
 	return all
 }
 
-// completeValue goes on with a value, or with the last of several with commas
-// between. A part in angle brackets is left to the user.
+// completeValue completes a value, or the last of several values separated by
+// commas. It leaves parts in angle brackets to the user.
 func completeValue(before, value string, o option) []Candidate {
 	var all []Candidate
 	complete := slices.Contains(o.values, value)

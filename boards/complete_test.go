@@ -50,7 +50,7 @@ func TestComplete(t *testing.T) {
 	} {
 		assert.Equal(t, tt.want, texts(Complete(tt.text)), "%q", tt.text)
 	}
-	for _, c := range Complete("serial:") { // those of this machine
+	for _, c := range Complete("serial:") { // the ports of this machine
 		assert.Regexp(t, "^serial:.", c.Text)
 	}
 	assert.Equal(t, []string{"full", "default", "small"}, texts(CompleteConfig("")))

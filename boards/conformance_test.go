@@ -15,8 +15,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 )
 
-// TestConformance holds the GPU behind its link against the rules of every
-// link.
+// TestConformance runs the conformance suite of bus.Link with the GPU.
 func TestConformance(t *testing.T) {
 	for _, selector := range []string{
 		"emu",
@@ -42,14 +41,14 @@ func TestConformance(t *testing.T) {
 					return f
 				}
 				f.Requests = func() uint64 { return counter(t, link, "host_reads") + counter(t, link, "host_writes") }
-				f.Kill = func() { link.(interface{ Break(cause error) }).Break(errors.New("pulled")) }
+				f.Kill = func() { link.(interface{ Break(cause error) }).Break(errors.New("unplugged")) }
 				return f
 			})
 		})
 	}
 }
 
-// fence has node 0 write a fence to addr, from a ring in host memory.
+// fence makes node 0 write a fence to addr, from a ring in host memory.
 func fence(link bus.Link, h *bustest.Host, addr uint64) ([]byte, error) {
 	const at, id = 0x8000, 0x12345678
 	b, err := pkt.Fence{Addr: 1<<63 | addr, ID: id, IRQ: true}.Append(nil)

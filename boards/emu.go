@@ -49,10 +49,10 @@ func configOptions() []option {
 	return append(all, option{name: "hz", doc: "clocks in a second, 1 to 4294967295"})
 }
 
-// wireOptions are those of the link in this process.
+// wireOptions are the options of a link in this process.
 var wireOptions = []string{"latency", "bandwidth", "timeout"}
 
-// configs are the named configurations.
+// configs returns a named configuration.
 func configs(name string) (gpu.Config, bool) {
 	switch name {
 	case "", "default", "full":
@@ -66,8 +66,8 @@ func configs(name string) (gpu.Config, bool) {
 // ConfigNames returns the names of the configurations.
 func ConfigNames() []string { return []string{"full", "default", "small"} }
 
-// Config returns the configuration of a name and the options of the board emu
-// that change it, as in small?vramports=1. It fails with ErrSelector.
+// Config returns a named configuration, changed by options of the board emu, as
+// in small?vramports=1. It fails with ErrSelector.
 func Config(text string) (gpu.Config, error) {
 	name, query, _ := strings.Cut(text, "?")
 	c, known := configs(name)
@@ -87,7 +87,7 @@ func Config(text string) (gpu.Config, error) {
 	return c, err
 }
 
-// openEmulator builds a GPU and the wire to it.
+// openEmulator creates a GPU and the wire to it.
 func openEmulator(at opening) (bus.Link, bus.Clock, error) {
 	o := values{Values: at.values}
 	dev, err := newEmulator(&o, at.Wave)
@@ -103,33 +103,33 @@ func openEmulator(at opening) (bus.Link, bus.Clock, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	e := &emulated{faulty{link, dev.harms}, dev}
+	e := &emulated{faulty{link, dev.injectors}, dev}
 	return e, e, nil
 }
 
-// captureWire has the transactions of a wire recorded.
+// captureWire records the transactions of a wire.
 func (o *opening) captureWire(wire *inproc.Options) {
 	if o.Capture != nil {
 		wire.Observer = o.Capture.Observer(wire.Hz, nil)
 	}
 }
 
-// faulty is the wire to a device that may have faults.
+// faulty is the wire to a device that may have injected faults.
 type faulty struct {
 	*inproc.Link
-	harms []harm
+	injectors []injector
 }
 
 func newFaulty(dev port.Device, all []inproc.Fault, host bus.Host, wire inproc.Options) (f faulty, err error) {
-	dev, f.harms = atPorts(dev, all)
+	dev, f.injectors = atPorts(dev, all)
 	f.Link, err = inproc.New(dev, host, wire)
 	return f, err
 }
 
-// counters returns what the wire counts and what the fault has harmed.
+// counters returns the counters of the wire and of the injected faults.
 func (f faulty) counters() []Counter {
-	var harms uint64
-	f.Sample(func() { harms = harmed(f.harms) })
+	var events uint64
+	f.Sample(func() { events = injected(f.injectors) })
 	s := f.Stats()
 	return []Counter{
 		{"clocks", f.Now()},
@@ -141,7 +141,7 @@ func (f faulty) counters() []Counter {
 		{"bytes_from_device", s.BytesUp},
 		{"messages", s.Messages},
 		{"refused", s.Refused},
-		{"harmed", harms},
+		{"harmed", events},
 	}
 }
 
@@ -179,7 +179,7 @@ type emulated struct {
 	dev *Emulator
 }
 
-// Counters returns what the GPU and the wire count.
+// Counters returns the counters of the GPU and the wire.
 func (e *emulated) Counters() []Counter {
 	var all []Counter
 	e.Sample(func() { all = e.dev.moved() })

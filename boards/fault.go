@@ -13,13 +13,14 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/wave"
 )
 
-// faults are those of a device: at its ports and in its hardware.
+// faults are the faults to inject into a device: at its ports and in its
+// hardware.
 type faults struct {
 	ports    []inproc.Fault
 	hardware []hwfault.Fault
 }
 
-// portFault is a fault at the ports by its name.
+// portFault is a named fault injected at the ports.
 type portFault struct {
 	name, doc string
 	kind      inproc.FaultKind
@@ -29,15 +30,15 @@ func portFaults() []portFault {
 	return []portFault{
 		{"lost-interrupt", "messages are dropped", inproc.LostInterrupt},
 		{"lost-doorbell", "doorbells are dropped", inproc.LostDoorbell},
-		{"dead", "the device answers nothing any more once a doorbell is rung", inproc.DeadDoorbell},
-		{"dead-request", "the same once a BAR is accessed", inproc.DeadRequest},
+		{"dead", "the device stops answering after a doorbell", inproc.DeadDoorbell},
+		{"dead-request", "the device stops answering after a BAR access", inproc.DeadRequest},
 	}
 }
 
-// faultOption is the option for the faults at the ports and, if hardware is
-// set, for those of the hardware.
+// faultOption is the option for faults injected at the ports and, if hardware
+// is set, in the hardware.
 func faultOption(hardware bool) option {
-	o := option{name: "fault", doc: "faults of the device, several with commas between"}
+	o := option{name: "fault", doc: "faults injected into the device, separated by commas"}
 	for _, f := range portFaults() {
 		o.values = append(o.values, f.name)
 	}
@@ -49,8 +50,8 @@ func faultOption(hardware bool) option {
 	return o
 }
 
-// faults reads the options of faults. Those of the hardware are for the
-// emulator alone.
+// faults parses the options for injected faults. Only the emulator supports
+// hardware faults.
 func (o *values) faults(c gpu.Config, hardware bool) faults {
 	var all faults
 	if o.Has("fault") {
@@ -61,14 +62,14 @@ func (o *values) faults(c gpu.Config, hardware bool) faults {
 	if len(all.ports) == 0 && o.err == nil {
 		for _, name := range []string{"after", "count"} {
 			if o.Has(name) {
-				o.bad(name, "a fault with it that counts events")
+				o.bad(name, "fault= with a fault that counts events")
 			}
 		}
 	}
 	return all
 }
 
-// fault adds the one that text names.
+// fault adds the fault that text names.
 func (o *values) fault(all *faults, text string, c gpu.Config, hardware bool) {
 	for _, p := range portFaults() {
 		if p.name == text {
@@ -88,14 +89,14 @@ func (o *values) fault(all *faults, text string, c gpu.Config, hardware bool) {
 	}
 }
 
-// faultNames lists what fault= takes.
+// faultNames lists the values of fault=.
 func faultNames(hardware bool) string {
 	names := faultOption(hardware).values
 	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// portFault returns a fault at the ports with the options that count.
+// portFault returns a fault at the ports with the options after and count.
 func (o *values) portFault(kind inproc.FaultKind, c gpu.Config) inproc.Fault {
 	f := inproc.Fault{Kind: kind}
 	o.number("after", &f.After, 0, 1<<62)
@@ -106,45 +107,45 @@ func (o *values) portFault(kind inproc.FaultKind, c gpu.Config) inproc.Fault {
 	return f
 }
 
-// harm is what counts the events that a fault harms.
-type harm interface{ Injected() uint64 }
+// An injector counts the events affected by an injected fault.
+type injector interface{ Injected() uint64 }
 
-// atPorts returns dev with the faults at its ports, and what counts for them.
-func atPorts(dev port.Device, all []inproc.Fault) (port.Device, []harm) {
-	var harms []harm
+// atPorts returns dev with faults injected at its ports, and their injectors.
+func atPorts(dev port.Device, all []inproc.Fault) (port.Device, []injector) {
+	var injectors []injector
 	for _, f := range all {
 		faulty := inproc.NewFaulty(dev, f)
-		dev, harms = faulty, append(harms, faulty)
+		dev, injectors = faulty, append(injectors, faulty)
 	}
-	return dev, harms
+	return dev, injectors
 }
 
-// An Emulator is an emulated GPU without a link: what is served as a board at
-// the end of a wire. It is a port.Device, clocked by whoever has it, from one
-// goroutine at a time.
+// An Emulator is an emulated GPU without a link, to be served as a board at the
+// end of a wire. It is a port.Device. Only one goroutine at a time may clock
+// it.
 type Emulator struct {
 	port.Device
-	gpu   *gpu.GPU
-	hz    uint64
-	harms []harm
-	found uint64 // bytes that the GPU had moved before
+	gpu         *gpu.GPU
+	hz          uint64
+	injectors   []injector
+	movedBefore uint64 // bytes the GPU had moved before
 }
 
-// Device builds the GPU of a selector of the scheme emu, its faults included.
-// The options of the wire, latency, bandwidth and timeout, belong to the link
-// in this process and are refused. It fails with ErrSelector.
+// Device creates the GPU of a selector of the scheme emu, with its injected
+// faults. It refuses the options latency, bandwidth and timeout, which belong
+// to a link in this process. It fails with ErrSelector.
 func Device(selector string) (*Emulator, error) {
 	name, query, _ := strings.Cut(selector, "?")
 	s := emulator()
 	if name != s.name {
-		return nil, fmt.Errorf("%w: %q: %q is no device to be served, want %s", ErrSelector, selector, name, s.name)
+		return nil, fmt.Errorf("%w: %q: %q cannot be served, want %s", ErrSelector, selector, name, s.name)
 	}
 	given, err := s.parse(query)
 	if err == nil {
 		o := values{Values: given}
 		for _, wire := range wireOptions {
 			if o.Has(wire) {
-				o.bad(wire, "no option of the wire for a device that is served")
+				o.bad(wire, "no wire option for a served device")
 			}
 		}
 		var e *Emulator
@@ -158,12 +159,12 @@ func Device(selector string) (*Emulator, error) {
 	return nil, err
 }
 
-// newEmulator builds the GPU and its faults from the options. It is recorded if
-// wave is not nil.
+// newEmulator creates the GPU and its injected faults from the options. It
+// records the GPU if wave is not nil.
 func newEmulator(o *values, wave *wave.Recorder) (*Emulator, error) {
 	config := o.config()
 	all := o.faults(config, true)
-	past := o.past()
+	use := o.earlierUse()
 	if o.err != nil {
 		return nil, o.err
 	}
@@ -174,43 +175,43 @@ func newEmulator(o *values, wave *wave.Recorder) (*Emulator, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := past.befall(g, longIdle); err != nil {
+	if err := use.apply(g, longIdle); err != nil {
 		return nil, err
 	}
 	var dev hwfault.GPU = g
 	if wave != nil {
 		dev = wave.Attach(g)
 	}
-	e := &Emulator{Device: dev, gpu: g, hz: uint64(config.ClockHz), found: g.Stats().Moved}
+	e := &Emulator{Device: dev, gpu: g, hz: uint64(config.ClockHz), movedBefore: g.Stats().Moved}
 	if len(all.hardware) > 0 {
 		broken := hwfault.New(dev, config.VRAMBytes, all.hardware)
-		e.Device, e.harms = broken, append(e.harms, broken)
+		e.Device, e.injectors = broken, append(e.injectors, broken)
 	}
-	ports, harms := atPorts(e.Device, all.ports)
-	e.Device, e.harms = ports, append(e.harms, harms...)
+	ports, injectors := atPorts(e.Device, all.ports)
+	e.Device, e.injectors = ports, append(e.injectors, injectors...)
 	return e, nil
 }
 
-// Hz returns the clocks in a second.
+// Hz returns the number of clocks per second.
 func (e *Emulator) Hz() uint64 { return e.hz }
 
-// Counters returns what the GPU counts and what its faults have harmed. It must
+// Counters returns the counters of the GPU and of its injected faults. It must
 // not be called while the device is clocked.
 func (e *Emulator) Counters() []Counter {
-	return append(e.moved(), Counter{"harmed", harmed(e.harms)})
+	return append(e.moved(), Counter{"harmed", injected(e.injectors)})
 }
 
-// moved returns what the GPU counts.
+// moved returns the counters of the GPU.
 func (e *Emulator) moved() []Counter {
 	g := e.gpu.Stats()
 	return []Counter{
 		{"packets_node0", uint64(g.Packets[0])},
 		{"packets_node1", uint64(g.Packets[1])},
-		{"bytes_moved", g.Moved - e.found},
+		{"bytes_moved", g.Moved - e.movedBefore},
 	}
 }
 
-func harmed(all []harm) uint64 {
+func injected(all []injector) uint64 {
 	var n uint64
 	for _, h := range all {
 		n += h.Injected()

@@ -18,7 +18,7 @@ func TestFaultSelectorErrors(t *testing.T) {
 		{"emu?fault=stuck-address:A24=1", "want stuck-address:A<n>=<0|1>, n from 3 to 23"},
 		{"emu?vram=8KiB&fault=stuck-address:A13=1", "n from 3 to 12"},
 		{"emu?fault=stuck-address:A13=1,dead-lane:8", "want dead-lane:<n>, n from 0 to 7"},
-		{"emu?fault=dead-lane:3&after=2", "after=2, want a fault with it that counts events"},
+		{"emu?fault=dead-lane:3&after=2", "after=2, want fault= with a fault that counts events"},
 		{"emu?fault=dead-lane:3,lost-interrupt&count=0", "count=0, want a number from 1"},
 		{"verilated?fault=dead-lane:3", "fault=dead-lane:3, want lost-interrupt, lost-doorbell, dead or dead-request"},
 	} {
@@ -28,7 +28,7 @@ func TestFaultSelectorErrors(t *testing.T) {
 	}
 }
 
-// Several faults at once each do their part.
+// Several injected faults work at the same time.
 func TestSeveralFaults(t *testing.T) {
 	h := new(pc)
 	link, clock, err := Open("emu?vram=8KiB&fault=stuck-address:A5=0,lost-interrupt,stuck-data:D0=1&after=1", h)
@@ -45,8 +45,8 @@ func TestSeveralFaults(t *testing.T) {
 	assert.EqualValues(t, before+1, counter(t, link, "harmed"))
 }
 
-// A device without a link has the faults of its selector, and is the GPU itself
-// if it has none.
+// A device without a link has the injected faults of its selector. Without any
+// it is the GPU itself.
 func TestDevice(t *testing.T) {
 	good, err := Device("emu?config=small&hz=5000")
 	require.NoError(t, err)
@@ -66,8 +66,8 @@ func TestDevice(t *testing.T) {
 	assert.Equal(t, map[string]uint64{"packets_node0": 0, "packets_node1": 0, "bytes_moved": 0, "harmed": 1}, names)
 
 	for _, tt := range []struct{ selector, says string }{
-		{"serial:/dev/null", `"serial:/dev/null" is no device to be served, want emu`},
-		{"emu?latency=5", "latency=5, want no option of the wire"},
+		{"serial:/dev/null", `"serial:/dev/null" cannot be served, want emu`},
+		{"emu?latency=5", "latency=5, want no wire option"},
 		{"emu?timeout=5", "timeout=5"},
 		{"emu?tags=3", "tags 3, want 2 to 16"},
 		{"emu?fault=dead-lane:9", "n from 0 to 7"},

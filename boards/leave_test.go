@@ -13,7 +13,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 )
 
-// found is what a host finds of a board that survives all resets of a node.
+// found reads the state of a board that survives all resets of a node.
 func found(t *testing.T, link bus.Link) []uint32 {
 	var all []uint32
 	for _, off := range []int{pcicfg.BAR0, pcicfg.BAR2, pcicfg.BAR3, pcicfg.IntLine} {
@@ -30,8 +30,8 @@ func found(t *testing.T, link bus.Link) []uint32 {
 	return append(all, uint32(p[0])|uint32(p[1])<<8|uint32(p[2])<<16|uint32(p[3])<<24)
 }
 
-// The same seed is the same past on every emulated board, whatever its hardware
-// faults and its wire; without one a board is clean.
+// The same seed gives the same earlier use on every emulated board, whatever
+// its hardware faults and its wire. Without a seed a board is clean.
 func TestDirty(t *testing.T) {
 	open := func(selector string) []uint32 {
 		link, _, err := Open(selector, new(pc))
@@ -42,7 +42,7 @@ func TestDirty(t *testing.T) {
 	clean, one := open("emu"), open("emu?dirty=1")
 	assert.Equal(t, []uint32{0, pcicfg.BARMem64 | pcicfg.BARPrefetchable, 0, 0, 0, 0, 0, 0, 0}, clean)
 	for i := range clean {
-		if i != 7 { // TIMELINE_HI reads as it was latched last
+		if i != 7 { // TIMELINE_HI reads as last latched
 			assert.NotEqual(t, clean[i], one[i], "%d", i)
 		}
 	}

@@ -22,9 +22,9 @@ func virtualLine() scheme {
 		}
 	}
 	s.options = append(s.options,
-		option{name: "baud", doc: "bits in a second, 1200 to 1000000000, 3000000 if not given"},
-		option{name: "delay", doc: "microseconds that a byte is on its way, 0 to 1000000, 500 if not given"},
-		option{name: "faults", doc: "what befalls frames, as in loss=0.05,dup=0.03,seed=7", values: fault.Names()})
+		option{name: "baud", doc: "bits per second, 1200 to 1000000000, 3000000 by default"},
+		option{name: "delay", doc: "propagation time of a byte in microseconds, 0 to 1000000, 500 by default"},
+		option{name: "faults", doc: "faults injected into frames, as in loss=0.05,dup=0.03,seed=7", values: fault.Names()})
 	s.options = append(s.options, remoteOptions()...)
 	return s
 }
@@ -78,7 +78,7 @@ type lined struct {
 // BytesPerSecond implements Rated.
 func (l *lined) BytesPerSecond() uint64 { return l.rate }
 
-// Counters returns what the GPU and the link count.
+// Counters returns the counters of the GPU and the link.
 func (l *lined) Counters() []Counter {
 	all := append(l.dev.Counters(), portCounters(l.RootPort)...)
 	s := l.line.Stats()

@@ -8,20 +8,20 @@ import (
 	"github.com/hilgpu/hilgpu/bus/fault"
 )
 
-// A Section is a part of the manual of selectors.
+// A Section is a section of the manual of selectors.
 type Section struct {
 	Title   string
 	Entries []Entry
 }
 
-// An Entry is a scheme, an option or a fault.
+// An Entry is a scheme, an option or an injected fault.
 type Entry struct {
-	Name string // as it is written; what is to be replaced is in capitals or angle brackets
+	Name string // as written; placeholders are in capitals or angle brackets
 	Doc  string
 }
 
-// Manual describes selectors: the schemes, then every option, once, among those
-// of the schemes that take it, then the faults.
+// Manual describes selectors: the schemes, then each option once, under the
+// schemes that take it, then the injected faults.
 func Manual() []Section {
 	all := []Section{schemeSection()}
 	all = append(all, optionSections()...)
@@ -40,8 +40,8 @@ func schemeSection() Section {
 	return s
 }
 
-// optionSections have an entry for each option of another description, in the
-// order in which schemes first take them.
+// optionSections has an entry for each distinct description of an option, in
+// the order in which the schemes first take it.
 func optionSections() []Section {
 	var entries []Entry
 	takers := map[Entry][]string{}
@@ -66,7 +66,7 @@ func optionSections() []Section {
 	return all
 }
 
-// manual describes the option.
+// manual returns the description of the option.
 func (o option) manual() string {
 	doc := o.doc
 	for _, v := range o.values {
@@ -75,7 +75,7 @@ func (o option) manual() string {
 	return doc
 }
 
-// sentence joins names as a sentence does.
+// sentence joins names with commas and "and".
 func sentence(names []string) string {
 	last := len(names) - 1
 	if last == 0 {
@@ -84,7 +84,7 @@ func sentence(names []string) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// takers returns the schemes with an option that can have the value.
+// takers returns the schemes that have the option with a value.
 func takers(name, value string) string {
 	var all []string
 	for _, k := range schemes() {
@@ -96,15 +96,15 @@ func takers(name, value string) string {
 }
 
 func faultSections() []Section {
-	ports := Section{Title: "Faults of the device, fault= of " + takers("fault", portFaults()[0].name)}
+	ports := Section{Title: "Device faults to inject: fault= of " + takers("fault", portFaults()[0].name)}
 	for _, f := range portFaults() {
 		ports.Entries = append(ports.Entries, Entry{f.name, f.doc})
 	}
-	hardware := Section{Title: "Faults of its hardware, fault= of " + takers("fault", hwfault.Forms()[0].Text)}
+	hardware := Section{Title: "Hardware faults to inject: fault= of " + takers("fault", hwfault.Forms()[0].Text)}
 	for _, f := range hwfault.Forms() {
 		hardware.Entries = append(hardware.Entries, Entry{f.Text, f.Doc})
 	}
-	line := Section{Title: "Faults of a line, faults= of " + takers("faults", fault.Names()[0]) + ", and --link-faults of a board that is served"}
+	line := Section{Title: "Line faults to inject: faults= of " + takers("faults", fault.Names()[0]) + ", and --link-faults of a served board"}
 	for _, name := range fault.Names() {
 		line.Entries = append(line.Entries, Entry{name, fault.Doc(name)})
 	}

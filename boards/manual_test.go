@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// titled returns the section whose title has the words.
+// titled returns the section whose title contains words.
 func titled(t *testing.T, words string) Section {
 	t.Helper()
 	i := slices.IndexFunc(Manual(), func(s Section) bool { return strings.HasPrefix(s.Title, words) })
@@ -25,13 +25,13 @@ func names(s Section) (all []string) {
 	return all
 }
 
-// The manual has what Open takes: each scheme that is named with an option wants
-// another value of it, and no other scheme knows it.
+// The manual matches Open: each scheme listed with an option refuses an invalid
+// value of it, and no other scheme knows the option.
 func TestManualIsWhatOpenTakes(t *testing.T) {
 	assert.Equal(t, []string{"emu", "verilated", "serial", "tcp", "line", "snap", "capture"}, Schemes())
 	assert.Equal(t, []string{"emu", "verilated", "serial:PORT", "tcp:HOST:PORT", "line", "snap:FILE", "capture:FILE"}, names(titled(t, "Schemes")))
 	places := map[string]string{"serial": ":x", "tcp": ":x:1", "snap": ":x", "capture": ":x"}
-	taken := map[string][]string{} // the schemes that the manual names, by option
+	taken := map[string][]string{} // schemes listed in the manual, by option
 	for _, s := range Manual() {
 		who, ok := strings.CutPrefix(s.Title, "Options of ")
 		if !ok {
@@ -58,16 +58,16 @@ func TestManualIsWhatOpenTakes(t *testing.T) {
 	}
 }
 
-// The manual has every fault, with the schemes that can have it.
+// The manual lists every injected fault with the schemes that support it.
 func TestManualHasTheFaults(t *testing.T) {
 	assert.Equal(t, []string{"lost-interrupt", "lost-doorbell", "dead", "dead-request"},
-		names(titled(t, "Faults of the device, fault= of emu, verilated and line")))
+		names(titled(t, "Device faults to inject: fault= of emu, verilated and line")))
 	assert.Equal(t, []string{
 		"stuck-address:A<n>=<0|1>", "short-address:A<n>-A<m>[=<0|1>]", "dead-lane:<n>", "stuck-enable:<n>", "stuck-data:D<n>=<0|1>",
 		"short-data:D<n>-D<m>[=<0|1>]", "bit-flip:<rate>[@<seed>]", "stuck-register:D<n>=<0|1>",
-	}, names(titled(t, "Faults of its hardware, fault= of emu and line")))
+	}, names(titled(t, "Hardware faults to inject: fault= of emu and line")))
 	assert.Equal(t, []string{"loss", "dup", "flip", "truncate", "reorder", "stall", "cut", "seed"},
-		names(titled(t, "Faults of a line, faults= of line, and --link-faults")))
+		names(titled(t, "Line faults to inject: faults= of line, and --link-faults")))
 	for _, s := range Manual() {
 		for _, e := range s.Entries {
 			assert.NotEmpty(t, e.Doc, e.Name)

@@ -10,19 +10,19 @@ import (
 
 func snapshot() scheme {
 	return scheme{
-		name: "snap", place: "FILE", doc: "a snapshot of the registers, which is only read",
+		name: "snap", place: "FILE", doc: "a snapshot of the registers, read-only",
 		open: func(o opening) (bus.Link, bus.Clock, error) { return offline(snap.Open(o.place)) },
 	}
 }
 
 func recording() scheme {
 	return scheme{
-		name: "capture", place: "FILE", doc: "what a capture shows of a board, which is only read",
+		name: "capture", place: "FILE", doc: "the board recorded in a capture, read-only",
 		open: func(o opening) (bus.Link, bus.Clock, error) { return offline(capture.Open(o.place)) },
 	}
 }
 
-// offline marks what is wrong with a file.
+// offline marks an error of a file.
 func offline(link bus.Link, clock bus.Clock, err error) (bus.Link, bus.Clock, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", errPlace, err)

@@ -17,8 +17,9 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 )
 
-// A courier copies bytes with one node of an emulator, and fences them.
-type courier struct {
+// A copier copies bytes with one node of an emulator and signals completion by
+// a fence.
+type copier struct {
 	t     *testing.T
 	h     *bustest.Host
 	link  bus.Link
@@ -26,10 +27,10 @@ type courier struct {
 
 	node             int
 	fromHost, toHost bool
-	seen             int // 0 the fence in host memory, 1 in VRAM, 2 the register, 3 its message
+	seen             int // signalled by: 0 fence in host memory, 1 in VRAM, 2 register, 3 message
 }
 
-// Where things are, in VRAM and from the base of host memory.
+// Offsets in VRAM and in host memory.
 const (
 	orderBytes = 1000
 	orderSrc   = 0x100
@@ -38,21 +39,21 @@ const (
 	orderRing  = 0xc000
 )
 
-func (c *courier) at(off uint64, inHost bool) uint64 {
+func (c *copier) at(off uint64, inHost bool) uint64 {
 	if inHost {
 		off |= pkt.Host | c.h.Base
 	}
 	return off
 }
 
-func (c *courier) write(off uint64, v uint32) {
+func (c *copier) write(off uint64, v uint32) {
 	require.NoError(c.t, c.link.Write(0, off, binary.LittleEndian.AppendUint32(nil, v)))
 }
 
-func (c *courier) block() uint64 { return uint64(cpreg.Base + c.node*cpreg.Stride) }
+func (c *copier) block() uint64 { return uint64(cpreg.Base + c.node*cpreg.Stride) }
 
-// start puts the packets into the ring, and the source where it belongs.
-func (c *courier) start(want []byte) {
+// start writes the packets to the ring and the source data to its place.
+func (c *copier) start(want []byte) {
 	require.NoError(c.t, c.link.Write(2, orderSrc, want))
 	copy(c.h.Mem[orderSrc:], want)
 	ring, err := pkt.Copy{Src: c.at(orderSrc, c.fromHost), Dst: c.at(orderDst, c.toHost), Bytes: orderBytes}.Append(nil)
@@ -71,8 +72,8 @@ func (c *courier) start(want []byte) {
 	c.write(c.block()+cpreg.Wptr, uint32(len(ring)/4))
 }
 
-// done looks for the fence once.
-func (c *courier) done() (done bool) {
+// done checks the fence once.
+func (c *copier) done() (done bool) {
 	var err error
 	word := make([]byte, 4)
 	switch c.seen {
@@ -90,7 +91,7 @@ func (c *courier) done() (done bool) {
 	return done || word[0] == 9
 }
 
-func (c *courier) data() []byte {
+func (c *copier) data() []byte {
 	if c.toHost {
 		return c.h.Mem[orderDst:][:orderBytes]
 	}
@@ -99,13 +100,13 @@ func (c *courier) data() []byte {
 	return got
 }
 
-// TestFenceFollowsData copies between VRAM and host memory on either node and
-// looks at the data in the moment in which the host sees the fence.
+// TestFenceFollowsData copies between VRAM and host memory on each node, and
+// checks the data at the moment the host sees the fence.
 func TestFenceFollowsData(t *testing.T) {
 	want := bytes.Repeat([]byte{1, 2, 3, 4, 5, 6, 7, 8}, orderBytes/8)
 	for _, wire := range []string{"", "?latency=200", "?latency=1&bandwidth=1", "?latency=50&bandwidth=64"} {
 		for combo := range 32 {
-			c := courier{
+			c := copier{
 				t: t, h: bustest.NewHost(1 << 16),
 				node: combo & 1, fromHost: combo&2 != 0, toHost: combo&4 != 0, seen: combo >> 3,
 			}

@@ -2,7 +2,7 @@ package boards
 
 import "strings"
 
-// Quote returns text, such as a selector, as a word of a shell command.
+// Quote quotes text, such as a selector, as a word of a shell command.
 func Quote(text string) string {
 	if strings.ContainsAny(text, " ?&'\"$()[]{}*|\\^~;<>`!#") {
 		return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"

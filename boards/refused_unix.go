@@ -4,5 +4,5 @@ package boards
 
 import "syscall"
 
-// connRefused is the error of a connection to a port where nobody listens.
+// connRefused is the error of connecting to a port without a listener.
 const connRefused = syscall.ECONNREFUSED

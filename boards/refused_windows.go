@@ -2,5 +2,5 @@ package boards
 
 import "golang.org/x/sys/windows"
 
-// connRefused is the error of a connection to a port where nobody listens.
+// connRefused is the error of connecting to a port without a listener.
 const connRefused = windows.WSAECONNREFUSED

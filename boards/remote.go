@@ -21,16 +21,16 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 )
 
-// dialTimeout is how long a TCP connection may take.
+// dialTimeout is the time-out for making a TCP connection.
 const dialTimeout = 2 * time.Second
 
 func serialPort() scheme {
 	return scheme{
 		name: "serial", place: "PORT", doc: "a board at a serial port: a path, or a USB serial number with /ifNN if it has several",
 		open: openSerial, options: append([]option{
-			{name: "baud", doc: "bits in a second, 115200 if not given"},
-			{name: "maxbaud", doc: "settle with the board on the highest rate that works, up to this one"},
-			{name: "driver", doc: "library that drives the port, bugst or tarm, bugst if not given", values: []string{serial.BugSt, serial.Tarm},
+			{name: "baud", doc: "bits per second, 115200 by default"},
+			{name: "maxbaud", doc: "agree with the board on the highest rate that works, up to this one"},
+			{name: "driver", doc: "library that drives the port, bugst or tarm, bugst by default", values: []string{serial.BugSt, serial.Tarm},
 				only: map[string][]string{serial.Tarm: serial.Systems(serial.Tarm)}},
 		}, streamOptions()...),
 	}
@@ -38,20 +38,20 @@ func serialPort() scheme {
 
 func tcpSocket() scheme {
 	return scheme{
-		name: "tcp", place: "HOST:PORT", doc: "a board behind a TCP connection, such as a serial server's",
+		name: "tcp", place: "HOST:PORT", doc: "a board at a TCP address, such as that of a serial server",
 		open: openTCP, options: streamOptions(),
 	}
 }
 
 func remoteOptions() []option {
-	return []option{{name: "timeout", doc: "milliseconds after which an unanswered request fails, 1000 if not given"}}
+	return []option{{name: "timeout", doc: "milliseconds after which an unanswered request fails, 1000 by default"}}
 }
 
-// streamOptions are those of a board in another process.
+// streamOptions are the options of a board in another process.
 func streamOptions() []option {
 	return append(remoteOptions(), option{
 		name: "silence",
-		doc:  "milliseconds without a sign of life after which the board is dead, 500 if not given; more at a slow rate",
+		doc:  "milliseconds of silence after which the board is dead, 500 by default; more at a slow rate",
 	})
 }
 
@@ -69,8 +69,8 @@ func openSerial(o opening) (bus.Link, bus.Clock, error) {
 	return o.openRemote(&v, func() (io.ReadWriteCloser, int, error) { return openPort(o.place, opt, most) })
 }
 
-// openPort opens a port and, if most is above its rate, settles with the board
-// on a higher one. It returns the rate.
+// openPort opens a port. If most is above its rate, it agrees with the board on
+// a higher one. It returns the rate.
 func openPort(name string, opt serial.Options, most int) (io.ReadWriteCloser, int, error) {
 	path, err := serial.Find(name)
 	if err != nil {
@@ -114,7 +114,7 @@ func checkAddress(place string) error {
 	return nil
 }
 
-// dialAdvice says what to do about a connection that cannot be made.
+// dialAdvice returns a remedy for a connection that cannot be made.
 func dialAdvice(err error) string {
 	var name *net.DNSError
 	var late net.Error
@@ -129,8 +129,8 @@ func dialAdvice(err error) string {
 	return "check the address and the network"
 }
 
-// openRemote opens a root port on the channel on a stream, which is opened again
-// for each session; stream returns its rate too, 0 if it has none.
+// openRemote opens a root port over a channel over a stream. For each session
+// it calls stream, which also returns the rate of the stream, 0 if it has none.
 func (o *opening) openRemote(v *values, stream func() (io.ReadWriteCloser, int, error)) (bus.Link, bus.Clock, error) {
 	ms := uint64(1000)
 	v.number("timeout", &ms, 1, 3_600_000)
@@ -149,15 +149,15 @@ func (o *opening) openRemote(v *values, stream func() (io.ReadWriteCloser, int, 
 		if baud != 0 {
 			r.rate.Store(uint64(baud) / 10)
 		}
-		words := greeting{console: o.Console}
+		start := startText{console: o.Console}
 		c, err := channel.Open(s, channel.Config{
 			Link: datalink.Config{
 				Role: datalink.Host, MapHash: regmap.Hash(),
 				DeadAfter: time.Duration(silence) * time.Millisecond,
 			},
-			Baud: baud, Console: words.text,
+			Baud: baud, Console: start.text,
 		})
-		if err := words.opened(err); err != nil {
+		if err := start.opened(err); err != nil {
 			return nil, err
 		}
 		r.channel.Store(c)
@@ -171,9 +171,10 @@ func (o *opening) openRemote(v *values, stream func() (io.ReadWriteCloser, int, 
 	return r, r, nil
 }
 
-// A greeting is what a board says while its channel is opened: it waits until it
-// is known whether that is why the channel is not.
-type greeting struct {
+// A startText holds back the text that a board sends while its channel is
+// opened, until the result of Open is known: the text may contain the reason
+// for a failure.
+type startText struct {
 	console func(text []byte) // may be nil
 
 	mu   sync.Mutex
@@ -181,37 +182,37 @@ type greeting struct {
 	open bool
 }
 
-// text is a channel's Console.
-func (g *greeting) text(p []byte) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if !g.open {
-		g.kept = append(g.kept, p...)
-	} else if g.console != nil {
-		g.console(p)
+// text is the Console of a channel.
+func (s *startText) text(p []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.open {
+		s.kept = append(s.kept, p...)
+	} else if s.console != nil {
+		s.console(p)
 	}
 }
 
-// opened lets text pass from then on, and returns err, what Open has returned, or
-// that another host has the board if the board has said so.
-func (g *greeting) opened(err error) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.open = true
+// opened releases the text. It returns err, the result of Open, or an error
+// that another host has the board if the text says so.
+func (s *startText) opened(err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open = true
 	if err != nil {
-		if _, why, ok := bytes.Cut(g.kept, []byte(serve.Refusal)); ok {
+		if _, why, ok := bytes.Cut(s.kept, []byte(serve.Refusal)); ok {
 			why, _, _ = bytes.Cut(why, []byte("\r\n"))
-			return fmt.Errorf("%w: busy: %s: end it, or take another board", bus.ErrLinkDown, why)
+			return fmt.Errorf("%w: busy: %s: end it, or use another board", bus.ErrLinkDown, why)
 		}
 	}
-	if g.console != nil && len(g.kept) > 0 {
-		g.console(g.kept)
+	if s.console != nil && len(s.kept) > 0 {
+		s.console(s.kept)
 	}
-	g.kept = nil
+	s.kept = nil
 	return err
 }
 
-// wallObserver is observer with the time of the wall clock, over all sessions.
+// wallObserver is observer with wall-clock time, over all sessions.
 func (o *opening) wallObserver() func(rootport.Dir, time.Duration, []byte) {
 	record := o.observer()
 	if record == nil {
@@ -222,7 +223,7 @@ func (o *opening) wallObserver() func(rootport.Dir, time.Duration, []byte) {
 	return func(dir rootport.Dir, _ time.Duration, packet []byte) { record(dir, time.Since(epoch), packet) }
 }
 
-// observer records the packets of a root port, or is nil.
+// observer returns a function that records the packets of a root port, or nil.
 func (o *opening) observer() func(rootport.Dir, time.Duration, []byte) {
 	if o.Capture == nil {
 		return nil
@@ -232,24 +233,24 @@ func (o *opening) observer() func(rootport.Dir, time.Duration, []byte) {
 		if dir == rootport.Up {
 			d = capture.Up
 		}
-		o.Capture.Write(capture.Record{At: at, Dir: d, Packet: packet}) // Err has what fails
+		o.Capture.Write(capture.Record{At: at, Dir: d, Packet: packet}) // Err reports errors
 	}
 }
 
-// streamRate is what a stream without a rate carries in a second, assumed.
+// streamRate is the assumed rate of a stream without one, in bytes per second.
 const streamRate = 1 << 20
 
 // remote is the link to a board in another process.
 type remote struct {
 	*rootport.RootPort
-	rate    atomic.Uint64                   // bytes a second
-	channel atomic.Pointer[channel.Channel] // of the session that was dialled last
+	rate    atomic.Uint64                   // bytes per second
+	channel atomic.Pointer[channel.Channel] // of the last dialled session
 }
 
 // BytesPerSecond implements Rated.
 func (r *remote) BytesPerSecond() uint64 { return r.rate.Load() }
 
-// Counters returns what the link counts.
+// Counters returns the counters of the link.
 func (r *remote) Counters() []Counter {
 	all := portCounters(r.RootPort)
 	if c := r.channel.Load(); c != nil {

@@ -19,7 +19,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 )
 
-// A host at a board that another has is told who, in the error and nowhere else.
+// A host that dials a busy board gets the holder's name in the error and
+// nowhere else.
 func TestBusyTCP(t *testing.T) {
 	l, err := serve.ListenTCP("127.0.0.1:0")
 	require.NoError(t, err)
@@ -35,12 +36,12 @@ func TestBusyTCP(t *testing.T) {
 	_, _, err = OpenWith(l.Selector(), new(pc), Options{Console: func(p []byte) { t.Errorf("shown: %q", p) }})
 	require.ErrorIs(t, err, bus.ErrLinkDown)
 	assert.ErrorContains(t, err, "busy: this board is held by 127.0.0.1:")
-	assert.ErrorContains(t, err, ": end it, or take another board")
+	assert.ErrorContains(t, err, ": end it, or use another board")
 	assert.NotContains(t, err.Error(), "\n")
 	assert.NotContains(t, err.Error(), "EOF")
 }
 
-// A connection that is not made says what to do.
+// The error of a failed connection contains a remedy.
 func TestDialAdvice(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -54,21 +55,21 @@ func TestDialAdvice(t *testing.T) {
 	assert.Equal(t, "check the address and the network", dialAdvice(net.ErrClosed))
 }
 
-// mute is a connection that at some time carries nothing more.
-type mute struct {
+// A silenced connection drops all writes after some time.
+type silenced struct {
 	net.Conn
 	on atomic.Bool
 }
 
-func (m *mute) Write(p []byte) (int, error) {
+func (m *silenced) Write(p []byte) (int, error) {
 	if m.on.Load() {
 		return len(p), nil
 	}
 	return m.Conn.Write(p)
 }
 
-// What a host takes for a dead board is up to the selector, and text that a board
-// says while it is opened is shown.
+// The selector sets the time after which a board is dead. Text that a board
+// sends while it is opened is shown.
 func TestSilence(t *testing.T) {
 	for _, tt := range []struct{ option, want string }{
 		{"", "nothing received for 500ms"},
@@ -80,14 +81,14 @@ func TestSilence(t *testing.T) {
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			require.NoError(t, err)
 			defer l.Close()
-			boards := make(chan *mute, 1)
+			boards := make(chan *silenced, 1)
 			go func() {
 				c, err := l.Accept()
 				if err != nil {
 					return
 				}
 				c.Write([]byte("\x00hello\r\n\x00"))
-				m := &mute{Conn: c}
+				m := &silenced{Conn: c}
 				channel.Open(m, channel.Config{Link: datalink.Config{
 					Role: datalink.Board, MapHash: regmap.Hash(), DeadAfter: time.Minute,
 				}})

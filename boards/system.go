@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A system is one that selectors are opened on.
+// A system is an operating system and architecture.
 type system struct{ os, arch string } // GOOS and GOARCH
 
 // here returns the system that this program runs on.
@@ -17,10 +17,12 @@ func here() system { return system{runtime.GOOS, runtime.GOARCH} }
 // String returns OS/ARCH.
 func (on system) String() string { return on.os + "/" + on.arch }
 
-// has reports whether what only some systems have is available; none is all.
+// has reports whether only, a list of systems, includes this one; an empty list
+// means all.
 func (on system) has(only []string) bool { return len(only) == 0 || slices.Contains(only, on.os) }
 
-// onlyOn returns how the manual ends the description of what only some systems have.
+// onlyOn returns the end of the description of a feature that only some systems
+// have.
 func onlyOn(what string, systems []string) string {
 	if len(systems) == 0 {
 		return ""

@@ -7,14 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A selector that a system does not have is refused by name, and on the others is
-// as good as any.
+// A selector is refused by name on a system that does not support it, and
+// accepted on the others.
 func TestSystems(t *testing.T) {
 	linux, mac, windows := system{"linux", "amd64"}, system{"darwin", "arm64"}, system{"windows", "amd64"}
 	for _, tt := range []struct {
 		on       system
 		selector string
-		says     string // empty: it is available
+		says     string // "" if available
 	}{
 		{linux, "serial:/dev/ttyUSB0?driver=tarm", ""},
 		{linux, "verilated", ""},

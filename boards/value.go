@@ -10,14 +10,14 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 )
 
-// values reads options; the first that is wrong is kept.
+// values parses options and keeps the first error.
 type values struct {
 	url.Values
 	err error
 }
 
-// number sets *v to the option's value, a decimal number from lo to hi, if it
-// is given.
+// number sets *v to the option's value if it is given: a decimal number from lo
+// to hi.
 func (o *values) number(name string, v *uint64, lo, hi uint64) {
 	if !o.Has(name) {
 		return
@@ -26,8 +26,8 @@ func (o *values) number(name string, v *uint64, lo, hi uint64) {
 	o.set(name, v, n, err == nil && n >= lo && n <= hi, fmt.Sprintf("a number from %d to %d", lo, hi))
 }
 
-// bytes sets *v to the option's value, a number of bytes, KiB, MiB or GiB from
-// lo to hi, if it is given.
+// bytes sets *v to the option's value if it is given: a number of bytes, KiB,
+// MiB or GiB, from lo to hi.
 func (o *values) bytes(name string, v *uint64, lo, hi uint64) {
 	if !o.Has(name) {
 		return

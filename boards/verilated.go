@@ -15,20 +15,20 @@ func verilator() scheme {
 		name: "verilated", doc: "the GPU as Verilog, in a process that Verilator builds on first use",
 		open: openVerilated, only: []string{"linux", "darwin"},
 		options: append(options(false), option{
-			name: "source", doc: "directory in the source tree of this program, which is what is translated, . if not given",
+			name: "source", doc: "directory in the source tree of this program, to be translated, . by default",
 		}),
 	}
 }
 
-// openVerilated builds the Verilog of a GPU and the wire to it. It fails with
-// sim.ErrSource, sim.ErrTool or sim.ErrBuild if it cannot be built.
+// openVerilated builds the simulation of a GPU and the wire to it. It fails
+// with sim.ErrSource, sim.ErrTool or sim.ErrBuild.
 func openVerilated(at opening) (bus.Link, bus.Clock, error) {
 	o := values{Values: at.values}
 	config := o.config()
 	wire := o.wire(config)
 	at.captureWire(&wire)
 	faults := o.faults(config, false)
-	past := o.past()
+	use := o.earlierUse()
 	if o.err != nil {
 		return nil, nil, o.err
 	}
@@ -41,7 +41,7 @@ func openVerilated(at opening) (bus.Link, bus.Clock, error) {
 	}
 	root, err := sim.ModuleRoot(source)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%w: the board verilated is translated from it: run in the tree, or give source=DIR", err)
+		return nil, nil, fmt.Errorf("%w: verilated needs the source tree: run there, or give source=DIR", err)
 	}
 	if err := sim.Verilator.Check(); err != nil {
 		return nil, nil, err
@@ -51,7 +51,7 @@ func openVerilated(at opening) (bus.Link, bus.Clock, error) {
 		return nil, nil, err
 	}
 	v := &verilated{model: model}
-	if err := past.befall(model, shortIdle); err != nil {
+	if err := use.apply(model, shortIdle); err != nil {
 		return nil, nil, errors.Join(err, model.Close())
 	}
 	if v.faulty, err = newFaulty(model, faults.ports, at.host, wire); err != nil {
@@ -60,8 +60,8 @@ func openVerilated(at opening) (bus.Link, bus.Clock, error) {
 	return v, v, nil
 }
 
-// verilated is the link to the Verilog of a GPU. Once the process has failed,
-// every call returns bus.ErrLinkDown with the cause.
+// verilated is the link to the simulation of a GPU. Once the simulation has
+// failed, every call returns bus.ErrLinkDown with the cause.
 type verilated struct {
 	faulty
 	model *sim.Verilated
@@ -69,8 +69,8 @@ type verilated struct {
 	ended error
 }
 
-// check takes the link down if the process has failed, and returns why the call
-// failed.
+// check takes the link down if the simulation has failed, and returns the
+// cause.
 func (v *verilated) check(err error) error {
 	var cause error
 	v.Sample(func() { cause = v.model.Err() })
@@ -106,13 +106,13 @@ func (v *verilated) Wait(deadline uint64) (event bool, err error) {
 	return event, v.check(err)
 }
 
-// Close releases the link and ends the process. It returns how that ended, if
-// not well, each time.
+// Close releases the link and ends the simulation. Each call returns the error
+// of a simulation that ended abnormally.
 func (v *verilated) Close() error {
 	err := v.Link.Close()
 	v.once.Do(func() { v.Sample(func() { v.ended = v.model.Close() }) })
 	return errors.Join(err, v.ended)
 }
 
-// Counters returns what the wire counts.
+// Counters returns the counters of the wire.
 func (v *verilated) Counters() []Counter { return v.counters() }

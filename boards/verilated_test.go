@@ -22,24 +22,24 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
-// rang is what a host sees of some doorbells.
-type rang struct {
+// doorbellResult is a host's view of some doorbells.
+type doorbellResult struct {
 	fence    uint64
 	messages int
 	mem      [64 << 10]byte
 	clock    uint64
-	failed   string // of the accesses
+	failed   string // accesses that failed
 	counters []Counter
 }
 
-// ring3 rings the doorbell three times and looks at everything.
-func ring3(t *testing.T, selector string) rang {
+// ring3 rings the doorbell three times and records the result.
+func ring3(t *testing.T, selector string) doorbellResult {
 	h := new(pc)
 	link, clock, err := Open(selector, h)
 	require.NoError(t, err)
 	enumerate(t, link)
 	require.NoError(t, submit(t, waiter{link, clock}, h, 3))
-	r := rang{fence: binary.LittleEndian.Uint64(h.mem[fenceAt-memBase:])}
+	r := doorbellResult{fence: binary.LittleEndian.Uint64(h.mem[fenceAt-memBase:])}
 	for _, err := range []error{
 		link.Read(0, idreg.Magic, make([]byte, 4)), link.Read(0, 0xf000, make([]byte, 4)),
 		link.Read(2, 0x100, make([]byte, 300)), link.Write(2, 0x44, make([]byte, 500)),
@@ -59,8 +59,8 @@ func ring3(t *testing.T, selector string) rang {
 	return r
 }
 
-// The Verilog does what the Go does, at the same clock, also behind a fault and
-// on another wire.
+// The Verilog does the same as the Go at the same clocks, including with an
+// injected fault and on another wire.
 func TestVerilatedIsTheEmulator(t *testing.T) {
 	tooltest.Need(t, sim.Verilator.Tools()...)
 	for _, options := range []string{
@@ -72,7 +72,8 @@ func TestVerilatedIsTheEmulator(t *testing.T) {
 	}
 }
 
-// A process that stops takes the link down, and every call says why.
+// A simulation that stops takes the link down, and every call returns the
+// cause.
 func TestVerilatedThatStops(t *testing.T) {
 	tooltest.Need(t, sim.Verilator.Tools()...)
 	link, clock, err := Open("verilated?config=small", new(pc))
@@ -95,7 +96,8 @@ func TestVerilatedThatStops(t *testing.T) {
 	}
 }
 
-// What is missing is named: the tool with its Debian package, or the source.
+// The error names the missing tool with its Debian package, or the missing
+// source.
 func TestVerilatedThatCannotBeBuilt(t *testing.T) {
 	t.Run("tools", func(t *testing.T) {
 		t.Setenv("PATH", t.TempDir())
@@ -117,7 +119,7 @@ func TestVerilatedThatCannotBeBuilt(t *testing.T) {
 	})
 }
 
-// An earlier host leaves the Verilog as it leaves the Go.
+// An earlier host leaves the Verilog in the same state as the Go.
 func TestVerilatedLeftAsTheEmulator(t *testing.T) {
 	tooltest.Need(t, sim.Verilator.Tools()...)
 	root, err := sim.ModuleRoot(".")
@@ -128,14 +130,14 @@ func TestVerilatedLeftAsTheEmulator(t *testing.T) {
 		model, err := sim.NewVerilated(root, gpu.Small(), "")
 		require.NoError(t, err)
 		o := dirty.Options{Seed: seed, Idle: shortIdle}
-		require.NoError(t, dirty.Leave(struct{ port.Device }{g}, o)) // without its VRAM
+		require.NoError(t, dirty.Leave(struct{ port.Device }{g}, o)) // without filling VRAM
 		require.NoError(t, dirty.Leave(model, o))
 		assert.Equal(t, registersOf(t, g), registersOf(t, model), "seed %d", seed)
 		require.NoError(t, model.Close())
 	}
 }
 
-// registersOf returns what another host reads.
+// registersOf returns the registers as another host reads them.
 func registersOf(t *testing.T, dev port.Device) map[string]uint32 {
 	link, err := inproc.New(dev, new(pc), inproc.Options{})
 	require.NoError(t, err)

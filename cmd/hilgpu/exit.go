@@ -159,7 +159,7 @@ func classes() []class {
 		{rootport.ErrProtocol, exitDevice}, {inproc.ErrProtocol, exitDevice}, {endpoint.ErrProtocol, exitDevice},
 		{bare.ErrStuck, exitDevice}, {bare.ErrFault, exitDevice}, {bare.ErrGone, exitDevice}, {bare.ErrStill, exitDevice},
 		{bare.ErrHost, exitDevice}, {transfer.ErrWrong, exitDevice}, {figures.ErrStuck, exitDevice}, {sim.ErrModel, exitDevice},
-		{dirty.ErrRestless, exitDevice},
+		{dirty.ErrNotIdle, exitDevice},
 		{ddi.DXGIDeviceRemoved, exitDevice}, {ddi.DXGIDeviceHung, exitDevice},
 
 		// Options, names, files and tools of the command line.

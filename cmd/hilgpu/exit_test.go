@@ -24,7 +24,7 @@ import (
 
 // codes are the exit codes that users rely on, by the text of the sentinel.
 var codes = map[int]string{
-	1: `check failed; regs: reads back otherwise; scoreboard: memory differs; storm: the device differs from its model;
+	1: `check failed; regs: read-back mismatch; scoreboard: memory differs; storm: the device differs from its model;
 		lists: wrong contents; lockstep: the Go side panics; session: failed; lockstep: every variant has differed;
 		mutant: the design differs without a mutant; mutant: Verilog of another shape than the emitter's; mutant: yosys failed;
 		figures: Go and the Verilog drive different outputs; figures: the edit loop failed; synth: yosys failed; synth: nextpnr failed;
@@ -50,9 +50,9 @@ var codes = map[int]string{
 		rootport: device violated the protocol; inproc: device violated the port protocol; endpoint: device violated the port protocol;
 		bare: the node does not do what it is told; bare: the node stopped on a fault; bare: the board did not answer any more;
 		bare: the clock of the board does not run; bare: the device reached for memory that it was not given;
-		transfer: wrong outcome; figures: the device does not finish; sim: the model stopped; dirty: the device does not come to rest; DXGI_ERROR_DEVICE_REMOVED;
+		transfer: wrong outcome; figures: the device does not finish; sim: the model stopped; dirty: the device does not become idle; DXGI_ERROR_DEVICE_REMOVED;
 		DXGI_ERROR_DEVICE_HUNG`,
-	6: `datalink: register map mismatch; regs: another register map; bare: another register map; STATUS_REVISION_MISMATCH`,
+	6: `datalink: register map mismatch; regs: register map mismatch; bare: another register map; STATUS_REVISION_MISMATCH`,
 }
 
 func TestExitCodeOfEachSentinel(t *testing.T) {
