@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// handleKinds are the types of handles and what a trace calls the objects.
+// handleKinds maps types of handles to the names of their objects in a trace.
 var handleKinds = map[string]string{
 	"umddi.HAdapter": "adapter", "umddi.HDevice": "device", "umddi.HResource": "resource", "umddi.HRenderTargetView": "view",
 	"umddi.HQuery": "query", "umddi.HCommandList": "list", "umddi.HRTAdapter": "adapter", "umddi.HRTDevice": "device",
@@ -23,8 +23,8 @@ var handleKinds = map[string]string{
 	"kmddi.HDxgkrnl": "dxgkrnl", "kmddi.HMapping": "mapping",
 }
 
-// room are the fields with room for elements that the callee writes: a trace has
-// their length alone.
+// room lists the fields with elements that the callee writes. A trace has only
+// their length.
 var room = map[string]bool{
 	"kmddi.Render.PatchLocationListOut": true, "kmddi.Present.PatchLocationListOut": true,
 	"umddi.CreateContext.AllocationList": true, "umddi.CreateContext.PatchLocationList": true,
@@ -34,15 +34,16 @@ var room = map[string]bool{
 // errValue is returned, wrapped, for a type that a trace cannot show.
 var errValue = errors.New("gen: no way to show a value")
 
-// valuer writes the functions that show the arguments and results of the DDI.
+// valuer generates the functions that show the arguments and results of the
+// DDI.
 type valuer struct {
-	structs map[string]*types.Named // by name, those whose function is to be written
+	structs map[string]*types.Named // by name; the structs whose functions are generated
 	enums   map[string]*types.Named
 	cases   map[string]string // body by type
 	err     error
 }
 
-// arguments returns runtime/verifier/arguments.go.
+// arguments generates runtime/verifier/arguments.go.
 func arguments(root string) ([]byte, error) {
 	l := newLoader(root)
 	v := &valuer{structs: map[string]*types.Named{}, enums: map[string]*types.Named{}, cases: map[string]string{}}
@@ -68,7 +69,7 @@ func (v *valuer) table(t *types.Struct) {
 		if !ok {
 			continue
 		}
-		for j := 1; j < sig.Params().Len(); j++ { // 0 is the thread
+		for j := 1; j < sig.Params().Len(); j++ { // parameter 0 is the thread
 			v.top(sig.Params().At(j).Type())
 		}
 		for r := range sig.Results().Variables() {
@@ -77,8 +78,8 @@ func (v *valuer) table(t *types.Struct) {
 	}
 }
 
-// top adds the case of an argument's or result's type. Scalars and what a trace
-// leaves out have none.
+// top adds the case of an argument or result type. Scalars and hidden values
+// have none.
 func (v *valuer) top(t types.Type) {
 	if _, scalar := t.(*types.Basic); scalar || hiddenValue(t) {
 		return
@@ -86,11 +87,11 @@ func (v *valuer) top(t types.Type) {
 	v.cases[name(t)] = v.show("v", t, "", false)
 }
 
-// name returns a type as package verifier writes it.
+// name returns a type as package verifier spells it.
 func name(t types.Type) string { return types.TypeString(t, (*types.Package).Name) }
 
-// hiddenValue reports whether a trace leaves out values of a type: functions, and
-// tables of them.
+// hiddenValue reports whether a trace omits values of a type: functions, and
+// tables of functions.
 func hiddenValue(t types.Type) bool {
 	if p, ok := t.Underlying().(*types.Pointer); ok {
 		t = p.Elem()
@@ -106,7 +107,7 @@ func hiddenValue(t types.Type) bool {
 	return function
 }
 
-// show returns the statement that shows expr, which is named field.
+// show returns the statement that shows expr under the name field.
 func (v *valuer) show(expr string, t types.Type, field string, countOnly bool) string {
 	switch n := name(t); {
 	case handleKinds[n] != "":
@@ -145,7 +146,7 @@ func (v *valuer) show(expr string, t types.Type, field string, countOnly bool) s
 	return ""
 }
 
-// call returns the call of the function of a struct, which is then written too.
+// call returns a call of a struct's function, and has that function generated.
 func (v *valuer) call(pointer string, t types.Type) string {
 	n := t.(*types.Named)
 	v.structs[name(t)] = n
@@ -156,7 +157,7 @@ func (v *valuer) elements(expr string, t types.Type, field string) string {
 	return fmt.Sprintf("e.open('[')\nfor i := range %s {\n%s}\ne.close(']')\n", expr, v.show(expr+"[i]", t, field, false))
 }
 
-// scalar shows a number, a truth or a text.
+// scalar returns the statement that shows a number, a boolean or a string.
 func (v *valuer) scalar(expr string, t types.Type, b *types.Basic, field string) string {
 	switch {
 	case b.Info()&types.IsBoolean != 0:
@@ -180,12 +181,12 @@ func (v *valuer) scalar(expr string, t types.Type, b *types.Basic, field string)
 	return fmt.Sprintf("e.signed(int64(%s))\n", expr)
 }
 
-// function names the function of a type.
+// function returns the name of a type's function.
 func function(prefix string, n *types.Named) string {
 	return prefix + strings.ToUpper(n.Obj().Pkg().Name()[:1]) + n.Obj().Pkg().Name()[1:] + n.Obj().Name()
 }
 
-// file returns the source.
+// file returns the source file.
 func (v *valuer) file() ([]byte, error) {
 	var body bytes.Buffer
 	done := map[string]bool{}
@@ -208,7 +209,7 @@ func (v *valuer) file() ([]byte, error) {
 	for _, p := range []string{"", "/dxgi", "/kmddi", "/umddi"} {
 		fmt.Fprintf(&out, "\t\"%sruntime/ddi%s\"\n", modulePath, p)
 	}
-	out.WriteString(")\n\n// value shows an argument or a result that is not a scalar, and reports whether it\n// knows the type.\n")
+	out.WriteString(")\n\n// value shows an argument or a result that is not a scalar, and reports whether\n// the type is known.\n")
 	out.WriteString("func (e *encoder) value(v any) bool {\n\tswitch v := v.(type) {\n")
 	for _, n := range slices.Sorted(maps.Keys(v.cases)) {
 		fmt.Fprintf(&out, "\tcase %s:\n%s", n, v.cases[n])
@@ -218,7 +219,7 @@ func (v *valuer) file() ([]byte, error) {
 	return format.Source(out.Bytes())
 }
 
-// structFunc writes the function that shows a struct, field by field.
+// structFunc writes the function that shows a struct field by field.
 func (v *valuer) structFunc(out *bytes.Buffer, n *types.Named) {
 	fmt.Fprintf(out, "\nfunc %s(e *encoder, v *%s) {\n\tif v == nil {\n\t\te.null()\n\t\treturn\n\t}\n\te.open('{')\n", function("show", n), name(n))
 	for f := range n.Underlying().(*types.Struct).Fields() {
@@ -230,7 +231,7 @@ func (v *valuer) structFunc(out *bytes.Buffer, n *types.Named) {
 	out.WriteString("\te.close('}')\n}\n")
 }
 
-// enumFunc writes the function that names the constants of a type.
+// enumFunc writes the function that returns the names of a type's constants.
 func enumFunc(out *bytes.Buffer, n *types.Named) {
 	var all []*types.Const
 	scope := n.Obj().Pkg().Scope()

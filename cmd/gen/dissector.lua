@@ -1,7 +1,7 @@
--- The tables above are the register map and the formats of bus/tlp; below is
--- what uses them. Wireshark may dissect a packet more than once and in any
--- order, but for the first time it does so in the order of the capture: what is
--- learnt then is kept by the number of the frame.
+-- The tables above are the register map and the formats of bus/tlp; the code
+-- below uses them. Wireshark may dissect a packet more than once and in any
+-- order, but the first pass is in the order of the capture. State learned in the
+-- first pass is stored by frame number.
 
 local proto = Proto("hilgpu", "hilgpu PCIe TLP")
 
@@ -73,7 +73,7 @@ proto.experts = { bad, failed }
 
 local bars, pending, vectors, known, nodes, buffers
 
--- reset_node forgets what is known of a node: it begins at dword 0 of its ring.
+-- reset_node forgets the state of a node: it begins at dword 0 of its ring.
 local function reset_node(i)
 	nodes[i] = { lo = 0, hi = 0, log2 = 0, marks = { [0] = true } }
 end
@@ -90,7 +90,7 @@ end
 
 local function is_write(kind) return kind == "MWr32" or kind == "MWr64" or kind == "CfgWr0" end
 
--- is_wide says whether a BAR has 64 bits: as was read, or as the map says.
+-- is_wide reports whether a BAR has 64 bits: as read, or else as in the map.
 local function is_wide(i)
 	if bars[i].flags then return math.floor(bars[i].flags / 2) % 4 == 2 end
 	return i == WIDE_BAR
@@ -105,7 +105,7 @@ local function lowest(v)
 	return bit
 end
 
--- window returns base and size of a BAR, or nil if it decodes nothing.
+-- window returns the base and size of a BAR, or nil if it decodes nothing.
 local function window(i)
 	local b = bars[i]
 	if is_high(i) or not b.base or (b.flags and b.flags % 2 == 1) then return nil end
@@ -123,7 +123,7 @@ local function window(i)
 	return at, lowest(at)
 end
 
--- locate returns the BAR and the offset in it of an address.
+-- locate returns the BAR and the offset of an address.
 local function locate(addr)
 	for i = 0, 5 do
 		local at, size = window(i)
@@ -132,7 +132,7 @@ local function locate(addr)
 	return nil, addr
 end
 
--- parse returns the header as a table, or nil and what is wrong.
+-- parse returns the header as a table, or nil and an error.
 local function parse(buf)
 	local n = buf:len()
 	if n < 12 then return nil, "shorter than a header" end
@@ -161,7 +161,7 @@ local function parse(buf)
 	return h
 end
 
--- learn_config follows the BARs.
+-- learn_config tracks the BARs.
 local function learn_config(off, v, write)
 	local i = (off - BAR0) / 4
 	local b = bars[i]
@@ -175,7 +175,7 @@ local function learn_config(off, v, write)
 	b.flags = v % 16
 end
 
--- learn_vector follows the MSI-X table.
+-- learn_vector tracks the MSI-X table.
 local function learn_vector(off, v)
 	local i, word = math.floor((off - MSIX_BASE) / MSIX_STRIDE), (off - MSIX_BASE) % MSIX_STRIDE
 	if off < MSIX_BASE or i >= MSIX_VECTORS then return end
@@ -185,13 +185,13 @@ local function learn_vector(off, v)
 	if word == MSIX_DATA then vectors[i].data = v end
 end
 
--- A stream is a ring or an indirect buffer in host memory: dwords that a node
--- fetches. Its marks are the dwords at which a packet is known to begin: where a
--- node begins after a reset, what RPTR and WPTR say, and what follows a packet.
--- A packet that has begun and not ended is in part; what comes at dword upto
--- goes on with it.
+-- A stream is a ring or an indirect buffer in host memory, from which a node
+-- fetches dwords. Its marks are the dwords at which a packet is known to begin:
+-- the start of a node after a reset, the values of RPTR and WPTR, and the dword
+-- after a packet. part is a packet that has begun but not ended; the fetch at
+-- dword upto continues it.
 
--- ring_of returns the ring of a node, or nil if it is not known or in VRAM.
+-- ring_of returns the ring of a node, or nil if it is unknown or in VRAM.
 local function ring_of(i)
 	local n = nodes[i]
 	if n.hi < 2147483648 or n.log2 < MIN_RING_LOG2 or n.log2 > MAX_RING_LOG2 then return nil end
@@ -201,8 +201,8 @@ local function ring_of(i)
 	}
 end
 
--- learn_node follows the registers of the nodes. A read tells where a ring is as
--- well as a write does.
+-- learn_node tracks the registers of the nodes. A read reveals the location of a
+-- ring as well as a write does.
 local function learn_node(off, v, write)
 	if off == ID_RESET and write and v % 2 == 1 then
 		for i = 0, CP_NODES - 1 do reset_node(i) end
@@ -223,8 +223,8 @@ local function learn_node(off, v, write)
 	end
 end
 
--- find_stream returns the stream that an address of host memory is in, the
--- newest buffer first, and the dword in it. Reads elsewhere are of data.
+-- find_stream returns the stream that contains a host address, the newest buffer
+-- first, and the dword in it. Other reads fetch data.
 local function find_stream(addr)
 	local function at(s) return s and addr >= s.base and addr < s.base + 4 * s.dwords end
 	for i = #buffers, 1, -1 do
@@ -236,13 +236,13 @@ local function find_stream(addr)
 	end
 end
 
--- number returns the value of a dword whose bytes are hexadecimal digits.
+-- number returns the value of a dword given as hexadecimal bytes.
 local function number(hex)
 	return tonumber(hex:sub(7, 8) .. hex:sub(5, 6) .. hex:sub(3, 4) .. hex:sub(1, 2), 16)
 end
 
--- field returns the value of a field of the packet of an opcode, by its name. Of
--- an address that is the one in host memory, or nil.
+-- field returns the value of a field of a packet, by opcode and name. For an
+-- address it returns the host address, or nil if it is in VRAM.
 local function field(op, words, want)
 	for _, v in ipairs(PACKETS[op].fields) do
 		if v.name == want and not v.wide then
@@ -254,16 +254,16 @@ local function field(op, words, want)
 	end
 end
 
--- close_buffer forgets the buffer at an address, which is read once.
+-- close_buffer drops the buffer at an address, which is read only once.
 local function close_buffer(base)
 	for i = #buffers, 1, -1 do
 		if buffers[i].base == base then table.remove(buffers, i) end
 	end
 end
 
--- open_buffer has the dwords of an INDIRECT taken for packets, which a node may
--- fetch more than once. Buffers that are never read to their end are forgotten
--- some time.
+-- open_buffer makes the dwords of an INDIRECT a stream of packets. A node may
+-- fetch them more than once. Buffers that are never read to their end are dropped
+-- eventually.
 local function open_buffer(s, words)
 	local addr, n = field(OP_INDIRECT, words, "addr"), field(OP_INDIRECT, words, "dwords")
 	if not addr or n == 0 then return end
@@ -272,8 +272,8 @@ local function open_buffer(s, words)
 	if #buffers > 64 then table.remove(buffers, 1) end
 end
 
--- take puts dwords into a stream, which begin at dword pos and are at an offset of
--- buf, and returns the packets that begin or end in them.
+-- take adds dwords to a stream, from dword pos on and at an offset of buf, and
+-- returns the packets that begin or end in them.
 local function take(s, pos, buf, at, n)
 	local list, part = {}, s.upto == pos and s.part or nil
 	for i = 0, n - 1 do
@@ -308,7 +308,7 @@ local function take(s, pos, buf, at, n)
 	return list
 end
 
--- place says what a packet is about, and learns from it.
+-- place finds the target of a packet, and learns from the packet.
 local function place(buf, h, up, number)
 	local key = string.format("%s%04x%03x", (up ~= h.cpl) and "u" or "d", h.requester, h.tag)
 	local w = { off = 0 }
@@ -361,7 +361,7 @@ local function place(buf, h, up, number)
 	return w
 end
 
--- name returns the name of a place i bytes behind that of the packet.
+-- name returns the name of the location i bytes after that of the packet.
 local function name(w, i)
 	local off = w.off + i
 	if w.cfg then
@@ -428,13 +428,13 @@ local function add_data(tree, buf, h, w)
 	end
 end
 
--- packet_name returns what a GPU packet is called.
+-- packet_name returns the name of a GPU packet.
 local function packet_name(p)
 	return PACKETS[p.op] and PACKETS[p.op].name or string.format("opcode 0x%02x", p.op)
 end
 
--- add_packets shows the GPU packets that begin or end in a completion. One that
--- began in an earlier one is put together.
+-- add_packets shows the GPU packets that begin or end in a completion. It
+-- reassembles a packet that began in an earlier one.
 local function add_packets(tree, buf, w)
 	for _, p in ipairs(w.packets or {}) do
 		local range
@@ -448,7 +448,7 @@ local function add_packets(tree, buf, w)
 		sub:add(f.packet_from, range(0, 0), w.stream.what):set_generated()
 		sub:add(f.packet_addr, range(0, 0), UInt64(p.addr % 4294967296, math.floor(p.addr / 4294967296))):set_generated()
 		if p.came then
-			sub:append_text(string.format(", %d of %d dwords, the others follow", p.came, p.dwords))
+			sub:append_text(string.format(", %d of %d dwords, the rest follows", p.came, p.dwords))
 		elseif p.whole then
 			for i, v in ipairs(PACKETS[p.op].fields) do
 				local bytes = v.wide and 8 or 4
@@ -458,7 +458,7 @@ local function add_packets(tree, buf, w)
 	end
 end
 
--- packet_list returns the GPU packets of a completion for the list of packets.
+-- packet_list returns the GPU packets of a completion for the packet list.
 local function packet_list(w)
 	if not w.stream then return "" end
 	local names = {}
@@ -472,11 +472,11 @@ local function packet_list(w)
 	return string.format(", %s of node %d%s%s", w.stream.what, w.stream.node, #names > 0 and ": " or "", table.concat(names, ", "))
 end
 
--- describe returns the text for the list of packets.
+-- describe returns the text for the packet list.
 local function describe(buf, h, w, status)
 	local verb = is_write(w.kind or h.kind) and "wr" or "rd"
 	if w.vector then return string.format("MSI-X vector %d", w.vector) end
-	if not w.kind then return h.kind .. (h.cpl and " that nothing asked for" or "") end
+	if not w.kind then return h.kind .. (h.cpl and " without a request" or "") end
 	local parts, named = {}, w.cfg or w.bar == 0
 	if named and h.data > 0 then
 		for i = 0, math.min(h.data, 16) - 4, 4 do

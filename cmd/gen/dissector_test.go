@@ -16,15 +16,15 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
-// A dissected is one packet and what tshark says about it.
+// A dissected is one packet and tshark's output for it.
 type dissected struct {
 	dir    capture.Dir
 	packet string            // hexadecimal
-	info   string            // the column Info
-	fields map[string]string // by filter name; "" is a field that is not there
+	info   string            // column Info
+	fields map[string]string // by filter name; "" means the field is absent
 }
 
-// dissections are packets of PCIe 3.0 §2.2, and what is in them, by hand.
+// dissections are packets of PCIe 3.0 §2.2 with their fields decoded by hand.
 var dissections = []dissected{
 	{capture.Down, "44000001 0000010f 01000010 000000e0", "wr config.bar0 = 0xe0000000",
 		map[string]string{"hilgpu.dir": "host->board", "hilgpu.kind": "0x44", "hilgpu.cfg": "0x0010", "hilgpu.register": "config.bar0", "hilgpu.value": "0xe0000000", "hilgpu.completer": "01:00.0", "hilgpu.requester": "00:00.0", "hilgpu.tag": "0x0001"}},
@@ -54,10 +54,10 @@ var dissections = []dissected{
 		map[string]string{"hilgpu.request": "13", "hilgpu.register": "cp0.ring_base_hi", "hilgpu.cp0.ring_base_hi": "0x80000000"}},
 	{capture.Down, "00000001 0000040f e00000fc", "rd bar0+0xfc", map[string]string{"hilgpu.register": ""}},
 	{capture.Up, "0a000000 01008004 0000047c", "completion of rd bar0+0xfc: CA", map[string]string{"hilgpu.status": "4", "hilgpu.failed": "1"}},
-	{capture.Up, "4a000001 01000004 00000704 13000000", "CplD that nothing asked for", map[string]string{"hilgpu.register": "", "hilgpu.request": ""}},
-	// A ring of 64 dwords at 0x1000, of which the node fetches an INDIRECT of the 6
-	// dwords at 0x2000 and a FENCE; a completion splits the first. RPTR tells
-	// where a packet begins; one goes around the end of the ring.
+	{capture.Up, "4a000001 01000004 00000704 13000000", "CplD without a request", map[string]string{"hilgpu.register": "", "hilgpu.request": ""}},
+	// A ring of 64 dwords at 0x1000, from which the node fetches an INDIRECT of
+	// the 6 dwords at 0x2000 and a FENCE; a completion splits the first. RPTR
+	// gives the start of a packet; one packet wraps around the end of the ring.
 	{capture.Down, "40000001 0000000f e0001000 02000000", "wr cp0.ctl = 0x2", nil},
 	{capture.Down, "40000003 000000ff e0001008 00100000 00000080 08000000",
 		"wr cp0.ring_base_lo = 0x1000, cp0.ring_base_hi = 0x80000000, cp0.ring_size = 0x8", nil},
@@ -98,7 +98,7 @@ var dissections = []dissected{
 	{capture.Down, "00000001 0000020f e0001004 00000000", "malformed: 16 bytes, want 12", map[string]string{"hilgpu.malformed": "1"}},
 }
 
-// TestDissector runs Wireshark's dissector over a capture.
+// TestDissector runs Wireshark with the dissector on a capture.
 func TestDissector(t *testing.T) {
 	tooltest.Need(t, "tshark")
 	dir := t.TempDir()
@@ -119,7 +119,7 @@ func TestDissector(t *testing.T) {
 			}
 		}
 	}
-	// The second row dissects every packet twice.
+	// The second run dissects every packet twice.
 	for _, passes := range [][]string{nil, {"-2"}} {
 		args := append([]string{"-X", "lua_script:" + lua, "-r", file, "-T", "fields", "-E", "separator=/t"}, passes...)
 		for _, n := range names {

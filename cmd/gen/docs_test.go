@@ -27,7 +27,7 @@ func TestRegistersDoc(t *testing.T) {
 	got := lines(t, registersDoc)
 	for _, want := range []string{
 		"## INTC",
-		"| CP1 | 0x1100 | 0x100 | command processor and fence unit of a node; there if CAPS.NODES is 2 |",
+		"| CP1 | 0x1100 | 0x100 | command processor and fence unit of a node; present if CAPS.NODES is 2 |",
 		"| 0x00 | MAGIC | ro | 0x47504c48 | | | | | | the bytes H, L, P, G in address order; anything else is another device or a byte-order error |",
 		"| 0x18 | TIME_LO | ro | 0x0 | latch | | volatile | | clocks | clocks since reset, low half; a read of it latches the high half into TIME_HI |",
 		"| 0x48 | CAPS2 | ro | config | | | | | | more of what this configuration has; bits without a field are reserved and 0 |",
@@ -44,8 +44,8 @@ func TestRegistersDoc(t *testing.T) {
 	}
 }
 
-// TestEveryRegisterIsDocumented counts the rows that begin as the register has
-// it. CP1 is documented by CP0.
+// TestEveryRegisterIsDocumented counts the rows that begin with the register.
+// CP0 documents CP1.
 func TestEveryRegisterIsDocumented(t *testing.T) {
 	rows := map[string]int{}
 	block := ""
@@ -102,9 +102,9 @@ func TestPacketsOfCapabilities(t *testing.T) {
 	} {
 		_, section, _ := strings.Cut(text, "\n## "+name+"\n")
 		section, _, _ = strings.Cut(section, "\n## ")
-		assert.Contains(t, section, "It is there if CAPS."+field+" is 1; otherwise the opcode is unknown.", name)
+		assert.Contains(t, section, "It exists if CAPS."+field+" is 1; otherwise the opcode is unknown.", name)
 	}
-	assert.Equal(t, 4, strings.Count(text, "It is there if CAPS."))
+	assert.Equal(t, 4, strings.Count(text, "It exists if CAPS."))
 }
 
 func TestTableEscapes(t *testing.T) {

@@ -12,12 +12,12 @@ import (
 	"strings"
 )
 
-// modulePath is how the packages of the module begin.
+// modulePath is the prefix of the packages of the module.
 const modulePath = "github.com/hilgpu/hilgpu/"
 
-// loader checks the types of the module's packages as far as their declarations
-// go, without the files that are generated from them, so that a stale one keeps
-// nothing from being made. Other modules and the standard library are empty.
+// loader type-checks the declarations of the module's packages, without the
+// files generated from them, so that a stale generated file does not block
+// generation. Other modules and the standard library are empty.
 type loader struct {
 	root string
 	fset *token.FileSet
@@ -44,8 +44,8 @@ func (l *loader) Import(path string) (*types.Package, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Names of packages that are empty here, and of methods that are generated,
-	// are errors that do not matter.
+	// Names of packages that are empty here, and generated methods, cause
+	// errors that can be ignored.
 	conf := types.Config{Importer: l, IgnoreFuncBodies: true, Error: func(error) {}}
 	p, err := conf.Check(path, l.fset, files, nil)
 	if p == nil {
@@ -55,7 +55,8 @@ func (l *loader) Import(path string) (*types.Package, error) {
 	return p, nil
 }
 
-// parse returns the files of a package, without tests and what snapshots wrote.
+// parse parses the files of a package, without tests and generated snapshot
+// files.
 func (l *loader) parse(dir string) ([]*ast.File, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -1,10 +1,10 @@
-// Gen writes the files that are made from tables, or checks them.
+// Gen writes the files that are generated from tables, or checks them.
 //
 //	go run ./cmd/gen [-root DIR] [-check]
 //
-// With -check it writes nothing, prints the name of each file that differs from
-// what it would write or is missing, and exits 1 if there is one. It exits 2 on
-// bad usage, and 1 if a file cannot be made, read or written.
+// With -check it writes nothing, prints the name of each generated file that is
+// missing or out of date, and exits 1 if there is one. It exits 2 on bad usage,
+// and 1 if a file cannot be generated, read or written.
 package main
 
 import (
@@ -18,9 +18,10 @@ import (
 	"path/filepath"
 )
 
-// An output is a file made from tables. The same tables give the same bytes.
+// An output is a file generated from tables. The same tables give the same
+// bytes.
 type output struct {
-	path string // from the root of the module, with slashes
+	path string // relative to the root of the module, slash-separated
 	make func() ([]byte, error)
 }
 
@@ -40,7 +41,7 @@ func outputs(root string) []output {
 
 func main() { os.Exit(run(outputs, os.Args[1:], os.Stdout, os.Stderr)) }
 
-// run is main with its surroundings as arguments; it returns the exit code.
+// run is main with its environment as arguments. It returns the exit code.
 func run(outputs func(root string) []output, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("gen", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -70,8 +71,8 @@ func run(outputs func(root string) []output, args []string, stdout, stderr io.Wr
 	return code
 }
 
-// update makes the file and reports whether the one below root differs. Unless
-// check is set, it then writes it, and the directories that lead to it.
+// update generates the file and reports whether the one below root differs.
+// Unless check is set, it then writes the file and creates its directories.
 func (o output) update(root string, check bool) (differs bool, err error) {
 	want, err := o.make()
 	if err != nil {

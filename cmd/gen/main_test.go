@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fake returns an output of fixed text.
+// fake returns an output with fixed text.
 func fake(path, text string) output {
 	return output{path, func() ([]byte, error) { return []byte(text), nil }}
 }
@@ -28,17 +28,17 @@ func TestRun(t *testing.T) {
 		stderr string
 		after  map[string]string
 	}{
-		{name: "writes what is missing, and the way to it", outs: []output{fake("d/e/a", "A")},
+		{name: "writes missing files and their directories", outs: []output{fake("d/e/a", "A")},
 			stdout: "d/e/a\n", after: map[string]string{"d/e/a": "A"}},
-		{name: "writes what differs, and only that", outs: []output{fake("a", "A"), fake("b", "B")}, files: map[string]string{"a": "A", "b": "X"},
+		{name: "writes only files that differ", outs: []output{fake("a", "A"), fake("b", "B")}, files: map[string]string{"a": "A", "b": "X"},
 			stdout: "b\n", after: map[string]string{"a": "A", "b": "B"}},
-		{name: "check is content", outs: []output{fake("a", "A")}, files: map[string]string{"a": "A"}, args: []string{"-check"},
+		{name: "check accepts current files", outs: []output{fake("a", "A")}, files: map[string]string{"a": "A"}, args: []string{"-check"},
 			after: map[string]string{"a": "A"}},
-		{name: "check names what differs and what is missing", outs: []output{fake("a", "A"), fake("b", "B"), fake("c", "C")}, files: map[string]string{"a": "X", "b": "B"}, args: []string{"-check"},
+		{name: "check names files that differ or are missing", outs: []output{fake("a", "A"), fake("b", "B"), fake("c", "C")}, files: map[string]string{"a": "X", "b": "B"}, args: []string{"-check"},
 			code: 1, stdout: "a\nc\n", after: map[string]string{"a": "X", "b": "B"}},
 		{name: "check sees a missing last byte", outs: []output{fake("a", "A\n")}, files: map[string]string{"a": "A"}, args: []string{"-check"},
 			code: 1, stdout: "a\n", after: map[string]string{"a": "A"}},
-		{name: "a failure does not keep the others", outs: []output{broken, fake("a", "A")},
+		{name: "a failure does not stop the other outputs", outs: []output{broken, fake("a", "A")},
 			code: 1, stdout: "a\n", stderr: "gen: broken: no table\n", after: map[string]string{"a": "A"}},
 		{name: "check fails on a failure", outs: []output{broken}, args: []string{"-check"},
 			code: 1, stderr: "gen: broken: no table\n"},
@@ -88,8 +88,8 @@ func TestUnknownFlag(t *testing.T) {
 	assert.Contains(t, stderr.String(), "-nonsense")
 }
 
-// TestOutputsAreCurrent makes every file twice and holds it against the one in
-// the tree.
+// TestOutputsAreCurrent generates every file twice and compares it with the one
+// in the tree.
 func TestOutputsAreCurrent(t *testing.T) {
 	for range 2 {
 		var stdout, stderr bytes.Buffer

@@ -9,17 +9,17 @@ import (
 )
 
 const packetsIntro = `A command processor executes packets from its ring and from indirect buffers. A packet is a header
-dword and a body of dwords, little-endian. Reserved bits are zero; one that is set is a fault.`
+dword and a body of dwords, little-endian. Reserved bits are zero; a set reserved bit is a fault.`
 
-const addressIntro = `A GPU address is in bytes. Bit 63 selects host memory, whose address is in bits 62..0; otherwise the
-address is an offset in VRAM. Fields of the kinds *read* and *write* hold the address of what the packet
+const addressIntro = `A GPU address is in bytes. Bit 63 selects host memory, with the address in bits 62..0; otherwise the
+address is an offset in VRAM. Fields of the kinds *read* and *write* hold an address that the packet
 reads or writes; *surface* is read by later packets if Surface is SOURCE, and written if it is DEST;
-*window* is what later packets may reach.`
+*window* bounds the memory that later packets may access.`
 
-const causesIntro = `A node that meets a fault stops. It leaves the cause in FAULT_INFO, the address of the packet in
-FAULT_ADDR, its header in FAULT_OP and the operand that was refused in FAULT_BAD.`
+const causesIntro = `A node stops at a fault. It latches the cause in FAULT_INFO, the address of the packet in
+FAULT_ADDR, its header in FAULT_OP and the refused operand in FAULT_BAD.`
 
-// packetsDoc makes the page about the packets.
+// packetsDoc generates docs/packets.md.
 func packetsDoc() ([]byte, error) {
 	p := newPage("Packets")
 	p.text(packetsIntro)
@@ -40,7 +40,7 @@ func packetsDoc() ([]byte, error) {
 	for _, l := range pkt.Table {
 		p.heading(2, l.Name)
 		p.text("%s", sentence(l.Doc)+exists(l))
-		p.table([]string{"dword", "bits", "field", "kind", "values", "unit", "what it is"}, layoutRows(l))
+		p.table([]string{"dword", "bits", "field", "kind", "values", "unit", "description"}, layoutRows(l))
 	}
 	causes(p)
 	return p.Bytes(), nil
@@ -53,8 +53,8 @@ func body(l pkt.Layout) string {
 	return fmt.Sprint(l.Body)
 }
 
-// layoutRows returns a row for each field and each run of reserved bits, which
-// are above the fields of their dword.
+// layoutRows returns a row for each field and for each run of reserved bits.
+// Reserved bits are above the fields of their dword.
 func layoutRows(l pkt.Layout) [][]string {
 	var rows [][]string
 	for i, f := range l.Fields {
@@ -71,17 +71,16 @@ func layoutRows(l pkt.Layout) [][]string {
 	return rows
 }
 
-// exists returns that a device without its capabilities does not know the opcode, as
-// the last sentence of a description.
+// exists returns the last sentence of the description of a packet that depends on
+// capabilities.
 func exists(l pkt.Layout) string {
 	if l.Needs == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" It is there if %s; otherwise the opcode is unknown.", condition(l.Needs))
+	return fmt.Sprintf(" It exists if %s; otherwise the opcode is unknown.", condition(l.Needs))
 }
 
-// reserved returns that the field is one only on a device with its capabilities, as
-// the end of a description.
+// reserved returns the end of the description of a field that depends on capabilities.
 func reserved(f pkt.Field) string {
 	if f.Needs == 0 {
 		return ""
@@ -101,7 +100,7 @@ func values(f pkt.Field) string {
 	return join(", ", enum(f.Enum), limit, align)
 }
 
-// bitRange returns a run of bits as "5" or "7..4".
+// bitRange formats a run of bits as "5" or "7..4".
 func bitRange(mask uint64) string {
 	hi, lo := 63-bits.LeadingZeros64(mask), bits.TrailingZeros64(mask)
 	if hi == lo {

@@ -12,21 +12,21 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 )
 
-const registersIntro = `BAR0 has %#x bytes of 32-bit registers. Offsets are in bytes; an access is one whole dword. What is
-in no table below is unmapped: an access to it is refused and counted in ID.ERR_COUNT.
+const registersIntro = `BAR0 has %#x bytes of 32-bit registers. Offsets are in bytes; an access is one complete dword. Offsets
+not in the tables below are unmapped: an access is refused and counted in ID.ERR_COUNT.
 
-The map hash is 0x%08x. A device reports its own in ID.MAP_HASH; where they differ, these tables are
-not about that device.`
+The map hash is 0x%08x. A device reports its own hash in ID.MAP_HASH; if they differ, these tables do
+not describe that device.`
 
-const registersKey = `Access: *ro* ignores writes; *rw* reads back what was written, within the fields; *w1c* clears the bits
+const registersKey = `Access: *ro* ignores writes; *rw* reads back the written value, within the fields; *w1c* clears the bits
 written as 1; *wo* reads as 0. Effects: a *latch* read copies the other half of a 64-bit value, a
-*trigger* write starts something, a *doorbell* write tells an engine that work is there. A *volatile*
-register may change by itself. Poke says when a person may write the register: *safe* at any time,
+*trigger* write starts something, a *doorbell* write signals new work to an engine. A *volatile*
+register may change without a write. Poke tells when a user may write the register: *safe* at any time,
 *idle* while nothing runs, *destructive* if work in flight is lost or memory is written. A reset value
-of *config* depends on the configuration of the GPU. What is there only if a field of ID.CAPS or
-ID.CAPS2 says so is unmapped otherwise.`
+of *config* depends on the configuration of the GPU. A register that depends on a field of ID.CAPS or
+ID.CAPS2 is unmapped on a device without the capability.`
 
-// registersDoc makes the page about BAR0.
+// registersDoc generates docs/registers.md.
 func registersDoc() ([]byte, error) {
 	m := regmap.New()
 	p := newPage("Registers")
@@ -37,9 +37,9 @@ func registersDoc() ([]byte, error) {
 		rows = append(rows, []string{b.Name, fmt.Sprintf("0x%04x", b.Base), fmt.Sprintf("%#x", b.Size), b.Doc + there(b.Needs)})
 	}
 	p.heading(2, "Blocks")
-	p.table([]string{"block", "base", "size", "what it is"}, rows)
+	p.table([]string{"block", "base", "size", "description"}, rows)
 
-	seen := map[string]string{} // the tables of a block to the first block that has them
+	seen := map[string]string{} // tables of a block, by the first block that has them
 	for _, b := range m.Blocks() {
 		p.heading(2, b.Name)
 		tables := blockTables(b)
@@ -54,7 +54,8 @@ func registersDoc() ([]byte, error) {
 	return p.Bytes(), nil
 }
 
-// blockTables returns the table of registers and, if there is one, the table of fields.
+// blockTables returns the table of registers and, if there are fields, the
+// table of fields.
 func blockTables(b reg.Block) string {
 	var p page
 	var regs, fields [][]string
@@ -64,9 +65,9 @@ func blockTables(b reg.Block) string {
 			fields = append(fields, []string{r.Name, f.Bits(), f.Name, f.Write.String(), f.Unit, enum(f.Enum), f.Doc})
 		}
 	}
-	p.table([]string{"offset", "register", "access", "reset", "read effect", "write effect", "volatile", "poke", "unit", "what it is"}, regs)
+	p.table([]string{"offset", "register", "access", "reset", "read effect", "write effect", "volatile", "poke", "unit", "description"}, regs)
 	if fields != nil {
-		p.table([]string{"register", "bits", "field", "write effect", "unit", "values", "what it is"}, fields)
+		p.table([]string{"register", "bits", "field", "write effect", "unit", "values", "description"}, fields)
 	}
 	return p.String()
 }
@@ -86,16 +87,16 @@ func regRow(r reg.Reg) []string {
 	}
 }
 
-// there returns that a device without these capabilities does not have it, as the
-// end of a description.
+// there returns the end of the description of something that only devices with the given
+// capabilities have.
 func there(needs caps.Set) string {
 	if needs == 0 {
 		return ""
 	}
-	return "; there if " + condition(needs)
+	return "; present if " + condition(needs)
 }
 
-// condition returns what ID.CAPS and ID.CAPS2 read of these capabilities, as in
+// condition returns the values in ID.CAPS and ID.CAPS2 of the given capabilities, as in
 // "CAPS.NODES is 2".
 func condition(needs caps.Set) string {
 	var all []string

@@ -2,13 +2,13 @@ package main
 
 import "github.com/hilgpu/hilgpu/runtime/verifier/rule"
 
-// rulesDoc returns docs/rules.md: every rule of package verifier.
+// rulesDoc generates docs/rules.md: every rule of package verifier.
 func rulesDoc() ([]byte, error) {
 	p := newPage("Rules of the user-mode driver interface")
-	p.text("Package `runtime/verifier` checks the calls between the Direct3D runtime and the user-mode display driver. If either side breaks a rule,\n" +
-		"the program prints the rule, the DDI functions of the thread and the last calls, and stops; `hilgpu` exits with 7.\n" +
-		"The checks are on in every test and in `hilgpu run`. `--verify=false` disables them, `--waive RULE` counts violations of a rule without stopping.\n" +
-		"`hilgpu rules explain RULE` prints the text below. Sources are pages of the Windows driver documentation, by title.")
+	p.text("Package `runtime/verifier` sits between the Direct3D runtime and the user-mode display driver and checks both against these\n" +
+		"rules. At a violation the program stops with the rule, the DDI functions of the thread and the last calls, and `hilgpu` exits with 7.\n" +
+		"It is on in every test and in `hilgpu run`; `--verify=false` turns it off, `--waive RULE` only counts violations of a rule.\n" +
+		"`hilgpu rules explain RULE` prints the entry of a rule. Sources are pages of the Windows driver documentation, by title.")
 	rows := [][]string{}
 	for _, r := range rule.All() {
 		rows = append(rows, []string{"[`" + r.Name + "`](#" + r.Name + ")", string(r.Fault) + yes(r.Warning, ", warning"), r.Title})

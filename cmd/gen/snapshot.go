@@ -11,22 +11,22 @@ import (
 )
 
 const (
-	// snapshotFile is the name of what is generated in each package that has
+	// snapshotFile is the name of the generated file in each package that has
 	// registers.
 	snapshotFile = "snapshot.go"
 
 	hdlPath = modulePath + "rtl/hdl"
 )
 
-// errState is wrapped by the error of a field that is no state.
+// errState is wrapped by the error of a field that cannot be state.
 var errState = errors.New("gen: no state")
 
-// configTypes are the structs that a block is built from; fields of them are no
+// configTypes are the structs that configure a block; their fields are not
 // state.
 var configTypes = map[string]bool{"Config": true, "Params": true}
 
-// snapshotPackages are those with registers, each with the types that are
-// instances elsewhere.
+// snapshotPackages lists the packages with registers, each with the types that
+// other packages use as instances.
 var snapshotPackages = []struct {
 	dir   string
 	types []string
@@ -56,7 +56,7 @@ func snapshots(root string) []output {
 	return out
 }
 
-// snapshot returns the file of one package.
+// snapshot generates the file of one package.
 func snapshot(root, dir string, names []string) ([]byte, error) {
 	pkg, err := newLoader(root).Import(modulePath + dir)
 	if err != nil {
@@ -75,44 +75,44 @@ func snapshot(root, dir string, names []string) ([]byte, error) {
 	return s.file()
 }
 
-// snapshotter writes the methods of one package's instances.
+// snapshotter generates the methods of one package's instances.
 type snapshotter struct {
 	pkg     *types.Package
 	imports map[string]bool
-	enums   map[string]*types.Named // by the name of the function that lists their names
+	enums   map[string]*types.Named // by the name of the function that returns their names
 	body    bytes.Buffer
 }
 
-// A block is what an instance is made of, in the order of its declaration.
+// A block describes an instance, in the order of its declaration.
 type block struct {
 	registers []register
 	inner     []inner
 	memories  []memory
-	naps      []string // paths of the fields that Restore clears
+	naps      []string // paths of fields that Restore clears
 }
 
-// A register is a scalar; its path is that of the Go field from the instance.
+// A register is a scalar. Its path is the Go field relative to the instance.
 type register struct {
 	path  string
 	typ   types.Type
 	width int
 }
 
-// An inner instance has methods of its own.
+// An inner is an instance with its own methods.
 type inner struct {
 	path      string
-	words     string // an expression, how many words it has
-	primitive bool   // of package hdl, whose memory is the block's
+	words     string // expression for its number of words
+	primitive bool   // in package hdl; the block owns its memory
 }
 
-// A memory is a FIFO, or a primitive whose words are numbers.
+// A memory is a FIFO, or a primitive with numeric words.
 type memory struct {
 	path   string
-	elem   types.Type // of a FIFO, nil otherwise
-	values []register // of a FIFO, below one of its values
+	elem   types.Type // element type of a FIFO, else nil
+	values []register // registers in an element of a FIFO
 }
 
-// collect adds what the field at path holds; tag is its w tag.
+// collect adds the contents of the field at path; tag is its w tag.
 func (s *snapshotter) collect(b *block, path string, t types.Type, tag string) error {
 	if named, ok := types.Unalias(t).(*types.Named); ok {
 		if done, err := s.collectNamed(b, path, named); done || err != nil {
@@ -148,7 +148,7 @@ func (s *snapshotter) collectStruct(b *block, path string, u *types.Struct) erro
 		}
 		sub := strings.TrimPrefix(path+"."+f.Name(), ".")
 		if f.Embedded() {
-			sub = path // its fields are promoted
+			sub = path // embedded: its fields are promoted
 		}
 		if err := s.collect(b, sub, f.Type(), reflect.StructTag(u.Tag(i)).Get("w")); err != nil {
 			return err
@@ -157,8 +157,8 @@ func (s *snapshotter) collectStruct(b *block, path string, u *types.Struct) erro
 	return nil
 }
 
-// collectNamed adds a memory, an instance with methods of its own or a nap, and
-// reports whether it is one.
+// collectNamed adds a memory, an instance with its own methods or a nap, and
+// reports whether named is one of these.
 func (s *snapshotter) collectNamed(b *block, path string, named *types.Named) (done bool, err error) {
 	obj := named.Obj()
 	switch {
@@ -190,7 +190,7 @@ func (s *snapshotter) collectNamed(b *block, path string, named *types.Named) (d
 	return true, nil
 }
 
-// hidden reports whether a struct has fields that another package cannot reach.
+// hidden reports whether a struct has unexported fields.
 func hidden(t *types.Named) bool {
 	u, ok := t.Underlying().(*types.Struct)
 	if !ok {
@@ -204,7 +204,7 @@ func hidden(t *types.Named) bool {
 	return false
 }
 
-// widthOf returns the bits of a scalar.
+// widthOf returns the width of a scalar in bits.
 func widthOf(b *types.Basic, tag string) (int, error) {
 	widths := map[types.BasicKind]int{types.Bool: 1, types.Uint8: 8, types.Uint16: 16, types.Uint32: 32, types.Uint64: 64}
 	n, ok := widths[b.Kind()]

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// tree writes Go files of a module below a directory.
+// tree writes the Go files of a module to a new directory.
 func tree(t *testing.T, files map[string]string) string {
 	root := t.TempDir()
 	for name, text := range files {
@@ -23,8 +23,8 @@ func tree(t *testing.T, files map[string]string) string {
 
 const fakeHDL = "package hdl\ntype RAM struct{ q uint64 }\ntype FIFO[T any] struct{ slots []T }\ntype Nap bool\n"
 
-// A package whose generated file is stale, or uses what is gone, is read all the
-// same; constants of other packages count as array lengths.
+// A package is read even if its generated file is stale or uses removed fields.
+// Constants of other packages count as array lengths.
 func TestSnapshotFile(t *testing.T) {
 	root := tree(t, map[string]string{
 		"rtl/hdl/hdl.go":    fakeHDL,
@@ -66,7 +66,7 @@ type Module struct {
 	}
 }
 
-// What has no width, or whose length is not known, is no state.
+// A type without a width, or of unknown length, is not state.
 func TestSnapshotRefuses(t *testing.T) {
 	for _, field := range []string{"int", "*uint8", "map[uint8]bool", "[]uint8", "func()", "string", "float64", "unknown.Type"} {
 		root := tree(t, map[string]string{
@@ -84,7 +84,7 @@ func TestSnapshotRefuses(t *testing.T) {
 	assert.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// Names lose what all of them begin with, whole words alone.
+// The common prefix of names is removed, in whole words only.
 func TestPrefix(t *testing.T) {
 	for _, tt := range []struct{ names, want string }{
 		{"stateRead stateRetire stateNext", "state"},

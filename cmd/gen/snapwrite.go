@@ -19,7 +19,7 @@ func (s *snapshotter) instance(t *types.Named) error {
 	}
 	name := t.Obj().Name()
 	w := &s.body
-	fmt.Fprintf(w, "\n// %sWords is how many words Snapshot fills.\nconst %sWords = %d", name, name, len(b.registers))
+	fmt.Fprintf(w, "\n// %sWords is the number of words that Snapshot fills.\nconst %sWords = %d", name, name, len(b.registers))
 	for _, in := range b.inner {
 		fmt.Fprintf(w, " + %s", in.words)
 	}
@@ -58,7 +58,7 @@ func rest(w *bytes.Buffer, at int, all []inner, call func(in inner, s string) st
 
 func (s *snapshotter) restoreMethod(name string, b *block) {
 	w := &s.body
-	fmt.Fprintf(w, "\n// Restore sets the registers to what Snapshot stored.\n")
+	fmt.Fprintf(w, "\n// Restore sets the registers to the values stored by Snapshot.\n")
 	fmt.Fprintf(w, "func (m *%s) Restore(s []uint64) {\n\t_ = s[%sWords-1]\n", name, name)
 	for i, r := range b.registers {
 		fmt.Fprintf(w, "\tm.%s = %s\n", r.path, s.value(fmt.Sprintf("s[%d]", i), r.typ))
@@ -72,7 +72,7 @@ func (s *snapshotter) restoreMethod(name string, b *block) {
 
 func (s *snapshotter) signalsMethod(name string, b *block) {
 	w := &s.body
-	fmt.Fprintf(w, "\n// Signals appends what the words of Snapshot are; at is the instance.\n")
+	fmt.Fprintf(w, "\n// Signals appends the signals of Snapshot's words; at is the instance path.\n")
 	fmt.Fprintf(w, "func (m *%s) Signals(at string, s []hdl.Signal) []hdl.Signal {\n\ts = append(s,\n", name)
 	for _, r := range b.registers {
 		fmt.Fprintf(w, "\t\thdl.Signal{Name: at + %q, Width: %d%s},\n", "."+flat(r.path), r.width, s.names(r.typ))
@@ -86,7 +86,7 @@ func (s *snapshotter) signalsMethod(name string, b *block) {
 
 func (s *snapshotter) memoriesMethod(name string, b *block) {
 	w := &s.body
-	fmt.Fprintf(w, "\n// Memories shows v the words of the memories, which it may change.\n")
+	fmt.Fprintf(w, "\n// Memories passes the words of the memories to v, which may change them.\n")
 	fmt.Fprintf(w, "func (m *%s) Memories(v hdl.Visitor) {\n", name)
 	for _, m := range b.memories {
 		if m.elem == nil {
@@ -111,7 +111,7 @@ func (s *snapshotter) memoriesMethod(name string, b *block) {
 	w.WriteString("}\n")
 }
 
-// under returns the field of the value that x points to.
+// under returns the field path relative to the value that x points to.
 func under(path string) string {
 	if path == "" {
 		return "*x"
@@ -119,12 +119,12 @@ func under(path string) string {
 	return "x." + path
 }
 
-// flat returns the name of a register in its instance, as in the Verilog.
+// flat returns the name of a register within its instance, as in the Verilog.
 func flat(path string) string {
 	return strings.NewReplacer(".", "_", "[", "_", "]", "").Replace(path)
 }
 
-// word returns an expression for the word of a scalar.
+// word returns an expression that converts a scalar to a word.
 func word(path string, t types.Type) string {
 	b := t.Underlying().(*types.Basic)
 	switch {
@@ -136,7 +136,7 @@ func word(path string, t types.Type) string {
 	return "uint64(" + path + ")"
 }
 
-// value returns an expression for the scalar of a word.
+// value returns an expression that converts a word to a scalar.
 func (s *snapshotter) value(word string, t types.Type) string {
 	b := t.Underlying().(*types.Basic)
 	switch {
@@ -148,7 +148,7 @@ func (s *snapshotter) value(word string, t types.Type) string {
 	return s.typeName(t) + "(" + word + ")"
 }
 
-// typeName prints a type as the package writes it.
+// typeName returns a type as the package spells it.
 func (s *snapshotter) typeName(t types.Type) string {
 	return types.TypeString(t, func(p *types.Package) string {
 		if p == s.pkg {
@@ -159,8 +159,8 @@ func (s *snapshotter) typeName(t types.Type) string {
 	})
 }
 
-// names returns the field of a signal whose values have names, and has their
-// function written.
+// names returns the Names field of a signal whose values have names, and has
+// their function generated.
 func (s *snapshotter) names(t types.Type) string {
 	named, ok := types.Unalias(t).(*types.Named)
 	if !ok || len(valueNames(named)) == 0 {
@@ -175,8 +175,8 @@ func (s *snapshotter) names(t types.Type) string {
 	return ", Names: " + name + "()"
 }
 
-// valueNames returns the names of a type's constants, which count from 0, less
-// what they all begin with.
+// valueNames returns the names of a type's constants, which count from 0,
+// without their common prefix.
 func valueNames(t *types.Named) []string {
 	scope := t.Obj().Pkg().Scope()
 	byValue := map[uint64]string{}
@@ -201,7 +201,7 @@ func valueNames(t *types.Named) []string {
 	return names
 }
 
-// prefix returns what all names begin with, up to where a word ends.
+// prefix returns the common prefix of names, in whole words.
 func prefix(names []string) string {
 	if len(names) < 2 {
 		return ""

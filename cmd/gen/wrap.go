@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// A tableSpec names a function table of the DDI and how its fields are called
-// in the WDK.
+// A tableSpec is a function table of the DDI, with the rule for the WDK names
+// of its fields.
 type tableSpec struct {
 	pkg, name string
 	prefix    string
@@ -31,8 +31,8 @@ var tables = []tableSpec{
 	{"kmddi", "DxgkrnlInterface", "DxgkCb", true},
 }
 
-// wdkNames has the fields that are not prefix plus field name: services of the
-// operating system that stand in the table of callbacks.
+// wdkNames lists the fields whose WDK name is not prefix plus field name:
+// operating-system services in the callback table.
 var wdkNames = map[string]string{
 	"ReadRegister":             "READ_REGISTER_ULONG",
 	"WriteRegister":            "WRITE_REGISTER_ULONG",
@@ -40,7 +40,7 @@ var wdkNames = map[string]string{
 	"FreeContiguousMemory":     "MmFreeContiguousMemory",
 }
 
-// wrappers returns runtime/verifier/wrap.go: for each table a function that
+// wrappers generates runtime/verifier/wrap.go: for each table a function that
 // returns a table of observed functions.
 func wrappers(root string) ([]byte, error) {
 	var out bytes.Buffer
@@ -88,7 +88,7 @@ func tableFields(dir, name string) ([]*ast.Field, error) {
 }
 
 func writeTable(out *bytes.Buffer, t tableSpec, fields []*ast.Field) {
-	fmt.Fprintf(out, "\n// wrap%s returns a table whose functions call the current functions of f and h around them.\n", t.name)
+	fmt.Fprintf(out, "\n// wrap%s returns a table that calls the current functions of f and reports each call to h.\n", t.name)
 	fmt.Fprintf(out, "func wrap%s(f *%s.%s, h Hook) *%s.%s {\n\tw := *f\n", t.name, t.pkg, t.name, t.pkg, t.name)
 	for _, field := range fields {
 		ft, ok := field.Type.(*ast.FuncType)
@@ -105,11 +105,10 @@ func writeTable(out *bytes.Buffer, t tableSpec, fields []*ast.Field) {
 	}
 }
 
-// deferredTable is filled again each time that a deferred context is recycled.
+// deferredTable is filled again each time a deferred context is recycled.
 const deferredTable = "DeviceFuncs"
 
-// writeSame writes the function that says whether two tables have the same
-// entries.
+// writeSame writes the function that compares the nil entries of two tables.
 func writeSame(out *bytes.Buffer, t tableSpec, fields []*ast.Field) {
 	fmt.Fprintf(out, "\n// same%s reports whether a and b are nil in the same entries.\n", t.name)
 	fmt.Fprintf(out, "func same%s(a, b *%s.%s) bool {\n\treturn ", t.name, t.pkg, t.name)
@@ -166,7 +165,7 @@ func writeFunc(out *bytes.Buffer, t tableSpec, name string, ft *ast.FuncType) {
 	out.WriteString("\t\t}\n\t}\n")
 }
 
-// stringsLiteral returns a Go expression of a slice.
+// stringsLiteral returns a Go expression for a slice of strings.
 func stringsLiteral(all []string) string {
 	if len(all) == 0 {
 		return "nil"
@@ -174,7 +173,7 @@ func stringsLiteral(all []string) string {
 	return fmt.Sprintf("%#v", all)
 }
 
-// resultName names a result of the function of a field in a trace, since results
+// resultName returns the name that a trace uses for a result, because results
 // have no names in the tables.
 func resultName(field string, e ast.Expr) string {
 	switch e := e.(type) {
@@ -196,7 +195,7 @@ func resultName(field string, e ast.Expr) string {
 	return "result"
 }
 
-// typeString prints a type as another package writes it.
+// typeString returns a type as another package spells it.
 func typeString(e ast.Expr, pkg string) string {
 	switch e := e.(type) {
 	case *ast.Ident:

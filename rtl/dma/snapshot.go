@@ -6,7 +6,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/hdl"
 )
 
-// ModuleWords is how many words Snapshot fills.
+// ModuleWords is the number of words that Snapshot fills.
 const ModuleWords = 60 + hdl.RAMWords + hdl.FIFOWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
@@ -78,7 +78,7 @@ func (m *Module) Snapshot(s []uint64) {
 	m.queue.Snapshot(s)
 }
 
-// Restore sets the registers to what Snapshot stored.
+// Restore sets the registers to the values stored by Snapshot.
 func (m *Module) Restore(s []uint64) {
 	_ = s[ModuleWords-1]
 	m.tags = uint8(s[0])
@@ -147,7 +147,7 @@ func (m *Module) Restore(s []uint64) {
 	m.queue.Restore(s)
 }
 
-// Signals appends what the words of Snapshot are; at is the instance.
+// Signals appends the signals of Snapshot's words; at is the instance path.
 func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	s = append(s,
 		hdl.Signal{Name: at + ".tags", Width: 8},
@@ -216,7 +216,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	return s
 }
 
-// Memories shows v the words of the memories, which it may change.
+// Memories passes the words of the memories to v, which may change them.
 func (m *Module) Memories(v hdl.Visitor) {
 	v.Words(m.order.Words())
 	for i := range m.queue.Slots() {

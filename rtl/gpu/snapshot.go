@@ -18,7 +18,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/watchdog"
 )
 
-// GPUWords is how many words Snapshot fills.
+// GPUWords is the number of words that Snapshot fills.
 const GPUWords = 1 + pcie.ModuleWords + ident.ModuleWords + store.ModuleWords + intc.ModuleWords + cp.ModuleWords + cp.ModuleWords + fence.ModuleWords + fence.ModuleWords + dma.ModuleWords + mem.ModuleWords + reset.ModuleWords + perf.ModuleWords + watchdog.ModuleWords + noc.InitiatorWords + noc.ReadsWords + noc.WritesWords + noc.BeatsWords + noc.ReadsWords
 
 // Snapshot stores the registers in the first GPUWords words of s.
@@ -63,7 +63,7 @@ func (m *GPU) Snapshot(s []uint64) {
 	m.descs.Snapshot(s)
 }
 
-// Restore sets the registers to what Snapshot stored.
+// Restore sets the registers to the values stored by Snapshot.
 func (m *GPU) Restore(s []uint64) {
 	_ = s[GPUWords-1]
 	m.moved = s[0]
@@ -107,7 +107,7 @@ func (m *GPU) Restore(s []uint64) {
 	m.descs.Restore(s)
 }
 
-// Signals appends what the words of Snapshot are; at is the instance.
+// Signals appends the signals of Snapshot's words; at is the instance path.
 func (m *GPU) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	s = append(s,
 		hdl.Signal{Name: at + ".moved", Width: 64},
@@ -133,7 +133,7 @@ func (m *GPU) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	return s
 }
 
-// Memories shows v the words of the memories, which it may change.
+// Memories passes the words of the memories to v, which may change them.
 func (m *GPU) Memories(v hdl.Visitor) {
 	m.pcie.Memories(v)
 	m.ident.Memories(v)

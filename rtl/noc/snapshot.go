@@ -6,7 +6,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/hdl"
 )
 
-// InitiatorWords is how many words Snapshot fills.
+// InitiatorWords is the number of words that Snapshot fills.
 const InitiatorWords = 13
 
 // Snapshot stores the registers in the first InitiatorWords words of s.
@@ -27,7 +27,7 @@ func (m *Initiator) Snapshot(s []uint64) {
 	s[12] = m.late
 }
 
-// Restore sets the registers to what Snapshot stored.
+// Restore sets the registers to the values stored by Snapshot.
 func (m *Initiator) Restore(s []uint64) {
 	_ = s[InitiatorWords-1]
 	m.tags = s[0]
@@ -45,7 +45,7 @@ func (m *Initiator) Restore(s []uint64) {
 	m.late = s[12]
 }
 
-// Signals appends what the words of Snapshot are; at is the instance.
+// Signals appends the signals of Snapshot's words; at is the instance path.
 func (m *Initiator) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	s = append(s,
 		hdl.Signal{Name: at + ".tags", Width: 64},
@@ -65,11 +65,11 @@ func (m *Initiator) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	return s
 }
 
-// Memories shows v the words of the memories, which it may change.
+// Memories passes the words of the memories to v, which may change them.
 func (m *Initiator) Memories(v hdl.Visitor) {
 }
 
-// ReadsWords is how many words Snapshot fills.
+// ReadsWords is the number of words that Snapshot fills.
 const ReadsWords = 2
 
 // Snapshot stores the registers in the first ReadsWords words of s.
@@ -79,14 +79,14 @@ func (m *Reads) Snapshot(s []uint64) {
 	s[1] = hdl.Bit(m.turn.Hold)
 }
 
-// Restore sets the registers to what Snapshot stored.
+// Restore sets the registers to the values stored by Snapshot.
 func (m *Reads) Restore(s []uint64) {
 	_ = s[ReadsWords-1]
 	m.turn.At = uint8(s[0])
 	m.turn.Hold = s[1] != 0
 }
 
-// Signals appends what the words of Snapshot are; at is the instance.
+// Signals appends the signals of Snapshot's words; at is the instance path.
 func (m *Reads) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	s = append(s,
 		hdl.Signal{Name: at + ".turn_At", Width: 3},
@@ -95,11 +95,11 @@ func (m *Reads) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	return s
 }
 
-// Memories shows v the words of the memories, which it may change.
+// Memories passes the words of the memories to v, which may change them.
 func (m *Reads) Memories(v hdl.Visitor) {
 }
 
-// WritesWords is how many words Snapshot fills.
+// WritesWords is the number of words that Snapshot fills.
 const WritesWords = 5
 
 // Snapshot stores the registers in the first WritesWords words of s.
@@ -112,7 +112,7 @@ func (m *Writes) Snapshot(s []uint64) {
 	s[4] = uint64(m.owner.Source)
 }
 
-// Restore sets the registers to what Snapshot stored.
+// Restore sets the registers to the values stored by Snapshot.
 func (m *Writes) Restore(s []uint64) {
 	_ = s[WritesWords-1]
 	m.turn.At = uint8(s[0])
@@ -122,7 +122,7 @@ func (m *Writes) Restore(s []uint64) {
 	m.owner.Source = uint8(s[4])
 }
 
-// Signals appends what the words of Snapshot are; at is the instance.
+// Signals appends the signals of Snapshot's words; at is the instance path.
 func (m *Writes) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	s = append(s,
 		hdl.Signal{Name: at + ".turn_At", Width: 3},
@@ -134,11 +134,11 @@ func (m *Writes) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	return s
 }
 
-// Memories shows v the words of the memories, which it may change.
+// Memories passes the words of the memories to v, which may change them.
 func (m *Writes) Memories(v hdl.Visitor) {
 }
 
-// BeatsWords is how many words Snapshot fills.
+// BeatsWords is the number of words that Snapshot fills.
 const BeatsWords = 2
 
 // Snapshot stores the registers in the first BeatsWords words of s.
@@ -148,14 +148,14 @@ func (m *Beats) Snapshot(s []uint64) {
 	s[1] = hdl.Bit(m.next)
 }
 
-// Restore sets the registers to what Snapshot stored.
+// Restore sets the registers to the values stored by Snapshot.
 func (m *Beats) Restore(s []uint64) {
 	_ = s[BeatsWords-1]
 	m.inward = s[0] != 0
 	m.next = s[1] != 0
 }
 
-// Signals appends what the words of Snapshot are; at is the instance.
+// Signals appends the signals of Snapshot's words; at is the instance path.
 func (m *Beats) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	s = append(s,
 		hdl.Signal{Name: at + ".inward", Width: 1},
@@ -164,6 +164,6 @@ func (m *Beats) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	return s
 }
 
-// Memories shows v the words of the memories, which it may change.
+// Memories passes the words of the memories to v, which may change them.
 func (m *Beats) Memories(v hdl.Visitor) {
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/hdl"
 )
 
-// ModuleWords is how many words Snapshot fills.
+// ModuleWords is the number of words that Snapshot fills.
 const ModuleWords = 7 + hdl.RAMWords
 
 // Snapshot stores the registers in the first ModuleWords words of s.
@@ -23,7 +23,7 @@ func (m *Module) Snapshot(s []uint64) {
 	m.words.Snapshot(s)
 }
 
-// Restore sets the registers to what Snapshot stored.
+// Restore sets the registers to the values stored by Snapshot.
 func (m *Module) Restore(s []uint64) {
 	_ = s[ModuleWords-1]
 	m.second = s[0] != 0
@@ -37,7 +37,7 @@ func (m *Module) Restore(s []uint64) {
 	m.words.Restore(s)
 }
 
-// Signals appends what the words of Snapshot are; at is the instance.
+// Signals appends the signals of Snapshot's words; at is the instance path.
 func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	s = append(s,
 		hdl.Signal{Name: at + ".second", Width: 1},
@@ -52,7 +52,7 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	return s
 }
 
-// Memories shows v the words of the memories, which it may change.
+// Memories passes the words of the memories to v, which may change them.
 func (m *Module) Memories(v hdl.Visitor) {
 	v.Words(m.words.Words())
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/hdl"
 )
 
-// portsWords is how many words Snapshot fills.
+// portsWords is the number of words that Snapshot fills.
 const portsWords = 29
 
 // Snapshot stores the registers in the first portsWords words of s.
@@ -44,7 +44,7 @@ func (m *ports) Snapshot(s []uint64) {
 	s[28] = m.Initiator.beat.Data
 }
 
-// Restore sets the registers to what Snapshot stored.
+// Restore sets the registers to the values stored by Snapshot.
 func (m *ports) Restore(s []uint64) {
 	_ = s[portsWords-1]
 	m.req.Kind = port.Kind(s[0])
@@ -78,7 +78,7 @@ func (m *ports) Restore(s []uint64) {
 	m.Initiator.beat.Data = s[28]
 }
 
-// Signals appends what the words of Snapshot are; at is the instance.
+// Signals appends the signals of Snapshot's words; at is the instance path.
 func (m *ports) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	s = append(s,
 		hdl.Signal{Name: at + ".req_Kind", Width: 8, Names: portKindNames()},
@@ -114,7 +114,7 @@ func (m *ports) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	return s
 }
 
-// Memories shows v the words of the memories, which it may change.
+// Memories passes the words of the memories to v, which may change them.
 func (m *ports) Memories(v hdl.Visitor) {
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// value shows an argument or a result that is not a scalar, and reports whether it
-// knows the type.
+// value shows an argument or a result that is not a scalar, and reports whether
+// the type is known.
 func (e *encoder) value(v any) bool {
 	switch v := v.(type) {
 	case *ddi.Object:

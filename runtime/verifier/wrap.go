@@ -9,7 +9,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// wrapAdapterFuncs returns a table whose functions call the current functions of f and h around them.
+// wrapAdapterFuncs returns a table that calls the current functions of f and reports each call to h.
 func wrapAdapterFuncs(f *umddi.AdapterFuncs, h Hook) *umddi.AdapterFuncs {
 	w := *f
 	if f.CreateDevice != nil {
@@ -59,7 +59,7 @@ func wrapAdapterFuncs(f *umddi.AdapterFuncs, h Hook) *umddi.AdapterFuncs {
 	return &w
 }
 
-// wrapAdapterCallbacks returns a table whose functions call the current functions of f and h around them.
+// wrapAdapterCallbacks returns a table that calls the current functions of f and reports each call to h.
 func wrapAdapterCallbacks(f *umddi.AdapterCallbacks, h Hook) *umddi.AdapterCallbacks {
 	w := *f
 	if f.QueryAdapterInfoCb != nil {
@@ -76,7 +76,7 @@ func wrapAdapterCallbacks(f *umddi.AdapterCallbacks, h Hook) *umddi.AdapterCallb
 	return &w
 }
 
-// wrapDeviceFuncs returns a table whose functions call the current functions of f and h around them.
+// wrapDeviceFuncs returns a table that calls the current functions of f and reports each call to h.
 func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 	w := *f
 	if f.CalcPrivateResourceSize != nil {
@@ -730,7 +730,7 @@ func sameDeviceFuncs(a, b *umddi.DeviceFuncs) bool {
 		(a.DestroyDevice == nil) == (b.DestroyDevice == nil)
 }
 
-// wrapDXGIBaseFuncs returns a table whose functions call the current functions of f and h around them.
+// wrapDXGIBaseFuncs returns a table that calls the current functions of f and reports each call to h.
 func wrapDXGIBaseFuncs(f *umddi.DXGIBaseFuncs, h Hook) *umddi.DXGIBaseFuncs {
 	w := *f
 	if f.Present != nil {
@@ -747,7 +747,7 @@ func wrapDXGIBaseFuncs(f *umddi.DXGIBaseFuncs, h Hook) *umddi.DXGIBaseFuncs {
 	return &w
 }
 
-// wrapCoreLayerCallbacks returns a table whose functions call the current functions of f and h around them.
+// wrapCoreLayerCallbacks returns a table that calls the current functions of f and reports each call to h.
 func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, h Hook) *umddi.CoreLayerCallbacks {
 	w := *f
 	if f.SetErrorCb != nil {
@@ -893,7 +893,7 @@ func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, h Hook) *umddi.CoreLaye
 	return &w
 }
 
-// wrapDeviceCallbacks returns a table whose functions call the current functions of f and h around them.
+// wrapDeviceCallbacks returns a table that calls the current functions of f and reports each call to h.
 func wrapDeviceCallbacks(f *umddi.DeviceCallbacks, h Hook) *umddi.DeviceCallbacks {
 	w := *f
 	if f.AllocateCb != nil {
@@ -976,7 +976,7 @@ func wrapDeviceCallbacks(f *umddi.DeviceCallbacks, h Hook) *umddi.DeviceCallback
 	return &w
 }
 
-// wrapDXGIBaseCallbacks returns a table whose functions call the current functions of f and h around them.
+// wrapDXGIBaseCallbacks returns a table that calls the current functions of f and reports each call to h.
 func wrapDXGIBaseCallbacks(f *umddi.DXGIBaseCallbacks, h Hook) *umddi.DXGIBaseCallbacks {
 	w := *f
 	if f.PresentCb != nil {
@@ -993,7 +993,7 @@ func wrapDXGIBaseCallbacks(f *umddi.DXGIBaseCallbacks, h Hook) *umddi.DXGIBaseCa
 	return &w
 }
 
-// wrapDriverInitializationData returns a table whose functions call the current functions of f and h around them.
+// wrapDriverInitializationData returns a table that calls the current functions of f and reports each call to h.
 func wrapDriverInitializationData(f *kmddi.DriverInitializationData, h Hook) *kmddi.DriverInitializationData {
 	w := *f
 	if f.AddDevice != nil {
@@ -1262,7 +1262,7 @@ func wrapDriverInitializationData(f *kmddi.DriverInitializationData, h Hook) *km
 	return &w
 }
 
-// wrapDxgkrnlInterface returns a table whose functions call the current functions of f and h around them.
+// wrapDxgkrnlInterface returns a table that calls the current functions of f and reports each call to h.
 func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, h Hook) *kmddi.DxgkrnlInterface {
 	w := *f
 	if f.GetDeviceInformation != nil {
