@@ -12,19 +12,21 @@ import (
 	"time"
 )
 
-// A file is one of an archive.
+// A file is a file of an archive.
 type file struct {
-	name string // with slashes
+	name string // slash-separated
 	mode fs.FileMode
 	data []byte
 }
 
-// sorted returns the files by name, in which order an archive has them.
+// sorted returns the files sorted by name, the order in which an archive stores
+// them.
 func sorted(files []file) []file {
 	return slices.SortedFunc(slices.Values(files), func(a, b file) int { return cmp.Compare(a.name, b.name) })
 }
 
-// writeTar writes files, of nobody and of one time, to a compressed tar archive.
+// writeTar writes files to a compressed tar archive, without owner and with a
+// common time.
 func writeTar(w io.Writer, files []file, at time.Time) error {
 	g, err := gzip.NewWriterLevel(w, gzip.BestCompression)
 	if err != nil {
@@ -43,7 +45,8 @@ func writeTar(w io.Writer, files []file, at time.Time) error {
 	return errors.Join(t.Close(), g.Close())
 }
 
-// writeZip writes files of one time to a zip archive, which has local times, of UTC here.
+// writeZip writes files to a zip archive with a common time. Zip times are
+// local times; here they are UTC.
 func writeZip(w io.Writer, files []file, at time.Time) error {
 	z := zip.NewWriter(w)
 	for _, f := range sorted(files) {

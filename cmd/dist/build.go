@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A target is a system that the program is built for.
+// A target is a system for which the program is built.
 type target struct{ os, arch string } // GOOS and GOARCH
 
 func (t target) String() string { return t.os + "_" + t.arch }
@@ -29,14 +29,14 @@ func targets() []target {
 	}
 }
 
-// A builder builds a source as go install builds it for everybody: from its module,
-// whose version the program then has, and from the modules that its go.sum has.
+// A builder builds a source in the same way as go install: from its module,
+// with the module's version, and from the modules in its go.sum.
 type builder struct {
 	*source
 	proxies string
 }
 
-// newBuilder packs the module, and has go download and verify what it requires.
+// newBuilder packs the module, then downloads and verifies its dependencies.
 func newBuilder(s *source) (*builder, error) {
 	own := filepath.Join(s.work, "proxy")
 	if err := s.writeProxy(own); err != nil {
@@ -57,21 +57,21 @@ func newBuilder(s *source) (*builder, error) {
 	return &builder{s, fileURL(own) + "," + fileURL(downloads)}, nil
 }
 
-// fileURL returns the URL of a path, as GOPROXY has it.
+// fileURL returns the file URL of a path, for GOPROXY.
 func fileURL(path string) string {
 	path = filepath.ToSlash(path)
 	if !strings.HasPrefix(path, "/") {
-		path = "/" + path // the letter of a drive
+		path = "/" + path // before a drive letter
 	}
 	return "file://" + path
 }
 
-// install returns the path of the program for a target.
+// install builds the program for a target and returns its path.
 func (b *builder) install(t target) (string, error) {
 	gopath := filepath.Join(b.work, "go")
 	cmd := exec.Command("go", "install", "github.com/hilgpu/hilgpu/cmd/hilgpu@"+b.version)
 	cmd.Dir = b.work
-	// GOSUMDB: newBuilder has verified the modules.
+	// GOSUMDB=off: newBuilder has verified the modules.
 	cmd.Env = append(os.Environ(), "GOOS="+t.os, "GOARCH="+t.arch, "CGO_ENABLED=0", "GOPROXY="+b.proxies, "GONOPROXY=none",
 		"GOSUMDB=off", "GOFLAGS=-trimpath -modcacherw", "GOPATH="+gopath, "GOMODCACHE="+filepath.Join(b.work, "mod"), "GOBIN=", "GOWORK=off")
 	if _, err := output(cmd); err != nil {

@@ -46,7 +46,7 @@ func writeArchives(s *source, dir string) error {
 	return writeSums(dir)
 }
 
-// shared returns the files that are the same in every archive.
+// shared returns the files that all archives have in common.
 func (b *builder) shared() ([]file, error) {
 	files, err := documents(b.tree)
 	if err != nil {
@@ -71,7 +71,7 @@ func (b *builder) shared() ([]file, error) {
 	return files, nil
 }
 
-// documents returns the files of the source that a user reads.
+// documents returns the user documents of the source.
 func documents(tree string) ([]file, error) {
 	var files []file
 	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md", "docs"} {
@@ -94,7 +94,7 @@ func documents(tree string) ([]file, error) {
 	return files, nil
 }
 
-// manPages returns the man page of each command, dated by the commit.
+// manPages returns the man page of each command, dated like the commit.
 func (b *builder) manPages(program string) ([]file, error) {
 	dir := filepath.Join(b.work, "man1")
 	cmd := exec.Command(program, "man", dir)
@@ -130,7 +130,8 @@ func writeArchive(dir string, s *source, t target, files []file) (string, error)
 	return name, os.WriteFile(filepath.Join(dir, name), b.Bytes(), 0o644)
 }
 
-// writeSums writes SHA256SUMS of the files in dir, as sha256sum -c reads it.
+// writeSums writes SHA256SUMS of the files in dir, in the format of sha256sum
+// -c.
 func writeSums(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -26,8 +26,8 @@ import (
 
 var noon = time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)
 
-// An archive depends on the files and the time alone: nobody owns the files, and
-// they are sorted.
+// An archive depends only on the files and the time: files have no owner and
+// are sorted.
 func TestArchives(t *testing.T) {
 	files := []file{{"d/program", 0o755, []byte("run")}, {"d/LICENSE", 0o644, []byte("may")}}
 	other := slices.Clone(files)
@@ -66,7 +66,8 @@ func TestArchives(t *testing.T) {
 	assert.True(t, z.File[1].Modified.Equal(noon))
 }
 
-// The six systems, Windows with a zip archive and a program that it runs.
+// Windows gets a zip archive with an .exe program; the other systems get tar
+// archives.
 func TestWriteArchive(t *testing.T) {
 	dir := t.TempDir()
 	s := &source{version: "v1.2.3", time: noon}
@@ -99,7 +100,7 @@ func TestWriteArchive(t *testing.T) {
 	}
 }
 
-// repository makes a repository with a commit at noon.
+// repository creates a repository with one commit at noon.
 func repository(t *testing.T, files map[string]string) string {
 	t.Helper()
 	tooltest.Need(t, "git")
@@ -127,7 +128,7 @@ func inRepository(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// The version is the tag of the commit, or what go calls a commit without one
+// The version is the tag of the commit, or else its pseudo-version
 // (go.dev/ref/mod, "Pseudo-versions").
 func TestVersion(t *testing.T) {
 	dir := repository(t, map[string]string{"go.mod": "module m.example/m\n"})
@@ -147,7 +148,8 @@ func TestVersion(t *testing.T) {
 	assert.Equal(t, "v0.3.2-0.20250601120000-"+rev[:12], get())
 }
 
-// The proxy's files are those of the commit, whatever lies about in its directory.
+// The proxy has the files of the commit, regardless of other files in the
+// working directory.
 func TestProxy(t *testing.T) {
 	const mod = "module m.example/Upper\n\ngo 1.26\n"
 	dir := repository(t, map[string]string{"go.mod": mod, "a.go": "package a\n", "LICENSE": "may\n", "sub/go.mod": "module m.example/sub\n", "sub/b.go": "package b\n"})
@@ -185,14 +187,14 @@ func TestProxy(t *testing.T) {
 	assert.Equal(t, map[string]string{root + "go.mod": mod, root + "a.go": "package a\n", root + "LICENSE": "may\n"}, texts)
 }
 
-// A link is refused: a module would be without it.
+// A link is refused, because a module cannot contain it.
 func TestLink(t *testing.T) {
 	dir := repository(t, map[string]string{"go.mod": "module m.example/m\n"})
 	require.NoError(t, os.Symlink("go.mod", filepath.Join(dir, "link")))
 	inRepository(t, dir, "add", "-A")
 	inRepository(t, dir, "commit", "-q", "-m", "link")
 	_, err := checkout(dir, t.TempDir())
-	assert.ErrorContains(t, err, "link is no regular file")
+	assert.ErrorContains(t, err, "link is not a regular file")
 }
 
 // A missing file is an error, except the change log.

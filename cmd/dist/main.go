@@ -1,7 +1,7 @@
-// Dist packs the commit that is checked out: as archives for each system, with the
-// program, its documents, man pages and shell completions, or as the module that go
-// install asks a proxy for. What it writes depends on the commit and the version of
-// Go alone.
+// Dist packs the commit that is checked out: as archives for each system, with
+// the program, its documents, man pages and shell completions, or as the module
+// that go install requests from a proxy. Its output depends only on the commit
+// and the Go version.
 package main
 
 import (
@@ -24,7 +24,7 @@ func main() {
 	root.RunE = func(*cobra.Command, []string) error { return run(*dir, writeArchives) }
 	root.AddCommand(&cobra.Command{
 		Use:   "module",
-		Short: "Write the module of HEAD as a proxy in the file system has it, and print its version",
+		Short: "Write the module of HEAD as a file-system proxy, and print its version",
 		Args:  cobra.NoArgs,
 		RunE:  func(*cobra.Command, []string) error { return run(*dir, writeModule) },
 	})
@@ -34,8 +34,8 @@ func main() {
 	}
 }
 
-// run checks HEAD out beside what is being worked on, empties dir and has write fill
-// it.
+// run checks HEAD out into a temporary directory, empties dir and calls write
+// to fill it.
 func run(dir string, write func(s *source, dir string) error) error {
 	work, err := os.MkdirTemp("", "hilgpu-dist-*")
 	if err != nil {
@@ -47,7 +47,7 @@ func run(dir string, write func(s *source, dir string) error) error {
 		return err
 	}
 	if s.dirty {
-		fmt.Fprintf(os.Stderr, "dist: uncommitted changes are left out of %s\n", s.version)
+		fmt.Fprintf(os.Stderr, "dist: uncommitted changes are not in %s\n", s.version)
 	}
 	if err := os.RemoveAll(dir); err != nil {
 		return err

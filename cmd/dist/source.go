@@ -19,17 +19,17 @@ import (
 	modzip "golang.org/x/mod/zip"
 )
 
-// A source is a commit.
+// A source is a commit of the repository.
 type source struct {
-	work    string // directory of this run
+	work    string // temporary directory of this run
 	tree    string // directory with the files of the commit
-	version string // of the module: the tag of the commit, or a pseudo-version
+	version string // module version: the tag of the commit, or a pseudo-version
 	time    time.Time
-	dirty   bool // the directory it was taken from has uncommitted changes
+	dirty   bool // the working directory has uncommitted changes
 }
 
-// checkout puts the files of HEAD of the repository at root into a directory below
-// work.
+// checkout writes the files of HEAD of the repository at root to a directory
+// below work.
 func checkout(root, work string) (*source, error) {
 	head, err := git(root, "log", "-1", "--format=%H %ct")
 	if err != nil {
@@ -47,7 +47,7 @@ func checkout(root, work string) (*source, error) {
 		return nil, err
 	}
 	s.dirty = len(changes) > 0
-	// The files are as they are in the repository on every system.
+	// The files must be as in the repository on every system.
 	packed, err := git(root, "-c", "core.autocrlf=input", "-c", "core.eol=lf", "archive", "--format=zip", "HEAD")
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func checkout(root, work string) (*source, error) {
 	return s, unpack(packed, s.tree)
 }
 
-// version returns the tag of a commit, or the pseudo-version that go gives it.
+// version returns the tag of a commit, or else its pseudo-version.
 func version(root, rev string, at time.Time) string {
 	match := []string{"describe", "--tags", "--match", "v[0-9]*"}
 	if tag, err := git(root, append(match, "--exact-match", rev)...); err == nil {
@@ -68,15 +68,15 @@ func version(root, rev string, at time.Time) string {
 	return module.PseudoVersion("", older, at, rev[:12])
 }
 
-// git runs git in a directory and returns what it prints.
+// git runs git in a directory and returns its output.
 func git(dir string, args ...string) ([]byte, error) {
 	cmd := exec.Command("git", args...)
 	cmd.Dir = dir
 	return output(cmd)
 }
 
-// output runs a command and returns what it prints, with what it complains about in
-// the error.
+// output runs a command and returns its standard output. Its standard error is
+// part of the error.
 func output(cmd *exec.Cmd) ([]byte, error) {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -87,8 +87,8 @@ func output(cmd *exec.Cmd) ([]byte, error) {
 	return out, err
 }
 
-// unpack writes the files of a zip archive below dir. It writes links as git archives
-// them, which is as files that a module does not have.
+// unpack writes the files of a zip archive below dir. It refuses links, which
+// git stores as irregular files and a module cannot contain.
 func unpack(archive []byte, dir string) error {
 	r, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
 	if err != nil {
@@ -99,7 +99,7 @@ func unpack(archive []byte, dir string) error {
 			continue
 		}
 		if !f.Mode().IsRegular() {
-			return fmt.Errorf("%s is no regular file, which a module cannot have", f.Name)
+			return fmt.Errorf("%s is not a regular file, want only regular files in a module", f.Name)
 		}
 		if err := unpackFile(f, filepath.Join(dir, filepath.FromSlash(f.Name))); err != nil {
 			return err
@@ -124,8 +124,8 @@ func unpackFile(f *zip.File, path string) error {
 	return os.WriteFile(path, data, 0o644)
 }
 
-// writeProxy writes the module to dir as GOPROXY=file://dir wants it (go.dev/ref/mod,
-// "GOPROXY protocol").
+// writeProxy writes the module to dir in the layout of GOPROXY=file://dir
+// (go.dev/ref/mod, "GOPROXY protocol").
 func (s *source) writeProxy(dir string) (err error) {
 	text, err := os.ReadFile(filepath.Join(s.tree, "go.mod"))
 	if err != nil {

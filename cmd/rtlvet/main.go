@@ -1,5 +1,6 @@
-// Rtlvet is the vet tool of the RTL: go vet -vettool=bin/rtlvet ./rtl/... says
-// what the translator to Verilog would refuse, without translating.
+// Rtlvet is the vet tool of the RTL. go vet -vettool=bin/rtlvet ./rtl/...
+// reports code that the translator to Verilog would refuse, without
+// translating.
 package main
 
 import (

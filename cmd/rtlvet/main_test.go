@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// goVet builds the tool and runs it through go vet on a pattern below the
+// goVet builds the tool and runs it through go vet on a pattern relative to the
 // module's root.
 func goVet(t *testing.T, pattern string) (string, error) {
 	t.Helper()

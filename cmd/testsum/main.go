@@ -1,11 +1,11 @@
-// Testsum runs go test and prints what go test prints without -v, each package
-// when it ends. After that it prints one line with the number of tests that were
-// skipped and why, so that no skip is quiet.
+// Testsum runs go test and prints the output of go test without -v, package by
+// package as they end. It then prints one line with the number of skipped tests
+// and the reasons, so that no skip goes unnoticed.
 //
 //	testsum [arguments of go test]
 //
-// It exits as go test does, and with 1 if a test was skipped and the environment
-// has CI=true.
+// It exits as go test does, or with 1 if a test was skipped and CI=true is set
+// in the environment.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 )
 
 func main() {
-	// An interrupt goes to go test as well, whose last words are wanted.
+	// go test also gets the interrupt; wait for its output.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
@@ -53,7 +53,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if line := s.skipLine(); line != "" {
 		fmt.Fprintln(stdout, line)
 		if os.Getenv("CI") == "true" {
-			fmt.Fprintln(stderr, "testsum: with CI=true every test runs")
+			fmt.Fprintln(stderr, "testsum: with CI=true no test may be skipped")
 			code = max(code, 1)
 		}
 	}

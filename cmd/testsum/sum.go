@@ -15,7 +15,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool"
 )
 
-// An event is a line of go test -json (go doc test2json).
+// An event is one line of go test -json (go doc test2json).
 type event struct {
 	Action  string
 	Package string
@@ -23,14 +23,14 @@ type event struct {
 	Output  string
 }
 
-// A test is one of a package that runs.
+// A test is a test of a running package.
 type test struct {
 	output []string
 	over   bool // passed or skipped
 }
 
-// A pkg is a package that runs: its tests in the order in which they began, and
-// under the empty name what is of none.
+// A pkg is a running package: its tests in the order in which they began.
+// Output outside tests is stored under the empty name.
 type pkg struct {
 	order []string
 	tests map[string]*test
@@ -39,18 +39,18 @@ type pkg struct {
 // A sum prints packages as they end and counts skipped tests.
 type sum struct {
 	out     io.Writer
-	err     error // the first of out
+	err     error // first write error
 	running map[string]*pkg
 	skips   map[string]int // by reason
-	failed  bool           // a package has
+	failed  bool           // a package has failed
 }
 
 func newSum(out io.Writer) *sum {
 	return &sum{out: out, running: map[string]*pkg{}, skips: map[string]int{}}
 }
 
-// read takes events until the end of r. A line that is no event is printed. It
-// fails if r or the output does.
+// read processes events until the end of r. It prints a line that is not an
+// event. It fails if r or the output fails.
 func (s *sum) read(r io.Reader) error {
 	for b := bufio.NewReader(r); ; {
 		line, err := b.ReadBytes('\n')
@@ -118,16 +118,16 @@ func (s *sum) take(e event) {
 	}
 }
 
-// result returns of the output of a package or a test what is printed although it
-// did not fail: the line of go test.
+// result returns the output to print for a package or test that passed: the
+// result line of go test.
 func (t *test) result() []string {
 	return slices.DeleteFunc(t.output, func(line string) bool {
 		return !strings.HasPrefix(line, "ok  \t") && !strings.HasPrefix(line, "?   \t")
 	})
 }
 
-// end prints a package. A test without a result was under way when the process
-// ended, so its output has the cause.
+// end prints a package. A test without a result was running when the process
+// ended, so its output shows the cause.
 func (s *sum) end(p *pkg, failed bool) {
 	for _, name := range p.order {
 		if t := p.tests[name]; name != "" && failed && !t.over {
@@ -143,7 +143,7 @@ func (s *sum) end(p *pkg, failed bool) {
 	}
 }
 
-// failure returns the output of a test, the line of its result first.
+// failure returns the output of a test, with its result line first.
 func (t *test) failure() []string {
 	var result, rest []string
 	for _, line := range t.output {
@@ -160,7 +160,7 @@ func (t *test) failure() []string {
 
 var logLine = regexp.MustCompile(`^\s*\S+\.go:\d+: (.*)`)
 
-// reason returns why a test was skipped, the last that it logged.
+// reason returns why a test was skipped: its last log line.
 func (t *test) reason() string {
 	for _, line := range slices.Backward(t.output) {
 		if m := logLine.FindStringSubmatch(line); m != nil && m[1] != "" {
@@ -170,7 +170,8 @@ func (t *test) reason() string {
 	return "no reason given"
 }
 
-// skipLine returns the line that counts the skipped tests, empty if there is none.
+// skipLine returns the line that counts the skipped tests, or "" if there are
+// none.
 func (s *sum) skipLine() string {
 	tools, others := map[string]int{}, map[string]int{}
 	for reason, n := range s.skips {
@@ -194,7 +195,7 @@ func (s *sum) skipLine() string {
 	return "skipped tests: " + strings.Join(parts, "; ")
 }
 
-// counts returns "TOTAL (NAME N, ...)", the largest number first.
+// counts returns "TOTAL (NAME N, ...)", with the largest number first.
 func counts(m map[string]int) string {
 	names := slices.SortedFunc(maps.Keys(m), func(a, b string) int {
 		return cmp.Or(cmp.Compare(m[b], m[a]), cmp.Compare(a, b))

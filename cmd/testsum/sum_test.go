@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// inModule makes a module of packages, each a file by its path, and runs the test
-// in it.
+// inModule creates a module from files by path, and makes it the current
+// directory of the test.
 func inModule(t *testing.T, files map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -33,8 +33,8 @@ func inModule(t *testing.T, files map[string]string) {
 
 var seconds = regexp.MustCompile(`\d+\.\d+s|\(cached\)`)
 
-// lines returns the lines of an output without the times, sorted, since packages
-// end in any order.
+// lines returns the sorted lines of an output without times; packages end in
+// any order.
 func lines(output string) []string {
 	all := strings.Split(seconds.ReplaceAllString(strings.TrimSpace(output), "T"), "\n")
 	slices.Sort(all)
@@ -56,8 +56,8 @@ const (
 		`	t.Run("y", func(t *testing.T) { t.Skip("missing tool: yosys (Debian package yosys)") }) }` + "\n"
 )
 
-// Output and exit code are those of go test; a second run has them
-// from the cache.
+// The output and exit code are those of go test, also when the results are
+// cached.
 func TestIsGoTest(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -89,7 +89,7 @@ func TestIsGoTest(t *testing.T) {
 	}
 }
 
-// A test that ends the process, or that never ends, is printed with its cause.
+// A test that ends the process, or never ends, is printed with the cause.
 func TestProcessThatDies(t *testing.T) {
 	for _, tt := range []struct{ name, body, want string }{
 		{"a panic", `func TestA(t *testing.T) { panic("boom") }`, "panic: boom"},
@@ -112,7 +112,7 @@ func TestProcessThatDies(t *testing.T) {
 }
 
 // Skipped tests are counted in one line at the end, by tool and by reason, also
-// from the cache, and fail the run in CI.
+// when cached, and fail the run in CI.
 func TestSkips(t *testing.T) {
 	inModule(t, map[string]string{"a/a_test.go": inTest(skips), "b/b_test.go": inTest(passes)})
 	const want = "skipped tests: 3 (yosys 2, vvp 1) for missing tools, which make tools installs; " +
@@ -127,7 +127,7 @@ func TestSkips(t *testing.T) {
 			assert.Equal(t, want, all[2])
 			if ci == "true" {
 				assert.Equal(t, 1, code)
-				assert.Equal(t, "testsum: with CI=true every test runs\n", stderr.String())
+				assert.Equal(t, "testsum: with CI=true no test may be skipped\n", stderr.String())
 			} else {
 				assert.Zero(t, code)
 				assert.Empty(t, stderr.String())
