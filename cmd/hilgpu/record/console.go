@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// console prints what boards say, a line at a time, without what would move the
-// cursor or ring.
+// console prints the text of boards line by line, without control characters.
 type console struct {
 	w io.Writer
 
@@ -14,7 +13,7 @@ type console struct {
 	line []byte
 }
 
-// maxLine is where a line that does not end is broken, in bytes.
+// maxLine is the length at which a line without an end is broken, in bytes.
 const maxLine = 1024
 
 func (c *console) text(p []byte) {
@@ -30,7 +29,7 @@ func (c *console) text(p []byte) {
 	}
 }
 
-// end prints a line that the board has not ended, such as a prompt.
+// end prints an unfinished line, such as a prompt.
 func (c *console) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

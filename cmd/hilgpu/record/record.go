@@ -1,6 +1,6 @@
-// Package record is what a command keeps of the boards it works on: their packets,
-// their registers clock by clock, the calls of the driver interface, and the text that
-// they print.
+// Package record records the boards a command works on: their packets, their
+// registers clock by clock, the calls of the driver interface, and the text
+// that they print.
 package record
 
 import (
@@ -19,38 +19,39 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/output"
 )
 
-// ErrOption is wrapped by errors of flags that cannot be.
+// ErrOption is wrapped by errors of invalid flags.
 var ErrOption = errors.New("bad input")
 
-// A Recorder records one run of a command. The zero value records nothing and needs
-// Log only if a board prints text. Its files are made when they are first asked for.
+// A Recorder records one run of a command. The zero value records nothing and
+// needs Log only if a board prints text. Its files are created at first use.
 type Recorder struct {
-	Capture string // file of the packets, as pcapng, or ""
-	Wave    string // file of the registers, as VCD, or ""
-	WaveOn  string // when: "" always, fault, or cycle A..B
+	Capture string // pcapng file for packets, or ""
+	Wave    string // VCD file for registers, or ""
+	WaveOn  string // when to record registers: "" for always, "fault", or "cycle A..B"
 
-	Log     io.Writer            // gets the text of boards, and why there is no wave
-	Stopped func(err error) bool // reports whether err is of a GPU that stopped; nil: none is
+	Log     io.Writer            // gets the text of boards and messages about the wave
+	Stopped func(err error) bool // reports whether err means that a GPU stopped; nil: never
 
-	Outputs output.Set // files of the command, those above among them
+	Outputs output.Set // all output files of the command, including those above
 
 	console *console
 	trace   *output.Live
 
-	mu       sync.Mutex // of what follows
+	mu       sync.Mutex // guards the fields below
 	file     *output.File
 	packets  *capture.Writer
 	waveFile *output.File
 	recorder *wave.Recorder
 }
 
-// AddCapture adds the flag of the packets.
+// AddCapture adds the flag for packets.
 func (r *Recorder) AddCapture(fl *pflag.FlagSet) {
-	fl.StringVar(&r.Capture, "capture", "", "record every packet of the link to the board in this pcapng `file`, with what it says")
+	fl.StringVar(&r.Capture, "capture", "", "record every packet of the link to the board in this pcapng `file`, with a comment")
 }
 
-// Options returns what boards are opened with, so that they are recorded. It fails with
-// ErrOption for flags that cannot be, and with output.ErrWrite.
+// Options returns the options with which to open boards so that they are
+// recorded. It fails with ErrOption for invalid flags, and with
+// output.ErrWrite.
 func (r *Recorder) Options() (boards.Options, error) {
 	if r.console == nil {
 		r.console = &console{w: r.Log}
@@ -66,7 +67,8 @@ func (r *Recorder) Options() (boards.Options, error) {
 	return o, err
 }
 
-// Packets returns what records packets, for a board that this program serves, or nil.
+// Packets returns the writer for the packets of a board served by this program,
+// or nil.
 func (r *Recorder) Packets() (*capture.Writer, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,9 +88,9 @@ func (r *Recorder) capture() (*capture.Writer, error) {
 	return r.packets, err
 }
 
-// Trace returns the file of the calls of the driver interface, which Finish puts in the
-// order of verifier.Merge and which is not touched before the first line, or nil
-// without a path.
+// Trace returns the file for the calls of the driver interface, or nil if path
+// is "". The file is not touched before the first line. Finish sorts it into
+// the order of verifier.Merge.
 func (r *Recorder) Trace(path string) (*output.Live, error) {
 	out, err := r.Outputs.Create(path)
 	if out == nil {
@@ -98,8 +100,8 @@ func (r *Recorder) Trace(path string) (*output.Live, error) {
 	return r.trace, nil
 }
 
-// Commit ends what is recorded of a command that ended with err, nil if it went well,
-// and the text of boards.
+// Commit ends the recordings and the text of boards. err is the error of the
+// command, or nil.
 func (r *Recorder) Commit(err error) error {
 	if r.console != nil {
 		r.console.end()
@@ -107,8 +109,8 @@ func (r *Recorder) Commit(err error) error {
 	return r.CommitFiles(err)
 }
 
-// CommitFiles is Commit without the text of boards, for a command that a signal ends.
-// What comes after it is not recorded.
+// CommitFiles is Commit without the text of boards, for a command ended by a
+// signal. Later events are not recorded.
 func (r *Recorder) CommitFiles(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

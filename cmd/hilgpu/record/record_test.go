@@ -44,7 +44,7 @@ func TestWaveOptions(t *testing.T) {
 	assert.ErrorContains(t, err, `--wave-on "fault" without --wave FILE`)
 }
 
-// ask reads the identity of an emulated board that r records.
+// ask reads the identity of an emulated board recorded by r.
 func ask(t *testing.T, r *Recorder) {
 	t.Helper()
 	o, err := r.Options()
@@ -73,7 +73,8 @@ func TestRecorder(t *testing.T) {
 	assert.Empty(t, log.String())
 }
 
-// A wave that waits for a fault is there if the error is of a GPU that stopped.
+// A wave that waits for a fault is written if the error means that a GPU
+// stopped.
 func TestWaveOfAFault(t *testing.T) {
 	dead := errors.New("dead")
 	for _, tt := range []struct {

@@ -10,13 +10,13 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/wave"
 )
 
-// AddWave adds the flags of the wave.
+// AddWave adds the flags for the wave.
 func (r *Recorder) AddWave(fl *pflag.FlagSet) {
 	fl.StringVar(&r.Wave, "wave", "", "record every register of an emulated GPU in this VCD `file`, clock by clock")
 	fl.StringVar(&r.WaveOn, "wave-on", "", "`when` to record: fault, some thousand clocks around each fault, or cycle A..B, the clocks from A to before B")
 }
 
-// waveOptions returns what WaveOn says.
+// waveOptions parses WaveOn.
 func (r *Recorder) waveOptions() (o wave.Options, err error) {
 	switch r.WaveOn {
 	case "":
@@ -36,7 +36,7 @@ func (r *Recorder) waveOptions() (o wave.Options, err error) {
 	return o, fmt.Errorf("%w: --wave-on %q, want fault or cycle A..B with A below B", ErrOption, r.WaveOn)
 }
 
-// waves returns what records registers, or nil.
+// waves returns the recorder of registers, or nil.
 func (r *Recorder) waves() (*wave.Recorder, error) {
 	if r.Wave == "" && r.WaveOn != "" {
 		return nil, fmt.Errorf("%w: --wave-on %q without --wave FILE", ErrOption, r.WaveOn)
@@ -55,24 +55,24 @@ func (r *Recorder) waves() (*wave.Recorder, error) {
 	return r.recorder, err
 }
 
-// Failed has a wave that waits for a fault get what was before the GPU stopped
-// with err, unless a node has reported a fault. Whoever closes the board after
-// an error calls it before that.
+// Failed makes a wave that waits for a fault keep the clocks before err, if err
+// means that the GPU stopped and no node has reported a fault. The caller must
+// call it before closing the board.
 func (r *Recorder) Failed(err error) {
 	if r.Stopped != nil && r.Stopped(err) {
 		r.Fault()
 	}
 }
 
-// Fault is Failed for a GPU that stopped.
+// Fault is Failed for a GPU that is known to have stopped.
 func (r *Recorder) Fault() {
 	if r.recorder != nil {
 		r.recorder.Fault()
 	}
 }
 
-// commitWave ends the wave of a command that ended with err. One without any clock is
-// no file, and the log says so.
+// commitWave ends the wave of a command that ended with err. Without any clocks
+// no file is written, and a message goes to the log.
 func (r *Recorder) commitWave(err error) error {
 	if r.waveFile == nil {
 		return nil
@@ -90,7 +90,7 @@ func (r *Recorder) commitWave(err error) error {
 		r.waveFile.Discard()
 		why := "no node faulted"
 		if r.WaveOn != "fault" {
-			why = "none of its clocks passed"
+			why = "the run did not reach its clocks"
 		}
 		fmt.Fprintf(r.Log, "hilgpu: %s is not written, --wave-on %q: %s\n", r.Wave, r.WaveOn, why)
 		return nil

@@ -1,4 +1,4 @@
-// Package reply is the answer of a command on standard output: text as it comes, one
+// Package reply prints the answer of a command on standard output: text, one
 // JSON document, or JSON lines.
 package reply
 
@@ -10,21 +10,21 @@ import (
 	"sync"
 )
 
-// A Reply is what a command prints on standard output: text as it comes, or one
-// JSON document when the exit code is known. The document is an object: the
-// result of the command, and the error if there is one. Its methods may be called
-// from several goroutines.
+// A Reply is the standard output of a command: text printed immediately, or one
+// JSON document printed when the exit code is known. The document is an object
+// with the result of the command, and the error if there is one. Its methods
+// are safe for concurrent use.
 type Reply struct {
 	Out  io.Writer // standard output
-	JSON bool      // the answer is a document
+	JSON bool      // print a document
 
 	mu     sync.Mutex
 	result any
-	stream *streamEnd // the answer is JSON lines, of which this is the last
+	stream *streamEnd // set for JSON lines; this is the last line
 	ended  bool
 }
 
-// A streamEnd is the last of the JSON lines of a command that prints several.
+// A streamEnd is the last of a command's JSON lines.
 type streamEnd struct {
 	Done     bool   `json:"done"` // true
 	Rounds   uint64 `json:"rounds"`
@@ -34,11 +34,11 @@ type streamEnd struct {
 // A Failure is an error in a document.
 type Failure struct {
 	Code    int    `json:"code"` // the exit code
-	Kind    string `json:"kind"` // of the exit code, a word
+	Kind    string `json:"kind"` // one word for the exit code
 	Message string `json:"message"`
 }
 
-// Text reports whether the answer is text, neither a document nor lines.
+// Text reports whether the answer is text, rather than a document or lines.
 func (r *Reply) Text() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -46,7 +46,7 @@ func (r *Reply) Text() bool {
 }
 
 // Document reports whether the answer is a document, and takes v, which is
-// encoded as an object, as the result of the command. The last one counts.
+// encoded as an object, as the result. The last result counts.
 func (r *Reply) Document(v any) bool {
 	if !r.JSON {
 		return false
@@ -57,8 +57,8 @@ func (r *Reply) Document(v any) bool {
 	return true
 }
 
-// Lines makes the answer JSON lines. Add counts a round, and prints its line; after
-// End it does nothing.
+// Lines changes the answer to JSON lines. add counts a round and prints its
+// line. After End it does nothing.
 func (r *Reply) Lines() (add func(v any) error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,9 +75,9 @@ func (r *Reply) Lines() (add func(v any) error) {
 	}
 }
 
-// End prints the document, or the last line, of a command that ended with failed, or
-// well if that is nil. Only the first call does anything, and of text none does. The
-// error is that of Out, or of a result that cannot be encoded.
+// End prints the document, or the last line. failed is the error of the
+// command, or nil. Only the first call has an effect, and for text none has.
+// End fails if Out fails or the result cannot be encoded.
 func (r *Reply) End(failed *Failure) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -97,7 +97,7 @@ func (r *Reply) End(failed *Failure) error {
 	return r.encode(r.result, failed, "  ")
 }
 
-// encode prints an object, with the error as its last member, indented by step.
+// encode prints an object, indented by step, with the error as its last member.
 func (r *Reply) encode(v any, failed *Failure, step string) error {
 	text, err := compact(v)
 	if err != nil {
@@ -125,7 +125,7 @@ func (r *Reply) encode(v any, failed *Failure, step string) error {
 	return err
 }
 
-// compact encodes an object without spaces. It panics if v is none.
+// compact encodes an object without spaces. It panics if v is not an object.
 func compact(v any) ([]byte, error) {
 	var long, short bytes.Buffer
 	e := json.NewEncoder(&long)
@@ -137,7 +137,7 @@ func compact(v any) ([]byte, error) {
 		return nil, err
 	}
 	if short.Bytes()[0] != '{' {
-		panic(fmt.Sprintf("a document of %T, which is no object", v))
+		panic(fmt.Sprintf("document of type %T, want an object", v))
 	}
 	return short.Bytes(), nil
 }

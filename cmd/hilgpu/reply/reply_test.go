@@ -48,7 +48,8 @@ func TestReply(t *testing.T) {
 	}
 }
 
-// A round that comes after the end, as a signal may have it, is not printed.
+// A round that ends after End, for instance because of a signal, is not
+// printed.
 func TestLineAfterTheEnd(t *testing.T) {
 	var out bytes.Buffer
 	r := &Reply{Out: &out}

@@ -2,19 +2,19 @@ package terminal
 
 import "strings"
 
-// A Palette colours words of the text on standard output, or does not if it is false.
+// A Palette colours words of the text on standard output if it is true.
 type Palette bool
 
-// PaletteOf returns a palette that colours where there is a terminal and NO_COLOR is
-// not set (no-color.org) in the environment that getenv reads.
+// PaletteOf returns a palette that colours on a terminal unless NO_COLOR is set
+// in the environment (no-color.org), which getenv reads.
 func PaletteOf(t Terminal, getenv func(string) string) Palette {
 	return Palette(t.ok && getenv("NO_COLOR") == "")
 }
 
-// Painted returns text with the outcome that its first line has in colour. An outcome
-// is ok, passed, FAIL, failed, skip or skipped; another has no colour.
+// Painted returns text with the outcome in its first line coloured. The
+// outcomes ok, passed, FAIL, failed, skip and skipped have colours.
 func (p Palette) Painted(text, outcome string) string {
-	// Colours, as ECMA-48 §8.3.117 selects them.
+	// Colours, as selected by ECMA-48 §8.3.117.
 	colours := map[string]string{"ok": "32", "passed": "32", "FAIL": "31", "failed": "31", "skip": "33", "skipped": "33"}
 	line, rest, _ := strings.Cut(text, "\n")
 	at := strings.LastIndex(line, outcome)

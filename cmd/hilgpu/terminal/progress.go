@@ -9,46 +9,45 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// When progress is shown: not before patience, and then at most every redraw
-// and at least every beat.
+// Progress is shown after showAfter, then at most every redraw and at least
+// every refresh.
 const (
-	patience = 2 * time.Second
-	redraw   = 100 * time.Millisecond
-	beat     = time.Second
+	showAfter = 2 * time.Second
+	redraw    = 100 * time.Millisecond
+	refresh   = time.Second
 )
 
-// barWidth is the columns of a bar, besides which its line needs barRest.
+// barWidth is the width of a bar in columns. Its line needs barRest more.
 const (
 	barWidth = 20
 	barRest  = 36
 )
 
-// A Screen is standard error. Where it is a terminal it shows how far a work is
-// that takes long, in a line that goes before anything else is printed. The zero
-// value shows no work. Its methods and those of its works may be called from several
-// goroutines.
+// A Screen is standard error. On a terminal it shows the progress of a long
+// task in a line that is cleared before other output. The zero value shows
+// nothing. The methods of a Screen and its tasks are safe for concurrent use.
 type Screen struct {
-	Time Clock // set before the first work
+	Time Clock // set before the first task
 
 	w    io.Writer
 	term Terminal
 
 	mu    sync.Mutex
-	work  *Work // that is under way, or nil
-	drawn bool  // the line is there
+	task  *Task // running task, or nil
+	drawn bool  // the line is on the screen
 }
 
-// NewScreen returns the screen that w is, in the environment that getenv reads.
+// NewScreen returns the screen for w; getenv reads the environment.
 func NewScreen(w io.Writer, getenv func(string) string) *Screen {
 	return &Screen{Time: WallClock(), w: w, term: Of(w, getenv)}
 }
 
-// A Work is something that may take long.
-type Work struct {
+// A Task is something that may take long.
+type Task struct {
 	screen      *Screen
 	name, state string
 	done, total int64
-	bar         *progressbar.ProgressBar // nil before the first line, and of another total
+	bar         *progressbar.ProgressBar // nil before the first line and when the total changes
 	began, last time.Time
 	stop        func() bool
 }
@@ -64,7 +63,7 @@ func (s *Screen) Through(w io.Writer, p []byte) (int, error) {
 	return w.Write(p)
 }
 
-// Wipe takes the line away.
+// Wipe clears the line.
 func (s *Screen) Wipe() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,45 +77,45 @@ func (s *Screen) clear() {
 	s.drawn = false
 }
 
-// Begin begins a work, which shows nothing unless the screen is a terminal. The
-// work must end.
-func (s *Screen) Begin(name string) *Work {
-	w := &Work{screen: s, name: name}
+// Begin begins a task. It shows nothing unless the screen is a terminal. The
+// caller must call End.
+func (s *Screen) Begin(name string) *Task {
+	w := &Task{screen: s, name: name}
 	if !s.term.ok {
 		return w
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w.began = s.Time.Now()
-	s.work = w
-	w.stop = s.Time.After(patience, w.tick)
+	s.task = w
+	w.stop = s.Time.After(showAfter, w.tick)
 	return w
 }
 
-// Shown reports whether the work is shown once it takes long.
-func (w *Work) Shown() bool { return w.screen.term.ok }
+// Shown reports whether the task is shown once it takes long.
+func (w *Task) Shown() bool { return w.screen.term.ok }
 
-// tick shows the line, and again after a beat.
-func (w *Work) tick() {
+// tick shows the line, and again after refresh.
+func (w *Task) tick() {
 	w.screen.mu.Lock()
 	defer w.screen.mu.Unlock()
-	if w.screen.work != w {
+	if w.screen.task != w {
 		return
 	}
 	w.draw()
-	w.stop = w.screen.Time.After(beat, w.tick)
+	w.stop = w.screen.Time.After(refresh, w.tick)
 }
 
-// To tells how much of the work is done; a total of 0 is not known.
-func (w *Work) To(done, total int) {
+// To sets the amount done; a total of 0 means unknown.
+func (w *Task) To(done, total int) {
 	w.set(func() { w.done, w.total = int64(done), int64(total) })
 }
 
-// At tells what the work is at.
-func (w *Work) At(state string) { w.set(func() { w.state = state }) }
+// At sets the current step of the task.
+func (w *Task) At(state string) { w.set(func() { w.state = state }) }
 
-// set changes the work and shows it, if it is time.
-func (w *Work) set(change func()) {
+// set changes the task and redraws the line if it is due.
+func (w *Task) set(change func()) {
 	s := w.screen
 	if !s.term.ok {
 		return
@@ -128,26 +127,26 @@ func (w *Work) set(change func()) {
 		w.bar = nil
 	}
 	now := s.Time.Now()
-	if s.work == w && now.Sub(w.began) >= patience && now.Sub(w.last) >= redraw {
+	if s.task == w && now.Sub(w.began) >= showAfter && now.Sub(w.last) >= redraw {
 		w.draw()
 	}
 }
 
-// End ends the work and takes the line away.
-func (w *Work) End() {
+// End ends the task and clears the line.
+func (w *Task) End() {
 	s := w.screen
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.work != w {
+	if s.task != w {
 		return
 	}
 	s.clear()
-	s.work = nil
+	s.task = nil
 	w.stop()
 }
 
-// draw prints the line, unless all is done.
-func (w *Work) draw() {
+// draw prints the line, unless the task is complete.
+func (w *Task) draw() {
 	s := w.screen
 	w.last = s.Time.Now()
 	s.clear()
@@ -166,9 +165,9 @@ func (w *Work) draw() {
 	s.drawn = true
 }
 
-// show prints a bar, or if there is no total a wheel that turns. A change of the bar and
-// one of its text each print the line, so only one of them is made.
-func (w *Work) show(text string) {
+// show prints a bar, or a spinner if there is no total. A change of the bar and
+// a change of its text each print the line, so only one of them is made.
+func (w *Task) show(text string) {
 	if w.total > 0 && w.done > 0 {
 		newBar(w.screen.w, w.total, progressbar.OptionSetDescription(text), progressbar.OptionShowCount()).Set64(w.done)
 		return

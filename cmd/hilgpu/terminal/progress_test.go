@@ -16,8 +16,8 @@ import (
 // empty is an environment without variables.
 func empty(string) string { return "" }
 
-// onTerminal returns a screen on a terminal, its clock, the terminal and the text that
-// has come out since.
+// onTerminal returns a screen on a terminal, its clock, the terminal, and a
+// function that returns the text printed since its last call.
 func onTerminal(t *testing.T) (*terminal.Screen, *terminaltest.Clock, io.Writer, func(do ...func()) string) {
 	t.Helper()
 	x := terminaltest.Open(t)
@@ -39,13 +39,13 @@ func TestProgress(t *testing.T) {
 	assert.Regexp(t, `^(\r|\x1b\[[0-9]*K)*run lists, 2s +20% .*\(2/10\)`, first)
 	assert.Equal(t, 1, strings.Count(first, "%"), "drawn once")
 	w.To(3, 10)
-	assert.Empty(t, text(), "not in the same moment")
+	assert.Empty(t, text(), "not at the same time")
 	c.Pass(100 * time.Millisecond)
 	w.To(4, 10)
 	assert.Regexp(t, `^run lists, 2s +40% .*\(4/10\)`, terminaltest.Seen(text()))
 	w.At("second part")
 	c.Pass(time.Second)
-	assert.Regexp(t, `^run lists, second part, 3s +40% `, terminaltest.Seen(text()), "also if nothing is told")
+	assert.Regexp(t, `^run lists, second part, 3s +40% `, terminaltest.Seen(text()), "also without an update")
 
 	_, err := s.Write([]byte("hilgpu: words\n"))
 	require.NoError(t, err)
@@ -64,7 +64,7 @@ func TestProgress(t *testing.T) {
 	assert.Regexp(t, `^run lists, second part, 5s +60% `, terminaltest.Seen(text()))
 	w.To(10, 10)
 	c.Pass(time.Second)
-	assert.Equal(t, "\r\x1b[2K", text(), "there is nothing to wait for")
+	assert.Equal(t, "\r\x1b[2K", text(), "the task is complete")
 	w.To(6, 10)
 	c.Pass(time.Second)
 	text()
@@ -76,7 +76,7 @@ func TestProgress(t *testing.T) {
 	assert.False(t, c.Waits())
 }
 
-// A work whose end is not known turns a wheel, and a short one shows nothing.
+// A task without a total shows a spinner, and a short task shows nothing.
 func TestProgressWithoutATotal(t *testing.T) {
 	s, c, _, text := onTerminal(t)
 	w := s.Begin("run compose")
@@ -86,7 +86,7 @@ func TestProgressWithoutATotal(t *testing.T) {
 	assert.NotContains(t, wheel, "(0/")
 	w.To(1, 4)
 	c.Pass(time.Second)
-	assert.Regexp(t, `^run compose, 6s +25% `, terminaltest.Seen(text()), "until it is")
+	assert.Regexp(t, `^run compose, 6s +25% `, terminaltest.Seen(text()), "until the total is known")
 	w.End()
 	text()
 	w = s.Begin("short")
@@ -96,7 +96,7 @@ func TestProgressWithoutATotal(t *testing.T) {
 	assert.Empty(t, text())
 }
 
-// Without a terminal nothing is shown, and so it is on a dumb one.
+// Without a terminal, or on a dumb one, nothing is shown.
 func TestNoTerminal(t *testing.T) {
 	x := terminaltest.Open(t)
 	dumb := func(name string) string { return map[string]string{"TERM": "dumb"}[name] }
@@ -106,7 +106,7 @@ func TestNoTerminal(t *testing.T) {
 	c := &terminaltest.Clock{}
 	s := terminal.NewScreen(x.Out, dumb)
 	s.Time = c.Clock()
-	for _, w := range []*terminal.Work{s.Begin("run"), new(terminal.Screen).Begin("run")} {
+	for _, w := range []*terminal.Task{s.Begin("run"), new(terminal.Screen).Begin("run")} {
 		w.To(1, 2)
 		w.At("x")
 		c.Pass(time.Hour)

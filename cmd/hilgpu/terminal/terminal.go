@@ -1,5 +1,5 @@
-// Package terminal is what a command shows on a terminal beside its result: how far a
-// long work is, and colours. Where there is none it shows nothing.
+// Package terminal shows progress and colours on a terminal. Without a terminal
+// it shows nothing.
 package terminal
 
 import (
@@ -10,14 +10,15 @@ import (
 	"golang.org/x/term"
 )
 
-// A Terminal is what is known of an output that may be one. The zero value is none.
+// A Terminal describes an output that may be a terminal. The zero value is not
+// one.
 type Terminal struct {
 	fd int
 	ok bool
 }
 
-// Of returns the terminal that w is, if more than lines of text can be shown on it:
-// not where the environment, which getenv reads, has TERM as dumb.
+// Of returns the terminal of w if it supports more than lines of text. It does
+// not if TERM is dumb in the environment, which getenv reads.
 func Of(w io.Writer, getenv func(string) string) Terminal {
 	f, ok := w.(*os.File)
 	if !ok || getenv("TERM") == "dumb" || !term.IsTerminal(int(f.Fd())) {
@@ -29,7 +30,7 @@ func Of(w io.Writer, getenv func(string) string) Terminal {
 // OK reports whether there is a terminal.
 func (t Terminal) OK() bool { return t.ok }
 
-// columns returns the width, 80 if it is not known.
+// columns returns the width, or 80 if it is unknown.
 func (t Terminal) columns() int {
 	if w, _, err := term.GetSize(t.fd); err == nil && w > 0 {
 		return w
@@ -37,10 +38,10 @@ func (t Terminal) columns() int {
 	return 80
 }
 
-// A Clock is the time that progress goes by.
+// A Clock is the clock used for progress.
 type Clock struct {
 	Now   func() time.Time
-	After func(d time.Duration, f func()) (stop func() bool) // calls f once, unless it is stopped
+	After func(d time.Duration, f func()) (stop func() bool) // calls f once, unless stopped
 }
 
 // WallClock returns the clock of this machine.

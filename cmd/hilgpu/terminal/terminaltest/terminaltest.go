@@ -1,5 +1,5 @@
-// Package terminaltest gives tests a terminal that they read, and a clock that they
-// set.
+// Package terminaltest provides a terminal that tests can read and a clock that
+// tests can set.
 package terminaltest
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/hilgpu/hilgpu/cmd/hilgpu/terminal"
 )
 
-// A Clock is a clock that a test sets, with the call that waits for it, if any.
+// A Clock is a clock set by a test, with the call that waits for it, if any.
 type Clock struct {
 	At time.Time
 
@@ -24,7 +24,7 @@ type Clock struct {
 	call func()
 }
 
-// Clock returns the clock as a screen takes it.
+// Clock returns the clock as a terminal.Clock.
 func (c *Clock) Clock() terminal.Clock {
 	return terminal.Clock{
 		Now: func() time.Time { return c.At },
@@ -35,7 +35,7 @@ func (c *Clock) Clock() terminal.Clock {
 	}
 }
 
-// Pass lets time pass, and what waits for it happen.
+// Pass advances the time and makes the calls that become due.
 func (c *Clock) Pass(d time.Duration) {
 	for end := c.At.Add(d); ; {
 		if c.call == nil || c.due.After(end) {
@@ -47,12 +47,12 @@ func (c *Clock) Pass(d time.Duration) {
 	}
 }
 
-// Waits reports whether a call waits.
+// Waits reports whether a call is waiting.
 func (c *Clock) Waits() bool { return c.call != nil }
 
 // A Terminal is a pseudo-terminal.
 type Terminal struct {
-	Out *os.File // what a program writes to
+	Out *os.File // the program's end
 
 	t   *testing.T
 	pty pty
@@ -61,11 +61,11 @@ type Terminal struct {
 // A pty is the other end of a pseudo-terminal.
 type pty interface {
 	io.ReadCloser
-	Path() string // of the end that a program writes to
+	Path() string // of the program's end
 }
 
-// Open returns a terminal that the end of the test closes. It skips the test on a
-// system without pseudo-terminals.
+// Open returns a terminal that is closed at the end of the test. It skips the
+// test on a system without pseudo-terminals.
 func Open(t *testing.T) *Terminal {
 	t.Helper()
 	p, err := listen()
@@ -79,8 +79,7 @@ func Open(t *testing.T) *Terminal {
 	return &Terminal{Out: out, t: t, pty: p}
 }
 
-// Text returns what has come out since the last call, and comes out of what is done
-// meanwhile.
+// Text returns the output since the last call, including the output of do.
 func (x *Terminal) Text(do ...func()) string {
 	x.t.Helper()
 	const end = "\x00"
@@ -104,8 +103,8 @@ func (x *Terminal) Text(do ...func()) string {
 	return <-all
 }
 
-// Seen returns what stays on a terminal of one line: what was written since it was
-// cleared.
+// Seen returns the text visible on a terminal of one line: the text written
+// since it was last cleared.
 func Seen(text string) string {
 	text = text[strings.LastIndex(text, "\x1b[2K")+len("\x1b[2K"):]
 	text = text[strings.LastIndex(text, "\r")+1:]
