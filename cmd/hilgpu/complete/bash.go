@@ -7,19 +7,19 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// bash is the script for bash. Cobra's does not take words that need
+// bash is the script for bash. Cobra's script does not support words that need
 // quotes, as selectors do.
 //
 //go:embed completion.bash
 var bash string
 
-// Scripts adds the command completion to root, whose commands print scripts for shells
-// to out.
+// Scripts adds the command completion to root. Its subcommands print scripts
+// for shells to out.
 func Scripts(root *cobra.Command, out io.Writer) {
 	root.InitDefaultCompletionCmd()
 	completion, _, err := root.Find([]string{"completion"})
 	if err != nil {
-		panic(err) // cobra has added it
+		panic(err) // cobra has added the command
 	}
 	for _, c := range completion.Commands() {
 		if c.Name() == "bash" {

@@ -1,5 +1,5 @@
-// Package complete is what a shell completes on the command line of hilgpu: commands,
-// selectors, registers, files and more.
+// Package complete implements shell completion for hilgpu: commands, selectors,
+// registers, files and more.
 package complete
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/suite"
 )
 
-// Directives to the shell. A candidate that goes on has no space after it.
+// Directives to the shell. "More" means no space after the candidate.
 const (
 	noFiles  = cobra.ShellCompDirectiveNoFileComp
 	goesOn   = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveKeepOrder
@@ -32,11 +32,11 @@ const (
 	ofEnding = cobra.ShellCompDirectiveFilterFileExt
 )
 
-// completer completes a value or an argument.
+// A completer completes a flag value or an argument.
 type completer = cobra.CompletionFunc
 
-// flagCompleters complete the values of flags, by name, which means the same in
-// every command but for a few.
+// flagCompleters returns the completers of flag values by flag name. With few
+// exceptions a name means the same in every command.
 func flagCompleters(c *cobra.Command) map[string]completer {
 	return map[string]completer{
 		"board":  selectors(boards.Complete),
@@ -67,7 +67,8 @@ func flagCompleters(c *cobra.Command) map[string]completer {
 	}
 }
 
-// outputFile completes --output: a folder of verilog, a file of the others.
+// outputFile completes --output: a folder for verilog, a file for other
+// commands.
 func outputFile(command string) completer {
 	if command == "verilog" {
 		return file(folders)
@@ -75,7 +76,7 @@ func outputFile(command string) completer {
 	return file(anyFile)
 }
 
-// argCompleters complete arguments, by the path of the command.
+// argCompleters returns the completers of arguments by command path.
 func argCompleters() map[string]completer {
 	names := regs.AllNames()
 	return map[string]completer{
@@ -90,9 +91,9 @@ func argCompleters() map[string]completer {
 	}
 }
 
-// Command registers what completes the flags and arguments of a command. A
-// flag or a command that is not known takes no file. It fails for a flag that is
-// completed already.
+// Command registers the completers for the flags and arguments of a command. An
+// unknown flag or command gets no file completion. Command fails if a flag
+// already has a completer.
 func Command(c *cobra.Command) error {
 	if f, ok := argCompleters()[c.CommandPath()]; ok {
 		c.ValidArgsFunction = beginning(f)
@@ -114,8 +115,7 @@ func Command(c *cobra.Command) error {
 	return err
 }
 
-// beginning leaves out what does not begin with the text; endings of files are
-// not for the text.
+// beginning filters the candidates of f by the text. It keeps file extensions.
 func beginning(f completer) completer {
 	return func(c *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
 		all, d := f(c, args, text)
@@ -126,17 +126,17 @@ func beginning(f completer) completer {
 	}
 }
 
-// oneOf completes one of some words.
+// oneOf completes one of the given words.
 func oneOf(words ...string) completer {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) { return words, ordered }
 }
 
-// partOf is oneOf for words that go on.
+// partOf is oneOf for words that are incomplete.
 func partOf(words ...string) completer {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) { return words, goesOn }
 }
 
-// listOf completes the last of several words with commas between.
+// listOf completes the last of several words separated by commas.
 func listOf(words []string) completer {
 	return func(_ *cobra.Command, _ []string, text string) ([]string, cobra.ShellCompDirective) {
 		before := text[:strings.LastIndex(text, ",")+1]
@@ -150,12 +150,12 @@ func listOf(words []string) completer {
 	}
 }
 
-// file completes files, those with one of the endings if there are some.
+// file completes files, with one of the extensions if any are given.
 func file(directive cobra.ShellCompDirective, endings ...string) completer {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) { return endings, directive }
 }
 
-// onlyOne completes the first argument.
+// onlyOne completes only the first argument.
 func onlyOne(f completer) completer {
 	return func(c *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -165,7 +165,7 @@ func onlyOne(f completer) completer {
 	}
 }
 
-// words are candidates as cobra takes them.
+// words converts candidates to cobra's format.
 func words(all []boards.Candidate) (out []string) {
 	for _, c := range all {
 		out = append(out, word(c.Text, c.Doc))
@@ -221,7 +221,7 @@ func linkFaults() (all []string) {
 	return all
 }
 
-// stageNames are the groups of stages, then the stages.
+// stageNames returns the groups of stages, then the stages.
 func stageNames() []string {
 	var groups []string
 	for _, name := range bringup.Stages() {
@@ -253,7 +253,7 @@ func caseNames(*cobra.Command, []string, string) (all []string, d cobra.ShellCom
 	return all, ordered
 }
 
-// registers completes names of registers.
+// registers completes register names.
 func registers(names *regs.Names) completer {
 	return func(_ *cobra.Command, _ []string, text string) (all []string, d cobra.ShellCompDirective) {
 		for _, c := range names.Complete(text) {
@@ -263,8 +263,8 @@ func registers(names *regs.Names) completer {
 	}
 }
 
-// assigned completes what reg write takes: names, and after = or as the second
-// argument the values of a field.
+// assigned completes the arguments of reg write: names and, after = or as the
+// second argument, the values of a field.
 func assigned(names *regs.Names) completer {
 	return func(c *cobra.Command, args []string, text string) (all []string, d cobra.ShellCompDirective) {
 		name, _, valued := strings.Cut(text, "=")

@@ -25,7 +25,7 @@ func TestListOf(t *testing.T) {
 	}
 }
 
-// Command completes the flags that it knows, and no file for the others.
+// Command completes the flags it knows, and offers no files for the others.
 func TestCommand(t *testing.T) {
 	c := &cobra.Command{Use: "x", Run: func(*cobra.Command, []string) {}}
 	c.Flags().String("poke", "", "")

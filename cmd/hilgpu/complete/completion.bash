@@ -1,10 +1,10 @@
 # bash completion for hilgpu, for bash 4.4 and later
 #
-# Selectors have : = ? and & in them, which bash breaks words at or which need
-# quotes. So the words are taken from the line as the shell would read it.
+# Selectors contain : = ? and &, at which bash breaks words or which need
+# quotes. The words are therefore parsed from the line as the shell would do it.
 
-# _hilgpu_words splits the line into words, word, which is not complete, before,
-# the part of word that readline leaves alone, and quote, the one that is open.
+# _hilgpu_words splits the line into words; word, which is incomplete; before,
+# the part of word that readline does not touch; and quote, the open quote.
 _hilgpu_words() {
     local line=${COMP_LINE:0:COMP_POINT} any='' c i
     words=() word='' before='' quote=''
@@ -30,7 +30,7 @@ _hilgpu_words() {
     done
 }
 
-# _hilgpu_files completes files, those with an ending if endings are given.
+# _hilgpu_files completes files, with one of the extensions if any are given.
 _hilgpu_files() {
     local e path=${word#"$before"}
     compopt -o filenames
@@ -41,7 +41,7 @@ _hilgpu_files() {
     mapfile -t COMPREPLY < <(compgen -d -- "$path"; for e; do compgen -f -X "!*.$e" -- "$path"; done)
 }
 
-# _hilgpu_describe adds descriptions to a list that is only shown.
+# _hilgpu_describe adds descriptions to a list that is only displayed.
 _hilgpu_describe() {
     local i width=0 text
     ((${#COMPREPLY[@]} > 1)) && [[ $COMP_TYPE == 63 || $COMP_TYPE == 33 ]] || return
@@ -75,7 +75,7 @@ _hilgpu() {
         text=${text#"$before"}
         if [[ -z $quote ]]; then
             printf -v text %q "$text"
-            text=${text//\\\?/?} text=${text//\\,/,} # which do no harm
+            text=${text//\\\?/?} text=${text//\\,/,} # which need no quotes
         fi
         COMPREPLY+=("$text")
         line=${line#"${line%%$'\t'*}"}

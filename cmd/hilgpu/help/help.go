@@ -1,4 +1,4 @@
-// Package help is the texts of help that no single command has.
+// Package help contains the help texts that do not belong to a single command.
 package help
 
 import (
@@ -10,16 +10,16 @@ import (
 	"github.com/hilgpu/hilgpu/boards"
 )
 
-// width is how many columns help has at most.
+// width is the largest number of columns of help texts.
 const width = 100
 
-// Selectors returns the help topic of board selectors: the schemes, options and faults
-// of boards.Manual. Variable is the one of the environment that has the selector where
-// --board does not.
+// Selectors returns the help topic on board selectors: the schemes, options and
+// injected faults of boards.Manual. Variable is the environment variable with
+// the default selector.
 func Selectors(variable string) string {
 	var b strings.Builder
-	b.WriteString(`A board selector is a scheme, for some a place after a colon, and options after a
-question mark with & between them:
+	b.WriteString(`A board selector is a scheme, for some schemes a place after a colon, and options after
+a question mark, separated by &:
 
   emu
   'emu?nodes=1&vram=8KiB&latency=64'
@@ -27,7 +27,7 @@ question mark with & between them:
   tcp:192.168.1.20:4000
   'line?baud=921600&faults=loss=0.05,seed=7'
 
-Where --board is not given, the environment's ` + variable + ` is the selector, and then emu.
+The default of --board is the environment variable ` + variable + `, and then emu.
 `)
 	for _, s := range boards.Manual() {
 		fmt.Fprintf(&b, "\n%s:\n", s.Title)
@@ -42,7 +42,7 @@ Where --board is not given, the environment's ` + variable + ` is the selector, 
 	return b.String()
 }
 
-// wrap breaks text that begins at a column between words.
+// wrap breaks text between words. The text begins at the given column.
 func wrap(text string, column int) string {
 	var b strings.Builder
 	at := column
@@ -62,8 +62,9 @@ func wrap(text string, column int) string {
 	return b.String()
 }
 
-// Template is the template of usage: cobra's but for the width, the commands that only have
-// others, which have the annotation group, and what ReadOn names.
+// Template is cobra's usage template with three changes: the width, commands
+// with the annotation "group", which only have subcommands, and the text set by
+// ReadOn.
 const Template = `Usage:{{if and .Runnable (not (index .Annotations "group"))}}
   {{.UseLine}}{{end}}{{if .HasAvailableSubCommands}}
   {{.CommandPath}} [command]{{end}}{{if gt (len .Aliases) 0}}
@@ -86,18 +87,18 @@ Global Flags:
 Additional help topics:{{range .Commands}}{{if .IsAdditionalHelpTopicCommand}}
   {{rpad .CommandPath .CommandPathPadding}} {{.Short}}{{end}}{{end}}{{end}}{{if .HasAvailableSubCommands}}
 
-"{{.CommandPath}} [command] --help" tells more about a command.{{end}}{{with index .Annotations "read"}}
+"{{.CommandPath}} [command] --help" describes a command.{{end}}{{with index .Annotations "read"}}
 
 {{.}}{{end}}
 `
 
-// The ends of the help of a command.
+// The last lines of the help of a command.
 const (
-	readSelectors = `"hilgpu help selectors" tells what a selector is, "hilgpu help exit-codes" what exit codes mean.`
-	readExits     = `"hilgpu help exit-codes" tells what exit codes mean.`
+	readSelectors = `"hilgpu help selectors" describes selectors, "hilgpu help exit-codes" the exit codes.`
+	readExits     = `"hilgpu help exit-codes" describes the exit codes.`
 )
 
-// ReadOn sets what the help of a command names at its end.
+// ReadOn sets the reference to help topics at the end of a command's help.
 func ReadOn(c *cobra.Command) {
 	if c.Annotations == nil {
 		c.Annotations = map[string]string{}
@@ -111,8 +112,8 @@ func ReadOn(c *cobra.Command) {
 	}
 }
 
-// Choices lists the commands of c whose names are near to name, or all, for a text that
-// says what is wanted.
+// Choices lists the subcommands of c with names similar to name, or all of
+// them, for an error message.
 func Choices(c *cobra.Command, name string) string {
 	var names []string
 	if c.SuggestionsMinimumDistance = 2; name != "" {

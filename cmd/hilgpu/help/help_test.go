@@ -29,7 +29,7 @@ func TestReadOn(t *testing.T) {
 		ReadOn(tt.c)
 		assert.Equal(t, tt.want, tt.c.Annotations["read"], tt.c.Use)
 	}
-	assert.Contains(t, Selectors("X_BOARD"), "the environment's X_BOARD is the selector")
+	assert.Contains(t, Selectors("X_BOARD"), "the environment variable X_BOARD, and then emu")
 }
 
 func TestChoices(t *testing.T) {
@@ -37,6 +37,6 @@ func TestChoices(t *testing.T) {
 	root := &cobra.Command{Use: "x"}
 	root.AddCommand(&cobra.Command{Use: "read", Run: run}, &cobra.Command{Use: "write", Run: run}, &cobra.Command{Use: "man", Hidden: true, Run: run})
 	assert.Equal(t, "read", Choices(root, "raed"))
-	assert.Equal(t, "one of read, write", Choices(root, "zzzzzz"), "none is near")
+	assert.Equal(t, "one of read, write", Choices(root, "zzzzzz"), "no similar name")
 	assert.Equal(t, "one of read, write", Choices(root, ""))
 }

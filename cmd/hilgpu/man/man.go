@@ -1,4 +1,4 @@
-// Package man writes the man pages of a command and of those below it.
+// Package man writes the man pages of a command and its subcommands.
 package man
 
 import (
@@ -11,9 +11,10 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// Write writes the pages of section 1 of a command, of those below it and of its topics
-// of help to dir, which it makes. Source is the program and its version. The date is
-// that of SOURCE_DATE_EPOCH. Root is of no use for anything else after it.
+// Write writes the section 1 man pages of a command, its subcommands and its
+// help topics to dir, which it creates. Source is the program and its version.
+// The date is taken from SOURCE_DATE_EPOCH. Write changes root, which must not
+// be used afterwards.
 func Write(root *cobra.Command, dir, source string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -34,7 +35,7 @@ func Write(root *cobra.Command, dir, source string) error {
 	return nil
 }
 
-// writeTopic writes the page of a topic. GenMan completes its header.
+// writeTopic writes the page of a help topic. GenMan completes its header.
 func writeTopic(c *cobra.Command, header doc.GenManHeader, path string) error {
 	var page bytes.Buffer
 	header.Title = ""
@@ -44,7 +45,7 @@ func writeTopic(c *cobra.Command, header doc.GenManHeader, path string) error {
 	return os.WriteFile(path, page.Bytes(), 0o666)
 }
 
-// prepare makes Markdown of the texts of a command and those below it.
+// prepare converts the texts of a command and its subcommands to Markdown.
 func prepare(c *cobra.Command) {
 	c.DisableAutoGenTag = true
 	c.Long = markdown(c.Long)
@@ -53,8 +54,8 @@ func prepare(c *cobra.Command) {
 	}
 }
 
-// markdown fences the paragraphs of a help text that have an indented line: they are
-// tables.
+// markdown fences the paragraphs of a help text that have an indented line,
+// because they are tables.
 func markdown(text string) string {
 	paragraphs := strings.Split(text, "\n\n")
 	for i, p := range paragraphs {

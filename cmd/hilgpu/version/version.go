@@ -1,4 +1,5 @@
-// Package version tells which program this is, and what hardware it drives.
+// Package version reports the version of the program and the hardware it
+// drives.
 package version
 
 import (
@@ -10,16 +11,16 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 )
 
-// A Version is a build of the program.
+// A Version describes a build of the program.
 type Version struct {
-	Version  string `json:"version"`  // of the module, or (devel)
-	Revision string `json:"revision"` // of the source, or unknown
+	Version  string `json:"version"`  // module version, or "(devel)"
+	Revision string `json:"revision"` // source revision, or "unknown"
 	Go       string `json:"go"`
-	Hardware string `json:"hardware"` // ID.VERSION that this program drives
-	MapHash  string `json:"map_hash"` // ID.MAP_HASH that it expects
+	Hardware string `json:"hardware"` // supported ID.VERSION
+	MapHash  string `json:"map_hash"` // expected ID.MAP_HASH
 }
 
-// This returns the version of the program that runs.
+// This returns the version of the running program.
 func This() Version {
 	v := Version{
 		Version: "(devel)", Revision: "unknown", Go: runtime.Version(),
@@ -41,7 +42,7 @@ func This() Version {
 	return v
 }
 
-// String returns the version in two lines of text.
+// String formats the version in two lines.
 func (v Version) String() string {
 	return fmt.Sprintf("hilgpu %s (revision %s, %s)\nhardware %s, register map %s\n", v.Version, v.Revision, v.Go, v.Hardware, v.MapHash)
 }
