@@ -5,7 +5,6 @@
 // All work on the device happens on the goroutine that is inside Serve. A
 // packet goes from the stream to the device and its completion back at once,
 // without waiting for device clocks that the completion does not need.
-// no clock of the device waited for that the answer does not need.
 package serve
 
 import (

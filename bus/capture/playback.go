@@ -18,10 +18,9 @@ import (
 // was never read, or one written since, because only the board knows the effect
 // of a write on a register. A prefetchable BAR is memory, so there the last
 // written value counts too. Writes are refused.
-// was written last counts as well. Writes are refused.
+//
 // Only the clock of a Playback changes. It counts nanoseconds and advances only
 // in Wait.
-// only in Wait.
 type Playback struct {
 	name   string
 	config map[uint64]cell

@@ -35,7 +35,6 @@ type Config struct {
 	// Link configures the data link. Times that are 0 are derived from Baud.
 	// Credits that are all 0 allow 128 of the largest posted packets and as
 	// many non-posted packets in flight.
-	// non-posted packets in flight.
 	Link datalink.Config
 
 	// Baud is the rate of the line in bits per second, with 10 bits per byte.

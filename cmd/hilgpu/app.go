@@ -24,14 +24,14 @@ type app struct {
 	terminal.Palette
 	links  *links
 	stderr *terminal.Screen
-	getenv func(name string) string // of the environment
+	getenv func(name string) string // reads the environment
 	term   terminal.Terminal        // standard output
 
-	began bool  // a command does its work: errors before are of usage
-	help  error // of a help that was asked for something unknown
+	began bool  // the command has begun its work; earlier errors are usage errors
+	help  error // error of a request for help on an unknown command
 }
 
-// newApp returns a run in the environment that getenv has, nil for an empty one.
+// newApp returns an app; getenv reads the environment, nil means an empty one.
 func newApp(stdout, stderr io.Writer, getenv func(name string) string) *app {
 	if getenv == nil {
 		getenv = func(string) string { return "" }
@@ -43,21 +43,21 @@ func newApp(stdout, stderr io.Writer, getenv func(name string) string) *app {
 	return a
 }
 
-// progress begins a work, which must end. Nothing is shown between lines of JSON
-// on the terminal.
-func (a *app) progress(name string) *terminal.Work {
+// progress begins a task, which must end. It shows nothing if JSON lines are
+// printed to the terminal.
+func (a *app) progress(name string) *terminal.Task {
 	if !a.Text() && a.term.OK() {
 		return (&terminal.Screen{}).Begin(name)
 	}
 	return a.stderr.Begin(name)
 }
 
-// addJSON adds the flag.
+// addJSON adds the flag --json.
 func (a *app) addJSON(fl *pflag.FlagSet) {
-	fl.BoolVar(&a.JSON, "json", false, "print one JSON document, with the error in it if there is one")
+	fl.BoolVar(&a.JSON, "json", false, "print one JSON document, which includes the error if there is one")
 }
 
-// end ends the answer of a command that ended with err.
+// end ends the answer of a command that returned err.
 func (a *app) end(err error) error {
 	if err == nil {
 		return a.End(nil)
@@ -66,8 +66,8 @@ func (a *app) end(err error) error {
 	return a.End(&reply.Failure{Code: code, Kind: kindOf(code), Message: err.Error()})
 }
 
-// answers is standard output, which may be the terminal that the screen is. An
-// error of it is one of what it was given for.
+// answers is standard output, which may be the same terminal as the screen. A
+// write error is an input error: the user chose the output.
 type answers struct {
 	w      io.Writer
 	screen *terminal.Screen
@@ -82,42 +82,42 @@ func (a answers) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// run executes a command line and returns the exit code. An error is one line
-// on stderr, with what explains it after it, and a member of the JSON document
-// if there is one.
+// run executes a command line and returns the exit code. It prints an error as
+// one line on stderr, followed by details, and adds it to the JSON document if
+// there is one.
 func (a *app) run(args []string) int {
 	err := a.execute(args)
 	if cerr := a.links.Commit(err); err == nil {
 		err = cerr
 	}
-	if !a.began { // flags may not have been read, and help is text
-		a.JSON = err != nil && (a.JSON || asksJSON(args))
-		if err != nil && asksSoak(args) {
+	if !a.began { // flags may not have been parsed, and help is text
+		a.JSON = err != nil && (a.JSON || wantsJSON(args))
+		if err != nil && wantsSoak(args) {
 			a.Lines()
 		}
 	}
 	if werr := a.end(err); err == nil {
 		err = werr
 	}
-	a.tell(err)
+	a.printError(err)
 	return exitCode(err)
 }
 
-// asksJSON reports whether --json is among arguments that could not be read.
-func asksJSON(args []string) bool {
+// wantsJSON reports whether --json is among arguments that could not be parsed.
+func wantsJSON(args []string) bool {
 	args = flagsOf(args)
 	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
 }
 
-// asksSoak reports whether arguments that could not be read are those of a soak, which
-// answers in lines.
-func asksSoak(args []string) bool {
+// wantsSoak reports whether arguments that could not be parsed are those of a
+// soak, which answers in JSON lines.
+func wantsSoak(args []string) bool {
 	args = flagsOf(args)
 	return slices.Contains(args, "bringup") &&
 		slices.ContainsFunc(args, func(a string) bool { return a == "--soak" || strings.HasPrefix(a, "--soak=") })
 }
 
-// flagsOf returns the arguments among which flags are.
+// flagsOf returns the arguments that can contain flags.
 func flagsOf(args []string) []string {
 	if i := slices.Index(args, "--"); i >= 0 {
 		args = args[:i]
@@ -125,8 +125,8 @@ func flagsOf(args []string) []string {
 	return args
 }
 
-// oneAnswer refuses to write a file to standard output, which has the document or the
-// lines of a soak.
+// oneAnswer refuses to write a file to standard output, which is used for the
+// document or the lines of a soak.
 func (a *app) oneAnswer(c *cobra.Command) error {
 	if soak := c.Flag("soak"); a.Text() && (soak == nil || soak.Value.String() == "") {
 		return nil
@@ -135,14 +135,14 @@ func (a *app) oneAnswer(c *cobra.Command) error {
 	c.Flags().Visit(func(f *pflag.Flag) {
 		switch f.Value.String() {
 		case "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1":
-			err = fmt.Errorf("%w: cannot write --%s to %s: the JSON document goes there", errInput, f.Name, f.Value)
+			err = fmt.Errorf("%w: cannot write --%s to %s: standard output has the JSON document", errInput, f.Name, f.Value)
 		}
 	})
 	return err
 }
 
-// caught returns the error of do. A broken contract that unwinds is one, and so
-// is a panic of the program itself.
+// caught calls do and returns its error, or the error for a panic: a broken
+// contract, or a defect of the program itself.
 func caught(do func() error) (err error) {
 	defer func() {
 		switch r := recover().(type) {
@@ -172,8 +172,8 @@ func (a *app) execute(args []string) error {
 	return err
 }
 
-// tell prints an error and what explains it.
-func (a *app) tell(err error) {
+// printError prints an error and its details.
+func (a *app) printError(err error) {
 	if err == nil {
 		return
 	}
@@ -198,10 +198,10 @@ type crash struct {
 	stack []byte
 }
 
-// Error describes the panic in a line.
+// Error describes the panic in one line.
 func (c *crash) Error() string { return fmt.Sprintf("panic: %v", c.value) }
 
-// A usageError is an error of the command line that came before the command did
+// A usageError is an error of the command line detected before the command did
 // anything.
 type usageError struct{ error }
 

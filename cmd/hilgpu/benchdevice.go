@@ -14,24 +14,22 @@ func newBenchDevice(a *app) *cobra.Command {
 	turns := 0
 	c := &cobra.Command{
 		Use:   "device",
-		Short: "Measure what the GPU and its emulation reach",
-		Long: `Device prints figures with what they have to be: bytes a clock of moves, clocks
-from the doorbell to the message and of small packets, for links of several
-latencies L, which are exact; and the clocks a second of the emulation, which
-are this machine's.
+		Short: "Measure the speed of the GPU and its emulation",
+		Long: `Device prints measurements and their targets. Bytes per clock of moves, clocks from
+the doorbell to the message, and clocks of small packets are exact; they are given for
+links of several latencies L. Clocks per second of the emulation depend on this machine:
 
   busy    both nodes copy inside VRAM
-  mixed   they do for a tenth of the clocks
-  idle    nobody does anything
+  mixed   both nodes copy for a tenth of the clocks
+  idle    nothing happens
 
-  skip    clocks in which nothing happens are slept through
-  noskip  they are not
-  wave    every clock is written as a wave
-  flight  the last clocks are kept, as for a test that may fail
+  skip    idle clocks are skipped
+  noskip  idle clocks are not skipped
+  wave    every clock is recorded in a waveform
+  flight  the last clocks are recorded, as for a test that may fail
 
-A speed is that of the fastest turn, and a ratio is against skip, whose turns
-alternate with the others. A target that is missed is printed and does not change
-the exit code.`,
+A speed is that of the fastest run. A ratio is relative to skip, whose runs alternate
+with the others. A missed target is printed and does not change the exit code.`,
 		Example: `  hilgpu bench device
   hilgpu bench device --turns 31 --json`,
 		Args: cobra.NoArgs,
@@ -39,12 +37,12 @@ the exit code.`,
 			return runBenchDevice(c.Context(), a, turns)
 		},
 	}
-	c.Flags().IntVar(&turns, "turns", 15, "`number` of turns of each load and way")
+	c.Flags().IntVar(&turns, "turns", 15, "`number` of runs of each load and mode")
 	a.addJSON(c.Flags())
 	return c
 }
 
-// figuresJSON is what bench device --json prints.
+// figuresJSON is the output of bench device --json.
 type figuresJSON struct {
 	Figures []figures.Figure `json:"figures"`
 }

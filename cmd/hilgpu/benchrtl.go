@@ -25,7 +25,7 @@ type benchRTLFlags struct {
 func newBench(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure and print figures",
+		Short: "Run benchmarks",
 	}
 	c.AddCommand(newBenchRTL(a), newBenchDevice(a))
 	return c
@@ -36,34 +36,34 @@ func newBenchRTL(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rtl",
 		Short: "Measure the RTL in Go against its Verilog under Verilator",
-		Long: `Rtl records what workloads do at the ports of the GPU, clock by clock, and
+		Long: `Rtl records the activity of workloads at the ports of the GPU, clock by clock, and
 replays it to the GPU in Go and to its Verilog, built with Verilator -O3 for one
-thread and without probes. The two take turns in one run; the figures are
-medians. The outputs of both are compared.
+thread and without probes. The two alternate in one run; the figures are medians.
+The outputs of both are compared.
 
   busy   copies from host memory to VRAM on all nodes at once
   mixed  the composition of the sample images by the driver stack
   idle   a register read every 100,000 clocks
 
-What Go sleeps through it skips; its share is printed. The edit loop changes one
-block in a copy of the source, builds it and composes the sample images, in Go
-and with the board verilated.
+Go skips idle clocks; their share is printed. The edit loop changes one block in a copy
+of the source, builds it and composes the sample images, in Go and with the board
+verilated.
 
-The rows with waves write a value change dump to a file, on each side with what
-it has: Go the registers and the ports, Verilator every signal, once a clock.
+The rows with waves write a value change dump to a file, each side in its own way:
+Go the registers and the ports, Verilator every signal, once per clock.
 
-A target that is missed is printed and does not change the exit code.`,
+A missed target is printed and does not change the exit code.`,
 		Example: `  hilgpu bench rtl
   hilgpu bench rtl --edits 0 --json`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return runBenchRTL(f) },
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.config, "config", "default", "`name` of the configuration, full, default or small, and options of the board emu, as small?vramports=1")
+	fl.StringVar(&f.config, "config", "default", "`name` of the configuration, full, default or small, with options of the board emu, as in small?vramports=1")
 	fl.IntVar(&f.runs, "runs", 5, "`number` of runs of each side")
 	fl.IntVar(&f.count, "count", 8, "`number` of copies of the busy workload on each node")
 	fl.IntVar(&f.polls, "polls", 20, "`number` of register reads of the idle workload")
-	fl.IntVar(&f.edits, "edits", 5, "`number` of edits; 0 leaves the edit loop out")
+	fl.IntVar(&f.edits, "edits", 5, "`number` of edits; 0 omits the edit loop")
 	fl.StringVar(&f.source, "source", ".", "`directory` in the module's source tree")
 	a.addJSON(fl)
 	return c

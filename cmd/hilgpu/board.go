@@ -19,7 +19,7 @@ import (
 func newBoard(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "board",
-		Short:   "Serve a virtual board, or find the boards that are attached",
+		Short:   "Serve a virtual board, or find attached boards",
 		Example: "  hilgpu board list",
 	}
 	c.AddCommand(newServe(a), newBoardList(a), newProbe(a))
@@ -31,7 +31,7 @@ type serveFlags struct {
 	listen  []string
 	pace    string
 	baud    int
-	silence int // milliseconds
+	silence int // in milliseconds
 	faults  string
 	links   *links
 }
@@ -41,19 +41,18 @@ func newServe(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve SELECTOR...",
 		Short: "Serve emulated boards to hosts on pseudo-terminals or TCP",
-		Long: `Serve runs emulated GPUs as boards at the end of a wire: each selector listens
-where the --listen of the same number says, and hosts use it one after the other
-as they would a real board, until the program is interrupted. It prints for each
-what to give to --board.
+		Long: `Serve runs emulated GPUs as boards at the end of a wire. Each selector listens at the
+corresponding --listen address. Hosts use it one after another like a real board, until
+the program is interrupted. For each board it prints the argument for --board.
 
-Where to listen:
+Listen addresses:
   pty:PATH   a pseudo-terminal; PATH becomes a link to it, for --board serial:PATH;
              only on linux
-  tcp:ADDR   a TCP port, for --board tcp:ADDR; port 0 is any that is free
+  tcp:ADDR   a TCP port, for --board tcp:ADDR; port 0 means any free port
 
-Selectors are those of emu, with its faults, but without the options of the link
-in one process, latency, bandwidth and timeout. Faults of the link befall both
-directions; "hilgpu help selectors" has them too.`,
+Selectors are those of emu, with its injected faults, but without the options of a link in
+one process: latency, bandwidth and timeout. Link faults are injected in both directions;
+see "hilgpu help selectors".`,
 		Example: `  hilgpu board serve emu --listen pty:/tmp/board0
   hilgpu board serve emu --listen tcp:127.0.0.1:4000 --link-faults loss=0.05,dup=0.03,seed=7
   hilgpu board serve emu 'emu?fault=stuck-address:A13=1' --listen pty:/tmp/a --listen pty:/tmp/b`,
@@ -64,16 +63,16 @@ directions; "hilgpu help selectors" has them too.`,
 		},
 	}
 	fl := c.Flags()
-	fl.StringArrayVar(&f.listen, "listen", nil, "where the board listens, one for each `selector`")
+	fl.StringArrayVar(&f.listen, "listen", nil, "listen address, one for each `selector`")
 	fl.StringVar(&f.pace, "pace", "free", "`how` device clocks follow the wall clock: free or clock")
-	fl.IntVar(&f.baud, "baud", 0, "`rate` of the line in bits a second; 0: as fast as it goes")
-	fl.IntVar(&f.silence, "silence", 0, "`milliseconds` without a sign of life after which a host is gone; 0: 500, or more at a slow rate")
-	fl.StringVar(&f.faults, "link-faults", "", "`faults` that befall frames, as in loss=0.05,seed=7")
+	fl.IntVar(&f.baud, "baud", 0, "`rate` of the line in bits per second; 0: unlimited")
+	fl.IntVar(&f.silence, "silence", 0, "`milliseconds` of silence after which a host is dead; 0: 500, or more at a slow rate")
+	fl.StringVar(&f.faults, "link-faults", "", "`faults` to inject into frames, as in loss=0.05,seed=7")
 	a.links.add(c)
 	return c
 }
 
-// options returns what the flags ask of every board.
+// options returns the options of every board from the flags.
 func (f serveFlags) options(selectors int) (serve.Options, error) {
 	o := serve.Options{Baud: f.baud, MapHash: regmap.Hash(), Silence: time.Duration(f.silence) * time.Millisecond}
 	pacings := map[string]serve.Pacing{"free": serve.Free, "clock": serve.Clock}
@@ -95,7 +94,7 @@ func (f serveFlags) options(selectors int) (serve.Options, error) {
 		return o, fmt.Errorf("%w: --link-faults: %w", errInput, err)
 	}
 	if f.links.Capture != "" && selectors > 1 {
-		return o, fmt.Errorf("%w: --capture of %d boards, want one", errInput, selectors)
+		return o, fmt.Errorf("%w: --capture with %d boards, want one", errInput, selectors)
 	}
 	w, err := f.links.Packets()
 	if w != nil {
@@ -106,13 +105,13 @@ func (f serveFlags) options(selectors int) (serve.Options, error) {
 			if up {
 				dir = capture.Up
 			}
-			w.Write(capture.Record{At: time.Since(epoch), Dir: dir, Packet: packet}) // Err has what fails
+			w.Write(capture.Record{At: time.Since(epoch), Dir: dir, Packet: packet}) // Err reports errors
 		}
 	}
 	return o, err
 }
 
-// runServe opens all boards, then serves them until it is interrupted or one of
+// runServe opens all boards and serves them until it is interrupted or one of
 // them fails.
 func runServe(ctx context.Context, stdout, stderr io.Writer, f serveFlags, selectors []string) error {
 	o, err := f.options(len(selectors))
@@ -138,7 +137,7 @@ func runServe(ctx context.Context, stdout, stderr io.Writer, f serveFlags, selec
 	return serve.All(ctx, all)
 }
 
-// listen builds the board of a selector and has it listen.
+// listen creates the board of a selector and opens its listener.
 func listen(selector, where string, o serve.Options, log io.Writer) (s serve.Station, err error) {
 	dev, err := boards.Device(selector)
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/session"
 )
 
-// servedBoards runs board serve until the test ends and returns what to give to
-// --board for each of the boards.
+// servedBoards runs board serve until the test ends. It returns the argument
+// for --board of each board.
 func servedBoards(t *testing.T, f serveFlags, selectors ...string) []string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -50,8 +50,8 @@ func servedBoards(t *testing.T, f serveFlags, selectors ...string) []string {
 	return boards
 }
 
-// The driver stack gives the emulator's frame over a pseudo-terminal, with both
-// serial libraries, and over TCP with link faults.
+// The driver stack produces the emulator's frame over a pseudo-terminal, with
+// both serial libraries, and over TCP with injected link faults.
 func TestComposeOnServedBoards(t *testing.T) {
 	pty := filepath.Join(t.TempDir(), "board")
 	boards := servedBoards(t, serveFlags{links: new(links), listen: []string{"pty:" + pty}, pace: "free"}, "emu")
@@ -73,8 +73,8 @@ func TestComposeOnServedBoards(t *testing.T) {
 	}
 }
 
-// Bringup and cases of the suite hold on served boards that have link faults, with
-// both serial libraries.
+// Bring-up and cases of the suite pass on served boards with injected link
+// faults, with both serial libraries.
 func TestFaultyServedBoards(t *testing.T) {
 	dir := t.TempDir()
 	for i, driver := range []string{serial.BugSt, serial.Tarm} {
@@ -90,13 +90,13 @@ func TestFaultyServedBoards(t *testing.T) {
 			} {
 				var out, errs bytes.Buffer
 				assert.Equal(t, exitOK, run(args, &out, &errs), "%q: %s%s", args, out.String(), errs.String())
-				assert.Empty(t, errs.String(), "a line that carries no text shows none")
+				assert.Empty(t, errs.String(), "a line without text shows none")
 			}
 		})
 	}
 }
 
-// A port that a host has is busy for another, which is told who holds it.
+// A port in use is busy for another host, and the error names the holder.
 func TestBusyPort(t *testing.T) {
 	pty := filepath.Join(t.TempDir(), "board")
 	servedBoards(t, serveFlags{links: new(links), listen: []string{"pty:" + pty}, pace: "free"}, "emu")
@@ -134,7 +134,7 @@ func TestBoardBadInput(t *testing.T) {
 		says string
 	}{
 		{[]string{"board", "serve", "emu"}, exitUsage, "0 --listen for 1 boards"},
-		{[]string{"board", "serve", "fpga", "--listen", "tcp:127.0.0.1:0"}, exitUsage, "no device to be served"},
+		{[]string{"board", "serve", "fpga", "--listen", "tcp:127.0.0.1:0"}, exitUsage, "cannot be served"},
 		{[]string{"board", "serve", "emu?latency=5", "--listen", "tcp:127.0.0.1:0"}, exitUsage, "latency=5"},
 		{[]string{"board", "serve", "emu", "--listen", "udp:x"}, exitUsage, "udp:x"},
 		{[]string{"board", "serve", "emu", "--listen", "pty:" + busy}, exitLink, busy},

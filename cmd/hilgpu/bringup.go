@@ -37,14 +37,14 @@ func newBringup(a *app) *cobra.Command {
 	f := bringupFlags{app: a}
 	c := &cobra.Command{
 		Use:   "bringup",
-		Short: "Test a board stage by stage, and name what is broken",
-		Long: `Bringup tests a board without any driver, in dependency order: each stage relies
-only on what an earlier one has shown to work. A stage that fails names the line,
-the register or the bit and the likely cause, and prints the command that repeats
-it; the stages that need it are not run, and say so.
+		Short: "Test a board stage by stage, and name the defects",
+		Long: `Bringup tests a board without drivers, in dependency order: each stage relies only on
+functions that earlier stages have tested. A failed stage names the line, the register or
+the bit and the likely cause, and prints the command that repeats it. Stages that depend
+on it are not run.
 
-Registers get their values back, VRAM is overwritten. All waits end at a deadline
-on the board's clock.
+Registers are restored, VRAM is overwritten. Every wait has a deadline on the board's
+clock.
 
 Stages:
 ` + bringup.Describe(),
@@ -59,18 +59,18 @@ Stages:
 	fl := c.Flags()
 	a.links.AddWave(fl)
 	addBoard(fl, &f.board, "")
-	fl.StringVar(&f.only, "only", "", "`stages` or groups of stages to run, with commas between")
-	fl.StringVar(&f.soak, "soak", "", "repeat for a `duration` as in 8h, or a number of rounds, or until the link fails; a JSON object a round")
-	fl.Uint64Var(&f.seed, "seed", 1, "`seed` of patterns; each round of a soak has the next one")
-	fl.StringVar(&f.bytes, "bytes", strconv.Itoa(bringup.DefaultBytes), "`number` of bytes of VRAM that patterns cover, or all")
-	fl.StringVar(&f.poke, "poke", reg.Safe.String(), "`class` of registers that are written with patterns: safe, idle or destructive")
+	fl.StringVar(&f.only, "only", "", "`stages` or groups of stages to run, separated by commas")
+	fl.StringVar(&f.soak, "soak", "", "repeat for a `duration` as in 8h or a number of rounds, or until the link fails; one JSON object per round")
+	fl.Uint64Var(&f.seed, "seed", 1, "`seed` of patterns; each round of a soak uses the next one")
+	fl.StringVar(&f.bytes, "bytes", strconv.Itoa(bringup.DefaultBytes), "`number` of bytes of VRAM to test with patterns, or all")
+	fl.StringVar(&f.poke, "poke", reg.Safe.String(), "`class` of registers to write with patterns: safe, idle or destructive")
 	fl.StringVar(&f.report, "report", "", "write report.html, report.json, junit.xml and bus.pcapng to this `folder`")
 	a.addJSON(fl)
 	a.links.add(c)
 	return c
 }
 
-// options returns what the flags ask for.
+// options parses the flags.
 func (f bringupFlags) options() (bringup.Options, error) {
 	o := bringup.Options{Board: f.board, Seed: f.seed, Open: f.open}
 	for name := range strings.SplitSeq(f.only, ",") {
@@ -99,7 +99,7 @@ func (f bringupFlags) options() (bringup.Options, error) {
 	return o, nil
 }
 
-// runBringup runs once, or as often as --soak says, until a signal.
+// runBringup runs once, or repeatedly with --soak, until a signal.
 func runBringup(ctx context.Context, f bringupFlags) error {
 	ctx, stop := untilSignal(ctx)
 	defer stop()
@@ -149,16 +149,16 @@ func (f bringupFlags) run(ctx context.Context) error {
 	return verdict(r)
 }
 
-// began shows a stage that begins. A soak counts its rounds.
-func (f bringupFlags) began(w *terminal.Work, stage string, done, total int) {
+// began shows the beginning of a stage. A soak shows its rounds.
+func (f bringupFlags) began(w *terminal.Task, stage string, done, total int) {
 	w.At(stage)
 	if f.soak == "" {
 		w.To(done, total)
 	}
 }
 
-// progress takes a result as soon as it is there. A wave that waits for a fault
-// has what was before the first stage that failed.
+// progress handles the result of a stage. A wave that waits for a fault keeps
+// the clocks before the first failed stage.
 func (f bringupFlags) progress(r bringup.Result) {
 	if r.Status == bringup.Fail {
 		f.app.links.Fault()
@@ -168,7 +168,8 @@ func (f bringupFlags) progress(r bringup.Result) {
 	}
 }
 
-// makeReport makes the folder of --report, which has the capture too, if it is given.
+// makeReport creates the folder of --report, with the capture, if the flag is
+// given.
 func (f *bringupFlags) makeReport() (err error) {
 	f.folder, err = bringup.NewFolder(f.report, f.app.links.Outputs.Create)
 	if err == nil && f.report != "" && f.app.links.Capture == "" {
@@ -186,8 +187,8 @@ func (f bringupFlags) write(r *bringup.Report) error {
 	return err
 }
 
-// soakBringup repeats; add takes each round.
-func soakBringup(ctx context.Context, f bringupFlags, o bringup.Options, add func(any) error, w *terminal.Work) error {
+// soakBringup repeats bring-up and passes each round to add.
+func soakBringup(ctx context.Context, f bringupFlags, o bringup.Options, add func(any) error, w *terminal.Task) error {
 	limit, ok := bringup.ParseLimit(f.soak)
 	if !ok {
 		return fmt.Errorf("%w: --soak %s, want a number of rounds or a duration as in 30m", errInput, f.soak)
@@ -204,13 +205,14 @@ func soakBringup(ctx context.Context, f bringupFlags, o bringup.Options, add fun
 	return cmp.Or(f.write(r), err)
 }
 
-// verdict returns why a report is no success: the link, or a check.
+// verdict returns the error of a failed report: a link error, or a failed
+// check.
 func verdict(r *bringup.Report) error {
 	switch {
 	case r.LinkFailed():
 		err := r.Cause()
 		if err == nil {
-			err = errors.New("the link delivers what the board did not send")
+			err = errors.New("the link delivers data that the board did not send")
 		}
 		if code := exitCode(err); code != exitNoDevice && code != exitLink && code != exitMap {
 			err = fmt.Errorf("%w: %w", bus.ErrLinkDown, err)

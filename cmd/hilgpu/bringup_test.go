@@ -16,8 +16,8 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/device/bringup"
 )
 
-// plain replaces in a report what is not its business: times, the hash of the
-// map, how many registers there are, and the blanks before the outcome.
+// plain replaces the variable parts of a report: times, the hash of the
+// register map, the number of registers, and the blanks before the outcome.
 func plain(report string) string {
 	for _, r := range []struct{ find, by string }{
 		{`[0-9.]+ (us|ms|s)\b`, "TIME"},
@@ -30,8 +30,8 @@ func plain(report string) string {
 	return report
 }
 
-// TestBringupText holds the output for a board with a stuck address line
-// against a reviewed text.
+// TestBringupText compares the output for a board with a stuck address line
+// with a reviewed text.
 func TestBringupText(t *testing.T) {
 	want, err := os.ReadFile(filepath.Join("testdata", "bringup.txt"))
 	require.NoError(t, err)
@@ -45,7 +45,7 @@ func TestBringupExitCodes(t *testing.T) {
 	for _, tt := range []struct {
 		args []string
 		code int
-		says string // on the standard error
+		says string // on standard error
 	}{
 		{[]string{"--board", "emu?config=small", "--only", "link,ident"}, exitOK, ""},
 		{[]string{"--board", "emu?config=small&fault=lost-doorbell", "--only", "cp.start"}, exitCheck, "1 stages failed"},
@@ -70,15 +70,15 @@ func TestBringupExitCodes(t *testing.T) {
 	}
 }
 
-// mute is a board that answers nothing.
-func mute(selector string, host bus.Host) (bus.Link, bus.Clock, error) {
+// silent opens a board that answers nothing.
+func silent(selector string, host bus.Host) (bus.Link, bus.Clock, error) {
 	return nil, nil, bus.ErrTimeout
 }
 
-// A board that cannot be reached is a link that failed, whatever the cause.
-func TestBringupMute(t *testing.T) {
+// A board that cannot be opened is a link failure, whatever the cause.
+func TestBringupSilent(t *testing.T) {
 	var out strings.Builder
-	err := runBringup(t.Context(), bringupFlags{board: "serial:/dev/x", poke: "safe", bytes: "all", app: newApp(&out, io.Discard, nil), open: mute})
+	err := runBringup(t.Context(), bringupFlags{board: "serial:/dev/x", poke: "safe", bytes: "all", app: newApp(&out, io.Discard, nil), open: silent})
 	require.Error(t, err)
 	assert.Equal(t, exitLink, exitCode(err))
 	assert.ErrorIs(t, err, bus.ErrTimeout)

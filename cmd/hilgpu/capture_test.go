@@ -35,7 +35,7 @@ func records(t *testing.T, path string) []capture.Record {
 	}
 }
 
-// comments returns what a capture says of its packets.
+// comments returns the comments of a capture's packets.
 func comments(t *testing.T, path string) []string {
 	var all []string
 	for _, r := range records(t, path) {
@@ -44,8 +44,8 @@ func comments(t *testing.T, path string) []string {
 	return all
 }
 
-// TestCapture records what commands send over links of all kinds, also when they
-// fail.
+// TestCapture records the packets of commands over all kinds of links,
+// including commands that fail.
 func TestCapture(t *testing.T) {
 	for _, tt := range []struct {
 		args []string
@@ -70,8 +70,9 @@ func TestCapture(t *testing.T) {
 	}
 }
 
-// Packets of a board at the end of a wire have the wall clock's time, at both ends;
-// those of a board in this process have its own, which is the same each time.
+// Packets of a board at the end of a wire have wall-clock time, at both ends.
+// Packets of a board in this process have virtual time, which is the same in
+// every run.
 func TestCaptureTimes(t *testing.T) {
 	dir := t.TempDir()
 	ours := func(path string, from time.Time) {
@@ -108,7 +109,7 @@ func TestCaptureTimes(t *testing.T) {
 	assert.Contains(t, string(files[0]), "time is virtual")
 }
 
-// A report has the capture of its run.
+// A report contains the capture of its run.
 func TestBringupReportHasTheBus(t *testing.T) {
 	dir := t.TempDir()
 	var out, errs bytes.Buffer

@@ -18,8 +18,8 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 )
 
-// The versions in docs/compatibility.md are those that the program writes, and the
-// packages in it are there.
+// The versions in docs/compatibility.md are those the program writes, and the
+// packages it lists exist.
 func TestCompatibilityDoc(t *testing.T) {
 	root := filepath.Join("..", "..")
 	page, err := os.ReadFile(filepath.Join(root, "docs", "compatibility.md"))

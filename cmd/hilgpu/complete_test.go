@@ -15,7 +15,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
-// candidates asks as a shell does. The last argument is the word to complete.
+// candidates returns the completions of a command line. The last argument is
+// the word to complete.
 func candidates(t *testing.T, args ...string) (all []string, directive string) {
 	t.Helper()
 	code, stdout, stderr := hilgpu(append([]string{"__complete"}, args...)...)
@@ -35,10 +36,10 @@ func TestCompletion(t *testing.T) {
 		dirs    = ":16"
 		ending  = ":8"
 		words   = ":36" // in this order, no files
-		parts   = ":38" // and no space
+		parts   = ":38" // no space afterwards
 	)
 	for _, tt := range []struct {
-		line      string // ends in a space if the word is empty
+		line      string // a trailing space means an empty word
 		want      string
 		directive string
 	}{
@@ -109,8 +110,8 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestBashCompletion has bash complete lines by the script. It is also the
-// program that the script asks.
+// TestBashCompletion makes bash complete lines with the script. The test binary
+// is also the program that the script calls.
 func TestBashCompletion(t *testing.T) {
 	const child = "HILGPU_TEST_BASH"
 	if os.Getenv(child) != "" {
@@ -164,5 +165,5 @@ printf '%s\n' "$options" "${COMPREPLY[@]}"
 	cmd.Env = append(os.Environ(), child+"=1", "PROGRAM="+os.Args[0], "LINE=hilgpu run co", "TYPE=63")
 	out, err := cmd.Output()
 	require.NoError(t, err)
-	assert.Equal(t, "\ncompose  (Compose images into a frame,\ncopy     (Have the GPU copy, through i\n", string(out))
+	assert.Equal(t, "\ncompose  (Compose images into a frame,\ncopy     (Copy with the GPU, through i\n", string(out))
 }

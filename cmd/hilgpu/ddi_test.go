@@ -19,7 +19,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/session"
 )
 
-// notReturned returns the names of the calls in a trace that did not return.
+// notReturned returns the names of the calls in a trace that have not returned.
 func notReturned(t *testing.T, path string) []string {
 	t.Helper()
 	f, err := os.Open(path)
@@ -46,7 +46,7 @@ func notReturned(t *testing.T, path string) []string {
 	return out
 }
 
-// The bytes of --ddi are the same in each run, whoever is faster.
+// The bytes of --ddi are the same in each run, independent of timing.
 func TestDDIRepeats(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ddi.jsonl")
 	var want []byte
@@ -66,7 +66,8 @@ func TestDDIRepeats(t *testing.T) {
 	assert.Empty(t, notReturned(t, path))
 }
 
-// hanging is the drivers with a function in which the first deferred context waits.
+// hanging returns drivers with a function in which the first deferred context
+// waits.
 func hanging(in chan<- bool, out <-chan bool) testbench.Drivers {
 	drivers := testbench.HostDrivers()
 	open := drivers.UserMode
@@ -92,8 +93,8 @@ func hanging(in chan<- bool, out <-chan bool) testbench.Drivers {
 	return drivers
 }
 
-// The trace of a run that hangs is in the file, and ends with the call that hangs;
-// a signal puts it in order.
+// The trace of a run that hangs is in the file and ends with the call that
+// hangs. A signal sorts the trace.
 func TestDDIOfAHang(t *testing.T) {
 	plan, err := planCompose(composeFlags{size: "16x16", contexts: 1}, nil)
 	require.NoError(t, err)
@@ -115,7 +116,7 @@ func TestDDIOfAHang(t *testing.T) {
 	require.NoError(t, l.CommitFiles(nil), "as a signal does")
 	assert.Equal(t, []string{"pfnClearRenderTargetView"}, notReturned(t, path))
 	close(out)
-	assert.ErrorIs(t, <-done, output.ErrWrite, "nothing can be written any more")
+	assert.ErrorIs(t, <-done, output.ErrWrite, "writes fail after the commit")
 	again, err := os.ReadFile(path)
 	require.NoError(t, err)
 	assert.Len(t, again, len(text))
@@ -124,7 +125,7 @@ func TestDDIOfAHang(t *testing.T) {
 	assert.Len(t, left, 1)
 }
 
-// A run that does not begin leaves what was there.
+// A run that does not start leaves the old file.
 func TestDDIOfBadInput(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ddi.jsonl")
 	require.NoError(t, os.WriteFile(path, []byte("old"), 0o666))

@@ -21,14 +21,14 @@ type transferFlags struct {
 	app   *app
 }
 
-const transferLong = ` through the rings of its nodes alone, without drivers, on all
-nodes at once. Every byte of the memory that it uses is held against a model. It
-prints the clocks from the doorbell to the last fence.`
+const transferLong = ` through the rings of its nodes only, without drivers, on all
+nodes at once. Every byte of the memory used is compared with a reference model. It prints
+the clocks from the doorbell to the last fence.`
 
 func newCopy(a *app) *cobra.Command {
 	return newTransfer(a, "copy", "vram-vram", &cobra.Command{
 		Use:   "copy",
-		Short: "Have the GPU copy, through its rings alone, and check every byte",
+		Short: "Copy with the GPU, through its rings only, and check every byte",
 		Long:  "Copy has a GPU copy" + transferLong,
 		Example: `  hilgpu run copy
   hilgpu run copy --dir host-vram --size 4096 --align 3,5 --count 100
@@ -39,14 +39,14 @@ func newCopy(a *app) *cobra.Command {
 func newFill(a *app) *cobra.Command {
 	return newTransfer(a, "fill", "vram", &cobra.Command{
 		Use:   "fill",
-		Short: "Have the GPU fill memory, through its rings alone, and check every byte",
+		Short: "Fill memory with the GPU, through its rings only, and check every byte",
 		Long:  "Fill has a GPU fill memory" + transferLong,
 		Example: `  hilgpu run fill
   hilgpu run fill --dir host --size 1000 --align 1 --count 50`,
 	})
 }
 
-// newTransfer completes the command of a packet.
+// newTransfer completes the command for a kind of packet.
 func newTransfer(a *app, packet, dir string, c *cobra.Command) *cobra.Command {
 	f := &transferFlags{app: a}
 	f.Fill = packet == "fill"
@@ -54,17 +54,17 @@ func newTransfer(a *app, packet, dir string, c *cobra.Command) *cobra.Command {
 	c.RunE = func(c *cobra.Command, _ []string) error { return runTransfer(c.Context(), f, packet) }
 	fl := c.Flags()
 	addBoard(fl, &f.Board, "")
-	fl.IntVar(&f.Size, "size", 64<<10, "`bytes` of each")
-	fl.StringVar(&f.align, "align", "0", "`bytes` behind a multiple of 4096, or two numbers as in 3,5 for source and destination")
-	fl.StringVar(&f.dir, "dir", dir, "`where` to: "+strings.Join(transfer.Ways(f.Fill), ", "))
+	fl.IntVar(&f.Size, "size", 64<<10, "`bytes` per packet")
+	fl.StringVar(&f.align, "align", "0", "`bytes` after a multiple of 4096, or two numbers as in 3,5 for source and destination")
+	fl.StringVar(&f.dir, "dir", dir, "`direction`: "+strings.Join(transfer.Ways(f.Fill), ", "))
 	fl.IntVar(&f.Count, "count", 16, "`number` of packets on each node")
-	fl.IntVar(&f.Nodes, "nodes", 0, "`number` of nodes that work at the same time; 0: all that the board has")
+	fl.IntVar(&f.Nodes, "nodes", 0, "`number` of nodes that work at the same time; 0: all nodes of the board")
 	fl.Uint64Var(&f.Seed, "seed", 1, "`seed` of the data")
 	a.addJSON(fl)
 	return c
 }
 
-// options reads what is written as text.
+// options parses the text flags.
 func (f *transferFlags) options() (transfer.Options, error) {
 	o := f.Options
 	var ok bool
@@ -79,7 +79,7 @@ func (f *transferFlags) options() (transfer.Options, error) {
 	o.FromAlign, err = strconv.Atoi(from)
 	o.ToAlign, err2 = strconv.Atoi(to)
 	if err != nil || err2 != nil || two && f.Fill {
-		return o, fmt.Errorf("%w: --align %q, want a number of bytes, of a copy also two as in 3,5", transfer.ErrInput, f.align)
+		return o, fmt.Errorf("%w: --align %q, want a number of bytes, or for a copy two as in 3,5", transfer.ErrInput, f.align)
 	}
 	link, err := f.app.links.Options()
 	o.Open, o.Failed = bare.With(link), f.app.links.Failed
@@ -118,17 +118,16 @@ func newStorm(a *app) *cobra.Command {
 	f := &stormFlags{app: a}
 	c := &cobra.Command{
 		Use:   "storm",
-		Short: "Have the GPU execute random packets, through its rings alone, and check everything",
-		Long: `Storm makes random packets, legal and not, for all nodes at once, in rings and
-indirect buffers, without drivers. It gives nodes rings that they must refuse,
-preempts and resumes them, resets them in the middle of a transfer, turns bus
-mastering off, and lets the watchdog find them waiting. Registers, interrupts,
-counters and every byte of the memory that it uses are held against a model of
-the documents.
+		Short: "Execute random packets on the GPU, through its rings only, and check everything",
+		Long: `Storm runs random packets, legal and illegal, on all nodes at once, in rings and
+indirect buffers, without drivers. It gives nodes rings that they must refuse, preempts
+and resumes them, resets them during transfers, turns bus mastering off, and lets the
+watchdog time out. Registers, interrupts, counters and every byte of the memory used are
+compared with a reference model built from the documentation.
 
-What was seen is counted in bins: packet, operand, outcome and where the packet
-stood, in the ring, in an indirect buffer, or in one that windows guard. It ends
-when every bin was hit, or when the clocks are over, and prints the table.`,
+Results are counted in bins: packet, operand, outcome and location of the packet: in the
+ring, in an indirect buffer, or in one restricted by windows. The run ends when every bin
+was hit or after the given number of clocks, and prints the table.`,
 		Example: `  hilgpu run storm --cover
   hilgpu run storm --board emu?config=small --seed 7
   hilgpu run storm --all --cycles 100000000 --json`,
@@ -141,8 +140,8 @@ when every bin was hit, or when the clocks are over, and prints the table.`,
 	fl := c.Flags()
 	addBoard(fl, &f.Board, "")
 	fl.Uint64Var(&f.Seed, "seed", 1, "`seed` of the packets")
-	fl.Uint64Var(&f.Cycles, "cycles", 20_000_000, "`clocks` of the board after which it ends")
-	fl.BoolVar(&f.All, "all", false, "go on until then, though every bin was hit")
+	fl.Uint64Var(&f.Cycles, "cycles", 20_000_000, "`clocks` of the board after which the run ends")
+	fl.BoolVar(&f.All, "all", false, "run for all --cycles even if every bin was hit")
 	fl.BoolVar(&f.cover, "cover", false, "exit 1 if a bin was not hit")
 	a.addJSON(fl)
 	return c

@@ -66,7 +66,7 @@ func TestDeviceWorkloadsFail(t *testing.T) {
 		{"copy now", exitUsage, "now"},
 		{"copy --size 64 --board emu?fault=stuck-data:D0=1", exitCheck, "VRAM at"},
 		{"copy --size 64 --board emu?fault=lost-interrupt", exitDevice, "CP0.STATUS"},
-		{"fill --size 64 --board emu?fault=dead", exitDevice, "no answer"},
+		{"fill --size 64 --board emu?fault=dead", exitDevice, "no completion"},
 		{"storm --cycles 0", exitUsage, "0 cycles"},
 		{"storm --cycles many", exitUsage, "many"},
 		{"storm --board vapour", exitUsage, `"vapour"`},
@@ -83,7 +83,7 @@ func TestDeviceWorkloadsFail(t *testing.T) {
 	}
 }
 
-// A storm of few clocks misses bins, which is told and fails with --cover only.
+// A short storm misses bins; this is reported and fails only with --cover.
 func TestStormPrintsWhatItHit(t *testing.T) {
 	code, stdout, stderr := hilgpu("run", "storm", "--cycles", "50000")
 	require.Zero(t, code, stderr)
@@ -120,7 +120,7 @@ func TestTransferOnAnotherRegisterMap(t *testing.T) {
 	for n := range 32 {
 		bit := idreg.MagicValue >> n & 1
 		if uint32(bit) == regmap.Hash()>>n&1 {
-			continue // the fault would show in MAGIC, or not at all
+			continue // the injected fault would change MAGIC, or have no effect
 		}
 		code, _, stderr := hilgpu("run", "fill", "--board", fmt.Sprintf("emu?fault=stuck-register:D%d=%d", n, bit))
 		assert.Equal(t, exitMap, code, stderr)

@@ -11,18 +11,18 @@ import (
 	"github.com/hilgpu/hilgpu/boards"
 )
 
-// boardVariable is the variable of the environment that has the selector where
-// --board does not.
+// boardVariable is the environment variable with the default selector for
+// --board.
 const boardVariable = "HILGPU_BOARD"
 
-// addBoard adds the flag, with more to say of it.
+// addBoard adds the flag --board; more is added to its description.
 func addBoard(fl *pflag.FlagSet, board *string, more string) {
-	fl.StringVar(board, "board", "emu", "board `selector`"+more+"; "+boardVariable+" of the environment if not given")
+	fl.StringVar(board, "board", "emu", "board `selector`"+more+"; default "+boardVariable+" of the environment")
 }
 
-// withBoard has do work on the board of the environment if the command takes
-// one and is given none. An error of that selector, and one of reaching the board, names
-// the variable.
+// withBoard runs do with the board of the environment if the command has a flag
+// --board that was not given. An error of that selector, or of opening the
+// board, names the variable.
 func (a *app) withBoard(c *cobra.Command, do func() error) error {
 	flag := c.Flag("board")
 	board := ""

@@ -59,16 +59,16 @@ const (
 	exitMap
 	exitContract
 
-	exitSignal = 128 // and the number of the signal
+	exitSignal = 128 // plus the number of the signal
 )
 
-// An exit is what an exit code stands for.
+// An exit describes an exit code.
 type exit struct {
-	kind string // of the error, in a JSON document
+	kind string // kind of the error in a JSON document
 	doc  string
 }
 
-// exits are the exit codes from 0 on.
+// exits returns the exit codes from 0 on.
 func exits() []exit {
 	return []exit{
 		exitOK:       {"", "success"},
@@ -82,7 +82,7 @@ func exits() []exit {
 	}
 }
 
-// kindOf returns the kind of the errors of an exit code.
+// kindOf returns the kind of error of an exit code.
 func kindOf(code int) string {
 	if all := exits(); code < len(all) {
 		return all[code].kind
@@ -90,7 +90,7 @@ func kindOf(code int) string {
 	return "interrupted"
 }
 
-// exitText lists the exit codes, a line each.
+// exitText lists the exit codes, one per line.
 func exitText() string {
 	var b strings.Builder
 	for code, e := range exits() {
@@ -99,14 +99,14 @@ func exitText() string {
 	return b.String()
 }
 
-// errInput is wrapped by errors of what the command line asks for.
+// errInput is wrapped by errors of invalid input on the command line.
 var errInput = errors.New("bad input")
 
-// errCheck is wrapped by the error of a check that failed.
+// errCheck is wrapped by the error of a failed check.
 var errCheck = errors.New("check failed")
 
-// checkError returns the error of a workload as errCheck if it is what the workload looks
-// for; any other as it is.
+// checkError wraps err in errCheck if it is a defect that the workload checks
+// for, and returns other errors unchanged.
 func checkError(err error) error {
 	var differs *lockstep.Divergence
 	found := errors.As(err, &differs)
@@ -125,21 +125,21 @@ type class struct {
 	code int
 }
 
-// classes are the exit codes of what the packages below can fail with. An error
-// that wraps several of them has the code of the first: a check that failed is
-// one whatever made it fail, and a link says more than what came of it.
+// classes returns the exit codes of the errors of the packages below. An error
+// that wraps several of them has the code of the first: a failed check takes
+// precedence over its cause, and a link error over its consequences.
 func classes() []class {
 	return []class{
 		{errCheck, exitCheck},
 		{errInput, exitUsage}, {record.ErrOption, exitUsage}, {output.ErrWrite, exitUsage},
 		{boards.ErrSelector, exitUsage}, {bus.ErrRecorded, exitUsage},
 
-		// Whether there is a device, and which.
+		// Identity of the device.
 		{serial.ErrMissing, exitNoDevice}, {serial.ErrAmbiguous, exitNoDevice}, {serial.ErrNotPort, exitNoDevice},
 		{regs.ErrDevice, exitNoDevice},
 		{datalink.ErrMapHash, exitMap}, {regs.ErrMapHash, exitMap},
 
-		// The way to it.
+		// Connection to the device.
 		{serial.ErrBusy, exitLink}, {serial.ErrForbidden, exitLink}, {serial.ErrUnplugged, exitLink},
 		{bus.ErrCRC, exitLink}, {bus.ErrLinkDown, exitLink}, {bus.ErrStale, exitLink}, {bus.ErrClosed, exitLink},
 		{channel.ErrSession, exitLink}, {channel.ErrStalled, exitLink},
@@ -174,7 +174,7 @@ func classes() []class {
 		{sim.ErrSource, exitUsage}, {verilog.ErrSource, exitUsage}, {verilog.ErrSubset, exitUsage},
 		{sim.ErrTool, exitUsage}, {synth.ErrTool, exitUsage},
 
-		// Findings, and tools that did not do their work.
+		// Findings, and tools that failed.
 		{regs.ErrReadBack, exitCheck}, {scoreboard.ErrDiffers, exitCheck}, {storm.ErrDiffers, exitCheck}, {lists.ErrContents, exitCheck},
 		{lockstep.ErrPanic, exitCheck}, {session.ErrFailed, exitCheck}, {lockstep.ErrVariants, exitCheck},
 		{mutant.ErrControl, exitCheck}, {mutant.ErrText, exitCheck}, {mutant.ErrYosys, exitCheck},
@@ -184,8 +184,8 @@ func classes() []class {
 	}
 }
 
-// exitCode classifies an error. One that is in no table is a mistake of the
-// program, and has the code of a check that failed.
+// exitCode classifies an error. An error in no class is a defect of the program
+// and has the code of a failed check.
 func exitCode(err error) int {
 	var broken *dxgkrnl.Bugcheck
 	var violation *verifier.Violation

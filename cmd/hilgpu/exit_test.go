@@ -22,7 +22,8 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 )
 
-// codes are the exit codes that users rely on, by the text of the sentinel.
+// codes are the exit codes that users rely on, by the text of the sentinel
+// error.
 var codes = map[int]string{
 	1: `check failed; regs: read-back mismatch; scoreboard: memory differs; storm: the device differs from its model;
 		lists: wrong contents; lockstep: the Go side panics; session: failed; lockstep: every variant has differed;
@@ -65,7 +66,7 @@ func TestExitCodeOfEachSentinel(t *testing.T) {
 	for _, c := range classes() {
 		t.Run(c.err.Error(), func(t *testing.T) {
 			code, ok := want[c.err.Error()]
-			require.True(t, ok, "no row for it")
+			require.True(t, ok, "no row for this error")
 			got := exitCode(fmt.Errorf("around: %w", errors.Join(errors.New("other"), fmt.Errorf("%w: it", c.err))))
 			assert.Equal(t, code, got)
 		})
@@ -75,7 +76,8 @@ func TestExitCodeOfEachSentinel(t *testing.T) {
 	}
 }
 
-// Every exported sentinel of a package whose errors reach a user is classified.
+// Every exported sentinel error of a package whose errors reach a user is
+// classified.
 func TestEverySentinelIsClassified(t *testing.T) {
 	source, err := os.ReadFile("exit.go")
 	require.NoError(t, err)
@@ -120,7 +122,7 @@ func TestExitCode(t *testing.T) {
 		want int
 	}{
 		{"nothing", nil, 0},
-		{"an error of nobody", errors.New("odd"), 1},
+		{"an unclassified error", errors.New("odd"), 1},
 		{"a panic", &crash{"odd", nil}, 1},
 		{"the command line", usageError{errors.New("odd")}, 2},
 		{"a GPU that stopped", stopped, 5},
@@ -134,7 +136,7 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
-// The README and the help have the one list.
+// The README and the help have the same list.
 func TestExitCodesAreDocumented(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)
@@ -142,7 +144,7 @@ func TestExitCodesAreDocumented(t *testing.T) {
 	code, stdout, _ := hilgpu("help", "exit-codes")
 	assert.Zero(t, code)
 	assert.Contains(t, stdout, exitText())
-	assert.Contains(t, stdout, `128 and its number, kind "interrupted"`)
+	assert.Contains(t, stdout, `128 plus the number of the signal, kind "interrupted"`)
 	for code, e := range exits() {
 		assert.Equal(t, kinds[code], e.kind)
 	}
@@ -170,7 +172,7 @@ func TestExitCodesOfBoards(t *testing.T) {
 		}
 	}
 	for board, want := range map[string]int{
-		"emu?fault=stuck-register:D3=1": 5, // enumeration finds an MSI-X table that does not keep what is written
+		"emu?fault=stuck-register:D3=1": 5, // enumeration finds an MSI-X table that does not keep its values
 		"emu?fault=lost-doorbell":       5,
 		"emu?fault=dead":                5,
 	} {
@@ -184,7 +186,7 @@ func TestExitCodesOfBoards(t *testing.T) {
 	}
 }
 
-// A link that goes down under the suite is a failure of the link.
+// A link that goes down during the suite is a link failure.
 func TestTestOnALinkThatGoesDown(t *testing.T) {
 	code, stdout, stderr := hilgpu("test", "--board", "line?faults=cut=100", "--filter", "^(present|clears)$")
 	assert.Equal(t, exitLink, code)
@@ -198,7 +200,7 @@ func TestCommandsThatAreNone(t *testing.T) {
 		args string
 		says string
 	}{
-		{"run", "hilgpu run does nothing by itself, want one of compose, copy, fill, lists, storm"},
+		{"run", "hilgpu run needs a subcommand, want one of compose, copy, fill, lists, storm"},
 		{"bench", "want one of device, rtl"},
 		{"board", "want one of list, probe, serve"},
 		{"reg", "want one of diff, list, read, snap, write"},
@@ -222,7 +224,7 @@ func TestCommandsThatAreNone(t *testing.T) {
 	}
 	code, _, stderr := hilgpu("help", "run", "compose", "x")
 	assert.Equal(t, exitUsage, code)
-	assert.Equal(t, "hilgpu: unknown command \"x\" for \"hilgpu run compose\"\n", stderr, "there is nothing to choose from")
+	assert.Equal(t, "hilgpu: unknown command \"x\" for \"hilgpu run compose\"\n", stderr, "no subcommands")
 	for _, args := range []string{
 		"", "--help", "help", "help run", "help run compose", "run --help", "lockstep --help",
 		"--help run", "run --help compose", "-h run compose", "reg --help read", "run compose --help x.png",
@@ -234,7 +236,7 @@ func TestCommandsThatAreNone(t *testing.T) {
 	}
 }
 
-// Where a value is one of a set, what is refused names the set.
+// The error of a value from a fixed set lists the set.
 func TestRefusedValuesNameTheChoices(t *testing.T) {
 	for _, tt := range []struct{ args, says string }{
 		{"run copy --dir up", "host-host, host-vram, vram-host, vram-vram"},

@@ -10,9 +10,9 @@ import (
 	"github.com/hilgpu/hilgpu/cmd/hilgpu/help"
 )
 
-// complete gives a tree of commands what all have: its help names what to read
-// on, whether the work of a command began is known, and a command that only has
-// others wants one of them.
+// complete adds the common parts to a tree of commands: the references at the
+// end of the help, the note that a command has begun its work, and the error of
+// a command that needs a subcommand.
 func (a *app) complete(c *cobra.Command) {
 	help.ReadOn(c)
 	switch do := c.RunE; {
@@ -33,16 +33,16 @@ func (a *app) complete(c *cobra.Command) {
 		}
 	}
 	if err := complete.Command(c); err != nil {
-		panic(err) // a flag that is completed twice
+		panic(err) // a flag already has a completer
 	}
 	for _, sub := range c.Commands() {
 		a.complete(sub)
 	}
 }
 
-// want is what a command does that only has others: it refuses a name that is
-// none of theirs, and prints its help on standard error if there is no name.
-// The program alone has asked for its help.
+// want is the action of a command that needs a subcommand. It refuses an
+// unknown name. Without a name it prints the help on standard error; only for
+// hilgpu itself is that not an error.
 func (a *app) want(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return unknown(c, args[0])
@@ -54,10 +54,10 @@ func (a *app) want(c *cobra.Command, args []string) error {
 	if err := c.Help(); err != nil {
 		return err
 	}
-	return usageError{fmt.Errorf("%s does nothing by itself, want %s", c.CommandPath(), help.Choices(c, ""))}
+	return usageError{fmt.Errorf("%s needs a subcommand, want %s", c.CommandPath(), help.Choices(c, ""))}
 }
 
-// unknown is the error of a name that is no command of c.
+// unknown returns the error of a name that is not a subcommand of c.
 func unknown(c *cobra.Command, name string) error {
 	want := help.Choices(c, name)
 	if want != "" {
@@ -66,8 +66,8 @@ func unknown(c *cobra.Command, name string) error {
 	return usageError{fmt.Errorf("unknown command %q for %q%s", name, c.CommandPath(), want)}
 }
 
-// below returns the command that names lead to from c. What follows one that has no
-// others are its own arguments.
+// below returns the subcommand of c named by names. Names after a command
+// without subcommands are its arguments.
 func below(c *cobra.Command, names []string) (*cobra.Command, error) {
 	for len(names) > 0 && c.HasSubCommands() {
 		next, _, err := c.Find(names[:1])
@@ -79,7 +79,8 @@ func below(c *cobra.Command, names []string) (*cobra.Command, error) {
 	return c, nil
 }
 
-// onlyCommands are the arguments of a command that has others and takes none.
+// onlyCommands completes subcommands for a command that takes no other
+// arguments.
 func onlyCommands(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return unknown(c, args[0])
@@ -87,8 +88,8 @@ func onlyCommands(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// setHelp has help refuse names that are no command, both before a flag --help
-// and after the command help.
+// setHelp makes help refuse unknown commands, both with the flag --help and
+// with the command help.
 func (a *app) setHelp(root *cobra.Command) {
 	print := root.HelpFunc()
 	root.SetHelpFunc(func(c *cobra.Command, args []string) {

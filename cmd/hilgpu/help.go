@@ -10,7 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/cmd/hilgpu/version"
 )
 
-// newTopics returns what help explains beside the commands.
+// newTopics returns the help topics other than commands.
 func newTopics() []*cobra.Command {
 	return []*cobra.Command{
 		{Use: "exit-codes", Short: "Exit codes, and the kinds of error in JSON", Long: exitHelp()},
@@ -20,13 +20,13 @@ func newTopics() []*cobra.Command {
 
 func exitHelp() string {
 	return "Exit codes, and the kind of the error in a JSON document:\n\n" + exitText() + fmt.Sprintf(`
-A signal ends a command with %d and its number, kind %q. Bring-up, copies, fills
-and storms report what they have first; a second signal ends them at once.
+A command ended by a signal exits with %d plus the number of the signal, kind %q.
+Bring-up, copies, fills and storms first report their results; a second signal ends them
+at once.
 `, exitSignal, kindOf(exitSignal))
 }
 
-// newMan returns the hidden command that writes the man pages, which is part of how
-// the program is packed.
+// newMan returns the hidden command that writes the man pages for a release.
 func newMan() *cobra.Command {
 	return &cobra.Command{
 		Use:    "man DIR",

@@ -14,7 +14,7 @@ import (
 	"github.com/hilgpu/hilgpu/boards"
 )
 
-// Help fits a terminal, and names the topics.
+// Help fits a terminal and refers to the topics.
 func TestHelpIsShort(t *testing.T) {
 	n := 0
 	var walk func(c *cobra.Command)
@@ -32,12 +32,12 @@ func TestHelpIsShort(t *testing.T) {
 			assert.LessOrEqual(t, len(lines)-1, 60, "%v", path)
 			assert.Contains(t, stdout, `"hilgpu help exit-codes"`, path)
 			assert.Equal(t, c.Flag("board") != nil || strings.Contains(c.Use, "SELECTOR"), strings.Contains(stdout, `"hilgpu help selectors"`), path)
-			assert.Equal(t, c.Flag("board") != nil, strings.Contains(strings.Join(strings.Fields(stdout), " "), "HILGPU_BOARD of the environment"), path)
+			assert.Equal(t, c.Flag("board") != nil, strings.Contains(strings.Join(strings.Fields(stdout), " "), "default HILGPU_BOARD of the environment"), path)
 			_, flag, _ := hilgpu(append(path, "--help")...)
 			assert.Equal(t, stdout, flag, path)
 		}
 		for _, sub := range c.Commands() {
-			if sub.Name() != "completion" { // cobra's own, with paths that are long
+			if sub.Name() != "completion" { // cobra's own command, which has long paths
 				walk(sub)
 			}
 		}
@@ -49,7 +49,7 @@ func TestHelpIsShort(t *testing.T) {
 	assert.Contains(t, stdout, "hilgpu exit-codes")
 }
 
-// The topic has all that the manual has, each once.
+// The topic contains everything in the manual, each entry once.
 func TestHelpSelectors(t *testing.T) {
 	code, stdout, _ := hilgpu("help", "selectors")
 	require.Zero(t, code)
@@ -67,7 +67,7 @@ func TestHelpSelectors(t *testing.T) {
 	assert.Equal(t, stdout, again)
 }
 
-// in runs a command line where HILGPU_BOARD is board.
+// in runs a command line with HILGPU_BOARD set to board.
 func in(board string, args ...string) (code int, stdout, stderr string) {
 	var out, err strings.Builder
 	a := newApp(&out, &err, func(name string) string { return map[string]string{"HILGPU_BOARD": board}[name] })
@@ -75,7 +75,7 @@ func in(board string, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), err.String()
 }
 
-// The environment has the selector where the flag does not.
+// The environment has the default selector.
 func TestBoardOfTheEnvironment(t *testing.T) {
 	var walk func(c *cobra.Command)
 	commands := map[string]bool{}
@@ -96,7 +96,7 @@ func TestBoardOfTheEnvironment(t *testing.T) {
 		case "reg write":
 			args = append(args, "id.scratch0=1")
 		case "reg list", "reg diff":
-			continue // below
+			continue // tested below
 		}
 		for board, says := range map[string]string{
 			"vapour":     `HILGPU_BOARD: boards: bad selector: "vapour": unknown scheme`,
@@ -108,7 +108,7 @@ func TestBoardOfTheEnvironment(t *testing.T) {
 			assert.Contains(t, stderr, says, path)
 			code, _, stderr = in("emu", append(args, "--board", board)...)
 			assert.Equal(t, exitUsage, code, path)
-			assert.NotContains(t, stderr, "HILGPU_BOARD", "the flag wins")
+			assert.NotContains(t, stderr, "HILGPU_BOARD", "the flag takes precedence")
 		}
 	}
 	assert.Len(t, commands, 12)

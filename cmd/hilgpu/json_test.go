@@ -24,13 +24,13 @@ import (
 )
 
 // jsonRuns are command lines that succeed and that fail, by command. & is a
-// folder for files, and a tool is one that success needs.
+// folder for files; tool is a tool needed for success.
 var jsonRuns = map[string]struct {
 	good, tool string
-	slow       string // why success is not tried
+	slow       string // why the successful run is skipped
 	bad        string
 	code       int
-	keeps      string // the part of the report that a failure has
+	keeps      string // member of the report that is present after a failure
 }{
 	"bench device":      {good: "--turns 1", bad: "--turns 0", code: 2},
 	"bench rtl":         {good: "--source ../.. --config small --runs 1 --count 1 --polls 1 --edits 0", tool: "verilator", bad: "--config huge", code: 2},
@@ -59,7 +59,7 @@ var jsonRuns = map[string]struct {
 	"reg snap -o &/s.j": {good: "", bad: "--board vapour", code: 2},
 }
 
-// document decodes the one object that text is.
+// document decodes the single object in text.
 func document(t *testing.T, text string) map[string]any {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(text))
@@ -70,7 +70,7 @@ func document(t *testing.T, text string) map[string]any {
 	return all
 }
 
-// wantError holds a document to its error.
+// wantError checks the error in a document.
 func wantError(t *testing.T, doc map[string]any, code int, kind, stderr string) {
 	t.Helper()
 	failed, ok := doc["error"].(map[string]any)
@@ -82,7 +82,7 @@ func wantError(t *testing.T, doc map[string]any, code int, kind, stderr string) 
 
 var kinds = []string{"", "check", "usage", "no_device", "link", "device", "register_map", "contract"}
 
-// Every command that takes --json has a row, and answers with one document.
+// Every command with --json has a row, and answers with one document.
 func TestJSONOfEveryCommand(t *testing.T) {
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
@@ -107,7 +107,7 @@ func TestJSONOfEveryCommand(t *testing.T) {
 				assert.Contains(t, doc, tt.keeps)
 			}
 		})
-		t.Run(path+"/is not understood", func(t *testing.T) {
+		t.Run(path+"/usage error", func(t *testing.T) {
 			code, stdout, stderr := hilgpu(append(strings.Fields(path), "--no-such", "--json")...)
 			assert.Equal(t, exitUsage, code, stderr)
 			wantError(t, document(t, stdout), 2, "usage", stderr)
@@ -130,7 +130,7 @@ func TestJSONOfEveryCommand(t *testing.T) {
 	}
 }
 
-// Several reports are one document, also if some of them were refused.
+// Several reports are one document, even if some of them were refused.
 func TestJSONOfSynth(t *testing.T) {
 	var stdout strings.Builder
 	a := newApp(&stdout, io.Discard, nil)
@@ -143,7 +143,7 @@ func TestJSONOfSynth(t *testing.T) {
 	wantError(t, doc, 1, "check", "hilgpu: check failed: synthesis: 2 findings")
 }
 
-// A command line that is not understood is answered with a document too.
+// A usage error is answered with a document too.
 func TestJSONOfUsageErrors(t *testing.T) {
 	for _, args := range []string{
 		"--json", "typo --json", "run --json", "run typo --json", "board serve --json emu", "reg --json", "reg --json typo",
@@ -178,14 +178,14 @@ func TestJSONOfAPanic(t *testing.T) {
 	assert.Contains(t, string(crashed.stack), "TestJSONOfAPanic")
 	crashed.stack = []byte("stack\n")
 	require.NoError(t, a.end(crashed))
-	a.tell(crashed)
+	a.printError(crashed)
 	assert.Equal(t, "hilgpu: panic: wheel off\nstack\n", stderr.String())
 	assert.Equal(t, "{\n  \"n\": 7,\n  \"error\": {\n    \"code\": 1,\n    \"kind\": \"check\",\n    \"message\": \"panic: wheel off\"\n  }\n}\n", stdout.String())
 	require.NoError(t, a.end(nil))
 	assert.Equal(t, 1, strings.Count(stdout.String(), `"n"`), "only once")
 }
 
-// A contract that is broken unwinds, and is in the document and the last line.
+// A broken contract unwinds, and is in the document and the last line.
 func TestJSONOfABrokenContract(t *testing.T) {
 	for _, broken := range []error{&dxgkrnl.Bugcheck{Code: 0x119}, &verifier.Violation{Text: "list 3 is open"}} {
 		for _, stream := range []bool{false, true} {
@@ -198,7 +198,7 @@ func TestJSONOfABrokenContract(t *testing.T) {
 			err := caught(func() error { panic(broken) })
 			require.ErrorIs(t, err, broken)
 			require.NoError(t, a.end(err))
-			a.tell(err)
+			a.printError(err)
 			doc := document(t, stdout.String())
 			wantError(t, doc, 7, "contract", stderr.String())
 			assert.Equal(t, stream, doc["exit_code"] != nil)
@@ -216,8 +216,8 @@ func lines(t *testing.T, text string) (all []map[string]any) {
 	return all
 }
 
-// The last line of a soak tells how it ended, with or without --json, and also
-// if there was no round.
+// The last line of a soak has its exit code, with or without --json, and even
+// without a round.
 func TestSoakEnds(t *testing.T) {
 	for _, tt := range []struct {
 		args   string
@@ -252,8 +252,8 @@ func TestSoakEnds(t *testing.T) {
 	}
 }
 
-// A command that a signal ends has its document. TestKilledJSON is also the
-// program that it kills.
+// A command ended by a signal prints its document. TestKilledJSON also runs as
+// the program that it kills.
 func TestKilledJSON(t *testing.T) {
 	const child = "HILGPU_TEST_CHILD"
 	if args := os.Getenv(child); args != "" {
@@ -283,7 +283,7 @@ func TestKilledJSON(t *testing.T) {
 				left, err := filepath.Glob(filepath.Join(dir, ".c.*"))
 				return err == nil && len(left) == 1
 			}, 20*time.Second, time.Millisecond)
-			time.Sleep(100 * time.Millisecond) // the file comes just before the handler
+			time.Sleep(100 * time.Millisecond) // the handler is installed just after the file is created
 			require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 			require.Error(t, cmd.Wait())
 			assert.Equal(t, tt.code, cmd.ProcessState.ExitCode())

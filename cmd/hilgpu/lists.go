@@ -25,15 +25,15 @@ func newLists(a *app) *cobra.Command {
 	f := listsFlags{app: a}
 	c := &cobra.Command{
 		Use:   "lists",
-		Short: "Record, execute and release small command lists, and tell what they cost",
-		Long: `Lists records small command lists on deferred contexts, each in a goroutine of
-its own, executes them on the immediate context and releases them. It prints
-lists a second, ns a list for each part, allocations a list, and, from a second
-run that is not timed, how often each DDI function is called.
+		Short: "Record, execute and release small command lists, and measure their cost",
+		Long: `Lists records small command lists on deferred contexts, each in its own goroutine,
+executes them on the immediate context and releases them. It prints lists per second,
+nanoseconds per list for each part, allocations per list, and, from a second untimed run,
+the number of calls of each DDI function.
 
-The time of executing ends when the commands stand in the command buffer. What
-the graphics kernel takes, with the GPU that it waits for, is printed apart.
-The rules cost much time: --verify=false leaves them out.`,
+The execution time ends when the commands are in the command buffer. The time of the
+graphics kernel, including its waits for the GPU, is printed separately. Rule checks are
+slow: --verify=false turns them off.`,
 		Example: `  hilgpu run lists --verify=false
   hilgpu run lists --lists 1000000 --contexts 2 --verify=false --json
   hilgpu run lists --recycle=false
@@ -47,12 +47,12 @@ The rules cost much time: --verify=false leaves them out.`,
 	f.verify.add(c)
 	a.links.addTdr(c)
 	addBoard(fl, &f.board, "")
-	fl.IntVar(&f.lists, "lists", 100_000, "`number` of lists in all")
+	fl.IntVar(&f.lists, "lists", 100_000, "total `number` of lists")
 	fl.IntVar(&f.ops, "ops", 1, "`number` of copies in each list")
-	fl.IntVar(&f.contexts, "contexts", 1, "`number` of deferred contexts that record")
-	fl.IntVar(&f.alive, "alive", 1000, "`number` of lists of a context that exist at a time")
-	fl.BoolVar(&f.recycle, "recycle", true, "use handles again; =false ends the contexts before their lists, so that none can be")
-	fl.BoolVar(&f.native, "native", true, "use the driver's lists; =false has the runtime emulate them")
+	fl.IntVar(&f.contexts, "contexts", 1, "`number` of recording deferred contexts")
+	fl.IntVar(&f.alive, "alive", 1000, "`number` of lists of a context that exist at the same time")
+	fl.BoolVar(&f.recycle, "recycle", true, "reuse handles; =false destroys the contexts before their lists, which prevents reuse")
+	fl.BoolVar(&f.native, "native", true, "use the driver's lists; =false makes the runtime emulate them")
 	a.addJSON(fl)
 	return c
 }

@@ -32,21 +32,21 @@ func newLockstep(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lockstep",
 		Short: "Compare the GPU with its Verilog at every clock",
-		Long: `Lockstep translates the GPU to Verilog, builds it for a simulator, and clocks
-both with the inputs of a host that does, at random, whatever a host may do:
-configuration, register and VRAM accesses, packets good and bad, late and failed
-completions, back-pressure on every ready, resets. With --session the host is the
-driver stack, which composes the sample images.
+		Long: `Lockstep translates the GPU to Verilog, builds it for a simulator, and clocks both with
+the inputs of a host that does, at random, anything a host may do: configuration, register
+and VRAM accesses, valid and invalid packets, late and failed completions, back-pressure
+on every ready, resets. With --session the host is the driver stack, which composes the
+sample images.
 
-All ports, registers and writes of a RAM are compared after every clock, and all
-memories at the end.
-A netlist has only its ports left to compare. Yosys maps it to the cells of iCE40,
-which takes minutes, and no iCE40 has more than 16 KiB of memory: give the
-configuration a VRAM that small.
-The first divergence is printed with its clock, instance, register, both values
-and the Go line, and --wave writes the 200 clocks before it.
+All ports, registers and writes of a RAM are compared after every clock, and all memories
+at the end.
+Of a netlist only the ports can be compared. Yosys maps it to the cells of iCE40, which
+takes minutes, and no iCE40 has more than 16 KiB of memory: use a configuration with that
+little VRAM.
+The first divergence is printed with its clock, instance, register, both values and the
+Go line. --wave writes the 200 clocks before it.
 
-Built models are kept in the user's cache directory.`,
+Built simulations are kept in the user's cache directory.`,
 		Example: `  hilgpu lockstep --seed 1 --cycles 100000
   hilgpu lockstep --config small --sim icarus --cycles 10000 --wave wave.vcd
   hilgpu lockstep --config small --sim netlist --cycles 10000
@@ -55,19 +55,19 @@ Built models are kept in the user's cache directory.`,
 		RunE: func(c *cobra.Command, _ []string) error { return runLockstep(f) },
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.config, "config", "default", "`name` of the configuration, full, default or small, and options of the board emu, as small?vramports=1")
-	fl.StringVar(&f.sim, "sim", string(lockstep.Verilator), "`simulator`, verilator or icarus; or netlist, verilator on what yosys makes of the Verilog")
+	fl.StringVar(&f.config, "config", "default", "`name` of the configuration, full, default or small, with options of the board emu, as in small?vramports=1")
+	fl.StringVar(&f.sim, "sim", string(lockstep.Verilator), "`simulator`, verilator or icarus; or netlist, verilator on the netlist from yosys")
 	fl.BoolVar(&f.session, "session", false, "compose the sample images instead of random traffic; not limited by --cycles")
 	fl.Uint64Var(&f.seed, "seed", 1, "`seed` of the traffic, or of the placement of a session")
-	fl.Uint64Var(&f.cycles, "cycles", 100_000, "`number` of clocks behind that of the reset")
-	fl.StringVar(&f.wave, "wave", "", "write the wave of a divergence to this VCD `file`")
+	fl.Uint64Var(&f.cycles, "cycles", 100_000, "`number` of clocks after the reset")
+	fl.StringVar(&f.wave, "wave", "", "write the waveform of a divergence to this VCD `file`")
 	fl.StringVar(&f.source, "source", ".", "`directory` in the module's source tree")
 	a.addJSON(fl)
 	c.AddCommand(newMutants(a))
 	return c
 }
 
-// lockstepResult is what the command prints of a run without a divergence.
+// lockstepResult is the output of a run without a divergence.
 type lockstepResult struct {
 	Config          string  `json:"config"`
 	Sim             string  `json:"sim"`
@@ -75,7 +75,7 @@ type lockstepResult struct {
 	Seed            uint64  `json:"seed"`
 	Cycles          uint64  `json:"cycles"`
 	Registers       int     `json:"registers"`
-	Divergences     int     `json:"divergences"` // 0, or there is no result
+	Divergences     int     `json:"divergences"` // always 0: a divergence is an error
 	HostMS          int64   `json:"host_ms"`     // without the build
 	CyclesPerSecond float64 `json:"cycles_per_second"`
 }
@@ -98,12 +98,12 @@ func runLockstep(f lockstepFlags) error {
 	if err := output.Check(f.wave); err != nil {
 		return err
 	}
-	if tools != nil { // after all input, which is bad on every machine
+	if tools != nil { // after the input checks, which do not depend on the machine
 		return tools
 	}
 	w := f.app.progress("lockstep")
 	defer w.End()
-	w.At("building the model")
+	w.At("building the simulation")
 	dev, err := lockstep.NewDevice(root, config, lockstep.Options{Sim: sim, Wave: f.wave})
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func runLockstep(f lockstepFlags) error {
 }
 
 // drive runs the stimulus.
-func drive(dev *lockstep.Device, f lockstepFlags, w *terminal.Work) error {
+func drive(dev *lockstep.Device, f lockstepFlags, w *terminal.Task) error {
 	if !f.session {
 		return lockstep.Random(dev, f.seed, f.cycles, func(done, total uint64) { w.To(int(done), int(total)) })
 	}

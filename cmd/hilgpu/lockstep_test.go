@@ -26,7 +26,7 @@ func TestLockstepBadInput(t *testing.T) {
 		{"an argument", []string{"7"}, `"7"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Setenv("PATH", t.TempDir()) // no tools: input comes first
+			t.Setenv("PATH", t.TempDir()) // no tools: input is checked first
 			code, stdout, stderr := hilgpu(append([]string{"lockstep"}, tt.args...)...)
 			assert.Equal(t, exitUsage, code)
 			assert.Empty(t, stdout)
@@ -43,7 +43,7 @@ func TestLockstep(t *testing.T) {
 	require.Zero(t, code, stderr)
 	var r lockstepResult
 	require.NoError(t, json.Unmarshal([]byte(stdout), &r))
-	assert.Equal(t, uint64(301), r.Cycles, "and the reset")
+	assert.Equal(t, uint64(301), r.Cycles, "including the reset")
 	assert.Equal(t, "small", r.Config)
 	assert.Greater(t, r.Registers, 200)
 

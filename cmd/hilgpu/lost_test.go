@@ -19,8 +19,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 )
 
-// A board that goes away in the middle of a run is a failure of the link, at the
-// start as later.
+// A board that is lost during a run is a link failure, early and late in the
+// run.
 func TestLostBoard(t *testing.T) {
 	l, err := serve.ListenTCP("127.0.0.1:0")
 	require.NoError(t, err)
@@ -29,7 +29,7 @@ func TestLostBoard(t *testing.T) {
 	seen := 0
 	ctx, cancel := context.WithCancel(t.Context())
 	b, err := serve.New(dev, serve.Options{MapHash: regmap.Hash(), Observer: func(bool, time.Duration, []byte) {
-		if seen++; seen == 400 { // the GPU is at work
+		if seen++; seen == 400 { // the GPU is working
 			cancel()
 		}
 	}})
@@ -43,7 +43,7 @@ func TestLostBoard(t *testing.T) {
 	assert.GreaterOrEqual(t, seen, 400)
 }
 
-// A board that is lost under the suite ends it: the rest is not tried.
+// A board lost during the suite ends it: the remaining cases are not run.
 func TestTestOnALostBoard(t *testing.T) {
 	l, err := serve.ListenTCP("127.0.0.1:0")
 	require.NoError(t, err)
@@ -52,7 +52,7 @@ func TestTestOnALostBoard(t *testing.T) {
 	seen := 0
 	ctx, cancel := context.WithCancel(t.Context())
 	b, err := serve.New(dev, serve.Options{MapHash: regmap.Hash(), Observer: func(bool, time.Duration, []byte) {
-		if seen++; seen == 1000 { // the board was tried, and the first case is at work
+		if seen++; seen == 1000 { // the board was checked and the first case is running
 			cancel()
 			l.Close()
 		}
@@ -70,7 +70,7 @@ func TestTestOnALostBoard(t *testing.T) {
 	assert.Contains(t, stdout, "the board is lost: ")
 }
 
-// What a served board sees is recorded on request.
+// The packets of a served board are recorded on request.
 func TestCaptureOfAServedBoard(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "board.pcapng")
 	l := &links{Recorder: record.Recorder{Capture: path, Log: io.Discard}}
@@ -83,8 +83,8 @@ func TestCaptureOfAServedBoard(t *testing.T) {
 	assert.Contains(t, strings.Join(comments(t, path), "\n"), "completion of rd id.magic = 0x47504c48")
 }
 
-// A board at the end of a wire does not tell its clocks, and nothing is made up
-// for them; time in a capture of several links goes on.
+// The clocks of a board at the end of a wire are unknown and not made up. Time
+// in a capture of several links continues.
 func TestFiguresOfAServedBoard(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.pcapng")
 	board := servedBoards(t, serveFlags{links: new(links), listen: []string{"tcp:127.0.0.1:0"}, pace: "free"}, "emu")[0]

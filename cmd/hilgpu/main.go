@@ -15,7 +15,8 @@ func main() {
 	os.Exit(newApp(os.Stdout, os.Stderr, os.Getenv).run(os.Args[1:]))
 }
 
-// run executes a command line in an empty environment and returns the exit code.
+// run executes a command line in an empty environment and returns the exit
+// code.
 func run(args []string, stdout, stderr io.Writer) int { return newApp(stdout, stderr, nil).run(args) }
 
 func newRoot(a *app) *cobra.Command {

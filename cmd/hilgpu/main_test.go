@@ -129,7 +129,7 @@ func TestBadInput(t *testing.T) {
 			assert.Contains(t, stderr, tt.says)
 			left, err := os.ReadDir(filepath.Dir(out))
 			require.NoError(t, err)
-			assert.Empty(t, left, "nothing is left behind")
+			assert.Empty(t, left, "no files are left")
 		})
 	}
 }
@@ -197,8 +197,8 @@ func TestVersionAndHelp(t *testing.T) {
 	assert.Contains(t, stderr, `"fly"`)
 }
 
-// A device that answers nothing from some access on is a device that stopped,
-// wherever in the run that is, and also when the frame is already there.
+// A device that stops answering at some access is a stopped device, wherever in
+// the run that is, even after the frame is complete.
 func TestADeviceThatStopsAnsweringIsNoLinkFailure(t *testing.T) {
 	for _, after := range []string{"0", "2", "4", "20", "30", "40", "50"} {
 		code, stdout, stderr := hilgpu("run", "compose", "--size", "64x48", "--board", "emu?fault=dead-request&after="+after)
@@ -211,7 +211,7 @@ func TestADeviceThatStopsAnsweringIsNoLinkFailure(t *testing.T) {
 }
 
 // A driver that breaks its contract ends the run with the decoded state, and
-// the trace up to there is kept.
+// the trace up to that point is kept.
 func TestBrokenContract(t *testing.T) {
 	drivers := testbench.HostDrivers()
 	entry := drivers.KernelMode
@@ -234,11 +234,11 @@ func TestBrokenContract(t *testing.T) {
 	assert.Equal(t, []string{"pfnPresent", "pfnRenderCb"}, notReturned(t, path), "it stops the kernel under the present")
 }
 
-// No two outputs of a command are one file, however it is named; what was there
-// stays, and nothing is done.
+// Two outputs of a command cannot be the same file, by whatever name. The old
+// file is kept, and nothing is done.
 func TestOneFileForTwoOutputs(t *testing.T) {
 	for _, tt := range []struct {
-		args     string // before the two
+		args     string // arguments before the two outputs
 		one, two string
 	}{
 		{"run compose --size 32x32", "-o", "--ddi"},
@@ -287,7 +287,7 @@ func TestOneFileForAReportAndAWave(t *testing.T) {
 	}
 }
 
-// A device may be given for several outputs.
+// A device may be used for several outputs.
 func TestOneDeviceForTwoOutputs(t *testing.T) {
 	code, _, stderr := hilgpu("run", "compose", "--size", "8x8", "-o", "/dev/null", "--ddi", "/dev/null", "--wave", "/dev/null", "--capture", "/dev/null")
 	assert.Zero(t, code, stderr)
@@ -302,7 +302,7 @@ func TestOutputFollowsLinksAndKeepsTheMode(t *testing.T) {
 	require.Zero(t, code, stderr)
 	info, err := os.Lstat(link)
 	require.NoError(t, err)
-	assert.Equal(t, os.ModeSymlink, info.Mode().Type(), "the link stays one")
+	assert.Equal(t, os.ModeSymlink, info.Mode().Type(), "the link is still a link")
 	b, err := os.ReadFile(file)
 	require.NoError(t, err)
 	assert.Equal(t, "\x89PNG", string(b[:4]))
@@ -319,8 +319,8 @@ func TestFullDiskIsNamedAsGiven(t *testing.T) {
 	}
 }
 
-// TestKilledRun is also the program that it kills. What is recorded until then is
-// kept whole, and nothing else is left behind.
+// TestKilledRun also runs as the program that it kills. Recordings made until
+// then are kept complete, and no other files are left.
 func TestKilledRun(t *testing.T) {
 	const child = "HILGPU_TEST_CHILD"
 	if args := os.Getenv(child); args != "" {
@@ -329,7 +329,7 @@ func TestKilledRun(t *testing.T) {
 	const signalled = 128 + int(syscall.SIGTERM)
 	for _, tt := range []struct {
 		args  string // & is the folder
-		files int    // that it makes
+		files int    // files it creates
 		code  int
 		kept  []string
 	}{
@@ -348,7 +348,7 @@ func TestKilledRun(t *testing.T) {
 				left, err := os.ReadDir(dir)
 				return err == nil && len(left) == tt.files
 			}, 20*time.Second, time.Millisecond)
-			time.Sleep(100 * time.Millisecond) // the files come just before the handler, and then the work
+			time.Sleep(100 * time.Millisecond) // the files are created just before the handler is installed, and then the work begins
 			require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 			require.Error(t, cmd.Wait())
 			assert.Equal(t, tt.code, cmd.ProcessState.ExitCode())

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Each command that help lists has a page, dated as it is told.
+// Each command listed in the help has a page, with the given date.
 func TestMan(t *testing.T) {
 	t.Setenv("SOURCE_DATE_EPOCH", "1748779200") // 1 June 2025, 12:00 UTC
 	dir := filepath.Join(t.TempDir(), "man1")
@@ -40,7 +40,7 @@ func TestMan(t *testing.T) {
 	assert.NotContains(t, page, "Auto generated")
 	page = pages["hilgpu-selectors.1"]
 	assert.Contains(t, page, `.TH "HILGPU-SELECTORS" "1" "Jun 2025" "hilgpu `)
-	assert.Contains(t, page, "\n  vram        VRAM, a power of two", "a table stays one")
+	assert.Contains(t, page, "\n  vram        VRAM, a power of two", "a table is kept")
 	assert.Contains(t, pages["hilgpu-exit-codes.1"], "\n  7  contract ")
 }
 

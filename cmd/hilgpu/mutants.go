@@ -10,8 +10,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/lockstep/mutant"
 )
 
-// mutantRate is the part of the mutants, proven ones left out, that lockstep
-// has to catch.
+// mutantRate is the fraction of the mutants, without those proven equivalent,
+// that lockstep must catch.
 const mutantRate = 0.98
 
 // mutantsFlags are the flags of lockstep mutants.
@@ -25,31 +25,31 @@ func newMutants(a *app) *cobra.Command {
 	f := mutantsFlags{app: a}
 	c := &cobra.Command{
 		Use:   "mutants",
-		Short: "Show that lockstep notices mistakes in the Verilog",
-		Long: `Mutants makes many small mistakes in the GPU's Verilog: other operators,
-constants, registers and reset values, inverted conditions, updates left out. All
-of them are in one model of Verilator, selected by an input, and each is run in
-lockstep under random traffic until it differs.
+		Short: "Show that lockstep detects mistakes in the Verilog",
+		Long: `Mutants makes many small mistakes in the GPU's Verilog: other operators, constants,
+registers and reset values, inverted conditions, omitted updates. All of them are in one
+Verilator simulation, selected by an input. Each is run in lockstep under random traffic
+until it differs.
 
-A mutant that does not differ counts as equivalent only if yosys proves that no
-register, port or write of a memory of the whole design ever differs, whatever its
-inputs are. The check fails if fewer than 98 % of the others were caught.`,
+A mutant that does not differ counts as equivalent only if yosys proves that no register,
+port or memory write of the complete design ever differs, for any inputs. The check fails
+if fewer than 98 % of the others are caught.`,
 		Example: `  hilgpu lockstep mutants --seed 1
   hilgpu lockstep mutants --seed 7 --count 400 --config default --json`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return runMutants(f) },
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.Name, "config", "small", "`name` of the configuration, full, default or small, and options of the board emu, as small?vramports=1")
+	fl.StringVar(&f.Name, "config", "small", "`name` of the configuration, full, default or small, with options of the board emu, as in small?vramports=1")
 	fl.Uint64Var(&f.Seed, "seed", 1, "`seed` of the mutants and of the traffic")
 	fl.IntVar(&f.Count, "count", 200, "`number` of mutants")
-	fl.Uint64Var(&f.Clocks, "cycles", 1_000_000, "`number` of clocks after which a mutant has survived")
+	fl.Uint64Var(&f.Clocks, "cycles", 1_000_000, "`number` of clocks without a difference after which a mutant survives")
 	fl.StringVar(&f.source, "source", ".", "`directory` in the module's source tree")
 	a.addJSON(fl)
 	return c
 }
 
-// runMutants runs and reports; how far it is goes to stderr.
+// runMutants runs and reports. It prints progress on stderr.
 func runMutants(f mutantsFlags) error {
 	var err error
 	if f.Config, err = boards.Config(f.Name); err != nil {

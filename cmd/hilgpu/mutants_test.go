@@ -20,7 +20,7 @@ func TestMutantsBadInput(t *testing.T) {
 		{"no source", []string{"--source", t.TempDir()}, "source tree"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Setenv("PATH", t.TempDir()) // no tools: input comes first
+			t.Setenv("PATH", t.TempDir()) // no tools: input is checked first
 			code, stdout, stderr := hilgpu(append([]string{"lockstep", "mutants"}, tt.args...)...)
 			assert.Equal(t, exitUsage, code)
 			assert.Empty(t, stdout)

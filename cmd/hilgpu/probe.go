@@ -6,7 +6,7 @@ import (
 	"github.com/hilgpu/hilgpu/boards/probe"
 )
 
-// portsJSON is what board list --json prints.
+// portsJSON is the output of board list --json.
 type portsJSON struct {
 	Ports []probe.Port `json:"ports"`
 }
@@ -14,8 +14,8 @@ type portsJSON struct {
 func newBoardList(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "List the serial ports that boards may be at, and who holds them",
-		Long:  "List prints the serial ports of the machine. It opens none of them.",
+		Short: "List the serial ports that boards may be connected to, and their holders",
+		Long:  "List prints the serial ports of the machine. It does not open them.",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			ports, err := probe.Ports()
@@ -29,7 +29,7 @@ func newBoardList(a *app) *cobra.Command {
 	return c
 }
 
-// boardsJSON is what board probe --json prints.
+// boardsJSON is the output of board probe --json.
 type boardsJSON struct {
 	Boards []probe.Board `json:"boards"`
 }
@@ -38,22 +38,22 @@ func newProbe(a *app) *cobra.Command {
 	var options string
 	c := &cobra.Command{
 		Use:   "probe [SELECTOR...]",
-		Short: "Ask boards who they are: identity, register map, state",
-		Long: `Probe opens each board, or what is at each serial port that nobody holds, reads its
-identity and closes it again. Without selectors it fails only if it cannot look;
-with selectors it fails as the first of them that is not ready.`,
+		Short: "Identify boards: identity, register map, state",
+		Long: `Probe opens each board, or the board at each serial port that is not in use, reads its
+identity and closes it again. Without selectors it fails only if the ports cannot be
+listed; with selectors it fails with the error of the first board that is not ready.`,
 		Example: `  hilgpu board probe
   hilgpu board probe --options baud=3000000
   hilgpu board probe tcp:127.0.0.1:4000 --json`,
 		RunE: func(c *cobra.Command, args []string) error { return runProbe(a, args, options) },
 	}
 	a.addJSON(c.Flags())
-	c.Flags().StringVar(&options, "options", "", "`options` of the serial ports that are found, as in baud=3000000")
+	c.Flags().StringVar(&options, "options", "", "`options` of the serial ports found, as in baud=3000000")
 	a.links.add(c)
 	return c
 }
 
-// runProbe asks the selectors, or all serial ports.
+// runProbe probes the selectors, or all serial ports.
 func runProbe(a *app, selectors []string, options string) error {
 	link, err := a.links.Options()
 	if err != nil {

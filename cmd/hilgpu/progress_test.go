@@ -12,7 +12,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
-// Only a terminal gets a line, and not between the lines of a document.
+// Only a terminal gets a progress line, and not between the lines of a
+// document.
 func TestProgressOnATerminalOnly(t *testing.T) {
 	var out, errs strings.Builder
 	c := &terminaltest.Clock{At: time.Unix(0, 0)}
@@ -33,12 +34,12 @@ func TestProgressOnATerminalOnly(t *testing.T) {
 	assert.False(t, a.progress("run").Shown(), "the document is on this terminal")
 	a = newApp(&out, x.Out, nil)
 	a.JSON = true
-	assert.True(t, a.progress("run").Shown(), "it is not")
+	assert.True(t, a.progress("run").Shown(), "the document is elsewhere")
 	a = newApp(x.Out, x.Out, func(name string) string { return map[string]string{"TERM": "dumb"}[name] })
 	assert.False(t, a.progress("run").Shown())
 }
 
-// Outcomes are coloured on a terminal, unless NO_COLOR says not to.
+// Outcomes are coloured on a terminal, unless NO_COLOR is set.
 func TestColours(t *testing.T) {
 	x := terminaltest.Open(t)
 	for _, tt := range []struct {
@@ -62,8 +63,8 @@ func TestColours(t *testing.T) {
 	assert.NotContains(t, stdout, "\x1b")
 }
 
-// Every command that may take long shows how far it is. Here each look at the
-// clock takes a second.
+// Every slow command shows its progress. In this test each reading of the clock
+// takes a second.
 func TestProgressOfCommands(t *testing.T) {
 	for _, tt := range []struct {
 		args string
@@ -93,10 +94,10 @@ func TestProgressOfCommands(t *testing.T) {
 				at := time.Unix(0, 0)
 				return func() time.Time { at = at.Add(time.Second); return at }
 			}()
-			a.stderr.Time.After = func(time.Duration, func()) func() bool { return func() bool { return true } } // only what a command tells
+			a.stderr.Time.After = func(time.Duration, func()) func() bool { return func() bool { return true } } // only updates by the command
 			got := x.Text(func() { assert.Zero(t, a.run(strings.Fields(tt.args))) })
 			assert.Regexp(t, tt.says, got)
-			assert.NotContains(t, terminaltest.Seen(got), "%", "it is cleared")
+			assert.NotContains(t, terminaltest.Seen(got), "%", "the line is cleared")
 		})
 	}
 }

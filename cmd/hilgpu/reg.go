@@ -25,22 +25,22 @@ type regFlags struct {
 }
 
 const regNames = `Names are BLOCK.REGISTER or BLOCK.REGISTER.FIELD, in any case. Each part may be a
-pattern with * ? [abc]. The halves NAME_LO and NAME_HI are one 64-bit NAME too.
-@0x1004 is the register at that offset in BAR0. What has an effect beyond reading
-or writing is refused unless the name, or the command, ends in !.`
+pattern with * ? [abc]. The halves NAME_LO and NAME_HI are also one 64-bit NAME. @0x1004
+is the register at that offset in BAR0. An access with a side effect is refused unless the
+name, or the command, ends in !.`
 
 func newReg(a *app) *cobra.Command {
 	f := regFlags{app: a}
 	c := &cobra.Command{
 		Use:     "reg",
 		Short:   "Read and write the registers of a board by name",
-		Long:    "Reg reads and writes registers by name, and keeps and compares snapshots of them.\n\n" + regNames,
+		Long:    "Reg reads and writes registers by name, and takes and compares snapshots.\n\n" + regNames,
 		Example: regExample,
 	}
 	p := c.PersistentFlags()
-	addBoard(p, &f.board, "; snap:FILE and capture:FILE answer from a file")
+	addBoard(p, &f.board, "; snap:FILE and capture:FILE play back a file")
 	a.addJSON(p)
-	p.BoolVar(&f.forceMap, "force-map", false, "go on if the board has another register map; names may then mean other registers")
+	p.BoolVar(&f.forceMap, "force-map", false, "continue if the board has another register map; names may then refer to other registers")
 	c.AddCommand(newRegList(&f), newRegRead(&f), newRegWrite(&f), newRegSnap(&f), newRegDiff(&f))
 	a.links.add(c)
 	return c
@@ -53,7 +53,8 @@ const regExample = `  hilgpu reg list 'cp0.*'
   hilgpu reg diff before.json emu
   hilgpu reg read --board snap:before.json cp0.ring_base`
 
-// openReg opens the board of the flags. What done returns belongs to err.
+// openReg opens the board of the flags. The caller passes err to done and
+// returns its result.
 func openReg(f *regFlags, selector string) (fn *regs.Function, done func(error) error, err error) {
 	opt, err := f.app.links.Options()
 	if err != nil {
@@ -68,7 +69,7 @@ func openReg(f *regFlags, selector string) (fn *regs.Function, done func(error) 
 		return nil, nil, cmp.Or(err, link.Close())
 	}
 	done = func(err error) error {
-		// A link that is down says so once.
+		// A link that is down reports its error only once.
 		return cmp.Or(err, fn.Close(), link.Close())
 	}
 	return fn, done, nil
@@ -86,8 +87,8 @@ func withReg(f *regFlags, do func(*regs.Function) error) error {
 func newRegList(f *regFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list [NAME...]",
-		Short: "List the registers, and the fields of those that are named",
-		Long:  "List needs no board; with --board or " + boardVariable + " it lists what that one has.\n\n" + regNames,
+		Short: "List the registers, and the fields of the named ones",
+		Long:  "List needs no board. With --board or " + boardVariable + " it lists the registers of that board.\n\n" + regNames,
 		Example: `  hilgpu reg list
   hilgpu reg list cp0.ctl 'intc.*'`,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -99,7 +100,7 @@ func newRegList(f *regFlags) *cobra.Command {
 	}
 }
 
-// registersJSON is what reg list --json prints.
+// registersJSON is the output of reg list --json.
 type registersJSON struct {
 	Registers []regs.Description `json:"registers"`
 }
@@ -129,8 +130,8 @@ func listRegs(f *regFlags, names *regs.Names, args []string) error {
 	return err
 }
 
-// asked adds the ! of the command to the names.
-func asked(c *cobra.Command, names []string) []string {
+// forced adds the ! of the command to the names.
+func forced(c *cobra.Command, names []string) []string {
 	if !strings.HasSuffix(c.CalledAs(), "!") {
 		return names
 	}
@@ -146,8 +147,8 @@ func newRegRead(f *regFlags) *cobra.Command {
 		Use:     "read NAME...",
 		Aliases: []string{"read!"},
 		Short:   "Read registers, fields and pairs",
-		Long: `Read prints each register with its fields. A register whose read has an effect is
-refused; one that a pattern names is skipped, and said so on standard error.
+		Long: `Read prints each register with its fields. A register whose read has a side effect is
+refused, or skipped with a message on standard error if it was matched by a pattern.
 
 ` + regNames,
 		Example: `  hilgpu reg read cp0.status
@@ -155,17 +156,17 @@ refused; one that a pattern names is skipped, and said so on standard error.
   hilgpu reg read id.time!`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if _, err := regs.AllNames().FindAll(asked(c, args)...); err != nil { // of every board
+			if _, err := regs.AllNames().FindAll(forced(c, args)...); err != nil { // checks the names for any board
 				return err
 			}
 			return withReg(f, func(fn *regs.Function) error {
-				return readRegs(f, fn, asked(c, args))
+				return readRegs(f, fn, forced(c, args))
 			})
 		},
 	}
 }
 
-// readJSON is what reg read --json prints.
+// readJSON is the output of reg read --json.
 type readJSON struct {
 	Board     string             `json:"board"`
 	MapHash   string             `json:"map_hash"`
@@ -206,10 +207,10 @@ func newRegWrite(f *regFlags) *cobra.Command {
 		Use:     "write NAME VALUE | NAME=VALUE...",
 		Aliases: []string{"write!"},
 		Short:   "Write registers, fields and pairs",
-		Long: `Write writes what is named, in order, and reads it back; a field is changed with
-the rest of its register as it is. A value is a number as in Go, or a name of the
-field's values. Nothing is written if one of the names or values is bad. A
-register that is not safe to write by hand is refused, and the effect is named.
+		Long: `Write writes the named registers in order and reads them back. To write a field it keeps
+the rest of the register. A value is a number in Go syntax, or a name of one of the
+field's values. If any name or value is invalid, nothing is written. A register that is
+not safe to write is refused, and the message names the effect.
 
 ` + regNames,
 		Example: `  hilgpu reg write id.scratch0 0x5
@@ -221,17 +222,17 @@ register that is not safe to write by hand is refused, and the effect is named.
 			if err != nil {
 				return err
 			}
-			if _, err := regs.AllNames().Assign(asked(c, names), values); err != nil { // of every board
+			if _, err := regs.AllNames().Assign(forced(c, names), values); err != nil { // checks the names for any board
 				return err
 			}
 			return withReg(f, func(fn *regs.Function) error {
-				return writeRegs(f, fn, asked(c, names), values)
+				return writeRegs(f, fn, forced(c, names), values)
 			})
 		},
 	}
 }
 
-// writesJSON is what reg write --json prints: the writes that were made.
+// writesJSON is the output of reg write --json: the writes that were made.
 type writesJSON struct {
 	Board  string                  `json:"board"`
 	Writes []regs.WriteDescription `json:"writes"`
@@ -263,19 +264,19 @@ func writeRegs(f *regFlags, fn *regs.Function, names, values []string) error {
 func newRegSnap(f *regFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "snap",
-		Short: "Take a snapshot of all registers that can be read without an effect",
-		Long: `Snap reads configuration space and the registers, and writes them as JSON. The
-file is a board: snap:FILE.`,
+		Short: "Take a snapshot of all registers that can be read without side effects",
+		Long: `Snap reads configuration space and the registers, and writes them as JSON. The file can
+be used as a board: snap:FILE.`,
 		Example: `  hilgpu reg snap -o before.json
   hilgpu reg read --board snap:before.json 'cp0.*'`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return snapRegs(f) },
 	}
-	c.Flags().StringVarP(&f.out, "output", "o", "", "write to this `file` and not to standard output")
+	c.Flags().StringVarP(&f.out, "output", "o", "", "write to this `file` instead of standard output")
 	return c
 }
 
-// snapJSON is what reg snap --json prints of a file.
+// snapJSON is the output of reg snap --json with a file.
 type snapJSON struct {
 	File      string `json:"file"`
 	Board     string `json:"board"`
@@ -330,8 +331,8 @@ func newRegDiff(f *regFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Compare two snapshots or boards, field by field; exit 1 if they differ",
-		Long: `Diff compares A and B, each the file of a snapshot or a board selector. What the
-device changes by itself is counted and not shown, unless --all is given.`,
+		Long: `Diff compares A and B, each a snapshot file or a board selector. Volatile registers are
+counted but not shown, unless --all is given.`,
 		Example: `  hilgpu reg diff before.json after.json
   hilgpu reg diff --all before.json emu`,
 		Args: cobra.ExactArgs(2),
@@ -341,7 +342,7 @@ device changes by itself is counted and not shown, unless --all is given.`,
 	return c
 }
 
-// diffJSON is what reg diff --json prints.
+// diffJSON is the output of reg diff --json.
 type diffJSON struct {
 	A string `json:"a"`
 	B string `json:"b"`
@@ -370,14 +371,14 @@ func diffRegs(f *regFlags, nameA, nameB string) error {
 	return err
 }
 
-// loadSnap reads the snapshot of a file, or takes one of a board.
+// loadSnap reads a snapshot from a file, or takes one of a board.
 func loadSnap(f *regFlags, name string) (*regs.Snapshot, error) {
 	if info, err := os.Stat(name); err == nil && !info.IsDir() {
 		return regs.Load(name)
 	}
 	s, err := takeSnap(f, name)
 	if errors.Is(err, boards.ErrSelector) {
-		err = fmt.Errorf("there is no file %s: %w", name, err)
+		err = fmt.Errorf("no file %s: %w", name, err)
 	}
 	return s, err
 }

@@ -19,9 +19,9 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 )
 
-// regSession types what a file of testdata has after "$ hilgpu " and compares
-// what is printed, standard output first, and the exit code after "=> ". MAPHASH
-// stands for the hash of the register map.
+// regSession runs the commands after "$ hilgpu " in a file of testdata and
+// compares their output, standard output first, and the exit code after "=> ".
+// MAPHASH is replaced by the hash of the register map.
 func regSession(t *testing.T, file string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -45,8 +45,8 @@ func regSession(t *testing.T, file string) {
 	}
 }
 
-// recordSession writes a capture of a session with a GPU: it is opened, some
-// registers are read and one is written.
+// recordSession captures a session with a GPU: open, some register reads and
+// one write.
 func recordSession(t *testing.T, file string) {
 	t.Helper()
 	g, err := gpu.New(gpu.Default())
@@ -80,7 +80,7 @@ func TestRegSession(t *testing.T) {
 	regSession(t, file)
 }
 
-// TestCaptureIsCommented reads the comments of a session with a real GPU.
+// TestCaptureIsCommented checks the comments of a session with a real GPU.
 func TestCaptureIsCommented(t *testing.T) {
 	t.Chdir(t.TempDir())
 	recordSession(t, "a.pcapng")
@@ -160,7 +160,7 @@ func TestRegJSON(t *testing.T) {
 	assert.Equal(t, 169, d.Unchanged)
 }
 
-// TestRegTime reads a clock that runs: the reads themselves take time.
+// TestRegTime reads a running clock: the reads themselves take time.
 func TestRegTime(t *testing.T) {
 	for _, args := range [][]string{{"reg", "read", "id.time!"}, {"reg", "read!", "id.time"}} {
 		code, stdout, stderr := hilgpu(args...)
@@ -172,7 +172,7 @@ func TestRegTime(t *testing.T) {
 	}
 }
 
-// TestRegMapMismatch has a snapshot of a board with another map.
+// TestRegMapMismatch uses a snapshot of a board with another map.
 func TestRegMapMismatch(t *testing.T) {
 	t.Chdir(t.TempDir())
 	code, _, stderr := hilgpu("reg", "snap", "-o", "a.JSON")
@@ -200,7 +200,7 @@ func TestRegNoDevice(t *testing.T) {
 	require.NoError(t, os.WriteFile("b.json", bytes.Replace(b, []byte("0x48471234"), []byte("0xffffffff"), 1), 0o600))
 	code, _, stderr = hilgpu("reg", "read", "--board", "snap:b.json", "id.magic")
 	assert.Equal(t, exitNoDevice, code)
-	assert.Contains(t, stderr, "nothing answers")
+	assert.Contains(t, stderr, "no answer")
 	code, _, _ = hilgpu("reg", "read", "--board", "emu?fault=dead-request&timeout=1000", "id.magic")
 	assert.Equal(t, exitDevice, code)
 }

@@ -21,16 +21,16 @@ type verifyFlags struct {
 // add adds the flags to a command.
 func (v *verifyFlags) add(c *cobra.Command) {
 	fl := c.Flags()
-	fl.BoolVar(&v.verify, "verify", true, "check driver and runtime against the rules of hilgpu rules list; exit 7 on a violation")
-	fl.StringArrayVar(&v.waive, "waive", nil, "count violations of this `rule`, do not stop; may be repeated")
+	fl.BoolVar(&v.verify, "verify", true, "check driver and runtime against the rules in hilgpu rules list; exit 7 on a violation")
+	fl.StringArrayVar(&v.waive, "waive", nil, "count violations of this `rule` instead of stopping; may be repeated")
 }
 
-// options returns what the flags ask of a system.
+// options returns the options of a system from the flags.
 func (v *verifyFlags) options() testbench.Options {
 	return testbench.Options{NoVerify: !v.verify, Waive: v.waive}
 }
 
-// printFindings prints what was waived and broken, and the warnings.
+// printFindings prints violations of waived rules, and warnings.
 func printFindings(w io.Writer, all []verifier.Finding) {
 	for _, f := range all {
 		fmt.Fprintf(w, "hilgpu: %v\n", f)
@@ -50,7 +50,7 @@ func newRules(a *app) *cobra.Command {
 func newRulesList(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "list",
-		Short:   "List every rule, who can break it, and what holds",
+		Short:   "List every rule, who can break it, and its requirement",
 		Example: "  hilgpu rules list --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -64,7 +64,7 @@ func newRulesList(a *app) *cobra.Command {
 	return c
 }
 
-// rulesJSON is what rules list --json prints.
+// rulesJSON is the output of rules list --json.
 type rulesJSON struct {
 	Rules []rule.Rule `json:"rules"`
 }
@@ -80,7 +80,7 @@ func listRules(w io.Writer) error {
 func newRulesExplain(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "explain RULE",
-		Short:   "Explain a rule: its source, what is caught, a violation",
+		Short:   "Explain a rule: its source, the check, an example",
 		Example: "  hilgpu rules explain refresh-stale",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -99,7 +99,7 @@ func newRulesExplain(a *app) *cobra.Command {
 	return c
 }
 
-// ruleText describes a rule, a line for each part.
+// ruleText describes a rule, one line for each part.
 func ruleText(r rule.Rule) string {
 	on := "the program stops, exit code 7"
 	if r.Warning {

@@ -74,8 +74,8 @@ func flushing(hr ddi.HRESULT) testbench.Drivers {
 	return drivers
 }
 
-// A user-mode driver that breaks a rule ends the run with the rule; a waived rule
-// is counted; without the verifier nothing is seen.
+// A user-mode driver that breaks a rule ends the run with the rule. A waived
+// rule is counted. Without the verifier nothing is detected.
 func TestBrokenRule(t *testing.T) {
 	plan, err := planCompose(composeFlags{size: "16x16", contexts: 1}, nil)
 	require.NoError(t, err)
@@ -92,7 +92,7 @@ func TestBrokenRule(t *testing.T) {
 
 	v = &verifyFlags{verify: true, waive: []string{"error-success"}}
 	done, err := session.OnBoard("emu", flushing(ddi.OK), v.options(), plan)
-	assert.NoError(t, err, "the runtime removes the device, after the last thing that needs it")
+	assert.NoError(t, err, "the runtime removes the device after its last use")
 	require.Len(t, done.Findings, 1)
 	assert.Equal(t, "error-success", done.Findings[0].Rule)
 	assert.True(t, done.Findings[0].Waived)

@@ -46,9 +46,9 @@ func newCompose(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compose [IMAGE...]",
 		Short: "Compose images into a frame, through the whole stack",
-		Long: `Compose uploads PNG or JPEG images, records where each one goes on several
-deferred contexts at the same time, executes the command lists, presents, and
-reads the frame back. Without images it takes the ones it was built with.`,
+		Long: `Compose uploads PNG or JPEG images, records their placement on several deferred contexts
+at the same time, executes the command lists, presents, and reads the frame back. Without
+images it uses built-in samples.`,
 		Example: `  hilgpu run compose --check -o frame.png
   hilgpu run compose --board 'emu?nodes=1&vram=8KiB' --check
   hilgpu run compose --size 640x480 --contexts 4 --seed 7 -o frame.png photo.jpg logo.png
@@ -63,10 +63,10 @@ reads the frame back. Without images it takes the ones it was built with.`,
 	a.links.addTdr(c)
 	addBoard(fl, &f.board, "")
 	fl.StringVar(&f.size, "size", "320x240", "`WxH` of the frame in pixels")
-	fl.IntVar(&f.contexts, "contexts", 2, "`number` of deferred contexts that record")
+	fl.IntVar(&f.contexts, "contexts", 2, "`number` of recording deferred contexts")
 	fl.Uint64Var(&f.seed, "seed", 1, "`seed` of the placement")
 	fl.StringVarP(&f.out, "output", "o", "", "write the frame to this PNG `file`")
-	fl.StringVar(&f.ddi, "ddi", "", "write every DDI call to this `file` while the run goes on, two JSON lines a call")
+	fl.StringVar(&f.ddi, "ddi", "", "write every DDI call to this `file` during the run, two JSON lines per call")
 	fl.BoolVar(&f.check, "check", false, "compare every pixel with a composition by image/draw; exit 1 on a difference")
 	a.addJSON(fl)
 	return c
@@ -103,7 +103,7 @@ func runCompose(f composeFlags, images []string) error {
 	defer w.End()
 	done, err := session.OnBoard(f.board, testbench.HostDrivers(), o, plan)
 	host := time.Since(start)
-	// The trace of a failed run is what one wants to see.
+	// Keep the trace of a failed run.
 	if cerr := ddi.Finish(); err == nil {
 		err = cerr
 	}
@@ -162,7 +162,7 @@ func checkFrame(got, want *image.NRGBA) error {
 		n, want.Rect.Dx()*want.Rect.Dy(), at.X, at.Y, got.NRGBAAt(at.X, at.Y), want.NRGBAAt(at.X, at.Y))
 }
 
-// writeFrame writes the frame, if there is a file for it.
+// writeFrame writes the frame if an output file was given.
 func writeFrame(out *output.File, frame image.Image) error {
 	if out == nil {
 		return nil
@@ -173,7 +173,7 @@ func writeFrame(out *output.File, frame image.Image) error {
 	return out.Commit()
 }
 
-// report prints what a run took.
+// report prints the results of a run.
 func report(f composeFlags, s session.Summary) error {
 	if f.app.Document(s) {
 		return nil

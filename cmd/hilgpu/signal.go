@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// A signalError is the error of a program that a signal ends.
+// A signalError is the error of a program ended by a signal.
 type signalError struct{ signal syscall.Signal }
 
 // Error names the signal.
 func (e signalError) Error() string { return "ended by a signal: " + e.signal.String() }
 
-// cleanUp is how long a program that a signal ends may write what it has: a pipe that
-// nobody reads takes nothing.
+// cleanUp is how long a program ended by a signal may take to write its
+// outputs, because a pipe without a reader blocks.
 const cleanUp = time.Second
 
-// onSignal has the program end as a signal would end it, if it is interrupted or
-// terminated: what is captured and recorded so far is kept, the other outputs are
-// discarded, and a JSON document has the error. A second signal ends it at once. It
-// returns what ends that.
+// onSignal installs a handler for interrupt and termination that ends the
+// program like the signal: recordings made so far are kept, the other outputs
+// are discarded, and a JSON document has the error. A second signal ends the
+// program at once. stop removes the handler.
 func (a *app) onSignal() (stop func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -68,12 +68,12 @@ func signalOf(s os.Signal) signalError {
 	return signalError{n}
 }
 
-// stopsItself is the annotation of a command that ends by itself at a signal, with what
-// it has found out.
+// stopsItself is the annotation of a command that handles signals itself and
+// ends with its results.
 const stopsItself = "stops"
 
-// untilSignal returns a context that an interrupt ends, with a signalError as its cause.
-// A second signal ends the program at once.
+// untilSignal returns a context that an interrupt cancels, with a signalError
+// as its cause. A second signal ends the program at once.
 func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx == nil {
 		ctx = context.Background()
@@ -95,8 +95,9 @@ func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
-// interrupted returns the signal that has ended ctx if a command failed with err because
-// of it, and err otherwise. A check that failed before has found something out.
+// interrupted returns the signal that cancelled ctx if a command failed with
+// err because of it, and otherwise err. A check that failed before is a result
+// and takes precedence.
 func interrupted(ctx context.Context, err error) error {
 	var s signalError
 	if !errors.As(context.Cause(ctx), &s) || err == nil || errors.Is(err, errCheck) {

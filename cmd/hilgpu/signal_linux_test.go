@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A signal ends a command whose output nobody takes, and a second one a command that
-// would stop by itself.
+// A signal ends a command whose output is not read, and a second signal ends a
+// command that would stop by itself.
 func TestKilledWithAFullPipe(t *testing.T) {
 	const child = "HILGPU_TEST_CHILD"
 	if args := os.Getenv(child); args != "" {
@@ -37,7 +37,7 @@ func TestKilledWithAFullPipe(t *testing.T) {
 			require.Eventually(t, func() bool { return full(read) }, 30*time.Second, 10*time.Millisecond)
 			for range signals {
 				require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-				time.Sleep(200 * time.Millisecond) // one that comes too soon is the same one
+				time.Sleep(200 * time.Millisecond) // a signal that comes too soon merges with the first
 			}
 			ended := make(chan error, 1)
 			go func() { ended <- cmd.Wait() }()
@@ -45,13 +45,14 @@ func TestKilledWithAFullPipe(t *testing.T) {
 			case <-ended:
 			case <-time.After(20 * time.Second):
 				cmd.Process.Kill()
-				t.Fatal("it goes on")
+				t.Fatal("it does not end")
 			}
 		})
 	}
 }
 
-// Two JSON documents, or one and a file, cannot be on one standard output.
+// Two JSON documents, or one and a file, cannot both be written to standard
+// output.
 func TestJSONHasStandardOutput(t *testing.T) {
 	for _, args := range []string{
 		"run compose --json --size 8x8 --ddi /dev/stdout", "run compose --json --size 8x8 -o /dev/stdout",
@@ -59,11 +60,11 @@ func TestJSONHasStandardOutput(t *testing.T) {
 	} {
 		code, _, stderr := hilgpu(strings.Fields(args)...)
 		assert.Equal(t, exitUsage, code, args)
-		assert.Contains(t, stderr, ": the JSON document goes there", args)
+		assert.Contains(t, stderr, ": standard output has the JSON document", args)
 	}
 }
 
-// full reports whether a pipe has nothing more to take: two looks find the same.
+// full reports whether a pipe is full: its fill level no longer changes.
 func full(pipe *os.File) bool {
 	waiting := func() int {
 		n := 0

@@ -22,17 +22,15 @@ func newSynth(a *app) *cobra.Command {
 	f := synthFlags{app: a}
 	c := &cobra.Command{
 		Use:   "synth",
-		Short: "Synthesise the GPU for FPGAs and judge the log",
-		Long: `Synth translates the GPU to Verilog and synthesises it with yosys: block by
-block, for what each takes, and as a whole. VRAM is 8 KiB in every
-configuration, since more does not fit into block RAM. The configuration small
-is also placed on an iCE40 HX8K with nextpnr, behind an 8-bit pin port that is
-counted apart.
+		Short: "Synthesise the GPU for FPGAs and check the log",
+		Long: `Synth translates the GPU to Verilog and synthesises it with yosys: block by block, for
+the size of each, and as a whole. VRAM is 8 KiB in every configuration, because more does
+not fit into block RAM. The configuration small is also placed on an iCE40 HX8K with
+nextpnr, connected to an 8-bit pin port that is counted separately.
 
-A latch, an undriven or doubly driven net, a loop, a warning that is not allowed
-and a memory that is not where the table of expected memories has it are
-refused, which is exit code 1. A goal for size or clock that is missed is
-printed and does not change the exit code.`,
+A latch, an undriven or multiply driven net, a loop, a warning that is not allowed, and a
+memory that does not match the table of expected memories are refused, with exit code 1.
+A missed size or clock goal is printed and does not change the exit code.`,
 		Example: `  hilgpu synth
   hilgpu synth --config small --target ice40
   hilgpu synth --target ecp5 --json`,
@@ -40,19 +38,19 @@ printed and does not change the exit code.`,
 		RunE: func(c *cobra.Command, _ []string) error { return runSynth(f) },
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.config, "config", "", "`name` of the configuration, full, default, small, or "+synth.Lean+"; default and small if not given")
-	fl.StringVar(&f.target, "target", "", "`family`, ice40 or ecp5; both if not given")
+	fl.StringVar(&f.config, "config", "", "`name` of the configuration, full, default, small, or "+synth.Lean+"; by default, default and small")
+	fl.StringVar(&f.target, "target", "", "`family`, ice40 or ecp5; both by default")
 	fl.StringVar(&f.source, "source", ".", "`directory` in the module's source tree")
 	a.addJSON(fl)
 	return c
 }
 
-// synthJSON is what synth --json prints.
+// synthJSON is the output of synth --json.
 type synthJSON struct {
 	Reports []*synth.Report `json:"reports"`
 }
 
-// jobs returns every combination that is asked for.
+// jobs returns every requested combination.
 func (f synthFlags) jobs() ([]synth.Job, error) {
 	names, targets := []string{"default", "small"}, synth.Targets()
 	if f.config != "" {
@@ -78,8 +76,8 @@ func (f synthFlags) jobs() ([]synth.Job, error) {
 	return jobs, nil
 }
 
-// runSynth synthesises every combination that is asked for, and fails in the
-// end if one was refused.
+// runSynth synthesises every requested combination, and fails at the end if one
+// was refused.
 func runSynth(f synthFlags) error {
 	jobs, err := f.jobs()
 	if err != nil {
@@ -89,7 +87,7 @@ func runSynth(f synthFlags) error {
 	if err != nil {
 		return err
 	}
-	for _, j := range jobs { // after all input, which is bad on every machine
+	for _, j := range jobs { // after the input checks, which do not depend on the machine
 		if err := j.Tools(); err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ func TestSynthRefuses(t *testing.T) {
 		{"an argument", []string{"more"}, "unknown command"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Setenv("PATH", t.TempDir()) // no tools: input comes first
+			t.Setenv("PATH", t.TempDir()) // no tools: input is checked first
 			var stdout, stderr bytes.Buffer
 			assert.Equal(t, exitUsage, run(append([]string{"synth"}, tt.args...), &stdout, &stderr))
 			assert.Contains(t, stderr.String(), tt.text)

@@ -32,14 +32,13 @@ func newTest(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "test",
 		Short: "Run the whole-system suite on a board",
-		Long: `Test runs the whole-system suite: every case opens the board, works on it through
-runtime, drivers and kernel, and compares what comes out with what the
-specification or a plain model says. On the selector "emu" it also tries GPUs of
-other configurations.
+		Long: `Test runs the whole-system suite. Every case opens the board, works on it through runtime,
+drivers and kernel, and compares the results with the specification or a simple reference
+model. On the selector "emu" it also tries GPUs of other configurations.
 
-A case that fails has a folder in --artifacts: its messages, the DDI calls, the
-kernel's dump if the GPU stopped, the last clocks of an emulated GPU, and how to
-run it again.`,
+A failed case has a folder in --artifacts with its messages, the DDI calls, the kernel's
+dump if the GPU stopped, the last clocks of an emulated GPU, and the command to run it
+again.`,
 		Example: `  hilgpu test
   hilgpu test --board 'serial:/dev/ttyUSB1?baud=3000000' --junit junit.xml --artifacts out/test
   hilgpu test --filter '^random' --seed 100 --runs 20`,
@@ -49,10 +48,10 @@ run it again.`,
 	fl := c.Flags()
 	addBoard(fl, &f.board, "")
 	fl.StringVar(&f.junit, "junit", "", "write the results to this JUnit XML `file`")
-	fl.StringVar(&f.artifacts, "artifacts", "", "`folder` for what failed cases leave")
+	fl.StringVar(&f.artifacts, "artifacts", "", "`folder` for the artifacts of failed cases")
 	fl.StringVar(&f.filter, "filter", "", "run the cases whose name matches this regular `expression`")
-	fl.Uint64Var(&f.seed, "seed", 0, "first `seed` of the cases that have one")
-	fl.Uint64Var(&f.runs, "runs", 0, "`number` of seeds of each case that has several; 0: as the case says")
+	fl.Uint64Var(&f.seed, "seed", 0, "first `seed` of the cases with seeds")
+	fl.Uint64Var(&f.runs, "runs", 0, "`number` of seeds of each case with several; 0: the default of the case")
 	a.links.addTdr(c)
 	fl.BoolVar(&f.list, "list", false, "print the names of the cases and run nothing")
 	a.addJSON(fl)
@@ -72,7 +71,7 @@ func runTest(f testFlags) error {
 	}
 	instances := o.Instances()
 	if len(instances) == 0 {
-		return fmt.Errorf("%w: --filter %q matches no case, want some of %s", errInput, f.filter, strings.Join(caseNames(), ", "))
+		return fmt.Errorf("%w: --filter %q matches no case, want a match for one of %s", errInput, f.filter, strings.Join(caseNames(), ", "))
 	}
 	if f.list {
 		return listCases(f, instances)
@@ -98,8 +97,8 @@ func runTest(f testFlags) error {
 	return f.verdict(report)
 }
 
-// runSuite runs the instances, of which there are total, prints each result as it comes, and ends it if the
-// board is lost.
+// runSuite runs the instances, total in number, and prints each result. It
+// stops if the board is lost.
 func (f testFlags) runSuite(o suite.Options, total int) []suite.Result {
 	w := f.app.progress("test")
 	defer w.End()
@@ -120,15 +119,15 @@ func (f testFlags) runSuite(o suite.Options, total int) []suite.Result {
 	return suite.Run(o)
 }
 
-// unreachable reports whether an error is of a board that is not there, or not
-// the one that it was: no case can say anything of it.
+// unreachable reports whether an error means that the board is missing or
+// another one, so that no case can run.
 func unreachable(err error) bool {
 	code := exitCode(err)
 	return code == exitNoDevice || code == exitLink || code == exitMap
 }
 
-// tryBoard opens and closes the board, so that one that is missing is one error
-// and not one for each case.
+// tryBoard opens and closes the board, so that a missing board is one error and
+// not one for each case.
 func tryBoard(selector string, link boards.Options) error {
 	sys, err := testbench.Open(selector, testbench.HostDrivers(), testbench.Options{Board: link})
 	if err != nil {
@@ -145,7 +144,7 @@ func caseNames() (names []string) {
 	return names
 }
 
-// casesJSON is what test --list --json prints.
+// casesJSON is the output of test --list --json.
 type casesJSON struct {
 	Cases []caseJSON `json:"cases"`
 }
@@ -170,12 +169,13 @@ func listCases(f testFlags, instances []suite.Instance) error {
 	return nil
 }
 
-// verdict fails if a case has, with the error of a board that was lost if there is one.
+// verdict fails if a case has failed, with the error of a lost board if there
+// is one.
 func (f testFlags) verdict(r *suite.Report) error {
 	for _, res := range r.Results {
 		if err := res.Err; unreachable(err) {
 			var stopped *dxgkrnl.DeviceError
-			if errors.As(err, &stopped) { // its dump is of the case
+			if errors.As(err, &stopped) { // the dump belongs to the case
 				err = stopped.Cause
 			}
 			return fmt.Errorf("%d of %d cases failed on %s: %w", r.Failed, len(r.Results), f.board, err)
@@ -187,7 +187,7 @@ func (f testFlags) verdict(r *suite.Report) error {
 	return nil
 }
 
-// write writes the artifacts of what failed and the JUnit file.
+// write writes the artifacts of failed cases and the JUnit file.
 func (f testFlags) write(xml *output.File, r *suite.Report) error {
 	files := map[string][]string{}
 	for _, res := range r.Results {

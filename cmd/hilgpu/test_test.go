@@ -54,8 +54,8 @@ func TestTestBadInput(t *testing.T) {
 	}
 }
 
-// TestTestArtifacts loses an interrupt: the kernel finds out, and the case
-// leaves what it takes to look into that.
+// TestTestArtifacts loses a doorbell: the kernel detects it, and the case
+// leaves its artifacts.
 func TestTestArtifacts(t *testing.T) {
 	dir := t.TempDir()
 	var out, errs bytes.Buffer

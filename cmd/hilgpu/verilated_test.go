@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// A machine without the tools refuses a bad selector for what is wrong with it, and
-// a good one for the tool, in one line that says what to do.
+// Without the tools, a bad selector is refused for its defect and a good one
+// for the missing tool, in one line with a remedy.
 func TestVerilatedNeeds(t *testing.T) {
 	for _, tt := range []struct {
 		name, board, says string

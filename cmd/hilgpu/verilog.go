@@ -25,21 +25,20 @@ func newVerilog(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verilog",
 		Short: "Write the GPU as Verilog",
-		Long: `Verilog translates the RTL of the GPU to Verilog-2001. It writes one file for each
-module, files.f with their names for a simulator or a synthesiser, and
-manifest.json with the ports, registers and memories and where each one is in
-the Go source. Verilog files that the files.f of an earlier run names and this one
-does not have are removed. What is outside the subset of Go is refused;
-docs/rtl.md explains each error.`,
+		Long: `Verilog translates the RTL of the GPU to Verilog-2001. It writes one file per module,
+files.f with their names for a simulator or synthesis tool, and manifest.json with the
+ports, registers and memories and the location of each in the Go source. It removes
+Verilog files that the files.f of an earlier run lists and this run does not write. Code
+outside the supported subset of Go is refused; docs/rtl.md explains each error.`,
 		Example: `  hilgpu verilog -o out/verilog
   hilgpu verilog --config small -o out/small && yosys -p 'read_verilog out/small/*.v'`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return runVerilog(f) },
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.config, "config", "default", "`name` of the configuration, full, default or small, and options of the board emu, as small?vramports=1")
+	fl.StringVar(&f.config, "config", "default", "`name` of the configuration, full, default or small, with options of the board emu, as in small?vramports=1")
 	fl.StringVar(&f.source, "source", ".", "`directory` in the module's source tree")
-	fl.StringVarP(&f.out, "output", "o", "", "`directory` to write to, made if it is not there")
+	fl.StringVarP(&f.out, "output", "o", "", "`directory` to write to, created if missing")
 	a.addJSON(fl)
 	if err := c.MarkFlagRequired("output"); err != nil {
 		panic(err)
@@ -47,7 +46,7 @@ docs/rtl.md explains each error.`,
 	return c
 }
 
-// verilogSummary is what the command prints.
+// verilogSummary is the output of the command.
 type verilogSummary struct {
 	Config string `json:"config"`
 	verilog.Summary
@@ -83,8 +82,8 @@ func runVerilog(f verilogFlags) error {
 	return err
 }
 
-// writeDesign writes the folder of a design to dir, and removes the files of the design
-// that was there before.
+// writeDesign writes the files of a design to dir and removes the files of the
+// previous design.
 func writeDesign(dir string, d *verilog.Design) error {
 	files, err := d.Folder()
 	if err != nil {

@@ -38,8 +38,8 @@ func TestVerilog(t *testing.T) {
 	assert.Len(t, m.Registers, s.Registers)
 }
 
-// What an earlier design has left behind is not taken for a part of this one; files
-// that were never a design's are left alone.
+// Files of an earlier design are not mixed with those of this one. Files that
+// never belonged to a design are kept.
 func TestVerilogReplaces(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"files.f": "gpu.v\nold.v\n../mine.v\nmine.txt\n", "old.v": "", "mine.v": "", "mine.txt": ""} {
@@ -53,7 +53,7 @@ func TestVerilogReplaces(t *testing.T) {
 	assert.FileExists(t, filepath.Join(dir, "gpu.v"))
 }
 
-// A design is written whole or not at all.
+// A design is written completely or not at all.
 func TestVerilogInTheWay(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "gpu.v"), 0o700))

@@ -14,7 +14,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/hdl/vcd/vcdtest"
 )
 
-// TestWave records what commands have the GPU do, also when they fail.
+// TestWave records the GPU while commands run, including commands that fail.
 func TestWave(t *testing.T) {
 	small := []string{"run", "compose", "--size", "16x16"}
 	for _, tt := range []struct {
@@ -63,8 +63,9 @@ func readWave(t *testing.T, path string) *vcdtest.Dump {
 	return d
 }
 
-// A GPU that stops, or that is not as its model, has its last clocks in the wave,
-// although no node told of a fault; one that works has none.
+// If a GPU stops or differs from its reference model, the wave has its last
+// clocks, even if no node reported a fault. Without such an error there is no
+// wave.
 func TestWaveOnFault(t *testing.T) {
 	for _, tt := range []struct {
 		args  string
@@ -102,12 +103,12 @@ func TestWaveOnFault(t *testing.T) {
 	}
 }
 
-// Clocks that the run does not reach leave no file either.
+// No file is written for clocks that the run does not reach.
 func TestWaveOfNoClock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "w.vcd")
 	code, _, stderr := hilgpu("bringup", "--only", "ident", "--wave", path, "--wave-on", "cycle 900000000..900000001")
 	require.Equal(t, exitOK, code, stderr)
-	assert.Equal(t, "hilgpu: "+path+" is not written, --wave-on \"cycle 900000000..900000001\": none of its clocks passed\n", stderr)
+	assert.Equal(t, "hilgpu: "+path+" is not written, --wave-on \"cycle 900000000..900000001\": the run did not reach its clocks\n", stderr)
 	assert.NoFileExists(t, path)
 }
 
@@ -122,7 +123,7 @@ func TestWaveBadInput(t *testing.T) {
 		{[]string{"--wave", path, "--wave-on", "cycle 9..9"}, "with A below B"},
 		{[]string{"--wave", path, "--wave-on", "cycle -1..9"}, "with A below B"},
 		{[]string{"--wave", "/nowhere/w.vcd"}, "cannot write /nowhere/w.vcd"},
-		{[]string{"--wave", path, "--board", "tcp:127.0.0.1:1"}, "a wave is of a GPU that is emulated here, want emu or line"},
+		{[]string{"--wave", path, "--board", "tcp:127.0.0.1:1"}, "a waveform needs a GPU emulated in this process, want emu or line"},
 	} {
 		var out, errs bytes.Buffer
 		assert.Equal(t, exitUsage, run(append([]string{"run", "compose"}, tt.args...), &out, &errs), "%q", tt.args)
