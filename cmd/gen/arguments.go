@@ -58,7 +58,7 @@ func arguments(root string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.top(types.NewPointer(umddi.Scope().Lookup("OpenAdapter").Type())) // of OpenAdapter10_2, which is in no table
+	v.top(types.NewPointer(umddi.Scope().Lookup("OpenAdapter").Type())) // in no table
 	return v.file()
 }
 

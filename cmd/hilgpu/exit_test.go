@@ -172,7 +172,7 @@ func TestExitCodesOfBoards(t *testing.T) {
 		}
 	}
 	for board, want := range map[string]int{
-		"emu?fault=stuck-register:D3=1": 5, // enumeration finds an MSI-X table that does not keep its values
+		"emu?fault=stuck-register:D3=1": 5, // the MSI-X table does not keep its values
 		"emu?fault=lost-doorbell":       5,
 		"emu?fault=dead":                5,
 	} {

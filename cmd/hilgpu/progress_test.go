@@ -94,7 +94,7 @@ func TestProgressOfCommands(t *testing.T) {
 				at := time.Unix(0, 0)
 				return func() time.Time { at = at.Add(time.Second); return at }
 			}()
-			a.stderr.Time.After = func(time.Duration, func()) func() bool { return func() bool { return true } } // only updates by the command
+			a.stderr.Time.After = func(time.Duration, func()) func() bool { return func() bool { return true } } // updates by the command only
 			got := x.Text(func() { assert.Zero(t, a.run(strings.Fields(tt.args))) })
 			assert.Regexp(t, tt.says, got)
 			assert.NotContains(t, terminaltest.Seen(got), "%", "the line is cleared")

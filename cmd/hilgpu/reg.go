@@ -156,7 +156,7 @@ refused, or skipped with a message on standard error if it was matched by a patt
   hilgpu reg read id.time!`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if _, err := regs.AllNames().FindAll(forced(c, args)...); err != nil { // checks the names for any board
+			if _, err := regs.AllNames().FindAll(forced(c, args)...); err != nil { // for any board
 				return err
 			}
 			return withReg(f, func(fn *regs.Function) error {
@@ -222,7 +222,7 @@ not safe to write is refused, and the message names the effect.
 			if err != nil {
 				return err
 			}
-			if _, err := regs.AllNames().Assign(forced(c, names), values); err != nil { // checks the names for any board
+			if _, err := regs.AllNames().Assign(forced(c, names), values); err != nil { // for any board
 				return err
 			}
 			return withReg(f, func(fn *regs.Function) error {

@@ -65,7 +65,7 @@ func TestRecorder(t *testing.T) {
 	ask(t, r)
 	require.NoError(t, r.Commit(nil))
 	require.NoError(t, r.Commit(nil), "again")
-	for path, begins := range map[string]string{packets: "\x0a\x0d\x0d\x0a", wave: "$"} { // pcapng's magic number, a VCD's first keyword
+	for path, begins := range map[string]string{packets: "\x0a\x0d\x0d\x0a", wave: "$"} { // magic number of pcapng, first keyword of a VCD
 		b, err := os.ReadFile(path)
 		require.NoError(t, err)
 		assert.Equal(t, begins, string(b[:len(begins)]))
