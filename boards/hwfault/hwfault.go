@@ -67,7 +67,7 @@ type flipper struct {
 func New(gpu GPU, vramBytes uint64, faults []Fault) *Device {
 	d := &Device{gpu: gpu}
 	for _, f := range faults {
-		d.plant(f)
+		d.addFault(f)
 	}
 	var p [8]byte
 	for off := uint64(0); off < vramBytes; off += 8 {
@@ -90,7 +90,7 @@ func (d *Device) level(v uint64) uint64 {
 	return v&^d.low | d.high
 }
 
-func (d *Device) plant(f Fault) {
+func (d *Device) addFault(f Fault) {
 	switch f.Kind {
 	case StuckAddress:
 		d.lines = append(d.lines, f)
@@ -103,7 +103,7 @@ func (d *Device) plant(f Fault) {
 	case StuckEnable:
 		d.enables |= 1 << f.Line
 	case StuckData:
-		stick(&d.high, &d.low, 1<<f.Line, f.High)
+		setStuck(&d.high, &d.low, 1<<f.Line, f.High)
 	case ShortData:
 		d.pairs = append(d.pairs, f)
 	case BitFlip:
@@ -117,8 +117,8 @@ func (d *Device) plant(f Fault) {
 	}
 }
 
-// stick adds the bit to high or low. The last fault of a bit wins.
-func stick(high, low *uint64, bit uint64, level bool) {
+// setStuck adds the bit to high or low. The last fault of a bit wins.
+func setStuck(high, low *uint64, bit uint64, level bool) {
 	*high, *low = *high&^bit, *low&^bit
 	if level {
 		*high |= bit
@@ -158,7 +158,7 @@ func (d *Device) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.
 	off, written := d.gpu.WritingVRAM()
 	d.gpu.Tick(req, beat, cplReady, cpl, reqReady, dataReady)
 	if written.Valid {
-		d.wrote(off, written)
+		d.applyWrite(off, written)
 	}
 }
 
@@ -184,8 +184,8 @@ func (d *Device) follow(req port.Request, beat port.Beat, cplReady bool) {
 	}
 }
 
-// wrote applies the faults to VRAM after a write.
-func (d *Device) wrote(off uint64, beat port.Beat) {
+// applyWrite applies the faults to VRAM after a write.
+func (d *Device) applyWrite(off uint64, beat port.Beat) {
 	var p [8]byte
 	d.gpu.PeekVRAM(off, p[:])
 	good := binary.LittleEndian.Uint64(p[:])

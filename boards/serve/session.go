@@ -15,7 +15,7 @@ func (b *Board) begin(ch *channel.Channel) {
 	b.up = true
 	b.n++
 	b.forget()
-	b.tell(Session{N: b.n, Up: true})
+	b.report(Session{N: b.n, Up: true})
 }
 
 // watch ends the session if the link's has ended.
@@ -32,7 +32,7 @@ func (b *Board) finish(cause error) {
 	}
 	b.up, b.over = false, true
 	b.forget()
-	b.tell(Session{N: b.n, Cause: cause})
+	b.report(Session{N: b.n, Cause: cause})
 }
 
 // forget drops everything in flight.
@@ -55,7 +55,7 @@ func (b *Board) ends(ch *channel.Channel) bool {
 	return over
 }
 
-func (b *Board) tell(s Session) {
+func (b *Board) report(s Session) {
 	if b.opt.OnSession != nil {
 		b.opt.OnSession(s)
 	}

@@ -317,13 +317,13 @@ func TestTextAtTheEnd(t *testing.T) {
 	}
 }
 
-// halting is a stream that pauses now and then after the first bytes of a Read.
-type halting struct {
+// stuttering is a stream that pauses now and then after the first bytes of a Read.
+type stuttering struct {
 	*plug
 	n int
 }
 
-func (h *halting) Read(p []byte) (int, error) {
+func (h *stuttering) Read(p []byte) (int, error) {
 	switch h.n++; {
 	case h.n%16 > 1:
 	case h.n%16 == 1:
@@ -342,7 +342,7 @@ func (h *halting) Read(p []byte) (int, error) {
 func TestHalfAFrameIsNoText(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, y := newLine()
-		h, b := pairOn(t, &halting{plug: x}, y, Config{Console: func(p []byte) { t.Errorf("shown: %q", p) }}, Config{})
+		h, b := pairOn(t, &stuttering{plug: x}, y, Config{Console: func(p []byte) { t.Errorf("shown: %q", p) }}, Config{})
 		for range 3000 {
 			require.NoError(t, h.Send(read))
 			_, err := b.Receive(2 * time.Second)
@@ -352,13 +352,13 @@ func TestHalfAFrameIsNoText(t *testing.T) {
 	})
 }
 
-// drowsy is a stream whose reader pauses now and then.
-type drowsy struct {
+// pausing is a stream whose reader pauses now and then.
+type pausing struct {
 	*plug
 	away atomic.Int64
 }
 
-func (d *drowsy) Read(p []byte) (int, error) {
+func (d *pausing) Read(p []byte) (int, error) {
 	time.Sleep(time.Duration(d.away.Swap(0)))
 	d.poll = true
 	n, err := d.plug.Read(p)
@@ -368,14 +368,14 @@ func (d *drowsy) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (d *drowsy) ReadTimeout() time.Duration { return 10 * time.Millisecond }
+func (d *pausing) ReadTimeout() time.Duration { return 10 * time.Millisecond }
 
 // A peer is not declared dead while its bytes wait to be read. A peer that sent
 // nothing is declared dead soon after the reader is back.
 func TestStarvedReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, y := newLine()
-		d := &drowsy{plug: x}
+		d := &pausing{plug: x}
 		h, b := pairOn(t, d, y, Config{}, Config{Link: datalink.Config{DeadAfter: 10 * time.Second}})
 		d.away.Store(int64(450 * time.Millisecond))
 		time.Sleep(time.Second)

@@ -65,17 +65,17 @@ func parseCredits(b []byte) (c Credits) {
 // flow is the flow control of both directions. All counters are cumulative,
 // modulo 65536.
 type flow struct {
-	theirs  Credits // first grant of the peer; 0 is infinite
-	limit   Credits // granted by the peer
-	used    Credits // part of limit used by packets, replays not counted
-	granted Credits // to the peer
-	arrived Credits // part of granted used by delivered packets
-	told    Credits // value of granted in the last update
-	updated time.Duration
+	theirs     Credits // first grant of the peer; 0 is infinite
+	limit      Credits // granted by the peer
+	used       Credits // part of limit used by packets, replays not counted
+	granted    Credits // to the peer
+	arrived    Credits // part of granted used by delivered packets
+	advertised Credits // value of granted in the last update
+	updated    time.Duration
 }
 
 func (f *flow) begin(ours, theirs Credits, now time.Duration) {
-	*f = flow{theirs: theirs, limit: theirs, granted: ours, told: ours, updated: now}
+	*f = flow{theirs: theirs, limit: theirs, granted: ours, advertised: ours, updated: now}
 }
 
 // room reports whether credits remain for a packet.
@@ -133,8 +133,8 @@ func (l *Link) Release(packet []byte, now time.Duration, out *Output) {
 	f, c := &l.fc, classOf(packet)
 	take(&f.granted[c], len(packet))
 	ours := l.cfg.Credits[c]
-	heads := f.granted[c].Headers - f.told[c].Headers
-	data := f.granted[c].Data - f.told[c].Data
+	heads := f.granted[c].Headers - f.advertised[c].Headers
+	data := f.granted[c].Data - f.advertised[c].Data
 	if ours.Headers != 0 && heads >= (ours.Headers+1)/2 || ours.Data != 0 && data >= (ours.Data+1)/2 {
 		l.sendCredits(now, out)
 	}
@@ -142,5 +142,5 @@ func (l *Link) Release(packet []byte, now time.Duration, out *Output) {
 
 func (l *Link) sendCredits(now time.Duration, out *Output) {
 	l.sendAcked(typeCredit, l.fc.granted.append(make([]byte, 0, creditsLen)), out)
-	l.fc.told, l.fc.updated = l.fc.granted, now
+	l.fc.advertised, l.fc.updated = l.fc.granted, now
 }

@@ -207,23 +207,23 @@ type Stats struct {
 type Link struct {
 	cfg Config
 
-	state   State
-	cause   error
-	epoch   uint32 // word of the session
-	past    ring   // words of earlier sessions
-	nonce   uint32
-	pending [4]session // on a board: answered, not yet begun
-	npend   int        // slots of pending used so far, modulo the length of pending
-	begun   *session   // an element of pending, begun while another session was up
-	opened  time.Duration
-	helloAt time.Duration
-	hellos  int
-	tx      sender
-	rx      receiver
-	fc      flow
-	heard   time.Duration // when a frame of this epoch last arrived
-	pingAt  time.Duration
-	stats   Stats
+	state      State
+	cause      error
+	epoch      uint32 // word of the session
+	past       ring   // words of earlier sessions
+	nonce      uint32
+	pending    [4]session // on a board: answered, not yet begun
+	npend      int        // slots of pending used so far, modulo the length of pending
+	begun      *session   // an element of pending, begun while another session was up
+	opened     time.Duration
+	helloAt    time.Duration
+	hellos     int
+	tx         sender
+	rx         receiver
+	fc         flow
+	receivedAt time.Duration // when a frame of this epoch last arrived
+	pingAt     time.Duration
+	stats      Stats
 }
 
 // New returns a link that is down. It fails if c is out of range.

@@ -182,6 +182,6 @@ func (l *Link) begin(s session, now time.Duration) {
 	l.tx.maxPacket = min(l.cfg.MaxPacket, s.peer.maxPacket)
 	l.tx.window = min(l.cfg.Window, s.peer.window)
 	l.fc.begin(l.cfg.Credits, s.peer.credits, now)
-	l.heard, l.pingAt = now, now+l.cfg.KeepAlive
+	l.receivedAt, l.pingAt = now, now+l.cfg.KeepAlive
 	l.stats.Sessions++
 }

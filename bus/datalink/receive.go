@@ -122,7 +122,7 @@ func (l *Link) damagedFrame(now time.Duration, out *Output) {
 
 // receiveFrame processes a frame of this session.
 func (l *Link) receiveFrame(body []byte, now time.Duration, out *Output) {
-	l.heard, l.pingAt = now, now+l.cfg.KeepAlive
+	l.receivedAt, l.pingAt = now, now+l.cfg.KeepAlive
 	l.stats.FramesReceived++
 	l.stats.BytesReceived += uint64(len(body) + checkLen)
 	h := binary.BigEndian.Uint16(body)
@@ -156,12 +156,12 @@ func (l *Link) receiveControl(typ int, low uint16, body []byte, now time.Duratio
 		l.stats.BadFrames++
 		return
 	}
-	ok := l.acked(low, now)
+	ok := l.handleAck(low, now)
 	switch {
 	case typ == typePing:
 		l.sendAcked(typePong, nil, out)
 	case typ == typeNak && ok:
-		l.naked(body, now, out)
+		l.handleNak(body, now, out)
 	case typ == typeCredit && !l.fc.raise(parseCredits(body)):
 		l.fail(fmt.Errorf("%w: more credits than the first grant", ErrProtocol), out)
 	}
@@ -173,7 +173,7 @@ func (l *Link) receiveData(h uint16, body []byte, now time.Duration, out *Output
 			l.fail(fmt.Errorf("%w: data frame too short for its acknowledgement", ErrProtocol), out)
 			return
 		}
-		l.acked(binary.BigEndian.Uint16(body), now)
+		l.handleAck(binary.BigEndian.Uint16(body), now)
 		body = body[2:]
 	}
 	r := &l.rx

@@ -216,9 +216,9 @@ func (l *Link) replay(seq uint16, now time.Duration, out *Output) {
 	l.put(seq, now, out)
 }
 
-// acked processes a cumulative acknowledgement: next is the first frame that
+// handleAck processes a cumulative acknowledgement: next is the first frame that
 // has not arrived. It reports whether the acknowledgement is possible.
-func (l *Link) acked(next uint16, now time.Duration) bool {
+func (l *Link) handleAck(next uint16, now time.Duration) bool {
 	s := &l.tx
 	n := int((next - s.first) & maskSeq)
 	if n > s.inFlight() {
@@ -237,9 +237,9 @@ func (l *Link) acked(next uint16, now time.Duration) bool {
 	return true
 }
 
-// naked replays the frames a Nak reports missing before the last frame it
+// handleNak replays the frames a Nak reports missing before the last frame it
 // reports received. A frame sent after that one may still be in flight.
-func (l *Link) naked(bitmap []byte, now time.Duration, out *Output) {
+func (l *Link) handleNak(bitmap []byte, now time.Duration, out *Output) {
 	s := &l.tx
 	l.stats.NaksReceived++
 	last := 0

@@ -28,7 +28,7 @@ func (l *Link) tickOpening(now time.Duration, out *Output) {
 }
 
 func (l *Link) tickUp(now time.Duration, out *Output) {
-	if now-l.heard >= l.cfg.DeadAfter {
+	if now-l.receivedAt >= l.cfg.DeadAfter {
 		l.fail(fmt.Errorf("%w for %v", ErrDead, l.cfg.DeadAfter), out)
 		return
 	}
@@ -59,7 +59,7 @@ func (l *Link) Next() (at time.Duration, ok bool) {
 	case l.state != Up:
 		return 0, false
 	}
-	at = min(l.heard+l.cfg.DeadAfter, l.pingAt)
+	at = min(l.receivedAt+l.cfg.DeadAfter, l.pingAt)
 	if due, ok := l.replayDue(); ok {
 		at = min(at, due)
 	}

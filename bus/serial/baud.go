@@ -66,7 +66,7 @@ const (
 	msgLeast = 11
 	msgMost  = msgLeast + 64
 
-	every      = 40 * time.Millisecond  // between requests
+	askEvery   = 40 * time.Millisecond  // between requests
 	answerTime = 200 * time.Millisecond // wait for an answer
 	fallBack   = 400 * time.Millisecond // silence before the board returns
 	keepFor    = time.Second            // wait for a session before the board returns
@@ -159,7 +159,7 @@ func (t *negotiator) ask(m message, answers ...byte) (message, error) {
 		if err := t.send(m); err != nil {
 			return m, err
 		}
-		for again := time.Now().Add(every); time.Now().Before(again); {
+		for again := time.Now().Add(askEvery); time.Now().Before(again); {
 			r, ok, err := t.receive(again)
 			if err != nil {
 				return m, err
@@ -251,7 +251,7 @@ func (t *negotiator) try(base, rate int, probe func(rate int) error) (bool, erro
 	if err := t.line.SetBaud(base); err != nil {
 		return false, err
 	}
-	return false, t.discard(wait + every)
+	return false, t.discard(wait + askEvery)
 }
 
 // discard drops everything that arrives for d.
@@ -296,7 +296,7 @@ func AnswerBaud(line Line, base int, rates []int, stop <-chan struct{}) (int, er
 			return base, a.set(base)
 		default:
 		}
-		m, ok, err := t.receive(time.Now().Add(every))
+		m, ok, err := t.receive(time.Now().Add(askEvery))
 		switch {
 		case err != nil:
 			return a.rate, err

@@ -22,14 +22,14 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/suite"
 )
 
-// Directives to the shell. "More" means no space after the candidate.
+// Directives to the shell. With incomplete no space follows the candidate.
 const (
-	noFiles  = cobra.ShellCompDirectiveNoFileComp
-	goesOn   = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveKeepOrder
-	ordered  = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-	anyFile  = cobra.ShellCompDirectiveDefault
-	folders  = cobra.ShellCompDirectiveFilterDirs
-	ofEnding = cobra.ShellCompDirectiveFilterFileExt
+	noFiles     = cobra.ShellCompDirectiveNoFileComp
+	incomplete  = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveKeepOrder
+	ordered     = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	anyFile     = cobra.ShellCompDirectiveDefault
+	folders     = cobra.ShellCompDirectiveFilterDirs
+	byExtension = cobra.ShellCompDirectiveFilterFileExt
 )
 
 // A completer completes a flag value or an argument.
@@ -59,9 +59,9 @@ func flagCompleters(c *cobra.Command) map[string]completer {
 		"source":      file(folders),
 		"report":      file(folders),
 		"artifacts":   file(folders),
-		"capture":     file(ofEnding, "pcapng"),
-		"wave":        file(ofEnding, "vcd"),
-		"junit":       file(ofEnding, "xml"),
+		"capture":     file(byExtension, "pcapng"),
+		"wave":        file(byExtension, "vcd"),
+		"junit":       file(byExtension, "xml"),
 		"ddi":         file(anyFile),
 		"output":      outputFile(c.Name()),
 	}
@@ -80,7 +80,7 @@ func outputFile(command string) completer {
 func argCompleters() map[string]completer {
 	names := regs.AllNames()
 	return map[string]completer{
-		"hilgpu run compose":   file(ofEnding, "png", "jpg", "jpeg"),
+		"hilgpu run compose":   file(byExtension, "png", "jpg", "jpeg"),
 		"hilgpu board serve":   selectors(boards.CompleteServed),
 		"hilgpu board probe":   selectors(boards.Complete),
 		"hilgpu reg list":      registers(names),
@@ -96,7 +96,7 @@ func argCompleters() map[string]completer {
 // already has a completer.
 func Command(c *cobra.Command) error {
 	if f, ok := argCompleters()[c.CommandPath()]; ok {
-		c.ValidArgsFunction = beginning(f)
+		c.ValidArgsFunction = matching(f)
 	} else if c.ValidArgsFunction == nil && c.Runnable() && !c.HasSubCommands() {
 		c.ValidArgsFunction = cobra.NoFileCompletions
 	}
@@ -108,18 +108,18 @@ func Command(c *cobra.Command) error {
 			do = cobra.NoFileCompletions
 		}
 		if f.Value.Type() != "bool" {
-			err = cmp.Or(err, c.RegisterFlagCompletionFunc(f.Name, beginning(do)))
+			err = cmp.Or(err, c.RegisterFlagCompletionFunc(f.Name, matching(do)))
 		}
 	}
 	c.NonInheritedFlags().VisitAll(register)
 	return err
 }
 
-// beginning filters the candidates of f by the text. It keeps file extensions.
-func beginning(f completer) completer {
+// matching filters the candidates of f by the text. It keeps file extensions.
+func matching(f completer) completer {
 	return func(c *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
 		all, d := f(c, args, text)
-		if d&ofEnding == 0 {
+		if d&byExtension == 0 {
 			all = slices.DeleteFunc(slices.Clone(all), func(w string) bool { return !strings.HasPrefix(w, text) })
 		}
 		return all, d
@@ -133,7 +133,7 @@ func oneOf(words ...string) completer {
 
 // partOf is oneOf for words that are incomplete.
 func partOf(words ...string) completer {
-	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) { return words, goesOn }
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) { return words, incomplete }
 }
 
 // listOf completes the last of several words separated by commas.
@@ -146,7 +146,7 @@ func listOf(words []string) completer {
 				all = append(all, before+w)
 			}
 		}
-		return all, goesOn
+		return all, incomplete
 	}
 }
 
@@ -182,7 +182,7 @@ func word(text, doc string) string {
 
 func selectors(complete func(text string) []boards.Candidate) completer {
 	return func(_ *cobra.Command, _ []string, text string) ([]string, cobra.ShellCompDirective) {
-		return words(complete(text)), goesOn
+		return words(complete(text)), incomplete
 	}
 }
 
@@ -200,7 +200,7 @@ func configs(lean bool) completer {
 		if lean {
 			all = append(all, synth.Lean)
 		}
-		return all, goesOn
+		return all, incomplete
 	}
 }
 
@@ -259,7 +259,7 @@ func registers(names *regs.Names) completer {
 		for _, c := range names.Complete(text) {
 			all = append(all, word(c.Text, c.Doc))
 		}
-		return all, goesOn
+		return all, incomplete
 	}
 }
 
