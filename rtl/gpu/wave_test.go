@@ -107,16 +107,16 @@ func TestWaveVariables(t *testing.T) {
 		require.NoError(t, r.Close())
 		vars := parseAt(t, &out, c.ClockHz).Vars
 		for name, want := range map[string]vcdtest.Var{
-			"gpu.cp0.decode_state":          {Kind: "string", Width: 1},
-			"gpu.cp0.op":             {Kind: "string", Width: 1},
-			"gpu.cp0.ring_stream_have":    {Kind: "reg", Width: 7},
-			"gpu.dma.queue.count":    {Kind: "reg", Width: 3},
-			"gpu.dma.order.q":        {Kind: "reg", Width: 64},
-			"gpu.dma.fill_15":        {Kind: "reg", Width: 4},
-			"gpu.req_Kind":           {Kind: "string", Width: 1},
-			"gpu.cplReady":           {Kind: "reg", Width: 1},
-			"gpu.Target_cpl_Data":    {Kind: "reg", Width: 64},
-			"gpu.Initiator_req_Addr": {Kind: "reg", Width: 64},
+			"gpu.cp0.decode_state":     {Kind: "string", Width: 1},
+			"gpu.cp0.op":               {Kind: "string", Width: 1},
+			"gpu.cp0.ring_stream_have": {Kind: "reg", Width: 7},
+			"gpu.dma.queue.count":      {Kind: "reg", Width: 3},
+			"gpu.dma.order.q":          {Kind: "reg", Width: 64},
+			"gpu.dma.fill_15":          {Kind: "reg", Width: 4},
+			"gpu.req_Kind":             {Kind: "string", Width: 1},
+			"gpu.cplReady":             {Kind: "reg", Width: 1},
+			"gpu.Target_cpl_Data":      {Kind: "reg", Width: 64},
+			"gpu.Initiator_req_Addr":   {Kind: "reg", Width: 64},
 		} {
 			assert.Equal(t, want, vars[name], name)
 		}
