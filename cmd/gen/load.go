@@ -55,8 +55,7 @@ func (l *loader) Import(path string) (*types.Package, error) {
 	return p, nil
 }
 
-// parse parses the files of a package, without tests and generated snapshot
-// files.
+// parse returns the files of a package, without tests and what is generated from them.
 func (l *loader) parse(dir string) ([]*ast.File, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -65,7 +64,7 @@ func (l *loader) parse(dir string) ([]*ast.File, error) {
 	var files []*ast.File
 	for _, e := range entries {
 		name := e.Name()
-		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || name == snapshotFile {
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || name == snapshotFile || name == blocksFile && strings.HasSuffix(dir, blocksDir) {
 			continue
 		}
 		file, err := parser.ParseFile(l.fset, filepath.Join(dir, name), nil, parser.SkipObjectResolution)

@@ -34,6 +34,7 @@ func outputs(root string) []output {
 		{"rtl/cp/table.go", decoder},
 		{"docs/selectors.md", selectorsDoc},
 		{"docs/wireshark/hilgpu.lua", dissector},
+		{blocksDir + "/" + blocksFile, func() ([]byte, error) { return blocks(root) }},
 		{"runtime/verifier/wrap.go", func() ([]byte, error) { return wrappers(root) }},
 		{"runtime/verifier/arguments.go", func() ([]byte, error) { return arguments(root) }},
 	}, snapshots(root)...)

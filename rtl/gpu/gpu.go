@@ -41,26 +41,28 @@ import (
 type GPU struct {
 	config Config
 
+	// The blocks. blocks.go is generated from them, by their methods and tags (see
+	// cmd/gen/blocks.go): what resets, skips and asks each of them.
 	pcie   pcie.Module
-	ident  ident.Module
-	store  store.Module
-	intc   intc.Module
+	ident  ident.Module `plane:"control"`
+	store  store.Module `plane:"control"`
+	intc   intc.Module  `plane:"control"`
 	cp0    cp.Module
-	cp1    cp.Module
-	fence0 fence.Module
-	fence1 fence.Module
-	dma    dma.Module
-	vram   mem.Module
+	cp1    cp.Module    `if:"second"`
+	fence0 fence.Module `plane:"control"`
+	fence1 fence.Module `if:"second" plane:"control"`
+	dma    dma.Module   `idle:"first"` // what keeps a GPU busy for long
+	vram   mem.Module   `idle:"first"`
 
-	reset    reset.Module
-	perf     perf.Module
-	watchdog watchdog.Module
+	reset    reset.Module    `plane:"control"`
+	perf     perf.Module     `if:"counts" plane:"control"`
+	watchdog watchdog.Module `if:"guards" plane:"control"`
 
-	initiator noc.Initiator
-	vramRead  noc.Reads
-	vramWrite noc.Writes
-	beats     noc.Beats
-	descs     noc.Reads
+	initiator noc.Initiator `idle:"first"`
+	vramRead  noc.Reads     `idle:"-"`
+	vramWrite noc.Writes    `idle:"-"`
+	beats     noc.Beats     `idle:"-"`
+	descs     noc.Reads     `idle:"-"`
 
 	rests  hdl.Nap // tickSide would do nothing in the next clock
 	inside hdl.Nap // nothing is for host memory in the next clock
@@ -199,7 +201,7 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	g.cp0.Tick(cp.Mem{
 		Ready: has(hostReady|readReady, noc.ReadCP0), Cpl: cpl0, Scratch: s.free && !s.s1.Valid,
 	}, dma0, done0, regs, s.rst.Whole)
-	if g.config.Nodes == 2 {
+	if g.second() {
 		g.cp1.Tick(cp.Mem{
 			Ready: has(hostReady|readReady, noc.ReadCP1), Cpl: cpl1, Scratch: s.free,
 		}, dma1, done1, regs, s.rst.Whole)
@@ -220,87 +222,41 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	g.vramRead.Tick(reads, reader, readReady != 0, false)
 	g.vramWrite.Tick(writes, writer, writeTaken, last && way.In)
 	g.beats.Tick(way, beatTaken, fromTarget)
-	if g.config.Nodes == 2 {
+	if g.second() {
 		g.descs.Tick(descs, node, descReady != 0, s.rst.Whole)
 	}
-	g.rests = hdl.Nap(hdl.Asleep((bool(g.rests) || g.sideIdle()) && !g.sideDisturbed()))
+	g.rests = hdl.Nap(hdl.Asleep((bool(g.rests) || g.controlQuiet()) && !g.sideDisturbed()))
 	g.inside = hdl.Nap(hdl.Asleep(!g.outward()))
 }
 
-// IdleFor returns how many clocks do nothing but count: the shortest sleep of
-// the blocks.
-func (g *GPU) IdleFor() uint64 {
-	if g.dma.IdleFor() == 0 || g.vram.IdleFor() == 0 || g.initiator.IdleFor() == 0 {
-		return 0 // what keeps a GPU busy for long is asked first
-	}
-	n := min(g.pcie.IdleFor(), g.ident.IdleFor(), g.store.IdleFor(), g.intc.IdleFor(),
-		g.cp0.IdleFor(), g.fence0.IdleFor(), g.reset.IdleFor())
-	if g.config.Nodes == 2 {
-		n = min(n, g.cp1.IdleFor(), g.fence1.IdleFor())
-	}
-	if g.config.Caps.Has(caps.Counters) {
-		n = min(n, g.perf.IdleFor())
-	}
-	if g.config.Caps.Has(caps.Watchdog) {
-		n = min(n, g.watchdog.IdleFor(g.levels(0).Busy, g.levels(1).Busy))
-	}
-	if offered, _, _ := g.desc(); offered != 0 && g.accepts() {
-		n = 0
-	}
-	if g.pcie.Pending() != g.initiator.Pending() || g.dma.Cancel() != g.cancel() {
-		n = 0 // the level is on its way
-	}
-	return n
+// passes reports whether something is on its way between blocks that do nothing: a
+// descriptor that is accepted, or a level.
+func (g *GPU) passes() bool {
+	offered, _, _ := g.desc()
+	return offered != 0 && g.accepts() || g.pcie.Pending() != g.initiator.Pending() || g.dma.Cancel() != g.cancel()
 }
 
-// Skip is n clocks without input, n at most IdleFor().
-func (g *GPU) Skip(n uint64) {
-	if g.config.Caps.Has(caps.Counters) {
-		g.perf.Skip(n, g.levels(0), g.levels(1))
-	}
-	if g.config.Caps.Has(caps.Watchdog) {
-		g.watchdog.Skip(n, g.levels(0).Busy, g.levels(1).Busy)
-	}
-	g.pcie.Skip(n)
-	g.ident.Skip(n)
-	g.store.Skip(n)
-	g.intc.Skip(n)
-	g.cp0.Skip(n)
-	g.fence0.Skip(n)
-	if g.config.Nodes == 2 {
-		g.cp1.Skip(n)
-		g.fence1.Skip(n)
-	}
-	g.dma.Skip(n)
-	g.vram.Skip(n)
-	g.initiator.Skip(n)
-	g.reset.Skip(n)
-	g.rests, g.inside = false, false
+// idleWatchdog is IdleFor of the watchdog.
+func (g *GPU) idleWatchdog() uint64 {
+	return g.watchdog.IdleFor(g.levels(0).Busy, g.levels(1).Busy)
 }
 
-// Reset is a fundamental reset: every register is as after power on, VRAM keeps
-// its contents. The host has dropped what it still owed.
-func (g *GPU) Reset() {
-	g.pcie.Reset()
-	g.ident.Reset()
-	g.store.Reset()
-	g.intc.Reset()
-	g.cp0.Reset()
-	g.cp1.Reset()
-	g.fence0.Reset()
-	g.fence1.Reset()
-	g.dma.Reset()
-	g.vram.Reset()
-	g.initiator.Reset()
-	g.reset.Reset()
-	g.perf.Reset()
-	g.watchdog.Reset()
-	g.vramRead.Reset()
-	g.vramWrite.Reset()
-	g.beats.Reset()
-	g.descs.Reset()
-	g.rests, g.inside = false, false
+// skipPerf is Skip of the counters.
+func (g *GPU) skipPerf(n uint64) { g.perf.Skip(n, g.levels(0), g.levels(1)) }
+
+// skipWatchdog is Skip of the watchdog.
+func (g *GPU) skipWatchdog(n uint64) {
+	g.watchdog.Skip(n, g.levels(0).Busy, g.levels(1).Busy)
 }
+
+// second reports whether there is a node 1.
+func (g *GPU) second() bool { return g.config.Nodes == 2 }
+
+// counts reports whether there are performance counters.
+func (g *GPU) counts() bool { return g.config.Caps.Has(caps.Counters) }
+
+// guards reports whether there is a watchdog.
+func (g *GPU) guards() bool { return g.config.Caps.Has(caps.Watchdog) }
 
 // bit returns 1<<i if v, for has.
 func bit(v bool, i uint8) uint8 {

@@ -194,7 +194,7 @@ func (g *GPU) completions(host, vram port.Completion) (cp0, cp1, rd port.Complet
 	if hdl.Asleep(host.Status == port.CplNone && vram.Status == port.CplNone) {
 		return cp0, cp1, rd, true
 	}
-	if g.config.Nodes == 2 {
+	if g.second() {
 		return noc.Completion(host, vram, noc.ReadCP0), noc.Completion(host, vram, noc.ReadCP1),
 			noc.Completion(host, vram, noc.ReadDMA), noc.CompletionReady(host, vram)
 	}
@@ -226,7 +226,7 @@ func (g *GPU) desc() (valid, node uint8, d dma.Desc) {
 // acts on it, or the grant goes to its node, which then holds it. A single node needs
 // no grant.
 func (g *GPU) accepts() bool {
-	return g.dma.Wakes() || !g.descs.Turn().Hold && g.config.Nodes == 2
+	return g.dma.Wakes() || !g.descs.Turn().Hold && g.second()
 }
 
 // dmaFor returns what the DMA engine tells a node.

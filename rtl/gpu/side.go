@@ -1,7 +1,6 @@
 package gpu
 
 import (
-	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/fence"
 	"github.com/hilgpu/hilgpu/rtl/hdl"
@@ -62,10 +61,10 @@ func (g *GPU) aside(regs regbus.Req, t taken) side {
 	s.f0, s.f1 = g.cp0.Fence(), g.cp1.Fence()
 	s.rst = g.resets()
 	s.whole, s.function = g.ident.Whole(), g.pcie.Function()
-	if (g.config.Caps.Has(caps.Counters) || g.config.Caps.Has(caps.Watchdog)) && !hdl.Asleep(g.perf.Quiet() && g.watchdog.Quiet() && regs.Op == regbus.None) {
+	if (g.counts() || g.guards()) && !hdl.Asleep(g.perf.Quiet() && g.watchdog.Quiet() && regs.Op == regbus.None) {
 		s.l0, s.m0 = g.levels(0), g.moves(0, t.bytes)
 		s.l0.Write = g.stalls(0, t.header|t.beat)
-		if g.config.Nodes == 2 {
+		if g.second() {
 			s.l1, s.m1 = g.levels(1), g.moves(1, t.bytes)
 			s.l1.Write = g.stalls(1, t.header|t.beat)
 		}
@@ -83,24 +82,18 @@ func (g *GPU) tickSide(s side, t taken, regs regbus.Req) {
 	g.fence0.Tick(s.f0, s.now,
 		has(t.header, noc.WriteFence0), has(t.beat, noc.WriteFence0),
 		has(t.refused, noc.WriteFence0), regs, s.rst.Whole)
-	if g.config.Nodes == 2 {
+	if g.second() {
 		g.fence1.Tick(s.f1, s.now,
 			has(t.header, noc.WriteFence1), has(t.beat, noc.WriteFence1),
 			has(t.refused, noc.WriteFence1), regs, s.rst.Whole)
 	}
 	g.reset.Tick(s.whole, s.function, s.rst)
-	if g.config.Caps.Has(caps.Counters) {
+	if g.counts() {
 		g.perf.Tick(s.l0, s.l1, s.m0, s.m1, regs, s.rst.Whole)
 	}
-	if g.config.Caps.Has(caps.Watchdog) {
+	if g.guards() {
 		g.watchdog.Tick(watched(s.l0, s.m0), watched(s.l1, s.m1), regs, s.rst.Whole)
 	}
-}
-
-// sideIdle returns whether tickSide has nothing to do but what sideDisturbed tells of.
-func (g *GPU) sideIdle() bool {
-	return g.ident.IdleFor() != 0 && g.store.IdleFor() != 0 && g.intc.Quiet() && g.reset.IdleFor() != 0 &&
-		g.fence0.IdleFor() != 0 && g.fence1.IdleFor() != 0 && g.perf.Quiet() && g.watchdog.Quiet()
 }
 
 // sideDisturbed returns whether the function or a node has something for tickSide, or
@@ -113,13 +106,7 @@ func (g *GPU) sideDisturbed() bool {
 		g.pcie.Err().Cause != idreg.ErrNone || g.pcie.Function()
 }
 
-// rsp returns the answer of whichever block has the register.
-func (g *GPU) rsp() regbus.Rsp {
-	r := or(or(g.ident.Rsp(), g.intc.Rsp()), or(g.cp0.Rsp(), g.fence0.Rsp()))
-	r = or(r, or(g.cp1.Rsp(), g.fence1.Rsp()))
-	return or(or(r, g.store.Rsp()), or(g.perf.Rsp(), g.watchdog.Rsp()))
-}
-
+// or joins two answers, of which at most one is none.
 func or(a, b regbus.Rsp) regbus.Rsp {
 	return regbus.Rsp{Hit: a.Hit || b.Hit, Retry: a.Retry || b.Retry, Data: a.Data | b.Data}
 }

@@ -3,6 +3,7 @@ package verilog
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -66,6 +67,25 @@ func TestManifest(t *testing.T) {
 			assert.Equal(t, Memory{"vram.ram", "vram.ram.mem", "vram.ram.words", 64, 2 << 20}, mem)
 		}
 	}
+}
+
+// Every block of the GPU, a field with a Tick, is ticked: an instance that is not is
+// left out.
+func TestEveryBlockIsBuilt(t *testing.T) {
+	built := map[string]bool{}
+	for _, r := range gpuOf(t, gpu.Default()).Manifest.Registers {
+		instance, _, _ := strings.Cut(r.Go, ".")
+		built[instance] = true
+	}
+	top, n := reflect.TypeFor[gpu.GPU](), 0
+	for i := range top.NumField() {
+		f := top.Field(i)
+		if _, ok := reflect.PointerTo(f.Type).MethodByName("Tick"); ok {
+			assert.True(t, built[f.Name], f.Name)
+			n++
+		}
+	}
+	assert.Equal(t, 18, n)
 }
 
 func TestOneNodeHasNoSecond(t *testing.T) {
