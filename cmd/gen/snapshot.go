@@ -41,8 +41,8 @@ var snapshotPackages = []struct {
 	{"rtl/noc", []string{"Initiator", "Reads", "Writes", "Beats"}},
 	{"rtl/pcie", []string{"Module"}},
 	{"rtl/perf", []string{"Module"}},
+	{"rtl/regram", []string{"Module"}},
 	{"rtl/reset", []string{"Module"}},
-	{"rtl/store", []string{"Module"}},
 	{"rtl/watchdog", []string{"Module"}},
 	{"rtl/wave", []string{"ports"}},
 }

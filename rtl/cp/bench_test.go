@@ -17,7 +17,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/dma"
 	"github.com/hilgpu/hilgpu/rtl/fence"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
-	"github.com/hilgpu/hilgpu/rtl/store"
+	"github.com/hilgpu/hilgpu/rtl/regram"
 )
 
 const (
@@ -50,7 +50,7 @@ type bench struct {
 	moves   []timedMove
 	descs   []dma.Desc
 	fetches []port.Request
-	scratch []store.Scratch
+	scratch []regram.Scratch
 	events  int
 	faults  int
 	yields  int

@@ -6,7 +6,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/fence"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
-	"github.com/hilgpu/hilgpu/rtl/store"
+	"github.com/hilgpu/hilgpu/rtl/regram"
 )
 
 // Fetch returns the read of the ring, of an indirect buffer, of a predicate or of a context.
@@ -23,8 +23,8 @@ func (m *Module) Fence() fence.Req {
 func (m *Module) Resetting() bool { return m.regs.resetting }
 
 // Scratch returns the write of a scratch register, which stays until it is taken.
-func (m *Module) Scratch() store.Scratch {
-	return store.Scratch{Valid: m.sync.scratch, Index: uint8(m.walk.src>>2) & 3, Data: uint32(m.walk.src >> 32)}
+func (m *Module) Scratch() regram.Scratch {
+	return regram.Scratch{Valid: m.sync.scratch, Index: uint8(m.walk.src>>2) & 3, Data: uint32(m.walk.src >> 32)}
 }
 
 // Fault reports, for one clock, that the node has stopped on a fault.

@@ -14,7 +14,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/dma"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
-	"github.com/hilgpu/hilgpu/rtl/store"
+	"github.com/hilgpu/hilgpu/rtl/regram"
 )
 
 // hi is the upper half of a host address below 4 GiB.
@@ -35,7 +35,7 @@ func TestPackets(t *testing.T) {
 		dwords  []uint32
 		packets uint32
 		descs   []dma.Desc
-		scratch []store.Scratch
+		scratch []regram.Scratch
 	}{
 		{"NOP", []uint32{0x01000000}, 1, nil, nil},
 		{"NOP with a body that looks like a fault", []uint32{0x01000003, 0xffffffff, 0, 0xffffffff}, 1, nil, nil},
@@ -59,7 +59,7 @@ func TestPackets(t *testing.T) {
 			{Op: dma.Fill, Len: 2, Src: 0xddcc0000bbaa, Dst: 0x2000 + 96 + 4},
 		}, nil},
 		{"WRITE_REG", []uint32{0x08000002, 0x20, 7, 0x08000002, 0x2c, 8}, 2, nil,
-			[]store.Scratch{{Valid: true, Index: 0, Data: 7}, {Valid: true, Index: 3, Data: 8}}},
+			[]regram.Scratch{{Valid: true, Index: 0, Data: 7}, {Valid: true, Index: 3, Data: 8}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t)
@@ -93,13 +93,13 @@ func TestScratchWaits(t *testing.T) {
 			b.write(cpreg.Ctl, cpreg.CtlReset)
 		}
 		for b.clock < b.full {
-			assert.Equal(t, store.Scratch{Valid: true, Index: 0, Data: 7}, b.cp.Scratch())
+			assert.Equal(t, regram.Scratch{Valid: true, Index: 0, Data: 7}, b.cp.Scratch())
 			assert.Equal(t, reset, b.cp.Resetting())
 			assert.Zero(t, b.cp.Packets())
 			b.tick(regbus.Req{})
 		}
 		b.idle()
-		want := []store.Scratch{{Valid: true, Index: 0, Data: 7}, {Valid: true, Index: 3, Data: 8}}
+		want := []regram.Scratch{{Valid: true, Index: 0, Data: 7}, {Valid: true, Index: 3, Data: 8}}
 		if reset {
 			want = want[:1]
 		}

@@ -13,7 +13,7 @@ import (
 func (g *GPU) Reset() {
 	g.pcie.Reset()
 	g.ident.Reset()
-	g.store.Reset()
+	g.regram.Reset()
 	g.intc.Reset()
 	g.cp0.Reset()
 	g.cp1.Reset()
@@ -44,7 +44,7 @@ func (g *GPU) Skip(n uint64) {
 	}
 	g.pcie.Skip(n)
 	g.ident.Skip(n)
-	g.store.Skip(n)
+	g.regram.Skip(n)
 	g.intc.Skip(n)
 	g.cp0.Skip(n)
 	if g.second() {
@@ -81,7 +81,7 @@ func (g *GPU) IdleFor() uint64 {
 	if n = min(n, g.ident.IdleFor()); n == 0 {
 		return 0
 	}
-	if n = min(n, g.store.IdleFor()); n == 0 {
+	if n = min(n, g.regram.IdleFor()); n == 0 {
 		return 0
 	}
 	if n = min(n, g.intc.IdleFor()); n == 0 {
@@ -126,7 +126,7 @@ func (g *GPU) IdleFor() uint64 {
 // unless another one has something for it.
 func (g *GPU) controlQuiet() bool {
 	return g.ident.IdleFor() != 0 &&
-		g.store.IdleFor() != 0 &&
+		g.regram.IdleFor() != 0 &&
 		g.intc.Quiet() &&
 		g.fence0.IdleFor() != 0 &&
 		g.fence1.IdleFor() != 0 &&
@@ -137,5 +137,5 @@ func (g *GPU) controlQuiet() bool {
 
 // rsp returns the answer of whichever block has the register.
 func (g *GPU) rsp() regbus.Rsp {
-	return or(or(or(g.ident.Rsp(), g.store.Rsp()), or(g.intc.Rsp(), g.cp0.Rsp())), or(or(g.cp1.Rsp(), g.fence0.Rsp()), or(g.fence1.Rsp(), or(g.perf.Rsp(), g.watchdog.Rsp()))))
+	return or(or(or(g.ident.Rsp(), g.regram.Rsp()), or(g.intc.Rsp(), g.cp0.Rsp())), or(or(g.cp1.Rsp(), g.fence0.Rsp()), or(g.fence1.Rsp(), or(g.perf.Rsp(), g.watchdog.Rsp()))))
 }

@@ -9,7 +9,7 @@
 //	   │                                                 │
 //	fence0, fence1 ── writes ────────────────────────────┤
 //	                                                     │
-//	store ── intc ── messages ───────────────────────────┤
+//	regram ── intc ── messages ──────────────────────────┤
 //	                                                     │
 //	               pcie ── aperture ─────────────────── vram
 //
@@ -30,8 +30,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/noc"
 	"github.com/hilgpu/hilgpu/rtl/pcie"
 	"github.com/hilgpu/hilgpu/rtl/perf"
+	"github.com/hilgpu/hilgpu/rtl/regram"
 	"github.com/hilgpu/hilgpu/rtl/reset"
-	"github.com/hilgpu/hilgpu/rtl/store"
 	"github.com/hilgpu/hilgpu/rtl/watchdog"
 )
 
@@ -44,9 +44,9 @@ type GPU struct {
 	// The blocks. blocks.go is generated from them, by their methods and tags (see
 	// cmd/gen/blocks.go): what resets, skips and asks each of them.
 	pcie   pcie.Module
-	ident  ident.Module `plane:"control"`
-	store  store.Module `plane:"control"`
-	intc   intc.Module  `plane:"control"`
+	ident  ident.Module  `plane:"control"`
+	regram regram.Module `plane:"control"`
+	intc   intc.Module   `plane:"control"`
 	cp0    cp.Module
 	cp1    cp.Module    `if:"second"`
 	fence0 fence.Module `plane:"control"`
@@ -87,7 +87,7 @@ func New(c Config) (*GPU, error) {
 			VRAMBytes: c.VRAMBytes, VRAMPorts: c.VRAMPorts, ClockHz: c.ClockHz, MapHash: regmap.Hash(),
 			Caps: c.Caps,
 		}),
-		store:  store.New(c.Nodes),
+		regram: regram.New(c.Nodes),
 		intc:   intc.New(c.Caps.Has(caps.Coalescing), c.HostBits),
 		cp0:    cp.New(0, params),
 		cp1:    cp.New(1, params),

@@ -9,8 +9,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/noc"
 	"github.com/hilgpu/hilgpu/rtl/perf"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
+	"github.com/hilgpu/hilgpu/rtl/regram"
 	"github.com/hilgpu/hilgpu/rtl/reset"
-	"github.com/hilgpu/hilgpu/rtl/store"
 )
 
 // side is what passes in a clock between the blocks that tickSide ticks, and ident,
@@ -20,12 +20,12 @@ type side struct {
 	events  intc.Events
 	err     ident.Error
 	now     uint64
-	latch   store.Latch
-	capture store.Capture
-	s0, s1  store.Scratch
-	ask     store.Ask
+	latch   regram.Latch
+	capture regram.Capture
+	s0, s1  regram.Scratch
+	ask     regram.Ask
 	word    uint32
-	free    bool // a node may write to the store
+	free    bool // a node may write to the register RAM
 	f0, f1  fence.Req
 	rst     reset.Signals
 	l0, l1  perf.Levels
@@ -54,10 +54,10 @@ func (g *GPU) aside(regs regbus.Req, t taken) side {
 	s.events = g.events()
 	s.now = g.ident.Time()
 	s.err = g.pcie.Err()
-	s.latch = store.Latch{Valid: g.ident.Latches(), High: uint32(s.now >> 32)}
-	s.capture = store.Capture{First: s.err.Cause != idreg.ErrNone && !g.ident.Captured(), Held: g.ident.Captured(), Addr: s.err.Addr}
-	s.s0, s.s1, s.ask, s.word = g.cp0.Scratch(), g.cp1.Scratch(), g.intc.Ask(), g.store.Word()
-	s.free = store.Free(regs, g.store.Owes(), s.latch, s.capture)
+	s.latch = regram.Latch{Valid: g.ident.Latches(), High: uint32(s.now >> 32)}
+	s.capture = regram.Capture{First: s.err.Cause != idreg.ErrNone && !g.ident.Captured(), Held: g.ident.Captured(), Addr: s.err.Addr}
+	s.s0, s.s1, s.ask, s.word = g.cp0.Scratch(), g.cp1.Scratch(), g.intc.Ask(), g.regram.Word()
+	s.free = regram.Free(regs, g.regram.Owes(), s.latch, s.capture)
 	s.f0, s.f1 = g.cp0.Fence(), g.cp1.Fence()
 	s.rst = g.resets()
 	s.whole, s.function = g.ident.Whole(), g.pcie.Function()
@@ -72,10 +72,10 @@ func (g *GPU) aside(regs regbus.Req, t taken) side {
 	return s
 }
 
-// tickSide ticks the store, the interrupt controller, the fence units, the resets, the
+// tickSide ticks the register RAM, the interrupt controller, the fence units, the resets, the
 // counters and the watchdog.
 func (g *GPU) tickSide(s side, t taken, regs regbus.Req) {
-	g.store.Tick(regs, s.s0, s.s1, s.latch, s.capture, s.ask, s.rst)
+	g.regram.Tick(regs, s.s0, s.s1, s.latch, s.capture, s.ask, s.rst)
 	g.intc.Tick(s.events, s.enable, s.functionMask,
 		has(t.header, noc.WriteMessage), has(t.beat, noc.WriteMessage),
 		has(t.refused, noc.WriteMessage), s.word, regs, s.rst)

@@ -13,13 +13,13 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/noc"
 	"github.com/hilgpu/hilgpu/rtl/pcie"
 	"github.com/hilgpu/hilgpu/rtl/perf"
+	"github.com/hilgpu/hilgpu/rtl/regram"
 	"github.com/hilgpu/hilgpu/rtl/reset"
-	"github.com/hilgpu/hilgpu/rtl/store"
 	"github.com/hilgpu/hilgpu/rtl/watchdog"
 )
 
 // GPUWords is the number of words that Snapshot fills.
-const GPUWords = 1 + pcie.ModuleWords + ident.ModuleWords + store.ModuleWords + intc.ModuleWords + cp.ModuleWords + cp.ModuleWords + fence.ModuleWords + fence.ModuleWords + dma.ModuleWords + mem.ModuleWords + reset.ModuleWords + perf.ModuleWords + watchdog.ModuleWords + noc.InitiatorWords + noc.ReadsWords + noc.WritesWords + noc.BeatsWords + noc.ReadsWords
+const GPUWords = 1 + pcie.ModuleWords + ident.ModuleWords + regram.ModuleWords + intc.ModuleWords + cp.ModuleWords + cp.ModuleWords + fence.ModuleWords + fence.ModuleWords + dma.ModuleWords + mem.ModuleWords + reset.ModuleWords + perf.ModuleWords + watchdog.ModuleWords + noc.InitiatorWords + noc.ReadsWords + noc.WritesWords + noc.BeatsWords + noc.ReadsWords
 
 // Snapshot stores the registers in the first GPUWords words of s.
 func (m *GPU) Snapshot(s []uint64) {
@@ -30,8 +30,8 @@ func (m *GPU) Snapshot(s []uint64) {
 	s = s[pcie.ModuleWords:]
 	m.ident.Snapshot(s)
 	s = s[ident.ModuleWords:]
-	m.store.Snapshot(s)
-	s = s[store.ModuleWords:]
+	m.regram.Snapshot(s)
+	s = s[regram.ModuleWords:]
 	m.intc.Snapshot(s)
 	s = s[intc.ModuleWords:]
 	m.cp0.Snapshot(s)
@@ -74,8 +74,8 @@ func (m *GPU) Restore(s []uint64) {
 	s = s[pcie.ModuleWords:]
 	m.ident.Restore(s)
 	s = s[ident.ModuleWords:]
-	m.store.Restore(s)
-	s = s[store.ModuleWords:]
+	m.regram.Restore(s)
+	s = s[regram.ModuleWords:]
 	m.intc.Restore(s)
 	s = s[intc.ModuleWords:]
 	m.cp0.Restore(s)
@@ -114,7 +114,7 @@ func (m *GPU) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	)
 	s = m.pcie.Signals(at+".pcie", s)
 	s = m.ident.Signals(at+".ident", s)
-	s = m.store.Signals(at+".store", s)
+	s = m.regram.Signals(at+".regram", s)
 	s = m.intc.Signals(at+".intc", s)
 	s = m.cp0.Signals(at+".cp0", s)
 	s = m.cp1.Signals(at+".cp1", s)
@@ -137,7 +137,7 @@ func (m *GPU) Signals(at string, s []hdl.Signal) []hdl.Signal {
 func (m *GPU) Memories(v hdl.Visitor) {
 	m.pcie.Memories(v)
 	m.ident.Memories(v)
-	m.store.Memories(v)
+	m.regram.Memories(v)
 	m.intc.Memories(v)
 	m.cp0.Memories(v)
 	m.cp1.Memories(v)

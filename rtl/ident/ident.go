@@ -1,5 +1,5 @@
 // Package ident is the identity block of the device: what it is, the time
-// counter and the capture of refused accesses. What of it is only kept is in rtl/store.
+// counter and the capture of refused accesses. What of it is only kept is in rtl/regram.
 package ident
 
 import (

@@ -26,7 +26,7 @@ func write(m *Module, off uint16, v uint32) {
 
 func idle(m *Module) { m.Tick(regbus.Req{}, Error{}, reset.Signals{}) }
 
-// kept reports whether a register is a word of the store.
+// kept reports whether a register is a word of the register RAM.
 func kept(name string) bool {
 	return name == "TIME_HI" || strings.HasPrefix(name, "SCRATCH") || strings.HasPrefix(name, "ERR_ADDR")
 }

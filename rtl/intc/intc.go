@@ -11,8 +11,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/hdl"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
+	"github.com/hilgpu/hilgpu/rtl/regram"
 	"github.com/hilgpu/hilgpu/rtl/reset"
-	"github.com/hilgpu/hilgpu/rtl/store"
 )
 
 const host = uint64(1) << 63
@@ -34,7 +34,7 @@ type Events struct {
 //	        word uint32, the answer to Ask a clock later; regs regbus.Req; rst reset.Signals, with Whole or Function in no
 //	        clock of an access or in which a part of a message is taken
 //	Out     Message (port.Request, port.Beat), valid/ready each, a write of 4
-//	        bytes to host memory; Ask store.Ask, served in a clock without an access
+//	        bytes to host memory; Ask regram.Ask, served in a clock without an access
 //	        of the register bus; Rsp regbus.Rsp; all registered
 //	Timing  1 clock from event to message, without coalescing; one message at a
 //	        time, back to back; 4 clocks more, and 1 for each access, in front of the
@@ -108,8 +108,8 @@ func (m *Module) Message() (req port.Request, beat port.Beat) {
 }
 
 // Ask returns the read of the next word of the vector's entry in the table.
-func (m *Module) Ask() store.Ask {
-	return store.Ask{Valid: m.asks, Word: (m.vector*(msixreg.Stride/4) + m.have) & 7}
+func (m *Module) Ask() regram.Ask {
+	return regram.Ask{Valid: m.asks, Word: (m.vector*(msixreg.Stride/4) + m.have) & 7}
 }
 
 // Rsp returns the answer to the register access of the clock before.
@@ -269,7 +269,7 @@ func (m *Module) accessTable(off uint16, write bool, data uint32) {
 // again forgets the words of the vector's entry.
 func (m *Module) again() { m.have, m.arrives = 0, false }
 
-// receive keeps the word that arrives; served says that the store reads the one that
+// receive keeps the word that arrives; served says that the register RAM reads the one that
 // is asked for.
 func (m *Module) receive(word uint32, served bool) {
 	if m.arrives {

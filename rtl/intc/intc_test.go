@@ -292,7 +292,7 @@ func TestRefusedMessage(t *testing.T) {
 	}
 }
 
-// kept reports whether a register is a word of the store.
+// kept reports whether a register is a word of the register RAM.
 func kept(name string) bool {
 	return strings.HasPrefix(name, "ADDR_") || strings.HasPrefix(name, "DATA")
 }

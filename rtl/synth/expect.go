@@ -32,7 +32,7 @@ type expectation struct {
 }
 
 // expectations returns the table. On iCE40 a memory of 64 bits takes 4 block RAMs
-// up to 256 words, and VRAM 16; of the store's synthesis keeps 32 bits, which are too
+// up to 256 words, and VRAM 16; of the register RAM's synthesis keeps 32 bits, which are too
 // few for a block RAM of ECP5. There VRAM takes 4 and another memory 2. The queue of
 // the DMA engine is read without a clock and has few places, and with up to 4 tags it
 // is not there.
@@ -44,14 +44,14 @@ func expectations() []expectation {
 		}
 		return out
 	}
-	store := func(in Storage) Memory { return Memory{"store.words.mem", in} }
+	regram := func(in Storage) Memory { return Memory{"regram.words.mem", in} }
 	queue := func(in Storage) Memory { return Memory{"dma.queue.slots", in} }
 	return []expectation{
-		{"small", ICE40, 26, memories(1, store(InBlock))},
-		{"small", ECP5, 8, memories(1, store(InLUT))},
-		{Lean, ICE40, 26, memories(1, store(InBlock))},
-		{Lean, ECP5, 8, memories(1, store(InLUT))},
-		{"default", ICE40, 30, memories(2, store(InBlock), queue(InFlipFlops))},
-		{"default", ECP5, 10, memories(2, store(InLUT), queue(InLUT))},
+		{"small", ICE40, 26, memories(1, regram(InBlock))},
+		{"small", ECP5, 8, memories(1, regram(InLUT))},
+		{Lean, ICE40, 26, memories(1, regram(InBlock))},
+		{Lean, ECP5, 8, memories(1, regram(InLUT))},
+		{"default", ICE40, 30, memories(2, regram(InBlock), queue(InFlipFlops))},
+		{"default", ECP5, 10, memories(2, regram(InLUT), queue(InLUT))},
 	}
 }

@@ -1,6 +1,6 @@
-// Package store holds the registers that are nothing but memory: what no block
-// looks at in every clock is a word of a RAM, not flip-flops.
-package store
+// Package regram is the register RAM. It keeps the registers that no block looks at
+// in every clock as words of a RAM, not in flip-flops.
+package regram
 
 import (
 	"math"
@@ -49,7 +49,7 @@ const (
 	errHi    = idreg.ErrAddrHi / 4
 )
 
-// Module is the store. It has ID.TIME_HI, ID.SCRATCH0 to 3, ID.ERR_ADDR and the
+// Module is the register RAM. It has ID.TIME_HI, ID.SCRATCH0 to 3, ID.ERR_ADDR and the
 // MSI-X table but for CONTROL.
 //
 // A memory is not reset, and these registers are: of each it is known whether it
@@ -85,7 +85,7 @@ type Module struct {
 	live    bool  // what was read in the clock before has been written
 }
 
-// New returns the store of so many nodes after reset.
+// New returns the register RAM of so many nodes after reset.
 func New(nodes int) Module { return Module{second: nodes == 2, words: hdl.NewRAM(words)} }
 
 // Rsp returns the answer to the register access of the clock before.
@@ -132,8 +132,8 @@ func (m *Module) Tick(regs regbus.Req, s0, s1 Scratch, latch Latch, refused Capt
 	if hdl.Asleep(regs.Op == regbus.None && !writes && !ask.Valid && m.IdleFor() != 0 && !rst.Whole) {
 		return
 	}
-	hdl.Assert(regs.Op == regbus.None || !m.hit && !m.owes && !latch.Valid && !refused.First, "store: an access where there can be none")
-	hdl.Assert(!latch.Valid || !refused.First && !m.owes, "store: a refused access in the clock of an answer")
+	hdl.Assert(regs.Op == regbus.None || !m.hit && !m.owes && !latch.Valid && !refused.First, "regram: an access where there can be none")
+	hdl.Assert(!latch.Valid || !refused.First && !m.owes, "regram: a refused access in the clock of an answer")
 	place := uint8(regs.Off>>2)&(table-1) | uint8(regs.Off>>15)<<4
 	kept, writable := kind(regs.Off)
 
@@ -201,7 +201,7 @@ func (m *Module) data(regs regbus.Req, node uint32, latch Latch, refused Capture
 	return moved | kept | high
 }
 
-// kind returns whether a register is a word of the store, and whether the host
+// kind returns whether a register is a word of the register RAM, and whether the host
 // may write it.
 func kind(off uint16) (kept, writable bool) {
 	word := off >> 2 & (table - 1)

@@ -1,4 +1,4 @@
-package store
+package regram
 
 import (
 	"math"
@@ -16,7 +16,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/reset"
 )
 
-// in is what the store is told in a clock.
+// in is what the register RAM is told in a clock.
 type in struct {
 	regs    regbus.Req
 	s0, s1  Scratch
@@ -47,7 +47,7 @@ func read(m *Module, off uint16) uint32 { return access(m, in{}, regbus.Read, of
 
 func write(m *Module, off uint16, v uint32) { access(m, in{}, regbus.Write, off, v) }
 
-// places returns the registers that the store has.
+// places returns the registers that the register RAM has.
 func places() (writable, kept []uint16) {
 	for i := range uint16(4) {
 		writable = append(writable, idreg.Scratch0+4*i)
