@@ -144,7 +144,7 @@ func (m *Module) Wakes() bool { return m.Ready() || m.begins() }
 
 // Read returns the header of a read; its tag is local, below the number of tags.
 func (m *Module) Read() port.Request {
-	if hdl.Asleep(!m.reading()) {
+	if hdl.Asleep(!m.reading()) { // the GPU asks in each clock, and sees Kind alone
 		return port.Request{}
 	}
 	req := m.from.request(m.slot(m.tail))
@@ -189,7 +189,7 @@ func (m *Module) Tick(desc Desc, owner uint8, in In, refused bool, cancel uint8,
 
 	var next entry // for the write side, once it is done with the one before
 	var queued bool
-	if !hdl.Asleep(m.w.active) {
+	if !hdl.Asleep(m.w.active) { // an entry is large, and load needs it between descriptors alone
 		next, queued, _ = m.queue.Out()
 		if !m.queues {
 			next, queued = taken, take
@@ -208,7 +208,7 @@ func (m *Module) Tick(desc Desc, owner uint8, in In, refused bool, cancel uint8,
 	if begin {
 		m.r = reader{active: desc.Op == Copy, begun: !m.queues}
 	}
-	if !hdl.Asleep(!take && !load) {
+	if !hdl.Asleep(!take && !load) { // twice a descriptor
 		m.queue.Tick(m.queues && take, taken, m.queues && load)
 	}
 	m.cancel = cancel & 3
@@ -221,7 +221,7 @@ func (m *Module) Tick(desc Desc, owner uint8, in In, refused bool, cancel uint8,
 // them with the n bytes of a descriptor from an address on. Only one of them begins
 // in a clock, so they share what counts the requests.
 func (m *Module) move(reading, begin bool, from uint64, writing, load bool, to uint64, n uint32) {
-	if hdl.Asleep(!reading && !begin && !writing && !load) {
+	if hdl.Asleep(!reading && !begin && !writing && !load) { // data moves in most clocks, headers in few
 		return
 	}
 	first := to

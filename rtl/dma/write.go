@@ -58,7 +58,7 @@ func (m *Module) load(e entry) {
 // Header returns the header of a write.
 func (m *Module) Header() port.Request {
 	writing := m.writing()
-	if hdl.Asleep(!writing) {
+	if hdl.Asleep(!writing) { // the GPU asks in each clock, and sees Kind alone
 		return port.Request{}
 	}
 	req := m.to.request(0)

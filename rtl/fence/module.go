@@ -5,7 +5,6 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
-	"github.com/hilgpu/hilgpu/rtl/hdl"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
 
@@ -118,11 +117,14 @@ func (m *Module) Rsp() regbus.Rsp {
 // Reset clears the registers.
 func (m *Module) Reset() { *m = Module{base: m.base, timeline: m.timeline, room: math.MaxUint32} }
 
+// Sleeps reports whether a Tick with these inputs, whatever the others are, changes
+// nothing.
+func (m *Module) Sleeps(req Req, regs regbus.Req, rst bool) bool {
+	return m.IdleFor() != 0 && req.Op == None && regs.Op == regbus.None && !rst
+}
+
 // Tick is one rising clock edge.
 func (m *Module) Tick(req Req, time uint64, reqReady, beatReady, refused bool, regs regbus.Req, rst bool) {
-	if hdl.Asleep(m.IdleFor() != 0 && req.Op == None && regs.Op == regbus.None && !rst) {
-		return
-	}
 	if m.latches {
 		m.latched = m.high
 	}

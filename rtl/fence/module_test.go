@@ -2,6 +2,7 @@ package fence
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -230,4 +231,33 @@ func TestTimelineDoesNotTear(t *testing.T) {
 	assert.Len(t, seen, 2)
 	assert.Positive(t, seen[1<<32|0xffffffff], "before")
 	assert.Positive(t, seen[2<<32], "behind")
+}
+
+// A clock in which the unit sleeps changes nothing, whatever comes.
+func TestSleeps(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	m := New(0, true)
+	slept, id := 0, uint32(0)
+	const clocks = 20000
+	for range clocks {
+		var req Req
+		var regs regbus.Req
+		if m.Ready() && rng.IntN(8) == 0 {
+			id++
+			req = Req{Op: []Op{Fence, Timestamp}[rng.IntN(2)], ID: id}
+		}
+		if rng.IntN(8) == 0 {
+			regs = regbus.Req{Op: regbus.Read, Off: cpreg.Base + 4*uint16(rng.IntN(32))}
+		}
+		wreq, wbeat := m.Write()
+		rst := m.Ready() && req.Op == None && rng.IntN(50) == 0
+		was, sleeps := m, m.Sleeps(req, regs, rst)
+		m.Tick(req, rng.Uint64(), wreq.Kind != port.None && rng.IntN(3) == 0, wbeat.Valid && rng.IntN(3) == 0, false, regs, rst)
+		if sleeps {
+			require.Equal(t, was, m)
+			slept++
+		}
+	}
+	assert.Greater(t, slept, clocks/20)
+	assert.Less(t, slept, clocks*19/20)
 }

@@ -29,8 +29,8 @@ func (g *GPU) Reset() {
 	g.vramWrite.Reset()
 	g.beats.Reset()
 	g.descs.Reset()
-	g.rests = false
-	g.inside = false
+	g.controlRests = false
+	g.hostQuiet = false
 }
 
 // Skip is n clocks without input, n at most IdleFor(). A block that looks at what
@@ -58,8 +58,8 @@ func (g *GPU) Skip(n uint64) {
 	g.vram.Skip(n)
 	g.reset.Skip(n)
 	g.initiator.Skip(n)
-	g.rests = false
-	g.inside = false
+	g.controlRests = false
+	g.hostQuiet = false
 }
 
 // IdleFor returns how many clocks do nothing but count: the shortest sleep of

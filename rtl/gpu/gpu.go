@@ -64,9 +64,9 @@ type GPU struct {
 	beats     noc.Beats     `idle:"-"`
 	descs     noc.Reads     `idle:"-"`
 
-	rests  hdl.Nap // tickSide would do nothing in the next clock
-	inside hdl.Nap // nothing is for host memory in the next clock
-	moved  uint64  // bytes that the DMA engine has written, for Stats
+	controlRests hdl.Nap // the control plane has nothing to do in the next clock
+	hostQuiet    hdl.Nap // no header is for host memory in the next clock
+	moved        uint64  // bytes that the DMA engine has written, for Stats
 }
 
 var _ port.Device = (*GPU)(nil)
@@ -173,9 +173,9 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	bytes := written(beatReady, dropped, engineBeat)
 	takes := taken{header: headerReady, beat: beatReady, refused: refused, bytes: bytes}
 	g.moved += uint64(bytes)
-	var s side
-	if !hdl.Asleep(bool(g.rests)) {
-		s = g.aside(regs, takes)
+	var ctl control
+	if !hdl.Asleep(bool(g.controlRests)) {
+		ctl = g.controlSignals(regs, takes)
 	}
 
 	descs, node, desc := g.desc()
@@ -197,36 +197,38 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 		target = g.pcie.VRAMWrite()
 	}
 
-	g.pcie.Tick(pcie.Target{Req: req, Beat: beat}, cplReady, s.rsp, aperture, master, s.rst.Function)
+	if !hdl.Asleep(g.pcie.Sleeps(req, master, ctl.rst.Function)) {
+		g.pcie.Tick(pcie.Target{Req: req, Beat: beat}, cplReady, ctl.rsp, aperture, master, ctl.rst.Function)
+	}
 	g.cp0.Tick(cp.Mem{
-		Ready: has(hostReady|readReady, noc.ReadCP0), Cpl: cpl0, Scratch: s.free && !s.s1.Valid,
-	}, dma0, done0, regs, s.rst.Whole)
+		Ready: has(hostReady|readReady, noc.ReadCP0), Cpl: cpl0, Scratch: ctl.free && !ctl.s1.Valid,
+	}, dma0, done0, regs, ctl.rst.Whole)
 	if g.second() {
 		g.cp1.Tick(cp.Mem{
-			Ready: has(hostReady|readReady, noc.ReadCP1), Cpl: cpl1, Scratch: s.free,
-		}, dma1, done1, regs, s.rst.Whole)
+			Ready: has(hostReady|readReady, noc.ReadCP1), Cpl: cpl1, Scratch: ctl.free,
+		}, dma1, done1, regs, ctl.rst.Whole)
 	}
-	g.ident.Tick(regs, s.err, s.rst)
-	if !hdl.Asleep(bool(g.rests)) {
-		g.tickSide(s, takes, regs)
+	g.ident.Tick(regs, ctl.err, ctl.rst)
+	if !hdl.Asleep(bool(g.controlRests)) {
+		g.tickControl(ctl, takes, regs)
 	}
 	g.dma.Tick(desc, node, dma.In{
 		ReadReady: has(hostReady|readReady, noc.ReadDMA),
 		Cpl:       cplDMA,
 		ReqReady:  has(headerReady, noc.WriteDMA),
 		BeatReady: has(beatReady, noc.WriteDMA),
-	}, has(refused, noc.WriteDMA), cancel, s.rst.Whole)
+	}, has(refused, noc.WriteDMA), cancel, ctl.rst.Whole)
 	g.vram.Tick(readReq, cplTaken, writeReq, target, vramBeat, fromTarget)
 
-	g.initiator.Tick(offer, hostReq.Tag, hostTaken, last && way.Out, cpl, s.rst.Whole)
+	g.initiator.Tick(offer, hostReq.Tag, hostTaken, last && way.Out, cpl, ctl.rst.Whole)
 	g.vramRead.Tick(reads, reader, readReady != 0, false)
 	g.vramWrite.Tick(writes, writer, writeTaken, last && way.In)
 	g.beats.Tick(way, beatTaken, fromTarget)
 	if g.second() {
-		g.descs.Tick(descs, node, descReady != 0, s.rst.Whole)
+		g.descs.Tick(descs, node, descReady != 0, ctl.rst.Whole)
 	}
-	g.rests = hdl.Nap(hdl.Asleep((bool(g.rests) || g.controlQuiet()) && !g.sideDisturbed()))
-	g.inside = hdl.Nap(hdl.Asleep(!g.outward()))
+	g.controlRests = hdl.Nap(hdl.Asleep((bool(g.controlRests) || g.controlQuiet()) && !g.controlWanted()))
+	g.hostQuiet = hdl.Nap(hdl.Asleep(!g.outward()))
 }
 
 // passes reports whether something is on its way between blocks that do nothing: a

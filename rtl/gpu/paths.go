@@ -14,7 +14,7 @@ import (
 // hostHeader returns what the arbiter of the initiator port decides and the
 // header it grants, no request if there is none.
 func (g *GPU) hostHeader() (o noc.Offer, req port.Request) {
-	if hdl.Asleep(bool(g.inside)) {
+	if hdl.Asleep(bool(g.hostQuiet)) {
 		return noc.Offer{}, port.Request{}
 	}
 	busy := g.initiator.Busy()
@@ -62,7 +62,7 @@ func (g *GPU) outward() bool {
 	fence0, _ := g.fence0.Write()
 	fence1, _ := g.fence1.Write()
 	message, _ := g.intc.Message()
-	beside := !hdl.Asleep(bool(g.rests)) && (fence0.Kind != port.None || fence1.Kind != port.None || message.Kind != port.None)
+	beside := !hdl.Asleep(bool(g.controlRests)) && (fence0.Kind != port.None || fence1.Kind != port.None || message.Kind != port.None)
 	return beside || noc.Outward(g.cp0.Fetch()) || noc.Outward(g.cp1.Fetch()) || g.dma.Outward()
 }
 

@@ -67,8 +67,8 @@ func (m *GPU) Snapshot(s []uint64) {
 func (m *GPU) Restore(s []uint64) {
 	_ = s[GPUWords-1]
 	m.moved = s[0]
-	m.rests = false
-	m.inside = false
+	m.controlRests = false
+	m.hostQuiet = false
 	s = s[1:]
 	m.pcie.Restore(s)
 	s = s[pcie.ModuleWords:]

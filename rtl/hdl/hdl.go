@@ -6,9 +6,9 @@
 // never memories.
 package hdl
 
-// Asleep returns quiet: a block may leave its Tick at once, or a part of one out, if
-// nothing but what Skip counts would change, and a function may return anything if
-// nobody looks; that spares the emulation the work. Hardware has nothing to spare: in
+// Asleep returns quiet: a parent may leave out the Tick of a block whose Sleeps says
+// that nothing would change, a block a part of its Tick, and a function may return
+// anything if nobody looks; that spares the emulation the work. Hardware has nothing to spare: in
 // synthesis it is false, and quiet is not looked at. That quiet is right is for
 // lockstep to show, which compares a Tick that was left with one that never is. In a
 // build with the tag awake it is false, too.

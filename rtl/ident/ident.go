@@ -119,6 +119,7 @@ func (m *Module) clear() {
 
 // Tick is one rising clock edge.
 func (m *Module) Tick(regs regbus.Req, err Error, rst reset.Signals) {
+	// The time counts in each clock, so the GPU cannot leave out the whole Tick.
 	if hdl.Asleep(regs.Op == regbus.None && err.Cause == idreg.ErrNone && !m.hit && !rst.Whole) {
 		m.time++
 		return

@@ -9,7 +9,6 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/msixreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
-	"github.com/hilgpu/hilgpu/rtl/hdl"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 	"github.com/hilgpu/hilgpu/rtl/regram"
 	"github.com/hilgpu/hilgpu/rtl/reset"
@@ -115,12 +114,14 @@ func (m *Module) Ask() regram.Ask {
 // Rsp returns the answer to the register access of the clock before.
 func (m *Module) Rsp() regbus.Rsp { return m.rsp }
 
+// Sleeps reports whether a Tick with these inputs, whatever the others are, changes
+// nothing.
+func (m *Module) Sleeps(ev Events, refused bool, regs regbus.Req, rst reset.Signals) bool {
+	return ev == Events{} && !refused && regs.Op == regbus.None && !rst.Whole && m.Quiet()
+}
+
 // Tick is one rising clock edge.
 func (m *Module) Tick(ev Events, enable, functionMask, reqReady, beatReady, refused bool, word uint32, regs regbus.Req, rst reset.Signals) {
-	inputs := ev != Events{} || refused || regs.Op != regbus.None || rst.Whole
-	if hdl.Asleep(!inputs && m.Quiet()) {
-		return
-	}
 	m.headerUp = m.headerUp && !reqReady
 	m.beatUp = m.beatUp && !beatReady
 	send := m.sendable(enable && !functionMask)

@@ -26,7 +26,8 @@ type bench struct {
 // start returns a controller after reset, with a table of noise.
 func start(coalescing bool) bench { return bench{Module: New(coalescing, 48)} }
 
-// Tick is one clock of both.
+// Tick is one clock of both. It panics if a clock in which the controller sleeps
+// changes anything.
 func (b *bench) Tick(ev Events, enable, functionMask, reqReady, beatReady, refused bool, regs regbus.Req, rst reset.Signals) {
 	next := uint32(0xbad)
 	if ask := b.Ask(); ask.Valid && regs.Op == regbus.None {
@@ -35,7 +36,11 @@ func (b *bench) Tick(ev Events, enable, functionMask, reqReady, beatReady, refus
 	if regs.Op == regbus.Write && regs.Off&^0x1f == msixreg.Base {
 		b.table[regs.Off>>2&7] = regs.Data
 	}
+	was, sleeps := b.Module, b.Sleeps(ev, refused, regs, rst)
 	b.Module.Tick(ev, enable, functionMask, reqReady, beatReady, refused, b.word, regs, rst)
+	if sleeps && b.Module != was {
+		panic("a clock of sleep changes the controller")
+	}
 	b.word = next
 }
 
@@ -345,6 +350,25 @@ func TestSleep(t *testing.T) {
 	assert.Zero(t, m.IdleFor())
 	m.Tick(Events{}, true, false, true, true, false, regbus.Req{}, reset.Signals{})
 	assert.Equal(t, uint64(math.MaxUint64), m.IdleFor())
+}
+
+// A message that is refused late, and a whole reset, wake a controller that sleeps.
+func TestWakes(t *testing.T) {
+	m := ready()
+	m.sent, m.status = intcreg.Done0, intcreg.Done0
+	for name, wake := range map[string]func(*bench){
+		"a refused message": func(m *bench) {
+			m.Tick(Events{}, true, false, false, false, true, regbus.Req{}, reset.Signals{})
+		},
+		"a whole reset": func(m *bench) {
+			m.Tick(Events{}, true, false, false, false, false, regbus.Req{}, reset.Signals{Pending: true, Whole: true})
+		},
+	} {
+		woken := m
+		assert.True(t, woken.Sleeps(Events{}, false, regbus.Req{}, reset.Signals{}), name)
+		wake(&woken)
+		assert.NotEqual(t, m, woken, name)
+	}
 }
 
 // A whole reset forgets events and what a driver has set, not the table.

@@ -112,7 +112,7 @@ func (m *Module) Reading() bool { return m.read.Valid || m.out.Valid }
 
 // Completion returns a beat of a read.
 func (m *Module) Completion() port.Completion {
-	if hdl.Asleep(!m.out.Valid) {
+	if hdl.Asleep(!m.out.Valid) { // in most clocks: the RAM is not looked at
 		return port.Completion{}
 	}
 	cpl := port.Completion{Tag: m.out.Tag, Last: m.out.Last, Data: m.ram.Out()}

@@ -54,6 +54,7 @@ type Turn struct {
 // Grant returns the source that is granted of those whose bit is set in valid,
 // the first from t.At on. It is meaningful if valid is not 0.
 func Grant(valid uint8, t Turn) uint8 {
+	// In most clocks the source whose turn it is has something, or none has.
 	if t.Hold || hdl.Asleep(valid == 0 || valid>>t.At&1 != 0) {
 		return t.At
 	}

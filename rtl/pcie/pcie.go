@@ -8,7 +8,6 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
-	"github.com/hilgpu/hilgpu/rtl/hdl"
 	"github.com/hilgpu/hilgpu/rtl/ident"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
@@ -214,13 +213,16 @@ func (m *Module) Err() ident.Error {
 // Function reports that a function-level reset is asked for, in one clock.
 func (m *Module) Function() bool { return m.function }
 
+// Sleeps reports whether a Tick with these inputs, whatever the others are, changes
+// nothing.
+func (m *Module) Sleeps(req port.Request, master Master, rst bool) bool {
+	return m.state == stateIdle && req.Kind == port.None && master.Status == port.CplNone && !rst &&
+		master.Pending == m.cfg.pending && m.IdleFor() != 0
+}
+
 // Tick is one rising clock edge. regs is the OR of all blocks' answers; rst is a
 // function-level reset.
 func (m *Module) Tick(in Target, cplReady bool, regs regbus.Rsp, vram VRAM, master Master, rst bool) {
-	asked := in.Req.Kind != port.None || master.Status != port.CplNone || rst
-	if hdl.Asleep(m.state == stateIdle && !asked && master.Pending == m.cfg.pending && m.IdleFor() != 0) {
-		return
-	}
 	m.cause = idreg.ErrNone
 	m.function = false
 	if rst {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/ident"
@@ -80,7 +81,11 @@ func (b *bench) tick(in Target) (cpl port.Completion, reqTaken, beatTaken bool) 
 	rsp := b.rsp
 	b.register(Carry(b.m.Regs(), in.Beat))
 	v, streams := b.memory(Takes(b.m.Full(), cplReady), in.Beat)
+	was, sleeps := b.m, b.m.Sleeps(in.Req, b.master, false)
 	b.m.Tick(in, cplReady, rsp, v, b.master, false)
+	if sleeps {
+		require.Equal(b.t, was, b.m, "a clock of sleep")
+	}
 	b.clock++
 	if e := b.m.Err(); e.Cause != 0 {
 		b.errs = append(b.errs, e)
@@ -255,7 +260,11 @@ func TestFunctionLevelReset(t *testing.T) {
 		cpl, _, _ = b.m.Target()
 		rsp := b.rsp
 		b.register(Carry(b.m.Regs(), in.Beat))
+		was, sleeps := b.m, b.m.Sleeps(in.Req, Master{}, rst)
 		b.m.Tick(in, true, rsp, VRAM{}, Master{}, rst)
+		if sleeps {
+			require.Equal(t, was, b.m, "a clock of sleep")
+		}
 		if b.m.Function() {
 			asked++
 			assert.Zero(t, b.m.IdleFor())
@@ -285,6 +294,18 @@ func TestFunctionLevelReset(t *testing.T) {
 
 	b.config(pcicfg.DevCtl, 0x7fff)
 	assert.False(t, b.m.Function())
+}
+
+// A function-level reset wakes the function, and an error keeps it awake for the
+// clock in which it is told.
+func TestWakes(t *testing.T) {
+	b := mapped(t)
+	assert.True(t, b.m.Sleeps(port.Request{}, Master{}, false))
+	assert.False(t, b.m.Sleeps(port.Request{}, Master{}, true))
+	b.m.cause = idreg.ErrDecode
+	assert.False(t, b.m.Sleeps(port.Request{}, Master{}, false))
+	b.m.Tick(Target{}, false, regbus.Rsp{}, VRAM{}, Master{}, false)
+	assert.Zero(t, b.m.Err().Cause)
 }
 
 func TestConfigByteEnables(t *testing.T) {

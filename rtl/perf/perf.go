@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
-	"github.com/hilgpu/hilgpu/rtl/hdl"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
 
@@ -71,11 +70,14 @@ func (m *Module) Quiet() bool { return !m.run && !m.rsp.Hit }
 // Reset clears the registers.
 func (m *Module) Reset() { *m = Module{second: m.second} }
 
+// Sleeps reports whether a Tick with these inputs, whatever the others are, changes
+// nothing.
+func (m *Module) Sleeps(regs regbus.Req, rst bool) bool {
+	return m.Quiet() && regs.Op == regbus.None && !rst
+}
+
 // Tick is one rising clock edge.
 func (m *Module) Tick(l0, l1 Levels, m0, m1 Moves, regs regbus.Req, rst bool) {
-	if hdl.Asleep(m.Quiet() && regs.Op == regbus.None && !rst) {
-		return
-	}
 	m.access(regs)
 	if m.run {
 		m.cycles++

@@ -138,3 +138,26 @@ func TestRegisters(t *testing.T) {
 		assert.Equal(t, perf.New(nodes), m)
 	}
 }
+
+// A clock in which the counters sleep changes nothing, whatever the nodes do.
+func TestSleeps(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	m := perf.New(2)
+	slept := 0
+	const clocks = 20000
+	for range clocks {
+		var regs regbus.Req
+		if rng.IntN(8) == 0 {
+			regs = regbus.Req{Op: regbus.Op(1 + rng.IntN(2)), Off: perfreg.Base + 4*uint16(rng.IntN(4)), Data: rng.Uint32N(8)}
+		}
+		rst := rng.IntN(200) == 0
+		was, sleeps := m, m.Sleeps(regs, rst)
+		m.Tick(perf.Levels{Busy: true, Read: rng.IntN(2) == 0}, perf.Levels{}, perf.Moves{Bytes: 8}, perf.Moves{Retired: true}, regs, rst)
+		if sleeps {
+			require.Equal(t, was, m)
+			slept++
+		}
+	}
+	assert.Greater(t, slept, clocks/20)
+	assert.Less(t, slept, clocks*19/20)
+}

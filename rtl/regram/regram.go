@@ -126,12 +126,15 @@ func (m *Module) clear() {
 	m.hit, m.live = false, false
 }
 
+// Sleeps reports whether a Tick with these inputs, whatever the others are, changes
+// nothing.
+func (m *Module) Sleeps(regs regbus.Req, s0, s1 Scratch, latch Latch, refused Capture, ask Ask, rst reset.Signals) bool {
+	return regs.Op == regbus.None && !s0.Valid && !s1.Valid && !latch.Valid && !refused.First && !ask.Valid &&
+		m.IdleFor() != 0 && !rst.Whole
+}
+
 // Tick is one rising clock edge.
 func (m *Module) Tick(regs regbus.Req, s0, s1 Scratch, latch Latch, refused Capture, ask Ask, rst reset.Signals) {
-	writes := s0.Valid || s1.Valid || latch.Valid || refused.First
-	if hdl.Asleep(regs.Op == regbus.None && !writes && !ask.Valid && m.IdleFor() != 0 && !rst.Whole) {
-		return
-	}
 	hdl.Assert(regs.Op == regbus.None || !m.hit && !m.owes && !latch.Valid && !refused.First, "regram: an access where there can be none")
 	hdl.Assert(!latch.Valid || !refused.First && !m.owes, "regram: a refused access in the clock of an answer")
 	place := uint8(regs.Off>>2)&(table-1) | uint8(regs.Off>>15)<<4

@@ -26,10 +26,18 @@ type in struct {
 	rst     reset.Signals
 }
 
-// tick is a clock; it returns which writes of the nodes were taken.
+// tick is a clock; it returns which writes of the nodes were taken. It panics if a
+// clock in which the block sleeps changes anything.
 func tick(m *Module, i in) (ready0, ready1 bool) {
 	free := Free(i.regs, m.Owes(), i.latch, i.refused)
+	sleeps := m.Sleeps(i.regs, i.s0, i.s1, i.latch, i.refused, i.ask, i.rst)
+	var was, is [ModuleWords]uint64
+	m.Snapshot(was[:])
 	m.Tick(i.regs, i.s0, i.s1, i.latch, i.refused, i.ask, i.rst)
+	m.Snapshot(is[:])
+	if sleeps && is != was {
+		panic("a clock of sleep changes the register RAM")
+	}
 	return i.s0.Valid && free && !i.s1.Valid, i.s1.Valid && free
 }
 

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/wdogreg"
-	"github.com/hilgpu/hilgpu/rtl/hdl"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
 
@@ -52,11 +51,14 @@ func (m *Module) Quiet() bool { return m.limit == 0 && !m.rsp.Hit }
 // Reset clears the registers.
 func (m *Module) Reset() { *m = Module{} }
 
+// Sleeps reports whether a Tick with these inputs, whatever the others are, changes
+// nothing.
+func (m *Module) Sleeps(regs regbus.Req, rst bool) bool {
+	return m.Quiet() && regs.Op == regbus.None && !rst
+}
+
 // Tick is one rising clock edge.
 func (m *Module) Tick(n0, n1 Node, regs regbus.Req, rst bool) {
-	if hdl.Asleep(m.Quiet() && regs.Op == regbus.None && !rst) {
-		return
-	}
 	was0, was1 := m.age0, m.age1
 	m.age0, m.age1 = older(was0, m.limit, n0), older(was1, m.limit, n1)
 	m.hang0 = m.age0 == m.limit && was0 != m.limit

@@ -2,6 +2,7 @@ package watchdog_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -135,4 +136,27 @@ func TestRegisters(t *testing.T) {
 	assert.Equal(t, uint32(0xfedcba98), access(&m, regbus.Read, wdogreg.Limit, 0).Data)
 	m.Reset()
 	assert.Equal(t, watchdog.Module{}, m)
+}
+
+// A clock in which the watchdog sleeps changes nothing, whatever the nodes do.
+func TestSleeps(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	var m watchdog.Module
+	slept := 0
+	const clocks = 20000
+	for range clocks {
+		var regs regbus.Req
+		if rng.IntN(8) == 0 {
+			regs = regbus.Req{Op: regbus.Op(1 + rng.IntN(2)), Off: wdogreg.Base + 4*uint16(rng.IntN(3)), Data: rng.Uint32N(4)}
+		}
+		rst := rng.IntN(50) == 0
+		was, sleeps := m, m.Sleeps(regs, rst)
+		m.Tick(watchdog.Node{Busy: true}, watchdog.Node{Busy: rng.IntN(2) == 0, Moved: rng.IntN(3) == 0}, regs, rst)
+		if sleeps {
+			require.Equal(t, was, m)
+			slept++
+		}
+	}
+	assert.Greater(t, slept, clocks/20)
+	assert.Less(t, slept, clocks*19/20)
 }

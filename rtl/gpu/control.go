@@ -13,9 +13,16 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/reset"
 )
 
-// side is what passes in a clock between the blocks that tickSide ticks, and ident,
-// and the others. They stand beside the way of the data and mostly rest.
-type side struct {
+// The control plane is what stands beside the data path: the register RAM, the
+// interrupt controller, the fence units, the resets, the counters and the watchdog.
+// It rests in most clocks. A register access, an event, a fence or a scratch write
+// wakes it, until none of its blocks has anything to do. The blocks rest together for
+// the emulation alone: a clock of the data path then looks at controlRests, not at
+// each block.
+
+// control is what passes in a clock between the control plane, the identity block
+// and the other blocks.
+type control struct {
 	rsp     regbus.Rsp
 	events  intc.Events
 	err     ident.Error
@@ -44,9 +51,9 @@ type taken struct {
 	bytes   uint8
 }
 
-// aside returns the side of this clock.
-func (g *GPU) aside(regs regbus.Req, t taken) side {
-	var s side
+// controlSignals returns what passes to the control plane and from it in this clock.
+func (g *GPU) controlSignals(regs regbus.Req, t taken) control {
+	var s control
 	if !hdl.Asleep(!g.pcie.Awaits()) {
 		s.rsp = g.rsp()
 	}
@@ -72,33 +79,39 @@ func (g *GPU) aside(regs regbus.Req, t taken) side {
 	return s
 }
 
-// tickSide ticks the register RAM, the interrupt controller, the fence units, the resets, the
-// counters and the watchdog.
-func (g *GPU) tickSide(s side, t taken, regs regbus.Req) {
-	g.regram.Tick(regs, s.s0, s.s1, s.latch, s.capture, s.ask, s.rst)
-	g.intc.Tick(s.events, s.enable, s.functionMask,
-		has(t.header, noc.WriteMessage), has(t.beat, noc.WriteMessage),
-		has(t.refused, noc.WriteMessage), s.word, regs, s.rst)
-	g.fence0.Tick(s.f0, s.now,
-		has(t.header, noc.WriteFence0), has(t.beat, noc.WriteFence0),
-		has(t.refused, noc.WriteFence0), regs, s.rst.Whole)
-	if g.second() {
+// tickControl ticks the blocks of the control plane, but for those that would do
+// nothing.
+func (g *GPU) tickControl(s control, t taken, regs regbus.Req) {
+	if !hdl.Asleep(g.regram.Sleeps(regs, s.s0, s.s1, s.latch, s.capture, s.ask, s.rst)) {
+		g.regram.Tick(regs, s.s0, s.s1, s.latch, s.capture, s.ask, s.rst)
+	}
+	if !hdl.Asleep(g.intc.Sleeps(s.events, has(t.refused, noc.WriteMessage), regs, s.rst)) {
+		g.intc.Tick(s.events, s.enable, s.functionMask,
+			has(t.header, noc.WriteMessage), has(t.beat, noc.WriteMessage),
+			has(t.refused, noc.WriteMessage), s.word, regs, s.rst)
+	}
+	if !hdl.Asleep(g.fence0.Sleeps(s.f0, regs, s.rst.Whole)) {
+		g.fence0.Tick(s.f0, s.now,
+			has(t.header, noc.WriteFence0), has(t.beat, noc.WriteFence0),
+			has(t.refused, noc.WriteFence0), regs, s.rst.Whole)
+	}
+	if g.second() && !hdl.Asleep(g.fence1.Sleeps(s.f1, regs, s.rst.Whole)) {
 		g.fence1.Tick(s.f1, s.now,
 			has(t.header, noc.WriteFence1), has(t.beat, noc.WriteFence1),
 			has(t.refused, noc.WriteFence1), regs, s.rst.Whole)
 	}
 	g.reset.Tick(s.whole, s.function, s.rst)
-	if g.counts() {
+	if g.counts() && !hdl.Asleep(g.perf.Sleeps(regs, s.rst.Whole)) {
 		g.perf.Tick(s.l0, s.l1, s.m0, s.m1, regs, s.rst.Whole)
 	}
-	if g.guards() {
+	if g.guards() && !hdl.Asleep(g.watchdog.Sleeps(regs, s.rst.Whole)) {
 		g.watchdog.Tick(watched(s.l0, s.m0), watched(s.l1, s.m1), regs, s.rst.Whole)
 	}
 }
 
-// sideDisturbed returns whether the function or a node has something for tickSide, or
-// waits for an answer.
-func (g *GPU) sideDisturbed() bool {
+// controlWanted reports whether the function or a node has something for the control
+// plane, or waits for an answer of it.
+func (g *GPU) controlWanted() bool {
 	events := g.cp0.Fault() || g.cp1.Fault() || g.cp0.Preempted() || g.cp1.Preempted()
 	writes := g.cp0.Scratch().Valid || g.cp1.Scratch().Valid
 	fences := g.cp0.Fence().Op != fence.None || g.cp1.Fence().Op != fence.None
@@ -106,7 +119,7 @@ func (g *GPU) sideDisturbed() bool {
 		g.pcie.Err().Cause != idreg.ErrNone || g.pcie.Function()
 }
 
-// or joins two answers, of which at most one is none.
+// or joins two answers, of which at most one is given.
 func or(a, b regbus.Rsp) regbus.Rsp {
 	return regbus.Rsp{Hit: a.Hit || b.Hit, Retry: a.Retry || b.Retry, Data: a.Data | b.Data}
 }
