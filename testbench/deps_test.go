@@ -22,6 +22,7 @@ var rules = []struct {
 	allow []string
 }{
 	{"rtl/abi", []string{"rtl/abi/..."}},
+	{"rtl/refmodel", []string{"rtl/abi/...", "rtl/refmodel/..."}},
 	{"rtl", []string{"rtl/..."}},
 	{"bus", []string{"bus/...", "rtl/abi/port", "rtl/abi/pcicfg"}},
 	{"runtime/ddi", []string{"runtime/ddi/..."}},
@@ -99,6 +100,10 @@ func TestAllowed(t *testing.T) {
 		{"rtl/abi/pkt", "rtl/hdl", false},
 		{"rtl/cp", "rtl/dma", true},
 		{"rtl/cp", "bus", false},
+		{"rtl/refmodel", "rtl/abi/pkt", true},
+		{"rtl/refmodel/vectors", "rtl/gpu", false},
+		{"rtl/hostbfm", "rtl/gpu", true},
+		{"rtl/hostbfm", "testbench/device/bare", false},
 		{"bus/inproc", "rtl/abi/port", true},
 		{"bus/inproc", "rtl/gpu", false},
 		{"runtime/dxgkrnl", "bus", false},

@@ -24,6 +24,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/tlp"
 	"github.com/hilgpu/hilgpu/cmd/hilgpu/record"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/hostbfm"
 	"github.com/hilgpu/hilgpu/rtl/lockstep"
 	"github.com/hilgpu/hilgpu/rtl/lockstep/mutant"
 	"github.com/hilgpu/hilgpu/rtl/synth"
@@ -110,7 +111,7 @@ var errCheck = errors.New("check failed")
 func checkError(err error) error {
 	var differs *lockstep.Divergence
 	found := errors.As(err, &differs)
-	for _, e := range []error{scoreboard.ErrDiffers, storm.ErrDiffers, lists.ErrContents, session.ErrFailed, lockstep.ErrPanic} {
+	for _, e := range []error{scoreboard.ErrDiffers, storm.ErrDiffers, lists.ErrContents, session.ErrFailed, lockstep.ErrPanic, hostbfm.ErrProtocol} {
 		found = found || errors.Is(err, e)
 	}
 	if found {
@@ -176,7 +177,7 @@ func classes() []class {
 
 		// Findings, and tools that failed.
 		{regs.ErrReadBack, exitCheck}, {scoreboard.ErrDiffers, exitCheck}, {storm.ErrDiffers, exitCheck}, {lists.ErrContents, exitCheck},
-		{lockstep.ErrPanic, exitCheck}, {session.ErrFailed, exitCheck}, {lockstep.ErrVariants, exitCheck},
+		{lockstep.ErrPanic, exitCheck}, {hostbfm.ErrProtocol, exitCheck}, {session.ErrFailed, exitCheck}, {lockstep.ErrVariants, exitCheck},
 		{mutant.ErrControl, exitCheck}, {mutant.ErrText, exitCheck}, {mutant.ErrYosys, exitCheck},
 		{figures.ErrDigest, exitCheck}, {figures.ErrEdit, exitCheck},
 		{synth.ErrYosys, exitCheck}, {synth.ErrPlace, exitCheck}, {sim.ErrBuild, exitCheck}, {sim.ErrManifest, exitCheck},

@@ -26,7 +26,7 @@ import (
 // error.
 var codes = map[int]string{
 	1: `check failed; regs: read-back mismatch; scoreboard: memory differs; storm: the device differs from its model;
-		lists: wrong contents; lockstep: the Go side panics; session: failed; lockstep: every variant has differed;
+		lists: wrong contents; lockstep: the Go side panics; hostbfm: device broke the protocol; session: failed; lockstep: every variant has differed;
 		mutant: the design differs without a mutant; mutant: Verilog of another shape than the emitter's; mutant: yosys failed;
 		figures: Go and the Verilog drive different outputs; figures: the edit loop failed; synth: yosys failed; synth: nextpnr failed;
 		sim: the Verilog does not build; sim: bad manifest; bus: bad argument; context canceled`,

@@ -1,7 +1,6 @@
 package cp
 
 import (
-	"encoding/binary"
 	"math/rand/v2"
 	"reflect"
 	"testing"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/refmodel"
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
 
@@ -20,32 +20,6 @@ type rect struct {
 	copy     pkt.Copy2D // of a fill: destination and size
 	fill     bool
 	value    uint64
-}
-
-// model executes a rect element by element, straight from the definition.
-func (r rect) model(mem func(addr, n uint64) []byte) {
-	size := uint64(1) << r.dst.Format
-	at := func(s pkt.SetState, x, y int) []byte {
-		return mem(s.Base+uint64(y)*uint64(s.Pitch)+uint64(x)*size, size)
-	}
-	in := func(s pkt.SetState, x, y int) bool {
-		return x >= int(s.X0) && x < int(s.X1) && y >= int(s.Y0) && y < int(s.Y1)
-	}
-	for j := range int(r.copy.H) {
-		for i := range int(r.copy.W) {
-			sx, sy := int(r.copy.SrcX)+i, int(r.copy.SrcY)+j
-			dx, dy := int(r.copy.DstX)+i, int(r.copy.DstY)+j
-			switch {
-			case !in(r.dst, dx, dy):
-			case r.fill:
-				var v [8]byte
-				binary.LittleEndian.PutUint64(v[:], r.value)
-				copy(at(r.dst, dx, dy), v[:])
-			case in(r.src, sx, sy):
-				copy(at(r.dst, dx, dy), at(r.src, sx, sy))
-			}
-		}
-	}
 }
 
 // dwords encodes the surfaces and the packet.
@@ -63,10 +37,21 @@ func (r rect) dwords() []uint32 {
 	return append(d, 0x05000003, uint32(c.SrcX)|uint32(c.SrcY)<<16, uint32(c.DstX)|uint32(c.DstY)<<16, uint32(c.W)|uint32(c.H)<<16)
 }
 
+// execute has the reference model execute packets in VRAM.
+func execute(vram []byte, dwords []uint32) {
+	c := refmodel.Config{Nodes: 1, HostBits: 48, LengthBits: 32, VRAM: uint64(len(vram))}
+	n := refmodel.New(c, &refmodel.Memory{VRAM: vram}).Nodes[0]
+	for len(dwords) > 0 {
+		p := dwords[:1+dwords[0]&pkt.HeaderBody]
+		n.Do(p, n.Judge(p, refmodel.Site{}))
+		dwords = dwords[len(p):]
+	}
+}
+
 // hold runs the rect and compares all of memory with the model.
 func (b *bench) hold(r rect) {
 	vram := append([]byte(nil), b.vram...)
-	r.model(func(addr, n uint64) []byte { return vram[addr : addr+n] })
+	execute(vram, r.dwords())
 	b.run(r.dwords()...)
 	require.Zero(b.t, b.faults, "%+v: %s", r, cpreg.Causes[b.cp.decode.cause])
 	require.Equal(b.t, vram, b.vram, "%+v", r)
@@ -104,7 +89,7 @@ func (b *bench) sweep(r rect) {
 	}
 	var want [0x400]byte
 	copy(want[:], b.vram)
-	r.model(func(addr, n uint64) []byte { return want[addr : addr+n] })
+	execute(want[:], r.dwords())
 	b.run(r.dwords()...)
 	if b.faults != 0 || [0x400]byte(b.vram[:0x400]) != want {
 		require.Equal(b.t, want[:], b.vram[:0x400], "%+v", r)
@@ -207,29 +192,22 @@ func TestRandomStreams(t *testing.T) {
 	}
 }
 
-// randomPacket returns a packet and applies it to mem, the first half of VRAM.
-func randomPacket(rng *rand.Rand, mem []byte, id *uint32) []uint32 {
+// randomPacket returns a packet and has the model execute it in mem.
+func randomPacket(rng *rand.Rand, mem []byte, id *uint32) (p []uint32) {
 	src, dst, n := rng.Uint32N(0x4000), 0x4000+rng.Uint32N(0x3f00), rng.Uint32N(200)
 	switch rng.IntN(4) {
 	case 0:
-		skip := rng.Uint32N(20)
-		return append([]uint32{0x01000000 | skip}, make([]uint32, skip)...)
+		p = pkt.Dwords(pkt.OpNOP, make([]uint32, rng.Uint32N(20))...)
 	case 1:
-		copy(mem[dst:dst+n], mem[src:src+n])
-		return []uint32{0x04000005, src, 0, dst, 0, n}
+		p = pkt.Dwords(pkt.OpCopy, src, 0, dst, 0, n)
 	case 2:
-		lo, hi := rng.Uint32(), rng.Uint32()
-		v := uint64(hi)<<32 | uint64(lo)
-		for i := range n {
-			mem[src+i] = byte(v >> (8 * (i % 8)))
-		}
-		return []uint32{0x06000005, src, 0, n, lo, hi}
+		p = pkt.Dwords(pkt.OpFill, src, 0, n, rng.Uint32(), rng.Uint32())
 	default:
 		*id++
-		at := dst &^ 7
-		binary.LittleEndian.PutUint64(mem[at:], uint64(*id))
-		return []uint32{0x10000004, at, 0, *id, 1}
+		p = pkt.Dwords(pkt.OpFence, dst&^7, 0, *id, 1)
 	}
+	execute(mem, p)
+	return p
 }
 
 // indirect moves a packet into a buffer of its own, behind a NOP, and returns

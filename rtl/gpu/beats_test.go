@@ -86,9 +86,7 @@ func TestTargetWritesWhileThePortTakesNoBeat(t *testing.T) {
 		m.run(2000, func() bool { _, beat := m.g.Initiator(); return beat.Valid })
 		m.submit(0, pkt.Fill{Dst: 0x1000, Bytes: 4096, Value: 0x1111111111111111}, fence(0, 6))
 		m.run(2000, m.owned)
-		for range 100 {
-			m.tick(port.Request{}, port.Beat{}, true)
-		}
+		m.ticks(100)
 		begun := m.clock
 		data := bytes.Repeat([]byte("target"), 100)
 		m.writeBAR2(0x20003, data)

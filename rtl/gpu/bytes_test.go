@@ -12,6 +12,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/refmodel"
 	"github.com/hilgpu/hilgpu/rtl/wave/wavetest"
 )
 
@@ -68,13 +69,23 @@ func (v *vandal) unharmed() {
 	require.Equal(v.t, m[bytesOther:][:otherSize], m[bytesOther2:][:otherSize])
 }
 
+// bodyOf returns the dwords that follow the header of a packet, 0 for a NOP or an
+// opcode that there is not.
+func bodyOf(op uint32) uint32 {
+	l, _ := pkt.Lookup(uint8(op))
+	if l.Variable {
+		return 0
+	}
+	return l.Body
+}
+
 // dwords returns random dwords of which many begin packets, with fields that may
 // be anything; near, if it is not nil, is an address that is likely.
 func (v *vandal) dwords(n int, near func() uint64) []byte {
 	var b []byte
 	for len(b) < n {
-		op := mNOP + v.rng.Uint32N(mPredicate)
-		body := mBody[op]
+		op := pkt.OpNOP + v.rng.Uint32N(pkt.OpPredicate)
+		body := bodyOf(op)
 		switch v.rng.IntN(20) {
 		case 0:
 			b = put(b, v.rng.Uint32())
@@ -82,8 +93,8 @@ func (v *vandal) dwords(n int, near func() uint64) []byte {
 		case 1:
 			body = v.rng.Uint32N(12)
 		case 2:
-			op = v.rng.Uint32N(mRestore + 2)
-			body = mBody[op]
+			op = v.rng.Uint32N(pkt.OpRestoreState + 2)
+			body = bodyOf(op)
 		}
 		b = put(b, op<<24|body)
 		start := len(b)
@@ -183,7 +194,7 @@ func (v *vandal) guarded() {
 	}
 	rptr := v.node(0, cpreg.Rptr)
 	for i := range uint32(4) { // the INDIRECT
-		put(v.machine.mem[ringAt+4*((rptr+i)%(1<<ringLog2/4)):][:0], mNOP<<24)
+		put(v.machine.mem[ringAt+4*((rptr+i)%(1<<ringLog2/4)):][:0], pkt.OpNOP<<24)
 	}
 	v.writeReg(cpreg.Base+cpreg.FaultInfo, 0)
 	v.writeReg(cpreg.Base+cpreg.Ctl, cpreg.CtlRun|cpreg.CtlProtect)
@@ -195,10 +206,10 @@ func (v *vandal) allowed(r port.Request) bool {
 	if r.Addr == messages {
 		return true
 	}
-	for _, s := range []span{
-		{ringAt, 2 << ringLog2}, {fenceAt, 16}, {bytesCode, 0x1000}, {bytesHost, bytesSize}, {bytesOther, 0x10000},
+	for _, s := range []refmodel.Range{
+		span(ringAt, 2<<ringLog2), span(fenceAt, 16), span(bytesCode, 0x1000), span(bytesHost, bytesSize), span(bytesOther, 0x10000),
 	} {
-		if s.holds(r.Addr-memBase, 4*uint64(r.Len)) {
+		if s.Holds(r.Addr-memBase, 4*uint64(r.Len)) {
 			return true
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
-	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/abi/wdogreg"
 )
 
@@ -62,9 +61,7 @@ func TestCounters(t *testing.T) {
 				start := m.clock
 				m.run(400, func() bool { return m.clock == start+400 })
 				m.block = tt.block > 0
-				for range tt.block {
-					m.tick(port.Request{}, port.Beat{}, true)
-				}
+				m.ticks(tt.block)
 				m.block = false
 				m.idle()
 				m.perf(perfreg.CtlSnapshot)

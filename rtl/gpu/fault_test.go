@@ -151,9 +151,7 @@ func TestBusMasterEndsMidway(t *testing.T) {
 		m := boot(t, small(), seed)
 		m.stall = 50
 		m.submit(0, pkt.Copy{Src: at(0x10000), Dst: at(0x20000), Bytes: 20000}, fence(0, 1))
-		for range 200 + 100*seed {
-			m.tick(port.Request{}, port.Beat{}, true)
-		}
+		m.ticks(200 + 100*seed)
 		m.writeConfig(pcicfg.Command, pcicfg.CommandMemory)
 		offered, _ := m.dev.Initiator()
 		allowed := 0
@@ -176,9 +174,7 @@ func TestResetMidway(t *testing.T) {
 		m.stall, m.shuffle, m.latency = 20, true, 40
 		m.submit(0, pkt.Copy{Src: at(0x10000), Dst: 0x100, Bytes: 9000}, pkt.Copy{Src: 0x100, Dst: at(0x20000), Bytes: 9000}, fence(0, 1))
 		m.submit(1, pkt.Copy{Src: at(0x30001), Dst: 0x8003, Bytes: 9000}, fence(1, 1))
-		for range 100 * seed {
-			m.tick(port.Request{}, port.Beat{}, true)
-		}
+		m.ticks(100 * seed)
 		m.writeReg(cpreg.Base+cpreg.Ctl, cpreg.CtlReset)
 		m.idle()
 		require.Zero(t, m.node(0, cpreg.Ctl), "seed %d", seed)
@@ -209,9 +205,7 @@ func TestResetGivesUp(t *testing.T) {
 			other := []packet{pkt.Copy{Src: at(0x30001), Dst: 0x38003, Bytes: 700}, fence(1, 1)}
 			m.submit(0, long, fence(0, 1))
 			m.submit(1, other...)
-			for range 100 * seed {
-				m.tick(port.Request{}, port.Beat{}, true)
-			}
+			m.ticks(100 * seed)
 			m.writeReg(cpreg.Base+cpreg.Ctl, cpreg.CtlReset)
 			m.run(3000, func() bool { return m.node(0, cpreg.Ctl) == 0 })
 			m.idle()
@@ -236,11 +230,9 @@ func TestReset(t *testing.T) {
 		for n := range 2 {
 			m.submit(n, pkt.Copy{Src: at(0x10000), Dst: 0x8001, Bytes: 9000}, pkt.Copy{Src: 0x8001, Dst: at(0x20000), Bytes: 9000})
 		}
-		for range 100 * seed {
-			m.tick(port.Request{}, port.Beat{}, true)
-		}
+		m.ticks(100 * seed)
 		m.g.Reset()
-		m.reads, m.writes, m.written, m.req, m.beat = nil, nil, nil, port.Request{}, port.Beat{}
+		m.bus.Forget()
 		m.settle()
 		require.Positive(t, m.dev.IdleFor())
 		require.Zero(t, m.readConfig(pcicfg.BAR0))
@@ -262,13 +254,9 @@ func TestBusMasterLosesNoMessage(t *testing.T) {
 		m := boot(t, small(), 1)
 		m.submit(1, pkt.Copy{Src: 0x10000, Dst: at(0x20000), Bytes: 3000})
 		m.submit(0, pkt.NOP{Skip: 60}, pkt.Fence{Addr: 0x100, ID: 1, IRQ: true})
-		for range after {
-			m.tick(port.Request{}, port.Beat{}, true)
-		}
+		m.ticks(uint64(after))
 		m.block = true
-		for range 200 {
-			m.tick(port.Request{}, port.Beat{}, true)
-		}
+		m.ticks(200)
 		m.writeConfig(pcicfg.Command, pcicfg.CommandMemory)
 		m.block = false
 		m.idle()

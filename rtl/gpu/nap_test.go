@@ -115,7 +115,7 @@ func TestPreemptAtTheEndOfABuffer(t *testing.T) {
 		m.submit(0, pkt.Indirect{Addr: at(0x8000), Dwords: uint32(len(ib) / 4)})
 		end := m.clock + 700
 		m.run(5000, func() bool { return m.clock >= end })
-		require.Len(t, m.reads, 1, "that of the copy")
+		require.Len(t, m.bus.Reads, 1, "that of the copy")
 		m.writeReg(cpreg.Base+cpreg.Preempt, 7)
 		m.writeReg(cpreg.Base+cpreg.Ctl, 0)
 		end = m.clock + 5000

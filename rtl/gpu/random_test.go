@@ -1,6 +1,7 @@
 package gpu_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,29 +13,17 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/refmodel"
 	"github.com/hilgpu/hilgpu/rtl/wave/wavetest"
 )
 
-// model is what packets do to memory, in plain Go.
-type model struct {
-	vram, mem []byte
-}
-
-func (m model) at(addr uint64, n uint32) []byte {
-	if addr&host != 0 {
-		return m.mem[addr&^host-memBase:][:n]
-	}
-	return m.vram[addr:][:n]
-}
-
-func (m model) apply(p packet) {
+// do does a copy or a fill in memory.
+func do(m *refmodel.Memory, p packet) {
 	switch p := p.(type) {
 	case pkt.Copy:
-		copy(m.at(p.Dst, p.Bytes), m.at(p.Src, p.Bytes))
+		m.Copy(p.Dst, p.Src, uint64(p.Bytes))
 	case pkt.Fill:
-		for i, d := 0, m.at(p.Dst, p.Bytes); i < len(d); i++ {
-			d[i] = byte(p.Value >> (8 * (i % 8)))
-		}
+		m.Fill(p.Dst, uint64(p.Bytes), p.Value)
 	}
 }
 
@@ -72,18 +61,18 @@ func TestRandomMoves(t *testing.T) {
 		m := boot(t, c, seed)
 		m.stall, m.shuffle, m.latency = int(seed%3)*20, seed%4 != 0, 1+m.rng.Uint64N(80)
 		m.skip = seed%2 == 0
-		want := model{make([]byte, c.VRAMBytes), append([]byte(nil), m.mem...)}
-		for i := range want.vram {
-			want.vram[i] = byte(m.rng.Uint32())
+		want := &refmodel.Memory{VRAM: make([]byte, c.VRAMBytes), Host: slices.Clone(m.mem), HostBase: memBase}
+		for i := range want.VRAM {
+			want.VRAM[i] = byte(m.rng.Uint32())
 		}
-		m.g.PokeVRAM(0, want.vram)
+		m.g.PokeVRAM(0, want.VRAM)
 		m.dev = flight.Attach(m.g)
 		for id := uint32(1); id <= 15; id++ {
 			for n := range uint64(2) {
 				var ps []packet
 				for range 20 {
 					ps = append(ps, randomPacket(m, n))
-					want.apply(ps[len(ps)-1])
+					do(want, ps[len(ps)-1])
 				}
 				m.submit(int(n), append(ps, fence(int(n), id))...)
 			}
@@ -92,8 +81,8 @@ func TestRandomMoves(t *testing.T) {
 		m.idle()
 		got := make([]byte, c.VRAMBytes)
 		m.g.PeekVRAM(0, got)
-		require.Equal(t, want.vram, got, "seed %d", seed)
-		require.Equal(t, want.mem[0x10000:0x50000], m.mem[0x10000:0x50000], "seed %d", seed)
+		require.Equal(t, want.VRAM, got, "seed %d", seed)
+		require.Equal(t, want.Host[0x10000:0x50000], m.mem[0x10000:0x50000], "seed %d", seed)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/refmodel"
 )
 
 // of returns the layout of an opcode of the table.
@@ -43,7 +44,7 @@ func (r *rows) ranges() {
 	for n := uint64(1); n <= 0xffff; n = 2*n + 1 {
 		r.add(predicate, refusal{
 			name: fmt.Sprintf("Dwords %#x", n), field: "PREDICATE Dwords", p: with(predicate, "Dwords", n),
-			at: inBuffer, cause: cpreg.CauseLength, bad: n, known: true,
+			at: refmodel.InIndirect, cause: cpreg.CauseLength, bad: n, known: true,
 		})
 	}
 	for _, behind := range []uint32{1, 2, refusedFence, refusedFence + 1, 1<<31 - 1, 1 << 31} {
@@ -147,7 +148,7 @@ func (r *rows) windows() {
 		front = append(with(window, "Index", uint64(1), "Base", at(refusedOpen), "Size", uint64(refusedPage)), front...)
 		front = append(with(window, "Index", uint64(2), "Writable", uint64(0), "Base", at(refusedRead), "Size", uint64(refusedPage)), front...)
 		r.add(l, refusal{
-			name: fmt.Sprintf("%s at %#x", field, bad), front: front, p: p, at: guarded, cause: cpreg.CauseWindow, bad: bad, known: true,
+			name: fmt.Sprintf("%s at %#x", field, bad), front: front, p: p, at: refmodel.Guarded, cause: cpreg.CauseWindow, bad: bad, known: true,
 		})
 	}
 	for _, l := range pkt.Table {

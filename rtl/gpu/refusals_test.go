@@ -5,11 +5,12 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/hostbfm"
+	"github.com/hilgpu/hilgpu/rtl/refmodel"
 )
 
 // What packets of the refusals name: dwords to execute, the state of a context,
@@ -33,45 +34,15 @@ type refusal struct {
 	p     []uint32
 	told  int      // dwords of it that an indirect buffer has
 	words []uint64 // at refusedState
-	at    stand
+	at    refmodel.Place
 	cause uint32
 	bad   uint64
 	known bool // the documents say what FAULT_BAD is
 }
 
-// A stand is where a packet stands. In guarded, windows limit what it reaches.
-type stand uint8
-
-const (
-	inRing stand = iota
-	inBuffer
-	guarded
-	stands
-)
-
-func (s stand) String() string { return [...]string{"ring", "indirect buffer", "guarded buffer"}[s] }
-
-// built says whether a configuration has an opcode, from docs/packets.md.
-func built(c gpu.Config, op uint8) bool {
-	switch op {
-	case pkt.OpSetWindow:
-		return c.Caps.Has(caps.Protection)
-	case pkt.OpWaitFence:
-		return c.Caps.Has(caps.Timeline)
-	case pkt.OpSaveState, pkt.OpRestoreState:
-		return c.Caps.Has(caps.Contexts)
-	}
-	_, known := pkt.Lookup(op)
-	return known
-}
-
-func dwords(op uint8, body ...uint32) []uint32 {
-	return append([]uint32{uint32(op)<<24 | uint32(len(body))}, body...)
-}
-
 // setState is a SET_STATE of a surface of 16 bytes a row.
 func setState(surface uint32, base uint64, format uint32) []uint32 {
-	return dwords(pkt.OpSetState, surface, uint32(base), uint32(base>>32), 16, format, 0, 0x40004000)
+	return pkt.Dwords(pkt.OpSetState, surface, uint32(base), uint32(base>>32), 16, format, 0, 0x40004000)
 }
 
 // surfaces sets the source and the destination.
@@ -80,21 +51,21 @@ func surfaces(src, dst uint64) []uint32 { return append(setState(0, src, 0), set
 // legalPackets has a packet of each opcode that is legal behind both surfaces.
 // It does something, so that one which is not refused shows.
 var legalPackets = map[uint8][]uint32{
-	pkt.OpNOP:          dwords(pkt.OpNOP, 1, 2, 3),
-	pkt.OpIndirect:     append(dwords(pkt.OpIndirect, address(refusedCode)...), refusedSpan/4),
+	pkt.OpNOP:          pkt.Dwords(pkt.OpNOP, 1, 2, 3),
+	pkt.OpIndirect:     append(pkt.Dwords(pkt.OpIndirect, address(refusedCode)...), refusedSpan/4),
 	pkt.OpSetState:     setState(1, at(refusedOpen), 0),
-	pkt.OpCopy:         append(dwords(pkt.OpCopy, address(refusedOpen, refusedOpen+0x100)...), refusedSpan),
-	pkt.OpCopy2D:       dwords(pkt.OpCopy2D, 0, 0, 0x00020008),
-	pkt.OpFill:         append(dwords(pkt.OpFill, address(refusedOpen)...), refusedSpan, 0x01020304, 0x05060708),
-	pkt.OpFill2D:       dwords(pkt.OpFill2D, 0, 0x00020008, 0x01020304, 0x05060708),
-	pkt.OpWriteReg:     dwords(pkt.OpWriteReg, 0x20, 0x12345678),
-	pkt.OpTimestamp:    dwords(pkt.OpTimestamp, address(refusedOpen)...),
-	pkt.OpPredicate:    append(dwords(pkt.OpPredicate, address(refusedOpen)...), 0),
-	pkt.OpFence:        append(dwords(pkt.OpFence, address(refusedOpen)...), refusedFence, 1),
-	pkt.OpSetWindow:    append(append(dwords(pkt.OpSetWindow, 7), address(refusedOpen)...), refusedSpan, 0),
-	pkt.OpWaitFence:    dwords(pkt.OpWaitFence, 0, 0, 0),
-	pkt.OpSaveState:    dwords(pkt.OpSaveState, address(refusedOpen)...),
-	pkt.OpRestoreState: dwords(pkt.OpRestoreState, address(refusedState)...),
+	pkt.OpCopy:         append(pkt.Dwords(pkt.OpCopy, address(refusedOpen, refusedOpen+0x100)...), refusedSpan),
+	pkt.OpCopy2D:       pkt.Dwords(pkt.OpCopy2D, 0, 0, 0x00020008),
+	pkt.OpFill:         append(pkt.Dwords(pkt.OpFill, address(refusedOpen)...), refusedSpan, 0x01020304, 0x05060708),
+	pkt.OpFill2D:       pkt.Dwords(pkt.OpFill2D, 0, 0x00020008, 0x01020304, 0x05060708),
+	pkt.OpWriteReg:     pkt.Dwords(pkt.OpWriteReg, 0x20, 0x12345678),
+	pkt.OpTimestamp:    pkt.Dwords(pkt.OpTimestamp, address(refusedOpen)...),
+	pkt.OpPredicate:    append(pkt.Dwords(pkt.OpPredicate, address(refusedOpen)...), 0),
+	pkt.OpFence:        append(pkt.Dwords(pkt.OpFence, address(refusedOpen)...), refusedFence, 1),
+	pkt.OpSetWindow:    append(append(pkt.Dwords(pkt.OpSetWindow, 7), address(refusedOpen)...), refusedSpan, 0),
+	pkt.OpWaitFence:    pkt.Dwords(pkt.OpWaitFence, 0, 0, 0),
+	pkt.OpSaveState:    pkt.Dwords(pkt.OpSaveState, address(refusedOpen)...),
+	pkt.OpRestoreState: pkt.Dwords(pkt.OpRestoreState, address(refusedState)...),
 }
 
 // address returns host addresses as the dwords of packets.
@@ -134,13 +105,8 @@ func with(l pkt.Layout, fields ...any) []uint32 {
 // set changes a field of a packet.
 func set(l pkt.Layout, p []uint32, name string, v uint64) {
 	for _, f := range l.Fields {
-		if f.Name != name {
-			continue
-		}
-		v <<= bits.TrailingZeros64(f.Mask)
-		p[f.Dword] = p[f.Dword]&^uint32(f.Mask) | uint32(v)
-		if f.Mask>>32 != 0 {
-			p[f.Dword+1] = p[f.Dword+1]&^uint32(f.Mask>>32) | uint32(v>>32)
+		if f.Name == name {
+			f.Set(p, v)
 		}
 	}
 }
@@ -160,9 +126,9 @@ func (r *rows) add(l pkt.Layout, row refusal) {
 	if row.front == nil {
 		row.front = surfaces(at(refusedOpen), at(refusedOpen+0x800))
 	}
-	if row.at == inRing {
+	if row.at == refmodel.InRing {
 		r.all = append(r.all, row)
-		row.at = inBuffer
+		row.at = refmodel.InIndirect
 	}
 	if !l.Privileged || row.cause == cpreg.CauseOpcode || row.cause == cpreg.CausePrivilege {
 		r.all = append(r.all, row)
@@ -174,14 +140,14 @@ func (r *rows) add(l pkt.Layout, row refusal) {
 func refusals(c gpu.Config) []refusal {
 	r := &rows{c: c}
 	for op := range 256 {
-		if !built(c, uint8(op)) {
+		if !hostbfm.ModelConfig(c).Has(uint8(op)) {
 			for _, body := range []uint32{0, pkt.HeaderReserved | 2} {
 				r.add(pkt.Layout{Name: "unknown"}, refusal{name: fmt.Sprintf("%#x", op), p: []uint32{uint32(op)<<24 | body, 0, 0}, cause: cpreg.CauseOpcode})
 			}
 		}
 	}
 	for _, l := range pkt.Table {
-		if !built(c, l.Op) {
+		if !hostbfm.ModelConfig(c).Has(l.Op) {
 			continue
 		}
 		r.header(l)
@@ -222,10 +188,10 @@ func (r *rows) header(l pkt.Layout) {
 	unprivileged := l
 	unprivileged.Privileged = false
 	for told := 1; told < len(p); told++ {
-		r.add(unprivileged, refusal{name: fmt.Sprintf("cut behind %d dwords", told), p: p, told: told, at: inBuffer, cause: cpreg.CauseLength})
+		r.add(unprivileged, refusal{name: fmt.Sprintf("cut behind %d dwords", told), p: p, told: told, at: refmodel.InIndirect, cause: cpreg.CauseLength})
 	}
 	if l.Privileged {
-		r.add(l, refusal{name: "misplaced", p: p, at: inBuffer, cause: cpreg.CausePrivilege})
+		r.add(l, refusal{name: "misplaced", p: p, at: refmodel.InIndirect, cause: cpreg.CausePrivilege})
 	}
 }
 

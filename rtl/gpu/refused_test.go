@@ -14,6 +14,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/hostbfm"
+	"github.com/hilgpu/hilgpu/rtl/refmodel"
 )
 
 // refusalConfigs differ in what each field refuses.
@@ -53,17 +55,17 @@ func newRefuser(t *testing.T, c gpu.Config) *refuser {
 // executes, what the refused packet is about to find wrong, and the second
 // node's data.
 func (r *refuser) allowed(q port.Request) bool {
-	may := []span{{fenceAt + 8, 8}, {bytesOther2, otherSize + 8}}
+	may := []refmodel.Range{span(fenceAt+8, 8), span(bytesOther2, otherSize+8)}
 	if q.Kind == port.MemRead {
-		may = []span{{ringAt, 2 << ringLog2}, {refusedCode, 0x200}, {bytesOther, otherSize + 8}}
+		may = []refmodel.Range{span(ringAt, 2<<ringLog2), span(refusedCode, 0x200), span(bytesOther, otherSize+8)}
 		switch {
 		case r.row.cause == cpreg.CauseReadError:
-			may = append(may, span{nowhere&^host - memBase, 0x1000})
+			may = append(may, span(nowhere&^host-memBase, 0x1000))
 		case r.row.words != nil:
-			may = append(may, span{refusedState, pkt.StateBytes})
+			may = append(may, span(refusedState, pkt.StateBytes))
 		}
 	}
-	ok := q.Addr == messages || slices.ContainsFunc(may, func(s span) bool { return s.holds(q.Addr-memBase, 4*uint64(q.Len)) })
+	ok := q.Addr == messages || slices.ContainsFunc(may, func(s refmodel.Range) bool { return s.Holds(q.Addr-memBase, 4*uint64(q.Len)) })
 	if !ok {
 		r.t.Errorf("%s: the device asks for %+v", r.row.name, q)
 	}
@@ -78,7 +80,7 @@ func (r *refuser) execute(row refusal) {
 	r.writeReg(cpreg.Base+cpreg.LineHi, 0)
 	r.writeReg(cpreg.Base+cpreg.Fence, refusedFence)
 	r.startNode(0)
-	if row.at == guarded {
+	if row.at == refmodel.Guarded {
 		r.writeReg(cpreg.Base+cpreg.Ctl, cpreg.CtlRun|cpreg.CtlProtect)
 	}
 	r.writeReg(intcreg.Base+intcreg.Status, intcreg.All)
@@ -91,22 +93,13 @@ func (r *refuser) execute(row refusal) {
 		r.submit(1, pkt.Copy{Src: at(bytesOther), Dst: at(bytesOther2), Bytes: otherSize}, fence(1, r.id))
 	}
 	p := row.p
-	if row.at != inRing {
-		store(r.mem[refusedCode:], row.p)
-		p = header(append(dwords(pkt.OpIndirect, address(refusedCode)...), uint32(row.told)))
+	if row.at != refmodel.InRing {
+		copy(r.mem[refusedCode:], pkt.Bytes(row.p))
+		p = header(append(pkt.Dwords(pkt.OpIndirect, address(refusedCode)...), uint32(row.told)))
 	}
-	all := slices.Concat(row.front, p, dwords(pkt.OpFence, append(address(fenceAt), refusedFence+1, 1)...))
-	b := make([]byte, 4*len(all))
-	store(b, all)
-	r.submitBytes(0, b)
+	all := slices.Concat(row.front, p, pkt.Dwords(pkt.OpFence, append(address(fenceAt), refusedFence+1, 1)...))
+	r.submitBytes(0, pkt.Bytes(all))
 	r.idle()
-}
-
-// store writes dwords as they stand in memory.
-func store(b []byte, dwords []uint32) {
-	for i, d := range dwords {
-		le.PutUint32(b[4*i:], d)
-	}
 }
 
 // A latch is what a node shows of a fault.
@@ -128,6 +121,17 @@ func (r *refuser) latched() latch {
 	return l
 }
 
+// modelled is what the reference model latches of the row that was executed. Where
+// it does not know FAULT_BAD, known is false.
+func (r *refuser) modelled() (l latch, known bool) {
+	mem := &refmodel.Memory{VRAM: r.vram, Host: r.mem, HostBase: memBase}
+	n := refmodel.New(hostbfm.ModelConfig(r.g.Config()), mem).Nodes[0]
+	n.Fence, n.Protect = refusedFence, r.row.at == refmodel.Guarded
+	n.Ring = refmodel.Ring{Base: at(ringAt), Dwords: 1 << ringLog2 / 4, Wptr: r.wptr[0]}
+	n.Run(nil)
+	return latch{cpreg.Causes[n.Fault.Cause], n.Fault.Addr, n.Fault.Bad, n.Fault.Op, n.Ring.Rptr, n.IBLeft}, n.Fault.Known
+}
+
 // want is what a row says that the node shows.
 func (row refusal) want() latch {
 	l := latch{Cause: cpreg.Causes[row.cause], Addr: at(ringAt + 4*uint64(len(row.front))), Op: row.p[0], Rptr: uint32(len(row.front))}
@@ -135,7 +139,7 @@ func (row refusal) want() latch {
 		l.Bad = row.bad
 	}
 	switch {
-	case row.at != inRing:
+	case row.at != refmodel.InRing:
 		l.Addr, l.IBLeft = at(refusedCode), uint32(row.told)
 	case row.cause == cpreg.CauseReadError && row.p[0]>>24 == pkt.OpIndirect: // what it executes is not there
 		l.Addr, l.Op, l.IBLeft = row.bad, 0, row.p[3]&pkt.MaxIndirect
@@ -167,7 +171,8 @@ func (r *refuser) untouched() {
 // TestRefusals executes every packet with every field out of range, every
 // reserved bit, every length that is not its own, and at every place where it may
 // not be: it is a fault with the right cause and address, nothing of memory is
-// read or written for it, and the other node does its work.
+// read or written for it, and the other node does its work. The reference model
+// says the same.
 func TestRefusals(t *testing.T) {
 	for name, c := range refusalConfigs() {
 		t.Run(name, func(t *testing.T) {
@@ -177,6 +182,12 @@ func TestRefusals(t *testing.T) {
 				r.execute(row)
 				require.Equal(t, row.want(), r.latched(), "%s: %#x", row.name, row.p)
 				r.untouched()
+				got, known := r.modelled()
+				want := row.want()
+				if !known || !row.known {
+					got.Bad, want.Bad = 0, 0
+				}
+				require.Equal(t, want, got, "the model, %s: %#x", row.name, row.p)
 			}
 		})
 	}
@@ -210,16 +221,16 @@ func TestLegalPackets(t *testing.T) {
 	for name, c := range refusalConfigs() {
 		for _, l := range pkt.Table {
 			require.NotNil(t, legalPackets[l.Op], l.Name)
-			for at := range stands {
-				if !built(c, l.Op) || at == guarded && !c.Caps.Has(caps.Protection) || at != inRing && l.Privileged {
+			for at := range refmodel.Places {
+				if !hostbfm.ModelConfig(c).Has(l.Op) || at == refmodel.Guarded && !c.Caps.Has(caps.Protection) || at != refmodel.InRing && l.Privileged {
 					continue
 				}
 				r := newRefuser(t, c)
 				r.allow = nil
-				store(r.mem[refusedCode:], dwords(pkt.OpNOP, 0, 0, 0, 0, 0))
+				copy(r.mem[refusedCode:], pkt.Bytes(pkt.Dwords(pkt.OpNOP, 0, 0, 0, 0, 0)))
 				row := refusal{at: at, p: legal(l), words: make([]uint64, 15)}
 				row.told = len(row.p)
-				if row.front = surfaces(host|memBase+refusedOpen, host|memBase+refusedOpen+0x800); at == guarded {
+				if row.front = surfaces(host|memBase+refusedOpen, host|memBase+refusedOpen+0x800); at == refmodel.Guarded {
 					row.front = append(row.front, with(of(pkt.OpSetWindow), "Size", uint64(refusedPage))...)
 				}
 				r.execute(row)

@@ -84,9 +84,7 @@ func (m *machine) requireIdleEngines() {
 
 // settle lets the nodes clear their files, and the last answer go.
 func (m *machine) settle() {
-	for range 20 {
-		m.tick(port.Request{}, port.Beat{}, true)
-	}
+	m.ticks(20)
 }
 
 // busy gives both nodes work of every kind, one of it a fault. Node 0 fetches a
@@ -145,9 +143,7 @@ func phases(t *testing.T, f func(m *machine)) {
 			m.latency += 4000 // what was read before a reset comes long after it
 		}
 		m.busy()
-		for range m.rng.IntN(3000) {
-			m.tick(port.Request{}, port.Beat{}, true)
-		}
+		m.ticks(m.rng.Uint64N(3000))
 		f(m)
 	}
 }
@@ -226,10 +222,8 @@ func TestResetWithoutAnswers(t *testing.T) {
 	m := boot(t, small(), 1)
 	m.latency = 1 << 40
 	m.submit(0, pkt.NOP{})
-	for range 100 {
-		m.tick(port.Request{}, port.Beat{}, true)
-	}
-	require.Len(t, m.reads, 1)
+	m.ticks(100)
+	require.Len(t, m.bus.Reads, 1)
 	m.wholeReset()
 	assert.NotZero(t, m.readConfig(pcicfg.DevCtl)&pcicfg.DevStaPending)
 	m.latency = 10
@@ -238,11 +232,9 @@ func TestResetWithoutAnswers(t *testing.T) {
 	m.run(5000, func() bool { return m.fence(1) == 1 })
 	m.startNode(0)
 	m.submit(0, fence(0, 1))
-	for range 1000 {
-		m.tick(port.Request{}, port.Beat{}, true)
-	}
-	assert.Len(t, m.reads, 1, "the tag is not used again")
-	m.reads[0].due = m.clock
+	m.ticks(1000)
+	assert.Len(t, m.bus.Reads, 1, "the tag is not used again")
+	m.bus.Reads[0].Due = m.clock
 	m.idle()
 	assert.Equal(t, uint64(1), m.fence(0))
 }
@@ -258,15 +250,13 @@ func TestLateErrorsShowNowhere(t *testing.T) {
 			m := boot(t, small(), 1)
 			m.latency = 5000
 			m.submit(0, pkt.NOP{})
-			for range 100 {
-				m.tick(port.Request{}, port.Beat{}, true)
-			}
-			require.Len(t, m.reads, 1)
-			m.reads[0].data = nil // to be answered with an error
+			m.ticks(100)
+			require.Len(t, m.bus.Reads, 1)
+			m.bus.Reads[0].Good = 0 // to be answered with an error
 			reset(m)
 			before := m.readConfig(pcicfg.Command)
 			m.idle()
-			require.Empty(t, m.reads)
+			require.Empty(t, m.bus.Reads)
 			require.Equal(t, before, m.readConfig(pcicfg.Command))
 		})
 	}

@@ -183,9 +183,9 @@ func pokeReset(m *machine, dev *wave.Device) {
 	case n < 10:
 		dev.PokeVRAM(m.rng.Uint64N(1000), []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10})
 	case n == 10:
-		if m.dev.IdleFor() > 0 && len(m.reads) == 0 && len(m.writes) == 0 {
+		if m.dev.IdleFor() > 0 && len(m.bus.Reads) == 0 && len(m.bus.Writes) == 0 {
 			dev.Reset()
-			m.req, m.beat = port.Request{}, port.Beat{}
+			m.bus.Forget()
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/hdl"
+	"github.com/hilgpu/hilgpu/rtl/hostbfm"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
 )
@@ -62,10 +63,10 @@ func TestNothingThatChangesIsLeftOut(t *testing.T) {
 		}
 		before := read()
 		require.NotEmpty(t, before, "there are parameters")
-		h := newHost(g, 3)
+		h := hostbfm.NewStimulus(g, 3)
 		for range 200 {
 			for range 500 {
-				h.clock()
+				h.Step()
 			}
 			require.Equal(t, before, read(), config)
 		}

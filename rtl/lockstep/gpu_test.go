@@ -11,6 +11,14 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 )
 
+// newGPU is a GPU without Verilog for a test.
+func newGPU(t *testing.T, c gpu.Config) *gpu.GPU {
+	t.Helper()
+	g, err := gpu.New(c)
+	require.NoError(t, err)
+	return g
+}
+
 // newDevice is a GPU in lockstep for a test.
 func newDevice(t *testing.T, c gpu.Config, s Sim) *Device {
 	t.Helper()

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/hostbfm"
 	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
 )
 
@@ -24,12 +25,12 @@ func TestVerilated(t *testing.T) {
 	c := gpu.Small()
 	v, err := sim.NewVerilated("../..", c, testCache())
 	require.NoError(t, err)
-	a, b := newHost(configured{v, c}, 4), newHost(newGPU(t, c), 4)
+	a, b := hostbfm.NewStimulus(configured{v, c}, 4), hostbfm.NewStimulus(newGPU(t, c), 4)
 	for range 30000 {
-		a.clock()
-		b.clock()
+		a.Step()
+		b.Step()
 	}
-	assert.Equal(t, b.saw, a.saw)
-	assert.Equal(t, b.mem, a.mem)
+	assert.Equal(t, b.Saw, a.Saw)
+	assert.Equal(t, b.Mem, a.Mem)
 	assert.NoError(t, v.Close())
 }

@@ -1,6 +1,6 @@
-// Package scoreboard is what memory ought to hold behind work of the device: a
-// plain copy of VRAM and of host memory that moves and fills are done in, and
-// the comparison with a board. It knows nothing of the RTL.
+// Package scoreboard is what memory ought to hold after work of the device: the
+// memory of the reference model, filled at random, and the comparison with that of
+// a board.
 package scoreboard
 
 import (
@@ -11,22 +11,22 @@ import (
 	"slices"
 
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/refmodel"
 	"github.com/hilgpu/hilgpu/testbench/device/bare"
 )
 
 // ErrDiffers is wrapped by what Check finds.
 var ErrDiffers = errors.New("scoreboard: memory differs")
 
-// A Memory is what the device is expected to leave. VRAM is its beginning, as
-// much of it as is looked after.
+// A Memory is what the device is expected to leave, and where it is on a board.
+// VRAM is its beginning, as much of it as is looked after.
 type Memory struct {
-	VRAM []byte // from 0 on
-	Host []byte // from bare.HostBase on
+	refmodel.Memory
 }
 
 // New returns memory with random contents; its sizes are multiples of 8.
 func New(vram, host int, rng *rand.Rand) *Memory {
-	m := &Memory{VRAM: make([]byte, vram), Host: make([]byte, host)}
+	m := &Memory{refmodel.Memory{VRAM: make([]byte, vram), Host: make([]byte, host), HostBase: bare.HostBase}}
 	for _, p := range [][]byte{m.VRAM, m.Host} {
 		for i := 0; i+8 <= len(p); i += 8 {
 			binary.LittleEndian.PutUint64(p[i:], rng.Uint64())
@@ -35,32 +35,9 @@ func New(vram, host int, rng *rand.Rand) *Memory {
 	return m
 }
 
-// Bytes returns n bytes at a GPU address, nil if they are not all there.
-func (m *Memory) Bytes(addr, n uint64) []byte {
-	p, off := m.VRAM, addr
-	if addr&pkt.Host != 0 {
-		p, off = m.Host, addr&^pkt.Host-bare.HostBase
-	}
-	if off > uint64(len(p)) || n > uint64(len(p))-off {
-		return nil
-	}
-	return p[off : off+n]
-}
-
-// Copy does what a COPY does whose ranges do not overlap.
-func (m *Memory) Copy(dst, src, n uint64) { copy(m.Bytes(dst, n), m.Bytes(src, n)) }
-
-// Fill does what a FILL does.
-func (m *Memory) Fill(dst, n, value uint64) {
-	p := m.Bytes(dst, n)
-	for i := range p {
-		p[i] = byte(value >> (8 * (i % 8)))
-	}
-}
-
 // Store puts bytes into the memory and into that of the board.
 func (m *Memory) Store(a *bare.Access, addr uint64, p []byte) {
-	copy(m.Bytes(addr, uint64(len(p))), p)
+	m.Memory.Store(addr, p)
 	if addr&pkt.Host != 0 {
 		copy(a.Host.Mem[addr&^pkt.Host-bare.HostBase:], p)
 	} else {
@@ -87,7 +64,7 @@ func (m *Memory) Check(a *bare.Access) error {
 
 // Clone returns a copy.
 func (m *Memory) Clone() *Memory {
-	return &Memory{VRAM: slices.Clone(m.VRAM), Host: slices.Clone(m.Host)}
+	return &Memory{*m.Memory.Clone()}
 }
 
 // Take takes n bytes at a GPU address over from the board, where work was given

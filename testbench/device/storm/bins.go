@@ -7,6 +7,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/refmodel"
 )
 
 // A Bin is one thing that a storm has to see: a packet with an operand of a
@@ -25,49 +26,24 @@ const (
 	unknown = "unknown"
 )
 
-// A place is where a packet stands. In guarded, windows limit what it reaches.
-type place uint8
-
-const (
-	inRing place = iota
-	inBuffer
-	guarded
-	places
-)
-
-func (p place) String() string { return [...]string{"ring", "indirect", "guarded"}[p] }
-
-// A device is what the packets of a board depend on.
-type device struct {
-	nodes, hostBits, lengthBits int
-	vram                        uint64
-	have                        caps.Set
-	protection, timeline        bool
-	contexts, preemption        bool
-	counters, watchdog          bool
-}
-
-// has says whether the device executes an opcode of the table.
-func (d device) has(op uint8) bool {
-	l, _ := pkt.Lookup(op)
-	return d.have.Has(l.Needs)
-}
+// A device is what the bins of a board depend on.
+type device struct{ refmodel.Config }
 
 // legal says whether a class of a field can be legal: one node cannot wait for
 // another, and what was not preempted does not resume.
 func (d device) legal(l pkt.Layout, operand string) bool {
 	if l.Op == pkt.OpIndirect && operand == "Resume 1" {
-		return d.preemption
+		return d.Caps.Has(caps.Preemption)
 	}
-	return l.Op != pkt.OpWaitFence || operand != "Node 1" || d.nodes > 1
+	return l.Op != pkt.OpWaitFence || operand != "Node 1" || d.Nodes > 1
 }
 
 // places returns where packets can stand.
-func (d device) places() []place {
-	if d.protection {
-		return []place{inRing, inBuffer, guarded}
+func (d device) places() []refmodel.Place {
+	if d.Caps.Has(caps.Protection) {
+		return []refmodel.Place{refmodel.InRing, refmodel.InIndirect, refmodel.Guarded}
 	}
-	return []place{inRing, inBuffer}
+	return []refmodel.Place{refmodel.InRing, refmodel.InIndirect}
 }
 
 // bins returns all of them, by packet, for the whole table of packets: whatever
@@ -75,7 +51,7 @@ func (d device) places() []place {
 func bins(d device) []Bin {
 	var all []Bin
 	for _, l := range pkt.Table {
-		if !d.has(l.Op) {
+		if !d.Has(l.Op) {
 			continue
 		}
 		for _, at := range d.places() {
@@ -83,7 +59,7 @@ func bins(d device) []Bin {
 				all = append(all, Bin{l.Name, operand, outcome, at.String()})
 			}
 			add("any", skipped)
-			if l.Privileged && at != inRing {
+			if l.Privileged && at != refmodel.InRing {
 				add("place", cause(cpreg.CausePrivilege))
 				continue
 			}
@@ -108,8 +84,8 @@ func cause(c uint32) string { return cpreg.Causes[c] }
 
 // Classes of addresses.
 const (
-	vramClass = "VRAM"
-	hostClass = "host"
+	vramClass = refmodel.ClassVRAM
+	hostClass = refmodel.ClassHost
 )
 
 // classes returns the classes of a field's legal values.
@@ -166,9 +142,9 @@ func class(f pkt.Field, v uint64) string {
 }
 
 // faults adds what the layout says that a packet can be refused for.
-func (d device) faults(l pkt.Layout, at place, add func(operand, outcome string)) {
+func (d device) faults(l pkt.Layout, at refmodel.Place, add func(operand, outcome string)) {
 	add("header", cause(cpreg.CauseReserved))
-	if at != inRing {
+	if at != refmodel.InRing {
 		add("cut", cause(cpreg.CauseLength))
 	}
 	if l.Variable {
@@ -187,7 +163,7 @@ func (d device) faults(l pkt.Layout, at place, add func(operand, outcome string)
 }
 
 // refusals adds what a field can be refused for.
-func (d device) refusals(f pkt.Field, at place, add func(operand, outcome string)) {
+func (d device) refusals(f pkt.Field, at refmodel.Place, add func(operand, outcome string)) {
 	if f.Align > 1 {
 		add(f.Name, cause(cpreg.CauseAlign))
 	}
@@ -207,26 +183,26 @@ func (d device) refusals(f pkt.Field, at place, add func(operand, outcome string
 	if f.Kind == pkt.AddrWrite {
 		add(f.Name, cause(cpreg.CauseWriteError))
 	}
-	if at == guarded && (f.Kind == pkt.AddrRead || f.Kind == pkt.AddrWrite) {
+	if at == refmodel.Guarded && (f.Kind == pkt.AddrRead || f.Kind == pkt.AddrWrite) {
 		add(f.Name, cause(cpreg.CauseWindow))
 	}
-	if at == guarded && f.Kind == pkt.AddrWrite {
+	if at == refmodel.Guarded && f.Kind == pkt.AddrWrite {
 		add(f.Name+" "+readOnly, cause(cpreg.CauseWindow))
 	}
 }
 
 // Operands that no field has.
 const (
-	readOnly       = "read-only"
+	readOnly       = refmodel.ReadOnly
 	waitsForItself = "waits for itself"
 	waitsForOther  = "waits for the other"
 )
 
 // special adds what no layout says.
-func (d device) special(l pkt.Layout, at place, add func(operand, outcome string)) {
+func (d device) special(l pkt.Layout, at refmodel.Place, add func(operand, outcome string)) {
 	switch l.Op {
 	case pkt.OpCopy, pkt.OpFill:
-		if d.lengthBits < 32 {
+		if d.LengthBits < 32 {
 			add("Bytes", cause(cpreg.CauseLength))
 		}
 		if l.Op == pkt.OpCopy {
@@ -248,7 +224,7 @@ func (d device) special(l pkt.Layout, at place, add func(operand, outcome string
 	case pkt.OpPredicate:
 		add("skips", retired)
 		add(goesOn, retired)
-		if at != inRing {
+		if at != refmodel.InRing {
 			add("Dwords", cause(cpreg.CauseLength))
 		}
 	case pkt.OpRestoreState:
@@ -256,7 +232,7 @@ func (d device) special(l pkt.Layout, at place, add func(operand, outcome string
 	case pkt.OpFence:
 		add("ID", cause(cpreg.CauseFence))
 	case pkt.OpWaitFence:
-		if d.nodes > 1 {
+		if d.Nodes > 1 {
 			add(waitsForItself, retired)
 			add(waitsForOther, retired)
 			add(goesOn, retired)
@@ -267,13 +243,13 @@ func (d device) special(l pkt.Layout, at place, add func(operand, outcome string
 }
 
 // surface adds what a 2D packet can be refused for because of a surface.
-func (d device) surface(name string, at place, written bool, add func(operand, outcome string)) {
+func (d device) surface(name string, at refmodel.Place, written bool, add func(operand, outcome string)) {
 	add(name+" "+vramClass, cause(cpreg.CauseAddress))
 	add(name+" "+hostClass, cause(cpreg.CauseAddress))
 	if written {
 		add(name, cause(cpreg.CauseWriteError))
 	}
-	if at == guarded {
+	if at == refmodel.Guarded {
 		add(name, cause(cpreg.CauseWindow))
 		if written {
 			add(name+" "+readOnly, cause(cpreg.CauseWindow))

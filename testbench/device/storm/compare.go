@@ -4,9 +4,11 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/refmodel"
 )
 
 // nop is a NOP without a body.
@@ -14,9 +16,9 @@ const nop = pkt.OpNOP << 24
 
 // push puts the round's packets into the ring, and into the model's memory.
 func (s *station) push() {
-	p := encode(s.words)
+	p := pkt.Bytes(s.words)
 	for i := range s.words {
-		copy(s.n.mem.Bytes(s.ringAt(i), 4), p[4*i:])
+		copy(s.mem.Bytes(s.ringAt(i), 4), p[4*i:])
 	}
 	s.ring.Push(p)
 }
@@ -38,12 +40,12 @@ func (s *storm) compare() error {
 		return err
 	}
 	for i := range 4 {
-		if got := s.b.Reg(scratchOff + 4*uint32(i)); got != s.scratch[i] {
-			return fmt.Errorf("%w: SCRATCH%d is %#x, want %#x", ErrDiffers, i, got, s.scratch[i])
+		if got := s.b.Reg(refmodel.ScratchOff + 4*uint32(i)); got != s.model.Scratch[i] {
+			return fmt.Errorf("%w: SCRATCH%d is %#x, want %#x", ErrDiffers, i, got, s.model.Scratch[i])
 		}
 	}
 	for _, r := range s.b.Host.Refused {
-		if r.Write || !(span{nowhere, apart}).holds(pkt.Host|r.Addr, uint64(r.Bytes)) {
+		if r.Write || !span(nowhere, apart).Holds(pkt.Host|r.Addr, uint64(r.Bytes)) {
 			return fmt.Errorf("%w: %w", ErrDiffers, r)
 		}
 	}
@@ -71,26 +73,26 @@ func (s *storm) compareNode(st *station) error {
 		ctl &^= cpreg.CtlRun
 	}
 	checks := []check{
-		{"FAULT_INFO", uint64(st.ring.Reg(cpreg.FaultInfo)), uint64(f.cause)},
-		{"FAULT_ADDR", wide(cpreg.FaultLo), f.addr},
-		{"FAULT_OP", uint64(st.ring.Reg(cpreg.FaultOp)), uint64(f.op)},
+		{"FAULT_INFO", uint64(st.ring.Reg(cpreg.FaultInfo)), uint64(f.Cause)},
+		{"FAULT_ADDR", wide(cpreg.FaultLo), f.Addr},
+		{"FAULT_OP", uint64(st.ring.Reg(cpreg.FaultOp)), uint64(f.Op)},
 		{"RPTR", uint64(st.ring.Reg(cpreg.Rptr)), uint64(rptr)},
-		{"PACKETS", uint64(st.ring.Reg(cpreg.Packets)), uint64(n.packets)},
-		{"FENCE", uint64(st.ring.Reg(cpreg.Fence)), n.fence & 0xffffffff},
+		{"PACKETS", uint64(st.ring.Reg(cpreg.Packets)), uint64(n.Packets)},
+		{"FENCE", uint64(st.ring.Reg(cpreg.Fence)), n.Fence & 0xffffffff},
 		{"STATUS", uint64(st.ring.Reg(cpreg.Status) & (cpreg.StatusIdle | cpreg.StatusFault)), uint64(status)},
 		{"IB_LEFT", uint64(st.ring.Reg(cpreg.IBLeft)), uint64(f.ibLeft)},
 		{"CTL", uint64(st.ring.Reg(cpreg.Ctl)), uint64(ctl)},
 	}
-	if n.timeline {
-		checks = append(checks, check{"TIMELINE", wide(cpreg.LineLo), n.fence})
+	if n.Caps.Has(caps.Timeline) {
+		checks = append(checks, check{"TIMELINE", wide(cpreg.LineLo), n.Fence})
 	}
 	for _, c := range checks {
 		if c.got != c.want && s.b.Err == nil {
-			return fmt.Errorf("%w: CP%d.%s is %#x, want %#x", ErrDiffers, n.id, c.name, c.got, c.want)
+			return fmt.Errorf("%w: CP%d.%s is %#x, want %#x", ErrDiffers, n.ID, c.name, c.got, c.want)
 		}
 	}
-	if got := wide(cpreg.FaultBad); f.known && got != f.bad && s.b.Err == nil {
-		return fmt.Errorf("%w: CP%d.FAULT_BAD is %#x, want %#x", ErrDiffers, n.id, got, f.bad)
+	if got := wide(cpreg.FaultBad); f.Known && got != f.Bad && s.b.Err == nil {
+		return fmt.Errorf("%w: CP%d.FAULT_BAD is %#x, want %#x", ErrDiffers, n.ID, got, f.Bad)
 	}
 	return nil
 }
@@ -98,17 +100,17 @@ func (s *storm) compareNode(st *station) error {
 // stamps takes the time stamps over into the model, if they are of this round.
 func (s *storm) stamps(st *station) error {
 	now := s.time()
-	for _, addr := range st.stamps {
+	for _, addr := range st.n.Stamps {
 		var p [8]byte
 		if addr&pkt.Host != 0 {
-			copy(p[:], s.b.Host.Mem[addr-s.stations[0].area.hostAll.at:])
+			copy(p[:], s.b.Host.Mem[addr-s.stations[0].area.hostAll.At:])
 		} else {
 			s.b.ReadVRAM(addr, p[:])
 		}
 		if v := binary.LittleEndian.Uint64(p[:]); (v < s.began || v > now) && s.b.Err == nil {
 			return fmt.Errorf("%w: the time stamp at %#x is %d, want %d to %d", ErrDiffers, addr, v, s.began, now)
 		}
-		copy(st.n.mem.Bytes(addr, 8), p[:])
+		copy(st.mem.Bytes(addr, 8), p[:])
 	}
 	return nil
 }
@@ -121,8 +123,8 @@ func (s *storm) compareInterrupts() error {
 	var events, must, got [2]int
 	for i, st := range s.stations {
 		was := events
-		events[intcreg.VectorDone] += st.n.irqs
-		if st.n.irqs > 0 {
+		events[intcreg.VectorDone] += st.n.Done
+		if st.n.Done > 0 {
 			status |= intcreg.Done0 << i
 		}
 		faults := st.told

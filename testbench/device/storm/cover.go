@@ -3,6 +3,8 @@ package storm
 import (
 	"fmt"
 	"strings"
+
+	"github.com/hilgpu/hilgpu/rtl/refmodel"
 )
 
 // A coverage counts how often bins were hit.
@@ -67,9 +69,9 @@ func (s *storm) report(clocks uint64) *Report {
 // outcome, with the hits in each state, and MISSING for what was not hit.
 func (r *Report) Text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-12s %-24s %-11s %9s %9s %9s\n", "packet", "operand", "outcome", inRing, inBuffer, guarded)
+	fmt.Fprintf(&b, "%-12s %-24s %-11s %9s %9s %9s\n", "packet", "operand", "outcome", refmodel.InRing, refmodel.InIndirect, refmodel.Guarded)
 	type key struct{ packet, operand, outcome string }
-	rows := map[key][places]string{}
+	rows := map[key][refmodel.Places]string{}
 	var order []key
 	for _, c := range r.Bins {
 		k := key{c.Packet, c.Operand, c.Outcome}
@@ -77,7 +79,7 @@ func (r *Report) Text() string {
 		if !ok {
 			order = append(order, k)
 		}
-		for p := range places {
+		for p := range refmodel.Places {
 			if p.String() != c.State {
 				continue
 			}
@@ -90,7 +92,7 @@ func (r *Report) Text() string {
 	}
 	for _, k := range order {
 		row := rows[k]
-		fmt.Fprintf(&b, "%-12s %-24s %-11s %9s %9s %9s\n", k.packet, k.operand, k.outcome, row[inRing], row[inBuffer], row[guarded])
+		fmt.Fprintf(&b, "%-12s %-24s %-11s %9s %9s %9s\n", k.packet, k.operand, k.outcome, row[refmodel.InRing], row[refmodel.InIndirect], row[refmodel.Guarded])
 	}
 	fmt.Fprintf(&b, "%d of %d bins hit, %d packets in %d rounds, %d clocks, seed %d on %s\n",
 		r.Covered, r.Total, r.Packets, r.Rounds, r.Clocks, r.Seed, r.Board)

@@ -5,11 +5,8 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/refmodel"
 )
-
-// pieceBytes is how much of a linear packet is done between two places in which
-// it can be left.
-const pieceBytes = 4096
 
 // batchPreempted makes packets that a preemption may come among: behind one that
 // takes long, or inside of it. What is resumed would find PROGRESS in a state
@@ -42,7 +39,7 @@ func (s *station) batchPreempted() {
 
 // placed has the packets of a bin emitted where the bin has them.
 func (s *station) placed(b *buffer, g Bin, emit func(in *buffer)) {
-	if g.State == inRing.String() {
+	if g.State == refmodel.InRing.String() {
 		emit(b)
 		return
 	}
@@ -64,7 +61,7 @@ func (s *station) end(b *buffer) {
 func (s *station) filler(b *buffer) {
 	n := 2048 + s.rng.Uint64N(2048)
 	dst := s.in(s.area.host, n)
-	s.emit(b, packet(pkt.OpFill, lo(dst), hi(dst), lo(n), s.rng.Uint32(), s.rng.Uint32()))
+	s.emit(b, pkt.Dwords(pkt.OpFill, lo(dst), hi(dst), lo(n), s.rng.Uint32(), s.rng.Uint32()))
 }
 
 // preempt preempts and resumes a node, several times.
@@ -100,13 +97,13 @@ func (s *storm) stop(st *station) error {
 	s.preempts += 1 + s.rng.Uint32N(1000)
 	r.SetReg(cpreg.Preempt, s.preempts)
 	if !s.b.Until(func() bool { return r.Reg(cpreg.Preempted) == s.preempts }) {
-		return fmt.Errorf("%w: node %d is not preempted: %s", ErrDiffers, st.n.id, r.State())
+		return fmt.Errorf("%w: node %d is not preempted: %s", ErrDiffers, st.n.ID, r.State())
 	}
-	st.n.irqs++
+	st.n.Done++
 	idle := s.b.Until(func() bool { return r.Reg(cpreg.Status)&cpreg.StatusIdle != 0 })
 	status := r.Reg(cpreg.Status) & (cpreg.StatusFault | cpreg.StatusInIB)
 	if ctl := r.Reg(cpreg.Ctl); (ctl != st.control() || !idle || status != 0) && s.b.Err == nil {
-		return fmt.Errorf("%w: node %d is preempted with CTL %#x: %s", ErrDiffers, st.n.id, ctl, r.State())
+		return fmt.Errorf("%w: node %d is preempted with CTL %#x: %s", ErrDiffers, st.n.ID, ctl, r.State())
 	}
 	if err := s.resume(st); err != nil {
 		return err
@@ -131,15 +128,15 @@ func (s *storm) resume(st *station) error {
 	if s.b.Err != nil {
 		return nil
 	}
-	if !ok && !done || left != 0 && (m.at == inRing || left != st.leftAt(at, addr)) {
-		return fmt.Errorf("%w: node %d is preempted at RPTR %#x, IB_ADDR %#x, IB_LEFT %#x, which no packet is", ErrDiffers, st.n.id, rptr, addr, left)
+	if !ok && !done || left != 0 && (m.at == refmodel.InRing || left != st.leftAt(at, addr)) {
+		return fmt.Errorf("%w: node %d is preempted at RPTR %#x, IB_ADDR %#x, IB_LEFT %#x, which no packet is", ErrDiffers, st.n.ID, rptr, addr, left)
 	}
 	if left != 0 && progress != 0 && progress >= m.pieces {
-		return fmt.Errorf("%w: node %d is preempted with PROGRESS %d of %d", ErrDiffers, st.n.id, progress, m.pieces)
+		return fmt.Errorf("%w: node %d is preempted with PROGRESS %d of %d", ErrDiffers, st.n.ID, progress, m.pieces)
 	}
 	st.stoppedAt(m, done, left != 0 && progress != 0)
 	if left != 0 {
-		for i, w := range packet(pkt.OpIndirect, lo(addr), hi(addr), left|1<<20) {
+		for i, w := range pkt.Dwords(pkt.OpIndirect, lo(addr), hi(addr), left|1<<20) {
 			st.store(st.ringAt(at+i), []uint32{w})
 		}
 	}
@@ -164,7 +161,7 @@ func (s *station) stoppedAt(m mark, done, in bool) {
 	b := Bin{l.Name, inFront, preempted, m.at.String()}
 	switch {
 	case done:
-		b = Bin{theRing, atRest, preempted, inRing.String()}
+		b = Bin{theRing, atRest, preempted, refmodel.InRing.String()}
 	case in:
 		b.Operand = inside
 	case s.stays && m.op == pkt.OpWaitFence:

@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/refmodel"
 )
 
 // tries is how often a packet is made anew before a bin is left for another
@@ -46,42 +48,43 @@ func fresh(g Bin) bool { return strings.HasPrefix(g.Operand, "no ") }
 
 // safe says whether what a packet does is known from the documents and stays in
 // what the node owns.
-func (s *station) safe(v verdict) bool {
-	total := uint64(0)
-	for _, m := range v.moves {
-		total += m.n
-		own := s.owns(m.dst, m.n) || m.stamp
-		if !own || !m.fill && !m.stamp && !m.nobody && !s.owns(m.src, m.n) || total > 4096 {
+func (s *station) safe(p []uint32, v refmodel.Verdict) bool {
+	if v.Undefined != "" || v.State != nil && v.State.Progress() != 0 || !s.ends(p, v) {
+		return false
+	}
+	for _, m := range v.Moves {
+		own := s.owns(m.Dst, m.N) || m.Stamp
+		if !own || !m.Fill && !m.Stamp && !m.Unread && !s.owns(m.Src, m.N) {
 			return false
 		}
-		if m.nobody && !s.n.dark && !(span{nowhere, apart}).holds(m.src, m.n) {
+		if m.Unread && !s.n.NoMaster && !span(nowhere, apart).Holds(m.Src, m.N) {
 			return false
 		}
 	}
-	return !overlap(v.moves)
+	return v.Bytes() <= 4096
+}
+
+// ends says whether a packet is no wait, or one whose end comes in this round.
+func (s *station) ends(p []uint32, v refmodel.Verdict) bool {
+	if uint8(p[0]>>24) != pkt.OpWaitFence || v.Cause != cpreg.CauseNone {
+		return true
+	}
+	of := s.of(p[1])
+	return !v.Waits && (of == s || !of.held)
 }
 
 func (s *station) owns(addr, n uint64) bool {
-	return s.area.vram.holds(addr, n) || s.area.host.holds(addr, n)
-}
-
-// overlap says whether copies read what they write.
-func overlap(all []move) bool {
-	if len(all) == 0 || all[0].fill || all[0].stamp {
-		return false
-	}
-	first, last := all[0], all[len(all)-1]
-	return first.src < last.dst+last.n && first.dst < last.src+last.n
+	return s.area.vram.Holds(addr, n) || s.area.host.Holds(addr, n)
 }
 
 // random emits some legal packet.
 func (s *station) random(b *buffer) {
 	l := pkt.Table[s.rng.IntN(len(pkt.Table))]
 	switch {
-	case !s.n.has(l.Op) || l.Privileged && b.at != inRing || s.fault != nil || slices.Contains(s.avoid, l.Op):
+	case !s.n.Has(l.Op) || l.Privileged && b.at != refmodel.InRing || s.fault != nil || slices.Contains(s.avoid, l.Op):
 		return
 	case l.Op == pkt.OpIndirect:
-		s.indirect(b, code{resume: s.n.preemption && s.rng.IntN(4) == 0}, func(in *buffer) int {
+		s.indirect(b, code{resume: s.n.Caps.Has(caps.Preemption) && s.rng.IntN(4) == 0}, func(in *buffer) int {
 			for range s.rng.IntN(4) {
 				s.random(in)
 			}
@@ -94,8 +97,8 @@ func (s *station) random(b *buffer) {
 
 // legal emits a packet that is not refused and that accept, if it is not nil,
 // takes. steer may change the packet before.
-func (s *station) legal(b *buffer, l pkt.Layout, steer func(p []uint32), accept func(p []uint32, v verdict) bool) {
-	o, ok := ops[l.Op]
+func (s *station) legal(b *buffer, l pkt.Layout, steer func(p []uint32), accept func(p []uint32, v refmodel.Verdict) bool) {
+	newPacket, ok := makers[l.Op]
 	if !ok {
 		return
 	}
@@ -105,16 +108,16 @@ func (s *station) legal(b *buffer, l pkt.Layout, steer func(p []uint32), accept 
 			s.surfaces(b, s.rng.Uint32N(5))
 		}
 		if l.Op == pkt.OpRestoreState && i%40 == 0 && b.room-len(b.words) > 30 {
-			if save := s.makeSaveState(); s.n.judge(save, b.at, math.MaxUint32).cause == cpreg.CauseNone {
+			if save := s.makeSaveState(); s.judge(b, save, math.MaxUint32).Cause == cpreg.CauseNone {
 				s.emit(b, save)
 			}
 		}
-		p := o.make(s)
+		p := newPacket(s)
 		if steer != nil {
 			steer(p)
 		}
-		v := s.n.judge(p, b.at, math.MaxUint32)
-		if v.cause != cpreg.CauseNone || !s.safe(v) || b.room-len(b.words) < len(p)+10 {
+		v := s.judge(b, p, math.MaxUint32)
+		if v.Cause != cpreg.CauseNone || !s.safe(p, v) || b.room-len(b.words) < len(p)+10 {
 			continue
 		}
 		if accept == nil || accept(p, v) {
@@ -125,7 +128,7 @@ func (s *station) legal(b *buffer, l pkt.Layout, steer func(p []uint32), accept 
 }
 
 // predicated emits a packet, and behind a PREDICATE what it may skip.
-func (s *station) predicated(b *buffer, p []uint32, v verdict) {
+func (s *station) predicated(b *buffer, p []uint32, v refmodel.Verdict) {
 	if uint8(p[0]>>24) != pkt.OpPredicate || p[3]&0xffff == 0 {
 		s.emit(b, p)
 		return
@@ -133,8 +136,8 @@ func (s *station) predicated(b *buffer, p []uint32, v verdict) {
 	// As many dwords as it wants: a NOP, of one dword or with a body.
 	n := int(p[3] & 0xffff)
 	s.emit(b, p)
-	next := packet(pkt.OpNOP, make([]uint32, n-1)...)
-	s.behind(b, next, v.skips)
+	next := pkt.Dwords(pkt.OpNOP, make([]uint32, n-1)...)
+	s.behind(b, next, v.Skips)
 }
 
 // behind puts a packet behind a PREDICATE.
@@ -162,7 +165,7 @@ func (s *station) pursue(b *buffer, g Bin) {
 		s.buffered(b, g)
 		return
 	}
-	if g.State == inRing.String() {
+	if g.State == refmodel.InRing.String() {
 		do(b, l, g)
 		return
 	}
@@ -196,7 +199,7 @@ func (s *station) buffered(b *buffer, g Bin) {
 	}
 	s.indirect(b, o, func(in *buffer) int {
 		for range n {
-			s.emit(in, packet(pkt.OpNOP))
+			s.emit(in, pkt.Dwords(pkt.OpNOP))
 		}
 		return 0
 	})
@@ -210,7 +213,7 @@ func (s *station) retire(b *buffer, l pkt.Layout, g Bin) (cut int) {
 				s.steer(f, c, p)
 			}
 		}
-	}, func(p []uint32, v verdict) bool { return slices.Contains(operands(l, p, v), g.Operand) })
+	}, func(p []uint32, v refmodel.Verdict) bool { return slices.Contains(s.operands(l, p, v), g.Operand) })
 	return 0
 }
 
@@ -220,26 +223,26 @@ func (s *station) steer(f pkt.Field, c string, p []uint32) {
 	switch {
 	case f.Kind.Address() || f.Dword == 0: // the length in the header is the packet's
 	case i >= 0:
-		set(f, p, uint64(i))
+		f.Set(p, uint64(i))
 	case c == "max":
-		set(f, p, f.Max)
+		f.Set(p, f.Max)
 	case c == "some":
-		set(f, p, 1+s.rng.Uint64N(min(f.Max-1, 12)))
+		f.Set(p, 1+s.rng.Uint64N(min(f.Max-1, 12)))
 	case c == "more":
-		if value(f, p) < 2 {
-			set(f, p, 2+s.rng.Uint64N(6))
+		if f.Value(p) < 2 {
+			f.Set(p, 2+s.rng.Uint64N(6))
 		}
 	case c != "any":
-		set(f, p, uint64(c[0]-'0'))
+		f.Set(p, uint64(c[0]-'0'))
 	}
 }
 
 // skip emits a PREDICATE and a packet that it skips, whatever that would do.
 func (s *station) skip(b *buffer, l pkt.Layout, _ Bin) int {
-	o, ok := ops[l.Op]
+	newPacket, ok := makers[l.Op]
 	p := []uint32(nil)
 	if ok {
-		p = o.make(s)
+		p = newPacket(s)
 	}
 	if p == nil || b.room-len(b.words) < len(p)+15 {
 		return 0
@@ -247,8 +250,8 @@ func (s *station) skip(b *buffer, l pkt.Layout, _ Bin) int {
 	for range tries {
 		q := s.makePredicate()
 		q[3] |= uint32(len(p))
-		v := s.n.judge(q, b.at, math.MaxUint32)
-		if v.cause == cpreg.CauseNone && v.skips {
+		v := s.judge(b, q, math.MaxUint32)
+		if v.Cause == cpreg.CauseNone && v.Skips {
 			s.emit(b, q)
 			s.behind(b, p, true)
 			break

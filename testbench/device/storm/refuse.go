@@ -6,6 +6,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/refmodel"
 )
 
 // refused emits a packet that is refused as a bin says. It returns how many dwords
@@ -17,11 +18,11 @@ func (s *station) refused(b *buffer, l pkt.Layout, g Bin) (cut int) {
 		if p == nil {
 			return 0
 		}
-		v := s.n.judge(p, b.at, left)
-		if cause(v.cause) != g.Outcome || v.operand != g.Operand || b.room-len(b.words) < len(p)+10 {
+		v := s.judge(b, p, left)
+		if cause(v.Cause) != g.Outcome || v.Operand != g.Operand || b.room-len(b.words) < len(p)+10 {
 			continue
 		}
-		if v.moves != nil && !s.safe(v) {
+		if !s.safe(p, v) {
 			continue
 		}
 		return s.finish(b, p, v, left)
@@ -30,25 +31,20 @@ func (s *station) refused(b *buffer, l pkt.Layout, g Bin) (cut int) {
 }
 
 // finish emits a packet that is refused.
-func (s *station) finish(b *buffer, p []uint32, v verdict, left uint32) (cut int) {
+func (s *station) finish(b *buffer, p []uint32, v refmodel.Verdict, left uint32) (cut int) {
 	at := len(b.words)
 	b.words = append(b.words, p...)
-	if v.state != nil {
-		s.n.load(v.state)
-	}
+	s.n.Do(p, v)
 	s.note(b.at, p, v)
-	s.fail(b, p[0], at, v)
-	if v.cause == cpreg.CauseReadError && uint8(p[0]>>24) == pkt.OpIndirect {
-		s.fault.addr, s.fault.op, s.fault.ibLeft = v.bad, 0, p[3]&pkt.MaxIndirect
-	}
-	if b.at == inRing {
+	s.fail(b, p, at, v)
+	if b.at == refmodel.InRing {
 		return 0
 	}
 	if left != math.MaxUint32 {
 		return len(p) - 1 - int(left)
 	}
 	for range 10 {
-		b.words = append(b.words, packet(pkt.OpNOP)...)
+		b.words = append(b.words, pkt.Dwords(pkt.OpNOP)...)
 	}
 	return 0
 }
@@ -58,13 +54,13 @@ func (s *station) finish(b *buffer, p []uint32, v verdict, left uint32) (cut int
 func (s *station) broken(l pkt.Layout, g Bin, ready bool) (p []uint32, left uint32) {
 	left = math.MaxUint32
 	if g.Packet == unknown {
-		return packet(s.unknown()), left
+		return pkt.Dwords(s.unknown()), left
 	}
-	o, ok := ops[l.Op]
+	newPacket, ok := makers[l.Op]
 	if !ok {
 		return nil, 0
 	}
-	p = o.make(s)
+	p = newPacket(s)
 	switch {
 	case ready:
 	case g.Operand == "header":
@@ -94,7 +90,7 @@ func (s *station) broken(l pkt.Layout, g Bin, ready bool) (p []uint32, left uint
 func (s *station) unknown() uint8 {
 	for {
 		op := uint8(s.rng.Uint32())
-		if _, ok := pkt.Lookup(op); !ok || !s.n.has(op) {
+		if _, ok := pkt.Lookup(op); !ok || !s.n.Has(op) {
 			return op
 		}
 	}
@@ -118,30 +114,30 @@ func (s *station) spoil(l pkt.Layout, p []uint32, g Bin) {
 		}
 		switch g.Outcome {
 		case cause(cpreg.CauseAlign):
-			set(f, p, value(f, p)+1+s.rng.Uint64N(f.Align-1))
+			f.Set(p, f.Value(p)+1+s.rng.Uint64N(f.Align-1))
 		case cause(cpreg.CauseState):
-			set(f, p, f.Max+1+s.rng.Uint64N(3))
+			f.Set(p, f.Max+1+s.rng.Uint64N(3))
 		case cause(cpreg.CauseAddress):
-			set(f, p, s.wrong(strings.TrimSpace(rest), max(f.Align, 1)))
+			f.Set(p, s.wrong(strings.TrimSpace(rest), max(f.Align, 1)))
 			s.ensure(l, p)
 		case cause(cpreg.CauseReadError):
-			set(f, p, nowhere+s.rng.Uint64N(apart/2)&^7)
+			f.Set(p, nowhere+s.rng.Uint64N(apart/2)&^7)
 			s.ensure(l, p)
 		case cause(cpreg.CauseWriteError):
-			set(f, p, s.in(s.area.host, 512)&^(max(f.Align, 1)-1))
+			f.Set(p, s.in(s.area.host, 512)&^(max(f.Align, 1)-1))
 			s.ensure(l, p)
 		case cause(cpreg.CauseWindow):
 			if rest == "" {
-				set(f, p, outside+s.rng.Uint64N(apart/2)&^7)
+				f.Set(p, outside+s.rng.Uint64N(apart/2)&^7)
 			}
 			s.ensure(l, p)
 		case cause(cpreg.CauseRegister):
-			set(f, p, s.rng.Uint64N(0x4000)*4)
+			f.Set(p, s.rng.Uint64N(0x4000)*4)
 		case cause(cpreg.CauseLength):
-			set(f, p, 1<<s.n.lengthBits+s.rng.Uint64N(1<<s.n.lengthBits))
+			f.Set(p, 1<<s.n.LengthBits+s.rng.Uint64N(1<<s.n.LengthBits))
 		case cause(cpreg.CauseFence):
 			behind := []uint32{1, 1 << 31, 1 + s.rng.Uint32N(1<<20)}
-			set(f, p, uint64(uint32(s.n.fence)-behind[s.rng.IntN(3)]))
+			f.Set(p, uint64(uint32(s.n.Fence)-behind[s.rng.IntN(3)]))
 		}
 	}
 }
@@ -151,10 +147,10 @@ func (s *station) ensure(l pkt.Layout, p []uint32) {
 	for _, f := range l.Fields {
 		switch f.Name {
 		case "Bytes", "Size":
-			set(f, p, 1+s.rng.Uint64N(200))
+			f.Set(p, 1+s.rng.Uint64N(200))
 		case "Dwords":
 			if l.Op == pkt.OpIndirect {
-				set(f, p, 1+s.rng.Uint64N(40))
+				f.Set(p, 1+s.rng.Uint64N(40))
 			}
 		}
 	}
@@ -162,9 +158,9 @@ func (s *station) ensure(l pkt.Layout, p []uint32) {
 
 // wrong returns an address of a class that is out of range.
 func (s *station) wrong(class string, align uint64) uint64 {
-	limit := s.n.vram
+	limit := s.n.VRAM
 	if class == hostClass {
-		limit = 1 << s.n.hostBits
+		limit = 1 << s.n.HostBits
 	}
 	v := limit + s.rng.Uint64N(1<<20)
 	if s.rng.IntN(3) == 0 {
@@ -186,7 +182,7 @@ func (s *station) prelude(b *buffer, l pkt.Layout, g Bin) bool {
 	switch {
 	case g.Operand == "no source":
 	case g.Operand == "no destination":
-		if l.Op == pkt.OpCopy2D && !s.n.surf[pkt.Source].set {
+		if l.Op == pkt.OpCopy2D && !s.n.Surfaces[pkt.Source].Set {
 			s.emit(b, s.half(uint32(pkt.Source), format, s.data(800)))
 		}
 	case g.Operand == "formats":

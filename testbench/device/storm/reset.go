@@ -9,20 +9,21 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/refmodel"
 )
 
 // part returns an address in one half of the node's data of a class, with so many
 // bytes behind it that are in that half, too.
 func (s *station) part(class string, second bool, bytes uint64) uint64 {
 	d := s.dataOf(class)
-	d.n /= 2
+	d.N /= 2
 	if second {
-		d.at += d.n
+		d.At += d.N
 	}
 	return s.in(d, bytes)
 }
 
-func (s *station) dataOf(class string) span {
+func (s *station) dataOf(class string) refmodel.Range {
 	if class == hostClass {
 		return s.area.host
 	}
@@ -32,24 +33,24 @@ func (s *station) dataOf(class string) span {
 // long emits a packet that moves as much as there is room for, from one class of
 // memory to another.
 func (s *station) long(b *buffer, op uint8, from, to string) {
-	n := min(s.dataOf(from).n, s.dataOf(to).n) / 2
+	n := min(s.dataOf(from).N, s.dataOf(to).N) / 2
 	n -= 1 + s.rng.Uint64N(n/8)
 	src, dst := s.part(from, false, n), s.part(to, true, n)
 	switch op {
 	case pkt.OpCopy:
-		s.emit(b, packet(op, lo(src), hi(src), lo(dst), hi(dst), lo(n)))
+		s.emit(b, pkt.Dwords(op, lo(src), hi(src), lo(dst), hi(dst), lo(n)))
 	case pkt.OpFill:
-		s.emit(b, packet(op, lo(dst), hi(dst), lo(n), s.rng.Uint32(), s.rng.Uint32()))
+		s.emit(b, pkt.Dwords(op, lo(dst), hi(dst), lo(n), s.rng.Uint32(), s.rng.Uint32()))
 	default: // rows of 64 bytes
 		const pitch, row = 80, 64
 		format := s.rng.Uint32N(4)
 		size := row>>format | uint32(min(n/pitch, 100))<<16
-		s.emit(b, packet(pkt.OpSetState, uint32(pkt.Source), lo(src), hi(src), pitch, format, 0, pkt.MaxCoord|pkt.MaxCoord<<16))
-		s.emit(b, packet(pkt.OpSetState, uint32(pkt.Dest), lo(dst), hi(dst), pitch, format, 0, pkt.MaxCoord|pkt.MaxCoord<<16))
+		s.emit(b, pkt.Dwords(pkt.OpSetState, uint32(pkt.Source), lo(src), hi(src), pitch, format, 0, pkt.MaxCoord|pkt.MaxCoord<<16))
+		s.emit(b, pkt.Dwords(pkt.OpSetState, uint32(pkt.Dest), lo(dst), hi(dst), pitch, format, 0, pkt.MaxCoord|pkt.MaxCoord<<16))
 		if op == pkt.OpCopy2D {
-			s.emit(b, packet(op, 0, 0, size))
+			s.emit(b, pkt.Dwords(op, 0, 0, size))
 		} else {
-			s.emit(b, packet(op, 0, size, s.rng.Uint32(), s.rng.Uint32()))
+			s.emit(b, pkt.Dwords(op, 0, size, s.rng.Uint32(), s.rng.Uint32()))
 		}
 	}
 }
@@ -58,9 +59,9 @@ func (s *station) long(b *buffer, op uint8, from, to string) {
 // before.
 func (s *station) batchReset() {
 	b := s.begin()
-	s.before = s.n.mem.Clone()
+	s.before = s.mem.Clone()
 	if s.goal == nil {
-		s.goal = &Bin{"FILL", toHost, "", inRing.String()}
+		s.goal = &Bin{"FILL", toHost, "", refmodel.InRing.String()}
 	}
 	g := *s.goal
 	from, to := s.sides(g.Operand)
@@ -68,14 +69,14 @@ func (s *station) batchReset() {
 	case g.Packet == theRing:
 		return
 	case g.Operand == waits: // for ever; nothing behind it is done
-		v := s.n.fence + 1<<32
-		b.words = append(packet(pkt.OpWaitFence, uint32(s.n.id), lo(v), hi(v)), packet(pkt.OpFill, 0, 0, 1, 0, 0)...)
+		v := s.n.Fence + 1<<32
+		b.words = append(pkt.Dwords(pkt.OpWaitFence, uint32(s.n.ID), lo(v), hi(v)), pkt.Dwords(pkt.OpFill, 0, 0, 1, 0, 0)...)
 		s.words = b.words
 		return
 	case g.Operand == fetches:
 		s.indirect(b, code{memory: s.either()}, func(in *buffer) int {
 			for range 90 {
-				s.emit(in, packet(pkt.OpNOP))
+				s.emit(in, pkt.Dwords(pkt.OpNOP))
 			}
 			return 0
 		})
@@ -84,7 +85,7 @@ func (s *station) batchReset() {
 	}
 	// Where no part of the packet writes, so that each byte is as before or as behind.
 	fence := (s.part(s.either(), false, 32) + 7) &^ 7
-	s.emit(b, packet(pkt.OpFence, lo(fence), hi(fence), uint32(s.n.fence)+1, 1))
+	s.emit(b, pkt.Dwords(pkt.OpFence, lo(fence), hi(fence), uint32(s.n.Fence)+1, 1))
 	s.words = b.words
 }
 
@@ -122,7 +123,7 @@ func (s *storm) resetNode(st *station) error {
 	if err := st.ring.Reset(); err != nil {
 		return err
 	}
-	return s.again(st, byNode, midway, st.n.begun)
+	return s.again(st, byNode, midway, st.begun)
 }
 
 // resetAll resets the device while its nodes work, by its register or as a
@@ -152,8 +153,8 @@ func (s *storm) resetAll(k kind) error {
 		return fmt.Errorf("%w: INTC is not as after a reset", ErrDiffers)
 	}
 	s.b.Revive()
-	s.watch(calm)
-	clear(s.scratch)
+	s.watch(longLimit)
+	s.model.Scratch = [4]uint32{}
 	for i, st := range s.stations {
 		if err := s.again(st, by, midway[i], 0); err != nil {
 			return err
@@ -171,19 +172,19 @@ func (s *storm) again(st *station, by string, midway bool, fence uint64) error {
 		"IB_LEFT": cpreg.IBLeft, "RING_SIZE": cpreg.RingSize, "RING_BASE_HI": cpreg.RingHi, "PROGRESS": cpreg.Progress,
 	} {
 		if v := r.Reg(off); v != 0 && s.b.Err == nil {
-			return fmt.Errorf("%w: CP%d.%s is %#x behind a %s", ErrDiffers, st.n.id, name, v, by)
+			return fmt.Errorf("%w: CP%d.%s is %#x behind a %s", ErrDiffers, st.n.ID, name, v, by)
 		}
 	}
 	allowed := []uint32{uint32(fence)}
 	if by == byNode {
-		allowed = append(allowed, uint32(st.n.fence))
+		allowed = append(allowed, uint32(st.n.Fence))
 	}
 	if got := r.Reg(cpreg.Fence); !slices.Contains(allowed, got) && s.b.Err == nil {
-		return fmt.Errorf("%w: CP%d.FENCE is %#x behind a %s, want one of %#x", ErrDiffers, st.n.id, got, by, allowed)
+		return fmt.Errorf("%w: CP%d.FENCE is %#x behind a %s, want one of %#x", ErrDiffers, st.n.ID, got, by, allowed)
 	}
 	unfinished := st.goal.Packet == theRing || st.goal.Operand == waits
-	for _, all := range []span{st.area.vramAll, st.area.hostAll} {
-		done, err := s.want.Take(s.b.Access, st.before, all.at, all.n)
+	for _, all := range []refmodel.Range{st.area.vramAll, st.area.hostAll} {
+		done, err := s.want.Take(s.b.Access, st.before, all.At, all.N)
 		if err != nil {
 			return err
 		}
@@ -194,5 +195,5 @@ func (s *storm) again(st *station, by string, midway bool, fence uint64) error {
 	} else {
 		st.hits = nil
 	}
-	return st.start(s.rng.Uint32(), st.n.protect)
+	return st.start(s.rng.Uint32(), st.n.Protect)
 }

@@ -3,6 +3,7 @@ package storm
 import (
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/refmodel"
 )
 
 // A brokenRing is a ring that a node refuses to run.
@@ -46,7 +47,7 @@ var brokenRings = []brokenRing{
 		return uint64(r.log2)
 	}},
 	{"RING_SIZE", cpreg.CauseRing, func(s *station, r *ringRegs) uint64 { // the end is out of range
-		r.base, r.log2 = s.n.vram-4096, 13+s.rng.Uint32N(8)
+		r.base, r.log2 = s.n.VRAM-4096, 13+s.rng.Uint32N(8)
 		return r.base
 	}},
 	{"WPTR", cpreg.CauseRing, func(s *station, r *ringRegs) uint64 {
@@ -79,7 +80,7 @@ func (s *storm) breakRing(st *station) error {
 		}
 	}
 	bad := which.set(st, &r)
-	st.store(st.area.rings[1], packet(pkt.OpFill, 0, 0, 0, 0, 0)[:2])
+	st.store(st.area.rings[1], pkt.Dwords(pkt.OpFill, 0, 0, 0, 0, 0)[:2])
 	st.ring.SetReg(cpreg.RingLo, lo(r.base))
 	st.ring.SetReg(cpreg.RingHi, hi(r.base))
 	st.ring.SetReg(cpreg.RingSize, r.log2)
@@ -90,7 +91,7 @@ func (s *storm) breakRing(st *station) error {
 		st.ring.SetReg(cpreg.Wptr, *r.late)
 	}
 	st.first = 0
-	st.fault = &fault{verdict: refuseAt(which.cause, which.name, bad), addr: r.base}
-	st.hits = append(st.hits, Bin{theRing, which.name, cause(which.cause), inRing.String()})
+	st.fault = &fault{Fault: refmodel.Fault{Cause: which.cause, Addr: r.base, Bad: bad, Known: true}}
+	st.hits = append(st.hits, Bin{theRing, which.name, cause(which.cause), refmodel.InRing.String()})
 	return nil
 }

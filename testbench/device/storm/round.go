@@ -7,6 +7,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/refmodel"
 	"github.com/hilgpu/hilgpu/testbench/device/bare"
 )
 
@@ -15,17 +16,17 @@ func (s *storm) round() error {
 	s.b.Host.Messages, s.b.Host.Refused = nil, nil
 	s.plan()
 	for _, st := range s.stations {
-		st.n.dark, st.n.held = st.kind == dark, st.kind.reset() || st.kind == hangs
+		st.n.NoMaster, st.held = st.kind == noMaster, st.kind.reset() || st.kind == hangs
 		if err := s.ready(st); err != nil {
 			return err
 		}
-		st.n.irqs, st.n.begun = 0, st.n.fence
+		st.n.Done, st.begun = 0, st.n.Fence
 	}
 	s.prepare()
 	for _, st := range s.stations {
-		st.was, st.n.bytes = st.n.packets, 0
+		st.was, st.n.Moved = st.n.Packets, 0
 		st.fill()
-		s.packets += uint64(st.n.packets - st.was)
+		s.packets += uint64(st.n.Packets - st.was)
 	}
 	s.began = s.time()
 	err := s.work()
@@ -39,7 +40,7 @@ func (s *storm) round() error {
 	s.b.Host.Refused = nil
 	for _, st := range s.stations {
 		s.cover.hit(st.hits)
-		st.n.dark = false
+		st.n.NoMaster = false
 		if err := s.recover(st); err != nil {
 			return err
 		}
@@ -50,9 +51,9 @@ func (s *storm) round() error {
 // prepare sets what counts and watches in the round, and whether the device may
 // reach the host.
 func (s *storm) prepare() {
-	s.watch(calm)
+	s.watch(longLimit)
 	s.count()
-	if s.stations[0].kind == dark {
+	if s.stations[0].kind == noMaster {
 		s.b.SetConfig(pcicfg.Command, bare.CommandOn&^pcicfg.CommandBusMaster)
 	}
 }
@@ -79,7 +80,7 @@ func (s *station) fill() {
 // of them rest.
 func (s *storm) work() error {
 	for i, st := range s.stations {
-		if (st.kind == plain || st.kind == dark) && !(s.late && i == 0) {
+		if (st.kind == plain || st.kind == noMaster) && !(s.late && i == 0) {
 			st.ring.Doorbell()
 		}
 	}
@@ -91,7 +92,7 @@ func (s *storm) work() error {
 	if !s.b.Until(s.rest) {
 		return fmt.Errorf("%w: a node does not come to rest: %s", ErrDiffers, s.state())
 	}
-	if s.stations[0].kind != dark {
+	if s.stations[0].kind != noMaster {
 		return nil
 	}
 	if len(s.b.Host.Messages)+len(s.b.Host.Refused) > 0 && s.b.Err == nil {
@@ -133,9 +134,9 @@ func (s *storm) pause(clocks uint64) {
 func (s *storm) disassemble() []string {
 	var all []string
 	for _, st := range s.stations {
-		all = append(all, fmt.Sprintf("node %d", st.n.id))
+		all = append(all, fmt.Sprintf("node %d", st.n.ID))
 		for _, c := range append([]chunk{{st.ringAt(0), st.words}}, st.chunks...) {
-			all = append(all, pkt.Disassemble(encode(c.words), c.addr)...)
+			all = append(all, pkt.Disassemble(pkt.Bytes(c.words), c.addr)...)
 		}
 	}
 	return all
@@ -146,21 +147,21 @@ func (s *storm) disassemble() []string {
 func (s *storm) ready(st *station) error {
 	g := st.goal
 	if st.kind == badRing {
-		st.n.reset()
+		st.n.Reset()
 		return nil
 	}
-	protect := st.n.protect
+	protect := st.n.Protect
 	if g == nil && s.rng.IntN(4) == 0 {
 		protect = !protect
 	}
-	if g != nil && g.State != inRing.String() {
-		protect = g.State == guarded.String()
+	if g != nil && g.State != refmodel.InRing.String() {
+		protect = g.State == refmodel.Guarded.String()
 	}
-	if st.n.dark || g != nil && fresh(*g) || s.rng.IntN(12) == 0 {
+	if st.n.NoMaster || g != nil && fresh(*g) || s.rng.IntN(12) == 0 {
 		fences := []uint32{0, 1<<32 - 8, s.rng.Uint32()}
 		return st.start(fences[s.rng.IntN(len(fences))], protect)
 	}
-	if protect != st.n.protect {
+	if protect != st.n.Protect {
 		return st.guard(protect)
 	}
 	return nil
@@ -188,11 +189,11 @@ func (s *storm) recover(st *station) error {
 		return nil
 	}
 	if st.kind == badRing || s.rng.IntN(2) == 0 {
-		return st.start(s.rng.Uint32(), st.n.protect)
+		return st.start(s.rng.Uint32(), st.n.Protect)
 	}
 	for i := f.ring; i < len(st.words); i++ {
 		st.store(st.ringAt(i), []uint32{nop})
-		st.n.packets++
+		st.n.Packets++
 	}
 	st.ring.SetReg(cpreg.FaultInfo, 0)
 	if err := st.ring.Run(); err != nil {

@@ -3,27 +3,29 @@ package storm
 import (
 	"slices"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+	"github.com/hilgpu/hilgpu/rtl/refmodel"
 )
 
 // A kind is what the host does to a node in a round, beyond giving it packets.
 type kind uint8
 
-// The kinds; from dark on they are done to all nodes at once.
+// The kinds; from noMaster on they are done to all nodes at once.
 const (
 	plain    kind = iota
 	badRing       // its ring is where or as it cannot be
 	preempts      // it is preempted and resumed
 	hangs         // it waits until the watchdog tells
 	resets        // it is reset in the middle of its work
-	dark          // bus mastering is off
+	noMaster      // bus mastering is off
 	resetsWhole
 	resetsFunction
 )
 
 // all says whether a kind is done to all nodes at once.
-func (k kind) all() bool { return k >= dark }
+func (k kind) all() bool { return k >= noMaster }
 
 // reset says whether a kind ends the node's work.
 func (k kind) reset() bool { return k == resets || k == resetsWhole || k == resetsFunction }
@@ -44,7 +46,7 @@ const (
 // outcomes are the kinds that outcomes come from.
 var outcomes = map[string]kind{
 	byNode: resets, byWhole: resetsWhole, byFunction: resetsFunction, preempted: preempts, hung: hangs, notHung: hangs,
-	cause(cpreg.CauseWriteError): dark, cause(cpreg.CauseRing): badRing,
+	cause(cpreg.CauseWriteError): noMaster, cause(cpreg.CauseRing): badRing,
 }
 
 // Packets of bins that are none: the ring itself, and the counters.
@@ -87,35 +89,35 @@ func together(g *Bin) bool {
 // scenes returns the bins of what the host does to nodes.
 func (d device) scenes() []Bin {
 	var all []Bin
-	add := func(packet, operand, outcome string, at place) {
+	add := func(packet, operand, outcome string, at refmodel.Place) {
 		all = append(all, Bin{packet, operand, outcome, at.String()})
 	}
 	for _, r := range brokenRings {
-		add(theRing, r.name, cause(r.cause), inRing)
+		add(theRing, r.name, cause(r.cause), refmodel.InRing)
 	}
 	for _, by := range []string{byNode, byWhole, byFunction} {
 		for _, at := range d.places() {
 			d.resets(at, func(packet, operand string) { add(packet, operand, by, at) })
 		}
 	}
-	if d.preemption {
-		add(theRing, atRest, preempted, inRing)
+	if d.Caps.Has(caps.Preemption) {
+		add(theRing, atRest, preempted, refmodel.InRing)
 		for _, at := range d.places() {
 			d.preemptions(at, func(packet, operand string) { add(packet, operand, preempted, at) })
 		}
 	}
-	if d.watchdog {
-		add(theRing, noTail, hung, inRing)
-		add("COPY", goesOn, notHung, inRing)
-		if d.timeline && d.nodes > 1 {
-			add("WAIT_FENCE", waits, hung, inRing)
+	if d.Caps.Has(caps.Watchdog) {
+		add(theRing, noTail, hung, refmodel.InRing)
+		add("COPY", goesOn, notHung, refmodel.InRing)
+		if d.Caps.Has(caps.Timeline) && d.Nodes > 1 {
+			add("WAIT_FENCE", waits, hung, refmodel.InRing)
 		}
 	}
-	if d.counters {
+	if d.Caps.Has(caps.Counters) {
 		for _, c := range nodeCounters {
 			for _, outcome := range []string{counted, none, frozen} {
 				if c.name != "BUSY" || outcome != none {
-					add(counters, c.name, outcome, inRing)
+					add(counters, c.name, outcome, refmodel.InRing)
 				}
 			}
 		}
@@ -124,7 +126,7 @@ func (d device) scenes() []Bin {
 }
 
 // resets adds what a reset may find a node in the middle of.
-func (d device) resets(at place, add func(packet, operand string)) {
+func (d device) resets(at refmodel.Place, add func(packet, operand string)) {
 	for _, from := range []string{vramClass, hostClass} {
 		for _, to := range []string{toVRAM, toHost} {
 			add("COPY", from+" "+to)
@@ -134,27 +136,27 @@ func (d device) resets(at place, add func(packet, operand string)) {
 	add("FILL", toHost)
 	add("COPY_2D", manyRows)
 	add("FILL_2D", manyRows)
-	if at != inRing {
+	if at != refmodel.InRing {
 		return
 	}
 	add(theRing, atRest)
 	add("INDIRECT", fetches)
-	if d.timeline {
+	if d.Caps.Has(caps.Timeline) {
 		add("WAIT_FENCE", waits)
 	}
 }
 
 // preemptions adds where a node may be when it is preempted.
-func (d device) preemptions(at place, add func(packet, operand string)) {
+func (d device) preemptions(at refmodel.Place, add func(packet, operand string)) {
 	for _, l := range pkt.Table {
-		if !d.has(l.Op) || l.Privileged && at != inRing {
+		if !d.Has(l.Op) || l.Privileged && at != refmodel.InRing {
 			continue
 		}
 		add(l.Name, inFront)
-		if at != inRing && slices.Contains([]uint8{pkt.OpCopy, pkt.OpCopy2D, pkt.OpFill, pkt.OpFill2D}, l.Op) {
+		if at != refmodel.InRing && slices.Contains([]uint8{pkt.OpCopy, pkt.OpCopy2D, pkt.OpFill, pkt.OpFill2D}, l.Op) {
 			add(l.Name, inside)
 		}
-		if l.Op == pkt.OpWaitFence && d.nodes > 1 {
+		if l.Op == pkt.OpWaitFence && d.Nodes > 1 {
 			add(l.Name, waits)
 		}
 	}

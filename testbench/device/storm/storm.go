@@ -12,9 +12,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/refmodel"
 	"github.com/hilgpu/hilgpu/testbench/device/bare"
 	"github.com/hilgpu/hilgpu/testbench/device/scoreboard"
 )
@@ -46,10 +46,11 @@ type Options struct {
 type storm struct {
 	Options
 	b        *bare.Board
+	d        device
 	rng      *rand.Rand
 	want     *scoreboard.Memory
 	stations []*station
-	scratch  map[int]uint32
+	model    *refmodel.Device
 	cover    *coverage
 	rounds   int
 	packets  uint64
@@ -96,36 +97,35 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 }
 
 func newStorm(o Options, b *bare.Board) *storm {
-	d := device{
-		nodes: b.Nodes, hostBits: b.HostBits, lengthBits: b.LengthBits, vram: b.VRAM,
-	}
-	d.have = b.Capabilities()
-	d.protection, d.timeline = d.have.Has(caps.Protection), d.have.Has(caps.Timeline)
-	d.contexts, d.preemption = d.have.Has(caps.Contexts), d.have.Has(caps.Preemption)
-	d.counters, d.watchdog = d.have.Has(caps.Counters), d.have.Has(caps.Watchdog)
+	d := newDevice(b)
 	share := min(b.VRAM/uint64(b.Nodes), vramShare)
-	s := &storm{Options: o, b: b, rng: rand.New(rand.NewPCG(o.Seed, 1)), scratch: map[int]uint32{}, cover: newCoverage(bins(d))}
+	s := &storm{Options: o, b: b, d: d, rng: rand.New(rand.NewPCG(o.Seed, 1)), cover: newCoverage(bins(d))}
 	s.want = scoreboard.New(b.Nodes*int(share), len(b.Host.Mem), s.rng)
-	for i := range b.Nodes {
-		n := &node{device: d, mem: s.want, id: i, scratch: s.scratch}
+	s.model = refmodel.New(d.Config, &s.want.Memory)
+	for i, n := range s.model.Nodes {
 		st := &station{
-			n: n, ring: b.Node(i), a: b.Access, area: newArea(i, share),
+			n: n, d: d, mem: s.want, ring: b.Node(i), a: b.Access, area: newArea(i, share),
 			rng: rand.New(rand.NewPCG(o.Seed, 2+uint64(i))),
 		}
-		s.want.Fill(st.area.vramZero.at, 8, 0)
-		s.want.Fill(st.area.hostZero.at, 8, 0)
+		s.want.Fill(st.area.vramZero.At, 8, 0)
+		s.want.Fill(st.area.hostZero.At, 8, 0)
 		s.stations = append(s.stations, st)
 	}
 	if b.Nodes == 2 {
-		n0, n1 := s.stations[0].n, s.stations[1].n
-		n0.peer, n1.peer = n1, n0
+		s.stations[0].peer, s.stations[1].peer = s.stations[1], s.stations[0]
 	}
 	s.want.Load(b.Access)
 	for i := range 4 {
-		s.scratch[i] = 0
-		b.SetReg(scratchOff+4*uint32(i), 0)
+		b.SetReg(refmodel.ScratchOff+4*uint32(i), 0)
 	}
 	return s
+}
+
+// newDevice returns what the bins of a board depend on.
+func newDevice(b *bare.Board) device {
+	return device{refmodel.Config{
+		Nodes: b.Nodes, HostBits: b.HostBits, LengthBits: b.LengthBits, VRAM: b.VRAM, Caps: b.Capabilities(),
+	}}
 }
 
 func (s *storm) run(end uint64) error {

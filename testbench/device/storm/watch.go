@@ -3,25 +3,27 @@ package storm
 import (
 	"fmt"
 
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 	"github.com/hilgpu/hilgpu/rtl/abi/wdogreg"
+	"github.com/hilgpu/hilgpu/rtl/refmodel"
 )
 
 // Limits of the watchdog: one that no round reaches, and one that a node which
 // waits for the host does.
 const (
-	calm  = 1_000_000
-	short = 2000
+	longLimit  = 1_000_000
+	shortLimit = 2000
 )
 
-// often is more than a node can wait for the DMA engine in a round.
-const often = 1 << 20
+// anyTimes is more than a node can wait for the DMA engine in a round.
+const anyTimes = 1 << 20
 
 // watch sets the limit.
 func (s *storm) watch(limit uint32) {
-	if s.stations[0].n.watchdog {
+	if s.d.Caps.Has(caps.Watchdog) {
 		s.b.SetReg(wdogreg.Base+wdogreg.Limit, limit)
 	}
 }
@@ -30,29 +32,29 @@ func (s *storm) watch(limit uint32) {
 // on; or has it work for longer than the limit, of which nothing is told. Another
 // node may wait behind it for the DMA engine, and the watchdog tell of that.
 func (s *storm) hang(st *station) error {
-	s.watch(short)
+	s.watch(shortLimit)
 	st.ring.SetReg(cpreg.Wptr, (st.first+uint32(len(st.words)-st.tail))%st.ring.Dwords())
-	own := uint32(wdogreg.Hang0) << st.n.id
+	own := uint32(wdogreg.Hang0) << st.n.ID
 	over, want := st.resting, uint32(0)
 	if st.stays {
 		over, want = func() bool { return s.b.Reg(wdogreg.Base+wdogreg.Status)&own != 0 }, own
 	}
 	if (st.stays || st.goal.Operand == goesOn) && !s.b.Until(over) {
-		return fmt.Errorf("%w: the watchdog does not see node %d: %s", ErrDiffers, st.n.id, st.ring.State())
+		return fmt.Errorf("%w: the watchdog does not see node %d: %s", ErrDiffers, st.n.ID, st.ring.State())
 	}
-	s.watch(calm)
+	s.watch(longLimit)
 	got := s.b.Reg(wdogreg.Base + wdogreg.Status)
 	if got&own != want && s.b.Err == nil {
-		return fmt.Errorf("%w: WDOG.STATUS is %#x, want %#x of node %d", ErrDiffers, got, want, st.n.id)
+		return fmt.Errorf("%w: WDOG.STATUS is %#x, want %#x of node %d", ErrDiffers, got, want, st.n.ID)
 	}
 	s.b.SetReg(wdogreg.Base+wdogreg.Status, got)
 	for _, o := range s.stations {
 		switch {
-		case got&(wdogreg.Hang0<<o.n.id) == 0:
+		case got&(wdogreg.Hang0<<o.n.ID) == 0:
 		case o == st:
 			o.told++
 		default:
-			o.told += often
+			o.told += anyTimes
 		}
 	}
 	if st.stays || st.goal.Operand == goesOn {
@@ -89,11 +91,11 @@ func (s *station) batchHung() {
 
 // waitForPeer emits a wait for what the other node does in this round, if it does.
 func (s *station) waitForPeer(b *buffer) bool {
-	peer := s.n.peer
-	if peer.fence <= peer.begun {
+	peer := s.peer
+	if peer.n.Fence <= peer.begun {
 		return false
 	}
-	s.emit(b, packet(pkt.OpWaitFence, uint32(peer.id), lo(peer.fence), hi(peer.fence)))
+	s.emit(b, pkt.Dwords(pkt.OpWaitFence, uint32(peer.n.ID), lo(peer.n.Fence), hi(peer.n.Fence)))
 	return true
 }
 
@@ -111,7 +113,7 @@ var nodeCounters = []counter{
 
 // count starts the counters from 0, or freezes them there.
 func (s *storm) count() {
-	if !s.stations[0].n.counters {
+	if !s.d.Caps.Has(caps.Counters) {
 		return
 	}
 	ctl := uint32(perfreg.CtlClear | perfreg.CtlRun)
@@ -130,13 +132,12 @@ func (s *storm) wide(off uint32) uint64 {
 // compareCounters holds the counters against the model and the time, and the
 // watchdog against that no node was too slow.
 func (s *storm) compareCounters() error {
-	n := s.stations[0].n
-	if n.watchdog {
+	if s.d.Caps.Has(caps.Watchdog) {
 		if got := s.b.Reg(wdogreg.Base + wdogreg.Status); got != 0 {
 			return fmt.Errorf("%w: WDOG.STATUS is %#x, want 0", ErrDiffers, got)
 		}
 	}
-	if k := s.stations[0].kind; !n.counters || k == resetsWhole || k == resetsFunction {
+	if k := s.stations[0].kind; !s.d.Caps.Has(caps.Counters) || k == resetsWhole || k == resetsFunction {
 		return s.b.Err
 	}
 	from := s.time()
@@ -163,12 +164,12 @@ func (s *storm) compareCounters() error {
 func (s *storm) compareCounts(st *station, cycles uint64) error {
 	v := map[string]uint64{}
 	for _, c := range nodeCounters {
-		v[c.name] = s.wide(perfreg.Base + perfreg.Node + uint32(st.n.id)*perfreg.Stride + c.off)
+		v[c.name] = s.wide(perfreg.Base + perfreg.Node + uint32(st.n.ID)*perfreg.Stride + c.off)
 	}
 	if st.kind.reset() || s.b.Err != nil {
 		return nil
 	}
-	packets, bytes := uint64(st.n.packets-st.was), st.n.bytes
+	packets, bytes := uint64(st.n.Packets-st.was), st.n.Moved
 	if s.freeze {
 		packets, bytes = 0, 0
 	}
@@ -176,10 +177,10 @@ func (s *storm) compareCounts(st *station, cycles uint64) error {
 	switch {
 	case v["PACKETS"] != packets || v["BYTES"] != bytes:
 		return fmt.Errorf("%w: PERF says that node %d retired %d packets and moved %d bytes, want %d and %d",
-			ErrDiffers, st.n.id, v["PACKETS"], v["BYTES"], packets, bytes)
+			ErrDiffers, st.n.ID, v["PACKETS"], v["BYTES"], packets, bytes)
 	case v["BUSY"] > cycles || stalls > v["BUSY"] || v["BUSY"] < packets+bytes/8:
 		return fmt.Errorf("%w: in %d clocks node %d was busy for %d and stalled for %d, with %d packets and %d bytes",
-			ErrDiffers, cycles, st.n.id, v["BUSY"], stalls, packets, bytes)
+			ErrDiffers, cycles, st.n.ID, v["BUSY"], stalls, packets, bytes)
 	}
 	for _, c := range nodeCounters {
 		outcome := counted
@@ -189,7 +190,7 @@ func (s *storm) compareCounts(st *station, cycles uint64) error {
 		case v[c.name] == 0:
 			outcome = none
 		}
-		st.hits = append(st.hits, Bin{counters, c.name, outcome, inRing.String()})
+		st.hits = append(st.hits, Bin{counters, c.name, outcome, refmodel.InRing.String()})
 	}
 	return nil
 }

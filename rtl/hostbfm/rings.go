@@ -1,0 +1,355 @@
+package hostbfm
+
+import (
+	"encoding/binary"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+)
+
+// The low half of the host's memory, in bytes.
+const (
+	ringsAt  = 0x1000 // a ring of at most 4 KiB for each node
+	buffers  = 0x4000 // an indirect buffer of at most 1 KiB for each node
+	fencesAt = 0x6000 // 16 bytes for each node
+	statesAt = 0x6400 // 4 states for each node
+)
+
+// node is the driver's view of a command processor.
+type node struct {
+	base   uint64 // GPU address of the ring
+	log2   uint   // of its size in bytes
+	wptr   uint32 // dwords
+	rptr   uint32 // as it was read last
+	id     uint32 // of the last fence
+	asked  int    // polls in a row that saw no progress
+	broken bool   // a fault was seen
+	unset  int    // surfaces not yet set since the reset
+}
+
+// size is that of the ring in dwords.
+func (n *node) size() uint32 { return 1 << n.log2 / 4 }
+
+func (h *Stimulus) cpReg(n int, off uint64) uint64 { return cpreg.Base + uint64(n)*cpreg.Stride + off }
+
+// start resets a node, as a driver after a hang, and gives it a ring, in VRAM
+// now and then if the host reaches that.
+func (h *Stimulus) start(n int) {
+	d := &h.nodes[n]
+	*d = node{log2: cpreg.MinRingLog2 + uint(h.Rng.IntN(5)), id: d.id, base: pkt.Host | memBase + ringsAt + uint64(n)<<12, unset: 2}
+	if h.percent(10) && h.aperture {
+		d.base = h.config.VRAM - uint64(n+1)<<12
+	}
+	h.SetReg(h.cpReg(n, cpreg.Ctl), cpreg.CtlReset)
+	h.SetReg(h.cpReg(n, cpreg.RingLo), uint32(d.base))
+	h.SetReg(h.cpReg(n, cpreg.RingHi), uint32(d.base>>32))
+	h.SetReg(h.cpReg(n, cpreg.RingSize), uint32(d.log2))
+	if h.percent(3) {
+		h.SetReg(h.cpReg(n, cpreg.RingSize), h.Rng.Uint32())
+	}
+	h.SetReg(h.cpReg(n, cpreg.Ctl), cpreg.CtlRun|cpreg.CtlProtect*h.Rng.Uint32N(2))
+}
+
+// drive is one step of a node's driver: more packets, or a look at how it does.
+func (h *Stimulus) drive(n int) {
+	d := &h.nodes[n]
+	room := (d.rptr - d.wptr - 1) & (d.size() - 1)
+	switch {
+	case d.broken:
+		h.repair(n)
+	case room >= 16 && h.percent(50):
+		h.submit(n, room)
+	case h.percent(5):
+		h.preempt(n)
+	case h.percent(2):
+		h.SetReg(h.cpReg(n, cpreg.Ctl), cpreg.CtlRun*h.Rng.Uint32N(2))
+		h.SetReg(h.cpReg(n, cpreg.Ctl), cpreg.CtlRun)
+	default:
+		h.poll(n)
+	}
+}
+
+// preempt asks the node to stop, and lets it run again with or without a look at
+// where it was.
+func (h *Stimulus) preempt(n int) {
+	h.SetReg(h.cpReg(n, cpreg.Preempt), h.Rng.Uint32())
+	for range h.Rng.IntN(4) {
+		h.Reg(h.cpReg(n, cpreg.Preempted), func(uint32) {})
+	}
+	h.Reg(h.cpReg(n, cpreg.Progress), func(v uint32) {
+		if h.percent(10) {
+			h.SetReg(h.cpReg(n, cpreg.Progress), h.Rng.Uint32()&3)
+		}
+	})
+	h.SetReg(h.cpReg(n, cpreg.Ctl), cpreg.CtlRun|cpreg.CtlProtect*h.Rng.Uint32N(2))
+}
+
+// poll reads the ring's pointer, and what there is to know of a fault if it stands.
+func (h *Stimulus) poll(n int) {
+	d := &h.nodes[n]
+	h.Reg(h.cpReg(n, cpreg.Rptr), func(v uint32) {
+		d.asked++
+		if v != d.rptr {
+			d.asked = 0
+			if d.base>>63 == 0 {
+				h.Saw.InVRAM++
+			}
+		}
+		d.rptr = v & (d.size() - 1)
+	})
+	if d.asked < 3 {
+		return
+	}
+	h.Reg(h.cpReg(n, cpreg.FaultInfo), func(v uint32) {
+		if v&cpreg.FaultCause != 0 {
+			h.Saw.Causes[v&cpreg.FaultCause]++
+			d.broken = true
+			for off := uint64(cpreg.FaultLo); off <= cpreg.FaultBadH; off += 4 {
+				h.Reg(h.cpReg(n, off), func(uint32) {})
+			}
+		} else if d.asked > 200 {
+			h.start(n)
+		}
+	})
+}
+
+// repair goes on behind a fault: by a reset, or by stepping over the packet,
+// which need not end where the driver thinks.
+func (h *Stimulus) repair(n int) {
+	d := &h.nodes[n]
+	d.broken, d.asked = false, 0
+	if h.percent(60) {
+		h.start(n)
+		h.SetReg(h.cpReg(n, cpreg.Fence), d.id)
+		return
+	}
+	h.SetReg(h.cpReg(n, cpreg.FaultInfo), 0)
+	if h.percent(50) {
+		h.SetReg(h.cpReg(n, cpreg.Fence), d.id)
+		h.SetReg(h.cpReg(n, cpreg.Ctl), 0)
+		h.SetReg(h.cpReg(n, cpreg.RingLo), uint32(d.base))
+	}
+	h.SetReg(h.cpReg(n, cpreg.Ctl), cpreg.CtlRun)
+}
+
+// submit writes packets of at most room dwords into the ring and rings the
+// doorbell.
+func (h *Stimulus) submit(n int, room uint32) {
+	d := &h.nodes[n]
+	var p []byte
+	for range 1 + h.Rng.IntN(8) {
+		more := h.packet(n, false)
+		if len(p)+len(more) > int(4*room) {
+			break
+		}
+		p = append(p, more...)
+	}
+	for len(p) > 0 {
+		k := min(len(p), int(4*(d.size()-d.wptr)))
+		h.Store(d.base+4*uint64(d.wptr), p[:k])
+		d.wptr = (d.wptr + uint32(k/4)) & (d.size() - 1)
+		p = p[k:]
+	}
+	if h.Rng.IntN(500) == 0 {
+		h.SetReg(h.cpReg(n, cpreg.Wptr), h.Rng.Uint32())
+		return
+	}
+	h.SetReg(h.cpReg(n, cpreg.Wptr), d.wptr)
+}
+
+// packet returns a random packet, in a few per cent of cases a bad one. inside
+// is whether it goes into an indirect buffer.
+func (h *Stimulus) packet(n int, inside bool) []byte {
+	p := h.good(func() encoder { return h.choose(n, inside) })
+	if p[3] == pkt.OpWriteReg && h.percent(3) {
+		p[4] = byte(h.Rng.Uint32()) &^ 3
+	}
+	switch h.Rng.IntN(120) {
+	case 0:
+		p[h.Rng.IntN(len(p))] ^= 1 << h.Rng.IntN(8)
+	case 1:
+		p[2+h.Rng.IntN(2)] = byte(h.Rng.Uint32())
+	case 2:
+		binary.LittleEndian.PutUint32(p[len(p)-4:], h.Rng.Uint32())
+	case 3, 4:
+		p[min(4, len(p)-1)] = byte(h.Rng.Uint32())
+	case 5:
+		limit := uint16(pkt.MaxCoord - 1 + h.Rng.Uint32N(3))
+		binary.LittleEndian.PutUint16(p[2*h.Rng.IntN(len(p)/2):], limit)
+	}
+	return p
+}
+
+// good returns a packet that choose returns, the first one that has an encoding.
+func (h *Stimulus) good(choose func() encoder) []byte {
+	for {
+		p, err := choose().Append(nil)
+		if err == nil && len(p) > 0 {
+			return p
+		}
+	}
+}
+
+// encoder is any packet of package pkt.
+type encoder interface {
+	Append(b []byte) ([]byte, error)
+}
+
+func (h *Stimulus) choose(n int, inside bool) encoder {
+	if h.Rng.IntN(800) == 0 {
+		return h.long()
+	}
+	d := &h.nodes[n]
+	size := uint32(h.Rng.IntN(300))
+	if h.percent(3) {
+		size = uint32(h.Rng.IntN(3000))
+	}
+	coord := func(k int) uint16 { return uint16(h.Rng.IntN(k)) }
+	if d.unset > 0 && !inside && !h.percent(2) {
+		d.unset--
+		return h.surface(pkt.Surface(d.unset))
+	}
+	switch h.Rng.IntN(24) {
+	case 0, 1, 2:
+		return pkt.Copy{Src: h.address(), Dst: h.address(), Bytes: size}
+	case 3, 4:
+		return pkt.Fill{Dst: h.address(), Bytes: size, Value: h.Rng.Uint64()}
+	case 5, 6, 7:
+		return h.surface(pkt.Surface(h.Rng.IntN(2)))
+	case 8, 9:
+		return pkt.Copy2D{SrcX: coord(10), SrcY: coord(5), DstX: coord(10), DstY: coord(5), W: coord(20), H: coord(8)}
+	case 10, 11:
+		return pkt.Fill2D{X: coord(10), Y: coord(5), W: coord(20), H: coord(8), Value: h.Rng.Uint64()}
+	case 12:
+		if there := h.config.Caps.Has(caps.Contexts) || h.percent(10); there && !inside && h.percent(60) {
+			return h.context(n)
+		}
+		return pkt.WriteReg{Off: idreg.Scratch0 + 4*h.Rng.Uint32N(4), Value: h.Rng.Uint32()}
+	case 13:
+		if there := h.config.Caps.Has(caps.Timeline) || h.percent(10); there && !inside && h.percent(70) {
+			return h.wait()
+		}
+		return pkt.WriteReg{Off: idreg.Scratch0 + 4*h.Rng.Uint32N(4), Value: h.Rng.Uint32()}
+	case 14:
+		if there := h.config.Caps.Has(caps.Protection) || h.percent(10); there && !inside && h.percent(70) {
+			return h.window()
+		}
+		return pkt.Timestamp{Addr: h.address() &^ 7}
+	case 15, 16:
+		return pkt.Predicate{Addr: h.address() &^ 7, Dwords: coord(8), NonZero: h.percent(50)}
+	case 17, 18:
+		if inside && !h.percent(5) {
+			return pkt.NOP{}
+		}
+		return h.indirect(n, inside)
+	case 19, 20, 21:
+		if inside && !h.percent(5) {
+			return pkt.NOP{Skip: coord(3)}
+		}
+		d.id += h.Rng.Uint32N(3)
+		if h.percent(2) {
+			d.id = h.Rng.Uint32()
+		}
+		return pkt.Fence{Addr: pkt.Host | memBase + fencesAt + 16*uint64(n), ID: d.id, IRQ: h.percent(70)}
+	default:
+		return pkt.NOP{Skip: coord(6)}
+	}
+}
+
+// long is a packet of more than one descriptor.
+func (h *Stimulus) long() encoder {
+	at, size := pkt.Host|memBase+dataFrom+h.Rng.Uint64N(4096), 1<<15+h.Rng.Uint32N(1<<15)
+	if h.percent(50) {
+		return pkt.Copy{Src: pkt.Host | memBase, Dst: at, Bytes: size}
+	}
+	return pkt.Fill{Dst: at, Bytes: size, Value: h.Rng.Uint64()}
+}
+
+// surface sets one of the surfaces, mostly with the same format: 2D packets want
+// two that are equal.
+func (h *Stimulus) surface(which pkt.Surface) encoder {
+	format := pkt.Format32
+	if h.percent(5) {
+		format = pkt.Format(h.Rng.IntN(5))
+	}
+	return pkt.SetState{
+		Surface: which, Base: h.address() &^ 15, Pitch: h.Rng.Uint32N(16) * 16, Format: format,
+		X0: uint16(h.Rng.IntN(8)), Y0: uint16(h.Rng.IntN(4)), X1: uint16(4 + h.Rng.IntN(40)), Y1: uint16(2 + h.Rng.IntN(20)),
+	}
+}
+
+// context saves or restores a state, one of four of the node, or what lies
+// anywhere.
+func (h *Stimulus) context(n int) encoder {
+	addr := pkt.Host | memBase + statesAt + uint64(n)<<9 + h.Rng.Uint64N(4)*pkt.StateBytes
+	if h.percent(20) {
+		addr = h.address() &^ (pkt.StateBytes - 1)
+	}
+	if h.percent(60) {
+		return pkt.SaveState{Addr: addr}
+	}
+	return pkt.RestoreState{Addr: addr}
+}
+
+// wait waits for a fence of a node, mostly for one that was or that will be.
+func (h *Stimulus) wait() encoder {
+	of := h.Rng.IntN(len(h.nodes))
+	w := pkt.WaitFence{Node: uint8(of), Value: uint64(h.nodes[of].id) - min(uint64(h.nodes[of].id), h.Rng.Uint64N(4))}
+	if h.percent(3) {
+		w.Node, w.Value = uint8(h.Rng.IntN(2)), h.Rng.Uint64()>>h.Rng.IntN(64)
+	}
+	return w
+}
+
+// window opens one, mostly of all of a memory, or closes it.
+func (h *Stimulus) window() encoder {
+	w := pkt.SetWindow{Index: uint8(h.Rng.IntN(pkt.Windows)), Writable: h.percent(70), Size: h.config.VRAM}
+	switch h.Rng.IntN(4) {
+	case 0:
+		w.Base, w.Size = pkt.Host|memBase, memSize
+	case 1:
+		w.Base, w.Size = h.address(), h.Rng.Uint64N(1<<14)
+		if h.percent(20) {
+			w.Size = h.Rng.Uint64() >> h.Rng.IntN(64)
+		}
+	default:
+	}
+	return w
+}
+
+// indirect fills the node's indirect buffer, though it may be in use, and
+// returns the packet that executes it.
+func (h *Stimulus) indirect(n int, inside bool) encoder {
+	addr := pkt.Host | memBase + buffers + uint64(n)<<10
+	var p []byte
+	for range h.Rng.IntN(5) {
+		if !inside {
+			p = append(p, h.packet(n, true)...)
+		}
+	}
+	if h.percent(2) && len(p) > 4 {
+		p = p[:len(p)-4]
+	}
+	h.Store(addr, p)
+	return pkt.Indirect{Addr: addr, Dwords: uint32(len(p) / 4), Resume: h.config.Caps.Has(caps.Preemption) && h.percent(20)}
+}
+
+// address is one of data: in VRAM or in host memory, rarely at the end of one of them
+// or anywhere.
+func (h *Stimulus) address() uint64 {
+	vram := h.config.VRAM
+	switch {
+	case h.Rng.IntN(100) == 0:
+		return h.Rng.Uint64() >> h.Rng.IntN(64)
+	case h.Rng.IntN(100) == 0:
+		return vram - 1 - h.Rng.Uint64N(4096)
+	case h.Rng.IntN(100) == 0:
+		return pkt.Host | uint64(1)<<h.config.HostBits - 1 - h.Rng.Uint64N(4096)
+	case h.percent(50):
+		return h.Rng.Uint64N(min(vram, 1<<16) - 4096)
+	default:
+		return pkt.Host | memBase + dataFrom + h.Rng.Uint64N(memSize-dataFrom-4096)
+	}
+}

@@ -1,0 +1,142 @@
+package hostbfm
+
+import (
+	"math/rand/v2"
+
+	"github.com/hilgpu/hilgpu/rtl/abi/caps"
+	"github.com/hilgpu/hilgpu/rtl/abi/port"
+	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/rtl/refmodel"
+)
+
+// Where things are in the random host. Rings and indirect buffers are in the
+// low half of its memory, or at the start of VRAM, data above them.
+const (
+	memBase  = uint64(0x1_8000_0000)
+	memSize  = 1 << 16
+	dataFrom = memSize / 2
+	messages = uint64(0xfee0_0000)
+)
+
+// A Device is what a Stimulus drives: a GPU, or one in lockstep.
+type Device interface {
+	port.Device
+	Reset()
+	Config() gpu.Config
+}
+
+// A Stimulus is a PC that does everything a PC may do to a GPU, at random: it
+// configures, submits packets good and bad, accesses registers and VRAM, turns
+// the function off and on, resets it, answers its requests late, out of order
+// and with errors, and holds back every ready.
+type Stimulus struct {
+	*Bus
+	Saw Coverage
+
+	dev      Device
+	config   refmodel.Config
+	aperture bool
+	regs     []regmap.Entry // all registers of BAR0
+	phase    uint64         // clock at which Timing changes
+	nodes    []node
+}
+
+// Coverage counts what happened, so that a test can see that a run is worth it.
+type Coverage struct {
+	Resets   int // clocks with the reset input set
+	Restarts int // whole and function-level resets that have ended
+	Late     int // reads that were under way when a burst ended
+	InVRAM   int // times that the read pointer of a ring in VRAM was seen to move
+	Messages int
+	Writes   int // beats of the device
+	Reads    int // of the device
+	Fences   int // writes of fences
+
+	Status  [4]int          // completions of the target port by port.Status
+	Causes  map[uint32]int  // of faults that the host found, by cpreg.Cause
+	ErrInfo map[uint32]bool // causes in ID.ERR_INFO
+}
+
+// ModelConfig returns what packets depend on of a configuration.
+func ModelConfig(c gpu.Config) refmodel.Config {
+	return refmodel.Config{
+		Nodes: c.Nodes, HostBits: c.HostBits, LengthBits: c.LengthBits, VRAM: c.VRAMBytes, Caps: c.Caps,
+	}
+}
+
+// NewStimulus returns a host around a device, which it begins to configure. One
+// seed gives one run.
+func NewStimulus(dev Device, seed uint64) *Stimulus {
+	rng := rand.New(rand.NewPCG(seed, 0x6c6f636b))
+	h := &Stimulus{
+		Bus: &Bus{Dev: dev, Rng: rng, Mem: make([]byte, memSize), Base: memBase},
+		dev: dev, config: ModelConfig(dev.Config()), aperture: dev.Config().Caps.Has(caps.Aperture), regs: regmap.New().Entries(),
+	}
+	for i := range h.Mem {
+		h.Mem[i] = byte(rng.Uint32())
+	}
+	h.nodes = make([]node, h.config.Nodes)
+	h.Saw.Causes, h.Saw.ErrInfo = map[uint32]int{}, map[uint32]bool{}
+	h.Took = func(r port.Request) {
+		if r.Kind == port.MemRead {
+			h.Saw.Reads++
+		}
+	}
+	h.Beat = func() { h.Saw.Writes++ }
+	h.Wrote = h.wrote
+	h.Completed = func(s port.Status) { h.Saw.Status[s]++ }
+	h.boot()
+	return h
+}
+
+// change picks how fast the host is for a while.
+func (h *Stimulus) change() {
+	h.phase = h.Clocks + 100 + h.Rng.Uint64N(3000)
+	h.Timing = Timing{Jitter: 1 + h.Rng.Uint64N(60), Shuffle: true}
+	stalls := []int{0, 0, 10, 50, 90}
+	for i := range h.Stall {
+		h.Stall[i] = stalls[h.Rng.IntN(len(stalls))]
+	}
+	h.Gap = stalls[h.Rng.IntN(len(stalls))]
+	if h.percent(20) {
+		h.Errors = 100
+	}
+	if h.percent(10) {
+		h.Jitter = 500
+	}
+}
+
+// Step is one clock of the host and the device.
+func (h *Stimulus) Step() {
+	if h.Clocks >= h.phase {
+		h.change()
+	}
+	if h.Rng.IntN(20000) == 0 {
+		h.reset()
+		return
+	}
+	if !h.Queued() && !h.percent(h.Gap) {
+		h.plan()
+	}
+	h.Bus.Step()
+}
+
+// reset is a clock with the reset input set.
+func (h *Stimulus) reset() {
+	h.dev.Reset()
+	h.Clocks++
+	h.Saw.Resets++
+	h.Forget()
+	h.boot()
+}
+
+// wrote counts a write of the device.
+func (h *Stimulus) wrote(w port.Request, _ []byte) {
+	if w.Addr&^0xfff == messages {
+		h.Saw.Messages++
+	}
+	if off := w.Addr - memBase; off >= fencesAt && off < fencesAt+16*uint64(len(h.nodes)) {
+		h.Saw.Fences++
+	}
+}

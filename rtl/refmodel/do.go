@@ -1,0 +1,89 @@
+package refmodel
+
+import (
+	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
+	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
+)
+
+// Do does a packet that Judge has judged, whole, or what a packet that is refused
+// does in spite of it: the rows of a copy whose reads were answered, and the words
+// of a state that are in range. It does not execute what INDIRECT names, skip, or
+// wait; Run does.
+func (n *Node) Do(p []uint32, v Verdict) {
+	for _, m := range v.Moves {
+		n.move(m)
+	}
+	if v.State != nil {
+		n.load(v.State)
+	}
+	if v.Cause == cpreg.CauseNone {
+		n.effect(p, v)
+	}
+}
+
+// Part does what a node that was preempted has done of a COPY, FILL, COPY_2D or
+// FILL_2D when PROGRESS is done: so many pieces of 4096 bytes, or rows. That is
+// all that it leaves: the packet has not retired.
+func (n *Node) Part(v Verdict, op uint8, done uint32) {
+	n.Progress = done
+	switch op {
+	case pkt.OpCopy, pkt.OpFill:
+		for _, m := range v.Moves {
+			m.N = min(m.N, uint64(done)*pieceBytes)
+			n.move(m)
+		}
+	default:
+		for _, m := range v.Moves[:min(int(done), len(v.Moves))] {
+			n.move(m)
+		}
+	}
+}
+
+func (n *Node) move(m Move) {
+	switch {
+	case m.Stamp:
+		n.Stamps = append(n.Stamps, m.Dst)
+	case m.Fill:
+		n.Mem.Fill(m.Dst, m.N, m.Value)
+	case m.Unread:
+		n.unread(m)
+	default:
+		b, _ := n.answers(m.Src, m.N)
+		n.Mem.Store(m.Dst, b)
+	}
+}
+
+// partly reports whether a read failed of which some bytes were answered.
+func (n *Node) partly(m Move) bool { return m.Unread && !n.nowhere(m.Src, m.N) }
+
+// unread notes the bytes that a copy whose read failed may have written.
+func (n *Node) unread(m Move) {
+	if !n.partly(m) {
+		return
+	}
+	for i, p := range n.Mem.each(m.Src, m.N) {
+		if n.Mem.Bytes(m.Dst+i, 1) != nil {
+			n.Unclear[m.Dst+i] = *p
+		}
+	}
+}
+
+// effect is what a packet does to the node and to registers.
+func (n *Node) effect(p []uint32, v Verdict) {
+	switch uint8(p[0] >> 24) {
+	case pkt.OpCopy, pkt.OpCopy2D, pkt.OpFill, pkt.OpFill2D, pkt.OpSaveState:
+		n.Moved += v.Bytes()
+	case pkt.OpSetState:
+		n.Surfaces[p[1]&1] = Surface{
+			true, long(p, 2), uint64(p[4]), p[5],
+			int64(p[6] & 0xffff), int64(p[6] >> 16), int64(p[7] & 0xffff), int64(p[7] >> 16),
+		}
+	case pkt.OpWriteReg:
+		n.Scratch[(p[1]-ScratchOff)/4] = p[2]
+	case pkt.OpFence:
+		n.Fence = n.next(p[3])
+		n.Done += int(p[4] & 1)
+	case pkt.OpSetWindow:
+		n.Windows[p[1]&3] = Window{Range{long(p, 2), long(p, 4)}, p[1]>>2&1 != 0}
+	}
+}

@@ -1,0 +1,8 @@
+package vectors
+
+import "slices"
+
+// All returns every vector.
+func All() []Vector {
+	return slices.Concat(headers, linear, rects, marks, fences, windows, states, buffers)
+}
