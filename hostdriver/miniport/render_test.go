@@ -371,7 +371,7 @@ func TestPresentPackets(t *testing.T) {
 		from, to kmddi.Rect
 		copy     []uint32
 	}{
-		{"whole", kmddi.Rect{}, kmddi.Rect{}, []uint32{0x05000003, 0, 0, 16 | 16<<16}},
+		{"entire surface", kmddi.Rect{}, kmddi.Rect{}, []uint32{0x05000003, 0, 0, 16 | 16<<16}},
 		{"part", kmddi.Rect{Left: 2, Top: 3, Right: 5, Bottom: 5}, kmddi.Rect{Left: 4, Top: 1, Right: 7, Bottom: 3},
 			[]uint32{0x05000003, 2 | 3<<16, 4 | 1<<16, 3 | 2<<16}},
 	} {

@@ -307,15 +307,15 @@ func TestPredicates(t *testing.T) {
 	value := at(source, 0, 4, 0)
 	fill := patches{value, at(target, 0, 20, 0)}
 	two := patches{value, at(target, 0, 20, 0), at(target, 0, 44, 0)}
-	behind := patches{value, at(target, 0, 20, 0), at(target, 0, 44, 40)}
+	afterSplit := patches{value, at(target, 0, 20, 0), at(target, 0, 44, 40)}
 	checkRules(t, []rule{
 		{"nothing", skip(0), patches{value}, success},
 		{"a packet", join(skip(6), fillOf(8)), fill, success},
 		{"a packet, if the value is not 0", join(skip(6|1<<16), fillOf(8)), fill, success},
 		{"two packets", join(skip(12), fillOf(8), fillOf(8)), two, success},
 		{"the first of two packets", join(skip(6), fillOf(8), fillOf(8)), two, success},
-		{"a packet before a split", join(skip(6), fillOf(8), fillOf(8)), behind, success},
-		{"a packet after a split", join(skip(12), fillOf(8), fillOf(8)), behind, parameter},
+		{"a packet before a split", join(skip(6), fillOf(8), fillOf(8)), afterSplit, success},
+		{"a packet after a split", join(skip(12), fillOf(8), fillOf(8)), afterSplit, parameter},
 		{"one dword less than a packet", join(skip(5), fillOf(8)), fill, parameter},
 		{"one dword more than a packet", join(skip(7), fillOf(8)), fill, parameter},
 		{"a packet and a header", join(skip(7), fillOf(8), []uint32{0x01000000}), fill, success},

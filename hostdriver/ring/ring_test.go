@@ -188,7 +188,7 @@ func TestSubmitFails(t *testing.T) {
 	}{
 		{"the same id again", func(r *ring.Ring, _ *fakeRegisters) { r.Submit(nil, 0, 1, 7) }, ring.ErrSubmission},
 		{"an id that decreases", func(r *ring.Ring, _ *fakeRegisters) { r.Submit(nil, 0, 1, 6) }, ring.ErrSubmission},
-		{"half the range ahead is behind", func(r *ring.Ring, _ *fakeRegisters) { r.Submit(nil, 0, 1, 7+1<<31) }, ring.ErrSubmission},
+		{"half the range ahead counts as earlier", func(r *ring.Ring, _ *fakeRegisters) { r.Submit(nil, 0, 1, 7+1<<31) }, ring.ErrSubmission},
 		{"just below half the range is ahead", func(r *ring.Ring, _ *fakeRegisters) { r.Submit(nil, 0, 1, 6+1<<31) }, nil},
 		{"misaligned", func(r *ring.Ring, _ *fakeRegisters) { r.Submit(nil, 2, 1, 8) }, ring.ErrSubmission},
 		{"the longest", func(r *ring.Ring, _ *fakeRegisters) { r.Submit(nil, 0, 1<<20-1, 8) }, nil},

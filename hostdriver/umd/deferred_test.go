@@ -102,8 +102,8 @@ func TestClosedContext(t *testing.T) {
 	r, _ := newListRig(t)
 	a := r.filledBuffer(umddi.UsageDefault, 1)
 	for name, end := range map[string]func(c *recorder){
-		"a list was made": func(c *recorder) { c.makeList() },
-		"abandoned":       func(c *recorder) { c.f.AbandonCommandList(c.th, c.h) },
+		"a list was created": func(c *recorder) { c.makeList() },
+		"abandoned":          func(c *recorder) { c.f.AbandonCommandList(c.th, c.h) },
 	} {
 		c := r.recorder()
 		c.copy(a, a)
@@ -217,7 +217,7 @@ func TestDeferredState(t *testing.T) {
 	assert.Zero(t, d.state.vertex[1])
 	assert.NotZero(t, d.state.constants[pixelShader][0])
 	l := c.done()
-	assert.Zero(t, c.driver().state.vertex[1], "a list was made")
+	assert.Zero(t, c.driver().state.vertex[1], "a list was created")
 	assert.Empty(t, c.driver().state.viewports)
 	r.execute(l)
 	assert.Zero(t, d.state.constants[pixelShader][0], "a list was executed")

@@ -56,7 +56,7 @@ func TestStagingMap(t *testing.T) {
 	staging, gpu := r.create(arg), r.create(buf(64, umddi.UsageDefault))
 	copy(r.mapStaging(staging, umddi.MapWrite, 0).Data, seq(9, 64))
 	r.f.StagingResourceUnmap(r.th, r.h, staging, 0)
-	assert.Equal(t, seq(9, 64), r.mapStaging(staging, umddi.MapRead, 0).Data, "what was written is read")
+	assert.Equal(t, seq(9, 64), r.mapStaging(staging, umddi.MapRead, 0).Data, "written data is read back")
 	r.f.StagingResourceUnmap(r.th, r.h, staging, 0)
 	r.copy(gpu, staging)
 

@@ -40,7 +40,7 @@ func TestEventQuery(t *testing.T) {
 	assert.Empty(t, r.errs)
 
 	r.f.QueryEnd(r.th, r.h, q)
-	assert.Equal(t, untouched, r.ask(q, 0), "ended once more")
+	assert.Equal(t, untouched, r.ask(q, 0), "ended again")
 	assert.Equal(t, pending, r.errors())
 }
 

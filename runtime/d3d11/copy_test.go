@@ -214,7 +214,7 @@ func TestCopyOfStructures(t *testing.T) {
 		{"other strides", 8, 4, 0, nil, false},
 		{"from an unstructured buffer", 8, 0, 0, nil, true},
 		{"to an unstructured buffer", 0, 8, 4, &Box{Right: 8, Bottom: 1, Back: 1}, true},
-		{"a whole structure", 8, 8, 8, &Box{Left: 8, Right: 16, Bottom: 1, Back: 1}, true},
+		{"an entire structure", 8, 8, 8, &Box{Left: 8, Right: 16, Bottom: 1, Back: 1}, true},
 		{"half a structure", 8, 8, 0, &Box{Right: 4, Bottom: 1, Back: 1}, false},
 		{"from inside a structure", 0, 8, 0, &Box{Left: 4, Right: 8, Bottom: 1, Back: 1}, false},
 		{"to inside a structure", 8, 8, 4, &Box{Right: 8, Bottom: 1, Back: 1}, false},

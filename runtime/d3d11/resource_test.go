@@ -91,7 +91,7 @@ func TestCreateBuffer(t *testing.T) {
 		{"raw with SRV", BufferDesc{ByteWidth: 16, BindFlags: srv, MiscFlags: raw}, nil, ddi.OK},
 		{"raw with UAV", BufferDesc{ByteWidth: 16, BindFlags: uav | vb, MiscFlags: raw}, nil, ddi.OK},
 		{"raw with neither", BufferDesc{ByteWidth: 16, BindFlags: vb, MiscFlags: raw}, nil, ddi.EInvalidArg},
-		{"raw, not whole dwords", BufferDesc{ByteWidth: 15, BindFlags: srv, MiscFlags: raw}, nil, ddi.EInvalidArg},
+		{"raw, not a multiple of 4", BufferDesc{ByteWidth: 15, BindFlags: srv, MiscFlags: raw}, nil, ddi.EInvalidArg},
 		{"shared", BufferDesc{ByteWidth: 16, MiscFlags: 2}, nil, ddi.EInvalidArg},
 		{"a cube", BufferDesc{ByteWidth: 16, MiscFlags: MiscTextureCube}, nil, ddi.EInvalidArg},
 		{"data of NULL", BufferDesc{ByteWidth: 16}, &SubresourceData{}, ddi.EInvalidArg},

@@ -81,7 +81,7 @@ func TestLocksNest(t *testing.T) {
 	r.ok(r.lock(outer))
 	copy(outer.Data, repeat(5, 64))
 	r.ok(r.lock(inner))
-	assert.Equal(t, repeat(5, 64), inner.Data, "the inner lock sees what was written")
+	assert.Equal(t, repeat(5, 64), inner.Data, "the inner lock sees the written data")
 	r.unlock(a)
 	assert.Equal(t, ddi.StatusCantRenderLocked, r.submit(&r.ctx, fill(a, 0, 64, 1)))
 	assert.Equal(t, ddi.StatusInvalidParameter, r.thunks.Unlock(r.thread, r.dev, &umddi.Unlock{Allocations: []ddi.KMHandle{a, a}}))
