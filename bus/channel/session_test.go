@@ -160,7 +160,7 @@ func TestSessionEnds(t *testing.T) {
 }
 
 // The next host replaces one that vanished in the middle of its session. Frames
-// of the old epoch are recognized and ignored.
+// of the old epoch are recognised and ignored.
 func TestOldEpoch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, y := newLine()

@@ -14,7 +14,7 @@ import (
 //
 // On the wire they are six 16-bit counters of all credits ever granted, modulo
 // 65536: headers before data, in the order of tlp.Class. The next update
-// therefore repairs a lost one, and an old update is recognized because its
+// therefore repairs a lost one, and an old update is recognised because its
 // counters go backwards.
 type Credits [3]Credit
 

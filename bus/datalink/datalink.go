@@ -293,7 +293,7 @@ func (l *Link) Open(nonce uint32, now time.Duration, out *Output) {
 func (l *Link) Close(out *Output) { l.fail(ErrClosed, out) }
 
 // retire remembers the word of the session, so that its late frames are
-// recognized.
+// recognised.
 func (l *Link) retire() {
 	if l.epoch != 0 {
 		l.past.add(l.epoch)

@@ -23,7 +23,7 @@ type Stats struct {
 	Oversize uint64 // chunks too long for a frame, text included
 }
 
-// leastText is the smallest number of bytes of text recognized before a frame
+// leastText is the smallest number of bytes of text recognised before a frame
 // without a delimiter between them. A single byte may be the beginning of a
 // damaged frame.
 const leastText = 2

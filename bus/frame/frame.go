@@ -11,7 +11,7 @@
 // zero of the last group is not part of the frame. A code of 255 encodes 254
 // bytes and no zero (Cheshire and Baker, Consistent Overhead Byte Stuffing,
 // IEEE/ACM Transactions on Networking 7(2), 1999, §III). A stuffed frame thus
-// contains no zero, and a receiver that lost synchronization recovers at the
+// contains no zero, and a receiver that lost synchronisation recovers at the
 // next delimiter.
 package frame
 

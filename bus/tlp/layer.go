@@ -12,7 +12,7 @@ var LayerType = gopacket.RegisterLayerType(2448, gopacket.LayerTypeMetadata{
 	Name: "TLP", Decoder: gopacket.DecodeFunc(decodeLayer)})
 
 // A Layer is a packet as a gopacket layer: it can be decoded by gopacket and
-// serialized. Its payload is the packet's data.
+// serialised. Its payload is the packet's data.
 type Layer struct {
 	Packet
 

@@ -1,7 +1,7 @@
 // Package tlp is the codec of PCI Express transaction-layer packets (PCIe 3.0
 // §2.2) for an endpoint and a root port: memory and type-0 configuration
 // requests, their completions, and INTx and vendor-defined messages. Every
-// other type is recognized and refused.
+// other type is recognised and refused.
 //
 // A packet is in network order, as in the specification: byte 0 of the header
 // first, header fields big-endian, the payload in memory order.

@@ -87,8 +87,8 @@ func output(cmd *exec.Cmd) ([]byte, error) {
 	return out, err
 }
 
-// unpack writes the files of a zip archive below dir. It refuses links, which
-// git stores as irregular files and a module cannot contain.
+// unpack writes the files of a zip archive below dir. It refuses links, because a
+// module cannot contain them.
 func unpack(archive []byte, dir string) error {
 	r, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
 	if err != nil {
