@@ -283,7 +283,6 @@ func (b *bench) holdIdle(mem Mem, d DMA, f Fence, regs regbus.Req) {
 	}
 	require.Equal(b.t, uint64(math.MaxUint64), b.cp.IdleFor())
 	was, next := b.cp, b.cp
-	next.nap = false
 	next.Tick(mem, d, f, regs, false)
 	was.nap = next.nap
 	require.True(b.t, reflect.DeepEqual(was, next), "a sleeping node moved, state %d", was.decode.state)

@@ -145,9 +145,6 @@ func (m *Module) Reset() {
 
 // Tick is one rising clock edge.
 func (m *Module) Tick(mem Mem, d DMA, f Fence, bus regbus.Req, rst bool) {
-	if hdl.Asleep(bool(m.nap) && !m.wakes(mem, d, f, bus, rst)) {
-		return
-	}
 	if rst {
 		mem = Mem{}
 	}
@@ -207,11 +204,13 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, bus regbus.Req, rst bool) {
 	m.nap = hdl.Nap(hdl.Asleep(m.IdleFor() != 0))
 }
 
-// wakes reports whether an input may change something in a node that IdleFor says is idle.
-func (m *Module) wakes(mem Mem, d DMA, f Fence, bus regbus.Req, rst bool) bool {
+// Sleeps reports whether a Tick with these inputs changes nothing. Whether the node is idle
+// is worked out at the end of each Tick: to look at it costs less here.
+func (m *Module) Sleeps(mem Mem, d DMA, f Fence, bus regbus.Req, rst bool) bool {
 	answers := mem.Cpl.Status != port.CplNone || d.Done || d.Err || d.WriteErr || f.Result != fence.ResultNone
 	takes := d.Ready && m.issue.offered || mem.Scratch && m.sync.scratch
-	return answers || takes || rst || bus.Op != regbus.None || m.sync.state == syncWait
+	wakes := answers || takes || rst || bus.Op != regbus.None || m.sync.state == syncWait
+	return bool(m.nap) && !wakes
 }
 
 // receive notes which offers the memory side takes, and takes the answer to a read of the

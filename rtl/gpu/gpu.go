@@ -200,13 +200,13 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	if !hdl.Asleep(g.pcie.Sleeps(req, master, ctl.rst.Function)) {
 		g.pcie.Tick(pcie.Target{Req: req, Beat: beat}, cplReady, ctl.rsp, aperture, master, ctl.rst.Function)
 	}
-	g.cp0.Tick(cp.Mem{
-		Ready: has(hostReady|readReady, noc.ReadCP0), Cpl: cpl0, Scratch: ctl.free && !ctl.s1.Valid,
-	}, dma0, done0, regs, ctl.rst.Whole)
-	if g.second() {
-		g.cp1.Tick(cp.Mem{
-			Ready: has(hostReady|readReady, noc.ReadCP1), Cpl: cpl1, Scratch: ctl.free,
-		}, dma1, done1, regs, ctl.rst.Whole)
+	mem0 := cp.Mem{Ready: has(hostReady|readReady, noc.ReadCP0), Cpl: cpl0, Scratch: ctl.free && !ctl.s1.Valid}
+	if !hdl.Asleep(g.cp0.Sleeps(mem0, dma0, done0, regs, ctl.rst.Whole)) {
+		g.cp0.Tick(mem0, dma0, done0, regs, ctl.rst.Whole)
+	}
+	mem1 := cp.Mem{Ready: has(hostReady|readReady, noc.ReadCP1), Cpl: cpl1, Scratch: ctl.free}
+	if g.second() && !hdl.Asleep(g.cp1.Sleeps(mem1, dma1, done1, regs, ctl.rst.Whole)) {
+		g.cp1.Tick(mem1, dma1, done1, regs, ctl.rst.Whole)
 	}
 	g.ident.Tick(regs, ctl.err, ctl.rst)
 	if !hdl.Asleep(bool(g.controlRests)) {
