@@ -28,7 +28,7 @@ var (
 )
 
 // A half is what a node may use of a memory: its ring, indirect buffers, time
-// stamps, and data. Data lies in front of the time stamps.
+// stamps, and data. Data lies after the time stamps.
 const (
 	ringOff   = 0
 	ibOff     = 0x1000

@@ -120,7 +120,7 @@ func TestPreemptedPacketHasDoneItsPart(t *testing.T) {
 			m.run(20000, func() bool { return m.node(0, cpreg.Preempted) == 1 })
 			done := m.node(0, cpreg.Progress)
 			if m.node(0, cpreg.IBLeft) != uint32(len(p)) || done == 0 {
-				continue // before it, or behind it
+				continue // before it, or after it
 			}
 			for i := 0; i < len(front); i += 1 + pkt.SetStateBody {
 				q := front[i : i+1+pkt.SetStateBody]

@@ -197,6 +197,7 @@ type encoder interface {
 	Append(b []byte) ([]byte, error)
 }
 
+// choose returns a random packet for a node.
 func (h *Stimulus) choose(n int, inside bool) encoder {
 	if h.Rng.IntN(800) == 0 {
 		return h.long()
@@ -211,7 +212,7 @@ func (h *Stimulus) choose(n int, inside bool) encoder {
 		d.unset--
 		return h.surface(pkt.Surface(d.unset))
 	}
-	switch h.Rng.IntN(24) {
+	switch k := h.Rng.IntN(24); k {
 	case 0, 1, 2:
 		return pkt.Copy{Src: h.address(), Dst: h.address(), Bytes: size}
 	case 3, 4:
@@ -222,21 +223,8 @@ func (h *Stimulus) choose(n int, inside bool) encoder {
 		return pkt.Copy2D{SrcX: coord(10), SrcY: coord(5), DstX: coord(10), DstY: coord(5), W: coord(20), H: coord(8)}
 	case 10, 11:
 		return pkt.Fill2D{X: coord(10), Y: coord(5), W: coord(20), H: coord(8), Value: h.Rng.Uint64()}
-	case 12:
-		if there := h.config.Caps.Has(caps.Contexts) || h.percent(10); there && !inside && h.percent(60) {
-			return h.context(n)
-		}
-		return pkt.WriteReg{Off: idreg.Scratch0 + 4*h.Rng.Uint32N(4), Value: h.Rng.Uint32()}
-	case 13:
-		if there := h.config.Caps.Has(caps.Timeline) || h.percent(10); there && !inside && h.percent(70) {
-			return h.wait()
-		}
-		return pkt.WriteReg{Off: idreg.Scratch0 + 4*h.Rng.Uint32N(4), Value: h.Rng.Uint32()}
-	case 14:
-		if there := h.config.Caps.Has(caps.Protection) || h.percent(10); there && !inside && h.percent(70) {
-			return h.window()
-		}
-		return pkt.Timestamp{Addr: h.address() &^ 7}
+	case 12, 13, 14:
+		return h.optional(k-12, n, inside)
 	case 15, 16:
 		return pkt.Predicate{Addr: h.address() &^ 7, Dwords: coord(8), NonZero: h.percent(50)}
 	case 17, 18:
@@ -245,17 +233,44 @@ func (h *Stimulus) choose(n int, inside bool) encoder {
 		}
 		return h.indirect(n, inside)
 	case 19, 20, 21:
-		if inside && !h.percent(5) {
-			return pkt.NOP{Skip: coord(3)}
-		}
-		d.id += h.Rng.Uint32N(3)
-		if h.percent(2) {
-			d.id = h.Rng.Uint32()
-		}
-		return pkt.Fence{Addr: pkt.Host | memBase + fencesAt + 16*uint64(n), ID: d.id, IRQ: h.percent(70)}
+		return h.fence(n, inside)
 	default:
 		return pkt.NOP{Skip: coord(6)}
 	}
+}
+
+// optional returns a packet that exists with a capability, now and then also without
+// that, or another one.
+func (h *Stimulus) optional(which, n int, inside bool) encoder {
+	switch which {
+	case 0:
+		if there := h.config.Caps.Has(caps.Contexts) || h.percent(10); there && !inside && h.percent(60) {
+			return h.context(n)
+		}
+	case 1:
+		if there := h.config.Caps.Has(caps.Timeline) || h.percent(10); there && !inside && h.percent(70) {
+			return h.wait()
+		}
+	default:
+		if there := h.config.Caps.Has(caps.Protection) || h.percent(10); there && !inside && h.percent(70) {
+			return h.window()
+		}
+		return pkt.Timestamp{Addr: h.address() &^ 7}
+	}
+	return pkt.WriteReg{Off: idreg.Scratch0 + 4*h.Rng.Uint32N(4), Value: h.Rng.Uint32()}
+}
+
+// fence returns the next fence of a node, in an indirect buffer mostly a NOP.
+func (h *Stimulus) fence(n int, inside bool) encoder {
+	if inside && !h.percent(5) {
+		return pkt.NOP{Skip: uint16(h.Rng.IntN(3))}
+	}
+	d := &h.nodes[n]
+	d.id += h.Rng.Uint32N(3)
+	if h.percent(2) {
+		d.id = h.Rng.Uint32()
+	}
+	return pkt.Fence{Addr: pkt.Host | memBase + fencesAt + 16*uint64(n), ID: d.id, IRQ: h.percent(70)}
 }
 
 // long is a packet of more than one descriptor.

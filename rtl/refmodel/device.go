@@ -3,8 +3,8 @@
 //
 // Judge says of one packet what it would do and changes nothing; Do does it, Part
 // does what a preemption leaves of it. Run fetches packets from the ring and from
-// indirect buffers and does them until the node rests. What the documents leave
-// open is said so, in Verdict.Undefined or Fault.Known, and is not guessed.
+// indirect buffers and does them until the node rests. Verdict.Undefined and
+// Fault.Known tell what the documents leave open; nothing is guessed.
 package refmodel
 
 import (

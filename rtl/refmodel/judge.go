@@ -36,8 +36,8 @@ var judges = map[uint8]func(n *Node, p []uint32, at Site) Verdict{
 
 // Judge says what a packet does at a place. It changes nothing. p is the packet
 // from its header on, with as many dwords as the header says unless the verdict
-// is one of the header. Of several reasons to refuse it, the verdict has the one
-// that docs/packets.md has in front: opcode, header, length, place, reserved bits,
+// is one of the header. Of several reasons to refuse it, the verdict has the first
+// of these: opcode, header, length, place, reserved bits,
 // alignment, range of fields, and then what the packet's own section says, in the
 // order of its fields.
 func (n *Node) Judge(p []uint32, at Site) Verdict {

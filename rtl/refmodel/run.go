@@ -19,7 +19,7 @@ type Stop uint8
 
 // The reasons. Rested is at the write pointer; Faulted is in Node.Fault; Awaits
 // is inside a packet that the host has not finished; Waits is at a WAIT_FENCE
-// whose value has not been reached; Declined is in front of a packet that allow
+// whose value has not been reached; Declined is before a packet that allow
 // did not take, or of which the documents do not say what comes of it.
 const (
 	Rested Stop = iota

@@ -143,7 +143,7 @@ func TestPartAndRest(t *testing.T) {
 	}
 }
 
-// What the documents leave open is said so.
+// The model does not guess what the documents leave open.
 func TestUndefined(t *testing.T) {
 	for _, tt := range []struct {
 		name string

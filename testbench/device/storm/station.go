@@ -177,7 +177,8 @@ func (s *station) begin() *buffer {
 	return &buffer{at: refmodel.InRing, room: int(s.ring.Dwords()) - 1}
 }
 
-// judge has the model judge a packet of a buffer, in front of so many dwords.
+// judge has the model judge a packet of a buffer that has so many dwords after the
+// header.
 func (s *station) judge(b *buffer, p []uint32, left uint32) refmodel.Verdict {
 	return s.n.Judge(p, refmodel.Site{Place: b.at, Left: left})
 }
