@@ -40,7 +40,7 @@ func expectations() []expectation {
 	memories := func(nodes int, more ...Memory) []Memory {
 		out := append(more, Memory{"dma.order.mem", InBlock}, Memory{"vram.ram.mem", InBlock})
 		for n := range nodes {
-			out = append(out, Memory{fmt.Sprintf("cp%d.beats.mem", n), InBlock})
+			out = append(out, Memory{fmt.Sprintf("cp%d.file_ram.mem", n), InBlock})
 		}
 		return out
 	}
