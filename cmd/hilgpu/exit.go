@@ -158,7 +158,7 @@ func classes() []class {
 		{hal.ErrNotPinned, exitDevice}, {hal.ErrMessage, exitDevice},
 		{bus.ErrTimeout, exitDevice}, {bus.ErrUnsupported, exitDevice}, {bus.ErrAbort, exitDevice}, {rootport.ErrPoisoned, exitDevice},
 		{rootport.ErrProtocol, exitDevice}, {inproc.ErrProtocol, exitDevice}, {endpoint.ErrProtocol, exitDevice},
-		{bare.ErrStuck, exitDevice}, {bare.ErrFault, exitDevice}, {bare.ErrGone, exitDevice}, {bare.ErrStill, exitDevice},
+		{bare.ErrStuck, exitDevice}, {bare.ErrFault, exitDevice}, {bare.ErrLost, exitDevice}, {bare.ErrClockStopped, exitDevice},
 		{bare.ErrHost, exitDevice}, {transfer.ErrWrong, exitDevice}, {figures.ErrStuck, exitDevice}, {sim.ErrModel, exitDevice},
 		{dirty.ErrNotIdle, exitDevice},
 		{ddi.DXGIDeviceRemoved, exitDevice}, {ddi.DXGIDeviceHung, exitDevice},

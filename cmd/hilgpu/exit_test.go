@@ -37,7 +37,7 @@ var codes = map[int]string{
 		storm: bad input; mutant: bad count; synth: unknown target; synth: no table of expected memories; synth: memory too large;
 		sim: unknown simulator; testbench: a driver is missing; hal: out of memory; E_OUTOFMEMORY; sim: no source;
 		verilog: cannot load the source; verilog: outside the subset; sim: missing tool; synth: missing tool;
-		bus: unsupported request on a recording; bare: the ring of node 0 is in VRAM, which the host does not reach`,
+		bus: unsupported request on a recording; bare: the ring of node 0 is in VRAM, which the host cannot access`,
 	3: `serial: no such port; serial: ambiguous; serial: not a serial port; regs: no such device; bare: not this GPU;
 		hal: enumeration failed: no device; STATUS_NO_SUCH_DEVICE`,
 	4: `serial: busy; serial: not allowed; serial: unplugged; bus: CRC error; bus: link down; bus: stale epoch; bus: closed;
@@ -49,8 +49,8 @@ var codes = map[int]string{
 	5: `testbench: the device did not start; dxgkrnl: adapter not usable; hal: enumeration failed; hal: address not pinned;
 		hal: bad message write; bus: completion time-out; bus: unsupported request; bus: completer abort; bus: completer abort: poisoned data;
 		rootport: device violated the protocol; inproc: device violated the port protocol; endpoint: device violated the port protocol;
-		bare: the node does not do what it is told; bare: the node stopped on a fault; bare: the board did not answer any more;
-		bare: the clock of the board does not run; bare: the device reached for memory that it was not given;
+		bare: the node does not respond; bare: the node stopped on a fault; bare: the board stopped answering;
+		bare: the clock of the board does not run; bare: the device accessed memory outside its host memory;
 		transfer: wrong outcome; figures: the device does not finish; sim: the model stopped; dirty: the device does not become idle; DXGI_ERROR_DEVICE_REMOVED;
 		DXGI_ERROR_DEVICE_HUNG`,
 	6: `datalink: register map mismatch; regs: register map mismatch; bare: another register map; STATUS_REVISION_MISMATCH`,

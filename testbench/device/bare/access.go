@@ -16,40 +16,41 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/wdogreg"
 )
 
-// Where Place puts the BARs.
+// Addresses that PlaceBARs gives to the BARs.
 const (
 	Base0 = 0xe0000000
 	base2 = 0x2_0000_0000
 )
 
-// Patience is how long a board may take for what it does at once, in seconds.
-const Patience = 2
+// TimeoutSeconds limits the wait for an action that the board performs at once, in
+// seconds.
+const TimeoutSeconds = 2
 
-// CommandOn is COMMAND of a device that is in use.
+// CommandOn is the value of COMMAND for a device in use.
 const CommandOn = pcicfg.CommandMemory | pcicfg.CommandBusMaster | pcicfg.CommandINTxDisable
 
-// maxStill is how many waits in a row may end without any time passing.
-const maxStill = 1_000_000
+// maxIdleWaits is the largest number of successive waits in which no time passes.
+const maxIdleWaits = 1_000_000
 
-// ErrStill is the error of accesses to a board whose clock does not run.
-var ErrStill = errors.New("bare: the clock of the board does not run")
+// ErrClockStopped is the error of accesses to a board whose clock does not run.
+var ErrClockStopped = errors.New("bare: the clock of the board does not run")
 
-// An Access is the way to a board. The first error of an access stays in Err:
-// every access after it does nothing and reads as 0.
+// An Access reads and writes a board. The first error stays in Err: later accesses
+// do nothing and reads return 0.
 type Access struct {
-	Ctx   context.Context // its end is an error of the next access
+	Ctx   context.Context // once it is done, accesses fail with its error
 	Link  bus.Link
 	Clock bus.Clock
 	Host  *Host
 	Err   error
 
-	still int // waits in a row without any time passing
+	idleWaits int // successive waits in which no time passed
 
-	copies bool  // VRAM is reached by packets
-	user   *Node // node 0 with the ring that it was given, nil if it has none
+	byPackets bool  // packets access VRAM
+	user      *Node // node 0 with its ring, nil if it has none
 }
 
-// Alive says whether accesses go on.
+// Alive reports whether no access has failed and Ctx is not done.
 func (a *Access) Alive() bool {
 	if a.Err == nil {
 		a.Err = a.Ctx.Err()
@@ -57,7 +58,7 @@ func (a *Access) Alive() bool {
 	return a.Err == nil
 }
 
-// Config reads a dword of configuration space; off is in bytes.
+// Config reads the dword of configuration space at off, in bytes.
 func (a *Access) Config(off int) uint32 {
 	if !a.Alive() {
 		return 0
@@ -88,7 +89,7 @@ func (a *Access) SetReg(off, v uint32) {
 	a.Write(0, uint64(off), p[:])
 }
 
-// Read fills p from a BAR, with zeros if that fails.
+// Read fills p from a BAR, with zeros if the read fails.
 func (a *Access) Read(bar int, off uint64, p []byte) {
 	if a.Alive() {
 		a.Err = a.Link.Read(bar, off, p)
@@ -105,23 +106,23 @@ func (a *Access) Write(bar int, off uint64, p []byte) {
 	}
 }
 
-// Wait waits for a message until deadline, or less long.
+// Wait waits for a message, at most until deadline.
 func (a *Access) Wait(deadline uint64) {
 	from := a.Clock.Now()
 	_, a.Err = a.Clock.Wait(deadline)
-	if a.still++; a.Clock.Now() != from {
-		a.still = 0
+	if a.idleWaits++; a.Clock.Now() != from {
+		a.idleWaits = 0
 	}
-	if a.Err == nil && a.still > maxStill {
-		a.Err = ErrStill
+	if a.Err == nil && a.idleWaits > maxIdleWaits {
+		a.Err = ErrClockStopped
 	}
 }
 
-// Until waits until done, and returns whether it was before Patience was over.
-// It looks again after a time that grows.
+// Until waits until done returns true, and reports whether it did within
+// TimeoutSeconds. It calls done at growing intervals.
 func (a *Access) Until(done func() bool) bool {
 	hz := a.Clock.Hz()
-	end := a.Clock.Now() + Patience*hz
+	end := a.Clock.Now() + TimeoutSeconds*hz
 	for step := max(1, hz/1_000_000); a.Alive(); step = min(2*step, max(1, hz/1000)) {
 		if done() {
 			return a.Err == nil
@@ -135,8 +136,8 @@ func (a *Access) Until(done func() bool) bool {
 	return false
 }
 
-// Place puts the BARs to their addresses and enables the device.
-func (a *Access) Place() {
+// PlaceBARs sets the addresses of the BARs and enables the device.
+func (a *Access) PlaceBARs() {
 	a.SetConfig(pcicfg.BAR0, Base0)
 	a.SetConfig(pcicfg.BAR2, base2&0xffffffff)
 	a.SetConfig(pcicfg.BAR3, base2>>32)
@@ -144,11 +145,11 @@ func (a *Access) Place() {
 	a.SetConfig(pcicfg.Command, CommandOn)
 }
 
-// Still ends what an earlier host may have left going and no reset of one node
-// ends: it masks the events, turns coalescing, counters and watchdog off, and
-// resets all nodes, whose timelines stay. It does not wait for the nodes. The
-// function that it returns gives the masks and limits back their values.
-func (a *Access) Still() (restore func()) {
+// Quiesce ends what an earlier host left running and no node reset ends: it masks
+// the events, turns coalescing, counters and watchdog off, and resets all nodes,
+// which keep their timelines. It does not wait for the nodes. The returned function
+// restores the masks and limits.
+func (a *Access) Quiesce() (restore func()) {
 	have, registers := a.Capabilities(), regmap.New()
 	var was [][2]uint32
 	for _, off := range []uint32{
@@ -174,14 +175,14 @@ func (a *Access) Still() (restore func()) {
 	}
 }
 
-// Capabilities returns those that the device says it has.
+// Capabilities returns the capabilities that the device reports.
 func (a *Access) Capabilities() caps.Set {
 	word := a.Reg(idreg.Base + idreg.Caps)
 	return caps.Of(word, a.Reg(idreg.Base+idreg.Caps2))
 }
 
-// Size returns the size of the BAR at off, 0 if there is none, and leaves ones
-// in it (PCI 3.0 §6.2.5.1).
+// Size returns the size of the BAR at off, or 0 if there is none. It leaves the BAR
+// at all ones (PCI 3.0 §6.2.5.1).
 func (a *Access) Size(off int) uint64 {
 	a.SetConfig(off, 0xffffffff)
 	lo := a.Config(off)

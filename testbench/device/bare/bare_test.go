@@ -41,12 +41,12 @@ func TestHost(t *testing.T) {
 	for _, addr := range []uint64{0, bare.HostBase - 1, bare.HostBase + 13, 1 << 63} {
 		assert.ErrorIs(t, h.ReadMem(addr, p), bare.ErrHost)
 	}
-	assert.EqualError(t, h.WriteMem(bare.HostBase+13, p), "bare: the device reached for memory that it was not given: write of 4 bytes at 0x10000d")
+	assert.EqualError(t, h.WriteMem(bare.HostBase+13, p), "bare: the device accessed memory outside its host memory: write of 4 bytes at 0x10000d")
 	assert.Len(t, h.Refused, 5)
 	assert.Equal(t, bare.Refusal{Addr: bare.HostBase + 13, Bytes: 4, Write: true}, h.Refused[4])
 }
 
-// A board is described by its own registers.
+// Open reads the description of a board from its registers.
 func TestOpen(t *testing.T) {
 	b := open(t, "emu?config=small&latency=3")
 	assert.Equal(t, 1, b.Nodes)
@@ -56,7 +56,7 @@ func TestOpen(t *testing.T) {
 	assert.ErrorIs(t, b.Close(), bus.ErrClosed)
 }
 
-// otherMap is a fault that changes MAP_HASH, but not MAGIC.
+// otherMap is an injected fault that changes MAP_HASH, but not MAGIC.
 func otherMap() string {
 	for n := range 32 {
 		if bit := idreg.MagicValue >> n & 1; uint32(bit) != regmap.Hash()>>n&1 {
@@ -80,8 +80,8 @@ func TestOpenFails(t *testing.T) {
 	}
 }
 
-// A node executes rings in both memories, around their end, and FENCE is as it
-// was when the board is closed.
+// A node executes rings in both memories and across their end, and Close restores
+// FENCE.
 func TestNode(t *testing.T) {
 	for _, base := range []uint64{ring, 0x1000} {
 		b := open(t, "emu")
@@ -99,7 +99,7 @@ func TestNode(t *testing.T) {
 	}
 }
 
-// What is wrong with a node is told, with its registers.
+// The error of a node names the cause and its registers.
 func TestNodeFails(t *testing.T) {
 	b := open(t, "emu")
 	n := b.Node(0)
@@ -122,11 +122,11 @@ func TestNodeFails(t *testing.T) {
 	b = open(t, "emu?fault=dead")
 	n = b.Node(0)
 	require.NoError(t, n.Start(ring, 8, 0))
-	assert.ErrorIs(t, n.Do(pkt.NOP{}), bare.ErrGone)
+	assert.ErrorIs(t, n.Do(pkt.NOP{}), bare.ErrLost)
 	assert.ErrorIs(t, b.Close(), bus.ErrTimeout)
 }
 
-// The end of the context ends the accesses, but not those of Close.
+// The end of the context ends the accesses, except those of Close.
 func TestContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	b, err := bare.Open(ctx, "emu", bare.NewHost(4096), boards.Open)
@@ -138,7 +138,7 @@ func TestContext(t *testing.T) {
 	assert.ErrorIs(t, b.Close(), context.Canceled)
 }
 
-// A board that was reset as a function works again behind Revive.
+// After a function-level reset, Revive makes the board usable again.
 func TestRevive(t *testing.T) {
 	b := open(t, "emu")
 	b.SetConfig(pcicfg.DevCtl, pcicfg.DevCtlReset)
@@ -151,8 +151,8 @@ func TestRevive(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
-// A board without an aperture has its VRAM moved by packets: in the ring that
-// node 0 has, or in one of their own, which leaves no trace.
+// Without an aperture, packets access VRAM: in the ring of node 0, or in a ring of
+// their own, whose use leaves no trace.
 func TestVRAMWithoutAperture(t *testing.T) {
 	for _, selector := range []string{"emu", "emu?aperture=0", "emu?config=small&aperture=0&vram=16KiB"} {
 		b := open(t, selector)
@@ -172,7 +172,7 @@ func TestVRAMWithoutAperture(t *testing.T) {
 		assert.Zero(t, n.Reg(cpreg.Ctl), selector)
 		assert.Equal(t, uint32(41), n.Reg(cpreg.Fence), selector)
 		require.NoError(t, n.Start(ring, cpreg.MinRingLog2, 5))
-		for i := range uint64(20) { // around the ring
+		for i := range uint64(20) { // across the end of the ring
 			require.NoError(t, n.Do(pkt.Fill{Dst: 0x200 + 8*i, Bytes: 4, Value: i + 1}))
 			b.WriteVRAM(0x204+8*i, []byte{1, 2, 3, 4})
 			b.ReadVRAM(0x200+8*i, got[:8])
@@ -190,7 +190,7 @@ func TestVRAMWithoutAperture(t *testing.T) {
 	}
 }
 
-// What a move finds wrong is the error of the access.
+// A failed packet is the error of the access.
 func TestVRAMMoveFails(t *testing.T) {
 	b := open(t, "emu?config=small&aperture=0")
 	p := []byte{1, 2, 3, 4}
@@ -201,7 +201,7 @@ func TestVRAMMoveFails(t *testing.T) {
 	assert.ErrorIs(t, b.Close(), bare.ErrFault)
 }
 
-// A board says which capabilities it has.
+// A board reports its capabilities.
 func TestCapabilities(t *testing.T) {
 	for _, c := range caps.Table {
 		for i, want := range []caps.Set{0, c.Bit} {

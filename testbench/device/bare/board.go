@@ -15,14 +15,13 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 )
 
-// Errors of Open, wrapped with what was found.
+// Errors of Open, wrapped with the value that was read.
 var (
 	ErrDevice = errors.New("bare: not this GPU")
 	ErrMap    = errors.New("bare: another register map")
 )
 
-// An Opener connects a host to the board that a selector names, as boards.Open
-// does.
+// An Opener connects a host to the board of a selector, as boards.Open does.
 type Opener func(selector string, host bus.Host) (bus.Link, bus.Clock, error)
 
 // With returns boards.OpenWith with these options.
@@ -32,23 +31,23 @@ func With(o boards.Options) Opener {
 	}
 }
 
-// A Board is a board that is ready to be given work: its BARs are placed, its
-// interrupts are on, and its nodes do not run and have completed no fence.
+// A Board is a board ready for work: BARs are set, interrupts are on, nodes are
+// stopped and their timelines are 0.
 type Board struct {
 	*Access
 	Nodes      int
 	VRAM       uint64 // bytes
-	Aperture   bool   // VRAM is in BAR 2; otherwise packets move it
+	Aperture   bool   // BAR 2 maps VRAM; otherwise packets access it
 	HostBits   int
 	LengthBits int
 	Tags       int
 
-	lines []uint64 // timelines of the nodes, as they were found
-	rate  uint64   // bytes a second of the link, 0 if it is as fast as its clock
+	lines []uint64 // timelines of the nodes before Open
+	rate  uint64   // bytes per second of the link; 0: as fast as its clock
 }
 
-// Open connects host to the board and makes it ready. It fails with ErrDevice,
-// ErrMap, or as open does. ctx ends every access.
+// Open connects host to the board and prepares it. It fails with ErrDevice, ErrMap,
+// or an error of open. Once ctx is done, accesses fail.
 func Open(ctx context.Context, selector string, host *Host, open Opener) (*Board, error) {
 	link, clock, err := open(selector, host)
 	if err != nil {
@@ -68,7 +67,7 @@ func (b *Board) prepare() error {
 	b.SetConfig(pcicfg.Command, 0)
 	b.VRAM = b.Size(pcicfg.BAR2)
 	b.Aperture = b.VRAM != 0
-	b.Place()
+	b.PlaceBARs()
 	magic, hash, caps := b.Reg(idreg.Magic), b.Reg(idreg.MapHash), b.Reg(idreg.Caps)
 	switch {
 	case b.Err != nil:
@@ -80,13 +79,13 @@ func (b *Board) prepare() error {
 	}
 	if !b.Aperture {
 		b.VRAM = uint64(b.Reg(idreg.VRAMSize))
-		b.Copies()
+		b.UsePackets()
 	}
 	b.Nodes = int(field(caps, idreg.CapsNodes))
 	b.Tags = int(field(caps, idreg.CapsTags))
 	b.LengthBits = int(field(caps, idreg.CapsLength))
 	b.HostBits = int(b.Reg(idreg.HostBits))
-	b.Still()
+	b.Quiesce()
 	for i := range b.Nodes {
 		n := b.Node(i)
 		if err := n.Reset(); err != nil {
@@ -99,16 +98,16 @@ func (b *Board) prepare() error {
 	return b.Err
 }
 
-// field returns the bits of a mask, from bit 0 on.
+// field returns the bits of v under mask, shifted down to bit 0.
 func field(v, mask uint32) uint32 { return v & mask >> bits.TrailingZeros32(mask) }
 
-// Revive makes a board that was reset ready again, but for its nodes.
+// Revive prepares a board again after a function-level reset, except its nodes.
 func (b *Board) Revive() {
-	b.Place()
+	b.PlaceBARs()
 	b.interrupts()
 }
 
-// interrupts has every vector write its number to an address of its own.
+// interrupts sets every vector to write its number to its own address.
 func (b *Board) interrupts() {
 	for v := range uint32(pcicfg.Vectors) {
 		entry := msixreg.Base + v*msixreg.Stride
@@ -122,12 +121,12 @@ func (b *Board) interrupts() {
 	b.SetConfig(pcicfg.MSIX, pcicfg.MSIXEnable)
 }
 
-// Await waits until done, which is asked behind every message and at times that
-// grow, and returns whether it was before the deadline: Patience, and what the
-// link needs to carry so many bytes four times.
+// Await waits until done returns true, and reports whether it did before the
+// deadline: TimeoutSeconds plus four times the link's transfer time of the given
+// bytes. It calls done after every message and at growing intervals.
 func (b *Board) Await(bytes uint64, done func() bool) bool {
 	hz := b.Clock.Hz()
-	end := b.Clock.Now() + Patience*hz
+	end := b.Clock.Now() + TimeoutSeconds*hz
 	if b.rate != 0 {
 		end += 4 * bytes * max(1, hz/b.rate)
 	}
@@ -144,7 +143,7 @@ func (b *Board) Await(bytes uint64, done func() bool) bool {
 	return false
 }
 
-// Close stops the nodes, gives their timelines back what they had, turns interrupts off and
+// Close stops the nodes, restores their timelines, turns interrupts off and
 // releases the link. It returns the first error of an access.
 func (b *Board) Close() error {
 	b.Ctx = context.WithoutCancel(b.Ctx)

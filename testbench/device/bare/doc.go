@@ -1,5 +1,4 @@
-// Package bare uses a board without any driver: configuration space, registers,
-// and rings that packets are put into, over whatever link a selector names, and
-// the little host memory that the device may reach. Who tests or measures the
-// device itself begins here.
+// Package bare uses a board without drivers: configuration space, registers, rings
+// of packets, and a small host memory for the device, over the link of any
+// selector. Tests and measurements of the device build on it.
 package bare

@@ -6,46 +6,46 @@ import (
 	"fmt"
 )
 
-// HostBase is where host memory begins, as the device sees it.
+// HostBase is the address of host memory as seen by the device.
 const HostBase = 1 << 20
 
-// The message window, host addresses of which MSI-X vectors write to.
+// The message window: MSI-X vectors write to host addresses in [MessageBase,
+// messageEnd).
 const (
 	MessageBase = 0xfee00000
 	messageEnd  = 0xfef00000
 )
 
-// ErrHost is wrapped by the answer to an access of the device that memory does
-// not have.
-var ErrHost = errors.New("bare: the device reached for memory that it was not given")
+// ErrHost is wrapped by the error of an access outside host memory.
+var ErrHost = errors.New("bare: the device accessed memory outside its host memory")
 
-// A Host is the memory that the device may use, and the message window.
+// A Host is the memory that the device may access, and the message window.
 type Host struct {
-	Mem      []byte // from HostBase on
+	Mem      []byte // memory at HostBase
 	Messages []Message
-	Refused  []Refusal // accesses elsewhere
+	Refused  []Refusal // accesses outside both
 
-	// Watch, if not nil, is told of every write of memory that was done.
+	// Watch, if not nil, is called after every write to memory.
 	Watch func(addr uint64)
 
-	mover []byte // from moverBase on
+	mover []byte // memory at moverBase
 }
 
 // A Message is one write to the message window.
 type Message struct {
 	Addr uint64
-	Data uint32 // if Size is 4
+	Data uint32 // valid if Size is 4
 	Size int    // bytes
 }
 
-// A Refusal is an access of what is neither memory nor the message window.
+// A Refusal is an access outside memory and the message window.
 type Refusal struct {
 	Addr  uint64
 	Bytes int
 	Write bool
 }
 
-// Error says what the device did.
+// Error describes the access.
 func (r Refusal) Error() string {
 	return fmt.Sprintf("%v: %s of %d bytes at %#x", ErrHost, map[bool]string{false: "read", true: "write"}[r.Write], r.Bytes, r.Addr)
 }
@@ -53,7 +53,7 @@ func (r Refusal) Error() string {
 // Unwrap returns ErrHost.
 func (r Refusal) Unwrap() error { return ErrHost }
 
-// NewHost returns so many bytes of host memory, all 0.
+// NewHost returns a zeroed host memory of the given size in bytes.
 func NewHost(bytes int) *Host { return &Host{Mem: make([]byte, bytes)} }
 
 func (h *Host) at(addr uint64, n int, write bool) ([]byte, error) {

@@ -10,75 +10,74 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 )
 
-// The ways in which a node can be wrong, wrapped with its registers.
+// Errors of nodes, wrapped with the registers of the node.
 var (
-	ErrStuck = errors.New("bare: the node does not do what it is told")
+	ErrStuck = errors.New("bare: the node does not respond")
 	ErrFault = errors.New("bare: the node stopped on a fault")
-	ErrGone  = errors.New("bare: the board did not answer any more")
+	ErrLost  = errors.New("bare: the board stopped answering")
 )
 
-// A Packet is anything that can be put into a ring.
+// A Packet can be encoded into a ring.
 type Packet interface {
 	Append(b []byte) ([]byte, error)
 }
 
-// A Node is one of the board's nodes with a ring.
+// A Node is a node of the board, with its ring.
 type Node struct {
-	Control uint32 // bits of CTL that Run sets with RUN
+	Control uint32 // bits of CTL that Run sets in addition to RUN
 
 	a  *Access
 	id int
 
 	base   uint64 // GPU address of the ring
-	dwords uint32 // of the ring
+	dwords uint32 // size of the ring
 	wptr   uint32
 }
 
 // Node returns node i, without a ring.
 func (a *Access) Node(i int) *Node { return &Node{a: a, id: i} }
 
-// Wptr returns the next dword of the ring to write.
+// Wptr returns the ring index of the next dword to write.
 func (n *Node) Wptr() uint32 { return n.wptr }
 
-// Dwords returns the size of the ring.
+// Dwords returns the size of the ring, in dwords.
 func (n *Node) Dwords() uint32 { return n.dwords }
 
 func (n *Node) at(off uint32) uint32 { return cpreg.Base + uint32(n.id)*cpreg.Stride + off }
 
-// Reg reads a register of the node; off is in its block.
+// Reg reads a register of the node; off is relative to its block.
 func (n *Node) Reg(off uint32) uint32 { return n.a.Reg(n.at(off)) }
 
 // SetReg writes a register of the node.
 func (n *Node) SetReg(off, v uint32) { n.a.SetReg(n.at(off), v) }
 
-// Timeline returns the last fence that the node has completed, with the high
-// half that the registers have beside it.
+// Timeline returns the last fence that the node has completed, 64 bits.
 func (n *Node) Timeline() uint64 {
 	lo := n.Reg(cpreg.LineLo) // latches the high half
 	return uint64(n.Reg(cpreg.LineHi))<<32 | uint64(lo)
 }
 
-// SetTimeline presets the timeline of the node, which does not run.
+// SetTimeline sets the timeline of the node, which must be stopped.
 func (n *Node) SetTimeline(v uint64) {
 	n.SetReg(cpreg.Fence, uint32(v))
 	n.SetReg(cpreg.LineHi, uint32(v>>32))
 }
 
-// Reset resets the node. It fails with ErrStuck if that does not end.
+// Reset resets the node. It fails with ErrStuck if the reset does not end.
 func (n *Node) Reset() error {
 	if n.id == 0 {
 		n.a.user = nil
 	}
 	n.SetReg(cpreg.Ctl, cpreg.CtlReset)
 	if !n.a.Until(func() bool { return n.Reg(cpreg.Ctl) == 0 }) {
-		return fmt.Errorf("%w: CP%d.CTL.RESET does not end: %s", ErrStuck, n.id, n.State())
+		return fmt.Errorf("%w: CP%d.CTL.RESET does not clear: %s", ErrStuck, n.id, n.State())
 	}
 	return nil
 }
 
-// Start resets the node and has it run an empty ring of 1<<log2 bytes at base,
-// a GPU address in host memory or VRAM. The last fence that it has completed
-// becomes id; the high half of its timeline stays. It fails with ErrStuck.
+// Start resets the node and makes it run an empty ring of 1<<log2 bytes at base, a
+// GPU address in host memory or VRAM. It sets the low half of the timeline to id
+// and keeps the high half. It fails with ErrStuck.
 func (n *Node) Start(base uint64, log2, id uint32) error {
 	n.base, n.dwords, n.wptr = base, 1<<log2/4, 0
 	if err := n.Reset(); err != nil {
@@ -94,7 +93,7 @@ func (n *Node) Start(base uint64, log2, id uint32) error {
 	return n.Run()
 }
 
-// Run has the node run the ring that it has.
+// Run makes the node run its ring.
 func (n *Node) Run() error {
 	ctl := cpreg.CtlRun | n.Control
 	n.SetReg(cpreg.Ctl, ctl)
@@ -104,8 +103,8 @@ func (n *Node) Run() error {
 	return nil
 }
 
-// Push puts whole packets into the ring, which has room for them, around its
-// end if need be. The node does not look at them before Doorbell.
+// Push writes entire packets to the ring, wrapping at its end. The ring must have
+// room for them. The node ignores them until Doorbell.
 func (n *Node) Push(b []byte) {
 	for len(b) > 0 {
 		off := 4 * uint64(n.wptr)
@@ -121,12 +120,11 @@ func (n *Node) Push(b []byte) {
 	}
 }
 
-// Doorbell tells the node of what was pushed.
+// Doorbell tells the node of the pushed packets.
 func (n *Node) Doorbell() { n.SetReg(cpreg.Wptr, n.wptr) }
 
-// Finish rings the doorbell and waits until everything is retired. It fails
-// with ErrStuck, ErrFault, ErrGone, or the first access of memory that the
-// device was not given.
+// Finish rings the doorbell and waits until all packets have retired. It fails with
+// ErrStuck, ErrFault, ErrLost, or the first Refusal of the host memory.
 func (n *Node) Finish() error {
 	n.Doorbell()
 	if got := n.Reg(cpreg.Wptr); got != n.wptr && n.a.Err == nil {
@@ -135,7 +133,7 @@ func (n *Node) Finish() error {
 	return n.Settle()
 }
 
-// Settle waits until the node has retired everything, as Finish does.
+// Settle waits until the node has retired all packets. It fails as Finish does.
 func (n *Node) Settle() error {
 	fault := false
 	done := n.a.Until(func() bool {
@@ -145,18 +143,18 @@ func (n *Node) Settle() error {
 	})
 	switch {
 	case n.a.Err != nil:
-		return ErrGone
+		return ErrLost
 	case fault:
 		return fmt.Errorf("%w: node %d: %s", ErrFault, n.id, n.State())
 	case !done:
-		return fmt.Errorf("%w: node %d is not done after %d s: %s", ErrStuck, n.id, Patience, n.State())
+		return fmt.Errorf("%w: node %d is not done after %d s: %s", ErrStuck, n.id, TimeoutSeconds, n.State())
 	case len(n.a.Host.Refused) > 0:
 		return n.a.Host.Refused[0]
 	}
 	return nil
 }
 
-// Do runs packets, which fit into the ring.
+// Do executes packets, which must fit in the ring.
 func (n *Node) Do(packets ...Packet) error {
 	b, err := Encode(packets...)
 	if err != nil {
@@ -166,7 +164,7 @@ func (n *Node) Do(packets ...Packet) error {
 	return n.Finish()
 }
 
-// Encode returns packets as they stand in memory.
+// Encode returns the encoding of packets.
 func Encode(packets ...Packet) ([]byte, error) {
 	var b []byte
 	for _, p := range packets {
@@ -178,7 +176,7 @@ func Encode(packets ...Packet) ([]byte, error) {
 	return b, nil
 }
 
-// State returns the registers that tell what the node does.
+// State returns the registers that describe the state of the node.
 func (n *Node) State() string {
 	m := regmap.New()
 	var all []string

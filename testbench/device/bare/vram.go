@@ -7,30 +7,28 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 )
 
-// Host memory of a board without an aperture that only packets which move VRAM
-// use: a ring, and what they move.
+// Host memory that only packets for VRAM accesses use, on a board without an
+// aperture: a ring and the data.
 const (
 	moverBase  = 0xd0000000
 	moverData  = 4096
-	moverChunk = 4096 // bytes of a packet
+	moverChunk = 4096 // bytes per packet
 )
 
-// ErrRing is what becomes of an access of VRAM by packets that would have to be
-// put there.
-var ErrRing = errors.New("bare: the ring of node 0 is in VRAM, which the host does not reach")
+// ErrRing is the error of a VRAM access by packets if the ring itself is in VRAM.
+var ErrRing = errors.New("bare: the ring of node 0 is in VRAM, which the host cannot access")
 
-// Copies has VRAM read and written by packets of node 0, since the board has no
-// aperture.
-func (a *Access) Copies() {
-	a.copies = true
+// UsePackets makes packets of node 0 access VRAM, for a board without an aperture.
+func (a *Access) UsePackets() {
+	a.byPackets = true
 	a.Host.mover = make([]byte, moverData+moverChunk)
 }
 
-// ReadVRAM fills p from VRAM, with zeros if that fails. Through the aperture off
-// and the length are multiples of 4. Without one node 0 has to rest; packets in
-// the ring that it has, or in one of their own if it has none, move the bytes.
+// ReadVRAM fills p from VRAM, with zeros if the read fails. Through the aperture,
+// off and the length must be multiples of 4. Without one, node 0 must be idle;
+// packets move the bytes, in its ring, or in a ring of their own if it has none.
 func (a *Access) ReadVRAM(off uint64, p []byte) {
-	if !a.copies {
+	if !a.byPackets {
 		a.Read(2, off, p)
 		return
 	}
@@ -44,9 +42,9 @@ func (a *Access) ReadVRAM(off uint64, p []byte) {
 	})
 }
 
-// WriteVRAM sends p to VRAM, as ReadVRAM reads it.
+// WriteVRAM writes p to VRAM, under the conditions of ReadVRAM.
 func (a *Access) WriteVRAM(off uint64, p []byte) {
-	if !a.copies {
+	if !a.byPackets {
 		a.Write(2, off, p)
 		return
 	}
@@ -56,7 +54,7 @@ func (a *Access) WriteVRAM(off uint64, p []byte) {
 	})
 }
 
-// move calls do for one part of p after the other. The first error stays in Err.
+// move calls do for the chunks of p in order. The first error stays in Err.
 func (a *Access) move(off uint64, p []byte, do func(n *Node, vram, host uint64, part []byte) error) {
 	if !a.Alive() {
 		return
@@ -81,7 +79,7 @@ func (a *Access) move(off uint64, p []byte, do func(n *Node, vram, host uint64, 
 	}
 }
 
-// stop resets a node that only moved, and gives its timeline back what it had.
+// stop resets a node that only moved data, and restores its timeline.
 func (a *Access) stop(n *Node, line uint64) {
 	if err := n.Reset(); err != nil && a.Err == nil {
 		a.Err = err

@@ -1,13 +1,12 @@
-// Package bringup tests a board that nobody trusts yet, stage by stage: each
-// relies only on what an earlier one has shown to work. A stage that fails
-// names the line, the register or the bit, and the likely cause; the stages
-// that need it are then not run, and say so.
+// Package bringup tests an untested board stage by stage. Each stage relies only on
+// features that an earlier stage has tested. A stage that fails names the line, the
+// register or the bit, and the likely cause; the stages that need it are not run,
+// and their results say why.
 //
-// It needs no driver: configuration space, registers, packets and the ring are
-// used as rtl/abi declares them, over whatever link the selector names. All
-// waits have a deadline on the board's clock. The board is left as it was
-// found where that can be written: registers have their values, the node is
-// reset, VRAM is overwritten.
+// It needs no driver: it uses configuration space, registers, packets and the ring
+// as rtl/abi declares them, over the link of any selector. All waits have a
+// deadline on the board's clock. The board is restored where possible: registers
+// get their values back and the node is reset. VRAM is overwritten.
 package bringup
 
 import (
@@ -23,45 +22,43 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/device/bare"
 )
 
-// ErrOptions is returned, wrapped with what is legal, for options that cannot
-// be.
+// ErrOptions is wrapped by the error of bad options, which lists the legal ones.
 var ErrOptions = errors.New("bringup: bad options")
 
-// DefaultBytes is how much of VRAM the patterns cover if Options does not say.
+// DefaultBytes is the number of bytes of VRAM that the patterns cover by default.
 const DefaultBytes = 64 << 10
 
-// An Opener connects a host to the board that a selector names, as boards.Open
-// does; one that records what crosses the link has it in between.
+// An Opener connects a host to the board of a selector, as boards.Open does. It may
+// wrap the link, for example to record it.
 type Opener func(selector string, host bus.Host) (bus.Link, bus.Clock, error)
 
-// Options say what is tested. The zero value is every stage on "emu".
+// Options select the board and the stages. The zero value is every stage on "emu".
 type Options struct {
-	Board string   // selector; "": emu
-	Only  []string // stages, by name or by group as in "mem"; none: all
-	Seed  uint64   // of patterns, places and probe values
+	Board string   // selector; "" means emu
+	Only  []string // stages by name, or by group such as "mem"; empty means all
+	Seed  uint64   // seed of patterns, addresses and probe values
 
-	// Bytes is how much of VRAM the patterns cover, from its start, rounded
-	// down to words of 8; 0: DefaultBytes. More than there is means all.
+	// Bytes of VRAM from 0 to test with patterns, rounded down to 8, at most all;
+	// 0: DefaultBytes.
 	Bytes uint64
 
-	// Poke is the class of registers that are written with patterns: those
-	// that are safe at any time, or also others, since nothing runs.
+	// Poke is the class of registers to write: only those safe at any time, or
+	// others too.
 	Poke reg.Poke
 
-	Open Opener // nil: boards.Open
+	Open Opener // nil means boards.Open
 
-	// Began, if not nil, is told of every stage before it runs, and how many of all
-	// that are selected are done.
+	// Began, if not nil, is called before each stage, with the count of stages done
+	// and selected.
 	Began func(stage string, done, total int)
 
-	// Progress, if not nil, is told of every result as soon as it is there.
+	// Progress, if not nil, is called with each result at once.
 	Progress func(Result)
 }
 
-// Run tests the board and returns what it found. A board that cannot be
-// reached or that fails is no error but a report that says so; an error is one
-// of ErrOptions, boards.ErrSelector, or that of ctx, which ends the run at the
-// next access.
+// Run tests the board and returns a report. A board that fails or cannot be reached
+// is not an error, but a report of failures. Errors are ErrOptions,
+// boards.ErrSelector, or the error of ctx, which ends the run at the next access.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	selected, err := choose(o.Only)
 	if err != nil {
@@ -84,7 +81,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	s := &session{Access: &bare.Access{Ctx: ctx, Link: link, Clock: clock, Host: host}, opt: o}
 	if err != nil {
-		r.add(stages()[0], failed("the board cannot be opened", "see the cause: a cable, a port that is held, a board without power", err))
+		r.add(stages()[0], failed("the board cannot be opened", "see the cause: a cable, a port in use, a board without power", err))
 		r.lost = err
 	} else {
 		defer link.Close()
@@ -98,17 +95,17 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	return r.report, nil
 }
 
-// A runner runs the stages and keeps what came of them.
+// A runner runs the stages and collects their outcomes.
 type runner struct {
 	opt      Options
 	selected map[string]bool
 	report   *Report
 	verdicts map[string]Status
-	lost     error // why the board does not answer any more, or nil
+	lost     error // why the board stopped answering, or nil
 	lostIn   string
 }
 
-// run runs the stages in order, and tidies up behind them.
+// run runs the stages in order and restores the board afterwards.
 func (r *runner) run(s *session) {
 	for _, st := range stages() {
 		if !r.selected[st.name] || r.verdicts[st.name] != "" {
@@ -123,19 +120,19 @@ func (r *runner) run(s *session) {
 		out := r.stage(st, s)
 		out.seconds = float64(s.Clock.Now()-from) / float64(s.Clock.Hz())
 		r.add(st, out)
-		if out.err != nil && mute(out.err) {
+		if out.err != nil && isLost(out.err) {
 			r.lost, r.lostIn = out.err, st.name
 		}
 	}
 	if r.lost == nil || s.Ctx.Err() != nil && s.prepared {
 		if err := s.restore(); err != nil {
-			r.add(stage{name: "board.restore", title: "the board gets back what was found"}, failed("the board is left as the stages had it", "", err))
+			r.add(stage{name: "board.restore", title: "the board's earlier state is restored"}, failed("the board's earlier state is not restored", "", err))
 		}
 	}
 	r.report.Device = s.device
 }
 
-// began tells of a stage that is about to run.
+// began reports that a stage is about to run.
 func (r *runner) began(st stage) {
 	if r.opt.Began == nil {
 		return
@@ -149,35 +146,34 @@ func (r *runner) began(st stage) {
 	r.opt.Began(st.name, len(r.verdicts), total)
 }
 
-// stage runs one, after what every stage but the first needs.
+// stage runs one stage, after the preparation that all but the first need.
 func (r *runner) stage(st stage, s *session) outcome {
 	if st.group() != "link" {
 		if err := s.prepare(); err != nil {
-			return failed("the BARs cannot be placed", "", err)
+			return failed("the BARs cannot be set", "", err)
 		}
 	}
 	s.Err = nil
 	s.Host.Refused = nil
 	out := st.run(s)
 	if missing := r.missing(st); out.status == Fail && len(missing) > 0 {
-		out.details = append(out.details, "it relies on "+strings.Join(missing, ", ")+", which --only left out")
+		out.details = append(out.details, "relies on "+strings.Join(missing, ", ")+", excluded by --only")
 	}
 	if s.Err != nil {
 		out.status, out.err = Fail, s.Err
-		out.summary = "ended by an access that failed"
-		if mute(s.Err) {
-			out.summary = "the board does not answer any more"
-			out.details = slices.DeleteFunc(out.details, func(d string) bool { return d == problem(bare.ErrGone) })
+		out.summary = "ended by a failed access"
+		if isLost(s.Err) {
+			out.summary = "the board stopped answering"
+			out.details = slices.DeleteFunc(out.details, func(d string) bool { return d == problem(bare.ErrLost) })
 		}
 		if out.likely == "" {
-			out.likely = "the device stopped, or refuses what it ought to answer"
+			out.likely = "the device stopped, or refuses an access that it must answer"
 		}
 	}
 	return out
 }
 
-// missing returns what a stage needs, itself or through others, that was not
-// asked for.
+// missing returns the direct and indirect needs of a stage that were not selected.
 func (r *runner) missing(st stage) []string {
 	var names []string
 	for _, other := range stages() {
@@ -188,7 +184,7 @@ func (r *runner) missing(st stage) []string {
 	return names
 }
 
-// relies says whether a stage needs another, itself or through others.
+// relies reports whether a stage needs another, directly or indirectly.
 func relies(st stage, name string) bool {
 	for _, need := range stages() {
 		if slices.Contains(st.needs, need.name) && (need.name == name || relies(need, name)) {
@@ -198,13 +194,13 @@ func relies(st stage, name string) bool {
 	return false
 }
 
-// blocked returns why a stage is not run, or "".
+// blocked returns the reason why a stage is not run, or "".
 func (r *runner) blocked(st stage, s *session) string {
 	if r.lost != nil {
 		if r.lostIn == "" {
 			return "not run: the board could not be opened"
 		}
-		return "not run: the board did not answer any more in " + r.lostIn
+		return "not run: the board stopped answering in " + r.lostIn
 	}
 	needs := st.needs
 	if s.prepared && !s.aperture && st.group() == "mem" {
@@ -218,7 +214,7 @@ func (r *runner) blocked(st stage, s *session) string {
 	return ""
 }
 
-// add keeps an outcome.
+// add adds an outcome to the report.
 func (r *runner) add(st stage, out outcome) {
 	res := Result{
 		Stage: st.name, Title: st.title, Status: out.status, Summary: out.summary,
@@ -229,7 +225,7 @@ func (r *runner) add(st stage, out outcome) {
 		if r.report.cause == nil {
 			r.report.cause = out.err
 		}
-		res.Link = down(out.err)
+		res.Link = isLinkDown(out.err)
 	}
 	r.verdicts[st.name] = out.status
 	r.report.count(res, r.opt)
@@ -238,13 +234,13 @@ func (r *runner) add(st stage, out outcome) {
 	}
 }
 
-// mute says whether an error means that nothing more will be answered.
-func mute(err error) bool {
-	return down(err) || is(err, bus.ErrTimeout, context.Canceled, context.DeadlineExceeded)
+// isLost reports whether an error means that the board will not answer again.
+func isLost(err error) bool {
+	return isLinkDown(err) || is(err, bus.ErrTimeout, context.Canceled, context.DeadlineExceeded)
 }
 
-// down says whether an error is the link's.
-func down(err error) bool {
+// isLinkDown reports whether an error is one of the link.
+func isLinkDown(err error) bool {
 	return is(err, bus.ErrCRC, bus.ErrLinkDown, bus.ErrStale, bus.ErrClosed)
 }
 
@@ -252,7 +248,7 @@ func is(err error, kinds ...error) bool {
 	return slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) })
 }
 
-// choose returns the stages that are selected.
+// choose returns the selected stages.
 func choose(only []string) (map[string]bool, error) {
 	all, chosen := stages(), map[string]bool{}
 	for _, st := range all {
@@ -272,8 +268,8 @@ func choose(only []string) (map[string]bool, error) {
 	return chosen, nil
 }
 
-// Stages returns the names of the stages in the order in which they run. What
-// stands before the dot is the group.
+// Stages returns the names of the stages in the order in which they run. The part
+// before the dot is the group.
 func Stages() []string {
 	var names []string
 	for _, st := range stages() {
@@ -282,7 +278,7 @@ func Stages() []string {
 	return slices.Clip(names)
 }
 
-// Describe returns a line for each stage, with what it does.
+// Describe returns a line for each stage: its name and its title.
 func Describe() string {
 	var b strings.Builder
 	for _, st := range stages() {

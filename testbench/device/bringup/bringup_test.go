@@ -33,7 +33,7 @@ func run(t *testing.T, o bringup.Options) *bringup.Report {
 	return r
 }
 
-// result returns what came of a stage.
+// result returns the result of a stage.
 func result(t *testing.T, r *bringup.Report, stage string) bringup.Result {
 	t.Helper()
 	for _, res := range r.Results {
@@ -45,7 +45,7 @@ func result(t *testing.T, r *bringup.Report, stage string) bringup.Result {
 	return bringup.Result{}
 }
 
-// failures returns the stages that failed.
+// failures returns the names of the failed stages.
 func failures(r *bringup.Report) []string {
 	var names []string
 	for _, res := range r.Results {
@@ -56,7 +56,7 @@ func failures(r *bringup.Report) []string {
 	return names
 }
 
-// text is all that a report prints.
+// text is the entire text of a report.
 func text(r *bringup.Report) string {
 	var b strings.Builder
 	for _, res := range r.Results {
@@ -96,72 +96,73 @@ func TestDeterministic(t *testing.T) {
 	assert.Equal(t, run(t, o), run(t, o))
 }
 
-// A planted is a fault and what bring-up must say of it: the stage, and words
-// of its details. They follow from the fault's parameters.
-type planted struct {
+// An injected is an injected fault and the expected report: the stage, and words of
+// its details, derived from the fault's parameters.
+type injected struct {
 	fault string
 	stage string
 	says  []string
 }
 
-// plantedFaults are every address line of 8 KiB, every lane, and data lines.
-func plantedFaults() []planted {
-	var all []planted
+// injectedFaults are faults on every address line of 8 KiB, every lane, and several
+// data lines.
+func injectedFaults() []injected {
+	var all []injected
 	for n := 3; n <= 12; n++ {
 		for level := range 2 {
-			all = append(all, planted{fmt.Sprintf("stuck-address:A%d=%d", n, level), "mem.addr", []string{
+			all = append(all, injected{fmt.Sprintf("stuck-address:A%d=%d", n, level), "mem.addr", []string{
 				fmt.Sprintf("A%d: 0x00000000 and %#08x are the same cell, and so are %#08x and 0x00001ff8 (stuck, both polarities)",
 					n, 1<<n, 0x1ff8-1<<n),
 				fmt.Sprintf("A%d is stuck", n),
 			}})
 		}
 		for m := n + 1; m <= 12; m++ {
-			all = append(all, planted{fmt.Sprintf("short-address:A%d-A%d", m, n), "mem.addr", []string{
+			all = append(all, injected{fmt.Sprintf("short-address:A%d-A%d", m, n), "mem.addr", []string{
 				fmt.Sprintf("A%d and A%d: %#08x and %#08x are the same cell (shorted, both carry the AND)", n, m, 1<<n, 1<<m),
-			}}, planted{fmt.Sprintf("short-address:A%d-A%d=1", n, m), "mem.addr", []string{
+			}}, injected{fmt.Sprintf("short-address:A%d-A%d=1", n, m), "mem.addr", []string{
 				fmt.Sprintf("A%d and A%d: %#08x and %#08x are the same cell (shorted, both carry the OR)", n, m, 1<<n, 1<<m),
 			}})
 		}
 	}
 	for lane := range 8 {
 		all = append(all,
-			planted{fmt.Sprintf("dead-lane:%d", lane), "mem.data", []string{
+			injected{fmt.Sprintf("dead-lane:%d", lane), "mem.data", []string{
 				fmt.Sprintf("byte lane %d (D%d to D%d) always reads 0xff", lane, 8*lane, 8*lane+7),
 			}},
-			planted{fmt.Sprintf("stuck-enable:%d", lane), "mem.enables", []string{
+			injected{fmt.Sprintf("stuck-enable:%d", lane), "mem.enables", []string{
 				fmt.Sprintf("byte lane %d changes when other lanes are written", lane), "byte enable of the lane is stuck on",
 			}})
 	}
 	for n := 0; n < 63; n += 3 {
 		m := (n*7+20)%(63-n) + n + 1
-		all = append(all, planted{fmt.Sprintf("short-data:D%d-D%d=%d", m, n, n&1), "mem.data", []string{
-			fmt.Sprintf("  D%d and D%d always have one level\n", n, m), "two lines are shorted",
+		all = append(all, injected{fmt.Sprintf("short-data:D%d-D%d=%d", m, n, n&1), "mem.data", []string{
+			fmt.Sprintf("  D%d and D%d always have the same level\n", n, m), "two lines are shorted",
 		}})
 	}
 	for n := range 64 {
-		all = append(all, planted{fmt.Sprintf("stuck-data:D%d=%d", n, n&1), "mem.data", []string{
+		all = append(all, injected{fmt.Sprintf("stuck-data:D%d=%d", n, n&1), "mem.data", []string{
 			fmt.Sprintf("D%d always reads %d\n", n, n&1),
 		}})
 	}
 	for n := range 32 {
 		for level := range 2 {
-			all = append(all, planted{fmt.Sprintf("stuck-register:D%d=%d", n, level), "regs.data", []string{
+			all = append(all, injected{fmt.Sprintf("stuck-register:D%d=%d", n, level), "regs.data", []string{
 				fmt.Sprintf("ID.SCRATCH0: D%d always reads %d\n", n, level), fmt.Sprintf("ID.SCRATCH3: D%d always reads %d\n", n, level),
 			}})
 		}
 	}
 	return append(all,
-		planted{"lost-interrupt", "irq.message", []string{"DONE0, INTC.MASK: no message of vector 0 for 2 s", "FAULT1", "lost between the device and the host"}},
-		planted{"lost-doorbell", "cp.start", []string{"CP0.WPTR reads 0x0 after the doorbell 0x4 was written: the doorbell is lost"}},
-		planted{"dead", "cp.start", []string{"the board does not answer any more", "bus: completion time-out"}},
-		planted{"dead-request", "ident.id", []string{"the board does not answer any more", "bus: completion time-out"}},
+		injected{"lost-interrupt", "irq.message", []string{"DONE0, INTC.MASK: no message of vector 0 for 2 s", "FAULT1", "lost between the device and the host"}},
+		injected{"lost-doorbell", "cp.start", []string{"CP0.WPTR reads 0x0 after the doorbell 0x4 was written: the doorbell is lost"}},
+		injected{"dead", "cp.start", []string{"the board stopped answering", "bus: completion time-out"}},
+		injected{"dead-request", "ident.id", []string{"the board stopped answering", "bus: completion time-out"}},
 	)
 }
 
-// TestPlantedFaults finds each fault in its stage, by name, and in no other; a
-// stuck line of the register path may also show in the identity.
-func TestPlantedFaults(t *testing.T) {
-	for i, p := range plantedFaults() {
+// TestInjectedFaults checks that each fault fails its stage, by name, and no other
+// stage. A stuck line of the register path may fail the identity too.
+func TestInjectedFaults(t *testing.T) {
+	for i, p := range injectedFaults() {
 		board := "emu?config=small&timeout=20000&fault=" + p.fault
 		if i%20 == 0 {
 			board = "line?config=small&fault=" + p.fault // the same over the link layers
@@ -189,7 +190,7 @@ func TestPlantedFaults(t *testing.T) {
 	}
 }
 
-// A capability that nobody knows is worth a line.
+// A reserved capability bit adds a detail.
 func TestReservedCapabilities(t *testing.T) {
 	res := result(t, run(t, bringup.Options{Board: "emu?config=small&fault=stuck-register:D31=1", Seed: 5}), "ident.id")
 	assert.Equal(t, bringup.Fail, res.Status)
@@ -198,8 +199,8 @@ func TestReservedCapabilities(t *testing.T) {
 	assert.Contains(t, details, "ID.CAPS2 is 0x80000000, of which 0x80000000 is reserved")
 }
 
-// Without an aperture packets test VRAM, once they have been shown to work.
-func TestPlantedFaultsWithoutAperture(t *testing.T) {
+// Without an aperture, packets test VRAM once they have been tested themselves.
+func TestInjectedFaultsWithoutAperture(t *testing.T) {
 	for fault, want := range map[string][2]string{
 		"stuck-address:A12=1": {"mem.addr", "A12: 0x00000000 and 0x00001000 are the same cell"},
 		"dead-lane:2":         {"mem.data", "byte lane 2 (D16 to D23) always reads 0xff"},
@@ -225,13 +226,13 @@ func TestSeveralFaults(t *testing.T) {
 	r = run(t, bringup.Options{Board: "emu?config=small&fault=stuck-address:A4=0,stuck-address:A11=1,short-address:A6-A9"})
 	require.Equal(t, []string{"mem.addr"}, failures(r))
 	details := strings.Join(result(t, r, "mem.addr").Details, "\n")
-	for _, says := range []string{"A4: 0x00000000", "A11: 0x00000000", "A6 and A9: ", "usable without a gap from 0 on: 16 bytes of 8 KiB"} {
+	for _, says := range []string{"A4: 0x00000000", "A11: 0x00000000", "A6 and A9: ", "usable without a gap from 0: 16 bytes of 8 KiB"} {
 		assert.Contains(t, details, says)
 	}
 }
 
-// Bit flips are counted by the patterns. The patterns write the 1024 words of
-// 8 KiB 12 times: 5 elements of each march, and 2 random fills.
+// The patterns count bit flips. They write the 1024 words of 8 KiB 12 times: 5
+// elements of each march, and 2 random fills.
 func TestBitFlips(t *testing.T) {
 	const rate, words = 0.005, 12 * 1024
 	total := 0
@@ -245,31 +246,31 @@ func TestBitFlips(t *testing.T) {
 			n += count
 		}
 		assert.True(t, strings.HasPrefix(res.Summary, fmt.Sprintf("%d of 12288 words wrong", n)), "one bit a word: %s", res.Summary)
-		assert.Contains(t, res.Likely, "flip all over the word")
+		assert.Contains(t, res.Likely, "flip at random")
 		total += n
 	}
 	assert.InDelta(t, 8*rate*words, total, 5*22.2, "five standard deviations")
 }
 
-// A memory that flips bits is not taken for one with a stuck or shorted line.
-func TestFlipsAreNoLines(t *testing.T) {
+// A memory with bit flips is not reported as stuck or shorted lines.
+func TestBitFlipsAreNotLines(t *testing.T) {
 	for seed := range 4 {
 		o := bringup.Options{Board: fmt.Sprintf("emu?config=small&fault=bit-flip:0.2@%d", seed), Only: []string{"mem.data"}}
 		res := run(t, o).Results[0]
 		require.Equal(t, bringup.Fail, res.Status)
 		for _, d := range res.Details {
-			assert.Regexp(t, `^D[0-9]+ was wrong in [0-9]+ of 256 words, not every time$|^and [0-9]+ more$|^it relies on `, d)
+			assert.Regexp(t, `^D[0-9]+ was wrong in [0-9]+ of 256 words, not every time$|^and [0-9]+ more$|^relies on `, d)
 		}
 		o.Only = []string{"mem.addr"}
 		res = run(t, o).Results[0]
 		require.Equal(t, bringup.Fail, res.Status)
 		for _, d := range res.Details {
-			assert.Regexp(t, `^0x[0-9a-f]+ holds 0x[0-9a-f]{16}, which was written nowhere; D[0-9]+ differs from|^and [0-9]+ more$|^it relies on `, d)
+			assert.Regexp(t, `^0x[0-9a-f]+ holds 0x[0-9a-f]{16}, which was never written; D[0-9]+ differs from|^and [0-9]+ more$|^relies on `, d)
 		}
 	}
 }
 
-// What needs a stage that failed is not run and says why; the rest is.
+// A stage that needs a failed stage is not run and says why; the others run.
 func TestDependencies(t *testing.T) {
 	r := run(t, bringup.Options{Board: "emu?config=small&fault=stuck-address:A8=1"})
 	for stage, why := range map[string]string{
@@ -288,7 +289,7 @@ func TestDependencies(t *testing.T) {
 	assert.False(t, r.OK())
 
 	r = run(t, bringup.Options{Board: "emu?config=small&timeout=20000&fault=dead"})
-	assert.Equal(t, "not run: the board did not answer any more in cp.start", result(t, r, "fence.order").Summary)
+	assert.Equal(t, "not run: the board stopped answering in cp.start", result(t, r, "fence.order").Summary)
 	assert.ErrorIs(t, r.Cause(), bus.ErrTimeout)
 }
 
@@ -312,8 +313,8 @@ func TestOnly(t *testing.T) {
 	}
 	r := run(t, bringup.Options{Board: "emu?config=small&fault=stuck-address:A5=0", Only: []string{"regs.access", "mem.data", "dma.copy"}})
 	details := result(t, r, "dma.copy").Details
-	assert.Equal(t, "it relies on link.trips, ident.id, config.header, config.command, regs.data, cp.start, mem.addr, mem.enables, mem.patterns, "+
-		"which --only left out", details[len(details)-1])
+	assert.Equal(t, "relies on link.trips, ident.id, config.header, config.command, regs.data, cp.start, mem.addr, mem.enables, mem.patterns, "+
+		"excluded by --only", details[len(details)-1])
 
 	_, err := bringup.Run(t.Context(), bringup.Options{Only: []string{"mem.lines"}})
 	require.ErrorIs(t, err, bringup.ErrOptions)
@@ -322,7 +323,7 @@ func TestOnly(t *testing.T) {
 	assert.ErrorIs(t, err, boards.ErrSelector)
 }
 
-// What the stages write to registers and configuration space is restored.
+// Registers and configuration space that the stages write are restored.
 func TestRestores(t *testing.T) {
 	const bar0, bar2 = 0xd0000000, 0x3_0000_0000
 	at := map[uint64]uint32{
@@ -364,28 +365,28 @@ func TestRestores(t *testing.T) {
 	r := run(t, bringup.Options{Board: "emu?config=small&coalescing=1&watchdog=1", Open: open, Poke: reg.Idle})
 	assert.True(t, r.OK(), text(r))
 	details := strings.Join(result(t, r, "regs.reset").Details, "\n")
-	assert.Contains(t, details, "INTC.MASK=0x1 (DONE0=1 DONE1=0 FAULT0=0 FAULT1=0), 0x0 after reset: written since")
+	assert.Contains(t, details, "INTC.MASK=0x1 (DONE0=1 DONE1=0 FAULT0=0 FAULT1=0), reset value 0x0: written since")
 }
 
-// What a register does wrong is named with the register.
+// A register fault names the register.
 func TestRegistersNamed(t *testing.T) {
 	for _, tt := range []struct {
 		stage string
 		off   uint64
-		harm  func(v uint32) uint32
+		wrong func(v uint32) uint32
 		says  string
 	}{
 		{"regs.reset", msixreg.PendingBase + 4, func(uint32) uint32 { return 4 }, "PBA.PENDING_HI=0x4 @0x9004, want 0x0: D2 reads 1"},
 		{"regs.access", intcreg.Base + intcreg.Mask, func(v uint32) uint32 { return v &^ intcreg.Fault1 }, "INTC.MASK=0x0 (DONE0=0 DONE1=0 FAULT0=0 FAULT1=0) @0x0104 after 0x200 was written, want 0x200: D9 reads 0"},
-		{"regs.unmapped", idreg.Base + idreg.ErrCount, func(uint32) uint32 { return 0 }, "ID.ERR_COUNT after a read of nothing is 0x0, want 0x1"},
+		{"regs.unmapped", idreg.Base + idreg.ErrCount, func(uint32) uint32 { return 0 }, "ID.ERR_COUNT after an unmapped read is 0x0, want 0x1"},
 		{"ident.id", idreg.Base + idreg.MapHash, func(v uint32) uint32 { return v ^ 1<<31 }, "ID.MAP_HASH is"},
-		{"ident.id", idreg.Base + idreg.TimeLo, func(uint32) uint32 { return 9 }, "ID.TIME_LO stays 0x9"},
-		{"ident.id", idreg.Base + idreg.VRAMSize, func(v uint32) uint32 { return 2 * v }, "ID.VRAM_SIZE is 0x4000, BAR 2 sizes as 0x2000"},
-		{"irq.message", intcreg.Base + intcreg.Status, func(uint32) uint32 { return 0 }, "INTC.STATUS is 0x0 after DONE0 was raised behind INTC.MASK, want 0x1"},
+		{"ident.id", idreg.Base + idreg.TimeLo, func(uint32) uint32 { return 9 }, "ID.TIME_LO stays at 0x9"},
+		{"ident.id", idreg.Base + idreg.VRAMSize, func(v uint32) uint32 { return 2 * v }, "ID.VRAM_SIZE is 0x4000, BAR 2 has size 0x2000"},
+		{"irq.message", intcreg.Base + intcreg.Status, func(uint32) uint32 { return 0 }, "INTC.STATUS is 0x0 after DONE0 was raised under INTC.MASK, want 0x1"},
 	} {
 		s := &spy{read: func(bar int, off uint64, p []byte, err error) error {
 			if bar == 0 && off == tt.off && err == nil {
-				binary.LittleEndian.PutUint32(p, tt.harm(binary.LittleEndian.Uint32(p)))
+				binary.LittleEndian.PutUint32(p, tt.wrong(binary.LittleEndian.Uint32(p)))
 			}
 			return err
 		}}
@@ -394,18 +395,18 @@ func TestRegistersNamed(t *testing.T) {
 		assert.Equal(t, bringup.Fail, res.Status, tt.says)
 		assert.Contains(t, res.Line(), tt.says)
 	}
-	harm := map[int]func(v uint32) uint32{
+	wrong := map[int]func(v uint32) uint32{
 		pcicfg.BAR0:  func(v uint32) uint32 { return v &^ 0x10000 },
 		pcicfg.Class: func(v uint32) uint32 { return v ^ 1<<24 },
 		pcicfg.MSIX:  func(v uint32) uint32 { return v + 1<<16 },
 	}
 	for off, says := range map[int]string{
-		pcicfg.BAR0: "BAR 0 sizes as 0x20000 bytes, want 0x10000", pcicfg.Class: "class code is 0x28000, want 0x38000",
+		pcicfg.BAR0: "BAR 0 has size 0x20000 bytes, want 0x10000", pcicfg.Class: "class code is 0x28000, want 0x38000",
 		pcicfg.MSIX: "MSI-X table size is 0x3, want 0x2",
 	} {
 		s := &spy{config: func(at int, v uint32, err error) (uint32, error) {
 			if at == off {
-				v = harm[off](v)
+				v = wrong[off](v)
 			}
 			return v, err
 		}}
@@ -414,7 +415,7 @@ func TestRegistersNamed(t *testing.T) {
 	}
 }
 
-// The files of a report say what the report says.
+// The files of a report agree with it.
 func TestFiles(t *testing.T) {
 	r := run(t, bringup.Options{Board: "emu?config=small&fault=dead-lane:3", Seed: 2})
 	var j, x, h bytes.Buffer

@@ -9,8 +9,8 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/device/bare"
 )
 
-// configHeader holds the header, the sizes of the BARs and the capabilities
-// against pcicfg.
+// configHeader compares the header, the sizes of the BARs and the capabilities with
+// pcicfg.
 func configHeader(s *session) outcome {
 	var f finding
 	field := func(name string, got, want uint32) {
@@ -42,16 +42,16 @@ func configHeader(s *session) outcome {
 	} {
 		field(bar.name+" flags", s.Config(bar.off)&pcicfg.BARFlags, bar.flags)
 		if got := s.Size(bar.off); s.Err == nil && got != bar.size {
-			f.add("an address line of the decoder, or another VRAM than the identity says", "%s sizes as %#x bytes, want %#x", bar.name, got, bar.size)
+			f.add("an address line of the decoder, or a VRAM of another size than the identity reports", "%s has size %#x bytes, want %#x", bar.name, got, bar.size)
 		}
 	}
-	s.Place()
+	s.PlaceBARs()
 	s.checkCaps(field)
 	return f.outcome(fmt.Sprintf("device %04x:%04x, BAR 0 %s, %s, MSI-X with %d vectors",
 		id&0xffff, id>>16, size(pcicfg.BAR0Size), aperture, pcicfg.Vectors))
 }
 
-// checkCaps walks the list of capabilities.
+// checkCaps checks the list of capabilities.
 func (s *session) checkCaps(field func(name string, got, want uint32)) {
 	field("capability list bit of the status", s.Config(pcicfg.Command)&pcicfg.StatusCapList, pcicfg.StatusCapList)
 	msix := s.Config(pcicfg.MSIX)
@@ -66,8 +66,8 @@ func (s *session) checkCaps(field func(name string, got, want uint32)) {
 	field("last capability", express>>8&0xff, 0)
 }
 
-// configCommand sets and clears the bits of the command register, and looks at
-// what memory decode gates.
+// configCommand sets and clears the bits of the command register, and checks that
+// memory decode gates the BARs.
 func configCommand(s *session) outcome {
 	var f finding
 	command := func(write, want uint32) {
@@ -83,20 +83,20 @@ func configCommand(s *session) outcome {
 	command(0, 0)
 	for _, bar := range s.bars() {
 		if err := s.attempt(bar, 0); s.Err == nil && !errors.Is(err, bus.ErrUnsupported) {
-			f.add("", "a read of BAR %d with memory decode off gives %s, want unsupported request", bar, answer(err))
+			f.add("", "a read of BAR %d with memory decode off returns %s, want unsupported request", bar, answer(err))
 		}
 	}
 	command(bare.CommandOn, bare.CommandOn)
 	for _, bar := range s.bars() {
 		if err := s.attempt(bar, 0); s.Err == nil && err != nil {
-			f.add("", "a read of BAR %d with memory decode on gives %v, want data", bar, err)
+			f.add("", "a read of BAR %d with memory decode on returns %v, want data", bar, err)
 		}
 	}
 	s.SetConfig(pcicfg.DevCtl, s.Config(pcicfg.DevCtl)|pcicfg.DevStaUnsupported|pcicfg.DevStaNonFatal)
 	return f.outcome("memory, bus master and INTx disable; decode off is refused")
 }
 
-// bars are the BARs that are there.
+// bars returns the implemented BARs.
 func (s *session) bars() []int {
 	if s.aperture {
 		return []int{0, 2}
@@ -104,7 +104,7 @@ func (s *session) bars() []int {
 	return []int{0}
 }
 
-// answer returns what a read gave.
+// answer describes the answer to a read.
 func answer(err error) string {
 	if err == nil {
 		return "data"

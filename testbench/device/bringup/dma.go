@@ -9,11 +9,11 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/device/bare"
 )
 
-// guard is what must stay as it was before and behind a copy, in bytes.
+// guard is the number of bytes before and after a copy that must not change.
 const guard = 8
 
-// dmaCopy copies between host memory and VRAM in sizes and at alignments of
-// every kind, over 4 KiB boundaries too.
+// dmaCopy copies between host memory and VRAM in many sizes and at many alignments,
+// also across 4 KiB boundaries.
 func dmaCopy(s *session) outcome {
 	var f finding
 	n, problem := s.newNode(12)
@@ -37,11 +37,11 @@ func dmaCopy(s *session) outcome {
 	if problem != "" {
 		f.add("the DMA engine, or the reads and writes of host memory", "%s", problem)
 	}
-	return f.outcome(fmt.Sprintf("%d copies, %d bytes, up to 4 KiB boundaries and over them", copies, total))
+	return f.outcome(fmt.Sprintf("%d copies, %d bytes, up to 4 KiB boundaries and across them", copies, total))
 }
 
-// copies moves size bytes from host memory to VRAM at one alignment, and back
-// to host memory at another. It returns why the engine did not run, or "".
+// copies moves size bytes from host memory to VRAM at one alignment, and back to
+// host memory at another. It returns why a copy did not run, or "".
 func (s *session) copies(f *finding, n node, rng *rand.Rand, size, vramAt, hostAt uint64) string {
 	what := fmt.Sprintf("%d B, host %#x to VRAM %#x", size, hostAt, vramAt)
 	data := make([]byte, size)
@@ -80,8 +80,7 @@ func (s *session) copies(f *finding, n node, rng *rand.Rand, size, vramAt, hostA
 	return ""
 }
 
-// compare adds the first byte of a copy that is wrong. The data begins at
-// first.
+// compare adds the first wrong byte of a copy to f. The data begins at index first.
 func (s *session) compare(f *finding, what string, want, got []byte, first int) {
 	if s.Err != nil || bytes.Equal(want, got) {
 		return
@@ -95,9 +94,9 @@ func (s *session) compare(f *finding, what string, want, got []byte, first int) 
 			}
 		}
 	}
-	where, likely := fmt.Sprintf("byte %d", at-first), "data lost or moved on the way"
+	where, likely := fmt.Sprintf("byte %d", at-first), "data lost or shifted between the memories"
 	if at < first {
-		where, likely = fmt.Sprintf("%d bytes before its start", first-at), "the copy writes outside of its range: byte enables of the first beat"
+		where, likely = fmt.Sprintf("%d bytes before its start", first-at), "the copy writes outside its range: byte enables of the first beat"
 	}
 	f.add(likely, "%s: %s is %#02x, want %#02x; wrong bytes: %d", what, where, got[at], want[at], wrong)
 }

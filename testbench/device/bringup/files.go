@@ -19,8 +19,8 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// WriteJUnit writes the report as a JUnit test suite, a case for each stage;
-// times are on the board's clock.
+// WriteJUnit writes the report as a JUnit test suite with a case per stage. Times
+// are on the board's clock.
 func (r *Report) WriteJUnit(w io.Writer) error {
 	doc := junit.Suite{Name: "bringup", Properties: []junit.Property{
 		{Name: "board", Value: r.Board}, {Name: "seed", Value: strconv.FormatUint(r.Seed, 10)},
@@ -40,7 +40,7 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 	return junit.Write(w, doc)
 }
 
-// WriteHTML writes the report as a page that needs nothing else.
+// WriteHTML writes the report as a self-contained page.
 func (r *Report) WriteHTML(w io.Writer) error {
 	t, err := template.New("report").Funcs(template.FuncMap{"seconds": seconds, "size": size}).Parse(page)
 	if err != nil {
@@ -68,7 +68,7 @@ pre, code { font: 13px/1.4 monospace; white-space: pre-wrap; margin: .2em 0 }
 {{with .Device}}<p>device {{printf "%04x:%04x" .Vendor .Product}}, map {{printf "%08x" .MapHash}}, {{.Nodes}} nodes, {{size .VRAM}} of VRAM, {{.ClockHz}} Hz</p>{{end}}
 {{if .LinkErrors}}<p>The link recovered from errors:{{range .LinkErrors}} {{.Name}} {{.Count}}{{end}}</p>{{end}}
 <table>
-<tr><th>stage</th><th>what it does</th><th>outcome</th><th>found</th><th>time of the board</th></tr>
+<tr><th>stage</th><th>purpose</th><th>outcome</th><th>findings</th><th>board time</th></tr>
 {{range .Results}}<tr>
 <td><code>{{.Stage}}</code></td><td>{{.Title}}</td><td class="{{.Status}}">{{.Status}}</td>
 <td>{{.Summary}}{{range .Details}}<pre>{{.}}</pre>{{end}}

@@ -8,7 +8,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/output"
 )
 
-// Page is the report for people in a Folder.
+// Page is the name of the HTML report in a Folder.
 const Page = "report.html"
 
 // formats are the files of a Folder.
@@ -26,11 +26,12 @@ func formats() []struct {
 	}
 }
 
-// A Folder has a report as report.html, report.json and junit.xml.
+// A Folder holds a report as report.html, report.json and junit.xml.
 type Folder struct{ files []*output.File }
 
-// NewFolder makes a folder and reserves its files with create, so that one that cannot
-// be written fails at once, with output.ErrWrite. An empty path gives nil.
+// NewFolder creates a folder and reserves its files with create, so that a file
+// that cannot be written fails at once, with output.ErrWrite. For an empty path it
+// returns nil.
 func NewFolder(path string, create func(path string) (*output.File, error)) (*Folder, error) {
 	if path == "" {
 		return nil, nil
@@ -50,7 +51,7 @@ func NewFolder(path string, create func(path string) (*output.File, error)) (*Fo
 	return f, nil
 }
 
-// Write writes the report to the files; a nil Folder has none.
+// Write writes the report to the files. On a nil Folder it does nothing.
 func (f *Folder) Write(r *Report) error {
 	if f == nil {
 		return nil
@@ -66,7 +67,7 @@ func (f *Folder) Write(r *Report) error {
 	return nil
 }
 
-// Discard leaves what was there before in place of the files that were not written.
+// Discard keeps the earlier contents of the files that were not written.
 func (f *Folder) Discard() {
 	if f == nil {
 		return

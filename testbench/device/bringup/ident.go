@@ -9,8 +9,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 )
 
-// identity holds what the device says of itself against the map, and what it
-// can be.
+// identity compares the identity of the device with the map, and its capabilities
+// with their limits.
 func identity(s *session) outcome {
 	var f finding
 	id := func(off uint32) uint32 { return s.Reg(idreg.Base + off) }
@@ -50,21 +50,21 @@ func identity(s *session) outcome {
 	s.device.ClockHz = id(idreg.ClockHz)
 	inRange("ID.CLOCK_HZ", s.device.ClockHz, 1, 1<<32-1)
 	if says := have.Has(caps.Aperture); s.Err == nil && says != s.aperture {
-		f.add("", "ID.CAPS.APERTURE is %t, that BAR 2 is there is %t", says, s.aperture)
+		f.add("", "ID.CAPS.APERTURE is %t, presence of BAR 2 is %t", says, s.aperture)
 	}
 	if vram := uint64(id(idreg.VRAMSize)); s.Err == nil && vram != s.vram {
-		f.add("", "ID.VRAM_SIZE is %#x, BAR 2 sizes as %#x: %s", vram, s.vram, named(s.vram, vram))
+		f.add("", "ID.VRAM_SIZE is %#x, BAR 2 has size %#x: %s", vram, s.vram, named(s.vram, vram))
 	} else if s.Err == nil && bits.OnesCount64(vram) != 1 {
 		f.add("", "ID.VRAM_SIZE is %#x, want a power of two", vram)
 	}
 	if lo := id(idreg.TimeLo); id(idreg.TimeLo) == lo && s.Err == nil {
-		f.add("the clock of the device does not run", "ID.TIME_LO stays %#x", lo)
+		f.add("the clock of the device does not run", "ID.TIME_LO stays at %#x", lo)
 	}
 	return f.outcome(fmt.Sprintf("version %d.%d, map %08x, %d nodes, %s of VRAM",
 		s.device.Version>>16, s.device.Version&0xffff, s.device.MapHash, nodes, size(s.vram)))
 }
 
-// size prints a number of bytes.
+// size formats a number of bytes.
 func size(n uint64) string {
 	switch {
 	case n >= 1<<20 && n%(1<<20) == 0:

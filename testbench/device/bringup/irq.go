@@ -10,7 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/device/bare"
 )
 
-// A line of the table of events.
+// An event is a row of the table of events.
 type event struct {
 	name   string
 	bit    uint32
@@ -26,14 +26,15 @@ func events() []event {
 	}
 }
 
-// An irq is the interrupt path under test.
+// An irq tests the interrupt path.
 type irq struct {
 	s    *session
 	f    finding
 	data [pcicfg.Vectors]uint32
 }
 
-// irqMessage raises every event by hand, under every mask on its way.
+// irqMessage raises every event by software, under each mask between the event and
+// its message.
 func irqMessage(s *session) outcome {
 	q := &irq{s: s}
 	rng := s.rng(4)
@@ -68,14 +69,14 @@ func irqMessage(s *session) outcome {
 	for _, w := range was {
 		s.SetReg(uint32(w.off), w.v)
 	}
-	return q.f.outcome(fmt.Sprintf("%d events, each under 4 masks, %s an event", len(events()), seconds(took)))
+	return q.f.outcome(fmt.Sprintf("%d events, each under 4 masks, %s per event", len(events()), seconds(took)))
 }
 
-// messageAddr is where vector v writes.
+// messageAddr returns the address that vector v writes to.
 func messageAddr(v int) uint64 { return bare.MessageBase + 0x1000 + 0x10*uint64(v) }
 
-// event takes one event through the mask of the controller, the mask of its
-// vector, the mask of the function, and straight.
+// event tests one event under the mask of the controller, the mask of its vector,
+// the mask of the function, and no mask.
 func (q *irq) event(e event) {
 	control := msixreg.Base + uint32(e.vector)*msixreg.Stride + msixreg.Control
 	for _, gate := range []struct {
@@ -101,35 +102,35 @@ func (q *irq) event(e event) {
 			gate.close()
 		}
 		q.s.SetReg(intcreg.Base+intcreg.Raise, e.bit)
-		q.raised(e, gate.name)
+		q.checkStatus(e, gate.name)
 		if gate.close != nil {
-			q.held(e, gate.name, gate.pending)
+			q.checkHeld(e, gate.name, gate.pending)
 			gate.open()
 		}
-		if !q.arrives(e, gate.name) {
+		if !q.await(e, gate.name) {
 			q.setMask(0)
 			q.s.SetReg(intcreg.Base+intcreg.Status, e.bit)
 			return
 		}
-		q.acknowledged(e)
+		q.acknowledge(e)
 	}
 	q.setMask(0)
 }
 
 func (q *irq) setMask(v uint32) { q.s.SetReg(intcreg.Base+intcreg.Mask, v) }
 
-// raised looks at the status bit.
-func (q *irq) raised(e event, gate string) {
+// checkStatus checks the status bit of a raised event.
+func (q *irq) checkStatus(e event, gate string) {
 	if got := q.s.Reg(intcreg.Base + intcreg.Status); got != e.bit && q.s.Err == nil {
-		q.f.add("the event does not reach the controller", "INTC.STATUS is %#x after %s was raised behind %s, want %#x", got, e.name, gate, e.bit)
+		q.f.add("the event does not reach the controller", "INTC.STATUS is %#x after %s was raised under %s, want %#x", got, e.name, gate, e.bit)
 	}
 }
 
-// held looks that a mask holds the message back.
-func (q *irq) held(e event, gate string, pending bool) {
-	q.quiet()
+// checkHeld checks that a mask holds the message back.
+func (q *irq) checkHeld(e event, gate string, pending bool) {
+	q.drain()
 	if n := len(q.s.Host.Messages); n > 0 {
-		q.f.add("a mask that does not mask", "%s: %d messages came through %s", e.name, n, gate)
+		q.f.add("a mask that does not mask", "%s: %d messages passed %s", e.name, n, gate)
 	}
 	want := uint32(0)
 	if pending {
@@ -140,42 +141,42 @@ func (q *irq) held(e event, gate string, pending bool) {
 	}
 }
 
-// arrives waits for the message, and looks that there is one, to the right
-// address with the right data.
-func (q *irq) arrives(e event, gate string) bool {
+// await waits for the message of an event, and checks that it is the only one, its
+// address and its data.
+func (q *irq) await(e event, gate string) bool {
 	s := q.s
 	if !s.Until(func() bool { return len(s.Host.Messages) > 0 }) {
 		if s.Err == nil {
 			status, _ := regmap.New().Lookup(intcreg.Base + intcreg.Status)
 			q.f.add("the message is lost between the device and the host: bus mastering, the message window, or the link",
-				"%s, %s: no message of vector %d for %d s; %s, PBA.PENDING_LO=%#x", e.name, gate, e.vector, bare.Patience,
+				"%s, %s: no message of vector %d for %d s; %s, PBA.PENDING_LO=%#x", e.name, gate, e.vector, bare.TimeoutSeconds,
 				status.Format(s.Reg(intcreg.Base+intcreg.Status)), s.Reg(msixreg.PendingBase))
 		}
 		return false
 	}
-	q.quiet()
+	q.drain()
 	m := s.Host.Messages[0]
 	if want := (bare.Message{Addr: messageAddr(e.vector), Data: q.data[e.vector], Size: 4}); m != want {
-		q.f.add("another vector, or an entry of the table that does not keep its value",
+		q.f.add("the message of another vector, or a table entry that does not keep its value",
 			"%s: message of %d bytes, %#x, at %#x, want 4 bytes, %#x, at %#x", e.name, m.Size, m.Data, m.Addr, want.Data, want.Addr)
 	}
 	if n := len(s.Host.Messages); n > 1 {
-		q.f.add("a storm: the message is sent again and again", "%s, %s: %d messages for one event", e.name, gate, n)
+		q.f.add("a storm: the message is sent repeatedly", "%s, %s: %d messages for one event", e.name, gate, n)
 	}
 	return true
 }
 
-// acknowledged clears the event.
-func (q *irq) acknowledged(e event) {
+// acknowledge clears the event.
+func (q *irq) acknowledge(e event) {
 	q.s.SetReg(intcreg.Base+intcreg.Status, e.bit)
 	if got := q.s.Reg(intcreg.Base + intcreg.Status); got != 0 && q.s.Err == nil {
 		q.f.add("", "INTC.STATUS is %#x after %s was acknowledged, want 0", got, e.name)
 	}
 }
 
-// quiet lets time pass in which a message that is under way arrives: what the
-// device sent before it answers a read is there with the answer.
-func (q *irq) quiet() {
-	q.s.pass(100_000)
+// drain waits until messages in flight have arrived. The read at its end pushes
+// earlier writes of the device ahead of its completion.
+func (q *irq) drain() {
+	q.s.sleep(100_000)
 	q.s.Reg(intcreg.Base + intcreg.Status)
 }

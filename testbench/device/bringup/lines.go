@@ -2,16 +2,16 @@ package bringup
 
 import "fmt"
 
-// lines watches data lines while words are written and read back: which keep
-// one level, which go together, which are wrong now and then.
+// lines records the data lines of words that are written and read back: which keep
+// one level, which follow each other, and which are wrong at times.
 type lines struct {
 	n         int
-	high, low uint64 // lines that were 1, 0, in every word read
-	wrong     uint64 // lines that were wrong
+	high, low uint64 // lines that were 1, or 0, in every word read
+	wrong     uint64 // lines that were wrong at least once
 	reads     int
 	errors    [64]int
-	one       [64]uint64 // lines that were 1 besides line i, when it alone was
-	zero      [64]uint64 // lines that were 0 besides line i, when it alone was
+	one       [64]uint64 // other lines that read 1 when only line i was 1
+	zero      [64]uint64 // other lines that read 0 when only line i was 0
 }
 
 func newLines(n int) *lines {
@@ -22,7 +22,7 @@ func newLines(n int) *lines {
 	return l
 }
 
-// walk has each line be 1 alone, then 0 alone, twice over.
+// walk sets only one line to 1, then only one to 0, for each line, twice.
 func (l *lines) walk(through func(v uint64) uint64) {
 	all := ^uint64(0) >> (64 - l.n)
 	for range 2 {
@@ -47,7 +47,7 @@ func (l *lines) add(want, got, all uint64) uint64 {
 	return got
 }
 
-// report adds what is wrong to f.
+// report adds the faulty lines to f.
 func (l *lines) report(f *finding) {
 	left := l.wrong
 	for lane := 0; 8*lane < l.n; lane++ {
@@ -67,18 +67,18 @@ func (l *lines) report(f *finding) {
 		switch {
 		case left&bit == 0:
 		case l.high&bit != 0:
-			f.add("a line that is stuck, open or shorted to supply or ground", "D%d always reads 1", i)
+			f.add("the line is stuck, open, or shorted to supply or ground", "D%d always reads 1", i)
 			left &^= bit
 		case l.low&bit != 0:
-			f.add("a line that is stuck, open or shorted to supply or ground", "D%d always reads 0", i)
+			f.add("the line is stuck, open, or shorted to supply or ground", "D%d always reads 0", i)
 			left &^= bit
 		}
 	}
 	l.reportPairs(f, left)
 }
 
-// reportPairs adds the lines that go together, and those that are wrong without
-// a rule.
+// reportPairs adds the shorted pairs, and the lines that are wrong without a
+// pattern.
 func (l *lines) reportPairs(f *finding, left uint64) {
 	paired := uint64(0)
 	for i := range l.n {
@@ -90,7 +90,7 @@ func (l *lines) reportPairs(f *finding, left uint64) {
 			and := l.zero[i]&b != 0 && l.zero[j]&a != 0
 			or := l.one[i]&b != 0 && l.one[j]&a != 0
 			if and || or {
-				f.add("two lines are shorted", "D%d and D%d always have one level", j, i)
+				f.add("two lines are shorted", "D%d and D%d always have the same level", j, i)
 				paired |= a | b
 			}
 		}
@@ -101,7 +101,7 @@ func (l *lines) reportPairs(f *finding, left uint64) {
 	}
 }
 
-// named lists the lines in which two words differ, with the level read.
+// named lists the lines in which two words differ, with the level that was read.
 func named(want, got uint64) string {
 	text := ""
 	for diff := want ^ got; diff != 0; diff &= diff - 1 {

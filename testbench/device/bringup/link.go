@@ -10,13 +10,13 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pcicfg"
 )
 
-// trips is how many configuration reads test the link.
+// trips is the number of configuration reads that test the link.
 const trips = 64
 
 func trailing(v uint64) int { return bits.TrailingZeros64(v) }
 
-// linkTrips reads the identity again and again: the answer must be the same
-// each time, and not the level of a line that nobody drives.
+// linkTrips reads the identity repeatedly: the answer must be the same each time,
+// and not the level of an undriven line.
 func linkTrips(s *session) outcome {
 	var f finding
 	before := counters(s)
@@ -26,7 +26,7 @@ func linkTrips(s *session) outcome {
 		from := s.Clock.Now()
 		v := s.Config(pcicfg.ID)
 		if s.Err != nil {
-			return failed(fmt.Sprintf("read %d of the identity was not answered", i+1), "the board is off, not programmed, or another device is attached", nil)
+			return failed(fmt.Sprintf("read %d of the identity got no answer", i+1), "the board is off, not programmed, or another device is attached", nil)
 		}
 		times = append(times, s.Clock.Now()-from)
 		if i == 0 {
@@ -37,7 +37,7 @@ func linkTrips(s *session) outcome {
 		}
 	}
 	if first == 0 || first == 0xffffffff {
-		f.add("the link is there, the device is not: not programmed, or held in reset", "the identity reads %#08x", first)
+		f.add("the link works but the device does not: not programmed, or held in reset", "the identity reads %#08x", first)
 	}
 	s.device.Vendor, s.device.Product = first&0xffff, first>>16
 	slices.Sort(times)
@@ -49,8 +49,7 @@ func linkTrips(s *session) outcome {
 	return o
 }
 
-// counters returns what the link counts, nothing if there is none or it does
-// not.
+// counters returns the counters of the link, or nil if it has none.
 func counters(s *session) []boards.Counter {
 	if c, ok := s.Link.(boards.Counters); ok {
 		return c.Counters()
@@ -58,8 +57,8 @@ func counters(s *session) []boards.Counter {
 	return nil
 }
 
-// counted returns by how much the counters of errors went up: what the link
-// recovered from is no failure, but worth a line.
+// counted returns the increase of the error counters. Errors that the link
+// recovered from are reported and are not a failure.
 func counted(before, after []boards.Counter) []Count {
 	was := map[string]uint64{}
 	for _, c := range before {
@@ -74,7 +73,7 @@ func counted(before, after []boards.Counter) []Count {
 	return moved
 }
 
-// list returns counts as text.
+// list formats counts.
 func list(all []Count) string {
 	var texts []string
 	for _, c := range all {
@@ -83,7 +82,7 @@ func list(all []Count) string {
 	return strings.Join(texts, ", ")
 }
 
-// isError says whether a counter counts errors, by its name.
+// isError reports whether the named counter counts errors.
 func isError(name string) bool {
 	for _, part := range []string{
 		"crc", "nak", "replay", "repeat", "damaged", "duplicate", "lost", "garbage", "drop", "timeout", "late",

@@ -18,7 +18,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/device/bringup"
 )
 
-// A spy is a link that a test looks at, or breaks.
+// A spy is a link whose accesses a test observes or changes.
 type spy struct {
 	bus.Link
 	bus.Clock
@@ -51,18 +51,18 @@ func (s *spy) Write(bar int, off uint64, p []byte) error {
 	return s.Link.Write(bar, off, p)
 }
 
-// over opens the board with s in between.
+// over opens the board and wraps its link in s.
 func (s *spy) over(selector string, host bus.Host) (bus.Link, bus.Clock, error) {
 	link, clock, err := boards.Open(selector, host)
 	s.Link, s.Clock = link, clock
 	return s, clock, err
 }
 
-// A board that cannot be opened, is mute, or sends what a bare line would, ends
-// in the stage link, with the cause.
+// A board that cannot be opened, does not answer, or answers like an undriven line
+// fails the link stage with the cause.
 func TestLinkFails(t *testing.T) {
 	unplugged := fmt.Errorf("%w: unplugged", bus.ErrLinkDown)
-	timeout := fmt.Errorf("%w: nobody there", bus.ErrTimeout)
+	timeout := fmt.Errorf("%w: no device", bus.ErrTimeout)
 	for _, tt := range []struct {
 		name  string
 		open  bringup.Opener
@@ -70,7 +70,7 @@ func TestLinkFails(t *testing.T) {
 		says  string
 	}{
 		{"no port", func(string, bus.Host) (bus.Link, bus.Clock, error) { return nil, nil, errors.New("no such port") }, nil, "no such port"},
-		{"mute", (&spy{config: func(int, uint32, error) (uint32, error) { return 0, timeout }}).over, bus.ErrTimeout, "nobody there"},
+		{"mute", (&spy{config: func(int, uint32, error) (uint32, error) { return 0, timeout }}).over, bus.ErrTimeout, "no device"},
 		{"down", (&spy{config: func(int, uint32, error) (uint32, error) { return 0, unplugged }}).over, bus.ErrLinkDown, "unplugged"},
 		{"ones", (&spy{config: func(int, uint32, error) (uint32, error) { return 0xffffffff, nil }}).over, nil, "the identity reads 0xffffffff"},
 	} {
@@ -102,10 +102,10 @@ func TestLinkGoesDown(t *testing.T) {
 	}}).over})
 	assert.True(t, r.LinkFailed())
 	assert.ErrorIs(t, r.Cause(), bus.ErrLinkDown)
-	assert.Equal(t, "config.command", failures(r)[0], "the first that reads BAR 2")
+	assert.Equal(t, "config.command", failures(r)[0], "the first stage that reads BAR 2")
 }
 
-// Cancelling ends the run, and the board still gets back what was found.
+// Cancelling ends the run, and the board's configuration is still restored.
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &spy{}
@@ -125,7 +125,7 @@ func TestCancel(t *testing.T) {
 	assert.Zero(t, command&0xffff, "the device is not left enabled")
 }
 
-// closing looks at the device before the link is closed.
+// closing reads the device before the link is closed.
 type closing struct {
 	bus.Link
 	last func()
@@ -136,8 +136,8 @@ func (c *closing) Close() error {
 	return c.Link.Close()
 }
 
-// A tamper is a host in front of bring-up's own, which does to the device's
-// accesses what a bad board would.
+// A tamper is a host that changes the device's accesses as a faulty board would,
+// and passes them to bring-up's host.
 type tamper struct {
 	bus.Host
 	read  func(h bus.Host, addr uint64, p []byte) error
@@ -158,17 +158,16 @@ func (h *tamper) WriteMem(addr uint64, p []byte) error {
 	return h.Host.WriteMem(addr, p)
 }
 
-// Places in bring-up's host memory.
+// Offsets in bring-up's host memory.
 const (
 	fences   = 0x110000 // the fence
-	sources  = 0x120000 // of the copies within host memory
-	targets  = 0x130000 // of the copies before fences
-	copies   = 0x180000 // of the DMA stage, from here on
+	sources  = 0x120000 // sources of the copies within host memory
+	targets  = 0x130000 // destinations of the copies before fences
+	copies   = 0x180000 // start of the DMA stage's data
 	messages = 0xfee00000
 )
 
-// What goes wrong between the device and host memory is found by the stages
-// that use it.
+// Faults between the device and host memory fail the stages that use that path.
 func TestHostPath(t *testing.T) {
 	isMessage := func(addr uint64) bool { return addr >= messages && addr < messages+1<<20 }
 	var held []func() error
@@ -186,7 +185,7 @@ func TestHostPath(t *testing.T) {
 			return err
 		}}, "dma.copy", "1 B, host 0xc to VRAM 0x9: byte 0 is"},
 		{"reads are refused", tamper{read: func(h bus.Host, addr uint64, p []byte) error {
-			return errors.New("nobody there")
+			return errors.New("no memory")
 		}}, "cp.start", "FAULT_INFO=0xa (CAUSE=READ_ERROR)"},
 		{"writes are dropped", tamper{write: func(h bus.Host, addr uint64, p []byte) error {
 			if addr >= sources && addr < copies {
@@ -194,7 +193,7 @@ func TestHostPath(t *testing.T) {
 			}
 			return h.WriteMem(addr, p)
 		}}, "ring.wrap", "did not move its data"},
-		{"data behind its fence", tamper{write: func(h bus.Host, addr uint64, p []byte) error {
+		{"data after its fence", tamper{write: func(h bus.Host, addr uint64, p []byte) error {
 			if addr >= targets && addr < copies {
 				data := bytes.Clone(p)
 				held = append(held, func() error { return h.WriteMem(addr, data) })
@@ -208,7 +207,7 @@ func TestHostPath(t *testing.T) {
 				held = nil
 			}
 			return err
-		}}, "fence.order", "fence 1 came before the data of its copy"},
+		}}, "fence.order", "fence 1 arrived before the data of its copy"},
 		{"a message twice", tamper{write: func(h bus.Host, addr uint64, p []byte) error {
 			err := h.WriteMem(addr, p)
 			if isMessage(addr) {
@@ -238,15 +237,15 @@ func TestHostPath(t *testing.T) {
 func TestMasks(t *testing.T) {
 	for _, tt := range []struct {
 		off  uint64
-		harm byte // the low byte of what is written there instead
+		low  byte // the low byte that is written instead
 		says string
 	}{
-		{intcreg.Base + intcreg.Mask, intcreg.Done0, "DONE0: 1 messages came through INTC.MASK"},
-		{msixreg.Base + msixreg.Control, 0, "DONE0: 1 messages came through MSIX.CONTROL0.MASK"},
+		{intcreg.Base + intcreg.Mask, intcreg.Done0, "DONE0: 1 messages passed INTC.MASK"},
+		{msixreg.Base + msixreg.Control, 0, "DONE0: 1 messages passed MSIX.CONTROL0.MASK"},
 	} {
 		s := &spy{write: func(bar int, off uint64, p []byte) {
 			if bar == 0 && off == tt.off {
-				p[0] = tt.harm
+				p[0] = tt.low
 			}
 		}}
 		r := run(t, bringup.Options{Board: "emu?config=small", Open: s.over, Only: []string{"irq"}})
@@ -254,15 +253,15 @@ func TestMasks(t *testing.T) {
 	}
 }
 
-// frozen is a clock that stands still.
+// frozen is a clock that does not run.
 type frozen struct{ bus.Clock }
 
 func (frozen) Now() uint64 { return 5 }
 
 func (frozen) Wait(uint64) (bool, error) { return false, nil }
 
-// A clock that does not run ends a wait.
-func TestClockStandsStill(t *testing.T) {
+// A stopped clock ends a wait.
+func TestClockStopped(t *testing.T) {
 	r := run(t, bringup.Options{Board: "emu?config=small", Only: []string{"irq.message"}, Open: func(selector string, h bus.Host) (bus.Link, bus.Clock, error) {
 		link, clock, err := boards.Open(selector, h)
 		return link, frozen{clock}, err
@@ -280,7 +279,7 @@ func (c *counting) Counters() []boards.Counter {
 	return []boards.Counter{{Name: "frames_damaged", Value: 7 + c.n}, {Name: "messages", Value: c.n}}
 }
 
-// What the link recovered from is told, and fails nothing.
+// Recovered link errors are reported and fail no stage.
 func TestLinkErrors(t *testing.T) {
 	c := &counting{}
 	c.config = func(_ int, v uint32, err error) (uint32, error) {

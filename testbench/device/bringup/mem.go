@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// memData walks over the data lines of one word of VRAM.
+// memData tests the data lines with walking ones and zeros in one word of VRAM.
 func memData(s *session) outcome {
 	l := newLines(64)
 	l.walk(func(v uint64) uint64 {
@@ -21,49 +21,48 @@ func memData(s *session) outcome {
 	return f.outcome("64 data lines, walking ones and zeros")
 }
 
-// A probe is what is found at base and at base with each line inverted.
+// A probe is the result of probing base and base with each line inverted.
 type probe struct {
 	base  uint64
-	cells []uint64 // offsets; 0 is base, i+1 has line lines[i] inverted
-	same  [][]bool // two offsets are one cell
-	wrong []string // values that no offset was given
+	cells []uint64 // offsets; cells[0] is base, cells[i+1] has line lines[i] inverted
+	same  [][]bool // two offsets select the same cell
+	wrong []string // values read that were not written to any offset
 }
 
 // firstLine is the lowest address line of a memory of 64-bit words.
 const firstLine = 3
 
-// memAddr gives every probe address a value of its own, in both orders, and
-// looks which of them are one cell. One polarity starts from 0, the other from
-// the last word, so that a line that is stuck differs from two that are
-// shorted.
+// memAddr writes a distinct value to every probe address, in both orders, and finds
+// addresses that select the same cell. One polarity starts at 0, the other at the
+// last word, so that a stuck line differs from two shorted lines.
 func memAddr(s *session) outcome {
 	var f finding
 	top := bits.Len64(s.vram) - 2
 	low := s.probe(0, top)
 	high := s.probe(s.vram-8, top)
 	if s.Err != nil {
-		return failed("the probes were not answered", "", nil)
+		return failed("the probes got no answer", "", nil)
 	}
 	bad := diagnose(&f, low, high)
 	for _, w := range append(low.wrong, high.wrong...) {
-		f.add("not an address line: a word that does not keep its value", "%s", w)
+		f.add("not an address line: the word does not keep its value", "%s", w)
 	}
 	o := f.outcome(fmt.Sprintf("A%d to A%d, both polarities, %s usable", firstLine, top, size(s.vram)))
 	if len(bad) > 0 {
-		o.details = append(o.details, rest(s.vram, top, bad))
+		o.details = append(o.details, usable(s.vram, top, bad))
 	}
 	return o
 }
 
-// rest says what is left of a memory with bad lines.
-func rest(vram uint64, top int, bad map[int]bool) string {
+// usable describes the usable part of a memory with bad lines.
+func usable(vram uint64, top int, bad map[int]bool) string {
 	lowest, stuck := top, 0
 	for n := firstLine; n <= top; n++ {
 		if bad[n] {
 			lowest, stuck = min(lowest, n), stuck+1
 		}
 	}
-	return fmt.Sprintf("every other line of A%d to A%d independent: usable without a gap from 0 on: %s of %s declared",
+	return fmt.Sprintf("other lines of A%d to A%d are independent; usable without a gap from 0: %s of %s declared",
 		firstLine, top, size(1<<lowest), size(vram))
 }
 
@@ -87,21 +86,21 @@ func (s *session) probe(base uint64, top int) *probe {
 			s.setWord(at, value[i])
 		}
 		for i, at := range p.cells {
-			p.look(i, s.word(at), value)
+			p.identify(i, s.word(at), value)
 		}
 		for i := len(p.cells) - 1; i >= 0; i-- {
 			s.setWord(p.cells[i], value[i])
 		}
 		for i, at := range p.cells {
-			p.look(i, s.word(at), value)
+			p.identify(i, s.word(at), value)
 		}
 	}
 	p.close()
 	return p
 }
 
-// close makes same transitive: of several offsets with one cell, only the one
-// written last was seen in the others.
+// close makes same transitive: if several offsets select one cell, each read shows
+// only the last value written.
 func (p *probe) close() {
 	for k := range p.same {
 		for i := range p.same {
@@ -114,8 +113,8 @@ func (p *probe) close() {
 	}
 }
 
-// look finds out whose value cell i has.
-func (p *probe) look(i int, got uint64, value []uint64) {
+// identify finds the offset whose value cell i holds.
+func (p *probe) identify(i int, got uint64, value []uint64) {
 	for j, v := range value {
 		if v == got {
 			if i != j {
@@ -125,7 +124,7 @@ func (p *probe) look(i int, got uint64, value []uint64) {
 		}
 	}
 	if len(p.wrong) < maxDetails {
-		p.wrong = append(p.wrong, fmt.Sprintf("%#x holds %#016x, which was written nowhere; %s from the value written there",
+		p.wrong = append(p.wrong, fmt.Sprintf("%#x holds %#016x, which was never written; %s from the value written there",
 			p.cells[i], got, differs(value[i], got)))
 	}
 }
@@ -142,7 +141,7 @@ func differs(want, got uint64) string {
 	return strings.Join(names, " and ") + " differs"
 }
 
-// diagnose names the lines, and returns those that are bad.
+// diagnose reports the bad lines and returns them.
 func diagnose(f *finding, low, high *probe) map[int]bool {
 	bad := map[int]bool{}
 	line := func(i int) int { return firstLine + i - 1 }
@@ -174,20 +173,20 @@ func diagnose(f *finding, low, high *probe) map[int]bool {
 	return bad
 }
 
-// unexplained adds cells that are one though neither of their lines is known
-// bad.
+// unexplained reports offsets that select the same cell although neither line is
+// known to be bad.
 func (p *probe) unexplained(f *finding, bad map[int]bool, line func(int) int) {
 	for i := range p.cells {
 		for j := i + 1; j < len(p.cells); j++ {
 			if p.same[i][j] && !bad[line(j)] && (i == 0 || !bad[line(i)]) {
-				f.add("a line that fails in one polarity, or now and then", "A%d: %#08x and %#08x are the same cell (one polarity)",
+				f.add("a line that fails in one polarity, or at times", "A%d: %#08x and %#08x are the same cell (one polarity)",
 					line(j), p.cells[i], p.cells[j])
 			}
 		}
 	}
 }
 
-// memEnables writes parts of a word and looks at the rest.
+// memEnables writes parts of a word and checks that the rest does not change.
 func memEnables(s *session) outcome {
 	const at = 0x100
 	var f finding
@@ -232,7 +231,7 @@ func memEnables(s *session) outcome {
 			f.add("the byte enable of the lane is stuck on", "byte lane %d changes when other lanes are written", lane)
 		}
 		if dead[lane] && problem == "" {
-			f.add("the byte enable of the lane is stuck off", "byte lane %d is not written when it alone is enabled", lane)
+			f.add("the byte enable of the lane is stuck off", "byte lane %d is not written when only it is enabled", lane)
 		}
 	}
 	if problem != "" {

@@ -14,7 +14,7 @@ const minRing = cpreg.MinRingLog2
 // node0 is the base of node 0's registers.
 const node0 = cpreg.Base
 
-// Where things are in host memory, from its base.
+// Offsets in host memory.
 const (
 	hostBytes = 1 << 20
 
@@ -29,7 +29,7 @@ type node struct {
 	*bare.Node
 }
 
-// useNode remembers what is to be restored of node 0.
+// useNode saves the state of node 0 that restore needs.
 func (s *session) useNode() {
 	if !s.used {
 		s.used = true
@@ -38,12 +38,12 @@ func (s *session) useNode() {
 	}
 }
 
-// resetNode resets node 0. That it does not end is for the stages to find that
-// use it.
+// resetNode resets node 0. It ignores a failure, which the stages that use the node
+// report.
 func (s *session) resetNode() { _ = s.Node(0).Reset() }
 
-// newNode resets node 0 and has it run an empty ring of 1<<log2 bytes. It
-// returns what went wrong, or "".
+// newNode resets node 0 and makes it run an empty ring of 1<<log2 bytes. It returns
+// the problem, or "".
 func (s *session) newNode(log2 uint32) (node, string) {
 	s.useNode()
 	n := node{s.Node(0)}
@@ -51,7 +51,7 @@ func (s *session) newNode(log2 uint32) (node, string) {
 	return n, problem(n.Start(pkt.Host|(bare.HostBase+ringAt), log2, 0))
 }
 
-// problem returns what went wrong, or "".
+// problem returns the text of an error, or "".
 func problem(err error) string {
 	if err == nil {
 		return ""
@@ -59,15 +59,15 @@ func problem(err error) string {
 	return strings.TrimPrefix(err.Error(), "bare: ")
 }
 
-// do runs packets, which fit into the ring. It returns what went wrong, or "".
+// do executes packets, which must fit in the ring. It returns the problem, or "".
 func (n node) do(packets ...bare.Packet) string { return problem(n.Do(packets...)) }
 
-// fill has the DMA engine write bytes of VRAM.
+// fill makes the DMA engine fill bytes of VRAM.
 func (n node) fill(at uint64, bytes uint32, v uint64) string {
 	return n.do(pkt.Fill{Dst: at, Bytes: bytes, Value: v})
 }
 
-// cpStart has node 0 execute one NOP.
+// cpStart makes node 0 execute one NOP.
 func cpStart(s *session) outcome {
 	const likely = "the doorbell, bus mastering, or reads of host memory"
 	var f finding

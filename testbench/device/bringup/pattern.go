@@ -5,21 +5,20 @@ import (
 	"fmt"
 )
 
-// blockBytes is how much one access of the patterns moves.
+// blockBytes is the size of one access of the patterns.
 const blockBytes = 4096
 
 // A tally counts wrong bits of VRAM.
 type tally struct {
-	words  uint64 // read
-	wrong  uint64 // of them
+	words  uint64 // words read
+	wrong  uint64 // wrong words
 	toHigh [64]int
 	toLow  [64]int
 	first  string
 }
 
-// memPatterns fills VRAM with patterns and counts wrong bits: a march over
-// blocks, with the bits of each word equal and alternating, then random words
-// and their inverse.
+// memPatterns fills VRAM with patterns and counts wrong bits: marches over blocks
+// of equal and of alternating bits, then random words and their inverse.
 func memPatterns(s *session) outcome {
 	n := min(s.opt.Bytes, s.vram) &^ 7
 	var t tally
@@ -52,7 +51,7 @@ func memPatterns(s *session) outcome {
 	return o
 }
 
-// march is a March C- whose elements go over blocks instead of words.
+// march is a March C- whose elements act on blocks instead of words.
 func (s *session) march(t *tally, n, v uint64) {
 	for _, e := range []struct {
 		read  uint64
@@ -87,7 +86,8 @@ func repeated(v uint64, n int) []byte {
 	return p
 }
 
-// blocks calls do for each block of the first n bytes.
+// blocks calls do for each block of the first n bytes, from the last one if down is
+// true.
 func (s *session) blocks(n uint64, down bool, do func(at uint64, p []byte)) {
 	buf := make([]byte, blockBytes)
 	count := (n + blockBytes - 1) / blockBytes
@@ -131,10 +131,11 @@ func (t *tally) add(at, want, got uint64) {
 	}
 }
 
-// few is how many data lines may be wrong for them to be blamed one by one.
-const few = 8
+// maxNamedLines is the largest number of wrong data lines that are reported one by
+// one.
+const maxNamedLines = 8
 
-// report adds where the errors are.
+// report adds the positions of the errors to f.
 func (t *tally) report(f *finding) {
 	if t.wrong == 0 {
 		return
@@ -145,8 +146,8 @@ func (t *tally) report(f *finding) {
 			lines = append(lines, fmt.Sprintf("D%d: %d wrong, %d read 1 for 0, %d read 0 for 1", i, t.toHigh[i]+t.toLow[i], t.toHigh[i], t.toLow[i]))
 		}
 	}
-	if len(lines) > few {
-		f.add("single bits flip all over the word: supply, clock or timing of the memory", "%s", t.first)
+	if len(lines) > maxNamedLines {
+		f.add("single bits flip at random: supply, clock or timing of the memory", "%s", t.first)
 		return
 	}
 	f.add("few data lines fail: their timing, or weak cells", "%s", t.first)

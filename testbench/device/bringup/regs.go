@@ -12,10 +12,11 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/device/bare"
 )
 
-// unmapped is an offset in BAR0 that no block has.
+// unmapped is an offset in BAR 0 outside every block.
 const unmapped = 0xf000
 
-// regsData walks over the scratch registers, which exist to be written.
+// regsData tests the data lines with walking ones and zeros in the scratch
+// registers.
 func regsData(s *session) outcome {
 	var f finding
 	for _, off := range []uint32{idreg.Scratch0, idreg.Scratch1, idreg.Scratch2, idreg.Scratch3} {
@@ -38,7 +39,7 @@ func regsData(s *session) outcome {
 	return f.outcome("32 data lines on 4 scratch registers")
 }
 
-// entries are the registers that this configuration has.
+// entries returns the registers of this configuration.
 func (s *session) entries() []regmap.Entry {
 	have := s.Capabilities()
 	var all []regmap.Entry
@@ -50,9 +51,9 @@ func (s *session) entries() []regmap.Entry {
 	return all
 }
 
-// regsReset compares what does not change by itself with its value after reset.
-// A register that software may have written since is worth a line, no failure,
-// and so is one that a trigger may have filled.
+// regsReset compares registers with their reset values, except those that change by
+// themselves. A register that software may have written, or a trigger may have
+// filled, is reported and does not fail.
 func regsReset(s *session) outcome {
 	var f finding
 	var written []string
@@ -66,7 +67,7 @@ func regsReset(s *session) outcome {
 		switch {
 		case s.Err != nil || got == e.Reg.Reset:
 		case e.Reg.Access == reg.RW || filled(e.Block):
-			written = append(written, fmt.Sprintf("%s, %#x after reset: written since", e.Format(got), e.Reg.Reset))
+			written = append(written, fmt.Sprintf("%s, reset value %#x: written since", e.Format(got), e.Reg.Reset))
 		default:
 			f.add("", "%s @0x%04x, want %#x: %s", e.Format(got), e.Off(), e.Reg.Reset, named(uint64(e.Reg.Reset), uint64(got)))
 		}
@@ -76,8 +77,8 @@ func regsReset(s *session) outcome {
 	return o
 }
 
-// filled reports whether read-only registers of a block may hold what a trigger
-// has copied there: one that anybody may pull, as SNAPSHOT of the counters.
+// filled reports whether a trigger that software may use at any time, such as
+// SNAPSHOT of the counters, fills the read-only registers of a block.
 func filled(b reg.Block) bool {
 	for _, r := range b.Regs {
 		for _, f := range r.Fields {
@@ -89,8 +90,8 @@ func filled(b reg.Block) bool {
 	return false
 }
 
-// regsAccess writes each bit of the registers that may be written by hand, and
-// the inverse of those that are read-only, and gives them back their values.
+// regsAccess writes each bit of the registers that software may write, and the
+// inverse of the read-only ones, and restores the values.
 func regsAccess(s *session) outcome {
 	var f finding
 	walked, kept, left := 0, 0, 0
@@ -102,25 +103,25 @@ func regsAccess(s *session) outcome {
 		case e.Reg.Volatile || e.Reg.Access == reg.W1C || e.Reg.Access == reg.WO:
 		case e.Reg.Access == reg.RO:
 			kept++
-			s.keeps(&f, e)
-		case acts(e.Reg) || e.Reg.Poke > s.opt.Poke:
+			s.checkReadOnly(&f, e)
+		case hasSideEffect(e.Reg) || e.Reg.Poke > s.opt.Poke:
 			left++
 		default:
 			walked++
-			s.walks(&f, e)
+			s.walkBits(&f, e)
 		}
 	}
-	return f.outcome(fmt.Sprintf("%d walked, %d read-only kept, %d left alone", walked, kept, left))
+	return f.outcome(fmt.Sprintf("%d walked, %d read-only kept, %d not written", walked, kept, left))
 }
 
-// stop makes sure that no node runs, for its registers are to be written.
+// stop stops the nodes, so that their registers can be written.
 func (s *session) stop() {
 	s.useNode()
 	s.resetNode()
 }
 
-// acts says whether a write of the register does more than to set it.
-func acts(r reg.Reg) bool {
+// hasSideEffect reports whether a write of the register does more than set it.
+func hasSideEffect(r reg.Reg) bool {
 	for _, f := range r.Fields {
 		if f.Write != reg.Plain {
 			return true
@@ -129,52 +130,52 @@ func acts(r reg.Reg) bool {
 	return r.Write != reg.Plain
 }
 
-// keeps holds a read-only register against a write of its inverse.
-func (s *session) keeps(f *finding, e regmap.Entry) {
+// checkReadOnly checks that a read-only register ignores a write of its inverse.
+func (s *session) checkReadOnly(f *finding, e regmap.Entry) {
 	was := s.Reg(e.Off())
 	s.SetReg(e.Off(), ^was)
 	if got := s.Reg(e.Off()); s.Err == nil && got != was {
-		f.add("a register that ought to be read-only is written", "%s @0x%04x was %#x before the inverse was written", e.Format(got), e.Off(), was)
+		f.add("a read-only register is writable", "%s @0x%04x was %#x before the inverse was written", e.Format(got), e.Off(), was)
 	}
 }
 
-// walks writes each bit of a register alone, and then restores it.
-func (s *session) walks(f *finding, e regmap.Entry) {
+// walkBits writes each bit of a register separately, and restores its value.
+func (s *session) walkBits(f *finding, e regmap.Entry) {
 	was := s.Reg(e.Off())
 	for bit := uint32(1); bit != 0; bit <<= 1 {
 		s.SetReg(e.Off(), bit)
 		if got, want := s.Reg(e.Off()), bit&e.Reg.Mask(); s.Err == nil && got != want {
-			f.add("bits of the register that are stuck, missing or shared", "%s @0x%04x after %#x was written, want %#x: %s",
+			f.add("bits of the register are stuck, missing or shared", "%s @0x%04x after %#x was written, want %#x: %s",
 				e.Format(got), e.Off(), bit, want, named(uint64(want), uint64(got)))
 		}
 	}
 	s.SetReg(e.Off(), was)
 }
 
-// regsUnmapped reads and writes where nothing is.
+// regsUnmapped reads and writes unmapped offsets.
 func regsUnmapped(s *session) outcome {
 	var f finding
 	id := func(off uint32) uint32 { return s.Reg(idreg.Base + off) }
 	want := func(name string, got, want uint32) {
 		if s.Err == nil && got != want {
-			f.add("the register path answers where it should refuse", "ID.%s is %#x, want %#x", name, got, want)
+			f.add("the register path answers accesses that it must refuse", "ID.%s is %#x, want %#x", name, got, want)
 		}
 	}
 	refused := func(off uint64, kind error, kindName string) {
 		s.SetReg(idreg.Base+idreg.ErrInfo, 0)
 		s.SetReg(idreg.Base+idreg.ErrCount, 0)
 		if err := s.attempt(0, off); s.Err == nil && !errors.Is(err, kind) {
-			f.add("the register path answers where it should refuse", "a read at BAR 0 offset %#x gives %s, want %s", off, answer(err), kindName)
+			f.add("the register path answers accesses that it must refuse", "a read at BAR 0 offset %#x returns %s, want %s", off, answer(err), kindName)
 		}
 	}
 	refused(unmapped, bus.ErrAbort, "completer abort")
-	want("ERR_COUNT after a read of nothing", id(idreg.ErrCount), 1)
-	want("ERR_INFO after it", id(idreg.ErrInfo), idreg.ErrUnmapped)
-	want("ERR_ADDR_LO after it", id(idreg.ErrAddrLo), bare.Base0+unmapped)
-	want("ERR_ADDR_HI after it", id(idreg.ErrAddrHi), 0)
+	want("ERR_COUNT after an unmapped read", id(idreg.ErrCount), 1)
+	want("ERR_INFO after that", id(idreg.ErrInfo), idreg.ErrUnmapped)
+	want("ERR_ADDR_LO after that", id(idreg.ErrAddrLo), bare.Base0+unmapped)
+	want("ERR_ADDR_HI after that", id(idreg.ErrAddrHi), 0)
 	s.SetReg(unmapped, 1)
-	want("ERR_COUNT after a write of nothing", id(idreg.ErrCount), 2)
-	want("ERR_INFO, which keeps the first", id(idreg.ErrInfo), idreg.ErrUnmapped)
+	want("ERR_COUNT after an unmapped write", id(idreg.ErrCount), 2)
+	want("ERR_INFO, which keeps the first error", id(idreg.ErrInfo), idreg.ErrUnmapped)
 	refused(pcicfg.BAR0Size, bus.ErrUnsupported, "unsupported request")
 	want("ERR_INFO after a read beyond BAR 0", id(idreg.ErrInfo), idreg.ErrDecode|idreg.ErrInfoBAR)
 	s.SetReg(idreg.Base+idreg.ErrInfo, 0)

@@ -9,7 +9,7 @@ import (
 // Status is the outcome of a stage.
 type Status string
 
-// The outcomes. A stage that was skipped was not run, and its summary says why.
+// The outcomes. The summary of a skipped stage is the reason.
 const (
 	OK   Status = "ok"
 	Fail Status = "FAIL"
@@ -19,38 +19,38 @@ const (
 // A Result is the outcome of one stage.
 type Result struct {
 	Stage   string   `json:"stage"`
-	Title   string   `json:"title"` // what the stage does
+	Title   string   `json:"title"` // purpose of the stage
 	Status  Status   `json:"status"`
-	Summary string   `json:"summary"` // what was found, one line
+	Summary string   `json:"summary"` // finding, one line
 	Details []string `json:"details,omitempty"`
-	Likely  string   `json:"likely,omitempty"` // cause of a failure
-	Error   string   `json:"error,omitempty"`  // of the link, if that is why it failed
+	Likely  string   `json:"likely,omitempty"` // likely cause of a failure
+	Error   string   `json:"error,omitempty"`  // error of the access that ended the stage
 	Link    bool     `json:"link,omitempty"`   // the link itself failed
 	Bits    []int    `json:"bits,omitempty"`   // words in which D0, D1 … were wrong
 	Seconds float64  `json:"seconds"`          // on the board's clock
-	Replay  string   `json:"replay,omitempty"` // command that repeats a stage that failed
+	Replay  string   `json:"replay,omitempty"` // command that repeats a failed stage
 }
 
-// A Device is what the board says of itself; a field that was not read is 0.
+// A Device is the identity of the board. A field that was not read is 0.
 type Device struct {
 	Vendor   uint32 `json:"vendor"`
 	Product  uint32 `json:"device"`
 	Version  uint32 `json:"version"` // major 31..16, minor 15..0
 	MapHash  uint32 `json:"map_hash"`
 	Nodes    int    `json:"nodes"`
-	VRAM     uint64 `json:"vram"` // bytes, by the size of its BAR if it has one
+	VRAM     uint64 `json:"vram"` // bytes; the size of BAR 2 if there is one
 	ClockHz  uint32 `json:"clock_hz"`
 	HostBits uint32 `json:"host_bits"`
 }
 
-// A Count is how often something happened.
+// A Count is the number of times that an event happened.
 type Count struct {
 	Name  string `json:"name"`
 	Count uint64 `json:"count"`
 }
 
-// A Report is what a run found. Without a wall-clock link it is the same for
-// the same board and options.
+// A Report is the result of a run. Except over a link on the wall clock, it depends
+// on the board and the options alone.
 type Report struct {
 	Board   string   `json:"board"`
 	Seed    uint64   `json:"seed"`
@@ -60,21 +60,20 @@ type Report struct {
 	Skipped int      `json:"skipped"`
 	Results []Result `json:"results"`
 
-	// LinkErrors is what the link recovered from while the stages ran, by the
-	// names of its counters.
+	// LinkErrors counts the errors that the link recovered from, by counter name.
 	LinkErrors []Count `json:"link_errors,omitempty"`
 
 	cause error
 }
 
-// Cause returns the error of the first access that was not answered, or nil.
+// Cause returns the error of the first access without an answer, or nil.
 func (r *Report) Cause() error { return r.cause }
 
-// OK says whether every stage that was asked for was run and passed.
+// OK reports whether every selected stage was run and passed.
 func (r *Report) OK() bool { return r.Failed == 0 && r.Skipped == 0 }
 
-// LinkFailed says whether the board could not be reached or the link to it
-// failed; a device that stops answering in a later stage is a failed check.
+// LinkFailed reports whether the board could not be reached or its link failed. A
+// device that stops answering in a later stage is a failed check.
 func (r *Report) LinkFailed() bool {
 	for _, res := range r.Results {
 		if res.Link || res.Stage == stages()[0].name && res.Status == Fail {
@@ -110,7 +109,7 @@ func replay(stage string, o Options) string {
 	return c
 }
 
-// quote returns text as a shell takes it for one word.
+// quote returns text as one shell word.
 func quote(text string) string {
 	if strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:/._-+=,@%") == "" {
 		return text
@@ -118,11 +117,10 @@ func quote(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// bitsPerLine is how many data lines a line of the histogram has.
+// bitsPerLine is the number of data lines in a line of the histogram.
 const bitsPerLine = 16
 
-// Line returns the result as text: a line, and the details of what was found,
-// indented, a line each.
+// Line returns the result as text: a line, and the indented details, a line each.
 func (r Result) Line() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-14s %-70s %-4s", r.Stage, r.Summary, r.Status)
@@ -136,7 +134,7 @@ func (r Result) Line() string {
 	return b.String()
 }
 
-// lines are what is told behind the summary.
+// lines returns the lines after the summary.
 func (r Result) lines() []string {
 	lines := slices.Clone(r.Details)
 	for i := 0; i+bitsPerLine <= len(r.Bits); i += bitsPerLine {
@@ -151,7 +149,7 @@ func (r Result) lines() []string {
 	return lines
 }
 
-// seconds prints a time with a unit that fits.
+// seconds formats a time with a suitable unit.
 func seconds(s float64) string {
 	switch {
 	case s < 1e-3:
@@ -162,8 +160,8 @@ func seconds(s float64) string {
 	return fmt.Sprintf("%.1f s", s)
 }
 
-// Summary returns the last lines of a report as text: the counts, and how to
-// repeat what failed.
+// Summary returns the last lines of a report as text: the counts, and the commands
+// that repeat failed stages.
 func (r *Report) Summary() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "-------- %d failed, %d passed, %d not run\n", r.Failed, r.Passed, r.Skipped)

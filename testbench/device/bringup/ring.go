@@ -10,11 +10,11 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/device/bare"
 )
 
-// ringTurns is how often the ring goes round.
+// ringTurns is the number of times that the ring wraps.
 const ringTurns = 4
 
-// ringWrap fills the smallest ring with NOPs of every length and copies within
-// host memory until it has gone round, with packets across its end.
+// ringWrap fills the smallest ring with NOPs of every length and copies within host
+// memory until it has wrapped ringTurns times, with packets across its end.
 func ringWrap(s *session) outcome {
 	var f finding
 	n, problem := s.newNode(minRing)
@@ -46,11 +46,11 @@ func ringWrap(s *session) outcome {
 	return f.outcome(fmt.Sprintf("%d packets, %d times round a ring of %d dwords", packets, moved/n.Dwords(), n.Dwords()))
 }
 
-// fences is how many fences fenceOrder has executed.
+// fences is the number of fences that fenceOrder executes.
 const fences = 16
 
-// fenceOrder executes copies, each with a fence behind it. At the moment at
-// which a fence arrives its data must be there, and ids only go up.
+// fenceOrder executes copies, each followed by a fence. When a fence arrives, its
+// data must be in memory, and ids must increase.
 func fenceOrder(s *session) outcome {
 	var f finding
 	n, problem := s.newNode(12)
@@ -80,11 +80,11 @@ func fenceOrder(s *session) outcome {
 		}
 		id := binary.LittleEndian.Uint64(s.Host.Mem[fenceAt:])
 		if id != last+1 {
-			f.add("fences out of order", "fence %d came after fence %d", id, last)
+			f.add("fences out of order", "fence %d arrived after fence %d", id, last)
 		}
 		last = id
 		if id <= fences && !bytes.Equal(src[:id*bytesEach], dst[:id*bytesEach]) {
-			f.add("writes overtake each other between the DMA engine and the host", "fence %d came before the data of its copy", id)
+			f.add("writes are reordered between the DMA engine and the host", "fence %d arrived before the data of its copy", id)
 		}
 	}
 	problem = n.do(packets...)
@@ -94,5 +94,5 @@ func fenceOrder(s *session) outcome {
 	} else if reg := s.Reg(node0 + cpreg.Fence); s.Err == nil && (last != fences || reg != fences) {
 		f.add("", "the last fence in memory is %d, CP0.FENCE is %d, want %d", last, reg, fences)
 	}
-	return f.outcome(fmt.Sprintf("%d fences, each behind its data", fences))
+	return f.outcome(fmt.Sprintf("%d fences, each after its data", fences))
 }

@@ -13,9 +13,8 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/device/bare"
 )
 
-// A session is the way to the board. The first error of an access ends the
-// stage: every access after it does nothing, reads as 0, and the error is what
-// the stage fails with.
+// A session accesses the board. The first error of an access ends the stage, which
+// fails with it: later accesses do nothing and reads return 0.
 type session struct {
 	*bare.Access
 	opt Options
@@ -23,12 +22,12 @@ type session struct {
 	device Device
 
 	prepared bool
-	was      []configWord // what prepare found
+	was      []configWord // configuration before prepare
 	vram     uint64       // bytes
-	aperture bool         // BAR2 is VRAM; otherwise packets move it
-	wake     func()       // undoes quiesce, nil if it has not been called
-	used     bool         // node 0 was run
-	line     uint64       // what its timeline was before
+	aperture bool         // BAR 2 maps VRAM; otherwise packets access it
+	resume   func()       // undoes quiesce, nil before it
+	used     bool         // node 0 has run
+	line     uint64       // its timeline before that
 }
 
 // A configWord is a dword of configuration space.
@@ -37,15 +36,15 @@ type configWord struct {
 	v   uint32
 }
 
-// attempt reads a dword and returns an error that is an answer; one that is
-// none ends the stage.
+// attempt reads a dword and returns an error that is an answer of the device. Any
+// other error ends the stage.
 func (s *session) attempt(bar int, off uint64) error {
 	if !s.Alive() {
 		return s.Err
 	}
 	var p [4]byte
 	err := s.Link.Read(bar, off, p[:])
-	if err != nil && mute(err) {
+	if err != nil && isLost(err) {
 		s.Err = err
 	}
 	return err
@@ -64,18 +63,18 @@ func (s *session) setWord(off, v uint64) {
 	s.WriteVRAM(off, p[:])
 }
 
-// pass lets a part of a second pass.
-func (s *session) pass(of uint64) {
-	for end := s.Clock.Now() + max(1, s.Clock.Hz()/of); s.Clock.Now() < end && s.Alive(); {
+// sleep lets 1/n of a second pass.
+func (s *session) sleep(n uint64) {
+	for end := s.Clock.Now() + max(1, s.Clock.Hz()/n); s.Clock.Now() < end && s.Alive(); {
 		s.Wait(end)
 	}
 }
 
-// rng returns the random numbers of a stage.
+// rng returns the random number generator of a stage.
 func (s *session) rng(stage uint64) *rand.Rand { return rand.New(rand.NewPCG(s.opt.Seed, stage)) }
 
-// prepare sizes BAR2, or asks for the size of VRAM if there is none, places the BARs and enables memory decode and bus
-// mastering, once.
+// prepare sizes BAR 2, or reads the size of VRAM if there is none, sets the BARs,
+// and enables memory decode and bus mastering. Only the first call has an effect.
 func (s *session) prepare() error {
 	if s.prepared {
 		return nil
@@ -86,17 +85,17 @@ func (s *session) prepare() error {
 	s.was[0].v &= 0xffff // the upper half is status, cleared by writing 1
 	s.SetConfig(pcicfg.Command, 0)
 	s.vram = s.Size(pcicfg.BAR2)
-	s.Place()
+	s.PlaceBARs()
 	s.aperture = s.vram != 0 || s.Capabilities().Has(caps.Aperture)
 	if !s.aperture {
 		s.vram = uint64(s.Reg(idreg.Base + idreg.VRAMSize))
-		s.Copies()
+		s.UsePackets()
 	}
 	if s.Err == nil && !s.aperture && (bits.OnesCount64(s.vram) != 1 || s.vram < 4096) {
-		s.Err = fmt.Errorf("bringup: there is no BAR 2, and ID.VRAM_SIZE is %#x, want a power of two", s.vram)
+		s.Err = fmt.Errorf("bringup: no BAR 2, and ID.VRAM_SIZE is %#x, want a power of two of at least 0x1000", s.vram)
 	}
 	if s.Err == nil && (bits.OnesCount64(s.vram) != 1 || s.vram < 4096) {
-		s.Err = fmt.Errorf("bringup: BAR 2 sizes as %#x, want a power of two", s.vram)
+		s.Err = fmt.Errorf("bringup: BAR 2 has size %#x, want a power of two of at least 0x1000", s.vram)
 	}
 	if s.Err != nil {
 		s.was = nil
@@ -107,25 +106,24 @@ func (s *session) prepare() error {
 	return nil
 }
 
-// quiesce ends what an earlier host left going, once: a stage that uses nodes or
-// interrupts would find it in its way.
+// quiesce ends what an earlier host left running. Stages that use nodes or
+// interrupts call it; only the first call has an effect.
 func (s *session) quiesce() {
-	if s.wake == nil {
-		s.wake = s.Still()
+	if s.resume == nil {
+		s.resume = s.Quiesce()
 	}
 }
 
-// restore resets the node if it was used, and gives the configuration back what
-// prepare found, and the masks and limits what quiesce did, also after a run
-// that was cancelled.
+// restore resets the node if it has run, and restores the configuration, masks and
+// limits, also after a cancelled run.
 func (s *session) restore() error {
 	s.Ctx, s.Err = context.WithoutCancel(s.Ctx), nil
 	if s.used {
 		s.resetNode()
 		s.Node(0).SetTimeline(s.line)
 	}
-	if s.wake != nil {
-		s.wake()
+	if s.resume != nil {
+		s.resume()
 	}
 	for i := len(s.was) - 1; i >= 0; i-- {
 		s.SetConfig(s.was[i].off, s.was[i].v)

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// A Limit is when a soak ends: after a number of rounds, or in the round in which the
-// time is over. The one that is 0 is no limit.
+// A Limit is the end of a soak: a number of rounds, or the round in which the time
+// expires. A field that is 0 is no limit.
 type Limit struct {
 	Rounds uint64
-	Time   time.Duration // of the wall clock
+	Time   time.Duration // wall-clock time
 }
 
-// ParseLimit returns the limit that a text stands for, a number of rounds or a duration
-// as in 30m, and reports whether it is one above 0.
+// ParseLimit parses a number of rounds, or a duration such as 30m. It reports
+// whether the text is one of them and above 0.
 func ParseLimit(text string) (l Limit, ok bool) {
 	var err error
 	if l.Rounds, err = strconv.ParseUint(text, 10, 64); err == nil && l.Rounds > 0 {
@@ -24,12 +24,13 @@ func ParseLimit(text string) (l Limit, ok bool) {
 	return Limit{Time: d}, err == nil && d > 0
 }
 
-// over reports whether the limit is reached after rounds that took some time.
+// over reports whether the limit is reached after the given rounds and time.
 func (l Limit) over(rounds uint64, took time.Duration) bool {
 	return l.Rounds != 0 && rounds >= l.Rounds || l.Time != 0 && took >= l.Time
 }
 
-// Done returns how far a soak is that has done some rounds, in rounds or in seconds.
+// Done returns the progress after the given rounds and time, in rounds or in
+// seconds.
 func (l Limit) Done(rounds uint64, took time.Duration) (done, total int) {
 	if l.Time != 0 {
 		return int(took.Seconds()), int(l.Time.Seconds())
@@ -37,7 +38,7 @@ func (l Limit) Done(rounds uint64, took time.Duration) (done, total int) {
 	return int(rounds), int(l.Rounds)
 }
 
-// A Round is what came of one round of a soak.
+// A Round is the result of one round of a soak.
 type Round struct {
 	Round   uint64   `json:"round"` // from 1
 	Seed    uint64   `json:"seed"`
@@ -49,12 +50,12 @@ type Round struct {
 	Error   string   `json:"error,omitempty"`
 }
 
-// Soak repeats Run with the next seed each time, until the limit is over or the link
-// fails, at least once. Before each round it calls began with how far it is, and after
-// it done; an error of done ends the soak, without a report. The report is that of the
-// round in which the link failed, of the first round that failed, or of the last one;
-// bad counts rounds that failed. An error is as of Run, with the report so far, nil in
-// the first round.
+// Soak repeats Run with increasing seeds until the limit is reached or the link
+// fails, at least once. It calls began with the progress before each round, and
+// done after it; an error of done ends the soak without a report. Soak returns the
+// report of the round in which the link failed, else of the first failed round,
+// else of the last one, and the number of failed rounds. Errors are those of Run,
+// with the report so far, or nil in the first round.
 func Soak(ctx context.Context, o Options, limit Limit, began func(done, total int), done func(Round) error) (keep *Report, bad int, err error) {
 	start := time.Now()
 	for rounds := uint64(0); rounds == 0 || !limit.over(rounds, time.Since(start)); rounds++ {
@@ -80,7 +81,7 @@ func Soak(ctx context.Context, o Options, limit Limit, began func(done, total in
 	return keep, bad, nil
 }
 
-// round returns what is told of a round.
+// round returns the Round of a report.
 func (r *Report) round(n uint64) Round {
 	s := Round{Round: n, Seed: r.Seed, Passed: r.Passed, Failed: r.Failed, Skipped: r.Skipped}
 	for _, res := range r.Results {

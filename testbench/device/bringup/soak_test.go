@@ -41,7 +41,7 @@ func TestParseLimit(t *testing.T) {
 	assert.Equal(t, []int{60, 3600}, []int{done, total})
 }
 
-// soak returns what came of a soak, and its rounds.
+// soak returns the results of a soak, and its rounds.
 func soak(t *testing.T, o bringup.Options, limit bringup.Limit, end error) (keep *bringup.Report, bad int, all []bringup.Round, err error) {
 	t.Helper()
 	begun := 0
@@ -65,7 +65,7 @@ func TestSoak(t *testing.T) {
 
 	_, _, all, err = soak(t, o, bringup.Limit{Time: 1}, nil)
 	require.NoError(t, err)
-	assert.Len(t, all, 1, "at least one")
+	assert.Len(t, all, 1, "at least one round")
 
 	full := errors.New("full")
 	keep, _, all, err = soak(t, o, bringup.Limit{Rounds: 3}, full)
@@ -77,11 +77,11 @@ func TestSoak(t *testing.T) {
 	keep, bad, all, err = soak(t, o, bringup.Limit{Rounds: 2}, nil)
 	require.NoError(t, err)
 	assert.Equal(t, 2, bad)
-	assert.EqualValues(t, 5, keep.Seed, "the first round that failed")
+	assert.EqualValues(t, 5, keep.Seed, "the first failed round")
 	assert.Equal(t, []string{"mem.data"}, all[0].Stages)
 }
 
-// A soak ends with the link, and without a report if it cannot begin.
+// A soak ends when the link fails, and has no report if it cannot begin.
 func TestSoakOfALinkThatFails(t *testing.T) {
 	left := 2
 	o := bringup.Options{Only: []string{"ident"}, Open: func(selector string, host bus.Host) (bus.Link, bus.Clock, error) {
@@ -137,5 +137,5 @@ func TestFolder(t *testing.T) {
 	taken.Discard()
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
-	assert.Len(t, left, 3, "nothing beside the files")
+	assert.Len(t, left, 3, "only the files")
 }
