@@ -10,8 +10,8 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/compose"
 )
 
-// BenchmarkCompose composes the sample images. Cycles are exact; the rest is
-// the speed of this machine.
+// BenchmarkCompose composes the sample images. Cycles are exact; other figures
+// depend on this machine.
 func BenchmarkCompose(b *testing.B) {
 	sources, err := compose.Samples()
 	require.NoError(b, err)

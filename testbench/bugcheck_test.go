@@ -17,16 +17,16 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/compose"
 )
 
-// serialOnly is the user-mode driver without its claim to be free-threaded.
+// serialOnly is the user-mode driver without the free-threaded capability.
 func serialOnly(t *ddi.Thread, arg *umddi.OpenAdapter) ddi.HRESULT {
 	hr := umd.OpenAdapter(t, arg)
 	arg.Funcs.GetCaps = func(*ddi.Thread, umddi.HAdapter, umddi.CapsType) (uint32, ddi.HRESULT) { return 0, ddi.OK }
 	return hr
 }
 
-// A miniport that breaks its contract ends the program by a Bugcheck that
-// unwinds to the caller: nothing hangs on the way, the system can be closed,
-// and the trace shows the call.
+// A miniport that breaks its contract ends the program with a Bugcheck that unwinds
+// to the caller: no call hangs, the system can be closed, and the trace shows the
+// call.
 func TestBugcheckUnwinds(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -77,7 +77,7 @@ func TestBugcheckUnwinds(t *testing.T) {
 			require.ErrorAs(t, s.Err(), &stopped)
 			assert.Equal(t, dxgkrnl.Broken, stopped.Kind)
 			require.NoError(t, s.Close())
-			assert.Less(t, strings.Count(trace.String(), `"at":"leave"`), strings.Count(trace.String(), `"at":"enter"`), "the calls that unwound do not return")
+			assert.Less(t, strings.Count(trace.String(), `"at":"leave"`), strings.Count(trace.String(), `"at":"enter"`), "calls that unwound have no leave line")
 		})
 	}
 }

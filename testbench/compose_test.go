@@ -16,7 +16,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/compose"
 )
 
-// noise returns sources of the given sizes with random pixels, alpha included.
+// noise returns sources of the given sizes with random pixels and random alpha.
 func noise(seed uint64, sizes ...image.Point) []compose.Source {
 	r := rand.New(rand.NewPCG(seed, 1))
 	var out []compose.Source
@@ -59,7 +59,7 @@ func TestCompose(t *testing.T) {
 		{"one node", "emu?nodes=1", compose.Options{Width: 64, Height: 48, Contexts: 1, Sources: samples}},
 		{"render target in host memory", "emu?vram=8KiB", compose.Options{Width: 100, Height: 80, Contexts: 3, Sources: samples}},
 		{"small", "emu?config=small", compose.Options{Width: 60, Height: 60, Contexts: 2, Sources: samples}},
-		{"far away and narrow", "emu?latency=200&bandwidth=1&tags=2", compose.Options{Width: 50, Height: 40, Contexts: 2, Sources: odd}},
+		{"slow and narrow link", "emu?latency=200&bandwidth=1&tags=2", compose.Options{Width: 50, Height: 40, Contexts: 2, Sources: odd}},
 		{"odd sizes", "emu", compose.Options{Width: 101, Height: 37, Contexts: 5, Sources: odd}},
 		{"frame of one pixel", "emu", compose.Options{Width: 1, Height: 1, Contexts: 2, Sources: odd}},
 		{"images do not fit together", "emu?vram=64KiB", compose.Options{Width: 110, Height: 90, Contexts: 2, Sources: pressure}},
@@ -76,7 +76,7 @@ func TestCompose(t *testing.T) {
 	}
 }
 
-// ran is what a run shows of itself.
+// ran holds the frame, the counts and the trace of a run.
 type ran struct {
 	frame *image.NRGBA
 	stats testbench.Stats
@@ -92,8 +92,8 @@ func traced(t *testing.T, o compose.Options) (r ran) {
 	return r
 }
 
-// The same seed gives the same frame, cycles, and calls with their arguments, byte for
-// byte, however many processors record.
+// The same seed gives the same frame, cycles, calls and arguments, byte for byte,
+// on any number of processors.
 func TestDeterminism(t *testing.T) {
 	o := compose.Options{Width: 90, Height: 70, Contexts: 4, Seed: 5, Sources: noise(3, image.Pt(100, 90), image.Pt(40, 40), image.Pt(70, 100), image.Pt(9, 9))}
 	var runs []ran
@@ -111,8 +111,8 @@ func TestDeterminism(t *testing.T) {
 	assert.NotEqual(t, runs[0].frame.Pix, other.frame.Pix)
 }
 
-// A recording is what a context does in TestOrderOfRecording: its list is executed by
-// another one's, or on the immediate context.
+// record records the list of a context in TestOrderOfRecording. It is executed by
+// another context's list or on the immediate context.
 func record(t *testing.T, dc *d3d11.Context, to, from *d3d11.Buffer, inner *d3d11.CommandList) *d3d11.CommandList {
 	dc.CopyResource(to, from)
 	if inner != nil {
@@ -123,7 +123,7 @@ func record(t *testing.T, dc *d3d11.Context, to, from *d3d11.Buffer, inner *d3d1
 	return l
 }
 
-// Contexts that record in another order give the same trace.
+// The order in which contexts record does not change the trace.
 func TestOrderOfRecording(t *testing.T) {
 	run := func(order string) (arrived, merged string) {
 		var b, m bytes.Buffer
@@ -143,7 +143,7 @@ func TestOrderOfRecording(t *testing.T) {
 			require.NoError(t, err)
 			dcs = append(dcs, dc)
 		}
-		for round := range 2 { // in the second one handles are recycled
+		for round := range 2 { // the second round recycles handles
 			lists := make([]*d3d11.CommandList, 3)
 			for _, c := range order {
 				switch c {

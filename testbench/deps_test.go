@@ -15,8 +15,8 @@ import (
 
 const module = "github.com/hilgpu/hilgpu/"
 
-// rules says which of our packages a tree may import; the first rule whose tree
-// holds the package counts. A path ending in /... stands for the tree.
+// rules lists which of our packages a tree may import. The first rule whose tree
+// contains the package applies. A path that ends in /... stands for its tree.
 var rules = []struct {
 	tree  string
 	allow []string
@@ -45,7 +45,7 @@ func matches(pattern, path string) bool {
 	return tree == "" || path == tree || strings.HasPrefix(path, tree+"/")
 }
 
-// allowed says whether package from may import package to, both of this module.
+// allowed reports whether package from may import package to, both of this module.
 func allowed(from, to string) bool {
 	for _, r := range rules {
 		if !matches(r.tree+"/...", from) {

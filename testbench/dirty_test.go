@@ -22,14 +22,14 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/suite"
 )
 
-// Which states of a board an earlier host left are tried.
+// Seeds of the board states that an earlier host left.
 var (
 	dirtySeed  = flag.Uint64("dirty.seed", 0, "first `seed` of the boards that an earlier host left")
-	dirtySeeds = flag.Uint64("dirty.seeds", 2, "how many `seeds` of them")
+	dirtySeeds = flag.Uint64("dirty.seeds", 2, "number of `seeds`")
 )
 
-// onDirty runs a test on boards that an earlier host left: with all features, the
-// smallest with room for so much VRAM, and at the end of a line.
+// onDirty runs a test on boards that an earlier host used: one with all features,
+// the smallest one with the given VRAM, and one at the end of a line.
 func onDirty(t *testing.T, vram string, test func(t *testing.T, board string)) {
 	for _, kind := range []string{"emu?", "emu?config=small&vram=" + vram + "&", "line?baud=30000000&"} {
 		for seed := range *dirtySeeds {
@@ -42,8 +42,8 @@ func onDirty(t *testing.T, vram string, test func(t *testing.T, board string)) {
 	}
 }
 
-// The drivers pass the suite whatever they find. Cases for another GPU than the
-// board's are left out.
+// The drivers pass the suite on such boards. Cases that need another configuration
+// than the board's are skipped.
 func TestDirtySuite(t *testing.T) {
 	onDirty(t, "8KiB", func(t *testing.T, board string) {
 		passed := 0
@@ -57,8 +57,8 @@ func TestDirtySuite(t *testing.T) {
 	})
 }
 
-// The frame is that of a clean board, and so are all counts but the clocks and the
-// interrupts, of which one may be of the past.
+// The frame equals that of a clean board. So do all counts except clocks and
+// interrupts; one interrupt may stem from the earlier host.
 func TestDirtyCompose(t *testing.T) {
 	o := compose.Options{Width: 40, Height: 30, Contexts: 2, Seed: 5, Sources: noise(3, image.Pt(20, 20), image.Pt(9, 33))}
 	want, clean := composed(t, "emu?config=full", o, testbench.Options{})
@@ -86,12 +86,12 @@ func composesWith(t *testing.T, board string, p *plain) {
 	assert.Zero(t, n)
 }
 
-// The small miniport starts whatever it finds.
+// The small miniport starts in any state of the device.
 func TestDirtyMiniport(t *testing.T) {
 	onDirty(t, "64KiB", func(t *testing.T, board string) { composesWith(t, board, new(plain)) })
 }
 
-// The second session of a served board finds what the first one left.
+// The second session of a served board finds the state that the first one left.
 func TestMiniportTwiceOnAServedBoard(t *testing.T) {
 	dev, err := boards.Device("emu?config=small&vram=64KiB")
 	require.NoError(t, err)
@@ -103,7 +103,7 @@ func TestMiniportTwiceOnAServedBoard(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		l.Serve(ctx, board) // until the context is done
+		l.Serve(ctx, board) // returns when the context is done
 	}()
 	defer func() {
 		cancel()
@@ -115,7 +115,7 @@ func TestMiniportTwiceOnAServedBoard(t *testing.T) {
 	assert.EqualValues(t, 2, board.Stats().Sessions)
 }
 
-// Bring-up passes.
+// Bring-up passes on such boards.
 func TestDirtyBringup(t *testing.T) {
 	onDirty(t, "8KiB", func(t *testing.T, board string) {
 		r, err := bringup.Run(t.Context(), bringup.Options{Board: board, Open: boards.Open})
@@ -124,7 +124,7 @@ func TestDirtyBringup(t *testing.T) {
 	})
 }
 
-// Copies, fills and storms begin as on a clean board.
+// Copies, fills and storms give the same results as on a clean board.
 func TestDirtyWork(t *testing.T) {
 	onDirty(t, "8KiB", func(t *testing.T, board string) {
 		for _, fill := range []bool{false, true} {

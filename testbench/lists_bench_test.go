@@ -15,15 +15,15 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/lists"
 )
 
-// The benchmarks of command lists compare times of one run with each other, as
-// speeds of machines differ: medians of rounds of so many lists, verifier and
-// trace off, without the kernel.
+// The benchmarks of command lists compare times within one run, because machines
+// differ in speed. Each figure is the median of rounds of listsRound lists, with
+// verifier and trace off and without the kernel's time.
 const (
 	listRounds = 9
 	listsRound = 4000
 )
 
-// listBench is a device with two buffers, and a clock at the kernel.
+// listBench is a device with two buffers and a clock around the kernel's calls.
 type listBench struct {
 	b        *testing.B
 	kernel   lists.KernelClock
@@ -63,7 +63,7 @@ func (l *listBench) deferred() *d3d11.Context {
 	return c
 }
 
-// ns returns what f takes for each of listsRound lists, without the kernel.
+// ns returns the time of f per list of a round, in ns, without the kernel's.
 func (l *listBench) ns(f func()) float64 {
 	kernel, start := l.kernel.Time(), time.Now()
 	f()
@@ -100,8 +100,7 @@ func (l *listBench) recycled(c *d3d11.Context) float64 {
 	})
 }
 
-// created is the cost of a list whose handle was not used before and is
-// destroyed.
+// created is the cost of a list with a new handle, which is destroyed afterwards.
 func (l *listBench) created() float64 {
 	c := l.deferred()
 	ns := l.ns(func() {
@@ -120,7 +119,7 @@ func (l *listBench) created() float64 {
 	return ns
 }
 
-// executed is the cost of executing lists, all of which are alive.
+// executed is the cost of executing lists that all exist at the same time.
 func (l *listBench) executed(all []*d3d11.CommandList) float64 {
 	ns := l.ns(func() {
 		for i := range listsRound {
@@ -141,7 +140,7 @@ func median(rounds int, measure func() float64) float64 {
 	return all[len(all)/2]
 }
 
-// target prints a figure with what it has to be.
+// target prints a figure and its target.
 func target(b *testing.B, what string, got float64, unit string, holds bool, want string) {
 	verdict := "holds"
 	if !holds {
@@ -150,8 +149,8 @@ func target(b *testing.B, what string, got float64, unit string, holds bool, wan
 	b.Logf("%-34s %10.3f %-12s want %-28s %s", what, got, unit, want, verdict)
 }
 
-// report reports the cost of a part of a list beside that of an immediate copy.
-// The ratio is of the same round.
+// report reports the cost of a part of a list and its ratio to an immediate copy of
+// the same round.
 func (l *listBench) report(what string, measure func() float64, limited bool) {
 	var ratios, immediate []float64
 	ns := median(listRounds, func() float64 {
@@ -184,8 +183,8 @@ var variants = []struct {
 	{"emulated", umd.Options{EmulatedLists: true}, false},
 }
 
-// BenchmarkCommandList is a list of one copy. record is recording, finishing
-// and releasing it. What has a target is printed with it.
+// BenchmarkCommandList measures a list of one copy. record covers recording,
+// finishing and releasing. Figures with a target are printed with it.
 func BenchmarkCommandList(b *testing.B) {
 	for _, v := range variants {
 		b.Run(v.name+"/record", func(b *testing.B) {
@@ -215,7 +214,8 @@ func BenchmarkCommandList(b *testing.B) {
 	b.Run("together", together)
 }
 
-// many returns some lists, of handles that were used before or were not.
+// many returns several lists, with new handles if create is true and recycled ones
+// otherwise.
 func (l *listBench) many(create bool) []*d3d11.CommandList {
 	c := l.deferred()
 	var all []*d3d11.CommandList
@@ -234,7 +234,7 @@ func (l *listBench) many(create bool) []*d3d11.CommandList {
 	return all
 }
 
-// allocations reports what a list costs of the Go heap.
+// allocations reports the Go heap allocations per list.
 func (l *listBench) allocations(c *d3d11.Context) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -242,10 +242,11 @@ func (l *listBench) allocations(c *d3d11.Context) {
 	runtime.ReadMemStats(&after)
 	n := float64(after.Mallocs-before.Mallocs) / listsRound
 	l.b.ReportMetric(n, "allocs/list")
-	target(l.b, "Go allocations", n, "a list", n < 0.05, "0, but for slabs of lists")
+	target(l.b, "Go allocations", n, "a list", n < 0.05, "0, except for slabs of lists")
 }
 
-// together is what the parts come to on one thread, natively and emulated.
+// together measures recording and execution on one thread, with the driver's lists
+// and with the runtime's.
 func together(b *testing.B) {
 	native, emulated := newListBench(b, umd.Options{}), newListBench(b, umd.Options{EmulatedLists: true})
 	one := func(l *listBench) func() float64 {
@@ -271,7 +272,8 @@ func together(b *testing.B) {
 	}
 }
 
-// BenchmarkImmediateCopy is CopyResource of 64 bytes on the immediate context.
+// BenchmarkImmediateCopy measures CopyResource of 64 bytes on the immediate
+// context.
 func BenchmarkImmediateCopy(b *testing.B) {
 	l := newListBench(b, umd.Options{})
 	l.immediate()
@@ -281,8 +283,8 @@ func BenchmarkImmediateCopy(b *testing.B) {
 	}
 }
 
-// spin computes for about as long as a round of lists takes, and touches no
-// memory.
+// spin computes for about as long as a round of lists takes, without memory
+// accesses.
 func spin() uint64 {
 	x := uint64(1)
 	for range 1_000_000 {
@@ -291,9 +293,9 @@ func spin() uint64 {
 	return x
 }
 
-// scaling returns how much more two goroutines do than one does in the same
-// time: work is what one does. It compares the shortest of many short rounds,
-// for in those the machine did nothing else.
+// scaling returns how many times the work of one goroutine two of them do in the
+// same time. It uses the shortest of many short rounds, which other processes
+// disturbed least.
 func scaling(work func(goroutine int)) float64 {
 	const rounds = 300
 	best := [3]time.Duration{1: time.Hour, 2: time.Hour}
@@ -311,9 +313,9 @@ func scaling(work func(goroutine int)) float64 {
 	return 2 * float64(best[1]) / float64(best[2])
 }
 
-// spent is scaling by processor time: what one goroutine takes for its work, of
-// what each of two takes, times two. It does not depend on what else the machine
-// does, but on what the two do to each other.
+// spent is scaling by processor time: twice the time of one goroutine divided by
+// the time of both. It does not depend on the load of the machine, only on how much
+// the two goroutines slow each other down.
 func spent(b *testing.B, work func(goroutine int)) float64 {
 	const rounds = 40
 	var took [3]time.Duration
@@ -331,10 +333,9 @@ func spent(b *testing.B, work func(goroutine int)) float64 {
 	return 4 * float64(took[1]) / float64(took[2])
 }
 
-// BenchmarkRecordParallel records the same lists on one goroutine and on two, of
-// the same buffers. By the clock on the wall that is less than 2 where the
-// machine has no two processors to give: what two goroutines reach that only
-// compute is printed beside it.
+// BenchmarkRecordParallel records the same lists on one goroutine and on two, from
+// the same buffers. The wall-clock figure is below 2 if the machine has no two free
+// processors, so the figure of two goroutines that only compute is printed with it.
 func BenchmarkRecordParallel(b *testing.B) {
 	l := newListBench(b, umd.Options{})
 	contexts := []*d3d11.Context{l.deferred(), l.deferred()}
@@ -355,8 +356,8 @@ func BenchmarkRecordParallel(b *testing.B) {
 		b.ReportMetric(gain, "x-one")
 		b.ReportMetric(free, "x-one-computing")
 		b.ReportMetric(cpu, "x-one-processor")
-		target(b, "two that record, by processor time", cpu, "x one", cpu >= 1.8, "at least 1.8")
-		target(b, "two that record, by the wall", gain, "x one", gain >= 1.8, "at least 1.8")
+		target(b, "two recording goroutines, processor time", cpu, "x one", cpu >= 1.8, "at least 1.8")
+		target(b, "two recording goroutines, wall clock", gain, "x one", gain >= 1.8, "at least 1.8")
 		b.Logf("two goroutines that only compute are %.3f x one here, on %d processors", free, runtime.GOMAXPROCS(0))
 	}
 }

@@ -19,14 +19,14 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/compose"
 )
 
-// plain is the smallest miniport that runs the user-mode driver's buffers: one
-// node, one ring, one submission at a time, and it believes what it is told.
+// plain is the smallest miniport that runs the buffers of the user-mode driver: one
+// node, one ring, one submission at a time, no validation.
 type plain struct {
 	cb          *kmddi.DxgkrnlInterface
 	bar         kmddi.HMapping
 	ring, fence kmddi.ContiguousMemory
 	wptr        uint32 // dwords
-	last        uint32 // fence id reported
+	last        uint32 // last fence id reported
 	submitted   int
 }
 
@@ -73,8 +73,8 @@ func (p *plain) entry() kmddi.DriverInitializationData {
 	}
 }
 
-// reset has the device forget whatever used it before: the state of both nodes,
-// their fences, and every limit and mask of the registers.
+// reset clears all state of an earlier host: both nodes, their fences, and the
+// limits and masks of the registers.
 func (p *plain) reset(t *ddi.Thread) ddi.Status {
 	h := p.cb.DeviceHandle
 	s := p.cb.WriteRegister(t, h, p.bar, idreg.Base+idreg.Reset, idreg.ResetWhole)
@@ -90,7 +90,7 @@ func (p *plain) reset(t *ddi.Thread) ddi.Status {
 	return ddi.StatusIOTimeout
 }
 
-// start lets everything live in VRAM, reached through the BAR.
+// start puts ring, fence and buffers in VRAM, reached through the BAR.
 func (p *plain) start(t *ddi.Thread, _ kmddi.HAdapter, _ kmddi.StartInfo, cb *kmddi.DxgkrnlInterface) (kmddi.StartDeviceOut, ddi.Status) {
 	p.cb = cb
 	h := cb.DeviceHandle
@@ -221,7 +221,7 @@ func (p *plain) interrupt(t *ddi.Thread, _ kmddi.HAdapter, _ uint32) bool {
 
 func (p *plain) dpc(t *ddi.Thread, _ kmddi.HAdapter) { p.cb.NotifyDpc(t, p.cb.DeviceHandle) }
 
-// Another miniport, with other segments, nodes and caps, composes the same frame.
+// A miniport with other segments, nodes and caps composes the same frame.
 func TestAnotherMiniport(t *testing.T) {
 	sources, err := compose.Samples()
 	require.NoError(t, err)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// processor returns the processor time that this program has taken.
+// processor returns the processor time of this program so far.
 func processor(b *testing.B) time.Duration {
 	var begun, ended, kernel, user windows.Filetime
 	require.NoError(b, windows.GetProcessTimes(windows.CurrentProcess(), &begun, &ended, &kernel, &user))

@@ -15,8 +15,8 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/compose"
 )
 
-// wantLost checks that err is that of a link that was cut, in under a second of
-// the board's clock.
+// wantLost checks that err is the error of a link that was cut, and that it arrived
+// within a second of the board's clock.
 func (w *wired) wantLost(t *testing.T, err error, what string) {
 	t.Helper()
 	var stopped *dxgkrnl.DeviceError
@@ -27,15 +27,15 @@ func (w *wired) wantLost(t *testing.T, err error, what string) {
 	assert.Equal(t, err, w.Err(), what)
 }
 
-// The line is cut at the packets of a composition, in one of three ways; each
-// time there is an error in under a second and never a wrong frame, and the next
-// composition is right. Nothing of what was lost stays in host memory.
+// The line is cut in one of three ways at packets of a composition. Each cut gives
+// an error within a second and never a wrong frame, and the next composition
+// is correct. Host memory of lost work is released.
 func TestLineIsCutAnywhere(t *testing.T) {
 	const selector = "emu?vram=8KiB"
 	for _, tt := range []struct {
 		name  string
 		cut   func(l *line.Line)
-		power bool // the board loses power, too
+		power bool // the board loses power too
 		step  int
 	}{
 		{"unplugged", (*line.Line).Unplug, false, 1},
@@ -56,15 +56,15 @@ func TestLineIsCutAnywhere(t *testing.T) {
 				if err == nil {
 					_, wrong := compose.Diff(frame, tinyPlan(t, 1).Reference())
 					require.Zero(t, wrong, what)
-					require.Greater(t, n, packets-10, "the end of a composition needs nothing of the GPU")
+					require.Greater(t, n, packets-10, "only the last packets may pass unnoticed")
 					err = w.WaitForIdle()
-					for err == nil { // nobody has missed the board so far
+					for err == nil { // the cut has not been noticed yet
 						require.NoError(t, w.System.Err())
 						err = w.poke()
 					}
 				}
 				w.wantLost(t, err, what)
-				require.Zero(t, w.left, "%s: it did not get there", what)
+				require.Zero(t, w.left, "%s: the packet was not reached", what)
 				if tt.power {
 					w.power(t, selector)
 				}
@@ -83,7 +83,7 @@ func TestLineIsCutAnywhere(t *testing.T) {
 	}
 }
 
-// poke reads a register and returns what the kernel makes of it.
+// poke reads a register and returns the kernel's error.
 func (w *wired) poke() error {
 	if _, err := w.device.Read32(w.thread, 0, 0); err != nil {
 		return w.WaitForIdle()
@@ -91,8 +91,8 @@ func (w *wired) poke() error {
 	return nil
 }
 
-// The line is cut at every packet of a recovery, which then fails, and works the
-// next time.
+// The line is cut at every packet of a recovery. The recovery fails, and the next
+// one succeeds.
 func TestLineIsCutInRecovery(t *testing.T) {
 	t.Parallel()
 	w := newWired(t, "emu?vram=8KiB")
@@ -106,10 +106,10 @@ func TestLineIsCutInRecovery(t *testing.T) {
 		w.arm(n, w.line.Unplug)
 		began := w.clock.Now()
 		again := w.Recover()
-		if again == nil { // not even the last packet, which was there already, was missed
+		if again == nil { // the last packet had already arrived
 			require.GreaterOrEqual(t, n, w.passed)
-			assert.Equal(t, "answer to the host's read", w.kind, "the board has answered behind all of it")
-			assert.Greater(t, n, 100, "packets of a recovery")
+			assert.Equal(t, "answer to the host's read", w.kind, "the last packet of a recovery is an answer")
+			assert.Greater(t, n, 100, "number of packets of a recovery")
 			break
 		}
 		require.ErrorIs(t, again, bus.ErrLinkDown, "packet %d", n)
@@ -126,8 +126,7 @@ func TestLineIsCutInRecovery(t *testing.T) {
 	require.NoError(t, w.Close())
 }
 
-// The selector of a line that is cut every so many frames: 20 times, whatever is
-// under way.
+// The selector of a line that is cut every 450 frames, 20 times.
 func TestLineSelectorWithCuts(t *testing.T) {
 	s, err := Open("line?vram=8KiB&baud=30000000&delay=50&faults=cut=450,loss=0.01,flip=0.01,seed=3", HostDrivers(), Options{})
 	require.NoError(t, err)
@@ -154,8 +153,8 @@ func TestLineSelectorWithCuts(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// A GPU that answers nothing behind a link that works is given up in bounded
-// time, by each call, and is back when it has been powered on again.
+// A GPU that stops answering while its link works is given up in bounded time by
+// every call, and works again after a power cycle.
 func TestDeadBehindALinkThatWorks(t *testing.T) {
 	for after := range 6 {
 		w := newWired(t, fmt.Sprintf("emu?vram=8KiB&fault=dead&after=%d", after))
@@ -166,11 +165,11 @@ func TestDeadBehindALinkThatWorks(t *testing.T) {
 		}
 		seconds, err := took(func() error { _, err := compose.Run(w.System, tinyPlan(t, 1)); return err })
 		if err == nil {
-			require.Greater(t, after, 3, "doorbells of a composition")
+			require.Greater(t, after, 3, "number of doorbells of a composition")
 			break
 		}
 		require.Equal(t, err, w.Err())
-		assert.Less(t, seconds, uint64(10), "a time-out, and some reads that are not answered")
+		assert.Less(t, seconds, uint64(10), "a time-out and a few unanswered reads")
 		seconds, err = took(w.Recover)
 		assert.ErrorIs(t, err, bus.ErrTimeout)
 		assert.Less(t, seconds, uint64(5))
@@ -181,7 +180,7 @@ func TestDeadBehindALinkThatWorks(t *testing.T) {
 	}
 }
 
-// The same cut gives the same error at the same time, and so does what follows.
+// The same cut gives the same error at the same time, and the same events after it.
 func TestRecoveryIsDeterministic(t *testing.T) {
 	run := func() (string, uint64) {
 		w := newWired(t, "emu?vram=8KiB")
@@ -198,23 +197,23 @@ func TestRecoveryIsDeterministic(t *testing.T) {
 	assert.Equal(t, at, then)
 }
 
-// A board that is not there, or is another one, is an error that says so, and
-// nothing is lost by asking.
+// Recovery fails with a clear error if the board is absent or is another one, and
+// the attempt loses nothing.
 func TestRecoverNeedsTheSameBoard(t *testing.T) {
 	const selector = "emu?vram=64KiB"
 	w := newWired(t, selector)
-	require.NoError(t, w.Recover(), "it works: there is nothing to do")
+	require.NoError(t, w.Recover(), "recovery of a working GPU does nothing")
 	w.arm(30, w.line.Unplug)
 	_, err := compose.Run(w.System, tinyPlan(t, 1))
 	w.wantLost(t, err, "")
-	w.gone = fmt.Errorf("%w: nobody there", bus.ErrLinkDown)
+	w.dialErr = fmt.Errorf("%w: nobody there", bus.ErrLinkDown)
 	for range 3 {
 		err := w.Recover()
-		assert.ErrorIs(t, err, w.gone)
+		assert.ErrorIs(t, err, w.dialErr)
 		_, _, err = w.CreateDevice()
 		assert.ErrorIs(t, err, ddi.DXGIDeviceRemoved)
 	}
-	w.gone = nil
+	w.dialErr = nil
 	w.power(t, "emu?vram=128KiB")
 	err = w.Recover()
 	assert.ErrorIs(t, err, hal.ErrEnumerate)

@@ -20,7 +20,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/compose"
 )
 
-// staging makes a texture that the CPU reads and writes.
+// staging creates a texture that the CPU reads and writes.
 func staging(dev *d3d11.Device) (*d3d11.Texture2D, error) {
 	return dev.CreateTexture2D(d3d11.Texture2DDesc{
 		Width: 8, Height: 8, MipLevels: 1, ArraySize: 1, Format: dxgi.R8G8B8A8UNorm, SampleDesc: dxgi.SampleDesc{Count: 1},
@@ -28,7 +28,7 @@ func staging(dev *d3d11.Device) (*d3d11.Texture2D, error) {
 	}, nil)
 }
 
-// wantRemoved checks that a device is of no use any more.
+// wantRemoved checks that every call on a removed device fails with the reason.
 func wantRemoved(t *testing.T, dev *d3d11.Device, ctx *d3d11.Context, tex *d3d11.Texture2D, reason error) {
 	t.Helper()
 	_, err := staging(dev)
@@ -39,9 +39,9 @@ func wantRemoved(t *testing.T, dev *d3d11.Device, ctx *d3d11.Context, tex *d3d11
 	assert.ErrorIs(t, dev.GetDeviceRemovedReason(), reason)
 }
 
-// What an application sees of a board that is unplugged: its devices are
-// removed, those that were idle meanwhile too, also when the board is back. New
-// ones work beside them, and nothing stays of the old ones when they are closed.
+// The devices of an unplugged board are removed, including idle ones, and stay
+// removed when the board returns. New devices work beside them, and the old ones
+// leave no memory when they are closed.
 func TestDevicesOfAnUnpluggedBoard(t *testing.T) {
 	w := newWired(t, "emu?vram=64KiB")
 	composes(t, w.System, tinyPlan(t, 0))
@@ -71,7 +71,7 @@ func TestDevicesOfAnUnpluggedBoard(t *testing.T) {
 	_, _, err = w.CreateDevice()
 	require.ErrorIs(t, err, ddi.DXGIDeviceRemoved)
 	w.recovered(t, 1)
-	clear(m.Data) // what is mapped stays so
+	clear(m.Data) // mapped memory stays mapped
 	ctxs[0].Unmap(held, 0)
 	for i := range devs {
 		wantRemoved(t, devs[i], ctxs[i], texs[i], ddi.DXGIDeviceRemoved)
@@ -85,10 +85,10 @@ func TestDevicesOfAnUnpluggedBoard(t *testing.T) {
 	require.NoError(t, w.Close())
 }
 
-// Going away and coming back again and again costs no memory.
+// Repeated disconnections and recoveries do not grow the heap.
 func TestRecoveriesLeaveNothing(t *testing.T) {
 	w := newWired(t, "emu?vram=8KiB")
-	w.drivers = HostDrivers() // unchecked: the checker keeps what it has seen of a device
+	w.drivers = HostDrivers() // unchecked: the checker keeps a record of each device
 	rounds := func(n int) uint64 {
 		for i := range n {
 			w.arm(40+5*i, w.line.Unplug)
@@ -97,7 +97,7 @@ func TestRecoveriesLeaveNothing(t *testing.T) {
 			w.recovered(t, 2)
 		}
 		runtime.GC()
-		runtime.GC() // empties pools
+		runtime.GC() // empties the pools
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc
@@ -105,11 +105,11 @@ func TestRecoveriesLeaveNothing(t *testing.T) {
 	rounds(20)
 	before := rounds(20)
 	after := rounds(20)
-	assert.Less(t, after, before+64<<10, "20 times")
+	assert.Less(t, after, before+64<<10, "after 20 recoveries")
 	require.NoError(t, w.Close())
 }
 
-// Everybody who is at work when the board is unplugged gets the error.
+// Every thread that uses the board when it is unplugged gets the error.
 func TestEverybodyHearsOfIt(t *testing.T) {
 	w := newWired(t, "emu?vram=8KiB")
 	for n := range 12 {
@@ -123,7 +123,7 @@ func TestEverybodyHearsOfIt(t *testing.T) {
 		wg.Wait()
 		require.Error(t, w.Err())
 		for _, err := range errs {
-			if err != nil { // else it was done before
+			if err != nil { // nil: the work ended before the cut
 				assert.ErrorIs(t, err, bus.ErrLinkDown)
 			}
 		}
@@ -133,8 +133,8 @@ func TestEverybodyHearsOfIt(t *testing.T) {
 	require.NoError(t, w.Close())
 }
 
-// Doorbells that get lost are time-outs. Each is recovered from, until one comes
-// that does not hang.
+// A lost doorbell is a time-out. The system recovers from each, until a composition
+// succeeds.
 func TestRecoverFromTimeouts(t *testing.T) {
 	for count := 2; count <= 9; count++ {
 		s, err := Open(fmt.Sprintf("emu?vram=64KiB&fault=lost-doorbell&count=%d", count), HostDrivers(), Options{})
@@ -158,7 +158,7 @@ func TestRecoverFromTimeouts(t *testing.T) {
 	}
 }
 
-// A time-out and a fault are a GPU that hung, for its devices.
+// After a time-out or a fault, devices report that the GPU hung.
 func TestReasonOfATimeout(t *testing.T) {
 	s, err := Open("emu?fault=lost-doorbell", HostDrivers(), Options{})
 	require.NoError(t, err)
@@ -176,7 +176,7 @@ func TestReasonOfATimeout(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// A submission that makes the GPU fault, whichever it is, is recovered from.
+// The system recovers from a fault in any submission.
 func TestRecoverFromFaults(t *testing.T) {
 	n, spoiled := 0, 3
 	drivers := HostDrivers()
@@ -214,8 +214,8 @@ func TestRecoverFromFaults(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// A GPU that answers nothing cannot be recovered, however often one asks, and
-// what broke a contract stays broken.
+// Recovery of a GPU that does not answer fails every time, and a broken contract
+// stays broken.
 func TestRecoverCannotHelp(t *testing.T) {
 	s, err := Open("emu?fault=dead&after=2", HostDrivers(), Options{})
 	require.NoError(t, err)

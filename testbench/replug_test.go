@@ -19,15 +19,15 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/compose"
 )
 
-// served is a board that waits for hosts at a TCP address, again and again at
-// the same one.
+// served is a board that waits for hosts at a TCP address, repeatedly at the same
+// one.
 type served struct {
 	board *serve.Board
 	addr  string
 	stop  func()
 }
 
-// powerOn puts another device behind the address. It must not be served.
+// powerOn replaces the device at the address. The old one must not be in service.
 func (s *served) powerOn(t *testing.T, selector string) {
 	t.Helper()
 	dev, err := boards.Device(selector)
@@ -46,7 +46,7 @@ func (s *served) plugIn(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		l.Serve(ctx, s.board) // until the context is done
+		l.Serve(ctx, s.board) // returns when the context is done
 	}()
 	s.stop = func() {
 		cancel()
@@ -55,9 +55,8 @@ func (s *served) plugIn(t *testing.T) {
 	t.Cleanup(s.stop)
 }
 
-// A board in another process goes away in the middle of the work and comes back
-// at the same address: with its state, or after a loss of power, or as another
-// board.
+// A board in another process disconnects during the work and returns at the same
+// address: with its state, after a loss of power, or as another board.
 func TestServerComesBack(t *testing.T) {
 	const selector = "emu?vram=64KiB"
 	server := &served{addr: "127.0.0.1:0"}
@@ -79,7 +78,7 @@ func TestServerComesBack(t *testing.T) {
 		assert.Equal(t, dxgkrnl.Link, stopped.Kind)
 		require.ErrorIs(t, err, bus.ErrLinkDown)
 		server.stop()
-		assert.ErrorIs(t, s.Recover(), bus.ErrLinkDown, "nobody is there")
+		assert.ErrorIs(t, s.Recover(), bus.ErrLinkDown, "the board is not served")
 		if round%2 == 1 {
 			server.powerOn(t, "emu?vram=32KiB")
 			server.plugIn(t)

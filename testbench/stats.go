@@ -6,9 +6,9 @@ import (
 	"github.com/hilgpu/hilgpu/boards"
 )
 
-// Stats counts what a System did. All of it is in simulated units: the same run
-// gives the same numbers. Cycles, Packets and BytesMoved are 0, and left out of
-// JSON, on a board that does not tell them.
+// Stats counts the work of a System, in simulated units: equal runs give equal
+// numbers. Cycles, Packets and BytesMoved are 0, and absent from JSON, on a board
+// that does not report them.
 type Stats struct {
 	Cycles        uint64 `json:"cycles,omitempty"`  // clocks of the device since it was opened
 	Packets       uint64 `json:"packets,omitempty"` // retired by the command processors
@@ -16,7 +16,7 @@ type Stats struct {
 	PagingBuffers uint64 `json:"paging_buffers"`
 	Fences        uint64 `json:"fences"`
 	Interrupts    uint64 `json:"interrupts"`
-	Lost          uint64 `json:"lost_interrupts,omitempty"` // found out by asking the GPU
+	Lost          uint64 `json:"lost_interrupts,omitempty"` // found by polling the GPU
 	DPCs          uint64 `json:"dpcs"`
 	BytesMoved    uint64 `json:"bytes_moved,omitempty"` // written by the DMA engine
 }

@@ -12,7 +12,7 @@ func TestSuite(t *testing.T) {
 	for _, i := range suite.Expand(*board, *seed, *runs) {
 		t.Run(i.Name, func(t *testing.T) {
 			if *board == "emu" {
-				t.Parallel() // a board of one's own
+				t.Parallel() // each instance has its own board
 			}
 			i.Run(t, testbench.HostDrivers())
 		})

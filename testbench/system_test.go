@@ -33,7 +33,7 @@ func composes(t *testing.T, s *System, plan *compose.Plan) {
 	require.Zero(t, n)
 }
 
-// Devices come and go, and nothing of them stays in host memory.
+// Closed devices leave no host memory allocated.
 func TestDevicesLeaveNoMemory(t *testing.T) {
 	s, err := Open("emu?vram=64KiB", HostDrivers(), Options{HostMemory: 8 << 20})
 	require.NoError(t, err)
@@ -48,7 +48,7 @@ func TestDevicesLeaveNoMemory(t *testing.T) {
 		}
 	}
 	require.NoError(t, s.Close())
-	require.NoError(t, s.Close(), "closing again does nothing")
+	require.NoError(t, s.Close(), "the second Close does nothing")
 }
 
 // Two devices share the GPU; the trace tells their processes apart.
@@ -80,8 +80,8 @@ func TestDriversMayBeMissing(t *testing.T) {
 	require.ErrorIs(t, err, ErrDrivers)
 }
 
-// The GPU faults in the middle of a run, in whichever submission: the run ends
-// with the cause and the decoded state, and closing works.
+// If the GPU faults in any submission, the run ends with the cause and the decoded
+// state, and the system can be closed.
 func TestMiniportThatWritesBadPackets(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

@@ -1,6 +1,5 @@
-// Package testbench joins the two halves of the system: a board, the PC and the
-// graphics kernel below, drivers and the runtime above. The drivers are a
-// parameter.
+// Package testbench joins a board, the PC and the graphics kernel to a pair of
+// drivers and the Direct3D runtime. The drivers are a parameter.
 package testbench
 
 import (
@@ -24,13 +23,13 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 )
 
-// ErrDevice is wrapped by errors of a device that could not be started.
+// ErrDevice is wrapped by errors of a device that does not start.
 var ErrDevice = errors.New("testbench: the device did not start")
 
-// ErrDrivers is returned, wrapped, for drivers of which one is missing.
+// ErrDrivers is wrapped by the error of Drivers without one of its entries.
 var ErrDrivers = errors.New("testbench: a driver is missing")
 
-// Drivers are the entries of a user-mode display driver and of a display
+// Drivers are the entry points of a user-mode display driver and of a display
 // miniport driver.
 type Drivers struct {
 	UserMode   umddi.OpenAdapterFunc
@@ -42,9 +41,9 @@ func HostDrivers() Drivers {
 	return Drivers{UserMode: umd.OpenAdapter, KernelMode: miniport.DriverEntry}
 }
 
-// Options are what else can be chosen. The zero value works.
+// Options are optional settings of a system. The zero value works.
 type Options struct {
-	Board      boards.Options // of the connection
+	Board      boards.Options // options of the connection
 	HostMemory uint64         // bytes of the PC's memory; 0: 4 GiB, used as it is needed
 	TdrDelay   uint64         // clock ticks without progress until the GPU counts as hung; 0: two seconds, and over a slow link what 8 MiB take
 	Tdr        time.Duration  // the same as a time; 0: TdrDelay
@@ -55,7 +54,8 @@ type Options struct {
 	Waive    []string // rules of package verifier that are counted and do not stop
 }
 
-// tdrBytes is how much one submission may move over a slow link.
+// tdrBytes is the largest number of bytes that one submission may move over a slow
+// link.
 const tdrBytes = 8 << 20
 
 // A System is a running PC with one GPU.
@@ -68,19 +68,19 @@ type System struct {
 	thread  *ddi.Thread
 	drivers Drivers
 	trace   *verifier.Trace
-	checker *verifier.Checker // nil: without
+	checker *verifier.Checker // nil: the interface is not checked
 
-	processes atomic.Uint32 // given out
+	processes atomic.Uint32 // ids given out
 }
 
-// Open starts a system: it opens the board, enumerates it, and starts the
-// graphics kernel with the miniport. Errors wrap boards.ErrSelector, one of
-// package bus, *dxgkrnl.DeviceError, ErrDrivers, rule.ErrName, or ErrDevice with
-// the miniport's status.
+// Open starts a system: it opens the board, enumerates it, and starts the graphics
+// kernel with the miniport. Errors wrap boards.ErrSelector, an error of package
+// bus, *dxgkrnl.DeviceError, ErrDrivers, rule.ErrName, or ErrDevice with the
+// miniport's status.
 //
-// Unless o says otherwise, the user-mode interface is checked: a driver or a
-// runtime that breaks it ends by a *verifier.Violation that unwinds, as a
-// *dxgkrnl.Bugcheck does.
+// Unless o.NoVerify is set, the user-mode interface is checked: a driver or a
+// runtime that breaks it panics with a *verifier.Violation, as a broken miniport
+// does with a *dxgkrnl.Bugcheck.
 func Open(selector string, d Drivers, o Options) (*System, error) {
 	if d.UserMode == nil || d.KernelMode == nil {
 		return nil, fmt.Errorf("%w: want a user-mode and a kernel-mode entry", ErrDrivers)
@@ -118,13 +118,13 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 		s.drivers.KernelMode = verifier.WrapKernelMode(d.KernelMode, o.Hook)
 	}
 	if err := s.start(o); err != nil {
-		s.link.Close() // it fails for the same reason, if it does
+		s.link.Close() // an error of Close has the same cause
 		return nil, errors.Join(err, s.traceErr())
 	}
 	return s, nil
 }
 
-// userModeHook returns what sees the calls of the user-mode driver, or nil.
+// userModeHook returns the hook on the calls of the user-mode driver, or nil.
 func (s *System) userModeHook(o Options) verifier.Hook {
 	switch {
 	case s.checker == nil:
@@ -135,7 +135,7 @@ func (s *System) userModeHook(o Options) verifier.Hook {
 	return verifier.Hooks(o.Hook, s.checker)
 }
 
-// Findings returns the rules that were waived and broken, and the warnings.
+// Findings returns the violations of waived rules, and the warnings.
 func (s *System) Findings() []verifier.Finding {
 	if s.checker == nil {
 		return nil
@@ -157,30 +157,30 @@ func (s *System) start(o Options) error {
 	return nil
 }
 
-// CreateDevice makes a Direct3D device of a process of its own.
+// CreateDevice creates a Direct3D device in a new process.
 func (s *System) CreateDevice() (*d3d11.Device, *d3d11.Context, error) {
 	return d3d11.CreateDevice(d3d11.Config{Driver: s.drivers.UserMode, Kernel: s.kernel.Thunks(), Process: s.processes.Add(1)})
 }
 
-// Thunks returns the entries of the graphics kernel, for a runtime other than
+// Thunks returns the entry points of the graphics kernel, for a runtime other than
 // runtime/d3d11.
 func (s *System) Thunks() kmt.Thunks { return s.kernel.Thunks() }
 
-// Nodes returns the number of the GPU's nodes.
+// Nodes returns the number of nodes of the GPU.
 func (s *System) Nodes() int { return s.kernel.Nodes() }
 
-// WaitForIdle waits until all work that was submitted is done, whoever's it is.
-// It returns what Err does if the GPU has stopped.
+// WaitForIdle waits until all submitted work of all devices is done. If the GPU has
+// stopped, it returns the error of Err.
 func (s *System) WaitForIdle() error { return s.kernel.WaitForIdle(s.thread) }
 
 // Err returns why the GPU stopped: nil, or a *dxgkrnl.DeviceError.
 func (s *System) Err() error { return s.kernel.Err() }
 
-// Recover brings the GPU back after it stopped, over a link that begins again if
-// it was down; while the GPU works it does nothing. Direct3D devices from before
-// stay removed and can be closed, new ones work as after Open. It fails with the
-// cause while the board does not answer, or is another one than before, and may
-// be called again; dxgkrnl.Kernel.Recover says with what else.
+// Recover restarts the GPU after it stopped, and its link if that was down; while
+// the GPU works it does nothing. Earlier Direct3D devices stay removed and can be
+// closed; new ones work as after Open. Recover fails with the cause while the board
+// does not answer or is another one than before, and may be called again;
+// dxgkrnl.Kernel.Recover lists the other errors.
 func (s *System) Recover() error { return s.kernel.Recover(s.thread) }
 
 // Close stops the kernel and closes the board. After a *dxgkrnl.DeviceError it

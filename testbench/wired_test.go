@@ -19,23 +19,23 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/compose"
 )
 
-// wired is a system whose GPU is at the end of a line in virtual time, which is
-// cut at a packet of choice.
+// wired is a system whose GPU is at the end of a line in virtual time. A test can
+// cut the line at any packet.
 type wired struct {
 	*System
-	line *line.Line
-	gone error // why nobody answers at the other end, or nil
+	line    *line.Line
+	dialErr error // error of the next dial, or nil
 
-	passed int             // packets since arm
+	passed int             // packets since arm was called
 	left   int             // packets until the cut; 0: none
-	cut    func()          // what is done to the line
-	cutAt  uint64          // when it was, in ns
-	kind   string          // of the packet that it was cut at
-	kinds  map[string]bool // all of them so far
+	cut    func()          // cuts the line
+	cutAt  uint64          // time of the cut, in ns
+	kind   string          // kind of the packet at the cut
+	kinds  map[string]bool // kinds of all cuts so far
 }
 
-// newWired opens a system on the emulator of a selector. Its host memory is
-// small, so that a leak shows.
+// newWired opens a system on the emulator of a selector. Host memory is small, so
+// that a leak shows.
 func newWired(t *testing.T, selector string) *wired {
 	t.Helper()
 	w := &wired{
@@ -54,7 +54,7 @@ func newWired(t *testing.T, selector string) *wired {
 	return w
 }
 
-// power puts a device that has just been powered on at the end of a line.
+// power connects a newly powered device to a new line.
 func (w *wired) power(t *testing.T, selector string) {
 	t.Helper()
 	dev, err := boards.Device(selector)
@@ -66,13 +66,13 @@ func (w *wired) power(t *testing.T, selector string) {
 }
 
 func (w *wired) dial() (rootport.Port, error) {
-	if w.gone != nil {
-		return nil, w.gone
+	if w.dialErr != nil {
+		return nil, w.dialErr
 	}
 	return w.line.Dial()
 }
 
-// observe cuts the line at the packet that was chosen.
+// observe cuts the line at the chosen packet.
 func (w *wired) observe(dir rootport.Dir, at time.Duration, packet []byte) {
 	w.passed++
 	if w.left == 0 {
@@ -86,7 +86,7 @@ func (w *wired) observe(dir rootport.Dir, at time.Duration, packet []byte) {
 	}
 }
 
-// kindOf says what a packet is for.
+// kindOf names the purpose of a packet.
 func kindOf(dir rootport.Dir, packet []byte) string {
 	var p tlp.Packet
 	if err := p.Decode(packet); err != nil {
@@ -109,10 +109,10 @@ func kindOf(dir rootport.Dir, packet []byte) string {
 	return who + "write"
 }
 
-// arm has cut called at the nth packet from now on; 0 for never.
+// arm makes the nth packet from now call cut; n = 0 disarms.
 func (w *wired) arm(n int, cut func()) { w.left, w.cut, w.passed = n, cut, 0 }
 
-// recovered brings the system back, which then composes.
+// recovered recovers the system and checks that it composes.
 func (w *wired) recovered(t *testing.T, seed uint64) {
 	t.Helper()
 	w.arm(0, nil)

@@ -1,6 +1,6 @@
-// Package compose is the workload that composes images into a frame: they are
-// uploaded, their placement is recorded on several deferred contexts at once,
-// the lists are executed, the frame is presented and read back.
+// Package compose is a workload that composes images into a frame. It uploads the
+// images, records their placement concurrently on several deferred contexts,
+// executes the command lists, presents the frame and reads it back.
 package compose
 
 import (
@@ -16,46 +16,47 @@ import (
 	"os"
 )
 
-// ErrInput is wrapped by every error that the caller's images or numbers cause.
+// ErrInput is wrapped by every error that is caused by the caller's images or
+// numbers.
 var ErrInput = errors.New("compose")
 
 // MaxSide is the largest width and height of an image or a frame, in pixels.
 const MaxSide = 16384
 
-// MaxPixels is the largest number of pixels of an image: no GPU has more VRAM
-// than 256 MiB. A file of a few bytes may claim any size, so this is checked
-// before it is decoded.
+// MaxPixels is the largest number of pixels of an image; no GPU has more than 256
+// MiB of VRAM. A file of a few bytes may claim any size, so Load checks it before
+// it decodes the image.
 const MaxPixels = 256 << 20 / 4
 
 // MaxContexts is the largest number of deferred contexts.
 const MaxContexts = 64
 
-// placements is the least number of placements of a context.
+// placements is the minimum number of placements per context.
 const placements = 24
 
-// A Source is an image to place, 8 bits a channel, not premultiplied.
+// A Source is an image to place: 8 bits per channel, alpha not premultiplied.
 type Source struct {
 	Name  string
 	Image *image.NRGBA
 }
 
-// Options says what to compose.
+// Options are the frame, the contexts and the images of a composition.
 type Options struct {
-	Width, Height int // of the frame in pixels, 1 to MaxSide
+	Width, Height int // size of the frame in pixels, 1 to MaxSide
 	Contexts      int // deferred contexts, 1 to MaxContexts
 	Seed          uint64
 	Sources       []Source // at least one
 }
 
-// placement is one image at one place, already clipped to the frame.
+// placement is one image at one position, clipped to the frame.
 type placement struct {
 	source int
-	at     image.Point     // in the frame
-	part   image.Rectangle // of the source
+	at     image.Point     // position in the frame
+	part   image.Rectangle // part of the source
 }
 
-// A Plan is what each context records, in order. The same options give the
-// same plan.
+// A Plan lists the placements that each context records, in order. Equal options
+// give equal plans.
 type Plan struct {
 	Options
 
@@ -75,7 +76,7 @@ func Load(path string) (Source, error) {
 		return Source{}, fmt.Errorf("%w: %s: %w", ErrInput, path, err)
 	}
 	if cfg.Width < 1 || cfg.Height < 1 || cfg.Width > MaxSide || cfg.Height > MaxSide || cfg.Width*cfg.Height > MaxPixels {
-		return Source{}, fmt.Errorf("%w: %s: %d x %d pixels, want 1 to %d each way and at most %d, the most that fit in a GPU's memory",
+		return Source{}, fmt.Errorf("%w: %s: %d x %d pixels, want 1 to %d in width and height and at most %d pixels, the capacity of a GPU's memory",
 			ErrInput, path, cfg.Width, cfg.Height, MaxSide, MaxPixels)
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
@@ -88,9 +89,9 @@ func Load(path string) (Source, error) {
 	return Source{Name: path, Image: convert(img)}, nil
 }
 
-// convert returns img as NRGBA with its origin at 0, 0 and no padding. Where img
-// is not premultiplied either, each channel is taken as it is, whatever the
-// alpha: of 16 bits the upper 8.
+// convert returns img as NRGBA with its origin at 0, 0 and no padding. If img is
+// not premultiplied either, channels are copied unchanged, whatever the alpha is;
+// of 16-bit channels, the upper 8 bits.
 func convert(img image.Image) *image.NRGBA {
 	b := img.Bounds()
 	out := image.NewNRGBA(image.Rect(0, 0, b.Dx(), b.Dy()))
@@ -122,7 +123,7 @@ func convert(img image.Image) *image.NRGBA {
 func NewPlan(o Options) (*Plan, error) {
 	switch {
 	case o.Width < 1 || o.Height < 1 || o.Width > MaxSide || o.Height > MaxSide:
-		return nil, fmt.Errorf("%w: frame of %dx%d pixels, want 1 to %d each way", ErrInput, o.Width, o.Height, MaxSide)
+		return nil, fmt.Errorf("%w: frame of %dx%d pixels, want 1 to %d in width and height", ErrInput, o.Width, o.Height, MaxSide)
 	case o.Contexts < 1 || o.Contexts > MaxContexts:
 		return nil, fmt.Errorf("%w: %d contexts, want 1 to %d", ErrInput, o.Contexts, MaxContexts)
 	case len(o.Sources) == 0:
@@ -143,8 +144,8 @@ func NewPlan(o Options) (*Plan, error) {
 	return p, nil
 }
 
-// place puts a source somewhere, at most half of it outside the frame, and
-// clips it.
+// place puts a source at a random position, at most half of it outside the frame,
+// and clips it. It reports whether any of it is left.
 func (p *Plan) place(source int, r *rand.Rand) (placement, bool) {
 	size := p.Sources[source].Image.Rect.Size()
 	at := image.Pt(r.IntN(p.Width+1)-size.X/2, r.IntN(p.Height+1)-size.Y/2)
@@ -152,8 +153,8 @@ func (p *Plan) place(source int, r *rand.Rand) (placement, bool) {
 	return placement{source: source, at: visible.Min, part: visible.Sub(at)}, !visible.Empty()
 }
 
-// Reference composes the plan with image/draw. Pixels are moved as bytes: the
-// images are handed over as premultiplied ones, for which draw.Src is a copy.
+// Reference composes the plan with image/draw. Pixels are copied as bytes: the
+// images are declared premultiplied, for which draw.Src is a copy.
 func (p *Plan) Reference() *image.NRGBA {
 	out := image.NewNRGBA(image.Rect(0, 0, p.Width, p.Height))
 	dst := raw(out)
@@ -167,13 +168,13 @@ func (p *Plan) Reference() *image.NRGBA {
 	return out
 }
 
-// raw returns the pixels of img under the type whose draw.Src copies bytes.
+// raw returns the pixels of img in the type for which draw.Src copies bytes.
 func raw(img *image.NRGBA) *image.RGBA {
 	return &image.RGBA{Pix: img.Pix, Stride: img.Stride, Rect: img.Rect}
 }
 
-// Diff returns the first pixel that differs, and how many do; both images have
-// the same size.
+// Diff returns the first pixel that differs and the number of pixels that differ.
+// Both images must have the same size.
 func Diff(got, want *image.NRGBA) (first image.Point, n int) {
 	for y := range want.Rect.Dy() {
 		for x := range want.Rect.Dx() {

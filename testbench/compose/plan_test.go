@@ -28,7 +28,7 @@ func load(t *testing.T, img image.Image) *image.NRGBA {
 	return s.Image
 }
 
-// Colours of transparent pixels survive, whatever the file stores them as.
+// Colours of transparent pixels survive in every storage format of the file.
 func TestLoadKeepsNonPremultipliedColours(t *testing.T) {
 	r := image.Rect(0, 0, 256, 5)
 	alphas := []uint8{0, 1, 2, 127, 255}
@@ -69,16 +69,16 @@ func TestLoadOpaqueKinds(t *testing.T) {
 	assert.Equal(t, color.NRGBA{0, 255, 255, 255}, convert(cmyk).NRGBAAt(1, 1))
 }
 
-// A header that claims a size that no GPU holds is refused without decoding,
-// so also if there is nothing behind it.
+// A header with a size that no GPU can hold is refused before decoding, even if no
+// pixels follow it.
 func TestLoadBoundsTheSize(t *testing.T) {
 	for _, tt := range []struct {
 		w, h uint32
 		says string
 	}{
 		{16384, 4097, "at most 67108864"},
-		{16385, 1, "1 to 16384 each way"},
-		{16384, 4096, "unexpected EOF"}, // as large as can be: decoding begins
+		{16385, 1, "1 to 16384 in width and height"},
+		{16384, 4096, "unexpected EOF"}, // the largest size: decoding begins
 	} {
 		head := append([]byte("IHDR"), 0, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0)
 		binary.BigEndian.PutUint32(head[4:], tt.w)

@@ -12,7 +12,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
 )
 
-// A System makes devices and knows why the GPU stopped.
+// A System creates devices and returns why the GPU stopped.
 type System interface {
 	CreateDevice() (*d3d11.Device, *d3d11.Context, error)
 
@@ -20,7 +20,7 @@ type System interface {
 	Err() error
 }
 
-// run is one composition under way.
+// run is one composition in progress.
 type run struct {
 	plan  *Plan
 	dev   *d3d11.Device
@@ -31,10 +31,10 @@ type run struct {
 	releases []func()
 }
 
-// Run composes the plan on sys and returns the back buffer as it was presented.
-// An error of the device is the one of sys.Err; an image that the GPU has no
-// memory for wraps ErrInput. When a Bugcheck or a Violation unwinds, nothing of
-// the device is called any more: the driver is in the middle of a call.
+// Run composes the plan on sys and returns the presented back buffer. An error of
+// the device is the one of sys.Err; an image too large for the GPU's memory is an
+// error that wraps ErrInput. When a Bugcheck or a Violation unwinds, Run makes no
+// further call to the device, because the driver is still inside one.
 func Run(sys System, p *Plan) (*image.NRGBA, error) {
 	dev, ctx, err := sys.CreateDevice()
 	if err != nil {
@@ -52,7 +52,7 @@ func Run(sys System, p *Plan) (*image.NRGBA, error) {
 	return frame, nil
 }
 
-// compose does the steps of Run.
+// compose performs the steps of Run.
 func (r *run) compose() (*image.NRGBA, error) {
 	for _, step := range []func() error{r.target, r.upload, r.draw} {
 		if err := step(); err != nil {
@@ -62,10 +62,10 @@ func (r *run) compose() (*image.NRGBA, error) {
 	return r.readBack()
 }
 
-// later has release called at the end.
-func (r *run) later(release func()) { r.releases = append(r.releases, release) }
+// atEnd registers a function that Run calls when it ends.
+func (r *run) atEnd(release func()) { r.releases = append(r.releases, release) }
 
-// stopped returns the reason why the GPU stopped, if that is why err came.
+// stopped returns the reason why the GPU stopped if it has, and err otherwise.
 func stopped(sys System, err error) error {
 	if cause := sys.Err(); cause != nil {
 		return cause
@@ -81,10 +81,11 @@ func desc(size image.Point, usage d3d11.Usage, bind, cpu uint32) d3d11.Texture2D
 	}
 }
 
-// memory explains a failed creation.
+// memory returns the error of a failed creation; if memory ran out, it includes the
+// size that was needed.
 func memory(what string, size image.Point, err error) error {
 	if errors.Is(err, ddi.EOutOfMemory) {
-		return fmt.Errorf("%w: %s: %d x %d pixels need %d bytes, more than the GPU has memory for",
+		return fmt.Errorf("%w: %s: %d x %d pixels need %d bytes, more than the GPU's memory",
 			ErrInput, what, size.X, size.Y, 4*size.X*size.Y)
 	}
 	return fmt.Errorf("compose: %s: %w", what, err)
@@ -102,8 +103,8 @@ func (r *run) target() error {
 	return nil
 }
 
-// upload makes a texture of each source: even ones by way of a staging texture,
-// odd ones by way of a dynamic one.
+// upload creates a texture of each source: even ones through a staging texture, odd
+// ones through a dynamic one.
 func (r *run) upload() error {
 	for i, s := range r.plan.Sources {
 		size := s.Image.Rect.Size()
@@ -142,19 +143,19 @@ func (r *run) write(tex *d3d11.Texture2D, how d3d11.MapType, img *image.NRGBA) e
 	return nil
 }
 
-// draw records the lists, each in a goroutine of its own, executes them in
-// order and presents.
+// draw records each list in its own goroutine, executes the lists in order and
+// presents.
 func (r *run) draw() error {
 	back, err := r.chain.GetBuffer(0)
 	if err != nil {
 		return err
 	}
-	r.later(func() { back.Release() })
+	r.atEnd(func() { back.Release() })
 	view, err := r.dev.CreateRenderTargetView(back, nil)
 	if err != nil {
 		return err
 	}
-	r.later(func() { view.Release() })
+	r.atEnd(func() { view.Release() })
 	lists := make([]*d3d11.CommandList, len(r.plan.lists))
 	errs := make([]error, len(r.plan.lists))
 	var contexts []*d3d11.Context
@@ -163,11 +164,11 @@ func (r *run) draw() error {
 		if err != nil {
 			return err
 		}
-		r.later(func() { dc.Release() })
+		r.atEnd(func() { dc.Release() })
 		contexts = append(contexts, dc)
 	}
 	var wg sync.WaitGroup
-	broken := make([]any, len(contexts)) // contracts, which unwind to the caller of Run
+	broken := make([]any, len(contexts)) // panics of broken contracts, which Run's caller gets
 	for i, dc := range contexts {
 		wg.Go(func() {
 			defer func() { broken[i] = recover() }()
@@ -190,7 +191,7 @@ func (r *run) draw() error {
 	return r.chain.Present(0, 0)
 }
 
-// record records list i; the first one clears the frame.
+// record records list i. List 0 clears the frame first.
 func (r *run) record(i int, dc *d3d11.Context, back *d3d11.Texture2D, view *d3d11.RenderTargetView) (*d3d11.CommandList, error) {
 	if i == 0 {
 		c := r.plan.background
@@ -213,12 +214,12 @@ func (r *run) readBack() (*image.NRGBA, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.later(func() { back.Release() })
+	r.atEnd(func() { back.Release() })
 	to, err := r.dev.CreateTexture2D(desc(size, d3d11.UsageStaging, 0, d3d11.CPUAccessRead), nil)
 	if err != nil {
 		return nil, memory("frame", size, err)
 	}
-	r.later(func() { to.Release() })
+	r.atEnd(func() { to.Release() })
 	r.ctx.CopyResource(to, back)
 	var m d3d11.MappedSubresource
 	if err := r.ctx.Map(to, 0, d3d11.MapRead, 0, &m); err != nil {

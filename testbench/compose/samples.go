@@ -15,8 +15,8 @@ var sampleFiles embed.FS
 // sampleNames lists the sample images, in the order of Samples.
 var sampleNames = [...]string{"bars", "checker", "circuit", "gradient", "plasma", "rings"}
 
-// SamplePlan returns the plan of o with the images of Samples as its sources. It fails
-// with ErrInput, as NewPlan.
+// SamplePlan returns the plan of o with the images of Samples as its sources. It
+// fails with ErrInput, as NewPlan does.
 func SamplePlan(o Options) (*Plan, error) {
 	var err error
 	if o.Sources, err = Samples(); err != nil {
@@ -25,8 +25,8 @@ func SamplePlan(o Options) (*Plan, error) {
 	return NewPlan(o)
 }
 
-// Samples returns the images that the repository ships: small opaque tiles, each at
-// most 8 KiB as RGBA, drawn by code and stored as PNG.
+// Samples returns the images that come with the repository: small opaque tiles, at
+// most 8 KiB each as RGBA, stored as PNG.
 func Samples() ([]Source, error) {
 	var out []Source
 	for _, name := range sampleNames {

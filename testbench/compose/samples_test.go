@@ -14,7 +14,8 @@ import (
 
 var update = flag.Bool("update", false, "write the stored images")
 
-// Float arithmetic may be fused on some machines, so a channel may be one off.
+// The stored images are those that the code draws. Some machines fuse
+// floating-point operations, so a channel may differ by one.
 func TestStoredAsDrawn(t *testing.T) {
 	if *update {
 		for i, n := range sampleNames {
@@ -23,7 +24,7 @@ func TestStoredAsDrawn(t *testing.T) {
 			require.NoError(t, png.Encode(f, drawSample(i)))
 			require.NoError(t, f.Close())
 		}
-		t.Log("written; run again to compare")
+		t.Log("images written; run the test again to compare them")
 		return
 	}
 	sources, err := Samples()
