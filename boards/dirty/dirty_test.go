@@ -28,6 +28,12 @@ var seeds = flag.Uint64("dirty.seeds", 400, "`seeds` of TestRegisters")
 // constant lists the registers and fields that an earlier host cannot change,
 // with the reason. It must change all others.
 var constant = map[string]string{
+	"CP0.STATUS.RING":    "a unit works only in a node that is busy",
+	"CP0.STATUS.WALK":    "a unit works only in a node that is busy",
+	"CP0.STATUS.ISSUE":   "a unit works only in a node that is busy",
+	"CP1.STATUS.RING":    "a unit works only in a node that is busy",
+	"CP1.STATUS.WALK":    "a unit works only in a node that is busy",
+	"CP1.STATUS.ISSUE":   "a unit works only in a node that is busy",
 	"ID.MAGIC":           "identity",
 	"ID.VERSION":         "identity",
 	"ID.CAPS":            "the configuration",

@@ -22,7 +22,7 @@ func plain(report string) string {
 	for _, r := range []struct{ find, by string }{
 		{`[0-9.]+ (us|ms|s)\b`, "TIME"},
 		{`map [0-9a-f]{8}`, "map HASH"},
-		{`[0-9]+ (registers|walked|read-only|left)`, "N $1"},
+		{`[0-9]+ (registers|walked|read-only|not written)`, "N $1"},
 		{` +(ok|FAIL|skip)\b`, "  $1"},
 	} {
 		report = regexp.MustCompile(r.find).ReplaceAllString(report, r.by)

@@ -104,7 +104,7 @@ func TestCaptureIsCommented(t *testing.T) {
 		"wr config.bar0 = 0xe0000000",
 		"completion of rd id.magic = 0x47504c48 (1196444744)",
 		"rd cp0.status",
-		"completion of rd cp0.status = 0x1 (idle=1 fault=0 state=0 in_ib=0)",
+		"completion of rd cp0.status = 0x1 (idle=1 fault=0 state=NEXT in_ib=0 ring=IDLE walk=IDLE issue=IDLE sync=IDLE)",
 		"wr id.scratch1 = 0x1234 (4660)",
 		"wr cp1.wptr = 0x0 (0 dwords)",
 	} {
