@@ -10,7 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
 
-// designer translates modules, each type and set of parameters once.
+// designer translates modules, once for each type and set of parameters.
 type designer struct {
 	l        *loader
 	known    map[string]*module
@@ -36,7 +36,7 @@ func (d *designer) module(t *types.Named, live reflect.Value) (*module, *Error) 
 	return m, nil
 }
 
-// methodOf returns a method of t and its declaration, nil if there is none.
+// methodOf returns a method of t and its declaration, or nil if there is none.
 func (d *designer) methodOf(t *types.Named, name string) (*types.Func, *ast.FuncDecl) {
 	obj, _, _ := types.LookupFieldOrMethod(t, true, t.Obj().Pkg(), name)
 	fn, _ := obj.(*types.Func)
@@ -46,10 +46,10 @@ func (d *designer) methodOf(t *types.Named, name string) (*types.Func, *ast.Func
 	return fn, d.l.decls[fn]
 }
 
-// elaborate translates Tick and Reset of a live object and finds out what is a
-// parameter. The first pass has no plan. What was found in one is the plan of the
-// next, in which the conditions on parameters are decided and more may turn out
-// to be one, until nothing is left to find.
+// elaborate translates Tick and Reset of a live object and finds its parameters.
+// The first pass has no plan. The findings of each pass are the plan of the next:
+// it decides the conditions on parameters, and more fields may turn out to be
+// parameters. The passes end when one finds nothing new.
 func (d *designer) elaborate(t *types.Named, live reflect.Value, use *plan) (*module, *plan, *Error) {
 	m := &module{named: t, live: live, namer: newNamer()}
 	found := &plan{written: map[string]bool{}, ticked: map[string]bool{}}
@@ -108,7 +108,7 @@ func (d *designer) ports(m *module, tick *ast.FuncDecl) ([]*value, *Error) {
 	return ins, nil
 }
 
-// ticked checks that every instance is ticked, and notes which ones are.
+// ticked checks that every instance is ticked, and records which ones are.
 func (d *designer) ticked(m *module, tick *ast.FuncDecl, found *plan, first bool) *Error {
 	for _, c := range m.children {
 		if c.ticked {
@@ -126,7 +126,7 @@ func (d *designer) ticked(m *module, tick *ast.FuncDecl, found *plan, first bool
 	return nil
 }
 
-// reset finds the values of the registers behind Reset.
+// reset finds the values of the registers after Reset.
 func (d *designer) reset(m *module, found *plan, first bool) *Error {
 	fn, decl := d.methodOf(m.named, "Reset")
 	if decl == nil {
@@ -147,7 +147,7 @@ func (d *designer) reset(m *module, found *plan, first bool) *Error {
 	walk(e.p.body, func(s stmt) {
 		a, ok := s.(*assign)
 		if !ok {
-			err = fail("registers below a condition")
+			err = fail("registers set under a condition")
 			return
 		}
 		writes[a.v] = true

@@ -8,8 +8,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
 
-// eachTarget calls f for each variable that n may change: by an assignment, or
-// by a method with a pointer receiver that changes it.
+// eachTarget calls f for each variable that n may change, by an assignment or by
+// a method that changes its pointer receiver.
 func (d *designer) eachTarget(n ast.Node, f func(types.Object)) {
 	info := d.l.info
 	ast.Inspect(n, func(n ast.Node) bool {
@@ -69,7 +69,7 @@ func (d *designer) impure(fn *types.Func) bool {
 	if b, ok := d.effects[fn]; ok {
 		return b
 	}
-	d.effects[fn] = false // while it is looked at, for recursion
+	d.effects[fn] = false // the value during recursion
 	decl := d.l.decls[fn]
 	if decl == nil || !subset.ByPointer(fn) || len(decl.Recv.List[0].Names) == 0 {
 		return false

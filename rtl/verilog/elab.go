@@ -8,21 +8,21 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
 
-// elab translates the bodies of one process of a module: calls are inlined,
-// loops unrolled, and conditions on constants decided.
+// elab translates the bodies of one process of a module. It inlines calls,
+// unrolls loops and decides conditions on constants.
 type elab struct {
 	d     *designer
 	l     *loader
 	m     *module
 	p     *process
 	phase phase
-	found *plan // what this pass finds out, nil in an output method
+	found *plan // the findings of this pass, nil in an output method
 	first bool  // conditions on parameters are not decided yet
 	frame *frame
-	depth int // conditions around
+	depth int // number of enclosing conditions
 }
 
-// phase says which process is translated.
+// phase is the process being translated.
 type phase uint8
 
 const (
@@ -37,12 +37,12 @@ type frame struct {
 	decl    *ast.FuncDecl
 	env     map[types.Object]*value
 	results []*value
-	direct  []*value // of a body that is one return statement
+	direct  []*value // the result, if the body is one return statement
 	flags   []*variable
 	outer   *frame
 }
 
-// bail is the panic that carries an Error out of the recursion.
+// bail is the panic value that carries an Error out of the recursion.
 type bail struct{ err *Error }
 
 func (e *elab) fail(n ast.Node, code subset.Code, reason, rewrite string) {
@@ -71,7 +71,7 @@ func protect(f func()) (err *Error) {
 	return nil
 }
 
-// branch is process.branch, counting the depth.
+// branch is process.branch and counts the depth.
 func (e *elab) branch(cond *expr, yes, no func()) {
 	e.depth++
 	e.p.branch(cond, yes, no)
@@ -104,7 +104,7 @@ func (e *elab) cases(sel *expr, vals [][]uint64, bodies []func()) {
 	e.depth--
 }
 
-// name returns a name for a local of the function that is inlined.
+// name returns a name for a local of the inlined function.
 func (e *elab) name(local string) string {
 	if e.frame == nil {
 		return local
@@ -112,7 +112,7 @@ func (e *elab) name(local string) string {
 	return e.frame.fn.Name() + "_" + local
 }
 
-// fresh returns a new variable tree for t, as assignable as a local is.
+// fresh returns a new tree of variables for t, assignable like a local.
 func (e *elab) fresh(n ast.Node, name string, t types.Type) *value {
 	return e.must(e.l.build(t, "", n.Pos(), 0, maker{leaf: func(f field) *expr {
 		full := name
@@ -123,7 +123,7 @@ func (e *elab) fresh(n ast.Node, name string, t types.Type) *value {
 	}}))
 }
 
-// assign gives the variables of dst the values of src.
+// assign assigns src to the variables of dst.
 func (e *elab) assign(n ast.Node, dst, src *value) {
 	var vars []*variable
 	var exprs []*expr
@@ -141,10 +141,10 @@ func (e *elab) assign(n ast.Node, dst, src *value) {
 	}
 }
 
-// pair lists the variables of dst and what they get.
+// pair lists the variables of dst and the expressions assigned to them.
 func (e *elab) pair(n ast.Node, dst, src *value, vars *[]*variable, exprs *[]*expr) {
 	switch {
-	case dst.child != nil || dst.still || src.child != nil || src.still:
+	case dst.child != nil || dst.unticked || src.child != nil || src.unticked:
 		e.instance(n, dst, src)
 	case dst.prim != nil || dst.zero:
 		if dst.prim != src.prim {
@@ -152,7 +152,7 @@ func (e *elab) pair(n ast.Node, dst, src *value, vars *[]*variable, exprs *[]*ex
 		}
 		if dst.prim != nil && dst.clear != src.clear {
 			if dst.clear == dst.prim.clear && dst.prim.ticked && e.phase == phaseTick {
-				e.fail(n, subset.CodeMemory, fmt.Sprintf("%s is put back behind its tick", dst.prim.name), "call its Reset there")
+				e.fail(n, subset.CodeMemory, fmt.Sprintf("%s is restored after its tick", dst.prim.name), "call its Reset there")
 			}
 			for i, c := range dst.clear {
 				*vars, *exprs = append(*vars, c), append(*exprs, src.clear[i].ref())
@@ -216,8 +216,8 @@ func (e *elab) keeps(v *variable, x *expr) bool {
 	return false
 }
 
-// call inlines a function on evaluated arguments and returns its results.
-// effect says that the statement consists of this call alone.
+// call inlines a function on evaluated arguments and returns its results. effect
+// reports whether the call is a complete statement.
 func (e *elab) call(n ast.Node, fn *types.Func, recv *value, args []*value, effect bool) []*value {
 	decl := e.l.decls[fn.Origin()]
 	sig := fn.Signature()
@@ -227,7 +227,7 @@ func (e *elab) call(n ast.Node, fn *types.Func, recv *value, args []*value, effe
 	case sig.TypeParams() != nil || sig.RecvTypeParams() != nil || sig.Variadic():
 		e.fail(n, subset.CodeCall, fmt.Sprintf("%s is generic or variadic", fn.Name()), "write it for the types that it is used with")
 	case !effect && e.d.impure(fn):
-		e.fail(n, subset.CodeEffect, fmt.Sprintf("%s changes registers inside an expression", fn.Name()), "call it in a statement of its own and use its result")
+		e.fail(n, subset.CodeEffect, fmt.Sprintf("%s changes registers inside an expression", fn.Name()), "call it in a separate statement and use its result")
 	}
 	for f := e.frame; f != nil; f = f.outer {
 		if f.fn == fn {
@@ -242,18 +242,19 @@ func (e *elab) call(n ast.Node, fn *types.Func, recv *value, args []*value, effe
 	return e.body(f)
 }
 
-// signature fails if a call of a function copies what stays in its field.
+// signature fails if a call of a function copies a value that may not leave its
+// field.
 func (e *elab) signature(decl *ast.FuncDecl) {
 	for _, list := range []*ast.FieldList{decl.Recv, decl.Type.Params, decl.Type.Results} {
 		if list != nil {
 			for _, p := range list.List {
-				e.stays(p, e.l.info.TypeOf(p.Type))
+				e.checkCopy(p, e.l.info.TypeOf(p.Type))
 			}
 		}
 	}
 }
 
-// arguments binds receiver and parameters.
+// arguments binds the receiver and the parameters.
 func (e *elab) arguments(f *frame, recv *value, args []*value) {
 	pure := !e.d.impure(f.fn)
 	if r := f.decl.Recv; r != nil && len(r.List[0].Names) == 1 {
@@ -343,7 +344,7 @@ func (e *elab) assignAll(n ast.Node, dst, src []*value) {
 	e.assign(n, &value{sub: dst}, &value{sub: src[:len(dst):len(dst)]})
 }
 
-// objectOf returns what an identifier stands for.
+// objectOf returns the object that an identifier denotes.
 func (e *elab) objectOf(id *ast.Ident) types.Object {
 	if o := e.l.info.Defs[id]; o != nil {
 		return o

@@ -9,8 +9,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
 
-// comparison returns the opcode of a comparison, > and >= with exchanged
-// operands.
+// comparison returns the opcode of a comparison. The operands of > and >= are
+// exchanged.
 func comparison(op token.Token) (opcode, bool) {
 	switch op {
 	case token.EQL:
@@ -48,7 +48,7 @@ func (e *elab) binaryExpr(x *ast.BinaryExpr) *value {
 	return e.arith(x, x.Op, t, a, b)
 }
 
-// shiftCount fails if the count of a shift is a conversion to a signed type.
+// shiftCount fails if a shift count is a conversion to a signed type.
 func (e *elab) shiftCount(x ast.Expr) {
 	c, ok := ast.Unparen(x).(*ast.CallExpr)
 	if ok && e.l.info.Types[c].Value == nil && e.l.info.Types[c.Fun].IsType() && subset.IsInt(e.l.info.TypeOf(c)) {
@@ -60,7 +60,7 @@ func (e *elab) shiftCount(x ast.Expr) {
 // scalars are.
 func (e *elab) compare(x *ast.BinaryExpr, op opcode, a, b *value) *expr {
 	if a.e == nil {
-		if a.sub == nil || a.child != nil || a.prim != nil || a.still {
+		if a.sub == nil || a.child != nil || a.prim != nil || a.unticked {
 			e.fail(x, subset.CodeMemory, "a comparison of instances", "compare their outputs")
 		}
 		eq := boolean(true)
@@ -140,7 +140,7 @@ func (e *elab) arith(n ast.Node, op token.Token, t types.Type, a, b *value) *val
 func (e *elab) divide(n ast.Node, op token.Token, a, b *expr) *expr {
 	k, ok := log2(b.val)
 	if !b.isConst() || !ok {
-		e.fail(n, subset.CodeDivide, "a division by what is no constant power of two", "shift and mask, or divide over several clocks")
+		e.fail(n, subset.CodeDivide, "a division by something other than a constant power of two", "shift and mask, or divide over several clocks")
 	}
 	if op == token.REM {
 		return binary(opAnd, a, konst(a.width, b.val-1))

@@ -10,8 +10,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
 
-// evalCall translates a conversion, a built-in, or a call and returns its
-// results. effect says that it may change registers.
+// evalCall translates a conversion, a built-in or a call and returns its results.
+// effect reports whether it may change registers.
 func (e *elab) evalCall(c *ast.CallExpr, effect bool) []*value {
 	fun := ast.Unparen(c.Fun)
 	if tv := e.l.info.Types[fun]; tv.IsType() {
@@ -104,7 +104,8 @@ func (e *elab) builtin(c *ast.CallExpr, name string) *value {
 	return out
 }
 
-// onesCount translates math/bits.OnesCount: an int, to be converted at once.
+// onesCount translates math/bits.OnesCount, whose int result must be converted at
+// once.
 func (e *elab) onesCount(c *ast.CallExpr) *value {
 	x := e.eval(c.Args[0]).e
 	if !x.trivial() {
@@ -118,7 +119,7 @@ func (e *elab) onesCount(c *ast.CallExpr) *value {
 	return &value{t: types.Typ[types.Int], e: zext(sum, 64)}
 }
 
-// methodCall translates a call of a method: of an instance, or inlined.
+// methodCall translates a call of a method, of an instance or inlined.
 func (e *elab) methodCall(c *ast.CallExpr, fn *types.Func, x ast.Expr, effect bool) []*value {
 	if types.IsInterface(fn.Signature().Recv().Type()) {
 		e.fail(c, subset.CodeCall, "a call through an interface", "call a method of a concrete type")
@@ -138,8 +139,8 @@ func (e *elab) methodCall(c *ast.CallExpr, fn *types.Func, x ast.Expr, effect bo
 		return e.childCall(c, recv.child, fn)
 	case recv.prim != nil || recv.zero:
 		return e.primCall(c, recv, fn)
-	case recv.still && fn.Name() == "Reset":
-		return nil // never ticked, so its registers are as after New
+	case recv.unticked && fn.Name() == "Reset":
+		return nil // never ticked: its registers keep their values from New
 	}
 	return e.call(c, fn, recv, e.args(c), effect)
 }
@@ -175,11 +176,11 @@ func (e *elab) tickFail(n ast.Node, name string) {
 		return
 	}
 	e.fail(n, subset.CodeTick, fmt.Sprintf("%s is ticked under a condition or twice", name),
-		"call its Tick once in each clock, with inputs that say that there is nothing")
+		"call its Tick once in each clock, with idle inputs when there is nothing to do")
 }
 
 func (e *elab) orderFail(n ast.Node, name string) {
-	e.fail(n, subset.CodeChild, fmt.Sprintf("%s is read behind its tick", name), "read its outputs before any Tick")
+	e.fail(n, subset.CodeChild, fmt.Sprintf("%s is read after its tick", name), "read its outputs before any Tick")
 }
 
 // primCall translates a call of a method of a memory or FIFO.
@@ -250,8 +251,8 @@ func (e *elab) primTick(c *ast.CallExpr, v *value) {
 	}
 }
 
-// primReset translates the reset of a FIFO: before its tick it acts first, behind it
-// last.
+// primReset translates the reset of a FIFO. Before its tick it takes effect
+// first, after it last.
 func (e *elab) primReset(c *ast.CallExpr, v *value) {
 	switch {
 	case e.phase == phaseOut:

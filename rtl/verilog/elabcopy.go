@@ -8,9 +8,10 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
 
-// stays fails for a variable of type t, which is no field, if it would have a RAM
-// or an instance of a module: a copy is another one, with a state of its own.
-func (e *elab) stays(n ast.Node, t types.Type) {
+// checkCopy fails for a variable of type t, which is not a field, if it would hold a
+// RAM or an instance of a module: a copy would be a second one, with its own
+// state.
+func (e *elab) checkCopy(n ast.Node, t types.Type) {
 	switch x := subset.Single(t, e.m.named.Obj().Pkg()); {
 	case x == nil:
 	case subset.IsPrimitive(x):
@@ -24,8 +25,8 @@ func (e *elab) copyFail(n ast.Node) {
 	e.fail(n, subset.CodeChild, "an instance of a module is copied", "keep the instance in its field and call its methods")
 }
 
-// local gives v to a local variable, a parameter or a value receiver. pure says
-// that no register changes while it has that name.
+// local binds v to a local variable, a parameter or a value receiver. pure
+// reports whether no register changes in the scope of the name.
 func (e *elab) local(id *ast.Ident, v *value, pure bool) {
 	obj := e.l.info.Defs[id]
 	switch {
@@ -37,7 +38,7 @@ func (e *elab) local(id *ast.Ident, v *value, pure bool) {
 	}
 }
 
-// copyOf returns new variables that have v's value from here on.
+// copyOf returns new variables that hold v's value.
 func (e *elab) copyOf(n ast.Node, name string, v *value) *value {
 	out := e.fresh(n, name, v.t)
 	e.graft(n, out, v)
@@ -45,10 +46,10 @@ func (e *elab) copyOf(n ast.Node, name string, v *value) *value {
 	return out
 }
 
-// graft puts v's queues into out, which was made from the type alone.
+// graft puts v's queues into out, which was built from the type only.
 func (e *elab) graft(n ast.Node, out, v *value) {
 	switch {
-	case v.child != nil || v.still:
+	case v.child != nil || v.unticked:
 		e.copyFail(n)
 	case v.prim != nil:
 		out.prim, out.zero = v.prim, false
@@ -61,15 +62,15 @@ func (e *elab) graft(n ast.Node, out, v *value) {
 	}
 }
 
-// bind returns v for a name that is never assigned: as it is where that is safe,
-// and otherwise held in a variable.
+// bind returns v for a name that is never assigned: v itself where that is safe,
+// and otherwise a variable that holds it.
 func (e *elab) bind(n ast.Node, name string, v *value, pure bool) *value {
 	switch {
 	case v.e != nil && (v.e.trivial() && (pure || v.e.stable()) || subset.IsInt(v.t)):
 		return v
 	case v.e != nil:
 		return &value{t: v.t, e: e.p.hold(e.name(name), v.e)}
-	case v.prim != nil || v.child != nil || v.still:
+	case v.prim != nil || v.child != nil || v.unticked:
 		return e.copyOf(n, name, v)
 	case v.sub == nil:
 		return v

@@ -10,8 +10,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
 
-// A ref is where an expression is stored: one of alts, which idx selects unless
-// it is nil.
+// A ref is the location of an assignable expression: one of alts, which idx
+// selects unless it is nil.
 type ref struct {
 	alts []*value
 	idx  *expr
@@ -20,7 +20,7 @@ type ref struct {
 // eval translates an expression without side effects.
 func (e *elab) eval(x ast.Expr) *value { return e.evalStmt(x, false) }
 
-// evalStmt translates an expression; with effect set it may be a call that
+// evalStmt translates an expression. With effect set it may be a call that
 // changes registers.
 func (e *elab) evalStmt(x ast.Expr, effect bool) *value {
 	tv := e.l.info.Types[x]
@@ -67,7 +67,7 @@ func (e *elab) constant(n ast.Node, t types.Type, c constant.Value) *value {
 	return &value{t: t, e: konst(w, u)}
 }
 
-// refOf translates an expression that may be assigned.
+// refOf translates an assignable expression.
 func (e *elab) refOf(x ast.Expr) ref {
 	switch x := x.(type) {
 	case *ast.ParenExpr:
@@ -92,7 +92,7 @@ func (e *elab) identifier(id *ast.Ident) ref {
 	if v, ok := obj.(*types.Var); ok && v.Parent() == v.Pkg().Scope() {
 		e.fail(id, subset.CodeGlobal, fmt.Sprintf("%s is a package variable", id.Name), "make it a constant or a field")
 	}
-	e.fail(id, subset.CodeType, fmt.Sprintf("%s is no value in hardware", id.Name), "use constants, locals, parameters and fields")
+	e.fail(id, subset.CodeType, fmt.Sprintf("%s is not a value in hardware", id.Name), "use constants, locals, parameters and fields")
 	return ref{}
 }
 
@@ -135,7 +135,7 @@ func (e *elab) index(x *ast.IndexExpr) ref {
 		out := ref{idx: r.idx}
 		for _, a := range r.alts {
 			if idx.val >= uint64(len(a.sub)) {
-				e.fail(x, subset.CodeArray, "an index outside of the array", "stay inside it")
+				e.fail(x, subset.CodeArray, "an index outside the array", "keep it within the array")
 			}
 			out.alts = append(out.alts, a.sub[idx.val])
 		}
@@ -238,9 +238,9 @@ func (e *elab) intFail(n ast.Node) {
 	e.fail(n, subset.CodeInt, "an int that is not a constant", "convert to uint8 to uint64; an int is for constants and loop indices")
 }
 
-// number fails if v is no scalar.
+// number fails if v is not a scalar.
 func (e *elab) number(n ast.Node, v *value) {
 	if v.e == nil {
-		e.fail(n, subset.CodeType, "an operation on what is no number", "use the fields")
+		e.fail(n, subset.CodeType, "an operation on a value that is not a number", "use the fields")
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
 
-// trips calls body for each value of a loop's index, and then k.
-func (e *elab) trips(obj types.Object, vals []uint64, body []ast.Stmt, k func()) {
+// unroll calls body for each value of a loop's index, and then k.
+func (e *elab) unroll(obj types.Object, vals []uint64, body []ast.Stmt, k func()) {
 	if len(vals) == 0 {
 		k()
 		return
@@ -18,15 +18,16 @@ func (e *elab) trips(obj types.Object, vals []uint64, body []ast.Stmt, k func())
 		w, _ := subset.Width(obj.Type())
 		e.frame.env[obj] = &value{t: obj.Type(), e: konst(w, vals[0])}
 	}
-	e.stmts(body, func() { e.trips(obj, vals[1:], body, k) })
+	e.stmts(body, func() { e.unroll(obj, vals[1:], body, k) })
 }
 
 func (e *elab) loopFail(n ast.Node) {
-	e.fail(n, subset.CodeLoop, "the bounds of the loop are not constants, or there are too many turns",
+	e.fail(n, subset.CodeLoop, "the bounds of the loop are not constants, or there are too many iterations",
 		"write for i := range N or for i := uint8(0); i < N; i++ with a constant N of at most 256, and do not assign i in it")
 }
 
-// rangeStmt unrolls for i := range n of a constant or over an array's indices.
+// rangeStmt unrolls for i := range n, n a constant, and for i := range a, a an
+// array.
 func (e *elab) rangeStmt(s *ast.RangeStmt, k func()) {
 	t := e.l.info.TypeOf(s.X)
 	var n uint64
@@ -49,17 +50,17 @@ func (e *elab) rangeStmt(s *ast.RangeStmt, k func()) {
 		}
 		obj = e.l.info.Defs[id]
 	}
-	if n > subset.MaxTurns || obj != nil && e.d.mutated(e.frame.decl)[obj] {
+	if n > subset.MaxIterations || obj != nil && e.d.mutated(e.frame.decl)[obj] {
 		e.loopFail(s)
 	}
 	vals := make([]uint64, n)
 	for i := range vals {
 		vals[i] = uint64(i)
 	}
-	e.trips(obj, vals, s.Body.List, k)
+	e.unroll(obj, vals, s.Body.List, k)
 }
 
-// forStmt unrolls for i := a; i < b; i++ and its like.
+// forStmt unrolls for i := a; i < b; i++ and similar loops.
 func (e *elab) forStmt(s *ast.ForStmt, k func()) {
 	init, ok := s.Init.(*ast.AssignStmt)
 	if !ok || init.Tok != token.DEFINE || len(init.Lhs) != 1 || s.Cond == nil || s.Post == nil {
@@ -76,7 +77,7 @@ func (e *elab) forStmt(s *ast.ForStmt, k func()) {
 	for i := start.val; ; {
 		e.frame.env[obj] = &value{t: obj.Type(), e: konst(w, i)}
 		c := e.eval(s.Cond).e
-		if !c.isConst() || len(vals) > subset.MaxTurns {
+		if !c.isConst() || len(vals) > subset.MaxIterations {
 			e.loopFail(s)
 		}
 		if c.val == 0 {
@@ -85,10 +86,10 @@ func (e *elab) forStmt(s *ast.ForStmt, k func()) {
 		vals = append(vals, i)
 		i = e.step(s, obj, konst(w, i)).val
 	}
-	e.trips(obj, vals, s.Body.List, k)
+	e.unroll(obj, vals, s.Body.List, k)
 }
 
-// step returns the index behind the loop's post statement.
+// step returns the index after the loop's post statement.
 func (e *elab) step(s *ast.ForStmt, obj types.Object, i *expr) *expr {
 	t := obj.Type()
 	var x ast.Expr

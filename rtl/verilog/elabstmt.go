@@ -8,7 +8,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
 
-// stmts translates a list of statements and what follows it, k, which a return
+// stmts translates a list of statements and its continuation k, which a return
 // skips.
 func (e *elab) stmts(list []ast.Stmt, k func()) {
 	if len(list) == 0 {
@@ -18,7 +18,7 @@ func (e *elab) stmts(list []ast.Stmt, k func()) {
 	e.stmt(list[0], func() { e.stmts(list[1:], k) })
 }
 
-// stmt translates one statement and what follows it.
+// stmt translates one statement and its continuation k.
 func (e *elab) stmt(s ast.Stmt, k func()) {
 	switch s := s.(type) {
 	case *ast.ReturnStmt:
@@ -44,7 +44,7 @@ func (e *elab) stmt(s ast.Stmt, k func()) {
 	k()
 }
 
-// simple translates a statement without statements in it.
+// simple translates a statement that contains no statements.
 func (e *elab) simple(s ast.Stmt) {
 	switch s := s.(type) {
 	case *ast.EmptyStmt:
@@ -61,7 +61,7 @@ func (e *elab) simple(s ast.Stmt) {
 	case *ast.ExprStmt:
 		c, ok := ast.Unparen(s.X).(*ast.CallExpr)
 		if !ok {
-			e.fail(s, subset.CodeStmt, "an expression is no statement", "assign it")
+			e.fail(s, subset.CodeStmt, "an expression is not a statement", "assign it")
 		}
 		e.evalCall(c, true)
 	default:
@@ -116,13 +116,13 @@ func (e *elab) declare(id *ast.Ident, v *value) {
 	if subset.IsInt(obj.Type()) && e.d.mutated(e.frame.decl)[obj] {
 		e.fail(id, subset.CodeInt, "an int variable", "use uint8 to uint64; an int is for constants and loop indices")
 	}
-	e.stays(id, obj.Type())
+	e.checkCopy(id, obj.Type())
 	named := *v
 	named.t = obj.Type()
 	e.local(id, &named, false)
 }
 
-// evalList evaluates the right side of an assignment to n places.
+// evalList evaluates the right side of an assignment to n variables.
 func (e *elab) evalList(rhs []ast.Expr, n int) []*value {
 	if c, ok := ast.Unparen(rhs[0]).(*ast.CallExpr); ok && len(rhs) == 1 && n > 1 {
 		return e.evalCall(c, true)
@@ -156,7 +156,7 @@ func (e *elab) assignStmt(s *ast.AssignStmt) {
 				continue
 			}
 			if len(s.Lhs) > 1 {
-				e.fail(x, subset.CodeArray, "an element with a variable index in a parallel assignment", "assign it in a statement of its own")
+				e.fail(x, subset.CodeArray, "an element with a variable index in a parallel assignment", "assign it in a separate statement")
 			}
 			e.assignElem(s, r, vals[i])
 		}
@@ -182,7 +182,7 @@ func (e *elab) update(n ast.Node, x ast.Expr, op token.Token, y func(types.Type,
 	t := e.l.info.TypeOf(x)
 	w, ok := subset.Width(t)
 	if !ok {
-		e.fail(x, subset.CodeType, "an operation on what is no number", "assign the fields")
+		e.fail(x, subset.CodeType, "an operation on a value that is not a number", "assign the fields")
 	}
 	v := e.arith(n, op, t, e.read(x, r), y(t, w))
 	if r.idx == nil {
@@ -228,10 +228,10 @@ func ends(list []ast.Stmt) bool {
 	return false
 }
 
-// join decides where what follows a branching statement goes: into the one
-// alternative that does not always return, or behind the statement. It returns
-// what each alternative continues with, and what to do behind.
-func (e *elab) join(alts [][]ast.Stmt, k func()) (inner []func(), behind func()) {
+// join decides where the continuation k of a branching statement goes: into the
+// only alternative that does not always return, or after the statement. It
+// returns the continuation of each alternative and the one after the statement.
+func (e *elab) join(alts [][]ast.Stmt, k func()) (inner []func(), after func()) {
 	open, last, returns := 0, 0, false
 	inner = make([]func(), len(alts))
 	for i, a := range alts {
@@ -279,12 +279,13 @@ func (e *elab) ifStmt(s *ast.IfStmt, k func()) {
 		}
 		return
 	}
-	inner, behind := e.join([][]ast.Stmt{yes, no}, k)
+	inner, after := e.join([][]ast.Stmt{yes, no}, k)
 	e.branch(cond, func() { e.stmts(yes, inner[0]) }, func() { e.stmts(no, inner[1]) })
-	behind()
+	after()
 }
 
-// switchStmt translates a switch: with a tag a case, without one a chain of ifs.
+// switchStmt translates a switch: to a case if it has a tag, otherwise to a chain
+// of ifs.
 func (e *elab) switchStmt(s *ast.SwitchStmt, k func()) {
 	if s.Init != nil {
 		e.simple(s.Init)
@@ -307,15 +308,15 @@ func (e *elab) switchStmt(s *ast.SwitchStmt, k func()) {
 		alts = append(alts, c.Body)
 	}
 	if s.Tag == nil {
-		inner, behind := e.join(alts, k)
+		inner, after := e.join(alts, k)
 		e.chain(clauses, alts, inner)
-		behind()
+		after()
 		return
 	}
 	e.tagSwitch(s, clauses, alts, k)
 }
 
-// chain translates the clauses of a switch without tag.
+// chain translates the clauses of a switch without a tag.
 func (e *elab) chain(clauses []*ast.CaseClause, alts [][]ast.Stmt, inner []func()) {
 	if len(clauses) == 0 {
 		e.stmts(alts[0], inner[0])
@@ -341,7 +342,7 @@ func (e *elab) chain(clauses []*ast.CaseClause, alts [][]ast.Stmt, inner []func(
 func (e *elab) tagSwitch(s *ast.SwitchStmt, clauses []*ast.CaseClause, alts [][]ast.Stmt, k func()) {
 	tag := e.eval(s.Tag)
 	if tag.e == nil {
-		e.fail(s.Tag, subset.CodeType, "a switch on what is no number", "switch on a field")
+		e.fail(s.Tag, subset.CodeType, "a switch on a value that is not a number", "switch on a field")
 	}
 	var vals [][]uint64
 	for _, c := range clauses {
@@ -363,16 +364,16 @@ func (e *elab) tagSwitch(s *ast.SwitchStmt, clauses []*ast.CaseClause, alts [][]
 	if !sel.trivial() {
 		sel = e.p.hold(e.name("switch"), sel)
 	}
-	inner, behind := e.join(alts, k)
+	inner, after := e.join(alts, k)
 	var bodies []func()
 	for i, a := range alts {
 		bodies = append(bodies, func() { e.stmts(a, inner[i]) })
 	}
 	e.cases(sel, vals, bodies)
-	behind()
+	after()
 }
 
-// chosen returns the alternative that has v; the last one is the default.
+// chosen returns the index of the alternative for v. The last one is the default.
 func chosen(v uint64, vals [][]uint64) int {
 	for i, vs := range vals {
 		for _, x := range vs {

@@ -19,7 +19,7 @@ var fifoText []byte
 //go:embed hdl_fifo_block.v
 var fifoBlockText []byte
 
-// text returns e in Verilog. Every part has its own width.
+// text returns e in Verilog. Every operand has its own width.
 func (e *expr) text() string {
 	a := func(i int) string { return e.args[i].text() }
 	infix := func(op string) string { return "(" + a(0) + " " + op + " " + a(1) + ")" }
@@ -145,7 +145,8 @@ func (w *writer) stmt(s stmt) {
 	}
 }
 
-// ifRest prints an if behind its condition, an if alone in the else as else if.
+// ifRest prints an if after its condition. An else that contains only an if
+// becomes else if.
 func (w *writer) ifRest(s *ifStmt) {
 	w.block(s.yes)
 	if len(s.no) == 1 {
@@ -183,7 +184,7 @@ func (w *writer) declare(what string, vs []*variable) {
 	}
 }
 
-// process prints an always @* block with what its variables start from.
+// process prints an always @* block that starts with the assignments starts.
 func (w *writer) process(src string, p *process, starts []stmt) {
 	for _, v := range p.defaults() {
 		starts = append(starts, &assign{v, konst(v.width, 0)})

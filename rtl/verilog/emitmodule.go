@@ -132,8 +132,8 @@ func (w *writer) primitive(p *primitive) {
 	w.line(");")
 }
 
-// blockDepth is the depth from which a FIFO is in a block RAM: a shallow one that
-// is wide would take many for few words.
+// blockDepth is the least depth of a FIFO in a block RAM. A shallow, wide FIFO
+// would use many block RAMs for few words.
 const blockDepth = 16
 
 // module returns the name of the Verilog module.
@@ -166,7 +166,7 @@ func (w *writer) child(m *module, c *child) {
 	w.line(");")
 }
 
-// outputs prints what drives the outputs: constants, and a process of its own,
+// outputs prints the drivers of the outputs: constants, and a separate process,
 // so that an input does not wake it.
 func (d *designer) outputs(w *writer, m *module, at string) {
 	body := m.out.body
@@ -184,7 +184,7 @@ func (d *designer) outputs(w *writer, m *module, at string) {
 	}
 }
 
-// starts returns the assignments in front of the body of Tick.
+// starts returns the assignments before the body of Tick.
 func starts(m *module) []stmt {
 	var out []stmt
 	for _, r := range m.regs {

@@ -12,7 +12,7 @@ import (
 // ErrSubset is wrapped by every Error.
 var ErrSubset = errors.New("verilog: outside the subset")
 
-// An Error is a construct that is refused.
+// An Error is a refused construct.
 type Error struct {
 	Code    subset.Code
 	Pos     token.Position // file relative to the module root

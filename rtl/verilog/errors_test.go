@@ -53,7 +53,7 @@ var rules = []struct {
 	{subset.CodeStmt, "fallthrough", head + "\tswitch a {\n\tcase 1:\n\t\tfallthrough // here\n\tdefault:\n\t\tm.A = 1\n\t}\n}", head + "\tswitch a {\n\tcase 1, 2:\n\tdefault:\n\t\tm.A = 1\n\t}\n}"},
 	{subset.CodeStmt, "an assigned parameter of the module", "type Module struct { A uint8 }\nfunc (m *Module) Tick(a struct{ X [2]uint8 }) {\n\tgoto end // here\nend:\n}", head + "\ta++\n\tm.A = a\n}"},
 	{subset.CodeLoop, "a variable bound", head + "\tfor i := uint8(0); i < a; i++ { // here\n\t\tm.A++\n\t}\n}", head + "\tfor i := uint8(0); i < 9; i++ {\n\t\tm.A += i\n\t}\n}"},
-	{subset.CodeLoop, "too many turns", head + "\tfor range 257 { // here\n\t\tm.A++\n\t}\n}", head + "\tfor range 256 {\n\t\tm.A++\n\t}\n}"},
+	{subset.CodeLoop, "too many iterations", head + "\tfor range 257 { // here\n\t\tm.A++\n\t}\n}", head + "\tfor range 256 {\n\t\tm.A++\n\t}\n}"},
 	{subset.CodeLoop, "an endless loop", head + "\tfor { // here\n\t}\n}", head + "\tfor i := 6; i > 0; i -= 2 {\n\t\tm.A += a >> i\n\t}\n}"},
 	{subset.CodeRecurse, "recursion", head + "\tm.A = f1(a)\n}\nfunc f1(a uint8) uint8 { return f2(a) }\nfunc f2(a uint8) uint8 {\n\treturn f1(a) // here\n}", head + "\tm.A = f1(f1(a))\n}\nfunc f1(a uint8) uint8 { return a + 1 }"},
 	{subset.CodeDefault, "no default", head + "\tswitch a { // here\n\tcase 1:\n\t\tm.A = b\n\t}\n}", head + "\tswitch a {\n\tcase 1:\n\t\tm.A = b\n\tdefault:\n\t}\n}"},
@@ -72,10 +72,10 @@ var rules = []struct {
 	{subset.CodeTick, "a memory ticked twice", memory + ramTick + "\tm.Ram.Tick(f, uint32(a)&7, 0, 0, 0) // here\n}", memory + ramTick + "}"},
 	{subset.CodeTick, "a memory not ticked", "type Module struct { A uint8; Ram hdl.RAM }\nfunc (m *Module) Reset() { m.A = 0 }\nfunc (m *Module) Tick(a uint8) { // here\n\tm.A = a\n}", memory + ramTick + "}"},
 	{subset.CodeTick, "an instance ticked under a condition", instance + "\tif f {\n\t\tm.Arb.Tick(a, 0, f, f) // here\n\t}\n}", instance + "\tm.Arb.Tick(a, 0, f, f)\n}"},
-	{subset.CodeChild, "a memory read behind its tick", memory + ramTick + "\tm.A = uint8(m.Ram.Out()) // here\n}", memory + "\tm.A = uint8(m.Ram.Out())\n" + ramTick + "}"},
-	{subset.CodeChild, "an instance read behind its tick", instance + "\tm.Arb.Tick(a, 0, f, f)\n\tm.A = m.Arb.Turn().At // here\n}", instance + "\tm.A = m.Arb.Turn().At\n\tm.Arb.Tick(a, 0, f, f)\n}"},
+	{subset.CodeChild, "a memory read after its tick", memory + ramTick + "\tm.A = uint8(m.Ram.Out()) // here\n}", memory + "\tm.A = uint8(m.Ram.Out())\n" + ramTick + "}"},
+	{subset.CodeChild, "an instance read after its tick", instance + "\tm.Arb.Tick(a, 0, f, f)\n\tm.A = m.Arb.Turn().At // here\n}", instance + "\tm.A = m.Arb.Turn().At\n\tm.Arb.Tick(a, 0, f, f)\n}"},
 	{subset.CodeChild, "an instance reset in Tick", instance + "\tm.Arb.Tick(a, 0, f, f)\n\tm.Arb.Reset() // here\n}", instance + "\tm.Arb.Tick(a, 0, f, f)\n}"},
-	{subset.CodeChild, "a module with an instance put back behind its tick", instance + "\told := *m // here\n\tm.Arb.Tick(a, 0, f, f)\n\tif f {\n\t\t*m = old\n\t}\n}", instance + "\tm.Arb.Tick(a, 0, f, f)\n\tif f {\n\t\t*m = Module{Arb: m.Arb}\n\t}\n}"},
+	{subset.CodeChild, "a module with an instance restored after its tick", instance + "\told := *m // here\n\tm.Arb.Tick(a, 0, f, f)\n\tif f {\n\t\t*m = old\n\t}\n}", instance + "\tm.Arb.Tick(a, 0, f, f)\n\tif f {\n\t\t*m = Module{Arb: m.Arb}\n\t}\n}"},
 	{subset.CodeChild, "a copy of an instance that changes", instance + "\told := *m // here\n\told.A = a\n\tm.A = old.A\n\tm.Arb.Tick(a, 0, f, f)\n}", instance + "\told := m.A\n\told += a\n\tm.A = old\n\tm.Arb.Tick(a, 0, f, f)\n}"},
 	{subset.CodeChild, "an instance in a parameter", instance + "\tm.put(m.Arb, a, f)\n}\nfunc (m *Module) put(old noc.Reads, a uint8, f bool) { // here\n\tm.Arb.Tick(a, 0, f, f)\n\tm.Arb = old\n}", instance + "\tm.put(m.A, a, f)\n}\nfunc (m *Module) put(old, a uint8, f bool) {\n\tm.Arb.Tick(a, 0, f, f)\n\tm.A = old\n}"},
 	{subset.CodeChild, "an instance of another type", "type arb noc.Reads\n" + instance + "\told := arb(m.Arb) // here\n\tm.Arb.Tick(a, 0, f, f)\n\t_ = old\n}", instance + "\tm.Arb.Tick(a, 0, f, f)\n}"},
@@ -86,21 +86,21 @@ var rules = []struct {
 	{subset.CodeReset, "a reset to a register", head + "\tm.A, m.B = a, b\n}\nfunc (m *Module) Reset() { // here\n\tm.A = m.B\n}", head + "\tm.A, m.B = a, b\n}\nfunc (m *Module) Reset() { m.A, m.B = 1<<3, 2 }"},
 	{subset.CodeReset, "a reset under a condition", head + "\tm.A, m.B = a, b\n}\nfunc (m *Module) Reset() { // here\n\tif m.A == 3 {\n\t\tm.B = 0\n\t}\n}", head + "\tm.A, m.B = a, b\n}\nfunc (m *Module) Reset() { m.A = 0 }"},
 	{subset.CodeReset, "a queue that is not reset", "type Module struct { A uint8; Queue hdl.FIFO[uint64] }\nfunc (m *Module) Reset() { // here\n\tm.A = 0\n}\nfunc (m *Module) Tick(a uint8, f bool) {\n" + queueTick + "}", queue + queueTick + "}"},
-	{subset.CodeReset, "a queue that Reset puts back", "type Module struct { A uint8; Queue hdl.FIFO[uint64] }\nfunc (m *Module) Reset() { // here\n\told := m.Queue\n\tm.Queue.Reset()\n\tm.Queue = old\n}\nfunc (m *Module) Tick(a uint8, f bool) {\n" + queueTick + "}", "type Module struct { A uint8; Queue hdl.FIFO[uint64] }\nfunc (m *Module) Reset() {\n\told := m.Queue\n\told.Reset()\n\tm.Queue = old\n}\nfunc (m *Module) Tick(a uint8, f bool) {\n" + queueTick + "}"},
+	{subset.CodeReset, "a queue that Reset restores", "type Module struct { A uint8; Queue hdl.FIFO[uint64] }\nfunc (m *Module) Reset() { // here\n\told := m.Queue\n\tm.Queue.Reset()\n\tm.Queue = old\n}\nfunc (m *Module) Tick(a uint8, f bool) {\n" + queueTick + "}", "type Module struct { A uint8; Queue hdl.FIFO[uint64] }\nfunc (m *Module) Reset() {\n\told := m.Queue\n\told.Reset()\n\tm.Queue = old\n}\nfunc (m *Module) Tick(a uint8, f bool) {\n" + queueTick + "}"},
 	{subset.CodeMemory, "a lost memory", memory + ramTick + "\t*m = Module{} // here\n}", memory + ramTick + "\t*m = Module{A: a, Ram: m.Ram}\n}"},
-	{subset.CodeMemory, "a queue put back behind its tick", queue + "\told := m.Queue\n\told.Reset()\n" + queueTick + "\tm.Queue = old // here\n}", queue + "\told := m.Queue\n\told.Reset()\n\tm.Queue = old\n" + queueTick + "}"},
+	{subset.CodeMemory, "a queue restored after its tick", queue + "\told := m.Queue\n\told.Reset()\n" + queueTick + "\tm.Queue = old // here\n}", queue + "\told := m.Queue\n\told.Reset()\n\tm.Queue = old\n" + queueTick + "}"},
 	{subset.CodeMemory, "a copy of a memory", memory + "\told := m.Ram // here\n\told.Tick(f, 0, 0, 0, 0)\n" + ramTick + "}", memory + "\tm.Ram.Tick(f, 0, 0, 0, 0)\n}"},
 	{subset.CodeMemory, "a copy of a module with a memory", memory + "\tvar old Module = *m // here\n\told.A = a\n\tm.A = old.A\n" + ramTick + "}", memory + "\told := m.A\n\tm.A = old + a\n" + ramTick + "}"},
-	{subset.CodeMemory, "a RAM put back behind its tick", memory + "\told := m.Ram // here\n" + ramTick + "\tif f {\n\t\tm.Ram = old\n\t}\n}", memory + ramTick + "\t_ = m.Ram\n}"},
+	{subset.CodeMemory, "a RAM restored after its tick", memory + "\told := m.Ram // here\n" + ramTick + "\tif f {\n\t\tm.Ram = old\n\t}\n}", memory + ramTick + "\t_ = m.Ram\n}"},
 	{subset.CodeMemory, "a RAM in a declaration", memory + "\tvar old hdl.RAM = m.Ram // here\n" + ramTick + "\tm.Ram = old\n}", memory + ramTick + "\tm.Ram = m.Ram\n}"},
-	{subset.CodeMemory, "a RAM out of a copied module", memory + "\told := *m // here\n" + ramTick + "\t*m = Module{Ram: old.Ram}\n}", memory + ramTick + "\t*m = Module{Ram: m.Ram}\n}"},
+	{subset.CodeMemory, "a RAM from a copied module", memory + "\told := *m // here\n" + ramTick + "\t*m = Module{Ram: old.Ram}\n}", memory + ramTick + "\t*m = Module{Ram: m.Ram}\n}"},
 	{subset.CodeMemory, "a struct of a RAM and more", "type pair struct { R hdl.RAM; A uint8 }\n" + memory + "\told := pair{m.Ram, a} // here\n" + ramTick + "\tm.Ram, m.A = old.R, old.A\n}", memory + "\told := struct{ A, B uint8 }{m.A, a}\n" + ramTick + "\tm.A = old.A + old.B\n}"},
 	{subset.CodeMemory, "a RAM as a result", memory + ramTick + "\t_ = m.ram()\n}\nfunc (m *Module) ram() hdl.RAM { return m.Ram } // here", memory + "\tm.A = m.low()\n" + ramTick + "}\nfunc (m *Module) low() uint8 { return uint8(m.Ram.Out()) }"},
 	{subset.CodeMemory, "a RAM as a named result", memory + ramTick + "\t_ = m.ram()\n}\nfunc (m *Module) ram() (r hdl.RAM) { // here\n\tr = m.Ram\n\treturn r\n}", memory + ramTick + "}"},
 	{subset.CodeMemory, "a RAM in a parameter", memory + "\tm.put(*m, a, f)\n}\nfunc (m *Module) put(old Module, a uint8, f bool) { // here\n" + ramTick + "\tif f {\n\t\t*m = old\n\t}\n}", memory + "\tm.put(m.A, a, f)\n}\nfunc (m *Module) put(old, a uint8, f bool) {\n" + ramTick + "\tif f {\n\t\tm.A = old\n\t}\n}"},
 	{subset.CodeMemory, "a RAM in a parameter without a name", memory + ramTick + "\tm.A = f1(m.Ram, a)\n}\nfunc f1(_ hdl.RAM, a uint8) uint8 { return a } // here", memory + ramTick + "\tm.A = f1(a, a)\n}\nfunc f1(_, a uint8) uint8 { return a }"},
 	{subset.CodeMemory, "a RAM in a value receiver", memory + "\tm.A = m.out()\n" + ramTick + "}\nfunc (m Module) out() uint8 { return uint8(m.Ram.Out()) } // here", memory + "\tm.A = m.out()\n" + ramTick + "}\nfunc (m *Module) out() uint8 { return uint8(m.Ram.Out()) }"},
-	{subset.CodeMemory, "a module with a queue put back behind its tick", queue + "\told := *m\n" + queueTick + "\t*m = old // here\n}", queue + "\told := *m\n\tm.Queue.Reset()\n\tif f {\n\t\t*m = old\n\t}\n\tm.Queue.Tick(f && !m.Queue.Full(), uint64(a), false)\n\tlate := *m\n\tm.A = late.A\n}"},
+	{subset.CodeMemory, "a module with a queue restored after its tick", queue + "\told := *m\n" + queueTick + "\t*m = old // here\n}", queue + "\told := *m\n\tm.Queue.Reset()\n\tif f {\n\t\t*m = old\n\t}\n\tm.Queue.Tick(f && !m.Queue.Full(), uint64(a), false)\n\tlate := *m\n\tm.A = late.A\n}"},
 	{subset.CodeMemory, "a word read past the port", memory + "\tm.A = uint8(m.Ram.Word(0)) // here\n" + ramTick + "}", memory + "\tm.A = uint8(m.Ram.Out())\n" + ramTick + "}"},
 	{subset.CodeArray, "an array of 72 bits", "type Module struct {\n\tA [9]uint8 // here\n}\nfunc (m *Module) Tick(a uint8) { m.A[0] = a }", "type Module struct { A [8]uint8 }\nfunc (m *Module) Tick(a uint8) { m.A[a&7] = a }"},
 	{subset.CodeArray, "two variable indices", "type Module struct { A [2][2]uint8 }\nfunc (m *Module) Tick(a, b uint8) {\n\tm.A[a][b] = 1 // here\n}", "type Module struct { A [2][2]uint8 }\nfunc (m *Module) Tick(a, b uint8) { m.A[a][1] = b }"},
@@ -133,7 +133,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestManual holds docs/rtl.md to have every code, and each to have a rule.
+// TestManual checks that docs/rtl.md has every code, and that each code has a
+// rule.
 func TestManual(t *testing.T) {
 	manual, err := os.ReadFile("../../docs/rtl.md")
 	require.NoError(t, err)
@@ -155,7 +156,7 @@ func TestErrorText(t *testing.T) {
 	var e *Error
 	require.ErrorAs(t, translateSnippet(t, head+"\tm.A = a / 3\n}"), &e)
 	assert.Equal(t, strings.Join([]string{
-		"snippet.go:5:8: RTL010: a division by what is no constant power of two",
+		"snippet.go:5:8: RTL010: a division by something other than a constant power of two",
 		"\t m.A = a / 3", "\t       ^",
 		"\trewrite: shift and mask, or divide over several clocks",
 	}, "\n"), e.Error())
@@ -166,8 +167,8 @@ func TestLoadErrors(t *testing.T) {
 	assert.True(t, errors.Is(err, ErrSource), "%v", err)
 }
 
-// TestImportErrors holds the error of a package deep down to be that of the
-// package, with its place.
+// TestImportErrors checks that an error in an imported package is reported at its
+// place in that package.
 func TestImportErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name, low, want string
@@ -198,7 +199,8 @@ func TestImportErrors(t *testing.T) {
 	}
 }
 
-// TestOutputChangesNothing holds an output method not to reset, not even a copy.
+// TestOutputChangesNothing checks that an output method may not reset a queue,
+// not even a copy.
 func TestOutputChangesNothing(t *testing.T) {
 	l, named := snippet(t, queue+queueTick+"}\nfunc (m *Module) Out() bool {\n\told := m.Queue\n\told.Reset() // here\n\treturn old.Empty()\n}")
 	_, err := l.translate(named, moduleOf(named), []string{"Out"})

@@ -26,11 +26,11 @@ const (
 	opLAnd
 	opLOr
 	opMux // args[0] ? args[1] : args[2]
-	opX   // nobody looks at it
+	opX   // unused value
 )
 
-// An expr is a pure function of variables. Operands have the width of the
-// result, but for comparisons, whose operands agree, and shift counts; so
+// An expr is a pure function of variables. Operands have the width of the result,
+// except those of comparisons, which agree with each other, and shift counts. So
 // Verilog's context never widens anything.
 type expr struct {
 	op    opcode
@@ -49,7 +49,7 @@ const (
 	kindInput              // of the module
 	kindOutput             // of the module
 	kindReg                // value before the clock
-	kindNext               // value behind the clock, assigned in a process
+	kindNext               // value after the clock, assigned in a process
 	kindWire               // driven by an instance
 	kindPin                // input of an instance, assigned in a process
 )
@@ -72,7 +72,7 @@ func lowMask(w int) uint64 {
 
 func konst(w int, v uint64) *expr { return &expr{op: opConst, width: w, val: v & lowMask(w)} }
 
-// unknown returns a value of w bits that nobody looks at.
+// unknown returns an unused value of w bits.
 func unknown(w int) *expr { return &expr{op: opX, width: w} }
 
 func (v *variable) ref() *expr { return &expr{op: opVar, width: v.width, v: v} }
@@ -87,7 +87,7 @@ func boolean(b bool) *expr {
 	return konst(1, 0)
 }
 
-// root returns the variable that e reads whole, perhaps with zeros above.
+// root returns the variable that e reads in full, possibly zero-extended, or nil.
 func (e *expr) root() *variable {
 	for e.op == opZext {
 		e = e.args[0]
@@ -98,7 +98,7 @@ func (e *expr) root() *variable {
 	return nil
 }
 
-// trivial reports whether e costs nothing to repeat.
+// trivial reports whether e can be repeated at no cost.
 func (e *expr) trivial() bool {
 	switch e.op {
 	case opConst, opVar, opSlice:
@@ -132,15 +132,15 @@ func (e *expr) reads(f func(*variable)) {
 	}
 }
 
-// over returns e of other variables.
-func (e *expr) over(swap func(*variable) *variable) *expr {
+// substitute returns e with its variables replaced by swap.
+func (e *expr) substitute(swap func(*variable) *variable) *expr {
 	out := *e
 	if e.v != nil {
 		out.v = swap(e.v)
 	}
 	out.args = make([]*expr, len(e.args))
 	for i, a := range e.args {
-		out.args[i] = a.over(swap)
+		out.args[i] = a.substitute(swap)
 	}
 	return &out
 }
@@ -151,7 +151,7 @@ func (e *expr) readsVar(v *variable) bool {
 	return found
 }
 
-// same reports whether x and y are written alike.
+// same reports whether x and y have the same structure.
 func same(x, y *expr) bool {
 	if x.op != y.op || x.width != y.width || x.val != y.val || x.v != y.v || x.lo != y.lo || len(x.args) != len(y.args) {
 		return false
@@ -164,7 +164,7 @@ func same(x, y *expr) bool {
 	return true
 }
 
-// zext returns e with zeros above, w bits in all.
+// zext returns e zero-extended to w bits.
 func zext(e *expr, w int) *expr {
 	switch {
 	case e.width == w:
@@ -192,7 +192,7 @@ func binary(op opcode, x, y *expr) *expr {
 	return &expr{op: op, width: w, args: []*expr{x, y}}
 }
 
-// evalBinary returns op of two values of w bits, before it is cut to its width.
+// evalBinary returns op of two values of w bits, before it is truncated.
 func evalBinary(op opcode, w int, x, y uint64) uint64 {
 	truth := func(b bool) uint64 {
 		if b {
@@ -229,7 +229,7 @@ func evalBinary(op opcode, w int, x, y uint64) uint64 {
 	panic("verilog: not a binary operation")
 }
 
-// simplify returns what op is when one operand decides it, or nil.
+// simplify returns the result of op if one operand decides it, or nil.
 func simplify(op opcode, x, y *expr) *expr {
 	switch op {
 	case opLAnd, opAnd:
@@ -274,8 +274,8 @@ func pick(b bool, x, y *expr) *expr {
 	return y
 }
 
-// absorb folds a commutative operation with the constant zero, which gives
-// itself, and the constant one, which gives the other operand.
+// absorb folds a commutative operation. The constant zero gives zero, and the
+// constant one gives the other operand.
 func absorb(x, y *expr, zero, one uint64) *expr {
 	if x.isConst() {
 		x, y = y, x
@@ -312,8 +312,8 @@ func mux(c, x, y *expr) *expr {
 	return &expr{op: opMux, width: x.width, args: []*expr{c, x, y}}
 }
 
-// value returns the value of e, given those of some variables, and false if it
-// needs others.
+// value returns the value of e, given the values of some variables, and false if
+// it needs others.
 func (e *expr) value(env map[*variable]uint64) (uint64, bool) {
 	switch e.op {
 	case opConst:
@@ -344,5 +344,5 @@ func (e *expr) value(env map[*variable]uint64) (uint64, bool) {
 	return evalBinary(e.op, e.args[0].width, a[0], a[1]) & lowMask(e.width), true
 }
 
-// log2 returns the exponent of a power of two, and false for another number.
+// log2 returns the exponent of a power of two, and false for any other number.
 func log2(v uint64) (int, bool) { return bits.TrailingZeros64(v), bits.OnesCount64(v) == 1 }

@@ -12,8 +12,8 @@ import (
 // fileList is the list of a folder's Verilog files.
 const fileList = "files.f"
 
-// Folder returns the files of a design, then the manifest as manifest.json and, as
-// files.f, the names of the Verilog files, a line each.
+// Folder returns the files of a design, then the manifest as manifest.json and
+// the names of the Verilog files, one per line, as files.f.
 func (d *Design) Folder() ([]File, error) {
 	manifest, err := json.MarshalIndent(d.Manifest, "", "\t")
 	if err != nil {
@@ -28,8 +28,8 @@ func (d *Design) Folder() ([]File, error) {
 		File{Name: fileList, Text: []byte(list.String())}), nil
 }
 
-// Listed returns the names of the Verilog files that files.f in the folder dir has,
-// none without a list. A name with a directory is left out.
+// Listed returns the names of the Verilog files that files.f in directory dir
+// lists, or none without a list. Names that contain a directory are left out.
 func Listed(dir string) []string {
 	text, err := os.ReadFile(filepath.Join(dir, fileList))
 	if err != nil {

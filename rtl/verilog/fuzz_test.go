@@ -19,10 +19,10 @@ import (
 var fuzzSeed = flag.Uint64("fuzzseed", 1, "seed of TestRandomPrograms")
 var fuzzPrograms = flag.Int("fuzzprograms", 24, "programs of TestRandomPrograms")
 
-// fuzzClocks is how long each program runs.
+// fuzzClocks is the number of clocks that each program runs.
 const fuzzClocks = 200
 
-// A program is a random module of the subset while it is written.
+// A program is a random module of the subset, being written.
 type program struct {
 	*rand.Rand
 	strings.Builder
@@ -60,7 +60,7 @@ func (p *program) width() int { return []int{1, 8, 16, 32, 64}[p.IntN(5)] }
 
 func (p *program) number() int { return []int{8, 16, 32, 64}[p.IntN(4)] }
 
-// expr returns a random expression of a width that is no constant.
+// expr returns a random expression of the given width that is not a constant.
 func (p *program) expr(w, depth int) string {
 	if depth == 0 {
 		return p.one(p.vars[w])
@@ -115,7 +115,7 @@ func (p *program) line(format string, args ...any) {
 	fmt.Fprintf(p, format+"\n", args...)
 }
 
-// block writes n random statements, with its own scope.
+// block writes n random statements in a new scope.
 func (p *program) block(n, depth int) {
 	saved := map[int]int{}
 	for w, l := range p.vars {
@@ -188,7 +188,7 @@ func (p *program) statement(depth int) {
 	}
 }
 
-// tickOnly writes statements with registers.
+// tickOnly writes statements that use registers.
 func (p *program) tickOnly() {
 	switch {
 	case !p.inTick:
@@ -206,7 +206,8 @@ func (p *program) tickOnly() {
 	}
 }
 
-// source returns the text of a random module, its types and functions numbered.
+// source returns the text of a random module. Its types and functions are
+// numbered n.
 func source(r *rand.Rand, n int) string {
 	p := &program{Rand: r, vars: map[int][]string{}, writes: map[int][]string{}}
 	for _, in := range []struct {
@@ -239,8 +240,8 @@ func source(r *rand.Rand, n int) string {
 	return strings.ReplaceAll(p.String(), "#", strconv.Itoa(n))
 }
 
-// stimulus is the generator of the inputs, the same in the test and in the
-// program that runs the modules in Go.
+// stimulus is the input generator, shared by the test and the program that runs
+// the modules in Go.
 const stimulus = `
 type gen uint64
 
@@ -307,7 +308,7 @@ func TestRandomPrograms(t *testing.T) {
 	}
 }
 
-// runProgram compares a module in Icarus with what it printed in Go.
+// runProgram compares a module in Icarus with the values that it printed in Go.
 func runProgram(t *testing.T, d *Design, n int, lines []string) {
 	t.Helper()
 	g := gen(n)

@@ -1,6 +1,6 @@
-// A queue of DEPTH values, a power of two, whose oldest one is head without a
-// clock. clear0 empties it before this clock's push and pop, clear1 and rst
-// behind them.
+// A queue of DEPTH values, a power of two. The oldest value is at head without a
+// clock of delay. clear0 empties the queue before this clock's push and pop,
+// clear1 and rst after them.
 module hdl_fifo #(
 	parameter WIDTH = 1,
 	parameter DEPTH = 2,

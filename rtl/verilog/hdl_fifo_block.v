@@ -1,6 +1,6 @@
-// A queue like hdl_fifo, in a block RAM: the place that is the head behind the
-// clock is read in the clock before, and a value that is pushed there then goes
-// past the memory.
+// A queue like hdl_fifo, in a block RAM. Each clock reads the slot of the next
+// head. A value that is pushed into that slot in the same clock bypasses the
+// memory.
 module hdl_fifo_block #(
 	parameter WIDTH = 1,
 	parameter DEPTH = 2,

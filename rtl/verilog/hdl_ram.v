@@ -16,7 +16,7 @@ module hdl_ram #(
 	(* no_rw_check *) reg [63:0] mem [0:WORDS-1];
 
 `ifdef LOCKSTEP
-	// What was written last, to be compared.
+	// The last write, for comparison.
 	reg [31:0] last_writes;
 	reg [39:0] last_where;
 	reg [63:0] last_what;

@@ -1,6 +1,6 @@
-// A memory of 64-bit words with one port: in a clock it writes the word at waddr
-// if a bit of enable is set, and otherwise can read the one at raddr. Bit i of
-// enable writes byte i.
+// A memory of 64-bit words with one port. A clock writes the word at waddr if a
+// bit of enable is set; otherwise it can read the word at raddr. Bit i of enable
+// writes byte i.
 module hdl_ram_single #(
 	parameter WORDS = 2,
 	parameter ADDR  = 1
@@ -20,7 +20,7 @@ module hdl_ram_single #(
 	wire [ADDR-1:0] addr = write ? waddr : raddr;
 
 `ifdef LOCKSTEP
-	// What was written last, to be compared.
+	// The last write, for comparison.
 	reg [31:0] last_writes;
 	reg [39:0] last_where;
 	reg [63:0] last_what;

@@ -32,8 +32,8 @@ func writeFiles(t *testing.T, d *Design) (dir string, names []string) {
 	return dir, names
 }
 
-// icarus clocks a design once per vector, the values of rst and the inputs, and
-// returns the outputs and then the registers behind each clock, in hexadecimal.
+// icarus clocks a design once for each vector, which holds rst and the inputs. It
+// returns the outputs and then the registers after each clock, in hexadecimal.
 func icarus(t *testing.T, d *Design, vectors [][]uint64) [][]string {
 	t.Helper()
 	dir, names := writeFiles(t, d)

@@ -10,9 +10,9 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
 
-// sameType fails with ErrSource if the type of a live object at path is another
-// than t: then the source has changed since this program was built. What hardware
-// does not have is refused elsewhere.
+// sameType fails with ErrSource if the type of a live object at path differs from
+// t: then the source has changed since this program was built. It does not check
+// whether hardware has the type.
 func sameType(t types.Type, live reflect.Type, path string) error {
 	kind := live.Kind()
 	switch u := t.Underlying().(type) {
@@ -41,17 +41,17 @@ func sameType(t types.Type, live reflect.Type, path string) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("%w: %s has another type there than in this program: build it again", ErrSource, path)
+	return fmt.Errorf("%w: %s has a different type in the source than in this program: rebuild the program", ErrSource, path)
 }
 
-// sameFields fails if the fields of a live struct are others than those of s.
+// sameFields fails if the fields of a live struct differ from those of s.
 func sameFields(s *types.Struct, live reflect.Type, path string) error {
 	known := map[string]bool{}
 	for f := range s.Fields() {
 		known[f.Name()] = true
 		sf, ok := live.FieldByName(f.Name())
 		if !ok || len(sf.Index) > 1 {
-			return fmt.Errorf("%w: it has the field %s, which this program was not built with: build it again", ErrSource, join(path, f.Name()))
+			return fmt.Errorf("%w: the source has field %s, which this program does not have: rebuild the program", ErrSource, join(path, f.Name()))
 		}
 		if err := sameType(f.Type(), sf.Type, join(path, f.Name())); err != nil {
 			return err
@@ -59,13 +59,13 @@ func sameFields(s *types.Struct, live reflect.Type, path string) error {
 	}
 	for i := range live.NumField() {
 		if name := live.Field(i).Name; !known[name] {
-			return fmt.Errorf("%w: it has no field %s, which this program was built with: build it again", ErrSource, join(path, name))
+			return fmt.Errorf("%w: the source has no field %s, which this program has: rebuild the program", ErrSource, join(path, name))
 		}
 	}
 	return nil
 }
 
-// livePath returns what is at path below v.
+// livePath returns the value at path below v.
 func livePath(v reflect.Value, path string) reflect.Value {
 	for path != "" {
 		var name string

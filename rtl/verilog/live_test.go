@@ -14,8 +14,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
 
-// snippet loads a package from its text, in which hdl and noc are imported, and
-// returns the loader and the type Module in it.
+// snippet loads a package from its text, which may use packages hdl and noc, and
+// returns the loader and the package's type Module.
 func snippet(t *testing.T, text string) (*loader, *types.Named) {
 	t.Helper()
 	l, _, pkg := snippetFile(t, text)
@@ -68,8 +68,8 @@ func moduleOf(t *types.Named) reflect.Value {
 	return v
 }
 
-// reflectType returns the Go type of t, its named types replaced by what they
-// are made of.
+// reflectType returns the Go type of t, with named types replaced by their
+// underlying types.
 func reflectType(t types.Type) reflect.Type {
 	if subset.IsPrimitive(t) {
 		return liveOf(t).Type()
@@ -100,8 +100,8 @@ func reflectType(t types.Type) reflect.Type {
 // kinds are the types of the fields in TestOtherSource.
 const kinds = "\ntype mode uint8\ntype Pair struct{ X, Y bool }\ntype Lone struct{ X bool }\ntype Queue struct{ First uint32 }\n"
 
-// TestOtherSource holds a source to be refused whose registers are others than
-// those of the program.
+// TestOtherSource checks that a source is refused if its registers differ from
+// the program's.
 func TestOtherSource(t *testing.T) {
 	const source = "type Module struct { A mode; B [2]uint8; P Pair; Q hdl.FIFO[uint64] }" + kinds +
 		"func (m *Module) Tick(a uint8) {\n\tm.A, m.B[0], m.P.Y = mode(a), a, !m.P.X\n\tm.Q.Tick(false, 0, false)\n}"
@@ -112,18 +112,18 @@ func TestOtherSource(t *testing.T) {
 	}{
 		{"the same", "A mode; B [2]uint8; P Pair; Q hdl.FIFO[uint64]", ""},
 		{"in another order", "Q hdl.FIFO[uint64]; P struct{ Y, X bool }; B [2]mode; A uint8", ""},
-		{"a register more", "B [2]uint8; P Pair; Q hdl.FIFO[uint64]", "it has the field snippet.Module.A, which this program was not built with"},
-		{"one more in a struct", "A mode; B [2]uint8; P Lone; Q hdl.FIFO[uint64]", "it has the field snippet.Pair.Y, which this program was not built with"},
-		{"one that was embedded", "Inner; B [2]uint8; P Pair; Q hdl.FIFO[uint64]", "it has the field snippet.Module.A, which this program was not built with"},
-		{"a register less", "A mode; B [2]uint8; P Pair; Q hdl.FIFO[uint64]; Z bool", "it has no field snippet.Module.Z, which this program was built with"},
-		{"another width", "A uint16; B [2]uint8; P Pair; Q hdl.FIFO[uint64]", "snippet.Module.A has another type there than in this program"},
-		{"a struct for a register", "A Pair; B [2]uint8; P Pair; Q hdl.FIFO[uint64]", "snippet.Module.A has another type there than in this program"},
-		{"a register for a struct", "A mode; B [2]uint8; P bool; Q hdl.FIFO[uint64]", "snippet.Module.P has another type there than in this program"},
-		{"another length", "A mode; B [3]uint8; P Pair; Q hdl.FIFO[uint64]", "snippet.Module.B has another type there than in this program"},
-		{"other elements", "A mode; B [2]bool; P Pair; Q hdl.FIFO[uint64]", "snippet.Module.B has another type there than in this program"},
-		{"no array", "A mode; B uint8; P Pair; Q hdl.FIFO[uint64]", "snippet.Module.B has another type there than in this program"},
-		{"a queue of others", "A mode; B [2]uint8; P Pair; Q hdl.FIFO[uint32]", "hdl.FIFO[uint64].slots has another type there than in this program"},
-		{"no queue", "A mode; B [2]uint8; P Pair; Q Queue", "it has the field hdl.FIFO[uint64].slots, which this program was not built with"},
+		{"a register more", "B [2]uint8; P Pair; Q hdl.FIFO[uint64]", "the source has field snippet.Module.A, which this program does not have"},
+		{"one more in a struct", "A mode; B [2]uint8; P Lone; Q hdl.FIFO[uint64]", "the source has field snippet.Pair.Y, which this program does not have"},
+		{"one that was embedded", "Inner; B [2]uint8; P Pair; Q hdl.FIFO[uint64]", "the source has field snippet.Module.A, which this program does not have"},
+		{"a register less", "A mode; B [2]uint8; P Pair; Q hdl.FIFO[uint64]; Z bool", "the source has no field snippet.Module.Z, which this program has"},
+		{"another width", "A uint16; B [2]uint8; P Pair; Q hdl.FIFO[uint64]", "snippet.Module.A has a different type in the source than in this program"},
+		{"a struct for a register", "A Pair; B [2]uint8; P Pair; Q hdl.FIFO[uint64]", "snippet.Module.A has a different type in the source than in this program"},
+		{"a register for a struct", "A mode; B [2]uint8; P bool; Q hdl.FIFO[uint64]", "snippet.Module.P has a different type in the source than in this program"},
+		{"another length", "A mode; B [3]uint8; P Pair; Q hdl.FIFO[uint64]", "snippet.Module.B has a different type in the source than in this program"},
+		{"other elements", "A mode; B [2]bool; P Pair; Q hdl.FIFO[uint64]", "snippet.Module.B has a different type in the source than in this program"},
+		{"no array", "A mode; B uint8; P Pair; Q hdl.FIFO[uint64]", "snippet.Module.B has a different type in the source than in this program"},
+		{"a queue of others", "A mode; B [2]uint8; P Pair; Q hdl.FIFO[uint32]", "hdl.FIFO[uint64].slots has a different type in the source than in this program"},
+		{"no queue", "A mode; B [2]uint8; P Pair; Q Queue", "the source has field hdl.FIFO[uint64].slots, which this program does not have"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, built := snippet(t, "type Module struct { "+tt.built+" }"+kinds+"type Inner struct{ A mode }\n")
@@ -134,16 +134,16 @@ func TestOtherSource(t *testing.T) {
 				return
 			}
 			require.ErrorIs(t, err, ErrSource)
-			require.EqualError(t, err, ErrSource.Error()+": "+tt.want+": build it again")
+			require.EqualError(t, err, ErrSource.Error()+": "+tt.want+": rebuild the program")
 		})
 	}
 }
 
-// gone is a type that the source of the package does not have without its tests.
+// gone is a type that only the package's tests declare.
 type gone struct{ A uint8 }
 
 func TestTypeNotInSource(t *testing.T) {
 	_, err := translate("../..", &gone{})
 	require.ErrorIs(t, err, ErrSource)
-	require.ErrorContains(t, err, "it has no type verilog.gone, which this program was built with: build it again")
+	require.ErrorContains(t, err, "the source has no type verilog.gone, which this program has: rebuild the program")
 }

@@ -67,8 +67,8 @@ func newLoader(root string) (*loader, error) {
 	}, nil
 }
 
-// toolchain returns the build context of the Go installation. A binary that was
-// built with -trimpath does not know where that is and asks the go command.
+// toolchain returns the build context of the Go installation. A binary built with
+// -trimpath does not know where that is and asks the go command.
 func toolchain() (build.Context, error) {
 	ctx := build.Default
 	ctx.CgoEnabled = false
@@ -106,8 +106,8 @@ func (l *loader) Import(path string) (*types.Package, error) {
 	return p, nil
 }
 
-// check parses and type-checks the package in dir; of one that is not ours only
-// the declarations, and what they say counts as true.
+// check parses and type-checks the package in dir. If ours is false, only the
+// declarations are checked, and type errors are ignored.
 func (l *loader) check(path, dir string, ours bool) (*types.Package, error) {
 	bp, err := l.ctx.ImportDir(dir, 0)
 	if err != nil {
@@ -137,8 +137,9 @@ func (l *loader) check(path, dir string, ours bool) (*types.Package, error) {
 	return p, nil
 }
 
-// types type-checks a package of ours and notes its functions. What is wrong in a
-// package that it imports is the error, not that it cannot be imported.
+// types type-checks a package of this module and records its functions. If an
+// imported package has an error, that error is returned instead of the failed
+// import.
 func (l *loader) types(path string, files []*ast.File) (*types.Package, error) {
 	imports := &importer{l: l}
 	conf := types.Config{Importer: imports}
@@ -159,10 +160,10 @@ func (l *loader) types(path string, files []*ast.File) (*types.Package, error) {
 	return p, nil
 }
 
-// importer is the loader as one package has it.
+// importer is the loader as one package sees it.
 type importer struct {
 	l     *loader
-	wrong error // the first error of an import that has a place in the source
+	wrong error // the first import error that has a position in the source
 }
 
 // Import implements types.Importer.

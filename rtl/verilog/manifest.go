@@ -1,12 +1,13 @@
 // Package verilog translates RTL written in the subset of Go that docs/rtl.md
 // describes to Verilog-2001.
 //
-// Construction is free Go and has run: parameters, depths and the hierarchy
-// come from a live object. Only the bodies of Tick, Reset and the output
-// methods, and what they call, are translated from source.
+// The construction of a module may use all of Go and has already run: parameters,
+// depths and the hierarchy are read from a live object. Only the bodies of Tick,
+// Reset and the output methods, and the functions they call, are translated from
+// source.
 package verilog
 
-// A Design is the Verilog of a module and all it contains.
+// A Design is the Verilog of a module and of everything it contains.
 type Design struct {
 	Files    []File // primitives first, then the modules, the top last
 	Manifest Manifest
@@ -18,11 +19,11 @@ type File struct {
 	Text []byte
 }
 
-// A Manifest says what is where in a Design, so that a test bench can drive and
-// compare it without knowing the hardware.
+// A Manifest describes the ports, registers and memories of a Design. With it a
+// test bench can drive and compare any design.
 //
 //	Top        name of the top module
-//	MapHash    regmap.Hash of the GPU, 0 of another module
+//	MapHash    regmap.Hash of the GPU, 0 for another module
 //	Ports      clk and rst, the inputs of Tick in order, then the outputs
 //	Registers  of the top and all its instances; a clock with rst set gives each
 //	           its value after Reset
@@ -46,8 +47,8 @@ type Port struct {
 	Go    string
 }
 
-// A Register is a scalar that the clock changes. Its Go value never exceeds
-// Width bits, though its Go type may be wider.
+// A Register is a scalar that the clock changes. Its Go value never exceeds Width
+// bits, though its Go type may be wider.
 //
 //	Instance  hierarchical name of the instance below the top ("cp0"), empty
 //	          for the top's own registers
@@ -55,7 +56,7 @@ type Port struct {
 //	Verilog   hierarchical name below the top ("cp0.decode_state", "dma.queue.count")
 //	Go        path of the field from the top's struct ("cp0.decode.state", "intc.masked[1]")
 //	Pos       file:line of the field's declaration, relative to the module root
-//	Elem      index in its array, -1 outside of one
+//	Elem      index in its array, or -1
 type Register struct {
 	Instance string
 	Name     string
@@ -66,9 +67,9 @@ type Register struct {
 	Elem     int
 }
 
-// A Memory is the storage of a primitive, an array of Words words of Width bits
-// in Verilog and a slice of as many elements in Go. The fields of an element
-// that is a struct are packed with the first one in the lowest bits.
+// A Memory is the storage of a primitive: in Verilog an array of Words words of
+// Width bits, in Go a slice of Words elements. The fields of a struct element are
+// packed, the first field in the lowest bits.
 type Memory struct {
 	Instance string
 	Verilog  string

@@ -29,7 +29,7 @@ type module struct {
 	outputs  []*output
 
 	cur  *value // registers before the clock
-	next *value // behind it
+	next *value // registers after the clock
 	out  *process
 	tick *process
 }
@@ -38,8 +38,8 @@ type module struct {
 type register struct {
 	field
 	cur, next *variable
-	strobe    *variable // whether a clock assigns it, nil if each one does
-	data      *variable // what it gets then: next, or a copy of it if that is read
+	strobe    *variable // set in a clock that assigns it, nil if every clock does
+	data      *variable // the assigned value: next, or a copy of it if next is read
 	reset     uint64
 	keeps     bool // not changed by Reset
 	initial   uint64
@@ -58,8 +58,8 @@ type primitive struct {
 
 	pins   []*variable  // inputs: of a FIFO push, pop; of a RAM read, raddr, enable, waddr, data
 	data   []*variable  // inputs: the fields of a FIFO's pushed value
-	clear  [2]*variable // of a FIFO: reset before and behind its tick
-	head   *variable    // of a FIFO the head, of a RAM the word read last
+	clear  [2]*variable // of a FIFO: reset before and after its tick
+	head   *variable    // of a FIFO: the head; of a RAM: the word read last
 	count  *variable    // of a FIFO
 	ticked bool
 	reset  bool // of a FIFO: may have been reset before its tick
@@ -88,20 +88,20 @@ type output struct {
 	paths   []string // of the ports, Go
 }
 
-// plan is what a pass finds out for the next.
+// plan is the result of a pass, for the next pass.
 type plan struct {
 	written map[string]bool // registers that change, by path
 	ticked  map[string]bool // instances that are ticked, by field
 }
 
-// equal reports whether a pass found nothing that its plan, nil in the first,
-// did not have.
+// equal reports whether a pass found nothing beyond its plan, which is nil in the
+// first pass.
 func (p *plan) equal(last *plan) bool {
 	return last != nil && maps.Equal(p.written, last.written) && maps.Equal(p.ticked, last.ticked)
 }
 
-// state builds the registers and instances of m. Without a plan every scalar
-// but an int is a register and every instance is there.
+// state builds the registers and instances of m. Without a plan it builds every
+// instance, and makes every scalar except an int a register.
 func (d *designer) state(m *module, pl *plan) *Error {
 	var err *Error
 	wires := map[string]*expr{}
@@ -109,7 +109,7 @@ func (d *designer) state(m *module, pl *plan) *Error {
 	mk.leaf = func(f field) *expr {
 		if pl != nil && subset.IsNap(f.t) {
 			if pl.written[f.path] {
-				err = d.l.fail(f.pos, subset.CodeType, "hardware has no nap, and this one is not always false there", "assign hdl.Nap(hdl.Asleep(...)) to it and nothing else")
+				err = d.l.fail(f.pos, subset.CodeType, "an hdl.Nap that is not always false in hardware", "assign hdl.Nap(hdl.Asleep(...)) to it and nothing else")
 			}
 			return konst(f.w, 0)
 		}
@@ -140,20 +140,20 @@ func (d *designer) state(m *module, pl *plan) *Error {
 	if bad != nil {
 		return bad
 	}
-	m.cur, m.next = cur, behind(cur, wires)
+	m.cur, m.next = cur, afterClock(cur, wires)
 	return err
 }
 
-// behind returns the tree of v with the registers behind the clock.
-func behind(v *value, next map[string]*expr) *value {
-	if v.prim != nil || v.child != nil || v.still {
+// afterClock returns the tree of v with the values of the registers after the clock.
+func afterClock(v *value, next map[string]*expr) *value {
+	if v.prim != nil || v.child != nil || v.unticked {
 		return v
 	}
 	out := *v
 	if v.sub != nil {
 		out.sub = make([]*value, len(v.sub))
 		for i, s := range v.sub {
-			out.sub[i] = behind(s, next)
+			out.sub[i] = afterClock(s, next)
 		}
 	}
 	if v.e != nil && v.e.root() != nil {
@@ -162,7 +162,8 @@ func behind(v *value, next map[string]*expr) *value {
 	return &out
 }
 
-// child makes the instance of a field, or constants if it is never ticked.
+// child makes the instance of a field, or constants if the instance is never
+// ticked.
 func (d *designer) child(m *module, t *types.Named, path string, pos token.Pos, pl *plan) (*value, *Error) {
 	live := livePath(m.live, path)
 	if pl != nil && !pl.ticked[path] {
@@ -172,7 +173,7 @@ func (d *designer) child(m *module, t *types.Named, path string, pos token.Pos, 
 			return konst(f.w, bits)
 		}})
 		if err == nil {
-			v.still = true
+			v.unticked = true
 			m.params = append(m.params, path+" is not ticked")
 		}
 		return v, err

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// keywords of Verilog-2001 and of SystemVerilog, which some tools read in
-// Verilog files too.
+// keywords of Verilog-2001 and SystemVerilog. Some tools treat both as keywords
+// in Verilog files.
 const keywords = ` always and assign automatic begin buf bufif0 bufif1 case casex casez cell cmos config
 deassign default defparam design disable edge else end endcase endconfig endfunction endgenerate endmodule
 endprimitive endspecify endtable endtask event for force forever fork function generate genvar highz0 highz1
@@ -27,7 +27,7 @@ s_nexttime s_until s_until_with sequence shortint shortreal soft solve static st
 sync_accept_on sync_reject_on tagged this throughout timeprecision timeunit type typedef union unique
 unique0 until until_with untyped var virtual void wait_order weak wildcard with within `
 
-// namer gives each name once.
+// namer gives out unique names.
 type namer struct {
 	used     map[string]bool
 	reserved map[string]bool
@@ -41,7 +41,7 @@ func newNamer() *namer {
 	return n
 }
 
-// fresh returns name, or name with a suffix if it is taken or a keyword.
+// fresh returns name, with a suffix if it is a keyword or already used.
 func (n *namer) fresh(name string) string {
 	name = mangle(name)
 	if n.reserved[name] {
@@ -55,7 +55,7 @@ func (n *namer) fresh(name string) string {
 	return got
 }
 
-// mangle makes a Verilog name of a Go path.
+// mangle makes a Verilog name from a Go path.
 func mangle(path string) string {
 	return strings.NewReplacer(".", "_", "[", "_", "]", "").Replace(path)
 }

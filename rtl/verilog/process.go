@@ -5,18 +5,18 @@ import (
 	"math/bits"
 )
 
-// A process is one always @* block while it is built.
+// A process is an always @* block under construction.
 type process struct {
 	body   []stmt
 	locals []*variable
 	namer  *namer
 
-	used   map[*variable]int   // significant bits of a variable here, where known
-	copies map[*variable]*expr // the constant or variable that a variable equals here
-	atMost map[pair]bool       // the first is at most the second here
+	used   map[*variable]int   // significant bits of a variable at this point, where known
+	copies map[*variable]*expr // the constant or variable that a variable equals at this point
+	atMost map[pair]bool       // the first is at most the second at this point
 }
 
-// pair is two variables that were compared.
+// pair is a pair of compared variables.
 type pair [2]*variable
 
 func newProcess(n *namer) *process {
@@ -30,7 +30,7 @@ func (p *process) local(name string, w int) *variable {
 	return v
 }
 
-// hold returns a variable that has e's value from here on.
+// hold returns a new variable with the value of e.
 func (p *process) hold(name string, e *expr) *expr {
 	v := p.local(name, e.width)
 	p.set(v, e)
@@ -38,7 +38,7 @@ func (p *process) hold(name string, e *expr) *expr {
 	return v.ref()
 }
 
-// set assigns e, cut to the width of v.
+// set assigns e, truncated to the width of v.
 func (p *process) set(v *variable, e *expr) {
 	if e.width > v.width {
 		e = p.trunc(e, v.width)
@@ -64,7 +64,7 @@ func (p *process) set(v *variable, e *expr) {
 	p.body = append(p.body, &assign{v, e})
 }
 
-// origin returns what e is a copy of, e if of nothing.
+// origin returns the expression that e is a copy of, or e.
 func (p *process) origin(e *expr) *expr {
 	if e.op == opZext {
 		return zext(p.origin(e.args[0]), e.width)
@@ -75,7 +75,7 @@ func (p *process) origin(e *expr) *expr {
 	return e
 }
 
-// inside runs f with an empty body and returns what f appended.
+// inside runs f with an empty body and returns the statements that f appended.
 func (p *process) inside(f func()) []stmt {
 	outer := p.body
 	p.body = nil
@@ -85,7 +85,8 @@ func (p *process) inside(f func()) []stmt {
 	return body
 }
 
-// branches runs each alternative from the same state and joins what they know.
+// branches runs each alternative from the same state and keeps the knowledge that
+// all of them share.
 func (p *process) branches(alts ...func()) [][]stmt {
 	start, copies, atMost := p.used, p.copies, p.atMost
 	join := map[*variable]int{}
@@ -97,7 +98,7 @@ func (p *process) branches(alts ...func()) [][]stmt {
 		p.atMost = maps.Clone(atMost)
 		bodies = append(bodies, p.inside(f))
 		agreed = common(agreed, p.copies)
-		ordered = both(ordered, p.atMost)
+		ordered = intersect(ordered, p.atMost)
 		for v, n := range p.used {
 			if i == 0 {
 				join[v] = n
@@ -115,8 +116,8 @@ func (p *process) branches(alts ...func()) [][]stmt {
 	return bodies
 }
 
-// both returns what is in x and y; a nil x has everything.
-func both(x, y map[pair]bool) map[pair]bool {
+// intersect returns the pairs that are in x and y. A nil x contains every pair.
+func intersect(x, y map[pair]bool) map[pair]bool {
 	if x == nil {
 		return y
 	}
@@ -124,7 +125,8 @@ func both(x, y map[pair]bool) map[pair]bool {
 	return x
 }
 
-// common returns what x and y agree on; a nil x agrees with anything.
+// common returns the entries that are equal in x and y. A nil x contains every
+// entry.
 func common(x, y map[*variable]*expr) map[*variable]*expr {
 	if x == nil {
 		return y
@@ -151,7 +153,7 @@ func (p *process) branch(cond *expr, yes, no func()) {
 	}
 }
 
-// bits returns a bound of the number of significant bits of e.
+// bits returns an upper bound of the number of significant bits of e.
 func (p *process) bits(e *expr) int {
 	arg := func(i int) int { return p.bits(e.args[i]) }
 	n := e.width
@@ -193,7 +195,7 @@ func (p *process) bits(e *expr) int {
 	return min(n, e.width)
 }
 
-// bitsSub bounds a difference of a number and what cannot exceed it.
+// bitsSub bounds a difference whose subtrahend cannot exceed the minuend.
 func (p *process) bitsSub(e *expr) int {
 	x, y := e.args[0], e.args[1]
 	v, w := p.origin(x).root(), p.origin(y).root()
@@ -206,7 +208,7 @@ func (p *process) bitsSub(e *expr) int {
 	return e.width
 }
 
-// refine notes what a condition says about the variables in it.
+// refine records the bounds that a condition implies for its variables.
 func (p *process) refine(c *expr, truth bool) {
 	switch c.op {
 	case opNot:
@@ -281,8 +283,8 @@ func (p *process) trunc(e *expr, w int) *expr {
 	return p.trunc(p.hold("t", e), w)
 }
 
-// field returns the low w bits of a shift by a constant of a variable as a
-// selection of its bits, or nil.
+// field returns the low w bits of a constant shift of a variable as a bit
+// selection, or nil.
 func (p *process) field(e *expr, w int) *expr {
 	x, by := e.args[0], e.args[1]
 	if x.op != opVar && x.op != opSlice || !by.isConst() {
@@ -292,7 +294,8 @@ func (p *process) field(e *expr, w int) *expr {
 	return zext(&expr{op: opSlice, width: n, v: x.v, lo: x.lo + int(by.val)}, w)
 }
 
-// prune drops assignments to locals that nothing reads, and what is empty then.
+// prune drops assignments to locals that are never read, and statements that
+// become empty.
 func (p *process) prune() {
 	for {
 		read := map[*variable]bool{}
@@ -314,10 +317,10 @@ func (p *process) prune() {
 	p.locals = locals
 }
 
-// defaults returns the locals that are not assigned on every path before the
-// first branch, in order: they need a value against latches.
+// defaults returns the locals that are not always assigned before the first
+// branch, in order. They need a default value to avoid latches.
 func (p *process) defaults() []*variable {
-	first := map[*variable]bool{} // assigned at the outer level first
+	first := map[*variable]bool{} // first assigned at the outer level
 	seen := map[*variable]bool{}
 	for _, s := range p.body {
 		if a, ok := s.(*assign); ok && !seen[a.v] {

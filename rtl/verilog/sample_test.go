@@ -121,7 +121,7 @@ func compare(t *testing.T, d *Design, want [][]uint64, got [][]string) {
 	}
 }
 
-// What a block that leaves its Tick looks at is not in the Verilog.
+// The condition under which a block skips its Tick is not in the Verilog.
 func TestAsleepIsNoHardware(t *testing.T) {
 	d, err := translate("../..", &sample.Sleeper{})
 	require.NoError(t, err)

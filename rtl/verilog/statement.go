@@ -15,7 +15,7 @@ type ifStmt struct {
 
 type caseStmt struct {
 	sel  *expr
-	arms []arm // the last one, without values, is the default
+	arms []arm // the last arm has no values and is the default
 }
 
 type arm struct {
@@ -27,7 +27,6 @@ func (*assign) stmtNode()   {}
 func (*ifStmt) stmtNode()   {}
 func (*caseStmt) stmtNode() {}
 
-// pruned returns the statements that are left without those of dead variables.
 func pruned(body []stmt, dead func(*variable) bool) []stmt {
 	var out []stmt
 	for _, s := range body {

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Design note: a register that a clock may leave alone is written as "if (w_x) x
-// <= n_x", with a strobe and a value that nobody looks at without it, and not with
-// a value that starts as x and is overwritten. Both say the same; of the first,
-// synthesis makes a clock enable and no logic that feeds x back, and of the second
-// only where no conditions are nested.
+// Design note: a register that a clock may leave unchanged is written as "if
+// (w_x) x <= n_x", with a strobe and a value that is used only with the strobe.
+// The alternative, a value that starts as x and is overwritten, means the same.
+// But synthesis turns the first into a clock enable without logic that feeds x
+// back, and the second only where no conditions are nested.
 
-// strobed gives a strobe to each register that the process of m does not assign
-// in every clock. Registers that are assigned in the same places share one.
+// strobed adds a strobe to each register that the process of m does not assign in
+// every clock. Registers that are assigned in the same places share one.
 func (m *module) strobed() {
 	next := map[*variable]*register{}
 	for _, r := range m.regs {
@@ -69,11 +69,12 @@ func placesOf(body []stmt, n *int, places map[*variable][]int) {
 	}
 }
 
-// early returns body with the values of registers before the clock where no path
-// has assigned them yet. Of what is in set, one has; what body assigns is added.
+// early returns body with registers read before the clock where no path has
+// assigned them yet. Registers in set have been assigned on some path. early adds
+// those that body assigns.
 func early(body []stmt, next map[*variable]*register, set map[*variable]bool) []stmt {
 	swap := func(e *expr) *expr {
-		return e.over(func(v *variable) *variable {
+		return e.substitute(func(v *variable) *variable {
 			if r := next[v]; r != nil && !set[v] {
 				return r.cur
 			}

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestStrobes reads which registers a clock may leave alone off the process of
-// the registers.
+// TestStrobes reads from the registers' process which registers a clock may leave
+// unchanged.
 func TestStrobes(t *testing.T) {
 	l, named := snippet(t, `
 type Module struct {
@@ -49,10 +49,10 @@ func (m *Module) Reset() { *m = Module{seen: 7} }
 		if (w_sum || rst) sum <= rst ? 8'd0 : n_sum;
 `, clocked)
 	for _, line := range []string{
-		"n_mate = 8'bx;",            // read nowhere
-		"n_kept = kept;",            // read behind the path that assigns it
-		"n_seen = (seen + v);",      // of the value before
-		"n_sum = (n_seen ^ n_kept)", // of the value behind
+		"n_mate = 8'bx;",            // not read anywhere
+		"n_kept = kept;",            // read after the path that assigns it
+		"n_seen = (seen + v);",      // of the value before the clock
+		"n_sum = (n_seen ^ n_kept)", // of the value after the clock
 	} {
 		require.Contains(t, text, line)
 	}

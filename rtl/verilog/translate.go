@@ -13,11 +13,11 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
 
-// Translate returns the Verilog of a GPU: g, as New returned it, for hierarchy
-// and parameters, the source under root, the module root directory, for the
-// bodies. It fails with an *Error for what is outside the subset and with
-// ErrSource for source that cannot be read, or that this program was not built
-// from as far as the registers go.
+// Translate returns the Verilog of the GPU g, as New returned it. It reads
+// hierarchy and parameters from g and the bodies from the source at root, the
+// module root directory. It fails with an *Error for code outside the subset, and
+// with ErrSource if the source cannot be read or its registers differ from those
+// this program was built with.
 func Translate(root string, g *gpu.GPU) (*Design, error) {
 	d, err := translate(root, g, "Target", "Initiator")
 	if err != nil {
@@ -30,7 +30,7 @@ func Translate(root string, g *gpu.GPU) (*Design, error) {
 }
 
 // translate returns the Verilog of a live module, a pointer to a struct with
-// Tick, with the ports of the methods that are named.
+// Tick. Its outputs are the named methods.
 func translate(root string, top any, outputs ...string) (*Design, error) {
 	live := reflect.ValueOf(top).Elem()
 	l, err := newLoader(root)
@@ -46,7 +46,7 @@ func translate(root string, top any, outputs ...string) (*Design, error) {
 		named, _ = obj.Type().(*types.Named)
 	}
 	if named == nil {
-		return nil, fmt.Errorf("%w: it has no type %s, which this program was built with: build it again", ErrSource, live.Type())
+		return nil, fmt.Errorf("%w: the source has no type %s, which this program has: rebuild the program", ErrSource, live.Type())
 	}
 	return l.translate(named, live, outputs)
 }
@@ -76,7 +76,7 @@ func (l *loader) translate(named *types.Named, live reflect.Value, outputs []str
 	return d.design(m), nil
 }
 
-// order appends the modules below m and m, each once.
+// order appends the modules below m, then m, each once.
 func order(m *module, seen map[*module]bool, out []*module) []*module {
 	if seen[m] {
 		return out
@@ -88,8 +88,8 @@ func order(m *module, seen map[*module]bool, out []*module) []*module {
 	return append(out, m)
 }
 
-// baseName returns the name of a type's module: its package, with the type's
-// name if that is not Module or the package's.
+// baseName returns the name of a type's module: the package name, followed by the
+// type's name unless that is Module or the package name.
 func baseName(t *types.Named) string {
 	pkg, name := t.Obj().Pkg().Name(), strings.ToLower(t.Obj().Name())
 	if name == "module" || name == pkg {
@@ -98,7 +98,7 @@ func baseName(t *types.Named) string {
 	return pkg + "_" + name
 }
 
-// name gives the modules their names: a number tells sets of parameters apart.
+// name sets the names of the modules. A number distinguishes sets of parameters.
 func name(ms []*module) {
 	total, n := map[string]int{}, map[string]int{}
 	for _, m := range ms {
@@ -114,7 +114,7 @@ func name(ms []*module) {
 	}
 }
 
-// design prints everything below and with m.
+// design prints m and everything below it.
 func (d *designer) design(m *module) *Design {
 	ms := order(m, map[*module]bool{}, nil)
 	name(ms)
@@ -154,8 +154,8 @@ func primitiveFiles(ms []*module) []File {
 	return out
 }
 
-// list appends the registers and memories of m, an instance at the Verilog and
-// Go paths given.
+// list appends the registers and memories of m, an instance at the given Verilog
+// and Go paths.
 func (d *designer) list(mf *Manifest, m *module, instance, path string) {
 	for _, r := range m.regs {
 		mf.Registers = append(mf.Registers, Register{
@@ -187,7 +187,7 @@ func (d *designer) list(mf *Manifest, m *module, instance, path string) {
 	}
 }
 
-// fieldPos returns where a field of a primitive's type is declared.
+// fieldPos returns the position of a field's declaration in a primitive's type.
 func (d *designer) fieldPos(p *primitive, name string) token.Pos {
 	s := p.named.Origin().Underlying().(*types.Struct)
 	return s.Field(fieldIndex(s, name)).Pos()

@@ -8,17 +8,17 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
 
-// A value is what a Go expression is in hardware: a scalar, fields or elements,
-// an instance of a primitive, or an instance of a module.
+// A value is a Go expression in hardware: a scalar, fields or elements, an
+// instance of a primitive, or an instance of a module.
 type value struct {
-	t     types.Type
-	e     *expr    // a scalar
-	sub   []*value // fields of a struct or elements of an array
-	prim  *primitive
-	clear [2]*variable // of a FIFO: reset before and behind its tick
-	child *child
-	zero  bool // a primitive without a memory: the zero value
-	still bool // an instance that is never ticked: its registers are constants
+	t        types.Type
+	e        *expr    // a scalar
+	sub      []*value // fields of a struct or elements of an array
+	prim     *primitive
+	clear    [2]*variable // of a FIFO: reset before and after its tick
+	child    *child
+	zero     bool // a primitive without a memory: the zero value
+	unticked bool // an instance that is never ticked: its registers are constants
 }
 
 // isScalar reports whether t has a width.
@@ -38,7 +38,7 @@ func (l *loader) checkType(pos token.Pos, t types.Type) *Error {
 
 func short(p *types.Package) string { return p.Name() }
 
-// tagWidth returns the width that field i's tag gives, 0 without one.
+// tagWidth returns the width in field i's tag, or 0 without one.
 func (l *loader) tagWidth(s *types.Struct, i int) (int, *Error) {
 	n, full, ok := subset.TagWidth(s, i)
 	if !ok {
@@ -48,26 +48,26 @@ func (l *loader) tagWidth(s *types.Struct, i int) (int, *Error) {
 	return n, nil
 }
 
-// A maker decides what the parts of a value are.
+// A maker makes the parts of a value.
 //
-//	leaf  the scalar of a field: its path of Go names, width and declaration
-//	inst  the instance of a type, or nil if it is none; nil makes a zero memory
+//	leaf  returns the scalar of a field: its path of Go names, width and declaration
+//	inst  returns the instance of a type, or nil; if inst is nil, memories are zero
 type maker struct {
 	leaf func(f field) *expr
 	inst func(t types.Type, path string, pos token.Pos) (*value, *Error)
 }
 
-// A field is where a scalar is.
+// A field is the place of a scalar.
 type field struct {
 	t    types.Type
 	w    int    // bits, of the tag or the type
 	path string // Go names
 	pos  token.Pos
-	elem int // in its array, or -1
+	elem int // index in its array, or -1
 }
 
-// build returns the value of type t at path, declared at pos; w is the width
-// that a tag gives, 0 without one.
+// build returns the value of type t at path, declared at pos. w is the width in a
+// tag, 0 without one.
 func (l *loader) build(t types.Type, path string, pos token.Pos, w int, mk maker) (*value, *Error) {
 	return l.buildElem(field{t: t, w: w, path: path, pos: pos, elem: -1}, mk)
 }

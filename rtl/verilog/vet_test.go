@@ -16,16 +16,16 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
 
-// unseen are the cases that need what is computed while translating.
-var unseen = map[string]bool{
-	"a negative count":                               true, // the loop is not unrolled
-	"a nap that is a register":                       true, // no assignment is followed
-	"a queue that Reset puts back":                   true, // nor here
-	"an instance of another type":                    true, // nor a conversion
-	"a module with a queue put back behind its tick": true, // nor what a module has
+// translatorOnly are the cases that need values computed during translation.
+var translatorOnly = map[string]bool{
+	"a negative count":                              true, // the analyzer does not unroll loops
+	"a nap that is a register":                      true, // the analyzer does not follow assignments
+	"a queue that Reset restores":                   true, // the analyzer does not follow assignments
+	"an instance of another type":                   true, // the analyzer does not follow conversions
+	"a module with a queue restored after its tick": true, // the analyzer does not know the contents of a module
 }
 
-// A report is what the analyzer says of a line.
+// A report is one report of the analyzer on a line.
 type report struct {
 	code, line string
 }
@@ -54,7 +54,7 @@ func vetFile(t *testing.T, l *loader, f *ast.File, pkg *types.Package) []report 
 	return out
 }
 
-// TestVetSample holds the analyzer to say nothing of the samples, which
+// TestVetSample checks that the analyzer reports nothing for the samples, which
 // TestSample translates.
 func TestVetSample(t *testing.T) {
 	const name = "testdata/sample/sample.go"
@@ -70,15 +70,15 @@ func TestVetSample(t *testing.T) {
 	assert.Empty(t, vetFile(t, l, f, pkg))
 }
 
-// TestVet holds the analyzer to say of each rule's bad case what the translator
-// says, first and in the same line, and nothing of the good one.
+// TestVet checks that for each rule's bad case the analyzer's first report has
+// the translator's code and line, and that it reports nothing for the good case.
 func TestVet(t *testing.T) {
 	seen := map[subset.Code]bool{}
 	for _, tt := range rules {
 		t.Run(string(tt.code)+" "+tt.name, func(t *testing.T) {
 			assert.Empty(t, vet(t, tt.good))
 			found := vet(t, tt.bad)
-			if unseen[tt.name] {
+			if translatorOnly[tt.name] {
 				assert.Empty(t, found)
 				return
 			}
@@ -89,6 +89,6 @@ func TestVet(t *testing.T) {
 		})
 	}
 	for _, tt := range rules {
-		assert.True(t, seen[tt.code], "%s is never seen", tt.code)
+		assert.True(t, seen[tt.code], "%s is never reported", tt.code)
 	}
 }

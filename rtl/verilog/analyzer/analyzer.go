@@ -1,7 +1,7 @@
-// Package analyzer is the vet analyzer of the subset of Go that has a meaning in
-// hardware. It looks at source alone: what it reports is refused by the
-// translator for every configuration, and what only a live object tells, such as
-// a condition on a parameter, is left to the translator.
+// Package analyzer is a vet analyzer that reports Go code that cannot be
+// translated to hardware. It reads source only. Everything it reports is refused
+// by the translator for every configuration. Checks that need a live object, such
+// as a condition on a parameter, are left to the translator.
 package analyzer
 
 import (
@@ -17,12 +17,13 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
 
-// Analyzer reports what the translator to Verilog refuses, in the methods Tick
-// and Reset of each module of a package and in all that they call. A call of a
-// function in another package is reported with the place in that package.
+// Analyzer reports code that the Verilog translator refuses, in the methods Tick
+// and Reset of each module of a package and in all functions that they call. A
+// refused function of another package is reported at its call, with the position
+// in that package.
 var Analyzer = &analysis.Analyzer{
 	Name:      "rtl",
-	Doc:       "report Go outside of the subset that is translated to Verilog; docs/rtl.md explains each code",
+	Doc:       "report Go outside the subset that is translated to Verilog; docs/rtl.md explains each code",
 	URL:       "https://github.com/hilgpu/hilgpu/blob/main/docs/rtl.md",
 	Run:       run,
 	FactTypes: []analysis.Fact{new(Refused), new(Changes)},
@@ -48,14 +49,14 @@ func (*Changes) AFact() {}
 
 func (*Changes) String() string { return "changes its receiver" }
 
-// A finding is a construct that is refused.
+// A finding is a refused construct.
 type finding struct {
 	pos  token.Pos
 	code subset.Code
 	what string
 }
 
-// checker looks at one package.
+// checker checks one package.
 type checker struct {
 	pass    *analysis.Pass
 	info    *types.Info
@@ -64,13 +65,13 @@ type checker struct {
 	modules []*module
 
 	inputs   map[types.Object]bool         // parameters of Tick
-	defs     map[types.Object]ast.Expr     // what a local starts as
-	mutated  map[types.Object]bool         // variables that are assigned behind their declaration
-	turns    map[types.Object]bool         // indices of loops
+	defs     map[types.Object]ast.Expr     // initial value of a local variable
+	mutated  map[types.Object]bool         // variables that are assigned after their declaration
+	loopVars map[types.Object]bool         // loop indices
 	assigned map[*types.Var]bool           // fields that Tick assigns
 	changes  map[*types.Func]bool          // memo of impure
-	own      map[*types.Func][]finding     // of a function's own body
-	calls    map[*types.Func][]*types.Func // within the package
+	own      map[*types.Func][]finding     // findings in a function's own body
+	calls    map[*types.Func][]*types.Func // callees in the same package
 }
 
 // module is a type with Tick.
@@ -81,9 +82,9 @@ type module struct {
 	instances   []*types.Var // fields of primitives and other packages' modules
 }
 
-// run looks at one package of the RTL. The primitives have Verilog of their own;
-// the translator, lockstep, synthesis and the recorder of waves are programs; and the
-// standard library is not translated.
+// run checks one package of the RTL. It skips package hdl, whose primitives have
+// hand-written Verilog, the programs (translator, lockstep, synthesis, wave
+// recorder), and the standard library.
 func run(pass *analysis.Pass) (any, error) {
 	path := pass.Pkg.Path()
 	host, _, _ := strings.Cut(path, "/")
@@ -97,12 +98,12 @@ func run(pass *analysis.Pass) (any, error) {
 	return nil, nil
 }
 
-// Check looks at the package of a pass, wherever it is.
+// Check checks the package of a pass, wherever it is.
 func Check(pass *analysis.Pass) {
 	c := &checker{
 		pass: pass, info: pass.TypesInfo, decls: map[*types.Func]*ast.FuncDecl{},
 		inputs: map[types.Object]bool{}, defs: map[types.Object]ast.Expr{}, mutated: map[types.Object]bool{},
-		turns: map[types.Object]bool{}, assigned: map[*types.Var]bool{}, changes: map[*types.Func]bool{},
+		loopVars: map[types.Object]bool{}, assigned: map[*types.Var]bool{}, changes: map[*types.Func]bool{},
 		own: map[*types.Func][]finding{}, calls: map[*types.Func][]*types.Func{},
 	}
 	c.declare()
@@ -121,7 +122,8 @@ func Check(pass *analysis.Pass) {
 	c.report()
 }
 
-// declare notes the functions and the modules of the package; tests have none.
+// declare records the functions and the modules of the package, except those in
+// test files.
 func (c *checker) declare() {
 	for _, f := range c.pass.Files {
 		if strings.HasSuffix(c.pass.Fset.File(f.Pos()).Name(), "_test.go") {
@@ -144,7 +146,7 @@ func (c *checker) declare() {
 	}
 }
 
-// module returns the module whose Tick fn is, nil if it is none.
+// module returns the module whose Tick is fn, or nil.
 func (c *checker) module(fn *types.Func) *module {
 	if fn.Name() != "Tick" || !subset.ByPointer(fn) {
 		return nil
@@ -169,7 +171,8 @@ func (c *checker) module(fn *types.Func) *module {
 	return m
 }
 
-// closure returns the functions of the package that fn calls, and fn.
+// closure returns fn and the functions of the package that it calls, directly or
+// indirectly.
 func (c *checker) closure(fn *types.Func) map[*types.Func]bool {
 	seen := map[*types.Func]bool{}
 	var visit func(*types.Func)
@@ -186,7 +189,7 @@ func (c *checker) closure(fn *types.Func) map[*types.Func]bool {
 	return seen
 }
 
-// callees returns the functions of the package that fn's body calls.
+// callees returns the functions of the package that the body of fn calls.
 func (c *checker) callees(fn *types.Func) []*types.Func {
 	if out, ok := c.calls[fn]; ok {
 		return out
@@ -204,7 +207,7 @@ func (c *checker) callees(fn *types.Func) []*types.Func {
 	return out
 }
 
-// callee returns the function that a call names, nil for any other call.
+// callee returns the function that a call names, or nil for any other call.
 func (c *checker) callee(call *ast.CallExpr) *types.Func {
 	var id *ast.Ident
 	switch f := ast.Unparen(call.Fun).(type) {
@@ -222,7 +225,8 @@ func (c *checker) callee(call *ast.CallExpr) *types.Func {
 	return fn.Origin()
 }
 
-// export says of each function that is refused where, for packages that call it.
+// export exports facts about the package's functions, for packages that call
+// them.
 func (c *checker) export() {
 	for _, fn := range c.order {
 		if c.impure(fn) {
@@ -243,8 +247,8 @@ func (c *checker) export() {
 
 func byPosition(a, b finding) int { return int(a.pos - b.pos) }
 
-// report reports what was found in modules and in what they call, the first of
-// each line.
+// report reports the findings in modules and in the functions they call, at most
+// one per line.
 func (c *checker) report() {
 	var all []finding
 	seen := map[*types.Func]bool{}
@@ -272,5 +276,5 @@ func (c *checker) report() {
 	}
 }
 
-// what joins reason and rewrite.
-func what(reason, rewrite string) string { return reason + "; rewrite: " + rewrite }
+// message joins a reason and a rewrite to a message.
+func message(reason, rewrite string) string { return reason + "; rewrite: " + rewrite }

@@ -6,10 +6,10 @@ import (
 	"golang.org/x/tools/go/analysis/analysistest"
 )
 
-// TestAcrossPackages holds a call to be reported for what another package's
-// function does, and nothing to be that no Tick calls. The rules one by one are
-// in TestVet of package verilog, which has the translator's cases; the whole of
-// the RTL is in the test of cmd/rtlvet.
+// TestAcrossPackages checks that a call is reported for code in another package's
+// function, and that a function that no Tick calls is not. TestVet of package
+// verilog tests each rule, with the translator's cases. The test of cmd/rtlvet
+// runs the analyzer on the complete RTL.
 func TestAcrossPackages(t *testing.T) {
 	analysistest.Run(t, "../../..", Analyzer, "./rtl/verilog/analyzer/testdata/top", "./rtl/verilog/analyzer/testdata/block")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
 
-// body looks at the body of one function.
+// body checks the body of one function.
 type body struct {
 	*checker
 	fn    *types.Func
@@ -18,10 +18,10 @@ type body struct {
 }
 
 func (b *body) add(n ast.Node, code subset.Code, reason, rewrite string) {
-	b.found = append(b.found, finding{n.Pos(), code, what(reason, rewrite)})
+	b.found = append(b.found, finding{n.Pos(), code, message(reason, rewrite)})
 }
 
-// function notes what is refused in fn's own body.
+// function records the findings in fn's own body.
 func (c *checker) function(fn *types.Func) {
 	b := &body{checker: c, fn: fn}
 	decl := c.decls[fn]
@@ -33,7 +33,7 @@ func (c *checker) function(fn *types.Func) {
 	c.own[fn] = b.found
 }
 
-// signature looks at the types of a receiver, parameters and results.
+// signature checks the types of a receiver, parameters and results.
 func (b *body) signature(recv *ast.FieldList, lists ...*ast.FieldList) {
 	for _, list := range append(lists, recv) {
 		if list == nil {
@@ -43,12 +43,12 @@ func (b *body) signature(recv *ast.FieldList, lists ...*ast.FieldList) {
 			if list != recv {
 				b.typ(f.Type)
 			}
-			b.stays(f, b.info.TypeOf(f.Type))
+			b.checkCopy(f, b.info.TypeOf(f.Type))
 		}
 	}
 }
 
-// typ looks at a type that is written.
+// typ checks a type expression.
 func (b *body) typ(x ast.Expr) {
 	t := b.info.TypeOf(x)
 	if bad := subset.Missing(t); bad != nil {
@@ -72,7 +72,7 @@ func (b *body) stmts(list []ast.Stmt) {
 	}
 }
 
-// stmt looks at a statement.
+// stmt checks a statement.
 func (b *body) stmt(s ast.Stmt) {
 	switch s := s.(type) {
 	case nil, *ast.EmptyStmt:
@@ -107,7 +107,7 @@ func (b *body) stmt(s ast.Stmt) {
 	}
 }
 
-// assign looks at an assignment.
+// assign checks an assignment.
 func (b *body) assign(s *ast.AssignStmt) {
 	for _, x := range s.Lhs {
 		id, _ := x.(*ast.Ident)
@@ -127,7 +127,7 @@ func (b *body) assign(s *ast.AssignStmt) {
 	}
 }
 
-// decl looks at the declaration of local variables.
+// decl checks the declaration of local variables.
 func (b *body) decl(s *ast.DeclStmt) {
 	d := s.Decl.(*ast.GenDecl)
 	if d.Tok != token.VAR {
@@ -149,19 +149,19 @@ func (b *body) decl(s *ast.DeclStmt) {
 	}
 }
 
-// defined looks at a local variable where it is declared.
+// defined checks a local variable at its declaration.
 func (b *body) defined(id *ast.Ident) {
 	o := b.info.Defs[id]
 	if subset.IsInt(o.Type()) && b.mutated[o] {
 		b.add(id, subset.CodeInt, "an int variable", "use uint8 to uint64; an int is for constants and loop indices")
 	}
 	if id.Name != "_" {
-		b.stays(id, o.Type())
+		b.checkCopy(id, o.Type())
 	}
 }
 
-// stays looks at the type of a variable that is no field.
-func (b *body) stays(n ast.Node, t types.Type) {
+// checkCopy checks the type of a variable that is not a field.
+func (b *body) checkCopy(n ast.Node, t types.Type) {
 	switch x := subset.Single(t, b.pass.Pkg); {
 	case x == nil:
 	case subset.IsPrimitive(x):
@@ -171,7 +171,7 @@ func (b *body) stays(n ast.Node, t types.Type) {
 	}
 }
 
-// cases looks at a switch.
+// cases checks a switch.
 func (b *body) cases(s *ast.SwitchStmt) {
 	b.stmt(s.Init)
 	if s.Tag != nil {
@@ -195,11 +195,11 @@ func (b *body) cases(s *ast.SwitchStmt) {
 }
 
 func (b *body) loopFail(n ast.Node) {
-	b.add(n, subset.CodeLoop, "the bounds of the loop are not constants, or there are too many turns",
-		fmt.Sprintf("write for i := range N or for i := uint8(0); i < N; i++ with a constant N of at most %d, and do not assign i in it", subset.MaxTurns))
+	b.add(n, subset.CodeLoop, "the bounds of the loop are not constants, or there are too many iterations",
+		fmt.Sprintf("write for i := range N or for i := uint8(0); i < N; i++ with a constant N of at most %d, and do not assign i in it", subset.MaxIterations))
 }
 
-// loop looks at a loop with a condition.
+// loop checks a for loop with a condition.
 func (b *body) loop(s *ast.ForStmt) {
 	init, ok := s.Init.(*ast.AssignStmt)
 	if !ok || init.Tok != token.DEFINE || len(init.Lhs) != 1 || s.Cond == nil || s.Post == nil {
@@ -214,7 +214,7 @@ func (b *body) loop(s *ast.ForStmt) {
 	b.stmts(s.Body.List)
 }
 
-// ranges looks at a loop over numbers or the indices of an array.
+// ranges checks a loop over numbers or the indices of an array.
 func (b *body) ranges(s *ast.RangeStmt) {
 	t := b.info.TypeOf(s.X)
 	_, scalar := subset.Width(t)
@@ -222,7 +222,7 @@ func (b *body) ranges(s *ast.RangeStmt) {
 	switch {
 	case !scalar && (!isArray(t) || s.Value != nil), s.Key != nil && (id == nil || s.Tok != token.DEFINE), scalar && b.varies(s.X):
 		b.loopFail(s)
-	case b.info.Types[s.X].Value != nil && constant.Compare(b.info.Types[s.X].Value, token.GTR, constant.MakeInt64(subset.MaxTurns)):
+	case b.info.Types[s.X].Value != nil && constant.Compare(b.info.Types[s.X].Value, token.GTR, constant.MakeInt64(subset.MaxIterations)):
 		b.loopFail(s)
 	case id != nil && b.touches(s.Body, b.info.Defs[id]):
 		b.loopFail(s)
@@ -231,7 +231,7 @@ func (b *body) ranges(s *ast.RangeStmt) {
 	b.stmts(s.Body.List)
 }
 
-// divisor looks at what x is divided by.
+// divisor checks the divisor y of x / y and x % y.
 func (b *body) divisor(n ast.Node, x, y ast.Expr) {
 	v := b.info.Types[y].Value
 	if subset.IsInt(b.info.TypeOf(x)) || v == nil && !b.varies(y) {
@@ -242,5 +242,5 @@ func (b *body) divisor(n ast.Node, x, y ast.Expr) {
 			return
 		}
 	}
-	b.add(n, subset.CodeDivide, "a division by what is no constant power of two", "shift and mask, or divide over several clocks")
+	b.add(n, subset.CodeDivide, "a division by something other than a constant power of two", "shift and mask, or divide over several clocks")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
 
-// expr looks at an expression; effect says that it may be a call that changes
+// expr checks an expression. effect reports whether it may be a call that changes
 // registers.
 func (b *body) expr(x ast.Expr, effect bool) {
 	tv := b.info.Types[x]
@@ -48,7 +48,7 @@ func (b *body) expr(x ast.Expr, effect bool) {
 	}
 }
 
-// ident looks at a name.
+// ident checks an identifier.
 func (b *body) ident(id *ast.Ident) {
 	switch o := b.info.Uses[id].(type) {
 	case *types.Var:
@@ -56,11 +56,11 @@ func (b *body) ident(id *ast.Ident) {
 			b.add(id, subset.CodeGlobal, fmt.Sprintf("%s is a package variable", id.Name), "make it a constant or a field")
 		}
 	case *types.Func, *types.Nil:
-		b.add(id, subset.CodeType, fmt.Sprintf("%s is no value in hardware", id.Name), "use constants, locals, parameters and fields")
+		b.add(id, subset.CodeType, fmt.Sprintf("%s is not a value in hardware", id.Name), "use constants, locals, parameters and fields")
 	}
 }
 
-// selector looks at a field, or at what another package declares.
+// selector checks a field or an identifier of another package.
 func (b *body) selector(x *ast.SelectorExpr) {
 	if b.field(x) == nil {
 		if b.info.Selections[x] == nil {
@@ -80,7 +80,7 @@ func (b *body) selector(x *ast.SelectorExpr) {
 	b.expr(x.X, false)
 }
 
-// index looks at an element of an array.
+// index checks an element of an array.
 func (b *body) index(x *ast.IndexExpr) {
 	t := b.info.TypeOf(x.X)
 	switch {
@@ -109,7 +109,7 @@ func (b *body) selects(x ast.Expr) bool {
 	return false
 }
 
-// binary looks at an operation.
+// binary checks a binary operation.
 func (b *body) binary(x *ast.BinaryExpr) {
 	switch x.Op {
 	case token.QUO, token.REM:
@@ -125,7 +125,7 @@ func (b *body) binary(x *ast.BinaryExpr) {
 	b.expr(x.Y, false)
 }
 
-// literal looks at a struct or array literal.
+// literal checks a struct or array literal.
 func (b *body) literal(x *ast.CompositeLit) {
 	n := len(b.found)
 	if b.typ(x); len(b.found) > n {
@@ -139,7 +139,7 @@ func (b *body) literal(x *ast.CompositeLit) {
 	}
 }
 
-// call looks at a conversion or a call.
+// call checks a conversion or a call.
 func (b *body) call(x *ast.CallExpr, effect bool) {
 	if tv := b.info.Types[x.Fun]; tv.IsType() {
 		b.typ(x.Fun)
@@ -179,7 +179,7 @@ func (b *body) args(x *ast.CallExpr) {
 	}
 }
 
-// named looks at a call of a function by its name.
+// named checks a call of a function by its name.
 func (b *body) named(x *ast.CallExpr, fn *types.Func, effect bool) {
 	sig, recv := fn.Signature(), types.Type(nil)
 	if m, on := subset.Method(b.info, x); m != nil {
@@ -202,13 +202,13 @@ func (b *body) named(x *ast.CallExpr, fn *types.Func, effect bool) {
 	case recv != nil && subset.IsInstance(recv, b.pass.Pkg):
 		b.instance(x, fn)
 	case !effect && b.impure(fn):
-		b.add(x, subset.CodeEffect, fmt.Sprintf("%s changes registers inside an expression", fn.Name()), "call it in a statement of its own and use its result")
+		b.add(x, subset.CodeEffect, fmt.Sprintf("%s changes registers inside an expression", fn.Name()), "call it in a separate statement and use its result")
 	default:
 		b.foreign(x, fn)
 	}
 }
 
-// memory looks at a call of a method of a primitive.
+// memory checks a call of a method of a primitive.
 func (b *body) memory(x *ast.CallExpr, fn *types.Func) {
 	switch fn.Name() {
 	case "Tick", "Reset", "Out", "Empty", "Full":
@@ -217,7 +217,7 @@ func (b *body) memory(x *ast.CallExpr, fn *types.Func) {
 	}
 }
 
-// instance looks at a call of a method of another package's module.
+// instance checks a call of a method of another package's module.
 func (b *body) instance(x *ast.CallExpr, fn *types.Func) {
 	switch {
 	case fn.Name() == "Tick" || fn.Name() == "Reset":
@@ -229,18 +229,18 @@ func (b *body) instance(x *ast.CallExpr, fn *types.Func) {
 	}
 }
 
-// foreign looks at a call of a function of another package, and at recursion in
-// this one.
+// foreign checks a call of a function of another package, and recursion in this
+// one.
 func (b *body) foreign(x *ast.CallExpr, fn *types.Func) {
 	var r Refused
 	switch {
 	case b.decls[fn] == nil && b.pass.ImportObjectFact(fn, &r):
 		b.add(x, r.Code, fmt.Sprintf("%s cannot be translated: %s: %s", fn.Name(), r.Where, r.What), "change it there")
-	case b.decls[fn] != nil && b.closure(fn)[b.fn] && b.closes(fn):
+	case b.decls[fn] != nil && b.closure(fn)[b.fn] && b.closesCycle(fn):
 		b.add(x, subset.CodeRecurse, fmt.Sprintf("%s calls itself", fn.Name()), "use a loop with constant bounds, or a state machine")
 	}
 }
 
-// closes reports whether a call of fn by the function at hand is the one that
-// closes a circle: fn is declared first in it.
-func (b *body) closes(fn *types.Func) bool { return fn.Pos() <= b.fn.Pos() }
+// closesCycle reports whether a call of fn by the current function closes a cycle: the
+// cycle is reported at the function that is declared first.
+func (b *body) closesCycle(fn *types.Func) bool { return fn.Pos() <= b.fn.Pos() }

@@ -11,8 +11,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
 
-// resets looks at Reset of m: each register a constant or nothing, each queue
-// and each instance reset.
+// resets checks Reset of m: each register is set to a constant or left alone, and
+// each queue and instance is reset.
 func (c *checker) resets(m *module) []finding {
 	if m.reset == nil {
 		return nil
@@ -20,7 +20,7 @@ func (c *checker) resets(m *module) []finding {
 	decl := c.decls[m.reset]
 	var out []finding
 	fail := func(name string) {
-		out = append(out, finding{decl.Pos(), subset.CodeReset, what(fmt.Sprintf("Reset does not give %s a constant", name),
+		out = append(out, finding{decl.Pos(), subset.CodeReset, message(fmt.Sprintf("Reset does not give %s a constant", name),
 			"set it to a constant without a condition, and reset every queue and instance")})
 	}
 	set := map[*types.Var]bool{}
@@ -28,7 +28,7 @@ func (c *checker) resets(m *module) []finding {
 		switch s := s.(type) {
 		case *ast.IfStmt:
 			if c.varies(s.Cond) {
-				fail("registers below a condition")
+				fail("registers set under a condition")
 			}
 		case *ast.AssignStmt:
 			for i, x := range s.Lhs {
@@ -83,8 +83,8 @@ func (c *checker) resetsOne(m *module, t types.Type) bool {
 	return found
 }
 
-// masks looks at writes to fields with a width tag: a constant that does not
-// fit, and, where nothing before can have bounded it, a value of the whole type.
+// masks checks writes to fields with a width tag: constants that do not fit, and
+// full-width values that nothing before can have bounded.
 func (b *body) masks(list []ast.Stmt) {
 	ast.Inspect(&ast.BlockStmt{List: list}, func(n ast.Node) bool {
 		if a, ok := n.(*ast.AssignStmt); ok && a.Tok == token.ASSIGN && len(a.Lhs) == len(a.Rhs) {
@@ -106,7 +106,7 @@ func (b *body) masks(list []ast.Stmt) {
 			}
 		}
 		if _, ok := s.(*ast.DeclStmt); !ok {
-			return // what is behind the first statement may be bounded by it
+			return // the first statement may bound what follows it
 		}
 	}
 }
@@ -134,7 +134,7 @@ func (b *body) tagged(x ast.Expr) (n, full int) {
 	return n, full
 }
 
-// constantFits looks at a constant that is written to x.
+// constantFits checks a constant that is written to x.
 func (b *body) constantFits(at ast.Node, x, y ast.Expr) {
 	v := b.info.Types[y].Value
 	n, _ := b.tagged(x)
@@ -146,7 +146,7 @@ func (b *body) constantFits(at ast.Node, x, y ast.Expr) {
 	}
 }
 
-// unmasked looks at a value of the whole type that is written to x.
+// unmasked checks a full-width value that is written to x.
 func (b *body) unmasked(at ast.Node, x ast.Expr) {
 	if n, full := b.tagged(x); n > 0 && n < full {
 		b.maskFail(at, full, n)

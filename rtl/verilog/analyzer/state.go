@@ -8,29 +8,29 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
 
-// stateOf looks at the ports and the registers of m, and notes its instances.
+// stateOf checks the ports and the registers of m, and records its instances.
 func (c *checker) stateOf(m *module) []finding {
 	return append(c.ports(m), c.structOf(m, m.state, token.NoPos)...)
 }
 
-// ports looks at the signature of Tick.
+// ports checks the signature of Tick.
 func (c *checker) ports(m *module) []finding {
 	sig, decl := m.tick.Signature(), c.decls[m.tick]
 	var out []finding
 	if sig.Results().Len() > 0 {
-		out = append(out, finding{decl.Pos(), subset.CodePort, what("Tick has results", "return outputs from methods without parameters")})
+		out = append(out, finding{decl.Pos(), subset.CodePort, message("Tick has results", "return outputs from methods without parameters")})
 	}
 	for _, p := range decl.Type.Params.List {
 		if subset.IsInt(c.info.TypeOf(p.Type)) || len(p.Names) == 0 {
 			out = append(out, finding{p.Pos(), subset.CodePort,
-				what("a parameter of Tick without a name or of type int", "name it and use bool, uint8 to uint64 or a struct of them")})
+				message("a parameter of Tick without a name or of type int", "name it and use bool, uint8 to uint64 or a struct of them")})
 		}
 	}
 	return out
 }
 
-// structOf looks at the fields of a struct in the state of m; those of another
-// package's struct are reported at.
+// structOf checks the fields of a struct in the state of m. Findings in another
+// package's struct are reported at the position at.
 func (c *checker) structOf(m *module, s *types.Struct, at token.Pos) []finding {
 	var out []finding
 	for i := range s.NumFields() {
@@ -40,7 +40,7 @@ func (c *checker) structOf(m *module, s *types.Struct, at token.Pos) []finding {
 			pos = f.Pos()
 		}
 		if _, full, ok := subset.TagWidth(s, i); !ok {
-			out = append(out, finding{pos, subset.CodeTag, what(fmt.Sprintf("the width of a field of %d bits is not in its tag %q", full, s.Tag(i)),
+			out = append(out, finding{pos, subset.CodeTag, message(fmt.Sprintf("the width of a field of %d bits is not in its tag %q", full, s.Tag(i)),
 				"give a number from 1 to the width of the field's type")})
 		}
 		t := types.Unalias(f.Type())
@@ -61,11 +61,11 @@ func isStruct(t types.Type) bool {
 	return ok
 }
 
-// register looks at the type of field i, a scalar or an array.
+// register checks the type of field i, a scalar or an array.
 func (c *checker) register(s *types.Struct, i int, pos token.Pos) []finding {
 	t := s.Field(i).Type()
 	if bad := subset.Missing(t); bad != nil {
-		return []finding{{pos, subset.CodeType, what(fmt.Sprintf("hardware has no %s", types.TypeString(bad, short)),
+		return []finding{{pos, subset.CodeType, message(fmt.Sprintf("hardware has no %s", types.TypeString(bad, short)),
 			"use bool, uint8 to uint64, structs and small arrays of them")}}
 	}
 	a, ok := t.Underlying().(*types.Array)
@@ -79,5 +79,5 @@ func (c *checker) register(s *types.Struct, i int, pos token.Pos) []finding {
 	if bits <= subset.MaxArray {
 		return nil
 	}
-	return []finding{{pos, subset.CodeArray, what(fmt.Sprintf("an array of %d bits, want at most %d", bits, subset.MaxArray), "use hdl.RAM")}}
+	return []finding{{pos, subset.CodeArray, message(fmt.Sprintf("an array of %d bits, want at most %d", bits, subset.MaxArray), "use hdl.RAM")}}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/subset"
 )
 
-// flow notes what the variables of a function start as, and which are assigned
-// later.
+// flow records the initial values of a function's variables, and which are
+// assigned later.
 func (c *checker) flow(decl *ast.FuncDecl) {
 	ast.Inspect(decl.Body, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -25,24 +25,24 @@ func (c *checker) flow(decl *ast.FuncDecl) {
 			c.mutated[subset.Target(c.info, n.X)] = true
 		case *ast.ForStmt:
 			if a, ok := n.Init.(*ast.AssignStmt); ok && a.Tok == token.DEFINE {
-				c.turn(a.Lhs[0])
+				c.loopVar(a.Lhs[0])
 			}
 		case *ast.RangeStmt:
-			c.turn(n.Key)
+			c.loopVar(n.Key)
 		}
 		return true
 	})
 }
 
-// turn notes the index of a loop.
-func (c *checker) turn(x ast.Expr) {
+// loopVar records the index of a loop.
+func (c *checker) loopVar(x ast.Expr) {
 	if id, ok := x.(*ast.Ident); ok && c.info.Defs[id] != nil {
-		c.turns[c.info.Defs[id]] = true
+		c.loopVars[c.info.Defs[id]] = true
 	}
 }
 
-// fields notes the fields that a body assigns. A struct that is assigned as a
-// whole may keep its parameters.
+// fields records the fields that a body assigns. If a struct is assigned as a
+// whole, its parameters may keep their values.
 func (c *checker) fields(body ast.Node) {
 	mark := func(x ast.Expr) {
 		for {
@@ -78,7 +78,7 @@ func (c *checker) fields(body ast.Node) {
 	})
 }
 
-// field returns the field that a selector selects, nil if it does something
+// field returns the field that a selector selects, or nil if it selects something
 // else.
 func (c *checker) field(x *ast.SelectorExpr) *types.Var {
 	s := c.info.Selections[x]
@@ -88,8 +88,8 @@ func (c *checker) field(x *ast.SelectorExpr) *types.Var {
 	return s.Obj().(*types.Var).Origin()
 }
 
-// varies reports whether x surely is no constant to the translator, whatever the
-// parameters: it is made from an input of Tick, a register, or a variable.
+// varies reports whether x cannot be a constant for the translator, whatever the
+// parameters: it depends on an input of Tick, a register or a variable.
 func (c *checker) varies(x ast.Expr) bool {
 	if c.info.Types[x].Value != nil {
 		return false
@@ -120,10 +120,10 @@ func (c *checker) varies(x ast.Expr) bool {
 	return false
 }
 
-// variable reports whether a name surely stands for no constant.
+// variable reports whether a name cannot stand for a constant.
 func (c *checker) variable(o types.Object) bool {
 	switch {
-	case o == nil || c.turns[o]:
+	case o == nil || c.loopVars[o]:
 		return false
 	case c.inputs[o]:
 		return true
@@ -138,7 +138,7 @@ func (c *checker) impure(fn *types.Func) bool {
 	if b, ok := c.changes[fn]; ok {
 		return b
 	}
-	c.changes[fn] = false // while it is looked at, for recursion
+	c.changes[fn] = false // the value during recursion
 	decl := c.decls[fn]
 	if decl == nil {
 		b := fn.Pkg() != nil && fn.Pkg() != c.pass.Pkg && c.pass.ImportObjectFact(fn, new(Changes))
@@ -152,7 +152,7 @@ func (c *checker) impure(fn *types.Func) bool {
 	return c.changes[fn]
 }
 
-// fromHDL reports whether fn is of the primitives.
+// fromHDL reports whether fn is declared in package hdl.
 func fromHDL(fn *types.Func) bool {
 	r := fn.Signature().Recv()
 	if r == nil {

@@ -2,7 +2,7 @@
 //
 //	Design ── Build ── Model ── Start ── Process ── batches of clocks
 //
-// Verilated is the GPU's Verilog alone, built with Verilator, as a port.Device.
+// Verilated is the GPU's Verilog, built with Verilator, as a port.Device.
 package sim
 
 import (
@@ -27,20 +27,22 @@ var (
 	ErrModel = errors.New("sim: the model stopped")
 )
 
-// ErrManifest is wrapped by the error of a manifest that does not fit the
-// circuit or that this package cannot serve.
+// ErrManifest is wrapped by the error for a manifest that does not fit the
+// circuit or that this package does not support.
 var ErrManifest = errors.New("sim: bad manifest")
 
 // Sim is a simulator.
 type Sim string
 
-// The simulators. Icarus also knows x, which differs from every value.
+// The simulators. Icarus also has the value x, which differs from every other
+// value.
 const (
 	Verilator Sim = "verilator"
 	Icarus    Sim = "icarus"
 )
 
-// Tools returns the programs that the simulator needs, which package tool has.
+// Tools returns the programs that the simulator needs. They are listed in package
+// tool.
 func (s Sim) Tools() []string {
 	if s == Icarus {
 		return []string{"iverilog", "vvp"}
@@ -60,16 +62,16 @@ func (s Sim) Check() error {
 	return nil
 }
 
-// BuildOptions choose what is built.
+// BuildOptions are the options of Build.
 type BuildOptions struct {
 	Sim    Sim    // "": Verilator
 	Cache  string // directory of built models; "": hilgpu in os.UserCacheDir
-	Probes bool   // the records have all registers behind the output ports
-	Replay bool   // for Replay alone, in place of Start: Verilator, without probes
+	Probes bool   // the records have all registers after the output ports
+	Replay bool   // for Replay instead of Start: Verilator, without probes
 	Waves  bool   // with Replay: each run writes a value change dump
 }
 
-// Layout returns what the records of the model hold.
+// Layout returns the layout of the model's records.
 func (m *Model) Layout() *Layout { return m.layout }
 
 // Sim returns the simulator.
@@ -78,14 +80,13 @@ func (m *Model) Sim() Sim { return m.sim }
 // A Model is a design built for a simulator. Start runs it.
 type Model struct {
 	sim    Sim
-	dir    string // of what was built
+	dir    string // of the built files
 	layout *Layout
 	probes bool
 }
 
-// Build builds d, or finds it in the cache under a hash of everything that goes
-// into it. It fails with ErrTool, ErrManifest or, with the tool's output,
-// ErrBuild.
+// Build builds d, or finds it in the cache under a hash of all inputs of the
+// build. It fails with ErrTool, ErrManifest or, with the tool's output, ErrBuild.
 func Build(d *verilog.Design, o BuildOptions) (*Model, error) {
 	if o.Sim == "" {
 		o.Sim = Verilator
@@ -129,7 +130,7 @@ func CacheDir(dir string) (string, error) {
 	return filepath.Join(user, "hilgpu"), nil
 }
 
-// sources returns what is built, and the commands.
+// sources returns the source files and the build commands.
 func sources(d *verilog.Design, l *Layout, o BuildOptions) ([]verilog.File, [][]string) {
 	files, steps := simulator(d, l, o)
 	if o.Probes {
@@ -138,7 +139,7 @@ func sources(d *verilog.Design, l *Layout, o BuildOptions) ([]verilog.File, [][]
 	return files, steps
 }
 
-// simulator returns what sources does, without the define.
+// simulator is sources without the define.
 func simulator(d *verilog.Design, l *Layout, o BuildOptions) ([]verilog.File, [][]string) {
 	switch {
 	case o.Replay:
@@ -153,8 +154,8 @@ func simulator(d *verilog.Design, l *Layout, o BuildOptions) ([]verilog.File, []
 	return verilatorSources(d, l, verilatorMain(l))
 }
 
-// build builds beside the model's place and moves it there, so that what is in
-// the cache is whole.
+// build builds in a temporary directory and moves the result to the model's
+// place, so that a model in the cache is always complete.
 func (m *Model) build(cache string, files []verilog.File, steps [][]string) error {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return fmt.Errorf("%w: %w", ErrBuild, err)
@@ -184,7 +185,7 @@ func (m *Model) build(cache string, files []verilog.File, steps [][]string) erro
 	return nil
 }
 
-// hash is of the sources, the commands and the tools' versions.
+// hash returns a hash of the sources, the commands and the tools' versions.
 func hash(s Sim, files []verilog.File, steps [][]string) (string, error) {
 	h := sha256.New()
 	for _, f := range files {

@@ -39,11 +39,11 @@ func TestBadVerilogIsAnError(t *testing.T) {
 		assert.ErrorContains(t, err, "twin.v:")
 		left, err := os.ReadDir(cache)
 		require.NoError(t, err)
-		assert.Empty(t, left, "nothing half-built stays")
+		assert.Empty(t, left, "a failed build leaves nothing behind")
 	})
 }
 
-// A model is built once for the same input, and again for another.
+// A model is built once for the same input, and again for different input.
 func TestCache(t *testing.T) {
 	tooltest.Need(t, Icarus.Tools()...)
 	o := BuildOptions{Sim: Icarus, Cache: t.TempDir(), Probes: true}
@@ -64,7 +64,7 @@ func TestCache(t *testing.T) {
 	assert.NotEqual(t, a.dir, p.dir)
 }
 
-// Without probes the records have the output ports alone.
+// Without probes the records have only the output ports.
 func TestPortsOnly(t *testing.T) {
 	eachSim(t, func(t *testing.T, s Sim) {
 		m, err := Build(simtest.TwinDesign(t), BuildOptions{Sim: s, Cache: simtest.Cache()})
@@ -87,7 +87,7 @@ func TestPortsOnly(t *testing.T) {
 	})
 }
 
-// Held inputs are clocked to the limit, or until a port changes.
+// Held inputs are clocked up to the limit, or until a port changes.
 func TestHold(t *testing.T) {
 	eachSim(t, func(t *testing.T, s Sim) {
 		m, err := Build(simtest.TwinDesign(t), BuildOptions{Sim: s, Cache: simtest.Cache()})
@@ -108,8 +108,8 @@ func TestHold(t *testing.T) {
 			clocks          uint64
 			sum, odd        byte
 		}{
-			{0, 9, 1, 1, 0, 1},     // odd follows the reset value, 5, in a clock
-			{0, 9, 100, 100, 0, 1}, // and nothing changes any more
+			{0, 9, 1, 1, 0, 1},     // odd follows the reset value, 5, after one clock
+			{0, 9, 100, 100, 0, 1}, // and nothing changes after that
 			{1, 3, 100, 1, 3, 1},
 			{1, 0, 100, 1, 3, 0}, // count is 6, so odd falls
 			{0, 0, 100, 1, 3, 1},

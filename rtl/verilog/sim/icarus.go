@@ -7,13 +7,13 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 )
 
-// icarusSources returns the design with a testbench, and the command that makes
-// the file model of them.
+// icarusSources returns the design with a testbench, and the command that builds
+// the file model from them.
 //
-// The testbench speaks the protocol of the Verilated model, but numbers come in
-// with the highest byte first, as $fread wants, and go out as $fwrite's %z
-// gives them: for each word one with the values and one with the bits that are
-// x or z.
+// The testbench speaks the protocol of the Verilated model, with two differences.
+// It reads numbers with the highest byte first, as $fread expects. It writes them
+// in the format of $fwrite's %z: for each word one word of values and one of the
+// bits that are x or z.
 func icarusSources(d *verilog.Design, l *Layout) ([]verilog.File, [][]string) {
 	files := append([]verilog.File{{Name: "lockstep_tb.v", Text: []byte(icarusBench(l))}}, d.Files...)
 	args := []string{"iverilog", "-g2001", "-o", "model", "-s", "lockstep_tb", "lockstep_tb.v"}
@@ -75,7 +75,7 @@ func icarusBench(l *Layout) string {
 	return b.String()
 }
 
-// sampleAll returns the elements of a concatenation that is the record, the
+// sampleAll returns the elements of the concatenation that forms a record, the
 // last signal first.
 func sampleAll(l *Layout) string {
 	var b strings.Builder
@@ -99,7 +99,7 @@ func sampleAll(l *Layout) string {
 	return b.String()
 }
 
-// dumpAll returns the statements that write the memories.
+// dumpAll returns the statements that write out the memories.
 func dumpAll(l *Layout) string {
 	var b strings.Builder
 	if len(l.Out) == l.Outputs {

@@ -8,10 +8,11 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 )
 
-// A Signal is a port or a register in a record of a clock. A record is a row of
-// little-endian 32-bit words, two of them for a signal above 32 bits, low first.
+// A Signal is a port or a register in the record of a clock. A record is a row of
+// little-endian 32-bit words. A signal above 32 bits takes two words, low word
+// first.
 type Signal struct {
-	Name     string // in the Verilog, below the top
+	Name     string // path in the Verilog, below the top
 	Instance string // "" for a port
 	Local    string // name within the instance
 	GoPath   string
@@ -32,8 +33,8 @@ func (s *Signal) Get(rec []byte) uint64 {
 	return v
 }
 
-// Put stores a value. Bits above the width are kept where the words have room,
-// so that a Go value that is too large differs.
+// Put stores a value. Bits above the width are stored where the words have room,
+// so that a Go value that is too large shows as a difference.
 func (s *Signal) Put(rec []byte, v uint64) {
 	binary.LittleEndian.PutUint32(rec[s.At:], uint32(v))
 	if s.Wide() {
@@ -41,19 +42,20 @@ func (s *Signal) Put(rec []byte, v uint64) {
 	}
 }
 
-// A Layout is what the records hold.
+// A Layout describes the records.
 type Layout struct {
 	Top       string
 	In        []Signal // rst, then the other inputs
 	Out       []Signal // output ports, then registers, then the write ports of RAMs
-	Outputs   int      // how many of Out are ports
-	Registers int      // and how many registers
+	Outputs   int      // number of ports in Out
+	Registers int      // number of registers in Out
 	Memories  []verilog.Memory
 	InBytes   int // of a record
 	OutBytes  int
 }
 
-// NewLayout places the signals of a manifest. It fails with ErrManifest.
+// NewLayout assigns the signals of a manifest their places. It fails with
+// ErrManifest.
 func NewLayout(m *verilog.Manifest) (*Layout, error) {
 	l := &Layout{Top: m.Top, Memories: m.Memories}
 	for i, p := range m.Ports {
@@ -90,9 +92,9 @@ func NewLayout(m *verilog.Manifest) (*Layout, error) {
 	return l, err
 }
 
-// writePort returns what shows the writes of a RAM: how many there were, and where and
-// what the last one was. A queue has none: its counters are registers, and so is what
-// its entries become.
+// writePort returns the signals that show the writes of a RAM: their number, and
+// the address and data of the last one. A queue has none: its counters are
+// registers, and its entries show up in registers.
 func writePort(m verilog.Memory) []Signal {
 	path, ram := strings.CutSuffix(m.Go, ".words")
 	if !ram {
@@ -111,7 +113,8 @@ func writePort(m verilog.Memory) []Signal {
 	return ss
 }
 
-// place gives the signals their offsets and returns the size of the record.
+// place gives the signals their offsets and returns the size of the record in
+// bytes.
 func place(ss []Signal) (int, error) {
 	at := 0
 	for i := range ss {
@@ -128,7 +131,7 @@ func place(ss []Signal) (int, error) {
 	return at, nil
 }
 
-// PackInputs stores the inputs of a clock, in the order of the manifest behind rst.
+// PackInputs stores rst and the inputs of a clock, in the order of the manifest.
 func (l *Layout) PackInputs(rec []byte, rst bool, in []uint64) {
 	v := uint64(0)
 	if rst {
@@ -147,6 +150,6 @@ func (l *Layout) PackOutputs(rec []byte, out []uint64) {
 	}
 }
 
-// WordBytes returns the size of a memory's word in a dump: 32-bit words, low
-// first.
+// WordBytes returns the size of a memory's word in a dump, in bytes: 32-bit
+// words, low word first.
 func WordBytes(m verilog.Memory) int { return (m.Width + 31) / 32 * 4 }

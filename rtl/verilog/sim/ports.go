@@ -26,7 +26,7 @@ type Outputs struct {
 	Beat      port.Beat
 }
 
-// inputFields maps the manifest's Go names of input ports to their places.
+// inputFields maps the manifest's Go names of input ports to their fields.
 func inputFields() map[string]field[Inputs] {
 	m := map[string]field[Inputs]{
 		"cplReady":  flag(func(p *Inputs) *bool { return &p.CplReady }),
@@ -103,8 +103,8 @@ type Ports struct {
 	out []field[Outputs]
 }
 
-// NewPorts finds the manifest's ports. It fails with ErrManifest unless each of
-// the GPU's is there once.
+// NewPorts finds the manifest's ports. It fails with ErrManifest unless it has
+// each port of the GPU exactly once.
 func NewPorts(m *verilog.Manifest) (*Ports, error) {
 	c := &Ports{}
 	ins, outs := inputFields(), outputFields()
@@ -126,7 +126,7 @@ func NewPorts(m *verilog.Manifest) (*Ports, error) {
 		}
 	}
 	if len(ins)+len(outs) > 0 {
-		return nil, fmt.Errorf("%w: %d inputs and %d outputs of the GPU are not there", ErrManifest, len(ins), len(outs))
+		return nil, fmt.Errorf("%w: %d inputs and %d outputs of the GPU are missing", ErrManifest, len(ins), len(outs))
 	}
 	return c, nil
 }
@@ -134,7 +134,7 @@ func NewPorts(m *verilog.Manifest) (*Ports, error) {
 // NumInputs returns how many values GetInputs stores.
 func (c *Ports) NumInputs() int { return len(c.in) }
 
-// GetInputs stores the input ports behind clk and rst in the order of the
+// GetInputs stores the input ports after clk and rst, in the order of the
 // manifest.
 func (c *Ports) GetInputs(p *Inputs, values []uint64) {
 	for i := range c.in {
@@ -142,7 +142,7 @@ func (c *Ports) GetInputs(p *Inputs, values []uint64) {
 	}
 }
 
-// SetInputs is the reverse of GetInputs.
+// SetInputs is the inverse of GetInputs.
 func (c *Ports) SetInputs(p *Inputs, values []uint64) {
 	for i, v := range values {
 		c.in[i].set(p, v)

@@ -13,7 +13,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 )
 
-// Every field of the ports goes where the manifest says, and back.
+// Every field of the ports is stored where the manifest says, and read back from
+// there.
 func TestPortFields(t *testing.T) {
 	var p Inputs
 	for name, f := range inputFields() {

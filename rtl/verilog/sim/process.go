@@ -11,7 +11,7 @@ import (
 	"slices"
 )
 
-// A Process is a running Model. Its methods are for one goroutine.
+// A Process is a running Model. Its methods must not be called concurrently.
 type Process struct {
 	model  *Model
 	cmd    *exec.Cmd
@@ -20,11 +20,11 @@ type Process struct {
 	stderr bytes.Buffer
 
 	message []byte
-	raw     []byte // of Icarus: values and x bits by turns; of Hold: count and record
+	raw     []byte // of Icarus: values and x bits in turn; of Hold: count and record
 }
 
-// pipeBytes always fit into an empty pipe, so that a write of them cannot block
-// (POSIX PIPE_BUF on Linux).
+// pipeBytes is an amount that always fits into an empty pipe, so that writing it
+// cannot block (POSIX PIPE_BUF on Linux).
 const pipeBytes = 4096
 
 // Start starts the model. It fails with ErrModel.
@@ -51,8 +51,9 @@ func (m *Model) start(cmd *exec.Cmd) (*Process, error) {
 	return p, nil
 }
 
-// Run clocks the model len(in)/inBytes times and stores what it had after each
-// clock, and in x, which is nil for a simulator without x, the bits that are x.
+// Run clocks the model len(in)/inBytes times. It stores the record after each
+// clock in out, and the bits that are x in x, which is nil for a simulator
+// without x.
 func (p *Process) Run(in, out, x []byte) error {
 	size := p.model.layout.InBytes
 	n := len(in) / size
@@ -81,17 +82,17 @@ func (p *Process) Run(in, out, x []byte) error {
 	return errors.Join(err, p.failed("write", <-sent))
 }
 
-// maxHold is the most clocks of one message of Hold: seconds at most, so that a
-// model whose user was ended does not go on for long.
+// maxHold is the most clocks of one Hold message. It keeps a message to a few
+// seconds, so that a model soon ends after its user was killed.
 const maxHold = 1 << 24
 
 // Hold clocks the model n times, at least once, with the same inputs, or until
-// the output ports are not what they were before. It stores what the model had
-// after the last clock, and returns how many there were: n is cut to 2^24.
-// Only a model for Verilator can.
+// the output ports change. It stores the record after the last clock and returns
+// the number of clocks. n is limited to 2^24. Only a model built for Verilator
+// supports it.
 func (p *Process) Hold(in, out []byte, n uint64) (uint64, error) {
 	if p.model.sim != Verilator {
-		return 0, fmt.Errorf("%w: %s holds no inputs", ErrModel, p.model.sim)
+		return 0, fmt.Errorf("%w: %s cannot hold inputs", ErrModel, p.model.sim)
 	}
 	p.message = append(binary.LittleEndian.AppendUint32(p.message[:0], uint32(min(n, maxHold))|1<<31), in...)
 	if _, err := p.in.Write(p.message); err != nil {
@@ -122,8 +123,8 @@ func (p *Process) read(out, x []byte) error {
 	return nil
 }
 
-// Memories asks for all words of the memories and ends the model. It calls f
-// with each memory's words in order, WordBytes for each, and their x bits.
+// Memories requests all words of the memories and ends the model. It calls f with
+// each memory's words in order, WordBytes for each, and their x bits.
 func (p *Process) Memories(f func(i int, words, x []byte) error) error {
 	if _, err := p.in.Write(make([]byte, 4)); err != nil {
 		return p.failed("write", err)
@@ -148,8 +149,8 @@ func (p *Process) failed(what string, err error) error {
 	return fmt.Errorf("%w: %s: %w", ErrModel, what, err)
 }
 
-// Close ends the model. It fails with ErrModel and what the model said if it
-// did not end by itself.
+// Close ends the model. If the model ended with an error, Close fails with
+// ErrModel and the model's message.
 func (p *Process) Close() error {
 	p.in.Close()
 	io.Copy(io.Discard, p.out)
@@ -159,8 +160,8 @@ func (p *Process) Close() error {
 	return nil
 }
 
-// Model returns what runs.
+// Model returns the model that the process runs.
 func (p *Process) Model() *Model { return p.model }
 
-// Kill ends the process at once; what uses it then fails with ErrModel.
+// Kill ends the process at once. Later calls of its methods fail with ErrModel.
 func (p *Process) Kill() error { return p.cmd.Process.Kill() }

@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// Stimuli are the inputs of a GPU, clock by clock, in the form that a model of
-// BuildOptions.Replay reads. The zero value is empty.
+// Stimuli are the inputs of a GPU, clock by clock, in the format that a model
+// with BuildOptions.Replay reads. The zero value is empty.
 type Stimuli struct {
 	clocks uint64
 	text   []byte
 }
 
-// seen marks clocks in which somebody looks at the outputs.
+// seen marks clocks whose outputs are observed.
 const seen = 1 << 31
 
-// Append adds n clocks with inputs that stay the same, n below 2^31. With look
-// set, the outputs before the first of them count in the digest.
+// Append adds n clocks with the same inputs, n below 2^31. With look set, the
+// digest includes the outputs before the first of them.
 func (s *Stimuli) Append(l *Layout, rst bool, in []uint64, n uint32, look bool) {
 	s.clocks += uint64(n)
 	if look {
@@ -33,7 +33,7 @@ func (s *Stimuli) Append(l *Layout, rst bool, in []uint64, n uint32, look bool) 
 	l.PackInputs(s.text[at:], rst, in)
 }
 
-// Clocks returns how many clocks there are.
+// Clocks returns the number of clocks.
 func (s *Stimuli) Clocks() uint64 { return s.clocks }
 
 // Factors of a digest: of the digest so far, and of output port i.
@@ -43,15 +43,15 @@ const DigestStep = 0x9e3779b97f4a7c15
 func DigestFactor(i int) uint64 { return DigestStep * uint64(2*i+3) }
 
 // A Replay is a running model that replays stimuli and times itself, without a
-// pipe in the loop. Its methods are for one goroutine.
+// pipe in the loop. Its methods must not be called concurrently.
 type Replay struct {
 	process *Process
 	clocks  uint64
 }
 
-// Replay starts the model, built with BuildOptions.Replay, with stimuli, which
-// are kept in a file in dir, as is the wave of each run with BuildOptions.Waves.
-// It fails with ErrModel.
+// Replay starts the model, built with BuildOptions.Replay, with the given
+// stimuli. It stores the stimuli in dir, and with BuildOptions.Waves the wave of
+// each run. It fails with ErrModel.
 func (m *Model) Replay(dir string, s *Stimuli) (*Replay, error) {
 	f, err := os.CreateTemp(dir, "stimuli-*")
 	if err != nil {
@@ -71,10 +71,10 @@ func (m *Model) Replay(dir string, s *Stimuli) (*Replay, error) {
 	return &Replay{process: p, clocks: s.clocks}, nil
 }
 
-// Run replays the stimuli once and returns how long that took and the digest of
-// the outputs: over all clocks that are looked at, the digest so far times
-// DigestStep, plus each output port, in the order of the manifest, times its
-// DigestFactor. Registers and memories are as the last run left them.
+// Run replays the stimuli once and returns the time it took and the digest of the
+// outputs. For each observed clock, the digest is multiplied by DigestStep, and
+// each output port times its DigestFactor is added. Registers and memories keep
+// their values from the last run.
 func (r *Replay) Run() (took time.Duration, digest uint64, err error) {
 	if _, err := r.process.in.Write([]byte{1}); err != nil {
 		return 0, 0, r.process.failed("write", err)
@@ -129,8 +129,8 @@ CLOSE    out[0] = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chro
 }
 `
 
-// Of a model with waves: what is done once, and before, for each clock of, and
-// behind a run. Time must not go back, even in another file.
+// Code of a model with waves: includes, and before, for each clock of, and after
+// a run. Time must not go back, even in another file.
 const (
 	traceBefore = "  context.traceEverOn(true);\n  VerilatedVcdC vcd;\n  uint64_t time = 0;\n  dut.trace(&vcd, 99);\n"
 	traceOpen   = "    vcd.open(argv[2]);\n"

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// ErrSource is wrapped by the error of a directory that is not in the source
-// tree of the module.
+// ErrSource is wrapped by the error for a directory outside the source tree of
+// the module.
 var ErrSource = errors.New("sim: no source")
 
-// ModuleRoot returns the root of the source tree that has dir. The source is
-// what is translated. It fails with ErrSource.
+// ModuleRoot returns the root of the source tree that contains dir. The
+// translator reads that source. It fails with ErrSource.
 func ModuleRoot(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

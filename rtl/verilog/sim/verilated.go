@@ -8,9 +8,9 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 )
 
-// Verilated is the Verilog of a GPU alone, built without probes, as a
-// port.Device: each clock, or each Run, is one message to the process and one
-// back. A process that has failed drives nothing any more; Err has the cause.
+// Verilated is the Verilog of a GPU, built without probes, as a port.Device. Each
+// clock, or each Run, is one message to the process and one back. After the
+// process fails, its outputs are idle, and Err has the cause.
 type Verilated struct {
 	process *Process
 	layout  *Layout
@@ -23,9 +23,9 @@ type Verilated struct {
 
 var _ port.Device = (*Verilated)(nil)
 
-// NewVerilated translates the GPU of a configuration, from the source of the
-// module at root, builds it with Verilator or finds it in cache (see
-// BuildOptions), starts it and resets it.
+// NewVerilated translates the GPU of a configuration from the module source at
+// root, builds it with Verilator or finds it in cache (see BuildOptions), starts
+// it and resets it.
 func NewVerilated(root string, c gpu.Config, cache string) (*Verilated, error) {
 	g, err := gpu.New(c)
 	if err != nil {
@@ -55,12 +55,12 @@ func NewVerilated(root string, c gpu.Config, cache string) (*Verilated, error) {
 	return v, v.err
 }
 
-// Target returns what the target port drives.
+// Target returns the outputs of the target port.
 func (v *Verilated) Target() (cpl port.Completion, reqReady, dataReady bool) {
 	return v.now.Cpl, v.now.ReqReady, v.now.DataReady
 }
 
-// Initiator returns what the initiator port drives.
+// Initiator returns the outputs of the initiator port.
 func (v *Verilated) Initiator() (req port.Request, beat port.Beat) { return v.now.Req, v.now.Beat }
 
 // Tick is one clock.
@@ -84,8 +84,8 @@ func (v *Verilated) clock(rst bool, p Inputs) {
 	v.ports.setOutputs(&v.now, v.layout, v.out)
 }
 
-// IdleFor returns 0: the ports do not tell whether the device sleeps. A process
-// that has failed sleeps.
+// IdleFor returns 0, since the ports do not show whether the device sleeps. A
+// failed process sleeps forever.
 func (v *Verilated) IdleFor() uint64 {
 	if v.err != nil {
 		return math.MaxUint64
@@ -93,15 +93,16 @@ func (v *Verilated) IdleFor() uint64 {
 	return 0
 }
 
-// Skip is n clocks without input.
+// Skip runs n clocks without input.
 func (v *Verilated) Skip(n uint64) {
 	for n > 0 && v.err == nil {
 		n -= v.hold(n)
 	}
 }
 
-// Run is up to n clocks without input, n at least 1, and returns how many: fewer
-// if the outputs change, none if the device offers something now.
+// Run runs up to n clocks without input, n at least 1, and returns their number.
+// It stops early if the outputs change, and at once if the device offers
+// something now.
 func (v *Verilated) Run(n uint64) uint64 {
 	if v.err != nil || v.now.Req.Kind != port.None || v.now.Beat.Valid || v.now.Cpl.Status != port.CplNone {
 		return 0
@@ -109,7 +110,7 @@ func (v *Verilated) Run(n uint64) uint64 {
 	return v.hold(n)
 }
 
-// hold is up to n clocks without input, until the outputs change.
+// hold runs up to n clocks without input, until the outputs change.
 func (v *Verilated) hold(n uint64) uint64 {
 	v.ports.GetInputs(&Inputs{}, v.values)
 	v.layout.PackInputs(v.in, false, v.values)
@@ -123,7 +124,7 @@ func (v *Verilated) hold(n uint64) uint64 {
 // Err returns why the process has failed, or nil.
 func (v *Verilated) Err() error { return v.err }
 
-// Close ends the process and returns Err, or how it ended.
+// Close ends the process and returns Err, or the error of ending it.
 func (v *Verilated) Close() error {
 	err := v.process.Close()
 	if v.err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
-// A process that stops leaves a device that drives nothing, and the cause.
+// After its process stops, a device has idle outputs and the cause in Err.
 func TestVerilatedThatStops(t *testing.T) {
 	tooltest.Need(t, Verilator.Tools()...)
 	v, err := NewVerilated("../../..", gpu.Small(), simtest.Cache())

@@ -8,7 +8,7 @@ import (
 )
 
 // verilatorSources returns the design with its main program, and the commands
-// that make the executable obj/model of them.
+// that build the executable obj/model from them.
 func verilatorSources(d *verilog.Design, l *Layout, program string) ([]verilog.File, [][]string) {
 	files := append([]verilog.File{
 		{Name: "main.cpp", Text: []byte(program)},
@@ -187,7 +187,7 @@ func verilatorMain(l *Layout) string {
 	return b.String()
 }
 
-// driveInputs returns the function that gives the inputs the values of a record.
+// driveInputs returns the function that sets the inputs from a record.
 func driveInputs(l *Layout) string {
 	var b strings.Builder
 	b.WriteString("static void drive(Vdut& d, const uint32_t* w) {\n")

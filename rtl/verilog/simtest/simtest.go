@@ -1,4 +1,4 @@
-// Package simtest has what tests of simulated Verilog share.
+// Package simtest has helpers for tests of simulated Verilog.
 package simtest
 
 import (
@@ -16,7 +16,8 @@ import (
 //go:embed twin.v
 var twin string
 
-// TwinDesign returns the hand-written twin.v, with each old replaced by the new behind it.
+// TwinDesign returns the hand-written twin.v. oldNew lists pairs of an old text
+// and its replacement.
 func TwinDesign(t *testing.T, oldNew ...string) *verilog.Design {
 	t.Helper()
 	for i := 0; i < len(oldNew); i += 2 {
@@ -45,5 +46,5 @@ func TwinDesign(t *testing.T, oldNew ...string) *verilog.Design {
 	}
 }
 
-// Cache is where models are kept from one run of the tests to the next.
+// Cache returns the directory that keeps models between test runs.
 func Cache() string { return filepath.Join(os.TempDir(), "hilgpu-lockstep-test") }

@@ -26,7 +26,7 @@ func Target(info *types.Info, x ast.Expr) types.Object {
 	}
 }
 
-// Method returns the method that a call calls and the receiver expression.
+// Method returns the method of a call and the receiver expression.
 func Method(info *types.Info, c *ast.CallExpr) (*types.Func, ast.Expr) {
 	s, ok := ast.Unparen(c.Fun).(*ast.SelectorExpr)
 	if !ok || info.Selections[s] == nil {
@@ -46,8 +46,7 @@ func ByPointer(fn *types.Func) bool {
 	return ok
 }
 
-// IsAssert reports whether fn is hdl.Assert, which is checked in simulation
-// only.
+// IsAssert reports whether fn is hdl.Assert, which is checked only in Go.
 func IsAssert(fn *types.Func) bool { return isHDL(fn, "Assert") }
 
 // IsAsleep reports whether fn is hdl.Asleep, which is false in hardware.

@@ -8,7 +8,7 @@ import (
 )
 
 // Width returns the width of a scalar type in bits, and false if hardware does
-// not have it. An int has 64.
+// not have the type. An int has 64 bits.
 func Width(t types.Type) (int, bool) {
 	b, ok := t.Underlying().(*types.Basic)
 	if !ok {
@@ -29,19 +29,20 @@ func Width(t types.Type) (int, bool) {
 	return 0, false
 }
 
-// IsInt reports whether t is int, which is for constants and indices of loops.
+// IsInt reports whether t is int, which is allowed only for constants and loop
+// indices.
 func IsInt(t types.Type) bool {
 	b, ok := t.Underlying().(*types.Basic)
 	return ok && (b.Kind() == types.Int || b.Kind() == types.UntypedInt || b.Kind() == types.UntypedRune)
 }
 
-// MaxArray is the size of the largest array that is not a memory, in bits.
+// MaxArray is the largest size of an array of registers, in bits.
 const MaxArray = 64
 
-// MaxTurns is the number of times that a loop may be unrolled.
-const MaxTurns = 256
+// MaxIterations is the most iterations of a loop.
+const MaxIterations = 256
 
-// Size returns the bits of a type, width tags not counted.
+// Size returns the size of a type in bits, ignoring width tags.
 func Size(t types.Type) int {
 	switch u := t.Underlying().(type) {
 	case *types.Struct:
@@ -63,9 +64,9 @@ func IsPrimitive(t types.Type) bool {
 	return storage && inHDL(t)
 }
 
-// Single returns the part of t that a module of package p has only in a field,
-// nil if there is none: hdl.RAM, or an instance of another module. A copy of it
-// would be another one.
+// Single returns the part of t that a module of package p may have only in a
+// field: hdl.RAM or an instance of another module, since a copy would be a second
+// one. It returns nil if there is none.
 func Single(t types.Type, p *types.Package) types.Type {
 	if IsInstance(t, p) && !isQueue(t) {
 		return t
@@ -87,7 +88,7 @@ func isQueue(t types.Type) bool {
 	return inHDL(t) && types.Unalias(t).(*types.Named).Obj().Name() == "FIFO"
 }
 
-// IsNap reports whether t is hdl.Nap, which is no register.
+// IsNap reports whether t is hdl.Nap, which is not a register.
 func IsNap(t types.Type) bool {
 	_, scalar := t.Underlying().(*types.Basic)
 	return scalar && inHDL(t)
@@ -98,7 +99,7 @@ func inHDL(t types.Type) bool {
 	return ok && n.Obj().Pkg() != nil && strings.HasSuffix(n.Obj().Pkg().Path(), "/rtl/hdl")
 }
 
-// IsModule reports whether t is ticked.
+// IsModule reports whether t has a Tick.
 func IsModule(t types.Type) bool {
 	n, ok := types.Unalias(t).(*types.Named)
 	if !ok {
@@ -116,7 +117,7 @@ func IsInstance(t types.Type, p *types.Package) bool {
 	return ok && IsModule(t) && n.Obj().Exported() && n.Obj().Pkg() != p
 }
 
-// Missing returns the part of t that hardware does not have, nil if it has all.
+// Missing returns the part of t that hardware does not have, or nil.
 func Missing(t types.Type) types.Type {
 	switch u := t.Underlying().(type) {
 	case *types.Basic:
@@ -139,8 +140,8 @@ func Missing(t types.Type) types.Type {
 	return t
 }
 
-// TagWidth returns the width that the tag w of field i gives, 0 without one, and
-// the width of the field's type. It reports false for a bad tag.
+// TagWidth returns the width in tag w of field i, 0 without a tag, and the width
+// of the field's type. ok is false for a bad tag.
 func TagWidth(s *types.Struct, i int) (n, full int, ok bool) {
 	t := s.Field(i).Type()
 	if a, array := t.Underlying().(*types.Array); array {

@@ -1,5 +1,5 @@
-// Package tool lists the programs outside Go that commands and tests run, such as
-// simulators of the Verilog, and finds those that a machine lacks.
+// Package tool lists the external programs that commands and tests run, such as
+// Verilog simulators, and finds those that are missing on this machine.
 package tool
 
 import (
@@ -8,16 +8,16 @@ import (
 	"slices"
 )
 
-// A Program is a command that a machine may lack.
+// A Program is an external command.
 type Program struct {
 	Name    string // of the command
-	Package string // Debian package that has it
+	Package string // Debian package that contains it
 }
 
 // String returns "NAME (Debian package PACKAGE)".
 func (p Program) String() string { return fmt.Sprintf("%s (Debian package %s)", p.Name, p.Package) }
 
-// Programs returns every program that some command or test runs. make tools
+// Programs returns every external program that a command or test runs. make tools
 // installs their packages.
 func Programs() []Program {
 	return []Program{
@@ -28,12 +28,12 @@ func Programs() []Program {
 	}
 }
 
-// SkipReason begins the reason of a test that is skipped for want of a program,
-// which follows as String returns it.
+// SkipReason is the start of a skipped test's reason when a program is missing.
+// The program follows, in the format of Program.String.
 const SkipReason = "missing tool: "
 
 // Missing returns the first of the named programs that is not on the path, and
-// whether there is one. It panics for a name that Programs does not have.
+// whether there is one. It panics for a name that is not in Programs.
 func Missing(names ...string) (Program, bool) {
 	all := Programs()
 	for _, name := range names {

@@ -17,7 +17,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
-// install makes a path with programs that exist, and no others.
+// install makes a path that contains only the given programs.
 func install(t *testing.T, names ...string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -40,7 +40,7 @@ func TestMissing(t *testing.T) {
 	assert.PanicsWithValue(t, "tool: no program quartus", func() { tool.Missing("quartus") })
 }
 
-// A recorder is a test that Need has stopped.
+// A recorder is a testing.TB that records how Need stopped the test.
 type recorder struct {
 	testing.TB
 	skipped, failed string
@@ -50,8 +50,7 @@ func (r *recorder) Helper()                           {}
 func (r *recorder) Skipf(format string, args ...any)  { r.skipped = fmt.Sprintf(format, args...) }
 func (r *recorder) Fatalf(format string, args ...any) { r.failed = fmt.Sprintf(format, args...) }
 
-// A missing program skips a test, and fails it in CI; one that is there does
-// neither.
+// A missing program skips a test, or fails it in CI. A present one does neither.
 func TestNeed(t *testing.T) {
 	install(t, "yosys")
 	const why = "missing tool: tshark (Debian package tshark)"
@@ -62,7 +61,7 @@ func TestNeed(t *testing.T) {
 	}{
 		{"", []string{"yosys", "tshark"}, recorder{skipped: why}},
 		{"false", []string{"yosys", "tshark"}, recorder{skipped: why}},
-		{"true", []string{"yosys", "tshark"}, recorder{failed: why + ", and with CI=true every test runs"}},
+		{"true", []string{"yosys", "tshark"}, recorder{failed: why + ": no test may be skipped with CI=true"}},
 		{"true", []string{"yosys"}, recorder{}},
 		{"", []string{"yosys"}, recorder{}},
 	} {
@@ -88,7 +87,7 @@ func TestToolsAreInstalled(t *testing.T) {
 	}
 }
 
-// No other test decides by itself whether a program is there.
+// No other test checks for a program in another way.
 func TestNeedIsTheOnlyWay(t *testing.T) {
 	var found []string
 	require.NoError(t, filepath.WalkDir("../../..", func(path string, d os.DirEntry, err error) error {

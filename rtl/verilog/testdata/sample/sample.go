@@ -62,7 +62,7 @@ type Flow struct {
 	step  uint32
 }
 
-// NewFlow returns a module with a step, which never changes.
+// NewFlow returns a module with the parameter step.
 func NewFlow(step uint32) *Flow { return &Flow{step: step} }
 
 // Tick is one rising clock edge.
@@ -95,7 +95,7 @@ func (m *Flow) Tick(a, b uint8, go1 bool) {
 	}
 }
 
-// Reset sets the registers but Count.
+// Reset sets all registers except Count.
 func (m *Flow) Reset() { m.Mode, m.Last, m.Sum = modeB, 1, 2 }
 
 func (m *Flow) advance(a uint8) {
@@ -106,7 +106,8 @@ func (m *Flow) advance(a uint8) {
 	m.Count--
 }
 
-// first returns the lowest bit of a that is not in b, early from a loop.
+// first returns the lowest bit of a that is not in b, with an early return from a
+// loop.
 func first(a, b uint8) uint8 {
 	for i := uint8(0); i < 8; i++ {
 		if a>>i&1 != 0 && b>>i&1 == 0 {
@@ -126,7 +127,7 @@ func sum(a, b uint8) (s uint16) {
 	return s
 }
 
-// partial returns from inside branches that may also fall through.
+// partial returns from inside branches, some of which fall through.
 func partial(a, b uint8) (uint8, bool) {
 	if a > 100 {
 		if b > 100 {
@@ -200,8 +201,8 @@ func (m *Record) Reset() {
 	}
 }
 
-// Store has two memories, one of a single port, and three FIFOs, and resets
-// itself and one of them.
+// Store has two memories, one with a single port, and three FIFOs. It resets
+// itself and one of the FIFOs.
 type Store struct {
 	ram  hdl.RAM
 	one  hdl.RAM
@@ -263,7 +264,7 @@ func (m *Store) Reset() {
 	m.long.Reset()
 }
 
-// Sleeper adds, and says when its Tick may be left.
+// Sleeper adds, and skips its Tick when it can.
 type Sleeper struct {
 	Sum  uint8
 	Left uint8
@@ -287,7 +288,7 @@ func (m *Sleeper) Tick(en bool, v uint8) {
 // Reset sets the registers.
 func (m *Sleeper) Reset() { *m = Sleeper{} }
 
-// Undo copies queues, and takes back what it does to them.
+// Undo copies queues and undoes changes to them.
 type Undo struct {
 	q    hdl.FIFO[uint64]
 	r    hdl.FIFO[uint64]
@@ -298,7 +299,7 @@ type Undo struct {
 // NewUndo returns an Undo with queues of 4 and 2 values.
 func NewUndo() *Undo { return &Undo{q: hdl.NewFIFO[uint64](4), r: hdl.NewFIFO[uint64](2)} }
 
-// Has reports whether the first queue has a value, which it finds in a copy.
+// Has reports whether the first queue has a value, read from a copy.
 func (m *Undo) Has() bool {
 	q := m.q
 	return !q.Empty()
@@ -332,7 +333,7 @@ func (m *Undo) Tick(v uint64, push, pop, clear, all, back bool) {
 	m.n = late.n + 1
 }
 
-// restart resets, and puts back all or the second queue.
+// restart resets, and restores all or the second queue.
 func (m *Undo) restart(old Undo, r hdl.FIFO[uint64], all, one bool) {
 	m.q.Reset()
 	m.r.Reset()

@@ -1,4 +1,4 @@
-// Package tooltest skips tests whose programs a machine lacks.
+// Package tooltest skips tests that need a missing program.
 package tooltest
 
 import (
@@ -9,15 +9,15 @@ import (
 )
 
 // Need skips the test if a program of tool.Programs is missing, and fails it if
-// the environment has CI=true. No test looks for a program in another way, since make
-// test counts the skips by their reason.
+// the environment has CI=true. Tests must not look for a program in another way,
+// since make test counts the skips by their reason.
 func Need(t testing.TB, names ...string) {
 	t.Helper()
 	p, missing := tool.Missing(names...)
 	switch {
 	case !missing:
 	case os.Getenv("CI") == "true":
-		t.Fatalf("%s%s, and with CI=true every test runs", tool.SkipReason, p)
+		t.Fatalf("%s%s: no test may be skipped with CI=true", tool.SkipReason, p)
 	default:
 		t.Skipf("%s%s", tool.SkipReason, p)
 	}

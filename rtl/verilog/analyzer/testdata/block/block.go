@@ -1,7 +1,7 @@
-// Package block has a module whose outputs are good and bad.
+// Package block has a module with outputs that translate and outputs that do not.
 package block
 
-// Module counts.
+// Module is a counter.
 type Module struct {
 	count uint8
 }
@@ -9,7 +9,7 @@ type Module struct {
 // Count returns the count.
 func (m *Module) Count() uint8 { return m.count }
 
-// Third returns a part of the count; no one here calls it.
+// Third returns a third of the count. Nothing in this package calls it.
 func (m *Module) Third() uint8 { return third(m.count) } // want Third:"RTL010"
 
 func third(x uint8) uint8 { return x / 3 } // want third:"RTL010"
@@ -20,10 +20,10 @@ func (m *Module) Take() uint8 { // want Take:"changes its receiver"
 	return m.count
 }
 
-// Double is a function for other packages.
+// Double is called by other packages.
 func Double(x uint8) uint8 { return x << 1 }
 
-// First is one too, and leaves a loop.
+// First is called by other packages and leaves a loop early.
 func First(x uint8) uint8 { // want First:"RTL003"
 	for i := range uint8(8) {
 		if x>>i&1 != 0 {

@@ -1,4 +1,4 @@
-// Package top has a module with an instance of another package's.
+// Package top has a module with an instance of another package's module.
 package top
 
 import "github.com/hilgpu/hilgpu/rtl/verilog/analyzer/testdata/block"
@@ -16,7 +16,7 @@ type Top struct {
 func (t *Top) Tick(in uint8) { // want Tick:"changes its receiver" Tick:"RTL010"
 	count := t.block.Count()
 	t.sum = block.Double(count) + in
-	t.sum += t.block.Third() // want `RTL010: Third cannot be translated: .*block.go:\d+:\d+: a division by what is no constant power of two`
+	t.sum += t.block.Third() // want `RTL010: Third cannot be translated: .*block.go:\d+:\d+: a division by something other than a constant power of two`
 	t.sum += block.First(in) // want `RTL003: First cannot be translated: .*block.go:\d+:\d+: a statement`
 	count = t.block.Take()   // want `RTL014: Take of an instance of a module`
 	if t.both {
