@@ -16,7 +16,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
-// features is a small configuration with everything that can be left out.
+// features is a small configuration with all optional features.
 func features() gpu.Config {
 	c := gpu.Small()
 	c.Caps = caps.All()
@@ -69,8 +69,8 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// Every block of the GPU, a field with a Tick, is ticked: an instance that is not is
-// left out.
+// Every block of the GPU, a field with a Tick, must be ticked: an instance that
+// is not ticked is left out.
 func TestEveryBlockIsBuilt(t *testing.T) {
 	built := map[string]bool{}
 	for _, r := range gpuOf(t, gpu.Default()).Manifest.Registers {
@@ -94,12 +94,16 @@ func TestOneNodeHasNoSecond(t *testing.T) {
 	}
 }
 
-// What a configuration leaves out has no registers.
+// A feature that a configuration leaves out has no registers.
 func TestWithoutFeatures(t *testing.T) {
 	have := func(c gpu.Config) (names []string) {
 		for _, r := range gpuOf(t, c).Manifest.Registers {
-			for _, part := range []string{"cp0.protect", "cp0.window", "cp0.waiting", "cp0.word", "cp0.wrong", "cp0.preempt", "cp0.progress", "cp0.issued", "cp0.yielded", "cp0.asked", "cp0.halted",
-				"fence0.high", "fence0.latched", "intc.wait", "perf.", "watchdog.", "cp0.retired", "cp0.took"} {
+			for _, part := range []string{
+				"cp0.regs.protect", "cp0.walk.guard.window", "cp0.walk.guard.next", "cp0.walk.guard.bottom",
+				"cp0.regs.asked", "cp0.regs.preempt", "cp0.regs.progress", "cp0.issue.sent", "cp0.issue.stops",
+				"cp0.sync.waiting", "cp0.sync.word", "cp0.sync.wrong", "cp0.sync.value", "fence0.high", "fence0.latched",
+				"intc.wait", "perf.", "cp0.regs.retired", "cp0.regs.took", "watchdog.",
+			} {
 				if strings.HasPrefix(r.Go, part) {
 					names = append(names, r.Go)
 				}
@@ -108,11 +112,11 @@ func TestWithoutFeatures(t *testing.T) {
 		return names
 	}
 	assert.Empty(t, have(gpu.Small()))
-	assert.Len(t, have(features()), 2+4*3+3+2+7+4+2+17+8)
+	assert.Len(t, have(features()), 1+(4*3+2)+(4+2)+(4+2)+4+(17+2)+8)
 }
 
-// designs returns what the tools must accept: the configurations and the
-// samples.
+// designs returns the designs that the tools must accept: the configurations and
+// the samples.
 func designs(t *testing.T) map[string]*Design {
 	t.Helper()
 	out := map[string]*Design{"default": gpuOf(t, gpu.Default()), "small": gpuOf(t, gpu.Small()), "features": gpuOf(t, features())}
@@ -126,8 +130,8 @@ func designs(t *testing.T) map[string]*Design {
 	return out
 }
 
-// TestLint holds the Verilog to every warning of Verilator but that a bit is
-// not used: inlining a call for one of its results leaves the others over.
+// TestLint checks that Verilator gives no warning except for unused bits.
+// Inlining a call for one of its results leaves the others unused.
 func TestLint(t *testing.T) {
 	t.Parallel()
 	tooltest.Need(t, "verilator")
@@ -141,7 +145,7 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// TestYosys holds the netlist to have no latch, no combinational loop and no
+// TestYosys checks that the netlist has no latch, no combinational loop, and no
 // net that is undriven or driven twice.
 func TestYosys(t *testing.T) {
 	t.Parallel()
@@ -163,8 +167,7 @@ func TestYosys(t *testing.T) {
 	}
 }
 
-// BenchmarkTranslate is the whole GPU from source to text; it is to stay under
-// two seconds.
+// BenchmarkTranslate translates the complete GPU. The limit is two seconds.
 func BenchmarkTranslate(b *testing.B) {
 	g, err := gpu.New(gpu.Default())
 	require.NoError(b, err)
