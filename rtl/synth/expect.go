@@ -2,12 +2,13 @@ package synth
 
 import "fmt"
 
-// Lean is small with VRAM of one port and without the aperture.
+// Lean is the configuration small, with single-port VRAM and without the
+// aperture.
 const Lean = "small?aperture=0&vramports=1"
 
-// Expected returns what a configuration, full, default, small or Lean, must come to on
-// a target with VRAMBytes of VRAM. It fails with ErrTarget, or ErrTable for another
-// configuration.
+// Expected returns the expected result for a configuration (full, default, small
+// or Lean) on a target, with VRAMBytes of VRAM. It fails with ErrTarget, or
+// ErrTable for another configuration.
 func Expected(config string, target Target) (Expectation, error) {
 	if err := target.Check(); err != nil {
 		return Expectation{}, err
@@ -32,10 +33,10 @@ type expectation struct {
 }
 
 // expectations returns the table. On iCE40 a memory of 64 bits takes 4 block RAMs
-// up to 256 words, and VRAM 16; of the register RAM's synthesis keeps 32 bits, which are too
-// few for a block RAM of ECP5. There VRAM takes 4 and another memory 2. The queue of
-// the DMA engine is read without a clock and has few places, and with up to 4 tags it
-// is not there.
+// for up to 256 words, and VRAM takes 16. Synthesis keeps 32 bits of the register
+// RAM, too few for a block RAM of ECP5. On ECP5 VRAM takes 4 block RAMs and any
+// other memory 2. The queue of the DMA engine is shallow and is read without a
+// clock. With up to 4 tags it does not exist.
 func expectations() []expectation {
 	memories := func(nodes int, more ...Memory) []Memory {
 		out := append(more, Memory{"dma.order.mem", InBlock}, Memory{"vram.ram.mem", InBlock})

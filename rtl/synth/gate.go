@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// A Kind says what is wrong with a design.
+// A Kind is a kind of Finding.
 type Kind string
 
 // The kinds of Finding.
 const (
 	Latch    Kind = "latch"    // a latch was inferred
-	Undriven Kind = "undriven" // a net is used and not driven
+	Undriven Kind = "undriven" // a net is used but not driven
 	Drivers  Kind = "drivers"  // a net is driven more than once
 	Loop     Kind = "loop"     // a combinational loop
 	Warning  Kind = "warning"  // a warning that is not allowed
-	RAM      Kind = "ram"      // a memory or a count of block RAMs that is not as expected
+	RAM      Kind = "ram"      // a memory or the number of block RAMs is not as expected
 )
 
 // A Finding is a reason to refuse a design.
@@ -26,11 +26,11 @@ type Finding struct {
 	Text string `json:"text"`
 }
 
-// String returns kind and text.
+// String returns the kind and the text.
 func (f Finding) String() string { return fmt.Sprintf("%s: %s", f.Kind, f.Text) }
 
-// rules says which lines of the log are a finding of which kind. The first one
-// that matches counts.
+// rules returns the patterns of log lines and their kinds of finding. The first
+// match counts.
 func rules() []struct {
 	kind Kind
 	line *regexp.Regexp
@@ -47,17 +47,17 @@ func rules() []struct {
 	}
 }
 
-// allowed returns the warnings that say nothing about the design, with the
-// reason of each.
+// allowed returns the warnings that do not concern the design, and why.
 func allowed() []struct{ text, reason string } {
 	return []struct{ text, reason string }{
-		{`ABC: Warning: The network is combinational`, "the flip-flops are outside of what ABC is given"},
+		{`ABC: Warning: The network is combinational`, "ABC does not get the flip-flops"},
 		{`ABC: Warning: AIG with boxes has internal fanout`, "ABC counts the carries and flip-flops whose output it uses twice"},
-		{`ABC: Warning: Cannot meet the target required times`, "time is no finding: nextpnr says what it is, of small"},
+		{`ABC: Warning: Cannot meet the target required times`, "timing is not judged here: nextpnr measures it for small"},
 	}
 }
 
-// findings returns what the logs say, each line once, by kind and text.
+// findings returns the findings in the logs, each line once, sorted by kind and
+// text.
 func findings(logs ...string) []Finding {
 	rules, allowed := rules(), allowed()
 	seen := map[Finding]bool{}

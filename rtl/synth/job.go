@@ -5,7 +5,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 )
 
-// A Job is one configuration of the GPU to synthesise for one target.
+// A Job is the synthesis of one configuration of the GPU for one target.
 type Job struct {
 	Name   string     // of the configuration, as Expected takes it
 	Config gpu.Config // of that name
@@ -15,13 +15,13 @@ type Job struct {
 // String names the job.
 func (j Job) String() string { return j.Name + " for " + string(j.Target) }
 
-// Check fails with ErrTarget or ErrTable if the job cannot be judged.
+// Check fails with ErrTarget or ErrTable if there is no expectation for the job.
 func (j Job) Check() error {
 	_, err := Expected(j.Name, j.Target)
 	return err
 }
 
-// Tools fails with ErrTool if a tool is missing that the job needs.
+// Tools fails with ErrTool if a tool that the job needs is missing.
 func (j Job) Tools() error {
 	if j.placed() {
 		return PlaceTools()
@@ -29,12 +29,13 @@ func (j Job) Tools() error {
 	return Tools("yosys")
 }
 
-// placed reports whether the netlist is also placed, on the one device that it fits.
+// placed reports whether the netlist is also placed, on the one device that it is
+// meant for.
 func (j Job) placed() bool { return j.Name == "small" && j.Target == ICE40 }
 
-// Run translates the GPU, with VRAMBytes of VRAM, from the source of the module at root,
-// synthesises it, and places the configuration small for ICE40. It fails as Check, Run
-// and Place do.
+// Run translates the GPU, with VRAMBytes of VRAM, from the module source at root,
+// and synthesises it. It places the configuration small for ICE40. It fails as
+// Check, Run and Place do.
 func (j Job) Run(root string) (*Report, error) {
 	want, err := Expected(j.Name, j.Target)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A Storage is what a memory was made of.
+// A Storage is the kind of cells that a memory is built from.
 type Storage string
 
 // The storages.
@@ -17,14 +17,14 @@ const (
 	InFlipFlops Storage = "flip-flops"
 )
 
-// A Memory is a memory of the flattened design and where it is.
+// A Memory is a memory of the flattened design and its storage.
 type Memory struct {
 	Name    string  `json:"name"` // hierarchical, below the top: "dma.order.mem"
 	Storage Storage `json:"storage"`
 }
 
-// memories reads from the log where each memory went, by name. The tables that
-// yosys makes of a switch are logic, not memories.
+// memories reads from the log the storage of each memory, sorted by name. It
+// leaves out the tables that yosys makes from a switch: they are logic.
 func memories(log, top string) []Memory {
 	line := regexp.MustCompile(`(?m)^(?:using FF mapping for memory (\S+)|mapping memory (\S+) via (\S+))$`)
 	out := []Memory{}
@@ -44,13 +44,13 @@ func memories(log, top string) []Memory {
 	return out
 }
 
-// An Expectation is what a design must come to.
+// An Expectation is the expected result of synthesis.
 type Expectation struct {
-	RAM      int // block RAMs of the whole design
+	RAM      int // block RAMs of the complete design
 	Memories []Memory
 }
 
-// compare returns how r differs from the expectation.
+// compare returns the differences of r from the expectation.
 func (e Expectation) compare(r *Report) []Finding {
 	var out []Finding
 	add := func(format string, args ...any) {
@@ -74,7 +74,7 @@ func (e Expectation) compare(r *Report) []Finding {
 	}
 	for _, m := range e.Memories {
 		if _, left := want[m.Name]; left {
-			add("%s is gone, want it in %s", m.Name, m.Storage)
+			add("%s is missing, want it in %s", m.Name, m.Storage)
 		}
 	}
 	return out

@@ -19,14 +19,16 @@ import (
 // Data Sheet, HX8K: 32 of 4 kbit).
 const maxMemory = 32 * 512
 
-// ErrSize is wrapped by the error of a design with a memory that no device has.
+// ErrSize is wrapped by the error for a design whose memory is too large for any
+// device.
 var ErrSize = errors.New("synth: memory too large")
 
-// Netlist returns the design of d's ports that yosys makes of it for iCE40: its
-// cells, and yosys's own models of them. Registers and memories have no names any
-// more, so the manifest has none. A netlist is kept in sim.CacheDir(cache) under a
-// hash of the Verilog and of the version of yosys. It fails with ErrTool, ErrYosys
-// or sim.ErrBuild, or with ErrSize if the memories are larger than any iCE40's.
+// Netlist returns d as synthesised by yosys for iCE40: its cells, and yosys's
+// models of them. The ports are those of d. Registers and memories have lost
+// their names, so the manifest has none. Netlists are cached in
+// sim.CacheDir(cache), under a hash of the Verilog and the version of yosys.
+// Netlist fails with ErrTool, ErrYosys or sim.ErrBuild, or with ErrSize if the
+// memories are larger than those of any iCE40.
 func Netlist(d *verilog.Design, cache string) (*verilog.Design, error) {
 	if err := Tools("yosys"); err != nil {
 		return nil, err
@@ -60,13 +62,14 @@ func Netlist(d *verilog.Design, cache string) (*verilog.Design, error) {
 	}, nil
 }
 
-// loops returns Verilog whose vectors may be read to make others of their own bits,
-// as the carries of a sum are: not a loop, and Verilator is told so.
+// loops returns the Verilog with Verilator's loop warning turned off. In a
+// netlist, bits of a vector may depend on other bits of it, as the carries of a
+// sum do. That is not a loop.
 func loops(text []byte) []byte {
 	return append([]byte("/* verilator lint_off UNOPTFLAT */\n"), text...)
 }
 
-// netlistPlace returns the file of a netlist.
+// netlistPlace returns the path of a netlist in the cache.
 func netlistPlace(s Source, cache string) (string, error) {
 	cache, err := sim.CacheDir(cache)
 	if err != nil {
@@ -84,12 +87,12 @@ func netlistPlace(s Source, cache string) (string, error) {
 	return filepath.Join(cache, "netlist-"+hex.EncodeToString(h.Sum(nil)[:12])+".v"), nil
 }
 
-// cellScript returns the commands that make netlist.v.
+// cellScript returns the commands that write netlist.v.
 func cellScript(s Source) string {
 	return script(s, ICE40, false) + "write_verilog -noattr netlist.v\n"
 }
 
-// mapCells runs yosys, keeps the netlist at place and returns it.
+// mapCells runs yosys, stores the netlist at place and returns it.
 func mapCells(s Source, place string) ([]byte, error) {
 	dir, err := scratch(s.Files)
 	if err != nil {
@@ -116,8 +119,9 @@ func mapCells(s Source, place string) ([]byte, error) {
 	return text, os.Rename(whole, place)
 }
 
-// cellModels returns yosys's models of the cells that a netlist has. Those of pins
-// and clocks, which no block has, are left out: not every simulator reads them.
+// cellModels returns yosys's models of the cells in a netlist. It leaves out the
+// models of pins and clocks, which no block uses, since some simulators cannot
+// read them.
 func cellModels(netlist []byte) ([]byte, error) {
 	yosys, err := exec.LookPath("yosys")
 	if err != nil {

@@ -11,13 +11,12 @@ import (
 //go:embed pinport.v
 var pinportText []byte
 
-// pinport is the source of the pin port alone.
+// pinport is the source of the pin port on its own.
 func pinport() Source {
 	return Source{Files: []verilog.File{{Name: "pinport.v", Text: pinportText}}, Top: "pinport", Blocks: []string{"pinport"}}
 }
 
-// wires says which port of the pin port meets which port of the GPU, by the Go
-// path of the latter.
+// wires returns the pairs of pin-port ports and GPU ports, the latter by Go path.
 func wires() []struct{ pin, path string } {
 	return []struct{ pin, path string }{
 		{"req_kind", "req.Kind"}, {"req_tag", "req.Tag"}, {"req_len", "req.Len"}, {"req_addr", "req.Addr"},
@@ -34,8 +33,8 @@ func wires() []struct{ pin, path string } {
 	}
 }
 
-// onPins returns the GPU behind the pin port, as module board. It fails with
-// ErrPlace if the ports of the GPU are not the ones that wires knows.
+// onPins returns the GPU connected to the pin port, as module board. It fails
+// with ErrPlace if the ports of the GPU are not those of wires.
 func onPins(d *verilog.Design) (Source, error) {
 	ports := map[string]verilog.Port{}
 	for _, p := range d.Manifest.Ports {
@@ -55,7 +54,7 @@ func onPins(d *verilog.Design) (Source, error) {
 		fmt.Fprintf(&gpu, ",\n\t\t.%s(%s)", p.Name, w.pin)
 	}
 	for path := range ports {
-		return Source{}, fmt.Errorf("%w: the pin port does not carry all ports of the GPU, such as %s", ErrPlace, path)
+		return Source{}, fmt.Errorf("%w: the pin port does not have all ports of the GPU, such as %s", ErrPlace, path)
 	}
 	text := fmt.Sprintf(`module board (
 	input  wire       clk,

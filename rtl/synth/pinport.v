@@ -1,5 +1,5 @@
-// The host port of the GPU at an 8-bit valid/ready pin port, for packages with
-// fewer pins than the port has bits.
+// Connects the host port of the GPU to an 8-bit valid/ready pin port, for packages
+// with fewer pins than the host port has bits.
 //
 // A frame has 12 bytes each way: a type, then 11 bytes.
 //
@@ -9,8 +9,8 @@
 //   3     initiator completion    target completion       tag, status, last; data
 //
 // Multi-byte values have their low byte first. A frame in waits until the GPU
-// takes it; a frame of another type is dropped. Frames out are taken in the
-// order completion, request, beat.
+// takes it; a frame of another type is dropped. Frames out have the
+// priority completion, request, beat.
 module pinport (
 	input  wire        clk,
 	input  wire        rst,
@@ -56,9 +56,9 @@ module pinport (
 	localparam [3:0] BYTES = 4'd12;
 
 	reg [95:0] frame;
-	reg [3:0]  held; // bytes of frame, 12: it is offered
+	reg [3:0]  held; // bytes of frame so far; at 12 it is offered
 	reg [95:0] back;
-	reg [3:0]  left; // bytes of back that are still to be sent
+	reg [3:0]  left; // bytes of back still to be sent
 
 	wire       full = held == BYTES;
 	wire [7:0] what = frame[7:0];

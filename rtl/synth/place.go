@@ -11,11 +11,11 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 )
 
-// Device is what Place places on.
+// Device is the device that Place targets.
 const Device = "iCE40HX8K-CT256"
 
-// What the device has, and what the GPU is to need of it at most, with at least
-// the clock. The pin port is not part of the GPU.
+// The resources of the device, and the limits for the GPU: most cells and block
+// RAMs, and lowest clock. The pin port does not count.
 const (
 	DeviceCells = 7680
 	DeviceRAM   = 32
@@ -24,14 +24,14 @@ const (
 	GoalMHz     = 24.0
 )
 
-// A Placement is a GPU behind the pin port on Device.
+// A Placement is the result of placing a GPU with its pin port on Device.
 //
 //	Cells     logic cells of the GPU: those of both less those of the pin port
-//	PinCells  logic cells of the pin port, packed alone
+//	PinCells  logic cells of the pin port, packed on its own
 //	RAM       block RAMs
 //	Fits      whether the device has enough of both
 //	MHz       highest clock after routing, 0 if it does not fit
-//	Findings  what the log holds against the GPU behind the pin port
+//	Findings  findings in the log of the GPU with its pin port
 type Placement struct {
 	Device   string    `json:"device"`
 	Cells    int       `json:"cells"`
@@ -43,16 +43,16 @@ type Placement struct {
 	Findings []Finding `json:"findings"`
 }
 
-// A Goal is a number to reach, and whether it is reached.
+// A Goal is a limit and the measured value.
 type Goal struct {
 	Name  string  `json:"name"`
 	Got   float64 `json:"got"`
-	Want  float64 `json:"want"` // at most, of the clock at least
+	Want  float64 `json:"want"` // upper limit; of the clock, lower limit
 	Holds bool    `json:"holds"`
 }
 
 // goals returns the goals of a placement. A clock that could not be measured
-// does not hold.
+// misses its goal.
 func (p *Placement) goals() []Goal {
 	most := func(name string, got, want int) Goal { return Goal{name, float64(got), float64(want), got <= want} }
 	return []Goal{
@@ -65,8 +65,9 @@ func (p *Placement) goals() []Goal {
 // PlaceTools returns ErrTool if a tool of Place is missing.
 func PlaceTools() error { return Tools("yosys", "nextpnr-ice40") }
 
-// Place puts a GPU behind the pin port on Device. A GPU that does not fit is no
-// error: its cells are counted. It fails with ErrTool, ErrYosys or ErrPlace.
+// Place places a GPU with its pin port on Device. A GPU that does not fit is not
+// an error: its cells are still counted. It fails with ErrTool, ErrYosys or
+// ErrPlace.
 func Place(d *verilog.Design) (*Placement, error) {
 	if err := PlaceTools(); err != nil {
 		return nil, err
@@ -106,8 +107,8 @@ func Place(d *verilog.Design) (*Placement, error) {
 	return p, nil
 }
 
-// nextpnr runs nextpnr-ice40 on a netlist and returns what it printed and the
-// directory it ran in, which the caller removes.
+// nextpnr runs nextpnr-ice40 on a netlist. It returns the output and the working
+// directory, which the caller removes.
 func nextpnr(n *netlist, args ...string) (out, dir string, err error) {
 	dir, err = scratch([]verilog.File{{Name: "netlist.json", Text: n.json}})
 	if err != nil {
@@ -121,8 +122,9 @@ func nextpnr(n *netlist, args ...string) (out, dir string, err error) {
 	return out, dir, err
 }
 
-// pack returns the logic cells of a netlist: each takes a LUT, a flip-flop and a
-// carry that belong together. The device need not have as many.
+// pack returns the number of logic cells of a netlist. A cell takes a LUT, a
+// flip-flop and a carry that belong together. The number may exceed that of the
+// device.
 func pack(n *netlist) (int, error) {
 	out, dir, err := nextpnr(n, "--pack-only")
 	os.RemoveAll(dir)
@@ -132,7 +134,7 @@ func pack(n *netlist) (int, error) {
 	return packed(out)
 }
 
-// packed adds the logic cells up that the packer reports.
+// packed returns the sum of the logic cells in the packer's report.
 func packed(out string) (int, error) {
 	cells, found := 0, 0
 	for _, m := range regexp.MustCompile(`(\d+) LCs used as (LUT4 only|LUT4 and DFF|DFF only|CARRY only)`).FindAllStringSubmatch(out, -1) {
@@ -163,7 +165,7 @@ func route(n *netlist) (float64, error) {
 	return slowest(text)
 }
 
-// slowest returns the lowest achieved clock of a report of nextpnr, in MHz.
+// slowest returns the lowest achieved clock in a report of nextpnr, in MHz.
 func slowest(report []byte) (float64, error) {
 	var r struct {
 		Fmax map[string]struct {

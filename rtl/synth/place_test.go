@@ -12,8 +12,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
-// toy is a device with the ports of a GPU and a register behind each output:
-// what a host sends comes back.
+// toy is a device with the ports of a GPU that echoes its inputs: each output has
+// a register.
 func toy() *verilog.Design {
 	width := map[string]int{
 		"beat.Valid": 1, "beat.Last": 1, "cpl.Last": 1, "cplReady": 1, "reqReady": 1, "dataReady": 1,
@@ -88,7 +88,7 @@ func TestGoals(t *testing.T) {
 		p     Placement
 		holds []bool
 	}{
-		{"on the limits", Placement{Cells: 6200, RAM: 26, MHz: 24}, []bool{true, true, true}},
+		{"at the limits", Placement{Cells: 6200, RAM: 26, MHz: 24}, []bool{true, true, true}},
 		{"above the limits", Placement{Cells: 6201, RAM: 27, MHz: 23.9}, []bool{false, false, false}},
 		{"no clock", Placement{Cells: 1, RAM: 1}, []bool{true, true, false}},
 	} {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Cells counts what a netlist takes.
+// Cells counts the cells of a netlist.
 //
 //	LUT     4-input LUTs; on ECP5 also the two in every carry cell
 //	FF      flip-flops
@@ -15,7 +15,7 @@ import (
 //	RAM     block RAMs, of 4 kbit on iCE40 and 18 kbit on ECP5
 //	LUTRAM  RAMs of 16x4 bits made of LUTs, ECP5 only, not counted in LUT
 //	DSP     multipliers
-//	Other   cells of none of these kinds, such as wide multiplexers
+//	Other   other cells, such as wide multiplexers
 type Cells struct {
 	LUT    int `json:"lut"`
 	FF     int `json:"ff"`
@@ -49,16 +49,16 @@ func (c *Cells) add(kind string, n int) {
 	}
 }
 
-// A Block is a module and the cells of one instance of it, without those of the
-// blocks in it.
+// A Block is a module and the cells of one instance of it, without those of its
+// instances.
 type Block struct {
 	Name      string `json:"name"`
-	Instances int    `json:"instances"` // in the whole design
+	Instances int    `json:"instances"` // in the complete design
 	Cells
 }
 
-// blocks reads what stat -json printed. The top comes first, the others follow
-// by name; a module without an instance is left out.
+// blocks parses the output of stat -json. The top is first, the others are sorted
+// by name. Modules without an instance are left out.
 func blocks(stat []byte, top string) ([]Block, error) {
 	var s struct {
 		Modules map[string]struct {
@@ -105,5 +105,5 @@ func blocks(stat []byte, top string) ([]Block, error) {
 	return out, nil
 }
 
-// plain returns a name without the mark of a public one.
+// plain returns a name without yosys's prefix for public names.
 func plain(name string) string { return strings.TrimPrefix(name, `\`) }

@@ -1,7 +1,7 @@
-// Package synth synthesises the emitted Verilog with yosys for two FPGA
-// families, counts what each block takes, and judges the log: a latch, an
-// undriven or doubly driven net, a loop, a warning nobody explained, or a
-// memory that is not where it belongs is a Finding.
+// Package synth synthesises the emitted Verilog with yosys for two FPGA families
+// and counts the cells of each block. It checks the log: a latch, an undriven or
+// multiply driven net, a loop, an unexplained warning or a memory in the wrong
+// storage is a Finding.
 package synth
 
 import (
@@ -14,8 +14,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool"
 )
 
-// Errors of the tools. What the log says about the design is no error but a
-// Finding.
+// Errors of the tools. Problems of the design are Findings, not errors.
 var (
 	ErrTool   = errors.New("synth: missing tool")
 	ErrTarget = errors.New("synth: unknown target")
@@ -24,9 +23,9 @@ var (
 	ErrPlace  = errors.New("synth: nextpnr failed")
 )
 
-// VRAMBytes is the VRAM that every configuration is synthesised with: the
-// smallest one, since 16 MiB fit into no block RAM. Besides the VRAM itself
-// only the widths of VRAM offsets depend on it.
+// VRAMBytes is the VRAM size of every synthesised configuration, the smallest
+// one: 16 MiB do not fit into block RAM. Apart from VRAM itself, only the widths
+// of VRAM offsets depend on it.
 const VRAMBytes = 8 << 10
 
 // A Target is a family of FPGAs.
@@ -65,7 +64,7 @@ func Shrink(c gpu.Config) gpu.Config {
 	return c
 }
 
-// A Source is what is synthesised.
+// A Source is the input of synthesis.
 //
 //	Files   Verilog, in any order
 //	Top     name of the top module
@@ -77,7 +76,7 @@ type Source struct {
 	Blocks []string
 }
 
-// Of returns the source of a design: its blocks are all modules but the
+// Of returns the source of a design. Its blocks are all modules except the
 // primitives of rtl/hdl, whose cost depends on how the block uses them.
 func Of(d *verilog.Design) Source {
 	s := Source{Files: d.Files, Top: d.Manifest.Top}
@@ -89,16 +88,16 @@ func Of(d *verilog.Design) Source {
 	return s
 }
 
-// A Report says what a design takes on a target.
+// A Report is the result of synthesis for a target.
 //
 //	Config     name of the configuration, empty if it has none
 //	VRAMBytes  of the design
 //	Blocks     cells of one instance of each block, without the blocks in it,
 //	           optimised within the block
-//	Total      cells of the whole design, optimised across blocks
-//	Memories   where each memory of the whole design is
-//	Findings   what the logs and the expectation hold against the design
-//	Placement  on a device, nil if it was not asked for
+//	Total      cells of the complete design, optimised across blocks
+//	Memories   storage of each memory of the complete design
+//	Findings   findings in the logs, and differences from the expectation
+//	Placement  on a device, nil if not requested
 type Report struct {
 	Config    string     `json:"config"`
 	Target    Target     `json:"target"`
@@ -110,8 +109,9 @@ type Report struct {
 	Placement *Placement `json:"placement,omitempty"`
 }
 
-// Run synthesises s twice, with its blocks apart and as a whole, and holds the
-// whole against want. It fails with ErrTarget, ErrTool or ErrYosys.
+// Run synthesises s twice, once with separate blocks and once flattened, and
+// compares the flattened design with want. It fails with ErrTarget, ErrTool or
+// ErrYosys.
 func Run(s Source, target Target, want Expectation) (*Report, error) {
 	if err := target.Check(); err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
-// source is a design of one file.
+// source returns a design of one file.
 func source(text string) Source {
 	return Source{Files: []verilog.File{{Name: "top.v", Text: []byte(text)}}, Top: "top", Blocks: []string{"top"}}
 }
@@ -78,7 +78,7 @@ func TestGate(t *testing.T) {
 			endmodule`, Expectation{}, []Kind{Warning}},
 		{"a memory in block RAM", blockMemory, inBlock(), nil},
 		{"a memory that is not expected", blockMemory, Expectation{RAM: 1}, []Kind{RAM}},
-		{"a memory that is gone", `module top(input wire a, output wire y);
+		{"a memory that is missing", `module top(input wire a, output wire y);
 			assign y = a;
 			endmodule`, inBlock(), []Kind{RAM, RAM}},
 	} {
@@ -90,7 +90,7 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// What the iCE40's mapper says of its own work is no finding.
+// Messages of the iCE40 mapper about its own work are not findings.
 func TestMapperWarnings(t *testing.T) {
 	tooltest.Need(t, "yosys")
 	for _, tt := range []struct{ name, text string }{
@@ -119,7 +119,7 @@ func TestMapperWarnings(t *testing.T) {
 	}
 }
 
-// kinds returns the kinds of findings, each run of equal ones once but for RAM.
+// kinds returns the kinds of findings. Equal neighbours are merged, except RAM.
 func kinds(fs []Finding) []Kind {
 	var out []Kind
 	for _, f := range fs {
@@ -146,7 +146,7 @@ func TestMemoryThatBecomesFlipFlops(t *testing.T) {
 	assert.Equal(t, 1, r.Total.RAM)
 }
 
-// vram returns the block VRAM of so many bytes and ports.
+// vram returns the block VRAM with the given size in bytes and number of ports.
 func vram(t *testing.T, bytes uint64, ports int) Source {
 	t.Helper()
 	c := gpu.Small()
@@ -164,7 +164,7 @@ func vram(t *testing.T, bytes uint64, ports int) Source {
 	return s
 }
 
-// VRAM of a single port is in as many block RAMs as VRAM of two.
+// Single-port VRAM takes as many block RAMs as dual-port VRAM.
 func TestVRAMPorts(t *testing.T) {
 	tooltest.Need(t, "yosys")
 	for _, ports := range []int{1, 2} {
@@ -176,7 +176,7 @@ func TestVRAMPorts(t *testing.T) {
 	}
 }
 
-// 128 KiB of VRAM with a single port are the SPRAM of an UltraPlus.
+// 128 KiB of single-port VRAM fit the SPRAM of an UltraPlus.
 func TestSPRAM(t *testing.T) {
 	tooltest.Need(t, "yosys")
 	dir, err := scratch(vram(t, 128<<10, 1).Files)

@@ -6,8 +6,8 @@ import (
 	"text/tabwriter"
 )
 
-// String returns the report as a table, with the placement, the goals that hold
-// and those that do not, the memories, and the findings.
+// String returns the report as a table, with the placement, the goals and whether
+// they hold, the memories, and the findings.
 func (r *Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s on %s, with %d KiB of VRAM\n", r.Config, r.Target, r.VRAMBytes>>10)
@@ -38,12 +38,12 @@ func (r *Report) String() string {
 		fmt.Fprintf(&b, "REFUSED %s\n", f)
 	}
 	if len(all) == 0 {
-		b.WriteString("gate: no latch, no undriven or doubly driven net, no loop, no warning, memories as expected\n")
+		b.WriteString("gate: no latch, no undriven or multiply driven net, no loop, no warning, memories as expected\n")
 	}
 	return b.String()
 }
 
-// String returns what was reached and what was wanted.
+// String returns the verdict, the measured value and the limit.
 func (g Goal) String() string {
 	verdict := "holds"
 	if !g.Holds {
@@ -52,7 +52,7 @@ func (g Goal) String() string {
 	return fmt.Sprintf("%s, %.5g, want %.5g", verdict, g.Got, g.Want)
 }
 
-// Refused returns all findings, also those of the placement.
+// Refused returns all findings, including those of the placement.
 func (r *Report) Refused() []Finding {
 	out := append([]Finding{}, r.Findings...)
 	if r.Placement != nil {

@@ -11,15 +11,15 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 )
 
-// A netlist is what one run of yosys left behind.
+// A netlist is the output of one run of yosys.
 type netlist struct {
 	log  string
-	stat []byte // of stat -json
-	json []byte // the netlist, of a run that keeps no blocks apart
+	stat []byte // output of stat -json
+	json []byte // the netlist, of a run with flattened blocks
 }
 
-// script returns the commands of a run. The check in front sees every module as
-// it was written; those of the synthesis see it flattened, before unused and
+// script returns the commands of a run. The first check sees every module as it
+// was written. Those of the synthesis see it flattened, before unused and
 // undriven nets are optimised away.
 func script(s Source, target Target, apart bool) string {
 	var b strings.Builder
@@ -46,13 +46,13 @@ func script(s Source, target Target, apart bool) string {
 	return b.String()
 }
 
-// picoseconds in a microsecond, for a clock in MHz.
+// picoseconds in a microsecond, to convert a clock in MHz.
 const picoseconds = 1e6
 
-// mapping returns the options of the mapping to cells. That of the iCE40 is told half of the
-// clock it is for, the other half being for wires, so that it looks for few cells and not
-// for the shortest path, and sees the flip-flops, of which it drops those that another one
-// equals. The mapping of the ECP5 always knows its delays.
+// mapping returns the options of the mapping to cells. The iCE40's mapper gets
+// half of the clock period, since wires take the other half: then it minimises
+// cells and not the shortest path. It also gets the flip-flops, and drops those
+// that equal another. The ECP5's mapper always knows its delays.
 func mapping(target Target) string {
 	if target == ICE40 {
 		return " -abc9 -device hx -dff"
@@ -60,7 +60,7 @@ func mapping(target Target) string {
 	return ""
 }
 
-// synthesise runs yosys in a directory of its own.
+// synthesise runs yosys in a temporary directory.
 func synthesise(s Source, target Target, apart bool) (*netlist, error) {
 	dir, err := scratch(s.Files)
 	if err != nil {
@@ -104,7 +104,7 @@ func scratch(files []verilog.File) (string, error) {
 	return dir, nil
 }
 
-// command runs a tool in dir and returns what it printed.
+// command runs a tool in dir and returns its output.
 func command(dir, name string, args ...string) (string, error) {
 	c := exec.Command(name, args...)
 	c.Dir = dir
@@ -114,7 +114,7 @@ func command(dir, name string, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// tail returns the last lines of what a tool printed.
+// tail returns the last lines of a tool's output.
 func tail(out string) string {
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	return strings.Join(lines[max(0, len(lines)-10):], "\n")

@@ -1,7 +1,7 @@
-// The arbiter of VRAM's writes of package noc, written by hand the way it is in Go:
-// a source that was offered stays, and otherwise the turn is behind the one whose
-// header was taken, which owns the beats until the last one. rst is the power-on
-// reset. Nothing is dropped.
+// The arbiter of VRAM writes of package noc, written by hand like the Go. A source
+// that was granted keeps the grant until its header is taken. Then it owns the
+// beats until the last one, and the turn goes to the source after it. rst is the
+// power-on reset. Nothing is dropped.
 module noc_writes_hand (
 	input  wire       clk,
 	input  wire       rst,
