@@ -11,22 +11,22 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/hdl/vcd"
 )
 
-// run is how many words are compared at a time.
+// run is the number of words that are compared at a time.
 const run = 16
 
-// A dump writes the changes of a GPU's words.
+// A dump writes the changes of a GPU's words to a value change dump.
 type dump struct {
-	out   *vcd.Writer
-	now   []uint64 // the registers, the ports, and the opcodes
-	last  []uint64 // as they were written
-	names [][]string
-	vars  []int // of each word; -1: none
-	ops   []op
-	clock *vcd.Clock
-	any   bool // something was written
+	out     *vcd.Writer
+	now     []uint64 // the registers, the ports, and the opcodes
+	last    []uint64 // as they were last written
+	names   [][]string
+	vars    []int // variable of each word, or -1
+	ops     []op
+	clock   *vcd.Clock
+	written bool // something was written
 }
 
-// An op is a word that has the name of an opcode.
+// An op is a word that holds an opcode, and the variable for its name.
 type op struct{ word, opcode int }
 
 // newDump declares the variables of g.
@@ -66,13 +66,13 @@ func newDump(w io.Writer, g *gpu.GPU) *dump {
 	return d
 }
 
-// present reports whether a GPU of configuration c has what the signal is in.
+// present reports whether a GPU of configuration c has the block of the signal.
 func present(c gpu.Config, signal string) bool {
 	second := strings.HasPrefix(signal, "gpu.cp1.") || strings.HasPrefix(signal, "gpu.fence1.")
 	return c.Nodes == 2 || !second
 }
 
-// opcodes returns the names of packets by their opcodes.
+// opcodes returns the names of the packets, indexed by opcode.
 func opcodes() []string {
 	names := make([]string, 256)
 	for i := range names {
@@ -84,7 +84,8 @@ func opcodes() []string {
 	return names
 }
 
-// sample writes a clock, and what is not as it was written last.
+// sample writes a clock, and the words that have changed since they were last
+// written.
 func (d *dump) sample(clock uint64, g *gpu.GPU, p *ports) {
 	g.Snapshot(d.now)
 	p.Snapshot(d.now[gpu.GPUWords:])
@@ -93,17 +94,17 @@ func (d *dump) sample(clock uint64, g *gpu.GPU, p *ports) {
 	}
 	d.clock.Rise(clock)
 	for at := 0; at < len(d.now); at += run {
-		if d.any && *(*[run]uint64)(d.now[at:]) == *(*[run]uint64)(d.last[at:]) {
+		if d.written && *(*[run]uint64)(d.now[at:]) == *(*[run]uint64)(d.last[at:]) {
 			continue
 		}
 		for i := at; i < at+run; i++ {
-			if d.now[i] == d.last[i] && d.any || d.vars[i] < 0 {
+			if d.now[i] == d.last[i] && d.written || d.vars[i] < 0 {
 				continue
 			}
 			d.set(i)
 		}
 	}
-	d.any = true
+	d.written = true
 }
 
 // set writes word i.
@@ -122,7 +123,7 @@ func (d *dump) set(i int) {
 
 // close ends the dump at a clock.
 func (d *dump) close(clock uint64) error {
-	if d.any {
+	if d.written {
 		d.clock.End(clock)
 	}
 	return d.out.Flush()

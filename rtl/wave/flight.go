@@ -8,19 +8,19 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/hdl"
 )
 
-// flight keeps what the clocks that passed last are made from again.
+// flight is a flight recorder: it can reconstruct the last clocks.
 //
-// Design note: a clock of a GPU is a function of its state and its inputs, so
-// what is kept of it are the inputs, and the words of VRAM that it wrote over.
-// The state is kept once in depth clocks. To write them, VRAM is taken back, and
-// the clocks pass once more. A sample of all registers for each clock took as
-// long as the clock.
+// Design note: a clock of a GPU is a function of its state and its inputs. So
+// flight stores the inputs, the VRAM words that were overwritten, and a copy of
+// the state every depth clocks. To write the last clocks it undoes the VRAM
+// writes, restores the state and emulates the clocks again. Sampling all
+// registers in each clock would double the time of a clock.
 type flight struct {
 	depth     int
-	old, past segment // past goes on where old ends
+	old, past segment // past continues where old ends
 }
 
-// A segment is the state of the GPU at a clock and what happened from there on.
+// A segment is the state of the GPU at a clock and the inputs from then on.
 type segment struct {
 	clock   uint64
 	words   []uint64
@@ -30,19 +30,19 @@ type segment struct {
 	pokes   []poke
 }
 
-// An input is one clock, or several that were skipped, or a reset.
+// An input is one clock, several skipped clocks, or a reset.
 type input struct {
 	inputs
-	skip uint64 // 0: a clock
+	skip uint64 // skipped clocks; 0: a normal clock
 }
 
-// reset is the skip of an input that is a reset.
+// reset is the value of skip that marks a reset.
 const reset = math.MaxUint64
 
-// An undo is what a word of VRAM was.
+// An undo is the previous value of a word of VRAM.
 type undo struct{ off, word uint64 }
 
-// A poke is a write of VRAM from outside, in front of an input.
+// A poke is a write of VRAM from outside, before the input with index before.
 type poke struct {
 	before int
 	off    uint64
@@ -63,8 +63,8 @@ func (s *segment) start(clock uint64, g *gpu.GPU, depth int) {
 	s.inputs, s.undo, s.pokes = s.inputs[:0], s.undo[:0], s.pokes[:0]
 }
 
-// clocks returns how many inputs are clocks: a reset is between two of them and has
-// no sample of its own.
+// clocks returns the number of inputs that are clocks. A reset happens between
+// two clocks and has no sample.
 func (s *segment) clocks() int {
 	n := 0
 	for i := range s.inputs {
@@ -75,14 +75,14 @@ func (s *segment) clocks() int {
 	return n
 }
 
-// clear forgets everything; what follows begins at the state of g.
+// clear drops all recorded clocks. Recording restarts at the state of g.
 func (f *flight) clear(clock uint64, g *gpu.GPU) {
 	f.old.inputs, f.old.undo, f.old.pokes = f.old.inputs[:0], f.old.undo[:0], f.old.pokes[:0]
 	f.old.words = nil
 	f.past.start(clock, g, f.depth)
 }
 
-// keep takes an input in before it happens.
+// keep records an input before it is applied.
 func (f *flight) keep(clock uint64, g *gpu.GPU, in *inputs, skip uint64) {
 	if len(f.past.inputs) == f.depth {
 		f.old, f.past = f.past, f.old
@@ -99,11 +99,11 @@ func (f *flight) keep(clock uint64, g *gpu.GPU, in *inputs, skip uint64) {
 	}
 }
 
-// poke takes in a write of VRAM from outside, before it happens.
+// poke records a write of VRAM from outside, before it happens.
 func (f *flight) poke(g *gpu.GPU, off uint64, p []byte) {
 	s := &f.past
 	if len(s.inputs) == 0 && f.old.words == nil {
-		return // it is before everything
+		return // it happens before the recorded clocks
 	}
 	for at := off &^ 7; at < off+uint64(len(p)); at += 8 {
 		s.undo = append(s.undo, undo{at, g.VRAMWord(at)})
@@ -111,7 +111,7 @@ func (f *flight) poke(g *gpu.GPU, off uint64, p []byte) {
 	s.pokes = append(s.pokes, poke{len(s.inputs), off, slices.Clone(p)})
 }
 
-// write writes the last depth clocks of those from clock from on.
+// write writes the last depth clocks, but none before clock from.
 func (f *flight) write(to *dump, g *gpu.GPU, from uint64) {
 	g = g.Clone()
 	for _, s := range []*segment{&f.past, &f.old} {
@@ -141,7 +141,7 @@ func (f *flight) write(to *dump, g *gpu.GPU, from uint64) {
 					in.sample(to, clock, g)
 				}
 			}
-			clock += in.pass(g)
+			clock += in.apply(g)
 		}
 		for _, p := range pokes {
 			g.PokeVRAM(p.off, p.data)
@@ -152,13 +152,13 @@ func (f *flight) write(to *dump, g *gpu.GPU, from uint64) {
 // sample writes the clock of an input.
 func (i *input) sample(to *dump, clock uint64, g *gpu.GPU) {
 	p := ports{inputs: i.inputs}
-	p.Target.look(g)
-	p.Initiator.look(g)
+	p.Target.sample(g)
+	p.Initiator.sample(g)
 	to.sample(clock, g, &p)
 }
 
-// pass has the input happen and returns how many clocks it is.
-func (i *input) pass(g *gpu.GPU) uint64 {
+// apply applies the input and returns its number of clocks.
+func (i *input) apply(g *gpu.GPU) uint64 {
 	switch i.skip {
 	case 0:
 		g.Tick(i.req, i.beat, i.cplReady, i.cpl, i.reqReady, i.dataReady)

@@ -13,7 +13,7 @@ type ports struct {
 	Initiator initiator
 }
 
-// inputs are what the GPU sees.
+// inputs are the inputs of the GPU.
 type inputs struct {
 	req       port.Request
 	beat      port.Beat
@@ -23,21 +23,21 @@ type inputs struct {
 	dataReady bool
 }
 
-// target is what the GPU drives at its target port.
+// target is the output of the GPU's target port.
 type target struct {
 	cpl       port.Completion
 	reqReady  bool
 	dataReady bool
 }
 
-// initiator is what the GPU drives at its initiator port.
+// initiator is the output of the GPU's initiator port.
 type initiator struct {
 	req  port.Request
 	beat port.Beat
 }
 
-// look takes what g drives.
-func (t *target) look(g *gpu.GPU) { t.cpl, t.reqReady, t.dataReady = g.Target() }
+// sample samples the target port of g.
+func (t *target) sample(g *gpu.GPU) { t.cpl, t.reqReady, t.dataReady = g.Target() }
 
-// look takes what g drives.
-func (i *initiator) look(g *gpu.GPU) { i.req, i.beat = g.Initiator() }
+// sample samples the initiator port of g.
+func (i *initiator) sample(g *gpu.GPU) { i.req, i.beat = g.Initiator() }

@@ -1,13 +1,12 @@
-// Package wave records an emulated GPU: every register and the ports, clock by
-// clock, as a value change dump, or the last clocks in a ring.
+// Package wave records an emulated GPU, every register and the ports, as a value
+// change dump: clock by clock, or the last clocks from a ring.
 //
-// Time is that of the configured frequency, from when the device was attached,
-// and gpu.clk is its clock. Values that change as clk rises are those of that clock:
-// the registers, what the ports drive, and the inputs that the next edge sees.
-// Clocks that are skipped are not there: clk is unknown meanwhile, and counters
-// jump. Memories are left out.
-// Registers have the names of the Verilog, and those that count states and
-// kinds show their names; gpu.cp0.op is the opcode of the packet in work.
+// Time starts when the device is attached, in units of the configured frequency.
+// gpu.clk is the clock. Values that change as clk rises belong to that clock: the
+// registers, the outputs, and the inputs that the next edge samples. Skipped
+// clocks are left out: clk is unknown meanwhile, and counters jump. Memories are
+// left out. Registers have their Verilog names. Registers that hold states and
+// kinds show their names; gpu.cp0.op is the opcode of the packet being executed.
 package wave
 
 import (
@@ -21,19 +20,20 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 )
 
-// ErrOptions is returned, wrapped, for options that cannot be.
+// ErrOptions is wrapped by the error for invalid options.
 var ErrOptions = errors.New("wave: bad options")
 
-// Options say what is recorded. The zero value is every clock.
+// Options select the clocks to record. The zero value records every clock.
 type Options struct {
 	From, To uint64 // the clocks [From, To); To 0: to the end
-	Fault    bool   // only around each fault of a node, Depth clocks before and After behind
-	Depth    int    // clocks that the ring keeps, 1 to 1<<20; 0: 4096
-	After    uint64 // 0: 1024
+	Fault    bool   // only around each fault of a node: Depth clocks before it and After clocks after it
+	Depth    int    // size of the ring in clocks, 1 to 1<<20; 0: 4096
+	After    uint64 // clocks after a fault; 0: 1024
 }
 
 // A Recorder records the first device that is attached to it. Attached, Empty and
-// Close may be called at any time, the other methods not while the device is clocked.
+// Close may be called at any time. The other methods must not be called while the
+// device is clocked.
 type Recorder struct {
 	w   io.Writer
 	opt Options
@@ -42,7 +42,7 @@ type Recorder struct {
 	dev *Device
 }
 
-// New returns a recorder that writes to w. If w is nil, it only keeps the ring,
+// New returns a recorder that writes to w. If w is nil, it only fills the ring,
 // for Dump. It fails with ErrOptions.
 func New(w io.Writer, o Options) (*Recorder, error) {
 	if o.To == 0 {
@@ -63,8 +63,8 @@ func New(w io.Writer, o Options) (*Recorder, error) {
 	return &Recorder{w: w, opt: o}, nil
 }
 
-// Attach returns a device that is g and is recorded, unless another one is
-// already.
+// Attach returns g as a device that is recorded, unless a device is already
+// attached.
 func (r *Recorder) Attach(g *gpu.GPU) *Device {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,7 +86,7 @@ func (r *Recorder) Attach(g *gpu.GPU) *Device {
 	return d
 }
 
-// Attached reports whether there is a device.
+// Attached reports whether a device is attached.
 func (r *Recorder) Attached() bool { return r.device() != nil }
 
 func (r *Recorder) device() *Device {
@@ -95,12 +95,12 @@ func (r *Recorder) device() *Device {
 	return r.dev
 }
 
-// Dump writes the clocks that the ring holds, up to the present. It fails with
-// ErrOptions if there is no device, or no ring.
+// Dump writes the clocks in the ring, up to now. It fails with ErrOptions if
+// there is no device, or no ring.
 func (r *Recorder) Dump(w io.Writer) error {
 	d := r.device()
 	if d == nil || d.flight == nil {
-		return fmt.Errorf("%w: nothing is kept", ErrOptions)
+		return fmt.Errorf("%w: nothing is recorded", ErrOptions)
 	}
 	out := newDump(w, d.GPU)
 	d.flight.write(out, d.GPU, 0)
@@ -108,8 +108,8 @@ func (r *Recorder) Dump(w io.Writer) error {
 	return out.close(d.clock)
 }
 
-// Fault records what Options.Fault says as if a node had just stopped, unless
-// one has.
+// Fault acts as if a node had just stopped on a fault, unless one has: it writes
+// the clocks that Options.Fault asks for.
 func (r *Recorder) Fault() {
 	if d := r.device(); d != nil && r.opt.Fault && d.to == 0 {
 		d.mu.Lock()
@@ -118,8 +118,8 @@ func (r *Recorder) Fault() {
 	}
 }
 
-// Empty reports whether no clock has been written, as when no node has stopped.
-// It may be called at any time.
+// Empty reports whether no clock has been written, for example because no node
+// has stopped. It may be called at any time.
 func (r *Recorder) Empty() bool {
 	d := r.device()
 	if d == nil || d.live == nil {
@@ -127,11 +127,11 @@ func (r *Recorder) Empty() bool {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return !d.live.any
+	return !d.live.written
 }
 
-// Close ends the dump, behind the clock that passes, and returns its first
-// error. Clocks that follow are not recorded.
+// Close ends the dump after the current clock and returns its first error. Later
+// clocks are not recorded.
 func (r *Recorder) Close() error {
 	d := r.device()
 	if d == nil || d.live == nil {
@@ -153,35 +153,35 @@ type Device struct {
 	*gpu.GPU
 	opt Options
 
-	mu     sync.Mutex // held while clocks pass, and whenever something is written
+	mu     sync.Mutex // held during a clock and while the dump is written
 	clock  uint64
 	ports  ports
-	fresh  struct{ target, initiator bool } // ports has what the registers drive
-	live   *dump                            // nil: none
+	fresh  struct{ target, initiator bool } // ports holds the current outputs
+	live   *dump                            // the dump written clock by clock, or nil
 	closed bool                             // live is complete, or failed with err
 	err    error
 	from   uint64
 	to     uint64  // clocks [from, to) are written as they pass
-	flight *flight // nil: none
+	flight *flight // nil without a ring
 }
 
 var _ port.Device = (*Device)(nil)
 
-// Target returns what the target port drives.
+// Target returns the outputs of the target port.
 func (d *Device) Target() (cpl port.Completion, reqReady, dataReady bool) {
 	t := &d.ports.Target
 	if !d.fresh.target {
-		t.look(d.GPU)
+		t.sample(d.GPU)
 		d.fresh.target = true
 	}
 	return t.cpl, t.reqReady, t.dataReady
 }
 
-// Initiator returns what the initiator port drives.
+// Initiator returns the outputs of the initiator port.
 func (d *Device) Initiator() (req port.Request, beat port.Beat) {
 	i := &d.ports.Initiator
 	if !d.fresh.initiator {
-		i.look(d.GPU)
+		i.sample(d.GPU)
 		d.fresh.initiator = true
 	}
 	return i.req, i.beat
@@ -200,7 +200,7 @@ func (d *Device) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.
 	}
 }
 
-// Skip is n clocks without input.
+// Skip advances n clocks without input.
 func (d *Device) Skip(n uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -222,8 +222,7 @@ func (d *Device) Reset() {
 	d.passed(0)
 }
 
-// Load takes the GPU to the state of a checkpoint, as GPU.Load does. The ring
-// begins again there.
+// Load loads a checkpoint, as GPU.Load does. The ring restarts there.
 func (d *Device) Load(r io.Reader) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -245,18 +244,18 @@ func (d *Device) PokeVRAM(off uint64, p []byte) {
 	d.GPU.PokeVRAM(off, p)
 }
 
-// passed counts clocks, after which the ports drive something else.
+// passed counts clocks. The ports may have changed after them.
 func (d *Device) passed(n uint64) {
 	d.clock += n
 	d.fresh.target, d.fresh.initiator = false, false
 }
 
-// recording reports whether the clock that comes is written as it passes.
+// recording reports whether the next clock is written as it passes.
 func (d *Device) recording() bool {
 	return d.live != nil && !d.closed && d.clock >= d.from && d.clock < d.to
 }
 
-// record writes and keeps the clock that comes, or those that are skipped.
+// record writes and records the next clock, or the next skip clocks.
 func (d *Device) record(skip uint64) {
 	if d.recording() {
 		d.Target()
@@ -268,16 +267,16 @@ func (d *Device) record(skip uint64) {
 	}
 }
 
-// sample writes the registers as they are, and no inputs.
+// sample writes the current registers, without inputs.
 func (d *Device) sample(to *dump) {
 	var p ports
-	p.Target.look(d.GPU)
-	p.Initiator.look(d.GPU)
+	p.Target.sample(d.GPU)
+	p.Initiator.sample(d.GPU)
 	to.sample(d.clock, d.GPU, &p)
 }
 
-// fault writes what the ring holds of the clocks that are not written, and has
-// those that follow written.
+// fault writes the unwritten clocks of the ring, and enables writing of the
+// clocks that follow.
 func (d *Device) fault() {
 	if d.closed {
 		return

@@ -1,4 +1,4 @@
-// Package wavetest has a test that fails leave the last clocks of its GPU.
+// Package wavetest makes failing tests save the last clocks of their GPU.
 package wavetest
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/wave"
 )
 
-// TB is what is needed of a test. *testing.T is one.
+// TB is the part of testing.TB that a Flight needs.
 type TB interface {
 	Errorf(format string, args ...any)
 	Cleanup(f func())
@@ -18,13 +18,13 @@ type TB interface {
 	ArtifactDir() string
 }
 
-// A Flight keeps the last clocks of the GPU that a test works on.
+// A Flight records the last clocks of the GPU under test.
 type Flight struct {
 	rec *wave.Recorder
 }
 
-// New returns a flight of a test. When that has failed, the last clocks are in
-// wave.vcd in the folder of its artifacts, which go test -artifacts keeps.
+// New returns a flight for a test. If the test fails, the last clocks are written
+// to wave.vcd in the test's artifact directory, which go test -artifacts keeps.
 func New(t TB) *Flight {
 	f := &Flight{}
 	t.Cleanup(func() {
@@ -38,13 +38,13 @@ func New(t TB) *Flight {
 	return f
 }
 
-// Recorder returns a recorder for a GPU. Only that of the last one is written.
+// Recorder returns a recorder for a GPU. Only the last recorder is written.
 func (f *Flight) Recorder() *wave.Recorder {
-	f.rec, _ = wave.New(nil, wave.Options{}) // defaults are in range
+	f.rec, _ = wave.New(nil, wave.Options{}) // the defaults are in range
 	return f.rec
 }
 
-// Attach returns a device that is g and is recorded.
+// Attach returns g as a device that is recorded.
 func (f *Flight) Attach(g *gpu.GPU) *wave.Device { return f.Recorder().Attach(g) }
 
 func (f *Flight) write(path string) error {

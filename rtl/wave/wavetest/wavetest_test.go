@@ -28,8 +28,7 @@ func (t *test) Cleanup(f func())                  { t.cleanup = f }
 func (t *test) Failed() bool                      { return t.failed }
 func (t *test) ArtifactDir() string               { return t.dir }
 
-// run clocks a GPU of each configuration, one after the other, each for so many
-// clocks.
+// run runs a GPU of each configuration in turn, for the given number of clocks.
 func run(t *testing.T, f *wavetest.Flight, clocks int, configs ...gpu.Config) {
 	for _, c := range configs {
 		g, err := gpu.New(c)
@@ -41,8 +40,8 @@ func run(t *testing.T, f *wavetest.Flight, clocks int, configs ...gpu.Config) {
 	}
 }
 
-// A test that fails leaves the clocks of its last GPU, and one that does not
-// fail, or has none, leaves nothing.
+// A test that fails saves the clocks of its last GPU. A test that passes, or has
+// no GPU, saves nothing.
 func TestFlight(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -76,7 +75,7 @@ func TestFlight(t *testing.T) {
 	}
 }
 
-// What cannot be written is told.
+// A write error is logged.
 func TestNoFolder(t *testing.T) {
 	fake := &test{failed: true, dir: filepath.Join(t.TempDir(), "none")}
 	run(t, wavetest.New(fake), 1, gpu.Small())
