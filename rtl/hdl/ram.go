@@ -4,15 +4,15 @@ package hdl
 // or with one port for both.
 //
 //	In      read   enable and word address; write: byte enables, word address, data
-//	Out     the word read by the last enabled read, held until the next one
-//	Timing  1 clock from address to data; a read and a write in every clock, of a
-//	        single port one of the two
-//	Reset   none, for a block RAM has none either: words and output are kept, and
-//	        behind a reset of its owner the output is no answer before the next read
+//	Out     the word of the last enabled read, held until the next one
+//	Timing  1 clock from address to data; a read and a write in every clock, or
+//	        one of the two with a single port
+//	Reset   none, as in a block RAM: words and output are kept. After a reset of
+//	        the owner the output is meaningless until the next read
 //	Paths   none
-//	Faults  a read and a write of one word in one clock is an assertion, of a
-//	        single port any read and write in one clock, as is an address outside
-//	        the memory
+//	Faults  these are assertions: a read and a write of one word in one clock,
+//	        with a single port any read and write in one clock, and an address
+//	        outside the memory
 type RAM struct {
 	words  []uint64
 	single bool
@@ -20,21 +20,23 @@ type RAM struct {
 	last   last
 }
 
-// A last is what was written last, which lockstep compares at every clock. It is no
-// state: no output depends on it, and neither a Snapshot nor synthesis has it.
+// A last is the most recent write, which lockstep compares in every clock. It is
+// not state: no output depends on it, and neither a Snapshot nor synthesis
+// includes it.
 type last struct {
-	writes uint32 // so far
+	writes uint32 // number of writes
 	where  uint64 // word address << 8 | enable
-	what   uint64 // the bytes that were written, 0 for the others
+	what   uint64 // the written bytes, 0 for the others
 }
 
 // NewRAM returns a memory of n words, all 0, with a read and a write port.
 func NewRAM(n int) RAM { return RAM{words: make([]uint64, n)} }
 
-// NewSinglePortRAM returns a memory of n words, all 0, with one port.
+// NewSinglePortRAM returns a memory of n words, all 0, with one port for reads
+// and writes.
 func NewSinglePortRAM(n int) RAM { return RAM{words: make([]uint64, n), single: true} }
 
-// Out returns the word read last.
+// Out returns the word of the last read.
 func (m *RAM) Out() uint64 { return m.q }
 
 // Tick is one rising clock edge. Bit i of enable writes byte i, bits 8*i+7 to
@@ -63,7 +65,7 @@ func (m *RAM) Word(addr uint32) uint64 { return m.words[addr] }
 // SetWord sets a word outside of any clock, for tests.
 func (m *RAM) SetWord(addr uint32, v uint64) { m.words[addr] = v }
 
-// lanes spreads each bit of enable over a byte.
+// lanes expands each bit of enable to a byte.
 func lanes(enable uint8) uint64 {
 	x := uint64(enable)
 	x = (x | x<<28) & 0x0000000f0000000f

@@ -6,24 +6,26 @@ import (
 	"math/bits"
 )
 
-// fsPerSecond is how many femtoseconds, the finest unit of a dump, a second has.
+// fsPerSecond is the number of femtoseconds in a second. A femtosecond is the
+// finest unit of a dump.
 const fsPerSecond = 1_000_000_000_000_000
 
-// minUnits is the least number of units in a period that no unit divides, so that
-// rounding is out of sight. A period of fewer femtoseconds is in femtoseconds.
+// minUnits is the least number of units in a period if no unit divides the
+// period, to make rounding negligible. Periods with fewer femtoseconds use
+// femtoseconds.
 const minUnits = 10_000_000
 
-// A Timescale is the unit of time of a dump of a device with a clock, and where
-// the edges of the clock are. It comes from NewTimescale.
+// A Timescale is the time unit of a dump and the times of the clock's edges. Use
+// NewTimescale to create one.
 type Timescale struct {
 	hz   uint64
 	unit uint64 // in femtoseconds, a power of ten
 }
 
-// NewTimescale returns the timescale for a clock of hz periods in a second, 1 to
-// 1<<32. The unit is the coarsest of those of IEEE 1364-2001 §18.2.3.6 that divides
-// half a period; if there is none, one of which a period has minUnits or more.
-// Each edge is rounded for itself, so edges do not drift.
+// NewTimescale returns the timescale for a clock of hz, 1 to 1<<32. The unit is
+// the coarsest unit of IEEE 1364-2001 §18.2.3.6 that divides half a period. If
+// there is none, it is the coarsest with at least minUnits in a period. Each edge
+// is rounded separately, so edges do not drift.
 func NewTimescale(hz uint64) Timescale {
 	unit := uint64(fsPerSecond)
 	for unit > 1 && !wide(hz, unit) {
@@ -32,7 +34,7 @@ func NewTimescale(hz uint64) Timescale {
 	return Timescale{hz, unit}
 }
 
-// wide reports whether edges can be told in a unit: exactly, or finely if no
+// wide reports whether a unit can represent the edges: exactly, or finely if no
 // unit is exact.
 func wide(hz, unit uint64) bool {
 	per := fsPerSecond / unit // units in a second
@@ -42,7 +44,7 @@ func wide(hz, unit uint64) bool {
 	return fsPerSecond%hz != 0 && per/hz >= minUnits
 }
 
-// String returns the unit as a dump has it, as in "10 ns".
+// String returns the unit in the format of a dump, as in "10 ns".
 func (s Timescale) String() string {
 	names := []string{"fs", "ps", "ns", "us", "ms", "s"}
 	n, i := s.unit, 0
@@ -65,25 +67,25 @@ func (s Timescale) Edge(n uint64) uint64 {
 	return t
 }
 
-// A Clock writes the times of a dump and the variable that is its clock. The
-// variable rises with each clock that is written and falls half a period later;
-// while clocks are left out it is unknown.
+// A Clock writes the times of a dump and its clock variable. The variable rises
+// with each written clock and falls half a period later. While clocks are left
+// out it is unknown.
 type Clock struct {
 	out   *Writer
 	scale Timescale
 	v     int    // the variable
-	last  uint64 // clock
+	last  uint64 // last written clock
 	time  uint64
 	begun bool
 }
 
-// NewClock returns the clock of a dump, which is variable v.
+// NewClock returns the clock of a dump, whose variable is v.
 func NewClock(out *Writer, scale Timescale, v int) *Clock {
 	return &Clock{out: out, scale: scale, v: v}
 }
 
-// Rise begins clock n, which is above the one before; what is set then changes
-// with it.
+// Rise begins clock n, which must be above the previous one. Changes that follow
+// happen at its time.
 func (c *Clock) Rise(n uint64) {
 	if c.begun && n <= c.last {
 		return
@@ -94,7 +96,7 @@ func (c *Clock) Rise(n uint64) {
 	c.last, c.begun = n, true
 }
 
-// End ends the dump at the beginning of clock n, unless it has begun.
+// End ends the dump at the beginning of clock n, unless clock n has begun.
 func (c *Clock) End(n uint64) {
 	if c.begun && n <= c.last {
 		return
@@ -103,7 +105,7 @@ func (c *Clock) End(n uint64) {
 	c.edge(2 * n)
 }
 
-// fall ends the clock before clock n, and leaves out those between.
+// fall ends the clock before clock n, and marks the clocks between as left out.
 func (c *Clock) fall(n uint64) {
 	if !c.begun {
 		return

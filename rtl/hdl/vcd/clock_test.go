@@ -13,8 +13,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/hdl/vcd/vcdtest"
 )
 
-// Periods by hand: half of 10 ns is 5 of 1 ns; a third of a microsecond has no
-// end in any unit.
+// Periods by hand: half of 10 ns is 5 times 1 ns; a third of a microsecond is not
+// exact in any unit.
 func TestTimescale(t *testing.T) {
 	for _, tt := range []struct {
 		hz      uint64
@@ -37,10 +37,10 @@ func TestTimescale(t *testing.T) {
 		assert.Equal(t, tt.unit, s.String(), "%d Hz", tt.hz)
 		assert.Equal(t, []uint64{0, tt.one, tt.to}, []uint64{s.Edge(0), s.Edge(1), s.Edge(2)}, "%d Hz", tt.hz)
 	}
-	assert.Equal(t, uint64(math.MaxUint64), vcd.NewTimescale(3).Edge(math.MaxUint64), "no dump can tell")
+	assert.Equal(t, uint64(math.MaxUint64), vcd.NewTimescale(3).Edge(math.MaxUint64), "no unit is fine enough")
 }
 
-// After a billion clocks an edge is where it belongs, to half a unit.
+// After a billion clocks an edge is at its exact time, to half a unit.
 func TestTimescaleDoesNotDrift(t *testing.T) {
 	units := map[string]uint64{"1 fs": 1, "10 fs": 10, "1 ns": 1e6}
 	for _, hz := range []uint64{12_000_000, 48_000_000, 33_333_333, 3_000_000, 125_000_000} {
@@ -53,8 +53,8 @@ func TestTimescaleDoesNotDrift(t *testing.T) {
 	}
 }
 
-// A clock rises and falls with each clock that is there, and is unknown while
-// others are left out.
+// A clock rises and falls with each written clock, and is unknown while clocks
+// are left out.
 func TestClock(t *testing.T) {
 	var out bytes.Buffer
 	s := vcd.NewTimescale(100_000_000)

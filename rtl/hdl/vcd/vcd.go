@@ -1,6 +1,6 @@
-// Package vcd writes value change dumps (IEEE 1364-2001 §18), the waves that
-// every viewer reads. The names of states are string variables, an extension
-// that GTKWave reads.
+// Package vcd writes value change dumps (IEEE 1364-2001 §18), a wave format that
+// every viewer reads. The names of states are string variables, an extension that
+// GTKWave reads.
 package vcd
 
 import (
@@ -12,18 +12,18 @@ import (
 	"strings"
 )
 
-// A Var is one variable. Its name has the scopes that it is in, with dots
-// between; variables of a scope that stand together are declared together.
+// A Var is one variable. Its name includes its scopes, separated by dots.
+// Consecutive variables of a scope are declared together.
 type Var struct {
 	Name  string
-	Width int // in bits, 1 to 64; 0: a text
+	Width int // in bits, 1 to 64; 0: a string
 }
 
-// flushAt is how many bytes are written at a time, about.
+// flushAt is the approximate number of bytes per write.
 const flushAt = 1 << 16
 
-// A Writer writes one dump. Its first error is returned by Flush, and nothing
-// more is written then. A change allocates nothing.
+// A Writer writes one dump. After the first error it writes nothing more, and
+// Flush returns the error. A change does not allocate.
 type Writer struct {
 	w   io.Writer
 	buf []byte
@@ -33,7 +33,7 @@ type Writer struct {
 	width []int
 }
 
-// NewWriter begins a dump of the variables with a unit of time.
+// NewWriter begins a dump with the given unit of time and variables.
 func NewWriter(w io.Writer, scale Timescale, vars []Var) *Writer {
 	d := &Writer{w: w, buf: make([]byte, 0, flushAt+4096)}
 	d.buf = fmt.Appendf(d.buf, "$timescale %s $end\n", scale)
@@ -55,7 +55,8 @@ func NewWriter(w io.Writer, scale Timescale, vars []Var) *Writer {
 	return d
 }
 
-// scope closes and opens scopes to get from one to another, which it returns.
+// scope closes and opens scopes to get from scope from to scope to, which it
+// returns.
 func (d *Writer) scope(from, to []string) []string {
 	same := 0
 	for same < len(from) && same < len(to) && from[same] == to[same] {
@@ -70,7 +71,7 @@ func (d *Writer) scope(from, to []string) []string {
 	return slices.Clone(to)
 }
 
-// Time begins what changes at t, which is above the time before.
+// Time begins the changes at t, which must be above the previous time.
 func (d *Writer) Time(t uint64) {
 	if len(d.buf) >= flushAt {
 		d.Flush()
@@ -80,7 +81,7 @@ func (d *Writer) Time(t uint64) {
 	d.buf = append(d.buf, '\n')
 }
 
-// Set changes a variable, counted in the order of NewWriter, to a number.
+// Set changes variable i, in the order of NewWriter, to a number.
 func (d *Writer) Set(i int, v uint64) {
 	if d.width[i] == 1 {
 		d.buf = append(d.buf, '0'+byte(v&1))
@@ -92,7 +93,7 @@ func (d *Writer) Set(i int, v uint64) {
 	d.end(i)
 }
 
-// SetX is Set of a number whose bits are unknown where x is set.
+// SetX is like Set, but bits that are set in x are unknown.
 func (d *Writer) SetX(i int, v, x uint64) {
 	if x == 0 {
 		d.Set(i, v)
@@ -114,7 +115,7 @@ func (d *Writer) SetX(i int, v, x uint64) {
 	d.end(i)
 }
 
-// SetText changes a variable to a text without white space.
+// SetText changes a variable to a string without white space.
 func (d *Writer) SetText(i int, text string) {
 	d.buf = append(d.buf, 's')
 	d.buf = append(d.buf, text...)
@@ -127,7 +128,7 @@ func (d *Writer) end(i int) {
 	d.buf = append(d.buf, '\n')
 }
 
-// Flush writes what has gathered and returns the first error.
+// Flush writes the buffered text and returns the first error.
 func (d *Writer) Flush() error {
 	if d.err == nil {
 		_, d.err = d.w.Write(d.buf)
@@ -136,8 +137,8 @@ func (d *Writer) Flush() error {
 	return d.err
 }
 
-// appendBits appends v in binary, without leading zeros, which a reader extends
-// a value with.
+// appendBits appends v in binary, without leading zeros: a reader extends a value
+// with zeros.
 func appendBits(b []byte, v uint64) []byte {
 	for n := max(bits.Len64(v), 1) - 1; n >= 0; n-- {
 		b = append(b, '0'+byte(v>>n&1))
@@ -145,7 +146,7 @@ func appendBits(b []byte, v uint64) []byte {
 	return b
 }
 
-// code returns the identifier of a variable, of the printable characters.
+// code returns the identifier code of a variable, made of printable characters.
 func code(i int) string {
 	var p []byte
 	for {

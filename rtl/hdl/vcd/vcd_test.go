@@ -14,7 +14,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/hdl/vcd/vcdtest"
 )
 
-// The text is that of IEEE 1364-2001 §18.2, but for the string.
+// The text is that of IEEE 1364-2001 §18.2, except for the string.
 func TestWriter(t *testing.T) {
 	var out bytes.Buffer
 	w := vcd.NewWriter(&out, vcd.NewTimescale(1e8), []vcd.Var{
@@ -60,7 +60,7 @@ b110 $
 `, out.String())
 }
 
-// full takes so many bytes.
+// full is a writer with room for left bytes.
 type full struct{ left int }
 
 var errFull = errors.New("full")
@@ -82,7 +82,7 @@ func TestErrorsStay(t *testing.T) {
 	assert.ErrorIs(t, w.Flush(), errFull)
 }
 
-// Many variables have codes of their own, and none has white space.
+// Each of many variables has its own code, and no code has white space.
 func TestCodes(t *testing.T) {
 	var vars []vcd.Var
 	for i := range 20_000 {

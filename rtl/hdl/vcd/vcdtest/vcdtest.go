@@ -1,4 +1,4 @@
-// Package vcdtest reads value change dumps in tests, and is strict about them.
+// Package vcdtest is a strict reader of value change dumps, for tests.
 package vcdtest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// ErrFormat is wrapped by the error of a dump that is not one.
+// ErrFormat is wrapped by the error for a malformed dump.
 var ErrFormat = errors.New("vcdtest: bad dump")
 
 // A Var is a declared variable.
@@ -21,15 +21,15 @@ type Var struct {
 	Width int
 }
 
-// A Dump is what one says. Changes has what changed at each of Times.
+// A Dump is a parsed dump. Changes has the changes at each of Times.
 type Dump struct {
 	Unit    uint64         // of time, in femtoseconds
-	Vars    map[string]Var // by scope and name, with dots between
+	Vars    map[string]Var // by scope and name, separated by dots
 	Times   []uint64
 	Changes []map[string]string
 }
 
-// At returns the values of all variables at a time.
+// At returns the values of all variables at time t.
 func (d *Dump) At(t uint64) map[string]string {
 	now := map[string]string{}
 	for i, at := range d.Times {
@@ -92,7 +92,7 @@ func (p *parser) declaration(line string) error {
 	return errUnknown
 }
 
-// timescale takes a unit of IEEE 1364-2001 §18.2.3.6: 1, 10 or 100 of s to fs.
+// timescale parses a unit of IEEE 1364-2001 §18.2.3.6: 1, 10 or 100 of s to fs.
 func (p *parser) timescale(number, unit string) error {
 	n, known := map[string]uint64{"1": 1, "10": 10, "100": 100}[number]
 	fs, ok := map[string]uint64{"fs": 1, "ps": 1e3, "ns": 1e6, "us": 1e9, "ms": 1e12, "s": 1e15}[unit]
@@ -138,7 +138,7 @@ func (p *parser) change(line string) error {
 	return p.set(name, value)
 }
 
-// set takes a value as it stands there.
+// set records a value as it is in the dump.
 func (p *parser) set(name, value string) error {
 	v := p.d.Vars[name]
 	rest, text := strings.CutPrefix(value, "s")
@@ -159,10 +159,10 @@ func (p *parser) set(name, value string) error {
 	return nil
 }
 
-// Clocks returns the dump of a device with hz clocks in a second with its times
-// in clocks, and without its clock, the variable clk. It checks that clk rises
-// at each clock and falls half a period later, within half a unit of the exact
-// time, and that it is unknown in between if clocks are left out.
+// Clocks returns the dump of a device with hz clocks in a second. Its times are
+// in clocks, and its clock, the variable clk, is removed. Clocks checks that clk
+// rises at each clock and falls half a period later, within half a unit of the
+// exact time, and that it is unknown while clocks are left out.
 func (d *Dump) Clocks(clk string, hz uint64) (*Dump, error) {
 	c := &Dump{Vars: maps.Clone(d.Vars)}
 	delete(c.Vars, clk)
@@ -173,7 +173,7 @@ func (d *Dump) Clocks(clk string, hz uint64) (*Dump, error) {
 		at := new(big.Rat).SetUint64(t)
 		edge, exact := nearest(at, half)
 		if !exact {
-			return nil, fmt.Errorf("%w: nothing happens to the clock at %d", ErrFormat, t)
+			return nil, fmt.Errorf("%w: the clock does not change at %d", ErrFormat, t)
 		}
 		level, changes := d.Changes[i][clk], maps.Clone(d.Changes[i])
 		delete(changes, clk)
@@ -189,8 +189,8 @@ func (d *Dump) Clocks(clk string, hz uint64) (*Dump, error) {
 	return c, nil
 }
 
-// nearest returns which multiple of half a time is, and whether it is that
-// rounded to a whole number.
+// nearest returns the multiple of half that is nearest to at, and whether at is
+// that multiple rounded to an integer.
 func nearest(at, half *big.Rat) (uint64, bool) {
 	n := new(big.Rat).Quo(at, half)
 	n.Add(n, big.NewRat(1, 2))
@@ -199,7 +199,7 @@ func nearest(at, half *big.Rat) (uint64, bool) {
 	return edge.Uint64(), off.Abs(off).Cmp(big.NewRat(1, 2)) <= 0
 }
 
-// clocked checks what a clock does at an edge, the one before being last.
+// clocked checks the clock at an edge. last is the previous edge.
 func clocked(level string, edge, last uint64, first, end bool, others int) error {
 	rises, follows := edge%2 == 0, edge == last+1
 	switch {
