@@ -6,7 +6,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
 
-// readRegister takes the answer to a register read. A beat is complete with its
+// readRegister handles the answer to a register read. A beat is complete with its
 // upper half or with the last dword of the request.
 func (m *Module) readRegister(rsp regbus.Rsp, data uint32) {
 	m.answer(data)
@@ -19,7 +19,7 @@ func (m *Module) readRegister(rsp regbus.Rsp, data uint32) {
 	default:
 		upper := m.upper()
 		m.left = (m.left - 1) & 0x3f
-		m.addr = behind(m.addr)
+		m.addr = nextDword(m.addr)
 		m.state = stateRegRead
 		if upper || m.left == 0 {
 			m.complete(port.CplSuccess, m.left == 0)
@@ -27,14 +27,14 @@ func (m *Module) readRegister(rsp regbus.Rsp, data uint32) {
 	}
 }
 
-// behind returns the address of the next dword of a request, none of which crosses
-// a multiple of the longest one.
-func behind(addr uint64) uint64 {
+// nextDword returns the address of the next dword of a request. A request does not
+// cross a multiple of the longest request.
+func nextDword(addr uint64) uint64 {
 	const within = 4*port.MaxLen - 1
 	return addr&^within | (addr+4)&within
 }
 
-// next goes on behind a completion that was taken.
+// next continues after a completion was taken.
 func (m *Module) next() {
 	m.state = stateRegRead
 	if m.last {
@@ -42,8 +42,8 @@ func (m *Module) next() {
 	}
 }
 
-// writeRegister looks at a half of a beat. A half that is not wholly enabled has no
-// effect; one with some bytes enabled is an error.
+// writeRegister checks a half of a beat. A half without enabled bytes has no
+// effect. One with only some bytes enabled is an error.
 func (m *Module) writeRegister(b port.Beat) {
 	enable, _ := half(b, m.upper())
 	switch enable {
@@ -62,14 +62,14 @@ func (m *Module) refuseHalf(cause uint8) {
 	m.state = stateRegNext
 }
 
-// nextHalf goes on behind a half of a beat of a register write, last if it is of the
-// last beat.
+// nextHalf continues after a half of a beat of a register write. last reports
+// whether the half belongs to the last beat.
 func (m *Module) nextHalf(last bool) {
 	m.state = stateRegBeat
 	if m.upper() && last {
 		m.state = stateIdle
 	}
-	m.addr = behind(m.addr)
+	m.addr = nextDword(m.addr)
 }
 
 // tickRead moves the beats of an aperture read from VRAM to the target port.
@@ -88,8 +88,8 @@ func (m *Module) tickRead(cplReady bool, vram VRAM) {
 	}
 }
 
-// tickWrite ends an aperture write when VRAM takes its last beat, which it does
-// behind the header.
+// tickWrite ends an aperture write when VRAM takes its last beat, which is after
+// it takes the header.
 func (m *Module) tickWrite(last bool, vram VRAM) {
 	m.headerUp = false
 	if vram.BeatTaken && last {

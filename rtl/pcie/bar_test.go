@@ -46,7 +46,7 @@ func TestRegisterReadThatNobodyAnswers(t *testing.T) {
 	assert.Equal(t, port.Completion{Tag: 2, Status: port.CplSuccess, Data: 1 << 32}, got[0])
 	got[1].Data = 0
 	assert.Equal(t, port.Completion{Tag: 2, Status: port.CplAbort, Last: true}, got[1])
-	assert.Len(t, b.ops, 4, "what follows is not read")
+	assert.Len(t, b.ops, 4, "later dwords are not read")
 	assert.Equal(t, []ident.Error{{Cause: 1, Addr: bar0 + 0x20c}}, b.errs)
 }
 
@@ -77,9 +77,9 @@ func TestRegisterWrites(t *testing.T) {
 		{"no byte", 0x10, 1, []port.Beat{part(0, 5)}, nil, nil},
 		{"one byte", 0x10, 1, []port.Beat{part(0x01, 5)}, nil, []ident.Error{e(2, 0x10)}},
 		{"three bytes of the upper half", 0x14, 1, []port.Beat{part(0xe0, 5)}, nil, []ident.Error{e(2, 0x14)}},
-		{"a partial dword and a whole one", 0x10, 2, []port.Beat{part(0xfc, 6<<32|5)}, []regbus.Req{w(0x14, 6)}, []ident.Error{e(2, 0x10)}},
+		{"a partial and a complete dword", 0x10, 2, []port.Beat{part(0xfc, 6<<32|5)}, []regbus.Req{w(0x14, 6)}, []ident.Error{e(2, 0x10)}},
 		{"unmapped", 0x40, 1, []port.Beat{part(0x0f, 5)}, []regbus.Req{w(0x40, 5)}, []ident.Error{e(1, 0x40)}},
-		{"unmapped, and on", 0x3c, 2, []port.Beat{{Valid: true, Enable: 0xf0, Data: 1 << 32}, part(0x0f, 2)},
+		{"unmapped, then mapped", 0x3c, 2, []port.Beat{{Valid: true, Enable: 0xf0, Data: 1 << 32}, part(0x0f, 2)},
 			[]regbus.Req{w(0x3c, 1), w(0x40, 2)}, []ident.Error{e(1, 0x40)}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -95,7 +95,8 @@ func TestRegisterWrites(t *testing.T) {
 	}
 }
 
-// TestRegisterWriteTime counts the clocks of a write, of which two are its header's.
+// TestRegisterWriteTime counts the clocks of a write. Two of them are for the
+// header.
 func TestRegisterWriteTime(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

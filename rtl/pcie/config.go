@@ -9,7 +9,7 @@ import (
 // §7.8.4).
 const maxReadReqReset = 2 << 12
 
-// config is what can be written in configuration space.
+// config is the writable state of configuration space.
 type config struct {
 	memory      bool
 	busMaster   bool
@@ -31,27 +31,27 @@ type config struct {
 
 func resetConfig() config { return config{devCtl: maxReadReqReset} }
 
-// report takes what the initiator side reports.
+// report records what the initiator side reports.
 func (m *Module) report(in Master) {
 	m.cfg.gotAbort = m.cfg.gotAbort || in.Status == port.CplAbort
 	m.cfg.gotUR = m.cfg.gotUR || in.Status == port.CplUnsupported
 	m.cfg.pending = in.Pending
 }
 
-// unsupported records a request that no BAR takes. A posted one has no
-// completion that would tell its sender, so it is an error in its own right
-// (PCIe 3.0 §6.2.3.2.4).
+// unsupported records a request that no BAR accepts. A posted request has no
+// completion that would tell its sender, so it also counts as an error (PCIe 3.0
+// §6.2.3.2.4).
 func (m *Module) unsupported(posted bool) {
 	m.cfg.sawUR = true
 	m.cfg.nonFatal = m.cfg.nonFatal || posted
 }
 
-// hitBAR0 reports whether the address held is in the register BAR.
+// hitBAR0 reports whether the current address is in the register BAR.
 func (m *Module) hitBAR0() bool {
 	return m.cfg.memory && m.addr&^(pcicfg.BAR0Size-1) == uint64(m.cfg.bar0)
 }
 
-// hitBAR2 reports whether the address held is in the VRAM aperture.
+// hitBAR2 reports whether the current address is in the VRAM aperture.
 func (m *Module) hitBAR2() bool {
 	return m.aperture && m.cfg.memory && m.addr&^(m.vramBytes-1) == m.cfg.bar2
 }
@@ -65,7 +65,8 @@ func bit(b bool, mask uint32) uint32 {
 	return v
 }
 
-// readConfig returns a dword of configuration space. What is not there reads as 0.
+// readConfig returns a dword of configuration space. An unimplemented dword reads
+// as 0.
 func (m *Module) readConfig(off uint16) uint32 {
 	var v uint32
 	switch off {
@@ -122,8 +123,8 @@ func (m *Module) readCaps(off uint16) uint32 {
 	return v
 }
 
-// writeConfig writes the bits of mask of a dword of configuration space. What is not
-// there or read-only ignores it.
+// writeConfig writes the bits of mask of a dword of configuration space.
+// Unimplemented and read-only bits ignore it.
 func (m *Module) writeConfig(off uint16, data, mask uint32) {
 	set := data & mask
 	switch off {

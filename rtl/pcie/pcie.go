@@ -12,20 +12,20 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
 
-// Target is the target port's input but for whether it takes the completion.
+// Target is the input of the target port, except the ready of the completion.
 type Target struct {
 	Req  port.Request
 	Beat port.Beat
 }
 
-// VRAM is what comes back from the memory side.
+// VRAM is the input from the memory side.
 type VRAM struct {
-	ReadReady bool            // the header of VRAM is taken
-	Cpl       port.Completion // of the read, taken if Takes says so
-	BeatTaken bool            // the host's beat goes to VRAM in this clock
+	ReadReady bool            // the header of the read is taken
+	Cpl       port.Completion // of the read; taken if Takes returns true
+	BeatTaken bool            // VRAM takes the host's beat in this clock
 }
 
-// Master is what the initiator side reports into configuration space.
+// Master is the status that the initiator side reports into configuration space.
 type Master struct {
 	Status  port.Status // of the completion that arrives in this clock
 	Pending bool        // reads of the device are in flight
@@ -35,51 +35,51 @@ type Master struct {
 type state uint8
 
 const (
-	stateIdle       state = iota // a header is taken
-	stateDecode                  // the address is looked at
-	stateCfgRead                 // configuration space is read
-	stateCfgWrite                // the beat of a configuration write is awaited
-	stateDrop                    // the beats of a refused write are taken
-	stateCpl                     // a completion is offered
+	stateIdle       state = iota // ready for a header
+	stateDecode                  // checks the address
+	stateCfgRead                 // reads configuration space
+	stateCfgWrite                // waits for the beat of a configuration write
+	stateDrop                    // drops the beats of a refused write
+	stateCpl                     // offers a completion
 	stateRegRead                 // a register read is on the bus
-	stateRegReadRsp              // its answer is due
-	stateRegBeat                 // half of a beat of a register write is looked at
+	stateRegReadRsp              // waits for its answer
+	stateRegBeat                 // checks half of a beat of a register write
 	stateRegWrite                // a register write is on the bus
-	stateRegRsp                  // its answer is due
-	stateRegNext                 // the half of a beat of a register write is done with
-	stateVRAMRead                // a read of the aperture streams back
-	stateVRAMWrite               // a write of the aperture streams to VRAM
+	stateRegRsp                  // waits for its answer
+	stateRegNext                 // done with a half of a beat of a register write
+	stateVRAMRead                // streams a read of the aperture to the host
+	stateVRAMWrite               // streams a write of the aperture to VRAM
 )
 
-// noBAR is what ident.Error.BAR says outside of both BARs.
+// noBAR is the value of ident.Error.BAR for an address outside both BARs.
 const noBAR = 7
 
-// Module is the PCIe function. It serves one target request at a time, in
-// order: a request is taken when the one before it has had its effect.
+// Module is the PCIe function. It serves one target request at a time, in order:
+// it takes a request when the previous one has taken effect.
 //
 //	In      in Target, a header and a beat stream, valid/ready each; cplReady,
 //	        whether the completion is taken; regs regbus.Rsp, the OR of all
 //	        blocks; vram VRAM; master Master; rst, a function-level reset
-//	Out     Target; Regs, for Carry; VRAM; VRAMWrite; Streams; BusMaster, MSIX; Err and Function,
-//	        pulses; all functions of registers
-//	Timing  configuration read 2 clocks from header to completion; register
-//	        read 2 clocks a dword; register write 4, and 2 for a half of a beat that
-//	        writes nothing; aperture 1 beat a clock. Without the aperture BAR 2 is not implemented, and
-//	        neither is what is said of it here
+//	Out     Target; Regs, for Carry; VRAM; VRAMWrite; Streams; BusMaster, MSIX;
+//	        Err and Function, pulses; all functions of registers
+//	Timing  configuration read: 2 clocks from header to completion; register
+//	        read: 2 clocks a dword; register write: 4 clocks, 2 for a half of a
+//	        beat that writes nothing; aperture: 1 beat a clock. Without the
+//	        aperture there is no BAR 2
 //	Reset   command and BARs 0, MSI-X disabled; ready in the first clock. A
-//	        function-level reset does that to configuration space and leaves the
-//	        request in work alone; the configuration write that asks for it is
-//	        completed
-//	Order   requests have their effect, and completions leave, in the order of
-//	        the headers. A beat of a register write is taken behind its upper half:
+//	        function-level reset resets configuration space but not the current
+//	        request; the configuration write that requests it is completed
+//	Order   requests take effect, and completions leave, in the order of the
+//	        headers. A beat of a register write is taken after its upper half:
 //	        the host holds it until then
-//	Paths   Takes, from the host's ready to VRAM's; Carry, from the host's beat to the
-//	        register bus. The parent takes the beats of
-//	        an aperture write from the host to VRAM, and VRAM's ready to the host
+//	Paths   Takes, from the host's ready to VRAM's; Carry, from the host's beat
+//	        to the register bus. The parent connects the beats of an aperture
+//	        write from the host to VRAM, and VRAM's ready to the host
 //	Size    284 bits
-//	Faults  no BAR hit: CplUnsupported, or the write is dropped, cause DECODE. A
-//	        register that is not there: CplAbort, or the dword is dropped, cause
-//	        UNMAPPED. A dword with some bytes enabled: dropped, cause PARTIAL
+//	Faults  no BAR hit: CplUnsupported, or the write is dropped, cause DECODE.
+//	        An unmapped register: CplAbort, or the dword is dropped, cause
+//	        UNMAPPED. A dword with only some bytes enabled: dropped, cause
+//	        PARTIAL
 //	Source  pcicfg; PCIe 3.0 §2.3.1, §6.6.2, §7.5, §7.8; PCI 3.0 §6.8.2
 type Module struct {
 	vramBytes uint64
@@ -88,10 +88,10 @@ type Module struct {
 	cfg config
 
 	state state `w:"4"`
-	write bool  // the request in work is a MemWrite
+	write bool  // the current request is a MemWrite
 	tag   uint8
-	left  uint8  `w:"6"` // its length, and the dwords left of a register read
-	addr  uint64 // of the dword in work, as the host sent it
+	left  uint8  `w:"6"` // its length, or the dwords left of a register read
+	addr  uint64 // of the current dword, as the host sent it
 
 	low    uint32      // half of a completion's data
 	high   uint32      // the other half
@@ -99,13 +99,13 @@ type Module struct {
 	last   bool        // of the completion
 
 	cause    uint8 `w:"2"` // why the dword at addr is refused, for one clock
-	function bool  // a function-level reset is asked for
-	headerUp bool  // the header of an aperture request is offered
+	function bool  // requests a function-level reset
+	headerUp bool  // offers the header of an aperture request
 	full     bool  // the completion is a beat of an aperture read
 }
 
-// New returns the function after reset. vramBytes is the size of BAR2, a power
-// of two of at least 16; without the aperture there is no BAR2.
+// New returns the function after reset. vramBytes is the size of BAR 2, a power
+// of two of at least 16. Without the aperture there is no BAR 2.
 func New(vramBytes uint64, aperture bool) Module {
 	m := Module{vramBytes: vramBytes, aperture: aperture}
 	m.Reset()
@@ -117,9 +117,9 @@ func (m *Module) Reset() {
 	*m = Module{vramBytes: m.vramBytes, aperture: m.aperture, cfg: resetConfig()}
 }
 
-// Target returns the target port's outputs: a completion, taken if Tick is told
-// cplReady, and whether a header and a beat are taken in this clock. VRAM takes
-// the beats of an aperture write.
+// Target returns the outputs of the target port: a completion, which is taken if
+// Tick gets cplReady, and whether a header and a beat are taken in this clock.
+// VRAM takes the beats of an aperture write.
 func (m *Module) Target() (cpl port.Completion, reqReady, dataReady bool) {
 	cpl = port.Completion{Tag: m.tag, Last: m.last, Data: uint64(m.high)<<32 | uint64(m.low)}
 	if m.state == stateCpl || m.full {
@@ -132,11 +132,11 @@ func (m *Module) beatReady() bool {
 	return m.state == stateCfgWrite || m.state == stateDrop || m.state == stateRegNext && m.upper()
 }
 
-// upper returns whether the dword in work is the upper half of its beat.
+// upper reports whether the current dword is the upper half of its beat.
 func (m *Module) upper() bool { return m.addr&4 != 0 }
 
-// Regs returns the access of the register bus, for Carry; its answer is due in the
-// next clock's Tick.
+// Regs returns the access of the register bus, for Carry. Its answer is an input
+// of the next clock's Tick.
 func (m *Module) Regs() regbus.Req {
 	op := regbus.None
 	if m.state == stateRegRead {
@@ -147,17 +147,17 @@ func (m *Module) Regs() regbus.Req {
 	return regbus.Req{Op: op, Off: uint16(m.addr) & (pcicfg.BAR0Size - 1) &^ 3}
 }
 
-// Carry returns an access with the data of a write, which the host holds in its beat.
+// Carry returns an access with the data of a write, which is in the host's beat.
 func Carry(r regbus.Req, b port.Beat) regbus.Req {
 	_, r.Data = half(b, r.Off&4 != 0)
 	return r
 }
 
-// Awaits reports whether the answer of the register bus is taken in this clock.
+// Awaits reports whether this clock takes the answer of the register bus.
 func (m *Module) Awaits() bool { return m.state == stateRegReadRsp || m.state == stateRegRsp }
 
-// VRAM returns the read of the VRAM aperture, at an offset in VRAM; its local
-// tag is 0.
+// VRAM returns the read of the VRAM aperture. Its address is an offset in VRAM,
+// its local tag 0.
 func (m *Module) VRAM() port.Request {
 	r := port.Request{Len: m.left, Addr: m.addr & (m.vramBytes - 1)}
 	if m.headerUp && m.state == stateVRAMRead {
@@ -166,15 +166,17 @@ func (m *Module) VRAM() port.Request {
 	return r
 }
 
-// Full reports that a beat of the VRAM aperture is offered to the host, for Takes.
+// Full reports whether a beat of the VRAM aperture is offered to the host, for
+// Takes.
 func (m *Module) Full() bool { return m.full }
 
-// Takes returns whether a beat from VRAM is taken in this clock: a function that is
-// full takes one if the host takes the one before.
+// Takes reports whether a beat from VRAM is taken in this clock. A function that
+// is full takes one if the host takes the previous one.
 func Takes(full, cplReady bool) bool { return !full || cplReady }
 
-// VRAMWrite returns the header of a write of the VRAM aperture, at an offset in
-// VRAM, in the one clock in which it is taken. Its beats are the host's.
+// VRAMWrite returns the header of a write of the VRAM aperture, in the one clock
+// in which it is taken. Its address is an offset in VRAM. The host sends the
+// beats.
 func (m *Module) VRAMWrite() port.Request {
 	r := port.Request{Len: m.left, Addr: m.addr & (m.vramBytes - 1)}
 	if m.headerUp && m.state == stateVRAMWrite {
@@ -183,25 +185,26 @@ func (m *Module) VRAMWrite() port.Request {
 	return r
 }
 
-// Streams reports that an aperture write is in work: VRAM takes the host's beats.
+// Streams reports whether an aperture write is in progress, in which VRAM takes
+// the host's beats.
 func (m *Module) Streams() bool { return m.state == stateVRAMWrite }
 
 // BusMaster reports whether the function may send requests.
 func (m *Module) BusMaster() bool { return m.cfg.busMaster }
 
-// MSIX returns the MSI-X capability's enable, which includes BusMaster, and its
-// function mask.
+// MSIX returns the enable bit of the MSI-X capability, ANDed with BusMaster, and
+// its function mask.
 func (m *Module) MSIX() (enable, functionMask bool) {
 	return m.cfg.msixEnable && m.cfg.busMaster, m.cfg.functionMask
 }
 
-// Pending returns the level of Master that the last clock saw, for IdleFor of the
-// parent: while it has another one, the function is not asleep.
+// Pending returns the Master.Pending that the last clock saw, for IdleFor of the
+// parent: the function is awake while the level differs.
 func (m *Module) Pending() bool { return m.cfg.pending }
 
-// Err returns a refused access, its Cause in one clock, in which there is no access
-// of the register bus, and in the next one neither. The high half of its Addr stays
-// in that one, too.
+// Err returns a refused access. Its Cause is valid for one clock. In that clock
+// and the next there is no access of the register bus. The high half of Addr is
+// also valid in the next clock.
 func (m *Module) Err() ident.Error {
 	bar := uint8(0)
 	if m.cause == idreg.ErrDecode {
@@ -210,11 +213,11 @@ func (m *Module) Err() ident.Error {
 	return ident.Error{Cause: m.cause, Write: m.write, BAR: bar, Addr: m.addr}
 }
 
-// Function reports that a function-level reset is asked for, in one clock.
+// Function reports whether a function-level reset is requested, for one clock.
 func (m *Module) Function() bool { return m.function }
 
-// Sleeps reports whether a Tick with these inputs, whatever the others are, changes
-// nothing.
+// Sleeps reports whether a Tick with these inputs changes nothing, whatever the
+// other inputs are.
 func (m *Module) Sleeps(req port.Request, master Master, rst bool) bool {
 	return m.state == stateIdle && req.Kind == port.None && master.Status == port.CplNone && !rst &&
 		master.Pending == m.cfg.pending && m.IdleFor() != 0
@@ -228,7 +231,7 @@ func (m *Module) Tick(in Target, cplReady bool, regs regbus.Rsp, vram VRAM, mast
 	if rst {
 		m.cfg = resetConfig()
 	}
-	word := regs.Data // of a read; no register is answered while configuration space is
+	word := regs.Data // of a read; no block answers while configuration space is read
 	if m.state == stateCfgRead {
 		word |= m.readConfig(uint16(m.addr) & 0xffc)
 	}
@@ -304,7 +307,7 @@ func (m *Module) take(r port.Request) {
 	}
 }
 
-// decode starts the memory request whose address is held.
+// decode starts the memory request at the current address.
 func (m *Module) decode() {
 	switch {
 	case m.hitBAR0():
@@ -344,7 +347,7 @@ func half(b port.Beat, upper bool) (enable uint8, data uint32) {
 	return enable, data
 }
 
-// byteMask returns the bits of the bytes whose enable is set.
+// byteMask returns the bits of the enabled bytes.
 func byteMask(enable uint8) uint32 {
 	var mask uint32
 	for i := range 4 {
@@ -355,8 +358,8 @@ func byteMask(enable uint8) uint32 {
 	return mask
 }
 
-// answer puts a dword that was read at addr into its half of the completion. The
-// upper half is read behind the lower one, so the lower one may stand in both.
+// answer stores a dword that was read at addr in its half of the completion. The
+// upper half is read after the lower one, so the lower one may be in both.
 func (m *Module) answer(data uint32) {
 	m.high = data
 	if !m.upper() {
@@ -381,5 +384,5 @@ func (m *Module) IdleFor() uint64 {
 	return 0
 }
 
-// Skip is n clocks without input: nothing counts.
+// Skip skips n clocks without input. It changes nothing.
 func (m *Module) Skip(n uint64) {}

@@ -20,8 +20,8 @@ const (
 	bar2     = 0x12_40000000
 )
 
-// bench surrounds the function with a register file, a VRAM and a host that
-// obeys the rules of the target port.
+// bench is a test bench with a register file, a VRAM and a host that obeys the
+// rules of the target port.
 type bench struct {
 	t    *testing.T
 	m    Module
@@ -39,9 +39,9 @@ type bench struct {
 	beats   []port.Beat
 	errs    []ident.Error
 	ops     []regbus.Req
-	order   []string // of effects: register writes and beats into VRAM
-	retries int      // how often each access is put off
-	retried int      // how often this one was
+	order   []string // effects in order: register writes and beats into VRAM
+	retries int      // number of retries of each access
+	retried int      // retries of this access so far
 }
 
 type timedCpl struct {
@@ -57,7 +57,7 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// mapped is a bench with both BARs placed.
+// mapped returns a bench with both BARs mapped.
 func mapped(t *testing.T) *bench {
 	b := newBench(t)
 	b.config(pcicfg.BAR0, bar0)
@@ -69,7 +69,7 @@ func mapped(t *testing.T) *bench {
 
 func (b *bench) ready() bool { return b.stall == nil || !b.stall(b.clock) }
 
-// tick is one clock; it returns the completion that was taken.
+// tick advances one clock and returns the completion that was taken.
 func (b *bench) tick(in Target) (cpl port.Completion, reqTaken, beatTaken bool) {
 	cplReady := b.ready()
 	cpl, reqReady, dataReady := b.m.Target()
@@ -116,8 +116,8 @@ func (b *bench) register(r regbus.Req) {
 	}
 }
 
-// memory is VRAM's side in a clock in which the host offers a beat, and whether
-// that one is for VRAM and taken if it is there.
+// memory is VRAM's side in a clock in which the host offers a beat. streams
+// reports whether VRAM takes it.
 func (b *bench) memory(takes bool, fromHost port.Beat) (v VRAM, streams bool) {
 	if req := b.m.VRAM(); req.Kind != port.None && b.ready() {
 		v.ReadReady = true
@@ -155,8 +155,8 @@ func word(p []byte) uint64 {
 	return v
 }
 
-// request sends a request with its beats and returns what comes back within the
-// time that it may take.
+// request sends a request with its beats and returns the completions that arrive
+// within the time limit.
 func (b *bench) request(req port.Request, beats ...port.Beat) []port.Completion {
 	var got []port.Completion
 	posted := req.Kind == port.MemWrite
@@ -199,7 +199,7 @@ func (b *bench) config(off uint64, v uint32) { b.configBytes(off, v, 0xf) }
 func (b *bench) configBytes(off uint64, v uint32, enable uint8) {
 	got := b.request(port.Request{Kind: port.CfgWrite, Tag: 9, Len: 1, Addr: off}, lanes(off, v, enable))
 	require.Len(b.t, got, 1)
-	got[0].Data = 0 // nobody's
+	got[0].Data = 0 // not compared
 	require.Equal(b.t, port.Completion{Tag: 9, Status: port.CplSuccess, Last: true}, got[0])
 }
 
@@ -250,8 +250,8 @@ func TestConfigSpace(t *testing.T) {
 	}
 }
 
-// A write of the reset bit asks once and is completed; the reset clears what can
-// be written, while a read of a register goes on.
+// A write of the reset bit requests one reset and is completed. The reset clears
+// the writable state, and does not disturb a register read.
 func TestFunctionLevelReset(t *testing.T) {
 	b := mapped(t)
 	b.regs[0x20] = 0x1234
@@ -297,7 +297,7 @@ func TestFunctionLevelReset(t *testing.T) {
 }
 
 // A function-level reset wakes the function, and an error keeps it awake for the
-// clock in which it is told.
+// clock in which it is reported.
 func TestWakes(t *testing.T) {
 	b := mapped(t)
 	assert.True(t, b.m.Sleeps(port.Request{}, Master{}, false))
@@ -395,12 +395,12 @@ func TestDecode(t *testing.T) {
 		{"first dword of BAR0", pcicfg.CommandMemory, bar0, true},
 		{"last dword of BAR0", pcicfg.CommandMemory, bar0 + 0xfffc, true},
 		{"below BAR0", pcicfg.CommandMemory, bar0 - 4, false},
-		{"behind BAR0", pcicfg.CommandMemory, bar0 + 0x10000, false},
+		{"after BAR0", pcicfg.CommandMemory, bar0 + 0x10000, false},
 		{"BAR0 above 4 GiB", pcicfg.CommandMemory, 1<<32 | bar0, false},
 		{"first dword of BAR2", pcicfg.CommandMemory, bar2, true},
 		{"last dword of BAR2", pcicfg.CommandMemory, bar2 + vramSize - 4, true},
 		{"below BAR2", pcicfg.CommandMemory, bar2 - 4, false},
-		{"behind BAR2", pcicfg.CommandMemory, bar2 + vramSize, false},
+		{"after BAR2", pcicfg.CommandMemory, bar2 + vramSize, false},
 		{"BAR2 below 4 GiB", pcicfg.CommandMemory, bar2 & 0xffffffff, false},
 		{"memory decode off", pcicfg.CommandBusMaster, bar0, false},
 		{"memory decode off, BAR2", pcicfg.CommandBusMaster, bar2, false},
@@ -433,8 +433,8 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// An access that a block puts off is made again, with nothing done and nothing answered
-// in between.
+// An access that a block does not accept is retried. Meanwhile nothing is written
+// or answered.
 func TestRetry(t *testing.T) {
 	b := mapped(t)
 	b.regs[0], b.regs[4], b.regs[8] = 0x11, 0x22, 0x33
@@ -455,13 +455,13 @@ func TestRetry(t *testing.T) {
 	b.request(port.Request{Kind: port.MemWrite, Len: 3, Addr: bar0 + 4},
 		port.Beat{Valid: true, Enable: 0xf0, Data: 0x44 << 32}, port.Beat{Valid: true, Last: true, Enable: 0xff, Data: 0x6600000055})
 	assert.Equal(t, map[uint16]uint32{0: 0x11, 4: 0x44, 8: 0x55}, b.regs)
-	assert.Len(t, b.ops, 9, "two writes put off three times, and one where nothing is")
+	assert.Len(t, b.ops, 9, "two writes retried three times, and one to an unmapped register")
 	assert.Len(t, b.errs, 1)
 	assert.Equal(t, []string{"register", "register"}, b.order)
 }
 
-// Without the aperture there is no BAR2 at any address, and requests to where it
-// would be are those of nobody.
+// Without the aperture there is no BAR 2 at any address. A request to where it
+// would be is unsupported.
 func TestNoAperture(t *testing.T) {
 	b := newBench(t)
 	b.m = New(vramSize, false)
