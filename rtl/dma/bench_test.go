@@ -12,8 +12,9 @@ import (
 
 const host = uint64(1) << 63
 
-// bench is a memory around an engine: two spaces, a read latency, random order
-// between tags and random readies. It checks the streams' rules.
+// bench is a test bench for an engine: two address spaces with a read latency,
+// random order between tags and random readies. It checks the rules of the
+// streams.
 type bench struct {
 	t     *testing.T
 	m     dma.Module
@@ -23,19 +24,19 @@ type bench struct {
 	latency  int  // clocks from a header to its first completion
 	shuffle  bool // completions of different tags in any order
 	stall    int  // per cent of clocks in which a ready is low
-	period   int  // a write header is taken every so many clocks, if not 0
-	repeat   bool // completions that nobody asked for, for tags that have ended
+	period   int  // a write header is taken every period clocks, if not 0
+	repeat   bool // unsolicited completions for tags that have ended
 	badRead  func(addr uint64) bool
 	badWrite func(addr uint64) bool
-	cancel   uint8 // nodes that want their descriptors given up
+	cancel   uint8 // bit i: node i cancels its descriptors
 
 	clock   int
-	sent    int             // descriptors
-	offered bool            // the next one is
-	ended   port.Completion // the last one of the latest read
+	sent    int             // number of descriptors sent
+	offered bool            // the next one is offered
+	ended   port.Completion // last completion of the latest read
 	reads   []read
 	writes  []port.Request
-	beat    int // of writes[0]
+	beat    int // index of the next beat of writes[0]
 	lastReq [2]port.Request
 	lastBt  port.Beat
 	results []outcome
@@ -53,7 +54,7 @@ type outcome struct {
 	clock  int
 }
 
-// params has the widest addresses and lengths.
+// params returns parameters with the widest addresses and lengths.
 func params(tags int) dma.Params {
 	return dma.Params{Nodes: 2, Tags: tags, HostBits: 62, LengthBits: 32}
 }
@@ -72,12 +73,12 @@ func newBench(t *testing.T, tags int, seed uint64) *bench {
 
 func (b *bench) at(addr uint64) []byte { return b.space[addr>>63][addr&^host:] }
 
-// run sends descs, each with owner i%2, as fast as they are taken, and returns
-// when all have ended, or fails after limit clocks.
+// run sends descs, with owner i%2, as fast as they are taken. It returns when all
+// have ended, or fails after limit clocks.
 func (b *bench) run(descs []dma.Desc, limit int) { b.runTo(descs, len(descs), limit) }
 
-// runTo is run until n have ended, all from the first one on. One that was offered
-// stays until it is taken.
+// runTo runs until the first n have ended. An offered descriptor stays until it
+// is taken.
 func (b *bench) runTo(descs []dma.Desc, n, limit int) {
 	for end := b.clock + limit; len(b.results) < n; {
 		require.Less(b.t, b.clock, end, "%d of %d descriptors ended", len(b.results), len(descs))
@@ -98,7 +99,7 @@ func (b *bench) turn() bool { return b.period == 0 || b.clock%b.period == 0 }
 
 func (b *bench) ready() bool { return b.rng.IntN(100) >= b.stall }
 
-// tick is one clock.
+// tick advances one clock.
 func (b *bench) tick(d dma.Desc, owner uint8) {
 	if r, o := b.m.Result(); r != dma.ResultNone {
 		b.results = append(b.results, outcome{r, o, b.clock})
@@ -137,7 +138,7 @@ func (b *bench) tick(d dma.Desc, owner uint8) {
 	b.clock++
 }
 
-// stable checks that what was offered and not taken is offered again.
+// stable checks that an offer that was not taken is repeated.
 func (b *bench) stable(rd, wr port.Request, beat port.Beat) {
 	for i, r := range []port.Request{rd, wr} {
 		if b.lastReq[i].Kind != port.None {
@@ -193,7 +194,7 @@ func (b *bench) complete() port.Completion {
 	return c
 }
 
-// stray returns a completion for a tag that has ended, if that is asked for.
+// stray returns a completion for a tag that has ended, if repeat is set.
 func (b *bench) stray() port.Completion {
 	for _, r := range b.reads {
 		if r.req.Tag == b.ended.Tag {
@@ -206,7 +207,7 @@ func (b *bench) stray() port.Completion {
 	return port.Completion{Tag: b.ended.Tag, Status: port.CplSuccess, Data: b.rng.Uint64()}
 }
 
-// write takes a beat and returns whether its write is refused with it.
+// write takes a beat and reports whether its write is refused with it.
 func (b *bench) write(beat port.Beat) (refused bool) {
 	w := b.writes[0]
 	n := int(port.Beats(w.Addr, w.Len))
@@ -238,7 +239,7 @@ func (b *bench) write(beat port.Beat) (refused bool) {
 	return last && bad
 }
 
-// rotated returns the beat as it goes to memory.
+// rotated returns the beat as memory gets it.
 func rotated(m *dma.Module) port.Beat {
 	beat, shift := m.Beat()
 	beat.Valid = m.Offers()

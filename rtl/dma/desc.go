@@ -1,6 +1,6 @@
 package dma
 
-// Op says what a descriptor asks for; None means that there is none.
+// Op is the operation of a descriptor. None means that there is none.
 type Op uint8
 
 // The operations.
@@ -10,8 +10,8 @@ const (
 	Fill
 )
 
-// A Desc is one contiguous move, checked by whoever sends it: both ranges are
-// mapped and Len is not 0. Any byte alignment.
+// A Desc is one contiguous move. The sender has checked it: both ranges are
+// mapped and Len is not 0. Any byte alignment is allowed.
 //
 //	Op   Copy or Fill
 //	Len  bytes, 1 to 2^LengthBits-1

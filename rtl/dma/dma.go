@@ -1,4 +1,4 @@
-// Package dma is the engine that moves memory: it executes descriptors.
+// Package dma is the DMA engine. It moves memory by executing descriptors.
 package dma
 
 import (
@@ -9,21 +9,21 @@ import (
 )
 
 const (
-	slots = 16              // tags at most
+	slots = 16              // most tags
 	host  = uint64(1) << 63 // the bit of an address that selects host memory
-	ahead = 2               // write headers taken whose beats are not all issued
+	ahead = 2               // most write headers taken whose beats are not all issued
 )
 
 // In are the inputs from the memory side.
 type In struct {
 	ReadReady bool            // the header of Read is taken
-	Cpl       port.Completion // of a read, with its local tag; never stalled
+	Cpl       port.Completion // completion of a read, with its local tag; never stalled
 	ReqReady  bool            // the header of Header is taken
 	BeatReady bool            // the beat of Beat is taken
 }
 
-// A Result is the outcome of a descriptor, for one clock; ResultNone means that
-// there is none.
+// A Result is the outcome of a descriptor, valid for one clock. ResultNone means
+// that there is none.
 type Result uint8
 
 // The outcomes.
@@ -34,41 +34,41 @@ const (
 	ResultWriteError        // a write was refused
 )
 
-// Module is the DMA engine. A read side asks for the source in requests of up
-// to 128 bytes; their data comes back in any order into a reorder memory with a
-// place for each tag. A write side takes the data in order, shifts it to the
-// destination's alignment and writes bursts of up to 128 bytes. The header of a
-// burst is offered when all of its data is there, so a write never waits for a
-// read.
+// Module is the DMA engine. Its read side requests the source in reads of up to
+// 128 bytes. Their data arrives in any order in a reorder memory with a place for
+// each tag. Its write side takes the data in order, shifts it to the
+// destination's alignment and writes bursts of up to 128 bytes. It offers the
+// header of a burst when all data of the burst has arrived, so a write never
+// waits for a read.
 //
 //	In      desc, owner  valid/ready stream of Desc, each with its node, offered
 //	        until it is taken; in In; refused  a pulse in the clock in which the
-//	        last beat of a write that was refused is taken; cancel  a level, bit i:
-//	        node i wants its descriptors given up; rst, a reset in a clock in which
-//	        no beat is owed, after which no read in flight is answered
+//	        last beat of a refused write is taken; cancel  a level, bit i: node
+//	        i cancels its descriptors; rst, a reset in a clock in which no beat
+//	        is owed, after which no read in flight is answered
 //	Out     Ready; Read, valid/ready headers; Header and Beat, valid/ready each;
-//	        Result and its node. The beats of a descriptor for one memory are all
-//	        taken before a header for another is offered
+//	        Result and its node. The beats of a descriptor for one memory are
+//	        all taken before a header for the other memory is offered
 //	Timing  a copy of 64 bytes from VRAM to VRAM ends 20 clocks after its
 //	        descriptor; long ones move 8 bytes per clock; between descriptors the
 //	        write side loses 1 to 3 clocks
 //	Reset   nothing in flight
-//	Order   descriptors are written and end in order; the reads of the ones behind,
-//	        with up to 4 tags of one that is offered, may come before, so a
-//	        descriptor may not depend on the one before it
+//	Order   descriptors are written and end in order. The reads of later
+//	        descriptors, with up to 4 tags of one that is only offered, may be
+//	        sent earlier, so a descriptor must not depend on the one before it
 //	Paths   none
-//	Size    1024 bits of reorder memory per tag; with more than 4 tags 4 descriptors
-//	        between the read side and the write side
-//	Faults  a descriptor that failed writes no further burst, takes what is in
-//	        flight and ends with one of the errors; one that is given up ends
-//	        as if a write of it had been refused; a completion without a read
-//	        in flight is ignored
+//	Size    1024 bits of reorder memory per tag; with more than 4 tags, 4
+//	        descriptors between the read side and the write side
+//	Faults  a descriptor that failed writes no further burst, discards its data
+//	        in flight and ends with one of the errors; a cancelled one ends as
+//	        if a write of it had been refused; a completion without a read in
+//	        flight is ignored
 type Module struct {
 	tags     uint8
-	wrap     uint8  // bits of a tag as head counts
+	wrap     uint8  // bits of a tag with its wrap bit, as in head
 	nodes    uint8  // bits of a node
-	queues   bool   // descriptors wait in the queue, and otherwise where they come from
-	addrMask uint64 // bits of an address: which memory, and where in it
+	queues   bool   // descriptors wait in the queue; if not set, at their source
+	addrMask uint64 // bits of an address: the memory, and the offset in it
 	lenMask  uint32 // bits of a length
 	leftMask uint32 // bits of a number of requests
 
@@ -79,9 +79,9 @@ type Module struct {
 	r       reader
 	head    uint8        `w:"5"` // oldest tag in flight, and a wrap bit
 	tail    uint8        `w:"5"` // next tag to use
-	waiting uint16       // tags whose data has not all come
+	waiting uint16       // tags with data outstanding
 	failed  uint16       // tags that were answered with an error
-	ends    uint16       // tags that hold the end of a descriptor's source
+	ends    uint16       // tags with the end of a descriptor's source
 	fill    [slots]uint8 `w:"4"` // next word of each tag's chunk
 	w       writer
 	s       stage
@@ -96,24 +96,25 @@ type entry struct {
 	owner uint8 `w:"1"`
 }
 
-// A reader is what is left to read of the descriptor at the read side.
+// A reader is the part of a descriptor that is still to be read.
 type reader struct {
 	active bool
-	begun  bool // it is the one that is offered, if none is queued
+	begun  bool // the offered descriptor has begun, if none is queued
 }
 
 // Params are the limits of an engine.
 type Params struct {
-	Nodes      int // that send descriptors, 1 or 2
+	Nodes      int // number of nodes that send descriptors, 1 or 2
 	Tags       int // reads in flight, 2, 4, 8 or 16
-	HostBits   int // width of a host address; an offset in VRAM has not more
+	HostBits   int // width of a host address; an offset in VRAM is not wider
 	LengthBits int // width of a descriptor's length
 }
 
-// New returns an engine. Descriptors wait only to have their reads in flight: few
-// tags are all used by the one that is written and the one behind it.
+// New returns an engine. Descriptors queue only so that their reads can be in
+// flight. With few tags, the current descriptor and the next one use all tags, so
+// there is no queue.
 func New(p Params) Module {
-	hdl.Assert(p.Tags >= 2 && p.Tags <= slots && p.Tags&(p.Tags-1) == 0, "dma: tags are not 2, 4, 8 or 16")
+	hdl.Assert(p.Tags >= 2 && p.Tags <= slots && p.Tags&(p.Tags-1) == 0, "dma: the number of tags is not 2, 4, 8 or 16")
 	return Module{
 		tags: uint8(p.Tags), wrap: uint8(2*p.Tags - 1), nodes: uint8(p.Nodes - 1), queues: p.Tags > 4,
 		addrMask: host | (uint64(1)<<p.HostBits - 1), lenMask: uint32(uint64(1)<<p.LengthBits - 1),
@@ -122,7 +123,7 @@ func New(p Params) Module {
 	}
 }
 
-// Ready returns whether a descriptor is taken.
+// Ready reports whether a descriptor is taken.
 func (m *Module) Ready() bool {
 	if m.queues {
 		return !m.r.active && !m.queue.Full()
@@ -130,7 +131,7 @@ func (m *Module) Ready() bool {
 	return m.r.begun && !m.w.active
 }
 
-// begins returns whether the read side takes a descriptor that is offered.
+// begins reports whether the read side begins an offered descriptor.
 func (m *Module) begins() bool {
 	if m.queues {
 		return m.Ready()
@@ -138,13 +139,13 @@ func (m *Module) begins() bool {
 	return !m.r.active && !m.r.begun
 }
 
-// Wakes returns whether a descriptor that is offered changes anything, for IdleFor
-// of the parent.
+// Wakes reports whether an offered descriptor changes anything, for IdleFor of
+// the parent.
 func (m *Module) Wakes() bool { return m.Ready() || m.begins() }
 
-// Read returns the header of a read; its tag is local, below the number of tags.
+// Read returns the header of a read. Its tag is local, below the number of tags.
 func (m *Module) Read() port.Request {
-	if hdl.Asleep(!m.reading()) { // the GPU asks in each clock, and sees Kind alone
+	if hdl.Asleep(!m.reading()) { // the GPU calls this in each clock, and often needs only Kind
 		return port.Request{}
 	}
 	req := m.from.request(m.slot(m.tail))
@@ -154,17 +155,17 @@ func (m *Module) Read() port.Request {
 	return req
 }
 
-// Result returns the outcome of a descriptor and its node, in one clock.
+// Result returns the outcome of a descriptor and its node, for one clock.
 func (m *Module) Result() (r Result, owner uint8) { return m.result, m.owner }
 
-// Work returns the node whose descriptor is written, or was last, and whether
-// there is nothing to write of it because its data has not come.
+// Work returns the node of the current or last descriptor of the write side, and
+// whether the write side waits for data.
 func (m *Module) Work() (owner uint8, starved bool) {
-	return m.w.owner, m.judges() && m.w.credit == 0 && !m.s.valid && (m.w.skew || !m.here())
+	return m.w.owner, m.hasHeaders() && m.w.credit == 0 && !m.s.valid && (m.w.skew || !m.answered())
 }
 
-// Outward reports that a read or a write that may be offered is of host memory. It
-// may say so where none is offered.
+// Outward reports whether an offered read or write may be for host memory. It may
+// be true when nothing is offered.
 func (m *Module) Outward() bool {
 	return m.reading() && m.from.addr&host != 0 || m.w.active && m.to.addr&host != 0
 }
@@ -187,9 +188,9 @@ func (m *Module) Tick(desc Desc, owner uint8, in In, refused bool, cancel uint8,
 	}
 	m.order.Tick(read, raddr, enable, waddr, in.Cpl.Data)
 
-	var next entry // for the write side, once it is done with the one before
+	var next entry // next descriptor of the write side
 	var queued bool
-	if !hdl.Asleep(m.w.active) { // an entry is large, and load needs it between descriptors alone
+	if !hdl.Asleep(m.w.active) { // an entry is large, and load needs it only between descriptors
 		next, queued, _ = m.queue.Out()
 		if !m.queues {
 			next, queued = taken, take
@@ -217,11 +218,11 @@ func (m *Module) Tick(desc Desc, owner uint8, in In, refused bool, cancel uint8,
 	}
 }
 
-// move steps the reads or the write headers behind one that is taken, or begins
-// them with the n bytes of a descriptor from an address on. Only one of them begins
-// in a clock, so they share what counts the requests.
+// move advances the reads or the write headers after a header was taken, or
+// begins them with the n bytes of a descriptor from an address on. Only one of
+// them begins in a clock, so they share the adder that counts the requests.
 func (m *Module) move(reading, begin bool, from uint64, writing, load bool, to uint64, n uint32) {
-	if hdl.Asleep(!reading && !begin && !writing && !load) { // data moves in most clocks, headers in few
+	if hdl.Asleep(!reading && !begin && !writing && !load) { // most clocks move data, few send headers
 		return
 	}
 	first := to
@@ -230,28 +231,28 @@ func (m *Module) move(reading, begin bool, from uint64, writing, load bool, to u
 	}
 	left, end := requests(uint8(first)&(chunk-1), n)
 	if writing || load {
-		m.to = m.behind(m.to, writing, load, span{addr: to, left: left, end: end})
+		m.to = m.advance(m.to, writing, load, span{addr: to, left: left, end: end})
 	}
 	if reading || begin {
-		m.from = m.behind(m.from, reading, begin, span{addr: from & m.addrMask, left: left, end: end})
+		m.from = m.advance(m.from, reading, begin, span{addr: from & m.addrMask, left: left, end: end})
 	}
 }
 
-// Cancel returns the level of cancel that the last clock saw, for IdleFor of the
-// parent: while the nodes have another one, the engine is not asleep.
+// Cancel returns the cancel input that the last clock saw, for IdleFor of the
+// parent: the engine is awake while the level differs.
 func (m *Module) Cancel() uint8 { return m.cancel }
 
-// cancelled returns whether the write side's descriptor is to be given up and
-// has not been.
+// cancelled reports whether the write side's descriptor must be cancelled and has
+// not been.
 func (m *Module) cancelled() bool {
 	return m.w.active && m.w.fault == ResultNone && m.cancel>>m.w.owner&1 != 0
 }
 
-// reading returns whether a read is offered.
+// reading reports whether a read is offered.
 func (m *Module) reading() bool { return m.r.active && m.tail != m.head^m.tags }
 
-// stopping returns whether the read side reads for a descriptor that the write
-// side has given up. They have the same one if none is between them.
+// stopping reports whether the read side reads for a descriptor that the write
+// side has cancelled. Both sides have the same descriptor if the queue is empty.
 func (m *Module) stopping() bool {
 	same := !m.r.begun
 	if m.queues {
@@ -263,11 +264,11 @@ func (m *Module) stopping() bool {
 // slot returns the local tag of head or tail.
 func (m *Module) slot(p uint8) uint8 { return p & (m.tags - 1) }
 
-// next returns the tag behind p.
+// next returns the tag after p.
 func (m *Module) next(p uint8) uint8 { return (p + 1) & m.wrap & 0x1f }
 
-// tickRead gives a tag to a read whose header is taken. With stop set
-// the write side has given the descriptor up, and this read is the last one.
+// tickRead assigns a tag to a read whose header is taken. If stop is set, the
+// write side has cancelled the descriptor, and this read is the last one.
 func (m *Module) tickRead(stop bool) {
 	t := m.slot(m.tail)
 	bit := uint16(1) << t
@@ -282,7 +283,7 @@ func (m *Module) tickRead(stop bool) {
 	m.tail = m.next(m.tail)
 }
 
-// arrive takes a completion and returns what it writes to the reorder memory.
+// arrive takes a completion and returns its write to the reorder memory.
 func (m *Module) arrive(cpl port.Completion) (addr uint32, enable uint8) {
 	t := m.slot(cpl.Tag)
 	addr = uint32(t)*beats | uint32(m.fill[t])
@@ -300,14 +301,16 @@ func (m *Module) arrive(cpl port.Completion) (addr uint32, enable uint8) {
 	return addr, enable
 }
 
-// arrived returns whether the data of a tag, as head counts, is all there.
+// arrived reports whether all data of a tag, which includes the wrap bit, has
+// arrived.
 func (m *Module) arrived(p uint8) bool { return p != m.tail && m.waiting>>m.slot(p)&1 == 0 }
 
-// ending returns whether a tag holds the end of a descriptor's source.
+// ending reports whether a tag has the end of a descriptor's source.
 func (m *Module) ending(p uint8) bool { return m.ends>>m.slot(p)&1 != 0 }
 
-// IdleFor returns 0 if the engine has something to do, and otherwise that only
-// an input can wake it: a descriptor, or a completion that it waits for.
+// IdleFor returns 0 if the engine has something to do, and otherwise
+// math.MaxUint64: only an input, a descriptor or an awaited completion, can wake
+// it.
 func (m *Module) IdleFor() uint64 {
 	if m.result != ResultNone || m.reading() || m.cancelled() || m.writeBusy() || m.queues && !m.w.active && !m.queue.Empty() {
 		return 0
@@ -315,7 +318,7 @@ func (m *Module) IdleFor() uint64 {
 	return math.MaxUint64
 }
 
-// Skip is n clocks without input.
+// Skip skips n clocks without input. It changes nothing.
 func (m *Module) Skip(uint64) {}
 
 // Reset sets the registers.

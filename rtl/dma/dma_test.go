@@ -14,7 +14,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/mem"
 )
 
-// apply is the specification: what a descriptor does to two spaces.
+// apply is the specification: the effect of a descriptor on the two spaces.
 func apply(space *[2][]byte, d dma.Desc) {
 	dst := space[d.Dst>>63][d.Dst&^host:][:d.Len]
 	if d.Op == dma.Copy {
@@ -28,7 +28,7 @@ func apply(space *[2][]byte, d dma.Desc) {
 
 func clone(s [2][]byte) [2][]byte { return [2][]byte{bytes.Clone(s[0]), bytes.Clone(s[1])} }
 
-// same compares two spaces and names the first byte that differs.
+// same compares two spaces and reports the first byte that differs.
 func same(t *testing.T, want, got [2][]byte) {
 	t.Helper()
 	for s := range want {
@@ -60,7 +60,7 @@ func TestAlignments(t *testing.T) {
 	}
 }
 
-// Long ones around the 128-byte boundaries.
+// Long copies around the 128-byte boundaries.
 func TestBoundaries(t *testing.T) {
 	for _, n := range []uint32{120, 121, 127, 128, 129, 135, 136, 137, 255, 256, 257, 1000} {
 		b := newBench(t, 2, uint64(n))
@@ -128,8 +128,8 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// Descriptors that read or write a bad range end with an error, leave only a
-// prefix behind and do not disturb the others.
+// Descriptors that read or write a bad range end with an error, write only a
+// prefix and do not disturb the others.
 func TestRandomFaults(t *testing.T) {
 	faults := 0
 	for seed := range uint64(32) {
@@ -163,8 +163,7 @@ func TestRandomFaults(t *testing.T) {
 	assert.Greater(t, faults, 100)
 }
 
-// prefix holds that so much of full was written over was, from its first byte on, as
-// there is of it in got.
+// prefix checks that got is was with a prefix of full's changes applied.
 func prefix(t *testing.T, was, full, got []byte, seed uint64, desc int) {
 	t.Helper()
 	p := 0
@@ -174,7 +173,7 @@ func prefix(t *testing.T, was, full, got []byte, seed uint64, desc int) {
 	require.Equal(t, was[p:], got[p:], "seed %d descriptor %d: not a prefix", seed, desc)
 }
 
-// expect returns the outcome of d: the fault that comes first in its bytes.
+// expect returns the outcome of d: the first error in the order of its bytes.
 func expect(b *bench, d dma.Desc) dma.Result {
 	for i := uint64(0); i < uint64(d.Len); i++ {
 		burst := max(d.Dst+i&^127, d.Dst&^3)
@@ -195,8 +194,8 @@ func expect(b *bench, d dma.Desc) dma.Result {
 	return dma.ResultDone
 }
 
-// A node that gives its descriptors up leaves a prefix of each, and the other
-// node's end as if it had not.
+// If a node cancels its descriptors, each leaves a prefix, and the other node's
+// descriptors are not affected.
 func TestCancel(t *testing.T) {
 	given := 0
 	for seed := range uint64(24) {
@@ -229,7 +228,7 @@ func TestCancel(t *testing.T) {
 	assert.Greater(t, given, 50)
 }
 
-// A failed read of a long copy stops the reads behind it.
+// A failed read of a long copy stops the reads after it.
 func TestFaultStopsReading(t *testing.T) {
 	b := newBench(t, 4, 1)
 	b.latency = 10
@@ -247,8 +246,8 @@ func TestStrayCompletionIsIgnored(t *testing.T) {
 	}
 }
 
-// A tag that the engine does not have is not taken for the one that it shares a
-// place with.
+// A completion with a tag that the engine does not have is ignored, even if its
+// low bits match a tag of the engine.
 func TestForeignTagIsIgnored(t *testing.T) {
 	m := dma.New(params(4))
 	clock := func(in dma.In) {
@@ -283,15 +282,15 @@ func TestReset(t *testing.T) {
 	assert.Equal(t, dma.ResultDone, b.results[0].result)
 }
 
-// onVRAM runs descriptors on VRAM alone and returns the clocks from the first
-// one's offer to the last outcome.
+// onVRAM runs descriptors on VRAM and returns the clocks from the first one's
+// offer to the last outcome.
 func onVRAM(t *testing.T, tags int, descs ...dma.Desc) int {
 	m, v := dma.New(params(tags)), mem.New(1<<18, 2)
 	for i := range v.Len() {
 		v.SetWord(uint32(i), rand.New(rand.NewPCG(uint64(i), 2)).Uint64())
 	}
 	sent, ended := 0, 0
-	open := false // a header was taken whose last beat was not
+	open := false // the last beat of a taken header is outstanding
 	for clock := 0; ; clock++ {
 		if r, _ := m.Result(); r != dma.ResultNone {
 			require.Equal(t, dma.ResultDone, r)
@@ -329,7 +328,7 @@ func TestTiming(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		tags  int
-		most  int // clocks
+		most  int // most clocks
 		descs []dma.Desc
 	}{
 		{"64 bytes", 16, 20, []dma.Desc{{Op: dma.Copy, Len: 64, Dst: 0x10000}}},

@@ -5,9 +5,9 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/hdl"
 )
 
-// A writer is what is left to write of the descriptor at the write side. The
-// headers run ahead of the beats. The last byte of a burst but the last is in the
-// tag behind that of the burst before, so one tag is looked at for each header.
+// A writer is the part of a descriptor that is still to be written. The headers
+// run ahead of the beats. The last byte of each burst except the last is in the
+// tag after that of the previous burst, so one tag is checked for each header.
 type writer struct {
 	active bool
 	fill   bool
@@ -15,22 +15,22 @@ type writer struct {
 	fault  Result `w:"2"` // why no further header is offered
 
 	more  bool  // there are headers left
-	tag   uint8 `w:"5"` // of the last byte of the next one, as head counts
-	skew  bool  // the tag in front of that has not been looked at
-	all   bool  // the data of all headers left is there
-	offer bool  // a header was offered and not taken: it stays
+	tag   uint8 `w:"5"` // tag of the last byte of the next burst, with the wrap bit
+	skew  bool  // the tag before it has not been checked
+	all   bool  // the data of all remaining headers has arrived
+	offer bool  // a header was offered and not taken, so it stays offered
 
 	credit uint8 `w:"2"` // headers taken whose beats are not all issued
 
 	at    uint8 `w:"4"` // word of the next beat in its chunk
-	lane  uint8 `w:"3"` // its first lane
+	lane  uint8 `w:"3"` // first lane of the next beat
 	word  uint8 `w:"4"` // next source word in the oldest tag's chunk
-	prime bool  // the first word makes no beat of its own
+	prime bool  // the first word makes no beat
 	ended bool  // no tag of the descriptor is left
 	shift uint8 `w:"3"` // bytes from a source lane to a destination lane
 }
 
-// A stage is the beat whose source word is in the reorder memory's output.
+// A stage is the beat whose source word is at the reorder memory's output.
 type stage struct {
 	valid  bool
 	last   bool // of its burst
@@ -58,7 +58,7 @@ func (m *Module) load(e entry) {
 // Header returns the header of a write.
 func (m *Module) Header() port.Request {
 	writing := m.writing()
-	if hdl.Asleep(!writing) { // the GPU asks in each clock, and sees Kind alone
+	if hdl.Asleep(!writing) { // the GPU calls this in each clock, and often needs only Kind
 		return port.Request{}
 	}
 	req := m.to.request(0)
@@ -68,12 +68,13 @@ func (m *Module) Header() port.Request {
 	return req
 }
 
-// Offers returns whether there is a beat of a write whose header was taken.
+// Offers reports whether there is a beat of a write whose header was taken.
 func (m *Module) Offers() bool { return m.s.valid }
 
-// Beat returns that beat, its data not yet in their lanes: Rotate(Data, shift) has
-// them there. The data are the source word, and in the lanes from 8-shift on, which
-// become the lower ones, the word before. The value of a fill is both.
+// Beat returns that beat, with its data not yet rotated: Rotate(Data, shift) puts
+// them in their lanes. The data are the source word; the lanes from 8-shift on,
+// which become the lower ones, have the previous word. For a fill both are the
+// value.
 func (m *Module) Beat() (beat port.Beat, shift uint8) {
 	lower := ^uint64(0) >> (8 * m.w.shift)
 	if m.w.fill {
@@ -83,8 +84,8 @@ func (m *Module) Beat() (beat port.Beat, shift uint8) {
 	return port.Beat{Valid: m.s.valid, Last: m.s.last, Enable: m.s.enable, Data: data}, m.w.shift
 }
 
-// Rotate returns v with the lanes moved up by shift, 0 to 7. It is the parent's to
-// call, behind its choice among beats: of 0 it makes 0.
+// Rotate returns v with the lanes moved up by shift, 0 to 7. The parent calls it
+// after it has chosen among the beats. Rotate of 0 is 0.
 func Rotate(v uint64, shift uint8) uint64 {
 	if shift&4 != 0 {
 		v = v<<32 | v>>32
@@ -98,30 +99,30 @@ func Rotate(v uint64, shift uint8) uint64 {
 	return v
 }
 
-// writing returns whether a header is offered.
+// writing reports whether a header is offered.
 func (m *Module) writing() bool {
-	return m.w.offer || m.judges() && m.w.credit < ahead && !m.w.skew && m.here() && !m.failing()
+	return m.w.offer || m.hasHeaders() && m.w.credit < ahead && !m.w.skew && m.answered() && !m.failing()
 }
 
-// judges returns whether there are headers left that no fault keeps back.
-func (m *Module) judges() bool { return m.w.active && m.w.fault == ResultNone && m.w.more }
+// hasHeaders reports whether there are headers left that no error stops.
+func (m *Module) hasHeaders() bool { return m.w.active && m.w.fault == ResultNone && m.w.more }
 
-// here returns whether the tag that the next header needs has been answered.
-func (m *Module) here() bool { return m.w.all || m.arrived(m.w.tag) }
+// answered reports whether the tag that the next header needs has been answered.
+func (m *Module) answered() bool { return m.w.all || m.arrived(m.w.tag) }
 
-// failing returns whether the answer of a tag that is here is an error.
+// failing reports whether the answer of an answered tag is an error.
 func (m *Module) failing() bool { return !m.w.all && m.failed>>m.slot(m.w.tag)&1 != 0 }
 
-// tickWrite is the write side's clock: the header, then the beat, then the next
-// word. It returns the read of the reorder memory.
+// tickWrite is the clock of the write side: the header, then the beat, then the
+// next word. It returns the read of the reorder memory.
 func (m *Module) tickWrite(writing, reqReady, beatReady, refused bool) (read bool, addr uint32) {
 	draining := m.draining()
-	fail := m.judges() && m.failing() && m.here()
-	looks := m.judges() && m.w.skew && m.here() && !fail
-	m.judge(fail, refused)
+	fail := m.hasHeaders() && m.failing() && m.answered()
+	looks := m.hasHeaders() && m.w.skew && m.answered() && !fail
+	m.checkErrors(fail, refused)
 	m.w.offer = writing && !reqReady
 	if looks || writing && reqReady {
-		m.look()
+		m.nextTag()
 	}
 	if writing && reqReady {
 		m.header()
@@ -142,9 +143,9 @@ func (m *Module) tickWrite(writing, reqReady, beatReady, refused bool) (read boo
 	return read, addr
 }
 
-// judge gives the descriptor up if a read of the next burst has failed or a
-// write was refused.
-func (m *Module) judge(fail, refused bool) {
+// checkErrors cancels the descriptor if a read of the next burst has failed or a write
+// was refused.
+func (m *Module) checkErrors(fail, refused bool) {
 	if fail {
 		m.w.fault = ResultReadError
 	} else if refused && m.w.active && m.w.fault == ResultNone {
@@ -152,8 +153,8 @@ func (m *Module) judge(fail, refused bool) {
 	}
 }
 
-// look goes on to the tag behind one that is there, if there is one.
-func (m *Module) look() {
+// nextTag advances to the next tag after an answered one, if there is one.
+func (m *Module) nextTag() {
 	m.w.skew = false
 	if !m.w.all {
 		m.w.all = m.ending(m.w.tag)
@@ -167,8 +168,8 @@ func (m *Module) header() {
 	m.w.credit = (m.w.credit + 1) & 3
 }
 
-// issue puts the next beat whose header was taken into the stage and returns
-// whether it has a source word, which is then fetched.
+// issue puts the next beat whose header was taken into the stage. It reports
+// whether the beat has a source word, which is then fetched.
 func (m *Module) issue() (read bool) {
 	prime := m.w.prime
 	end := !prime && !m.w.more && m.w.credit == 1 && m.w.at == m.to.end>>3
@@ -187,7 +188,7 @@ func (m *Module) issue() (read bool) {
 	return read
 }
 
-// place sets the lanes of the next beat and where it stands in its burst.
+// place sets the lanes of the next beat and its position in the burst.
 func (m *Module) place(end bool) {
 	m.s.valid, m.s.end = true, end
 	m.s.last = end || m.w.at == beats-1
@@ -217,14 +218,14 @@ func (m *Module) finish() {
 	m.w.active = false
 }
 
-// draining returns whether the descriptor was given up and its last burst has
-// left.
+// draining reports whether the descriptor was cancelled and its last burst has
+// been sent.
 func (m *Module) draining() bool {
 	return m.w.active && m.w.fault != ResultNone && !m.w.offer && m.w.credit == 0 && !m.s.valid
 }
 
-// drain frees the oldest tag of a descriptor that was given up, or ends the
-// descriptor if it has none.
+// drain frees the oldest tag of a cancelled descriptor, or ends the descriptor if
+// it has none.
 func (m *Module) drain() {
 	if m.w.ended {
 		m.finish()
@@ -233,8 +234,8 @@ func (m *Module) drain() {
 	}
 }
 
-// writeBusy returns whether the write side has something to do in this clock.
+// writeBusy reports whether the write side has something to do in this clock.
 func (m *Module) writeBusy() bool {
-	return m.s.valid || m.w.credit != 0 || m.w.offer || m.judges() && m.here() ||
+	return m.s.valid || m.w.credit != 0 || m.w.offer || m.hasHeaders() && m.answered() ||
 		m.draining() && (m.w.ended || m.arrived(m.head))
 }
