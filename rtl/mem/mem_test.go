@@ -12,7 +12,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/mem"
 )
 
-// A tick with nothing on any channel.
+// idle is a tick without any request.
 func idle(m *mem.Module) { tick(m, port.Request{}, true, port.Request{}, port.Beat{}) }
 
 // tick is a clock without the target.
@@ -20,13 +20,13 @@ func tick(m *mem.Module, rd port.Request, cplReady bool, wr port.Request, beat p
 	m.Tick(rd, cplReady, wr, port.Request{}, beat, false)
 }
 
-// engines offer the headers and beats of a stream without end.
+// engines offers an endless stream of headers and beats.
 type engines struct {
-	open bool // a header was taken whose last beat was not
+	open bool // the last beat of a taken header is outstanding
 }
 
-// offer returns wr if it can be taken in this clock, and the beat if there is a
-// header in front of it; taken says whether the beat is.
+// offer returns wr if it can be taken in this clock, and the beat if its header
+// was taken. taken reports whether the beat is taken.
 func (e *engines) offer(m *mem.Module, wr port.Request, beat port.Beat) (req port.Request, out port.Beat, taken bool) {
 	taken = e.open && beat.Valid && m.WriteReady()
 	if e.open {
@@ -59,7 +59,8 @@ func TestReadTiming(t *testing.T) {
 	assert.Equal(t, uint64(math.MaxUint64), m.IdleFor())
 }
 
-// Requests of every length stream at one beat a clock, both ways at once.
+// Requests of every length stream at one beat a clock, in both directions at
+// once.
 func TestThroughput(t *testing.T) {
 	for _, n := range []uint8{1, 2, 3, 8, 31, 32} {
 		m := mem.New(4096, 2)
@@ -79,11 +80,11 @@ func TestThroughput(t *testing.T) {
 			}
 		}
 		assert.Equal(t, 98, read, "%d dwords", n)
-		assert.Equal(t, 99, written, "%d dwords, behind the first header", n)
+		assert.Equal(t, 99, written, "%d dwords, after the first header", n)
 	}
 }
 
-// A read that meets a write of its word waits a clock and sees the write.
+// A read that collides with a write of its word waits a clock and sees the write.
 func TestCollision(t *testing.T) {
 	m := mem.New(1024, 2)
 	m.SetWord(4, 0x1111111111111111)
@@ -97,7 +98,8 @@ func TestCollision(t *testing.T) {
 	assert.Equal(t, uint64(0x1111111122222222), m.Completion().Data)
 }
 
-// A beat of the target goes between those of an engine, and each to its own place.
+// Beats of the target and of an engine interleave, and each beat is written to
+// its own address.
 func TestTwoStreams(t *testing.T) {
 	m := mem.New(1024, 2)
 	target := port.Request{Kind: port.MemWrite, Len: 4, Addr: 0x100}
@@ -122,11 +124,11 @@ func TestMisuse(t *testing.T) {
 		name       string
 		rd         port.Request
 		wr, target []port.Request // of the first clocks
-		beat       port.Beat      // behind them
+		beat       port.Beat      // after them
 		fromTarget bool
 	}{
 		{name: "outside", rd: port.Request{Kind: read, Len: 2, Addr: 1024}},
-		{name: "over the end", rd: port.Request{Kind: read, Len: 3, Addr: 1016}},
+		{name: "past the end", rd: port.Request{Kind: read, Len: 3, Addr: 1016}},
 		{name: "across 128 bytes", rd: port.Request{Kind: read, Len: 3, Addr: 248}},
 		{name: "host memory", rd: port.Request{Kind: read, Len: 2, Addr: 1 << 63}},
 		{name: "no length", rd: port.Request{Kind: read}},
@@ -175,16 +177,16 @@ func TestReset(t *testing.T) {
 	assert.Equal(t, uint64(math.MaxUint64), m.IdleFor())
 	assert.Equal(t, uint64(9), m.Word(0))
 	assert.Equal(t, 128, m.Len())
-	m.Tick(port.Request{}, true, wr, wr, port.Beat{}, false) // none is there any more
+	m.Tick(port.Request{}, true, wr, wr, port.Beat{}, false) // the target has no header any more
 }
 
-// writer drives random writes of one stream, mirrored in a model when their beats are
-// taken.
+// writer drives random writes of one stream, mirrored in a reference model when
+// their beats are taken.
 type writer struct {
 	rng   *rand.Rand
-	req   port.Request // the write whose beats are due, or were last
-	open  bool         // beats are due
-	out   port.Beat    // offered
+	req   port.Request // the write of the current or last beats
+	open  bool         // beats are outstanding
+	out   port.Beat    // the offered beat
 	beat  int
 	model []byte
 }
@@ -195,8 +197,8 @@ func random(rng *rand.Rand, size int) port.Request {
 	return port.Request{Tag: uint8(rng.Uint32N(64)), Len: uint8(1 + rng.Uint64N(most)), Addr: 4 * dword}
 }
 
-// Random reads and writes of a small memory: a read returns what was there when
-// its word was read, which is between its header and its completion.
+// Random reads and writes of a small memory: a read returns the value at the time
+// its word was read, between its header and its completion.
 func TestRandom(t *testing.T) {
 	const size = 256
 	for seed := range uint64(40) {
@@ -207,7 +209,7 @@ func TestRandom(t *testing.T) {
 		type read struct {
 			req  port.Request
 			beat int
-			seen []map[byte]bool // per byte, what it has been since the header
+			seen []map[byte]bool // per byte, its values since the header
 		}
 		var reads []read
 		var rd port.Request
@@ -270,7 +272,7 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// header returns a header, random, if no beats are due, and holds it.
+// header returns a header, random if no beats are outstanding, and holds it.
 func (w *writer) header() port.Request {
 	if w.open || w.rng.IntN(2) == 0 {
 		return port.Request{}
@@ -280,14 +282,14 @@ func (w *writer) header() port.Request {
 	return w.req
 }
 
-// held returns the header whose beats are due, which is offered no more.
+// held returns the header whose beats are outstanding, no longer offered.
 func (w *writer) held() port.Request {
 	r := w.req
 	r.Kind = port.None
 	return r
 }
 
-// offer returns the beat that is due, or at times none yet. One that was offered stays.
+// offer returns the next beat, or sometimes none yet. An offered beat stays.
 func (w *writer) offer() port.Beat {
 	if !w.out.Valid && w.open && w.rng.IntN(4) != 0 {
 		last := w.beat == int(port.Beats(w.req.Addr, w.req.Len))-1

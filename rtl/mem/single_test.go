@@ -11,9 +11,9 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/mem"
 )
 
-// stream offers requests of n dwords without end on the channels that are asked
-// for, for so many clocks, and returns the beats that were moved. takes says in
-// which clocks a completion is taken.
+// stream offers endless requests of n dwords on the chosen channels for the given
+// number of clocks, and returns the beats that were moved. takes reports in which
+// clocks a completion is taken.
 func stream(m *mem.Module, n uint8, clocks int, reads, writes bool, takes func(clock int) bool) (read, written int) {
 	beats := int(port.Beats(128, n))
 	var e engines
@@ -42,7 +42,8 @@ func stream(m *mem.Module, n uint8, clocks int, reads, writes bool, takes func(c
 
 func always(int) bool { return true }
 
-// A single port is as fast as two for one side alone, and in turn for both.
+// A single port is as fast as two ports for one direction, and alternates for
+// both.
 func TestSinglePortThroughput(t *testing.T) {
 	for _, n := range []uint8{1, 2, 3, 8, 31, 32} {
 		m := mem.New(4096, 1)
@@ -50,7 +51,7 @@ func TestSinglePortThroughput(t *testing.T) {
 		assert.Equal(t, 98, read, "%d dwords", n)
 		m = mem.New(4096, 1)
 		_, written := stream(&m, n, 100, false, true, always)
-		assert.Equal(t, 99, written, "%d dwords, behind the first header", n)
+		assert.Equal(t, 99, written, "%d dwords, after the first header", n)
 		m = mem.New(4096, 1)
 		read, written = stream(&m, n, 100, true, true, always)
 		assert.InDelta(t, 49, read, 1, "%d dwords", n)
@@ -58,8 +59,8 @@ func TestSinglePortThroughput(t *testing.T) {
 	}
 }
 
-// Completions that wait cost the writes at most every second clock, and whatever
-// their rhythm is, reads go on at it or at every second clock.
+// Stalled completions cost the writes at most every second clock. For any pattern
+// of stalls, reads continue at its rate or in every second clock.
 func TestSinglePortStarvesNobody(t *testing.T) {
 	for period := 1; period <= 5; period++ {
 		for phase := range period {
@@ -72,11 +73,11 @@ func TestSinglePortStarvesNobody(t *testing.T) {
 	}
 	m := mem.New(4096, 1)
 	_, written := stream(&m, 32, 100, true, true, func(int) bool { return false })
-	assert.GreaterOrEqual(t, written, 49, "completions that nobody takes")
+	assert.GreaterOrEqual(t, written, 49, "completions that are never taken")
 }
 
-// Of a read and a beat that are both there the beat goes first, and the read is
-// not passed over again, though there are beats for its word.
+// If a read and a beat are both waiting, the beat goes first, and the read goes
+// next, even if there are more beats for its word.
 func TestSinglePortOrder(t *testing.T) {
 	for _, word := range []uint64{4, 5} {
 		m := mem.New(1024, 1)
@@ -103,7 +104,7 @@ func TestSinglePortOrder(t *testing.T) {
 	}
 }
 
-// A reset forgets what a single port owes.
+// A reset clears the clock that a single port owes.
 func TestSinglePortReset(t *testing.T) {
 	m := mem.New(1024, 1)
 	write := port.Request{Kind: port.MemWrite, Len: 4}
