@@ -1,5 +1,6 @@
-// Package ident is the identity block of the device: what it is, the time
-// counter and the capture of refused accesses. What of it is only kept is in rtl/regram.
+// Package ident is the identity block of the device: its description, the time
+// counter and the capture of refused accesses. Registers of the block that are
+// only storage are in rtl/regram.
 package ident
 
 import (
@@ -14,18 +15,18 @@ import (
 
 // Params are the values of the registers that describe the configuration.
 type Params struct {
-	Nodes      int      // command processors
-	Tags       int      // DMA reads in flight
+	Nodes      int      // number of command processors
+	Tags       int      // number of DMA reads in flight
 	LengthBits int      // width of a linear packet's byte count
 	HostBits   int      // width of a host address
 	VRAMBytes  uint64   // below 4 GiB
 	VRAMPorts  int      // 1 or 2
 	ClockHz    uint32   // of the clock that TIME counts
 	MapHash    uint32   // of the register and packet map
-	Caps       caps.Set // what was built
+	Caps       caps.Set // the optional features of the configuration
 }
 
-// Error is a refused access to a BAR; Cause idreg.ErrNone means that there is
+// Error is a refused access to a BAR. Cause idreg.ErrNone means that there is
 // none.
 type Error struct {
 	Cause uint8  // of idreg, 1 to 3
@@ -40,10 +41,10 @@ type Error struct {
 //	        access; rst reset.Signals, with Whole or Function in none either
 //	Out     Rsp regbus.Rsp; Time uint64, clocks since reset; Latches, in the
 //	        clock of an answer that is TIME_LO; Captured, a level; Whole, a pulse
-//	        that asks for a whole reset; all registered
-//	Timing  an answer 1 clock after its request, of TIME_LO and ERR_COUNT with
-//	        the value of that clock; one access and one error a clock
-//	Reset   time and capture 0; a whole reset keeps the time
+//	        that requests a whole-device reset; all registered
+//	Timing  an answer 1 clock after its request; TIME_LO and ERR_COUNT have the
+//	        value of that clock; one access and one error a clock
+//	Reset   time and capture 0; a whole-device reset keeps the time
 //	Paths   none
 //	Size    144 bits
 //	Faults  an error in a clock of an access is an assertion
@@ -63,8 +64,8 @@ type Module struct {
 
 	hit       bool
 	showTime  bool   // the answer is TIME_LO
-	showCount bool   // it is ERR_COUNT
-	fixed     uint32 // it is this
+	showCount bool   // the answer is ERR_COUNT
+	fixed     uint32 // the answer is this value
 }
 
 // New returns the block after reset.
@@ -83,16 +84,17 @@ func New(p Params) Module {
 // Time returns the clocks since reset.
 func (m *Module) Time() uint64 { return m.time }
 
-// Whole reports that a whole reset is asked for, in one clock.
+// Whole reports whether a whole-device reset is requested, for one clock.
 func (m *Module) Whole() bool { return m.whole }
 
-// Latches reports that TIME_LO is read: TIME_HI is to keep the high half.
+// Latches reports whether TIME_LO is read, so that TIME_HI must latch the high
+// half.
 func (m *Module) Latches() bool { return m.showTime }
 
-// Captured reports that a refused access is kept.
+// Captured reports whether a refused access is captured.
 func (m *Module) Captured() bool { return m.errInfo&idreg.ErrInfoCause != 0 }
 
-// Rsp returns the answer to the register access of the clock before.
+// Rsp returns the answer to the register access of the previous clock.
 func (m *Module) Rsp() regbus.Rsp {
 	data := m.fixed
 	if m.showTime {
@@ -110,7 +112,7 @@ func (m *Module) Reset() {
 	m.clear()
 }
 
-// clear is a whole reset.
+// clear is a whole-device reset.
 func (m *Module) clear() {
 	m.errCount, m.errInfo = 0, 0
 	m.whole = false
@@ -119,7 +121,7 @@ func (m *Module) clear() {
 
 // Tick is one rising clock edge.
 func (m *Module) Tick(regs regbus.Req, err Error, rst reset.Signals) {
-	// The time counts in each clock, so the GPU cannot leave out the whole Tick.
+	// The time counts in each clock, so the GPU cannot skip Tick.
 	if hdl.Asleep(regs.Op == regbus.None && err.Cause == idreg.ErrNone && !m.hit && !rst.Whole) {
 		m.time++
 		return
@@ -200,7 +202,8 @@ func (m *Module) perform(r regbus.Req) {
 	}
 }
 
-// capture keeps the first error since the capture was armed, but for its address.
+// capture stores the first error since the capture was armed, without its
+// address.
 func (m *Module) capture(e Error) {
 	if !m.Captured() {
 		m.errInfo = uint16(e.Cause)&idreg.ErrInfoCause | uint16(e.BAR&7)<<8
@@ -210,8 +213,8 @@ func (m *Module) capture(e Error) {
 	}
 }
 
-// IdleFor returns math.MaxUint64: nothing but the time moves without an input,
-// except an answer, which lasts one clock.
+// IdleFor returns math.MaxUint64, or 0 during an answer, which lasts one clock.
+// Without an input only the time advances.
 func (m *Module) IdleFor() uint64 {
 	if m.hit {
 		return 0
@@ -219,5 +222,5 @@ func (m *Module) IdleFor() uint64 {
 	return math.MaxUint64
 }
 
-// Skip is n clocks without input.
+// Skip skips n clocks without input. Only the time advances.
 func (m *Module) Skip(n uint64) { m.time += n }

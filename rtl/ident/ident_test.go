@@ -26,7 +26,7 @@ func write(m *Module, off uint16, v uint32) {
 
 func idle(m *Module) { m.Tick(regbus.Req{}, Error{}, reset.Signals{}) }
 
-// kept reports whether a register is a word of the register RAM.
+// kept reports whether a register is in the register RAM.
 func kept(name string) bool {
 	return name == "TIME_HI" || strings.HasPrefix(name, "SCRATCH") || strings.HasPrefix(name, "ERR_ADDR")
 }
@@ -96,7 +96,7 @@ func TestTime(t *testing.T) {
 	idle(&m)
 	assert.Equal(t, uint32(math.MaxUint32), read(&m, idreg.TimeLo), "the time of the answer")
 	assert.Equal(t, uint64(math.MaxUint32), m.Time())
-	assert.True(t, m.Latches(), "its high half, too")
+	assert.True(t, m.Latches(), "and its high half")
 	assert.Equal(t, uint32(0), read(&m, idreg.TimeLo))
 	assert.Equal(t, uint64(1)<<32, m.Time())
 	write(&m, idreg.TimeLo, 0)
@@ -148,8 +148,8 @@ func TestSleep(t *testing.T) {
 	assert.Equal(t, ticked, skipped)
 }
 
-// A write of 1 asks once for a whole reset, which reads as 1 while it is under
-// way and keeps the time; a function-level reset does not.
+// A write of 1 requests one whole-device reset. The bit reads as 1 until the
+// reset is done. The time is kept. A function-level reset requests none.
 func TestReset(t *testing.T) {
 	m := New(params)
 	write(&m, idreg.Reset, 0xfffffffe)
