@@ -15,37 +15,38 @@ const (
 	stateIdle   state = iota
 	stateCheck        // compare the id
 	stateWrite        // header and beat offered
-	stateSettle       // both taken; the last clock in which a refusal may come
+	stateSettle       // both taken; last clock of a possible refusal
 	stateEvent        // FENCE is updated; the event follows
 )
 
-// Module is the fence unit of one node. It writes 8 bytes: the timeline that a
-// fence leads to, or the time. The timeline's low half is FENCE; its high half
-// counts how often that has wrapped, or is 0 if the unit has no timeline.
+// Module is the fence unit of one node. It writes 8 bytes: the timeline after the
+// fence, or the time. The low half of the timeline is FENCE. The high half counts
+// the wraps of FENCE, or is 0 if the unit has no timeline.
 //
 //	In      req valid/ready stream of Req, ready is Ready(); all but Op stays
-//	        until the Result; time uint64 from ident; reqReady, beatReady for the write; refused, a pulse between
-//	        the clock in which the header is taken and the clock after the last
-//	        of header and beat was taken; regs regbus.Req; rst, a reset
+//	        until the Result; time uint64 from ident; reqReady, beatReady for
+//	        the write; refused, a pulse between the clock in which the header is
+//	        taken and the clock after both header and beat were taken; regs
+//	        regbus.Req; rst, a reset
 //	Out     Ready; Write (port.Request, port.Beat), valid/ready each, the header
-//	        without the address, which is the Req's; Result, a
-//	        pulse per Req; Event, a pulse per fence with IRQ; Timeline; Rsp
+//	        without the address, which is the Req's; Result, a pulse per Req;
+//	        Event, a pulse per fence with IRQ; Timeline; Rsp
 //	Timing  5 clocks from Req to Result if the write is taken at once; one Req
 //	        at a time
-//	Reset   the timeline 0, idle; not part of a node reset, which waits until the unit
-//	        is idle and keeps the timeline
-//	Order   header and beat taken, then both halves of the timeline at once, then,
-//	        a clock later, Event and Result; a host write of FENCE in the clock of
-//	        an update loses. A read answers with the value in the clock of the
-//	        answer; one of TIMELINE_LO then latches the high half, which TIMELINE_HI
-//	        reads as
+//	Reset   the timeline 0, idle; a node reset does not reset the unit: it waits
+//	        until the unit is idle and keeps the timeline
+//	Order   header and beat are taken, then both halves of the timeline change at
+//	        once, then, a clock later, Event and Result; a host write of FENCE in
+//	        the clock of an update loses. A read is answered with the value in
+//	        the clock of the answer; a read of TIMELINE_LO then latches the high
+//	        half into TIMELINE_HI
 //	Paths   none
 //	Size    110 bits, and 64 with a timeline
 //	Faults  ResultBackwards, ResultWriteError
 //	Source  pkt.Fence, pkt.Timestamp, cpreg.Fence
 type Module struct {
 	base     uint16 // of the node's registers in BAR0
-	timeline bool   // the high half is there
+	timeline bool   // the high half exists
 
 	state    state `w:"3"`
 	stamp    bool  // the Req is a Timestamp
@@ -55,17 +56,17 @@ type Module struct {
 	refused  bool
 	room     uint32 // ids from the last completed one to 2^32 - 1
 	high     uint32 // of the timeline
-	latched  uint32 // high, when TIMELINE_LO was read
+	latched  uint32 // high at the last read of TIMELINE_LO
 	result   Result `w:"2"`
 	event    bool
 	hit      bool
 	showLow  bool // the answer is the low half
-	showHigh bool // it is TIMELINE_HI
-	latches  bool // TIMELINE_LO is answered
+	showHigh bool // the answer is TIMELINE_HI
+	latches  bool // the answer is TIMELINE_LO
 }
 
 // New returns the fence unit of a node after reset, with a timeline of 64 bits or
-// one of 32.
+// of 32 bits.
 func New(node int, timeline bool) Module {
 	return Module{base: uint16(cpreg.Base + node*cpreg.Stride), timeline: timeline, room: math.MaxUint32}
 }
@@ -82,27 +83,27 @@ func (m *Module) Write() (req port.Request, beat port.Beat) {
 	return req, port.Beat{Valid: m.beatUp, Last: true, Enable: 0xff, Data: m.value}
 }
 
-// Result returns the outcome of the last Req, in one clock.
+// Result returns the outcome of the last Req, for one clock.
 func (m *Module) Result() Result { return m.result }
 
-// Event reports that a fence with IRQ has completed, in one clock.
+// Event reports whether a fence with IRQ has completed, for one clock.
 func (m *Module) Event() bool { return m.event }
 
 // Timeline returns both halves of the timeline.
 func (m *Module) Timeline() uint64 { return uint64(m.high)<<32 | uint64(m.completed()) }
 
-// completed returns the last completed id. It is kept as its complement, which an
-// adder takes as it is where a subtraction would invert it.
+// completed returns the last completed id. It is stored as its complement, so
+// that an adder needs no inverters for a subtraction.
 func (m *Module) completed() uint32 { return ^m.room }
 
-// behind returns whether an id is behind the last completed one: their difference
-// is id + room + 1, whose last term is the carry of the lowest bit here.
-func (m *Module) behind(id uint32) bool {
+// backwards reports whether an id is before the last completed one. The
+// difference is id + room + 1; the 1 is the carry of the lowest bit here.
+func (m *Module) backwards(id uint32) bool {
 	difference := (uint64(id)<<1 | 1) + (uint64(m.room)<<1 | 1)
 	return difference>>32&1 != 0
 }
 
-// Rsp returns the answer to the register access of the clock before.
+// Rsp returns the answer to the register access of the previous clock.
 func (m *Module) Rsp() regbus.Rsp {
 	rsp := regbus.Rsp{Hit: m.hit}
 	if m.showLow {
@@ -117,8 +118,8 @@ func (m *Module) Rsp() regbus.Rsp {
 // Reset clears the registers.
 func (m *Module) Reset() { *m = Module{base: m.base, timeline: m.timeline, room: math.MaxUint32} }
 
-// Sleeps reports whether a Tick with these inputs, whatever the others are, changes
-// nothing.
+// Sleeps reports whether a Tick with these inputs changes nothing, whatever the
+// other inputs are.
 func (m *Module) Sleeps(req Req, regs regbus.Req, rst bool) bool {
 	return m.IdleFor() != 0 && req.Op == None && regs.Op == regbus.None && !rst
 }
@@ -128,7 +129,7 @@ func (m *Module) Tick(req Req, time uint64, reqReady, beatReady, refused bool, r
 	if m.latches {
 		m.latched = m.high
 	}
-	behind, high := m.behind(req.ID), m.wrapped(req.ID)
+	backwards, high := m.backwards(req.ID), m.wrapped(req.ID)
 	m.access(regs)
 	m.result, m.event = ResultNone, false
 	switch m.state {
@@ -138,7 +139,7 @@ func (m *Module) Tick(req Req, time uint64, reqReady, beatReady, refused bool, r
 			m.state = stateCheck
 		}
 	case stateCheck:
-		m.check(behind, uint64(high)<<32|uint64(req.ID), time)
+		m.check(backwards, uint64(high)<<32|uint64(req.ID), time)
 	case stateWrite:
 		m.refused = m.refused || refused
 		m.headerUp = m.headerUp && !reqReady
@@ -160,10 +161,10 @@ func (m *Module) Tick(req Req, time uint64, reqReady, beatReady, refused bool, r
 	}
 }
 
-// check starts the write, of what the timeline becomes or of the time, unless the id
-// is behind FENCE.
-func (m *Module) check(behind bool, line, time uint64) {
-	if !m.stamp && behind {
+// check starts the write of the new timeline or of the time, unless the id is
+// before FENCE.
+func (m *Module) check(backwards bool, line, time uint64) {
+	if !m.stamp && backwards {
 		m.result = ResultBackwards
 		m.state = stateIdle
 	} else {
@@ -176,7 +177,7 @@ func (m *Module) check(behind bool, line, time uint64) {
 	}
 }
 
-// wrapped returns the high half of the timeline behind a fence.
+// wrapped returns the high half of the timeline after a fence.
 func (m *Module) wrapped(id uint32) uint32 {
 	high := m.high
 	if m.timeline && id < m.completed() {
@@ -185,7 +186,7 @@ func (m *Module) wrapped(id uint32) uint32 {
 	return high
 }
 
-// settle ends the write: a refused one leaves the timeline as it was.
+// settle ends the write. If it was refused, the timeline does not change.
 func (m *Module) settle(id uint32, refused bool) {
 	if refused {
 		m.result = ResultWriteError
@@ -216,8 +217,8 @@ func (m *Module) access(r regbus.Req) {
 	}
 }
 
-// IdleFor returns math.MaxUint64 if the unit only waits for a Req, a register
-// access or a ready, and 0 otherwise.
+// IdleFor returns math.MaxUint64 if only a Req, a register access or a ready can
+// wake the unit, and 0 otherwise.
 func (m *Module) IdleFor() uint64 {
 	if m.state == stateIdle && m.result == ResultNone && !m.hit {
 		return math.MaxUint64
@@ -225,5 +226,5 @@ func (m *Module) IdleFor() uint64 {
 	return 0
 }
 
-// Skip is n clocks without input: nothing counts.
+// Skip skips n clocks without input. It changes nothing.
 func (m *Module) Skip(n uint64) {}

@@ -15,7 +15,8 @@ import (
 
 const host = uint64(1) << 63
 
-// trace is what a request led to, in clocks after it was taken.
+// trace has the clocks of the effects of a request, counted from the clock after
+// it was taken.
 type trace struct {
 	header, beat  int // taken
 	update        int // FENCE changed
@@ -24,8 +25,8 @@ type trace struct {
 	value         uint64
 }
 
-// run sends a request and lets header and beat wait for so many clocks. refuse
-// is the clock after both were taken in which the write is refused, or -1.
+// run sends a request and delays header and beat by the given clocks. refuse is
+// the clock, after both were taken, in which the write is refused, or -1.
 func run(t *testing.T, m *Module, req Req, header, beat, refuse int) trace {
 	require.True(t, m.Ready())
 	m.Tick(req, 0, false, false, false, regbus.Req{}, false)
@@ -173,7 +174,7 @@ func TestTimeline(t *testing.T) {
 		{"the low half wraps", 3, 0xffffffff, 0, -1, 4 << 32, 4 << 32},
 		{"the low half wraps far", 3, 0x80000001, 0, -1, 4 << 32, 4 << 32},
 		{"the same id again", 3, 7, 7, -1, 3<<32 | 7, 3<<32 | 7},
-		{"the high half wraps, too", 0xffffffff, 0xffffffff, 5, -1, 5, 5},
+		{"the high half also wraps", 0xffffffff, 0xffffffff, 5, -1, 5, 5},
 		{"refused", 3, 0xffffffff, 0, 1, 3<<32 | 0xffffffff, 4 << 32},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -233,7 +234,7 @@ func TestTimelineDoesNotTear(t *testing.T) {
 	assert.Positive(t, seen[2<<32], "behind")
 }
 
-// A clock in which the unit sleeps changes nothing, whatever comes.
+// A clock in which the unit sleeps changes nothing, whatever its inputs are.
 func TestSleeps(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	m := New(0, true)
