@@ -1,4 +1,5 @@
-// Package perf counts what the nodes do and what they wait for.
+// Package perf has the performance counters: the work and the stalls of the
+// nodes.
 package perf
 
 import (
@@ -8,19 +9,21 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
 
-// Levels say what a node does in a clock; while the device sleeps they stay.
+// Levels are the states of a node in a clock. They do not change while the device
+// sleeps.
 type Levels struct {
-	Busy  bool // it is not idle
-	Read  bool // it waits for data
-	Write bool // it offers a write of which nothing is taken
-	Ring  bool // it waits for a dword of a buffer
+	Busy  bool // the node is not idle
+	Read  bool // the node waits for data
+	Write bool // the node offers a write of which nothing is taken
+	Ring  bool // the node waits for a dword of a buffer
 }
 
-// Moves are what a node gets done in a clock; a device with any does not sleep.
+// Moves are the progress of a node in a clock. A device with any progress does
+// not sleep.
 type Moves struct {
-	Retired bool  // a packet
-	Took    bool  // a dword of a buffer
-	Bytes   uint8 `w:"4"` // written by the DMA engine
+	Retired bool  // a packet retired
+	Took    bool  // a dword of a buffer was taken
+	Bytes   uint8 `w:"4"` // bytes written by the DMA engine
 }
 
 // counts are the counters of a node.
@@ -33,45 +36,45 @@ type counts struct {
 	packets uint64
 }
 
-// Module has the counters and what the last snapshot found.
+// Module has the counters and the last snapshot.
 //
 //	In      l0, l1 Levels; m0, m1 Moves; regs regbus.Req; rst, a reset
 //	Out     Rsp regbus.Rsp
-//	Timing  a counter moves 1 clock after its level or pulse; an answer 1 clock
-//	        after its request
+//	Timing  a counter changes 1 clock after its level or pulse; an answer 1
+//	        clock after its request
 //	Reset   all 0, frozen
 //	Order   a write of CTL acts before the clock is counted: snapshot, clear, run
 //	Paths   none
 //	Size    833 bits for each node, and 257
 //	Source  perfreg.Block
 type Module struct {
-	second bool // there is a node 1
+	twoNodes bool // node 1 exists
 
 	run    bool
 	cycles uint64
 	node0  counts
 	node1  counts
 
-	cyclesWas uint64
-	node0Was  counts
-	node1Was  counts
-	rsp       regbus.Rsp
+	cyclesSnapshot uint64
+	node0Snapshot  counts
+	node1Snapshot  counts
+	rsp            regbus.Rsp
 }
 
-// New returns the counters of a GPU with so many nodes.
-func New(nodes int) Module { return Module{second: nodes == 2} }
+// New returns the counters of a GPU with the given number of nodes.
+func New(nodes int) Module { return Module{twoNodes: nodes == 2} }
 
-// Rsp returns the answer to the register access of the clock before.
+// Rsp returns the answer to the register access of the previous clock.
 func (m *Module) Rsp() regbus.Rsp { return m.rsp }
 
-// Quiet reports that the counters do not count and no answer is given.
+// Quiet reports whether the counters are frozen and no answer is given.
 func (m *Module) Quiet() bool { return !m.run && !m.rsp.Hit }
 
 // Reset clears the registers.
-func (m *Module) Reset() { *m = Module{second: m.second} }
+func (m *Module) Reset() { *m = Module{twoNodes: m.twoNodes} }
 
-// Sleeps reports whether a Tick with these inputs, whatever the others are, changes
-// nothing.
+// Sleeps reports whether a Tick with these inputs changes nothing, whatever the
+// other inputs are.
 func (m *Module) Sleeps(regs regbus.Req, rst bool) bool {
 	return m.Quiet() && regs.Op == regbus.None && !rst
 }
@@ -82,7 +85,7 @@ func (m *Module) Tick(l0, l1 Levels, m0, m1 Moves, regs regbus.Req, rst bool) {
 	if m.run {
 		m.cycles++
 		m.node0 = m.node0.count(l0, m0)
-		if m.second {
+		if m.twoNodes {
 			m.node1 = m.node1.count(l1, m1)
 		}
 	}
@@ -93,7 +96,7 @@ func (m *Module) Tick(l0, l1 Levels, m0, m1 Moves, regs regbus.Req, rst bool) {
 
 // count returns the counters after a clock.
 func (c counts) count(l Levels, m Moves) counts {
-	c = c.wait(l, 1)
+	c = c.skip(l, 1)
 	c.bytes += uint64(m.Bytes)
 	if m.Retired {
 		c.packets++
@@ -101,8 +104,8 @@ func (c counts) count(l Levels, m Moves) counts {
 	return c
 }
 
-// wait returns the counters after n clocks with the same levels.
-func (c counts) wait(l Levels, n uint64) counts {
+// skip returns the counters after n clocks with the same levels.
+func (c counts) skip(l Levels, n uint64) counts {
 	if l.Busy {
 		c.busy += n
 	}
@@ -143,10 +146,10 @@ func (m *Module) access(r regbus.Req) {
 	}
 }
 
-// control is a write of CTL.
+// control performs a write of CTL.
 func (m *Module) control(v uint32) {
 	if v&perfreg.CtlSnapshot != 0 {
-		m.cyclesWas, m.node0Was, m.node1Was = m.cycles, m.node0, m.node1
+		m.cyclesSnapshot, m.node0Snapshot, m.node1Snapshot = m.cycles, m.node0, m.node1
 	}
 	if v&perfreg.CtlClear != 0 {
 		m.cycles, m.node0, m.node1 = 0, counts{}, counts{}
@@ -154,15 +157,15 @@ func (m *Module) control(v uint32) {
 	m.run = v&perfreg.CtlRun != 0
 }
 
-// counter returns what the snapshot found, and whether there is such a counter.
+// counter returns a value of the last snapshot, and whether the counter exists.
 func (m *Module) counter(off uint16) (v uint64, hit bool) {
 	switch {
 	case off == perfreg.Cycles:
-		v, hit = m.cyclesWas, true
+		v, hit = m.cyclesSnapshot, true
 	case off-perfreg.Node < perfreg.Stride:
-		v, hit = m.node0Was.at(off - perfreg.Node)
-	case m.second && off-perfreg.Node < 2*perfreg.Stride:
-		v, hit = m.node1Was.at(off - perfreg.Node - perfreg.Stride)
+		v, hit = m.node0Snapshot.at(off - perfreg.Node)
+	case m.twoNodes && off-perfreg.Node < 2*perfreg.Stride:
+		v, hit = m.node1Snapshot.at(off - perfreg.Node - perfreg.Stride)
 	default:
 	}
 	return v, hit
@@ -190,8 +193,8 @@ func (c counts) at(off uint16) (v uint64, hit bool) {
 	return v, hit
 }
 
-// IdleFor returns 0 while an answer is given, and otherwise that the module only
-// counts.
+// IdleFor returns 0 while an answer is given, and otherwise math.MaxUint64: the
+// module only counts.
 func (m *Module) IdleFor() uint64 {
 	if m.rsp.Hit {
 		return 0
@@ -199,13 +202,13 @@ func (m *Module) IdleFor() uint64 {
 	return math.MaxUint64
 }
 
-// Skip is n clocks with the same levels and no moves.
+// Skip skips n clocks with the same levels and no moves.
 func (m *Module) Skip(n uint64, l0, l1 Levels) {
 	if m.run {
 		m.cycles += n
-		m.node0 = m.node0.wait(l0, n)
-		if m.second {
-			m.node1 = m.node1.wait(l1, n)
+		m.node0 = m.node0.skip(l0, n)
+		if m.twoNodes {
+			m.node1 = m.node1.skip(l1, n)
 		}
 	}
 }

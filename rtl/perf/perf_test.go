@@ -20,7 +20,7 @@ func access(m *perf.Module, op regbus.Op, off uint16, v uint32) regbus.Rsp {
 	return m.Rsp()
 }
 
-// wide reads a counter as two halves.
+// wide reads both halves of a counter.
 func wide(m *perf.Module, off uint16) uint64 {
 	low := access(m, regbus.Read, off, 0).Data
 	return uint64(access(m, regbus.Read, off+4, 0).Data)<<32 | uint64(low)
@@ -38,7 +38,7 @@ func TestCounts(t *testing.T) {
 		name   string
 		level  perf.Levels
 		move   perf.Moves
-		off    uint16 // of the counter, in the node's
+		off    uint16 // of the counter, from the node's first register
 		counts uint64
 	}{
 		{"busy", perf.Levels{Busy: true}, perf.Moves{}, 0x00, 1},
@@ -59,7 +59,7 @@ func TestCounts(t *testing.T) {
 				m.Tick(l[0], l[1], v[0], v[1], regbus.Req{}, false)
 				access(&m, regbus.Write, 0, snapshot)
 				m.Tick(l[0], l[1], v[0], v[1], regbus.Req{}, false)
-				require.Equal(t, uint64(2), wide(&m, 0x08), "CYCLES: the clock of CLEAR and the one behind it")
+				require.Equal(t, uint64(2), wide(&m, 0x08), "CYCLES: the clock of CLEAR and the one after it")
 				for n := range uint16(2) {
 					for off := uint16(0); off < 0x30; off += 8 {
 						want := uint64(0)
@@ -74,7 +74,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// What a snapshot found stays while the counters go on, in both halves.
+// A snapshot stays, in both halves, while the counters continue.
 func TestSnapshot(t *testing.T) {
 	m := perf.New(2)
 	busy := perf.Levels{Busy: true}
@@ -97,7 +97,7 @@ func TestSnapshot(t *testing.T) {
 	assert.Zero(t, wide(&m, 0x20))
 }
 
-// Sleeping is counting.
+// Skipping clocks counts like ticking them.
 func TestSkip(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	bit := func() bool { return rng.IntN(2) == 0 }

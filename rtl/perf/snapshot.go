@@ -12,7 +12,7 @@ const ModuleWords = 31
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
 	_ = s[ModuleWords-1]
-	s[0] = hdl.Bit(m.second)
+	s[0] = hdl.Bit(m.twoNodes)
 	s[1] = hdl.Bit(m.run)
 	s[2] = m.cycles
 	s[3] = m.node0.busy
@@ -27,19 +27,19 @@ func (m *Module) Snapshot(s []uint64) {
 	s[12] = m.node1.ring
 	s[13] = m.node1.bytes
 	s[14] = m.node1.packets
-	s[15] = m.cyclesWas
-	s[16] = m.node0Was.busy
-	s[17] = m.node0Was.read
-	s[18] = m.node0Was.write
-	s[19] = m.node0Was.ring
-	s[20] = m.node0Was.bytes
-	s[21] = m.node0Was.packets
-	s[22] = m.node1Was.busy
-	s[23] = m.node1Was.read
-	s[24] = m.node1Was.write
-	s[25] = m.node1Was.ring
-	s[26] = m.node1Was.bytes
-	s[27] = m.node1Was.packets
+	s[15] = m.cyclesSnapshot
+	s[16] = m.node0Snapshot.busy
+	s[17] = m.node0Snapshot.read
+	s[18] = m.node0Snapshot.write
+	s[19] = m.node0Snapshot.ring
+	s[20] = m.node0Snapshot.bytes
+	s[21] = m.node0Snapshot.packets
+	s[22] = m.node1Snapshot.busy
+	s[23] = m.node1Snapshot.read
+	s[24] = m.node1Snapshot.write
+	s[25] = m.node1Snapshot.ring
+	s[26] = m.node1Snapshot.bytes
+	s[27] = m.node1Snapshot.packets
 	s[28] = hdl.Bit(m.rsp.Hit)
 	s[29] = hdl.Bit(m.rsp.Retry)
 	s[30] = uint64(m.rsp.Data)
@@ -48,7 +48,7 @@ func (m *Module) Snapshot(s []uint64) {
 // Restore sets the registers to the values stored by Snapshot.
 func (m *Module) Restore(s []uint64) {
 	_ = s[ModuleWords-1]
-	m.second = s[0] != 0
+	m.twoNodes = s[0] != 0
 	m.run = s[1] != 0
 	m.cycles = s[2]
 	m.node0.busy = s[3]
@@ -63,19 +63,19 @@ func (m *Module) Restore(s []uint64) {
 	m.node1.ring = s[12]
 	m.node1.bytes = s[13]
 	m.node1.packets = s[14]
-	m.cyclesWas = s[15]
-	m.node0Was.busy = s[16]
-	m.node0Was.read = s[17]
-	m.node0Was.write = s[18]
-	m.node0Was.ring = s[19]
-	m.node0Was.bytes = s[20]
-	m.node0Was.packets = s[21]
-	m.node1Was.busy = s[22]
-	m.node1Was.read = s[23]
-	m.node1Was.write = s[24]
-	m.node1Was.ring = s[25]
-	m.node1Was.bytes = s[26]
-	m.node1Was.packets = s[27]
+	m.cyclesSnapshot = s[15]
+	m.node0Snapshot.busy = s[16]
+	m.node0Snapshot.read = s[17]
+	m.node0Snapshot.write = s[18]
+	m.node0Snapshot.ring = s[19]
+	m.node0Snapshot.bytes = s[20]
+	m.node0Snapshot.packets = s[21]
+	m.node1Snapshot.busy = s[22]
+	m.node1Snapshot.read = s[23]
+	m.node1Snapshot.write = s[24]
+	m.node1Snapshot.ring = s[25]
+	m.node1Snapshot.bytes = s[26]
+	m.node1Snapshot.packets = s[27]
 	m.rsp.Hit = s[28] != 0
 	m.rsp.Retry = s[29] != 0
 	m.rsp.Data = uint32(s[30])
@@ -84,7 +84,7 @@ func (m *Module) Restore(s []uint64) {
 // Signals appends the signals of Snapshot's words; at is the instance path.
 func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	s = append(s,
-		hdl.Signal{Name: at + ".second", Width: 1},
+		hdl.Signal{Name: at + ".twoNodes", Width: 1},
 		hdl.Signal{Name: at + ".run", Width: 1},
 		hdl.Signal{Name: at + ".cycles", Width: 64},
 		hdl.Signal{Name: at + ".node0_busy", Width: 64},
@@ -99,19 +99,19 @@ func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 		hdl.Signal{Name: at + ".node1_ring", Width: 64},
 		hdl.Signal{Name: at + ".node1_bytes", Width: 64},
 		hdl.Signal{Name: at + ".node1_packets", Width: 64},
-		hdl.Signal{Name: at + ".cyclesWas", Width: 64},
-		hdl.Signal{Name: at + ".node0Was_busy", Width: 64},
-		hdl.Signal{Name: at + ".node0Was_read", Width: 64},
-		hdl.Signal{Name: at + ".node0Was_write", Width: 64},
-		hdl.Signal{Name: at + ".node0Was_ring", Width: 64},
-		hdl.Signal{Name: at + ".node0Was_bytes", Width: 64},
-		hdl.Signal{Name: at + ".node0Was_packets", Width: 64},
-		hdl.Signal{Name: at + ".node1Was_busy", Width: 64},
-		hdl.Signal{Name: at + ".node1Was_read", Width: 64},
-		hdl.Signal{Name: at + ".node1Was_write", Width: 64},
-		hdl.Signal{Name: at + ".node1Was_ring", Width: 64},
-		hdl.Signal{Name: at + ".node1Was_bytes", Width: 64},
-		hdl.Signal{Name: at + ".node1Was_packets", Width: 64},
+		hdl.Signal{Name: at + ".cyclesSnapshot", Width: 64},
+		hdl.Signal{Name: at + ".node0Snapshot_busy", Width: 64},
+		hdl.Signal{Name: at + ".node0Snapshot_read", Width: 64},
+		hdl.Signal{Name: at + ".node0Snapshot_write", Width: 64},
+		hdl.Signal{Name: at + ".node0Snapshot_ring", Width: 64},
+		hdl.Signal{Name: at + ".node0Snapshot_bytes", Width: 64},
+		hdl.Signal{Name: at + ".node0Snapshot_packets", Width: 64},
+		hdl.Signal{Name: at + ".node1Snapshot_busy", Width: 64},
+		hdl.Signal{Name: at + ".node1Snapshot_read", Width: 64},
+		hdl.Signal{Name: at + ".node1Snapshot_write", Width: 64},
+		hdl.Signal{Name: at + ".node1Snapshot_ring", Width: 64},
+		hdl.Signal{Name: at + ".node1Snapshot_bytes", Width: 64},
+		hdl.Signal{Name: at + ".node1Snapshot_packets", Width: 64},
 		hdl.Signal{Name: at + ".rsp_Hit", Width: 1},
 		hdl.Signal{Name: at + ".rsp_Retry", Width: 1},
 		hdl.Signal{Name: at + ".rsp_Data", Width: 32},
