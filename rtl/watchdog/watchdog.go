@@ -1,4 +1,4 @@
-// Package watchdog notices nodes that have work and do not go on.
+// Package watchdog detects nodes that have work and make no progress.
 package watchdog
 
 import (
@@ -8,30 +8,30 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
 
-// A Node is what the watchdog sees of one.
+// A Node is the state of a node that the watchdog observes.
 //
-//	Busy   it is not idle; while the device sleeps this stays
-//	Moved  it has gone on in this clock; a device with a node that has does not
+//	Busy   the node is not idle; while the device sleeps this stays
+//	Moved  the node has made progress in this clock; then the device does not
 //	       sleep
 type Node struct {
 	Busy  bool
 	Moved bool
 }
 
-// Module counts the clocks in which a node is busy and does not go on.
+// Module counts the clocks in which a node is busy and makes no progress.
 //
 //	In      n0, n1 Node; regs regbus.Req; rst, a reset
 //	Out     Hang, a pulse for each node; Rsp regbus.Rsp
 //	Timing  1 clock from the last clock of LIMIT to the pulse
 //	Reset   LIMIT 0, which is off; STATUS 0
 //	Order   a hang in the clock of its acknowledge wins; one in the clock of a
-//	        write of LIMIT does not happen
+//	        write of LIMIT is not reported
 //	Paths   none
 //	Size    135 bits
 //	Source  wdogreg.Block
 type Module struct {
 	limit  uint32
-	age0   uint32 // clocks since node 0 went on, up to limit
+	age0   uint32 // clocks since node 0 made progress, up to limit
 	age1   uint32
 	status uint8 `w:"2"`
 	hang0  bool
@@ -39,20 +39,20 @@ type Module struct {
 	rsp    regbus.Rsp
 }
 
-// Hang reports that a node has reached the limit, in one clock.
+// Hang reports which nodes have reached the limit, for one clock.
 func (m *Module) Hang() (node0, node1 bool) { return m.hang0, m.hang1 }
 
-// Rsp returns the answer to the register access of the clock before.
+// Rsp returns the answer to the register access of the previous clock.
 func (m *Module) Rsp() regbus.Rsp { return m.rsp }
 
-// Quiet reports that there is no limit and no answer is given.
+// Quiet reports whether there is no limit and no answer is given.
 func (m *Module) Quiet() bool { return m.limit == 0 && !m.rsp.Hit }
 
 // Reset clears the registers.
 func (m *Module) Reset() { *m = Module{} }
 
-// Sleeps reports whether a Tick with these inputs, whatever the others are, changes
-// nothing.
+// Sleeps reports whether a Tick with these inputs changes nothing, whatever the
+// other inputs are.
 func (m *Module) Sleeps(regs regbus.Req, rst bool) bool {
 	return m.Quiet() && regs.Op == regbus.None && !rst
 }
@@ -60,7 +60,7 @@ func (m *Module) Sleeps(regs regbus.Req, rst bool) bool {
 // Tick is one rising clock edge.
 func (m *Module) Tick(n0, n1 Node, regs regbus.Req, rst bool) {
 	was0, was1 := m.age0, m.age1
-	m.age0, m.age1 = older(was0, m.limit, n0), older(was1, m.limit, n1)
+	m.age0, m.age1 = nextAge(was0, m.limit, n0), nextAge(was1, m.limit, n1)
 	m.hang0 = m.age0 == m.limit && was0 != m.limit
 	m.hang1 = m.age1 == m.limit && was1 != m.limit
 	m.access(regs)
@@ -75,8 +75,8 @@ func (m *Module) Tick(n0, n1 Node, regs regbus.Req, rst bool) {
 	}
 }
 
-// older returns the clocks since a node went on, after another one.
-func older(age, limit uint32, n Node) uint32 {
+// nextAge returns the next value of age, the clocks since a node made progress.
+func nextAge(age, limit uint32, n Node) uint32 {
 	switch {
 	case !n.Busy || n.Moved:
 		age = 0
@@ -132,7 +132,7 @@ func (m *Module) IdleFor(busy0, busy1 bool) uint64 {
 	return n
 }
 
-// Skip is n clocks in which no node goes on.
+// Skip skips n clocks in which no node makes progress.
 func (m *Module) Skip(n uint64, busy0, busy1 bool) {
 	if busy0 && m.age0 != m.limit {
 		m.age0 += uint32(n)

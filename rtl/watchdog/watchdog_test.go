@@ -25,21 +25,21 @@ func limited(n uint32) watchdog.Module {
 	return m
 }
 
-// TestHang gives node 0 what the letters of clocks say: b busy, m busy and
-// moving, i idle, and looks for pulses.
+// TestHang drives node 0 with the letters of clocks (b busy, m busy and moving, i
+// idle) and checks the pulses.
 func TestHang(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		limit  uint32
 		clocks string
-		want   []int // clocks after which the pulse is there
+		want   []int // clocks after which the pulse is set
 	}{
 		{"off", 0, "bbbbbbbbbb", nil},
 		{"the limit", 4, "bbbbbbbbbb", []int{3}},
 		{"one clock", 1, "bbbb", []int{0}},
-		{"goes on in time", 4, "bbbmbbbmbbb", nil},
+		{"moves in time", 4, "bbbmbbbmbbb", nil},
 		{"idle in time", 4, "bbbibbbbb", []int{7}},
-		{"once until it goes on", 3, "bbbbbbbmbbbbb", []int{2, 10}},
+		{"once until it moves", 3, "bbbbbbbmbbbbb", []int{2, 10}},
 		{"once until it is idle", 3, "bbbbbbbibbbbb", []int{2, 10}},
 		{"idle", 2, "iiiiiii", nil},
 	} {
@@ -71,7 +71,7 @@ func TestHang(t *testing.T) {
 	}
 }
 
-// TestMeets lets accesses and a reset meet the clock in which the limit is reached.
+// TestMeets has accesses and a reset in the clock in which the limit is reached.
 func TestMeets(t *testing.T) {
 	busy := watchdog.Node{Busy: true}
 	for _, tt := range []struct {
@@ -98,7 +98,7 @@ func TestMeets(t *testing.T) {
 	}
 }
 
-// Sleeping until the clock before the pulse is the same as waiting.
+// Skipping to the clock before the pulse must equal ticking.
 func TestSkip(t *testing.T) {
 	for _, busy := range [][2]bool{{true, false}, {false, true}, {true, true}, {false, false}} {
 		m := limited(20)
@@ -121,7 +121,7 @@ func TestSkip(t *testing.T) {
 	for range 5 {
 		m.Tick(watchdog.Node{Busy: true}, watchdog.Node{}, regbus.Req{}, false)
 	}
-	assert.Equal(t, uint64(math.MaxUint64), m.IdleFor(true, false), "it has hung")
+	assert.Equal(t, uint64(math.MaxUint64), m.IdleFor(true, false), "it hangs")
 	assert.Zero(t, m.IdleFor(false, false), "it is idle again, and its clocks will be forgotten")
 }
 
