@@ -1,11 +1,11 @@
-// Package reset carries out the whole reset and the function-level reset.
+// Package reset sequences the whole-device reset and the function-level reset.
 package reset
 
 import "math"
 
-// Signals are what a reset is to the blocks.
+// Signals are the reset inputs of the blocks.
 //
-//	Pending   a reset is under way: nothing that the engines offer is granted
+//	Pending   a reset is pending: no offer of the engines is granted
 //	Whole     it ends in this clock: the registers that a driver programs and
 //	          the engines are reset. Also set with Function
 //	Function  a function-level reset ends in this clock: all registers of the
@@ -16,22 +16,22 @@ type Signals struct {
 	Function bool
 }
 
-// State is which resets are under way.
+// State has the pending resets.
 type State struct {
 	Whole    bool
 	Function bool
 }
 
-// Module remembers the resets that were asked for until they end.
+// Module holds reset requests until the resets are done.
 //
-//	In      whole, function bool, pulses that ask for a reset; signals, what Now
-//	        has decided in this clock
+//	In      whole, function bool, pulses that request a reset; signals, the
+//	        result of Now in this clock
 //	Out     State, for Now
 //	Timing  1 clock from a pulse to State; a reset ends in the first clock in
-//	        which nothing is in flight but reads of the host
-//	Reset   none under way
-//	Order   both are one reset if the second is asked for before the first one
-//	        ends; one that is asked for in the clock of the end follows it
+//	        which nothing is in flight except reads of host memory
+//	Reset   none pending
+//	Order   two resets merge if the second is requested before the first ends;
+//	        one requested in the clock of the end follows it
 //	Paths   Now, from quiet to the blocks
 //	Size    2 bits
 //	Source  PCIe 3.0 §6.6.2, docs/design.md#resets
@@ -39,15 +39,15 @@ type Module struct {
 	state State
 }
 
-// Now returns what the blocks are told in this clock. quiet is whether the
-// engines owe nobody a beat, read nothing of VRAM and no register is accessed.
+// Now returns the reset inputs of the blocks in this clock. quiet reports whether
+// the engines owe no beat, read nothing from VRAM and no register is accessed.
 func Now(s State, quiet bool) Signals {
 	pending := s.Whole || s.Function
 	end := pending && quiet
 	return Signals{Pending: pending, Whole: end, Function: end && s.Function}
 }
 
-// State returns the resets that are under way.
+// State returns the pending resets.
 func (m *Module) State() State { return m.state }
 
 // Tick is one rising clock edge.
@@ -59,10 +59,10 @@ func (m *Module) Tick(whole, function bool, now Signals) {
 	m.state.Function = m.state.Function || function
 }
 
-// Reset forgets the resets.
+// Reset drops the pending resets.
 func (m *Module) Reset() { *m = Module{} }
 
-// IdleFor returns 0 while a reset is under way.
+// IdleFor returns 0 while a reset is pending, and math.MaxUint64 otherwise.
 func (m *Module) IdleFor() uint64 {
 	if m.state.Whole || m.state.Function {
 		return 0
@@ -70,5 +70,5 @@ func (m *Module) IdleFor() uint64 {
 	return math.MaxUint64
 }
 
-// Skip is n clocks without input: nothing counts.
+// Skip skips n clocks without input. It changes nothing.
 func (m *Module) Skip(uint64) {}

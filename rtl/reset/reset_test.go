@@ -23,12 +23,12 @@ func TestModule(t *testing.T) {
 		name  string
 		steps []step
 	}{
-		{"nothing is asked for", []step{{quiet: true, want: none}, {quiet: true, want: none}}},
+		{"nothing is requested", []step{{quiet: true, want: none}, {quiet: true, want: none}}},
 		{"whole", []step{{whole: true, quiet: true, want: none}, {quiet: true, want: whole}, {quiet: true, want: none}}},
 		{"function", []step{{function: true, want: none}, {quiet: true, want: function}, {quiet: true, want: none}}},
 		{"waits until it is quiet", []step{{whole: true, want: none}, {want: pending}, {want: pending}, {quiet: true, want: whole}, {want: none}}},
-		{"two are one", []step{{whole: true, want: none}, {function: true, want: pending}, {quiet: true, want: function}, {quiet: true, want: none}}},
-		{"asked for as one ends", []step{
+		{"two merge", []step{{whole: true, want: none}, {function: true, want: pending}, {quiet: true, want: function}, {quiet: true, want: none}}},
+		{"requested as one ends", []step{
 			{function: true, want: none}, {whole: true, quiet: true, want: function}, {quiet: true, want: whole}, {quiet: true, want: none},
 		}},
 	} {
