@@ -203,7 +203,7 @@ func idleMethod(w *bytes.Buffer, all []instance) {
 			in.when(w, "if n = min(n, "+call+"); n == 0 {\nreturn 0\n}")
 		}
 	}
-	w.WriteString("\tif g.passes() {\nreturn 0\n}\nreturn n\n}\n")
+	w.WriteString("\tif g.inTransit() {\nreturn 0\n}\nreturn n\n}\n")
 }
 
 // ordered returns the blocks, first those that are first.

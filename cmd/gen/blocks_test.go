@@ -37,7 +37,7 @@ func TestBlocks(t *testing.T) {
 	assert.Equal(t, "g.a0.Reset() g.a1.Reset() g.b.Reset() g.c.Reset() g.nap = false", between(t, got, "Reset"))
 	assert.Equal(t, "g.skipB(n) g.a0.Skip(n) if g.second() { g.a1.Skip(n) } g.nap = false", between(t, got, "Skip"), "who looks at others is first")
 	assert.Equal(t, "n := uint64(math.MaxUint64) if g.second() { if n = min(n, g.a1.IdleFor()); n == 0 { return 0 } } "+
-		"if n = min(n, g.a0.IdleFor()); n == 0 { return 0 } if n = min(n, g.idleB()); n == 0 { return 0 } if g.passes() { return 0 } return n", between(t, got, "IdleFor"))
+		"if n = min(n, g.a0.IdleFor()); n == 0 { return 0 } if n = min(n, g.idleB()); n == 0 { return 0 } if g.inTransit() { return 0 } return n", between(t, got, "IdleFor"))
 	assert.Equal(t, "return g.a0.IdleFor() != 0 && g.b.Quiet()", between(t, got, "controlQuiet"))
 	assert.Equal(t, "return or(g.a0.Rsp(), g.a1.Rsp())", between(t, got, "rsp"))
 }

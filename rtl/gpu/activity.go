@@ -9,7 +9,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/watchdog"
 )
 
-// levels returns what a node does that lasts while the device sleeps.
+// levels returns the states of a node for the counters and the watchdog. They do
+// not change while the device sleeps.
 func (g *GPU) levels(node uint8) perf.Levels {
 	owner, starved := g.dma.Work()
 	l := perf.Levels{Busy: g.cp0.Busy(), Ring: g.cp0.Starved(), Read: g.cp0.Looking()}
@@ -20,8 +21,8 @@ func (g *GPU) levels(node uint8) perf.Levels {
 	return l
 }
 
-// stalls returns whether a node offers a write of which nothing is taken; taken has
-// bit i for writer i of which a header or a beat is.
+// stalls reports whether a node offers a write of which nothing is taken. Bit i
+// of taken is set if a header or a beat of writer i is taken.
 func (g *GPU) stalls(node, taken uint8) bool {
 	owner, _ := g.dma.Work()
 	req, beat := g.fence0.Write()
@@ -34,8 +35,8 @@ func (g *GPU) stalls(node, taken uint8) bool {
 	return (req.Kind != port.None || beat.Valid) && !fenced || moves && !has(taken, noc.WriteDMA)
 }
 
-// moves returns what a node gets done, if so many bytes of the DMA engine's are
-// taken.
+// moves returns the progress of a node in a clock in which the given number of
+// the DMA engine's bytes is written.
 func (g *GPU) moves(node, bytes uint8) perf.Moves {
 	owner, _ := g.dma.Work()
 	m := perf.Moves{Retired: g.cp0.Retired(), Took: g.cp0.Took()}
@@ -48,7 +49,8 @@ func (g *GPU) moves(node, bytes uint8) perf.Moves {
 	return m
 }
 
-// written returns the bytes of the DMA engine's beat, if it is taken and not dropped.
+// written returns the number of bytes of the DMA engine's beat, if it is taken
+// and not dropped.
 func written(taken uint8, dropped bool, beat port.Beat) uint8 {
 	if has(taken, noc.WriteDMA) && !dropped {
 		return uint8(bits.OnesCount8(beat.Enable))
@@ -56,7 +58,7 @@ func written(taken uint8, dropped bool, beat port.Beat) uint8 {
 	return 0
 }
 
-// watched returns what the watchdog sees of a node.
+// watched returns the watchdog's view of a node.
 func watched(l perf.Levels, m perf.Moves) watchdog.Node {
 	return watchdog.Node{Busy: l.Busy, Moved: m.Retired || m.Took || m.Bytes != 0}
 }

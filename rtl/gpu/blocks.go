@@ -29,17 +29,17 @@ func (g *GPU) Reset() {
 	g.vramWrite.Reset()
 	g.beats.Reset()
 	g.descs.Reset()
-	g.controlRests = false
+	g.controlIdle = false
 	g.hostQuiet = false
 }
 
 // Skip is n clocks without input, n at most IdleFor(). A block that looks at what
 // others do is skipped before them.
 func (g *GPU) Skip(n uint64) {
-	if g.counts() {
+	if g.hasCounters() {
 		g.skipPerf(n)
 	}
-	if g.guards() {
+	if g.hasWatchdog() {
 		g.skipWatchdog(n)
 	}
 	g.pcie.Skip(n)
@@ -47,18 +47,18 @@ func (g *GPU) Skip(n uint64) {
 	g.regram.Skip(n)
 	g.intc.Skip(n)
 	g.cp0.Skip(n)
-	if g.second() {
+	if g.hasNode1() {
 		g.cp1.Skip(n)
 	}
 	g.fence0.Skip(n)
-	if g.second() {
+	if g.hasNode1() {
 		g.fence1.Skip(n)
 	}
 	g.dma.Skip(n)
 	g.vram.Skip(n)
 	g.reset.Skip(n)
 	g.initiator.Skip(n)
-	g.controlRests = false
+	g.controlIdle = false
 	g.hostQuiet = false
 }
 
@@ -90,7 +90,7 @@ func (g *GPU) IdleFor() uint64 {
 	if n = min(n, g.cp0.IdleFor()); n == 0 {
 		return 0
 	}
-	if g.second() {
+	if g.hasNode1() {
 		if n = min(n, g.cp1.IdleFor()); n == 0 {
 			return 0
 		}
@@ -98,7 +98,7 @@ func (g *GPU) IdleFor() uint64 {
 	if n = min(n, g.fence0.IdleFor()); n == 0 {
 		return 0
 	}
-	if g.second() {
+	if g.hasNode1() {
 		if n = min(n, g.fence1.IdleFor()); n == 0 {
 			return 0
 		}
@@ -106,17 +106,17 @@ func (g *GPU) IdleFor() uint64 {
 	if n = min(n, g.reset.IdleFor()); n == 0 {
 		return 0
 	}
-	if g.counts() {
+	if g.hasCounters() {
 		if n = min(n, g.perf.IdleFor()); n == 0 {
 			return 0
 		}
 	}
-	if g.guards() {
+	if g.hasWatchdog() {
 		if n = min(n, g.idleWatchdog()); n == 0 {
 			return 0
 		}
 	}
-	if g.passes() {
+	if g.inTransit() {
 		return 0
 	}
 	return n

@@ -13,27 +13,27 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/hdl"
 )
 
-// ErrCheckpoint is returned, wrapped, for a checkpoint that cannot be loaded.
+// ErrCheckpoint is wrapped by the error for a checkpoint that cannot be loaded.
 var ErrCheckpoint = errors.New("gpu: bad checkpoint")
 
-// checkpointMagic begins every checkpoint; its end is the version of what
-// follows.
+// checkpointMagic begins every checkpoint. It ends with the version of the
+// format.
 //
-//	bytes  what, little-endian
+//	bytes  contents, little-endian
 //	16     checkpointMagic
 //	4      hash of the register and packet map
-//	4      length of the configuration, and it as fmt prints it with %+v
-//	4      words of registers, and these
-//	       for each run of words of a memory, blocks of 512 words or what is
-//	       left: 0 for one of zeros, or 1 and its words
-//	8      CRC-64 (ECMA-182) of all before
+//	4      length of the configuration, then the configuration as printed by %+v
+//	4      number of register words, then the words
+//	       for each run of words of a memory, blocks of 512 words, the last one
+//	       shorter: 0 for a block of zeros, or 1 and its words
+//	8      CRC-64 (ECMA-182) of everything before
 const checkpointMagic = "hilgpu state v1\n"
 
 // blockWords is the length of a block of a memory.
 const blockWords = 512
 
-// Save writes the whole state of the GPU, VRAM included. A GPU of the same
-// configuration that loads it does from there on what g does.
+// Save writes the complete state of the GPU, including VRAM. A GPU of the same
+// configuration that loads it continues exactly as g does.
 func (g *GPU) Save(w io.Writer) error {
 	sum := crc64.New(crc64.MakeTable(crc64.ECMA))
 	s := &saver{w: bufio.NewWriter(io.MultiWriter(w, sum))}
@@ -54,10 +54,10 @@ func (g *GPU) Save(w io.Writer) error {
 	return err
 }
 
-// description is the configuration as a checkpoint has it.
+// description is the configuration in the format of a checkpoint.
 func (g *GPU) description() string { return fmt.Sprintf("%+v", g.config) }
 
-// saver writes words; w keeps the first error.
+// saver writes words to w, which keeps the first error.
 type saver struct {
 	hdl.Scratch
 	w *bufio.Writer
@@ -96,9 +96,9 @@ func zero(p []uint64) bool {
 	return true
 }
 
-// Load takes the GPU to the state that Save wrote. It reads r to its end, and
-// fails with ErrCheckpoint, or an error of r, if that is not a checkpoint of a GPU
-// of this configuration and register map; g is then as it was.
+// Load restores the state that Save wrote. It reads r to its end. It fails with
+// ErrCheckpoint, or an error of r, if r is not a checkpoint of a GPU of this
+// configuration and register map. On failure g is unchanged.
 func (g *GPU) Load(r io.Reader) error {
 	c, err := New(g.config)
 	if err != nil {
@@ -107,7 +107,7 @@ func (g *GPU) Load(r io.Reader) error {
 	l := &restorer{r: bufio.NewReader(r), sum: crc64.New(crc64.MakeTable(crc64.ECMA))}
 	l.text("the beginning", checkpointMagic)
 	if m := l.get32(); l.err == nil && m != regmap.Hash() {
-		l.fail("it is of register map %08x, this is %08x", m, regmap.Hash())
+		l.fail("it is of register map %08x, want %08x", m, regmap.Hash())
 	}
 	l.configuration(g.description())
 	if n := l.get32(); l.err == nil && n != GPUWords {
@@ -130,7 +130,7 @@ func (g *GPU) Load(r io.Reader) error {
 	return nil
 }
 
-// restorer reads words; after the first error it reads nothing.
+// restorer reads words. After the first error it reads nothing.
 type restorer struct {
 	hdl.Scratch
 	r   *bufio.Reader
@@ -175,7 +175,7 @@ func (l *restorer) get(p []uint64) {
 	}
 }
 
-// text reads what has to be want.
+// text reads a string that must equal want.
 func (l *restorer) text(what, want string) {
 	b := make([]byte, len(want))
 	l.read(b)
@@ -184,13 +184,13 @@ func (l *restorer) text(what, want string) {
 	}
 }
 
-// configuration reads one, which has to be want.
+// configuration reads a configuration, which must equal want.
 func (l *restorer) configuration(want string) {
 	n := l.get32()
 	b := make([]byte, min(n, 1<<12))
 	l.read(b)
 	if l.err == nil && string(b) != want {
-		l.fail("it is of configuration %s, this is %s", b, want)
+		l.fail("it is of configuration %s, want %s", b, want)
 	}
 }
 
@@ -212,7 +212,7 @@ func (l *restorer) Words(p []uint64) {
 	}
 }
 
-// end reads the sum, behind which there is nothing.
+// end reads the checksum, which must be the end.
 func (l *restorer) end() {
 	want := l.sum.Sum64()
 	var b [8]byte

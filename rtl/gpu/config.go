@@ -8,20 +8,21 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/caps"
 )
 
-// ErrConfig is returned, wrapped, for a configuration that cannot be built.
+// ErrConfig is wrapped by the error for a configuration that cannot be built.
 var ErrConfig = errors.New("gpu: bad configuration")
 
-// Config chooses what is built. All of it can be read from the ID block.
+// Config is the configuration of a GPU. Software can read all of it from the ID
+// block.
 type Config struct {
-	Nodes      int    // command processors, 1 or 2
+	Nodes      int    // number of command processors, 1 or 2
 	VRAMBytes  uint64 // power of two, 8 KiB to 256 MiB
 	VRAMPorts  int    // 2: VRAM is read and written in the same clock; 1: one or the other
 	HostBits   int    // width of a host address, 32 to 62
 	LengthBits int    // width of a linear packet's byte count, 16 to 32
-	Tags       int    // DMA reads in flight, 2, 4, 8 or 16
-	ClockHz    uint32 // what ID.CLOCK_HZ reports; not 0
+	Tags       int    // number of DMA reads in flight, 2, 4, 8 or 16
+	ClockHz    uint32 // value of ID.CLOCK_HZ; not 0
 
-	Caps caps.Set // of caps.All; what is not in it is not built
+	Caps caps.Set // optional features to build, of caps.All
 }
 
 // Default returns the configuration of the selector "emu".
@@ -33,7 +34,7 @@ func Default() Config {
 }
 
 // Small returns the configuration of the selector "emu?config=small": the
-// smallest that does all of its work, for small FPGAs.
+// smallest one that can execute every basic packet, for small FPGAs.
 func Small() Config {
 	return Config{
 		Nodes: 1, VRAMBytes: 8 << 10, VRAMPorts: 2, HostBits: 40, LengthBits: 16, Tags: 4, ClockHz: 100_000_000,

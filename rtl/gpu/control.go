@@ -13,15 +13,15 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/reset"
 )
 
-// The control plane is what stands beside the data path: the register RAM, the
-// interrupt controller, the fence units, the resets, the counters and the watchdog.
-// It rests in most clocks. A register access, an event, a fence or a scratch write
-// wakes it, until none of its blocks has anything to do. The blocks rest together for
-// the emulation alone: a clock of the data path then looks at controlRests, not at
-// each block.
+// The control plane is the part off the data path: the register RAM, the
+// interrupt controller, the fence units, the resets, the counters and the
+// watchdog. It is usually idle. A register access, an event, a fence or a scratch
+// write wakes it, until none of its blocks has anything to do. Only the emulator
+// skips the blocks together: a clock of the data path then checks controlIdle
+// instead of each block.
 
-// control is what passes in a clock between the control plane, the identity block
-// and the other blocks.
+// control has the signals of a clock between the control plane, the identity
+// block and the other blocks.
 type control struct {
 	rsp     regbus.Rsp
 	events  intc.Events
@@ -30,7 +30,7 @@ type control struct {
 	latch   regram.Latch
 	capture regram.Capture
 	s0, s1  regram.Scratch
-	ask     regram.Ask
+	ask     regram.TableRead
 	word    uint32
 	free    bool // a node may write to the register RAM
 	f0, f1  fence.Req
@@ -39,11 +39,11 @@ type control struct {
 	m0, m1  perf.Moves
 
 	enable, functionMask bool // of MSI-X
-	whole, function      bool // resets that are asked for
+	whole, function      bool // reset requests
 }
 
-// taken is what a clock takes of the writers, by their number, and the bytes of the
-// DMA engine's that reach a memory.
+// taken has what a clock takes from the writers, one bit for each, and the number
+// of the DMA engine's bytes that reach a memory.
 type taken struct {
 	header  uint8
 	beat    uint8
@@ -51,7 +51,7 @@ type taken struct {
 	bytes   uint8
 }
 
-// controlSignals returns what passes to the control plane and from it in this clock.
+// controlSignals returns the signals to and from the control plane in this clock.
 func (g *GPU) controlSignals(regs regbus.Req, t taken) control {
 	var s control
 	if !hdl.Asleep(!g.pcie.Awaits()) {
@@ -63,15 +63,15 @@ func (g *GPU) controlSignals(regs regbus.Req, t taken) control {
 	s.err = g.pcie.Err()
 	s.latch = regram.Latch{Valid: g.ident.Latches(), High: uint32(s.now >> 32)}
 	s.capture = regram.Capture{First: s.err.Cause != idreg.ErrNone && !g.ident.Captured(), Held: g.ident.Captured(), Addr: s.err.Addr}
-	s.s0, s.s1, s.ask, s.word = g.cp0.Scratch(), g.cp1.Scratch(), g.intc.Ask(), g.regram.Word()
+	s.s0, s.s1, s.ask, s.word = g.cp0.Scratch(), g.cp1.Scratch(), g.intc.TableRead(), g.regram.Word()
 	s.free = regram.Free(regs, g.regram.Owes(), s.latch, s.capture)
 	s.f0, s.f1 = g.cp0.Fence(), g.cp1.Fence()
 	s.rst = g.resets()
 	s.whole, s.function = g.ident.Whole(), g.pcie.Function()
-	if (g.counts() || g.guards()) && !hdl.Asleep(g.perf.Quiet() && g.watchdog.Quiet() && regs.Op == regbus.None) {
+	if (g.hasCounters() || g.hasWatchdog()) && !hdl.Asleep(g.perf.Quiet() && g.watchdog.Quiet() && regs.Op == regbus.None) {
 		s.l0, s.m0 = g.levels(0), g.moves(0, t.bytes)
 		s.l0.Write = g.stalls(0, t.header|t.beat)
-		if g.second() {
+		if g.hasNode1() {
 			s.l1, s.m1 = g.levels(1), g.moves(1, t.bytes)
 			s.l1.Write = g.stalls(1, t.header|t.beat)
 		}
@@ -79,8 +79,8 @@ func (g *GPU) controlSignals(regs regbus.Req, t taken) control {
 	return s
 }
 
-// tickControl ticks the blocks of the control plane, but for those that would do
-// nothing.
+// tickControl ticks the blocks of the control plane, except those that would not
+// change.
 func (g *GPU) tickControl(s control, t taken, regs regbus.Req) {
 	if !hdl.Asleep(g.regram.Sleeps(regs, s.s0, s.s1, s.latch, s.capture, s.ask, s.rst)) {
 		g.regram.Tick(regs, s.s0, s.s1, s.latch, s.capture, s.ask, s.rst)
@@ -95,22 +95,22 @@ func (g *GPU) tickControl(s control, t taken, regs regbus.Req) {
 			has(t.header, noc.WriteFence0), has(t.beat, noc.WriteFence0),
 			has(t.refused, noc.WriteFence0), regs, s.rst.Whole)
 	}
-	if g.second() && !hdl.Asleep(g.fence1.Sleeps(s.f1, regs, s.rst.Whole)) {
+	if g.hasNode1() && !hdl.Asleep(g.fence1.Sleeps(s.f1, regs, s.rst.Whole)) {
 		g.fence1.Tick(s.f1, s.now,
 			has(t.header, noc.WriteFence1), has(t.beat, noc.WriteFence1),
 			has(t.refused, noc.WriteFence1), regs, s.rst.Whole)
 	}
 	g.reset.Tick(s.whole, s.function, s.rst)
-	if g.counts() && !hdl.Asleep(g.perf.Sleeps(regs, s.rst.Whole)) {
+	if g.hasCounters() && !hdl.Asleep(g.perf.Sleeps(regs, s.rst.Whole)) {
 		g.perf.Tick(s.l0, s.l1, s.m0, s.m1, regs, s.rst.Whole)
 	}
-	if g.guards() && !hdl.Asleep(g.watchdog.Sleeps(regs, s.rst.Whole)) {
+	if g.hasWatchdog() && !hdl.Asleep(g.watchdog.Sleeps(regs, s.rst.Whole)) {
 		g.watchdog.Tick(watched(s.l0, s.m0), watched(s.l1, s.m1), regs, s.rst.Whole)
 	}
 }
 
-// controlWanted reports whether the function or a node has something for the control
-// plane, or waits for an answer of it.
+// controlWanted reports whether the function or a node has something for the
+// control plane, or waits for its answer.
 func (g *GPU) controlWanted() bool {
 	events := g.cp0.Fault() || g.cp1.Fault() || g.cp0.Preempted() || g.cp1.Preempted()
 	writes := g.cp0.Scratch().Valid || g.cp1.Scratch().Valid
@@ -119,12 +119,12 @@ func (g *GPU) controlWanted() bool {
 		g.pcie.Err().Cause != idreg.ErrNone || g.pcie.Function()
 }
 
-// or joins two answers, of which at most one is given.
+// or merges two answers, of which at most one is given.
 func or(a, b regbus.Rsp) regbus.Rsp {
 	return regbus.Rsp{Hit: a.Hit || b.Hit, Retry: a.Retry || b.Retry, Data: a.Data | b.Data}
 }
 
-// events returns what the interrupt controller turns into messages.
+// events returns the events that the interrupt controller turns into messages.
 func (g *GPU) events() intc.Events {
 	hang0, hang1 := g.watchdog.Hang()
 	return intc.Events{

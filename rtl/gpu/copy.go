@@ -5,14 +5,14 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/mem"
 )
 
-// Buffers shows v the words of all memories but VRAM.
+// Buffers passes the words of all memories except VRAM to v.
 func (g *GPU) Buffers(v hdl.Visitor) {
 	logic := *g
 	logic.vram = mem.Module{}
 	logic.Memories(v)
 }
 
-// Clone returns a GPU that is in the same state and shares nothing with g.
+// Clone returns a GPU in the same state that shares nothing with g.
 func (g *GPU) Clone() *GPU {
 	c, err := New(g.config)
 	hdl.Assert(err == nil, "gpu: the configuration of a GPU cannot be built")
@@ -26,8 +26,8 @@ func (g *GPU) Clone() *GPU {
 	return c
 }
 
-// Hash returns a number that GPUs of one configuration have in common only if,
-// almost certainly, their whole state is the same.
+// Hash returns a hash of the complete state. GPUs of one configuration with the
+// same hash have, almost certainly, the same state.
 func (g *GPU) Hash() uint64 {
 	words := make([]uint64, GPUWords)
 	g.Snapshot(words)
@@ -37,7 +37,7 @@ func (g *GPU) Hash() uint64 {
 	return h.sum
 }
 
-// hasher is a Visitor that mixes what it sees.
+// hasher is a Visitor that hashes the words.
 type hasher struct {
 	hdl.Scratch
 	sum uint64

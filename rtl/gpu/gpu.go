@@ -13,7 +13,7 @@
 //	                                                     │
 //	               pcie ── aperture ─────────────────── vram
 //
-// The beats of all writes but the aperture's take one way, which beats governs.
+// The beats of all writes except those of the aperture share one channel, which beats arbitrates.
 package gpu
 
 import (
@@ -35,28 +35,28 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/watchdog"
 )
 
-// GPU is the whole device at its two ports; it is a port.Device. A GPU with one
-// node has no cp1 and no fence1: they are never ticked and their registers are
-// unmapped.
+// GPU is the complete device with its two ports; it is a port.Device. A GPU with
+// one node has no cp1 and no fence1: they are never ticked and their registers
+// are unmapped.
 type GPU struct {
 	config Config
 
-	// The blocks. blocks.go is generated from them, by their methods and tags (see
-	// cmd/gen/blocks.go): what resets, skips and asks each of them.
+	// The blocks. blocks.go is generated from them, their methods and their tags
+	// (see cmd/gen/blocks.go): it resets, skips and queries each of them.
 	pcie   pcie.Module
 	ident  ident.Module  `plane:"control"`
 	regram regram.Module `plane:"control"`
 	intc   intc.Module   `plane:"control"`
 	cp0    cp.Module
-	cp1    cp.Module    `if:"second"`
+	cp1    cp.Module    `if:"hasNode1"`
 	fence0 fence.Module `plane:"control"`
-	fence1 fence.Module `if:"second" plane:"control"`
-	dma    dma.Module   `idle:"first"` // what keeps a GPU busy for long
+	fence1 fence.Module `if:"hasNode1" plane:"control"`
+	dma    dma.Module   `idle:"first"` // the block that usually keeps a GPU busy
 	vram   mem.Module   `idle:"first"`
 
 	reset    reset.Module    `plane:"control"`
-	perf     perf.Module     `if:"counts" plane:"control"`
-	watchdog watchdog.Module `if:"guards" plane:"control"`
+	perf     perf.Module     `if:"hasCounters" plane:"control"`
+	watchdog watchdog.Module `if:"hasWatchdog" plane:"control"`
 
 	initiator noc.Initiator `idle:"first"`
 	vramRead  noc.Reads     `idle:"-"`
@@ -64,14 +64,14 @@ type GPU struct {
 	beats     noc.Beats     `idle:"-"`
 	descs     noc.Reads     `idle:"-"`
 
-	controlRests hdl.Nap // the control plane has nothing to do in the next clock
-	hostQuiet    hdl.Nap // no header is for host memory in the next clock
-	moved        uint64  // bytes that the DMA engine has written, for Stats
+	controlIdle hdl.Nap // the control plane has nothing to do in the next clock
+	hostQuiet   hdl.Nap // no header is for host memory in the next clock
+	moved       uint64  // bytes that the DMA engine has written, for Stats
 }
 
 var _ port.Device = (*GPU)(nil)
 
-// New builds a GPU as it is after power on. It fails with ErrConfig.
+// New builds a GPU in its state after power on. It fails with ErrConfig.
 func New(c Config) (*GPU, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -101,57 +101,57 @@ func New(c Config) (*GPU, error) {
 	}, nil
 }
 
-// Config returns what the GPU was built from.
+// Config returns the configuration of the GPU.
 func (g *GPU) Config() Config { return g.config }
 
-// Target returns what the target port drives.
+// Target returns the outputs of the target port.
 func (g *GPU) Target() (cpl port.Completion, reqReady, dataReady bool) {
 	cpl, reqReady, dataReady = g.pcie.Target()
 	if g.config.Caps.Has(caps.Aperture) && g.pcie.Streams() {
-		way, _ := g.engineWay()
-		dataReady = g.streams(way)
+		route, _ := g.engineRoute()
+		dataReady = g.streams(route)
 	}
 	return cpl, reqReady, dataReady
 }
 
-// Initiator returns what the initiator port drives.
+// Initiator returns the outputs of the initiator port.
 func (g *GPU) Initiator() (req port.Request, beat port.Beat) {
 	offer, req := g.hostHeader()
 	if offer.Refuse {
 		req.Kind = port.None
 	}
-	way, writer := g.engineWay()
-	beat = g.engineBeat(way, writer)
-	if !way.Out || g.initiator.Owner().Drop {
+	route, writer := g.engineRoute()
+	beat = g.engineBeat(route, writer)
+	if !route.Out || g.initiator.Owner().Drop {
 		beat.Valid = false
 	}
 	return req, beat
 }
 
-// Tick advances one clock: everything that the blocks drive is sampled, then
-// every block is ticked.
+// Tick advances one clock. It samples the outputs of all blocks, then ticks every
+// block.
 func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
 	offer, hostReq := g.hostHeader()
 	hostTaken := noc.Taken(offer, reqReady)
 	hostReady := bit(hostTaken, offer.Source)
-	way, sender := g.engineWay()
-	engineBeat := g.engineBeat(way, sender)
+	route, sender := g.engineRoute()
+	engineBeat := g.engineBeat(route, sender)
 	room := g.vram.WriteReady()
-	fromTarget := beat.Valid && g.streams(way)
+	fromTarget := beat.Valid && g.streams(route)
 	vramBeat := engineBeat
 	if fromTarget {
 		vramBeat = beat
-	} else if !way.In {
+	} else if !route.In {
 		vramBeat.Valid = false
 	}
-	dropped := way.Out && g.initiator.Owner().Drop
-	beatTaken := way.Out && dataReady || dropped || way.In && room && !fromTarget
+	dropped := route.Out && g.initiator.Owner().Drop
+	beatTaken := route.Out && dataReady || dropped || route.In && room && !fromTarget
 	beatReady := bit(beatTaken, sender)
 	last := beatTaken && engineBeat.Last
 	refused := bit(dropped && last, sender)
 
 	reads, reader, readReq := g.vramReadHeader()
-	vacant := noc.Vacant(g.vramWrite.Owner(), last && way.In)
+	vacant := noc.Vacant(g.vramWrite.Owner(), last && route.In)
 	writes, writer, writeReq := g.vramWriteHeader(vacant)
 	writeTaken := writes != 0 && vacant
 	if !writeTaken {
@@ -174,7 +174,7 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	takes := taken{header: headerReady, beat: beatReady, refused: refused, bytes: bytes}
 	g.moved += uint64(bytes)
 	var ctl control
-	if !hdl.Asleep(bool(g.controlRests)) {
+	if !hdl.Asleep(bool(g.controlIdle)) {
 		ctl = g.controlSignals(regs, takes)
 	}
 
@@ -205,11 +205,11 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 		g.cp0.Tick(mem0, dma0, done0, regs, ctl.rst.Whole)
 	}
 	mem1 := cp.Mem{Ready: has(hostReady|readReady, noc.ReadCP1), Cpl: cpl1, Scratch: ctl.free}
-	if g.second() && !hdl.Asleep(g.cp1.Sleeps(mem1, dma1, done1, regs, ctl.rst.Whole)) {
+	if g.hasNode1() && !hdl.Asleep(g.cp1.Sleeps(mem1, dma1, done1, regs, ctl.rst.Whole)) {
 		g.cp1.Tick(mem1, dma1, done1, regs, ctl.rst.Whole)
 	}
 	g.ident.Tick(regs, ctl.err, ctl.rst)
-	if !hdl.Asleep(bool(g.controlRests)) {
+	if !hdl.Asleep(bool(g.controlIdle)) {
 		g.tickControl(ctl, takes, regs)
 	}
 	g.dma.Tick(desc, node, dma.In{
@@ -220,20 +220,20 @@ func (g *GPU) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Com
 	}, has(refused, noc.WriteDMA), cancel, ctl.rst.Whole)
 	g.vram.Tick(readReq, cplTaken, writeReq, target, vramBeat, fromTarget)
 
-	g.initiator.Tick(offer, hostReq.Tag, hostTaken, last && way.Out, cpl, ctl.rst.Whole)
+	g.initiator.Tick(offer, hostReq.Tag, hostTaken, last && route.Out, cpl, ctl.rst.Whole)
 	g.vramRead.Tick(reads, reader, readReady != 0, false)
-	g.vramWrite.Tick(writes, writer, writeTaken, last && way.In)
-	g.beats.Tick(way, beatTaken, fromTarget)
-	if g.second() {
+	g.vramWrite.Tick(writes, writer, writeTaken, last && route.In)
+	g.beats.Tick(route, beatTaken, fromTarget)
+	if g.hasNode1() {
 		g.descs.Tick(descs, node, descReady != 0, ctl.rst.Whole)
 	}
-	g.controlRests = hdl.Nap(hdl.Asleep((bool(g.controlRests) || g.controlQuiet()) && !g.controlWanted()))
+	g.controlIdle = hdl.Nap(hdl.Asleep((bool(g.controlIdle) || g.controlQuiet()) && !g.controlWanted()))
 	g.hostQuiet = hdl.Nap(hdl.Asleep(!g.outward()))
 }
 
-// passes reports whether something is on its way between blocks that do nothing: a
+// inTransit reports whether something is in transit between blocks that do nothing: a
 // descriptor that is accepted, or a level.
-func (g *GPU) passes() bool {
+func (g *GPU) inTransit() bool {
 	offered, _, _ := g.desc()
 	return offered != 0 && g.accepts() || g.pcie.Pending() != g.initiator.Pending() || g.dma.Cancel() != g.cancel()
 }
@@ -243,24 +243,24 @@ func (g *GPU) idleWatchdog() uint64 {
 	return g.watchdog.IdleFor(g.levels(0).Busy, g.levels(1).Busy)
 }
 
-// skipPerf is Skip of the counters.
+// skipPerf skips clocks of the counters.
 func (g *GPU) skipPerf(n uint64) { g.perf.Skip(n, g.levels(0), g.levels(1)) }
 
-// skipWatchdog is Skip of the watchdog.
+// skipWatchdog skips clocks of the watchdog.
 func (g *GPU) skipWatchdog(n uint64) {
 	g.watchdog.Skip(n, g.levels(0).Busy, g.levels(1).Busy)
 }
 
-// second reports whether there is a node 1.
-func (g *GPU) second() bool { return g.config.Nodes == 2 }
+// hasNode1 reports whether the GPU has a node 1.
+func (g *GPU) hasNode1() bool { return g.config.Nodes == 2 }
 
-// counts reports whether there are performance counters.
-func (g *GPU) counts() bool { return g.config.Caps.Has(caps.Counters) }
+// hasCounters reports whether the GPU has performance counters.
+func (g *GPU) hasCounters() bool { return g.config.Caps.Has(caps.Counters) }
 
-// guards reports whether there is a watchdog.
-func (g *GPU) guards() bool { return g.config.Caps.Has(caps.Watchdog) }
+// hasWatchdog reports whether the GPU has a watchdog.
+func (g *GPU) hasWatchdog() bool { return g.config.Caps.Has(caps.Watchdog) }
 
-// bit returns 1<<i if v, for has.
+// bit returns 1<<i if v, for use with has.
 func bit(v bool, i uint8) uint8 {
 	if v {
 		return 1 << i
@@ -268,5 +268,5 @@ func bit(v bool, i uint8) uint8 {
 	return 0
 }
 
-// has returns bit i of mask.
+// has reports whether bit i of mask is set.
 func has(mask, i uint8) bool { return mask>>i&1 != 0 }

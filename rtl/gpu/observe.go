@@ -2,11 +2,11 @@ package gpu
 
 import "github.com/hilgpu/hilgpu/rtl/abi/port"
 
-// Stats are counts that the emulator keeps or finds in the blocks.
+// Stats are counts for observation. They are not visible to software.
 //
 //	Packets  packets that each node has retired since its reset, modulo 2^32
-//	Moved    bytes that the DMA engine has written since power on; what was
-//	         refused does not count
+//	Moved    bytes that the DMA engine has written since power on, without
+//	         refused writes
 type Stats struct {
 	Packets [2]uint32
 	Moved   uint64
@@ -17,9 +17,8 @@ func (g *GPU) Stats() Stats {
 	return Stats{Packets: [2]uint32{g.cp0.Packets(), g.cp1.Packets()}, Moved: g.moved}
 }
 
-// PeekVRAM fills p from VRAM at off, in bytes, outside of any clock. It panics
-// if the range is not in VRAM. A write that was accepted may take a clock more
-// to show.
+// PeekVRAM fills p from VRAM at off, in bytes, outside of any clock. It panics if
+// the range is not in VRAM. An accepted write may become visible one clock later.
 func (g *GPU) PeekVRAM(off uint64, p []byte) {
 	for i := range p {
 		a := off + uint64(i)
@@ -37,13 +36,12 @@ func (g *GPU) PokeVRAM(off uint64, p []byte) {
 	}
 }
 
-// WritingVRAM returns the offset in VRAM, in bytes and a multiple of 8, that the
-// next clock writes, and the beat that goes there, an invalid one if it writes
-// none.
+// WritingVRAM returns the VRAM offset, in bytes and a multiple of 8, that the
+// next clock writes, and the beat, which is invalid if it writes none.
 func (g *GPU) WritingVRAM() (off uint64, beat port.Beat) {
 	word, beat := g.vram.Writing()
 	return uint64(word) << 3, beat
 }
 
-// Faulted reports that a node has stopped on a fault, for one clock.
+// Faulted reports whether a node has stopped on a fault, for one clock.
 func (g *GPU) Faulted() bool { return g.cp0.Fault() || g.cp1.Fault() }

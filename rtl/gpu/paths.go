@@ -11,8 +11,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/reset"
 )
 
-// hostHeader returns what the arbiter of the initiator port decides and the
-// header it grants, no request if there is none.
+// hostHeader returns the decision of the initiator port's arbiter and the header
+// it grants, none if there is none.
 func (g *GPU) hostHeader() (o noc.Offer, req port.Request) {
 	if hdl.Asleep(bool(g.hostQuiet)) {
 		return noc.Offer{}, port.Request{}
@@ -57,17 +57,17 @@ func (g *GPU) hostHeader() (o noc.Offer, req port.Request) {
 	return o, req
 }
 
-// outward returns whether a source may have a header for host memory.
+// outward reports whether a source may have a header for host memory.
 func (g *GPU) outward() bool {
 	fence0, _ := g.fence0.Write()
 	fence1, _ := g.fence1.Write()
 	message, _ := g.intc.Message()
-	beside := !hdl.Asleep(bool(g.controlRests)) && (fence0.Kind != port.None || fence1.Kind != port.None || message.Kind != port.None)
-	return beside || noc.Outward(g.cp0.Fetch()) || noc.Outward(g.cp1.Fetch()) || g.dma.Outward()
+	controlPlane := !hdl.Asleep(bool(g.controlIdle)) && (fence0.Kind != port.None || fence1.Kind != port.None || message.Kind != port.None)
+	return controlPlane || noc.Outward(g.cp0.Fetch()) || noc.Outward(g.cp1.Fetch()) || g.dma.Outward()
 }
 
-// fenceHeaders returns the headers of the fence units, with the addresses, which the
-// nodes hold.
+// fenceHeaders returns the headers of the fence units. Their addresses are held
+// by the nodes.
 func (g *GPU) fenceHeaders() (fence0, fence1 port.Request) {
 	fence0, _ = g.fence0.Write()
 	fence1, _ = g.fence1.Write()
@@ -75,33 +75,35 @@ func (g *GPU) fenceHeaders() (fence0, fence1 port.Request) {
 	return fence0, fence1
 }
 
-// engineWay returns where a beat of the engines goes, and whose it is. A writer has
-// beats for one memory at a time, so the owners are enough to know where they go.
-func (g *GPU) engineWay() (way noc.Way, writer uint8) {
+// engineRoute returns the destination and the writer of the engines' beat. A
+// writer has beats for one memory at a time, so the owners determine the
+// destination.
+func (g *GPU) engineRoute() (route noc.Route, writer uint8) {
 	host, vram := g.initiator.Owner(), g.vramWrite.Owner()
 	if hdl.Asleep(!host.Valid && !vram.Valid) {
-		return noc.Way{}, 0
+		return noc.Route{}, 0
 	}
 	_, fence0 := g.fence0.Write()
 	_, fence1 := g.fence1.Write()
 	_, message := g.intc.Message()
 	offers := bit(g.dma.Offers(), noc.WriteDMA) | bit(fence0.Valid, noc.WriteFence0) |
 		bit(fence1.Valid, noc.WriteFence1) | bit(message.Valid, noc.WriteMessage)
-	way = noc.Choose(host.Valid && has(offers, host.Source), vram.Valid && has(offers, vram.Source), g.beats.Inward())
+	route = noc.Choose(host.Valid && has(offers, host.Source), vram.Valid && has(offers, vram.Source), g.beats.Inward())
 	writer = vram.Source
-	if way.Out {
+	if route.Out {
 		writer = host.Source
 	}
-	return way, writer
+	return route, writer
 }
 
-// engineBeat returns the beat of writer, an invalid one if way leads nowhere.
-// What is not chosen is 0 in front of the DMA engine's rotation, and an OR behind it.
-func (g *GPU) engineBeat(way noc.Way, writer uint8) port.Beat {
-	if hdl.Asleep(!way.Out && !way.In) {
+// engineBeat returns the beat of writer, an invalid one if route leads nowhere.
+// Inputs that are not chosen are 0 before the DMA engine's rotation, so an OR
+// selects after it.
+func (g *GPU) engineBeat(route noc.Route, writer uint8) port.Beat {
+	if hdl.Asleep(!route.Out && !route.In) {
 		return port.Beat{}
 	}
-	of := bit(way.Out || way.In, writer)
+	of := bit(route.Out || route.In, writer)
 	var beat, fence, message port.Beat
 	var shift uint8
 	if has(of, noc.WriteDMA) {
@@ -124,8 +126,8 @@ func (g *GPU) engineBeat(way noc.Way, writer uint8) port.Beat {
 	}
 }
 
-// vramReadHeader returns bit i for reader i with a header for VRAM, the reader
-// that is granted, and its header.
+// vramReadHeader returns bit i for reader i with a header for VRAM, the granted
+// reader, and its header.
 func (g *GPU) vramReadHeader() (valid, reader uint8, req port.Request) {
 	cp0, cp1, rd := g.cp0.Fetch(), g.cp1.Fetch(), g.dma.Read()
 	valid = bit(noc.Inward(cp0), noc.ReadCP0) | bit(noc.Inward(cp1), noc.ReadCP1) | bit(noc.Inward(rd), noc.ReadDMA)
@@ -153,9 +155,9 @@ func (g *GPU) vramReadHeader() (valid, reader uint8, req port.Request) {
 	return valid, reader, req
 }
 
-// vramWriteHeader returns bit i for writer i with a header for VRAM, the writer that
-// is granted, and its header, no request if there is none; vacant says that one can be
-// taken.
+// vramWriteHeader returns bit i for writer i with a header for VRAM, the granted
+// writer, and its header, none if there is none. vacant reports whether a header
+// can be taken.
 func (g *GPU) vramWriteHeader(vacant bool) (valid, writer uint8, req port.Request) {
 	if hdl.Asleep(!vacant && g.vramWrite.Turn().Hold) {
 		return 0, 0, port.Request{}
@@ -179,22 +181,22 @@ func (g *GPU) vramWriteHeader(vacant bool) (valid, writer uint8, req port.Reques
 	return valid, writer, req
 }
 
-// streams returns whether VRAM takes a beat of an aperture write in this clock, behind
-// the header, if the host has one; it may have to wait for one of an engine.
-func (g *GPU) streams(way noc.Way) bool {
+// streams reports whether VRAM takes the host's beat of an aperture write in this
+// clock, if there is one. It may have to wait for an engine's beat.
+func (g *GPU) streams(route noc.Route) bool {
 	return g.config.Caps.Has(caps.Aperture) && g.pcie.Streams() && g.pcie.VRAMWrite().Kind == port.None &&
-		g.vram.WriteReady() && !noc.Yields(way, g.beats.Next())
+		g.vram.WriteReady() && !noc.Yields(route, g.beats.Next())
 }
 
-// completions returns what the readers but the target get of the two completions
-// that arrive, and whether nothing comes before VRAM's. A single node and the DMA
-// engine get one in a clock: the node has little to read while the engine works
-// for it.
+// completions returns the completions for the readers other than the target,
+// given the two that arrive, and whether VRAM's is not blocked by the host's.
+// With a single node, the node and the DMA engine share one completion per clock:
+// the node reads little while the engine works for it.
 func (g *GPU) completions(host, vram port.Completion) (cp0, cp1, rd port.Completion, ready bool) {
 	if hdl.Asleep(host.Status == port.CplNone && vram.Status == port.CplNone) {
 		return cp0, cp1, rd, true
 	}
-	if g.second() {
+	if g.hasNode1() {
 		return noc.Completion(host, vram, noc.ReadCP0), noc.Completion(host, vram, noc.ReadCP1),
 			noc.Completion(host, vram, noc.ReadDMA), noc.CompletionReady(host, vram)
 	}
@@ -202,9 +204,9 @@ func (g *GPU) completions(host, vram port.Completion) (cp0, cp1, rd port.Complet
 	return noc.Own(first, noc.ReadCP0), cp1, noc.Own(first, noc.ReadDMA), noc.FirstReady(host, vram)
 }
 
-// desc returns bit i for node i with a descriptor, the node that is granted,
-// and its descriptor, none if there is none. The emulation may say so too while
-// nothing is accepted.
+// desc returns bit i for node i with a descriptor, the granted node, and its
+// descriptor, none if there is none. In the emulator it may also return none
+// while no descriptor can be accepted.
 func (g *GPU) desc() (valid, node uint8, d dma.Desc) {
 	if hdl.Asleep(!g.accepts()) {
 		return 0, 0, dma.Desc{}
@@ -222,14 +224,14 @@ func (g *GPU) desc() (valid, node uint8, d dma.Desc) {
 	return valid, node, d
 }
 
-// accepts returns whether a descriptor that is offered changes anything: the DMA engine
-// acts on it, or the grant goes to its node, which then holds it. A single node needs
-// no grant.
+// accepts reports whether an offered descriptor changes anything: the DMA engine
+// acts on it, or its node gets the grant and holds it. A single node needs no
+// grant.
 func (g *GPU) accepts() bool {
-	return g.dma.Wakes() || !g.descs.Turn().Hold && g.second()
+	return g.dma.Wakes() || !g.descs.Turn().Hold && g.hasNode1()
 }
 
-// dmaFor returns what the DMA engine tells a node.
+// dmaFor returns the DMA engine's inputs of a node.
 func (g *GPU) dmaFor(node, ready uint8) cp.DMA {
 	r, owner := g.dma.Result()
 	mine := owner == node
@@ -239,18 +241,18 @@ func (g *GPU) dmaFor(node, ready uint8) cp.DMA {
 	}
 }
 
-// cancel returns bit i for node i that wants its descriptors given up.
+// cancel returns bit i for node i that cancels its descriptors.
 func (g *GPU) cancel() uint8 { return bit(g.cp0.Resetting(), 0) | bit(g.cp1.Resetting(), 1) }
 
-// closed returns whether nothing of the engines is granted, because a reset is
-// under way.
+// closed reports whether the engines get no new grants because a reset is
+// pending.
 func (g *GPU) closed() bool {
 	s := g.reset.State()
 	return s.Whole || s.Function
 }
 
-// resets returns what a reset does in this clock. It ends when the engines owe no
-// beat and read nothing of VRAM, and no register is accessed.
+// resets returns the reset inputs of this clock. A reset ends when the engines
+// owe no beat and read nothing from VRAM, and no register is accessed.
 func (g *GPU) resets() reset.Signals {
 	owed := g.initiator.Owed() || g.vramWrite.Owed()
 	reads := g.vram.Reading() || g.vramRead.Turn().Hold

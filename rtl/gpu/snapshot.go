@@ -67,7 +67,7 @@ func (m *GPU) Snapshot(s []uint64) {
 func (m *GPU) Restore(s []uint64) {
 	_ = s[GPUWords-1]
 	m.moved = s[0]
-	m.controlRests = false
+	m.controlIdle = false
 	m.hostQuiet = false
 	s = s[1:]
 	m.pcie.Restore(s)

@@ -2,18 +2,18 @@ package intc
 
 import "github.com/hilgpu/hilgpu/rtl/abi/intcreg"
 
-// coalesce is what the message of vector 0 waits for, and how far that is.
+// coalesce is the coalescing state of vector 0: its limits and its progress.
 type coalesce struct {
 	events uint8  // COALESCE_COUNT
 	clocks uint32 `w:"24"` // COALESCE_TIME
-	number uint8  // events that wait, saturating
-	age    uint32 `w:"24"` // clocks since the first of them, up to COALESCE_TIME
+	number uint8  // waiting events, saturating
+	age    uint32 `w:"24"` // clocks since the first waiting event, up to COALESCE_TIME
 }
 
-// waiting reports whether MASK lets a DONE event through that is due.
+// waiting reports whether a DONE event is due that MASK lets through.
 func (m *Module) waiting() bool { return m.due&m.mask&intcreg.DoneAll != 0 }
 
-// age is a clock in which events wait, or none does.
+// age advances the clocks that events have waited, or clears them if none waits.
 func (m *Module) age() {
 	if m.coalescing {
 		if !m.waiting() {
@@ -24,7 +24,7 @@ func (m *Module) age() {
 	}
 }
 
-// count adds the events of this clock to those that wait.
+// count adds the events of this clock to the waiting events.
 func (m *Module) count(set uint16) {
 	if m.coalescing {
 		if set&m.mask&intcreg.Done0 != 0 && m.wait.number != 0xff {
@@ -36,7 +36,7 @@ func (m *Module) count(set uint16) {
 	}
 }
 
-// held returns the events that wait for more.
+// held returns the events that wait for more events.
 func (m *Module) held() uint16 {
 	var h uint16
 	few := m.wait.events == 0 || m.wait.number < m.wait.events

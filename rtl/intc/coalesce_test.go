@@ -12,7 +12,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/reset"
 )
 
-// coalescing returns a controller that ready returns, with both registers set.
+// coalescing returns the controller of ready with both coalescing registers set.
 func coalescing(count, time uint32) bench {
 	m := ready()
 	write(&m, intcreg.Base+intcreg.CoalesceCount, count)
@@ -20,15 +20,15 @@ func coalescing(count, time uint32) bench {
 	return m
 }
 
-// An act is what happens in a clock: events, or a write of a register.
+// An act is the input of a clock: events, or a write of a register.
 type act struct {
 	ev   Events
 	off  uint16
 	data uint32
 }
 
-// starts returns the clock in which each message of a vector is first offered,
-// to a host that takes it at once.
+// starts returns the clock in which each message of a vector is first offered, to
+// a host that takes messages at once.
 func starts(t *testing.T, m *bench, acts map[int]act, clocks int) (got [2][]int) {
 	var r receiver
 	for clock := range clocks {
@@ -65,13 +65,13 @@ func TestCoalescing(t *testing.T) {
 		{"more than the count in a clock", 3, 50, map[int]act{4: both, 9: both, 15: done0}, []int{10, 66}, nil},
 		{"each message counts from 0", 2, 50, map[int]act{4: done0, 5: done0, 6: done0, 7: done0}, []int{6, 8}, nil},
 		{"a raised event counts", 2, 50, map[int]act{4: done0, 8: set(intcreg.Raise, intcreg.Done0)}, []int{9}, nil},
-		{"the time is over", 3, 50, map[int]act{4: done0, 30: done0}, []int{55}, nil},
-		{"time alone", 0, 20, map[int]act{4: done0, 5: both, 6: done0, 40: done0}, []int{25, 61}, nil},
+		{"the time has passed", 3, 50, map[int]act{4: done0, 30: done0}, []int{55}, nil},
+		{"time only", 0, 20, map[int]act{4: done0, 5: both, 6: done0, 40: done0}, []int{25, 61}, nil},
 		{"one clock", 0, 1, map[int]act{4: done0}, []int{6}, nil},
-		{"the last event of the count comes as the time ends", 2, 20, map[int]act{4: done0, 24: done0}, []int{25}, nil},
-		{"an event behind the end of the time", 2, 20, map[int]act{4: done0, 25: done0}, []int{25, 46}, nil},
+		{"the last event of the count arrives as the time ends", 2, 20, map[int]act{4: done0, 24: done0}, []int{25}, nil},
+		{"an event after the end of the time", 2, 20, map[int]act{4: done0, 25: done0}, []int{25, 46}, nil},
 		{"faults do not wait", 9, 60, map[int]act{4: done0, 6: fault}, []int{69}, []int{11}},
-		{"an acknowledge takes nothing back", 9, 20, map[int]act{4: done0, 10: set(intcreg.Status, intcreg.All)}, []int{25}, nil},
+		{"an acknowledge withdraws nothing", 9, 20, map[int]act{4: done0, 10: set(intcreg.Status, intcreg.All)}, []int{25}, nil},
 		{"an acknowledge as the count is full", 2, 50, map[int]act{4: done0, 10: {Events{Done0: true}, intcreg.Base + intcreg.Status, intcreg.All}}, []int{11}, nil},
 		{"an acknowledge as the time ends", 2, 20, map[int]act{4: done0, 24: set(intcreg.Status, intcreg.All)}, []int{25}, nil},
 		{"turned off while an event waits", 2, 50, map[int]act{4: done0, 10: set(intcreg.CoalesceTime, 0)}, []int{11}, nil},
@@ -91,8 +91,8 @@ func TestCoalescing(t *testing.T) {
 }
 
 // TestCoalescingLosesNothing tries two events and an acknowledge in every phase,
-// with short counts and times and a slow host: behind each event a message
-// starts in time, and there are not more messages than events.
+// with short counts and times and a slow host. After each event a message must
+// start in time, and there must not be more messages than events.
 func TestCoalescingLosesNothing(t *testing.T) {
 	const span, slowest = 8, 4
 	for _, count := range []uint32{0, 2, 3} {
@@ -125,7 +125,7 @@ func TestCoalescingLosesNothing(t *testing.T) {
 }
 
 // While an event waits, the controller sleeps until the clock before its message
-// starts, and sleeping is the same as waiting.
+// starts. Skipping these clocks must equal ticking them.
 func TestCoalescingSleeps(t *testing.T) {
 	for n := range 20 {
 		m := coalescing(2, 20)

@@ -23,52 +23,54 @@ type Events struct {
 }
 
 // Module is the interrupt controller. An event sets its STATUS bit and is due
-// until a message of its vector starts; events that are due together share one
-// message, and an event after the start is due again. With coalescing a message
-// of vector 0 waits for so many events or so long, whichever is first.
+// until a message of its vector starts. Events that are due together share one
+// message. An event after the start is due again. With coalescing a message of
+// vector 0 waits for a number of events or for a time, whichever is reached
+// first.
 //
 //	In      ev Events, pulses; enable, functionMask bool, levels of the MSI-X
 //	        capability; reqReady, beatReady for the message; refused, a pulse in
 //	        the clock in which the beat of a message that was not sent is taken;
-//	        word uint32, the answer to Ask a clock later; regs regbus.Req; rst reset.Signals, with Whole or Function in no
-//	        clock of an access or in which a part of a message is taken
+//	        word uint32, the answer to TableRead a clock later; regs regbus.Req; rst
+//	        reset.Signals, with Whole or Function in no clock of an access or in
+//	        which a part of a message is taken
 //	Out     Message (port.Request, port.Beat), valid/ready each, a write of 4
-//	        bytes to host memory; Ask regram.Ask, served in a clock without an access
-//	        of the register bus; Rsp regbus.Rsp; all registered
+//	        bytes to host memory; TableRead regram.TableRead, served in a clock without an
+//	        access of the register bus; Rsp regbus.Rsp; all registered
 //	Timing  1 clock from event to message, without coalescing; one message at a
-//	        time, back to back; 4 clocks more, and 1 for each access, in front of the
-//	        first message, one of another vector and one behind a write of
-//	        the table; an answer 1 clock after its request
-//	Reset   STATUS and MASK 0, the vectors masked, coalescing off; a whole reset
-//	        keeps the masks of the vectors
+//	        time, back to back; 4 clocks more, and 1 for each access, before the
+//	        first message, one of another vector and one after a write of the
+//	        table; an answer 1 clock after its request
+//	Reset   STATUS and MASK 0, the vectors masked, coalescing off; a
+//	        whole-device reset keeps the masks of the vectors
 //	Order   vector 0 before vector 1 if both are due; an event in the clock of
-//	        its acknowledge wins. An acknowledge takes back an event that is due
+//	        its acknowledge wins. An acknowledge withdraws an event that is due
 //	        only if its message is held by MASK, the vector, the function or the
-//	        enable: then nobody needs telling any more. An event that waits for
-//	        more of them is not taken back: the host may have read STATUS before.
-//	        A message starts with the table as it is then
+//	        enable: then the host no longer needs the message. An event that
+//	        waits for more events is not withdrawn: the host may have read
+//	        STATUS before it. A message uses the table's contents at its start
 //	Paths   none
 //	Size    154 bits and those of a host address above 32, 64 more with coalescing
-//	Faults  the events of a message that was refused, because bus mastering ended
-//	        while it waited, are due again unless they were acknowledged
+//	Faults  a message is refused if bus mastering ends while it waits; its
+//	        events are due again unless they were acknowledged
 //	Source  intcreg.Block, msixreg.Table; PCI 3.0 §6.8.2, §6.8.3
 type Module struct {
-	coalescing bool   // COALESCE_COUNT and COALESCE_TIME are there
-	hiMask     uint32 // bits of ADDR_HI that an address has
+	coalescing bool   // COALESCE_COUNT and COALESCE_TIME exist
+	hiMask     uint32 // implemented bits of ADDR_HI
 
 	status uint16 `w:"10"`
 	mask   uint16 `w:"10"`
 	due    uint16 `w:"10"`
-	sent   uint16 `w:"10"` // events that the message stands for
+	sent   uint16 `w:"10"` // events that the current message reports
 
 	masked [pcicfg.Vectors]bool
 
 	wait coalesce
 
 	vector  uint8 `w:"1"` // of the words below
-	have    uint8 `w:"2"` // words of its entry that were asked for
-	asks    bool  // the next one is
-	arrives bool  // the one before is here in the next clock
+	have    uint8 `w:"2"` // number of words of its entry requested
+	asks    bool  // the next word is requested
+	arrives bool  // the previous word arrives in the next clock
 	addrLo  uint32
 	addrHi  uint32 // within hiMask
 	data    uint32
@@ -78,7 +80,8 @@ type Module struct {
 	rsp      regbus.Rsp
 }
 
-// New returns the controller after reset. A host address has so many bits, at least 32.
+// New returns the controller after reset. hostBits is the width of a host
+// address, at least 32.
 func New(coalescing bool, hostBits int) Module {
 	m := Module{coalescing: coalescing, hiMask: uint32(1)<<(hostBits-32) - 1}
 	m.Reset()
@@ -106,16 +109,16 @@ func (m *Module) Message() (req port.Request, beat port.Beat) {
 	return req, beat
 }
 
-// Ask returns the read of the next word of the vector's entry in the table.
-func (m *Module) Ask() regram.Ask {
-	return regram.Ask{Valid: m.asks, Word: (m.vector*(msixreg.Stride/4) + m.have) & 7}
+// TableRead returns the read of the next word of the vector's table entry.
+func (m *Module) TableRead() regram.TableRead {
+	return regram.TableRead{Valid: m.asks, Word: (m.vector*(msixreg.Stride/4) + m.have) & 7}
 }
 
-// Rsp returns the answer to the register access of the clock before.
+// Rsp returns the answer to the register access of the previous clock.
 func (m *Module) Rsp() regbus.Rsp { return m.rsp }
 
-// Sleeps reports whether a Tick with these inputs, whatever the others are, changes
-// nothing.
+// Sleeps reports whether a Tick with these inputs changes nothing, whatever the
+// other inputs are.
 func (m *Module) Sleeps(ev Events, refused bool, regs regbus.Req, rst reset.Signals) bool {
 	return ev == Events{} && !refused && regs.Op == regbus.None && !rst.Whole && m.Quiet()
 }
@@ -164,19 +167,19 @@ func (m *Module) Tick(ev Events, enable, functionMask, reqReady, beatReady, refu
 	}
 }
 
-// Quiet reports that there is no event to tell the host of, also none that is held
-// back, and that no message, answer or read of the table is under way.
+// Quiet reports whether no event is due or held back, and no message, answer or
+// read of the table is in progress.
 func (m *Module) Quiet() bool {
 	events := m.due != 0 || m.wait.number != 0 || m.wait.age != 0
 	return !events && !m.headerUp && !m.beatUp && !m.rsp.Hit && !m.asks && !m.arrives
 }
 
-// clear is a whole reset. A message is not under way in its clock.
+// clear is a whole-device reset. It does not happen during a message.
 func (m *Module) clear() {
 	m.status, m.mask, m.due, m.sent = 0, 0, 0, 0
 	m.wait = coalesce{}
 	m.headerUp, m.beatUp = false, false
-	m.again()
+	m.refetch()
 	m.asks = false
 	m.rsp = regbus.Rsp{}
 }
@@ -199,7 +202,7 @@ func bits(ev Events) uint16 {
 	return b
 }
 
-// sendable returns the events whose message nothing holds.
+// sendable returns the events whose message may be sent.
 func (m *Module) sendable(enabled bool) uint16 {
 	s := m.mask
 	if !enabled || m.masked[intcreg.VectorDone] {
@@ -251,7 +254,7 @@ func (m *Module) accessStatus(off uint16, write bool, data uint32, send uint16) 
 	return raise
 }
 
-// accessTable serves CONTROL, and sees a write of the other words.
+// accessTable serves CONTROL, and observes writes of the other words.
 func (m *Module) accessTable(off uint16, write bool, data uint32) {
 	v := off / msixreg.Stride & 1
 	if off%msixreg.Stride == msixreg.Control {
@@ -263,15 +266,15 @@ func (m *Module) accessTable(off uint16, write bool, data uint32) {
 			m.masked[v] = data&msixreg.ControlMask != 0
 		}
 	} else if write {
-		m.again()
+		m.refetch()
 	}
 }
 
-// again forgets the words of the vector's entry.
-func (m *Module) again() { m.have, m.arrives = 0, false }
+// refetch discards the words of the vector's entry, which are then read again.
+func (m *Module) refetch() { m.have, m.arrives = 0, false }
 
-// receive keeps the word that arrives; served says that the register RAM reads the one that
-// is asked for.
+// receive stores the word that arrives. served reports whether the register RAM
+// reads the requested word.
 func (m *Module) receive(word uint32, served bool) {
 	if m.arrives {
 		switch m.have {
@@ -289,8 +292,8 @@ func (m *Module) receive(word uint32, served bool) {
 	}
 }
 
-// launch starts the message of the first vector with an event in ready, or asks for
-// the words that it lacks.
+// launch starts the message of the first vector with an event in ready, or
+// requests its missing words.
 func (m *Module) launch(ready uint16) {
 	v := uint8(intcreg.VectorDone)
 	events := uint16(intcreg.DoneAll)
@@ -299,7 +302,7 @@ func (m *Module) launch(ready uint16) {
 		events = intcreg.FaultAll
 	}
 	if ready != 0 && v != m.vector {
-		m.again()
+		m.refetch()
 		m.vector = v & 1
 	}
 	if ready != 0 && m.have != 3 {
@@ -311,9 +314,9 @@ func (m *Module) launch(ready uint16) {
 	}
 }
 
-// IdleFor returns 0 while a message, an answer or a read is under way, the clocks until an
-// event has waited long enough, and math.MaxUint64 if only an input can wake the
-// controller.
+// IdleFor returns 0 while a message, an answer or a read is in progress, the
+// clocks until an event has waited long enough, and math.MaxUint64 if only an
+// input can wake the controller.
 func (m *Module) IdleFor() uint64 {
 	if m.headerUp || m.beatUp || m.rsp.Hit || m.asks || m.arrives {
 		return 0
@@ -324,7 +327,7 @@ func (m *Module) IdleFor() uint64 {
 	return math.MaxUint64
 }
 
-// Skip is n clocks without input, in which an event may wait.
+// Skip skips n clocks without input. Only the age of waiting events advances.
 func (m *Module) Skip(n uint64) {
 	if m.waiting() && m.wait.age < m.wait.clocks {
 		m.wait.age += uint32(n)

@@ -16,21 +16,21 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/reset"
 )
 
-// A bench is the controller and the words that it keeps elsewhere.
+// A bench is the controller and its words in the register RAM.
 type bench struct {
 	Module
 	table [8]uint32
-	word  uint32 // that was asked for
+	word  uint32 // the requested word
 }
 
-// start returns a controller after reset, with a table of noise.
+// start returns a controller after reset, with a random table.
 func start(coalescing bool) bench { return bench{Module: New(coalescing, 48)} }
 
-// Tick is one clock of both. It panics if a clock in which the controller sleeps
-// changes anything.
+// Tick ticks both. It panics if the controller sleeps in a clock that changes
+// something.
 func (b *bench) Tick(ev Events, enable, functionMask, reqReady, beatReady, refused bool, regs regbus.Req, rst reset.Signals) {
 	next := uint32(0xbad)
-	if ask := b.Ask(); ask.Valid && regs.Op == regbus.None {
+	if ask := b.TableRead(); ask.Valid && regs.Op == regbus.None {
 		next = b.table[ask.Word]
 	}
 	if regs.Op == regbus.Write && regs.Off&^0x1f == msixreg.Base {
@@ -53,7 +53,7 @@ func write(m *bench, off uint16, v uint32) {
 	m.Tick(Events{}, false, false, false, false, false, regbus.Req{Op: regbus.Write, Off: off, Data: v}, reset.Signals{})
 }
 
-// ready returns a controller with all events let through and two vectors, which has
+// ready returns a controller with all events unmasked and two vectors. It has
 // sent a message of vector 0.
 func ready() bench {
 	m := start(true)
@@ -75,14 +75,15 @@ func ready() bench {
 	return m
 }
 
-// message is one that was taken.
+// message is a message that was taken.
 type message struct {
 	start  int // clock in which it was first offered
 	header port.Request
 	beat   port.Beat
 }
 
-// receiver takes messages, header and beat each after so many clocks.
+// receiver takes messages. The header and the beat each wait the given number of
+// clocks.
 type receiver struct {
 	header, beat     int
 	waitH, waitB     int
@@ -91,7 +92,7 @@ type receiver struct {
 	got              []message
 }
 
-// offer looks at the outputs in a clock and returns what is taken.
+// offer checks the outputs in a clock and returns what is taken.
 func (r *receiver) offer(t *testing.T, clock int, m *bench) (reqReady, beatReady bool) {
 	req, beat := m.Message()
 	again, _ := m.Message()
@@ -120,7 +121,8 @@ func (r *receiver) offer(t *testing.T, clock int, m *bench) (reqReady, beatReady
 	return reqReady, beatReady
 }
 
-// vector returns the vector of a message of the table that ready writes.
+// vector returns the vector of a message, according to the table that ready
+// writes.
 func (m message) vector(t *testing.T) int {
 	want := []message{
 		{header: port.Request{Kind: port.MemWrite, Len: 1, Addr: host | 0xfee00000},
@@ -138,8 +140,8 @@ func (m message) vector(t *testing.T) int {
 }
 
 // TestNothingIsLost tries two events, an acknowledge of both and the delays of
-// header and beat in every phase: behind every event its own vector's message
-// starts, and STATUS keeps what came with the acknowledge or after it.
+// header and beat in every phase. After every event a message of its vector must
+// start, and STATUS must keep the events at or after the acknowledge.
 func TestNothingIsLost(t *testing.T) {
 	const span = 9
 	for _, second := range []uint16{intcreg.Done0, intcreg.Done1, intcreg.Fault1} {
@@ -210,7 +212,7 @@ func TestHolds(t *testing.T) {
 		steps   []step
 		vectors []int
 		status  uint32
-		pending uint32 // after the last step, before anything else
+		pending uint32 // after the last step
 	}{
 		{"done", []step{{ev: done0}}, []int{0}, 0x001, 0},
 		{"fault", []step{{ev: Events{Fault0: true}}}, []int{1}, 0x100, 2},
@@ -265,8 +267,9 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// TestRefusedMessage ends bus mastering while a message waits: its events are
-// pending, and sent when the message can be, unless they were acknowledged.
+// TestRefusedMessage ends bus mastering while a message waits. Its events must
+// then be pending, and be sent as soon as possible, unless they were
+// acknowledged.
 func TestRefusedMessage(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -276,7 +279,7 @@ func TestRefusedMessage(t *testing.T) {
 		sent    bool
 	}{
 		{"refused", 0, false, 1, true},
-		{"refused, and an event behind it", 0, true, 1, true},
+		{"refused, and an event after it", 0, true, 1, true},
 		{"acknowledged while it waits", intcreg.Done0, false, 0, false},
 		{"the other node acknowledged", intcreg.Done1, false, 1, true},
 	} {
@@ -297,7 +300,7 @@ func TestRefusedMessage(t *testing.T) {
 	}
 }
 
-// kept reports whether a register is a word of the register RAM.
+// kept reports whether a register is in the register RAM.
 func kept(name string) bool {
 	return strings.HasPrefix(name, "ADDR_") || strings.HasPrefix(name, "DATA")
 }
@@ -352,7 +355,8 @@ func TestSleep(t *testing.T) {
 	assert.Equal(t, uint64(math.MaxUint64), m.IdleFor())
 }
 
-// A message that is refused late, and a whole reset, wake a controller that sleeps.
+// A message that is refused late, and a whole-device reset, wake a sleeping
+// controller.
 func TestWakes(t *testing.T) {
 	m := ready()
 	m.sent, m.status = intcreg.Done0, intcreg.Done0
@@ -371,7 +375,8 @@ func TestWakes(t *testing.T) {
 	}
 }
 
-// A whole reset forgets events and what a driver has set, not the table.
+// A whole-device reset clears the events and the driver's settings, but not the
+// table.
 func TestWholeReset(t *testing.T) {
 	all := reset.Signals{Pending: true, Whole: true}
 	m := coalescing(3, 50)

@@ -24,8 +24,8 @@ func TestMessageAddress(t *testing.T) {
 	assert.Equal(t, host|0x7_0000_1000, req.Addr, "bits 1 and 0 are not sent, and none from 48 on")
 }
 
-// TestTable writes a word of a vector's entry around its event, with another access
-// behind it: the message is the entry as it is when the message starts.
+// TestTable writes a word of a vector's entry around its event, with another
+// access after it. The message must use the entry's contents at its start.
 func TestTable(t *testing.T) {
 	const event = 6
 	words := [3]uint16{msixreg.AddrLo, msixreg.AddrHi, msixreg.Data}

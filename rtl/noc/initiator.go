@@ -6,13 +6,13 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// hostWriters are the sources of the initiator that write.
+// hostWriters are the sources of the initiator port that write.
 const hostWriters = 0xf << HostWrite
 
-// An Offer is what the arbiter of the initiator port decides in a clock.
+// An Offer is the decision of the initiator port's arbiter in a clock.
 //
 //	Sources  bit i: source i has a header that can be granted
-//	Source   the one that is granted, if Sources is not 0
+//	Source   the granted source, if Sources is not 0
 //	Refuse   bus mastering is off: the header is taken at once and not sent
 type Offer struct {
 	Sources uint8
@@ -20,50 +20,50 @@ type Offer struct {
 	Refuse  bool
 }
 
-// Initiator is the arbiter in front of the initiator port, one stream of
-// headers of reads and writes and one of the writes' beats. Nothing is queued
-// behind the arbiter: what a source sees taken, the port has taken.
+// Initiator is the arbiter of the initiator port: one stream of headers of reads
+// and writes and one of the writes' beats. Nothing is queued after the arbiter:
+// when a source sees its header taken, the port has taken it.
 //
-//	In      offer  Decide's; tag of the granted header; taken, whether it was;
-//	        last, whether the last beat of Owner's write was; cpl, what arrives
-//	        at the port; rst, a reset of the readers and writers, in a clock in
-//	        which nothing is Owed
-//	Out     State, for Decide; Owner, whose beats are next; Awaited and Refusal,
-//	        for Awaits and Arrival; Pending, whether the host owes completions;
-//	        Busy, the tags whose reads were sent before a reset and are not
-//	        answered
-//	Timing  a grant in every clock; the beats of a header from the clock after it
-//	        on, and without a bubble from one write to the next; a read that is
-//	        refused is answered from the clock after it on
-//	Reset   source 0 is asked first; no owner; no read in flight.
-//	        Behind rst the reads in flight are still to be answered: their
-//	        completions are dropped, and their tags kept busy until then
+//	In      offer  Decide's; tag of the granted header; taken, whether it was
+//	        taken; last, whether the last beat of Owner's write was taken; cpl,
+//	        the completion at the port; rst, a reset of the readers and writers,
+//	        in a clock in which nothing is Owed
+//	Out     State, for Decide; Owner, the writer of the next beats; Awaited and
+//	        Refusal, for Awaits and Arrival; Pending, whether the host owes
+//	        completions; Busy, the tags of unanswered reads from before a reset
+//	Timing  a grant in every clock; the beats of a header from the clock after
+//	        it, without a bubble from one write to the next; a refused read is
+//	        answered from the clock after it
+//	Reset   source 0 goes first; no owner; no read in flight. After rst the
+//	        reads in flight are still answered: their completions are dropped,
+//	        and their tags stay busy until then
 //	Order   round robin of headers; beats in the order of the headers
-//	Paths   Taken, from the port's ready to the sources; Arrival, from the port's
-//	        completion to the readers
+//	Paths   Taken, from the port's ready to the sources; Arrival, from the
+//	        port's completion to the readers
 //	Size    19 bits, and 2 for each tag
-//	Faults  a completion of a read that is not in flight is dropped; while bus mastering is off, a read is answered with CplUnsupported
-//	        and the beats of a write are dropped. A header that was offered
-//	        before stays until it is taken, and its beats follow
+//	Faults  a completion of a read that is not in flight is dropped; while bus
+//	        mastering is off, a read is answered with CplUnsupported and the
+//	        beats of a write are dropped. A header offered before that stays
+//	        until it is taken, and its beats follow
 type Initiator struct {
-	tags uint64 // those that the readers use
+	tags uint64 // tags that the readers use
 
 	turn    Turn
 	owners  owners
 	refusal Refusal
 	flying  uint64 // tags of the reads in flight
-	late    uint64 // of them those from before a reset
+	late    uint64 // those of them from before a reset
 }
 
-// owners is a queue of two owners, so that a header is taken while the beats of
-// the one before are moving.
+// owners is a queue of two owners: a header can be taken while the beats of the
+// previous one are moving.
 type owners struct {
 	cur  Owner
 	then Owner
 }
 
-// move returns the queue after a clock in which the last beat of its head was
-// taken, and the header of o was taken if o is valid.
+// move returns the queue after a clock. last reports whether the last beat of its
+// head was taken. o is the owner of the header that was taken, if valid.
 func move(q owners, last bool, o Owner) owners {
 	if last {
 		q.cur = q.then
@@ -82,8 +82,8 @@ func move(q owners, last bool, o Owner) owners {
 // cpTags is the number of local tags of a command processor.
 const cpTags = 4
 
-// NewInitiator returns the arbiter of a GPU with so many nodes, and tags of the
-// DMA engine.
+// NewInitiator returns the arbiter of a GPU with the given numbers of nodes and
+// DMA tags.
 func NewInitiator(nodes, dmaTags int) Initiator {
 	tags := uint64(1<<cpTags-1)<<(ReadCP0<<4) | (uint64(1)<<dmaTags-1)<<(ReadDMA<<4)
 	if nodes == 2 {
@@ -92,17 +92,17 @@ func NewInitiator(nodes, dmaTags int) Initiator {
 	return Initiator{tags: tags}
 }
 
-// A Refusal is the answer to a read that was not sent, while it waits.
+// A Refusal is the pending answer to a refused read.
 type Refusal struct {
 	Valid bool
 	Tag   uint8 `w:"6"`
 }
 
-// State is what Decide needs of an Initiator.
+// State is the part of an Initiator that Decide needs.
 //
 //	Turn     of the arbiter
 //	Full     no header of a write can be taken
-//	Refused  no read can be refused: the answer to the one before still waits
+//	Refused  no read can be refused: the previous answer is still pending
 type State struct {
 	Turn    Turn
 	Full    bool
@@ -114,8 +114,8 @@ func (m *Initiator) State() State {
 	return State{Turn: m.turn, Full: m.owners.then.Valid, Refused: m.refusal.Valid}
 }
 
-// Decide returns what is offered of the headers in valid, bit i source i's; while
-// closed is set only what was offered before.
+// Decide returns the offer for the headers in valid, bit i for source i. While
+// closed is set, only a header offered before is granted.
 func Decide(valid uint8, s State, busMaster, closed bool) Offer {
 	refuse := !busMaster && !s.Turn.Hold
 	if s.Full {
@@ -128,25 +128,26 @@ func Decide(valid uint8, s State, busMaster, closed bool) Offer {
 	return Offer{Sources: valid, Source: Grant(valid, s.Turn), Refuse: refuse}
 }
 
-// Taken returns whether the granted header is taken, given the port's ready.
+// Taken reports whether the granted header is taken, given the port's ready.
 func Taken(o Offer, ready bool) bool { return o.Sources != 0 && (ready || o.Refuse) }
 
-// Owner returns the writer whose beats are next.
+// Owner returns the writer of the next beats.
 func (m *Initiator) Owner() Owner { return m.owners.cur }
 
-// Awaited returns the tags of the reads in flight whose readers wait for them.
+// Awaited returns the tags of the reads in flight that a reader awaits.
 func (m *Initiator) Awaited() uint64 { return m.flying &^ m.late }
 
-// Refusal returns the answer to a read that was refused.
+// Refusal returns the answer to a refused read.
 func (m *Initiator) Refusal() Refusal { return m.refusal }
 
-// Awaits returns whether a completion at the port is one that a reader waits for.
+// Awaits reports whether a reader awaits the completion at the port.
 func Awaits(cpl port.Completion, awaited uint64) bool {
 	return cpl.Status != port.CplNone && awaited>>cpl.Tag&1 != 0
 }
 
-// Arrival returns what the readers get of the completion at the port, mine whether
-// one of them awaits it: if not, of what was refused.
+// Arrival returns the completion for the readers. mine reports whether a reader
+// awaits the completion at the port; if not, Arrival returns the answer to a
+// refused read.
 func Arrival(cpl port.Completion, mine bool, r Refusal) port.Completion {
 	if !mine {
 		cpl.Tag, cpl.Status, cpl.Last = r.Tag, port.CplNone, true
@@ -157,13 +158,13 @@ func Arrival(cpl port.Completion, mine bool, r Refusal) port.Completion {
 	return cpl
 }
 
-// Pending returns whether reads are in flight at the host.
+// Pending reports whether the host owes completions.
 func (m *Initiator) Pending() bool { return m.flying != 0 }
 
-// Busy returns the tags that no read may have yet.
+// Busy returns the tags that no new read may use yet.
 func (m *Initiator) Busy() uint64 { return m.late }
 
-// Owed returns whether a header is offered that has to be taken, or beats are to
+// Owed reports whether an offered header must still be taken, or beats must
 // follow one.
 func (m *Initiator) Owed() bool { return m.turn.Hold || m.owners.cur.Valid }
 
@@ -194,8 +195,8 @@ func (m *Initiator) Tick(o Offer, tag uint8, taken, last bool, cpl port.Completi
 	m.late &= m.tags
 }
 
-// IdleFor returns 0 while a refusal is on its way to a reader, and otherwise that
-// only an input can wake the arbiter.
+// IdleFor returns 0 while the answer to a refused read is pending, and otherwise
+// math.MaxUint64: only an input can wake the arbiter.
 func (m *Initiator) IdleFor() uint64 {
 	if m.refusal.Valid {
 		return 0
@@ -203,7 +204,7 @@ func (m *Initiator) IdleFor() uint64 {
 	return math.MaxUint64
 }
 
-// Skip is n clocks without input.
+// Skip skips n clocks without input. It changes nothing.
 func (m *Initiator) Skip(uint64) {}
 
 // Reset sets the registers.

@@ -1,12 +1,12 @@
-// Package noc is the network between the blocks that move data and the two
-// places where data is: VRAM and, through the initiator port, host memory.
+// Package noc is the network between the engines and the two memories: VRAM and,
+// through the initiator port, host memory.
 //
-// A request goes where bit 63 of its address says: to host memory if it is set.
-// Readers and writers see a header accepted, writers then their beats, in the
-// order of their headers; a completion comes back by the reader's number in
-// bits 5..4 of the tag. An arbiter is a block that holds whose turn it is; who
-// is granted and what is ready are pure functions of the blocks' outputs, which
-// the parent calls.
+// Bit 63 of a request's address selects the memory: host memory if it is set.
+// Readers and writers see a header accepted; writers then send their beats, in
+// the order of their headers. A completion returns to the reader whose number is
+// in bits 5..4 of the tag. An arbiter is a block that holds whose turn it is.
+// Grants and readies are pure functions of the blocks' outputs, which the parent
+// calls.
 package noc
 
 import (
@@ -25,7 +25,7 @@ const (
 	ReadTarget
 )
 
-// Writers, as an Owner has them. WriteMessage writes to host memory only.
+// Writers, for Owner.Source. WriteMessage writes to host memory only.
 const (
 	WriteDMA = iota
 	WriteFence0
@@ -33,8 +33,8 @@ const (
 	WriteMessage
 )
 
-// Sources of the initiator port: the readers ReadCP0, ReadCP1 and ReadDMA, and from
-// HostWrite on the writers.
+// Sources of the initiator port: the readers ReadCP0, ReadCP1 and ReadDMA, then
+// from HostWrite on the writers.
 const (
 	HostNobody = 3 // no source
 	HostWrite  = 4
@@ -47,14 +47,15 @@ const (
 
 // A Turn is the state of an arbiter.
 type Turn struct {
-	At   uint8 `w:"3"` // the source that is asked first
-	Hold bool  // At was granted and not yet taken: it keeps the grant
+	At   uint8 `w:"3"` // the source that goes first
+	Hold bool  // At was granted and not yet taken, so it keeps the grant
 }
 
-// Grant returns the source that is granted of those whose bit is set in valid,
-// the first from t.At on. It is meaningful if valid is not 0.
+// Grant returns the source that is granted, the first from t.At on whose bit is
+// set in valid. It is meaningful if valid is not 0.
 func Grant(valid uint8, t Turn) uint8 {
-	// In most clocks the source whose turn it is has something, or none has.
+	// In most clocks the source whose turn it is has a header, or no source has
+	// one.
 	if t.Hold || hdl.Asleep(valid == 0 || valid>>t.At&1 != 0) {
 		return t.At
 	}
@@ -71,8 +72,8 @@ func Grant(valid uint8, t Turn) uint8 {
 	return g
 }
 
-// next returns an arbiter's state after a clock in which valid was asked for
-// and g was granted.
+// next returns an arbiter's state after a clock with the headers in valid and the
+// grant g.
 func next(valid, g uint8, t Turn, taken bool) Turn {
 	if valid == 0 {
 		return t
@@ -83,21 +84,21 @@ func next(valid, g uint8, t Turn, taken bool) Turn {
 	return Turn{At: g, Hold: true}
 }
 
-// Outward returns whether r is a request that goes to host memory.
+// Outward reports whether r is a request to host memory.
 func Outward(r port.Request) bool { return r.Kind != port.None && r.Addr&Host != 0 }
 
-// Inward returns whether r is a request that goes to VRAM.
+// Inward reports whether r is a request to VRAM.
 func Inward(r port.Request) bool { return r.Kind != port.None && r.Addr&Host == 0 }
 
-// Tag returns the tag of a request of a reader, its number above the local one.
+// Tag returns the tag of a reader's request: the reader's number above the local
+// tag.
 func Tag(r port.Request, reader uint8) uint8 { return reader<<4 | r.Tag&15 }
 
-// Free returns whether a tag is none of those in busy.
+// Free reports whether tag is not in busy.
 func Free(tag uint8, busy uint64) bool { return busy>>tag&1 == 0 }
 
-// Open returns which of the headers in valid may be granted. While the engines
-// are closed those are the one that holds the grant and those of the sources in
-// always.
+// Open returns the headers in valid that may be granted. While closed is set,
+// these are the header that holds the grant and those of the sources in always.
 func Open(valid uint8, t Turn, closed bool, always uint8) uint8 {
 	if closed {
 		held := uint8(0)
@@ -109,8 +110,8 @@ func Open(valid uint8, t Turn, closed bool, always uint8) uint8 {
 	return valid
 }
 
-// Completion returns what a reader gets of the two completions that arrive in
-// a clock, with its own tag. The host's has precedence; VRAM's waits then.
+// Completion returns a reader's share of the two completions of a clock, with its
+// local tag. The host's has precedence; VRAM's then waits.
 func Completion(host, vram port.Completion, reader uint8) port.Completion {
 	if host.Tag>>4 == reader && host.Status != port.CplNone {
 		vram = host
@@ -118,7 +119,8 @@ func Completion(host, vram port.Completion, reader uint8) port.Completion {
 	return Own(vram, reader)
 }
 
-// Own returns what a reader gets of a completion, with its own tag.
+// Own returns a completion with its local tag if it is for the reader, and none
+// otherwise.
 func Own(cpl port.Completion, reader uint8) port.Completion {
 	if cpl.Tag>>4 != reader {
 		cpl.Status = port.CplNone
@@ -127,14 +129,14 @@ func Own(cpl port.Completion, reader uint8) port.Completion {
 	return cpl
 }
 
-// CompletionReady returns whether the completion from VRAM is taken.
+// CompletionReady reports whether the completion from VRAM is taken.
 func CompletionReady(host, vram port.Completion) bool {
 	return host.Status == port.CplNone || host.Tag>>4 != vram.Tag>>4
 }
 
-// First returns the one of the two completions that arrive in a clock which goes to
-// its reader, where there is one way to all readers but the target; FirstReady
-// whether the completion from VRAM is taken there.
+// First returns the completion of a clock that goes to its reader, where all
+// readers except the target share one channel. FirstReady reports whether it
+// takes the completion from VRAM.
 func First(host, vram port.Completion) port.Completion {
 	if host.Status != port.CplNone {
 		vram = host
@@ -142,7 +144,7 @@ func First(host, vram port.Completion) port.Completion {
 	return vram
 }
 
-// FirstReady is CompletionReady where First decides.
+// FirstReady is CompletionReady for First.
 func FirstReady(host, vram port.Completion) bool {
 	return host.Status == port.CplNone || vram.Tag>>4 == ReadTarget
 }

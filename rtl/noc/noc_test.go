@@ -18,9 +18,9 @@ func TestGrant(t *testing.T) {
 		turn  noc.Turn
 		want  uint8
 	}{
-		{"the one whose turn it is", 0b0110, noc.Turn{At: 1}, 1},
+		{"the source whose turn it is", 0b0110, noc.Turn{At: 1}, 1},
 		{"the next one", 0b1100, noc.Turn{At: 1}, 2},
-		{"round the end", 0b0011, noc.Turn{At: 6}, 0},
+		{"wraps around", 0b0011, noc.Turn{At: 6}, 0},
 		{"the last", 0x80, noc.Turn{At: 0}, 7},
 		{"a hold keeps the grant", 0b1010, noc.Turn{At: 3, Hold: true}, 3},
 	} {
@@ -114,7 +114,7 @@ func TestCompletion(t *testing.T) {
 		{"both, to different readers", cpl(0x23), cpl(0x31), [4]port.Completion{2: own(0x23), 3: own(0x31)}, true},
 		{"both, to one reader: the host's first", cpl(0x23), cpl(0x24), [4]port.Completion{2: own(0x23)}, false},
 		{"VRAM's alone", none, cpl(0x10), [4]port.Completion{1: own(0x10)}, true},
-		{"a tag that nobody has", cpl(0x43), none, [4]port.Completion{}, true},
+		{"an unused tag", cpl(0x43), none, [4]port.Completion{}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for r := range uint8(4) {
@@ -129,8 +129,8 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// Where there is one way, the host's completion is first whoever reads, and VRAM's
-// waits unless it is the target's.
+// With a shared channel the host's completion goes first, whoever reads. VRAM's
+// waits unless it is for the target.
 func TestFirst(t *testing.T) {
 	host := port.Completion{Tag: 0x23, Status: port.CplSuccess, Data: 1}
 	vram := port.Completion{Tag: 0x01, Status: port.CplSuccess, Data: 2}
@@ -193,7 +193,8 @@ func TestInitiator(t *testing.T) {
 	}
 }
 
-// arrival returns what the readers get of a completion at the port.
+// arrival returns the completion that the readers get for a completion at the
+// port.
 func arrival(m *noc.Initiator, cpl port.Completion) port.Completion {
 	got := noc.Arrival(cpl, noc.Awaits(cpl, m.Awaited()), m.Refusal())
 	if got.Status == port.CplNone {
@@ -217,11 +218,11 @@ func TestInitiatorRefusesReads(t *testing.T) {
 	want := port.Completion{Tag: 0x27, Status: port.CplUnsupported, Last: true}
 	assert.Equal(t, want, arrival(&m, none))
 	assert.Zero(t, m.IdleFor())
-	assert.Equal(t, late, arrival(&m, late), "what the host sends goes first")
+	assert.Equal(t, late, arrival(&m, late), "the host's completion goes first")
 	require.False(t, refuse(4, 0x28, late), "one answer at a time")
-	assert.False(t, m.Pending(), "what was refused is not in flight")
+	assert.False(t, m.Pending(), "a refused read is not in flight")
 	assert.Equal(t, want, arrival(&m, none))
-	require.False(t, refuse(4, 0x28, late), "a stray completion keeps no answer back")
+	require.False(t, refuse(4, 0x28, late), "a stray completion does not delay an answer")
 	assert.Equal(t, none, arrival(&m, none))
 	assert.Equal(t, uint64(math.MaxUint64), m.IdleFor())
 	require.True(t, refuse(4, 0x29, none))
@@ -256,8 +257,8 @@ func TestInitiatorPending(t *testing.T) {
 	assert.Equal(t, noc.State{}, m.State())
 }
 
-// The reads that are in flight at a reset are answered to nobody, and keep their
-// tags until then; the others go on.
+// The completions of reads in flight at a reset are dropped. Their tags stay busy
+// until then. Other reads continue.
 func TestInitiatorReset(t *testing.T) {
 	m := noc.NewInitiator(2, 16)
 	clock := func(valid uint8, tag uint8, cpl port.Completion, rst bool) (got port.Completion) {
@@ -287,7 +288,7 @@ func TestInitiatorReset(t *testing.T) {
 	assert.Zero(t, m.Busy())
 }
 
-// A reset forgets what a read that it has ended would be answered.
+// A reset drops the answer to a refused read.
 func TestInitiatorResetForgetsRefusals(t *testing.T) {
 	m := noc.NewInitiator(2, 16)
 	o := noc.Decide(4, m.State(), false, false)
@@ -296,7 +297,7 @@ func TestInitiatorResetForgetsRefusals(t *testing.T) {
 	assert.False(t, m.Pending())
 }
 
-// While the engines are closed, only what was offered before is.
+// While the engines are closed, only a header offered before is granted.
 func TestClosed(t *testing.T) {
 	m := noc.NewInitiator(2, 16)
 	assert.Zero(t, noc.Decide(5, m.State(), true, true).Sources)

@@ -1,13 +1,13 @@
 package noc
 
-// Reads is the arbiter in front of a channel of headers alone: VRAM reads, or
-// the DMA engine's descriptors.
+// Reads is the arbiter of a channel of headers without beats: VRAM reads, or the
+// DMA engine's descriptors.
 //
 //	In      valid  bit i: source i has a header; granted, Grant's; taken, whether
-//	        that one is taken in this clock; rst, a reset
+//	        that header is taken in this clock; rst, a reset
 //	Out     Turn, for Grant
 //	Timing  a grant in every clock
-//	Reset   source 0 is asked first
+//	Reset   source 0 goes first
 //	Order   round robin; a header that is offered and not taken stays granted
 //	Paths   none
 //	Size    4 bits

@@ -1,9 +1,9 @@
 package noc
 
-// An Owner is the writer whose beats are next on a channel.
+// An Owner is the writer of the next beats on a channel.
 //
 //	Valid   there is one
-//	Drop    its beats are taken and go nowhere: the write was refused
+//	Drop    its beats are taken and dropped: the write was refused
 //	Source  its number
 type Owner struct {
 	Valid  bool
@@ -11,16 +11,16 @@ type Owner struct {
 	Source uint8 `w:"2"`
 }
 
-// Writes is the arbiter in front of VRAM's writes of the engines. The target's do not
-// come this way, so none of them waits for what an engine has begun.
+// Writes is the arbiter of the engines' VRAM writes. Writes of the target do not
+// pass it, so they never wait for a write that an engine has begun.
 //
 //	In      valid  bit i: writer i has a header; granted, Grant's; taken, whether
-//	        that one is taken, which Vacant says; last, whether the last beat of
-//	        Owner's write is
-//	Out     Turn, for Grant; Owner, whose beats are next, for Vacant
-//	Timing  a header in the clock of the last beat of the write before it; its beats
-//	        from the clock after it on, so without a bubble
-//	Reset   source 0 is asked first; no owner
+//	        that header is taken, from Vacant; last, whether the last beat of
+//	        Owner's write is taken
+//	Out     Turn, for Grant; Owner, the writer of the next beats, for Vacant
+//	Timing  a header in the clock of the last beat of the previous write; its
+//	        beats from the next clock, so without a bubble
+//	Reset   source 0 goes first; no owner
 //	Order   round robin of headers; beats in the order of the headers
 //	Paths   none
 //	Size    7 bits
@@ -32,13 +32,14 @@ type Writes struct {
 // Turn returns the arbiter's state.
 func (m *Writes) Turn() Turn { return m.turn }
 
-// Owner returns the writer whose beats are next.
+// Owner returns the writer of the next beats.
 func (m *Writes) Owner() Owner { return m.owner }
 
-// Vacant returns whether a header is taken, given that the owner's last beat is.
+// Vacant reports whether a header is taken. last reports whether the owner's last
+// beat is.
 func Vacant(o Owner, last bool) bool { return !o.Valid || last }
 
-// Owed returns whether a header is held, or beats are to follow one.
+// Owed reports whether a header is held, or beats must follow one.
 func (m *Writes) Owed() bool { return m.turn.Hold || m.owner.Valid }
 
 // Tick is one rising clock edge.
@@ -48,7 +49,7 @@ func (m *Writes) Tick(valid, granted uint8, taken, last bool) {
 	if taken {
 		m.owner.Source = granted & 3
 	}
-	m.owner.Drop = false // VRAM refuses nothing
+	m.owner.Drop = false // VRAM refuses no write
 }
 
 // Reset sets the registers.

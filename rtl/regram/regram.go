@@ -1,5 +1,5 @@
-// Package regram is the register RAM. It keeps the registers that no block looks at
-// in every clock as words of a RAM, not in flip-flops.
+// Package regram is the register RAM. It keeps registers that no block needs in
+// every clock as words of a RAM instead of flip-flops.
 package regram
 
 import (
@@ -20,26 +20,26 @@ type Scratch struct {
 	Data  uint32
 }
 
-// Latch is the high half of the time, for TIME_HI.
+// Latch is the high half of the time, to be stored in TIME_HI.
 type Latch struct {
 	Valid bool
 	High  uint32
 }
 
-// Capture is the refused access for ERR_ADDR.
+// Capture is the address of a refused access, to be stored in ERR_ADDR.
 type Capture struct {
-	First bool   // the one to keep, a pulse in the first of two clocks without an access and without a Latch
-	Held  bool   // a level: one is kept
-	Addr  uint64 // of First; its high half stays for a clock more
+	First bool   // a pulse: capture this access; in two clocks from here there is no access and no Latch
+	Held  bool   // a level: an access is captured
+	Addr  uint64 // of First; its high half is also valid in the next clock
 }
 
-// Ask is a read of a word of the MSI-X table by the interrupt controller.
-type Ask struct {
+// TableRead is a read of a word of the MSI-X table by the interrupt controller.
+type TableRead struct {
 	Valid bool
 	Word  uint8 `w:"3"` // the dword of the table
 }
 
-// Places of words: the registers of ID at their dwords, behind them the table.
+// Addresses of words: the registers of ID at their dwords, then the table.
 const (
 	words    = 32
 	table    = 16
@@ -49,46 +49,47 @@ const (
 	errHi    = idreg.ErrAddrHi / 4
 )
 
-// Module is the register RAM. It has ID.TIME_HI, ID.SCRATCH0 to 3, ID.ERR_ADDR and the
-// MSI-X table but for CONTROL.
+// Module is the register RAM. It has ID.TIME_HI, ID.SCRATCH0 to 3, ID.ERR_ADDR
+// and the MSI-X table except CONTROL.
 //
-// A memory is not reset, and these registers are: of each it is known whether it
-// was written since, and one that was not reads as 0.
+// A memory cannot be reset, but these registers can. So each has a bit that
+// records whether it was written since the reset. If it was not, it reads as 0.
 //
-//	In      regs regbus.Req, of which none is in the clock behind an access;
-//	        s0, s1 Scratch, valid/ready, ready is Free, for s0 only without s1;
-//	        latch Latch, in the clock behind the access that asks for it; refused
-//	        Capture; ask Ask, which is served in a clock without an access; rst
+//	In      regs regbus.Req, with no access in the clock after an access; s0, s1
+//	        Scratch, valid/ready, ready is Free, for s0 only without s1; latch
+//	        Latch, in the clock after the access that causes it; refused Capture;
+//	        ask TableRead, which is served in a clock without an access; rst
 //	        reset.Signals, with Whole or Function in no clock of an access
-//	Out     Rsp regbus.Rsp; Word uint32, what was asked for a clock before; Owes
-//	        bool, for Free
-//	Timing  an answer and a word 1 clock after they were asked for; one word is
-//	        read and one written a clock
-//	Reset   all words read as 0; a whole reset keeps TIME_HI and the table
-//	Order   the register bus, then latch, refused, s1 and s0: who comes later waits
+//	Out     Rsp regbus.Rsp; Word uint32, the word requested in the previous
+//	        clock; Owes bool, for Free
+//	Timing  an answer and a word 1 clock after their request; one word is read
+//	        and one written a clock
+//	Reset   all words read as 0; a whole-device reset keeps TIME_HI and the table
+//	Order   the register bus, then latch, refused, s1 and s0; later ones wait
 //	Paths   Free, from the register bus to the nodes
-//	Size    32 words of 32 bits, the lower halves of those of the memory, of
-//	        which synthesis drops the upper halves, which are always 0; 17 bits
-//	Faults  a second access in the clock behind one is an assertion, as is a Latch
-//	        or a First in a clock in which it may not be
+//	Size    32 words of 32 bits, the lower halves of those of the memory; its
+//	        upper halves are always 0, and synthesis drops them; 17 bits
+//	Faults  these are assertions: a second access in the clock after one, and a
+//	        Latch or a First in a clock where it is not allowed
 //	Source  idreg.Block, msixreg.Table
 type Module struct {
-	second bool // there is a node 1
+	twoNodes bool // node 1 exists
 
 	words hdl.RAM
 
 	latched bool  // TIME_HI was written since a reset
-	scratch uint8 `w:"4"` // bit i: SCRATCHi was
-	table   uint8 `w:"8"` // bit i: dword i of the table was
-	owes    bool  // the high half of a refused address is to be written
-	hit     bool  // the access of the clock before was to a word
-	live    bool  // what was read in the clock before has been written
+	scratch uint8 `w:"4"` // bit i: SCRATCHi was written since a reset
+	table   uint8 `w:"8"` // bit i: dword i of the table was written since a reset
+	owes    bool  // the high half of a refused address must still be written
+	hit     bool  // the access of the previous clock was to a word
+	live    bool  // the word read in the previous clock has been written since a reset
 }
 
-// New returns the register RAM of so many nodes after reset.
-func New(nodes int) Module { return Module{second: nodes == 2, words: hdl.NewRAM(words)} }
+// New returns the register RAM of a GPU with the given number of nodes, after
+// reset.
+func New(nodes int) Module { return Module{twoNodes: nodes == 2, words: hdl.NewRAM(words)} }
 
-// Rsp returns the answer to the register access of the clock before.
+// Rsp returns the answer to the register access of the previous clock.
 func (m *Module) Rsp() regbus.Rsp {
 	rsp := regbus.Rsp{Hit: m.hit}
 	if m.hit && m.live {
@@ -97,7 +98,8 @@ func (m *Module) Rsp() regbus.Rsp {
 	return rsp
 }
 
-// Word returns the word that was asked for in the clock before, if it was served.
+// Word returns the word requested in the previous clock, if the request was
+// served.
 func (m *Module) Word() uint32 {
 	var w uint32
 	if m.live {
@@ -106,10 +108,11 @@ func (m *Module) Word() uint32 {
 	return w
 }
 
-// Owes reports that the write of a refused address is not complete.
+// Owes reports whether the write of a refused address is not complete.
 func (m *Module) Owes() bool { return m.owes }
 
-// Free returns whether a node may write in this clock, of two that want to node 1.
+// Free reports whether a node may write in this clock. If both nodes want to,
+// node 1 may.
 func Free(regs regbus.Req, owes bool, latch Latch, refused Capture) bool {
 	return regs.Op == regbus.None && !owes && !latch.Valid && !refused.First
 }
@@ -120,27 +123,27 @@ func (m *Module) Reset() {
 	m.clear()
 }
 
-// clear is a whole reset.
+// clear is a whole-device reset.
 func (m *Module) clear() {
 	m.scratch, m.owes = 0, false
 	m.hit, m.live = false, false
 }
 
-// Sleeps reports whether a Tick with these inputs, whatever the others are, changes
-// nothing.
-func (m *Module) Sleeps(regs regbus.Req, s0, s1 Scratch, latch Latch, refused Capture, ask Ask, rst reset.Signals) bool {
+// Sleeps reports whether a Tick with these inputs changes nothing, whatever the
+// other inputs are.
+func (m *Module) Sleeps(regs regbus.Req, s0, s1 Scratch, latch Latch, refused Capture, ask TableRead, rst reset.Signals) bool {
 	return regs.Op == regbus.None && !s0.Valid && !s1.Valid && !latch.Valid && !refused.First && !ask.Valid &&
 		m.IdleFor() != 0 && !rst.Whole
 }
 
 // Tick is one rising clock edge.
-func (m *Module) Tick(regs regbus.Req, s0, s1 Scratch, latch Latch, refused Capture, ask Ask, rst reset.Signals) {
-	hdl.Assert(regs.Op == regbus.None || !m.hit && !m.owes && !latch.Valid && !refused.First, "regram: an access where there can be none")
+func (m *Module) Tick(regs regbus.Req, s0, s1 Scratch, latch Latch, refused Capture, ask TableRead, rst reset.Signals) {
+	hdl.Assert(regs.Op == regbus.None || !m.hit && !m.owes && !latch.Valid && !refused.First, "regram: an access in the clock after another")
 	hdl.Assert(!latch.Valid || !refused.First && !m.owes, "regram: a refused access in the clock of an answer")
 	place := uint8(regs.Off>>2)&(table-1) | uint8(regs.Off>>15)<<4
 	kept, writable := kind(regs.Off)
 
-	late := m.second && s1.Valid
+	late := m.twoNodes && s1.Valid
 	node, index := s0.Data, s0.Index&3
 	if late {
 		node, index = s1.Data, s1.Index&3
@@ -180,8 +183,8 @@ func (m *Module) Tick(regs regbus.Req, s0, s1 Scratch, latch Latch, refused Capt
 	}
 }
 
-// data returns what is written, of the register bus and of the node, of the refused
-// access, and of the time: one of the three is not 0.
+// data returns the data of a write: of the register bus or the node, of the
+// refused access, or of the time. At most one of the three is not 0.
 func (m *Module) data(regs regbus.Req, node uint32, latch Latch, refused Capture) uint32 {
 	var moved, kept, high uint32
 	access := regs.Op != regbus.None
@@ -204,7 +207,7 @@ func (m *Module) data(regs regbus.Req, node uint32, latch Latch, refused Capture
 	return moved | kept | high
 }
 
-// kind returns whether a register is a word of the register RAM, and whether the host
+// kind reports whether a register is in the register RAM, and whether the host
 // may write it.
 func kind(off uint16) (kept, writable bool) {
 	word := off >> 2 & (table - 1)
@@ -220,7 +223,7 @@ func kind(off uint16) (kept, writable bool) {
 	return kept, writable
 }
 
-// written returns whether a word was written since it was reset.
+// written reports whether a word was written since it was reset.
 func (m *Module) written(at uint8, captured bool) bool {
 	w := captured
 	switch {
@@ -235,7 +238,7 @@ func (m *Module) written(at uint8, captured bool) bool {
 	return w
 }
 
-// mark remembers that a word was written.
+// mark records that a word was written.
 func (m *Module) mark(at uint8) {
 	switch {
 	case at&table != 0:
@@ -248,7 +251,7 @@ func (m *Module) mark(at uint8) {
 	}
 }
 
-// IdleFor returns math.MaxUint64 unless an answer or a write is under way.
+// IdleFor returns math.MaxUint64 unless an answer or a write is in progress.
 func (m *Module) IdleFor() uint64 {
 	if m.hit || m.live || m.owes {
 		return 0
@@ -256,5 +259,5 @@ func (m *Module) IdleFor() uint64 {
 	return math.MaxUint64
 }
 
-// Skip is n clocks without input: nothing counts.
+// Skip skips n clocks without input. It changes nothing.
 func (m *Module) Skip(n uint64) {}

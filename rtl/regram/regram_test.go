@@ -16,18 +16,18 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/reset"
 )
 
-// in is what the register RAM is told in a clock.
+// in is the input of the register RAM in a clock.
 type in struct {
 	regs    regbus.Req
 	s0, s1  Scratch
 	latch   Latch
 	refused Capture
-	ask     Ask
+	ask     TableRead
 	rst     reset.Signals
 }
 
-// tick is a clock; it returns which writes of the nodes were taken. It panics if a
-// clock in which the block sleeps changes anything.
+// tick advances one clock and reports which writes of the nodes were taken. It
+// panics if the block sleeps in a clock that changes something.
 func tick(m *Module, i in) (ready0, ready1 bool) {
 	free := Free(i.regs, m.Owes(), i.latch, i.refused)
 	sleeps := m.Sleeps(i.regs, i.s0, i.s1, i.latch, i.refused, i.ask, i.rst)
@@ -41,7 +41,7 @@ func tick(m *Module, i in) (ready0, ready1 bool) {
 	return i.s0.Valid && free && !i.s1.Valid, i.s1.Valid && free
 }
 
-// access is an access and the clock of its answer.
+// access performs an access and returns its answer, one clock later.
 func access(m *Module, i in, op regbus.Op, off uint16, v uint32) regbus.Rsp {
 	i.regs = regbus.Req{Op: op, Off: off, Data: v}
 	tick(m, i)
@@ -55,7 +55,7 @@ func read(m *Module, off uint16) uint32 { return access(m, in{}, regbus.Read, of
 
 func write(m *Module, off uint16, v uint32) { access(m, in{}, regbus.Write, off, v) }
 
-// places returns the registers that the register RAM has.
+// places returns the registers that are in the register RAM.
 func places() (writable, kept []uint16) {
 	for i := range uint16(4) {
 		writable = append(writable, idreg.Scratch0+4*i)
@@ -99,7 +99,8 @@ func TestRegisters(t *testing.T) {
 	}
 }
 
-// TestResets forgets each word alone: a memory keeps what it had.
+// TestResets checks that each word reads as 0 after a reset, though the memory
+// keeps its contents.
 func TestResets(t *testing.T) {
 	writable, _ := places()
 	for _, off := range writable {
@@ -126,8 +127,8 @@ func TestResets(t *testing.T) {
 	}
 }
 
-// TestScratch writes from all sides in one clock: who is not taken keeps
-// offering, and what is written last stays.
+// TestScratch writes from all sides in one clock. A write that is not taken stays
+// offered, and the last write wins.
 func TestScratch(t *testing.T) {
 	s := func(i uint8, v uint32) Scratch { return Scratch{Valid: true, Index: i, Data: v} }
 	host := func(op regbus.Op, off uint16) regbus.Req { return regbus.Req{Op: op, Off: off, Data: 9} }
@@ -177,7 +178,7 @@ func TestCapture(t *testing.T) {
 	m := New(1)
 	offer := Scratch{Valid: true, Index: 2, Data: 8}
 	ready, _ := tick(&m, in{refused: Capture{First: true, Addr: addr}, s0: offer})
-	assert.False(t, ready, "the nodes wait")
+	assert.False(t, ready, "the nodes must wait")
 	assert.Zero(t, m.IdleFor())
 	ready, _ = tick(&m, in{refused: Capture{Held: true, Addr: addr ^ 4}, s0: offer})
 	assert.False(t, ready, "the nodes wait")
@@ -186,15 +187,16 @@ func TestCapture(t *testing.T) {
 	late := in{refused: Capture{Held: true}}
 	assert.Equal(t, uint32(0x12345678), access(&m, late, regbus.Read, idreg.ErrAddrLo, 0).Data)
 	assert.Equal(t, uint32(0xfedc), access(&m, late, regbus.Read, idreg.ErrAddrHi, 0).Data)
-	assert.Equal(t, regbus.Rsp{Hit: true}, access(&m, in{}, regbus.Read, idreg.ErrAddrHi, 0), "none is held")
+	assert.Equal(t, regbus.Rsp{Hit: true}, access(&m, in{}, regbus.Read, idreg.ErrAddrHi, 0), "none is captured")
 }
 
-// TestWord reads the table beside the register bus, which comes first.
+// TestWord reads the table while the register bus, which has precedence, is in
+// use.
 func TestWord(t *testing.T) {
 	m := New(1)
 	write(&m, msixreg.Base+msixreg.Stride+msixreg.AddrHi, 0x55)
 	write(&m, idreg.Scratch1, 0x66)
-	ask := func(word uint8) in { return in{ask: Ask{Valid: true, Word: word}} }
+	ask := func(word uint8) in { return in{ask: TableRead{Valid: true, Word: word}} }
 	tick(&m, ask(5))
 	assert.Equal(t, uint32(0x55), m.Word())
 	assert.Equal(t, regbus.Rsp{}, m.Rsp(), "no answer")
@@ -212,12 +214,12 @@ func TestWord(t *testing.T) {
 func TestMisuse(t *testing.T) {
 	get := regbus.Req{Op: regbus.Read, Off: idreg.Scratch0}
 	for name, i := range map[string][]in{
-		"an access behind an access":         {{regs: get}, {regs: get}},
-		"a latch with an access":             {{regs: get, latch: Latch{Valid: true}}},
-		"a refused access with an access":    {{regs: get, refused: Capture{First: true}}},
-		"a refused access with a time latch": {{latch: Latch{Valid: true}, refused: Capture{First: true}}},
-		"an access behind a refused access":  {{refused: Capture{First: true}}, {regs: get}},
-		"a time latch behind one":            {{refused: Capture{First: true}}, {latch: Latch{Valid: true}}},
+		"an access after an access":           {{regs: get}, {regs: get}},
+		"a latch with an access":              {{regs: get, latch: Latch{Valid: true}}},
+		"a refused access with an access":     {{regs: get, refused: Capture{First: true}}},
+		"a refused access with a time latch":  {{latch: Latch{Valid: true}, refused: Capture{First: true}}},
+		"an access after a refused access":    {{refused: Capture{First: true}}, {regs: get}},
+		"a time latch after a refused access": {{refused: Capture{First: true}}, {latch: Latch{Valid: true}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := New(1)
@@ -229,7 +231,7 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
-// TestModel does random work beside plain variables.
+// TestModel compares random work with a reference model of plain variables.
 func TestModel(t *testing.T) {
 	writable, _ := places()
 	rapid.Check(t, func(t *rapid.T) {
@@ -243,7 +245,7 @@ func TestModel(t *testing.T) {
 					node[n] = Scratch{true, rapid.Uint8Range(0, 3).Draw(t, "index"), rapid.Uint32().Draw(t, "data")}
 				}
 			}
-			i := in{s0: node[0], s1: node[1], ask: Ask{rapid.Bool().Draw(t, "ask"), rapid.Uint8Range(0, 7).Draw(t, "word")}}
+			i := in{s0: node[0], s1: node[1], ask: TableRead{rapid.Bool().Draw(t, "ask"), rapid.Uint8Range(0, 7).Draw(t, "word")}}
 			if !was {
 				i.regs = regbus.Req{Op: regbus.Op(rapid.IntRange(0, 2).Draw(t, "op")), Off: rapid.SampledFrom(writable).Draw(t, "off"), Data: rapid.Uint32().Draw(t, "value")}
 			}

@@ -12,7 +12,7 @@ const ModuleWords = 7 + hdl.RAMWords
 // Snapshot stores the registers in the first ModuleWords words of s.
 func (m *Module) Snapshot(s []uint64) {
 	_ = s[ModuleWords-1]
-	s[0] = hdl.Bit(m.second)
+	s[0] = hdl.Bit(m.twoNodes)
 	s[1] = hdl.Bit(m.latched)
 	s[2] = uint64(m.scratch)
 	s[3] = uint64(m.table)
@@ -26,7 +26,7 @@ func (m *Module) Snapshot(s []uint64) {
 // Restore sets the registers to the values stored by Snapshot.
 func (m *Module) Restore(s []uint64) {
 	_ = s[ModuleWords-1]
-	m.second = s[0] != 0
+	m.twoNodes = s[0] != 0
 	m.latched = s[1] != 0
 	m.scratch = uint8(s[2])
 	m.table = uint8(s[3])
@@ -40,7 +40,7 @@ func (m *Module) Restore(s []uint64) {
 // Signals appends the signals of Snapshot's words; at is the instance path.
 func (m *Module) Signals(at string, s []hdl.Signal) []hdl.Signal {
 	s = append(s,
-		hdl.Signal{Name: at + ".second", Width: 1},
+		hdl.Signal{Name: at + ".twoNodes", Width: 1},
 		hdl.Signal{Name: at + ".latched", Width: 1},
 		hdl.Signal{Name: at + ".scratch", Width: 4},
 		hdl.Signal{Name: at + ".table", Width: 8},
