@@ -28,16 +28,16 @@ func TestRegistersDoc(t *testing.T) {
 	for _, want := range []string{
 		"## INTC",
 		"| CP1 | 0x1100 | 0x100 | command processor and fence unit of a node; present if CAPS.NODES is 2 |",
-		"| 0x00 | MAGIC | ro | 0x47504c48 | | | | | | the bytes H, L, P, G in address order; anything else is another device or a byte-order error |",
+		"| 0x00 | MAGIC | ro | 0x47504c48 | | | | | | the bytes H, L, P, G in address order; any other value means another device or a byte-order error |",
 		"| 0x18 | TIME_LO | ro | 0x0 | latch | | volatile | | clocks | clocks since reset, low half; a read of it latches the high half into TIME_HI |",
-		"| 0x48 | CAPS2 | ro | config | | | | | | more of what this configuration has; bits without a field are reserved and 0 |",
-		"| CAPS | 7 | WATCHDOG | | | | 1: an event of a node that does not go on (the block WDOG) |",
-		"| 0x40 | HOST_BITS | ro | config | | | | | bits | width of a host address that the device can master |",
+		"| 0x48 | CAPS2 | ro | config | | | | | | more features of this configuration; bits without a field are reserved and 0 |",
+		"| CAPS | 7 | WATCHDOG | | | | 1: an event for a node that makes no progress (the block WDOG) |",
+		"| 0x40 | HOST_BITS | ro | config | | | | | bits | width of the host addresses that the device can access |",
 		"| 0x08 | RAISE | wo | 0x0 | | trigger | | idle | | raises the events written as 1, for tests of the interrupt path |",
 		"| 0x18 | WPTR | rw | 0x0 | | doorbell | | destructive | dwords | first dword not yet written, modulo the ring |",
 		"| STATUS | 6..4 | STATE | | | 0 NEXT, 1 BODY, 2 SKIP, 3 CHECK, 4 EXEC, 5 RETIRE, 6 CLEAR, 7 FAULT | state of the decoder, for debugging |",
 		"| RING_SIZE | 4..0 | LOG2 | | log2 of bytes | | 8 to 20 |",
-		"| ERR_INFO | 2..0 | CAUSE | | | 0 NONE, 1 UNMAPPED, 2 PARTIAL, 3 DECODE | why it was refused |",
+		"| ERR_INFO | 2..0 | CAUSE | | | 0 NONE, 1 UNMAPPED, 2 PARTIAL, 3 DECODE | why the access was refused |",
 		"Command processor and fence unit of a node. The registers of CP0, from 0x1100 on.",
 	} {
 		assert.Contains(t, got, want)
@@ -81,8 +81,8 @@ func TestPacketsDoc(t *testing.T) {
 		"| 5 | 2..0 | Format | number | 0 FORMAT8, 1 FORMAT16, 2 FORMAT32, 3 FORMAT64, 4 FORMAT128 | | log2 of the bytes of an element |",
 		"| 7 | 31..16 | Y1 | number | 0 to 16384 | elements | bottom edge of the clip, exclusive |",
 		"| 4 | 31..1 | | reserved | 0 | | |",
-		"| 3 | 20 | Resume | flag | | | 1 if PROGRESS is what the first packet has done; reserved unless CAPS.PREEMPTION is 1 |",
-		"Moves Bytes bytes from Src to Dst. Any alignment. Ranges that overlap give an undefined result. 0 bytes is legal and does nothing.",
+		"| 3 | 20 | Resume | flag | | | 1 if the first packet resumes from PROGRESS; reserved unless CAPS.PREEMPTION is 1 |",
+		"Copies Bytes bytes from Src to Dst. Any alignment is allowed. Overlapping ranges give an undefined result. 0 bytes is legal and does nothing.",
 		"| 12 | WRITE_ERROR | a write could not be sent: bus mastering is off |",
 	} {
 		assert.Contains(t, got, want)

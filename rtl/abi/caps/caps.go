@@ -1,7 +1,7 @@
-// Package caps declares the capabilities of a device: the parts that a
-// configuration has or leaves out. Table has what is to be known of each. The
-// fields of ID.CAPS and ID.CAPS2, the options of a board selector, the
-// configurations and the documents are made from it.
+// Package caps declares the capabilities of a device: the optional parts of a
+// configuration. Table describes each. The fields of ID.CAPS and ID.CAPS2, the
+// options of a board selector, the configurations and the documents are made from
+// it.
 package caps
 
 import "strings"
@@ -10,8 +10,8 @@ import "strings"
 // those of ID.CAPS2.
 type Set uint64
 
-// The capabilities. A bit keeps its meaning; the next ones are in ID.CAPS2, from
-// bit 32 on.
+// The capabilities. The meaning of a bit never changes. New capabilities start at
+// bit 32, in ID.CAPS2.
 const (
 	Protection Set = 1 << 4
 	Coalescing Set = 1 << 5
@@ -24,16 +24,16 @@ const (
 )
 
 // Node1 is in the Set of a device with a node 1. It is a bit of the number
-// ID.CAPS.NODES, which is 1 or 2, and so not in Table.
+// ID.CAPS.NODES, which is 1 or 2, so it is not in Table.
 const Node1 Set = 1 << 1
 
-// A Cap is a capability. The registers, packets and fields that a device has with
-// it alone name it in Needs, in their own tables.
+// A Cap is a capability. Registers, packets and fields that exist only with it
+// name it in Needs, in their own tables.
 type Cap struct {
 	Bit     Set
 	Name    string // of the field in ID.CAPS or ID.CAPS2
-	Doc     string // what a device with it has, in the plural or with an article
-	There   string // the blocks, registers, packets and BARs that come with it
+	Doc     string // the feature, in the plural or with an article
+	There   string // its blocks, registers, packets and BARs
 	Default bool   // in the configuration "default"
 	Small   bool   // in the configuration "small"
 }
@@ -43,18 +43,18 @@ var Table = []Cap{
 	{Bit: Protection, Name: "PROTECTION", Doc: "memory windows of the packets in indirect buffers", There: "CTL.PROTECT and SET_WINDOW", Default: true},
 	{Bit: Coalescing, Name: "COALESCING", Doc: "interrupts that wait for more events", There: "INTC.COALESCE_COUNT and INTC.COALESCE_TIME", Default: true},
 	{Bit: Counters, Name: "COUNTERS", Doc: "performance counters", There: "the block PERF", Default: true},
-	{Bit: Watchdog, Name: "WATCHDOG", Doc: "an event of a node that does not go on", There: "the block WDOG", Default: true},
+	{Bit: Watchdog, Name: "WATCHDOG", Doc: "an event for a node that makes no progress", There: "the block WDOG", Default: true},
 	{Bit: Timeline, Name: "TIMELINE", Doc: "fences of 64 bits", There: "TIMELINE_HI and WAIT_FENCE", Default: true},
-	{Bit: Contexts, Name: "CONTEXTS", Doc: "states that are saved and restored", There: "SAVE_STATE and RESTORE_STATE", Default: true},
+	{Bit: Contexts, Name: "CONTEXTS", Doc: "context states that are saved and restored", There: "SAVE_STATE and RESTORE_STATE", Default: true},
 	{Bit: Preemption, Name: "PREEMPTION", Doc: "nodes that stop inside long packets", There: "PREEMPT, PREEMPTED, PROGRESS and Resume of INDIRECT", Default: true},
-	{Bit: Aperture, Name: "APERTURE", Doc: "an aperture, through which the host reaches VRAM", There: "BAR 2", Default: true, Small: true},
+	{Bit: Aperture, Name: "APERTURE", Doc: "an aperture through which the host accesses VRAM", There: "BAR 2", Default: true, Small: true},
 }
 
-// Option returns the name of the selector option that turns the capability on or off.
+// Option returns the name of the selector option for the capability.
 func (c Cap) Option() string { return strings.ToLower(c.Name) }
 
-// Of returns the capabilities that a device with these values of ID.CAPS and
-// ID.CAPS2 has. Bits of numbers and reserved bits are left out.
+// Of returns the capabilities of a device with these values of ID.CAPS and
+// ID.CAPS2. Bits of numbers and reserved bits are left out.
 func Of(caps, caps2 uint32) Set { return (Set(caps) | Set(caps2)<<32) & (All() | Node1) }
 
 // All returns the set of all capabilities.
@@ -82,8 +82,8 @@ func (s Set) Has(c Set) bool { return s&c == c }
 // Word returns the bits of ID.CAPS, for i = 0, or of ID.CAPS2, for i = 1.
 func (s Set) Word(i int) uint32 { return uint32(s >> (32 * i)) }
 
-// String returns the names of the capabilities in lower case with commas between
-// them, by bit, or "none". Node1 is left out.
+// String returns the names of the capabilities in lower case, separated by
+// commas, by bit, or "none". Node1 is left out.
 func (s Set) String() string {
 	var names []string
 	for _, c := range Table {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// The bits are those that drivers of earlier releases know.
+// The bits must keep the values that drivers of earlier releases know.
 func TestBits(t *testing.T) {
 	got := map[string]int{}
 	for _, c := range Table {

@@ -14,7 +14,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 )
 
-// TestCauses holds the names and descriptions against the constants and their
+// TestCauses compares the names and descriptions with the constants and their
 // comments in the source.
 func TestCauses(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "cpreg.go", nil, parser.ParseComments)

@@ -1,5 +1,5 @@
-// Package cpreg declares the registers of a node's command processor (CP) and
-// of its fence unit. Node n has them at Base + n*Stride.
+// Package cpreg declares the registers of a node's command processor (CP) and of
+// its fence unit. Those of node n are at Base + n*Stride.
 package cpreg
 
 import (
@@ -60,19 +60,19 @@ const (
 // Values of FAULT_INFO.CAUSE.
 const (
 	CauseNone       = 0  // no fault
-	CauseOpcode     = 1  // the opcode is not one of the table
+	CauseOpcode     = 1  // the opcode is unknown
 	CauseReserved   = 2  // a reserved bit is set
-	CauseLength     = 3  // the body length does not fit the opcode, or a buffer ends inside a packet or what it skips
-	CauseAlign      = 4  // an address is not a multiple of what the packet wants
-	CauseAddress    = 5  // an address range, or a window, is neither in VRAM nor in reach of the host port
-	CausePrivilege  = 6  // a packet that is legal in the ring only, in an indirect buffer
-	CauseRegister   = 7  // WRITE_REG to a register that is not white-listed
-	CauseState      = 8  // a field of SET_STATE or WAIT_FENCE or a word of RESTORE_STATE is out of range, or a 2D packet came before the surface it uses
+	CauseLength     = 3  // the body length does not fit the opcode, or a buffer ends inside a packet or inside the dwords that it skips
+	CauseAlign      = 4  // an address is not aligned as the packet requires
+	CauseAddress    = 5  // an address range, or a window, is neither in VRAM nor in the range of the host port
+	CausePrivilege  = 6  // a packet that is legal only in the ring is in an indirect buffer
+	CauseRegister   = 7  // WRITE_REG to a register that it may not write
+	CauseState      = 8  // a field of SET_STATE or WAIT_FENCE or a word of RESTORE_STATE is out of range, or a surface that a 2D packet uses is not set
 	CauseFence      = 9  // a fence id went backwards
 	CauseReadError  = 10 // a read was answered with an error
 	CauseRing       = 11 // RING_BASE, RING_SIZE or WPTR is out of range
 	CauseWriteError = 12 // a write could not be sent: bus mastering is off
-	CauseWindow     = 13 // a packet in an indirect buffer names a range that is in no window, or writes one that is in none that is writable
+	CauseWindow     = 13 // a packet in an indirect buffer reads a range outside every window, or writes one outside every writable window
 )
 
 // Causes names the values of FAULT_INFO.CAUSE.
@@ -90,46 +90,46 @@ func Block(n int) reg.Block {
 	needs := [Nodes]caps.Set{0, caps.Node1}[n]
 	return reg.Block{Name: name, Base: Base + uint32(n)*Stride, Size: Stride, Doc: "command processor and fence unit of a node", Needs: needs, Regs: []reg.Reg{
 		{Off: Ctl, Name: "CTL", Access: reg.RW, Poke: reg.Destructive, Doc: "fetch control", Fields: []reg.Field{
-			{Mask: CtlRun, Name: "RUN", Doc: "fetch from the ring while RPTR differs from WPTR; a fault clears it, and so does a stop for PREEMPT: a write in between starts the node at RPTR again"},
-			{Mask: CtlReset, Name: "RESET", Write: reg.Trigger, Doc: "drains what is in flight, then resets the node: pointers, state and fault to 0, FENCE kept; reads as 1 until done. Descriptors of the other node that are in front are waited for; a read that the host never answers, of either, keeps it waiting until ID.RESET"},
-			{Mask: CtlProtect, Name: "PROTECT", Doc: "1: packets in indirect buffers reach memory only in the windows that SET_WINDOW sets; always 0 without CAPS.PROTECTION"},
+			{Mask: CtlRun, Name: "RUN", Doc: "1: fetch from the ring while RPTR differs from WPTR; a fault or a stop for PREEMPT clears it; setting it again restarts the node at RPTR"},
+			{Mask: CtlReset, Name: "RESET", Write: reg.Trigger, Doc: "1 waits until nothing is in flight, then resets the node: pointers, state and fault become 0, FENCE is kept. Reads as 1 until done. The reset also waits for earlier descriptors of the other node. If the host never answers a read of either node, it waits until ID.RESET"},
+			{Mask: CtlProtect, Name: "PROTECT", Doc: "1: packets in indirect buffers may access memory only in the windows of SET_WINDOW; always 0 without CAPS.PROTECTION"},
 		}},
-		{Off: Status, Name: "STATUS", Access: reg.RO, Volatile: true, Reset: StatusIdle, Doc: "what the node does", Fields: []reg.Field{
+		{Off: Status, Name: "STATUS", Access: reg.RO, Volatile: true, Reset: StatusIdle, Doc: "state of the node", Fields: []reg.Field{
 			{Mask: StatusIdle, Name: "IDLE", Doc: "nothing fetched, nothing in flight"},
 			{Mask: StatusFault, Name: "FAULT", Doc: "stopped on a fault; RESET or a write of 0 to FAULT_INFO clears it"},
 			{Mask: StatusState, Name: "STATE", Doc: "state of the decoder, for debugging", Enum: []string{"NEXT", "BODY", "SKIP", "CHECK", "EXEC", "RETIRE", "CLEAR", "FAULT"}},
 			{Mask: StatusInIB, Name: "IN_IB", Doc: "inside an indirect buffer"},
 			{Mask: StatusRing, Name: "RING", Doc: "state of the ring unit, for debugging", Enum: []string{"IDLE", "LEAVE", "BASE", "END", "COPY"}},
-			{Mask: StatusWalk, Name: "WALK", Doc: "state of the unit that works out and checks addresses, for debugging", Enum: []string{"IDLE", "CORNER", "CLIP", "PLACE", "LOW", "SCALE", "PITCH", "MUL", "RANGE", "GUARD", "WINDOW", "IMMEDIATE"}},
+			{Mask: StatusWalk, Name: "WALK", Doc: "state of the unit that computes and checks addresses, for debugging", Enum: []string{"IDLE", "CORNER", "CLIP", "PLACE", "LOW", "SCALE", "PITCH", "MUL", "RANGE", "GUARD", "WINDOW", "IMMEDIATE"}},
 			{Mask: StatusIssue, Name: "ISSUE", Doc: "state of the unit that sends descriptors, for debugging", Enum: []string{"IDLE", "PITCH", "OFFER", "ROW", "DRAIN"}},
 			{Mask: StatusSync, Name: "SYNC", Doc: "state of the unit for fences, predicates, waits and contexts, for debugging", Enum: []string{"IDLE", "FENCE", "READ", "ANSWER", "WAIT", "SAVE"}},
 		}},
-		{Off: RingLo, Name: "RING_BASE_LO", Access: reg.RW, Poke: reg.Destructive, Unit: "bytes", Doc: "GPU address of the ring, low half; a multiple of 4096; written while RUN is 0"},
+		{Off: RingLo, Name: "RING_BASE_LO", Access: reg.RW, Poke: reg.Destructive, Unit: "bytes", Doc: "GPU address of the ring, low half; a multiple of 4096; may be written only while RUN is 0"},
 		{Off: RingHi, Name: "RING_BASE_HI", Access: reg.RW, Poke: reg.Destructive, Unit: "bytes", Doc: "high half; bit 31 selects host memory"},
-		{Off: RingSize, Name: "RING_SIZE", Access: reg.RW, Poke: reg.Destructive, Doc: "size of the ring; written while RUN is 0", Fields: []reg.Field{
+		{Off: RingSize, Name: "RING_SIZE", Access: reg.RW, Poke: reg.Destructive, Doc: "size of the ring; may be written only while RUN is 0", Fields: []reg.Field{
 			{Mask: RingSizeLog2, Name: "LOG2", Unit: "log2 of bytes", Doc: "8 to 20"},
 		}},
 		{Off: Rptr, Name: "RPTR", Access: reg.RO, Volatile: true, Unit: "dwords", Doc: "first dword of the next packet to retire, modulo the ring"},
 		{Off: Wptr, Name: "WPTR", Access: reg.RW, Write: reg.Doorbell, Poke: reg.Destructive, Unit: "dwords", Doc: "first dword not yet written, modulo the ring"},
-		{Off: Fence, Name: "FENCE", Access: reg.RW, Volatile: true, Poke: reg.Destructive, Doc: "last completed fence id, the low half of the node's timeline; written only after every earlier write of the node is visible; the host may preset it while RUN is 0"},
-		{Off: FaultInfo, Name: "FAULT_INFO", Access: reg.RW, Volatile: true, Poke: reg.Destructive, Doc: "a write of 0 clears the fault", Fields: []reg.Field{
+		{Off: Fence, Name: "FENCE", Access: reg.RW, Volatile: true, Poke: reg.Destructive, Doc: "last completed fence id, the low half of the node's timeline; updated only after every earlier write of the node is visible; the host may preset it while RUN is 0"},
+		{Off: FaultInfo, Name: "FAULT_INFO", Access: reg.RW, Volatile: true, Poke: reg.Destructive, Doc: "fault of the node; a write of 0 clears it", Fields: []reg.Field{
 			{Mask: FaultCause, Name: "CAUSE", Doc: "why the node stopped", Enum: Causes},
 		}},
 		{Off: FaultLo, Name: "FAULT_ADDR_LO", Access: reg.RO, Volatile: true, Unit: "bytes", Doc: "GPU address of the packet that faulted, low half"},
 		{Off: FaultHi, Name: "FAULT_ADDR_HI", Access: reg.RO, Volatile: true, Unit: "bytes", Doc: "high half"},
 		{Off: FaultOp, Name: "FAULT_OP", Access: reg.RO, Volatile: true, Doc: "header dword of that packet"},
-		{Off: FaultBad, Name: "FAULT_BAD_LO", Access: reg.RO, Volatile: true, Doc: "the operand that was refused (address, register offset, fence id), low half"},
+		{Off: FaultBad, Name: "FAULT_BAD_LO", Access: reg.RO, Volatile: true, Doc: "the refused operand (address, register offset, fence id), low half"},
 		{Off: FaultBadH, Name: "FAULT_BAD_HI", Access: reg.RO, Volatile: true, Doc: "high half"},
 		{Off: Packets, Name: "PACKETS", Access: reg.RO, Volatile: true, Doc: "packets retired since reset, modulo 2^32"},
-		{Off: IBLo, Name: "IB_ADDR_LO", Access: reg.RO, Volatile: true, Unit: "bytes", Doc: "GPU address of the next dword of the indirect buffer, of one that the node has left for a preemption until RUN is set, and otherwise of what the node reads or has read last; low half"},
+		{Off: IBLo, Name: "IB_ADDR_LO", Access: reg.RO, Volatile: true, Unit: "bytes", Doc: "low half of a GPU address. Inside an indirect buffer: its next dword. After a preemption inside an indirect buffer: the next dword of that buffer, until RUN is set. Otherwise: the current or last read of the node"},
 		{Off: IBHi, Name: "IB_ADDR_HI", Access: reg.RO, Volatile: true, Unit: "bytes", Doc: "high half"},
-		{Off: IBLeft, Name: "IB_LEFT", Access: reg.RO, Volatile: true, Unit: "dwords", Doc: "dwords of the indirect buffer not yet retired; what a node that has left it has not retired, until RUN is set"},
-		{Off: LineLo, Name: "TIMELINE_LO", Access: reg.RW, Volatile: true, Read: reg.Latch, Poke: reg.Destructive, Doc: "FENCE by another name; a read of it latches the high half of the timeline into TIMELINE_HI"},
-		{Off: LineHi, Name: "TIMELINE_HI", Access: reg.RW, Volatile: true, Poke: reg.Destructive, Doc: "reads as the high half, as it was when TIMELINE_LO was last read; a write presets the high half, while RUN is 0; always 0 without CAPS.TIMELINE"},
-		{Off: Preempt, Name: "PREEMPT", Access: reg.RW, Write: reg.Trigger, Poke: reg.Destructive, Doc: "a write, of any id, asks the node to stop: behind the packet in work, or inside a COPY or FILL of an indirect buffer behind any 4096 bytes, inside a COPY_2D or FILL_2D of one behind any row, or while it waits for a fence. It then clears RUN, leaves the indirect buffer, writes PREEMPTED and PROGRESS and raises the node's DONE event. A node that has stopped already, on a fault or for a PREEMPT before, answers at once and keeps what it had. IB_LEFT is then 0 unless it was inside an indirect buffer; to resume that is to set RUN with an INDIRECT packet of IB_LEFT dwords at IB_ADDR, with Resume, at RPTR. Always 0 without CAPS.PREEMPTION"},
-		{Off: Preempted, Name: "PREEMPTED", Access: reg.RO, Volatile: true, Doc: "what was in PREEMPT when the node last stopped for it; always 0 without CAPS.PREEMPTION"},
-		{Off: Progress, Name: "PROGRESS", Access: reg.RW, Volatile: true, Poke: reg.Destructive, Doc: "what the packet at IB_ADDR had done when the node last stopped for a preemption inside an indirect buffer", Fields: []reg.Field{
-			{Mask: ProgressDone, Name: "DONE", Doc: "pieces of 4096 bytes of a linear packet, rows of a 2D packet; 0 of any other. Always 0 without CAPS.PREEMPTION"},
+		{Off: IBLeft, Name: "IB_LEFT", Access: reg.RO, Volatile: true, Unit: "dwords", Doc: "dwords of the indirect buffer not yet retired; after a preemption inside it, the dwords left, until RUN is set"},
+		{Off: LineLo, Name: "TIMELINE_LO", Access: reg.RW, Volatile: true, Read: reg.Latch, Poke: reg.Destructive, Doc: "another name of FENCE; a read of it latches the high half of the timeline into TIMELINE_HI"},
+		{Off: LineHi, Name: "TIMELINE_HI", Access: reg.RW, Volatile: true, Poke: reg.Destructive, Doc: "a read returns the high half at the last read of TIMELINE_LO; a write presets the high half, only while RUN is 0; always 0 without CAPS.TIMELINE"},
+		{Off: Preempt, Name: "PREEMPT", Access: reg.RW, Write: reg.Trigger, Poke: reg.Destructive, Doc: "writing any id asks the node to stop. It stops after the current packet, while it waits for a fence, or, in an indirect buffer, after 4096 bytes of a COPY or FILL or after a row of a COPY_2D or FILL_2D. It then clears RUN, leaves the indirect buffer, sets PREEMPTED and PROGRESS and raises its DONE event. A node that has already stopped, on a fault or for an earlier PREEMPT, answers at once and keeps its state. IB_LEFT is then 0 unless the node was inside an indirect buffer. To resume the buffer, put an INDIRECT packet with Resume, for IB_LEFT dwords at IB_ADDR, at RPTR and set RUN. Always 0 without CAPS.PREEMPTION"},
+		{Off: Preempted, Name: "PREEMPTED", Access: reg.RO, Volatile: true, Doc: "value of PREEMPT when the node last stopped for it; always 0 without CAPS.PREEMPTION"},
+		{Off: Progress, Name: "PROGRESS", Access: reg.RW, Volatile: true, Poke: reg.Destructive, Doc: "progress of the packet at IB_ADDR when the node last stopped for a preemption inside an indirect buffer", Fields: []reg.Field{
+			{Mask: ProgressDone, Name: "DONE", Doc: "pieces of 4096 bytes of a linear packet, rows of a 2D packet, 0 for any other packet. Always 0 without CAPS.PREEMPTION"},
 		}},
 	}}
 }

@@ -38,7 +38,7 @@ const (
 	MagicValue   = 0x47504c48 // bytes 48 4c 50 47, "HLPG"
 	VersionValue = 0x00010000
 
-	// The numbers in CAPS; its other bits are those of package caps.
+	// The numbers in CAPS. Its other bits are declared in package caps.
 	CapsNodes     = 0xf << 0
 	CapsTags      = 0xff << 8
 	CapsLength    = 0x3f << 16
@@ -61,41 +61,41 @@ const (
 )
 
 // Block describes the registers.
-var Block = reg.Block{Name: "ID", Base: Base, Size: Size, Doc: "identity, capabilities and errors of the register path", Regs: []reg.Reg{
-	{Off: Magic, Name: "MAGIC", Access: reg.RO, Reset: MagicValue, Doc: "the bytes H, L, P, G in address order; anything else is another device or a byte-order error"},
+var Block = reg.Block{Name: "ID", Base: Base, Size: Size, Doc: "identity, capabilities and errors of register accesses", Regs: []reg.Reg{
+	{Off: Magic, Name: "MAGIC", Access: reg.RO, Reset: MagicValue, Doc: "the bytes H, L, P, G in address order; any other value means another device or a byte-order error"},
 	{Off: Version, Name: "VERSION", Access: reg.RO, Reset: VersionValue, Doc: "major 31..16, minor 15..0"},
-	{Off: Caps, Name: "CAPS", Access: reg.RO, Config: true, Doc: "what this configuration has", Fields: capsFields(0,
+	{Off: Caps, Name: "CAPS", Access: reg.RO, Config: true, Doc: "features of this configuration", Fields: capsFields(0,
 		reg.Field{Mask: CapsNodes, Name: "NODES", Doc: "number of nodes, 1 or 2"},
 		reg.Field{Mask: CapsTags, Name: "TAGS", Doc: "reads that the DMA engine keeps in flight"},
 		reg.Field{Mask: CapsLength, Name: "LENGTH", Unit: "bits", Doc: "width of the byte length of a linear COPY or FILL"},
-		reg.Field{Mask: CapsVRAMPorts, Name: "VRAM_PORTS", Doc: "ports of VRAM: 2, it is read and written in the same clock, or 1, one or the other"},
+		reg.Field{Mask: CapsVRAMPorts, Name: "VRAM_PORTS", Doc: "ports of VRAM; 2: it can be read and written in the same clock; 1: one or the other"},
 	)},
 	{Off: MapHash, Name: "MAP_HASH", Access: reg.RO, Config: true, Doc: "first four bytes, big-endian, of the SHA-256 of the canonical register and packet map"},
 	{Off: VRAMSize, Name: "VRAM_SIZE", Access: reg.RO, Config: true, Unit: "bytes", Doc: "size of VRAM, a power of two"},
 	{Off: ClockHz, Name: "CLOCK_HZ", Access: reg.RO, Config: true, Unit: "Hz", Doc: "frequency of the clock that TIME counts"},
 	{Off: TimeLo, Name: "TIME_LO", Access: reg.RO, Volatile: true, Read: reg.Latch, Unit: "clocks", Doc: "clocks since reset, low half; a read of it latches the high half into TIME_HI"},
-	{Off: TimeHi, Name: "TIME_HI", Access: reg.RO, Volatile: true, Unit: "clocks", Doc: "high half, as it was when TIME_LO was last read"},
+	{Off: TimeHi, Name: "TIME_HI", Access: reg.RO, Volatile: true, Unit: "clocks", Doc: "high half at the last read of TIME_LO"},
 	{Off: Scratch0, Name: "SCRATCH0", Access: reg.RW, Doc: "any value; WRITE_REG may write it"},
 	{Off: Scratch1, Name: "SCRATCH1", Access: reg.RW, Doc: "any value; WRITE_REG may write it"},
 	{Off: Scratch2, Name: "SCRATCH2", Access: reg.RW, Doc: "any value; WRITE_REG may write it"},
 	{Off: Scratch3, Name: "SCRATCH3", Access: reg.RW, Doc: "any value; WRITE_REG may write it"},
-	{Off: ErrCount, Name: "ERR_COUNT", Access: reg.RW, Volatile: true, Doc: "refused accesses to the BARs since reset or since it was written, saturating"},
+	{Off: ErrCount, Name: "ERR_COUNT", Access: reg.RW, Volatile: true, Doc: "refused accesses to the BARs since reset or since the last write of this register, saturating"},
 	{Off: ErrAddrLo, Name: "ERR_ADDR_LO", Access: reg.RO, Volatile: true, Unit: "bytes", Doc: "address of the first refused access while ERR_INFO.CAUSE was 0, low half"},
 	{Off: ErrAddrHi, Name: "ERR_ADDR_HI", Access: reg.RO, Volatile: true, Unit: "bytes", Doc: "high half"},
-	{Off: ErrInfo, Name: "ERR_INFO", Access: reg.RW, Volatile: true, Doc: "kind of that access; a write of any value clears it and rearms the capture", Fields: []reg.Field{
-		{Mask: ErrInfoCause, Name: "CAUSE", Doc: "why it was refused", Enum: []string{"NONE", "UNMAPPED", "PARTIAL", "DECODE"}},
+	{Off: ErrInfo, Name: "ERR_INFO", Access: reg.RW, Volatile: true, Doc: "kind of that access; a write of any value clears this register and rearms the capture", Fields: []reg.Field{
+		{Mask: ErrInfoCause, Name: "CAUSE", Doc: "why the access was refused", Enum: []string{"NONE", "UNMAPPED", "PARTIAL", "DECODE"}},
 		{Mask: ErrInfoWrite, Name: "WRITE", Doc: "1 a write, 0 a read"},
 		{Mask: ErrInfoBAR, Name: "BAR", Doc: "0 registers, 2 VRAM aperture, 7 none"},
 	}},
-	{Off: HostBits, Name: "HOST_BITS", Access: reg.RO, Config: true, Unit: "bits", Doc: "width of a host address that the device can master"},
-	{Off: Reset, Name: "RESET", Access: reg.RW, Volatile: true, Poke: reg.Destructive, Doc: "the whole reset", Fields: []reg.Field{
-		{Mask: ResetWhole, Name: "WHOLE", Write: reg.Trigger, Doc: "1 resets both nodes with their FENCE, and all registers of BAR0 but TIME and the MSI-X table; configuration space and VRAM are kept. Writes that have started are ended first, reads of host memory are not awaited: late completions are dropped. Reads as 1 until done"},
+	{Off: HostBits, Name: "HOST_BITS", Access: reg.RO, Config: true, Unit: "bits", Doc: "width of the host addresses that the device can access"},
+	{Off: Reset, Name: "RESET", Access: reg.RW, Volatile: true, Poke: reg.Destructive, Doc: "whole-device reset", Fields: []reg.Field{
+		{Mask: ResetWhole, Name: "WHOLE", Write: reg.Trigger, Doc: "1 resets both nodes with their FENCE, and all registers of BAR0 but TIME and the MSI-X table; configuration space and VRAM are kept. Writes that have started are completed first. Reads of host memory are not awaited: late completions are dropped. Reads as 1 until done"},
 	}},
-	{Off: Caps2, Name: "CAPS2", Access: reg.RO, Config: true, Doc: "more of what this configuration has; bits without a field are reserved and 0", Fields: capsFields(1)},
+	{Off: Caps2, Name: "CAPS2", Access: reg.RO, Config: true, Doc: "more features of this configuration; bits without a field are reserved and 0", Fields: capsFields(1)},
 }}
 
 // capsFields returns the fields of CAPS, for word 0, or of CAPS2, for word 1: a
-// bit for each capability that is there, and numbers.
+// bit for each capability, and the given numbers.
 func capsFields(word int, numbers ...reg.Field) []reg.Field {
 	fields := numbers
 	for _, c := range caps.Table {

@@ -6,8 +6,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 )
 
-// Offsets from Base in BAR0, in bytes, and field masks. A set bit of MASK lets
-// the event through; vector 0 announces completions, vector 1 faults.
+// Offsets from Base in BAR0, in bytes, and field masks. A set bit of MASK enables
+// the event. Vector 0 reports completions, vector 1 faults.
 const (
 	Base = 0x0100
 	Size = 0x100
@@ -43,13 +43,13 @@ var events = []reg.Field{
 
 // Block describes the registers.
 var Block = reg.Block{Name: "INTC", Base: Base, Size: Size, Doc: "interrupt status and mask", Regs: []reg.Reg{
-	{Off: Status, Name: "STATUS", Access: reg.W1C, Volatile: true, Doc: "events since they were last acknowledged; an event in the clock of its acknowledge stays set and sends its own message", Fields: events},
-	{Off: Mask, Name: "MASK", Access: reg.RW, Doc: "1 lets the event send a message; an event that came while its bit was 0 sends one when it is set", Fields: events},
+	{Off: Status, Name: "STATUS", Access: reg.W1C, Volatile: true, Doc: "events since their last acknowledge; an event in the clock of its acknowledge stays set and sends its own message", Fields: events},
+	{Off: Mask, Name: "MASK", Access: reg.RW, Doc: "1 lets the event send a message; an event that occurred while its bit was 0 sends one when the bit is set", Fields: events},
 	{Off: Raise, Name: "RAISE", Access: reg.WO, Write: reg.Trigger, Poke: reg.Idle, Doc: "raises the events written as 1, for tests of the interrupt path", Fields: events},
 	{Off: CoalesceCount, Name: "COALESCE_COUNT", Access: reg.RW, Needs: caps.Coalescing, Doc: "how many DONE events share a message; without effect while COALESCE_TIME is 0", Fields: []reg.Field{
-		{Mask: CoalesceCountEvents, Name: "EVENTS", Unit: "events", Doc: "the message of vector 0 waits until MASK has let so many DONE events through since the message before, of both nodes and those raised; 0: for COALESCE_TIME alone"},
+		{Mask: CoalesceCountEvents, Name: "EVENTS", Unit: "events", Doc: "the message of vector 0 waits for this number of DONE events since the previous message. Events of both nodes and raised events count if MASK enables them. 0: only COALESCE_TIME ends the wait"},
 	}},
-	{Off: CoalesceTime, Name: "COALESCE_TIME", Access: reg.RW, Needs: caps.Coalescing, Doc: "how long a message waits for more events at most; FAULT events never wait", Fields: []reg.Field{
-		{Mask: CoalesceTimeClocks, Name: "CLOCKS", Unit: "clocks", Doc: "from the first DONE event that MASK lets through to the start of the message, later only if the vector is held; an acknowledge takes no event back that waits; 0: no message waits"},
+	{Off: CoalesceTime, Name: "COALESCE_TIME", Access: reg.RW, Needs: caps.Coalescing, Doc: "longest time that a message waits for more events; FAULT events never wait", Fields: []reg.Field{
+		{Mask: CoalesceTimeClocks, Name: "CLOCKS", Unit: "clocks", Doc: "from the first DONE event that MASK enables to the start of the message, later only if the vector is held; an acknowledge does not withdraw a waiting event; 0: no message waits"},
 	}},
 }}

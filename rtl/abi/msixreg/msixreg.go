@@ -1,5 +1,5 @@
 // Package msixreg declares the MSI-X table and pending bits in BAR0 (PCI 3.0
-// §6.8.2). Vector v has its entry at Base + v*Stride.
+// §6.8.2). The entry of vector v is at Base + v*Stride.
 package msixreg
 
 import (
@@ -40,7 +40,7 @@ func entries() []reg.Reg {
 		rs = append(rs,
 			reg.Reg{Off: v*Stride + AddrLo, Name: "ADDR_LO" + n, Access: reg.RW, Poke: reg.Destructive, Unit: "bytes", Doc: "host address of the message, a multiple of 4, low half"},
 			reg.Reg{Off: v*Stride + AddrHi, Name: "ADDR_HI" + n, Access: reg.RW, Poke: reg.Destructive, Unit: "bytes", Doc: "high half; address bits from ID.HOST_BITS on are not sent"},
-			reg.Reg{Off: v*Stride + Data, Name: "DATA" + n, Access: reg.RW, Poke: reg.Destructive, Doc: "the dword that is written"},
+			reg.Reg{Off: v*Stride + Data, Name: "DATA" + n, Access: reg.RW, Poke: reg.Destructive, Doc: "data of the message"},
 			reg.Reg{Off: v*Stride + Control, Name: "CONTROL" + n, Access: reg.RW, Poke: reg.Idle, Reset: ControlMask, Doc: "vector control", Fields: []reg.Field{
 				{Mask: ControlMask, Name: "MASK", Doc: "1: the vector is held pending"},
 			}},

@@ -3,7 +3,8 @@
 // 3.0 §7.8, §7.7). All offsets are in bytes, all accesses are dwords.
 package pcicfg
 
-// Identity. Vendor 0x1234 is not assigned by the PCI-SIG; emulated devices use it.
+// Identity. Vendor 0x1234 is not assigned by the PCI-SIG. Emulated devices use
+// it.
 const (
 	VendorID   = 0x1234
 	DeviceID   = 0x4847
@@ -80,7 +81,7 @@ const (
 	PCIeEnd    = 0x9c
 	PCIeCapVal = 0x0002 // version 2, device/port type 0000: endpoint
 
-	DevCapReset       = 1 << 28 // function-level reset is there
+	DevCapReset       = 1 << 28 // function-level reset is supported
 	DevCtlReset       = 1 << 15 // write-1: a function-level reset; reads as 0
 	DevCtlMaxPayload  = 7 << 5
 	DevCtlMaxReadReq  = 7 << 12

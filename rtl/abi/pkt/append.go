@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// Errors of encoding and decoding. Each names a fault cause of the command processor.
+// Errors of encoding and decoding. Each corresponds to a fault cause of the
+// command processor.
 var (
 	ErrOpcode   = errors.New("pkt: unknown opcode")
 	ErrReserved = errors.New("pkt: reserved bit set")

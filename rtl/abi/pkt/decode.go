@@ -2,9 +2,9 @@ package pkt
 
 import "fmt"
 
-// A Packet is any of the packet types.
+// A Packet is a packet of any type.
 type Packet interface {
-	// Append appends the encoding to b. On an error b is returned as it was.
+	// Append appends the encoding to b. On an error it returns b unchanged.
 	Append(b []byte) ([]byte, error)
 
 	// Op returns the opcode.
@@ -56,9 +56,9 @@ func (SaveState) Op() uint8 { return OpSaveState }
 // Op returns OpRestoreState.
 func (RestoreState) Op() uint8 { return OpRestoreState }
 
-// Next checks the packet at the start of b and splits b behind it. p has the
-// header and the body; p and rest share memory with b. Without a packet to
-// return, rest is b and err is, whichever comes first:
+// Next checks the packet at the start of b and splits b after it. p has the
+// header and the body. p and rest share memory with b. If there is no valid
+// packet, rest is b, and err is the first of these errors:
 //
 //	ErrOpcode    the opcode is not in Table
 //	ErrReserved  a reserved bit of the header is set
@@ -67,7 +67,7 @@ func (RestoreState) Op() uint8 { return OpRestoreState }
 //	ErrAlign     a field is not a multiple of its Align
 //	ErrRange     a field is above its Max
 //
-// Where a packet is legal, and which memory it may reach, is not checked.
+// Next does not check where a packet is legal, or which memory it may access.
 func Next(b []byte) (l Layout, p, rest []byte, err error) {
 	l, n, err := splitHeader(b)
 	if err == nil {
@@ -104,7 +104,7 @@ func splitHeader(b []byte) (Layout, int, error) {
 	return l, n, nil
 }
 
-// check checks the fields of the packet p, whose header is good.
+// check checks the fields of the packet p, whose header is valid.
 func (l Layout) check(p []byte) error {
 	for i := 1; i < len(p)/4; i++ {
 		if v := dword(p, i) & l.Reserved(i); v != 0 {
@@ -124,9 +124,9 @@ func (l Layout) check(p []byte) error {
 	return nil
 }
 
-// Decode decodes the packet at the start of b and returns what follows it. Its
-// errors are those of Next; then the packet is nil and rest is b. Append gives
-// the same bytes again, but for the body of a NOP, which is not kept.
+// Decode decodes the packet at the start of b and returns the bytes after it. It
+// fails as Next does; then the packet is nil and rest is b. Append gives the same
+// bytes again, except for the body of a NOP, which is not kept.
 func Decode(b []byte) (pk Packet, rest []byte, err error) {
 	l, p, rest, err := Next(b)
 	if err != nil {

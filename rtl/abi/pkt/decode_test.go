@@ -20,7 +20,8 @@ func words(ds ...uint32) []byte {
 	return b
 }
 
-// golden has encodings written by hand from the layouts in the doc comments.
+// golden has encodings that were written by hand from the layouts in the doc
+// comments.
 var golden = []struct {
 	name string
 	p    pkt.Packet
@@ -127,7 +128,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// decodeTyped decodes b by the function for the type of like.
+// decodeTyped decodes b with the decode function for the type of like.
 func decodeTyped(like pkt.Packet, b []byte) (p pkt.Packet, rest []byte, err error) {
 	switch like.(type) {
 	case pkt.NOP:
@@ -259,7 +260,7 @@ func TestDecodeAcceptsTheLimits(t *testing.T) {
 		b    []byte
 		want pkt.Packet
 	}{
-		{"a NOP's body is not looked at", words(0x01000001, 0xffffffff), pkt.NOP{Skip: 1}},
+		{"a NOP's body is not checked", words(0x01000001, 0xffffffff), pkt.NOP{Skip: 1}},
 		{"INDIRECT of nothing at the last dword", words(0x02000003, 0xfffffffc, 0xffffffff, 0), pkt.Indirect{Addr: 0xfffffffffffffffc}},
 		{"clip at MaxCoord", words(0x03000007, 0, 0, 0, 0, 4, 0x40004000, 0x40004000), pkt.SetState{Format: pkt.Format128, X0: 0x4000, Y0: 0x4000, X1: 0x4000, Y1: 0x4000}},
 		{"rectangle at MaxCoord", words(0x05000003, 0x40004000, 0x40004000, 0x40004000), pkt.Copy2D{SrcX: 0x4000, SrcY: 0x4000, DstX: 0x4000, DstY: 0x4000, W: 0x4000, H: 0x4000}},

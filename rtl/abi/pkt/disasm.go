@@ -10,9 +10,9 @@ import (
 //
 //	0x8000000000012340 COPY src=VRAM+0x1000 dst=HOST+0x2000 bytes=64
 //
-// A packet whose fields are illegal has the error behind a semicolon. A dword
-// that is no header, or whose packet b does not hold, is a line of its own, and
-// so are the one to three bytes that b may end with:
+// If the fields of a packet are illegal, the error follows after a semicolon. A
+// dword that is not a header, or whose packet b does not contain, gets its own
+// line, as do the last one to three bytes of b:
 //
 //	0x8000000000012358 .word 0xdeadbeef ; pkt: unknown opcode: 0xde in header 0xdeadbeef
 //	0x800000000001235c .byte 01 02
@@ -27,7 +27,7 @@ func Disassemble(b []byte, addr uint64) []string {
 	return lines
 }
 
-// disassembleOne returns the text of the first line of b and how many bytes it covers.
+// disassembleOne returns the first line for b and the number of bytes it covers.
 func disassembleOne(b []byte) (string, int) {
 	if len(b) < 4 {
 		return fmt.Sprintf(".byte % x", b), len(b)
@@ -43,7 +43,7 @@ func disassembleOne(b []byte) (string, int) {
 	return text, n
 }
 
-// format returns the name and the fields of the packet p, legal or not.
+// format returns the name and the fields of the packet p, which may be illegal.
 func (l Layout) format(p []byte) string {
 	var s strings.Builder
 	s.WriteString(l.Name)
@@ -53,8 +53,8 @@ func (l Layout) format(p []byte) string {
 	return s.String()
 }
 
-// Format returns v, a value of the field, as disassembly shows it: an
-// enumeration by name, an address by FormatAddr, patterns and offsets in hex.
+// Format returns a value v of the field as disassembly shows it: an enumeration
+// by name, an address by FormatAddr, patterns and offsets in hex.
 func (f Field) Format(v uint64) string {
 	switch {
 	case v < uint64(len(f.Enum)):

@@ -35,7 +35,7 @@ func TestDisassemble(t *testing.T) {
 		{"a value without a name is a number", words(0x03000007, 0, 0, 0, 0, 7, 0, 0),
 			[]string{"SET_STATE surface=SOURCE base=VRAM+0x0 pitch=0 format=7 x0=0 y0=0 x1=0 y1=0 ; pkt: field out of range: SET_STATE Format 7, want at most 4"}},
 		{"an unknown word", words(0xdeadbeef), []string{".word 0xdeadbeef ; pkt: unknown opcode: 0xde in header 0xdeadbeef"}},
-		{"a word that says too much", words(0x01000002), []string{".word 0x01000002 ; pkt: bad length: NOP of 12 bytes, but 4 are left"}},
+		{"a header with too long a body", words(0x01000002), []string{".word 0x01000002 ; pkt: bad length: NOP of 12 bytes, but 4 are left"}},
 		{"bytes at the end", []byte{0xab, 0x01}, []string{".byte ab 01"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,7 +1,7 @@
 package pkt
 
-// The functions here read the fields of a packet that Next has checked, from
-// its header on.
+// The functions here read the fields of a packet that Next has checked. p starts
+// with the header.
 
 func dword(p []byte, i int) uint32 { return le.Uint32(p[4*i:]) }
 

@@ -1,6 +1,6 @@
 // Package pkt declares the packets that a command processor executes: opcodes,
-// layouts, encoders and decoders. RTL uses the constants, the drivers the
-// encoders, validators and debuggers the table.
+// layouts, encoders and decoders. The RTL uses the constants, drivers the
+// encoders, and validators and debuggers the table.
 //
 // A packet is a header dword and a body of dwords, little-endian:
 //
@@ -9,8 +9,8 @@
 //	0      23..16  reserved, 0
 //	0      15..0   number of dwords in the body
 //
-// A GPU address has bit 63 set for host memory, whose address is in bits 62..0;
-// otherwise it is an offset in VRAM.
+// A GPU address has bit 63 set for host memory, whose address is in bits 62..0.
+// Otherwise it is an offset in VRAM.
 package pkt
 
 // Opcodes. 0 and all others are faults.
@@ -66,8 +66,8 @@ const (
 	MaxIndirect = 1<<20 - 1 // dwords of an indirect buffer
 	MaxCoord    = 1 << 14   // largest coordinate, exclusive bound of a clip
 	MaxPitch    = 1<<20 - 1 // bytes
-	Windows     = 4         // of a node
-	StateBytes  = 128       // of a context's state in memory, and its alignment
+	Windows     = 4         // windows of a node
+	StateBytes  = 128       // size of a context's state in memory, and its alignment
 	MaxProgress = 1<<20 - 1 // pieces of 4096 bytes, or rows
 )
 
@@ -100,10 +100,10 @@ type NOP struct {
 	Skip uint16 // dwords of body
 }
 
-// An Indirect executes Dwords dwords at Addr as packets, then goes on behind
-// itself. With Resume the first of them, a COPY, FILL, COPY_2D or FILL_2D, leaves
-// out what the register PROGRESS says that it has done. It is legal in the ring
-// only.
+// An Indirect executes Dwords dwords at Addr as packets, then continues after the
+// INDIRECT. With Resume the first of them, a COPY, FILL, COPY_2D or FILL_2D,
+// skips the part that the register PROGRESS counts as done. It is legal in the
+// ring only.
 //
 //	dword  bits   field
 //	0      31..0  header, op 0x02, body 3
@@ -116,9 +116,9 @@ type Indirect struct {
 	Resume bool
 }
 
-// A SetState sets one surface of the context's state, which the 2D packets
-// after it use. The clip is half-open, in elements; a 2D packet leaves out what
-// lies outside the clip of a surface it uses. State holds until a node reset.
+// A SetState sets one surface of the context's state, which later 2D packets use.
+// The clip is half-open, in elements. A 2D packet skips elements outside the clip
+// of a surface it uses. The state holds until a node reset.
 //
 //	dword  bits   field
 //	0      31..0  header, op 0x03, body 7
@@ -136,8 +136,8 @@ type SetState struct {
 	X0, Y0, X1, Y1 uint16
 }
 
-// A Copy moves Bytes bytes from Src to Dst. Any alignment. Ranges that overlap
-// give an undefined result. 0 bytes is legal and does nothing.
+// A Copy copies Bytes bytes from Src to Dst. Any alignment is allowed.
+// Overlapping ranges give an undefined result. 0 bytes is legal and does nothing.
 //
 //	dword  bits   field
 //	0      31..0  header, op 0x04, body 5
@@ -149,9 +149,9 @@ type Copy struct {
 	Bytes    uint32
 }
 
-// A Copy2D moves a rectangle of elements from the source surface to the
-// destination surface. Both have been set since reset, with the same format.
-// An element is moved if it lies in both clips. Elements that are both read and
+// A Copy2D copies a rectangle of elements from the source surface to the
+// destination surface. Both must have been set since reset, with the same format.
+// An element is copied if it is in both clips. Elements that are both read and
 // written give an undefined result. W or H of 0 does nothing.
 //
 //	dword  bits   field
@@ -164,7 +164,7 @@ type Copy2D struct {
 }
 
 // A Fill writes Bytes bytes at Dst: the eight bytes of Value, lowest first,
-// again and again from Dst on. Any alignment.
+// repeated. Any alignment is allowed.
 //
 //	dword  bits   field
 //	0      31..0  header, op 0x06, body 5
@@ -177,9 +177,9 @@ type Fill struct {
 	Value uint64
 }
 
-// A Fill2D fills a rectangle of the destination surface, each row as a Fill of
-// it would. The format is at most Format64, so each element gets the low bytes
-// of Value if Value repeats with the element's size.
+// A Fill2D fills a rectangle of the destination surface, each row like a Fill.
+// The format is at most Format64, so each element gets the low bytes of Value if
+// Value repeats with the element's size.
 //
 //	dword  bits   field
 //	0      31..0  header, op 0x07, body 4
@@ -203,8 +203,8 @@ type WriteReg struct {
 	Value uint32
 }
 
-// A Timestamp writes ID.TIME, 64 bits, to Addr, once every earlier packet of
-// the node has retired and its writes are visible.
+// A Timestamp writes ID.TIME, 64 bits, to Addr, after every earlier packet of the
+// node has retired and its writes are visible.
 //
 //	dword  bits   field
 //	0      31..0  header, op 0x09, body 2
@@ -213,10 +213,10 @@ type Timestamp struct {
 	Addr uint64
 }
 
-// A Predicate reads the 64-bit value at Addr, once every earlier packet of the
-// node has retired and its writes are visible. If the value is 0, or with
-// NonZero if it is not 0, the Dwords dwords that follow in the buffer are
-// skipped; nobody looks at them.
+// A Predicate reads the 64-bit value at Addr, after every earlier packet of the
+// node has retired and its writes are visible. If the value is 0, or with NonZero
+// if it is not 0, the next Dwords dwords of the buffer are skipped without being
+// checked.
 //
 //	dword  bits   field
 //	0      31..0  header, op 0x0a, body 3
@@ -229,13 +229,14 @@ type Predicate struct {
 	NonZero bool
 }
 
-// A Fence ends a submission. Once every earlier packet of the node has retired
-// and its writes are visible, the 64-bit value ID is written to Addr, then the
-// node's FENCE register becomes ID, then, if IRQ is set, the node's DONE event
-// is raised. It is legal in the ring only. ID may not go backwards, modulo 2^32.
-// With CAPS.TIMELINE it is the low half of the node's timeline, whose high half
-// counts how often the low half has wrapped: the value written is the timeline's
-// 64 bits, as in the registers TIMELINE_LO and TIMELINE_HI. Without, the high half is 0.
+// A Fence ends a submission. After every earlier packet of the node has retired
+// and its writes are visible, the 64-bit value ID is written to Addr. Then the
+// node's FENCE register becomes ID. Then, if IRQ is set, the node's DONE event is
+// raised. It is legal in the ring only. ID must not go backwards, modulo 2^32.
+// With CAPS.TIMELINE ID is the low half of the node's timeline, whose high half
+// counts the wraps of the low half. The value written is then the 64-bit
+// timeline, as in the registers TIMELINE_LO and TIMELINE_HI. Without
+// CAPS.TIMELINE the high half is 0.
 //
 //	dword  bits   field
 //	0      31..0  header, op 0x10, body 4
@@ -248,19 +249,19 @@ type Fence struct {
 	IRQ  bool
 }
 
-// A SetWindow sets one window of the node, which stays until it is set again or
-// the node is reset. While CTL.PROTECT is set, a packet in an indirect buffer
-// reads and writes memory only in windows: each range that it names has to lie
-// whole in one of them, and in a writable one if it is written. Packets in the
-// ring, and INDIRECT for the buffer that it executes, need no window. A Size of 0
-// closes the window; after a reset all are closed. It is legal in the ring only.
+// A SetWindow sets one window of the node, which holds until it is set again or
+// the node is reset. While CTL.PROTECT is set, a packet in an indirect buffer may
+// access memory only in windows: each of its ranges must be completely inside one
+// window, and inside a writable one if it is written. Packets in the ring, and
+// INDIRECT for the buffer that it executes, need no window. A Size of 0 closes
+// the window. After a reset all are closed. It is legal in the ring only.
 //
 //	dword  bits   field
 //	0      31..0  header, op 0x11, body 5
 //	1      1..0   Index
 //	1      2      Writable; 31..3 must be zero
 //	2, 3   63..0  Base, GPU address
-//	4, 5   63..0  Size, bytes; the window is in VRAM or in reach of the host port
+//	4, 5   63..0  Size, bytes; the window must be in VRAM or in the range of the host port
 type SetWindow struct {
 	Index    uint8
 	Writable bool
@@ -269,8 +270,8 @@ type SetWindow struct {
 }
 
 // A WaitFence waits until the timeline of a node, its own or the other one, has
-// reached Value. Nothing but a fence of that node, a preset by the host, a reset
-// of this node or PREEMPT ends the wait. It is legal in the ring only.
+// reached Value. Only a fence of that node, a preset by the host, a reset of this
+// node or PREEMPT ends the wait. It is legal in the ring only.
 //
 //	dword  bits   field
 //	0      31..0  header, op 0x12, body 3
@@ -281,15 +282,14 @@ type WaitFence struct {
 	Value uint64
 }
 
-// A SaveState writes the context's state to the StateBytes bytes at Addr: the
-// source surface in the words of 8 bytes 0 to 2, the destination surface in 3
-// to 5, with CAPS.PROTECTION window i in 6+2i and 7+2i, and with
-// CAPS.PREEMPTION the register PROGRESS in word 14. The other words are not
-// written. The first word of a surface is its Base; the second has Pitch in
-// bits 19..0, Format in 34..32 and in bit 63 that it has been set; the third
-// has X0, Y0, X1 and Y1, from bit 0 on. The first word of a window is its Base;
-// the second has Size in bits 62..0 and Writable in 63. It is legal in the ring
-// only.
+// A SaveState writes the context's state to the StateBytes bytes at Addr. The
+// 8-byte words 0 to 2 are the source surface, 3 to 5 the destination surface.
+// With CAPS.PROTECTION the words 6+2i and 7+2i are window i. With CAPS.PREEMPTION
+// word 14 is the register PROGRESS. The other words are not written. The first
+// word of a surface is its Base. The second has Pitch in bits 19..0, Format in
+// 34..32, and bit 63 set if the surface has been set. The third has X0, Y0, X1
+// and Y1, from bit 0 on. The first word of a window is its Base. The second has
+// Size in bits 62..0 and Writable in 63. It is legal in the ring only.
 //
 //	dword  bits   field
 //	0      31..0  header, op 0x13, body 2
@@ -298,11 +298,11 @@ type SaveState struct {
 	Addr uint64
 }
 
-// A RestoreState reads the context's state from where SAVE_STATE wrote it, once
-// every earlier packet of the node has retired and its writes are visible. A
-// word of a surface or of PROGRESS with a reserved bit or a field out of range
-// is a fault, and is left out; the others are taken, windows as they are. It is
-// legal in the ring only.
+// A RestoreState reads the context's state that SAVE_STATE has written, after
+// every earlier packet of the node has retired and its writes are visible. A word
+// of a surface or of PROGRESS with a reserved bit set or a field out of range is
+// a fault and is not restored. The other words are restored; windows are not
+// checked. It is legal in the ring only.
 //
 //	dword  bits   field
 //	0      31..0  header, op 0x14, body 2

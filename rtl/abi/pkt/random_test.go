@@ -86,8 +86,8 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// TestAnyBitFlipIsSeen flips each bit of each golden packet: it is refused, or
-// decodes to another packet. A NOP's body is not looked at.
+// TestAnyBitFlipIsSeen flips each bit of each golden packet. The result must be
+// refused or decode to another packet. A NOP's body is not checked.
 func TestAnyBitFlipIsSeen(t *testing.T) {
 	for _, tt := range golden {
 		n := len(tt.b)
@@ -108,8 +108,9 @@ func TestAnyBitFlipIsSeen(t *testing.T) {
 	}
 }
 
-// FuzzDecode checks that what decodes encodes to the same bytes, and that
-// disassembly takes anything, says so where Decode refuses, and covers it all.
+// FuzzDecode checks that decoded packets encode to the same bytes, and that
+// disassembly accepts any bytes, covers all of them, and shows an error where
+// Decode fails.
 func FuzzDecode(f *testing.F) {
 	for _, tt := range golden {
 		f.Add(tt.b)

@@ -30,7 +30,7 @@ func goType(t *testing.T, op uint8) string {
 	return ""
 }
 
-// TestTableShape checks each field by itself and against its neighbours.
+// TestTableShape checks each field, and that fields do not overlap.
 func TestTableShape(t *testing.T) {
 	last := -1
 	for _, l := range pkt.Table {
@@ -78,7 +78,7 @@ func TestPrivileged(t *testing.T) {
 	assert.Equal(t, []string{"INDIRECT", "FENCE", "SET_WINDOW", "WAIT_FENCE", "SAVE_STATE", "RESTORE_STATE"}, names)
 }
 
-// TestAddresses lists what a validator has to resolve.
+// TestAddresses lists the address fields that a validator must resolve.
 func TestAddresses(t *testing.T) {
 	var got []string
 	for _, l := range pkt.Table {
@@ -101,8 +101,8 @@ func TestAddresses(t *testing.T) {
 	}, got)
 }
 
-// TestTableAgainstEncoders sets each field of each packet alone and holds the
-// encoding against the table, bit by bit.
+// TestTableAgainstEncoders sets each field of each packet on its own and compares
+// the encoding with the table, bit by bit.
 func TestTableAgainstEncoders(t *testing.T) {
 	for _, g := range golden {
 		l, ok := pkt.Lookup(g.p.Op())
@@ -135,7 +135,7 @@ func TestTableAgainstEncoders(t *testing.T) {
 	}
 }
 
-// set sets a field of a packet type, which it must exist in.
+// set sets a field of a packet type. The field must exist.
 func set(t *testing.T, v reflect.Value, x uint64) {
 	require.True(t, v.IsValid(), "the table has a field that the type lacks")
 	if v.Kind() == reflect.Bool {
@@ -146,7 +146,7 @@ func set(t *testing.T, v reflect.Value, x uint64) {
 	require.Equal(t, x, v.Uint())
 }
 
-// put writes v, without the dwords of it that are 0.
+// put writes v, without its dwords that are 0.
 func put(b []byte, v uint64) {
 	if v>>32 != 0 {
 		binary.LittleEndian.PutUint32(b[4:], uint32(v>>32))
@@ -154,8 +154,8 @@ func put(b []byte, v uint64) {
 	binary.LittleEndian.PutUint32(b, uint32(v))
 }
 
-// TestReserved sets each bit of each body alone: Decode refuses exactly those
-// that are reserved by the layout comments.
+// TestReserved sets each bit of each body on its own. Decode must refuse exactly
+// the bits that the layout comments reserve.
 func TestReserved(t *testing.T) {
 	want := map[string][]uint32{
 		"INDIRECT":  {0, 0, 0xffe00000},
@@ -193,7 +193,7 @@ func TestReserved(t *testing.T) {
 	}
 }
 
-// TestTableAgainstComments holds descriptions and layouts against the doc
+// TestTableAgainstComments compares descriptions and layouts with the doc
 // comments of the packet types.
 func TestTableAgainstComments(t *testing.T) {
 	docs := typeDocs(t)
@@ -219,8 +219,8 @@ func typeDocs(t *testing.T) map[string]string {
 	return docs
 }
 
-// layoutRows returns what the comment has to say about a layout: a line for
-// the header, one for each field and one for each run of reserved bits.
+// layoutRows returns the lines that the comment must have for a layout: a line
+// for the header, one for each field and one for each run of reserved bits.
 func layoutRows(l pkt.Layout) []string {
 	body := fmt.Sprintf("body %d", l.Body)
 	if l.Variable {
@@ -261,7 +261,7 @@ var (
 	nameRE = regexp.MustCompile(`^(?:Clip )?([A-Z][A-Za-z0-9]*)`)
 )
 
-// commentRows reads the rows of a layout comment into the form of layoutRows.
+// commentRows converts the rows of a layout comment to the form of layoutRows.
 func commentRows(t *testing.T, text string) []string {
 	var out []string
 	for row := range strings.Lines(text) {
@@ -282,7 +282,7 @@ func commentRows(t *testing.T, text string) []string {
 }
 
 // commentPart reads one part of a row, as in "31..1 must be zero". A part that
-// does not start with bits belongs to the whole row and gives nothing.
+// does not start with bits belongs to the complete row and gives nothing.
 func commentPart(t *testing.T, dword, part, row string) string {
 	b := bitsRE.FindStringSubmatch(strings.TrimSpace(part))
 	if b == nil {

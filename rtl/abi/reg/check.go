@@ -6,21 +6,21 @@ import (
 	"math/bits"
 )
 
-// ErrTable is what every error of Check wraps.
+// ErrTable is wrapped by every error of Check.
 var ErrTable = errors.New("reg: bad table")
 
-// Check returns all mistakes in the blocks, joined, in the order of the table,
-// or nil. A mistake is
+// Check returns all mistakes in the blocks, joined, in the order of the table, or
+// nil. The mistakes are
 //
-//   - a name that is not of A to Z, 0 to 9 and _, or is used twice among
+//   - a name that is not made of A to Z, 0 to 9 and _, or is used twice among
 //     blocks, registers of a block or fields of a register
 //   - a base, size or offset that is not a multiple of 4, a register outside
-//     its block's Size, two blocks or two registers in one place
+//     its block's Size, or overlapping blocks or registers
 //   - a field whose mask is empty or has a hole, or that overlaps another
 //   - more names in an Enum than the field has values
 //   - a reset value with bits outside the fields
 //
-// Tables are constants of the program: whoever builds one panics with the
+// Tables are constants of the program. Code that builds one must panic with the
 // error at start-up.
 func Check(blocks ...Block) error {
 	var c checker

@@ -8,7 +8,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 )
 
-// good is a block without a mistake, at the limits of what is allowed.
+// good is a block without a mistake, at all limits.
 func good() reg.Block {
 	return reg.Block{Name: "A1", Base: 0x100, Size: 0x10, Regs: []reg.Reg{
 		{Off: 0x0, Name: "CTL", Reset: 0x13, Fields: []reg.Field{
@@ -33,11 +33,11 @@ func TestCheck(t *testing.T) {
 		{"base off by two", func(b *reg.Block) { b.Base = 0x102 }, "reg: bad table: A1 at 0x102 with size 0x10, want multiples of 4"},
 		{"size off by two", func(b *reg.Block) { b.Size = 0x12 }, "reg: bad table: A1 at 0x100 with size 0x12, want multiples of 4"},
 		{"end above 2^32", func(b *reg.Block) { b.Base = 0xfffffff4 }, "reg: bad table: A1 at 0xfffffff4 with size 0x10 ends above 2^32"},
-		{"two registers of a name", func(b *reg.Block) { b.Regs[2].Name = "CTL" }, "reg: bad table: A1.CTL is declared twice"},
-		{"two registers in a place", func(b *reg.Block) { b.Regs[2].Off = 0xc }, "reg: bad table: A1.ALL and A1.PLAIN overlap at 0xc"},
+		{"two registers with one name", func(b *reg.Block) { b.Regs[2].Name = "CTL" }, "reg: bad table: A1.CTL is declared twice"},
+		{"two registers at one offset", func(b *reg.Block) { b.Regs[2].Off = 0xc }, "reg: bad table: A1.ALL and A1.PLAIN overlap at 0xc"},
 		{"offset off by one", func(b *reg.Block) { b.Regs[2].Off = 5 }, "reg: bad table: A1.PLAIN at 0x5, want a multiple of 4"},
 		{"offset at the size", func(b *reg.Block) { b.Regs[2].Off = 0x10 }, "reg: bad table: A1.PLAIN at 0x10, want below the size 0x10"},
-		{"two fields of a name", func(b *reg.Block) { b.Regs[0].Fields[2].Name = "MODE" }, "reg: bad table: A1.CTL.MODE is declared twice"},
+		{"two fields with one name", func(b *reg.Block) { b.Regs[0].Fields[2].Name = "MODE" }, "reg: bad table: A1.CTL.MODE is declared twice"},
 		{"two fields in a bit", func(b *reg.Block) { b.Regs[0].Fields[2].Mask = 0x30 }, "reg: bad table: A1.CTL.RUN_1 and A1.CTL.HIGH overlap in 0x10"},
 		{"mask with a hole", func(b *reg.Block) { b.Regs[0].Fields[2].Mask = 0x50000 }, "reg: bad table: A1.CTL.HIGH has mask 0x50000, want a run of ones"},
 		{"empty mask", func(b *reg.Block) { b.Regs[0].Fields[2].Mask = 0 }, "reg: bad table: A1.CTL.HIGH has mask 0x0, want a run of ones"},
@@ -71,7 +71,7 @@ func TestCheckBlocks(t *testing.T) {
 		edit func(b *reg.Block)
 		want string
 	}{
-		{"two blocks of a name", func(b *reg.Block) { b.Base = 0x200 }, "reg: bad table: block A1 is declared twice"},
+		{"two blocks with one name", func(b *reg.Block) { b.Base = 0x200 }, "reg: bad table: block A1 is declared twice"},
 		{"last dword of one is the first of the other", func(b *reg.Block) { b.Name, b.Base = "B", 0x10c }, "reg: bad table: blocks A1 and B overlap"},
 		{"first dword of one is the last of the other", func(b *reg.Block) { b.Name, b.Base = "B", 0xf4 }, "reg: bad table: blocks A1 and B overlap"},
 		{"all mistakes are named, in order", func(b *reg.Block) { b.Name, b.Base, b.Regs[2].Off = "B", 0x200, 3 },

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// String returns the access as the register tables of the documents have it.
+// String returns the access as it is in the register tables of the documents.
 func (a Access) String() string { return [...]string{"ro", "rw", "w1c", "wo"}[a] }
 
-// String returns the effect in lower case; that of Plain is "".
+// String returns the effect in lower case, "" for Plain.
 func (e Effect) String() string { return [...]string{"", "trigger", "doorbell", "latch"}[e] }
 
 // String returns the poke class in lower case.
@@ -18,8 +18,8 @@ func (p Poke) String() string { return [...]string{"safe", "idle", "destructive"
 // Get returns the value of the field in the register value v.
 func (f Field) Get(v uint32) uint32 { return v & f.Mask >> bits.TrailingZeros32(f.Mask) }
 
-// Set returns the register value v with the field set to x. Bits of x that the
-// field has no room for are dropped; see Max.
+// Set returns the register value v with the field set to x. Bits of x that do not
+// fit the field are dropped; see Max.
 func (f Field) Set(v, x uint32) uint32 {
 	return v&^f.Mask | x<<bits.TrailingZeros32(f.Mask)&f.Mask
 }
@@ -36,7 +36,7 @@ func (f Field) Bits() string {
 	return fmt.Sprintf("%d..%d", hi, lo)
 }
 
-// Format returns x, a value of the field, by its name in Enum or in decimal.
+// Format returns a value x of the field, by its name in Enum or in decimal.
 func (f Field) Format(x uint32) string {
 	if uint64(x) < uint64(len(f.Enum)) {
 		return f.Enum[x]
@@ -56,7 +56,7 @@ func (r Reg) Mask() uint32 {
 	return mask
 }
 
-// Field returns the field of that name, and false if there is none.
+// Field returns the field with the given name, and false if there is none.
 func (r Reg) Field(name string) (Field, bool) {
 	for _, f := range r.Fields {
 		if f.Name == name {
@@ -70,7 +70,7 @@ func (r Reg) Field(name string) (Field, bool) {
 //
 //	CP0.FAULT_INFO=0x1 (CAUSE=OPCODE)
 //
-// Set bits that belong to no field come last, as in "+0x8000".
+// Set bits outside the fields are last, as in "+0x8000".
 func Format(b Block, r Reg, value uint32) string {
 	head := fmt.Sprintf("%s.%s=%#x", b.Name, r.Name, value)
 	if len(r.Fields) == 0 {

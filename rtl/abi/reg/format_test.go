@@ -21,7 +21,7 @@ func TestField(t *testing.T) {
 		{"lowest bit", 0x1, 0x3, 1, 0, 0x2, 1, "0"},
 		{"highest bit", 0x80000000, 0x7fffffff, 0, 1, 0xffffffff, 1, "31"},
 		{"middle", 0x000000f0, 0x12345678, 7, 0xa, 0x123456a8, 15, "7..4"},
-		{"what does not fit is dropped", 0x000000f0, 0x12345678, 7, 0x1a, 0x123456a8, 15, "7..4"},
+		{"bits that do not fit are dropped", 0x000000f0, 0x12345678, 7, 0x1a, 0x123456a8, 15, "7..4"},
 		{"whole", 0xffffffff, 0x12345678, 0x12345678, 0x9abcdef0, 0x9abcdef0, 0xffffffff, "31..0"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestFormat(t *testing.T) {
 		{"unknown bits are left over", ctl, 0x8021, "CP0.CTL=0x8021 (RUN=1 RESET=0 +0x8020)"},
 		{"zero", ctl, 0, "CP0.CTL=0x0 (RUN=0 RESET=0)"},
 		{"a value with a name, in the order of the table", state, 0x11, "CP0.STATUS=0x11 (STATE=FETCH BUSY=1)"},
-		{"a value behind the last name", state, 0x20, "CP0.STATUS=0x20 (STATE=2 BUSY=0)"},
+		{"a value after the last name", state, 0x20, "CP0.STATUS=0x20 (STATE=2 BUSY=0)"},
 		{"no fields", reg.Reg{Name: "WPTR"}, 0xdeadbeef, "CP0.WPTR=0xdeadbeef"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,10 +1,10 @@
-// Package reg describes register blocks: the one table that RTL checks, driver
-// dumps, command line, documents and the map hash are made from.
+// Package reg describes register blocks. RTL checks, driver dumps, the command
+// line, documents and the map hash are all made from this table.
 package reg
 
 import "github.com/hilgpu/hilgpu/rtl/abi/caps"
 
-// Access says what a plain read and write do.
+// Access is the effect of a plain read and write.
 type Access uint8
 
 // The kinds of access.
@@ -15,18 +15,19 @@ const (
 	WO                // reads as 0
 )
 
-// An Effect is what an access does beyond moving the value.
+// An Effect is an effect of an access besides transferring the value.
 type Effect uint8
 
-// The effects: Latch is of a read, Trigger and Doorbell are of a write.
+// The effects. Latch is an effect of a read; Trigger and Doorbell are effects of
+// a write.
 const (
 	Plain    Effect = iota
 	Trigger         // starts something
-	Doorbell        // tells an engine that work is there
-	Latch           // copies the other half of a 64-bit value, so that the pair does not tear
+	Doorbell        // tells an engine that there is work
+	Latch           // copies the other half of a 64-bit value, so that both halves are of one clock
 )
 
-// Poke says when a person may write the register by hand.
+// Poke tells when a person may write the register by hand.
 type Poke uint8
 
 // The poke classes.
@@ -42,7 +43,7 @@ type Field struct {
 	Name  string   // hardware name
 	Doc   string   // meaning of the value
 	Unit  string   // unit of the value, or ""
-	Write Effect   // what writing it does
+	Write Effect   // effect of writing it
 	Enum  []string // names of the values from 0, or nil
 }
 
@@ -53,8 +54,8 @@ type Reg struct {
 	Access   Access
 	Reset    uint32   // value after reset, unless Config
 	Config   bool     // the reset value depends on the configuration
-	Needs    caps.Set // what a device has if it has the register
-	Volatile bool     // the device may change it by itself
+	Needs    caps.Set // capabilities without which the register does not exist
+	Volatile bool     // the device may change it on its own
 	Read     Effect
 	Write    Effect
 	Poke     Poke
@@ -63,12 +64,12 @@ type Reg struct {
 	Fields   []Field // in any order; none means one field of 32 bits
 }
 
-// A Block is a run of registers in BAR0.
+// A Block is a range of registers in BAR0.
 type Block struct {
 	Name  string
 	Base  uint32 // in BAR0, in bytes
-	Size  uint32 // bytes that belong to the block; those without a register are unmapped
+	Size  uint32 // bytes of the block; those without a register are unmapped
 	Doc   string
-	Needs caps.Set // what a device has if it has the block
+	Needs caps.Set // capabilities without which the block does not exist
 	Regs  []Reg
 }

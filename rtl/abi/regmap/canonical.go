@@ -14,12 +14,12 @@ import (
 
 // Canonical returns the map of all registers and packets as JSON, in one line,
 // the same bytes for the same map: blocks by base, registers by offset, fields
-// from bit 0 up, packets by opcode. What only advises people, the descriptions
-// and the poke classes, is not part of it.
+// from bit 0 up, packets by opcode. Text for people, the descriptions and the
+// poke classes, is not part of it.
 func Canonical() []byte { return canonical(blocks(), pkt.Table) }
 
-// Hash returns what ID.MAP_HASH reads: the first four bytes, big-endian, of the
-// SHA-256 of Canonical. It computes anew on every call.
+// Hash returns the value of ID.MAP_HASH: the first four bytes, big-endian, of the
+// SHA-256 of Canonical. Each call computes it anew.
 func Hash() uint32 { return hash(Canonical()) }
 
 func hash(canonical []byte) uint32 {

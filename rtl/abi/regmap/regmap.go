@@ -18,7 +18,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/wdogreg"
 )
 
-// An Entry is a register at its place.
+// An Entry is a register and its block.
 type Entry struct {
 	Block reg.Block
 	Reg   reg.Reg
@@ -30,7 +30,7 @@ func (e Entry) Off() uint32 { return e.Block.Base + e.Reg.Off }
 // Name returns the name that Find takes, as in "CP0.CTL".
 func (e Entry) Name() string { return e.Block.Name + "." + e.Reg.Name }
 
-// Needs returns what a device has if it has the register.
+// Needs returns the capabilities without which the register does not exist.
 func (e Entry) Needs() caps.Set { return e.Block.Needs | e.Reg.Needs }
 
 // In reports whether a device with these capabilities has the register.
@@ -39,7 +39,7 @@ func (e Entry) In(have caps.Set) bool { return have.Has(e.Needs()) }
 // Format returns a value of the register with its fields; see reg.Format.
 func (e Entry) Format(value uint32) string { return reg.Format(e.Block, e.Reg, value) }
 
-// A Map has all registers of BAR0. It does not change once it is made.
+// A Map has all registers of BAR0. It is immutable.
 type Map struct {
 	blocks  []reg.Block
 	entries []Entry // by offset
@@ -47,7 +47,7 @@ type Map struct {
 }
 
 // New returns the map of the GPU. CP1 is in it for any configuration; with one
-// node its registers are unmapped. New panics if a table is wrong.
+// node its registers are unmapped. New panics if a table has a mistake.
 func New() *Map { return newMap(blocks()) }
 
 func blocks() []reg.Block {
@@ -78,14 +78,14 @@ func newMap(bs []reg.Block) *Map {
 	return m
 }
 
-// Blocks returns the blocks: by base.
+// Blocks returns the blocks, by base.
 func (m *Map) Blocks() []reg.Block { return slices.Clone(m.blocks) }
 
 // Entries returns all registers by offset.
 func (m *Map) Entries() []Entry { return slices.Clone(m.entries) }
 
-// Lookup returns the register at an offset in BAR0, in bytes, and false if
-// there is none that begins there.
+// Lookup returns the register at an offset in BAR0, in bytes, and false if no
+// register begins there.
 func (m *Map) Lookup(off uint32) (Entry, bool) {
 	i, ok := slices.BinarySearchFunc(m.entries, off, func(e Entry, off uint32) int { return cmp.Compare(e.Off(), off) })
 	if !ok {
@@ -94,7 +94,7 @@ func (m *Map) Lookup(off uint32) (Entry, bool) {
 	return m.entries[i], true
 }
 
-// Find returns the register of a name as in "CP0.CTL", and false if there is
+// Find returns the register with a name as in "CP0.CTL", and false if there is
 // none. Names are in upper case.
 func (m *Map) Find(name string) (Entry, bool) {
 	i, ok := m.names[name]

@@ -85,7 +85,7 @@ func TestMapDoesNotShareItsTables(t *testing.T) {
 	assert.Equal(t, "ID", m.Blocks()[0].Name)
 }
 
-// What a device has, by the value of its ID.CAPS.
+// The registers of a device, by the value of its ID.CAPS.
 func TestIn(t *testing.T) {
 	m := New()
 	for _, tt := range []struct {
@@ -112,8 +112,9 @@ func TestIn(t *testing.T) {
 	}
 }
 
-// A capability's There names all that needs it: blocks, registers outside of them,
-// packets and fields. Each has something, but for what is no register and no packet.
+// Cap.There must name everything that needs the capability: blocks, registers
+// outside of them, packets and fields. Nothing may be missing or unused, except
+// names that are not registers or packets.
 func TestThere(t *testing.T) {
 	for _, c := range caps.Table {
 		needed := map[string]bool{}
@@ -190,7 +191,8 @@ func TestBadTablesPanic(t *testing.T) {
 	assert.NotPanics(t, func() { newMap([]reg.Block{{Name: "A", Base: 0xfffc, Size: 4}}) })
 }
 
-// TestCanonicalGolden writes a small map by hand.
+// TestCanonicalGolden compares the canonical form of a small map with one written
+// by hand.
 func TestCanonicalGolden(t *testing.T) {
 	bs := []reg.Block{
 		{Name: "B", Base: 0x10, Size: 4, Needs: 2},
@@ -229,7 +231,8 @@ func TestCanonicalHasEverything(t *testing.T) {
 	assert.Equal(t, Canonical(), Canonical())
 }
 
-// TestHash uses the published digests of "abc" and of no bytes (NIST CAVP).
+// TestHash uses the published digests of "abc" and of the empty string (NIST
+// CAVP).
 func TestHash(t *testing.T) {
 	assert.Equal(t, uint32(0xba7816bf), hash([]byte("abc")))
 	assert.Equal(t, uint32(0xe3b0c442), hash(nil))

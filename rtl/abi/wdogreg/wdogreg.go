@@ -19,10 +19,10 @@ const (
 )
 
 // Block describes the registers.
-var Block = reg.Block{Name: "WDOG", Base: Base, Size: Size, Needs: caps.Watchdog, Doc: "watchdog over the nodes", Regs: []reg.Reg{
-	{Off: Limit, Name: "LIMIT", Access: reg.RW, Unit: "clocks", Doc: "a node that is not idle and for so many clocks takes no dword of a buffer, retires no packet and writes no byte of one that moves sets its bit in STATUS and raises its FAULT event, once until it goes on; a write begins anew; 0: never"},
-	{Off: Status, Name: "STATUS", Access: reg.W1C, Volatile: true, Doc: "nodes that have not gone on; they are not stopped: a node reset stops them, unless they wait for a read that the host never answers, then ID.RESET does", Fields: []reg.Field{
-		{Mask: Hang0, Name: "HANG0", Doc: "node 0 reached LIMIT; one in the clock of its acknowledge stays set"},
+var Block = reg.Block{Name: "WDOG", Base: Base, Size: Size, Needs: caps.Watchdog, Doc: "watchdog of the nodes", Regs: []reg.Reg{
+	{Off: Limit, Name: "LIMIT", Access: reg.RW, Unit: "clocks", Doc: "longest time without progress. A node that is not idle and for this number of clocks takes no dword of a buffer, retires no packet and writes no byte with the DMA engine sets its bit in STATUS and raises its FAULT event, once until it makes progress. A write restarts the count; 0: off"},
+	{Off: Status, Name: "STATUS", Access: reg.W1C, Volatile: true, Doc: "nodes that made no progress. The watchdog does not stop them: a node reset does, or ID.RESET if they wait for a read that the host never answers", Fields: []reg.Field{
+		{Mask: Hang0, Name: "HANG0", Doc: "node 0 reached LIMIT; a hang in the clock of its acknowledge stays set"},
 		{Mask: Hang1, Name: "HANG1", Doc: "node 1 reached LIMIT"},
 	}},
 }}
