@@ -214,13 +214,11 @@ func (s *startText) opened(err error) error {
 
 // wallObserver is observer with wall-clock time, over all sessions.
 func (o *opening) wallObserver() func(rootport.Dir, time.Duration, []byte) {
-	record := o.observer()
-	if record == nil {
+	if o.Capture == nil {
 		return nil
 	}
-	epoch := time.Now()
-	o.Capture.BeginAt(epoch)
-	return func(dir rootport.Dir, _ time.Duration, packet []byte) { record(dir, time.Since(epoch), packet) }
+	record := o.Capture.WallObserver()
+	return func(dir rootport.Dir, at time.Duration, packet []byte) { record(dir == rootport.Up, at, packet) }
 }
 
 // observer returns a function that records the packets of a root port, or nil.

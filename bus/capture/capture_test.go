@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/gopacket/pcapgo"
@@ -147,6 +148,31 @@ func TestWhoseTime(t *testing.T) {
 	all, err := readAll(r)
 	require.ErrorIs(t, err, io.EOF)
 	assert.EqualValues(t, epoch.UnixNano()+1e9, all[1].At)
+}
+
+// A packet of an observer with wall-clock time has the time of its call,
+// whatever the time of the board.
+func TestWallObserver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b bytes.Buffer
+		w, err := capture.NewWriter(&b, capture.Options{})
+		require.NoError(t, err)
+		epoch := time.Now()
+		observe := w.WallObserver()
+		time.Sleep(3 * time.Second)
+		observe(false, 7, read)
+		time.Sleep(time.Millisecond)
+		observe(true, 9*time.Hour, answer)
+		require.NoError(t, w.Err())
+		r, err := capture.NewReader(&b)
+		require.NoError(t, err)
+		got, err := readAll(r)
+		require.ErrorIs(t, err, io.EOF)
+		at := time.Duration(epoch.UnixNano()) + 3*time.Second
+		assert.Equal(t, []capture.Record{
+			{At: at, Dir: capture.Down, Packet: read}, {At: at + time.Millisecond, Dir: capture.Up, Packet: answer},
+		}, got)
+	})
 }
 
 func TestRoundTrip(t *testing.T) {

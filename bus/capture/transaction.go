@@ -132,3 +132,19 @@ func (w *Writer) Observer(hz uint64, dropped func(error)) func(inproc.Transactio
 		}
 	}
 }
+
+// WallObserver begins a link as BeginAt does, at the present time, and returns
+// a function that writes each packet when it is called with it: up is from the
+// board to the host. The function has the form of serve.Options.Observer and
+// does not use the board's time. Write errors are reported by w.Err.
+func (w *Writer) WallObserver() func(up bool, _ time.Duration, packet []byte) {
+	epoch := time.Now()
+	w.BeginAt(epoch)
+	return func(up bool, _ time.Duration, packet []byte) {
+		dir := Down
+		if up {
+			dir = Up
+		}
+		w.Write(Record{At: time.Since(epoch), Dir: dir, Packet: packet}) // Err reports errors
+	}
+}

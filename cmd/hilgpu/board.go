@@ -11,7 +11,6 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/boards/serve"
-	"github.com/hilgpu/hilgpu/bus/capture"
 	"github.com/hilgpu/hilgpu/bus/fault"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 )
@@ -98,15 +97,7 @@ func (f serveFlags) options(selectors int) (serve.Options, error) {
 	}
 	w, err := f.links.Packets()
 	if w != nil {
-		epoch := time.Now()
-		w.BeginAt(epoch)
-		o.Observer = func(up bool, _ time.Duration, packet []byte) {
-			dir := capture.Down
-			if up {
-				dir = capture.Up
-			}
-			w.Write(capture.Record{At: time.Since(epoch), Dir: dir, Packet: packet}) // Err reports errors
-		}
+		o.Observer = w.WallObserver()
 	}
 	return o, err
 }
