@@ -3,7 +3,6 @@
 package probe
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -127,15 +126,11 @@ func Attached(options string, opt boards.Options) ([]Board, error) {
 // ask opens a board and reads its identity.
 func ask(port Port, opt boards.Options) Board {
 	b := Board{Port: port, State: "ready"}
-	link, _, err := boards.OpenWith(port.Selector, regs.NoMemory{}, opt)
-	if err == nil {
-		var f *regs.Function
-		if f, err = regs.Open(link, regs.Options{}); err == nil {
-			id := f.Identity()
-			b.Identity, err = &id, f.Close()
-		}
-		err = cmp.Or(err, link.Close())
-	}
+	err := boards.WithRegisters(port.Selector, opt, regs.Options{}, func(f *regs.Function) error {
+		id := f.Identity()
+		b.Identity = &id
+		return nil
+	})
 	if err != nil {
 		b.State, b.Err = err.Error(), err
 	}

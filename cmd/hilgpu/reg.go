@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,35 +52,13 @@ const regExample = `  hilgpu reg list 'cp0.*'
   hilgpu reg diff before.json emu
   hilgpu reg read --board snap:before.json cp0.ring_base`
 
-// openReg opens the board of the flags. The caller passes err to done and
-// returns its result.
-func openReg(f *regFlags, selector string) (fn *regs.Function, done func(error) error, err error) {
+// withReg calls do with the registers of a board.
+func withReg(f *regFlags, selector string, do func(*regs.Function) error) error {
 	opt, err := f.app.links.Options()
-	if err != nil {
-		return nil, nil, err
-	}
-	link, _, err := boards.OpenWith(selector, regs.NoMemory{}, opt)
-	if err != nil {
-		return nil, nil, err
-	}
-	fn, err = regs.Open(link, regs.Options{AnyMap: f.forceMap})
-	if err != nil {
-		return nil, nil, cmp.Or(err, link.Close())
-	}
-	done = func(err error) error {
-		// A link that is down reports its error only once.
-		return cmp.Or(err, fn.Close(), link.Close())
-	}
-	return fn, done, nil
-}
-
-// withReg calls do with the board of the flags.
-func withReg(f *regFlags, do func(*regs.Function) error) error {
-	fn, done, err := openReg(f, f.board)
 	if err != nil {
 		return err
 	}
-	return done(do(fn))
+	return boards.WithRegisters(selector, opt, regs.Options{AnyMap: f.forceMap}, do)
 }
 
 func newRegList(f *regFlags) *cobra.Command {
@@ -95,7 +72,7 @@ func newRegList(f *regFlags) *cobra.Command {
 			if !c.Flags().Changed("board") && f.app.getenv(boardVariable) == "" {
 				return listRegs(f, regs.AllNames(), args)
 			}
-			return withReg(f, func(fn *regs.Function) error { return listRegs(f, fn.Names(), args) })
+			return withReg(f, f.board, func(fn *regs.Function) error { return listRegs(f, fn.Names(), args) })
 		},
 	}
 }
@@ -159,7 +136,7 @@ refused, or skipped with a message on standard error if it was matched by a patt
 			if _, err := regs.AllNames().FindAll(forced(c, args)...); err != nil { // for any board
 				return err
 			}
-			return withReg(f, func(fn *regs.Function) error {
+			return withReg(f, f.board, func(fn *regs.Function) error {
 				return readRegs(f, fn, forced(c, args))
 			})
 		},
@@ -225,7 +202,7 @@ not safe to write is refused, and the message names the effect.
 			if _, err := regs.AllNames().Assign(forced(c, names), values); err != nil { // for any board
 				return err
 			}
-			return withReg(f, func(fn *regs.Function) error {
+			return withReg(f, f.board, func(fn *regs.Function) error {
 				return writeRegs(f, fn, forced(c, names), values)
 			})
 		},
@@ -319,12 +296,11 @@ func snapRegs(f *regFlags) error {
 }
 
 func takeSnap(f *regFlags, selector string) (s *regs.Snapshot, err error) {
-	fn, done, err := openReg(f, selector)
-	if err != nil {
-		return nil, err
-	}
-	s, err = fn.Take(selector)
-	return s, done(err)
+	err = withReg(f, selector, func(fn *regs.Function) (err error) {
+		s, err = fn.Take(selector)
+		return err
+	})
+	return s, err
 }
 
 func newRegDiff(f *regFlags) *cobra.Command {
