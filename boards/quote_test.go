@@ -16,6 +16,10 @@ func TestQuote(t *testing.T) {
 		"^present(/|$)":          "'^present(/|$)'",
 		"capture:/tmp/x.pcapng":  "capture:/tmp/x.pcapng",
 		"serial:/dev/ttyUSB0=7%": "serial:/dev/ttyUSB0=7%",
+		"a+b,c@d_e-F.9":          "a+b,c@d_e-F.9",
+		"two\tor\nmore":          "'two\tor\nmore'",
+		"snap:größe":             "'snap:größe'",
+		"":                       "''",
 	} {
 		assert.Equal(t, want, Quote(text))
 	}
