@@ -56,7 +56,7 @@ func newTransfer(a *app, packet, dir string, c *cobra.Command) *cobra.Command {
 	addBoard(fl, &f.Board, "")
 	fl.IntVar(&f.Size, "size", 64<<10, "`bytes` per packet")
 	fl.StringVar(&f.align, "align", "0", "`bytes` after a multiple of 4096, or two numbers as in 3,5 for source and destination")
-	fl.StringVar(&f.dir, "dir", dir, "`direction`: "+strings.Join(transfer.Ways(f.Fill), ", "))
+	fl.StringVar(&f.dir, "dir", dir, "`direction`: "+strings.Join(transfer.Directions(f.Fill), ", "))
 	fl.IntVar(&f.Count, "count", 16, "`number` of packets on each node")
 	fl.IntVar(&f.Nodes, "nodes", 0, "`number` of nodes that work at the same time; 0: all nodes of the board")
 	fl.Uint64Var(&f.Seed, "seed", 1, "`seed` of the data")
@@ -68,8 +68,8 @@ func newTransfer(a *app, packet, dir string, c *cobra.Command) *cobra.Command {
 func (f *transferFlags) options() (transfer.Options, error) {
 	o := f.Options
 	var ok bool
-	if o.From, o.To, ok = transfer.Way(f.Fill, f.dir); !ok {
-		return o, fmt.Errorf("%w: --dir %q, want one of %s", transfer.ErrInput, f.dir, strings.Join(transfer.Ways(f.Fill), ", "))
+	if o.From, o.To, ok = transfer.Direction(f.Fill, f.dir); !ok {
+		return o, fmt.Errorf("%w: --dir %q, want one of %s", transfer.ErrInput, f.dir, strings.Join(transfer.Directions(f.Fill), ", "))
 	}
 	from, to, two := strings.Cut(f.align, ",")
 	if !two {

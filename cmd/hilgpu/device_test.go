@@ -28,7 +28,7 @@ func TestTransfersSayWhatTheyTook(t *testing.T) {
 			code, stdout, stderr := hilgpu(append([]string{"run"}, strings.Fields(args)...)...)
 			require.Zero(t, code, stderr)
 			assert.Empty(t, stderr)
-			for _, part := range []string{"moved    ", " bytes a clock\n", "every one as expected\n"} {
+			for _, part := range []string{"moved    ", " bytes per clock\n", "all as expected\n"} {
 				assert.Contains(t, stdout, part)
 			}
 		})

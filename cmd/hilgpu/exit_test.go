@@ -182,7 +182,7 @@ func TestExitCodesOfBoards(t *testing.T) {
 	for _, packet := range []string{"copy", "fill"} {
 		code, _, stderr := hilgpu("run", packet, "--size", "64", "--board", "emu?fault=lost-doorbell")
 		assert.Equal(t, exitDevice, code)
-		assert.Contains(t, stderr, "time-out, the fences or their message have not come in 2")
+		assert.Contains(t, stderr, "time-out: fences or their message missing after 2")
 	}
 }
 

@@ -11,11 +11,11 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/device/transfer"
 )
 
-// ErrStuck is returned, wrapped, if the device does not finish its work.
+// ErrStuck is wrapped by the error of a device that does not finish its work.
 var ErrStuck = errors.New("figures: the device does not finish")
 
-// A cycleTarget is a number of clocks, or of bytes a clock, that the device has
-// to reach.
+// A cycleTarget is a number of clocks, or of bytes per clock, that the device must
+// reach.
 type cycleTarget struct {
 	name    string
 	measure func(ctx context.Context) (float64, error)
@@ -26,8 +26,9 @@ type cycleTarget struct {
 // large is the length of a long linear move.
 const large = 64 << 10
 
-// cycleTargets are all of them. A move counts from the doorbell to the message
-// behind it, over a link of a clock each way where L is not given.
+// cycleTargets returns all targets. A copy or fill lasts from the doorbell to the
+// message after it. The latency of the link is L clocks in each direction, or 1 if
+// a name has no L.
 func cycleTargets() []cycleTarget {
 	copies := transfer.Options{Board: "emu?latency=1", Size: large}
 	one := transfer.Options{Board: "emu?latency=1&vramports=1", Size: large}
@@ -50,17 +51,17 @@ func cycleTargets() []cycleTarget {
 	for _, l := range []float64{1, 16, 64, 256} {
 		board := fmt.Sprintf("emu?latency=%g", l)
 		all = append(all,
-			cycleTarget{fmt.Sprintf("doorbell to MSI-X, a fence, L %g", l), answer(board, false), "clocks", bound{false, 150 + 4*l}},
-			cycleTarget{fmt.Sprintf("doorbell to MSI-X, an indirect buffer and a fence, L %g", l), answer(board, true), "clocks", bound{false, 200 + 6*l}})
+			cycleTarget{fmt.Sprintf("doorbell to MSI-X, a fence, L %g", l), fenceLatency(board, false), "clocks", bound{false, 150 + 4*l}},
+			cycleTarget{fmt.Sprintf("doorbell to MSI-X, an indirect buffer and a fence, L %g", l), fenceLatency(board, true), "clocks", bound{false, 200 + 6*l}})
 	}
 	return all
 }
 
-// Progress is told how many of the figures are measured.
+// Progress is called with the number of figures measured.
 type Progress func(done, total int)
 
-// Cycles measures the clocks that the device needs, and tells progress unless it
-// is nil. It fails as the boards do, or with ErrStuck.
+// Cycles measures the clocks of the device and calls progress unless it is nil. It
+// fails with an error of the board or with ErrStuck.
 func Cycles(ctx context.Context, progress Progress) ([]Figure, error) {
 	var all []Figure
 	for i, c := range cycleTargets() {
@@ -71,12 +72,12 @@ func Cycles(ctx context.Context, progress Progress) ([]Figure, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.name, err)
 		}
-		all = append(all, against(c.name, v, c.unit, c.bound))
+		all = append(all, withTarget(c.name, v, c.unit, c.bound))
 	}
 	return all, nil
 }
 
-// rate is the bytes a clock of one packet on one node.
+// rate measures the bytes per clock of one packet on one node.
 func rate(o transfer.Options) func(ctx context.Context) (float64, error) {
 	o.Open, o.Count, o.Nodes, o.Seed = boards.Open, 1, 1, 1
 	return func(ctx context.Context) (float64, error) {
@@ -88,7 +89,7 @@ func rate(o transfer.Options) func(ctx context.Context) (float64, error) {
 	}
 }
 
-// slowest is the rate at the worst pair of alignments within a word.
+// slowest measures the rate at the worst pair of alignments within a word.
 func slowest(o transfer.Options) func(ctx context.Context) (float64, error) {
 	return func(ctx context.Context) (float64, error) {
 		v, err := rate(o)(ctx)
@@ -102,7 +103,7 @@ func slowest(o transfer.Options) func(ctx context.Context) (float64, error) {
 	}
 }
 
-// Where the rings of the measurements are, and what else is in host memory.
+// Addresses of the ring, the fence and the indirect buffer.
 const (
 	cycleRing   = pkt.Host | bare.HostBase
 	cycleFence  = pkt.Host | (bare.HostBase + 0x10000)
@@ -110,7 +111,8 @@ const (
 )
 
 // clocks returns the clocks from the doorbell of packets in host memory to the
-// message of the fence behind them. The device wakes from nothing fetched.
+// message of the fence after them. The node has fetched nothing before the
+// doorbell.
 func clocks(ctx context.Context, board string, packets ...bare.Packet) (took float64, err error) {
 	b, err := bare.Open(ctx, board, bare.NewHost(0x20000), boards.Open)
 	if err != nil {
@@ -137,17 +139,17 @@ func clocks(ctx context.Context, board string, packets ...bare.Packet) (took flo
 	n.Push(p)
 	start := b.Clock.Now()
 	n.Doorbell()
-	came := b.Await(0, func() bool { return len(b.Host.Messages) > 0 })
+	arrived := b.Await(0, func() bool { return len(b.Host.Messages) > 0 })
 	took = float64(b.Clock.Now() - start)
-	if !came || b.Host.Mem[cycleFence-cycleRing] != 1 {
+	if !arrived || b.Host.Mem[cycleFence-cycleRing] != 1 {
 		return 0, fmt.Errorf("%w: %s", ErrStuck, n.State())
 	}
 	return took, nil
 }
 
-// answer is the clocks of a fence, alone or behind an indirect buffer with a
-// small copy.
-func answer(board string, indirect bool) func(ctx context.Context) (float64, error) {
+// fenceLatency measures the clocks of a fence, alone or after an indirect buffer
+// with a small copy.
+func fenceLatency(board string, indirect bool) func(ctx context.Context) (float64, error) {
 	return func(ctx context.Context) (float64, error) {
 		if indirect {
 			return clocks(ctx, board, pkt.Indirect{Addr: cycleBuffer, Dwords: 6 + 9})
@@ -156,7 +158,7 @@ func answer(board string, indirect bool) func(ctx context.Context) (float64, err
 	}
 }
 
-// each is what one packet more costs among many.
+// each measures the clocks that one packet adds to a long sequence.
 func each(p bare.Packet) func(ctx context.Context) (float64, error) {
 	const few, many = 500, 1500
 	return func(ctx context.Context) (float64, error) {

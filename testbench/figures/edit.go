@@ -12,31 +12,33 @@ import (
 	"time"
 )
 
-// ErrEdit is wrapped by the error of a tree that cannot be edited and run.
+// ErrEdit is wrapped by the error of a source tree that cannot be edited, built or
+// run.
 var ErrEdit = errors.New("figures: the edit loop failed")
 
-// An Edit is the time from a change of one block to the end of a run with it.
+// An Edit is the time from a change of one block to the end of a run with that
+// change.
 type Edit struct {
 	Block     string  `json:"block"`
 	Workload  string  `json:"workload"`
-	Go        float64 `json:"go_seconds"`        // go build, run; medians
-	Verilator float64 `json:"verilator_seconds"` // translate, verilator, C++ compiler, run
+	Go        float64 `json:"go_seconds"`        // go build and run; median
+	Verilator float64 `json:"verilator_seconds"` // translation, verilator, C++ compiler and run; median
 	Ratio     float64 `json:"ratio"`
 	Target    float64 `json:"target"`
 	Holds     bool    `json:"holds"`
 }
 
-// The edited file, the method that gets a statement more, and the statement: it
-// is in the logic and does not act.
+// The edited file, the method that is edited, and the statement that is added to
+// it, which never takes effect.
 const (
 	editFile   = "rtl/fence/module.go"
 	editMethod = "func (m *Module) Tick("
 	editText   = "\n\tif time == 0xfeed_0000_0000_%04x {\n\t\tm.event = !m.event\n\t}"
 )
 
-// EditLoop copies the module at root, changes a block so many times, and each
-// time builds and runs the composition in Go, and then translated and built
-// with Verilator. The model's side is not charged for go build.
+// EditLoop copies the module at root and changes a block the given number of times.
+// After each change it builds and runs the composition in Go, and then translates,
+// builds and runs it with Verilator. The time of Verilator excludes go build.
 func EditLoop(root string, runs int) (Edit, error) {
 	e := Edit{Block: filepath.Dir(editFile), Workload: "run compose --check", Target: EditTarget}
 	tmp, err := os.MkdirTemp("", "hilgpu-edit-*")
@@ -57,7 +59,7 @@ func EditLoop(root string, runs int) (Edit, error) {
 		if err != nil {
 			return e, err
 		}
-		if i > 0 { // the first fills the build cache of Go
+		if i > 0 { // the first run fills Go's build cache
 			ours, theirs = append(ours, a), append(theirs, b)
 		}
 	}
@@ -70,7 +72,7 @@ func EditLoop(root string, runs int) (Edit, error) {
 // loop is a copy of the module.
 type loop struct {
 	tree, cache, bin string
-	source           []byte // of the block, unchanged
+	source           []byte // unchanged source of the block
 }
 
 // once changes the block and runs both sides.
@@ -95,7 +97,7 @@ func (l *loop) once(i int) (ours, theirs time.Duration, err error) {
 	return ours, time.Since(start), err
 }
 
-// run runs a command in the copy, with a cache of models of its own.
+// run runs a command in the copy, with a separate cache of Verilated models.
 func (l *loop) run(name string, args ...string) error {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = l.tree
@@ -109,7 +111,7 @@ func (l *loop) run(name string, args ...string) error {
 	return nil
 }
 
-// edited returns the source with a change that no other number gives.
+// edited returns the source with a change that is different for each i.
 func edited(source []byte, i int) ([]byte, error) {
 	_, rest, ok := bytes.Cut(source, []byte(editMethod))
 	_, _, ok2 := bytes.Cut(rest, []byte("{\n"))
@@ -120,7 +122,8 @@ func edited(source []byte, i int) ([]byte, error) {
 	return fmt.Appendf(nil, "%s"+editText+"%s", source[:at], i, source[at:]), nil
 }
 
-// copySource copies what a build reads: all but what is built and hidden.
+// copySource copies the source files: everything except hidden files and build
+// output.
 func copySource(from, to string) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

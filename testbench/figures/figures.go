@@ -1,15 +1,16 @@
-// Package figures measures what the device and its emulation reach, and says
-// whether that is what they have to: clocks, which are exact because the emulator
-// is the RTL, and the speed of the emulation, which is this machine's.
+// Package figures measures the device and its emulator and compares the figures
+// with their targets. Clocks are exact, because the emulator is the RTL; the speed
+// of the emulator depends on this machine.
 //
-// It also measures the RTL in Go against its own Verilog under Verilator: the same
-// stimuli, recorded at the ports, replayed by turns in one run.
+// It also compares the speed of the Go RTL with that of its Verilog under
+// Verilator. Stimuli are recorded at the ports and replayed on both sides
+// alternately:
 //
 //	workload ── wire ── recorder ── stimuli ──┬── GPU in Go
 //	                                          └── Verilated model, a process
 //
-// Both sides look at the outputs in the same clocks and fold them into a digest,
-// which must be the same: it shows that both did the same work.
+// Both sides sample the outputs in the same clocks and fold them into a digest.
+// Equal digests show that both did the same work.
 package figures
 
 import (
@@ -17,16 +18,16 @@ import (
 	"strings"
 )
 
-// A Figure is a number that was measured.
+// A Figure is a measured number.
 type Figure struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit"`
-	Want  string  `json:"want,omitempty"` // what it has to be, "" if it is only told
-	Holds bool    `json:"holds"`          // it is what it has to be
+	Want  string  `json:"want,omitempty"` // target; "" if there is none
+	Holds bool    `json:"holds"`          // the target is reached, or there is none
 }
 
-// A bound is what a figure has to reach: at least, or at most, so much.
+// A bound is a target: a lower bound if least is true, otherwise an upper one.
 type bound struct {
 	least bool
 	v     float64
@@ -41,17 +42,17 @@ func (b bound) String() string {
 
 func (b bound) holds(v float64) bool { return b.least && v >= b.v || !b.least && v <= b.v }
 
-// against returns a figure that has a target.
-func against(name string, v float64, unit string, b bound) Figure {
+// withTarget returns a figure that has a target.
+func withTarget(name string, v float64, unit string, b bound) Figure {
 	return Figure{name, v, unit, b.String(), b.holds(v)}
 }
 
-// told returns a figure that has none.
-func told(name string, v float64, unit string) Figure {
+// withoutTarget returns a figure that has no target.
+func withoutTarget(name string, v float64, unit string) Figure {
 	return Figure{Name: name, Value: v, Unit: unit, Holds: true}
 }
 
-// Text returns figures as a table.
+// Text formats figures as a table.
 func Text(all []Figure) string {
 	var b strings.Builder
 	for _, f := range all {

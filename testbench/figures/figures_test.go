@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCycleTargets fails where the device is slower than it has to be.
+// TestCycleTargets checks that the device reaches its targets.
 func TestCycleTargets(t *testing.T) {
 	all, err := Cycles(context.Background(), nil)
 	require.NoError(t, err)
@@ -19,7 +19,7 @@ func TestCycleTargets(t *testing.T) {
 	}
 }
 
-// What cannot be measured is an error.
+// A failed measurement is an error.
 func TestErrors(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -31,8 +31,8 @@ func TestErrors(t *testing.T) {
 	assert.ErrorIs(t, err, ErrStuck)
 }
 
-// Every load is measured in every way, and what is exact holds: no clock
-// allocates, and an idle device is skipped.
+// Every load is measured in every mode. The exact properties hold: a clock
+// allocates nothing, and idle clocks are skipped.
 func TestSpeeds(t *testing.T) {
 	all, err := Speeds(context.Background(), 1, nil)
 	require.NoError(t, err)
@@ -41,17 +41,17 @@ func TestSpeeds(t *testing.T) {
 		names[f.Name] = f
 	}
 	for _, l := range Loads {
-		for _, w := range Ways {
+		for _, w := range Modes {
 			assert.Positive(t, names["emulation, "+l.Name+"/"+string(w)].Value, "%s/%s", l.Name, w)
 		}
 	}
-	for _, w := range Ways {
+	for _, w := range Modes {
 		assert.True(t, names["emulation, busy/"+string(w)+", allocations in a turn"].Holds, w)
 	}
 	assert.Greater(t, names["emulation, idle/noskip against skip"].Value, 10.0)
 }
 
-// A bound holds at its value, and a table says what it is.
+// A bound holds at its own value, and the table shows it.
 func TestText(t *testing.T) {
 	for _, tt := range []struct {
 		b     bound
@@ -60,11 +60,11 @@ func TestText(t *testing.T) {
 	}{
 		{bound{true, 7.6}, 7.6, true}, {bound{true, 7.6}, 7.59, false}, {bound{false, 2}, 2, true}, {bound{false, 2}, 2.01, false},
 	} {
-		assert.Equal(t, tt.holds, against("x", tt.v, "", tt.b).Holds, "%v of %v", tt.v, tt.b)
+		assert.Equal(t, tt.holds, withTarget("x", tt.v, "", tt.b).Holds, "%v of %v", tt.v, tt.b)
 	}
 	var lines [][]string
 	for line := range strings.Lines(Text([]Figure{
-		against("a fill", 7.9, "bytes/clock", bound{true, 7.8}), against("a NOP", 3, "clocks", bound{false, 2}), told("busy", 1.5, "M clocks/s"),
+		withTarget("a fill", 7.9, "bytes/clock", bound{true, 7.8}), withTarget("a NOP", 3, "clocks", bound{false, 2}), withoutTarget("busy", 1.5, "M clocks/s"),
 	})) {
 		lines = append(lines, strings.Fields(line))
 	}
@@ -75,11 +75,11 @@ func TestText(t *testing.T) {
 	}, lines)
 }
 
-// BenchmarkGPU measures the emulation in clocks a second. times is how much
-// longer it takes than with sleep alone.
+// BenchmarkGPU measures the emulator in clocks per second. times is the time
+// relative to the mode skip.
 func BenchmarkGPU(b *testing.B) {
 	for _, l := range Loads {
-		for _, w := range Ways {
+		for _, w := range Modes {
 			b.Run(l.Name+"/"+string(w), func(b *testing.B) {
 				var s Speed
 				for b.Loop() {

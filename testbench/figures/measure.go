@@ -14,19 +14,19 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/wave"
 )
 
-// A Row is one comparison.
+// A Row is the comparison of one workload.
 type Row struct {
 	Name      string  `json:"name"`
 	Clocks    uint64  `json:"clocks"`
-	Slept     uint64  `json:"slept"`           // clocks that Go skips
+	Slept     uint64  `json:"slept"`           // clocks that the Go side skips
 	Go        float64 `json:"go_ns_per_clock"` // medians
 	Verilator float64 `json:"verilator_ns_per_clock"`
-	Ratio     float64 `json:"ratio"` // Verilator over Go
+	Ratio     float64 `json:"ratio"` // Verilator / Go
 	Target    float64 `json:"target"`
 	Holds     bool    `json:"holds"`
 }
 
-// Targets of the ratios.
+// Targets of the ratios, Verilator / Go.
 const (
 	BusyTarget  = 2
 	MixedTarget = 5
@@ -35,7 +35,7 @@ const (
 	EditTarget  = 5
 )
 
-// A Bench has a GPU and the models of its Verilog, which are built once.
+// A Bench holds a GPU configuration and the Verilated models of it.
 type Bench struct {
 	config gpu.Config
 	design *verilog.Design
@@ -43,8 +43,8 @@ type Bench struct {
 	waves  *sim.Model
 }
 
-// New translates the GPU of a configuration, from the source of the module at
-// root, and builds the models, or finds them in cache; see sim.BuildOptions.
+// New translates the GPU of a configuration from the source of the module at root,
+// and builds its models or finds them in the cache; see sim.BuildOptions.
 func New(root string, c gpu.Config, cache string) (*Bench, error) {
 	g, err := gpu.New(c)
 	if err != nil {
@@ -61,9 +61,9 @@ func New(root string, c gpu.Config, cache string) (*Bench, error) {
 	return b, err
 }
 
-// Compare replays a recording so many times on each side by turns; with waves
-// set, both write a value change dump to a file. It fails with ErrDigest if the
-// outputs differ.
+// Compare replays a recording the given number of times on each side, alternately.
+// If waves is set, both sides write a value change dump to a file. It fails with
+// ErrDigest if the outputs differ.
 func (b *Bench) Compare(rec *Recording, runs int, target float64, waves bool) (row Row, err error) {
 	s, err := rec.stimuli(&b.design.Manifest)
 	if err != nil {
@@ -94,7 +94,7 @@ func (b *Bench) Compare(rec *Recording, runs int, target float64, waves bool) (r
 	return newRow(name, rec, ours, theirs, target), nil
 }
 
-// turns runs both sides by turns and returns the medians.
+// turns runs both sides alternately and returns the medians.
 func (b *Bench) turns(rec *Recording, model *sim.Replay, runs int, dir string, waves bool) (ours, theirs time.Duration, err error) {
 	g, err := gpu.New(b.config)
 	if err != nil {
@@ -103,7 +103,7 @@ func (b *Bench) turns(rec *Recording, model *sim.Replay, runs int, dir string, w
 	var as, bs []time.Duration
 	for i := range runs {
 		runtime.GC()
-		want, took, err := rec.often(g, dir, waves)
+		want, took, err := rec.repeat(g, dir, waves)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -120,12 +120,12 @@ func (b *Bench) turns(rec *Recording, model *sim.Replay, runs int, dir string, w
 	return median(as), median(bs), nil
 }
 
-// replays is how often Go replays a recording in its turn, which then takes about as
-// long as the model's: what else the machine does meets both alike.
+// replays is the number of replays of a Go turn. A turn then takes about as long as
+// the model's, so that other load on the machine affects both alike.
 const replays = 4
 
-// often runs the recording so often and returns the time of one run.
-func (rec *Recording) often(g *gpu.GPU, dir string, waves bool) (digest uint64, took time.Duration, err error) {
+// repeat replays the recording several times and returns the time of one replay.
+func (rec *Recording) repeat(g *gpu.GPU, dir string, waves bool) (digest uint64, took time.Duration, err error) {
 	start := time.Now()
 	for range replays {
 		if digest, err = rec.run(g, dir, waves); err != nil {
@@ -135,7 +135,7 @@ func (rec *Recording) often(g *gpu.GPU, dir string, waves bool) (digest uint64, 
 	return digest, time.Since(start) / replays, nil
 }
 
-// run replays the recording to g, with waves into a file in dir.
+// run replays the recording on g. If waves is set, it writes them to a file in dir.
 func (rec *Recording) run(g *gpu.GPU, dir string, waves bool) (digest uint64, err error) {
 	if !waves {
 		return rec.replay(g), nil
@@ -153,17 +153,17 @@ func (rec *Recording) run(g *gpu.GPU, dir string, waves bool) (digest uint64, er
 	return digest, w.Close()
 }
 
-// Translation is the time from the source of a GPU to its Verilog.
+// Translation is the time to translate the source of a GPU to Verilog.
 type Translation struct {
 	Seconds float64 `json:"seconds"` // median
-	Target  float64 `json:"target"`  // at most
+	Target  float64 `json:"target"`  // upper limit, seconds
 	Holds   bool    `json:"holds"`
 }
 
-// TranslateTarget is the most that a translation may take, in seconds.
+// TranslateTarget is the upper limit of the time of a translation, in seconds.
 const TranslateTarget = 2
 
-// Translate translates the GPU of a configuration so many times.
+// Translate translates the GPU of a configuration the given number of times.
 func Translate(root string, c gpu.Config, runs int) (Translation, error) {
 	g, err := gpu.New(c)
 	if err != nil {
@@ -194,7 +194,7 @@ func newRow(name string, rec *Recording, ours, theirs time.Duration, target floa
 	return r
 }
 
-// median returns the middle one, of an even number the lower.
+// median returns the median, and of an even number the lower middle one.
 func median(d []time.Duration) time.Duration {
 	d = slices.Sorted(slices.Values(d))
 	return d[(len(d)-1)/2]

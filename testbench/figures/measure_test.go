@@ -19,7 +19,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/compose"
 )
 
-// TestDigest holds the digest to be what sim.Replay says, port by port.
+// TestDigest checks that the digest depends on each port as sim.Replay specifies.
 func TestDigest(t *testing.T) {
 	c := gpu.Small()
 	rec, err := Busy(c, 1)
@@ -53,12 +53,12 @@ func TestDigest(t *testing.T) {
 	assert.Positive(t, some, "writes of the device")
 }
 
-// TestReplay holds a replay to go through the clocks that were recorded: the
-// GPU ends as it did.
+// TestReplay checks that a replay performs the recorded clocks: the GPU ends in the
+// same state.
 func TestReplay(t *testing.T) {
 	r, err := newRecorder(gpu.Small())
 	require.NoError(t, err)
-	const waking = 25 // clocks, in which the nodes clear their files
+	const waking = 25 // clocks in which the nodes clear their register RAMs
 	for range waking {
 		r.Tick(sim.Inputs{}.Req, sim.Inputs{}.Beat, true, sim.Inputs{}.Cpl, true, true)
 	}
@@ -87,8 +87,8 @@ func TestMixed(t *testing.T) {
 	assert.Greater(t, rec.Clocks, uint64(1000))
 }
 
-// TestCompare holds the two sides to the same digest, in every run, and another
-// GPU on the Go side to be noticed.
+// TestCompare checks that both sides have the same digest in every run, and that
+// another GPU on the Go side is noticed.
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	tooltest.Need(t, sim.Verilator.Tools()...)

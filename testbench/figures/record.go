@@ -10,17 +10,17 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
 )
 
-// ErrDigest is wrapped by the error of sides that have not done the same.
+// ErrDigest is wrapped by the error of sides whose outputs differ.
 var ErrDigest = errors.New("figures: Go and the Verilog drive different outputs")
 
-// An event is a clock with inputs, or a sleep.
+// An event is one clock with its inputs, or a number of skipped clocks.
 type event struct {
 	in    sim.Inputs
-	sleep uint64 // clocks without inputs that the GPU sleeps through; 0: a clock
-	asked bool   // IdleFor was called before
+	sleep uint64 // number of skipped clocks, or 0 for one clock
+	asked bool   // IdleFor was called before the event
 }
 
-// recorder is a GPU that notes what is done to it.
+// recorder is a GPU that records the calls of its methods.
 type recorder struct {
 	*gpu.GPU
 	events []event
@@ -35,34 +35,34 @@ func (r *recorder) note(e event) {
 	r.events = append(r.events, e)
 }
 
-// Tick is one clock.
+// Tick records and performs one clock.
 func (r *recorder) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
 	r.note(event{in: sim.Inputs{Req: req, Beat: beat, CplReady: cplReady, Cpl: cpl, ReqReady: reqReady, DataReady: dataReady}})
 	r.GPU.Tick(req, beat, cplReady, cpl, reqReady, dataReady)
 }
 
-// IdleFor is the GPU's.
+// IdleFor returns the idle time of the GPU and records the call.
 func (r *recorder) IdleFor() uint64 {
 	r.asked = true
 	return r.GPU.IdleFor()
 }
 
-// Skip is n clocks without input.
+// Skip records and skips n clocks.
 func (r *recorder) Skip(n uint64) {
 	r.note(event{sleep: n})
 	r.GPU.Skip(n)
 }
 
-// A Recording is what a workload does at the ports of a GPU, from a reset on.
+// A Recording is the activity of a workload at the ports of a GPU, from a reset on.
 type Recording struct {
 	Name   string
 	Clocks uint64
-	Slept  uint64 // of them, through which the Go side skips
+	Slept  uint64 // clocks that the Go side skips
 
 	events []event
 }
 
-// stop ends a recording.
+// stop ends the recording and returns it.
 func (r *recorder) stop(name string) *Recording {
 	rec := &Recording{Name: name, events: r.events}
 	for _, e := range r.events {
@@ -72,14 +72,14 @@ func (r *recorder) stop(name string) *Recording {
 	return rec
 }
 
-// device is a GPU, or one that is recorded.
+// device is a GPU, or a wrapper that records its waves.
 type device interface {
 	port.Device
 	Reset()
 }
 
-// replay does to g what was recorded, as the wire did it: what it asked is asked
-// again. It returns the digest.
+// replay repeats the recorded calls on g, including those of IdleFor, and returns
+// the digest.
 func (rec *Recording) replay(g device) uint64 {
 	digest := uint64(0)
 	g.Reset()
@@ -98,7 +98,8 @@ func (rec *Recording) replay(g device) uint64 {
 	return digest
 }
 
-// factors are of the output ports, in the order of the manifest.
+// factors holds the digest factors of the output ports, in the order of the
+// manifest.
 var factors = func() (f [14]uint64) {
 	for i := range f {
 		f[i] = sim.DigestFactor(i)
@@ -106,7 +107,7 @@ var factors = func() (f [14]uint64) {
 	return f
 }()
 
-// outputs returns what the ports of a GPU add to a digest.
+// outputs returns the contribution of a GPU's ports to the digest.
 func outputs(g port.Device) uint64 {
 	cpl, reqReady, dataReady := g.Target()
 	req, beat := g.Initiator()
@@ -125,7 +126,7 @@ func bit(b bool) (v uint64) {
 	return v
 }
 
-// stimuli returns the recording for the model of a manifest.
+// stimuli converts the recording to stimuli for the model of a manifest.
 func (rec *Recording) stimuli(m *verilog.Manifest) (*sim.Stimuli, error) {
 	lay, err := sim.NewLayout(m)
 	if err != nil {

@@ -8,33 +8,33 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/compose"
 )
 
-// RTLOptions are what MeasureRTL measures.
+// RTLOptions are the settings of MeasureRTL.
 type RTLOptions struct {
-	Root   string     // of the module's source
-	Config gpu.Config // of the GPU
-	Name   string     // of the configuration
+	Root   string     // root of the module's source
+	Config gpu.Config // configuration of the GPU
+	Name   string     // name of the configuration
 
-	Runs  int // of each side, at least 1
-	Count int // copies of the busy workload on each node, at least 1
+	Runs  int // runs of each side, at least 1
+	Count int // copies per node of the busy workload, at least 1
 	Polls int // register reads of the idle workload, at least 1
-	Edits int // 0 leaves the edit loop out
+	Edits int // runs of the edit loop; 0 omits it
 
-	Progress func(done, total int) // is told how many of the rows are done
-	At       func(part string)     // is told what comes after the rows
+	Progress func(done, total int) // called with the number of rows done
+	At       func(part string)     // called before each part after the rows
 }
 
-// RTL is the RTL in Go against its Verilog under Verilator.
+// RTL compares the Go RTL with its Verilog under Verilator.
 type RTL struct {
 	Config    string      `json:"config"`
 	Runs      int         `json:"runs"`
 	Rows      []Row       `json:"rows"`
 	Translate Translation `json:"translate"`
-	Edit      *Edit       `json:"edit,omitempty"` // nil if it was left out
+	Edit      *Edit       `json:"edit,omitempty"` // nil if omitted
 }
 
-// MeasureRTL compares the workloads, with and without waves, and measures the
-// translation and the edit loop. It needs Verilator, and fails with ErrDigest, ErrEdit
-// or an error of a workload or of the build.
+// MeasureRTL measures the workloads with and without waves, the translation and the
+// edit loop. It needs Verilator. It fails with ErrDigest, ErrEdit, or an error of a
+// workload or of the build.
 func MeasureRTL(o RTLOptions) (*RTL, error) {
 	r := &RTL{Config: o.Name, Runs: o.Runs}
 	var err error
@@ -56,10 +56,10 @@ func MeasureRTL(o RTLOptions) (*RTL, error) {
 	return r, nil
 }
 
-// rowCount is how many rows there are.
+// rowCount is the number of rows.
 const rowCount = 5
 
-// rows compares the workloads.
+// rows measures the workloads.
 func (o RTLOptions) rows() ([]Row, error) {
 	b, err := New(o.Root, o.Config, "")
 	if err != nil {
@@ -99,7 +99,7 @@ func (o RTLOptions) rows() ([]Row, error) {
 	return rows, nil
 }
 
-// verdict returns what a table says of a target.
+// verdict returns the word for a target's result.
 func verdict(holds bool) string {
 	if holds {
 		return "holds"
@@ -107,7 +107,7 @@ func verdict(holds bool) string {
 	return "missed"
 }
 
-// Text returns the figures as a table.
+// Text formats the figures as a table.
 func (r *RTL) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "RTL in Go against Verilator -O3, configuration %s, medians of %d\n\n", r.Config, r.Runs)

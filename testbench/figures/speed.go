@@ -18,58 +18,58 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/device/bare"
 )
 
-// turnClocks is how many clocks are timed at a time, between two looks at the
-// other device of a comparison.
+// turnClocks is the number of clocks that are timed without interruption. Turns of
+// two devices alternate in a comparison.
 const turnClocks = 20_000
 
-// A Load is what a device does in a turn: it works for so many of its clocks,
-// both nodes copying inside VRAM, and rests for the others.
+// A Load is the work of a device in a turn: both nodes copy within VRAM for the
+// first work clocks, and the device is idle for the others.
 type Load struct {
 	Name string
 	work uint64
 }
 
-// Loads are all of them.
+// Loads lists all loads.
 var Loads = []Load{{"busy", turnClocks}, {"mixed", turnClocks / 10}, {"idle", 0}}
 
-// A Way is how a device is emulated: with the sleep of idle clocks, without it,
-// with every clock written as a wave, or with the ring of a flight recorder.
-type Way string
+// A Mode is a mode of the emulator: skipping idle clocks, not skipping them,
+// writing every clock to a wave, or keeping the last ones in a flight recorder.
+type Mode string
 
-// The ways.
+// The modes.
 const (
-	Skip   Way = "skip"
-	NoSkip Way = "noskip"
-	Wave   Way = "wave"
-	Flight Way = "flight"
+	Skip   Mode = "skip"
+	NoSkip Mode = "noskip"
+	Wave   Mode = "wave"
+	Flight Mode = "flight"
 )
 
-// Ways are all of them.
-var Ways = []Way{Skip, NoSkip, Wave, Flight}
+// Modes lists all modes.
+var Modes = []Mode{Skip, NoSkip, Wave, Flight}
 
-// An emulation is a device that is timed.
+// An emulation is a timed device.
 type emulation struct {
-	dev   port.Device // the GPU, or what records it
+	dev   port.Device // the GPU, or a wrapper that records its waves
 	board *bare.Board
 	nodes []*bare.Node
-	way   Way
+	mode  Mode
 }
 
-// ringAt is where the ring of a node is in VRAM, behind what its copies move.
+// ringAt returns the VRAM address of a node's ring, after the data of its copies.
 func ringAt(node int) uint64 { return uint64(node)*0x40000 + 0x20000 }
 
-// emulate makes a device ready for work.
-func emulate(ctx context.Context, way Way) (*emulation, error) {
+// emulate creates a device in a mode, ready for work.
+func emulate(ctx context.Context, mode Mode) (*emulation, error) {
 	c := gpu.Default()
 	c.VRAMBytes = 1 << 19
 	g, err := gpu.New(c)
 	if err != nil {
 		return nil, err
 	}
-	e := &emulation{dev: g, way: way}
-	if way == Wave || way == Flight {
+	e := &emulation{dev: g, mode: mode}
+	if mode == Wave || mode == Flight {
 		var w io.Writer
-		if way == Wave {
+		if mode == Wave {
 			w = io.Discard
 		}
 		r, err := wave.New(w, wave.Options{})
@@ -95,8 +95,8 @@ func emulate(ctx context.Context, way Way) (*emulation, error) {
 	return e, nil
 }
 
-// submit gives the nodes copies for more than turnClocks. What was written has
-// arrived when a read behind it is answered: the link does not run in a turn.
+// submit gives the nodes copies that take longer than turnClocks. It ends with a
+// read, so that all writes have arrived: the link does not run during a turn.
 func (e *emulation) submit() error {
 	for i, n := range e.nodes {
 		at := uint64(i) * 0x40000
@@ -112,7 +112,7 @@ func (e *emulation) submit() error {
 	return e.board.Err
 }
 
-// finish clocks the device until its nodes have done their copies.
+// finish clocks the device until the copies are done.
 func (e *emulation) finish() error {
 	for range 10 * turnClocks {
 		if e.dev.IdleFor() == math.MaxUint64 {
@@ -123,11 +123,11 @@ func (e *emulation) finish() error {
 	return ErrStuck
 }
 
-// turn clocks the device alone, as its link does, and returns how long it took.
+// turn clocks the device without its link and returns the time.
 func (e *emulation) turn(clocks uint64) time.Duration {
 	start := time.Now()
 	for clocks > 0 {
-		if n := min(e.dev.IdleFor(), clocks); n > 0 && e.way != NoSkip {
+		if n := min(e.dev.IdleFor(), clocks); n > 0 && e.mode != NoSkip {
 			e.dev.Skip(n)
 			clocks -= n
 			continue
@@ -140,7 +140,7 @@ func (e *emulation) turn(clocks uint64) time.Duration {
 	return time.Since(start)
 }
 
-// pass is one turn of a load.
+// pass performs one turn of a load.
 func (e *emulation) pass(l Load) (d time.Duration, err error) {
 	if l.work > 0 {
 		if err := e.submit(); err != nil {
@@ -154,23 +154,23 @@ func (e *emulation) pass(l Load) (d time.Duration, err error) {
 	return d + e.turn(turnClocks-l.work), nil
 }
 
-// A Speed is that of the emulation.
+// A Speed is the speed of the emulator.
 type Speed struct {
-	Clocks float64 // a second
-	Times  float64 // how much longer it takes than with sleep alone
-	Allocs float64 // of Go memory, in a turn
+	Clocks float64 // clocks per second
+	Times  float64 // time relative to the mode Skip
+	Allocs float64 // Go heap allocations per turn
 }
 
-// Measure measures the emulation of a load: the fastest of so many turns, which
-// alternate with those of a device with sleep alone. Whatever else this machine
-// does makes a turn slower, never faster.
-func Measure(ctx context.Context, l Load, way Way, turns int) (s Speed, err error) {
+// Measure measures the emulator with a load. It uses the fastest of the turns,
+// which alternate with turns of a device in the mode Skip: other load on the
+// machine only makes a turn slower.
+func Measure(ctx context.Context, l Load, mode Mode, turns int) (s Speed, err error) {
 	base, err := emulate(ctx, Skip)
 	if err != nil {
 		return Speed{}, err
 	}
 	defer func() { err = errors.Join(err, base.board.Close()) }()
-	e, err := emulate(ctx, way)
+	e, err := emulate(ctx, mode)
 	if err != nil {
 		return Speed{}, err
 	}
@@ -194,8 +194,8 @@ func Measure(ctx context.Context, l Load, way Way, turns int) (s Speed, err erro
 	return Speed{turnClocks / least.Seconds(), float64(least) / float64(leastBase), allocs}, err
 }
 
-// allocations returns the fewest of a turn: the runtime has some of its own now
-// and then.
+// allocations returns the smallest number of allocations of a turn; the Go runtime
+// adds some at times.
 func (e *emulation) allocations(l Load, turns int) (float64, error) {
 	least := uint64(math.MaxUint64)
 	for range turns {
@@ -214,31 +214,30 @@ func (e *emulation) allocations(l Load, turns int) (float64, error) {
 	return float64(least), nil
 }
 
-// ratioTargets are what the ways have to keep, by load and way.
+// ratioTargets lists the targets of modes relative to Skip, by load and mode.
 var ratioTargets = map[string]bound{
 	"idle/noskip": {true, 100}, "busy/wave": {false, 6}, "busy/flight": {false, 1.7},
 }
 
-// Speeds measures the emulation of each load in each way, and tells progress
-// unless it is nil.
+// Speeds measures each load in each mode and calls progress unless it is nil.
 func Speeds(ctx context.Context, turns int, progress Progress) ([]Figure, error) {
 	var all []Figure
 	for i, l := range Loads {
-		for j, way := range Ways {
+		for j, mode := range Modes {
 			if progress != nil {
-				progress(i*len(Ways)+j, len(Loads)*len(Ways))
+				progress(i*len(Modes)+j, len(Loads)*len(Modes))
 			}
-			s, err := Measure(ctx, l, way, turns)
+			s, err := Measure(ctx, l, mode, turns)
 			if err != nil {
 				return nil, err
 			}
-			name := l.Name + "/" + string(way)
-			all = append(all, told("emulation, "+name, s.Clocks/1e6, "M clocks/s"))
+			name := l.Name + "/" + string(mode)
+			all = append(all, withoutTarget("emulation, "+name, s.Clocks/1e6, "M clocks/s"))
 			if b, ok := ratioTargets[name]; ok {
-				all = append(all, against("emulation, "+name+" against skip", s.Times, "times as long", b))
+				all = append(all, withTarget("emulation, "+name+" against skip", s.Times, "times as long", b))
 			}
 			if l.Name == "busy" {
-				all = append(all, against("emulation, "+name+", allocations in a turn", s.Allocs, "", bound{false, 0}))
+				all = append(all, withTarget("emulation, "+name+", allocations in a turn", s.Allocs, "", bound{false, 0}))
 			}
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/session"
 )
 
-// opener returns an Opener of the recorder.
+// opener returns an Opener that connects a host to the recorder.
 func (r *recorder) opener() bare.Opener {
 	return func(_ string, host bus.Host) (bus.Link, bus.Clock, error) {
 		link, err := inproc.New(r, host, inproc.Options{Hz: uint64(r.Config().ClockHz)})
@@ -27,8 +27,8 @@ func newRecorder(c gpu.Config) (*recorder, error) {
 	return &recorder{GPU: g}, err
 }
 
-// Busy copies from host memory to VRAM on all nodes at once, as fast as the DMA
-// engine does; what it moves is written and read back through the BAR.
+// Busy copies from host memory to VRAM on all nodes at once, at the full rate of
+// the DMA engine. The host writes the data and reads it back through the BAR.
 func Busy(c gpu.Config, count int) (*Recording, error) {
 	r, err := newRecorder(c)
 	if err != nil {
@@ -56,11 +56,11 @@ func Mixed(c gpu.Config, plan *compose.Plan) (*Recording, error) {
 	return r.stop("mixed"), nil
 }
 
-// pollClocks is the time between two reads of an idle GPU: 1 ms at 100 MHz.
+// pollClocks is the number of clocks between two reads of an idle GPU: 1 ms at 100
+// MHz.
 const pollClocks = 100_000
 
-// Idle has a GPU without work of which a register is read now and then, polls
-// times.
+// Idle reads a register of a GPU without work the given number of times.
 func Idle(c gpu.Config, polls int) (*Recording, error) {
 	r, err := newRecorder(c)
 	if err != nil {

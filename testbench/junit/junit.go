@@ -1,5 +1,5 @@
-// Package junit writes test results in the XML form that CI systems read, which
-// JUnit's Ant task began and Jenkins and GitLab document.
+// Package junit writes test results in the XML format that CI systems read. JUnit's
+// Ant task introduced it, and Jenkins and GitLab document it.
 package junit
 
 import (
@@ -17,14 +17,14 @@ type Property struct {
 	Value string `xml:"value,attr"`
 }
 
-// A Case is one test. It passed if it has neither Failure nor Skipped.
+// A Case is one test. It has passed if both Failure and Skipped are empty.
 type Case struct {
-	Class       string // the group that it belongs to
+	Class       string // group of the test
 	Name        string
 	Time        time.Duration
-	Failure     string   // what went wrong
-	Skipped     string   // why it was not run
-	Output      string   // what it printed
+	Failure     string   // message of the failure
+	Skipped     string   // reason for skipping
+	Output      string   // printed text
 	Attachments []string // files, relative to where the XML is; a line each in Output, as Jenkins and GitLab read them
 	Properties  []Property
 }
@@ -42,8 +42,8 @@ type testSuites struct {
 	Suites []testSuite `xml:"testsuite"`
 }
 
-// totals are those of a suite, which the element around the suites has too. A
-// case that could not be run at all is a failure here; nothing is an error.
+// totals are the counts of a suite; the outer element has them too. A case that
+// could not be run counts as a failure, not as an error.
 type totals struct {
 	Tests    int    `xml:"tests,attr"`
 	Failures int    `xml:"failures,attr"`
@@ -132,7 +132,7 @@ func caseOf(c Case) testCase {
 	return out
 }
 
-// printable replaces what XML 1.0 cannot carry.
+// printable replaces characters that XML 1.0 does not allow.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\t' || r == '\n' || r == '\r' || r >= 0x20 && r != utf8.RuneError && r != 0xfffe && r != 0xffff {

@@ -12,26 +12,26 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 )
 
-// A KernelClock stands between a user-mode driver and the graphics kernel and
-// takes the time of submissions, and what is allocated in them. It belongs to
-// the immediate context's thread. The zero value works.
+// A KernelClock wraps the kernel callbacks of a user-mode driver and measures the
+// time and the allocations of submissions. It belongs to the thread of the
+// immediate context. The zero value works.
 type KernelClock struct {
 	time        time.Duration
 	calls       int
-	allocations uint64 // of the Go heap
+	allocations uint64 // objects of the Go heap
 }
 
-// allocations returns how many objects of the Go heap have been allocated.
+// allocations returns the number of objects allocated on the Go heap so far.
 func allocations() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.Mallocs
 }
 
-// Time returns how long the submissions have taken, on the wall clock.
+// Time returns the wall-clock time of the submissions.
 func (k *KernelClock) Time() time.Duration { return k.time }
 
-// Wrap returns a driver entry that behaves as open.
+// Wrap returns a driver entry that behaves as open and measures its submissions.
 func (k *KernelClock) Wrap(open umddi.OpenAdapterFunc) umddi.OpenAdapterFunc {
 	return func(t *ddi.Thread, arg *umddi.OpenAdapter) ddi.HRESULT {
 		hr := open(t, arg)
@@ -58,7 +58,7 @@ func (k *KernelClock) Wrap(open umddi.OpenAdapterFunc) umddi.OpenAdapterFunc {
 }
 
 // A counter is a Hook that counts the calls and callbacks of the user-mode
-// interface while it is on.
+// interface while it is enabled.
 type counter struct {
 	mu    sync.Mutex
 	on    bool
@@ -78,14 +78,14 @@ func (c *counter) Enter(_ *ddi.Thread, f *verifier.Func, _ ...any) {
 
 func (c *counter) Leave(*ddi.Thread, *verifier.Func, ...any) {}
 
-// turn switches the counter.
-func (c *counter) turn(on bool) {
+// enable starts or stops the counter.
+func (c *counter) enable(on bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.on = on
 }
 
-// perList returns the counts of a run of n lists.
+// perList returns the counts of a run divided by n, its number of lists.
 func (c *counter) perList(n int) []Call {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,8 +1,7 @@
-// Package lists is a workload of small command lists: deferred contexts record
-// them at the same time, the immediate context executes them, and they are
-// released. It says what each part costs the threads of the application, and
-// what the graphics kernel costs beside it. It reads the wall clock, for that
-// is what it measures.
+// Package lists is a workload of small command lists. Deferred contexts record them
+// concurrently, the immediate context executes them, and they are released. It
+// measures the time of each step on the application's threads, and separately the
+// time of the graphics kernel, on the wall clock.
 package lists
 
 import (
@@ -17,8 +16,8 @@ import (
 // ErrInput is wrapped by errors of options out of range.
 var ErrInput = errors.New("lists: bad input")
 
-// ErrContents is wrapped by the error of a run whose lists did not do what they
-// record.
+// ErrContents is wrapped by the error of a run whose lists did not copy the
+// expected data.
 var ErrContents = errors.New("lists: wrong contents")
 
 // Limits of Options.
@@ -29,23 +28,23 @@ const (
 	MaxAlive    = 100_000
 )
 
-// Options are what a run does.
+// Options are the settings of a run.
 type Options struct {
 	Board     string            // selector
 	System    testbench.Options // without Hook
-	Lists     int               // in all, 1 to MaxLists
-	Ops       int               // CopyResource calls in each list, 1 to MaxOps
-	Contexts  int               // deferred contexts, 1 to MaxContexts, each with its goroutine
-	Alive     int               // lists of a context that exist at a time, 1 to MaxAlive
-	NoRecycle bool              // each list is made with a handle that was not used before
-	Emulated  bool              // the driver does not report command lists: those of the runtime are used
+	Lists     int               // total number, 1 to MaxLists
+	Ops       int               // CopyResource calls per list, 1 to MaxOps
+	Contexts  int               // deferred contexts, each with a goroutine, 1 to MaxContexts
+	Alive     int               // lists per context that exist at the same time, 1 to MaxAlive
+	NoRecycle bool              // every list gets a new handle
+	Emulated  bool              // the driver lacks command lists, so the runtime's are used
 
-	// Progress, if not nil, is told how many lists of a part of the run are done.
-	// Its time and its allocations are not counted.
+	// Progress, if not nil, is called with the lists done of a part. Its cost is
+	// excluded.
 	Progress func(done, total int)
 }
 
-// check returns what is wrong with o.
+// check returns an error if an option is out of range.
 func (o Options) check() error {
 	for _, x := range []struct {
 		name  string
@@ -61,7 +60,7 @@ func (o Options) check() error {
 	return nil
 }
 
-// A Report is what a run has measured. Times are of the wall clock.
+// A Report is the result of a run. Times are on the wall clock.
 type Report struct {
 	Lists    int  `json:"lists"`
 	Ops      int  `json:"ops"`
@@ -70,43 +69,41 @@ type Report struct {
 	Native   bool `json:"native"`
 	Verify   bool `json:"verify"`
 
-	// Lists a second, recorded, finished, executed and released, without the
-	// kernel's time: parts of several contexts that run at the same time count
-	// once.
+	// Recorded, finished, executed and released, without the kernel; concurrent
+	// time counts once.
 	ListsPerSecond float64 `json:"lists_per_second"`
 
 	Parts Parts `json:"ns_per_list"`
 
-	Allocations float64 `json:"allocations_per_list"` // of objects on the Go heap, without the kernel's
+	Allocations float64 `json:"allocations_per_list"` // objects on the Go heap, without the kernel's
 	Submissions int     `json:"submissions"`          // pfnRenderCb calls
-	Calls       []Call  `json:"calls"`                // in order of the name
-	CountedOver int     `json:"calls_counted_over"`   // lists of the run in which the calls were counted
+	Calls       []Call  `json:"calls"`                // in order of their names
+	CountedOver int     `json:"calls_counted_over"`   // lists of the counted run
 
-	Findings []verifier.Finding `json:"-"` // of the timed run: waived rules that were broken, and warnings
+	Findings []verifier.Finding `json:"-"` // violations of waived rules, and warnings, of the timed run
 }
 
-// Parts are the costs of one list, in ns of a thread.
+// Parts are the times of one list, in ns of a thread.
 type Parts struct {
-	Record  float64 `json:"record"`  // the copies
+	Record  float64 `json:"record"`  // recording of the copies
 	Finish  float64 `json:"finish"`  // FinishCommandList
-	Execute float64 `json:"execute"` // ExecuteCommandList, until the commands stand in the command buffer
+	Execute float64 `json:"execute"` // ExecuteCommandList, until the commands are in the command buffer
 	Release float64 `json:"release"`
-	Kernel  float64 `json:"kernel"` // in pfnRenderCb, with the GPU that the kernel waits for
+	Kernel  float64 `json:"kernel"` // pfnRenderCb, with the time of the GPU that the kernel waits for
 }
 
-// A Call is a DDI function, and how often it is called.
+// A Call is a DDI function and the number of its calls.
 type Call struct {
-	Name    string  `json:"name"` // as in the WDK
+	Name    string  `json:"name"` // name in the WDK
 	PerList float64 `json:"per_list"`
 }
 
-// countedLists is how many lists the run has at most in which calls are counted.
+// countedLists is the largest number of lists of the counted run.
 const countedLists = 2000
 
-// Run runs the workload twice: the first run is timed, the second, a shorter
-// one, counts the calls, which would disturb the first. It returns what of the
-// first run goes wrong, wrapping ErrInput, ErrContents, or what testbench.Open
-// returns.
+// Run runs the workload twice: the first run is timed; the second, a shorter one,
+// counts the calls, which would slow the first. It fails with ErrInput,
+// ErrContents, or an error of testbench.Open.
 func Run(o Options) (*Report, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -125,7 +122,7 @@ func Run(o Options) (*Report, error) {
 	return r, nil
 }
 
-// drivers returns the drivers of this GPU, with a clock at the submissions.
+// drivers returns the drivers of this GPU, with a clock around the submissions.
 func (o Options) drivers(k *KernelClock) testbench.Drivers {
 	d := testbench.HostDrivers()
 	d.UserMode = k.Wrap(umd.New(umd.Options{EmulatedLists: o.Emulated}))

@@ -12,12 +12,12 @@ import (
 	"github.com/hilgpu/hilgpu/testbench"
 )
 
-// small is a workload of a moment, on one thread.
+// small is a short workload on one thread.
 func small() Options {
 	return Options{Board: "emu", Lists: 600, Ops: 1, Contexts: 1, Alive: 50}
 }
 
-// calls returns the counts by name.
+// calls returns the counts by function name.
 func calls(r *Report) map[string]float64 {
 	m := map[string]float64{}
 	for _, c := range r.Calls {
@@ -26,8 +26,8 @@ func calls(r *Report) map[string]float64 {
 	return m
 }
 
-// The pseudocode of "Supporting Command Lists" says what is called for a list
-// that is recycled, and for one that is not.
+// The expected calls of a list with a recycled and with a new handle are those of
+// the pseudocode of "Supporting Command Lists".
 func TestCalls(t *testing.T) {
 	one := []string{"pfnCommandListExecute", "pfnRecycleCreateDeferredContext"}
 	recycled := []string{"pfnRecycleCommandList", "pfnRecycleCreateCommandList", "pfnRecycleDestroyCommandList"}
@@ -39,12 +39,12 @@ func TestCalls(t *testing.T) {
 		copies      float64 // calls of ResourceCopy
 	}{
 		{"recycled", func(*Options) {}, append(one, recycled...), created, 1},
-		{"of three copies", func(o *Options) { o.Ops = 3 }, append(one, recycled...), created, 3},
-		{"of several contexts", func(o *Options) { o.Contexts = 3 }, append(one, recycled...), created, 1},
+		{"three copies per list", func(o *Options) { o.Ops = 3 }, append(one, recycled...), created, 3},
+		{"several contexts", func(o *Options) { o.Contexts = 3 }, append(one, recycled...), created, 1},
 		{"created", func(o *Options) { o.NoRecycle = true }, append(one, created...), recycled, 1},
 		{"emulated", func(o *Options) { o.Emulated = true }, nil, append(append(one, recycled...), created...), 1},
-		{"with a number that does not divide", func(o *Options) { o.Lists, o.Contexts = 601, 7 }, append(one, recycled...), created, 1},
-		{"without the verifier", func(o *Options) { o.System.NoVerify = true }, append(one, recycled...), created, 1},
+		{"lists not divisible by contexts", func(o *Options) { o.Lists, o.Contexts = 601, 7 }, append(one, recycled...), created, 1},
+		{"no verifier", func(o *Options) { o.System.NoVerify = true }, append(one, recycled...), created, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			o := small()
@@ -54,7 +54,7 @@ func TestCalls(t *testing.T) {
 			got := calls(r)
 			for _, name := range tt.once {
 				delta := 1e-9
-				if name == "pfnRecycleCommandList" { // of what an earlier round has released
+				if name == "pfnRecycleCommandList" { // of lists released in an earlier round
 					delta = float64(o.Alive*o.Contexts) / float64(o.Lists)
 				}
 				assert.InDelta(t, 1, got[name], delta, name)
@@ -73,8 +73,8 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// In the steady state a list costs no memory, but for what makes up to 128
-// lists at once.
+// In the steady state a list allocates nothing, except for the slabs of up to 128
+// lists.
 func TestAllocations(t *testing.T) {
 	o := small()
 	o.Lists = 5000
@@ -85,7 +85,7 @@ func TestAllocations(t *testing.T) {
 	o.NoRecycle = true
 	r, err = Run(o)
 	require.NoError(t, err)
-	assert.Greater(t, r.Allocations, 1.0, "a handle of each list")
+	assert.Greater(t, r.Allocations, 1.0, "at least a handle per list")
 }
 
 func TestInput(t *testing.T) {
@@ -111,7 +111,7 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// A driver whose lists do nothing is found out.
+// A driver whose lists do nothing fails the run.
 func TestListsThatDoNothing(t *testing.T) {
 	r, err := small().start()
 	require.NoError(t, err)
@@ -125,7 +125,7 @@ func TestListsThatDoNothing(t *testing.T) {
 	require.NoError(t, r.close(nil))
 }
 
-// The clock at the kernel lets everything through, and counts it.
+// The kernel clock passes all calls on and counts them.
 func TestKernelClock(t *testing.T) {
 	var k KernelClock
 	failing := k.Wrap(func(*ddi.Thread, *umddi.OpenAdapter) ddi.HRESULT { return ddi.EFail })
@@ -160,7 +160,7 @@ speed    1500000 lists/s recorded, executed and released, without the kernel
 ns/list  record 10, finish 20, release 40, execute 30
 kernel   50 ns/list, with the GPU it waits for, in 6 submissions
 heap     0.0000 allocations/list
-calls    per list, counted in a run of their own over 600 lists
+calls    per list, counted in a separate run of 600 lists
   pfnResourceCopy                    2.0000
 `, r.Text())
 	b, err := json.Marshal(r)

@@ -4,10 +4,11 @@ import (
 	"time"
 )
 
-// splitLists is how many lists are recorded at most with the clock read inside.
+// splitLists is the largest number of lists for which the time is split into
+// recording and finishing.
 const splitLists = 20_000
 
-// timed fills in what is measured by time.
+// timed fills in the measured times.
 func (o Options) timed(out *Report) error {
 	r, err := o.start()
 	if err != nil {
@@ -18,8 +19,8 @@ func (o Options) timed(out *Report) error {
 	return r.close(err)
 }
 
-// measure runs the lists that are measured, behind some that are not and which
-// leave behind what can be recycled.
+// measure runs the measured lists, after others that fill the caches of recycled
+// objects.
 func (r *run) measure(out *Report) error {
 	if _, err := r.cycles(2 * r.o.Alive * len(r.recorders)); err != nil {
 		return err
@@ -49,7 +50,7 @@ func (r *run) measure(out *Report) error {
 	return r.verify()
 }
 
-// reset forgets what was measured.
+// reset clears the measurements.
 func (r *run) reset() {
 	r.wall, r.execute = 0, 0
 	r.kernel.time, r.kernel.calls = 0, 0
@@ -58,7 +59,7 @@ func (r *run) reset() {
 	}
 }
 
-// sum returns the times of all contexts.
+// sum returns the total times of all contexts.
 func (r *run) sum() (making, release time.Duration) {
 	for _, w := range r.recorders {
 		making += w.making
@@ -67,9 +68,9 @@ func (r *run) sum() (making, release time.Duration) {
 	return making, release
 }
 
-// share returns which part of making a list is recording it: of other lists, as
-// the clock has to be read in the middle of each. What reading it takes is
-// taken off.
+// share returns the fraction of the time of making a list that is spent on
+// recording. It measures other lists, because the clock is read in the middle of
+// each; the time of reading it is subtracted.
 func (r *run) share() (float64, error) {
 	n := min(r.o.Lists, splitLists)
 	for _, w := range r.recorders {
@@ -88,7 +89,7 @@ func (r *run) share() (float64, error) {
 	return float64(record) / float64(record+finish), nil
 }
 
-// clockTime returns how long it takes to read the clock.
+// clockTime returns the time of reading the clock.
 func clockTime() time.Duration {
 	const n = 1000
 	start := time.Now()
@@ -99,7 +100,7 @@ func clockTime() time.Duration {
 	return last.Sub(start) / n
 }
 
-// counted fills in how often each function is called, in the steady state.
+// counted fills in the number of calls of each function, in the steady state.
 func (o Options) counted(out *Report) error {
 	c := &counter{calls: map[string]int{}}
 	o.System.Hook = c
@@ -114,9 +115,9 @@ func (r *run) count(c *counter, out *Report) error {
 	if _, err := r.cycles(2 * r.o.Alive * len(r.recorders)); err != nil {
 		return err
 	}
-	c.turn(true)
+	c.enable(true)
 	_, err := r.cycles(r.o.Lists)
-	c.turn(false)
+	c.enable(false)
 	out.Calls, out.CountedOver = c.perList(r.o.Lists), r.o.Lists
 	return err
 }

@@ -11,25 +11,24 @@ import (
 	"github.com/hilgpu/hilgpu/testbench"
 )
 
-// bufferBytes is the size of the buffers that are copied.
+// bufferBytes is the size of the copied buffers, in bytes.
 const bufferBytes = 64
 
-// A recorder is a deferred context and its lists, with the two buffers that it
-// copies between.
+// A recorder is a deferred context, its lists, and the two buffers of its copies.
 type recorder struct {
 	ctx      *d3d11.Context
 	dst, src *d3d11.Buffer
 	lists    []*d3d11.CommandList
 
-	n                       int           // lists of the next make
-	making                  time.Duration // of lists
+	n                       int           // lists of the next call of make
+	making                  time.Duration // time of recording and finishing lists
 	split                   bool          // read the clock between record and finish
 	record, finish, release time.Duration
 	err                     error
-	broken                  any // a contract, which unwinds to the caller of Run
+	panicked                any // panic of a broken contract, which Run's caller gets
 }
 
-// A run is the workload under way on one system.
+// A run is the workload in progress on one system.
 type run struct {
 	o         Options
 	sys       *testbench.System
@@ -38,11 +37,11 @@ type run struct {
 	kernel    KernelClock
 	recorders []*recorder
 
-	wall    time.Duration // of recording and releasing
-	execute time.Duration // without the kernel
+	wall    time.Duration // wall-clock time of recording and releasing
+	execute time.Duration // time of execution, without the kernel
 }
 
-// start opens a system and makes what is used.
+// start opens a system and creates the objects of the run.
 func (o Options) start() (*run, error) {
 	r := &run{o: o}
 	var err error
@@ -58,7 +57,7 @@ func (o Options) start() (*run, error) {
 	return r, nil
 }
 
-// stopped returns why the GPU stopped, if it did, and else err.
+// stopped returns the reason why the GPU stopped if it has, and err otherwise.
 func (r *run) stopped(err error) error {
 	if cause := r.sys.Err(); cause != nil {
 		return cause
@@ -87,7 +86,7 @@ func (r *run) create() error {
 	return nil
 }
 
-// contents returns what a context's lists copy.
+// contents returns the data that the lists of a context copy.
 func contents(context int) []byte {
 	p := make([]byte, bufferBytes)
 	for i := range p {
@@ -101,7 +100,7 @@ func (r *run) buffer(data []byte) (*d3d11.Buffer, error) {
 	return r.dev.CreateBuffer(desc, &d3d11.SubresourceData{SysMem: data})
 }
 
-// close ends the run and returns err, or what closing returns.
+// close ends the run and returns err, or else the error of closing.
 func (r *run) close(err error) error {
 	err = r.stopped(err)
 	r.dev.Close()
@@ -111,8 +110,8 @@ func (r *run) close(err error) error {
 	return err
 }
 
-// cycle has the contexts record n lists between them, executes these and
-// releases them.
+// cycle makes the contexts record n lists in total, executes these and releases
+// them.
 func (r *run) cycle(n int) error {
 	for i, w := range r.recorders {
 		w.n = (n + len(r.recorders) - 1 - i) / len(r.recorders)
@@ -132,16 +131,16 @@ func (r *run) cycle(n int) error {
 		}
 	}
 	r.execute += time.Since(start) - (r.kernel.time - kernel)
-	if err := r.renew(); err != nil {
+	if err := r.replaceContexts(); err != nil {
 		return err
 	}
 	start = time.Now()
-	r.parallel((*recorder).drop)
+	r.parallel((*recorder).releaseAll)
 	r.wall += time.Since(start)
 	return errors.Join(r.sys.Err(), r.dev.GetDeviceRemovedReason())
 }
 
-// parallel calls f for each recorder, in a goroutine of its own if there are
+// parallel calls f for each recorder, each in its own goroutine if there are
 // several.
 func (r *run) parallel(f func(*recorder)) {
 	if len(r.recorders) == 1 {
@@ -151,21 +150,21 @@ func (r *run) parallel(f func(*recorder)) {
 	var wg sync.WaitGroup
 	for _, w := range r.recorders {
 		wg.Go(func() {
-			defer func() { w.broken = recover() }()
+			defer func() { w.panicked = recover() }()
 			f(w)
 		})
 	}
 	wg.Wait()
 	for _, w := range r.recorders {
-		if w.broken != nil {
-			panic(w.broken)
+		if w.panicked != nil {
+			panic(w.panicked)
 		}
 	}
 }
 
-// renew ends the contexts, so that the next lists cannot use the memory of the
-// last ones, if nothing is to be recycled.
-func (r *run) renew() error {
+// replaceContexts replaces the contexts if NoRecycle is set, so that lists cannot
+// reuse earlier memory.
+func (r *run) replaceContexts() error {
 	if !r.o.NoRecycle {
 		return nil
 	}
@@ -183,7 +182,7 @@ func (r *run) renew() error {
 func (w *recorder) make(ops int) error {
 	start := time.Now()
 	for range w.n {
-		l, err := w.one(ops)
+		l, err := w.makeOne(ops)
 		if err != nil {
 			return err
 		}
@@ -193,10 +192,10 @@ func (w *recorder) make(ops int) error {
 	return nil
 }
 
-// one makes one list.
-func (w *recorder) one(ops int) (*d3d11.CommandList, error) {
+// makeOne records and finishes one list.
+func (w *recorder) makeOne(ops int) (*d3d11.CommandList, error) {
 	if w.split {
-		return w.oneSplit(ops)
+		return w.makeOneTimed(ops)
 	}
 	for range ops {
 		w.ctx.CopyResource(w.dst, w.src)
@@ -204,8 +203,8 @@ func (w *recorder) one(ops int) (*d3d11.CommandList, error) {
 	return w.ctx.FinishCommandList(false)
 }
 
-// oneSplit is one with the clock read around both parts.
-func (w *recorder) oneSplit(ops int) (*d3d11.CommandList, error) {
+// makeOneTimed is makeOne with the time split into recording and finishing.
+func (w *recorder) makeOneTimed(ops int) (*d3d11.CommandList, error) {
 	start := time.Now()
 	for range ops {
 		w.ctx.CopyResource(w.dst, w.src)
@@ -217,8 +216,8 @@ func (w *recorder) oneSplit(ops int) (*d3d11.CommandList, error) {
 	return l, err
 }
 
-// drop releases the lists.
-func (w *recorder) drop() {
+// releaseAll releases the lists.
+func (w *recorder) releaseAll() {
 	start := time.Now()
 	for i, l := range w.lists {
 		l.Release()
@@ -228,7 +227,7 @@ func (w *recorder) drop() {
 	w.release += time.Since(start)
 }
 
-// cycles runs n lists in all, and returns how many objects of the heap were
+// cycles runs n lists in total, and returns the number of heap objects that were
 // allocated outside the kernel.
 func (r *run) cycles(n int) (allocated uint64, err error) {
 	kernel, before, others := r.kernel.allocations, allocations(), uint64(0)
@@ -241,7 +240,8 @@ func (r *run) cycles(n int) (allocated uint64, err error) {
 	return allocations() - before - (r.kernel.allocations - kernel) - others, err
 }
 
-// progress tells how many lists are done, and returns what that has allocated.
+// progress reports the number of lists done, and returns the number of objects that
+// the report allocated.
 func (r *run) progress(done, total int) uint64 {
 	if r.o.Progress == nil {
 		return 0
@@ -251,7 +251,7 @@ func (r *run) progress(done, total int) uint64 {
 	return allocations() - before
 }
 
-// verify reads what the lists have copied.
+// verify checks the data that the lists copied.
 func (r *run) verify() error {
 	for i, w := range r.recorders {
 		to, err := r.dev.CreateBuffer(d3d11.BufferDesc{

@@ -11,23 +11,23 @@ import (
 	"github.com/hilgpu/hilgpu/testbench"
 )
 
-// soak is how many lists TestMemory makes:
+// soak is the number of lists of TestMemory:
 //
 //	go test ./testbench/lists -run TestMemory -lists.soak 10000000 -timeout 60m
-var soak = flag.Int("lists.soak", 8000, "`lists` that TestMemory makes")
+var soak = flag.Int("lists.soak", 8000, "number of `lists` of TestMemory")
 
-// heap returns the bytes and the objects that are reachable.
+// heap returns the number of reachable bytes and objects.
 func heap() (bytes, objects uint64) {
 	var m runtime.MemStats
-	for range 3 { // what pools keep survives one
+	for range 3 { // pooled objects survive one collection
 		runtime.GC()
 	}
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc, m.HeapObjects
 }
 
-// However many lists there were, a thousand at a time, memory is what it was
-// after the first ones, which make use of every buffer that the system has.
+// Memory does not grow after the first lists, which use every buffer of the system,
+// with a thousand lists at a time.
 func TestMemory(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -42,7 +42,7 @@ func flagCompleters(c *cobra.Command) map[string]completer {
 		"board":  selectors(boards.Complete),
 		"config": configs(c.Name() == "synth"),
 		"dir": func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return transfer.Ways(c.Name() == "fill"), ordered
+			return transfer.Directions(c.Name() == "fill"), ordered
 		},
 		"only":        listOf(stageNames()),
 		"waive":       ruleNames,

@@ -1,6 +1,6 @@
-// Package scoreboard is what memory ought to hold after work of the device: the
-// memory of the reference model, filled at random, and the comparison with that of
-// a board.
+// Package scoreboard predicts the memory contents that the device's work must
+// leave: the memory of the reference model, filled at random. It compares them with
+// the memory of a board.
 package scoreboard
 
 import (
@@ -15,16 +15,17 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/device/bare"
 )
 
-// ErrDiffers is wrapped by what Check finds.
+// ErrDiffers is wrapped by errors of unexpected memory contents.
 var ErrDiffers = errors.New("scoreboard: memory differs")
 
-// A Memory is what the device is expected to leave, and where it is on a board.
-// VRAM is its beginning, as much of it as is looked after.
+// A Memory is the expected contents of a board's memory. VRAM may cover only the
+// beginning of the board's VRAM.
 type Memory struct {
 	refmodel.Memory
 }
 
-// New returns memory with random contents; its sizes are multiples of 8.
+// New returns memory with random contents. The sizes are in bytes and must be
+// multiples of 8.
 func New(vram, host int, rng *rand.Rand) *Memory {
 	m := &Memory{refmodel.Memory{VRAM: make([]byte, vram), Host: make([]byte, host), HostBase: bare.HostBase}}
 	for _, p := range [][]byte{m.VRAM, m.Host} {
@@ -35,7 +36,7 @@ func New(vram, host int, rng *rand.Rand) *Memory {
 	return m
 }
 
-// Store puts bytes into the memory and into that of the board.
+// Store writes p to this memory and to the board's.
 func (m *Memory) Store(a *bare.Access, addr uint64, p []byte) {
 	m.Memory.Store(addr, p)
 	if addr&pkt.Host != 0 {
@@ -45,14 +46,14 @@ func (m *Memory) Store(a *bare.Access, addr uint64, p []byte) {
 	}
 }
 
-// Load gives the board this memory.
+// Load copies this memory to the board.
 func (m *Memory) Load(a *bare.Access) {
 	copy(a.Host.Mem, m.Host)
 	a.WriteVRAM(0, m.VRAM)
 }
 
-// Check compares the board's memory with this one. Its error is ErrDiffers with
-// the first byte that is wrong, or that of the access.
+// Check compares the board's memory with this one. It fails with ErrDiffers and the
+// first wrong byte, or with the error of an access.
 func (m *Memory) Check(a *bare.Access) error {
 	vram := make([]byte, len(m.VRAM))
 	a.ReadVRAM(0, vram)
@@ -62,15 +63,15 @@ func (m *Memory) Check(a *bare.Access) error {
 	return errors.Join(differ("VRAM", 0, m.VRAM, vram), differ("host memory", bare.HostBase, m.Host, a.Host.Mem))
 }
 
-// Clone returns a copy.
+// Clone returns a deep copy of the memory.
 func (m *Memory) Clone() *Memory {
 	return &Memory{*m.Memory.Clone()}
 }
 
-// Take takes n bytes at a GPU address over from the board, where work was given
-// up: each of them has to be as here or as in before. It says whether all of them
-// are as here. Its error is ErrDiffers with the first byte that is neither, or
-// that of the access.
+// Take copies n bytes at a GPU address from the board, after aborted work. Each
+// byte must have its value here or its value in before. Take reports whether all
+// had their values here. It fails with ErrDiffers and the first other byte, or with
+// the error of the access.
 func (m *Memory) Take(a *bare.Access, before *Memory, addr, n uint64) (done bool, err error) {
 	got := make([]byte, n)
 	if addr&pkt.Host != 0 {
@@ -92,7 +93,7 @@ func (m *Memory) Take(a *bare.Access, before *Memory, addr, n uint64) (done bool
 	return done, nil
 }
 
-// differ reports how much is wrong, and where the first byte is.
+// differ returns an error with the number of wrong bytes and the first one, or nil.
 func differ(what string, base int, want, got []byte) error {
 	wrong, first := 0, 0
 	for i := range want {

@@ -14,7 +14,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/device/scoreboard"
 )
 
-// Each memory is compared to its last byte.
+// Check compares each memory to its last byte.
 func TestCheck(t *testing.T) {
 	b, err := bare.Open(context.Background(), "emu", bare.NewHost(4096), boards.Open)
 	require.NoError(t, err)
@@ -33,8 +33,8 @@ func TestCheck(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
-// What was given up half-way is taken over byte by byte, and what is neither of
-// the two is found.
+// Take accepts aborted work byte by byte, and finds a byte that is neither new nor
+// old.
 func TestTake(t *testing.T) {
 	b, err := bare.Open(context.Background(), "emu", bare.NewHost(64), boards.Open)
 	require.NoError(t, err)
@@ -45,7 +45,7 @@ func TestTake(t *testing.T) {
 		after.Fill(base, 8, 0x0807060504030201)
 		done, err := after.Clone().Take(b.Access, before, base-16, 48)
 		require.NoError(t, err)
-		assert.False(t, done, "nothing was done")
+		assert.False(t, done, "all bytes are old")
 		half := after.Clone()
 		half.Store(b.Access, base, []byte{1, 2, 3, 4})
 		done, err = half.Take(b.Access, before, base-16, 48)

@@ -14,20 +14,20 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/device/scoreboard"
 )
 
-// A Report is what a run has measured.
+// A Report is the result of a run.
 type Report struct {
 	Board   string  `json:"board"`
 	Packet  string  `json:"packet"`
 	Size    int     `json:"size"`
 	Dir     string  `json:"dir"`
-	Align   []int   `json:"align"` // of source and destination, of a fill the latter
-	Count   int     `json:"count"` // on each node
+	Align   []int   `json:"align"` // of source and destination; of a fill, destination only
+	Count   int     `json:"count"` // packets per node
 	Nodes   int     `json:"nodes"`
 	Seed    uint64  `json:"seed"`
-	Bytes   uint64  `json:"bytes"`           // moved
-	Clocks  uint64  `json:"clocks"`          // of the board, from the first doorbell to the last fence
-	Rate    float64 `json:"bytes_per_clock"` // Bytes in Clocks
-	Checked uint64  `json:"bytes_checked"`   // of VRAM and host memory, each held against the model
+	Bytes   uint64  `json:"bytes"`           // bytes moved
+	Clocks  uint64  `json:"clocks"`          // clocks from the first doorbell to the last fence
+	Rate    float64 `json:"bytes_per_clock"` // Bytes / Clocks
+	Checked uint64  `json:"bytes_checked"`   // bytes of VRAM and host memory that were compared
 }
 
 // work is one run.
@@ -38,13 +38,13 @@ type work struct {
 	nodes []*bare.Node
 }
 
-// Run opens the board, moves and checks. It fails with ErrInput, ErrWrong,
+// Run opens the board, moves data and checks memory. It fails with ErrInput, ErrWrong,
 // scoreboard.ErrDiffers, or with an error of the board.
 func Run(ctx context.Context, o Options) (r *Report, err error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	// Host memory for as many nodes and slots as there may be.
+	// Host memory is for the largest number of nodes and slots.
 	l := newLayout(o, cpreg.Nodes)
 	host := bare.NewHost(int(l.data + l.used(Host)))
 	b, err := bare.Open(ctx, o.Board, host, o.Open)
@@ -91,7 +91,7 @@ func (w *work) run() (*Report, error) {
 	}
 	clocks, err := w.measure()
 	if err == nil && !w.b.Aperture {
-		err = w.nodes[0].Reset() // its ring is compared
+		err = w.nodes[0].Reset() // its ring is part of the comparison
 	}
 	w.progress(2)
 	if err == nil {
@@ -103,15 +103,14 @@ func (w *work) run() (*Report, error) {
 	return w.report(clocks), nil
 }
 
-// progress tells how many of the steps are done.
+// progress reports the number of steps done.
 func (w *work) progress(done int) {
 	if w.Progress != nil {
 		w.Progress(done, 3)
 	}
 }
 
-// first returns the error of an access, if there was one, for that is why
-// everything else went wrong.
+// first returns the first error of an access, the cause of all others, or else err.
 func (w *work) first(err error) error {
 	if w.b.Err != nil {
 		return w.b.Err
@@ -119,7 +118,7 @@ func (w *work) first(err error) error {
 	return err
 }
 
-// push puts a node's packets into its ring, and does them in the model.
+// push pushes a node's packets and applies them to the expected memory.
 func (w *work) push(node int, n *bare.Node) error {
 	rng := rand.New(rand.NewPCG(w.Seed, 2+uint64(node)))
 	var packets []bare.Packet
@@ -147,7 +146,7 @@ func (w *work) push(node int, n *bare.Node) error {
 	return nil
 }
 
-// measure has all nodes work, and returns the clocks that it took.
+// measure runs all nodes and returns the number of clocks.
 func (w *work) measure() (uint64, error) {
 	w.b.Host.Messages, w.b.Host.Refused = nil, nil
 	start := w.b.Clock.Now()
@@ -161,7 +160,7 @@ func (w *work) measure() (uint64, error) {
 		return 0, fmt.Errorf("%w: a node stopped on a fault: %s", ErrWrong, w.state())
 	}
 	if !done {
-		return 0, fmt.Errorf("%w: time-out, the fences or their message have not come in %d clocks: %s", ErrWrong, clocks, w.state())
+		return 0, fmt.Errorf("%w: time-out: fences or their message missing after %d clocks: %s", ErrWrong, clocks, w.state())
 	}
 	if len(w.b.Host.Refused) > 0 {
 		return 0, fmt.Errorf("%w: %w", ErrWrong, w.b.Host.Refused[0])
@@ -169,7 +168,7 @@ func (w *work) measure() (uint64, error) {
 	return clocks, nil
 }
 
-// fenced says whether every node's fence is in memory and its message has come.
+// fenced reports whether every node's fence is in memory and a message has arrived.
 func (w *work) fenced() bool {
 	for i := range w.nodes {
 		if binary.LittleEndian.Uint64(w.b.Host.Mem[w.fenceAt(i)&^pkt.Host-bare.HostBase:]) != 1 {
@@ -188,7 +187,7 @@ func (w *work) faulted() bool {
 	return false
 }
 
-// state returns what the nodes do.
+// state returns the state of the nodes.
 func (w *work) state() string {
 	var all []string
 	for _, n := range w.nodes {
@@ -213,7 +212,7 @@ func (w *work) report(clocks uint64) *Report {
 	return r
 }
 
-// Text returns the report for people.
+// Text formats the report.
 func (r *Report) Text() string {
 	var b strings.Builder
 	align := fmt.Sprintf("+%d", r.Align[0])
@@ -221,7 +220,7 @@ func (r *Report) Text() string {
 		align += fmt.Sprintf(" to +%d", r.Align[1])
 	}
 	fmt.Fprintf(&b, "%s     %d of %d bytes on each of %d nodes, %s, %s, seed %d on %s\n", r.Packet, r.Count, r.Size, r.Nodes, r.Dir, align, r.Seed, r.Board)
-	fmt.Fprintf(&b, "moved    %d bytes in %d clocks from the doorbell to the last fence, %.2f bytes a clock\n", r.Bytes, r.Clocks, r.Rate)
-	fmt.Fprintf(&b, "checked  %d bytes of VRAM and host memory, every one as expected\n", r.Checked)
+	fmt.Fprintf(&b, "moved    %d bytes in %d clocks from the doorbell to the last fence, %.2f bytes per clock\n", r.Bytes, r.Clocks, r.Rate)
+	fmt.Fprintf(&b, "checked  %d bytes of VRAM and host memory, all as expected\n", r.Checked)
 	return b.String()
 }

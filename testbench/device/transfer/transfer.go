@@ -1,6 +1,6 @@
-// Package transfer is a workload of copies or fills on the nodes of a board,
-// through their rings alone and all nodes at once. It holds every byte against
-// a model and says how many clocks the board took.
+// Package transfer is a workload of copies or fills on several nodes of a board at
+// once. It uses only their rings, compares every byte with a scoreboard and
+// measures the clocks.
 package transfer
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/device/bare"
 )
 
-// Errors of Run. ErrInput is options that cannot be, ErrWrong a device that did
-// not do what it was told.
+// Errors of Run. ErrInput means bad options, ErrWrong wrong behaviour of the
+// device.
 var (
 	ErrInput = errors.New("transfer: bad input")
 	ErrWrong = errors.New("transfer: wrong outcome")
@@ -36,29 +36,30 @@ const (
 	Host
 )
 
-// String returns what a command line calls it.
+// String returns the name of the place on the command line.
 func (p Place) String() string { return [...]string{"vram", "host"}[p] }
 
-// Options are what a run does.
+// Options are the settings of a run.
 type Options struct {
 	Board string      // selector
-	Open  bare.Opener // how it is opened
+	Open  bare.Opener // opens the board
 	Fill  bool        // FILL instead of COPY, without a source
-	Size  int         // bytes of each, 1 to MaxSize
-	From  Place       // of the source
-	To    Place
+	Size  int         // bytes per packet, 1 to MaxSize
+	From  Place       // place of the source
+	To    Place       // place of the destination
 
-	FromAlign, ToAlign int // bytes behind a multiple of 4096, 0 to MaxAlign
+	FromAlign, ToAlign int // bytes after a multiple of 4096, 0 to MaxAlign
 
-	Count int    // packets on each node, 1 to MaxCount
-	Nodes int    // that work at the same time; 0: all
-	Seed  uint64 // of the data
+	Count int    // packets per node, 1 to MaxCount
+	Nodes int    // nodes that work concurrently; 0 means all
+	Seed  uint64 // seed of the data
 
-	// Progress, if not nil, is told how many of the steps of a run are done: memory
-	// is loaded, moved and checked.
+	// Progress, if not nil, is called with the steps done: memory loaded, moved,
+	// checked.
 	Progress func(done, total int)
 
-	// Failed, if not nil, gets the error of a run before the board is closed.
+	// Failed, if not nil, is called with the error of a run before the board is
+	// closed.
 	Failed func(error)
 }
 
@@ -78,21 +79,21 @@ func (o Options) check() error {
 	return nil
 }
 
-// page is what the alignments count from.
+// page is the unit of the alignments, in bytes.
 const page = 4096
 
-// maxSlots is how many places for source and destination each a node has at
-// most, which its packets use in turn.
+// maxSlots is the largest number of sources and of destinations per node. Packets
+// use them in turn.
 const maxSlots = 4
 
-// A layout says where things are: slots of one size, first the nodes' sources,
-// then their destinations, from 0 of VRAM and from data of host memory on.
+// A layout assigns memory in slots of one size: first the sources of all nodes,
+// then their destinations, from 0 in VRAM and from data in host memory.
 type layout struct {
 	Options
-	slot  uint64 // bytes, a multiple of page
-	slots int    // of a node, of each kind
-	ring  uint32 // log2 of its bytes
-	data  uint64 // offset in host memory, behind rings and fences
+	slot  uint64 // bytes per slot, a multiple of page
+	slots int    // sources, or destinations, per node
+	ring  uint32 // log2 of the ring's bytes
+	data  uint64 // offset in host memory, after rings and fences
 }
 
 func newLayout(o Options, nodes int) layout {
@@ -106,10 +107,10 @@ func newLayout(o Options, nodes int) layout {
 	return l
 }
 
-// guard is what must stay as it was behind a destination, at the least.
+// guard is the minimum number of bytes after a destination that must not change.
 const guard = 8
 
-// used returns the bytes of a place that hold data.
+// used returns the number of bytes of a place that hold data.
 func (l layout) used(p Place) uint64 {
 	n := uint64(0)
 	if !l.Fill && l.From == p {
@@ -121,21 +122,22 @@ func (l layout) used(p Place) uint64 {
 	return n
 }
 
-// fit makes the slots so few that VRAM is enough. It fails with ErrInput.
+// fit reduces the slots to the size of VRAM. It fails with ErrInput if one slot is
+// too large.
 func (l *layout) fit(vram uint64, lengthBits int) error {
 	if uint64(l.Size) >= 1<<lengthBits {
-		return fmt.Errorf("%w: size %d, want at most %d: the packets of this board have %d bits for it", ErrInput, l.Size, 1<<lengthBits-1, lengthBits)
+		return fmt.Errorf("%w: size %d, want at most %d: the packets of this board have a %d-bit length", ErrInput, l.Size, 1<<lengthBits-1, lengthBits)
 	}
 	for l.used(VRAM) > vram {
 		if l.slots--; l.slots == 0 {
 			l.slots = 1
-			return fmt.Errorf("%w: size %d: %d bytes of VRAM are needed, the board has %d", ErrInput, l.Size, l.used(VRAM), vram)
+			return fmt.Errorf("%w: size %d: needs %d bytes of VRAM, the board has %d", ErrInput, l.Size, l.used(VRAM), vram)
 		}
 	}
 	return nil
 }
 
-// ringAt and fenceAt are GPU addresses of a node's ring and fence.
+// ringAt and fenceAt return the GPU addresses of a node's ring and fence.
 func (l layout) ringAt(node int) uint64 {
 	return pkt.Host | (bare.HostBase + uint64(node)<<l.ring)
 }
@@ -144,7 +146,7 @@ func (l layout) fenceAt(node int) uint64 {
 	return pkt.Host | (bare.HostBase + uint64(l.Nodes)<<l.ring + 8*uint64(node))
 }
 
-// at returns the GPU address of slot i of a node, counted through all nodes.
+// at returns the GPU address of slot i, counted over all nodes.
 func (l layout) at(p Place, i uint64) uint64 {
 	if p == Host {
 		return pkt.Host | (bare.HostBase + l.data + i*l.slot)
@@ -152,8 +154,8 @@ func (l layout) at(p Place, i uint64) uint64 {
 	return i * l.slot
 }
 
-// source and dest return the addresses of packet i of a node: each destination
-// is written again and again, from another source each time.
+// source and dest return the addresses of packet i of a node. A destination is
+// written several times, from another source each time.
 func (l layout) source(node, i int) uint64 {
 	slot := node*l.slots + (i+i/l.slots)%l.slots
 	return l.at(l.From, uint64(slot)) + uint64(l.FromAlign)

@@ -26,8 +26,8 @@ var directions = []struct{ from, to transfer.Place }{
 	{transfer.VRAM, transfer.VRAM}, {transfer.Host, transfer.VRAM}, {transfer.VRAM, transfer.Host}, {transfer.Host, transfer.Host},
 }
 
-// Sizes and alignments of every kind, in each direction, on boards of both
-// numbers of nodes.
+// Copies and fills of all kinds of sizes and alignments work in each direction, on
+// boards with one node and with two.
 func TestCopiesAndFills(t *testing.T) {
 	for _, board := range []string{"emu", "emu?config=small"} {
 		for _, d := range directions {
@@ -51,8 +51,8 @@ func TestCopiesAndFills(t *testing.T) {
 	}
 }
 
-// What a copy takes is exact on the emulator: half as much again for every node
-// more would show.
+// The clocks of a copy are exact on the emulator, and more nodes add less than
+// half.
 func TestClocksAreTheSameEachTime(t *testing.T) {
 	o := transfer.Options{Size: 4096, Count: 3, Seed: 3}
 	first, err := run(o)
@@ -68,8 +68,8 @@ func TestClocksAreTheSameEachTime(t *testing.T) {
 	assert.Less(t, one.Clocks, first.Clocks)
 }
 
-// A board whose hardware is at fault is found out.
-func TestFaultsAreFound(t *testing.T) {
+// Injected faults of the board's hardware fail the run.
+func TestInjectedFaultsAreFound(t *testing.T) {
 	for _, tt := range []struct {
 		fault string
 		want  error
@@ -91,16 +91,16 @@ func TestFaultsAreFound(t *testing.T) {
 func TestBadInput(t *testing.T) {
 	good := transfer.Options{Size: 64, Count: 1}
 	for name, edit := range map[string]func(o *transfer.Options){
-		"size 0, want":      func(o *transfer.Options) { o.Size = 0 },
-		"size 4194305":      func(o *transfer.Options) { o.Size = transfer.MaxSize + 1 },
-		"align -1":          func(o *transfer.Options) { o.FromAlign = -1 },
-		"align 4096":        func(o *transfer.Options) { o.ToAlign = 4096 },
-		"count 0":           func(o *transfer.Options) { o.Count = 0 },
-		"count 10001":       func(o *transfer.Options) { o.Count = 10001 },
-		"nodes 3":           func(o *transfer.Options) { o.Nodes = 3 },
-		"2 nodes, the":      func(o *transfer.Options) { o.Nodes, o.Board = 2, "emu?nodes=1" },
-		"want at most 6553": func(o *transfer.Options) { o.Size, o.Board = 1<<16, "emu?lengthbits=16" },
-		"of VRAM are need":  func(o *transfer.Options) { o.Size, o.Board = 5000, "emu?config=small" },
+		"size 0, want":       func(o *transfer.Options) { o.Size = 0 },
+		"size 4194305":       func(o *transfer.Options) { o.Size = transfer.MaxSize + 1 },
+		"align -1":           func(o *transfer.Options) { o.FromAlign = -1 },
+		"align 4096":         func(o *transfer.Options) { o.ToAlign = 4096 },
+		"count 0":            func(o *transfer.Options) { o.Count = 0 },
+		"count 10001":        func(o *transfer.Options) { o.Count = 10001 },
+		"nodes 3":            func(o *transfer.Options) { o.Nodes = 3 },
+		"2 nodes, the":       func(o *transfer.Options) { o.Nodes, o.Board = 2, "emu?nodes=1" },
+		"want at most 6553":  func(o *transfer.Options) { o.Size, o.Board = 1<<16, "emu?lengthbits=16" },
+		"bytes of VRAM, the": func(o *transfer.Options) { o.Size, o.Board = 5000, "emu?config=small" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := good
@@ -117,12 +117,12 @@ func ExampleReport_Text() {
 	fmt.Print(r.Text())
 	// Output:
 	// copy     2 of 100 bytes on each of 1 nodes, vram-host, +3 to +0, seed 7 on emu
-	// moved    200 bytes in 400 clocks from the doorbell to the last fence, 0.50 bytes a clock
-	// checked  9000 bytes of VRAM and host memory, every one as expected
+	// moved    200 bytes in 400 clocks from the doorbell to the last fence, 0.50 bytes per clock
+	// checked  9000 bytes of VRAM and host memory, all as expected
 }
 
-// Whoever asks for it gets the error of a run while the board is open, and
-// nothing of a run without one.
+// Failed is called with the error of a run while the board is open, and not called
+// after a success.
 func TestFailedBeforeClose(t *testing.T) {
 	for board, fails := range map[string]bool{"emu?config=small": false, "emu?config=small&fault=stuck-data:D0=1": true} {
 		var link bus.Link

@@ -8,9 +8,9 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/device/transfer"
 )
 
-func TestWays(t *testing.T) {
-	assert.Equal(t, []string{"host-host", "host-vram", "vram-host", "vram-vram"}, transfer.Ways(false))
-	assert.Equal(t, []string{"host", "vram"}, transfer.Ways(true))
+func TestDirections(t *testing.T) {
+	assert.Equal(t, []string{"host-host", "host-vram", "vram-host", "vram-vram"}, transfer.Directions(false))
+	assert.Equal(t, []string{"host", "vram"}, transfer.Directions(true))
 	for _, tt := range []struct {
 		fill     bool
 		name     string
@@ -23,7 +23,7 @@ func TestWays(t *testing.T) {
 		{true, "host-vram", transfer.VRAM, transfer.VRAM, false},
 		{false, "vram", transfer.VRAM, transfer.VRAM, false},
 	} {
-		from, to, ok := transfer.Way(tt.fill, tt.name)
+		from, to, ok := transfer.Direction(tt.fill, tt.name)
 		assert.Equal(t, tt.ok, ok, tt.name)
 		assert.Equal(t, []transfer.Place{tt.from, tt.to}, []transfer.Place{from, to}, tt.name)
 	}
