@@ -4,9 +4,9 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
 )
 
-// A Device is the whole: what contexts share.
+// A Device holds the state that contexts share.
 type Device struct {
-	ends int // of queries, executed by the immediate context
+	ends int // End calls that the immediate context has executed
 }
 
 // A Context is an immediate or a deferred context.
@@ -23,21 +23,21 @@ type Context struct {
 // A recording is the list that a deferred context records.
 type recording struct {
 	steps    []func()
-	touched  map[*Resource]map[int]bool // subresources that it maps or moves data of
-	maps     map[*Resource]bool         // what it maps
-	queries  map[*Query]bool            // what it begins or ends
-	ended    map[*Query]bool            // so far
-	needs    map[*Query]bool            // predicates that have to have ended before it
+	touched  map[*Resource]map[int]bool // subresources that the list maps, reads or writes
+	maps     map[*Resource]bool         // resources that the list maps
+	queries  map[*Query]bool            // queries that the list begins or ends
+	ended    map[*Query]bool            // queries that the list has ended so far
+	needs    map[*Query]bool            // predicates that must have ended before the list
 	discards map[*Resource]*discard
 }
 
-// A discard is the memory that a deferred context has mapped.
+// A discard is memory that a deferred context has mapped.
 type discard struct {
-	data   []byte
-	mapped bool
-	gone   bool // no longer what the resource contains
-	used   bool // by a command of the list
-	vague  bool // a list that is executed moves data of the resource
+	data      []byte
+	mapped    bool
+	replaced  bool // another list has discarded the memory since
+	used      bool // a command of the list uses the memory
+	uncertain bool // an executed list has used the resource since
 }
 
 func newRecording() recording {
@@ -55,17 +55,17 @@ func (d *Device) NewDeferred() *Context {
 	return &Context{Device: d, Deferred: true, Refs: 1, rec: newRecording()}
 }
 
-// working says whether the context does anything.
+// working reports whether calls on the context have an effect.
 func (c *Context) working() bool { return !c.Deferred || c.Refs > 0 }
 
-// Close ends a deferred context that the application has released.
+// Close ends a deferred context after its last release.
 func (c *Context) Close() {
 	c.rec = newRecording()
 	c.begun = nil
 	c.State = State{}
 }
 
-// always does or records something that predication does not reach.
+// always executes or records a step that ignores predication.
 func (c *Context) always(step func()) {
 	if c.Deferred {
 		c.rec.steps = append(c.rec.steps, step)
@@ -74,8 +74,8 @@ func (c *Context) always(step func()) {
 	}
 }
 
-// work does or records something that is skipped if the result of the
-// predicate, which is FALSE, is the value of SetPredication.
+// work executes or records a step that is skipped if the result of the predicate,
+// which is always FALSE, equals the value of SetPredication.
 func (c *Context) work(step func()) {
 	p := c.State.Predicate
 	if p != nil && c.Deferred && !c.rec.ended[p] {
@@ -86,7 +86,7 @@ func (c *Context) work(step func()) {
 	}
 }
 
-// mapped says whether the context has mapped a subresource.
+// mapped reports whether the context has mapped a subresource.
 func (c *Context) mapped(r *Resource, sub int) bool {
 	if c.Deferred {
 		d := c.rec.discards[r]
@@ -104,7 +104,7 @@ func (c *Context) anyMapped(r *Resource) bool {
 	return false
 }
 
-// touch notes that the context moves data of a subresource.
+// touch records that the context reads or writes a subresource.
 func (c *Context) touch(r *Resource, sub int) {
 	r.Used = r.Used || !c.Deferred
 	if !c.Deferred {
@@ -119,14 +119,14 @@ func (c *Context) touch(r *Resource, sub int) {
 	}
 }
 
-// overwrites notes that the context moves data to r.
+// overwrites records that the context writes to r.
 func (c *Context) overwrites(r *Resource) {
 	if d := c.rec.discards[r]; d != nil {
-		d.gone = true
+		d.replaced = true
 	}
 }
 
-// copyable checks what does not depend on the region that is copied.
+// copyable reports whether a copy is legal, apart from its region.
 func copyable(dst, src *Resource) bool {
 	return dst.Alive() && src.Alive() && dst.Usage != d3d11.UsageImmutable && dst.Family == src.Family &&
 		(dst.Stride == 0 || src.Stride == 0 || dst.Stride == src.Stride)
@@ -150,7 +150,7 @@ func (c *Context) CopyResource(dst, src *Resource) {
 	})
 }
 
-// CopyRegion is ID3D11DeviceContext::CopySubresourceRegion with z of 0.
+// CopyRegion is ID3D11DeviceContext::CopySubresourceRegion with z = 0.
 func (c *Context) CopyRegion(dst *Resource, dstSub, x, y int, src *Resource, srcSub int, box *d3d11.Box) {
 	if !c.working() || !copyable(dst, src) || dstSub >= dst.subresources() || srcSub >= src.subresources() ||
 		c.mapped(dst, dstSub) || c.mapped(src, srcSub) {

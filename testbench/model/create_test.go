@@ -10,7 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/model"
 )
 
-// Access that resources of a usage get.
+// CPU access of resources, by usage.
 var access = map[d3d11.Usage][]uint32{
 	d3d11.UsageDefault:   {0},
 	d3d11.UsageImmutable: {0},
@@ -21,7 +21,7 @@ var access = map[d3d11.Usage][]uint32{
 
 var usages = []d3d11.Usage{d3d11.UsageDefault, d3d11.UsageDefault, d3d11.UsageDynamic, d3d11.UsageDynamic, d3d11.UsageStaging, d3d11.UsageImmutable}
 
-// buffers are what buffers are made of. A staging buffer has no bind flags.
+// buffers lists the kinds of buffers to create. A staging buffer has no bind flags.
 var buffers = []struct {
 	bytes, stride int
 	bind          uint32
@@ -68,8 +68,8 @@ const (
 	rgba32
 )
 
-// textures are what textures are made of; element, if it is not nil, is an
-// element of a colour of n/255.
+// textures lists the kinds of textures to create. element, if not nil, encodes a
+// colour of n/255 as an element.
 var textures = []struct {
 	format        dxgi.Format
 	family        model.Family
@@ -131,7 +131,7 @@ func initial(r *model.Resource) []d3d11.SubresourceData {
 	return all
 }
 
-// createView makes a view of some slices of the last mip level.
+// createView creates a view of some slices of the last mip level.
 func (m *machine) createView(t *rapid.T, tex *d3d11.Texture2D, r *model.Resource, element func([4]uint8) []byte) {
 	v := &model.View{Of: r, Mip: r.Mips - 1, First: below(t, "slice", r.Layers), Refs: 1}
 	v.Slices = 1 + below(t, "slices", r.Layers-v.First)
@@ -189,7 +189,7 @@ func (m *machine) createContext(t *rapid.T) {
 	m.contexts = append(m.contexts, context{m.model.NewDeferred(), api})
 }
 
-// createNothing makes what cannot be made.
+// createNothing tries to create illegal objects.
 func (m *machine) createNothing(t *rapid.T) {
 	const vertex, rw = d3d11.BindVertexBuffer, d3d11.CPUAccessRead | d3d11.CPUAccessWrite
 	desc := rapid.SampledFrom([]d3d11.BufferDesc{

@@ -1,13 +1,13 @@
-// Package model is a plain model of a Direct3D 11 device: what its resources
-// contain, what is set on its contexts, what its queries know, and which calls
-// do nothing or fail. Nothing is recorded in a form of its own and nothing is
-// late: a command of a list is a function, and what the immediate context is
-// told happens at once.
+// Package model is a reference model of a Direct3D 11 device: the contents of
+// resources, the state of contexts, the results of queries, and the calls that fail
+// or have no effect. A command of a list is a Go function, and commands of the
+// immediate context take effect at once.
 //
-// It follows the documentation of the API alone. Where that leaves open what
-// happens, a Settled method says so, so that a test can keep away from it.
+// It follows the documentation of the API alone. Where the documentation leaves the
+// result undefined, a Settled method returns false, so that a test can avoid the
+// case.
 //
-// The package's tests hold the whole stack against the model. More of them:
+// The package's tests compare the entire stack with the model. Longer runs:
 //
 //	go test ./testbench/model -run TestModel -rapid.seed 1 -rapid.checks 100 -rapid.steps 1000
 //	go test -race ./testbench/model -run TestThreads -model.rounds 1000

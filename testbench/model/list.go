@@ -13,16 +13,16 @@ type List struct {
 	Refs int // the application's references
 }
 
-// Alive says whether the application may use the list.
+// Alive reports whether the application may use the list.
 func (l *List) Alive() bool { return l != nil && l.Refs > 0 }
 
-// Maps says whether the list maps r.
+// Maps reports whether the list maps r.
 func (l *List) Maps(r *Resource) bool { return l.maps[r] }
 
-// Steps returns how many commands the list has, with those of lists in it.
+// Steps returns the number of commands of the list, including those of inner lists.
 func (l *List) Steps() int { return len(l.steps) }
 
-// Finish is FinishCommandList: queries end and resources are unmapped.
+// Finish is FinishCommandList. It ends queries and unmaps resources.
 func (c *Context) Finish(restore bool) (*List, ddi.HRESULT) {
 	if !c.Deferred || !c.working() {
 		return nil, ddi.DXGIInvalidCall
@@ -38,8 +38,9 @@ func (c *Context) Finish(restore bool) (*List, ddi.HRESULT) {
 	return l, ddi.OK
 }
 
-// blocked says whether the context has mapped what the list maps or moves data
-// of, or has only begun a query that the list begins or ends.
+// blocked reports whether the list cannot be executed: the context has mapped a
+// subresource that the list uses, or has begun a query that the list begins or
+// ends.
 func (c *Context) blocked(l *List) bool {
 	for r, subs := range l.touched {
 		for sub := range subs {
@@ -51,8 +52,8 @@ func (c *Context) blocked(l *List) bool {
 	return slices.ContainsFunc(c.begun, func(q *Query) bool { return l.queries[q] })
 }
 
-// SettledExecute says whether what the execution of a list does is known. It is
-// not if a predicate has no result then.
+// SettledExecute reports whether the effect of executing a list is defined. It is
+// undefined if a predicate has no result then.
 func (c *Context) SettledExecute(l *List) bool {
 	for q := range l.needs {
 		if !c.Deferred && !q.Ended || slices.Contains(c.begun, q) {
@@ -94,8 +95,8 @@ func (c *Context) inherit(l *List) {
 			c.touch(r, sub)
 		}
 		if d := c.rec.discards[r]; d != nil {
-			d.gone = d.gone || l.maps[r]
-			d.vague = !d.gone
+			d.replaced = d.replaced || l.maps[r]
+			d.uncertain = !d.replaced
 		}
 	}
 	for r := range l.maps {
@@ -110,5 +111,5 @@ func (c *Context) inherit(l *List) {
 	c.rec.steps = append(c.rec.steps, l.steps...)
 }
 
-// Steps returns how many commands a deferred context has recorded.
+// Steps returns the number of commands that a deferred context has recorded.
 func (c *Context) Steps() int { return len(c.rec.steps) }

@@ -12,7 +12,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/model"
 )
 
-// Each object of the API has its model beside it. Released ones stay for a
+// Each object of the API is paired with its model. Released objects are kept for a
 // while, to be misused.
 type (
 	resource struct {
@@ -37,16 +37,16 @@ type (
 	}
 )
 
-// machine does the same on a device and on the model.
+// machine performs the same calls on a device and on the model.
 type machine struct {
 	sys *testbench.System
 	dev *d3d11.Device
 
 	model     *model.Device
 	immediate context
-	contexts  []context // deferred
-	last      context   // the one of the call before
-	stay      int       // calls that go on with last
+	contexts  []context // deferred contexts
+	last      context   // context of the previous call
+	stay      int       // number of further calls on last
 	resources []resource
 	views     []view
 	queries   []query
@@ -64,16 +64,16 @@ type stamp struct {
 	ticks uint64
 }
 
-// Numbers of objects of each kind, with those that are released.
+// Limits of the number of objects of each kind, including released ones.
 const (
 	maxResources = 14
 	maxQueries   = 8
 	maxLists     = 6
 	maxContexts  = 4
-	maxSteps     = 150 // of a list that is executed in another one
+	maxSteps     = 150 // commands of a list that is executed in another one
 )
 
-// pick returns one of all, and false if there is none.
+// pick returns a random element, and false if there is none.
 func pick[T any](t *rapid.T, what string, all []T) (x T, ok bool) {
 	if len(all) == 0 {
 		return x, false
@@ -81,7 +81,7 @@ func pick[T any](t *rapid.T, what string, all []T) (x T, ok bool) {
 	return all[index(t, what, len(all))], true
 }
 
-// index returns a number in [0, n), each as often as the others.
+// index returns a number in [0, n), uniformly distributed.
 func index(t *rapid.T, what string, n int) int {
 	all := make([]int, n)
 	for i := range all {
@@ -90,13 +90,13 @@ func index(t *rapid.T, what string, n int) int {
 	return rapid.SampledFrom(all).Draw(t, what)
 }
 
-// chance is true once in n times.
+// chance returns true with probability 1/n.
 func chance(t *rapid.T, what string, n int) bool { return index(t, what, n) == n-1 }
 
-// below returns a number in [0, n), rather a small one.
+// below returns a number in [0, n), more often a small one.
 func below(t *rapid.T, what string, n int) int { return rapid.IntRange(0, n-1).Draw(t, what) }
 
-// fresh returns n bytes that depend on one draw.
+// fresh returns n bytes that depend on a single draw.
 func fresh(t *rapid.T, n int) []byte {
 	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "bytes"), 0))
 	p := make([]byte, n)
@@ -106,7 +106,7 @@ func fresh(t *rapid.T, n int) []byte {
 	return p
 }
 
-// result holds what the API returned against the model's result.
+// result compares the API's result with the model's.
 func result(t *rapid.T, want ddi.HRESULT, got error, what string) {
 	if want == ddi.OK {
 		require.NoError(t, got, what)
@@ -115,9 +115,8 @@ func result(t *rapid.T, want ddi.HRESULT, got error, what string) {
 	require.Equal(t, error(want), got, what)
 }
 
-// context returns any context: often the one before, so that calls meet, for
-// some calls after what matters to them only that one, and often the immediate
-// one.
+// context returns any context, often the previous one, so that calls interact, and
+// often the immediate one.
 func (m *machine) context(t *rapid.T) context {
 	m.stay--
 	switch {
@@ -130,7 +129,7 @@ func (m *machine) context(t *rapid.T) context {
 	return m.last
 }
 
-// busy returns a resource, rather one that the context has discarded.
+// busy returns a resource, preferably one that the context has discarded.
 func (m *machine) busy(t *rapid.T, c context) resource {
 	var some []resource
 	for _, r := range m.resources {
@@ -163,7 +162,7 @@ func (m *machine) resource(t *rapid.T) resource {
 	return r
 }
 
-// partner returns a resource that can mostly be copied to or from r.
+// partner returns a resource that can usually be copied to or from r.
 func (m *machine) partner(t *rapid.T, r resource) resource {
 	var some []resource
 	for _, x := range m.resources {
@@ -177,8 +176,8 @@ func (m *machine) partner(t *rapid.T, r resource) resource {
 	return m.resource(t)
 }
 
-// box returns a box in a subresource, now and then one that reaches out or is
-// empty; nil is the whole.
+// box returns a box in a subresource, sometimes one that exceeds it or is empty;
+// nil means the entire subresource.
 func box(t *rapid.T, r *model.Resource, sub int) *d3d11.Box {
 	if r == nil || sub >= r.Mips*r.Layers || chance(t, "whole", 3) {
 		return nil
@@ -200,7 +199,7 @@ func box(t *rapid.T, r *model.Resource, sub int) *d3d11.Box {
 	return b
 }
 
-// subresource returns a subresource of r, rarely one that it does not have.
+// subresource returns a subresource of r, rarely an invalid one.
 func subresource(t *rapid.T, r *model.Resource) int {
 	if r == nil {
 		return 0

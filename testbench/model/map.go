@@ -5,7 +5,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 )
 
-// mappable says whether usage and CPU access allow a map.
+// mappable reports whether usage and CPU access allow a map.
 func (r *Resource) mappable(typ d3d11.MapType, flags d3d11.MapFlags) bool {
 	const read, write = d3d11.CPUAccessRead, d3d11.CPUAccessWrite
 	dynamic := r.Usage == d3d11.UsageDynamic && flags == 0
@@ -25,8 +25,8 @@ func (r *Resource) mappable(typ d3d11.MapType, flags d3d11.MapFlags) bool {
 	return false
 }
 
-// Map returns what ID3D11DeviceContext::Map does, but for WAS_STILL_DRAWING.
-// After OK, Write says what is written.
+// Map returns the result of ID3D11DeviceContext::Map, except WAS_STILL_DRAWING.
+// After OK, the caller writes to Memory.
 func (c *Context) Map(r *Resource, sub int, typ d3d11.MapType, flags d3d11.MapFlags) ddi.HRESULT {
 	if !r.Alive() || sub >= r.subresources() || !r.mappable(typ, flags) {
 		return ddi.EInvalidArg
@@ -53,7 +53,7 @@ func (c *Context) deferredMap(r *Resource, typ d3d11.MapType) ddi.HRESULT {
 		c.rec.maps[r] = true
 		c.always(func() { copy(r.Subs[0], d.data) })
 	case d3d11.MapWriteNoOverwrite:
-		if d == nil || d.gone {
+		if d == nil || d.replaced {
 			return ddi.D3D11MapNoDiscard
 		}
 		d.mapped = true
@@ -63,15 +63,15 @@ func (c *Context) deferredMap(r *Resource, typ d3d11.MapType) ddi.HRESULT {
 	return ddi.OK
 }
 
-// SettledMap says whether the outcome of a map is known: not that of
-// NO_OVERWRITE when a list executed since the discard moves data of r.
+// SettledMap reports whether the result of a map is defined. That of NO_OVERWRITE
+// is undefined if a list executed since the discard uses r.
 func (c *Context) SettledMap(r *Resource, typ d3d11.MapType) bool {
 	d := c.rec.discards[r]
-	return typ != d3d11.MapWriteNoOverwrite || d == nil || !d.vague
+	return typ != d3d11.MapWriteNoOverwrite || d == nil || !d.uncertain
 }
 
-// Writable says whether what is mapped may be written to: what the GPU may be
-// reading may not.
+// Writable reports whether the application may write to the mapped memory: the GPU
+// must not be reading it.
 func (c *Context) Writable(r *Resource) bool {
 	if c.Deferred {
 		return !c.rec.discards[r].used
@@ -79,7 +79,8 @@ func (c *Context) Writable(r *Resource) bool {
 	return !r.Used
 }
 
-// Memory returns what a map shows, where the application may write.
+// Memory returns the contents of a map, which the application may change if
+// Writable.
 func (c *Context) Memory(r *Resource, sub int) []byte {
 	if c.Deferred {
 		return c.rec.discards[r].data
@@ -98,5 +99,5 @@ func (c *Context) Unmap(r *Resource, sub int) {
 	}
 }
 
-// Discarded says whether the list that the context records has mapped r.
+// Discarded reports whether the list in recording has mapped r.
 func (c *Context) Discarded(r *Resource) bool { return c.rec.discards[r] != nil }

@@ -14,10 +14,10 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/model"
 )
 
-// TestModel makes random calls on several contexts of a device and on the
-// model, whose every answer and everything that is left must be the same: with
-// the driver's command lists and with those of the runtime. -rapid.checks is the
-// number of devices, -rapid.steps the calls of each, -rapid.seed what they are.
+// TestModel makes random calls on several contexts of a device and on the model.
+// Every result and the final contents must be equal, with the driver's command
+// lists and with the runtime's. -rapid.checks is the number of devices,
+// -rapid.steps the number of calls on each, -rapid.seed the seed of the calls.
 func TestModel(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -29,11 +29,11 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// boards are what the calls run on: the default, and one whose memory does not
-// hold all resources at a time.
+// boards are the boards of the calls: the default, and one whose memory does not
+// hold all resources at once.
 var boards = []string{"emu", "emu?nodes=1&vram=8KiB"}
 
-// run is one device's life.
+// run tests one device from its creation to its end.
 func run(t *rapid.T, emulated bool) {
 	drivers := testbench.HostDrivers()
 	drivers.UserMode = umd.New(umd.Options{EmulatedLists: emulated})
@@ -70,8 +70,8 @@ func newMachine(t *rapid.T, sys *testbench.System) *machine {
 	return m
 }
 
-// actions are what can happen, each as often as the others; "" is checked after
-// each.
+// actions returns the possible actions, which are equally likely. The action ""
+// checks the state after each of them.
 func (m *machine) actions() map[string]func(*rapid.T) {
 	all := map[string]func(*rapid.T){
 		"":                m.checkState,
@@ -108,10 +108,10 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 	return all
 }
 
-// repeat returns n times f: what happens more often.
+// repeat returns n copies of f, which makes f more likely.
 func repeat(n int, f func(*rapid.T)) []func(*rapid.T) { return slices.Repeat([]func(*rapid.T){f}, n) }
 
-// oneOf returns what does one of some things.
+// oneOf returns an action that performs one of several.
 func oneOf(some ...func(*rapid.T)) func(*rapid.T) {
 	return func(t *rapid.T) { some[index(t, "which", len(some))](t) }
 }

@@ -7,34 +7,32 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 )
 
-// A Query is a query. Nothing is ever drawn, so the result of one that counts is
-// 0 or FALSE.
+// A Query is a query. Nothing is ever drawn, so the result of a counting query is 0
+// or FALSE.
 type Query struct {
 	Type d3d11.QueryType
-	Hint bool // a predicate that the GPU need not wait for
+	Hint bool // D3D11_QUERY_MISC_PREDICATEHINT is set
 
 	Refs int // the application's references
 
-	// Ended says that the immediate context has executed an End after the last
-	// Begin; Order is that of this End among all that it executed.
-	Ended bool
-	Order int
+	Ended bool // the immediate context has executed an End after the last Begin
+	Order int  // number of that End among all Ends
 }
 
-// Alive says whether the application may use the query.
+// Alive reports whether the application may use the query.
 func (q *Query) Alive() bool { return q != nil && q.Refs > 0 }
 
-// Predicate says whether SetPredication takes the query.
+// Predicate reports whether SetPredication accepts the query.
 func (q *Query) Predicate() bool {
 	return q.Type == d3d11.QueryOcclusionPredicate || q.Type == d3d11.QueryOverflowPredicate
 }
 
-// ranged says whether the query has a beginning.
+// ranged reports whether the query has a Begin.
 func (q *Query) ranged() bool {
 	return q.Type != d3d11.QueryEvent && q.Type != d3d11.QueryTimestamp
 }
 
-// Size returns the bytes of the result.
+// Size returns the size of the result, in bytes.
 func (q *Query) Size() int {
 	switch q.Type {
 	case d3d11.QueryOcclusion, d3d11.QueryTimestamp:
@@ -60,7 +58,7 @@ func (c *Context) begin(q *Query) {
 	c.always(func() { q.Ended = false })
 }
 
-// End is ID3D11DeviceContext::End. A range that has not begun begins here.
+// End is ID3D11DeviceContext::End. A range without a Begin begins here.
 func (c *Context) End(q *Query) {
 	if c.working() && q.Alive() && c.State.Predicate != q {
 		c.end(q)
@@ -80,8 +78,8 @@ func (c *Context) end(q *Query) {
 	})
 }
 
-// GetData returns what GetData does, but for S_FALSE while the GPU works. n is
-// the size of the data that is asked for.
+// GetData returns the result of GetData, except S_FALSE while the GPU works. n is
+// the requested size in bytes.
 func (c *Context) GetData(q *Query, n int) ddi.HRESULT {
 	switch {
 	case c.Deferred:
@@ -105,6 +103,6 @@ func (c *Context) SetPredication(q *Query, value bool) {
 	c.State.Predicate, c.State.Value = q, q != nil && value
 }
 
-// SettledPredication says whether what predication does with q and value is
-// known: a hint may be ignored, which matters if it would skip work.
+// SettledPredication reports whether the effect of predication with q and value is
+// defined. A hint may be ignored, which matters if it would skip work.
 func SettledPredication(q *Query, value bool) bool { return q == nil || !q.Hint || value }

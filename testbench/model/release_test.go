@@ -10,15 +10,15 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/model"
 )
 
-// counted is what all objects have.
+// counted is an object with a reference count.
 type counted interface {
 	AddRef() uint32
 	Release() uint32
 }
 
-// object returns an object, its references in the model, and what the model does
-// when there are none left; nothing if there is no object. Contexts are chosen
-// seldom.
+// object returns an object, its reference count in the model, and the model's
+// action at its last release, or nil if there is no object. Contexts are chosen
+// rarely.
 func (m *machine) object(t *rapid.T) (api counted, refs *int, closes func()) {
 	closes = func() {}
 	switch rapid.SampledFrom([]int{0, 0, 0, 1, 2, 3, 3, 4}).Draw(t, "kind") {
@@ -81,8 +81,8 @@ func (m *machine) releaseLists(t *rapid.T) {
 	}
 }
 
-// purge makes room for other objects: it forgets what is released, and releases
-// one of each kind if there is no room.
+// purge makes room for new objects: it drops released ones, and releases one of
+// each kind that has no room.
 func (m *machine) purge(t *rapid.T) {
 	if len(m.resources) == maxResources {
 		drop(t, m.resources[0].api, &m.resources[0].Refs)
@@ -102,13 +102,13 @@ func (m *machine) purge(t *rapid.T) {
 	m.contexts = slices.DeleteFunc(m.contexts, func(c context) bool { return c.Refs == 0 })
 }
 
-// orphan releases the view of a texture that is released.
+// orphan releases a view whose texture is released.
 func (m *machine) orphan(t *rapid.T, v view) bool {
 	drop(t, v.api, &v.Refs)
 	return true
 }
 
-// drop releases an object for good.
+// drop releases all references of an object.
 func drop(t *rapid.T, api counted, refs *int) {
 	for *refs > 0 {
 		*refs--
@@ -116,22 +116,22 @@ func drop(t *rapid.T, api counted, refs *int) {
 	}
 }
 
-// oneContents compares what one resource contains.
+// oneContents compares the contents of one resource.
 func (m *machine) oneContents(t *rapid.T) {
 	if r, ok := pick(t, "resource", m.resources); ok {
 		m.compareContents(t, r)
 	}
 }
 
-// contents compares what every resource contains.
+// contents compares the contents of every resource.
 func (m *machine) contents(t *rapid.T) {
 	for _, r := range m.resources {
 		m.compareContents(t, r)
 	}
 }
 
-// compareContents copies a resource to a staging one and reads that. Where
-// predication could keep the copy from being done, a list does it.
+// compareContents copies a resource to a staging resource and reads that. If
+// predication could skip the copy, a list makes it.
 func (m *machine) compareContents(t *rapid.T, r resource) {
 	if !r.Alive() || r.Mapped() {
 		return
@@ -165,7 +165,7 @@ func (m *machine) compareContents(t *rapid.T, r resource) {
 	}
 }
 
-// staging makes a staging resource of the shape of another one.
+// staging creates a staging resource with the shape of another resource.
 func (m *machine) staging(t *rapid.T, r resource) resource {
 	to := &model.Resource{Shape: r.Shape, Usage: d3d11.UsageStaging, Access: d3d11.CPUAccessRead}
 	to.Fill(func(n int) []byte { return make([]byte, n) })

@@ -6,19 +6,19 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
 )
 
-// A Family is a set of formats inside which copies convert nothing. 0 is that of
-// buffers.
+// A Family is a set of formats that copies do not convert between. 0 is the family
+// of buffers.
 type Family int
 
-// A Shape is what decides which resources can be copied to which.
+// A Shape determines which resources can be copied to each other.
 type Shape struct {
 	Family        Family
-	Bytes         int // of an element; 1 in a buffer
-	Width, Height int // elements; Height is 1 in a buffer
+	Bytes         int // bytes per element; 1 in a buffer
+	Width, Height int // size in elements; Height is 1 in a buffer
 	Mips, Layers  int
 }
 
-// subresources returns how many there are.
+// subresources returns the number of subresources.
 func (s Shape) subresources() int { return s.Mips * s.Layers }
 
 // Size returns the size of a subresource, in elements.
@@ -27,7 +27,7 @@ func (s Shape) Size(sub int) (w, h int) {
 	return max(1, s.Width>>level), max(1, s.Height>>level)
 }
 
-// sameSize says whether two have equal subresources, whatever is in them.
+// sameSize reports whether two shapes have subresources of equal sizes.
 func (s Shape) sameSize(t Shape) bool {
 	return s.Width == t.Width && s.Height == t.Height && s.Mips == t.Mips && s.Layers == t.Layers
 }
@@ -38,46 +38,46 @@ type Resource struct {
 	Usage  d3d11.Usage
 	Bind   uint32
 	Access uint32 // CPUAccess bits
-	Stride int    // bytes; 0 unless a structured buffer
+	Stride int    // bytes per structure; 0 unless a structured buffer
 
 	Refs int      // the application's references
 	Subs [][]byte // contents of each subresource, rows without padding
 
-	// Used says that work given to the GPU since the last discard uses the
-	// resource, so that a map which does not wait must not be written to.
+	// Used is set once work uses the resource, so that NO_OVERWRITE maps are
+	// read-only.
 	Used bool
 
-	mapped map[int]bool // subresources, by the immediate context
+	mapped map[int]bool // subresources that the immediate context has mapped
 }
 
-// Alive says whether the application may use the resource.
+// Alive reports whether the application may use the resource.
 func (r *Resource) Alive() bool { return r != nil && r.Refs > 0 }
 
-// buffer says whether the resource is one.
+// buffer reports whether the resource is a buffer.
 func (r *Resource) buffer() bool { return r.Family == 0 }
 
-// Mapped says whether the immediate context has mapped any subresource.
+// Mapped reports whether the immediate context has mapped a subresource.
 func (r *Resource) Mapped() bool { return len(r.mapped) > 0 }
 
-// all returns the box of a whole subresource.
+// all returns the box of an entire subresource.
 func (r *Resource) all(sub int) d3d11.Box {
 	w, h := r.Size(sub)
 	return d3d11.Box{Right: uint32(w), Bottom: uint32(h), Back: 1}
 }
 
-// holds says whether a box is in a subresource and has something in it.
+// holds reports whether a box is not empty and inside a subresource.
 func (r *Resource) holds(sub int, b d3d11.Box) bool {
 	all := r.all(sub)
 	return b.Left < b.Right && b.Top < b.Bottom && b.Front < b.Back &&
 		b.Right <= all.Right && b.Bottom <= all.Bottom && b.Back <= all.Back
 }
 
-// structures says whether a box has whole structures only.
+// structures reports whether a box contains only entire structures.
 func (r *Resource) structures(b d3d11.Box) bool {
 	return r.Stride == 0 || int(b.Left)%r.Stride == 0 && int(b.Right)%r.Stride == 0
 }
 
-// Part returns the rows of a box of a subresource.
+// Part returns the rows of a box in a subresource.
 func (r *Resource) Part(sub int, b d3d11.Box) []byte {
 	w, _ := r.Size(sub)
 	var out []byte
@@ -87,7 +87,7 @@ func (r *Resource) Part(sub int, b d3d11.Box) []byte {
 	return out
 }
 
-// Put sets a box of a subresource.
+// Put writes the rows of a box in a subresource.
 func (r *Resource) Put(sub int, b d3d11.Box, rows []byte) {
 	w, _ := r.Size(sub)
 	n := int(b.Right-b.Left) * r.Bytes
@@ -97,20 +97,21 @@ func (r *Resource) Put(sub int, b d3d11.Box, rows []byte) {
 	}
 }
 
-// A View is a render-target view of a mip level of slices [First, First+Slices).
+// A View is a render-target view of the slices [First, First+Slices) of a mip
+// level.
 type View struct {
 	Of            *Resource
 	Mip           int
 	First, Slices int
-	Element       func(color [4]float32) []byte // an element of that colour
+	Element       func(color [4]float32) []byte // encodes a colour as an element
 
 	Refs int // the application's references
 }
 
-// Alive says whether the application may use the view.
+// Alive reports whether the application may use the view.
 func (v *View) Alive() bool { return v != nil && v.Refs > 0 }
 
-// clear fills what the view shows.
+// clear fills the slices of the view.
 func (v *View) clear(color [4]float32) {
 	for i := v.First; i < v.First+v.Slices; i++ {
 		sub := i*v.Of.Mips + v.Mip
@@ -119,8 +120,8 @@ func (v *View) clear(color [4]float32) {
 	}
 }
 
-// Fill gives a resource its initial contents, of n bytes each, and the
-// application its reference.
+// Fill sets the initial contents of a resource, n bytes per subresource, and the
+// application's reference.
 func (r *Resource) Fill(contents func(n int) []byte) {
 	r.Refs, r.mapped, r.Subs = 1, map[int]bool{}, nil
 	for sub := range r.subresources() {

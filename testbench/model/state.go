@@ -5,7 +5,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
 )
 
-// Numbers of slots (d3d11.h).
+// Number of slots of each kind (d3d11.h).
 const (
 	VertexSlots   = 32
 	ConstantSlots = 14
@@ -14,7 +14,7 @@ const (
 	Stages        = 6  // VS HS DS GS PS CS
 )
 
-// A Vertex is what a slot for vertex buffers has.
+// A Vertex is a slot for a vertex buffer.
 type Vertex struct {
 	Buffer         *Resource
 	Stride, Offset uint32 // bytes
@@ -34,10 +34,10 @@ type State struct {
 	ViewportN   int
 	ScissorN    int
 	Predicate   *Query
-	Value       bool // of predication
+	Value       bool // value of SetPredication
 }
 
-// bindable says whether each is nothing or a living resource with the bind flag.
+// bindable reports whether each resource is nil, or alive with the bind flag.
 func bindable(all []*Resource, flag uint32) bool {
 	for _, r := range all {
 		if r != nil && (!r.Alive() || r.Bind&flag == 0) {
@@ -76,7 +76,7 @@ func (c *Context) SetIndexBuffer(r *Resource, f dxgi.Format, offset uint32) {
 	}
 }
 
-// SetConstantBuffers is *SetConstantBuffers of a stage.
+// SetConstantBuffers is *SetConstantBuffers for one stage.
 func (c *Context) SetConstantBuffers(stage, start int, bufs []*Resource) {
 	if c.working() && len(bufs) > 0 && start+len(bufs) <= ConstantSlots && bindable(bufs, d3d11.BindConstantBuffer) {
 		copy(c.State.Constant[stage][start:], bufs)

@@ -15,7 +15,7 @@ import (
 
 var le = binary.LittleEndian
 
-// A stage has the two functions of its constant buffers.
+// A stage holds the two functions for constant buffers of a shader stage.
 type stage struct {
 	set, get func(*d3d11.Context, uint32, []*d3d11.Buffer)
 }
@@ -124,8 +124,8 @@ func (m *machine) clearState(t *rapid.T) {
 	c.api.ClearState()
 }
 
-// state reads all of a context's state. The references that it gets it gives
-// back.
+// state reads the entire state of a context and releases the references that it
+// gets.
 func (m *machine) state(t *rapid.T, c *d3d11.Context) (s model.State) {
 	left := map[*int]uint32{}
 	buf := func(b *d3d11.Buffer) *model.Resource {
@@ -168,13 +168,12 @@ func (m *machine) state(t *rapid.T, c *d3d11.Context) (s model.State) {
 	}
 	s.Value = value
 	for refs, n := range left {
-		require.Equal(t, *refs, int(n), "references of what is bound")
+		require.Equal(t, *refs, int(n), "references of bound objects")
 	}
 	return s
 }
 
-// checkState compares the state of every context, and looks whether the device
-// still works.
+// checkState compares the state of every context and checks that the device works.
 func (m *machine) checkState(t *rapid.T) {
 	require.NoError(t, errors.Join(m.sys.Err(), m.dev.GetDeviceRemovedReason()))
 	for i, c := range append([]context{m.immediate}, m.contexts...) {
@@ -190,7 +189,7 @@ func (m *machine) checkState(t *rapid.T) {
 			{"render targets", got.Targets == want.Targets, true},
 			{"viewports", got.Viewports, want.Viewports},
 			{"scissor rectangles", got.Scissors, want.Scissors},
-			{"numbers of both", []int{got.ViewportN, got.ScissorN}, []int{want.ViewportN, want.ScissorN}},
+			{"number of viewports and scissor rectangles", []int{got.ViewportN, got.ScissorN}, []int{want.ViewportN, want.ScissorN}},
 			{"predication", []bool{got.Predicate == want.Predicate, got.Value}, []bool{true, want.Value}},
 		} {
 			require.Equal(t, part.want, part.got, "%s of context %d", part.name, i)

@@ -14,39 +14,39 @@ import (
 	"github.com/hilgpu/hilgpu/testbench"
 )
 
-// rounds is what each goroutine of TestThreads does.
+// rounds is the number of rounds of each goroutine of TestThreads.
 var rounds = flag.Int("model.rounds", 40, "`rounds` of each goroutine of TestThreads")
 
-// Goroutines of TestThreads of each kind.
+// Number of goroutines of each kind in TestThreads.
 const (
 	recorders = 4
 	creators  = 2
 	releasers = 2
 )
 
-// A recorded list is the one with a number of a recorder.
+// A recorded is a list with its recorder and its number.
 type recorded struct {
 	recorder int
 	number   uint32
 	list     *d3d11.CommandList
 }
 
-// threads is a device that many goroutines use.
+// threads is a device that several goroutines use.
 type threads struct {
 	t     *testing.T
 	dev   *d3d11.Device
 	ctx   *d3d11.Context
-	src   *d3d11.Buffer                      // read by all
-	dst   [recorders]*d3d11.Buffer           // written by a recorder's lists
-	last  [recorders]uint32                  // number of the list that was executed last
+	src   *d3d11.Buffer                      // source of all lists
+	dst   [recorders]*d3d11.Buffer           // destinations, one per recorder
+	last  [recorders]uint32                  // number of the last executed list
 	lists chan recorded                      // to the immediate context
 	gone  chan interface{ Release() uint32 } // to the releasers
 }
 
 // TestThreads creates and releases objects, records on deferred contexts and
-// releases lists from many goroutines at the same time, while the immediate
-// context executes the lists. It is for the race detector and the verifier; what
-// each list has written must be there in the end.
+// releases lists in many goroutines, while the immediate context executes the
+// lists. It is for the race detector and the verifier, and checks that the last
+// list of each recorder has written its data.
 func TestThreads(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -102,12 +102,12 @@ func (h *threads) hammer() {
 	close(h.gone)
 	sinks.Wait()
 	for i := range h.dst {
-		assert.Equal(h.t, h.last[i], h.read(h.dst[i]), "contents that recorder %d has left", i)
+		assert.Equal(h.t, h.last[i], h.read(h.dst[i]), "data of recorder %d", i)
 		assert.EqualValues(h.t, *rounds, h.last[i])
 	}
 }
 
-// buffer makes a buffer of 16 bytes that begin with a number.
+// buffer creates a buffer of 16 bytes that begins with a number.
 func (h *threads) buffer(u d3d11.Usage, number uint32) *d3d11.Buffer {
 	desc := d3d11.BufferDesc{ByteWidth: 16, Usage: u, BindFlags: d3d11.BindVertexBuffer}
 	if u == d3d11.UsageDynamic {
@@ -120,9 +120,9 @@ func (h *threads) buffer(u d3d11.Usage, number uint32) *d3d11.Buffer {
 	return b
 }
 
-// record records lists, on a context that is replaced now and then. Each writes
-// its number to the recorder's buffer, by way of a map or an update, and uses
-// what all use.
+// record records lists on a context that it replaces at times. Each list writes its
+// number to the recorder's buffer by a map or an update, and reads the shared
+// source.
 func (h *threads) record(i int) {
 	ring := h.buffer(d3d11.UsageDynamic, 0)
 	var c *d3d11.Context
@@ -151,7 +151,7 @@ func (h *threads) record(i int) {
 			return
 		}
 		h.lists <- recorded{i, n, l}
-		if n%5 == 0 { // with something recorded that no list gets
+		if n%5 == 0 { // with recorded commands that are discarded
 			c.CopyResource(h.dst[i], h.src)
 			h.gone <- c
 			c = nil
@@ -162,10 +162,10 @@ func (h *threads) record(i int) {
 	}
 }
 
-// padded returns the contents of a buffer with a number.
+// padded returns the 16 bytes of a buffer that begins with a number.
 func padded(n uint32) []byte { return append(le.AppendUint32(nil, n), make([]byte, 12)...) }
 
-// create makes objects of each kind; other goroutines release them.
+// create creates objects of each kind, which other goroutines release.
 func (h *threads) create() {
 	for range *rounds {
 		b := h.buffer(d3d11.UsageDefault, 5)

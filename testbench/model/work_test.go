@@ -60,13 +60,13 @@ func (m *machine) clearTarget(t *rapid.T) {
 	c.api.ClearRenderTargetView(v.api, color)
 }
 
-// mapTypes are those that make sense for a usage, and any others.
+// mapTypes lists the legal map types of each usage, and some illegal ones.
 var mapTypes = map[d3d11.Usage][]d3d11.MapType{
 	d3d11.UsageStaging: {d3d11.MapRead, d3d11.MapWrite, d3d11.MapReadWrite},
 	d3d11.UsageDynamic: {d3d11.MapWriteDiscard, d3d11.MapWriteNoOverwrite, d3d11.MapWriteNoOverwrite},
 }
 
-// mappable returns a resource to map, mostly one that the context can.
+// mappable returns a resource to map, usually one that the context can map.
 func (m *machine) mappable(t *rapid.T, c context) resource {
 	var some []resource
 	for _, r := range m.resources {
@@ -80,8 +80,7 @@ func (m *machine) mappable(t *rapid.T, c context) resource {
 	return m.busy(t, c)
 }
 
-// mapping maps something, mostly what can be, compares what is to be seen, and
-// writes.
+// mapping maps a resource, usually legally, compares the contents, and writes.
 func (m *machine) mapping(t *rapid.T) {
 	c := m.context(t)
 	r := m.mappable(t, c)
@@ -124,7 +123,7 @@ func (m *machine) mapping(t *rapid.T) {
 	}
 }
 
-// access reads and writes what is mapped.
+// access reads and writes mapped memory.
 func (m *machine) access(t *rapid.T, c context, r resource, sub int, typ d3d11.MapType, out *d3d11.MappedSubresource) {
 	w, h := r.Size(sub)
 	row, mem := w*r.Bytes, c.Memory(r.Resource, sub)
@@ -134,7 +133,7 @@ func (m *machine) access(t *rapid.T, c context, r resource, sub int, typ d3d11.M
 	reads := typ == d3d11.MapRead || typ == d3d11.MapReadWrite || typ == d3d11.MapWriteNoOverwrite && c.Deferred
 	for y := range h {
 		if reads {
-			require.Equal(t, mem[y*row:][:row], out.Data[y*int(out.RowPitch):][:row], "row %d of what is mapped", y)
+			require.Equal(t, mem[y*row:][:row], out.Data[y*int(out.RowPitch):][:row], "row %d of the mapped memory", y)
 		}
 	}
 	from, to := 0, len(mem)
@@ -154,7 +153,7 @@ func (m *machine) access(t *rapid.T, c context, r resource, sub int, typ d3d11.M
 	}
 }
 
-// unmap unmaps something, whether it is mapped or not.
+// unmap unmaps a resource that may be mapped or not.
 func (m *machine) unmap(t *rapid.T) {
 	c, r := m.context(t), m.resource(t)
 	if r.Resource == nil {
@@ -166,8 +165,8 @@ func (m *machine) unmap(t *rapid.T) {
 	c.api.Unmap(r.api, uint32(sub))
 }
 
-// unmapAll unmaps all that the immediate context has mapped, so that lists
-// can be executed again.
+// unmapAll unmaps all resources that the immediate context has mapped, so that
+// lists can be executed again.
 func (m *machine) unmapAll(t *rapid.T) {
 	for _, r := range m.resources {
 		for sub := range r.Subs {
@@ -217,7 +216,7 @@ func (m *machine) predication(t *rapid.T) {
 	}
 }
 
-// getData asks for a result, with any size and on any context.
+// getData reads a result with any size on any context.
 func (m *machine) getData(t *rapid.T) {
 	q, ok := pick(t, "query", m.queries)
 	if !ok {
@@ -250,7 +249,7 @@ func (m *machine) getData(t *rapid.T) {
 	require.Equal(t, data, again)
 }
 
-// compare compares a query's result with what it must be.
+// compare compares a query's result with the expected one.
 func (m *machine) compare(t *rapid.T, q *model.Query, data []byte) {
 	switch q.Type {
 	case d3d11.QueryEvent:
@@ -263,14 +262,14 @@ func (m *machine) compare(t *rapid.T, q *model.Query, data []byte) {
 		}
 		m.stamps = append(m.stamps, at)
 	case d3d11.QueryTimestampDisjoint:
-		require.NotZero(t, le.Uint64(data), "ticks a second")
+		require.NotZero(t, le.Uint64(data), "ticks per second")
 		require.Zero(t, le.Uint64(data[8:]))
 	default:
 		require.Equal(t, make([]byte, q.Size()), data, "nothing is ever drawn")
 	}
 }
 
-// finish ends a list.
+// finish finishes a list.
 func (m *machine) finish(t *rapid.T) {
 	var some []context
 	empty := chance(t, "anyone", 6)
@@ -297,7 +296,7 @@ func (m *machine) finish(t *rapid.T) {
 	}
 }
 
-// execute executes a list, on the immediate context or inside another one.
+// execute executes a list on the immediate context or inside another list.
 func (m *machine) execute(t *rapid.T) {
 	c, restore := m.immediate, chance(t, "restore", 2)
 	if m.stay > 0 || chance(t, "nested", 3) {
@@ -316,8 +315,8 @@ func (m *machine) execute(t *rapid.T) {
 	c.api.ExecuteCommandList(l.api, restore)
 }
 
-// list returns a list for a context to execute, rather one that maps what the
-// context has discarded.
+// list returns a list for a context to execute, preferably one that maps a resource
+// that the context has discarded.
 func (m *machine) list(t *rapid.T, c context) (list, bool) {
 	var some []list
 	for _, l := range m.lists {

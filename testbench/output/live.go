@@ -8,28 +8,28 @@ import (
 	"sync"
 )
 
-// A Live file has each write as soon as it is made, so a run that hangs or is killed
-// leaves what it did so far. Finish puts it in order. A pipe or a device keeps the
-// order of arrival. Its methods may be called from several goroutines.
+// A Live file is written immediately, so that a run that hangs or is killed leaves
+// its output so far. Finish sorts the text. A pipe or a device keeps the order of
+// arrival. Its methods may be called from several goroutines.
 type Live struct {
-	out   *File // where the text in order goes
+	out   *File // destination of the sorted text
 	order func(r io.Reader, w io.Writer) error
 
 	mu    sync.Mutex
-	text  *os.File // the file itself, from the first write on
+	text  *os.File // the live file, nil before the first write
 	ended bool
 }
 
-// NewLive returns a live file at the place of out, which it owns. Nothing is touched
-// before the first write. Order copies what was written from r to w, in order.
+// NewLive returns a live file in place of out, which it owns. It creates the file
+// at the first write. order must copy the written text from r to w, sorted.
 func NewLive(out *File, order func(r io.Reader, w io.Writer) error) *Live {
 	if !out.special {
-		out.Discard() // until Finish makes it again, so that a run that is killed leaves one file
+		out.Discard() // Finish creates it again, so that a killed run leaves only one file
 	}
 	return &Live{out: out, order: order}
 }
 
-// Write implements io.Writer. It fails with ErrWrite, and after Finish.
+// Write implements io.Writer. It fails with ErrWrite, also after Finish.
 func (l *Live) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,7 +47,7 @@ func (l *Live) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// file returns what the text goes to.
+// file returns the destination of the text.
 func (l *Live) file() (io.Writer, error) {
 	if l.out.special {
 		return l.out.tmp, nil
@@ -62,9 +62,9 @@ func (l *Live) file() (io.Writer, error) {
 	return l.text, nil
 }
 
-// Finish puts the text in order; only the first call does anything, and none of a nil
-// Live does. Without a write the path stays as it was. If it fails, with ErrWrite, the
-// file has the text in order of arrival.
+// Finish sorts the text. Only the first call has an effect, and none on a nil Live.
+// Without a write, the file at the path is unchanged. If Finish fails, with
+// ErrWrite, the file holds the text in order of arrival.
 func (l *Live) Finish() error {
 	if l == nil {
 		return nil

@@ -1,5 +1,5 @@
-// Package output writes files that appear whole or not at all, and files that grow
-// in sight and are put in order at the end.
+// Package output writes files that appear complete or not at all, and live files
+// that are sorted at the end.
 package output
 
 import (
@@ -13,12 +13,12 @@ import (
 	"sync"
 )
 
-// ErrWrite is wrapped by every error of this package. What cannot be written was a
-// wrong choice of the user, so the text says that the input is bad.
+// ErrWrite is wrapped by every error of this package. Its text is "bad input",
+// because the user chose the path that cannot be written.
 var ErrWrite = errors.New("bad input")
 
-// Failed returns err as an ErrWrite that names path. A file that err itself names is
-// left out.
+// Failed returns err as an ErrWrite that names path, and not the file that err
+// names itself.
 func Failed(path string, err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {
@@ -27,22 +27,22 @@ func Failed(path string, err error) error {
 	return fmt.Errorf("%w: cannot write %s: %w", ErrWrite, path, err)
 }
 
-// A File appears whole or not at all: it is written beside its place and moved there
-// by Commit. Commit and Discard may be called from several goroutines, and of a nil
-// File, where they do nothing; nobody writes to a nil File.
+// A File appears complete or not at all: it is written to a temporary file in the
+// same folder, which Commit renames. Commit and Discard may be called from several
+// goroutines. On a nil File they do nothing; a nil File must not be written to.
 type File struct {
-	path    string // as it was given
-	place   string // where the file belongs, links followed
-	special bool   // a pipe or a device, which nothing can be moved over
+	path    string // path as given
+	place   string // final path, links resolved
+	special bool   // a pipe or a device, which cannot be replaced
 	buf     *bufio.Writer
 
 	mu  sync.Mutex
 	tmp *os.File // nil once committed or discarded
 }
 
-// Create opens a File for path, so that one that cannot be written fails at once,
-// with ErrWrite. An existing file keeps its mode, a link is followed, and a pipe or a
-// device is written in place. An empty path gives nil.
+// Create opens a File for path. It fails with ErrWrite if the path cannot be
+// written. An existing file keeps its mode, a link is followed, and a pipe or a
+// device is written directly. For an empty path Create returns nil.
 func Create(path string) (*File, error) {
 	if path == "" {
 		return nil, nil
@@ -75,18 +75,18 @@ func Create(path string) (*File, error) {
 	return o, nil
 }
 
-// Check fails with ErrWrite if path cannot be written, and leaves nothing there.
+// Check fails with ErrWrite if path cannot be written. It leaves no file.
 func Check(path string) error {
 	o, err := Create(path)
 	o.Discard()
 	return err
 }
 
-// deviceFolder reports whether path is a name in /dev, such as /dev/stdout, which
-// leads to whatever is open and is not to be moved over.
+// deviceFolder reports whether path is in /dev, such as /dev/stdout, which may lead
+// to any open file and must not be replaced.
 func deviceFolder(path string) bool { return filepath.Dir(filepath.Clean(path)) == "/dev" }
 
-// beside creates a file in the folder of place, under a name of its own.
+// beside creates a temporary file in the folder of place.
 func beside(place string, perm fs.FileMode) (*os.File, error) {
 	for {
 		name := filepath.Join(filepath.Dir(place), fmt.Sprintf(".%s.%08x", filepath.Base(place), rand.Uint32()))
@@ -97,7 +97,7 @@ func beside(place string, perm fs.FileMode) (*os.File, error) {
 	}
 }
 
-// Failed returns err as an ErrWrite that names the file as it was given.
+// Failed returns err as an ErrWrite that names the path as given.
 func (o *File) Failed(err error) error { return Failed(o.path, err) }
 
 // Write implements io.Writer. It fails with ErrWrite.
@@ -109,9 +109,8 @@ func (o *File) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Commit moves the file to its place, with all that was written. It fails with
-// ErrWrite, and then leaves what was there. After the first Commit or Discard it does
-// nothing.
+// Commit renames the file to its final path. It fails with ErrWrite, and then the
+// earlier file is unchanged. Only the first Commit or Discard has an effect.
 func (o *File) Commit() error {
 	if o == nil {
 		return nil
@@ -141,7 +140,7 @@ func (o *File) Commit() error {
 	return o.Failed(err)
 }
 
-// Discard leaves what was there before, unless the file is committed.
+// Discard keeps the earlier file, unless Commit was called.
 func (o *File) Discard() {
 	if o == nil {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// names returns what is in a folder.
+// names returns the names of the files in a folder.
 func names(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -37,7 +37,7 @@ func TestFile(t *testing.T) {
 		want string
 	}{
 		{"a commit replaces", (*File).Commit, "new"},
-		{"a discard leaves what was there", func(o *File) error { o.Discard(); return o.Commit() }, "old"},
+		{"a discard keeps the earlier file", func(o *File) error { o.Discard(); return o.Commit() }, "old"},
 		{"a discard after the commit does nothing", func(o *File) error { err := o.Commit(); o.Discard(); return err }, "new"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestFile(t *testing.T) {
 			o := mustCreate(t, path)
 			_, err := io.WriteString(o, "new")
 			require.NoError(t, err)
-			assert.Equal(t, "old", read(t, path), "nothing before the commit")
+			assert.Equal(t, "old", read(t, path), "unchanged before the commit")
 			require.NoError(t, tt.end(o))
 			assert.Equal(t, tt.want, read(t, path))
 			assert.Equal(t, []string{"f"}, names(t, dir))
@@ -74,7 +74,7 @@ func TestCheck(t *testing.T) {
 	err := Check(dir)
 	require.ErrorIs(t, err, ErrWrite)
 	assert.EqualError(t, err, "bad input: cannot write "+dir+": it is a directory")
-	assert.EqualError(t, Check("/nowhere/f"), "bad input: cannot write /nowhere/f: no such file or directory", "not the file beside it")
+	assert.EqualError(t, Check("/nowhere/f"), "bad input: cannot write /nowhere/f: no such file or directory", "the given path, not the temporary one")
 }
 
 func TestSet(t *testing.T) {
@@ -88,8 +88,8 @@ func TestSet(t *testing.T) {
 	}
 	_, err := s.Create(filepath.Join(dir, ".", "x", "..", "a"))
 	require.ErrorIs(t, err, ErrWrite)
-	assert.ErrorContains(t, err, "a: it is given for two outputs")
-	assert.Len(t, names(t, dir), 3, "the link and the two that wait")
+	assert.ErrorContains(t, err, "a: it is used for two outputs")
+	assert.Len(t, names(t, dir), 3, "the link and two temporary files")
 }
 
 func TestReplace(t *testing.T) {
@@ -106,7 +106,7 @@ func TestReplace(t *testing.T) {
 	assert.Equal(t, "3", read(t, filepath.Join(dir, "b")), "all or none")
 }
 
-// backwards is an order: the last byte comes first.
+// backwards is an order that reverses the bytes.
 func backwards(r io.Reader, w io.Writer) error {
 	b, err := io.ReadAll(r)
 	if err != nil {
@@ -132,12 +132,12 @@ func TestLive(t *testing.T) {
 		_, err := io.WriteString(l, s)
 		require.NoError(t, err)
 	}
-	assert.Equal(t, "abc", read(t, path), "in sight at once")
+	assert.Equal(t, "abc", read(t, path), "visible at once")
 	require.NoError(t, l.Finish())
 	assert.Equal(t, "cba", read(t, path))
 	require.NoError(t, l.Finish())
 	_, err := l.Write([]byte("d"))
-	assert.ErrorIs(t, err, ErrWrite, "it has ended")
+	assert.ErrorIs(t, err, ErrWrite, "a write after Finish")
 
 	l = NewLive(mustCreate(t, path), func(io.Reader, io.Writer) error { return io.ErrUnexpectedEOF })
 	_, err = io.Copy(l, bytes.NewReader([]byte("xy")))

@@ -10,17 +10,17 @@ import (
 	"sync"
 )
 
-// A Set is the files that one command writes, no two of which are one file. The zero
-// value is empty. Its methods may be called from several goroutines, as a signal may
-// come while a command creates its files.
+// A Set is the output files of one command, which must be different files. The zero
+// value is an empty set. Its methods may be called from several goroutines, because
+// a signal handler may discard files that are being created.
 type Set struct {
 	mu    sync.Mutex
 	files []*File
 }
 
-// Create is the function Create for a file that is none of the set's, and adds it. A
-// file that is fails with ErrWrite, however it is named. Pipes and devices may be
-// given twice.
+// Create calls the function Create and adds the file to the set. It fails with
+// ErrWrite if the file is in the set already, under any name. Pipes and devices may
+// be added twice.
 func (s *Set) Create(path string) (*File, error) {
 	o, err := Create(path)
 	if err != nil || o == nil {
@@ -31,7 +31,7 @@ func (s *Set) Create(path string) (*File, error) {
 	for _, other := range s.files {
 		if same(other, o) {
 			o.Discard()
-			return nil, o.Failed(errors.New("it is given for two outputs"))
+			return nil, o.Failed(errors.New("it is used for two outputs"))
 		}
 	}
 	s.files = append(s.files, o)
@@ -47,7 +47,7 @@ func (s *Set) Discard() {
 	}
 }
 
-// same reports whether two outputs are one file.
+// same reports whether two outputs are the same file.
 func same(a, b *File) bool {
 	return !a.special && !b.special && absolute(a.place) == absolute(b.place)
 }
@@ -62,14 +62,14 @@ func absolute(path string) string {
 	return path
 }
 
-// An Entry is a file of a folder; Name has no directory.
+// An Entry is a file of a folder. Name has no directory.
 type Entry struct {
 	Name string
 	Data []byte
 }
 
-// Replace writes the entries to the folder dir, which it makes, all or none. Then it
-// removes those of the names in old that are none of them. It fails with ErrWrite.
+// Replace writes all entries to the folder dir, which it creates, or none. Then it
+// removes the files named in old that are not entries. It fails with ErrWrite.
 func Replace(dir string, entries []Entry, old []string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("%w: %w", ErrWrite, err)

@@ -10,17 +10,17 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/compose"
 )
 
-// An Outcome is what came of a session on a board.
+// An Outcome is the result of a session on a board.
 type Outcome struct {
 	Frame    *image.NRGBA // nil if the session failed
 	Stats    testbench.Stats
-	Findings []verifier.Finding // of the rules, also of a session that failed
+	Findings []verifier.Finding // of the verifier, also after a failure
 }
 
-// OnBoard composes plan on the board of a selector. A contract that a miniport broke is
-// a *dxgkrnl.DeviceError like any other reason why the GPU stopped; one of the user-mode
-// interface is a *verifier.Violation. Other errors are those of testbench.Open and
-// compose.Run.
+// OnBoard composes plan on the board of a selector. If a miniport breaks its
+// contract, the error is a *dxgkrnl.DeviceError, as for any other stop of the GPU;
+// if the user-mode interface is broken, it is a *verifier.Violation. Other errors
+// are those of testbench.Open and compose.Run.
 func OnBoard(selector string, drivers testbench.Drivers, o testbench.Options, plan *compose.Plan) (out Outcome, err error) {
 	sys, err := testbench.Open(selector, drivers, o)
 	if err != nil {

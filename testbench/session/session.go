@@ -1,6 +1,6 @@
-// Package session runs the driver stack from its start to its end: on a board, or on a
-// device at its ports, as the GPU in lockstep with its Verilog, the Verilog alone, or a
-// recorder.
+// Package session runs the driver stack from start to end: on a board, or on a
+// device at its ports, such as the GPU in lockstep with its Verilog, the Verilog
+// alone, or a recorder.
 package session
 
 import (
@@ -19,12 +19,12 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/compose"
 )
 
-// ErrFailed is wrapped by the error of a session that does not end, or whose frame is
-// wrong.
+// ErrFailed is wrapped by the error of a session that does not end or composes a
+// wrong frame.
 var ErrFailed = errors.New("session: failed")
 
-// Lockstep is Compose on dev, at the clock of its configuration. Clocks that the stack
-// sleeps through are ticked. It returns the first divergence, or ErrFailed.
+// Lockstep is Compose on dev at the clock of its configuration, without skipping
+// idle clocks. It fails with the first divergence or with ErrFailed.
 func Lockstep(dev *lockstep.Device, plan *compose.Plan) error {
 	if err := Compose(dev, uint64(dev.Config().ClockHz), plan); err != nil {
 		return err
@@ -32,9 +32,9 @@ func Lockstep(dev *lockstep.Device, plan *compose.Plan) error {
 	return dev.Err()
 }
 
-// Compose runs the driver stack on dev, from the start of the kernel to its end:
-// it composes plan and compares the frame. hz is the device's clock. It fails with
-// ErrFailed.
+// Compose runs the driver stack on dev from the start of the kernel to its end: it
+// composes plan and checks the frame. hz is the frequency of the device's clock. It
+// fails with ErrFailed.
 func Compose(dev port.Device, hz uint64, plan *compose.Plan) error {
 	s := &system{thread: new(ddi.Thread)}
 	if err := s.start(dev, hz); err != nil {
@@ -63,7 +63,7 @@ type system struct {
 	kernel *dxgkrnl.Kernel
 }
 
-// start connects the device to a PC and starts the kernel on it.
+// start connects the device to a PC and starts the kernel.
 func (s *system) start(dev port.Device, hz uint64) error {
 	machine := hal.New(4 << 30)
 	link, err := inproc.New(dev, machine, inproc.Options{Hz: hz})
@@ -79,7 +79,7 @@ func (s *system) start(dev port.Device, hz uint64) error {
 	return err
 }
 
-// CreateDevice makes a Direct3D device.
+// CreateDevice creates a Direct3D device.
 func (s *system) CreateDevice() (*d3d11.Device, *d3d11.Context, error) {
 	return d3d11.CreateDevice(d3d11.Config{Driver: umd.OpenAdapter, Kernel: s.kernel.Thunks(), Process: 1})
 }

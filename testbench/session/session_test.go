@@ -28,7 +28,7 @@ func newGPU(t *testing.T, c gpu.Config) *gpu.GPU {
 	return g
 }
 
-// flipped breaks one bit of every long write of the device.
+// flipped inverts one bit of every long write of the device.
 type flipped struct{ port.Device }
 
 func (f flipped) Initiator() (port.Request, port.Beat) {
@@ -47,7 +47,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// The driver stack runs on the Verilog alone. make lockstep runs it on both.
+// The driver stack runs on the Verilog. make lockstep runs it on both sides.
 func TestVerilog(t *testing.T) {
 	tooltest.Need(t, sim.Verilator.Tools()...)
 	c, plan := gpu.Small(), samplePlan(t, 16, 16)

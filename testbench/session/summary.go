@@ -11,18 +11,18 @@ import (
 	"github.com/hilgpu/hilgpu/testbench"
 )
 
-// A Summary tells what a session took. All but the last two are the same for the same
-// plan and board.
+// A Summary is the cost of a session. All fields except the last two depend only on
+// the plan and the board.
 type Summary struct {
 	testbench.Stats
 
-	FrameSHA256     string  `json:"frame_sha256"` // of the pixels, R G B A, row by row
+	FrameSHA256     string  `json:"frame_sha256"` // hash of the pixels, R G B A, row by row
 	HostMS          float64 `json:"host_ms"`
 	CyclesPerSecond float64 `json:"cycles_per_second,omitempty"`
 }
 
-// NewSummary returns the summary of a session that composed frame in the time host of
-// the wall clock.
+// NewSummary returns the summary of a session that composed frame in the wall-clock
+// time host.
 func NewSummary(frame *image.NRGBA, stats testbench.Stats, host time.Duration) Summary {
 	sum := sha256.Sum256(frame.Pix)
 	s := Summary{Stats: stats, FrameSHA256: hex.EncodeToString(sum[:]), HostMS: float64(host.Microseconds()) / 1000}
@@ -32,8 +32,8 @@ func NewSummary(frame *image.NRGBA, stats testbench.Stats, host time.Duration) S
 	return s
 }
 
-// Text returns what the GPU, the kernel and the host did, a line each. A board that does
-// not tell its clocks has no line for the GPU.
+// Text formats the work of the GPU, the kernel and the host, a line each. It omits
+// the GPU for a board that does not report its clocks.
 func (s Summary) Text() string {
 	var b strings.Builder
 	if s.Cycles != 0 {
@@ -46,7 +46,7 @@ func (s Summary) Text() string {
 	fmt.Fprintf(&b, "kernel   %d DMA buffers, %d paging buffers, %d fences, %d interrupts, %d DPCs\n",
 		s.DMABuffers, s.PagingBuffers, s.Fences, s.Interrupts, s.DPCs)
 	if s.Lost != 0 {
-		fmt.Fprintf(&b, "         %d interrupts were lost: the kernel found the fences by asking, after its time-out\n", s.Lost)
+		fmt.Fprintf(&b, "         %d interrupts were lost: the kernel found their fences by polling, after its time-out\n", s.Lost)
 	}
 	fmt.Fprintf(&b, "host     %.0f ms", s.HostMS)
 	if s.Cycles != 0 {

@@ -21,11 +21,11 @@ func TestSummary(t *testing.T) {
 	assert.Equal(t, "df3f619804a92fdb4057192dc43dd748ea778adc52bc498ce80524c014b81119", s.FrameSHA256)
 	assert.Equal(t, `gpu      3000000 cycles, 7 packets, 8 bytes moved
 kernel   2 DMA buffers, 1 paging buffers, 3 fences, 4 interrupts, 6 DPCs
-         5 interrupts were lost: the kernel found the fences by asking, after its time-out
+         5 interrupts were lost: the kernel found their fences by polling, after its time-out
 host     2000 ms, 1.50 million cycles/s
 `, s.Text())
 	s = session.NewSummary(frame, testbench.Stats{}, 0)
-	assert.Equal(t, "kernel   0 DMA buffers, 0 paging buffers, 0 fences, 0 interrupts, 0 DPCs\nhost     0 ms\n", s.Text(), "a board that does not tell")
+	assert.Equal(t, "kernel   0 DMA buffers, 0 paging buffers, 0 fences, 0 interrupts, 0 DPCs\nhost     0 ms\n", s.Text(), "a board without counts")
 }
 
 func TestOnBoard(t *testing.T) {

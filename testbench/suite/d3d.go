@@ -30,10 +30,10 @@ func newD3D(t *T) *d3d {
 	return d
 }
 
-// allAccess is what a staging resource can have.
+// allAccess is the CPU access of a staging resource.
 const allAccess = d3d11.CPUAccessRead | d3d11.CPUAccessWrite
 
-// access returns the CPU access that resources of a usage get here.
+// access returns the CPU access of a resource, by its usage.
 func access(u d3d11.Usage) uint32 {
 	switch u {
 	case d3d11.UsageStaging:
@@ -44,7 +44,7 @@ func access(u d3d11.Usage) uint32 {
 	return 0
 }
 
-// texture makes a texture; data has all rows of all subresources, or is nil.
+// texture creates a texture. data holds the rows of all subresources, or is nil.
 func (d *d3d) texture(f dxgi.Format, w, h, mips, layers uint32, u d3d11.Usage, bind uint32, data ...[]byte) *d3d11.Texture2D {
 	d.t.Helper()
 	info, _ := f.Info()
@@ -61,7 +61,7 @@ func (d *d3d) texture(f dxgi.Format, w, h, mips, layers uint32, u d3d11.Usage, b
 	return tex
 }
 
-// buffer makes a buffer of data.
+// buffer creates a buffer with data.
 func (d *d3d) buffer(u d3d11.Usage, bind uint32, data []byte) *d3d11.Buffer {
 	d.t.Helper()
 	b, err := d.dev.CreateBuffer(d3d11.BufferDesc{
@@ -71,8 +71,8 @@ func (d *d3d) buffer(u d3d11.Usage, bind uint32, data []byte) *d3d11.Buffer {
 	return b
 }
 
-// target makes a view with the format of the texture of slices [first,
-// first+n) of a mip level.
+// target creates a view of the slices [first, first+n) of a mip level, in the
+// format of the texture.
 func (d *d3d) target(tex *d3d11.Texture2D, mip, first, n uint32) *d3d11.RenderTargetView {
 	d.t.Helper()
 	v, err := d.dev.CreateRenderTargetView(tex, &d3d11.RTVDesc{
@@ -89,7 +89,7 @@ func (d *d3d) deferred() *d3d11.Context {
 	return c
 }
 
-// finish ends a list.
+// finish finishes a list.
 func (d *d3d) finish(c *d3d11.Context, restore bool) *d3d11.CommandList {
 	d.t.Helper()
 	l, err := c.FinishCommandList(restore)
@@ -97,8 +97,8 @@ func (d *d3d) finish(c *d3d11.Context, restore bool) *d3d11.CommandList {
 	return l
 }
 
-// texels returns a subresource of a texture, rows without padding, as the GPU
-// has it once all work before has been done.
+// texels returns the rows of a subresource of a texture, without padding, after all
+// earlier GPU work.
 func (d *d3d) texels(tex *d3d11.Texture2D, sub uint32) []byte {
 	d.t.Helper()
 	desc := tex.GetDesc()
@@ -111,7 +111,7 @@ func (d *d3d) texels(tex *d3d11.Texture2D, sub uint32) []byte {
 	return d.read(to, 0, int(w)*info.Bytes, int(h))
 }
 
-// contents returns the bytes of a buffer as texels does a texture's.
+// contents returns the bytes of a buffer after all earlier GPU work.
 func (d *d3d) contents(b *d3d11.Buffer) []byte {
 	d.t.Helper()
 	n := b.GetDesc().ByteWidth
@@ -134,7 +134,7 @@ func (d *d3d) read(r d3d11.Resource, sub uint32, row, rows int) []byte {
 	return out
 }
 
-// write maps a whole resource of one row and fills it.
+// write maps a resource of one row and fills it.
 func (d *d3d) write(c *d3d11.Context, r d3d11.Resource, typ d3d11.MapType, data []byte) {
 	d.t.Helper()
 	var m d3d11.MappedSubresource
@@ -143,7 +143,7 @@ func (d *d3d) write(c *d3d11.Context, r d3d11.Resource, typ d3d11.MapType, data 
 	c.Unmap(r, 0)
 }
 
-// count returns n bytes that count from first.
+// count returns n bytes with the values first, first+1 and so on.
 func count(first, n int) []byte {
 	p := make([]byte, n)
 	for i := range p {

@@ -16,7 +16,7 @@ import (
 
 const rgba8 = dxgi.R8G8B8A8UNorm
 
-// clearTo makes all of a texture's slices of mip level 0 one colour.
+// clearTo clears mip level 0 of all slices of a texture to one colour.
 func (d *d3d) clearTo(c *d3d11.Context, tex *d3d11.Texture2D, color [4]float32) {
 	v := d.target(tex, 0, 0, tex.GetDesc().ArraySize)
 	c.ClearRenderTargetView(v, color)
@@ -33,7 +33,7 @@ func solid(color [4]float32, n int) []byte {
 	return bytes.Repeat([]byte{byte(255 * color[0]), 0, byte(255 * color[2]), 255}, n)
 }
 
-// words returns little-endian dwords.
+// words returns dwords in little-endian order.
 func words(v ...uint32) []byte {
 	var p []byte
 	for _, w := range v {
@@ -42,7 +42,8 @@ func words(v ...uint32) []byte {
 	return p
 }
 
-// The box sequence on 4x4 texels and its 16 texels, by hand.
+// A sequence of box copies on 4x4 texels. The expected texels were computed by
+// hand.
 func copyBoxes(t *T) {
 	d := newD3D(t)
 	src := d.texture(rgba8, 4, 4, 1, 1, d3d11.UsageImmutable, d3d11.BindShaderResource, words(
@@ -66,7 +67,7 @@ func copyBoxes(t *T) {
 		0xffffffff, 0xff000000, 0xff000000, 0xff000000)
 	assert.Equal(t, want, d.texels(dst, 0))
 
-	// None of these does anything.
+	// None of these has an effect.
 	d.ctx.CopySubresourceRegion(dst, 0, 0, 0, 0, src, 0, b(2, 2, 2, 3))
 	d.ctx.CopySubresourceRegion(dst, 0, 1, 0, 0, src, 0, nil)
 	d.ctx.CopySubresourceRegion(dst, 0, 0, 0, 1, src, 0, nil)
@@ -81,7 +82,8 @@ func copyBoxes(t *T) {
 	assert.Equal(t, d.texels(src, 0), d.texels(dst, 0))
 }
 
-// Copies inside a typeless family keep the bits; others are ignored.
+// Copies within a typeless family keep the bits. Other copies between formats are
+// ignored.
 func copyBetweenFormats(t *T) {
 	d := newD3D(t)
 	for _, tt := range []struct {
@@ -115,8 +117,8 @@ func copyBetweenFormats(t *T) {
 	}
 }
 
-// Clears convert to the format, hit exactly the view's slices and level, and
-// mind no viewport.
+// Clears convert to the format, clear exactly the view's slices and level, and
+// ignore the viewport.
 func clears(t *T) {
 	d := newD3D(t)
 	d.ctx.RSSetViewports([]d3d11.Viewport{{Width: 1, Height: 1, MaxDepth: 1}})
@@ -166,7 +168,7 @@ func clears(t *T) {
 }
 
 // A list reads contents when it executes, any number of times, in the order of
-// execution, nested or not; recording does nothing.
+// execution, nested or not. Recording has no effect.
 func listsOnTheGPU(t *T) {
 	d := newD3D(t)
 	tex := func() *d3d11.Texture2D {
@@ -198,7 +200,7 @@ func listsOnTheGPU(t *T) {
 	assert.Equal(t, solid(red, 64), d.texels(a, 0), "the order of execution decides")
 }
 
-// The two restore flags on real drivers.
+// The restore flags of Finish and Execute.
 func restoreFlags(t *T) {
 	d := newD3D(t)
 	cb := d.buffer(d3d11.UsageDefault, d3d11.BindConstantBuffer, count(0, 16))
@@ -209,7 +211,7 @@ func restoreFlags(t *T) {
 	}
 	def := d.deferred()
 	d.ctx.PSSetConstantBuffers(0, []*d3d11.Buffer{cb})
-	assert.False(t, bound(def), "nothing is inherited")
+	assert.False(t, bound(def), "no state is inherited")
 	def.PSSetConstantBuffers(0, []*d3d11.Buffer{cb})
 	d.finish(def, true)
 	assert.True(t, bound(def), "FinishCommandList(TRUE)")
@@ -224,8 +226,8 @@ func restoreFlags(t *T) {
 	}
 }
 
-// Memory that a deferred context maps is the list's: invisible until it
-// executes, and there again at each execution.
+// Memory that a deferred context maps belongs to the list: it becomes visible when
+// the list executes, at each execution.
 func discardInAList(t *T) {
 	d := newD3D(t)
 	dyn := d.buffer(d3d11.UsageDynamic, d3d11.BindVertexBuffer, count(0, 64))
@@ -250,7 +252,7 @@ func discardInAList(t *T) {
 	}
 }
 
-// A discard never waits for, nor changes, what the GPU has still to read.
+// A discard neither waits for nor changes data that the GPU has yet to read.
 func renaming(t *T) {
 	d := newD3D(t)
 	dyn := d.buffer(d3d11.UsageDynamic, d3d11.BindVertexBuffer, count(0, 64))
@@ -267,7 +269,7 @@ func renaming(t *T) {
 		copy(m.Data[at:], count(3*i, 8))
 		want = append(want, count(3*i, 8)...)
 		if i%5 == 0 {
-			d.ctx.Flush() // while it is mapped: what was recorded does not mind
+			d.ctx.Flush() // recorded commands may be flushed while it is mapped
 		}
 		d.ctx.Unmap(dyn, 0)
 		d.ctx.CopySubresourceRegion(all, 0, uint32(8*i), 0, 0, dyn, 0, &d3d11.Box{Left: at, Right: at + 8, Bottom: 1, Back: 1})
@@ -284,7 +286,7 @@ func stagingMaps(t *T) {
 	assert.EqualValues(t, 1048576, m.DepthPitch)
 	assert.ErrorIs(t, d.ctx.Map(tex, 0, d3d11.MapReadWrite, 0, &m), ddi.EInvalidArg, "mapped already")
 	assert.Nil(t, m.Data)
-	assert.EqualValues(t, 2048, m.RowPitch, "left alone")
+	assert.EqualValues(t, 2048, m.RowPitch, "unchanged")
 	d.ctx.Unmap(tex, 0)
 	assert.ErrorIs(t, d.ctx.Map(tex, 1, d3d11.MapRead, 0, &m), ddi.EInvalidArg)
 	buf := d.buffer(d3d11.UsageStaging, 0, count(0, 100))
@@ -292,15 +294,15 @@ func stagingMaps(t *T) {
 	assert.EqualValues(t, []uint32{100, 100}, []uint32{m.RowPitch, m.DepthPitch})
 	copy(m.Data, count(40, 100))
 	other := d.buffer(d3d11.UsageDefault, d3d11.BindVertexBuffer, count(0, 100))
-	d.ctx.CopyResource(other, buf) // no part of it while it is mapped
+	d.ctx.CopyResource(other, buf) // ignored: the source is mapped
 	d.ctx.Unmap(buf, 0)
 	assert.Equal(t, count(0, 100), d.contents(other))
 	d.ctx.UpdateSubresource(buf, 0, nil, make([]byte, 100), 0, 0)
 	assert.Equal(t, count(40, 100), d.read(buf, 0, 100, 1), "an update of a staging buffer is ignored")
 }
 
-// A map that may not wait and a query that is asked say busy until the GPU is
-// done, and asking is enough to get there.
+// A map with DO_NOT_WAIT and a query return busy until the GPU is done. Polling is
+// enough to complete the work.
 func askingInsteadOfWaiting(t *T) {
 	d := newD3D(t)
 	src := d.texture(rgba8, 64, 16, 1, 1, d3d11.UsageStaging, 0, count(9, 4096))
@@ -315,24 +317,24 @@ func askingInsteadOfWaiting(t *T) {
 	l := d.finish(def, false)
 	assert.ErrorIs(t, d.ctx.GetData(q, data, 0), ddi.DXGIInvalidCall, "the list has not been executed")
 	d.ctx.ExecuteCommandList(l, false)
-	for range 3 { // nothing is submitted, so this would never end
+	for range 3 { // nothing is submitted: a loop until done would not end
 		assert.ErrorIs(t, d.ctx.GetData(q, data, d3d11.GetDataDoNotFlush), ddi.False)
 	}
 	m := d3d11.MappedSubresource{RowPitch: 5}
 	require.ErrorIs(t, d.ctx.Map(dst, 0, d3d11.MapRead, d3d11.MapDoNotWait, &m), ddi.DXGIStillDrawing)
 	assert.Equal(t, d3d11.MappedSubresource{RowPitch: 5}, m)
 	assert.ErrorIs(t, d.ctx.GetData(q, data, 0), ddi.False)
-	assert.Equal(t, []byte{0xaa, 0xaa, 0xaa, 0xaa}, data, "left alone")
+	assert.Equal(t, []byte{0xaa, 0xaa, 0xaa, 0xaa}, data, "unchanged")
 	for n := 0; d.ctx.GetData(q, data, 0) != nil; n++ {
 		require.Less(t, n, 1_000_000)
 	}
 	assert.Equal(t, words(1), data)
-	require.NoError(t, d.ctx.Map(dst, 0, d3d11.MapRead, d3d11.MapDoNotWait, &m), "the query stands behind the copy")
+	require.NoError(t, d.ctx.Map(dst, 0, d3d11.MapRead, d3d11.MapDoNotWait, &m), "the query is after the copy")
 	assert.Equal(t, count(9, 4096), m.Data[:4096])
 	d.ctx.Unmap(dst, 0)
 }
 
-// Present copies the back buffer as it is then, behind all work before it.
+// Present copies the back buffer as it is at the call, after all earlier work.
 func present(t *T) {
 	d := newD3D(t)
 	chain, err := d.dev.CreateSwapChain(d3d11.SwapChainDesc{Width: 30, Height: 20, Format: rgba8, BufferCount: 1})

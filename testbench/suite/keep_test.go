@@ -13,7 +13,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench"
 )
 
-// keeping is a test with a folder.
+// keeping is a TB with a folder for artifacts.
 type keeping struct {
 	recording
 	dir string
@@ -22,8 +22,7 @@ type keeping struct {
 func (k *keeping) Failed() bool        { return len(k.messages) > 0 }
 func (k *keeping) ArtifactDir() string { return k.dir }
 
-// A test that fails leaves the last clocks of the GPU, one that does not leaves
-// nothing.
+// A failed test leaves the last clocks of the GPU, a passed one leaves nothing.
 func TestFailureLeavesAWave(t *testing.T) {
 	for _, fails := range []bool{true, false} {
 		k := &keeping{dir: t.TempDir()}
@@ -31,7 +30,7 @@ func TestFailureLeavesAWave(t *testing.T) {
 			sys := t.Open(testbench.Options{})
 			require.NoError(t, sys.WaitForIdle())
 			if fails {
-				t.Errorf("on purpose")
+				t.Errorf("deliberate failure")
 			}
 		}}
 		Instance{Case: c, Selector: "emu?vram=64KiB"}.Run(k, testbench.HostDrivers())
@@ -43,7 +42,7 @@ func TestFailureLeavesAWave(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err)
-		assert.Equal(t, []string{"on purpose"}, k.messages)
+		assert.Equal(t, []string{"deliberate failure"}, k.messages)
 		d, err := vcdtest.Parse(strings.NewReader(string(text)))
 		require.NoError(t, err)
 		assert.Greater(t, len(d.Times), 100)

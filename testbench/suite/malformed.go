@@ -13,8 +13,8 @@ import (
 	"github.com/hilgpu/hilgpu/testbench"
 )
 
-// malformedCommandBuffers hands all kinds of bytes to Render: they are refused or run; the GPU never
-// stops for them, and the next good buffer works.
+// malformedCommandBuffers passes malformed buffers to Render. Each is refused or
+// executed; the GPU never stops on one, and the next good buffer works.
 func malformedCommandBuffers(t *T) {
 	s := t.Open(testbench.Options{})
 	th := &ddi.Thread{Process: 9, ID: 1}
@@ -53,11 +53,11 @@ func malformedCommandBuffers(t *T) {
 	}{
 		{"unknown opcode", word(0x7e << 24), fits, mem, 0, ddi.StatusIllegalInstruction},
 		{"half a dword", good[:6], fits, mem, 1, ddi.StatusInvalidUserBuffer},
-		{"cut off", good[:8], fits, mem, 0, ddi.StatusInvalidUserBuffer},
+		{"truncated", good[:8], fits, mem, 0, ddi.StatusInvalidUserBuffer},
 		{"no patch", good, fits, mem, 0, ddi.StatusInvalidParameter},
-		{"patch beside the field", good, umddi.PatchLocation{PatchOffset: 8}, mem, 1, ddi.StatusInvalidParameter},
-		{"patch behind the end", good, umddi.PatchLocation{PatchOffset: 0xfffffffc}, mem, 1, ddi.StatusInvalidParameter},
-		{"range behind the end", good, umddi.PatchLocation{PatchOffset: 4, AllocationOffset: 4040}, mem, 1, ddi.StatusInvalidParameter},
+		{"patch outside the field", good, umddi.PatchLocation{PatchOffset: 8}, mem, 1, ddi.StatusInvalidParameter},
+		{"patch beyond the end", good, umddi.PatchLocation{PatchOffset: 0xfffffffc}, mem, 1, ddi.StatusInvalidParameter},
+		{"range beyond the end", good, umddi.PatchLocation{PatchOffset: 4, AllocationOffset: 4040}, mem, 1, ddi.StatusInvalidParameter},
 		{"allocation not in the list", good, umddi.PatchLocation{PatchOffset: 4, AllocationIndex: 1}, mem, 1, ddi.StatusInvalidParameter},
 		{"stale handle", good, fits, mem + 1<<20, 1, ddi.StatusInvalidHandle},
 		{"no allocation", good, fits, 0, 1, ddi.StatusInvalidHandle},

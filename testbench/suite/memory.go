@@ -9,8 +9,8 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
 )
 
-// Two textures of which each fits in VRAM, but not both, can be copied to each
-// other, and what is recorded beside the copy is done too.
+// Two textures that fit in VRAM only one at a time can be copied to each other, and
+// commands recorded with the copy are executed too.
 func copyOfTexturesThatDoNotFitTogether(t *T) {
 	d := newD3D(t)
 	tex := func(w uint32, first int) *d3d11.Texture2D {
@@ -28,8 +28,7 @@ func copyOfTexturesThatDoNotFitTogether(t *T) {
 	assert.Equal(t, count(1+400, 240), d.texels(a, 0)[400:640])
 }
 
-// A texture for the GPU alone that is larger than VRAM cannot be made, and is
-// the only thing that fails.
+// A GPU-only texture larger than VRAM cannot be created. No other call fails.
 func textureLargerThanVRAM(t *T) {
 	d := newD3D(t)
 	desc := d3d11.Texture2DDesc{

@@ -30,7 +30,7 @@ var steps = map[string]string{
 	"pfnLockCb":                "LockCb",
 }
 
-// recorder is a Hook that keeps the steps in order of entry.
+// recorder is a Hook that records the steps in order of entry.
 type recorder struct {
 	mu   sync.Mutex
 	list []string
@@ -53,15 +53,15 @@ func (r *recorder) Enter(_ *ddi.Thread, f *verifier.Func, args ...any) {
 
 func (r *recorder) Leave(*ddi.Thread, *verifier.Func, ...any) {}
 
-// since returns the steps from the n-th on.
+// since returns the steps from the nth on.
 func (r *recorder) since(n int) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.list[n:])
 }
 
-// rig is an idle system with a texture that only the GPU uses, in VRAM, and two
-// in host memory.
+// rig is an idle system with a GPU-only texture in VRAM and two textures in host
+// memory.
 type rig struct {
 	*recorder
 	sys         *testbench.System
@@ -101,7 +101,7 @@ func newRig(t *T) *rig {
 	return r
 }
 
-// The steps of a submission behind its first three.
+// The steps of a submission after its first three.
 var (
 	done   = []string{"8 InterruptRoutine", "9 NotifyInterrupt", "10 QueueDpc", "11 DpcRoutine"}
 	paging = []string{"4 BuildPagingBuffer", "5 Patch", "6 SubmitCommand, paging"}
@@ -109,9 +109,9 @@ var (
 )
 
 // checkOrder submits twice. Each submission takes the steps of "Submitting a
-// Command Buffer" in their order: all eleven if a reference is not resident,
-// else all but 4 and 6. A paging buffer runs on the other node, so step 7 comes
-// after its own 8 to 11.
+// Command Buffer" in order: all eleven if a referenced allocation is not resident,
+// otherwise all except 4 and 6. A paging buffer runs on the other node, so step 7
+// follows the paging buffer's own steps 8 to 11.
 func checkOrder(t *T, r *rig, begin []string, act func()) {
 	if r.sys.Nodes() == 1 {
 		t.Skipf("the board has one node")
@@ -139,7 +139,8 @@ func orderOfFlush(t *T) {
 	})
 }
 
-// orderOfPresent has used the back buffer before, and the primary never.
+// orderOfPresent uses a back buffer that was used before, and a primary that was
+// not.
 func orderOfPresent(t *T) {
 	r := newRig(t)
 	back, err := r.chain.GetBuffer(0)
@@ -171,9 +172,9 @@ func orderOfFullBuffer(t *T) {
 	})
 }
 
-// trim drops what comes before the call that initiates the submission, the
-// last one named first before a step 2, and what the submission does not take:
-// later copies, and a Lock's own callback.
+// trim drops the steps before the call that starts the submission, which is the
+// last first before a step 2. It also drops steps that are not part of the
+// submission: later copies, and the callback of a Lock.
 func trim(list []string, first string) []string {
 	at := slices.IndexFunc(list, func(s string) bool { return s[0] == '2' })
 	if at < 1 || list[at-1] != first {
@@ -184,7 +185,8 @@ func trim(list []string, first string) []string {
 	})
 }
 
-// presentSubmitsPendingWorkFirst expects RenderCb before Present's own callback.
+// presentSubmitsPendingWorkFirst checks that RenderCb precedes Present's own
+// callback.
 func presentSubmitsPendingWorkFirst(t *T) {
 	r := newRig(t)
 	n := len(r.since(0))
@@ -199,8 +201,8 @@ func presentSubmitsPendingWorkFirst(t *T) {
 	assert.Equal(t, []string{"1 copy", "1 Present", "2 RenderCb", "3 Render", "2 PresentCb", "3 Present"}, got)
 }
 
-// orderOnOneNode expects a paging buffer in front of its DMA buffer in the same
-// ring, and nothing held.
+// orderOnOneNode checks that a paging buffer precedes its DMA buffer in the same
+// ring, without a wait.
 func orderOnOneNode(t *T) {
 	r := newRig(t)
 	if r.sys.Nodes() != 1 {

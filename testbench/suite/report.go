@@ -15,7 +15,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/output"
 )
 
-// A Report is what became of the instances on a board.
+// A Report lists the results of the instances on a board.
 type Report struct {
 	Board   string   `json:"board"` // selector
 	Passed  int      `json:"passed"`
@@ -40,8 +40,8 @@ func NewReport(board string, results []Result) *Report {
 	return r
 }
 
-// WriteJUnit writes the report as a JUnit test suite. Seed is the first one of the run.
-// Files returns what a failed case has left.
+// WriteJUnit writes the report as a JUnit test suite. seed is the first seed of the
+// run. files returns the files that a failed case has left.
 func (r *Report) WriteJUnit(w io.Writer, seed uint64, files func(Result) []string) error {
 	doc := junit.Suite{Name: "hilgpu", Properties: []junit.Property{
 		{Name: "board", Value: r.Board}, {Name: "seed", Value: strconv.FormatUint(seed, 10)},
@@ -62,8 +62,8 @@ func (r *Report) WriteJUnit(w io.Writer, seed uint64, files func(Result) []strin
 	return junit.Write(w, doc)
 }
 
-// Text returns a line, and after a failure its messages and how to repeat it on the
-// board that the run was given.
+// Text formats the result as a line. After a failure it adds the messages and the
+// command that repeats the case on the given board.
 func (r Result) Text(board string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-8s %-44s %s\n", r.Outcome, r.Name, r.Time.Round(time.Millisecond))
@@ -76,17 +76,16 @@ func (r Result) Text(board string) string {
 	return b.String()
 }
 
-// Replay returns the command that runs the case again on the board that the run was
-// given.
+// Replay returns the command that repeats the case on the given board.
 func (r Result) Replay(board string) string {
 	name, _, _ := strings.Cut(r.Name, "/")
 	return fmt.Sprintf("hilgpu test --board %s --filter %s --seed %d --runs 1",
 		boards.Quote(board), boards.Quote("^"+regexp.QuoteMeta(name)+"(/|$)"), r.Seed)
 }
 
-// Save writes what a failed case has left to a folder of its own in dir, and returns the
-// paths of the files. Those of an earlier run that this one does not have are removed.
-// It fails with output.ErrWrite.
+// Save writes the artifacts of a failed case to its own folder in dir, and returns
+// the paths of the files. It removes files of an earlier run that are not among
+// them. It fails with output.ErrWrite.
 func (r Result) Save(dir, board string) ([]string, error) {
 	folder := filepath.Join(dir, strings.Map(fileRune, r.Name))
 	if err := os.MkdirAll(folder, 0o777); err != nil {
@@ -99,14 +98,14 @@ func (r Result) Save(dir, board string) ([]string, error) {
 		data      []byte
 	}{
 		{"messages.txt", "the checks that failed", []byte(strings.Join(r.Messages, "\n"))},
-		{"ddi.jsonl", "the DDI calls, the last ones if there are very many, as JSON lines", r.Trace},
-		{"dump.txt", "what the kernel said of the GPU when it stopped", []byte(r.Dump)},
-		{"bus.pcapng", "the packets of the link, the last ones if there are very many", r.Bus},
-		{"wave.vcd", "the last clocks of an emulated GPU, every register", r.Wave},
+		{"ddi.jsonl", "the DDI calls as JSON lines; only the last ones of a long trace", r.Trace},
+		{"dump.txt", "the kernel's dump of the GPU when it stopped", []byte(r.Dump)},
+		{"bus.pcapng", "the packets of the link; only the last ones of a long capture", r.Bus},
+		{"wave.vcd", "every register of an emulated GPU in its last clocks", r.Wave},
 	} {
 		path := filepath.Join(folder, file.name)
 		if len(file.data) == 0 {
-			os.Remove(path) // of an earlier run
+			os.Remove(path) // a file of an earlier run
 			continue
 		}
 		if err := os.WriteFile(path, file.data, 0o666); err != nil {
@@ -122,7 +121,7 @@ func (r Result) Save(dir, board string) ([]string, error) {
 	return append([]string{path}, out...), nil
 }
 
-// fileRune keeps what a file name may have everywhere.
+// fileRune replaces characters that some file systems do not allow in names.
 func fileRune(r rune) rune {
 	switch {
 	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '.', r == '=':

@@ -14,7 +14,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/output"
 )
 
-// sample is results of every outcome.
+// sample returns a result of every outcome.
 func sample() []Result {
 	return []Result{
 		{Name: "present", Outcome: Passed, Time: 2 * time.Millisecond},
@@ -41,7 +41,7 @@ func TestReport(t *testing.T) {
 	} {
 		assert.Contains(t, b.String(), says)
 	}
-	assert.NotContains(t, b.String(), "present.txt", "only what failed leaves files")
+	assert.NotContains(t, b.String(), "present.txt", "only failed cases leave files")
 }
 
 func TestSave(t *testing.T) {
@@ -58,7 +58,7 @@ func TestSave(t *testing.T) {
 		names = append(names, filepath.Base(p))
 	}
 	assert.Equal(t, []string{"README.txt", "messages.txt", "ddi.jsonl", "dump.txt"}, names)
-	assert.NoFileExists(t, filepath.Join(folder, "wave.vcd"), "of an earlier run")
+	assert.NoFileExists(t, filepath.Join(folder, "wave.vcd"), "file of an earlier run")
 	text, err := os.ReadFile(paths[0])
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "random[nodes=1]/7: random calls\nboard emu?nodes=1, seed 7\nrepeat: "+repeat+"\n")

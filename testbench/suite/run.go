@@ -19,26 +19,26 @@ import (
 	"github.com/hilgpu/hilgpu/testbench"
 )
 
-// Options are what Run runs.
+// Options are the settings of a run.
 type Options struct {
 	Selector string
-	Board    boards.Options // of the connections
+	Board    boards.Options // options of the connections
 	Drivers  testbench.Drivers
 	Seed     uint64         // first seed
-	Runs     uint64         // seeds of cases that have several; 0: as they say
-	Filter   *regexp.Regexp // of the names of instances; nil: all
+	Runs     uint64         // seeds of cases with several; 0: the case's own number
+	Filter   *regexp.Regexp // selects instances by name; nil: all
 	Tdr      time.Duration  // as in testbench.Options
-	Trace    bool           // keep the DDI calls of what fails, and the last clocks of an emulated GPU
+	Trace    bool           // keep DDI calls of failures and the last clocks of an emulated GPU
 
-	// Report, if it is not nil, is called as each instance ends.
+	// Report, if not nil, is called as each instance ends.
 	Report func(Result)
 
-	// Lost, if it is not nil, is asked after each instance that failed. Its error
-	// is why the board is lost: the rest is skipped with it.
+	// Lost, if not nil, is called after each failure; if it returns an error, the
+	// rest is skipped.
 	Lost func(Result) error
 }
 
-// Outcome is how an instance ended.
+// Outcome is the outcome of an instance.
 type Outcome string
 
 // The outcomes.
@@ -48,31 +48,31 @@ const (
 	Skipped Outcome = "skipped"
 )
 
-// A Result is what became of an instance.
+// A Result is the result of an instance.
 type Result struct {
 	Name     string        `json:"name"`
 	Doc      string        `json:"doc"`
 	Selector string        `json:"selector"`
 	Seed     uint64        `json:"seed"`
 	Outcome  Outcome       `json:"outcome"`
-	Messages []string      `json:"messages,omitempty"` // of failed checks, or why it was skipped
+	Messages []string      `json:"messages,omitempty"` // failed checks, or the reason for skipping
 	Time     time.Duration `json:"time_ns"`
 
-	Trace []byte `json:"-"` // DDI calls as JSON lines, of what failed
-	Dump  string `json:"-"` // what the kernel said of a GPU that stopped
+	Trace []byte `json:"-"` // DDI calls of a failure, as JSON lines
+	Dump  string `json:"-"` // the kernel's dump of a stopped GPU
 	Bus   []byte `json:"-"` // packets of the link, as pcapng
-	Wave  []byte `json:"-"` // the last clocks of an emulated GPU, a value change dump
-	Err   error  `json:"-"` // of what failed: why the board could not be opened, or the GPU stopped, or nil
+	Wave  []byte `json:"-"` // last clocks of an emulated GPU, as a value change dump
+	Err   error  `json:"-"` // why opening the board failed or the GPU stopped, or nil
 }
 
-// Instances returns the instances that Run runs.
+// Instances returns the selected instances.
 func (o Options) Instances() []Instance {
 	return slices.DeleteFunc(Expand(o.Selector, o.Seed, o.Runs), func(i Instance) bool {
 		return o.Filter != nil && !o.Filter.MatchString(i.Name)
 	})
 }
 
-// Run runs the suite, one instance after the other, and returns the results.
+// Run runs the instances one after the other and returns their results.
 func Run(o Options) []Result {
 	var out []Result
 	var lost error
@@ -92,7 +92,7 @@ func Run(o Options) []Result {
 	return out
 }
 
-// runOne runs an instance on a goroutine of its own, which FailNow ends.
+// runOne runs an instance on its own goroutine, which FailNow ends.
 func runOne(i Instance, o Options) Result {
 	r := &recording{}
 	t := &T{TB: r, Selector: i.Selector, Board: o.Board, Drivers: o.Drivers, Seed: i.Seed, tdr: o.Tdr, keep: o.Trace}
@@ -129,8 +129,8 @@ func runOne(i Instance, o Options) Result {
 	return res
 }
 
-// merged returns the calls of each system in the order that is the same in each run.
-// A system that was never started has none.
+// merged returns the merged calls of each system, which are the same in each run. A
+// system that was never started has none.
 func merged(traces []*tail) []byte {
 	var out bytes.Buffer
 	for _, t := range traces {
@@ -139,13 +139,13 @@ func merged(traces []*tail) []byte {
 			continue
 		}
 		if err := verifier.Merge(bytes.NewReader(kept), &out); err != nil {
-			panic(err) // a Trace wrote it
+			panic(err) // a Trace wrote the input
 		}
 	}
 	return out.Bytes()
 }
 
-// recording is the TB of a command.
+// recording is the TB of a command's case.
 type recording struct {
 	messages []string
 	skipped  string
@@ -158,8 +158,7 @@ func (r *recording) Errorf(format string, args ...any) {
 	r.messages = append(r.messages, withoutTrace(fmt.Sprintf(format, args...)))
 }
 
-// withoutTrace leaves out where in the sources a check stands, with which testify
-// begins.
+// withoutTrace removes the source position with which testify's messages begin.
 func withoutTrace(text string) string {
 	var out []string
 	inside := false
@@ -178,7 +177,7 @@ func withoutTrace(text string) string {
 	return strings.Join(out, "\n")
 }
 
-// stopped unwinds a case that has ended.
+// stopped is the panic value that ends a case.
 type stopped struct{}
 
 func (r *recording) FailNow() {
@@ -195,7 +194,7 @@ func (r *recording) Skipf(format string, args ...any) {
 
 func (r *recording) Cleanup(f func()) { r.cleanups = append(r.cleanups, f) }
 
-// clean runs the cleanups, the last one first.
+// clean runs the cleanups in reverse order.
 func (r *recording) clean() {
 	for len(r.cleanups) > 0 {
 		last := r.cleanups[len(r.cleanups)-1]
@@ -204,7 +203,7 @@ func (r *recording) clean() {
 	}
 }
 
-// guard runs f; what it panics with is a failure.
+// guard runs f and reports a panic as a failure.
 func (r *recording) guard(f func()) {
 	defer func() {
 		switch p := recover().(type) {
@@ -218,7 +217,7 @@ func (r *recording) guard(f func()) {
 	f()
 }
 
-// dumpOf returns what the kernel dumped when the GPU stopped, or "".
+// dumpOf returns the kernel's dump of a stopped GPU, or "".
 func dumpOf(err error) string {
 	var stopped *dxgkrnl.DeviceError
 	if errors.As(err, &stopped) {

@@ -1,7 +1,7 @@
-// Package suite is the whole-system suite: what every board with the drivers of
-// this GPU, or with others, has to do. Each case opens the board, works on it
-// through the whole stack, and compares what comes out with what the
-// specification or a plain model says.
+// Package suite is the whole-system test suite that every board must pass, with the
+// drivers of this GPU or with others. Each case opens the board, uses it through
+// the entire stack, and compares the results with the specification or a reference
+// model.
 //
 // The same cases run under go test (./testbench, TestSuite) and from a command
 // (Run), on every selector.
@@ -23,7 +23,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench"
 )
 
-// TB is what a case needs of the test that it is. *testing.T is one.
+// TB is the part of testing.TB that a case needs. *testing.T implements it.
 type TB interface {
 	Helper()
 	Errorf(format string, args ...any)
@@ -32,26 +32,26 @@ type TB interface {
 	Cleanup(f func())
 }
 
-// T is a case that runs.
+// T is a running case.
 type T struct {
 	TB
 	Selector string
-	Board    boards.Options // of the connection
+	Board    boards.Options // options of the connection
 	Drivers  testbench.Drivers
 	Seed     uint64
 
-	dump string // what the kernel dumped
-	err  error  // why the board could not be opened, or the GPU stopped
+	dump string // the kernel's dump
+	err  error  // why opening the board failed or the GPU stopped
 	tdr  time.Duration
 
-	keep   bool           // keep the DDI calls, and the last clocks of an emulated GPU
-	traces []*tail        // of the systems, in the order in which they were opened
-	flight *wave.Recorder // of the board that was opened last, or nil
+	keep   bool           // keep the DDI calls and the last clocks of an emulated GPU
+	traces []*tail        // traces of the systems, in order of opening
+	flight *wave.Recorder // recorder of the last opened board, or nil
 }
 
-// Open opens the board. It is closed when the case ends, which fails if that
-// does. If a failure is to leave them, the DDI calls, the packets of the link and
-// the last clocks of an emulated GPU are kept.
+// Open opens the board and closes it when the case ends; an error of Close fails
+// the case. If artifacts are kept, it records the DDI calls, the packets of the
+// link and the last clocks of an emulated GPU.
 func (t *T) Open(o testbench.Options) *testbench.System {
 	t.Helper()
 	o.Board, o.Tdr = t.Board, t.tdr
@@ -79,7 +79,7 @@ func (t *T) Open(o testbench.Options) *testbench.System {
 	return sys
 }
 
-// first returns a, or b if that is nil.
+// first returns a, or b if a is nil.
 func first(a, b error) error {
 	if a != nil {
 		return a
@@ -92,33 +92,30 @@ type Case struct {
 	Name string
 	Doc  string
 
-	// options are what is added to the selector of a board that is configured
-	// by it, each for a run of its own; "" is the board as it is. needs says
-	// that the case makes no sense on a board as it is.
-	options []string
-	needs   bool
-	seeds   uint64 // runs, with seeds that follow each other; 0 is 1
+	options []string // configurations to add to the selector, a run each; "" adds none
+	needs   bool     // the case is only for these configurations
+	seeds   uint64   // number of runs, with successive seeds; 0 means 1
 	run     func(t *T)
 }
 
-// different are GPUs that differ in what the kernel has to do.
+// different are options of GPUs that the kernel must treat differently.
 var different = []string{"", "nodes=1", "vram=8KiB", "aperture=0"}
 
 // Cases returns the cases, in the order in which they run.
 func Cases() []Case {
 	return []Case{
 		{Name: "compose", Doc: "images are composed, presented and read back", options: different, seeds: 2, run: composeSamples},
-		{Name: "copy-boxes", Doc: "boxes of a texture are copied; bad ones are ignored", options: different, run: copyBoxes},
-		{Name: "copy-formats", Doc: "copies inside a typeless family keep the bits; others are ignored", run: copyBetweenFormats},
-		{Name: "clears", Doc: "clears convert to the format and hit exactly the view", options: different, run: clears},
+		{Name: "copy-boxes", Doc: "boxes of a texture are copied; invalid ones are ignored", options: different, run: copyBoxes},
+		{Name: "copy-formats", Doc: "copies within a typeless family keep the bits; others are ignored", run: copyBetweenFormats},
+		{Name: "clears", Doc: "clears convert to the format and clear exactly the view", options: different, run: clears},
 		{Name: "lists", Doc: "lists read contents when they execute, any number of times, nested or not", options: different, run: listsOnTheGPU},
 		{Name: "restore-flags", Doc: "the restore flags of Finish and Execute", run: restoreFlags},
 		{Name: "discard-in-list", Doc: "memory mapped on a deferred context belongs to the list", options: different, run: discardInAList},
-		{Name: "renaming", Doc: "a discard never waits for, nor changes, what the GPU has still to read", options: different, run: renaming},
+		{Name: "renaming", Doc: "a discard neither waits for nor changes data that the GPU has yet to read", options: different, run: renaming},
 		{Name: "staging-maps", Doc: "pitches, errors and contents of staging maps", run: stagingMaps},
-		{Name: "asking", Doc: "busy answers until the GPU is done, and asking is enough to get there", options: different, run: askingInsteadOfWaiting},
-		{Name: "present", Doc: "Present copies the back buffer as it is then", options: different, run: present},
-		{Name: "textures-too-large-together", Doc: "textures that fit in VRAM one by one are copied to each other",
+		{Name: "asking", Doc: "calls return busy until the GPU is done, and polling is enough to complete the work", options: different, run: askingInsteadOfWaiting},
+		{Name: "present", Doc: "Present copies the back buffer as it is at the call", options: different, run: present},
+		{Name: "textures-too-large-together", Doc: "textures that fit in VRAM only one at a time are copied to each other",
 			options: []string{"vram=64KiB", "vram=64KiB&nodes=1"}, needs: true, run: copyOfTexturesThatDoNotFitTogether},
 		{Name: "texture-too-large", Doc: "a texture larger than VRAM is refused, and nothing else fails",
 			options: []string{"vram=64KiB"}, needs: true, run: textureLargerThanVRAM},
@@ -129,7 +126,7 @@ func Cases() []Case {
 		{Name: "order-pending", Doc: "Present submits pending work first", run: presentSubmitsPendingWorkFirst},
 		{Name: "order-one-node", Doc: "paging buffers on a GPU with one node", options: []string{"nodes=1"}, run: orderOnOneNode},
 		{Name: "malformed-buffers", Doc: "bad command buffers are refused, and the next good one works", run: malformedCommandBuffers},
-		{Name: "random", Doc: "random API calls leave what a plain model says", seeds: 2,
+		{Name: "random", Doc: "random API calls have the effect of a reference model", seeds: 2,
 			options: []string{"", "nodes=1", "vram=64KiB", "vram=64KiB&nodes=1", "config=small&vram=32KiB"}, run: randomOperations},
 	}
 }
@@ -137,14 +134,14 @@ func Cases() []Case {
 // An Instance is a case on a board.
 type Instance struct {
 	Case     Case
-	Name     string // of the case, the options that were added, and the seed if there are several
+	Name     string // name of the case, its options, and the seed if there are several
 	Selector string
 	Seed     uint64
-	Skip     string // why it cannot run, or ""
+	Skip     string // reason why it cannot run, or ""
 }
 
-// Expand returns the instances of the cases on a board, with seeds from seed on.
-// If runs is not 0, it is how many seeds each case gets that has several.
+// Expand returns the instances of the cases on a board, with seeds from seed on. If
+// runs is not 0, it replaces the number of seeds of cases with several.
 func Expand(selector string, seed, runs uint64) []Instance {
 	var out []Instance
 	for _, c := range Cases() {
@@ -152,7 +149,7 @@ func Expand(selector string, seed, runs uint64) []Instance {
 		if !configurable(selector) && len(options) > 0 {
 			options = []string{""}
 			if c.needs {
-				skip = "it needs a GPU with " + c.options[0]
+				skip = "needs a GPU with " + c.options[0]
 			}
 		}
 		if len(options) == 0 {
@@ -184,8 +181,8 @@ func (c Case) instances(out []Instance, selector, options string, seed, runs uin
 	return out
 }
 
-// configurable says whether the selector is the GPU's configuration too, and
-// leaves it to the suite.
+// configurable reports whether the suite may add configuration options to the
+// selector.
 func configurable(selector string) bool { return selector == "emu" }
 
 func with(selector, options string) string {
@@ -195,14 +192,14 @@ func with(selector, options string) string {
 	return selector + "?" + options
 }
 
-// keeper is a TB that has a folder for what a failure leaves, as *testing.T does.
+// keeper is a TB with a folder for artifacts, such as *testing.T.
 type keeper interface {
 	Failed() bool
 	ArtifactDir() string
 }
 
-// Run runs the instance as the test tb. If it fails, it leaves the last clocks of
-// an emulated GPU in wave.vcd, in the folder of the test's artifacts.
+// Run runs the instance as the test tb. A failure leaves the last clocks of an
+// emulated GPU as wave.vcd in the artifact folder of the test.
 func (i Instance) Run(tb TB, drivers testbench.Drivers) {
 	if i.Skip != "" {
 		tb.Skipf("%s", i.Skip)
@@ -220,15 +217,15 @@ func (i Instance) Run(tb TB, drivers testbench.Drivers) {
 	i.Case.run(t)
 }
 
-// wave returns the last clocks of the board that was opened last, as a value
-// change dump, or nil.
+// wave returns the last clocks of the last opened board as a value change dump, or
+// nil.
 func (t *T) wave() []byte {
 	if t.flight == nil || !t.flight.Attached() {
 		return nil
 	}
 	var out bytes.Buffer
 	if err := t.flight.Dump(&out); err != nil {
-		t.Errorf("no wave: %v", err)
+		t.Errorf("cannot write the wave: %v", err)
 		return nil
 	}
 	return out.Bytes()

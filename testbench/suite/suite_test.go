@@ -14,8 +14,9 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/suite"
 )
 
-// TestNames holds the names of the instances apart, so that a filter can choose
-// one, and the instances of a board that the suite does not configure to it.
+// TestNames checks that the names of the instances differ, so that a filter can
+// select one, and that a board with its own configuration runs without added
+// options.
 func TestNames(t *testing.T) {
 	seen := map[string]bool{}
 	for _, i := range suite.Expand("emu", 5, 0) {
@@ -31,7 +32,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestRunFindsBadDrivers runs cases with miniports that do not do their work.
+// TestRunFindsBadDrivers runs cases with broken miniports.
 func TestRunFindsBadDrivers(t *testing.T) {
 	good := testbench.HostDrivers().KernelMode
 	with := func(change func(d *kmddi.DriverInitializationData)) testbench.Drivers {
@@ -48,7 +49,7 @@ func TestRunFindsBadDrivers(t *testing.T) {
 		drivers      testbench.Drivers
 		says         string
 	}{
-		{"a copy that is left out", "^copy-boxes$", with(func(d *kmddi.DriverInitializationData) {
+		{"an omitted copy", "^copy-boxes$", with(func(d *kmddi.DriverInitializationData) {
 			render := d.Render
 			d.Render = func(t *ddi.Thread, c kmddi.HContext, arg kmddi.Render) (kmddi.RenderOut, ddi.Status) {
 				out, s := render(t, c, arg)

@@ -1,18 +1,19 @@
 package suite
 
-// keepBytes is about how much of a trace or a capture is kept for a case that fails. A
-// case that polls a device which never answers makes gigabytes.
+// keepBytes is the approximate number of bytes of a trace or capture that are kept
+// for a failed case. A case that polls a dead device produces gigabytes.
 const keepBytes = 32 << 20
 
-// headWrites is how many writes begin a trace or a capture: they say what follows.
+// headWrites is the number of writes at the start of a trace or capture that
+// describe its format.
 const headWrites = 2
 
-// A tail keeps the first writes and the last ones, each whole: no more than keepBytes
-// and the first ones in all.
+// A tail keeps the first headWrites writes and the last ones, each complete, and at
+// most keepBytes of the latter.
 type tail struct {
 	heads        int
 	head         []byte
-	older, newer []byte // at most half of keepBytes each
+	older, newer []byte // each at most half of keepBytes
 }
 
 // Write implements io.Writer. It does not fail.
@@ -29,7 +30,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Bytes returns what is kept, in order.
+// Bytes returns the kept writes in order.
 func (t *tail) Bytes() []byte {
 	all := make([]byte, 0, len(t.head)+len(t.older)+len(t.newer))
 	return append(append(append(all, t.head...), t.older...), t.newer...)

@@ -14,7 +14,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 )
 
-// A short trace is kept whole.
+// A short trace is kept completely.
 func TestTailOfLittle(t *testing.T) {
 	var kept tail
 	for i := range 5 {
@@ -23,7 +23,7 @@ func TestTailOfLittle(t *testing.T) {
 	assert.Equal(t, "line 0\nline 1\nline 2\nline 3\nline 4\n", string(kept.Bytes()))
 }
 
-// Of a long trace the last calls are kept, and it can still be read.
+// The end of a long trace is kept, and the trace can still be read.
 func TestTailOfALongTrace(t *testing.T) {
 	kept := new(tail)
 	tr := verifier.NewTrace(kept, func() uint64 { return 0 })
@@ -42,11 +42,11 @@ func TestTailOfALongTrace(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, 1, all[0].Seq, "the first line")
 	for i, ev := range all[1:] {
-		require.EqualValues(t, calls-(len(all)-2-i)/2, ev.Seq, "nothing is missing at the end")
+		require.EqualValues(t, calls-(len(all)-2-i)/2, ev.Seq, "no call is missing at the end")
 	}
 }
 
-// So is a capture.
+// The end of a long capture is kept too.
 func TestTailOfALongCapture(t *testing.T) {
 	var kept tail
 	w, err := capture.NewWriter(&kept, capture.Options{})
