@@ -7,8 +7,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// anywhere queues a request to anywhere: any length, alignment and lanes that are legal.
-func (h *Stimulus) anywhere(base, size uint64) {
+// randomRequest queues a legal request of random address, length, alignment and lanes.
+func (h *Stimulus) randomRequest(base, size uint64) {
 	off := h.Rng.Uint64N(size) &^ 3
 	n := min(1+h.Rng.Uint64N(port.MaxLen), (128-off%128)/4)
 	if h.percent(50) {
@@ -25,13 +25,13 @@ func (h *Stimulus) anywhere(base, size uint64) {
 	}
 	o := Write(base+off, p)
 	if h.percent(40) {
-		h.thin(o.Beats)
+		h.trimLanes(o.Beats)
 	}
 	h.Queue(o)
 }
 
-// thin turns lanes off at the start of the first beat and the end of the last.
-func (h *Stimulus) thin(beats []port.Beat) {
+// trimLanes disables lanes at the start of the first beat and at the end of the last.
+func (h *Stimulus) trimLanes(beats []port.Beat) {
 	first, last := &beats[0], &beats[len(beats)-1]
 	for range h.Rng.IntN(4) {
 		first.Enable &= first.Enable - 1
@@ -41,8 +41,8 @@ func (h *Stimulus) thin(beats []port.Beat) {
 	}
 }
 
-// cfg is an access to anywhere in configuration space.
-func (h *Stimulus) cfg() {
+// randomConfig queues an access to a random offset in configuration space.
+func (h *Stimulus) randomConfig() {
 	off := h.Rng.Uint64N(0x100) &^ 3
 	if h.percent(10) {
 		off = h.Rng.Uint64N(0x1000) &^ 3
@@ -56,6 +56,6 @@ func (h *Stimulus) cfg() {
 	}
 	h.SetConfig(off, h.Rng.Uint32())
 	if h.percent(40) {
-		h.thin(h.Last().Beats)
+		h.trimLanes(h.Last().Beats)
 	}
 }

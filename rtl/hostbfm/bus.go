@@ -1,8 +1,8 @@
 // Package hostbfm is a bus functional model of a PC at the two ports of a device:
-// host memory, the BARs, answers that come late, out of order or not at all, and
-// readies that are held back. Bus does what it is told, and checks what the device
-// drives; Stimulus does at random all that a PC may do. Everything follows from the
-// seed and from what the device drives.
+// host memory, the BARs, completions that are late, out of order or missing, and
+// ready signals that are held back. Bus does what its caller asks and checks what
+// the device drives. Stimulus does, at random, everything a PC may do. A run
+// depends only on the seed and on what the device drives.
 package hostbfm
 
 import (
@@ -14,79 +14,79 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// ErrProtocol is wrapped by Bus.Err: the device broke a rule of package port.
+// ErrProtocol is wrapped by Bus.Err when the device broke a rule of package port.
 var ErrProtocol = errors.New("hostbfm: device broke the protocol")
 
 // Indices of Timing.Stall.
 const (
-	StallCompletions = iota // the target's completions are not taken
-	StallHeaders            // the initiator's headers are not taken
-	StallBeats              // the initiator's beats are not taken
-	StallAnswers            // no read of the device is answered
+	StallCompletions = iota // do not accept the target's completions
+	StallHeaders            // do not accept the initiator's headers
+	StallBeats              // do not accept the initiator's beats
+	StallAnswers            // do not answer the device's reads
 )
 
-// Timing is how fast the host is. The zero value is one that is always ready and
-// answers at once, in order.
+// Timing sets the speed of the host. With the zero value the host is always ready
+// and answers at once, in order.
 type Timing struct {
-	Stall   [4]int // per cent of clocks
-	Gap     int    // per cent of clocks in which an offer at the target does not start
-	Latency uint64 // clocks from a header to the first beat of its answer
-	Jitter  uint64 // and up to so many more; 0: none
-	Shuffle bool   // answers with different tags come in any order
-	Errors  int    // per mille of the device's reads that fail
+	Stall   [4]int // percentage of stalled clocks, by StallCompletions to StallAnswers
+	Gap     int    // percentage of clocks in which no request starts at the target
+	Latency uint64 // clocks from a header to the first beat of its completion
+	Jitter  uint64 // maximum random clocks added to Latency; 0: none
+	Shuffle bool   // complete reads with different tags in random order
+	Errors  int    // reads of the device that fail, per mille
 }
 
-// A Read is a read of the device that is not answered, or not to its end.
+// A Read is a read by the device that is not yet fully answered.
 type Read struct {
 	Req  port.Request
-	Due  uint64 // clock of its first answer
-	Data []byte // as it was when the header was taken
-	Good uint8  // beats before an error; NoError: there is none
+	Due  uint64 // clock of the first beat of the completion
+	Data []byte // contents of memory when the header was accepted
+	Good uint8  // beats before an error; NoError: no error
 
 	beat uint8
 }
 
-// NoError is a value of Read.Good.
+// NoError as Read.Good means that the read does not fail.
 const NoError = math.MaxUint8
 
-// A Bus is the PC at both ports. Set Timing and the holds at any time between
-// clocks.
+// A Bus is the PC at both ports. The caller may change Timing and the holds
+// between any two clocks.
 type Bus struct {
 	Dev  port.Device
 	Rng  *rand.Rand
-	Mem  []byte // of the host
+	Mem  []byte // host memory
 	Base uint64 // bus address of Mem
 	BARs
 
 	Timing
-	HoldHeaders bool // the initiator port takes nothing
-	HoldBeats   bool // it takes headers, and no beat
+	HoldHeaders bool // the initiator port accepts neither headers nor beats
+	HoldBeats   bool // the initiator port accepts headers but no beats
 
-	Clocks uint64         // so far
+	Clocks uint64         // clocks since the start
 	Err    error          // the first ErrProtocol
-	Reads  []*Read        // of the device
-	Writes []port.Request // of the device, whose beats are owed
+	Reads  []*Read        // unanswered reads by the device
+	Writes []port.Request // writes by the device that still lack beats
 
-	// These are told, if they are not nil: each header that was taken of the device,
-	// each beat, each write when its last beat was taken, with the bytes of whole
-	// beats from Addr&^7 on, and the end of each request at the target.
+	// The hooks are called if they are not nil: Took for each accepted header of the
+	// device, Beat for each accepted beat, Wrote after the last beat of a write, with
+	// its beats from Addr&^7, and Completed when a request at the target ends.
 	Took      func(r port.Request)
 	Beat      func()
 	Wrote     func(r port.Request, beats []byte)
 	Completed func(s port.Status)
 
-	beats []byte // of Writes[0]
+	beats []byte // bytes of Writes[0]
 
-	queue []Op // not sent; the first one may be under way
-	sent  bool // the header of queue[0] was taken
-	shown bool // what is next of queue[0] is offered, and stays so
-	await []Op // sent, to be completed, in order
+	queue []Op // requests not yet sent; the first may be partly sent
+	sent  bool // the header of queue[0] was accepted
+	shown bool // the next part of queue[0] is offered and must stay
+	await []Op // requests sent and not completed, in order
 
-	req  port.Request // of the initiator, offered and not taken
+	req  port.Request // offered by the initiator and not accepted
 	beat port.Beat
 }
 
-// percent is true so often.
+// percent returns true with a probability of n percent.
 func (b *Bus) percent(n int) bool { return n > 0 && b.Rng.IntN(100) < n }
 
 func (b *Bus) fail(format string, args ...any) {
@@ -95,8 +95,8 @@ func (b *Bus) fail(format string, args ...any) {
 	}
 }
 
-// Step is one clock of the host and the device. It reports whether anything was
-// driven into the device but readies.
+// Step runs the host and the device for one clock. It reports whether the host
+// drove anything but ready signals.
 func (b *Bus) Step() (driven bool) {
 	cpl, reqReady, dataReady := b.Dev.Target()
 	up, upBeat := b.Dev.Initiator()
@@ -105,7 +105,7 @@ func (b *Bus) Step() (driven bool) {
 	down := b.answer()
 	cplReady := !b.percent(b.Stall[StallCompletions])
 	upReady := !b.percent(b.Stall[StallHeaders]) && !b.HoldHeaders
-	// A beat of a header that is taken in this clock is legal too.
+	// A beat may be accepted in the same clock as its header.
 	owed := len(b.Writes) > 0 || upReady && up.Kind == port.MemWrite
 	upBeatReady := owed && !b.percent(b.Stall[StallBeats]) && !b.HoldHeaders && !b.HoldBeats
 	b.Dev.Tick(req, beat, cplReady, down, upReady, upBeatReady)
@@ -125,7 +125,7 @@ func (b *Bus) Step() (driven bool) {
 	return req.Kind != port.None || beat.Valid || down.Status != port.CplNone
 }
 
-// Quiet returns for how many clocks nothing is driven into the device.
+// Quiet returns for how many clocks the host will drive nothing into the device.
 func (b *Bus) Quiet() uint64 {
 	if b.Busy() {
 		return 0
@@ -137,13 +137,13 @@ func (b *Bus) Quiet() uint64 {
 	return n
 }
 
-// Skip is n clocks in which the device does nothing but count, at most Quiet.
+// Skip skips n idle clocks of the device. n must be at most Quiet.
 func (b *Bus) Skip(n uint64) {
 	b.Dev.Skip(n)
 	b.Clocks += n
 }
 
-// Forget is what a reset input does to a host: all that was under way is gone.
+// Forget drops all requests in flight, as a reset input does to a host.
 func (b *Bus) Forget() {
 	b.queue, b.await, b.sent, b.shown = nil, nil, false, false
 	b.Reads, b.Writes, b.beats = nil, nil, nil

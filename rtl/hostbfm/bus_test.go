@@ -12,14 +12,14 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/hostbfm"
 )
 
-// An outputs is what a scripted device drives in a clock.
+// An outputs holds the values that a scripted device drives in a clock.
 type outputs struct {
 	req  port.Request
 	beat port.Beat
 	cpl  port.Completion
 }
 
-// An inputs is what was driven into it.
+// An inputs holds the values that the bus drove into the device in a clock.
 type inputs struct {
 	req                            port.Request
 	beat                           port.Beat
@@ -27,7 +27,7 @@ type inputs struct {
 	cplReady, reqReady, beatsReady bool
 }
 
-// A script is a device that drives what it was given, a clock at a time, and is
+// A script is a device that drives the given outputs, one entry per clock, and is
 // always ready.
 type script struct {
 	out []outputs
@@ -71,7 +71,7 @@ func write(dwords uint8, addr uint64, beat port.Beat) outputs {
 	return outputs{req: port.Request{Kind: port.MemWrite, Len: dwords, Addr: addr}, beat: beat}
 }
 
-// Each rule of package port that the device may break is found.
+// TestProtocol checks that the bus detects each broken rule of package port.
 func TestProtocol(t *testing.T) {
 	beat := port.Beat{Valid: true, Last: true, Enable: 0xff}
 	for _, tt := range []struct {
@@ -88,13 +88,13 @@ func TestProtocol(t *testing.T) {
 		{"too long", []outputs{read(1, 33, base)}, false, "length 33"},
 		{"128 bytes", []outputs{read(1, 2, base+124)}, false, "crosses 128 bytes"},
 		{"tag", []outputs{read(1, 32, base), read(1, 1, base)}, false, "tag 1 is in use"},
-		{"lane", []outputs{write(1, base, beat)}, false, "a lane outside"},
+		{"lane", []outputs{write(1, base, beat)}, false, "lane outside"},
 		{"last too early", []outputs{write(4, base, beat)}, false, "has Last true"},
 		{"last too late", []outputs{write(2, base, port.Beat{Valid: true, Enable: 0xff})}, false, "has Last false"},
-		{"header changes", []outputs{read(1, 1, base), read(1, 2, base)}, true, "a header that was not taken"},
-		{"header goes", []outputs{read(1, 1, base), {}}, true, "a header that was not taken"},
-		{"beat changes", []outputs{{beat: beat}, {beat: port.Beat{Valid: true}}}, true, "a beat that was not taken"},
-		{"completion", []outputs{{cpl: port.Completion{Tag: 3, Status: port.CplSuccess, Last: true}}}, false, "a completion with tag 3"},
+		{"header changes", []outputs{read(1, 1, base), read(1, 2, base)}, true, "the header {"},
+		{"header goes", []outputs{read(1, 1, base), {}}, true, "the header {"},
+		{"beat changes", []outputs{{beat: beat}, {beat: port.Beat{Valid: true}}}, true, "the beat {"},
+		{"completion", []outputs{{cpl: port.Completion{Tag: 3, Status: port.CplSuccess, Last: true}}}, false, "completion with tag 3"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b, _ := newBus(tt.out...)
@@ -112,8 +112,8 @@ func TestProtocol(t *testing.T) {
 	}
 }
 
-// A read is answered after Latency, from the memory of the clock in which it was
-// taken, and a beat a clock.
+// A read is answered after Latency, one beat per clock, with the contents of memory
+// when its header was accepted.
 func TestAnswers(t *testing.T) {
 	b, d := newBus(read(7, 3, base+4))
 	b.Latency = 5
@@ -137,7 +137,7 @@ func TestAnswers(t *testing.T) {
 	assert.Equal(t, uint64(math.MaxUint64), b.Quiet())
 }
 
-// What no memory has is answered with an error, and so is what Errors says or Good.
+// A read outside memory fails, and so does one chosen by Errors or by Good.
 func TestErrors(t *testing.T) {
 	for name, tt := range map[string]struct {
 		addr   uint64
@@ -168,8 +168,8 @@ func TestErrors(t *testing.T) {
 	assert.Greater(t, d.in[1].cpl.Status, port.CplSuccess)
 }
 
-// With Shuffle answers with different tags come in another order, now and then;
-// without never.
+// With Shuffle, reads with different tags sometimes complete out of order. Without
+// it they never do.
 func TestShuffle(t *testing.T) {
 	for _, shuffle := range []bool{false, true} {
 		swapped := 0
@@ -195,8 +195,8 @@ func TestShuffle(t *testing.T) {
 	}
 }
 
-// Readies are held back as often as Timing says, and a hold is for as long as it
-// lasts: HoldBeats lets headers through.
+// Ready signals are held back as often as Timing requires. HoldBeats lets headers
+// pass.
 func TestStalls(t *testing.T) {
 	b, d := newBus()
 	b.Stall = [4]int{hostbfm.StallCompletions: 25, hostbfm.StallHeaders: 50}
@@ -235,7 +235,7 @@ func TestStalls(t *testing.T) {
 	assert.NoError(t, b.Err)
 }
 
-// The lanes of a write are those of its bytes.
+// Write enables exactly the lanes of its bytes.
 func TestWrite(t *testing.T) {
 	for _, tt := range []struct {
 		addr uint64
@@ -255,8 +255,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// A request waits for its completion, is told of all of its data, and is forgotten
-// with the rest.
+// A request waits for its completion and receives all its data. Forget drops it.
 func TestRequests(t *testing.T) {
 	cpl := port.Completion{Tag: 9, Status: port.CplSuccess, Data: 5}
 	last := cpl

@@ -2,18 +2,18 @@ package hostbfm
 
 import "github.com/hilgpu/hilgpu/rtl/abi/port"
 
-// stable checks that what was offered and not taken is offered again.
+// stable checks that an offer that was not accepted is repeated unchanged.
 func (b *Bus) stable(r port.Request, beat port.Beat) {
 	if b.req.Kind != port.None && b.req != r {
-		b.fail("a header that was not taken, %+v, becomes %+v", b.req, r)
+		b.fail("the header %+v changed to %+v before it was accepted", b.req, r)
 	}
 	if b.beat.Valid && b.beat != beat {
-		b.fail("a beat that was not taken, %+v, becomes %+v", b.beat, beat)
+		b.fail("the beat %+v changed to %+v before it was accepted", b.beat, beat)
 	}
 	b.req, b.beat = r, beat
 }
 
-// take takes a header of the device.
+// take accepts a header of the device.
 func (b *Bus) take(r port.Request) {
 	b.checkHeader(r)
 	if b.Took != nil {
@@ -39,15 +39,15 @@ func (b *Bus) take(r port.Request) {
 	b.Reads = append(b.Reads, d)
 }
 
-// checkHeader checks what package port says of a header of the initiator.
+// checkHeader checks a header of the initiator against the rules of package port.
 func (b *Bus) checkHeader(r port.Request) {
 	switch {
 	case r.Kind != port.MemRead && r.Kind != port.MemWrite:
-		b.fail("a header of kind %d at the initiator", r.Kind)
+		b.fail("header with unsupported kind %d", r.Kind)
 	case r.Addr%4 != 0 || r.Addr>>63 != 0 || r.Len < 1 || r.Len > port.MaxLen:
-		b.fail("a header with address %#x and length %d", r.Addr, r.Len)
+		b.fail("header with bad address %#x or length %d", r.Addr, r.Len)
 	case r.Addr/128 != (r.Addr+4*uint64(r.Len)-1)/128:
-		b.fail("a header of %d dwords at %#x crosses 128 bytes", r.Len, r.Addr)
+		b.fail("header of %d dwords at %#x crosses 128 bytes", r.Len, r.Addr)
 	}
 	for _, o := range b.Reads {
 		if r.Kind == port.MemRead && o.Req.Tag == r.Tag {
@@ -56,7 +56,7 @@ func (b *Bus) checkHeader(r port.Request) {
 	}
 }
 
-// takeBeat takes a beat of the device's oldest write.
+// takeBeat accepts a beat of the device's oldest write.
 func (b *Bus) takeBeat(beat port.Beat) {
 	if b.Beat != nil {
 		b.Beat()
@@ -70,7 +70,7 @@ func (b *Bus) takeBeat(beat port.Beat) {
 			continue
 		}
 		if at+i < w.Addr || at+i >= w.Addr+4*uint64(w.Len) {
-			b.fail("a lane outside of the range of %+v", w)
+			b.fail("enabled lane outside the range of %+v", w)
 		}
 		if off := at + i - b.Base; off < uint64(len(b.Mem)) {
 			b.Mem[off] = v
@@ -87,7 +87,7 @@ func (b *Bus) takeBeat(beat port.Beat) {
 	}
 }
 
-// answer returns the completion of this clock: of any read that is due.
+// answer returns the completion of this clock: a beat of any read that is due.
 func (b *Bus) answer() port.Completion {
 	pick := -1
 	for i, r := range b.Reads {

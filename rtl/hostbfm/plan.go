@@ -12,7 +12,7 @@ import (
 
 const commandOn = pcicfg.CommandMemory | pcicfg.CommandBusMaster
 
-// boot brings the function up from reset. The BARs are somewhere else each time.
+// boot configures the function after a reset. The BAR addresses change each time.
 func (h *Stimulus) boot() {
 	vram := h.config.VRAM
 	h.BARs = BARs{
@@ -43,8 +43,8 @@ func (h *Stimulus) assign() {
 	h.SetConfig(pcicfg.BAR3, uint32(h.BAR2>>32))
 }
 
-// size writes all ones or anything to the BARs, reads them, and assigns them
-// again: as enumeration does, with memory decode on or off.
+// size writes all ones or random values to the BARs, reads them, and assigns them
+// again, as enumeration does. Memory decode may be on or off.
 func (h *Stimulus) size() {
 	v := h.Rng.Uint32() | -h.Rng.Uint32N(2)
 	h.SetConfig(pcicfg.Command, commandOn&^(pcicfg.CommandMemory*h.Rng.Uint32N(2)))
@@ -52,50 +52,50 @@ func (h *Stimulus) size() {
 		h.SetConfig(off, v)
 		h.GetConfig(off, func(uint32) {})
 	}
-	h.anywhere(h.BAR0, pcicfg.BAR0Size)
+	h.randomRequest(h.BAR0, pcicfg.BAR0Size)
 	h.assign()
 	h.SetConfig(pcicfg.Command, commandOn)
 }
 
-// plan queues what the host does next.
+// plan queues the host's next step.
 func (h *Stimulus) plan() {
 	n := h.Rng.IntN(len(h.nodes))
 	switch p := h.Rng.IntN(1000); {
 	case p < 550:
 		h.drive(n)
 	case p < 670:
-		h.anywhere(h.BAR2, h.config.VRAM)
+		h.randomRequest(h.BAR2, h.config.VRAM)
 	case p < 690:
 		h.anyReg()
 	case p < 700:
 		h.start(n)
 	case p < 750:
-		h.anywhere(h.BAR2, 4096)
+		h.randomRequest(h.BAR2, 4096)
 	case p < 780:
-		h.anywhere(h.BAR0+idreg.Base, idreg.Size)
+		h.randomRequest(h.BAR0+idreg.Base, idreg.Size)
 	case p < 785:
-		h.anywhere(h.BAR0+perfreg.Base, perfreg.Size)
+		h.randomRequest(h.BAR0+perfreg.Base, perfreg.Size)
 	case p < 790:
 		h.SetReg(perfreg.Base+perfreg.Ctl, h.Rng.Uint32N(8)|perfreg.CtlRun*h.Rng.Uint32N(2))
 	case p < 792:
 		h.SetReg(wdogreg.Base+wdogreg.Limit, h.Rng.Uint32()>>(16+h.Rng.IntN(16)))
 		h.Reg(wdogreg.Base+wdogreg.Status, func(v uint32) { h.SetReg(wdogreg.Base+wdogreg.Status, v) })
 	case p < 800:
-		h.anywhere(h.BAR0, pcicfg.BAR0Size)
+		h.randomRequest(h.BAR0, pcicfg.BAR0Size)
 	case p < 820:
-		h.anywhere(h.BAR0+cpreg.Base+uint64(n)*cpreg.Stride+cpreg.Fence, cpreg.Stride-cpreg.Fence)
+		h.randomRequest(h.BAR0+cpreg.Base+uint64(n)*cpreg.Stride+cpreg.Fence, cpreg.Stride-cpreg.Fence)
 	case p < 825:
-		h.anywhere(h.BAR0+cpreg.Base, 2*cpreg.Stride)
+		h.randomRequest(h.BAR0+cpreg.Base, 2*cpreg.Stride)
 	case p < 830:
-		h.anywhere(0x7000_0000, 1<<20)
+		h.randomRequest(0x7000_0000, 1<<20)
 	case p < 880:
-		h.cfg()
+		h.randomConfig()
 	case p < 885:
 		h.toggle()
 	case p < 887:
 		h.size()
 	case p < 895:
-		h.unmaster()
+		h.masterOff()
 	case p < 960:
 		h.interrupts()
 	case p < 961:
@@ -110,22 +110,22 @@ func (h *Stimulus) plan() {
 }
 
 // toggle turns memory decode, bus mastering, both or neither off for a while and
-// clears some of the status.
+// clears some status bits.
 func (h *Stimulus) toggle() {
 	h.SetConfig(pcicfg.Command, h.Rng.Uint32())
 	if h.percent(40) {
-		h.thin(h.Last().Beats)
+		h.trimLanes(h.Last().Beats)
 	}
 	for range h.Rng.IntN(10) {
-		h.anywhere(h.BAR0, idreg.Size)
-		h.cfg()
+		h.randomRequest(h.BAR0, idreg.Size)
+		h.randomConfig()
 	}
 	h.SetConfig(pcicfg.Command, commandOn)
 }
 
-// unmaster turns bus mastering off under the engines, for a moment or until they
-// have all seen it.
-func (h *Stimulus) unmaster() {
+// masterOff turns bus mastering off while the engines run, for a moment or until all
+// engines have noticed.
+func (h *Stimulus) masterOff() {
 	h.SetConfig(pcicfg.Command, pcicfg.CommandMemory)
 	for range h.Rng.IntN(30) {
 		h.anyReg()
@@ -133,8 +133,8 @@ func (h *Stimulus) unmaster() {
 	h.SetConfig(pcicfg.Command, commandOn)
 }
 
-// anyReg reads a register of the map, or now and then writes it, in which case
-// what it holds is as good as a driver's mistake.
+// anyReg reads a random register of the map. Sometimes it writes the register, with
+// any value a buggy driver might write.
 func (h *Stimulus) anyReg() {
 	off := uint64(h.regs[h.Rng.IntN(len(h.regs))].Off())
 	if off == idreg.Reset || h.percent(90) {
@@ -144,7 +144,7 @@ func (h *Stimulus) anyReg() {
 	h.SetReg(off, h.Rng.Uint32())
 }
 
-// interrupts does what a handler of interrupts may do, and more.
+// interrupts does what an interrupt handler may do, and more.
 func (h *Stimulus) interrupts() {
 	at := uint64(msixreg.Base) + h.Rng.Uint64N(pcicfg.Vectors)*msixreg.Stride
 	switch h.Rng.IntN(10) {
@@ -153,7 +153,7 @@ func (h *Stimulus) interrupts() {
 		h.SetConfig(pcicfg.MSIX, h.Rng.Uint32()&control)
 		if h.percent(40) {
 			h.SetConfig(pcicfg.MSIX, h.Rng.Uint32()&control)
-			h.thin(h.Last().Beats)
+			h.trimLanes(h.Last().Beats)
 		}
 		h.SetReg(intcreg.Base+intcreg.Raise, intcreg.All)
 		h.SetConfig(pcicfg.MSIX, pcicfg.MSIXEnable)
@@ -180,7 +180,7 @@ func (h *Stimulus) interrupts() {
 	}
 }
 
-// captures reads and clears the capture of refused accesses, and reads time.
+// captures reads and clears the captured refused access, and reads the time.
 func (h *Stimulus) captures() {
 	h.Reg(idreg.ErrInfo, func(v uint32) {
 		h.Saw.ErrInfo[v&idreg.ErrInfoCause] = true

@@ -7,8 +7,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 )
 
-// resets resets the device or the function, mostly waits until that has ended,
-// and brings it up again.
+// resets resets the device or the function, usually waits until the reset has
+// ended, and boots the function again.
 func (h *Stimulus) resets() {
 	if h.percent(50) {
 		h.SetReg(idreg.Reset, h.Rng.Uint32()|idreg.ResetWhole)
@@ -19,8 +19,8 @@ func (h *Stimulus) resets() {
 	h.untilZero(pcicfg.CommandMemory, func(done func(v uint32)) { h.GetConfig(pcicfg.Command, done) })
 }
 
-// untilZero reads until the bits of mask are 0, or the host has had enough of
-// it, and boots.
+// untilZero polls until the bits of mask are 0, or until a limit of polls, and then
+// boots.
 func (h *Stimulus) untilZero(mask uint32, read func(done func(v uint32))) {
 	read(func(v uint32) {
 		if v&mask != 0 && h.percent(98) {
@@ -34,16 +34,16 @@ func (h *Stimulus) untilZero(mask uint32, read func(done func(v uint32))) {
 	})
 }
 
-// burst has a node execute one kind of packet again and again, and resets, or turns
-// bus mastering off, in the middle of it. Reads that are under way then are answered
-// late, when the device is up again and has sent others.
+// burst makes a node execute one kind of packet repeatedly and resets it, or turns
+// bus mastering off, in the middle. Reads in flight at that time are answered late,
+// when the device is up again and has issued others.
 func (h *Stimulus) burst(n int) {
 	h.phase, h.Timing = h.Clocks+1001, Timing{Jitter: 8, Shuffle: true}
 	h.start(n)
 	d := &h.nodes[n]
 	kind := h.Rng.IntN(4)
 	for {
-		p := h.good(func() encoder { return h.busy(n, kind) })
+		p := h.encode(func() encoder { return h.workload(n, kind) })
 		if d.wptr+uint32(len(p)/4) >= d.size() {
 			break
 		}
@@ -51,15 +51,15 @@ func (h *Stimulus) burst(n int) {
 		d.wptr += uint32(len(p) / 4)
 	}
 	h.SetReg(h.cpReg(n, cpreg.Wptr), d.wptr)
-	h.midway(n)
+	h.waitMidway(n)
 }
 
-// midway waits until the node has retired a packet, or the host has had enough of
-// it, and then a little longer.
-func (h *Stimulus) midway(n int) {
+// waitMidway waits until the node has retired a packet, or until a limit of polls, and
+// then a little longer.
+func (h *Stimulus) waitMidway(n int) {
 	h.Reg(h.cpReg(n, cpreg.Rptr), func(v uint32) {
 		if v == 0 && h.percent(99) {
-			h.midway(n)
+			h.waitMidway(n)
 			return
 		}
 		for range h.Rng.IntN(4) {
@@ -70,15 +70,15 @@ func (h *Stimulus) midway(n int) {
 			h.Saw.Late++
 		}
 		if h.percent(30) {
-			h.unmaster()
+			h.masterOff()
 		} else {
 			h.resets()
 		}
 	})
 }
 
-// busy returns a packet of a kind that keeps a node, or the DMA engine, at work.
-func (h *Stimulus) busy(n, kind int) encoder {
+// workload returns a packet that keeps a node or the DMA engine at work.
+func (h *Stimulus) workload(n, kind int) encoder {
 	switch kind {
 	case 0:
 		return pkt.WriteReg{Off: idreg.Scratch0 + 4*h.Rng.Uint32N(4), Value: h.Rng.Uint32()}

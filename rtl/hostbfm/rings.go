@@ -9,7 +9,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 )
 
-// The low half of the host's memory, in bytes.
+// Offsets in the low half of the host's memory, in bytes.
 const (
 	ringsAt  = 0x1000 // a ring of at most 4 KiB for each node
 	buffers  = 0x4000 // an indirect buffer of at most 1 KiB for each node
@@ -19,23 +19,23 @@ const (
 
 // node is the driver's view of a command processor.
 type node struct {
-	base   uint64 // GPU address of the ring
-	log2   uint   // of its size in bytes
-	wptr   uint32 // dwords
-	rptr   uint32 // as it was read last
-	id     uint32 // of the last fence
-	asked  int    // polls in a row that saw no progress
-	broken bool   // a fault was seen
-	unset  int    // surfaces not yet set since the reset
+	base    uint64 // GPU address of the ring
+	log2    uint   // log2 of the ring's size in bytes
+	wptr    uint32 // dwords
+	rptr    uint32 // read pointer at the last poll
+	id      uint32 // ID of the last fence
+	polls   int    // consecutive polls without progress
+	faulted bool   // the driver has seen a fault
+	unset   int    // surfaces not yet set since the reset
 }
 
-// size is that of the ring in dwords.
+// size returns the size of the ring in dwords.
 func (n *node) size() uint32 { return 1 << n.log2 / 4 }
 
 func (h *Stimulus) cpReg(n int, off uint64) uint64 { return cpreg.Base + uint64(n)*cpreg.Stride + off }
 
-// start resets a node, as a driver after a hang, and gives it a ring, in VRAM
-// now and then if the host reaches that.
+// start resets a node, as a driver does after a hang, and assigns a ring. The ring
+// is sometimes in VRAM if the host can access VRAM.
 func (h *Stimulus) start(n int) {
 	d := &h.nodes[n]
 	*d = node{log2: cpreg.MinRingLog2 + uint(h.Rng.IntN(5)), id: d.id, base: pkt.Host | memBase + ringsAt + uint64(n)<<12, unset: 2}
@@ -52,12 +52,12 @@ func (h *Stimulus) start(n int) {
 	h.SetReg(h.cpReg(n, cpreg.Ctl), cpreg.CtlRun|cpreg.CtlProtect*h.Rng.Uint32N(2))
 }
 
-// drive is one step of a node's driver: more packets, or a look at how it does.
+// drive does one step of a node's driver: it submits packets or polls.
 func (h *Stimulus) drive(n int) {
 	d := &h.nodes[n]
 	room := (d.rptr - d.wptr - 1) & (d.size() - 1)
 	switch {
-	case d.broken:
+	case d.faulted:
 		h.repair(n)
 	case room >= 16 && h.percent(50):
 		h.submit(n, room)
@@ -71,8 +71,8 @@ func (h *Stimulus) drive(n int) {
 	}
 }
 
-// preempt asks the node to stop, and lets it run again with or without a look at
-// where it was.
+// preempt asks the node to stop and lets it run again, with or without reading
+// where it stopped.
 func (h *Stimulus) preempt(n int) {
 	h.SetReg(h.cpReg(n, cpreg.Preempt), h.Rng.Uint32())
 	for range h.Rng.IntN(4) {
@@ -86,40 +86,40 @@ func (h *Stimulus) preempt(n int) {
 	h.SetReg(h.cpReg(n, cpreg.Ctl), cpreg.CtlRun|cpreg.CtlProtect*h.Rng.Uint32N(2))
 }
 
-// poll reads the ring's pointer, and what there is to know of a fault if it stands.
+// poll reads the ring's read pointer and, if the ring is stuck, the fault registers.
 func (h *Stimulus) poll(n int) {
 	d := &h.nodes[n]
 	h.Reg(h.cpReg(n, cpreg.Rptr), func(v uint32) {
-		d.asked++
+		d.polls++
 		if v != d.rptr {
-			d.asked = 0
+			d.polls = 0
 			if d.base>>63 == 0 {
 				h.Saw.InVRAM++
 			}
 		}
 		d.rptr = v & (d.size() - 1)
 	})
-	if d.asked < 3 {
+	if d.polls < 3 {
 		return
 	}
 	h.Reg(h.cpReg(n, cpreg.FaultInfo), func(v uint32) {
 		if v&cpreg.FaultCause != 0 {
 			h.Saw.Causes[v&cpreg.FaultCause]++
-			d.broken = true
+			d.faulted = true
 			for off := uint64(cpreg.FaultLo); off <= cpreg.FaultBadH; off += 4 {
 				h.Reg(h.cpReg(n, off), func(uint32) {})
 			}
-		} else if d.asked > 200 {
+		} else if d.polls > 200 {
 			h.start(n)
 		}
 	})
 }
 
-// repair goes on behind a fault: by a reset, or by stepping over the packet,
-// which need not end where the driver thinks.
+// repair continues after a fault: by a reset, or by skipping the packet. The next
+// packet need not start where the driver expects.
 func (h *Stimulus) repair(n int) {
 	d := &h.nodes[n]
-	d.broken, d.asked = false, 0
+	d.faulted, d.polls = false, 0
 	if h.percent(60) {
 		h.start(n)
 		h.SetReg(h.cpReg(n, cpreg.Fence), d.id)
@@ -159,10 +159,10 @@ func (h *Stimulus) submit(n int, room uint32) {
 	h.SetReg(h.cpReg(n, cpreg.Wptr), d.wptr)
 }
 
-// packet returns a random packet, in a few per cent of cases a bad one. inside
-// is whether it goes into an indirect buffer.
+// packet returns a random packet; a few percent are malformed. inside is whether
+// the packet goes into an indirect buffer.
 func (h *Stimulus) packet(n int, inside bool) []byte {
-	p := h.good(func() encoder { return h.choose(n, inside) })
+	p := h.encode(func() encoder { return h.choose(n, inside) })
 	if p[3] == pkt.OpWriteReg && h.percent(3) {
 		p[4] = byte(h.Rng.Uint32()) &^ 3
 	}
@@ -182,8 +182,8 @@ func (h *Stimulus) packet(n int, inside bool) []byte {
 	return p
 }
 
-// good returns a packet that choose returns, the first one that has an encoding.
-func (h *Stimulus) good(choose func() encoder) []byte {
+// encode returns the first packet from choose that can be encoded.
+func (h *Stimulus) encode(choose func() encoder) []byte {
 	for {
 		p, err := choose().Append(nil)
 		if err == nil && len(p) > 0 {
@@ -239,8 +239,8 @@ func (h *Stimulus) choose(n int, inside bool) encoder {
 	}
 }
 
-// optional returns a packet that exists with a capability, now and then also without
-// that, or another one.
+// optional returns a packet that requires a capability, or another packet. It
+// sometimes returns the packet without the capability.
 func (h *Stimulus) optional(which, n int, inside bool) encoder {
 	switch which {
 	case 0:
@@ -260,7 +260,7 @@ func (h *Stimulus) optional(which, n int, inside bool) encoder {
 	return pkt.WriteReg{Off: idreg.Scratch0 + 4*h.Rng.Uint32N(4), Value: h.Rng.Uint32()}
 }
 
-// fence returns the next fence of a node, in an indirect buffer mostly a NOP.
+// fence returns the next fence of a node; in an indirect buffer usually a NOP.
 func (h *Stimulus) fence(n int, inside bool) encoder {
 	if inside && !h.percent(5) {
 		return pkt.NOP{Skip: uint16(h.Rng.IntN(3))}
@@ -273,7 +273,7 @@ func (h *Stimulus) fence(n int, inside bool) encoder {
 	return pkt.Fence{Addr: pkt.Host | memBase + fencesAt + 16*uint64(n), ID: d.id, IRQ: h.percent(70)}
 }
 
-// long is a packet of more than one descriptor.
+// long returns a packet that needs several DMA descriptors.
 func (h *Stimulus) long() encoder {
 	at, size := pkt.Host|memBase+dataFrom+h.Rng.Uint64N(4096), 1<<15+h.Rng.Uint32N(1<<15)
 	if h.percent(50) {
@@ -282,8 +282,8 @@ func (h *Stimulus) long() encoder {
 	return pkt.Fill{Dst: at, Bytes: size, Value: h.Rng.Uint64()}
 }
 
-// surface sets one of the surfaces, mostly with the same format: 2D packets want
-// two that are equal.
+// surface sets one of the surfaces, usually with the same format: COPY_2D needs
+// equal formats.
 func (h *Stimulus) surface(which pkt.Surface) encoder {
 	format := pkt.Format32
 	if h.percent(5) {
@@ -295,8 +295,8 @@ func (h *Stimulus) surface(which pkt.Surface) encoder {
 	}
 }
 
-// context saves or restores a state, one of four of the node, or what lies
-// anywhere.
+// context saves or restores one of the node's four states, or one at a random
+// address.
 func (h *Stimulus) context(n int) encoder {
 	addr := pkt.Host | memBase + statesAt + uint64(n)<<9 + h.Rng.Uint64N(4)*pkt.StateBytes
 	if h.percent(20) {
@@ -308,7 +308,7 @@ func (h *Stimulus) context(n int) encoder {
 	return pkt.RestoreState{Addr: addr}
 }
 
-// wait waits for a fence of a node, mostly for one that was or that will be.
+// wait waits for a node's fence, usually one near its last ID.
 func (h *Stimulus) wait() encoder {
 	of := h.Rng.IntN(len(h.nodes))
 	w := pkt.WaitFence{Node: uint8(of), Value: uint64(h.nodes[of].id) - min(uint64(h.nodes[of].id), h.Rng.Uint64N(4))}
@@ -318,7 +318,7 @@ func (h *Stimulus) wait() encoder {
 	return w
 }
 
-// window opens one, mostly of all of a memory, or closes it.
+// window opens a window, usually over an entire memory, or closes one.
 func (h *Stimulus) window() encoder {
 	w := pkt.SetWindow{Index: uint8(h.Rng.IntN(pkt.Windows)), Writable: h.percent(70), Size: h.config.VRAM}
 	switch h.Rng.IntN(4) {
@@ -334,8 +334,8 @@ func (h *Stimulus) window() encoder {
 	return w
 }
 
-// indirect fills the node's indirect buffer, though it may be in use, and
-// returns the packet that executes it.
+// indirect fills the node's indirect buffer, which may be in use, and returns the
+// packet that executes it.
 func (h *Stimulus) indirect(n int, inside bool) encoder {
 	addr := pkt.Host | memBase + buffers + uint64(n)<<10
 	var p []byte
@@ -351,8 +351,8 @@ func (h *Stimulus) indirect(n int, inside bool) encoder {
 	return pkt.Indirect{Addr: addr, Dwords: uint32(len(p) / 4), Resume: h.config.Caps.Has(caps.Preemption) && h.percent(20)}
 }
 
-// address is one of data: in VRAM or in host memory, rarely at the end of one of them
-// or anywhere.
+// address returns a random data address in VRAM or in host memory, rarely at the end
+// of either or out of range.
 func (h *Stimulus) address() uint64 {
 	vram := h.config.VRAM
 	switch {

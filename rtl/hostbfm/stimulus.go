@@ -10,8 +10,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/refmodel"
 )
 
-// Where things are in the random host. Rings and indirect buffers are in the
-// low half of its memory, or at the start of VRAM, data above them.
+// Layout of the random host. Rings and indirect buffers are in the low half of its
+// memory or at the start of VRAM; data is above them.
 const (
 	memBase  = uint64(0x1_8000_0000)
 	memSize  = 1 << 16
@@ -19,17 +19,17 @@ const (
 	messages = uint64(0xfee0_0000)
 )
 
-// A Device is what a Stimulus drives: a GPU, or one in lockstep.
+// A Device is driven by a Stimulus: a GPU, or a GPU in lockstep with its Verilog.
 type Device interface {
 	port.Device
 	Reset()
 	Config() gpu.Config
 }
 
-// A Stimulus is a PC that does everything a PC may do to a GPU, at random: it
-// configures, submits packets good and bad, accesses registers and VRAM, turns
-// the function off and on, resets it, answers its requests late, out of order
-// and with errors, and holds back every ready.
+// A Stimulus is a PC that does, at random, everything a PC may do to a GPU: it
+// configures the function, submits good and bad packets, accesses registers and
+// VRAM, turns the function off and on, and resets it. It answers requests late, out
+// of order and with errors, and it holds back every ready signal.
 type Stimulus struct {
 	*Bus
 	Saw Coverage
@@ -38,35 +38,35 @@ type Stimulus struct {
 	config   refmodel.Config
 	aperture bool
 	regs     []regmap.Entry // all registers of BAR0
-	phase    uint64         // clock at which Timing changes
+	phase    uint64         // clock of the next change of Timing
 	nodes    []node
 }
 
-// Coverage counts what happened, so that a test can see that a run is worth it.
+// Coverage counts events, so that a test can check that a run is useful.
 type Coverage struct {
 	Resets   int // clocks with the reset input set
-	Restarts int // whole and function-level resets that have ended
-	Late     int // reads that were under way when a burst ended
-	InVRAM   int // times that the read pointer of a ring in VRAM was seen to move
+	Restarts int // device and function-level resets that have ended
+	Late     int // reads in flight when a burst ended
+	InVRAM   int // observed advances of the read pointer of a ring in VRAM
 	Messages int
-	Writes   int // beats of the device
-	Reads    int // of the device
-	Fences   int // writes of fences
+	Writes   int // beats written by the device
+	Reads    int // reads by the device
+	Fences   int // fence values written
 
 	Status  [4]int          // completions of the target port by port.Status
-	Causes  map[uint32]int  // of faults that the host found, by cpreg.Cause
-	ErrInfo map[uint32]bool // causes in ID.ERR_INFO
+	Causes  map[uint32]int  // faults that the host found, by cpreg.Cause
+	ErrInfo map[uint32]bool // causes seen in ID.ERR_INFO
 }
 
-// ModelConfig returns what packets depend on of a configuration.
+// ModelConfig returns the part of a configuration that packets depend on.
 func ModelConfig(c gpu.Config) refmodel.Config {
 	return refmodel.Config{
 		Nodes: c.Nodes, HostBits: c.HostBits, LengthBits: c.LengthBits, VRAM: c.VRAMBytes, Caps: c.Caps,
 	}
 }
 
-// NewStimulus returns a host around a device, which it begins to configure. One
-// seed gives one run.
+// NewStimulus returns a host for a device and queues the boot of the function. Equal
+// seeds give equal runs.
 func NewStimulus(dev Device, seed uint64) *Stimulus {
 	rng := rand.New(rand.NewPCG(seed, 0x6c6f636b))
 	h := &Stimulus{
@@ -90,7 +90,7 @@ func NewStimulus(dev Device, seed uint64) *Stimulus {
 	return h
 }
 
-// change picks how fast the host is for a while.
+// change picks new random Timing for a while.
 func (h *Stimulus) change() {
 	h.phase = h.Clocks + 100 + h.Rng.Uint64N(3000)
 	h.Timing = Timing{Jitter: 1 + h.Rng.Uint64N(60), Shuffle: true}
@@ -107,7 +107,7 @@ func (h *Stimulus) change() {
 	}
 }
 
-// Step is one clock of the host and the device.
+// Step runs the host and the device for one clock.
 func (h *Stimulus) Step() {
 	if h.Clocks >= h.phase {
 		h.change()
@@ -122,7 +122,7 @@ func (h *Stimulus) Step() {
 	h.Bus.Step()
 }
 
-// reset is a clock with the reset input set.
+// reset runs one clock with the reset input set.
 func (h *Stimulus) reset() {
 	h.dev.Reset()
 	h.Clocks++
@@ -131,7 +131,7 @@ func (h *Stimulus) reset() {
 	h.boot()
 }
 
-// wrote counts a write of the device.
+// wrote counts a write by the device.
 func (h *Stimulus) wrote(w port.Request, _ []byte) {
 	if w.Addr&^0xfff == messages {
 		h.Saw.Messages++

@@ -18,8 +18,8 @@ func newGPU(t *testing.T, c gpu.Config) *gpu.GPU {
 	return g
 }
 
-// A random run reaches everything it is for: it is not stuck in a fault or
-// turned off for long.
+// A random run covers everything it is for: it does not stay in a fault or turned
+// off for long.
 func TestStimulusReachesEverything(t *testing.T) {
 	for name, c := range map[string]gpu.Config{"default": gpu.Default(), "small": gpu.Small()} {
 		t.Run(name, func(t *testing.T) {

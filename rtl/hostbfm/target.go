@@ -6,25 +6,25 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// An Op is a request of the host with its beats.
+// An Op is a request by the host with its beats.
 type Op struct {
 	Req   port.Request
 	Beats []port.Beat
 
-	// Done, if there is one, is told when the request is over: the status of its
-	// last completion and the data of all. A memory write has none.
+	// Done, if not nil, is called when the request ends, with the status of the last
+	// completion and the data of all of them. It is not called for memory writes.
 	Done func(s port.Status, data []uint64)
 
 	data []uint64
 }
 
-// BARs are where the host has put the BARs.
+// BARs holds the addresses that the host assigned to the BARs.
 type BARs struct {
 	BAR0, BAR2 uint64
 }
 
-// Write returns a write of 1 or more bytes at a bus address. They are in one
-// naturally aligned piece of 128 bytes.
+// Write returns a write of at least 1 byte at a bus address. The bytes must be
+// within one naturally aligned block of 128 bytes.
 func Write(addr uint64, p []byte) Op {
 	n := uint64(len(p))
 	o := Op{Req: port.Request{Kind: port.MemWrite, Len: uint8((addr&3 + n + 3) / 4), Addr: addr &^ 3}}
@@ -41,22 +41,22 @@ func Write(addr uint64, p []byte) Op {
 	return o
 }
 
-// Queue sends requests after those that are queued.
+// Queue appends requests to the queue.
 func (b *Bus) Queue(ops ...Op) { b.queue = append(b.queue, ops...) }
 
-// Last returns the request that was queued last and was not yet sent whole.
+// Last returns the newest request in the queue, which must not be empty.
 func (b *Bus) Last() *Op { return &b.queue[len(b.queue)-1] }
 
-// Queued reports whether there are requests that were not yet sent whole.
+// Queued reports whether any request is not yet fully sent.
 func (b *Bus) Queued() bool { return len(b.queue) > 0 }
 
-// Busy reports whether there are requests that are not over.
+// Busy reports whether any request is not yet complete.
 func (b *Bus) Busy() bool { return len(b.queue) > 0 || len(b.await) > 0 }
 
-// SetReg queues a write of a register, an offset in BAR0.
+// SetReg queues a write of a register at an offset in BAR0.
 func (b *Bus) SetReg(off uint64, v uint32) { b.Queue(Write(b.BAR0+off, dword(v))) }
 
-// Reg queues a read of a register. done is not told of one that fails.
+// Reg queues a read of a register. done is not called if the read fails.
 func (b *Bus) Reg(off uint64, done func(v uint32)) {
 	req := port.Request{Kind: port.MemRead, Tag: uint8(b.Rng.Uint32()), Len: 1, Addr: b.BAR0 + off}
 	b.Queue(Op{Req: req, Done: func(s port.Status, data []uint64) {
@@ -73,14 +73,14 @@ func (b *Bus) SetConfig(off uint64, v uint32) {
 	b.Queue(o)
 }
 
-// GetConfig queues a read of one.
+// GetConfig queues a read of a dword of configuration space.
 func (b *Bus) GetConfig(off uint64, done func(v uint32)) {
 	req := port.Request{Kind: port.CfgRead, Tag: uint8(b.Rng.Uint32()), Len: 1, Addr: off}
 	b.Queue(Op{Req: req, Done: func(_ port.Status, data []uint64) { done(lane(req, data)) }})
 }
 
-// Store puts bytes at a bus address or an offset in VRAM, whichever bit 63 of a GPU
-// address selects: at once in host memory, through the aperture in VRAM.
+// Store stores bytes at a GPU address, whose bit 63 selects the memory: directly in
+// host memory, or in VRAM through the aperture.
 func (b *Bus) Store(addr uint64, p []byte) {
 	if addr>>63 != 0 {
 		copy(b.Mem[addr<<1>>1-b.Base:], p)
@@ -96,13 +96,13 @@ func (b *Bus) Store(addr uint64, p []byte) {
 // dword returns the bytes of a dword.
 func dword(v uint32) []byte { return binary.LittleEndian.AppendUint32(nil, v) }
 
-// lane returns the dword of a request for one.
+// lane returns the dword that a one-dword request read.
 func lane(r port.Request, data []uint64) uint32 {
 	return uint32(data[len(data)-1] >> (8 * (r.Addr & 4)))
 }
 
-// offer returns what the target port is offered in this clock. What was offered
-// and not taken is offered again.
+// offer returns what the host offers the target port in this clock. An offer that
+// was not accepted is repeated.
 func (b *Bus) offer() (req port.Request, beat port.Beat) {
 	if len(b.queue) == 0 || !b.shown && b.percent(b.Gap) {
 		return req, beat
@@ -118,7 +118,7 @@ func (b *Bus) offer() (req port.Request, beat port.Beat) {
 	return req, beat
 }
 
-// sentOne notes what was taken of the offer.
+// sentOne removes the accepted parts of the offer from the queue.
 func (b *Bus) sentOne(header, beat bool) {
 	if header {
 		b.sent, b.shown = true, false
@@ -135,10 +135,10 @@ func (b *Bus) sentOne(header, beat bool) {
 	}
 }
 
-// completed takes a completion of the target port. They come in order.
+// completed handles a completion of the target port. Completions are in order.
 func (b *Bus) completed(c port.Completion) {
 	if len(b.await) == 0 || b.await[0].Req.Tag != c.Tag {
-		b.fail("a completion with tag %d, for which no request waits", c.Tag)
+		b.fail("completion with tag %d, want the tag of the oldest pending request", c.Tag)
 		return
 	}
 	o := &b.await[0]
