@@ -29,7 +29,7 @@ func (n *rigNode) run(m *refmodel.Node) bool {
 		cost += s.Bytes() + 64*uint64(len(s.Moves))
 		return cost <= maxCost && n.fetches(s) && n.apart(s)
 	})
-	return stop == refmodel.Rested || stop == refmodel.Faulted
+	return stop == refmodel.Idle || stop == refmodel.Faulted
 }
 
 // fetches reports whether a packet, and what it skips, is where no node writes.

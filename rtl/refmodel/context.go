@@ -8,24 +8,24 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 )
 
-// ContextWords is a context's state as SAVE_STATE lays it out, in words of 8 bytes.
+// ContextWords is a context's state in SAVE_STATE's layout, in 8-byte words.
 type ContextWords [15]uint64
 
-// Words that a state has with a capability only: windows, and PROGRESS.
+// Words that need a capability: the windows from firstWindowWord, and PROGRESS.
 const (
 	firstWindowWord = 6
 	progressWord    = 14
 )
 
-// Progress returns the register PROGRESS of a state.
+// Progress returns the PROGRESS register of a saved state.
 func (w *ContextWords) Progress() uint64 { return w[progressWord] }
 
-// saves reports whether the device saves a word.
+// saves reports whether the device saves word i.
 func (c Config) saves(i int) bool {
 	return i < firstWindowWord || i == progressWord && c.Caps.Has(caps.Preemption) || i != progressWord && c.Caps.Has(caps.Protection)
 }
 
-// judgeSaveState is docs/packets.md, SAVE_STATE.
+// judgeSaveState implements docs/packets.md, SAVE_STATE.
 func (n *Node) judgeSaveState(p []uint32, at Site) Verdict {
 	addr := long(p, 1)
 	if v, ok := n.access("Addr", at.Place, addr, pkt.StateBytes, true); !ok {
@@ -55,7 +55,7 @@ func (n *Node) words() *ContextWords {
 	return &words
 }
 
-// flag is bit 63.
+// flag returns bit 63 if set is true, and 0 otherwise.
 func flag(set bool) uint64 {
 	if set {
 		return 1 << 63
@@ -63,19 +63,19 @@ func flag(set bool) uint64 {
 	return 0
 }
 
-// judgeRestoreState is docs/packets.md, RESTORE_STATE.
+// judgeRestoreState implements docs/packets.md, RESTORE_STATE.
 func (n *Node) judgeRestoreState(p []uint32, at Site) Verdict {
 	addr := long(p, 1)
 	if v, ok := n.access("Addr", at.Place, addr, pkt.StateBytes, false); !ok {
 		return v
 	}
 	v := Verdict{Reads: []Range{{addr, pkt.StateBytes}}}
-	b, ok := n.answers(addr, pkt.StateBytes)
+	b, ok := n.readable(addr, pkt.StateBytes)
 	switch {
 	case !ok:
 		v.Cause, v.Operand, v.Bad, v.Known = cpreg.CauseReadError, "Addr", addr, true
-		if !n.nowhere(addr, pkt.StateBytes) {
-			v.Undefined = "a part of the state does not answer"
+		if !n.unreadable(addr, pkt.StateBytes) {
+			v.Undefined = "only a part of the state can be read"
 		}
 		return v
 	case b == nil:
@@ -96,8 +96,8 @@ func (n *Node) judgeRestoreState(p []uint32, at Site) Verdict {
 	return v
 }
 
-// wordFits reports whether a word of a state has its reserved bits 0 and its
-// fields in range.
+// wordFits reports whether the reserved bits of word i are 0 and its fields are in
+// range.
 func wordFits(i int, w uint64) bool {
 	switch i {
 	case 1, 4:
@@ -114,7 +114,7 @@ func wordFits(i int, w uint64) bool {
 	return true
 }
 
-// load sets the state.
+// load sets the node's state.
 func (n *Node) load(words *ContextWords) {
 	for i := range n.Surfaces {
 		w, c := words[3*i+1], words[3*i+2]

@@ -1,10 +1,12 @@
-// Package refmodel is the reference model of packets: what docs/packets.md says
-// that a packet does, and why it is refused, without time and without the RTL.
+// Package refmodel is the reference model of packets. It implements the effects of a
+// packet and the reasons to refuse it as docs/packets.md specifies them, without
+// timing and without the RTL.
 //
-// Judge says of one packet what it would do and changes nothing; Do does it, Part
-// does what a preemption leaves of it. Run fetches packets from the ring and from
-// indirect buffers and does them until the node rests. Verdict.Undefined and
-// Fault.Known tell what the documents leave open; nothing is guessed.
+// Judge decides the effects of one packet and changes nothing. Do applies them; Part
+// applies the part that a preempted packet has done. Run fetches packets from the
+// ring and from indirect buffers and executes them until the node stops.
+// Verdict.Undefined and Fault.Known mark results that the documents leave open; the
+// model does not guess them.
 package refmodel
 
 import (
@@ -24,24 +26,24 @@ type Config struct {
 	Caps       caps.Set // capabilities
 }
 
-// Has reports whether the device executes an opcode: docs/packets.md has it, and
-// the device has the capabilities that it needs.
+// Has reports whether the device executes an opcode: docs/packets.md defines it, and
+// the device has the required capabilities.
 func (c Config) Has(op uint8) bool {
 	l, ok := pkt.Lookup(op)
 	return ok && c.Caps.Has(l.Needs)
 }
 
-// A Device is what the nodes share, and the nodes.
+// A Device is the nodes and the state they share.
 type Device struct {
 	Config
 	Mem      *Memory
 	Scratch  [4]uint32 // ID.SCRATCH0 to 3
-	NoMaster bool      // bus mastering is off: host memory is out of reach
+	NoMaster bool      // bus mastering is off: host memory cannot be accessed
 	Nodes    []*Node
 }
 
-// New returns a device whose nodes are as after a reset. mem holds at least the
-// memory that packets will read.
+// New returns a device whose nodes are in the state after a reset. mem must hold at
+// least the memory that packets will read.
 func New(c Config, mem *Memory) *Device {
 	d := &Device{Config: c, Mem: mem}
 	for i := range c.Nodes {
@@ -50,7 +52,7 @@ func New(c Config, mem *Memory) *Device {
 	return d
 }
 
-// Clone returns a copy, with a copy of the memory.
+// Clone returns a copy of the device, including the memory.
 func (d *Device) Clone() *Device {
 	c := *d
 	c.Mem, c.Nodes = d.Mem.Clone(), nil
@@ -62,8 +64,8 @@ func (d *Device) Clone() *Device {
 	return &c
 }
 
-// A Node is a command processor: the registers that packets change, and what came
-// of them for others.
+// A Node is a command processor: the registers that packets change, and counts of
+// their effects.
 type Node struct {
 	*Device
 	ID int
@@ -71,23 +73,23 @@ type Node struct {
 	Surfaces [2]Surface // by pkt.Surface
 	Windows  [pkt.Windows]Window
 	Protect  bool   // CTL.PROTECT
-	Fence    uint64 // the timeline; without Config.Timeline its low half only
+	Fence    uint64 // the timeline; without caps.Timeline only the low 32 bits
 	Progress uint32 // PROGRESS
-	Packets  uint32 // PACKETS: retired since the reset
+	Packets  uint32 // PACKETS: packets retired since the reset
 
 	Ring   Ring
-	Fault  Fault  // what the node has latched
-	IBAddr uint64 // IB_ADDR: next packet of the indirect buffer, that which faulted included
+	Fault  Fault  // the latched fault
+	IBAddr uint64 // IB_ADDR: the next, or the faulting, packet of the indirect buffer
 	IBLeft uint32 // IB_LEFT: dwords from there to its end
 
-	Retired uint64          // packets, resets or not
-	Moved   uint64          // bytes that COPY, FILL, COPY_2D, FILL_2D and SAVE_STATE have written
+	Retired uint64          // packets retired, across resets
+	Moved   uint64          // bytes written by COPY, FILL, COPY_2D, FILL_2D and SAVE_STATE
 	Done    int             // DONE events
-	Stamps  []uint64        // addresses of time stamps, whose values no model knows
-	Unclear map[uint64]byte // bytes that a copy which failed may have written, or not
+	Stamps  []uint64        // addresses of time stamps, whose values the model cannot know
+	Unclear map[uint64]byte // bytes that a failed copy may or may not have written
 }
 
-// Reset is CTL.RESET. The fence stays.
+// Reset does what CTL.RESET does. The fence keeps its value.
 func (n *Node) Reset() {
 	*n = Node{
 		Device: n.Device, ID: n.ID, Fence: n.Fence,
@@ -103,10 +105,10 @@ type Surface struct {
 	X0, Y0, X1, Y1 int64  // the clip
 }
 
-// A Range is so many bytes from a GPU address on.
+// A Range is N bytes from GPU address At.
 type Range struct{ At, N uint64 }
 
-// Holds reports whether all of n bytes at an address are in the range.
+// Holds reports whether all n bytes from at are in the range.
 func (r Range) Holds(at, n uint64) bool { return n <= r.N && at >= r.At && at-r.At <= r.N-n }
 
 // A Window is a range that guarded packets may read, and write if it is Writable.
@@ -115,13 +117,13 @@ type Window struct {
 	Writable bool
 }
 
-// opens reports whether a window lets n bytes be read. One that goes around the
-// end of all addresses opens nothing.
+// opens reports whether a window allows n bytes to be read. A window that wraps
+// around the end of the address space allows nothing.
 func (w Window) opens(at, n uint64) bool {
 	return w.N != 0 && w.At+w.N >= w.At && w.Holds(at, n)
 }
 
-// timeline returns the node whose timeline a WAIT_FENCE names, nil if there is none.
+// timeline returns the node whose timeline a WAIT_FENCE names, or nil.
 func (n *Node) timeline(id uint32) *Node {
 	if uint64(id) >= uint64(len(n.Nodes)) {
 		return nil
@@ -129,7 +131,7 @@ func (n *Node) timeline(id uint32) *Node {
 	return n.Nodes[id]
 }
 
-// next returns the timeline after a fence with this id.
+// next returns the value of the timeline after a fence with this ID.
 func (n *Node) next(id uint32) uint64 {
 	v := n.Fence + uint64(id-uint32(n.Fence))
 	if !n.Caps.Has(caps.Timeline) {

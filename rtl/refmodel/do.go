@@ -5,9 +5,9 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 )
 
-// Do does a packet that Judge has judged, whole, or what a packet that is refused
-// does in spite of it: the rows of a copy whose reads were answered, and the words
-// of a state that are in range. It does not execute what INDIRECT names, skip, or
+// Do applies the effects of a packet that Judge has judged. A refused packet may have
+// effects too: the rows of a copy whose reads were answered, and the words of a
+// state that are in range. Do does not execute the buffer of an INDIRECT, skip, or
 // wait; Run does.
 func (n *Node) Do(p []uint32, v Verdict) {
 	for _, m := range v.Moves {
@@ -21,9 +21,9 @@ func (n *Node) Do(p []uint32, v Verdict) {
 	}
 }
 
-// Part does what a node that was preempted has done of a COPY, FILL, COPY_2D or
-// FILL_2D when PROGRESS is done: so many pieces of 4096 bytes, or rows. That is
-// all that it leaves: the packet has not retired.
+// Part applies the effects of a COPY, FILL, COPY_2D or FILL_2D that was preempted
+// with PROGRESS equal to done, a count of 4096-byte pieces or of rows. The packet
+// does not retire.
 func (n *Node) Part(v Verdict, op uint8, done uint32) {
 	n.Progress = done
 	switch op {
@@ -46,19 +46,19 @@ func (n *Node) move(m Move) {
 	case m.Fill:
 		n.Mem.Fill(m.Dst, m.N, m.Value)
 	case m.Unread:
-		n.unread(m)
+		n.noteUnread(m)
 	default:
-		b, _ := n.answers(m.Src, m.N)
+		b, _ := n.readable(m.Src, m.N)
 		n.Mem.Store(m.Dst, b)
 	}
 }
 
-// partly reports whether a read failed of which some bytes were answered.
-func (n *Node) partly(m Move) bool { return m.Unread && !n.nowhere(m.Src, m.N) }
+// partlyRead reports whether a read failed after some of its bytes were answered.
+func (n *Node) partlyRead(m Move) bool { return m.Unread && !n.unreadable(m.Src, m.N) }
 
-// unread notes the bytes that a copy whose read failed may have written.
-func (n *Node) unread(m Move) {
-	if !n.partly(m) {
+// noteUnread records the bytes that a copy with a failed read may have written.
+func (n *Node) noteUnread(m Move) {
+	if !n.partlyRead(m) {
 		return
 	}
 	for i, p := range n.Mem.each(m.Src, m.N) {
@@ -68,7 +68,7 @@ func (n *Node) unread(m Move) {
 	}
 }
 
-// effect is what a packet does to the node and to registers.
+// effect applies a packet's effects on the node and on registers.
 func (n *Node) effect(p []uint32, v Verdict) {
 	switch uint8(p[0] >> 24) {
 	case pkt.OpCopy, pkt.OpCopy2D, pkt.OpFill, pkt.OpFill2D, pkt.OpSaveState:

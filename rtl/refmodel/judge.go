@@ -8,14 +8,14 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 )
 
-// Words of Verdict.Operand.
+// Words that Verdict.Operand may contain.
 const (
-	ClassVRAM = "VRAM"      // of an address that is out of range
-	ClassHost = "host"      // the same
-	ReadOnly  = "read-only" // of a range that is written and lies in a window that is not Writable
+	ClassVRAM = "VRAM"      // the address is out of the range of VRAM
+	ClassHost = "host"      // the address is out of the range of host addresses
+	ReadOnly  = "read-only" // the write is in a window that is not Writable
 )
 
-// judges has, of every opcode, what the packet's section says after its table.
+// judges holds the rules of each opcode that its section states after its table.
 var judges = map[uint8]func(n *Node, p []uint32, at Site) Verdict{
 	pkt.OpNOP:          (*Node).judgeNothing,
 	pkt.OpIndirect:     (*Node).judgeIndirect,
@@ -34,11 +34,11 @@ var judges = map[uint8]func(n *Node, p []uint32, at Site) Verdict{
 	pkt.OpRestoreState: (*Node).judgeRestoreState,
 }
 
-// Judge says what a packet does at a place. It changes nothing. p is the packet
-// from its header on, with as many dwords as the header says unless the verdict
-// is one of the header. Of several reasons to refuse it, the verdict has the first
-// of these: opcode, header, length, place, reserved bits,
-// alignment, range of fields, and then what the packet's own section says, in the
+// Judge returns the effects of a packet at a site. It changes nothing. p is the
+// packet from its header; it must have the length given by the header unless the
+// header itself is refused. If there are several reasons to refuse the packet, the
+// verdict has the first in this order: opcode, header, length, place, reserved bits,
+// alignment, field ranges, and then the rules of the packet's own section, in the
 // order of its fields.
 func (n *Node) Judge(p []uint32, at Site) Verdict {
 	l, ok := pkt.Lookup(uint8(p[0] >> 24))
@@ -64,13 +64,13 @@ func (n *Node) Judge(p []uint32, at Site) Verdict {
 	}
 	judge, ok := judges[l.Op]
 	if !ok {
-		return undefined("the model does not know " + l.Name)
+		return undefined("the reference model does not implement " + l.Name)
 	}
 	at.Left -= p[0] & pkt.HeaderBody
-	return n.unsent(l, p, judge(n, p, at))
+	return n.checkMaster(l, p, judge(n, p, at))
 }
 
-// judgeHeader judges what the header says of the packet: "Packets" and "Opcodes".
+// judgeHeader checks the header: sections "Packets" and "Opcodes".
 func judgeHeader(l pkt.Layout, header uint32, at Site) Verdict {
 	body := header & pkt.HeaderBody
 	switch {
@@ -99,9 +99,9 @@ func (n *Node) reserved(l pkt.Layout, i int) uint32 {
 	return mask
 }
 
-// unsent refuses a packet that writes host memory while bus mastering is off:
+// checkMaster refuses a packet that writes host memory while bus mastering is off:
 // "Fault causes", WRITE_ERROR.
-func (n *Node) unsent(l pkt.Layout, p []uint32, v Verdict) Verdict {
+func (n *Node) checkMaster(l pkt.Layout, p []uint32, v Verdict) Verdict {
 	if !n.NoMaster || v.Cause != cpreg.CauseNone || len(v.Moves) == 0 || v.Moves[0].Dst&pkt.Host == 0 {
 		return v
 	}
@@ -113,9 +113,9 @@ func (n *Node) unsent(l pkt.Layout, p []uint32, v Verdict) Verdict {
 	return refuseAt(cpreg.CauseWriteError, "destination", n.Surfaces[pkt.Dest].Base)
 }
 
-// reach judges a range of bytes whose first byte is at low and whose last part, so
-// many bytes, is at high: "Packets" and "Fault causes", ADDRESS.
-func (n *Node) reach(operand string, low, high, bytes uint64) (Verdict, bool) {
+// checkRange checks the address range of an operand whose first byte is at low and whose
+// last row, of the given bytes, is at high: "Packets" and "Fault causes", ADDRESS.
+func (n *Node) checkRange(operand string, low, high, bytes uint64) (Verdict, bool) {
 	limit, class := n.VRAM, ClassVRAM
 	if low&pkt.Host != 0 {
 		limit, class = 1<<n.HostBits, ClassHost
@@ -129,8 +129,8 @@ func (n *Node) reach(operand string, low, high, bytes uint64) (Verdict, bool) {
 	return Verdict{}, true
 }
 
-// opens judges whether a guarded packet may reach a range: "SET_WINDOW".
-func (n *Node) opens(operand string, at Place, first, bytes uint64, writes bool) (Verdict, bool) {
+// checkWindows checks that the windows allow a guarded packet to access a range: "SET_WINDOW".
+func (n *Node) checkWindows(operand string, at Place, first, bytes uint64, writes bool) (Verdict, bool) {
 	if at != Guarded {
 		return Verdict{}, true
 	}
@@ -146,17 +146,17 @@ func (n *Node) opens(operand string, at Place, first, bytes uint64, writes bool)
 	return refuseAt(cpreg.CauseWindow, operand, first), false
 }
 
-// access judges one contiguous operand.
+// access checks one contiguous operand.
 func (n *Node) access(operand string, at Place, addr, bytes uint64, writes bool) (Verdict, bool) {
-	if v, ok := n.reach(operand, addr, addr, bytes); !ok {
+	if v, ok := n.checkRange(operand, addr, addr, bytes); !ok {
 		return v, false
 	}
-	return n.opens(operand, at, addr, bytes, writes)
+	return n.checkWindows(operand, at, addr, bytes, writes)
 }
 
-// answers returns the bytes of a range that is read, if all of it answers. VRAM in
-// reach answers, though the model need not have it.
-func (n *Node) answers(addr, bytes uint64) (b []byte, ok bool) {
+// readable returns the bytes of a range and reports whether all of it can be read.
+// VRAM in range can always be read; b is nil if the model does not hold it.
+func (n *Node) readable(addr, bytes uint64) (b []byte, ok bool) {
 	if addr&pkt.Host != 0 && n.NoMaster {
 		return nil, false
 	}
@@ -164,14 +164,14 @@ func (n *Node) answers(addr, bytes uint64) (b []byte, ok bool) {
 	return b, b != nil || addr&pkt.Host == 0
 }
 
-// nowhere reports whether no byte of a range that is read answers.
-func (n *Node) nowhere(addr, bytes uint64) bool {
+// unreadable reports whether no byte of a range can be read.
+func (n *Node) unreadable(addr, bytes uint64) bool {
 	if addr&pkt.Host == 0 {
 		return false
 	}
 	size := uint64(len(n.Mem.Host))
 	off := addr&^pkt.Host - n.Mem.HostBase
-	return n.NoMaster || off >= size && off+bytes-1 >= off // its end does not come around to the memory
+	return n.NoMaster || off >= size && off+bytes-1 >= off // and does not wrap around into the memory
 }
 
 func long(p []uint32, i int) uint64 { return uint64(p[i]) | uint64(p[i+1])<<32 }

@@ -8,32 +8,32 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 )
 
-// Parts of dwords of packets.
+// Flags in packet dwords.
 const (
 	resume  = 1 << 20 // INDIRECT, dword 3
 	nonZero = 1 << 16 // PREDICATE, dword 3
 )
 
-// ScratchOff is the offset in BAR0 of the first of the four registers that
-// WRITE_REG may write.
+// ScratchOff is the offset in BAR0 of the first of the four registers that WRITE_REG
+// may write.
 const ScratchOff = idreg.Base + idreg.Scratch0
 
-// What the model holds is not all of VRAM.
-const notHeld = "the model does not have the VRAM that it reads"
+// notHeld is the reason for an undefined read: the model may hold only a part of VRAM.
+const notHeld = "the model does not hold the VRAM that the packet reads"
 
 func (n *Node) judgeNothing([]uint32, Site) Verdict { return Verdict{} }
 
-// judgeCopy is docs/packets.md, COPY.
+// judgeCopy implements docs/packets.md, COPY.
 func (n *Node) judgeCopy(p []uint32, at Site) Verdict {
 	return n.linear(Move{Src: long(p, 1), Dst: long(p, 3), N: uint64(p[5])}, at)
 }
 
-// judgeFill is docs/packets.md, FILL.
+// judgeFill implements docs/packets.md, FILL.
 func (n *Node) judgeFill(p []uint32, at Site) Verdict {
 	return n.linear(Move{Fill: true, Dst: long(p, 1), N: uint64(p[3]), Value: long(p, 4)}, at)
 }
 
-// linear judges one row of any length. What is done of it is left out.
+// linear checks one contiguous move and omits the pieces that are already done.
 func (n *Node) linear(m Move, at Site) Verdict {
 	done := uint64(at.Done) * pieceBytes
 	switch {
@@ -60,13 +60,13 @@ func (n *Node) linear(m Move, at Site) Verdict {
 	return n.read(v, "Src", m.Src)
 }
 
-// read refuses copies of which a source does not answer. The first move that
-// fails, and those after it, may have been done in part.
+// read refuses copies whose source cannot be read completely. The first move that
+// fails and those after it may be partly done.
 func (n *Node) read(v Verdict, operand string, bad uint64) Verdict {
 	failed := false
 	for i := range v.Moves {
 		m := &v.Moves[i]
-		b, ok := n.answers(m.Src, m.N)
+		b, ok := n.readable(m.Src, m.N)
 		if failed = failed || !ok; !failed && b == nil && v.Undefined == "" {
 			v.Undefined = notHeld
 		}
@@ -78,23 +78,23 @@ func (n *Node) read(v Verdict, operand string, bad uint64) Verdict {
 	return v
 }
 
-// judgeIndirect is docs/packets.md, INDIRECT. The buffer itself is looked at when
-// it is executed, but for its first dword.
+// judgeIndirect implements docs/packets.md, INDIRECT. It checks only the first dword
+// of the buffer; the rest is checked when it is executed.
 func (n *Node) judgeIndirect(p []uint32, _ Site) Verdict {
 	addr, dwords := long(p, 1), uint64(p[3]&pkt.MaxIndirect)
 	if dwords == 0 {
 		return Verdict{}
 	}
-	if v, ok := n.reach("Addr", addr, addr, 4*dwords); !ok {
+	if v, ok := n.checkRange("Addr", addr, addr, 4*dwords); !ok {
 		return v
 	}
-	if _, ok := n.answers(addr, 4); !ok {
+	if _, ok := n.readable(addr, 4); !ok {
 		return refuseAt(cpreg.CauseReadError, "Addr", addr)
 	}
 	return Verdict{}
 }
 
-// judgeWriteReg is docs/packets.md, WRITE_REG.
+// judgeWriteReg implements docs/packets.md, WRITE_REG.
 func (n *Node) judgeWriteReg(p []uint32, _ Site) Verdict {
 	if off := p[1]; off < ScratchOff || off >= ScratchOff+16 {
 		return refuseAt(cpreg.CauseRegister, "Off", uint64(off))
@@ -102,7 +102,7 @@ func (n *Node) judgeWriteReg(p []uint32, _ Site) Verdict {
 	return Verdict{}
 }
 
-// judgeTimestamp is docs/packets.md, TIMESTAMP.
+// judgeTimestamp implements docs/packets.md, TIMESTAMP.
 func (n *Node) judgeTimestamp(p []uint32, at Site) Verdict {
 	addr := long(p, 1)
 	if v, ok := n.access("Addr", at.Place, addr, 8, true); !ok {
@@ -111,7 +111,7 @@ func (n *Node) judgeTimestamp(p []uint32, at Site) Verdict {
 	return Verdict{Moves: []Move{{Dst: addr, N: 8, Stamp: true}}}
 }
 
-// judgePredicate is docs/packets.md, PREDICATE.
+// judgePredicate implements docs/packets.md, PREDICATE.
 func (n *Node) judgePredicate(p []uint32, at Site) Verdict {
 	addr, dwords := long(p, 1), p[3]&0xffff
 	if at.Place != InRing && dwords > at.Left {
@@ -120,7 +120,7 @@ func (n *Node) judgePredicate(p []uint32, at Site) Verdict {
 	if v, ok := n.access("Addr", at.Place, addr, 8, false); !ok {
 		return v
 	}
-	b, ok := n.answers(addr, 8)
+	b, ok := n.readable(addr, 8)
 	v := Verdict{Reads: []Range{{addr, 8}}}
 	switch {
 	case !ok:
@@ -133,7 +133,7 @@ func (n *Node) judgePredicate(p []uint32, at Site) Verdict {
 	return v
 }
 
-// judgeFence is docs/packets.md, FENCE.
+// judgeFence implements docs/packets.md, FENCE.
 func (n *Node) judgeFence(p []uint32, at Site) Verdict {
 	addr := long(p, 1)
 	if v, ok := n.access("Addr", at.Place, addr, 8, true); !ok {
@@ -145,18 +145,18 @@ func (n *Node) judgeFence(p []uint32, at Site) Verdict {
 	return Verdict{Moves: []Move{{Fill: true, Dst: addr, N: 8, Value: n.next(p[3])}}}
 }
 
-// judgeSetWindow is docs/packets.md, SET_WINDOW.
+// judgeSetWindow implements docs/packets.md, SET_WINDOW.
 func (n *Node) judgeSetWindow(p []uint32, _ Site) Verdict {
 	base, size := long(p, 2), long(p, 4)
 	if size != 0 {
-		if v, ok := n.reach("Base", base, base, size); !ok {
+		if v, ok := n.checkRange("Base", base, base, size); !ok {
 			return v
 		}
 	}
 	return Verdict{}
 }
 
-// judgeWaitFence is docs/packets.md, WAIT_FENCE.
+// judgeWaitFence implements docs/packets.md, WAIT_FENCE.
 func (n *Node) judgeWaitFence(p []uint32, _ Site) Verdict {
 	of := n.timeline(p[1])
 	if of == nil {

@@ -6,15 +6,15 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 )
 
-// A Memory is VRAM and host memory as plain bytes. VRAM may be the beginning of
-// the device's; host memory is all that answers there.
+// A Memory is VRAM and host memory as plain bytes. VRAM may be only the first part of
+// the device's VRAM. Host addresses outside Host do not answer.
 type Memory struct {
-	VRAM     []byte // from 0 on
-	Host     []byte // from HostBase on
+	VRAM     []byte // from offset 0
+	Host     []byte // from HostBase
 	HostBase uint64 // bus address
 }
 
-// Bytes returns n bytes at a GPU address, nil if they are not all there.
+// Bytes returns n bytes at a GPU address, or nil if any of them is missing.
 func (m *Memory) Bytes(addr, n uint64) []byte {
 	p, off := m.VRAM, addr
 	if addr&pkt.Host != 0 {
@@ -26,25 +26,25 @@ func (m *Memory) Bytes(addr, n uint64) []byte {
 	return p[off : off+n]
 }
 
-// Copy does what a COPY does whose ranges do not overlap. A range that is not
-// all there is left alone.
+// Copy copies n bytes between ranges that do not overlap. It does nothing if either
+// range is not completely present.
 func (m *Memory) Copy(dst, src, n uint64) { copy(m.Bytes(dst, n), m.Bytes(src, n)) }
 
-// Fill does what a FILL does, as far as there is memory.
+// Fill does what a FILL does to the bytes that are present.
 func (m *Memory) Fill(dst, n, value uint64) {
 	for i, p := range m.each(dst, n) {
 		*p = byte(value >> (8 * (i % 8)))
 	}
 }
 
-// Store puts bytes at a GPU address, where there is memory.
+// Store stores bytes at a GPU address and drops those that are not present.
 func (m *Memory) Store(addr uint64, b []byte) {
 	for i, p := range m.each(addr, uint64(len(b))) {
 		*p = b[i]
 	}
 }
 
-// each goes through those of n bytes that are there.
+// each iterates over those of n bytes at addr that are present.
 func (m *Memory) each(addr, n uint64) func(yield func(i uint64, p *byte) bool) {
 	all := m.Bytes(addr, n)
 	return func(yield func(i uint64, p *byte) bool) {

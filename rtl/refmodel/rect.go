@@ -7,7 +7,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 )
 
-// A corner is where the rectangle of a 2D packet begins in a surface.
+// A corner is the origin of a 2D packet's rectangle in a surface.
 type corner struct {
 	Surface
 	name string // of the operand
@@ -23,10 +23,10 @@ func (c corner) row(r rect, y int64) uint64 {
 	return c.Base + uint64(c.x+r.x0)<<c.Format + uint64(c.y+y)*c.Pitch
 }
 
-// A rect is what clips leave of a rectangle: columns and rows from its corner.
+// A rect is the clipped part of a rectangle: columns and rows relative to its corner.
 type rect struct{ x0, x1, y0, y1 int64 }
 
-// clip leaves out what is outside of a surface's clip.
+// clip removes the part of r that is outside a surface's clip rectangle.
 func (r *rect) clip(c corner) {
 	r.x0, r.x1 = max(r.x0, c.X0-c.x), min(r.x1, c.X1-c.x)
 	r.y0, r.y1 = max(r.y0, c.Y0-c.y), min(r.y1, c.Y1-c.y)
@@ -34,7 +34,7 @@ func (r *rect) clip(c corner) {
 
 func (r rect) empty() bool { return r.x0 >= r.x1 || r.y0 >= r.y1 }
 
-// judgeCopy2D is docs/packets.md, COPY_2D.
+// judgeCopy2D implements docs/packets.md, COPY_2D.
 func (n *Node) judgeCopy2D(p []uint32, at Site) Verdict {
 	src := newCorner(n.Surfaces[pkt.Source], "source", p[1])
 	dst := newCorner(n.Surfaces[pkt.Dest], "destination", p[2])
@@ -63,16 +63,16 @@ func (n *Node) judgeCopy2D(p []uint32, at Site) Verdict {
 		v.Moves = append(v.Moves, Move{Src: src.row(r, y), Dst: dst.row(r, y), N: r.bytes(dst)})
 	}
 	if overlap(v.Moves) {
-		v.Undefined = "elements are read and written"
+		v.Undefined = "source and destination overlap"
 	}
 	v = n.read(v, "source", src.Base)
-	if dst.Pitch < r.bytes(dst) && v.Undefined == "" && slices.ContainsFunc(v.Moves, n.partly) {
+	if dst.Pitch < r.bytes(dst) && v.Undefined == "" && slices.ContainsFunc(v.Moves, n.partlyRead) {
 		v.Undefined = "a read failed, and rows of the destination overlap"
 	}
 	return v
 }
 
-// judgeFill2D is docs/packets.md, FILL_2D.
+// judgeFill2D implements docs/packets.md, FILL_2D.
 func (n *Node) judgeFill2D(p []uint32, at Site) Verdict {
 	dst := newCorner(n.Surfaces[pkt.Dest], "destination", p[1])
 	switch {
@@ -97,21 +97,21 @@ func (n *Node) judgeFill2D(p []uint32, at Site) Verdict {
 	return v
 }
 
-// bytes returns those of a row.
+// bytes returns the number of bytes in a row.
 func (r rect) bytes(c corner) uint64 { return uint64(r.x1-r.x0) << c.Format }
 
-// rows judges what a 2D packet reaches of a surface: from its base to the end of
-// the last row, of which windows have to open what lies from the first row on.
+// rows checks the memory that a 2D packet accesses in a surface. The range check
+// covers base to the end of the last row; windows must allow first to last row.
 func (n *Node) rows(c corner, r rect, at Place, writes bool) (Verdict, bool) {
 	first, last, bytes := c.row(r, r.y0), c.row(r, r.y1-1), r.bytes(c)
-	if v, ok := n.reach(c.name, c.Base, last, bytes); !ok {
+	if v, ok := n.checkRange(c.name, c.Base, last, bytes); !ok {
 		return v, false
 	}
-	return n.opens(c.name, at, first, last-first+bytes, writes)
+	return n.checkWindows(c.name, at, first, last-first+bytes, writes)
 }
 
-// overlap reports whether copies read what they write. Sources and destinations
-// are in the order of their addresses, and of one length.
+// overlap reports whether copies read bytes that they write. Sources and destinations
+// must be sorted by address and have equal lengths.
 func overlap(all []Move) bool {
 	for s, d := 0, 0; s < len(all) && d < len(all); {
 		src, dst, n := all[s].Src, all[d].Dst, all[0].N

@@ -11,7 +11,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/refmodel/vectors"
 )
 
-// element returns element x, y of a surface, nil if it is not in the clip.
+// element returns element (x, y) of a surface, or nil if it is outside the clip.
 func element(m *refmodel.Memory, s refmodel.Surface, x, y int64) []byte {
 	if x < s.X0 || x >= s.X1 || y < s.Y0 || y >= s.Y1 {
 		return nil
@@ -20,8 +20,8 @@ func element(m *refmodel.Memory, s refmodel.Surface, x, y int64) []byte {
 	return m.Bytes(s.Base+uint64(y)*s.Pitch+uint64(x)*size, size)
 }
 
-// define does a COPY_2D, or a FILL_2D with bytes that are all the same, element by
-// element, straight from its section of docs/packets.md.
+// define executes a COPY_2D, or a FILL_2D of equal bytes, element by element, as its
+// section of docs/packets.md defines it.
 func define(m *refmodel.Memory, s [2]refmodel.Surface, p []uint32) {
 	low := func(v uint32) int64 { return int64(v & 0xffff) }
 	high := func(v uint32) int64 { return int64(v >> 16) }
@@ -46,8 +46,8 @@ func define(m *refmodel.Memory, s [2]refmodel.Surface, p []uint32) {
 	}
 }
 
-// Rows, clips and formats come to the same as the definition, element by element.
-func TestRectsAreTheirElements(t *testing.T) {
+// The result by rows and clips equals the definition, element by element.
+func TestRectsMatchDefinition(t *testing.T) {
 	const seed = 7
 	rng := rand.New(rand.NewPCG(seed, 0))
 	pair := func(x, y uint32) uint32 { return rng.Uint32N(x) | rng.Uint32N(y)<<16 }

@@ -7,29 +7,26 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 )
 
-// A Ring is where a node finds its packets.
+// A Ring is the ring buffer of a node.
 type Ring struct {
 	Base       uint64 // GPU address
 	Dwords     uint32 // size
 	Rptr, Wptr uint32 // dwords
 }
 
-// A Stop is why Run has returned.
+// A Stop is the reason why Run returned.
 type Stop uint8
 
-// The reasons. Rested is at the write pointer; Faulted is in Node.Fault; Awaits
-// is inside a packet that the host has not finished; Waits is at a WAIT_FENCE
-// whose value has not been reached; Declined is before a packet that allow
-// did not take, or of which the documents do not say what comes of it.
+// The reasons to stop.
 const (
-	Rested Stop = iota
-	Faulted
-	Awaits
-	Waits
-	Declined
+	Idle       Stop = iota // the ring is empty
+	Faulted                // Node.Fault is set
+	Incomplete             // the host has not written all of a packet
+	Waiting                // a WAIT_FENCE has not reached its value
+	Declined               // allow declined a packet, or its effect is undefined
 )
 
-// A Step is a packet that Run is about to do.
+// A Step is a packet that Run is about to execute.
 type Step struct {
 	Addr  uint64 // GPU address of the header
 	P     []uint32
@@ -37,12 +34,12 @@ type Step struct {
 	Verdict
 }
 
-// A fetcher returns the GPU address of the next dword, and false if there is none.
+// A fetcher returns the GPU address of the next dword, or false if there is none.
 type fetcher func() (addr uint64, ok bool)
 
-// Run fetches and does packets until the node stops. allow, if it is not nil, sees
-// each packet before it is done, and may decline it; the packets that an INDIRECT
-// executes come after it.
+// Run fetches and executes packets until the node stops. allow, if not nil, is called
+// before each packet and may decline it. The packets of an indirect buffer follow
+// their INDIRECT.
 func (n *Node) Run(allow func(Step) bool) Stop {
 	for n.Ring.Rptr != n.Ring.Wptr {
 		if n.Fault.Cause != cpreg.CauseNone {
@@ -54,13 +51,13 @@ func (n *Node) Run(allow func(Step) bool) Stop {
 			pos = (pos + 1) % n.Ring.Dwords
 			return addr, ok
 		})
-		if stop != Rested {
+		if stop != Idle {
 			return stop
 		}
 		n.Ring.Rptr = pos
 		n.retire()
 	}
-	return Rested
+	return Idle
 }
 
 func (n *Node) retire() {
@@ -68,7 +65,7 @@ func (n *Node) retire() {
 	n.Retired++
 }
 
-// packet fetches and does one packet.
+// packet fetches and executes one packet.
 func (n *Node) packet(at Site, allow func(Step) bool, next fetcher) Stop {
 	s := Step{Place: at.Place}
 	s.Addr, _ = next()
@@ -80,7 +77,7 @@ func (n *Node) packet(at Site, allow func(Step) bool, next fetcher) Stop {
 	s.P = []uint32{header}
 	if l, ok := pkt.Lookup(uint8(header >> 24)); ok && n.Has(l.Op) && judgeHeader(l, header, at).Cause == cpreg.CauseNone {
 		body, stop := n.dwords(s.P, s.Addr, header&pkt.HeaderBody, next)
-		if stop != Rested {
+		if stop != Idle {
 			return stop
 		}
 		s.P = append(s.P, body...)
@@ -92,10 +89,10 @@ func (n *Node) packet(at Site, allow func(Step) bool, next fetcher) Stop {
 	return n.step(s, allow, next)
 }
 
-// step does a packet, with what it executes or skips.
+// step executes a packet, including the buffer it executes or the dwords it skips.
 func (n *Node) step(s Step, allow func(Step) bool, next fetcher) Stop {
 	if s.Waits {
-		return Waits
+		return Waiting
 	}
 	n.Do(s.P, s.Verdict)
 	switch op := uint8(s.P[0] >> 24); {
@@ -111,7 +108,7 @@ func (n *Node) step(s Step, allow func(Step) bool, next fetcher) Stop {
 		_, stop := n.dwords(s.P, s.Addr, s.P[3]&0xffff, next)
 		return stop
 	}
-	return Rested
+	return Idle
 }
 
 // indirect executes an indirect buffer.
@@ -131,22 +128,22 @@ func (n *Node) indirect(p []uint32, allow func(Step) bool) Stop {
 			pos++
 			return n.IBAddr + 4*uint64(pos-1), true
 		})
-		if stop != Rested {
+		if stop != Idle {
 			return stop
 		}
 		n.retire()
 		n.IBAddr, n.IBLeft, at.Done = n.IBAddr+4*uint64(pos), n.IBLeft-pos, 0
 	}
-	return Rested
+	return Idle
 }
 
-// dwords fetches what follows the header of a packet.
+// dwords fetches the body of a packet.
 func (n *Node) dwords(p []uint32, addr uint64, count uint32, next fetcher) ([]uint32, Stop) {
 	var all []uint32
 	for range count {
 		at, ok := next()
 		if !ok {
-			return nil, Awaits
+			return nil, Incomplete
 		}
 		v, ok := n.fetch(at)
 		if !ok {
@@ -155,12 +152,12 @@ func (n *Node) dwords(p []uint32, addr uint64, count uint32, next fetcher) ([]ui
 		}
 		all = append(all, v)
 	}
-	return all, Rested
+	return all, Idle
 }
 
 // fetch reads a dword of the ring or of an indirect buffer.
 func (n *Node) fetch(addr uint64) (uint32, bool) {
-	b, _ := n.answers(addr, 4)
+	b, _ := n.readable(addr, 4)
 	if b == nil {
 		return 0, false
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/refmodel/vectors"
 )
 
-// newDevice is the device of the vectors, without a capability.
+// newDevice returns the device of the vectors, without one capability.
 func newDevice(lacks string) *refmodel.Device {
 	c := refmodel.Config{
 		Nodes: vectors.Nodes, HostBits: vectors.HostBits, LengthBits: vectors.LengthBits, VRAM: vectors.VRAM,
@@ -32,7 +32,7 @@ func newDevice(lacks string) *refmodel.Device {
 	return refmodel.New(c, &refmodel.Memory{VRAM: make([]byte, vectors.VRAM), Host: make([]byte, vectors.HostSize), HostBase: vectors.HostBase})
 }
 
-// The model does what the vectors say.
+// The model gives the outcomes that the vectors specify.
 func TestVectors(t *testing.T) {
 	for _, v := range vectors.All() {
 		t.Run(v.Name, func(t *testing.T) {
@@ -42,12 +42,12 @@ func TestVectors(t *testing.T) {
 			want := d.Mem.Clone()
 			n.Protect, n.Fence, n.Progress = v.Protect, v.Fence, v.Progress
 			n.Ring = refmodel.Ring{Base: pkt.Host | vectors.HostBase + vectors.RingAt, Dwords: vectors.RingDwords, Wptr: uint32(len(v.RingBytes()) / 4)}
-			stop := refmodel.Rested
+			stop := refmodel.Idle
 			switch {
 			case v.Fault != nil:
 				stop = refmodel.Faulted
 			case v.Waits:
-				stop = refmodel.Waits
+				stop = refmodel.Waiting
 			}
 			require.Equal(t, stop, n.Run(nil))
 			got := vectors.Outcome{
@@ -69,9 +69,9 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// Every packet is in the vectors, retired and refused, and so is every cause that
-// a packet can have while bus mastering is on.
-func TestVectorsAreOfTheTable(t *testing.T) {
+// The vectors contain every packet retired and refused, and every cause that a packet
+// can have while bus mastering is on.
+func TestVectorsCoverTheTable(t *testing.T) {
 	causes, retired, names := map[uint32]bool{}, map[uint8]bool{}, map[string]bool{}
 	for _, v := range vectors.All() {
 		assert.False(t, names[v.Name], v.Name)
@@ -79,7 +79,7 @@ func TestVectorsAreOfTheTable(t *testing.T) {
 		if v.Fault != nil {
 			causes[v.Fault.Cause] = true
 		} else if b := v.RingBytes(); !v.Waits {
-			for len(b) > 0 { // what a PREDICATE skips may be no packet
+			for len(b) > 0 { // dwords that a PREDICATE skips need not be packets
 				l, _, rest, err := pkt.Next(b)
 				if err != nil {
 					break
@@ -96,7 +96,7 @@ func TestVectorsAreOfTheTable(t *testing.T) {
 	}
 }
 
-// What a preemption leaves, and what goes on after it, is together the packet.
+// The parts before and after a preemption together equal the complete packet.
 func TestPartAndRest(t *testing.T) {
 	state := func(surface, base, pitch uint32) []uint32 {
 		return pkt.Dwords(pkt.OpSetState, surface, base, 0, pitch, 0, 0, 0x40004000)
@@ -143,7 +143,7 @@ func TestPartAndRest(t *testing.T) {
 	}
 }
 
-// The model does not guess what the documents leave open.
+// The model does not guess results that the documents leave open.
 func TestUndefined(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -152,7 +152,7 @@ func TestUndefined(t *testing.T) {
 	}{
 		{"COPY onto itself", pkt.Dwords(pkt.OpCopy, 0x100, 0, 0x103, 0, 4), refmodel.Declined},
 		{"RESTORE_STATE of a state that is cut off", pkt.Dwords(pkt.OpRestoreState, 0x80000000+vectors.HostSize-128, 0x8000_0001), refmodel.Declined},
-		{"a packet that the host has not finished", pkt.Dwords(pkt.OpCopy, 0x100, 0, 0x200, 0, 4)[:3], refmodel.Awaits},
+		{"a packet that the host has not finished", pkt.Dwords(pkt.OpCopy, 0x100, 0, 0x200, 0, 4)[:3], refmodel.Incomplete},
 		{"COPY_2D onto itself", slices.Concat(
 			pkt.Dwords(pkt.OpSetState, 0, 0x1000, 0, 16, 0, 0, 0x40004000),
 			pkt.Dwords(pkt.OpSetState, 1, 0x1013, 0, 16, 0, 0, 0x40004000),
@@ -167,8 +167,8 @@ func TestUndefined(t *testing.T) {
 	}
 }
 
-// A copy of which a part is not answered may have written that or not, and has
-// written the rows before it.
+// A copy whose read fails may or may not have written the answered bytes, and has
+// written the rows before them.
 func TestReadFailsMidway(t *testing.T) {
 	d := newDevice("")
 	n := d.Nodes[0]
@@ -192,10 +192,11 @@ func TestReadFailsMidway(t *testing.T) {
 	assert.Equal(t, uint32(cpreg.CauseReadError), v.Cause)
 	n.Do(p, v)
 	assert.Equal(t, []byte{0x09, 0x08, 0x07, 0x06}, d.Mem.Bytes(0x1000, 4), "the first row")
-	assert.Equal(t, map[uint64]byte{0x1008: 0x01, 0x1009: 0x00}, n.Unclear, "of the second one")
+	assert.Equal(t, map[uint64]byte{0x1008: 0x01, 0x1009: 0x00}, n.Unclear, "of the second row")
 }
 
-// Without bus mastering no write of host memory is sent, and no read answered.
+// Without bus mastering, writes of host memory are not sent and reads are not
+// answered.
 func TestNoMaster(t *testing.T) {
 	d := newDevice("")
 	d.NoMaster = true

@@ -5,11 +5,11 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 )
 
-// A Place is where a packet stands.
+// A Place is the kind of buffer that holds a packet.
 type Place uint8
 
-// The places. In Guarded, an indirect buffer while CTL.PROTECT is set, windows
-// limit what packets reach.
+// The places. Guarded is an indirect buffer while CTL.PROTECT is set: windows limit
+// the memory that its packets may access.
 const (
 	InRing Place = iota
 	InIndirect
@@ -17,46 +17,46 @@ const (
 	Places
 )
 
-// String returns a word for a place.
+// String returns the name of the place.
 func (p Place) String() string { return [...]string{"ring", "indirect", "guarded"}[p] }
 
-// A Site is where a packet stands, and how much of it is done.
+// A Site is the position of a packet, and how much of it is done.
 type Site struct {
 	Place Place
-	Left  uint32 // dwords after the header to the end of the indirect buffer; not of the ring
-	Done  uint32 // pieces or rows that an INDIRECT with Resume says are done
+	Left  uint32 // dwords from the header's end to the end of the indirect buffer; ring: unused
+	Done  uint32 // pieces or rows that an INDIRECT with Resume counts as done
 }
 
-// A Verdict is what a packet does, or why it is refused.
+// A Verdict is the effect of a packet, or the reason to refuse it.
 type Verdict struct {
-	Cause   uint32 // cpreg.CauseNone if it is not refused
-	Operand string // that was refused: a field and more, as in "Addr host" or "dword 2"
+	Cause   uint32 // cpreg.CauseNone if the packet is not refused
+	Operand string // refused field with details, such as "Addr host" or "dword 2"
 	Bad     uint64 // FAULT_BAD
-	Known   bool   // the documents say what FAULT_BAD is
+	Known   bool   // the documents define FAULT_BAD
 
-	Undefined string // why the documents do not say what comes of it, or ""
+	Undefined string // why the documents do not define the effect; "": they do
 
-	Moves []Move        // in order; those of a packet that is refused are of READ_ERROR
-	Reads []Range       // what it reads, the sources of moves aside
-	Skips bool          // a PREDICATE skips what it says
-	Waits bool          // a WAIT_FENCE: the value has not been reached
-	State *ContextWords // a RESTORE_STATE: what the state becomes, even if it is refused
+	Moves []Move        // in order; a refused packet has moves only with READ_ERROR
+	Reads []Range       // ranges read, except the sources of moves
+	Skips bool          // the packet is a PREDICATE that skips
+	Waits bool          // the packet is a WAIT_FENCE whose value has not been reached
+	State *ContextWords // state after a RESTORE_STATE, even if it is refused
 }
 
 // A Move is a contiguous copy, or a fill.
 type Move struct {
 	Src, Dst, N uint64
-	Fill        bool   // with Value, the lowest byte first, again and again
+	Fill        bool   // repeat Value, lowest byte first
 	Value       uint64 // of a fill
-	Stamp       bool   // the 8 bytes are ID.TIME
-	Unread      bool   // a read has failed: bytes that were read may be written, or not
+	Stamp       bool   // write the 8 bytes of ID.TIME
+	Unread      bool   // a read failed: bytes that were answered may or may not be written
 }
 
-// pieceBytes is how much of a linear packet lies between two places at which a
-// preemption can stop it: docs/registers.md, PROGRESS.
+// pieceBytes is the distance in bytes between the points at which a preemption can
+// stop a linear packet: docs/registers.md, PROGRESS.
 const pieceBytes = 4096
 
-// Accesses calls f with every range of memory that the packet reads or writes.
+// Accesses calls f for each range of memory that the packet reads or writes.
 func (v Verdict) Accesses(f func(r Range, write bool)) {
 	for _, r := range v.Reads {
 		f(r, false)
@@ -69,7 +69,7 @@ func (v Verdict) Accesses(f func(r Range, write bool)) {
 	}
 }
 
-// Bytes returns how many bytes the packet writes.
+// Bytes returns the number of bytes that the packet writes.
 func (v Verdict) Bytes() uint64 {
 	sum := uint64(0)
 	for _, m := range v.Moves {
@@ -78,9 +78,9 @@ func (v Verdict) Bytes() uint64 {
 	return sum
 }
 
-// Pieces returns the pieces of 4096 bytes of a COPY or a FILL, and the rows of a
-// COPY_2D or a FILL_2D, at which PREEMPT can stop it in an indirect buffer; 0 for
-// other packets.
+// Pieces returns the number of units after which PREEMPT can stop a packet in an
+// indirect buffer: 4096-byte pieces of a COPY or FILL, or rows of a COPY_2D or
+// FILL_2D. It is 0 for other packets.
 func (v Verdict) Pieces(op uint8) uint64 {
 	switch op {
 	case pkt.OpCopy, pkt.OpFill:
@@ -93,29 +93,29 @@ func (v Verdict) Pieces(op uint8) uint64 {
 	return 0
 }
 
-// refuse is a refusal of which the documents do not say what FAULT_BAD is.
+// refuse returns a refusal for which the documents do not define FAULT_BAD.
 func refuse(cause uint32, operand string) Verdict { return Verdict{Cause: cause, Operand: operand} }
 
-// refuseAt is a refusal with a value of FAULT_BAD.
+// refuseAt returns a refusal with a value of FAULT_BAD.
 func refuseAt(cause uint32, operand string, bad uint64) Verdict {
 	return Verdict{Cause: cause, Operand: operand, Bad: bad, Known: true}
 }
 
-// undefined is what the documents leave open.
+// undefined returns a verdict for a case that the documents leave open.
 func undefined(why string) Verdict { return Verdict{Undefined: why} }
 
-// A Fault is what a node latches when it stops.
+// A Fault is the fault that a node latches when it stops.
 type Fault struct {
 	Cause uint32 // FAULT_INFO
 	Addr  uint64 // FAULT_ADDR
 	Op    uint32 // FAULT_OP
 	Bad   uint64 // FAULT_BAD
-	Known bool   // the documents say what FAULT_BAD is
+	Known bool   // the documents define FAULT_BAD
 }
 
-// Latched returns what a node latches of a packet at a GPU address that is
-// refused. An INDIRECT whose buffer does not answer is the fault of what it
-// executes, of which no header was read.
+// Latched returns the fault that a node latches for a refused packet at a GPU
+// address. If an INDIRECT's buffer cannot be read, the fault belongs to the first
+// packet of the buffer, whose header was not read.
 func (v Verdict) Latched(p []uint32, addr uint64) Fault {
 	f := Fault{Cause: v.Cause, Addr: addr, Op: p[0], Bad: v.Bad, Known: v.Known}
 	if v.Cause == cpreg.CauseReadError && uint8(p[0]>>24) == pkt.OpIndirect {

@@ -1,7 +1,7 @@
-// Package vectors has directed test vectors of packets: what is in memory and in
-// the ring, and what docs/packets.md says that the first node leaves of it. They
-// were worked out by hand, so that they check the reference model and a device
-// alike.
+// Package vectors holds directed test vectors for packets: the contents of memory and
+// of the ring, and the outcome at the first node according to docs/packets.md. The
+// outcomes were worked out by hand, so the vectors check both the reference model
+// and a device.
 package vectors
 
 import (
@@ -13,8 +13,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 )
 
-// The device that vectors are for. It has every capability but that of
-// Vector.Lacks.
+// The device that the vectors require. It has every capability except Vector.Lacks.
 const (
 	Nodes      = 2
 	VRAM       = 64 << 10 // bytes
@@ -24,7 +23,7 @@ const (
 	HostBase = 0x1_8000_0000 // bus address of the host memory
 	HostSize = 1 << 20
 
-	RingAt     = 0x1000 // of the first node, in host memory
+	RingAt     = 0x1000 // the first node's ring, in host memory
 	RingDwords = 1024
 	BufferAt   = 0x8000 // the indirect buffer, in host memory
 )
@@ -32,46 +31,46 @@ const (
 // hostAddress is the GPU address of the first byte of host memory.
 const hostAddress = 1<<63 | HostBase
 
-// A Vector is one case. In dwords and cells numbers are hexadecimal.
+// A Vector is one test case. Numbers in dwords and cells are hexadecimal.
 //
-// Dwords have a space between them. Cells are separated by a semicolon: v or h for
-// VRAM or host memory, an offset, and then "=" and bytes, or ":" and words of 8
-// bytes, with spaces. Memory that no cell names holds, in VRAM, at each offset its
-// lowest byte, and in host memory from 0x10000 on the complement of that.
+// Dwords are separated by spaces. Cells are separated by semicolons. A cell is v or h,
+// for VRAM or host memory, an offset, and either "=" and bytes or ":" and 8-byte
+// words, separated by spaces. Initially each byte of VRAM is the low byte of its
+// offset; each byte of host memory from 0x10000 is the complement of that.
 type Vector struct {
 	Name     string
-	Lacks    string // a capability: "protection", "timeline", "contexts", "preemption", or "nodes" for a second node
+	Lacks    string // missing capability; "nodes": no second node
 	Protect  bool   // CTL.PROTECT
-	Fence    uint64 // timeline before
-	Progress uint32 // PROGRESS before
+	Fence    uint64 // initial timeline
+	Progress uint32 // initial PROGRESS
 	Before   string // cells
 	Buffer   string // dwords
 	Ring     string // dwords
 
 	Retired uint32 // packets
 	Fault   *Fault // or nil
-	Waits   bool   // at the packet that is at Rptr; there is no fault
-	Rptr    uint32 // of a packet that faults or waits; else the end of Ring
+	Waits   bool   // the node waits at the packet at Rptr; there is no fault
+	Rptr    uint32 // of the packet that faults or waits; otherwise the end of Ring
 	After   string // cells that changed
-	Stamp   string // cell, without a value, of a time stamp
-	Fenced  uint64 // timeline afterwards, if it changed
+	Stamp   string // cell of a time stamp, without a value
+	Fenced  uint64 // final timeline, if it changed
 	Done    bool   // a DONE event was raised
 	Scratch [4]uint32
 }
 
-// A Fault is what the node latches.
+// A Fault is the fault that the node latches.
 type Fault struct {
 	Cause    uint32
 	InBuffer bool
-	At       uint32 // dword of Ring or of Buffer that the packet begins at
+	At       uint32 // dword of Ring or of Buffer at which the packet begins
 	Left     uint32 // dwords from there to the end of the buffer
 	Bad      uint64 // FAULT_BAD
-	Known    bool   // the documents say what that is
+	Known    bool   // the documents define FAULT_BAD
 	NoHeader bool   // the header could not be read: FAULT_OP is 0
 	Addr     uint64 // FAULT_ADDR, if NoHeader
 }
 
-// An Outcome is what registers of the node show.
+// An Outcome is the final contents of the node's registers.
 type Outcome struct {
 	Cause               string
 	FaultAddr, FaultBad uint64
@@ -83,10 +82,10 @@ type Outcome struct {
 	Scratch             [4]uint32
 }
 
-// RingBytes returns the ring, as much of it as has packets.
+// RingBytes returns the packets in the ring.
 func (v Vector) RingBytes() []byte { return encode(v.dwords(v.Ring)) }
 
-// Load fills memory as it is before the vector; the sizes are VRAM and HostSize.
+// Load fills memory for the start of the vector. The sizes must be VRAM and HostSize.
 func (v Vector) Load(vram, host []byte) {
 	for i := range vram {
 		vram[i] = byte(i)
@@ -102,8 +101,8 @@ func (v Vector) Load(vram, host []byte) {
 	v.cells(v.Before, vram, host)
 }
 
-// Want makes of memory as Load leaves it what it is afterwards. got is the memory
-// of the device, of which the time stamp is taken.
+// Want turns memory as filled by Load into the expected final memory. The time stamp
+// is copied from gotVRAM or gotHost, the memory of the device.
 func (v Vector) Want(vram, host, gotVRAM, gotHost []byte) {
 	v.cells(v.After, vram, host)
 	if v.Stamp == "" {
@@ -114,8 +113,8 @@ func (v Vector) Want(vram, host, gotVRAM, gotHost []byte) {
 	copy(to[off:off+8], from[off:])
 }
 
-// Outcome returns what the registers show afterwards. FaultBad is 0 if the
-// documents do not say what it is.
+// Outcome returns the expected final registers. FaultBad is 0 if the documents do not
+// define it.
 func (v Vector) Outcome() Outcome {
 	o := Outcome{Cause: cpreg.Causes[0], Rptr: uint32(len(v.dwords(v.Ring))), Packets: v.Retired, Timeline: v.Fence, Done: v.Done, Scratch: v.Scratch}
 	if v.Fenced != 0 {
@@ -156,7 +155,7 @@ func (v Vector) dwords(text string) []uint32 {
 	return all
 }
 
-// number panics on what is none: vectors are constants.
+// number parses a hexadecimal number. It panics on a bad one: vectors are constants.
 func (v Vector) number(text string, bits int) uint64 {
 	n, err := strconv.ParseUint(text, 16, bits)
 	if err != nil {
@@ -165,7 +164,7 @@ func (v Vector) number(text string, bits int) uint64 {
 	return n
 }
 
-// place returns the memory and the offset of a cell without its value.
+// place returns the memory and the offset of a cell.
 func (v Vector) place(text string, vram, host []byte) ([]byte, uint64) {
 	m := map[byte][]byte{'v': vram, 'h': host}[text[0]]
 	off := v.number(text[1:], 64)
@@ -175,7 +174,7 @@ func (v Vector) place(text string, vram, host []byte) ([]byte, uint64) {
 	return m, off
 }
 
-// cells stores cells.
+// cells stores the values of cells.
 func (v Vector) cells(text string, vram, host []byte) {
 	for cell := range strings.SplitSeq(text, ";") {
 		if cell = strings.TrimSpace(cell); cell == "" {
