@@ -11,8 +11,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
 )
 
-// A probe reads one register of the Go side. The fields of a circuit are not
-// exported and stay so: reflection may read them.
+// A probe reads one register of the Go side by reflection, since the fields of a
+// circuit are not exported.
 type probe struct {
 	v      reflect.Value
 	isBool bool
@@ -34,7 +34,7 @@ func (p *probe) pack(rec []byte) {
 	}
 }
 
-// newProbes finds the registers of the layout below root.
+// newProbes finds the registers of the layout, by path from root.
 func newProbes(root any, l *sim.Layout) ([]probe, error) {
 	var ps []probe
 	for _, s := range l.Out[l.Outputs:] {
@@ -51,14 +51,14 @@ func newProbes(root any, l *sim.Layout) ([]probe, error) {
 	return ps, nil
 }
 
-// words is a memory of the Go side.
-type words struct {
+// A goMemory is a memory of the Go side.
+type goMemory struct {
 	memory verilog.Memory
 	v      reflect.Value
 }
 
-func newWords(root any, ms []verilog.Memory) ([]words, error) {
-	var ws []words
+func newMemories(root any, ms []verilog.Memory) ([]goMemory, error) {
+	var ws []goMemory
 	for _, m := range ms {
 		v, err := resolve(root, m.Go)
 		if err != nil {
@@ -74,13 +74,13 @@ func newWords(root any, ms []verilog.Memory) ([]words, error) {
 		if width != m.Width {
 			return nil, fmt.Errorf("%w: a word of %s has %d bits, want %d", ErrManifest, m.Go, width, m.Width)
 		}
-		ws = append(ws, words{memory: m, v: v})
+		ws = append(ws, goMemory{memory: m, v: v})
 	}
 	return ws, nil
 }
 
-// word stores word i in p, as a dump has it.
-func (w *words) word(i int, p []byte) {
+// word stores word i in p, in the format of a dump.
+func (w *goMemory) word(i int, p []byte) {
 	if v := w.v.Index(i); v.Kind() == reflect.Uint64 {
 		binary.LittleEndian.PutUint64(p, v.Uint())
 	} else {
@@ -89,7 +89,7 @@ func (w *words) word(i int, p []byte) {
 	}
 }
 
-// bitWidth returns the width of a type in hardware; tag is the field's w tag.
+// bitWidth returns the width of a type in hardware. tag is the field's w tag.
 func bitWidth(t reflect.Type, tag string) (int, error) {
 	switch t.Kind() {
 	case reflect.Bool:
@@ -120,8 +120,8 @@ func bitWidth(t reflect.Type, tag string) (int, error) {
 	return 0, fmt.Errorf("%w: a %s in a memory", ErrManifest, t)
 }
 
-// packBits stores v at bit at of p, the first field or element lowest, and
-// returns the bit behind it. The type is one that bitWidth accepts.
+// packBits stores v in p at bit at, with the first field or element lowest, and
+// returns the next bit. The type of v must be one that bitWidth accepts.
 func packBits(p []byte, at int, v reflect.Value, tag string) int {
 	switch v.Kind() {
 	case reflect.Array:
@@ -147,7 +147,7 @@ func packBits(p []byte, at int, v reflect.Value, tag string) int {
 	return at + n
 }
 
-// resolve follows a path like "cp0.b[2].x" from the struct that root points to.
+// resolve follows a path such as "cp0.b[2].x" from the struct at root.
 func resolve(root any, path string) (reflect.Value, error) {
 	v := reflect.ValueOf(root).Elem()
 	for part := range strings.SplitSeq(path, ".") {

@@ -16,8 +16,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
 )
 
-// leaves calls f with the path of every scalar below a struct, those behind
-// slices and naps, which no hardware has, left out.
+// leaves calls f with the path of each scalar below a struct, except those in slices
+// and naps, which the hardware does not have.
 func leaves(t reflect.Type, path string, f func(path string)) {
 	switch t.Kind() {
 	case reflect.Struct:
@@ -36,10 +36,10 @@ func leaves(t reflect.Type, path string, f func(path string)) {
 	}
 }
 
-// What no clock compares never changes: every scalar of the GPU is a register
-// of the manifest or keeps its value through a random run. The count of moved
-// bytes is for the emulator's statistics and not in the hardware.
-func TestNothingThatChangesIsLeftOut(t *testing.T) {
+// A scalar that lockstep does not compare must not change: each scalar of the GPU is
+// a register of the manifest or keeps its value through a random run. The count of
+// moved bytes belongs to the emulator's statistics, not to the hardware.
+func TestEveryChangingScalarIsCompared(t *testing.T) {
 	for config, c := range map[string]gpu.Config{"default": gpu.Default(), "small": gpu.Small()} {
 		g := newGPU(t, c)
 		d, err := verilog.Translate("../..", g)
@@ -62,7 +62,7 @@ func TestNothingThatChangesIsLeftOut(t *testing.T) {
 			return values
 		}
 		before := read()
-		require.NotEmpty(t, before, "there are parameters")
+		require.NotEmpty(t, before, "no parameters found")
 		h := hostbfm.NewStimulus(g, 3)
 		for range 200 {
 			for range 500 {

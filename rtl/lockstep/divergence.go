@@ -9,20 +9,20 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
 )
 
-// A Difference is one signal that is not the same on both sides.
+// A Difference is one signal whose values differ between the two sides.
 type Difference struct {
 	Instance string // "" for a port
-	Register string // or port, or word of a memory
-	GoPath   string // from the circuit's root, or of a port
-	Verilog  string // hierarchical, below the top
-	Pos      string // of the Go field, file:line; "" for a port
+	Register string // register, port, or word of a memory
+	GoPath   string // path from the circuit's root, or name of a port
+	Verilog  string // hierarchical name below the top module
+	Pos      string // position of the Go field, file:line; "" for a port
 	Width    int
-	Want     uint64 // the Go side's value
-	Got      uint64 // the Verilog's
+	Want     uint64 // value on the Go side
+	Got      uint64 // value on the Verilog side
 	X        uint64 // bits of Got that are x
 }
 
-// String is one line.
+// String formats the difference in one line.
 func (d Difference) String() string {
 	where := d.Register
 	if d.Instance != "" {
@@ -39,18 +39,18 @@ func (d Difference) String() string {
 	return s
 }
 
-// A Divergence is the first clock after which the two sides differ. Clock 0 is
-// the reset at the start. Differences has every signal that differs after that
-// clock, in the order of the manifest, registers first, since a port only shows
-// what a register has. The words of memories are compared at the end, and the
-// first one of each is there.
+// A Divergence is the first clock after which the two sides differ. Clock 0 is the
+// initial reset. Differences lists every signal that differs after that clock, in the
+// order of the manifest, but registers before ports, because ports only show the
+// contents of registers. Memories are compared at the end; Differences has the first
+// differing word of each.
 type Divergence struct {
 	Clock       uint64
 	Differences []Difference
-	Wave        string // the file of the wave; "": none
+	Wave        string // VCD file with the last clocks; "": none
 }
 
-// Error implements error: a line for the clock and one for each signal.
+// Error returns one line for the clock and one line for each signal.
 func (d *Divergence) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "lockstep: Go and Verilog differ after clock %d in %d signals", d.Clock, len(d.Differences))
@@ -67,7 +67,7 @@ func (d *Divergence) Error() string {
 	return b.String()
 }
 
-// differences compares two records; x may be nil.
+// differences compares two records. x may be nil.
 func differences(l *sim.Layout, want, got, x []byte) []Difference {
 	var ds []Difference
 	for i := range l.Out {
@@ -86,10 +86,10 @@ func differences(l *sim.Layout, want, got, x []byte) []Difference {
 	return ds
 }
 
-// waveDepth is how many clocks a wave goes back.
+// waveDepth is the number of clocks in a wave.
 const waveDepth = 200
 
-// worker is the comparing end of a Lockstep.
+// A worker compares batches with one Verilog process.
 type worker struct {
 	process *sim.Process
 	layout  *sim.Layout
@@ -99,7 +99,7 @@ type worker struct {
 	past    []sample // the clocks before the batch, at most waveDepth
 }
 
-// sample is a clock of both sides.
+// A sample is the state of both sides after a clock.
 type sample struct {
 	clock        uint64
 	want, got, x []byte
@@ -113,7 +113,7 @@ func newWorker(p *sim.Process, l *sim.Layout, o Options) *worker {
 	return w
 }
 
-// run replays a batch and compares it.
+// run replays a batch in the process and compares the results.
 func (w *worker) run(b *batch) error {
 	size := w.layout.OutBytes
 	got, x := w.got[:b.n*size], w.x
@@ -135,10 +135,10 @@ func (w *worker) run(b *batch) error {
 			return w.diverged(&Divergence{Clock: s.clock, Differences: ds})
 		}
 	}
-	return fmt.Errorf("%w: records differ outside of every signal", ErrModel)
+	return fmt.Errorf("%w: records differ outside all signals", ErrModel)
 }
 
-// sample returns clock i of the batch that was run.
+// sample returns clock i of the batch that run has replayed.
 func (w *worker) sample(b *batch, i int) sample {
 	lo, hi := i*w.layout.OutBytes, (i+1)*w.layout.OutBytes
 	s := sample{clock: b.first + uint64(i), want: b.out[lo:hi], got: w.got[lo:hi]}
@@ -161,21 +161,21 @@ func (w *worker) keep(b *batch, n int) {
 	w.past = w.past[max(0, len(w.past)-waveDepth):]
 }
 
-// diverged writes the wave.
+// diverged writes the wave of a divergence.
 func (w *worker) diverged(d *Divergence) error {
 	if w.wave == "" {
 		return d
 	}
 	if err := writeWave(w.wave, w.layout, w.hz, w.past); err != nil {
-		return fmt.Errorf("%w\nlockstep: no wave: %w", d, err)
+		return fmt.Errorf("%w\nlockstep: cannot write the wave: %w", d, err)
 	}
 	d.Wave = w.wave
 	return d
 }
 
-// memories compares every word of every memory. Of a word above 64 bits the
-// difference has the 64 bits around the first one that differs.
-func (w *worker) memories(mems []words, clocks uint64) error {
+// memories compares every word of every memory. For a word of more than 64 bits, the
+// difference has the 64 bits around the first differing bit.
+func (w *worker) memories(mems []goMemory, clocks uint64) error {
 	var ds []Difference
 	err := w.process.Memories(func(i int, got, x []byte) error {
 		m := mems[i]
@@ -197,8 +197,8 @@ func (w *worker) memories(mems []words, clocks uint64) error {
 	return w.diverged(&Divergence{Clock: clocks - 1, Differences: ds})
 }
 
-// difference describes word k.
-func (m *words) difference(k int, want, got, x []byte) Difference {
+// difference describes the differing word k.
+func (m *goMemory) difference(k int, want, got, x []byte) Difference {
 	at := 0
 	for at+8 < len(want) && bytes.Equal(want[:at+4], got[:at+4]) && len(bytes.Trim(x[:at+4], "\x00")) == 0 {
 		at += 4

@@ -15,7 +15,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 )
 
-// Inputs at which the planted design differs from the twin.
+// Inputs at which the modified design differs from the twin.
 const (
 	plantAcc    = 0xdead
 	plantChild  = 0xbeef
@@ -39,7 +39,7 @@ func planted(t *testing.T) *verilog.Design {
 	)
 }
 
-// clock is what the inputs are in one clock of a planted run.
+// A plantInput is the input of one clock of a planted run.
 type plantInput struct {
 	rst, en bool
 	data    uint64
@@ -48,7 +48,7 @@ type plantInput struct {
 func TestPlantedDifferences(t *testing.T) {
 	const at = 300
 	on := func(data uint64) plantInput { return plantInput{en: true, data: data} }
-	// Before the clock acc is 0: all data before it is.
+	// acc is 0 before the clock, because all earlier data is 0.
 	for _, tt := range []struct {
 		name  string
 		sim   Sim // "": any
@@ -94,8 +94,8 @@ func TestPlantedDifferences(t *testing.T) {
 	}
 }
 
-// plantedRun gives the planted design the input at a clock, zeros before it and
-// nothing for one clock after it.
+// plantedRun applies the input to the planted design at one clock, with zeros before
+// it and one empty clock after it.
 func plantedRun(t *testing.T, s Sim, wave string, at int, in plantInput) *Divergence {
 	l, err := New(planted(t), newTwin(), Options{Sim: s, Batch: 64, Wave: wave, Cache: testCache()})
 	require.NoError(t, err)
@@ -118,8 +118,8 @@ func plantedRun(t *testing.T, s Sim, wave string, at int, in plantInput) *Diverg
 	return d
 }
 
-// checkWave reads the wave and looks for the last waveDepth clocks, and for both
-// values of the difference after the last one, unless it is in a memory.
+// checkWave checks that the wave has the last waveDepth clocks and, unless the
+// difference is in a memory, both values of it after the last clock.
 func checkWave(t *testing.T, path string, clock uint64, d Difference) {
 	w := readWave(t, path)
 	require.Len(t, w.Times, waveDepth+1)
@@ -132,12 +132,12 @@ func checkWave(t *testing.T, path string, clock uint64, d Difference) {
 	assert.Equal(t, strconv.FormatUint(d.Want, 2), values["go."+d.Verilog])
 	got := strconv.FormatUint(d.Got, 2)
 	if d.X != 0 {
-		got = "x" // the plant is of one bit
+		got = "x" // the difference is in one bit
 	}
 	assert.Equal(t, got, values["verilog."+d.Verilog])
 }
 
-// readWave returns a wave with its times in clocks.
+// readWave returns a wave whose times are converted to clocks.
 func readWave(t *testing.T, path string) *vcdtest.Dump {
 	f, err := os.Open(path)
 	require.NoError(t, err)

@@ -37,8 +37,8 @@ func (c *gpuCircuit) Outputs(out []uint64) {
 	c.ports.GetOutputs(&p, out)
 }
 
-// A Device is a GPU whose Verilog is clocked along with it: whoever drives it
-// drives both. A divergence shows in Err, and Close returns it.
+// A Device is a GPU in lockstep with its Verilog: each clock drives both. Err returns
+// the first divergence found so far, and Close the first of the run.
 type Device struct {
 	circuit *gpuCircuit
 	lock    *Lockstep
@@ -48,8 +48,8 @@ type Device struct {
 
 var _ port.Device = (*Device)(nil)
 
-// NewDevice translates the GPU of a configuration, from the source of the
-// module at root, and puts it and its Verilog in lockstep, after a reset.
+// NewDevice translates the source of the module at root for a configuration, builds
+// the GPU and its Verilog, and starts both in lockstep after a reset.
 func NewDevice(root string, c gpu.Config, o Options) (*Device, error) {
 	g, err := gpu.New(c)
 	if err != nil {
@@ -62,7 +62,7 @@ func NewDevice(root string, c gpu.Config, o Options) (*Device, error) {
 	return deviceOf(g, d, o)
 }
 
-// deviceOf puts g and Verilog that was made from it in lockstep.
+// deviceOf starts g in lockstep with the Verilog d that was made from it.
 func deviceOf(g *gpu.GPU, d *verilog.Design, o Options) (*Device, error) {
 	ports, err := sim.NewPorts(&d.Manifest)
 	if err != nil {
@@ -79,15 +79,15 @@ func deviceOf(g *gpu.GPU, d *verilog.Design, o Options) (*Device, error) {
 	return &Device{circuit: circuit, lock: l, values: make([]uint64, ports.NumInputs())}, nil
 }
 
-// Target returns what the target port drives.
+// Target returns the values that the target port drives.
 func (d *Device) Target() (cpl port.Completion, reqReady, dataReady bool) {
 	return d.circuit.g.Target()
 }
 
-// Initiator returns what the initiator port drives.
+// Initiator returns the values that the initiator port drives.
 func (d *Device) Initiator() (req port.Request, beat port.Beat) { return d.circuit.g.Initiator() }
 
-// Tick is one clock of both sides; once they have differed, of the Go side.
+// Tick runs one clock of both sides. After a divergence it runs only the Go side.
 func (d *Device) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
 	d.clock(false, sim.Inputs{Req: req, Beat: beat, CplReady: cplReady, Cpl: cpl, ReqReady: reqReady, DataReady: dataReady})
 }
@@ -101,31 +101,31 @@ func (d *Device) clock(rst bool, p sim.Inputs) {
 	d.err = d.lock.Clock(rst, d.values)
 }
 
-// Reset is one clock with the reset input set.
+// Reset runs one clock with the reset input set.
 func (d *Device) Reset() { d.clock(true, sim.Inputs{}) }
 
-// IdleFor returns how many clocks do nothing but count.
+// IdleFor returns the number of clocks in which the GPU only counts.
 func (d *Device) IdleFor() uint64 { return d.circuit.g.IdleFor() }
 
-// Skip is n clocks without input, each of them ticked: it is also checked that
-// nothing else happens in them.
+// Skip runs n clocks without input. It ticks each clock, so it also verifies that
+// nothing happens in them.
 func (d *Device) Skip(n uint64) {
 	for ; n > 0; n-- {
 		d.clock(false, sim.Inputs{})
 	}
 }
 
-// Config returns what the GPU was built from.
+// Config returns the configuration of the GPU.
 func (d *Device) Config() gpu.Config { return d.circuit.g.Config() }
 
-// Clocks returns the clocks so far.
+// Clocks returns the number of clocks since the start.
 func (d *Device) Clocks() uint64 { return d.lock.Clocks() }
 
-// Err returns the first divergence that is known of.
+// Err returns the first divergence found so far, or nil.
 func (d *Device) Err() error { return d.err }
 
-// Close compares what is left and ends the model. It returns Err, or what was
-// found now.
+// Close compares the remaining clocks and ends the simulation. It returns the first
+// divergence of the run.
 func (d *Device) Close() error {
 	err := d.lock.Close()
 	if d.err != nil {
@@ -134,5 +134,5 @@ func (d *Device) Close() error {
 	return err
 }
 
-// Registers returns how many registers are compared.
+// Registers returns the number of registers that are compared.
 func (d *Device) Registers() int { return d.lock.layout.Registers }

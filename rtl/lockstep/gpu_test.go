@@ -11,7 +11,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 )
 
-// newGPU is a GPU without Verilog for a test.
+// newGPU returns a GPU without Verilog.
 func newGPU(t *testing.T, c gpu.Config) *gpu.GPU {
 	t.Helper()
 	g, err := gpu.New(c)
@@ -19,18 +19,18 @@ func newGPU(t *testing.T, c gpu.Config) *gpu.GPU {
 	return g
 }
 
-// newDevice is a GPU in lockstep for a test.
+// newDevice returns a GPU in lockstep.
 func newDevice(t *testing.T, c gpu.Config, s Sim) *Device {
 	t.Helper()
 	need(t, s)
-	c.VRAMBytes = min(c.VRAMBytes, 64<<10) // Icarus is slow to hand over much more
+	c.VRAMBytes = min(c.VRAMBytes, 64<<10) // Icarus dumps large memories slowly
 	dev, err := NewDevice("../..", c, Options{Sim: s, Cache: testCache()})
 	require.NoError(t, err)
 	return dev
 }
 
-// The whole GPU with a random host, in a simulator that builds fast; longer runs
-// are make lockstep.
+// Runs the entire GPU with a random host, in a simulator that builds fast. make
+// lockstep does longer runs.
 func TestGPU(t *testing.T) {
 	lean := gpu.Small()
 	lean.VRAMPorts, lean.Caps = 1, 0
@@ -46,7 +46,7 @@ func TestGPU(t *testing.T) {
 	}
 }
 
-// What only the Go side has in VRAM is found at the end, with its place.
+// A word of VRAM that differs is found at the end, with its index.
 func TestGPUMemoryIsCompared(t *testing.T) {
 	dev := newDevice(t, gpu.Small(), Icarus)
 	dev.circuit.g.PokeVRAM(0x123, []byte{0xa5})
@@ -60,7 +60,7 @@ func TestGPUMemoryIsCompared(t *testing.T) {
 	assert.Zero(t, d.Differences[0].Got)
 }
 
-// A write of a RAM that goes astray is found in its clock, not when the word is read or
+// A RAM write with a wrong address is found in its clock, not when the word is read or
 // at the end.
 func TestGPUWritePortIsCompared(t *testing.T) {
 	need(t, Icarus)

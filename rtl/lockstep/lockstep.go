@@ -1,13 +1,13 @@
-// Package lockstep runs a circuit in Go and its Verilog side by side and
-// compares every port, every register and every write of a RAM at every clock, of
-// a netlist the ports. The words of all memories are compared at the end, too.
+// Package lockstep runs a circuit in Go and its Verilog side by side. At each clock it
+// compares every port, every register and every RAM write; for a netlist, only the
+// ports. At the end it also compares the words of all memories.
 //
 //	stimulus ── inputs ──┬── Circuit, the Go side ────────┐
 //	                     │                                ├── first Divergence
 //	                     └── batches ── Model, a process ─┘
 //
-// The Verilog has inputs only, so a stimulus may look at what the Go side
-// drives: clocks are recorded in batches and replayed while the Go side runs on.
+// Inputs flow only to the Verilog, so a stimulus can react to the outputs of the Go
+// side: clocks are recorded in batches and replayed while the Go side continues.
 package lockstep
 
 import (
@@ -20,57 +20,57 @@ import (
 
 // A Circuit is the Go side.
 type Circuit interface {
-	// Root returns a pointer to the struct at which the manifest's Go paths
-	// start. It is the same one for the life of the Circuit.
+	// Root returns a pointer to the struct from which the manifest's Go paths start.
+	// The pointer must not change.
 	Root() any
 
-	// Clock is one rising clock edge: a reset if rst, and else a Tick with in,
-	// the input ports behind clk and rst in the order of the manifest.
+	// Clock runs one rising clock edge: a reset if rst is true, otherwise a Tick with
+	// in, the input ports after clk and rst, in the order of the manifest.
 	Clock(rst bool, in []uint64)
 
 	// Outputs stores the output ports in the order of the manifest.
 	Outputs(out []uint64)
 }
 
-// Options choose the Verilog side. The zero value works.
+// Options configure the Verilog side. The zero value works.
 type Options struct {
 	Sim   Sim    // "": Verilator
-	Cache string // directory of built models; "": hilgpu in os.UserCacheDir
-	Wave  string // VCD file that a divergence writes; "": none
-	Hz    uint64 // clocks in a second, for the wave; 0: 100 MHz, or what the GPU has
-	Batch int    // clocks that are sent together; 0: 1024
+	Cache string // directory for built simulations; "": hilgpu in os.UserCacheDir
+	Wave  string // VCD file to write at a divergence; "": none
+	Hz    uint64 // clock frequency in the wave; 0: the GPU's, or 100 MHz
+	Batch int    // clocks per batch; 0: 1024
 }
 
-// Lockstep is a circuit and its Verilog at the same clock. Its methods are for
-// one goroutine. Close must be called.
+// A Lockstep is a circuit and its Verilog at the same clock. It is not safe for
+// concurrent use. The caller must call Close.
 type Lockstep struct {
 	circuit Circuit
 	layout  *sim.Layout
 	probes  []probe
-	mems    []words
+	mems    []goMemory
 	in, out []uint64
 
-	clocks uint64 // so far, the reset included
-	failed error  // what Clock has returned
-	cur    *batch
-	free   chan *batch
-	full   chan *batch
-	err    error // of the worker, valid once done is closed
-	done   chan struct{}
-	closed bool
-	worker *worker // one of the two
-	fan    *fan
+	clocks   uint64 // clocks since the start, including the reset
+	failed   error  // the last error of Clock
+	cur      *batch
+	free     chan *batch
+	full     chan *batch
+	err      error // of the worker, valid once done is closed
+	done     chan struct{}
+	closed   bool
+	worker   *worker // nil with variants
+	variants *variantSet
 }
 
-// batch is some clocks in a row: what went in, and what the Go side had after
-// each.
+// A batch is a run of consecutive clocks: the inputs, and the Go side's state after
+// each clock.
 type batch struct {
 	first   uint64
 	n       int
 	in, out []byte
 }
 
-// New builds the model of d, or finds it in the cache, starts it, and resets
+// New builds the simulation of d, or takes it from the cache, starts it, and resets
 // both sides for one clock. It fails with ErrTool, ErrBuild or ErrManifest.
 func New(d *verilog.Design, c Circuit, o Options) (*Lockstep, error) {
 	if o.Batch == 0 {
@@ -100,7 +100,7 @@ func New(d *verilog.Design, c Circuit, o Options) (*Lockstep, error) {
 	return l, l.Clock(true, l.in)
 }
 
-// newLockstep is the Go side, with nothing yet to compare it with.
+// newLockstep returns a Lockstep with only the Go side.
 func newLockstep(m *verilog.Manifest, c Circuit, o Options) (*Lockstep, error) {
 	lay, err := sim.NewLayout(m)
 	if err != nil {
@@ -113,7 +113,7 @@ func newLockstep(m *verilog.Manifest, c Circuit, o Options) (*Lockstep, error) {
 	if l.probes, err = newProbes(c.Root(), lay); err != nil {
 		return nil, err
 	}
-	if l.mems, err = newWords(c.Root(), m.Memories); err != nil {
+	if l.mems, err = newMemories(c.Root(), m.Memories); err != nil {
 		return nil, err
 	}
 	for range cap(l.free) {
@@ -123,11 +123,11 @@ func newLockstep(m *verilog.Manifest, c Circuit, o Options) (*Lockstep, error) {
 	return l, nil
 }
 
-// Clocks returns the clocks so far. The first one is the reset by New.
+// Clocks returns the number of clocks since the start, including the reset by New.
 func (l *Lockstep) Clocks() uint64 { return l.clocks }
 
-// Clock is one rising clock edge of both sides; see Circuit. It returns the
-// first *Divergence, or an error of the model, some clocks after it happened.
+// Clock runs one rising clock edge of both sides; see Circuit. It returns the first
+// *Divergence or simulation error, possibly some clocks after it happened.
 func (l *Lockstep) Clock(rst bool, in []uint64) error {
 	if len(in) != len(l.in) {
 		return fmt.Errorf("%w: %d inputs, want %d", ErrManifest, len(in), len(l.in))
@@ -153,7 +153,7 @@ func (l *Lockstep) Clock(rst bool, in []uint64) error {
 	return l.failed
 }
 
-// flush hands the current batch to the worker, if there is anything in it.
+// flush hands the current batch to the worker unless the batch is empty.
 func (l *Lockstep) flush() error {
 	if l.cur.n == 0 {
 		return nil
@@ -172,10 +172,10 @@ func (l *Lockstep) flush() error {
 	return nil
 }
 
-// work compares batches until there are no more or they differ.
+// work compares batches until there are no more or until one differs.
 func (l *Lockstep) work() {
 	defer close(l.done)
-	run := l.fan.run
+	run := l.variants.run
 	if l.worker != nil {
 		run = l.worker.run
 	}
@@ -187,8 +187,9 @@ func (l *Lockstep) work() {
 	}
 }
 
-// Close compares what is left, and then every word of every memory, and ends
-// the model. It returns what Clock would have, the first time only.
+// Close compares the remaining clocks and every word of every memory, and ends the
+// simulation. The first call returns the same error as Clock would; later calls
+// return nil.
 func (l *Lockstep) Close() error {
 	if l.closed {
 		return nil
@@ -200,11 +201,11 @@ func (l *Lockstep) Close() error {
 	close(l.full)
 	<-l.done
 	err := l.err
-	if l.fan != nil {
+	if l.variants != nil {
 		if err == nil {
-			l.fan.memories(l.mems, l.clocks)
+			l.variants.memories(l.mems, l.clocks)
 		}
-		return errors.Join(err, l.fan.close())
+		return errors.Join(err, l.variants.close())
 	}
 	if err == nil {
 		err = l.worker.memories(l.mems, l.clocks)

@@ -9,7 +9,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 )
 
-func TestAModelThatStopsIsAnError(t *testing.T) {
+func TestSimulationStops(t *testing.T) {
 	eachSim(t, func(t *testing.T, s Sim) {
 		l, err := New(twinDesign(t), newTwin(), Options{Sim: s, Cache: testCache(), Batch: 4})
 		require.NoError(t, err)
@@ -25,7 +25,7 @@ func TestAModelThatStopsIsAnError(t *testing.T) {
 	})
 }
 
-func TestManifestThatDoesNotFit(t *testing.T) {
+func TestManifestMismatch(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		change func(m *verilog.Manifest)

@@ -10,8 +10,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/synth"
 )
 
-// The cells that yosys makes of a design do at its ports what Go does, and a
-// mistake in the Verilog shows there.
+// The netlist that yosys makes of a design behaves like the Go side at its ports, and
+// a mistake in the Verilog is visible there.
 func TestNetlist(t *testing.T) {
 	need(t, Netlist)
 	require.NoError(t, runTwin(t, twinDesign(t), Options{Sim: Netlist, Batch: 64}, 5, 3000))
@@ -23,7 +23,7 @@ func TestNetlist(t *testing.T) {
 	assert.Equal(t, []Difference{{Register: "odd", GoPath: "Odd", Verilog: "odd", Width: 1, Want: 0, Got: 1}}, d.Differences)
 }
 
-// A VRAM that no iCE40 has is refused before yosys tries.
+// A VRAM too large for any iCE40 is refused before yosys runs.
 func TestNetlistIsTooLarge(t *testing.T) {
 	need(t, Netlist)
 	c := gpu.Default()

@@ -7,16 +7,16 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/hostbfm"
 )
 
-// ErrPanic is wrapped by the error of a Go side that has panicked.
+// ErrPanic is wrapped by the error that reports a panic of the Go side.
 var ErrPanic = errors.New("lockstep: the Go side panics")
 
-// progressClocks is how many clocks there are between two calls of progress.
+// progressClocks is the number of clocks between two calls of progress.
 const progressClocks = 1000
 
-// Random drives dev for so many clocks with hostbfm.Stimulus. It stops at the first
-// divergence, with hostbfm.ErrProtocol, and at an assertion of the Go side, with
-// ErrPanic and the clock. Progress, if not nil, is told every now and then how many
-// of the clocks are over.
+// Random drives dev with hostbfm.Stimulus for the given number of clocks. It stops at
+// the first divergence, with hostbfm.ErrProtocol if the device broke the protocol,
+// and with ErrPanic if an assertion of the Go side failed. progress, if not nil, is
+// called from time to time with the clocks done and the total.
 func Random(dev *Device, seed, clocks uint64, progress func(done, total uint64)) (err error) {
 	h := hostbfm.NewStimulus(dev, seed)
 	defer func() {

@@ -12,8 +12,8 @@ import (
 // Sim is a simulator of the Verilog side.
 type Sim = sim.Sim
 
-// The simulators. Icarus also knows x, which differs from every value. Netlist is
-// Verilator on what yosys makes of the Verilog for iCE40: ports only.
+// The simulators. Icarus also simulates x, which differs from every value. Netlist is
+// Verilator with the netlist that yosys makes for iCE40; it compares ports only.
 const (
 	Verilator     = sim.Verilator
 	Icarus        = sim.Icarus
@@ -30,11 +30,11 @@ var (
 	ErrSource   = sim.ErrSource
 )
 
-// ModuleRoot returns the root of the source tree that has dir. It fails with
+// ModuleRoot returns the root of the source tree that contains dir. It fails with
 // ErrSource.
 func ModuleRoot(dir string) (string, error) { return sim.ModuleRoot(dir) }
 
-// Tools returns the programs that s needs, which package tool has.
+// Tools returns the programs that s needs, as named in package tool.
 func Tools(s Sim) []string {
 	if s == Netlist {
 		return append([]string{"yosys"}, Verilator.Tools()...)
@@ -42,8 +42,8 @@ func Tools(s Sim) []string {
 	return s.Tools()
 }
 
-// Check returns ErrTool with the Debian package if a tool that s needs is missing,
-// and ErrSim if s is none of the above.
+// Check returns ErrTool, with the Debian package, if a tool that s needs is missing.
+// It returns ErrSim if s is not a known simulator.
 func Check(s Sim) error {
 	switch s {
 	case Verilator, Icarus:
@@ -58,7 +58,7 @@ func Check(s Sim) error {
 	return Verilator.Check()
 }
 
-// prepared returns the design that is built, and for what.
+// prepared returns the design to build and the options to build it with.
 func prepared(d *verilog.Design, o Options) (*verilog.Design, sim.BuildOptions, error) {
 	b := sim.BuildOptions{Sim: o.Sim, Cache: o.Cache, Probes: true}
 	if o.Sim == Netlist {

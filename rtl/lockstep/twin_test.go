@@ -12,7 +12,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
-// twin is the circuit of simtest.TwinDesign.
+// twin is the Go side of simtest.TwinDesign.
 type twin struct {
 	child twinChild
 	acc   uint64
@@ -62,7 +62,7 @@ func twinDesign(t *testing.T, oldNew ...string) *verilog.Design {
 	return simtest.TwinDesign(t, oldNew...)
 }
 
-// eachSim runs a test with both simulators.
+// eachSim runs a test with each simulator.
 func eachSim(t *testing.T, test func(t *testing.T, s Sim)) {
 	t.Helper()
 	for _, s := range []Sim{Verilator, Icarus} {
@@ -80,8 +80,8 @@ func need(t *testing.T, s Sim) {
 
 func testCache() string { return simtest.Cache() }
 
-// runTwin clocks the twin with random inputs and resets and returns what the
-// lockstep says.
+// runTwin clocks the twin with random inputs and resets and returns the error of the
+// lockstep.
 func runTwin(t *testing.T, d *verilog.Design, o Options, seed uint64, clocks int) error {
 	o.Cache = testCache()
 	l, err := New(d, newTwin(), o)
@@ -97,7 +97,7 @@ func runTwin(t *testing.T, d *verilog.Design, o Options, seed uint64, clocks int
 	return l.Close()
 }
 
-func TestTheSame(t *testing.T) {
+func TestTwin(t *testing.T) {
 	eachSim(t, func(t *testing.T, s Sim) {
 		for _, batch := range []int{1, 7, 0} {
 			assert.NoError(t, runTwin(t, twinDesign(t), Options{Sim: s, Batch: batch}, 3, 3000), s)

@@ -13,29 +13,29 @@ import (
 // ErrVariants is returned by Clock once every variant has differed.
 var ErrVariants = errors.New("lockstep: every variant has differed")
 
-// variantWorkers is how many variants are clocked at the same time.
+// variantWorkers is the number of variants that are clocked concurrently.
 const variantWorkers = 4
 
-// Variants are circuits in one Verilog. An input port of the top that the Go
-// side does not have, the last one of the manifest, has one of Values for each.
+// Variants describes circuits that share one Verilog design. The last input port of
+// the top module, which the Go side does not have, selects the variant.
 type Variants struct {
 	Selector string   // name of the port
-	Values   []uint64 // what it holds
+	Values   []uint64 // value of the port for each variant
 
-	// Progress, if there is one, is told behind each batch how many clocks there
-	// were and how many variants have not differed. Another goroutine calls it.
+	// Progress, if not nil, is called after each batch with the number of clocks and the
+	// number of variants that have not differed. It runs in another goroutine.
 	Progress func(clocks uint64, left int)
 }
 
-// NewVariants is New for one Go side and many variants of its Verilog, each in
-// a process of its own, which all see the same clocks. A variant that differs
-// is ended, and Clock goes on until there is none left. Verdicts has what
-// became of them. There are no waves.
+// NewVariants is like New, but compares one Go side with many variants of its Verilog,
+// each in its own process, with the same inputs. A variant that differs is ended, and
+// Clock continues until none is left. Verdicts returns the outcome of each variant. No
+// waves are written.
 func NewVariants(d *verilog.Design, c Circuit, v Variants, o Options) (*Lockstep, error) {
 	if o.Batch == 0 {
 		o.Batch = 512
 	}
-	plain, err := without(&d.Manifest, v.Selector)
+	plain, err := withoutSelector(&d.Manifest, v.Selector)
 	if err != nil {
 		return nil, err
 	}
@@ -47,62 +47,62 @@ func NewVariants(d *verilog.Design, c Circuit, v Variants, o Options) (*Lockstep
 	if err != nil {
 		return nil, err
 	}
-	if l.fan, err = newFan(m, v.Values, o.Batch); err != nil {
+	if l.variants, err = newVariantSet(m, v.Values, o.Batch); err != nil {
 		return nil, err
 	}
-	l.fan.progress = v.Progress
+	l.variants.progress = v.Progress
 	go l.work()
 	return l, l.Clock(true, l.in)
 }
 
-// without returns the manifest of the Go side.
-func without(m *verilog.Manifest, selector string) (verilog.Manifest, error) {
+// withoutSelector returns the manifest without the selector port.
+func withoutSelector(m *verilog.Manifest, selector string) (verilog.Manifest, error) {
 	plain := *m
 	last := len(m.Ports) - 1
 	if last < 2 || m.Ports[last].Name != selector || !m.Ports[last].Input {
-		return plain, fmt.Errorf("%w: the last port is not the selector %s, an input", ErrManifest, selector)
+		return plain, fmt.Errorf("%w: the last port must be the selector %s, an input", ErrManifest, selector)
 	}
 	plain.Ports = m.Ports[:last:last]
 	return plain, nil
 }
 
-// Verdicts returns, once the Lockstep is closed, for each of the variants in
-// order the *Divergence that ended it, or ErrModel if its model stopped, or nil.
-// It is nil for a Lockstep of New.
+// Verdicts returns the outcome of each variant, in order, after Close: the
+// *Divergence that ended it, ErrModel if its simulation stopped, or nil. For a
+// Lockstep made by New, Verdicts returns nil.
 func (l *Lockstep) Verdicts() []error {
-	if l.fan == nil {
+	if l.variants == nil {
 		return nil
 	}
-	out := make([]error, len(l.fan.all))
-	for i, v := range l.fan.all {
+	out := make([]error, len(l.variants.all))
+	for i, v := range l.variants.all {
 		out[i] = v.verdict
 	}
 	return out
 }
 
-// A fan is the comparing end of the variants.
-type fan struct {
+// A variantSet runs and compares the variants.
+type variantSet struct {
 	all      []*variant
-	layout   *sim.Layout // with the selector
+	layout   *sim.Layout // including the selector
 	slots    []slot
 	progress func(clocks uint64, left int) // or nil
 }
 
-// variant is a process and what became of it.
+// A variant is a process and its outcome.
 type variant struct {
 	value   uint64
 	worker  *worker // nil once it has ended
 	verdict error
 }
 
-// slot is the memory of one goroutine.
+// A slot holds the buffers of one goroutine.
 type slot struct {
 	in, got, x []byte
 }
 
-func newFan(m *sim.Model, values []uint64, clocks int) (*fan, error) {
+func newVariantSet(m *sim.Model, values []uint64, clocks int) (*variantSet, error) {
 	lay := m.Layout()
-	f := &fan{layout: lay, slots: make([]slot, variantWorkers)}
+	f := &variantSet{layout: lay, slots: make([]slot, variantWorkers)}
 	for i := range f.slots {
 		s := &f.slots[i]
 		s.in, s.got = make([]byte, clocks*lay.InBytes), make([]byte, clocks*lay.OutBytes)
@@ -120,9 +120,9 @@ func newFan(m *sim.Model, values []uint64, clocks int) (*fan, error) {
 	return f, nil
 }
 
-// each calls do for every variant that has not ended, some at a time, and ends
-// those for which it fails.
-func (f *fan) each(do func(v *variant, s *slot) error) {
+// each calls do for every variant that has not ended, several at a time, and ends
+// those for which do fails.
+func (f *variantSet) each(do func(v *variant, s *slot) error) {
 	next := make(chan *variant)
 	var wg sync.WaitGroup
 	for i := range f.slots {
@@ -145,7 +145,7 @@ func (f *fan) each(do func(v *variant, s *slot) error) {
 	wg.Wait()
 }
 
-// end ends the process. A model that has been told to stop may complain.
+// end ends the process. A simulation that is ended early may report an error.
 func (v *variant) end() {
 	if err := v.worker.process.Close(); errors.Is(v.verdict, ErrModel) {
 		v.verdict = errors.Join(v.verdict, err)
@@ -153,8 +153,8 @@ func (v *variant) end() {
 	v.worker = nil
 }
 
-// run replays a batch to the variants that have not ended.
-func (f *fan) run(b *batch) error {
+// run replays a batch in the variants that have not ended.
+func (f *variantSet) run(b *batch) error {
 	f.each(func(v *variant, s *slot) error {
 		v.worker.got, v.worker.x = s.got, s.x
 		return v.worker.run(&batch{first: b.first, n: b.n, in: f.widen(s.in, b, v.value), out: b.out})
@@ -169,8 +169,8 @@ func (f *fan) run(b *batch) error {
 	return nil
 }
 
-// left returns how many variants have not ended.
-func (f *fan) left() int {
+// left returns the number of variants that have not ended.
+func (f *variantSet) left() int {
 	n := 0
 	for _, v := range f.all {
 		if v.worker != nil {
@@ -180,8 +180,8 @@ func (f *fan) left() int {
 	return n
 }
 
-// widen puts the selector behind the inputs of each clock.
-func (f *fan) widen(to []byte, b *batch, value uint64) []byte {
+// widen appends the selector to the inputs of each clock.
+func (f *variantSet) widen(to []byte, b *batch, value uint64) []byte {
 	selector := &f.layout.In[len(f.layout.In)-1]
 	size := f.layout.InBytes
 	for i := range b.n {
@@ -192,13 +192,13 @@ func (f *fan) widen(to []byte, b *batch, value uint64) []byte {
 	return to
 }
 
-// memories compares those of the variants that have not ended.
-func (f *fan) memories(mems []words, clocks uint64) {
+// memories compares the memories of the variants that have not ended.
+func (f *variantSet) memories(mems []goMemory, clocks uint64) {
 	f.each(func(v *variant, _ *slot) error { return v.worker.memories(mems, clocks) })
 }
 
-// close ends all processes and returns how they ended.
-func (f *fan) close() error {
+// close ends all processes and returns their errors.
+func (f *variantSet) close() error {
 	var errs []error
 	for _, v := range f.all {
 		if v.worker != nil {
@@ -209,10 +209,10 @@ func (f *fan) close() error {
 	return errors.Join(errs...)
 }
 
-// NewVariantDevice is NewVariants for a GPU as New returned it: whoever drives
+// NewVariantDevice is like NewVariants for a GPU in its initial state: each clock of
 // the device drives all variants.
 func NewVariantDevice(g *gpu.GPU, d *verilog.Design, v Variants, o Options) (*Device, error) {
-	plain, err := without(&d.Manifest, v.Selector)
+	plain, err := withoutSelector(&d.Manifest, v.Selector)
 	if err != nil {
 		return nil, err
 	}
@@ -228,5 +228,5 @@ func NewVariantDevice(g *gpu.GPU, d *verilog.Design, v Variants, o Options) (*De
 	return &Device{circuit: circuit, lock: l, values: make([]uint64, ports.NumInputs())}, nil
 }
 
-// Verdicts returns what became of the variants of a closed device; see Lockstep.
+// Verdicts returns the outcome of each variant of a closed device; see Lockstep.
 func (d *Device) Verdicts() []error { return d.lock.Verdicts() }

@@ -11,8 +11,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 )
 
-// variantDesign is a counter that steps by the selector, which its Go side does
-// not have.
+// variantDesign returns a counter whose step is the selector. The Go side does not
+// have the selector.
 func variantDesign() *verilog.Design {
 	text := `module steps (input clk, input rst, input [3:0] by, output [7:0] value);
   reg [7:0] count;
@@ -33,7 +33,7 @@ endmodule
 	}
 }
 
-// steps steps by 3.
+// steps is a counter with a step of 3.
 type steps struct{ count uint8 }
 
 func (c *steps) Root() any            { return c }
@@ -58,7 +58,7 @@ func TestVariants(t *testing.T) {
 		for i, value := range map[int]uint64{0: 2, 2: 0} {
 			var d *Divergence
 			require.ErrorAs(t, got[i], &d)
-			assert.Equal(t, uint64(1), d.Clock, "behind the reset")
+			assert.Equal(t, uint64(1), d.Clock, "after the reset")
 			assert.Equal(t, value, d.Differences[0].Got)
 			assert.Equal(t, uint64(3), d.Differences[0].Want)
 		}

@@ -9,9 +9,9 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
 )
 
-// writeWave writes the samples as a value change dump of a clock of hz periods in
-// a second, clk; the scopes go and verilog have the signals of each side in the
-// hierarchy of the instances.
+// writeWave writes the samples as a value change dump (VCD) with a clock of hz. The
+// scopes go and verilog hold the signals of the two sides, in the hierarchy of the
+// instances.
 func writeWave(path string, l *sim.Layout, hz uint64, samples []sample) error {
 	f, err := os.Create(path)
 	if err != nil {
@@ -36,19 +36,19 @@ func waveVars(l *sim.Layout) []vcd.Var {
 	return append(vars, vcd.Var{Name: "clk", Width: 1})
 }
 
-// A shown is a value that a wave has of a signal.
-type shown struct {
+// A waveValue is the current value of a signal in a wave.
+type waveValue struct {
 	v, x  uint64
-	known bool // there is one
+	known bool // false before the first value
 }
 
 func dump(w io.Writer, l *sim.Layout, hz uint64, samples []sample) error {
 	scale := vcd.NewTimescale(hz)
 	out := vcd.NewWriter(w, scale, waveVars(l))
 	clock := vcd.NewClock(out, scale, 2*len(l.Out))
-	last := make([]shown, 2*len(l.Out))
+	last := make([]waveValue, 2*len(l.Out))
 	set := func(i int, v, x uint64) {
-		if to := (shown{v, x, true}); last[i] != to {
+		if to := (waveValue{v, x, true}); last[i] != to {
 			last[i] = to
 			out.SetX(i, v, x)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/sim"
 )
 
-// configured adds the configuration that a random host asks for.
+// configured is a device with the configuration that the random host needs.
 type configured struct {
 	*sim.Verilated
 	c gpu.Config
@@ -19,7 +19,7 @@ type configured struct {
 
 func (c configured) Config() gpu.Config { return c.c }
 
-// The Verilog without the Go side does to a host what the Go side does.
+// The Verilog without the Go side drives a host exactly as the Go side does.
 func TestVerilated(t *testing.T) {
 	need(t, Verilator)
 	c := gpu.Small()

@@ -16,11 +16,11 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/wave"
 )
 
-// renamed is what is behind a name in the Verilog that another one has too.
+// renamed matches the suffix that makes a duplicate Verilog name unique.
 var renamed = regexp.MustCompile(`_(r|\d)$`)
 
-// A wave of the Go side has every register of the Verilog, in the same instance
-// and of the same width.
+// The wave of the Go side has every register of the Verilog, in the same instance and
+// with the same width.
 func TestWaveHasTheRegistersOfTheVerilog(t *testing.T) {
 	for config, c := range map[string]gpu.Config{"default": gpu.Default(), "small": gpu.Small()} {
 		g := newGPU(t, c)
@@ -51,7 +51,7 @@ func TestWaveHasTheRegistersOfTheVerilog(t *testing.T) {
 	}
 }
 
-// A wave of both sides has the clock's own time and the signals of each clock.
+// The wave of both sides has the clock's period and the signals of each clock.
 func TestDump(t *testing.T) {
 	l := &sim.Layout{Out: []sim.Signal{{Name: "a[3]", Width: 8}, {Name: "b.c", Width: 1, At: 4}}, OutBytes: 8}
 	record := func(a, c byte) []byte { return []byte{a, 0, 0, 0, c, 0, 0, 0} }

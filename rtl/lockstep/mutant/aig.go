@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// errAiger is wrapped by the error of a netlist that is not as yosys writes it.
+// errAiger is wrapped by the error of a netlist that is not in the format of yosys.
 var errAiger = errors.New("mutant: bad netlist")
 
-// A lit is a signal of a graph: twice the number of its node, one more if it is
-// inverted. The first node is the constant.
+// A lit is a signal of a graph: twice the number of its node, plus one if the signal
+// is inverted. Node 0 is the constant.
 type lit uint32
 
 const (
@@ -22,18 +22,18 @@ const (
 	high lit = 1
 )
 
-// netlist is combinational logic of gates with two inputs, as yosys writes it.
+// A netlist is combinational logic of two-input gates, as written by yosys.
 type netlist struct {
 	inputs  map[string]lit
 	outputs map[string]lit
-	gates   map[lit][2]lit // by what they drive, which is even
+	gates   map[lit][2]lit // by output, which is even
 }
 
 // readNetlist reads an ASCII AIGER file without latches and with all names.
 func readNetlist(text []byte) (*netlist, error) {
 	n := &netlist{inputs: map[string]lit{}, outputs: map[string]lit{}, gates: map[lit][2]lit{}}
 	s := bufio.NewScanner(bytes.NewReader(text))
-	var size [5]int // of all, inputs, latches, outputs, gates
+	var size [5]int // highest variable, inputs, latches, outputs, gates
 	if !s.Scan() {
 		return nil, fmt.Errorf("%w: empty", errAiger)
 	}
@@ -82,7 +82,7 @@ func numbers(words []string) ([]lit, error) {
 	return out, nil
 }
 
-// name takes a line of the table of symbols.
+// name parses a line of the symbol table.
 func (n *netlist) name(words []string, ins, outs []lit) error {
 	if len(words) == 2 && len(words[0]) > 1 {
 		i, err := strconv.Atoi(words[0][1:])
@@ -98,15 +98,14 @@ func (n *netlist) name(words []string, ins, outs []lit) error {
 	return fmt.Errorf("%w: %q", errAiger, words)
 }
 
-// graph is logic of gates and latches. It does not simplify: that is left to the
-// proof.
+// A graph is logic of gates and latches. It is not simplified: the proof does that.
 type graph struct {
-	gates [][2]lit // of the nodes; source: an input or a latch
-	state []lit    // the latches, which are 0 at first
-	next  []lit    // of each, behind a clock
+	gates [][2]lit // inputs by node; source: the node is an input or a latch
+	state []lit    // outputs of the latches, which start at 0
+	next  []lit    // inputs of the latches
 }
 
-// source is what drives a node that is no gate.
+// source returns the inputs that mark a node as not a gate.
 func source() [2]lit { return [2]lit{^low, ^low} }
 
 func newGraph() *graph { return &graph{gates: [][2]lit{source()}} }
@@ -124,14 +123,14 @@ func (g *graph) latch() lit {
 	return l
 }
 
-func (g *graph) and(a, b lit) lit       { return g.node([2]lit{a, b}) }
-func (g *graph) or(a, b lit) lit        { return g.and(a^1, b^1) ^ 1 }
-func (g *graph) differ(a, b lit) lit    { return g.or(g.and(a, b^1), g.and(a^1, b)) }
-func (g *graph) choose(c, a, b lit) lit { return g.or(g.and(c, a), g.and(c^1, b)) }
+func (g *graph) and(a, b lit) lit    { return g.node([2]lit{a, b}) }
+func (g *graph) or(a, b lit) lit     { return g.and(a^1, b^1) ^ 1 }
+func (g *graph) xor(a, b lit) lit    { return g.or(g.and(a, b^1), g.and(a^1, b)) }
+func (g *graph) mux(c, a, b lit) lit { return g.or(g.and(c, a), g.and(c^1, b)) }
 
-// cone returns the nodes that bad depends on, in order, and the latches among
-// them; through is whether it goes on behind a latch.
-func (g *graph) cone(bad lit, through bool) (seen []bool, latches []int) {
+// cone returns the nodes that bad depends on, in order, and the latches among them. If
+// acrossLatches is true, the search continues from a latch to its input.
+func (g *graph) cone(bad lit, acrossLatches bool) (seen []bool, latches []int) {
 	seen = make([]bool, len(g.gates))
 	at := map[lit]int{}
 	for i, l := range g.state {
@@ -147,7 +146,7 @@ func (g *graph) cone(bad lit, through bool) (seen []bool, latches []int) {
 		if pair := g.gates[l/2]; pair != source() {
 			todo = append(todo, pair[0], pair[1])
 		}
-		if i, ok := at[l]; ok && through {
+		if i, ok := at[l]; ok && acrossLatches {
 			latches = append(latches, i)
 			todo = append(todo, g.next[i])
 		}
@@ -155,8 +154,8 @@ func (g *graph) cone(bad lit, through bool) (seen []bool, latches []int) {
 	return seen, latches
 }
 
-// write returns what decides bad as a binary AIGER file with it as the only
-// output; clocked is whether the latches are, or may hold anything.
+// write returns the logic of bad as a binary AIGER file with bad as the only output.
+// If clocked is false, latches become inputs and may hold any value.
 func (g *graph) write(bad lit, clocked bool) []byte {
 	seen, latches := g.cone(bad, clocked)
 	number := make([]lit, len(g.gates))

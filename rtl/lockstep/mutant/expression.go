@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// swapped returns what an infix operator becomes, or nothing if it stays.
+// swapped returns the operator that replaces an infix operator, or "" for none.
 func swapped(op string) string {
 	switch op {
 	case "+":
@@ -37,8 +37,8 @@ func swapped(op string) string {
 	return ""
 }
 
-// expression finds the sites in the expression of tokens [i, j): in each part
-// between the operators of conditionals and lists.
+// expression finds the sites in tokens [i, j), in each part between conditional
+// operators and commas.
 func (p *parser) expression(i, j int) {
 	from := i
 	for at := i; at < j; at = p.match(at) + 1 {
@@ -55,7 +55,7 @@ func (p *parser) expression(i, j int) {
 	p.part(from, j)
 }
 
-// condition notes that the condition of tokens [i, j) may be inverted.
+// condition adds the inversion of the condition in tokens [i, j).
 func (p *parser) condition(i, j int) {
 	if i >= j {
 		return
@@ -65,7 +65,7 @@ func (p *parser) condition(i, j int) {
 	}
 }
 
-// part finds the sites in tokens [i, j), which have no conditional outside of
+// part finds the sites in tokens [i, j), which have no conditional operator outside
 // parentheses.
 func (p *parser) part(i, j int) {
 	if i >= j {
@@ -97,8 +97,8 @@ func (p *parser) part(i, j int) {
 	}
 }
 
-// list finds the sites within the braces around tokens [i, j). Of a repetition,
-// the count stays.
+// list finds the sites inside the braces around tokens [i, j). The count of a
+// repetition is not changed.
 func (p *parser) list(i, j int) {
 	if at := p.match(i) + 1; at < j && p.peek(at).text == "{" {
 		p.expression(at+1, p.match(at))
@@ -107,12 +107,11 @@ func (p *parser) list(i, j int) {
 	p.expression(i, j)
 }
 
-// number notes that a constant with a width, or an amount of a shift, may be
-// another.
+// number adds other values for a sized constant or for the amount of a shift.
 func (p *parser) number(at int) {
 	text := p.peek(at).text
 	if strings.Contains(text, "'") {
-		p.add(Constant, at, at+1, append(flips(text), near(text)...)...)
+		p.add(Constant, at, at+1, append(flips(text), offByOne(text)...)...)
 		return
 	}
 	if prev := p.peek(at - 1).text; prev != "<<" && prev != ">>" {
@@ -124,7 +123,7 @@ func (p *parser) number(at int) {
 	}
 }
 
-// literal splits a constant with a width of at most 64 bits.
+// literal splits a sized constant of at most 64 bits.
 func literal(text string) (width int, v uint64, ok bool) {
 	w, digits, ok := strings.Cut(text, "'")
 	width, err := strconv.Atoi(w)
@@ -136,7 +135,7 @@ func literal(text string) (width int, v uint64, ok bool) {
 	return width, v, err == nil
 }
 
-// flips returns a constant with one bit flipped, for each bit.
+// flips returns the constants that differ in one bit.
 func flips(text string) []string {
 	width, v, ok := literal(text)
 	if !ok {
@@ -149,9 +148,9 @@ func flips(text string) []string {
 	return out
 }
 
-// near returns a constant one more and one less, as often as flips returns it
-// with a bit flipped.
-func near(text string) []string {
+// offByOne returns a constant plus one and minus one, each as often as flips returns
+// constants.
+func offByOne(text string) []string {
 	width, v, ok := literal(text)
 	if !ok {
 		return nil
@@ -164,8 +163,9 @@ func near(text string) []string {
 	return out
 }
 
-// name notes that a register may be another one of equal width: its value now,
-// or the next one, as the name has it. Bits of it may be those of the other one.
+// name adds other registers of equal width in place of a register. A current value
+// (last) is replaced with a current value and a next value (n_last) with a next
+// value. Bit selects are kept.
 func (p *parser) name(at int) {
 	name := p.peek(at).text
 	dim, ok := p.dims[name]

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// A side is the logic of a netlist in a graph, with or without a mutant.
+// A side is a copy of a netlist's logic in a graph, with or without a mutant.
 type side struct {
 	g    *graph
 	n    *netlist
-	in   map[lit]func() lit // what the inputs are
+	in   map[lit]func() lit // the signals that drive the inputs
 	done map[lit]lit
 }
 
-// out returns an output.
+// out returns the signal of an output.
 func (s *side) out(name string) lit { return s.lit(s.n.outputs[name]) }
 
 func (s *side) lit(l lit) lit {
@@ -37,17 +37,17 @@ func (s *side) lit(l lit) lit {
 	return v ^ l&1
 }
 
-// Names of pins, see proof_cut.v.
+// Parts of pin names; see proof_cut.v.
 const (
 	heldIn, heldOut = ".d", ".q"
 	readData        = ".port.data["
 	readAddr        = ".port.addr["
 )
 
-// miter puts the netlist with a mutant beside the one without. bad is whether
-// there is a difference that lockstep would see in this clock or behind it. Both
-// sides have the state of the one without a mutant, so that a state is one which
-// that reaches; the first clock is a reset.
+// miter combines two copies of the netlist, with and without the mutant. bad is true
+// if they differ in a way that lockstep would detect in this clock or after it. Both
+// copies share the state of the original, so only states that the original reaches
+// count. The first clock is a reset.
 func (n *netlist) miter(mutant int) (g *graph, bad lit) {
 	g = newGraph()
 	started := g.latch()
@@ -82,16 +82,16 @@ func (n *netlist) miter(mutant int) (g *graph, bad lit) {
 		switch {
 		case held && ok:
 			g.next[at] = gold.out(name)
-			bad = g.or(bad, g.differ(g.next[at], gate.out(name)))
+			bad = g.or(bad, g.xor(g.next[at], gate.out(name)))
 		case !strings.Contains(name, readAddr) || !strings.Contains(name, ".r["):
-			bad = g.or(bad, g.and(started, g.differ(gold.out(name), gate.out(name))))
+			bad = g.or(bad, g.and(started, g.xor(gold.out(name), gate.out(name))))
 		}
 	}
 	return g, bad
 }
 
-// reads lets a read of the same address have the same word as on the other side,
-// and one of another address any word.
+// reads makes a memory read return the other side's word if the addresses are equal,
+// and any word otherwise.
 func (s *side) reads(other *side, names []string) {
 	same := map[string]lit{}
 	for _, name := range names {
@@ -109,11 +109,11 @@ func (s *side) reads(other *side, names []string) {
 					if !ok {
 						break
 					}
-					equal = s.g.and(equal, s.g.differ(s.lit(addr), other.lit(addr))^1)
+					equal = s.g.and(equal, s.g.xor(s.lit(addr), other.lit(addr))^1)
 				}
 				same[port] = equal
 			}
-			return s.g.choose(same[port], other.lit(at), anything)
+			return s.g.mux(same[port], other.lit(at), anything)
 		}
 	}
 }

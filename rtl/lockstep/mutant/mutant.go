@@ -1,11 +1,11 @@
-// Package mutant shows that lockstep bites: it changes the emitted Verilog in
-// many small ways, as mistakes of a translator would, and runs lockstep on each.
+// Package mutant tests that lockstep detects errors: it changes the emitted Verilog in
+// many small ways, as a faulty translator might, and runs lockstep on each change.
 //
-// All mutants are in one design. An input port of every module, Selector, says
-// which of them is active; each mutated expression is
-// (mutant == 16'dN) ? mutated : original. 0 is the design as it was. What is x in
-// the design, and never seen, is 0 and 1 in turn, so that a mutant that shows it
-// differs.
+// All mutants are in one design. Selector, an input port of every module, selects the
+// active mutant; each mutated expression is
+// (mutant == 16'dN) ? mutated : original. 0 selects the original design. Unknown (x)
+// values, which the original never exposes, are replaced with alternating 0 and 1, so
+// that a mutant that exposes one differs.
 package mutant
 
 import (
@@ -22,7 +22,7 @@ import (
 
 // Errors of Generate.
 var (
-	ErrText  = errors.New("mutant: Verilog of another shape than the emitter's")
+	ErrText  = errors.New("mutant: Verilog is not in the emitter's format")
 	ErrCount = errors.New("mutant: bad count")
 )
 
@@ -32,14 +32,14 @@ const Selector = "mutant"
 // A Kind is a kind of mistake.
 type Kind string
 
-// The kinds.
+// The kinds of mistakes.
 const (
-	Operator  Kind = "operator"  // another operator: + for -, & for |, == for !=, < for <=, << for >>
-	Constant  Kind = "constant"  // one more, one less, or a bit flipped
-	Condition Kind = "condition" // inverted
-	Drop      Kind = "drop"      // an update of a register is left out
-	Source    Kind = "source"    // another register of equal width is read
-	Reset     Kind = "reset"     // another reset value
+	Operator  Kind = "operator"  // other operator: + for -, & for |, == for !=, < for <=, << for >>
+	Constant  Kind = "constant"  // value plus one, minus one, or with one bit flipped
+	Condition Kind = "condition" // inverted condition
+	Drop      Kind = "drop"      // omitted update of a register
+	Source    Kind = "source"    // read of another register of equal width
+	Reset     Kind = "reset"     // other reset value
 )
 
 // A Mutant is one change.
@@ -56,12 +56,12 @@ type Mutant struct {
 	lo, hi int // byte offsets of Old in the file
 }
 
-// String is one line.
+// String formats the mutant in one line.
 func (m Mutant) String() string {
 	return fmt.Sprintf("mutant %d, %s in %s at %s:%d (%s): %s -> %s", m.ID, m.Kind, m.Module, m.File, m.Line, m.Source, short(m.Old), short(m.New))
 }
 
-// short returns a text in one line, its middle left out if it is long.
+// short returns a text in one line and shortens the middle of a long one.
 func short(text string) string {
 	const half = 40
 	if text = strings.Join(strings.Fields(text), " "); len(text) > 2*half+5 {
@@ -70,7 +70,7 @@ func short(text string) string {
 	return text
 }
 
-// checkCount fails with ErrCount for a number that the selecting input cannot have.
+// checkCount fails with ErrCount if the selector cannot represent count mutants.
 func checkCount(count int) error {
 	if count < 1 || count >= 1<<16 {
 		return fmt.Errorf("%w: %d, want 1 to 65535", ErrCount, count)
@@ -78,9 +78,9 @@ func checkCount(count int) error {
 	return nil
 }
 
-// Generate returns d with count mutants, spread over its modules in proportion
-// to their statements and over the kinds, as the seed has it. It fails with
-// ErrCount if there are not as many, and with ErrText.
+// Generate returns d with count random mutants, distributed over the modules in
+// proportion to their statements and over the kinds. Equal seeds give equal mutants.
+// It fails with ErrCount if d has too few sites, and with ErrText.
 func Generate(d *verilog.Design, seed uint64, count int) (*verilog.Design, []Mutant, error) {
 	if err := checkCount(count); err != nil {
 		return nil, nil, err
@@ -109,14 +109,14 @@ func Generate(d *verilog.Design, seed uint64, count int) (*verilog.Design, []Mut
 		return nil, nil, err
 	}
 	for i := range out.Files {
-		out.Files[i].Text = flicker(out.Files[i].Text)
+		out.Files[i].Text = alternateUnknown(out.Files[i].Text)
 	}
 	return out, all, nil
 }
 
-// flicker has what is x be 0 and 1 in turn: a simulator without x would show the
-// same value of an x always, which may be the right one by chance.
-func flicker(text []byte) []byte {
+// alternateUnknown replaces unknown values with a register that alternates between 0 and 1. A
+// simulator without x would use a constant, which might be right by chance.
+func alternateUnknown(text []byte) []byte {
 	unknown := regexp.MustCompile(`\b([0-9]+)'bx\b`)
 	ports := bytes.Index(text, []byte("\n);"))
 	if ports < 0 || !unknown.Match(text) {
@@ -150,8 +150,8 @@ func mutate(d *verilog.Design, ms []Mutant) (*verilog.Design, error) {
 	return out, nil
 }
 
-// share divides count by the modules' statements, the largest remainder first.
-// What a module has no sites for goes to the others.
+// share divides count among the modules by their statements, largest remainder first.
+// A module with too few sites passes the rest to the others.
 func share(ms []*module, count int) ([]int, error) {
 	statements, sites := 0, 0
 	for _, m := range ms {
@@ -159,7 +159,7 @@ func share(ms []*module, count int) ([]int, error) {
 		sites += len(m.sites)
 	}
 	if count > sites {
-		return nil, fmt.Errorf("%w: %d mutants, but %d places", ErrCount, count, sites)
+		return nil, fmt.Errorf("%w: %d mutants, want at most %d", ErrCount, count, sites)
 	}
 	shares, order := make([]int, len(ms)), make([]int, len(ms))
 	left := count
@@ -180,8 +180,8 @@ func share(ms []*module, count int) ([]int, error) {
 	return shares, nil
 }
 
-// pick returns n mutants of m, numbered from first: a kind at random, then a
-// place of that kind.
+// pick returns n random mutants of m, numbered from first. It picks a kind first and
+// then a site of that kind.
 func (m *module) pick(rng *rand.Rand, n, first int) []Mutant {
 	byKind := map[Kind][]site{}
 	var kinds []Kind

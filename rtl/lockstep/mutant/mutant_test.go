@@ -18,8 +18,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 )
 
-// meterText is what the emitter makes of a meter, but for names.
-const meterText = `// meter: adds what is enabled.
+// meterText has the form of the emitter's output for a meter, except for the names.
+const meterText = `// meter: adds by while enabled.
 module meter (
 	input wire clk,
 	input wire rst,
@@ -67,7 +67,7 @@ module meter (
 endmodule
 `
 
-// meter is the Go side of it.
+// meter is the Go side of meterText.
 type meter struct{ sum, last uint8 }
 
 func (m *meter) Root() any { return m }
@@ -119,8 +119,8 @@ func meterDesign() *verilog.Design {
 	}
 }
 
-// Of all mutants of the meter, those that random inputs do not tell apart are
-// proven, and the design without a mutant is the meter.
+// Each mutant of the meter that random inputs do not detect is proven equivalent, and
+// the design without a mutant equals the meter.
 func TestEveryMutantIsCaughtOrProven(t *testing.T) {
 	tooltest.Need(t, append(lockstep.Icarus.Tools(), "yosys", "yosys-abc")...)
 	d := meterDesign()
@@ -138,7 +138,7 @@ func TestEveryMutantIsCaughtOrProven(t *testing.T) {
 		}
 		err = l.Clock(rng.IntN(60) == 0, []uint64{rng.Uint64N(2), by})
 	}
-	require.NoError(t, err, "the control is left")
+	require.NoError(t, err, "only the control is left")
 	require.NoError(t, l.Close())
 	r := &Report{Mutants: len(ms), Clocks: l.Clocks()}
 	require.NoError(t, r.judge(d, ms, l.Verdicts(), Options{}))
@@ -147,8 +147,8 @@ func TestEveryMutantIsCaughtOrProven(t *testing.T) {
 	assert.Len(t, r.Results, len(ms))
 }
 
-// proves returns how yosys proves each change of a design's only file, old texts
-// with what replaces them in turn.
+// proves returns the proofs for changes of a design's only file. changes alternates
+// between old and new texts.
 func proves(t *testing.T, d *verilog.Design, changes ...string) []string {
 	t.Helper()
 	tooltest.Need(t, "yosys", "yosys-abc")
@@ -171,29 +171,30 @@ func proves(t *testing.T, d *verilog.Design, changes ...string) []string {
 
 const (
 	always  = "equal in every state"
-	reached = "equal in every state that is reached"
+	reached = "equal in every reachable state"
 )
 
 func TestProve(t *testing.T) {
 	got := proves(t, meterDesign(),
 		"8'd16", "8'd17", // another value
-		"(n_sum < 8'd16)", "(n_sum <= 8'd15)", // the same in other words
+		"(n_sum < 8'd16)", "(n_sum <= 8'd15)", // equivalent
 		"8'hff", "8'hfe", // another output
 		"8'd5", "8'd4", // another reset value
-		"by >> 1", "by << 1", // of an input
+		"by >> 1", "by << 1", // other operator on an input
 	)
 	assert.Equal(t, []string{"", always, "", "", ""}, got)
 }
 
-// design is one of a module.
+// design returns a design of one module.
 func design(top, text string) *verilog.Design {
 	d := &verilog.Design{Files: []verilog.File{{Name: top + ".v", Text: []byte(text)}}}
 	d.Manifest.Top = top
 	return d
 }
 
-// A choice among constants stays logic, which can be proven, and becomes no memory.
-func TestProveAmongConstants(t *testing.T) {
+// A selection among constants stays logic, which can be proven; it must not become a
+// memory.
+func TestProveConstantSelection(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("module table16 (input wire clk, input wire rst, input wire [5:0] at, output reg [7:0] v);\n\treg [7:0] n;\n" +
 		"\talways @* case (at)\n")
@@ -206,8 +207,8 @@ func TestProveAmongConstants(t *testing.T) {
 	assert.Equal(t, []string{""}, proves(t, d, "n + 8'd1", "n + 8'd2"))
 }
 
-// A state that is never reached does not count, one that is reached late does.
-func TestProveOfWhatIsReached(t *testing.T) {
+// Unreachable states do not count in a proof; states that are reached late do.
+func TestProveReachableStates(t *testing.T) {
 	const text = `module decade (input wire clk, input wire rst, output reg odd);
 	reg [7:0] n;
 	always @(posedge clk) begin
@@ -218,11 +219,11 @@ endmodule
 `
 	assert.Equal(t, []string{reached, ""}, proves(t, design("decade", text), "8'd200", "8'd201", "8'd90", "8'd91"))
 	late := strings.Replace(text, "reg [7:0] n;", "reg [7:0] n;\n\treg [7:0] kept;\n\tinitial kept = 8'd7;", 1)
-	assert.Equal(t, []string{""}, proves(t, design("decade", late), "8'd200", "8'd201"), "a start that is not 0")
+	assert.Equal(t, []string{""}, proves(t, design("decade", late), "8'd200", "8'd201"), "an initial value other than 0")
 }
 
-// A register that nobody reads is compared, too, and so is what an x becomes.
-func TestProveLooksAtEveryRegister(t *testing.T) {
+// Registers that nothing reads are compared too, and so are the values that replace x.
+func TestProveComparesEveryRegister(t *testing.T) {
 	const text = `module keeps (input wire clk, input wire rst, input wire en, output reg Out);
 	reg [3:0] unread;
 	reg n_out;
@@ -244,8 +245,8 @@ endmodule
 	))
 }
 
-// Of a large memory, a write is compared where it is enabled and a read where its
-// word is used; a small one is registers.
+// In a large memory, a write is compared only when enabled and a read only when its
+// word is used. A small memory becomes registers.
 func TestProveMemories(t *testing.T) {
 	const text = `module store (
 	input wire clk, input wire rst, input wire read, input wire write, input wire [5:0] at, input wire [7:0] data, output reg [7:0] Out);
@@ -277,7 +278,7 @@ endmodule
 	}
 }
 
-// What is no proof does not count as one.
+// Only the expected output of the tool counts as a proof.
 func TestVerdict(t *testing.T) {
 	every, some := proofs()[0], proofs()[1]
 	for _, tt := range []struct {
@@ -296,8 +297,8 @@ func TestVerdict(t *testing.T) {
 		{"silent", every, "ABC command line", nil, false, false, true},
 		{"an error", every, "UNSATISFIABLE", errors.New("exit 1"), false, false, true},
 		{"bad file", some, "Reading AIGER failed", nil, false, false, true},
-		{"proven of what is reached", some, "Property proved.  Time = 1", nil, false, true, false},
-		{"refuted of what is reached", some, "Output 0 of miter was asserted in frame 5", nil, false, false, false},
+		{"proven for reachable states", some, "Property proved.  Time = 1", nil, false, true, false},
+		{"refuted in a reachable state", some, "Output 0 of miter was asserted in frame 5", nil, false, false, false},
 		{"out of time", some, "Reached timeout (60 seconds) in frame 4", nil, false, false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -312,7 +313,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// An error of yosys is one, and none of its messages counts as a proof.
+// An error of yosys is reported, and its messages do not count as a proof.
 func TestProverBadInput(t *testing.T) {
 	tooltest.Need(t, "yosys", "yosys-abc")
 	_, err := NewProver(design("x", "module x (input wire clk, input wire rst);\n\tbad y;\nendmodule\n"), nil)
@@ -336,12 +337,12 @@ func TestReadNetlistBadInput(t *testing.T) {
 	}
 }
 
-// Every site, with its kind and what it may become.
+// TestSites checks every site of the meter, with its kind and its replacements.
 func TestSites(t *testing.T) {
 	m, err := parse(meterDesign().Files[0])
 	require.NoError(t, err)
 	assert.Equal(t, "meter", m.name)
-	assert.Equal(t, 14, m.statements, "2 outputs, 2 starts, 2 ifs, 3 updates in them, a case with 2, 2 registers")
+	assert.Equal(t, 14, m.statements, "2 outputs, 2 defaults, 2 ifs, 3 updates in them, a case with 2, 2 registers")
 	found := map[string]int{}
 	for _, s := range m.sites {
 		old := m.src[s.lo:s.hi]
@@ -367,13 +368,14 @@ func TestSites(t *testing.T) {
 		assert.Contains(t, found, want)
 	}
 	for s := range found {
-		assert.NotContains(t, s, "22 drop", "the start of a register, without which it has none")
-		assert.False(t, strings.HasPrefix(s, "32 "), "a label: %s", s)
+		assert.NotContains(t, s, "22 drop", "the default assignment must stay")
+		assert.False(t, strings.HasPrefix(s, "32 "), "a case label: %s", s)
 	}
 }
 
-// A register that a clock may leave alone is read; what is unknown is no site, for
-// nothing looks at it, and bits of a register are replaced with theirs of another.
+// A register that keeps its value in some clocks is a source. An unknown value is no
+// site, because nothing reads it. Bits of a register are replaced with the same bits
+// of another.
 func TestSitesOfStrobes(t *testing.T) {
 	text := strings.NewReplacer(
 		"n_last = last;", "n_last = 8'bx;", "last <= rst", "if ((en || rst)) last <= rst", "{4'd0, by", "{sum[3:0], by",
@@ -416,11 +418,11 @@ func TestGenerate(t *testing.T) {
 	}
 	assert.Len(t, places, len(ms), "no place twice")
 	assert.Contains(t, text, "input wire [15:0] mutant,\n\tinput wire clk,")
-	assert.Len(t, d.Manifest.Ports, 6, "what was given is as it was")
+	assert.Len(t, d.Manifest.Ports, 6, "the original is unchanged")
 	assert.Equal(t, verilog.Port{Name: Selector, Input: true, Width: 16}, a.Manifest.Ports[6])
 }
 
-// An x that a mutant shows is not the same in all clocks.
+// An exposed unknown value changes from clock to clock.
 func TestGenerateWithUnknown(t *testing.T) {
 	text := strings.Replace(meterText, "n_last = last;", "n_last = 8'bx;", 1)
 	d := meterDesign()
@@ -471,7 +473,7 @@ func TestReport(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, r.Print(&b))
 	assert.Contains(t, b.String(), "2 caught, 1 proven equivalent, 1 survived\n")
-	assert.True(t, strings.HasSuffix(b.String(), "\n2 caught of 3 that are not proven equivalent: 66.7 %\n"), b.String())
+	assert.True(t, strings.HasSuffix(b.String(), "\n2 caught of 3 not proven equivalent: 66.7 %\n"), b.String())
 	assert.Regexp(t, `(?m)^drop +2 +0 +0$`, b.String())
 	assert.Regexp(t, `(?m)^cp +2 +1 +0$`, b.String())
 	assert.Regexp(t, `(?m)^survived: mutant 3, reset in dma`, b.String())
@@ -479,7 +481,7 @@ func TestReport(t *testing.T) {
 	assert.Less(t, b.Len(), 700)
 }
 
-// A design that is wrong without a mutant says nothing about mutants.
+// A design that differs without a mutant gives an error, not a report.
 func TestControl(t *testing.T) {
 	bad := errors.New("bad")
 	err := new(Report).judge(nil, nil, []error{bad}, Options{})

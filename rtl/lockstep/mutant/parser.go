@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// parser walks the tokens of one module.
+// A parser walks the tokens of one module.
 type parser struct {
 	m      *module
-	tokens []token // without endmodule
+	tokens []token // tokens before endmodule
 	at     int
 
-	dims     map[string]string // declared signals: their ranges as written
-	clocked  map[string]bool   // assigned in a process of the clock
-	order    []string          // signals as declared
-	assigned map[string]bool   // in this process
-	edge     bool              // it is one of the clock
+	dims     map[string]string // ranges of the declared signals, as written
+	clocked  map[string]bool   // signals assigned in a clocked process
+	order    []string          // signals in order of declaration
+	assigned map[string]bool   // signals assigned in the current process
+	edge     bool              // the current process is clocked
 }
 
 // run finds the sites of the module.
@@ -31,7 +31,7 @@ func (p *parser) run() error {
 	return nil
 }
 
-// declarations notes the signals and which of them are registers, ahead of use.
+// declarations records the signals, and which of them are registers, before the walk.
 func (p *parser) declarations() {
 	edge := false
 	for i := 0; i < len(p.tokens); i++ {
@@ -65,7 +65,7 @@ func (p *parser) starts(i int) bool {
 	return false
 }
 
-// item takes one item of a module.
+// item parses one item of a module.
 func (p *parser) item() error {
 	t := p.peek(p.at)
 	switch t.text {
@@ -107,10 +107,10 @@ func (p *parser) item() error {
 	return nil
 }
 
-// statement takes one statement of a process.
+// statement parses one statement of a process.
 func (p *parser) statement() error {
 	if p.at >= len(p.tokens) {
-		return fmt.Errorf("%w: %s: the end in a process", ErrText, p.m.file)
+		return fmt.Errorf("%w: %s: unexpected end of file in a process", ErrText, p.m.file)
 	}
 	switch t := p.peek(p.at); t.text {
 	case "begin":
@@ -135,7 +135,7 @@ func (p *parser) statement() error {
 	}
 }
 
-// until calls f up to the word.
+// until calls f repeatedly until the given word.
 func (p *parser) until(word string, f func() error) error {
 	for p.at < len(p.tokens) && p.peek(p.at).text != word {
 		if err := f(); err != nil {
@@ -146,7 +146,7 @@ func (p *parser) until(word string, f func() error) error {
 	return nil
 }
 
-// branch takes an if.
+// branch parses an if statement.
 func (p *parser) branch() error {
 	p.m.statements++
 	end := p.match(p.at + 1)
@@ -163,7 +163,7 @@ func (p *parser) branch() error {
 	return nil
 }
 
-// assignment takes an assignment of a process.
+// assignment parses an assignment of a process.
 func (p *parser) assignment() error {
 	p.m.statements++
 	from, op := p.at, p.at+1
@@ -193,7 +193,7 @@ func (p *parser) assignment() error {
 	return nil
 }
 
-// skipTo goes behind the next such token that is in no parentheses.
+// skipTo skips to the token after the next text that is not in parentheses.
 func (p *parser) skipTo(text string) {
 	for p.at < len(p.tokens) && p.peek(p.at).text != text {
 		p.at = p.match(p.at) + 1
@@ -201,7 +201,7 @@ func (p *parser) skipTo(text string) {
 	p.at++
 }
 
-// match returns the index of the token that closes token i, or i.
+// match returns the index of the token that closes token i, or i if it opens nothing.
 func (p *parser) match(i int) int {
 	depth := 0
 	for j := i; j < len(p.tokens); j++ {
@@ -218,7 +218,7 @@ func (p *parser) match(i int) int {
 	return len(p.tokens) - 1
 }
 
-// peek returns token i, and behind the last one the end of the module.
+// peek returns token i, or the end of the module after the last token.
 func (p *parser) peek(i int) token {
 	if i >= len(p.tokens) {
 		return token{text: "endmodule"}
@@ -234,7 +234,7 @@ func (p *parser) unexpected() error {
 	return fmt.Errorf("%w: %s:%d: unexpected %q", ErrText, p.m.file, t.line, t.text)
 }
 
-// add notes a site at tokens [i, j), unless nothing would change.
+// add records a site at tokens [i, j) unless all options equal the original.
 func (p *parser) add(k Kind, i, j int, options ...string) {
 	var others []string
 	for _, o := range options {

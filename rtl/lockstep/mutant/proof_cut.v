@@ -1,6 +1,6 @@
-// What a proof takes out of a netlist: each bit of a register becomes a held,
-// each unknown bit a free, a port of a memory a reads or a writes. The pins of
-// those become ports.
+// Cuts state out of a netlist for a proof: each register bit becomes a held cell, each
+// unknown bit a free cell, and each memory port a reads or writes cell. The pins of
+// these cells become ports.
 
 (* techmap_celltype = "$dff" *)
 module cut_dff (CLK, D, Q);
@@ -25,8 +25,8 @@ module cut_free (Y);
 	end endgenerate
 endmodule
 
-// A memory is read without a clock; what behind it holds the word is a register.
-// Where a write is not enabled, its address and its data are 0.
+// The read port is combinational; a register after it holds the word. While a write is
+// not enabled, its address and data are 0.
 (* techmap_celltype = "$mem_v2" *)
 module cut_memory (RD_CLK, RD_EN, RD_ARST, RD_SRST, RD_ADDR, RD_DATA, WR_CLK, WR_EN, WR_ADDR, WR_DATA);
 	parameter MEMID = "";

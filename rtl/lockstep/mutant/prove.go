@@ -18,7 +18,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool"
 )
 
-// ErrYosys is wrapped by the error of yosys, or of its ABC, that is none of a
+// ErrYosys is wrapped by an error of yosys or yosys-abc that says nothing about the
 // proof.
 var ErrYosys = errors.New("mutant: yosys failed")
 
@@ -28,33 +28,32 @@ var proofCut []byte
 //go:embed proof_pins.v
 var proofPins []byte
 
-// A proof is a command of ABC, and how long it may take before it counts as no
-// proof.
+// A proof is a command of ABC and its time limit. A command that exceeds the limit
+// proves nothing.
 type proof struct {
 	name    string
-	clocked bool // of the states that are reached from a reset, or of all states
+	clocked bool // consider only states reachable from a reset
 	command string
-	proven  string // what it prints if there is never a difference
-	refuted string // what it prints if there may be one
+	proven  string // output if there is never a difference
+	refuted string // output if there may be a difference
 	limit   time.Duration
 }
 
-// proofs returns the ways, the fast one first.
+// proofs returns the proofs in order, the faster one first.
 func proofs() []proof {
 	return []proof{
 		{"equal in every state", false, "&get; &fraig -y; &put; iprove", "UNSATISFIABLE", "SATISFIABLE", 180 * time.Second},
-		{"equal in every state that is reached", true, "&get; &fraig -y; &put; pdr -T 60", "Property proved.", "was asserted in frame", 90 * time.Second},
+		{"equal in every reachable state", true, "&get; &fraig -y; &put; pdr -T 60", "Property proved.", "was asserted in frame", 90 * time.Second},
 	}
 }
 
-// A Prover shows that mutants are equivalent: that whatever the inputs are, and
-// whatever the large memories hold, no register, port or write of a memory of
-// the whole design is ever another one. yosys makes logic of the design, with
-// the mutants in it, and its ABC proves or refutes that the difference of two
-// copies, one of them with a mutant, is 0.
+// A Prover proves that mutants are equivalent: for all inputs and all contents of the
+// large memories, every register, port and memory write of the entire design has the
+// same value. yosys converts the design with its mutants to logic, and ABC proves or
+// refutes that two copies, one with a mutant active, never differ.
 type Prover struct {
 	n      *netlist
-	zeroes bool // all registers that a reset does not set hold 0 at first
+	zeroes bool // registers without a reset value start at 0
 }
 
 // checkTools returns lockstep.ErrTool if a tool of Run is missing.
@@ -73,8 +72,8 @@ func checkProver() error {
 	return nil
 }
 
-// NewProver has yosys read d with these mutants. It fails with lockstep.ErrTool
-// and ErrYosys.
+// NewProver has yosys read d with the mutants ms. It fails with lockstep.ErrTool and
+// ErrYosys.
 func NewProver(d *verilog.Design, ms []Mutant) (*Prover, error) {
 	if err := checkProver(); err != nil {
 		return nil, err
@@ -110,10 +109,10 @@ func NewProver(d *verilog.Design, ms []Mutant) (*Prover, error) {
 	return p, err
 }
 
-// script returns the commands that make flat.aag: the flattened design, its
-// registers and memories cut out. What is x may be anything, the same for both
-// copies; no step before makes use of it. A register that nobody reads stays,
-// for lockstep compares it.
+// script returns the commands that make flat.aag: the flattened design without its
+// registers and memories. An unknown value may be anything, but is equal in both
+// copies; no earlier step may exploit it. Unread registers are kept, because lockstep
+// compares them.
 func script(d *verilog.Design) string {
 	read := "read_verilog -DSYNTHESIS"
 	for _, f := range d.Files {
@@ -130,8 +129,8 @@ func script(d *verilog.Design) string {
 	}, "; ")
 }
 
-// Prove returns the name of the proof that m is equivalent, or "" if there is
-// none: then m may still be. It fails with ErrYosys.
+// Prove returns the name of the proof that m is equivalent, or "" if there is none, in
+// which case m may still be equivalent. It fails with ErrYosys.
 func (p *Prover) Prove(m Mutant) (string, error) {
 	dir, err := os.MkdirTemp("", "hilgpu-mutant-*")
 	if err != nil {
@@ -168,7 +167,7 @@ func (w proof) run(file string) (bool, error) {
 	return w.verdict(string(out), err, ctx.Err() != nil)
 }
 
-// verdict reads what ABC has printed. An error is no proof, and neither is silence.
+// verdict parses the output of ABC. An error or a missing verdict is not a proof.
 func (w proof) verdict(out string, err error, late bool) (bool, error) {
 	found := func(text string) bool { return regexp.MustCompile(`\b` + regexp.QuoteMeta(text)).MatchString(out) }
 	switch {

@@ -12,33 +12,33 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog"
 )
 
-// ErrControl is wrapped by the error of a design that differs from its Go side
-// with no mutant selected.
-var ErrControl = errors.New("mutant: the design differs without a mutant")
+// ErrControl is wrapped by the error of a design that differs from its Go side with no
+// mutant selected.
+var ErrControl = errors.New("mutant: the design differs from the Go side without a mutant")
 
-// An Outcome is what became of a mutant.
+// An Outcome is the result of testing a mutant.
 type Outcome string
 
 // The outcomes.
 const (
-	Caught     Outcome = "caught"     // lockstep differed, or its model stopped
-	Equivalent Outcome = "equivalent" // not caught, and yosys proves that it cannot be
-	Survived   Outcome = "survived"   // neither
+	Caught     Outcome = "caught"     // lockstep differed, or the simulation stopped
+	Equivalent Outcome = "equivalent" // not caught, and yosys proved it equivalent
+	Survived   Outcome = "survived"   // neither caught nor proven equivalent
 )
 
 // A Result is a mutant and its outcome.
 type Result struct {
 	Mutant
 	Outcome Outcome `json:"outcome"`
-	Clock   uint64  `json:"clock"` // of the difference; the last one if there was none
-	By      string  `json:"by"`    // the first signal that differed, or how it was proven
+	Clock   uint64  `json:"clock"` // clock of the difference, or the last clock
+	By      string  `json:"by"`    // first signal that differed, or name of the proof
 }
 
-// A Report is a run.
+// A Report is the result of a run.
 type Report struct {
 	Config     string   `json:"config"`
 	Seed       uint64   `json:"seed"`
-	Clocks     uint64   `json:"clocks"` // until the last mutant was caught, or the limit
+	Clocks     uint64   `json:"clocks"` // clocks until the last mutant was caught, or the limit
 	Mutants    int      `json:"mutants"`
 	Caught     int      `json:"caught"`
 	Equivalent int      `json:"equivalent"`
@@ -46,12 +46,12 @@ type Report struct {
 	Results    []Result `json:"results"` // in the order of the mutants
 }
 
-// Rate is how many of the mutants that can be caught were, from 0 to 1.
+// Rate returns the fraction of the mutants not proven equivalent that were caught.
 func (r *Report) Rate() float64 {
 	return float64(r.Caught) / float64(max(1, r.Caught+r.Survived))
 }
 
-// String is one line.
+// String formats the result in one line.
 func (x Result) String() string {
 	if x.Outcome == Equivalent {
 		return fmt.Sprintf("%s, %s: %s", x.Outcome, x.By, x.Mutant)
@@ -72,38 +72,38 @@ func (r *Report) add(x Result) {
 	r.Results = append(r.Results, x)
 }
 
-// proofWorkers is how many proofs run at the same time; each takes up to a GB.
+// proofWorkers is the number of concurrent proofs. Each uses up to 1 GB of memory.
 const proofWorkers = 4
 
-// Options are those of Run.
+// Options configure Run.
 type Options struct {
-	Name   string // of the configuration
+	Name   string // name of the configuration
 	Config gpu.Config
-	Seed   uint64 // of the mutants and of the traffic
-	Count  int    // mutants, from 1
-	Clocks uint64 // limit
-	Cache  string // of models; "": hilgpu in os.UserCacheDir
+	Seed   uint64 // seed of the mutants and of the traffic
+	Count  int    // number of mutants, at least 1
+	Clocks uint64 // maximum number of clocks
+	Cache  string // directory for built simulations; "": hilgpu in os.UserCacheDir
 
-	Progress func(line string) // is told how far it is; nil: nobody
+	Progress func(line string) // called with progress messages; nil: none
 }
 
-// Check fails with ErrCount as Run would, as far as that can be told without the design.
+// Check fails with ErrCount as Run would, as far as it can without the design.
 func (o Options) Check() error { return checkCount(o.Count) }
 
-// say tells a line.
-func (o *Options) say(format string, args ...any) {
+// logf sends a progress message.
+func (o *Options) logf(format string, args ...any) {
 	if o.Progress != nil {
 		o.Progress(fmt.Sprintf(format, args...))
 	}
 }
 
-// progressClocks is how many clocks there are between two lines at least.
+// progressClocks is the minimum number of clocks between two progress messages.
 const progressClocks = 100_000
 
-// Run makes mutants of the GPU's Verilog and runs random traffic on all of them
-// in lockstep with the one Go side, in a single model of Verilator, and tries to
-// prove those that are not caught. root is that of the source tree. It fails with
-// lockstep.ErrTool before it runs anything if a tool is missing that it may need.
+// Run generates mutants of the GPU's Verilog and runs random traffic on all of them in
+// lockstep with one Go side, with a single Verilator build. It then tries to prove the
+// uncaught mutants equivalent. root is the root of the source tree. If a tool that it
+// may need is missing, it fails with lockstep.ErrTool before it runs anything.
 func Run(root string, o Options) (*Report, error) {
 	g, err := gpu.New(o.Config)
 	if err != nil {
@@ -125,10 +125,10 @@ func Run(root string, o Options) (*Report, error) {
 	all.Progress = func(clocks uint64, left int) {
 		if clocks >= due {
 			due = clocks + progressClocks
-			o.say("%d clocks: %d of %d not caught", clocks, left-1, len(ms))
+			o.logf("%d clocks: %d of %d not caught", clocks, left-1, len(ms))
 		}
 	}
-	o.say("building %s with %d mutants", o.Name, len(ms))
+	o.logf("building %s with %d mutants", o.Name, len(ms))
 	dev, err := lockstep.NewVariantDevice(g, mutated, all, lockstep.Options{Cache: o.Cache})
 	if err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func Run(root string, o Options) (*Report, error) {
 	return r, r.judge(d, ms, dev.Verdicts(), o)
 }
 
-// Selection returns the variants of mutants: first none of them, as a control.
+// Selection returns the variants for mutants. The first has no mutant, as a control.
 func Selection(ms []Mutant) lockstep.Variants {
 	v := lockstep.Variants{Selector: Selector, Values: []uint64{0}}
 	for _, m := range ms {
@@ -153,8 +153,8 @@ func Selection(ms []Mutant) lockstep.Variants {
 	return v
 }
 
-// judge fills the report from what became of the selection of ms, and tries to
-// prove those without a verdict, some at a time. It fails with ErrControl.
+// judge fills the report from the verdicts on ms and tries to prove the uncaught
+// mutants equivalent, several at a time. It fails with ErrControl.
 func (r *Report) judge(d *verilog.Design, ms []Mutant, verdicts []error, o Options) error {
 	if verdicts[0] != nil {
 		return fmt.Errorf("%w: %w", ErrControl, verdicts[0])
@@ -176,7 +176,7 @@ func (r *Report) judge(d *verilog.Design, ms []Mutant, verdicts []error, o Optio
 	return nil
 }
 
-// judgeOne returns the outcome of m so far.
+// judgeOne returns the outcome of m before any proof.
 func judgeOne(m Mutant, verdict error, clocks uint64) Result {
 	x := Result{Mutant: m, Outcome: Survived, Clock: clocks}
 	var diff *lockstep.Divergence
@@ -190,19 +190,19 @@ func judgeOne(m Mutant, verdict error, clocks uint64) Result {
 	return x
 }
 
-// prove tries to prove the mutants that are left, of those of the results.
+// prove tries to prove the remaining mutants and updates their results.
 func prove(d *verilog.Design, left []Mutant, results []Result, o Options) error {
 	if len(left) == 0 {
 		return nil
 	}
-	o.say("%d mutants not caught: yosys reads the design", len(left))
+	o.logf("%d mutants not caught; yosys reads the design", len(left))
 	p, err := NewProver(d, left)
 	if err != nil {
 		return err
 	}
 	errs := make([]error, len(left))
 	slots := make(chan struct{}, min(runtime.NumCPU(), proofWorkers))
-	var said sync.Mutex
+	var mu sync.Mutex
 	var wg sync.WaitGroup
 	for i, m := range left {
 		wg.Add(1)
@@ -215,9 +215,9 @@ func prove(d *verilog.Design, left []Mutant, results []Result, o Options) error 
 			if how != "" {
 				x.Outcome, x.By = Equivalent, how
 			}
-			said.Lock()
-			o.say("%s", x)
-			said.Unlock()
+			mu.Lock()
+			o.logf("%s", x)
+			mu.Unlock()
 			<-slots
 		}()
 	}
@@ -225,8 +225,7 @@ func prove(d *verilog.Design, left []Mutant, results []Result, o Options) error 
 	return errors.Join(errs...)
 }
 
-// Print writes the figures by kind and by module, and every mutant that was not
-// caught.
+// Print writes the figures by kind and by module, and each mutant that was not caught.
 func (r *Report) Print(w io.Writer) error {
 	p := printer{w: w}
 	p.f("mutants of %s, seed %d, %d clocks: %d made, %d caught, %d proven equivalent, %d survived\n",
@@ -238,11 +237,11 @@ func (r *Report) Print(w io.Writer) error {
 			p.f("%s\n", x)
 		}
 	}
-	p.f("%d caught of %d that are not proven equivalent: %.1f %%\n", r.Caught, r.Caught+r.Survived, 100*r.Rate())
+	p.f("%d caught of %d not proven equivalent: %.1f %%\n", r.Caught, r.Caught+r.Survived, 100*r.Rate())
 	return p.err
 }
 
-// printer keeps the first error.
+// A printer keeps the first error.
 type printer struct {
 	w   io.Writer
 	err error

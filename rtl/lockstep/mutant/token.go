@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// token is a word of Verilog. Comments, directives and white space are none.
+// A token is a word of Verilog. Comments, directives and white space are not tokens.
 type token struct {
 	text   string
 	at     int // byte offset
 	line   int
-	source string // of the last src attribute
+	source string // value of the last src attribute
 }
 
-// end is the offset behind t.
+// end returns the byte offset after t.
 func (t token) end() int { return t.at + len(t.text) }
 
 // word reports whether t is a name or a keyword.
@@ -23,7 +23,8 @@ func (t token) word() bool {
 	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// shape returns what a token can be, in order: what is left out comes first.
+// shape returns the pattern of a token. Alternatives are tried in order, those to
+// skip first.
 func shape() *regexp.Regexp {
 	return regexp.MustCompile("^(?:" + strings.Join([]string{
 		`\s+`, `//[^\n]*`, "`[^\n]*", `\(\*[^)]*?\*\)`,
