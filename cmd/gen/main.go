@@ -34,6 +34,8 @@ func outputs(root string) []output {
 		{"rtl/cp/table.go", decoder},
 		{"docs/selectors.md", selectorsDoc},
 		{"docs/wireshark/hilgpu.lua", dissector},
+		{"docs/stack.svg", func() ([]byte, error) { return stackPicture(root) }},
+		{"docs/gpu.svg", func() ([]byte, error) { return gpuPicture(root) }},
 		{blocksDir + "/" + blocksFile, func() ([]byte, error) { return blocks(root) }},
 		{"runtime/verifier/wrap.go", func() ([]byte, error) { return wrappers(root) }},
 		{"runtime/verifier/arguments.go", func() ([]byte, error) { return arguments(root) }},
