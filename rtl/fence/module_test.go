@@ -231,7 +231,7 @@ func TestTimelineDoesNotTear(t *testing.T) {
 	}
 	assert.Len(t, seen, 2)
 	assert.Positive(t, seen[1<<32|0xffffffff], "before")
-	assert.Positive(t, seen[2<<32], "behind")
+	assert.Positive(t, seen[2<<32], "wrapped")
 }
 
 // A clock in which the unit sleeps changes nothing, whatever its inputs are.

@@ -31,7 +31,7 @@ func (g *GPU) hostHeader() (o noc.Offer, req port.Request) {
 		g.initiator.State(), g.pcie.BusMaster(), g.closed())
 	source := o.Source
 	if o.Sources == 0 {
-		source = noc.HostNobody
+		source = noc.HostNone
 	}
 	switch source {
 	case noc.ReadCP0:

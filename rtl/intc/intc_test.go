@@ -364,7 +364,7 @@ func TestWakes(t *testing.T) {
 		"a refused message": func(m *bench) {
 			m.Tick(Events{}, true, false, false, false, true, regbus.Req{}, reset.Signals{})
 		},
-		"a whole reset": func(m *bench) {
+		"a whole-device reset": func(m *bench) {
 			m.Tick(Events{}, true, false, false, false, false, regbus.Req{}, reset.Signals{Pending: true, Whole: true})
 		},
 	} {

@@ -61,7 +61,7 @@ func TestSinglePortThroughput(t *testing.T) {
 
 // Stalled completions cost the writes at most every second clock. For any pattern
 // of stalls, reads continue at its rate or in every second clock.
-func TestSinglePortStarvesNobody(t *testing.T) {
+func TestSinglePortIsFair(t *testing.T) {
 	for period := 1; period <= 5; period++ {
 		for phase := range period {
 			m := mem.New(4096, 1)

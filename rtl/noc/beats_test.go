@@ -16,9 +16,9 @@ func TestChoose(t *testing.T) {
 		out, in, inward bool
 		want            noc.Route
 	}{
-		{"nobody", false, false, true, noc.Route{}},
-		{"the port's alone", true, false, true, noc.Route{Out: true}},
-		{"VRAM's alone", false, true, false, noc.Route{In: true}},
+		{"none", false, false, true, noc.Route{}},
+		{"only the port's", true, false, true, noc.Route{Out: true}},
+		{"only VRAM's", false, true, false, noc.Route{In: true}},
 		{"both, the port's turn", true, true, false, noc.Route{Out: true}},
 		{"both, VRAM's turn", true, true, true, noc.Route{In: true}},
 	} {

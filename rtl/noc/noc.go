@@ -36,8 +36,8 @@ const (
 // Sources of the initiator port: the readers ReadCP0, ReadCP1 and ReadDMA, then
 // from HostWrite on the writers.
 const (
-	HostNobody = 3 // no source
-	HostWrite  = 4
+	HostNone  = 3 // no source
+	HostWrite = 4
 
 	HostWriteDMA     = HostWrite + WriteDMA
 	HostWriteFence0  = HostWrite + WriteFence0

@@ -66,7 +66,7 @@ func TestWritesTakeOneAtATime(t *testing.T) {
 	assert.Equal(t, noc.Owner{Valid: true, Source: 1}, m.Owner())
 	require.False(t, clock(0b0100, false), "beats are due")
 	require.True(t, clock(0b0101, true), "a header with the last beat before it")
-	assert.Equal(t, noc.Owner{Valid: true, Source: 2}, m.Owner(), "what was offered keeps the grant")
+	assert.Equal(t, noc.Owner{Valid: true, Source: 2}, m.Owner(), "an offered header keeps the grant")
 	require.True(t, clock(0b0001, true))
 	assert.Equal(t, noc.Owner{Valid: true}, m.Owner())
 	require.False(t, clock(0, true))
@@ -113,7 +113,7 @@ func TestCompletion(t *testing.T) {
 		{"nothing", none, none, [4]port.Completion{}, true},
 		{"both, to different readers", cpl(0x23), cpl(0x31), [4]port.Completion{2: own(0x23), 3: own(0x31)}, true},
 		{"both, to one reader: the host's first", cpl(0x23), cpl(0x24), [4]port.Completion{2: own(0x23)}, false},
-		{"VRAM's alone", none, cpl(0x10), [4]port.Completion{1: own(0x10)}, true},
+		{"only VRAM's", none, cpl(0x10), [4]port.Completion{1: own(0x10)}, true},
 		{"an unused tag", cpl(0x43), none, [4]port.Completion{}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// With a shared channel the host's completion goes first, whoever reads. VRAM's
+// With a shared channel the host's completion goes first, whichever reader it is for. VRAM's
 // waits unless it is for the target.
 func TestFirst(t *testing.T) {
 	host := port.Completion{Tag: 0x23, Status: port.CplSuccess, Data: 1}
@@ -173,7 +173,7 @@ func TestInitiator(t *testing.T) {
 			{valid: msg, offer: noc.Offer{Sources: msg, Source: 7, Refuse: true}, taken: true, owner: noc.Owner{Valid: true, Drop: true, Source: noc.WriteMessage}},
 			{last: true, offer: noc.Offer{Refuse: true}},
 		}},
-		{"what was offered stays when bus mastering ends, and its beats follow", []step{
+		{"an offered header stays when bus mastering ends, and its beats follow", []step{
 			{valid: msg, master: true, offer: noc.Offer{Sources: msg, Source: 7}},
 			{valid: msg, offer: noc.Offer{Sources: msg, Source: 7}},
 			{valid: msg, ready: true, offer: noc.Offer{Sources: msg, Source: 7}, taken: true, owner: noc.Owner{Valid: true, Source: noc.WriteMessage}},

@@ -35,7 +35,7 @@ func TestRegisterReads(t *testing.T) {
 	}
 }
 
-func TestRegisterReadThatNobodyAnswers(t *testing.T) {
+func TestUnansweredRegisterRead(t *testing.T) {
 	b := mapped(t)
 	for i := range uint16(8) {
 		b.regs[0x200+4*i] = uint32(i)

@@ -112,11 +112,11 @@ func mapCells(s Source, place string) ([]byte, error) {
 	if err := os.MkdirAll(filepath.Dir(place), 0o755); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrYosys, err)
 	}
-	whole := filepath.Join(filepath.Dir(place), ".netlist-"+filepath.Base(dir))
-	if err := os.WriteFile(whole, text, 0o644); err != nil {
+	temp := filepath.Join(filepath.Dir(place), ".netlist-"+filepath.Base(dir))
+	if err := os.WriteFile(temp, text, 0o644); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrYosys, err)
 	}
-	return text, os.Rename(whole, place)
+	return text, os.Rename(temp, place)
 }
 
 // cellModels returns yosys's models of the cells in a netlist. It leaves out the

@@ -128,21 +128,21 @@ func Run(s Source, target Target, want Expectation) (*Report, error) {
 		n, err := synthesise(s, target, true)
 		apart <- outcome{n, err}
 	}()
-	whole, err := synthesise(s, target, false)
+	flat, err := synthesise(s, target, false)
 	parts := <-apart
 	if err = errors.Join(err, parts.err); err != nil {
 		return nil, err
 	}
-	r := &Report{Target: target, Memories: memories(whole.log, s.Top), Findings: []Finding{}}
+	r := &Report{Target: target, Memories: memories(flat.log, s.Top), Findings: []Finding{}}
 	if r.Blocks, err = blocks(parts.stat, s.Top); err != nil {
 		return nil, err
 	}
-	all, err := blocks(whole.stat, s.Top)
+	all, err := blocks(flat.stat, s.Top)
 	if err != nil {
 		return nil, err
 	}
 	r.Total = all[0].Cells
-	r.Findings = append(r.Findings, findings(whole.log, parts.log)...)
+	r.Findings = append(r.Findings, findings(flat.log, parts.log)...)
 	r.Findings = append(r.Findings, want.compare(r)...)
 	return r, nil
 }

@@ -94,7 +94,7 @@ func TestCodes(t *testing.T) {
 	for line := range strings.Lines(out.String()) {
 		if f := strings.Fields(line); f[0] == "$var" {
 			require.Len(t, f, 6)
-			require.False(t, seen[f[3]], "%s is there twice", f[3])
+			require.False(t, seen[f[3]], "%s is used twice", f[3])
 			seen[f[3]] = true
 		}
 	}

@@ -65,13 +65,13 @@ func (l *Layout) member(path string) string {
 	return "r." + strings.Join(parts, "__DOT__") + index
 }
 
-// mainHead reads and writes whole batches.
-const mainHead = `// Clocks the design by batches: a count and so many records of inputs come in,
-// as many records of outputs go out. A count of 0 asks for the memories and
-// ends the program, as the end of the input does. With bit 31 set, the count is
-// a limit: one record of inputs comes in and is held for so many clocks, or
-// until the output ports change; the number of clocks goes out and the record
-// after the last of them.
+// mainHead has the functions that read and write a batch.
+const mainHead = `// Clocks the design in batches. A batch is a count and that many records of
+// inputs. The answer is as many records of outputs. A count of 0 requests the
+// memories and ends the program. The end of the input also ends it. With bit 31
+// set, the count is a limit: one record of inputs follows and is held for that
+// many clocks, or until the output ports change. The answer is the number of
+// clocks and the record after the last one.
 #include <cstdint>
 #include <cstdlib>
 #include <unistd.h>
@@ -101,7 +101,7 @@ static void put(const void* p, size_t n) {
 
 `
 
-// mainTail is the loop over the batches.
+// mainTail is the main loop.
 const mainTail = `
 static void clock(Vdut& dut) {
   dut.clk = 1;
