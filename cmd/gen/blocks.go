@@ -150,7 +150,7 @@ func blocksText(all []instance, naps []string) ([]byte, error) {
 	skipMethod(w, all, naps)
 	idleMethod(w, all)
 	controlMethod(w, all)
-	w.WriteString("\n// rsp returns the answer of whichever block has the register.\nfunc (g *GPU) rsp() regbus.Rsp {\n\treturn ")
+	w.WriteString("\n// rsp returns the answer of the block that has the register.\nfunc (g *GPU) rsp() regbus.Rsp {\n\treturn ")
 	var answers []string
 	for _, in := range all {
 		if in.rsp {
@@ -162,8 +162,8 @@ func blocksText(all []instance, naps []string) ([]byte, error) {
 }
 
 func resetMethod(w *bytes.Buffer, all []instance, naps []string) {
-	w.WriteString("\n// Reset is a fundamental reset: every register is as after power on, VRAM keeps\n" +
-		"// its contents. The host has dropped what it still owed.\nfunc (g *GPU) Reset() {\n")
+	w.WriteString("\n// Reset is a fundamental reset: every register gets its power-on value. VRAM keeps\n" +
+		"// its contents. The host must have dropped its outstanding answers.\nfunc (g *GPU) Reset() {\n")
 	for _, in := range all {
 		fmt.Fprintf(w, "\tg.%s.Reset()\n", in.name)
 	}
@@ -179,7 +179,7 @@ func wake(w *bytes.Buffer, naps []string) {
 }
 
 func skipMethod(w *bytes.Buffer, all []instance, naps []string) {
-	w.WriteString("\n// Skip is n clocks without input, n at most IdleFor(). A block that looks at what\n// others do is skipped before them.\nfunc (g *GPU) Skip(n uint64) {\n")
+	w.WriteString("\n// Skip advances n clocks without input, n at most IdleFor(). A block that reads the\n// state of others is skipped before them.\nfunc (g *GPU) Skip(n uint64) {\n")
 	for _, in := range ordered(all, func(in instance) bool { return in.skipArgs }) {
 		if in.skip {
 			call := "g." + in.name + ".Skip(n)"
@@ -193,7 +193,7 @@ func skipMethod(w *bytes.Buffer, all []instance, naps []string) {
 }
 
 func idleMethod(w *bytes.Buffer, all []instance) {
-	w.WriteString("\n// IdleFor returns how many clocks do nothing but count: the shortest sleep of\n// the blocks, and 0 if something is on its way between them.\nfunc (g *GPU) IdleFor() uint64 {\n\tn := uint64(math.MaxUint64)\n")
+	w.WriteString("\n// IdleFor returns the number of clocks that only count: the shortest sleep of the\n// blocks, or 0 if something is in transit between them.\nfunc (g *GPU) IdleFor() uint64 {\n\tn := uint64(math.MaxUint64)\n")
 	for _, in := range ordered(all, func(in instance) bool { return in.first }) {
 		if in.idle {
 			call := "g." + in.name + ".IdleFor()"
@@ -230,7 +230,7 @@ func controlMethod(w *bytes.Buffer, all []instance) {
 			quiet = append(quiet, "g."+in.name+".IdleFor() != 0")
 		}
 	}
-	w.WriteString("\n// controlQuiet reports whether no block of the control plane has anything to do\n// unless another one has something for it.\n")
+	w.WriteString("\n// controlQuiet reports whether no block of the control plane has anything to do\n// on its own.\n")
 	w.WriteString("func (g *GPU) controlQuiet() bool {\n\treturn " + strings.Join(quiet, " &&\n") + "\n}\n")
 }
 

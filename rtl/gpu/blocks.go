@@ -8,8 +8,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
 
-// Reset is a fundamental reset: every register is as after power on, VRAM keeps
-// its contents. The host has dropped what it still owed.
+// Reset is a fundamental reset: every register gets its power-on value. VRAM keeps
+// its contents. The host must have dropped its outstanding answers.
 func (g *GPU) Reset() {
 	g.pcie.Reset()
 	g.ident.Reset()
@@ -33,8 +33,8 @@ func (g *GPU) Reset() {
 	g.hostQuiet = false
 }
 
-// Skip is n clocks without input, n at most IdleFor(). A block that looks at what
-// others do is skipped before them.
+// Skip advances n clocks without input, n at most IdleFor(). A block that reads the
+// state of others is skipped before them.
 func (g *GPU) Skip(n uint64) {
 	if g.hasCounters() {
 		g.skipPerf(n)
@@ -62,8 +62,8 @@ func (g *GPU) Skip(n uint64) {
 	g.hostQuiet = false
 }
 
-// IdleFor returns how many clocks do nothing but count: the shortest sleep of
-// the blocks, and 0 if something is on its way between them.
+// IdleFor returns the number of clocks that only count: the shortest sleep of the
+// blocks, or 0 if something is in transit between them.
 func (g *GPU) IdleFor() uint64 {
 	n := uint64(math.MaxUint64)
 	if n = min(n, g.dma.IdleFor()); n == 0 {
@@ -123,7 +123,7 @@ func (g *GPU) IdleFor() uint64 {
 }
 
 // controlQuiet reports whether no block of the control plane has anything to do
-// unless another one has something for it.
+// on its own.
 func (g *GPU) controlQuiet() bool {
 	return g.ident.IdleFor() != 0 &&
 		g.regram.IdleFor() != 0 &&
@@ -135,7 +135,7 @@ func (g *GPU) controlQuiet() bool {
 		g.watchdog.Quiet()
 }
 
-// rsp returns the answer of whichever block has the register.
+// rsp returns the answer of the block that has the register.
 func (g *GPU) rsp() regbus.Rsp {
 	return or(or(or(g.ident.Rsp(), g.regram.Rsp()), or(g.intc.Rsp(), g.cp0.Rsp())), or(or(g.cp1.Rsp(), g.fence0.Rsp()), or(g.fence1.Rsp(), or(g.perf.Rsp(), g.watchdog.Rsp()))))
 }
