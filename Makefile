@@ -1,4 +1,4 @@
-# Two commands set a machine up: make run, make test. The rest is for developers.
+# Users need only make run and make test. The other targets are for developers.
 
 GO    ?= go
 BIN   := bin/hilgpu
@@ -19,16 +19,16 @@ run: build ## compose the sample images on the emulated GPU, check every pixel, 
 	@mkdir -p $(dir $(FRAME))
 	$(BIN) run compose --check -o $(FRAME)
 
-test: ## all tests of the fast set; one line at the end counts those that were skipped
+test: ## all tests of the fast set; the last line counts the skipped tests
 	$(GO) run ./cmd/testsum -timeout 30m ./...
 
 build: ## bin/hilgpu
 	$(GO) build -trimpath -o $(BIN) ./cmd/hilgpu
 
-gen: ## write what is generated from the tables: docs/registers.md, docs/packets.md, docs/selectors.md, the DDI wrappers
+gen: ## generate files from the tables: docs/registers.md, docs/packets.md, docs/selectors.md, the DDI wrappers
 	$(GO) run ./cmd/gen
 
-gen-check: ## fail if what is generated differs from the tables
+gen-check: ## fail if a generated file differs from the tables
 	$(GO) run ./cmd/gen -check
 
 fmt-check: ## fail if a file is not formatted
@@ -42,12 +42,12 @@ vet: ## go vet, and the rules of docs/rtl.md on the RTL
 lint: ## staticcheck
 	$(GO) tool staticcheck ./...
 
-# Left out: the blocks, which have no goroutine; what only measures; and boards that an
-# earlier host left, which differ from clean ones in their state alone.
-race: ## the fast set under the race detector, but for what has no race to find (needs a C compiler)
+# Excluded: RTL blocks, which have no goroutines; measurements; and boards that an earlier
+# host used, which differ from clean ones only in their state.
+race: ## the fast set under the race detector, except tests without goroutines (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -timeout 30m -skip 'TestBenchDevice|TestJSONOfEveryCommand/bench|TestProgressOfCommands/bench|TestDirty' $$($(GO) list ./... | grep -vE '/rtl/(cp|dma|fence|gpu|ident|intc|mem|noc|pcie|perf|regram|reset|watchdog)$$')
 
-bench: build ## print the figures: cycles are exact, speeds are this machine's
+bench: build ## print the figures; cycles are exact, speeds depend on this machine
 	$(BIN) bench device
 	$(BIN) bench rtl
 	$(GO) test -run '^$$' -bench . -benchtime 1x -count 1 ./rtl/... ./bus/line ./boards/serve ./testbench
@@ -78,7 +78,7 @@ soak: ## the long campaigns: random devices, API calls and links, fuzzing, locks
 	$(MAKE) synth
 	$(MAKE) mutants
 
-tools: ## install what tests and targets need besides Go, from Debian packages
+tools: ## install the other tools of tests and targets, from Debian packages
 	apt-get update
 	apt-get install -y --no-install-recommends verilator iverilog yosys nextpnr-ice40 g++ make tshark git bash
 
@@ -93,7 +93,7 @@ lockstep: build ## the GPU against its Verilog at every clock, in three configur
 	  $$run --cycles $(CYCLES); $$run --session; $$run --sim icarus --cycles $(ICARUS_CYCLES); \
 	done
 
-mutants: build ## mistakes in the Verilog, each of which lockstep has to notice; MUTANTS, SEED
+mutants: build ## mutations of the Verilog, all of which lockstep must detect; MUTANTS, SEED
 	$(BIN) lockstep mutants --seed $(SEED) --count $(MUTANTS)
 
 synth: build ## LUTs, flip-flops, block RAM and DSPs of every block on iCE40 and ECP5, small placed on an HX8K; fails on a bad log
@@ -102,5 +102,5 @@ synth: build ## LUTs, flip-flops, block RAM and DSPs of every block on iCE40 and
 dist: ## out/dist: archives of HEAD for Linux, macOS and Windows on amd64 and arm64, and SHA256SUMS
 	$(GO) run ./cmd/dist -o out/dist
 
-clean: ## remove what was built
+clean: ## remove build output
 	rm -rf bin out
