@@ -80,17 +80,14 @@ type opening struct {
 
 // Options configure a connection. The zero value is the default.
 type Options struct {
-	// Capture records every packet that crosses the link. For a board in this
-	// process, whose link has no packets, it records the packets that PCIe
-	// would carry.
+	// Capture records the packets of the link, or, without a link, those that PCIe would carry.
 	Capture *capture.Writer
 
 	// Console is called with the text that a board sends on the same line as
 	// the frames, in order, one call at a time. It must not call the link.
 	Console func(text []byte)
 
-	// Wave records the GPU. It requires a GPU emulated in this process; for
-	// other boards Open fails with ErrSelector.
+	// Wave records the emulated GPU; for other boards Open fails with ErrSelector.
 	Wave *wave.Recorder
 }
 

@@ -18,8 +18,8 @@ func emulator() scheme {
 	}
 }
 
-// options are those of every GPU in this process or beside it; hardware says
-// whether it can have faults of its hardware.
+// options returns the options of every emulated GPU. hardware specifies whether
+// faults can be injected into its hardware.
 func options(hardware bool) []option {
 	return append(configOptions(),
 		option{name: "latency", doc: "clocks from host to device and back again, each way, 1 to 65536"},

@@ -43,8 +43,7 @@ const (
 
 // Options of Open.
 type Options struct {
-	// AnyMap accepts a function with another register map. Names may then refer
-	// to the wrong registers.
+	// AnyMap accepts a function with another register map; names may refer to wrong registers.
 	AnyMap bool
 }
 

@@ -17,8 +17,7 @@ type Fixture struct {
 	Clock bus.Clock
 	Host  *Host // host of the link, with at least 4 KiB of memory
 
-	// Register is the offset in BAR0 of a read-write dword. A read at Unmapped
-	// is a completer abort.
+	// Register is the BAR0 offset of a read-write dword. A read at Unmapped is a completer abort.
 	Register, Unmapped uint64
 
 	// Announce makes the device, through the link, write to host memory at

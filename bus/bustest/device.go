@@ -39,12 +39,10 @@ type DeviceOptions struct {
 	// MemBytes is the size of BAR2, a power of two of at least 16; 0: 64 KiB.
 	MemBytes int
 
-	// Stall, if not 0, makes the device not ready in some clocks. Its value
-	// selects the clocks.
+	// Stall, if not 0, selects the clocks in which the device is not ready.
 	Stall uint64
 
-	// Config replaces dwords of configuration space, by offset, with read-only
-	// values.
+	// Config replaces dwords of configuration space, by offset, with read-only values.
 	Config map[int]uint32
 }
 

@@ -30,20 +30,18 @@ var ErrSession = errors.New("channel: a session began")
 // ErrStalled is the cause of a link whose stream accepts no bytes.
 var ErrStalled = errors.New("channel: the stream accepts no bytes")
 
-// Config configures a channel.
+// Config configures a channel. Credits of the data link that are all 0 allow 128
+// of the largest posted packets and as many non-posted packets in flight. An
+// injected cut silences both directions for longer than this end needs to detect
+// it.
 type Config struct {
-	// Link configures the data link. Times that are 0 are derived from Baud.
-	// Credits that are all 0 allow 128 of the largest posted packets and as
-	// many non-posted packets in flight.
+	// Link configures the data link; times of 0 are derived from Baud, credits of 0 are the defaults.
 	Link datalink.Config
 
-	// Baud is the rate of the line in bits per second, with 10 bits per byte.
-	// The channel writes no faster. 0 means no limit.
+	// Baud is the largest rate in bits per second, with 10 bits per byte; 0 means no limit.
 	Baud int
 
-	// Send and Receive inject faults into the frames of one direction; nil
-	// injects none. A cut silences both directions for longer than this end
-	// needs to detect it.
+	// Send and Receive inject faults into the frames of one direction; nil injects none.
 	Send, Receive *fault.Injector
 
 	// Console is called with the text that shares the line, in order, one call

@@ -47,25 +47,21 @@ const maxRequest = 4 * port.MaxLen
 
 const beatBytes = 8
 
-// Options configure an Endpoint. The zero value is the default.
+// Options configure an Endpoint. The zero value is the default. MaxPayload is by
+// default the Max_Payload_Size after reset (PCIe 3.0 §7.8.4). A device read that
+// times out ends with port.CplAbort. The default Queue holds all reads of a root
+// port with 8-bit tags, so a completion is never stuck after them.
 type Options struct {
-	// MaxPayload is the largest payload of a packet to the host, in bytes, a
-	// power of two, 128 to 4096; 0: 128, the Max_Payload_Size after reset (PCIe
-	// 3.0 §7.8.4).
+	// MaxPayload limits packets to the host, bytes, a power of two in 128..4096; 0: 128.
 	MaxPayload int
 
-	// Timeout is the completion time-out of the device's reads, in device
-	// clocks, 1 to 2^62; 0: 2^27. A read that times out ends with
-	// port.CplAbort.
+	// Timeout is the completion time-out of device reads, in clocks, 1 to 2^62; 0: 2^27.
 	Timeout uint64
 
-	// Queue is the largest number of waiting requests of the host, 1 to 1024;
-	// 0: 256. A root port with 8-bit tags has at most 256 reads in flight, so a
-	// completion is never stuck after them.
+	// Queue is the largest number of waiting requests of the host, 1 to 1024; 0: 256.
 	Queue int
 
-	// Reads is the largest number of non-posted requests at the device at a
-	// time, 1 to 256; 0: 32.
+	// Reads is the largest number of non-posted requests at the device at once, 1 to 256; 0: 32.
 	Reads int
 }
 

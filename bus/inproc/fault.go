@@ -34,8 +34,7 @@ type Fault struct {
 	// After is the number of events before the first affected one.
 	After uint64
 
-	// Count is the number of events affected; 0 means all. A dead device stays
-	// dead.
+	// Count is the number of events affected; 0 means all. A dead device stays dead.
 	Count uint64
 
 	// Doorbells are byte offsets in BAR0.

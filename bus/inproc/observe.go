@@ -23,7 +23,8 @@ const (
 	Up
 )
 
-// A Transaction is one packet as it passes the host's end of the wire.
+// A Transaction is one packet as it passes the host's end of the wire. Last is 0
+// for a single dword. Disabled bytes of Data are undefined.
 type Transaction struct {
 	Clock  uint64 // time at the host's end
 	Dir    Dir
@@ -31,9 +32,7 @@ type Transaction struct {
 	Status port.Status  // CplNone: the request itself
 	Data   []byte       // payload, valid during the call; 4 bytes for configuration
 
-	// First and Last enable the bytes of the first and the last dword of the
-	// request, bit i for byte i; Last is 0 for a single dword (PCIe 3.0
-	// §2.2.5). Disabled bytes of Data are undefined.
+	// First and Last enable bytes of the first and last dword (PCIe 3.0 §2.2.5), bit i for byte i.
 	First, Last uint8
 }
 

@@ -31,10 +31,10 @@ var (
 	ErrCut     = errors.New("line: cut")
 )
 
-// Options configure the line. The zero value is the default.
+// Options configure the line. The zero value is the default, with at most the bytes
+// in flight that the line carries in 64 ms.
 type Options struct {
-	// Baud is the rate in bits per second, with ten bits per byte, 1200 to
-	// 10^9; 0: 3000000.
+	// Baud is the rate in bits per second, with ten bits per byte, 1200 to 10^9; 0: 3000000.
 	Baud int
 
 	// Latency is the propagation time of a byte, at most one second; 0: 500 µs.
@@ -43,13 +43,10 @@ type Options struct {
 	// Hz is the number of device clocks per second; 0: 100 MHz.
 	Hz uint64
 
-	// Faults are injected into the frames of both directions. Their seed also
-	// seeds the nonces.
+	// Faults are injected into the frames of both directions; their seed also seeds the nonces.
 	Faults fault.Config
 
-	// Link configures both ends; Role and Credits are set by New. Zero fields
-	// are derived from the rate: at most the bytes that the line carries in 64
-	// ms are in flight.
+	// Link configures both ends, except Role and Credits; zero fields are derived from the rate.
 	Link datalink.Config
 }
 

@@ -62,11 +62,11 @@ type Port interface {
 	Close() error
 }
 
-// Options configure a root port. The zero value is the default.
+// Options configure a root port. The zero value is the default. A line that needs
+// longer than Timeout to send a full queue needs a larger one. A packet to the device
+// also obeys the device's Device Control register, which allows 128 bytes after reset.
 type Options struct {
-	// Timeout is the completion time-out, and the time a write may wait for the
-	// port to accept a packet; 0: 1 s. A line that needs longer to send a full
-	// queue needs a larger value.
+	// Timeout is the completion time-out, and the longest wait of a write for the port; 0: 1 s.
 	Timeout time.Duration
 
 	// Tags is the number of reads in flight, 1 to 2^TagBits; 0: 8.
@@ -75,14 +75,10 @@ type Options struct {
 	// TagBits is 8, or 5 without extended tags (PCIe 3.0 §2.2.6.2); 0: 8.
 	TagBits int
 
-	// MaxPayload is the largest payload of a packet in either direction, in
-	// bytes, a power of two from 128 to 4096; 0: 128. A packet to the device
-	// also obeys the device's Device Control register, which is 128 after
-	// reset.
+	// MaxPayload limits packets in both directions, bytes, a power of two in 128..4096; 0: 128.
 	MaxPayload int
 
-	// MaxReadRequest is the largest size of one read, in bytes, a power of two
-	// from 128 to 4096; 0: 128.
+	// MaxReadRequest limits one read, in bytes, a power of two from 128 to 4096; 0: 128.
 	MaxReadRequest int
 
 	// Observer, if not nil, is called with every packet that crosses the port,

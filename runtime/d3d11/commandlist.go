@@ -10,7 +10,7 @@ import (
 // is immutable and keeps every object in it alive.
 //
 // Design note: applications create and release very many lists, so the memory
-// behind a list, with the driver's memory, is recycled (listBody). The two-word
+// of a list, with the driver's memory, is recycled (listBody). The two-word
 // CommandList itself is never reused: a stale reference stays empty and cannot
 // reach another list. Contexts allocate CommandLists in slabs; the zero value
 // has one reference.

@@ -60,7 +60,7 @@ func newDeferred(d *Device) (*Context, ddi.HRESULT) {
 // createNative creates the driver's context. On failure there is none.
 func (c *Context) createNative() ddi.HRESULT {
 	d, k := c.dev, c.call
-	// The size is that of the memory behind Root.Driver, which the driver
+	// The size is that of the memory at Root.Driver, which the driver
 	// allocates itself.
 	n := d.funcs.CalcPrivateDeferredContextSize(k.begin(0), d.h, 0)
 	if hr := k.end(); hr != ddi.OK {

@@ -40,7 +40,7 @@
 // objects they use alive. Using an object without holding a reference is an
 // error, or ignored by a method without a result. Released objects are never
 // recycled, so a stale reference cannot reach another object. (The memory
-// behind a CommandList is recycled, the CommandList is not.)
+// of a CommandList is recycled, the CommandList is not.)
 //
 // # Removal
 //

@@ -9,7 +9,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// names gives the objects behind handles names that are the same in each run: a
+// names gives objects names that are the same in each run, by their handles: a
 // kind and a number, counted from 1 in each order of calls. The third resource
 // in the order of deferred context 2 is "resource 2.3"; in the order of the
 // executing context it is "resource 3".
