@@ -10,27 +10,27 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/refmodel"
 )
 
-// A Bin is one thing that a storm has to see: a packet with an operand of a
-// class, what became of it, and where it stood.
+// A Bin is a case that a storm must cover: a packet, the class of an operand, the
+// outcome, and the place of the packet.
 type Bin struct {
 	Packet  string `json:"packet"`
-	Operand string `json:"operand"` // field and class; of a fault, what was refused
+	Operand string `json:"operand"` // field and class; for a fault, the refused operand
 	Outcome string `json:"outcome"` // retired, skipped or a fault cause
 	State   string `json:"state"`   // ring, indirect or guarded
 }
 
-// Outcomes that are no fault, and the packet of unknown opcodes.
+// Outcomes other than faults, and the packet name of unknown opcodes.
 const (
 	retired = "retired"
 	skipped = "skipped"
 	unknown = "unknown"
 )
 
-// A device is what the bins of a board depend on.
+// A device is the configuration that determines a board's bins.
 type device struct{ refmodel.Config }
 
-// legal says whether a class of a field can be legal: one node cannot wait for
-// another, and what was not preempted does not resume.
+// legal reports whether a class of a field can be legal. Without a second node there is
+// no Node 1 to wait for, and Resume needs a preempted packet.
 func (d device) legal(l pkt.Layout, operand string) bool {
 	if l.Op == pkt.OpIndirect && operand == "Resume 1" {
 		return d.Caps.Has(caps.Preemption)
@@ -38,7 +38,7 @@ func (d device) legal(l pkt.Layout, operand string) bool {
 	return l.Op != pkt.OpWaitFence || operand != "Node 1" || d.Nodes > 1
 }
 
-// places returns where packets can stand.
+// places returns the places that packets can have.
 func (d device) places() []refmodel.Place {
 	if d.Caps.Has(caps.Protection) {
 		return []refmodel.Place{refmodel.InRing, refmodel.InIndirect, refmodel.Guarded}
@@ -46,8 +46,8 @@ func (d device) places() []refmodel.Place {
 	return []refmodel.Place{refmodel.InRing, refmodel.InIndirect}
 }
 
-// bins returns all of them, by packet, for the whole table of packets: whatever
-// is added there is a bin that nobody hits until the storm can make it.
+// bins returns all bins, by packet, for the complete table of packets. A packet added
+// to the table gets bins that stay uncovered until the storm can generate it.
 func bins(d device) []Bin {
 	var all []Bin
 	for _, l := range pkt.Table {
@@ -77,12 +77,12 @@ func bins(d device) []Bin {
 	for _, at := range d.places() {
 		all = append(all, Bin{unknown, "opcode", cause(cpreg.CauseOpcode), at.String()})
 	}
-	return append(all, d.scenes()...)
+	return append(all, d.hostBins()...)
 }
 
 func cause(c uint32) string { return cpreg.Causes[c] }
 
-// Classes of addresses.
+// Classes of addresses: the memory that an address is in.
 const (
 	vramClass = refmodel.ClassVRAM
 	hostClass = refmodel.ClassHost
@@ -141,7 +141,7 @@ func class(f pkt.Field, v uint64) string {
 	return all[min(v, 2)]
 }
 
-// faults adds what the layout says that a packet can be refused for.
+// faults adds the refusals that follow from the layout of a packet.
 func (d device) faults(l pkt.Layout, at refmodel.Place, add func(operand, outcome string)) {
 	add("header", cause(cpreg.CauseReserved))
 	if at != refmodel.InRing {
@@ -162,7 +162,7 @@ func (d device) faults(l pkt.Layout, at refmodel.Place, add func(operand, outcom
 	}
 }
 
-// refusals adds what a field can be refused for.
+// refusals adds the refusals of a field's value.
 func (d device) refusals(f pkt.Field, at refmodel.Place, add func(operand, outcome string)) {
 	if f.Align > 1 {
 		add(f.Name, cause(cpreg.CauseAlign))
@@ -191,14 +191,14 @@ func (d device) refusals(f pkt.Field, at refmodel.Place, add func(operand, outco
 	}
 }
 
-// Operands that no field has.
+// Operands that are not fields.
 const (
 	readOnly       = refmodel.ReadOnly
 	waitsForItself = "waits for itself"
 	waitsForOther  = "waits for the other"
 )
 
-// special adds what no layout says.
+// special adds the refusals that do not follow from a layout.
 func (d device) special(l pkt.Layout, at refmodel.Place, add func(operand, outcome string)) {
 	switch l.Op {
 	case pkt.OpCopy, pkt.OpFill:
@@ -223,7 +223,7 @@ func (d device) special(l pkt.Layout, at refmodel.Place, add func(operand, outco
 		d.surface("destination", at, true, add)
 	case pkt.OpPredicate:
 		add("skips", retired)
-		add(goesOn, retired)
+		add(continues, retired)
 		if at != refmodel.InRing {
 			add("Dwords", cause(cpreg.CauseLength))
 		}
@@ -235,14 +235,14 @@ func (d device) special(l pkt.Layout, at refmodel.Place, add func(operand, outco
 		if d.Nodes > 1 {
 			add(waitsForItself, retired)
 			add(waitsForOther, retired)
-			add(goesOn, retired)
+			add(continues, retired)
 		} else {
 			add("Node", cause(cpreg.CauseState))
 		}
 	}
 }
 
-// surface adds what a 2D packet can be refused for because of a surface.
+// surface adds the refusals of a 2D packet because of a surface.
 func (d device) surface(name string, at refmodel.Place, written bool, add func(operand, outcome string)) {
 	add(name+" "+vramClass, cause(cpreg.CauseAddress))
 	add(name+" "+hostClass, cause(cpreg.CauseAddress))

@@ -11,11 +11,11 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/refmodel"
 )
 
-// nop is a NOP without a body.
+// nop is the header of a NOP without a body.
 const nop = pkt.OpNOP << 24
 
-// push puts the round's packets into the ring, and into the model's memory.
-func (s *station) push() {
+// push writes the round's packets into the ring and into the model's memory.
+func (s *generator) push() {
 	p := pkt.Bytes(s.words)
 	for i := range s.words {
 		copy(s.mem.Bytes(s.ringAt(i), 4), p[4*i:])
@@ -23,9 +23,9 @@ func (s *station) push() {
 	s.ring.Push(p)
 }
 
-// compare holds registers and memory against the model.
+// compare checks registers and memory against the reference model.
 func (s *storm) compare() error {
-	for _, st := range s.stations {
+	for _, st := range s.generators {
 		if err := s.compareNode(st); err != nil {
 			return err
 		}
@@ -45,21 +45,21 @@ func (s *storm) compare() error {
 		}
 	}
 	for _, r := range s.b.Host.Refused {
-		if r.Write || !span(nowhere, apart).Holds(pkt.Host|r.Addr, uint64(r.Bytes)) {
+		if r.Write || !span(unmapped, regionBytes).Holds(pkt.Host|r.Addr, uint64(r.Bytes)) {
 			return fmt.Errorf("%w: %w", ErrDiffers, r)
 		}
 	}
 	return s.want.Check(s.b.Access)
 }
 
-// A check is a register and what it has to read.
+// A check is a register and its expected value.
 type check struct {
 	name      string
 	got, want uint64
 }
 
-// compareNode holds a node's registers against the model.
-func (s *storm) compareNode(st *station) error {
+// compareNode checks a node's registers against the reference model.
+func (s *storm) compareNode(st *generator) error {
 	n, f := st.n, st.fault
 	wide := func(off uint32) uint64 { return uint64(st.ring.Reg(off)) | uint64(st.ring.Reg(off+4))<<32 }
 	rptr := st.ring.Wptr()
@@ -97,13 +97,13 @@ func (s *storm) compareNode(st *station) error {
 	return nil
 }
 
-// stamps takes the time stamps over into the model, if they are of this round.
-func (s *storm) stamps(st *station) error {
+// stamps copies this round's time stamps into the model's memory and checks their range.
+func (s *storm) stamps(st *generator) error {
 	now := s.time()
 	for _, addr := range st.n.Stamps {
 		var p [8]byte
 		if addr&pkt.Host != 0 {
-			copy(p[:], s.b.Host.Mem[addr-s.stations[0].area.hostAll.At:])
+			copy(p[:], s.b.Host.Mem[addr-s.generators[0].area.hostAll.At:])
 		} else {
 			s.b.ReadVRAM(addr, p[:])
 		}
@@ -115,19 +115,19 @@ func (s *storm) stamps(st *station) error {
 	return nil
 }
 
-// compareInterrupts holds STATUS against the events, and wants a message of each
-// vector that had some, at most one for each event. Of a node that was reset it is
-// not known whether it raised its event before.
+// compareInterrupts checks STATUS against the events, and that each vector with events
+// sent at least one message and at most one per event. For a node that was reset, the
+// event may have been raised or not.
 func (s *storm) compareInterrupts() error {
 	var status, open uint32
 	var events, must, got [2]int
-	for i, st := range s.stations {
+	for i, st := range s.generators {
 		was := events
 		events[intcreg.VectorDone] += st.n.Done
 		if st.n.Done > 0 {
 			status |= intcreg.Done0 << i
 		}
-		faults := st.told
+		faults := st.reports
 		if st.fault != nil {
 			faults++
 		}

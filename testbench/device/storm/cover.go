@@ -15,14 +15,14 @@ type coverage struct {
 
 func newCoverage(all []Bin) *coverage { return &coverage{all, map[Bin]uint64{}} }
 
-// hit counts.
+// hit counts one hit for each bin.
 func (c *coverage) hit(bs []Bin) {
 	for _, b := range bs {
 		c.hits[b]++
 	}
 }
 
-// missing returns the bins that were not hit.
+// missing returns the bins without a hit.
 func (c *coverage) missing() []Bin {
 	var m []Bin
 	for _, b := range c.all {
@@ -33,26 +33,26 @@ func (c *coverage) missing() []Bin {
 	return m
 }
 
-// A Count is a bin and how often it was hit.
+// A Count is a bin and its number of hits.
 type Count struct {
 	Bin
 	Hits uint64 `json:"hits"`
 }
 
-// A Report is what a run has seen.
+// A Report is the result of a run.
 type Report struct {
 	Board   string  `json:"board"`
 	Seed    uint64  `json:"seed"`
-	Clocks  uint64  `json:"clocks"` // of the board
+	Clocks  uint64  `json:"clocks"` // clocks of the board
 	Rounds  int     `json:"rounds"`
-	Packets uint64  `json:"packets"` // retired
-	Covered int     `json:"covered"` // bins
+	Packets uint64  `json:"packets"` // packets retired
+	Covered int     `json:"covered"` // bins with a hit
 	Total   int     `json:"total"`
 	Bins    []Count `json:"bins"`
 	Missing []Bin   `json:"missing"`
 
-	// Listing has the packets of the round that differs from the model, a line
-	// each; none if all are as they should be.
+	// Listing has one line for each packet of the round that differs from the reference
+	// model. It is empty if no round differs.
 	Listing []string `json:"listing,omitempty"`
 }
 
@@ -65,8 +65,8 @@ func (s *storm) report(clocks uint64) *Report {
 	return r
 }
 
-// Text returns the report for people: a line for each packet, operand and
-// outcome, with the hits in each state, and MISSING for what was not hit.
+// Text returns the report as a table: a line for each packet, operand and outcome, with
+// the hits in each state, or MISSING for a bin without a hit.
 func (r *Report) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-12s %-24s %-11s %9s %9s %9s\n", "packet", "operand", "outcome", refmodel.InRing, refmodel.InIndirect, refmodel.Guarded)

@@ -9,12 +9,12 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/refmodel"
 )
 
-// refused emits a packet that is refused as a bin says. It returns how many dwords
-// of it the indirect buffer leaves out.
-func (s *station) refused(b *buffer, l pkt.Layout, g Bin) (cut int) {
+// refused emits a packet that is refused as a bin requires. It returns the number of its
+// dwords that the indirect buffer cuts off.
+func (s *generator) refused(b *buffer, l pkt.Layout, g Bin) (cut int) {
 	ready := s.prelude(b, l, g)
-	for range tries {
-		p, left := s.broken(l, g, ready)
+	for range maxTries {
+		p, left := s.malformed(l, g, ready)
 		if p == nil {
 			return 0
 		}
@@ -30,12 +30,12 @@ func (s *station) refused(b *buffer, l pkt.Layout, g Bin) (cut int) {
 	return 0
 }
 
-// finish emits a packet that is refused.
-func (s *station) finish(b *buffer, p []uint32, v refmodel.Verdict, left uint32) (cut int) {
+// finish emits a refused packet.
+func (s *generator) finish(b *buffer, p []uint32, v refmodel.Verdict, left uint32) (cut int) {
 	at := len(b.words)
 	b.words = append(b.words, p...)
 	s.n.Do(p, v)
-	s.note(b.at, p, v)
+	s.recordBins(b.at, p, v)
 	s.fail(b, p, at, v)
 	if b.at == refmodel.InRing {
 		return 0
@@ -49,9 +49,10 @@ func (s *station) finish(b *buffer, p []uint32, v refmodel.Verdict, left uint32)
 	return 0
 }
 
-// broken makes a packet that may be refused as a bin says, any if the state is
-// ready for that, and how many dwords its indirect buffer has behind its header.
-func (s *station) broken(l pkt.Layout, g Bin, ready bool) (p []uint32, left uint32) {
+// malformed makes a packet that may be refused as a bin requires, and the number of dwords
+// after its header in the indirect buffer. If ready is true, the node's state causes the
+// refusal, and any legal packet will do.
+func (s *generator) malformed(l pkt.Layout, g Bin, ready bool) (p []uint32, left uint32) {
 	left = math.MaxUint32
 	if g.Packet == unknown {
 		return pkt.Dwords(s.unknown()), left
@@ -81,13 +82,13 @@ func (s *station) broken(l pkt.Layout, g Bin, ready bool) (p []uint32, left uint
 		p[3] = p[3]&^0xffff | (left - uint32(len(p)-1) + 1 + s.rng.Uint32N(20))
 		p = append(p, make([]uint32, left-uint32(len(p)-1))...)
 	default:
-		s.spoil(l, p, g)
+		s.corrupt(l, p, g)
 	}
 	return p, left
 }
 
-// unknown returns an opcode that the device does not have.
-func (s *station) unknown() uint8 {
+// unknown returns an opcode that the device does not implement.
+func (s *generator) unknown() uint8 {
 	for {
 		op := uint8(s.rng.Uint32())
 		if _, ok := pkt.Lookup(op); !ok || !s.n.Has(op) {
@@ -96,8 +97,8 @@ func (s *station) unknown() uint8 {
 	}
 }
 
-// oneOf returns one of the bits of a mask.
-func (s *station) oneOf(mask uint32) uint32 {
+// oneOf returns a random bit of a mask.
+func (s *generator) oneOf(mask uint32) uint32 {
 	for {
 		if bit := uint32(1) << s.rng.IntN(32); bit&mask != 0 {
 			return bit
@@ -105,8 +106,8 @@ func (s *station) oneOf(mask uint32) uint32 {
 	}
 }
 
-// spoil gives a field of a legal packet a value that the bin's cause refuses.
-func (s *station) spoil(l pkt.Layout, p []uint32, g Bin) {
+// corrupt sets a field of a legal packet to a value that is refused with the bin's cause.
+func (s *generator) corrupt(l pkt.Layout, p []uint32, g Bin) {
 	for _, f := range l.Fields {
 		rest, ok := strings.CutPrefix(g.Operand, f.Name)
 		if !ok {
@@ -118,17 +119,17 @@ func (s *station) spoil(l pkt.Layout, p []uint32, g Bin) {
 		case cause(cpreg.CauseState):
 			f.Set(p, f.Max+1+s.rng.Uint64N(3))
 		case cause(cpreg.CauseAddress):
-			f.Set(p, s.wrong(strings.TrimSpace(rest), max(f.Align, 1)))
+			f.Set(p, s.badAddress(strings.TrimSpace(rest), max(f.Align, 1)))
 			s.ensure(l, p)
 		case cause(cpreg.CauseReadError):
-			f.Set(p, nowhere+s.rng.Uint64N(apart/2)&^7)
+			f.Set(p, unmapped+s.rng.Uint64N(regionBytes/2)&^7)
 			s.ensure(l, p)
 		case cause(cpreg.CauseWriteError):
 			f.Set(p, s.in(s.area.host, 512)&^(max(f.Align, 1)-1))
 			s.ensure(l, p)
 		case cause(cpreg.CauseWindow):
 			if rest == "" {
-				f.Set(p, outside+s.rng.Uint64N(apart/2)&^7)
+				f.Set(p, noWindow+s.rng.Uint64N(regionBytes/2)&^7)
 			}
 			s.ensure(l, p)
 		case cause(cpreg.CauseRegister):
@@ -142,8 +143,8 @@ func (s *station) spoil(l pkt.Layout, p []uint32, g Bin) {
 	}
 }
 
-// ensure gives a packet that may do nothing something to do.
-func (s *station) ensure(l pkt.Layout, p []uint32) {
+// ensure gives an empty packet something to do.
+func (s *generator) ensure(l pkt.Layout, p []uint32) {
 	for _, f := range l.Fields {
 		switch f.Name {
 		case "Bytes", "Size":
@@ -156,8 +157,8 @@ func (s *station) ensure(l pkt.Layout, p []uint32) {
 	}
 }
 
-// wrong returns an address of a class that is out of range.
-func (s *station) wrong(class string, align uint64) uint64 {
+// badAddress returns an address out of the range of its class.
+func (s *generator) badAddress(class string, align uint64) uint64 {
 	limit := s.n.VRAM
 	if class == hostClass {
 		limit = 1 << s.n.HostBits
@@ -172,8 +173,8 @@ func (s *station) wrong(class string, align uint64) uint64 {
 	return v - v%align
 }
 
-// prelude emits the state that a bin of a 2D packet needs, if it is one.
-func (s *station) prelude(b *buffer, l pkt.Layout, g Bin) bool {
+// prelude emits the state that a bin of a 2D packet needs. It reports whether it did.
+func (s *generator) prelude(b *buffer, l pkt.Layout, g Bin) bool {
 	if l.Op != pkt.OpCopy2D && l.Op != pkt.OpFill2D || b.room-len(b.words) < 40 {
 		return false
 	}
@@ -183,44 +184,44 @@ func (s *station) prelude(b *buffer, l pkt.Layout, g Bin) bool {
 	case g.Operand == "no source":
 	case g.Operand == "no destination":
 		if l.Op == pkt.OpCopy2D && !s.n.Surfaces[pkt.Source].Set {
-			s.emit(b, s.half(uint32(pkt.Source), format, s.data(800)))
+			s.emit(b, s.setState(uint32(pkt.Source), format, s.data(800)))
 		}
 	case g.Operand == "formats":
-		s.emit(b, s.half(uint32(pkt.Source), format, s.data(800)))
-		s.emit(b, s.half(uint32(pkt.Dest), format+1, s.data(800)))
+		s.emit(b, s.setState(uint32(pkt.Source), format, s.data(800)))
+		s.emit(b, s.setState(uint32(pkt.Dest), format+1, s.data(800)))
 	case g.Operand == "format":
-		s.emit(b, s.half(uint32(pkt.Dest), uint32(pkt.Format128), s.data(800)))
+		s.emit(b, s.setState(uint32(pkt.Dest), uint32(pkt.Format128), s.data(800)))
 	case name == "source":
-		s.emit(b, s.half(uint32(pkt.Dest), format, s.data(800)))
-		s.emit(b, s.half(uint32(pkt.Source), format, s.badBase(class, g.Outcome)))
+		s.emit(b, s.setState(uint32(pkt.Dest), format, s.data(800)))
+		s.emit(b, s.setState(uint32(pkt.Source), format, s.badBase(class, g.Outcome)))
 	case name == "destination":
-		s.emit(b, s.half(uint32(pkt.Source), format, s.data(800)))
-		s.emit(b, s.half(uint32(pkt.Dest), format, s.badBase(class, g.Outcome)))
+		s.emit(b, s.setState(uint32(pkt.Source), format, s.data(800)))
+		s.emit(b, s.setState(uint32(pkt.Dest), format, s.badBase(class, g.Outcome)))
 	default:
 		return false
 	}
 	return true
 }
 
-// badBase returns the base of a surface that an outcome comes from.
-func (s *station) badBase(class, outcome string) uint64 {
+// badBase returns the base of a surface that causes an outcome.
+func (s *generator) badBase(class, outcome string) uint64 {
 	switch outcome {
 	case cause(cpreg.CauseAddress):
-		return s.wrong(class, 1)
+		return s.badAddress(class, 1)
 	case cause(cpreg.CauseReadError):
-		return nowhere + s.rng.Uint64N(apart/2)
+		return unmapped + s.rng.Uint64N(regionBytes/2)
 	case cause(cpreg.CauseWriteError):
 		return s.in(s.area.host, 800)
 	case cause(cpreg.CauseWindow):
 		if class == "" {
-			return outside + s.rng.Uint64N(apart/2)
+			return noWindow + s.rng.Uint64N(regionBytes/2)
 		}
 	}
 	return s.data(800)
 }
 
-// half returns one SET_STATE.
-func (s *station) half(which, format uint32, base uint64) []uint32 {
+// setState returns the SET_STATE of one surface.
+func (s *generator) setState(which, format uint32, base uint64) []uint32 {
 	p := s.makeSetState()
 	p[1], p[2], p[3], p[5] = which, lo(base), hi(base), format
 	return p

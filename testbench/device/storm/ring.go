@@ -10,64 +10,64 @@ import (
 type brokenRing struct {
 	name  string
 	cause uint32
-	set   func(s *station, r *ringRegs) (bad uint64)
+	set   func(s *generator, r *ringRegs) (bad uint64)
 }
 
-// ringRegs are what the host writes, in this order; then RUN, and late.
+// ringRegs are the values that the host writes, in this order; then it sets RUN, and late.
 type ringRegs struct {
 	base       uint64
 	log2, wptr uint32
-	late       *uint32 // WPTR, when the node runs
+	late       *uint32 // WPTR to write while the node runs
 }
 
-// brokenRings are all of them.
+// brokenRings holds all brokenRing cases.
 var brokenRings = []brokenRing{
-	{"RING_BASE", cpreg.CauseRing, func(s *station, r *ringRegs) uint64 {
+	{"RING_BASE", cpreg.CauseRing, func(s *generator, r *ringRegs) uint64 {
 		r.base += 8 << s.rng.IntN(9)
 		return r.base
 	}},
-	{"RING_BASE VRAM", cpreg.CauseRing, func(s *station, r *ringRegs) uint64 {
-		r.base = s.wrong(vramClass, 4096)
+	{"RING_BASE VRAM", cpreg.CauseRing, func(s *generator, r *ringRegs) uint64 {
+		r.base = s.badAddress(vramClass, 4096)
 		return r.base
 	}},
-	{"RING_BASE host", cpreg.CauseRing, func(s *station, r *ringRegs) uint64 {
-		r.base = s.wrong(hostClass, 4096)
+	{"RING_BASE host", cpreg.CauseRing, func(s *generator, r *ringRegs) uint64 {
+		r.base = s.badAddress(hostClass, 4096)
 		return r.base
 	}},
-	{"RING_BASE", cpreg.CauseReadError, func(s *station, r *ringRegs) uint64 {
-		r.base = nowhere + s.rng.Uint64N(apart/2)&^4095
+	{"RING_BASE", cpreg.CauseReadError, func(s *generator, r *ringRegs) uint64 {
+		r.base = unmapped + s.rng.Uint64N(regionBytes/2)&^4095
 		return r.base
 	}},
-	{"RING_SIZE below 8", cpreg.CauseRing, func(s *station, r *ringRegs) uint64 {
+	{"RING_SIZE below 8", cpreg.CauseRing, func(s *generator, r *ringRegs) uint64 {
 		r.log2 = s.rng.Uint32N(8)
 		return uint64(r.log2)
 	}},
-	{"RING_SIZE above 20", cpreg.CauseRing, func(s *station, r *ringRegs) uint64 {
+	{"RING_SIZE above 20", cpreg.CauseRing, func(s *generator, r *ringRegs) uint64 {
 		r.log2 = 21 + s.rng.Uint32N(11)
 		return uint64(r.log2)
 	}},
-	{"RING_SIZE", cpreg.CauseRing, func(s *station, r *ringRegs) uint64 { // the end is out of range
+	{"RING_SIZE", cpreg.CauseRing, func(s *generator, r *ringRegs) uint64 { // the end is out of range
 		r.base, r.log2 = s.n.VRAM-4096, 13+s.rng.Uint32N(8)
 		return r.base
 	}},
-	{"WPTR", cpreg.CauseRing, func(s *station, r *ringRegs) uint64 {
+	{"WPTR", cpreg.CauseRing, func(s *generator, r *ringRegs) uint64 {
 		r.wptr = 1<<r.log2/4 + s.rng.Uint32()>>s.rng.IntN(20)&^(1<<31)
 		return uint64(r.wptr)
 	}},
-	{"WPTR while it runs", cpreg.CauseRing, func(s *station, r *ringRegs) uint64 {
+	{"WPTR while it runs", cpreg.CauseRing, func(s *generator, r *ringRegs) uint64 {
 		late := uint32(1<<r.log2/4) + s.rng.Uint32()>>s.rng.IntN(20)&^(1<<31)
 		r.wptr, r.late = 0, &late
 		return uint64(late)
 	}},
-	{"WPTR in a packet", cpreg.CauseRing, func(s *station, r *ringRegs) uint64 {
+	{"WPTR in a packet", cpreg.CauseRing, func(s *generator, r *ringRegs) uint64 {
 		late := uint32(1<<r.log2/4) + s.rng.Uint32N(1<<16)
 		r.wptr, r.late = 2, &late
 		return uint64(late)
 	}},
 }
 
-// breakRing resets a node and has it run a ring that it has to refuse.
-func (s *storm) breakRing(st *station) error {
+// breakRing resets a node and makes it run a ring that it must refuse.
+func (s *storm) breakRing(st *generator) error {
 	st.ring.Control = 0
 	if err := st.ring.Reset(); err != nil {
 		return err
@@ -92,6 +92,6 @@ func (s *storm) breakRing(st *station) error {
 	}
 	st.first = 0
 	st.fault = &fault{Fault: refmodel.Fault{Cause: which.cause, Addr: r.base, Bad: bad, Known: true}}
-	st.hits = append(st.hits, Bin{theRing, which.name, cause(which.cause), refmodel.InRing.String()})
+	st.hits = append(st.hits, Bin{ringItself, which.name, cause(which.cause), refmodel.InRing.String()})
 	return nil
 }

@@ -11,22 +11,22 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/device/bare"
 )
 
-// round gives every node a batch, lets them work at the same time, and compares.
+// round gives every node a batch, lets the nodes work concurrently, and compares.
 func (s *storm) round() error {
 	s.b.Host.Messages, s.b.Host.Refused = nil, nil
 	s.plan()
-	for _, st := range s.stations {
+	for _, st := range s.generators {
 		st.n.NoMaster, st.held = st.kind == noMaster, st.kind.reset() || st.kind == hangs
-		if err := s.ready(st); err != nil {
+		if err := s.prepareNode(st); err != nil {
 			return err
 		}
-		st.n.Done, st.begun = 0, st.n.Fence
+		st.n.Done, st.fenceBefore = 0, st.n.Fence
 	}
 	s.prepare()
-	for _, st := range s.stations {
-		st.was, st.n.Moved = st.n.Packets, 0
+	for _, st := range s.generators {
+		st.packetsBefore, st.n.Moved = st.n.Packets, 0
 		st.fill()
-		s.packets += uint64(st.n.Packets - st.was)
+		s.packets += uint64(st.n.Packets - st.packetsBefore)
 	}
 	s.began = s.time()
 	err := s.work()
@@ -38,7 +38,7 @@ func (s *storm) round() error {
 		return err
 	}
 	s.b.Host.Refused = nil
-	for _, st := range s.stations {
+	for _, st := range s.generators {
 		s.cover.hit(st.hits)
 		st.n.NoMaster = false
 		if err := s.recover(st); err != nil {
@@ -48,18 +48,17 @@ func (s *storm) round() error {
 	return nil
 }
 
-// prepare sets what counts and watches in the round, and whether the device may
-// reach the host.
+// prepare sets up the counters, the watchdog and bus mastering for the round.
 func (s *storm) prepare() {
 	s.watch(longLimit)
 	s.count()
-	if s.stations[0].kind == noMaster {
+	if s.generators[0].kind == noMaster {
 		s.b.SetConfig(pcicfg.Command, bare.CommandOn&^pcicfg.CommandBusMaster)
 	}
 }
 
-// fill makes a station's packets and puts them into the ring.
-func (s *station) fill() {
+// fill makes a node's packets and writes them into the ring.
+func (s *generator) fill() {
 	switch s.kind {
 	case badRing:
 		s.begin()
@@ -76,35 +75,35 @@ func (s *station) fill() {
 	s.push()
 }
 
-// work lets the nodes work, and has the host do what a round is about, until all
-// of them rest.
+// work starts the nodes, performs the host's part of the round, and waits until all nodes
+// have stopped.
 func (s *storm) work() error {
-	for i, st := range s.stations {
+	for i, st := range s.generators {
 		if (st.kind == plain || st.kind == noMaster) && !(s.late && i == 0) {
 			st.ring.Doorbell()
 		}
 	}
-	for _, st := range s.stations {
+	for _, st := range s.generators {
 		if err := s.act(st); err != nil {
 			return err
 		}
 	}
-	if !s.b.Until(s.rest) {
-		return fmt.Errorf("%w: a node does not come to rest: %s", ErrDiffers, s.state())
+	if !s.b.Until(s.allStopped) {
+		return fmt.Errorf("%w: a node did not stop: %s", ErrDiffers, s.state())
 	}
-	if s.stations[0].kind != noMaster {
+	if s.generators[0].kind != noMaster {
 		return nil
 	}
 	if len(s.b.Host.Messages)+len(s.b.Host.Refused) > 0 && s.b.Err == nil {
-		return fmt.Errorf("%w: it reaches the host while bus mastering is off", ErrDiffers)
+		return fmt.Errorf("%w: the device accessed the host while bus mastering was off", ErrDiffers)
 	}
 	s.b.SetConfig(pcicfg.Command, bare.CommandOn)
 	s.pause(1000)
 	return nil
 }
 
-// act does to a node what its round is about.
-func (s *storm) act(st *station) error {
+// act performs the host's part of the round on a node.
+func (s *storm) act(st *generator) error {
 	switch st.kind {
 	case badRing:
 		return s.breakRing(st)
@@ -115,25 +114,25 @@ func (s *storm) act(st *station) error {
 	case resets:
 		return s.resetNode(st)
 	case resetsWhole, resetsFunction:
-		if st == s.stations[0] {
+		if st == s.generators[0] {
 			return s.resetAll(st.kind)
 		}
 	}
 	return nil
 }
 
-// pause waits for so many clocks.
+// pause waits for the given number of clocks.
 func (s *storm) pause(clocks uint64) {
 	for end := s.b.Clock.Now() + clocks; s.b.Alive() && s.b.Clock.Now() < end; {
 		s.b.Wait(end)
 	}
 }
 
-// disassemble returns the packets of every node's round, the ring before the
-// indirect buffers.
+// disassemble returns the packets of every node's round, the ring before the indirect
+// buffers.
 func (s *storm) disassemble() []string {
 	var all []string
-	for _, st := range s.stations {
+	for _, st := range s.generators {
 		all = append(all, fmt.Sprintf("node %d", st.n.ID))
 		for _, c := range append([]chunk{{st.ringAt(0), st.words}}, st.chunks...) {
 			all = append(all, pkt.Disassemble(pkt.Bytes(c.words), c.addr)...)
@@ -142,9 +141,8 @@ func (s *storm) disassemble() []string {
 	return all
 }
 
-// ready brings a node into the state that its bin needs, and sometimes into
-// another one.
-func (s *storm) ready(st *station) error {
+// prepareNode brings a node into the state that its bin needs, and sometimes into another one.
+func (s *storm) prepareNode(st *generator) error {
 	g := st.goal
 	if st.kind == badRing {
 		st.n.Reset()
@@ -157,30 +155,30 @@ func (s *storm) ready(st *station) error {
 	if g != nil && g.State != refmodel.InRing.String() {
 		protect = g.State == refmodel.Guarded.String()
 	}
-	if st.n.NoMaster || g != nil && fresh(*g) || s.rng.IntN(12) == 0 {
+	if st.n.NoMaster || g != nil && needsReset(*g) || s.rng.IntN(12) == 0 {
 		fences := []uint32{0, 1<<32 - 8, s.rng.Uint32()}
 		return st.start(fences[s.rng.IntN(len(fences))], protect)
 	}
 	if protect != st.n.Protect {
-		return st.guard(protect)
+		return st.setProtect(protect)
 	}
 	return nil
 }
 
-// rest says whether every node has stopped or done all.
-func (s *storm) rest() bool {
-	return !slices.ContainsFunc(s.stations, func(st *station) bool { return !st.resting() })
+// allStopped reports whether every node is stopped or finished.
+func (s *storm) allStopped() bool {
+	return !slices.ContainsFunc(s.generators, func(st *generator) bool { return !st.stopped() })
 }
 
-// resting says whether the node has stopped or done all.
-func (s *station) resting() bool {
+// stopped reports whether the node is stopped or finished.
+func (s *generator) stopped() bool {
 	status := s.ring.Reg(cpreg.Status)
 	return status&cpreg.StatusFault != 0 || status&cpreg.StatusIdle != 0 && s.ring.Reg(cpreg.Rptr) == s.ring.Wptr()
 }
 
-// recover has a node go on behind a fault: by a reset, or by clearing the fault
-// and making the rest of the ring NOPs.
-func (s *storm) recover(st *station) error {
+// recover makes a node continue after a fault: by a reset, or by clearing the fault and
+// replacing the rest of the ring with NOPs.
+func (s *storm) recover(st *generator) error {
 	f := st.fault
 	if st.kind == preempts {
 		st.ring.SetReg(cpreg.Progress, 0)

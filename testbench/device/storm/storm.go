@@ -1,9 +1,8 @@
-// Package storm is constrained-random work for the nodes of a board, through
-// their rings alone: every packet, with operands of every class, legal and not,
-// in the ring and in indirect buffers, on all nodes at once, while the host
-// preempts and resets nodes or takes away what they need. What comes of it is
-// held against a model of the documents, register by register and byte by byte,
-// and counted in bins that are made from the table of packets.
+// Package storm runs constrained-random work on all nodes of a board at once, through
+// their rings only: every packet, with legal and illegal operands of every class, in
+// rings and in indirect buffers, while the host preempts and resets nodes or turns bus
+// mastering off. The results are compared with the reference model, register by register
+// and byte by byte, and counted in bins derived from the table of packets.
 package storm
 
 import (
@@ -19,53 +18,52 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/device/scoreboard"
 )
 
-// Errors of Run. ErrInput is options that cannot be, ErrDiffers a device that
-// is not as the documents say.
+// Errors of Run. ErrInput reports invalid options. ErrDiffers reports a device that does
+// not behave as the documents say.
 var (
 	ErrInput   = errors.New("storm: bad input")
 	ErrDiffers = errors.New("storm: the device differs from its model")
 )
 
-// Options are what a run does.
+// Options configure a run.
 type Options struct {
-	Board  string      // selector
-	Open   bare.Opener // how it is opened
+	Board  string      // board selector
+	Open   bare.Opener // opens the board
 	Seed   uint64
-	Cycles uint64 // of the board's clock, after which no round begins; not 0
-	All    bool   // go on until then, though every bin was hit
+	Cycles uint64 // clocks of the board after which no round starts; not 0
+	All    bool   // run for all Cycles, even after every bin was hit
 
-	// Progress, if not nil, is told after each round how far the run is: how many of
-	// the bins were hit, or with All how many of the clocks are over.
+	// Progress, if not nil, is called after each round with the number of bins hit, or with
+	// All the number of clocks done, and the total.
 	Progress func(done, total uint64)
 
-	// Failed, if not nil, gets the error of a run before the board is closed.
+	// Failed, if not nil, is called with the error of a run before the board is closed.
 	Failed func(error)
 }
 
-// A storm is one run.
+// A storm is the state of a run.
 type storm struct {
 	Options
 	b        *bare.Board
 	d        device
 	rng      *rand.Rand
 	want     *scoreboard.Memory
-	stations []*station
+	generators []*generator
 	model    *refmodel.Device
 	cover    *coverage
 	rounds   int
 	packets  uint64
-	began    uint64    // ID.TIME when the round began
-	late     bool      // the first node gets its doorbell when the second one waits for it
-	freeze   bool      // the counters stand still in this round
-	opened   [2]uint64 // ID.TIME around the start of the counters
-	preempts uint32    // the last id of a preemption
-	listing  []string  // the packets of the round that differs
+	began    uint64    // ID.TIME at the start of the round
+	late     bool      // the first node gets its doorbell after the second one waits for it
+	freeze   bool      // the counters are frozen in this round
+	opened   [2]uint64 // ID.TIME before and after the start of the counters
+	preempts uint32    // ID of the last preemption
+	listing  []string  // packets of the round that differs
 }
 
-// Run opens the board and works until every bin was hit or the clocks are over.
-// It fails with ErrInput, ErrDiffers, scoreboard.ErrDiffers, or with an error of
-// the board; the report of what was hit until then is returned in any case in
-// which the board could be opened.
+// Run opens the board and works until every bin was hit or Cycles clocks have passed. It
+// fails with ErrInput, ErrDiffers, scoreboard.ErrDiffers, or an error of the board. The
+// report is valid even if Run fails, unless the board could not be opened.
 func Run(ctx context.Context, o Options) (r *Report, err error) {
 	if o.Cycles == 0 {
 		return nil, fmt.Errorf("%w: 0 cycles", ErrInput)
@@ -83,7 +81,7 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 		}
 	}()
 	if !b.Aperture {
-		return nil, fmt.Errorf("%w: %s has no aperture, through which rings and buffers in VRAM are filled while nodes work", ErrInput, o.Board)
+		return nil, fmt.Errorf("%w: %s has no aperture; the storm needs one to fill rings and buffers in VRAM", ErrInput, o.Board)
 	}
 	s := newStorm(o, b)
 	start := b.Clock.Now()
@@ -103,16 +101,16 @@ func newStorm(o Options, b *bare.Board) *storm {
 	s.want = scoreboard.New(b.Nodes*int(share), len(b.Host.Mem), s.rng)
 	s.model = refmodel.New(d.Config, &s.want.Memory)
 	for i, n := range s.model.Nodes {
-		st := &station{
+		st := &generator{
 			n: n, d: d, mem: s.want, ring: b.Node(i), a: b.Access, area: newArea(i, share),
 			rng: rand.New(rand.NewPCG(o.Seed, 2+uint64(i))),
 		}
 		s.want.Fill(st.area.vramZero.At, 8, 0)
 		s.want.Fill(st.area.hostZero.At, 8, 0)
-		s.stations = append(s.stations, st)
+		s.generators = append(s.generators, st)
 	}
 	if b.Nodes == 2 {
-		s.stations[0].peer, s.stations[1].peer = s.stations[1], s.stations[0]
+		s.generators[0].peer, s.generators[1].peer = s.generators[1], s.generators[0]
 	}
 	s.want.Load(b.Access)
 	for i := range 4 {
@@ -121,7 +119,7 @@ func newStorm(o Options, b *bare.Board) *storm {
 	return s
 }
 
-// newDevice returns what the bins of a board depend on.
+// newDevice returns the configuration of a board.
 func newDevice(b *bare.Board) device {
 	return device{refmodel.Config{
 		Nodes: b.Nodes, HostBits: b.HostBits, LengthBits: b.LengthBits, VRAM: b.VRAM, Caps: b.Capabilities(),
@@ -129,7 +127,7 @@ func newDevice(b *bare.Board) device {
 }
 
 func (s *storm) run(end uint64) error {
-	for _, st := range s.stations {
+	for _, st := range s.generators {
 		if err := st.start(0, false); err != nil {
 			return err
 		}
@@ -144,7 +142,7 @@ func (s *storm) run(end uint64) error {
 	return s.b.Err
 }
 
-// progress tells how far the run is that is over at the clock end.
+// progress reports the progress of a run that ends at the clock end.
 func (s *storm) progress(end uint64) {
 	switch {
 	case s.Progress == nil:
@@ -164,7 +162,7 @@ func (s *storm) time() uint64 {
 
 func (s *storm) state() string {
 	text := ""
-	for _, st := range s.stations {
+	for _, st := range s.generators {
 		text += st.ring.State() + "; "
 	}
 	return text

@@ -31,8 +31,8 @@ func run(o storm.Options) (*storm.Report, error) {
 	return storm.Run(context.Background(), o)
 }
 
-// Every bin is hit on boards of every kind, and the device is as its model in
-// every round.
+// Every bin is hit on all kinds of boards, and the device agrees with the reference model
+// in every round.
 func TestStorm(t *testing.T) {
 	for _, board := range []string{
 		"emu", "emu?config=small", "emu?vram=8KiB&latency=1", "emu?nodes=1&tags=2&hostbits=32", "emu?hostbits=62&lengthbits=20&vramports=1",
@@ -52,8 +52,8 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// Each capability has bins of its own, but for two: the aperture, which a storm
-// wants, and coalescing, since a storm masks the events.
+// Each capability has its own bins, except the aperture, which a storm requires, and
+// coalescing, because a storm masks the events.
 func TestCapabilities(t *testing.T) {
 	total := func(board string) int {
 		r, err := run(storm.Options{Board: board, Cycles: 1})
@@ -67,7 +67,7 @@ func TestCapabilities(t *testing.T) {
 	}
 }
 
-// A run repeats with its seed.
+// Equal seeds give equal runs.
 func TestStormRepeats(t *testing.T) {
 	o := storm.Options{Board: "emu", Seed: 9, Cycles: 100_000}
 	first, err := run(o)
@@ -75,16 +75,15 @@ func TestStormRepeats(t *testing.T) {
 	again, err := run(o)
 	require.NoError(t, err)
 	assert.Equal(t, first, again)
-	assert.NotEmpty(t, first.Missing, "it ends with its clocks")
+	assert.NotEmpty(t, first.Missing, "the run ends after its clocks")
 	o.Seed = 10
 	other, err := run(o)
 	require.NoError(t, err)
 	assert.NotEqual(t, first.Bins, other.Bins)
 }
 
-// Every packet of the table that the board has is in the bins, wherever it may
-// stand.
-func TestBinsAreOfTheTable(t *testing.T) {
+// The bins contain every packet that the board executes, in every place.
+func TestBinsCoverTheTable(t *testing.T) {
 	r, err := run(storm.Options{Board: "emu", Seed: 1, Cycles: 1})
 	require.NoError(t, err)
 	seen := map[string]bool{}
@@ -98,8 +97,8 @@ func TestBinsAreOfTheTable(t *testing.T) {
 	}
 }
 
-// What the host does to nodes is in the bins of a board that has what it takes.
-func TestBinsOfScenes(t *testing.T) {
+// A board has the bins of exactly the host actions that it supports.
+func TestHostBins(t *testing.T) {
 	for board, want := range map[string]map[string]bool{
 		"emu":                       {"preempted": true, "hung": true, "counted": true, "node reset": true, "RING": true, "WRITE_ERROR": true},
 		"emu?preemption=0":          {"preempted": false, "hung": true, "counted": true, "function reset": true},
@@ -118,9 +117,8 @@ func TestBinsOfScenes(t *testing.T) {
 	}
 }
 
-// A device whose memory is at fault is found out, and the packets of the round
-// are told.
-func TestFaultsAreFound(t *testing.T) {
+// A device with faulty memory is detected, and the error lists the packets of the round.
+func TestDetectsFaultyMemory(t *testing.T) {
 	for fault, want := range map[string]error{
 		"stuck-data:D17=1":             storm.ErrDiffers,
 		"stuck-enable:5":               scoreboard.ErrDiffers,
@@ -151,8 +149,7 @@ func TestBadInput(t *testing.T) {
 	assert.ErrorContains(t, err, "emu?aperture=0 has no aperture")
 }
 
-// The table has a line for each packet, operand and outcome, and names what is
-// missing.
+// The table has a line for each packet, operand and outcome, and marks the missing bins.
 func TestText(t *testing.T) {
 	r := storm.Report{Board: "emu", Seed: 4, Clocks: 900, Rounds: 2, Packets: 7, Covered: 1, Total: 3, Bins: []storm.Count{
 		{Bin: storm.Bin{Packet: "COPY", Operand: "Bytes 0", Outcome: "retired", State: "ring"}, Hits: 5},
@@ -171,8 +168,8 @@ func TestText(t *testing.T) {
 	}, lines)
 }
 
-// Whoever asks for it gets the error of a run while the board is open, and
-// nothing of a run without one.
+// Failed gets the error of a run while the board is open. It is not called without an
+// error.
 func TestFailedBeforeClose(t *testing.T) {
 	for board, fails := range map[string]bool{"emu?config=small": false, "emu?config=small&fault=stuck-enable:5": true} {
 		var link bus.Link

@@ -11,36 +11,36 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/refmodel"
 )
 
-// Limits of the watchdog: one that no round reaches, and one that a node which
-// waits for the host does.
+// Limits of the watchdog: no round reaches longLimit; a node that waits for the host
+// reaches shortLimit.
 const (
 	longLimit  = 1_000_000
 	shortLimit = 2000
 )
 
-// anyTimes is more than a node can wait for the DMA engine in a round.
-const anyTimes = 1 << 20
+// maxReports is a bound on the watchdog reports of a node that waits for the DMA engine.
+const maxReports = 1 << 20
 
-// watch sets the limit.
+// watch sets the limit of the watchdog.
 func (s *storm) watch(limit uint32) {
 	if s.d.Caps.Has(caps.Watchdog) {
 		s.b.SetReg(wdogreg.Base+wdogreg.Limit, limit)
 	}
 }
 
-// hang has a node wait for the host until the watchdog tells, and then lets it go
-// on; or has it work for longer than the limit, of which nothing is told. Another
-// node may wait behind it for the DMA engine, and the watchdog tell of that.
-func (s *storm) hang(st *station) error {
+// hang makes a node wait for the host until the watchdog reports it and then releases it,
+// or makes it work for longer than the limit without a report. Another node may have to
+// wait for the DMA engine, and the watchdog may report that.
+func (s *storm) hang(st *generator) error {
 	s.watch(shortLimit)
 	st.ring.SetReg(cpreg.Wptr, (st.first+uint32(len(st.words)-st.tail))%st.ring.Dwords())
 	own := uint32(wdogreg.Hang0) << st.n.ID
-	over, want := st.resting, uint32(0)
-	if st.stays {
+	over, want := st.stopped, uint32(0)
+	if st.blocked {
 		over, want = func() bool { return s.b.Reg(wdogreg.Base+wdogreg.Status)&own != 0 }, own
 	}
-	if (st.stays || st.goal.Operand == goesOn) && !s.b.Until(over) {
-		return fmt.Errorf("%w: the watchdog does not see node %d: %s", ErrDiffers, st.n.ID, st.ring.State())
+	if (st.blocked || st.goal.Operand == continues) && !s.b.Until(over) {
+		return fmt.Errorf("%w: the watchdog does not report node %d: %s", ErrDiffers, st.n.ID, st.ring.State())
 	}
 	s.watch(longLimit)
 	got := s.b.Reg(wdogreg.Base + wdogreg.Status)
@@ -48,40 +48,40 @@ func (s *storm) hang(st *station) error {
 		return fmt.Errorf("%w: WDOG.STATUS is %#x, want %#x of node %d", ErrDiffers, got, want, st.n.ID)
 	}
 	s.b.SetReg(wdogreg.Base+wdogreg.Status, got)
-	for _, o := range s.stations {
+	for _, o := range s.generators {
 		switch {
 		case got&(wdogreg.Hang0<<o.n.ID) == 0:
 		case o == st:
-			o.told++
+			o.reports++
 		default:
-			o.told += anyTimes
+			o.reports += maxReports
 		}
 	}
-	if st.stays || st.goal.Operand == goesOn {
+	if st.blocked || st.goal.Operand == continues {
 		st.hits = append(st.hits, *st.goal)
 	}
 	st.ring.Doorbell()
 	if s.late {
-		s.stations[0].ring.Doorbell()
+		s.generators[0].ring.Doorbell()
 	}
 	return nil
 }
 
-// batchHung makes packets of which the host holds the tail of the last one back,
-// of which the first one waits for the other node, or that take long.
-func (s *station) batchHung() {
+// batchHung makes packets for a hang: the host holds back the tail of the last packet, or
+// the first packet waits for the other node, or a packet takes long.
+func (s *generator) batchHung() {
 	b := s.begin()
 	switch s.goal.Operand {
 	case waits:
-		s.stays = s.waitForPeer(b)
+		s.blocked = s.waitForPeer(b)
 		s.end(b)
 		return
-	case goesOn:
+	case continues:
 		s.long(b, pkt.OpCopy, hostClass, hostClass)
 		s.end(b)
 		return
 	}
-	s.stays = true
+	s.blocked = true
 	for range s.rng.IntN(3) {
 		s.random(b)
 	}
@@ -89,29 +89,29 @@ func (s *station) batchHung() {
 	s.tail = 1 + s.rng.IntN(pkt.FenceBody)
 }
 
-// waitForPeer emits a wait for what the other node does in this round, if it does.
-func (s *station) waitForPeer(b *buffer) bool {
+// waitForPeer emits a wait for a fence of the other node in this round, if it has one.
+func (s *generator) waitForPeer(b *buffer) bool {
 	peer := s.peer
-	if peer.n.Fence <= peer.begun {
+	if peer.n.Fence <= peer.fenceBefore {
 		return false
 	}
 	s.emit(b, pkt.Dwords(pkt.OpWaitFence, uint32(peer.n.ID), lo(peer.n.Fence), hi(peer.n.Fence)))
 	return true
 }
 
-// A counter is one of a node.
+// A counter is a performance counter of a node.
 type counter struct {
 	name string
 	off  uint32
 }
 
-// nodeCounters are all of them, the two that the model knows first.
+// nodeCounters holds all counters; the reference model knows the first two.
 var nodeCounters = []counter{
 	{"PACKETS", perfreg.Packets}, {"BYTES", perfreg.Bytes},
 	{"BUSY", perfreg.Busy}, {"STALL_READ", perfreg.StallRead}, {"STALL_WRITE", perfreg.StallWrite}, {"STALL_RING", perfreg.StallRing},
 }
 
-// count starts the counters from 0, or freezes them there.
+// count starts the counters from 0, or freezes them at 0.
 func (s *storm) count() {
 	if !s.d.Caps.Has(caps.Counters) {
 		return
@@ -129,15 +129,15 @@ func (s *storm) wide(off uint32) uint64 {
 	return uint64(s.b.Reg(off)) | uint64(s.b.Reg(off+4))<<32
 }
 
-// compareCounters holds the counters against the model and the time, and the
-// watchdog against that no node was too slow.
+// compareCounters checks the counters against the reference model and the time, and that
+// the watchdog has reported no node.
 func (s *storm) compareCounters() error {
 	if s.d.Caps.Has(caps.Watchdog) {
 		if got := s.b.Reg(wdogreg.Base + wdogreg.Status); got != 0 {
 			return fmt.Errorf("%w: WDOG.STATUS is %#x, want 0", ErrDiffers, got)
 		}
 	}
-	if k := s.stations[0].kind; !s.d.Caps.Has(caps.Counters) || k == resetsWhole || k == resetsFunction {
+	if k := s.generators[0].kind; !s.d.Caps.Has(caps.Counters) || k == resetsWhole || k == resetsFunction {
 		return s.b.Err
 	}
 	from := s.time()
@@ -151,7 +151,7 @@ func (s *storm) compareCounters() error {
 	if (cycles < least || cycles > most) && s.b.Err == nil {
 		return fmt.Errorf("%w: PERF.CYCLES is %d, want %d to %d", ErrDiffers, cycles, least, most)
 	}
-	for _, st := range s.stations {
+	for _, st := range s.generators {
 		if err := s.compareCounts(st, cycles); err != nil {
 			return err
 		}
@@ -159,9 +159,9 @@ func (s *storm) compareCounters() error {
 	return s.b.Err
 }
 
-// compareCounts holds the counters of a node that was not reset against the
-// model, and those that no model knows against each other.
-func (s *storm) compareCounts(st *station, cycles uint64) error {
+// compareCounts checks the counters of a node that was not reset: against the reference
+// model where it knows them, otherwise against each other.
+func (s *storm) compareCounts(st *generator, cycles uint64) error {
 	v := map[string]uint64{}
 	for _, c := range nodeCounters {
 		v[c.name] = s.wide(perfreg.Base + perfreg.Node + uint32(st.n.ID)*perfreg.Stride + c.off)
@@ -169,7 +169,7 @@ func (s *storm) compareCounts(st *station, cycles uint64) error {
 	if st.kind.reset() || s.b.Err != nil {
 		return nil
 	}
-	packets, bytes := uint64(st.n.Packets-st.was), st.n.Moved
+	packets, bytes := uint64(st.n.Packets-st.packetsBefore), st.n.Moved
 	if s.freeze {
 		packets, bytes = 0, 0
 	}

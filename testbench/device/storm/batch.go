@@ -11,18 +11,17 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/refmodel"
 )
 
-// tries is how often a packet is made anew before a bin is left for another
-// round.
-const tries = 400
+// maxTries is the number of attempts at a packet before its bin is left for another round.
+const maxTries = 400
 
-// reserve is how many dwords of the ring a bin and the fence behind it need.
+// reserve is the space in the ring for a bin and the final fence, in dwords.
 const reserve = 56
 
-// batch fills the ring with a round's packets, one of them for the bin if it
-// can be done, and ends it with a fence or a fault.
-func (s *station) batch(goal *Bin) {
+// batch fills the ring with a round's packets, one of them for the bin if possible, and
+// ends it with a fence or a fault.
+func (s *generator) batch(goal *Bin) {
 	b := s.begin()
-	if goal == nil || !fresh(*goal) {
+	if goal == nil || !needsReset(*goal) {
 		b.room -= reserve
 		for range s.rng.IntN(5) {
 			if b.room-len(b.words) > 45 {
@@ -32,23 +31,23 @@ func (s *station) batch(goal *Bin) {
 		b.room += reserve
 	}
 	if goal != nil {
-		s.pursue(b, *goal)
+		s.emitBin(b, *goal)
 	}
 	p := s.makeFence()
 	p[4] = 1
 	if s.fault != nil && s.rng.IntN(2) == 0 {
-		p = s.makeFill() // nobody comes that far
+		p = s.makeFill() // never reached
 	}
 	s.emit(b, p)
 	s.words = b.words
 }
 
-// fresh says whether a bin needs a node that was reset.
-func fresh(g Bin) bool { return strings.HasPrefix(g.Operand, "no ") }
+// needsReset reports whether a bin needs a node in the state after a reset.
+func needsReset(g Bin) bool { return strings.HasPrefix(g.Operand, "no ") }
 
-// safe says whether what a packet does is known from the documents and stays in
-// what the node owns.
-func (s *station) safe(p []uint32, v refmodel.Verdict) bool {
+// safe reports whether the documents define a packet's effect and the effect stays
+// within the memory that the node owns.
+func (s *generator) safe(p []uint32, v refmodel.Verdict) bool {
 	if v.Undefined != "" || v.State != nil && v.State.Progress() != 0 || !s.ends(p, v) {
 		return false
 	}
@@ -57,34 +56,34 @@ func (s *station) safe(p []uint32, v refmodel.Verdict) bool {
 		if !own || !m.Fill && !m.Stamp && !m.Unread && !s.owns(m.Src, m.N) {
 			return false
 		}
-		if m.Unread && !s.n.NoMaster && !span(nowhere, apart).Holds(m.Src, m.N) {
+		if m.Unread && !s.n.NoMaster && !span(unmapped, regionBytes).Holds(m.Src, m.N) {
 			return false
 		}
 	}
 	return v.Bytes() <= 4096
 }
 
-// ends says whether a packet is no wait, or one whose end comes in this round.
-func (s *station) ends(p []uint32, v refmodel.Verdict) bool {
+// ends reports whether a packet is not a WAIT_FENCE, or waits for a value of this round.
+func (s *generator) ends(p []uint32, v refmodel.Verdict) bool {
 	if uint8(p[0]>>24) != pkt.OpWaitFence || v.Cause != cpreg.CauseNone {
 		return true
 	}
-	of := s.of(p[1])
+	of := s.nodeOf(p[1])
 	return !v.Waits && (of == s || !of.held)
 }
 
-func (s *station) owns(addr, n uint64) bool {
+func (s *generator) owns(addr, n uint64) bool {
 	return s.area.vram.Holds(addr, n) || s.area.host.Holds(addr, n)
 }
 
-// random emits some legal packet.
-func (s *station) random(b *buffer) {
+// random emits a random legal packet.
+func (s *generator) random(b *buffer) {
 	l := pkt.Table[s.rng.IntN(len(pkt.Table))]
 	switch {
 	case !s.n.Has(l.Op) || l.Privileged && b.at != refmodel.InRing || s.fault != nil || slices.Contains(s.avoid, l.Op):
 		return
 	case l.Op == pkt.OpIndirect:
-		s.indirect(b, code{resume: s.n.Caps.Has(caps.Preemption) && s.rng.IntN(4) == 0}, func(in *buffer) int {
+		s.indirect(b, bufferOptions{resume: s.n.Caps.Has(caps.Preemption) && s.rng.IntN(4) == 0}, func(in *buffer) int {
 			for range s.rng.IntN(4) {
 				s.random(in)
 			}
@@ -95,15 +94,15 @@ func (s *station) random(b *buffer) {
 	s.legal(b, l, nil, nil)
 }
 
-// legal emits a packet that is not refused and that accept, if it is not nil,
-// takes. steer may change the packet before.
-func (s *station) legal(b *buffer, l pkt.Layout, steer func(p []uint32), accept func(p []uint32, v refmodel.Verdict) bool) {
+// legal emits a legal packet for which accept, if not nil, returns true. steer may change
+// the packet first.
+func (s *generator) legal(b *buffer, l pkt.Layout, steer func(p []uint32), accept func(p []uint32, v refmodel.Verdict) bool) {
 	newPacket, ok := makers[l.Op]
 	if !ok {
 		return
 	}
 	rect := l.Op == pkt.OpCopy2D || l.Op == pkt.OpFill2D
-	for i := range tries {
+	for i := range maxTries {
 		if rect && i%40 == 39 && b.room-len(b.words) > 30 {
 			s.surfaces(b, s.rng.Uint32N(5))
 		}
@@ -127,21 +126,21 @@ func (s *station) legal(b *buffer, l pkt.Layout, steer func(p []uint32), accept 
 	}
 }
 
-// predicated emits a packet, and behind a PREDICATE what it may skip.
-func (s *station) predicated(b *buffer, p []uint32, v refmodel.Verdict) {
+// predicated emits a packet and, after a PREDICATE, the dwords that it may skip.
+func (s *generator) predicated(b *buffer, p []uint32, v refmodel.Verdict) {
 	if uint8(p[0]>>24) != pkt.OpPredicate || p[3]&0xffff == 0 {
 		s.emit(b, p)
 		return
 	}
-	// As many dwords as it wants: a NOP, of one dword or with a body.
+	// A NOP of exactly the number of dwords that the PREDICATE skips.
 	n := int(p[3] & 0xffff)
 	s.emit(b, p)
 	next := pkt.Dwords(pkt.OpNOP, make([]uint32, n-1)...)
-	s.behind(b, next, v.Skips)
+	s.afterPredicate(b, next, v.Skips)
 }
 
-// behind puts a packet behind a PREDICATE.
-func (s *station) behind(b *buffer, p []uint32, skips bool) {
+// afterPredicate emits the packet after a PREDICATE.
+func (s *generator) afterPredicate(b *buffer, p []uint32, skips bool) {
 	if !skips {
 		s.emit(b, p)
 		return
@@ -151,8 +150,8 @@ func (s *station) behind(b *buffer, p []uint32, skips bool) {
 	s.hits = append(s.hits, Bin{l.Name, "any", skipped, b.at.String()})
 }
 
-// pursue emits packets for a bin.
-func (s *station) pursue(b *buffer, g Bin) {
+// emitBin emits packets that hit a bin.
+func (s *generator) emitBin(b *buffer, g Bin) {
 	l := layout(g.Packet)
 	do := s.refused
 	switch g.Outcome {
@@ -169,12 +168,12 @@ func (s *station) pursue(b *buffer, g Bin) {
 		do(b, l, g)
 		return
 	}
-	s.indirect(b, code{readOnly: strings.HasSuffix(g.Operand, readOnly)}, func(in *buffer) int {
+	s.indirect(b, bufferOptions{readOnly: strings.HasSuffix(g.Operand, readOnly)}, func(in *buffer) int {
 		return do(in, l, g)
 	})
 }
 
-// layout returns that of a packet's name, an empty one if it is unknown.
+// layout returns the layout of a packet by name, or an empty one if it is unknown.
 func layout(name string) pkt.Layout {
 	i := slices.IndexFunc(pkt.Table, func(l pkt.Layout) bool { return l.Name == name })
 	if i < 0 {
@@ -183,14 +182,14 @@ func layout(name string) pkt.Layout {
 	return pkt.Table[i]
 }
 
-// buffered emits an INDIRECT for a bin of its operands.
-func (s *station) buffered(b *buffer, g Bin) {
+// buffered emits an INDIRECT that hits a bin of its operands.
+func (s *generator) buffered(b *buffer, g Bin) {
 	field, class, _ := strings.Cut(g.Operand, " ")
 	n := 3
 	if field == "Dwords" && class != "more" {
 		n = int(class[0] - '0')
 	}
-	o := code{}
+	o := bufferOptions{}
 	switch field {
 	case "Addr":
 		o.memory = class
@@ -206,7 +205,7 @@ func (s *station) buffered(b *buffer, g Bin) {
 }
 
 // retire emits a legal packet with the operand of a bin.
-func (s *station) retire(b *buffer, l pkt.Layout, g Bin) (cut int) {
+func (s *generator) retire(b *buffer, l pkt.Layout, g Bin) (cut int) {
 	s.legal(b, l, func(p []uint32) {
 		for _, f := range l.Fields {
 			if c, ok := strings.CutPrefix(g.Operand, f.Name+" "); ok {
@@ -217,8 +216,8 @@ func (s *station) retire(b *buffer, l pkt.Layout, g Bin) (cut int) {
 	return 0
 }
 
-// steer sets a number to a value of a class. Addresses come by chance.
-func (s *station) steer(f pkt.Field, c string, p []uint32) {
+// steer sets a number to a value of a class. Addresses are left to chance.
+func (s *generator) steer(f pkt.Field, c string, p []uint32) {
 	i := slices.Index(f.Enum, c)
 	switch {
 	case f.Kind.Address() || f.Dword == 0: // the length in the header is the packet's
@@ -237,8 +236,8 @@ func (s *station) steer(f pkt.Field, c string, p []uint32) {
 	}
 }
 
-// skip emits a PREDICATE and a packet that it skips, whatever that would do.
-func (s *station) skip(b *buffer, l pkt.Layout, _ Bin) int {
+// skip emits a PREDICATE and a packet that it skips.
+func (s *generator) skip(b *buffer, l pkt.Layout, _ Bin) int {
 	newPacket, ok := makers[l.Op]
 	p := []uint32(nil)
 	if ok {
@@ -247,13 +246,13 @@ func (s *station) skip(b *buffer, l pkt.Layout, _ Bin) int {
 	if p == nil || b.room-len(b.words) < len(p)+15 {
 		return 0
 	}
-	for range tries {
+	for range maxTries {
 		q := s.makePredicate()
 		q[3] |= uint32(len(p))
 		v := s.judge(b, q, math.MaxUint32)
 		if v.Cause == cpreg.CauseNone && v.Skips {
 			s.emit(b, q)
-			s.behind(b, p, true)
+			s.afterPredicate(b, p, true)
 			break
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/device/scoreboard"
 )
 
-// Host memory: a share for each node, of which offsets follow. What is read
-// from nowhere has no memory; outside is what no window opens.
+// Layout of host memory: a share for each node, with offsets in the share. Reads from
+// unmapped are not answered; no window includes noWindow.
 const (
 	hostShare = 64 << 10
 	hostRing  = 0
@@ -21,12 +21,12 @@ const (
 	hostCells = 0x2000
 	hostData  = 0x3000
 
-	nowhere = pkt.Host | 0x4000_0000
-	outside = pkt.Host | 0x5000_0000
-	apart   = 64 << 10 // bytes of each
+	unmapped    = pkt.Host | 0x4000_0000
+	noWindow    = pkt.Host | 0x5000_0000
+	regionBytes = 64 << 10 // size of unmapped and of noWindow, in bytes
 )
 
-// VRAM: at most vramShare for each node.
+// Layout of VRAM: at most vramShare bytes for each node.
 const (
 	vramShare = 8 << 10
 	vramRing  = 0
@@ -34,10 +34,10 @@ const (
 	vramCells = 0x800
 	vramData  = 0x900
 
-	cellBytes = 0x100 // time stamps, and behind them a word that stays 0
+	cellBytes = 0x100 // time stamps, followed by a word that stays 0
 )
 
-// An area is what a node was given of memory.
+// An area is the memory that belongs to a node.
 type area struct {
 	vram, host             refmodel.Range // data
 	vramStamps, hostStamps refmodel.Range
@@ -59,77 +59,77 @@ func newArea(node int, vram uint64) area {
 	}
 }
 
-// A fault is what a node is to latch.
+// A fault is the fault that a node should latch.
 type fault struct {
 	refmodel.Fault
-	ring   int // index in words of the packet of the ring
+	ring   int // index in words of the ring's packet
 	ibLeft uint32
 }
 
-// A buffer is the ring, or an indirect buffer, that packets are put into.
+// A buffer collects the packets of the ring or of an indirect buffer.
 type buffer struct {
 	at    refmodel.Place
 	words []uint32
 	room  int
 }
 
-// A station makes the packets of one node, has the model do them at once, and
-// remembers what the device is to show afterwards.
-type station struct {
+// A generator makes the packets of one node, executes each in the reference model at once,
+// and records the results that the device must show.
+type generator struct {
 	n    *refmodel.Node
 	d    device
 	mem  *scoreboard.Memory
-	peer *station // of the other node, nil if there is none
+	peer *generator // the other node, or nil
 	ring *bare.Node
 	a    *bare.Access
 	area area
 	rng  *rand.Rand
 
-	base  uint64 // of the ring
-	first uint32 // dword of the ring that words begin at
+	base  uint64 // GPU address of the ring
+	first uint32 // dword of the ring at which words begin
 
-	words  []uint32 // of this round
+	words  []uint32 // packets of this round in the ring
 	hits   []Bin
 	fault  *fault
 	code   [2]uint64 // bytes used of vramCode, hostCode
-	inside *ibAt     // the indirect buffer that is made, nil in the ring
-	chunks []chunk   // the indirect buffers of this round
+	inside *ibAt     // indirect buffer being made; nil in the ring
+	chunks []chunk   // indirect buffers of this round
 
-	goal   *Bin               // of this round, nil for none
-	kind   kind               // what the host does to the node in this round
-	before *scoreboard.Memory // memory when the round began, if the node is reset in it
-	was    uint32             // n.Packets when the round began
-	begun  uint64             // n.Fence when the round began
-	held   bool               // the other node may not wait for it in this round
-	saved  uint64             // where the state was saved last, 0: nowhere
-	avoid  []uint8            // opcodes that no random packet has
-	stays  bool               // the node waits until the other one, or the host, goes on
-	told   int                // times that the watchdog may have told of it
-	tail   int                // dwords of the last packet that the host holds back
-	marks  map[uint64]mark    // the packets of this round, by address
+	goal          *Bin               // bin to hit in this round; nil: none
+	kind          kind               // the host's action on the node in this round
+	before        *scoreboard.Memory // memory at the start of a round with a reset
+	packetsBefore uint32             // n.Packets at the start of the round
+	fenceBefore   uint64             // n.Fence at the start of the round
+	held          bool               // the other node must not wait for this one in this round
+	lastSaved     uint64             // address of the last saved state; 0: none
+	avoid         []uint8            // opcodes that random packets must not have
+	blocked       bool               // the node waits for the other node or for the host
+	reports       int                // maximum number of watchdog reports for this node
+	tail          int                // dwords of the last packet that the host holds back
+	marks         map[uint64]mark    // packets of this round, by address
 }
 
-// A mark is a packet of a round.
+// A mark is a packet of a round and its place.
 type mark struct {
 	op     uint8
 	at     refmodel.Place
-	pieces uint64 // that it can be left behind, in an indirect buffer
+	pieces uint64 // pieces at which it can be preempted in an indirect buffer
 }
 
-// An ibAt is the indirect buffer that is made.
+// An ibAt is an indirect buffer being made.
 type ibAt struct {
 	addr uint64
 	ring int // index of its INDIRECT in words
 }
 
-// A chunk is dwords in memory.
+// A chunk is a run of dwords in memory.
 type chunk struct {
 	addr  uint64
 	words []uint32
 }
 
 // start resets the node and gives it a ring in one of the memories.
-func (s *station) start(fence uint32, protect bool) error {
+func (s *generator) start(fence uint32, protect bool) error {
 	s.n.Reset()
 	s.n.Fence = uint64(fence)
 	if s.n.Caps.Has(caps.Timeline) {
@@ -152,40 +152,40 @@ func (s *station) start(fence uint32, protect bool) error {
 	return s.ring.Start(s.base, log2, fence)
 }
 
-func (s *station) control() uint32 {
+func (s *generator) control() uint32 {
 	if s.n.Protect {
 		return cpreg.CtlProtect
 	}
 	return 0
 }
 
-// guard turns protection on or off between two rounds.
-func (s *station) guard(protect bool) error {
+// setProtect turns protection on or off between two rounds.
+func (s *generator) setProtect(protect bool) error {
 	s.n.Protect = protect && s.n.Caps.Has(caps.Protection)
 	s.ring.Control = s.control()
 	return s.ring.Run()
 }
 
-// begin empties the round.
-func (s *station) begin() *buffer {
+// begin clears the packets of the last round.
+func (s *generator) begin() *buffer {
 	s.first = s.ring.Wptr()
 	s.words, s.hits, s.fault, s.n.Stamps = nil, nil, nil, nil
 	s.code = [2]uint64{}
 	s.inside, s.chunks, s.avoid = nil, nil, nil
-	s.stays, s.told, s.tail = false, 0, 0
+	s.blocked, s.reports, s.tail = false, 0, 0
 	s.marks = map[uint64]mark{}
 	return &buffer{at: refmodel.InRing, room: int(s.ring.Dwords()) - 1}
 }
 
-// judge has the model judge a packet of a buffer that has so many dwords after the
-// header.
-func (s *station) judge(b *buffer, p []uint32, left uint32) refmodel.Verdict {
+// judge has the reference model judge a packet with left dwords after its header in the
+// buffer.
+func (s *generator) judge(b *buffer, p []uint32, left uint32) refmodel.Verdict {
 	return s.n.Judge(p, refmodel.Site{Place: b.at, Left: left})
 }
 
-// emit puts a packet into a buffer and has the model do it. Behind a fault
-// nothing is done any more.
-func (s *station) emit(b *buffer, p []uint32) {
+// emit puts a packet into a buffer and executes it in the reference model. After a fault
+// nothing is executed.
+func (s *generator) emit(b *buffer, p []uint32) {
 	at := len(b.words)
 	b.words = append(b.words, p...)
 	if s.fault != nil {
@@ -194,52 +194,53 @@ func (s *station) emit(b *buffer, p []uint32) {
 	v := s.judge(b, p, math.MaxUint32)
 	s.marks[s.addr(b, at)] = mark{op: uint8(p[0] >> 24), at: b.at, pieces: s.pieces(b, p, v)}
 	s.n.Do(p, v)
-	s.note(b.at, p, v)
+	s.recordBins(b.at, p, v)
 	if v.Cause != cpreg.CauseNone {
 		s.fail(b, p, at, v)
 		return
 	}
 	s.n.Packets++
 	if p[0]>>24 == pkt.OpSaveState {
-		s.saved = long(p, 1)
+		s.lastSaved = long(p, 1)
 	}
 }
 
-// addr is the address of the packet at an index of a buffer.
-func (s *station) addr(b *buffer, at int) uint64 {
+// addr returns the address of the packet at an index of a buffer.
+func (s *generator) addr(b *buffer, at int) uint64 {
 	if b.at == refmodel.InRing {
 		return s.ringAt(at)
 	}
 	return s.inside.addr + 4*uint64(at)
 }
 
-// pieces returns in how many a packet can be left behind, in an indirect buffer.
-func (s *station) pieces(b *buffer, p []uint32, v refmodel.Verdict) uint64 {
+// pieces returns the number of pieces at which a packet can be preempted in an indirect
+// buffer.
+func (s *generator) pieces(b *buffer, p []uint32, v refmodel.Verdict) uint64 {
 	if b.at == refmodel.InRing {
 		return 0
 	}
 	return v.Pieces(uint8(p[0] >> 24))
 }
 
-// fail notes the fault of the packet at an index of a buffer.
-func (s *station) fail(b *buffer, p []uint32, at int, v refmodel.Verdict) {
+// fail records the fault of the packet at an index of a buffer.
+func (s *generator) fail(b *buffer, p []uint32, at int, v refmodel.Verdict) {
 	s.fault = &fault{Fault: v.Latched(p, s.addr(b, at)), ring: at}
 	switch {
 	case b.at != refmodel.InRing:
 		s.fault.ring = s.inside.ring
-		s.fault.ibLeft = uint32(at) // of what is in front; the length is known later
+		s.fault.ibLeft = uint32(at) // dwords before the packet; indirect knows the length later
 	case v.Cause == cpreg.CauseReadError && p[0]>>24 == pkt.OpIndirect:
 		s.fault.ibLeft = p[3] & pkt.MaxIndirect
 	}
 }
 
-// ringAt is the address of a dword of this round.
-func (s *station) ringAt(i int) uint64 {
+// ringAt returns the address of dword i of this round.
+func (s *generator) ringAt(i int) uint64 {
 	return s.base + 4*uint64((s.first+uint32(i))%s.ring.Dwords())
 }
 
-// note adds the bins of what a packet did.
-func (s *station) note(at refmodel.Place, p []uint32, v refmodel.Verdict) {
+// recordBins adds the bins that a packet hit.
+func (s *generator) recordBins(at refmodel.Place, p []uint32, v refmodel.Verdict) {
 	l, ok := pkt.Lookup(uint8(p[0] >> 24))
 	name := l.Name
 	if !ok || !s.n.Has(l.Op) {
@@ -254,8 +255,8 @@ func (s *station) note(at refmodel.Place, p []uint32, v refmodel.Verdict) {
 	}
 }
 
-// operands are those of a packet that retired, as its bins have them.
-func (s *station) operands(l pkt.Layout, p []uint32, v refmodel.Verdict) []string {
+// operands returns the operands of a retired packet, as its bins name them.
+func (s *generator) operands(l pkt.Layout, p []uint32, v refmodel.Verdict) []string {
 	var all []string
 	for _, f := range l.Fields {
 		all = append(all, f.Name+" "+class(f, f.Value(p)))
@@ -267,27 +268,27 @@ func (s *station) operands(l pkt.Layout, p []uint32, v refmodel.Verdict) []strin
 		if v.Skips {
 			return append(all, "skips")
 		}
-		all = append(all, goesOn)
+		all = append(all, continues)
 	case pkt.OpWaitFence:
 		all = append(all, s.waitsFor(p))
 	}
 	return all
 }
 
-// waitsFor tells whose fence of this round a WAIT_FENCE has to wait for.
-func (s *station) waitsFor(p []uint32) string {
-	of := s.of(p[1])
+// waitsFor returns the operand that names the node of a WAIT_FENCE's fence in this round.
+func (s *generator) waitsFor(p []uint32) string {
+	of := s.nodeOf(p[1])
 	switch {
-	case long(p, 2) <= of.begun:
-		return goesOn
+	case long(p, 2) <= of.fenceBefore:
+		return continues
 	case of == s:
 		return waitsForItself
 	}
 	return waitsForOther
 }
 
-// of returns the station of the node that a WAIT_FENCE names, nil if there is none.
-func (s *station) of(id uint32) *station {
+// nodeOf returns the generator of the node that a WAIT_FENCE names, or nil.
+func (s *generator) nodeOf(id uint32) *generator {
 	if int(id) == s.n.ID {
 		return s
 	}
@@ -301,18 +302,18 @@ func side(addr uint64) string {
 	return vramClass
 }
 
-// A code says what an indirect buffer is to be.
-type code struct {
+// bufferOptions describe an indirect buffer.
+type bufferOptions struct {
 	memory   string // class of its address; "": any
-	readOnly bool   // the windows let its packets read only
-	resume   bool   // what was preempted, which is nothing
+	readOnly bool   // the windows allow its packets only to read
+	resume   bool   // set Resume, with nothing to resume
 }
 
-// indirect emits an INDIRECT of what fill puts into its buffer. cut is how many
-// dwords of that the device is not told of.
-func (s *station) indirect(ring *buffer, o code, fill func(b *buffer) (cut int)) {
+// indirect emits an INDIRECT of a buffer that fill fills. cut is the number of dwords at
+// its end that the INDIRECT leaves out.
+func (s *generator) indirect(ring *buffer, o bufferOptions, fill func(b *buffer) (cut int)) {
 	if s.n.Protect {
-		s.open(ring, !o.readOnly)
+		s.openWindows(ring, !o.readOnly)
 	}
 	i := s.rng.IntN(2)
 	if s.n.NoMaster {
@@ -348,19 +349,19 @@ func (s *station) indirect(ring *buffer, o code, fill func(b *buffer) (cut int))
 		return
 	}
 	s.n.Packets++
-	s.note(refmodel.InRing, p, refmodel.Verdict{})
+	s.recordBins(refmodel.InRing, p, refmodel.Verdict{})
 }
 
-// store gives dwords to the device's memory and to the model's.
-func (s *station) store(addr uint64, words []uint32) {
+// store writes dwords to the device's memory and to the model's.
+func (s *generator) store(addr uint64, words []uint32) {
 	s.mem.Store(s.a, addr, pkt.Bytes(words))
 }
 
-// open emits what opens the node's memory, and nowhere, to guarded packets, if
-// it is not open as it should be.
-func (s *station) open(b *buffer, writable bool) {
+// openWindows emits the SET_WINDOWs that allow guarded packets to access the node's memory and
+// unmapped, unless the windows are already set.
+func (s *generator) openWindows(b *buffer, writable bool) {
 	for i, w := range []refmodel.Window{
-		{Range: s.area.vramAll, Writable: writable}, {Range: s.area.hostAll, Writable: writable}, {Range: span(nowhere, apart), Writable: true},
+		{Range: s.area.vramAll, Writable: writable}, {Range: s.area.hostAll, Writable: writable}, {Range: span(unmapped, regionBytes), Writable: true},
 	} {
 		if s.n.Windows[i] == w {
 			continue
