@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/hilgpu/hilgpu/boards"
 )
 
 // Status is the outcome of a stage.
@@ -99,7 +101,7 @@ func (r *Report) count(res Result, o Options) {
 
 // replay returns the command that repeats a stage.
 func replay(stage string, o Options) string {
-	c := fmt.Sprintf("hilgpu bringup --board %s --only %s --seed %d", quote(o.Board), stage, o.Seed)
+	c := fmt.Sprintf("hilgpu bringup --board %s --only %s --seed %d", boards.Quote(o.Board), stage, o.Seed)
 	if o.Bytes != DefaultBytes {
 		c += fmt.Sprintf(" --bytes %d", o.Bytes)
 	}
@@ -107,14 +109,6 @@ func replay(stage string, o Options) string {
 		c += " --poke " + o.Poke.String()
 	}
 	return c
-}
-
-// quote returns text as one shell word.
-func quote(text string) string {
-	if strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:/._-+=,@%") == "" {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // bitsPerLine is the number of data lines in a line of the histogram.
