@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"image"
 	"image/png"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -123,34 +121,11 @@ func runCompose(f composeFlags, images []string) error {
 }
 
 func planCompose(f composeFlags, images []string) (*compose.Plan, error) {
-	w, h, err := parseSize(f.size)
-	if err != nil {
-		return nil, err
+	w, h, ok := compose.ParseSize(f.size)
+	if !ok {
+		return nil, fmt.Errorf("%w: size %q, want WIDTHxHEIGHT in pixels", errInput, f.size)
 	}
-	o := compose.Options{Width: w, Height: h, Contexts: f.contexts, Seed: f.seed}
-	if len(images) == 0 {
-		return compose.SamplePlan(o)
-	}
-	for _, path := range images {
-		s, err := compose.Load(path)
-		if err != nil {
-			return nil, err
-		}
-		o.Sources = append(o.Sources, s)
-	}
-	return compose.NewPlan(o)
-}
-
-func parseSize(s string) (w, h int, err error) {
-	ws, hs, ok := strings.Cut(s, "x")
-	if ok {
-		if w, err = strconv.Atoi(ws); err == nil {
-			if h, err = strconv.Atoi(hs); err == nil {
-				return w, h, nil
-			}
-		}
-	}
-	return 0, 0, fmt.Errorf("%w: size %q, want WIDTHxHEIGHT in pixels", errInput, s)
+	return compose.PlanOf(compose.Options{Width: w, Height: h, Contexts: f.contexts, Seed: f.seed}, images)
 }
 
 func checkFrame(got, want *image.NRGBA) error {
