@@ -189,18 +189,9 @@ func (f testFlags) verdict(r *suite.Report) error {
 
 // write writes the artifacts of failed cases and the JUnit file.
 func (f testFlags) write(xml *output.File, r *suite.Report) error {
-	files := map[string][]string{}
-	for _, res := range r.Results {
-		if f.artifacts == "" || res.Outcome != suite.Failed {
-			continue
-		}
-		var err error
-		if files[res.Name], err = res.Save(f.artifacts, f.board); err != nil {
-			return err
-		}
-	}
-	if xml == nil {
-		return nil
+	files, err := r.Save(f.artifacts)
+	if err != nil || xml == nil {
+		return err
 	}
 	if err := r.WriteJUnit(xml, f.seed, func(res suite.Result) []string { return files[res.Name] }); err != nil {
 		return err
