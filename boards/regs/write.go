@@ -20,6 +20,17 @@ type Written struct {
 // pokes describes the poke classes.
 var pokes = [...]string{reg.Safe: "", reg.Idle: "only while nothing runs", reg.Destructive: "work in flight is lost or memory is written"}
 
+// ParsePoke returns the poke class of a name such as safe, as reg.Poke prints
+// it, and reports whether there is one.
+func ParsePoke(name string) (class reg.Poke, ok bool) {
+	for p := range pokes {
+		if reg.Poke(p).String() == name {
+			return reg.Poke(p), true
+		}
+	}
+	return reg.Safe, false
+}
+
 // WriteEffect returns why the target must not be written without "!"; "" if it
 // may be.
 func (t Target) WriteEffect() string {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 )
 
 func TestWrite(t *testing.T) {
@@ -79,4 +80,16 @@ func TestWriteThatDoesNotHold(t *testing.T) {
 	b.down = bus.ErrLinkDown
 	_, err = f.Write(find(t, f, "intc.raise!")[0], 1)
 	assert.ErrorIs(t, err, bus.ErrLinkDown)
+}
+
+func TestParsePoke(t *testing.T) {
+	for name, want := range map[string]reg.Poke{"safe": reg.Safe, "idle": reg.Idle, "destructive": reg.Destructive} {
+		got, ok := regs.ParsePoke(name)
+		assert.True(t, ok, name)
+		assert.Equal(t, want, got, name)
+	}
+	for _, name := range []string{"", "Safe", "never"} {
+		_, ok := regs.ParsePoke(name)
+		assert.False(t, ok, name)
+	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/bus"
 	"github.com/hilgpu/hilgpu/cmd/hilgpu/terminal"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
@@ -78,24 +79,13 @@ func (f bringupFlags) options() (bringup.Options, error) {
 			o.Only = append(o.Only, name)
 		}
 	}
-	found := false
-	for _, p := range []reg.Poke{reg.Safe, reg.Idle, reg.Destructive} {
-		if f.poke == p.String() {
-			o.Poke, found = p, true
-		}
-	}
-	if !found {
+	var ok bool
+	if o.Poke, ok = regs.ParsePoke(f.poke); !ok {
 		return o, fmt.Errorf("%w: --poke %s, want safe, idle or destructive", errInput, f.poke)
 	}
-	if f.bytes == "all" {
-		o.Bytes = 1 << 62
-		return o, nil
-	}
-	n, err := strconv.ParseUint(f.bytes, 10, 62)
-	if err != nil || n == 0 {
+	if o.Bytes, ok = bringup.ParseBytes(f.bytes); !ok {
 		return o, fmt.Errorf("%w: --bytes %s, want a number of bytes from 1 on, or all", errInput, f.bytes)
 	}
-	o.Bytes = n
 	return o, nil
 }
 

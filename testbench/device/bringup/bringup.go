@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hilgpu/hilgpu/boards"
@@ -27,6 +28,19 @@ var ErrOptions = errors.New("bringup: bad options")
 
 // DefaultBytes is the number of bytes of VRAM that the patterns cover by default.
 const DefaultBytes = 64 << 10
+
+// ParseBytes parses a value of Options.Bytes: a number from 1 on, or all. It
+// reports whether the text is one of them.
+func ParseBytes(text string) (n uint64, ok bool) {
+	if text == "all" {
+		return allBytes, true
+	}
+	n, err := strconv.ParseUint(text, 10, 62)
+	return n, err == nil && n > 0
+}
+
+// allBytes is more than any VRAM has.
+const allBytes = 1 << 62
 
 // An Opener connects a host to the board of a selector, as boards.Open does. It may
 // wrap the link, for example to record it.

@@ -53,6 +53,18 @@ func soak(t *testing.T, o bringup.Options, limit bringup.Limit, end error) (keep
 	return keep, bad, all, err
 }
 
+func TestParseBytes(t *testing.T) {
+	for text, want := range map[string]uint64{"1": 1, "65536": 64 << 10, "4611686018427387903": 1<<62 - 1, "all": 1 << 62} {
+		got, ok := bringup.ParseBytes(text)
+		assert.True(t, ok, text)
+		assert.Equal(t, want, got, text)
+	}
+	for _, text := range []string{"", "0", "-1", "64KiB", "ALL", "4611686018427387904"} {
+		_, ok := bringup.ParseBytes(text)
+		assert.False(t, ok, text)
+	}
+}
+
 func TestSoak(t *testing.T) {
 	o := bringup.Options{Board: "emu?config=small", Only: []string{"ident"}, Seed: 5}
 	keep, bad, all, err := soak(t, o, bringup.Limit{Rounds: 3}, nil)
