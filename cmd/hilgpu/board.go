@@ -12,6 +12,7 @@ import (
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/boards/serve"
 	"github.com/hilgpu/hilgpu/bus/fault"
+	"github.com/hilgpu/hilgpu/cmd/hilgpu/signals"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 )
 
@@ -123,7 +124,7 @@ func runServe(ctx context.Context, stdout, stderr io.Writer, f serveFlags, selec
 		all = append(all, s)
 		fmt.Fprintf(stdout, "%s --board %s\n", selector, boards.Quote(s.Listener.Selector()))
 	}
-	ctx, stop := untilSignal(ctx)
+	ctx, stop := signals.Until(ctx)
 	defer stop()
 	return serve.All(ctx, all)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/cmd/hilgpu/signals"
 	"github.com/hilgpu/hilgpu/cmd/hilgpu/terminal"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 	"github.com/hilgpu/hilgpu/testbench/device/bare"
@@ -91,7 +92,7 @@ func (f bringupFlags) options() (bringup.Options, error) {
 
 // runBringup runs once, or repeatedly with --soak, until a signal.
 func runBringup(ctx context.Context, f bringupFlags) error {
-	ctx, stop := untilSignal(ctx)
+	ctx, stop := signals.Until(ctx)
 	defer stop()
 	return interrupted(ctx, f.run(ctx))
 }

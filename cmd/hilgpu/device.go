@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hilgpu/hilgpu/cmd/hilgpu/signals"
 	"github.com/hilgpu/hilgpu/testbench/device/bare"
 	"github.com/hilgpu/hilgpu/testbench/device/storm"
 	"github.com/hilgpu/hilgpu/testbench/device/transfer"
@@ -87,7 +88,7 @@ func (f *transferFlags) options() (transfer.Options, error) {
 }
 
 func runTransfer(ctx context.Context, f *transferFlags, packet string) error {
-	ctx, stop := untilSignal(ctx)
+	ctx, stop := signals.Until(ctx)
 	defer stop()
 	o, err := f.options()
 	if err != nil {
@@ -148,7 +149,7 @@ was hit or after the given number of clocks, and prints the table.`,
 }
 
 func runStorm(ctx context.Context, f *stormFlags) error {
-	ctx, stop := untilSignal(ctx)
+	ctx, stop := signals.Until(ctx)
 	defer stop()
 	link, err := f.app.links.Options()
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/serial"
 	"github.com/hilgpu/hilgpu/bus/tlp"
 	"github.com/hilgpu/hilgpu/cmd/hilgpu/record"
+	"github.com/hilgpu/hilgpu/cmd/hilgpu/signals"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/hostbfm"
 	"github.com/hilgpu/hilgpu/rtl/lockstep"
@@ -191,13 +192,13 @@ func exitCode(err error) int {
 	var broken *dxgkrnl.Bugcheck
 	var violation *verifier.Violation
 	var usage usageError
-	var signalled signalError
+	var signalled signals.Error
 	var stopped *dxgkrnl.DeviceError
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &signalled):
-		return exitSignal + int(signalled.signal)
+		return exitSignal + int(signalled.Signal)
 	case errors.As(err, &usage):
 		return exitUsage
 	case errors.As(err, &broken), errors.As(err, &violation):

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/cmd/hilgpu/signals"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
@@ -129,7 +130,7 @@ func TestExitCode(t *testing.T) {
 		{"a GPU whose contract was broken", &dxgkrnl.DeviceError{Cause: &dxgkrnl.Bugcheck{}}, 7},
 		{"a violation", &verifier.Violation{}, 7},
 		{"a check of a GPU that stopped", fmt.Errorf("%w: %w", errCheck, stopped), 1},
-		{"SIGINT", signalError{2}, 130},
+		{"SIGINT", signals.Error{Signal: 2}, 130},
 		{"an interrupt", context.Canceled, 1},
 	} {
 		assert.Equal(t, tt.want, exitCode(tt.err), tt.name)

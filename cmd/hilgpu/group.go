@@ -8,6 +8,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/cmd/hilgpu/complete"
 	"github.com/hilgpu/hilgpu/cmd/hilgpu/help"
+	"github.com/hilgpu/hilgpu/cmd/hilgpu/signals"
 )
 
 // complete adds the common parts to a tree of commands: the references at the
@@ -24,7 +25,7 @@ func (a *app) complete(c *cobra.Command) {
 		c.RunE = func(c *cobra.Command, args []string) error {
 			a.began = true
 			if c.Annotations[stopsItself] == "" {
-				defer a.onSignal()()
+				defer signals.Handle(a.signalled, exitCode)()
 			}
 			if err := a.oneAnswer(c); err != nil {
 				return err
