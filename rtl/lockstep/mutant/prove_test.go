@@ -1,0 +1,206 @@
+package mutant
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/rtl/lockstep"
+	"github.com/hilgpu/hilgpu/rtl/verilog"
+	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
+)
+
+// proves returns the proofs for changes of a design's only file. changes alternates
+// between old and new texts.
+func proves(t *testing.T, d *verilog.Design, changes ...string) []string {
+	t.Helper()
+	tooltest.Need(t, "yosys", "yosys-abc")
+	var ms []Mutant
+	for i := 0; i < len(changes); i += 2 {
+		lo := strings.Index(string(d.Files[0].Text), changes[i])
+		require.Positive(t, lo, changes[i])
+		ms = append(ms, Mutant{ID: i/2 + 1, File: d.Files[0].Name, Old: changes[i], New: changes[i+1], lo: lo, hi: lo + len(changes[i])})
+	}
+	p, err := NewProver(d, ms)
+	require.NoError(t, err)
+	var out []string
+	for _, m := range ms {
+		how, err := p.Prove(m)
+		require.NoError(t, err)
+		out = append(out, how)
+	}
+	return out
+}
+
+const (
+	always  = "equal in every state"
+	reached = "equal in every reachable state"
+)
+
+func TestProve(t *testing.T) {
+	got := proves(t, meterDesign(),
+		"8'd16", "8'd17", // another value
+		"(n_sum < 8'd16)", "(n_sum <= 8'd15)", // equivalent
+		"8'hff", "8'hfe", // another output
+		"8'd5", "8'd4", // another reset value
+		"by >> 1", "by << 1", // other operator on an input
+	)
+	assert.Equal(t, []string{"", always, "", "", ""}, got)
+}
+
+// design returns a design of one module.
+func design(top, text string) *verilog.Design {
+	d := &verilog.Design{Files: []verilog.File{{Name: top + ".v", Text: []byte(text)}}}
+	d.Manifest.Top = top
+	return d
+}
+
+// A selection among constants stays logic, which can be proven; it must not become a
+// memory.
+func TestProveConstantSelection(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("module table16 (input wire clk, input wire rst, input wire [5:0] at, output reg [7:0] v);\n\treg [7:0] n;\n" +
+		"\talways @* case (at)\n")
+	for i := range 64 {
+		fmt.Fprintf(&b, "\t\t6'd%d: n = 8'd%d;\n", i, i*i%251)
+	}
+	b.WriteString("\t\tdefault: n = 8'd0;\n\tendcase\n\talways @(posedge clk) v <= rst ? 8'd0 : n + 8'd1;\nendmodule\n")
+	d := design("table16", b.String())
+	assert.Equal(t, []string{always}, proves(t, d, "n + 8'd1", "8'd1 + n"))
+	assert.Equal(t, []string{""}, proves(t, d, "n + 8'd1", "n + 8'd2"))
+}
+
+// Unreachable states do not count in a proof; states that are reached late do.
+func TestProveReachableStates(t *testing.T) {
+	const text = `module decade (input wire clk, input wire rst, output reg odd);
+	reg [7:0] n;
+	always @(posedge clk) begin
+		n <= rst ? 8'd0 : (n < 8'd99) ? n + 8'd1 : 8'd0;
+		odd <= rst ? 1'b0 : (n == 8'd200) || (n == 8'd90);
+	end
+endmodule
+`
+	assert.Equal(t, []string{reached, ""}, proves(t, design("decade", text), "8'd200", "8'd201", "8'd90", "8'd91"))
+	late := strings.Replace(text, "reg [7:0] n;", "reg [7:0] n;\n\treg [7:0] kept;\n\tinitial kept = 8'd7;", 1)
+	assert.Equal(t, []string{""}, proves(t, design("decade", late), "8'd200", "8'd201"), "an initial value other than 0")
+}
+
+// Registers that nothing reads are compared too, and so are the values that replace x.
+func TestProveComparesEveryRegister(t *testing.T) {
+	const text = `module keeps (input wire clk, input wire rst, input wire en, output reg Out);
+	reg [3:0] unread;
+	reg n_out;
+	always @* begin
+		n_out = 1'bx;
+		if (en) n_out = 1'b1 & 1'b0;
+	end
+	always @(posedge clk) begin
+		unread <= rst ? 4'd0 : unread + 4'd1;
+		if (en || rst) Out <= rst ? 1'b0 : n_out;
+	end
+endmodule
+`
+	d := design("keeps", text)
+	assert.Equal(t, []string{always}, proves(t, d, "unread + 4'd1", "4'd1 + unread"))
+	assert.Equal(t, []string{"", ""}, proves(t, d,
+		"unread + 4'd1", "unread + 4'd2",
+		"1'b1 & 1'b0", "n_out", // an x gets into a register
+	))
+}
+
+// In a large memory, a write is compared only when enabled and a read only when its
+// word is used. A small memory becomes registers.
+func TestProveMemories(t *testing.T) {
+	const text = `module store (
+	input wire clk, input wire rst, input wire read, input wire write, input wire [5:0] at, input wire [7:0] data, output reg [7:0] Out);
+	reg [7:0] mem [0:63];
+	wire [5:0] from = read ? at : 6'd10;
+	wire [5:0] to = write ? at : 6'd20;
+	wire [7:0] what = write ? data : 8'd30;
+	always @(posedge clk) begin
+		if (write ^ 1'b0) mem[to] <= what;
+		if (read) Out <= mem[from];
+	end
+endmodule
+`
+	for _, size := range []string{"0:63", "0:15"} {
+		for _, tt := range []struct{ name, old, new, how string }{
+			{"address of no read", "6'd10", "6'd11", always},
+			{"address of a read", "read ? at : 6'd10", "read ? data[5:0] : 6'd10", ""},
+			{"address of no write", "6'd20", "6'd21", always},
+			{"address of a write", "write ? at : 6'd20", "write ? 6'd3 : 6'd20", ""},
+			{"data of no write", "8'd30", "8'd31", always},
+			{"data of a write", "write ? data : 8'd30", "write ? {data[7:1], 1'b0} : 8'd30", ""},
+			{"no write", "write ^ 1'b0", "write && read", ""},
+		} {
+			t.Run(size+" "+tt.name, func(t *testing.T) {
+				d := design("store", strings.Replace(text, "0:63", size, 1))
+				assert.Equal(t, []string{tt.how}, proves(t, d, tt.old, tt.new))
+			})
+		}
+	}
+}
+
+// Only the expected output of the tool counts as a proof.
+func TestVerdict(t *testing.T) {
+	every, some := proofs()[0], proofs()[1]
+	for _, tt := range []struct {
+		name   string
+		way    proof
+		out    string
+		err    error
+		late   bool
+		proven bool
+		fails  bool
+	}{
+		{"proven", every, "UNSATISFIABLE  Time = 0.1", nil, false, true, false},
+		{"refuted", every, "SATISFIABLE (output = 0) Time = 0.1", nil, false, false, false},
+		{"given up", every, "UNDECIDED  Time = 0.1", nil, false, false, false},
+		{"late", every, "UNSATISFIABLE", nil, true, false, false},
+		{"silent", every, "ABC command line", nil, false, false, true},
+		{"an error", every, "UNSATISFIABLE", errors.New("exit 1"), false, false, true},
+		{"bad file", some, "Reading AIGER failed", nil, false, false, true},
+		{"proven for reachable states", some, "Property proved.  Time = 1", nil, false, true, false},
+		{"refuted in a reachable state", some, "Output 0 of miter was asserted in frame 5", nil, false, false, false},
+		{"out of time", some, "Reached timeout (60 seconds) in frame 4", nil, false, false, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			proven, err := tt.way.verdict(tt.out, tt.err, tt.late)
+			assert.Equal(t, tt.proven, proven)
+			if tt.fails {
+				assert.ErrorIs(t, err, ErrYosys)
+			} else {
+				assert.NoError(t, err)
+			}
+		})
+	}
+}
+
+// An error of yosys is reported, and its messages do not count as a proof.
+func TestProverBadInput(t *testing.T) {
+	tooltest.Need(t, "yosys", "yosys-abc")
+	_, err := NewProver(design("x", "module x (input wire clk, input wire rst);\n\tbad y;\nendmodule\n"), nil)
+	assert.ErrorIs(t, err, ErrYosys)
+	_, err = proofs()[0].run(filepath.Join(t.TempDir(), "missing.aig"))
+	assert.ErrorIs(t, err, ErrYosys)
+	t.Setenv("PATH", "")
+	_, err = NewProver(meterDesign(), nil)
+	assert.ErrorIs(t, err, lockstep.ErrTool)
+	assert.ErrorContains(t, err, "Debian package yosys")
+}
+
+func TestReadNetlistBadInput(t *testing.T) {
+	good := "aag 3 2 0 1 1\n2\n4\n6\n6 2 4\ni0 a\ni1 b\no0 y\nc\n"
+	n, err := readNetlist([]byte(good))
+	require.NoError(t, err)
+	assert.Equal(t, map[string]lit{"a": 2, "b": 4}, n.inputs)
+	for _, old := range []string{"aag 3", "aag 3 2 0 1 1\n", "o0 y\n", "6 2 4\n", "6 2 4", "i1 b", "i1"} {
+		_, err := readNetlist([]byte(strings.Replace(good, old, "", 1)))
+		assert.ErrorIs(t, err, errAiger, old)
+	}
+}
