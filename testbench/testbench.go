@@ -44,17 +44,17 @@ func HostDrivers() Drivers {
 // Options are optional settings of a system. The zero value works.
 type Options struct {
 	Board      boards.Options // options of the connection
-	HostMemory uint64         // bytes of the PC's memory; 0: 4 GiB, used as it is needed
-	TdrDelay   uint64         // clock ticks without progress until the GPU counts as hung; 0: two seconds, and over a slow link what 8 MiB take
+	HostMemory uint64         // bytes of the PC's memory, allocated on use; 0: 4 GiB
+	TdrDelay   uint64         // clocks without progress until the GPU counts as hung; 0: 2 s plus the link's time for 8 MiB
 	Tdr        time.Duration  // the same as a time; 0: TdrDelay
-	DDI        io.Writer      // gets a verifier.Trace of each DDI call, a line in one Write; verifier.Merge orders it; nil: none
+	DDI        io.Writer      // gets the verifier.Trace, a line per Write, for verifier.Merge; nil: none
 	Hook       verifier.Hook  // sees each DDI call; nil: none
 
 	NoVerify bool     // leaves out the check of the user-mode interface, for benchmarks
 	Waive    []string // rules of package verifier that are counted and do not stop
 }
 
-// tdrBytes is the largest number of bytes that one submission may move over a slow
+// tdrBytes is the largest number of bytes that one submission moves over a slow
 // link.
 const tdrBytes = 8 << 20
 

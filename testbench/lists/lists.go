@@ -69,8 +69,7 @@ type Report struct {
 	Native   bool `json:"native"`
 	Verify   bool `json:"verify"`
 
-	// Recorded, finished, executed and released, without the kernel; concurrent
-	// time counts once.
+	// ListsPerSecond excludes the kernel's time; concurrent time counts once.
 	ListsPerSecond float64 `json:"lists_per_second"`
 
 	Parts Parts `json:"ns_per_list"`

@@ -43,8 +43,7 @@ type Resource struct {
 	Refs int      // the application's references
 	Subs [][]byte // contents of each subresource, rows without padding
 
-	// Used is set once work uses the resource, so that NO_OVERWRITE maps are
-	// read-only.
+	// Used is set once work uses the resource, so that NO_OVERWRITE maps are read-only.
 	Used bool
 
 	mapped map[int]bool // subresources that the immediate context has mapped

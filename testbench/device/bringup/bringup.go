@@ -52,12 +52,10 @@ type Options struct {
 	Only  []string // stages by name, or by group such as "mem"; empty means all
 	Seed  uint64   // seed of patterns, addresses and probe values
 
-	// Bytes of VRAM from 0 to test with patterns, rounded down to 8, at most all;
-	// 0: DefaultBytes.
+	// Bytes is the number of bytes of VRAM to test, from 0, rounded down to 8; 0: DefaultBytes.
 	Bytes uint64
 
-	// Poke is the class of registers to write: only those safe at any time, or
-	// others too.
+	// Poke is the class of registers to write: those that are safe at any time, or more.
 	Poke reg.Poke
 
 	Open Opener // nil means boards.Open
