@@ -62,9 +62,15 @@ func allowed(from, to string) bool {
 	return false
 }
 
-// eachSource calls do with every Go file of the module, by its name from the
-// root with slashes.
+// eachSource calls do with every Go file of the module, as eachFile does.
 func eachSource(t *testing.T, do func(name string, src []byte)) {
+	t.Helper()
+	eachFile(t, ".go", do)
+}
+
+// eachFile calls do with every file of the module that has the extension, by its name
+// from the root with slashes.
+func eachFile(t *testing.T, extension string, do func(name string, src []byte)) {
 	t.Helper()
 	root := os.DirFS("..")
 	require.NoError(t, fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
@@ -72,7 +78,7 @@ func eachSource(t *testing.T, do func(name string, src []byte)) {
 		if d.IsDir() && strings.HasPrefix(d.Name(), ".") && name != "." {
 			return fs.SkipDir
 		}
-		if d.IsDir() || !strings.HasSuffix(name, ".go") {
+		if d.IsDir() || path.Ext(name) != extension {
 			return nil
 		}
 		src, err := fs.ReadFile(root, name)

@@ -6,11 +6,7 @@ import (
 	"go/parser"
 	"go/scanner"
 	"go/token"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -18,12 +14,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-// unfinished lists the prefixes of paths that are not checked yet.
-var unfinished = []string{
-	"rtl/", "testbench/device/storm/", "testbench/suite/random",
-	"docs/design.md", "docs/packets.md", "docs/registers.md", "docs/rtl.md",
-}
 
 // wordList is the document that lists the phrases, so it may contain them.
 const wordList = "docs/style.md"
@@ -52,42 +42,25 @@ type passage struct {
 // TestWords checks comments, strings and documents against docs/style.md.
 func TestWords(t *testing.T) {
 	n := 0
-	for _, path := range tracked(t) {
-		src, err := os.ReadFile(filepath.Join("..", path))
-		require.NoError(t, err)
-		var found []string
-		switch filepath.Ext(path) {
-		case ".md":
-			found = badWords(passage{1, string(src)})
-		case ".go":
-			for _, p := range passages(src) {
-				found = append(found, badWords(p)...)
-			}
-			found = append(found, badFields(t, src)...)
-		}
+	check := func(name string, found []string) {
 		for _, f := range found {
-			t.Errorf("%s:%s", path, f)
+			t.Errorf("%s:%s", name, f)
 		}
 		n++
 	}
-	assert.Greater(t, n, 100, "files")
-}
-
-// tracked returns the paths of the module's Go files and documents.
-func tracked(t *testing.T) (paths []string) {
-	out, err := exec.Command("git", "-C", "..", "ls-files", "-z", "*.go", "*.md").Output()
-	require.NoError(t, err)
-	for path := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
-		if !skipped(path) {
-			paths = append(paths, path)
+	eachFile(t, ".md", func(name string, src []byte) {
+		if name != wordList {
+			check(name, badWords(passage{1, string(src)}))
 		}
-	}
-	return paths
-}
-
-// skipped reports whether the words of a path are not checked.
-func skipped(path string) bool {
-	return path == wordList || slices.ContainsFunc(unfinished, func(prefix string) bool { return strings.HasPrefix(path, prefix) })
+	})
+	eachSource(t, func(name string, src []byte) {
+		var found []string
+		for _, p := range passages(src) {
+			found = append(found, badWords(p)...)
+		}
+		check(name, append(found, badFields(t, src)...))
+	})
+	assert.Greater(t, n, 100, "files")
 }
 
 // passages returns the comments and the strings of a Go file. Lines of one

@@ -52,8 +52,8 @@ func (s *stream) failed() bool { return s.bad && s.have == 0 }
 
 func (s *stream) quiet() bool { return s.come == 0 }
 
-// issues reports whether the stream asks in this clock for what begins at next, behind
-// what it has, where left dwords are. A request that starts in the upper half of a beat
+// issues reports whether the stream may ask for the dwords from next on in this clock. next
+// is the position after the dwords that it has, and left dwords follow there. A request that starts in the upper half of a beat
 // waits until the stream is empty, so that only the newest beat it holds can end in its
 // lower half.
 func (s *stream) issues(w window, next, left uint32) bool {

@@ -41,8 +41,7 @@ import (
 type GPU struct {
 	config Config
 
-	// The blocks. blocks.go is generated from them, their methods and their tags
-	// (see cmd/gen/blocks.go): it resets, skips and queries each of them.
+	// cmd/gen/blocks.go makes blocks.go from these fields, their methods and tags.
 	pcie   pcie.Module
 	ident  ident.Module  `plane:"control"`
 	regram regram.Module `plane:"control"`

@@ -7,7 +7,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
 )
 
-// compatible says whether elements can be copied between the two.
+// compatible reports whether elements can be copied between the two.
 func compatible(a, b *modelled) bool {
 	return (a.format == dxgi.Unknown) == (b.format == dxgi.Unknown) && a.family == b.family
 }

@@ -39,7 +39,7 @@ func TestBadVerilogIsAnError(t *testing.T) {
 		assert.ErrorContains(t, err, "twin.v:")
 		left, err := os.ReadDir(cache)
 		require.NoError(t, err)
-		assert.Empty(t, left, "a failed build leaves nothing behind")
+		assert.Empty(t, left, "a failed build leaves no files")
 	})
 }
 

@@ -50,10 +50,7 @@ type Report struct {
 	Total   int     `json:"total"`
 	Bins    []Count `json:"bins"`
 	Missing []Bin   `json:"missing"`
-
-	// Listing has one line for each packet of the round that differs from the reference
-	// model. It is empty if no round differs.
-	Listing []string `json:"listing,omitempty"`
+	Listing []string `json:"listing,omitempty"` // packets of a round that differs, one a line
 }
 
 func (s *storm) report(clocks uint64) *Report {

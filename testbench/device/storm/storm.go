@@ -44,21 +44,21 @@ type Options struct {
 // A storm is the state of a run.
 type storm struct {
 	Options
-	b        *bare.Board
-	d        device
-	rng      *rand.Rand
-	want     *scoreboard.Memory
+	b          *bare.Board
+	d          device
+	rng        *rand.Rand
+	want       *scoreboard.Memory
 	generators []*generator
-	model    *refmodel.Device
-	cover    *coverage
-	rounds   int
-	packets  uint64
-	began    uint64    // ID.TIME at the start of the round
-	late     bool      // the first node gets its doorbell after the second one waits for it
-	freeze   bool      // the counters are frozen in this round
-	opened   [2]uint64 // ID.TIME before and after the start of the counters
-	preempts uint32    // ID of the last preemption
-	listing  []string  // packets of the round that differs
+	model      *refmodel.Device
+	cover      *coverage
+	rounds     int
+	packets    uint64
+	began      uint64    // ID.TIME at the start of the round
+	late       bool      // the first node gets its doorbell after the second one waits for it
+	freeze     bool      // the counters are frozen in this round
+	opened     [2]uint64 // ID.TIME before and after the start of the counters
+	preempts   uint32    // ID of the last preemption
+	listing    []string  // packets of the round that differs
 }
 
 // Run opens the board and works until every bin was hit or Cycles clocks have passed. It
