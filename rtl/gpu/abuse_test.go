@@ -10,7 +10,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 )
 
-// abuse is a write that no driver makes: any register of node 0, at any time.
+// abuse writes a random register of node 0 in a way that no driver does.
 func (m *machine) abuse() {
 	base := uint64(cpreg.Base)
 	switch m.rng.IntN(12) {
@@ -37,9 +37,8 @@ func (m *machine) abuse() {
 	}
 }
 
-// Whatever the host writes to a node's registers, and whatever memory holds,
-// neither stops the simulation or the other node, and a reset brings the node
-// back.
+// No write of a node's registers and no contents of memory stop the simulation or the
+// other node, and a reset restores the node.
 func TestAbusedRegisters(t *testing.T) {
 	for seed := range uint64(60) {
 		m := boot(t, small(), seed)

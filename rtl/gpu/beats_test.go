@@ -15,23 +15,23 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/hdl"
 )
 
-// owned returns whether beats are due at the initiator port and at VRAM at the same
-// time, both of engines.
-func (m *machine) owned() bool {
+// bothOwned reports whether engines own beats at the initiator port and at VRAM at the same
+// time.
+func (m *machine) bothOwned() bool {
 	words := make([]uint64, gpu.GPUWords)
 	m.g.Snapshot(words)
 	return words[signal(m.g, "gpu.initiator.owners_cur_Valid")] != 0 && words[signal(m.g, "gpu.vramWrite.owner_Valid")] != 0
 }
 
-// signal returns the place of a register in a snapshot.
+// signal returns the index of a register in a snapshot.
 func signal(g *gpu.GPU, name string) int {
 	return slices.IndexFunc(g.Signals("gpu", nil), func(s hdl.Signal) bool { return s.Name == name })
 }
 
-// One node copies to VRAM while the other one sends fences and their messages to host
-// memory, and the port stalls: all beats take one way, and each arrives where it
-// should, once.
-func TestBeatsShareOneWay(t *testing.T) {
+// One node copies to VRAM while the other sends fences and their messages to host memory,
+// and the port stalls. All beats share one path, and each arrives once, at its
+// destination.
+func TestBeatsShareOnePath(t *testing.T) {
 	const copies, fences, size = 4, 60, 8000
 	for seed := range uint64(8) {
 		c := small()
@@ -55,7 +55,7 @@ func TestBeatsShareOneWay(t *testing.T) {
 			return m.fence(copier) == 7 && m.fence(1-copier) == fences
 		})
 		m.idle()
-		require.Greater(t, both, 20, "seed %d: the owners hardly ever met", seed)
+		require.Greater(t, both, 20, "seed %d: both owners were rarely set at once", seed)
 		got := make([]byte, size)
 		for i := range copies {
 			m.g.PeekVRAM(uint64(0x105+0x2000*i), got)
@@ -73,28 +73,28 @@ func TestBeatsShareOneWay(t *testing.T) {
 	}
 }
 
-// PCIe 3.0 §2.4.1: a posted write that comes in does not wait for one that goes out.
-// Here the port keeps the beat of a fence, behind it waits a fill of VRAM, and writes
-// of the aperture end.
-func TestTargetWritesWhileThePortTakesNoBeat(t *testing.T) {
+// PCIe 3.0 §2.4.1: an incoming posted write does not wait for an outgoing one. The port
+// holds back the beat of a fence, a fill of VRAM waits for it, and writes through the
+// aperture complete.
+func TestTargetWritesWhileBeatsAreHeld(t *testing.T) {
 	for _, ports := range []int{1, 2} {
 		c := small()
 		c.VRAMPorts = ports
 		m := boot(t, c, 3)
-		m.dam = true
+		m.holdBeats = true
 		m.submit(1, fence(1, 5))
 		m.run(2000, func() bool { _, beat := m.g.Initiator(); return beat.Valid })
 		m.submit(0, pkt.Fill{Dst: 0x1000, Bytes: 4096, Value: 0x1111111111111111}, fence(0, 6))
-		m.run(2000, m.owned)
+		m.run(2000, m.bothOwned)
 		m.ticks(100)
 		begun := m.clock
 		data := bytes.Repeat([]byte("target"), 100)
 		m.writeBAR2(0x20003, data)
 		require.Less(t, m.clock-begun, uint64(250))
 		require.Equal(t, data, m.readBAR2(0x20003, len(data)))
-		require.True(t, m.owned(), "the engines have gone on")
+		require.True(t, m.bothOwned(), "the engines continued")
 		require.Zero(t, m.g.Stats().Moved)
-		m.dam = false
+		m.holdBeats = false
 		m.run(20000, func() bool { return m.fence(0) == 6 && m.fence(1) == 5 })
 		got := make([]byte, 4096)
 		m.g.PeekVRAM(0x1000, got)
@@ -102,17 +102,17 @@ func TestTargetWritesWhileThePortTakesNoBeat(t *testing.T) {
 	}
 }
 
-// A message waits for the port, without its header or without its beat taken. A read of a
-// register and a posted write behind it end all the same.
+// A message waits for the port, which has not accepted its header or its beat. A register
+// read and a posted write after it complete anyway.
 func TestAccessesDoNotWaitForAMessage(t *testing.T) {
-	for _, dam := range []bool{false, true} {
+	for _, holdBeats := range []bool{false, true} {
 		m := boot(t, small(), 3)
-		m.block, m.dam = !dam, dam
+		m.block, m.holdBeats = !holdBeats, holdBeats
 		m.writeReg(idreg.Base+idreg.Scratch0, 5)
 		m.writeReg(intcreg.Base+intcreg.Raise, intcreg.Done0)
 		m.run(200, func() bool {
 			r, b := m.g.Initiator()
-			return !dam && r.Kind == port.MemWrite || b.Valid
+			return !holdBeats && r.Kind == port.MemWrite || b.Valid
 		})
 		begun := m.clock
 		require.Equal(t, uint32(5), m.readReg(idreg.Base+idreg.Scratch0))

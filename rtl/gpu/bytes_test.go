@@ -16,15 +16,15 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/wave/wavetest"
 )
 
-var deviceBuffers = flag.Int("device.buffers", 3000, "buffers of random bytes that TestRandomBytes has executed")
+var deviceBuffers = flag.Int("device.buffers", 3000, "number of random buffers that TestRandomBytes executes")
 
-// Host memory of TestRandomBytes, from memBase on, and VRAM. The first node has
-// windows on its own parts; what is outside of them holds a secret.
+// Layout of host memory, from memBase, and of VRAM in TestRandomBytes. The windows of the
+// first node allow its own parts; the rest of memory holds a secret.
 const (
 	bytesCode   = 0x8000 // indirect buffers
 	bytesHost   = 0x10000
 	bytesVRAM   = 0x8000
-	bytesSize   = 0x8000 // of a window
+	bytesSize   = 0x8000 // size of a window
 	bytesOther  = 0x30000
 	bytesOther2 = 0x38000
 	otherSize   = 600
@@ -32,17 +32,17 @@ const (
 
 var secret = []byte("not for the first node: ")
 
-// A vandal has the first node execute random bytes while the second one works.
-type vandal struct {
+// A fuzzer makes the first node execute random bytes while the second one works.
+type fuzzer struct {
 	*machine
-	vram, mem []byte // as they were
+	vram, mem []byte // initial contents
 	id        [2]uint32
 }
 
-func newVandal(t *testing.T) *vandal {
+func newFuzzer(t *testing.T) *fuzzer {
 	c := small()
 	c.VRAMBytes = 1 << 16
-	v := &vandal{machine: boot(t, c, 1)}
+	v := &fuzzer{machine: boot(t, c, 1)}
 	v.skip = true
 	v.vram = bytes.Repeat(secret, int(c.VRAMBytes)/len(secret)+1)[:c.VRAMBytes]
 	v.g.PokeVRAM(0, v.vram)
@@ -51,8 +51,8 @@ func newVandal(t *testing.T) *vandal {
 	return v
 }
 
-// other gives the second node a copy from host memory and back.
-func (v *vandal) other() {
+// copyOther makes the second node copy data from host memory to VRAM and back.
+func (v *fuzzer) copyOther() {
 	v.id[1]++
 	for i := range otherSize {
 		v.machine.mem[bytesOther+i] = byte(v.rng.Uint32())
@@ -62,15 +62,15 @@ func (v *vandal) other() {
 		pkt.Copy{Src: at(bytesOther + 0x1001), Dst: at(bytesOther2), Bytes: otherSize}, fence(1, v.id[1]))
 }
 
-// unharmed checks that the second node has done its work.
-func (v *vandal) unharmed() {
+// checkOther checks that the second node has done its work.
+func (v *fuzzer) checkOther() {
 	v.run(20000, func() bool { return v.fence(1) == uint64(v.id[1]) })
 	m := v.machine.mem
 	require.Equal(v.t, m[bytesOther:][:otherSize], m[bytesOther2:][:otherSize])
 }
 
-// bodyOf returns the dwords that follow the header of a packet, 0 for a NOP or an
-// opcode that there is not.
+// bodyOf returns the body length of a packet in dwords, or 0 for a NOP or an unknown
+// opcode.
 func bodyOf(op uint32) uint32 {
 	l, _ := pkt.Lookup(uint8(op))
 	if l.Variable {
@@ -79,9 +79,9 @@ func bodyOf(op uint32) uint32 {
 	return l.Body
 }
 
-// dwords returns random dwords of which many begin packets, with fields that may
-// be anything; near, if it is not nil, is an address that is likely.
-func (v *vandal) dwords(n int, near func() uint64) []byte {
+// dwords returns random dwords. Many of them begin packets, with arbitrary fields. near,
+// if not nil, returns a likely address.
+func (v *fuzzer) dwords(n int, near func() uint64) []byte {
 	var b []byte
 	for len(b) < n {
 		op := pkt.OpNOP + v.rng.Uint32N(pkt.OpPredicate)
@@ -102,14 +102,14 @@ func (v *vandal) dwords(n int, near func() uint64) []byte {
 			b = put(b, v.rng.Uint32()>>v.rng.IntN(32))
 		}
 		if near != nil {
-			v.likely(uint8(op), b[start-4:], near)
+			v.plausible(uint8(op), b[start-4:], near)
 		}
 	}
 	return b[:n]
 }
 
-// likely gives most fields of a packet values that it may have.
-func (v *vandal) likely(op uint8, p []byte, near func() uint64) {
+// plausible sets most fields of a packet to legal values.
+func (v *fuzzer) plausible(op uint8, p []byte, near func() uint64) {
 	l, _ := pkt.Lookup(op)
 	for _, f := range l.Fields {
 		switch at := 4 * f.Dword; {
@@ -124,8 +124,8 @@ func (v *vandal) likely(op uint8, p []byte, near func() uint64) {
 	}
 }
 
-// near is an address in a window, or at its edges.
-func (v *vandal) near() uint64 {
+// near returns an address in or near a window.
+func (v *fuzzer) near() uint64 {
 	base := uint64(bytesVRAM)
 	if v.rng.IntN(2) == 0 {
 		base = at(bytesHost)
@@ -136,8 +136,8 @@ func (v *vandal) near() uint64 {
 	return base + v.rng.Uint64N(bytesSize)
 }
 
-// faulted reports whether a node stopped since it was last asked for.
-func (v *vandal) faulted() bool {
+// faulted reports whether a node has stopped since the last call.
+func (v *fuzzer) faulted() bool {
 	for _, m := range v.msgs {
 		if m == 0x51 {
 			return true
@@ -146,23 +146,23 @@ func (v *vandal) faulted() bool {
 	return false
 }
 
-// ring has the node execute random bytes from its ring, and resets it.
-func (v *vandal) ring() {
+// ring makes the node execute random bytes in its ring and resets it.
+func (v *fuzzer) ring() {
 	v.submitBytes(0, v.dwords(4*(1+v.rng.IntN(60)), nil))
 	end := v.clock + 300
 	v.run(301, func() bool { return v.faulted() || v.clock >= end })
 	v.reset()
 }
 
-// reset resets the node whatever it does and has it run its ring again.
-func (v *vandal) reset() {
+// reset resets the node in any state and makes it run its ring again.
+func (v *fuzzer) reset() {
 	v.writeReg(cpreg.Base+cpreg.Ctl, cpreg.CtlReset)
 	v.run(100000, func() bool { return v.node(0, cpreg.Ctl) == 0 })
 	v.startNode(0)
 }
 
-// guard opens the windows of the first node, whose fences begin again.
-func (v *vandal) guard() {
+// setWindows sets the windows of the first node and restarts its fences from 0.
+func (v *fuzzer) setWindows() {
 	v.id[0] = 0
 	clear(v.machine.mem[fenceAt:][:8])
 	for _, r := range [][2]uint32{{cpreg.Ctl, 0}, {cpreg.Fence, 0}, {cpreg.LineHi, 0}, {cpreg.Ctl, cpreg.CtlRun | cpreg.CtlProtect}} {
@@ -174,9 +174,9 @@ func (v *vandal) guard() {
 	v.idle()
 }
 
-// guarded has the node execute random bytes in an indirect buffer, behind which
-// a fence has to come: after a fault, without the buffer.
-func (v *vandal) guarded() {
+// runGuarded makes the node execute random bytes in an indirect buffer. The fence after the
+// buffer must arrive; after a fault, the INDIRECT is replaced with NOPs.
+func (v *fuzzer) runGuarded() {
 	n := 4 * (1 + v.rng.IntN(60))
 	copy(v.machine.mem[bytesCode:], v.dwords(n, v.near))
 	v.id[0]++
@@ -187,9 +187,9 @@ func (v *vandal) guarded() {
 	switch {
 	case done():
 		return
-	case !v.faulted(): // a rectangle of very many rows
+	case !v.faulted(): // a rectangle of too many rows
 		v.reset()
-		v.guard()
+		v.setWindows()
 		return
 	}
 	rptr := v.node(0, cpreg.Rptr)
@@ -201,8 +201,8 @@ func (v *vandal) guarded() {
 	v.run(20000, done)
 }
 
-// allowed says whether the device may have sent a request to the host.
-func (v *vandal) allowed(r port.Request) bool {
+// allowed reports whether the device may send a request to the host.
+func (v *fuzzer) allowed(r port.Request) bool {
 	if r.Addr == messages {
 		return true
 	}
@@ -216,9 +216,9 @@ func (v *vandal) allowed(r port.Request) bool {
 	return false
 }
 
-// contained checks that nothing outside of the windows was written, and that
-// nothing of it came into them.
-func (v *vandal) contained() {
+// checkContained checks that nothing outside the windows was written and that nothing from
+// outside was copied into them.
+func (v *fuzzer) checkContained() {
 	vram := make([]byte, len(v.vram))
 	v.g.PeekVRAM(0, vram)
 	inside := vram[bytesVRAM:][:bytesSize]
@@ -229,40 +229,39 @@ func (v *vandal) contained() {
 	require.False(v.t, bytes.Contains(inside, secret) || bytes.Contains(host, secret))
 }
 
-// TestRandomBytes has the first node execute random bytes, half of them from its
-// ring and half from indirect buffers that windows guard. Nothing stops the
-// simulation, the guarded ones reach nothing but the windows, and the second
-// node works on.
+// TestRandomBytes makes the first node execute random bytes, half of them in its ring and
+// half in guarded indirect buffers. Nothing stops the simulation, guarded packets access
+// only the windows, and the second node continues to work.
 func TestRandomBytes(t *testing.T) {
-	v := newVandal(t)
+	v := newFuzzer(t)
 	dev := wavetest.New(t).Attach(v.g)
 	v.dev = dev
 	step := func(i int, buffer func()) {
 		if i%64 == 0 {
-			v.other()
+			v.copyOther()
 		}
 		v.msgs, v.log = nil, nil
 		v.writeReg(intcreg.Base+intcreg.Status, intcreg.All)
 		buffer()
 		if i%64 == 63 {
-			v.unharmed()
+			v.checkOther()
 		}
 	}
 	for i := range *deviceBuffers / 2 {
 		step(i, v.ring)
 	}
 	v.idle()
-	v.guard()
+	v.setWindows()
 	dev.PokeVRAM(0, v.vram)
 	dev.PokeVRAM(bytesVRAM, make([]byte, bytesSize))
 	copy(v.machine.mem[bytesHost+bytesSize:bytesOther], v.mem[bytesHost+bytesSize:])
 	clear(v.machine.mem[bytesHost:][:bytesSize])
 	v.allow = v.allowed
 	for i := range *deviceBuffers / 2 {
-		step(i, v.guarded)
+		step(i, v.runGuarded)
 		if i%1024 == 0 {
-			v.contained()
+			v.checkContained()
 		}
 	}
-	v.contained()
+	v.checkContained()
 }

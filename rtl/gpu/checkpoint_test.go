@@ -17,10 +17,10 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 )
 
-// A twin is a GPU and another one that was loaded from a checkpoint of it, does
-// the same from there on, and is compared at every clock: what the ports drive
-// and all registers, and now and then all memories. At random clocks it is loaded
-// again. The GPU that is loaded has done something else before.
+// A twin is a GPU and a second one that was loaded from its checkpoint. Both get the same
+// inputs and are compared at each clock: ports and all registers, and sometimes all
+// memories. The checkpoint is loaded again at random clocks, after the second GPU has
+// been changed.
 type twin struct {
 	m     *machine
 	a, b  *gpu.GPU
@@ -52,7 +52,7 @@ func (w *twin) compare() {
 	case 0:
 		require.Equal(w.m.t, w.a.Hash(), w.b.Hash(), "clock %d", w.m.clock)
 	case 1:
-		// What the other one has done since it was loaded stays in it.
+		// Loading replaces the second GPU's earlier state.
 		w.b.PokeVRAM(0, []byte{1, 2, 3})
 		w.load()
 	}
@@ -80,7 +80,7 @@ func (w *twin) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Co
 	w.compare()
 }
 
-// PokeVRAM changes VRAM of both.
+// PokeVRAM changes the VRAM of both GPUs.
 func (w *twin) PokeVRAM(off uint64, p []byte) {
 	w.a.PokeVRAM(off, p)
 	w.b.PokeVRAM(off, p)
@@ -94,8 +94,8 @@ func (w *twin) Skip(n uint64) {
 	w.compare()
 }
 
-// A GPU that is loaded at any clock of random work goes on as the one that was
-// saved.
+// A GPU loaded from a checkpoint of any clock of random work continues exactly like the
+// original.
 func TestCheckpoint(t *testing.T) {
 	for seed := range uint64(6) {
 		g := newRig(t, 100+seed, false)
@@ -108,7 +108,7 @@ func TestCheckpoint(t *testing.T) {
 	}
 }
 
-// Equal states have one hash, and a change of any bit another one.
+// Equal states have equal hashes, and a change of any bit changes the hash.
 func TestHash(t *testing.T) {
 	m := working(t, small())
 	c := m.g.Clone()
@@ -116,7 +116,7 @@ func TestHash(t *testing.T) {
 	require.Equal(t, want, c.Hash())
 	c.PokeVRAM(12345, []byte{1})
 	assert.NotEqual(t, want, c.Hash())
-	require.Equal(t, want, m.g.Hash(), "a clone shares nothing")
+	require.Equal(t, want, m.g.Hash(), "the clone must be independent")
 	words := make([]uint64, gpu.GPUWords)
 	for i := range words {
 		m.g.Snapshot(words)
@@ -127,13 +127,13 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// sealed returns a file with the sum that it has to have.
+// sealed returns a file with its checksum appended.
 func sealed(p []byte) []byte {
 	sum := crc64.Checksum(p, crc64.MakeTable(crc64.ECMA))
 	return binary.LittleEndian.AppendUint64(p[:len(p):len(p)], sum)
 }
 
-// What is no checkpoint of this GPU is one error, and changes nothing.
+// A bad checkpoint gives one error and changes nothing.
 func TestBadCheckpoints(t *testing.T) {
 	m := working(t, oneNode())
 	var file bytes.Buffer
@@ -163,16 +163,16 @@ func TestBadCheckpoints(t *testing.T) {
 	}{
 		"empty":                      {nil, "it ends early"},
 		"another version":            {with(14, '2'), `the beginning is "hilgpu state v2\n", want "hilgpu state v1\n"`},
-		"another map":                {with(16, 1, 2, 3, 4), "it is of register map 04030201"},
+		"another register map":       {with(16, 1, 2, 3, 4), "it is of register map 04030201"},
 		"another configuration":      {with(config+11, '2'), "it is of configuration {Nodes:2"},
 		"a configuration of 4 GiB":   {with(config, 255, 255, 255, 255), "it is of configuration"},
 		"another count of registers": {with(registers-4, 1, 0, 0, 0), "it has 1 registers"},
-		"a state that is none":       {with(signal("gpu.cp0.decode_state"), 255), "gpu.cp0.decode_state is 0xff"},
-		"more bits than there are":   {with(signal("gpu.cp0.ring_rptr")+3, 1), "gpu.cp0.ring_rptr is 0x1"},
+		"an undefined state":         {with(signal("gpu.cp0.decode_state"), 255), "gpu.cp0.decode_state is 0xff"},
+		"too many bits":              {with(signal("gpu.cp0.ring_rptr")+3, 1), "gpu.cp0.ring_rptr is 0x1"},
 		"a FIFO fuller than full":    {with(signal("gpu.dma.queue.count"), 5), "gpu.dma.queue.count is 0x5"},
 		"a block of a third kind":    {with(registers+8*gpu.GPUWords, 9), "a block of kind 9"},
 		"a bit of VRAM":              {append(with(len(body) - 1)[:len(body)], 1, 2, 3, 4, 5, 6, 7, 8), "its sum is 0807060504030201"},
-		"more behind it":             {append(bytes.Clone(good), 0), "something follows it"},
+		"trailing bytes":             {append(bytes.Clone(good), 0), "something follows it"},
 		"cut in the sum":             {good[:len(good)-1], "it ends early"},
 		"cut in a memory":            {good[:len(good)-3000], "it ends early"},
 	} {
@@ -191,7 +191,7 @@ func TestBadCheckpoints(t *testing.T) {
 	require.NoError(t, m.g.Load(bytes.NewReader(good)))
 }
 
-// VRAM that nobody has written takes little room.
+// The checkpoint of unwritten VRAM is small.
 func TestCheckpointOfEmptyVRAMIsSmall(t *testing.T) {
 	g, err := gpu.New(gpu.Default())
 	require.NoError(t, err)

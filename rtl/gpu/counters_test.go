@@ -22,8 +22,8 @@ func (m *machine) counter(off uint64) uint64 {
 	return uint64(m.readReg(perfreg.Base+off+4))<<32 | uint64(low)
 }
 
-// nodeCounters reads those of a node, in the order of the table: busy, stalled
-// on read, on write and on the ring, bytes, packets.
+// nodeCounters reads the counters of a node in the order of the table: busy; stalled on
+// read, on write and on the ring; bytes; packets.
 func (m *machine) nodeCounters(n int) (c [6]uint64) {
 	for i := range c {
 		c[i] = m.counter(perfreg.Node + uint64(n)*perfreg.Stride + 8*uint64(i))
@@ -31,8 +31,8 @@ func (m *machine) nodeCounters(n int) (c [6]uint64) {
 	return c
 }
 
-// TestCounters counts work that stalls in one way only, on a host that answers
-// after 300 clocks or takes nothing for a while.
+// TestCounters counts work that stalls for one reason only, with a host that answers after
+// 300 clocks or accepts nothing for a while.
 func TestCounters(t *testing.T) {
 	const latency, blocked = 300, 500
 	type bounds [2]uint64
@@ -40,11 +40,11 @@ func TestCounters(t *testing.T) {
 	for _, tt := range []struct {
 		name                        string
 		ps                          []packet
-		block                       uint64 // clocks, from the 400th on
+		block                       uint64 // clocks without a ready, from the 400th clock
 		read, write, ring           bounds
 		bytes, packets, atLeastBusy uint64
 	}{
-		{"packets that do nothing", []packet{pkt.NOP{}, pkt.NOP{}, pkt.NOP{}}, 0, none, none, bounds{latency - 10, latency + 20}, 0, 3, latency},
+		{"empty packets", []packet{pkt.NOP{}, pkt.NOP{}, pkt.NOP{}}, 0, none, none, bounds{latency - 10, latency + 20}, 0, 3, latency},
 		{"a read of host memory", []packet{pkt.Copy{Src: at(0x10001), Dst: 0, Bytes: 100}}, 0, bounds{latency - 10, latency + 20}, none, any, 100, 1, 2 * latency},
 		{"a copy in VRAM", []packet{pkt.Copy{Src: 0x8000, Dst: 0, Bytes: 8000}}, 0, bounds{0, 30}, bounds{0, 30}, bounds{latency - 10, latency + 20}, 8000, 1, latency + 1000},
 		{"a fill of host memory", []packet{pkt.Fill{Dst: at(0x10000), Bytes: 8003}}, blocked, none, bounds{blocked - 10, blocked + 30}, any, 8003, 1, latency + 1000 + blocked},
@@ -80,8 +80,8 @@ func TestCounters(t *testing.T) {
 	}
 }
 
-// TestWatchdog blocks the host for longer than the limit: one event, at the same
-// clock asleep or not, and none for what goes on slowly or is idle.
+// TestWatchdog blocks the host for longer than the limit. It expects one event, at the
+// same clock with and without sleep, and none for work that is slow or for an idle node.
 func TestWatchdog(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -114,7 +114,7 @@ func TestWatchdog(t *testing.T) {
 					assert.Equal(t, uint32(wdogreg.Hang1), m.readReg(wdogreg.Base+wdogreg.Status))
 				}
 				assert.Equal(t, want, m.msgs)
-				assert.Zero(t, m.node(1, cpreg.FaultInfo), "it is no fault")
+				assert.Zero(t, m.node(1, cpreg.FaultInfo), "a watchdog event is not a fault")
 				assert.Equal(t, m.mem[0x10000:][:64], m.readBAR2(0, 64), "the node is not stopped")
 			}
 			assert.Equal(t, clocks[0], clocks[1], "asleep")

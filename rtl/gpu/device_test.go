@@ -27,8 +27,8 @@ var (
 	deviceCycles = flag.Uint64("device.cycles", 0, "clocks of each seed of TestRandomDevice; 0: 40 rounds")
 )
 
-// A half is what a node may use of a memory: its ring, indirect buffers, time
-// stamps, and data. Data lies after the time stamps.
+// Layout of the half of a memory that a node may use: its ring, indirect buffers, time
+// stamps, and data.
 const (
 	ringOff   = 0
 	ibOff     = 0x1000
@@ -40,19 +40,19 @@ const (
 	bufferSize = 400 // bytes of an indirect buffer that ends with a packet
 )
 
-// A rig is a machine and the model of its nodes.
+// A rig is a machine and the reference model of its nodes.
 type rig struct {
 	*machine
 	seed  uint64
 	model *refmodel.Device
 	nodes []*rigNode
 
-	preempts bool // nodes are preempted; then no state is saved or restored
-	asked    uint32
+	preempts  bool // nodes are preempted; then no state is saved or restored
+	preemptID uint32
 }
 
-// newRig returns a rig of a random configuration, behind a random host, or one
-// whose readies and answers do not depend on chance.
+// newRig returns a rig with a random configuration and a random host. If steady is true,
+// the host's readies and answers are not random.
 func newRig(t *testing.T, seed uint64, steady bool) *rig {
 	r := rand.New(rand.NewPCG(seed, 11))
 	c := gpu.Config{
@@ -85,7 +85,7 @@ func newRig(t *testing.T, seed uint64, steady bool) *rig {
 			readable: []refmodel.Range{span(v+ibOff, 0x1000), span(h+ibOff, 0x1000), span(at(memSize-0x1000), 0x1000)},
 		}
 		g.nodes = append(g.nodes, n)
-		n.Fence = uint64(r.Uint32()) // anywhere
+		n.Fence = uint64(r.Uint32()) // any value
 		if r.IntN(2) == 0 {
 			n.Fence = 1<<32 - 1 - r.Uint64N(200)
 		}
@@ -100,7 +100,7 @@ func newRig(t *testing.T, seed uint64, steady bool) *rig {
 	return g
 }
 
-// start resets a node and gives it a ring somewhere.
+// start resets a node and gives it a ring at a random place.
 func (g *rig) start(i int) {
 	n, base := g.nodes[i], uint64(cpreg.Base+i*cpreg.Stride)
 	g.writeReg(base+cpreg.Ctl, cpreg.CtlReset)
@@ -123,7 +123,7 @@ func (g *rig) start(i int) {
 	}
 }
 
-// release lets a node run, with protection or without.
+// release starts a node, with or without protection.
 func (g *rig) release(i int) {
 	n, ctl := g.nodes[i], uint32(cpreg.CtlRun)
 	if g.rng.IntN(3) != 0 {
@@ -133,8 +133,8 @@ func (g *rig) release(i int) {
 	g.writeReg(uint64(cpreg.Base+i*cpreg.Stride+cpreg.Ctl), ctl)
 }
 
-// store is a write of the host to memory, as the host reaches it; VRAM that it
-// does not reach is changed from outside.
+// store writes memory as the host does. VRAM that the host cannot access is changed
+// directly.
 func (g *rig) store(addr uint64, p []byte) {
 	g.model.Mem.Store(addr, p)
 	if addr&host != 0 {
@@ -150,13 +150,13 @@ func (g *rig) store(addr uint64, p []byte) {
 	poked.PokeVRAM(addr, p)
 }
 
-// preempt stops a node and lets it go on where it has stopped.
+// preempt stops a node and lets it continue where it stopped.
 func (g *rig) preempt(i int) {
 	n, base := g.nodes[i], uint64(cpreg.Base+i*cpreg.Stride)
-	g.asked++
-	g.writeReg(base+cpreg.Preempt, g.asked)
-	for polls := 0; g.node(i, cpreg.Preempted) != g.asked; polls++ {
-		require.Less(g.t, polls, 10_000, "it does not stop, seed %d", g.seed)
+	g.preemptID++
+	g.writeReg(base+cpreg.Preempt, g.preemptID)
+	for polls := 0; g.node(i, cpreg.Preempted) != g.preemptID; polls++ {
+		require.Less(g.t, polls, 10_000, "the node does not stop, seed %d", g.seed)
 	}
 	n.Done++
 	if left := g.node(i, cpreg.IBLeft); left != 0 && g.node(i, cpreg.FaultInfo) == 0 {
@@ -172,8 +172,8 @@ func (g *rig) preempt(i int) {
 	g.writeReg(base+cpreg.Ctl, ctl)
 }
 
-// submit puts a batch into the ring, as the host reaches it, rings the doorbell
-// and runs the model.
+// submit writes a batch into the ring as the host does, rings the doorbell and runs the
+// reference model.
 func (g *rig) submit(i int, b []byte) {
 	n := g.nodes[i]
 	for k := 0; k < len(b); k += 4 {
@@ -183,7 +183,7 @@ func (g *rig) submit(i int, b []byte) {
 	g.writeReg(uint64(cpreg.Base+i*cpreg.Stride+cpreg.Wptr), n.Ring.Wptr)
 }
 
-// coalesce makes messages wait for more events, or no longer.
+// coalesce turns the coalescing of messages on or off.
 func (g *rig) coalesce() {
 	if g.g.Config().Caps.Has(caps.Coalescing) && g.rng.IntN(3) == 0 {
 		g.writeReg(intcreg.Base+intcreg.CoalesceCount, g.rng.Uint32N(5))
@@ -191,7 +191,7 @@ func (g *rig) coalesce() {
 	}
 }
 
-// round submits a batch to each node and compares everything when they rest.
+// round submits a batch to each node and compares everything when the nodes have stopped.
 func (g *rig) round() {
 	g.msgs = nil
 	g.coalesce()
@@ -224,8 +224,7 @@ func (g *rig) round() {
 	g.recover()
 }
 
-// resetMidway resets the device while it works: what a node owns may have been
-// written or not, and nothing else.
+// resetMidway resets the device while it works. Only memory of the nodes may have changed.
 func (g *rig) resetMidway() {
 	if g.rng.IntN(2) == 0 {
 		g.wholeReset()
@@ -252,7 +251,7 @@ func (g *rig) resetMidway() {
 	}
 }
 
-// watch lets counters count, and a watchdog look on that has patience.
+// watch starts the counters, and a watchdog with a long limit.
 func (g *rig) watch() {
 	if g.g.Config().Caps.Has(caps.Counters) {
 		g.perf(perfreg.CtlRun)
@@ -262,8 +261,8 @@ func (g *rig) watch() {
 	}
 }
 
-// recover makes nodes that have stopped go on, by a reset or by clearing the
-// fault and making the rest of the ring NOPs.
+// recover makes stopped nodes continue: by a reset, or by clearing the fault and replacing
+// the rest of the ring with NOPs.
 func (g *rig) recover() {
 	for i, n := range g.nodes {
 		if n.Fault.Cause == 0 {
@@ -285,8 +284,8 @@ func (g *rig) recover() {
 	g.idle()
 }
 
-// TestRandomDevice drives the device through its rings alone, with every packet
-// and random faults, and holds it against a model made from docs/packets.md.
+// TestRandomDevice drives the device through its rings only, with every packet and random
+// faults, and compares it with the reference model of docs/packets.md.
 func TestRandomDevice(t *testing.T) {
 	flight := wavetest.New(t)
 	for seed := *deviceSeed; seed < *deviceSeed+*deviceRuns; seed++ {
@@ -298,8 +297,8 @@ func TestRandomDevice(t *testing.T) {
 	}
 }
 
-// TestRandomDeviceSleeps compares a device that sleeps where it may with one
-// that does not: each write of theirs is in the same clock.
+// TestRandomDeviceSleeps compares a device that sleeps when it can with one that does not.
+// Each write of theirs happens in the same clock.
 func TestRandomDeviceSleeps(t *testing.T) {
 	flight := wavetest.New(t)
 	for seed := *deviceSeed; seed < *deviceSeed+*deviceRuns/2; seed++ {

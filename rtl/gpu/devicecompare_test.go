@@ -11,7 +11,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/perfreg"
 )
 
-// counters returns what a snapshot finds, of all nodes.
+// counters returns the counters of all nodes from a snapshot.
 func (g *rig) counters() (all [][6]uint64) {
 	if g.g.Config().Caps.Has(caps.Counters) {
 		g.perf(perfreg.CtlRun | perfreg.CtlSnapshot)
@@ -27,7 +27,7 @@ func (g *rig) counters() (all [][6]uint64) {
 	return all
 }
 
-// compare holds the device against the model.
+// compare compares the device with the reference model.
 func (g *rig) compare() {
 	vram := make([]byte, len(g.model.Mem.VRAM))
 	g.g.PeekVRAM(0, vram)
@@ -89,8 +89,8 @@ func (g *rig) compareNode(i int) {
 	require.Equal(g.t, n.Protect, reg(cpreg.Ctl)&cpreg.CtlProtect != 0, "PROTECT, %s", why)
 }
 
-// compareInterrupts checks STATUS, and that a vector sent messages if it had
-// events, at most one for each.
+// compareInterrupts checks STATUS, and that a vector with events has sent messages, at
+// most one per event.
 func (g *rig) compareInterrupts() {
 	var status, events [2]uint32
 	for i, n := range g.nodes {

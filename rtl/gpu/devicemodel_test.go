@@ -8,31 +8,31 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/refmodel"
 )
 
-// A rigNode is the model of a node, and what the node may use of memory.
+// A rigNode is the reference model of a node and the memory that the node may use.
 type rigNode struct {
 	*refmodel.Node
 	own, hostOwn, stamps refmodel.Range
 	readable             []refmodel.Range
 }
 
-// maxCost bounds the bytes that a batch writes.
+// maxCost limits the bytes that a batch writes.
 const maxCost = 1 << 15
 
-// span is a range of addresses.
+// span returns the range of n bytes at an address.
 func span(at, n uint64) refmodel.Range { return refmodel.Range{At: at, N: n} }
 
-// run executes what is in the ring, for the node or for a copy of it that is tried.
-// It reports whether the outcome is defined and does not depend on the other node.
+// run executes the ring in m, the node's model or a trial copy of it. It reports whether
+// the outcome is defined and does not depend on the other node.
 func (n *rigNode) run(m *refmodel.Node) bool {
 	cost := uint64(0)
 	stop := m.Run(func(s refmodel.Step) bool {
 		cost += s.Bytes() + 64*uint64(len(s.Moves))
-		return cost <= maxCost && n.fetches(s) && n.apart(s)
+		return cost <= maxCost && n.fetches(s) && n.ownsAccesses(s)
 	})
 	return stop == refmodel.Idle || stop == refmodel.Faulted
 }
 
-// fetches reports whether a packet, and what it skips, is where no node writes.
+// fetches reports whether no node writes the packet or the dwords that it skips.
 func (n *rigNode) fetches(s refmodel.Step) bool {
 	if s.Place == refmodel.InRing {
 		return true
@@ -44,8 +44,8 @@ func (n *rigNode) fetches(s refmodel.Step) bool {
 	return n.reads(span(s.Addr, 4*size)) && !n.own.Holds(s.Addr, 4) && !n.hostOwn.Holds(s.Addr, 4)
 }
 
-// apart reports whether a packet reads and writes what the node owns alone.
-func (n *rigNode) apart(s refmodel.Step) bool {
+// ownsAccesses reports whether a packet accesses only memory of the node.
+func (n *rigNode) ownsAccesses(s refmodel.Step) bool {
 	if s.P[0]>>24 == pkt.OpWriteReg && s.Cause == cpreg.CauseNone && s.P[1]>>3&1 != uint32(n.ID) {
 		return false
 	}
@@ -63,7 +63,7 @@ func (n *rigNode) apart(s refmodel.Step) bool {
 	return ok
 }
 
-// reads reports whether no other node writes what is read.
+// reads reports whether no other node writes a range that is read.
 func (n *rigNode) reads(r refmodel.Range) bool {
 	if off := r.At&^host - memBase; r.At&host != 0 && off >= memSize {
 		return true // nothing answers
@@ -74,7 +74,7 @@ func (n *rigNode) reads(r refmodel.Range) bool {
 	return holds(n.own) || holds(n.hostOwn) || slices.ContainsFunc(n.readable, holds)
 }
 
-// writes reports whether the node owns what is written, or nobody is there.
+// writes reports whether the node owns a range that is written, or nothing answers there.
 func (n *rigNode) writes(r refmodel.Range) bool {
 	off := r.At&^host - memBase
 	nowhere := r.At&host != 0 && off >= memSize && off+r.N > off

@@ -8,8 +8,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/refmodel"
 )
 
-// windows returns packets that open what the node owns, now and then to read
-// only, and the place of its time stamps.
+// windows returns packets that set windows on the node's memory, sometimes read-only, and
+// on its time stamps.
 func (g *rig) windows(n *rigNode) []byte {
 	if !n.Caps.Has(caps.Protection) {
 		return nil
@@ -23,8 +23,7 @@ func windowBytes(b []byte, index uint32, s refmodel.Range) []byte {
 	return put64(put64(put(b, pkt.OpSetWindow<<24|5, index), s.At), s.N)
 }
 
-// windowAnywhere returns a SET_WINDOW of a part of what the node owns, or of
-// something else.
+// windowAnywhere returns a SET_WINDOW of a part of the node's memory, or of other memory.
 func (g *rig) windowAnywhere(n *rigNode, b []byte) []byte {
 	s := span(g.addr(n, 1), g.rng.Uint64N(0x20000))
 	if g.rng.IntN(20) == 0 {
@@ -42,7 +41,7 @@ func put(b []byte, vs ...uint32) []byte {
 
 func put64(b []byte, v uint64) []byte { return le.AppendUint64(b, v) }
 
-// addr is where a packet may look: mostly inside of what the node owns.
+// addr returns an address that a packet may access: usually in the node's memory.
 func (g *rig) addr(n *rigNode, align uint64) uint64 {
 	s := n.own
 	switch g.rng.IntN(120) {
@@ -72,7 +71,7 @@ func (g *rig) pair(n int) uint32 {
 	return uint32(g.rng.IntN(n)) | uint32(g.rng.IntN(n))<<16
 }
 
-// packetBytes returns one packet, mostly a good one.
+// packetBytes returns one packet, usually a legal one.
 func (g *rig) packetBytes(n *rigNode, b []byte, inIB bool) []byte {
 	r := g.rng
 	size := r.Uint32N(200)
@@ -131,14 +130,14 @@ func (g *rig) packetBytes(n *rigNode, b []byte, inIB bool) []byte {
 			b = put(put64(put(b, pkt.OpFence<<24|4), g.addr(n, 8)), uint32(n.Fence)+r.Uint32N(3), r.Uint32N(2))
 		}
 	}
-	if len(b) > start && r.IntN(120) == 0 { // one bit
+	if len(b) > start && r.IntN(120) == 0 { // flip one bit
 		b[start+r.IntN(len(b)-start)] ^= 1 << r.IntN(8)
 	}
 	return b
 }
 
-// waitBytes returns a wait for a value that is there, or that the other node will
-// have, which has been given its work of the round before.
+// waitBytes returns a wait for a value that the node has reached, or that the other node
+// will reach with its work of the last round.
 func (g *rig) waitBytes(n *rigNode, b []byte) []byte {
 	of := n.Node
 	if g.rng.IntN(2) == 0 && len(g.nodes) == 2 {
@@ -151,7 +150,7 @@ func (g *rig) waitBytes(n *rigNode, b []byte) []byte {
 	return put64(put(b, pkt.OpWaitFence<<24|3, id), of.Fence-min(of.Fence, g.rng.Uint64N(3)))
 }
 
-// contextBytes saves the state and restores it, or what has become of one.
+// contextBytes saves the state and restores a saved or a changed state.
 func (g *rig) contextBytes(n *rigNode, b []byte) []byte {
 	addr := g.addr(n, 128)
 	if g.rng.IntN(3) != 0 {
@@ -167,7 +166,7 @@ func (g *rig) contextBytes(n *rigNode, b []byte) []byte {
 	return b
 }
 
-// predicated is a packet that the value at an address may skip.
+// predicated returns a packet after a PREDICATE that may skip it.
 func (g *rig) predicated(n *rigNode, b []byte, inIB bool) []byte {
 	at := len(b)
 	b = put(put64(put(b, pkt.OpPredicate<<24|3), g.addr(n, 8)), 0)
@@ -189,7 +188,7 @@ func (g *rig) stateBytes(n *rigNode, b []byte) []byte {
 	return b
 }
 
-// indirectBytes returns an INDIRECT of what is in the node's buffers.
+// indirectBytes returns an INDIRECT of a part of the node's buffers.
 func (g *rig) indirectBytes(n *rigNode, b []byte) []byte {
 	s := n.readable[g.rng.IntN(2)]
 	if g.rng.IntN(10) == 0 {
@@ -205,7 +204,7 @@ func (g *rig) indirectBytes(n *rigNode, b []byte) []byte {
 	return put(put64(put(b, pkt.OpIndirect<<24|3), s.At+off), dwords)
 }
 
-// buffers fills the node's indirect buffers, most from a random dword on.
+// buffers fills the node's indirect buffers, usually from a random dword.
 func (g *rig) buffers(n *rigNode) {
 	for _, s := range n.readable[:2] {
 		b := make([]byte, 0, bufferSize)
@@ -217,7 +216,7 @@ func (g *rig) buffers(n *rigNode) {
 	}
 }
 
-// batch returns packets whose outcome is defined and that fit into the ring.
+// batch returns packets with a defined outcome that fit into the ring.
 func (g *rig) batch(n *rigNode) []byte {
 	room := 4 * int((n.Ring.Rptr-n.Ring.Wptr-1)%n.Ring.Dwords)
 	for range 40 {

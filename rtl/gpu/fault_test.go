@@ -16,11 +16,11 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 )
 
-// nowhere is a host address that no memory answers.
+// nowhere is a host address that is not answered.
 const nowhere = host | 0x2_0000_0000
 
-// A fault stops its node, is told by vector 1, leaves the other node alone, and
-// is gone after a reset of the node.
+// A fault stops its node, raises vector 1, does not affect the other node, and is cleared
+// by a reset of the node.
 func TestFaults(t *testing.T) {
 	raw := func(d ...uint32) []byte {
 		var b []byte
@@ -50,8 +50,8 @@ func TestFaults(t *testing.T) {
 			m.submit(1, pkt.Fill{Dst: at(0x20000), Bytes: 8, Value: 9}, fence(1, 3))
 			m.idle()
 			assert.Equal(t, tt.cause, m.node(0, cpreg.FaultInfo))
-			assert.Equal(t, uint64(1), m.fence(0), "nothing behind the fault runs")
-			assert.Equal(t, uint64(3), m.fence(1), "the other node runs on")
+			assert.Equal(t, uint64(1), m.fence(0), "nothing runs after the fault")
+			assert.Equal(t, uint64(3), m.fence(1), "the other node continues")
 			assert.ElementsMatch(t, []uint32{0x50, 0x51, 0x50}, m.msgs)
 			status := m.readReg(intcreg.Base + intcreg.Status)
 			assert.Equal(t, uint32(intcreg.Done0|intcreg.Done1|intcreg.Fault0), status)
@@ -66,12 +66,12 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A copy whose source fails half-way leaves a prefix, and the engine goes on
-// with the other node's work.
+// A copy whose source fails halfway leaves a prefix, and the engine continues with the
+// other node's work.
 func TestReadErrorLeavesPrefix(t *testing.T) {
 	m := boot(t, small(), 2)
 	m.shuffle = true
-	end := uint64(memSize) // the last KiB exists, what follows does not
+	end := uint64(memSize) // the last KiB exists, the next does not
 	m.submit(0, pkt.Copy{Src: at(end - 1024), Dst: 0x100, Bytes: 4096}, fence(0, 1))
 	m.submit(1, pkt.Copy{Src: at(0x30000), Dst: 0x8000, Bytes: 4096}, fence(1, 1))
 	m.idle()
@@ -83,7 +83,7 @@ func TestReadErrorLeavesPrefix(t *testing.T) {
 	assert.NotZero(t, m.readConfig(pcicfg.Command)&pcicfg.StatusReceivedUR)
 }
 
-// Configuration space shows that the host owes completions.
+// Configuration space shows that completions are outstanding.
 func TestTransactionsPending(t *testing.T) {
 	m := boot(t, small(), 1)
 	pending := func() bool { return m.readConfig(pcicfg.DevCtl)&pcicfg.DevStaPending != 0 }
@@ -95,8 +95,8 @@ func TestTransactionsPending(t *testing.T) {
 	assert.False(t, pending())
 }
 
-// With bus mastering off nothing leaves the device, and work that needs the
-// host ends in a fault.
+// With bus mastering off the device sends nothing, and work that needs the host ends in a
+// fault.
 func TestBusMasterOff(t *testing.T) {
 	ring := func(m *machine, ps ...packet) { // node 0's ring in VRAM
 		b := encode(m.t, ps...)
@@ -144,8 +144,8 @@ func TestBusMasterOff(t *testing.T) {
 	}
 }
 
-// Bus mastering that ends in the middle of a transfer lets what was offered
-// out, and nothing after it.
+// When bus mastering ends in the middle of a transfer, requests already offered are sent,
+// and nothing after them.
 func TestBusMasterEndsMidway(t *testing.T) {
 	for seed := range uint64(10) {
 		m := boot(t, small(), seed)
@@ -167,7 +167,7 @@ func TestBusMasterEndsMidway(t *testing.T) {
 	}
 }
 
-// A node reset in the middle of work drains it and disturbs nobody.
+// A node reset in the middle of work drains it and does not affect the other node.
 func TestResetMidway(t *testing.T) {
 	for seed := range uint64(12) {
 		m := boot(t, gpu.Config{Nodes: 2, VRAMBytes: 1 << 18, VRAMPorts: 2, Caps: caps.Aperture, HostBits: 48, LengthBits: 32, Tags: 8, ClockHz: 1}, seed)
@@ -188,9 +188,9 @@ func TestResetMidway(t *testing.T) {
 	}
 }
 
-// A node reset gives a long move up, whichever memories it is between, and the
-// other node's work, in front of it or behind, is done.
-func TestResetGivesUp(t *testing.T) {
+// A node reset abandons a long move between any memories. The other node's work before and
+// after it is done.
+func TestResetAbandonsMove(t *testing.T) {
 	const n = 0x18000 // more than 12000 clocks
 	for name, long := range map[string]packet{
 		"VRAM to VRAM": pkt.Copy{Src: 0, Dst: n, Bytes: n},
@@ -220,8 +220,8 @@ func TestResetGivesUp(t *testing.T) {
 	}
 }
 
-// A fundamental reset in the middle of work leaves a device as after power on,
-// but for VRAM.
+// A fundamental reset in the middle of work leaves the device as after power on, except
+// VRAM.
 func TestReset(t *testing.T) {
 	for seed := range uint64(12) {
 		m := boot(t, small(), seed)
@@ -247,8 +247,8 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// A message that waits when bus mastering ends is sent when it is on again: an
-// event that STATUS shows has its message.
+// A message that waits when bus mastering ends is sent when it is on again: each event in
+// STATUS has its message.
 func TestBusMasterLosesNoMessage(t *testing.T) {
 	for after := range 200 {
 		m := boot(t, small(), 1)

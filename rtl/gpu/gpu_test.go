@@ -18,7 +18,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 )
 
-// small is a configuration whose VRAM is quickly compared.
+// small returns a configuration with a VRAM that is fast to compare.
 func small() gpu.Config {
 	c := gpu.Default()
 	c.VRAMBytes = 1 << 18
@@ -78,8 +78,8 @@ func TestEnumerate(t *testing.T) {
 	assert.Equal(t, uint32(pcicfg.MSIXCapID), m.readConfig(uint64(m.readConfig(pcicfg.CapPtr)))&0xff)
 }
 
-// Without the aperture BAR 2 is not there: it has no bits, and nothing answers
-// where it would be. Packets reach VRAM as ever.
+// Without the aperture, BAR 2 does not exist: it has no bits, and its addresses are not
+// answered. Packets still access VRAM.
 func TestNoAperture(t *testing.T) {
 	c := small()
 	c.Caps &^= caps.Aperture
@@ -141,7 +141,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// A device says that it has each capability that it has.
+// A device reports each capability that it has.
 func TestCapabilities(t *testing.T) {
 	for _, c := range caps.Table {
 		config := oneNode()
@@ -151,8 +151,8 @@ func TestCapabilities(t *testing.T) {
 	}
 }
 
-// The registers of a node that is not built are unmapped: a read is aborted and
-// both are captured.
+// The registers of a node that was not built are unmapped: accesses are refused and
+// captured.
 func TestOneNodeHasNoSecond(t *testing.T) {
 	m := boot(t, oneNode(), 1)
 	for _, reg := range []uint64{cpreg.Ctl, cpreg.Fence} {
@@ -234,7 +234,7 @@ func TestPackets(t *testing.T) {
 	assert.Equal(t, []byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 0}, m.readBAR2(0x1002, 13))
 	stamp := le.Uint64(m.mem[0x9100:])
 	assert.True(t, stamp > 0 && stamp < m.clock)
-	// Column 0 is clipped away, and row 3.
+	// The clip removes column 0 and row 3.
 	for y, want := range [][]byte{
 		{0, 0, 0, 0, 8, 9, 10, 11, 12, 13, 14, 15, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
 		{0, 0, 0, 0, 24, 25, 26, 27, 28, 29, 30, 31, 0, 0, 0, 0, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa},
@@ -249,7 +249,7 @@ func TestPackets(t *testing.T) {
 	assert.Equal(t, uint64(64+64+11+3*8+8), m.g.Stats().Moved)
 }
 
-// When a message arrives, the fence is in memory and so is all data before it.
+// When a message arrives, the fence and all data before it are in memory.
 func TestMessageAfterData(t *testing.T) {
 	for seed := range uint64(8) {
 		m := boot(t, small(), seed)
@@ -274,8 +274,8 @@ func TestMessageAfterData(t *testing.T) {
 	}
 }
 
-// The ring is walked round many times by both nodes at once; each copies its
-// own data, and the other's traffic never gets in the way.
+// Both nodes wrap around their rings many times at once. Each copies its own data,
+// unaffected by the other's traffic.
 func TestTwoNodes(t *testing.T) {
 	for seed := range uint64(4) {
 		m := boot(t, small(), seed)
@@ -311,8 +311,8 @@ func TestTwoNodes(t *testing.T) {
 	}
 }
 
-// A read of FENCE is a completion behind the writes that the fence covers: once
-// it shows the id, the data is in host memory, although the host is slow.
+// A read of FENCE completes after the writes that the fence covers: once it shows the ID,
+// the data is in host memory, even if the host is slow.
 func TestFenceRegisterAfterData(t *testing.T) {
 	m := boot(t, small(), 5)
 	m.stall = 70

@@ -19,46 +19,46 @@ import (
 
 const (
 	host     = uint64(1) << 63
-	memBase  = uint64(0x1_8000_0000) // host memory starts here
+	memBase  = uint64(0x1_8000_0000) // bus address of host memory
 	memSize  = 1 << 20
 	bar0     = uint64(0xe000_0000)
 	bar2     = uint64(0x4_0000_0000)
 	messages = uint64(0xfee0_0000)
 
 	ringLog2 = 12
-	ringAt   = 0x1000 // in host memory; node 1's follows
-	fenceAt  = 0x4000 // node 1's is 8 bytes further
+	ringAt   = 0x1000 // node 0's ring in host memory; node 1's follows it
+	fenceAt  = 0x4000 // node 0's fence; node 1's follows it
 )
 
 var le = binary.LittleEndian
 
-// An event is a write of the device, seen when its last beat was taken.
+// An event is a write by the device, logged when its last beat was accepted.
 type event struct {
 	clock uint64
 	addr  uint64
 	data  string
 }
 
-// machine is a PC around the GPU: memory, configuration software and a driver.
+// A machine is a PC around the GPU: memory, configuration software and a driver.
 type machine struct {
 	t   *testing.T
 	g   *gpu.GPU
-	dev port.Device // g, or what is around it
+	dev port.Device // g, or a wrapper of g
 	rng *rand.Rand
 	mem []byte
 
-	latency uint64 // clocks from a read's header to its first completion
-	shuffle bool   // completions of different tags in any order, with gaps
-	stall   int    // per cent of clocks in which a ready is low
-	skip    bool   // sleep through idle clocks
-	block   bool   // the initiator port takes nothing
-	dam     bool   // it takes headers, and no beat
+	latency   uint64 // clocks from a read's header to its first completion
+	shuffle   bool   // complete reads with different tags in any order, with gaps
+	stall     int    // percentage of clocks in which a ready is low
+	skip      bool   // sleep through idle clocks
+	block     bool   // the initiator port accepts neither headers nor beats
+	holdBeats bool   // the initiator port accepts headers but no beats
 
-	allow func(r port.Request) bool // what the device may ask for, nil if it may all
+	allow func(r port.Request) bool // reports whether a request is allowed; nil: all are
 
 	bus     *hostbfm.Bus
 	clock   uint64
-	headers int // taken from the device
+	headers int // headers accepted from the device
 	log     []event
 	msgs    []uint32
 	onMsg   func(data uint32)
@@ -66,7 +66,7 @@ type machine struct {
 	wptr [2]uint32
 }
 
-// boot builds a GPU and brings it up as firmware and a driver would.
+// boot builds a GPU and configures it as firmware and a driver would.
 func boot(t *testing.T, c gpu.Config, seed uint64) *machine {
 	m := power(t, c, seed)
 	m.configure()
@@ -91,7 +91,7 @@ func (m *machine) configure() {
 	}
 }
 
-// power builds a GPU that nobody has configured.
+// power builds a GPU and leaves it unconfigured.
 func power(t *testing.T, c gpu.Config, seed uint64) *machine {
 	g, err := gpu.New(c)
 	require.NoError(t, err)
@@ -113,8 +113,8 @@ func (m *machine) startNode(n int) {
 	m.wptr[n] = 0
 }
 
-// tick is one clock. What it and its callers check in every clock is compared here:
-// an assertion that holds costs more than a clock of the device.
+// tick runs one clock. Checks in it and in its callers avoid assert: a passing assertion
+// costs more than a clock of the device.
 func (m *machine) tick() {
 	answers := 0
 	if m.shuffle {
@@ -122,7 +122,7 @@ func (m *machine) tick() {
 	}
 	m.bus.Dev = m.dev
 	m.bus.Timing = hostbfm.Timing{Stall: [4]int{m.stall, m.stall, m.stall, answers}, Latency: m.latency, Shuffle: m.shuffle}
-	m.bus.HoldHeaders, m.bus.HoldBeats = m.block, m.dam
+	m.bus.HoldHeaders, m.bus.HoldBeats = m.block, m.holdBeats
 	idle := m.dev.IdleFor()
 	driven := m.bus.Step()
 	m.clock = m.bus.Clocks
@@ -132,25 +132,25 @@ func (m *machine) tick() {
 	if idle > 0 && !driven {
 		r, b := m.dev.Initiator()
 		if r.Kind != port.None || b.Valid || m.dev.IdleFor() < idle-1 {
-			require.Fail(m.t, "woke without an input", "clock %d", m.clock)
+			require.Fail(m.t, "the GPU woke without an input", "clock %d", m.clock)
 		}
 	}
 }
 
-// ticks is so many clocks.
+// ticks runs n clocks.
 func (m *machine) ticks(n uint64) {
 	for range n {
 		m.tick()
 	}
 }
 
-// header is told each header of the device.
+// header is called for each header of the device.
 func (m *machine) header(r port.Request) {
 	require.True(m.t, m.allow == nil || m.allow(r), "%+v", r)
 	m.headers++
 }
 
-// wrote is told each write of the device.
+// wrote is called for each write by the device.
 func (m *machine) wrote(w port.Request, beats []byte) {
 	m.clock = m.bus.Clocks
 	m.log = append(m.log, event{m.clock, w.Addr, string(beats)})
@@ -161,7 +161,7 @@ func (m *machine) wrote(w port.Request, beats []byte) {
 	}
 }
 
-// run runs until done, at most limit clocks, asleep where that is allowed.
+// run runs until done, for at most limit clocks, asleep if skip is set.
 func (m *machine) run(limit uint64, done func() bool) {
 	for end := m.clock + limit; !done(); {
 		if m.clock >= end {
@@ -185,17 +185,17 @@ func (m *machine) idle() {
 	})
 }
 
-// settled runs until all that the host has queued is over.
+// settled runs until all queued requests of the host are complete.
 func (m *machine) settled() {
 	for end := m.clock + 20000; m.bus.Busy(); m.tick() {
 		if m.clock >= end {
-			require.Fail(m.t, "time-out", "of the target, clock %d", m.clock)
+			require.Fail(m.t, "time-out", "target, clock %d", m.clock)
 		}
 	}
 }
 
-// send sends a request of the host with its beats, and returns its completions'
-// status and beats.
+// send sends a request of the host with its beats and returns the status and the data of
+// its completions.
 func (m *machine) send(req port.Request, beats []port.Beat) (status port.Status, data []uint64) {
 	m.bus.Queue(hostbfm.Op{Req: req, Beats: beats, Done: func(s port.Status, d []uint64) { status, data = s, d }})
 	m.settled()
@@ -228,7 +228,7 @@ func (m *machine) node(n int, reg uint64) uint32 {
 	return m.readReg(uint64(cpreg.Base+n*cpreg.Stride) + reg)
 }
 
-// writeBAR2 writes bytes to VRAM as the host does, readBAR2 reads them.
+// writeBAR2 writes bytes to VRAM as the host does. readBAR2 reads them.
 func (m *machine) writeBAR2(off uint64, p []byte) {
 	m.bus.Store(off, p)
 	m.settled()
@@ -251,7 +251,7 @@ func (m *machine) readBAR2(off uint64, n int) []byte {
 	return p
 }
 
-// A packet is anything that can be appended to a ring.
+// A packet can be appended to a ring.
 type packet interface {
 	Append(b []byte) ([]byte, error)
 }
@@ -266,7 +266,7 @@ func encode(t *testing.T, ps ...packet) []byte {
 	return b
 }
 
-// submit puts packets into a node's ring and rings its doorbell.
+// submit writes packets into a node's ring and rings its doorbell.
 func (m *machine) submit(n int, ps ...packet) { m.submitBytes(n, encode(m.t, ps...)) }
 
 func (m *machine) submitBytes(n int, b []byte) {
@@ -278,8 +278,8 @@ func (m *machine) submitBytes(n int, b []byte) {
 	m.writeReg(uint64(cpreg.Base+n*cpreg.Stride)+cpreg.Wptr, m.wptr[n])
 }
 
-// fence returns the fence that a node has written to memory.
+// fence returns the fence value that a node has written to memory.
 func (m *machine) fence(n int) uint64 { return le.Uint64(m.mem[fenceAt+8*n:]) }
 
-// at returns the host address of an offset in host memory, as the GPU sees it.
+// at returns the GPU address of an offset in host memory.
 func at(off uint64) uint64 { return host | memBase + off }

@@ -14,23 +14,23 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 )
 
-// A wakeful device is a GPU in every clock beside one whose naps have been ended: all their
-// registers are the same.
-type wakeful struct {
+// A napChecker compares, at each clock, all registers of a GPU with those of a copy
+// whose blocks are awake.
+type napChecker struct {
 	*gpu.GPU
 	awake *gpu.GPU
 	m     *machine
 	words [2][]uint64
 }
 
-func newWakeful(m *machine) *wakeful {
-	t := &wakeful{GPU: m.g, awake: m.g.Clone(), m: m}
+func newNapChecker(m *machine) *napChecker {
+	t := &napChecker{GPU: m.g, awake: m.g.Clone(), m: m}
 	t.words[0], t.words[1] = make([]uint64, gpu.GPUWords), make([]uint64, gpu.GPUWords)
 	return t
 }
 
-// Tick is one rising clock edge.
-func (d *wakeful) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
+// Tick runs one rising clock edge.
+func (d *napChecker) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port.Completion, reqReady, dataReady bool) {
 	d.awake.Snapshot(d.words[1])
 	d.awake.Restore(d.words[1])
 	d.GPU.Tick(req, beat, cplReady, cpl, reqReady, dataReady)
@@ -45,8 +45,8 @@ func (d *wakeful) Tick(req port.Request, beat port.Beat, cplReady bool, cpl port
 	}
 }
 
-// refused reads or writes where there is no register, or nothing at all, and forgets
-// what was captured.
+// refused accesses an unmapped register or unanswered memory and clears the captured
+// access.
 func (m *machine) refused() {
 	defer m.writeReg(idreg.Base+idreg.ErrInfo, 0)
 	r := port.Request{Kind: port.MemRead, Len: 1, Addr: bar0 + cpreg.Base - 4}
@@ -62,8 +62,8 @@ func (m *machine) refused() {
 	m.send(r, []port.Beat{{Valid: true, Last: true, Enable: 0xf0, Data: m.rng.Uint64()}})
 }
 
-// Nobody sees a nap, whatever the host does to the registers of a node at work,
-// with and without what looks at its packets.
+// Naps are invisible for any host access to the registers of a working node, with and
+// without an observer of its packets.
 func TestNapsAreInvisible(t *testing.T) {
 	for seed := range uint64(60) {
 		c := small()
@@ -71,7 +71,7 @@ func TestNapsAreInvisible(t *testing.T) {
 			c.Caps &^= caps.Counters | caps.Watchdog
 		}
 		m := boot(t, c, seed)
-		m.dev, m.latency = newWakeful(m), 1+m.rng.Uint64N(300)
+		m.dev, m.latency = newNapChecker(m), 1+m.rng.Uint64N(300)
 		for range 6 {
 			ib := encode(t, pkt.Copy{Src: at(0x10000), Dst: m.rng.Uint64N(1000), Bytes: 1 + m.rng.Uint32N(9000)}, pkt.NOP{Skip: uint16(m.rng.IntN(9))})
 			copy(m.mem[0x8000:], ib)
@@ -100,8 +100,8 @@ func TestNapsAreInvisible(t *testing.T) {
 	}
 }
 
-// A node whose indirect buffer has ended while RUN is 0 leaves it for a preemption,
-// and nobody has to wake it.
+// A node whose indirect buffer ended while RUN is 0 leaves it at a preemption, and nothing
+// has to wake it.
 func TestPreemptAtTheEndOfABuffer(t *testing.T) {
 	for _, watched := range []bool{false, true} {
 		c := small()
@@ -115,7 +115,7 @@ func TestPreemptAtTheEndOfABuffer(t *testing.T) {
 		m.submit(0, pkt.Indirect{Addr: at(0x8000), Dwords: uint32(len(ib) / 4)})
 		end := m.clock + 700
 		m.run(5000, func() bool { return m.clock >= end })
-		require.Len(t, m.bus.Reads, 1, "that of the copy")
+		require.Len(t, m.bus.Reads, 1, "the read of the copy")
 		m.writeReg(cpreg.Base+cpreg.Preempt, 7)
 		m.writeReg(cpreg.Base+cpreg.Ctl, 0)
 		end = m.clock + 5000
@@ -125,8 +125,7 @@ func TestPreemptAtTheEndOfABuffer(t *testing.T) {
 	}
 }
 
-// What a node was stopped for stays when the host writes the registers that it
-// came from.
+// The fault of a node keeps its values when the host writes the registers that caused it.
 func TestRingFaultKeepsItsOperand(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -154,7 +153,7 @@ func TestRingFaultKeepsItsOperand(t *testing.T) {
 	}
 }
 
-// A closed window keeps the base that it was closed with, which is not checked.
+// A closed window keeps the base of its SET_WINDOW, which is not checked.
 func TestClosedWindowKeepsItsBase(t *testing.T) {
 	m := boot(t, small(), 1)
 	m.submit(0, pkt.SetWindow{Index: 1, Base: 0x7fff_ffff_ffff_fff0}, pkt.SaveState{Addr: at(0x9000)})

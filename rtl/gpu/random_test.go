@@ -17,7 +17,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/wave/wavetest"
 )
 
-// do does a copy or a fill in memory.
+// do executes a copy or a fill in memory.
 func do(m *refmodel.Memory, p packet) {
 	switch p := p.(type) {
 	case pkt.Copy:
@@ -27,8 +27,8 @@ func do(m *refmodel.Memory, p packet) {
 	}
 }
 
-// randomPacket returns a copy or a fill inside one half of VRAM and of host
-// memory from 0x10000 on, so that the nodes do not meet.
+// randomPacket returns a copy or a fill in one half of VRAM and of host memory from
+// 0x10000, so that the nodes do not interfere.
 func randomPacket(m *machine, half uint64) packet {
 	n := uint32(m.rng.IntN(300))
 	if m.rng.IntN(20) == 0 {
@@ -51,8 +51,8 @@ func randomPacket(m *machine, half uint64) packet {
 	}
 }
 
-// Some thousands of copies and fills on both nodes, each depending on those
-// before it, against the model.
+// Thousands of copies and fills on both nodes, each depending on earlier ones, match the
+// reference model.
 func TestRandomMoves(t *testing.T) {
 	flight := wavetest.New(t)
 	for seed := range uint64(12) {
@@ -86,8 +86,7 @@ func TestRandomMoves(t *testing.T) {
 	}
 }
 
-// scenario is some work that sleeps now and then. It returns all that the host
-// can see of it.
+// scenario does some work with pauses and returns everything that the host can observe.
 func scenario(t *testing.T, c gpu.Config, skip bool) (log []event, clock uint64, regs []uint32) {
 	m := boot(t, c, 9)
 	m.latency, m.skip = 400, skip
@@ -104,13 +103,13 @@ func scenario(t *testing.T, c gpu.Config, skip bool) (log []event, clock uint64,
 		m.run(5000, func() bool { return m.clock == done })
 		regs = append(regs, m.readReg(idreg.TimeLo), m.node(0, cpreg.Rptr))
 	}
-	m.submit(0, pkt.Fence{Addr: at(fenceAt), ID: 1}) // backwards
+	m.submit(0, pkt.Fence{Addr: at(fenceAt), ID: 1}) // goes backwards
 	m.idle()
 	regs = append(regs, m.node(0, cpreg.FaultInfo), m.readReg(idreg.TimeLo))
 	return m.log, m.clock, regs
 }
 
-// Sleeping is invisible: every write of the device comes in the same clock.
+// Sleep is invisible: every write of the device happens in the same clock.
 func TestSkipEqualsTicking(t *testing.T) {
 	for _, c := range []gpu.Config{small(), oneNode()} {
 		log, _, regs := scenario(t, c, false)
@@ -121,7 +120,7 @@ func TestSkipEqualsTicking(t *testing.T) {
 	}
 }
 
-// A host that answers after 128 clocks still gets 90 % of 8 bytes a clock.
+// With a host that answers after 128 clocks, the throughput is 90 % of 8 bytes a clock.
 func TestThroughput(t *testing.T) {
 	const n = 64 << 10
 	for _, tt := range []struct {
@@ -148,8 +147,7 @@ func TestThroughput(t *testing.T) {
 	}
 }
 
-// BenchmarkTick is a clock of a GPU that copies inside VRAM, with both nodes at
-// work.
+// BenchmarkTick measures a clock of a GPU that copies inside VRAM with both nodes.
 func BenchmarkTick(b *testing.B) {
 	m := boot(&testing.T{}, small(), 1)
 	work := func(n uint64) pkt.Copy { return pkt.Copy{Src: 0x20000 * n, Dst: 0x20000*n + 0x10000, Bytes: 0x10000} }

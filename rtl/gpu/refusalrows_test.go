@@ -10,36 +10,36 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/refmodel"
 )
 
-// of returns the layout of an opcode of the table.
+// of returns the layout of an opcode in the table.
 func of(op uint8) pkt.Layout {
 	l, _ := pkt.Lookup(op)
 	return l
 }
 
-// blame adds a packet that is refused for one of its fields.
-func (r *rows) blame(l pkt.Layout, field string, p []uint32, cause uint32, bad uint64) {
+// addField adds a packet that is refused because of one of its fields.
+func (r *rows) addField(l pkt.Layout, field string, p []uint32, cause uint32, bad uint64) {
 	r.add(l, refusal{
 		name: fmt.Sprintf("%s of %#x", field, p), field: l.Name + " " + field, p: p, cause: cause, bad: bad, known: true,
 	})
 }
 
-// ranges has the fields whose range depends on the configuration, on other
-// fields or on what came before.
+// ranges adds fields whose range depends on the configuration, on other fields or on
+// earlier packets.
 func (r *rows) ranges() {
 	for _, l := range []pkt.Layout{of(pkt.OpCopy), of(pkt.OpFill)} {
 		for k := r.c.LengthBits; k < 32; k++ {
-			r.blame(l, "Bytes", with(l, "Bytes", uint64(1)<<k), cpreg.CauseLength, 1<<k)
+			r.addField(l, "Bytes", with(l, "Bytes", uint64(1)<<k), cpreg.CauseLength, 1<<k)
 		}
-		r.blame(l, "Bytes", with(l, "Dst", uint64(0), "Bytes", r.c.VRAMBytes+1), cpreg.CauseAddress, 0)
-		r.blame(l, "Bytes", with(l, "Dst", uint64(0x100), "Bytes", r.c.VRAMBytes-0xff), cpreg.CauseAddress, 0x100)
+		r.addField(l, "Bytes", with(l, "Dst", uint64(0), "Bytes", r.c.VRAMBytes+1), cpreg.CauseAddress, 0)
+		r.addField(l, "Bytes", with(l, "Dst", uint64(0x100), "Bytes", r.c.VRAMBytes-0xff), cpreg.CauseAddress, 0x100)
 	}
 	indirect, predicate, fence, wait := of(pkt.OpIndirect), of(pkt.OpPredicate), of(pkt.OpFence), of(pkt.OpWaitFence)
 	for _, n := range []uint64{r.c.VRAMBytes/4 + 1, pkt.MaxIndirect} {
-		r.blame(indirect, "Dwords", with(indirect, "Addr", uint64(0), "Dwords", n), cpreg.CauseAddress, 0)
+		r.addField(indirect, "Dwords", with(indirect, "Addr", uint64(0), "Dwords", n), cpreg.CauseAddress, 0)
 	}
 	if !r.c.Caps.Has(caps.Preemption) {
 		p := with(indirect, "Resume", uint64(1))
-		r.blame(indirect, "Resume", p, cpreg.CauseReserved, uint64(p[3]))
+		r.addField(indirect, "Resume", p, cpreg.CauseReserved, uint64(p[3]))
 	}
 	for n := uint64(1); n <= 0xffff; n = 2*n + 1 {
 		r.add(predicate, refusal{
@@ -49,30 +49,30 @@ func (r *rows) ranges() {
 	}
 	for _, behind := range []uint32{1, 2, refusedFence, refusedFence + 1, 1<<31 - 1, 1 << 31} {
 		id := uint64(refusedFence - behind)
-		r.blame(fence, "ID", with(fence, "ID", id), cpreg.CauseFence, id)
+		r.addField(fence, "ID", with(fence, "ID", id), cpreg.CauseFence, id)
 	}
 	if r.c.Caps.Has(caps.Timeline) && r.c.Nodes == 1 {
-		r.blame(wait, "Node", with(wait, "Node", uint64(1)), cpreg.CauseState, 1)
+		r.addField(wait, "Node", with(wait, "Node", uint64(1)), cpreg.CauseState, 1)
 	}
 	if r.c.Caps.Has(caps.Protection) {
 		r.sizes()
 	}
 }
 
-// sizes has the windows that are longer than the memory behind their base.
+// sizes adds windows that are longer than the memory after their base.
 func (r *rows) sizes() {
 	l := of(pkt.OpSetWindow)
 	for _, base := range []uint64{0, at(refusedOpen)} {
 		for k := range 64 {
 			if uint64(1)<<k > r.size(base)-base&^host {
-				r.blame(l, "Size", with(l, "Base", base, "Size", uint64(1)<<k), cpreg.CauseAddress, base)
+				r.addField(l, "Size", with(l, "Base", base, "Size", uint64(1)<<k), cpreg.CauseAddress, base)
 			}
 		}
-		r.blame(l, "Size", with(l, "Base", base, "Size", ^uint64(0)), cpreg.CauseAddress, base)
+		r.addField(l, "Size", with(l, "Base", base, "Size", ^uint64(0)), cpreg.CauseAddress, base)
 	}
 }
 
-// size is that of the memory of an address, or the reach of the host port.
+// size returns the size of the memory of an address, or of the range of host addresses.
 func (r *rows) size(addr uint64) uint64 {
 	if addr&host != 0 {
 		return 1 << r.c.HostBits
@@ -80,12 +80,12 @@ func (r *rows) size(addr uint64) uint64 {
 	return r.c.VRAMBytes
 }
 
-// states has the 2D packets that the state does not suit.
+// states adds 2D packets that do not fit the state.
 func (r *rows) states() {
 	move, fill := of(pkt.OpCopy2D), of(pkt.OpFill2D)
 	src, dst := setState(0, at(refusedOpen), 0), setState(1, at(refusedOpen+0x800), 0)
-	add := func(l pkt.Layout, name, field string, front []uint32, cause uint32, bad uint64, known bool) {
-		r.add(l, refusal{name: name, field: field, front: front, p: legal(l), cause: cause, bad: bad, known: known})
+	add := func(l pkt.Layout, name, field string, setup []uint32, cause uint32, bad uint64, known bool) {
+		r.add(l, refusal{name: name, field: field, setup: setup, p: legal(l), cause: cause, bad: bad, known: known})
 	}
 	add(move, "without surfaces", "", []uint32{}, cpreg.CauseState, 0, true)
 	add(move, "without a source", "", dst, cpreg.CauseState, 0, true)
@@ -95,8 +95,8 @@ func (r *rows) states() {
 	for i := range uint32(5) {
 		for j := range uint32(5) {
 			if i != j {
-				front := append(setState(0, at(refusedOpen), i), setState(1, at(refusedOpen+0x800), j)...)
-				add(move, fmt.Sprintf("of formats %d and %d", i, j), "SET_STATE Format", front, cpreg.CauseState, 0, false)
+				setup := append(setState(0, at(refusedOpen), i), setState(1, at(refusedOpen+0x800), j)...)
+				add(move, fmt.Sprintf("of formats %d and %d", i, j), "SET_STATE Format", setup, cpreg.CauseState, 0, false)
 			}
 		}
 	}
@@ -110,8 +110,8 @@ func (r *rows) states() {
 	add(move, "source nowhere", "", surfaces(nowhere, at(refusedOpen)), cpreg.CauseReadError, nowhere, true)
 }
 
-// restored has every word of a saved state with every bit of it that is reserved
-// or puts a field out of range.
+// restored adds each word of a saved state with each bit that is reserved or puts a field
+// out of range.
 func (r *rows) restored() {
 	l := of(pkt.OpRestoreState)
 	if !r.c.Caps.Has(caps.Contexts) {
@@ -126,7 +126,7 @@ func (r *rows) restored() {
 		for ; wrong != 0; wrong &= wrong - 1 {
 			words := good
 			words[i] |= wrong & -wrong
-			if i == 2 || i == 5 { // a coordinate that was 0 becomes out of range by its high bits
+			if i == 2 || i == 5 { // a coordinate of 0 is out of range with its high bits set
 				words[i] |= 0x4000 << (bits.TrailingZeros64(wrong) &^ 15)
 			}
 			r.add(l, refusal{
@@ -137,18 +137,17 @@ func (r *rows) restored() {
 	}
 }
 
-// windows has the packets of guarded buffers that name a range which no window
-// opens, or opens too little.
+// windows adds packets of guarded buffers with a range that the windows do not allow.
 func (r *rows) windows() {
 	if !r.c.Caps.Has(caps.Protection) {
 		return
 	}
-	add := func(l pkt.Layout, field string, front, p []uint32, bad uint64) {
+	add := func(l pkt.Layout, field string, setup, p []uint32, bad uint64) {
 		window := of(pkt.OpSetWindow)
-		front = append(with(window, "Index", uint64(1), "Base", at(refusedOpen), "Size", uint64(refusedPage)), front...)
-		front = append(with(window, "Index", uint64(2), "Writable", uint64(0), "Base", at(refusedRead), "Size", uint64(refusedPage)), front...)
+		setup = append(with(window, "Index", uint64(1), "Base", at(refusedOpen), "Size", uint64(refusedPage)), setup...)
+		setup = append(with(window, "Index", uint64(2), "Writable", uint64(0), "Base", at(refusedRead), "Size", uint64(refusedPage)), setup...)
 		r.add(l, refusal{
-			name: fmt.Sprintf("%s at %#x", field, bad), front: front, p: p, at: refmodel.Guarded, cause: cpreg.CauseWindow, bad: bad, known: true,
+			name: fmt.Sprintf("%s at %#x", field, bad), setup: setup, p: p, at: refmodel.Guarded, cause: cpreg.CauseWindow, bad: bad, known: true,
 		})
 	}
 	for _, l := range pkt.Table {
@@ -172,7 +171,7 @@ func (r *rows) windows() {
 	}
 }
 
-// closed returns addresses at which not all of refusedSpan bytes may be reached.
+// closed returns addresses at which windows do not allow all of refusedSpan bytes.
 func closed(align uint64, writes bool) []uint64 {
 	all := []uint64{0, at(0), at(refusedOpen - align), at(refusedOpen + refusedPage), at(refusedRead + refusedPage)}
 	if align < 8 {

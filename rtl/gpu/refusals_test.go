@@ -13,43 +13,42 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/refmodel"
 )
 
-// What packets of the refusals name: dwords to execute, the state of a context,
-// a page that a window opens, one that another opens to read only, and the fence
-// that has come.
+// Operands of the packets: an indirect buffer, a saved state, a page in a writable window,
+// a page in a read-only window, and a fence value that was reached.
 const (
 	refusedCode  = 0x8000
 	refusedState = 0x8800
 	refusedOpen  = 0x10000
 	refusedRead  = 0x12000
 	refusedPage  = 0x1000
-	refusedSpan  = 24 // bytes of a packet that names no length of its own
+	refusedSpan  = 24 // bytes accessed by a packet without a length field
 	refusedFence = 100
 )
 
-// A refusal is a packet that a node refuses, and what it latches then.
+// A refusal is a packet that a node refuses, and the fault that it latches.
 type refusal struct {
-	name  string
-	field string   // that is to blame, with the packet that it is of; "": none
-	front []uint32 // legal packets in front of it
-	p     []uint32
-	told  int      // dwords of it that an indirect buffer has
-	words []uint64 // at refusedState
-	at    refmodel.Place
-	cause uint32
-	bad   uint64
-	known bool // the documents say what FAULT_BAD is
+	name     string
+	field    string   // packet and field that cause the refusal; "": none
+	setup    []uint32 // legal packets before it
+	p        []uint32
+	ibDwords int      // dwords of it in the indirect buffer
+	words    []uint64 // at refusedState
+	at       refmodel.Place
+	cause    uint32
+	bad      uint64
+	known    bool // the documents define FAULT_BAD
 }
 
-// setState is a SET_STATE of a surface of 16 bytes a row.
+// setState returns a SET_STATE of a surface with a pitch of 16 bytes.
 func setState(surface uint32, base uint64, format uint32) []uint32 {
 	return pkt.Dwords(pkt.OpSetState, surface, uint32(base), uint32(base>>32), 16, format, 0, 0x40004000)
 }
 
-// surfaces sets the source and the destination.
+// surfaces returns the packets that set the source and the destination.
 func surfaces(src, dst uint64) []uint32 { return append(setState(0, src, 0), setState(1, dst, 0)...) }
 
-// legalPackets has a packet of each opcode that is legal behind both surfaces.
-// It does something, so that one which is not refused shows.
+// legalPackets holds a packet of each opcode that is legal after both surfaces are set. Its
+// effect is visible.
 var legalPackets = map[uint8][]uint32{
 	pkt.OpNOP:          pkt.Dwords(pkt.OpNOP, 1, 2, 3),
 	pkt.OpIndirect:     append(pkt.Dwords(pkt.OpIndirect, address(refusedCode)...), refusedSpan/4),
@@ -68,7 +67,7 @@ var legalPackets = map[uint8][]uint32{
 	pkt.OpRestoreState: pkt.Dwords(pkt.OpRestoreState, address(refusedState)...),
 }
 
-// address returns host addresses as the dwords of packets.
+// address returns host addresses as dwords of packets.
 func address(offs ...uint64) []uint32 {
 	var all []uint32
 	for _, off := range offs {
@@ -77,13 +76,13 @@ func address(offs ...uint64) []uint32 {
 	return all
 }
 
-// header gives packets the body length that they have.
+// header sets the body length in a packet's header.
 func header(p []uint32) []uint32 {
 	p[0] = p[0]&^pkt.HeaderBody | uint32(len(p)-1)
 	return p
 }
 
-// anyValue has the fields that refuse no value by themselves.
+// anyValue lists the fields for which every value is legal.
 var anyValue = []string{
 	"NOP Skip", "SET_STATE Surface", "SET_STATE Pitch", "FILL Value", "FILL_2D Value",
 	"WRITE_REG Value", "PREDICATE NonZero", "FENCE IRQ", "SET_WINDOW Index", "SET_WINDOW Writable", "WAIT_FENCE Value",
@@ -92,8 +91,8 @@ var anyValue = []string{
 // legal returns a legal packet.
 func legal(l pkt.Layout) []uint32 { return header(slices.Clone(legalPackets[l.Op])) }
 
-// with returns a legal packet with other values of fields, names and values in
-// turn.
+// with returns a legal packet with changed fields. fields alternates between names and
+// values.
 func with(l pkt.Layout, fields ...any) []uint32 {
 	p := legal(l)
 	for i := 0; i < len(fields); i += 2 {
@@ -117,14 +116,14 @@ type rows struct {
 	all []refusal
 }
 
-// add adds a refusal at each place where the packet is looked at as far.
+// add adds a refusal for each place in which the node checks the packet that far.
 func (r *rows) add(l pkt.Layout, row refusal) {
 	row.name = l.Name + " " + row.name
-	if row.told == 0 {
-		row.told = len(row.p)
+	if row.ibDwords == 0 {
+		row.ibDwords = len(row.p)
 	}
-	if row.front == nil {
-		row.front = surfaces(at(refusedOpen), at(refusedOpen+0x800))
+	if row.setup == nil {
+		row.setup = surfaces(at(refusedOpen), at(refusedOpen+0x800))
 	}
 	if row.at == refmodel.InRing {
 		r.all = append(r.all, row)
@@ -135,8 +134,8 @@ func (r *rows) add(l pkt.Layout, row refusal) {
 	}
 }
 
-// refusals returns all of them: what follows from the table of packets, and what
-// no table says.
+// refusals returns all refusals: those that follow from the table of packets, and the
+// others.
 func refusals(c gpu.Config) []refusal {
 	r := &rows{c: c}
 	for op := range 256 {
@@ -162,7 +161,7 @@ func refusals(c gpu.Config) []refusal {
 	return r.all
 }
 
-// header has every reserved bit, length and misplaced packet.
+// header adds each reserved bit, each bad length and each wrong place.
 func (r *rows) header(l pkt.Layout) {
 	p := legal(l)
 	for i := range p {
@@ -187,15 +186,15 @@ func (r *rows) header(l pkt.Layout) {
 	}
 	unprivileged := l
 	unprivileged.Privileged = false
-	for told := 1; told < len(p); told++ {
-		r.add(unprivileged, refusal{name: fmt.Sprintf("cut behind %d dwords", told), p: p, told: told, at: refmodel.InIndirect, cause: cpreg.CauseLength})
+	for n := 1; n < len(p); n++ {
+		r.add(unprivileged, refusal{name: fmt.Sprintf("cut after %d dwords", n), p: p, ibDwords: n, at: refmodel.InIndirect, cause: cpreg.CauseLength})
 	}
 	if l.Privileged {
 		r.add(l, refusal{name: "misplaced", p: p, at: refmodel.InIndirect, cause: cpreg.CausePrivilege})
 	}
 }
 
-// field has what the table says of a field.
+// field adds the refusals of a field that follow from the table.
 func (r *rows) field(l pkt.Layout, f pkt.Field) {
 	add := func(v uint64, cause uint32, known bool) {
 		r.add(l, refusal{name: fmt.Sprintf("%s %#x", f.Name, v), field: l.Name + " " + f.Name, p: with(l, f.Name, v), cause: cause, bad: v, known: known})
@@ -234,8 +233,8 @@ func (r *rows) field(l pkt.Layout, f pkt.Field) {
 	}
 }
 
-// outside returns addresses in neither memory: one for each bit that reaches
-// too far, and where a range of refusedSpan bytes begins inside.
+// outside returns addresses out of range: one for each high bit, and one at which a range
+// of refusedSpan bytes passes the end.
 func (r *rows) outside(align uint64) []uint64 {
 	var all []uint64
 	for _, m := range []struct {

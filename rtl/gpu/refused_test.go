@@ -18,7 +18,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/refmodel"
 )
 
-// refusalConfigs differ in what each field refuses.
+// refusalConfigs returns configurations that differ in what each field refuses.
 func refusalConfigs() map[string]gpu.Config {
 	two, one, plain := small(), small(), oneNode()
 	one.Nodes, one.LengthBits = 1, 17
@@ -30,16 +30,16 @@ func refusalConfigs() map[string]gpu.Config {
 	return all
 }
 
-// A refuser has the first node meet refusals while the second one works.
-type refuser struct {
+// A refusalChecker makes the first node refuse packets while the second one works.
+type refusalChecker struct {
 	*machine
 	vram []byte
 	row  refusal
-	id   uint32 // of the second node
+	id   uint32 // fence ID of the second node
 }
 
-func newRefuser(t *testing.T, c gpu.Config) *refuser {
-	r := &refuser{machine: boot(t, c, 1)}
+func newRefusalChecker(t *testing.T, c gpu.Config) *refusalChecker {
+	r := &refusalChecker{machine: boot(t, c, 1)}
 	r.skip = true
 	r.latency = 4
 	r.vram = make([]byte, c.VRAMBytes)
@@ -51,10 +51,9 @@ func newRefuser(t *testing.T, c gpu.Config) *refuser {
 	return r
 }
 
-// allowed says whether the device may ask the host for something: what it
-// executes, what the refused packet is about to find wrong, and the second
-// node's data.
-func (r *refuser) allowed(q port.Request) bool {
+// allowed reports whether the device may send a request to the host: to fetch packets, to
+// check the refused packet's operands, and to access the second node's data.
+func (r *refusalChecker) allowed(q port.Request) bool {
 	may := []refmodel.Range{span(fenceAt+8, 8), span(bytesOther2, otherSize+8)}
 	if q.Kind == port.MemRead {
 		may = []refmodel.Range{span(ringAt, 2<<ringLog2), span(refusedCode, 0x200), span(bytesOther, otherSize+8)}
@@ -67,13 +66,13 @@ func (r *refuser) allowed(q port.Request) bool {
 	}
 	ok := q.Addr == messages || slices.ContainsFunc(may, func(s refmodel.Range) bool { return s.Holds(q.Addr-memBase, 4*uint64(q.Len)) })
 	if !ok {
-		r.t.Errorf("%s: the device asks for %+v", r.row.name, q)
+		r.t.Errorf("%s: unexpected request %+v", r.row.name, q)
 	}
 	return ok
 }
 
-// execute has the first node execute a row, and a fence behind it, from reset.
-func (r *refuser) execute(row refusal) {
+// execute makes the first node execute a row, and a fence after it, from reset.
+func (r *refusalChecker) execute(row refusal) {
 	r.row = row
 	r.writeReg(cpreg.Base+cpreg.Ctl, cpreg.CtlReset)
 	r.run(2000, func() bool { return r.node(0, cpreg.Ctl) == 0 })
@@ -95,21 +94,21 @@ func (r *refuser) execute(row refusal) {
 	p := row.p
 	if row.at != refmodel.InRing {
 		copy(r.mem[refusedCode:], pkt.Bytes(row.p))
-		p = header(append(pkt.Dwords(pkt.OpIndirect, address(refusedCode)...), uint32(row.told)))
+		p = header(append(pkt.Dwords(pkt.OpIndirect, address(refusedCode)...), uint32(row.ibDwords)))
 	}
-	all := slices.Concat(row.front, p, pkt.Dwords(pkt.OpFence, append(address(fenceAt), refusedFence+1, 1)...))
+	all := slices.Concat(row.setup, p, pkt.Dwords(pkt.OpFence, append(address(fenceAt), refusedFence+1, 1)...))
 	r.submitBytes(0, pkt.Bytes(all))
 	r.idle()
 }
 
-// A latch is what a node shows of a fault.
+// A latch holds a node's fault registers.
 type latch struct {
 	Cause            string
 	Addr, Bad        uint64
 	Op, Rptr, IBLeft uint32
 }
 
-func (r *refuser) latched() latch {
+func (r *refusalChecker) latched() latch {
 	long := func(reg uint64) uint64 { return uint64(r.node(0, reg)) | uint64(r.node(0, reg+4))<<32 }
 	l := latch{
 		cpreg.Causes[r.node(0, cpreg.FaultInfo)], long(cpreg.FaultLo), long(cpreg.FaultBad),
@@ -121,9 +120,9 @@ func (r *refuser) latched() latch {
 	return l
 }
 
-// modelled is what the reference model latches of the row that was executed. Where
-// it does not know FAULT_BAD, known is false.
-func (r *refuser) modelled() (l latch, known bool) {
+// modelled returns what the reference model latches for the executed row. known is false
+// if the model does not define FAULT_BAD.
+func (r *refusalChecker) modelled() (l latch, known bool) {
 	mem := &refmodel.Memory{VRAM: r.vram, Host: r.mem, HostBase: memBase}
 	n := refmodel.New(hostbfm.ModelConfig(r.g.Config()), mem).Nodes[0]
 	n.Fence, n.Protect = refusedFence, r.row.at == refmodel.Guarded
@@ -132,23 +131,23 @@ func (r *refuser) modelled() (l latch, known bool) {
 	return latch{cpreg.Causes[n.Fault.Cause], n.Fault.Addr, n.Fault.Bad, n.Fault.Op, n.Ring.Rptr, n.IBLeft}, n.Fault.Known
 }
 
-// want is what a row says that the node shows.
+// want returns the expected registers of a row.
 func (row refusal) want() latch {
-	l := latch{Cause: cpreg.Causes[row.cause], Addr: at(ringAt + 4*uint64(len(row.front))), Op: row.p[0], Rptr: uint32(len(row.front))}
+	l := latch{Cause: cpreg.Causes[row.cause], Addr: at(ringAt + 4*uint64(len(row.setup))), Op: row.p[0], Rptr: uint32(len(row.setup))}
 	if row.known {
 		l.Bad = row.bad
 	}
 	switch {
 	case row.at != refmodel.InRing:
-		l.Addr, l.IBLeft = at(refusedCode), uint32(row.told)
-	case row.cause == cpreg.CauseReadError && row.p[0]>>24 == pkt.OpIndirect: // what it executes is not there
+		l.Addr, l.IBLeft = at(refusedCode), uint32(row.ibDwords)
+	case row.cause == cpreg.CauseReadError && row.p[0]>>24 == pkt.OpIndirect: // the buffer cannot be read
 		l.Addr, l.Op, l.IBLeft = row.bad, 0, row.p[3]&pkt.MaxIndirect
 	}
 	return l
 }
 
-// untouched checks that the first node did nothing, and the second one its work.
-func (r *refuser) untouched() {
+// untouched checks that the first node had no effect and the second one did its work.
+func (r *refusalChecker) untouched() {
 	t := r.t
 	require.Equal(t, uint32(refusedFence), r.node(0, cpreg.Fence), r.row.name)
 	require.Zero(t, r.readReg(idreg.Base+idreg.Scratch0), r.row.name)
@@ -168,15 +167,14 @@ func (r *refuser) untouched() {
 	require.Equal(t, events, r.readReg(intcreg.Base+intcreg.Status), r.row.name)
 }
 
-// TestRefusals executes every packet with every field out of range, every
-// reserved bit, every length that is not its own, and at every place where it may
-// not be: it is a fault with the right cause and address, nothing of memory is
-// read or written for it, and the other node does its work. The reference model
-// says the same.
+// TestRefusals executes every packet with each field out of range, each reserved bit, each
+// wrong length and in each wrong place. The result is a fault with the right cause and
+// address; the refused packet reads and writes no memory, and the other node does its
+// work. The reference model gives the same fault.
 func TestRefusals(t *testing.T) {
 	for name, c := range refusalConfigs() {
 		t.Run(name, func(t *testing.T) {
-			r := newRefuser(t, c)
+			r := newRefusalChecker(t, c)
 			for _, row := range refusals(c) {
 				row.name += ", in the " + row.at.String()
 				r.execute(row)
@@ -187,15 +185,15 @@ func TestRefusals(t *testing.T) {
 				if !known || !row.known {
 					got.Bad, want.Bad = 0, 0
 				}
-				require.Equal(t, want, got, "the model, %s: %#x", row.name, row.p)
+				require.Equal(t, want, got, "reference model, %s: %#x", row.name, row.p)
 			}
 		})
 	}
 }
 
-// Every field of the table of packets is refused in some row, or takes any
-// value, and so is every cause that a packet can have.
-func TestRefusalsAreOfTheTable(t *testing.T) {
+// Each field of the table of packets is refused in some row or accepts every value, and
+// each cause of packets occurs.
+func TestRefusalsCoverTheTable(t *testing.T) {
 	fields, causes, packets := map[string]bool{}, map[uint32]bool{}, map[uint32]bool{}
 	for _, c := range refusalConfigs() {
 		for _, row := range refusals(c) {
@@ -211,12 +209,12 @@ func TestRefusalsAreOfTheTable(t *testing.T) {
 		}
 	}
 	for cause := uint32(1); cause < uint32(len(cpreg.Causes)); cause++ {
-		elsewhere := cause == cpreg.CauseRing || cause == cpreg.CauseWriteError // not the packet's fault
+		elsewhere := cause == cpreg.CauseRing || cause == cpreg.CauseWriteError // not caused by packets
 		assert.NotEqual(t, elsewhere, causes[cause], cpreg.Causes[cause])
 	}
 }
 
-// The packets that refusals are made of are legal, wherever they may stand.
+// The packets from which refusals are made are legal in every allowed place.
 func TestLegalPackets(t *testing.T) {
 	for name, c := range refusalConfigs() {
 		for _, l := range pkt.Table {
@@ -225,13 +223,13 @@ func TestLegalPackets(t *testing.T) {
 				if !hostbfm.ModelConfig(c).Has(l.Op) || at == refmodel.Guarded && !c.Caps.Has(caps.Protection) || at != refmodel.InRing && l.Privileged {
 					continue
 				}
-				r := newRefuser(t, c)
+				r := newRefusalChecker(t, c)
 				r.allow = nil
 				copy(r.mem[refusedCode:], pkt.Bytes(pkt.Dwords(pkt.OpNOP, 0, 0, 0, 0, 0)))
 				row := refusal{at: at, p: legal(l), words: make([]uint64, 15)}
-				row.told = len(row.p)
-				if row.front = surfaces(host|memBase+refusedOpen, host|memBase+refusedOpen+0x800); at == refmodel.Guarded {
-					row.front = append(row.front, with(of(pkt.OpSetWindow), "Size", uint64(refusedPage))...)
+				row.ibDwords = len(row.p)
+				if row.setup = surfaces(host|memBase+refusedOpen, host|memBase+refusedOpen+0x800); at == refmodel.Guarded {
+					row.setup = append(row.setup, with(of(pkt.OpSetWindow), "Size", uint64(refusedPage))...)
 				}
 				r.execute(row)
 				assert.Zero(t, r.node(0, cpreg.FaultInfo), "%s in the %s, %s", l.Name, at, name)

@@ -21,8 +21,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 )
 
-// wholeReset asks for a whole reset and waits for its end, functionReset for a
-// function-level reset, as a driver and an operating system do.
+// wholeReset requests a whole reset, as a driver does, and waits for its end.
+// functionReset does the same with a function-level reset, as an operating system does.
 func (m *machine) wholeReset() {
 	m.writeReg(idreg.Reset, idreg.ResetWhole)
 	for end := m.clock + 20000; m.readReg(idreg.Reset) != 0; {
@@ -37,8 +37,7 @@ func (m *machine) functionReset() {
 	}
 }
 
-// configSpace returns configuration space but for the bit that says what is in
-// flight.
+// configSpace returns configuration space without the Transactions Pending bit.
 func (m *machine) configSpace() map[uint64]uint32 {
 	all := map[uint64]uint32{}
 	for off := uint64(0); off < 0x100; off += 4 {
@@ -48,8 +47,8 @@ func (m *machine) configSpace() map[uint64]uint32 {
 	return all
 }
 
-// requireReset holds the registers against their tables; kept are the offsets
-// of those that the reset leaves alone.
+// requireReset checks the registers against their reset values, except those at offsets
+// for which kept returns true.
 func (m *machine) requireReset(kept func(off uint32) bool) {
 	have := caps.Of(m.readReg(idreg.Caps), m.readReg(idreg.Caps2))
 	for _, e := range regmap.New().Entries() {
@@ -59,8 +58,8 @@ func (m *machine) requireReset(kept func(off uint32) bool) {
 	}
 }
 
-// requireIdleEngines holds every register of the engines against a device after
-// power on. The output of a block RAM is none, for no reset reaches it.
+// requireIdleEngines compares the registers of the engines with a device after power on.
+// The output registers of block RAMs are excluded, because no reset reaches them.
 func (m *machine) requireIdleEngines() {
 	registers := func(g *gpu.GPU) map[string]uint64 {
 		words, all := make([]uint64, gpu.GPUWords), map[string]uint64{}
@@ -82,13 +81,13 @@ func (m *machine) requireIdleEngines() {
 	require.Equal(m.t, want, registers(m.g))
 }
 
-// settle lets the nodes clear their files, and the last answer go.
+// settle waits until the nodes have cleared their files and the last answer has arrived.
 func (m *machine) settle() {
 	m.ticks(20)
 }
 
-// busy gives both nodes work of every kind, one of it a fault. Node 0 fetches a
-// long buffer from VRAM.
+// busy gives both nodes work of every kind, one of it a fault. Node 0 fetches a long buffer
+// from VRAM.
 func (m *machine) busy() {
 	const buffer, dwords = 0x30000, 1000
 	m.g.PokeVRAM(buffer, bytes.Repeat([]byte{0, 0, 0, pkt.OpNOP}, dwords))
@@ -112,8 +111,8 @@ func (m *machine) busy() {
 	}
 }
 
-// afterReset runs new work at once, while reads from before the reset may still
-// be unanswered, and looks at what it leaves.
+// afterReset runs work immediately after a reset, while earlier reads may still be
+// unanswered, and checks its results.
 func (m *machine) afterReset(why string) {
 	for n := range m.g.Config().Nodes {
 		v, h := uint64(n)*0x10000, 0x10000+uint64(n)*0x20000
@@ -131,7 +130,7 @@ func (m *machine) afterReset(why string) {
 	require.Zero(m.t, m.readConfig(pcicfg.DevCtl)&pcicfg.DevStaPending, why)
 }
 
-// phases calls f for a machine in each of many phases of work.
+// phases calls f with a machine in each of many phases of work.
 func phases(t *testing.T, f func(m *machine)) {
 	for seed := range uint64(48) {
 		c := small()
@@ -140,7 +139,7 @@ func phases(t *testing.T, f func(m *machine)) {
 		m.stall, m.shuffle, m.skip = int(seed%3)*20, seed%2 == 0, seed%5 < 2
 		m.latency = 5 + m.rng.Uint64N(400)
 		if seed%4 == 3 {
-			m.latency += 4000 // what was read before a reset comes long after it
+			m.latency += 4000 // earlier reads are answered long after the reset
 		}
 		m.busy()
 		m.ticks(m.rng.Uint64N(3000))
@@ -148,8 +147,8 @@ func phases(t *testing.T, f func(m *machine)) {
 	}
 }
 
-// A whole reset leaves configuration space, the MSI-X table, the time and VRAM
-// alone, whatever was going on.
+// A whole reset in any phase keeps configuration space, the MSI-X table, the time and
+// VRAM.
 func TestWholeReset(t *testing.T) {
 	phases(t, func(m *machine) {
 		before := m.configSpace()
@@ -160,8 +159,8 @@ func TestWholeReset(t *testing.T) {
 		require.Equal(t, uint32(0x50), m.readReg(msixreg.Base+msixreg.Data))
 		require.Zero(t, m.readReg(msixreg.Base+msixreg.Control))
 		require.Equal(t, before, m.configSpace())
-		require.Greater(t, uint64(m.readReg(idreg.TimeLo)), start, "TIME goes on")
-		require.Equal(t, sent, m.headers, "nothing is sent")
+		require.Greater(t, uint64(m.readReg(idreg.TimeLo)), start, "TIME continues")
+		require.Equal(t, sent, m.headers, "no request is sent")
 		m.requireIdleEngines()
 		m.writeReg(intcreg.Base+intcreg.Mask, intcreg.All)
 		m.msgs = nil
@@ -173,8 +172,8 @@ func TestWholeReset(t *testing.T) {
 	})
 }
 
-// A function-level reset leaves a function as after power on, but for VRAM and
-// the reads in flight.
+// A function-level reset leaves a function as after power on, except VRAM and the reads in
+// flight.
 func TestFunctionLevelReset(t *testing.T) {
 	fresh := power(t, small(), 1).configSpace()
 	require.NotZero(t, fresh[pcicfg.DevCap]&pcicfg.DevCapReset)
@@ -187,16 +186,15 @@ func TestFunctionLevelReset(t *testing.T) {
 		m.writeConfig(pcicfg.Command, pcicfg.CommandMemory)
 		m.requireReset(func(off uint32) bool { return false })
 		require.LessOrEqual(t, uint64(m.readReg(idreg.TimeLo)), m.clock-start)
-		require.Equal(t, sent, m.headers, "nothing is sent")
+		require.Equal(t, sent, m.headers, "no request is sent")
 		m.requireIdleEngines()
 		m.configure()
 		m.afterReset("function")
 	})
 }
 
-// Resets may meet: one that is asked for while another is under way ends with
-// it or behind it.
-func TestResetsMeet(t *testing.T) {
+// Resets may overlap: a reset requested during another one ends with it or after it.
+func TestOverlappingResets(t *testing.T) {
 	phases(t, func(m *machine) {
 		for range 3 {
 			switch m.rng.IntN(3) {
@@ -217,7 +215,7 @@ func TestResetsMeet(t *testing.T) {
 	})
 }
 
-// A reset does not wait for reads that nobody answers; only their tags do.
+// A reset does not wait for unanswered reads. Only their tags stay in use.
 func TestResetWithoutAnswers(t *testing.T) {
 	m := boot(t, small(), 1)
 	m.latency = 1 << 40
@@ -239,9 +237,8 @@ func TestResetWithoutAnswers(t *testing.T) {
 	assert.Equal(t, uint64(1), m.fence(0))
 }
 
-// What is answered behind a function-level reset does not show in the function
-// that is behind it.
-func TestLateErrorsShowNowhere(t *testing.T) {
+// An answer that arrives after a function-level reset has no effect on the function.
+func TestLateErrorsAreIgnored(t *testing.T) {
 	for name, reset := range map[string]func(m *machine){
 		"function": func(m *machine) { m.functionReset(); m.configure() },
 		"whole":    func(m *machine) { m.writeReg(idreg.Base+idreg.Reset, idreg.ResetWhole) },

@@ -12,11 +12,11 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 )
 
-// A sleeper is a GPU whose every sleep is held against the same clocks awake, and
-// against as many sleeps of one clock: at each clock all registers are the same,
-// the ports drive the same and offer nothing, and nothing wakes early; at the end
-// the whole state is the same. What the host is ready for does not matter.
-type sleeper struct {
+// A sleepChecker compares each sleep of a GPU with the same clocks awake, and with the same
+// number of one-clock sleeps. At each clock all registers and port outputs must be equal,
+// the ports must offer nothing, and IdleFor must not shrink early. At the end the complete
+// state must be equal. The host's ready signals are random.
+type sleepChecker struct {
 	*gpu.GPU
 	m     *machine
 	words [2][]uint64
@@ -24,14 +24,14 @@ type sleeper struct {
 	sleeps, clocks uint64
 }
 
-func newSleeper(m *machine) *sleeper {
-	s := &sleeper{GPU: m.g, m: m}
+func newSleepChecker(m *machine) *sleepChecker {
+	s := &sleepChecker{GPU: m.g, m: m}
 	s.words[0], s.words[1] = make([]uint64, gpu.GPUWords), make([]uint64, gpu.GPUWords)
 	return s
 }
 
-// Skip is n clocks without input.
-func (s *sleeper) Skip(n uint64) {
+// Skip runs n clocks without input.
+func (s *sleepChecker) Skip(n uint64) {
 	t, rng := s.m.t, s.m.rng
 	awake, steps := s.GPU.Clone(), s.GPU.Clone()
 	reqReady, dataReady := s.ready(awake)
@@ -56,8 +56,8 @@ func (s *sleeper) Skip(n uint64) {
 	s.clocks += n
 }
 
-// same holds the two snapshots against each other.
-func (s *sleeper) same(i, n uint64) {
+// same compares the two snapshots.
+func (s *sleepChecker) same(i, n uint64) {
 	if slices.Equal(s.words[0], s.words[1]) {
 		return
 	}
@@ -66,8 +66,8 @@ func (s *sleeper) same(i, n uint64) {
 	}
 }
 
-// ready returns what the target port would take of a GPU that offers nothing.
-func (s *sleeper) ready(g *gpu.GPU) (reqReady, dataReady bool) {
+// ready returns the ready signals of the target port of a GPU that must offer nothing.
+func (s *sleepChecker) ready(g *gpu.GPU) (reqReady, dataReady bool) {
 	req, beat := g.Initiator()
 	require.Zero(s.m.t, req.Kind)
 	require.False(s.m.t, beat.Valid)
@@ -76,12 +76,12 @@ func (s *sleeper) ready(g *gpu.GPU) (reqReady, dataReady bool) {
 	return reqReady, dataReady
 }
 
-// Sleeping is invisible whatever the device is asked to do.
+// Sleep is invisible in every kind of work.
 func TestSleepIsInvisible(t *testing.T) {
 	var sleeps, clocks uint64
 	for seed := range uint64(8) {
 		g := newRig(t, 200+seed, false)
-		s := newSleeper(g.machine)
+		s := newSleepChecker(g.machine)
 		g.dev, g.skip, g.latency = s, true, 1+g.rng.Uint64N(200)
 		for range 24 {
 			g.round()
@@ -92,12 +92,12 @@ func TestSleepIsInvisible(t *testing.T) {
 	require.Greater(t, clocks, 10*sleeps)
 }
 
-// A node reset that ends with nothing else at work is asleep only when the engine
-// has seen its end.
-func TestSleepBehindNodeReset(t *testing.T) {
+// After a node reset with no other work, the GPU sleeps only once the engine has seen the
+// end of the reset.
+func TestSleepAfterNodeReset(t *testing.T) {
 	for at := range uint64(8) {
 		m := boot(t, small(), at)
-		s := newSleeper(m)
+		s := newSleepChecker(m)
 		m.dev, m.skip, m.latency = s, true, 300
 		m.submit(0, pkt.Copy{Src: host | memBase, Dst: 0, Bytes: 64})
 		start := m.clock
@@ -110,11 +110,11 @@ func TestSleepBehindNodeReset(t *testing.T) {
 	}
 }
 
-// A reset that waits for the host is slept through, and so is what is behind it.
+// The GPU sleeps through a reset that waits for the host, and after it.
 func TestSleepInReset(t *testing.T) {
 	for at := range uint64(8) {
 		m := boot(t, small(), at)
-		s := newSleeper(m)
+		s := newSleepChecker(m)
 		m.dev, m.skip, m.latency = s, true, 300
 		m.submit(0, pkt.Copy{Src: host | memBase, Dst: 0, Bytes: 4000}, fence(0, 1))
 		m.submit(1, pkt.Copy{Src: host | memBase, Dst: 0x10000, Bytes: 4000}, fence(1, 1))

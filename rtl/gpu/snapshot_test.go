@@ -14,15 +14,15 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/hdl"
 )
 
-// A leaf is a scalar below a GPU, as reflection finds it.
+// A leaf is a scalar of a GPU, found by reflection.
 type leaf struct {
-	name  string // as waves have it
+	name  string // name in waves
 	width int
 	value uint64
 }
 
-// leaves returns the scalars of v but those behind slices, and what the GPU was
-// and its memories were built from.
+// leaves returns the scalars of v, except those in slices, in the configuration and in the
+// parameters of memories.
 func leaves(v reflect.Value, name string, dots bool, tag string, all []leaf) []leaf {
 	switch v.Kind() {
 	case reflect.Struct:
@@ -39,7 +39,7 @@ func leaves(v reflect.Value, name string, dots bool, tag string, all []leaf) []l
 			if v.Type() == reflect.TypeFor[hdl.RAM]() && (f.Name == "single" || f.Name == "last") {
 				continue
 			}
-			// An instance is a module of another package, or of hdl.
+			// An instance is a struct from another package, or from hdl.
 			t := f.Type
 			instance := t.Kind() == reflect.Struct && t.NumField() > 0 && t.PkgPath() != v.Type().PkgPath() && !t.Field(0).IsExported()
 			if instance {
@@ -84,8 +84,8 @@ func working(t *testing.T, c gpu.Config) *machine {
 	return m
 }
 
-// A snapshot is every scalar of the GPU, by its name and width.
-func TestSnapshotHasEverything(t *testing.T) {
+// A snapshot contains every scalar of the GPU with its name and width.
+func TestSnapshotIsComplete(t *testing.T) {
 	for _, c := range []gpu.Config{small(), oneNode()} {
 		m := working(t, c)
 		words := make([]uint64, gpu.GPUWords)
@@ -98,12 +98,12 @@ func TestSnapshotHasEverything(t *testing.T) {
 				busy++
 			}
 		}
-		require.Len(t, got, len(words), "names are there once")
+		require.Len(t, got, len(words), "duplicate names")
 		require.Greater(t, busy, 70)
 		want := leaves(reflect.ValueOf(m.g).Elem(), "gpu", true, "", nil)
 		require.Len(t, want, len(words))
 		for _, l := range want {
-			// A FIFO is as wide as its depth asks for.
+			// The width of a FIFO's pointers follows from its depth.
 			if strings.HasSuffix(l.name, ".first") || strings.HasSuffix(l.name, ".count") {
 				l.width = got[l.name].width
 				assert.Less(t, l.width, 7, l.name)
@@ -113,7 +113,7 @@ func TestSnapshotHasEverything(t *testing.T) {
 	}
 }
 
-// Restore takes a GPU of the same configuration to the state of a snapshot.
+// Restore sets a GPU of the same configuration to the state of a snapshot.
 func TestRestore(t *testing.T) {
 	m := working(t, small())
 	words, again := make([]uint64, gpu.GPUWords), make([]uint64, gpu.GPUWords)
@@ -125,7 +125,7 @@ func TestRestore(t *testing.T) {
 	assert.Equal(t, words, again)
 }
 
-// The names of states are those of their constants.
+// The names of states equal those of their constants.
 func TestSignalNames(t *testing.T) {
 	names := map[string][]string{}
 	g, err := gpu.New(small())

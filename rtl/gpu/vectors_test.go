@@ -19,7 +19,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/refmodel/vectors"
 )
 
-// vectorConfig is the device of the vectors, without a capability.
+// vectorConfig returns the configuration of the vectors without one capability.
 func vectorConfig(lacks string) gpu.Config {
 	c := gpu.Default()
 	c.VRAMBytes, c.HostBits, c.LengthBits = vectors.VRAM, vectors.HostBits, vectors.LengthBits
@@ -34,7 +34,7 @@ func vectorConfig(lacks string) gpu.Config {
 	return c
 }
 
-// execute has the first node execute a vector, until it rests or waits.
+// execute makes the first node execute a vector until it stops or waits.
 func (m *machine) execute(v vectors.Vector) {
 	ctl := uint32(cpreg.CtlRun)
 	if v.Protect {
@@ -49,7 +49,7 @@ func (m *machine) execute(v vectors.Vector) {
 	m.idle()
 }
 
-// outcome is what the registers of the first node show.
+// outcome returns the registers of the first node.
 func (m *machine) outcome() vectors.Outcome {
 	wide := func(reg uint64) uint64 { return uint64(m.node(0, reg)) | uint64(m.node(0, reg+4))<<32 }
 	o := vectors.Outcome{
@@ -67,7 +67,7 @@ func (m *machine) outcome() vectors.Outcome {
 	return o
 }
 
-// The device does what the vectors say.
+// The device gives the outcomes that the vectors specify.
 func TestVectors(t *testing.T) {
 	require.Equal(t, [3]uint64{memBase, ringAt, 1 << ringLog2}, [3]uint64{vectors.HostBase, vectors.RingAt, 4 * vectors.RingDwords})
 	for _, v := range vectors.All() {
@@ -91,9 +91,9 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// A packet that was preempted has done as much as PROGRESS says, and no more: what
-// the model says of that.
-func TestPreemptedPacketHasDoneItsPart(t *testing.T) {
+// A preempted packet has done exactly as much as PROGRESS shows, according to the
+// reference model.
+func TestPreemptedPacketMatchesProgress(t *testing.T) {
 	surface := func(which uint32, base, pitch uint32) []uint32 {
 		return pkt.Dwords(pkt.OpSetState, which, base, 0x8000_0001, pitch, 0, 0, 0x40004000)
 	}
@@ -109,8 +109,8 @@ func TestPreemptedPacketHasDoneItsPart(t *testing.T) {
 			vram := make([]byte, vectors.VRAM)
 			vectors.Vector{}.Load(vram, m.mem)
 			copy(m.mem[vectors.BufferAt:], pkt.Bytes(p))
-			front := append(surface(0, 0x80020001, 80), surface(1, 0x80030003, 70)...)
-			ring := slices.Concat(front, pkt.Dwords(pkt.OpIndirect, 0x80008000, 0x80000001, uint32(len(p))))
+			setup := append(surface(0, 0x80020001, 80), surface(1, 0x80030003, 70)...)
+			ring := slices.Concat(setup, pkt.Dwords(pkt.OpIndirect, 0x80008000, 0x80000001, uint32(len(p))))
 			copy(m.mem[ringAt:], pkt.Bytes(ring))
 			model := refmodel.New(hostbfm.ModelConfig(m.g.Config()), &refmodel.Memory{VRAM: vram, Host: slices.Clone(m.mem), HostBase: memBase}).Nodes[0]
 			m.submitBytes(0, pkt.Bytes(ring))
@@ -120,10 +120,10 @@ func TestPreemptedPacketHasDoneItsPart(t *testing.T) {
 			m.run(20000, func() bool { return m.node(0, cpreg.Preempted) == 1 })
 			done := m.node(0, cpreg.Progress)
 			if m.node(0, cpreg.IBLeft) != uint32(len(p)) || done == 0 {
-				continue // before it, or after it
+				continue // stopped before or after the packet
 			}
-			for i := 0; i < len(front); i += 1 + pkt.SetStateBody {
-				q := front[i : i+1+pkt.SetStateBody]
+			for i := 0; i < len(setup); i += 1 + pkt.SetStateBody {
+				q := setup[i : i+1+pkt.SetStateBody]
 				model.Do(q, model.Judge(q, refmodel.Site{}))
 			}
 			model.Part(model.Judge(p, refmodel.Site{Place: refmodel.InIndirect, Left: uint32(len(p) - 1)}), uint8(p[0]>>24), done)

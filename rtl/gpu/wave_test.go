@@ -21,7 +21,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/wave"
 )
 
-// recorded is a machine whose GPU is recorded, before it has been configured.
+// recorded returns an unconfigured machine whose GPU is recorded.
 func recorded(t *testing.T, c gpu.Config, seed uint64, w io.Writer, o wave.Options) (*machine, *wave.Recorder) {
 	r, err := wave.New(w, o)
 	require.NoError(t, err)
@@ -30,11 +30,10 @@ func recorded(t *testing.T, c gpu.Config, seed uint64, w io.Writer, o wave.Optio
 	return m, r
 }
 
-// parse reads a wave of small, checks its clock, and returns it with its times in
-// clocks.
+// parse reads a wave of small, checks its clock, and returns it with times in clocks.
 func parse(t *testing.T, r io.Reader) *vcdtest.Dump { return parseAt(t, r, small().ClockHz) }
 
-// parseAt is parse for a GPU of another frequency.
+// parseAt is like parse for a GPU of another frequency.
 func parseAt(t *testing.T, r io.Reader, hz uint32) *vcdtest.Dump {
 	d, err := vcdtest.Parse(r)
 	require.NoError(t, err)
@@ -44,7 +43,7 @@ func parseAt(t *testing.T, r io.Reader, hz uint32) *vcdtest.Dump {
 	return d
 }
 
-// registers returns what a wave has to show of g in the clock that comes.
+// registers returns the values that a wave must show of g in the next clock.
 func registers(g *gpu.GPU) map[string]string {
 	words := make([]uint64, gpu.GPUWords)
 	g.Snapshot(words)
@@ -61,16 +60,15 @@ func registers(g *gpu.GPU) map[string]string {
 	return all
 }
 
-// shows checks that a dump has all of want at a time.
-func shows(t *testing.T, d *vcdtest.Dump, clock uint64, want map[string]string) {
+// requireShown checks that a dump has the values of want at a time.
+func requireShown(t *testing.T, d *vcdtest.Dump, clock uint64, want map[string]string) {
 	got := d.At(clock)
 	for name, v := range want {
 		require.Equal(t, v, got[name], "%s at %d", name, clock)
 	}
 }
 
-// A wave shows every register at every clock that was looked at, with the
-// sleeps left out.
+// A wave shows every register at every clock that was not skipped by sleep.
 func TestWave(t *testing.T) {
 	var out bytes.Buffer
 	m, r := recorded(t, small(), 4, &out, wave.Options{})
@@ -92,13 +90,13 @@ func TestWave(t *testing.T) {
 	d := parse(t, &out)
 	require.Greater(t, len(seen), 5)
 	for clock, want := range seen {
-		shows(t, d, clock, want)
+		requireShown(t, d, clock, want)
 	}
 	assert.Equal(t, []uint64{sleep, m.clock}, d.Times[len(d.Times)-2:], "a sleep is one step")
 	assert.Less(t, len(d.Times), int(m.clock)-5000)
 }
 
-// The header has the variables of the Verilog's hierarchy.
+// The header has the variables in the hierarchy of the Verilog.
 func TestWaveVariables(t *testing.T) {
 	for _, c := range []gpu.Config{small(), oneNode()} {
 		var out bytes.Buffer
@@ -125,7 +123,7 @@ func TestWaveVariables(t *testing.T) {
 	}
 }
 
-// The decoder's states and opcodes can be read off, and so can the ports.
+// The wave shows the names of the decoder's states and opcodes, and the ports.
 func TestWaveReads(t *testing.T) {
 	var out bytes.Buffer
 	m, r := recorded(t, small(), 1, &out, wave.Options{})
@@ -158,7 +156,7 @@ func TestWaveReads(t *testing.T) {
 	assert.True(t, all["gpu.Initiator_beat_Data"][strconv.FormatUint(0x50<<32|0x50, 2)], "the message of vector 0")
 }
 
-// A range has the clocks from its first to before its last, and no others.
+// A wave of a range has the clocks of the half-open range and no others.
 func TestWaveOfARange(t *testing.T) {
 	var all, part bytes.Buffer
 	for w, o := range map[*bytes.Buffer]wave.Options{&all: {}, &part: {From: 300, To: 400}} {
@@ -177,7 +175,7 @@ func TestWaveOfARange(t *testing.T) {
 	}
 }
 
-// pokeReset is what happens to a device between clocks.
+// pokeReset makes changes that happen to a device between clocks.
 func pokeReset(m *machine, dev *wave.Device) {
 	switch n := m.rng.IntN(300); {
 	case n < 10:
@@ -190,8 +188,8 @@ func pokeReset(m *machine, dev *wave.Device) {
 	}
 }
 
-// What a flight recorder makes again is what passed, whatever passed: the same
-// machine with a wave of every clock shows it.
+// A flight recorder reproduces the past exactly: its dump equals a wave of every clock of
+// the same machine.
 func TestFlightRecorder(t *testing.T) {
 	for seed := range uint64(6) {
 		var live, ring bytes.Buffer
@@ -202,7 +200,7 @@ func TestFlightRecorder(t *testing.T) {
 			m.configure()
 			m.stall, m.shuffle, m.skip = int(seed)*10, seed%2 == 0, true
 			for id := range 6 {
-				// What is read is soon written over, from here and from outside.
+				// Data that was read is soon overwritten by packets and by pokes.
 				m.submit(0, pkt.Copy{Src: 0, Dst: 0x1000, Bytes: 999}, pkt.Fill{Dst: 0, Bytes: 1000, Value: m.rng.Uint64()},
 					pkt.Copy{Src: 0x1000, Dst: at(0x10000), Bytes: 999}, pkt.Fill{Dst: 0x1000, Bytes: 1000, Value: m.rng.Uint64()})
 				m.submit(1, randomPacket(m, 1), randomPacket(m, 1), pkt.Timestamp{Addr: 0x20000})
@@ -226,8 +224,8 @@ func TestFlightRecorder(t *testing.T) {
 	}
 }
 
-// Around a fault there are the clocks before it, it and those behind it; two
-// faults that are close make one piece.
+// A wave on faults has the clocks before and after each fault; two faults that are close
+// share one section.
 func TestWaveOnFault(t *testing.T) {
 	var all, some bytes.Buffer
 	var faults []uint64
@@ -267,7 +265,7 @@ func TestWaveOnFault(t *testing.T) {
 	assert.Equal(t, 270, count)
 }
 
-// A wave may be ended while the GPU works: it is whole, and the GPU works on.
+// A wave that ends while the GPU works is complete, and the GPU continues.
 func TestWaveEndsAtAnyTime(t *testing.T) {
 	for _, o := range []wave.Options{{}, {Fault: true}} {
 		var out bytes.Buffer
@@ -325,7 +323,7 @@ func TestRecorder(t *testing.T) {
 	m, r = recorded(t, small(), 1, failing{}, wave.Options{})
 	m.configure()
 	assert.ErrorIs(t, r.Close(), errWrite)
-	assert.ErrorIs(t, r.Dump(io.Discard), wave.ErrOptions, "it keeps no ring")
+	assert.ErrorIs(t, r.Dump(io.Discard), wave.ErrOptions, "it has no flight recorder")
 	m, r = recorded(t, small(), 1, nil, wave.Options{})
 	m.configure()
 	assert.ErrorIs(t, r.Dump(failing{}), errWrite)

@@ -45,7 +45,7 @@ type Stimulus struct {
 // Coverage counts events, so that a test can check that a run is useful.
 type Coverage struct {
 	Resets   int // clocks with the reset input set
-	Restarts int // device and function-level resets that have ended
+	Restarts int // whole and function-level resets that have ended
 	Late     int // reads in flight when a burst ended
 	InVRAM   int // observed advances of the read pointer of a ring in VRAM
 	Messages int
