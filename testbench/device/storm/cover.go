@@ -41,15 +41,15 @@ type Count struct {
 
 // A Report is the result of a run.
 type Report struct {
-	Board   string  `json:"board"`
-	Seed    uint64  `json:"seed"`
-	Clocks  uint64  `json:"clocks"` // clocks of the board
-	Rounds  int     `json:"rounds"`
-	Packets uint64  `json:"packets"` // packets retired
-	Covered int     `json:"covered"` // bins with a hit
-	Total   int     `json:"total"`
-	Bins    []Count `json:"bins"`
-	Missing []Bin   `json:"missing"`
+	Board   string   `json:"board"`
+	Seed    uint64   `json:"seed"`
+	Clocks  uint64   `json:"clocks"` // clocks of the board
+	Rounds  int      `json:"rounds"`
+	Packets uint64   `json:"packets"` // packets retired
+	Covered int      `json:"covered"` // bins with a hit
+	Total   int      `json:"total"`
+	Bins    []Count  `json:"bins"`
+	Missing []Bin    `json:"missing"`
 	Listing []string `json:"listing,omitempty"` // packets of a round that differs, one a line
 }
 
