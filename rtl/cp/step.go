@@ -209,12 +209,14 @@ func (m *Module) handOver(bytes uint32) {
 	case pkt.OpFence:
 		m.sync.offer(fence.Fence)
 	case pkt.OpWaitFence:
-		m.sync.state = syncWait
+		if m.sync.caps.Has(caps.Timeline) {
+			m.sync.state = syncWait
+		}
 	case pkt.OpPredicate, pkt.OpRestoreState:
 		m.sync.state = syncRead
 	case pkt.OpSaveState:
-		m.sync.state = syncSave
 		if m.sync.caps.Has(caps.Contexts) {
+			m.sync.state = syncSave
 			m.walk.add = 8
 		}
 	default:
