@@ -155,7 +155,7 @@ func TestLineSelectorWithCuts(t *testing.T) {
 
 // A GPU that stops answering while its link works is given up in bounded time by
 // every call, and works again after a power cycle.
-func TestDeadBehindALinkThatWorks(t *testing.T) {
+func TestDeadGPUOnAWorkingLink(t *testing.T) {
 	for after := range 6 {
 		w := newWired(t, fmt.Sprintf("emu?vram=8KiB&fault=dead&after=%d", after))
 		took := func(what func() error) (seconds uint64, err error) {
@@ -206,7 +206,7 @@ func TestRecoverNeedsTheSameBoard(t *testing.T) {
 	w.arm(30, w.line.Unplug)
 	_, err := compose.Run(w.System, tinyPlan(t, 1))
 	w.wantLost(t, err, "")
-	w.dialErr = fmt.Errorf("%w: nobody there", bus.ErrLinkDown)
+	w.dialErr = fmt.Errorf("%w: no answer", bus.ErrLinkDown)
 	for range 3 {
 		err := w.Recover()
 		assert.ErrorIs(t, err, w.dialErr)
@@ -217,7 +217,7 @@ func TestRecoverNeedsTheSameBoard(t *testing.T) {
 	w.power(t, "emu?vram=128KiB")
 	err = w.Recover()
 	assert.ErrorIs(t, err, hal.ErrEnumerate)
-	assert.ErrorContains(t, err, "BAR 2 of 0x20000 bytes was one of 0x10000")
+	assert.ErrorContains(t, err, "BAR 2 has 0x20000 bytes, want 0x10000 as before")
 	w.line.Unplug()
 	w.power(t, "emu?vram=64KiB&nodes=1")
 	assert.ErrorIs(t, w.Recover(), ddi.StatusDeviceConfiguration)

@@ -86,7 +86,7 @@ func TestDevicesOfAnUnpluggedBoard(t *testing.T) {
 }
 
 // Repeated disconnections and recoveries do not grow the heap.
-func TestRecoveriesLeaveNothing(t *testing.T) {
+func TestRecoveriesDoNotLeak(t *testing.T) {
 	w := newWired(t, "emu?vram=8KiB")
 	w.drivers = HostDrivers() // unchecked: the checker keeps a record of each device
 	rounds := func(n int) uint64 {
@@ -110,7 +110,7 @@ func TestRecoveriesLeaveNothing(t *testing.T) {
 }
 
 // Every thread that uses the board when it is unplugged gets the error.
-func TestEverybodyHearsOfIt(t *testing.T) {
+func TestUnplugReachesEveryThread(t *testing.T) {
 	w := newWired(t, "emu?vram=8KiB")
 	for n := range 12 {
 		w.arm(100+20*n, w.line.Cut)
@@ -216,7 +216,7 @@ func TestRecoverFromFaults(t *testing.T) {
 
 // Recovery of a GPU that does not answer fails every time, and a broken contract
 // stays broken.
-func TestRecoverCannotHelp(t *testing.T) {
+func TestRecoverFails(t *testing.T) {
 	s, err := Open("emu?fault=dead&after=2", HostDrivers(), Options{})
 	require.NoError(t, err)
 	_, err = compose.Run(s, smallPlan(t, 1))

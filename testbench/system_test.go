@@ -34,7 +34,7 @@ func composes(t *testing.T, s *System, plan *compose.Plan) {
 }
 
 // Closed devices leave no host memory allocated.
-func TestDevicesLeaveNoMemory(t *testing.T) {
+func TestDevicesDoNotLeak(t *testing.T) {
 	s, err := Open("emu?vram=64KiB", HostDrivers(), Options{HostMemory: 8 << 20})
 	require.NoError(t, err)
 	var used uint64

@@ -15,23 +15,23 @@ var ErrDigest = errors.New("figures: Go and the Verilog drive different outputs"
 
 // An event is one clock with its inputs, or a number of skipped clocks.
 type event struct {
-	in    sim.Inputs
-	sleep uint64 // number of skipped clocks, or 0 for one clock
-	asked bool   // IdleFor was called before the event
+	in            sim.Inputs
+	sleep         uint64 // number of skipped clocks, or 0 for one clock
+	idleForCalled bool   // IdleFor was called before the event
 }
 
 // recorder is a GPU that records the calls of its methods.
 type recorder struct {
 	*gpu.GPU
-	events []event
-	asked  bool
+	events        []event
+	idleForCalled bool
 }
 
 var _ port.Device = (*recorder)(nil)
 
 func (r *recorder) note(e event) {
-	e.asked = r.asked
-	r.asked = false
+	e.idleForCalled = r.idleForCalled
+	r.idleForCalled = false
 	r.events = append(r.events, e)
 }
 
@@ -43,7 +43,7 @@ func (r *recorder) Tick(req port.Request, beat port.Beat, cplReady bool, cpl por
 
 // IdleFor returns the idle time of the GPU and records the call.
 func (r *recorder) IdleFor() uint64 {
-	r.asked = true
+	r.idleForCalled = true
 	return r.GPU.IdleFor()
 }
 
@@ -85,7 +85,7 @@ func (rec *Recording) replay(g device) uint64 {
 	g.Reset()
 	for i := range rec.events {
 		e := &rec.events[i]
-		if e.asked {
+		if e.idleForCalled {
 			g.IdleFor()
 		}
 		if e.sleep > 0 {

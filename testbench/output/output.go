@@ -61,11 +61,11 @@ func Create(path string) (*File, error) {
 		o.tmp, err = os.OpenFile(path, os.O_WRONLY, 0)
 	case serr == nil:
 		perm = info.Mode().Perm()
-		if o.tmp, err = beside(o.place, perm); err == nil {
+		if o.tmp, err = createTemp(o.place, perm); err == nil {
 			err = o.tmp.Chmod(perm)
 		}
 	default:
-		o.tmp, err = beside(o.place, perm)
+		o.tmp, err = createTemp(o.place, perm)
 	}
 	if err != nil {
 		o.Discard()
@@ -86,8 +86,8 @@ func Check(path string) error {
 // to any open file and must not be replaced.
 func deviceFolder(path string) bool { return filepath.Dir(filepath.Clean(path)) == "/dev" }
 
-// beside creates a temporary file in the folder of place.
-func beside(place string, perm fs.FileMode) (*os.File, error) {
+// createTemp creates a temporary file in the folder of place.
+func createTemp(place string, perm fs.FileMode) (*os.File, error) {
 	for {
 		name := filepath.Join(filepath.Dir(place), fmt.Sprintf(".%s.%08x", filepath.Base(place), rand.Uint32()))
 		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)

@@ -303,7 +303,7 @@ func stagingMaps(t *T) {
 
 // A map with DO_NOT_WAIT and a query return busy until the GPU is done. Polling is
 // enough to complete the work.
-func askingInsteadOfWaiting(t *T) {
+func pollingInsteadOfWaiting(t *T) {
 	d := newD3D(t)
 	src := d.texture(rgba8, 64, 16, 1, 1, d3d11.UsageStaging, 0, count(9, 4096))
 	dst := d.texture(rgba8, 64, 16, 1, 1, d3d11.UsageStaging, 0, make([]byte, 4096))

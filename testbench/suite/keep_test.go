@@ -13,19 +13,19 @@ import (
 	"github.com/hilgpu/hilgpu/testbench"
 )
 
-// keeping is a TB with a folder for artifacts.
-type keeping struct {
+// folderTB is a TB with a folder for artifacts.
+type folderTB struct {
 	recording
 	dir string
 }
 
-func (k *keeping) Failed() bool        { return len(k.messages) > 0 }
-func (k *keeping) ArtifactDir() string { return k.dir }
+func (k *folderTB) Failed() bool        { return len(k.messages) > 0 }
+func (k *folderTB) ArtifactDir() string { return k.dir }
 
 // A failed test leaves the last clocks of the GPU, a passed one leaves nothing.
 func TestFailureLeavesAWave(t *testing.T) {
 	for _, fails := range []bool{true, false} {
-		k := &keeping{dir: t.TempDir()}
+		k := &folderTB{dir: t.TempDir()}
 		c := Case{Name: "empty", run: func(t *T) {
 			sys := t.Open(testbench.Options{})
 			require.NoError(t, sys.WaitForIdle())

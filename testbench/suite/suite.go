@@ -113,7 +113,7 @@ func Cases() []Case {
 		{Name: "discard-in-list", Doc: "memory mapped on a deferred context belongs to the list", options: different, run: discardInAList},
 		{Name: "renaming", Doc: "a discard neither waits for nor changes data that the GPU has yet to read", options: different, run: renaming},
 		{Name: "staging-maps", Doc: "pitches, errors and contents of staging maps", run: stagingMaps},
-		{Name: "asking", Doc: "calls return busy until the GPU is done, and polling is enough to complete the work", options: different, run: askingInsteadOfWaiting},
+		{Name: "asking", Doc: "calls return busy until the GPU is done, and polling is enough to complete the work", options: different, run: pollingInsteadOfWaiting},
 		{Name: "present", Doc: "Present copies the back buffer as it is at the call", options: different, run: present},
 		{Name: "textures-too-large-together", Doc: "textures that fit in VRAM only one at a time are copied to each other",
 			options: []string{"vram=64KiB", "vram=64KiB&nodes=1"}, needs: true, run: copyOfTexturesThatDoNotFitTogether},
@@ -192,8 +192,8 @@ func with(selector, options string) string {
 	return selector + "?" + options
 }
 
-// keeper is a TB with a folder for artifacts, such as *testing.T.
-type keeper interface {
+// artifactTB is a TB with a folder for artifacts, such as *testing.T.
+type artifactTB interface {
 	Failed() bool
 	ArtifactDir() string
 }
@@ -206,7 +206,7 @@ func (i Instance) Run(tb TB, drivers testbench.Drivers) {
 		return
 	}
 	t := &T{TB: tb, Selector: i.Selector, Drivers: drivers, Seed: i.Seed}
-	if k, ok := tb.(keeper); ok {
+	if k, ok := tb.(artifactTB); ok {
 		t.keep = true
 		tb.Cleanup(func() {
 			if k.Failed() && t.flight != nil {

@@ -206,7 +206,7 @@ func TestRegistersNamed(t *testing.T) {
 		stage string
 		off   uint64
 		wrong func(v uint32) uint32
-		says  string
+		text  string
 	}{
 		{"regs.reset", msixreg.PendingBase + 4, func(uint32) uint32 { return 4 }, "PBA.PENDING_HI=0x4 @0x9004, want 0x0: D2 reads 1"},
 		{"regs.access", intcreg.Base + intcreg.Mask, func(v uint32) uint32 { return v &^ intcreg.Fault1 }, "INTC.MASK=0x0 (DONE0=0 DONE1=0 FAULT0=0 FAULT1=0) @0x0104 after 0x200 was written, want 0x200: D9 reads 0"},
@@ -224,15 +224,15 @@ func TestRegistersNamed(t *testing.T) {
 		}}
 		r := run(t, bringup.Options{Board: "emu?config=small", Open: s.over})
 		res := result(t, r, tt.stage)
-		assert.Equal(t, bringup.Fail, res.Status, tt.says)
-		assert.Contains(t, res.Line(), tt.says)
+		assert.Equal(t, bringup.Fail, res.Status, tt.text)
+		assert.Contains(t, res.Line(), tt.text)
 	}
 	wrong := map[int]func(v uint32) uint32{
 		pcicfg.BAR0:  func(v uint32) uint32 { return v &^ 0x10000 },
 		pcicfg.Class: func(v uint32) uint32 { return v ^ 1<<24 },
 		pcicfg.MSIX:  func(v uint32) uint32 { return v + 1<<16 },
 	}
-	for off, says := range map[int]string{
+	for off, text := range map[int]string{
 		pcicfg.BAR0: "BAR 0 has size 0x20000 bytes, want 0x10000", pcicfg.Class: "class code is 0x28000, want 0x38000",
 		pcicfg.MSIX: "MSI-X table size is 0x3, want 0x2",
 	} {
@@ -243,7 +243,7 @@ func TestRegistersNamed(t *testing.T) {
 			return v, err
 		}}
 		r := run(t, bringup.Options{Board: "emu?config=small", Open: s.over, Only: []string{"config.header"}})
-		assert.Contains(t, r.Results[0].Line(), says)
+		assert.Contains(t, r.Results[0].Line(), text)
 	}
 }
 
@@ -282,8 +282,8 @@ func TestFiles(t *testing.T) {
 	}
 
 	require.NoError(t, r.WriteHTML(&h))
-	for _, says := range []string{"byte lane 3 (D24 to D31) always reads 0xff", "--only mem.data --seed 2", "1 failed", "config=small&amp;fault=dead-lane:3"} {
-		assert.Contains(t, h.String(), says)
+	for _, text := range []string{"byte lane 3 (D24 to D31) always reads 0xff", "--only mem.data --seed 2", "1 failed", "config=small&amp;fault=dead-lane:3"} {
+		assert.Contains(t, h.String(), text)
 	}
 	assert.NotContains(t, h.String(), "src=")
 	assert.NotContains(t, h.String(), "href=")

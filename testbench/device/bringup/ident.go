@@ -49,8 +49,8 @@ func identity(s *session) outcome {
 	inRange("ID.HOST_BITS", s.device.HostBits, 32, 62)
 	s.device.ClockHz = id(idreg.ClockHz)
 	inRange("ID.CLOCK_HZ", s.device.ClockHz, 1, 1<<32-1)
-	if says := have.Has(caps.Aperture); s.Err == nil && says != s.aperture {
-		f.add("", "ID.CAPS.APERTURE is %t, presence of BAR 2 is %t", says, s.aperture)
+	if declared := have.Has(caps.Aperture); s.Err == nil && declared != s.aperture {
+		f.add("", "ID.CAPS.APERTURE is %t, presence of BAR 2 is %t", declared, s.aperture)
 	}
 	if vram := uint64(id(idreg.VRAMSize)); s.Err == nil && vram != s.vram {
 		f.add("", "ID.VRAM_SIZE is %#x, BAR 2 has size %#x: %s", vram, s.vram, named(s.vram, vram))

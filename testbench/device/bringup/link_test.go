@@ -67,7 +67,7 @@ func TestLinkFails(t *testing.T) {
 		name  string
 		open  bringup.Opener
 		cause error
-		says  string
+		text  string
 	}{
 		{"no port", func(string, bus.Host) (bus.Link, bus.Clock, error) { return nil, nil, errors.New("no such port") }, nil, "no such port"},
 		{"mute", (&spy{config: func(int, uint32, error) (uint32, error) { return 0, timeout }}).over, bus.ErrTimeout, "no device"},
@@ -77,7 +77,7 @@ func TestLinkFails(t *testing.T) {
 		r := run(t, bringup.Options{Open: tt.open})
 		assert.True(t, r.LinkFailed(), tt.name)
 		assert.Equal(t, []string{"link.trips"}, failures(r), tt.name)
-		assert.Contains(t, r.Results[0].Line(), tt.says)
+		assert.Contains(t, r.Results[0].Line(), tt.text)
 		assert.Equal(t, len(bringup.Stages())-1, r.Skipped, tt.name)
 		if tt.cause != nil {
 			assert.ErrorIs(t, r.Cause(), tt.cause, tt.name)
@@ -175,7 +175,7 @@ func TestHostPath(t *testing.T) {
 		name  string
 		host  tamper
 		stage string
-		says  string
+		text  string
 	}{
 		{"a read loses a bit", tamper{read: func(h bus.Host, addr uint64, p []byte) error {
 			err := h.ReadMem(addr, p)
@@ -229,7 +229,7 @@ func TestHostPath(t *testing.T) {
 		}})
 		require.NotEmpty(t, failures(r), tt.name)
 		assert.Equal(t, tt.stage, failures(r)[0], "%s:\n%s", tt.name, text(r))
-		assert.Contains(t, result(t, r, tt.stage).Line(), tt.says, tt.name)
+		assert.Contains(t, result(t, r, tt.stage).Line(), tt.text, tt.name)
 	}
 }
 
@@ -238,7 +238,7 @@ func TestMasks(t *testing.T) {
 	for _, tt := range []struct {
 		off  uint64
 		low  byte // the low byte that is written instead
-		says string
+		text string
 	}{
 		{intcreg.Base + intcreg.Mask, intcreg.Done0, "DONE0: 1 messages passed INTC.MASK"},
 		{msixreg.Base + msixreg.Control, 0, "DONE0: 1 messages passed MSIX.CONTROL0.MASK"},
@@ -249,7 +249,7 @@ func TestMasks(t *testing.T) {
 			}
 		}}
 		r := run(t, bringup.Options{Board: "emu?config=small", Open: s.over, Only: []string{"irq"}})
-		assert.Contains(t, r.Results[0].Line(), tt.says)
+		assert.Contains(t, r.Results[0].Line(), tt.text)
 	}
 }
 

@@ -63,7 +63,7 @@ func (s *session) setWord(off, v uint64) {
 	s.WriteVRAM(off, p[:])
 }
 
-// sleep lets 1/n of a second pass.
+// sleep waits for 1/n of a second.
 func (s *session) sleep(n uint64) {
 	for end := s.Clock.Now() + max(1, s.Clock.Hz()/n); s.Clock.Now() < end && s.Alive(); {
 		s.Wait(end)
