@@ -20,7 +20,7 @@ func TestListsPrintWhatTheyCost(t *testing.T) {
 			code, stdout, stderr := hilgpu(append([]string{"run", "lists", "--lists", "300"}, args...)...)
 			require.Zero(t, code, stderr)
 			assert.Empty(t, stderr)
-			for _, line := range []string{"lists    300 of", "speed ", "ns/list  record ", "kernel ", "heap ", "counted in a run of their own", "  pfnResourceCopy "} {
+			for _, line := range []string{"lists    300 of", "speed ", "ns/list  record ", "kernel ", "heap ", "counted in a separate run", "  pfnResourceCopy "} {
 				assert.Contains(t, stdout, line)
 			}
 		})
