@@ -10,42 +10,43 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
 )
 
-// A modelled resource has beside it what it should contain.
-type modelled struct {
+// tracked is a resource and its expected contents.
+type tracked struct {
 	res    d3d11.Resource
 	usage  d3d11.Usage
 	format dxgi.Format // Unknown for a buffer
 	family dxgi.Format
-	bytes  int // of an element
+	bytes  int // size of an element
 	w, h   int
 	mips   int
-	view   *d3d11.RenderTargetView // of slices [1, 3) of mip level 1, as far as there are
-	viewed []int                   // its subresources
-	color  func([4]uint8) []byte   // an element of that colour
-	subs   [][]byte                // rows without padding
-	used   bool                    // by the GPU since the last discard
+	view   *d3d11.RenderTargetView // slices [1, 3) of mip level 1, as far as they exist
+	viewed []int                   // subresources of view
+	color  func([4]uint8) []byte   // converts a color to an element
+	subs   [][]byte                // contents by subresource, rows without padding
+	used   bool                    // used by the GPU since the last discard
 }
 
-func (m *modelled) size(sub int) (w, h int) {
+func (m *tracked) size(sub int) (w, h int) {
 	level := sub % m.mips
 	return max(1, m.w>>level), max(1, m.h>>level)
 }
 
-// A step changes the models as a command does when the GPU executes it.
+// A step applies the effect of a command to the expected contents.
 type step func()
 
-// machine does random things with resources and lists, and to their models.
+// A machine performs random operations on resources and lists and applies them to the
+// expected contents.
 type machine struct {
 	*d3d
 	r     *rand.Rand
-	all   []*modelled
-	ctxs  []*drafting
+	all   []*tracked
+	ctxs  []*deferredContext
 	lists []*list
 }
 
 func (m *machine) int(n int) int { return m.r.IntN(n) }
 
-func (m *machine) fresh(n int) []byte {
+func (m *machine) randomBytes(n int) []byte {
 	p := make([]byte, n)
 	for i := range p {
 		p[i] = byte(m.r.Uint32())
@@ -53,8 +54,8 @@ func (m *machine) fresh(n int) []byte {
 	return p
 }
 
-func (m *machine) pick(fits func(*modelled) bool) *modelled {
-	var some []*modelled
+func (m *machine) pick(fits func(*tracked) bool) *tracked {
+	var some []*tracked
 	for _, x := range m.all {
 		if fits(x) {
 			some = append(some, x)
@@ -66,12 +67,13 @@ func (m *machine) pick(fits func(*modelled) bool) *modelled {
 	return some[m.int(len(some))]
 }
 
-func has(u d3d11.Usage) func(*modelled) bool { return func(x *modelled) bool { return x.usage == u } }
+func withUsage(u d3d11.Usage) func(*tracked) bool {
+	return func(x *tracked) bool { return x.usage == u }
+}
 
-func each(*modelled) bool { return true }
+func anyResource(*tracked) bool { return true }
 
-// work does one thing that both kinds of contexts can, and returns what it does
-// when it is executed.
+// work performs an operation that both kinds of contexts support, and returns its step.
 func (m *machine) work(c *d3d11.Context) step {
 	switch m.int(5) {
 	case 0:
@@ -92,7 +94,7 @@ func (m *machine) immediate() {
 
 // mapStaging reads a subresource of a staging resource and may write it.
 func (m *machine) mapStaging() {
-	x := m.pick(has(d3d11.UsageStaging))
+	x := m.pick(withUsage(d3d11.UsageStaging))
 	if x == nil {
 		return
 	}
@@ -111,13 +113,13 @@ func (m *machine) mapStaging() {
 	}
 	if typ != d3d11.MapRead {
 		x0, y0, x1, y1 := m.rect(w, h)
-		rows := m.fresh((x1 - x0) * (y1 - y0) * x.bytes)
+		rows := m.randomBytes((x1 - x0) * (y1 - y0) * x.bytes)
 		for y := y0; y < y1; y++ {
 			copy(out.Data[y*int(out.RowPitch)+x0*x.bytes:], rows[(y-y0)*(x1-x0)*x.bytes:][:(x1-x0)*x.bytes])
 		}
 		x.put(sub, x0, y0, x1-x0, y1-y0, rows)
 	}
-	if m.int(3) == 0 { // work goes on while it is mapped
+	if m.int(3) == 0 { // the context can flush while the resource is mapped
 		m.flushed()
 	}
 	m.ctx.Unmap(x.res, uint32(sub))
@@ -125,8 +127,8 @@ func (m *machine) mapStaging() {
 
 func (m *machine) flushed() { m.ctx.Flush() }
 
-// poll calls f until it stops answering busy. It may be called many times, but
-// not for ever: asking takes time on the GPU.
+// poll calls f until it stops returning busy. The number of calls is limited, because each
+// call takes time on the GPU.
 func (m *machine) poll(f func() error, busy ddi.HRESULT) {
 	for range 1_000_000 {
 		err := f()
@@ -135,12 +137,12 @@ func (m *machine) poll(f func() error, busy ddi.HRESULT) {
 		}
 		require.ErrorIs(m.t, err, busy)
 	}
-	require.Fail(m.t, "busy for ever")
+	require.Fail(m.t, "busy without end")
 }
 
 // mapDynamic writes a dynamic resource.
 func (m *machine) mapDynamic() {
-	x := m.pick(has(d3d11.UsageDynamic))
+	x := m.pick(withUsage(d3d11.UsageDynamic))
 	if x == nil {
 		return
 	}
@@ -148,13 +150,13 @@ func (m *machine) mapDynamic() {
 	if x.format == dxgi.Unknown && !x.used && m.int(2) == 0 {
 		require.NoError(m.t, m.ctx.Map(x.res, 0, d3d11.MapWriteNoOverwrite, 0, &out))
 		x0, _, x1, _ := m.rect(x.w, 1)
-		p := m.fresh(x1 - x0)
+		p := m.randomBytes(x1 - x0)
 		copy(out.Data[x0:], p)
 		x.put(0, x0, 0, x1-x0, 1, p)
 		m.ctx.Flush()
 	} else {
 		require.NoError(m.t, m.ctx.Map(x.res, 0, d3d11.MapWriteDiscard, 0, &out))
-		x.subs[0] = m.fresh(x.w * x.h * x.bytes)
+		x.subs[0] = m.randomBytes(x.w * x.h * x.bytes)
 		for y := range x.h {
 			copy(out.Data[y*int(out.RowPitch):], x.subs[0][y*x.w*x.bytes:][:x.w*x.bytes])
 		}
@@ -171,7 +173,7 @@ func (m *machine) query() {
 	q.Release()
 }
 
-// check compares everything with the models.
+// check compares all resources with the expected contents.
 func (m *machine) check() {
 	for _, x := range m.all {
 		if b, ok := x.res.(*d3d11.Buffer); ok {
@@ -219,12 +221,12 @@ func (m *machine) run(n int) {
 	m.check()
 }
 
-// randomOperations does whatever an application may, immediately or through
-// lists, and compares what is left in the resources with a plain model.
+// randomOperations performs random operations that an application may do, immediately or
+// through lists, and compares the contents of all resources with a plain model.
 func randomOperations(t *T) {
 	m := &machine{d3d: newD3D(t), r: rand.New(rand.NewPCG(t.Seed, 7))}
 	for range 2 {
-		m.ctxs = append(m.ctxs, &drafting{ctx: m.deferred(), maps: map[*modelled]bool{}, current: map[*modelled][]byte{}})
+		m.ctxs = append(m.ctxs, &deferredContext{ctx: m.deferred(), maps: map[*tracked]bool{}, current: map[*tracked][]byte{}})
 	}
 	m.run(500)
 }

@@ -7,25 +7,25 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
 )
 
-// compatible reports whether elements can be copied between the two.
-func compatible(a, b *modelled) bool {
+// compatible reports whether elements can be copied between two resources.
+func compatible(a, b *tracked) bool {
 	return (a.format == dxgi.Unknown) == (b.format == dxgi.Unknown) && a.family == b.family
 }
 
-func sameShape(a, b *modelled) bool {
+func sameShape(a, b *tracked) bool {
 	return a.w == b.w && a.h == b.h && a.mips == b.mips && len(a.subs) == len(b.subs)
 }
 
-// partner is a resource that can mostly be copied to x.
-func (m *machine) partner(x *modelled) *modelled {
+// partner returns a resource that can usually be copied to x.
+func (m *machine) partner(x *tracked) *tracked {
 	if m.int(8) == 0 {
-		return m.pick(each)
+		return m.pick(anyResource)
 	}
-	return m.pick(func(y *modelled) bool { return y != x && compatible(x, y) && (sameShape(x, y) || m.int(4) == 0) })
+	return m.pick(func(y *tracked) bool { return y != x && compatible(x, y) && (sameShape(x, y) || m.int(4) == 0) })
 }
 
 func (m *machine) copyResource(c *d3d11.Context) step {
-	dst := m.pick(each)
+	dst := m.pick(anyResource)
 	src := m.partner(dst)
 	if src == nil {
 		return nil
@@ -42,7 +42,7 @@ func (m *machine) copyResource(c *d3d11.Context) step {
 	}
 }
 
-// rect returns a rectangle in w x h that is not empty.
+// rect returns a random non-empty rectangle in w x h.
 func (m *machine) rect(w, h int) (x0, y0, x1, y1 int) {
 	x0, y0 = m.int(w), m.int(h)
 	return x0, y0, x0 + 1 + m.int(w-x0), y0 + 1 + m.int(h-y0)
@@ -52,8 +52,8 @@ func box(x0, y0, x1, y1 int) *d3d11.Box {
 	return &d3d11.Box{Left: uint32(x0), Top: uint32(y0), Right: uint32(x1), Bottom: uint32(y1), Back: 1}
 }
 
-// part returns rows of a rectangle of a subresource.
-func (m *modelled) part(sub, x0, y0, x1, y1 int) []byte {
+// part returns the rows of a rectangle of a subresource.
+func (m *tracked) part(sub, x0, y0, x1, y1 int) []byte {
 	w, _ := m.size(sub)
 	var out []byte
 	for y := y0; y < y1; y++ {
@@ -63,7 +63,7 @@ func (m *modelled) part(sub, x0, y0, x1, y1 int) []byte {
 }
 
 // put sets a rectangle of a subresource.
-func (m *modelled) put(sub, x, y, w, h int, rows []byte) {
+func (m *tracked) put(sub, x, y, w, h int, rows []byte) {
 	full, _ := m.size(sub)
 	p := slices.Clone(m.subs[sub])
 	for i := range h {
@@ -73,7 +73,7 @@ func (m *modelled) put(sub, x, y, w, h int, rows []byte) {
 }
 
 func (m *machine) copyRegion(c *d3d11.Context) step {
-	dst := m.pick(each)
+	dst := m.pick(anyResource)
 	src := m.partner(dst)
 	if m.int(6) == 0 {
 		src = dst
@@ -106,7 +106,7 @@ func (m *machine) copyRegion(c *d3d11.Context) step {
 }
 
 func (m *machine) update(c *d3d11.Context) step {
-	dst := m.pick(each)
+	dst := m.pick(anyResource)
 	sub := m.int(len(dst.subs))
 	w, h := dst.size(sub)
 	x0, y0, x1, y1 := m.rect(w, h)
@@ -116,13 +116,13 @@ func (m *machine) update(c *d3d11.Context) step {
 	}
 	w, h = x1-x0, y1-y0
 	pitch := w*dst.bytes + m.int(9)
-	data := m.fresh(pitch * h)
+	data := m.randomBytes(pitch * h)
 	var rows []byte
 	for y := range h {
 		rows = append(rows, data[y*pitch:][:w*dst.bytes]...)
 	}
 	c.UpdateSubresource(dst.res, uint32(sub), b, data, uint32(pitch), 0)
-	clear(data) // it has been copied
+	clear(data) // UpdateSubresource must have copied it
 	if dst.usage != d3d11.UsageDefault {
 		return nil
 	}
@@ -130,11 +130,11 @@ func (m *machine) update(c *d3d11.Context) step {
 }
 
 func (m *machine) clearTarget(c *d3d11.Context) step {
-	dst := m.pick(func(x *modelled) bool { return x.view != nil })
+	dst := m.pick(func(x *tracked) bool { return x.view != nil })
 	if dst == nil {
 		return nil
 	}
-	v := [4]uint8(m.fresh(4))
+	v := [4]uint8(m.randomBytes(4))
 	c.ClearRenderTargetView(dst.view, [4]float32{float32(v[0]) / 255, float32(v[1]) / 255, float32(v[2]) / 255, float32(v[3]) / 255})
 	return func() {
 		for _, sub := range dst.viewed {

@@ -16,12 +16,12 @@ func (m *machine) createBuffer() {
 		bind = 0
 	}
 	n := []int{64, 64, 1, 13, 777, 5000}[m.int(6)]
-	x := &modelled{usage: u, bytes: 1, w: n, h: 1, mips: 1, subs: [][]byte{m.fresh(n)}}
+	x := &tracked{usage: u, bytes: 1, w: n, h: 1, mips: 1, subs: [][]byte{m.randomBytes(n)}}
 	x.res = m.buffer(u, bind, x.subs[0])
 	m.all = append(m.all, x)
 }
 
-// shapes of textures, few, so that many pairs can be copied to each other.
+// shapes are sizes and formats of textures. They are few, so that many pairs can be copied.
 var shapes = []struct {
 	f             dxgi.Format
 	w, h, mips, n int
@@ -37,7 +37,7 @@ var shapes = []struct {
 	{dxgi.R16G16B16A16UNorm, 11, 6, 1, 4},
 }
 
-// colors are the elements of the renderable formats above.
+// colors convert colors to elements, for the renderable formats above.
 var colors = map[dxgi.Format]func([4]uint8) []byte{
 	dxgi.R8G8B8A8UNorm: func(c [4]uint8) []byte { return c[:] },
 	dxgi.B8G8R8A8UNorm: func(c [4]uint8) []byte { return []byte{c[2], c[1], c[0], c[3]} },
@@ -53,10 +53,10 @@ func (m *machine) createTexture() {
 		return
 	}
 	info, _ := s.f.Info()
-	x := &modelled{usage: u, format: s.f, family: info.Family, bytes: info.Bytes, w: s.w, h: s.h, mips: s.mips}
+	x := &tracked{usage: u, format: s.f, family: info.Family, bytes: info.Bytes, w: s.w, h: s.h, mips: s.mips}
 	for i := range s.mips * s.n {
 		w, h := x.size(i)
-		x.subs = append(x.subs, m.fresh(w*h*x.bytes))
+		x.subs = append(x.subs, m.randomBytes(w*h*x.bytes))
 	}
 	bind := uint32(d3d11.BindShaderResource)
 	if u == d3d11.UsageStaging {

@@ -9,22 +9,22 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
 )
 
-// A list is a command list, its steps and what it maps.
+// A list is a command list, its steps, and the resources that it maps.
 type list struct {
 	api   *d3d11.CommandList
 	steps []step
-	maps  map[*modelled]bool
+	maps  map[*tracked]bool
 }
 
-// A drafting is a deferred context and what is recorded on it.
-type drafting struct {
+// A deferredContext is a deferred context and the steps recorded on it.
+type deferredContext struct {
 	ctx     *d3d11.Context
 	steps   []step
-	maps    map[*modelled]bool
-	current map[*modelled][]byte // what NO_OVERWRITE goes on with
+	maps    map[*tracked]bool
+	current map[*tracked][]byte // contents that a NO_OVERWRITE map extends
 }
 
-// record records one thing.
+// record records one operation.
 func (m *machine) record() {
 	d := m.ctxs[m.int(len(m.ctxs))]
 	switch n := m.int(10); {
@@ -49,8 +49,8 @@ func (m *machine) record() {
 	}
 }
 
-func (m *machine) recordMap(d *drafting) {
-	x := m.pick(has(d3d11.UsageDynamic))
+func (m *machine) recordMap(d *deferredContext) {
+	x := m.pick(withUsage(d3d11.UsageDynamic))
 	if x == nil {
 		return
 	}
@@ -59,11 +59,11 @@ func (m *machine) recordMap(d *drafting) {
 		require.NoError(m.t, d.ctx.Map(x.res, 0, d3d11.MapWriteNoOverwrite, 0, &out))
 		require.Equal(m.t, p, out.Data)
 		x0, _, x1, _ := m.rect(x.w, 1)
-		copy(p[x0:x1], m.fresh(x1-x0)) // of the step below
+		copy(p[x0:x1], m.randomBytes(x1-x0)) // p also belongs to the step of the discard
 		copy(out.Data, p)
 	} else {
 		require.NoError(m.t, d.ctx.Map(x.res, 0, d3d11.MapWriteDiscard, 0, &out))
-		p := m.fresh(x.w * x.h * x.bytes)
+		p := m.randomBytes(x.w * x.h * x.bytes)
 		for y := range x.h {
 			copy(out.Data[y*int(out.RowPitch):], p[y*x.w*x.bytes:][:x.w*x.bytes])
 		}
@@ -76,7 +76,7 @@ func (m *machine) recordMap(d *drafting) {
 func (m *machine) finishList() {
 	d := m.ctxs[m.int(len(m.ctxs))]
 	m.lists = append(m.lists, &list{m.finish(d.ctx, m.int(2) == 0), d.steps, d.maps})
-	d.steps, d.maps = nil, map[*modelled]bool{}
+	d.steps, d.maps = nil, map[*tracked]bool{}
 	clear(d.current)
 	if len(m.lists) > 5 {
 		m.lists[0].api.Release()
