@@ -14,18 +14,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A mirror is a structure in testdata/wdk.txt.
+// A mirror is a structure described in testdata/wdk.txt.
 type mirror struct {
 	wdk      string
-	fields   []string // of the Go structure, in order
-	members  []string // of the WDK's, in order
-	mirrored []string // fields that mirror members, in the order of those
-	own      []string // fields that mirror none
-	order    bool     // the table says that the two orders differ
+	fields   []string // fields of the Go structure, in order
+	members  []string // members of the WDK structure, in order
+	mirrored []string // fields that mirror members, in the order of the members
+	own      []string // fields that mirror no member
+	order    bool     // the table states that the two orders differ
 }
 
-// parseTable reads the table, whose format is told at its beginning. It returns
-// the mirrors and the structures that mirror none, both by name.
+// parseTable reads the table, whose format is described at its top. It returns the mirrors
+// and the structures that mirror none, both by name.
 func parseTable(t *testing.T, text string) (mirrors map[string]*mirror, own map[string]bool) {
 	mirrors, own = map[string]*mirror{}, map[string]bool{}
 	var m *mirror
@@ -36,7 +36,7 @@ func parseTable(t *testing.T, text string) (mirrors map[string]*mirror, own map[
 			continue
 		}
 		left, why, left0 := strings.Cut(line, " : ")
-		require.True(t, !left0 || strings.TrimSpace(why) != "", "no reason: %s", line)
+		require.True(t, !left0 || strings.TrimSpace(why) != "", "missing reason: %s", line)
 		switch {
 		case words[0] == "struct":
 			name, wdk, ok := strings.Cut(line[len("struct "):], " = ")
@@ -68,7 +68,7 @@ func parseTable(t *testing.T, text string) (mirrors map[string]*mirror, own map[
 	return mirrors, own
 }
 
-// structs returns the fields of every structure of a package, by its name.
+// structs returns the fields of every structure in a package, by name of the structure.
 func structs(t *testing.T, pkg string) map[string][]string {
 	all := map[string][]string{}
 	files, err := filepath.Glob(filepath.Join(pkg, "*.go"))
@@ -93,7 +93,7 @@ func structs(t *testing.T, pkg string) map[string][]string {
 	return all
 }
 
-// fieldNames returns those of a structure, an embedded type by its name.
+// fieldNames returns the names of a structure's fields; an embedded field has its type's name.
 func fieldNames(s *ast.StructType) (names []string) {
 	for _, f := range s.Fields.List {
 		for _, id := range f.Names {
@@ -110,31 +110,31 @@ func fieldNames(s *ast.StructType) (names []string) {
 	return names
 }
 
-// check returns what is wrong with a mirror of a structure with these fields.
+// check returns the errors in a mirror of a structure with the given fields.
 func (m *mirror) check(fields []string) (wrong []string) {
-	say := func(text string, ok bool) {
+	check := func(text string, ok bool) {
 		if !ok {
 			wrong = append(wrong, text)
 		}
 	}
-	say("the fields are "+strings.Join(fields, " ")+", and in the table "+strings.Join(m.fields, " "), slices.Equal(m.fields, fields))
+	check("the fields are "+strings.Join(fields, " ")+", the table has "+strings.Join(m.fields, " "), slices.Equal(m.fields, fields))
 	for _, f := range m.fields {
 		mirrored, own := slices.Contains(m.mirrored, f), slices.Contains(m.own, f)
-		say(f+" mirrors no member, and the table does not say why", mirrored || own)
-		say(f+" is a member and is none", !mirrored || !own)
+		check(f+" mirrors no member and has no reason in the table", mirrored || own)
+		check(f+" mirrors a member and is also listed as an own field", !mirrored || !own)
 	}
 	for _, f := range slices.Concat(m.mirrored, m.own) {
-		say("there is no field "+f, slices.Contains(m.fields, f))
+		check("the table names a missing field "+f, slices.Contains(m.fields, f))
 	}
 	sorted := slices.Sorted(slices.Values(m.members))
-	say("a member is there twice", len(slices.Compact(sorted)) == len(m.members))
+	check("the table lists a member twice", len(slices.Compact(sorted)) == len(m.members))
 	inOrder := slices.DeleteFunc(slices.Clone(m.fields), func(f string) bool { return slices.Contains(m.own, f) })
-	say("the order of the fields is not as the table says", slices.Equal(inOrder, m.mirrored) != m.order)
+	check("the order of the fields differs from the table", slices.Equal(inOrder, m.mirrored) != m.order)
 	return wrong
 }
 
-// Every structure of the DDI mirrors one of the WDK as testdata/wdk.txt says,
-// member by member, or is there as one that mirrors none.
+// Each structure of the DDI mirrors a structure of the WDK, member by member, as
+// testdata/wdk.txt describes, or is listed there as one that mirrors none.
 func TestMirrors(t *testing.T) {
 	text, err := os.ReadFile("testdata/wdk.txt")
 	require.NoError(t, err)
@@ -144,23 +144,23 @@ func TestMirrors(t *testing.T) {
 		for name, fields := range structs(t, pkg) {
 			seen[name] = true
 			m := mirrors[name]
-			assert.True(t, (m != nil) != own[name], "%s has no row in testdata/wdk.txt, or two", name)
+			assert.True(t, (m != nil) != own[name], "%s must have exactly one row in testdata/wdk.txt", name)
 			if m != nil {
 				assert.Empty(t, m.check(fields), "%s, which mirrors %s", name, m.wdk)
 			}
 		}
 	}
 	for name := range mirrors {
-		assert.True(t, seen[name], "there is no structure %s", name)
+		assert.True(t, seen[name], "the table names a missing structure %s", name)
 	}
 	for name := range own {
-		assert.True(t, seen[name], "there is no structure %s", name)
+		assert.True(t, seen[name], "the table names a missing structure %s", name)
 	}
 	assert.Greater(t, len(mirrors), 50)
 }
 
-// A field that comes, goes or moves without the table is found, and so is a
-// reason that is missing.
+// An added, removed or moved field that the table does not reflect is detected, and so is a
+// missing reason.
 func TestMirrorsFindChanges(t *testing.T) {
 	const table = `
 		struct p.S = WDK_S, wdk.h
@@ -181,12 +181,12 @@ func TestMirrorsFindChanges(t *testing.T) {
 		assert.Equal(t, tt.wrong, len(m.check(tt.fields)) > 0, "%v", tt.fields)
 	}
 	for old, bad := range map[string]string{
-		"go A B C":     "go B A C",               // an order that the table does not tell
+		"go A B C":     "go B A C",               // an order that the table does not declare
 		"+ C : ours":   "",                       // a field without a member
 		"c = B":        "a = B",                  // a member twice
-		"b b2 : why":   "b b2 : why\n order : x", // an order that is the same
+		"b b2 : why":   "b b2 : why\n order : x", // an order reason for equal orders
 		"a = A":        "a = X",                  // no such field
-		"WDK_S, wdk.h": "WDK_S, wdk.h\n d = C",   // a member, and ours
+		"WDK_S, wdk.h": "WDK_S, wdk.h\n d = C",   // a member and an own field
 	} {
 		mirrors, _ := parseTable(t, strings.Replace(table, old, bad, 1))
 		assert.NotEmpty(t, mirrors["p.S"].check(mirrors["p.S"].fields), bad)
