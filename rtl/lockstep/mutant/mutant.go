@@ -22,7 +22,7 @@ import (
 
 // Errors of Generate.
 var (
-	ErrText  = errors.New("mutant: Verilog is not in the emitter's format")
+	ErrText  = errors.New("mutant: Verilog of another shape than the emitter's")
 	ErrCount = errors.New("mutant: bad count")
 )
 

@@ -14,7 +14,7 @@ import (
 
 // ErrControl is wrapped by the error of a design that differs from its Go side with no
 // mutant selected.
-var ErrControl = errors.New("mutant: the design differs from the Go side without a mutant")
+var ErrControl = errors.New("mutant: the design differs without a mutant")
 
 // An Outcome is the result of testing a mutant.
 type Outcome string
