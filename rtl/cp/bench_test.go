@@ -21,16 +21,16 @@ import (
 )
 
 const (
-	host     = uint64(1) << 63
-	vramSize = 1 << 16
-	hostSize = 1 << 16
-	ringAt   = host | 0x4000
-	patience = 4_000_000 // clocks of the longest test, and more
+	host      = uint64(1) << 63
+	vramSize  = 1 << 16
+	hostSize  = 1 << 16
+	ringAt    = host | 0x4000
+	maxClocks = 4_000_000 // more clocks than the longest test takes
 )
 
-// bench surrounds a command processor with a real fence unit and plain models of
-// memory and DMA engine. Host memory is small; addresses above it are legal for
-// the node, and reads of them are answered with an error.
+// A bench connects a command processor to a real fence unit and to simple models of memory
+// and of the DMA engine. Host memory is small. The node may read addresses above it, and
+// such reads are answered with an error.
 type bench struct {
 	t     *testing.T
 	cp    Module
@@ -38,12 +38,12 @@ type bench struct {
 	vram  []byte
 	host  []byte
 
-	latency int        // clocks from a fetch to its first beat
+	latency int        // clocks from a fetch to the first beat of its completion
 	dmaTime int        // clocks from a descriptor to its completion
-	rng     *rand.Rand // random stalls, if not nil
-	refuse  bool       // writes are refused
-	check   bool       // IdleFor is held against what happens
-	full    uint64     // clock from which on writes of scratch registers are taken
+	rng     *rand.Rand // source of random stalls; nil: no stalls
+	refuse  bool       // refuse writes
+	check   bool       // check IdleFor in each clock
+	full    uint64     // first clock in which scratch writes are accepted
 
 	clock   uint64
 	cpls    []timedCpl
@@ -55,10 +55,10 @@ type bench struct {
 	faults  int
 	yields  int
 	event   uint64 // clock of the last event
-	other   uint64 // the timeline of node 1
+	other   uint64 // timeline of node 1
 	levels  [2]uint64
 	wptr    uint32
-	slots   uint32 // of the ring, in dwords
+	slots   uint32 // size of the ring in dwords
 }
 
 type timedCpl struct {
@@ -83,7 +83,7 @@ func newBenchOf(t *testing.T, p Params) *bench {
 	}
 }
 
-// start sets up a ring of 2^log2 bytes at base and runs the node.
+// start sets up a ring of 2^log2 bytes at base and starts the node.
 func (b *bench) start(base uint64, log2 uint32) {
 	b.write(cpreg.RingLo, uint32(base))
 	b.write(cpreg.RingHi, uint32(base>>32))
@@ -92,7 +92,7 @@ func (b *bench) start(base uint64, log2 uint32) {
 	b.write(cpreg.Ctl, cpreg.CtlRun)
 }
 
-// mem returns the bytes at a GPU address, or nil.
+// mem returns n bytes at a GPU address, or nil.
 func (b *bench) mem(addr, n uint64) []byte {
 	m := b.vram
 	if addr&host != 0 {
@@ -127,7 +127,7 @@ func (b *bench) push(dwords ...uint32) {
 
 func (b *bench) doorbell() { b.write(cpreg.Wptr, b.wptr) }
 
-// run pushes dwords, rings, and ticks until the node is idle.
+// run pushes dwords, rings the doorbell, and ticks until the node is idle.
 func (b *bench) run(dwords ...uint32) {
 	b.push(dwords...)
 	b.doorbell()
@@ -141,7 +141,7 @@ func (b *bench) idle() {
 		}
 		b.tick(regbus.Req{})
 	}
-	b.t.Fatalf("the node is not idle after 200000 clocks, state %d", b.cp.decode.state)
+	b.t.Fatalf("the node is not idle after 200000 clocks: state %d", b.cp.decode.state)
 }
 
 func (b *bench) write(off uint16, v uint32) {
@@ -155,7 +155,7 @@ func (b *bench) read(off uint16) uint32 {
 	return rsp.Data | other.Data
 }
 
-// access makes an access until it is not put off.
+// access repeats an access until it is not retried.
 func (b *bench) access(r regbus.Req) {
 	b.tick(r)
 	for b.cp.Rsp().Retry {
@@ -166,7 +166,7 @@ func (b *bench) access(r regbus.Req) {
 
 func (b *bench) stall() bool { return b.rng != nil && b.rng.IntN(3) == 0 }
 
-// tick is one clock.
+// tick runs one clock.
 func (b *bench) tick(regs regbus.Req) {
 	mem, d := b.memory(), b.engine()
 	f := Fence{Ready: b.fence.Ready(), Result: b.fence.Result(), Node0: b.fence.Timeline(), Node1: b.other}
@@ -181,14 +181,14 @@ func (b *bench) tick(regs regbus.Req) {
 		b.scratch = append(b.scratch, s)
 	}
 	if b.check {
-		b.holdIdle(mem, d, f, regs)
+		b.checkIdle(mem, d, f, regs)
 	}
 	b.levels = [2]uint64{f.Node0, f.Node1}
 	b.cp.Tick(mem, d, f, regs, false)
 	b.fence.Tick(freq, b.clock, wready, wready, b.refuse && wready && wreq.Kind != port.None, regs, false)
 	b.clock++
-	if b.clock > patience {
-		b.t.Fatalf("the test waits for ever, state %d", b.cp.decode.state)
+	if b.clock > maxClocks {
+		b.t.Fatalf("the test does not end: state %d", b.cp.decode.state)
 	}
 	if b.cp.Fault() {
 		b.faults++
@@ -202,7 +202,7 @@ func (b *bench) tick(regs regbus.Req) {
 	}
 }
 
-// memory takes a fetch and delivers a completion that is due.
+// memory accepts a fetch and returns the beat of a completion that is due.
 func (b *bench) memory() Mem {
 	req := b.cp.Fetch()
 	require.Equal(b.t, req, b.cp.Fetch())
@@ -240,7 +240,7 @@ func (b *bench) answer(req port.Request) {
 	}
 }
 
-// engine takes a descriptor and completes the one that is due.
+// engine accepts a descriptor and completes the one that is due.
 func (b *bench) engine() DMA {
 	desc := b.cp.Desc()
 	d := DMA{Ready: !b.stall()}
@@ -272,9 +272,9 @@ func (b *bench) move(d dma.Desc) {
 	}
 }
 
-// holdIdle checks that a clock without input changes nothing if the node says
-// that it sleeps.
-func (b *bench) holdIdle(mem Mem, d DMA, f Fence, regs regbus.Req) {
+// checkIdle checks that a clock without input changes nothing if the node reports that it
+// sleeps.
+func (b *bench) checkIdle(mem Mem, d DMA, f Fence, regs regbus.Req) {
 	taken := d.Ready && b.cp.Desc().Op != dma.None
 	quiet := mem.Cpl.Status == port.CplNone && !taken && !d.Done && !d.Err && !d.WriteErr
 	quiet = quiet && b.levels == [2]uint64{f.Node0, f.Node1}
@@ -285,10 +285,10 @@ func (b *bench) holdIdle(mem Mem, d DMA, f Fence, regs regbus.Req) {
 	was, next := b.cp, b.cp
 	next.Tick(mem, d, f, regs, false)
 	was.nap = next.nap
-	require.True(b.t, reflect.DeepEqual(was, next), "a sleeping node moved, state %d", was.decode.state)
+	require.True(b.t, reflect.DeepEqual(was, next), "a sleeping node changed: state %d", was.decode.state)
 }
 
-// widths checks every field with a width.
+// widths checks that each field fits into its width.
 func widths(t *testing.T, v reflect.Value) {
 	for i := range v.NumField() {
 		f, tag := v.Field(i), v.Type().Field(i)

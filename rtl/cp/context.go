@@ -5,12 +5,11 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 )
 
-// Design note: a context is few words, so it needs no port of its own. Each word that is
-// saved is a fill of 8 bytes by the DMA engine, whose errors the issue unit handles; a
-// context is restored with one read on the tag of predicates, a word in each
-// completion.
+// Design note: a context has few words, so it needs no port of its own. SAVE_STATE writes
+// each word as an 8-byte fill by the DMA engine, whose errors the issue unit handles.
+// RESTORE_STATE is one read with the tag of predicates, one word in each completion.
 
-// The words of a context, as SAVE_STATE lays them out.
+// Indices of the words of a context, in SAVE_STATE's layout.
 const (
 	contextWindow   = 6  // the first word of a window
 	contextProgress = 14 // PROGRESS
@@ -23,17 +22,17 @@ const (
 	progressReserved = ^uint64(pkt.MaxProgress)
 )
 
-// moreWords reports whether there are words of the context after the one in work.
+// moreWords reports whether the context has words after the current one.
 func (s *sync) moreWords() bool { return s.word != contextWords-1 }
 
-// nextWord goes on to the next word of the context.
+// nextWord advances to the next word of the context.
 func (s *sync) nextWord() {
 	s.word = (s.word + 1) & 0xf
 	s.state = syncSave
 }
 
-// saveWord sends the next word of the context, or leaves it out if the node does not have
-// it; word is that of a surface.
+// saveWord sends the next word of the context, or skips it if the node does not have it.
+// word is used for the words of a surface.
 func (m *Module) saveWord(word uint64) {
 	i := m.sync.word
 	m.walk.src = m.contextWord(i, word)
@@ -46,7 +45,7 @@ func (m *Module) saveWord(word uint64) {
 	}
 }
 
-// contextWord returns word i of the context; word is that of a surface.
+// contextWord returns word i of the context. word is used for the words of a surface.
 func (m *Module) contextWord(i uint8, word uint64) uint64 {
 	v := uint64(m.regs.progress)
 	switch {
@@ -77,8 +76,8 @@ func (r reach) word(i uint8) uint64 {
 	return v
 }
 
-// restore takes the next word of a context, and returns whether and where it goes to the
-// file.
+// restore restores the next word of a context. It reports whether the word belongs to the
+// file, and its place there.
 func (m *Module) restore(data uint64) (surface bool, at uint8) {
 	i := m.sync.word
 	at = m.file.contextPlace(i)
@@ -103,7 +102,7 @@ func (m *Module) restore(data uint64) (surface bool, at uint8) {
 	return i < contextWindow && !bad, at
 }
 
-// take checks the next word of a context and keeps the first that is refused.
+// take checks the next word of a context and keeps the first refused one.
 func (s *sync) take(data uint64) (bad bool) {
 	switch s.word {
 	case 1, 4:
@@ -128,8 +127,8 @@ func (s *surface) load(data uint64) {
 	s.set = data>>63 != 0
 }
 
-// load sets word i of a context, which is one of a window; the one with the size comes
-// second.
+// load sets word i of a context, which must belong to a window. The word with the size comes
+// second and sets the window.
 func (g *guard) load(i uint8, data uint64) {
 	r := g.at(windowOf(i))
 	if i&1 == 0 {

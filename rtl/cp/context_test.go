@@ -11,7 +11,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/cpreg"
 )
 
-// The state that the tests set, and how it lies in memory, by hand from the
+// The state that the tests set, and its layout in memory, written by hand from the
 // description of SAVE_STATE.
 var (
 	stateA = []uint32{
@@ -27,7 +27,7 @@ var (
 	}
 )
 
-// words returns n words of 8 bytes in memory.
+// words returns n 8-byte words of memory.
 func (b *bench) words(addr uint64, n int) []uint64 {
 	var out []uint64
 	for i := range uint64(n) {
@@ -42,7 +42,7 @@ func (b *bench) putWords(addr uint64, words []uint64) {
 	}
 }
 
-// everything are the parameters of a node that lacks nothing.
+// everything are the parameters of a node with all capabilities.
 var everything = Params{
 	HostBits: 20, VRAMBytes: vramSize, LengthBits: 16, Nodes: 2,
 	Caps: caps.All(),
@@ -91,8 +91,8 @@ func TestSaveState(t *testing.T) {
 	}
 }
 
-// TestRestoreState restores a state and saves it again, from and to both
-// memories, through another context's.
+// TestRestoreState restores a state and saves it again, in both memories, with another
+// context in between.
 func TestRestoreState(t *testing.T) {
 	for _, latency := range []int{0, 40} {
 		for _, at := range []uint64{0x3f80, host | 0x3080} {
@@ -112,9 +112,9 @@ func TestRestoreState(t *testing.T) {
 	}
 }
 
-// TestRestoreRefuses has one wrong word in each state: it is left out, the rest is
-// taken.
-func TestRestoreRefuses(t *testing.T) {
+// TestRestoreSkipsBadWords puts one bad word into each state. The bad word is skipped, and the
+// others are restored.
+func TestRestoreSkipsBadWords(t *testing.T) {
 	for _, tt := range []struct {
 		word int
 		v    uint64
@@ -160,7 +160,7 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
-// TestContextsInterleave lets two contexts draw by turns, each with its surface.
+// TestContextsInterleave makes two contexts draw in turn, each with its own surface.
 func TestContextsInterleave(t *testing.T) {
 	b := newBenchOf(t, everything)
 	b.start(ringAt, 12)
@@ -185,13 +185,13 @@ func TestContextErrors(t *testing.T) {
 		bad    uint64
 	}{
 		{"SAVE_STATE at 64", []uint32{0x13000002, 64, 0}, "ALIGN", 64},
-		{"SAVE_STATE behind VRAM", []uint32{0x13000002, 0x10000, 0}, "ADDRESS", 0x10000},
-		{"SAVE_STATE out of reach", []uint32{0x13000002, 0x100000, hi}, "ADDRESS", host | 0x100000},
-		{"SAVE_STATE that is refused", []uint32{0x13000002, 0x80000, hi}, "WRITE_ERROR", host | 0x80000},
+		{"SAVE_STATE beyond VRAM", []uint32{0x13000002, 0x10000, 0}, "ADDRESS", 0x10000},
+		{"SAVE_STATE beyond the host addresses", []uint32{0x13000002, 0x100000, hi}, "ADDRESS", host | 0x100000},
+		{"refused SAVE_STATE", []uint32{0x13000002, 0x80000, hi}, "WRITE_ERROR", host | 0x80000},
 		{"SAVE_STATE body 1", []uint32{0x13000001}, "LENGTH", 0x13000001},
 		{"RESTORE_STATE at 8", []uint32{0x14000002, 8, 0}, "ALIGN", 8},
-		{"RESTORE_STATE behind VRAM", []uint32{0x14000002, 0x10000, 0}, "ADDRESS", 0x10000},
-		{"RESTORE_STATE that does not answer", []uint32{0x14000002, 0x80000, hi}, "READ_ERROR", host | 0x80000},
+		{"RESTORE_STATE beyond VRAM", []uint32{0x14000002, 0x10000, 0}, "ADDRESS", 0x10000},
+		{"RESTORE_STATE that is not answered", []uint32{0x14000002, 0x80000, hi}, "READ_ERROR", host | 0x80000},
 		{"RESTORE_STATE body 3", []uint32{0x14000003}, "LENGTH", 0x14000003},
 		{"opcode 0x15", []uint32{0x15000000}, "OPCODE", 0x15000000},
 	} {
@@ -219,8 +219,8 @@ func TestContextErrors(t *testing.T) {
 	}
 }
 
-// TestRestoreOfNothing keeps the state if memory does not answer.
-func TestRestoreOfNothing(t *testing.T) {
+// TestRestoreUnanswered checks that the state stays if memory does not answer.
+func TestRestoreUnanswered(t *testing.T) {
 	b := newBenchOf(t, everything)
 	b.check = true
 	b.start(ringAt, 12)

@@ -6,7 +6,7 @@
 //
 //	regs    host registers, preemption
 //	ring    ring and indirect buffer: checks, position, prefetch (stream)
-//	file    RAM: prefetched dwords, packet in work, surfaces
+//	file    RAM: prefetched dwords, current packet, surfaces
 //	decode  header, body, checks, retire, fault
 //	walk    rectangle and address range arithmetic, windows
 //	issue   descriptors for the DMA engine: rows and pieces
@@ -23,26 +23,26 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
 
-// Params are the limits that addresses and lengths are checked against.
+// Params are the limits for addresses and lengths.
 type Params struct {
 	HostBits   int      // width of a host address
 	VRAMBytes  uint64   // power of two
 	LengthBits int      // width of a linear packet's byte count
-	Nodes      int      // command processors, 1 or 2
-	Caps       caps.Set // of the device
+	Nodes      int      // number of command processors, 1 or 2
+	Caps       caps.Set // capabilities of the device
 }
 
 // Mem is the input from the memory side.
 type Mem struct {
-	Ready   bool            // the header of Fetch is taken
-	Scratch bool            // the write of a scratch register is taken
-	Cpl     port.Completion // of a fetch; never stalled
+	Ready   bool            // the header of Fetch is accepted
+	Scratch bool            // the scratch write is accepted
+	Cpl     port.Completion // completion of a fetch; never stalled
 }
 
 // DMA is the input from the DMA engine: exactly one pulse of Done, Err or WriteErr for
 // each descriptor.
 type DMA struct {
-	Ready    bool // the descriptor is taken
+	Ready    bool // the descriptor is accepted
 	Done     bool // a descriptor of this node is complete
 	Err      bool // one of its reads was answered with an error
 	WriteErr bool // one of its writes was refused
@@ -56,7 +56,7 @@ type Fence struct {
 	Node1  uint64
 }
 
-// Local tags of the reads.
+// Local tags of reads.
 const (
 	tagRing = 0
 	tagIB   = 1
@@ -131,7 +131,7 @@ func New(node int, p Params) Module {
 	return m
 }
 
-// Reset sets the registers to their values after power on.
+// Reset sets the registers to their power-on values.
 func (m *Module) Reset() {
 	m.regs.Reset()
 	m.ring.Reset()
@@ -204,8 +204,8 @@ func (m *Module) Tick(mem Mem, d DMA, f Fence, bus regbus.Req, rst bool) {
 	m.nap = hdl.Nap(hdl.Asleep(m.IdleFor() != 0))
 }
 
-// Sleeps reports whether a Tick with these inputs changes nothing. Whether the node is idle
-// is worked out at the end of each Tick: to look at it costs less here.
+// Sleeps reports whether a Tick with these inputs changes nothing. The node works out
+// whether it is idle at the end of each Tick, so that this check is cheap.
 func (m *Module) Sleeps(mem Mem, d DMA, f Fence, bus regbus.Req, rst bool) bool {
 	answers := mem.Cpl.Status != port.CplNone || d.Done || d.Err || d.WriteErr || f.Result != fence.ResultNone
 	takes := d.Ready && m.issue.offered || mem.Scratch && m.sync.scratch
@@ -213,8 +213,8 @@ func (m *Module) Sleeps(mem Mem, d DMA, f Fence, bus regbus.Req, rst bool) bool 
 	return bool(m.nap) && !wakes
 }
 
-// receive notes which offers the memory side takes, and takes the answer to a read of the
-// sync unit. If that is a word of the file, it returns where the word goes.
+// receive records which offers the memory side accepts, and handles the answer to a read of
+// the sync unit. If the answer is a word for the file, it returns the word's place.
 func (m *Module) receive(mem Mem) (restores bool, place uint8) {
 	cpl := mem.Cpl
 	if cpl.Status != port.CplNone && cpl.Tag&3 == tagRead {

@@ -14,18 +14,18 @@ const (
 	decodeNext   decodeState = iota // waits for a header
 	decodeBody                      // waits for dwords of a body
 	decodeSkip                      // skips dwords
-	decodeCheck                     // checks the whole packet and starts it
-	decodeExec                      // another unit works
-	decodeRetire                    // the packet waits for its scratch write only
+	decodeCheck                     // checks the complete packet and starts it
+	decodeExec                      // another unit executes the packet
+	decodeRetire                    // only the scratch write is outstanding
 	decodeClear                     // clears the file after a reset
 	decodeFault                     // stopped
 )
 
-// Design note: the dwords of a body are checked as they come, and the first that is refused
-// is kept; one with a reserved bit takes precedence over one that is not aligned. No packet
-// has a dword that is out of range before one that is reserved or not aligned, so
-// this is the documented order of the causes. What a packet looks like comes from
-// table.go, which is generated from the table of package pkt.
+// Design note: each dword of a body is checked when it arrives, and the first refused one is
+// recorded; a reserved bit takes precedence over misalignment. In every packet, dwords that
+// can be out of range follow those that can be reserved or misaligned, so this gives the
+// documented order of the causes. The layouts are in table.go, which is generated from the
+// table of package pkt.
 
 // decode takes a packet from the buffer and checks it.
 type decode struct {
@@ -35,25 +35,25 @@ type decode struct {
 	byteMask uint32 // bits of a row's or a linear packet's bytes
 
 	state  decodeState `w:"3"`
-	cause  uint8       `w:"4"` // of the fault; in a body, of the first dword that is refused
-	bad    operand     `w:"5"` // the operand that is refused
-	opcode uint8       // of the packet in work
-	left   uint16      // dwords of its body not yet taken, or to be skipped
+	cause  uint8       `w:"4"` // cause of the fault; in a body, of the first refused dword
+	bad    operand     `w:"5"` // the refused operand
+	opcode uint8       // opcode of the current packet
+	left   uint16      // dwords of its body still to take, or dwords to skip
 	n      uint8       `w:"3"` // place of the next dword in the body's slot
 	flag   bool        // Resume, Surface, NonZero, IRQ or Node
 	attr   uint8       `w:"3"` // Format of a surface, or Writable and Index of a window
 }
 
-// Reset sets the registers to their values after power on.
+// Reset sets the registers to their power-on values.
 func (d *decode) Reset() {
 	*d = decode{caps: d.caps, nodes: d.nodes, maxBytes: d.maxBytes, byteMask: d.byteMask, state: decodeClear}
 }
 
-// op returns the opcode of the packet in work, which is known to be valid.
+// op returns the opcode of the current packet, which must be valid.
 func (d *decode) op() uint8 { return d.opcode & 0x1f }
 
-// header checks the header of a packet. beyond says that its body ends after the indirect
-// buffer.
+// header checks the header of a packet. beyond is set if the body ends after the end of the
+// indirect buffer.
 func (d *decode) header(dword uint32, inIB, beyond bool) outcome {
 	var cause uint8
 	op, body := uint8(dword>>24), uint16(dword)
@@ -85,8 +85,8 @@ func (d *decode) header(dword uint32, inIB, beyond bool) outcome {
 	return o
 }
 
-// keep checks a dword of the body, which goes to the file, and takes its flags and small
-// fields. beyond says that it counts dwords after the indirect buffer.
+// keep checks a dword of the body, which goes to the file, and records its flags and small
+// fields. beyond is set if its value counts dwords after the end of the indirect buffer.
 func (d *decode) keep(dword uint32, beyond bool) {
 	op, n := d.op(), d.n
 	cause, bad := d.dwordCause(dword, beyond)
@@ -162,17 +162,17 @@ func (d *decode) limitCause(limit limit, dword uint32, beyond bool) uint8 {
 // far reports whether one of a pair of coordinates is out of range.
 func far(p uint32) bool { return outside(uint16(p)) || outside(uint16(p>>16)) }
 
-// outside reports whether a coordinate is above pkt.MaxCoord, a power of two. It looks at
-// the bits: each of the many comparisons would be a chain of carries.
+// outside reports whether a coordinate is above pkt.MaxCoord, a power of two. It tests bits,
+// because each of the many comparisons would be a carry chain.
 func outside(c uint16) bool {
 	return c&^(2*pkt.MaxCoord-1) != 0 || c&pkt.MaxCoord != 0 && c&(pkt.MaxCoord-1) != 0
 }
 
-// low and high are a pair of coordinates, each in 15 bits.
+// low and high return the coordinates of a pair, 15 bits each.
 func low(p uint32) uint16  { return uint16(p) & 0x7fff }
 func high(p uint32) uint16 { return uint16(p>>16) & 0x7fff }
 
-// verdict returns the cause if the packet whose body is there is refused, and the operand.
+// verdict returns the cause and the operand if the packet, whose body is complete, is refused.
 func (d *decode) verdict(src, dst surface) (cause uint8, bad operand) {
 	cause, bad = d.cause, d.bad
 	if cause == cpreg.CauseNone && usesSurfaces(d.op()) {

@@ -14,8 +14,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
 
-// Limits of the node under test: 64 KiB of VRAM, 1 MiB of host address space of
-// which the ring's 64 KiB answer, 16-bit lengths.
+// faultBench returns a node with 64 KiB of VRAM, 1 MiB of host address space, of which only
+// the ring's 64 KiB answer, and 16-bit lengths.
 func faultBench(t *testing.T) *bench {
 	b := newBenchOf(t, everything)
 	b.start(ringAt, 12)
@@ -31,9 +31,9 @@ func TestFaults(t *testing.T) {
 	const zero = "NONE at 0x0 op 0x00000000 bad 0x0"
 	for _, tt := range []struct {
 		name   string
-		before []uint32 // legal packets in front
+		before []uint32 // legal packets before it
 		dwords []uint32
-		want   string // cause and operand; the rest follows from dwords
+		want   string // cause and operand; the other registers follow from dwords
 		bad    uint64
 	}{
 		{"opcode 0", nil, []uint32{0}, "OPCODE", 0},
@@ -60,8 +60,8 @@ func TestFaults(t *testing.T) {
 		{"INDIRECT of 0 dwords that resumes", nil, []uint32{0x02000003, 0, 0, 1 << 20}, "", 0},
 		{"INDIRECT at 2", nil, []uint32{0x02000003, 2, 0, 1}, "ALIGN", 2},
 		{"INDIRECT of 0 dwords at 2", nil, []uint32{0x02000003, 2, 0, 0}, "ALIGN", 2},
-		{"INDIRECT of 0 dwords anywhere", nil, []uint32{0x02000003, 0xfffffffc, 0x7fffffff, 0}, "", 0},
-		{"INDIRECT behind VRAM", nil, []uint32{0x02000003, 0xfffc, 0, 2}, "ADDRESS", 0xfffc},
+		{"INDIRECT of 0 dwords at any address", nil, []uint32{0x02000003, 0xfffffffc, 0x7fffffff, 0}, "", 0},
+		{"INDIRECT beyond VRAM", nil, []uint32{0x02000003, 0xfffc, 0, 2}, "ADDRESS", 0xfffc},
 
 		{"SET_STATE surface 2", nil, []uint32{0x03000007, 2, 0, 0, 0, 0, 0, 0}, "RESERVED", 2},
 		{"SET_STATE pitch bit 20", nil, []uint32{0x03000007, 1, 0, 0, 1 << 20, 0, 0, 0}, "RESERVED", 1 << 20},
@@ -77,14 +77,14 @@ func TestFaults(t *testing.T) {
 
 		{"COPY of 2^16 bytes", nil, []uint32{0x04000005, 0, 0, 0, 0, 0x10000}, "LENGTH", 0x10000},
 		{"COPY of 2^16-1 bytes", nil, []uint32{0x04000005, 0, 0, 0, 0, 0xffff}, "", 0},
-		{"COPY from behind VRAM", nil, []uint32{0x04000005, 0xff01, 0, 0, 0, 0x100}, "ADDRESS", 0xff01},
+		{"COPY from beyond VRAM", nil, []uint32{0x04000005, 0xff01, 0, 0, 0, 0x100}, "ADDRESS", 0xff01},
 		{"COPY from the end of VRAM", nil, []uint32{0x04000005, 0xff00, 0, 0, 0, 0x100}, "", 0},
-		{"COPY to behind VRAM", nil, []uint32{0x04000005, 0, 0, 0x10000, 0, 1}, "ADDRESS", 0x10000},
-		{"COPY to far behind VRAM", nil, []uint32{0x04000005, 0, 0, 0xffffffff, 0x7fffffff, 2}, "ADDRESS", 0x7fffffffffffffff},
-		{"COPY across the reach of the host port", nil, []uint32{0x04000005, 0, 0, 0xfffff, hi, 2}, "ADDRESS", host | 0xfffff},
-		{"COPY behind the reach of the host port", nil, []uint32{0x04000005, 0x100000, hi, 0, 0, 1}, "ADDRESS", host | 0x100000},
+		{"COPY past the end of VRAM", nil, []uint32{0x04000005, 0, 0, 0x10000, 0, 1}, "ADDRESS", 0x10000},
+		{"COPY to far beyond VRAM", nil, []uint32{0x04000005, 0, 0, 0xffffffff, 0x7fffffff, 2}, "ADDRESS", 0x7fffffffffffffff},
+		{"COPY past the end of the host addresses", nil, []uint32{0x04000005, 0, 0, 0xfffff, hi, 2}, "ADDRESS", host | 0xfffff},
+		{"COPY beyond the host addresses", nil, []uint32{0x04000005, 0x100000, hi, 0, 0, 1}, "ADDRESS", host | 0x100000},
 		{"FILL of 2^16 bytes", nil, []uint32{0x06000005, 0, 0, 0x10000, 0, 0}, "LENGTH", 0x10000},
-		{"FILL behind VRAM", nil, []uint32{0x06000005, 0xfff9, 0, 8, 0, 0}, "ADDRESS", 0xfff9},
+		{"FILL beyond VRAM", nil, []uint32{0x06000005, 0xfff9, 0, 8, 0, 0}, "ADDRESS", 0xfff9},
 		{"FILL to the end of VRAM", nil, []uint32{0x06000005, 0xfff8, 0, 8, 0, 0}, "", 0},
 
 		{"COPY2D without surfaces", nil, []uint32{0x05000003, 0, 0, 0x10001}, "STATE", 0},
@@ -97,8 +97,8 @@ func TestFaults(t *testing.T) {
 		{"COPY2D destination Y", nil, []uint32{0x05000003, 0, 0x40010000, 0}, "STATE", 0x40010000},
 		{"COPY2D width", nil, []uint32{0x05000003, 0, 0, 0x4001}, "STATE", 0x4001},
 		{"COPY2D to the last row of VRAM", append(source8[:8:8], dest8...), []uint32{0x05000003, 0, 0x0fff0000, 0x00010010}, "", 0},
-		{"COPY2D to behind the last row", append(source8[:8:8], dest8...), []uint32{0x05000003, 0, 0x0fff0000, 0x00020001}, "ADDRESS", 0x10000},
-		{"COPY2D from behind the last row", append(source8[:8:8], dest8...), []uint32{0x05000003, 0x0fff0001, 0, 0x00010010}, "ADDRESS", 0xfff1},
+		{"COPY2D past the last row", append(source8[:8:8], dest8...), []uint32{0x05000003, 0, 0x0fff0000, 0x00020001}, "ADDRESS", 0x10000},
+		{"COPY2D from past the last row", append(source8[:8:8], dest8...), []uint32{0x05000003, 0x0fff0001, 0, 0x00010010}, "ADDRESS", 0xfff1},
 		{"COPY2D from a base out of range", append([]uint32{0x03000007, 0, 0xffffffff, 0x7fffffff, 0xfffff, 0, 0, 0x40004000}, dest8...),
 			[]uint32{0x05000003, 0x00010000, 0, 0x00010001}, "ADDRESS", 0x7fffffffffffffff},
 
@@ -107,8 +107,8 @@ func TestFaults(t *testing.T) {
 		{"FILL2D format 3", []uint32{0x03000007, 1, 0, 0, 16, 3, 0, 0x40004000}, []uint32{0x07000004, 0, 0x10001, 0, 0}, "", 0},
 		{"FILL2D Y", dest8, []uint32{0x07000004, 0x40010000, 0, 0, 0}, "STATE", 0x40010000},
 		{"FILL2D height", dest8, []uint32{0x07000004, 0, 0x40010000, 0, 0}, "STATE", 0x40010000},
-		{"FILL2D of the largest coordinates does nothing", dest8, []uint32{0x07000004, 0x40004000, 0x40004000, 0, 0}, "", 0},
-		{"FILL2D behind VRAM", dest8, []uint32{0x07000004, 0x0fff0000, 0x00010011, 0, 0}, "ADDRESS", 0xfff0},
+		{"FILL2D at the largest coordinates is empty", dest8, []uint32{0x07000004, 0x40004000, 0x40004000, 0, 0}, "", 0},
+		{"FILL2D beyond VRAM", dest8, []uint32{0x07000004, 0x0fff0000, 0x00010011, 0, 0}, "ADDRESS", 0xfff0},
 
 		{"WRITE_REG bit 16", nil, []uint32{0x08000002, 0x10020, 0}, "RESERVED", 0x10020},
 		{"WRITE_REG at 0x21", nil, []uint32{0x08000002, 0x21, 0}, "ALIGN", 0x21},
@@ -119,39 +119,39 @@ func TestFaults(t *testing.T) {
 		{"WRITE_REG INTC", nil, []uint32{0x08000002, 0x120, 0}, "REGISTER", 0x120},
 
 		{"TIMESTAMP at 4", nil, []uint32{0x09000002, 4, 0}, "ALIGN", 4},
-		{"TIMESTAMP behind VRAM", nil, []uint32{0x09000002, 0x10000, 0}, "ADDRESS", 0x10000},
+		{"TIMESTAMP beyond VRAM", nil, []uint32{0x09000002, 0x10000, 0}, "ADDRESS", 0x10000},
 		{"TIMESTAMP at the end of VRAM", nil, []uint32{0x09000002, 0xfff8, 0}, "", 0},
 		{"PREDICATE bit 17", nil, []uint32{0x0a000003, 0, 0, 1 << 17}, "RESERVED", 1 << 17},
 		{"PREDICATE bit 31", nil, []uint32{0x0a000003, 0, 0, 1 << 31}, "RESERVED", 1 << 31},
 		{"PREDICATE at 4", nil, []uint32{0x0a000003, 4, 0, 0}, "ALIGN", 4},
-		{"PREDICATE behind VRAM", nil, []uint32{0x0a000003, 0x10000, 0, 0}, "ADDRESS", 0x10000},
+		{"PREDICATE beyond VRAM", nil, []uint32{0x0a000003, 0x10000, 0, 0}, "ADDRESS", 0x10000},
 		{"PREDICATE at the end of VRAM", nil, []uint32{0x0a000003, 0xfff8, 0, 0}, "", 0},
-		{"PREDICATE out of reach", nil, []uint32{0x0a000003, 0x100000, hi, 0}, "ADDRESS", host | 0x100000},
-		{"PREDICATE in host memory that does not answer", nil, []uint32{0x0a000003, 0x80000, hi, 0}, "READ_ERROR", host | 0x80000},
+		{"PREDICATE beyond the host addresses", nil, []uint32{0x0a000003, 0x100000, hi, 0}, "ADDRESS", host | 0x100000},
+		{"PREDICATE in unanswered host memory", nil, []uint32{0x0a000003, 0x80000, hi, 0}, "READ_ERROR", host | 0x80000},
 		{"FENCE bit 1", nil, []uint32{0x10000004, 0, 0, 0, 2}, "RESERVED", 2},
 		{"FENCE at 4", nil, []uint32{0x10000004, 4, 0, 0, 0}, "ALIGN", 4},
-		{"FENCE out of reach", nil, []uint32{0x10000004, 0x100000, hi, 0, 0}, "ADDRESS", host | 0x100000},
+		{"FENCE beyond the host addresses", nil, []uint32{0x10000004, 0x100000, hi, 0, 0}, "ADDRESS", host | 0x100000},
 		{"FENCE 2^31 ahead", nil, []uint32{0x10000004, 0, 0, 0x80000000, 0}, "FENCE", 0x80000000},
 		{"FENCE 2^31-1 ahead", nil, []uint32{0x10000004, 0, 0, 0x7fffffff, 0}, "", 0},
 		{"FENCE backwards", []uint32{0x10000004, 0, 0, 7, 0}, []uint32{0x10000004, 0, 0, 6, 0}, "FENCE", 6},
-		{"FENCE the same again", []uint32{0x10000004, 0, 0, 7, 0}, []uint32{0x10000004, 0, 0, 7, 0}, "", 0},
+		{"FENCE with the last ID", []uint32{0x10000004, 0, 0, 7, 0}, []uint32{0x10000004, 0, 0, 7, 0}, "", 0},
 		{"WAIT_FENCE bit 1", nil, []uint32{0x12000003, 2, 0, 0}, "RESERVED", 2},
 		{"WAIT_FENCE bit 31", nil, []uint32{0x12000003, 1 << 31, 0, 0}, "RESERVED", 1 << 31},
-		{"WAIT_FENCE for what is", nil, []uint32{0x12000003, 1, 0, 0}, "", 0},
+		{"WAIT_FENCE for the current value", nil, []uint32{0x12000003, 1, 0, 0}, "", 0},
 		{"SET_WINDOW bit 3", nil, []uint32{0x11000005, 8, 0, 0, 1, 0}, "RESERVED", 8},
 		{"SET_WINDOW bit 31", nil, []uint32{0x11000005, 1 << 31, 0, 0, 1, 0}, "RESERVED", 1 << 31},
 		{"SET_WINDOW of all of VRAM", nil, []uint32{0x11000005, 7, 0, 0, 0x10000, 0}, "", 0},
 		{"SET_WINDOW of more than VRAM", nil, []uint32{0x11000005, 0, 1, 0, 0x10000, 0}, "ADDRESS", 1},
-		{"SET_WINDOW behind VRAM", nil, []uint32{0x11000005, 0, 0x10000, 0, 1, 0}, "ADDRESS", 0x10000},
-		{"SET_WINDOW of all that the host port reaches", nil, []uint32{0x11000005, 0, 0, hi, 0x100000, 0}, "", 0},
-		{"SET_WINDOW of 2^32 bytes and 1", nil, []uint32{0x11000005, 0, 0, hi, 1, 1}, "ADDRESS", host},
+		{"SET_WINDOW beyond VRAM", nil, []uint32{0x11000005, 0, 0x10000, 0, 1, 0}, "ADDRESS", 0x10000},
+		{"SET_WINDOW of all host addresses", nil, []uint32{0x11000005, 0, 0, hi, 0x100000, 0}, "", 0},
+		{"SET_WINDOW of 2^32+1 bytes", nil, []uint32{0x11000005, 0, 0, hi, 1, 1}, "ADDRESS", host},
 		{"SET_WINDOW of 2^64-1 bytes", nil, []uint32{0x11000005, 0, 16, 0, 0xffffffff, 0xffffffff}, "ADDRESS", 16},
-		{"SET_WINDOW of nothing, anywhere", nil, []uint32{0x11000005, 0, 0xffffffff, 0xffffffff, 0, 0}, "", 0},
+		{"SET_WINDOW of size 0, any base", nil, []uint32{0x11000005, 0, 0xffffffff, 0xffffffff, 0, 0}, "", 0},
 
-		{"COPY from host memory that does not answer", nil, []uint32{0x04000005, 0x80000, hi, 0, 0, 8}, "READ_ERROR", host | 0x80000},
-		{"FILL of host memory that refuses", nil, []uint32{0x06000005, 0x80000, hi, 8, 0, 0}, "WRITE_ERROR", host | 0x80000},
-		{"COPY to host memory that refuses", nil, []uint32{0x04000005, 0, 0, 0x80000, hi, 8}, "WRITE_ERROR", host | 0x80000},
-		{"COPY2D to host memory that refuses", append(source8[:8:8], 0x03000007, 1, 0x80000, hi, 16, 0, 0, 0x40004000),
+		{"COPY from unanswered host memory", nil, []uint32{0x04000005, 0x80000, hi, 0, 0, 8}, "READ_ERROR", host | 0x80000},
+		{"FILL refused by host memory", nil, []uint32{0x06000005, 0x80000, hi, 8, 0, 0}, "WRITE_ERROR", host | 0x80000},
+		{"COPY refused by host memory", nil, []uint32{0x04000005, 0, 0, 0x80000, hi, 8}, "WRITE_ERROR", host | 0x80000},
+		{"COPY2D refused by host memory", append(source8[:8:8], 0x03000007, 1, 0x80000, hi, 16, 0, 0, 0x40004000),
 			[]uint32{0x05000003, 0, 0, 0x00040004}, "WRITE_ERROR", host | 0x80000},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -216,7 +216,7 @@ func TestFaultsInIndirectBuffers(t *testing.T) {
 			b.write(cpreg.FaultInfo, 0)
 			b.write(cpreg.Ctl, cpreg.CtlRun)
 			b.idle()
-			assert.Equal(t, 1, b.faults, "INDIRECT runs again from its start")
+			assert.Equal(t, 1, b.faults, "INDIRECT restarts")
 			assert.Equal(t, uint32(4), b.read(cpreg.Rptr))
 		})
 	}
@@ -234,7 +234,7 @@ func TestFetchError(t *testing.T) {
 	assert.Equal(t, uint32(6), b.read(cpreg.Packets))
 }
 
-// TestPredicateAtTheEnd skips to the end of an indirect buffer, and behind it.
+// TestPredicateAtTheEnd skips to the end of an indirect buffer, and past it.
 func TestPredicateAtTheEnd(t *testing.T) {
 	for _, over := range []uint32{0, 1} {
 		b := faultBench(t)
@@ -261,7 +261,7 @@ func TestFaultIsSticky(t *testing.T) {
 	b.put(ringAt+4, 0x01000000)
 	b.write(cpreg.Ctl, cpreg.CtlRun)
 	b.idle()
-	assert.Equal(t, uint32(2), b.read(cpreg.Rptr), "goes on at the packet that faulted, read anew")
+	assert.Equal(t, uint32(2), b.read(cpreg.Rptr), "continues at the packet that faulted and fetches it again")
 	assert.Equal(t, 1, b.faults)
 }
 
@@ -280,7 +280,7 @@ func TestRefusedRowsStop(t *testing.T) {
 	b.run(append(dest8[:8:8], 0x07000004, 0, 0x03000001, 1, 2)...)
 	assert.Equal(t, uint32(cpreg.CauseWriteError), b.read(cpreg.FaultInfo))
 	assert.Less(t, len(b.descs), 20, "of 768 rows")
-	assert.Empty(t, b.moves, "the fault waits for those in flight")
+	assert.Empty(t, b.moves, "the fault waits for descriptors in flight")
 }
 
 // TestAgreesWithDecoder holds the node's checks of single packets against the

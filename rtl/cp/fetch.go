@@ -7,15 +7,15 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/port"
 )
 
-// A want is what the stream may ask for in a clock.
+// A want is the next request of the stream.
 type want struct {
 	win    window
 	next   uint32 // position of the first dword
 	left   uint32 // dwords from there to the end of the buffer
-	issues bool   // the stream asks for them if nothing prevents it
+	issues bool   // the stream requests them unless something prevents it
 }
 
-// fetched returns cpl if it is for the stream.
+// fetched returns cpl if it belongs to the stream.
 func fetched(cpl port.Completion) port.Completion {
 	if cpl.Tag&3 == tagRead {
 		cpl.Status = port.CplNone
@@ -23,8 +23,8 @@ func fetched(cpl port.Completion) port.Completion {
 	return cpl
 }
 
-// readable reports whether the stream may read its buffer: in a packet that has started
-// also while RUN is 0. One read is offered at a time, because an offer may not change.
+// readable reports whether the stream may read its buffer. Inside a packet it may, even
+// while RUN is 0. Only one read is offered at a time, because an offer must not change.
 func (m *Module) readable() bool {
 	inside := m.decode.state == decodeBody || m.decode.state == decodeSkip
 	reads := m.sync.state == syncRead || m.ring.req.Kind != port.None
@@ -41,16 +41,16 @@ func (r *ring) window(enable bool) window {
 	return w
 }
 
-// weighs reports whether the next dword may be taken and may count dwords of the indirect
-// buffer after itself.
+// weighs reports whether the next dword can be taken and is one that may count dwords after
+// itself in the indirect buffer.
 func (m *Module) weighs() bool {
 	counts := m.decode.state == decodeNext || m.decode.state == decodeBody && m.decode.op() == pkt.OpPredicate
 	return m.ring.inIB && m.file.ready && counts
 }
 
-// wanted returns what the stream asks for next. There is one adder and one subtractor: in
-// a clock with an access they serve the register at off, and if a dword is weighed its
-// own position.
+// wanted returns the next request of the stream. It has one adder and one subtractor. In a
+// clock with a register access they compute the address and count for the register at off,
+// and when a dword is weighed, its own position.
 func (m *Module) wanted(accessed, weighs bool, off uint16) want {
 	w := want{win: m.ring.window(m.readable())}
 	at, ahead, mask := m.ring.stream.at, m.ring.stream.have, w.win.Mask
@@ -70,7 +70,7 @@ func (m *Module) wanted(accessed, weighs bool, off uint16) want {
 	return w
 }
 
-// request returns the read of what is wanted.
+// request returns the read for a want.
 func (r *ring) request(w want) port.Request {
 	tag := uint8(tagRing)
 	if r.inIB {
@@ -79,9 +79,9 @@ func (r *ring) request(w want) port.Request {
 	return port.Request{Kind: port.MemRead, Tag: tag, Len: span(w.win, w.next, w.left), Addr: r.space.add(w.win.Base, uint64(w.next)<<2)}
 }
 
-// located returns the position that a register names: FAULT_ADDR that of the packet in
-// work, IB_LEFT the one in the indirect buffer, IB_ADDR the one in an indirect buffer
-// that a preemption left, and the others that of the next dword.
+// located returns the position that a register names: FAULT_ADDR the current packet, IB_LEFT
+// the position in the indirect buffer, IB_ADDR the one where a preemption left an indirect
+// buffer. All others name the next dword.
 func (r *ring) located(off uint16) uint32 {
 	at := r.stream.at
 	switch off {
@@ -99,7 +99,7 @@ func (r *ring) located(off uint16) uint32 {
 	return at
 }
 
-// takes reports whether the decoder takes a dword if there is one.
+// takes reports whether the decoder takes a dword if one is available.
 func (m *Module) takes() bool {
 	d := m.decode.state
 	next := d == decodeNext && m.regs.run && !m.regs.interrupts() && (m.ring.inIB || !m.ring.fresh)

@@ -7,10 +7,10 @@ import (
 )
 
 // Design note: the units need the packet, the surfaces, RING_BASE and WPTR one word at a
-// time, so they are in the RAM, after the beats of the stream. In each clock the RAM reads the
-// word that the state needs in the next one, unless the host reads a register of the
-// file. A surface has the layout of SAVE_STATE, which is that of SET_STATE's body: to set a
-// surface is to swap two slots.
+// time, so these are in RAM, after the beats of the stream. In each clock the RAM reads the
+// word that the state needs in the next clock, unless the host reads a register in the file.
+// A surface has the layout of SAVE_STATE, which is also that of SET_STATE's body, so setting
+// a surface only swaps two slots.
 
 // The file: slots of four words after the beats of the ring and of an indirect buffer.
 const (
@@ -29,7 +29,7 @@ const (
 	wordHeader = 2
 )
 
-// emptyNOP is the header of a NOP without a body. It is not kept: it cannot fault.
+// emptyNOP is the header of a NOP without a body. It is not stored: it cannot fault.
 const emptyNOP = pkt.OpNOP << 24
 
 // A need is what a state needs from the RAM.
@@ -37,18 +37,18 @@ type need uint8
 
 const (
 	needNothing need = iota
-	needDword        // the next one of the buffer
+	needDword        // the next dword of the buffer
 	needWord         // a word of the file
 )
 
-// A look is where the host looks in the file.
+// A look is the position of a register that the host reads in the file.
 type look struct {
 	Valid bool
 	High  bool // the upper half of the word
 	At    uint8
 }
 
-// A write is what is written to the RAM in a clock.
+// A write is a write to the RAM in a clock.
 type write struct {
 	Enable uint8
 	At     uint8
@@ -63,9 +63,9 @@ type surface struct {
 
 // file is the RAM and its slots.
 type file struct {
-	ram   hdl.RAM // beats of the ring, from depth on of the indirect buffer, from fileAt on the file
+	ram   hdl.RAM // ring's beats; from depth the indirect buffer's; from fileAt the file
 	ready bool    // the word that was read is the one that the state needs
-	high  bool    // the state needs its upper half
+	high  bool    // the state needs the upper half of the word
 	next  uint8   `w:"4"` // word to clear next, after a reset
 
 	body    uint8 `w:"2"` // slot of the packet's body
@@ -75,7 +75,7 @@ type file struct {
 	dst     surface
 }
 
-// Reset sets the registers to their values after power on.
+// Reset sets the registers to their power-on values.
 func (f *file) Reset() {
 	f.ready, f.high = false, false
 	f.next = 0
@@ -86,7 +86,7 @@ func (f *file) Reset() {
 // place returns the place of a word in the file.
 func place(slot, word uint8) uint8 { return slot<<2 | word }
 
-// half returns the half that is needed of the word that was read.
+// half returns the needed half of the word that was read.
 func (f *file) half() uint32 {
 	q := f.ram.Out()
 	v := uint32(q)
@@ -105,7 +105,7 @@ func (f *file) slot(dst bool) uint8 {
 	return s
 }
 
-// setSurface makes the body of a SET_STATE the words of a surface.
+// setSurface makes the body of a SET_STATE the surface's words.
 func (f *file) setSurface(dst bool, format uint8) {
 	s, body := surface{set: true, format: format & 7}, f.body
 	if dst {
@@ -117,7 +117,7 @@ func (f *file) setSurface(dst bool, format uint8) {
 	}
 }
 
-// contextPlace returns the place of word i of a context, which is one of a surface.
+// contextPlace returns the place of word i of a context, which must belong to a surface.
 func (f *file) contextPlace(i uint8) uint8 {
 	slot, word := f.srcSlot, i
 	if i >= 3 {
@@ -126,7 +126,7 @@ func (f *file) contextPlace(i uint8) uint8 {
 	return place(slot, (word+wordBase)&3)
 }
 
-// operandLook returns where the file has a refused operand, and whether it has.
+// operandLook returns the position of a refused operand, if it is in the file.
 func (f *file) operandLook(bad operand, high bool) look {
 	l := look{Valid: bad < operandNone, High: high, At: place(f.body, uint8(bad)>>1&3)}
 	switch {
@@ -199,8 +199,8 @@ func (m *Module) walkNeeds() (kind need, slot, word uint8) {
 	return kind, slot, word
 }
 
-// writes returns what is written to the file in this clock if no completion arrives: by the
-// node if it is free to, otherwise data by the host.
+// writes returns the write to the file in this clock if no completion arrives: the node's if
+// free is set, otherwise the host's write of data.
 func (m *Module) writes(take, free, arrives bool, off uint16, data uint32) write {
 	d, n, v := m.decode.state, m.decode.n, m.file.half()
 	copies, clears := m.ring.state == ringCopy, d == decodeClear
@@ -236,13 +236,13 @@ func (m *Module) writes(take, free, arrives bool, off uint16, data uint32) write
 	return w
 }
 
-// files reports whether a write of the register at off goes to the file.
+// files reports whether the register at off is kept in the file.
 func (m *Module) files(off uint16) bool {
 	base := off == cpreg.RingLo || off == cpreg.RingHi
 	return m.decode.state != decodeClear && !m.regs.resetting && (base && !m.regs.run || off == cpreg.Wptr)
 }
 
-// part returns the place of a beat in the part of the RAM that its buffer has.
+// part returns the place of a beat in its buffer's part of the RAM.
 func part(at uint8, inIB bool) uint8 {
 	if inIB {
 		at |= depth
@@ -250,8 +250,8 @@ func part(at uint8, inIB bool) uint8 {
 	return at
 }
 
-// arrival returns where the data of a completion goes: to the beats if keep is set, to
-// word of the file if restores is.
+// arrival returns the write of a completion's data: to the beats if keep is set, to word of
+// the file if restores is set.
 func arrival(keep bool, at uint8, inIB, restores bool, word uint8, data uint64) write {
 	w := write{At: part(at, inIB), Data: data}
 	if restores {
@@ -263,8 +263,8 @@ func arrival(keep bool, at uint8, inIB, restores bool, word uint8, data uint64) 
 	return w
 }
 
-// tickFile reads what the next clock needs, and writes. held is whether the stream has the
-// beat of the next dword.
+// tickFile reads the word that the next clock needs, and performs a write. held is set if the
+// stream holds the beat of the next dword.
 func (m *Module) tickFile(held bool, from look, w write) {
 	kind, at := m.needs()
 	at |= fileAt
@@ -297,7 +297,7 @@ func (m *Module) upper() bool {
 	return u
 }
 
-// lacks reports whether something is needed, is there and was not read.
+// lacks reports whether a needed word is available but was not read.
 func (m *Module) lacks() bool {
 	kind, _ := m.needs()
 	return !m.file.ready && (kind == needWord || kind == needDword && m.ring.stream.have != 0)

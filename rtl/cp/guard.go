@@ -5,11 +5,10 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/pkt"
 )
 
-// Design note: a window is held as its first byte and the byte after its last,
-// so that a range is in it if two comparisons hold. The windows are tried one
-// in each clock: one pair of comparators serves all of them and both ranges of a
-// packet, and a packet whose window has a low number hardly waits. A range was found to
-// be in memory before, so no sum here wraps.
+// Design note: a window is stored as its first byte and the byte after its last, so that two
+// comparisons decide whether a range is in it. One window is tried per clock: one pair of
+// comparators serves all windows and both ranges of a packet. Use low window numbers for
+// short waits. The range was already found to be in memory, so no sum here wraps.
 
 // A reach is one of the windows that SET_WINDOW sets, closed if it is empty.
 type reach struct {
@@ -18,18 +17,18 @@ type reach struct {
 	writable bool
 }
 
-// guard has the windows of the node.
+// guard holds the windows of the node.
 type guard struct {
 	next    uint8 `w:"2"` // window to try
 	window0 reach
 	window1 reach
 	window2 reach
 	window3 reach
-	bottom  uint64 // last row of the range that a window is looked for
+	bottom  uint64 // last row of the range to find a window for
 }
 
-// setWindow ends a SET_WINDOW, which opens size bytes from src on, or refuses it. The base
-// of a closed window is kept as it was given.
+// setWindow completes a SET_WINDOW of size bytes from src, or refuses it. A closed window
+// keeps the given base.
 func (w *walk) setWindow(attr uint8, size uint64) outcome {
 	o := ended(finished)
 	last := w.space.last(w.src)
@@ -50,7 +49,7 @@ func (w *walk) setWindow(attr uint8, size uint64) outcome {
 	return o
 }
 
-// checkGuard tries the next window for the range in work.
+// checkGuard tries the next window for the current range.
 func (w *walk) checkGuard(p packet) outcome {
 	var o outcome
 	bad := operandSourceAt

@@ -48,7 +48,7 @@ func TestIndirect(t *testing.T) {
 	}
 }
 
-// What was read ahead of the ring is there behind an indirect buffer.
+// The dwords prefetched from the ring are still there after an indirect buffer.
 func TestRingIsKeptThroughAnIndirectBuffer(t *testing.T) {
 	b := newBench(t)
 	b.start(ringAt, 9)
@@ -61,9 +61,9 @@ func TestRingIsKeptThroughAnIndirectBuffer(t *testing.T) {
 	assert.Equal(t, uint64(0x1000), b.fetches[1].Addr)
 }
 
-// RUN is cleared and set with another ring while the body of an INDIRECT is awaited: what
-// was read ahead of the ring that was is not executed behind the buffer.
-func TestRingMovesInFrontOfAnIndirectBuffer(t *testing.T) {
+// RUN is cleared and set with another ring while the body of an INDIRECT is awaited. The
+// dwords prefetched from the former ring are not executed after the buffer.
+func TestRingMovesBeforeAnIndirectBuffer(t *testing.T) {
 	b := newBench(t)
 	b.latency = 200
 	b.start(ringAt, 12)

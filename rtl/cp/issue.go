@@ -15,15 +15,15 @@ const (
 	issueIdle  issueState = iota
 	issuePitch            // reads the pitch of the destination, for the rows
 	issueOffer            // offers descriptors
-	issueRow              // begins the next row
+	issueRow              // starts the next row
 	issueDrain            // waits for the descriptors in flight
 )
 
-// pieceLog2 is the log2 of the bytes of a piece of a linear packet with CAPS.PREEMPTION.
+// pieceLog2 is log2 of the bytes in a piece of a linear packet with CAPS.PREEMPTION.
 const pieceLog2 = 12
 
-// Design note: a row, or a linear packet, is cut into pieces of a power of two of bytes,
-// so a descriptor adds only the number of the piece to the address of its row.
+// Design note: rows and linear packets are cut into pieces of a power of two of bytes, so the
+// address of a descriptor is that of its row plus the shifted number of the piece.
 
 // issue sends the descriptors of a packet to the DMA engine.
 type issue struct {
@@ -33,21 +33,21 @@ type issue struct {
 	pieceMask uint32 // bits of piece
 
 	state    issueState `w:"3"`
-	piece    uint32     `w:"20"` // of the row, in work
-	sent     uint32     `w:"20"` // pieces or rows of the packet, those before a preemption included
-	stops    bool       // for a preemption, when the descriptors in flight have ended
+	piece    uint32     `w:"20"` // current piece of the row
+	sent     uint32     `w:"20"` // pieces or rows of the packet, including those before a preemption
+	stops    bool       // stop for a preemption when the descriptors in flight have ended
 	offered  bool       // a descriptor is offered
-	inFlight uint8      `w:"6"` // descriptors taken and not complete
-	readErr  bool       // of a descriptor; only one of the two is set
+	inFlight uint8      `w:"6"` // descriptors accepted and not complete
+	readErr  bool       // a read failed; never set together with writeErr
 	writeErr bool
 }
 
-// Reset sets the registers to their values after power on.
+// Reset sets the registers to their power-on values.
 func (u *issue) Reset() {
 	*u = issue{space: u.space, caps: u.caps, maxLog2: u.maxLog2, pieceMask: u.pieceMask}
 }
 
-// handshake counts the descriptors that the DMA engine takes and completes.
+// handshake counts the descriptors that the DMA engine accepts and completes.
 func (u *issue) handshake(d DMA) {
 	inFlight := u.inFlight
 	if d.Ready && u.offered {
@@ -66,7 +66,7 @@ func (u *issue) handshake(d DMA) {
 // quiet reports whether no descriptor is offered or in flight.
 func (u *issue) quiet() bool { return !u.offered && u.inFlight == 0 }
 
-// start prepares for a packet, which is past the pieces that it sent before a preemption.
+// start prepares for a packet. A linear packet starts after the pieces sent before a preemption.
 func (u *issue) start(op uint8) {
 	u.piece = 0
 	if !usesSurfaces(op) {
@@ -74,7 +74,7 @@ func (u *issue) start(op uint8) {
 	}
 }
 
-// before returns the pieces or rows that the packet sent before a preemption.
+// before returns the number of pieces or rows that the packet sent before a preemption.
 func (u *issue) before() uint32 {
 	var n uint32
 	if u.caps.Has(caps.Preemption) {
@@ -96,7 +96,7 @@ func (u *issue) startPacket() {
 	}
 }
 
-// resume makes the next packet start where PROGRESS says, if resumes is set.
+// resume makes the next packet start at progress if resumes is set.
 func (u *issue) resume(resumes bool, progress uint32) {
 	if u.caps.Has(caps.Preemption) && resumes {
 		u.sent = progress & pkt.MaxProgress
@@ -112,7 +112,7 @@ func (u *issue) pieceSize(op uint8) uint8 {
 	return n
 }
 
-// length returns the bytes of the piece in work of a row, and whether it is the last one.
+// length returns the bytes of the row's current piece, and whether it is the last one.
 func (u *issue) length(op uint8, bytes uint32) (n uint32, last bool) {
 	size := u.pieceSize(op)
 	rest, whole := bytes&(1<<size-1), bytes>>size
@@ -123,7 +123,7 @@ func (u *issue) length(op uint8, bytes uint32) (n uint32, last bool) {
 	return n, u.piece == whole || rest == 0 && u.piece+1 == whole
 }
 
-// Desc returns the descriptor for the DMA engine, meaningful if its Op is not None.
+// Desc returns the descriptor for the DMA engine. It is valid if Op is not None.
 func (m *Module) Desc() dma.Desc {
 	if hdl.Asleep(!m.issue.offered) {
 		return dma.Desc{}
@@ -146,8 +146,8 @@ func (m *Module) Desc() dma.Desc {
 	return d
 }
 
-// stepIssue is a clock of the issue unit, and reports whether the next row, or the next word
-// of a context, is begun.
+// stepIssue runs a clock of the issue unit. It reports whether the next row, or the next word
+// of a context, starts.
 func (m *Module) stepIssue(half uint32, ready, taken bool) (o outcome, rows bool) {
 	op := m.decode.op()
 	switch m.issue.state {
@@ -165,7 +165,7 @@ func (m *Module) stepIssue(half uint32, ready, taken bool) (o outcome, rows bool
 	return o, rows
 }
 
-// offer offers the next descriptor when the one before was taken.
+// offer offers the next descriptor after the previous one was accepted.
 func (m *Module) offer(op uint8, ready, taken bool) (rows bool) {
 	_, last := m.issue.length(op, m.walk.bytes)
 	if taken {
@@ -200,7 +200,7 @@ func (m *Module) endRow() {
 	}
 }
 
-// count counts a piece that was taken; part says that it ends a part of the packet.
+// count counts an accepted piece. part is set if the piece ends a part of the packet.
 func (u *issue) count(part bool) {
 	u.piece = (u.piece + 1) & u.pieceMask
 	if u.caps.Has(caps.Preemption) && part {
@@ -208,8 +208,8 @@ func (u *issue) count(part bool) {
 	}
 }
 
-// next offers the piece in work if no other one is offered, or drains: after an error, and
-// for a preemption, before a piece of a linear packet or a row.
+// next offers the current piece if no other one is offered. It drains instead after an error
+// and, for a preemption, before a piece of a linear packet or a row.
 func (u *issue) next(interrupts, rows bool) {
 	switch {
 	case u.offered || u.state != issueOffer:

@@ -12,17 +12,17 @@ import (
 // Fetch returns the read of the ring, of an indirect buffer, of a predicate or of a context.
 func (m *Module) Fetch() port.Request { return m.ring.req }
 
-// Fence returns the request for the node's fence unit. It stays the same until the
-// unit has a result.
+// Fence returns the request to the node's fence unit. It does not change until the unit has
+// a result.
 func (m *Module) Fence() fence.Req {
 	return fence.Req{Op: m.sync.fence, IRQ: m.decode.flag, ID: uint32(m.walk.src), Addr: m.walk.row}
 }
 
-// Resetting reports whether the node waits for what is in flight to end, which the
-// DMA engine gives up.
+// Resetting reports whether the node waits for requests in flight to end. The DMA engine
+// abandons them.
 func (m *Module) Resetting() bool { return m.regs.resetting }
 
-// Scratch returns the write of a scratch register, which stays until it is taken.
+// Scratch returns the scratch write, which does not change until it is accepted.
 func (m *Module) Scratch() regram.Scratch {
 	return regram.Scratch{Valid: m.sync.scratch, Index: uint8(m.walk.src>>2) & 3, Data: uint32(m.walk.src >> 32)}
 }
@@ -33,7 +33,7 @@ func (m *Module) Fault() bool { return m.regs.fault }
 // Preempted reports, for one clock, that the node has stopped for a preemption.
 func (m *Module) Preempted() bool { return m.regs.yielded }
 
-// Rsp returns the answer to the register access of the clock before.
+// Rsp returns the answer to the register access of the previous clock.
 func (m *Module) Rsp() regbus.Rsp {
 	r := m.regs.rsp
 	if m.regs.filed {
@@ -63,9 +63,9 @@ func (m *Module) Took() bool { return m.regs.took }
 // Packets returns the packets retired since reset, modulo 2^32.
 func (m *Module) Packets() uint32 { return m.regs.packets }
 
-// IdleFor returns math.MaxUint64 if only an input can wake the node, which the level of a
-// timeline is too, and 0 otherwise. A descriptor that is offered and not taken does not
-// wake it: the DMA engine does.
+// IdleFor returns math.MaxUint64 if only an input can wake the node, and 0 otherwise. The
+// level of a timeline is an input too. A descriptor that is offered and not accepted does
+// not wake the node, because the DMA engine acts first.
 func (m *Module) IdleFor() uint64 {
 	offers := m.sync.fence != fence.None || m.ring.req.Kind != port.None || m.sync.scratch
 	pulses := m.regs.rsp.Hit || m.regs.fault || m.regs.yielded || m.regs.retired || m.regs.took
@@ -80,7 +80,7 @@ func (m *Module) IdleFor() uint64 {
 	return math.MaxUint64
 }
 
-// moves reports whether the node does something in the next clock without an input.
+// moves reports whether the node changes in the next clock without an input.
 func (m *Module) moves() bool {
 	moves := m.yields(false)
 	switch m.decode.state {
@@ -99,7 +99,7 @@ func (m *Module) moves() bool {
 	return moves
 }
 
-// works reports whether the unit that works does something in the next clock.
+// works reports whether the working unit changes in the next clock.
 func (m *Module) works() bool {
 	works := true
 	switch {
@@ -118,5 +118,5 @@ func (m *Module) works() bool {
 	return works
 }
 
-// Skip is n clocks without input: nothing counts.
+// Skip skips n clocks without input. The node counts nothing in them.
 func (m *Module) Skip(n uint64) {}

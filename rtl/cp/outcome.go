@@ -1,14 +1,14 @@
 package cp
 
-// An ending says how a unit ended its part of a packet.
+// An ending is the way in which a unit ended its part of a packet.
 type ending uint8
 
 const (
-	working   ending = iota // not yet
-	passed                  // the next unit goes on
-	finished                // the packet has nothing left to do but a scratch write
+	working   ending = iota // not ended
+	passed                  // the next unit continues
+	finished                // only a scratch write is outstanding
 	completed               // the packet retires in this clock
-	skipping                // as many dwords as PREDICATE says are skipped
+	skipping                // the dwords counted by PREDICATE are skipped
 	halted                  // the packet stopped for a preemption
 	badRing                 // the ring cannot be read
 	refused                 // the node faults
@@ -18,14 +18,14 @@ const (
 type outcome struct {
 	end   ending
 	cause uint8   // of cpreg, if the packet is refused
-	bad   operand // then: the operand
+	bad   operand // the refused operand, if the packet is refused
 }
 
 func ended(e ending) outcome { return outcome{end: e} }
 
 func refuse(cause uint8, bad operand) outcome { return outcome{refused, cause, bad} }
 
-// An operand is a value that a packet can be refused for. Dwords and pairs of dwords are
+// An operand is a value for which a packet can be refused. Dwords and pairs of dwords are
 // named by their place in the body's slot.
 type operand uint8
 
@@ -76,15 +76,14 @@ func destOperand(op uint8) operand {
 	return o
 }
 
-// small returns the refused operand if it is one that has no word in the file and fits
-// into a dword.
+// small returns the refused operand if it is not in the file and fits into a dword.
 func (m *Module) small() uint32 {
 	return bit(m.decode.bad == operandOne, 1) | only32(m.decode.bad == operandLeft, uint32(m.decode.left)) |
 		only32(m.decode.bad == operandFormat, uint32(m.file.dst.format))
 }
 
-// large returns the refused operand if it is a word of RESTORE_STATE or an address for
-// which there is no window.
+// large returns the refused operand if it is a word of RESTORE_STATE or an address outside
+// the windows.
 func (m *Module) large() uint64 {
 	var v uint64
 	switch m.decode.bad {

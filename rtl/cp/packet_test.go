@@ -17,7 +17,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/regram"
 )
 
-// hi is the upper half of a host address below 4 GiB.
+// hi is the high dword of a host address below 4 GiB.
 const hi = 0x80000000
 
 func TestPackets(t *testing.T) {
@@ -41,7 +41,7 @@ func TestPackets(t *testing.T) {
 		{"NOP with a body that looks like a fault", []uint32{0x01000003, 0xffffffff, 0, 0xffffffff}, 1, nil, nil},
 		{"COPY", []uint32{0x04000005, 0x11, 0, 0x3003, hi, 0x25}, 1,
 			[]dma.Desc{{Op: dma.Copy, Len: 0x25, Src: 0x11, Dst: host | 0x3003}}, nil},
-		{"COPY of 0 bytes anywhere", []uint32{0x04000005, 0xffffffff, 0x7fffffff, 0, 0, 0}, 1, nil, nil},
+		{"COPY of 0 bytes at any address", []uint32{0x04000005, 0xffffffff, 0x7fffffff, 0, 0, 0}, 1, nil, nil},
 		{"FILL", []uint32{0x06000005, 0x7001, 0, 9, 0x44332211, 0x88776655}, 1,
 			[]dma.Desc{{Op: dma.Fill, Len: 9, Src: 0x8877665544332211, Dst: 0x7001}}, nil},
 		{"FILL of 0 bytes", []uint32{0x06000005, 0xffffffff, 0, 0, 1, 2}, 1, nil, nil},
@@ -51,7 +51,7 @@ func TestPackets(t *testing.T) {
 			{Op: dma.Copy, Len: 4, Src: 0x1000 + 64 + 2, Dst: 0x2000 + 32 + 2},
 			{Op: dma.Copy, Len: 4, Src: 0x1000 + 128 + 2, Dst: 0x2000 + 64 + 2},
 		}, nil},
-		{"COPY2D wholly clipped", join(setSource, setDest,
+		{"COPY2D entirely clipped", join(setSource, setDest,
 			[]uint32{0x05000003, 0x00000000, 0x00040000, 0x00030003}), 3, nil, nil},
 		{"COPY2D of no rows", join(setSource, setDest,
 			[]uint32{0x05000003, 0x00000000, 0x00010001, 0x00000003}), 3, nil, nil},
@@ -77,8 +77,8 @@ func TestPackets(t *testing.T) {
 	}
 }
 
-// A write of a scratch register stays as it is until it is taken, and the packet and a
-// reset wait for that.
+// A scratch write is offered unchanged until it is accepted, and the packet and a reset wait
+// for it.
 func TestScratchWaits(t *testing.T) {
 	for _, reset := range []bool{false, true} {
 		b := newBench(t)
@@ -119,7 +119,7 @@ func TestFence(t *testing.T) {
 	b.run(0x10000004, 0x3008, 0, 9, 0)
 	assert.Equal(t, uint64(9), binary.LittleEndian.Uint64(b.vram[0x3008:]))
 	assert.Equal(t, uint32(9), b.read(cpreg.Fence))
-	assert.Equal(t, 1, b.events, "no IRQ asked for")
+	assert.Equal(t, 1, b.events, "no IRQ requested")
 
 	before := b.clock
 	b.run(0x09000002, 0x3010, 0)
@@ -128,9 +128,8 @@ func TestFence(t *testing.T) {
 	assert.Equal(t, uint32(9), b.read(cpreg.Fence))
 }
 
-// TestPredicate executes a PREDICATE and, if that does not skip it, a fill of
-// 8 bytes, from the ring and from an indirect buffer, with the value in either
-// memory.
+// TestPredicate executes a PREDICATE and a fill of 8 bytes that it may skip, in the ring and
+// in an indirect buffer, with the value in either memory.
 func TestPredicate(t *testing.T) {
 	for _, at := range []uint64{0x3008, host | 0x3008} {
 		for _, tt := range []struct {
@@ -140,7 +139,7 @@ func TestPredicate(t *testing.T) {
 			{0, 0, true}, {1, 0, false}, {0x80000000, 0, false},
 			{0, 1 << 16, false}, {1, 1 << 16, true}, {0x80000000, 1 << 16, true},
 		} {
-			for _, upper := range []uint64{0, 4} { // which half of the value is not 0
+			for _, upper := range []uint64{0, 4} { // offset of the half that is not 0
 				for _, indirect := range []bool{false, true} {
 					b := newBench(t)
 					b.check = true
@@ -169,7 +168,7 @@ func TestPredicate(t *testing.T) {
 	}
 }
 
-// TestPredicateAfterData fills the value with a slow DMA engine first.
+// TestPredicateAfterData first fills the value, with a slow DMA engine.
 func TestPredicateAfterData(t *testing.T) {
 	b := newBench(t)
 	b.dmaTime = 80
@@ -190,7 +189,7 @@ func TestFenceAfterData(t *testing.T) {
 		for b.events == 0 {
 			b.tick(regbus.Req{})
 			if b.host[0x3000] != 0 || uint32(b.fence.Timeline()) != 0 {
-				require.Equal(t, byte(1), b.vram[0x100], "the fence is ahead of the data, seed %d", seed)
+				require.Equal(t, byte(1), b.vram[0x100], "the fence precedes its data, seed %d", seed)
 			}
 		}
 		b.idle()
@@ -214,7 +213,7 @@ func TestRingWraps(t *testing.T) {
 	assert.Equal(t, uint32(400), b.read(cpreg.Packets))
 }
 
-func TestPrefetchKeepsBehindWptr(t *testing.T) {
+func TestPrefetchStopsAtWptr(t *testing.T) {
 	b := newBench(t)
 	b.start(ringAt, 8)
 	b.push(0x01000000, 0x01000000, 0x01000000)
@@ -225,7 +224,7 @@ func TestPrefetchKeepsBehindWptr(t *testing.T) {
 	assert.Zero(t, b.faults)
 	b.push(0x01000000)
 	b.run()
-	assert.Zero(t, b.faults, "the dword behind WPTR was not read too early")
+	assert.Zero(t, b.faults, "the dword at WPTR was not read early")
 	assert.Equal(t, uint32(4), b.read(cpreg.Rptr))
 }
 
@@ -285,7 +284,7 @@ func TestTiming(t *testing.T) {
 		b.idle()
 		assert.LessOrEqual(t, b.clock-before, uint64(42), "with a memory of %d clocks and a DMA of 20", b.latency)
 	})
-	t.Run("behind an indirect buffer", func(t *testing.T) {
+	t.Run("after an indirect buffer", func(t *testing.T) {
 		b := newBench(t)
 		b.start(ringAt, 9)
 		b.put(0x1000, 0x01000000)

@@ -1,16 +1,16 @@
 package cp
 
-// Design note: a node that is preempted forgets the packet in work, except how much of it its
-// descriptors have done, and leaves the indirect buffer. So nothing of it gets
-// in the way of another context, and to resume is to execute the INDIRECT packet
-// once more, from the place that the registers name: the packet is fetched and
-// checked again and starts after the part that was done. Outside an indirect buffer
-// there is nothing to resume: IB_LEFT is 0 then, and PROGRESS waits for the INDIRECT
-// that it belongs to. The registers of an indirect buffer that was left are kept until the node
-// runs again: the host may be late to read them.
+// Design note: a preempted node forgets the current packet, except how much of it the
+// descriptors have done, and leaves the indirect buffer. So the node keeps nothing that
+// could disturb another context. To resume, the host executes the INDIRECT packet again,
+// from the position that the registers name: the packet is fetched and checked again and
+// starts after the part that was done. Outside an indirect buffer there is nothing to
+// resume: IB_LEFT is then 0, and PROGRESS is kept for the INDIRECT that it belongs to. The
+// registers of an abandoned indirect buffer are kept until the node runs again, because the
+// host may read them late.
 
 // yields reports whether the node stops for a preemption in this clock: between packets,
-// which the end of an indirect buffer is not, waiting for a fence, or stopped on a fault.
+// except at the end of an indirect buffer; while waiting for a fence; or stopped on a fault.
 func (m *Module) yields(seeks bool) bool {
 	next := m.decode.state == decodeNext && !seeks && !m.ring.ended()
 	rests := next || m.decode.state == decodeFault || m.sync.state == syncWait

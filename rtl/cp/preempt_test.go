@@ -13,7 +13,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
 
-// preempt asks the node to stop and waits until it has.
+// preempt asks the node to stop and waits until it has stopped.
 func (b *bench) preempt(id uint32) {
 	b.write(cpreg.Preempt, id)
 	for b.read(cpreg.Preempted) != id {
@@ -21,9 +21,9 @@ func (b *bench) preempt(id uint32) {
 	}
 }
 
-// again makes the INDIRECT packet at RPTR go on where the node stopped, if it was
-// in one, and lets the node run.
-func (b *bench) again() {
+// resume sets the INDIRECT at RPTR to continue where the node stopped, if it stopped in an
+// indirect buffer, and sets RUN.
+func (b *bench) resume() {
 	if left := b.read(cpreg.IBLeft); left != 0 {
 		at := b.read(cpreg.Rptr)
 		for i, v := range []uint32{b.read(cpreg.IBLo), b.read(cpreg.IBHi), left | 1<<20} {
@@ -36,8 +36,8 @@ func (b *bench) again() {
 func TestPreempt(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
-		dwords   []uint32 // in the indirect buffer
-		descs    int      // taken before the node is asked
+		dwords   []uint32 // contents of the indirect buffer
+		descs    int      // descriptors accepted before the preemption
 		left     uint32
 		progress uint32
 	}{
@@ -66,7 +66,7 @@ func TestPreempt(t *testing.T) {
 				b.tick(regbus.Req{})
 			}
 			b.preempt(77)
-			assert.Empty(t, b.moves, "what was sent has ended")
+			assert.Empty(t, b.moves, "all sent descriptors are complete")
 			assert.Equal(t, 1, b.yields)
 			assert.Equal(t, uint32(77), b.read(cpreg.Preempt))
 			assert.Zero(t, b.read(cpreg.Ctl))
@@ -80,16 +80,16 @@ func TestPreempt(t *testing.T) {
 			for range 100 {
 				b.tick(regbus.Req{})
 			}
-			require.Len(t, b.descs, int(tt.progress), "it has stopped")
+			require.Len(t, b.descs, int(tt.progress), "the node has stopped")
 			b.preempt(80)
-			assert.Equal(t, tt.left, b.read(cpreg.IBLeft), "a node that has stopped keeps where it was")
+			assert.Equal(t, tt.left, b.read(cpreg.IBLeft), "a stopped node keeps its position")
 			assert.Equal(t, 0xc000+4*(uint32(len(tt.dwords))-tt.left), b.read(cpreg.IBLo))
 			assert.Equal(t, tt.progress, b.read(cpreg.Progress))
-			b.again()
+			b.resume()
 			b.preempt(78)
-			assert.Zero(t, b.read(cpreg.IBLeft), "stopped in front of INDIRECT")
-			assert.Equal(t, tt.progress, b.read(cpreg.Progress), "which still goes on there")
-			b.again()
+			assert.Zero(t, b.read(cpreg.IBLeft), "stopped before INDIRECT")
+			assert.Equal(t, tt.progress, b.read(cpreg.Progress), "PROGRESS still applies to it")
+			b.resume()
 			b.idle()
 			assert.Equal(t, whole.vram, b.vram)
 			assert.Equal(t, whole.descs, b.descs, "each piece once")
@@ -99,9 +99,9 @@ func TestPreempt(t *testing.T) {
 	}
 }
 
-// RUN that is written in the clock in which the node stops starts it at RPTR, as
-// one that is written behind it does.
-func TestRunMeetsPreempt(t *testing.T) {
+// A write of RUN in the clock in which the node stops starts it at RPTR, as a later write
+// does.
+func TestRunWithPreempt(t *testing.T) {
 	met := 0
 	for at := range 250 {
 		b := newBenchOf(t, everything)
@@ -129,13 +129,13 @@ func TestRunMeetsPreempt(t *testing.T) {
 		b.write(cpreg.Ctl, cpreg.CtlRun)
 		b.idle()
 		require.Equal(t, uint32(5), b.read(cpreg.Fence))
-		require.Len(t, b.scratch, 1, "%d clocks behind PREEMPT", at)
+		require.Len(t, b.scratch, 1, "%d clocks after PREEMPT", at)
 	}
 	require.NotZero(t, met)
 }
 
-// TestPreemptAnywhere stops and resumes a stream of packets again and again: in
-// the end memory is as if it had not.
+// TestPreemptAnywhere stops and resumes a stream of packets many times. The final memory is
+// the same as without preemption.
 func TestPreemptAnywhere(t *testing.T) {
 	for seed := range uint64(30) {
 		rng := rand.New(rand.NewPCG(seed, 9))
@@ -165,7 +165,7 @@ func TestPreemptAnywhere(t *testing.T) {
 				}
 				id++
 				b.preempt(id)
-				b.again()
+				b.resume()
 			}
 			b.idle()
 			require.Len(t, b.scratch, scratch+1, "each packet once, seed %d", seed)
@@ -176,7 +176,7 @@ func TestPreemptAnywhere(t *testing.T) {
 	}
 }
 
-// fillModel applies the FILL of a dword at 0x4000 and the FILL_2D behind it.
+// fillModel applies the FILL of a dword at 0x4000 and the FILL_2D after it.
 func fillModel(mem []byte, p []uint32) {
 	for i := range p[3] {
 		v := uint64(p[4]) | uint64(p[5])<<32
@@ -187,8 +187,8 @@ func fillModel(mem []byte, p []uint32) {
 	}
 }
 
-// TestPreemptAtRest asks a node that has nothing to stop.
-func TestPreemptAtRest(t *testing.T) {
+// TestPreemptIdle preempts a node without work.
+func TestPreemptIdle(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		setup func(b *bench)
@@ -219,7 +219,7 @@ func TestPreemptAtRest(t *testing.T) {
 			assert.Zero(t, b.read(cpreg.Progress))
 			b.other = 9
 			if tt.rptr != 0 && tt.fault == "NONE" {
-				b.again()
+				b.resume()
 				b.idle()
 				assert.Equal(t, b.wptr, b.read(cpreg.Rptr))
 			}
@@ -227,7 +227,7 @@ func TestPreemptAtRest(t *testing.T) {
 	}
 }
 
-// TestPreemptKeepsRingPackets finishes what is in the ring itself.
+// TestPreemptKeepsRingPackets checks that a packet of the ring itself is completed.
 func TestPreemptKeepsRingPackets(t *testing.T) {
 	b := newBenchOf(t, everything)
 	b.dmaTime = 300
@@ -239,12 +239,12 @@ func TestPreemptKeepsRingPackets(t *testing.T) {
 	}
 	b.preempt(9)
 	assert.Len(t, b.descs, 4)
-	assert.Equal(t, uint32(6), b.read(cpreg.Rptr), "behind the FILL")
+	assert.Equal(t, uint32(6), b.read(cpreg.Rptr), "after the FILL")
 	assert.Zero(t, b.read(cpreg.Progress))
 }
 
-// TestResumeBehindTheEnd has more progress than the packet has work.
-func TestResumeBehindTheEnd(t *testing.T) {
+// TestResumePastTheEnd resumes with more progress than the packet has pieces.
+func TestResumePastTheEnd(t *testing.T) {
 	for _, p := range [][]uint32{
 		{0x06000005, 0x1000, 0, 0x2000, 1, 2},
 		{0x04000005, 0x1000, 0, 0x7000, 0, 0x2000},
@@ -261,12 +261,12 @@ func TestResumeBehindTheEnd(t *testing.T) {
 			assert.Empty(t, b.descs, "%#x", p[0])
 			assert.Zero(t, b.faults)
 			b.run(0x02000003, 0xc000, 0, n)
-			assert.Len(t, b.descs, 2, "without Resume all is done")
+			assert.Len(t, b.descs, 2, "without Resume the entire packet runs")
 		}
 	}
 }
 
-// TestResumeCountsOnce applies the progress to the first packet alone.
+// TestResumeCountsOnce checks that the progress applies to the first packet only.
 func TestResumeCountsOnce(t *testing.T) {
 	b := newBenchOf(t, everything)
 	b.start(ringAt, 12)
@@ -291,8 +291,8 @@ func TestWithoutPreemption(t *testing.T) {
 	assert.Equal(t, faultText("RESERVED", ringAt+24, 0x02000003, 1<<20), b.fault())
 }
 
-// A node leaves an indirect buffer farther inside than its ring is long.
-func TestPreemptFarInside(t *testing.T) {
+// A node can leave an indirect buffer at a position beyond the size of its ring.
+func TestPreemptBeyondRingSize(t *testing.T) {
 	b := newBench(t)
 	b.start(ringAt, 12)
 	ib := make([]uint32, 0x800)

@@ -2,20 +2,19 @@ package cp
 
 import "github.com/hilgpu/hilgpu/rtl/abi/pkt"
 
-// Design note: a rectangle's rows and columns are counted from its own corner,
-// so one pair of intervals serves both surfaces: a clip [c0, c1) of a surface on
-// which the corner is at p leaves [c0-p, c1-p) of it, and all bounds stay
-// unsigned. The four bounds are a ring that turns by one for each edge, so that one
-// subtractor and one comparison clip all of them. A row's offset is a product of 15 by 20
-// bits, added up bit by bit while bits of the row's number are left.
+// Design note: a rectangle's rows and columns are counted from its corner, so one pair of
+// intervals serves both surfaces: if the corner is at p on a surface with the clip [c0, c1),
+// the interval [c0-p, c1-p) remains, and all bounds stay unsigned. The four bounds rotate by
+// one for each edge, so one subtractor and one comparator clip all of them. A row's offset
+// is a 15 by 20 bit product, added bit by bit while bits of the row's number are left.
 
-// setRect sets the rectangle to all of size, a pair.
+// setRect sets the rectangle to size, a pair.
 func (w *walk) setRect(size uint32) {
 	w.x0, w.y0 = 0, 0
 	w.x1, w.y1 = low(size), high(size)
 }
 
-// corner takes the corner on the surface in work, a pair.
+// corner sets the corner on the current surface, a pair.
 func (w *walk) corner(pair uint32) {
 	w.add = uint64(pair)
 	w.state = walkClip
@@ -24,7 +23,7 @@ func (w *walk) corner(pair uint32) {
 	}
 }
 
-// clip clips one edge at the clip of the surface in work. pair has the clip's edges of the
+// clip clips one edge at the clip of the current surface. pair holds the clip's edges of the
 // same side.
 func (w *walk) clip(pair uint32) {
 	c, p := low(pair), low(uint32(w.add))
@@ -51,7 +50,7 @@ func (w *walk) clip(pair uint32) {
 	w.edge = (w.edge + 1) & 3
 }
 
-// placed goes on to the ranges if rows are left that were not sent before a preemption.
+// placed continues with the ranges if rows are left that were not sent before a preemption.
 func (w *walk) placed(p packet) outcome {
 	var o outcome
 	width, after := w.x1-w.x0, w.y1+^w.y0
@@ -67,7 +66,7 @@ func (w *walk) placed(p packet) outcome {
 	return o
 }
 
-// startRow begins with the offset of the last row of the range in work, or of the first.
+// startRow starts the offset of the last row of the current range, or of the first row.
 func (w *walk) startRow(format uint8) {
 	corner, y := uint32(w.add), w.y1
 	if w.edge != 0 {
@@ -80,7 +79,7 @@ func (w *walk) startRow(format uint8) {
 	w.state = walkScale
 }
 
-// accumulate goes on to the next power of two of the elements, or of the row number.
+// accumulate advances to the next power of two of the elements, or of the row number.
 func (w *walk) accumulate(op uint8) {
 	scales := w.state == walkScale
 	w.add = w.add << 1 & (1<<35 - 1)
@@ -99,11 +98,11 @@ func (w *walk) accumulate(op uint8) {
 	}
 }
 
-// setPitch takes the pitch of a surface.
+// setPitch sets the pitch of a surface.
 func (w *walk) setPitch(word uint32) { w.add = uint64(word & pkt.MaxPitch) }
 
-// moreRows reports whether there are rows after the one in work.
+// moreRows reports whether there are rows after the current one.
 func (w *walk) moreRows() bool { return w.y0 != w.y1 }
 
-// nextRow counts a row.
+// nextRow advances to the next row.
 func (w *walk) nextRow() { w.y0 = (w.y0 + 1) & 0x7fff }

@@ -14,15 +14,15 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
 
-// rect is a 2D packet and the state that it uses.
+// A rect is a 2D packet and the state that it uses.
 type rect struct {
 	src, dst pkt.SetState
-	copy     pkt.Copy2D // of a fill: destination and size
+	copy     pkt.Copy2D // for a fill: destination and size
 	fill     bool
 	value    uint64
 }
 
-// dwords encodes the surfaces and the packet.
+// dwords encodes SET_STATE of the surfaces, and the packet.
 func (r rect) dwords() []uint32 {
 	state := func(s pkt.SetState) []uint32 {
 		return []uint32{0x03000007, uint32(s.Surface), uint32(s.Base), uint32(s.Base >> 32), s.Pitch, uint32(s.Format),
@@ -37,7 +37,7 @@ func (r rect) dwords() []uint32 {
 	return append(d, 0x05000003, uint32(c.SrcX)|uint32(c.SrcY)<<16, uint32(c.DstX)|uint32(c.DstY)<<16, uint32(c.W)|uint32(c.H)<<16)
 }
 
-// execute has the reference model execute packets in VRAM.
+// execute executes packets in VRAM with the reference model.
 func execute(vram []byte, dwords []uint32) {
 	c := refmodel.Config{Nodes: 1, HostBits: 48, LengthBits: 32, VRAM: uint64(len(vram))}
 	n := refmodel.New(c, &refmodel.Memory{VRAM: vram}).Nodes[0]
@@ -48,8 +48,8 @@ func execute(vram []byte, dwords []uint32) {
 	}
 }
 
-// hold runs the rect and compares all of memory with the model.
-func (b *bench) hold(r rect) {
+// compare runs the rect and compares all of memory with the reference model.
+func (b *bench) compare(r rect) {
 	vram := append([]byte(nil), b.vram...)
 	execute(vram, r.dwords())
 	b.run(r.dwords()...)
@@ -57,8 +57,8 @@ func (b *bench) hold(r rect) {
 	require.Equal(b.t, vram, b.vram, "%+v", r)
 }
 
-// TestClip tries every position, size and clip of one direction, in either
-// direction, against what the definition leaves.
+// TestClip tries every position, size and clip in each direction and compares the result
+// with the definition.
 func TestClip(t *testing.T) {
 	const max = 3
 	for _, vertical := range []bool{false, true} {
@@ -81,7 +81,7 @@ func TestClip(t *testing.T) {
 	}
 }
 
-// sweep is hold for surfaces in the first KiB of VRAM.
+// sweep is like compare for surfaces in the first KiB of VRAM.
 func (b *bench) sweep(r rect) {
 	for i := range 0x80 {
 		b.vram[0x100+i] = byte(i + 1)
@@ -96,7 +96,7 @@ func (b *bench) sweep(r rect) {
 	}
 }
 
-// each calls f with every vector of n values 0 to max.
+// each calls f with every vector of n values from 0 to max.
 func each(max uint16, n int, f func(v []uint16)) {
 	v := make([]uint16, n)
 	for {
@@ -135,12 +135,12 @@ func TestRandomRects(t *testing.T) {
 		if r.fill {
 			r.value = repeat(rng.Uint64(), format)
 		}
-		b.hold(r)
+		b.compare(r)
 	}
 	assert.NotZero(t, len(b.descs), "seed %d", seed)
 }
 
-// repeat returns v's low element, repeated.
+// repeat returns the lowest element of v, repeated.
 func repeat(v uint64, f pkt.Format) uint64 {
 	n := 8 << f
 	v &= 1<<n - 1
@@ -150,9 +150,8 @@ func repeat(v uint64, f pkt.Format) uint64 {
 	return v
 }
 
-// TestRandomStreams runs random packets, in the ring and in indirect buffers,
-// through random stalls, doorbells, stops and latencies, against a model that
-// executes them one after the other.
+// TestRandomStreams runs random packets in the ring and in indirect buffers, with random
+// stalls, doorbells, stops and latencies, and compares the result with the reference model.
 func TestRandomStreams(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -192,7 +191,7 @@ func TestRandomStreams(t *testing.T) {
 	}
 }
 
-// randomPacket returns a packet and has the model execute it in mem.
+// randomPacket returns a packet and executes it in mem with the reference model.
 func randomPacket(rng *rand.Rand, mem []byte, id *uint32) (p []uint32) {
 	src, dst, n := rng.Uint32N(0x4000), 0x4000+rng.Uint32N(0x3f00), rng.Uint32N(200)
 	switch rng.IntN(4) {
@@ -210,8 +209,8 @@ func randomPacket(rng *rand.Rand, mem []byte, id *uint32) (p []uint32) {
 	return p
 }
 
-// indirect moves a packet into a buffer of its own, behind a NOP, and returns
-// the packet that executes it.
+// indirect moves a packet into its own buffer, after a NOP, and returns the INDIRECT that
+// executes it.
 func indirect(b *bench, rng *rand.Rand, p []uint32) []uint32 {
 	skip := rng.Uint32N(40)
 	p = append(append([]uint32{0x01000000 | skip}, make([]uint32, skip)...), p...)

@@ -6,40 +6,40 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
 
-// regs is the host's side of the node: control, preemption, the register bus and pulses.
-// The ring's registers are with the ring, and those kept in RAM in the file.
+// regs is the host's side of the node: control, preemption, the register bus and pulses. The
+// ring's registers are in ring, and those kept in RAM are in the file.
 type regs struct {
-	base    uint16   // of the registers in BAR0
-	caps    caps.Set // of the configuration
+	base    uint16   // offset of the registers in BAR0
+	caps    caps.Set // capabilities of the device
 	watched bool     // Retired and Took are used
 
 	run       bool
 	protect   bool
 	resetting bool
-	packets   uint32 // retired
+	packets   uint32 // packets retired
 	rsp       regbus.Rsp
 	filed     bool // the answer is the word read from the file
 	fault     bool // pulse: the node has stopped on a fault
 	retired   bool // pulse: a packet has retired
 	took      bool // pulse: a dword was taken
 
-	asked     bool // a preemption is asked for
+	asked     bool // a preemption is requested
 	preemptID uint32
 	preempted uint32
 	progress  uint32 `w:"20"`
 	yielded   bool   // pulse: the node has stopped for a preemption
 }
 
-// Reset sets the registers to their values after power on.
+// Reset sets the registers to their power-on values.
 func (r *regs) Reset() { *r = regs{base: r.base, caps: r.caps, watched: r.watched} }
 
-// endPulses ends the pulses of the clock before. took is the next value of its own.
+// endPulses ends the pulses of the previous clock. took is the next value of the took pulse.
 func (r *regs) endPulses(took bool) {
 	r.fault, r.yielded, r.retired = false, false, false
 	r.took = took && r.watched
 }
 
-// ctl returns the register CTL.
+// ctl returns CTL.
 func (r *regs) ctl() uint32 {
 	return bit(r.run, cpreg.CtlRun) | bit(r.resetting, cpreg.CtlReset) | bit(r.protect, cpreg.CtlProtect)
 }
@@ -47,13 +47,13 @@ func (r *regs) ctl() uint32 {
 // interrupts reports whether the node must stop for a preemption.
 func (r *regs) interrupts() bool { return r.caps.Has(caps.Preemption) && r.asked }
 
-// retire counts a packet.
+// retire counts a retired packet.
 func (r *regs) retire() {
 	r.packets++
 	r.retired = r.watched
 }
 
-// preemption returns a register of the preemption, 0 if off is none.
+// preemption returns a register of the preemption, or 0 if off is none of them.
 func (r *regs) preemption(off uint16) uint32 {
 	return only32(off == cpreg.Preempt, r.preemptID) | only32(off == cpreg.Preempted, r.preempted) |
 		only32(off == cpreg.Progress, r.progress)
@@ -71,9 +71,9 @@ func (r *regs) writePreemption(off uint16, v uint32) {
 	}
 }
 
-// access answers a register access, a read with data or with the word of the file at
-// from, and performs a write unless a reset is under way. With later set the access is
-// retried: during the clear after a reset, and a write to the file in a clock in which a
+// access answers a register access: a read with data, or with the word of the file at from.
+// It performs a write unless a reset is in progress. If later is set, the access is retried:
+// during the clear after a reset, and for a write to the file in a clock in which a
 // completion arrives. FENCE belongs to the fence unit.
 func (m *Module) access(bus regbus.Req, off uint16, data uint32, from look, later, resetting bool) {
 	m.regs.rsp = regbus.Rsp{}
@@ -95,7 +95,7 @@ func owns(off uint16) bool {
 	return off <= cpreg.IBLeft && off != cpreg.Fence || off >= cpreg.Preempt && off <= cpreg.Progress
 }
 
-// looks returns where the file has a register that is read.
+// looks returns the position in the file of a register that is read.
 func (m *Module) looks(off uint16, op regbus.Op) look {
 	var l look
 	state, cause, refused := m.decode.state, m.decode.cause, m.decode.bad
@@ -119,9 +119,9 @@ func (m *Module) looks(off uint16, op regbus.Op) look {
 	return l
 }
 
-// read returns a register that is not in the file; addr is the address that it names, and
-// left the dwords after that address. The registers are combined by OR, which takes fewer
-// cells than a selection.
+// read returns a register that is not in the file. addr is the address that it names, and
+// left the number of dwords after that address. The registers are combined with OR, which
+// takes fewer cells than a multiplexer.
 func (m *Module) read(off uint16, addr uint64, left uint32) uint32 {
 	cause, refused, row := m.decode.cause, m.decode.bad, m.walk.row
 	stopped := m.decode.state == decodeFault
@@ -163,7 +163,7 @@ func bit(b bool, mask uint32) uint32 {
 	return v
 }
 
-// status returns the register STATUS.
+// status returns STATUS.
 func (m *Module) status() uint32 {
 	return bit(m.idle(), cpreg.StatusIdle) | bit(m.decode.state == decodeFault, cpreg.StatusFault) |
 		uint32(m.decode.state)<<4 | bit(m.ring.inIB, cpreg.StatusInIB) |
@@ -200,8 +200,8 @@ func (m *Module) write(off uint16, v uint32) {
 	}
 }
 
-// control writes CTL. When RUN goes to 1 the ring is checked again and prefetched dwords
-// are dropped, for the host may have moved the ring.
+// control writes CTL. When RUN changes to 1, the ring is checked again and prefetched dwords
+// are dropped, because the host may have moved the ring.
 func (m *Module) control(v uint32) {
 	run := v&cpreg.CtlRun != 0
 	m.regs.protect = m.regs.caps.Has(caps.Protection) && v&cpreg.CtlProtect != 0

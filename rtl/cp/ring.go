@@ -18,7 +18,7 @@ const (
 	ringCopy            // the ring's registers are copied for the fault
 )
 
-// Why the ring cannot be read.
+// Reasons why the ring cannot be read.
 const (
 	ringGood = iota
 	ringBadBase
@@ -26,9 +26,9 @@ const (
 	ringBadWptr
 )
 
-// ring says which buffer is read and where: the ring, or the indirect buffer that one of its
-// packets has started. The host may write the ring's registers at any time, so the
-// ring is checked when RUN is set and after each indirect buffer, and read as it was
+// ring holds the buffer that is read and the position in it: the ring, or the indirect buffer
+// that one of its packets started. The host may write the ring's registers at any time, so
+// the ring is checked when RUN is set and after each indirect buffer, and then read as
 // checked.
 type ring struct {
 	space space
@@ -37,24 +37,24 @@ type ring struct {
 	state    ringState `w:"3"`
 	log2     uint8     `w:"5"` // RING_SIZE
 	wptr     uint32    `w:"18"`
-	wptrHigh bool      // WPTR has a bit above those
+	wptrHigh bool      // WPTR has a bit above those of wptr
 	rptr     uint32    `w:"18"`
 	fresh    bool      // the ring must be checked before it is read
-	bad      uint8     `w:"2"`  // why it cannot be read
-	mask     uint32    `w:"18"` // dwords of the checked ring, less one
+	bad      uint8     `w:"2"`  // reason why it cannot be read
+	mask     uint32    `w:"18"` // dwords of the checked ring, minus one
 
 	stream stream
-	req    port.Request // the read that is offered
-	buffer uint64       // start of the buffer that is read
+	req    port.Request // the offered read
+	buffer uint64       // start of the buffer being read
 	kept   uint8        `w:"7"` // dwords of the ring that stay prefetched during an indirect buffer
 	toRing bool         // the stream moves to RPTR, keeps the kept dwords and drops the rest
 	toIB   bool         // the stream moves to the start of the indirect buffer
 	inIB   bool
 	ibEnd  uint32 `w:"20"` // dwords of the indirect buffer
-	ibDone uint32 `w:"20"` // dwords of it that have retired
+	ibDone uint32 `w:"20"` // retired dwords of the indirect buffer
 }
 
-// Reset sets the registers to their values after power on.
+// Reset sets the registers to their power-on values.
 func (r *ring) Reset() { *r = ring{space: r.space, caps: r.caps} }
 
 // setWptr writes WPTR.
@@ -63,7 +63,7 @@ func (r *ring) setWptr(v uint32) {
 	r.wptrHigh = v&^0x3ffff != 0
 }
 
-// restart has the ring checked and forgets an indirect buffer that a preemption left.
+// restart requests a check of the ring and forgets an indirect buffer left by a preemption.
 func (r *ring) restart() {
 	r.fresh = true
 	r.kept = 0
@@ -72,7 +72,7 @@ func (r *ring) restart() {
 	}
 }
 
-// leaveFault forgets what the node stopped on.
+// leaveFault clears the state of a fault.
 func (r *ring) leaveFault() {
 	r.bad = ringGood
 	r.inIB = false
@@ -82,8 +82,8 @@ func (r *ring) leaveFault() {
 // outside reports whether WPTR is outside the ring.
 func (r *ring) outside() bool { return r.wptrHigh || r.wptr&^r.mask != 0 }
 
-// seeks reports whether the stream moves in this clock, where to, and how many dwords that
-// it has from there on it keeps.
+// seeks reports whether the stream moves in this clock. It returns the new position and the
+// number of held dwords from there that the stream keeps.
 func (r *ring) seeks() (seeks bool, to uint32, kept uint8) {
 	seeks, to, kept = r.toRing || r.toIB, r.rptr, r.kept
 	if r.toIB {
@@ -92,7 +92,7 @@ func (r *ring) seeks() (seeks bool, to uint32, kept uint8) {
 	return seeks, to, kept
 }
 
-// endSeek ends the move, and notices a WPTR outside the ring while the ring is read.
+// endSeek ends the move, and checks that WPTR is inside the ring while the ring is read.
 func (r *ring) endSeek(run bool) {
 	r.toRing, r.toIB = false, false
 	if r.bad == ringGood && run && !r.fresh && r.outside() {
@@ -100,13 +100,13 @@ func (r *ring) endSeek(run bool) {
 	}
 }
 
-// offersRead reports whether a read of the sync unit is offered.
+// offersRead reports whether a read for the sync unit is offered.
 func (r *ring) offersRead() bool { return r.req.Kind != port.None && r.req.Tag == tagRead }
 
 // ended reports whether everything in the indirect buffer was taken.
 func (r *ring) ended() bool { return r.inIB && r.stream.at == r.ibEnd }
 
-// enter goes into the indirect buffer of the given bytes at addr.
+// enter starts the indirect buffer of the given bytes at addr.
 func (r *ring) enter(addr uint64, bytes uint32) {
 	r.inIB = true
 	r.kept = r.stream.have
@@ -119,7 +119,7 @@ func (r *ring) enter(addr uint64, bytes uint32) {
 	r.toIB = true
 }
 
-// retire moves the retired position after a packet that was taken whole.
+// retire moves the retired position after a complete packet.
 func (r *ring) retire() {
 	if r.inIB {
 		r.ibDone = r.stream.at
@@ -128,7 +128,7 @@ func (r *ring) retire() {
 	}
 }
 
-// check checks RING_BASE, which was read from the file, and RING_SIZE.
+// check checks RING_BASE, as read from the file, and RING_SIZE.
 func (r *ring) check(base uint64) outcome {
 	r.mask = ^(^uint32(0) << r.log2) >> 2 & 0x3ffff
 	r.state = ringEnd
@@ -144,8 +144,8 @@ func (r *ring) check(base uint64) outcome {
 	return r.outcome()
 }
 
-// checkEnd begins to read the ring at base if it is inside memory and WPTR inside the
-// ring.
+// checkEnd starts to read the ring at base if the ring is inside memory and WPTR is inside
+// the ring.
 func (r *ring) checkEnd(base uint64, inside bool) outcome {
 	switch {
 	case !inside:
@@ -162,7 +162,7 @@ func (r *ring) checkEnd(base uint64, inside bool) outcome {
 	return r.outcome()
 }
 
-// outcome returns the outcome of a check.
+// outcome returns the outcome of the ring's check.
 func (r *ring) outcome() outcome {
 	var o outcome
 	if r.bad != ringGood {
@@ -171,7 +171,7 @@ func (r *ring) outcome() outcome {
 	return o
 }
 
-// leave ends the indirect buffer and has the ring checked, for the host may have moved it.
+// leave ends the indirect buffer and requests a check of the ring, which may have moved.
 func (r *ring) leave(run bool) {
 	r.rptr = (r.rptr + (1 + pkt.IndirectBody)) & r.mask
 	r.state = ringIdle

@@ -25,7 +25,7 @@ func TestRingFaults(t *testing.T) {
 		{"largest ring", host, 20, 0, 0, true},
 		{"ring out of reach", host | 0x1000, 20, 0, host | 0x1000, false},
 		{"ring at the end of VRAM", 0xf000, 12, 0, 0, true},
-		{"ring behind VRAM", 0xf000, 13, 0, 0xf000, false},
+		{"ring beyond VRAM", 0xf000, 13, 0, 0xf000, false},
 		{"smallest ring", 0, 8, 0, 0, true},
 		{"ring too small", 0, 7, 0, 7, false},
 		{"ring too large", host, 21, 0, 21, false},
@@ -74,7 +74,7 @@ func TestRingRegistersInsideAPacket(t *testing.T) {
 		data uint32
 	}{
 		{"a misaligned base", cpreg.RingLo, 0x1004},
-		{"a base behind VRAM", cpreg.RingLo, vramSize},
+		{"a base beyond VRAM", cpreg.RingLo, vramSize},
 		{"a base in the host", cpreg.RingHi, 1 << 31},
 		{"another size", cpreg.RingSize, 3},
 	} {
@@ -96,9 +96,9 @@ func TestRingRegistersInsideAPacket(t *testing.T) {
 	}
 }
 
-// A ring that is refused for its size leaves a read pointer behind that it has no room
-// for: a node that then goes back to it does not move while it sleeps.
-func TestRefusedSizeBehindRptr(t *testing.T) {
+// A ring that is refused for its size is smaller than the read pointer. A node that later
+// returns to it does nothing while it sleeps.
+func TestRefusedSizeBelowRptr(t *testing.T) {
 	b := newBench(t)
 	b.check = true
 	b.start(ringAt, 10)

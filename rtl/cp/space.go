@@ -2,17 +2,17 @@ package cp
 
 import "github.com/hilgpu/hilgpu/rtl/abi/pkt"
 
-// Widths of what is added to an address.
+// Widths of offsets that are added to an address.
 const (
 	maxReach  = 36 // log2 of the bytes from a surface's base to its last row
 	maxBuffer = 22 // log2 of the bytes of an indirect buffer
 )
 
-// A space is the GPU address space that the node reaches: constants after New.
+// A space is the GPU address space of the node. It is constant after New.
 type space struct {
-	hostLimit uint64 // bytes of host memory in reach
+	hostLimit uint64 // bytes of host address space
 	vramLimit uint64 // bytes of VRAM
-	sumMask   uint64 // address bits that a sum can set
+	sumMask   uint64 // address bits that can be set in a sum
 }
 
 // last returns the last byte of the memory that addr selects.
@@ -24,10 +24,10 @@ func (s *space) last(addr uint64) uint64 {
 	return last
 }
 
-// contains reports whether addr is in VRAM or in reach of the host port.
+// contains reports whether addr is in VRAM or in the host address space.
 func (s *space) contains(addr uint64) bool { return addr&^pkt.Host&^s.last(addr) == 0 }
 
-// add returns addr+n in the memory of addr, which is in reach.
+// add returns addr+n in the memory of addr, which must be in range.
 func (s *space) add(addr, n uint64) uint64 { return addr&pkt.Host | (addr+n)&s.sumMask }
 
 // truncate returns the bits of an unchecked address that a register of the node can hold.

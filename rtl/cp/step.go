@@ -7,10 +7,10 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/fence"
 )
 
-// step is a clock of the decoder and of the unit that works for it. dword was taken from the
-// buffer if take is set, and the offered descriptor if taken is; beyond says that dword
-// counts more than follows it in the indirect buffer, seeks that the stream
-// moves, free that the node may write to the file.
+// step runs a clock of the decoder and of the unit that works for it. take is set if dword
+// was taken from the buffer, and taken if the offered descriptor was. beyond is set if dword
+// counts more dwords than follow it in the indirect buffer, seeks if the stream moves, and
+// free if the node may write to the file.
 func (m *Module) step(dword uint32, beyond, take, taken, seeks, free bool, f Fence) {
 	word, ready, bytes := m.file.ram.Out(), m.file.ready, m.walk.bytes
 	move := m.walk.moves(ready, m.ring.state == ringBase)
@@ -52,7 +52,7 @@ func (m *Module) step(dword uint32, beyond, take, taken, seeks, free bool, f Fen
 	m.walk.move(move, word)
 }
 
-// act acts on the outcome of a clock. bytes is the length of the ranges before the clock.
+// act applies the outcome of a clock. bytes is the length of the ranges before the clock.
 func (m *Module) act(o outcome, bytes uint32) {
 	switch o.end {
 	case passed:
@@ -76,7 +76,7 @@ func (m *Module) act(o outcome, bytes uint32) {
 	}
 }
 
-// clear clears a word of the file, and after the last one waits for a header.
+// clear clears a word of the file. After the last word it waits for a header.
 func (m *Module) clear() {
 	m.file.next = (m.file.next + 1) & 0xf
 	if m.file.next == 0 {
@@ -84,7 +84,7 @@ func (m *Module) clear() {
 	}
 }
 
-// await takes a header, ends the indirect buffer, or has the ring checked.
+// await takes a header, ends the indirect buffer, or requests a check of the ring.
 func (m *Module) await(dword uint32, beyond, take bool) outcome {
 	var o outcome
 	switch {
@@ -104,7 +104,7 @@ func (m *Module) await(dword uint32, beyond, take bool) outcome {
 	return o
 }
 
-// starve stops the node if the dword that it waits for, at the address bad, cannot come.
+// starve stops the node if the awaited dword, at the address bad, cannot arrive.
 func (m *Module) starve(bad operand) outcome {
 	var o outcome
 	if m.ring.bad != ringGood {
@@ -128,7 +128,7 @@ func (m *Module) keep(dword uint32, beyond bool) {
 	m.decode.keep(dword, beyond)
 }
 
-// check starts the packet, whose body is there, or refuses it.
+// check starts the packet, whose body is complete, or refuses it.
 func (m *Module) check() outcome {
 	cause, bad := m.decode.verdict(m.file.src, m.file.dst)
 	op := m.decode.op()
@@ -142,7 +142,7 @@ func (m *Module) check() outcome {
 	return o
 }
 
-// begin hands a checked packet to the unit that works on it first, if there is anything to do.
+// begin passes a checked packet to the first unit that works on it, if any.
 func (m *Module) begin(op uint8) outcome {
 	var o outcome
 	empty := m.walk.bytes == 0
@@ -176,7 +176,7 @@ func (m *Module) begin(op uint8) outcome {
 	return o
 }
 
-// execute is a clock of the unit that works, and reports whether the next row is begun.
+// execute runs a clock of the working unit. It reports whether the next row starts.
 func (m *Module) execute(word uint64, half uint32, ready, taken, free, inside bool, f Fence) (o outcome, rows bool) {
 	switch {
 	case m.walk.state != walkIdle:
@@ -191,7 +191,7 @@ func (m *Module) execute(word uint64, half uint32, ready, taken, free, inside bo
 	return o, rows
 }
 
-// handOver hands the packet whose ranges have passed, and whose immediate was read, to the
+// handOver passes the packet, after its ranges have passed and its immediate was read, to the
 // unit that executes it.
 func (m *Module) handOver(bytes uint32) {
 	switch m.decode.op() {
@@ -224,7 +224,7 @@ func (m *Module) handOver(bytes uint32) {
 	}
 }
 
-// stepRing is a clock of the ring unit.
+// stepRing runs a clock of the ring unit.
 func (m *Module) stepRing(word uint64, ready, free, inside bool) outcome {
 	var o outcome
 	switch m.ring.state {
@@ -250,7 +250,7 @@ func (m *Module) stepRing(word uint64, ready, free, inside bool) outcome {
 	return o
 }
 
-// copyRing has the registers of a ring that cannot be read copied to where a body is, for the
+// copyRing starts to copy the registers of an unreadable ring to the slot of a body, for the
 // fault.
 func (m *Module) copyRing() {
 	m.ring.state = ringCopy
@@ -259,8 +259,8 @@ func (m *Module) copyRing() {
 	m.decode.state = decodeExec
 }
 
-// copied counts a half of the ring's registers that was copied, and then stops the node;
-// there is no packet at fault.
+// copied counts a copied half of the ring's registers, and stops the node after the last one.
+// The fault has no packet.
 func (m *Module) copied() outcome {
 	var o outcome
 	if m.decode.n == 2 {
@@ -272,7 +272,7 @@ func (m *Module) copied() outcome {
 	return o
 }
 
-// count counts a packet that has ended; a header is next.
+// count counts an ended packet. A header is next.
 func (m *Module) count() {
 	m.regs.retire()
 	m.issue.startPacket()

@@ -5,12 +5,12 @@ import "github.com/hilgpu/hilgpu/rtl/abi/port"
 // depth is the number of 8-byte beats that a stream holds: two requests.
 const depth = 32
 
-// A window says what the stream of the buffer in work may read: positions from where
-// it is up to End, modulo Mask+1, in dwords from Base.
+// A window is the part of the current buffer that the stream may read: from its position to
+// End, modulo Mask+1, in dwords from Base.
 type window struct {
 	Enable bool
 	Base   uint64 // GPU address of position 0, a multiple of 4
-	End    uint32 // first position not to be read
+	End    uint32 // first position that must not be read
 	Mask   uint32 // positions are modulo Mask+1, a power of two
 }
 
@@ -34,10 +34,10 @@ func odd(base uint64) bool { return base>>2&1 != 0 }
 //	Size    32 beats of 64 bits, which the node keeps, and 36 bits
 type stream struct {
 	at   uint32 `w:"20"` // position of the next dword to take
-	come uint8  `w:"6"`  // dwords asked for that have not arrived
+	come uint8  `w:"6"`  // dwords requested that have not arrived
 	have uint8  `w:"7"`  // dwords that have arrived and are not taken
 	odd  bool   // the next dword to arrive is in the upper lanes
-	drop bool   // what is in flight is not wanted
+	drop bool   // drop the dwords in flight
 	bad  bool   // a read was answered with an error
 }
 
@@ -52,10 +52,9 @@ func (s *stream) failed() bool { return s.bad && s.have == 0 }
 
 func (s *stream) quiet() bool { return s.come == 0 }
 
-// issues reports whether the stream may ask for the dwords from next on in this clock. next
-// is the position after the dwords that it has, and left dwords follow there. A request that starts in the upper half of a beat
-// waits until the stream is empty, so that only the newest beat it holds can end in its
-// lower half.
+// issues reports whether the stream requests, in this clock, the left dwords at next, after
+// those it holds. A request that starts in the upper half of a beat waits until the stream
+// is empty, so that only the newest beat that it holds can end in its lower half.
 func (s *stream) issues(w window, next, left uint32) bool {
 	free := s.come == 0 && !s.bad && s.have <= depth
 	even := next&1 != 0 == odd(w.Base)
@@ -71,7 +70,7 @@ func beat(position uint32, skew bool) uint8 {
 	return p >> 1 & (depth - 1)
 }
 
-// Tick is one rising clock edge. held is whether the beat of the next dword came in an
+// Tick is one rising clock edge. held is set if the beat of the next dword arrived in an
 // earlier clock.
 func (s *stream) Tick(w window, seek bool, to uint32, kept uint8, take, asks bool, dwords uint8, cpl port.Completion) (held, keep bool, place uint8) {
 	skew := odd(w.Base)
@@ -117,8 +116,8 @@ func (s *stream) arrive(cpl port.Completion) bool {
 	return keep
 }
 
-// span returns the dwords of a read of what is left of the window at next, up to
-// a multiple of 128 bytes.
+// span returns the length of the next read, in dwords: left dwords at next, up to a multiple
+// of 128 bytes.
 func span(w window, next, left uint32) uint8 {
 	n := port.MaxLen - uint8(uint32(w.Base>>2)+next)&(port.MaxLen-1)
 	if left&^(port.MaxLen-1) == 0 && uint8(left) < n {

@@ -15,31 +15,31 @@ const (
 	syncIdle   syncState = iota
 	syncFence            // waits for the fence unit
 	syncRead             // offers the read of a predicate or of a context
-	syncAnswer           // waits for its answer
+	syncAnswer           // waits for the answer to the read
 	syncWait             // waits for a timeline
 	syncSave             // reads and sends a word of the context
 )
 
-// sync executes the packets that wait for others: fences, predicates, waits, and the save
-// and restore of a context.
+// sync executes the packets that wait for something outside the node: fences, predicates,
+// waits, and the save and restore of a context.
 type sync struct {
 	caps caps.Set
 
 	state   syncState `w:"3"`
-	fence   fence.Op  `w:"2"` // offered to the fence unit
-	fencing bool      // the fence unit works
-	reading bool      // the read was taken and is not answered
-	readErr bool      // it was answered with an error
+	fence   fence.Op  `w:"2"` // request to the fence unit
+	fencing bool      // the fence unit works on the request
+	reading bool      // the read was accepted and is not answered
+	readErr bool      // the read was answered with an error
 	zero    bool      // the value of the predicate is 0
-	scratch bool      // the write of a scratch register is offered
-	waiting bool      // WAIT_FENCE has looked at the timeline
+	scratch bool      // a scratch write is offered
+	waiting bool      // WAIT_FENCE has compared the timeline
 
-	word  uint8  `w:"4"` // of the context, next to save or restore
+	word  uint8  `w:"4"` // index of the next context word to save or restore
 	wrong bool   // a restored word was refused
-	value uint64 // the first one that was
+	value uint64 // the first refused word
 }
 
-// Reset sets the registers to their values after power on.
+// Reset sets the registers to their power-on values.
 func (s *sync) Reset() { *s = sync{caps: s.caps} }
 
 // start prepares for a packet.
@@ -54,7 +54,7 @@ func (s *sync) offer(op fence.Op) {
 	s.state = syncFence
 }
 
-// handshake notes that the fence unit takes and ends the request.
+// handshake records that the fence unit accepts and ends the request.
 func (s *sync) handshake(f Fence) {
 	if f.Result != fence.ResultNone {
 		s.fencing = false
@@ -65,19 +65,19 @@ func (s *sync) handshake(f Fence) {
 	}
 }
 
-// answer takes a completion of the read.
+// answer handles a completion of the read.
 func (s *sync) answer(cpl port.Completion) {
 	s.reading = !cpl.Last
 	s.readErr = s.readErr || cpl.Status != port.CplSuccess
 	s.zero = cpl.Data == 0
 }
 
-// quiet reports whether nothing is in flight but a read that is offered.
+// quiet reports whether nothing is in flight, apart from an offered read.
 func (s *sync) quiet() bool {
 	return !s.scratch && s.fence == fence.None && !s.fencing && !s.reading
 }
 
-// stepSync is a clock of the sync unit.
+// stepSync runs a clock of the sync unit.
 func (m *Module) stepSync(word uint64, ready bool, f Fence) outcome {
 	var o outcome
 	switch m.sync.state {
@@ -152,7 +152,7 @@ func (m *Module) offerRead() {
 	}
 }
 
-// answered ends a packet whose read was answered. skips says that a predicate skips dwords.
+// answered ends a packet whose read was answered. skips is set if a predicate skips dwords.
 func (s *sync) answered(restores, skips bool) outcome {
 	s.state = syncIdle
 	o := ended(finished)

@@ -13,8 +13,8 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
 )
 
-// TestUnitsAreSmall keeps every unit to what a reader can hold in mind.
-func TestUnitsAreSmall(t *testing.T) {
+// TestUnitSize limits the size of each unit so that a reader can understand it.
+func TestUnitSize(t *testing.T) {
 	const maxFields, maxStates = 30, 12
 	var visit func(u reflect.Type)
 	visit = func(u reflect.Type) {
@@ -31,8 +31,8 @@ func TestUnitsAreSmall(t *testing.T) {
 	}
 }
 
-// TestStatesOfStatus compares the names in the register STATUS with those of the states.
-func TestStatesOfStatus(t *testing.T) {
+// TestStatusStateNames compares the names in the register STATUS with those of the states.
+func TestStatusStateNames(t *testing.T) {
 	status := cpreg.Block(0).Regs[slices.IndexFunc(cpreg.Block(0).Regs, func(r reg.Reg) bool { return r.Off == cpreg.Status })]
 	seen := 0
 	for _, f := range status.Fields {

@@ -11,15 +11,14 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/regbus"
 )
 
-// TestWaitFence lets the other node's timeline come to values around what is
-// waited for.
+// TestWaitFence moves the other node's timeline to values around the awaited value.
 func TestWaitFence(t *testing.T) {
 	const value = 5<<32 | 9
 	for _, tt := range []struct {
 		name   string
 		before uint64
-		steps  []uint64 // of the timeline
-		ends   int      // with which of them the wait is over, -1 before any
+		steps  []uint64 // successive values of the timeline
+		ends   int      // index of the step that ends the wait; -1: no wait
 	}{
 		{"reached before", value, nil, -1},
 		{"passed before", value + 1<<40, nil, -1},
@@ -53,7 +52,7 @@ func TestWaitFence(t *testing.T) {
 	}
 }
 
-// TestWaitForItself has a node wait for its own timeline, which the host moves.
+// TestWaitForItself makes a node wait for its own timeline, which the host moves.
 func TestWaitForItself(t *testing.T) {
 	b := newBench(t)
 	b.check = true
@@ -84,8 +83,8 @@ func TestResetEndsTheWait(t *testing.T) {
 	assert.Equal(t, uint32(cpreg.StatusIdle), b.read(cpreg.Status))
 }
 
-// TestWaitForNobody names a node that is not there, and a packet that is not.
-func TestWaitForNobody(t *testing.T) {
+// TestWaitForMissingNode names a node that does not exist, and uses an unsupported packet.
+func TestWaitForMissingNode(t *testing.T) {
 	p := Params{HostBits: 40, VRAMBytes: vramSize, LengthBits: 32, Caps: caps.Timeline, Nodes: 1}
 	b := newBenchOf(t, p)
 	b.start(ringAt, 12)

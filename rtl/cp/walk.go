@@ -13,58 +13,58 @@ const (
 	walkIdle      walkState = iota
 	walkCorner              // reads a rectangle's corner
 	walkClip                // clips one edge of the rectangle
-	walkPlace               // checks what the clips left
+	walkPlace               // checks whether the clips left anything
 	walkLow                 // checks the first byte of a range, or the base of a surface
-	walkScale               // turns elements into bytes
+	walkScale               // converts elements to bytes
 	walkPitch               // reads the pitch
 	walkMul                 // multiplies a row number by the pitch
 	walkRange               // checks the end of a range
-	walkGuard               // looks for a window around a range
+	walkGuard               // tries windows for a range
 	walkWindow              // sets a window
 	walkImmediate           // reads the immediate operand
 )
 
-// Design note: the ranges of a packet are checked one after the other, the source first, by
-// one set of adders: first the address as the packet names it, of a 2D packet the base of
-// the surface, then the end of the range from its last row on. The same states lead to
-// the last row and then to the first one.
+// Design note: the ranges of a packet are checked in order, source first, with one set of
+// adders. First comes the address in the packet, or the base of the surface for a 2D packet,
+// and then the end of the range, counted from its last row. The same states compute the
+// last row and then the first one.
 
-// walk turns the operands of a packet into addresses, and checks them. When it has passed,
-// row is the address of the first byte that the packet writes, or reads if it writes none,
-// and src its source operand.
+// walk converts the operands of a packet to addresses and checks them. When it has passed,
+// row is the address of the first byte to write, or to read if the packet writes none, and
+// src is the source operand.
 type walk struct {
 	space    space
 	caps     caps.Set
 	byteMask uint32 // bits of bytes
 
 	state  walkState `w:"4"`
-	writes bool      // the destination is in work
-	again  bool      // the rectangle has been clipped, and its corners are turned into addresses
+	writes bool      // the current range is the destination
+	again  bool      // the rectangle is clipped; its corners are converted to addresses
 	edge   uint8     `w:"2"`  // clip: x0, y0, x1, y1; then 0 the last row of a range, 1 the first
 	x0, x1 uint16    `w:"15"` // columns left after clipping
-	y0, y1 uint16    `w:"15"` // rows not yet sent: the first and the last one
-	scale  uint8     `w:"3"`  // doublings to come
-	mul    uint16    `w:"15"` // row number, as far as it is not multiplied
+	y0, y1 uint16    `w:"15"` // first and last row not yet sent
+	scale  uint8     `w:"3"`  // remaining doublings
+	mul    uint16    `w:"15"` // bits of the row number still to multiply
 	add    uint64    `w:"35"` // corner, offset or pitch, shifted; the pitch of the destination
-	row    uint64    // address in work: of a range, then of the row that is written
+	row    uint64    // address in the current range, then of the row that is written
 	src    uint64    // source operand: an address to read, or an immediate
-	bytes  uint32    // of a row or of a linear packet
+	bytes  uint32    // length of a row or of a linear packet
 	guard  guard
 }
 
-// Reset sets the registers to their values after power on.
+// Reset sets the registers to their power-on values.
 func (w *walk) Reset() { *w = walk{space: w.space, caps: w.caps, byteMask: w.byteMask} }
 
-// A packet is what the walk unit is told of the packet in work.
+// A packet holds the properties of the current packet that the walk unit needs.
 type packet struct {
 	op      uint8
-	guarded bool   // it reaches memory in windows only
-	format  uint8  // of the destination surface
+	guarded bool   // windows limit its accesses
+	format  uint8  // format of the destination surface
 	attr    uint8  // Writable and Index of SET_WINDOW
-	rows    uint32 // rows that it sent before a preemption
+	rows    uint32 // rows sent before a preemption
 }
 
-// packet returns the packet in work.
+// packet returns the properties of the current packet.
 func (m *Module) packet() packet {
 	return packet{
 		op: m.decode.op(), guarded: m.regs.protect && m.ring.inIB, format: m.file.dst.format, attr: m.decode.attr,
@@ -80,7 +80,7 @@ func (w *walk) start(op uint8) {
 	w.scale = 2
 }
 
-// step is a clock of the unit. word was read from the file, and half is the half of it that
+// step runs a clock of the unit. word was read from the file, and half is the half of it that
 // the state needs.
 func (w *walk) step(p packet, word uint64, half uint32, ready, inside bool) outcome {
 	var o outcome
@@ -106,7 +106,7 @@ func (w *walk) step(p packet, word uint64, half uint32, ready, inside bool) outc
 	return o
 }
 
-// read is a clock in a state that needs a word of the file.
+// read runs a clock in a state that needs a word of the file.
 func (w *walk) read(p packet, word uint64, half uint32) outcome {
 	var o outcome
 	switch w.state {
@@ -130,7 +130,7 @@ func (w *walk) read(p packet, word uint64, half uint32) outcome {
 	return o
 }
 
-// checkLow checks the address of the range in work, or the base of its surface.
+// checkLow checks the address of the current range, or the base of its surface.
 func (w *walk) checkLow(p packet, addr uint64) outcome {
 	var o outcome
 	switch {
@@ -151,8 +151,8 @@ func (w *walk) checkLow(p packet, addr uint64) outcome {
 	return o
 }
 
-// inside reports whether the bytes from row on are in its memory: all bytes of a range, or
-// of a ring, of which mask is the number of dwords less one, the last one.
+// inside reports whether the bytes from row are in its memory: all bytes of a range, or, for a
+// ring, its last byte; mask is the ring's number of dwords minus one.
 func (w *walk) inside(mask uint32, ring bool) bool {
 	last, bytes := w.space.last(w.row), w.bytes
 	if ring {
@@ -164,7 +164,7 @@ func (w *walk) inside(mask uint32, ring bool) bool {
 	return first&^last == 0 && (end&^last == 0 || whole)
 }
 
-// checkRange goes on if the range in work ends in memory.
+// checkRange continues if the current range ends in memory.
 func (w *walk) checkRange(p packet, inside bool) outcome {
 	var o outcome
 	if w.caps.Has(caps.Protection) && w.edge == 0 {
@@ -187,8 +187,8 @@ func (w *walk) checkRange(p packet, inside bool) outcome {
 	return o
 }
 
-// passRange goes on when the range in work has passed: from the source of a copy to its
-// destination, and after the last range to the immediate if there is one.
+// passRange continues after a range has passed: from the source of a copy to its destination,
+// and after the last range to the immediate, if any.
 func (w *walk) passRange(op uint8) outcome {
 	var o outcome
 	switch {
@@ -206,18 +206,18 @@ func (w *walk) passRange(op uint8) outcome {
 	return o
 }
 
-// A move says how src and row move in a clock.
+// A move describes how src and row change in a clock.
 type move struct {
 	settles bool   // src becomes row
 	loads   bool   // src becomes the word that was read
 	begins  bool   // row becomes the word that was read
-	adds    bool   // row moves on by the distance
-	rows    bool   // the next row: row moves on by the distance, and src by the word that was read
-	copies  bool   // there is a source to move
+	adds    bool   // row advances by the distance
+	rows    bool   // next row: row advances by the distance, src by the word that was read
+	copies  bool   // there is a source to advance
 	by      uint64 // the distance, in bytes
 }
 
-// moves returns the moves of the state. ring says that the ring unit needs the word in row.
+// moves returns the move of the state. ring is set if the ring unit needs the word in row.
 func (w *walk) moves(ready, ring bool) move {
 	return move{
 		settles: w.state == walkRange && !w.writes,
@@ -228,9 +228,9 @@ func (w *walk) moves(ready, ring bool) move {
 	}
 }
 
-// move moves src and row. Each has one adder: written in the states, every one would be
-// an adder of its own. That the choice between a sum and a value is made before the sum
-// costs nothing, for a cell has the one and the other.
+// move changes src and row. Each has one adder; written inside the states, each use would
+// become a separate adder. Selecting between a sum and a value before the addition is free,
+// because one cell does both.
 func (w *walk) move(v move, word uint64) {
 	if v.settles || v.loads || v.rows && v.copies {
 		to := word
