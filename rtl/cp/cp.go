@@ -1,7 +1,7 @@
 // Package cp is the command processor of a node: it fetches packets from the
 // ring and from indirect buffers and executes them.
 //
-// The processor is made of units. Each is a struct with a state machine of its own, and
+// The processor is made of units. Each is a struct with its own state machine, and
 // none knows another: Module passes values between them and acts on their results.
 //
 //	regs    host registers, preemption

@@ -7,8 +7,9 @@ import (
 
 // Design note: a window is stored as its first byte and the byte after its last, so that two
 // comparisons decide whether a range is in it. One window is tried per clock: one pair of
-// comparators serves all windows and both ranges of a packet. Use low window numbers for
-// short waits. The range was already found to be in memory, so no sum here wraps.
+// comparators serves all windows and both ranges of a packet. A packet
+// whose window has a low number waits less. The range was already found to be in memory,
+// so no sum here wraps.
 
 // A reach is one of the windows that SET_WINDOW sets, closed if it is empty.
 type reach struct {
