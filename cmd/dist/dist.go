@@ -74,7 +74,7 @@ func (b *builder) shared() ([]file, error) {
 // documents returns the user documents of the source.
 func documents(tree string) ([]file, error) {
 	var files []file
-	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md", "docs"} {
+	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs"} {
 		err := filepath.WalkDir(filepath.Join(tree, name), func(at string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
 				return err

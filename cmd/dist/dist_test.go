@@ -201,7 +201,7 @@ func TestLink(t *testing.T) {
 func TestDocuments(t *testing.T) {
 	tree := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(tree, "docs", "sub"), 0o755))
-	for _, name := range []string{"LICENSE", "docs/a.md", "docs/sub/b.lua", "go.mod"} {
+	for _, name := range []string{"LICENSE", "CONTRIBUTING.md", "docs/a.md", "docs/sub/b.lua", "go.mod"} {
 		require.NoError(t, os.WriteFile(filepath.Join(tree, name), []byte(name), 0o644))
 	}
 	_, err := documents(tree)
@@ -217,7 +217,7 @@ func TestDocuments(t *testing.T) {
 	for _, f := range files {
 		names = append(names, f.name)
 	}
-	assert.Equal(t, []string{"LICENSE", "README.md", "CHANGELOG.md", "docs/a.md", "docs/sub/b.lua"}, names)
+	assert.Equal(t, []string{"LICENSE", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/a.md", "docs/sub/b.lua"}, names)
 }
 
 func TestNoRepository(t *testing.T) {
