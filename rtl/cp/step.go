@@ -21,17 +21,15 @@ func (m *Module) step(dword uint32, beyond, take, taken, seeks, free bool, f Fen
 		if (m.regs.run || m.regs.interrupts()) && !seeks {
 			o = m.await(dword, beyond, take)
 		}
-	case decodeBody:
-		if take {
+	case decodeBody, decodeSkip:
+		switch {
+		case take && m.decode.state == decodeBody:
 			m.keep(dword, beyond)
-		} else if !seeks {
-			o = m.starve(operandNext)
-		}
-	case decodeSkip:
-		if take {
+		case take:
 			m.decode.skip()
-		} else if !seeks {
+		case !seeks:
 			o = m.starve(operandNext)
+		default:
 		}
 	case decodeRetire:
 		if !m.sync.scratch {
