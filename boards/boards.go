@@ -12,7 +12,9 @@
 //	line?baud=921600&faults=loss=0.05,seed=7
 //	snap:registers.json
 //
-// Manual describes the schemes, their options and the injected faults.
+// [Manual] describes the schemes, their options and the injected faults. [Open]
+// returns a [bus.Link] and a [bus.Clock]; package [github.com/hilgpu/hilgpu/boards/regs] accesses
+// registers through them by name.
 package boards
 
 import (

@@ -1,5 +1,10 @@
 // Package bus declares the interface between the host and one PCIe device. It
 // is the only interface through which the driver stack uses a board.
+//
+// [Link] carries the host's accesses, [Host] serves those of the device, and [Clock]
+// is the device's time. Package [github.com/hilgpu/hilgpu/bus/inproc] implements them
+// in one process, [github.com/hilgpu/hilgpu/bus/rootport] over frames, and
+// [github.com/hilgpu/hilgpu/bus/bustest] checks an implementation.
 package bus
 
 import (

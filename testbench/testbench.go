@@ -1,5 +1,11 @@
 // Package testbench joins a board, the PC and the graphics kernel to a pair of
 // drivers and the Direct3D runtime. The drivers are a parameter.
+//
+// [Open] starts a [System]: it opens the board with package
+// [github.com/hilgpu/hilgpu/boards], starts the PC ([github.com/hilgpu/hilgpu/runtime/hal]) and the graphics kernel
+// ([github.com/hilgpu/hilgpu/runtime/dxgkrnl]), and wraps the drivers in the checks of
+// [github.com/hilgpu/hilgpu/runtime/verifier]. [System.CreateDevice] returns a device of
+// [github.com/hilgpu/hilgpu/runtime/d3d11]. [HostDrivers] returns the drivers of this GPU.
 package testbench
 
 import (

@@ -9,6 +9,11 @@
 // 64-bit pair, named without the suffix: cp0.ring_base. Each part may be a
 // pattern of path.Match: cp*.fault_*. @0x1018 is the register at that offset in
 // BAR0. A ! at the end permits an otherwise refused access.
+//
+// [Open] identifies the function, [Function.Find] resolves names,
+// [Function.ReadAll] and [Function.Write] access the registers, and
+// [Function.Take] takes a [Snapshot]. The registers come from the tables of
+// [github.com/hilgpu/hilgpu/rtl/abi/regmap].
 package regs
 
 import (

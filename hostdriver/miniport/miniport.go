@@ -4,7 +4,8 @@
 // completed fences from interrupts.
 //
 // Each file has one group of DDI functions. They are plain functions on
-// handles; DriverEntry puts them into the table. All state belongs to the
+// handles; [DriverEntry] puts them into the table of package
+// [github.com/hilgpu/hilgpu/runtime/ddi/kmddi]. All state belongs to the
 // handles.
 package miniport
 

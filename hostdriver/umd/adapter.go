@@ -1,6 +1,7 @@
 // Package umd is the user-mode display driver. It translates calls of the
 // Direct3D runtime to packets in a command buffer, with an allocation list and
-// a patch list, and submits them to the graphics kernel.
+// a patch list, and submits them to the graphics kernel. [OpenAdapter] is its entry
+// point; the packets are those of package [github.com/hilgpu/hilgpu/rtl/abi/pkt].
 //
 // Recording must run on the immediate context's thread. It enters the kernel
 // only to get memory or when a buffer is full. Create and Destroy functions are

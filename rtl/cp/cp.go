@@ -2,7 +2,7 @@
 // ring and from indirect buffers and executes them.
 //
 // The processor is made of units. Each is a struct with its own state machine, and
-// none knows another: Module passes values between them and acts on their results.
+// none knows another: [Module] passes values between them and acts on their results.
 //
 //	regs    host registers, preemption
 //	ring    ring and indirect buffer: checks, position, prefetch (stream)

@@ -1,5 +1,5 @@
-// Package gpu is the top of the GPU: it builds the blocks that a Config asks
-// for and wires them.
+// Package gpu is the top of the GPU: it builds the blocks that a [Config] asks
+// for and wires them. [New] returns a [GPU], which is a [port.Device].
 //
 //	            target port                        initiator port
 //	                 │                                   │

@@ -5,6 +5,11 @@
 // depths and the hierarchy are read from a live object. Only the bodies of Tick,
 // Reset and the output methods, and the functions they call, are translated from
 // source.
+//
+// [Translate] returns a [Design]: its files and its [Manifest]. A refused construct is
+// an [Error] with position, code and rewrite. Package
+// [github.com/hilgpu/hilgpu/rtl/verilog/sim] simulates a design, and
+// [github.com/hilgpu/hilgpu/rtl/lockstep] compares it with the Go.
 package verilog
 
 // A Design is the Verilog of a module and of everything it contains.

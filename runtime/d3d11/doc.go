@@ -2,7 +2,8 @@
 // validation, command lists, and the runtime's half of the user-mode DDI.
 //
 // It connects an application, a user-mode display driver, opened through
-// umddi.OpenAdapterFunc, and the graphics kernel, called through kmt.Thunks.
+// [umddi.OpenAdapterFunc], and the graphics kernel, called through [kmt.Thunks].
+// [CreateDevice] makes a [Device] and its immediate [Context].
 // Names and behaviour are those of Direct3D 11.0. An HRESULT other than S_OK is
 // returned as an error that wraps a ddi.HRESULT, S_FALSE included. A method
 // without a result does nothing if its arguments are invalid, as in Direct3D

@@ -1,6 +1,8 @@
 // Package dxgkrnl is the graphics kernel: devices, contexts and allocations,
 // the video memory manager (VidMm) and the GPU scheduler (VidSch) on top of a
-// display miniport driver.
+// display miniport driver. [Kernel] serves the thunks of package
+// [github.com/hilgpu/hilgpu/runtime/ddi/kmt] and calls the miniport through
+// [github.com/hilgpu/hilgpu/runtime/ddi/kmddi].
 //
 // # Path of a command buffer
 //

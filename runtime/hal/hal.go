@@ -1,5 +1,7 @@
 // Package hal emulates the PC below the graphics kernel: host memory,
 // enumeration of a PCIe device, delivery of its interrupts, and the clock.
+// [New] makes a [Machine], which is a [bus.Host]. A [Device] is a function that it has
+// enumerated on a [bus.Link].
 //
 // # Interrupts
 //

@@ -8,6 +8,8 @@
 // order that is the same in each run. The Checker hook checks the user-mode
 // interface against the rules of package rule. Without a hook nothing is
 // wrapped and there is no cost.
+//
+// [NewTrace] makes a [Trace], [ReadTrace] reads one, and [New] makes a [Checker].
 package verifier
 
 import (

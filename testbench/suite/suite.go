@@ -4,7 +4,8 @@
 // model.
 //
 // The same cases run under go test (./testbench, TestSuite) and from a command
-// (Run), on every selector.
+// ([Run]), on every selector. [Cases] lists them, and a [Case] works on the
+// [testbench.System] that [T.Open] opens.
 package suite
 
 import (

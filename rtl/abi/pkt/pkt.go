@@ -11,6 +11,9 @@
 //
 // A GPU address has bit 63 set for host memory, whose address is in bits 62..0.
 // Otherwise it is an offset in VRAM.
+//
+// [Table] describes every packet. Append encodes a [Packet], [Decode] decodes one,
+// [Next] splits a buffer, and [Disassemble] prints it.
 package pkt
 
 // Opcodes. 0 and all others are faults.
