@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"go/types"
-	"reflect"
 	"slices"
 	"strings"
 )
@@ -185,7 +184,7 @@ func sends(from, to *types.Named) bool {
 // of reports whether t is a named type of a package.
 func of(t types.Type, pkg *types.Package) bool {
 	named, ok := types.Unalias(t).(*types.Named)
-	return ok && reflect.DeepEqual(named.Obj().Pkg(), pkg)
+	return ok && named.Obj().Pkg() == pkg
 }
 
 // part draws a block.
