@@ -240,7 +240,7 @@ func (e *enumerator) address(i int, size uint64, above4G bool) (uint64, bool) {
 		return e.d.machine.allocMMIO(size, above4G)
 	}
 	if was := e.before.info.BARs[i]; was != size {
-		e.failf("BAR %d of %#x bytes was one of %#x", i, size, was)
+		e.failf("BAR %d has %#x bytes, want %#x as before", i, size, was)
 		return 0, true
 	}
 	return e.before.bars[i], true
