@@ -337,7 +337,7 @@ func (h *Stimulus) window() encoder {
 // indirect fills the node's indirect buffer, which may be in use, and returns the
 // packet that executes it.
 func (h *Stimulus) indirect(n int, inside bool) encoder {
-	addr := pkt.Host | memBase + buffers + uint64(n)<<10
+	addr := pkt.Host | memBase + buffers + uint64(n)<<10 + 4*h.Rng.Uint64N(32)
 	var p []byte
 	for range h.Rng.IntN(5) {
 		if !inside {
@@ -348,6 +348,7 @@ func (h *Stimulus) indirect(n int, inside bool) encoder {
 		p = p[:len(p)-4]
 	}
 	h.Store(addr, p)
+	h.Saw.Odd += int(addr >> 2 & 1)
 	return pkt.Indirect{Addr: addr, Dwords: uint32(len(p) / 4), Resume: h.config.Caps.Has(caps.Preemption) && h.percent(20)}
 }
 

@@ -48,6 +48,7 @@ type Coverage struct {
 	Restarts int // whole and function-level resets that have ended
 	Late     int // reads in flight when a burst ended
 	InVRAM   int // observed advances of the read pointer of a ring in VRAM
+	Odd      int // indirect buffers that begin in the upper half of a beat
 	Messages int
 	Writes   int // beats written by the device
 	Reads    int // reads by the device

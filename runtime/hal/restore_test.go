@@ -207,7 +207,7 @@ func TestRestoreFails(t *testing.T) {
 	}{
 		{"no device", map[int]uint32{pcicfg.ID: 0xffffffff}, "no device"},
 		{"another device", map[int]uint32{pcicfg.ID: 0x11111234}, "device 1234:1111"},
-		{"a smaller BAR", map[int]uint32{pcicfg.BAR2: 0xffff800c}, "BAR 2 of"},
+		{"a smaller BAR", map[int]uint32{pcicfg.BAR2: 0xffff800c}, "BAR 2 has 0x8000 bytes, want 0x10000 as before"},
 		{"one BAR more", map[int]uint32{pcicfg.BAR4: 0xfffff000}, "BAR 4 has 0x1000 bytes, want 0x0 as before"},
 		{"one BAR less", map[int]uint32{pcicfg.BAR2: 0, pcicfg.BAR2 + 4: 0}, "as before"},
 	} {
