@@ -348,7 +348,7 @@ func TestKilledRun(t *testing.T) {
 				left, err := os.ReadDir(dir)
 				return err == nil && len(left) == tt.files
 			}, 20*time.Second, time.Millisecond)
-			time.Sleep(100 * time.Millisecond) // the handler is installed just after the files are created
+			time.Sleep(500 * time.Millisecond) // the handler is installed, and work begins, just after the files are created
 			require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 			require.Error(t, cmd.Wait())
 			assert.Equal(t, tt.code, cmd.ProcessState.ExitCode())
