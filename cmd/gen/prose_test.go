@@ -76,6 +76,33 @@ func TestSentencesAreShort(t *testing.T) {
 	}
 }
 
+// The documents name tests, which exist.
+func TestTestsOfTheDocumentsExist(t *testing.T) {
+	root := filepath.Join("..", "..")
+	declared := map[string]bool{}
+	require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		src, err := os.ReadFile(path)
+		require.NoError(t, err)
+		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(string(src), -1) {
+			declared[m[1]] = true
+		}
+		return nil
+	}))
+	named := 0
+	for _, name := range []string{"README.md", "CONTRIBUTING.md", "docs/design.md", "docs/howto.md", "docs/rtl.md", "docs/tour.md", "docs/style.md"} {
+		page, err := os.ReadFile(filepath.Join(root, name))
+		require.NoError(t, err)
+		for _, test := range regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(string(page), -1) {
+			assert.True(t, declared[test], "%s: there is no %s", name, test)
+			named++
+		}
+	}
+	assert.Greater(t, named, 20)
+}
+
 // The table of packages has every package.
 func TestDesignHasEveryPackage(t *testing.T) {
 	root := filepath.Join("..", "..")

@@ -27,7 +27,7 @@ type Node struct {
 //	Order   a hang in the clock of its acknowledge wins; one in the clock of a
 //	        write of LIMIT is not reported
 //	Paths   none
-//	Size    135 bits
+//	Size    134 bits
 //	Source  wdogreg.Block
 type Module struct {
 	limit  uint32
