@@ -43,11 +43,20 @@ func (h *Stimulus) start(n int) {
 		d.base = h.config.VRAM - uint64(n+1)<<12
 	}
 	h.SetReg(h.cpReg(n, cpreg.Ctl), cpreg.CtlReset)
+	for range h.Rng.IntN(4) {
+		h.Reg(h.cpReg(n, cpreg.Wptr), func(uint32) {}) // perhaps as the reset ends
+	}
 	h.SetReg(h.cpReg(n, cpreg.RingLo), uint32(d.base))
 	h.SetReg(h.cpReg(n, cpreg.RingHi), uint32(d.base>>32))
 	h.SetReg(h.cpReg(n, cpreg.RingSize), uint32(d.log2))
-	if h.percent(3) {
+	switch h.Rng.IntN(30) {
+	case 0:
 		h.SetReg(h.cpReg(n, cpreg.RingSize), h.Rng.Uint32())
+	case 1:
+		h.SetReg(h.cpReg(n, cpreg.RingSize), cpreg.MinRingLog2-h.Rng.Uint32N(2))
+	case 2:
+		h.SetReg(h.cpReg(n, cpreg.RingSize), cpreg.MaxRingLog2+h.Rng.Uint32N(2))
+	default:
 	}
 	h.SetReg(h.cpReg(n, cpreg.Ctl), cpreg.CtlRun|cpreg.CtlProtect*h.Rng.Uint32N(2))
 }
