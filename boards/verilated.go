@@ -46,16 +46,16 @@ func openVerilated(at opening) (bus.Link, bus.Clock, error) {
 	if err := sim.Verilator.Check(); err != nil {
 		return nil, nil, err
 	}
-	model, err := sim.NewVerilated(root, config, "")
+	simulation, err := sim.NewVerilated(root, config, "")
 	if err != nil {
 		return nil, nil, err
 	}
-	v := &verilated{model: model}
-	if err := use.apply(model, shortIdle); err != nil {
-		return nil, nil, errors.Join(err, model.Close())
+	v := &verilated{simulation: simulation}
+	if err := use.apply(simulation, shortIdle); err != nil {
+		return nil, nil, errors.Join(err, simulation.Close())
 	}
-	if v.faulty, err = newFaulty(model, faults.ports, at.host, wire); err != nil {
-		return nil, nil, errors.Join(err, model.Close())
+	if v.faulty, err = newFaulty(simulation, faults.ports, at.host, wire); err != nil {
+		return nil, nil, errors.Join(err, simulation.Close())
 	}
 	return v, v, nil
 }
@@ -64,16 +64,16 @@ func openVerilated(at opening) (bus.Link, bus.Clock, error) {
 // failed, every call returns bus.ErrLinkDown with the cause.
 type verilated struct {
 	faulty
-	model *sim.Verilated
-	once  sync.Once
-	ended error
+	simulation *sim.Verilated
+	once       sync.Once
+	ended      error
 }
 
 // check takes the link down if the simulation has failed, and returns the
 // cause.
 func (v *verilated) check(err error) error {
 	var cause error
-	v.Sample(func() { cause = v.model.Err() })
+	v.Sample(func() { cause = v.simulation.Err() })
 	if cause == nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (v *verilated) Wait(deadline uint64) (event bool, err error) {
 // of a simulation that ended abnormally.
 func (v *verilated) Close() error {
 	err := v.Link.Close()
-	v.once.Do(func() { v.Sample(func() { v.ended = v.model.Close() }) })
+	v.once.Do(func() { v.Sample(func() { v.ended = v.simulation.Close() }) })
 	return errors.Join(err, v.ended)
 }
 

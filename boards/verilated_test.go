@@ -80,19 +80,19 @@ func TestVerilatedThatStops(t *testing.T) {
 	require.NoError(t, err)
 	enumerate(t, link)
 	v := link.(*verilated)
-	require.NoError(t, v.model.Kill())
+	require.NoError(t, v.simulation.Kill())
 	event, err := clock.Wait(clock.Now() + 1000)
 	assert.False(t, event)
 	for _, err := range []error{
 		err, link.Read(0, idreg.Magic, make([]byte, 4)), link.Write(0, idreg.Scratch0, make([]byte, 4)), link.WriteConfig(4, 0),
 	} {
 		assert.ErrorIs(t, err, bus.ErrLinkDown)
-		assert.ErrorIs(t, err, sim.ErrModel)
+		assert.ErrorIs(t, err, sim.ErrSimulation)
 	}
 	_, err = link.ReadConfig(0)
-	assert.ErrorIs(t, err, sim.ErrModel)
+	assert.ErrorIs(t, err, sim.ErrSimulation)
 	for range 2 {
-		assert.ErrorIs(t, link.Close(), sim.ErrModel)
+		assert.ErrorIs(t, link.Close(), sim.ErrSimulation)
 	}
 }
 

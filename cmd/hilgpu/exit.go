@@ -160,7 +160,7 @@ func classes() []class {
 		{bus.ErrTimeout, exitDevice}, {bus.ErrUnsupported, exitDevice}, {bus.ErrAbort, exitDevice}, {rootport.ErrPoisoned, exitDevice},
 		{rootport.ErrProtocol, exitDevice}, {inproc.ErrProtocol, exitDevice}, {endpoint.ErrProtocol, exitDevice},
 		{bare.ErrStuck, exitDevice}, {bare.ErrFault, exitDevice}, {bare.ErrLost, exitDevice}, {bare.ErrClockStopped, exitDevice},
-		{bare.ErrHost, exitDevice}, {transfer.ErrWrong, exitDevice}, {figures.ErrStuck, exitDevice}, {sim.ErrModel, exitDevice},
+		{bare.ErrHost, exitDevice}, {transfer.ErrWrong, exitDevice}, {figures.ErrStuck, exitDevice}, {sim.ErrSimulation, exitDevice},
 		{dirty.ErrNotIdle, exitDevice},
 		{ddi.DXGIDeviceRemoved, exitDevice}, {ddi.DXGIDeviceHung, exitDevice},
 

@@ -52,7 +52,7 @@ var codes = map[int]string{
 		rootport: device violated the protocol; inproc: device violated the port protocol; endpoint: device violated the port protocol;
 		bare: the node does not respond; bare: the node stopped on a fault; bare: the board stopped answering;
 		bare: the clock of the board does not run; bare: the device accessed memory outside its host memory;
-		transfer: wrong outcome; figures: the device does not finish; sim: the model stopped; dirty: the device does not become idle; DXGI_ERROR_DEVICE_REMOVED;
+		transfer: wrong outcome; figures: the device does not finish; sim: the simulation stopped; dirty: the device does not become idle; DXGI_ERROR_DEVICE_REMOVED;
 		DXGI_ERROR_DEVICE_HUNG`,
 	6: `datalink: register map mismatch; regs: register map mismatch; bare: another register map; STATUS_REVISION_MISMATCH`,
 }
@@ -82,7 +82,7 @@ func TestExitCodeOfEachSentinel(t *testing.T) {
 func TestEverySentinelIsClassified(t *testing.T) {
 	source, err := os.ReadFile("exit.go")
 	require.NoError(t, err)
-	aliases := []string{"lockstep.ErrSim", "lockstep.ErrTool", "lockstep.ErrBuild", "lockstep.ErrModel", "lockstep.ErrManifest", "lockstep.ErrSource"}
+	aliases := []string{"lockstep.ErrSim", "lockstep.ErrTool", "lockstep.ErrBuild", "lockstep.ErrSimulation", "lockstep.ErrManifest", "lockstep.ErrSource"}
 	n := 0
 	for _, root := range []string{"bus", "boards", "cmd/hilgpu", "runtime/hal", "runtime/verifier/rule", "testbench", "rtl/verilog", "rtl/wave"} {
 		err := filepath.WalkDir(filepath.Join("../..", root), func(path string, d fs.DirEntry, err error) error {

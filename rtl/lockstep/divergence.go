@@ -107,7 +107,7 @@ type sample struct {
 
 func newWorker(p *sim.Process, l *sim.Layout, o Options) *worker {
 	w := &worker{process: p, layout: l, wave: o.Wave, hz: o.Hz, got: make([]byte, o.Batch*l.OutBytes)}
-	if p.Model().Sim() == Icarus {
+	if p.Simulation().Sim() == Icarus {
 		w.x = make([]byte, len(w.got))
 	}
 	return w
@@ -135,7 +135,7 @@ func (w *worker) run(b *batch) error {
 			return w.diverged(&Divergence{Clock: s.clock, Differences: ds})
 		}
 	}
-	return fmt.Errorf("%w: records differ outside all signals", ErrModel)
+	return fmt.Errorf("%w: records differ outside all signals", ErrSimulation)
 }
 
 // sample returns clock i of the batch that run has replayed.

@@ -2,9 +2,9 @@
 // compares every port, every register and every RAM write; for a netlist, only the
 // ports. At the end it also compares the words of all memories.
 //
-//	stimulus ── inputs ──┬── Circuit, the Go side ────────┐
-//	                     │                                ├── first Divergence
-//	                     └── batches ── Model, a process ─┘
+//	stimulus ── inputs ──┬── Circuit, the Go side ─────────────┐
+//	                     │                                     ├── first Divergence
+//	                     └── batches ── Simulation, a process ─┘
 //
 // Inputs flow only to the Verilog, so a stimulus can react to the outputs of the Go
 // side: clocks are recorded in batches and replayed while the Go side continues.

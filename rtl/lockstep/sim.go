@@ -22,12 +22,12 @@ const (
 
 // Errors of the Verilog side.
 var (
-	ErrSim      = sim.ErrSim
-	ErrTool     = sim.ErrTool
-	ErrBuild    = sim.ErrBuild
-	ErrModel    = sim.ErrModel
-	ErrManifest = sim.ErrManifest
-	ErrSource   = sim.ErrSource
+	ErrSim        = sim.ErrSim
+	ErrTool       = sim.ErrTool
+	ErrBuild      = sim.ErrBuild
+	ErrSimulation = sim.ErrSimulation
+	ErrManifest   = sim.ErrManifest
+	ErrSource     = sim.ErrSource
 )
 
 // ModuleRoot returns the root of the source tree that contains dir. It fails with

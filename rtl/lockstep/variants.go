@@ -67,7 +67,7 @@ func withoutSelector(m *verilog.Manifest, selector string) (verilog.Manifest, er
 }
 
 // Verdicts returns the outcome of each variant, in order, after Close: the
-// *Divergence that ended it, ErrModel if its simulation stopped, or nil. For a
+// *Divergence that ended it, ErrSimulation if its simulation stopped, or nil. For a
 // Lockstep made by New, Verdicts returns nil.
 func (l *Lockstep) Verdicts() []error {
 	if l.variants == nil {
@@ -100,7 +100,7 @@ type slot struct {
 	in, got, x []byte
 }
 
-func newVariantSet(m *sim.Model, values []uint64, clocks int) (*variantSet, error) {
+func newVariantSet(m *sim.Simulation, values []uint64, clocks int) (*variantSet, error) {
 	lay := m.Layout()
 	f := &variantSet{layout: lay, slots: make([]slot, variantWorkers)}
 	for i := range f.slots {
@@ -147,7 +147,7 @@ func (f *variantSet) each(do func(v *variant, s *slot) error) {
 
 // end ends the process. A simulation that is ended early may report an error.
 func (v *variant) end() {
-	if err := v.worker.process.Close(); errors.Is(v.verdict, ErrModel) {
+	if err := v.worker.process.Close(); errors.Is(v.verdict, ErrSimulation) {
 		v.verdict = errors.Join(v.verdict, err)
 	}
 	v.worker = nil

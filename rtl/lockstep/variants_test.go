@@ -76,7 +76,7 @@ func TestVariantsEndWithTheLastOne(t *testing.T) {
 		assert.ErrorIs(t, err, ErrVariants)
 		assert.ErrorIs(t, l.Close(), ErrVariants)
 		for _, v := range l.Verdicts() {
-			assert.False(t, errors.Is(v, ErrModel))
+			assert.False(t, errors.Is(v, ErrSimulation))
 			assert.True(t, strings.Contains(v.Error(), "clock 1 "), v)
 		}
 	})

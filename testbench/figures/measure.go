@@ -39,8 +39,8 @@ const (
 type Bench struct {
 	config gpu.Config
 	design *verilog.Design
-	plain  *sim.Model
-	waves  *sim.Model
+	plain  *sim.Simulation
+	waves  *sim.Simulation
 }
 
 // New translates the GPU of a configuration from the source of the module at root,
@@ -78,16 +78,16 @@ func (b *Bench) Compare(rec *Recording, runs int, target float64, waves bool) (r
 	if waves {
 		m, name = b.waves, name+"+waves"
 	}
-	model, err := m.Replay(dir, s)
+	simulation, err := m.Replay(dir, s)
 	if err != nil {
 		return Row{}, err
 	}
 	defer func() {
-		if cerr := model.Close(); err == nil {
+		if cerr := simulation.Close(); err == nil {
 			err = cerr
 		}
 	}()
-	ours, theirs, err := b.turns(rec, model, runs, dir, waves)
+	ours, theirs, err := b.turns(rec, simulation, runs, dir, waves)
 	if err != nil {
 		return Row{}, err
 	}
@@ -95,7 +95,7 @@ func (b *Bench) Compare(rec *Recording, runs int, target float64, waves bool) (r
 }
 
 // turns runs both sides alternately and returns the medians.
-func (b *Bench) turns(rec *Recording, model *sim.Replay, runs int, dir string, waves bool) (ours, theirs time.Duration, err error) {
+func (b *Bench) turns(rec *Recording, simulation *sim.Replay, runs int, dir string, waves bool) (ours, theirs time.Duration, err error) {
 	g, err := gpu.New(b.config)
 	if err != nil {
 		return 0, 0, err
@@ -108,7 +108,7 @@ func (b *Bench) turns(rec *Recording, model *sim.Replay, runs int, dir string, w
 			return 0, 0, err
 		}
 		as = append(as, took)
-		took, got, err := model.Run()
+		took, got, err := simulation.Run()
 		if err != nil {
 			return 0, 0, err
 		}
@@ -121,7 +121,7 @@ func (b *Bench) turns(rec *Recording, model *sim.Replay, runs int, dir string, w
 }
 
 // replays is the number of replays of a Go turn. A turn then takes about as long as
-// the model's, so that other load on the machine affects both alike.
+// the simulation's, so that other load on the machine affects both alike.
 const replays = 4
 
 // repeat replays the recording several times and returns the time of one replay.

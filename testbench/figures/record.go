@@ -126,7 +126,7 @@ func bit(b bool) (v uint64) {
 	return v
 }
 
-// stimuli converts the recording to stimuli for the model of a manifest.
+// stimuli converts the recording to stimuli for the simulation of a manifest.
 func (rec *Recording) stimuli(m *verilog.Manifest) (*sim.Stimuli, error) {
 	lay, err := sim.NewLayout(m)
 	if err != nil {

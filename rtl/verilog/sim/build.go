@@ -1,6 +1,6 @@
 // Package sim builds Verilog for a simulator and runs it as a process.
 //
-//	Design ── Build ── Model ── Start ── Process ── batches of clocks
+//	Design ── Build ── Simulation ── Start ── Process ── batches of clocks
 //
 // Verilated is the GPU's Verilog, built with Verilator, as a port.Device.
 package sim
@@ -21,10 +21,10 @@ import (
 
 // Errors of the tools.
 var (
-	ErrSim   = errors.New("sim: unknown simulator")
-	ErrTool  = errors.New("sim: missing tool")
-	ErrBuild = errors.New("sim: the Verilog does not build")
-	ErrModel = errors.New("sim: the model stopped")
+	ErrSim        = errors.New("sim: unknown simulator")
+	ErrTool       = errors.New("sim: missing tool")
+	ErrBuild      = errors.New("sim: the Verilog does not build")
+	ErrSimulation = errors.New("sim: the simulation stopped")
 )
 
 // ErrManifest is wrapped by the error for a manifest that does not fit the
@@ -71,14 +71,14 @@ type BuildOptions struct {
 	Waves  bool   // with Replay: each run writes a value change dump
 }
 
-// Layout returns the layout of the model's records.
-func (m *Model) Layout() *Layout { return m.layout }
+// Layout returns the layout of the simulation's records.
+func (m *Simulation) Layout() *Layout { return m.layout }
 
 // Sim returns the simulator.
-func (m *Model) Sim() Sim { return m.sim }
+func (m *Simulation) Sim() Sim { return m.sim }
 
-// A Model is a design built for a simulator. Start runs it.
-type Model struct {
+// A Simulation is a design built for a simulator. Start runs it.
+type Simulation struct {
 	sim    Sim
 	dir    string // of the built files
 	layout *Layout
@@ -87,7 +87,7 @@ type Model struct {
 
 // Build builds d, or finds it in the cache under a hash of all inputs of the
 // build. It fails with ErrTool, ErrManifest or, with the tool's output, ErrBuild.
-func Build(d *verilog.Design, o BuildOptions) (*Model, error) {
+func Build(d *verilog.Design, o BuildOptions) (*Simulation, error) {
 	if o.Sim == "" {
 		o.Sim = Verilator
 	}
@@ -110,7 +110,7 @@ func Build(d *verilog.Design, o BuildOptions) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{sim: o.Sim, dir: filepath.Join(cache, string(o.Sim)+"-"+key), layout: lay, probes: o.Probes}
+	m := &Simulation{sim: o.Sim, dir: filepath.Join(cache, string(o.Sim)+"-"+key), layout: lay, probes: o.Probes}
 	if _, err := os.Stat(m.dir); err == nil {
 		return m, nil
 	}
@@ -154,9 +154,9 @@ func simulator(d *verilog.Design, l *Layout, o BuildOptions) ([]verilog.File, []
 	return verilatorSources(d, l, verilatorMain(l))
 }
 
-// build builds in a temporary directory and moves the result to the model's
-// place, so that a model in the cache is always complete.
-func (m *Model) build(cache string, files []verilog.File, steps [][]string) error {
+// build builds in a temporary directory and moves the result to the simulation's
+// place, so that a simulation in the cache is always complete.
+func (m *Simulation) build(cache string, files []verilog.File, steps [][]string) error {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return fmt.Errorf("%w: %w", ErrBuild, err)
 	}

@@ -43,7 +43,7 @@ func TestBadVerilogIsAnError(t *testing.T) {
 	})
 }
 
-// A model is built once for the same input, and again for different input.
+// A simulation is built once for the same input, and again for different input.
 func TestCache(t *testing.T) {
 	tooltest.Need(t, Icarus.Tools()...)
 	o := BuildOptions{Sim: Icarus, Cache: t.TempDir(), Probes: true}
@@ -97,7 +97,7 @@ func TestHold(t *testing.T) {
 		in, out := make([]byte, m.Layout().InBytes), make([]byte, 12)
 		if s == Icarus {
 			_, err := p.Hold(in, out, 1)
-			assert.ErrorIs(t, err, ErrModel)
+			assert.ErrorIs(t, err, ErrSimulation)
 			assert.NoError(t, p.Close())
 			return
 		}

@@ -11,13 +11,13 @@ import (
 	"slices"
 )
 
-// A Process is a running Model. Its methods must not be called concurrently.
+// A Process is a running Simulation. Its methods must not be called concurrently.
 type Process struct {
-	model  *Model
-	cmd    *exec.Cmd
-	in     io.WriteCloser
-	out    io.ReadCloser
-	stderr bytes.Buffer
+	simulation *Simulation
+	cmd        *exec.Cmd
+	in         io.WriteCloser
+	out        io.ReadCloser
+	stderr     bytes.Buffer
 
 	message []byte
 	raw     []byte // of Icarus: values and x bits in turn; of Hold: count and record
@@ -27,17 +27,17 @@ type Process struct {
 // cannot block (POSIX PIPE_BUF on Linux).
 const pipeBytes = 4096
 
-// Start starts the model. It fails with ErrModel.
-func (m *Model) Start() (*Process, error) {
+// Start starts the simulation. It fails with ErrSimulation.
+func (m *Simulation) Start() (*Process, error) {
 	if m.sim == Icarus {
 		return m.start(exec.Command("vvp", "-n", filepath.Join(m.dir, "model")))
 	}
 	return m.start(exec.Command(filepath.Join(m.dir, "obj", "model")))
 }
 
-// start starts the command of the model.
-func (m *Model) start(cmd *exec.Cmd) (*Process, error) {
-	p := &Process{model: m, cmd: cmd}
+// start starts the command of the simulation.
+func (m *Simulation) start(cmd *exec.Cmd) (*Process, error) {
+	p := &Process{simulation: m, cmd: cmd}
 	p.cmd.Stderr = &p.stderr
 	var err error
 	if p.in, err = p.cmd.StdinPipe(); err == nil {
@@ -46,19 +46,19 @@ func (m *Model) start(cmd *exec.Cmd) (*Process, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrModel, err)
+		return nil, fmt.Errorf("%w: %w", ErrSimulation, err)
 	}
 	return p, nil
 }
 
-// Run clocks the model len(in)/inBytes times. It stores the record after each
+// Run clocks the simulation len(in)/inBytes times. It stores the record after each
 // clock in out, and the bits that are x in x, which is nil for a simulator
 // without x.
 func (p *Process) Run(in, out, x []byte) error {
-	size := p.model.layout.InBytes
+	size := p.simulation.layout.InBytes
 	n := len(in) / size
 	p.message = append(binary.LittleEndian.AppendUint32(p.message[:0], uint32(n)), in...)
-	if p.model.sim == Icarus {
+	if p.simulation.sim == Icarus {
 		slices.Reverse(p.message[:4])
 		for rec := range slices.Chunk(p.message[4:], size) {
 			slices.Reverse(rec)
@@ -83,16 +83,16 @@ func (p *Process) Run(in, out, x []byte) error {
 }
 
 // maxHold is the most clocks of one Hold message. It keeps a message to a few
-// seconds, so that a model soon ends after its user was killed.
+// seconds, so that a simulation soon ends after its user was killed.
 const maxHold = 1 << 24
 
-// Hold clocks the model n times, at least once, with the same inputs, or until
+// Hold clocks the simulation n times, at least once, with the same inputs, or until
 // the output ports change. It stores the record after the last clock and returns
-// the number of clocks. n is limited to 2^24. Only a model built for Verilator
+// the number of clocks. n is limited to 2^24. Only a simulation built for Verilator
 // supports it.
 func (p *Process) Hold(in, out []byte, n uint64) (uint64, error) {
-	if p.model.sim != Verilator {
-		return 0, fmt.Errorf("%w: %s cannot hold inputs", ErrModel, p.model.sim)
+	if p.simulation.sim != Verilator {
+		return 0, fmt.Errorf("%w: %s cannot hold inputs", ErrSimulation, p.simulation.sim)
 	}
 	p.message = append(binary.LittleEndian.AppendUint32(p.message[:0], uint32(min(n, maxHold))|1<<31), in...)
 	if _, err := p.in.Write(p.message); err != nil {
@@ -108,7 +108,7 @@ func (p *Process) Hold(in, out []byte, n uint64) (uint64, error) {
 
 // read fills out, and x with the bits that are x.
 func (p *Process) read(out, x []byte) error {
-	if p.model.sim != Icarus {
+	if p.simulation.sim != Icarus {
 		_, err := io.ReadFull(p.out, out)
 		return p.failed("read", err)
 	}
@@ -123,13 +123,13 @@ func (p *Process) read(out, x []byte) error {
 	return nil
 }
 
-// Memories requests all words of the memories and ends the model. It calls f with
+// Memories requests all words of the memories and ends the simulation. It calls f with
 // each memory's words in order, WordBytes for each, and their x bits.
 func (p *Process) Memories(f func(i int, words, x []byte) error) error {
 	if _, err := p.in.Write(make([]byte, 4)); err != nil {
 		return p.failed("write", err)
 	}
-	for i, m := range p.model.layout.Memories {
+	for i, m := range p.simulation.layout.Memories {
 		words := make([]byte, WordBytes(m)*m.Words)
 		x := make([]byte, len(words))
 		if err := p.read(words, x); err != nil {
@@ -146,22 +146,22 @@ func (p *Process) failed(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: %s: %w", ErrModel, what, err)
+	return fmt.Errorf("%w: %s: %w", ErrSimulation, what, err)
 }
 
-// Close ends the model. If the model ended with an error, Close fails with
-// ErrModel and the model's message.
+// Close ends the simulation. If the simulation ended with an error, Close fails with
+// ErrSimulation and the simulation's message.
 func (p *Process) Close() error {
 	p.in.Close()
 	io.Copy(io.Discard, p.out)
 	if err := p.cmd.Wait(); err != nil {
-		return fmt.Errorf("%w: %w: %s", ErrModel, err, bytes.TrimSpace(p.stderr.Bytes()))
+		return fmt.Errorf("%w: %w: %s", ErrSimulation, err, bytes.TrimSpace(p.stderr.Bytes()))
 	}
 	return nil
 }
 
-// Model returns the model that the process runs.
-func (p *Process) Model() *Model { return p.model }
+// Simulation returns the simulation that the process runs.
+func (p *Process) Simulation() *Simulation { return p.simulation }
 
-// Kill ends the process at once. Later calls of its methods fail with ErrModel.
+// Kill ends the process at once. Later calls of its methods fail with ErrSimulation.
 func (p *Process) Kill() error { return p.cmd.Process.Kill() }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Stimuli are the inputs of a GPU, clock by clock, in the format that a model
+// Stimuli are the inputs of a GPU, clock by clock, in the format that a simulation
 // with BuildOptions.Replay reads. The zero value is empty.
 type Stimuli struct {
 	clocks uint64
@@ -42,27 +42,27 @@ const DigestStep = 0x9e3779b97f4a7c15
 // DigestFactor returns the factor of output port i.
 func DigestFactor(i int) uint64 { return DigestStep * uint64(2*i+3) }
 
-// A Replay is a running model that replays stimuli and times itself, without a
+// A Replay is a running simulation that replays stimuli and times itself, without a
 // pipe in the loop. Its methods must not be called concurrently.
 type Replay struct {
 	process *Process
 	clocks  uint64
 }
 
-// Replay starts the model, built with BuildOptions.Replay, with the given
+// Replay starts the simulation, built with BuildOptions.Replay, with the given
 // stimuli. It stores the stimuli in dir, and with BuildOptions.Waves the wave of
-// each run. It fails with ErrModel.
-func (m *Model) Replay(dir string, s *Stimuli) (*Replay, error) {
+// each run. It fails with ErrSimulation.
+func (m *Simulation) Replay(dir string, s *Stimuli) (*Replay, error) {
 	f, err := os.CreateTemp(dir, "stimuli-*")
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrModel, err)
+		return nil, fmt.Errorf("%w: %w", ErrSimulation, err)
 	}
 	_, err = f.Write(s.text)
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrModel, err)
+		return nil, fmt.Errorf("%w: %w", ErrSimulation, err)
 	}
 	p, err := m.start(exec.Command(filepath.Join(m.dir, "obj", "model"), f.Name(), filepath.Join(dir, "verilator.vcd")))
 	if err != nil {
@@ -86,7 +86,7 @@ func (r *Replay) Run() (took time.Duration, digest uint64, err error) {
 	return time.Duration(binary.LittleEndian.Uint64(out[:])), binary.LittleEndian.Uint64(out[8:]), nil
 }
 
-// Close ends the model.
+// Close ends the simulation.
 func (r *Replay) Close() error { return r.process.Close() }
 
 const replayTail = `
@@ -129,7 +129,7 @@ CLOSE    out[0] = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chro
 }
 `
 
-// Code of a model with waves: includes, and before, for each clock of, and after
+// Code of a simulation with waves: includes, and before, for each clock of, and after
 // a run. Time must not go back, even in another file.
 const (
 	traceBefore = "  context.traceEverOn(true);\n  VerilatedVcdC vcd;\n  uint64_t time = 0;\n  dut.trace(&vcd, 99);\n"

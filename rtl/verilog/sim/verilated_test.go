@@ -22,6 +22,6 @@ func TestVerilatedThatStops(t *testing.T) {
 	v.Skip(3)
 	_, ready, _ = v.Target()
 	assert.False(t, ready)
-	assert.ErrorIs(t, v.Err(), ErrModel)
-	assert.ErrorIs(t, v.Close(), ErrModel)
+	assert.ErrorIs(t, v.Err(), ErrSimulation)
+	assert.ErrorIs(t, v.Close(), ErrSimulation)
 }

@@ -156,7 +156,7 @@ int main() {
 }
 `
 
-// verilatorMain returns the program around the model.
+// verilatorMain returns the program around the simulation.
 func verilatorMain(l *Layout) string {
 	var b strings.Builder
 	b.WriteString(mainHead)

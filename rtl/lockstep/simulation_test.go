@@ -19,8 +19,8 @@ func TestSimulationStops(t *testing.T) {
 				break
 			}
 		}
-		assert.ErrorIs(t, err, ErrModel, s)
-		assert.ErrorIs(t, l.Close(), ErrModel, s)
+		assert.ErrorIs(t, err, ErrSimulation, s)
+		assert.ErrorIs(t, l.Close(), ErrSimulation, s)
 		assert.NoError(t, l.Close(), "closed already")
 	})
 }
