@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -14,6 +13,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench/compose"
 )
 
@@ -24,10 +24,10 @@ func serialOnly(t *ddi.Thread, arg *umddi.OpenAdapter) ddi.HRESULT {
 	return hr
 }
 
-// A miniport that breaks its contract ends the program with a Bugcheck that unwinds
-// to the caller: no call hangs, the system can be closed, and the trace shows the
-// call.
-func TestBugcheckUnwinds(t *testing.T) {
+// A miniport that breaks its contract stops the system: the run fails with the
+// violation, later calls fail at once, the system can be closed, and the trace
+// shows the call.
+func TestBugcheckStopsTheSystem(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		user   umddi.OpenAdapterFunc
@@ -58,25 +58,16 @@ func TestBugcheckUnwinds(t *testing.T) {
 				return d
 			}}, Options{DDI: &trace})
 			require.NoError(t, err)
-			plan := smallPlan(t, 1)
-			done := make(chan any, 1)
-			go func() {
-				defer func() { done <- recover() }()
-				_, err := compose.Run(s, plan)
-				assert.NoError(t, err)
-			}()
-			select {
-			case r := <-done:
-				b, ok := r.(*dxgkrnl.Bugcheck)
-				require.True(t, ok, "%v", r)
-				assert.Equal(t, tt.code, b.Code)
-			case <-time.After(20 * time.Second):
-				t.Fatal("hangs")
-			}
-			var stopped *dxgkrnl.DeviceError
-			require.ErrorAs(t, s.Err(), &stopped)
-			assert.Equal(t, dxgkrnl.Broken, stopped.Kind)
-			require.NoError(t, s.Close())
+			_, err = compose.Run(s, smallPlan(t, 1))
+			var broken *verifier.Violation
+			require.ErrorAs(t, err, &broken)
+			assert.Equal(t, err, s.Err())
+			assert.Equal(t, tt.code, broken.Rule.Code)
+			assert.Contains(t, broken.Details(), "kernel: node 0")
+			_, _, err = s.CreateDevice()
+			assert.ErrorIs(t, err, ddi.DXGIDeviceRemoved)
+			assert.Equal(t, s.Err(), s.WaitForIdle())
+			assert.Equal(t, s.Err(), s.Close())
 			assert.Less(t, strings.Count(trace.String(), `"at":"leave"`), strings.Count(trace.String(), `"at":"enter"`), "calls that unwound have no leave line")
 		})
 	}

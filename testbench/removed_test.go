@@ -17,6 +17,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench/compose"
 )
 
@@ -236,11 +237,12 @@ func TestRecoverFails(t *testing.T) {
 	}
 	s, err = Open("emu", drivers, Options{})
 	require.NoError(t, err)
-	assert.Panics(t, func() { compose.Run(s, smallPlan(t, 1)) })
+	_, err = compose.Run(s, smallPlan(t, 1))
+	assert.ErrorAs(t, err, new(*verifier.Violation))
 	err = s.Recover()
 	assert.Equal(t, s.Err(), err)
 	assert.ErrorAs(t, err, new(*dxgkrnl.Bugcheck))
-	require.NoError(t, s.Close())
+	assert.Equal(t, err, s.Close())
 	assert.ErrorIs(t, closed(t).Recover(), ddi.StatusDeviceRemoved)
 }
 

@@ -56,8 +56,9 @@ type Options struct {
 	DDI        io.Writer      // gets the verifier.Trace, a line per Write, for verifier.Merge; nil: none
 	Hook       verifier.Hook  // sees each DDI call; nil: none
 
-	NoVerify bool     // leaves out the check of the user-mode interface, for benchmarks
+	NoVerify bool     // leaves out the checks of the driver interfaces, for benchmarks
 	Waive    []string // rules of package verifier that are counted and do not stop
+	Collect  bool     // broken rules that a call can survive do not stop; see Violations
 }
 
 // tdrBytes is the largest number of bytes that one submission moves over a slow
@@ -74,19 +75,21 @@ type System struct {
 	thread  *ddi.Thread
 	drivers Drivers
 	trace   *verifier.Trace
-	checker *verifier.Checker // nil: the interface is not checked
+	monitor *verifier.Monitor // nil: the interfaces are not checked
 
 	processes atomic.Uint32 // ids given out
 }
 
 // Open starts a system: it opens the board, enumerates it, and starts the graphics
 // kernel with the miniport. Errors wrap boards.ErrSelector, an error of package
-// bus, *dxgkrnl.DeviceError, ErrDrivers, rule.ErrName, or ErrDevice with the
-// miniport's status.
+// bus, *dxgkrnl.DeviceError, ErrDrivers, rule.ErrName, a *verifier.Violation, or
+// ErrDevice with the miniport's status.
 //
-// Unless o.NoVerify is set, the user-mode interface is checked: a driver or a
-// runtime that breaks it panics with a *verifier.Violation, as a broken miniport
-// does with a *dxgkrnl.Bugcheck.
+// Unless o.NoVerify is set, both driver interfaces are checked. A driver that
+// breaks a rule, bugchecks or panics stops the system, and nothing else: the call
+// that runs returns, no driver is called again, every later call of the API
+// returns at once, and Err returns the *verifier.Violation. With o.NoVerify a
+// bugcheck or a panic of a driver is a panic of the program.
 func Open(selector string, d Drivers, o Options) (*System, error) {
 	if d.UserMode == nil || d.KernelMode == nil {
 		return nil, fmt.Errorf("%w: want a user-mode and a kernel-mode entry", ErrDrivers)
@@ -97,7 +100,8 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 	s := &System{machine: hal.New(o.HostMemory), thread: new(ddi.Thread), drivers: d}
 	var err error
 	if !o.NoVerify {
-		if s.checker, err = verifier.New(verifier.Options{Waive: o.Waive}); err != nil {
+		now := func() uint64 { return s.clock.Now() }
+		if s.monitor, err = verifier.NewMonitor(verifier.Options{Waive: o.Waive, Collect: o.Collect, Now: now}); err != nil {
 			return nil, err
 		}
 	}
@@ -117,12 +121,7 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 			o.Hook = verifier.Hooks(s.trace, o.Hook)
 		}
 	}
-	if h := s.userModeHook(o); h != nil {
-		s.drivers.UserMode = verifier.WrapUserMode(d.UserMode, h)
-	}
-	if o.Hook != nil {
-		s.drivers.KernelMode = verifier.WrapKernelMode(d.KernelMode, o.Hook)
-	}
+	s.wrap(d, o.Hook)
 	if err := s.start(o); err != nil {
 		s.link.Close() // an error of Close has the same cause
 		return nil, errors.Join(err, s.traceErr())
@@ -130,23 +129,45 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 	return s, nil
 }
 
-// userModeHook returns the hook on the calls of the user-mode driver, or nil.
-func (s *System) userModeHook(o Options) verifier.Hook {
-	switch {
-	case s.checker == nil:
-		return o.Hook
-	case o.Hook == nil:
-		return s.checker
+// wrap puts the hooks around the drivers: the system's, and hook, which may be nil.
+func (s *System) wrap(d Drivers, hook verifier.Hook) {
+	user, kernel := hook, hook
+	if m := s.monitor; m != nil {
+		user, kernel = verifier.Hooks(m, verifier.New(m)), verifier.Hook(m)
+		if hook != nil {
+			user, kernel = verifier.Hooks(m, hook, verifier.New(m)), verifier.Hooks(m, hook)
+		}
 	}
-	return verifier.Hooks(o.Hook, s.checker)
+	if user != nil {
+		s.drivers.UserMode = verifier.WrapUserMode(d.UserMode, s.monitor, user)
+		s.drivers.KernelMode = verifier.WrapKernelMode(d.KernelMode, s.monitor, kernel)
+	}
 }
 
 // Findings returns the violations of waived rules, and the warnings.
 func (s *System) Findings() []verifier.Finding {
-	if s.checker == nil {
+	if s.monitor == nil {
 		return nil
 	}
-	return s.checker.Findings()
+	return s.monitor.Findings()
+}
+
+// Violations returns the broken rules, in order: at most one, unless
+// Options.Collect is set.
+func (s *System) Violations() []*verifier.Violation {
+	if s.monitor == nil {
+		return nil
+	}
+	return s.monitor.Violations()
+}
+
+// guard calls f, which calls the kernel on the system's thread. It returns the
+// violation that stopped the system, or the error of f.
+func (s *System) guard(f func() error) error {
+	if s.monitor == nil {
+		return f()
+	}
+	return s.monitor.Guard(s.thread, f)
 }
 
 func (s *System) start(o Options) error {
@@ -154,8 +175,11 @@ func (s *System) start(o Options) error {
 	if s.device, err = s.machine.Attach(s.thread, s.link, s.clock); err != nil {
 		return err
 	}
-	s.kernel, err = dxgkrnl.Start(s.thread, dxgkrnl.Config{
-		Machine: s.machine, Device: s.device, Driver: s.drivers.KernelMode(), TdrDelay: o.TdrDelay,
+	err = s.guard(func() (err error) {
+		s.kernel, err = dxgkrnl.Start(s.thread, dxgkrnl.Config{
+			Machine: s.machine, Device: s.device, Driver: s.drivers.KernelMode(), TdrDelay: o.TdrDelay,
+		})
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrDevice, err)
@@ -165,41 +189,64 @@ func (s *System) start(o Options) error {
 
 // CreateDevice creates a Direct3D device in a new process.
 func (s *System) CreateDevice() (*d3d11.Device, *d3d11.Context, error) {
-	return d3d11.CreateDevice(d3d11.Config{Driver: s.drivers.UserMode, Kernel: s.kernel.Thunks(), Process: s.processes.Add(1)})
+	return d3d11.CreateDevice(d3d11.Config{Driver: s.drivers.UserMode, Kernel: s.Thunks(), Process: s.processes.Add(1)})
 }
 
 // Thunks returns the entry points of the graphics kernel, for a runtime other than
 // runtime/d3d11.
-func (s *System) Thunks() kmt.Thunks { return s.kernel.Thunks() }
+func (s *System) Thunks() kmt.Thunks {
+	if s.monitor == nil {
+		return s.kernel.Thunks()
+	}
+	return verifier.WrapThunks(s.kernel.Thunks(), s.monitor)
+}
 
 // Nodes returns the number of nodes of the GPU.
 func (s *System) Nodes() int { return s.kernel.Nodes() }
 
 // WaitForIdle waits until all submitted work of all devices is done. If the GPU has
 // stopped, it returns the error of Err.
-func (s *System) WaitForIdle() error { return s.kernel.WaitForIdle(s.thread) }
+func (s *System) WaitForIdle() error {
+	return s.guard(func() error { return s.kernel.WaitForIdle(s.thread) })
+}
 
-// Err returns why the GPU stopped: nil, or a *dxgkrnl.DeviceError.
-func (s *System) Err() error { return s.kernel.Err() }
+// Err returns why the system stopped: nil, a *verifier.Violation, or a
+// *dxgkrnl.DeviceError.
+func (s *System) Err() error {
+	if s.monitor.Stopped() {
+		return s.monitor.Err()
+	}
+	return s.kernel.Err()
+}
 
 // Recover restarts the GPU after it stopped, and its link if that was down; while
 // the GPU works it does nothing. Earlier Direct3D devices stay removed and can be
 // closed; new ones work as after Open. Recover fails with the cause while the board
 // does not answer or is another one than before, and may be called again;
-// dxgkrnl.Kernel.Recover lists the other errors.
-func (s *System) Recover() error { return s.kernel.Recover(s.thread) }
+// dxgkrnl.Kernel.Recover lists the other errors. After a *verifier.Violation
+// nothing recovers.
+func (s *System) Recover() error {
+	return s.guard(func() error { return s.kernel.Recover(s.thread) })
+}
 
-// Close stops the kernel and closes the board. After a *dxgkrnl.DeviceError it
-// only closes the board.
+// Close stops the kernel and closes the board. After the system has stopped it
+// only closes the board. It returns the *verifier.Violation that stopped the
+// system, so that no broken rule is missed.
 func (s *System) Close() error {
 	var err error
-	if s.kernel.Err() == nil {
-		err = s.kernel.Stop(s.thread)
+	if s.Err() == nil {
+		err = s.guard(func() error { return s.kernel.Stop(s.thread) })
 	}
-	if derr := s.device.Detach(s.thread); err == nil && s.kernel.Err() == nil {
+	if derr := s.device.Detach(s.thread); err == nil && s.Err() == nil {
 		err = derr
 	}
-	return errors.Join(err, s.traceErr())
+	if s.monitor.Stopped() {
+		err = s.monitor.Err()
+	}
+	if terr := s.traceErr(); terr != nil {
+		err = errors.Join(err, terr)
+	}
+	return err
 }
 
 // traceErr returns the error of writing the trace.

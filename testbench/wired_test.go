@@ -43,9 +43,9 @@ func newWired(t *testing.T, selector string) *wired {
 		kinds:  map[string]bool{},
 	}
 	var err error
-	w.checker, err = verifier.New(verifier.Options{})
+	w.monitor, err = verifier.NewMonitor(verifier.Options{})
 	require.NoError(t, err)
-	w.drivers.UserMode = verifier.WrapUserMode(w.drivers.UserMode, w.checker)
+	w.wrap(w.drivers, nil)
 	w.power(t, selector)
 	port, err := rootport.New(w.dial, w.machine, rootport.Options{Observer: w.observe})
 	require.NoError(t, err)

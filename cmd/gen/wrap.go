@@ -88,8 +88,8 @@ func tableFields(dir, name string) ([]*ast.Field, error) {
 }
 
 func writeTable(out *bytes.Buffer, t tableSpec, fields []*ast.Field) {
-	fmt.Fprintf(out, "\n// wrap%s returns a table that calls the current functions of f and reports each call to h.\n", t.name)
-	fmt.Fprintf(out, "func wrap%s(f *%s.%s, h Hook) *%s.%s {\n\tw := *f\n", t.name, t.pkg, t.name, t.pkg, t.name)
+	fmt.Fprintf(out, "\n// wrap%s returns a table that calls the current functions of f and reports each call to h, if not nil.\n", t.name)
+	fmt.Fprintf(out, "func wrap%s(f *%s.%s, m *Monitor, h Hook) *%s.%s {\n\tw := *f\n", t.name, t.pkg, t.name, t.pkg, t.name)
 	for _, field := range fields {
 		ft, ok := field.Type.(*ast.FuncType)
 		if !ok {
@@ -128,6 +128,7 @@ func writeFunc(out *bytes.Buffer, t tableSpec, name string, ft *ast.FuncType) {
 		wdk = s
 	}
 	var params, args, results, rets, argNames, retNames []string
+	failing := ""
 	for _, p := range ft.Params.List {
 		typ := typeString(p.Type, t.pkg)
 		for _, n := range p.Names {
@@ -139,31 +140,61 @@ func writeFunc(out *bytes.Buffer, t tableSpec, name string, ft *ast.FuncType) {
 	}
 	if ft.Results != nil {
 		for _, r := range ft.Results.List {
-			results = append(results, typeString(r.Type, t.pkg))
-			rets = append(rets, fmt.Sprintf("r%d", len(rets)))
+			ret, typ := fmt.Sprintf("r%d", len(rets)), typeString(r.Type, t.pkg)
+			if v, ok := failures[typ]; ok {
+				failing += fmt.Sprintf("\t\t\t%s = %s\n", ret, v)
+			}
+			results = append(results, ret+" "+typ)
+			rets = append(rets, ret)
 			retNames = append(retNames, resultName(name, r.Type))
 		}
 	}
-	result := strings.Join(results, ", ")
-	if len(results) > 1 {
-		result = "(" + result + ")"
+	result := ""
+	if len(results) > 0 {
+		result = "(" + strings.Join(results, ", ") + ")"
 	}
 	fmt.Fprintf(out, "\tif f.%s != nil {\n\t\tc := &Func{Name: %q, Callback: %v, Params: %s, Results: %s}\n",
 		name, wdk, t.callback, stringsLiteral(argNames[1:]), stringsLiteral(retNames))
 	fmt.Fprintf(out, "\t\tw.%s = func(%s) %s {\n", name, strings.Join(params, ", "), result)
-	out.WriteString("\t\t\ta0.Push(c.Name)\n")
-	fmt.Fprintf(out, "\t\t\th.Enter(%s)\n", strings.Join(append([]string{"a0", "c"}, args[1:]...), ", "))
+	out.WriteString(failing)
+	writeBegin(out, t)
+	writeHook(out, "callEnter", args[1:])
 	call := fmt.Sprintf("f.%s(%s)", name, strings.Join(args, ", "))
 	if len(rets) > 0 {
-		call = strings.Join(rets, ", ") + " := " + call
+		call = strings.Join(rets, ", ") + " = " + call
 	}
 	fmt.Fprintf(out, "\t\t\t%s\n", call)
-	fmt.Fprintf(out, "\t\t\th.Leave(%s)\n\t\t\ta0.Pop()\n", strings.Join(append([]string{"a0", "c"}, rets...), ", "))
+	writeHook(out, "callLeave", rets)
+	out.WriteString("\t\t\ta0.Pop()\n")
 	if len(rets) > 0 {
 		fmt.Fprintf(out, "\t\t\treturn %s\n", strings.Join(rets, ", "))
 	}
 	out.WriteString("\t\t}\n\t}\n")
 }
+
+// writeBegin writes the statements before a call. Only functions that the
+// runtime calls can end a panic, since the kernel cannot continue in its caller.
+func writeBegin(out *bytes.Buffer, t tableSpec) {
+	switch {
+	case t.callback:
+		out.WriteString("\t\t\tif !m.callback(a0, c) {\n\t\t\t\treturn\n\t\t\t}\n\t\t\ta0.Push(c.Name)\n")
+	case t.pkg == "umddi":
+		out.WriteString("\t\t\tif m.Stopped() {\n\t\t\t\treturn\n\t\t\t}\n")
+		out.WriteString("\t\t\tif a0.Push(c.Name) && m != nil {\n\t\t\t\tdefer m.rescue(a0)\n\t\t\t}\n")
+	default:
+		out.WriteString("\t\t\tif m.Stopped() {\n\t\t\t\treturn\n\t\t\t}\n\t\t\ta0.Push(c.Name)\n")
+	}
+}
+
+// writeHook writes the call of a hook, if there is one.
+func writeHook(out *bytes.Buffer, function string, values []string) {
+	all := strings.Join(append([]string{"h", "m", "a0", "c"}, values...), ", ")
+	fmt.Fprintf(out, "\t\t\tif h != nil {\n\t\t\t\t%s(%s)\n\t\t\t}\n", function, all)
+}
+
+// failures are the results of a function that is not called because the system
+// has stopped.
+var failures = map[string]string{"ddi.HRESULT": "ddi.DDIDeviceRemoved", "ddi.Status": "ddi.StatusDeviceRemoved"}
 
 // stringsLiteral returns a Go expression for a slice of strings.
 func stringsLiteral(all []string) string {

@@ -22,7 +22,7 @@ import (
 	"github.com/hilgpu/hilgpu/cmd/hilgpu/version"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
-	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/session"
 )
@@ -227,9 +227,9 @@ func TestBrokenContract(t *testing.T) {
 	require.NoError(t, err)
 	_, err = session.OnBoard("emu", drivers, testbench.Options{DDI: trace}, plan)
 	assert.Equal(t, exitContract, exitCode(err))
-	var stopped *dxgkrnl.DeviceError
-	require.ErrorAs(t, err, &stopped)
-	assert.Contains(t, stopped.Dump, "kernel: node 0")
+	var broken *verifier.Violation
+	require.ErrorAs(t, err, &broken)
+	assert.Contains(t, broken.Details(), "kernel: node 0")
 	require.NoError(t, trace.Finish())
 	assert.Equal(t, []string{"pfnPresent", "pfnRenderCb"}, notReturned(t, path), "it stops the kernel under the present")
 }

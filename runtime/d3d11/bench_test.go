@@ -80,15 +80,16 @@ func newBench(t *testing.T, change ...func(*fakeDriver, *Config)) *bench {
 	for _, c := range change {
 		c(b.drv, &cfg)
 	}
-	checker, err := verifier.New(verifier.Options{Collect: true})
+	monitor, err := verifier.NewMonitor(verifier.Options{Collect: true})
 	require.NoError(t, err)
-	cfg.Driver = verifier.WrapUserMode(cfg.Driver, checker)
+	// Without the monitor's guard, the runtime gets callbacks that break a rule.
+	cfg.Driver = verifier.WrapUserMode(cfg.Driver, nil, verifier.Hooks(monitor, verifier.New(monitor)))
 	b.dev, b.ctx, err = CreateDevice(cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		broken := b.dev.GetDeviceRemovedReason() == error(ddi.DXGIInternalError)
 		b.dev.Close()
-		for _, v := range checker.Violations() {
+		for _, v := range monitor.Violations() {
 			known := slices.Contains(b.breaks, v.Rule.Name) || broken && v.Rule.Fault == rule.Driver
 			assert.True(t, known, v.Report())
 		}

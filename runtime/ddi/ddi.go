@@ -49,39 +49,67 @@ type Thread struct {
 // IRQL returns the current level of the thread.
 func (t *Thread) IRQL() IRQL { return t.irql }
 
-// Raise raises the level to l and returns the previous level. It panics if l is
-// below the current level, which is a bug in the caller (bugcheck 0xA on
-// Windows).
+// Raise raises the level to l and returns the previous level. It panics with a
+// *LevelError if l is below the current level, which is a bug in the caller
+// (bugcheck 0xA on Windows).
 func (t *Thread) Raise(l IRQL) IRQL {
 	if l < t.irql {
-		panic(fmt.Sprintf("ddi: thread %d:%d raised from %v to %v", t.Process, t.ID, t.irql, l))
+		panic(&LevelError{Raise: true, From: t.irql, To: l})
 	}
 	old := t.irql
 	t.irql = l
 	return old
 }
 
-// Lower lowers the level to one returned by Raise.
+// Lower lowers the level to one returned by Raise. It panics with a *LevelError
+// if l is above the current level.
 func (t *Thread) Lower(l IRQL) {
 	if l > t.irql {
-		panic(fmt.Sprintf("ddi: thread %d:%d lowered from %v to %v", t.Process, t.ID, t.irql, l))
+		panic(&LevelError{From: t.irql, To: l})
 	}
 	t.irql = l
 }
 
-// Push enters the DDI function with the given WDK name.
-func (t *Thread) Push(name string) {
+// A LevelError is the value of a panic: a thread was raised to a lower level, or
+// lowered to a higher one.
+type LevelError struct {
+	Raise    bool // Raise was called, not Lower
+	From, To IRQL
+}
+
+// Error describes the change of level.
+func (e *LevelError) Error() string {
+	if e.Raise {
+		return fmt.Sprintf("Raise from %v to %v, want a level that is not lower", e.From, e.To)
+	}
+	return fmt.Sprintf("Lower from %v to %v, want a level that is not higher", e.From, e.To)
+}
+
+// BrokenRule returns the rule of package verifier, and the change.
+func (e *LevelError) BrokenRule() (name, function, found string) { return "irql-change", "", e.Error() }
+
+// Push enters the DDI function with the given WDK name and reports whether no
+// other is active on the thread.
+func (t *Thread) Push(name string) (outermost bool) {
 	if t.depth == MaxDepth {
 		panic("ddi: calls nested deeper than MaxDepth: " + name)
 	}
 	t.stack[t.depth] = name
 	t.depth++
+	return t.depth == 1
 }
 
 // Pop leaves the most recently entered DDI function.
 func (t *Thread) Pop() {
 	t.depth--
 	t.stack[t.depth] = ""
+}
+
+// Unwind leaves all DDI functions and lowers the level to PASSIVE_LEVEL, after a
+// panic.
+func (t *Thread) Unwind() {
+	clear(t.stack[:t.depth])
+	t.depth, t.irql = 0, PassiveLevel
 }
 
 // Stack returns the DDI functions active on the thread, outermost first. The

@@ -1,6 +1,10 @@
 package dxgkrnl
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/hilgpu/hilgpu/runtime/verifier/rule"
+)
 
 // The codes of a Bugcheck (bugcodes.h).
 const (
@@ -41,21 +45,36 @@ const (
 // locks and restore the thread's level. Afterwards the kernel does not call the
 // miniport, and every thunk returns StatusDeviceRemoved.
 type Bugcheck struct {
-	Code uint32
-	P1   uint32 // first parameter
-	Text string // what was found and what is wanted
+	Code     uint32
+	P1       uint32 // first parameter
+	Function string // of the miniport, or the callback, that broke the contract
+	Text     string // what was found and what is wanted
+	Dump     string // state of the kernel
 }
 
 // Error describes the bugcheck in one line.
 func (b *Bugcheck) Error() string {
-	return fmt.Sprintf("dxgkrnl: bugcheck %#x/%#x: %s", b.Code, b.P1, b.Text)
+	return fmt.Sprintf("dxgkrnl: bugcheck %#x/%#x: %s: %s", b.Code, b.P1, b.Function, b.Text)
 }
 
+// BrokenRule returns the rule of package rule, the function that broke it, and
+// what was found.
+func (b *Bugcheck) BrokenRule() (name, function, found string) {
+	r, ok := rule.ByCode(b.Code, b.P1)
+	if !ok {
+		panic(fmt.Sprintf("dxgkrnl: bugcheck %#x/%#x has no rule", b.Code, b.P1))
+	}
+	return r.Name, b.Function, fmt.Sprintf("%s (bugcheck %#x/%#x)", b.Text, b.Code, b.P1)
+}
+
+// Details returns the state of the kernel, as text.
+func (b *Bugcheck) Details() string { return b.Dump }
+
 // bugcheck stops the adapter and unwinds.
-func (k *Kernel) bugcheck(code, p1 uint32, format string, args ...any) {
-	b := &Bugcheck{Code: code, P1: p1, Text: fmt.Sprintf(format, args...)}
+func (k *Kernel) bugcheck(function string, code, p1 uint32, format string, args ...any) {
+	b := &Bugcheck{Code: code, P1: p1, Function: function, Text: fmt.Sprintf(format, args...), Dump: k.dump()}
 	if k.err == nil {
-		k.err = &DeviceError{Kind: Broken, Cause: b, Dump: k.dump()}
+		k.err = &DeviceError{Kind: Broken, Cause: b, Dump: b.Dump}
 	}
 	k.crashed = true
 	panic(b)

@@ -44,7 +44,7 @@ func kernelOf(h kmddi.HDxgkrnl) (*Kernel, bool) {
 // checkHandle bugchecks for a wrong handle in a callback that has no status.
 func (k *Kernel) checkHandle(h kmddi.HDxgkrnl, name string) {
 	if got, ok := kernelOf(h); !ok || got != k {
-		k.bugcheck(CodeVerifier, VerifierHandle, "%s with the handle of another adapter", name)
+		k.bugcheck(name, CodeVerifier, VerifierHandle, "the handle of another adapter")
 	}
 }
 
@@ -166,10 +166,10 @@ func allocateContiguousMemory(_ *ddi.Thread, h kmddi.HDxgkrnl, size int) (kmddi.
 
 // freeContiguousMemory bugchecks for memory that is not allocated.
 func (k *Kernel) freeContiguousMemory(_ *ddi.Thread, h kmddi.HDxgkrnl, m kmddi.ContiguousMemory) {
-	k.checkHandle(h, "FreeContiguousMemory")
+	k.checkHandle(h, "MmFreeContiguousMemory")
 	i := slices.IndexFunc(k.memory, func(p hal.Pages) bool { return p.Phys == m.PhysicalAddress })
 	if i < 0 {
-		k.bugcheck(CodeVerifier, VerifierHandle, "FreeContiguousMemory of %#x, which is not allocated", m.PhysicalAddress)
+		k.bugcheck("MmFreeContiguousMemory", CodeVerifier, VerifierHandle, "memory at %#x, which is not allocated", m.PhysicalAddress)
 	}
 	k.machine.Free(k.memory[i])
 	k.memory = slices.Delete(k.memory, i, i+1)

@@ -23,7 +23,7 @@ func (k *Kernel) interrupt(t *ddi.Thread, message int) {
 		k.stats.Unclaimed++
 	}
 	if k.notified {
-		k.bugcheck(CodeVerifier, VerifierNoQueueDPC, "InterruptRoutine of message %d: NotifyInterrupt without a later QueueDpc", message)
+		k.bugcheck("DxgkDdiInterruptRoutine", CodeVerifier, VerifierNoQueueDPC, "message %d: NotifyInterrupt without a later QueueDpc", message)
 	}
 }
 
@@ -36,7 +36,7 @@ func (k *Kernel) deferred(t *ddi.Thread) {
 	k.dpcDone = false
 	k.driver.DpcRoutine(t, k.adapter)
 	if !k.dpcDone && k.running {
-		k.bugcheck(CodeVerifier, VerifierNoNotifyDPC, "DpcRoutine returned without NotifyDpc")
+		k.bugcheck("DxgkDdiDpcRoutine", CodeVerifier, VerifierNoNotifyDPC, "returned without NotifyDpc")
 	}
 }
 
@@ -53,35 +53,35 @@ func (k *Kernel) deferred(t *ddi.Thread) {
 //	        exist
 //	Source  learn.microsoft.com, nc-d3dkmddi-dxgkcb_notify_interrupt
 func (k *Kernel) notifyInterrupt(t *ddi.Thread, h kmddi.HDxgkrnl, arg kmddi.NotifyInterrupt) {
-	k.checkHandle(h, "NotifyInterrupt")
+	k.checkHandle(h, "DxgkCbNotifyInterrupt")
 	if t.IRQL() != ddi.DIRQL {
-		k.bugcheck(CodeVerifier, VerifierLevel, "NotifyInterrupt at %v, want %v", t.IRQL(), ddi.DIRQL)
+		k.bugcheck("DxgkCbNotifyInterrupt", CodeVerifier, VerifierLevel, "at %v, want %v", t.IRQL(), ddi.DIRQL)
 	}
 	k.notified = k.inISR
 	if k.err != nil {
 		return
 	}
 	if uint64(arg.NodeOrdinal) >= uint64(len(k.nodes)) {
-		k.bugcheck(CodeScheduler, SchedulerFence, "NotifyInterrupt of node %d of %d", arg.NodeOrdinal, len(k.nodes))
+		k.bugcheck("DxgkCbNotifyInterrupt", CodeScheduler, SchedulerFence, "NodeOrdinal is %d, want less than %d", arg.NodeOrdinal, len(k.nodes))
 	}
 	n := &k.nodes[arg.NodeOrdinal]
 	switch arg.InterruptType {
 	case kmddi.InterruptDMACompleted:
-		k.report(n, arg.FenceID)
+		k.report("DxgkCbNotifyInterrupt", n, arg.FenceID)
 	case kmddi.InterruptDMAFaulted:
 		if k.faulted == nil {
 			k.faulted = &fault{arg.NodeOrdinal, arg.FenceID, arg.Status}
 		}
 	default:
-		k.bugcheck(CodeVerifier, VerifierInterrupt, "NotifyInterrupt of type %d", arg.InterruptType)
+		k.bugcheck("DxgkCbNotifyInterrupt", CodeVerifier, VerifierInterrupt, "InterruptType is %d, want DMA_COMPLETED (1) or DMA_FAULTED (4)", arg.InterruptType)
 	}
 }
 
-// report records a completed fence, at DIRQL.
-func (k *Kernel) report(n *node, id uint32) {
+// report records a completed fence that function reported, at DIRQL.
+func (k *Kernel) report(function string, n *node, id uint32) {
 	ahead := uint64(id - k.fenceID(n.reported))
 	if ahead > n.submitted-n.reported {
-		k.bugcheck(CodeScheduler, SchedulerFence, "node %d: fence %d reported, want %d to %d",
+		k.bugcheck(function, CodeScheduler, SchedulerFence, "node %d: fence %d reported, want %d to %d",
 			n.ordinal, id, k.fenceID(n.reported), k.fenceID(n.submitted))
 	}
 	n.reported += ahead
@@ -93,7 +93,7 @@ func (k *Kernel) report(n *node, id uint32) {
 //	Caller  the miniport, at any level
 //	Returns false if it was already queued
 func (k *Kernel) queueDPC(_ *ddi.Thread, h kmddi.HDxgkrnl) bool {
-	k.checkHandle(h, "QueueDpc")
+	k.checkHandle(h, "DxgkCbQueueDpc")
 	k.notified = false
 	return k.dev.QueueDPC()
 }
@@ -105,9 +105,9 @@ func (k *Kernel) queueDPC(_ *ddi.Thread, h kmddi.HDxgkrnl) bool {
 //	Caller  the miniport, from DpcRoutine, at DISPATCH_LEVEL
 //	Source  learn.microsoft.com, nc-d3dkmddi-dxgkcb_notify_dpc
 func (k *Kernel) notifyDPC(t *ddi.Thread, h kmddi.HDxgkrnl) {
-	k.checkHandle(h, "NotifyDpc")
+	k.checkHandle(h, "DxgkCbNotifyDpc")
 	if t.IRQL() != ddi.DispatchLevel {
-		k.bugcheck(CodeVerifier, VerifierLevel, "NotifyDpc at %v, want %v", t.IRQL(), ddi.DispatchLevel)
+		k.bugcheck("DxgkCbNotifyDpc", CodeVerifier, VerifierLevel, "at %v, want %v", t.IRQL(), ddi.DispatchLevel)
 	}
 	k.dpcDone = true
 	if k.err != nil {

@@ -71,11 +71,14 @@ func (k *Kernel) page(t *ddi.Thread, a *allocation, op kmddi.BuildPagingBuffer) 
 				return s
 			}
 		default:
-			k.bugcheck(CodeMemory, MemoryPaging, "DxgkDdiBuildPagingBuffer of operation %d returned %v, progress %v, waited %v",
+			k.bugcheck(buildPaging, CodeMemory, MemoryPaging, "operation %d returned %v, progress %v, waited %v",
 				op.Operation, s, progress, waited)
 		}
 	}
 }
+
+// buildPaging is the function of the miniport that writes paging buffers.
+const buildPaging = "DxgkDdiBuildPagingBuffer"
 
 // build calls the miniport once with the rest of the open buffer. progress
 // reports whether the driver wrote something or advanced.
@@ -88,10 +91,10 @@ func (k *Kernel) build(t *ddi.Thread, op *kmddi.BuildPagingBuffer) (s ddi.Status
 		return s, false
 	}
 	if uint64(out.DmaBufferUsed) > uint64(len(left)) {
-		k.bugcheck(CodeMemory, MemoryOverflow, "DxgkDdiBuildPagingBuffer used %d of %d bytes", out.DmaBufferUsed, len(left))
+		k.bugcheck(buildPaging, CodeMemory, MemoryOverflow, "DmaBufferUsed is %d, want at most %d", out.DmaBufferUsed, len(left))
 	}
 	if out.DmaBufferUsed%4 != 0 {
-		k.bugcheck(CodeVerifier, VerifierAlign, "DxgkDdiBuildPagingBuffer used %d bytes, want a multiple of 4", out.DmaBufferUsed)
+		k.bugcheck(buildPaging, CodeVerifier, VerifierAlign, "DmaBufferUsed is %d, want a multiple of 4", out.DmaBufferUsed)
 	}
 	open.arg.DmaBufferSubmissionEndOffset += out.DmaBufferUsed
 	progress = out.DmaBufferUsed > 0 || out.MultipassOffset != op.MultipassOffset

@@ -106,7 +106,7 @@ func (k *Kernel) loseSegments(t *ddi.Thread) {
 				Destination: kmddi.PagingLocation{Address: a.pages.Phys},
 			})
 			if s != ddi.StatusSuccess {
-				k.bugcheck(CodeMemory, MemoryPaging, "DxgkDdiBuildPagingBuffer of an eviction after a reset returned %v", s)
+				k.bugcheck(buildPaging, CodeMemory, MemoryPaging, "TRANSFER of 0 bytes after a reset returned %v, want STATUS_SUCCESS", s)
 			}
 			seg.remove(a)
 			a.dirty = false

@@ -1,6 +1,8 @@
 package dxgkrnl
 
 import (
+	"fmt"
+
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
@@ -111,7 +113,7 @@ func (k *Kernel) passes(t *ddi.Thread, c *context, list []umddi.AllocationList, 
 		out, s := k.pass(t, d, list, write, multipass)
 		more := s == ddi.StatusInsufficientDMABuffer
 		if more && out.MultipassOffset == multipass {
-			k.bugcheck(CodeMemory, MemoryContract, "an empty DMA buffer of %d bytes and %d patches is insufficient at MultipassOffset %d",
+			k.bugcheck(d.function(), CodeMemory, MemoryContract, "an empty DMA buffer of %d bytes and %d patches is insufficient at MultipassOffset %d",
 				len(d.pages.Bytes), len(d.patches), multipass)
 		}
 		if (!s.Failed() || more) && d.used > 0 {
@@ -139,12 +141,14 @@ func (k *Kernel) pass(t *ddi.Thread, d *dmaBuffer, list []umddi.AllocationList, 
 	if st := k.status(t); st.Failed() {
 		return out, st
 	}
-	if uint64(out.DmaBufferUsed) > uint64(len(d.pages.Bytes)) || uint64(out.PatchesUsed) > uint64(len(d.patches)) {
-		k.bugcheck(CodeMemory, MemoryOverflow, "the miniport used %d of %d bytes of a DMA buffer, %d of %d patches",
-			out.DmaBufferUsed, len(d.pages.Bytes), out.PatchesUsed, len(d.patches))
+	if uint64(out.DmaBufferUsed) > uint64(len(d.pages.Bytes)) {
+		k.bugcheck(d.function(), CodeMemory, MemoryOverflow, "DmaBufferUsed is %d, want at most %d", out.DmaBufferUsed, len(d.pages.Bytes))
+	}
+	if uint64(out.PatchesUsed) > uint64(len(d.patches)) {
+		k.bugcheck(d.function(), CodeMemory, MemoryOverflow, "PatchesUsed is %d, want at most %d", out.PatchesUsed, len(d.patches))
 	}
 	if out.DmaBufferUsed%4 != 0 {
-		k.bugcheck(CodeVerifier, VerifierAlign, "the miniport used %d bytes of a DMA buffer, want a multiple of 4", out.DmaBufferUsed)
+		k.bugcheck(d.function(), CodeVerifier, VerifierAlign, "DmaBufferUsed is %d, want a multiple of 4", out.DmaBufferUsed)
 	}
 	d.used, d.nPatches = out.DmaBufferUsed, int(out.PatchesUsed)
 	k.checkPatches(d)
@@ -155,13 +159,31 @@ func (k *Kernel) pass(t *ddi.Thread, d *dmaBuffer, list []umddi.AllocationList, 
 func (k *Kernel) checkPatches(d *dmaBuffer) {
 	split := uint32(0)
 	for i, p := range d.patches[:d.nPatches] {
-		if uint64(p.AllocationIndex) >= uint64(d.nList) || p.PatchOffset >= d.used ||
-			p.SplitOffset < split || p.SplitOffset > p.PatchOffset || p.SplitOffset%4 != 0 {
-			k.bugcheck(CodeMemory, MemorySplit, "patch %d: allocation %d of %d, offset %#x of %#x, split at %#x after %#x",
-				i, p.AllocationIndex, d.nList, p.PatchOffset, d.used, p.SplitOffset, split)
+		wrong := func(format string, args ...any) {
+			k.bugcheck(d.function(), CodeMemory, MemorySplit, "patch %d: %s", i, fmt.Sprintf(format, args...))
+		}
+		switch {
+		case uint64(p.AllocationIndex) >= uint64(d.nList):
+			wrong("AllocationIndex is %d, want less than %d", p.AllocationIndex, d.nList)
+		case p.PatchOffset >= d.used:
+			wrong("PatchOffset is %#x, want less than %#x, the used bytes", p.PatchOffset, d.used)
+		case p.SplitOffset < split:
+			wrong("SplitOffset is %#x, want at least %#x, that of the patch before", p.SplitOffset, split)
+		case p.SplitOffset > p.PatchOffset:
+			wrong("SplitOffset is %#x, want at most %#x, its PatchOffset", p.SplitOffset, p.PatchOffset)
+		case p.SplitOffset%4 != 0:
+			wrong("SplitOffset is %#x, want a multiple of 4", p.SplitOffset)
 		}
 		split = p.SplitOffset
 	}
+}
+
+// function returns the function of the miniport that wrote the buffer.
+func (d *dmaBuffer) function() string {
+	if d.present {
+		return "DxgkDdiPresent"
+	}
+	return "DxgkDdiRender"
 }
 
 // takeDMABuffer returns an empty DMA buffer with one reference. It waits if
@@ -274,7 +296,7 @@ func (k *Kernel) portion(t *ddi.Thread, d *dmaBuffer, p part) {
 		SubmissionFenceID: s.arg.SubmissionFenceID, NodeOrdinal: c.node.ordinal, Flags: flags,
 	})
 	if st != ddi.StatusSuccess {
-		k.bugcheck(CodeScheduler, SchedulerPatch, "DxgkDdiPatch of fence %d returned %v", s.arg.SubmissionFenceID, st)
+		k.bugcheck("DxgkDdiPatch", CodeScheduler, SchedulerPatch, "fence %d returned %v, want STATUS_SUCCESS", s.arg.SubmissionFenceID, st)
 	}
 	s.arg.Device, s.arg.Context, s.arg.Flags = c.device.driver, c.driver, flags
 	s.arg.DmaBufferPhysicalAddress, s.arg.DmaBufferSize = d.pages.Phys, uint32(len(d.pages.Bytes))

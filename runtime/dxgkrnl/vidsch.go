@@ -105,7 +105,7 @@ func (k *Kernel) submit(t *ddi.Thread, n *node) {
 		k.stats.DMABuffers++
 	}
 	if st := k.driver.SubmitCommand(t, k.adapter, s.arg); st != ddi.StatusSuccess {
-		k.bugcheck(CodeScheduler, p1, "DxgkDdiSubmitCommand of fence %d to node %d returned %v", s.arg.SubmissionFenceID, n.ordinal, st)
+		k.bugcheck("DxgkDdiSubmitCommand", CodeScheduler, p1, "fence %d to node %d returned %v, want STATUS_SUCCESS", s.arg.SubmissionFenceID, n.ordinal, st)
 	}
 }
 
@@ -239,7 +239,7 @@ func (k *Kernel) poll(t *ddi.Thread, n *node) (moved bool) {
 		old := t.Raise(ddi.DIRQL)
 		// An interrupt may have reported a later fence after it was read.
 		if out.CurrentFence-k.fenceID(before) > uint32(n.reported-before) {
-			k.report(n, out.CurrentFence)
+			k.report("DxgkDdiQueryCurrentFence", n, out.CurrentFence)
 		}
 		t.Lower(old)
 	}

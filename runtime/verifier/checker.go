@@ -1,37 +1,20 @@
 package verifier
 
 import (
-	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
-	"github.com/hilgpu/hilgpu/runtime/verifier/rule"
 )
 
-// Options control how a Checker handles violations.
-type Options struct {
-	Waive   []string // names of rules whose violations are counted and do not stop
-	Collect bool     // collect violations for Violations instead of stopping
-}
-
 // A Checker is a Hook that checks both sides of the user-mode interface, from
-// OpenAdapter10_2 on, against the rules of package rule. On a violation it
-// panics with a *Violation, unless Options.Collect is set. After that it checks
-// nothing, so that the stack can be torn down.
+// OpenAdapter10_2 on, against the rules of package rule. It reports violations to
+// a Monitor. After the system has stopped it checks nothing, so that the stack can
+// be torn down.
 type Checker struct {
-	rules   map[string]rule.Rule
-	waive   []string
-	collect bool
-
-	stopped atomic.Bool
+	m *Monitor
 
 	mu                sync.Mutex // guards the fields below
-	stop              *Violation
-	found             []*Violation
-	findings          map[string]*Finding
-	last              history
 	threads           map[*ddi.Thread]*thread
 	caps              map[*ddi.Root]uint32 // by adapter
 	contexts          map[*ddi.Root]*context
@@ -49,43 +32,12 @@ const (
 	maxDestroyedContexts = 256
 )
 
-// New returns a Checker. The error wraps rule.ErrName if a waived rule does not exist.
-func New(o Options) (*Checker, error) {
-	k := &Checker{
-		rules: map[string]rule.Rule{}, waive: slices.Clone(o.Waive), collect: o.Collect, findings: map[string]*Finding{},
-		threads: map[*ddi.Thread]*thread{}, caps: map[*ddi.Root]uint32{}, contexts: map[*ddi.Root]*context{},
+// New returns a Checker that reports to m. It must be a later hook than m.
+func New(m *Monitor) *Checker {
+	return &Checker{
+		m: m, threads: map[*ddi.Thread]*thread{}, caps: map[*ddi.Root]uint32{}, contexts: map[*ddi.Root]*context{},
 		cores: map[any]*context{}, objects: map[*ddi.Object]*object{},
 	}
-	for _, r := range rule.All() {
-		k.rules[r.Name] = r
-	}
-	for _, name := range o.Waive {
-		if _, err := rule.Named(name); err != nil {
-			return nil, err
-		}
-	}
-	return k, nil
-}
-
-// Violations returns the violations found so far, in order.
-func (k *Checker) Violations() []*Violation {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return slices.Clone(k.found)
-}
-
-// Findings returns the waived rules that were broken and the warnings, in the
-// order of rule.All.
-func (k *Checker) Findings() []Finding {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	var out []Finding
-	for _, r := range rule.All() {
-		if f := k.findings[r.Name]; f != nil {
-			out = append(out, *f)
-		}
-	}
-	return out
 }
 
 // A thread is the state of a ddi.Thread.
@@ -148,37 +100,24 @@ func (k *Checker) thread(t *ddi.Thread) *thread {
 	return th
 }
 
-// Enter checks what the caller does. It panics with a *Violation.
+// Enter checks what the caller does.
 func (k *Checker) Enter(t *ddi.Thread, f *Func, args ...any) {
-	if k.stopped.Load() {
+	if k.m.Stopped() {
 		return
 	}
 	k.mu.Lock()
+	defer k.mu.Unlock()
 	k.enter(t, f, args)
-	k.unlock()
 }
 
-// Leave checks what the callee did. It panics with a *Violation.
+// Leave checks what the callee did.
 func (k *Checker) Leave(t *ddi.Thread, f *Func, results ...any) {
-	if k.stopped.Load() {
+	if k.m.Stopped() {
 		return
 	}
 	k.mu.Lock()
+	defer k.mu.Unlock()
 	k.leave(t, f, results)
-	k.unlock()
-}
-
-// unlock unlocks k.mu and panics if a rule was broken.
-func (k *Checker) unlock() {
-	v := k.stop
-	k.stop = nil
-	if v != nil {
-		k.stopped.Store(true)
-	}
-	k.mu.Unlock()
-	if v != nil {
-		panic(v)
-	}
 }
 
 func (k *Checker) enter(t *ddi.Thread, f *Func, args []any) {
@@ -194,11 +133,9 @@ func (k *Checker) enter(t *ddi.Thread, f *Func, args []any) {
 	if len(args) > 0 {
 		fr.ctx = k.contextOf(args[0])
 	}
-	p := historyCall{f: f, process: t.Process, thread: t.ID, depth: len(th.frames)}
 	if fr.ctx != nil {
-		p.context = fr.ctx.id
+		k.m.Label(t, "context", fr.ctx.id)
 	}
-	k.last.add(p)
 	th.frames = append(th.frames, fr)
 	if f.Callback {
 		k.enterCallback(fr)

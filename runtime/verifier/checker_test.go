@@ -23,7 +23,7 @@ func collecting(t *testing.T) *rig {
 // broken returns the names of the broken rules, in order.
 func (r *rig) broken() []string {
 	var names []string
-	for _, v := range r.k.Violations() {
+	for _, v := range r.m.Violations() {
 		names = append(names, v.Rule.Name)
 	}
 	return names
@@ -143,12 +143,10 @@ func TestBusyMap(t *testing.T) {
 func TestStops(t *testing.T) {
 	r := newRig(t, Options{}, native)
 	r.reports("Flush", "device", ddi.OK)
-	var got *Violation
-	func() {
-		defer func() { got, _ = recover().(*Violation) }()
-		r.funcs.Flush(r.th, r.dev)
-	}()
+	assert.NotPanics(t, func() { r.funcs.Flush(r.th, r.dev) })
+	got := r.m.Err()
 	require.NotNil(t, got)
+	assert.Empty(t, r.th.Stack(), "the calls on the thread have unwound")
 	assert.EqualError(t, got, "verifier: error-success (driver): pfnFlush: reports S_OK")
 	assert.Equal(t, []string{"pfnFlush", "pfnSetErrorCb"}, got.Stack)
 	assert.Equal(t, []string{
@@ -158,6 +156,8 @@ func TestStops(t *testing.T) {
 	assert.Equal(t, `verifier: error-success (driver): pfnFlush: reports S_OK
   rule    Success is not reported.
   source  Handling Errors
+  where   thread 1:1 at PASSIVE_LEVEL, cycle 0, error
+  handles context 1
   stack   pfnFlush > pfnSetErrorCb
   calls   #1 thread 1:1 OpenAdapter10_2
           #2 thread 1:1 pfnGetCaps
@@ -166,7 +166,7 @@ func TestStops(t *testing.T) {
           #5 thread 1:1   pfnSetErrorCb on context 1
 `, got.Report())
 	assert.NotPanics(t, func() { r.funcs.DestroyResource(r.th, r.dev, umddi.HResource{}) })
-	assert.Len(t, r.k.Violations(), 1)
+	assert.Len(t, r.m.Violations(), 1)
 }
 
 // A violation shows only the last calls.
@@ -176,40 +176,42 @@ func TestLastCalls(t *testing.T) {
 		r.funcs.Flush(r.th, r.dev)
 	}
 	r.funcs.DestroyResource(r.th, r.dev, umddi.HResource{})
-	calls := r.k.Violations()[0].Calls
+	calls := r.m.Violations()[0].Calls
 	assert.Len(t, calls, maxCalls)
 	assert.Equal(t, "#106 thread 1:1 pfnDestroyResource on context 1", calls[maxCalls-1])
 	assert.Equal(t, "#105 thread 1:1 pfnFlush on context 1", calls[maxCalls-2])
 }
 
 func TestWaiver(t *testing.T) {
-	_, err := New(Options{Waive: []string{"no-such"}})
+	_, err := NewMonitor(Options{Waive: []string{"no-such"}})
 	assert.ErrorIs(t, err, rule.ErrName)
 	r := newRig(t, Options{Waive: []string{"error-success"}}, native)
 	r.reports("Flush", "device", ddi.OK, ddi.OK)
 	r.funcs.Flush(r.th, r.dev)
 	assert.Empty(t, r.broken())
-	assert.Equal(t, []Finding{{Rule: "error-success", Waived: true, Count: 2, First: "pfnFlush: reports S_OK"}}, r.k.Findings())
-	assert.Panics(t, func() { r.funcs.DestroyResource(r.th, r.dev, umddi.HResource{}) }, "another rule stops")
+	assert.Equal(t, []Finding{{Rule: "error-success", Waived: true, Count: 2, First: "pfnFlush: reports S_OK"}}, r.m.Findings())
+	r.funcs.DestroyResource(r.th, r.dev, umddi.HResource{})
+	assert.NotNil(t, r.m.Err(), "another rule stops")
 }
 
-// A call that the Checker stops has no return line in the Trace.
+// A call that the Monitor stops has no return line in the Trace.
 func TestHooks(t *testing.T) {
 	var b bytes.Buffer
 	tr := NewTrace(&b, func() uint64 { return 0 })
-	k, err := New(Options{})
+	m, err := NewMonitor(Options{})
 	require.NoError(t, err)
-	th, f := new(ddi.Thread), &Func{Name: "pfnFlush"}
-	h := Hooks(tr, k)
-	th.Push(f.Name)
-	assert.Panics(t, func() { h.Enter(th, f, umddi.HDevice{}) })
+	th := new(ddi.Thread)
+	called := false
+	funcs := wrapDeviceFuncs(&umddi.DeviceFuncs{Flush: func(*ddi.Thread, umddi.HDevice) { called = true }}, m, Hooks(m, tr, New(m)))
+	funcs.Flush(th, umddi.HDevice{})
 	require.NoError(t, tr.Err())
 	got := events(t, &b)
 	require.Len(t, got, 1, "a stopped call has no return line")
 	assert.Equal(t, "enter", got[0].At)
+	assert.False(t, called)
 
 	var order []string
-	Hooks(noted{"a", &order}, noted{"b", &order}).Leave(th, f)
+	Hooks(noted{"a", &order}, noted{"b", &order}).Leave(th, new(Func))
 	assert.Equal(t, []string{"b", "a"}, order)
 }
 
@@ -225,34 +227,11 @@ func (n noted) Leave(*ddi.Thread, *Func, ...any) { *n.order = append(*n.order, n
 func TestUnwoundCallIsOver(t *testing.T) {
 	r := collecting(t)
 	r.calls("IaSetTopology", func(th *ddi.Thread) {
+		defer func() { recover() }()
 		r.inner.UMCallbacks.StateIaPrimitiveTopologyCb(th, r.inner.RTCoreLayer)
 	})
 	r.shows("StateIaPrimitiveTopologyCb", func(*ddi.Thread) { panic("bugcheck") })
-	assert.Panics(t, func() { r.funcs.IaSetTopology(r.th, r.dev, 0) })
-	r.k.leave(r.th, r.k.threads[r.th].frames[0].f, nil)
+	r.funcs.IaSetTopology(r.th, r.dev, 0)
 	assert.Nil(t, r.k.contexts[r.dev.Root].owner)
 	assert.Empty(t, r.k.threads[r.th].frames)
-}
-
-// Handles of another device or another context are foreign.
-func TestForeignHandles(t *testing.T) {
-	r := collecting(t)
-	second := *r
-	second.dev = umddi.HDevice{Root: new(ddi.Root)}
-	second.arg = second.createDevice(second.dev, "second")
-	second.funcs = second.arg.DeviceFuncs
-	mine, theirs := r.make().buffer(), second.make().buffer()
-	require.Empty(t, r.broken())
-	d, e := r.deferred("d"), r.deferred("e")
-	local := d.open(mine)
-	for i, act := range []func(){
-		func() { r.funcs.ResourceCopy(r.th, r.dev, mine, theirs) },
-		func() { r.funcs.ResourceCopy(r.th, r.dev, mine, local) },
-		func() { e.funcs.IaSetIndexBuffer(r.dth, e.h, local, 0, 0) },
-		func() { d.funcs.IaSetIndexBuffer(r.dth, d.h, mine, 0, 0) },
-	} {
-		act()
-		assert.Equal(t, i+1, len(r.broken()), "%d", i)
-		assert.Equal(t, "handle-foreign", r.broken()[i])
-	}
 }

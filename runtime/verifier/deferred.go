@@ -19,6 +19,7 @@ type deferred struct {
 // deferreds are the deferred contexts of a device. Several threads may create
 // and destroy contexts at the same time.
 type deferreds struct {
+	m    *Monitor
 	hook Hook
 
 	mu sync.Mutex
@@ -27,30 +28,29 @@ type deferreds struct {
 
 // wrapDeferred changes the functions in outer that create deferred contexts so
 // that they wrap the table of each context.
-func wrapDeferred(outer, driver *umddi.DeviceFuncs, h Hook) {
-	ds := &deferreds{hook: h, of: map[*ddi.Root]*deferred{}}
+func wrapDeferred(outer, driver *umddi.DeviceFuncs, m *Monitor, h Hook) {
+	ds := &deferreds{m: m, hook: h, of: map[*ddi.Root]*deferred{}}
 	if driver.CreateDeferredContext != nil {
 		f := &Func{Name: "pfnCreateDeferredContext", Params: []string{"h", "arg"}}
 		outer.CreateDeferredContext = func(t *ddi.Thread, dev umddi.HDevice, arg *umddi.CreateDeferredContext) {
-			t.Push(f.Name)
-			h.Enter(t, f, dev, arg)
-			d := ds.begin(arg, true)
-			driver.CreateDeferredContext(t, dev, &d.arg)
-			ds.end(d, arg)
-			h.Leave(t, f)
-			t.Pop()
+			wrapCall(m, h, t, f, []any{dev, arg}, func() []any {
+				d := ds.begin(arg, true)
+				driver.CreateDeferredContext(t, dev, &d.arg)
+				ds.end(d, arg)
+				return nil
+			})
 		}
 	}
 	if driver.RecycleCreateDeferredContext != nil {
 		f := &Func{Name: "pfnRecycleCreateDeferredContext", Params: []string{"h", "arg"}, Results: []string{"hr"}}
 		outer.RecycleCreateDeferredContext = func(t *ddi.Thread, dev umddi.HDevice, arg *umddi.CreateDeferredContext) ddi.HRESULT {
-			t.Push(f.Name)
-			h.Enter(t, f, dev, arg)
-			d := ds.begin(arg, false)
-			hr := driver.RecycleCreateDeferredContext(t, dev, &d.arg)
-			ds.end(d, arg)
-			h.Leave(t, f, hr)
-			t.Pop()
+			hr := ddi.DDIDeviceRemoved
+			wrapCall(m, h, t, f, []any{dev, arg}, func() []any {
+				d := ds.begin(arg, false)
+				hr = driver.RecycleCreateDeferredContext(t, dev, &d.arg)
+				ds.end(d, arg)
+				return []any{hr}
+			})
 			return hr
 		}
 	}
@@ -69,7 +69,7 @@ func (ds *deferreds) begin(arg *umddi.CreateDeferredContext, fresh bool) *deferr
 	ds.mu.Unlock()
 	callbacks := d.arg.UMCallbacks
 	if d.runtime != arg.UMCallbacks {
-		callbacks = wrapCoreLayerCallbacks(arg.UMCallbacks, ds.hook)
+		callbacks = wrapCoreLayerCallbacks(arg.UMCallbacks, ds.m, ds.hook)
 		d.runtime = arg.UMCallbacks
 	}
 	d.arg = *arg
@@ -81,8 +81,8 @@ func (ds *deferreds) begin(arg *umddi.CreateDeferredContext, fresh bool) *deferr
 // end fills the runtime's table with functions that call the driver's table.
 func (ds *deferreds) end(d *deferred, arg *umddi.CreateDeferredContext) {
 	if d.wrapped == nil || !sameDeviceFuncs(&d.driver, d.wrapped) {
-		d.wrapped = wrapDeviceFuncs(&d.driver, ds.hook)
-		wrapRelocate(d.wrapped, &d.driver, ds.hook)
+		d.wrapped = wrapDeviceFuncs(&d.driver, ds.m, ds.hook)
+		wrapRelocate(d.wrapped, &d.driver, ds.m, ds.hook)
 		if destroy := d.wrapped.DestroyDevice; destroy != nil {
 			d.wrapped.DestroyDevice = func(t *ddi.Thread, c umddi.HDevice) {
 				destroy(t, c)

@@ -52,7 +52,7 @@ func TestDeferredTables(t *testing.T) {
 	var hook seen
 	th := new(ddi.Thread)
 	var adapter umddi.AdapterFuncs
-	require.Equal(t, ddi.OK, WrapUserMode(openDeferring, &hook)(th, &umddi.OpenAdapter{Callbacks: &umddi.AdapterCallbacks{}, Funcs: &adapter}))
+	require.Equal(t, ddi.OK, WrapUserMode(openDeferring, nil, &hook)(th, &umddi.OpenAdapter{Callbacks: &umddi.AdapterCallbacks{}, Funcs: &adapter}))
 	dev, ctx := umddi.HDevice{Root: new(ddi.Root)}, umddi.HDevice{Root: new(ddi.Root)}
 	funcs := new(umddi.DeviceFuncs)
 	require.Equal(t, ddi.OK, adapter.CreateDevice(th, umddi.HAdapter{}, &umddi.CreateDevice{
@@ -92,7 +92,7 @@ func TestRecyclingWrapsNothing(t *testing.T) {
 		},
 	}
 	outer := *driver
-	wrapDeferred(&outer, driver, quiet{})
+	wrapDeferred(&outer, driver, nil, quiet{})
 	th, table := new(ddi.Thread), new(umddi.DeviceFuncs)
 	arg := &umddi.CreateDeferredContext{Context: umddi.HDevice{Root: new(ddi.Root)}, ContextFuncs: table, UMCallbacks: &umddi.CoreLayerCallbacks{}}
 	dev := umddi.HDevice{Root: new(ddi.Root)}
@@ -116,11 +116,11 @@ func TestTraceOfDeferredContexts(t *testing.T) {
 	var b bytes.Buffer
 	tr := NewTrace(&b, func() uint64 { return 0 })
 	r := newRig(t, Options{}, native)
-	r.k.stopped.Store(true)
+	r.m.stopped.Store(true)
 	driver := &umddi.DeviceFuncs{}
 	r.fill(driver, r.driver, true)
-	outer := *wrapDeviceFuncs(driver, tr)
-	wrapDeferred(&outer, driver, tr)
+	outer := *wrapDeviceFuncs(driver, nil, tr)
+	wrapDeferred(&outer, driver, nil, tr)
 	dev := umddi.HDevice{Root: new(ddi.Root)}
 	outer.Flush(r.th, dev)
 	for range 2 {

@@ -110,7 +110,7 @@ func TestEdges(t *testing.T) {
 			r.sizes()
 			tt.run(r)
 			var got []string
-			for _, v := range r.k.Violations() {
+			for _, v := range r.m.Violations() {
 				got = append(got, v.Rule.Name)
 			}
 			if tt.rule == "" {

@@ -183,7 +183,7 @@ func TestTableOfFailedContext(t *testing.T) {
 		}
 	}}
 	outer := *driver
-	wrapDeferred(&outer, driver, quiet{})
+	wrapDeferred(&outer, driver, nil, quiet{})
 	th, table := new(ddi.Thread), new(umddi.DeviceFuncs)
 	arg := &umddi.CreateDeferredContext{Context: umddi.HDevice{Root: new(ddi.Root)}, ContextFuncs: table, UMCallbacks: &umddi.CoreLayerCallbacks{}}
 	outer.CreateDeferredContext(th, umddi.HDevice{}, arg)
@@ -200,6 +200,6 @@ func TestLeakMessage(t *testing.T) {
 			r.make().query()
 		}
 		r.funcs.DestroyDevice(r.th, r.dev)
-		assert.Equal(t, want, r.k.Violations()[0].Text)
+		assert.Equal(t, want, r.m.Violations()[0].Text)
 	}
 }

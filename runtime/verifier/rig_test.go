@@ -24,6 +24,7 @@ type body func(args, results []any)
 // do only what the test puts in their tables.
 type rig struct {
 	t      *testing.T
+	m      *Monitor
 	k      *Checker
 	driver map[string]body // driver functions
 	system map[string]body // callbacks
@@ -51,10 +52,10 @@ type deferredRig struct {
 // newRig opens a device of a driver with the capabilities caps.
 func newRig(t *testing.T, o Options, caps uint32) *rig {
 	t.Helper()
-	k, err := New(o)
+	m, err := NewMonitor(o)
 	require.NoError(t, err)
 	r := &rig{
-		t: t, k: k, driver: map[string]body{}, system: map[string]body{}, caps: caps,
+		t: t, m: m, k: New(m), driver: map[string]body{}, system: map[string]body{}, caps: caps,
 		th: &ddi.Thread{Process: 1, ID: 1}, dth: &ddi.Thread{Process: 1, ID: 2}, other: &ddi.Thread{Process: 1, ID: 3},
 	}
 	r.openAdapter()
@@ -78,7 +79,7 @@ func (r *rig) openAdapter() {
 			return ddi.OK
 		}
 		return ddi.OK
-	}, r.k)
+	}, r.m, Hooks(r.m, r.k))
 	require.Equal(r.t, ddi.OK, open(r.th, &umddi.OpenAdapter{Adapter: r.adapter, Callbacks: &umddi.AdapterCallbacks{}, Funcs: &r.top}))
 	_, hr := r.top.GetCaps(r.th, r.adapter, umddi.CapsThreading)
 	require.Equal(r.t, ddi.OK, hr)

@@ -46,27 +46,27 @@ func TestRules(t *testing.T) {
 			cases[c.rule] = c
 		}
 	}
-	assert.Len(t, cases, len(rule.All()))
-	for _, want := range rule.All() {
+	assert.Len(t, cases, len(rule.UserMode()))
+	for _, want := range rule.UserMode() {
 		t.Run(want.Name, func(t *testing.T) {
 			c, ok := cases[want.Name]
 			require.True(t, ok, "the rule has no test")
 			r := c.rig(t)
 			c.breaks(r)
 			if want.Warning {
-				require.Len(t, r.k.Findings(), 1)
-				assert.Equal(t, want.Name, r.k.Findings()[0].Rule)
-				assert.Empty(t, r.k.Violations())
+				require.Len(t, r.m.Findings(), 1)
+				assert.Equal(t, want.Name, r.m.Findings()[0].Rule)
+				assert.Empty(t, r.m.Violations())
 			} else {
-				require.NotEmpty(t, r.k.Violations())
-				assert.Equal(t, want.Name, r.k.Violations()[0].Rule.Name, "%v", r.k.Violations()[0])
+				require.NotEmpty(t, r.m.Violations())
+				assert.Equal(t, want.Name, r.m.Violations()[0].Rule.Name, "%v", r.m.Violations()[0])
 			}
 			r = c.rig(t)
 			c.keeps(r)
-			for _, v := range r.k.Violations() {
+			for _, v := range r.m.Violations() {
 				t.Errorf("at the boundary: %v", v)
 			}
-			assert.Empty(t, r.k.Findings())
+			assert.Empty(t, r.m.Findings())
 		})
 	}
 }
@@ -79,7 +79,7 @@ func TestRuleTable(t *testing.T) {
 		assert.False(t, names[r.Name], r.Name)
 		names[r.Name] = true
 		assert.Regexp(t, regexp.MustCompile(`^[A-Z].*\.$`), r.Title, r.Name)
-		assert.Regexp(t, regexp.MustCompile(`^pfn\w+: .*[^.]$`), r.Example, r.Name)
+		assert.Regexp(t, regexp.MustCompile(`^(pfn|DxgkDdi|DxgkCb)\w+: .*[^.]$`), r.Example, r.Name)
 		assert.Contains(t, []rule.Fault{rule.Driver, rule.Runtime, rule.Either}, r.Fault)
 		assert.NotEmpty(t, r.Source, r.Name)
 		assert.NotEmpty(t, r.Catches, r.Name)

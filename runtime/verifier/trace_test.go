@@ -61,7 +61,7 @@ func interrupting() kmddi.DriverInitializationData {
 func TestKernelModeTrace(t *testing.T) {
 	var b bytes.Buffer
 	th := new(ddi.Thread)
-	d := WrapKernelMode(interrupting, NewTrace(&b, func() uint64 { return 5 }))()
+	d := WrapKernelMode(interrupting, nil, NewTrace(&b, func() uint64 { return 5 }))()
 	assert.EqualValues(t, kmddi.InterfaceVersion, d.Version)
 	assert.Nil(t, d.Render)
 	d.StartDevice(th, kmddi.HAdapter{}, kmddi.StartInfo{}, &kmddi.DxgkrnlInterface{
@@ -241,7 +241,7 @@ func TestTraceIsWrittenAtOnce(t *testing.T) {
 	var b bytes.Buffer
 	th := new(ddi.Thread)
 	during := ""
-	f := wrapDeviceFuncs(&umddi.DeviceFuncs{Flush: func(*ddi.Thread, umddi.HDevice) { during = b.String() }}, NewTrace(&b, func() uint64 { return 0 }))
+	f := wrapDeviceFuncs(&umddi.DeviceFuncs{Flush: func(*ddi.Thread, umddi.HDevice) { during = b.String() }}, nil, NewTrace(&b, func() uint64 { return 0 }))
 	f.Flush(th, umddi.HDevice{})
 	assert.Equal(t, 2, strings.Count(during, "\n"))
 	assert.True(t, strings.HasSuffix(during, `"args":{"h":null}}`+"\n"), during)

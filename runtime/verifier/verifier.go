@@ -6,10 +6,13 @@
 //
 // The Trace hook writes calls as JSON lines, and Merge puts the lines in an
 // order that is the same in each run. The Checker hook checks the user-mode
-// interface against the rules of package rule. Without a hook nothing is
-// wrapped and there is no cost.
+// interface against the rules of package rule. A Monitor gathers the violations
+// of all checkers of a system and stops the system: it turns a broken rule, a
+// bugcheck or a panic of a driver into a Violation, and lets every call of the
+// runtime return.
 //
-// [NewTrace] makes a [Trace], [ReadTrace] reads one, and [New] makes a [Checker].
+// [NewMonitor] makes a [Monitor], [New] makes a [Checker], [NewTrace] makes a
+// [Trace], and [ReadTrace] reads one.
 package verifier
 
 import (
@@ -56,78 +59,99 @@ func (s several) Leave(t *ddi.Thread, f *Func, results ...any) {
 }
 
 // WrapUserMode returns a driver entry that behaves like open and calls h for
-// each call of the driver and each callback.
-func WrapUserMode(open umddi.OpenAdapterFunc, h Hook) umddi.OpenAdapterFunc {
+// each call of the driver and each callback. m may be nil; then a panic is not
+// caught. h may be nil.
+func WrapUserMode(open umddi.OpenAdapterFunc, m *Monitor, h Hook) umddi.OpenAdapterFunc {
 	f := &Func{Name: "OpenAdapter10_2", Params: []string{"arg"}, Results: []string{"hr"}}
 	return func(t *ddi.Thread, arg *umddi.OpenAdapter) ddi.HRESULT {
+		hr := ddi.DDIDeviceRemoved
 		inner := *arg
 		driver := new(umddi.AdapterFuncs)
 		inner.Funcs = driver
-		inner.Callbacks = wrapAdapterCallbacks(arg.Callbacks, h)
-		t.Push(f.Name)
-		h.Enter(t, f, &inner)
-		hr := open(t, &inner)
-		h.Leave(t, f, hr)
-		t.Pop()
+		inner.Callbacks = wrapAdapterCallbacks(arg.Callbacks, m, h)
+		wrapCall(m, h, t, f, []any{&inner}, func() []any {
+			hr = open(t, &inner)
+			return []any{hr}
+		})
 		if hr.Failed() {
 			return hr
 		}
 		create := driver.CreateDevice
 		driver.CreateDevice = func(t *ddi.Thread, a umddi.HAdapter, arg *umddi.CreateDevice) ddi.HRESULT {
-			return createDevice(t, a, arg, create, h)
+			return wrapCreateDevice(t, a, arg, create, m, h)
 		}
-		*arg.Funcs = *wrapAdapterFuncs(driver, h)
+		*arg.Funcs = *wrapAdapterFuncs(driver, m, h)
 		return hr
 	}
 }
 
-// createDevice gives the driver and the runtime separate tables, so that either
+// wrapCreateDevice gives the driver and the runtime separate tables, so that either
 // side may change an entry of its own at any time.
-func createDevice(t *ddi.Thread, a umddi.HAdapter, arg *umddi.CreateDevice,
-	create func(*ddi.Thread, umddi.HAdapter, *umddi.CreateDevice) ddi.HRESULT, h Hook) ddi.HRESULT {
+func wrapCreateDevice(t *ddi.Thread, a umddi.HAdapter, arg *umddi.CreateDevice,
+	create func(*ddi.Thread, umddi.HAdapter, *umddi.CreateDevice) ddi.HRESULT, m *Monitor, h Hook) ddi.HRESULT {
 	inner := *arg
 	device, dxgi := new(umddi.DeviceFuncs), new(umddi.DXGIBaseFuncs)
 	inner.DeviceFuncs, inner.DXGIFuncs = device, dxgi
-	inner.KTCallbacks = wrapDeviceCallbacks(arg.KTCallbacks, h)
-	inner.UMCallbacks = wrapCoreLayerCallbacks(arg.UMCallbacks, h)
-	inner.DXGICallbacks = wrapDXGIBaseCallbacks(arg.DXGICallbacks, h)
+	inner.KTCallbacks = wrapDeviceCallbacks(arg.KTCallbacks, m, h)
+	inner.UMCallbacks = wrapCoreLayerCallbacks(arg.UMCallbacks, m, h)
+	inner.DXGICallbacks = wrapDXGIBaseCallbacks(arg.DXGICallbacks, m, h)
 	hr := create(t, a, &inner)
 	if hr.Failed() {
 		return hr
 	}
-	*arg.DeviceFuncs = *wrapDeviceFuncs(device, h)
-	*arg.DXGIFuncs = *wrapDXGIBaseFuncs(dxgi, h)
-	wrapRelocate(arg.DeviceFuncs, device, h)
-	wrapDeferred(arg.DeviceFuncs, device, h)
+	*arg.DeviceFuncs = *wrapDeviceFuncs(device, m, h)
+	*arg.DXGIFuncs = *wrapDXGIBaseFuncs(dxgi, m, h)
+	wrapRelocate(arg.DeviceFuncs, device, m, h)
+	wrapDeferred(arg.DeviceFuncs, device, m, h)
 	return hr
 }
 
 // wrapRelocate makes outer pass the driver its own table instead of the
 // runtime's.
-func wrapRelocate(outer, driver *umddi.DeviceFuncs, h Hook) {
+func wrapRelocate(outer, driver *umddi.DeviceFuncs, m *Monitor, h Hook) {
 	if driver.RelocateDeviceFuncs == nil {
 		return
 	}
 	f := &Func{Name: "pfnRelocateDeviceFuncs", Params: []string{"h", "funcs"}}
 	outer.RelocateDeviceFuncs = func(t *ddi.Thread, d umddi.HDevice, _ *umddi.DeviceFuncs) {
-		t.Push(f.Name)
-		h.Enter(t, f, d, driver)
-		driver.RelocateDeviceFuncs(t, d, driver)
-		h.Leave(t, f)
-		t.Pop()
+		wrapCall(m, h, t, f, []any{d, driver}, func() []any {
+			driver.RelocateDeviceFuncs(t, d, driver)
+			return nil
+		})
 	}
 }
 
+// wrapCall makes the call fn of a driver, as the generated wrappers do. fn
+// returns the results.
+func wrapCall(m *Monitor, h Hook, t *ddi.Thread, f *Func, args []any, fn func() []any) {
+	if m.Stopped() {
+		return
+	}
+	if t.Push(f.Name) && m != nil {
+		defer m.rescue(t)
+	}
+	if h != nil {
+		callEnter(h, m, t, f, args...)
+	}
+	results := fn()
+	if h != nil {
+		callLeave(h, m, t, f, results...)
+	}
+	t.Pop()
+}
+
 // WrapKernelMode returns a driver entry that behaves like entry and calls h for
-// each call of the miniport and each callback.
-func WrapKernelMode(entry kmddi.DriverEntry, h Hook) kmddi.DriverEntry {
+// each call of the miniport and each callback. m and h may be nil. A panic of the
+// miniport unwinds to the user-mode function that called the kernel, or to
+// Monitor.Guard.
+func WrapKernelMode(entry kmddi.DriverEntry, m *Monitor, h Hook) kmddi.DriverEntry {
 	return func() kmddi.DriverInitializationData {
 		driver := entry()
 		if start := driver.StartDevice; start != nil {
 			driver.StartDevice = func(t *ddi.Thread, a kmddi.HAdapter, info kmddi.StartInfo, cb *kmddi.DxgkrnlInterface) (kmddi.StartDeviceOut, ddi.Status) {
-				return start(t, a, info, wrapDxgkrnlInterface(cb, h))
+				return start(t, a, info, wrapDxgkrnlInterface(cb, m, h))
 			}
 		}
-		return *wrapDriverInitializationData(&driver, h)
+		return *wrapDriverInitializationData(&driver, m, h)
 	}
 }

@@ -37,7 +37,7 @@ func openFake(t *ddi.Thread, arg *umddi.OpenAdapter) ddi.HRESULT {
 func openDevice(t *testing.T, th *ddi.Thread, h Hook, kt *umddi.DeviceCallbacks) *umddi.DeviceFuncs {
 	t.Helper()
 	var adapter umddi.AdapterFuncs
-	open := WrapUserMode(openFake, h)
+	open := WrapUserMode(openFake, nil, h)
 	require.Equal(t, ddi.OK, open(th, &umddi.OpenAdapter{Callbacks: &umddi.AdapterCallbacks{}, Funcs: &adapter}))
 	funcs := new(umddi.DeviceFuncs)
 	require.Equal(t, ddi.OK, adapter.CreateDevice(th, umddi.HAdapter{}, &umddi.CreateDevice{
@@ -93,8 +93,8 @@ func TestEveryFieldIsWrapped(t *testing.T) {
 			}
 		}
 	}
-	check(reflect.ValueOf(*wrapDeviceFuncs(um, tr)), reflect.ValueOf(*um))
-	check(reflect.ValueOf(*wrapDriverInitializationData(km, tr)), reflect.ValueOf(*km))
-	check(reflect.ValueOf(*wrapDxgkrnlInterface(cb, tr)), reflect.ValueOf(*cb))
-	check(reflect.ValueOf(*wrapDeviceCallbacks(dc, tr)), reflect.ValueOf(*dc))
+	check(reflect.ValueOf(*wrapDeviceFuncs(um, nil, tr)), reflect.ValueOf(*um))
+	check(reflect.ValueOf(*wrapDriverInitializationData(km, nil, tr)), reflect.ValueOf(*km))
+	check(reflect.ValueOf(*wrapDxgkrnlInterface(cb, nil, tr)), reflect.ValueOf(*cb))
+	check(reflect.ValueOf(*wrapDeviceCallbacks(dc, nil, tr)), reflect.ValueOf(*dc))
 }

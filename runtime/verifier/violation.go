@@ -2,20 +2,26 @@ package verifier
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
+	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/verifier/rule"
 )
 
-// A Violation is a broken rule. Unless the Checker collects violations, it is
-// the value of a panic that unwinds to the caller of the driver stack.
+// A Violation is a broken rule.
 type Violation struct {
 	Rule     rule.Rule
 	Function string   // WDK name of the function that was entered or left
 	Text     string   // what was found and what is wanted
+	Handles  []string // objects concerned, as in "resource 3"
 	Stack    []string // DDI functions on the thread, outermost first
 	Calls    []string // the last calls and callbacks of all threads, oldest first
+
+	Process, Thread uint32 // 0:0 is the system's thread
+	IRQL            ddi.IRQL
+	Cycle           uint64 // virtual time, in cycles of the device's clock
+
+	Cause error // the bugcheck or the panic, or nil
 }
 
 // Error describes the violation in one line.
@@ -23,25 +29,39 @@ func (v *Violation) Error() string {
 	return fmt.Sprintf("verifier: %s (%s): %s: %s", v.Rule.Name, v.Rule.Fault, v.Function, v.Text)
 }
 
+// Unwrap returns the cause.
+func (v *Violation) Unwrap() error { return v.Cause }
+
 // Report returns the text of Error and Details.
 func (v *Violation) Report() string { return v.Error() + "\n" + v.Details() }
 
-// Details describes the rule, the stack and the last calls, one per line.
+// Details describes the rule, the place and the last calls, one per line. The
+// details of the cause follow: the stack of the goroutine that panicked, or the
+// state of the kernel.
 func (v *Violation) Details() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "  rule    %s\n  source  %s\n", v.Rule.Title, v.Rule.Source)
+	fmt.Fprintf(&b, "  where   thread %d:%d at %v, cycle %d, %s\n", v.Process, v.Thread, v.IRQL, v.Cycle, v.Rule.Severity())
+	if len(v.Handles) > 0 {
+		fmt.Fprintf(&b, "  handles %s\n", strings.Join(v.Handles, ", "))
+	}
 	fmt.Fprintf(&b, "  stack   %s\n", strings.Join(v.Stack, " > "))
-	for i, c := range v.Calls {
-		label := "  calls   "
-		if i > 0 {
-			label = "          "
-		}
-		fmt.Fprintf(&b, "%s%s\n", label, c)
+	writeLines(&b, "calls", v.Calls)
+	if c, ok := v.Cause.(interface{ Details() string }); ok {
+		writeLines(&b, "cause", strings.Split(strings.TrimSpace(c.Details()), "\n"))
 	}
 	return b.String()
 }
 
-// A Finding counts violations for which a Checker did not stop.
+// writeLines writes lines after a label.
+func writeLines(b *strings.Builder, label string, all []string) {
+	for _, l := range all {
+		fmt.Fprintf(b, "  %-7s %s\n", label, l)
+		label = ""
+	}
+}
+
+// A Finding counts violations for which a Monitor did not stop.
 type Finding struct {
 	Rule   string `json:"rule"`
 	Waived bool   `json:"waived"` // false if the rule is a warning
@@ -58,59 +78,14 @@ func (f Finding) String() string {
 	return fmt.Sprintf("verifier: %s: %s, %d times, first: %s", kind, f.Rule, f.Count, f.First)
 }
 
-// fail records a violation of the named rule.
+// fail reports a violation of the named rule.
 func (k *Checker) fail(fr *frame, broken, format string, args ...any) {
-	r, ok := k.rules[broken]
-	if !ok {
-		panic("verifier: no rule " + broken)
+	r := Report{Rule: broken, Thread: fr.t, Func: fr.f, Text: fmt.Sprintf(format, args...)}
+	if fr.ctx != nil {
+		r.Handles = append(r.Handles, fr.ctx.String())
 	}
-	text := fmt.Sprintf(format, args...)
-	if waived := slices.Contains(k.waive, broken); waived || r.Warning {
-		f := k.findings[broken]
-		if f == nil {
-			f = &Finding{Rule: broken, Waived: waived, First: fr.f.Name + ": " + text}
-			k.findings[broken] = f
-		}
-		f.Count++
-		return
+	for _, o := range fr.objects {
+		r.Handles = append(r.Handles, o.String())
 	}
-	v := &Violation{Rule: r, Function: fr.f.Name, Text: text, Stack: slices.Clone(fr.t.Stack()), Calls: k.last.strings()}
-	k.found = append(k.found, v)
-	if !k.collect && k.stop == nil {
-		k.stop = v
-	}
-}
-
-// maxCalls is the number of calls in a Violation.
-const maxCalls = 24
-
-// A history holds the most recent calls.
-type history struct {
-	calls [maxCalls]historyCall
-	n     uint64
-}
-
-type historyCall struct {
-	f               *Func
-	process, thread uint32
-	depth           int
-	context         uint64
-}
-
-func (h *history) add(p historyCall) {
-	h.calls[h.n%maxCalls] = p
-	h.n++
-}
-
-func (h *history) strings() []string {
-	var out []string
-	for i := h.n - min(h.n, maxCalls); i < h.n; i++ {
-		p := h.calls[i%maxCalls]
-		s := fmt.Sprintf("#%d thread %d:%d %s%s", i+1, p.process, p.thread, strings.Repeat("  ", p.depth), p.f.Name)
-		if p.context != 0 {
-			s += fmt.Sprintf(" on context %d", p.context)
-		}
-		out = append(out, s)
-	}
-	return out
+	k.m.Report(r)
 }

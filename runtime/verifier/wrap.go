@@ -9,49 +9,89 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-// wrapAdapterFuncs returns a table that calls the current functions of f and reports each call to h.
-func wrapAdapterFuncs(f *umddi.AdapterFuncs, h Hook) *umddi.AdapterFuncs {
+// wrapAdapterFuncs returns a table that calls the current functions of f and reports each call to h, if not nil.
+func wrapAdapterFuncs(f *umddi.AdapterFuncs, m *Monitor, h Hook) *umddi.AdapterFuncs {
 	w := *f
 	if f.CreateDevice != nil {
 		c := &Func{Name: "pfnCreateDevice", Callback: false, Params: []string{"h", "arg"}, Results: []string{"hr"}}
-		w.CreateDevice = func(a0 *ddi.Thread, a1 umddi.HAdapter, a2 *umddi.CreateDevice) ddi.HRESULT {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0 := f.CreateDevice(a0, a1, a2)
-			h.Leave(a0, c, r0)
+		w.CreateDevice = func(a0 *ddi.Thread, a1 umddi.HAdapter, a2 *umddi.CreateDevice) (r0 ddi.HRESULT) {
+			r0 = ddi.DDIDeviceRemoved
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0 = f.CreateDevice(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
 	}
 	if f.CloseAdapter != nil {
 		c := &Func{Name: "pfnCloseAdapter", Callback: false, Params: []string{"h"}, Results: []string{"hr"}}
-		w.CloseAdapter = func(a0 *ddi.Thread, a1 umddi.HAdapter) ddi.HRESULT {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1)
-			r0 := f.CloseAdapter(a0, a1)
-			h.Leave(a0, c, r0)
+		w.CloseAdapter = func(a0 *ddi.Thread, a1 umddi.HAdapter) (r0 ddi.HRESULT) {
+			r0 = ddi.DDIDeviceRemoved
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1)
+			}
+			r0 = f.CloseAdapter(a0, a1)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
 	}
 	if f.GetSupportedVersions != nil {
 		c := &Func{Name: "pfnGetSupportedVersions", Callback: false, Params: []string{"h"}, Results: []string{"result", "hr"}}
-		w.GetSupportedVersions = func(a0 *ddi.Thread, a1 umddi.HAdapter) ([]uint32, ddi.HRESULT) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1)
-			r0, r1 := f.GetSupportedVersions(a0, a1)
-			h.Leave(a0, c, r0, r1)
+		w.GetSupportedVersions = func(a0 *ddi.Thread, a1 umddi.HAdapter) (r0 []uint32, r1 ddi.HRESULT) {
+			r1 = ddi.DDIDeviceRemoved
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1)
+			}
+			r0, r1 = f.GetSupportedVersions(a0, a1)
+			if h != nil {
+				callLeave(h, m, a0, c, r0, r1)
+			}
 			a0.Pop()
 			return r0, r1
 		}
 	}
 	if f.GetCaps != nil {
 		c := &Func{Name: "pfnGetCaps", Callback: false, Params: []string{"h", "typ"}, Results: []string{"result", "hr"}}
-		w.GetCaps = func(a0 *ddi.Thread, a1 umddi.HAdapter, a2 umddi.CapsType) (uint32, ddi.HRESULT) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0, r1 := f.GetCaps(a0, a1, a2)
-			h.Leave(a0, c, r0, r1)
+		w.GetCaps = func(a0 *ddi.Thread, a1 umddi.HAdapter, a2 umddi.CapsType) (r0 uint32, r1 ddi.HRESULT) {
+			r1 = ddi.DDIDeviceRemoved
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0, r1 = f.GetCaps(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0, r1)
+			}
 			a0.Pop()
 			return r0, r1
 		}
@@ -59,16 +99,24 @@ func wrapAdapterFuncs(f *umddi.AdapterFuncs, h Hook) *umddi.AdapterFuncs {
 	return &w
 }
 
-// wrapAdapterCallbacks returns a table that calls the current functions of f and reports each call to h.
-func wrapAdapterCallbacks(f *umddi.AdapterCallbacks, h Hook) *umddi.AdapterCallbacks {
+// wrapAdapterCallbacks returns a table that calls the current functions of f and reports each call to h, if not nil.
+func wrapAdapterCallbacks(f *umddi.AdapterCallbacks, m *Monitor, h Hook) *umddi.AdapterCallbacks {
 	w := *f
 	if f.QueryAdapterInfoCb != nil {
 		c := &Func{Name: "pfnQueryAdapterInfoCb", Callback: true, Params: []string{"h", "p"}, Results: []string{"hr"}}
-		w.QueryAdapterInfoCb = func(a0 *ddi.Thread, a1 umddi.HRTAdapter, a2 []byte) ddi.HRESULT {
+		w.QueryAdapterInfoCb = func(a0 *ddi.Thread, a1 umddi.HRTAdapter, a2 []byte) (r0 ddi.HRESULT) {
+			r0 = ddi.DDIDeviceRemoved
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0 := f.QueryAdapterInfoCb(a0, a1, a2)
-			h.Leave(a0, c, r0)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0 = f.QueryAdapterInfoCb(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
@@ -76,16 +124,25 @@ func wrapAdapterCallbacks(f *umddi.AdapterCallbacks, h Hook) *umddi.AdapterCallb
 	return &w
 }
 
-// wrapDeviceFuncs returns a table that calls the current functions of f and reports each call to h.
-func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
+// wrapDeviceFuncs returns a table that calls the current functions of f and reports each call to h, if not nil.
+func wrapDeviceFuncs(f *umddi.DeviceFuncs, m *Monitor, h Hook) *umddi.DeviceFuncs {
 	w := *f
 	if f.CalcPrivateResourceSize != nil {
 		c := &Func{Name: "pfnCalcPrivateResourceSize", Callback: false, Params: []string{"h", "arg"}, Results: []string{"result"}}
-		w.CalcPrivateResourceSize = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 *umddi.CreateResource) int {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0 := f.CalcPrivateResourceSize(a0, a1, a2)
-			h.Leave(a0, c, r0)
+		w.CalcPrivateResourceSize = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 *umddi.CreateResource) (r0 int) {
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0 = f.CalcPrivateResourceSize(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
@@ -93,30 +150,57 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 	if f.CreateResource != nil {
 		c := &Func{Name: "pfnCreateResource", Callback: false, Params: []string{"h", "arg", "res", "rt"}, Results: nil}
 		w.CreateResource = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 *umddi.CreateResource, a3 umddi.HResource, a4 umddi.HRTResource) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3, a4)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3, a4)
+			}
 			f.CreateResource(a0, a1, a2, a3, a4)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.DestroyResource != nil {
 		c := &Func{Name: "pfnDestroyResource", Callback: false, Params: []string{"h", "res"}, Results: nil}
 		w.DestroyResource = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
 			f.DestroyResource(a0, a1, a2)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.StagingResourceMap != nil {
 		c := &Func{Name: "pfnStagingResourceMap", Callback: false, Params: []string{"h", "res", "sub", "typ", "flags"}, Results: []string{"out"}}
-		w.StagingResourceMap = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource, a3 uint32, a4 umddi.Map, a5 umddi.MapFlags) umddi.Mapped {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3, a4, a5)
-			r0 := f.StagingResourceMap(a0, a1, a2, a3, a4, a5)
-			h.Leave(a0, c, r0)
+		w.StagingResourceMap = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource, a3 uint32, a4 umddi.Map, a5 umddi.MapFlags) (r0 umddi.Mapped) {
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3, a4, a5)
+			}
+			r0 = f.StagingResourceMap(a0, a1, a2, a3, a4, a5)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
@@ -124,20 +208,38 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 	if f.StagingResourceUnmap != nil {
 		c := &Func{Name: "pfnStagingResourceUnmap", Callback: false, Params: []string{"h", "res", "sub"}, Results: nil}
 		w.StagingResourceUnmap = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource, a3 uint32) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3)
+			}
 			f.StagingResourceUnmap(a0, a1, a2, a3)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.DynamicResourceMapDiscard != nil {
 		c := &Func{Name: "pfnDynamicResourceMapDiscard", Callback: false, Params: []string{"h", "res", "sub", "typ", "flags"}, Results: []string{"out"}}
-		w.DynamicResourceMapDiscard = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource, a3 uint32, a4 umddi.Map, a5 umddi.MapFlags) umddi.Mapped {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3, a4, a5)
-			r0 := f.DynamicResourceMapDiscard(a0, a1, a2, a3, a4, a5)
-			h.Leave(a0, c, r0)
+		w.DynamicResourceMapDiscard = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource, a3 uint32, a4 umddi.Map, a5 umddi.MapFlags) (r0 umddi.Mapped) {
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3, a4, a5)
+			}
+			r0 = f.DynamicResourceMapDiscard(a0, a1, a2, a3, a4, a5)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
@@ -145,31 +247,58 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 	if f.DynamicResourceUnmap != nil {
 		c := &Func{Name: "pfnDynamicResourceUnmap", Callback: false, Params: []string{"h", "res", "sub"}, Results: nil}
 		w.DynamicResourceUnmap = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource, a3 uint32) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3)
+			}
 			f.DynamicResourceUnmap(a0, a1, a2, a3)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.DynamicIABufferMapDiscard != nil {
 		c := &Func{Name: "pfnDynamicIABufferMapDiscard", Callback: false, Params: []string{"h", "res", "sub", "typ", "flags"}, Results: []string{"out"}}
-		w.DynamicIABufferMapDiscard = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource, a3 uint32, a4 umddi.Map, a5 umddi.MapFlags) umddi.Mapped {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3, a4, a5)
-			r0 := f.DynamicIABufferMapDiscard(a0, a1, a2, a3, a4, a5)
-			h.Leave(a0, c, r0)
+		w.DynamicIABufferMapDiscard = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource, a3 uint32, a4 umddi.Map, a5 umddi.MapFlags) (r0 umddi.Mapped) {
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3, a4, a5)
+			}
+			r0 = f.DynamicIABufferMapDiscard(a0, a1, a2, a3, a4, a5)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
 	}
 	if f.DynamicIABufferMapNoOverwrite != nil {
 		c := &Func{Name: "pfnDynamicIABufferMapNoOverwrite", Callback: false, Params: []string{"h", "res", "sub", "typ", "flags"}, Results: []string{"out"}}
-		w.DynamicIABufferMapNoOverwrite = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource, a3 uint32, a4 umddi.Map, a5 umddi.MapFlags) umddi.Mapped {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3, a4, a5)
-			r0 := f.DynamicIABufferMapNoOverwrite(a0, a1, a2, a3, a4, a5)
-			h.Leave(a0, c, r0)
+		w.DynamicIABufferMapNoOverwrite = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource, a3 uint32, a4 umddi.Map, a5 umddi.MapFlags) (r0 umddi.Mapped) {
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3, a4, a5)
+			}
+			r0 = f.DynamicIABufferMapNoOverwrite(a0, a1, a2, a3, a4, a5)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
@@ -177,20 +306,38 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 	if f.DynamicIABufferUnmap != nil {
 		c := &Func{Name: "pfnDynamicIABufferUnmap", Callback: false, Params: []string{"h", "res", "sub"}, Results: nil}
 		w.DynamicIABufferUnmap = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource, a3 uint32) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3)
+			}
 			f.DynamicIABufferUnmap(a0, a1, a2, a3)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.DynamicConstantBufferMapDiscard != nil {
 		c := &Func{Name: "pfnDynamicConstantBufferMapDiscard", Callback: false, Params: []string{"h", "res", "sub", "typ", "flags"}, Results: []string{"out"}}
-		w.DynamicConstantBufferMapDiscard = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource, a3 uint32, a4 umddi.Map, a5 umddi.MapFlags) umddi.Mapped {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3, a4, a5)
-			r0 := f.DynamicConstantBufferMapDiscard(a0, a1, a2, a3, a4, a5)
-			h.Leave(a0, c, r0)
+		w.DynamicConstantBufferMapDiscard = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource, a3 uint32, a4 umddi.Map, a5 umddi.MapFlags) (r0 umddi.Mapped) {
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3, a4, a5)
+			}
+			r0 = f.DynamicConstantBufferMapDiscard(a0, a1, a2, a3, a4, a5)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
@@ -198,20 +345,38 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 	if f.DynamicConstantBufferUnmap != nil {
 		c := &Func{Name: "pfnDynamicConstantBufferUnmap", Callback: false, Params: []string{"h", "res", "sub"}, Results: nil}
 		w.DynamicConstantBufferUnmap = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource, a3 uint32) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3)
+			}
 			f.DynamicConstantBufferUnmap(a0, a1, a2, a3)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.ResourceIsStagingBusy != nil {
 		c := &Func{Name: "pfnResourceIsStagingBusy", Callback: false, Params: []string{"h", "res"}, Results: []string{"result"}}
-		w.ResourceIsStagingBusy = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource) bool {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0 := f.ResourceIsStagingBusy(a0, a1, a2)
-			h.Leave(a0, c, r0)
+		w.ResourceIsStagingBusy = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource) (r0 bool) {
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0 = f.ResourceIsStagingBusy(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
@@ -219,50 +384,95 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 	if f.ResourceUpdateSubresourceUP != nil {
 		c := &Func{Name: "pfnResourceUpdateSubresourceUP", Callback: false, Params: []string{"h", "dst", "sub", "box", "data", "rowPitch", "depthPitch"}, Results: nil}
 		w.ResourceUpdateSubresourceUP = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource, a3 uint32, a4 *umddi.Box, a5 []byte, a6 uint32, a7 uint32) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3, a4, a5, a6, a7)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3, a4, a5, a6, a7)
+			}
 			f.ResourceUpdateSubresourceUP(a0, a1, a2, a3, a4, a5, a6, a7)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.ResourceCopy != nil {
 		c := &Func{Name: "pfnResourceCopy", Callback: false, Params: []string{"h", "dst", "src"}, Results: nil}
 		w.ResourceCopy = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource, a3 umddi.HResource) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3)
+			}
 			f.ResourceCopy(a0, a1, a2, a3)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.ResourceCopyRegion != nil {
 		c := &Func{Name: "pfnResourceCopyRegion", Callback: false, Params: []string{"h", "dst", "dstSub", "x", "y", "z", "src", "srcSub", "box"}, Results: nil}
 		w.ResourceCopyRegion = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource, a3 uint32, a4 uint32, a5 uint32, a6 uint32, a7 umddi.HResource, a8 uint32, a9 *umddi.Box) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3, a4, a5, a6, a7, a8, a9)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3, a4, a5, a6, a7, a8, a9)
+			}
 			f.ResourceCopyRegion(a0, a1, a2, a3, a4, a5, a6, a7, a8, a9)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.ClearRenderTargetView != nil {
 		c := &Func{Name: "pfnClearRenderTargetView", Callback: false, Params: []string{"h", "v", "color"}, Results: nil}
 		w.ClearRenderTargetView = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HRenderTargetView, a3 [4]float32) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3)
+			}
 			f.ClearRenderTargetView(a0, a1, a2, a3)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.CalcPrivateRenderTargetViewSize != nil {
 		c := &Func{Name: "pfnCalcPrivateRenderTargetViewSize", Callback: false, Params: []string{"h", "arg"}, Results: []string{"result"}}
-		w.CalcPrivateRenderTargetViewSize = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 *umddi.CreateRenderTargetView) int {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0 := f.CalcPrivateRenderTargetViewSize(a0, a1, a2)
-			h.Leave(a0, c, r0)
+		w.CalcPrivateRenderTargetViewSize = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 *umddi.CreateRenderTargetView) (r0 int) {
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0 = f.CalcPrivateRenderTargetViewSize(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
@@ -270,30 +480,57 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 	if f.CreateRenderTargetView != nil {
 		c := &Func{Name: "pfnCreateRenderTargetView", Callback: false, Params: []string{"h", "arg", "v", "rt"}, Results: nil}
 		w.CreateRenderTargetView = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 *umddi.CreateRenderTargetView, a3 umddi.HRenderTargetView, a4 umddi.HRTRenderTargetView) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3, a4)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3, a4)
+			}
 			f.CreateRenderTargetView(a0, a1, a2, a3, a4)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.DestroyRenderTargetView != nil {
 		c := &Func{Name: "pfnDestroyRenderTargetView", Callback: false, Params: []string{"h", "v"}, Results: nil}
 		w.DestroyRenderTargetView = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HRenderTargetView) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
 			f.DestroyRenderTargetView(a0, a1, a2)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.CalcPrivateQuerySize != nil {
 		c := &Func{Name: "pfnCalcPrivateQuerySize", Callback: false, Params: []string{"h", "arg"}, Results: []string{"result"}}
-		w.CalcPrivateQuerySize = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.CreateQuery) int {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0 := f.CalcPrivateQuerySize(a0, a1, a2)
-			h.Leave(a0, c, r0)
+		w.CalcPrivateQuerySize = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.CreateQuery) (r0 int) {
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0 = f.CalcPrivateQuerySize(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
@@ -301,190 +538,361 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 	if f.CreateQuery != nil {
 		c := &Func{Name: "pfnCreateQuery", Callback: false, Params: []string{"h", "arg", "q", "rt"}, Results: nil}
 		w.CreateQuery = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.CreateQuery, a3 umddi.HQuery, a4 umddi.HRTQuery) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3, a4)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3, a4)
+			}
 			f.CreateQuery(a0, a1, a2, a3, a4)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.DestroyQuery != nil {
 		c := &Func{Name: "pfnDestroyQuery", Callback: false, Params: []string{"h", "q"}, Results: nil}
 		w.DestroyQuery = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HQuery) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
 			f.DestroyQuery(a0, a1, a2)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.QueryBegin != nil {
 		c := &Func{Name: "pfnQueryBegin", Callback: false, Params: []string{"h", "q"}, Results: nil}
 		w.QueryBegin = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HQuery) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
 			f.QueryBegin(a0, a1, a2)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.QueryEnd != nil {
 		c := &Func{Name: "pfnQueryEnd", Callback: false, Params: []string{"h", "q"}, Results: nil}
 		w.QueryEnd = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HQuery) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
 			f.QueryEnd(a0, a1, a2)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.QueryGetData != nil {
 		c := &Func{Name: "pfnQueryGetData", Callback: false, Params: []string{"h", "q", "data", "flags"}, Results: nil}
 		w.QueryGetData = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HQuery, a3 []byte, a4 umddi.GetDataFlags) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3, a4)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3, a4)
+			}
 			f.QueryGetData(a0, a1, a2, a3, a4)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.SetPredication != nil {
 		c := &Func{Name: "pfnSetPredication", Callback: false, Params: []string{"h", "q", "value"}, Results: nil}
 		w.SetPredication = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HQuery, a3 bool) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3)
+			}
 			f.SetPredication(a0, a1, a2, a3)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.IaSetTopology != nil {
 		c := &Func{Name: "pfnIaSetTopology", Callback: false, Params: []string{"h", "topology"}, Results: nil}
 		w.IaSetTopology = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.Topology) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
 			f.IaSetTopology(a0, a1, a2)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.IaSetVertexBuffers != nil {
 		c := &Func{Name: "pfnIaSetVertexBuffers", Callback: false, Params: []string{"h", "start", "bufs", "strides", "offsets"}, Results: nil}
 		w.IaSetVertexBuffers = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 uint32, a3 []umddi.HResource, a4 []uint32, a5 []uint32) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3, a4, a5)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3, a4, a5)
+			}
 			f.IaSetVertexBuffers(a0, a1, a2, a3, a4, a5)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.IaSetIndexBuffer != nil {
 		c := &Func{Name: "pfnIaSetIndexBuffer", Callback: false, Params: []string{"h", "buf", "format", "offset"}, Results: nil}
 		w.IaSetIndexBuffer = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HResource, a3 dxgi.Format, a4 uint32) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3, a4)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3, a4)
+			}
 			f.IaSetIndexBuffer(a0, a1, a2, a3, a4)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.VsSetConstantBuffers != nil {
 		c := &Func{Name: "pfnVsSetConstantBuffers", Callback: false, Params: []string{"h", "start", "bufs"}, Results: nil}
 		w.VsSetConstantBuffers = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 uint32, a3 []umddi.HResource) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3)
+			}
 			f.VsSetConstantBuffers(a0, a1, a2, a3)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.HsSetConstantBuffers != nil {
 		c := &Func{Name: "pfnHsSetConstantBuffers", Callback: false, Params: []string{"h", "start", "bufs"}, Results: nil}
 		w.HsSetConstantBuffers = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 uint32, a3 []umddi.HResource) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3)
+			}
 			f.HsSetConstantBuffers(a0, a1, a2, a3)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.DsSetConstantBuffers != nil {
 		c := &Func{Name: "pfnDsSetConstantBuffers", Callback: false, Params: []string{"h", "start", "bufs"}, Results: nil}
 		w.DsSetConstantBuffers = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 uint32, a3 []umddi.HResource) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3)
+			}
 			f.DsSetConstantBuffers(a0, a1, a2, a3)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.GsSetConstantBuffers != nil {
 		c := &Func{Name: "pfnGsSetConstantBuffers", Callback: false, Params: []string{"h", "start", "bufs"}, Results: nil}
 		w.GsSetConstantBuffers = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 uint32, a3 []umddi.HResource) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3)
+			}
 			f.GsSetConstantBuffers(a0, a1, a2, a3)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.PsSetConstantBuffers != nil {
 		c := &Func{Name: "pfnPsSetConstantBuffers", Callback: false, Params: []string{"h", "start", "bufs"}, Results: nil}
 		w.PsSetConstantBuffers = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 uint32, a3 []umddi.HResource) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3)
+			}
 			f.PsSetConstantBuffers(a0, a1, a2, a3)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.CsSetConstantBuffers != nil {
 		c := &Func{Name: "pfnCsSetConstantBuffers", Callback: false, Params: []string{"h", "start", "bufs"}, Results: nil}
 		w.CsSetConstantBuffers = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 uint32, a3 []umddi.HResource) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3)
+			}
 			f.CsSetConstantBuffers(a0, a1, a2, a3)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.SetRenderTargets != nil {
 		c := &Func{Name: "pfnSetRenderTargets", Callback: false, Params: []string{"h", "views"}, Results: nil}
 		w.SetRenderTargets = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 []umddi.HRenderTargetView) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
 			f.SetRenderTargets(a0, a1, a2)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.SetViewports != nil {
 		c := &Func{Name: "pfnSetViewports", Callback: false, Params: []string{"h", "vps"}, Results: nil}
 		w.SetViewports = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 []umddi.Viewport) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
 			f.SetViewports(a0, a1, a2)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.SetScissorRects != nil {
 		c := &Func{Name: "pfnSetScissorRects", Callback: false, Params: []string{"h", "rects"}, Results: nil}
 		w.SetScissorRects = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 []umddi.Rect) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
 			f.SetScissorRects(a0, a1, a2)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.CalcPrivateCommandListSize != nil {
 		c := &Func{Name: "pfnCalcPrivateCommandListSize", Callback: false, Params: []string{"h", "arg"}, Results: []string{"result"}}
-		w.CalcPrivateCommandListSize = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 *umddi.CreateCommandList) int {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0 := f.CalcPrivateCommandListSize(a0, a1, a2)
-			h.Leave(a0, c, r0)
+		w.CalcPrivateCommandListSize = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 *umddi.CreateCommandList) (r0 int) {
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0 = f.CalcPrivateCommandListSize(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
@@ -492,20 +900,39 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 	if f.CreateCommandList != nil {
 		c := &Func{Name: "pfnCreateCommandList", Callback: false, Params: []string{"h", "arg", "list", "rt"}, Results: nil}
 		w.CreateCommandList = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 *umddi.CreateCommandList, a3 umddi.HCommandList, a4 umddi.HRTCommandList) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3, a4)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3, a4)
+			}
 			f.CreateCommandList(a0, a1, a2, a3, a4)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.RecycleCreateCommandList != nil {
 		c := &Func{Name: "pfnRecycleCreateCommandList", Callback: false, Params: []string{"h", "arg", "list", "rt"}, Results: []string{"hr"}}
-		w.RecycleCreateCommandList = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 *umddi.CreateCommandList, a3 umddi.HCommandList, a4 umddi.HRTCommandList) ddi.HRESULT {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3, a4)
-			r0 := f.RecycleCreateCommandList(a0, a1, a2, a3, a4)
-			h.Leave(a0, c, r0)
+		w.RecycleCreateCommandList = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 *umddi.CreateCommandList, a3 umddi.HCommandList, a4 umddi.HRTCommandList) (r0 ddi.HRESULT) {
+			r0 = ddi.DDIDeviceRemoved
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3, a4)
+			}
+			r0 = f.RecycleCreateCommandList(a0, a1, a2, a3, a4)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
@@ -513,60 +940,114 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 	if f.DestroyCommandList != nil {
 		c := &Func{Name: "pfnDestroyCommandList", Callback: false, Params: []string{"h", "list"}, Results: nil}
 		w.DestroyCommandList = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HCommandList) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
 			f.DestroyCommandList(a0, a1, a2)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.RecycleDestroyCommandList != nil {
 		c := &Func{Name: "pfnRecycleDestroyCommandList", Callback: false, Params: []string{"h", "list"}, Results: nil}
 		w.RecycleDestroyCommandList = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HCommandList) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
 			f.RecycleDestroyCommandList(a0, a1, a2)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.RecycleCommandList != nil {
 		c := &Func{Name: "pfnRecycleCommandList", Callback: false, Params: []string{"h", "list"}, Results: nil}
 		w.RecycleCommandList = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HCommandList) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
 			f.RecycleCommandList(a0, a1, a2)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.CommandListExecute != nil {
 		c := &Func{Name: "pfnCommandListExecute", Callback: false, Params: []string{"h", "list"}, Results: nil}
 		w.CommandListExecute = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HCommandList) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
 			f.CommandListExecute(a0, a1, a2)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.AbandonCommandList != nil {
 		c := &Func{Name: "pfnAbandonCommandList", Callback: false, Params: []string{"h"}, Results: nil}
 		w.AbandonCommandList = func(a0 *ddi.Thread, a1 umddi.HDevice) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1)
+			}
 			f.AbandonCommandList(a0, a1)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.CalcPrivateDeferredContextSize != nil {
 		c := &Func{Name: "pfnCalcPrivateDeferredContextSize", Callback: false, Params: []string{"h", "flags"}, Results: []string{"result"}}
-		w.CalcPrivateDeferredContextSize = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 uint32) int {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0 := f.CalcPrivateDeferredContextSize(a0, a1, a2)
-			h.Leave(a0, c, r0)
+		w.CalcPrivateDeferredContextSize = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 uint32) (r0 int) {
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0 = f.CalcPrivateDeferredContextSize(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
@@ -574,42 +1055,79 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 	if f.CreateDeferredContext != nil {
 		c := &Func{Name: "pfnCreateDeferredContext", Callback: false, Params: []string{"h", "arg"}, Results: nil}
 		w.CreateDeferredContext = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 *umddi.CreateDeferredContext) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
 			f.CreateDeferredContext(a0, a1, a2)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.RecycleCreateDeferredContext != nil {
 		c := &Func{Name: "pfnRecycleCreateDeferredContext", Callback: false, Params: []string{"h", "arg"}, Results: []string{"hr"}}
-		w.RecycleCreateDeferredContext = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 *umddi.CreateDeferredContext) ddi.HRESULT {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0 := f.RecycleCreateDeferredContext(a0, a1, a2)
-			h.Leave(a0, c, r0)
+		w.RecycleCreateDeferredContext = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 *umddi.CreateDeferredContext) (r0 ddi.HRESULT) {
+			r0 = ddi.DDIDeviceRemoved
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0 = f.RecycleCreateDeferredContext(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
 	}
 	if f.CheckDeferredContextHandleSizes != nil {
 		c := &Func{Name: "pfnCheckDeferredContextHandleSizes", Callback: false, Params: []string{"h", "sizes"}, Results: []string{"result"}}
-		w.CheckDeferredContextHandleSizes = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 []umddi.HandleSize) int {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0 := f.CheckDeferredContextHandleSizes(a0, a1, a2)
-			h.Leave(a0, c, r0)
+		w.CheckDeferredContextHandleSizes = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 []umddi.HandleSize) (r0 int) {
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0 = f.CheckDeferredContextHandleSizes(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
 	}
 	if f.CalcDeferredContextHandleSize != nil {
 		c := &Func{Name: "pfnCalcDeferredContextHandleSize", Callback: false, Params: []string{"h", "typ", "object"}, Results: []string{"result"}}
-		w.CalcDeferredContextHandleSize = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HandleType, a3 *ddi.Object) int {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3)
-			r0 := f.CalcDeferredContextHandleSize(a0, a1, a2, a3)
-			h.Leave(a0, c, r0)
+		w.CalcDeferredContextHandleSize = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 umddi.HandleType, a3 *ddi.Object) (r0 int) {
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3)
+			}
+			r0 = f.CalcDeferredContextHandleSize(a0, a1, a2, a3)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
@@ -617,31 +1135,58 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 	if f.Flush != nil {
 		c := &Func{Name: "pfnFlush", Callback: false, Params: []string{"h"}, Results: nil}
 		w.Flush = func(a0 *ddi.Thread, a1 umddi.HDevice) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1)
+			}
 			f.Flush(a0, a1)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.CheckFormatSupport != nil {
 		c := &Func{Name: "pfnCheckFormatSupport", Callback: false, Params: []string{"h", "f"}, Results: []string{"result"}}
-		w.CheckFormatSupport = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 dxgi.Format) uint32 {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0 := f.CheckFormatSupport(a0, a1, a2)
-			h.Leave(a0, c, r0)
+		w.CheckFormatSupport = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 dxgi.Format) (r0 uint32) {
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0 = f.CheckFormatSupport(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
 	}
 	if f.CheckMultisampleQualityLevels != nil {
 		c := &Func{Name: "pfnCheckMultisampleQualityLevels", Callback: false, Params: []string{"h", "f", "count"}, Results: []string{"result"}}
-		w.CheckMultisampleQualityLevels = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 dxgi.Format, a3 uint32) uint32 {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3)
-			r0 := f.CheckMultisampleQualityLevels(a0, a1, a2, a3)
-			h.Leave(a0, c, r0)
+		w.CheckMultisampleQualityLevels = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 dxgi.Format, a3 uint32) (r0 uint32) {
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3)
+			}
+			r0 = f.CheckMultisampleQualityLevels(a0, a1, a2, a3)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
@@ -649,20 +1194,38 @@ func wrapDeviceFuncs(f *umddi.DeviceFuncs, h Hook) *umddi.DeviceFuncs {
 	if f.RelocateDeviceFuncs != nil {
 		c := &Func{Name: "pfnRelocateDeviceFuncs", Callback: false, Params: []string{"h", "funcs"}, Results: nil}
 		w.RelocateDeviceFuncs = func(a0 *ddi.Thread, a1 umddi.HDevice, a2 *umddi.DeviceFuncs) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
 			f.RelocateDeviceFuncs(a0, a1, a2)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.DestroyDevice != nil {
 		c := &Func{Name: "pfnDestroyDevice", Callback: false, Params: []string{"h"}, Results: nil}
 		w.DestroyDevice = func(a0 *ddi.Thread, a1 umddi.HDevice) {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1)
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1)
+			}
 			f.DestroyDevice(a0, a1)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
@@ -730,16 +1293,26 @@ func sameDeviceFuncs(a, b *umddi.DeviceFuncs) bool {
 		(a.DestroyDevice == nil) == (b.DestroyDevice == nil)
 }
 
-// wrapDXGIBaseFuncs returns a table that calls the current functions of f and reports each call to h.
-func wrapDXGIBaseFuncs(f *umddi.DXGIBaseFuncs, h Hook) *umddi.DXGIBaseFuncs {
+// wrapDXGIBaseFuncs returns a table that calls the current functions of f and reports each call to h, if not nil.
+func wrapDXGIBaseFuncs(f *umddi.DXGIBaseFuncs, m *Monitor, h Hook) *umddi.DXGIBaseFuncs {
 	w := *f
 	if f.Present != nil {
 		c := &Func{Name: "pfnPresent", Callback: false, Params: []string{"arg"}, Results: []string{"hr"}}
-		w.Present = func(a0 *ddi.Thread, a1 umddi.Present) ddi.HRESULT {
-			a0.Push(c.Name)
-			h.Enter(a0, c, a1)
-			r0 := f.Present(a0, a1)
-			h.Leave(a0, c, r0)
+		w.Present = func(a0 *ddi.Thread, a1 umddi.Present) (r0 ddi.HRESULT) {
+			r0 = ddi.DDIDeviceRemoved
+			if m.Stopped() {
+				return
+			}
+			if a0.Push(c.Name) && m != nil {
+				defer m.rescue(a0)
+			}
+			if h != nil {
+				callEnter(h, m, a0, c, a1)
+			}
+			r0 = f.Present(a0, a1)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
@@ -747,228 +1320,382 @@ func wrapDXGIBaseFuncs(f *umddi.DXGIBaseFuncs, h Hook) *umddi.DXGIBaseFuncs {
 	return &w
 }
 
-// wrapCoreLayerCallbacks returns a table that calls the current functions of f and reports each call to h.
-func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, h Hook) *umddi.CoreLayerCallbacks {
+// wrapCoreLayerCallbacks returns a table that calls the current functions of f and reports each call to h, if not nil.
+func wrapCoreLayerCallbacks(f *umddi.CoreLayerCallbacks, m *Monitor, h Hook) *umddi.CoreLayerCallbacks {
 	w := *f
 	if f.SetErrorCb != nil {
 		c := &Func{Name: "pfnSetErrorCb", Callback: true, Params: []string{"h", "hr"}, Results: nil}
 		w.SetErrorCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer, a2 ddi.HRESULT) {
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
 			f.SetErrorCb(a0, a1, a2)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.StateIaPrimitiveTopologyCb != nil {
 		c := &Func{Name: "pfnStateIaPrimitiveTopologyCb", Callback: true, Params: []string{"h"}, Results: nil}
 		w.StateIaPrimitiveTopologyCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer) {
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1)
+			if h != nil {
+				callEnter(h, m, a0, c, a1)
+			}
 			f.StateIaPrimitiveTopologyCb(a0, a1)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.StateIaVertexBufCb != nil {
 		c := &Func{Name: "pfnStateIaVertexBufCb", Callback: true, Params: []string{"h", "r"}, Results: nil}
 		w.StateIaVertexBufCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer, a2 umddi.Range) {
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
 			f.StateIaVertexBufCb(a0, a1, a2)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.StateIaIndexBufCb != nil {
 		c := &Func{Name: "pfnStateIaIndexBufCb", Callback: true, Params: []string{"h"}, Results: nil}
 		w.StateIaIndexBufCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer) {
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1)
+			if h != nil {
+				callEnter(h, m, a0, c, a1)
+			}
 			f.StateIaIndexBufCb(a0, a1)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.StateVsConstBufCb != nil {
 		c := &Func{Name: "pfnStateVsConstBufCb", Callback: true, Params: []string{"h", "r"}, Results: nil}
 		w.StateVsConstBufCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer, a2 umddi.Range) {
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
 			f.StateVsConstBufCb(a0, a1, a2)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.StateHsConstBufCb != nil {
 		c := &Func{Name: "pfnStateHsConstBufCb", Callback: true, Params: []string{"h", "r"}, Results: nil}
 		w.StateHsConstBufCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer, a2 umddi.Range) {
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
 			f.StateHsConstBufCb(a0, a1, a2)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.StateDsConstBufCb != nil {
 		c := &Func{Name: "pfnStateDsConstBufCb", Callback: true, Params: []string{"h", "r"}, Results: nil}
 		w.StateDsConstBufCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer, a2 umddi.Range) {
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
 			f.StateDsConstBufCb(a0, a1, a2)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.StateGsConstBufCb != nil {
 		c := &Func{Name: "pfnStateGsConstBufCb", Callback: true, Params: []string{"h", "r"}, Results: nil}
 		w.StateGsConstBufCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer, a2 umddi.Range) {
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
 			f.StateGsConstBufCb(a0, a1, a2)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.StatePsConstBufCb != nil {
 		c := &Func{Name: "pfnStatePsConstBufCb", Callback: true, Params: []string{"h", "r"}, Results: nil}
 		w.StatePsConstBufCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer, a2 umddi.Range) {
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
 			f.StatePsConstBufCb(a0, a1, a2)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.StateCsConstBufCb != nil {
 		c := &Func{Name: "pfnStateCsConstBufCb", Callback: true, Params: []string{"h", "r"}, Results: nil}
 		w.StateCsConstBufCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer, a2 umddi.Range) {
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
 			f.StateCsConstBufCb(a0, a1, a2)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.StateOmRenderTargetsCb != nil {
 		c := &Func{Name: "pfnStateOmRenderTargetsCb", Callback: true, Params: []string{"h"}, Results: nil}
 		w.StateOmRenderTargetsCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer) {
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1)
+			if h != nil {
+				callEnter(h, m, a0, c, a1)
+			}
 			f.StateOmRenderTargetsCb(a0, a1)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.StateRsViewportsCb != nil {
 		c := &Func{Name: "pfnStateRsViewportsCb", Callback: true, Params: []string{"h"}, Results: nil}
 		w.StateRsViewportsCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer) {
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1)
+			if h != nil {
+				callEnter(h, m, a0, c, a1)
+			}
 			f.StateRsViewportsCb(a0, a1)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.StateRsScissorCb != nil {
 		c := &Func{Name: "pfnStateRsScissorCb", Callback: true, Params: []string{"h"}, Results: nil}
 		w.StateRsScissorCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer) {
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1)
+			if h != nil {
+				callEnter(h, m, a0, c, a1)
+			}
 			f.StateRsScissorCb(a0, a1)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.PerformAmortizedProcessingCb != nil {
 		c := &Func{Name: "pfnPerformAmortizedProcessingCb", Callback: true, Params: []string{"h"}, Results: nil}
 		w.PerformAmortizedProcessingCb = func(a0 *ddi.Thread, a1 umddi.HRTCoreLayer) {
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1)
+			if h != nil {
+				callEnter(h, m, a0, c, a1)
+			}
 			f.PerformAmortizedProcessingCb(a0, a1)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	return &w
 }
 
-// wrapDeviceCallbacks returns a table that calls the current functions of f and reports each call to h.
-func wrapDeviceCallbacks(f *umddi.DeviceCallbacks, h Hook) *umddi.DeviceCallbacks {
+// wrapDeviceCallbacks returns a table that calls the current functions of f and reports each call to h, if not nil.
+func wrapDeviceCallbacks(f *umddi.DeviceCallbacks, m *Monitor, h Hook) *umddi.DeviceCallbacks {
 	w := *f
 	if f.AllocateCb != nil {
 		c := &Func{Name: "pfnAllocateCb", Callback: true, Params: []string{"h", "arg"}, Results: []string{"hr"}}
-		w.AllocateCb = func(a0 *ddi.Thread, a1 umddi.HRTDevice, a2 *umddi.Allocate) ddi.HRESULT {
+		w.AllocateCb = func(a0 *ddi.Thread, a1 umddi.HRTDevice, a2 *umddi.Allocate) (r0 ddi.HRESULT) {
+			r0 = ddi.DDIDeviceRemoved
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0 := f.AllocateCb(a0, a1, a2)
-			h.Leave(a0, c, r0)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0 = f.AllocateCb(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
 	}
 	if f.DeallocateCb != nil {
 		c := &Func{Name: "pfnDeallocateCb", Callback: true, Params: []string{"h", "arg"}, Results: []string{"hr"}}
-		w.DeallocateCb = func(a0 *ddi.Thread, a1 umddi.HRTDevice, a2 *umddi.Deallocate) ddi.HRESULT {
+		w.DeallocateCb = func(a0 *ddi.Thread, a1 umddi.HRTDevice, a2 *umddi.Deallocate) (r0 ddi.HRESULT) {
+			r0 = ddi.DDIDeviceRemoved
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0 := f.DeallocateCb(a0, a1, a2)
-			h.Leave(a0, c, r0)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0 = f.DeallocateCb(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
 	}
 	if f.CreateContextCb != nil {
 		c := &Func{Name: "pfnCreateContextCb", Callback: true, Params: []string{"h", "arg"}, Results: []string{"hr"}}
-		w.CreateContextCb = func(a0 *ddi.Thread, a1 umddi.HRTDevice, a2 *umddi.CreateContext) ddi.HRESULT {
+		w.CreateContextCb = func(a0 *ddi.Thread, a1 umddi.HRTDevice, a2 *umddi.CreateContext) (r0 ddi.HRESULT) {
+			r0 = ddi.DDIDeviceRemoved
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0 := f.CreateContextCb(a0, a1, a2)
-			h.Leave(a0, c, r0)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0 = f.CreateContextCb(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
 	}
 	if f.DestroyContextCb != nil {
 		c := &Func{Name: "pfnDestroyContextCb", Callback: true, Params: []string{"h", "ctx"}, Results: []string{"hr"}}
-		w.DestroyContextCb = func(a0 *ddi.Thread, a1 umddi.HRTDevice, a2 ddi.KMHandle) ddi.HRESULT {
+		w.DestroyContextCb = func(a0 *ddi.Thread, a1 umddi.HRTDevice, a2 ddi.KMHandle) (r0 ddi.HRESULT) {
+			r0 = ddi.DDIDeviceRemoved
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0 := f.DestroyContextCb(a0, a1, a2)
-			h.Leave(a0, c, r0)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0 = f.DestroyContextCb(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
 	}
 	if f.LockCb != nil {
 		c := &Func{Name: "pfnLockCb", Callback: true, Params: []string{"h", "arg"}, Results: []string{"hr"}}
-		w.LockCb = func(a0 *ddi.Thread, a1 umddi.HRTDevice, a2 *umddi.Lock) ddi.HRESULT {
+		w.LockCb = func(a0 *ddi.Thread, a1 umddi.HRTDevice, a2 *umddi.Lock) (r0 ddi.HRESULT) {
+			r0 = ddi.DDIDeviceRemoved
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0 := f.LockCb(a0, a1, a2)
-			h.Leave(a0, c, r0)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0 = f.LockCb(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
 	}
 	if f.UnlockCb != nil {
 		c := &Func{Name: "pfnUnlockCb", Callback: true, Params: []string{"h", "arg"}, Results: []string{"hr"}}
-		w.UnlockCb = func(a0 *ddi.Thread, a1 umddi.HRTDevice, a2 *umddi.Unlock) ddi.HRESULT {
+		w.UnlockCb = func(a0 *ddi.Thread, a1 umddi.HRTDevice, a2 *umddi.Unlock) (r0 ddi.HRESULT) {
+			r0 = ddi.DDIDeviceRemoved
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0 := f.UnlockCb(a0, a1, a2)
-			h.Leave(a0, c, r0)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0 = f.UnlockCb(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
 	}
 	if f.RenderCb != nil {
 		c := &Func{Name: "pfnRenderCb", Callback: true, Params: []string{"h", "arg"}, Results: []string{"hr"}}
-		w.RenderCb = func(a0 *ddi.Thread, a1 umddi.HRTDevice, a2 *umddi.Render) ddi.HRESULT {
+		w.RenderCb = func(a0 *ddi.Thread, a1 umddi.HRTDevice, a2 *umddi.Render) (r0 ddi.HRESULT) {
+			r0 = ddi.DDIDeviceRemoved
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0 := f.RenderCb(a0, a1, a2)
-			h.Leave(a0, c, r0)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0 = f.RenderCb(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
@@ -976,16 +1703,24 @@ func wrapDeviceCallbacks(f *umddi.DeviceCallbacks, h Hook) *umddi.DeviceCallback
 	return &w
 }
 
-// wrapDXGIBaseCallbacks returns a table that calls the current functions of f and reports each call to h.
-func wrapDXGIBaseCallbacks(f *umddi.DXGIBaseCallbacks, h Hook) *umddi.DXGIBaseCallbacks {
+// wrapDXGIBaseCallbacks returns a table that calls the current functions of f and reports each call to h, if not nil.
+func wrapDXGIBaseCallbacks(f *umddi.DXGIBaseCallbacks, m *Monitor, h Hook) *umddi.DXGIBaseCallbacks {
 	w := *f
 	if f.PresentCb != nil {
 		c := &Func{Name: "pfnPresentCb", Callback: true, Params: []string{"h", "arg"}, Results: []string{"hr"}}
-		w.PresentCb = func(a0 *ddi.Thread, a1 umddi.HRTDevice, a2 *umddi.PresentCB) ddi.HRESULT {
+		w.PresentCb = func(a0 *ddi.Thread, a1 umddi.HRTDevice, a2 *umddi.PresentCB) (r0 ddi.HRESULT) {
+			r0 = ddi.DDIDeviceRemoved
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0 := f.PresentCb(a0, a1, a2)
-			h.Leave(a0, c, r0)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0 = f.PresentCb(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
@@ -993,60 +1728,99 @@ func wrapDXGIBaseCallbacks(f *umddi.DXGIBaseCallbacks, h Hook) *umddi.DXGIBaseCa
 	return &w
 }
 
-// wrapDriverInitializationData returns a table that calls the current functions of f and reports each call to h.
-func wrapDriverInitializationData(f *kmddi.DriverInitializationData, h Hook) *kmddi.DriverInitializationData {
+// wrapDriverInitializationData returns a table that calls the current functions of f and reports each call to h, if not nil.
+func wrapDriverInitializationData(f *kmddi.DriverInitializationData, m *Monitor, h Hook) *kmddi.DriverInitializationData {
 	w := *f
 	if f.AddDevice != nil {
 		c := &Func{Name: "DxgkDdiAddDevice", Callback: false, Params: []string{"h"}, Results: []string{"status"}}
-		w.AddDevice = func(a0 *ddi.Thread, a1 kmddi.HAdapter) ddi.Status {
+		w.AddDevice = func(a0 *ddi.Thread, a1 kmddi.HAdapter) (r0 ddi.Status) {
+			r0 = ddi.StatusDeviceRemoved
+			if m.Stopped() {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1)
-			r0 := f.AddDevice(a0, a1)
-			h.Leave(a0, c, r0)
+			if h != nil {
+				callEnter(h, m, a0, c, a1)
+			}
+			r0 = f.AddDevice(a0, a1)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
 	}
 	if f.StartDevice != nil {
 		c := &Func{Name: "DxgkDdiStartDevice", Callback: false, Params: []string{"h", "info", "cb"}, Results: []string{"out", "status"}}
-		w.StartDevice = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.StartInfo, a3 *kmddi.DxgkrnlInterface) (kmddi.StartDeviceOut, ddi.Status) {
+		w.StartDevice = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.StartInfo, a3 *kmddi.DxgkrnlInterface) (r0 kmddi.StartDeviceOut, r1 ddi.Status) {
+			r1 = ddi.StatusDeviceRemoved
+			if m.Stopped() {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3)
-			r0, r1 := f.StartDevice(a0, a1, a2, a3)
-			h.Leave(a0, c, r0, r1)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3)
+			}
+			r0, r1 = f.StartDevice(a0, a1, a2, a3)
+			if h != nil {
+				callLeave(h, m, a0, c, r0, r1)
+			}
 			a0.Pop()
 			return r0, r1
 		}
 	}
 	if f.StopDevice != nil {
 		c := &Func{Name: "DxgkDdiStopDevice", Callback: false, Params: []string{"h"}, Results: []string{"status"}}
-		w.StopDevice = func(a0 *ddi.Thread, a1 kmddi.HAdapter) ddi.Status {
+		w.StopDevice = func(a0 *ddi.Thread, a1 kmddi.HAdapter) (r0 ddi.Status) {
+			r0 = ddi.StatusDeviceRemoved
+			if m.Stopped() {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1)
-			r0 := f.StopDevice(a0, a1)
-			h.Leave(a0, c, r0)
+			if h != nil {
+				callEnter(h, m, a0, c, a1)
+			}
+			r0 = f.StopDevice(a0, a1)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
 	}
 	if f.RemoveDevice != nil {
 		c := &Func{Name: "DxgkDdiRemoveDevice", Callback: false, Params: []string{"h"}, Results: []string{"status"}}
-		w.RemoveDevice = func(a0 *ddi.Thread, a1 kmddi.HAdapter) ddi.Status {
+		w.RemoveDevice = func(a0 *ddi.Thread, a1 kmddi.HAdapter) (r0 ddi.Status) {
+			r0 = ddi.StatusDeviceRemoved
+			if m.Stopped() {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1)
-			r0 := f.RemoveDevice(a0, a1)
-			h.Leave(a0, c, r0)
+			if h != nil {
+				callEnter(h, m, a0, c, a1)
+			}
+			r0 = f.RemoveDevice(a0, a1)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
 	}
 	if f.InterruptRoutine != nil {
 		c := &Func{Name: "DxgkDdiInterruptRoutine", Callback: false, Params: []string{"h", "messageNumber"}, Results: []string{"result"}}
-		w.InterruptRoutine = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 uint32) bool {
+		w.InterruptRoutine = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 uint32) (r0 bool) {
+			if m.Stopped() {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0 := f.InterruptRoutine(a0, a1, a2)
-			h.Leave(a0, c, r0)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0 = f.InterruptRoutine(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
@@ -1054,207 +1828,358 @@ func wrapDriverInitializationData(f *kmddi.DriverInitializationData, h Hook) *km
 	if f.DpcRoutine != nil {
 		c := &Func{Name: "DxgkDdiDpcRoutine", Callback: false, Params: []string{"h"}, Results: nil}
 		w.DpcRoutine = func(a0 *ddi.Thread, a1 kmddi.HAdapter) {
+			if m.Stopped() {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1)
+			if h != nil {
+				callEnter(h, m, a0, c, a1)
+			}
 			f.DpcRoutine(a0, a1)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.QueryAdapterInfo != nil {
 		c := &Func{Name: "DxgkDdiQueryAdapterInfo", Callback: false, Params: []string{"h", "arg"}, Results: []string{"out", "status"}}
-		w.QueryAdapterInfo = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.QueryAdapterInfo) (kmddi.QueryAdapterInfoOut, ddi.Status) {
+		w.QueryAdapterInfo = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.QueryAdapterInfo) (r0 kmddi.QueryAdapterInfoOut, r1 ddi.Status) {
+			r1 = ddi.StatusDeviceRemoved
+			if m.Stopped() {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0, r1 := f.QueryAdapterInfo(a0, a1, a2)
-			h.Leave(a0, c, r0, r1)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0, r1 = f.QueryAdapterInfo(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0, r1)
+			}
 			a0.Pop()
 			return r0, r1
 		}
 	}
 	if f.CreateDevice != nil {
 		c := &Func{Name: "DxgkDdiCreateDevice", Callback: false, Params: []string{"h", "dev", "arg"}, Results: []string{"status"}}
-		w.CreateDevice = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.HDevice, a3 kmddi.CreateDevice) ddi.Status {
+		w.CreateDevice = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.HDevice, a3 kmddi.CreateDevice) (r0 ddi.Status) {
+			r0 = ddi.StatusDeviceRemoved
+			if m.Stopped() {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3)
-			r0 := f.CreateDevice(a0, a1, a2, a3)
-			h.Leave(a0, c, r0)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3)
+			}
+			r0 = f.CreateDevice(a0, a1, a2, a3)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
 	}
 	if f.DestroyDevice != nil {
 		c := &Func{Name: "DxgkDdiDestroyDevice", Callback: false, Params: []string{"dev"}, Results: []string{"status"}}
-		w.DestroyDevice = func(a0 *ddi.Thread, a1 kmddi.HDevice) ddi.Status {
+		w.DestroyDevice = func(a0 *ddi.Thread, a1 kmddi.HDevice) (r0 ddi.Status) {
+			r0 = ddi.StatusDeviceRemoved
+			if m.Stopped() {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1)
-			r0 := f.DestroyDevice(a0, a1)
-			h.Leave(a0, c, r0)
+			if h != nil {
+				callEnter(h, m, a0, c, a1)
+			}
+			r0 = f.DestroyDevice(a0, a1)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
 	}
 	if f.CreateContext != nil {
 		c := &Func{Name: "DxgkDdiCreateContext", Callback: false, Params: []string{"dev", "ctx", "arg"}, Results: []string{"out", "status"}}
-		w.CreateContext = func(a0 *ddi.Thread, a1 kmddi.HDevice, a2 kmddi.HContext, a3 kmddi.CreateContext) (kmddi.ContextInfo, ddi.Status) {
+		w.CreateContext = func(a0 *ddi.Thread, a1 kmddi.HDevice, a2 kmddi.HContext, a3 kmddi.CreateContext) (r0 kmddi.ContextInfo, r1 ddi.Status) {
+			r1 = ddi.StatusDeviceRemoved
+			if m.Stopped() {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3)
-			r0, r1 := f.CreateContext(a0, a1, a2, a3)
-			h.Leave(a0, c, r0, r1)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3)
+			}
+			r0, r1 = f.CreateContext(a0, a1, a2, a3)
+			if h != nil {
+				callLeave(h, m, a0, c, r0, r1)
+			}
 			a0.Pop()
 			return r0, r1
 		}
 	}
 	if f.DestroyContext != nil {
 		c := &Func{Name: "DxgkDdiDestroyContext", Callback: false, Params: []string{"ctx"}, Results: []string{"status"}}
-		w.DestroyContext = func(a0 *ddi.Thread, a1 kmddi.HContext) ddi.Status {
+		w.DestroyContext = func(a0 *ddi.Thread, a1 kmddi.HContext) (r0 ddi.Status) {
+			r0 = ddi.StatusDeviceRemoved
+			if m.Stopped() {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1)
-			r0 := f.DestroyContext(a0, a1)
-			h.Leave(a0, c, r0)
+			if h != nil {
+				callEnter(h, m, a0, c, a1)
+			}
+			r0 = f.DestroyContext(a0, a1)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
 	}
 	if f.CreateAllocation != nil {
 		c := &Func{Name: "DxgkDdiCreateAllocation", Callback: false, Params: []string{"h", "alloc", "arg"}, Results: []string{"out", "status"}}
-		w.CreateAllocation = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.HAllocation, a3 kmddi.CreateAllocation) (kmddi.AllocationInfo, ddi.Status) {
+		w.CreateAllocation = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.HAllocation, a3 kmddi.CreateAllocation) (r0 kmddi.AllocationInfo, r1 ddi.Status) {
+			r1 = ddi.StatusDeviceRemoved
+			if m.Stopped() {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3)
-			r0, r1 := f.CreateAllocation(a0, a1, a2, a3)
-			h.Leave(a0, c, r0, r1)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3)
+			}
+			r0, r1 = f.CreateAllocation(a0, a1, a2, a3)
+			if h != nil {
+				callLeave(h, m, a0, c, r0, r1)
+			}
 			a0.Pop()
 			return r0, r1
 		}
 	}
 	if f.DestroyAllocation != nil {
 		c := &Func{Name: "DxgkDdiDestroyAllocation", Callback: false, Params: []string{"h", "alloc"}, Results: []string{"status"}}
-		w.DestroyAllocation = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.HAllocation) ddi.Status {
+		w.DestroyAllocation = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.HAllocation) (r0 ddi.Status) {
+			r0 = ddi.StatusDeviceRemoved
+			if m.Stopped() {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0 := f.DestroyAllocation(a0, a1, a2)
-			h.Leave(a0, c, r0)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0 = f.DestroyAllocation(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
 	}
 	if f.OpenAllocation != nil {
 		c := &Func{Name: "DxgkDdiOpenAllocation", Callback: false, Params: []string{"dev", "open", "arg"}, Results: []string{"status"}}
-		w.OpenAllocation = func(a0 *ddi.Thread, a1 kmddi.HDevice, a2 kmddi.HDeviceAllocation, a3 kmddi.OpenAllocation) ddi.Status {
+		w.OpenAllocation = func(a0 *ddi.Thread, a1 kmddi.HDevice, a2 kmddi.HDeviceAllocation, a3 kmddi.OpenAllocation) (r0 ddi.Status) {
+			r0 = ddi.StatusDeviceRemoved
+			if m.Stopped() {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3)
-			r0 := f.OpenAllocation(a0, a1, a2, a3)
-			h.Leave(a0, c, r0)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3)
+			}
+			r0 = f.OpenAllocation(a0, a1, a2, a3)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
 	}
 	if f.CloseAllocation != nil {
 		c := &Func{Name: "DxgkDdiCloseAllocation", Callback: false, Params: []string{"dev", "open"}, Results: []string{"status"}}
-		w.CloseAllocation = func(a0 *ddi.Thread, a1 kmddi.HDevice, a2 kmddi.HDeviceAllocation) ddi.Status {
+		w.CloseAllocation = func(a0 *ddi.Thread, a1 kmddi.HDevice, a2 kmddi.HDeviceAllocation) (r0 ddi.Status) {
+			r0 = ddi.StatusDeviceRemoved
+			if m.Stopped() {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0 := f.CloseAllocation(a0, a1, a2)
-			h.Leave(a0, c, r0)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0 = f.CloseAllocation(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
 	}
 	if f.Render != nil {
 		c := &Func{Name: "DxgkDdiRender", Callback: false, Params: []string{"ctx", "arg"}, Results: []string{"out", "status"}}
-		w.Render = func(a0 *ddi.Thread, a1 kmddi.HContext, a2 kmddi.Render) (kmddi.RenderOut, ddi.Status) {
+		w.Render = func(a0 *ddi.Thread, a1 kmddi.HContext, a2 kmddi.Render) (r0 kmddi.RenderOut, r1 ddi.Status) {
+			r1 = ddi.StatusDeviceRemoved
+			if m.Stopped() {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0, r1 := f.Render(a0, a1, a2)
-			h.Leave(a0, c, r0, r1)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0, r1 = f.Render(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0, r1)
+			}
 			a0.Pop()
 			return r0, r1
 		}
 	}
 	if f.Present != nil {
 		c := &Func{Name: "DxgkDdiPresent", Callback: false, Params: []string{"ctx", "arg"}, Results: []string{"out", "status"}}
-		w.Present = func(a0 *ddi.Thread, a1 kmddi.HContext, a2 kmddi.Present) (kmddi.RenderOut, ddi.Status) {
+		w.Present = func(a0 *ddi.Thread, a1 kmddi.HContext, a2 kmddi.Present) (r0 kmddi.RenderOut, r1 ddi.Status) {
+			r1 = ddi.StatusDeviceRemoved
+			if m.Stopped() {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0, r1 := f.Present(a0, a1, a2)
-			h.Leave(a0, c, r0, r1)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0, r1 = f.Present(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0, r1)
+			}
 			a0.Pop()
 			return r0, r1
 		}
 	}
 	if f.BuildPagingBuffer != nil {
 		c := &Func{Name: "DxgkDdiBuildPagingBuffer", Callback: false, Params: []string{"h", "arg"}, Results: []string{"out", "status"}}
-		w.BuildPagingBuffer = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.BuildPagingBuffer) (kmddi.BuildPagingBufferOut, ddi.Status) {
+		w.BuildPagingBuffer = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.BuildPagingBuffer) (r0 kmddi.BuildPagingBufferOut, r1 ddi.Status) {
+			r1 = ddi.StatusDeviceRemoved
+			if m.Stopped() {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0, r1 := f.BuildPagingBuffer(a0, a1, a2)
-			h.Leave(a0, c, r0, r1)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0, r1 = f.BuildPagingBuffer(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0, r1)
+			}
 			a0.Pop()
 			return r0, r1
 		}
 	}
 	if f.Patch != nil {
 		c := &Func{Name: "DxgkDdiPatch", Callback: false, Params: []string{"h", "arg"}, Results: []string{"status"}}
-		w.Patch = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.Patch) ddi.Status {
+		w.Patch = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.Patch) (r0 ddi.Status) {
+			r0 = ddi.StatusDeviceRemoved
+			if m.Stopped() {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0 := f.Patch(a0, a1, a2)
-			h.Leave(a0, c, r0)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0 = f.Patch(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
 	}
 	if f.SubmitCommand != nil {
 		c := &Func{Name: "DxgkDdiSubmitCommand", Callback: false, Params: []string{"h", "arg"}, Results: []string{"status"}}
-		w.SubmitCommand = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.SubmitCommand) ddi.Status {
+		w.SubmitCommand = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.SubmitCommand) (r0 ddi.Status) {
+			r0 = ddi.StatusDeviceRemoved
+			if m.Stopped() {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0 := f.SubmitCommand(a0, a1, a2)
-			h.Leave(a0, c, r0)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0 = f.SubmitCommand(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
 	}
 	if f.QueryCurrentFence != nil {
 		c := &Func{Name: "DxgkDdiQueryCurrentFence", Callback: false, Params: []string{"h", "arg"}, Results: []string{"out", "status"}}
-		w.QueryCurrentFence = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.QueryCurrentFence) (kmddi.QueryCurrentFenceOut, ddi.Status) {
+		w.QueryCurrentFence = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.QueryCurrentFence) (r0 kmddi.QueryCurrentFenceOut, r1 ddi.Status) {
+			r1 = ddi.StatusDeviceRemoved
+			if m.Stopped() {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0, r1 := f.QueryCurrentFence(a0, a1, a2)
-			h.Leave(a0, c, r0, r1)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0, r1 = f.QueryCurrentFence(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0, r1)
+			}
 			a0.Pop()
 			return r0, r1
 		}
 	}
 	if f.CollectDbgInfo != nil {
 		c := &Func{Name: "DxgkDdiCollectDbgInfo", Callback: false, Params: []string{"h", "arg"}, Results: []string{"out", "status"}}
-		w.CollectDbgInfo = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.CollectDbgInfo) (kmddi.CollectDbgInfoOut, ddi.Status) {
+		w.CollectDbgInfo = func(a0 *ddi.Thread, a1 kmddi.HAdapter, a2 kmddi.CollectDbgInfo) (r0 kmddi.CollectDbgInfoOut, r1 ddi.Status) {
+			r1 = ddi.StatusDeviceRemoved
+			if m.Stopped() {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0, r1 := f.CollectDbgInfo(a0, a1, a2)
-			h.Leave(a0, c, r0, r1)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0, r1 = f.CollectDbgInfo(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0, r1)
+			}
 			a0.Pop()
 			return r0, r1
 		}
 	}
 	if f.ResetFromTimeout != nil {
 		c := &Func{Name: "DxgkDdiResetFromTimeout", Callback: false, Params: []string{"h"}, Results: []string{"status"}}
-		w.ResetFromTimeout = func(a0 *ddi.Thread, a1 kmddi.HAdapter) ddi.Status {
+		w.ResetFromTimeout = func(a0 *ddi.Thread, a1 kmddi.HAdapter) (r0 ddi.Status) {
+			r0 = ddi.StatusDeviceRemoved
+			if m.Stopped() {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1)
-			r0 := f.ResetFromTimeout(a0, a1)
-			h.Leave(a0, c, r0)
+			if h != nil {
+				callEnter(h, m, a0, c, a1)
+			}
+			r0 = f.ResetFromTimeout(a0, a1)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
 	}
 	if f.RestartFromTimeout != nil {
 		c := &Func{Name: "DxgkDdiRestartFromTimeout", Callback: false, Params: []string{"h"}, Results: []string{"status"}}
-		w.RestartFromTimeout = func(a0 *ddi.Thread, a1 kmddi.HAdapter) ddi.Status {
+		w.RestartFromTimeout = func(a0 *ddi.Thread, a1 kmddi.HAdapter) (r0 ddi.Status) {
+			r0 = ddi.StatusDeviceRemoved
+			if m.Stopped() {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1)
-			r0 := f.RestartFromTimeout(a0, a1)
-			h.Leave(a0, c, r0)
+			if h != nil {
+				callEnter(h, m, a0, c, a1)
+			}
+			r0 = f.RestartFromTimeout(a0, a1)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
@@ -1262,60 +2187,100 @@ func wrapDriverInitializationData(f *kmddi.DriverInitializationData, h Hook) *km
 	return &w
 }
 
-// wrapDxgkrnlInterface returns a table that calls the current functions of f and reports each call to h.
-func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, h Hook) *kmddi.DxgkrnlInterface {
+// wrapDxgkrnlInterface returns a table that calls the current functions of f and reports each call to h, if not nil.
+func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, m *Monitor, h Hook) *kmddi.DxgkrnlInterface {
 	w := *f
 	if f.GetDeviceInformation != nil {
 		c := &Func{Name: "DxgkCbGetDeviceInformation", Callback: true, Params: []string{"h"}, Results: []string{"out", "status"}}
-		w.GetDeviceInformation = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl) (kmddi.DeviceInfo, ddi.Status) {
+		w.GetDeviceInformation = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl) (r0 kmddi.DeviceInfo, r1 ddi.Status) {
+			r1 = ddi.StatusDeviceRemoved
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1)
-			r0, r1 := f.GetDeviceInformation(a0, a1)
-			h.Leave(a0, c, r0, r1)
+			if h != nil {
+				callEnter(h, m, a0, c, a1)
+			}
+			r0, r1 = f.GetDeviceInformation(a0, a1)
+			if h != nil {
+				callLeave(h, m, a0, c, r0, r1)
+			}
 			a0.Pop()
 			return r0, r1
 		}
 	}
 	if f.MapMemory != nil {
 		c := &Func{Name: "DxgkCbMapMemory", Callback: true, Params: []string{"h", "bar", "off", "length"}, Results: []string{"out", "status"}}
-		w.MapMemory = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl, a2 int, a3 uint64, a4 uint64) (kmddi.HMapping, ddi.Status) {
+		w.MapMemory = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl, a2 int, a3 uint64, a4 uint64) (r0 kmddi.HMapping, r1 ddi.Status) {
+			r1 = ddi.StatusDeviceRemoved
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3, a4)
-			r0, r1 := f.MapMemory(a0, a1, a2, a3, a4)
-			h.Leave(a0, c, r0, r1)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3, a4)
+			}
+			r0, r1 = f.MapMemory(a0, a1, a2, a3, a4)
+			if h != nil {
+				callLeave(h, m, a0, c, r0, r1)
+			}
 			a0.Pop()
 			return r0, r1
 		}
 	}
 	if f.UnmapMemory != nil {
 		c := &Func{Name: "DxgkCbUnmapMemory", Callback: true, Params: []string{"h", "m"}, Results: []string{"status"}}
-		w.UnmapMemory = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl, a2 kmddi.HMapping) ddi.Status {
+		w.UnmapMemory = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl, a2 kmddi.HMapping) (r0 ddi.Status) {
+			r0 = ddi.StatusDeviceRemoved
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0 := f.UnmapMemory(a0, a1, a2)
-			h.Leave(a0, c, r0)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0 = f.UnmapMemory(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
 	}
 	if f.ReadDeviceSpace != nil {
 		c := &Func{Name: "DxgkCbReadDeviceSpace", Callback: true, Params: []string{"h", "off"}, Results: []string{"value", "status"}}
-		w.ReadDeviceSpace = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl, a2 int) (uint32, ddi.Status) {
+		w.ReadDeviceSpace = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl, a2 int) (r0 uint32, r1 ddi.Status) {
+			r1 = ddi.StatusDeviceRemoved
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0, r1 := f.ReadDeviceSpace(a0, a1, a2)
-			h.Leave(a0, c, r0, r1)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0, r1 = f.ReadDeviceSpace(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0, r1)
+			}
 			a0.Pop()
 			return r0, r1
 		}
 	}
 	if f.WriteDeviceSpace != nil {
 		c := &Func{Name: "DxgkCbWriteDeviceSpace", Callback: true, Params: []string{"h", "off", "v"}, Results: []string{"status"}}
-		w.WriteDeviceSpace = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl, a2 int, a3 uint32) ddi.Status {
+		w.WriteDeviceSpace = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl, a2 int, a3 uint32) (r0 ddi.Status) {
+			r0 = ddi.StatusDeviceRemoved
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3)
-			r0 := f.WriteDeviceSpace(a0, a1, a2, a3)
-			h.Leave(a0, c, r0)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3)
+			}
+			r0 = f.WriteDeviceSpace(a0, a1, a2, a3)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
@@ -1323,20 +2288,34 @@ func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, h Hook) *kmddi.DxgkrnlInter
 	if f.NotifyInterrupt != nil {
 		c := &Func{Name: "DxgkCbNotifyInterrupt", Callback: true, Params: []string{"h", "arg"}, Results: nil}
 		w.NotifyInterrupt = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl, a2 kmddi.NotifyInterrupt) {
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
 			f.NotifyInterrupt(a0, a1, a2)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.QueueDpc != nil {
 		c := &Func{Name: "DxgkCbQueueDpc", Callback: true, Params: []string{"h"}, Results: []string{"result"}}
-		w.QueueDpc = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl) bool {
+		w.QueueDpc = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl) (r0 bool) {
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1)
-			r0 := f.QueueDpc(a0, a1)
-			h.Leave(a0, c, r0)
+			if h != nil {
+				callEnter(h, m, a0, c, a1)
+			}
+			r0 = f.QueueDpc(a0, a1)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
@@ -1344,53 +2323,92 @@ func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, h Hook) *kmddi.DxgkrnlInter
 	if f.NotifyDpc != nil {
 		c := &Func{Name: "DxgkCbNotifyDpc", Callback: true, Params: []string{"h"}, Results: nil}
 		w.NotifyDpc = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl) {
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1)
+			if h != nil {
+				callEnter(h, m, a0, c, a1)
+			}
 			f.NotifyDpc(a0, a1)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}
 	if f.SynchronizeExecution != nil {
 		c := &Func{Name: "DxgkCbSynchronizeExecution", Callback: true, Params: []string{"h", "messageNumber", "fn"}, Results: []string{"result", "status"}}
-		w.SynchronizeExecution = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl, a2 uint32, a3 func(*ddi.Thread) bool) (bool, ddi.Status) {
+		w.SynchronizeExecution = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl, a2 uint32, a3 func(*ddi.Thread) bool) (r0 bool, r1 ddi.Status) {
+			r1 = ddi.StatusDeviceRemoved
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3)
-			r0, r1 := f.SynchronizeExecution(a0, a1, a2, a3)
-			h.Leave(a0, c, r0, r1)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3)
+			}
+			r0, r1 = f.SynchronizeExecution(a0, a1, a2, a3)
+			if h != nil {
+				callLeave(h, m, a0, c, r0, r1)
+			}
 			a0.Pop()
 			return r0, r1
 		}
 	}
 	if f.ReadRegister != nil {
 		c := &Func{Name: "READ_REGISTER_ULONG", Callback: true, Params: []string{"h", "m", "off"}, Results: []string{"value", "status"}}
-		w.ReadRegister = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl, a2 kmddi.HMapping, a3 uint32) (uint32, ddi.Status) {
+		w.ReadRegister = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl, a2 kmddi.HMapping, a3 uint32) (r0 uint32, r1 ddi.Status) {
+			r1 = ddi.StatusDeviceRemoved
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3)
-			r0, r1 := f.ReadRegister(a0, a1, a2, a3)
-			h.Leave(a0, c, r0, r1)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3)
+			}
+			r0, r1 = f.ReadRegister(a0, a1, a2, a3)
+			if h != nil {
+				callLeave(h, m, a0, c, r0, r1)
+			}
 			a0.Pop()
 			return r0, r1
 		}
 	}
 	if f.WriteRegister != nil {
 		c := &Func{Name: "WRITE_REGISTER_ULONG", Callback: true, Params: []string{"h", "m", "off", "v"}, Results: []string{"status"}}
-		w.WriteRegister = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl, a2 kmddi.HMapping, a3 uint32, a4 uint32) ddi.Status {
+		w.WriteRegister = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl, a2 kmddi.HMapping, a3 uint32, a4 uint32) (r0 ddi.Status) {
+			r0 = ddi.StatusDeviceRemoved
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2, a3, a4)
-			r0 := f.WriteRegister(a0, a1, a2, a3, a4)
-			h.Leave(a0, c, r0)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2, a3, a4)
+			}
+			r0 = f.WriteRegister(a0, a1, a2, a3, a4)
+			if h != nil {
+				callLeave(h, m, a0, c, r0)
+			}
 			a0.Pop()
 			return r0
 		}
 	}
 	if f.AllocateContiguousMemory != nil {
 		c := &Func{Name: "MmAllocateContiguousMemory", Callback: true, Params: []string{"h", "size"}, Results: []string{"out", "status"}}
-		w.AllocateContiguousMemory = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl, a2 int) (kmddi.ContiguousMemory, ddi.Status) {
+		w.AllocateContiguousMemory = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl, a2 int) (r0 kmddi.ContiguousMemory, r1 ddi.Status) {
+			r1 = ddi.StatusDeviceRemoved
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
-			r0, r1 := f.AllocateContiguousMemory(a0, a1, a2)
-			h.Leave(a0, c, r0, r1)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
+			r0, r1 = f.AllocateContiguousMemory(a0, a1, a2)
+			if h != nil {
+				callLeave(h, m, a0, c, r0, r1)
+			}
 			a0.Pop()
 			return r0, r1
 		}
@@ -1398,10 +2416,17 @@ func wrapDxgkrnlInterface(f *kmddi.DxgkrnlInterface, h Hook) *kmddi.DxgkrnlInter
 	if f.FreeContiguousMemory != nil {
 		c := &Func{Name: "MmFreeContiguousMemory", Callback: true, Params: []string{"h", "m"}, Results: nil}
 		w.FreeContiguousMemory = func(a0 *ddi.Thread, a1 kmddi.HDxgkrnl, a2 kmddi.ContiguousMemory) {
+			if !m.callback(a0, c) {
+				return
+			}
 			a0.Push(c.Name)
-			h.Enter(a0, c, a1, a2)
+			if h != nil {
+				callEnter(h, m, a0, c, a1, a2)
+			}
 			f.FreeContiguousMemory(a0, a1, a2)
-			h.Leave(a0, c)
+			if h != nil {
+				callLeave(h, m, a0, c)
+			}
 			a0.Pop()
 		}
 	}

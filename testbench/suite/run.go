@@ -58,11 +58,13 @@ type Result struct {
 	Messages []string      `json:"messages,omitempty"` // failed checks, or the reason for skipping
 	Time     time.Duration `json:"time_ns"`
 
-	Trace []byte `json:"-"` // DDI calls of a failure, as JSON lines
-	Dump  string `json:"-"` // the kernel's dump of a stopped GPU
-	Bus   []byte `json:"-"` // packets of the link, as pcapng
-	Wave  []byte `json:"-"` // last clocks of an emulated GPU, as a value change dump
-	Err   error  `json:"-"` // why opening the board failed or the GPU stopped, or nil
+	Trace     []byte              `json:"-"` // DDI calls of a failure, as JSON lines
+	Dump      string              `json:"-"` // the kernel's dump of a stopped GPU
+	Bus       []byte              `json:"-"` // packets of the link, as pcapng
+	Wave      []byte              `json:"-"` // last clocks of an emulated GPU, as a value change dump
+	Violation *verifier.Violation `json:"-"` // the rule that a driver broke, or nil
+
+	Err error `json:"-"` // why opening the board failed or the GPU stopped, or nil
 }
 
 // Instances returns the selected instances.
@@ -119,7 +121,7 @@ func runOne(i Instance, o Options) Result {
 	}
 	switch {
 	case len(r.messages) > 0:
-		res.Outcome, res.Dump, res.Err = Failed, t.dump, t.err
+		res.Outcome, res.Dump, res.Err, res.Violation = Failed, t.dump, t.err, t.violation
 		if o.Trace {
 			res.Trace, res.Bus, res.Wave = merged(t.traces), link.Bytes(), t.wave()
 		}

@@ -10,6 +10,7 @@ package suite
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/rtl/wave"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench"
 )
 
@@ -41,6 +43,8 @@ type T struct {
 	Drivers  testbench.Drivers
 	Seed     uint64
 
+	violation *verifier.Violation // the first broken rule, or nil
+
 	dump string // the kernel's dump
 	err  error  // why opening the board failed or the GPU stopped
 	tdr  time.Duration
@@ -50,8 +54,8 @@ type T struct {
 	flight *wave.Recorder // recorder of the last opened board, or nil
 }
 
-// Open opens the board and closes it when the case ends; an error of Close fails
-// the case. If artifacts are kept, it records the DDI calls, the packets of the
+// Open opens the board and closes it when the case ends; an error of Close, or a
+// rule that a driver broke, fails the case. If artifacts are kept, it records the DDI calls, the packets of the
 // link and the last clocks of an emulated GPU.
 func (t *T) Open(o testbench.Options) *testbench.System {
 	t.Helper()
@@ -75,9 +79,24 @@ func (t *T) Open(o testbench.Options) *testbench.System {
 			t.dump = dumpOf(err)
 			t.err = first(t.err, err)
 		}
-		assert.NoError(t, sys.Close())
+		t.close(sys)
 	})
 	return sys
+}
+
+// close closes a system. A broken rule fails the case with its report.
+func (t *T) close(sys *testbench.System) {
+	t.Helper()
+	err := sys.Close()
+	var v *verifier.Violation
+	if !errors.As(err, &v) {
+		assert.NoError(t, err)
+		return
+	}
+	if t.violation == nil {
+		t.violation = v
+	}
+	t.Errorf("%s", strings.TrimSuffix(v.Report(), "\n"))
 }
 
 // first returns a, or b if a is nil.

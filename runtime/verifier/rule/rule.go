@@ -1,5 +1,5 @@
-// Package rule is the table of the rules of the user-mode interface that package
-// verifier checks. Tools and documents use it too. It contains only data.
+// Package rule is the table of the rules of both driver interfaces that package
+// verifier and the graphics kernel check. Tools and documents use it too. It contains only data.
 package rule
 
 import (
@@ -29,6 +29,40 @@ type Rule struct {
 	Source  string `json:"source"`  // document and section
 	Catches string `json:"catches"` // what is checked, and when
 	Example string `json:"example"` // text of a violation
+
+	Code uint32 `json:"code,omitempty"` // bugcheck of the graphics kernel (bugcodes.h), or 0
+	P1   uint32 `json:"p1,omitempty"`   // its first parameter
+}
+
+// A Severity tells what a violation does to the system under test.
+type Severity string
+
+// The severities.
+const (
+	Counted Severity = "warning" // it is counted
+	Stops   Severity = "error"   // it stops the system, unless violations are collected
+	Fatal   Severity = "fatal"   // it always stops the system
+)
+
+// Severity returns the severity of the rule.
+func (r Rule) Severity() Severity {
+	switch {
+	case r.Warning:
+		return Counted
+	case r.Code != 0 || r.Name == driverPanic || r.Name == systemPanic:
+		return Fatal
+	}
+	return Stops
+}
+
+// ByCode returns the rule of a bugcheck of the graphics kernel.
+func ByCode(code, p1 uint32) (Rule, bool) {
+	for _, r := range KernelMode() {
+		if r.Code == code && r.P1 == p1 && code != 0 {
+			return r, true
+		}
+	}
+	return Rule{}, false
 }
 
 // ErrName is returned, wrapped, for an unknown rule name.
@@ -54,6 +88,12 @@ const (
 
 // All returns all rules, in the order of tools and documents.
 func All() []Rule {
+	return slices.Concat(UserMode(), Calls(), KernelMode())
+}
+
+// UserMode returns the rules of the user-mode interface, which verifier.Checker
+// checks.
+func UserMode() []Rule {
 	return slices.Concat(listRules(), threadRules(), sizeRules(), errorRules(), handleRules(), refreshRules(), memoryRules(), mapRules())
 }
 

@@ -1,0 +1,85 @@
+package rule
+
+// Sources of the rules of the kernel-mode interface.
+const (
+	srcScheduler = "Bug Check 0x119: VIDEO_SCHEDULER_INTERNAL_ERROR"
+	srcMemory    = "Bug Check 0x10E: VIDEO_MEMORY_MANAGEMENT_INTERNAL"
+	srcLevels    = "Threading and Synchronization Zero Level; IRQL of each function's page"
+	srcNotify    = "DXGKCB_NOTIFY_INTERRUPT; DXGKCB_QUEUE_DPC; DXGKCB_NOTIFY_DPC"
+	srcKernel    = "documentation of kmddi.DriverInitializationData"
+	srcSafety    = "Go: a panic, or a goroutine of the driver"
+)
+
+// Names of the rules that a panic breaks.
+const (
+	driverPanic = "driver-panic"
+	systemPanic = "system-panic"
+)
+
+// Calls returns the rules of calls of either interface, which verifier.Monitor
+// checks.
+func Calls() []Rule {
+	return []Rule{
+		{Name: driverPanic, Title: "A driver does not panic.", Fault: Driver, Source: srcSafety,
+			Catches: "a panic in a function of the driver or in code that it calls, on the thread of the call: for example an index out of range or a nil pointer.",
+			Example: "DxgkDdiRender: runtime error: index out of range [8] with length 8"},
+		{Name: systemPanic, Title: "The runtime and the graphics kernel do not panic.", Fault: Runtime, Source: srcSafety,
+			Catches: "a panic in a callback or in the graphics kernel. It is an error of this program, or a contract that it does not check.",
+			Example: "pfnRenderCb: runtime error: invalid memory address or nil pointer dereference"},
+		{Name: "callback-goroutine", Title: "The driver makes callbacks on the goroutine that called it.", Fault: Driver, Source: srcThreads,
+			Catches: "a callback on a goroutine that the driver started, with the thread of a running call. The callback is not made and returns an error.",
+			Example: "DxgkCbNotifyDpc: called on a goroutine that is in no function of the driver, with the thread 0:0 of another"},
+		{Name: "irql-change", Title: "Raise does not lower the interrupt request level, and Lower does not raise it.", Fault: Driver, Source: srcLevels,
+			Catches: "Thread.Raise to a lower level; Thread.Lower to a higher one (bugcheck 0xA on Windows).",
+			Example: "DxgkDdiInterruptRoutine: Raise from DIRQL to DISPATCH_LEVEL, want a level that is not lower"},
+	}
+}
+
+// KernelMode returns the rules of the kernel-mode interface. A rule with a code is
+// checked by the graphics kernel, with or without a verifier.
+func KernelMode() []Rule {
+	return []Rule{
+		{Name: "fence-reported", Title: "A reported fence is submitted and not older than the last one reported.", Fault: Driver, Source: srcScheduler,
+			Catches: "NotifyInterrupt or QueryCurrentFence with a fence that the node has not been given, or that is before the last reported one; a node that does not exist.",
+			Example: "DxgkCbNotifyInterrupt: node 0: fence 9 reported, want 4 to 7", Code: 0x119, P1: 0x1},
+		{Name: "submit-result", Title: "DxgkDdiSubmitCommand returns STATUS_SUCCESS.", Fault: Driver, Source: srcScheduler,
+			Catches: "any other status for a DMA buffer.",
+			Example: "DxgkDdiSubmitCommand: fence 7 to node 0 returned STATUS_INVALID_PARAMETER", Code: 0x119, P1: 0x2},
+		{Name: "patch-result", Title: "DxgkDdiPatch returns STATUS_SUCCESS.", Fault: Driver, Source: srcScheduler,
+			Catches: "any other status.",
+			Example: "DxgkDdiPatch: fence 7 returned STATUS_UNSUCCESSFUL", Code: 0x119, P1: 0x3},
+		{Name: "submit-paging-result", Title: "DxgkDdiSubmitCommand of a paging buffer returns STATUS_SUCCESS.", Fault: Driver, Source: srcScheduler,
+			Catches: "any other status for a paging buffer.",
+			Example: "DxgkDdiSubmitCommand: fence 7 to node 1 returned STATUS_NO_MEMORY", Code: 0x119, P1: 0x5},
+		{Name: "patch-list", Title: "A patch list refers to listed allocations and to places in the DMA buffer, with split offsets that do not decrease.", Fault: Driver, Source: srcMemory,
+			Catches: "an allocation index past the list; a patch offset past the used bytes; a split offset that is less than the one before, more than its patch offset, or not a multiple of 4.",
+			Example: "DxgkDdiRender: patch 3: AllocationIndex is 9, want less than 4", Code: 0x10e, P1: 0x8},
+		{Name: "paging-result", Title: "DxgkDdiBuildPagingBuffer succeeds, is busy, or needs a new buffer.", Fault: Driver, Source: srcMemory,
+			Catches: "another status; STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER without progress in an empty buffer; STATUS_GRAPHICS_ALLOCATION_BUSY of an idle allocation.",
+			Example: "DxgkDdiBuildPagingBuffer: operation 0 returned STATUS_NO_MEMORY", Code: 0x10e, P1: 0xb},
+		{Name: "buffer-overflow", Title: "A DMA buffer and a patch list are not used beyond their ends.", Fault: Driver, Source: srcMemory,
+			Catches: "more used bytes or patch locations than the buffer or the list has.",
+			Example: "DxgkDdiRender: 8196 bytes used of a DMA buffer of 8192", Code: 0x10e, P1: 0x12},
+		{Name: "render-progress", Title: "DxgkDdiRender makes progress in an empty DMA buffer.", Fault: Driver, Source: srcMemory,
+			Catches: "STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER with MultipassOffset unchanged.",
+			Example: "DxgkDdiRender: an empty DMA buffer of 64 bytes and 8 patches is insufficient at MultipassOffset 0", Code: 0x10e, P1: 0x16},
+		{Name: "interrupt-dpc", Title: "NotifyInterrupt is followed by QueueDpc.", Fault: Driver, Source: srcNotify,
+			Catches: "DxgkDdiInterruptRoutine that returns after NotifyInterrupt without a later QueueDpc.",
+			Example: "DxgkDdiInterruptRoutine: message 0: NotifyInterrupt without a later QueueDpc", Code: 0xc4, P1: 0x10001},
+		{Name: "dpc-notify", Title: "DxgkDdiDpcRoutine calls NotifyDpc.", Fault: Driver, Source: srcNotify,
+			Catches: "DxgkDdiDpcRoutine that returns without NotifyDpc.",
+			Example: "DxgkDdiDpcRoutine: returned without NotifyDpc", Code: 0xc4, P1: 0x10002},
+		{Name: "callback-level", Title: "NotifyInterrupt is called at DIRQL and NotifyDpc at DISPATCH_LEVEL.", Fault: Driver, Source: srcNotify,
+			Catches: "a callback at another level.",
+			Example: "DxgkCbNotifyInterrupt: at PASSIVE_LEVEL, want DIRQL", Code: 0xc4, P1: 0x10003},
+		{Name: "callback-handle", Title: "Callbacks get the handle of their adapter.", Fault: Driver, Source: srcKernel,
+			Catches: "a callback without a status that gets the handle of another adapter; memory that is freed and not allocated.",
+			Example: "DxgkCbQueueDpc: the handle of another adapter", Code: 0xc4, P1: 0x10004},
+		{Name: "buffer-align", Title: "The used part of a DMA buffer is a multiple of 4 bytes.", Fault: Driver, Source: srcKernel,
+			Catches: "another number of bytes, from DxgkDdiRender, DxgkDdiPresent or DxgkDdiBuildPagingBuffer.",
+			Example: "DxgkDdiRender: 13 bytes of a DMA buffer used, want a multiple of 4", Code: 0xc4, P1: 0x10005},
+		{Name: "interrupt-type", Title: "NotifyInterrupt has a type that the kernel knows.", Fault: Driver, Source: srcNotify,
+			Catches: "a type other than DXGK_INTERRUPT_DMA_COMPLETED and DXGK_INTERRUPT_DMA_FAULTED.",
+			Example: "DxgkCbNotifyInterrupt: type 9", Code: 0xc4, P1: 0x10006},
+	}
+}
