@@ -59,6 +59,8 @@ type Options struct {
 	NoVerify bool     // leaves out the checks of the driver interfaces, for benchmarks
 	Waive    []string // rules of package verifier that are counted and do not stop
 	Collect  bool     // broken rules that a call can survive do not stop; see Violations
+
+	CallLimit time.Duration // wall-clock limit of a driver's call, rule call-hang; 0: 4 TdrDelay, at least 1 minute
 }
 
 // tdrBytes is the largest number of bytes that one submission moves over a slow
@@ -76,6 +78,7 @@ type System struct {
 	drivers Drivers
 	trace   *verifier.Trace
 	monitor *verifier.Monitor // nil: the interfaces are not checked
+	unwatch func()            // stops the search for calls that hang
 
 	processes atomic.Uint32 // ids given out
 }
@@ -122,7 +125,9 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 		}
 	}
 	s.wrap(d, o.Hook)
+	s.watch(o)
 	if err := s.start(o); err != nil {
+		s.unwatch()
 		s.link.Close() // an error of Close has the same cause
 		return nil, errors.Join(err, s.traceErr())
 	}
@@ -142,6 +147,29 @@ func (s *System) wrap(d Drivers, hook verifier.Hook) {
 		s.drivers.UserMode = verifier.WrapUserMode(d.UserMode, s.monitor, user)
 		s.drivers.KernelMode = verifier.WrapKernelMode(d.KernelMode, s.monitor, kernel)
 	}
+}
+
+// watch finds calls that hang.
+func (s *System) watch(o Options) {
+	if s.monitor == nil {
+		s.unwatch = func() {}
+		return
+	}
+	if o.CallLimit == 0 {
+		tdr := time.Duration(float64(o.TdrDelay) / float64(s.clock.Hz()) * float64(time.Second))
+		o.CallLimit = max(time.Minute, 4*tdr)
+	}
+	s.unwatch = s.monitor.Watch(o.CallLimit)
+}
+
+// Hung returns a channel that is closed when a call of a driver does not return:
+// see Options.CallLimit. It is nil with Options.NoVerify. The goroutine of the call
+// stays in it, and the board is not closed.
+func (s *System) Hung() <-chan struct{} {
+	if s.monitor == nil {
+		return nil
+	}
+	return s.monitor.Hung()
 }
 
 // Findings returns the violations of waived rules, and the warnings.
@@ -231,8 +259,14 @@ func (s *System) Recover() error {
 
 // Close stops the kernel and closes the board. After the system has stopped it
 // only closes the board. It returns the *verifier.Violation that stopped the
-// system, so that no broken rule is missed.
+// system, so that no broken rule is missed. If a call hangs, it closes nothing.
 func (s *System) Close() error {
+	s.unwatch()
+	select {
+	case <-s.Hung():
+		return s.monitor.Err() // the call may still use the board
+	default:
+	}
 	var err error
 	if s.Err() == nil {
 		err = s.guard(func() error { return s.kernel.Stop(s.thread) })

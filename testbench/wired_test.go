@@ -46,6 +46,7 @@ func newWired(t *testing.T, selector string) *wired {
 	w.monitor, err = verifier.NewMonitor(verifier.Options{})
 	require.NoError(t, err)
 	w.wrap(w.drivers, nil)
+	w.unwatch = func() {}
 	w.power(t, selector)
 	port, err := rootport.New(w.dial, w.machine, rootport.Options{Observer: w.observe})
 	require.NoError(t, err)

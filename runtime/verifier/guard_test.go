@@ -4,6 +4,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -193,6 +194,59 @@ func TestGuard(t *testing.T) {
 	end := errors.New("kernel")
 	assert.Same(t, end, m.Guard(th, func() error { return end }))
 	assert.PanicsWithValue(t, "of nobody", func() { m.Guard(th, func() error { panic("of nobody") }) })
+}
+
+// A call that does not return stops the system. Other calls then return at once,
+// and a callback of the call unwinds it.
+func TestCallThatHangs(t *testing.T) {
+	r := newRig(t, Options{}, native)
+	stop := r.m.Watch(50 * time.Millisecond)
+	defer stop()
+	release := make(chan struct{})
+	r.calls("Flush", func(th *ddi.Thread) {
+		<-release
+		r.inner.KTCallbacks.RenderCb(th, umddi.HRTDevice{}, nil)
+		t.Error("the callback returned")
+	})
+	var wg sync.WaitGroup
+	wg.Go(func() { r.funcs.Flush(r.th, r.dev) })
+	<-r.m.Hung()
+	v := r.m.Err()
+	require.NotNil(t, v)
+	assert.EqualError(t, v, "verifier: call-hang (driver or runtime): pfnFlush: no return for 50ms; the outermost call on thread 1:1 is pfnFlush")
+	assert.Equal(t, []string{"pfnFlush"}, v.Stack)
+	assert.Contains(t, v.Details(), "TestCallThatHangs")
+	r.funcs.ResourceCopy(r.other, r.dev, umddi.HResource{}, umddi.HResource{})
+	close(release)
+	wg.Wait()
+}
+
+// Calls that return do not hang, however many there are.
+func TestCallsThatReturn(t *testing.T) {
+	r := newRig(t, Options{}, native)
+	seen := map[*ddi.Thread]sighting{}
+	now := time.Unix(0, 0)
+	look := func() {
+		now = now.Add(time.Second)
+		assert.False(t, r.m.look(seen, now, 2*time.Second))
+	}
+	for range 5 {
+		r.calls("Flush", func(*ddi.Thread) { look() })
+		r.funcs.Flush(r.th, r.dev)
+	}
+	look()
+	assert.Empty(t, seen)
+}
+
+// Collected violations of the runtime that follow one of the driver are left out.
+func TestCollectedViolations(t *testing.T) {
+	r := collecting(t)
+	r.reports("Flush", "device", ddi.OK)
+	r.funcs.DestroyResource(r.th, r.dev, umddi.HResource{})
+	assert.Equal(t, []string{"handle-unknown"}, r.broken())
+	r.funcs.Flush(r.th, r.dev)
+	r.funcs.DestroyResource(r.th, r.dev, umddi.HResource{})
+	assert.Equal(t, []string{"handle-unknown", "error-success"}, r.broken())
 }
 
 // BenchmarkWrapper measures a call of a driver without a hook.

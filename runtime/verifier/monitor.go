@@ -35,14 +35,15 @@ type Monitor struct {
 	sides   sides
 
 	stopped atomic.Bool
+	hung    chan struct{} // closed when a call hangs
 
 	mu       sync.Mutex // guards the fields below
 	first    *Violation // why the system stopped
 	found    []*Violation
 	findings map[string]*Finding
 	last     history
-	running  map[*ddi.Thread][]*Func // calls that have not returned, outermost first
-	spare    [][]*Func               // for running
+	running  map[*ddi.Thread][]runningCall // calls that have not returned, outermost first
+	spare    [][]runningCall               // for running
 	onStop   []func(*Violation)
 }
 
@@ -51,7 +52,8 @@ type Monitor struct {
 func NewMonitor(o Options) (*Monitor, error) {
 	m := &Monitor{
 		rules: map[string]rule.Rule{}, waive: slices.Clone(o.Waive), collect: o.Collect, now: o.Now,
-		findings: map[string]*Finding{}, running: map[*ddi.Thread][]*Func{},
+		findings: map[string]*Finding{}, running: map[*ddi.Thread][]runningCall{},
+		hung: make(chan struct{}),
 	}
 	if m.now == nil {
 		m.now = func() uint64 { return 0 }
@@ -116,7 +118,7 @@ func (m *Monitor) Enter(t *ddi.Thread, f *Func, _ ...any) {
 		frames, m.spare = m.spare[n-1], m.spare[:n-1]
 	}
 	m.last.add(historyCall{f: f, t: t, process: t.Process, thread: t.ID, depth: len(frames)})
-	m.running[t] = append(frames, f)
+	m.running[t] = append(frames, runningCall{f, m.last.n})
 }
 
 // Leave removes a call from those that have not returned.
@@ -141,6 +143,12 @@ func (m *Monitor) Label(t *ddi.Thread, kind string, id uint64) {
 	m.last.label(t, kind, id)
 }
 
+// A runningCall is a call that has not returned.
+type runningCall struct {
+	f      *Func
+	number uint64 // in the order of all calls
+}
+
 // A Report is what a hook found.
 type Report struct {
 	Rule    string // name in package rule
@@ -159,6 +167,15 @@ func (m *Monitor) Report(r Report) {
 
 // record records a broken rule with the error that reported it, or nil.
 func (m *Monitor) record(r Report, cause error, survive bool) {
+	var stack []string
+	if r.Thread != nil {
+		stack = slices.Clone(r.Thread.Stack())
+	}
+	m.recordAt(r, stack, cause, survive)
+}
+
+// recordAt records a broken rule with the DDI functions on its thread.
+func (m *Monitor) recordAt(r Report, stack []string, cause error, survive bool) {
 	known, ok := m.rules[r.Rule]
 	if !ok {
 		panic("verifier: no rule " + r.Rule)
@@ -171,8 +188,8 @@ func (m *Monitor) record(r Report, cause error, survive bool) {
 		return
 	}
 	v := m.violation(known, r, cause)
-	if m.first == nil {
-		// A system that stopped unwinds, which breaks further rules.
+	v.Stack = stack
+	if m.first == nil && !m.follows(known) {
 		m.found = append(m.found, v)
 	}
 	var tell []func(*Violation)
@@ -184,6 +201,12 @@ func (m *Monitor) record(r Report, cause error, survive bool) {
 	for _, f := range tell {
 		f(v)
 	}
+}
+
+// follows reports whether a violation of the runtime may be due to an earlier one,
+// after which the two sides disagree. m.mu is held.
+func (m *Monitor) follows(known rule.Rule) bool {
+	return known.Fault == rule.Runtime && len(m.found) > 0
 }
 
 // count counts a violation that does not stop. m.mu is held.
@@ -203,7 +226,6 @@ func (m *Monitor) violation(known rule.Rule, r Report, cause error) *Violation {
 		Cycle: m.now(), Calls: m.last.strings(), Cause: cause,
 	}
 	if r.Thread != nil {
-		v.Stack = slices.Clone(r.Thread.Stack())
 		v.Process, v.Thread, v.IRQL = r.Thread.Process, r.Thread.ID, r.Thread.IRQL()
 	}
 	return v

@@ -28,6 +28,7 @@ type Options struct {
 	Runs     uint64         // seeds of cases with several; 0: the case's own number
 	Filter   *regexp.Regexp // selects instances by name; nil: all
 	Tdr      time.Duration  // as in testbench.Options
+	Limit    time.Duration  // CallLimit of testbench.Options
 	Trace    bool           // keep DDI calls of failures and the last clocks of an emulated GPU
 
 	// Report, if not nil, is called as each instance ends.
@@ -97,28 +98,25 @@ func Run(o Options) []Result {
 // runOne runs an instance on its own goroutine, which FailNow ends.
 func runOne(i Instance, o Options) Result {
 	r := &recording{}
-	t := &T{TB: r, Selector: i.Selector, Board: o.Board, Drivers: o.Drivers, Seed: i.Seed, tdr: o.Tdr, keep: o.Trace}
+	t := &T{TB: r, Selector: i.Selector, Board: o.Board, Drivers: o.Drivers, Seed: i.Seed, tdr: o.Tdr, limit: o.Limit, keep: o.Trace}
 	var link tail
 	if o.Trace && t.Board.Capture == nil {
 		// Writing to a tail does not fail.
 		t.Board.Capture, _ = capture.NewWriter(&link, capture.Options{Comment: regs.NewCommenter().Comment})
 	}
+	var hung *verifier.Violation
 	start := time.Now()
 	if i.Skip != "" {
 		r.skipped = i.Skip
 	} else {
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			r.guard(func() { i.Case.run(t) })
-			r.clean()
-		}()
-		<-ended
+		hung = runCase(i.Case, t, r)
 	}
-	res := Result{
-		Name: i.Name, Doc: i.Case.Doc, Selector: i.Selector, Seed: i.Seed,
-		Outcome: Passed, Messages: r.messages, Time: time.Since(start),
+	res := Result{Name: i.Name, Doc: i.Case.Doc, Selector: i.Selector, Seed: i.Seed, Outcome: Passed, Time: time.Since(start)}
+	if hung != nil {
+		res.Outcome, res.Err, res.Violation, res.Messages = Failed, hung, hung, []string{reportOf(hung)}
+		return res
 	}
+	res.Messages = r.messages
 	switch {
 	case len(r.messages) > 0:
 		res.Outcome, res.Dump, res.Err, res.Violation = Failed, t.dump, t.err, t.violation
@@ -129,6 +127,24 @@ func runOne(i Instance, o Options) Result {
 		res.Outcome, res.Messages = Skipped, []string{r.skipped}
 	}
 	return res
+}
+
+// runCase runs a case on its own goroutine, which FailNow ends. If a call of a
+// driver does not return, runCase returns the violation. The goroutine is then
+// abandoned: it may still use t and r.
+func runCase(c Case, t *T, r *recording) (hung *verifier.Violation) {
+	t.hung, t.ended = make(chan *verifier.Violation, 1), make(chan struct{})
+	go func() {
+		defer close(t.ended)
+		r.guard(func() { c.run(t) })
+		r.clean()
+	}()
+	select {
+	case <-t.ended:
+		return nil
+	case v := <-t.hung:
+		return v
+	}
 }
 
 // merged returns the merged calls of each system, which are the same in each run. A
@@ -147,8 +163,9 @@ func merged(traces []*tail) []byte {
 	return out.Bytes()
 }
 
-// recording is the TB of a command's case.
+// recording is the TB of a case that runs on a goroutine of its own.
 type recording struct {
+	traced   bool // messages have the source positions of testify
 	messages []string
 	skipped  string
 	cleanups []func()
@@ -157,7 +174,11 @@ type recording struct {
 func (r *recording) Helper() {}
 
 func (r *recording) Errorf(format string, args ...any) {
-	r.messages = append(r.messages, withoutTrace(fmt.Sprintf(format, args...)))
+	m := fmt.Sprintf(format, args...)
+	if !r.traced {
+		m = withoutTrace(m)
+	}
+	r.messages = append(r.messages, m)
 }
 
 // withoutTrace removes the source position with which testify's messages begin.

@@ -43,11 +43,14 @@ type T struct {
 	Drivers  testbench.Drivers
 	Seed     uint64
 
-	violation *verifier.Violation // the first broken rule, or nil
+	violation *verifier.Violation      // the first broken rule, or nil
+	hung      chan *verifier.Violation // gets the violation of a call that does not return; nil: nobody waits
+	ended     chan struct{}            // closed when the case has ended
 
-	dump string // the kernel's dump
-	err  error  // why opening the board failed or the GPU stopped
-	tdr  time.Duration
+	dump  string // the kernel's dump
+	err   error  // why opening the board failed or the GPU stopped
+	tdr   time.Duration
+	limit time.Duration // of a driver's call
 
 	keep   bool           // keep the DDI calls and the last clocks of an emulated GPU
 	traces []*tail        // traces of the systems, in order of opening
@@ -59,7 +62,7 @@ type T struct {
 // link and the last clocks of an emulated GPU.
 func (t *T) Open(o testbench.Options) *testbench.System {
 	t.Helper()
-	o.Board, o.Tdr = t.Board, t.tdr
+	o.Board, o.Tdr, o.CallLimit = t.Board, t.tdr, t.limit
 	if t.keep && boards.Emulated(t.Selector) {
 		var err error
 		t.flight, err = wave.New(nil, wave.Options{})
@@ -81,6 +84,9 @@ func (t *T) Open(o testbench.Options) *testbench.System {
 		}
 		t.close(sys)
 	})
+	if t.hung != nil {
+		go t.watch(sys)
+	}
 	return sys
 }
 
@@ -96,7 +102,22 @@ func (t *T) close(sys *testbench.System) {
 	if t.violation == nil {
 		t.violation = v
 	}
-	t.Errorf("%s", strings.TrimSuffix(v.Report(), "\n"))
+	t.Errorf("%s", reportOf(v))
+}
+
+// reportOf returns the report of a violation without its last newline.
+func reportOf(v *verifier.Violation) string { return strings.TrimSuffix(v.Report(), "\n") }
+
+// watch tells the runner of the case that a call of a driver does not return.
+func (t *T) watch(sys *testbench.System) {
+	select {
+	case <-sys.Hung():
+		select {
+		case t.hung <- sys.Violations()[0]:
+		default: // another system of the case hangs
+		}
+	case <-t.ended:
+	}
 }
 
 // first returns a, or b if a is nil.
@@ -214,7 +235,6 @@ func with(selector, options string) string {
 
 // artifactTB is a TB with a folder for artifacts, such as *testing.T.
 type artifactTB interface {
-	Failed() bool
 	ArtifactDir() string
 }
 
@@ -225,16 +245,25 @@ func (i Instance) Run(tb TB, drivers testbench.Drivers) {
 		tb.Skipf("%s", i.Skip)
 		return
 	}
-	t := &T{TB: tb, Selector: i.Selector, Drivers: drivers, Seed: i.Seed}
-	if k, ok := tb.(artifactTB); ok {
-		t.keep = true
-		tb.Cleanup(func() {
-			if k.Failed() && t.flight != nil {
-				assert.NoError(t, os.WriteFile(filepath.Join(k.ArtifactDir(), "wave.vcd"), t.wave(), 0o666))
-			}
-		})
+	r := &recording{traced: true}
+	t := &T{TB: r, Selector: i.Selector, Drivers: drivers, Seed: i.Seed}
+	k, ok := tb.(artifactTB)
+	t.keep = ok
+	if hung := runCase(i.Case, t, r); hung != nil {
+		tb.Errorf("%s", reportOf(hung))
+		return
 	}
-	i.Case.run(t)
+	if ok && len(r.messages) > 0 && t.flight != nil {
+		if err := os.WriteFile(filepath.Join(k.ArtifactDir(), "wave.vcd"), t.wave(), 0o666); err != nil {
+			r.Errorf("%v", err)
+		}
+	}
+	for _, m := range r.messages {
+		tb.Errorf("%s", m)
+	}
+	if r.skipped != "" {
+		tb.Skipf("%s", r.skipped)
+	}
 }
 
 // wave returns the last clocks of the last opened board as a value change dump, or

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -66,6 +67,45 @@ func TestRunFindsBadDrivers(t *testing.T) {
 			require.Len(t, res, 1)
 			assert.Equal(t, suite.Failed, res[0].Outcome)
 			assert.Contains(t, strings.Join(res[0].Messages, "\n"), tt.says)
+		})
+	}
+}
+
+// A driver that breaks a rule, panics or never returns fails its cases, each with a
+// report, and no case after them.
+func TestRunGoesOn(t *testing.T) {
+	block := make(chan struct{})
+	defer close(block)
+	for rule, breaks := range map[string]func(){
+		"driver-panic": func() { panic("deliberate") },
+		"call-hang":    func() { <-block },
+	} {
+		t.Run(rule, func(t *testing.T) {
+			drivers, calls := testbench.HostDrivers(), 0
+			entry := drivers.KernelMode
+			drivers.KernelMode = func() kmddi.DriverInitializationData {
+				d := entry()
+				patch := d.Patch
+				d.Patch = func(t *ddi.Thread, h kmddi.HAdapter, arg kmddi.Patch) ddi.Status {
+					if calls++; calls == 1 {
+						breaks()
+					}
+					return patch(t, h, arg)
+				}
+				return d
+			}
+			res := suite.Run(suite.Options{
+				Selector: "emu?nodes=1", Drivers: drivers, Filter: regexp.MustCompile("^(clears|restore-flags|present)$"), Limit: 100 * time.Millisecond,
+			})
+			require.Len(t, res, 3)
+			assert.Equal(t, suite.Failed, res[0].Outcome)
+			require.NotNil(t, res[0].Violation)
+			assert.Equal(t, rule, res[0].Violation.Rule.Name)
+			assert.Equal(t, "DxgkDdiPatch", res[0].Violation.Function)
+			assert.Contains(t, strings.Join(res[0].Messages, "\n"), "verifier: "+rule)
+			for _, r := range res[1:] {
+				assert.Equal(t, suite.Passed, r.Outcome, "%s: %v", r.Name, r.Messages)
+			}
 		})
 	}
 }

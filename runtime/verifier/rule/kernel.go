@@ -10,10 +10,11 @@ const (
 	srcSafety    = "Go: a panic, or a goroutine of the driver"
 )
 
-// Names of the rules that a panic breaks.
+// Names of the rules whose violation no call survives.
 const (
 	driverPanic = "driver-panic"
 	systemPanic = "system-panic"
+	callHang    = "call-hang"
 )
 
 // Calls returns the rules of calls of either interface, which verifier.Monitor
@@ -29,6 +30,9 @@ func Calls() []Rule {
 		{Name: "callback-goroutine", Title: "The driver makes callbacks on the goroutine that called it.", Fault: Driver, Source: srcThreads,
 			Catches: "a callback on a goroutine that the driver started, with the thread of a running call. The callback is not made and returns an error.",
 			Example: "DxgkCbNotifyDpc: called on a goroutine that is in no function of the driver, with the thread 0:0 of another"},
+		{Name: callHang, Title: "A call returns.", Fault: Either, Source: "Timeout Detection and Recovery (TDR), TdrDdiDelay",
+			Catches: "a function of a driver that has not returned after the limit of the wall clock: a deadlock, or a loop without a callback.",
+			Example: "pfnFlush: no return for 1m0s; the outermost call on thread 1:1 is pfnFlush"},
 		{Name: "irql-change", Title: "Raise does not lower the interrupt request level, and Lower does not raise it.", Fault: Driver, Source: srcLevels,
 			Catches: "Thread.Raise to a lower level; Thread.Lower to a higher one (bugcheck 0xA on Windows).",
 			Example: "DxgkDdiInterruptRoutine: Raise from DIRQL to DISPATCH_LEVEL, want a level that is not lower"},
