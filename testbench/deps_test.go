@@ -33,7 +33,7 @@ var rules = []struct {
 	{"hostdriver/miniport", []string{"rtl/abi/...", "runtime/ddi/...", "hostdriver/privdata", "hostdriver/ring", "hostdriver/miniport/..."}},
 	{"hostdriver", []string{"rtl/abi/...", "runtime/ddi/...", "hostdriver/privdata", "hostdriver/ring"}},
 	{"boards", []string{"boards/...", "bus/...", "rtl/..."}},
-	{"testbench", []string{"..."}},
+	{"testbench", []string{"rtl/...", "bus/...", "runtime/...", "hostdriver/...", "boards/...", "testbench/..."}},
 	{"cmd", []string{"..."}},
 }
 
@@ -130,6 +130,7 @@ func TestAllowed(t *testing.T) {
 		{"hostdriver/ring", "rtl/abi/pkt", true},
 		{"boards", "hostdriver/umd", false},
 		{"testbench/compose", "runtime/d3d11", true},
+		{"testbench/command", "cmd/hilgpu/version", false},
 		{"elsewhere", "bus", false},
 	} {
 		assert.Equal(t, tt.want, allowed(tt.from, tt.to), "%s -> %s", tt.from, tt.to)

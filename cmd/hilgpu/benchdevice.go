@@ -7,10 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hilgpu/hilgpu/testbench/command"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
 	"github.com/hilgpu/hilgpu/testbench/figures"
 )
 
-func newBenchDevice(a *app) *cobra.Command {
+func newBenchDevice(a *command.App) *cobra.Command {
 	turns := 0
 	c := &cobra.Command{
 		Use:   "device",
@@ -38,7 +40,7 @@ with the others. A missed target is printed and does not change the exit code.`,
 		},
 	}
 	c.Flags().IntVar(&turns, "turns", 15, "`number` of runs of each load and mode")
-	a.addJSON(c.Flags())
+	a.AddJSON(c.Flags())
 	return c
 }
 
@@ -48,11 +50,11 @@ type figuresJSON struct {
 }
 
 // runBenchDevice measures and reports.
-func runBenchDevice(ctx context.Context, a *app, turns int) error {
+func runBenchDevice(ctx context.Context, a *command.App, turns int) error {
 	if turns < 1 {
-		return fmt.Errorf("%w: --turns %d, want at least 1", errInput, turns)
+		return fmt.Errorf("%w: --turns %d, want at least 1", exit.ErrInput, turns)
 	}
-	w := a.progress("bench device")
+	w := a.Progress("bench device")
 	defer w.End()
 	w.At("clocks")
 	all, err := figures.Cycles(ctx, w.To)

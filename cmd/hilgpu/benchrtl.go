@@ -8,6 +8,8 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/rtl/lockstep"
+	"github.com/hilgpu/hilgpu/testbench/command"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
 	"github.com/hilgpu/hilgpu/testbench/figures"
 )
 
@@ -19,10 +21,10 @@ type benchRTLFlags struct {
 	polls  int
 	edits  int
 	source string
-	app    *app
+	app    *command.App
 }
 
-func newBench(a *app) *cobra.Command {
+func newBench(a *command.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Run benchmarks",
@@ -31,7 +33,7 @@ func newBench(a *app) *cobra.Command {
 	return c
 }
 
-func newBenchRTL(a *app) *cobra.Command {
+func newBenchRTL(a *command.App) *cobra.Command {
 	f := benchRTLFlags{app: a}
 	c := &cobra.Command{
 		Use:   "rtl",
@@ -65,14 +67,14 @@ A missed target is printed and does not change the exit code.`,
 	fl.IntVar(&f.polls, "polls", 20, "`number` of register reads of the idle workload")
 	fl.IntVar(&f.edits, "edits", 5, "`number` of edits; 0 omits the edit loop")
 	fl.StringVar(&f.source, "source", ".", "`directory` in the module's source tree")
-	a.addJSON(fl)
+	a.AddJSON(fl)
 	return c
 }
 
 // runBenchRTL records, measures and reports.
 func runBenchRTL(f benchRTLFlags) error {
 	if f.runs < 1 || f.count < 1 || f.polls < 1 || f.edits < 0 {
-		return fmt.Errorf("%w: --runs, --count and --polls must be at least 1, --edits at least 0", errInput)
+		return fmt.Errorf("%w: --runs, --count and --polls must be at least 1, --edits at least 0", exit.ErrInput)
 	}
 	config, err := boards.Config(f.config)
 	if err != nil {
@@ -85,7 +87,7 @@ func runBenchRTL(f benchRTLFlags) error {
 	if err := lockstep.Verilator.Check(); err != nil {
 		return err
 	}
-	w := f.app.progress("bench rtl")
+	w := f.app.Progress("bench rtl")
 	defer w.End()
 	r, err := figures.MeasureRTL(figures.RTLOptions{
 		Root: root, Config: config, Name: f.config, Runs: f.runs, Count: f.count, Polls: f.polls, Edits: f.edits, Progress: w.To, At: w.At,

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
 func TestBenchRTLRefuses(t *testing.T) {
@@ -24,7 +26,7 @@ func TestBenchRTLRefuses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("PATH", t.TempDir()) // no tools: input is checked first
 			var stdout, stderr bytes.Buffer
-			assert.Equal(t, exitUsage, run(append([]string{"bench", "rtl"}, tt.args...), &stdout, &stderr))
+			assert.Equal(t, exit.Usage, run(append([]string{"bench", "rtl"}, tt.args...), &stdout, &stderr))
 			assert.Contains(t, stderr.String(), tt.text)
 			assert.Empty(t, stdout.String())
 		})
@@ -34,6 +36,6 @@ func TestBenchRTLRefuses(t *testing.T) {
 func TestBenchRTLNamesAMissingTool(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	var stdout, stderr bytes.Buffer
-	assert.Equal(t, exitUsage, run([]string{"bench", "rtl", "--source", "../.."}, &stdout, &stderr))
+	assert.Equal(t, exit.Usage, run([]string{"bench", "rtl", "--source", "../.."}, &stdout, &stderr))
 	assert.Contains(t, stderr.String(), "missing tool: verilator (Debian package verilator)")
 }

@@ -12,11 +12,13 @@ import (
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/boards/serve"
 	"github.com/hilgpu/hilgpu/bus/fault"
-	"github.com/hilgpu/hilgpu/cmd/hilgpu/signals"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+	"github.com/hilgpu/hilgpu/testbench/command"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
+	"github.com/hilgpu/hilgpu/testbench/command/signals"
 )
 
-func newBoard(a *app) *cobra.Command {
+func newBoard(a *command.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "board",
 		Short:   "Serve a virtual board, or find attached boards",
@@ -33,11 +35,11 @@ type serveFlags struct {
 	baud    int
 	silence int // in milliseconds
 	faults  string
-	links   *links
+	links   *command.Links
 }
 
-func newServe(a *app) *cobra.Command {
-	f := serveFlags{links: a.links}
+func newServe(a *command.App) *cobra.Command {
+	f := serveFlags{links: a.Links}
 	c := &cobra.Command{
 		Use:   "serve SELECTOR...",
 		Short: "Serve emulated boards to hosts on pseudo-terminals or TCP",
@@ -57,7 +59,7 @@ see "hilgpu help selectors".`,
   hilgpu board serve emu --listen tcp:127.0.0.1:4000 --link-faults loss=0.05,dup=0.03,seed=7
   hilgpu board serve emu 'emu?fault=stuck-address:A13=1' --listen pty:/tmp/a --listen pty:/tmp/b`,
 		Args:        cobra.MinimumNArgs(1),
-		Annotations: map[string]string{stopsItself: "yes"},
+		Annotations: map[string]string{command.StopsItself: "yes"},
 		RunE: func(c *cobra.Command, args []string) error {
 			return runServe(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), f, args)
 		},
@@ -68,7 +70,7 @@ see "hilgpu help selectors".`,
 	fl.IntVar(&f.baud, "baud", 0, "`rate` of the line in bits per second; 0: unlimited")
 	fl.IntVar(&f.silence, "silence", 0, "`milliseconds` of silence after which a host is dead; 0: 500, or more at a slow rate")
 	fl.StringVar(&f.faults, "link-faults", "", "`faults` to inject into frames, as in loss=0.05,seed=7")
-	a.links.add(c)
+	a.Links.Add(c)
 	return c
 }
 
@@ -78,23 +80,23 @@ func (f serveFlags) options(selectors int) (serve.Options, error) {
 	pacings := map[string]serve.Pacing{"free": serve.Free, "clock": serve.Clock}
 	var ok bool
 	if o.Pacing, ok = pacings[f.pace]; !ok {
-		return o, fmt.Errorf("%w: --pace %q, want free or clock", errInput, f.pace)
+		return o, fmt.Errorf("%w: --pace %q, want free or clock", exit.ErrInput, f.pace)
 	}
 	if f.baud != 0 && (f.baud < 1200 || f.baud > 1_000_000_000) {
-		return o, fmt.Errorf("%w: --baud %d, want 1200 to 1000000000, or 0", errInput, f.baud)
+		return o, fmt.Errorf("%w: --baud %d, want 1200 to 1000000000, or 0", exit.ErrInput, f.baud)
 	}
 	if f.silence != 0 && (f.silence < 200 || f.silence > 3_600_000) {
-		return o, fmt.Errorf("%w: --silence %d, want 200 to 3600000, or 0", errInput, f.silence)
+		return o, fmt.Errorf("%w: --silence %d, want 200 to 3600000, or 0", exit.ErrInput, f.silence)
 	}
 	if len(f.listen) != selectors {
-		return o, fmt.Errorf("%w: %d --listen for %d boards, want one each", errInput, len(f.listen), selectors)
+		return o, fmt.Errorf("%w: %d --listen for %d boards, want one each", exit.ErrInput, len(f.listen), selectors)
 	}
 	var err error
 	if o.Faults, err = fault.Parse(f.faults); err != nil {
-		return o, fmt.Errorf("%w: --link-faults: %w", errInput, err)
+		return o, fmt.Errorf("%w: --link-faults: %w", exit.ErrInput, err)
 	}
 	if f.links.Capture != "" && selectors > 1 {
-		return o, fmt.Errorf("%w: --capture with %d boards, want one", errInput, selectors)
+		return o, fmt.Errorf("%w: --capture with %d boards, want one", exit.ErrInput, selectors)
 	}
 	w, err := f.links.Packets()
 	if w != nil {
@@ -141,7 +143,7 @@ func listen(selector, where string, o serve.Options, log io.Writer) (s serve.Sta
 	}
 	s.Listener, err = serve.Listen(where)
 	if errors.Is(err, serve.ErrOptions) {
-		err = fmt.Errorf("%w: --listen %s: %w", errInput, where, err)
+		err = fmt.Errorf("%w: --listen %s: %w", exit.ErrInput, where, err)
 	}
 	return s, err
 }

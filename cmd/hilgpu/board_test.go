@@ -17,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/bus/serial"
+	"github.com/hilgpu/hilgpu/testbench/command"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
 	"github.com/hilgpu/hilgpu/testbench/session"
 )
 
@@ -54,15 +56,15 @@ func servedBoards(t *testing.T, f serveFlags, selectors ...string) []string {
 // both serial libraries, and over TCP with injected link faults.
 func TestComposeOnServedBoards(t *testing.T) {
 	pty := filepath.Join(t.TempDir(), "board")
-	boards := servedBoards(t, serveFlags{links: new(links), listen: []string{"pty:" + pty}, pace: "free"}, "emu")
+	boards := servedBoards(t, serveFlags{links: new(command.Links), listen: []string{"pty:" + pty}, pace: "free"}, "emu")
 	require.Equal(t, []string{"serial:" + pty}, boards)
 	faulty := servedBoards(t, serveFlags{
-		links:  new(links),
+		links:  new(command.Links),
 		listen: []string{"tcp:127.0.0.1:0"}, pace: "free", faults: "loss=0.05,dup=0.03,flip=0.02,truncate=0.01,reorder=0.02,seed=1",
 	}, "emu?config=small")
 	sum := func(board string) string {
 		var out, errs bytes.Buffer
-		require.Equal(t, exitOK, run([]string{"run", "compose", "--check", "--json", "--size", "64x48", "--board", board}, &out, &errs), errs.String())
+		require.Equal(t, exit.OK, run([]string{"run", "compose", "--check", "--json", "--size", "64x48", "--board", board}, &out, &errs), errs.String())
 		var s session.Summary
 		require.NoError(t, json.Unmarshal(out.Bytes(), &s))
 		return s.FrameSHA256
@@ -81,7 +83,7 @@ func TestFaultyServedBoards(t *testing.T) {
 		t.Run(driver, func(t *testing.T) {
 			t.Parallel()
 			board := servedBoards(t, serveFlags{
-				links: new(links), listen: []string{"pty:" + filepath.Join(dir, driver)}, pace: "free", silence: 10_000,
+				links: new(command.Links), listen: []string{"pty:" + filepath.Join(dir, driver)}, pace: "free", silence: 10_000,
 				faults: fmt.Sprintf("loss=0.03,dup=0.03,flip=0.02,truncate=0.01,reorder=0.02,seed=%d", i+1),
 			}, "emu?config=small")[0] + "?baud=3000000&silence=10000&timeout=10000&driver=" + driver
 			for _, args := range [][]string{
@@ -89,7 +91,7 @@ func TestFaultyServedBoards(t *testing.T) {
 				{"test", "--board", board, "--filter", "^(clears|copy-formats|order-flush)$"},
 			} {
 				var out, errs bytes.Buffer
-				assert.Equal(t, exitOK, run(args, &out, &errs), "%q: %s%s", args, out.String(), errs.String())
+				assert.Equal(t, exit.OK, run(args, &out, &errs), "%q: %s%s", args, out.String(), errs.String())
 				assert.Empty(t, errs.String(), "a line without text shows none")
 			}
 		})
@@ -99,23 +101,23 @@ func TestFaultyServedBoards(t *testing.T) {
 // A port in use is busy for another host, and the error names the holder.
 func TestBusyPort(t *testing.T) {
 	pty := filepath.Join(t.TempDir(), "board")
-	servedBoards(t, serveFlags{links: new(links), listen: []string{"pty:" + pty}, pace: "free"}, "emu")
+	servedBoards(t, serveFlags{links: new(command.Links), listen: []string{"pty:" + pty}, pace: "free"}, "emu")
 	p, err := serial.Open(pty, serial.Options{})
 	require.NoError(t, err)
 	defer p.Close()
 	var out, errs bytes.Buffer
-	assert.Equal(t, exitLink, run([]string{"board", "probe", "serial:" + pty}, &out, &errs))
+	assert.Equal(t, exit.Link, run([]string{"board", "probe", "serial:" + pty}, &out, &errs))
 	assert.Contains(t, errs.String(), "busy")
 	assert.Equal(t, 1, strings.Count(errs.String(), "\n"), errs.String())
 }
 
 func TestProbe(t *testing.T) {
 	var out, errs bytes.Buffer
-	require.Equal(t, exitOK, run([]string{"board", "probe", "emu", "emu?config=small"}, &out, &errs), errs.String())
+	require.Equal(t, exit.OK, run([]string{"board", "probe", "emu", "emu?config=small"}, &out, &errs), errs.String())
 	assert.Contains(t, out.String(), "16384 KiB VRAM  ready")
 	assert.Contains(t, out.String(), "1 nodes, 8 KiB VRAM")
 	out.Reset()
-	require.Equal(t, exitOK, run([]string{"board", "probe", "--json", "emu"}, &out, &errs), errs.String())
+	require.Equal(t, exit.OK, run([]string{"board", "probe", "--json", "emu"}, &out, &errs), errs.String())
 	var found boardsJSON
 	require.NoError(t, json.Unmarshal(out.Bytes(), &found))
 	assert.Equal(t, "ready", found.Boards[0].State)
@@ -133,26 +135,26 @@ func TestBoardBadInput(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"board", "serve", "emu"}, exitUsage, "0 --listen for 1 boards"},
-		{[]string{"board", "serve", "fpga", "--listen", "tcp:127.0.0.1:0"}, exitUsage, "cannot be served"},
-		{[]string{"board", "serve", "emu?latency=5", "--listen", "tcp:127.0.0.1:0"}, exitUsage, "latency=5"},
-		{[]string{"board", "serve", "emu", "--listen", "udp:x"}, exitUsage, "udp:x"},
-		{[]string{"board", "serve", "emu", "--listen", "pty:" + busy}, exitLink, busy},
-		{[]string{"board", "serve", "emu", "--listen", "pty:/nowhere/board"}, exitLink, "the folder does not exist"},
-		{[]string{"board", "serve", "emu", "--listen", "tcp:" + taken.Addr().String()}, exitLink, "choose another port"},
-		{[]string{"board", "serve", "emu", "emu", "--listen", "tcp:127.0.0.1:0", "--listen", "tcp:127.0.0.1:0", "--capture", "x"}, exitUsage, "want one"},
-		{[]string{"version", "--capture", "x"}, exitUsage, "unknown flag: --capture"},
-		{[]string{"run", "compose", "--tdr-delay", "1ns"}, exitUsage, "--tdr-delay 1ns"},
-		{[]string{"board", "serve", "emu", "--listen", "tcp:127.0.0.1:0", "--pace", "slow"}, exitUsage, "want free or clock"},
-		{[]string{"board", "serve", "emu", "--listen", "tcp:127.0.0.1:0", "--baud", "5"}, exitUsage, "--baud 5"},
-		{[]string{"board", "serve", "emu", "--listen", "tcp:127.0.0.1:0", "--link-faults", "loss=2"}, exitUsage, "loss"},
-		{[]string{"board", "serve", "emu", "--listen", "tcp:127.0.0.1:0", "--silence", "199"}, exitUsage, "--silence 199"},
-		{[]string{"board", "probe", "tcp:127.0.0.1:99999"}, exitUsage, "port 99999"},
-		{[]string{"board", "probe", "fpga"}, exitUsage, "unknown scheme"},
-		{[]string{"board", "probe", "serial:/dev/no-such-port"}, exitNoDevice, "/dev/no-such-port"},
-		{[]string{"board", "probe", "serial:" + busy}, exitNoDevice, busy},
-		{[]string{"board", "probe", "tcp:127.0.0.1:1"}, exitLink, "127.0.0.1:1"},
-		{[]string{"run", "compose", "--board", "serial:/dev/no-such-port"}, exitNoDevice, "/dev/no-such-port"},
+		{[]string{"board", "serve", "emu"}, exit.Usage, "0 --listen for 1 boards"},
+		{[]string{"board", "serve", "fpga", "--listen", "tcp:127.0.0.1:0"}, exit.Usage, "cannot be served"},
+		{[]string{"board", "serve", "emu?latency=5", "--listen", "tcp:127.0.0.1:0"}, exit.Usage, "latency=5"},
+		{[]string{"board", "serve", "emu", "--listen", "udp:x"}, exit.Usage, "udp:x"},
+		{[]string{"board", "serve", "emu", "--listen", "pty:" + busy}, exit.Link, busy},
+		{[]string{"board", "serve", "emu", "--listen", "pty:/nowhere/board"}, exit.Link, "the folder does not exist"},
+		{[]string{"board", "serve", "emu", "--listen", "tcp:" + taken.Addr().String()}, exit.Link, "choose another port"},
+		{[]string{"board", "serve", "emu", "emu", "--listen", "tcp:127.0.0.1:0", "--listen", "tcp:127.0.0.1:0", "--capture", "x"}, exit.Usage, "want one"},
+		{[]string{"version", "--capture", "x"}, exit.Usage, "unknown flag: --capture"},
+		{[]string{"run", "compose", "--tdr-delay", "1ns"}, exit.Usage, "--tdr-delay 1ns"},
+		{[]string{"board", "serve", "emu", "--listen", "tcp:127.0.0.1:0", "--pace", "slow"}, exit.Usage, "want free or clock"},
+		{[]string{"board", "serve", "emu", "--listen", "tcp:127.0.0.1:0", "--baud", "5"}, exit.Usage, "--baud 5"},
+		{[]string{"board", "serve", "emu", "--listen", "tcp:127.0.0.1:0", "--link-faults", "loss=2"}, exit.Usage, "loss"},
+		{[]string{"board", "serve", "emu", "--listen", "tcp:127.0.0.1:0", "--silence", "199"}, exit.Usage, "--silence 199"},
+		{[]string{"board", "probe", "tcp:127.0.0.1:99999"}, exit.Usage, "port 99999"},
+		{[]string{"board", "probe", "fpga"}, exit.Usage, "unknown scheme"},
+		{[]string{"board", "probe", "serial:/dev/no-such-port"}, exit.NoDevice, "/dev/no-such-port"},
+		{[]string{"board", "probe", "serial:" + busy}, exit.NoDevice, busy},
+		{[]string{"board", "probe", "tcp:127.0.0.1:1"}, exit.Link, "127.0.0.1:1"},
+		{[]string{"run", "compose", "--board", "serial:/dev/no-such-port"}, exit.NoDevice, "/dev/no-such-port"},
 	} {
 		var out, errs bytes.Buffer
 		done := make(chan int, 1)

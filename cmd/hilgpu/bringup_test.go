@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hilgpu/hilgpu/bus"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
 	"github.com/hilgpu/hilgpu/testbench/device/bringup"
 )
 
@@ -36,7 +35,7 @@ func TestBringupText(t *testing.T) {
 	want, err := os.ReadFile(filepath.Join("testdata", "bringup.txt"))
 	require.NoError(t, err)
 	code, stdout, stderr := hilgpu("bringup", "--board", "emu?config=small&fault=stuck-address:A12=1", "--seed", "7")
-	assert.Equal(t, exitCheck, code)
+	assert.Equal(t, exit.Check, code)
 	assert.Equal(t, "hilgpu: check failed: bring-up of emu?config=small&fault=stuck-address:A12=1: 1 stages failed, 3 were not run\n", stderr)
 	assert.Equal(t, string(want), plain(stdout))
 }
@@ -47,49 +46,32 @@ func TestBringupExitCodes(t *testing.T) {
 		code int
 		says string // on standard error
 	}{
-		{[]string{"--board", "emu?config=small", "--only", "link,ident"}, exitOK, ""},
-		{[]string{"--board", "emu?config=small&fault=lost-doorbell", "--only", "cp.start"}, exitCheck, "1 stages failed"},
-		{[]string{"--board", "emu?config=small&fault=dead-request"}, exitCheck, "1 stages failed, 15 were not run"},
-		{[]string{"--board", "vapour"}, exitUsage, `"vapour"`},
-		{[]string{"--board", "emu?fault=fire"}, exitUsage, "stuck-address:A<n>=<0|1>"},
-		{[]string{"--only", "mem.lines"}, exitUsage, "want one of link.trips"},
-		{[]string{"--poke", "all"}, exitUsage, "--poke all, want safe, idle or destructive"},
-		{[]string{"--bytes", "0"}, exitUsage, "--bytes 0, want"},
-		{[]string{"--bytes", "lots"}, exitUsage, "--bytes lots, want"},
-		{[]string{"--soak", "0"}, exitUsage, "--soak 0, want a number of rounds or a duration"},
-		{[]string{"--soak", "-5s"}, exitUsage, "--soak -5s"},
-		{[]string{"--report", "/dev/null/x"}, exitUsage, "cannot write /dev/null/x"},
-		{[]string{"again"}, exitUsage, `"again"`},
+		{[]string{"--board", "emu?config=small", "--only", "link,ident"}, exit.OK, ""},
+		{[]string{"--board", "emu?config=small&fault=lost-doorbell", "--only", "cp.start"}, exit.Check, "1 stages failed"},
+		{[]string{"--board", "emu?config=small&fault=dead-request"}, exit.Check, "1 stages failed, 15 were not run"},
+		{[]string{"--board", "vapour"}, exit.Usage, `"vapour"`},
+		{[]string{"--board", "emu?fault=fire"}, exit.Usage, "stuck-address:A<n>=<0|1>"},
+		{[]string{"--only", "mem.lines"}, exit.Usage, "want one of link.trips"},
+		{[]string{"--poke", "all"}, exit.Usage, "--poke all, want safe, idle or destructive"},
+		{[]string{"--bytes", "0"}, exit.Usage, "--bytes 0, want"},
+		{[]string{"--bytes", "lots"}, exit.Usage, "--bytes lots, want"},
+		{[]string{"--soak", "0"}, exit.Usage, "--soak 0, want a number of rounds or a duration"},
+		{[]string{"--soak", "-5s"}, exit.Usage, "--soak -5s"},
+		{[]string{"--report", "/dev/null/x"}, exit.Usage, "cannot write /dev/null/x"},
+		{[]string{"again"}, exit.Usage, `"again"`},
 	} {
 		code, _, stderr := hilgpu(append([]string{"bringup"}, tt.args...)...)
 		assert.Equal(t, tt.code, code, "%v: %s", tt.args, stderr)
 		assert.Contains(t, stderr, tt.says, "%v", tt.args)
-		if tt.code != exitOK {
+		if tt.code != exit.OK {
 			assert.Equal(t, 1, strings.Count(stderr, "\n"), "one line: %q", stderr)
 		}
 	}
 }
 
-// silent opens a board that answers nothing.
-func silent(selector string, host bus.Host) (bus.Link, bus.Clock, error) {
-	return nil, nil, bus.ErrTimeout
-}
-
-// A board that cannot be opened is a link failure, whatever the cause.
-func TestBringupSilent(t *testing.T) {
-	var out strings.Builder
-	err := runBringup(t.Context(), bringupFlags{board: "serial:/dev/x", poke: "safe", bytes: "all", app: newApp(&out, io.Discard, nil), open: silent})
-	require.Error(t, err)
-	assert.Equal(t, exitLink, exitCode(err))
-	assert.ErrorIs(t, err, bus.ErrTimeout)
-	assert.Contains(t, out.String(), "link.trips     the board cannot be opened")
-	assert.Contains(t, out.String(), "fence.order    not run: the board could not be opened")
-	assert.Contains(t, out.String(), "hilgpu bringup --board serial:/dev/x --only link.trips --seed 0 --bytes ")
-}
-
 func TestBringupJSON(t *testing.T) {
 	code, stdout, stderr := hilgpu("bringup", "--board", "emu?config=small&fault=dead-lane:2", "--json", "--only", "mem.data")
-	assert.Equal(t, exitCheck, code, stderr)
+	assert.Equal(t, exit.Check, code, stderr)
 	var r bringup.Report
 	require.NoError(t, json.Unmarshal([]byte(stdout), &r))
 	assert.Equal(t, "byte lane 2 (D16 to D23) always reads 0xff", r.Results[0].Details[0])
@@ -99,7 +81,7 @@ func TestBringupSoak(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	code, stdout, stderr := hilgpu("bringup", "--board", "emu?config=small&fault=bit-flip:0.00005@3", "--seed", "10", "--soak", "4",
 		"--only", "mem.patterns,ring", "--report", dir)
-	assert.Equal(t, exitCheck, code)
+	assert.Equal(t, exit.Check, code)
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
 	require.Len(t, lines, 5)
 	bad, first := 0, uint64(0)

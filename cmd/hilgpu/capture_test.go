@@ -13,7 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/bus/capture"
-	"github.com/hilgpu/hilgpu/cmd/hilgpu/record"
+	"github.com/hilgpu/hilgpu/testbench/command"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
+	"github.com/hilgpu/hilgpu/testbench/command/record"
 )
 
 // records returns the packets of a capture.
@@ -52,13 +54,13 @@ func TestCapture(t *testing.T) {
 		code int
 		has  []string
 	}{
-		{[]string{"run", "compose", "--size", "16x16"}, exitOK, []string{"wr cp0.wptr = 0x", "MSI-X vector 0", "DMA rd 0x"}},
-		{[]string{"run", "compose", "--size", "16x16", "--board", "line"}, exitOK, []string{"wr cp0.wptr = 0x", "MSI-X vector 0", "DMA rd 0x"}},
-		{[]string{"reg", "read", "id.magic"}, exitOK, []string{"completion of rd id.magic = 0x47504c48"}},
-		{[]string{"test", "--filter", "^restore-flags$"}, exitOK, []string{"rd id.map_hash"}},
-		{[]string{"board", "probe", "line"}, exitOK, []string{"rd id.map_hash"}},
-		{[]string{"bringup", "--only", "ident", "--board", "line"}, exitOK, []string{"rd id.caps"}},
-		{[]string{"bringup", "--only", "ident", "--board", "emu?fault=dead-request"}, exitCheck, []string{"rd id.magic"}},
+		{[]string{"run", "compose", "--size", "16x16"}, exit.OK, []string{"wr cp0.wptr = 0x", "MSI-X vector 0", "DMA rd 0x"}},
+		{[]string{"run", "compose", "--size", "16x16", "--board", "line"}, exit.OK, []string{"wr cp0.wptr = 0x", "MSI-X vector 0", "DMA rd 0x"}},
+		{[]string{"reg", "read", "id.magic"}, exit.OK, []string{"completion of rd id.magic = 0x47504c48"}},
+		{[]string{"test", "--filter", "^restore-flags$"}, exit.OK, []string{"rd id.map_hash"}},
+		{[]string{"board", "probe", "line"}, exit.OK, []string{"rd id.map_hash"}},
+		{[]string{"bringup", "--only", "ident", "--board", "line"}, exit.OK, []string{"rd id.caps"}},
+		{[]string{"bringup", "--only", "ident", "--board", "emu?fault=dead-request"}, exit.Check, []string{"rd id.magic"}},
 	} {
 		path := filepath.Join(t.TempDir(), "c.pcapng")
 		var out, errs bytes.Buffer
@@ -86,10 +88,10 @@ func TestCaptureTimes(t *testing.T) {
 	served, host := filepath.Join(dir, "served.pcapng"), filepath.Join(dir, "host.pcapng")
 	from := time.Now()
 	t.Run("wire", func(t *testing.T) {
-		l := &links{Recorder: record.Recorder{Capture: served}}
+		l := &command.Links{Recorder: record.Recorder{Capture: served}}
 		board := servedBoards(t, serveFlags{links: l, listen: []string{"tcp:127.0.0.1:0"}, pace: "free"}, "emu?config=small")[0]
 		code, _, stderr := hilgpu("reg", "read", "id.magic", "--board", board, "--capture", host)
-		require.Equal(t, exitOK, code, stderr)
+		require.Equal(t, exit.OK, code, stderr)
 		require.NoError(t, l.Commit(nil))
 	})
 	ours(host, from)
@@ -99,7 +101,7 @@ func TestCaptureTimes(t *testing.T) {
 	for i := range files {
 		path := filepath.Join(dir, "emu.pcapng")
 		code, _, stderr := hilgpu("reg", "read", "id.magic", "--board", "line", "--capture", path)
-		require.Equal(t, exitOK, code, stderr)
+		require.Equal(t, exit.OK, code, stderr)
 		assert.Less(t, records(t, path)[0].At, time.Second)
 		var err error
 		files[i], err = os.ReadFile(path)
@@ -113,13 +115,13 @@ func TestCaptureTimes(t *testing.T) {
 func TestBringupReportHasTheBus(t *testing.T) {
 	dir := t.TempDir()
 	var out, errs bytes.Buffer
-	require.Equal(t, exitOK, run([]string{"bringup", "--only", "ident", "--report", dir}, &out, &errs), errs.String())
+	require.Equal(t, exit.OK, run([]string{"bringup", "--only", "ident", "--report", dir}, &out, &errs), errs.String())
 	assert.Contains(t, strings.Join(comments(t, filepath.Join(dir, "bus.pcapng")), "\n"), "rd id.magic")
 }
 
 func TestCaptureBadInput(t *testing.T) {
 	var out, errs bytes.Buffer
-	assert.Equal(t, exitUsage, run([]string{"run", "compose", "--capture", "/nowhere/c.pcapng"}, &out, &errs))
+	assert.Equal(t, exit.Usage, run([]string{"run", "compose", "--capture", "/nowhere/c.pcapng"}, &out, &errs))
 	assert.Contains(t, errs.String(), "cannot write /nowhere/c.pcapng")
 	assert.Empty(t, out.String())
 }

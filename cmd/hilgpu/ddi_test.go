@@ -15,6 +15,9 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/command"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
+	"github.com/hilgpu/hilgpu/testbench/compose"
 	"github.com/hilgpu/hilgpu/testbench/output"
 	"github.com/hilgpu/hilgpu/testbench/session"
 )
@@ -96,9 +99,9 @@ func hanging(in chan<- bool, out <-chan bool) testbench.Drivers {
 // The trace of a run that hangs is in the file and ends with the call that
 // hangs. A signal sorts the trace.
 func TestDDIOfAHang(t *testing.T) {
-	plan, err := planCompose(composeFlags{size: "16x16", contexts: 1}, nil)
+	plan, err := compose.PlanOf(compose.Options{Width: 16, Height: 16, Contexts: 1}, nil)
 	require.NoError(t, err)
-	l := new(links)
+	l := new(command.Links)
 	path := filepath.Join(t.TempDir(), "ddi.jsonl")
 	trace, err := l.Trace(path)
 	require.NoError(t, err)
@@ -131,7 +134,7 @@ func TestDDIOfBadInput(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("old"), 0o666))
 	for _, args := range [][]string{{"--board", "emu?vrma=1"}, {"--size", "x"}, {"none.png"}} {
 		code, _, _ := hilgpu(append([]string{"run", "compose", "--ddi", path}, args...)...)
-		assert.Equal(t, exitUsage, code)
+		assert.Equal(t, exit.Usage, code)
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
 		assert.Equal(t, "old", string(text))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/idreg"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
 	"github.com/hilgpu/hilgpu/testbench/device/storm"
 	"github.com/hilgpu/hilgpu/testbench/device/transfer"
 )
@@ -51,27 +52,27 @@ func TestDeviceWorkloadsFail(t *testing.T) {
 		code int
 		says string
 	}{
-		{"copy --size 0", exitUsage, "size 0"},
-		{"copy --size many", exitUsage, "many"},
-		{"copy --dir up", exitUsage, `--dir "up"`},
-		{"copy --dir vram", exitUsage, `--dir "vram"`},
-		{"fill --dir vram-vram", exitUsage, `--dir "vram-vram"`},
-		{"copy --align x", exitUsage, `--align "x"`},
-		{"copy --align 1,2,3", exitUsage, `--align "1,2,3"`},
-		{"fill --align 1,2", exitUsage, `--align "1,2"`},
-		{"copy --align 5000", exitUsage, "align 5000"},
-		{"fill --count 0", exitUsage, "count 0"},
-		{"copy --nodes 2 --board emu?nodes=1", exitUsage, "the board has 1"},
-		{"copy --board vapour", exitUsage, `"vapour"`},
-		{"copy now", exitUsage, "now"},
-		{"copy --size 64 --board emu?fault=stuck-data:D0=1", exitCheck, "VRAM at"},
-		{"copy --size 64 --board emu?fault=lost-interrupt", exitDevice, "CP0.STATUS"},
-		{"fill --size 64 --board emu?fault=dead", exitDevice, "no completion"},
-		{"storm --cycles 0", exitUsage, "0 cycles"},
-		{"storm --cycles many", exitUsage, "many"},
-		{"storm --board vapour", exitUsage, `"vapour"`},
-		{"storm now", exitUsage, "now"},
-		{"copy --board emu?fault=stuck-register:D3=0", exitNoDevice, "ID.MAGIC"},
+		{"copy --size 0", exit.Usage, "size 0"},
+		{"copy --size many", exit.Usage, "many"},
+		{"copy --dir up", exit.Usage, `--dir "up"`},
+		{"copy --dir vram", exit.Usage, `--dir "vram"`},
+		{"fill --dir vram-vram", exit.Usage, `--dir "vram-vram"`},
+		{"copy --align x", exit.Usage, `--align "x"`},
+		{"copy --align 1,2,3", exit.Usage, `--align "1,2,3"`},
+		{"fill --align 1,2", exit.Usage, `--align "1,2"`},
+		{"copy --align 5000", exit.Usage, "align 5000"},
+		{"fill --count 0", exit.Usage, "count 0"},
+		{"copy --nodes 2 --board emu?nodes=1", exit.Usage, "the board has 1"},
+		{"copy --board vapour", exit.Usage, `"vapour"`},
+		{"copy now", exit.Usage, "now"},
+		{"copy --size 64 --board emu?fault=stuck-data:D0=1", exit.Check, "VRAM at"},
+		{"copy --size 64 --board emu?fault=lost-interrupt", exit.Device, "CP0.STATUS"},
+		{"fill --size 64 --board emu?fault=dead", exit.Device, "no completion"},
+		{"storm --cycles 0", exit.Usage, "0 cycles"},
+		{"storm --cycles many", exit.Usage, "many"},
+		{"storm --board vapour", exit.Usage, `"vapour"`},
+		{"storm now", exit.Usage, "now"},
+		{"copy --board emu?fault=stuck-register:D3=0", exit.NoDevice, "ID.MAGIC"},
 	} {
 		t.Run(tt.args, func(t *testing.T) {
 			code, stdout, stderr := hilgpu(append([]string{"run"}, strings.Fields(tt.args)...)...)
@@ -92,7 +93,7 @@ func TestStormPrintsWhatItHit(t *testing.T) {
 		assert.Contains(t, stdout, part)
 	}
 	code, again, stderr := hilgpu("run", "storm", "--cycles", "50000", "--cover")
-	assert.Equal(t, exitCheck, code)
+	assert.Equal(t, exit.Check, code)
 	assert.Equal(t, stdout, again)
 	assert.Contains(t, stderr, "bins were not hit")
 }
@@ -109,7 +110,7 @@ func TestStormAsJSON(t *testing.T) {
 
 func TestStormFindsAFault(t *testing.T) {
 	code, stdout, stderr := hilgpu("run", "storm", "--board", "emu?fault=stuck-enable:5")
-	assert.Equal(t, exitCheck, code, stderr)
+	assert.Equal(t, exit.Check, code, stderr)
 	assert.Contains(t, stdout, " bins hit, ")
 	for _, part := range []string{"node 1\n", " FENCE addr=", "differs"} {
 		assert.Contains(t, stderr, part)
@@ -128,6 +129,6 @@ func otherMap() string {
 
 func TestTransferOnAnotherRegisterMap(t *testing.T) {
 	code, _, stderr := hilgpu("run", "fill", "--board", otherMap())
-	assert.Equal(t, exitMap, code, stderr)
+	assert.Equal(t, exit.Map, code, stderr)
 	assert.Contains(t, stderr, "ID.MAP_HASH")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
 // Help fits a terminal and refers to the topics.
@@ -42,7 +43,7 @@ func TestHelpIsShort(t *testing.T) {
 			}
 		}
 	}
-	walk(newRoot(newApp(io.Discard, io.Discard, nil)))
+	walk(newApp(io.Discard, io.Discard, nil).Tree())
 	assert.Greater(t, n, 30)
 	_, stdout, _ := hilgpu("--help")
 	assert.Contains(t, stdout, "hilgpu selectors")
@@ -71,7 +72,7 @@ func TestHelpSelectors(t *testing.T) {
 func in(board string, args ...string) (code int, stdout, stderr string) {
 	var out, err strings.Builder
 	a := newApp(&out, &err, func(name string) string { return map[string]string{"HILGPU_BOARD": board}[name] })
-	code = a.run(args)
+	code = a.Run(args)
 	return code, out.String(), err.String()
 }
 
@@ -87,7 +88,7 @@ func TestBoardOfTheEnvironment(t *testing.T) {
 			walk(sub)
 		}
 	}
-	walk(newRoot(newApp(io.Discard, io.Discard, nil)))
+	walk(newApp(io.Discard, io.Discard, nil).Tree())
 	for path := range commands {
 		args := strings.Fields(path)
 		switch path {
@@ -103,11 +104,11 @@ func TestBoardOfTheEnvironment(t *testing.T) {
 			"emu?vram=3": `HILGPU_BOARD: boards: bad selector: "emu?vram=3"`,
 		} {
 			code, stdout, stderr := in(board, args...)
-			assert.Equal(t, exitUsage, code, path)
+			assert.Equal(t, exit.Usage, code, path)
 			assert.Empty(t, stdout)
 			assert.Contains(t, stderr, says, path)
 			code, _, stderr = in("emu", append(args, "--board", board)...)
-			assert.Equal(t, exitUsage, code, path)
+			assert.Equal(t, exit.Usage, code, path)
 			assert.NotContains(t, stderr, "HILGPU_BOARD", "the flag takes precedence")
 		}
 	}
@@ -125,10 +126,10 @@ func TestBoardOfTheEnvironment(t *testing.T) {
 	assert.Zero(t, code, stderr)
 	assert.Contains(t, stdout, "cp1.ctl", "without a board all registers are listed")
 	code, _, stderr = in("tcp:127.0.0.1:1", "reg", "list")
-	assert.Equal(t, exitLink, code)
+	assert.Equal(t, exit.Link, code)
 	assert.Contains(t, stderr, "HILGPU_BOARD: bus: link down")
 	code, _, stderr = in("vapour", "reg", "diff", "emu", "mist")
-	assert.Equal(t, exitUsage, code)
+	assert.Equal(t, exit.Usage, code)
 	assert.NotContains(t, stderr, "HILGPU_BOARD")
 	code, _, stderr = in("", "reg", "read", "id.magic")
 	assert.Zero(t, code, stderr)

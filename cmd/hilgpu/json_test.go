@@ -21,6 +21,9 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
+	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/command"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
 // jsonRuns are command lines that succeed and that fail, by command. & is a
@@ -95,7 +98,7 @@ func TestJSONOfEveryCommand(t *testing.T) {
 			walk(sub)
 		}
 	}
-	walk(newRoot(newApp(io.Discard, io.Discard, nil)))
+	walk(newApp(io.Discard, io.Discard, nil).Tree())
 	for path, tt := range jsonRuns {
 		t.Run(path+"/fails", func(t *testing.T) {
 			args := strings.Fields(strings.ReplaceAll(path+" --json "+tt.bad, "&/", t.TempDir()+"/"))
@@ -109,7 +112,7 @@ func TestJSONOfEveryCommand(t *testing.T) {
 		})
 		t.Run(path+"/usage error", func(t *testing.T) {
 			code, stdout, stderr := hilgpu(append(strings.Fields(path), "--no-such", "--json")...)
-			assert.Equal(t, exitUsage, code, stderr)
+			assert.Equal(t, exit.Usage, code, stderr)
 			wantError(t, document(t, stdout), 2, "usage", stderr)
 		})
 		if tt.slow != "" {
@@ -136,7 +139,7 @@ func TestJSONOfSynth(t *testing.T) {
 	a := newApp(&stdout, io.Discard, nil)
 	a.JSON = true
 	require.True(t, a.Document(synthJSON{[]*synth.Report{{Config: "default"}, {Config: "small"}}}))
-	require.NoError(t, a.end(fmt.Errorf("%w: synthesis: 2 findings", errCheck)))
+	require.NoError(t, a.End(fmt.Errorf("%w: synthesis: 2 findings", exit.ErrCheck)))
 	doc := document(t, stdout.String())
 	require.Len(t, doc["reports"], 2)
 	assert.Contains(t, stdout.String(), `"small"`)
@@ -151,12 +154,12 @@ func TestJSONOfUsageErrors(t *testing.T) {
 		"reg write --json id.magic", "rules explain --json", "test --json --tdr-delay 1ns",
 	} {
 		code, stdout, stderr := hilgpu(strings.Fields(args)...)
-		assert.Equal(t, exitUsage, code, args)
+		assert.Equal(t, exit.Usage, code, args)
 		wantError(t, document(t, stdout), 2, "usage", stderr)
 	}
 	for _, args := range []string{"run compose --seed x", "run compose --seed x -- --json", "run compose --seed x --json=false"} {
 		code, stdout, _ := hilgpu(strings.Fields(args)...)
-		assert.Equal(t, exitUsage, code, args)
+		assert.Equal(t, exit.Usage, code, args)
 		assert.Empty(t, stdout, args)
 	}
 	code, stdout, _ := hilgpu("run", "copy", "--json", "--help")
@@ -164,43 +167,48 @@ func TestJSONOfUsageErrors(t *testing.T) {
 	assert.Contains(t, stdout, "Usage:", "help is text")
 }
 
-// A panic of the program is in the document.
+// failing runs a command that sets a result and then panics with value, of a
+// program called mine.
+func failing(value any, args ...string) (code int, stdout, stderr string) {
+	var out, errs strings.Builder
+	p := command.Program{Name: "mine", Drivers: testbench.HostDrivers(), Root: func(a *command.App) *cobra.Command {
+		c := &cobra.Command{Use: "fail", RunE: func(c *cobra.Command, _ []string) error {
+			if lines, _ := c.Flags().GetBool("lines"); lines {
+				a.Lines()
+			}
+			a.Document(struct {
+				N int `json:"n"`
+			}{7})
+			panic(value)
+		}}
+		a.AddJSON(c.Flags())
+		c.Flags().Bool("lines", false, "print JSON lines")
+		root := new(cobra.Command)
+		root.AddCommand(c)
+		return root
+	}}
+	code = command.NewApp(p, &out, &errs, nil).Run(append([]string{"fail"}, args...))
+	return code, out.String(), errs.String()
+}
+
+// A panic of the program is in the document, and the stack on standard error.
 func TestJSONOfAPanic(t *testing.T) {
-	var stdout, stderr strings.Builder
-	a := newApp(&stdout, &stderr, nil)
-	a.JSON = true
-	a.began = true
-	a.Document(struct {
-		N int `json:"n"`
-	}{7})
-	var crashed *crash
-	require.ErrorAs(t, caught(func() error { panic("wheel off") }), &crashed)
-	assert.Contains(t, string(crashed.stack), "TestJSONOfAPanic")
-	crashed.stack = []byte("stack\n")
-	require.NoError(t, a.end(crashed))
-	a.printError(crashed)
-	assert.Equal(t, "hilgpu: panic: wheel off\nstack\n", stderr.String())
-	assert.Equal(t, "{\n  \"n\": 7,\n  \"error\": {\n    \"code\": 1,\n    \"kind\": \"check\",\n    \"message\": \"panic: wheel off\"\n  }\n}\n", stdout.String())
-	require.NoError(t, a.end(nil))
-	assert.Equal(t, 1, strings.Count(stdout.String(), `"n"`), "only once")
+	code, stdout, stderr := failing("wheel off", "--json")
+	assert.Equal(t, exit.Check, code)
+	assert.True(t, strings.HasPrefix(stderr, "mine: panic: wheel off\n"), stderr)
+	assert.Contains(t, stderr, "failing")
+	assert.Equal(t, "{\n  \"n\": 7,\n  \"error\": {\n    \"code\": 1,\n    \"kind\": \"check\",\n    \"message\": \"panic: wheel off\"\n  }\n}\n", stdout)
 }
 
 // A broken contract unwinds, and is in the document and the last line.
 func TestJSONOfABrokenContract(t *testing.T) {
 	for _, broken := range []error{&dxgkrnl.Bugcheck{Code: 0x119}, &verifier.Violation{Text: "list 3 is open"}} {
 		for _, stream := range []bool{false, true} {
-			var stdout, stderr strings.Builder
-			a := newApp(&stdout, &stderr, nil)
-			a.JSON, a.began = true, true
-			if stream {
-				a.Lines()
-			}
-			err := caught(func() error { panic(broken) })
-			require.ErrorIs(t, err, broken)
-			require.NoError(t, a.end(err))
-			a.printError(err)
-			doc := document(t, stdout.String())
-			wantError(t, doc, 7, "contract", stderr.String())
+			code, stdout, stderr := failing(broken, "--json", fmt.Sprintf("--lines=%t", stream))
+			assert.Equal(t, exit.Contract, code)
+			assert.Contains(t, stderr, "mine: "+broken.Error())
+			doc := document(t, stdout)
+			wantError(t, doc, 7, "contract", "hilgpu: "+broken.Error())
 			assert.Equal(t, stream, doc["exit_code"] != nil)
 		}
 	}

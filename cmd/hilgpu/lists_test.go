@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
 func TestListsPrintWhatTheyCost(t *testing.T) {
@@ -69,7 +71,7 @@ func TestListsBadInput(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			code, stdout, stderr := hilgpu(append([]string{"run", "lists"}, tt.args...)...)
-			assert.Equal(t, exitUsage, code, stderr)
+			assert.Equal(t, exit.Usage, code, stderr)
 			assert.Empty(t, stdout)
 			assert.Equal(t, 1, strings.Count(stderr, "\n"), "one line: %q", stderr)
 			assert.Contains(t, stderr, tt.says)
@@ -79,6 +81,6 @@ func TestListsBadInput(t *testing.T) {
 
 func TestListsOnADeadGPU(t *testing.T) {
 	code, stdout, stderr := hilgpu("run", "lists", "--lists", "300", "--board", "emu?fault=dead")
-	assert.Equal(t, exitDevice, code, stderr)
+	assert.Equal(t, exit.Device, code, stderr)
 	assert.Empty(t, stdout)
 }

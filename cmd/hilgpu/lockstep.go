@@ -8,8 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hilgpu/hilgpu/boards"
-	"github.com/hilgpu/hilgpu/cmd/hilgpu/terminal"
 	"github.com/hilgpu/hilgpu/rtl/lockstep"
+	"github.com/hilgpu/hilgpu/testbench/command"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
+	"github.com/hilgpu/hilgpu/testbench/command/terminal"
 	"github.com/hilgpu/hilgpu/testbench/compose"
 	"github.com/hilgpu/hilgpu/testbench/output"
 	"github.com/hilgpu/hilgpu/testbench/session"
@@ -24,10 +26,10 @@ type lockstepFlags struct {
 	cycles  uint64
 	wave    string
 	source  string
-	app     *app
+	app     *command.App
 }
 
-func newLockstep(a *app) *cobra.Command {
+func newLockstep(a *command.App) *cobra.Command {
 	f := lockstepFlags{app: a}
 	c := &cobra.Command{
 		Use:   "lockstep",
@@ -51,7 +53,7 @@ Built simulations are kept in the user's cache directory.`,
   hilgpu lockstep --config small --sim icarus --cycles 10000 --wave wave.vcd
   hilgpu lockstep --config small --sim netlist --cycles 10000
   hilgpu lockstep --session --json`,
-		Args: onlyCommands,
+		Args: command.OnlyCommands,
 		RunE: func(c *cobra.Command, _ []string) error { return runLockstep(f) },
 	}
 	fl := c.Flags()
@@ -62,7 +64,7 @@ Built simulations are kept in the user's cache directory.`,
 	fl.Uint64Var(&f.cycles, "cycles", 100_000, "`number` of clocks after the reset")
 	fl.StringVar(&f.wave, "wave", "", "write the waveform of a divergence to this VCD `file`")
 	fl.StringVar(&f.source, "source", ".", "`directory` in the module's source tree")
-	a.addJSON(fl)
+	a.AddJSON(fl)
 	c.AddCommand(newMutants(a))
 	return c
 }
@@ -101,7 +103,7 @@ func runLockstep(f lockstepFlags) error {
 	if tools != nil { // after the input checks, which do not depend on the machine
 		return tools
 	}
-	w := f.app.progress("lockstep")
+	w := f.app.Progress("lockstep")
 	defer w.End()
 	w.At("building the simulation")
 	dev, err := lockstep.NewDevice(root, config, lockstep.Options{Sim: sim, Wave: f.wave})
@@ -115,7 +117,7 @@ func runLockstep(f lockstepFlags) error {
 		err = cerr
 	}
 	if err != nil {
-		return checkError(err)
+		return exit.Checked(err)
 	}
 	host := time.Since(start)
 	r := lockstepResult{

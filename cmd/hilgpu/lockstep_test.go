@@ -10,6 +10,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/lockstep"
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
 func TestLockstepBadInput(t *testing.T) {
@@ -28,7 +29,7 @@ func TestLockstepBadInput(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("PATH", t.TempDir()) // no tools: input is checked first
 			code, stdout, stderr := hilgpu(append([]string{"lockstep"}, tt.args...)...)
-			assert.Equal(t, exitUsage, code)
+			assert.Equal(t, exit.Usage, code)
 			assert.Empty(t, stdout)
 			assert.Equal(t, 1, strings.Count(stderr, "\n"), "one line: %q", stderr)
 			assert.Contains(t, stderr, tt.says)
@@ -48,6 +49,6 @@ func TestLockstep(t *testing.T) {
 	assert.Greater(t, r.Registers, 200)
 
 	code, _, stderr = hilgpu("lockstep", "--source", t.TempDir())
-	assert.Equal(t, exitUsage, code)
+	assert.Equal(t, exit.Usage, code)
 	assert.Contains(t, stderr, "source tree")
 }

@@ -15,8 +15,10 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/boards/serve"
-	"github.com/hilgpu/hilgpu/cmd/hilgpu/record"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
+	"github.com/hilgpu/hilgpu/testbench/command"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
+	"github.com/hilgpu/hilgpu/testbench/command/record"
 )
 
 // A board that is lost during a run is a link failure, early and late in the
@@ -37,7 +39,7 @@ func TestLostBoard(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- l.Serve(ctx, b) }()
 	var out, errs bytes.Buffer
-	assert.Equal(t, exitLink, run([]string{"run", "compose", "--board", l.Selector()}, &out, &errs), errs.String())
+	assert.Equal(t, exit.Link, run([]string{"run", "compose", "--board", l.Selector()}, &out, &errs), errs.String())
 	assert.Contains(t, errs.String(), "link")
 	assert.ErrorIs(t, <-ended, context.Canceled)
 	assert.GreaterOrEqual(t, seen, 400)
@@ -61,10 +63,10 @@ func TestTestOnALostBoard(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- l.Serve(ctx, b) }()
 	code, stdout, stderr := hilgpu("test", "--json", "--filter", "^(copy-formats|present|clears)$", "--board", l.Selector())
-	assert.Equal(t, exitLink, code, stderr)
+	assert.Equal(t, exit.Link, code, stderr)
 	<-ended
 	doc := document(t, stdout)
-	wantError(t, doc, exitLink, "link", stderr)
+	wantError(t, doc, exit.Link, "link", stderr)
 	assert.EqualValues(t, 1, doc["failed"])
 	assert.NotZero(t, doc["skipped"])
 	assert.Contains(t, stdout, "the board is lost: ")
@@ -73,11 +75,11 @@ func TestTestOnALostBoard(t *testing.T) {
 // The packets of a served board are recorded on request.
 func TestCaptureOfAServedBoard(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "board.pcapng")
-	l := &links{Recorder: record.Recorder{Capture: path, Log: io.Discard}}
+	l := &command.Links{Recorder: record.Recorder{Capture: path, Log: io.Discard}}
 	t.Run("served", func(t *testing.T) {
 		board := servedBoards(t, serveFlags{links: l, listen: []string{"tcp:127.0.0.1:0"}, pace: "free"}, "emu")[0]
 		var out, errs bytes.Buffer
-		require.Equal(t, exitOK, run([]string{"reg", "read", "id.magic", "--board", board}, &out, &errs), errs.String())
+		require.Equal(t, exit.OK, run([]string{"reg", "read", "id.magic", "--board", board}, &out, &errs), errs.String())
 	})
 	require.NoError(t, l.Commit(nil))
 	assert.Contains(t, strings.Join(comments(t, path), "\n"), "completion of rd id.magic = 0x47504c48")
@@ -87,9 +89,9 @@ func TestCaptureOfAServedBoard(t *testing.T) {
 // in a capture of several links continues.
 func TestFiguresOfAServedBoard(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.pcapng")
-	board := servedBoards(t, serveFlags{links: new(links), listen: []string{"tcp:127.0.0.1:0"}, pace: "free"}, "emu")[0]
+	board := servedBoards(t, serveFlags{links: new(command.Links), listen: []string{"tcp:127.0.0.1:0"}, pace: "free"}, "emu")[0]
 	var out, errs bytes.Buffer
-	require.Equal(t, exitOK, run([]string{"run", "compose", "--size", "16x16", "--json", "--board", board}, &out, &errs), errs.String())
+	require.Equal(t, exit.OK, run([]string{"run", "compose", "--size", "16x16", "--json", "--board", board}, &out, &errs), errs.String())
 	var sum map[string]any
 	require.NoError(t, json.Unmarshal(out.Bytes(), &sum))
 	for _, name := range []string{"cycles", "packets", "bytes_moved", "cycles_per_second"} {
@@ -97,10 +99,10 @@ func TestFiguresOfAServedBoard(t *testing.T) {
 	}
 	assert.NotZero(t, sum["fences"])
 	out.Reset()
-	require.Equal(t, exitOK, run([]string{"run", "compose", "--size", "16x16", "--board", board}, &out, &errs), errs.String())
+	require.Equal(t, exit.OK, run([]string{"run", "compose", "--size", "16x16", "--board", board}, &out, &errs), errs.String())
 	assert.NotContains(t, out.String(), "cycles")
 
-	require.Equal(t, exitOK, run([]string{"test", "--filter", "^(present|clears)$", "--board", board, "--capture", path}, &out, &errs), errs.String())
+	require.Equal(t, exit.OK, run([]string{"test", "--filter", "^(present|clears)$", "--board", board, "--capture", path}, &out, &errs), errs.String())
 	last, n := time.Duration(0), 0
 	for _, r := range records(t, path) {
 		require.GreaterOrEqual(t, r.At, last)

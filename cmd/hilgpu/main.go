@@ -8,20 +8,28 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hilgpu/hilgpu/cmd/hilgpu/help"
+	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/command"
 )
 
 func main() {
-	os.Exit(newApp(os.Stdout, os.Stderr, os.Getenv).run(os.Args[1:]))
+	os.Exit(newApp(os.Stdout, os.Stderr, os.Getenv).Run(os.Args[1:]))
+}
+
+// newApp returns a run of the program; getenv reads the environment, nil means
+// an empty one.
+func newApp(stdout, stderr io.Writer, getenv func(name string) string) *command.App {
+	p := command.Program{Name: command.Name, Drivers: testbench.HostDrivers(), Root: newRoot}
+	return command.NewApp(p, stdout, stderr, getenv)
 }
 
 // run executes a command line in an empty environment and returns the exit
 // code.
-func run(args []string, stdout, stderr io.Writer) int { return newApp(stdout, stderr, nil).run(args) }
+func run(args []string, stdout, stderr io.Writer) int { return newApp(stdout, stderr, nil).Run(args) }
 
-func newRoot(a *app) *cobra.Command {
+// newRoot returns the command with the subcommands that only hilgpu has.
+func newRoot(a *command.App) *cobra.Command {
 	root := &cobra.Command{
-		Use:   "hilgpu",
 		Short: "An FPGA-style GPU in Go and the driver stack above it",
 		Long: `Hilgpu runs workloads on a GPU through a Direct3D-11-style runtime, a user-mode
 driver, a graphics kernel and a display miniport. The GPU is an emulator that
@@ -29,16 +37,7 @@ runs its RTL cycle by cycle.`,
 		Example: `  hilgpu run compose --check -o frame.png
   hilgpu version
   hilgpu completion bash > /etc/bash_completion.d/hilgpu`,
-		SilenceUsage:  true,
-		SilenceErrors: true,
 	}
-	root.SetOut(a.Out)
-	root.SetErr(a.stderr)
-	root.AddCommand(newBench(a), newBoard(a), newBringup(a), newRun(a), newVersion(a), newLockstep(a), newReg(a), newRules(a),
-		newMan(), newSynth(a), newTest(a), newVerilog(a))
-	root.AddCommand(newTopics()...)
-	root.SetUsageTemplate(help.Template)
-	a.setHelp(root)
-	a.complete(root)
+	root.AddCommand(newBench(a), newBoard(a), newVersion(a), newLockstep(a), newReg(a), newMan(), newSynth(a), newVerilog(a))
 	return root
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"image"
-	"image/color"
 	"image/jpeg"
 	"image/png"
 	"os"
@@ -24,6 +23,9 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/command"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
+	"github.com/hilgpu/hilgpu/testbench/compose"
 	"github.com/hilgpu/hilgpu/testbench/session"
 )
 
@@ -123,7 +125,7 @@ func TestBadInput(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "frame.png")
 			args := append([]string{"run", "compose", "--size", "32x32", "-o", out}, tt.args...)
 			code, stdout, stderr := hilgpu(args...)
-			assert.Equal(t, exitUsage, code, stderr)
+			assert.Equal(t, exit.Usage, code, stderr)
 			assert.Empty(t, stdout)
 			assert.Equal(t, 1, strings.Count(stderr, "\n"), "one line: %q", stderr)
 			assert.Contains(t, stderr, tt.says)
@@ -151,7 +153,7 @@ func TestDeadGPU(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			code, stdout, stderr := hilgpu("run", "compose", "--board", tt.board)
-			assert.Equal(t, exitDevice, code, stderr)
+			assert.Equal(t, exit.Device, code, stderr)
 			assert.Empty(t, stdout)
 			assert.Contains(t, strings.ToLower(stderr), tt.says)
 		})
@@ -161,17 +163,6 @@ func TestDeadGPU(t *testing.T) {
 func TestLostInterruptsAreRecovered(t *testing.T) {
 	code, _, stderr := hilgpu("run", "compose", "--check", "--board", "emu?fault=lost-interrupt", "--size", "32x32", "--contexts", "1")
 	assert.Zero(t, code, stderr)
-}
-
-func TestCheckFindsADifference(t *testing.T) {
-	want := image.NewNRGBA(image.Rect(0, 0, 4, 4))
-	got := image.NewNRGBA(want.Rect)
-	require.NoError(t, checkFrame(got, want))
-	got.SetNRGBA(3, 1, color.NRGBA{1, 0, 0, 0})
-	err := checkFrame(got, want)
-	require.ErrorIs(t, err, errCheck)
-	assert.ErrorContains(t, err, "1 of 16 pixels differ, the first at 3,1")
-	assert.Equal(t, exitCheck, exitCode(err))
 }
 
 func TestVersionAndHelp(t *testing.T) {
@@ -193,7 +184,7 @@ func TestVersionAndHelp(t *testing.T) {
 		assert.NotEmpty(t, stdout)
 	}
 	code, _, stderr := hilgpu("fly")
-	assert.Equal(t, exitUsage, code)
+	assert.Equal(t, exit.Usage, code)
 	assert.Contains(t, stderr, `"fly"`)
 }
 
@@ -202,7 +193,7 @@ func TestVersionAndHelp(t *testing.T) {
 func TestADeviceThatStopsAnsweringIsNoLinkFailure(t *testing.T) {
 	for _, after := range []string{"0", "2", "4", "20", "30", "40", "50"} {
 		code, stdout, stderr := hilgpu("run", "compose", "--size", "64x48", "--board", "emu?fault=dead-request&after="+after)
-		assert.Equal(t, exitDevice, code, "after %s: %s", after, stderr)
+		assert.Equal(t, exit.Device, code, "after %s: %s", after, stderr)
 		assert.Empty(t, stdout)
 		if after == "20" {
 			assert.Contains(t, stderr, "no completion for 1048576 clocks", "why the device did not start")
@@ -220,13 +211,13 @@ func TestBrokenContract(t *testing.T) {
 		d.SubmitCommand = func(*ddi.Thread, kmddi.HAdapter, kmddi.SubmitCommand) ddi.Status { return ddi.StatusInvalidParameter }
 		return d
 	}
-	plan, err := planCompose(composeFlags{size: "16x16", contexts: 1}, nil)
+	plan, err := compose.PlanOf(compose.Options{Width: 16, Height: 16, Contexts: 1}, nil)
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "t.jsonl")
-	trace, err := new(links).Trace(path)
+	trace, err := new(command.Links).Trace(path)
 	require.NoError(t, err)
 	_, err = session.OnBoard("emu", drivers, testbench.Options{DDI: trace}, plan)
-	assert.Equal(t, exitContract, exitCode(err))
+	assert.Equal(t, exit.Contract, exit.Code(err))
 	var broken *verifier.Violation
 	require.ErrorAs(t, err, &broken)
 	assert.Contains(t, broken.Details(), "kernel: node 0")
@@ -259,7 +250,7 @@ func TestOneFileForTwoOutputs(t *testing.T) {
 			path := filepath.Join(dir, "same")
 			require.NoError(t, os.WriteFile(path, []byte("old"), 0o666))
 			code, stdout, stderr := hilgpu(append(strings.Fields(tt.args), tt.one, path, tt.two, filepath.Join(dir, ".", "x", "..", "same"))...)
-			assert.Equal(t, exitUsage, code)
+			assert.Equal(t, exit.Usage, code)
 			assert.Empty(t, stdout)
 			assert.Regexp(t, `^hilgpu: bad input: cannot write .*same: it is used for two outputs\n$`, stderr)
 			left, err := os.ReadDir(dir)
@@ -278,7 +269,7 @@ func TestOneFileForAReportAndAWave(t *testing.T) {
 		for _, name := range []string{"report.html", "report.json", "junit.xml"} {
 			dir := t.TempDir()
 			code, _, stderr := hilgpu("bringup", "--only", "ident", "--report", dir, flag, filepath.Join(dir, name))
-			assert.Equal(t, exitUsage, code)
+			assert.Equal(t, exit.Usage, code)
 			assert.Contains(t, stderr, name+": it is used for two outputs")
 			left, err := os.ReadDir(dir)
 			require.NoError(t, err)
@@ -314,7 +305,7 @@ func TestOutputFollowsLinksAndKeepsTheMode(t *testing.T) {
 func TestFullDiskIsNamedAsGiven(t *testing.T) {
 	for _, flag := range []string{"-o", "--ddi"} {
 		code, _, stderr := hilgpu("run", "compose", "--size", "32x32", flag, "/dev/full")
-		assert.Equal(t, exitUsage, code)
+		assert.Equal(t, exit.Usage, code)
 		assert.Contains(t, stderr, "cannot write /dev/full: no space left on device")
 	}
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
 // Each command listed in the help has a page, with the given date.
@@ -49,7 +51,7 @@ func TestManBadInput(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	for _, args := range [][]string{{"man"}, {"man", file}, {"man", file + "/man1"}} {
 		code, _, stderr := hilgpu(args...)
-		assert.Equal(t, exitUsage, code, args)
+		assert.Equal(t, exit.Usage, code, args)
 		assert.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
 	}
 }

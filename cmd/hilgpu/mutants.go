@@ -8,6 +8,8 @@ import (
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/rtl/lockstep"
 	"github.com/hilgpu/hilgpu/rtl/lockstep/mutant"
+	"github.com/hilgpu/hilgpu/testbench/command"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
 // mutantRate is the fraction of the mutants, without those proven equivalent,
@@ -18,10 +20,10 @@ const mutantRate = 0.98
 type mutantsFlags struct {
 	mutant.Options
 	source string
-	app    *app
+	app    *command.App
 }
 
-func newMutants(a *app) *cobra.Command {
+func newMutants(a *command.App) *cobra.Command {
 	f := mutantsFlags{app: a}
 	c := &cobra.Command{
 		Use:   "mutants",
@@ -45,7 +47,7 @@ if fewer than 98 % of the others are caught.`,
 	fl.IntVar(&f.Count, "count", 200, "`number` of mutants")
 	fl.Uint64Var(&f.Clocks, "cycles", 1_000_000, "`number` of clocks without a difference after which a mutant survives")
 	fl.StringVar(&f.source, "source", ".", "`directory` in the module's source tree")
-	a.addJSON(fl)
+	a.AddJSON(fl)
 	return c
 }
 
@@ -62,21 +64,21 @@ func runMutants(f mutantsFlags) error {
 	if err != nil {
 		return err
 	}
-	w := f.app.progress("mutants")
+	w := f.app.Progress("mutants")
 	defer w.End()
 	f.Progress = w.At
 	if !w.Shown() {
-		f.Progress = func(line string) { fmt.Fprintln(f.app.stderr, line) }
+		f.Progress = func(line string) { fmt.Fprintln(f.app.Stderr, line) }
 	}
 	r, err := mutant.Run(root, f.Options)
 	if err != nil {
-		return checkError(err)
+		return exit.Checked(err)
 	}
 	if !f.app.Document(r) {
 		err = r.Print(f.app.Out)
 	}
 	if err == nil && r.Rate() < mutantRate {
-		err = fmt.Errorf("%w: %.1f %% of the mutants were caught, want %.0f %%", errCheck, 100*r.Rate(), 100*mutantRate)
+		err = fmt.Errorf("%w: %.1f %% of the mutants were caught, want %.0f %%", exit.ErrCheck, 100*r.Rate(), 100*mutantRate)
 	}
 	return err
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
 func TestMutantsBadInput(t *testing.T) {
@@ -22,7 +24,7 @@ func TestMutantsBadInput(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("PATH", t.TempDir()) // no tools: input is checked first
 			code, stdout, stderr := hilgpu(append([]string{"lockstep", "mutants"}, tt.args...)...)
-			assert.Equal(t, exitUsage, code)
+			assert.Equal(t, exit.Usage, code)
 			assert.Empty(t, stdout)
 			assert.Equal(t, 1, strings.Count(stderr, "\n"), "one line: %q", stderr)
 			assert.Contains(t, stderr, tt.says)

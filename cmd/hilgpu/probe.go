@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hilgpu/hilgpu/boards/probe"
+	"github.com/hilgpu/hilgpu/testbench/command"
 )
 
 // portsJSON is the output of board list --json.
@@ -11,7 +12,7 @@ type portsJSON struct {
 	Ports []probe.Port `json:"ports"`
 }
 
-func newBoardList(a *app) *cobra.Command {
+func newBoardList(a *command.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List the serial ports that boards may be connected to, and their holders",
@@ -25,7 +26,7 @@ func newBoardList(a *app) *cobra.Command {
 			return probe.WritePorts(a.Out, ports)
 		},
 	}
-	a.addJSON(c.Flags())
+	a.AddJSON(c.Flags())
 	return c
 }
 
@@ -34,7 +35,7 @@ type boardsJSON struct {
 	Boards []probe.Board `json:"boards"`
 }
 
-func newProbe(a *app) *cobra.Command {
+func newProbe(a *command.App) *cobra.Command {
 	var options string
 	c := &cobra.Command{
 		Use:   "probe [SELECTOR...]",
@@ -47,15 +48,15 @@ listed; with selectors it fails with the error of the first board that is not re
   hilgpu board probe tcp:127.0.0.1:4000 --json`,
 		RunE: func(c *cobra.Command, args []string) error { return runProbe(a, args, options) },
 	}
-	a.addJSON(c.Flags())
+	a.AddJSON(c.Flags())
 	c.Flags().StringVar(&options, "options", "", "`options` of the serial ports found, as in baud=3000000")
-	a.links.add(c)
+	a.Links.Add(c)
 	return c
 }
 
 // runProbe probes the selectors, or all serial ports.
-func runProbe(a *app, selectors []string, options string) error {
-	link, err := a.links.Options()
+func runProbe(a *command.App, selectors []string, options string) error {
+	link, err := a.Links.Options()
 	if err != nil {
 		return err
 	}

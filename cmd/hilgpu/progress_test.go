@@ -8,8 +8,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hilgpu/hilgpu/cmd/hilgpu/terminal/terminaltest"
 	"github.com/hilgpu/hilgpu/rtl/verilog/tool/tooltest"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
+	"github.com/hilgpu/hilgpu/testbench/command/terminal/terminaltest"
 )
 
 // Only a terminal gets a progress line, and not between the lines of a
@@ -18,8 +19,8 @@ func TestProgressOnATerminalOnly(t *testing.T) {
 	var out, errs strings.Builder
 	c := &terminaltest.Clock{At: time.Unix(0, 0)}
 	a := newApp(&out, &errs, nil)
-	a.stderr.Time = c.Clock()
-	w := a.progress("run")
+	a.Stderr.Time = c.Clock()
+	w := a.Progress("run")
 	w.To(1, 2)
 	w.At("x")
 	c.Pass(time.Hour)
@@ -29,14 +30,14 @@ func TestProgressOnATerminalOnly(t *testing.T) {
 
 	x := terminaltest.Open(t)
 	a = newApp(x.Out, x.Out, nil)
-	assert.True(t, a.progress("run").Shown())
+	assert.True(t, a.Progress("run").Shown())
 	a.JSON = true
-	assert.False(t, a.progress("run").Shown(), "the document is on this terminal")
+	assert.False(t, a.Progress("run").Shown(), "the document is on this terminal")
 	a = newApp(&out, x.Out, nil)
 	a.JSON = true
-	assert.True(t, a.progress("run").Shown(), "the document is elsewhere")
+	assert.True(t, a.Progress("run").Shown(), "the document is elsewhere")
 	a = newApp(x.Out, x.Out, func(name string) string { return map[string]string{"TERM": "dumb"}[name] })
-	assert.False(t, a.progress("run").Shown())
+	assert.False(t, a.Progress("run").Shown())
 }
 
 // Outcomes are coloured on a terminal, unless NO_COLOR is set.
@@ -49,15 +50,15 @@ func TestColours(t *testing.T) {
 		{"", "\x1b[32mpassed\x1b[0m   present"}, {"1", "passed   present"},
 	} {
 		a := newApp(x.Out, x.Out, func(name string) string { return map[string]string{"NO_COLOR": tt.env}[name] })
-		require.Zero(t, a.run([]string{"test", "--filter", "^present$"}))
+		require.Zero(t, a.Run([]string{"test", "--filter", "^present$"}))
 		got := x.Text()
 		assert.Contains(t, got, tt.want)
 		assert.Equal(t, tt.env == "", strings.Contains(got, "\x1b"))
 	}
 	a := newApp(x.Out, x.Out, nil)
-	require.Equal(t, exitCheck, a.run([]string{"bringup", "--only", "mem.data", "--board", "emu?fault=dead-lane:2"}))
+	require.Equal(t, exit.Check, a.Run([]string{"bringup", "--only", "mem.data", "--board", "emu?fault=dead-lane:2"}))
 	assert.Contains(t, x.Text(), " \x1b[31mFAIL\x1b[0m ")
-	require.Zero(t, a.run([]string{"bringup", "--only", "mem.data"}))
+	require.Zero(t, a.Run([]string{"bringup", "--only", "mem.data"}))
 	assert.Contains(t, x.Text(), " \x1b[32mok\x1b[0m ")
 	_, stdout, _ := hilgpu("test", "--filter", "^present$")
 	assert.NotContains(t, stdout, "\x1b")
@@ -90,12 +91,12 @@ func TestProgressOfCommands(t *testing.T) {
 			x := terminaltest.Open(t)
 			var out strings.Builder
 			a := newApp(&out, x.Out, nil)
-			a.stderr.Time.Now = func() func() time.Time {
+			a.Stderr.Time.Now = func() func() time.Time {
 				at := time.Unix(0, 0)
 				return func() time.Time { at = at.Add(time.Second); return at }
 			}()
-			a.stderr.Time.After = func(time.Duration, func()) func() bool { return func() bool { return true } } // updates by the command only
-			got := x.Text(func() { assert.Zero(t, a.run(strings.Fields(tt.args))) })
+			a.Stderr.Time.After = func(time.Duration, func()) func() bool { return func() bool { return true } } // updates by the command only
+			got := x.Text(func() { assert.Zero(t, a.Run(strings.Fields(tt.args))) })
 			assert.Regexp(t, tt.says, got)
 			assert.NotContains(t, terminaltest.Seen(got), "%", "the line is cleared")
 		})

@@ -12,6 +12,8 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/boards/regs"
+	"github.com/hilgpu/hilgpu/testbench/command"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
 // regFlags are the flags of reg and its commands.
@@ -20,7 +22,7 @@ type regFlags struct {
 	forceMap bool
 	all      bool
 	out      string
-	app      *app
+	app      *command.App
 }
 
 const regNames = `Names are BLOCK.REGISTER or BLOCK.REGISTER.FIELD, in any case. Each part may be a
@@ -28,7 +30,7 @@ pattern with * ? [abc]. The halves NAME_LO and NAME_HI are also one 64-bit NAME.
 is the register at that offset in BAR0. An access with a side effect is refused unless the
 name, or the command, ends in !.`
 
-func newReg(a *app) *cobra.Command {
+func newReg(a *command.App) *cobra.Command {
 	f := regFlags{app: a}
 	c := &cobra.Command{
 		Use:     "reg",
@@ -37,11 +39,11 @@ func newReg(a *app) *cobra.Command {
 		Example: regExample,
 	}
 	p := c.PersistentFlags()
-	addBoard(p, &f.board, "; snap:FILE and capture:FILE play back a file")
-	a.addJSON(p)
+	command.AddBoard(p, &f.board, "; snap:FILE and capture:FILE play back a file")
+	a.AddJSON(p)
 	p.BoolVar(&f.forceMap, "force-map", false, "continue if the board has another register map; names may then refer to other registers")
 	c.AddCommand(newRegList(&f), newRegRead(&f), newRegWrite(&f), newRegSnap(&f), newRegDiff(&f))
-	a.links.add(c)
+	a.Links.Add(c)
 	return c
 }
 
@@ -54,7 +56,7 @@ const regExample = `  hilgpu reg list 'cp0.*'
 
 // withReg calls do with the registers of a board.
 func withReg(f *regFlags, selector string, do func(*regs.Function) error) error {
-	opt, err := f.app.links.Options()
+	opt, err := f.app.Links.Options()
 	if err != nil {
 		return err
 	}
@@ -65,11 +67,11 @@ func newRegList(f *regFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list [NAME...]",
 		Short: "List the registers, and the fields of the named ones",
-		Long:  "List needs no board. With --board or " + boardVariable + " it lists the registers of that board.\n\n" + regNames,
+		Long:  "List needs no board. With --board or " + command.BoardVariable + " it lists the registers of that board.\n\n" + regNames,
 		Example: `  hilgpu reg list
   hilgpu reg list cp0.ctl 'intc.*'`,
 		RunE: func(c *cobra.Command, args []string) error {
-			if !c.Flags().Changed("board") && f.app.getenv(boardVariable) == "" {
+			if !c.Flags().Changed("board") && f.app.Getenv(command.BoardVariable) == "" {
 				return listRegs(f, regs.AllNames(), args)
 			}
 			return withReg(f, f.board, func(fn *regs.Function) error { return listRegs(f, fn.Names(), args) })
@@ -174,7 +176,7 @@ func readRegs(f *regFlags, fn *regs.Function, names []string) error {
 		}
 	}
 	for _, s := range skipped {
-		fmt.Fprintf(f.app.stderr, "hilgpu: skipped %s: %s\n", s.Name, s.Reason)
+		fmt.Fprintf(f.app.Stderr, "hilgpu: skipped %s: %s\n", s.Name, s.Reason)
 	}
 	return nil
 }
@@ -262,7 +264,7 @@ type snapJSON struct {
 }
 
 func snapRegs(f *regFlags) error {
-	out, err := f.app.links.Outputs.Create(f.out)
+	out, err := f.app.Links.Outputs.Create(f.out)
 	if err != nil {
 		return err
 	}
@@ -342,7 +344,7 @@ func diffRegs(f *regFlags, nameA, nameB string) error {
 		_, err = io.WriteString(f.app.Out, d.String())
 	}
 	if err == nil && len(d.Changes) > 0 {
-		err = fmt.Errorf("%w: %s and %s differ in %d places", errCheck, nameA, nameB, len(d.Changes))
+		err = fmt.Errorf("%w: %s and %s differ in %d places", exit.ErrCheck, nameA, nameB, len(d.Changes))
 	}
 	return err
 }

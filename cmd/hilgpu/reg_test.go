@@ -17,6 +17,7 @@ import (
 	"github.com/hilgpu/hilgpu/bus/inproc"
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/rtl/gpu"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
 // regSession runs the commands after "$ hilgpu " in a file of testdata and
@@ -38,7 +39,7 @@ func regSession(t *testing.T, file string) {
 		code, stdout, stderr := hilgpu(args...)
 		got := strings.ReplaceAll(fmt.Sprintf("%s\n%s%s=> %d", line, stdout, stderr, code), hash, "MAPHASH")
 		assert.Equal(t, strings.TrimSuffix(want, "\n"), got)
-		if code != exitOK && code != exitCheck {
+		if code != exit.OK && code != exit.Check {
 			assert.Empty(t, stdout, line)
 			assert.Equal(t, 1, strings.Count(stderr, "\n"), "one line: %q", stderr)
 		}
@@ -183,7 +184,7 @@ func TestRegMapMismatch(t *testing.T) {
 	b = bytes.Replace(b, fmt.Appendf(nil, `"id.map_hash","offset":"0xc","value":"%#x"`, hash), fmt.Appendf(nil, `"id.map_hash","offset":"0xc","value":"%#x"`, ^hash), 1)
 	require.NoError(t, os.WriteFile("b.json", b, 0o600))
 	code, stdout, stderr := hilgpu("reg", "read", "--board", "snap:b.json", "id.magic")
-	assert.Equal(t, exitMap, code)
+	assert.Equal(t, exit.Map, code)
 	assert.Empty(t, stdout)
 	assert.Contains(t, stderr, fmt.Sprintf("%08x", ^hash))
 	code, stdout, _ = hilgpu("reg", "read", "--force-map", "--board", "snap:b.json", "id.magic")
@@ -199,10 +200,10 @@ func TestRegNoDevice(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile("b.json", bytes.Replace(b, []byte("0x48471234"), []byte("0xffffffff"), 1), 0o600))
 	code, _, stderr = hilgpu("reg", "read", "--board", "snap:b.json", "id.magic")
-	assert.Equal(t, exitNoDevice, code)
+	assert.Equal(t, exit.NoDevice, code)
 	assert.Contains(t, stderr, "no answer")
 	code, _, _ = hilgpu("reg", "read", "--board", "emu?fault=dead-request&timeout=1000", "id.magic")
-	assert.Equal(t, exitDevice, code)
+	assert.Equal(t, exit.Device, code)
 }
 
 func TestRegNoBoard(t *testing.T) {
@@ -212,7 +213,7 @@ func TestRegNoBoard(t *testing.T) {
 		{"reg", "diff", "vapour", "emu"},
 	} {
 		code, stdout, stderr := hilgpu(args...)
-		assert.Equal(t, exitUsage, code)
+		assert.Equal(t, exit.Usage, code)
 		assert.Empty(t, stdout)
 		assert.Contains(t, stderr, `unknown scheme "vapour"`)
 	}

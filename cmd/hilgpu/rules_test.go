@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -10,10 +11,10 @@ import (
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
-	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/runtime/verifier/rule"
 	"github.com/hilgpu/hilgpu/testbench"
-	"github.com/hilgpu/hilgpu/testbench/session"
+	"github.com/hilgpu/hilgpu/testbench/command"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
 func TestRulesCommands(t *testing.T) {
@@ -24,7 +25,7 @@ func TestRulesCommands(t *testing.T) {
 
 	code, stdout, _ = hilgpu("rules", "list", "--json")
 	require.Zero(t, code)
-	var all rulesJSON
+	var all struct{ Rules []rule.Rule }
 	require.NoError(t, json.Unmarshal([]byte(stdout), &all))
 	assert.Equal(t, rule.All(), all.Rules)
 
@@ -45,10 +46,10 @@ func TestRulesCommands(t *testing.T) {
 	assert.Equal(t, "error-success", one.Name)
 
 	code, _, stderr = hilgpu("rules", "explain", "no-such")
-	assert.Equal(t, exitUsage, code)
+	assert.Equal(t, exit.Usage, code)
 	assert.Contains(t, stderr, `no such rule: "no-such", want one of list-state, list-context, `)
 	code, _, stderr = hilgpu("run", "compose", "--size", "8x8", "--waive", "no-such")
-	assert.Equal(t, exitUsage, code)
+	assert.Equal(t, exit.Usage, code)
 	assert.Contains(t, stderr, `no such rule: "no-such"`)
 }
 
@@ -77,31 +78,22 @@ func flushing(hr ddi.HRESULT) testbench.Drivers {
 // A user-mode driver that breaks a rule ends the run with the rule. A waived
 // rule is counted. Without the verifier nothing is detected.
 func TestBrokenRule(t *testing.T) {
-	plan, err := planCompose(composeFlags{size: "16x16", contexts: 1}, nil)
-	require.NoError(t, err)
+	compose := func(flags ...string) (code int, stderr string) {
+		var out, errs bytes.Buffer
+		p := command.Program{Name: "mine", Drivers: flushing(ddi.OK), Root: newRoot}
+		code = command.NewApp(p, &out, &errs, nil).Run(append([]string{"run", "compose", "--size", "16x16", "--contexts", "1"}, flags...))
+		return code, errs.String()
+	}
+	code, stderr := compose()
+	assert.Equal(t, exit.Contract, code)
+	assert.True(t, strings.HasPrefix(stderr, "mine: verifier: error-success (driver): pfnFlush: reports S_OK\n"), stderr)
+	assert.Contains(t, stderr, "pfnFlush > pfnSetErrorCb\n")
 
-	v := &verifyFlags{verify: true}
-	_, err = session.OnBoard("emu", flushing(ddi.OK), v.options(), plan)
-	assert.Equal(t, exitContract, exitCode(err))
-	var broken *verifier.Violation
-	require.ErrorAs(t, err, &broken)
-	assert.Equal(t, "error-success", broken.Rule.Name)
-	assert.Equal(t, "verifier: error-success (driver): pfnFlush: reports S_OK", broken.Error())
-	assert.Equal(t, []string{"pfnFlush", "pfnSetErrorCb"}, broken.Stack)
-	assert.Contains(t, broken.Report(), "pfnFlush > pfnSetErrorCb\n")
+	code, stderr = compose("--waive", "error-success")
+	assert.Zero(t, code, "the runtime removes the device after its last use")
+	assert.Regexp(t, `^mine: verifier: waived: error-success, \d+ times, first: pfnFlush: reports S_OK\n$`, stderr)
 
-	v = &verifyFlags{verify: true, waive: []string{"error-success"}}
-	done, err := session.OnBoard("emu", flushing(ddi.OK), v.options(), plan)
-	assert.NoError(t, err, "the runtime removes the device after its last use")
-	require.Len(t, done.Findings, 1)
-	assert.Equal(t, "error-success", done.Findings[0].Rule)
-	assert.True(t, done.Findings[0].Waived)
-	var b strings.Builder
-	printFindings(&b, done.Findings)
-	assert.Regexp(t, `^hilgpu: verifier: waived: error-success, \d+ times, first: pfnFlush: reports S_OK\n$`, b.String())
-
-	v = &verifyFlags{}
-	done, err = session.OnBoard("emu", flushing(ddi.OK), v.options(), plan)
-	assert.NoError(t, err)
-	assert.Empty(t, done.Findings)
+	code, stderr = compose("--verify=false")
+	assert.Zero(t, code)
+	assert.Empty(t, stderr)
 }

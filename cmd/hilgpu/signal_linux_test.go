@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
 // A signal ends a command whose output is not read, and a second signal ends a
@@ -59,7 +61,7 @@ func TestJSONHasStandardOutput(t *testing.T) {
 		"run copy --json --size 64 --wave /dev/stdout", "bringup --soak 1 --only ident --capture /dev/fd/1",
 	} {
 		code, _, stderr := hilgpu(strings.Fields(args)...)
-		assert.Equal(t, exitUsage, code, args)
+		assert.Equal(t, exit.Usage, code, args)
 		assert.Contains(t, stderr, ": standard output has the JSON document", args)
 	}
 }

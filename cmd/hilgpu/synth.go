@@ -8,6 +8,8 @@ import (
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/rtl/lockstep"
 	"github.com/hilgpu/hilgpu/rtl/synth"
+	"github.com/hilgpu/hilgpu/testbench/command"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
 // synthFlags are the flags of synth.
@@ -15,10 +17,10 @@ type synthFlags struct {
 	config string
 	target string
 	source string
-	app    *app
+	app    *command.App
 }
 
-func newSynth(a *app) *cobra.Command {
+func newSynth(a *command.App) *cobra.Command {
 	f := synthFlags{app: a}
 	c := &cobra.Command{
 		Use:   "synth",
@@ -41,7 +43,7 @@ A missed size or clock goal is printed and does not change the exit code.`,
 	fl.StringVar(&f.config, "config", "", "`name` of the configuration, full, default, small, or "+synth.Lean+"; by default, default and small")
 	fl.StringVar(&f.target, "target", "", "`family`, ice40 or ecp5; both by default")
 	fl.StringVar(&f.source, "source", ".", "`directory` in the module's source tree")
-	a.addJSON(fl)
+	a.AddJSON(fl)
 	return c
 }
 
@@ -92,7 +94,7 @@ func runSynth(f synthFlags) error {
 			return err
 		}
 	}
-	w := f.app.progress("synth")
+	w := f.app.Progress("synth")
 	defer w.End()
 	refused, reports := 0, []*synth.Report{}
 	for _, j := range jobs {
@@ -112,7 +114,7 @@ func runSynth(f synthFlags) error {
 		}
 	}
 	if refused > 0 {
-		return fmt.Errorf("%w: synthesis: %d findings", errCheck, refused)
+		return fmt.Errorf("%w: synthesis: %d findings", exit.ErrCheck, refused)
 	}
 	return nil
 }

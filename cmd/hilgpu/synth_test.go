@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
 func TestSynthRefuses(t *testing.T) {
@@ -22,7 +24,7 @@ func TestSynthRefuses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("PATH", t.TempDir()) // no tools: input is checked first
 			var stdout, stderr bytes.Buffer
-			assert.Equal(t, exitUsage, run(append([]string{"synth"}, tt.args...), &stdout, &stderr))
+			assert.Equal(t, exit.Usage, run(append([]string{"synth"}, tt.args...), &stdout, &stderr))
 			assert.Contains(t, stderr.String(), tt.text)
 			assert.Empty(t, stdout.String())
 		})
@@ -32,6 +34,6 @@ func TestSynthRefuses(t *testing.T) {
 func TestSynthNamesAMissingTool(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	var stdout, stderr bytes.Buffer
-	assert.Equal(t, exitUsage, run([]string{"synth", "--source", "../.."}, &stdout, &stderr))
+	assert.Equal(t, exit.Usage, run([]string{"synth", "--source", "../.."}, &stdout, &stderr))
 	assert.Contains(t, stderr.String(), "missing tool: yosys (Debian package yosys)")
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
 	"github.com/hilgpu/hilgpu/testbench/suite"
 )
 
@@ -17,7 +18,7 @@ func TestTest(t *testing.T) {
 	xml := filepath.Join(t.TempDir(), "junit.xml")
 	var out, errs bytes.Buffer
 	code := run([]string{"test", "--board", "emu?nodes=1", "--filter", "^(present|order-flush)$", "--junit", xml}, &out, &errs)
-	require.Equal(t, exitOK, code, errs.String())
+	require.Equal(t, exit.OK, code, errs.String())
 	assert.Contains(t, out.String(), "passed   present ")
 	assert.Contains(t, out.String(), "skipped  order-flush ")
 	assert.Contains(t, out.String(), "the board has one node")
@@ -27,7 +28,7 @@ func TestTest(t *testing.T) {
 	assert.Contains(t, string(b), `<testsuite name="hilgpu" tests="2" failures="0" errors="0" skipped="1"`)
 
 	out.Reset()
-	require.Equal(t, exitOK, run([]string{"test", "--json", "--filter", "^present$"}, &out, &errs))
+	require.Equal(t, exit.OK, run([]string{"test", "--json", "--filter", "^present$"}, &out, &errs))
 	var report suite.Report
 	require.NoError(t, json.Unmarshal(out.Bytes(), &report))
 	assert.Equal(t, 1, report.Passed)
@@ -40,12 +41,12 @@ func TestTestBadInput(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"test", "--filter", "("}, exitUsage, "--filter: error parsing regexp"},
-		{[]string{"test", "--filter", "nothing"}, exitUsage, "matches no case"},
-		{[]string{"test", "--board", "fpga"}, exitUsage, "unknown scheme"},
-		{[]string{"test", "--board", "emu?fault=dead-request", "--filter", "present"}, exitDevice, ""},
-		{[]string{"test", "--junit", "/nowhere/x.xml"}, exitUsage, "cannot write /nowhere/x.xml"},
-		{[]string{"test", "extra"}, exitUsage, "extra"},
+		{[]string{"test", "--filter", "("}, exit.Usage, "--filter: error parsing regexp"},
+		{[]string{"test", "--filter", "nothing"}, exit.Usage, "matches no case"},
+		{[]string{"test", "--board", "fpga"}, exit.Usage, "unknown scheme"},
+		{[]string{"test", "--board", "emu?fault=dead-request", "--filter", "present"}, exit.Device, ""},
+		{[]string{"test", "--junit", "/nowhere/x.xml"}, exit.Usage, "cannot write /nowhere/x.xml"},
+		{[]string{"test", "extra"}, exit.Usage, "extra"},
 	} {
 		var out, errs bytes.Buffer
 		assert.Equal(t, tt.code, run(tt.args, &out, &errs), "%q: %s", tt.args, errs.String())
@@ -60,7 +61,7 @@ func TestTestArtifacts(t *testing.T) {
 	dir := t.TempDir()
 	var out, errs bytes.Buffer
 	args := []string{"test", "--board", "emu?fault=lost-doorbell&after=2", "--filter", "^present$", "--artifacts", dir}
-	require.Equal(t, exitCheck, run(args, &out, &errs), errs.String())
+	require.Equal(t, exit.Check, run(args, &out, &errs), errs.String())
 	assert.Contains(t, errs.String(), "1 of 1 cases failed")
 	assert.Contains(t, out.String(), "repeat: hilgpu test --board 'emu?fault=lost-doorbell&after=2' --filter '^present(/|$)' --seed 0 --runs 1")
 	for _, name := range []string{"README.txt", "messages.txt", "ddi.jsonl", "dump.txt", "bus.pcapng", "wave.vcd"} {

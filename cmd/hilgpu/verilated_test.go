@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
 // Without the tools, a bad selector is refused for its defect and a good one
@@ -21,7 +23,7 @@ func TestVerilatedNeeds(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv("PATH", t.TempDir())
 			code, stdout, stderr := hilgpu("run", "compose", "--board", tt.board)
-			assert.Equal(t, exitUsage, code)
+			assert.Equal(t, exit.Usage, code)
 			assert.Empty(t, stdout)
 			assert.Equal(t, 1, strings.Count(stderr, "\n"), "one line: %q", stderr)
 			assert.Contains(t, stderr, tt.says)

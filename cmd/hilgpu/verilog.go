@@ -9,6 +9,7 @@ import (
 	"github.com/hilgpu/hilgpu/rtl/gpu"
 	"github.com/hilgpu/hilgpu/rtl/lockstep"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
+	"github.com/hilgpu/hilgpu/testbench/command"
 	"github.com/hilgpu/hilgpu/testbench/output"
 )
 
@@ -17,10 +18,10 @@ type verilogFlags struct {
 	config string
 	source string
 	out    string
-	app    *app
+	app    *command.App
 }
 
-func newVerilog(a *app) *cobra.Command {
+func newVerilog(a *command.App) *cobra.Command {
 	f := verilogFlags{app: a}
 	c := &cobra.Command{
 		Use:   "verilog",
@@ -39,7 +40,7 @@ outside the supported subset of Go is refused; docs/rtl.md explains each error.`
 	fl.StringVar(&f.config, "config", "default", "`name` of the configuration, full, default or small, with options of the board emu, as in small?vramports=1")
 	fl.StringVar(&f.source, "source", ".", "`directory` in the module's source tree")
 	fl.StringVarP(&f.out, "output", "o", "", "`directory` to write to, created if missing")
-	a.addJSON(fl)
+	a.AddJSON(fl)
 	if err := c.MarkFlagRequired("output"); err != nil {
 		panic(err)
 	}

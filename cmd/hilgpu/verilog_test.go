@@ -12,13 +12,14 @@ import (
 
 	"github.com/hilgpu/hilgpu/rtl/abi/regmap"
 	"github.com/hilgpu/hilgpu/rtl/verilog"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
 func TestVerilog(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "dir")
 	var stdout, stderr bytes.Buffer
 	code := run([]string{"verilog", "--config", "small", "--source", "../..", "-o", dir, "--json"}, &stdout, &stderr)
-	require.Equal(t, exitOK, code, stderr.String())
+	require.Equal(t, exit.OK, code, stderr.String())
 	var s verilogSummary
 	require.NoError(t, json.Unmarshal(stdout.Bytes(), &s))
 	assert.Equal(t, "gpu", s.Top)
@@ -46,7 +47,7 @@ func TestVerilogReplaces(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	code, _, stderr := hilgpu("verilog", "--config", "small", "--source", "../..", "-o", dir)
-	require.Equal(t, exitOK, code, stderr)
+	require.Equal(t, exit.OK, code, stderr)
 	assert.NoFileExists(t, filepath.Join(dir, "old.v"))
 	assert.FileExists(t, filepath.Join(dir, "mine.v"))
 	assert.FileExists(t, filepath.Join(dir, "mine.txt"))
@@ -58,7 +59,7 @@ func TestVerilogInTheWay(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "gpu.v"), 0o700))
 	code, stdout, stderr := hilgpu("verilog", "--config", "small", "--source", "../..", "-o", dir)
-	assert.Equal(t, exitUsage, code)
+	assert.Equal(t, exit.Usage, code)
 	assert.Empty(t, stdout)
 	assert.Contains(t, stderr, "gpu.v: it is a directory")
 	files, err := os.ReadDir(dir)
@@ -77,7 +78,7 @@ func TestVerilogRefuses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
-			assert.Equal(t, exitUsage, run(append([]string{"verilog"}, tt.args...), &stdout, &stderr))
+			assert.Equal(t, exit.Usage, run(append([]string{"verilog"}, tt.args...), &stdout, &stderr))
 			assert.NotEmpty(t, stderr.String())
 		})
 	}

@@ -6,9 +6,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hilgpu/hilgpu/cmd/hilgpu/version"
+	"github.com/hilgpu/hilgpu/testbench/command"
 )
 
-func newVersion(a *app) *cobra.Command {
+func newVersion(a *command.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version, and the hardware and register map it drives",
@@ -24,6 +25,6 @@ func newVersion(a *app) *cobra.Command {
 			return err
 		},
 	}
-	a.addJSON(c.Flags())
+	a.AddJSON(c.Flags())
 	return c
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/rtl/hdl/vcd/vcdtest"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
 // TestWave records the GPU while commands run, including commands that fail.
@@ -24,15 +25,15 @@ func TestWave(t *testing.T) {
 		from uint64 // first time
 		to   uint64 // last time; 0: any
 	}{
-		{"compose", small, exitOK, 0, 0},
-		{"over a line", append(small, "--board", "line?baud=100000000"), exitOK, 0, 0},
-		{"some clocks", append(small, "--wave-on", "cycle 3000..3100"), exitOK, 3000, 3100},
-		{"the same, shorter", append(small, "--wave-on=3000..3100"), exitOK, 3000, 3100},
-		{"lists", []string{"run", "lists", "--lists", "10", "--alive", "5"}, exitOK, 0, 0},
-		{"copy", []string{"run", "copy", "--size", "64", "--count", "2"}, exitOK, 0, 0},
-		{"fill", []string{"run", "fill", "--size", "64", "--count", "2"}, exitOK, 0, 0},
-		{"storm", []string{"run", "storm", "--cycles", "5000"}, exitOK, 0, 0},
-		{"bringup", []string{"bringup", "--only", "ident"}, exitOK, 0, 0},
+		{"compose", small, exit.OK, 0, 0},
+		{"over a line", append(small, "--board", "line?baud=100000000"), exit.OK, 0, 0},
+		{"some clocks", append(small, "--wave-on", "cycle 3000..3100"), exit.OK, 3000, 3100},
+		{"the same, shorter", append(small, "--wave-on=3000..3100"), exit.OK, 3000, 3100},
+		{"lists", []string{"run", "lists", "--lists", "10", "--alive", "5"}, exit.OK, 0, 0},
+		{"copy", []string{"run", "copy", "--size", "64", "--count", "2"}, exit.OK, 0, 0},
+		{"fill", []string{"run", "fill", "--size", "64", "--count", "2"}, exit.OK, 0, 0},
+		{"storm", []string{"run", "storm", "--cycles", "5000"}, exit.OK, 0, 0},
+		{"bringup", []string{"bringup", "--only", "ident"}, exit.OK, 0, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "w.vcd")
@@ -72,26 +73,26 @@ func TestWaveOnFault(t *testing.T) {
 		board string
 		code  int
 	}{
-		{"run compose --size 16x16", "emu", exitOK},
-		{"run compose --size 16x16", "emu?fault=lost-doorbell&after=2", exitDevice},
-		{"run copy --size 64", "emu", exitOK},
-		{"run copy --size 64", "emu?fault=dead", exitDevice},
-		{"run copy --size 64", "emu?fault=lost-interrupt", exitDevice},
-		{"run copy --size 64", "emu?fault=stuck-data:D0=1", exitCheck},
-		{"run fill --size 64", "emu", exitOK},
-		{"run fill --size 64", "emu?fault=dead", exitDevice},
-		{"run fill --size 64", "emu?fault=stuck-data:D0=1", exitCheck},
-		{"run storm --cycles 3000000", "emu?fault=dead", exitDevice},
-		{"run storm --cycles 3000000", "emu?fault=lost-interrupt&after=1", exitCheck},
-		{"run storm --cycles 3000000", "emu?fault=stuck-enable:5", exitCheck},
-		{"bringup --only ident", "emu", exitOK},
-		{"bringup", "emu?config=small&fault=lost-doorbell", exitCheck},
+		{"run compose --size 16x16", "emu", exit.OK},
+		{"run compose --size 16x16", "emu?fault=lost-doorbell&after=2", exit.Device},
+		{"run copy --size 64", "emu", exit.OK},
+		{"run copy --size 64", "emu?fault=dead", exit.Device},
+		{"run copy --size 64", "emu?fault=lost-interrupt", exit.Device},
+		{"run copy --size 64", "emu?fault=stuck-data:D0=1", exit.Check},
+		{"run fill --size 64", "emu", exit.OK},
+		{"run fill --size 64", "emu?fault=dead", exit.Device},
+		{"run fill --size 64", "emu?fault=stuck-data:D0=1", exit.Check},
+		{"run storm --cycles 3000000", "emu?fault=dead", exit.Device},
+		{"run storm --cycles 3000000", "emu?fault=lost-interrupt&after=1", exit.Check},
+		{"run storm --cycles 3000000", "emu?fault=stuck-enable:5", exit.Check},
+		{"bringup --only ident", "emu", exit.OK},
+		{"bringup", "emu?config=small&fault=lost-doorbell", exit.Check},
 	} {
 		t.Run(tt.args+" "+tt.board, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "w.vcd")
 			code, _, stderr := hilgpu(append(strings.Fields(tt.args), "--board", tt.board, "--wave-on", "fault", "--wave", path)...)
 			require.Equal(t, tt.code, code, stderr)
-			if tt.code == exitOK {
+			if tt.code == exit.OK {
 				assert.NoFileExists(t, path)
 				assert.Equal(t, "hilgpu: "+path+" is not written, --wave-on \"fault\": no node faulted\n", stderr)
 				return
@@ -107,7 +108,7 @@ func TestWaveOnFault(t *testing.T) {
 func TestWaveOfNoClock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "w.vcd")
 	code, _, stderr := hilgpu("bringup", "--only", "ident", "--wave", path, "--wave-on", "cycle 900000000..900000001")
-	require.Equal(t, exitOK, code, stderr)
+	require.Equal(t, exit.OK, code, stderr)
 	assert.Equal(t, "hilgpu: "+path+" is not written, --wave-on \"cycle 900000000..900000001\": the run did not reach its clocks\n", stderr)
 	assert.NoFileExists(t, path)
 }
@@ -126,7 +127,7 @@ func TestWaveBadInput(t *testing.T) {
 		{[]string{"--wave", path, "--board", "tcp:127.0.0.1:1"}, "a waveform needs a GPU emulated in this process, want emu or line"},
 	} {
 		var out, errs bytes.Buffer
-		assert.Equal(t, exitUsage, run(append([]string{"run", "compose"}, tt.args...), &out, &errs), "%q", tt.args)
+		assert.Equal(t, exit.Usage, run(append([]string{"run", "compose"}, tt.args...), &out, &errs), "%q", tt.args)
 		assert.Contains(t, errs.String(), tt.says)
 		_, err := os.Stat(path)
 		assert.ErrorIs(t, err, os.ErrNotExist)

@@ -35,7 +35,7 @@ func (k *KernelClock) Time() time.Duration { return k.time }
 func (k *KernelClock) Wrap(open umddi.OpenAdapterFunc) umddi.OpenAdapterFunc {
 	return func(t *ddi.Thread, arg *umddi.OpenAdapter) ddi.HRESULT {
 		hr := open(t, arg)
-		if hr.Failed() {
+		if hr.Failed() || arg.Funcs.CreateDevice == nil {
 			return hr
 		}
 		create := arg.Funcs.CreateDevice
@@ -52,6 +52,26 @@ func (k *KernelClock) Wrap(open umddi.OpenAdapterFunc) umddi.OpenAdapterFunc {
 			}
 			inner.KTCallbacks = &table
 			return create(t, a, &inner)
+		}
+		return hr
+	}
+}
+
+// withCaps returns a driver entry that behaves as open and reports the threading
+// capabilities that change returns.
+func withCaps(open umddi.OpenAdapterFunc, change func(caps uint32) uint32) umddi.OpenAdapterFunc {
+	return func(t *ddi.Thread, arg *umddi.OpenAdapter) ddi.HRESULT {
+		hr := open(t, arg)
+		if hr.Failed() || arg.Funcs.GetCaps == nil {
+			return hr
+		}
+		ask := arg.Funcs.GetCaps
+		arg.Funcs.GetCaps = func(t *ddi.Thread, h umddi.HAdapter, typ umddi.CapsType) (uint32, ddi.HRESULT) {
+			caps, hr := ask(t, h, typ)
+			if typ == umddi.CapsThreading && !hr.Failed() {
+				caps = change(caps)
+			}
+			return caps, hr
 		}
 		return hr
 	}

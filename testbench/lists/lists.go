@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/hilgpu/hilgpu/hostdriver/umd"
+	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 	"github.com/hilgpu/hilgpu/testbench"
 )
@@ -31,13 +31,14 @@ const (
 // Options are the settings of a run.
 type Options struct {
 	Board     string            // selector
+	Drivers   testbench.Drivers // zero: the drivers of this GPU
 	System    testbench.Options // without Hook
 	Lists     int               // total number, 1 to MaxLists
 	Ops       int               // CopyResource calls per list, 1 to MaxOps
 	Contexts  int               // deferred contexts, each with a goroutine, 1 to MaxContexts
 	Alive     int               // lists per context that exist at the same time, 1 to MaxAlive
 	NoRecycle bool              // every list gets a new handle
-	Emulated  bool              // the driver lacks command lists, so the runtime's are used
+	Emulated  bool              // the runtime's lists are used, even if the driver has command lists
 
 	// Progress, if not nil, is called with the lists done of a part. Its cost is
 	// excluded.
@@ -66,7 +67,7 @@ type Report struct {
 	Ops      int  `json:"ops"`
 	Contexts int  `json:"contexts"`
 	Recycle  bool `json:"recycle"`
-	Native   bool `json:"native"`
+	Native   bool `json:"native"` // the lists are the driver's
 	Verify   bool `json:"verify"`
 
 	// ListsPerSecond excludes the kernel's time; concurrent time counts once.
@@ -109,7 +110,7 @@ func Run(o Options) (*Report, error) {
 	}
 	r := &Report{
 		Lists: o.Lists, Ops: o.Ops, Contexts: o.Contexts,
-		Recycle: !o.NoRecycle, Native: !o.Emulated, Verify: !o.System.NoVerify,
+		Recycle: !o.NoRecycle, Verify: !o.System.NoVerify,
 	}
 	if err := o.timed(r); err != nil {
 		return nil, err
@@ -121,9 +122,19 @@ func Run(o Options) (*Report, error) {
 	return r, nil
 }
 
-// drivers returns the drivers of this GPU, with a clock around the submissions.
-func (o Options) drivers(k *KernelClock) testbench.Drivers {
-	d := testbench.HostDrivers()
-	d.UserMode = k.Wrap(umd.New(umd.Options{EmulatedLists: o.Emulated}))
+// drivers returns the drivers, with a clock around the submissions. native is
+// set if the lists of the run are the driver's.
+func (o Options) drivers(k *KernelClock, native *bool) testbench.Drivers {
+	d := o.Drivers
+	if d.UserMode == nil && d.KernelMode == nil {
+		d = testbench.HostDrivers()
+	}
+	d.UserMode = k.Wrap(withCaps(d.UserMode, func(caps uint32) uint32 {
+		if o.Emulated {
+			caps &^= umddi.CapsCommandLists | umddi.CapsCommandListsBuild2
+		}
+		*native = caps&umddi.CapsCommandListsBuild2 != 0
+		return caps
+	}))
 	return d
 }

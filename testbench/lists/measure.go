@@ -14,6 +14,7 @@ func (o Options) timed(out *Report) error {
 	if err != nil {
 		return err
 	}
+	out.Native = r.native
 	err = r.measure(out)
 	out.Findings = r.sys.Findings()
 	return r.close(err)

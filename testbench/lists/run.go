@@ -35,6 +35,7 @@ type run struct {
 	dev       *d3d11.Device
 	ctx       *d3d11.Context
 	kernel    KernelClock
+	native    bool // the lists are the driver's
 	recorders []*recorder
 
 	wall    time.Duration // wall-clock time of recording and releasing
@@ -45,7 +46,7 @@ type run struct {
 func (o Options) start() (*run, error) {
 	r := &run{o: o}
 	var err error
-	if r.sys, err = testbench.Open(o.Board, o.drivers(&r.kernel), o.System); err != nil {
+	if r.sys, err = testbench.Open(o.Board, o.drivers(&r.kernel, &r.native), o.System); err != nil {
 		return nil, err
 	}
 	if err = r.create(); err != nil {

@@ -24,6 +24,7 @@ type Options struct {
 	Selector string
 	Board    boards.Options // options of the connections
 	Drivers  testbench.Drivers
+	Program  string         // whose command test repeats a case; "": hilgpu
 	Seed     uint64         // first seed
 	Runs     uint64         // seeds of cases with several; 0: the case's own number
 	Filter   *regexp.Regexp // selects instances by name; nil: all
@@ -66,6 +67,8 @@ type Result struct {
 	Violation *verifier.Violation `json:"-"` // the rule that a driver broke, or nil
 
 	Err error `json:"-"` // why opening the board failed or the GPU stopped, or nil
+
+	program string // of Options
 }
 
 // Instances returns the selected instances.
@@ -111,7 +114,10 @@ func runOne(i Instance, o Options) Result {
 	} else {
 		hung = runCase(i.Case, t, r)
 	}
-	res := Result{Name: i.Name, Doc: i.Case.Doc, Selector: i.Selector, Seed: i.Seed, Outcome: Passed, Time: time.Since(start)}
+	res := Result{
+		Name: i.Name, Doc: i.Case.Doc, Selector: i.Selector, Seed: i.Seed,
+		Outcome: Passed, Time: time.Since(start), program: o.Program,
+	}
 	if hung != nil {
 		res.Outcome, res.Err, res.Violation, res.Messages = Failed, hung, hung, []string{reportOf(hung)}
 		return res

@@ -48,9 +48,10 @@ type Opener func(selector string, host bus.Host) (bus.Link, bus.Clock, error)
 
 // Options select the board and the stages. The zero value is every stage on "emu".
 type Options struct {
-	Board string   // selector; "" means emu
-	Only  []string // stages by name, or by group such as "mem"; empty means all
-	Seed  uint64   // seed of patterns, addresses and probe values
+	Program string   // whose command bringup repeats a stage; "": hilgpu
+	Board   string   // selector; "" means emu
+	Only    []string // stages by name, or by group such as "mem"; empty means all
+	Seed    uint64   // seed of patterns, addresses and probe values
 
 	// Bytes is the number of bytes of VRAM to test, from 0, rounded down to 8; 0: DefaultBytes.
 	Bytes uint64

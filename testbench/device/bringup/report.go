@@ -1,6 +1,7 @@
 package bringup
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -101,7 +102,7 @@ func (r *Report) count(res Result, o Options) {
 
 // replay returns the command that repeats a stage.
 func replay(stage string, o Options) string {
-	c := fmt.Sprintf("hilgpu bringup --board %s --only %s --seed %d", boards.Quote(o.Board), stage, o.Seed)
+	c := fmt.Sprintf("%s bringup --board %s --only %s --seed %d", cmp.Or(o.Program, "hilgpu"), boards.Quote(o.Board), stage, o.Seed)
 	if o.Bytes != DefaultBytes {
 		c += fmt.Sprintf(" --bytes %d", o.Bytes)
 	}

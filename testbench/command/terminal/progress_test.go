@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hilgpu/hilgpu/cmd/hilgpu/terminal"
-	"github.com/hilgpu/hilgpu/cmd/hilgpu/terminal/terminaltest"
+	"github.com/hilgpu/hilgpu/testbench/command/terminal"
+	"github.com/hilgpu/hilgpu/testbench/command/terminal/terminaltest"
 )
 
 // empty is an environment without variables.

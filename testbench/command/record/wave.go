@@ -92,7 +92,7 @@ func (r *Recorder) commitWave(err error) error {
 		if r.WaveOn != "fault" {
 			why = "the run did not reach its clocks"
 		}
-		fmt.Fprintf(r.Log, "hilgpu: %s is not written, --wave-on %q: %s\n", r.Wave, r.WaveOn, why)
+		fmt.Fprintf(r.Log, "%s: %s is not written, --wave-on %q: %s\n", r.Program, r.Wave, r.WaveOn, why)
 		return nil
 	}
 	return r.waveFile.Commit()

@@ -1,4 +1,4 @@
-# bash completion for hilgpu, for bash 4.4 and later
+# bash completion of hilgpu and of test programs for other drivers, for bash 4.4 and later
 #
 # Selectors contain : = ? and &, at which bash breaks words or which need
 # quotes. The words are therefore parsed from the line as the shell would do it.
@@ -87,4 +87,4 @@ _hilgpu() {
     _hilgpu_describe
 }
 
-complete -F _hilgpu hilgpu
+complete -F _hilgpu

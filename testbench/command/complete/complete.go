@@ -1,4 +1,4 @@
-// Package complete implements shell completion for hilgpu: commands, selectors,
+// Package complete implements shell completion: commands, selectors,
 // registers, files and more.
 package complete
 
@@ -76,18 +76,19 @@ func outputFile(command string) completer {
 	return file(anyFile)
 }
 
-// argCompleters returns the completers of arguments by command path.
+// argCompleters returns the completers of arguments by command path, without
+// the name of the program.
 func argCompleters() map[string]completer {
 	names := regs.AllNames()
 	return map[string]completer{
-		"hilgpu run compose":   file(byExtension, "png", "jpg", "jpeg"),
-		"hilgpu board serve":   selectors(boards.CompleteServed),
-		"hilgpu board probe":   selectors(boards.Complete),
-		"hilgpu reg list":      registers(names),
-		"hilgpu reg read":      registers(names),
-		"hilgpu reg write":     assigned(names),
-		"hilgpu reg diff":      fileOrBoard,
-		"hilgpu rules explain": onlyOne(ruleNames),
+		"run compose":   file(byExtension, "png", "jpg", "jpeg"),
+		"board serve":   selectors(boards.CompleteServed),
+		"board probe":   selectors(boards.Complete),
+		"reg list":      registers(names),
+		"reg read":      registers(names),
+		"reg write":     assigned(names),
+		"reg diff":      fileOrBoard,
+		"rules explain": onlyOne(ruleNames),
 	}
 }
 
@@ -95,7 +96,7 @@ func argCompleters() map[string]completer {
 // unknown flag or command gets no file completion. Command fails if a flag
 // already has a completer.
 func Command(c *cobra.Command) error {
-	if f, ok := argCompleters()[c.CommandPath()]; ok {
+	if f, ok := argCompleters()[strings.TrimPrefix(c.CommandPath(), c.Root().Name()+" ")]; ok {
 		c.ValidArgsFunction = matching(f)
 	} else if c.ValidArgsFunction == nil && c.Runnable() && !c.HasSubCommands() {
 		c.ValidArgsFunction = cobra.NoFileCompletions

@@ -2,13 +2,15 @@ package complete
 
 import (
 	_ "embed" // the script
+	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
 
-// bash is the script for bash. Cobra's script does not support words that need
-// quotes, as selectors do.
+// bash is the script for bash, up to the name of the program. Cobra's script does
+// not support words that need quotes, as selectors do.
 //
 //go:embed completion.bash
 var bash string
@@ -34,7 +36,7 @@ func Scripts(root *cobra.Command, out io.Writer) {
   hilgpu completion bash > /etc/bash_completion.d/hilgpu`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := io.WriteString(out, bash)
+			_, err := fmt.Fprintf(out, "%s %s\n", strings.TrimSpace(bash), root.Name())
 			return err
 		},
 	})

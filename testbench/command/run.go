@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"fmt"
@@ -8,21 +8,21 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
 	"github.com/hilgpu/hilgpu/testbench/compose"
 	"github.com/hilgpu/hilgpu/testbench/output"
 	"github.com/hilgpu/hilgpu/testbench/session"
 )
 
-func newRun(a *app) *cobra.Command {
+func newRun(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "run",
 		Short:   "Run a workload",
 		Example: "  hilgpu run compose --check",
 	}
-	a.links.AddWave(c.PersistentFlags())
+	a.Links.AddWave(c.PersistentFlags())
 	c.AddCommand(newCompose(a), newLists(a), newCopy(a), newFill(a), newStorm(a))
-	a.links.add(c)
+	a.Links.Add(c)
 	return c
 }
 
@@ -36,10 +36,10 @@ type composeFlags struct {
 	ddi      string
 	check    bool
 	verify   verifyFlags
-	app      *app
+	app      *App
 }
 
-func newCompose(a *app) *cobra.Command {
+func newCompose(a *App) *cobra.Command {
 	f := composeFlags{app: a}
 	c := &cobra.Command{
 		Use:   "compose [IMAGE...]",
@@ -58,15 +58,15 @@ images it uses built-in samples.`,
 	}
 	fl := c.Flags()
 	f.verify.add(c)
-	a.links.addTdr(c)
-	addBoard(fl, &f.board, "")
+	a.Links.AddTdr(c)
+	AddBoard(fl, &f.board, "")
 	fl.StringVar(&f.size, "size", "320x240", "`WxH` of the frame in pixels")
 	fl.IntVar(&f.contexts, "contexts", 2, "`number` of recording deferred contexts")
 	fl.Uint64Var(&f.seed, "seed", 1, "`seed` of the placement")
 	fl.StringVarP(&f.out, "output", "o", "", "write the frame to this PNG `file`")
 	fl.StringVar(&f.ddi, "ddi", "", "write every DDI call to this `file` during the run, two JSON lines per call")
 	fl.BoolVar(&f.check, "check", false, "compare every pixel with a composition by image/draw; exit 1 on a difference")
-	a.addJSON(fl)
+	a.AddJSON(fl)
 	return c
 }
 
@@ -74,38 +74,38 @@ images it uses built-in samples.`,
 func runCompose(f composeFlags, images []string) error {
 	plan, err := planCompose(f, images)
 	if err == nil {
-		err = f.app.links.checkTdr()
+		err = f.app.Links.CheckTdr()
 	}
 	if err != nil {
 		return err
 	}
-	out, err := f.app.links.Outputs.Create(f.out)
+	out, err := f.app.Links.Outputs.Create(f.out)
 	if err != nil {
 		return err
 	}
 	defer out.Discard()
-	ddi, err := f.app.links.Trace(f.ddi)
+	ddi, err := f.app.Links.Trace(f.ddi)
 	if err != nil {
 		return err
 	}
 	start := time.Now()
 	o := f.verify.options()
-	if o.Board, err = f.app.links.Options(); err != nil {
+	if o.Board, err = f.app.Links.Options(); err != nil {
 		return err
 	}
-	o.Tdr = f.app.links.tdr
+	o.Tdr = f.app.Links.Tdr
 	if ddi != nil {
 		o.DDI = ddi
 	}
-	w := f.app.progress("run compose")
+	w := f.app.Progress("run compose")
 	defer w.End()
-	done, err := session.OnBoard(f.board, testbench.HostDrivers(), o, plan)
+	done, err := session.OnBoard(f.board, f.app.program.Drivers, o, plan)
 	host := time.Since(start)
 	// Keep the trace of a failed run.
 	if cerr := ddi.Finish(); err == nil {
 		err = cerr
 	}
-	printFindings(f.app.stderr, done.Findings)
+	f.app.printFindings(done.Findings)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func runCompose(f composeFlags, images []string) error {
 func planCompose(f composeFlags, images []string) (*compose.Plan, error) {
 	w, h, ok := compose.ParseSize(f.size)
 	if !ok {
-		return nil, fmt.Errorf("%w: size %q, want WIDTHxHEIGHT in pixels", errInput, f.size)
+		return nil, fmt.Errorf("%w: size %q, want WIDTHxHEIGHT in pixels", exit.ErrInput, f.size)
 	}
 	return compose.PlanOf(compose.Options{Width: w, Height: h, Contexts: f.contexts, Seed: f.seed}, images)
 }
@@ -133,7 +133,7 @@ func checkFrame(got, want *image.NRGBA) error {
 	if n == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %d of %d pixels differ, the first at %d,%d: %v, want %v", errCheck,
+	return fmt.Errorf("%w: %d of %d pixels differ, the first at %d,%d: %v, want %v", exit.ErrCheck,
 		n, want.Rect.Dx()*want.Rect.Dy(), at.X, at.Y, got.NRGBAAt(at.X, at.Y), want.NRGBAAt(at.X, at.Y))
 }
 

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"cmp"
@@ -13,9 +13,10 @@ import (
 
 	"github.com/hilgpu/hilgpu/boards/regs"
 	"github.com/hilgpu/hilgpu/bus"
-	"github.com/hilgpu/hilgpu/cmd/hilgpu/signals"
-	"github.com/hilgpu/hilgpu/cmd/hilgpu/terminal"
 	"github.com/hilgpu/hilgpu/rtl/abi/reg"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
+	"github.com/hilgpu/hilgpu/testbench/command/signals"
+	"github.com/hilgpu/hilgpu/testbench/command/terminal"
 	"github.com/hilgpu/hilgpu/testbench/device/bare"
 	"github.com/hilgpu/hilgpu/testbench/device/bringup"
 )
@@ -30,12 +31,12 @@ type bringupFlags struct {
 	poke   string
 	report string
 
-	app    *app
+	app    *App
 	open   bringup.Opener // nil: boards.OpenWith
 	folder *bringup.Folder
 }
 
-func newBringup(a *app) *cobra.Command {
+func newBringup(a *App) *cobra.Command {
 	f := bringupFlags{app: a}
 	c := &cobra.Command{
 		Use:   "bringup",
@@ -55,26 +56,26 @@ Stages:
   hilgpu bringup --only mem --bytes all --seed 7
   hilgpu bringup --soak 8h`,
 		Args:        cobra.NoArgs,
-		Annotations: map[string]string{stopsItself: "yes"},
+		Annotations: map[string]string{StopsItself: "yes"},
 		RunE:        func(c *cobra.Command, _ []string) error { return runBringup(c.Context(), f) },
 	}
 	fl := c.Flags()
-	a.links.AddWave(fl)
-	addBoard(fl, &f.board, "")
+	a.Links.AddWave(fl)
+	AddBoard(fl, &f.board, "")
 	fl.StringVar(&f.only, "only", "", "`stages` or groups of stages to run, separated by commas")
 	fl.StringVar(&f.soak, "soak", "", "repeat for a `duration` as in 8h or a number of rounds, or until the link fails; one JSON object per round")
 	fl.Uint64Var(&f.seed, "seed", 1, "`seed` of patterns; each round of a soak uses the next one")
 	fl.StringVar(&f.bytes, "bytes", strconv.Itoa(bringup.DefaultBytes), "`number` of bytes of VRAM to test with patterns, or all")
 	fl.StringVar(&f.poke, "poke", reg.Safe.String(), "`class` of registers to write with patterns: safe, idle or destructive")
 	fl.StringVar(&f.report, "report", "", "write report.html, report.json, junit.xml and bus.pcapng to this `folder`")
-	a.addJSON(fl)
-	a.links.add(c)
+	a.AddJSON(fl)
+	a.Links.Add(c)
 	return c
 }
 
 // options parses the flags.
 func (f bringupFlags) options() (bringup.Options, error) {
-	o := bringup.Options{Board: f.board, Seed: f.seed, Open: f.open}
+	o := bringup.Options{Program: f.app.program.Name, Board: f.board, Seed: f.seed, Open: f.open}
 	for name := range strings.SplitSeq(f.only, ",") {
 		if name != "" {
 			o.Only = append(o.Only, name)
@@ -82,10 +83,10 @@ func (f bringupFlags) options() (bringup.Options, error) {
 	}
 	var ok bool
 	if o.Poke, ok = regs.ParsePoke(f.poke); !ok {
-		return o, fmt.Errorf("%w: --poke %s, want safe, idle or destructive", errInput, f.poke)
+		return o, fmt.Errorf("%w: --poke %s, want safe, idle or destructive", exit.ErrInput, f.poke)
 	}
 	if o.Bytes, ok = bringup.ParseBytes(f.bytes); !ok {
-		return o, fmt.Errorf("%w: --bytes %s, want a number of bytes from 1 on, or all", errInput, f.bytes)
+		return o, fmt.Errorf("%w: --bytes %s, want a number of bytes from 1 on, or all", exit.ErrInput, f.bytes)
 	}
 	return o, nil
 }
@@ -94,7 +95,7 @@ func (f bringupFlags) options() (bringup.Options, error) {
 func runBringup(ctx context.Context, f bringupFlags) error {
 	ctx, stop := signals.Until(ctx)
 	defer stop()
-	return interrupted(ctx, f.run(ctx))
+	return Interrupted(ctx, f.run(ctx))
 }
 
 func (f bringupFlags) run(ctx context.Context) error {
@@ -111,13 +112,13 @@ func (f bringupFlags) run(ctx context.Context) error {
 	}
 	defer f.folder.Discard()
 	if o.Open == nil {
-		link, err := f.app.links.Options()
+		link, err := f.app.Links.Options()
 		if err != nil {
 			return err
 		}
 		o.Open = bringup.Opener(bare.With(link))
 	}
-	w := f.app.progress("bringup")
+	w := f.app.Progress("bringup")
 	defer w.End()
 	o.Began = func(stage string, done, total int) { f.began(w, stage, done, total) }
 	o.Progress = f.progress
@@ -152,7 +153,7 @@ func (f bringupFlags) began(w *terminal.Task, stage string, done, total int) {
 // the clocks before the first failed stage.
 func (f bringupFlags) progress(r bringup.Result) {
 	if r.Status == bringup.Fail {
-		f.app.links.Fault()
+		f.app.Links.Fault()
 	}
 	if !f.app.JSON && f.soak == "" {
 		fmt.Fprint(f.app.Out, f.app.Painted(r.Line(), string(r.Status)))
@@ -162,9 +163,9 @@ func (f bringupFlags) progress(r bringup.Result) {
 // makeReport creates the folder of --report, with the capture, if the flag is
 // given.
 func (f *bringupFlags) makeReport() (err error) {
-	f.folder, err = bringup.NewFolder(f.report, f.app.links.Outputs.Create)
-	if err == nil && f.report != "" && f.app.links.Capture == "" {
-		f.app.links.Capture = filepath.Join(f.report, "bus.pcapng")
+	f.folder, err = bringup.NewFolder(f.report, f.app.Links.Outputs.Create)
+	if err == nil && f.report != "" && f.app.Links.Capture == "" {
+		f.app.Links.Capture = filepath.Join(f.report, "bus.pcapng")
 	}
 	return err
 }
@@ -182,7 +183,7 @@ func (f bringupFlags) write(r *bringup.Report) error {
 func soakBringup(ctx context.Context, f bringupFlags, o bringup.Options, add func(any) error, w *terminal.Task) error {
 	limit, ok := bringup.ParseLimit(f.soak)
 	if !ok {
-		return fmt.Errorf("%w: --soak %s, want a number of rounds or a duration as in 30m", errInput, f.soak)
+		return fmt.Errorf("%w: --soak %s, want a number of rounds or a duration as in 30m", exit.ErrInput, f.soak)
 	}
 	r, bad, err := bringup.Soak(ctx, o, limit, w.To, func(round bringup.Round) error { return add(round) })
 	if r == nil {
@@ -205,12 +206,12 @@ func verdict(r *bringup.Report) error {
 		if err == nil {
 			err = errors.New("the link delivers data that the board did not send")
 		}
-		if code := exitCode(err); code != exitNoDevice && code != exitLink && code != exitMap {
+		if code := exit.Code(err); code != exit.NoDevice && code != exit.Link && code != exit.Map {
 			err = fmt.Errorf("%w: %w", bus.ErrLinkDown, err)
 		}
 		return fmt.Errorf("bring-up of %s: %w", r.Board, err)
 	case !r.OK():
-		return fmt.Errorf("%w: bring-up of %s: %d stages failed, %d were not run", errCheck, r.Board, r.Failed, r.Skipped)
+		return fmt.Errorf("%w: bring-up of %s: %d stages failed, %d were not run", exit.ErrCheck, r.Board, r.Failed, r.Skipped)
 	}
 	return nil
 }

@@ -1,21 +1,24 @@
-package main
+package command
 
 import (
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"github.com/hilgpu/hilgpu/cmd/hilgpu/complete"
-	"github.com/hilgpu/hilgpu/cmd/hilgpu/help"
-	"github.com/hilgpu/hilgpu/cmd/hilgpu/signals"
+	"github.com/hilgpu/hilgpu/testbench/command/complete"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
+	"github.com/hilgpu/hilgpu/testbench/command/help"
+	"github.com/hilgpu/hilgpu/testbench/command/signals"
 )
 
 // complete adds the common parts to a tree of commands: the references at the
 // end of the help, the note that a command has begun its work, and the error of
 // a command that needs a subcommand.
-func (a *app) complete(c *cobra.Command) {
+func (a *App) complete(c *cobra.Command) {
 	help.ReadOn(c)
+	a.rename(c)
 	switch do := c.RunE; {
 	case c.HasSubCommands() && !c.Runnable():
 		c.Args = cobra.ArbitraryArgs
@@ -24,8 +27,8 @@ func (a *app) complete(c *cobra.Command) {
 	case do != nil:
 		c.RunE = func(c *cobra.Command, args []string) error {
 			a.began = true
-			if c.Annotations[stopsItself] == "" {
-				defer signals.Handle(a.signalled, exitCode)()
+			if c.Annotations[StopsItself] == "" {
+				defer signals.Handle(a.signalled, exit.Code)()
 			}
 			if err := a.oneAnswer(c); err != nil {
 				return err
@@ -41,21 +44,35 @@ func (a *app) complete(c *cobra.Command) {
 	}
 }
 
+// rename replaces the name of hilgpu in the help of c by the program's.
+func (a *App) rename(c *cobra.Command) {
+	if a.program.Name == Name {
+		return
+	}
+	for _, text := range []*string{&c.Long, &c.Example} {
+		*text = strings.ReplaceAll(*text, Name, a.program.Name)
+	}
+	for key, text := range c.Annotations {
+		c.Annotations[key] = strings.ReplaceAll(text, Name, a.program.Name)
+	}
+	c.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = strings.ReplaceAll(f.Usage, Name, a.program.Name) })
+}
+
 // want is the action of a command that needs a subcommand. It refuses an
 // unknown name. Without a name it prints the help on standard error; only for
 // hilgpu itself is that not an error.
-func (a *app) want(c *cobra.Command, args []string) error {
+func (a *App) want(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return unknown(c, args[0])
 	}
 	if !c.HasParent() {
 		return c.Help()
 	}
-	c.SetOut(a.stderr)
+	c.SetOut(a.Stderr)
 	if err := c.Help(); err != nil {
 		return err
 	}
-	return usageError{fmt.Errorf("%s needs a subcommand, want %s", c.CommandPath(), help.Choices(c, ""))}
+	return exit.UsageError{Err: fmt.Errorf("%s needs a subcommand, want %s", c.CommandPath(), help.Choices(c, ""))}
 }
 
 // unknown returns the error of a name that is not a subcommand of c.
@@ -64,7 +81,7 @@ func unknown(c *cobra.Command, name string) error {
 	if want != "" {
 		want = ", want " + want
 	}
-	return usageError{fmt.Errorf("unknown command %q for %q%s", name, c.CommandPath(), want)}
+	return exit.UsageError{Err: fmt.Errorf("unknown command %q for %q%s", name, c.CommandPath(), want)}
 }
 
 // below returns the subcommand of c named by names. Names after a command
@@ -80,9 +97,8 @@ func below(c *cobra.Command, names []string) (*cobra.Command, error) {
 	return c, nil
 }
 
-// onlyCommands completes subcommands for a command that takes no other
-// arguments.
-func onlyCommands(c *cobra.Command, args []string) error {
+// OnlyCommands refuses arguments of a command that takes only subcommands.
+func OnlyCommands(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return unknown(c, args[0])
 	}
@@ -91,7 +107,7 @@ func onlyCommands(c *cobra.Command, args []string) error {
 
 // setHelp makes help refuse unknown commands, both with the flag --help and
 // with the command help.
-func (a *app) setHelp(root *cobra.Command) {
+func (a *App) setHelp(root *cobra.Command) {
 	print := root.HelpFunc()
 	root.SetHelpFunc(func(c *cobra.Command, args []string) {
 		c, a.help = below(c, c.Flags().Args())
@@ -118,7 +134,7 @@ func (a *app) setHelp(root *cobra.Command) {
 		RunE: func(_ *cobra.Command, args []string) error {
 			c, rest, err := root.Find(args)
 			if err != nil {
-				return usageError{err}
+				return exit.UsageError{Err: err}
 			}
 			if len(rest) > 0 {
 				return unknown(c, rest[0])

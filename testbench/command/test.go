@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 	"github.com/hilgpu/hilgpu/boards"
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
 	"github.com/hilgpu/hilgpu/testbench/output"
 	"github.com/hilgpu/hilgpu/testbench/suite"
 )
@@ -24,10 +25,10 @@ type testFlags struct {
 	seed      uint64
 	runs      uint64
 	list      bool
-	app       *app
+	app       *App
 }
 
-func newTest(a *app) *cobra.Command {
+func newTest(a *App) *cobra.Command {
 	f := testFlags{app: a}
 	c := &cobra.Command{
 		Use:   "test",
@@ -46,45 +47,45 @@ again.`,
 		RunE: func(c *cobra.Command, _ []string) error { return runTest(f) },
 	}
 	fl := c.Flags()
-	addBoard(fl, &f.board, "")
+	AddBoard(fl, &f.board, "")
 	fl.StringVar(&f.junit, "junit", "", "write the results to this JUnit XML `file`")
 	fl.StringVar(&f.artifacts, "artifacts", "", "`folder` for the artifacts of failed cases")
 	fl.StringVar(&f.filter, "filter", "", "run the cases whose name matches this regular `expression`")
 	fl.Uint64Var(&f.seed, "seed", 0, "first `seed` of the cases with seeds")
 	fl.Uint64Var(&f.runs, "runs", 0, "`number` of seeds of each case with several; 0: the default of the case")
-	a.links.addTdr(c)
+	a.Links.AddTdr(c)
 	fl.BoolVar(&f.list, "list", false, "print the names of the cases and run nothing")
-	a.addJSON(fl)
-	a.links.add(c)
+	a.AddJSON(fl)
+	a.Links.Add(c)
 	return c
 }
 
 func runTest(f testFlags) error {
-	o := suite.Options{Selector: f.board, Drivers: testbench.HostDrivers(), Seed: f.seed, Runs: f.runs, Trace: f.artifacts != ""}
-	o.Tdr = f.app.links.tdr
-	err := f.app.links.checkTdr()
+	o := suite.Options{Selector: f.board, Drivers: f.app.program.Drivers, Program: f.app.program.Name, Seed: f.seed, Runs: f.runs, Trace: f.artifacts != ""}
+	o.Tdr = f.app.Links.Tdr
+	err := f.app.Links.CheckTdr()
 	if err != nil {
 		return err
 	}
 	if o.Filter, err = regexp.Compile(f.filter); err != nil {
-		return fmt.Errorf("%w: --filter: %w", errInput, err)
+		return fmt.Errorf("%w: --filter: %w", exit.ErrInput, err)
 	}
 	instances := o.Instances()
 	if len(instances) == 0 {
-		return fmt.Errorf("%w: --filter %q matches no case, want a match for one of %s", errInput, f.filter, strings.Join(caseNames(), ", "))
+		return fmt.Errorf("%w: --filter %q matches no case, want a match for one of %s", exit.ErrInput, f.filter, strings.Join(caseNames(), ", "))
 	}
 	if f.list {
 		return listCases(f, instances)
 	}
-	xml, err := f.app.links.Outputs.Create(f.junit)
+	xml, err := f.app.Links.Outputs.Create(f.junit)
 	if err != nil {
 		return err
 	}
 	defer xml.Discard()
-	if o.Board, err = f.app.links.Options(); err != nil {
+	if o.Board, err = f.app.Links.Options(); err != nil {
 		return err
 	}
-	if err := tryBoard(f.board, o.Board); err != nil {
+	if err := f.tryBoard(o.Board); err != nil {
 		return err
 	}
 	report := suite.NewReport(f.board, f.runSuite(o, len(instances)))
@@ -100,7 +101,7 @@ func runTest(f testFlags) error {
 // runSuite runs the instances, total in number, and prints each result. It
 // stops if the board is lost.
 func (f testFlags) runSuite(o suite.Options, total int) []suite.Result {
-	w := f.app.progress("test")
+	w := f.app.Progress("test")
 	defer w.End()
 	done := 0
 	o.Report = func(r suite.Result) {
@@ -112,7 +113,7 @@ func (f testFlags) runSuite(o suite.Options, total int) []suite.Result {
 	}
 	o.Lost = func(r suite.Result) error {
 		if unreachable(r.Err) {
-			return tryBoard(f.board, o.Board)
+			return f.tryBoard(o.Board)
 		}
 		return nil
 	}
@@ -122,14 +123,14 @@ func (f testFlags) runSuite(o suite.Options, total int) []suite.Result {
 // unreachable reports whether an error means that the board is missing or
 // another one, so that no case can run.
 func unreachable(err error) bool {
-	code := exitCode(err)
-	return code == exitNoDevice || code == exitLink || code == exitMap
+	code := exit.Code(err)
+	return code == exit.NoDevice || code == exit.Link || code == exit.Map
 }
 
 // tryBoard opens and closes the board, so that a missing board is one error and
 // not one for each case.
-func tryBoard(selector string, link boards.Options) error {
-	sys, err := testbench.Open(selector, testbench.HostDrivers(), testbench.Options{Board: link})
+func (f testFlags) tryBoard(link boards.Options) error {
+	sys, err := testbench.Open(f.board, f.app.program.Drivers, testbench.Options{Board: link})
 	if err != nil {
 		return err
 	}
@@ -182,7 +183,7 @@ func (f testFlags) verdict(r *suite.Report) error {
 		}
 	}
 	if r.Failed > 0 {
-		return fmt.Errorf("%w: %d of %d cases failed on %s", errCheck, r.Failed, len(r.Results), f.board)
+		return fmt.Errorf("%w: %d of %d cases failed on %s", exit.ErrCheck, r.Failed, len(r.Results), f.board)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"fmt"
@@ -31,13 +31,13 @@ func (v *verifyFlags) options() testbench.Options {
 }
 
 // printFindings prints violations of waived rules, and warnings.
-func printFindings(w io.Writer, all []verifier.Finding) {
+func (a *App) printFindings(all []verifier.Finding) {
 	for _, f := range all {
-		fmt.Fprintf(w, "hilgpu: %v\n", f)
+		fmt.Fprintf(a.Stderr, "%s: %v\n", a.program.Name, f)
 	}
 }
 
-func newRules(a *app) *cobra.Command {
+func newRules(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "rules",
 		Short:   "List and explain the rules of the user-mode driver interface",
@@ -47,7 +47,7 @@ func newRules(a *app) *cobra.Command {
 	return c
 }
 
-func newRulesList(a *app) *cobra.Command {
+func newRulesList(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "list",
 		Short:   "List every rule, who can break it, and its requirement",
@@ -60,7 +60,7 @@ func newRulesList(a *app) *cobra.Command {
 			return listRules(a.Out)
 		},
 	}
-	a.addJSON(c.Flags())
+	a.AddJSON(c.Flags())
 	return c
 }
 
@@ -77,7 +77,7 @@ func listRules(w io.Writer) error {
 	return tw.Flush()
 }
 
-func newRulesExplain(a *app) *cobra.Command {
+func newRulesExplain(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "explain RULE",
 		Short:   "Explain a rule: its source, the check, an example",
@@ -95,7 +95,7 @@ func newRulesExplain(a *app) *cobra.Command {
 			return err
 		},
 	}
-	a.addJSON(c.Flags())
+	a.AddJSON(c.Flags())
 	return c
 }
 

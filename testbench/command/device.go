@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"context"
@@ -8,7 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hilgpu/hilgpu/cmd/hilgpu/signals"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
+	"github.com/hilgpu/hilgpu/testbench/command/signals"
 	"github.com/hilgpu/hilgpu/testbench/device/bare"
 	"github.com/hilgpu/hilgpu/testbench/device/storm"
 	"github.com/hilgpu/hilgpu/testbench/device/transfer"
@@ -19,14 +20,14 @@ type transferFlags struct {
 	transfer.Options
 	dir   string
 	align string
-	app   *app
+	app   *App
 }
 
 const transferLong = ` through the rings of its nodes only, without drivers, on all
 nodes at once. Every byte of the memory used is compared with a reference model. It prints
 the clocks from the doorbell to the last fence.`
 
-func newCopy(a *app) *cobra.Command {
+func newCopy(a *App) *cobra.Command {
 	return newTransfer(a, "copy", "vram-vram", &cobra.Command{
 		Use:   "copy",
 		Short: "Copy with the GPU, through its rings only, and check every byte",
@@ -37,7 +38,7 @@ func newCopy(a *app) *cobra.Command {
 	})
 }
 
-func newFill(a *app) *cobra.Command {
+func newFill(a *App) *cobra.Command {
 	return newTransfer(a, "fill", "vram", &cobra.Command{
 		Use:   "fill",
 		Short: "Fill memory with the GPU, through its rings only, and check every byte",
@@ -48,20 +49,20 @@ func newFill(a *app) *cobra.Command {
 }
 
 // newTransfer completes the command for a kind of packet.
-func newTransfer(a *app, packet, dir string, c *cobra.Command) *cobra.Command {
+func newTransfer(a *App, packet, dir string, c *cobra.Command) *cobra.Command {
 	f := &transferFlags{app: a}
 	f.Fill = packet == "fill"
-	c.Args, c.Annotations = cobra.NoArgs, map[string]string{stopsItself: "yes"}
+	c.Args, c.Annotations = cobra.NoArgs, map[string]string{StopsItself: "yes"}
 	c.RunE = func(c *cobra.Command, _ []string) error { return runTransfer(c.Context(), f, packet) }
 	fl := c.Flags()
-	addBoard(fl, &f.Board, "")
+	AddBoard(fl, &f.Board, "")
 	fl.IntVar(&f.Size, "size", 64<<10, "`bytes` per packet")
 	fl.StringVar(&f.align, "align", "0", "`bytes` after a multiple of 4096, or two numbers as in 3,5 for source and destination")
 	fl.StringVar(&f.dir, "dir", dir, "`direction`: "+strings.Join(transfer.Directions(f.Fill), ", "))
 	fl.IntVar(&f.Count, "count", 16, "`number` of packets on each node")
 	fl.IntVar(&f.Nodes, "nodes", 0, "`number` of nodes that work at the same time; 0: all nodes of the board")
 	fl.Uint64Var(&f.Seed, "seed", 1, "`seed` of the data")
-	a.addJSON(fl)
+	a.AddJSON(fl)
 	return c
 }
 
@@ -82,8 +83,8 @@ func (f *transferFlags) options() (transfer.Options, error) {
 	if err != nil || err2 != nil || two && f.Fill {
 		return o, fmt.Errorf("%w: --align %q, want a number of bytes, or for a copy two as in 3,5", transfer.ErrInput, f.align)
 	}
-	link, err := f.app.links.Options()
-	o.Open, o.Failed = bare.With(link), f.app.links.Failed
+	link, err := f.app.Links.Options()
+	o.Open, o.Failed = bare.With(link), f.app.Links.Failed
 	return o, err
 }
 
@@ -94,12 +95,12 @@ func runTransfer(ctx context.Context, f *transferFlags, packet string) error {
 	if err != nil {
 		return err
 	}
-	w := f.app.progress("run " + packet)
+	w := f.app.Progress("run " + packet)
 	defer w.End()
 	o.Progress = w.To
 	r, err := transfer.Run(ctx, o)
 	if err != nil {
-		return interrupted(ctx, checkError(err))
+		return Interrupted(ctx, exit.Checked(err))
 	}
 	if f.app.Document(r) {
 		return nil
@@ -112,10 +113,10 @@ func runTransfer(ctx context.Context, f *transferFlags, packet string) error {
 type stormFlags struct {
 	storm.Options
 	cover bool
-	app   *app
+	app   *App
 }
 
-func newStorm(a *app) *cobra.Command {
+func newStorm(a *App) *cobra.Command {
 	f := &stormFlags{app: a}
 	c := &cobra.Command{
 		Use:   "storm",
@@ -133,38 +134,38 @@ was hit or after the given number of clocks, and prints the table.`,
   hilgpu run storm --board emu?config=small --seed 7
   hilgpu run storm --all --cycles 100000000 --json`,
 		Args:        cobra.NoArgs,
-		Annotations: map[string]string{stopsItself: "yes"},
+		Annotations: map[string]string{StopsItself: "yes"},
 		RunE: func(c *cobra.Command, _ []string) error {
 			return runStorm(c.Context(), f)
 		},
 	}
 	fl := c.Flags()
-	addBoard(fl, &f.Board, "")
+	AddBoard(fl, &f.Board, "")
 	fl.Uint64Var(&f.Seed, "seed", 1, "`seed` of the packets")
 	fl.Uint64Var(&f.Cycles, "cycles", 20_000_000, "`clocks` of the board after which the run ends")
 	fl.BoolVar(&f.All, "all", false, "run for all --cycles even if every bin was hit")
 	fl.BoolVar(&f.cover, "cover", false, "exit 1 if a bin was not hit")
-	a.addJSON(fl)
+	a.AddJSON(fl)
 	return c
 }
 
 func runStorm(ctx context.Context, f *stormFlags) error {
 	ctx, stop := signals.Until(ctx)
 	defer stop()
-	link, err := f.app.links.Options()
+	link, err := f.app.Links.Options()
 	if err != nil {
 		return err
 	}
-	f.Open, f.Failed = bare.With(link), f.app.links.Failed
-	w := f.app.progress("run storm")
+	f.Open, f.Failed = bare.With(link), f.app.Links.Failed
+	w := f.app.Progress("run storm")
 	defer w.End()
 	f.Progress = func(done, total uint64) { w.To(int(done), int(total)) }
 	r, err := storm.Run(ctx, f.Options)
 	if r == nil {
-		return interrupted(ctx, checkError(err))
+		return Interrupted(ctx, exit.Checked(err))
 	}
 	for _, line := range r.Listing {
-		fmt.Fprintln(f.app.stderr, line)
+		fmt.Fprintln(f.app.Stderr, line)
 	}
 	if !f.app.Document(r) {
 		if _, werr := fmt.Fprint(f.app.Out, r.Text()); err == nil {
@@ -172,7 +173,7 @@ func runStorm(ctx context.Context, f *stormFlags) error {
 		}
 	}
 	if err == nil && f.cover && len(r.Missing) > 0 {
-		err = fmt.Errorf("%w: %d of %d bins were not hit", errCheck, len(r.Missing), r.Total)
+		err = fmt.Errorf("%w: %d of %d bins were not hit", exit.ErrCheck, len(r.Missing), r.Total)
 	}
-	return interrupted(ctx, checkError(err))
+	return Interrupted(ctx, exit.Checked(err))
 }

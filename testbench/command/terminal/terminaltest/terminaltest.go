@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/hilgpu/hilgpu/cmd/hilgpu/terminal"
+	"github.com/hilgpu/hilgpu/testbench/command/terminal"
 )
 
 // A Clock is a clock set by a test, with the call that waits for it, if any.

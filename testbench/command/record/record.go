@@ -29,6 +29,7 @@ type Recorder struct {
 	Wave    string // VCD file for registers, or ""
 	WaveOn  string // when to record registers: "" for always, "fault", or "cycle A..B"
 
+	Program string               // name of the program, with which messages begin
 	Log     io.Writer            // gets the text of boards and messages about the wave
 	Stopped func(err error) bool // reports whether err means that a GPU stopped; nil: never
 

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"errors"
@@ -9,25 +9,26 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/hilgpu/hilgpu/boards"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
 )
 
-// boardVariable is the environment variable with the default selector for
+// BoardVariable is the environment variable with the default selector for
 // --board.
-const boardVariable = "HILGPU_BOARD"
+const BoardVariable = "HILGPU_BOARD"
 
-// addBoard adds the flag --board; more is added to its description.
-func addBoard(fl *pflag.FlagSet, board *string, more string) {
-	fl.StringVar(board, "board", "emu", "board `selector`"+more+"; default "+boardVariable+" of the environment")
+// AddBoard adds the flag --board; more is added to its description.
+func AddBoard(fl *pflag.FlagSet, board *string, more string) {
+	fl.StringVar(board, "board", "emu", "board `selector`"+more+"; default "+BoardVariable+" of the environment")
 }
 
 // withBoard runs do with the board of the environment if the command has a flag
 // --board that was not given. An error of that selector, or of opening the
 // board, names the variable.
-func (a *app) withBoard(c *cobra.Command, do func() error) error {
+func (a *App) withBoard(c *cobra.Command, do func() error) error {
 	flag := c.Flag("board")
 	board := ""
 	if flag != nil && !flag.Changed {
-		board = a.getenv(boardVariable)
+		board = a.Getenv(BoardVariable)
 	}
 	if board == "" {
 		return do()
@@ -40,8 +41,8 @@ func (a *app) withBoard(c *cobra.Command, do func() error) error {
 		return nil
 	}
 	mine := errors.Is(err, boards.ErrSelector) && strings.Contains(err.Error(), fmt.Sprintf("%q", board))
-	if code := exitCode(err); mine || code == exitNoDevice || code == exitLink {
-		err = fmt.Errorf("%s: %w", boardVariable, err)
+	if code := exit.Code(err); mine || code == exit.NoDevice || code == exit.Link {
+		err = fmt.Errorf("%s: %w", BoardVariable, err)
 	}
 	return err
 }

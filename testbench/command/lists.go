@@ -1,10 +1,11 @@
-package main
+package command
 
 import (
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
 	"github.com/hilgpu/hilgpu/testbench/lists"
 )
 
@@ -18,10 +19,10 @@ type listsFlags struct {
 	recycle  bool
 	native   bool
 	verify   verifyFlags
-	app      *app
+	app      *App
 }
 
-func newLists(a *app) *cobra.Command {
+func newLists(a *App) *cobra.Command {
 	f := listsFlags{app: a}
 	c := &cobra.Command{
 		Use:   "lists",
@@ -45,42 +46,42 @@ slow: --verify=false turns them off.`,
 	}
 	fl := c.Flags()
 	f.verify.add(c)
-	a.links.addTdr(c)
-	addBoard(fl, &f.board, "")
+	a.Links.AddTdr(c)
+	AddBoard(fl, &f.board, "")
 	fl.IntVar(&f.lists, "lists", 100_000, "total `number` of lists")
 	fl.IntVar(&f.ops, "ops", 1, "`number` of copies in each list")
 	fl.IntVar(&f.contexts, "contexts", 1, "`number` of recording deferred contexts")
 	fl.IntVar(&f.alive, "alive", 1000, "`number` of lists of a context that exist at the same time")
 	fl.BoolVar(&f.recycle, "recycle", true, "reuse handles; =false destroys the contexts before their lists, which prevents reuse")
 	fl.BoolVar(&f.native, "native", true, "use the driver's lists; =false makes the runtime emulate them")
-	a.addJSON(fl)
+	a.AddJSON(fl)
 	return c
 }
 
 func runLists(f *listsFlags) error {
 	o := lists.Options{
-		Board: f.board, System: f.verify.options(), Lists: f.lists, Ops: f.ops, Contexts: f.contexts, Alive: f.alive,
+		Board: f.board, Drivers: f.app.program.Drivers, System: f.verify.options(), Lists: f.lists, Ops: f.ops, Contexts: f.contexts, Alive: f.alive,
 		NoRecycle: !f.recycle, Emulated: !f.native,
 	}
-	if err := f.app.links.checkTdr(); err != nil {
+	if err := f.app.Links.CheckTdr(); err != nil {
 		return err
 	}
-	o.System.Tdr = f.app.links.tdr
-	link, err := f.app.links.Options()
+	o.System.Tdr = f.app.Links.Tdr
+	link, err := f.app.Links.Options()
 	if err != nil {
 		return err
 	}
 	o.System.Board = link
-	w := f.app.progress("run lists")
+	w := f.app.Progress("run lists")
 	defer w.End()
 	if w.Shown() {
 		o.Progress = w.To
 	}
 	r, err := lists.Run(o)
 	if err != nil {
-		return checkError(err)
+		return exit.Checked(err)
 	}
-	printFindings(f.app.stderr, r.Findings)
+	f.app.printFindings(r.Findings)
 	if f.app.Document(r) {
 		return nil
 	}

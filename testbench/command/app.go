@@ -1,0 +1,241 @@
+// Package command has the commands that run drivers and boards: test, run,
+// bringup and rules, with their flags, help, completion and exit codes. The
+// drivers are a parameter, so the program hilgpu and a program for other drivers
+// share them.
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
+	"github.com/hilgpu/hilgpu/runtime/verifier"
+	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
+	"github.com/hilgpu/hilgpu/testbench/command/help"
+	"github.com/hilgpu/hilgpu/testbench/command/record"
+	"github.com/hilgpu/hilgpu/testbench/command/reply"
+	"github.com/hilgpu/hilgpu/testbench/command/terminal"
+)
+
+// Name is the name of the program hilgpu, which the help of shared commands
+// contains. The help of another program has its own name instead.
+const Name = "hilgpu"
+
+// A Program is a program with the commands of this package.
+type Program struct {
+	Name    string            // as users call it
+	Drivers testbench.Drivers // the drivers that its commands run
+
+	// Root returns the command of the program with its own subcommands.
+	Root func(*App) *cobra.Command
+}
+
+// An App is one run of a program.
+type App struct {
+	reply.Reply
+	terminal.Palette
+	Links  *Links
+	Stderr *terminal.Screen
+	Getenv func(name string) string // reads the environment
+
+	program Program
+	term    terminal.Terminal // standard output
+	began   bool              // the command has begun its work; earlier errors are usage errors
+	help    error             // error of a request for help on an unknown command
+}
+
+// NewApp returns a run of p; getenv reads the environment, nil means an empty
+// one.
+func NewApp(p Program, stdout, stderr io.Writer, getenv func(name string) string) *App {
+	if getenv == nil {
+		getenv = func(string) string { return "" }
+	}
+	s := terminal.NewScreen(stderr, getenv)
+	a := &App{Stderr: s, Getenv: getenv, program: p, term: terminal.Of(stdout, getenv)}
+	a.Links = &Links{Recorder: record.Recorder{Program: p.Name, Log: s, Stopped: stopped}}
+	a.Palette = terminal.PaletteOf(a.term, getenv)
+	a.Out = answers{stdout, s}
+	return a
+}
+
+// Tree returns the commands of the program: its own, those of this package, and
+// the help topics.
+func (a *App) Tree() *cobra.Command {
+	root := a.program.Root(a)
+	root.Use, root.SilenceUsage, root.SilenceErrors = a.program.Name, true, true
+	root.SetOut(a.Out)
+	root.SetErr(a.Stderr)
+	root.AddCommand(newBringup(a), newRules(a), newRun(a), newTest(a))
+	root.AddCommand(newTopics()...)
+	root.SetUsageTemplate(help.Template)
+	a.setHelp(root)
+	a.complete(root)
+	return root
+}
+
+// Progress begins a task, which must end. It shows nothing if JSON lines are
+// printed to the terminal.
+func (a *App) Progress(name string) *terminal.Task {
+	if !a.Text() && a.term.OK() {
+		return (&terminal.Screen{}).Begin(name)
+	}
+	return a.Stderr.Begin(name)
+}
+
+// AddJSON adds the flag --json.
+func (a *App) AddJSON(fl *pflag.FlagSet) {
+	fl.BoolVar(&a.JSON, "json", false, "print one JSON document, which includes the error if there is one")
+}
+
+// End ends the answer of a command that returned err. Only the first call has an
+// effect.
+func (a *App) End(err error) error {
+	if err == nil {
+		return a.Reply.End(nil)
+	}
+	code := exit.Code(err)
+	return a.Reply.End(&reply.Failure{Code: code, Kind: exit.Kind(code), Message: err.Error()})
+}
+
+// answers is standard output, which may be the same terminal as the screen. A
+// write error is an input error: the user chose the output.
+type answers struct {
+	w      io.Writer
+	screen *terminal.Screen
+}
+
+// Write implements io.Writer.
+func (a answers) Write(p []byte) (int, error) {
+	n, err := a.screen.Through(a.w, p)
+	if err != nil {
+		err = fmt.Errorf("%w: cannot write standard output: %w", exit.ErrInput, err)
+	}
+	return n, err
+}
+
+// Run executes a command line and returns the exit code. It prints an error as
+// one line on stderr, followed by details, and adds it to the JSON document if
+// there is one.
+func (a *App) Run(args []string) int {
+	err := a.execute(args)
+	if cerr := a.Links.Commit(err); err == nil {
+		err = cerr
+	}
+	if !a.began { // flags may not have been parsed, and help is text
+		a.JSON = err != nil && (a.JSON || wantsJSON(args))
+		if err != nil && wantsSoak(args) {
+			a.Lines()
+		}
+	}
+	if werr := a.End(err); err == nil {
+		err = werr
+	}
+	a.printError(err)
+	return exit.Code(err)
+}
+
+// wantsJSON reports whether --json is among arguments that could not be parsed.
+func wantsJSON(args []string) bool {
+	args = flagsOf(args)
+	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
+}
+
+// wantsSoak reports whether arguments that could not be parsed are those of a
+// soak, which answers in JSON lines.
+func wantsSoak(args []string) bool {
+	args = flagsOf(args)
+	return slices.Contains(args, "bringup") &&
+		slices.ContainsFunc(args, func(a string) bool { return a == "--soak" || strings.HasPrefix(a, "--soak=") })
+}
+
+// flagsOf returns the arguments that can contain flags.
+func flagsOf(args []string) []string {
+	if i := slices.Index(args, "--"); i >= 0 {
+		args = args[:i]
+	}
+	return args
+}
+
+// oneAnswer refuses to write a file to standard output, which is used for the
+// document or the lines of a soak.
+func (a *App) oneAnswer(c *cobra.Command) error {
+	if soak := c.Flag("soak"); a.Text() && (soak == nil || soak.Value.String() == "") {
+		return nil
+	}
+	var err error
+	c.Flags().Visit(func(f *pflag.Flag) {
+		switch f.Value.String() {
+		case "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1":
+			err = fmt.Errorf("%w: cannot write --%s to %s: standard output has the JSON document", exit.ErrInput, f.Name, f.Value)
+		}
+	})
+	return err
+}
+
+// caught calls do and returns its error, or the error for a panic: a broken
+// contract, or a defect of the program itself.
+func caught(do func() error) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case *dxgkrnl.Bugcheck:
+			err = r
+		case *verifier.Violation:
+			err = r
+		default:
+			err = &crash{r, debug.Stack()}
+		}
+	}()
+	return do()
+}
+
+// execute runs the command.
+func (a *App) execute(args []string) error {
+	root := a.Tree()
+	root.SetArgs(args)
+	err := caught(root.Execute)
+	if err == nil {
+		err = a.help
+	}
+	if err != nil && !a.began {
+		err = exit.UsageError{Err: err}
+	}
+	return err
+}
+
+// printError prints an error and its details.
+func (a *App) printError(err error) {
+	if err == nil {
+		return
+	}
+	fmt.Fprintf(a.Stderr, "%s: %v\n", a.program.Name, err)
+	var violation *verifier.Violation
+	if errors.As(err, &violation) {
+		fmt.Fprint(a.Stderr, violation.Details())
+	}
+	var stopped *dxgkrnl.DeviceError
+	if errors.As(err, &stopped) {
+		fmt.Fprint(a.Stderr, stopped.Dump)
+	}
+	var crashed *crash
+	if errors.As(err, &crashed) {
+		a.Stderr.Write(crashed.stack)
+	}
+}
+
+// A crash is a panic of the program itself.
+type crash struct {
+	value any
+	stack []byte
+}
+
+// Error describes the panic in one line.
+func (c *crash) Error() string { return fmt.Sprintf("panic: %v", c.value) }
