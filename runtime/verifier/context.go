@@ -148,6 +148,9 @@ func (k *Checker) checkState(fr *frame) {
 		return
 	}
 	closes := strings.HasPrefix(fr.f.Name, "pfnDestroy")
+	if closes {
+		k.unbound(fr, c)
+	}
 	switch {
 	case c.state == recording:
 		c.used = c.used || !closes && !isCreate(fr.f.Name) && fr.f.Name != "pfnRecycleCommandList" && fr.f.Name != "pfnRelocateDeviceFuncs"
@@ -156,6 +159,23 @@ func (k *Checker) checkState(fr *frame) {
 	default:
 		k.fail(fr, "context-state", "%v %s, want its handles closed, then a recycle or destroy call", c, contextStateNames[c.state])
 	}
+}
+
+// unbound checks that no handle is bound to an abandoned context, whose handles
+// are closed next. From here on a refresh shows nothing, as after the creation
+// of a list: topology, viewports and scissors are not handles, and the runtime
+// does not unbind them.
+func (k *Checker) unbound(fr *frame, c *context) {
+	if c.state != abandoned {
+		return
+	}
+	for h := range c.bound.handles {
+		if o := k.objects[h]; o != nil {
+			k.fail(fr, "abandon-bound", "%v is bound to %v, which was abandoned", o.source(), c)
+			break
+		}
+	}
+	c.bound = bindings{}
 }
 
 // createContext checks the entry of CreateDeferredContext and
@@ -175,6 +195,7 @@ func (k *Checker) createContext(fr *frame, fresh bool) {
 		return
 	}
 	fr.target = c
+	k.unbound(fr, c)
 	if c.state == recording && c.used {
 		k.fail(fr, "context-state", "%v %s, want its list created or abandoned", c, contextStateNames[c.state])
 	}

@@ -271,9 +271,6 @@ func (k *Checker) destroy(fr *frame, h *ddi.Object, kind umddi.HandleType) {
 		k.fail(fr, "view-order", "%v has %s", o, plural(o.views, "view"))
 	}
 	k.checkLocals(fr, o)
-	if o.ctx != nil && o.ctx.state == abandoned && o.ctx.bound.has(h) {
-		k.fail(fr, "abandon-bound", "%v is bound to %v, which was abandoned", o.of, o.ctx)
-	}
 	if o.dep != nil {
 		o.dep.views--
 	}

@@ -57,20 +57,19 @@ func (b *bindings) slots(function string) []slot {
 	return nil
 }
 
-// has reports whether a handle is bound.
-func (b *bindings) has(h *ddi.Object) bool {
-	is := func(s slot) bool { return s.h == h }
+// handles calls yield with each bound handle, until it returns false.
+func (b *bindings) handles(yield func(*ddi.Object) bool) {
+	all := [][]slot{b.vertex[:], b.index[:], b.targets[:], {{h: b.predicate}}}
 	for i := range b.constants {
-		if slices.ContainsFunc(b.constants[i][:], is) {
-			return true
+		all = append(all, b.constants[i][:])
+	}
+	for _, slots := range all {
+		for _, s := range slots {
+			if s.h != nil && !yield(s.h) {
+				return
+			}
 		}
 	}
-	for _, v := range b.targets {
-		if v.h == h {
-			return true
-		}
-	}
-	return slices.ContainsFunc(b.vertex[:], is) || b.index[0].h == h || b.predicate == h
 }
 
 // A change is the new state in a Set function: slots from base on, or other
@@ -176,16 +175,23 @@ type refresh struct {
 	all         bool   // up to the highest slot in use
 	shown       [umddi.MaxVertexBuffers]bool
 	called      bool
+	refused     bool // the driver may not ask, so the runtime need not answer
 }
 
 // checkPlace checks that a callback is for the context of the running driver
-// function and on its thread.
+// function and on its thread. A context has state from the return of its Create
+// function on. Check functions only answer.
 func (k *Checker) checkPlace(fr *frame) bool {
+	in := fr.outer.f.Name
 	switch {
 	case fr.ctx == nil:
-		k.fail(fr, "refresh-place", "in %s, the core layer does not exist", fr.outer.f.Name)
+		k.fail(fr, "refresh-place", "in %s, the core layer does not exist", in)
 	case !fr.outer.holding(fr.ctx):
-		k.fail(fr, "refresh-place", "in %s, which is not on the thread of %v", fr.outer.f.Name, fr.ctx)
+		k.fail(fr, "refresh-place", "in %s, which is not on the thread of %v", in, fr.ctx)
+	case in == "pfnCreateDevice" || in == "pfnCreateDeferredContext":
+		k.fail(fr, "refresh-place", "in %s, which creates %v", in, fr.ctx)
+	case strings.HasPrefix(in, "pfnCheck"):
+		k.fail(fr, "refresh-place", "in %s, which may not use the state of %v", in, fr.ctx)
 	default:
 		return true
 	}
@@ -196,7 +202,7 @@ func (k *Checker) checkPlace(fr *frame) bool {
 func (k *Checker) beginRefresh(fr *frame) {
 	r := &refresh{function: refreshed[fr.f.Name]}
 	fr.refresh = r
-	if !k.checkPlace(fr) {
+	if r.refused = !k.checkPlace(fr); r.refused {
 		return
 	}
 	if fr.ctx.submitted {
@@ -211,7 +217,7 @@ func (k *Checker) beginRefresh(fr *frame) {
 	r.base, r.all = arg.Base, arg.Count == -1
 	if arg.Base < 0 || arg.Count < -1 || arg.Base >= r.limit || arg.Count > r.limit-arg.Base {
 		k.fail(fr, "refresh-range", "base %d, count %d of %d slots", arg.Base, arg.Count, r.limit)
-		r.limit = 0
+		r.refused = true
 	} else if !r.all {
 		r.limit = arg.Base + arg.Count
 	}
@@ -221,7 +227,7 @@ func (k *Checker) beginRefresh(fr *frame) {
 func (k *Checker) compare(fr *frame, ch change) {
 	outer := fr.th.frames[len(fr.th.frames)-2]
 	r, b := outer.refresh, &fr.ctx.bound
-	if r == nil || r.function != fr.f.Name {
+	if r == nil || r.refused || r.function != fr.f.Name {
 		return
 	}
 	r.called = true
@@ -298,7 +304,7 @@ func sameViewport(a, b umddi.Viewport) bool {
 // endRefresh checks that a refresh has shown all that was requested.
 func (k *Checker) endRefresh(fr *frame) {
 	r, c := fr.refresh, fr.ctx
-	if c == nil || c.state >= failed || len(fr.outer.errors) > 0 {
+	if r.refused || c.state >= failed || len(fr.outer.errors) > 0 {
 		return
 	}
 	b := &c.bound

@@ -104,6 +104,79 @@ func TestRefreshWhileAbandoned(t *testing.T) {
 	}
 }
 
+// After an abandonment nothing is bound while handles are closed and the
+// context is recycled or destroyed, not even state without handles.
+func TestRefreshAfterAbandonment(t *testing.T) {
+	for _, in := range []string{"DestroyResource", "DestroyDevice", "RecycleCreateDeferredContext"} {
+		for _, shown := range []umddi.Topology{0, 7} {
+			r := collecting(t)
+			d := r.deferred("d")
+			local := d.open(r.make().buffer())
+			d.funcs.IaSetTopology(r.dth, d.h, 7)
+			d.funcs.SetViewports(r.dth, d.h, make([]umddi.Viewport, 1))
+			d.funcs.AbandonCommandList(r.dth, d.h)
+			r.calls(in, func(th *ddi.Thread) {
+				d.inner.UMCallbacks.StateIaPrimitiveTopologyCb(th, d.inner.RTCoreLayer)
+				d.inner.UMCallbacks.StateRsViewportsCb(th, d.inner.RTCoreLayer)
+			})
+			r.shows("StateIaPrimitiveTopologyCb", func(th *ddi.Thread) { d.funcs.IaSetTopology(th, d.h, shown) })
+			d.funcs.DestroyResource(r.dth, d.h, local)
+			if in == "DestroyDevice" {
+				d.funcs.DestroyDevice(r.dth, d.h)
+			} else {
+				d.renew()
+			}
+			var want []string
+			if shown != 0 {
+				want = []string{"refresh-stale"}
+			}
+			assert.Equal(t, want, r.broken(), "%s, topology %d", in, shown)
+		}
+	}
+}
+
+// A refresh where the driver may not ask is the driver's fault alone: the
+// runtime need not answer it.
+func TestRefusedRefresh(t *testing.T) {
+	primary := umddi.CreateResource{Primary: true}
+	for _, tt := range []struct {
+		name, in string
+		do       func(r *rig)
+		want     []string
+	}{
+		{"CreateResource", "CreateResource", func(r *rig) { r.make().buffer() }, []string{"refresh-place", "refresh-place"}},
+		{"DestroyResource", "DestroyResource", func(r *rig) { r.funcs.DestroyResource(r.th, r.dev, r.make().buffer()) }, []string{"refresh-place", "refresh-place"}},
+		{"CalcPrivateResourceSize", "CalcPrivateResourceSize", func(r *rig) { r.make().buffer() }, []string{"refresh-place", "refresh-place"}},
+		{"a Check function", "CheckFormatSupport", func(r *rig) { r.funcs.CheckFormatSupport(r.th, r.dev, 0) }, []string{"refresh-place", "refresh-place"}},
+		{"the creation of a context", "CreateDeferredContext", func(r *rig) { r.deferred("d") }, []string{"refresh-place", "refresh-place"}},
+		{"CreateResource of a primary", "CreateResource", func(r *rig) { r.make().resource(primary) }, []string{"refresh-stale", "refresh-stale"}},
+		{"DestroyResource of a primary", "DestroyResource", func(r *rig) {
+			r.funcs.DestroyResource(r.th, r.dev, r.make().resource(primary))
+		}, []string{"refresh-stale", "refresh-stale"}},
+	} {
+		r := collecting(t)
+		r.funcs.IaSetTopology(r.th, r.dev, 7)
+		r.funcs.PsSetConstantBuffers(r.th, r.dev, 2, []umddi.HResource{r.make().buffer()})
+		r.calls(tt.in, func(th *ddi.Thread) {
+			r.inner.UMCallbacks.StateIaPrimitiveTopologyCb(th, r.inner.RTCoreLayer)
+			r.inner.UMCallbacks.StatePsConstBufCb(th, r.inner.RTCoreLayer, umddi.Range{Count: 4})
+		})
+		tt.do(r)
+		assert.Equal(t, tt.want, r.broken(), tt.name)
+	}
+}
+
+// The creation of a device has no state to refresh.
+func TestRefreshInCreateDevice(t *testing.T) {
+	r := collecting(t)
+	r.driver["CreateDevice"] = func(args, _ []any) {
+		arg := args[0].(*umddi.CreateDevice)
+		arg.UMCallbacks.StateRsScissorCb(r.th, arg.RTCoreLayer)
+	}
+	r.createDevice(umddi.HDevice{Root: new(ddi.Root)}, "second")
+	assert.Equal(t, []string{"refresh-place"}, r.broken())
+}
+
 // A Set function in a refresh may cause another refresh, for example when the
 // command buffer is full. Slots shown by the inner refresh count for the outer
 // one.
