@@ -69,7 +69,7 @@ func (c *Context) createNative() ddi.HRESULT {
 	if !privateSize(n) {
 		return k.contractBroken()
 	}
-	d.funcs.CreateDeferredContext(k.begin(mayOpen), d.h, &c.native.createArg)
+	d.funcs.CreateDeferredContext(k.begin(mayCreate|atDevice), d.h, &c.native.createArg)
 	if hr := k.end(); hr != ddi.OK {
 		return hr
 	}

@@ -258,7 +258,7 @@ func (d *Device) Close() {
 	}
 	d.remove(ddi.DXGIDeviceRemoved)
 	k := d.immediate.call
-	d.funcs.DestroyDevice(k.begin(mayRemove), d.h)
+	d.funcs.DestroyDevice(k.begin(maySet), d.h)
 	k.end()
 	d.adapterFuncs.CloseAdapter(&k.thread, d.adapter)
 	d.kernel.DestroyDevice(&k.thread, d.km)

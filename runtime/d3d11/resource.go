@@ -186,7 +186,7 @@ func (r *resource) create(d *Device, init []SubresourceData, misc uint32, presen
 	if r.obj, ok = private(n); !ok {
 		return k.contractBroken()
 	}
-	d.funcs.CreateResource(k.begin(mayCreate), d.h, arg, r.handle(), umddi.HRTResource{Runtime: r})
+	d.funcs.CreateResource(k.begin(mayCreate|r.refreshes()), d.h, arg, r.handle(), umddi.HRTResource{Runtime: r})
 	if hr = k.end(); hr != ddi.OK {
 		return hr
 	}
@@ -197,8 +197,20 @@ func (r *resource) create(d *Device, init []SubresourceData, misc uint32, presen
 }
 
 func (r *resource) destroyHandle(k *call, d *Device) {
-	d.funcs.DestroyResource(k.begin(mayRemove), d.h, r.handle())
+	d.funcs.DestroyResource(k.begin(mayRemove|r.refreshes()), d.h, r.handle())
 	k.end()
+}
+
+// refreshes returns the permission to refresh state for the functions that
+// create and destroy r. Those of a primary are functions of the immediate
+// context's thread.
+//
+//	Source  WDK, "Supporting Threading, Command Lists, and 3D Pipeline"
+func (r *resource) refreshes() results {
+	if r.primary {
+		return inContext
+	}
+	return 0
 }
 
 // thread returns the call that creates and destroys r. The caller must pass it
