@@ -63,7 +63,8 @@ type bench struct {
 	dev  *Device
 	ctx  *Context
 
-	breaks []string // verifier rules that the driver may break in the test
+	monitor *verifier.Monitor
+	breaks  []string // verifier rules that the driver may break in the test
 }
 
 // newBench creates a device; in the tests under TestNative the driver
@@ -73,7 +74,7 @@ type bench struct {
 func newBench(t *testing.T, change ...func(*fakeDriver, *Config)) *bench {
 	t.Helper()
 	b := &bench{T: t, drv: newFakeDriver(), kern: &fakeKernel{}}
-	cfg := Config{Driver: b.drv.openAdapter, Kernel: b.kern.thunks(), Process: 3}
+	cfg := Config{Driver: b.drv.openAdapter, Kernel: b.kern.thunks(), Process: 3, Seed: 1}
 	if strings.HasPrefix(t.Name(), "TestNative/") {
 		natively(b.drv, &cfg)
 	}
@@ -84,6 +85,7 @@ func newBench(t *testing.T, change ...func(*fakeDriver, *Config)) *bench {
 	require.NoError(t, err)
 	// Without the monitor's guard, the runtime gets callbacks that break a rule.
 	cfg.Driver = verifier.WrapUserMode(cfg.Driver, nil, verifier.Hooks(monitor, verifier.New(monitor)))
+	b.monitor = monitor
 	b.dev, b.ctx, err = CreateDevice(cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() {

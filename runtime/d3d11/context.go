@@ -1,6 +1,7 @@
 package d3d11
 
 import (
+	"math/rand/v2"
 	"sync/atomic"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
@@ -29,7 +30,8 @@ type Context struct {
 	// The driver's context. Unused with a recording.
 	call  *call
 	h     umddi.HDevice
-	funcs *umddi.DeviceFuncs
+	funcs *umddi.DeviceFuncs // the table, which may move when a function has ended
+	moves *rand.Rand         // decides when the table moves; nil: never
 
 	state    state
 	shown    groups   // the parts of the state that the driver has
@@ -65,7 +67,7 @@ type bindings struct {
 
 // newImmediate creates the immediate context. The device keeps it alive.
 func newImmediate(d *Device, k *call) *Context {
-	c := &Context{call: k, funcs: &d.funcs}
+	c := &Context{call: k, funcs: new(umddi.DeviceFuncs)}
 	c.dev = d
 	c.self = c
 	c.refs.Store(apiRef + 1)
@@ -159,6 +161,7 @@ func (c *Context) end() ddi.HRESULT {
 	if hr != ddi.OK && c.deferred {
 		c.fail()
 	}
+	c.relocate()
 	return hr
 }
 

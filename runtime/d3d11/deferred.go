@@ -12,7 +12,6 @@ import (
 // application are then ignored until FinishCommandList abandons the driver's
 // list and returns the error.
 type nativeContext struct {
-	table     umddi.DeviceFuncs
 	createArg umddi.CreateDeferredContext
 	listArg   umddi.CreateCommandList
 	viewArg   umddi.CreateRenderTargetView
@@ -39,7 +38,7 @@ func newDeferred(d *Device) (*Context, ddi.HRESULT) {
 	k := d.acquireCall()
 	c := &Context{deferred: true, call: k, h: umddi.HDevice{Root: new(ddi.Root)}}
 	n := &c.native
-	c.funcs = &n.table
+	c.funcs, c.moves = new(umddi.DeviceFuncs), newMoves(d.seed)
 	n.epoch, n.opens, c.effects = 1, ownLocals(), ownEffects()
 	n.listArg.DeferredContext = c.h
 	n.createArg = umddi.CreateDeferredContext{

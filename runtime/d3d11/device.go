@@ -19,6 +19,7 @@ type Config struct {
 
 	SingleThreaded bool   // D3D11_CREATE_DEVICE_SINGLETHREADED: no deferred contexts
 	Process        uint32 // ID of the application's process
+	Seed           uint64 // random choices of the runtime, such as when a table moves; 0: it chooses none
 }
 
 // A Device is ID3D11Device. It creates the other objects.
@@ -26,13 +27,14 @@ type Device struct {
 	kernel         kmt.Thunks
 	process        uint32
 	singleThreaded bool
+	seed           uint64
 
 	adapter      umddi.HAdapter
 	adapterFuncs umddi.AdapterFuncs
 	adapterCb    umddi.AdapterCallbacks
 	km           ddi.KMHandle
 	h            umddi.HDevice
-	funcs        umddi.DeviceFuncs
+	funcs        umddi.DeviceFuncs // copy of the table for functions that any thread may call
 	dxgiFuncs    umddi.DXGIBaseFuncs
 	kernelCb     umddi.DeviceCallbacks
 	coreCb       umddi.CoreLayerCallbacks
@@ -80,6 +82,7 @@ func CreateDevice(cfg Config) (*Device, *Context, error) {
 		kernel:         cfg.Kernel,
 		process:        cfg.Process,
 		singleThreaded: cfg.SingleThreaded,
+		seed:           cfg.Seed,
 		adapterCb:      umddi.AdapterCallbacks{QueryAdapterInfoCb: queryAdapterInfoCb},
 		kernelCb:       deviceCallbacks(),
 		coreCb:         coreCallbacks(),
@@ -87,6 +90,7 @@ func CreateDevice(cfg Config) (*Device, *Context, error) {
 		calls:          make(map[*ddi.Thread]*call),
 	}
 	d.immediate = newImmediate(d, d.newCall())
+	d.immediate.moves = newMoves(cfg.Seed)
 	if hr := d.open(cfg.Driver); hr != ddi.OK {
 		if d.missingEntry != "" {
 			return nil, nil, fmt.Errorf("%w: the driver left %s nil", hr, d.missingEntry)
@@ -160,7 +164,7 @@ func (d *Device) openDevice(t *ddi.Thread) ddi.HRESULT {
 		KTCallbacks:   &d.kernelCb,
 		UMCallbacks:   &d.coreCb,
 		DXGICallbacks: &d.dxgiCb,
-		DeviceFuncs:   &d.funcs,
+		DeviceFuncs:   d.immediate.funcs,
 		DXGIFuncs:     &d.dxgiFuncs,
 	}
 	if d.singleThreaded {
@@ -169,6 +173,7 @@ func (d *Device) openDevice(t *ddi.Thread) ddi.HRESULT {
 	if hr := d.adapterFuncs.CreateDevice(t, d.adapter, &arg); hr.Failed() {
 		return apiResult(hr)
 	}
+	d.funcs = *d.immediate.funcs
 	return d.finishOpen(t)
 }
 

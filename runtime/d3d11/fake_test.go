@@ -41,6 +41,7 @@ type fakeDriver struct {
 	results    map[uint32]bool // results of predicates
 
 	mu        sync.Mutex
+	moves     int // of tables
 	log       []string
 	broken    []string
 	next      uint32
@@ -76,6 +77,16 @@ func (f *fakeDriver) enter(t *ddi.Thread, name string) bool {
 		f.arg.UMCallbacks.SetErrorCb(t, f.arg.RTCoreLayer, hr)
 	}
 	return !bad
+}
+
+// moved checks that a table has moved from old to funcs.
+func (f *fakeDriver) moved(old, funcs *umddi.DeviceFuncs) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.moves++
+	if old == funcs || old.Flush != nil || old.ResourceCopy != nil || funcs.ResourceCopy == nil {
+		f.violation("the table has not moved")
+	}
 }
 
 func (f *fakeDriver) violation(format string, args ...any) {
@@ -140,6 +151,10 @@ func (f *fakeDriver) createDevice(t *ddi.Thread, h umddi.HAdapter, arg *umddi.Cr
 		return 1
 	}
 	d.DestroyDevice = func(*ddi.Thread, umddi.HDevice) { f.open-- }
+	d.RelocateDeviceFuncs = func(_ *ddi.Thread, _ umddi.HDevice, funcs *umddi.DeviceFuncs) {
+		f.moved(f.arg.DeviceFuncs, funcs)
+		f.arg.DeviceFuncs = funcs
+	}
 	if f.predicated {
 		f.fillPredicates(d)
 	}

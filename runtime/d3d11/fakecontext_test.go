@@ -39,6 +39,13 @@ func (c *fakeContext) fill(d *umddi.DeviceFuncs) {
 			clear(c.bound)
 		}
 	}
+	d.RelocateDeviceFuncs = func(_ *ddi.Thread, h umddi.HDevice, funcs *umddi.DeviceFuncs) {
+		if h != c.arg.Context {
+			f.wrong("RelocateDeviceFuncs with another context")
+		}
+		f.moved(c.arg.ContextFuncs, funcs)
+		c.arg.ContextFuncs = funcs
+	}
 	d.AbandonCommandList = func(t *ddi.Thread, h umddi.HDevice) {
 		defer c.leave()
 		c.enter(t, h, "AbandonCommandList")
@@ -96,7 +103,8 @@ func (c *fakeContext) res(h umddi.HResource) umddi.HResource {
 }
 
 func (c *fakeContext) fillWork(d *umddi.DeviceFuncs) {
-	ic, dev := c.f.arg.DeviceFuncs, c.f.arg.Device
+	dev := c.f.arg.Device
+	ic := func() *umddi.DeviceFuncs { return c.f.arg.DeviceFuncs }
 	d.ResourceUpdateSubresourceUP = func(t *ddi.Thread, h umddi.HDevice, dst umddi.HResource, sub uint32, box *umddi.Box, data []byte, row, depth uint32) {
 		defer c.leave()
 		if !c.enter(t, h, "ResourceUpdateSubresourceUP") {
@@ -107,13 +115,13 @@ func (c *fakeContext) fillWork(d *umddi.DeviceFuncs) {
 			b := *box
 			box = &b
 		}
-		c.record(func(t *ddi.Thread) { ic.ResourceUpdateSubresourceUP(t, dev, to, sub, box, p, row, depth) })
+		c.record(func(t *ddi.Thread) { ic().ResourceUpdateSubresourceUP(t, dev, to, sub, box, p, row, depth) })
 	}
 	d.ResourceCopy = func(t *ddi.Thread, h umddi.HDevice, dst, src umddi.HResource) {
 		defer c.leave()
 		if c.enter(t, h, "ResourceCopy") {
 			to, from := c.res(dst), c.res(src)
-			c.record(func(t *ddi.Thread) { ic.ResourceCopy(t, dev, to, from) })
+			c.record(func(t *ddi.Thread) { ic().ResourceCopy(t, dev, to, from) })
 		}
 	}
 	d.ResourceCopyRegion = func(t *ddi.Thread, h umddi.HDevice, dst umddi.HResource, dstSub, x, y, z uint32, src umddi.HResource, srcSub uint32, box *umddi.Box) {
@@ -126,13 +134,13 @@ func (c *fakeContext) fillWork(d *umddi.DeviceFuncs) {
 			b := *box
 			box = &b
 		}
-		c.record(func(t *ddi.Thread) { ic.ResourceCopyRegion(t, dev, to, dstSub, x, y, z, from, srcSub, box) })
+		c.record(func(t *ddi.Thread) { ic().ResourceCopyRegion(t, dev, to, dstSub, x, y, z, from, srcSub, box) })
 	}
 	d.ClearRenderTargetView = func(t *ddi.Thread, h umddi.HDevice, v umddi.HRenderTargetView, color [4]float32) {
 		defer c.leave()
 		if c.enter(t, h, "ClearRenderTargetView") {
 			to := umddi.HRenderTargetView{Object: c.ic(v.Object, umddi.HandleRenderTargetView)}
-			c.record(func(t *ddi.Thread) { ic.ClearRenderTargetView(t, dev, to, color) })
+			c.record(func(t *ddi.Thread) { ic().ClearRenderTargetView(t, dev, to, color) })
 		}
 	}
 	d.QueryBegin = func(t *ddi.Thread, h umddi.HDevice, q umddi.HQuery) {
@@ -140,7 +148,7 @@ func (c *fakeContext) fillWork(d *umddi.DeviceFuncs) {
 		if c.enter(t, h, "QueryBegin") {
 			of := umddi.HQuery{Object: c.ic(q.Object, umddi.HandleQuery)}
 			c.begun[of.Object] = true
-			c.record(func(t *ddi.Thread) { ic.QueryBegin(t, dev, of) })
+			c.record(func(t *ddi.Thread) { ic().QueryBegin(t, dev, of) })
 		}
 	}
 	d.QueryEnd = func(t *ddi.Thread, h umddi.HDevice, q umddi.HQuery) {
@@ -148,17 +156,17 @@ func (c *fakeContext) fillWork(d *umddi.DeviceFuncs) {
 		if c.enter(t, h, "QueryEnd") {
 			of := umddi.HQuery{Object: c.ic(q.Object, umddi.HandleQuery)}
 			delete(c.begun, of.Object)
-			c.record(func(t *ddi.Thread) { ic.QueryEnd(t, dev, of) })
+			c.record(func(t *ddi.Thread) { ic().QueryEnd(t, dev, of) })
 		}
 	}
-	if ic.SetPredication == nil {
+	if ic().SetPredication == nil {
 		return
 	}
 	d.SetPredication = func(t *ddi.Thread, h umddi.HDevice, q umddi.HQuery, value bool) {
 		defer c.leave()
 		if c.enter(t, h, "SetPredication", fakeRecording, fakeAbandoned) || q.Object == nil {
 			of := umddi.HQuery{Object: c.bind("predicate", q.Object, umddi.HandleQuery)}
-			c.record(func(t *ddi.Thread) { ic.SetPredication(t, dev, of, value) })
+			c.record(func(t *ddi.Thread) { ic().SetPredication(t, dev, of, value) })
 		}
 	}
 }
@@ -226,39 +234,40 @@ func (c *fakeContext) buffers(name string, start uint32, bufs []umddi.HResource)
 }
 
 func (c *fakeContext) fillState(d *umddi.DeviceFuncs) {
-	ic, dev := c.f.arg.DeviceFuncs, c.f.arg.Device
+	dev := c.f.arg.Device
+	ic := func() *umddi.DeviceFuncs { return c.f.arg.DeviceFuncs }
 	d.IaSetTopology = func(t *ddi.Thread, h umddi.HDevice, topology umddi.Topology) {
 		defer c.leave()
 		if c.set(t, h, "IaSetTopology") {
-			c.record(func(t *ddi.Thread) { ic.IaSetTopology(t, dev, topology) })
+			c.record(func(t *ddi.Thread) { ic().IaSetTopology(t, dev, topology) })
 		}
 	}
 	d.IaSetVertexBuffers = func(t *ddi.Thread, h umddi.HDevice, start uint32, bufs []umddi.HResource, strides, offsets []uint32) {
 		defer c.leave()
 		c.set(t, h, "IaSetVertexBuffers")
 		all, s, o := c.buffers("vertex ", start, bufs), slices.Clone(strides), slices.Clone(offsets)
-		c.record(func(t *ddi.Thread) { ic.IaSetVertexBuffers(t, dev, start, all, s, o) })
+		c.record(func(t *ddi.Thread) { ic().IaSetVertexBuffers(t, dev, start, all, s, o) })
 	}
 	d.IaSetIndexBuffer = func(t *ddi.Thread, h umddi.HDevice, b umddi.HResource, fm dxgi.Format, offset uint32) {
 		defer c.leave()
 		c.set(t, h, "IaSetIndexBuffer")
 		of := umddi.HResource{Object: c.bind("index", b.Object, umddi.HandleResource)}
-		c.record(func(t *ddi.Thread) { ic.IaSetIndexBuffer(t, dev, of, fm, offset) })
+		c.record(func(t *ddi.Thread) { ic().IaSetIndexBuffer(t, dev, of, fm, offset) })
 	}
-	constant := func(name string, set *func(*ddi.Thread, umddi.HDevice, uint32, []umddi.HResource)) func(*ddi.Thread, umddi.HDevice, uint32, []umddi.HResource) {
+	constant := func(name string, st stage) func(*ddi.Thread, umddi.HDevice, uint32, []umddi.HResource) {
 		return func(t *ddi.Thread, h umddi.HDevice, start uint32, bufs []umddi.HResource) {
 			defer c.leave()
 			c.set(t, h, name)
 			all := c.buffers(name, start, bufs)
-			c.record(func(t *ddi.Thread) { (*set)(t, dev, start, all) })
+			c.record(func(t *ddi.Thread) { constantBufferFunc(ic(), st)(t, dev, start, all) })
 		}
 	}
-	d.VsSetConstantBuffers = constant("VsSetConstantBuffers", &ic.VsSetConstantBuffers)
-	d.HsSetConstantBuffers = constant("HsSetConstantBuffers", &ic.HsSetConstantBuffers)
-	d.DsSetConstantBuffers = constant("DsSetConstantBuffers", &ic.DsSetConstantBuffers)
-	d.GsSetConstantBuffers = constant("GsSetConstantBuffers", &ic.GsSetConstantBuffers)
-	d.PsSetConstantBuffers = constant("PsSetConstantBuffers", &ic.PsSetConstantBuffers)
-	d.CsSetConstantBuffers = constant("CsSetConstantBuffers", &ic.CsSetConstantBuffers)
+	d.VsSetConstantBuffers = constant("VsSetConstantBuffers", stageVS)
+	d.HsSetConstantBuffers = constant("HsSetConstantBuffers", stageHS)
+	d.DsSetConstantBuffers = constant("DsSetConstantBuffers", stageDS)
+	d.GsSetConstantBuffers = constant("GsSetConstantBuffers", stageGS)
+	d.PsSetConstantBuffers = constant("PsSetConstantBuffers", stagePS)
+	d.CsSetConstantBuffers = constant("CsSetConstantBuffers", stageCS)
 	d.SetRenderTargets = func(t *ddi.Thread, h umddi.HDevice, views []umddi.HRenderTargetView) {
 		defer c.leave()
 		c.set(t, h, "SetRenderTargets")
@@ -266,20 +275,20 @@ func (c *fakeContext) fillState(d *umddi.DeviceFuncs) {
 		for i, v := range views {
 			all[i] = umddi.HRenderTargetView{Object: c.bind(fmt.Sprint("target ", i), v.Object, umddi.HandleRenderTargetView)}
 		}
-		c.record(func(t *ddi.Thread) { ic.SetRenderTargets(t, dev, all) })
+		c.record(func(t *ddi.Thread) { ic().SetRenderTargets(t, dev, all) })
 	}
 	d.SetViewports = func(t *ddi.Thread, h umddi.HDevice, vps []umddi.Viewport) {
 		defer c.leave()
 		if c.set(t, h, "SetViewports") {
 			all := slices.Clone(vps)
-			c.record(func(t *ddi.Thread) { ic.SetViewports(t, dev, all) })
+			c.record(func(t *ddi.Thread) { ic().SetViewports(t, dev, all) })
 		}
 	}
 	d.SetScissorRects = func(t *ddi.Thread, h umddi.HDevice, rects []umddi.Rect) {
 		defer c.leave()
 		if c.set(t, h, "SetScissorRects") {
 			all := slices.Clone(rects)
-			c.record(func(t *ddi.Thread) { ic.SetScissorRects(t, dev, all) })
+			c.record(func(t *ddi.Thread) { ic().SetScissorRects(t, dev, all) })
 		}
 	}
 }

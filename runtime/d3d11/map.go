@@ -184,12 +184,14 @@ func (r *resource) unmapFunc(f *umddi.DeviceFuncs) func(*ddi.Thread, umddi.HDevi
 }
 
 // unmap ends a map of the immediate context, in a function that may report the
-// results in allowed.
+// results in allowed. It may run on any thread: the table does not move while a
+// subresource is mapped.
 func (k *call) unmap(r *resource, sub uint32, allowed results) {
+	d := k.dev
 	r.mapped[sub] = false
-	k.dev.mapped.Add(-1)
-	r.unmapFunc(&k.dev.funcs)(k.begin(allowed), k.dev.h, r.handle(), sub)
+	r.unmapFunc(d.immediate.funcs)(k.begin(allowed), d.h, r.handle(), sub)
 	k.end()
+	d.mapped.Add(-1)
 }
 
 // deferredMap maps a dynamic resource, which has one subresource, in the

@@ -46,6 +46,7 @@ type context struct {
 	maps      map[subresource]bool // subresources that the list maps
 	queries   map[*object]bool     // queries that the list begins or ends
 	submitted bool                 // since the last PerformAmortizedProcessingCb
+	oldTable  *umddi.DeviceFuncs   // from which the driver's table has moved, until it is checked
 
 	// Functions that may change any object of the context: entries plus returns, and running ones.
 	implicit uint64
@@ -248,6 +249,7 @@ func (k *Checker) endContext(fr *frame, fresh, ok bool) {
 	c.state = recording
 	k.setLayer(c, arg.RTCoreLayer.Runtime)
 	k.checkTable(fr, arg.ContextFuncs, true)
+	k.checkOldTable(fr, c)
 }
 
 // dropLocals drops the local handles of c.
@@ -264,6 +266,7 @@ func (k *Checker) dropLocals(c *context) {
 // destroyContext checks the entry of DestroyDevice.
 func (k *Checker) destroyContext(fr *frame) {
 	c := fr.ctx
+	k.checkOldTable(fr, c)
 	if c.deferred {
 		if c.state == recording && c.used {
 			k.fail(fr, "context-state", "%v %s, want its list created or abandoned", c, contextStateNames[c.state])

@@ -12,8 +12,8 @@ import (
 type deferred struct {
 	arg     umddi.CreateDeferredContext // passed to the driver
 	runtime *umddi.CoreLayerCallbacks   // the runtime's callbacks
-	driver  umddi.DeviceFuncs           // the table that the driver fills
-	wrapped *umddi.DeviceFuncs          // passed to the runtime; calls the driver's table
+	driver  *umddi.DeviceFuncs          // the table that the driver fills
+	wrapped *umddi.DeviceFuncs          // passed to the runtime; calls the driver's table. nil: the table has moved
 }
 
 // deferreds are the deferred contexts of a device. Several threads may create
@@ -27,8 +27,10 @@ type deferreds struct {
 }
 
 // wrapDeferred changes the functions in outer that create deferred contexts so
-// that they wrap the table of each context.
+// that they wrap the table of each context, and makes the table of the device
+// movable.
 func wrapDeferred(outer, driver *umddi.DeviceFuncs, m *Monitor, h Hook) {
+	wrapMovable(outer, driver, m, h, func(*umddi.DeviceFuncs) {})
 	ds := &deferreds{m: m, hook: h, of: map[*ddi.Root]*deferred{}}
 	if driver.CreateDeferredContext != nil {
 		f := &Func{Name: "pfnCreateDeferredContext", Params: []string{"h", "arg"}}
@@ -63,7 +65,7 @@ func (ds *deferreds) begin(arg *umddi.CreateDeferredContext, fresh bool) *deferr
 	ds.mu.Lock()
 	d := ds.of[arg.Context.Root]
 	if d == nil || fresh {
-		d = &deferred{}
+		d = &deferred{driver: new(umddi.DeviceFuncs)}
 		ds.of[arg.Context.Root] = d
 	}
 	ds.mu.Unlock()
@@ -74,15 +76,15 @@ func (ds *deferreds) begin(arg *umddi.CreateDeferredContext, fresh bool) *deferr
 	}
 	d.arg = *arg
 	d.arg.UMCallbacks = callbacks
-	d.arg.ContextFuncs = &d.driver
+	d.arg.ContextFuncs = d.driver
 	return d
 }
 
 // end fills the runtime's table with functions that call the driver's table.
 func (ds *deferreds) end(d *deferred, arg *umddi.CreateDeferredContext) {
-	if d.wrapped == nil || !sameDeviceFuncs(&d.driver, d.wrapped) {
-		d.wrapped = wrapDeviceFuncs(&d.driver, ds.m, ds.hook)
-		wrapRelocate(d.wrapped, &d.driver, ds.m, ds.hook)
+	if d.wrapped == nil || !sameDeviceFuncs(d.driver, d.wrapped) {
+		d.wrapped = wrapDeviceFuncs(d.driver, ds.m, ds.hook)
+		wrapMovable(d.wrapped, d.driver, ds.m, ds.hook, func(table *umddi.DeviceFuncs) { d.driver, d.wrapped = table, nil })
 		if destroy := d.wrapped.DestroyDevice; destroy != nil {
 			d.wrapped.DestroyDevice = func(t *ddi.Thread, c umddi.HDevice) {
 				destroy(t, c)

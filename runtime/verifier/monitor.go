@@ -203,10 +203,11 @@ func (m *Monitor) recordAt(r Report, stack []string, cause error, survive bool) 
 	}
 }
 
-// follows reports whether a violation of the runtime may be due to an earlier one,
-// after which the two sides disagree. m.mu is held.
+// follows reports whether a violation of the runtime may be due to an earlier one
+// of a driver, after which the two sides disagree. m.mu is held.
 func (m *Monitor) follows(known rule.Rule) bool {
-	return known.Fault == rule.Runtime && len(m.found) > 0
+	return known.Fault == rule.Runtime &&
+		slices.ContainsFunc(m.found, func(v *Violation) bool { return v.Rule.Fault != rule.Runtime })
 }
 
 // count counts a violation that does not stop. m.mu is held.

@@ -130,16 +130,73 @@ func (k *Checker) endCalcLocal(fr *frame, rets []any) {
 // fixed reports whether an entry may be called on any thread at any time and
 // therefore must not be replaced.
 func fixed(name string) bool {
+	if s := specs[name]; s != nil && s.place != onContext {
+		return true
+	}
 	return isCreate(name) || strings.HasPrefix(name, "pfnDestroy") || strings.HasPrefix(name, "pfnCalc") || strings.HasPrefix(name, "pfnCheck")
+}
+
+// wrapMovable makes outer, which wraps the table of the driver, move that table
+// when the runtime moves outer. The entries of the old one become nil, except
+// those that never change: other threads may be calling them. moved is called
+// with the driver's new table.
+func wrapMovable(outer, driver *umddi.DeviceFuncs, m *Monitor, h Hook, moved func(table *umddi.DeviceFuncs)) {
+	if driver.RelocateDeviceFuncs == nil {
+		return
+	}
+	f := &Func{Name: "pfnRelocateDeviceFuncs", Params: []string{"h", "funcs"}}
+	outer.RelocateDeviceFuncs = func(t *ddi.Thread, d umddi.HDevice, outer *umddi.DeviceFuncs) {
+		table := new(umddi.DeviceFuncs)
+		*table = *driver
+		entries(driver, func(name string, entry reflect.Value) {
+			if !fixed(name) {
+				entry.SetZero()
+			}
+		})
+		wrapCall(m, h, t, f, []any{d, table}, func() []any {
+			table.RelocateDeviceFuncs(t, d, table)
+			return nil
+		})
+		wrapped := map[string]reflect.Value{}
+		entries(wrapDeviceFuncs(table, m, h), func(name string, entry reflect.Value) { wrapped[name] = entry })
+		entries(outer, func(name string, entry reflect.Value) {
+			if !fixed(name) {
+				entry.Set(wrapped[name])
+			}
+		})
+		wrapMovable(outer, table, m, h, moved)
+		moved(table)
+		tell(h, d, driver)
+	}
+}
+
+// tell tells the Checkers among the hooks that the driver's table of d has moved
+// from old.
+func tell(h Hook, d umddi.HDevice, old *umddi.DeviceFuncs) {
+	switch h := h.(type) {
+	case several:
+		for _, one := range h {
+			tell(one, d, old)
+		}
+	case *Checker:
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if c := h.contexts[d.Root]; c != nil {
+			c.oldTable = old
+		}
+	}
 }
 
 // beforeRelocate checks the entry of RelocateDeviceFuncs, which gets the
 // driver's own table.
 func (k *Checker) beforeRelocate(fr *frame) {
-	if table, ok := fr.args[1].(*umddi.DeviceFuncs); ok && table != nil {
-		before := *table
-		fr.args = append(slices.Clone(fr.args), &before)
+	table, ok := fr.args[1].(*umddi.DeviceFuncs)
+	if !ok || table == nil {
+		return
 	}
+	before := *table
+	fr.args = append(slices.Clone(fr.args), &before)
+	k.checkOldTable(fr, fr.ctx)
 }
 
 // afterRelocate checks the return of RelocateDeviceFuncs.
@@ -154,4 +211,18 @@ func (k *Checker) afterRelocate(fr *frame) {
 			k.fail(fr, "table-relocate", "%s has changed", name)
 		}
 	})
+}
+
+// checkOldTable checks that the driver has not set an entry in the table of c
+// that has moved.
+func (k *Checker) checkOldTable(fr *frame, c *context) {
+	if c.oldTable == nil {
+		return
+	}
+	entries(c.oldTable, func(name string, e reflect.Value) {
+		if !fixed(name) && !e.IsNil() {
+			k.fail(fr, "table-relocate", "%s was set in the table that has moved", name)
+		}
+	})
+	c.oldTable = nil
 }

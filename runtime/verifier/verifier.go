@@ -101,24 +101,8 @@ func wrapCreateDevice(t *ddi.Thread, a umddi.HAdapter, arg *umddi.CreateDevice,
 	}
 	*arg.DeviceFuncs = *wrapDeviceFuncs(device, m, h)
 	*arg.DXGIFuncs = *wrapDXGIBaseFuncs(dxgi, m, h)
-	wrapRelocate(arg.DeviceFuncs, device, m, h)
 	wrapDeferred(arg.DeviceFuncs, device, m, h)
 	return hr
-}
-
-// wrapRelocate makes outer pass the driver its own table instead of the
-// runtime's.
-func wrapRelocate(outer, driver *umddi.DeviceFuncs, m *Monitor, h Hook) {
-	if driver.RelocateDeviceFuncs == nil {
-		return
-	}
-	f := &Func{Name: "pfnRelocateDeviceFuncs", Params: []string{"h", "funcs"}}
-	outer.RelocateDeviceFuncs = func(t *ddi.Thread, d umddi.HDevice, _ *umddi.DeviceFuncs) {
-		wrapCall(m, h, t, f, []any{d, driver}, func() []any {
-			driver.RelocateDeviceFuncs(t, d, driver)
-			return nil
-		})
-	}
 }
 
 // wrapCall makes the call fn of a driver, as the generated wrappers do. fn
