@@ -92,7 +92,7 @@ func deferredFuncs() umddi.DeviceFuncs {
 
 		RecycleCommandList:  recycleCommandList,
 		AbandonCommandList:  abandonCommandList,
-		RelocateDeviceFuncs: relocateDeviceFuncs,
+		RelocateDeviceFuncs: relocateDeferredFuncs,
 		DestroyDevice:       destroyDeferredContext,
 	}
 }
@@ -129,6 +129,11 @@ func (d *device) newDeferred(arg *umddi.CreateDeferredContext) ddi.HRESULT {
 func (c *deferred) fill(f *umddi.DeviceFuncs) {
 	*f = deferredFuncs()
 	c.funcs = f
+}
+
+// relocateDeferredFuncs notes where the context's table is.
+func relocateDeferredFuncs(_ *ddi.Thread, h umddi.HDevice, f *umddi.DeviceFuncs) {
+	deferredOf(h).funcs = f
 }
 
 // recycleCreateDeferredContext resets a context after its list was created or

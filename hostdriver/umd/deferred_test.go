@@ -38,6 +38,24 @@ func TestHandleSizes(t *testing.T) {
 	assert.Zero(t, r.f.CalcDeferredContextHandleSize(r.th, r.h, 3, nil), "a depth-stencil view")
 }
 
+// A context whose table has moved keeps it when it is recycled: entries that were
+// replaced there stay.
+func TestMovedTableIsKept(t *testing.T) {
+	r, _ := newListRig(t)
+	c := r.recorder()
+	moved := c.f
+	c.f = umddi.DeviceFuncs{}
+	moved.RelocateDeviceFuncs(c.th, c.h, &moved)
+	called := 0
+	moved.IaSetTopology = func(*ddi.Thread, umddi.HDevice, umddi.Topology) { called++ }
+	c.arg.ContextFuncs = &moved
+	moved.AbandonCommandList(c.th, c.h)
+	require.Equal(t, ddi.OK, c.recycle())
+	moved.IaSetTopology(c.th, c.h, 4)
+	assert.Equal(t, 1, called)
+	assert.Nil(t, c.f.ResourceCopy, "the old table is not filled in")
+}
+
 // The runtime may replace a context's tables and callbacks each time it is
 // recycled.
 func TestRecycledContext(t *testing.T) {
