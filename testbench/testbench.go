@@ -56,6 +56,8 @@ type Options struct {
 	DDI        io.Writer      // gets the verifier.Trace, a line per Write, for verifier.Merge; nil: none
 	Hook       verifier.Hook  // sees each DDI call; nil: none
 
+	Seed uint64 // of the runtime's random choices, see d3d11.Config; 0: none
+
 	NoVerify bool     // leaves out the checks of the driver interfaces, for benchmarks
 	Waive    []string // rules of package verifier that are counted and do not stop
 	Collect  bool     // broken rules that a call can survive do not stop; see Violations
@@ -80,6 +82,7 @@ type System struct {
 	monitor *verifier.Monitor // nil: the interfaces are not checked
 	unwatch func()            // stops the search for calls that hang
 
+	seed      uint64
 	processes atomic.Uint32 // ids given out
 }
 
@@ -100,7 +103,7 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 	if o.HostMemory == 0 {
 		o.HostMemory = 4 << 30
 	}
-	s := &System{machine: hal.New(o.HostMemory), thread: new(ddi.Thread), drivers: d}
+	s := &System{machine: hal.New(o.HostMemory), thread: new(ddi.Thread), drivers: d, seed: o.Seed}
 	var err error
 	if !o.NoVerify {
 		now := func() uint64 { return s.clock.Now() }
@@ -217,7 +220,9 @@ func (s *System) start(o Options) error {
 
 // CreateDevice creates a Direct3D device in a new process.
 func (s *System) CreateDevice() (*d3d11.Device, *d3d11.Context, error) {
-	return d3d11.CreateDevice(d3d11.Config{Driver: s.drivers.UserMode, Kernel: s.Thunks(), Process: s.processes.Add(1)})
+	return d3d11.CreateDevice(d3d11.Config{
+		Driver: s.drivers.UserMode, Kernel: s.Thunks(), Process: s.processes.Add(1), Seed: s.seed,
+	})
 }
 
 // Thunks returns the entry points of the graphics kernel, for a runtime other than

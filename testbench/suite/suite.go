@@ -62,7 +62,7 @@ type T struct {
 // link and the last clocks of an emulated GPU.
 func (t *T) Open(o testbench.Options) *testbench.System {
 	t.Helper()
-	o.Board, o.Tdr, o.CallLimit = t.Board, t.tdr, t.limit
+	o.Board, o.Tdr, o.CallLimit, o.Seed = t.Board, t.tdr, t.limit, t.Seed+1
 	if t.keep && boards.Emulated(t.Selector) {
 		var err error
 		t.flight, err = wave.New(nil, wave.Options{})
