@@ -221,8 +221,22 @@ func (s *System) start(o Options) error {
 // CreateDevice creates a Direct3D device in a new process.
 func (s *System) CreateDevice() (*d3d11.Device, *d3d11.Context, error) {
 	return d3d11.CreateDevice(d3d11.Config{
-		Driver: s.drivers.UserMode, Kernel: s.Thunks(), Process: s.processes.Add(1), Seed: s.seed,
+		Driver: s.drivers.UserMode, Kernel: s.Thunks(), Process: s.processes.Add(1), Seed: s.seed, Err: s.Err, Stopped: s.stopped(),
 	})
+}
+
+// stopped returns a function that returns the violation that stopped the system,
+// or nil.
+func (s *System) stopped() func() error {
+	if s.monitor == nil {
+		return nil
+	}
+	return func() error {
+		if s.monitor.Stopped() {
+			return s.monitor.Err()
+		}
+		return nil
+	}
 }
 
 // Thunks returns the entry points of the graphics kernel, for a runtime other than

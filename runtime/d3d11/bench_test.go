@@ -1,6 +1,7 @@
 package d3d11
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -89,7 +90,7 @@ func newBench(t *testing.T, change ...func(*fakeDriver, *Config)) *bench {
 	b.dev, b.ctx, err = CreateDevice(cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		broken := b.dev.GetDeviceRemovedReason() == error(ddi.DXGIInternalError)
+		broken := errors.Is(b.dev.GetDeviceRemovedReason(), ddi.DXGIInternalError)
 		b.dev.Close()
 		for _, v := range monitor.Violations() {
 			known := slices.Contains(b.breaks, v.Rule.Name) || broken && v.Rule.Fault == rule.Driver
@@ -165,11 +166,23 @@ func ramp(first byte, n int) []byte {
 	return p
 }
 
-// check asserts that an error is hr, nil for S_OK.
+// check asserts that an error has the result hr, nil for S_OK, and names the call
+// and the cause.
 func check(t assert.TestingT, want ddi.HRESULT, err error, args ...any) {
 	if want == ddi.OK {
 		assert.NoError(t, err, args...)
 		return
 	}
-	assert.Equal(t, error(want), err, args...)
+	if want == ddi.False {
+		assert.Equal(t, error(want), err, args...)
+		return
+	}
+	var e *Error
+	if assert.ErrorAs(t, err, &e, args...) {
+		assert.Equal(t, want, e.HRESULT, args...)
+		assert.ErrorIs(t, err, want)
+		assert.Regexp(t, `^[A-Z]\w+$`, e.Call, args...)
+		assert.NotEmpty(t, e.Text, "%s: %v", e.Call, args)
+		assert.NotContains(t, err.Error(), "\n")
+	}
 }

@@ -25,7 +25,7 @@ func (c *Context) bindTopology(t Topology) {
 
 func (c *Context) sendTopology() {
 	c.shown |= groupTopology
-	c.funcs.IaSetTopology(c.begin(maySet), c.h, c.state.topology)
+	c.funcs.IaSetTopology(c.begin("pfnIaSetTopology", maySet), c.h, c.state.topology)
 	c.end()
 }
 
@@ -91,7 +91,7 @@ func (c *Context) sendVertexBuffers(start, n int) {
 		return
 	}
 	c.shown |= groupVertex
-	c.funcs.IaSetVertexBuffers(c.begin(maySet), c.h, uint32(start), handles,
+	c.funcs.IaSetVertexBuffers(c.begin("pfnIaSetVertexBuffers", maySet), c.h, uint32(start), handles,
 		s.strides[start:start+n], s.offsets[start:start+n])
 	c.end()
 }
@@ -117,26 +117,26 @@ func (c *Context) sendIndexBuffer() {
 		return
 	}
 	c.shown |= groupIndex
-	c.funcs.IaSetIndexBuffer(c.begin(maySet), c.h, h, s.indexFormat, s.indexOffset)
+	c.funcs.IaSetIndexBuffer(c.begin("pfnIaSetIndexBuffer", maySet), c.h, h, s.indexFormat, s.indexOffset)
 	c.end()
 }
 
 // constantBufferFunc returns the driver's function that binds constant buffers
-// of a stage.
-func constantBufferFunc(f *umddi.DeviceFuncs, st stage) func(*ddi.Thread, umddi.HDevice, uint32, []umddi.HResource) {
+// of a stage, and its name.
+func constantBufferFunc(f *umddi.DeviceFuncs, st stage) (string, func(*ddi.Thread, umddi.HDevice, uint32, []umddi.HResource)) {
 	switch st {
 	case stageVS:
-		return f.VsSetConstantBuffers
+		return "pfnVsSetConstantBuffers", f.VsSetConstantBuffers
 	case stageHS:
-		return f.HsSetConstantBuffers
+		return "pfnHsSetConstantBuffers", f.HsSetConstantBuffers
 	case stageDS:
-		return f.DsSetConstantBuffers
+		return "pfnDsSetConstantBuffers", f.DsSetConstantBuffers
 	case stageGS:
-		return f.GsSetConstantBuffers
+		return "pfnGsSetConstantBuffers", f.GsSetConstantBuffers
 	case stagePS:
-		return f.PsSetConstantBuffers
+		return "pfnPsSetConstantBuffers", f.PsSetConstantBuffers
 	}
-	return f.CsSetConstantBuffers
+	return "pfnCsSetConstantBuffers", f.CsSetConstantBuffers
 }
 
 func (c *Context) bindConstantBuffers(st stage, start int, bufs []*Buffer) {
@@ -158,7 +158,8 @@ func (c *Context) sendConstantBuffers(st stage, start, n int) {
 		return
 	}
 	c.shown |= groupConstant << st
-	constantBufferFunc(c.funcs, st)(c.begin(maySet), c.h, uint32(start), handles)
+	name, fn := constantBufferFunc(c.funcs, st)
+	fn(c.begin(name, maySet), c.h, uint32(start), handles)
 	c.end()
 }
 
@@ -200,7 +201,7 @@ func (c *Context) sendRenderTargets() {
 		return
 	}
 	c.shown |= groupTargets
-	c.funcs.SetRenderTargets(c.begin(maySet), c.h, handles)
+	c.funcs.SetRenderTargets(c.begin("pfnSetRenderTargets", maySet), c.h, handles)
 	c.end()
 }
 
@@ -215,7 +216,7 @@ func (c *Context) bindViewports(vps []Viewport) {
 
 func (c *Context) sendViewports() {
 	c.shown |= groupViewports
-	c.funcs.SetViewports(c.begin(maySet), c.h, c.state.viewports[:c.state.viewportCount])
+	c.funcs.SetViewports(c.begin("pfnSetViewports", maySet), c.h, c.state.viewports[:c.state.viewportCount])
 	c.end()
 }
 
@@ -230,7 +231,7 @@ func (c *Context) bindScissors(rects []Rect) {
 
 func (c *Context) sendScissors() {
 	c.shown |= groupScissors
-	c.funcs.SetScissorRects(c.begin(maySet), c.h, c.state.scissors[:c.state.scissorCount])
+	c.funcs.SetScissorRects(c.begin("pfnSetScissorRects", maySet), c.h, c.state.scissors[:c.state.scissorCount])
 	c.end()
 }
 
@@ -258,7 +259,7 @@ func (c *Context) sendPredication() {
 		return
 	}
 	c.shown |= groupPredication
-	c.funcs.SetPredication(c.begin(maySet), c.h, h, c.state.predicateValue)
+	c.funcs.SetPredication(c.begin("pfnSetPredication", maySet), c.h, h, c.state.predicateValue)
 	c.end()
 }
 

@@ -1,9 +1,6 @@
 package d3d11
 
-import (
-	"github.com/hilgpu/hilgpu/runtime/ddi"
-	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
-)
+import "github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 
 // BufferDesc is D3D11_BUFFER_DESC.
 type BufferDesc struct {
@@ -36,8 +33,9 @@ const (
 //	Returns EInvalidArg, EOutOfMemory, DXGIDeviceRemoved
 //	Source  learn.microsoft.com, nf-d3d11-id3d11device-createbuffer
 func (d *Device) CreateBuffer(desc BufferDesc, init *SubresourceData) (*Buffer, error) {
+	const api = "CreateBuffer"
 	if d.removed() {
-		return nil, ddi.DXGIDeviceRemoved
+		return nil, d.gone(api)
 	}
 	if desc.MiscFlags&MiscBufferStructured == 0 {
 		desc.StructureByteStride = 0
@@ -59,48 +57,81 @@ func (d *Device) CreateBuffer(desc BufferDesc, init *SubresourceData) (*Buffer, 
 		layers:    1,
 		stride:    desc.StructureByteStride,
 	}
-	if !desc.allowed() || !b.initialAllowed(all) {
-		return nil, ddi.EInvalidArg
+	p := desc.problem()
+	if !p.found() {
+		p = b.initialProblem(all)
 	}
-	if hr := b.create(d, all, desc.MiscFlags, false); hr != ddi.OK {
-		return nil, hr
+	if p.found() {
+		return nil, d.refuse(api, p)
+	}
+	if err := b.create(d, api, all, desc.MiscFlags, false); err != nil {
+		return nil, err
 	}
 	b.adopt(d, b)
 	return b, nil
 }
 
-// allowed reports whether desc is valid.
-func (desc *BufferDesc) allowed() bool {
+// problem returns why desc is invalid.
+func (desc *BufferDesc) problem() problem {
 	const binds = BindVertexBuffer | BindIndexBuffer | BindConstantBuffer | BindShaderResource |
 		BindStreamOutput | BindRenderTarget | BindUnorderedAccess
-	if desc.ByteWidth == 0 || desc.ByteWidth > maxResource || desc.BindFlags&^binds != 0 {
-		return false
+	if p := limits(MessageCreateBufferInvalidDimensions, "ByteWidth", uint64(desc.ByteWidth), 1, maxResource); p.found() {
+		return p
 	}
-	if !accessAllowed(desc.Usage, desc.BindFlags, desc.CPUAccessFlags) {
-		return false
+	if desc.BindFlags&^binds != 0 {
+		return problemf(MessageCreateBufferUnrecognizedBindFlags, "BindFlags is %#x, want bits of %#x", desc.BindFlags, binds)
+	}
+	if p := accessProblem(desc.Usage, desc.BindFlags, desc.CPUAccessFlags); p.found() {
+		return p
 	}
 	if desc.BindFlags&BindConstantBuffer != 0 {
-		if desc.BindFlags != BindConstantBuffer || desc.ByteWidth%16 != 0 || desc.ByteWidth > maxConstantBuffer {
-			return false
+		if p := desc.constantProblem(); p.found() {
+			return p
 		}
 	}
-	return desc.miscAllowed()
+	return desc.miscProblem()
 }
 
-// miscAllowed reports whether the flags of structured and raw buffers are
-// valid.
-func (desc *BufferDesc) miscAllowed() bool {
+// constantProblem returns why a constant buffer is invalid.
+func (desc *BufferDesc) constantProblem() problem {
+	if desc.BindFlags != BindConstantBuffer {
+		return problemf(MessageCreateBufferInvalidConstantBufferBindings,
+			"BindFlags is %#x, want a constant buffer to have no flag but %#x", desc.BindFlags, BindConstantBuffer)
+	}
+	if desc.ByteWidth%16 != 0 || desc.ByteWidth > maxConstantBuffer {
+		return problemf(MessageCreateBufferInvalidDimensions,
+			"ByteWidth of a constant buffer is %d, want a multiple of 16 up to %d", desc.ByteWidth, maxConstantBuffer)
+	}
+	return problem{}
+}
+
+// miscProblem returns why the flags of structured and raw buffers are invalid.
+func (desc *BufferDesc) miscProblem() problem {
 	const views = BindShaderResource | BindUnorderedAccess
+	const id = MessageCreateBufferInvalidMiscFlags
 	switch desc.MiscFlags {
 	case 0:
-		return true
+		return problem{}
 	case MiscBufferAllowRawViews:
-		return desc.BindFlags&views != 0 && desc.BindFlags&BindConstantBuffer == 0 && desc.ByteWidth%4 == 0
+		if desc.BindFlags&views == 0 || desc.BindFlags&BindConstantBuffer != 0 {
+			return problemf(id, "BindFlags is %#x, want a flag of %#x for a buffer with raw views", desc.BindFlags, views)
+		}
+		if desc.ByteWidth%4 != 0 {
+			return problemf(id, "ByteWidth is %d, want a multiple of 4 for a buffer with raw views", desc.ByteWidth)
+		}
+		return problem{}
 	case MiscBufferStructured:
-		s := desc.StructureByteStride
-		return s != 0 && s%4 == 0 && s <= maxStructure && desc.ByteWidth%s == 0 && desc.BindFlags&^views == 0
+		if desc.BindFlags&^views != 0 {
+			return problemf(id, "BindFlags is %#x, want flags of %#x for a structured buffer", desc.BindFlags, views)
+		}
+		if s := desc.StructureByteStride; s == 0 || s%4 != 0 || s > maxStructure || desc.ByteWidth%s != 0 {
+			return problemf(MessageCreateBufferInvalidStructureStride,
+				"StructureByteStride is %d, want a multiple of 4 up to %d that divides ByteWidth %d", s, maxStructure, desc.ByteWidth)
+		}
+		return problem{}
 	}
-	return false
+	return problemf(MessageCreateBufferUnrecognizedMiscFlags, "MiscFlags is %#x, want 0, %#x or %#x",
+		desc.MiscFlags, MiscBufferAllowRawViews, MiscBufferStructured)
 }
 
 // GetDesc returns the description of the buffer. The stride is 0 unless it is a

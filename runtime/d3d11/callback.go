@@ -18,12 +18,12 @@ func deviceCallbacks() umddi.DeviceCallbacks {
 	}
 }
 
-// hresult converts a kernel status to the result of a callback. A device that
+// hresult converts the status of a thunk to the result of a callback. A device that
 // the kernel reports as removed has hung or faulted, see package kmt; a device
 // whose connection failed is lost.
 //
 //	Source  WDK, return values of pfnAllocateCb, pfnLockCb, pfnRenderCb
-func (d *Device) hresult(s ddi.Status) ddi.HRESULT {
+func (d *Device) hresult(thunk string, s ddi.Status) ddi.HRESULT {
 	switch s {
 	case ddi.StatusSuccess:
 		return ddi.OK
@@ -39,9 +39,10 @@ func (d *Device) hresult(s ddi.Status) ddi.HRESULT {
 	case ddi.StatusNotSupported:
 		return ddi.DDIUnsupported
 	case ddi.StatusDeviceRemoved, ddi.StatusGPUExceptionOnDevice:
-		d.hung.Store(true)
+		d.lose(thunk, s, ddi.DXGIDeviceHung)
 		return ddi.DDIDeviceRemoved
 	case ddi.StatusIOTimeout, ddi.StatusIODeviceError:
+		d.lose(thunk, s, ddi.DXGIDeviceRemoved)
 		return ddi.DDIDeviceRemoved
 	}
 	if !s.Failed() {
@@ -56,7 +57,7 @@ func queryAdapterInfoCb(t *ddi.Thread, h umddi.HRTAdapter, p []byte) ddi.HRESULT
 	if !ok {
 		return ddi.EInvalidArg
 	}
-	return d.hresult(d.kernel.QueryAdapterInfo(t, p))
+	return d.hresult("QueryAdapterInfo", d.kernel.QueryAdapterInfo(t, p))
 }
 
 // setErrorCb is pfnSetErrorCb. A function of a deferred context reports to the
@@ -68,8 +69,10 @@ func setErrorCb(t *ddi.Thread, h umddi.HRTCoreLayer, hr ddi.HRESULT) {
 	switch x := h.Runtime.(type) {
 	case *Device:
 		k := x.callOf(t)
-		if k != nil && k.ctx != nil && k.allowed&atDevice == 0 {
-			k = nil
+		if k != nil && k.running && k.ctx != nil && k.allowed&atDevice == 0 {
+			x.removeBroken(k, "%s of a deferred context reported %v to the core layer of the device, want its own", k.entry, hr)
+			k.hr = ddi.DXGIDeviceRemoved
+			return
 		}
 		x.report(k, hr)
 	case *Context:
@@ -87,7 +90,7 @@ func allocateCb(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.Allocate) ddi.HRESU
 	if !ok {
 		return ddi.EInvalidArg
 	}
-	return d.hresult(d.kernel.CreateAllocation(t, d.km, arg))
+	return d.hresult("CreateAllocation", d.kernel.CreateAllocation(t, d.km, arg))
 }
 
 // deallocateCb is pfnDeallocateCb.
@@ -96,7 +99,7 @@ func deallocateCb(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.Deallocate) ddi.H
 	if !ok {
 		return ddi.EInvalidArg
 	}
-	return d.hresult(d.kernel.DestroyAllocation(t, d.km, arg))
+	return d.hresult("DestroyAllocation", d.kernel.DestroyAllocation(t, d.km, arg))
 }
 
 // createContextCb is pfnCreateContextCb.
@@ -105,7 +108,7 @@ func createContextCb(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.CreateContext)
 	if !ok {
 		return ddi.EInvalidArg
 	}
-	return d.hresult(d.kernel.CreateContext(t, d.km, arg))
+	return d.hresult("CreateContext", d.kernel.CreateContext(t, d.km, arg))
 }
 
 // destroyContextCb is pfnDestroyContextCb.
@@ -114,7 +117,7 @@ func destroyContextCb(t *ddi.Thread, h umddi.HRTDevice, ctx ddi.KMHandle) ddi.HR
 	if !ok {
 		return ddi.EInvalidArg
 	}
-	return d.hresult(d.kernel.DestroyContext(t, ctx))
+	return d.hresult("DestroyContext", d.kernel.DestroyContext(t, ctx))
 }
 
 // lockCb is pfnLockCb.
@@ -123,7 +126,7 @@ func lockCb(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.Lock) ddi.HRESULT {
 	if !ok {
 		return ddi.EInvalidArg
 	}
-	return d.hresult(d.kernel.Lock(t, d.km, arg))
+	return d.hresult("Lock", d.kernel.Lock(t, d.km, arg))
 }
 
 // unlockCb is pfnUnlockCb.
@@ -132,7 +135,7 @@ func unlockCb(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.Unlock) ddi.HRESULT {
 	if !ok {
 		return ddi.EInvalidArg
 	}
-	return d.hresult(d.kernel.Unlock(t, d.km, arg))
+	return d.hresult("Unlock", d.kernel.Unlock(t, d.km, arg))
 }
 
 // renderCb is pfnRenderCb.
@@ -141,7 +144,7 @@ func renderCb(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.Render) ddi.HRESULT {
 	if !ok {
 		return ddi.EInvalidArg
 	}
-	return d.hresult(d.kernel.Render(t, d.km, arg))
+	return d.hresult("Render", d.kernel.Render(t, d.km, arg))
 }
 
 // presentCb is pfnPresentCb. It returns EInvalidArg outside Present.
@@ -153,5 +156,5 @@ func presentCb(t *ddi.Thread, h umddi.HRTDevice, arg *umddi.PresentCB) ddi.HRESU
 	if k := d.callOf(t); k == nil || !k.presenting {
 		return ddi.EInvalidArg
 	}
-	return d.hresult(d.kernel.Present(t, d.km, arg))
+	return d.hresult("Present", d.kernel.Present(t, d.km, arg))
 }

@@ -53,6 +53,7 @@ func (l *CommandList) AddRef() uint32 {
 	for {
 		v := l.refs.Load()
 		if v+apiRef < apiRef || l.body == nil {
+			l.stale("AddRef")
 			return 0
 		}
 		if l.refs.CompareAndSwap(v, v+apiRef) {
@@ -71,6 +72,7 @@ func (l *CommandList) Release() uint32 {
 	for {
 		v := l.refs.Load()
 		if v+apiRef < apiRef || l.body == nil {
+			l.stale("Release")
 			return 0
 		}
 		if l.refs.CompareAndSwap(v, v-apiRef) {
@@ -79,6 +81,14 @@ func (l *CommandList) Release() uint32 {
 			}
 			return uint32(v / apiRef)
 		}
+	}
+}
+
+// stale adds a message about a call on a list without a reference of the
+// application.
+func (l *CommandList) stale(call string) {
+	if l.body != nil {
+		l.body.dev.stale(call, l)
 	}
 }
 
@@ -105,9 +115,21 @@ func (l *CommandList) use(d *Device) bool {
 	return false
 }
 
+// problem returns why the application may not pass the list to d.
+func (l *CommandList) problem(d *Device) problem {
+	switch {
+	case l == nil || l.body == nil:
+		return problem{MessageInvalidObject, "CommandList is nil"}
+	case l.body.dev != d:
+		return problem{MessageInvalidObject, "CommandList belongs to another device"}
+	}
+	return problem{MessageInvalidObject, "CommandList was released"}
+}
+
 // releaseAll drops all application references.
 func (l *CommandList) releaseAll() {
-	for l.Release() != 0 {
+	for l.refs.Load()+apiRef >= apiRef {
+		l.Release()
 	}
 }
 
@@ -128,11 +150,15 @@ func (l *CommandList) releaseAll() {
 //	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-finishcommandlist;
 //	        WDK, "Supporting Command Lists"
 func (c *Context) FinishCommandList(restore bool) (*CommandList, error) {
+	const api = "FinishCommandList"
 	switch {
 	case c.dev.removed():
-		return nil, ddi.DXGIDeviceRemoved
-	case c.closed || !c.deferred:
-		return nil, ddi.DXGIInvalidCall
+		return nil, c.dev.gone(api)
+	case c.closed:
+		return nil, c.dev.failed(api, ddi.DXGIInvalidCall, closedContext(), nil)
+	case !c.deferred:
+		p := problem{MessageFinishCommandListOnImmediateContext, "the context is immediate, want a deferred one"}
+		return nil, c.dev.failed(api, ddi.DXGIInvalidCall, p, nil)
 	}
 	var b *listBody
 	hr := ddi.OK
@@ -149,7 +175,7 @@ func (c *Context) FinishCommandList(restore bool) (*CommandList, error) {
 		c.resend()
 	}
 	if hr != ddi.OK {
-		return nil, hr
+		return nil, c.failure(api)
 	}
 	return c.newList(b), nil
 }
@@ -181,11 +207,18 @@ func (c *Context) finishRecording() *listBody {
 //	        becomes the default
 //	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-executecommandlist
 func (c *Context) ExecuteCommandList(l *CommandList, restore bool) {
-	if !c.ready() || !l.use(c.dev) {
+	const api = "ExecuteCommandList"
+	if c.dropsAll(api) {
 		return
 	}
+	if !l.use(c.dev) {
+		c.dev.drop(api, l.problem(c.dev))
+		return
+	}
+	p := c.blocked(&l.body.effects)
 	switch {
-	case c.blocked(&l.body.effects):
+	case p.found():
+		c.dev.drop(api, p)
 	case c.rec != nil:
 		c.rec.execute(l, restore)
 		c.inherit(&l.body.effects)
@@ -205,12 +238,12 @@ func (c *Context) ExecuteCommandList(l *CommandList, restore bool) {
 func (c *Context) execute(l *CommandList, restore bool) {
 	h := c.listHandle(l)
 	if !c.native.failed {
-		t := c.begin(mayMove)
+		t := c.begin("pfnCommandListExecute", mayMove)
 		c.funcs.CommandListExecute(t, c.h, h)
 		hr := c.call.end()
 		c.shown = 0
 		if hr != ddi.OK {
-			c.notExecuted(restore)
+			c.notExecuted(hr, restore)
 			return
 		}
 		if c.deferred {
@@ -232,7 +265,7 @@ func (c *Context) execute(l *CommandList, restore bool) {
 // notExecuted handles an execution for which the driver had no memory. The
 // driver may or may not have reset its state, so everything is unbound. A state
 // refresh shows the default state, as after any execution.
-func (c *Context) notExecuted(restore bool) {
+func (c *Context) notExecuted(hr ddi.HRESULT, restore bool) {
 	if c.deferred {
 		c.fail()
 		if !restore {
@@ -240,6 +273,7 @@ func (c *Context) notExecuted(restore bool) {
 		}
 		return
 	}
+	c.notMoved("ExecuteCommandList", hr)
 	before := c.state
 	c.holdState(&before)
 	c.reset()

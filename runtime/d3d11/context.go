@@ -138,20 +138,42 @@ func (c *Context) closeImmediate() {
 	}
 }
 
-// ready reports whether the context may be used.
-func (c *Context) ready() bool { return !c.dev.removed() && !c.closed }
+// dropsAll reports whether the device is removed or the context closed. A call
+// of the API is then dropped with a message.
+func (c *Context) dropsAll(api string) bool {
+	return (c.dev.removed() || c.closed) && c.dropUnready(api)
+}
+
+// dropUnready drops a call and returns true.
+func (c *Context) dropUnready(api string) bool {
+	p := closedContext()
+	if c.dev.removed() {
+		p = c.dev.goneProblem()
+	}
+	c.dev.drop(api, p)
+	return true
+}
+
+// dropsOn reports whether p forbids a call of the API, which is then dropped
+// with a message.
+func (c *Context) dropsOn(api string, p problem) bool {
+	if p.found() {
+		c.dev.drop(api, p)
+	}
+	return p.found()
+}
 
 // callsDriver reports whether methods of the context call the driver.
 func (c *Context) callsDriver() bool { return c.rec == nil && !c.native.suppressed }
 
 // begin enters a function of the context that may report the results in
-// allowed, and on a deferred context EOutOfMemory too.
-func (c *Context) begin(allowed results) *ddi.Thread {
+// allowed, and on a deferred context EOutOfMemory too. entry is its name.
+func (c *Context) begin(entry string, allowed results) *ddi.Thread {
 	if c.deferred {
 		allowed |= mayRunOutOfMemory
 		c.native.used = true
 	}
-	return c.call.begin(allowed)
+	return c.call.begin(entry, allowed)
 }
 
 // end leaves the function. After an error a deferred context drops the list it
@@ -163,6 +185,23 @@ func (c *Context) end() ddi.HRESULT {
 	}
 	c.relocate()
 	return hr
+}
+
+// endMove is end for a function of a call without a result. On the immediate
+// context a message tells that the driver failed; a deferred context returns the
+// error from FinishCommandList.
+func (c *Context) endMove(api string) {
+	if hr := c.end(); hr != ddi.OK && !c.deferred {
+		c.notMoved(api, hr)
+	}
+}
+
+// notMoved adds a message that the driver dropped a call. The removal of the
+// device has its own message.
+func (c *Context) notMoved(api string, hr ddi.HRESULT) {
+	if hr != ddi.DXGIDeviceRemoved {
+		c.dev.drop(api, problemf(MessageDriverFailed, "%s reported %v", c.call.blame, hr))
+	}
 }
 
 // GetType returns the type of the context.
@@ -180,13 +219,13 @@ func (c *Context) GetContextFlags() uint32 { return 0 }
 //
 //	DDI     pfnFlush
 func (c *Context) Flush() {
-	if c.ready() && !c.deferred {
+	if !c.dropsAll("Flush") && !c.deferred {
 		c.flush()
 	}
 }
 
 func (c *Context) flush() {
-	c.funcs.Flush(c.begin(maySet), c.h)
+	c.funcs.Flush(c.begin("pfnFlush", maySet), c.h)
 	c.end()
 }
 
@@ -214,11 +253,12 @@ type DeviceContextState struct {
 //	In      flags: 0, or 1 (D3D11_1_CREATE_DEVICE_CONTEXT_STATE_SINGLETHREADED)
 //	Returns EInvalidArg, DXGIDeviceRemoved
 func (d *Device) CreateDeviceContextState(flags uint32) (*DeviceContextState, error) {
+	const api = "CreateDeviceContextState"
 	if d.removed() {
-		return nil, ddi.DXGIDeviceRemoved
+		return nil, d.gone(api)
 	}
 	if flags > 1 {
-		return nil, ddi.EInvalidArg
+		return nil, d.refuse(api, problemf(MessageCreateDeviceContextStateInvalidFlags, "Flags is %#x, want 0 or 1", flags))
 	}
 	return newContextState(d), nil
 }
@@ -231,11 +271,23 @@ func newContextState(d *Device) *DeviceContextState {
 
 func (s *DeviceContextState) destroy() { s.state.each((*child).drop) }
 
+// swapProblem returns why s cannot become the current state.
+func (c *Context) swapProblem(s *DeviceContextState) problem {
+	switch {
+	case c.deferred:
+		return problem{MessageInvalidState, "the context is deferred, want the immediate one"}
+	case s == nil:
+		return problem{MessageInvalidObject, "State is nil"}
+	}
+	return s.misused(c.dev, MessageInvalidObject, "State")
+}
+
 // SwapDeviceContextState makes s the current state and returns a reference to
 // the object with the previous state. With a nil s, or on a deferred context,
 // it does nothing and returns nil.
 func (c *Context) SwapDeviceContextState(s *DeviceContextState) *DeviceContextState {
-	if c.deferred || !c.ready() || s == nil || !s.usable(c.dev) {
+	const api = "SwapDeviceContextState"
+	if c.dropsAll(api) || c.dropsOn(api, c.swapProblem(s)) {
 		return nil
 	}
 	if c.current == nil {

@@ -1,6 +1,8 @@
 package d3d11
 
 import (
+	"fmt"
+
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
@@ -36,30 +38,51 @@ func overlap(a, b *Box) bool {
 	return a.Left < b.Right && b.Left < a.Right && a.Top < b.Bottom && b.Top < a.Bottom
 }
 
-// copyAllowed checks the conditions that do not depend on the copied region.
-func (c *Context) copyAllowed(dst, src *resource) bool {
-	if dst == nil || src == nil || !dst.usable(c.dev) || !src.usable(c.dev) {
-		return false
+// copyIDs are the messages of a copy.
+type copyIDs struct{ source, sourceState, destinationState MessageID }
+
+// copyProblem returns why a copy is invalid, whatever its region.
+func (c *Context) copyProblem(ids copyIDs, dst, src *resource) problem {
+	switch {
+	case dst == nil:
+		return problem{MessageInvalidObject, "DstResource is nil"}
+	case src == nil:
+		return problem{MessageInvalidObject, "SrcResource is nil"}
+	case !dst.usable(c.dev):
+		return dst.misused(c.dev, MessageInvalidObject, "DstResource")
+	case !src.usable(c.dev):
+		return src.misused(c.dev, MessageInvalidObject, "SrcResource")
+	case dst.dimension != src.dimension:
+		return problem{ids.source, "one resource is a buffer and the other a texture"}
+	case dst.usage == UsageImmutable:
+		return problem{ids.destinationState, "DstResource is immutable"}
+	case dst.dimension == umddi.Buffer:
+		if dst.stride == 0 || src.stride == 0 || dst.stride == src.stride {
+			return problem{}
+		}
+		return problemf(ids.source, "StructureByteStride is %d in SrcResource and %d in DstResource", src.stride, dst.stride)
+	case !copyCompatible(dst.format, src.format):
+		return problemf(ids.source, "SrcResource has format %v, which cannot be copied to %v", src.format, dst.format)
 	}
-	if dst.dimension != src.dimension || dst.usage == UsageImmutable {
-		return false
+	for _, r := range [...]*resource{dst, src} {
+		if !c.dev.has(r.format, umddi.FormatCopy) {
+			return problemf(ids.source, "the driver cannot copy format %v", r.format)
+		}
 	}
-	if dst.dimension == umddi.Buffer {
-		return dst.stride == 0 || src.stride == 0 || dst.stride == src.stride
-	}
-	return copyCompatible(dst.format, src.format) &&
-		c.dev.has(dst.format, umddi.FormatCopy) && c.dev.has(src.format, umddi.FormatCopy)
+	return problem{}
 }
 
-// CopyResource copies all of src to dst. It does nothing unless they are
-// different resources with the same dimension, the same size and compatible
-// formats, dst is not immutable, and the context has mapped neither.
+// CopyResource copies all of src to dst. It does nothing but add a message to
+// the InfoQueue unless they are different resources with the same dimension, the
+// same size and compatible formats, dst is not immutable, and the context has
+// mapped neither.
 //
 //	DDI     pfnResourceCopy
 //	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-copyresource
 func (c *Context) CopyResource(dst, src Resource) {
+	const api = "CopyResource"
 	d, s := coreOf(dst), coreOf(src)
-	if !c.ready() || d == s || !c.copyAllowed(d, s) || !sameShape(d, s) || c.hasMapped(d) || c.hasMapped(s) {
+	if c.dropsAll(api) || c.dropsOn(api, c.copyAllProblem(d, s)) {
 		return
 	}
 	c.recordUse(d, allSubresources, false)
@@ -72,6 +95,26 @@ func (c *Context) CopyResource(dst, src Resource) {
 	c.copyResource(d, s)
 }
 
+// copyAllProblem returns why a CopyResource is invalid.
+func (c *Context) copyAllProblem(d, s *resource) problem {
+	ids := copyIDs{MessageCopyResourceInvalidSource, MessageCopyResourceInvalidSourceState, MessageCopyResourceInvalidDestinationState}
+	if p := c.copyProblem(ids, d, s); p.found() {
+		return p
+	}
+	switch {
+	case d == s:
+		return problem{ids.source, "SrcResource is DstResource"}
+	case !sameShape(d, s):
+		return problemf(ids.source, "SrcResource has %d x %d elements, %d mip levels and %d slices, DstResource %d x %d, %d and %d",
+			s.width, s.height, s.mips, s.layers, d.width, d.height, d.mips, d.layers)
+	case c.hasMapped(d):
+		return problem{ids.destinationState, "DstResource is mapped"}
+	case c.hasMapped(s):
+		return problem{ids.sourceState, "SrcResource is mapped"}
+	}
+	return problem{}
+}
+
 // sameShape reports whether a and b have the same number and sizes of
 // subresources.
 func sameShape(a, b *resource) bool {
@@ -81,26 +124,26 @@ func sameShape(a, b *resource) bool {
 func (c *Context) copyResource(dst, src *resource) {
 	d, s := c.resourceHandle(dst), c.resourceHandle(src)
 	if c.callsDriver() {
-		c.funcs.ResourceCopy(c.begin(mayMove), c.h, d, s)
-		c.end()
+		c.funcs.ResourceCopy(c.begin("pfnResourceCopy", mayMove), c.h, d, s)
+		c.endMove("CopyResource")
 	}
 }
 
 // CopySubresourceRegion copies box of a subresource of src to position x, y, z
 // of a subresource of dst. A nil box means the entire subresource. It does
-// nothing if the box is empty, the region is not contained in both
-// subresources, the formats or structures are incompatible, dst is immutable,
-// the context has mapped either subresource, source and destination overlap, or
-// the region is part of a depth-stencil subresource.
+// nothing but add a message to the InfoQueue if the box is empty, the region is
+// not contained in both subresources, the formats or structures are
+// incompatible, dst is immutable, the context has mapped either subresource,
+// source and destination overlap, or the region is part of a depth-stencil
+// subresource.
 //
 //	DDI     pfnResourceCopyRegion
 //	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-copysubresourceregion
 func (c *Context) CopySubresourceRegion(dst Resource, dstSub, x, y, z uint32, src Resource, srcSub uint32, box *Box) {
+	const api = "CopySubresourceRegion"
 	d, s := coreOf(dst), coreOf(src)
-	if !c.ready() || !c.copyAllowed(d, s) || dstSub >= d.subresources() || srcSub >= s.subresources() {
-		return
-	}
-	if c.isMapped(d, dstSub) || c.isMapped(s, srcSub) || !regionAllowed(d, dstSub, x, y, z, s, srcSub, box) {
+	if c.dropsAll(api) || c.dropsOn(api, c.copyRegionProblem(d, dstSub, s, srcSub)) ||
+		c.dropsOn(api, regionProblem(d, dstSub, x, y, z, s, srcSub, box)) {
 		return
 	}
 	c.recordUse(d, dstSub, false)
@@ -113,27 +156,61 @@ func (c *Context) CopySubresourceRegion(dst Resource, dstSub, x, y, z uint32, sr
 	c.copyRegion(d, dstSub, x, y, z, s, srcSub, box)
 }
 
-// regionAllowed checks the region of a CopySubresourceRegion.
-func regionAllowed(d *resource, dstSub, x, y, z uint32, s *resource, srcSub uint32, box *Box) bool {
+// copyRegionProblem returns why a CopySubresourceRegion is invalid, whatever its
+// region.
+func (c *Context) copyRegionProblem(d *resource, dstSub uint32, s *resource, srcSub uint32) problem {
+	ids := copyIDs{MessageCopySubresourceRegionInvalidSource, MessageCopySubresourceRegionInvalidSourceState,
+		MessageCopySubresourceRegionInvalidDestinationState}
+	if p := c.copyProblem(ids, d, s); p.found() {
+		return p
+	}
+	switch {
+	case dstSub >= d.subresources():
+		return problemf(MessageCopySubresourceRegionInvalidDestinationSubresource,
+			"DstSubresource is %d, want less than %d", dstSub, d.subresources())
+	case srcSub >= s.subresources():
+		return problemf(MessageCopySubresourceRegionInvalidSourceSubresource,
+			"SrcSubresource is %d, want less than %d", srcSub, s.subresources())
+	case c.isMapped(d, dstSub):
+		return problemf(ids.destinationState, "subresource %d of DstResource is mapped", dstSub)
+	case c.isMapped(s, srcSub):
+		return problemf(ids.sourceState, "subresource %d of SrcResource is mapped", srcSub)
+	}
+	return problem{}
+}
+
+// regionProblem returns why the region of a CopySubresourceRegion is invalid.
+func regionProblem(d *resource, dstSub, x, y, z uint32, s *resource, srcSub uint32, box *Box) problem {
+	const id = MessageCopySubresourceRegionInvalidSourceBox
 	from, full := s.fullBox(srcSub), d.fullBox(dstSub)
 	all := from
 	if box != nil {
 		from = *box
 	}
-	if empty(&from) || !within(&all, &from) {
-		return false
+	if empty(&from) {
+		return problemf(MessageCopySubresourceRegionEmptySourceBox, "pSrcBox is empty: %s", boxText(from))
+	}
+	if !within(&all, &from) {
+		return problemf(id, "pSrcBox is %s, want it in %s", boxText(from), boxText(all))
 	}
 	to, ok := translate(&from, x, y, z)
-	if !ok || !within(&full, &to) {
-		return false
+	switch {
+	case !ok || !within(&full, &to):
+		return problemf(id, "%s at DstX %d, DstY %d, DstZ %d does not fit in %s", boxText(from), x, y, z, boxText(full))
+	case d == s && dstSub == srcSub && overlap(&from, &to):
+		return problemf(MessageCopySubresourceRegionInvalidSource, "source %s and destination %s overlap in subresource %d",
+			boxText(from), boxText(to), dstSub)
+	case (d.bind|s.bind)&BindDepthStencil != 0 && (from != all || to != full):
+		return problemf(id, "pSrcBox is %s, want all of a depth-stencil texture, %s", boxText(from), boxText(all))
+	case !wholeStructures(s, &from) || !wholeStructures(d, &to):
+		return problemf(id, "pSrcBox is %s and DstX %d, want multiples of StructureByteStride %d", boxText(from), x, max(s.stride, d.stride))
 	}
-	if d == s && dstSub == srcSub && overlap(&from, &to) {
-		return false
-	}
-	if (d.bind|s.bind)&BindDepthStencil != 0 && (from != all || to != full) {
-		return false
-	}
-	return wholeStructures(s, &from) && wholeStructures(d, &to)
+	return problem{}
+}
+
+// boxText describes a box as its corners.
+func boxText(b Box) string {
+	return fmt.Sprintf("(%d,%d,%d)-(%d,%d,%d)", b.Left, b.Top, b.Front, b.Right, b.Bottom, b.Back)
 }
 
 // wholeStructures reports whether the region of a structured buffer starts and
@@ -145,8 +222,8 @@ func wholeStructures(r *resource, b *Box) bool {
 func (c *Context) copyRegion(d *resource, dstSub, x, y, z uint32, s *resource, srcSub uint32, box *Box) {
 	dst, src := c.resourceHandle(d), c.resourceHandle(s)
 	if c.callsDriver() {
-		c.funcs.ResourceCopyRegion(c.begin(mayMove), c.h, dst, dstSub, x, y, z, src, srcSub, c.copyBox(box))
-		c.end()
+		c.funcs.ResourceCopyRegion(c.begin("pfnResourceCopyRegion", mayMove), c.h, dst, dstSub, x, y, z, src, srcSub, c.copyBox(box))
+		c.endMove("CopySubresourceRegion")
 	}
 }
 
@@ -161,16 +238,18 @@ func (c *Context) copyBox(box *Box) *Box {
 
 // UpdateSubresource copies data to box of a subresource, or to all of it if box
 // is nil. data may be reused after it returns, on a deferred context too. It
-// does nothing if dst does not have UsageDefault or is a depth-stencil texture,
-// if the box is empty or not contained in the subresource, if the box is part
-// of a constant buffer, or if data is too short.
+// does nothing but add a message to the InfoQueue if dst does not have
+// UsageDefault or is a depth-stencil texture, if the box is empty or not
+// contained in the subresource, if the box is part of a constant buffer, or if
+// data is too short.
 //
 //	DDI     pfnResourceUpdateSubresourceUP
 //	In      rowPitch: bytes from one row of data to the next; unused for buffers
 //	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-updatesubresource
 func (c *Context) UpdateSubresource(dst Resource, sub uint32, box *Box, data []byte, rowPitch, depthPitch uint32) {
+	const api = "UpdateSubresource"
 	r := coreOf(dst)
-	if !c.ready() || r == nil || !r.usable(c.dev) || sub >= r.subresources() || !r.updateAllowed(sub, box) {
+	if c.dropsAll(api) || c.dropsOn(api, c.updateProblem(r, sub, box)) {
 		return
 	}
 	to := r.fullBox(sub)
@@ -178,7 +257,9 @@ func (c *Context) UpdateSubresource(dst Resource, sub uint32, box *Box, data []b
 		to = *box
 	}
 	row, rows := (to.Right-to.Left)*r.bytes, to.Bottom-to.Top
-	if uint64(len(data)) < span(row, rows, rowPitch) {
+	if need := span(row, rows, rowPitch); uint64(len(data)) < need {
+		c.dev.drop(api, problemf(MessageInvalidArgument, "pSrcData has %d bytes, want %d for %d rows with a pitch of %d",
+			len(data), need, rows, rowPitch))
 		return
 	}
 	if c.rec != nil {
@@ -188,26 +269,47 @@ func (c *Context) UpdateSubresource(dst Resource, sub uint32, box *Box, data []b
 	c.update(r, sub, box, data, rowPitch, depthPitch)
 }
 
-// updateAllowed checks the destination of an UpdateSubresource.
-func (r *resource) updateAllowed(sub uint32, box *Box) bool {
-	if r.usage != UsageDefault || r.bind&BindDepthStencil != 0 {
-		return false
+// updateProblem returns why the destination of an UpdateSubresource is invalid.
+func (c *Context) updateProblem(r *resource, sub uint32, box *Box) problem {
+	switch {
+	case r == nil:
+		return problem{MessageInvalidObject, "DstResource is nil"}
+	case !r.usable(c.dev):
+		return r.misused(c.dev, MessageInvalidObject, "DstResource")
+	case sub >= r.subresources():
+		return problemf(MessageUpdateSubresourceInvalidDestinationSubresource,
+			"DstSubresource is %d, want less than %d", sub, r.subresources())
+	case r.usage != UsageDefault:
+		return problemf(MessageUpdateSubresourceInvalidDestinationState, "Usage of DstResource is %d, want %d", r.usage, UsageDefault)
+	case r.bind&BindDepthStencil != 0:
+		return problem{MessageUpdateSubresourceInvalidDestinationState, "DstResource is a depth-stencil texture"}
+	case box == nil:
+		return problem{}
 	}
-	if box == nil {
-		return true
+	return r.boxProblem(r.fullBox(sub), box)
+}
+
+// boxProblem returns why an UpdateSubresource cannot change box of all.
+func (r *resource) boxProblem(all Box, box *Box) problem {
+	const id = MessageUpdateSubresourceInvalidDestinationBox
+	switch {
+	case r.bind&BindConstantBuffer != 0 && *box != all:
+		return problemf(id, "pDstBox is %s, want all of a constant buffer, %s", boxText(*box), boxText(all))
+	case empty(box):
+		return problemf(MessageUpdateSubresourceEmptyDestBox, "pDstBox is empty: %s", boxText(*box))
+	case !within(&all, box):
+		return problemf(id, "pDstBox is %s, want it in %s", boxText(*box), boxText(all))
+	case !wholeStructures(r, box):
+		return problemf(id, "pDstBox is %s, want multiples of StructureByteStride %d", boxText(*box), r.stride)
 	}
-	all := r.fullBox(sub)
-	if r.bind&BindConstantBuffer != 0 && *box != all {
-		return false
-	}
-	return !empty(box) && within(&all, box) && wholeStructures(r, box)
+	return problem{}
 }
 
 func (c *Context) update(r *resource, sub uint32, box *Box, data []byte, rowPitch, depthPitch uint32) {
 	h := c.resourceHandle(r)
 	if c.callsDriver() {
-		c.funcs.ResourceUpdateSubresourceUP(c.begin(mayMove), c.h, h, sub, c.copyBox(box), data, rowPitch, depthPitch)
-		c.end()
+		c.funcs.ResourceUpdateSubresourceUP(c.begin("pfnResourceUpdateSubresourceUP", mayMove), c.h, h, sub, c.copyBox(box), data, rowPitch, depthPitch)
+		c.endMove("UpdateSubresource")
 	}
 }
 
@@ -216,7 +318,8 @@ func (c *Context) update(r *resource, sub uint32, box *Box, data []byte, rowPitc
 //
 //	DDI     pfnClearRenderTargetView
 func (c *Context) ClearRenderTargetView(v *RenderTargetView, color [4]float32) {
-	if !c.ready() || v == nil || !v.usable(c.dev) {
+	const api = "ClearRenderTargetView"
+	if c.dropsAll(api) || c.dropsOn(api, c.viewProblem(MessageInvalidObject, "RenderTargetView", v)) {
 		return
 	}
 	if c.rec != nil {
@@ -226,10 +329,18 @@ func (c *Context) ClearRenderTargetView(v *RenderTargetView, color [4]float32) {
 	c.clearTarget(v, color)
 }
 
+// viewProblem returns why the application may not pass v, which is argument name.
+func (c *Context) viewProblem(id MessageID, name string, v *RenderTargetView) problem {
+	if v == nil {
+		return problem{id, name + " is nil"}
+	}
+	return v.misused(c.dev, id, name)
+}
+
 func (c *Context) clearTarget(v *RenderTargetView, color [4]float32) {
 	h := c.viewHandle(v)
 	if c.callsDriver() {
-		c.funcs.ClearRenderTargetView(c.begin(mayMove), c.h, h, color)
-		c.end()
+		c.funcs.ClearRenderTargetView(c.begin("pfnClearRenderTargetView", mayMove), c.h, h, color)
+		c.endMove("ClearRenderTargetView")
 	}
 }

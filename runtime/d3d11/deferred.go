@@ -23,18 +23,19 @@ type nativeContext struct {
 
 	used       bool // the driver was called for this list
 	failed     bool
-	suppressed bool // the list has failed and driver calls are suppressed
-	listEnded  bool // the list has ended and the driver's context must be recycled
+	blame      string // the function of the driver that failed
+	suppressed bool   // the list has failed and driver calls are suppressed
+	listEnded  bool   // the list has ended and the driver's context must be recycled
 
 	// From failure to abandonment: the state at the failure, still bound in the driver.
 	bound      *state
 	boundShown groups
 }
 
-// newDeferred creates a deferred context of the driver.
+// newDeferred creates a deferred context of the driver for a call of the API.
 //
 //	DDI     pfnCalcPrivateDeferredContextSize, pfnCreateDeferredContext
-func newDeferred(d *Device) (*Context, ddi.HRESULT) {
+func newDeferred(d *Device, api string) (*Context, error) {
 	k := d.acquireCall()
 	c := &Context{deferred: true, call: k, h: umddi.HDevice{Root: new(ddi.Root)}}
 	n := &c.native
@@ -48,12 +49,13 @@ func newDeferred(d *Device) (*Context, ddi.HRESULT) {
 	k.ctx = c
 	if hr := c.createNative(); hr != ddi.OK {
 		k.ctx = nil
+		err := k.failed(api, hr)
 		d.releaseCall(k)
-		return nil, hr
+		return nil, err
 	}
 	c.spare.Store(d.acquireCall())
 	c.adopt(d, c)
-	return c, ddi.OK
+	return c, nil
 }
 
 // createNative creates the driver's context. On failure there is none.
@@ -61,25 +63,27 @@ func (c *Context) createNative() ddi.HRESULT {
 	d, k := c.dev, c.call
 	// The size is that of the memory at Root.Driver, which the driver
 	// allocates itself.
-	n := d.funcs.CalcPrivateDeferredContextSize(k.begin(0), d.h, 0)
+	n := d.funcs.CalcPrivateDeferredContextSize(k.begin("pfnCalcPrivateDeferredContextSize", 0), d.h, 0)
 	if hr := k.end(); hr != ddi.OK {
 		return hr
 	}
 	if !privateSize(n) {
-		return k.contractBroken()
+		return k.sizeBroken(n)
 	}
-	d.funcs.CreateDeferredContext(k.begin(mayCreate|atDevice), d.h, &c.native.createArg)
+	d.funcs.CreateDeferredContext(k.begin("pfnCreateDeferredContext", mayCreate|atDevice), d.h, &c.native.createArg)
 	if hr := k.end(); hr != ddi.OK {
 		return hr
 	}
-	if d.deferredFuncsComplete(c.funcs) {
+	name := d.missingDeferred(c.funcs)
+	if name == "" {
 		return ddi.OK
 	}
+	hr := k.contractBroken("left %s of the context's table nil", name)
 	if c.funcs.DestroyDevice != nil {
-		c.funcs.DestroyDevice(k.begin(maySet), c.h)
+		c.funcs.DestroyDevice(k.begin("pfnDestroyDevice", maySet), c.h)
 		k.end()
 	}
-	return k.contractBroken()
+	return hr
 }
 
 // finishNative creates the list of a context for which the driver records.
@@ -160,8 +164,9 @@ func (c *Context) unmapAll() {
 //	DDI     pfnRecycleCreateDeferredContext
 func (c *Context) recycleContext() ddi.HRESULT {
 	n := &c.native
-	hr := c.dev.funcs.RecycleCreateDeferredContext(c.call.begin(mayRecycle), c.dev.h, &n.createArg)
+	hr := c.dev.funcs.RecycleCreateDeferredContext(c.call.begin("pfnRecycleCreateDeferredContext", mayRecycle), c.dev.h, &n.createArg)
 	if hr = c.recycled(hr); hr != ddi.OK {
+		n.blame = c.call.blame
 		return hr
 	}
 	n.failed, n.suppressed, n.listEnded, n.used = false, false, false, false
@@ -174,7 +179,7 @@ func (c *Context) fail() {
 	if n.failed {
 		return
 	}
-	n.failed, n.suppressed = true, true
+	n.failed, n.suppressed, n.blame = true, true, c.call.blame
 	n.bound = new(state)
 	*n.bound = c.state
 	c.holdState(n.bound)
@@ -193,7 +198,7 @@ func (c *Context) abandon() {
 	c.state, c.shown = *n.bound, n.boundShown
 	n.bound = nil
 	n.suppressed = false
-	c.funcs.AbandonCommandList(c.call.begin(maySet), c.h)
+	c.funcs.AbandonCommandList(c.call.begin("pfnAbandonCommandList", maySet), c.h)
 	c.call.end()
 	c.unbindAll()
 	n.suppressed = true
@@ -234,7 +239,7 @@ func (c *Context) destroyNative() {
 	d, k, n := c.dev, c.call, &c.native
 	c.dropCache(func(b *listBody) { b.destroy(k) })
 	c.shown = 0
-	c.funcs.DestroyDevice(k.begin(maySet), c.h)
+	c.funcs.DestroyDevice(k.begin("pfnDestroyDevice", maySet), c.h)
 	k.end()
 	for i, l := range n.locals {
 		n.locals[i] = nil

@@ -20,11 +20,32 @@ type Config struct {
 	SingleThreaded bool   // D3D11_CREATE_DEVICE_SINGLETHREADED: no deferred contexts
 	Process        uint32 // ID of the application's process
 	Seed           uint64 // random choices of the runtime, such as when a table moves; 0: it chooses none
+
+	// Err returns why the kernel stopped the GPU, or nil. It may be nil. The
+	// runtime asks it once, when a thunk reports that the GPU is lost, and wraps
+	// the answer in the errors of the device.
+	Err func() error
+
+	// Stopped returns why the system was stopped from outside, or nil. It may be nil.
+	// The runtime asks it in each call and calls Stop with the answer. It must be
+	// cheap and safe for concurrent use.
+	Stopped func() error
+
+	// Break is called with each message that the break settings of the InfoQueue
+	// select, on the goroutine of the call that the message is about. It may
+	// panic to stop the application there. It may be nil.
+	Break func(Message)
+
+	// DebugOutput is called with each message that passes the storage filter of
+	// the InfoQueue, unless it is muted. It may be called from several goroutines
+	// at a time and must not call the device. It may be nil.
+	DebugOutput func(Message)
 }
 
 // A Device is ID3D11Device. It creates the other objects.
 type Device struct {
 	kernel         kmt.Thunks
+	stopped        func() error // of Config; nil: never
 	process        uint32
 	singleThreaded bool
 	seed           uint64
@@ -40,16 +61,18 @@ type Device struct {
 	coreCb       umddi.CoreLayerCallbacks
 	dxgiCb       umddi.DXGIBaseCallbacks
 	immediate    *Context
-	removal      removal
-	hung         atomic.Bool // the kernel reported that the GPU hung
-	serial       sync.Mutex  // held during each DDI call, if serialized
+	removal      atomic.Pointer[Error] // why the device was removed, or nil
+	loss         atomic.Pointer[loss]  // how the kernel lost the GPU, or nil
+	kernelErr    func() error          // Config.Err
+	queue        InfoQueue
+	serial       sync.Mutex // held during each DDI call, if serialized
 
-	serialized   bool   // the driver is not free-threaded
-	native       bool   // the driver supports command lists
-	predicates   bool   // the driver supports predication and all query types
-	missingEntry string // required entry that the driver left nil
-	formats      [maxFormat]uint32
-	localSizes   []umddi.HandleSize // valid results of CalcDeferredContextHandleSize
+	serialized bool   // the driver is not free-threaded
+	native     bool   // the driver supports command lists
+	predicates bool   // the driver supports predication and all query types
+	openFailed string // why CreateDevice failed
+	formats    [maxFormat]uint32
+	localSizes []umddi.HandleSize // valid results of CalcDeferredContextHandleSize
 
 	_ [cacheLine]byte // the fields below change while contexts record
 
@@ -69,17 +92,22 @@ type Device struct {
 // CreateDevice opens the driver and creates a device and its immediate context.
 //
 //	DDI     OpenAdapter10_2, pfnGetSupportedVersions, pfnGetCaps, pfnCreateDevice
-//	Returns EInvalidArg if cfg lacks a function; DXGIUnsupported if the driver
-//	        does not offer umddi.Interface; DXGIInternalError if its table is
-//	        incomplete, wrapped with the name of the entry, or if it reported
-//	        a forbidden error; otherwise the error of the driver or kernel.
-//	        Nothing is left open on failure
+//	Returns an [*Error]: EInvalidArg if cfg lacks a function; DXGIUnsupported if
+//	        the driver does not offer umddi.Interface; DXGIInternalError if its
+//	        table is incomplete or if it reported a forbidden error; otherwise
+//	        the error of the driver or kernel. Nothing is left open on failure
 func CreateDevice(cfg Config) (*Device, *Context, error) {
-	if cfg.Driver == nil || !thunksComplete(&cfg.Kernel) {
-		return nil, nil, ddi.EInvalidArg
+	const api = "D3D11CreateDevice"
+	if cfg.Driver == nil {
+		return nil, nil, &Error{HRESULT: ddi.EInvalidArg, Call: api, Text: "Config.Driver is nil"}
+	}
+	if name := missingThunk(&cfg.Kernel); name != "" {
+		return nil, nil, &Error{HRESULT: ddi.EInvalidArg, Call: api, Text: "Config.Kernel." + name + " is nil"}
 	}
 	d := &Device{
 		kernel:         cfg.Kernel,
+		kernelErr:      cfg.Err,
+		stopped:        cfg.Stopped,
 		process:        cfg.Process,
 		singleThreaded: cfg.SingleThreaded,
 		seed:           cfg.Seed,
@@ -89,15 +117,25 @@ func CreateDevice(cfg Config) (*Device, *Context, error) {
 		dxgiCb:         umddi.DXGIBaseCallbacks{PresentCb: presentCb},
 		calls:          make(map[*ddi.Thread]*call),
 	}
+	d.queue.init(&cfg)
 	d.immediate = newImmediate(d, d.newCall())
 	d.immediate.moves = newMoves(cfg.Seed)
 	if hr := d.open(cfg.Driver); hr != ddi.OK {
-		if d.missingEntry != "" {
-			return nil, nil, fmt.Errorf("%w: the driver left %s nil", hr, d.missingEntry)
+		e := &Error{HRESULT: hr, Call: api, Text: d.openFailed}
+		switch r, l := d.removal.Load(), d.loss.Load(); {
+		case r != nil:
+			e.Text, e.cause = r.Text, r.cause
+		case l != nil:
+			e.cause = l.cause
 		}
-		return nil, nil, hr
+		return nil, nil, e
 	}
 	return d, d.immediate, nil
+}
+
+// failedOpen remembers that a function returned hr while the device was opened.
+func (d *Device) failedOpen(function string, hr error) {
+	d.openFailed = fmt.Sprintf("%s returned %v", function, hr)
 }
 
 // open opens the kernel device, the adapter and the driver's device. On failure
@@ -105,7 +143,8 @@ func CreateDevice(cfg Config) (*Device, *Context, error) {
 func (d *Device) open(driver umddi.OpenAdapterFunc) ddi.HRESULT {
 	t := &d.immediate.call.thread
 	km, s := d.kernel.CreateDevice(t)
-	if hr := d.hresult(s); hr != ddi.OK {
+	if hr := d.hresult("CreateDevice", s); hr != ddi.OK {
+		d.failedOpen("CreateDevice of the kernel", s)
 		return apiResult(hr)
 	}
 	d.km = km
@@ -126,15 +165,18 @@ func (d *Device) openAdapter(t *ddi.Thread, driver umddi.OpenAdapterFunc) ddi.HR
 		Funcs:     &d.adapterFuncs,
 	})
 	if hr.Failed() {
+		d.failedOpen("OpenAdapter10_2 of the driver", hr)
 		return apiResult(hr)
 	}
 	f := &d.adapterFuncs
-	d.missingEntry = missing(entry{"pfnCreateDevice", f.CreateDevice != nil},
+	name := missing(entry{"pfnCreateDevice", f.CreateDevice != nil},
 		entry{"pfnGetSupportedVersions", f.GetSupportedVersions != nil}, entry{"pfnGetCaps", f.GetCaps != nil},
 		entry{"pfnCloseAdapter", f.CloseAdapter != nil})
 	hr = ddi.DXGIInternalError
-	if d.missingEntry == "" {
+	if name == "" {
 		hr = d.openDevice(t)
+	} else {
+		d.leftNil(name)
 	}
 	if hr != ddi.OK && f.CloseAdapter != nil {
 		f.CloseAdapter(t, d.adapter)
@@ -145,9 +187,11 @@ func (d *Device) openAdapter(t *ddi.Thread, driver umddi.OpenAdapterFunc) ddi.HR
 func (d *Device) openDevice(t *ddi.Thread) ddi.HRESULT {
 	versions, hr := d.adapterFuncs.GetSupportedVersions(t, d.adapter)
 	if hr.Failed() {
+		d.failedOpen("pfnGetSupportedVersions", hr)
 		return apiResult(hr)
 	}
 	if !slices.Contains(versions, umddi.Interface) {
+		d.openFailed = fmt.Sprintf("the driver supports interface versions %#x, want %#x", versions, umddi.Interface)
 		return ddi.DXGIUnsupported
 	}
 	caps, hr := d.adapterFuncs.GetCaps(t, d.adapter, umddi.CapsThreading)
@@ -171,6 +215,7 @@ func (d *Device) openDevice(t *ddi.Thread) ddi.HRESULT {
 		arg.Flags = umddi.FlagSingleThreaded
 	}
 	if hr := d.adapterFuncs.CreateDevice(t, d.adapter, &arg); hr.Failed() {
+		d.failedOpen("pfnCreateDevice", hr)
 		return apiResult(hr)
 	}
 	d.funcs = *d.immediate.funcs
@@ -179,11 +224,15 @@ func (d *Device) openDevice(t *ddi.Thread) ddi.HRESULT {
 
 // finishOpen checks the driver's table and reads the supported formats.
 func (d *Device) finishOpen(t *ddi.Thread) ddi.HRESULT {
-	d.missingEntry = missing(append(deviceEntries(&d.funcs), entry{"pfnPresent", d.dxgiFuncs.Present != nil})...)
-	if d.native && d.missingEntry == "" {
-		d.missingEntry = missing(listEntries(&d.funcs)...)
+	all := append(deviceEntries(&d.funcs), entry{"pfnPresent", d.dxgiFuncs.Present != nil})
+	if d.native {
+		all = append(all, listEntries(&d.funcs)...)
 	}
-	complete := d.missingEntry == "" && (!d.native || d.readHandleSizes())
+	name := missing(all...)
+	if name != "" {
+		d.leftNil(name)
+	}
+	complete := name == "" && (!d.native || d.readHandleSizes())
 	if complete {
 		d.predicates = d.funcs.SetPredication != nil && d.funcs.QueryBegin != nil
 		d.readFormats()
@@ -196,6 +245,9 @@ func (d *Device) finishOpen(t *ddi.Thread) ddi.HRESULT {
 	}
 	return ddi.DXGIInternalError
 }
+
+// leftNil remembers that the driver lacks a required entry.
+func (d *Device) leftNil(name string) { d.openFailed = "the driver left " + name + " nil" }
 
 // apiResult converts a returned DDI result to one of the API.
 func apiResult(hr ddi.HRESULT) ddi.HRESULT {
@@ -226,19 +278,20 @@ func (d *Device) GetImmediateContext() *Context {
 //	Returns DXGIInvalidCall if the device is single-threaded, EInvalidArg,
 //	        EOutOfMemory, DXGIDeviceRemoved
 func (d *Device) CreateDeferredContext(flags uint32) (*Context, error) {
+	const api = "CreateDeferredContext"
 	switch {
 	case d.removed():
-		return nil, ddi.DXGIDeviceRemoved
+		return nil, d.gone(api)
 	case d.singleThreaded:
-		return nil, ddi.DXGIInvalidCall
+		p := problem{MessageCreateDeferredContextSingleThreaded, "the device was created with SingleThreaded"}
+		return nil, d.failed(api, ddi.DXGIInvalidCall, p, nil)
 	case flags != 0:
-		return nil, ddi.EInvalidArg
+		return nil, d.refuse(api, problemf(MessageCreateDeferredContextInvalidFlags, "ContextFlags is %#x, want 0", flags))
 	}
 	if !d.native {
 		return newRecorder(d), nil
 	}
-	c, hr := newDeferred(d)
-	return c, result(hr)
+	return newDeferred(d, api)
 }
 
 // Close destroys the device and all its remaining objects, and closes the
@@ -261,9 +314,9 @@ func (d *Device) Close() {
 			l.releaseAll()
 		}
 	}
-	d.remove(ddi.DXGIDeviceRemoved)
+	d.removal.CompareAndSwap(nil, &Error{HRESULT: ddi.DXGIDeviceRemoved, Call: "GetDeviceRemovedReason", Text: "the device was closed"})
 	k := d.immediate.call
-	d.funcs.DestroyDevice(k.begin(maySet), d.h)
+	d.funcs.DestroyDevice(k.begin("pfnDestroyDevice", maySet), d.h)
 	k.end()
 	d.adapterFuncs.CloseAdapter(&k.thread, d.adapter)
 	d.kernel.DestroyDevice(&k.thread, d.km)
@@ -325,7 +378,7 @@ func (d *Device) readFormats() {
 		if _, ok := f.Info(); !ok {
 			continue
 		}
-		d.formats[f] = d.funcs.CheckFormatSupport(k.begin(0), d.h, f)
+		d.formats[f] = d.funcs.CheckFormatSupport(k.begin("pfnCheckFormatSupport", 0), d.h, f)
 		k.end()
 	}
 }

@@ -57,7 +57,7 @@ func TestDeviceOfAnIncompleteTable(t *testing.T) {
 		f.editTable = strip
 		_, _, err := CreateDevice(Config{Driver: f.openAdapter, Kernel: k.thunks()})
 		assert.ErrorIs(t, err, ddi.DXGIInternalError)
-		assert.EqualError(t, err, "DXGI_ERROR_DRIVER_INTERNAL_ERROR: the driver left "+name+" nil")
+		assert.EqualError(t, err, "D3D11CreateDevice: DXGI_ERROR_DRIVER_INTERNAL_ERROR: the driver left "+name+" nil")
 		assert.Zero(t, f.open, "the driver is closed")
 		assert.Zero(t, k.devices, "the kernel device is destroyed")
 	}

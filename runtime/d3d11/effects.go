@@ -1,6 +1,7 @@
 package d3d11
 
 import (
+	"fmt"
 	"iter"
 	"math/bits"
 	"slices"
@@ -82,24 +83,32 @@ func (e *effects) reset() {
 	e.queries = e.queries[:0]
 }
 
-// blocked reports whether the context may not execute a list.
-func (c *Context) blocked(e *effects) bool {
+// blocked returns why the context may not execute a list.
+func (c *Context) blocked(e *effects) problem {
 	if c.mapCount > 0 || !c.deferred && c.dev.mapped.Load() > 0 {
 		for i := range e.uses {
 			t := &e.uses[i]
 			for sub := range t.subs() {
 				if sub == allSubresources && c.hasMapped(t.r) || sub != allSubresources && c.isMapped(t.r, sub) {
-					return true
+					return problem{MessageExecuteCommandListMapped, usedMapped(sub)}
 				}
 			}
 		}
 	}
 	for _, q := range c.begun {
 		if slices.Contains(e.queries, q) {
-			return true
+			return problemf(MessageExecuteCommandListActiveQuery, "the list uses a query of type %d that is active", q.desc.Query)
 		}
 	}
-	return false
+	return problem{}
+}
+
+// usedMapped describes a list that uses a mapped subresource.
+func usedMapped(sub uint32) string {
+	if sub == allSubresources {
+		return "the list uses all subresources of a resource of which one is mapped"
+	}
+	return fmt.Sprintf("the list uses subresource %d of a resource, which is mapped", sub)
 }
 
 // inherit adds the effects of a list whose execution a deferred context has

@@ -1,7 +1,7 @@
 package d3d11
 
 import (
-	"sync/atomic"
+	"strings"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 )
@@ -43,12 +43,18 @@ func (s results) has(hr ddi.HRESULT) bool {
 	return false
 }
 
-// result returns hr as an error, nil for S_OK.
-func result(hr ddi.HRESULT) error {
-	if hr == ddi.OK {
-		return nil
+// String lists the errors of the set, as "A, B or C".
+func (s results) String() string {
+	var names []string
+	for _, hr := range []ddi.HRESULT{ddi.DDIDeviceRemoved, ddi.EOutOfMemory, ddi.DDIStillDrawing} {
+		if s.has(hr) {
+			names = append(names, hr.Error())
+		}
 	}
-	return hr
+	if len(names) == 0 {
+		return "no error"
+	}
+	return strings.Join(names, " or ")
 }
 
 // A call is a thread of the runtime and the DDI function running on it. It is
@@ -62,78 +68,77 @@ type call struct {
 	running    bool
 	presenting bool
 	allowed    results
+	entry      string      // the function that runs, or the last one, as in the WDK
 	hr         ddi.HRESULT // the first error, or DXGIDeviceRemoved
+	blame      string      // the function that failed last
+	breaks     []Message   // messages to break on when the function has ended
 }
 
-// begin enters a DDI function that may report the results in allowed.
-func (k *call) begin(allowed results) *ddi.Thread {
+// begin enters a DDI function that may report the results in allowed. entry is
+// its name.
+func (k *call) begin(entry string, allowed results) *ddi.Thread {
 	if k.dev.serialized {
 		k.dev.serial.Lock()
 	}
 	k.running = true
 	k.allowed = allowed
+	k.entry = entry
 	k.hr = ddi.OK
 	return &k.thread
 }
 
-// end leaves the DDI function and returns the reported error.
+// end leaves the DDI function and returns the reported error. If the system was
+// stopped, the function did not end, and its results mean nothing.
 func (k *call) end() ddi.HRESULT {
 	k.running = false
 	hr := k.hr
-	if k.dev.serialized {
+	if k.dev.halted() {
+		hr = ddi.DXGIDeviceRemoved
+	}
+	if k.breaks != nil {
+		k.endAndBreak()
+	} else if k.dev.serialized {
 		k.dev.serial.Unlock()
 	}
 	return hr
 }
 
-// contractBroken removes the device because the driver broke its contract
-// without reporting an error.
-func (k *call) contractBroken() ddi.HRESULT {
-	k.dev.remove(ddi.DXGIInternalError)
+// endAndBreak leaves the DDI function and breaks on messages, outside of the
+// lock.
+func (k *call) endAndBreak() {
+	breaks := k.breaks
+	k.breaks = nil
+	if k.dev.serialized {
+		k.dev.serial.Unlock()
+	}
+	for _, m := range breaks {
+		k.dev.queue.breakOn(m)
+	}
+}
+
+// contractBroken removes the device because the driver broke its contract in
+// the last function without reporting an error.
+func (k *call) contractBroken(format string, args ...any) ddi.HRESULT {
+	k.dev.removeBroken(k, k.entry+" "+format, args...)
 	return ddi.DXGIDeviceRemoved
 }
 
-// report implements SetErrorCb for a function running on k. k is nil if there
-// is none.
+// report implements SetErrorCb for a function running on k. k is nil if none
+// runs on the thread.
 func (d *Device) report(k *call, hr ddi.HRESULT) {
-	if k == nil || !k.running || !k.allowed.has(hr) {
-		d.remove(ddi.DXGIInternalError)
-	} else if hr == ddi.DDIDeviceRemoved {
-		d.remove(d.lost())
-	} else {
+	switch {
+	case k == nil || !k.running:
+		d.removeBroken(nil, "the driver reported %v outside of its functions", hr)
+		return
+	case !k.allowed.has(hr):
+		d.removeBroken(k, "%s reported %v, want %v", k.entry, hr, k.allowed)
+	case hr == ddi.DDIDeviceRemoved:
+		d.removeLost(k, k.entry+" reported "+hr.Error())
+	default:
 		if k.hr == ddi.OK {
-			k.hr = hr
+			k.hr, k.blame = hr, k.entry
 		}
 		return
 	}
-	if k != nil {
-		k.hr = ddi.DXGIDeviceRemoved
-	}
+	k.hr = ddi.DXGIDeviceRemoved
 }
-
-// lost returns why the GPU was lost: whether it hung is known from the kernel.
-func (d *Device) lost() ddi.HRESULT {
-	if d.hung.Load() {
-		return ddi.DXGIDeviceHung
-	}
-	return ddi.DXGIDeviceRemoved
-}
-
-// A removal is the reason why a device was removed, if it was.
-type removal struct{ reason atomic.Uint32 }
-
-func (r *removal) set(hr ddi.HRESULT) { r.reason.CompareAndSwap(0, uint32(hr)) }
-
-func (r *removal) get() ddi.HRESULT { return ddi.HRESULT(r.reason.Load()) }
-
-// remove removes the device. The first reason is kept.
-func (d *Device) remove(reason ddi.HRESULT) { d.removal.set(reason) }
-
-// removed reports whether the device was removed.
-func (d *Device) removed() bool { return d.removal.get() != ddi.OK }
-
-// GetDeviceRemovedReason returns nil while the device works. Afterwards it
-// returns DXGIDeviceHung (the GPU faulted or stopped responding),
-// DXGIDeviceRemoved (the GPU was lost or the device closed) or
-// DXGIInternalError (the driver broke its contract).
-func (d *Device) GetDeviceRemovedReason() error { return result(d.removal.get()) }

@@ -259,7 +259,10 @@ func (c *fakeContext) fillState(d *umddi.DeviceFuncs) {
 			defer c.leave()
 			c.set(t, h, name)
 			all := c.buffers(name, start, bufs)
-			c.record(func(t *ddi.Thread) { constantBufferFunc(ic(), st)(t, dev, start, all) })
+			c.record(func(t *ddi.Thread) {
+				_, set := constantBufferFunc(ic(), st)
+				set(t, dev, start, all)
+			})
 		}
 	}
 	d.VsSetConstantBuffers = constant("VsSetConstantBuffers", stageVS)

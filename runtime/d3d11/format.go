@@ -21,12 +21,14 @@ const (
 //
 //	DDI     pfnCheckFormatSupport, called at device creation
 func (d *Device) CheckFormatSupport(f dxgi.Format) (uint32, error) {
+	const api = "CheckFormatSupport"
 	if d.removed() {
-		return 0, ddi.DXGIDeviceRemoved
+		return 0, d.gone(api)
 	}
 	info, ok := d.textureFormat(f)
 	if !ok {
-		return 0, ddi.EFail
+		p := problemf(MessageCheckFormatSupportNotSupported, "Format is %v, which is not supported", f)
+		return 0, d.failed(api, ddi.EFail, p, nil)
 	}
 	n := uint32(FormatSupportTexture2D | FormatSupportMip | FormatSupportCPULockable)
 	if d.renderable(f) {
@@ -47,19 +49,21 @@ func (d *Device) CheckFormatSupport(f dxgi.Format) (uint32, error) {
 //
 //	DDI     pfnCheckMultisampleQualityLevels
 func (d *Device) CheckMultisampleQualityLevels(f dxgi.Format, count uint32) (uint32, error) {
+	const api = "CheckMultisampleQualityLevels"
 	switch {
 	case d.removed():
-		return 0, ddi.DXGIDeviceRemoved
+		return 0, d.gone(api)
 	case count == 0:
-		return 0, ddi.EFail
+		p := problem{MessageInvalidArgument, "SampleCount is 0, want at least 1"}
+		return 0, d.failed(api, ddi.EFail, p, nil)
 	case count > 1 || !d.renderable(f):
 		return 0, nil
 	}
 	k := d.acquireCall()
 	defer d.releaseCall(k)
-	n := d.funcs.CheckMultisampleQualityLevels(k.begin(0), d.h, f, count)
+	n := d.funcs.CheckMultisampleQualityLevels(k.begin("pfnCheckMultisampleQualityLevels", 0), d.h, f, count)
 	if hr := k.end(); hr != ddi.OK {
-		return 0, hr
+		return 0, k.failed(api, hr)
 	}
 	return n, nil
 }

@@ -239,7 +239,7 @@ func (c *Context) resourceHandle(r *resource) umddi.HResource {
 	l := c.localOf(&r.child, umddi.HandleResource)
 	if !l.state.open && !c.native.failed {
 		l.addList()
-		c.funcs.CreateResource(c.begin(mayOpen), c.h, nil, umddi.HResource{Object: &l.obj},
+		c.funcs.CreateResource(c.begin("pfnCreateResource", mayOpen), c.h, nil, umddi.HResource{Object: &l.obj},
 			umddi.HRTResource{Runtime: r.handle()})
 		c.opened(l)
 	}
@@ -257,7 +257,7 @@ func (c *Context) viewHandle(v *RenderTargetView) umddi.HRenderTargetView {
 			return umddi.HRenderTargetView{}
 		}
 		l.addList()
-		c.funcs.CreateRenderTargetView(c.begin(mayOpen), c.h, &c.native.viewArg, umddi.HRenderTargetView{Object: &l.obj},
+		c.funcs.CreateRenderTargetView(c.begin("pfnCreateRenderTargetView", mayOpen), c.h, &c.native.viewArg, umddi.HRenderTargetView{Object: &l.obj},
 			umddi.HRTRenderTargetView{Runtime: v.handle()})
 		c.opened(l)
 	}
@@ -274,7 +274,7 @@ func (c *Context) queryHandle(q *Query) umddi.HQuery {
 	l := c.localOf(&q.child, umddi.HandleQuery)
 	if !l.state.open && !c.native.failed {
 		l.addList()
-		c.funcs.CreateQuery(c.begin(mayOpen), c.h, umddi.CreateQuery{}, umddi.HQuery{Object: &l.obj},
+		c.funcs.CreateQuery(c.begin("pfnCreateQuery", mayOpen), c.h, umddi.CreateQuery{}, umddi.HQuery{Object: &l.obj},
 			umddi.HRTQuery{Runtime: q.handle()})
 		c.opened(l)
 	}
@@ -288,7 +288,7 @@ func (c *Context) listHandle(list *CommandList) umddi.HCommandList {
 	l := c.localOfList(list)
 	if !l.state.open && !c.native.failed {
 		l.addList()
-		c.funcs.CreateCommandList(c.begin(mayOpen), c.h, nil, umddi.HCommandList{Object: &l.obj},
+		c.funcs.CreateCommandList(c.begin("pfnCreateCommandList", mayOpen), c.h, nil, umddi.HCommandList{Object: &l.obj},
 			umddi.HRTCommandList{Runtime: list.body.handle()})
 		c.opened(l)
 	}
@@ -301,16 +301,15 @@ func (c *Context) closeAll() {
 	for i := len(c.native.opens) - 1; i >= 0; i-- {
 		l := c.native.opens[i]
 		l.state.open = false
-		t := c.call.begin(maySet)
 		switch l.typ {
 		case umddi.HandleResource:
-			c.funcs.DestroyResource(t, c.h, umddi.HResource{Object: &l.obj})
+			c.funcs.DestroyResource(c.call.begin("pfnDestroyResource", maySet), c.h, umddi.HResource{Object: &l.obj})
 		case umddi.HandleRenderTargetView:
-			c.funcs.DestroyRenderTargetView(t, c.h, umddi.HRenderTargetView{Object: &l.obj})
+			c.funcs.DestroyRenderTargetView(c.call.begin("pfnDestroyRenderTargetView", maySet), c.h, umddi.HRenderTargetView{Object: &l.obj})
 		case umddi.HandleQuery:
-			c.funcs.DestroyQuery(t, c.h, umddi.HQuery{Object: &l.obj})
+			c.funcs.DestroyQuery(c.call.begin("pfnDestroyQuery", maySet), c.h, umddi.HQuery{Object: &l.obj})
 		case umddi.HandleCommandList:
-			c.funcs.DestroyCommandList(t, c.h, umddi.HCommandList{Object: &l.obj})
+			c.funcs.DestroyCommandList(c.call.begin("pfnDestroyCommandList", maySet), c.h, umddi.HCommandList{Object: &l.obj})
 		}
 		c.call.end()
 	}

@@ -55,27 +55,28 @@ type MappedSubresource struct {
 //	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-map
 func (c *Context) Map(res Resource, sub uint32, typ MapType, flags MapFlags, out *MappedSubresource) error {
 	if out == nil {
-		return ddi.EInvalidArg
+		return c.dev.refuse("Map", problem{MessageInvalidArgument, "MappedResource is nil"})
 	}
 	out.Data = nil
 	r := coreOf(res)
+	if c.dev.removed() {
+		return c.dev.gone("Map")
+	}
+	if c.closed {
+		return c.dev.failed("Map", ddi.DXGIInvalidCall, closedContext(), nil)
+	}
+	if p := c.mapProblem(r, sub, typ, flags); p.found() {
+		return c.dev.refuse("Map", p)
+	}
 	switch {
-	case c.dev.removed():
-		return ddi.DXGIDeviceRemoved
-	case c.closed:
-		return ddi.DXGIInvalidCall
-	case r == nil || !r.usable(c.dev) || sub >= r.subresources() || !r.mapAllowed(typ, flags):
-		return ddi.EInvalidArg
 	case c.rec != nil:
 		return c.recordMap(r, sub, typ, out)
 	case c.deferred:
 		return c.deferredMap(r, typ, out)
-	case r.mapped[sub]:
-		return ddi.EInvalidArg
 	}
 	m, hr := c.mapResource(r, r.handle(), sub, typ, flags)
 	if hr != ddi.OK {
-		return apiResult(hr)
+		return c.call.failed("Map", hr)
 	}
 	r.mapped[sub] = true
 	c.dev.mapped.Add(1)
@@ -91,96 +92,70 @@ func (r *resource) fillMapped(out *MappedSubresource, m umddi.Mapped) {
 	}
 }
 
-// mapAllowed reports whether usage and CPU access allow a map.
-func (r *resource) mapAllowed(typ MapType, flags MapFlags) bool {
-	var need uint32
-	switch typ {
-	case MapRead:
-		need = CPUAccessRead
-	case MapWrite:
-		need = CPUAccessWrite
-	case MapReadWrite:
-		need = CPUAccessRead | CPUAccessWrite
-	case MapWriteDiscard:
-		return flags == 0 && r.usage == UsageDynamic
-	case MapWriteNoOverwrite:
-		return flags == 0 && r.usage == UsageDynamic && r.dimension == umddi.Buffer &&
-			r.bind&(BindConstantBuffer|BindShaderResource) == 0
-	default:
-		return false
-	}
-	return flags&^MapDoNotWait == 0 && r.usage == UsageStaging && r.access&need == need
-}
-
 // mapResource calls the driver's map function for r. If the memory is too
 // small, the driver has broken its contract.
 func (c *Context) mapResource(r *resource, h umddi.HResource, sub uint32, typ MapType, flags MapFlags) (umddi.Mapped, ddi.HRESULT) {
 	f := c.funcs
-	fn := f.DynamicResourceMapDiscard
+	name, fn := "pfnDynamicResourceMapDiscard", f.DynamicResourceMapDiscard
 	switch {
 	case r.usage == UsageStaging:
-		fn = f.StagingResourceMap
+		name, fn = "pfnStagingResourceMap", f.StagingResourceMap
 	case r.bind&(BindVertexBuffer|BindIndexBuffer) != 0 && typ == MapWriteNoOverwrite:
-		fn = f.DynamicIABufferMapNoOverwrite
+		name, fn = "pfnDynamicIABufferMapNoOverwrite", f.DynamicIABufferMapNoOverwrite
 	case r.bind&(BindVertexBuffer|BindIndexBuffer) != 0:
-		fn = f.DynamicIABufferMapDiscard
+		name, fn = "pfnDynamicIABufferMapDiscard", f.DynamicIABufferMapDiscard
 	case r.bind&BindConstantBuffer != 0:
-		fn = f.DynamicConstantBufferMapDiscard
+		name, fn = "pfnDynamicConstantBufferMapDiscard", f.DynamicConstantBufferMapDiscard
 	}
 	allowed := mayMap
 	if flags&MapDoNotWait != 0 {
 		allowed |= mayStillDraw
 	}
-	m := fn(c.begin(allowed), c.h, h, sub, typ, flags)
+	m := fn(c.begin(name, allowed), c.h, h, sub, typ, flags)
 	if hr := c.end(); hr != ddi.OK {
 		return umddi.Mapped{}, hr
 	}
 	w, rows := r.extent(sub)
 	if uint64(len(m.Data)) < span(w*r.bytes, rows, m.RowPitch) || rows > 1 && m.RowPitch < w*r.bytes {
-		return umddi.Mapped{}, c.call.contractBroken()
+		return umddi.Mapped{}, c.call.contractBroken("mapped %d bytes with a pitch of %d, want %d rows of %d",
+			len(m.Data), m.RowPitch, rows, w*r.bytes)
 	}
 	return m, ddi.OK
 }
 
-// Unmap ends the access given by Map. It does nothing if the context has not
-// mapped the subresource.
+// Unmap ends the access given by Map. It does nothing but add a message to the
+// InfoQueue if the context has not mapped the subresource.
 //
 //	DDI     pfnStagingResourceUnmap, pfnDynamic*Unmap. Called on a removed
 //	        device too, since each map of the driver needs its unmap
 func (c *Context) Unmap(res Resource, sub uint32) {
 	r := coreOf(res)
-	if r == nil || !r.usable(c.dev) || sub >= r.subresources() {
+	if p := c.unmapProblem(r, sub); p.found() {
+		c.dev.drop("Unmap", p)
 		return
 	}
-	if c.rec != nil {
-		if m := c.open[mapKey{r, sub}]; m != nil && m.mapped {
-			m.mapped = false
-			c.mapCount--
-		}
-		return
-	}
-	if c.deferred {
-		if !c.closed && c.isMapped(r, sub) {
-			c.unmapLocal(r)
-		}
-		return
-	}
-	if sub < uint32(len(r.mapped)) && r.mapped[sub] {
+	switch {
+	case c.rec != nil:
+		c.open[mapKey{r, sub}].mapped = false
+		c.mapCount--
+	case c.deferred:
+		c.unmapLocal(r)
+	default:
 		c.call.unmap(r, sub, maySet)
 	}
 }
 
-// unmapFunc returns the driver's unmap function for r.
-func (r *resource) unmapFunc(f *umddi.DeviceFuncs) func(*ddi.Thread, umddi.HDevice, umddi.HResource, uint32) {
+// unmapFunc returns the driver's unmap function for r, and its name.
+func (r *resource) unmapFunc(f *umddi.DeviceFuncs) (string, func(*ddi.Thread, umddi.HDevice, umddi.HResource, uint32)) {
 	switch {
 	case r.usage == UsageStaging:
-		return f.StagingResourceUnmap
+		return "pfnStagingResourceUnmap", f.StagingResourceUnmap
 	case r.bind&(BindVertexBuffer|BindIndexBuffer) != 0:
-		return f.DynamicIABufferUnmap
+		return "pfnDynamicIABufferUnmap", f.DynamicIABufferUnmap
 	case r.bind&BindConstantBuffer != 0:
-		return f.DynamicConstantBufferUnmap
+		return "pfnDynamicConstantBufferUnmap", f.DynamicConstantBufferUnmap
 	}
-	return f.DynamicResourceUnmap
+	return "pfnDynamicResourceUnmap", f.DynamicResourceUnmap
 }
 
 // unmap ends a map of the immediate context, in a function that may report the
@@ -189,7 +164,8 @@ func (r *resource) unmapFunc(f *umddi.DeviceFuncs) func(*ddi.Thread, umddi.HDevi
 func (k *call) unmap(r *resource, sub uint32, allowed results) {
 	d := k.dev
 	r.mapped[sub] = false
-	r.unmapFunc(d.immediate.funcs)(k.begin(allowed), d.h, r.handle(), sub)
+	name, fn := r.unmapFunc(d.immediate.funcs)
+	fn(k.begin(name, allowed), d.h, r.handle(), sub)
 	k.end()
 	d.mapped.Add(-1)
 }
@@ -197,24 +173,18 @@ func (k *call) unmap(r *resource, sub uint32, allowed results) {
 // deferredMap maps a dynamic resource, which has one subresource, in the
 // driver's deferred context.
 func (c *Context) deferredMap(r *resource, typ MapType, out *MappedSubresource) error {
-	l := c.find(&r.child)
-	switch {
-	case typ != MapWriteDiscard && typ != MapWriteNoOverwrite:
-		return ddi.EInvalidArg
-	case l != nil && l.state.mapped:
-		return ddi.EInvalidArg
-	case typ == MapWriteNoOverwrite && (l == nil || !l.state.discarded):
-		return ddi.D3D11MapNoDiscard
+	if l := c.find(&r.child); typ == MapWriteNoOverwrite && (l == nil || !l.state.discarded) {
+		return c.noDiscard()
 	}
 	h := c.resourceHandle(r)
 	if c.native.failed {
-		return c.failure()
+		return c.failure("Map")
 	}
 	m, hr := c.mapResource(r, h, 0, typ, 0)
 	if hr != ddi.OK {
-		return apiResult(hr)
+		return c.call.failed("Map", hr)
 	}
-	l = c.find(&r.child)
+	l := c.find(&r.child)
 	l.state.mapped, l.state.discarded = true, true
 	c.native.maps = append(c.native.maps, r)
 	c.mapCount++
@@ -223,12 +193,13 @@ func (c *Context) deferredMap(r *resource, typ MapType, out *MappedSubresource) 
 	return nil
 }
 
-// failure returns why the list has failed.
-func (c *Context) failure() error {
+// failure returns the error of a call that fails because the list has failed.
+func (c *Context) failure(api string) error {
 	if c.dev.removed() {
-		return ddi.DXGIDeviceRemoved
+		return c.dev.gone(api)
 	}
-	return ddi.EOutOfMemory
+	text := "the list is dropped, because " + c.native.blame + " of the driver failed"
+	return c.dev.failed(api, ddi.EOutOfMemory, problem{text: text}, nil)
 }
 
 // unmapLocal ends a map in the driver's deferred context.
@@ -239,7 +210,8 @@ func (c *Context) unmapLocal(r *resource) {
 	n := &c.native
 	i := slices.Index(n.maps, r)
 	n.maps = slices.Delete(n.maps, i, i+1)
-	r.unmapFunc(c.funcs)(c.begin(maySet), c.h, umddi.HResource{Object: &l.obj}, 0)
+	name, fn := r.unmapFunc(c.funcs)
+	fn(c.begin(name, maySet), c.h, umddi.HResource{Object: &l.obj}, 0)
 	c.end()
 }
 
@@ -261,12 +233,8 @@ func (c *Context) recordMap(r *resource, sub uint32, typ MapType, out *MappedSub
 	key := mapKey{r, sub}
 	m := c.open[key]
 	switch {
-	case typ != MapWriteDiscard && typ != MapWriteNoOverwrite:
-		return ddi.EInvalidArg
-	case m != nil && m.mapped:
-		return ddi.EInvalidArg
 	case typ == MapWriteNoOverwrite && m == nil:
-		return ddi.D3D11MapNoDiscard
+		return c.noDiscard()
 	case typ == MapWriteDiscard:
 		w, h := r.extent(sub)
 		m = &listMemory{pitch: w * r.bytes}

@@ -1,6 +1,7 @@
 package d3d11
 
 import (
+	"fmt"
 	"sync/atomic"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
@@ -66,6 +67,7 @@ func (c *child) AddRef() uint32 {
 	for {
 		v := c.refs.Load()
 		if v < apiRef {
+			c.stale("AddRef")
 			return 0
 		}
 		if c.refs.CompareAndSwap(v, v+apiRef) {
@@ -80,6 +82,7 @@ func (c *child) Release() uint32 {
 	for {
 		v := c.refs.Load()
 		if v < apiRef {
+			c.stale("Release")
 			return 0
 		}
 		if c.refs.CompareAndSwap(v, v-apiRef) {
@@ -92,6 +95,17 @@ func (c *child) Release() uint32 {
 			return uint32(v/apiRef) - 1
 		}
 	}
+}
+
+// stale adds a message about a call on an object without a reference of the
+// application.
+func (c *child) stale(call string) { c.dev.stale(call, c.self) }
+
+// stale adds a message about a call on an object without a reference of the
+// application.
+func (d *Device) stale(call string, object any) {
+	text := fmt.Sprintf("%s: dropped: the application has no reference to the %T", call, object)
+	d.queue.add(Message{CategoryCleanup, SeverityCorruption, MessageCorruptedThis, text})
 }
 
 // addRef adds an application reference to an object that has a reference.
@@ -184,6 +198,12 @@ const (
 
 // privateSize reports whether n is a valid size of private memory.
 func privateSize(n int) bool { return n >= 0 && n <= maxPrivate }
+
+// sizeBroken removes the device because the last function returned n, which is
+// not a valid size of private memory.
+func (k *call) sizeBroken(n int) ddi.HRESULT {
+	return k.contractBroken("returned a size of %d bytes, want 0 to %d", n, maxPrivate)
+}
 
 // private returns private memory of n bytes. It reports false if n is not a
 // valid size.

@@ -36,27 +36,10 @@ const FormatR16UInt dxgi.Format = 57
 // maxStride is the largest stride of a vertex buffer, in bytes.
 const maxStride = 2048
 
-// inSlots reports whether slots [start, start+n) are below limit. n must be at
-// least 1.
-func inSlots(start uint32, n, limit int) bool {
-	return n > 0 && n <= limit && start <= uint32(limit-n)
-}
-
-// bindable reports whether each buffer is nil or a buffer of the device with
-// the bind flag.
-func (c *Context) bindable(bufs []*Buffer, flag uint32) bool {
-	for _, b := range bufs {
-		if b != nil && (!b.usable(c.dev) || b.bind&flag == 0) {
-			return false
-		}
-	}
-	return true
-}
-
 // ClearState resets the context to its default state: nothing bound, undefined
 // topology, no viewports, no scissor rectangles and no predication.
 func (c *Context) ClearState() {
-	if !c.ready() {
+	if c.dropsAll("ClearState") {
 		return
 	}
 	if c.rec != nil {
@@ -69,9 +52,8 @@ func (c *Context) ClearState() {
 //
 //	DDI     pfnIaSetTopology
 func (c *Context) IASetPrimitiveTopology(t Topology) {
-	known := t <= TopologyTriangleStrip || t >= TopologyLineListAdj && t <= TopologyTriangleStripAdj ||
-		t >= TopologyPatchList1 && t < TopologyPatchList1+32
-	if !c.ready() || !known {
+	const api = "IASetPrimitiveTopology"
+	if c.dropsAll(api) || c.dropsOn(api, topologyProblem(t)) {
 		return
 	}
 	if c.rec != nil {
@@ -88,15 +70,9 @@ func (c *Context) IAGetPrimitiveTopology() Topology { return c.state.topology }
 //	DDI     pfnIaSetVertexBuffers
 //	In      strides, offsets: bytes, same length as bufs; strides up to 2048
 func (c *Context) IASetVertexBuffers(start uint32, bufs []*Buffer, strides, offsets []uint32) {
-	n := len(bufs)
-	if !c.ready() || !inSlots(start, n, umddi.MaxVertexBuffers) || len(strides) != n || len(offsets) != n ||
-		!c.bindable(bufs, BindVertexBuffer) {
+	const api = "IASetVertexBuffers"
+	if c.dropsAll(api) || c.dropsOn(api, c.vertexProblem(start, bufs, strides, offsets)) {
 		return
-	}
-	for _, s := range strides {
-		if s > maxStride {
-			return
-		}
 	}
 	if c.rec != nil {
 		c.rec.vertexBuffers(int(start), bufs, strides, offsets)
@@ -107,8 +83,7 @@ func (c *Context) IASetVertexBuffers(start uint32, bufs []*Buffer, strides, offs
 // IAGetVertexBuffers fills the slices, which must have the same length, from
 // slot start on. It adds a reference to each buffer.
 func (c *Context) IAGetVertexBuffers(start uint32, bufs []*Buffer, strides, offsets []uint32) {
-	n := len(bufs)
-	if !inSlots(start, n, umddi.MaxVertexBuffers) || len(strides) != n || len(offsets) != n {
+	if c.dropsOn("IAGetVertexBuffers", vertexSlotsProblem(start, bufs, strides, offsets)) {
 		return
 	}
 	getBuffers(bufs, c.state.vertex[start:])
@@ -130,8 +105,8 @@ func getBuffers(dst, src []*Buffer) {
 //	DDI     pfnIaSetIndexBuffer
 //	In      f: FormatR16UInt or R32UInt; also Unknown if b is nil. offset: bytes
 func (c *Context) IASetIndexBuffer(b *Buffer, f dxgi.Format, offset uint32) {
-	known := f == FormatR16UInt || f == dxgi.R32UInt || b == nil && f == dxgi.Unknown
-	if !c.ready() || !known || b != nil && (!b.usable(c.dev) || b.bind&BindIndexBuffer == 0) {
+	const api = "IASetIndexBuffer"
+	if c.dropsAll(api) || c.dropsOn(api, c.indexProblem(b, f)) {
 		return
 	}
 	if c.rec != nil {
@@ -149,8 +124,32 @@ func (c *Context) IAGetIndexBuffer() (*Buffer, dxgi.Format, uint32) {
 	return c.state.index, c.state.indexFormat, c.state.indexOffset
 }
 
+// constantBufferCalls are the calls of each stage.
+type constantBufferCalls struct {
+	set, get string
+	invalid  MessageID
+}
+
+func (st stage) calls() constantBufferCalls {
+	switch st {
+	case stageVS:
+		return constantBufferCalls{"VSSetConstantBuffers", "VSGetConstantBuffers", MessageVSSetConstantBuffersInvalidBuffer}
+	case stageHS:
+		return constantBufferCalls{"HSSetConstantBuffers", "HSGetConstantBuffers", MessageHSSetConstantBuffersInvalidBuffer}
+	case stageDS:
+		return constantBufferCalls{"DSSetConstantBuffers", "DSGetConstantBuffers", MessageDSSetConstantBuffersInvalidBuffer}
+	case stageGS:
+		return constantBufferCalls{"GSSetConstantBuffers", "GSGetConstantBuffers", MessageGSSetConstantBuffersInvalidBuffer}
+	case stagePS:
+		return constantBufferCalls{"PSSetConstantBuffers", "PSGetConstantBuffers", MessagePSSetConstantBuffersInvalidBuffer}
+	}
+	return constantBufferCalls{"CSSetConstantBuffers", "CSGetConstantBuffers", MessageCSSetConstantBuffersInvalidBuffer}
+}
+
 func (c *Context) setConstantBuffers(st stage, start uint32, bufs []*Buffer) {
-	if !c.ready() || !inSlots(start, len(bufs), umddi.MaxConstantBuffers) || !c.bindable(bufs, BindConstantBuffer) {
+	calls := st.calls()
+	if c.dropsAll(calls.set) || c.dropsOn(calls.set, slotsProblem(start, len(bufs), umddi.MaxConstantBuffers)) ||
+		c.dropsOn(calls.set, c.buffersProblem(calls.invalid, bufs, BindConstantBuffer)) {
 		return
 	}
 	if c.rec != nil {
@@ -160,7 +159,7 @@ func (c *Context) setConstantBuffers(st stage, start uint32, bufs []*Buffer) {
 }
 
 func (c *Context) getConstantBuffers(st stage, start uint32, bufs []*Buffer) {
-	if inSlots(start, len(bufs), umddi.MaxConstantBuffers) {
+	if !c.dropsOn(st.calls().get, slotsProblem(start, len(bufs), umddi.MaxConstantBuffers)) {
 		getBuffers(bufs, c.state.constant[st][start:])
 	}
 }
@@ -234,13 +233,9 @@ func (c *Context) CSGetConstantBuffers(start uint32, bufs []*Buffer) {
 //
 //	DDI     pfnSetRenderTargets, with all slots
 func (c *Context) OMSetRenderTargets(views []*RenderTargetView) {
-	if !c.ready() || len(views) > umddi.MaxRenderTargets {
+	const api = "OMSetRenderTargets"
+	if c.dropsAll(api) || c.dropsOn(api, c.targetsProblem(views)) {
 		return
-	}
-	for _, v := range views {
-		if v != nil && !v.usable(c.dev) {
-			return
-		}
 	}
 	if c.rec != nil {
 		c.rec.renderTargets(views)
@@ -258,26 +253,14 @@ func (c *Context) OMGetRenderTargets(views []*RenderTargetView) {
 	}
 }
 
-// viewportAllowed reports whether the sizes of v are not negative and its
-// depths are in [0, 1].
-func viewportAllowed(v Viewport) bool {
-	unit := func(z float32) bool { return z >= 0 && z <= 1 }
-	return v.Width >= 0 && v.Height >= 0 && v.TopLeftX == v.TopLeftX && v.TopLeftY == v.TopLeftY &&
-		unit(v.MinDepth) && unit(v.MaxDepth)
-}
-
 // RSSetViewports sets up to 16 viewports and clears the others. Sizes must not
 // be negative and depths must be in [0, 1].
 //
 //	DDI     pfnSetViewports
 func (c *Context) RSSetViewports(vps []Viewport) {
-	if !c.ready() || len(vps) > umddi.MaxViewports {
+	const api = "RSSetViewports"
+	if c.dropsAll(api) || c.dropsOn(api, viewportsProblem(vps)) {
 		return
-	}
-	for _, v := range vps {
-		if !viewportAllowed(v) {
-			return
-		}
 	}
 	if c.rec != nil {
 		c.rec.viewports(vps)
@@ -296,7 +279,12 @@ func (c *Context) RSGetViewports(vps []Viewport) int {
 //
 //	DDI     pfnSetScissorRects
 func (c *Context) RSSetScissorRects(rects []Rect) {
-	if !c.ready() || len(rects) > umddi.MaxViewports {
+	const api = "RSSetScissorRects"
+	if c.dropsAll(api) {
+		return
+	}
+	if n := len(rects); n > umddi.MaxViewports {
+		c.dev.drop(api, problemf(MessageInvalidSlots, "NumRects is %d, want at most %d", n, umddi.MaxViewports))
 		return
 	}
 	if c.rec != nil {

@@ -81,15 +81,20 @@ type Query struct {
 //	        unknown or not supported by the driver; EOutOfMemory;
 //	        DXGIDeviceRemoved
 func (d *Device) CreateQuery(desc *QueryDesc) (*Query, error) {
+	return d.createQuery("CreateQuery", desc)
+}
+
+// createQuery is CreateQuery for a call of the API.
+func (d *Device) createQuery(api string, desc *QueryDesc) (*Query, error) {
 	if d.removed() {
-		return nil, ddi.DXGIDeviceRemoved
+		return nil, d.gone(api)
 	}
-	if desc == nil || !d.queryAllowed(*desc) {
-		return nil, ddi.EInvalidArg
+	if p := d.queryProblem(desc); p.found() {
+		return nil, d.refuse(api, p)
 	}
 	q := &Query{desc: *desc}
-	if hr := q.create(d); hr != ddi.OK {
-		return nil, hr
+	if err := q.create(d, api); err != nil {
+		return nil, err
 	}
 	q.adopt(d, q)
 	return q, nil
@@ -99,33 +104,53 @@ func (d *Device) CreateQuery(desc *QueryDesc) (*Query, error) {
 //
 //	Returns as CreateQuery; EInvalidArg also if desc is not a predicate
 func (d *Device) CreatePredicate(desc *QueryDesc) (*Query, error) {
+	const api = "CreatePredicate"
 	if !d.removed() && desc != nil && !desc.Query.predicate() {
-		return nil, ddi.EInvalidArg
+		return nil, d.refuse(api, problemf(MessageCreateQueryInvalidQuery, "Query is %d, want %d or %d",
+			desc.Query, QueryOcclusionPredicate, QueryOverflowPredicate))
 	}
-	return d.CreateQuery(desc)
+	return d.createQuery(api, desc)
 }
 
-func (d *Device) queryAllowed(desc QueryDesc) bool {
-	if desc.Query.dataSize() == 0 || desc.Query != QueryEvent && !d.predicates {
-		return false
+// queryProblem returns why desc is invalid.
+func (d *Device) queryProblem(desc *QueryDesc) problem {
+	switch {
+	case desc == nil:
+		return problem{MessageCreateQueryNullDesc, "QueryDesc is nil"}
+	case desc.Query.dataSize() == 0:
+		return problemf(MessageCreateQueryInvalidQuery, "Query is %d, which is not supported", desc.Query)
+	case desc.Query != QueryEvent && !d.predicates:
+		return problemf(MessageCreateQueryInvalidQuery, "Query is %d, want %d, the only one of a driver without pfnSetPredication",
+			desc.Query, QueryEvent)
+	case desc.MiscFlags&^QueryPredicateHint != 0:
+		return problemf(MessageCreateQueryInvalidMiscFlags, "MiscFlags is %#x, want 0 or %#x", desc.MiscFlags, QueryPredicateHint)
+	case desc.MiscFlags != 0 && !desc.Query.predicate():
+		return problemf(MessageCreateQueryUnexpectedMiscFlag, "MiscFlags is %#x, want 0 for query type %d", desc.MiscFlags, desc.Query)
 	}
-	return desc.MiscFlags == 0 || desc.MiscFlags == QueryPredicateHint && desc.Query.predicate()
+	return problem{}
 }
 
-// create creates the driver's object of q. On failure there is none.
-func (q *Query) create(d *Device) ddi.HRESULT {
+// create creates the driver's object of q for a call of the API. On failure
+// there is none.
+func (q *Query) create(d *Device, api string) error {
 	arg := umddi.CreateQuery{Query: umddi.QueryType(q.desc.Query), MiscFlags: q.desc.MiscFlags}
 	k := d.acquireCall()
 	defer d.releaseCall(k)
-	n := d.funcs.CalcPrivateQuerySize(k.begin(0), d.h, arg)
+	return k.failed(api, q.createOn(k, arg))
+}
+
+// createOn is create with the thread and the description.
+func (q *Query) createOn(k *call, arg umddi.CreateQuery) ddi.HRESULT {
+	d := k.dev
+	n := d.funcs.CalcPrivateQuerySize(k.begin("pfnCalcPrivateQuerySize", 0), d.h, arg)
 	if hr := k.end(); hr != ddi.OK {
 		return hr
 	}
 	var ok bool
 	if q.obj, ok = private(n); !ok {
-		return k.contractBroken()
+		return k.sizeBroken(n)
 	}
-	d.funcs.CreateQuery(k.begin(mayCreate), d.h, arg, q.handle(), umddi.HRTQuery{Runtime: q})
+	d.funcs.CreateQuery(k.begin("pfnCreateQuery", mayCreate), d.h, arg, q.handle(), umddi.HRTQuery{Runtime: q})
 	hr := k.end()
 	if hr != ddi.OK {
 		return hr
@@ -145,7 +170,7 @@ func (q *Query) GetDataSize() uint32 { return q.desc.Query.dataSize() }
 func (q *Query) handle() umddi.HQuery { return umddi.HQuery{Object: &q.obj} }
 
 func (q *Query) destroyHandle(k *call, d *Device) {
-	d.funcs.DestroyQuery(k.begin(mayRemove), d.h, q.handle())
+	d.funcs.DestroyQuery(k.begin("pfnDestroyQuery", mayRemove), d.h, q.handle())
 	k.end()
 }
 
@@ -155,10 +180,18 @@ func (q *Query) destroy() {
 	q.dev.releaseCall(k)
 }
 
-// markable reports whether the context may begin or end q. The current
-// predicate must not be begun or ended.
-func (c *Context) markable(q *Query) bool {
-	return c.ready() && q != nil && q.usable(c.dev) && c.state.predicate != q
+// markProblem returns why the context may not begin or end q. The current
+// predicate must not be begun or ended, which is message id.
+func (c *Context) markProblem(q *Query, id MessageID) problem {
+	switch {
+	case q == nil:
+		return problem{MessageInvalidObject, "Async is nil"}
+	case !q.usable(c.dev):
+		return q.misused(c.dev, MessageInvalidObject, "Async")
+	case c.state.predicate == q:
+		return problem{id, "Async is the predicate of the context"}
+	}
+	return problem{}
 }
 
 // Begin starts the range of a query. It does nothing to a query type without a
@@ -167,9 +200,23 @@ func (c *Context) markable(q *Query) bool {
 //	DDI     pfnQueryBegin
 //	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-begin
 func (c *Context) Begin(q *Query) {
-	if c.markable(q) && q.desc.Query.hasBegin() && !slices.Contains(c.begun, q) {
+	const api = "Begin"
+	if !c.dropsAll(api) && !c.dropsOn(api, c.beginProblem(q)) {
 		c.queryBegin(q)
 	}
+}
+
+// beginProblem returns why the context may not begin q.
+func (c *Context) beginProblem(q *Query) problem {
+	p := c.markProblem(q, MessagePredicateBeginDuringPredication)
+	switch {
+	case p.found():
+	case !q.desc.Query.hasBegin():
+		p = problemf(MessageQueryBeginUnsupported, "Async is a query of type %d, which has no Begin", q.desc.Query)
+	case slices.Contains(c.begun, q):
+		p = problem{MessageQueryBeginDuplicate, "Async is begun already"}
+	}
+	return p
 }
 
 // End ends the range of a query, or marks the point that a query without a
@@ -179,7 +226,8 @@ func (c *Context) Begin(q *Query) {
 //	DDI     pfnQueryBegin, if the range was not begun; pfnQueryEnd
 //	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-end
 func (c *Context) End(q *Query) {
-	if !c.markable(q) {
+	const api = "End"
+	if c.dropsAll(api) || c.dropsOn(api, c.markProblem(q, MessagePredicateEndDuringPredication)) {
 		return
 	}
 	if q.desc.Query.hasBegin() && !slices.Contains(c.begun, q) {
@@ -202,7 +250,7 @@ func (c *Context) queryBegin(q *Query) {
 	}
 	h := c.queryHandle(q)
 	if c.callsDriver() {
-		c.funcs.QueryBegin(c.begin(maySet), c.h, h)
+		c.funcs.QueryBegin(c.begin("pfnQueryBegin", maySet), c.h, h)
 		c.end()
 	}
 }
@@ -230,7 +278,7 @@ func (c *Context) markEnd(q *Query) {
 	if !c.callsDriver() {
 		return
 	}
-	c.funcs.QueryEnd(c.begin(maySet), c.h, h)
+	c.funcs.QueryEnd(c.begin("pfnQueryEnd", maySet), c.h, h)
 	if c.end() == ddi.OK && !c.deferred {
 		q.ended = true
 	}
@@ -247,21 +295,24 @@ func (c *Context) markEnd(q *Query) {
 //	        context, before an End was executed, and between Begin and End;
 //	        DXGIDeviceRemoved
 func (c *Context) GetData(q *Query, data []byte, flags GetDataFlags) error {
+	const api = "GetData"
 	switch {
 	case c.deferred:
-		return ddi.DXGIInvalidCall
+		p := problem{MessageQueryGetDataInvalidCall, "the context is deferred, want the immediate one"}
+		return c.dev.failed(api, ddi.DXGIInvalidCall, p, nil)
 	case c.dev.removed():
-		return ddi.DXGIDeviceRemoved
-	case q == nil || !q.usable(c.dev) || flags&^GetDataDoNotFlush != 0:
-		return ddi.EInvalidArg
-	case len(data) != 0 && len(data) != int(q.GetDataSize()):
-		return ddi.EInvalidArg
-	case !q.ended:
-		return ddi.DXGIInvalidCall
+		return c.dev.gone(api)
+	}
+	if p := c.dataProblem(q, data, flags); p.found() {
+		return c.dev.refuse(api, p)
+	}
+	if !q.ended {
+		p := problem{MessageQueryGetDataInvalidCall, "Async has no End since its last Begin"}
+		return c.dev.failed(api, ddi.DXGIInvalidCall, p, nil)
 	}
 	clear(c.queryData[:])
 	answer := c.queryData[:q.GetDataSize()]
-	c.funcs.QueryGetData(c.begin(mayGet), c.h, q.handle(), answer, umddi.GetDataFlags(flags))
+	c.funcs.QueryGetData(c.begin("pfnQueryGetData", mayGet), c.h, q.handle(), answer, umddi.GetDataFlags(flags))
 	switch hr := c.end(); hr {
 	case ddi.OK:
 		copy(data, answer)
@@ -269,8 +320,23 @@ func (c *Context) GetData(q *Query, data []byte, flags GetDataFlags) error {
 	case ddi.DDIStillDrawing:
 		return ddi.False
 	default:
-		return hr
+		return c.call.failed(api, hr)
 	}
+}
+
+// dataProblem returns why the arguments of GetData are invalid.
+func (c *Context) dataProblem(q *Query, data []byte, flags GetDataFlags) problem {
+	switch {
+	case q == nil:
+		return problem{MessageInvalidObject, "Async is nil"}
+	case !q.usable(c.dev):
+		return q.misused(c.dev, MessageInvalidObject, "Async")
+	case flags&^GetDataDoNotFlush != 0:
+		return problemf(MessageQueryGetDataInvalidFlags, "GetDataFlags is %#x, want 0 or %#x", flags, GetDataDoNotFlush)
+	case len(data) != 0 && len(data) != int(q.GetDataSize()):
+		return problemf(MessageQueryGetDataInvalidDataSize, "DataSize is %d, want 0 or %d", len(data), q.GetDataSize())
+	}
+	return problem{}
 }
 
 // SetPredication makes later clears, copies and updates conditional: they are
@@ -281,11 +347,8 @@ func (c *Context) GetData(q *Query, data []byte, flags GetDataFlags) error {
 //	DDI     pfnSetPredication
 //	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-setpredication
 func (c *Context) SetPredication(p *Query, value bool) {
-	if !c.ready() || !c.dev.predicates {
-		return
-	}
-	if p != nil && (!p.usable(c.dev) || !p.desc.Query.predicate() || slices.Contains(c.begun, p) ||
-		!c.deferred && !p.ended) {
+	const api = "SetPredication"
+	if c.dropsAll(api) || p == nil && !c.dev.predicates || c.dropsOn(api, c.predicateProblem(p)) {
 		return
 	}
 	value = value && p != nil
@@ -293,6 +356,26 @@ func (c *Context) SetPredication(p *Query, value bool) {
 		c.rec.predication(p, value)
 	}
 	c.bindPredication(p, value)
+}
+
+// predicateProblem returns why p, which may be nil, cannot be the predicate.
+func (c *Context) predicateProblem(p *Query) problem {
+	const id = MessageSetPredicationInvalidPredicateState
+	switch {
+	case !c.dev.predicates:
+		return problem{MessageInvalidState, "the driver does not support predication: pfnSetPredication is nil"}
+	case p == nil:
+		return problem{}
+	case !p.usable(c.dev):
+		return p.misused(c.dev, MessageInvalidObject, "Predicate")
+	case !p.desc.Query.predicate():
+		return problemf(id, "Predicate is a query of type %d, want %d or %d", p.desc.Query, QueryOcclusionPredicate, QueryOverflowPredicate)
+	case slices.Contains(c.begun, p):
+		return problem{id, "Predicate is begun and not ended"}
+	case !c.deferred && !p.ended:
+		return problem{id, "Predicate was never ended"}
+	}
+	return problem{}
 }
 
 // GetPredication returns a reference to the current predicate, or nil, and the

@@ -163,7 +163,7 @@ func (b *listBody) retire(e *endedLists) {
 	}
 	if !c.retired.sealed() {
 		k := c.borrowCall()
-		b.dev.funcs.RecycleDestroyCommandList(k.begin(mayRemove|atDevice), b.dev.h, b.handle())
+		b.dev.funcs.RecycleDestroyCommandList(k.begin("pfnRecycleDestroyCommandList", mayRemove|atDevice), b.dev.h, b.handle())
 		k.end()
 		c.returnCall(k)
 	}
@@ -187,7 +187,7 @@ func (b *listBody) release(e *endedLists) {
 
 // destroy destroys the driver's handle.
 func (b *listBody) destroy(k *call) {
-	b.dev.funcs.DestroyCommandList(k.begin(mayRemove|atDevice), b.dev.h, b.handle())
+	b.dev.funcs.DestroyCommandList(k.begin("pfnDestroyCommandList", mayRemove|atDevice), b.dev.h, b.handle())
 	k.end()
 	b.forget()
 }
@@ -221,7 +221,7 @@ func (c *Context) drain() {
 	for b := c.retired.take(); b != nil; {
 		next := b.next
 		if c.rec == nil {
-			c.funcs.RecycleCommandList(c.call.begin(mayRecycle), c.h, b.handle())
+			c.funcs.RecycleCommandList(c.call.begin("pfnRecycleCommandList", mayRecycle), c.h, b.handle())
 			c.call.end()
 		}
 		b.next = c.cache
@@ -250,7 +250,7 @@ func (c *Context) makeList() (*listBody, ddi.HRESULT) {
 	if b == nil {
 		return c.createList()
 	}
-	hr := d.funcs.RecycleCreateCommandList(c.call.begin(mayRecycle), d.h, &c.native.listArg, b.handle(),
+	hr := d.funcs.RecycleCreateCommandList(c.call.begin("pfnRecycleCreateCommandList", mayRecycle), d.h, &c.native.listArg, b.handle(),
 		umddi.HRTCommandList{Runtime: b})
 	if hr = c.recycled(hr); hr != ddi.OK {
 		return nil, hr
@@ -266,7 +266,10 @@ func (c *Context) recycled(hr ddi.HRESULT) ddi.HRESULT {
 		return reported
 	}
 	if hr != ddi.OK && hr != ddi.EOutOfMemory {
-		return c.call.contractBroken()
+		return c.call.contractBroken("returned %v, want S_OK or %v", hr, ddi.EOutOfMemory)
+	}
+	if hr != ddi.OK {
+		c.call.blame = c.call.entry
 	}
 	return hr
 }
@@ -274,17 +277,17 @@ func (c *Context) recycled(hr ddi.HRESULT) ddi.HRESULT {
 // createList is makeList with a new handle.
 func (c *Context) createList() (*listBody, ddi.HRESULT) {
 	d, k := c.dev, c.call
-	n := d.funcs.CalcPrivateCommandListSize(k.begin(0), d.h, &c.native.listArg)
+	n := d.funcs.CalcPrivateCommandListSize(k.begin("pfnCalcPrivateCommandListSize", 0), d.h, &c.native.listArg)
 	if hr := k.end(); hr != ddi.OK {
 		return nil, hr
 	}
 	obj, ok := private(n)
 	if !ok {
-		return nil, k.contractBroken()
+		return nil, k.sizeBroken(n)
 	}
 	b := c.newBody()
 	b.obj = obj
-	d.funcs.CreateCommandList(k.begin(mayOpen), d.h, &c.native.listArg, b.handle(), umddi.HRTCommandList{Runtime: b})
+	d.funcs.CreateCommandList(k.begin("pfnCreateCommandList", mayOpen), d.h, &c.native.listArg, b.handle(), umddi.HRTCommandList{Runtime: b})
 	if hr := k.end(); hr != ddi.OK {
 		b.forget()
 		return nil, hr

@@ -9,9 +9,9 @@ import (
 // refresh calls the driver's Set function with the state that Context.shown
 // says the driver has.
 func coreCallbacks() umddi.CoreLayerCallbacks {
-	constant := func(st stage) func(*ddi.Thread, umddi.HRTCoreLayer, umddi.Range) {
+	constant := func(st stage, callback string) func(*ddi.Thread, umddi.HRTCoreLayer, umddi.Range) {
 		return func(t *ddi.Thread, h umddi.HRTCoreLayer, r umddi.Range) {
-			refreshRange(t, h, r, umddi.MaxConstantBuffers, func(c *Context, f *frame, base, count int) {
+			refreshRange(t, h, callback, r, umddi.MaxConstantBuffers, func(c *Context, f *frame, base, count int) {
 				c.refreshConstantBuffers(t, f, st, base, count)
 			})
 		}
@@ -19,36 +19,36 @@ func coreCallbacks() umddi.CoreLayerCallbacks {
 	return umddi.CoreLayerCallbacks{
 		SetErrorCb: setErrorCb,
 		StateIaPrimitiveTopologyCb: func(t *ddi.Thread, h umddi.HRTCoreLayer) {
-			refresh(t, h, func(c *Context, f *frame) { c.funcs.IaSetTopology(t, c.h, c.driverState(groupTopology).topology) })
+			refresh(t, h, "pfnStateIaPrimitiveTopologyCb", func(c *Context, f *frame) { c.funcs.IaSetTopology(t, c.h, c.driverState(groupTopology).topology) })
 		},
 		StateIaVertexBufCb: func(t *ddi.Thread, h umddi.HRTCoreLayer, r umddi.Range) {
-			refreshRange(t, h, r, umddi.MaxVertexBuffers, func(c *Context, f *frame, base, count int) {
+			refreshRange(t, h, "pfnStateIaVertexBufCb", r, umddi.MaxVertexBuffers, func(c *Context, f *frame, base, count int) {
 				c.refreshVertexBuffers(t, f, base, count)
 			})
 		},
 		StateIaIndexBufCb: func(t *ddi.Thread, h umddi.HRTCoreLayer) {
-			refresh(t, h, func(c *Context, f *frame) {
+			refresh(t, h, "pfnStateIaIndexBufCb", func(c *Context, f *frame) {
 				s := c.driverState(groupIndex)
 				c.funcs.IaSetIndexBuffer(t, c.h, c.knownResource(s.index.core()), s.indexFormat, s.indexOffset)
 			})
 		},
-		StateVsConstBufCb: constant(stageVS),
-		StateHsConstBufCb: constant(stageHS),
-		StateDsConstBufCb: constant(stageDS),
-		StateGsConstBufCb: constant(stageGS),
-		StatePsConstBufCb: constant(stagePS),
-		StateCsConstBufCb: constant(stageCS),
+		StateVsConstBufCb: constant(stageVS, "pfnStateVsConstBufCb"),
+		StateHsConstBufCb: constant(stageHS, "pfnStateHsConstBufCb"),
+		StateDsConstBufCb: constant(stageDS, "pfnStateDsConstBufCb"),
+		StateGsConstBufCb: constant(stageGS, "pfnStateGsConstBufCb"),
+		StatePsConstBufCb: constant(stagePS, "pfnStatePsConstBufCb"),
+		StateCsConstBufCb: constant(stageCS, "pfnStateCsConstBufCb"),
 		StateOmRenderTargetsCb: func(t *ddi.Thread, h umddi.HRTCoreLayer) {
-			refresh(t, h, func(c *Context, f *frame) { c.refreshRenderTargets(t, f) })
+			refresh(t, h, "pfnStateOmRenderTargetsCb", func(c *Context, f *frame) { c.refreshRenderTargets(t, f) })
 		},
 		StateRsViewportsCb: func(t *ddi.Thread, h umddi.HRTCoreLayer) {
-			refresh(t, h, func(c *Context, f *frame) {
+			refresh(t, h, "pfnStateRsViewportsCb", func(c *Context, f *frame) {
 				s := c.driverState(groupViewports)
 				c.funcs.SetViewports(t, c.h, s.viewports[:s.viewportCount])
 			})
 		},
 		StateRsScissorCb: func(t *ddi.Thread, h umddi.HRTCoreLayer) {
-			refresh(t, h, func(c *Context, f *frame) {
+			refresh(t, h, "pfnStateRsScissorCb", func(c *Context, f *frame) {
 				s := c.driverState(groupScissors)
 				c.funcs.SetScissorRects(t, c.h, s.scissors[:s.scissorCount])
 			})
@@ -59,11 +59,13 @@ func coreCallbacks() umddi.CoreLayerCallbacks {
 
 // performAmortizedProcessingCb is pfnPerformAmortizedProcessingCb. The runtime
 // defers no work, so it only checks that the driver may call it.
-func performAmortizedProcessingCb(t *ddi.Thread, h umddi.HRTCoreLayer) { contextOf(t, h) }
+func performAmortizedProcessingCb(t *ddi.Thread, h umddi.HRTCoreLayer) {
+	contextOf(t, h, "pfnPerformAmortizedProcessingCb")
+}
 
 // contextOf returns the context of a core layer if one of its functions runs on
-// t. Otherwise the driver has broken its contract.
-func contextOf(t *ddi.Thread, h umddi.HRTCoreLayer) *Context {
+// t. Otherwise the driver has broken its contract by calling callback.
+func contextOf(t *ddi.Thread, h umddi.HRTCoreLayer, callback string) *Context {
 	var c *Context
 	switch x := h.Runtime.(type) {
 	case *Device:
@@ -73,8 +75,12 @@ func contextOf(t *ddi.Thread, h umddi.HRTCoreLayer) *Context {
 	default:
 		return nil
 	}
-	if k := c.call; k == nil || &k.thread != t || !k.running || k.allowed&inContext == 0 {
-		c.dev.remove(ddi.DXGIInternalError)
+	switch k := c.call; {
+	case k == nil || &k.thread != t || !k.running:
+		c.dev.removeBroken(nil, "%s was called outside of the functions of its context", callback)
+		return nil
+	case k.allowed&inContext == 0:
+		c.dev.removeBroken(k, "%s was called in %s, which uses no state", callback, k.entry)
 		return nil
 	}
 	return c
@@ -96,8 +102,8 @@ type refreshing struct {
 
 // refresh calls f, which calls the driver's Set function for a part of the
 // state. The driver may refresh state again in it.
-func refresh(t *ddi.Thread, h umddi.HRTCoreLayer, f func(*Context, *frame)) {
-	c := contextOf(t, h)
+func refresh(t *ddi.Thread, h umddi.HRTCoreLayer, callback string, f func(*Context, *frame)) {
+	c := contextOf(t, h, callback)
 	if c == nil {
 		return
 	}
@@ -107,19 +113,20 @@ func refresh(t *ddi.Thread, h umddi.HRTCoreLayer, f func(*Context, *frame)) {
 		fr = new(frame)
 		r.kept = fr
 	}
-	allowed := c.call.allowed
+	allowed, entry := c.call.allowed, c.call.entry
+	c.call.entry = callback
 	c.call.allowed = allowed&(mayRunOutOfMemory|atDevice) | maySet
 	r.depth++
 	f(c, fr)
 	r.depth--
-	c.call.allowed = allowed
+	c.call.allowed, c.call.entry = allowed, entry
 }
 
 // refreshRange is refresh for a range of slots below limit.
-func refreshRange(t *ddi.Thread, h umddi.HRTCoreLayer, r umddi.Range, limit int, f func(c *Context, fr *frame, base, count int)) {
-	refresh(t, h, func(c *Context, fr *frame) {
+func refreshRange(t *ddi.Thread, h umddi.HRTCoreLayer, callback string, r umddi.Range, limit int, f func(c *Context, fr *frame, base, count int)) {
+	refresh(t, h, callback, func(c *Context, fr *frame) {
 		if r.Base < 0 || r.Base >= limit || r.Count < -1 || r.Count > limit-r.Base {
-			c.dev.remove(ddi.DXGIInternalError)
+			c.dev.removeBroken(c.call, "%s got base %d and count %d, want slots below %d, or count -1", callback, r.Base, r.Count, limit)
 			return
 		}
 		f(c, fr, r.Base, r.Count)
@@ -180,7 +187,8 @@ func (c *Context) refreshConstantBuffers(t *ddi.Thread, f *frame, st stage, base
 	for i, b := range s.constant[st][base : base+n] {
 		f.buffers[i] = c.knownResource(b.core())
 	}
-	constantBufferFunc(c.funcs, st)(t, c.h, uint32(base), f.buffers[:n])
+	_, fn := constantBufferFunc(c.funcs, st)
+	fn(t, c.h, uint32(base), f.buffers[:n])
 }
 
 func (c *Context) refreshRenderTargets(t *ddi.Thread, f *frame) {

@@ -39,6 +39,6 @@ func (c *Context) relocate() {
 	old, table := c.funcs, new(umddi.DeviceFuncs)
 	*table, *old = *old, umddi.DeviceFuncs{}
 	c.funcs, c.native.createArg.ContextFuncs = table, table
-	table.RelocateDeviceFuncs(c.call.begin(maySet), c.h, table)
+	table.RelocateDeviceFuncs(c.call.begin("pfnRelocateDeviceFuncs", maySet), c.h, table)
 	c.call.end()
 }

@@ -195,6 +195,7 @@ func (c *Context) replayWork(r *reader, cmd command) {
 func (c *Context) discard(r *resource, sub uint32, data []byte) {
 	m, hr := c.mapResource(r, r.handle(), sub, MapWriteDiscard, 0)
 	if hr != ddi.OK {
+		c.notMoved("ExecuteCommandList", hr)
 		return
 	}
 	w, h := r.extent(sub)
@@ -202,6 +203,7 @@ func (c *Context) discard(r *resource, sub uint32, data []byte) {
 	for y := range int(h) {
 		copy(m.Data[y*int(m.RowPitch):][:row], data[y*row:])
 	}
-	r.unmapFunc(c.funcs)(c.begin(maySet), c.h, r.handle(), sub)
+	name, unmap := r.unmapFunc(c.funcs)
+	unmap(c.begin(name, maySet), c.h, r.handle(), sub)
 	c.end()
 }

@@ -116,44 +116,66 @@ func (r *resource) extent(sub uint32) (w, h uint32) {
 	return max(1, r.width>>level), max(1, r.height>>level)
 }
 
-// accessAllowed checks that usage, bind and CPU access flags are compatible.
+// accessProblem returns why usage, bind and CPU access flags do not fit
+// together. The IDs are those of a buffer.
 //
 //	Source  D3D11_USAGE, learn.microsoft.com, "Resource Usage Restrictions"
-func accessAllowed(usage Usage, bind, access uint32) bool {
+func accessProblem(usage Usage, bind, access uint32) problem {
 	const input = BindVertexBuffer | BindIndexBuffer | BindConstantBuffer | BindShaderResource
-	if access&^(CPUAccessWrite|CPUAccessRead) != 0 {
-		return false
+	const both = CPUAccessWrite | CPUAccessRead
+	if access&^both != 0 {
+		return problemf(MessageCreateBufferUnrecognizedCPUAccessFlags, "CPUAccessFlags is %#x, want bits of %#x", access, both)
+	}
+	cpu := func(ok bool, want string) problem {
+		if ok {
+			return problem{}
+		}
+		return problemf(MessageCreateBufferInvalidCPUAccessFlags, "CPUAccessFlags is %#x, want %s for usage %d", access, want, usage)
+	}
+	inputs := func() problem {
+		if bind != 0 && bind&^input == 0 {
+			return problem{}
+		}
+		return problemf(MessageCreateBufferInvalidBindFlags, "BindFlags is %#x, want flags of %#x for usage %d", bind, input, usage)
 	}
 	switch usage {
 	case UsageDefault:
-		return access == 0
+		return cpu(access == 0, "0")
 	case UsageImmutable:
-		return bind != 0 && bind&^input == 0 && access == 0
+		return first(inputs(), cpu(access == 0, "0"))
 	case UsageDynamic:
-		return bind != 0 && bind&^input == 0 && access == CPUAccessWrite
+		return first(inputs(), cpu(access == CPUAccessWrite, "CPUAccessWrite"))
 	case UsageStaging:
-		return bind == 0 && access != 0
+		if bind != 0 {
+			return problemf(MessageCreateBufferInvalidBindFlags, "BindFlags is %#x, want 0 for usage %d", bind, usage)
+		}
+		return cpu(access != 0, "CPUAccessRead or CPUAccessWrite")
 	}
-	return false
+	return problemf(MessageCreateBufferUnrecognizedUsage, "Usage is %d, want %d to %d", usage, UsageDefault, UsageStaging)
 }
 
-// initialAllowed checks that initial data has one element per subresource, each
-// with all its rows. Only immutable resources require initial data.
-func (r *resource) initialAllowed(init []SubresourceData) bool {
+// initialProblem returns a problem unless initial data has one element per
+// subresource, each with all its rows. Only immutable resources require initial
+// data. The IDs are those of a buffer.
+func (r *resource) initialProblem(init []SubresourceData) problem {
+	const id = MessageCreateBufferInvalidInitialData
 	if init == nil {
-		return r.usage != UsageImmutable
+		if r.usage == UsageImmutable {
+			return problem{id, "InitialData is nil, want data for an immutable resource"}
+		}
+		return problem{}
 	}
 	if uint64(len(init)) != uint64(r.subresources()) {
-		return false
+		return problemf(id, "InitialData has %d elements, want one for each of %d subresources", len(init), r.subresources())
 	}
 	for i := range init {
 		w, h := r.extent(uint32(i))
 		s := &init[i]
-		if s.SysMem == nil || uint64(len(s.SysMem)) < span(w*r.bytes, h, s.SysMemPitch) {
-			return false
+		if need := span(w*r.bytes, h, s.SysMemPitch); s.SysMem == nil || uint64(len(s.SysMem)) < need {
+			return problemf(id, "SysMem of subresource %d has %d bytes, want %d", i, len(s.SysMem), need)
 		}
 	}
-	return true
+	return problem{}
 }
 
 // span returns the number of bytes from the start of the first row to the end
@@ -162,11 +184,12 @@ func span(row, h, pitch uint32) uint64 {
 	return uint64(h-1)*uint64(pitch) + uint64(row)
 }
 
-// create creates the driver's object of r. On failure there is none.
+// create creates the driver's object of r for a call of the API. On failure
+// there is none.
 //
 //	DDI     pfnCalcPrivateResourceSize, pfnCreateResource,
 //	        pfnCalcDeferredContextHandleSize
-func (r *resource) create(d *Device, init []SubresourceData, misc uint32, present bool) ddi.HRESULT {
+func (r *resource) create(d *Device, api string, init []SubresourceData, misc uint32, present bool) error {
 	arg := r.describe(init, misc)
 	arg.Primary = r.primary
 	if present {
@@ -177,16 +200,22 @@ func (r *resource) create(d *Device, init []SubresourceData, misc uint32, presen
 	}
 	k := r.thread(d)
 	defer d.releaseCall(k)
-	n := d.funcs.CalcPrivateResourceSize(k.begin(0), d.h, arg)
+	return k.failed(api, r.createOn(k, arg))
+}
+
+// createOn is create with the thread and the description.
+func (r *resource) createOn(k *call, arg *umddi.CreateResource) ddi.HRESULT {
+	d := k.dev
+	n := d.funcs.CalcPrivateResourceSize(k.begin("pfnCalcPrivateResourceSize", 0), d.h, arg)
 	hr := k.end()
 	if hr != ddi.OK {
 		return hr
 	}
 	var ok bool
 	if r.obj, ok = private(n); !ok {
-		return k.contractBroken()
+		return k.sizeBroken(n)
 	}
-	d.funcs.CreateResource(k.begin(mayCreate|r.refreshes()), d.h, arg, r.handle(), umddi.HRTResource{Runtime: r})
+	d.funcs.CreateResource(k.begin("pfnCreateResource", mayCreate|r.refreshes()), d.h, arg, r.handle(), umddi.HRTResource{Runtime: r})
 	if hr = k.end(); hr != ddi.OK {
 		return hr
 	}
@@ -197,7 +226,7 @@ func (r *resource) create(d *Device, init []SubresourceData, misc uint32, presen
 }
 
 func (r *resource) destroyHandle(k *call, d *Device) {
-	d.funcs.DestroyResource(k.begin(mayRemove|r.refreshes()), d.h, r.handle())
+	d.funcs.DestroyResource(k.begin("pfnDestroyResource", mayRemove|r.refreshes()), d.h, r.handle())
 	k.end()
 }
 

@@ -290,7 +290,7 @@ func TestDeviceWithoutEntries(t *testing.T) {
 		_, _, err := CreateDevice(Config{Driver: drv.openAdapter, Kernel: kern.thunks()})
 		assert.ErrorIs(t, err, ddi.DXGIInternalError, name)
 		if !strings.HasPrefix(name, "sizes") {
-			assert.EqualError(t, err, "DXGI_ERROR_DRIVER_INTERNAL_ERROR: the driver left pfn"+name+" nil")
+			assert.EqualError(t, err, "D3D11CreateDevice: DXGI_ERROR_DRIVER_INTERNAL_ERROR: the driver left pfn"+name+" nil")
 		}
 		assert.Zero(t, drv.open, name)
 	}

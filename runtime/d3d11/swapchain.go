@@ -36,22 +36,27 @@ type SwapChain struct {
 //	Returns EInvalidArg if the size is 0, the format is not renderable or
 //	        BufferCount is not 1; EOutOfMemory; DXGIDeviceRemoved
 func (d *Device) CreateSwapChain(desc SwapChainDesc) (*SwapChain, error) {
+	const api = "CreateSwapChain"
 	if d.removed() {
-		return nil, ddi.DXGIDeviceRemoved
+		return nil, d.gone(api)
 	}
-	if desc.BufferCount != 1 || !d.renderable(desc.Format) {
-		return nil, ddi.EInvalidArg
+	p := limits(MessageInvalidArgument, "BufferCount", uint64(desc.BufferCount), 1, 1)
+	if !d.renderable(desc.Format) {
+		p = problemf(MessageInvalidArgument, "Format is %v, want one that a render target can have", desc.Format)
+	}
+	if p.found() {
+		return nil, d.refuse(api, p)
 	}
 	texture := Texture2DDesc{
 		Width: desc.Width, Height: desc.Height, MipLevels: 1, ArraySize: 1,
 		Format: desc.Format, SampleDesc: dxgi.SampleDesc{Count: 1},
 	}
-	primary, err := d.createTexture(texture, nil, true, true)
+	primary, err := d.createTexture(api, texture, nil, true, true)
 	if err != nil {
 		return nil, err
 	}
 	texture.BindFlags = BindRenderTarget
-	back, err := d.createTexture(texture, nil, false, true)
+	back, err := d.createTexture(api, texture, nil, false, true)
 	if err != nil {
 		primary.Release()
 		return nil, err
@@ -71,11 +76,12 @@ func (s *SwapChain) GetDesc() SwapChainDesc { return s.desc }
 // GetBuffer returns a reference to the back buffer. An index other than 0 is
 // EInvalidArg; a released swap chain is DXGIInvalidCall.
 func (s *SwapChain) GetBuffer(i uint32) (*Texture2D, error) {
-	if !s.usable(s.dev) {
-		return nil, ddi.DXGIInvalidCall
+	const api = "GetBuffer"
+	if p := s.misused(s.dev, MessageInvalidObject, "the swap chain"); p.found() {
+		return nil, s.dev.failed(api, ddi.DXGIInvalidCall, p, nil)
 	}
-	if i != 0 {
-		return nil, ddi.EInvalidArg
+	if p := limits(MessageInvalidArgument, "Buffer", uint64(i), 0, 0); p.found() {
+		return nil, s.dev.refuse(api, p)
 	}
 	s.back.addRef()
 	return s.back, nil
@@ -85,8 +91,8 @@ func (s *SwapChain) GetBuffer(i uint32) (*Texture2D, error) {
 // frame and can be copied from. Direct3D has no such method; it replaces
 // scan-out, which is not supported. A released swap chain is DXGIInvalidCall.
 func (s *SwapChain) GetPrimary() (*Texture2D, error) {
-	if !s.usable(s.dev) {
-		return nil, ddi.DXGIInvalidCall
+	if p := s.misused(s.dev, MessageInvalidObject, "the swap chain"); p.found() {
+		return nil, s.dev.failed("GetPrimary", ddi.DXGIInvalidCall, p, nil)
 	}
 	s.primary.addRef()
 	return s.primary, nil
@@ -101,16 +107,17 @@ func (s *SwapChain) GetPrimary() (*Texture2D, error) {
 //	        DXGIStillDrawing, DXGIDeviceRemoved
 func (s *SwapChain) Present(syncInterval, flags uint32) error {
 	d := s.dev
-	switch {
-	case d.removed():
-		return ddi.DXGIDeviceRemoved
-	case !s.usable(d) || syncInterval > maxSyncInterval || flags&^PresentTest != 0:
-		return ddi.DXGIInvalidCall
-	case flags == PresentTest:
+	if d.removed() {
+		return d.gone("Present")
+	}
+	if p := s.presentProblem(syncInterval, flags); p.found() {
+		return d.failed("Present", ddi.DXGIInvalidCall, p, nil)
+	}
+	if flags == PresentTest {
 		return nil
 	}
 	k := d.immediate.call
-	t := k.begin(maySet)
+	t := k.begin("pfnPresent", maySet)
 	k.presenting = true
 	hr := d.dxgiFuncs.Present(t, umddi.Present{
 		Device:           d.h,
@@ -119,7 +126,19 @@ func (s *SwapChain) Present(syncInterval, flags uint32) error {
 		DXGIContext:      umddi.DXGIContext{Runtime: d},
 	})
 	k.presenting = false
-	return result(d.presented(k, hr))
+	return k.failed("Present", d.presented(k, hr))
+}
+
+// presentProblem returns why the arguments of Present are invalid.
+func (s *SwapChain) presentProblem(syncInterval, flags uint32) problem {
+	p := s.misused(s.dev, MessageInvalidObject, "the swap chain")
+	if !p.found() {
+		p = limits(MessageInvalidArgument, "SyncInterval", uint64(syncInterval), 0, maxSyncInterval)
+	}
+	if !p.found() && flags&^PresentTest != 0 {
+		p = problemf(MessageInvalidArgument, "Flags is %#x, want 0 or %#x", flags, PresentTest)
+	}
+	return p
 }
 
 // presented ends Present, which returned hr.
@@ -127,14 +146,15 @@ func (d *Device) presented(k *call, hr ddi.HRESULT) ddi.HRESULT {
 	if reported := k.end(); reported != ddi.OK {
 		return reported
 	}
+	k.blame = k.entry
 	switch {
 	case hr == ddi.DDIDeviceRemoved:
-		d.remove(d.lost())
+		d.removeLost(k, "pfnPresent returned "+hr.Error())
 		return ddi.DXGIDeviceRemoved
 	case hr == ddi.EOutOfMemory || hr == ddi.DDIStillDrawing:
 		return apiResult(hr)
 	case hr.Failed():
-		return k.contractBroken()
+		return k.contractBroken("returned %v, want S_OK, %v, %v or %v", hr, ddi.EOutOfMemory, ddi.DDIStillDrawing, ddi.DDIDeviceRemoved)
 	}
 	return ddi.OK
 }

@@ -8,16 +8,19 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
-func thunksComplete(k *kmt.Thunks) bool {
-	return k.QueryAdapterInfo != nil && k.CreateDevice != nil && k.DestroyDevice != nil &&
-		k.CreateContext != nil && k.DestroyContext != nil &&
-		k.CreateAllocation != nil && k.DestroyAllocation != nil &&
-		k.Lock != nil && k.Unlock != nil && k.Render != nil && k.Present != nil && k.WaitForIdle != nil
+// missingThunk returns the name of the first missing thunk, or "".
+func missingThunk(k *kmt.Thunks) string {
+	return missing(entry{"QueryAdapterInfo", k.QueryAdapterInfo != nil},
+		entry{"CreateDevice", k.CreateDevice != nil}, entry{"DestroyDevice", k.DestroyDevice != nil},
+		entry{"CreateContext", k.CreateContext != nil}, entry{"DestroyContext", k.DestroyContext != nil},
+		entry{"CreateAllocation", k.CreateAllocation != nil}, entry{"DestroyAllocation", k.DestroyAllocation != nil},
+		entry{"Lock", k.Lock != nil}, entry{"Unlock", k.Unlock != nil}, entry{"Render", k.Render != nil},
+		entry{"Present", k.Present != nil}, entry{"WaitForIdle", k.WaitForIdle != nil})
 }
 
-// An entry is a required entry of a driver's table.
+// An entry is a required entry of a table.
 type entry struct {
-	name    string // as in the WDK
+	name    string // as in the WDK, or the name of a thunk
 	present bool
 }
 
@@ -100,29 +103,43 @@ func listEntries(f *umddi.DeviceFuncs) []entry {
 	}
 }
 
-// deferredFuncsComplete reports whether a deferred context's table has all
-// required entries.
-func (d *Device) deferredFuncsComplete(f *umddi.DeviceFuncs) bool {
-	return missing(contextEntries(f)...) == "" && (!d.predicates || f.SetPredication != nil && f.QueryBegin != nil) &&
-		f.CreateCommandList != nil && f.DestroyCommandList != nil && f.RecycleCommandList != nil &&
-		f.CommandListExecute != nil && f.AbandonCommandList != nil
+// missingDeferred returns the first required entry that a deferred context's
+// table lacks, or "".
+func (d *Device) missingDeferred(f *umddi.DeviceFuncs) string {
+	return missing(append(contextEntries(f),
+		entry{"pfnSetPredication", !d.predicates || f.SetPredication != nil},
+		entry{"pfnQueryBegin", !d.predicates || f.QueryBegin != nil},
+		entry{"pfnCreateCommandList", f.CreateCommandList != nil},
+		entry{"pfnDestroyCommandList", f.DestroyCommandList != nil},
+		entry{"pfnRecycleCommandList", f.RecycleCommandList != nil},
+		entry{"pfnCommandListExecute", f.CommandListExecute != nil},
+		entry{"pfnAbandonCommandList", f.AbandonCommandList != nil})...)
 }
 
 // readHandleSizes asks the driver twice for the sizes of context-local handles.
 // It reports false if the answers are inconsistent.
 func (d *Device) readHandleSizes() bool {
 	k := d.immediate.call
-	n := d.funcs.CheckDeferredContextHandleSizes(k.begin(0), d.h, nil)
-	if k.end() != ddi.OK || n < 0 || n > maxPrivate {
+	n := d.funcs.CheckDeferredContextHandleSizes(k.begin("pfnCheckDeferredContextHandleSizes", 0), d.h, nil)
+	if k.end() != ddi.OK {
+		return false
+	}
+	if !privateSize(n) {
+		k.contractBroken("returned %d sizes, want 0 to %d", n, maxPrivate)
 		return false
 	}
 	d.localSizes = make([]umddi.HandleSize, n)
-	again := d.funcs.CheckDeferredContextHandleSizes(k.begin(0), d.h, d.localSizes)
-	if k.end() != ddi.OK || again != n {
+	again := d.funcs.CheckDeferredContextHandleSizes(k.begin("pfnCheckDeferredContextHandleSizes", 0), d.h, d.localSizes)
+	if k.end() != ddi.OK {
+		return false
+	}
+	if again != n {
+		k.contractBroken("returned %d sizes, then %d", n, again)
 		return false
 	}
 	for _, s := range d.localSizes {
 		if !privateSize(s.Size) {
+			k.contractBroken("returned a handle size of %d, want 0 to %d", s.Size, maxPrivate)
 			return false
 		}
 	}
@@ -138,12 +155,12 @@ func (k *call) localSize(typ umddi.HandleType, o *ddi.Object) (int, ddi.HRESULT)
 	if !d.native {
 		return 0, ddi.OK
 	}
-	n := d.funcs.CalcDeferredContextHandleSize(k.begin(0), d.h, typ, o)
+	n := d.funcs.CalcDeferredContextHandleSize(k.begin("pfnCalcDeferredContextHandleSize", 0), d.h, typ, o)
 	if hr := k.end(); hr != ddi.OK {
 		return 0, hr
 	}
 	if !slices.Contains(d.localSizes, umddi.HandleSize{Type: typ, Size: n}) {
-		return 0, k.contractBroken()
+		return 0, k.contractBroken("returned %d, which pfnCheckDeferredContextHandleSizes did not", n)
 	}
 	return n, ddi.OK
 }

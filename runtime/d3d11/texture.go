@@ -45,18 +45,22 @@ const (
 //	Returns EInvalidArg, EOutOfMemory, DXGIDeviceRemoved
 //	Source  learn.microsoft.com, nf-d3d11-id3d11device-createtexture2d
 func (d *Device) CreateTexture2D(desc Texture2DDesc, init []SubresourceData) (*Texture2D, error) {
-	return d.createTexture(desc, init, false, false)
+	return d.createTexture("CreateTexture2D", desc, init, false, false)
 }
 
 // createTexture creates a texture, which may be the primary or a source of
-// Present.
-func (d *Device) createTexture(desc Texture2DDesc, init []SubresourceData, primary, present bool) (*Texture2D, error) {
+// Present, for a call of the API.
+func (d *Device) createTexture(api string, desc Texture2DDesc, init []SubresourceData, primary, present bool) (*Texture2D, error) {
 	if d.removed() {
-		return nil, ddi.DXGIDeviceRemoved
+		return nil, d.gone(api)
 	}
 	info, ok := d.textureFormat(desc.Format)
-	if !ok || !desc.shapeAllowed() {
-		return nil, ddi.EInvalidArg
+	if !ok {
+		return nil, d.refuse(api, problemf(MessageCreateTexture2DUnsupportedFormat,
+			"Format is %v, want one that a 2D texture can have", desc.Format))
+	}
+	if p := desc.shapeProblem(); p.found() {
+		return nil, d.refuse(api, p)
 	}
 	if desc.MipLevels == 0 {
 		desc.MipLevels = desc.fullChain()
@@ -76,11 +80,18 @@ func (d *Device) createTexture(desc Texture2DDesc, init []SubresourceData, prima
 		castable:  present && !primary,
 		primary:   primary,
 	}
-	if !d.flagsAllowed(&desc) || t.size() > maxResource || !t.initialAllowed(init) {
-		return nil, ddi.EInvalidArg
+	p := d.flagsProblem(&desc)
+	if !p.found() && t.size() > maxResource {
+		p = problemf(MessageCreateTexture2DInvalidDimensions, "the size is %d bytes, want at most %d", t.size(), maxResource)
 	}
-	if hr := t.create(d, init, desc.MiscFlags, present); hr != ddi.OK {
-		return nil, hr
+	if !p.found() {
+		p = t.initialProblem(init).ofTexture()
+	}
+	if p.found() {
+		return nil, d.refuse(api, p)
+	}
+	if err := t.create(d, api, init, desc.MiscFlags, present); err != nil {
+		return nil, err
 	}
 	t.adopt(d, t)
 	return t, nil
@@ -91,35 +102,62 @@ func (desc *Texture2DDesc) fullChain() uint32 {
 	return uint32(bits.Len32(max(desc.Width, desc.Height)))
 }
 
-// shapeAllowed checks sizes, samples and the cube flag.
-func (desc *Texture2DDesc) shapeAllowed() bool {
-	in := func(v, limit uint32) bool { return v >= 1 && v <= limit }
-	if !in(desc.Width, maxTexture2D) || !in(desc.Height, maxTexture2D) || !in(desc.ArraySize, maxLayers) {
-		return false
+// shapeProblem returns why sizes, samples or the cube flag are invalid.
+func (desc *Texture2DDesc) shapeProblem() problem {
+	const id = MessageCreateTexture2DInvalidDimensions
+	p := first(limits(id, "Width", uint64(desc.Width), 1, maxTexture2D), limits(id, "Height", uint64(desc.Height), 1, maxTexture2D),
+		limits(id, "ArraySize", uint64(desc.ArraySize), 1, maxLayers))
+	if p.found() {
+		return p
 	}
-	if desc.MipLevels > desc.fullChain() || desc.SampleDesc != (dxgi.SampleDesc{Count: 1}) {
-		return false
+	if n := desc.fullChain(); desc.MipLevels > n {
+		return problemf(MessageCreateTexture2DInvalidMipLevels, "MipLevels is %d, want at most %d for %d x %d texels",
+			desc.MipLevels, n, desc.Width, desc.Height)
+	}
+	if s := desc.SampleDesc; s != (dxgi.SampleDesc{Count: 1}) {
+		return problemf(MessageCreateTexture2DInvalidSamples, "SampleDesc is {%d, %d}, want {1, 0}", s.Count, s.Quality)
 	}
 	switch desc.MiscFlags {
 	case 0:
-		return true
+		return problem{}
 	case MiscTextureCube:
-		return desc.ArraySize >= 6 && desc.ArraySize%6 == 0 && desc.Width == desc.Height
+		if desc.ArraySize%6 != 0 || desc.Width != desc.Height {
+			return problemf(MessageCreateTexture2DInvalidMiscFlags,
+				"a cube has ArraySize %d and %d x %d texels, want a multiple of 6 and a square", desc.ArraySize, desc.Width, desc.Height)
+		}
+		return problem{}
 	}
-	return false
+	return problemf(MessageCreateTexture2DUnrecognizedMiscFlags, "MiscFlags is %#x, want 0 or %#x", desc.MiscFlags, MiscTextureCube)
 }
 
-// flagsAllowed checks that usage, access and bind flags are compatible with
-// each other and the format. MipLevels is not 0.
-func (d *Device) flagsAllowed(desc *Texture2DDesc) bool {
+// flagsProblem returns why usage, access and bind flags do not fit each other or
+// the format. MipLevels is not 0.
+func (d *Device) flagsProblem(desc *Texture2DDesc) problem {
 	const binds = BindShaderResource | BindRenderTarget | BindDepthStencil | BindUnorderedAccess
-	if desc.BindFlags&^binds != 0 || !accessAllowed(desc.Usage, desc.BindFlags, desc.CPUAccessFlags) {
-		return false
+	if desc.BindFlags&^binds != 0 {
+		return problemf(MessageCreateTexture2DUnrecognizedBindFlags, "BindFlags is %#x, want bits of %#x", desc.BindFlags, binds)
+	}
+	if p := accessProblem(desc.Usage, desc.BindFlags, desc.CPUAccessFlags); p.found() {
+		return p.ofTexture()
 	}
 	if desc.Usage == UsageDynamic && (desc.MipLevels != 1 || desc.ArraySize != 1) {
-		return false
+		return problemf(MessageCreateTexture2DInvalidDimensions, "a dynamic texture has MipLevels %d and ArraySize %d, want 1 and 1",
+			desc.MipLevels, desc.ArraySize)
 	}
-	return d.bindAllowed(desc.Format, desc.BindFlags)
+	if !d.bindAllowed(desc.Format, desc.BindFlags) {
+		return problemf(MessageCreateTexture2DInvalidBindFlags, "BindFlags is %#x, which format %v does not support",
+			desc.BindFlags, desc.Format)
+	}
+	return problem{}
+}
+
+// ofTexture converts a problem of a buffer to that of a texture, whose messages
+// are in the same order.
+func (p problem) ofTexture() problem {
+	if p.found() {
+		p.id += MessageCreateTexture2DUnrecognizedUsage - MessageCreateBufferUnrecognizedUsage
+	}
+	return p
 }
 
 // size returns the size of all subresources in bytes.
@@ -153,8 +191,9 @@ type SurfaceDesc struct {
 // GetSurface returns the IDXGISurface description of the texture. A texture
 // with more than one subresource is not a surface and returns ENoInterface.
 func (t *Texture2D) GetSurface() (SurfaceDesc, error) {
-	if t.subresources() != 1 {
-		return SurfaceDesc{}, ddi.ENoInterface
+	if n := t.subresources(); n != 1 {
+		p := problemf(MessageInvalidState, "the texture has %d subresources, want 1", n)
+		return SurfaceDesc{}, t.dev.failed("GetSurface", ddi.ENoInterface, p, nil)
 	}
 	return SurfaceDesc{t.desc.Width, t.desc.Height, t.desc.Format, t.desc.SampleDesc}, nil
 }

@@ -40,26 +40,42 @@ type RenderTargetView struct {
 //	Returns EInvalidArg, EOutOfMemory, DXGIDeviceRemoved
 //	Source  learn.microsoft.com, nf-d3d11-id3d11device-createrendertargetview
 func (d *Device) CreateRenderTargetView(res Resource, desc *RTVDesc) (*RenderTargetView, error) {
+	const api = "CreateRenderTargetView"
 	if d.removed() {
-		return nil, ddi.DXGIDeviceRemoved
+		return nil, d.gone(api)
 	}
-	t, ok := res.(*Texture2D)
-	if !ok || t == nil || !t.usable(d) || t.bind&BindRenderTarget == 0 {
-		return nil, ddi.EInvalidArg
+	t, _ := res.(*Texture2D)
+	if p := d.targetProblem(res, t); p.found() {
+		return nil, d.refuse(api, p)
 	}
 	v := &RenderTargetView{res: t, desc: t.wholeView()}
 	if desc != nil {
 		v.desc = *desc
 	}
-	if !d.resolveView(t, &v.desc) {
-		return nil, ddi.EInvalidArg
+	if p := d.resolveView(t, &v.desc); p.found() {
+		return nil, d.refuse(api, p)
 	}
-	if hr := v.create(d); hr != ddi.OK {
-		return nil, hr
+	if err := v.create(d, api); err != nil {
+		return nil, err
 	}
 	t.hold()
 	v.adopt(d, v)
 	return v, nil
+}
+
+// targetProblem returns why res, which is the texture t or no texture, cannot
+// have a render target view.
+func (d *Device) targetProblem(res Resource, t *Texture2D) problem {
+	const id = MessageCreateRenderTargetViewInvalidResource
+	switch {
+	case coreOf(res) == nil:
+		return problem{id, "Resource is nil"}
+	case t == nil:
+		return problem{id, "Resource is a buffer, want a 2D texture"}
+	case t.bind&BindRenderTarget == 0:
+		return problemf(id, "BindFlags of the texture is %#x, want the flag %#x", t.bind, BindRenderTarget)
+	}
+	return t.misused(d, id, "Resource")
 }
 
 // wholeView describes all slices of mip level 0.
@@ -70,8 +86,9 @@ func (t *Texture2D) wholeView() RTVDesc {
 	return RTVDesc{ViewDimension: RTVTexture2DArray, ArraySize: t.layers}
 }
 
-// resolveView fills in the defaults of v and reports whether v is valid for t.
-func (d *Device) resolveView(t *Texture2D, v *RTVDesc) bool {
+// resolveView fills in the defaults of v. It returns why v is invalid for t.
+func (d *Device) resolveView(t *Texture2D, v *RTVDesc) problem {
+	const id = MessageCreateRenderTargetViewInvalidDimensions
 	if v.Format == dxgi.Unknown {
 		v.Format = t.format
 	}
@@ -79,16 +96,29 @@ func (d *Device) resolveView(t *Texture2D, v *RTVDesc) bool {
 		v.FirstArraySlice, v.ArraySize = 0, 1
 	}
 	if v.ViewDimension != RTVTexture2D && v.ViewDimension != RTVTexture2DArray {
-		return false
+		return problemf(MessageCreateRenderTargetViewInvalidDesc, "ViewDimension is %d, want %d or %d",
+			v.ViewDimension, RTVTexture2D, RTVTexture2DArray)
 	}
-	if v.MipSlice >= t.mips || v.FirstArraySlice >= t.layers {
-		return false
+	if v.MipSlice >= t.mips {
+		return problemf(id, "MipSlice is %d, want less than %d", v.MipSlice, t.mips)
+	}
+	if v.FirstArraySlice >= t.layers {
+		return problemf(id, "FirstArraySlice is %d, want less than %d", v.FirstArraySlice, t.layers)
 	}
 	left := t.layers - v.FirstArraySlice
 	if v.ArraySize == ^uint32(0) {
 		v.ArraySize = left
 	}
-	return v.ArraySize >= 1 && v.ArraySize <= left && d.renderable(v.Format) && t.viewable(v.Format)
+	if p := limits(id, "ArraySize", uint64(v.ArraySize), 1, uint64(left)); p.found() {
+		return p
+	}
+	if !d.renderable(v.Format) {
+		return problemf(MessageCreateRenderTargetViewUnsupportedFormat, "Format is %v, want one that a render target can have", v.Format)
+	}
+	if !t.viewable(v.Format) {
+		return problemf(MessageCreateRenderTargetViewInvalidFormat, "Format is %v, which a view of %v cannot have", v.Format, t.format)
+	}
+	return problem{}
 }
 
 // viewable reports whether a view of t may have format f: the texture's format,
@@ -107,8 +137,9 @@ func (t *Texture2D) viewable(f dxgi.Format) bool {
 	return own.Kind == dxgi.Typeless || t.castable && colour(own.Kind) && colour(view.Kind)
 }
 
-// create creates the driver's object of v. On failure there is none.
-func (v *RenderTargetView) create(d *Device) ddi.HRESULT {
+// create creates the driver's object of v for a call of the API. On failure
+// there is none.
+func (v *RenderTargetView) create(d *Device, api string) error {
 	arg := &umddi.CreateRenderTargetView{
 		Resource:        v.res.handle(),
 		Format:          v.desc.Format,
@@ -118,15 +149,21 @@ func (v *RenderTargetView) create(d *Device) ddi.HRESULT {
 	}
 	k := d.acquireCall()
 	defer d.releaseCall(k)
-	n := d.funcs.CalcPrivateRenderTargetViewSize(k.begin(0), d.h, arg)
+	return k.failed(api, v.createOn(k, arg))
+}
+
+// createOn is create with the thread and the description.
+func (v *RenderTargetView) createOn(k *call, arg *umddi.CreateRenderTargetView) ddi.HRESULT {
+	d := k.dev
+	n := d.funcs.CalcPrivateRenderTargetViewSize(k.begin("pfnCalcPrivateRenderTargetViewSize", 0), d.h, arg)
 	if hr := k.end(); hr != ddi.OK {
 		return hr
 	}
 	var ok bool
 	if v.obj, ok = private(n); !ok {
-		return k.contractBroken()
+		return k.sizeBroken(n)
 	}
-	d.funcs.CreateRenderTargetView(k.begin(mayCreate), d.h, arg, v.handle(), umddi.HRTRenderTargetView{Runtime: v})
+	d.funcs.CreateRenderTargetView(k.begin("pfnCreateRenderTargetView", mayCreate), d.h, arg, v.handle(), umddi.HRTRenderTargetView{Runtime: v})
 	hr := k.end()
 	if hr != ddi.OK {
 		return hr
@@ -163,6 +200,6 @@ func (v *RenderTargetView) destroy() {
 }
 
 func (v *RenderTargetView) destroyHandle(k *call, d *Device) {
-	d.funcs.DestroyRenderTargetView(k.begin(mayRemove), d.h, v.handle())
+	d.funcs.DestroyRenderTargetView(k.begin("pfnDestroyRenderTargetView", mayRemove), d.h, v.handle())
 	k.end()
 }

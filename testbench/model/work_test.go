@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/stretchr/testify/require"
@@ -103,7 +104,7 @@ func (m *machine) mapping(t *rapid.T) {
 	want := c.Map(r.Resource, sub, typ, flags)
 	err := c.api.Map(r.api, uint32(sub), typ, flags, &out)
 	for range 100_000 {
-		if err != error(ddi.DXGIStillDrawing) || flags == 0 {
+		if !errors.Is(err, ddi.DXGIStillDrawing) || flags == 0 {
 			break
 		}
 		m.immediate.api.Flush()
