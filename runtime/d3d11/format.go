@@ -27,7 +27,7 @@ func (d *Device) CheckFormatSupport(f dxgi.Format) (uint32, error) {
 	}
 	info, ok := d.textureFormat(f)
 	if !ok {
-		p := problemf(MessageCheckFormatSupportNotSupported, "Format is %v, which is not supported", f)
+		p := problemf(MessageCheckFormatSupportNotSupported, "Format is %v (%d), which is not supported", f, f)
 		return 0, d.failed(api, ddi.EFail, p, nil)
 	}
 	n := uint32(FormatSupportTexture2D | FormatSupportMip | FormatSupportCPULockable)

@@ -74,7 +74,7 @@ func (c *Context) indexProblem(b *Buffer, f dxgi.Format) problem {
 	const id = MessageIASetIndexBufferInvalidBuffer
 	switch {
 	case f != FormatR16UInt && f != dxgi.R32UInt && (b != nil || f != dxgi.Unknown):
-		return problemf(MessageInvalidArgument, "Format is %v, want R16_UINT or R32_UINT", f)
+		return problemf(MessageInvalidArgument, "Format is %v (%d), want R16_UINT or R32_UINT", f, f)
 	case b == nil:
 		return problem{}
 	case b.usable(c.dev) && b.bind&BindIndexBuffer == 0:

@@ -42,7 +42,7 @@ func (d *Device) CreateSwapChain(desc SwapChainDesc) (*SwapChain, error) {
 	}
 	p := limits(MessageInvalidArgument, "BufferCount", uint64(desc.BufferCount), 1, 1)
 	if !d.renderable(desc.Format) {
-		p = problemf(MessageInvalidArgument, "Format is %v, want one that a render target can have", desc.Format)
+		p = problemf(MessageInvalidArgument, "Format is %v (%d), want one that a render target can have", desc.Format, desc.Format)
 	}
 	if p.found() {
 		return nil, d.refuse(api, p)

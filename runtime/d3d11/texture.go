@@ -57,7 +57,7 @@ func (d *Device) createTexture(api string, desc Texture2DDesc, init []Subresourc
 	info, ok := d.textureFormat(desc.Format)
 	if !ok {
 		return nil, d.refuse(api, problemf(MessageCreateTexture2DUnsupportedFormat,
-			"Format is %v, want one that a 2D texture can have", desc.Format))
+			"Format is %v (%d), want one that a 2D texture can have", desc.Format, desc.Format))
 	}
 	if p := desc.shapeProblem(); p.found() {
 		return nil, d.refuse(api, p)

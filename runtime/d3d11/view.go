@@ -113,7 +113,7 @@ func (d *Device) resolveView(t *Texture2D, v *RTVDesc) problem {
 		return p
 	}
 	if !d.renderable(v.Format) {
-		return problemf(MessageCreateRenderTargetViewUnsupportedFormat, "Format is %v, want one that a render target can have", v.Format)
+		return problemf(MessageCreateRenderTargetViewUnsupportedFormat, "Format is %v (%d), want one that a render target can have", v.Format, v.Format)
 	}
 	if !t.viewable(v.Format) {
 		return problemf(MessageCreateRenderTargetViewInvalidFormat, "Format is %v, which a view of %v cannot have", v.Format, t.format)
