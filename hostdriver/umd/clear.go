@@ -26,7 +26,7 @@ func (d *device) clear(t *ddi.Thread, v *view, color [4]float32) ddi.HRESULT {
 	if hr := d.ensureInitialData(t, r); hr.Failed() {
 		return hr
 	}
-	value := pattern(v.info, color)
+	value := v.info.Pattern(color)
 	for i := v.first; i < v.first+v.count; i++ {
 		if hr := d.recordFill2D(t, r.surface(i*r.mips+v.mip), value); hr.Failed() {
 			return hr

@@ -150,7 +150,7 @@ func checkFormatSupport(_ *ddi.Thread, _ umddi.HDevice, f dxgi.Format) uint32 {
 	switch {
 	case !ok:
 		return 0
-	case renderable(info):
+	case info.Renderable():
 		return umddi.FormatTexture2D | umddi.FormatCopy | umddi.FormatRenderTarget
 	}
 	return umddi.FormatTexture2D | umddi.FormatCopy

@@ -40,7 +40,7 @@ func (d *device) newView(arg *umddi.CreateRenderTargetView) *view {
 	k := d.resources.id(arg.Resource.Object)
 	r := d.resources.at(k)
 	info, ok := arg.Format.Info()
-	if r == nil || !ok || !renderable(info) || r.dim != umddi.Texture2D || elementFormat(info) != r.format {
+	if r == nil || !ok || !info.Renderable() || r.dim != umddi.Texture2D || elementFormat(info) != r.format {
 		return nil
 	}
 	layers := uint32(len(r.subs)) / r.mips

@@ -1,26 +1,24 @@
-package umd
+package dxgi
 
 import (
 	"math"
 	"strings"
-
-	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
 )
 
-// renderable reports whether a format can be used for a render target: its
+// Renderable reports whether a format can be used for a render target: its
 // elements must have at most 8 bytes for a fill, and colours must be
 // convertible to it.
-func renderable(f dxgi.Info) bool {
+func (f Info) Renderable() bool {
 	switch f.Kind {
-	case dxgi.UNorm, dxgi.UNormSRGB, dxgi.SNorm, dxgi.UInt, dxgi.SInt, dxgi.Float:
+	case UNorm, UNormSRGB, SNorm, UInt, SInt, Float:
 		return f.Bytes <= 8
 	}
 	return false
 }
 
-// pattern converts a colour (red, green, blue, alpha) to a renderable format
+// Pattern converts a colour (red, green, blue, alpha) to a renderable format
 // and returns 8 bytes of its elements.
-func pattern(f dxgi.Info, color [4]float32) uint64 {
+func (f Info) Pattern(color [4]float32) uint64 {
 	element := uint64(0)
 	for i, component := range f.Order {
 		c := strings.IndexRune("RGBA", component)
@@ -35,21 +33,21 @@ func pattern(f dxgi.Info, color [4]float32) uint64 {
 // component64 converts one component to the low f.Bits bits. The conversions
 // are those of the Direct3D 11.3 functional specification, section 3.2.3, and
 // for smaller floats section 3.2.2.
-func component64(f dxgi.Info, v float32, alpha bool) uint64 {
+func component64(f Info, v float32, alpha bool) uint64 {
 	c := float64(v)
 	switch f.Kind {
-	case dxgi.UNorm:
+	case UNorm:
 		return unorm(c, f.Bits)
-	case dxgi.UNormSRGB:
+	case UNormSRGB:
 		if !alpha {
 			c = srgb(c)
 		}
 		return unorm(c, f.Bits)
-	case dxgi.SNorm:
+	case SNorm:
 		return snorm(c, f.Bits)
-	case dxgi.UInt:
+	case UInt:
 		return uint64(clamp(c, 0, float64(uint64(1)<<f.Bits-1)))
-	case dxgi.SInt:
+	case SInt:
 		limit := float64(uint64(1) << (f.Bits - 1))
 		return uint64(int64(clamp(c, -limit, limit-1))) & (1<<f.Bits - 1)
 	}
