@@ -263,9 +263,9 @@ func TestMessageIDs(t *testing.T) {
 func TestMessagesCostNothingWithoutMistakes(t *testing.T) {
 	dev, ctx, dst, src := openIdle(t)
 	box := &Box{Right: 4, Bottom: 1, Back: 1}
-	dev.funcs.ResourceCopyRegion = func(*ddi.Thread, umddi.HDevice, umddi.HResource, uint32, uint32, uint32, uint32, umddi.HResource, uint32, *umddi.Box) {
+	dev.immediate.funcs.ResourceCopyRegion = func(*ddi.Thread, umddi.HDevice, umddi.HResource, uint32, uint32, uint32, uint32, umddi.HResource, uint32, *umddi.Box) {
 	}
-	dev.funcs.IaSetTopology = func(*ddi.Thread, umddi.HDevice, umddi.Topology) {}
+	dev.immediate.funcs.IaSetTopology = func(*ddi.Thread, umddi.HDevice, umddi.Topology) {}
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
 		ctx.CopyResource(dst, src)
 		ctx.CopySubresourceRegion(dst, 0, 0, 0, 0, src, 0, box)

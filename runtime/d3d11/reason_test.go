@@ -36,7 +36,7 @@ func TestReasonTexts(t *testing.T) {
 			b.dev.CreateBuffer(BufferDesc{ByteWidth: 4}, nil)
 		}, internal + "pfnCalcPrivateResourceSize returned a size of -5 bytes, want 0 to 1048576"},
 		{"too little mapped memory", func(b *bench) {
-			b.dev.funcs.StagingResourceMap = func(*ddi.Thread, umddi.HDevice, umddi.HResource, uint32, umddi.Map, umddi.MapFlags) umddi.Mapped {
+			b.dev.immediate.funcs.StagingResourceMap = func(*ddi.Thread, umddi.HDevice, umddi.HResource, uint32, umddi.Map, umddi.MapFlags) umddi.Mapped {
 				return umddi.Mapped{Data: make([]byte, 15), RowPitch: 16}
 			}
 			b.ctx.Map(b.staging(CPUAccessRead), 0, MapRead, 0, new(MappedSubresource))
