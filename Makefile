@@ -9,8 +9,9 @@ CYCLES        ?= 500000
 ICARUS_CYCLES ?= 10000
 SEED          ?= 1
 MUTANTS       ?= 200
+DRIVERMUTANTS ?= 0
 
-.PHONY: help run test build gen gen-check fmt-check vet lint race bench soak clean tools lockstep synth mutants verilog dist
+.PHONY: help run test build gen gen-check fmt-check vet lint race bench soak clean tools lockstep synth mutants drivermutants verilog dist
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 14
@@ -95,6 +96,9 @@ lockstep: build ## the GPU against its Verilog at every clock, in three configur
 
 mutants: build ## mutations of the Verilog, all of which lockstep must detect; MUTANTS, SEED
 	$(BIN) lockstep mutants --seed $(SEED) --count $(MUTANTS)
+
+drivermutants: ## mistakes planted at the edges of both drivers, which the suite must notice; DRIVERMUTANTS (0: all), SEED
+	$(GO) test -count 1 -timeout 60m ./testbench/drivermutant -v -run TestMutants -mutants.count $(DRIVERMUTANTS) -mutants.seed $(SEED)
 
 synth: build ## LUTs, flip-flops, block RAM and DSPs of every block on iCE40 and ECP5, small placed on an HX8K; fails on a bad log
 	$(BIN) synth

@@ -30,6 +30,7 @@ type Options struct {
 	Filter   *regexp.Regexp // selects instances by name; nil: all
 	Tdr      time.Duration  // as in testbench.Options
 	Limit    time.Duration  // CallLimit of testbench.Options
+	FailFast bool           // the first failure ends the run
 	Trace    bool           // keep DDI calls of failures and the last clocks of an emulated GPU
 
 	// Report, if not nil, is called as each instance ends.
@@ -91,6 +92,9 @@ func Run(o Options) []Result {
 			o.Report(r)
 		}
 		out = append(out, r)
+		if r.Outcome == Failed && o.FailFast {
+			break
+		}
 		if r.Outcome == Failed && o.Lost != nil {
 			lost = o.Lost(r)
 		}

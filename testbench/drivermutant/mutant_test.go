@@ -1,0 +1,47 @@
+package drivermutant
+
+import (
+	"flag"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+var (
+	seed  = flag.Uint64("mutants.seed", 1, "seed of the choice of mutants")
+	count = flag.Int("mutants.count", 8, "mutants to run; 0: all")
+)
+
+// TestMutants runs mutants and prints the table. None may hang or panic.
+func TestMutants(t *testing.T) {
+	all := All()
+	assert.GreaterOrEqual(t, len(all), 300)
+	rand.New(rand.NewPCG(*seed, 0)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	if *count > 0 {
+		all = all[:*count]
+	}
+	table, next := Table{}, make(chan *Mutant)
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for m := range next {
+				r := m.Run(nil)
+				mu.Lock()
+				table[r.Outcome]++
+				t.Logf("%4d %-11s %-22s %s | %s | %s", m.ID, r.Outcome, r.Rule, m, r.Case, r.Text)
+				mu.Unlock()
+			}
+		})
+	}
+	for _, m := range all {
+		next <- m
+	}
+	close(next)
+	wg.Wait()
+	t.Log(table)
+	assert.Zero(t, table[Hung])
+	assert.Zero(t, table[Panicked])
+}

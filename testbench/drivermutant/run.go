@@ -1,0 +1,105 @@
+package drivermutant
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/suite"
+)
+
+// An Outcome tells what became of a mutant.
+type Outcome string
+
+// The outcomes.
+const (
+	NotReached Outcome = "not reached" // the suite never makes the call, or the value is already that
+	Missed     Outcome = "missed"      // the suite passes
+	Noticed    Outcome = "noticed"     // a case fails, without a rule that names the call
+	Named      Outcome = "named"       // a rule names the call that has the mistake
+	Hung       Outcome = "hung"        // a call did not return
+	Panicked   Outcome = "panicked"    // the system panicked
+)
+
+// A Result is what the suite found of a mutant.
+type Result struct {
+	Mutant  *Mutant
+	Outcome Outcome
+	Case    string // that failed
+	Rule    string // that was broken, or ""
+	Text    string // first line of the failure
+}
+
+// callLimit is the wall-clock limit of a call of a mutant.
+const callLimit = 20 * time.Second
+
+// Run runs the suite on the emulator with the mistake in the drivers of this GPU,
+// up to the first case that fails.
+func (m *Mutant) Run(filter *regexp.Regexp) Result {
+	p := &planter{m: m, change: mutation{op: m.op}}
+	results := suite.Run(suite.Options{
+		Selector: "emu", Drivers: p.drivers(testbench.HostDrivers()), Runs: 1, Filter: filter, Limit: callLimit, FailFast: true,
+	})
+	out := Result{Mutant: m, Outcome: Missed}
+	last := results[len(results)-1]
+	switch {
+	case last.Outcome == suite.Failed:
+		out.failed(last)
+	case p.change.applied == 0:
+		out.Outcome = NotReached
+	}
+	return out
+}
+
+// failed classifies a failure.
+func (r *Result) failed(of suite.Result) {
+	r.Case, r.Outcome = of.Name, Noticed
+	r.Text, _, _ = strings.Cut(strings.TrimSpace(of.Messages[0]), "\n")
+	v := of.Violation
+	if v == nil {
+		if strings.Contains(r.Text, "panic: ") {
+			r.Outcome = Panicked
+		}
+		return
+	}
+	r.Rule, r.Text = v.Rule.Name, v.Function+": "+v.Text
+	switch {
+	case r.Rule == "call-hang":
+		r.Outcome = Hung
+	case r.Rule == "system-panic":
+		r.Outcome = Panicked
+	case v.Function == r.Mutant.Function, slices.Contains(v.Stack, r.Mutant.Function), strings.Contains(v.Text, r.Mutant.Function):
+		r.Outcome = Named
+	}
+}
+
+// A Table counts outcomes.
+type Table map[Outcome]int
+
+// Reached returns the number of mutants that the suite could notice.
+func (t Table) Reached() int {
+	n := 0
+	for o, count := range t {
+		if o != NotReached {
+			n += count
+		}
+	}
+	return n
+}
+
+// NoticedShare is the share of the reached mutants that were noticed, 0 to 1.
+func (t Table) NoticedShare() float64 {
+	return float64(t.Reached()-t[Missed]) / float64(max(t.Reached(), 1))
+}
+
+// NamedShare is the share of the reached mutants whose call a rule named, 0 to 1.
+func (t Table) NamedShare() float64 { return float64(t[Named]) / float64(max(t.Reached(), 1)) }
+
+// String describes the counts in a line.
+func (t Table) String() string {
+	return fmt.Sprintf("%d mutants reached: %d named, %d noticed, %d missed, %d hung, %d panicked; %d not reached; noticed %.1f %%, named %.1f %%",
+		t.Reached(), t[Named], t[Noticed], t[Missed], t[Hung], t[Panicked], t[NotReached], 100*t.NoticedShare(), 100*t.NamedShare())
+}
