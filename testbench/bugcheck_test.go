@@ -66,6 +66,7 @@ func TestBugcheckStopsTheSystem(t *testing.T) {
 			assert.Contains(t, broken.Details(), "kernel: node 0")
 			_, _, err = s.CreateDevice()
 			assert.ErrorIs(t, err, ddi.DXGIDeviceRemoved)
+			assert.ErrorIs(t, err, broken, "the cause")
 			assert.Equal(t, s.Err(), s.WaitForIdle())
 			assert.Equal(t, s.Err(), s.Close())
 			assert.Less(t, strings.Count(trace.String(), `"at":"leave"`), strings.Count(trace.String(), `"at":"enter"`), "calls that unwound have no leave line")

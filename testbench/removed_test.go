@@ -69,6 +69,7 @@ func TestDevicesOfAnUnpluggedBoard(t *testing.T) {
 	w.line.Unplug()
 	require.ErrorIs(t, ctxs[0].Map(texs[0], 0, d3d11.MapRead, 0, new(d3d11.MappedSubresource)), ddi.DXGIDeviceRemoved)
 	wantRemoved(t, devs[0], ctxs[0], texs[0], ddi.DXGIDeviceRemoved)
+	assert.ErrorIs(t, devs[0].GetDeviceRemovedReason(), w.Err(), "the link is the cause")
 	_, _, err = w.CreateDevice()
 	require.ErrorIs(t, err, ddi.DXGIDeviceRemoved)
 	w.recovered(t, 1)
@@ -171,8 +172,12 @@ func TestReasonOfATimeout(t *testing.T) {
 	require.NoError(t, err)
 	ctx.CopyResource(tex, other)
 	require.ErrorIs(t, ctx.Map(tex, 0, d3d11.MapRead, 0, new(d3d11.MappedSubresource)), ddi.DXGIDeviceRemoved)
+	cause := s.Err()
 	require.NoError(t, s.Recover())
 	wantRemoved(t, dev, ctx, tex, ddi.DXGIDeviceHung)
+	assert.ErrorIs(t, dev.GetDeviceRemovedReason(), cause)
+	assert.ErrorContains(t, dev.GetDeviceRemovedReason(), "pfnStagingResourceMap reported D3DDDIERR_DEVICEREMOVED: "+
+		"Lock of the kernel returned STATUS_DEVICE_REMOVED: dxgkrnl: GPU time-out: node 0, fence")
 	dev.Close()
 	require.NoError(t, s.Close())
 }

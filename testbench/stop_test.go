@@ -127,7 +127,8 @@ func TestStoppedSystem(t *testing.T) {
 			assert.ErrorIs(t, ctx.Map(to, 0, d3d11.MapRead, 0, &mapped), ddi.DXGIDeviceRemoved)
 			_, err = dev.CreateBuffer(d3d11.BufferDesc{ByteWidth: 64}, nil)
 			assert.ErrorIs(t, err, ddi.DXGIDeviceRemoved)
-			assert.Error(t, dev.GetDeviceRemovedReason())
+			assert.ErrorIs(t, err, broken, "the cause")
+			assert.ErrorIs(t, dev.GetDeviceRemovedReason(), broken)
 			for _, err := range []error{s.WaitForIdle(), s.Recover(), s.Close(), s.Close()} {
 				assert.Equal(t, s.Err(), err)
 			}

@@ -22,8 +22,8 @@ type Config struct {
 	Seed           uint64 // random choices of the runtime, such as when a table moves; 0: it chooses none
 
 	// Err returns why the kernel stopped the GPU, or nil. It may be nil. The
-	// runtime asks it once, when a thunk reports that the GPU is lost, and wraps
-	// the answer in the errors of the device.
+	// runtime asks it when a thunk first reports that the GPU is lost, or
+	// CreateDevice fails, and wraps the answer in the errors of the device.
 	Err func() error
 
 	// Stopped returns why the system was stopped from outside, or nil. It may be nil.
@@ -127,6 +127,8 @@ func CreateDevice(cfg Config) (*Device, *Context, error) {
 			e.Text, e.cause = r.Text, r.cause
 		case l != nil:
 			e.cause = l.cause
+		case d.kernelErr != nil:
+			e.cause = d.kernelErr()
 		}
 		return nil, nil, e
 	}

@@ -4,10 +4,17 @@
 // It connects an application, a user-mode display driver, opened through
 // [umddi.OpenAdapterFunc], and the graphics kernel, called through [kmt.Thunks].
 // [CreateDevice] makes a [Device] and its immediate [Context].
-// Names and behaviour are those of Direct3D 11.0. An HRESULT other than S_OK is
-// returned as an error that wraps a ddi.HRESULT, S_FALSE included. A method
-// without a result does nothing if its arguments are invalid, as in Direct3D
-// 11.
+// Names and behaviour are those of Direct3D 11.0. A failing HRESULT is returned
+// as an [*Error], which names the call, the argument, the value and the limit, or
+// the function of the driver that failed; errors.Is finds the ddi.HRESULT.
+// S_FALSE is returned as ddi.False. A method without a result does nothing if its
+// arguments are invalid, as in Direct3D 11.
+//
+// # Messages
+//
+// [Device.InfoQueue] tells what failed and what was dropped: each error and each
+// invalid call of a method without a result adds a message. A successful call
+// costs nothing for it.
 //
 // # Threads
 //
@@ -47,8 +54,9 @@
 //
 // If a driver reports an error that the running DDI function may not report,
 // its device is removed: every later call fails with DXGIDeviceRemoved, or does
-// nothing, and GetDeviceRemovedReason returns the reason. Release, Unmap and
-// Close still work.
+// nothing. GetDeviceRemovedReason returns the reason, and the error of each later
+// call wraps it: the function of the driver with its mistake, or the cause from
+// [Config] and [Device.Stop]. Release, Unmap and Close still work.
 //
 // # Bugchecks
 //

@@ -43,25 +43,31 @@ func (d *Device) removeBroken(k *call, format string, args ...any) {
 // remove removes the device. The first reason is kept. k is the call in whose
 // function the reason was found, or nil.
 func (d *Device) remove(k *call, reason ddi.HRESULT, text string, cause error) {
+	m, breaks := d.setRemoved(reason, text, cause)
+	switch {
+	case !breaks:
+	case k != nil && k.running:
+		k.breaks = append(k.breaks, m)
+	default:
+		d.queue.breakOn(m)
+	}
+}
+
+// setRemoved is remove without a break. It returns the message and reports
+// whether the caller must break on it.
+func (d *Device) setRemoved(reason ddi.HRESULT, text string, cause error) (m Message, breaks bool) {
 	if d.removal.Load() != nil {
-		return
+		return m, false
 	}
 	e := &Error{HRESULT: reason, Call: "GetDeviceRemovedReason", Text: text, cause: cause}
 	if !d.removal.CompareAndSwap(nil, e) {
-		return
+		return m, false
 	}
-	m := Message{CategoryExecution, SeverityError, MessageDeviceRemovalNotAtFault, e.Error()}
+	m = Message{CategoryExecution, SeverityError, MessageDeviceRemovalNotAtFault, e.Error()}
 	if reason == ddi.DXGIDeviceHung {
 		m.ID = MessageDeviceRemovalPossiblyAtFault
 	}
-	if !d.queue.store(m) {
-		return
-	}
-	if k != nil && k.running {
-		k.breaks = append(k.breaks, m)
-		return
-	}
-	d.queue.breakOn(m)
+	return m, d.queue.store(m)
 }
 
 // removed reports whether the device was removed.
@@ -106,7 +112,7 @@ func (d *Device) GetDeviceRemovedReason() error {
 // of the driver calls it when it finds a mistake. cause, which may be nil, is
 // wrapped by the error of GetDeviceRemovedReason. On a removed device Stop does
 // nothing. It may be called from any goroutine, and within a function of the
-// driver.
+// driver. Its message in the InfoQueue does not call Config.Break.
 func (d *Device) Stop(cause error) {
-	d.remove(nil, ddi.DXGIInternalError, "the device was stopped", cause)
+	d.setRemoved(ddi.DXGIInternalError, "the device was stopped", cause)
 }
