@@ -27,6 +27,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/dxgkrnl"
 	"github.com/hilgpu/hilgpu/runtime/hal"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
+	"github.com/hilgpu/hilgpu/runtime/verifier/kmcheck"
 )
 
 // ErrDevice is wrapped by errors of a device that does not start.
@@ -141,10 +142,11 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 func (s *System) wrap(d Drivers, hook verifier.Hook) {
 	user, kernel := hook, hook
 	if m := s.monitor; m != nil {
-		user, kernel = verifier.Hooks(m, verifier.New(m)), verifier.Hook(m)
+		before := verifier.Hook(m)
 		if hook != nil {
-			user, kernel = verifier.Hooks(m, hook, verifier.New(m)), verifier.Hooks(m, hook)
+			before = verifier.Hooks(m, hook)
 		}
+		user, kernel = verifier.Hooks(before, verifier.New(m)), verifier.Hooks(before, kmcheck.New(m, kmcheck.Options{}))
 	}
 	if user != nil {
 		s.drivers.UserMode = verifier.WrapUserMode(d.UserMode, s.monitor, user)

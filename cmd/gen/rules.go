@@ -1,12 +1,18 @@
 package main
 
-import "github.com/hilgpu/hilgpu/runtime/verifier/rule"
+import (
+	"fmt"
+
+	"github.com/hilgpu/hilgpu/runtime/verifier/rule"
+)
 
 // rulesDoc generates docs/rules.md: every rule of package verifier.
 func rulesDoc() ([]byte, error) {
-	p := newPage("Rules of the user-mode driver interface")
-	p.text("Package `runtime/verifier` sits between the Direct3D runtime and the user-mode display driver and checks both against these\n" +
-		"rules. At a violation the program stops with the rule, the DDI functions of the thread and the last calls, and `hilgpu` exits with 7.\n" +
+	p := newPage("Rules of the driver interfaces")
+	p.text("Package `runtime/verifier` sits between the Direct3D runtime and the user-mode display driver, and its package `kmcheck` between\n" +
+		"the graphics kernel and the display miniport driver. They check both sides against these rules. The kernel checks a rule with a\n" +
+		"bugcheck code itself. A violation stops the system with the rule, the DDI functions of the thread and the last calls, and\n" +
+		"`hilgpu` exits with 7.\n" +
 		"It is on in every test and in `hilgpu run`; `--verify=false` turns it off, `--waive RULE` only counts violations of a rule.\n" +
 		"`hilgpu rules explain RULE` prints the entry of a rule. Sources are pages of the Windows driver documentation, by title.")
 	rows := [][]string{}
@@ -21,9 +27,13 @@ func rulesDoc() ([]byte, error) {
 		if r.Warning {
 			kind = "is counted and printed at the end"
 		}
-		p.table([]string{"", ""}, [][]string{
+		rows := [][]string{
 			{"at fault", string(r.Fault)}, {"source", r.Source}, {"caught", r.Catches}, {"violation", kind}, {"example", "`" + r.Example + "`"},
-		})
+		}
+		if r.Code != 0 {
+			rows = append(rows, []string{"bugcheck", fmt.Sprintf("%#x, parameter 1 is %#x", r.Code, r.P1)})
+		}
+		p.table([]string{"", ""}, rows)
 	}
 	return p.Bytes(), nil
 }

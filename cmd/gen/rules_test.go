@@ -17,6 +17,7 @@ func TestRulesDoc(t *testing.T) {
 		"| source | Supporting Command Lists, state diagram of command-list handles |",
 		"| example | `pfnFlush: reports S_OK` |",
 		"| violation | is counted and printed at the end |",
+		"| bugcheck | 0x119, parameter 1 is 0x2 |",
 	} {
 		assert.Contains(t, got, want)
 	}

@@ -128,15 +128,17 @@ type Kernel struct {
 	running  bool        // between StartDevice and StopDevice, except during a reset
 	notified bool        // NotifyInterrupt called in this InterruptRoutine, but not yet QueueDpc
 	inISR    bool
-	dpcDone  bool // NotifyDpc called in this DpcRoutine
-	faulted  *fault
-	err      *DeviceError
-	access   error // the first failed access of the miniport
-	crashed  bool  // by a Bugcheck: the miniport must not be called
-	stopped  bool  // by Stop
-	epoch    uint64
-	clock    uint64 // counter of allocation uses, for LRU
-	stats    Stats
+
+	scheduling bool // BuildPagingBuffer or Patch runs
+	dpcDone    bool // NotifyDpc called in this DpcRoutine
+	faulted    *fault
+	err        *DeviceError
+	access     error // the first failed access of the miniport
+	crashed    bool  // by a Bugcheck: the miniport must not be called
+	stopped    bool  // by Stop
+	epoch      uint64
+	clock      uint64 // counter of allocation uses, for LRU
+	stats      Stats
 }
 
 // Start starts the miniport on a device and the kernel on the miniport.

@@ -76,6 +76,14 @@ var bugchecks = []struct {
 	{"NotifyDpc at DIRQL", 0xc4, 0x10003, system, func(r *rig) {
 		r.mini.isr = func(t *ddi.Thread) { r.mini.cb.NotifyDpc(t, r.mini.cb.DeviceHandle) }
 	}},
+	{"SynchronizeExecution returns at DISPATCH_LEVEL", 0xc4, 0x10007, system, func(r *rig) {
+		r.mini.dpc = func(t *ddi.Thread) {
+			r.mini.cb.SynchronizeExecution(t, r.mini.cb.DeviceHandle, 0, func(t *ddi.Thread) bool {
+				t.Lower(ddi.DispatchLevel)
+				return true
+			})
+		}
+	}},
 	{"a handle of another adapter", 0xc4, 0x10004, system, func(r *rig) {
 		r.mini.isr = func(t *ddi.Thread) { r.mini.cb.QueueDpc(t, kmddi.HDxgkrnl{}) }
 	}},

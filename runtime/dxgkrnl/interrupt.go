@@ -138,6 +138,9 @@ func synchronizeExecution(t *ddi.Thread, h kmddi.HDxgkrnl, messageNumber uint32,
 	}
 	old := t.Raise(ddi.DIRQL)
 	v := fn(t)
+	if l := t.IRQL(); l != ddi.DIRQL {
+		k.bugcheck("DxgkCbSynchronizeExecution", CodeVerifier, VerifierSynchronize, "the function returned at %v, want %v", l, ddi.DIRQL)
+	}
 	k.dev.Lower(t, old)
 	return v, ddi.StatusSuccess
 }

@@ -86,7 +86,9 @@ func (k *Kernel) build(t *ddi.Thread, op *kmddi.BuildPagingBuffer) (s ddi.Status
 	open := k.paging.open
 	left := open.paging.pages.Bytes[open.arg.DmaBufferSubmissionEndOffset:]
 	op.DmaBuffer, op.DmaBufferPrivateData = left, open.paging.private
+	k.scheduling = true
 	out, s := k.driver.BuildPagingBuffer(t, k.adapter, *op)
+	k.scheduling = false
 	if s != ddi.StatusSuccess && s != ddi.StatusInsufficientDMABuffer {
 		return s, false
 	}

@@ -287,6 +287,7 @@ func (k *Kernel) portion(t *ddi.Thread, d *dmaBuffer, p part) {
 	k.use(s, d, p)
 	d.locate()
 	flags := kmddi.SubmitFlags{Present: d.present}
+	k.scheduling = true
 	st := k.driver.Patch(t, k.adapter, kmddi.Patch{
 		Device: c.device.driver, Context: c.driver,
 		DmaBuffer: d.pages.Bytes, DmaBufferPrivateData: d.private, DmaBufferPhysicalAddress: d.pages.Phys,
@@ -295,6 +296,7 @@ func (k *Kernel) portion(t *ddi.Thread, d *dmaBuffer, p part) {
 		PatchLocationListSubmissionStart: uint32(p.start), PatchLocationListSubmissionLength: uint32(p.end - p.start),
 		SubmissionFenceID: s.arg.SubmissionFenceID, NodeOrdinal: c.node.ordinal, Flags: flags,
 	})
+	k.scheduling = false
 	if st != ddi.StatusSuccess {
 		k.bugcheck("DxgkDdiPatch", CodeScheduler, SchedulerPatch, "fence %d returned %v, want STATUS_SUCCESS", s.arg.SubmissionFenceID, st)
 	}

@@ -66,8 +66,13 @@ func (k *Kernel) kick(t *ddi.Thread) {
 }
 
 // pump submits ready submissions for which the hardware has room, at
-// DISPATCH_LEVEL.
+// DISPATCH_LEVEL. In a DPC that interrupts a function of the GPU scheduler class
+// it does nothing, since no other function of the class may run; the kernel
+// submits after the function.
 func (k *Kernel) pump(t *ddi.Thread) {
+	if k.scheduling {
+		return
+	}
 	for i := range k.nodes {
 		n := &k.nodes[i]
 		for k.err == nil && len(n.waiting) > 0 && len(n.hardware) < int(k.caps.HwQueuePacketCap) && k.ready(n.waiting[0]) {

@@ -1,5 +1,7 @@
 package rule
 
+import "slices"
+
 // Sources of the rules of the kernel-mode interface.
 const (
 	srcScheduler = "Bug Check 0x119: VIDEO_SCHEDULER_INTERNAL_ERROR"
@@ -7,6 +9,9 @@ const (
 	srcLevels    = "Threading and Synchronization Zero Level; IRQL of each function's page"
 	srcNotify    = "DXGKCB_NOTIFY_INTERRUPT; DXGKCB_QUEUE_DPC; DXGKCB_NOTIFY_DPC"
 	srcKernel    = "documentation of kmddi.DriverInitializationData"
+	srcClasses   = "Threading and Synchronization: Zero, First, Second and Third Level"
+	srcCallbacks = "documentation of kmddi.DxgkrnlInterface"
+	srcRoutine   = "DXGKDDI_INTERRUPT_ROUTINE; DXGKCB_NOTIFY_INTERRUPT; DXGKCB_NOTIFY_DPC"
 	srcSafety    = "Go: a panic, or a goroutine of the driver"
 )
 
@@ -40,8 +45,44 @@ func Calls() []Rule {
 }
 
 // KernelMode returns the rules of the kernel-mode interface. A rule with a code is
-// checked by the graphics kernel, with or without a verifier.
+// checked by the graphics kernel, with or without a verifier. The others are
+// checked by package kmcheck.
 func KernelMode() []Rule {
+	return slices.Concat(bugchecks(), levelRules())
+}
+
+// levelRules are the rules on levels, threads and the order of calls.
+func levelRules() []Rule {
+	return []Rule{
+		{Name: "entry-level", Title: "The kernel calls each function of a miniport at its level.", Fault: Runtime, Source: srcLevels,
+			Catches: "a function at a level other than PASSIVE_LEVEL; DxgkDdiSubmitCommand and DxgkDdiDpcRoutine at one other than DISPATCH_LEVEL; DxgkDdiInterruptRoutine at one other than DIRQL. DxgkDdiCollectDbgInfo may be called at any level.",
+			Example: "DxgkDdiSubmitCommand: called at PASSIVE_LEVEL, want DISPATCH_LEVEL"},
+		{Name: "level-return", Title: "A function of a miniport returns at the level at which it was called.", Fault: Driver, Source: srcLevels,
+			Catches: "Thread.Raise without Thread.Lower, or the reverse, seen when the function returns.",
+			Example: "DxgkDdiRender: returns at DISPATCH_LEVEL, want PASSIVE_LEVEL as at its entry"},
+		{Name: "callback-irql", Title: "A callback is made at or below the level on its page.", Fault: Driver, Source: srcLevels,
+			Catches: "DxgkCbGetDeviceInformation, MapMemory, UnmapMemory, ReadDeviceSpace or WriteDeviceSpace above PASSIVE_LEVEL; DxgkCbSynchronizeExecution, MmAllocateContiguousMemory or MmFreeContiguousMemory above DISPATCH_LEVEL.",
+			Example: "DxgkCbMapMemory: at DISPATCH_LEVEL in DxgkDdiSubmitCommand, want PASSIVE_LEVEL or below"},
+		{Name: "interrupt-callback", Title: "DxgkDdiInterruptRoutine calls only DxgkCbQueueDpc and DxgkCbNotifyInterrupt.", Fault: Driver, Source: srcRoutine,
+			Catches: "any other callback made by the routine. Register accesses are allowed.",
+			Example: "DxgkCbSynchronizeExecution: called in DxgkDdiInterruptRoutine, which may call only DxgkCbQueueDpc and DxgkCbNotifyInterrupt"},
+		{Name: "notify-place", Title: "NotifyInterrupt belongs in the interrupt routine or in SynchronizeExecution, and NotifyDpc in the DPC.", Fault: Driver, Source: srcRoutine,
+			Catches: "DxgkCbNotifyInterrupt at DIRQL elsewhere, for example after Thread.Raise, which does not keep the interrupt routine out; DxgkCbNotifyDpc at DISPATCH_LEVEL elsewhere.",
+			Example: "DxgkCbNotifyDpc: called in DxgkDdiSubmitCommand, want DxgkDdiDpcRoutine"},
+		{Name: "callback-stopped", Title: "Callbacks are made only between StartDevice and StopDevice.", Fault: Driver, Source: srcCallbacks,
+			Catches: "a callback after StopDevice returned, or after a StartDevice that failed, for example in DxgkDdiRemoveDevice or in an interrupt.",
+			Example: "DxgkCbUnmapMemory: called in DxgkDdiRemoveDevice, but the device is not started"},
+		{Name: "class-overlap", Title: "Functions of one synchronization class do not overlap.", Fault: Runtime, Source: srcClasses,
+			Catches: "DxgkDdiBuildPagingBuffer, DxgkDdiPatch or DxgkDdiSubmitCommand while one of them runs; AddDevice to RemoveDevice and the reset functions while any other runs. The interrupt routine, the DPC and DxgkDdiCollectDbgInfo may overlap.",
+			Example: "DxgkDdiPatch: thread 1:2 is in DxgkDdiSubmitCommand (GPU scheduler class)"},
+		{Name: "adapter-state", Title: "The kernel adds, starts, stops and removes a device in this order.", Fault: Runtime, Source: srcKernel,
+			Catches: "a function before StartDevice succeeded or after StopDevice; StartDevice of a started device; RemoveDevice of one that is not stopped. The interrupt routine may run from AddDevice on.",
+			Example: "DxgkDdiCreateDevice: the adapter is added, want started"},
+	}
+}
+
+// bugchecks are the rules that the graphics kernel checks.
+func bugchecks() []Rule {
 	return []Rule{
 		{Name: "fence-reported", Title: "A reported fence is submitted and not older than the last one reported.", Fault: Driver, Source: srcScheduler,
 			Catches: "NotifyInterrupt or QueryCurrentFence with a fence that the node has not been given, or that is before the last reported one; a node that does not exist.",
@@ -85,5 +126,8 @@ func KernelMode() []Rule {
 		{Name: "interrupt-type", Title: "NotifyInterrupt has a type that the kernel knows.", Fault: Driver, Source: srcNotify,
 			Catches: "a type other than DXGK_INTERRUPT_DMA_COMPLETED and DXGK_INTERRUPT_DMA_FAULTED.",
 			Example: "DxgkCbNotifyInterrupt: type 9", Code: 0xc4, P1: 0x10006},
+		{Name: "synchronize-level", Title: "The function of SynchronizeExecution returns at DIRQL.", Fault: Driver, Source: srcLevels,
+			Catches: "Thread.Lower, or Thread.Raise, in the function without the reverse.",
+			Example: "DxgkCbSynchronizeExecution: the function returned at DISPATCH_LEVEL, want DIRQL", Code: 0xc4, P1: 0x10007},
 	}
 }

@@ -1,0 +1,49 @@
+package dxgkrnl
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+)
+
+// A DPC that runs inside BuildPagingBuffer does not call SubmitCommand, which is
+// of the same synchronization class. The work that became ready is submitted
+// later.
+func TestNoSubmitInsideTheSchedulerClass(t *testing.T) {
+	r := newRig(t, options{capacity: 2})
+	a := r.alloc(64, system)
+	r.render(fill(a, 0, 64, 0)) // in the hardware
+	r.render(fill(a, 0, 64, 1))
+	r.render(fill(a, 0, 64, 2)) // waits for room
+	b := r.alloc(64, local)
+	inside := -1
+	r.mini.build = func(kmddi.BuildPagingBuffer) (out kmddi.BuildPagingBufferOut, s ddi.Status, done bool) {
+		before := len(r.mini.log)
+		r.gpu.complete(0)
+		r.mini.read(r.thread, regStatus)
+		r.mini.build = nil
+		inside = count(r.mini.log[before:], "Submit")
+		assert.Equal(t, 1, count(r.mini.log[before:], "NotifyDpc"), "the first buffer has completed")
+		return out, s, false
+	}
+	r.render(fill(b, 0, 64, 3))
+	assert.Zero(t, inside)
+	r.wait()
+	assert.Equal(t, repeat(2, 64), r.read(a))
+	assert.Equal(t, repeat(3, 64), r.read(b))
+	r.finish()
+}
+
+// count returns the number of lines that start with a word.
+func count(lines []string, word string) (n int) {
+	for _, l := range lines {
+		if strings.HasPrefix(l, word) {
+			n++
+		}
+	}
+	return n
+}
