@@ -1,6 +1,7 @@
 package testbench_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/testbench"
 	"github.com/hilgpu/hilgpu/testbench/compose"
+	"github.com/hilgpu/hilgpu/testbench/suite"
 )
 
 // BenchmarkCompose composes the sample images. Cycles are exact; other figures
@@ -37,4 +39,24 @@ func BenchmarkCompose(b *testing.B) {
 			b.ReportMetric(float64(cycles)/time.Since(start).Seconds(), "cycles/s")
 		})
 	}
+}
+
+// BenchmarkVerifier runs the suite with and without the checks of both driver
+// interfaces, by turns. The target is a ratio of at most 2.
+func BenchmarkVerifier(b *testing.B) {
+	run := func(noVerify bool) float64 {
+		start := time.Now()
+		for _, r := range suite.Run(suite.Options{Selector: "emu", Drivers: testbench.HostDrivers(), NoVerify: noVerify}) {
+			require.Equal(b, suite.Passed, r.Outcome, "%s: %v", r.Name, r.Messages)
+		}
+		return time.Since(start).Seconds()
+	}
+	var ratios []float64
+	for b.Loop() {
+		for range 3 {
+			ratios = append(ratios, run(false)/run(true))
+		}
+	}
+	slices.Sort(ratios)
+	b.ReportMetric(ratios[len(ratios)/2], "with/without")
 }

@@ -29,7 +29,9 @@ func drops() []dropped {
 		{func(b *bench, o *objects, c *Context) {
 			c.CopyResource(b.texture(4, 4, 1, 1, dxgi.R16G16Float), o.tex)
 		}, "CopyResource: dropped: SrcResource has format R8G8B8A8_UNORM, which cannot be copied to R16G16_FLOAT", 284},
-		{func(b *bench, o *objects, c *Context) { c.CopyResource(b.texture(4, 2, 1, 1, dxgi.R8G8B8A8UNorm), o.tex) },
+		{func(b *bench, o *objects, c *Context) {
+			c.CopyResource(b.texture(4, 2, 1, 1, dxgi.R8G8B8A8UNorm), o.tex)
+		},
 			"CopyResource: dropped: SrcResource has 4 x 4 elements, 1 mip levels and 1 slices, DstResource 4 x 2, 1 and 1", 284},
 		{func(b *bench, o *objects, c *Context) {
 			c.CopyResource(b.buffer(UsageImmutable, BindVertexBuffer, 0), o.cb)
@@ -38,11 +40,17 @@ func drops() []dropped {
 			"CopySubresourceRegion: dropped: DstSubresource is 1, want less than 1", 278},
 		{func(b *bench, o *objects, c *Context) { c.CopySubresourceRegion(o.cb, 0, 0, 0, 0, o.staging, 2, nil) },
 			"CopySubresourceRegion: dropped: SrcSubresource is 2, want less than 1", 279},
-		{func(b *bench, o *objects, c *Context) { c.CopySubresourceRegion(o.cb, 0, 0, 0, 0, o.staging, 0, box(3, 3)) },
+		{func(b *bench, o *objects, c *Context) {
+			c.CopySubresourceRegion(o.cb, 0, 0, 0, 0, o.staging, 0, box(3, 3))
+		},
 			"CopySubresourceRegion: dropped: pSrcBox is empty: (3,0,0)-(3,1,1)", 0x30015e},
-		{func(b *bench, o *objects, c *Context) { c.CopySubresourceRegion(o.cb, 0, 0, 0, 0, o.staging, 0, box(3, 17)) },
+		{func(b *bench, o *objects, c *Context) {
+			c.CopySubresourceRegion(o.cb, 0, 0, 0, 0, o.staging, 0, box(3, 17))
+		},
 			"CopySubresourceRegion: dropped: pSrcBox is (3,0,0)-(17,1,1), want it in (0,0,0)-(16,1,1)", 280},
-		{func(b *bench, o *objects, c *Context) { c.CopySubresourceRegion(o.cb, 0, 9, 0, 0, o.staging, 0, box(0, 8)) },
+		{func(b *bench, o *objects, c *Context) {
+			c.CopySubresourceRegion(o.cb, 0, 9, 0, 0, o.staging, 0, box(0, 8))
+		},
 			"CopySubresourceRegion: dropped: (0,0,0)-(8,1,1) at DstX 9, DstY 0, DstZ 0 does not fit in (0,0,0)-(16,1,1)", 280},
 		{func(b *bench, o *objects, c *Context) { c.CopySubresourceRegion(o.cb, 0, 1, 0, 0, o.cb, 0, box(0, 2)) },
 			"CopySubresourceRegion: dropped: source (0,0,0)-(2,1,1) and destination (1,0,0)-(3,1,1) overlap in subresource 0", 281},
@@ -89,15 +97,25 @@ func drops() []dropped {
 		}, "SetPredication: dropped: Predicate is begun and not ended", 404},
 		{func(b *bench, o *objects, c *Context) { c.IASetPrimitiveTopology(6) },
 			"IASetPrimitiveTopology: dropped: Topology is 6, want 0 to 5, 10 to 13 or 33 to 64", 236},
-		{func(b *bench, o *objects, c *Context) { c.IASetVertexBuffers(31, make([]*Buffer, 2), make([]uint32, 2), make([]uint32, 2)) },
+		{func(b *bench, o *objects, c *Context) {
+			c.IASetVertexBuffers(31, make([]*Buffer, 2), make([]uint32, 2), make([]uint32, 2))
+		},
 			"IASetVertexBuffers: dropped: StartSlot is 31 for 2 slots, want at least 1 slot below 32", MessageInvalidSlots},
-		{func(b *bench, o *objects, c *Context) { c.IASetVertexBuffers(0, make([]*Buffer, 2), make([]uint32, 1), make([]uint32, 2)) },
+		{func(b *bench, o *objects, c *Context) {
+			c.IASetVertexBuffers(0, make([]*Buffer, 2), make([]uint32, 1), make([]uint32, 2))
+		},
 			"IASetVertexBuffers: dropped: there are 1 strides and 2 offsets, want 2, as many as buffers", MessageInvalidSlots},
-		{func(b *bench, o *objects, c *Context) { c.IASetVertexBuffers(0, []*Buffer{o.vb}, []uint32{2049}, []uint32{0}) },
+		{func(b *bench, o *objects, c *Context) {
+			c.IASetVertexBuffers(0, []*Buffer{o.vb}, []uint32{2049}, []uint32{0})
+		},
 			"IASetVertexBuffers: dropped: stride 0 is 2049, want at most 2048", MessageInvalidArgument},
-		{func(b *bench, o *objects, c *Context) { c.IASetVertexBuffers(0, []*Buffer{o.cb}, []uint32{4}, []uint32{0}) },
+		{func(b *bench, o *objects, c *Context) {
+			c.IASetVertexBuffers(0, []*Buffer{o.cb}, []uint32{4}, []uint32{0})
+		},
 			"IASetVertexBuffers: dropped: BindFlags of buffer 0 is 0x4, want the flag 0x1", 238},
-		{func(b *bench, o *objects, c *Context) { c.IAGetVertexBuffers(32, make([]*Buffer, 1), make([]uint32, 1), make([]uint32, 1)) },
+		{func(b *bench, o *objects, c *Context) {
+			c.IAGetVertexBuffers(32, make([]*Buffer, 1), make([]uint32, 1), make([]uint32, 1))
+		},
 			"IAGetVertexBuffers: dropped: StartSlot is 32 for 1 slots, want at least 1 slot below 32", MessageInvalidSlots},
 		{func(b *bench, o *objects, c *Context) { c.IASetIndexBuffer(o.cb, dxgi.R32UInt, 0) },
 			"IASetIndexBuffer: dropped: BindFlags of the buffer is 0x4, want the flag 0x2", 241},

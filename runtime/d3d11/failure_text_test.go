@@ -115,7 +115,10 @@ func refusals() []refused {
 			"CreateDeferredContext: E_INVALIDARG: ContextFlags is 0x2, want 0", 0x200009},
 		{func(b *bench, o *objects) error { _, err := b.dev.CreateDeviceContextState(2); return err },
 			"CreateDeviceContextState: E_INVALIDARG: Flags is 0x2, want 0 or 1", 0x300016},
-		{func(b *bench, o *objects) error { _, err := b.dev.CreateSwapChain(SwapChainDesc{BufferCount: 2, Format: dxgi.R8G8B8A8UNorm}); return err },
+		{func(b *bench, o *objects) error {
+			_, err := b.dev.CreateSwapChain(SwapChainDesc{BufferCount: 2, Format: dxgi.R8G8B8A8UNorm})
+			return err
+		},
 			"CreateSwapChain: E_INVALIDARG: BufferCount is 2, want 1 to 1", MessageInvalidArgument},
 		{func(b *bench, o *objects) error {
 			_, err := b.dev.CreateSwapChain(SwapChainDesc{Width: 20000, Height: 1, BufferCount: 1, Format: dxgi.R8G8B8A8UNorm})
@@ -133,7 +136,10 @@ func refusals() []refused {
 			_, err := b.dev.CheckMultisampleQualityLevels(dxgi.R8G8B8A8UNorm, 0)
 			return err
 		}, "CheckMultisampleQualityLevels: E_FAIL: SampleCount is 0, want at least 1", MessageInvalidArgument},
-		{func(b *bench, o *objects) error { _, err := b.texture(8, 8, 2, 1, dxgi.R8G8B8A8UNorm).GetSurface(); return err },
+		{func(b *bench, o *objects) error {
+			_, err := b.texture(8, 8, 2, 1, dxgi.R8G8B8A8UNorm).GetSurface()
+			return err
+		},
 			"GetSurface: E_NOINTERFACE: the texture has 2 subresources, want 1", MessageInvalidState},
 		{func(b *bench, o *objects) error { _, err := b.ctx.FinishCommandList(false); return err },
 			"FinishCommandList: DXGI_ERROR_INVALID_CALL: the context is immediate, want a deferred one", 0x20000e},
@@ -158,7 +164,9 @@ func refusals() []refused {
 		}, "Map: E_INVALIDARG: subresource 0 is mapped already", 0x20003d},
 		{func(b *bench, o *objects) error { return o.def.Map(o.staging, 0, MapRead, 0, new(MappedSubresource)) },
 			"Map: E_INVALIDARG: MapType is 1, want 4 or 5 on a deferred context", 0x20003a},
-		{func(b *bench, o *objects) error { return o.def.Map(o.vb, 0, MapWriteNoOverwrite, 0, new(MappedSubresource)) },
+		{func(b *bench, o *objects) error {
+			return o.def.Map(o.vb, 0, MapWriteNoOverwrite, 0, new(MappedSubresource))
+		},
 			"Map: D3D11_ERROR_DEFERRED_CONTEXT_MAP_WITHOUT_INITIAL_DISCARD: MapType is 5, want 4 first in each list", 0x200040},
 		{func(b *bench, o *objects) error {
 			o.staging.Release()

@@ -15,7 +15,9 @@ import (
 // and what was wanted.
 func TestReasonTexts(t *testing.T) {
 	const internal = "GetDeviceRemovedReason: DXGI_ERROR_DRIVER_INTERNAL_ERROR: "
-	report := func(b *bench, th *ddi.Thread, hr ddi.HRESULT) { b.drv.arg.UMCallbacks.SetErrorCb(th, b.drv.arg.RTCoreLayer, hr) }
+	report := func(b *bench, th *ddi.Thread, hr ddi.HRESULT) {
+		b.drv.arg.UMCallbacks.SetErrorCb(th, b.drv.arg.RTCoreLayer, hr)
+	}
 	for _, tt := range []struct {
 		name string
 		do   func(b *bench)

@@ -32,6 +32,9 @@ func (l IRQL) String() string {
 	return fmt.Sprintf("IRQL(%d)", uint8(l))
 }
 
+// MarshalText returns the name of the level.
+func (l IRQL) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+
 // MaxDepth is the maximum nesting of DDI calls on a thread.
 const MaxDepth = 64
 

@@ -10,18 +10,18 @@ import (
 
 // A Violation is a broken rule.
 type Violation struct {
-	Rule     rule.Rule
-	Function string   // WDK name of the function that was entered or left
-	Text     string   // what was found and what is wanted
-	Handles  []string // objects concerned, as in "resource 3"
-	Stack    []string // DDI functions on the thread, outermost first
-	Calls    []string // the last calls and callbacks of all threads, oldest first
+	Rule     rule.Rule `json:"rule"`
+	Function string    `json:"function"`          // WDK name of the function that was entered or left
+	Text     string    `json:"text"`              // what was found and what is wanted
+	Handles  []string  `json:"handles,omitempty"` // objects concerned, as in "resource 3"
+	Stack    []string  `json:"stack"`             // DDI functions on the thread, outermost first
+	Calls    []string  `json:"calls"`             // the last calls of all threads, oldest first
+	Process  uint32    `json:"process"`           // 0: the system
+	Thread   uint32    `json:"thread"`            // within the process
+	IRQL     ddi.IRQL  `json:"irql"`
+	Cycle    uint64    `json:"cycle"` // virtual time, in cycles of the device's clock
 
-	Process, Thread uint32 // 0:0 is the system's thread
-	IRQL            ddi.IRQL
-	Cycle           uint64 // virtual time, in cycles of the device's clock
-
-	Cause error // the bugcheck or the panic, or nil
+	Cause error `json:"-"` // the bugcheck or the panic, or nil
 }
 
 // Error describes the violation in one line.

@@ -73,7 +73,7 @@ type mutation struct {
 }
 
 // change changes the value of v at path and reports whether it differs now.
-// Structures behind pointers are copied first, so that the other side's are kept.
+// Structures that a pointer names are copied first, so that the other side's are kept.
 func (m *mutation) change(v reflect.Value, path []string) {
 	switch {
 	case v.Kind() == reflect.Pointer && len(path) > 0 && !isHandle(v.Type()):

@@ -31,6 +31,7 @@ type Options struct {
 	Tdr      time.Duration  // as in testbench.Options
 	Limit    time.Duration  // CallLimit of testbench.Options
 	FailFast bool           // the first failure ends the run
+	NoVerify bool           // as in testbench.Options
 	Trace    bool           // keep DDI calls of failures and the last clocks of an emulated GPU
 
 	// Report, if not nil, is called as each instance ends.
@@ -61,11 +62,11 @@ type Result struct {
 	Messages []string      `json:"messages,omitempty"` // failed checks, or the reason for skipping
 	Time     time.Duration `json:"time_ns"`
 
-	Trace     []byte              `json:"-"` // DDI calls of a failure, as JSON lines
-	Dump      string              `json:"-"` // the kernel's dump of a stopped GPU
-	Bus       []byte              `json:"-"` // packets of the link, as pcapng
-	Wave      []byte              `json:"-"` // last clocks of an emulated GPU, as a value change dump
-	Violation *verifier.Violation `json:"-"` // the rule that a driver broke, or nil
+	Trace     []byte              `json:"-"`                   // DDI calls of a failure, as JSON lines
+	Dump      string              `json:"-"`                   // the kernel's dump of a stopped GPU
+	Bus       []byte              `json:"-"`                   // packets of the link, as pcapng
+	Wave      []byte              `json:"-"`                   // last clocks of an emulated GPU, as a value change dump
+	Violation *verifier.Violation `json:"violation,omitempty"` // the rule that a driver broke, or nil
 
 	Err error `json:"-"` // why opening the board failed or the GPU stopped, or nil
 
@@ -105,7 +106,7 @@ func Run(o Options) []Result {
 // runOne runs an instance on its own goroutine, which FailNow ends.
 func runOne(i Instance, o Options) Result {
 	r := &recording{}
-	t := &T{TB: r, Selector: i.Selector, Board: o.Board, Drivers: o.Drivers, Seed: i.Seed, tdr: o.Tdr, limit: o.Limit, keep: o.Trace}
+	t := &T{TB: r, Selector: i.Selector, Board: o.Board, Drivers: o.Drivers, Seed: i.Seed, tdr: o.Tdr, limit: o.Limit, noVerify: o.NoVerify, keep: o.Trace}
 	var link tail
 	if o.Trace && t.Board.Capture == nil {
 		// Writing to a tail does not fail.

@@ -52,6 +52,8 @@ type T struct {
 	tdr   time.Duration
 	limit time.Duration // of a driver's call
 
+	noVerify bool
+
 	keep   bool           // keep the DDI calls and the last clocks of an emulated GPU
 	traces []*tail        // traces of the systems, in order of opening
 	flight *wave.Recorder // recorder of the last opened board, or nil
@@ -62,7 +64,7 @@ type T struct {
 // link and the last clocks of an emulated GPU.
 func (t *T) Open(o testbench.Options) *testbench.System {
 	t.Helper()
-	o.Board, o.Tdr, o.CallLimit, o.Seed = t.Board, t.tdr, t.limit, t.Seed+1
+	o.Board, o.Tdr, o.CallLimit, o.Seed, o.NoVerify = t.Board, t.tdr, t.limit, t.Seed+1, t.noVerify
 	if t.keep && boards.Emulated(t.Selector) {
 		var err error
 		t.flight, err = wave.New(nil, wave.Options{})
