@@ -35,8 +35,8 @@ const plainRingLog2 = 12
 func (p *plain) entry() kmddi.DriverInitializationData {
 	ok1 := func(*ddi.Thread, kmddi.HAdapter) ddi.Status { return ddi.StatusSuccess }
 	return kmddi.DriverInitializationData{
-		Version: kmddi.InterfaceVersion, AddDevice: ok1, StopDevice: ok1, RemoveDevice: ok1,
-		StartDevice: p.start, QueryAdapterInfo: p.query, InterruptRoutine: p.interrupt, DpcRoutine: p.dpc,
+		Version: kmddi.InterfaceVersion, AddDevice: ok1, RemoveDevice: ok1,
+		StartDevice: p.start, StopDevice: p.stop, QueryAdapterInfo: p.query, InterruptRoutine: p.interrupt, DpcRoutine: p.dpc,
 		CreateDevice: func(*ddi.Thread, kmddi.HAdapter, kmddi.HDevice, kmddi.CreateDevice) ddi.Status {
 			return ddi.StatusSuccess
 		},
@@ -63,10 +63,7 @@ func (p *plain) entry() kmddi.DriverInitializationData {
 		},
 		CloseAllocation: func(*ddi.Thread, kmddi.HDevice, kmddi.HDeviceAllocation) ddi.Status { return ddi.StatusSuccess },
 		Render:          p.render, Present: p.present, BuildPagingBuffer: p.paging, Patch: p.patch, SubmitCommand: p.submit,
-		QueryCurrentFence: func(t *ddi.Thread, _ kmddi.HAdapter, _ kmddi.QueryCurrentFence) (kmddi.QueryCurrentFenceOut, ddi.Status) {
-			v, s := p.cb.ReadRegister(t, p.cb.DeviceHandle, p.bar, cpreg.Base+cpreg.Fence)
-			return kmddi.QueryCurrentFenceOut{CurrentFence: v}, s
-		},
+		QueryCurrentFence: p.queryFence,
 		CollectDbgInfo: func(_ *ddi.Thread, _ kmddi.HAdapter, arg kmddi.CollectDbgInfo) (kmddi.CollectDbgInfoOut, ddi.Status) {
 			return kmddi.CollectDbgInfoOut{Length: copy(arg.Buffer, "plain miniport\n")}, ddi.StatusSuccess
 		},
@@ -116,6 +113,16 @@ func (p *plain) start(t *ddi.Thread, _ kmddi.HAdapter, _ kmddi.StartInfo, cb *km
 		}
 	}
 	return kmddi.StartDeviceOut{}, ddi.StatusSuccess
+}
+
+// stop resets the device, so that it no longer uses the memory that is freed.
+func (p *plain) stop(t *ddi.Thread, _ kmddi.HAdapter) ddi.Status {
+	h := p.cb.DeviceHandle
+	s := p.reset(t)
+	p.cb.FreeContiguousMemory(t, h, p.ring)
+	p.cb.FreeContiguousMemory(t, h, p.fence)
+	p.cb.UnmapMemory(t, h, p.bar)
+	return s
 }
 
 func (p *plain) query(t *ddi.Thread, _ kmddi.HAdapter, arg kmddi.QueryAdapterInfo) (kmddi.QueryAdapterInfoOut, ddi.Status) {
@@ -210,13 +217,32 @@ func (p *plain) interrupt(t *ddi.Thread, _ kmddi.HAdapter, _ uint32) bool {
 		return false
 	}
 	p.cb.WriteRegister(t, h, p.bar, intcreg.Base+intcreg.Status, status)
+	p.advance(t)
+	return true
+}
+
+// advance reports the fence of the node if it is new, at DIRQL.
+func (p *plain) advance(t *ddi.Thread) ddi.Status {
+	h := p.cb.DeviceHandle
 	fence, s := p.cb.ReadRegister(t, h, p.bar, cpreg.Base+cpreg.Fence)
 	if !s.Failed() && fence != p.last {
 		p.last = fence
 		p.cb.NotifyInterrupt(t, h, kmddi.NotifyInterrupt{InterruptType: kmddi.InterruptDMACompleted, FenceID: fence})
 		p.cb.QueueDpc(t, h)
 	}
-	return true
+	return s
+}
+
+func (p *plain) queryFence(t *ddi.Thread, _ kmddi.HAdapter, _ kmddi.QueryCurrentFence) (kmddi.QueryCurrentFenceOut, ddi.Status) {
+	var read ddi.Status
+	_, s := p.cb.SynchronizeExecution(t, p.cb.DeviceHandle, 0, func(t *ddi.Thread) bool {
+		read = p.advance(t)
+		return true
+	})
+	if s.Failed() {
+		read = s
+	}
+	return kmddi.QueryCurrentFenceOut{CurrentFence: p.last}, read
 }
 
 func (p *plain) dpc(t *ddi.Thread, _ kmddi.HAdapter) { p.cb.NotifyDpc(t, p.cb.DeviceHandle) }

@@ -25,6 +25,7 @@ const (
 	StatusDeviceRemoved         Status = 0xc00002b6
 
 	StatusInsufficientDMABuffer Status = 0xc01e0001 // STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER
+	StatusCannotColorConvert    Status = 0xc01e0008 // STATUS_GRAPHICS_CANNOTCOLORCONVERT
 	StatusDriverMismatch        Status = 0xc01e0009 // STATUS_GRAPHICS_DRIVER_MISMATCH
 	StatusNoVideoMemory         Status = 0xc01e0100 // STATUS_GRAPHICS_NO_VIDEO_MEMORY
 	StatusCantLockMemory        Status = 0xc01e0101 // STATUS_GRAPHICS_CANT_LOCK_MEMORY
@@ -42,7 +43,8 @@ var statusNames = map[Status]string{
 	StatusNotSupported: "STATUS_NOT_SUPPORTED", StatusInvalidUserBuffer: "STATUS_INVALID_USER_BUFFER",
 	StatusDeviceConfiguration: "STATUS_DEVICE_CONFIGURATION_ERROR", StatusIODeviceError: "STATUS_IO_DEVICE_ERROR",
 	StatusDeviceRemoved: "STATUS_DEVICE_REMOVED", StatusInsufficientDMABuffer: "STATUS_GRAPHICS_INSUFFICIENT_DMA_BUFFER",
-	StatusDriverMismatch: "STATUS_GRAPHICS_DRIVER_MISMATCH", StatusNoVideoMemory: "STATUS_GRAPHICS_NO_VIDEO_MEMORY",
+	StatusCannotColorConvert: "STATUS_GRAPHICS_CANNOTCOLORCONVERT",
+	StatusDriverMismatch:     "STATUS_GRAPHICS_DRIVER_MISMATCH", StatusNoVideoMemory: "STATUS_GRAPHICS_NO_VIDEO_MEMORY",
 	StatusCantLockMemory: "STATUS_GRAPHICS_CANT_LOCK_MEMORY", StatusAllocationBusy: "STATUS_GRAPHICS_ALLOCATION_BUSY",
 	StatusCantRenderLocked: "STATUS_GRAPHICS_CANT_RENDER_LOCKED_ALLOCATION", StatusGPUExceptionOnDevice: "STATUS_GRAPHICS_GPU_EXCEPTION_ON_DEVICE",
 }

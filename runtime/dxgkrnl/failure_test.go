@@ -187,3 +187,13 @@ func TestInterruptOfNobody(t *testing.T) {
 	assert.Equal(t, []uint64{1, 1, 0}, []uint64{r.kernel.Stats().Interrupts, r.kernel.Stats().Unclaimed, r.kernel.Stats().DPCs})
 	r.finish()
 }
+
+// A status of Render that is neither success nor an error drops the command, so
+// the caller gets an error.
+func TestRenderWithAnotherSuccess(t *testing.T) {
+	r := newRig(t, options{})
+	a := r.alloc(64, system)
+	out(kmddi.RenderOut{}, 0x103)(r)
+	assert.Equal(t, ddi.StatusUnsuccessful, r.submit(&r.ctx, fill(a, 0, 64, 1)))
+	r.finish()
+}

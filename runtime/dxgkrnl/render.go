@@ -135,8 +135,12 @@ func (k *Kernel) pass(t *ddi.Thread, d *dmaBuffer, list []umddi.AllocationList, 
 		return kmddi.RenderOut{}, s
 	}
 	out, s := write(t, d, multipass)
-	if s != ddi.StatusSuccess && s != ddi.StatusInsufficientDMABuffer {
+	switch {
+	case s == ddi.StatusSuccess || s == ddi.StatusInsufficientDMABuffer:
+	case s.Failed():
 		return out, s
+	default: // the application must not take it for success
+		return out, ddi.StatusUnsuccessful
 	}
 	if st := k.status(t); st.Failed() {
 		return out, st

@@ -6,10 +6,10 @@ package kmcheck
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
-	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
 )
 
@@ -27,17 +27,23 @@ type Checker struct {
 	m *verifier.Monitor
 	o Options
 
-	mu      sync.Mutex // guards the fields below
-	threads map[*ddi.Thread]*thread
+	mu      sync.Mutex               // guards the fields below
+	threads map[*ddi.Thread]*thread  // that are in a call
+	idle    []*thread                // for reuse
 	specs   map[*verifier.Func]*spec // by function, to look each up once
 	active  []*frame                 // functions of the driver that have not returned
-	adapter *ddi.Root
 	state   state
+	objects map[*ddi.Root]*object
+	gone    []*object  // objects that no longer exist, in the order in which they are forgotten
+	ids     uint64     // last id given to an object
+	held    []resource // memory and mappings of the driver
 }
 
 // New returns a Checker that reports to m. It must be a later hook than m.
 func New(m *verifier.Monitor, o Options) *Checker {
-	return &Checker{m: m, o: o, threads: map[*ddi.Thread]*thread{}, specs: map[*verifier.Func]*spec{}}
+	return &Checker{
+		m: m, o: o, threads: map[*ddi.Thread]*thread{}, specs: map[*verifier.Func]*spec{}, objects: map[*ddi.Root]*object{},
+	}
 }
 
 // A thread is the state of a ddi.Thread.
@@ -55,6 +61,11 @@ type frame struct {
 
 	caller *frame   // for a callback, the code of the driver that made it
 	level  ddi.IRQL // at its entry
+
+	objects   []*object    // that a function gets
+	created   *object      // that it creates
+	destroyed *object      // that it destroys
+	passed    []ddi.Status // of its callbacks
 }
 
 // top returns the innermost frame, or nil.
@@ -72,12 +83,7 @@ func (k *Checker) Enter(t *ddi.Thread, f *verifier.Func, args ...any) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	th := k.threads[t]
-	if th == nil {
-		th = &thread{}
-		k.threads[t] = th
-	}
-	fr := th.push(frame{t: t, f: f, spec: k.specOf(f), args: args, caller: th.top(), level: t.IRQL()})
+	fr := k.thread(t).push(frame{t: t, f: f, spec: k.specOf(f), args: args, level: t.IRQL()})
 	if fr.spec == nil {
 		return
 	}
@@ -88,15 +94,43 @@ func (k *Checker) Enter(t *ddi.Thread, f *verifier.Func, args ...any) {
 	}
 }
 
+// thread returns the state of a thread.
+func (k *Checker) thread(t *ddi.Thread) *thread {
+	th := k.threads[t]
+	if th == nil {
+		th = &thread{}
+		if n := len(k.idle); n > 0 {
+			th, k.idle = k.idle[n-1], k.idle[:n-1]
+		}
+		k.threads[t] = th
+	}
+	return th
+}
+
 // push adds a frame.
 func (th *thread) push(fr frame) *frame {
 	p := new(frame)
 	if n := len(th.spare); n > 0 {
 		p, th.spare = th.spare[n-1], th.spare[:n-1]
 	}
+	fr.caller, fr.objects, fr.passed = th.top(), p.objects, p.passed
 	*p = fr
 	th.frames = append(th.frames, p)
 	return p
+}
+
+// pop removes the innermost frame and keeps it for reuse, without what it refers to.
+func (k *Checker) pop(th *thread) {
+	fr := th.top()
+	th.frames = th.frames[:len(th.frames)-1]
+	clear(fr.objects)
+	*fr = frame{t: fr.t, objects: fr.objects[:0], passed: fr.passed[:0]}
+	th.spare = append(th.spare, fr)
+	if len(th.frames) == 0 {
+		delete(k.threads, fr.t)
+		fr.t = nil
+		k.idle = append(k.idle, th)
+	}
 }
 
 // Leave checks what the callee did.
@@ -118,29 +152,36 @@ func (k *Checker) Leave(t *ddi.Thread, f *verifier.Func, results ...any) {
 			k.leaveFunction(fr, results)
 		}
 	}
-	th.frames = th.frames[:len(th.frames)-1]
-	th.spare = append(th.spare, fr)
+	k.pop(th)
 }
 
 // enterFunction checks what the system does when it calls the driver.
 func (k *Checker) enterFunction(fr *frame) {
-	k.checkState(fr)
 	k.checkEntryLevel(fr)
 	k.checkClass(fr)
 	k.active = append(k.active, fr)
-	k.begin(fr)
+	if k.checkState(fr) {
+		k.beginObjects(fr)
+	}
+	if fr.f.Name == "DxgkDdiRemoveDevice" {
+		k.checkLeaks(fr)
+	}
 }
 
 // leaveFunction checks what the driver did in a function.
 func (k *Checker) leaveFunction(fr *frame, results []any) {
 	k.checkReturnLevel(fr)
-	k.finish(fr, results)
-	for i, a := range k.active {
-		if a == fr {
-			k.active = append(k.active[:i], k.active[i+1:]...)
-			break
-		}
+	k.checkDrivers(fr)
+	status, ok := statusOf(results)
+	if ok {
+		k.checkStatus(fr, status)
 	}
+	if !status.Failed() && len(results) > 0 {
+		k.checkOutput(fr, results)
+	}
+	k.endObjects(fr, !status.Failed())
+	k.changeState(fr, !status.Failed())
+	k.active = slices.DeleteFunc(k.active, func(a *frame) bool { return a == fr })
 }
 
 // enterCallback checks what the driver does when it calls the system.
@@ -152,19 +193,11 @@ func (k *Checker) enterCallback(fr *frame) {
 
 // leaveCallback notes what a callback returned.
 func (k *Checker) leaveCallback(fr *frame, results []any) {
-}
-
-// begin updates the state that a function changes when it begins.
-func (k *Checker) begin(fr *frame) {
-	if fr.f.Name == "DxgkDdiAddDevice" {
-		k.adapter = fr.args[0].(kmddi.HAdapter).Root
+	if s, ok := statusOf(results); ok {
+		k.pass(fr, s)
+		k.checkArguments(fr, s)
 	}
-}
-
-// finish updates the state that a function changes when it returns.
-func (k *Checker) finish(fr *frame, results []any) {
-	status, ok := statusOf(results)
-	k.changeState(fr, !ok || !status.Failed())
+	k.leaveResource(fr, results)
 }
 
 // statusOf returns the status among the results of a function. It reports false
@@ -179,5 +212,14 @@ func statusOf(results []any) (ddi.Status, bool) {
 
 // fail reports a violation of the named rule in the function of fr.
 func (k *Checker) fail(fr *frame, broken, format string, args ...any) {
-	k.m.Report(verifier.Report{Rule: broken, Thread: fr.t, Func: fr.f, Text: fmt.Sprintf(format, args...)})
+	r := verifier.Report{Rule: broken, Thread: fr.t, Func: fr.f, Text: fmt.Sprintf(format, args...)}
+	for _, o := range fr.objects {
+		if o.kind != adapterKind {
+			r.Handles = append(r.Handles, o.String())
+		}
+	}
+	if fr.created != nil {
+		r.Handles = append(r.Handles, fr.created.String())
+	}
+	k.m.Report(r)
 }

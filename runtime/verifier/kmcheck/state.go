@@ -33,11 +33,13 @@ func (k *Checker) now() state {
 }
 
 // checkState checks that the system calls a function in the right state of the
-// adapter.
-func (k *Checker) checkState(fr *frame) {
-	if k.now()&fr.spec.in == 0 {
+// adapter, and reports whether it does.
+func (k *Checker) checkState(fr *frame) bool {
+	ok := k.now()&fr.spec.in != 0
+	if !ok {
 		k.fail(fr, "adapter-state", "the adapter is %v, want %v", k.now(), fr.spec.in)
 	}
+	return ok
 }
 
 // changeState updates the state of the adapter after a function that succeeded

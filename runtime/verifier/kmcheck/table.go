@@ -12,6 +12,9 @@ type spec struct {
 	any   bool     // of a function: it may be called at any level
 	class class    // of a function
 	in    state    // of a function: states of the adapter in which it may be called
+
+	returns []ddi.Status // failures that a function may return; nil: any
+	judged  bool         // the graphics kernel checks what a function returns
 }
 
 // A class is a synchronization class of functions of the driver.
@@ -43,21 +46,21 @@ var functions = map[string]spec{
 	"DxgkDdiCollectDbgInfo":   {any: true, class: free, in: added | started},
 
 	"DxgkDdiQueryAdapterInfo":  {in: started},
-	"DxgkDdiCreateDevice":      {in: started},
+	"DxgkDdiCreateDevice":      {in: started, returns: createDeviceErrors},
 	"DxgkDdiDestroyDevice":     {in: started},
-	"DxgkDdiCreateContext":     {in: started},
+	"DxgkDdiCreateContext":     {in: started, returns: createContextErrors},
 	"DxgkDdiDestroyContext":    {in: started},
-	"DxgkDdiCreateAllocation":  {in: started},
+	"DxgkDdiCreateAllocation":  {in: started, returns: createAllocationErrors},
 	"DxgkDdiDestroyAllocation": {in: started},
-	"DxgkDdiOpenAllocation":    {in: started},
+	"DxgkDdiOpenAllocation":    {in: started, returns: createAllocationErrors},
 	"DxgkDdiCloseAllocation":   {in: started},
-	"DxgkDdiRender":            {in: started},
-	"DxgkDdiPresent":           {in: started},
+	"DxgkDdiRender":            {in: started, returns: renderErrors},
+	"DxgkDdiPresent":           {in: started, returns: renderErrors},
 	"DxgkDdiQueryCurrentFence": {in: started},
 
-	"DxgkDdiBuildPagingBuffer": {class: scheduler, in: started},
-	"DxgkDdiPatch":             {class: scheduler, in: started},
-	"DxgkDdiSubmitCommand":     {level: ddi.DispatchLevel, class: scheduler, in: started},
+	"DxgkDdiBuildPagingBuffer": {class: scheduler, in: started, judged: true},
+	"DxgkDdiPatch":             {class: scheduler, in: started, judged: true},
+	"DxgkDdiSubmitCommand":     {level: ddi.DispatchLevel, class: scheduler, in: started, judged: true},
 
 	"DxgkDdiResetFromTimeout":   {class: exclusive, in: started},
 	"DxgkDdiRestartFromTimeout": {class: exclusive, in: started},

@@ -10,6 +10,7 @@ const (
 	srcNotify    = "DXGKCB_NOTIFY_INTERRUPT; DXGKCB_QUEUE_DPC; DXGKCB_NOTIFY_DPC"
 	srcKernel    = "documentation of kmddi.DriverInitializationData"
 	srcClasses   = "Threading and Synchronization: Zero, First, Second and Third Level"
+	srcReturns   = "Return value of each function's page"
 	srcCallbacks = "documentation of kmddi.DxgkrnlInterface"
 	srcRoutine   = "DXGKDDI_INTERRUPT_ROUTINE; DXGKCB_NOTIFY_INTERRUPT; DXGKCB_NOTIFY_DPC"
 	srcSafety    = "Go: a panic, or a goroutine of the driver"
@@ -48,7 +49,7 @@ func Calls() []Rule {
 // checked by the graphics kernel, with or without a verifier. The others are
 // checked by package kmcheck.
 func KernelMode() []Rule {
-	return slices.Concat(bugchecks(), levelRules())
+	return slices.Concat(bugchecks(), levelRules(), resultRules(), objectRules())
 }
 
 // levelRules are the rules on levels, threads and the order of calls.
@@ -78,6 +79,48 @@ func levelRules() []Rule {
 		{Name: "adapter-state", Title: "The kernel adds, starts, stops and removes a device in this order.", Fault: Runtime, Source: srcKernel,
 			Catches: "a function before StartDevice succeeded or after StopDevice; StartDevice of a started device; RemoveDevice of one that is not stopped. The interrupt routine may run from AddDevice on.",
 			Example: "DxgkDdiCreateDevice: the adapter is added, want started"},
+	}
+}
+
+// resultRules are the rules on what functions return.
+func resultRules() []Rule {
+	return []Rule{
+		{Name: "return-status", Title: "A function returns a status that its page lists.", Fault: Driver, Source: srcReturns,
+			Catches: "a status that is neither STATUS_SUCCESS nor an error, such as STATUS_PENDING; from DxgkDdiRender, Present, CreateDevice, CreateContext, CreateAllocation and OpenAllocation any status outside the list of the page. The status of a callback may be passed on.",
+			Example: "DxgkDdiCreateDevice: returned STATUS_INVALID_PARAMETER, want STATUS_SUCCESS or STATUS_NO_MEMORY"},
+		{Name: "debug-length", Title: "DxgkDdiCollectDbgInfo uses at most the buffer that it gets.", Fault: Driver, Source: "DXGKDDI_COLLECTDBGINFO",
+			Catches: "a Length that is negative or more than the size of Buffer.",
+			Example: "DxgkDdiCollectDbgInfo: Length is 65537, want 0 to 65536, the size of Buffer"},
+		{Name: "start-displays", Title: "DxgkDdiStartDevice reports no displays.", Fault: Driver, Source: "DXGKDDI_START_DEVICE; documentation of kmddi.StartDeviceOut",
+			Catches: "a number of video present sources or children that is not 0.",
+			Example: "DxgkDdiStartDevice: NumberOfVideoPresentSources is 1 and NumberOfChildren is 0, want 0 and 0: displays are not supported"},
+	}
+}
+
+// objectRules are the rules on objects and on what a driver holds.
+func objectRules() []Rule {
+	return []Rule{
+		{Name: "handle-kind", Title: "A handle is of the kind and the owner that the function wants.", Fault: Runtime, Source: srcKernel,
+			Catches: "a device given as a context; an opened allocation or a context of another device; the adapter of another kernel; a handle of no object.",
+			Example: "DxgkDdiCloseAllocation: opened allocation 5 belongs to device 2, want one of device 3"},
+		{Name: "object-life", Title: "An object is used only from its creation to its destruction.", Fault: Runtime, Source: srcKernel,
+			Catches: "any use of an object that is destroyed or whose Create function failed, also a call of its Destroy function.",
+			Example: "DxgkDdiDestroyDevice: device 2 is not created: its Create function failed"},
+		{Name: "object-children", Title: "An object is destroyed after everything that depends on it.", Fault: Runtime, Source: srcKernel,
+			Catches: "a device with contexts or opened allocations; an allocation that is open; StopDevice with devices or allocations.",
+			Example: "DxgkDdiDestroyDevice: device 2 still has context 4"},
+		{Name: "driver-replaced", Title: "Root.Driver changes only in the functions that create and destroy the object.", Fault: Driver, Source: "documentation of ddi.Root",
+			Catches: "another value of Driver at the entry or the return of a function that gets the handle. The adapter's may also change in the functions that start, stop and reset the device. Values that Go cannot compare are not checked.",
+			Example: "DxgkDdiCreateContext: Driver of device 2 has changed in the function, want that of its Create function"},
+		{Name: "memory-leak", Title: "A stopped miniport holds no memory.", Fault: Driver, Source: "DXGKDDI_STOP_DEVICE; DXGKDDI_START_DEVICE; MmAllocateContiguousMemory",
+			Catches: "memory of MmAllocateContiguousMemory that is not freed when DxgkDdiRemoveDevice is called, also after a DxgkDdiStartDevice that failed.",
+			Example: "DxgkDdiRemoveDevice: the miniport still holds 4096 bytes at 0x100000, from DxgkDdiStartDevice at miniport.startDevice (start.go:88)"},
+		{Name: "mapping-leak", Title: "A stopped miniport holds no mapping.", Fault: Driver, Source: "DXGKDDI_STOP_DEVICE; DXGKDDI_START_DEVICE; DXGKCB_MAP_MEMORY",
+			Catches: "a mapping of DxgkCbMapMemory that is not unmapped when DxgkDdiRemoveDevice is called, also after a DxgkDdiStartDevice that failed.",
+			Example: "DxgkDdiRemoveDevice: the miniport still holds the mapping of 0x1000 bytes at 0x0 of BAR 0, from DxgkDdiStartDevice at miniport.startDevice (start.go:88)"},
+		{Name: "callback-argument", Title: "A callback gets a valid handle, offset, size and message number.", Fault: Driver, Source: srcCallbacks,
+			Catches: "a callback that returns STATUS_INVALID_HANDLE or STATUS_INVALID_PARAMETER: for example a register outside its mapping, or a mapping that was unmapped. DxgkCbMapMemory may be tried.",
+			Example: "DxgkCbSynchronizeExecution: returns STATUS_INVALID_PARAMETER, called in DxgkDdiQueryCurrentFence with messageNumber 0x9"},
 	}
 }
 

@@ -1,0 +1,120 @@
+package kmcheck
+
+import (
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+)
+
+// A resource is memory or a mapping that the driver holds.
+type resource struct {
+	memory  uint64 // physical address of memory; 0: a mapping
+	mapping any    // HMapping.System
+	text    string // what it is
+	site    string // where the driver got it
+}
+
+// leaveResource notes memory and mappings that a callback gave or took.
+func (k *Checker) leaveResource(fr *frame, results []any) {
+	s, ok := statusOf(results)
+	if ok && s.Failed() {
+		return
+	}
+	switch fr.f.Name {
+	case "MmAllocateContiguousMemory":
+		m := results[0].(kmddi.ContiguousMemory)
+		k.hold(fr, resource{memory: m.PhysicalAddress, text: fmt.Sprintf("%d bytes at %#x", len(m.Bytes), m.PhysicalAddress)})
+	case "DxgkCbMapMemory":
+		m := results[0].(kmddi.HMapping)
+		k.hold(fr, resource{mapping: m.System, text: fmt.Sprintf("the mapping of %#x bytes at %#x of BAR %d", fr.args[3], fr.args[2], fr.args[1])})
+	case "MmFreeContiguousMemory":
+		at := fr.args[1].(kmddi.ContiguousMemory).PhysicalAddress
+		k.held = slices.DeleteFunc(k.held, func(r resource) bool { return r.memory != 0 && r.memory == at })
+	case "DxgkCbUnmapMemory":
+		m := fr.args[1].(kmddi.HMapping).System
+		k.held = slices.DeleteFunc(k.held, func(r resource) bool { return r.memory == 0 && same(r.mapping, m) })
+	}
+}
+
+// hold notes a resource that a callback gave.
+func (k *Checker) hold(fr *frame, r resource) {
+	r.site = fr.place() + " at " + callSite()
+	k.held = append(k.held, r)
+}
+
+// checkLeaks checks that the driver holds nothing when its device is removed.
+func (k *Checker) checkLeaks(fr *frame) {
+	for _, of := range []struct {
+		rule string
+		is   func(resource) bool
+	}{
+		{"memory-leak", func(r resource) bool { return r.memory != 0 }},
+		{"mapping-leak", func(r resource) bool { return r.memory == 0 }},
+	} {
+		var left []resource
+		for _, r := range k.held {
+			if of.is(r) {
+				left = append(left, r)
+			}
+		}
+		if len(left) > 0 {
+			more := ""
+			if n := len(left) - 1; n > 0 {
+				more = fmt.Sprintf(" and %d more", n)
+			}
+			k.fail(fr, of.rule, "the miniport still holds %s, from %s%s", left[0].text, left[0].site, more)
+		}
+	}
+	k.held = nil
+}
+
+// Prefixes of the functions between a driver and this package.
+var ownFunctions = []string{
+	"github.com/hilgpu/hilgpu/runtime/verifier.", "github.com/hilgpu/hilgpu/runtime/verifier/kmcheck.(*Checker)", "runtime.",
+	"github.com/hilgpu/hilgpu/runtime/verifier/kmcheck.callSite",
+}
+
+// callSite returns the function and the line of the driver that makes the current
+// callback.
+func callSite() string {
+	var pcs [32]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs[:])])
+	for {
+		f, more := frames.Next()
+		own := slices.ContainsFunc(ownFunctions, func(p string) bool { return strings.HasPrefix(f.Function, p) })
+		if !own {
+			return fmt.Sprintf("%s (%s:%d)", f.Function[strings.LastIndexByte(f.Function, '/')+1:], filepath.Base(f.File), f.Line)
+		}
+		if !more {
+			return "an unknown place"
+		}
+	}
+}
+
+// checkArguments checks that a callback accepted its arguments. A driver may ask
+// for a mapping that does not exist.
+func (k *Checker) checkArguments(fr *frame, s ddi.Status) {
+	if fr.f.Name != "DxgkCbMapMemory" && (s == ddi.StatusInvalidHandle || s == ddi.StatusInvalidParameter) {
+		k.fail(fr, "callback-argument", "returns %v, called in %s with %s", s, fr.place(), arguments(fr))
+	}
+}
+
+// arguments shows the numbers among the arguments of a callback.
+func arguments(fr *frame) string {
+	var all []string
+	for i, a := range fr.args {
+		switch a.(type) {
+		case int, uint32, uint64:
+			all = append(all, fmt.Sprintf("%s %#x", fr.f.Params[i], a))
+		}
+	}
+	if all == nil {
+		return "a handle that is not valid"
+	}
+	return strings.Join(all, ", ")
+}
