@@ -16,6 +16,10 @@ import (
 
 const module = "github.com/hilgpu/hilgpu/"
 
+// starter lists what both drivers of testbench/drivertest/starter may import, which
+// their users copy: what a driver outside this module may rely on.
+var starter = []string{"rtl/abi/...", "runtime/ddi/...", "testbench/drivertest/starter/module/privdata"}
+
 // rules lists which of our packages a tree may import. The first rule whose tree
 // contains the package applies. A path that ends in /... stands for its tree.
 var rules = []struct {
@@ -33,6 +37,9 @@ var rules = []struct {
 	{"hostdriver/miniport", []string{"rtl/abi/...", "runtime/ddi/...", "hostdriver/privdata", "hostdriver/ring", "hostdriver/miniport/..."}},
 	{"hostdriver", []string{"rtl/abi/...", "runtime/ddi/...", "hostdriver/privdata", "hostdriver/ring"}},
 	{"boards", []string{"boards/...", "bus/...", "rtl/..."}},
+	{"testbench/drivertest/starter/module/miniport", append([]string{"hostdriver/ring"}, starter...)},
+	{"testbench/drivertest/starter/module/umd", starter},
+	{"testbench/drivertest/starter/module/privdata", nil},
 	{"testbench", []string{"rtl/...", "bus/...", "runtime/...", "hostdriver/...", "boards/...", "testbench/..."}},
 	{"cmd", []string{"..."}},
 }
@@ -130,6 +137,9 @@ func TestAllowed(t *testing.T) {
 		{"hostdriver/ring", "rtl/abi/pkt", true},
 		{"boards", "hostdriver/umd", false},
 		{"testbench/compose", "runtime/d3d11", true},
+		{"testbench/drivertest/starter/module/umd", "hostdriver/umd", false},
+		{"testbench/drivertest/starter/module/umd", "hostdriver/ring", false},
+		{"testbench/drivertest/starter/module/miniport", "hostdriver/ring", true},
 		{"testbench/command", "cmd/hilgpu/version", false},
 		{"elsewhere", "bus", false},
 	} {

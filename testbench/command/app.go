@@ -5,6 +5,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +24,7 @@ import (
 	"github.com/hilgpu/hilgpu/testbench/command/record"
 	"github.com/hilgpu/hilgpu/testbench/command/reply"
 	"github.com/hilgpu/hilgpu/testbench/command/terminal"
+	"github.com/hilgpu/hilgpu/testbench/suite"
 )
 
 // Name is the name of the program hilgpu, which the help of shared commands
@@ -33,10 +35,18 @@ const Name = "hilgpu"
 type Program struct {
 	Name    string            // as users call it
 	Drivers testbench.Drivers // the drivers that its commands run
+	Foreign bool              // as in suite.Options
+	Repeat  string            // command that repeats a case of test, without its flags; "": Name test
+
+	// Each is suite.Options.Each of the command test.
+	Each func(i suite.Instance, run func() suite.Result) suite.Result
 
 	// Root returns the command of the program with its own subcommands.
 	Root func(*App) *cobra.Command
 }
+
+// repeat returns the command that repeats a case of test, without its flags.
+func (p Program) repeat() string { return cmp.Or(p.Repeat, p.Name+" test") }
 
 // An App is one run of a program.
 type App struct {

@@ -61,8 +61,11 @@ again.`,
 }
 
 func runTest(f testFlags) error {
-	o := suite.Options{Selector: f.board, Drivers: f.app.program.Drivers, Program: f.app.program.Name, Seed: f.seed, Runs: f.runs, Trace: f.artifacts != ""}
-	o.Tdr = f.app.Links.Tdr
+	p := f.app.program
+	o := suite.Options{
+		Selector: f.board, Drivers: p.Drivers, Foreign: p.Foreign, Repeat: p.repeat(), Each: p.Each,
+		Seed: f.seed, Runs: f.runs, Tdr: f.app.Links.Tdr, Trace: f.artifacts != "",
+	}
 	err := f.app.Links.CheckTdr()
 	if err != nil {
 		return err

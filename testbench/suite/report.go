@@ -80,8 +80,8 @@ func (r Result) Text(board string) string {
 // Replay returns the command that repeats the case on the given board.
 func (r Result) Replay(board string) string {
 	name, _, _ := strings.Cut(r.Name, "/")
-	return fmt.Sprintf("%s test --board %s --filter %s --seed %d --runs 1",
-		cmp.Or(r.program, "hilgpu"), boards.Quote(board), boards.Quote("^"+regexp.QuoteMeta(name)+"(/|$)"), r.Seed)
+	return fmt.Sprintf("%s --board %s --filter %s --seed %d --runs 1",
+		cmp.Or(r.repeat, "hilgpu test"), boards.Quote(board), boards.Quote("^"+regexp.QuoteMeta(name)+"(/|$)"), r.Seed)
 }
 
 // Save writes the artifacts of a failed case to its own folder in dir, and returns

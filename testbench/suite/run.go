@@ -24,7 +24,8 @@ type Options struct {
 	Selector string
 	Board    boards.Options // options of the connections
 	Drivers  testbench.Drivers
-	Program  string         // whose command test repeats a case; "": hilgpu
+	Foreign  bool           // Drivers are not those of this GPU; cases about their choices are skipped
+	Repeat   string         // command that repeats a case, without its flags; "": hilgpu test
 	Seed     uint64         // first seed
 	Runs     uint64         // seeds of cases with several; 0: the case's own number
 	Filter   *regexp.Regexp // selects instances by name; nil: all
@@ -36,6 +37,10 @@ type Options struct {
 
 	// Report, if not nil, is called as each instance ends.
 	Report func(Result)
+
+	// Each, if not nil, runs an instance by a call of run, for instance as a
+	// subtest, and returns the result.
+	Each func(i Instance, run func() Result) Result
 
 	// Lost, if not nil, is called after each failure; if it returns an error, the
 	// rest is skipped.
@@ -70,14 +75,20 @@ type Result struct {
 
 	Err error `json:"-"` // why opening the board failed or the GPU stopped, or nil
 
-	program string // of Options
+	repeat string // of Options
 }
 
 // Instances returns the selected instances.
 func (o Options) Instances() []Instance {
-	return slices.DeleteFunc(Expand(o.Selector, o.Seed, o.Runs), func(i Instance) bool {
+	all := slices.DeleteFunc(Expand(o.Selector, o.Seed, o.Runs), func(i Instance) bool {
 		return o.Filter != nil && !o.Filter.MatchString(i.Name)
 	})
+	for n, i := range all {
+		if o.Foreign && i.Case.own != "" {
+			all[n].Skip = "only for the drivers of this GPU: " + i.Case.own
+		}
+	}
+	return all
 }
 
 // Run runs the instances one after the other and returns their results.
@@ -88,7 +99,7 @@ func Run(o Options) []Result {
 		if lost != nil {
 			i.Skip = fmt.Sprintf("the board is lost: %v", lost)
 		}
-		r := runOne(i, o)
+		r := o.one(i)
 		if o.Report != nil {
 			o.Report(r)
 		}
@@ -101,6 +112,15 @@ func Run(o Options) []Result {
 		}
 	}
 	return out
+}
+
+// one runs an instance, with Each if it is set.
+func (o Options) one(i Instance) Result {
+	run := func() Result { return runOne(i, o) }
+	if o.Each != nil {
+		return o.Each(i, run)
+	}
+	return run()
 }
 
 // runOne runs an instance on its own goroutine, which FailNow ends.
@@ -121,7 +141,7 @@ func runOne(i Instance, o Options) Result {
 	}
 	res := Result{
 		Name: i.Name, Doc: i.Case.Doc, Selector: i.Selector, Seed: i.Seed,
-		Outcome: Passed, Time: time.Since(start), program: o.Program,
+		Outcome: Passed, Time: time.Since(start), repeat: o.Repeat,
 	}
 	if hung != nil {
 		res.Outcome, res.Err, res.Violation, res.Messages = Failed, hung, hung, []string{reportOf(hung)}

@@ -1,0 +1,107 @@
+package drivertest
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/hilgpu/hilgpu/testbench"
+	"github.com/hilgpu/hilgpu/testbench/command"
+	"github.com/hilgpu/hilgpu/testbench/command/exit"
+	"github.com/hilgpu/hilgpu/testbench/suite"
+)
+
+// name is the name of the program in the messages of a test.
+const name = "drivertest"
+
+// Options are the flags of a test binary. The zero value has none.
+type Options struct {
+	set   *flag.FlagSet
+	names []string
+}
+
+// Flags adds the flags of the command test to a set: board, filter, seed, runs,
+// junit, artifacts and the others, with the same meaning and the same defaults.
+// Only list, json and help are left out, which go test has itself. Relative files
+// are below the folder of the test.
+func Flags(set *flag.FlagSet) *Options {
+	o := &Options{set: set}
+	app := command.NewApp(program(name, testbench.Drivers{}), io.Discard, io.Discard, nil)
+	test, _, err := app.Tree().Find([]string{"test"})
+	if err != nil {
+		panic(err) // a Program has this command
+	}
+	test.InheritedFlags() // adds those to Flags
+	test.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Name != "list" && f.Name != "json" && f.Name != "help" {
+			set.Var(f.Value, f.Name, f.Usage)
+			o.names = append(o.names, f.Name)
+		}
+	})
+	return o
+}
+
+// args returns the flags that were given, as arguments of the command test.
+func (o *Options) args() (args []string) {
+	if o == nil || o.set == nil {
+		return nil
+	}
+	o.set.Visit(func(f *flag.Flag) {
+		for _, name := range o.names {
+			if f.Name == name {
+				args = append(args, fmt.Sprintf("--%s=%v", name, f.Value))
+			}
+		}
+	})
+	return args
+}
+
+// Test runs the cases of the suite as subtests of t. The flags o are those of
+// Flags; nil means none.
+func Test(t *testing.T, drivers testbench.Drivers, o *Options) {
+	p := program(name, drivers)
+	p.Repeat = fmt.Sprintf("go test -run '^%s$' .", t.Name())
+	p.Each = func(i suite.Instance, run func() suite.Result) suite.Result {
+		r := suite.Result{
+			Name: i.Name, Doc: i.Case.Doc, Selector: i.Selector, Seed: i.Seed,
+			Outcome: suite.Skipped, Messages: []string{"-run does not select it"},
+		}
+		t.Run(i.Name, func(t *testing.T) {
+			r = run()
+			switch r.Outcome {
+			case suite.Failed:
+				t.Error(strings.Join(r.Messages, "\n"))
+			case suite.Skipped:
+				t.Skip(strings.Join(r.Messages, "\n"))
+			}
+		})
+		return r
+	}
+	execute(t, p, append([]string{"test"}, o.args()...))
+}
+
+// Run runs a command line of the program for the drivers, as in
+//
+//	drivertest.Run(t, drivers, "run", "compose", "--check")
+//
+// Its output goes to the log of t, which fails if the exit code is not 0.
+func Run(t *testing.T, drivers testbench.Drivers, args ...string) {
+	t.Helper()
+	execute(t, program(name, drivers), args)
+}
+
+// execute runs a command line of p. A failed check is no second failure of a test
+// that has already failed.
+func execute(t *testing.T, p command.Program, args []string) {
+	t.Helper()
+	code := command.NewApp(p, t.Output(), t.Output(), os.Getenv).Run(args)
+	if code == exit.OK || code == exit.Check && t.Failed() {
+		return
+	}
+	t.Errorf("%s: exit code %d", strings.Join(args, " "), code)
+}
