@@ -40,6 +40,7 @@ var jsonRuns = map[string]struct {
 	"board list":        {good: "", bad: "more", code: 2},
 	"board probe":       {good: "emu", bad: "emu?fault=stuck-register:D3=0", code: 3, keeps: "boards"},
 	"bringup":           {good: "--only ident", bad: "--board emu?fault=dead-lane:2 --only mem.data", code: 1, keeps: "results"},
+	"drivertest new":    {good: "--source ../.. &/d", bad: "&/d", code: 2},
 	"lockstep":          {good: "--source ../.. --config small --sim icarus --cycles 10", tool: "iverilog", bad: "--config huge", code: 2},
 	"lockstep mutants":  {good: "--source ../.. --count 1 --cycles 100000", tool: "verilator", bad: "--seed x", code: 2},
 	"reg diff":          {good: "emu emu", bad: "emu emu?vram=8KiB", code: 1, keeps: "changes"},

@@ -42,6 +42,14 @@ func This() Version {
 	return v
 }
 
+// Release returns the version of the running program. It reports whether the program
+// was built from a module of that version, which others can download, and not from a
+// source tree.
+func Release() (version string, ok bool) {
+	info, built := debug.ReadBuildInfo()
+	return This().Version, built && info.Main.Sum != ""
+}
+
 // String formats the version in two lines.
 func (v Version) String() string {
 	return fmt.Sprintf("hilgpu %s (revision %s, %s)\nhardware %s, register map %s\n", v.Version, v.Revision, v.Go, v.Hardware, v.MapHash)

@@ -81,14 +81,15 @@ func outputFile(command string) completer {
 func argCompleters() map[string]completer {
 	names := regs.AllNames()
 	return map[string]completer{
-		"run compose":   file(byExtension, "png", "jpg", "jpeg"),
-		"board serve":   selectors(boards.CompleteServed),
-		"board probe":   selectors(boards.Complete),
-		"reg list":      registers(names),
-		"reg read":      registers(names),
-		"reg write":     assigned(names),
-		"reg diff":      fileOrBoard,
-		"rules explain": onlyOne(ruleNames),
+		"run compose":    file(byExtension, "png", "jpg", "jpeg"),
+		"board serve":    selectors(boards.CompleteServed),
+		"board probe":    selectors(boards.Complete),
+		"reg list":       registers(names),
+		"reg read":       registers(names),
+		"reg write":      assigned(names),
+		"reg diff":       fileOrBoard,
+		"drivertest new": onlyOne(file(folders)),
+		"rules explain":  onlyOne(ruleNames),
 	}
 }
 
