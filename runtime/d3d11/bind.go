@@ -298,9 +298,7 @@ func (c *Context) resend() {
 	}
 }
 
-// unbindAll unbinds each bound handle with a separate call. Views are unbound
-// together: their function takes all slots, and nothing may be bound after an
-// abandonment.
+// unbindAll unbinds each bound handle with a separate call.
 func (c *Context) unbindAll() {
 	s := &c.state
 	none := make([]*Buffer, 1)
@@ -320,10 +318,28 @@ func (c *Context) unbindAll() {
 			}
 		}
 	}
-	if s.targetCount() > 0 {
-		c.bindRenderTargets(nil)
-	}
+	c.unbindTargets()
 	if s.predicate != nil {
 		c.bindPredication(nil, false)
+	}
+}
+
+// unbindTargets is unbindAll for views. Their function takes all slots, so those
+// that are still bound stay. After an execution that failed the driver may have
+// none bound, and nothing may be bound after an abandonment: then all slots
+// become empty at once.
+func (c *Context) unbindTargets() {
+	for i, v := range c.state.targets {
+		if v == nil {
+			continue
+		}
+		var views [umddi.MaxRenderTargets]*RenderTargetView
+		if c.shown&groupTargets != 0 {
+			copy(views[i+1:], c.state.targets[i+1:])
+		}
+		c.bindRenderTargets(views[:])
+		if c.state.targetCount() == 0 {
+			return
+		}
 	}
 }

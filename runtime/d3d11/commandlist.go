@@ -146,7 +146,9 @@ func (l *CommandList) releaseAll() {
 //	        its state becomes the default. The returned list is the same
 //	Returns DXGIInvalidCall on the immediate context; EOutOfMemory if the driver
 //	        had no memory for part of the list: the recording is dropped, and
-//	        the next list is unaffected; DXGIDeviceRemoved
+//	        the next list is unaffected; DXGIDeviceRemoved. If the list was made
+//	        and the driver has no memory for the next one, nil: the context is
+//	        recycled at its next use
 //	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-finishcommandlist;
 //	        WDK, "Supporting Command Lists"
 func (c *Context) FinishCommandList(restore bool) (*CommandList, error) {

@@ -139,9 +139,14 @@ func (c *Context) closeImmediate() {
 }
 
 // dropsAll reports whether the device is removed or the context closed. A call
-// of the API is then dropped with a message.
+// of the API is then dropped with a message. Otherwise it prepares the context
+// for its use.
 func (c *Context) dropsAll(api string) bool {
-	return (c.dev.removed() || c.closed) && c.dropUnready(api)
+	if c.dev.removed() || c.closed {
+		return c.dropUnready(api)
+	}
+	c.renew()
+	return false
 }
 
 // dropUnready drops a call and returns true.

@@ -26,6 +26,7 @@ type nativeContext struct {
 	blame      string // the function of the driver that failed
 	suppressed bool   // the list has failed and driver calls are suppressed
 	listEnded  bool   // the list has ended and the driver's context must be recycled
+	stale      bool   // recycling had no memory; the context's next use tries again
 
 	// From failure to abandonment: the state at the failure, still bound in the driver.
 	bound      *state
@@ -61,15 +62,15 @@ func newDeferred(d *Device, api string) (*Context, error) {
 // createNative creates the driver's context. On failure there is none.
 func (c *Context) createNative() ddi.HRESULT {
 	d, k := c.dev, c.call
-	// The size is that of the memory at Root.Driver, which the driver
-	// allocates itself.
 	n := d.funcs.CalcPrivateDeferredContextSize(k.begin("pfnCalcPrivateDeferredContextSize", 0), d.h, 0)
 	if hr := k.end(); hr != ddi.OK {
 		return hr
 	}
-	if !privateSize(n) {
+	memory, ok := private(n)
+	if !ok {
 		return k.sizeBroken(n)
 	}
+	c.h.Root.Private = memory.Private
 	d.funcs.CreateDeferredContext(k.begin("pfnCreateDeferredContext", mayCreate|atDevice), d.h, &c.native.createArg)
 	if hr := k.end(); hr != ddi.OK {
 		return hr
@@ -86,10 +87,14 @@ func (c *Context) createNative() ddi.HRESULT {
 	return hr
 }
 
-// finishNative creates the list of a context for which the driver records.
+// finishNative creates the list of a context for which the driver records. If
+// there is no memory to recycle the context after that, its next use does.
 func (c *Context) finishNative() (*listBody, ddi.HRESULT) {
+	c.renew()
 	c.endOpen()
-	c.drain()
+	if !c.native.listEnded {
+		c.drain()
+	}
 	if c.native.failed {
 		return nil, c.dropList()
 	}
@@ -109,16 +114,24 @@ func (c *Context) finishNative() (*listBody, ddi.HRESULT) {
 	if hr == ddi.OK {
 		hr = c.recycleContext()
 	}
-	if hr == ddi.OK {
+	if n.stale = hr == ddi.EOutOfMemory; n.stale || hr == ddi.OK {
 		return b, ddi.OK
 	}
-	// The list may have used up the memory: destroy it and try again. The
-	// application gets the same error as if the list had failed.
 	b.destroyUnused(c.call)
-	if !c.dev.removed() {
-		c.recycleContext()
-	}
 	return nil, hr
+}
+
+// renew recycles the driver's context before its first use after a list, if
+// there was no memory for it at the end of the list. If there still is none, the
+// list that begins has failed.
+func (c *Context) renew() {
+	if !c.native.stale {
+		return
+	}
+	c.native.stale = false
+	if c.recycleContext() == ddi.OK {
+		c.resend()
+	}
 }
 
 // destroyUnused destroys a list that no application has seen.
@@ -139,9 +152,11 @@ func (c *Context) dropList() ddi.HRESULT {
 	if c.dev.removed() {
 		return ddi.DXGIDeviceRemoved
 	}
-	if c.recycleContext(); c.dev.removed() {
+	hr := c.recycleContext()
+	if c.dev.removed() {
 		return ddi.DXGIDeviceRemoved
 	}
+	c.native.stale = hr != ddi.OK
 	return ddi.EOutOfMemory
 }
 

@@ -1,6 +1,8 @@
 package d3d11
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -144,7 +146,7 @@ func (b *bench) native() *fakeNative { return &b.drv.native }
 // next list works and has the state that the application sees.
 func TestOutOfMemoryWhileRecording(t *testing.T) {
 	for _, name := range []string{"OpenResource", "ResourceCopy", "VsSetConstantBuffers", "CreateCommandList",
-		"RecycleCreateCommandList", "RecycleCreateDeferredContext"} {
+		"RecycleCreateCommandList"} {
 		t.Run(name, func(t *testing.T) {
 			b := nativeBench(t)
 			x, y, dc := b.constant(), b.constant(), b.deferred()
@@ -210,8 +212,9 @@ func TestMapOfADroppedList(t *testing.T) {
 	b.finish(dc, false).Release()
 }
 
-// TestContextWithoutMemory: if the driver never has memory again, each list of
-// the context fails, and the context can be destroyed.
+// TestContextWithoutMemory: if the driver never has memory to recycle a context,
+// the application gets the list that was made. Each list after it fails, and the
+// context can be destroyed.
 func TestContextWithoutMemory(t *testing.T) {
 	b := nativeBench(t)
 	x, y, dc := b.constant(), b.constant(), b.deferred()
@@ -223,13 +226,67 @@ func TestContextWithoutMemory(t *testing.T) {
 		dc.VSSetConstantBuffers(0, []*Buffer{x})
 		dc.CopyResource(x, y)
 		check(t, want, dc.Map(b.dynamic(BindVertexBuffer), 0, MapWriteDiscard, 0, new(MappedSubresource)))
-		_, err := dc.FinishCommandList(true)
-		check(t, ddi.EOutOfMemory, err)
+		l, err := dc.FinishCommandList(true)
+		check(t, want, err)
+		if l != nil {
+			b.ctx.ExecuteCommandList(l, false)
+			assert.Equal(t, 1, b.drv.count("ResourceCopy"))
+			l.Release()
+		}
 		want = ddi.EOutOfMemory
 	}
 	b.calls()
 	dc.Release()
-	assert.Equal(t, "DestroyDevice", b.calls())
+	assert.Equal(t, "DestroyCommandList DestroyDevice", b.calls())
+}
+
+// TestContextIsMadeAnew: if the context cannot be recycled after its list was
+// made, it is recycled at its next use, whichever that is, and has the state
+// that the application sees.
+func TestContextIsMadeAnew(t *testing.T) {
+	for _, restore := range []bool{false, true} {
+		for name, use := range map[string]func(dc *Context, x, y, dyn *Buffer){
+			"RecycleCreateDeferredContext ResourceCopy": func(dc *Context, x, y, dyn *Buffer) { dc.CopyResource(x, y) },
+			"RecycleCreateDeferredContext IaSetTopology": func(dc *Context, x, y, dyn *Buffer) {
+				dc.IASetPrimitiveTopology(TopologyLineList)
+			},
+			"RecycleCreateDeferredContext DynamicIABufferMapDiscard": func(dc *Context, x, y, dyn *Buffer) {
+				dc.Map(dyn, 0, MapWriteDiscard, 0, new(MappedSubresource))
+			},
+			"RecycleCreateDeferredContext CreateCommandList": func(dc *Context, x, y, dyn *Buffer) {
+				l, err := dc.FinishCommandList(true)
+				assert.NoError(t, err)
+				l.Release()
+			},
+			"DestroyDevice": func(dc *Context, x, y, dyn *Buffer) { dc.Release() },
+		} {
+			b := nativeBench(t)
+			x, y, dyn, dc := b.constant(), b.constant(), b.dynamic(BindVertexBuffer), b.deferred()
+			dc.VSSetConstantBuffers(0, []*Buffer{x})
+			dc.CopyResource(x, y)
+			fail := failing(b, "RecycleCreateDeferredContext")
+			l := b.finish(dc, restore)
+			require.True(t, *fail)
+			b.ctx.ExecuteCommandList(l, false)
+			assert.Equal(t, 1, b.drv.count("ResourceCopy"))
+			b.calls()
+			bound := make([]*Buffer, 1)
+			dc.VSGetConstantBuffers(0, bound)
+			assert.Equal(t, restore, bound[0] == x)
+			assert.Empty(t, b.calls(), "no use")
+			use(dc, x, y, dyn)
+			got := b.calls()
+			want := strings.Fields(name)
+			if restore && len(want) > 1 {
+				want = slices.Insert(want, 1, "OpenResource", "VsSetConstantBuffers")
+			}
+			for _, w := range want {
+				_, after, found := strings.Cut(got, w)
+				require.True(t, found, "%s, restore %v: no %s in %s", name, restore, w, b.calls())
+				got = after
+			}
+		}
+	}
 }
 
 // TestRecycleResults: the Recycle functions may return EOutOfMemory; any other

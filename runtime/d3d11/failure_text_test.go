@@ -240,6 +240,10 @@ func TestDroppedListText(t *testing.T) {
 		b := nativeBench(t)
 		x, y, vb, dc := b.constant(), b.constant(), b.dynamic(BindVertexBuffer), b.deferred()
 		failing(b, name)
+		if name == "RecycleCreateDeferredContext" {
+			b.finish(dc, false).Release()
+			failing(b, name)
+		}
 		dc.CopyResource(x, y)
 		if name == "ResourceCopy" {
 			err := dc.Map(vb, 0, MapWriteDiscard, 0, new(MappedSubresource))

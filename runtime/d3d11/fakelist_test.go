@@ -14,6 +14,8 @@ const (
 	fakeListPrivate  = 40
 	fakeLocalPrivate = 24
 	fakeLocalList    = 16
+
+	fakeContextPrivate = 72
 )
 
 var fakeSizes = []umddi.HandleSize{
@@ -120,13 +122,16 @@ func (f *fakeDriver) fillNative(d *umddi.DeviceFuncs) {
 		}
 		return fakeLocalPrivate
 	}
-	d.CalcPrivateDeferredContextSize = func(t *ddi.Thread, _ umddi.HDevice, _ uint32) int { return 64 }
+	d.CalcPrivateDeferredContextSize = func(t *ddi.Thread, _ umddi.HDevice, _ uint32) int { return fakeContextPrivate }
 	d.CreateDeferredContext = func(t *ddi.Thread, _ umddi.HDevice, arg *umddi.CreateDeferredContext) {
 		if hr := f.logCall(nil, t, "CreateDeferredContext"); hr != ddi.OK {
 			f.reportTo(t, f.arg.RTCoreLayer, hr)
 			return
 		}
-		c := &fakeContext{f: f, arg: *arg}
+		if want := bytes.Repeat([]byte{privateFill}, fakeContextPrivate); !bytes.Equal(arg.Context.Root.Private, want) {
+			f.wrong("a context with memory %x", arg.Context.Root.Private)
+		}
+		c := &fakeContext{f: f, arg: *arg, memory: bytes.Clone(arg.Context.Root.Private)}
 		c.clear()
 		f.mu.Lock()
 		n.contexts[arg.Context.Root] = c
@@ -140,6 +145,9 @@ func (f *fakeDriver) fillNative(d *umddi.DeviceFuncs) {
 		c := f.contextOf(arg.Context)
 		if c.state != fakeFinished && c.state != fakeAbandoned || len(c.locals) != 0 {
 			f.wrong("RecycleCreateDeferredContext in state %d with %d open handles", c.state, len(c.locals))
+		}
+		if p := arg.Context.Root.Private; !bytes.Equal(p, c.memory) || len(p) > 0 && &p[0] != &c.arg.Context.Root.Private[0] {
+			f.wrong("RecycleCreateDeferredContext: the context's memory has changed")
 		}
 		if hr := f.logCall(c, t, "RecycleCreateDeferredContext"); hr != ddi.OK {
 			return hr

@@ -27,6 +27,7 @@ type fakeContext struct {
 	mapped map[*ddi.Object]bool
 	begun  map[*ddi.Object]bool
 	busy   atomic.Int32
+	memory []byte // content of the private memory at the end of the last function
 	thread *ddi.Thread
 }
 
@@ -58,7 +59,12 @@ func (c *fakeContext) enter(t *ddi.Thread, h umddi.HDevice, name string, lives .
 	return hr == ddi.OK
 }
 
-func (c *fakeContext) leave() { c.busy.Add(-1) }
+func (c *fakeContext) leave() {
+	p := c.arg.Context.Root.Private
+	p[len(p)-1]++
+	c.memory = append(c.memory[:0], p...)
+	c.busy.Add(-1)
+}
 
 // ic returns the device's handle of a local handle.
 func (c *fakeContext) ic(o *ddi.Object, typ umddi.HandleType) *ddi.Object {
@@ -130,7 +136,7 @@ func (c *fakeContext) bind(slot string, o *ddi.Object, typ umddi.HandleType) *dd
 		delete(c.bound, slot)
 		return nil
 	}
-	if c.state != fakeRecording {
+	if c.state != fakeRecording && c.bound[slot] != o {
 		c.f.wrong("%s is bound after the end of a list", slot)
 	}
 	c.bound[slot] = o

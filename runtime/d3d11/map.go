@@ -173,6 +173,7 @@ func (k *call) unmap(r *resource, sub uint32, allowed results) {
 // deferredMap maps a dynamic resource, which has one subresource, in the
 // driver's deferred context.
 func (c *Context) deferredMap(r *resource, typ MapType, out *MappedSubresource) error {
+	c.renew()
 	if l := c.find(&r.child); typ == MapWriteNoOverwrite && (l == nil || !l.state.discarded) {
 		return c.noDiscard()
 	}

@@ -44,7 +44,7 @@ func TestSequences(t *testing.T) {
 	b := nativeBench(t)
 	x, y, dyn := b.constant(), b.constant(), b.dynamic(BindVertexBuffer)
 	tex := b.texture(1, 1, 1, 1, dxgi.R8G8B8A8UNorm)
-	view, query := b.view(tex), b.predicate()
+	view, last, query := b.view(tex), b.view(tex), b.predicate()
 	dc := b.deferred()
 	var list, second *CommandList
 	for _, step := range []struct {
@@ -98,12 +98,12 @@ func TestSequences(t *testing.T) {
 			dc.VSSetConstantBuffers(1, []*Buffer{x, y})
 			dc.PSSetConstantBuffers(0, []*Buffer{x})
 			dc.IASetVertexBuffers(2, []*Buffer{dyn}, []uint32{4}, []uint32{0})
-			dc.OMSetRenderTargets([]*RenderTargetView{view})
+			dc.OMSetRenderTargets([]*RenderTargetView{view, nil, last})
 			dc.SetPredication(query, true)
 			b.calls()
 			dc.Release()
-		}, "AbandonCommandList IaSetVertexBuffers VsSetConstantBuffers VsSetConstantBuffers PsSetConstantBuffers SetRenderTargets " +
-			"SetPredication CloseQuery CloseView CloseResource CloseResource CloseResource CloseResource " +
+		}, "AbandonCommandList IaSetVertexBuffers VsSetConstantBuffers VsSetConstantBuffers PsSetConstantBuffers " +
+			"SetRenderTargets SetRenderTargets SetPredication CloseQuery CloseView CloseView CloseResource CloseResource CloseResource CloseResource " +
 			"DestroyCommandList DestroyCommandList DestroyCommandList DestroyDevice"},
 	} {
 		step.do()

@@ -121,9 +121,11 @@ func (t *Thread) Stack() []string { return t.stack[:t.depth] }
 
 // A Root is the object of an adapter, device or context handle. The system owns
 // it. The driver stores its object in Driver, in the function that creates the
-// object.
+// object. A deferred context also has private memory, as an Object has. It keeps
+// its place, size and content when the context is recycled.
 type Root struct {
-	Driver any
+	Driver  any
+	Private []byte // of the size that CalcPrivateDeferredContextSize returned; nil for others
 }
 
 // An Object is the object of any other handle, with private memory of the size

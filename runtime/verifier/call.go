@@ -189,6 +189,8 @@ func (k *Checker) finish(fr *frame, rets []any) {
 	case "pfnCalcPrivateResourceSize", "pfnCalcPrivateRenderTargetViewSize", "pfnCalcPrivateQuerySize", "pfnCalcPrivateCommandListSize":
 		kind := strings.TrimSuffix(strings.TrimPrefix(name, "pfnCalcPrivate"), "Size")
 		k.recordSize(fr.th, "pfnCreate"+kind, rets[0].(int))
+	case "pfnCalcPrivateDeferredContextSize":
+		k.recordSize(fr.th, "pfnCreateDeferredContext", rets[0].(int))
 	default:
 		if mapFamilies[name] != "" && !strings.HasSuffix(name, "Unmap") {
 			k.endMap(fr)

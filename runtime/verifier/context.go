@@ -28,7 +28,9 @@ var contextStateNames = []string{"is recording", "has its list created", "was ab
 type context struct {
 	id       uint64
 	root     *ddi.Root
-	core     any // runtime's part of its core layer
+	core     any   // runtime's part of its core layer
+	size     int   // of the private memory of a deferred context, in bytes
+	at       *byte // its first byte; nil if there is none
 	deferred bool
 	device   *context // the device; for an immediate context, itself
 	state    contextState
@@ -190,12 +192,16 @@ func (k *Checker) createContext(fr *frame, fresh bool) {
 		return
 	case fresh:
 		fr.target = k.newContext(arg.Context.Root, arg.RTCoreLayer.Runtime, fr.ctx.device)
+		memory := arg.Context.Root.Private
+		fr.target.size, fr.target.at = len(memory), start(memory)
+		k.checkMemory(fr, fr.target, memory, answered(fr, len(memory)))
 		return
 	}
 	if c = k.deferredOf(fr, arg.Context); c == nil {
 		return
 	}
 	fr.target = c
+	k.checkContextMoved(fr, c)
 	k.unbound(fr, c)
 	if c.state == recording && c.used {
 		k.fail(fr, "context-state", "%v %s, want its list created or abandoned", c, contextStateNames[c.state])
@@ -268,6 +274,7 @@ func (k *Checker) destroyContext(fr *frame) {
 	c := fr.ctx
 	k.checkOldTable(fr, c)
 	if c.deferred {
+		k.checkContextMoved(fr, c)
 		if c.state == recording && c.used {
 			k.fail(fr, "context-state", "%v %s, want its list created or abandoned", c, contextStateNames[c.state])
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 )
 
@@ -93,6 +94,27 @@ func TestEdges(t *testing.T) {
 		{"a resource is discarded again after a list that maps it", "", func(r *rig) {
 			nestedDiscard(r, true)
 		}},
+		{"the memory of a context is as large as asked for, and is recycled with it", "", func(r *rig) {
+			d := r.deferred("core")
+			d.h.Root.Private[0] ^= 0xff
+			d.finish()
+			d.funcs.DestroyDevice(d.dth, d.h)
+		}},
+		{"the memory of a context has another size", "size-private", func(r *rig) { contextWith(r, rigPrivate, rigPrivate-1, rigPrivate-1) }},
+		{"the driver was not asked for the size of a context", "size-private", func(r *rig) { contextWith(r, -1, 0, 0) }},
+		{"the memory of a context has room for more", "private-spare", func(r *rig) { contextWith(r, rigPrivate, rigPrivate, rigPrivate+1) }},
+		{"a context without memory", "", func(r *rig) { contextWith(r, 0, 0, 0) }},
+		{"the memory of a context moves when it is recycled", "private-moved", func(r *rig) {
+			d := r.deferred("core")
+			d.list()
+			d.h.Root.Private = make([]byte, rigPrivate)
+			d.renew()
+		}},
+		{"the memory of a context shrinks before it is destroyed", "private-moved", func(r *rig) {
+			d := r.deferred("core")
+			d.h.Root.Private = d.h.Root.Private[:1]
+			d.funcs.DestroyDevice(d.dth, d.h)
+		}},
 		{"two creations interleave on one thread", "", func(r *rig) { interleaved(r, 16, 48) }},
 		{"two creations interleave on one thread and one has a wrong size", "size-private", func(r *rig) { interleaved(r, 16, 47) }},
 		{"the driver counts references in a nested list", "", func(r *rig) {
@@ -122,6 +144,19 @@ func TestEdges(t *testing.T) {
 			}
 		})
 	}
+}
+
+// contextWith creates a context whose driver asks for the given number of bytes,
+// or is not asked if it is negative.
+func contextWith(r *rig, asks, size, room int) {
+	if asks >= 0 {
+		r.driver["CalcPrivateDeferredContextSize"] = func(_, results []any) { results[0] = asks }
+		r.funcs.CalcPrivateDeferredContextSize(r.th, r.dev, 0)
+	}
+	h := umddi.HDevice{Root: &ddi.Root{Private: make([]byte, size, room)}}
+	r.funcs.CreateDeferredContext(r.th, r.dev, &umddi.CreateDeferredContext{
+		Context: h, ContextFuncs: new(umddi.DeviceFuncs), UMCallbacks: new(umddi.CoreLayerCallbacks),
+	})
 }
 
 // nestedDiscard records a discard of a buffer, executes a list that discards it

@@ -145,9 +145,6 @@ func (k *Checker) create(fr *frame, h *ddi.Object, kind umddi.HandleType, rt any
 		o.discarded = map[uint32]bool{}
 	}
 	k.checkSize(fr, o)
-	if n := len(h.Private); cap(h.Private) > n {
-		k.fail(fr, "private-spare", "%v has %d bytes of private memory in room for %d", o, n, cap(h.Private))
-	}
 	k.objects[h] = o
 	fr.created = o
 	return o

@@ -153,6 +153,19 @@ func (k *Checker) recordSize(th *thread, create string, size int) {
 	th.sizes[create] = answers[max(0, len(answers)-maxAnswers):]
 }
 
+// answered returns the size that the driver returned for the Create function of
+// fr, n if that is one of several answers, or -1 if it was not asked.
+func answered(fr *frame, n int) int {
+	answers := fr.th.sizes[fr.f.Name]
+	if len(answers) == 0 {
+		return -1
+	}
+	at := max(0, slices.Index(answers, n))
+	want := answers[at]
+	fr.th.sizes[fr.f.Name] = slices.Delete(answers, at, at+1)
+	return want
+}
+
 // checkSize checks that an object has private memory of the size that the
 // driver asked for.
 func (k *Checker) checkSize(fr *frame, o *object) {
@@ -160,15 +173,33 @@ func (k *Checker) checkSize(fr *frame, o *object) {
 	want := -1
 	if o.of != nil {
 		want = o.of.size
-	} else if answers := fr.th.sizes[fr.f.Name]; len(answers) > 0 {
-		at := max(0, slices.Index(answers, n))
-		want = answers[at]
-		fr.th.sizes[fr.f.Name] = slices.Delete(answers, at, at+1)
+	} else {
+		want = answered(fr, n)
 	}
+	k.checkMemory(fr, o, o.h.Private, want)
+}
+
+// checkMemory checks the private memory of a new object or context.
+func (k *Checker) checkMemory(fr *frame, of any, memory []byte, want int) {
+	n := len(memory)
 	switch {
 	case want < 0:
-		k.fail(fr, "size-private", "%v has %d bytes of private memory, but the driver was not asked", o, n)
+		k.fail(fr, "size-private", "%v has %d bytes of private memory, but the driver was not asked", of, n)
 	case n != want:
-		k.fail(fr, "size-private", "%v has %d bytes of private memory, want %d", o, n, want)
+		k.fail(fr, "size-private", "%v has %d bytes of private memory, want %d", of, n, want)
+	}
+	if cap(memory) > n {
+		k.fail(fr, "private-spare", "%v has %d bytes of private memory in room for %d", of, n, cap(memory))
+	}
+}
+
+// checkContextMoved checks that the private memory of a deferred context has its
+// original address and size.
+func (k *Checker) checkContextMoved(fr *frame, c *context) {
+	now := c.root.Private
+	if len(now) != c.size {
+		k.fail(fr, "private-moved", "the private memory of %v has %d bytes, want %d as at its creation", c, len(now), c.size)
+	} else if start(now) != c.at {
+		k.fail(fr, "private-moved", "the private memory of %v has moved since its creation", c)
 	}
 }

@@ -136,7 +136,8 @@ func (r *rig) answer(name string, args, results []any) {
 	switch name {
 	case "CalcDeferredContextHandleSize":
 		results[0] = rigLocal
-	case "CalcPrivateResourceSize", "CalcPrivateRenderTargetViewSize", "CalcPrivateQuerySize", "CalcPrivateCommandListSize":
+	case "CalcPrivateResourceSize", "CalcPrivateRenderTargetViewSize", "CalcPrivateQuerySize", "CalcPrivateCommandListSize",
+		"CalcPrivateDeferredContextSize":
 		results[0] = rigPrivate
 	case "CheckDeferredContextHandleSizes":
 		sizes := []umddi.HandleSize{
@@ -217,6 +218,7 @@ func (r *rig) deferred(core any) *deferredRig {
 	d.arg = umddi.CreateDeferredContext{
 		Context: d.h, RTCoreLayer: umddi.HRTCoreLayer{Runtime: core}, ContextFuncs: &d.funcs, UMCallbacks: new(umddi.CoreLayerCallbacks),
 	}
+	d.h.Root.Private = make([]byte, r.funcs.CalcPrivateDeferredContextSize(r.th, r.dev, 0))
 	r.fill(d.arg.UMCallbacks, r.system, false)
 	before := r.driver["CreateDeferredContext"]
 	r.driver["CreateDeferredContext"] = func(args, results []any) {

@@ -114,7 +114,9 @@ type DeviceFuncs struct {
 	// AbandonCommandList, of a deferred context, drops the recording.
 	AbandonCommandList func(t *ddi.Thread, h HDevice)
 
-	// Deferred contexts. CreateDeferredContext: memory, also for the device.
+	// Deferred contexts. CalcPrivateDeferredContextSize returns the size of the
+	// private memory in the context's Root, in bytes.
+	// CreateDeferredContext: memory, also for the device.
 	// RecycleCreateDeferredContext resets a context whose list was created or
 	// abandoned; it returns EOutOfMemory. DestroyDevice of the context's table
 	// destroys it.

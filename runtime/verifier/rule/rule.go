@@ -161,7 +161,7 @@ func threadRules() []Rule {
 func sizeRules() []Rule {
 	return []Rule{
 		{Name: "size-private", Title: "Private memory has the size that the driver returned.", Fault: Runtime, Source: srcHandles,
-			Catches: "a Create function whose handle has a size different from the one that the Calc function of its kind returned on that thread, or, for an open, CalcDeferredContextHandleSize for the object; a Create function without a call of the Calc function.",
+			Catches: "a Create function whose handle has a size different from the one that the Calc function of its kind returned on that thread, or, for an open, CalcDeferredContextHandleSize for the object; a Create function without a call of the Calc function. CreateDeferredContext is one of them: the memory is that of the context's handle.",
 			Example: "pfnCreateResource: resource 7 has 8 bytes of private memory, want 12"},
 		{Name: "size-varies", Title: "The size of a handle does not change.", Fault: Driver, Source: srcSmall,
 			Catches: "CalcDeferredContextHandleSize that returns another size for the same handle.",
@@ -259,7 +259,7 @@ func memoryRules() []Rule {
 			Catches: "bytes that changed between two functions that get the object or its view. A submission, Flush, Present, CommandListExecute and the creation or abandonment of a list may write to every object of their context.",
 			Example: "pfnResourceCopy: byte 4 of the private memory of resource 7 went from 0x01 to 0xa5 outside of its functions"},
 		{Name: "private-moved", Title: "Private memory keeps its address and size.", Fault: Either, Source: srcSmall,
-			Catches: "a handle whose memory has another address or size than at its creation, checked before and after each function that gets the handle.",
+			Catches: "a handle whose memory has another address or size than at its creation, checked before and after each function that gets the handle; a deferred context whose memory has another when it is recycled or destroyed.",
 			Example: "pfnRecycleCreateCommandList: the private memory of command list 12 has 32 bytes, want 48 as at its creation"},
 		{Name: "private-spare", Title: "Private memory has no spare capacity.", Fault: Runtime, Source: srcOurs,
 			Catches: "memory with capacity beyond its size at a Create function, through which a driver could reach memory of others.",
