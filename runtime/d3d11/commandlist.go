@@ -200,9 +200,9 @@ func (c *Context) finishRecording() *listBody {
 }
 
 // ExecuteCommandList executes a list, or records its execution. The list starts
-// from the default state. It is not executed if it maps, or moves data of, a
-// resource that the context has mapped, or if it uses a query that is active in
-// the context.
+// from the default state. It is refused if it maps a resource that the context
+// has mapped, or if it uses a query that is active in the context. The state
+// afterwards is the same then.
 //
 //	DDI     pfnCommandListExecute
 //	In      restore: the context's state is restored afterwards; otherwise it
@@ -221,6 +221,9 @@ func (c *Context) ExecuteCommandList(l *CommandList, restore bool) {
 	switch {
 	case p.found():
 		c.dev.drop(api, p)
+		if !restore {
+			c.ClearState()
+		}
 	case c.rec != nil:
 		c.rec.execute(l, restore)
 		c.inherit(&l.body.effects)

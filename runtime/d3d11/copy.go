@@ -85,8 +85,6 @@ func (c *Context) CopyResource(dst, src Resource) {
 	if c.dropsAll(api) || c.dropsOn(api, c.copyAllProblem(d, s)) {
 		return
 	}
-	c.recordUse(d, allSubresources, false)
-	c.recordUse(s, allSubresources, false)
 	c.forget(d)
 	if c.rec != nil {
 		c.rec.copyResource(d, s)
@@ -146,8 +144,6 @@ func (c *Context) CopySubresourceRegion(dst Resource, dstSub, x, y, z uint32, sr
 		c.dropsOn(api, regionProblem(d, dstSub, x, y, z, s, srcSub, box)) {
 		return
 	}
-	c.recordUse(d, dstSub, false)
-	c.recordUse(s, srcSub, false)
 	c.forget(d)
 	if c.rec != nil {
 		c.rec.copyRegion(d, dstSub, x, y, z, s, srcSub, box)

@@ -178,6 +178,7 @@ func TestDroppedExecution(t *testing.T) {
 	b := newBench(t, predicated)
 	dyn, x, def := b.dynamic(BindVertexBuffer), b.buffer(UsageDefault, BindVertexBuffer, 0), b.deferred()
 	p := b.predicate()
+	b.write(def, dyn, MapWriteDiscard, 0, "x")
 	def.CopyResource(x, dyn)
 	copies := b.finish(def, false)
 	def.End(p)
@@ -185,7 +186,7 @@ func TestDroppedExecution(t *testing.T) {
 	require.NoError(t, b.ctx.Map(dyn, 0, MapWriteDiscard, 0, new(MappedSubresource)))
 	b.ctx.ExecuteCommandList(copies, false)
 	assert.Equal(t, Message{CategoryExecution, SeverityError, MessageExecuteCommandListMapped,
-		"ExecuteCommandList: dropped: the list uses subresource 0 of a resource, which is mapped"}, b.last())
+		"ExecuteCommandList: dropped: the list maps a resource that the context has mapped"}, b.last())
 	b.ctx.Begin(p)
 	b.ctx.ExecuteCommandList(queries, false)
 	assert.Equal(t, Message{CategoryExecution, SeverityError, MessageExecuteCommandListActiveQuery,

@@ -96,6 +96,12 @@ func (d *Device) drop(call string, p problem) {
 	d.queue.add(Message{categoryOf(call), SeverityError, p.id, e.description("dropped")})
 }
 
+// warn adds a message: p makes a call suspicious, which has its effect.
+func (d *Device) warn(call string, p problem) {
+	e := Error{Call: call, Text: p.text}
+	d.queue.add(Message{categoryOf(call), SeverityWarning, p.id, e.description("warning")})
+}
+
 // failed returns the error of an API call, one of whose driver functions on k
 // ended with hr. It is nil for S_OK.
 func (k *call) failed(call string, hr ddi.HRESULT) error {

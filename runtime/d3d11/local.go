@@ -40,9 +40,9 @@ const dropWhenUnused = 1 << 63
 // epoch is that of the context.
 type listState struct {
 	epoch     uint64
-	useIndex  int32 // 1 + index in effects.uses
 	open      bool
 	mapped    bool
+	maps      bool // in effects.maps
 	discarded bool // mapped with MapWriteDiscard, which MapWriteNoOverwrite needs
 	queried   bool // in effects.queries
 }

@@ -189,7 +189,7 @@ func (c *Context) deferredMap(r *resource, typ MapType, out *MappedSubresource) 
 	l.state.mapped, l.state.discarded = true, true
 	c.native.maps = append(c.native.maps, r)
 	c.mapCount++
-	c.recordUse(r, 0, true)
+	c.recordMapped(r)
 	r.fillMapped(out, m)
 	return nil
 }
@@ -241,7 +241,7 @@ func (c *Context) recordMap(r *resource, sub uint32, typ MapType, out *MappedSub
 		m = &listMemory{pitch: w * r.bytes}
 		m.data = c.rec.discard(r, sub, uint64(m.pitch)*uint64(h))
 		c.open[key] = m
-		c.recordUse(r, sub, true)
+		c.recordMapped(r)
 	}
 	m.mapped = true
 	c.mapCount++

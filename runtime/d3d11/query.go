@@ -194,14 +194,17 @@ func (c *Context) markProblem(q *Query, id MessageID) problem {
 	return problem{}
 }
 
-// Begin starts the range of a query. It does nothing to a query type without a
-// range, to an active query, or to the current predicate.
+// Begin starts the range of a query, again if it is active. It does nothing to a
+// query type without a range, or to the current predicate.
 //
 //	DDI     pfnQueryBegin
 //	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-begin
 func (c *Context) Begin(q *Query) {
 	const api = "Begin"
 	if !c.dropsAll(api) && !c.dropsOn(api, c.beginProblem(q)) {
+		if slices.Contains(c.begun, q) {
+			c.dev.warn(api, problem{MessageQueryBeginDuplicate, "Async is begun already, and begins again"})
+		}
 		c.queryBegin(q)
 	}
 }
@@ -213,8 +216,6 @@ func (c *Context) beginProblem(q *Query) problem {
 	case p.found():
 	case !q.desc.Query.hasBegin():
 		p = problemf(MessageQueryBeginUnsupported, "Async is a query of type %d, which has no Begin", q.desc.Query)
-	case slices.Contains(c.begun, q):
-		p = problem{MessageQueryBeginDuplicate, "Async is begun already"}
 	}
 	return p
 }
@@ -237,8 +238,10 @@ func (c *Context) End(q *Query) {
 }
 
 func (c *Context) queryBegin(q *Query) {
-	c.holdBound(&q.child, umddi.HandleQuery)
-	c.begun = append(c.begun, q)
+	if !slices.Contains(c.begun, q) {
+		c.holdBound(&q.child, umddi.HandleQuery)
+		c.begun = append(c.begun, q)
+	}
 	c.recordQuery(q)
 	if c.rec != nil {
 		c.rec.put(opQueryBegin, 0, 0)

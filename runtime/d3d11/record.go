@@ -50,8 +50,8 @@ type recording struct {
 	blobs    [][]byte // slices of memory
 	memory   arena
 
-	useIndex map[*resource]int32 // 1 + index in effects.uses of the list
-	queried  map[*Query]bool     // the queries in effects.queries
+	mapped  map[*resource]bool // the resources in effects.maps of the list
+	queried map[*Query]bool    // the queries in effects.queries
 }
 
 // put appends a command.
@@ -251,7 +251,7 @@ func (r *recording) reset(e *endedLists) {
 	}
 	clear(r.objects)
 	clear(r.blobs)
-	clear(r.useIndex)
+	clear(r.mapped)
 	clear(r.queried)
 	r.commands = r.commands[:0]
 	r.objects = r.objects[:0]

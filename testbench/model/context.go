@@ -23,7 +23,7 @@ type Context struct {
 // A recording is the list that a deferred context records.
 type recording struct {
 	steps    []func()
-	touched  map[*Resource]map[int]bool // subresources that the list maps, reads or writes
+	touched  map[*Resource]map[int]bool // subresources that the list maps, reads or writes; true: maps or writes
 	maps     map[*Resource]bool         // resources that the list maps
 	queries  map[*Query]bool            // queries that the list begins or ends
 	ended    map[*Query]bool            // queries that the list has ended so far
@@ -92,7 +92,8 @@ func (c *Context) mapped(r *Resource, sub int) bool {
 		d := c.rec.discards[r]
 		return d != nil && d.mapped
 	}
-	return r.mapped[sub]
+	_, mapped := r.mapped[sub]
+	return mapped
 }
 
 func (c *Context) anyMapped(r *Resource) bool {
@@ -104,8 +105,8 @@ func (c *Context) anyMapped(r *Resource) bool {
 	return false
 }
 
-// touch records that the context reads or writes a subresource.
-func (c *Context) touch(r *Resource, sub int) {
+// touch records that the context reads a subresource, or writes it.
+func (c *Context) touch(r *Resource, sub int, writes bool) {
 	r.Used = r.Used || !c.Deferred
 	if !c.Deferred {
 		return
@@ -113,7 +114,7 @@ func (c *Context) touch(r *Resource, sub int) {
 	if c.rec.touched[r] == nil {
 		c.rec.touched[r] = map[int]bool{}
 	}
-	c.rec.touched[r][sub] = true
+	c.rec.touched[r][sub] = c.rec.touched[r][sub] || writes
 	if d := c.rec.discards[r]; d != nil {
 		d.used = true
 	}
@@ -139,8 +140,8 @@ func (c *Context) CopyResource(dst, src *Resource) {
 		return
 	}
 	for sub := range dst.subresources() {
-		c.touch(dst, sub)
-		c.touch(src, sub)
+		c.touch(dst, sub, true)
+		c.touch(src, sub, false)
 	}
 	c.overwrites(dst)
 	c.work(func() {
@@ -168,8 +169,8 @@ func (c *Context) CopyRegion(dst *Resource, dstSub, x, y int, src *Resource, src
 	if !dst.holds(dstSub, to) || !dst.structures(to) || dst == src && dstSub == srcSub && overlap(from, to) {
 		return
 	}
-	c.touch(dst, dstSub)
-	c.touch(src, srcSub)
+	c.touch(dst, dstSub, true)
+	c.touch(src, srcSub, false)
 	c.overwrites(dst)
 	c.work(func() { dst.Put(dstSub, to, src.Part(srcSub, from)) })
 }
@@ -198,7 +199,7 @@ func (c *Context) Update(dst *Resource, sub int, box *d3d11.Box, data []byte, pi
 	for y := range h {
 		rows = append(rows, data[y*pitch:][:row]...)
 	}
-	c.touch(dst, sub)
+	c.touch(dst, sub, true)
 	c.work(func() { dst.Put(sub, to, rows) })
 }
 

@@ -3,6 +3,7 @@ package model
 import (
 	"slices"
 
+	"github.com/hilgpu/hilgpu/runtime/d3d11"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 )
 
@@ -39,25 +40,31 @@ func (c *Context) Finish(restore bool) (*List, ddi.HRESULT) {
 }
 
 // blocked reports whether the list cannot be executed: the context has mapped a
-// subresource that the list uses, or has begun a query that the list begins or
-// ends.
+// dynamic resource that the list maps, or has begun a query that the list begins
+// or ends.
 func (c *Context) blocked(l *List) bool {
-	for r, subs := range l.touched {
-		for sub := range subs {
-			if c.mapped(r, sub) {
-				return true
-			}
+	for r := range l.maps {
+		if c.mapped(r, 0) {
+			return true
 		}
 	}
 	return slices.ContainsFunc(c.begun, func(q *Query) bool { return l.queries[q] })
 }
 
 // SettledExecute reports whether the effect of executing a list is defined. It is
-// undefined if a predicate has no result then.
+// undefined if a predicate has no result then, or if the list uses a resource that
+// the context has mapped, unless both only read.
 func (c *Context) SettledExecute(l *List) bool {
 	for q := range l.needs {
 		if !c.Deferred && !q.Ended || slices.Contains(c.begun, q) {
 			return false
+		}
+	}
+	for r, subs := range l.touched {
+		for sub, written := range subs {
+			if !c.blocked(l) && c.mapped(r, sub) && (written || c.Deferred || r.mapped[sub] != d3d11.MapRead) {
+				return false
+			}
 		}
 	}
 	return true
@@ -65,12 +72,14 @@ func (c *Context) SettledExecute(l *List) bool {
 
 // Execute is ExecuteCommandList.
 func (c *Context) Execute(l *List, restore bool) {
-	if !c.working() || !l.Alive() || c.blocked(l) {
+	if !c.working() || !l.Alive() {
 		return
 	}
-	if c.Deferred {
+	switch {
+	case c.blocked(l):
+	case c.Deferred:
 		c.inherit(l)
-	} else {
+	default:
 		for r := range l.touched {
 			r.Used = true
 		}
@@ -91,8 +100,8 @@ func (c *Context) inherit(l *List) {
 		}
 	}
 	for r, subs := range l.touched {
-		for sub := range subs {
-			c.touch(r, sub)
+		for sub, written := range subs {
+			c.touch(r, sub, written)
 		}
 		if d := c.rec.discards[r]; d != nil {
 			d.replaced = d.replaced || l.maps[r]

@@ -37,7 +37,7 @@ func (c *Context) Map(r *Resource, sub int, typ d3d11.MapType, flags d3d11.MapFl
 	if c.Deferred {
 		return c.deferredMap(r, typ)
 	}
-	r.mapped[sub] = true
+	r.mapped[sub] = typ
 	if typ == d3d11.MapWriteDiscard {
 		r.Used = false
 	}
@@ -48,7 +48,7 @@ func (c *Context) deferredMap(r *Resource, typ d3d11.MapType) ddi.HRESULT {
 	switch d := c.rec.discards[r]; typ {
 	case d3d11.MapWriteDiscard:
 		d = &discard{data: make([]byte, len(r.Subs[0])), mapped: true}
-		c.touch(r, 0)
+		c.touch(r, 0, true)
 		c.rec.discards[r] = d
 		c.rec.maps[r] = true
 		c.always(func() { copy(r.Subs[0], d.data) })

@@ -45,13 +45,15 @@ func (q *Query) Size() int {
 
 // Begin is ID3D11DeviceContext::Begin.
 func (c *Context) Begin(q *Query) {
-	if c.working() && q.Alive() && q.ranged() && c.State.Predicate != q && !slices.Contains(c.begun, q) {
+	if c.working() && q.Alive() && q.ranged() && c.State.Predicate != q {
 		c.begin(q)
 	}
 }
 
 func (c *Context) begin(q *Query) {
-	c.begun = append(c.begun, q)
+	if !slices.Contains(c.begun, q) {
+		c.begun = append(c.begun, q)
+	}
 	if c.Deferred {
 		c.rec.queries[q] = true
 	}

@@ -46,7 +46,7 @@ type Resource struct {
 	// Used is set once work uses the resource, so that NO_OVERWRITE maps are read-only.
 	Used bool
 
-	mapped map[int]bool // subresources that the immediate context has mapped
+	mapped map[int]d3d11.MapType // subresources that the immediate context has mapped
 }
 
 // Alive reports whether the application may use the resource.
@@ -122,7 +122,7 @@ func (v *View) clear(color [4]float32) {
 // Fill sets the initial contents of a resource, n bytes per subresource, and the
 // application's reference.
 func (r *Resource) Fill(contents func(n int) []byte) {
-	r.Refs, r.mapped, r.Subs = 1, map[int]bool{}, nil
+	r.Refs, r.mapped, r.Subs = 1, map[int]d3d11.MapType{}, nil
 	for sub := range r.subresources() {
 		w, h := r.Size(sub)
 		r.Subs = append(r.Subs, contents(w*h*r.Bytes))
