@@ -227,6 +227,7 @@ func (c *Context) ExecuteCommandList(l *CommandList, restore bool) {
 	case c.rec != nil:
 		c.rec.execute(l, restore)
 		c.inherit(&l.body.effects)
+		c.inheritContents(l.body.rec)
 		if !restore {
 			c.dropState(&c.state)
 		}

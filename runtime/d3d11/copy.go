@@ -85,7 +85,6 @@ func (c *Context) CopyResource(dst, src Resource) {
 	if c.dropsAll(api) || c.dropsOn(api, c.copyAllProblem(d, s)) {
 		return
 	}
-	c.forget(d)
 	if c.rec != nil {
 		c.rec.copyResource(d, s)
 		return
@@ -144,7 +143,6 @@ func (c *Context) CopySubresourceRegion(dst Resource, dstSub, x, y, z uint32, sr
 		c.dropsOn(api, regionProblem(d, dstSub, x, y, z, s, srcSub, box)) {
 		return
 	}
-	c.forget(d)
 	if c.rec != nil {
 		c.rec.copyRegion(d, dstSub, x, y, z, s, srcSub, box)
 		return

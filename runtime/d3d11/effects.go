@@ -64,7 +64,6 @@ func (c *Context) blocked(e *effects) problem {
 func (c *Context) inherit(e *effects) {
 	for _, r := range e.maps {
 		c.recordMapped(r)
-		c.forget(r)
 	}
 	for _, q := range e.queries {
 		c.recordQuery(q)
@@ -75,13 +74,13 @@ func (c *Context) inherit(e *effects) {
 // which has one subresource.
 func (c *Context) recordMapped(r *resource) {
 	if c.rec != nil {
-		if c.rec.mapped[r] {
+		if _, known := c.rec.contents[r]; known {
 			return
 		}
-		if c.rec.mapped == nil {
-			c.rec.mapped = make(map[*resource]bool)
+		if c.rec.contents == nil {
+			c.rec.contents = make(map[*resource][]byte)
 		}
-		c.rec.mapped[r] = true
+		c.rec.contents[r] = nil
 	} else {
 		l := c.localOf(&r.child, umddi.HandleResource)
 		if l.state.maps {

@@ -36,6 +36,7 @@ func (c *fakeContext) fill(d *umddi.DeviceFuncs) {
 				f.list(ic, "nested CommandListExecute", fakeValid)
 				f.run(t, l)
 			})
+			c.inherit(l)
 			clear(c.bound)
 		}
 	}

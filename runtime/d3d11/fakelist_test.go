@@ -42,6 +42,8 @@ type fakeList struct {
 	context *fakeContext
 	ops     []func(*ddi.Thread)
 	content []byte // private memory at retirement
+
+	contents map[*ddi.Object][]byte // of the discarded resources
 }
 
 // fakeNative is the part of the fake driver that supports command lists.
@@ -188,7 +190,7 @@ func (c *fakeContext) make(l *fakeList, name string) {
 	if c.state != fakeRecording || len(c.mapped) != 0 || len(c.begun) != 0 {
 		c.f.wrong("%s in state %d with %d mapped and %d begun", name, c.state, len(c.mapped), len(c.begun))
 	}
-	l.ops, l.context, l.state = c.ops, c, fakeValid
+	l.ops, l.context, l.state, l.contents = c.ops, c, fakeValid, c.maps
 	c.ops = nil
 	c.state = fakeFinished
 }

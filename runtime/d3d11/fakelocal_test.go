@@ -1,6 +1,7 @@
 package d3d11
 
 import (
+	"bytes"
 	"slices"
 	"sync/atomic"
 
@@ -127,6 +128,24 @@ func (c *fakeContext) closeLocal(t *ddi.Thread, h umddi.HDevice, name string, o 
 func (c *fakeContext) record(op func(*ddi.Thread)) {
 	if c.state == fakeRecording {
 		c.ops = append(c.ops, op)
+	}
+}
+
+// inherit gives the context its own memory for what an executed list has
+// discarded. Bytes that are changed there later are written after the list.
+func (c *fakeContext) inherit(l *fakeList) {
+	for o, base := range l.contents {
+		data := bytes.Clone(base)
+		c.maps[o] = data
+		c.record(func(*ddi.Thread) {
+			c.f.mu.Lock()
+			defer c.f.mu.Unlock()
+			for i, b := range data {
+				if b != base[i] {
+					c.f.resources[id(o)].subs[0][i] = b
+				}
+			}
+		})
 	}
 }
 

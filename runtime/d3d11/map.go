@@ -36,9 +36,10 @@ type MappedSubresource struct {
 //
 // A deferred context maps only dynamic resources. It returns memory of the
 // command list, whose content is copied to the resource when the list executes.
-// MapWriteDiscard returns new memory; MapWriteNoOverwrite returns the memory of
-// the last MapWriteDiscard in the same list. Another MapWriteDiscard is needed
-// after the list copies to the resource or executes a list that maps it. If the
+// MapWriteDiscard returns new memory. MapWriteNoOverwrite, which needs an earlier
+// MapWriteDiscard in the same list, returns the content of the last one, also if
+// that is in a list executed since. As always, the application promises not to
+// write data that earlier commands use, such as the destination of a copy. If the
 // driver has run out of memory for the list, each map fails until
 // FinishCommandList has returned the error.
 //
@@ -224,7 +225,7 @@ type mapKey struct {
 
 // A listMemory is memory of a command list that replaces a subresource.
 type listMemory struct {
-	data   []byte
+	data   []byte // nil: another list has replaced the subresource since
 	pitch  uint32 // bytes
 	mapped bool
 }
@@ -242,6 +243,10 @@ func (c *Context) recordMap(r *resource, sub uint32, typ MapType, out *MappedSub
 		m.data = c.rec.discard(r, sub, uint64(m.pitch)*uint64(h))
 		c.open[key] = m
 		c.recordMapped(r)
+		c.rec.contents[r] = m.data
+	case m.data == nil:
+		m.data = c.rec.overwrite(r, c.rec.contents[r])
+		c.rec.contents[r] = m.data
 	}
 	m.mapped = true
 	c.mapCount++
@@ -275,18 +280,13 @@ func (c *Context) hasMapped(r *resource) bool {
 	return false
 }
 
-// forget makes the next map of r on a deferred context require MapWriteDiscard,
-// because the list's memory no longer has the content of the resource.
-func (c *Context) forget(r *resource) {
-	switch {
-	case r.usage != UsageDynamic:
-	case c.rec != nil:
-		for sub := range r.subresources() {
-			delete(c.open, mapKey{r, sub})
-		}
-	case c.deferred:
-		if l := c.find(&r.child); l != nil {
-			l.state.discarded = false
+// inheritContents makes the contents of an executed list those of the current
+// recording. The next map of such a buffer gets a copy (recordMap).
+func (c *Context) inheritContents(l *recording) {
+	for r, p := range l.contents {
+		c.rec.contents[r] = p
+		if m := c.open[mapKey{r, 0}]; m != nil {
+			m.data = nil
 		}
 	}
 }

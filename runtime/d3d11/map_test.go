@@ -2,6 +2,7 @@ package d3d11
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -271,25 +272,53 @@ func TestUnmapOnAnotherContext(t *testing.T) {
 	assert.Equal(t, "still mapped", string(b.drv.content(vb, 0)[:12]))
 }
 
-// TestDiscardIsForgotten lists the cases in which the list's memory no longer
-// has the content of the resource.
-func TestDiscardIsForgotten(t *testing.T) {
+// TestNoOverwriteAfterDiscard: MapWriteNoOverwrite is legal after a discard in
+// the same list, also after a copy to the buffer, and after a list that discards
+// it. What it writes is there after the execution, beside what the copy and the
+// list have written.
+func TestNoOverwriteAfterDiscard(t *testing.T) {
 	b := newBench(t)
 	vb, src := b.dynamic(BindVertexBuffer), b.constant()
 	inner := b.deferred()
-	b.write(inner, vb, MapWriteDiscard, 0, "x")
+	check(t, ddi.D3D11MapNoDiscard, inner.Map(vb, 0, MapWriteNoOverwrite, 0, new(MappedSubresource)))
+	b.write(inner, vb, MapWriteDiscard, 0, "inner")
+	inner.CopySubresourceRegion(vb, 0, 12, 0, 0, src, 0, &Box{Right: 4, Bottom: 1, Back: 1})
 	list := b.finish(inner, false)
-	for name, f := range map[string]func(*Context){
-		"a copy": func(c *Context) { c.CopyResource(vb, src) },
-		"a copy of a region": func(c *Context) {
-			c.CopySubresourceRegion(vb, 0, 4, 0, 0, src, 0, &Box{Right: 4, Bottom: 1, Back: 1})
-		},
-		"a list that maps it": func(c *Context) { c.ExecuteCommandList(list, true) },
+	inner.ExecuteCommandList(list, true)
+	check(t, ddi.D3D11MapNoDiscard, inner.Map(vb, 0, MapWriteNoOverwrite, 0, new(MappedSubresource)), "the list's discard")
+	nest := b.finish(inner, false)
+	for name, tt := range map[string]struct {
+		do   func(*Context)
+		seen string // the memory of the map
+		want string // the content after the execution, of which 0 to 3 are the source
+	}{
+		"nothing": {func(*Context) {}, "outer\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00", "outer\x00\x00!!\x00\x00\x00\x00\x00\x00\x00"},
+		"a copy of a region": {func(c *Context) {
+			c.CopySubresourceRegion(vb, 0, 0, 0, 0, src, 0, &Box{Right: 4, Bottom: 1, Back: 1})
+		}, "outer\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00", "\x00\x01\x02\x03r\x00\x00!!\x00\x00\x00\x00\x00\x00\x00"},
+		"a list that maps it": {func(c *Context) { c.ExecuteCommandList(list, true) },
+			"inner\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00", "inner\x00\x00!!\x00\x00\x00\x00\x01\x02\x03"},
+		"a nest that maps it": {func(c *Context) { c.ExecuteCommandList(nest, false) },
+			"inner\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00", "inner\x00\x00!!\x00\x00\x00\x00\x01\x02\x03"},
 	} {
 		def := b.deferred()
-		b.write(def, vb, MapWriteDiscard, 0, "x")
-		f(def)
-		check(t, ddi.D3D11MapNoDiscard, def.Map(vb, 0, MapWriteNoOverwrite, 0, new(MappedSubresource)), name)
+		b.write(def, vb, MapWriteDiscard, 0, "outer")
+		tt.do(def)
+		for range 2 {
+			var m MappedSubresource
+			require.NoError(t, def.Map(vb, 0, MapWriteNoOverwrite, 0, &m), name)
+			assert.Equal(t, tt.seen, strings.ReplaceAll(string(m.Data), "!", "\x00"), name)
+			copy(m.Data[7:], "!!")
+			def.Unmap(vb, 0)
+		}
+		l := b.finish(def, false)
+		for range 2 {
+			b.ctx.ExecuteCommandList(l, false)
+			assert.Equal(t, tt.want, string(b.drv.content(vb, 0)), name)
+			b.write(b.ctx, vb, MapWriteDiscard, 0, "between")
+		}
+		b.ctx.ExecuteCommandList(list, false)
+		assert.Equal(t, "inner\x00\x00\x00\x00\x00\x00\x00\x00\x01\x02\x03", string(b.drv.content(vb, 0)), "the inner list has not changed")
 	}
 }
 

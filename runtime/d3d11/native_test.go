@@ -40,7 +40,7 @@ func TestNative(t *testing.T) {
 		"DeferredMap":                         TestDeferredMap,
 		"DeferredMapOfATexture":               TestDeferredMapOfATexture,
 		"UnmapElsewhereIsHarmless":            TestUnmapOnAnotherContext,
-		"DiscardIsForgotten":                  TestDiscardIsForgotten,
+		"NoOverwriteAfterDiscard":             TestNoOverwriteAfterDiscard,
 		"References":                          TestReferences,
 		"KeptAlive":                           TestKeptAlive,
 		"GetRevives":                          TestGetRevives,

@@ -26,6 +26,7 @@ const (
 	opQueryBegin
 	opQueryEnd
 	opDiscard
+	opOverwrite
 	opExecute
 )
 
@@ -50,8 +51,10 @@ type recording struct {
 	blobs    [][]byte // slices of memory
 	memory   arena
 
-	mapped  map[*resource]bool // the resources in effects.maps of the list
-	queried map[*Query]bool    // the queries in effects.queries
+	queried map[*Query]bool // the queries in effects.queries
+
+	// The memory that the last discard gives each resource in effects.maps.
+	contents map[*resource][]byte
 }
 
 // put appends a command.
@@ -228,6 +231,17 @@ func (r *recording) discard(res *resource, sub uint32, n uint64) []byte {
 	return p
 }
 
+// overwrite records that bytes of a buffer change without a discard: those in
+// which the returned memory differs from base, of which it is a copy.
+func (r *recording) overwrite(res *resource, base []byte) []byte {
+	p := r.memory.take(uint64(len(base)))
+	copy(p, base)
+	r.put(opOverwrite, 0, 0)
+	r.object(res.self)
+	r.blobs = append(r.blobs, p, base)
+	return p
+}
+
 func (r *recording) execute(l *CommandList, restore bool) {
 	flag := 0
 	if restore {
@@ -251,7 +265,7 @@ func (r *recording) reset(e *endedLists) {
 	}
 	clear(r.objects)
 	clear(r.blobs)
-	clear(r.mapped)
+	clear(r.contents)
 	clear(r.queried)
 	r.commands = r.commands[:0]
 	r.objects = r.objects[:0]

@@ -187,6 +187,8 @@ func (c *Context) replayWork(r *reader, cmd command) {
 		c.queryEnd(r.object().(*Query))
 	case opDiscard:
 		c.discard(r.resource(), r.word(), r.blob())
+	case opOverwrite:
+		c.overwrite(r.resource(), r.blob(), r.blob())
 	}
 }
 
@@ -205,5 +207,24 @@ func (c *Context) discard(r *resource, sub uint32, data []byte) {
 	}
 	name, unmap := r.unmapFunc(c.funcs)
 	unmap(c.begin(name, maySet), c.h, r.handle(), sub)
+	c.end()
+}
+
+// overwrite writes to a buffer the bytes in which data differs from base. The GPU
+// may still use the others. If the driver cannot map the buffer, its content does
+// not change.
+func (c *Context) overwrite(r *resource, data, base []byte) {
+	m, hr := c.mapResource(r, r.handle(), 0, MapWriteNoOverwrite, 0)
+	if hr != ddi.OK {
+		c.notMoved("ExecuteCommandList", hr)
+		return
+	}
+	for i, b := range data {
+		if b != base[i] {
+			m.Data[i] = b
+		}
+	}
+	name, unmap := r.unmapFunc(c.funcs)
+	unmap(c.begin(name, maySet), c.h, r.handle(), 0)
 	c.end()
 }

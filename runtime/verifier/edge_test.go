@@ -88,12 +88,8 @@ func TestEdges(t *testing.T) {
 				r.funcs.Flush(r.th, r.dev)
 			})
 		}},
-		{"a resource is not discarded again after a list that maps it", "map-discard", func(r *rig) {
-			nestedDiscard(r, false)
-		}},
-		{"a resource is discarded again after a list that maps it", "", func(r *rig) {
-			nestedDiscard(r, true)
-		}},
+		{"a resource that was discarded is mapped after a list that discards it too", "", func(r *rig) { nestedDiscard(r, true) }},
+		{"a resource is discarded only by an executed list", "map-discard", func(r *rig) { nestedDiscard(r, false) }},
 		{"the memory of a context is as large as asked for, and is recycled with it", "", func(r *rig) {
 			d := r.deferred("core")
 			d.h.Root.Private[0] ^= 0xff
@@ -159,9 +155,9 @@ func contextWith(r *rig, asks, size, room int) {
 	})
 }
 
-// nestedDiscard records a discard of a buffer, executes a list that discards it
-// too, and then uses the buffer.
-func nestedDiscard(r *rig, again bool) {
+// nestedDiscard may record a discard of a buffer, executes a list that discards
+// it, and then maps the buffer with NO_OVERWRITE.
+func nestedDiscard(r *rig, before bool) {
 	b := r.make().dynamic()
 	d, e := r.deferred("core"), r.deferred("core2")
 	discard := func(d *deferredRig, h umddi.HResource) {
@@ -174,11 +170,10 @@ func nestedDiscard(r *rig, again bool) {
 	e.funcs.DestroyResource(e.dth, e.h, le)
 	e.renew()
 	lb := d.open(b)
-	discard(d, lb)
-	d.funcs.CommandListExecute(d.dth, d.h, d.openList(l))
-	if again {
+	if before {
 		discard(d, lb)
 	}
+	d.funcs.CommandListExecute(d.dth, d.h, d.openList(l))
 	d.funcs.DynamicIABufferMapNoOverwrite(d.dth, d.h, lb, 0, umddi.MapWriteNoOverwrite, 0)
 }
 

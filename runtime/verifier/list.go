@@ -133,11 +133,6 @@ func (k *Checker) execute(fr *frame) {
 	}
 	if c.deferred {
 		k.touch(fr, list)
-		for s := range list.maps {
-			if local := c.locals[s.res]; local != nil {
-				delete(local.discarded, s.sub)
-			}
-		}
 		maps.Copy(c.maps, list.maps)
 		maps.Copy(c.queries, list.queries)
 	}

@@ -282,7 +282,7 @@ func memoryRules() []Rule {
 func mapRules() []Rule {
 	return []Rule{
 		{Name: "map-discard", Title: "The first map of a resource in a list discards it.", Fault: Runtime, Source: srcIntro,
-			Catches: "DynamicIABufferMapNoOverwrite on a deferred context before a MapDiscard of the same handle.",
+			Catches: "DynamicIABufferMapNoOverwrite on a deferred context before a MapDiscard of the same handle in the same list. A copy to the resource, or the execution of a list that discards it, in between is legal.",
 			Example: "pfnDynamicIABufferMapNoOverwrite: resource 7 was not discarded in this list"},
 		{Name: "map-state", Title: "A subresource is mapped at most once at a time and unmapped by the same family of functions.", Fault: Runtime, Source: srcIntro,
 			Catches: "a map of a mapped subresource; an unmap of an unmapped one or by a function of another family; a map function that does not match the usage and bindings of the resource.",
