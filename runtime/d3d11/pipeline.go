@@ -229,7 +229,8 @@ func (c *Context) CSGetConstantBuffers(start uint32, bufs []*Buffer) {
 }
 
 // OMSetRenderTargets binds up to 8 views, which may be nil, and unbinds the
-// higher slots.
+// higher slots. It does nothing but add a message to the InfoQueue if the views
+// differ in width, height or array size, or two have a subresource in common.
 //
 //	DDI     pfnSetRenderTargets, with all slots
 func (c *Context) OMSetRenderTargets(views []*RenderTargetView) {

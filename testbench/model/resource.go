@@ -110,6 +110,39 @@ type View struct {
 // Alive reports whether the application may use the view.
 func (v *View) Alive() bool { return v != nil && v.Refs > 0 }
 
+// Joins reports whether the view, which may be nil, can be a render target
+// together with others: views of the same size without a common subresource.
+func (v *View) Joins(others []*View) bool {
+	if v == nil {
+		return true
+	}
+	mine := v.subs()
+	w, h := v.Of.Size(v.Mip)
+	for _, o := range others {
+		if o == nil {
+			continue
+		}
+		if ow, oh := o.Of.Size(o.Mip); ow != w || oh != h || o.Slices != v.Slices {
+			return false
+		}
+		for sub := range o.subs() {
+			if o.Of == v.Of && mine[sub] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// subs returns the subresources of the view.
+func (v *View) subs() map[int]bool {
+	all := map[int]bool{}
+	for i := range v.Slices {
+		all[(v.First+i)*v.Of.Mips+v.Mip] = true
+	}
+	return all
+}
+
 // clear fills the slices of the view.
 func (v *View) clear(color [4]float32) {
 	for i := v.First; i < v.First+v.Slices; i++ {

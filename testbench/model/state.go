@@ -88,8 +88,8 @@ func (c *Context) SetTargets(views []*View) {
 	if !c.working() || len(views) > TargetSlots {
 		return
 	}
-	for _, v := range views {
-		if v != nil && !v.Alive() {
+	for i, v := range views {
+		if v != nil && !v.Alive() || !v.Joins(views[:i]) {
 			return
 		}
 	}

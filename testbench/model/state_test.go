@@ -86,7 +86,8 @@ func (m *machine) setTargets(t *rapid.T) {
 	n := rapid.SampledFrom([]int{1, 2, 8, 9, 0}).Draw(t, "targets")
 	all, api := make([]*model.View, n), make([]*d3d11.RenderTargetView, n)
 	for i := range all {
-		if v, ok := pick(t, "view", m.views); ok && !chance(t, "none", 4) {
+		v, ok := pick(t, "view", m.views)
+		if ok && !chance(t, "none", 4) && (v.Joins(all[:i]) || chance(t, "refused", 8)) {
 			all[i], api[i] = v.View, v.api
 		}
 	}
