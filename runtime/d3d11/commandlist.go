@@ -37,11 +37,15 @@ func (c *Context) newList(b *listBody) *CommandList {
 	c.slab = c.slab[1:]
 	l.body = b
 	b.list = l
+	c.retired.leases.Add(1)
 	return l
 }
 
-// GetDevice returns the device that created the list.
-func (l *CommandList) GetDevice() *Device { return l.body.dev }
+// GetDevice returns a reference to the device that created the list.
+func (l *CommandList) GetDevice() *Device {
+	l.body.dev.AddRef()
+	return l.body.dev
+}
 
 // GetContextFlags returns the flags of the context that recorded the list,
 // always 0.
@@ -75,9 +79,13 @@ func (l *CommandList) Release() uint32 {
 			l.stale("Release")
 			return 0
 		}
+		c := l.body.context
 		if l.refs.CompareAndSwap(v, v-apiRef) {
 			if v == 0 {
 				l.body.end()
+			}
+			if v < apiRef {
+				c.unlease()
 			}
 			return uint32(v / apiRef)
 		}

@@ -77,6 +77,7 @@ func newImmediate(d *Device, k *call) *Context {
 // newRecorder creates a deferred context for which the runtime records.
 func newRecorder(d *Device) *Context {
 	c := &Context{deferred: true, rec: d.takeRecording(), open: make(map[mapKey]*listMemory)}
+	c.retired.leases.Store(1)
 	c.adopt(d, c)
 	return c
 }

@@ -55,6 +55,7 @@ func newDeferred(d *Device, api string) (*Context, error) {
 		return nil, err
 	}
 	c.spare.Store(d.acquireCall())
+	c.retired.leases.Store(1)
 	c.adopt(d, c)
 	return c, nil
 }

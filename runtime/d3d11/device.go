@@ -65,6 +65,7 @@ type Device struct {
 	loss         atomic.Pointer[loss]  // how the kernel lost the GPU, or nil
 	kernelErr    func() error          // Config.Err
 	queue        InfoQueue
+	refs         deviceRefs
 	serial       sync.Mutex // held during each DDI call, if serialized
 
 	serialized bool   // the driver is not free-threaded
@@ -89,7 +90,8 @@ type Device struct {
 	closed   bool
 }
 
-// CreateDevice opens the driver and creates a device and its immediate context.
+// CreateDevice opens the driver and creates a device and its immediate context,
+// with a reference to each.
 //
 //	DDI     OpenAdapter10_2, pfnGetSupportedVersions, pfnGetCaps, pfnCreateDevice
 //	Returns an [*Error]: EInvalidArg if cfg lacks a function; DXGIUnsupported if
@@ -118,6 +120,7 @@ func CreateDevice(cfg Config) (*Device, *Context, error) {
 		calls:          make(map[*ddi.Thread]*call),
 	}
 	d.queue.init(&cfg)
+	d.refs.n.Store(2) // the device and its immediate context
 	d.immediate = newImmediate(d, d.newCall())
 	d.immediate.moves = newMoves(cfg.Seed)
 	if hr := d.open(cfg.Driver); hr != ddi.OK {
@@ -296,8 +299,8 @@ func (d *Device) CreateDeferredContext(flags uint32) (*Context, error) {
 	return newDeferred(d, api)
 }
 
-// Close destroys the device and all its remaining objects, and closes the
-// driver. No object of the device may be in use. Afterwards the objects are
+// Close destroys the device and all its remaining objects, whatever references
+// there are, and closes the driver. No object of the device may be in use. Afterwards the objects are
 // stale and the device is removed. Further calls do nothing.
 func (d *Device) Close() {
 	d.mu.Lock()

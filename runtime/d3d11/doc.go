@@ -44,7 +44,9 @@
 // # References
 //
 // Objects are reference counted: a Create or Get method returns a reference and
-// Release drops it. Bindings, views, command lists and swap chains keep the
+// Release drops it. Each object that the application has a reference to holds one
+// to its device, and the Release of the last one closes the device. Device.Close
+// does so at once. Bindings, views, command lists and swap chains keep the
 // objects they use alive. Using an object without holding a reference is an
 // error, or ignored by a method without a result. Released objects are never
 // recycled, so a stale reference cannot reach another object. (The memory
@@ -72,6 +74,5 @@
 // OCCLUSION and the predicates, whose results are those without draws; queries
 // other than EVENT, and predication, with a driver that lacks SetPredication;
 // 1D and 3D textures; multisampling; mip generation, resolving, shared
-// resources; views of buffers; windows, display modes and scan-out. A device is
-// not reference counted: Close destroys it.
+// resources; views of buffers; windows, display modes and scan-out.
 package d3d11

@@ -48,6 +48,7 @@ func (c *child) adopt(d *Device, self member) {
 	c.dev = d
 	c.self = self
 	c.refs.Store(apiRef)
+	c.enter()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	c.id = d.takeID()
@@ -58,8 +59,11 @@ func (c *child) adopt(d *Device, self member) {
 	d.children = c
 }
 
-// GetDevice returns the device that created the object.
-func (c *child) GetDevice() *Device { return c.dev }
+// GetDevice returns a reference to the device that created the object.
+func (c *child) GetDevice() *Device {
+	c.dev.AddRef()
+	return c.dev
+}
 
 // AddRef adds an application reference and returns their number. It does
 // nothing if the application holds no reference.
@@ -92,6 +96,9 @@ func (c *child) Release() uint32 {
 			case v < 2*apiRef:
 				c.unpin()
 			}
+			if v < 2*apiRef {
+				c.leave()
+			}
 			return uint32(v/apiRef) - 1
 		}
 	}
@@ -109,7 +116,11 @@ func (d *Device) stale(call string, object any) {
 }
 
 // addRef adds an application reference to an object that has a reference.
-func (c *child) addRef() { c.refs.Add(apiRef) }
+func (c *child) addRef() {
+	if c.refs.Add(apiRef) < 2*apiRef {
+		c.enter()
+	}
+}
 
 // hold adds a runtime reference to an object that has a reference.
 func (c *child) hold() { c.refs.Add(1) }
@@ -134,6 +145,7 @@ func (c *child) releaseAll() {
 			} else {
 				c.unpin()
 			}
+			c.leave()
 			return
 		}
 	}

@@ -84,7 +84,11 @@ type retired struct {
 	_    [cacheLine]byte
 	head atomic.Pointer[listBody]
 	mark listBody // the head after the list is sealed
-	_    [cacheLine]byte
+
+	// The context, if the application has a reference to it, and its lists of
+	// which the application has one.
+	leases atomic.Int64
+	_      [cacheLine]byte
 }
 
 // push adds b. It reports false if the list is sealed.

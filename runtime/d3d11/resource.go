@@ -57,7 +57,7 @@ type Resource interface {
 	AddRef() uint32
 	Release() uint32
 
-	// GetDevice returns the device that created the resource.
+	// GetDevice returns a reference to the device that created the resource.
 	GetDevice() *Device
 
 	core() *resource
