@@ -66,6 +66,7 @@ type Device struct {
 	kernelErr    func() error          // Config.Err
 	queue        InfoQueue
 	refs         deviceRefs
+	private      privateData
 	serial       sync.Mutex // held during each DDI call, if serialized
 
 	serialized bool   // the driver is not free-threaded
@@ -325,6 +326,7 @@ func (d *Device) Close() {
 	k.end()
 	d.adapterFuncs.CloseAdapter(&k.thread, d.adapter)
 	d.kernel.DestroyDevice(&k.thread, d.km)
+	d.private.clear()
 }
 
 // newCall creates a thread for DDI functions.

@@ -40,6 +40,8 @@ type child struct {
 
 	prev, next *child // dev.children; guarded by dev.mu
 	pins       *local // locals with a reference; guarded by dev.mu
+
+	private privateData
 }
 
 // adopt makes self, which embeds c, an object of d with one application
@@ -169,6 +171,7 @@ func (c *child) end() {
 	c.prev, c.next = nil, nil
 	d.mu.Unlock()
 	c.self.destroy()
+	c.private.clear()
 	d.mu.Lock()
 	d.freeID(c.id)
 	d.mu.Unlock()

@@ -30,6 +30,8 @@ type listBody struct {
 
 	older, newer *listBody // dev.lists; guarded by dev.mu
 
+	private privateData // of list
+
 	_ [cacheLine]byte // no other context's body shares the cache line
 }
 
@@ -155,6 +157,7 @@ func (b *listBody) end() {
 // the driver's handle is destroyed instead.
 func (b *listBody) retire(e *endedLists) {
 	b.list = nil
+	b.private.clear()
 	c := b.context
 	if b.rec != nil {
 		b.dev.freeRecording(b.rec, e)
