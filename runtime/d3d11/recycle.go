@@ -87,9 +87,7 @@ type retired struct {
 	head atomic.Pointer[listBody]
 	mark listBody // the head after the list is sealed
 
-	// The context, if the application has a reference to it, and its lists of
-	// which the application has one.
-	leases atomic.Int64
+	leases atomic.Int64 // references of the application: to the context, and to its lists
 	_      [cacheLine]byte
 }
 

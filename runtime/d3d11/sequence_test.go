@@ -44,7 +44,7 @@ func TestSequences(t *testing.T) {
 	b := nativeBench(t)
 	x, y, dyn := b.constant(), b.constant(), b.dynamic(BindVertexBuffer)
 	tex := b.texture(1, 1, 1, 1, dxgi.R8G8B8A8UNorm)
-	view, last, query := b.view(tex), b.view(tex), b.predicate()
+	view, last, query := b.view(tex), b.view(b.texture(1, 1, 1, 1, dxgi.R8G8B8A8UNorm)), b.predicate()
 	dc := b.deferred()
 	var list, second *CommandList
 	for _, step := range []struct {
@@ -103,7 +103,7 @@ func TestSequences(t *testing.T) {
 			b.calls()
 			dc.Release()
 		}, "AbandonCommandList IaSetVertexBuffers VsSetConstantBuffers VsSetConstantBuffers PsSetConstantBuffers " +
-			"SetRenderTargets SetRenderTargets SetPredication CloseQuery CloseView CloseView CloseResource CloseResource CloseResource CloseResource " +
+			"SetRenderTargets SetRenderTargets SetPredication CloseQuery CloseView CloseResource CloseView CloseResource CloseResource CloseResource CloseResource " +
 			"DestroyCommandList DestroyCommandList DestroyCommandList DestroyDevice"},
 	} {
 		step.do()
