@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -57,7 +58,7 @@ type Options struct {
 	DDI        io.Writer      // gets the verifier.Trace, a line per Write, for verifier.Merge; nil: none
 	Hook       verifier.Hook  // sees each DDI call; nil: none
 
-	Seed uint64 // of the runtime's random choices, see d3d11.Config; 0: none
+	Seed uint64 // of the random choices of runtime and kernel: d3d11.Config, the first fences; 0: none
 
 	NoVerify bool     // leaves out the checks of the driver interfaces, for benchmarks
 	Waive    []string // rules of package verifier that are counted and do not stop
@@ -146,7 +147,9 @@ func (s *System) wrap(d Drivers, hook verifier.Hook) {
 		if hook != nil {
 			before = verifier.Hooks(m, hook)
 		}
-		user, kernel = verifier.Hooks(before, verifier.New(m)), verifier.Hooks(before, kmcheck.New(m, kmcheck.Options{}))
+		checker := kmcheck.New(m, kmcheck.Options{})
+		s.machine.ObserveWrites(checker.DeviceWrote)
+		user, kernel = verifier.Hooks(before, verifier.New(m)), verifier.Hooks(before, checker)
 	}
 	if user != nil {
 		s.drivers.UserMode = verifier.WrapUserMode(d.UserMode, s.monitor, user)
@@ -208,9 +211,11 @@ func (s *System) start(o Options) error {
 	if s.device, err = s.machine.Attach(s.thread, s.link, s.clock); err != nil {
 		return err
 	}
+	first, step := fences(o.Seed)
 	err = s.guard(func() (err error) {
 		s.kernel, err = dxgkrnl.Start(s.thread, dxgkrnl.Config{
 			Machine: s.machine, Device: s.device, Driver: s.drivers.KernelMode(), TdrDelay: o.TdrDelay,
+			FirstFence: first, FenceStep: step, Warn: s.warn,
 		})
 		return err
 	})
@@ -218,6 +223,27 @@ func (s *System) start(o Options) error {
 		return fmt.Errorf("%w: %w", ErrDevice, err)
 	}
 	return nil
+}
+
+// fences returns the fence of the first submission to node 0, and its distance to
+// that of the next node. With an odd seed the fences of all nodes wrap around soon.
+// With an even one the nodes have different fences, so that a fence reported for the
+// wrong node is one that the node was not given.
+func fences(seed uint64) (first, step uint32) {
+	switch {
+	case seed == 0:
+		return 0, 0
+	case seed%2 == 1:
+		return -uint32(1 + seed/2%8), math.MaxUint32 - 15
+	}
+	return uint32(1 + seed/2%1000), 1 << 30
+}
+
+// warn reports a warning of the kernel.
+func (s *System) warn(t *ddi.Thread, name, function, found string) {
+	if s.monitor != nil {
+		s.monitor.Report(verifier.Report{Rule: name, Thread: t, Func: &verifier.Func{Name: function}, Text: found})
+	}
 }
 
 // CreateDevice creates a Direct3D device in a new process.

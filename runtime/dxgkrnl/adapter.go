@@ -80,7 +80,12 @@ type Config struct {
 
 	TdrDelay   uint64 // ticks without progress until the GPU counts as hung; 0: two seconds
 	DMABuffers int    // number of DMA buffers per context; 0: 4
-	FirstFence uint32 // fence ID of the first submission to each node; 0: 1
+	FirstFence uint32 // fence ID of the first submission to node 0; 0: 1
+	FenceStep  uint32 // added for each further node, modulo 2^32
+
+	// Warn gets rules of package rule that are warnings: the thread, the rule, the
+	// function and what was found. nil: they are not reported.
+	Warn func(t *ddi.Thread, name, function, found string)
 }
 
 // Stats holds counters of the kernel.
@@ -108,6 +113,8 @@ type Kernel struct {
 	tdrDelay   uint64 // in ticks
 	dmaBuffers int
 	firstFence uint32
+	fenceStep  uint32
+	warn       func(t *ddi.Thread, name, function, found string)
 
 	mu sync.Mutex // held from the entry of a thunk to its return
 
@@ -166,8 +173,11 @@ func Start(t *ddi.Thread, cfg Config) (*Kernel, error) {
 	}
 	k := &Kernel{
 		machine: cfg.Machine, dev: cfg.Device, driver: cfg.Driver,
-		tdrDelay: cfg.TdrDelay, dmaBuffers: cfg.DMABuffers, firstFence: cfg.FirstFence,
+		tdrDelay: cfg.TdrDelay, dmaBuffers: cfg.DMABuffers, firstFence: cfg.FirstFence, fenceStep: cfg.FenceStep, warn: cfg.Warn,
 		adapter: kmddi.HAdapter{Root: new(ddi.Root)},
+	}
+	if k.warn == nil {
+		k.warn = func(*ddi.Thread, string, string, string) {}
 	}
 	k.cb = k.callbacks()
 	defer k.unlock(t, k.lock(t))

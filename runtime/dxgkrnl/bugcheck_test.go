@@ -54,7 +54,12 @@ var bugchecks = []struct {
 	{"Patch fails", 0x119, 3, system, fails("Patch")},
 	{"a fence that is not submitted", 0x119, 1, system, notifies(kmddi.NotifyInterrupt{InterruptType: completed, FenceID: 3}, true)},
 	{"a fence that goes backwards", 0x119, 1, system, notifies(kmddi.NotifyInterrupt{InterruptType: completed, FenceID: 0}, true)},
-	{"a node that does not exist", 0x119, 1, system, notifies(kmddi.NotifyInterrupt{InterruptType: completed, FenceID: 2, NodeOrdinal: 1}, true)},
+	{"a fence before the first submission", 0x119, 1, system, func(r *rig) {
+		r.mini.isr = func(t *ddi.Thread) { // of node 1, which has no work
+			r.mini.cb.NotifyInterrupt(t, r.mini.cb.DeviceHandle, kmddi.NotifyInterrupt{InterruptType: completed, FenceID: 0, NodeOrdinal: 1})
+		}
+	}},
+	{"a node that does not exist", 0x119, 1, system, notifies(kmddi.NotifyInterrupt{InterruptType: completed, FenceID: 2, NodeOrdinal: 2}, true)},
 	{"a query that returns an impossible fence", 0x119, 1, system, func(r *rig) {
 		r.gpu.lostIRQ = true
 		r.mini.query = func(*ddi.Thread, uint32) (uint32, ddi.Status) { return 99, 0 }
@@ -111,7 +116,7 @@ var bugchecks = []struct {
 func TestBugchecks(t *testing.T) {
 	for _, tt := range bugchecks {
 		t.Run(tt.name, func(t *testing.T) {
-			r := newRig(t, options{})
+			r := newRig(t, options{nodes: 2})
 			warm := r.alloc(64, system)
 			r.render(fill(warm, 0, 64, 1)) // fence 1
 			r.wait()

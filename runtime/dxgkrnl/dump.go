@@ -87,7 +87,7 @@ func (k *Kernel) stopFault(t *ddi.Thread) {
 // stopTimeout stops the adapter because node n made no progress.
 func (k *Kernel) stopTimeout(t *ddi.Thread, n *node) {
 	k.stop(t, reasonTimeout, &DeviceError{
-		Kind: Timeout, Node: n.ordinal, Fence: k.fenceID(n.completed + 1), Cause: ddi.StatusIOTimeout,
+		Kind: Timeout, Node: n.ordinal, Fence: n.fenceID(n.completed + 1), Cause: ddi.StatusIOTimeout,
 	})
 }
 
@@ -131,7 +131,7 @@ func (k *Kernel) dump() string {
 // dumpNode describes the fences and queues of a node.
 func (k *Kernel) dumpNode(b *strings.Builder, n *node) {
 	fmt.Fprintf(b, "kernel: node %d: fence %d completed, %d reported, %d submitted, %d queued; %d of %d in hardware, %d waiting\n",
-		n.ordinal, k.fenceID(n.completed), k.fenceID(n.reported), k.fenceID(n.submitted), k.fenceID(n.queued),
+		n.ordinal, n.fenceID(n.completed), n.fenceID(n.reported), n.fenceID(n.submitted), n.fenceID(n.queued),
 		len(n.hardware), k.caps.HwQueuePacketCap, len(n.waiting))
 	for _, s := range n.hardware {
 		k.dumpSubmission(b, "hardware", s)
@@ -151,7 +151,7 @@ func (k *Kernel) dumpSubmission(b *strings.Builder, where string, s *submission)
 		s.arg.DmaBufferPhysicalAddress, s.arg.DmaBufferSubmissionStartOffset, s.arg.DmaBufferSubmissionEndOffset)
 	for i, number := range s.waits {
 		if number > k.nodes[i].completed {
-			fmt.Fprintf(b, ", waits for node %d fence %d", i, k.fenceID(number))
+			fmt.Fprintf(b, ", waits for node %d fence %d", i, k.nodes[i].fenceID(number))
 		}
 	}
 	b.WriteByte('\n')

@@ -48,7 +48,8 @@ func (k *Kernel) deferred(t *ddi.Thread) {
 //	        SynchronizeExecution
 //	In      a completed fence: one that is submitted to the node and not before
 //	        the last one reported. A newer one stands for all older ones of
-//	        the node; the last one again is ignored
+//	        the node; the last one again is ignored, which package kmcheck
+//	        reports
 //	Returns by Bugcheck 0x119/1 for any other fence, or a node that does not
 //	        exist
 //	Source  learn.microsoft.com, nc-d3dkmddi-dxgkcb_notify_interrupt
@@ -79,10 +80,10 @@ func (k *Kernel) notifyInterrupt(t *ddi.Thread, h kmddi.HDxgkrnl, arg kmddi.Noti
 
 // report records a completed fence that function reported, at DIRQL.
 func (k *Kernel) report(function string, n *node, id uint32) {
-	ahead := uint64(id - k.fenceID(n.reported))
-	if ahead > n.submitted-n.reported {
+	ahead := uint64(id - n.fenceID(n.reported))
+	if ahead > n.submitted-n.reported || ahead == 0 && n.reported == 0 {
 		k.bugcheck(function, CodeScheduler, SchedulerFence, "node %d: fence %d reported, want %d to %d",
-			n.ordinal, id, k.fenceID(n.reported), k.fenceID(n.submitted))
+			n.ordinal, id, n.fenceID(max(n.reported, 1)), n.fenceID(n.submitted))
 	}
 	n.reported += ahead
 }

@@ -34,7 +34,7 @@ func (k *Kernel) query(t *ddi.Thread) error {
 	}
 	k.nodes = make([]node, n)
 	for i := range k.nodes {
-		k.nodes[i].ordinal = uint32(i)
+		k.nodes[i].ordinal, k.nodes[i].first = uint32(i), k.firstFence+uint32(i)*k.fenceStep
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ type options struct {
 	nodes, capacity int
 	vram            int
 	hiddenVRAM      bool
-	first           uint32
+	first, step     uint32
 	buffers         int
 	dmaBytes        uint32
 	pagingBytes     uint32
@@ -42,6 +42,8 @@ type rig struct {
 	thunks kmt.Thunks
 	dev    ddi.KMHandle
 	ctx    umddi.CreateContext
+
+	warnings []string
 }
 
 func newMachine(t require.TestingT, o *options) (*gpu, *miniport, Config) {
@@ -73,7 +75,7 @@ func newMachine(t require.TestingT, o *options) (*gpu, *miniport, Config) {
 			{BaseAddress: hostBase, Size: 64 << 20, Flags: kmddi.SegmentFlags{System: true}},
 		}},
 	}
-	return g, mini, Config{Machine: m, Device: dev, Driver: mini.table(), FirstFence: o.first, DMABuffers: o.buffers}
+	return g, mini, Config{Machine: m, Device: dev, Driver: mini.table(), FirstFence: o.first, FenceStep: o.step, DMABuffers: o.buffers}
 }
 
 func newRig(t require.TestingT, o options) *rig {
@@ -81,6 +83,9 @@ func newRig(t require.TestingT, o options) *rig {
 	var cfg Config
 	var err error
 	r.gpu, r.mini, cfg = newMachine(t, &o)
+	cfg.Warn = func(_ *ddi.Thread, name, function, found string) {
+		r.warnings = append(r.warnings, name+": "+function+": "+found)
+	}
 	r.kernel, err = Start(r.thread, cfg)
 	require.NoError(t, err)
 	r.thunks = r.kernel.Thunks()

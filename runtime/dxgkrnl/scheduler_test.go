@@ -47,3 +47,20 @@ func count(lines []string, word string) (n int) {
 	}
 	return n
 }
+
+// Each node has its own first fence, and the fences wrap around.
+func TestFirstFences(t *testing.T) {
+	r := newRig(t, options{nodes: 2, first: 0xffffffff, step: 1 << 30})
+	a, b := r.alloc(64, system), r.alloc(64, system)
+	other := r.context(1)
+	for range 2 {
+		r.render(fill(a, 0, 64, 1))
+		r.ok(r.submit(other, fill(b, 0, 64, 2)))
+	}
+	r.wait()
+	assert.Equal(t, []string{
+		"Submit buffer fence=4294967295 node=0", "Submit buffer fence=1073741823 node=1",
+		"Submit buffer fence=0 node=0", "Submit buffer fence=1073741824 node=1",
+	}, r.logged("Submit"))
+	r.finish()
+}

@@ -1,6 +1,7 @@
 package dxgkrnl
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
@@ -8,12 +9,13 @@ import (
 )
 
 // A node is a queue of the GPU. Submissions are numbered from 1 in the order in
-// which they enter it. The fence ID of a number is number + Config.FirstFence -
-// 1, modulo 2^32. The numbers themselves do not wrap.
+// which they enter it. The fence ID of a number is number + first - 1, modulo
+// 2^32. The numbers themselves do not wrap.
 //
 // reserved >= queued >= submitted >= reported >= completed.
 type node struct {
 	ordinal    uint32
+	first      uint32        // fence ID of the first submission
 	reserved   uint64        // last number assigned
 	queued     uint64        // last number added to waiting
 	submitted  uint64        // last number submitted to the hardware
@@ -36,7 +38,7 @@ type submission struct {
 }
 
 // fenceID returns the fence ID of a submission number.
-func (k *Kernel) fenceID(number uint64) uint32 { return uint32(number) + k.firstFence - 1 }
+func (n *node) fenceID(number uint64) uint32 { return uint32(number) + n.first - 1 }
 
 // reserve assigns the next number of node n to a submission.
 func (k *Kernel) reserve(n *node) *submission {
@@ -48,7 +50,7 @@ func (k *Kernel) reserve(n *node) *submission {
 	}
 	n.reserved++
 	s.node, s.number = n, n.reserved
-	s.arg = kmddi.SubmitCommand{NodeOrdinal: n.ordinal, SubmissionFenceID: k.fenceID(s.number)}
+	s.arg = kmddi.SubmitCommand{NodeOrdinal: n.ordinal, SubmissionFenceID: n.fenceID(s.number)}
 	return s
 }
 
@@ -227,6 +229,8 @@ func (k *Kernel) expire(t *ddi.Thread) {
 			return
 		case moved && k.stats.Interrupts == interrupts:
 			k.stats.LostInterrupts++
+			k.warn(t, "interrupt-lost", "DxgkDdiQueryCurrentFence", fmt.Sprintf("node %d: fence %d completed, but no interrupt reported it in %d clocks",
+				n.ordinal, n.fenceID(n.reported), k.tdrDelay))
 		case n.completed == before:
 			k.stopTimeout(t, n)
 			return
@@ -243,7 +247,7 @@ func (k *Kernel) poll(t *ddi.Thread, n *node) (moved bool) {
 	if !s.Failed() && k.err == nil {
 		old := t.Raise(ddi.DIRQL)
 		// An interrupt may have reported a later fence after it was read.
-		if out.CurrentFence-k.fenceID(before) > uint32(n.reported-before) {
+		if out.CurrentFence-n.fenceID(before) > uint32(n.reported-before) {
 			k.report("DxgkDdiQueryCurrentFence", n, out.CurrentFence)
 		}
 		t.Lower(old)

@@ -64,7 +64,8 @@ type Machine struct {
 	memBytes uint64
 
 	mu      sync.Mutex
-	blocks  []block // sorted by address
+	written func(addr uint64, p []byte) // called with each write of a device; nil: none
+	blocks  []block                     // sorted by address
 	devices []*Device
 	mmio32  uint64 // next free address for a 32-bit BAR
 	mmio64  uint64 // next free address for a 64-bit BAR

@@ -125,7 +125,20 @@ func (m *Machine) WriteMem(addr uint64, p []byte) error {
 		return err
 	}
 	m.copyRange(addr, p, func(mem, p []byte) int { return copy(mem, p) })
+	if m.written != nil {
+		m.written(addr, p)
+	}
 	return nil
+}
+
+// ObserveWrites makes the machine call f after each write of a device to memory,
+// in order, with the address and the bytes. Interrupt messages are no writes to
+// memory. f must not call the machine or keep p. There is one observer; nil removes
+// it.
+func (m *Machine) ObserveWrites(f func(addr uint64, p []byte)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.written = f
 }
 
 // message latches an interrupt message.

@@ -1,6 +1,7 @@
 package hal_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -202,4 +203,19 @@ func firstFit(used []bool, n, step int) int {
 		}
 	}
 	return -1
+}
+
+// The observer sees the writes of a device that reach memory.
+func TestObserveWrites(t *testing.T) {
+	m := hal.New(1 << 20)
+	p, err := m.Alloc(hal.PageSize, 0)
+	require.NoError(t, err)
+	var seen []string
+	m.ObserveWrites(func(addr uint64, b []byte) { seen = append(seen, fmt.Sprintf("%#x %v", addr-p.Phys, b)) })
+	require.NoError(t, m.WriteMem(p.Phys+4, []byte{1, 2}))
+	require.Error(t, m.WriteMem(p.Phys+hal.PageSize, []byte{3}))
+	require.NoError(t, m.ReadMem(p.Phys, make([]byte, 8)))
+	m.ObserveWrites(nil)
+	require.NoError(t, m.WriteMem(p.Phys, []byte{4}))
+	require.Equal(t, []string{"0x4 [1 2]"}, seen)
 }

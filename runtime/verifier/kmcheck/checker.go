@@ -34,15 +34,18 @@ type Checker struct {
 	active  []*frame                 // functions of the driver that have not returned
 	state   state
 	objects map[*ddi.Root]*object
-	gone    []*object  // objects that no longer exist, in the order in which they are forgotten
-	ids     uint64     // last id given to an object
-	held    []resource // memory and mappings of the driver
+	gone    []*object         // objects that no longer exist, in the order in which they are forgotten
+	ids     uint64            // last id given to an object
+	held    []resource        // memory and mappings of the driver
+	queues  map[uint32]*queue // by node
+	news    uint64            // counts interrupts, reads of registers and the GPU's writes
 }
 
 // New returns a Checker that reports to m. It must be a later hook than m.
 func New(m *verifier.Monitor, o Options) *Checker {
 	return &Checker{
 		m: m, o: o, threads: map[*ddi.Thread]*thread{}, specs: map[*verifier.Func]*spec{}, objects: map[*ddi.Root]*object{},
+		queues: map[uint32]*queue{},
 	}
 }
 
@@ -163,6 +166,7 @@ func (k *Checker) enterFunction(fr *frame) {
 	if k.checkState(fr) {
 		k.beginObjects(fr)
 	}
+	k.enterFence(fr)
 	if fr.f.Name == "DxgkDdiRemoveDevice" {
 		k.checkLeaks(fr)
 	}
@@ -179,6 +183,7 @@ func (k *Checker) leaveFunction(fr *frame, results []any) {
 	if !status.Failed() && len(results) > 0 {
 		k.checkOutput(fr, results)
 	}
+	k.leaveFence(fr, results)
 	k.endObjects(fr, !status.Failed())
 	k.changeState(fr, !status.Failed())
 	k.active = slices.DeleteFunc(k.active, func(a *frame) bool { return a == fr })
@@ -189,6 +194,7 @@ func (k *Checker) enterCallback(fr *frame) {
 	k.checkStopped(fr)
 	k.checkCallbackLevel(fr)
 	k.checkPlace(fr)
+	k.enterFence(fr)
 }
 
 // leaveCallback notes what a callback returned.
@@ -198,6 +204,7 @@ func (k *Checker) leaveCallback(fr *frame, results []any) {
 		k.checkArguments(fr, s)
 	}
 	k.leaveResource(fr, results)
+	k.leaveFence(fr, results)
 }
 
 // statusOf returns the status among the results of a function. It reports false

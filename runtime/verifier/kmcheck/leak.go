@@ -14,6 +14,7 @@ import (
 // A resource is memory or a mapping that the driver holds.
 type resource struct {
 	memory  uint64 // physical address of memory; 0: a mapping
+	size    uint64 // of memory
 	mapping any    // HMapping.System
 	text    string // what it is
 	site    string // where the driver got it
@@ -28,7 +29,7 @@ func (k *Checker) leaveResource(fr *frame, results []any) {
 	switch fr.f.Name {
 	case "MmAllocateContiguousMemory":
 		m := results[0].(kmddi.ContiguousMemory)
-		k.hold(fr, resource{memory: m.PhysicalAddress, text: fmt.Sprintf("%d bytes at %#x", len(m.Bytes), m.PhysicalAddress)})
+		k.hold(fr, resource{memory: m.PhysicalAddress, size: uint64(len(m.Bytes)), text: fmt.Sprintf("%d bytes at %#x", len(m.Bytes), m.PhysicalAddress)})
 	case "DxgkCbMapMemory":
 		m := results[0].(kmddi.HMapping)
 		k.hold(fr, resource{mapping: m.System, text: fmt.Sprintf("the mapping of %#x bytes at %#x of BAR %d", fr.args[3], fr.args[2], fr.args[1])})

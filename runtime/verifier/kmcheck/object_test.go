@@ -10,8 +10,8 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 )
 
-// pending is STATUS_PENDING: neither success nor an error.
-const pending ddi.Status = 0x103
+// statusPending is STATUS_PENDING: neither success nor an error.
+const statusPending ddi.Status = 0x103
 
 // device creates a device.
 func (r *rig) device() kmddi.HDevice {
@@ -50,7 +50,7 @@ func (r *rig) renderStatus(s ddi.Status) {
 
 func resultCases() []ruleCase {
 	return []ruleCase{
-		{rule: "return-status", breaks: func(r *rig) { r.renderStatus(pending) },
+		{rule: "return-status", breaks: func(r *rig) { r.renderStatus(statusPending) },
 			keeps: func(r *rig) { r.renderStatus(ddi.StatusIllegalInstruction) }},
 		{rule: "return-status", breaks: func(r *rig) { r.renderStatus(ddi.StatusIODeviceError) },
 			keeps: func(r *rig) { // the status of a callback is passed on
@@ -61,7 +61,7 @@ func resultCases() []ruleCase {
 				r.renderStatus(ddi.StatusIODeviceError)
 			}},
 		{rule: "return-status", breaks: func(r *rig) {
-			r.status["StartDevice"] = pending
+			r.status["StartDevice"] = statusPending
 			r.begin()
 		}, keeps: func(r *rig) { // any error
 			r.status["StartDevice"] = ddi.StatusIOTimeout
@@ -277,7 +277,7 @@ func TestLeakNamesItsSite(t *testing.T) {
 // A violation names the set of legal statuses and the objects.
 func TestStatusNamesTheSet(t *testing.T) {
 	r := newRig(t)
-	r.renderStatus(pending)
+	r.renderStatus(statusPending)
 	require.Len(t, r.m.Violations(), 1)
 	v := r.m.Violations()[0]
 	assert.Contains(t, v.Text, "returned NTSTATUS 0x00000103, want STATUS_SUCCESS or STATUS_NO_MEMORY, ")

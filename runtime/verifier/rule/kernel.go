@@ -49,7 +49,7 @@ func Calls() []Rule {
 // checked by the graphics kernel, with or without a verifier. The others are
 // checked by package kmcheck.
 func KernelMode() []Rule {
-	return slices.Concat(bugchecks(), levelRules(), resultRules(), objectRules())
+	return slices.Concat(bugchecks(), levelRules(), resultRules(), objectRules(), fenceRules())
 }
 
 // levelRules are the rules on levels, threads and the order of calls.
@@ -121,6 +121,30 @@ func objectRules() []Rule {
 		{Name: "callback-argument", Title: "A callback gets a valid handle, offset, size and message number.", Fault: Driver, Source: srcCallbacks,
 			Catches: "a callback that returns STATUS_INVALID_HANDLE or STATUS_INVALID_PARAMETER: for example a register outside its mapping, or a mapping that was unmapped. DxgkCbMapMemory may be tried.",
 			Example: "DxgkCbSynchronizeExecution: returns STATUS_INVALID_PARAMETER, called in DxgkDdiQueryCurrentFence with messageNumber 0x9"},
+	}
+}
+
+// fenceRules are the rules on fences.
+func fenceRules() []Rule {
+	return []Rule{
+		{Name: "fence-twice", Title: "A fence is reported once.", Fault: Driver, Source: "DXGKDDI_QUERYCURRENTFENCE; DXGKCB_NOTIFY_INTERRUPT",
+			Catches: "DxgkCbNotifyInterrupt with the fence that was reported last on the node, or that a reset lost.",
+			Example: "DxgkCbNotifyInterrupt: node 0: fence 7 reported, which was reported before or lost in a reset"},
+		{Name: "fence-early", Title: "A fence is reported after news from the GPU.", Fault: Driver, Source: "DXGK_INTERRUPT_TYPE, DXGK_INTERRUPT_DMA_COMPLETED; DXGKDDI_QUERYCURRENTFENCE",
+			Catches: "a fence of a buffer with commands, if since DxgkDdiSubmitCommand no interrupt routine ran, no register was read, and the GPU wrote nothing to the memory of the miniport. Without these a driver cannot know that the buffer has completed. An empty buffer may complete at once.",
+			Example: "DxgkCbNotifyInterrupt: node 0: fence 7 reported, but since its submission there was no interrupt, no register was read and the GPU wrote nothing"},
+		{Name: "fence-unseen", Title: "A reported fence was written by the GPU or read from a register.", Fault: Driver, Warning: true, Source: "DXGKDDI_QUERYCURRENTFENCE, remarks on fences",
+			Catches: "a fence whose value, or that of a later one, was in no register that the driver read, and that the GPU did not write to the memory of the miniport. It is a warning, since a driver may give the GPU numbers of its own and translate them.",
+			Example: "DxgkCbNotifyInterrupt: node 0: fence 7 reported, but no register had the value and the GPU did not write it"},
+		{Name: "fence-query", Title: "DxgkDdiQueryCurrentFence reports a fence that it finds.", Fault: Driver, Source: "DXGKDDI_QUERYCURRENTFENCE",
+			Catches: "a CurrentFence that has not been reported by DxgkCbNotifyInterrupt when the function returns.",
+			Example: "DxgkDdiQueryCurrentFence: node 0: CurrentFence is 7, but the last fence reported is 6, want it reported before the return"},
+		{Name: "fence-faulted", Title: "A fence that faulted is submitted and has not completed.", Fault: Driver, Source: "DXGKARGCB_NOTIFY_INTERRUPT_DATA, DmaFaulted",
+			Catches: "DXGK_INTERRUPT_DMA_FAULTED with a fence that the node was not given, or that was reported as completed.",
+			Example: "DxgkCbNotifyInterrupt: node 0: fence 7 has faulted, want one that is submitted and not reported"},
+		{Name: "interrupt-lost", Title: "A completed fence is reported by an interrupt.", Fault: Either, Warning: true, Source: "DXGKDDI_QUERYCURRENTFENCE, remarks on missed fences",
+			Catches: "a fence that the kernel finds by DxgkDdiQueryCurrentFence after a node made no progress for TdrDelay, without an interrupt. The device, the link or the miniport lost it. The graphics kernel checks this.",
+			Example: "DxgkDdiQueryCurrentFence: node 0: fence 7 completed, but no interrupt reported it in 200000000 clocks"},
 	}
 }
 

@@ -1,0 +1,166 @@
+package kmcheck
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/hilgpu/hilgpu/runtime/ddi"
+	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+)
+
+// A queue is what the Checker knows of the fences of one node.
+type queue struct {
+	pending []pending // submitted and not reported, in order
+	last    uint32    // the last fence that was reported
+	any     bool      // one was reported
+}
+
+// A pending is a submission whose fence has not been reported.
+type pending struct {
+	fence uint32
+	empty bool   // it has no commands, so it may complete without the GPU
+	news  uint64 // Checker.news when it was submitted
+	seen  bool   // the fence was in a register or in memory that the GPU wrote
+}
+
+// queueOf returns the queue of a node.
+func (k *Checker) queueOf(node uint32) *queue {
+	q := k.queues[node]
+	if q == nil {
+		q = &queue{}
+		k.queues[node] = q
+	}
+	return q
+}
+
+// find returns the index of a pending fence, or -1.
+func (q *queue) find(fence uint32) int {
+	return slices.IndexFunc(q.pending, func(p pending) bool { return p.fence == fence })
+}
+
+// submitted notes a submission.
+func (k *Checker) submitted(arg kmddi.SubmitCommand) {
+	q := k.queueOf(arg.NodeOrdinal)
+	q.pending = append(q.pending, pending{
+		fence: arg.SubmissionFenceID, news: k.news,
+		empty: arg.DmaBufferSubmissionStartOffset == arg.DmaBufferSubmissionEndOffset,
+	})
+}
+
+// drop forgets the submissions that a reset lost.
+func (k *Checker) drop() {
+	for _, q := range k.queues {
+		if n := len(q.pending); n > 0 {
+			q.last, q.any = q.pending[n-1].fence, true
+		}
+		q.pending = q.pending[:0]
+	}
+}
+
+// reported checks a fence that the driver reports. The graphics kernel itself
+// checks that the fence is submitted and does not go backwards.
+func (k *Checker) reported(fr *frame, arg kmddi.NotifyInterrupt) {
+	q := k.queueOf(arg.NodeOrdinal)
+	i := q.find(arg.FenceID)
+	switch {
+	case arg.InterruptType == kmddi.InterruptDMAFaulted:
+		if i < 0 {
+			k.fail(fr, "fence-faulted", "node %d: fence %d has faulted, want one that is submitted and not reported", arg.NodeOrdinal, arg.FenceID)
+		}
+	case arg.InterruptType != kmddi.InterruptDMACompleted:
+	case i >= 0:
+		k.checkEarly(fr, arg, q.pending[:i+1], q.pending[i:])
+		q.last, q.any = arg.FenceID, true
+		q.pending = slices.Delete(q.pending, 0, i+1)
+	case q.any && arg.FenceID == q.last:
+		k.fail(fr, "fence-twice", "node %d: fence %d reported, which was reported before or lost in a reset", arg.NodeOrdinal, arg.FenceID)
+	}
+}
+
+// checkEarly checks that the driver can know that the submissions in done have
+// completed. A fence in later tells so too.
+func (k *Checker) checkEarly(fr *frame, arg kmddi.NotifyInterrupt, done, later []pending) {
+	work := false
+	for _, p := range done {
+		work = work || !p.empty
+		if !p.empty && p.news == k.news {
+			k.fail(fr, "fence-early", "node %d: fence %d reported, but since its submission there was no interrupt, no register was read and the GPU wrote nothing",
+				arg.NodeOrdinal, arg.FenceID)
+			return
+		}
+	}
+	if work && !slices.ContainsFunc(later, func(p pending) bool { return p.seen }) {
+		k.fail(fr, "fence-unseen", "node %d: fence %d reported, but no register had the value and the GPU did not write it", arg.NodeOrdinal, arg.FenceID)
+	}
+}
+
+// see notes a value that came from the GPU.
+func (k *Checker) see(v uint32) {
+	for _, q := range k.queues {
+		if i := q.find(v); i >= 0 {
+			q.pending[i].seen = true
+		}
+	}
+}
+
+// checkQuery checks what QueryCurrentFence returned.
+func (k *Checker) checkQuery(fr *frame, out kmddi.QueryCurrentFenceOut) {
+	node := fr.args[1].(kmddi.QueryCurrentFence).NodeOrdinal
+	q := k.queueOf(node)
+	if i := q.find(out.CurrentFence); i >= 0 {
+		last := "none"
+		if q.any {
+			last = fmt.Sprint(q.last)
+		}
+		k.fail(fr, "fence-query", "node %d: CurrentFence is %d, but the last fence reported is %s, want it reported before the return",
+			node, out.CurrentFence, last)
+	}
+}
+
+// DeviceWrote tells the Checker that the device wrote p to host memory at a
+// physical address. It is a hal.Machine's observer. Only memory that the driver
+// allocated matters.
+func (k *Checker) DeviceWrote(addr uint64, p []byte) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, r := range k.held {
+		if r.memory == 0 || addr+uint64(len(p)) <= r.memory || addr >= r.memory+r.size {
+			continue
+		}
+		k.news++
+		for i := -addr & 3; i+4 <= uint64(len(p)); i += 4 {
+			k.see(binary.LittleEndian.Uint32(p[i:]))
+		}
+	}
+}
+
+// enterFence notes calls that concern fences.
+func (k *Checker) enterFence(fr *frame) {
+	switch fr.f.Name {
+	case interruptRoutine:
+		k.news++
+	case "DxgkDdiSubmitCommand":
+		k.submitted(fr.args[1].(kmddi.SubmitCommand))
+	case "DxgkCbNotifyInterrupt":
+		if fr.level == ddi.DIRQL {
+			k.reported(fr, fr.args[1].(kmddi.NotifyInterrupt))
+		}
+	}
+}
+
+// leaveFence notes results that concern fences.
+func (k *Checker) leaveFence(fr *frame, results []any) {
+	if s, ok := statusOf(results); ok && s.Failed() {
+		return
+	}
+	switch fr.f.Name {
+	case "DxgkDdiQueryCurrentFence":
+		k.checkQuery(fr, results[0].(kmddi.QueryCurrentFenceOut))
+	case "DxgkDdiResetFromTimeout", "DxgkDdiStopDevice":
+		k.drop()
+	case "READ_REGISTER_ULONG", "DxgkCbReadDeviceSpace":
+		k.news++
+		k.see(results[0].(uint32))
+	}
+}
