@@ -129,7 +129,7 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 			o.Hook = verifier.Hooks(s.trace, o.Hook)
 		}
 	}
-	s.wrap(d, o.Hook)
+	s.wrap(d, o.Hook, s.budgets())
 	s.watch(o)
 	if err := s.start(o); err != nil {
 		s.unwatch()
@@ -139,15 +139,24 @@ func Open(selector string, d Drivers, o Options) (*System, error) {
 	return s, nil
 }
 
+// budgets returns the options for the budgets of time of the miniport. They need a
+// clock that is the device's, which slow links do not have.
+func (s *System) budgets() kmcheck.Options {
+	if _, rated := s.link.(boards.Rated); rated {
+		return kmcheck.Options{}
+	}
+	return kmcheck.Options{Now: s.clock.Now, Hz: s.clock.Hz()}
+}
+
 // wrap puts the hooks around the drivers: the system's, and hook, which may be nil.
-func (s *System) wrap(d Drivers, hook verifier.Hook) {
+func (s *System) wrap(d Drivers, hook verifier.Hook, o kmcheck.Options) {
 	user, kernel := hook, hook
 	if m := s.monitor; m != nil {
 		before := verifier.Hook(m)
 		if hook != nil {
 			before = verifier.Hooks(m, hook)
 		}
-		checker := kmcheck.New(m, kmcheck.Options{})
+		checker := kmcheck.New(m, o)
 		s.machine.ObserveWrites(checker.DeviceWrote)
 		user, kernel = verifier.Hooks(before, verifier.New(m)), verifier.Hooks(before, checker)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/hal"
 	"github.com/hilgpu/hilgpu/runtime/verifier"
+	"github.com/hilgpu/hilgpu/runtime/verifier/kmcheck"
 	"github.com/hilgpu/hilgpu/testbench/compose"
 )
 
@@ -45,7 +46,7 @@ func newWired(t *testing.T, selector string) *wired {
 	var err error
 	w.monitor, err = verifier.NewMonitor(verifier.Options{})
 	require.NoError(t, err)
-	w.wrap(w.drivers, nil)
+	w.wrap(w.drivers, nil, kmcheck.Options{})
 	w.unwatch = func() {}
 	w.power(t, selector)
 	port, err := rootport.New(w.dial, w.machine, rootport.Options{Observer: w.observe})

@@ -15,6 +15,8 @@ import (
 
 // Options are optional settings of a Checker. The zero value works.
 type Options struct {
+	Now func() uint64 // virtual time in clocks of the device; nil: budgets of time are not checked
+	Hz  uint64        // clocks per second
 }
 
 // A Checker is a Hook that checks both sides of the kernel-mode interface of one
@@ -69,6 +71,11 @@ type frame struct {
 	created   *object      // that it creates
 	destroyed *object      // that it destroys
 	passed    []ddi.Status // of its callbacks
+
+	began    uint64 // of an access: when it began
+	accesses int    // that a function made
+	spent    uint64 // clocks that they took
+	over     bool   // the budget was exceeded
 }
 
 // top returns the innermost frame, or nil.
@@ -195,6 +202,7 @@ func (k *Checker) enterCallback(fr *frame) {
 	k.checkCallbackLevel(fr)
 	k.checkPlace(fr)
 	k.enterFence(fr)
+	k.beginAccess(fr)
 }
 
 // leaveCallback notes what a callback returned.
@@ -203,6 +211,7 @@ func (k *Checker) leaveCallback(fr *frame, results []any) {
 		k.pass(fr, s)
 		k.checkArguments(fr, s)
 	}
+	k.endAccess(fr)
 	k.leaveResource(fr, results)
 	k.leaveFence(fr, results)
 }

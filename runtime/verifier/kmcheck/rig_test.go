@@ -53,7 +53,7 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-func (r *rig) options() Options { return Options{} }
+func (r *rig) options() Options { return Options{Now: func() uint64 { return r.clock }, Hz: hz} }
 
 // run runs the code of a test for a function or callback and returns its status.
 func (r *rig) run(t *ddi.Thread, code map[string]func(*ddi.Thread), name string) ddi.Status {

@@ -19,7 +19,7 @@ type ruleCase struct {
 
 // allCases returns the cases of all rules of this package.
 func allCases() []ruleCase {
-	return slices.Concat(levelCases(), resultCases(), objectCases(), resourceCases(), fenceCases())
+	return slices.Concat(levelCases(), resultCases(), objectCases(), resourceCases(), fenceCases(), budgetCases())
 }
 
 // Every rule of the kernel-mode interface that the graphics kernel does not check

@@ -49,7 +49,7 @@ func Calls() []Rule {
 // checked by the graphics kernel, with or without a verifier. The others are
 // checked by package kmcheck.
 func KernelMode() []Rule {
-	return slices.Concat(bugchecks(), levelRules(), resultRules(), objectRules(), fenceRules())
+	return slices.Concat(bugchecks(), levelRules(), resultRules(), objectRules(), fenceRules(), budgetRules())
 }
 
 // levelRules are the rules on levels, threads and the order of calls.
@@ -145,6 +145,16 @@ func fenceRules() []Rule {
 		{Name: "interrupt-lost", Title: "A completed fence is reported by an interrupt.", Fault: Either, Warning: true, Source: "DXGKDDI_QUERYCURRENTFENCE, remarks on missed fences",
 			Catches: "a fence that the kernel finds by DxgkDdiQueryCurrentFence after a node made no progress for TdrDelay, without an interrupt. The device, the link or the miniport lost it. The graphics kernel checks this.",
 			Example: "DxgkDdiQueryCurrentFence: node 0: fence 7 completed, but no interrupt reported it in 200000000 clocks"},
+	}
+}
+
+// budgetRules are the rules on time.
+func budgetRules() []Rule {
+	return []Rule{
+		{Name: "call-budget", Title: "A function does not wait long for the device.", Fault: Driver,
+			Source:  "DXGKDDI_INTERRUPT_ROUTINE; Sharing Processor Resources During Startup; Timeout Detection and Recovery, TdrDdiDelay",
+			Catches: "accesses to the device that take, together, more than 25 us in DxgkDdiInterruptRoutine, 100 us in DxgkDdiDpcRoutine and DxgkDdiSubmitCommand, or 5 s in another function; more than 262,144 accesses in any. It is virtual time: boards whose clock is that of the host are not checked. An access counts as at most 1 us, so that a slow link is not charged.",
+			Example: "DxgkDdiInterruptRoutine: has spent 2537 clocks on 61 accesses to the device, want at most 2500 clocks (25µs)"},
 	}
 }
 

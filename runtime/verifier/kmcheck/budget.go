@@ -1,0 +1,81 @@
+package kmcheck
+
+import "time"
+
+// Budgets of functions. The WDK gives 100 microseconds at DISPATCH_LEVEL and
+// TdrDdiDelay, 5 seconds, for a thread in the driver. For the interrupt routine it
+// says "as quickly as possible"; the number here is a common guideline.
+const (
+	interruptBudget = 25 * time.Microsecond
+	dispatchBudget  = 100 * time.Microsecond
+	passiveBudget   = 5 * time.Second // also of the functions that have no entry in budgets
+)
+
+// budgets are the budgets of the functions above PASSIVE_LEVEL.
+var budgets = map[string]time.Duration{
+	interruptRoutine:       interruptBudget,
+	dpcRoutine:             dispatchBudget,
+	"DxgkDdiSubmitCommand": dispatchBudget,
+}
+
+// maxAccesses is the number of accesses to the device that one call may make, at
+// any level. It ends a loop that waits for the device for ever.
+const maxAccesses = 1 << 18
+
+// minBudget is the least budget, in clocks. A device whose clock is slow takes as
+// many clocks for an access as a fast one.
+const minBudget = 2048
+
+// An access counts as at most accessTime, so that a slow link, a time-out or an
+// interrupt meanwhile is not charged to the function.
+const accessTime = time.Microsecond
+
+// clocks returns a time in clocks.
+func (k *Checker) clocks(d time.Duration) uint64 {
+	return uint64(d.Seconds() * float64(k.o.Hz))
+}
+
+// isAccess reports whether a callback accesses the device.
+func isAccess(name string) bool {
+	switch name {
+	case "READ_REGISTER_ULONG", "WRITE_REGISTER_ULONG", "DxgkCbReadDeviceSpace", "DxgkCbWriteDeviceSpace":
+		return true
+	}
+	return false
+}
+
+// beginAccess notes when an access begins.
+func (k *Checker) beginAccess(fr *frame) {
+	if k.o.Now != nil && isAccess(fr.f.Name) {
+		fr.began = k.o.Now()
+	}
+}
+
+// endAccess charges an access to the function that made it.
+func (k *Checker) endAccess(fr *frame) {
+	if k.o.Now == nil || !isAccess(fr.f.Name) {
+		return
+	}
+	in := fr.caller
+	for in != nil && in.f.Callback {
+		in = in.caller
+	}
+	if in == nil || in.over {
+		return
+	}
+	in.accesses++
+	in.spent += min(k.o.Now()-fr.began, max(k.clocks(accessTime), 1))
+	budget, ok := budgets[in.f.Name]
+	if !ok {
+		budget = passiveBudget
+	}
+	limit := max(k.clocks(budget), minBudget)
+	switch {
+	case in.accesses > maxAccesses:
+		in.over = true
+		k.fail(in, "call-budget", "has accessed the device more than %d times", maxAccesses)
+	case in.spent > limit:
+		in.over = true
+		k.fail(in, "call-budget", "has spent %d clocks on %d accesses to the device, want at most %d clocks (%v)", in.spent, in.accesses, limit, budget)
+	}
+}
