@@ -29,21 +29,22 @@ type recording struct {
 	ended    map[*Query]bool            // queries that the list has ended so far
 	needs    map[*Query]bool            // predicates that must have ended before the list
 	discards map[*Resource]*discard
+	contents map[*Resource][]byte // the memory of the last discard of each resource in maps
+	used     map[*Resource]bool   // of those, the ones that a command uses after the discard
 }
 
 // A discard is memory that a deferred context has mapped.
 type discard struct {
-	data      []byte
-	mapped    bool
-	replaced  bool // another list has discarded the memory since
-	used      bool // a command of the list uses the memory
-	uncertain bool // an executed list has used the resource since
+	data   []byte // nil: another list has discarded the resource since
+	mapped bool
+	used   bool // a command of the list uses the memory
 }
 
 func newRecording() recording {
 	return recording{
 		touched: map[*Resource]map[int]bool{}, maps: map[*Resource]bool{}, queries: map[*Query]bool{},
 		ended: map[*Query]bool{}, needs: map[*Query]bool{}, discards: map[*Resource]*discard{},
+		contents: map[*Resource][]byte{}, used: map[*Resource]bool{},
 	}
 }
 
@@ -115,15 +116,9 @@ func (c *Context) touch(r *Resource, sub int, writes bool) {
 		c.rec.touched[r] = map[int]bool{}
 	}
 	c.rec.touched[r][sub] = c.rec.touched[r][sub] || writes
+	c.rec.used[r] = true
 	if d := c.rec.discards[r]; d != nil {
 		d.used = true
-	}
-}
-
-// overwrites records that the context writes to r.
-func (c *Context) overwrites(r *Resource) {
-	if d := c.rec.discards[r]; d != nil {
-		d.replaced = true
 	}
 }
 
@@ -143,7 +138,6 @@ func (c *Context) CopyResource(dst, src *Resource) {
 		c.touch(dst, sub, true)
 		c.touch(src, sub, false)
 	}
-	c.overwrites(dst)
 	c.work(func() {
 		for sub := range dst.Subs {
 			copy(dst.Subs[sub], src.Subs[sub])
@@ -171,7 +165,6 @@ func (c *Context) CopyRegion(dst *Resource, dstSub, x, y int, src *Resource, src
 	}
 	c.touch(dst, dstSub, true)
 	c.touch(src, srcSub, false)
-	c.overwrites(dst)
 	c.work(func() { dst.Put(dstSub, to, src.Part(srcSub, from)) })
 }
 

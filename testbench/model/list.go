@@ -103,13 +103,12 @@ func (c *Context) inherit(l *List) {
 		for sub, written := range subs {
 			c.touch(r, sub, written)
 		}
-		if d := c.rec.discards[r]; d != nil {
-			d.replaced = d.replaced || l.maps[r]
-			d.uncertain = !d.replaced
-		}
 	}
 	for r := range l.maps {
-		c.rec.maps[r] = true
+		c.rec.maps[r], c.rec.contents[r], c.rec.used[r] = true, l.contents[r], l.used[r]
+		if d := c.rec.discards[r]; d != nil {
+			d.data = nil
+		}
 	}
 	for q := range l.queries {
 		c.rec.queries[q] = true

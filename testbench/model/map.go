@@ -1,6 +1,8 @@
 package model
 
 import (
+	"slices"
+
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 )
@@ -45,29 +47,32 @@ func (c *Context) Map(r *Resource, sub int, typ d3d11.MapType, flags d3d11.MapFl
 }
 
 func (c *Context) deferredMap(r *Resource, typ d3d11.MapType) ddi.HRESULT {
-	switch d := c.rec.discards[r]; typ {
-	case d3d11.MapWriteDiscard:
-		d = &discard{data: make([]byte, len(r.Subs[0])), mapped: true}
-		c.touch(r, 0, true)
-		c.rec.discards[r] = d
-		c.rec.maps[r] = true
-		c.always(func() { copy(r.Subs[0], d.data) })
-	case d3d11.MapWriteNoOverwrite:
-		if d == nil || d.replaced {
-			return ddi.D3D11MapNoDiscard
-		}
-		d.mapped = true
-	default:
-		return ddi.EInvalidArg
-	}
-	return ddi.OK
-}
-
-// SettledMap reports whether the result of a map is defined. That of NO_OVERWRITE
-// is undefined if a list executed since the discard uses r.
-func (c *Context) SettledMap(r *Resource, typ d3d11.MapType) bool {
 	d := c.rec.discards[r]
-	return typ != d3d11.MapWriteNoOverwrite || d == nil || !d.uncertain
+	switch {
+	case typ == d3d11.MapWriteDiscard:
+		d = &discard{data: make([]byte, len(r.Subs[0]))}
+		c.touch(r, 0, true)
+		c.rec.discards[r], c.rec.maps[r], c.rec.used[r] = d, true, false
+		c.always(func() { copy(r.Subs[0], d.data) })
+	case typ != d3d11.MapWriteNoOverwrite:
+		return ddi.EInvalidArg
+	case d == nil:
+		return ddi.D3D11MapNoDiscard
+	case d.data == nil:
+		base := c.rec.contents[r]
+		data := slices.Clone(base)
+		d.data, d.used = data, c.rec.used[r]
+		c.always(func() {
+			for i, b := range data {
+				if b != base[i] {
+					r.Subs[0][i] = b
+				}
+			}
+		})
+	}
+	d.mapped = true
+	c.rec.contents[r] = d.data
+	return ddi.OK
 }
 
 // Writable reports whether the application may write to the mapped memory: the GPU

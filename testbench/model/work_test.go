@@ -97,9 +97,6 @@ func (m *machine) mapping(t *rapid.T) {
 	if chance(t, "do not wait", 6) {
 		flags = d3d11.MapDoNotWait
 	}
-	if !c.SettledMap(r.Resource, typ) {
-		return
-	}
 	out := d3d11.MappedSubresource{Data: []byte{1}, RowPitch: 0xabc, DepthPitch: 0xdef}
 	want := c.Map(r.Resource, sub, typ, flags)
 	err := c.api.Map(r.api, uint32(sub), typ, flags, &out)

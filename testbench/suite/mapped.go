@@ -42,3 +42,50 @@ func executeWhileMapped(t *T) {
 	d.ctx.ExecuteCommandList(maps, false)
 	assert.Equal(t, count(9, 64), d.contents(to))
 }
+
+// A list that has discarded a dynamic buffer may go on filling it, also after a copy
+// to it and after a list that discards it.
+func noOverwriteInAList(t *T) {
+	d := newD3D(t)
+	dyn, src := d.buffer(d3d11.UsageDynamic, d3d11.BindVertexBuffer, count(0, 64)), d.buffer(d3d11.UsageDefault, d3d11.BindVertexBuffer, count(100, 64))
+	copyTo := func(c *d3d11.Context, x, n uint32) {
+		c.CopySubresourceRegion(dyn, 0, x, 0, 0, src, 0, &d3d11.Box{Right: n, Bottom: 1, Back: 1})
+	}
+	more := func(c *d3d11.Context, at int, data []byte) {
+		var m d3d11.MappedSubresource
+		require.NoError(t, c.Map(dyn, 0, d3d11.MapWriteNoOverwrite, 0, &m))
+		copy(m.Data[at:], data)
+		c.Unmap(dyn, 0)
+	}
+	other, def := d.deferred(), d.deferred()
+	d.write(other, dyn, d3d11.MapWriteDiscard, count(200, 16))
+	copyTo(other, 16, 8)
+	inner := d.finish(other, false)
+
+	d.write(def, dyn, d3d11.MapWriteDiscard, count(1, 8))
+	copyTo(def, 32, 4)
+	more(def, 8, count(50, 4))
+	first := d.finish(def, false)
+	d.write(def, dyn, d3d11.MapWriteDiscard, count(1, 8))
+	def.ExecuteCommandList(inner, true)
+	more(def, 40, count(60, 4))
+	copyTo(def, 60, 4)
+	more(def, 44, count(70, 4))
+	second := d.finish(def, false)
+
+	want := func(parts map[int][]byte) []byte {
+		p := make([]byte, 64)
+		for at, part := range parts {
+			copy(p[at:], part)
+		}
+		return p
+	}
+	for range 2 {
+		d.ctx.ExecuteCommandList(first, false)
+		assert.Equal(t, want(map[int][]byte{0: count(1, 8), 8: count(50, 4), 32: count(100, 4)}), d.contents(dyn))
+		d.ctx.ExecuteCommandList(second, false)
+		assert.Equal(t, want(map[int][]byte{0: count(200, 16), 16: count(100, 8), 40: count(60, 4), 44: count(70, 4), 60: count(100, 4)}), d.contents(dyn))
+		d.ctx.ExecuteCommandList(inner, false)
+		assert.Equal(t, want(map[int][]byte{0: count(200, 16), 16: count(100, 8)}), d.contents(dyn), "the inner list has not changed")
+	}
+}

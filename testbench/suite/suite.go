@@ -156,6 +156,7 @@ func Cases() []Case {
 		{Name: "restore-flags", Doc: "the restore flags of Finish and Execute", run: restoreFlags},
 		{Name: "discard-in-list", Doc: "memory mapped on a deferred context belongs to the list", options: different, run: discardInAList},
 		{Name: "execute-while-mapped", Doc: "a list is refused only for what the API forbids", options: different, run: executeWhileMapped},
+		{Name: "no-overwrite-in-list", Doc: "a list goes on filling a buffer that it has discarded", options: different, run: noOverwriteInAList},
 		{Name: "renaming", Doc: "a discard neither waits for nor changes data that the GPU has yet to read", options: different, run: renaming},
 		{Name: "staging-maps", Doc: "pitches, errors and contents of staging maps", run: stagingMaps},
 		{Name: "asking", Doc: "calls return busy until the GPU is done, and polling is enough to complete the work", options: different, run: pollingInsteadOfWaiting},
