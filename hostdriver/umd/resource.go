@@ -49,10 +49,7 @@ func (d *device) newResource(t *ddi.Thread, arg *umddi.CreateResource, rt umddi.
 	if hr.Failed() {
 		return nil, hr
 	}
-	at, hr := d.place(arg, l.bytes)
-	if hr.Failed() {
-		return nil, hr
-	}
+	at := d.place(arg, l.bytes)
 	r := &resource{layout: l, usage: arg.Usage, pool: pool{limit: 1, allocator: allocator{
 		rt: rt, desc: describe(l, at), primary: arg.Primary,
 	}}}
@@ -75,21 +72,16 @@ func (d *device) newResource(t *ddi.Thread, arg *umddi.CreateResource, rt umddi.
 
 // place returns the segments in which the allocations of a resource of n bytes
 // may reside. Only allocations of up to half of VRAM are restricted to it, so
-// that the two allocations of a copy always fit. EOutOfMemory means that one
-// allocation does not fit in VRAM.
-func (d *device) place(arg *umddi.CreateResource, n uint64) (privdata.Place, ddi.HRESULT) {
-	vram := d.adapter.info.VRAMBytes
+// that the two allocations of a copy always fit. Whether there is memory for an
+// allocation is the kernel's to decide.
+func (d *device) place(arg *umddi.CreateResource, n uint64) privdata.Place {
 	switch {
 	case arg.Usage == umddi.UsageStaging || arg.Usage == umddi.UsageDynamic:
-		return privdata.System, ddi.OK
-	case arg.Primary || arg.BindFlags&(umddi.BindRenderTarget|umddi.BindPresent) != 0:
-		return privdata.Either, ddi.OK
-	case n > vram:
-		return 0, ddi.EOutOfMemory
-	case n > vram/2:
-		return privdata.Either, ddi.OK
+		return privdata.System
+	case arg.Primary || arg.BindFlags&(umddi.BindRenderTarget|umddi.BindPresent) != 0, n > d.adapter.info.VRAMBytes/2:
+		return privdata.Either
 	}
-	return privdata.Local, ddi.OK
+	return privdata.Local
 }
 
 // describe returns the private data of an allocation with the layout l. For a

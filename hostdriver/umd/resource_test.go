@@ -39,6 +39,7 @@ func TestAllocationDescription(t *testing.T) {
 		{"buffer", buf(100, umddi.UsageDefault), privdata.Allocation{Place: privdata.Local, Bytes: 100}},
 		{"half of VRAM", buf(2<<20, umddi.UsageDefault), privdata.Allocation{Place: privdata.Local, Bytes: 2 << 20}},
 		{"more than half of VRAM", buf(2<<20+1, umddi.UsageDefault), privdata.Allocation{Place: privdata.Either, Bytes: 2<<20 + 1}},
+		{"larger than VRAM", buf(4<<20+1, umddi.UsageDefault), privdata.Allocation{Place: privdata.Either, Bytes: 4<<20 + 1}},
 		{"all of VRAM", buf(4<<20, umddi.UsageDefault), privdata.Allocation{Place: privdata.Either, Bytes: 4 << 20}},
 		{"staging buffer", buf(1, umddi.UsageStaging), privdata.Allocation{Place: privdata.System, Bytes: 1}},
 		// 5 x 3 (3 rows of 32), 2 x 1 and 1 x 1 at multiples of 256, twice.
@@ -65,7 +66,6 @@ func TestCreateRefuses(t *testing.T) {
 		want ddi.HRESULT
 	}{
 		{"too large", change(tex(16384, 16384, dxgi.R32G32B32A32Float, def, 0), func(a *umddi.CreateResource) { a.ArraySize = 2 }), ddi.EOutOfMemory},
-		{"larger than VRAM", buf(4<<20+1, def), ddi.EOutOfMemory},
 		{"a format without layout", tex(4, 4, dxgi.Unknown, def, 0), ddi.DDIDeviceRemoved},
 		{"multisampled", change(tex(4, 4, rgba, def, 0), func(a *umddi.CreateResource) { a.SampleDesc.Count = 2 }), ddi.DDIDeviceRemoved},
 		{"too wide", tex(16385, 4, rgba, def, 0), ddi.DDIDeviceRemoved},
