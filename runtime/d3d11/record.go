@@ -301,12 +301,14 @@ func (d *Device) freeRecording(r *recording, e *endedLists) {
 	}
 }
 
-// Sizes of an arena, in bytes: a chunk and the granularity of take; then the
-// number of chunks that reset keeps.
+// Sizes of an arena, in bytes: the first chunk, of which each next one is four
+// times as large, up to the largest; and the granularity of take. Then the number
+// of chunks that reset keeps.
 const (
+	firstChunk = 64
 	chunkSize  = 64 << 10
 	arenaAlign = 16
-	keptChunks = 4
+	keptChunks = 9
 )
 
 // An arena allocates memory that does not move until reset.
@@ -326,7 +328,8 @@ func (a *arena) take(n uint64) []byte {
 			return p
 		}
 	}
-	a.chunks = append(a.chunks, make([]byte, max(n, chunkSize)))
+	size := uint64(firstChunk) << min(2*len(a.chunks), 10)
+	a.chunks = append(a.chunks, make([]byte, max(n, size)))
 	return a.take(n)
 }
 
@@ -334,7 +337,7 @@ func (a *arena) take(n uint64) []byte {
 func (a *arena) reset() {
 	kept := a.chunks[:0]
 	for _, c := range a.chunks {
-		if len(c) == chunkSize && len(kept) < keptChunks {
+		if len(c) <= chunkSize && len(kept) < keptChunks {
 			kept = append(kept, c)
 		}
 	}
