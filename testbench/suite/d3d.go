@@ -19,7 +19,12 @@ type d3d struct {
 
 func newD3D(t *T) *d3d {
 	t.Helper()
-	sys := t.Open(testbench.Options{})
+	return d3dOf(t, t.Open(testbench.Options{}))
+}
+
+// d3dOf creates a device of a system.
+func d3dOf(t *T, sys *testbench.System) *d3d {
+	t.Helper()
 	dev, ctx, err := sys.CreateDevice()
 	require.NoError(t, err)
 	d := &d3d{t, sys, dev, ctx}

@@ -7,6 +7,7 @@ import (
 	"github.com/hilgpu/hilgpu/runtime/d3d11"
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/dxgi"
+	"github.com/hilgpu/hilgpu/testbench"
 )
 
 // Two textures that fit in VRAM only one at a time can be copied to each other, and
@@ -31,13 +32,13 @@ func copyOfTexturesThatDoNotFitTogether(t *T) {
 // A GPU-only texture larger than VRAM lies in host memory: the segments decide. One
 // larger than host memory cannot be created, and no other call fails.
 func textureLargerThanVRAM(t *T) {
-	d := newD3D(t)
+	d := d3dOf(t, t.Open(testbench.Options{HostMemory: 64 << 20}))
 	desc := d3d11.Texture2DDesc{
-		Width: 16384, Height: 16384, MipLevels: 1, ArraySize: 8, Format: dxgi.R8G8B8A8UNorm,
+		Width: 4096, Height: 4096, MipLevels: 1, ArraySize: 2, Format: dxgi.R8G8B8A8UNorm,
 		SampleDesc: dxgi.SampleDesc{Count: 1}, BindFlags: d3d11.BindShaderResource,
 	}
 	_, err := d.dev.CreateTexture2D(desc, nil)
-	assert.ErrorIs(t, err, ddi.EOutOfMemory, "8 GiB")
+	assert.ErrorIs(t, err, ddi.EOutOfMemory, "128 MiB of 64")
 	desc.Width, desc.ArraySize = 128, 1
 	for _, h := range []uint32{128, 129, 512} {
 		desc.Height = h
