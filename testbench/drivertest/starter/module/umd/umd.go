@@ -238,11 +238,10 @@ func (d *device) createResource(t *ddi.Thread, _ umddi.HDevice, arg *umddi.Creat
 	for i := 0; i < len(arg.InitialDataUP) && !hr.Failed(); i++ {
 		hr = d.write(t, r, uint32(i), nil, arg.InitialDataUP[i].SysMem, arg.InitialDataUP[i].RowPitch)
 	}
-	if hr.Failed() {
-		d.free(t, r.alloc)
+	if d.resources[h.Object] = r; hr.Failed() { // the runtime does not destroy it
+		d.destroy(t, h.Object)
 	}
 	d.report(t, hr, ddi.EOutOfMemory)
-	d.resources[h.Object] = r
 }
 
 func (d *device) destroyResource(t *ddi.Thread, _ umddi.HDevice, h umddi.HResource) {
@@ -346,8 +345,9 @@ func (d *device) clearView(t *ddi.Thread, _ umddi.HDevice, h umddi.HRenderTarget
 // createQuery allocates memory that the GPU fills at each end of the query.
 func (d *device) createQuery(t *ddi.Thread, _ umddi.HDevice, _ umddi.CreateQuery, h umddi.HQuery, _ umddi.HRTQuery) {
 	alloc, hr := d.allocate(t, umddi.HRTResource{}, privdata.Allocation{Bytes: 8, Host: true}, false)
-	d.report(t, hr, ddi.EOutOfMemory)
-	d.resources[h.Object] = &resource{alloc: alloc}
+	if d.report(t, hr, ddi.EOutOfMemory); !hr.Failed() {
+		d.resources[h.Object] = &resource{alloc: alloc}
+	}
 }
 
 func (d *device) destroyQuery(t *ddi.Thread, _ umddi.HDevice, h umddi.HQuery) { d.destroy(t, h.Object) }
