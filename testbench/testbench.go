@@ -224,7 +224,7 @@ func (s *System) start(o Options) error {
 	err = s.guard(func() (err error) {
 		s.kernel, err = dxgkrnl.Start(s.thread, dxgkrnl.Config{
 			Machine: s.machine, Device: s.device, Driver: s.drivers.KernelMode(), TdrDelay: o.TdrDelay,
-			FirstFence: first, FenceStep: step, Warn: s.warn,
+			FirstFence: first, FenceStep: step, Warn: s.warn, Poison: s.monitor != nil,
 		})
 		return err
 	})

@@ -83,6 +83,8 @@ type Config struct {
 	FirstFence uint32 // fence ID of the first submission to node 0; 0: 1
 	FenceStep  uint32 // added for each further node, modulo 2^32
 
+	Poison bool // checks the memory that is lent to the miniport, see lent
+
 	// Warn gets rules of package rule that are warnings: the thread, the rule, the
 	// function and what was found. nil: they are not reported.
 	Warn func(t *ddi.Thread, name, function, found string)
@@ -114,6 +116,7 @@ type Kernel struct {
 	dmaBuffers int
 	firstFence uint32
 	fenceStep  uint32
+	poison     bool
 	warn       func(t *ddi.Thread, name, function, found string)
 
 	mu sync.Mutex // held from the entry of a thunk to its return
@@ -173,7 +176,7 @@ func Start(t *ddi.Thread, cfg Config) (*Kernel, error) {
 	}
 	k := &Kernel{
 		machine: cfg.Machine, dev: cfg.Device, driver: cfg.Driver,
-		tdrDelay: cfg.TdrDelay, dmaBuffers: cfg.DMABuffers, firstFence: cfg.FirstFence, fenceStep: cfg.FenceStep, warn: cfg.Warn,
+		tdrDelay: cfg.TdrDelay, dmaBuffers: cfg.DMABuffers, firstFence: cfg.FirstFence, fenceStep: cfg.FenceStep, poison: cfg.Poison, warn: cfg.Warn,
 		adapter: kmddi.HAdapter{Root: new(ddi.Root)},
 	}
 	if k.warn == nil {

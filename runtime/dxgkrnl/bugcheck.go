@@ -38,6 +38,7 @@ const (
 	VerifierHandle      = 0x10004 // a callback with a handle of another adapter
 	VerifierAlign       = 0x10005 // the used part of a DMA buffer is not a multiple of 4
 	VerifierInterrupt   = 0x10006 // NotifyInterrupt of an unknown type
+	VerifierKept        = 0x10008 // memory that was lent changed after the function returned
 	VerifierSynchronize = 0x10007 // the function of SynchronizeExecution returned at another level than DIRQL
 )
 

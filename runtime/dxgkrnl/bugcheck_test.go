@@ -41,6 +41,21 @@ func fails(call string) func(r *rig) {
 	return func(r *rig) { r.mini.fail[call] = ddi.StatusNotSupported }
 }
 
+// keepsBuffer makes Patch change what Render was lent, before it does its work.
+// The kernel looks at the buffer when Patch is called, so the change happens when
+// paging is built, which follows Render.
+func keepsBuffer(r *rig, change func(arg kmddi.Render)) {
+	paged := r.alloc(64, local)
+	r.mini.render = func(arg kmddi.Render) (o kmddi.RenderOut, s ddi.Status, done bool) {
+		r.mini.build = func(kmddi.BuildPagingBuffer) (kmddi.BuildPagingBufferOut, ddi.Status, bool) {
+			change(arg)
+			return kmddi.BuildPagingBufferOut{}, ddi.StatusSuccess, true
+		}
+		return o, s, false
+	}
+	r.extra = []command{fill(paged, 0, 64, 1)}
+}
+
 const completed = kmddi.InterruptDMACompleted
 
 var bugchecks = []struct {
@@ -99,6 +114,35 @@ var bugchecks = []struct {
 	}},
 	{"Render overflows the DMA buffer", 0x10e, 0x12, system, out(kmddi.RenderOut{DmaBufferUsed: 1028}, 0)},
 	{"Render overflows the patch list", 0x10e, 0x12, system, out(kmddi.RenderOut{DmaBufferUsed: 32, PatchesUsed: 129}, 0)},
+	{"Render keeps the DMA buffer, and writes it after its return", 0xc4, 0x10008, system, func(r *rig) {
+		keepsBuffer(r, func(arg kmddi.Render) { arg.DmaBuffer[0] ^= 1 })
+	}},
+	{"Render keeps the private data", 0xc4, 0x10008, system, func(r *rig) {
+		keepsBuffer(r, func(arg kmddi.Render) { arg.DmaBufferPrivateData[3] ^= 1 })
+	}},
+	{"Render keeps the patch list", 0xc4, 0x10008, system, func(r *rig) {
+		keepsBuffer(r, func(arg kmddi.Render) { arg.PatchLocationListOut[0].AllocationOffset++ })
+	}},
+	{"Render changes the allocation list", 0xc4, 0x10008, system, func(r *rig) {
+		r.mini.render = func(arg kmddi.Render) (o kmddi.RenderOut, s ddi.Status, done bool) {
+			arg.AllocationList[0].WriteOperation = false
+			return o, s, false
+		}
+	}},
+	{"the GPU writes after a DMA buffer", 0x10e, 0x12, system, func(r *rig) {
+		r.mini.render = func(kmddi.Render) (o kmddi.RenderOut, s ddi.Status, done bool) {
+			d := r.kernel.devices[1].contexts[0].dma[1]
+			r.gpu.onComplete = func() { r.gpu.write(d.pages.Phys+uint64(len(d.pages.Bytes)), 1) }
+			return o, s, false
+		}
+	}},
+	{"the GPU writes before a DMA buffer", 0x10e, 0x12, system, func(r *rig) {
+		r.mini.render = func(kmddi.Render) (o kmddi.RenderOut, s ddi.Status, done bool) {
+			d := r.kernel.devices[1].contexts[0].dma[1]
+			r.gpu.onComplete = func() { r.gpu.write(d.pages.Phys-1, 1) }
+			return o, s, false
+		}
+	}},
 	{"Render uses half a dword", 0xc4, 0x10005, system, out(kmddi.RenderOut{DmaBufferUsed: 30}, 0)},
 	{"an empty DMA buffer is insufficient", 0x10e, 0x16, system, out(kmddi.RenderOut{}, ddi.StatusInsufficientDMABuffer)},
 	{"a patch of no list element", 0x10e, 0x8, system, out(kmddi.RenderOut{DmaBufferUsed: 32, PatchesUsed: 1}, 0, kmddi.PatchLocation{AllocationIndex: 1})},
@@ -123,7 +167,7 @@ func TestBugchecks(t *testing.T) {
 			a := r.alloc(64, tt.set)
 			tt.breaks(r)
 			b := crash(func() {
-				r.submit(&r.ctx, fill(a, 0, 64, 1))
+				r.submit(&r.ctx, append(r.extra, fill(a, 0, 64, 1))...)
 				r.thunks.WaitForIdle(r.thread, r.dev)
 			})
 			require.NotNil(t, b)

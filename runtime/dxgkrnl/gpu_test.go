@@ -62,13 +62,14 @@ type gpu struct {
 	now     uint64
 	latency uint64 // ticks per job
 
-	auto     bool       // Wait completes jobs
-	choose   func() int // node to complete next, if it has a job; nil: the lowest
-	lostIRQ  bool       // interrupts do not arrive
-	queues   [][]job
-	capacity int // maximum number of jobs per node
-	linkErr  error
-	err      error // an error in the test's use of the GPU
+	auto       bool       // Wait completes jobs
+	onComplete func()     // called before a job completes
+	choose     func() int // node to complete next, if it has a job; nil: the lowest
+	lostIRQ    bool       // interrupts do not arrive
+	queues     [][]job
+	capacity   int // maximum number of jobs per node
+	linkErr    error
+	err        error // an error in the test's use of the GPU
 }
 
 func newGPU(m *hal.Machine, vram, nodes, capacity int) *gpu {
@@ -170,6 +171,9 @@ func (g *gpu) submit(node uint32, j job) {
 
 // complete executes the oldest job of a node and raises its interrupt.
 func (g *gpu) complete(node int) {
+	if g.onComplete != nil {
+		g.onComplete()
+	}
 	if g.execute(node); le.Uint32(g.bar0[regFault:]) == 0 {
 		g.interrupt(node)
 	}
@@ -194,6 +198,13 @@ func (g *gpu) execute(node int) {
 	}
 	g.queues[node] = g.queues[node][1:]
 	le.PutUint32(g.bar0[regFence+4*node:], j.fence)
+}
+
+// write writes a byte of host memory.
+func (g *gpu) write(addr uint64, v byte) {
+	if err := g.machine.WriteMem(addr, []byte{v}); err != nil {
+		g.fail("%v", err)
+	}
 }
 
 // interrupt raises an event of a node.

@@ -51,9 +51,8 @@ type userBuffer struct {
 
 // dmaBuffer is a DMA buffer with the lists for its content.
 type dmaBuffer struct {
+	lent
 	context *context
-	pages   hal.Pages
-	private []byte
 	list    []kmddi.AllocationList // for the driver
 	objects []*allocation          // same indices as list; nil for none
 	patches []kmddi.PatchLocation
@@ -62,12 +61,17 @@ type dmaBuffer struct {
 	nList, nPatches int
 	used            uint32 // in bytes
 	present         bool
+
+	savedList    []kmddi.AllocationList // list as it was lent
+	savedPatches []kmddi.PatchLocation  // patches when they were written
 }
 
 // release drops one reference.
 func (d *dmaBuffer) release() {
 	if d.refs--; d.refs == 0 {
 		clear(d.objects[:d.nList])
+		d.giveBack()
+		d.giveBackLists()
 		d.context.free = append(d.context.free, d)
 	}
 }
@@ -146,7 +150,7 @@ func (k *Kernel) prepareContext(c *context) ddi.Status {
 	}
 	h, ok := k.handles.add(c)
 	if !ok {
-		k.machine.Free(d.pages)
+		k.machine.Free(d.whole)
 		return ddi.StatusNoMemory
 	}
 	c.handle = h
@@ -164,14 +168,13 @@ func (k *Kernel) prepareContext(c *context) ddi.Status {
 // newDMABuffer returns a DMA buffer for a context, or nil if no memory is
 // available that the device can access.
 func (k *Kernel) newDMABuffer(c *context) *dmaBuffer {
-	p, ok := k.pages(uint64(c.info.DmaBufferSize), hal.PageSize)
+	l, ok := k.lend(c.info.DmaBufferSize, c.info.DmaBufferPrivateDataSize)
 	if !ok {
 		return nil
 	}
 	n := max(c.info.AllocationListSize, presentElements)
 	return &dmaBuffer{
-		context: c, pages: p,
-		private: make([]byte, c.info.DmaBufferPrivateDataSize),
+		context: c, lent: l,
 		list:    make([]kmddi.AllocationList, n),
 		objects: make([]*allocation, n),
 		patches: make([]kmddi.PatchLocation, c.info.PatchLocationListSize),
@@ -202,7 +205,7 @@ func (k *Kernel) destroyContext(t *ddi.Thread, c *context) ddi.Status {
 	d.contexts = slices.DeleteFunc(d.contexts, func(e *context) bool { return e == c })
 	k.handles.remove(c.handle)
 	for _, b := range c.dma {
-		k.freePages(b.pages)
+		k.freePages(b.whole)
 	}
 	return k.driver.DestroyContext(t, c.driver)
 }

@@ -1,9 +1,10 @@
 package dxgkrnl
 
 import (
+	"slices"
+
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
-	"github.com/hilgpu/hilgpu/runtime/hal"
 )
 
 // maxPagingBuffers is the maximum number of paging buffers.
@@ -11,8 +12,7 @@ const maxPagingBuffers = 16
 
 // pagingBuffer is memory that DxgkDdiBuildPagingBuffer writes.
 type pagingBuffer struct {
-	pages   hal.Pages
-	private []byte
+	lent
 }
 
 // A pager builds paging buffers. An operation is appended to the open buffer if
@@ -31,7 +31,7 @@ type pager struct {
 // release frees the buffers of a stopped device.
 func (p *pager) release(k *Kernel) {
 	for _, b := range p.all {
-		k.freePages(b.pages)
+		k.freePages(b.whole)
 	}
 	p.all, p.free = nil, nil
 }
@@ -86,6 +86,7 @@ func (k *Kernel) build(t *ddi.Thread, op *kmddi.BuildPagingBuffer) (s ddi.Status
 	open := k.paging.open
 	left := open.paging.pages.Bytes[open.arg.DmaBufferSubmissionEndOffset:]
 	op.DmaBuffer, op.DmaBufferPrivateData = left, open.paging.private
+	k.checkLent(&open.paging.lent, buildPaging)
 	k.scheduling = true
 	out, s := k.driver.BuildPagingBuffer(t, k.adapter, *op)
 	k.scheduling = false
@@ -99,6 +100,8 @@ func (k *Kernel) build(t *ddi.Thread, op *kmddi.BuildPagingBuffer) (s ddi.Status
 		k.bugcheck(buildPaging, CodeVerifier, VerifierAlign, "DmaBufferUsed is %d, want a multiple of 4", out.DmaBufferUsed)
 	}
 	open.arg.DmaBufferSubmissionEndOffset += out.DmaBufferUsed
+	open.paging.end(open.arg.DmaBufferSubmissionEndOffset)
+	k.checkLent(&open.paging.lent, buildPaging)
 	progress = out.DmaBufferUsed > 0 || out.MultipassOffset != op.MultipassOffset
 	op.MultipassOffset = out.MultipassOffset
 	return s, progress
@@ -109,8 +112,8 @@ func (k *Kernel) build(t *ddi.Thread, op *kmddi.BuildPagingBuffer) (s ddi.Status
 func (k *Kernel) openPaging(t *ddi.Thread) ddi.Status {
 	p := &k.paging
 	if len(p.free) == 0 && len(p.all) < maxPagingBuffers {
-		if pages, ok := k.pages(uint64(p.size), hal.PageSize); ok {
-			b := &pagingBuffer{pages: pages, private: make([]byte, p.private)}
+		if l, ok := k.lend(p.size, p.private); ok {
+			b := &pagingBuffer{l}
 			p.all, p.free = append(p.all, b), append(p.free, b)
 		}
 	}
@@ -124,8 +127,9 @@ func (k *Kernel) openPaging(t *ddi.Thread) ddi.Status {
 			return s
 		}
 	}
-	b := p.free[len(p.free)-1]
-	p.free = p.free[:len(p.free)-1]
+	b := p.free[0] // the one that was not used for longest
+	p.free = slices.Delete(p.free, 0, 1)
+	k.beginLent(&b.lent, buildPaging)
 	s := k.reserve(k.pagingNode())
 	s.paging = b
 	s.arg.Flags.Paging = true

@@ -2,6 +2,7 @@ package dxgkrnl
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
@@ -66,7 +67,7 @@ func (k *Kernel) render(t *ddi.Thread, c *context, arg *umddi.Render) ddi.Status
 	s := k.passes(t, c, u.allocs[:arg.NumAllocations], func(t *ddi.Thread, d *dmaBuffer, multipass uint32) (kmddi.RenderOut, ddi.Status) {
 		return k.driver.Render(t, c.driver, kmddi.Render{
 			Command: c.command, PatchLocationListIn: &c.patches,
-			AllocationList: d.list[:d.nList], DmaBuffer: d.pages.Bytes, DmaBufferPrivateData: d.private,
+			AllocationList: d.list[:d.nList:d.nList], DmaBuffer: d.pages.Bytes, DmaBufferPrivateData: d.private,
 			PatchLocationListOut: d.patches, MultipassOffset: multipass,
 		})
 	})
@@ -96,7 +97,7 @@ func (k *Kernel) present(t *ddi.Thread, c *context, arg *umddi.PresentCB) ddi.St
 	return k.passes(t, c, list[:], func(t *ddi.Thread, d *dmaBuffer, multipass uint32) (kmddi.RenderOut, ddi.Status) {
 		d.present = true
 		return k.driver.Present(t, c.driver, kmddi.Present{
-			AllocationList: d.list[:d.nList], DmaBuffer: d.pages.Bytes, DmaBufferPrivateData: d.private,
+			AllocationList: d.list[:d.nList:d.nList], DmaBuffer: d.pages.Bytes, DmaBufferPrivateData: d.private,
 			PatchLocationListOut: d.patches, MultipassOffset: multipass,
 		})
 	})
@@ -134,7 +135,10 @@ func (k *Kernel) pass(t *ddi.Thread, d *dmaBuffer, list []umddi.AllocationList, 
 	if s := k.listAllocations(d, list); s.Failed() {
 		return kmddi.RenderOut{}, s
 	}
+	k.beginLent(&d.lent, d.function())
+	d.beginLists()
 	out, s := write(t, d, multipass)
+	k.checkLent(&d.lent, d.function())
 	switch {
 	case s == ddi.StatusSuccess || s == ddi.StatusInsufficientDMABuffer:
 	case s.Failed():
@@ -155,7 +159,10 @@ func (k *Kernel) pass(t *ddi.Thread, d *dmaBuffer, list []umddi.AllocationList, 
 		k.bugcheck(d.function(), CodeVerifier, VerifierAlign, "DmaBufferUsed is %d, want a multiple of 4", out.DmaBufferUsed)
 	}
 	d.used, d.nPatches = out.DmaBufferUsed, int(out.PatchesUsed)
+	k.checkLists(d, d.function())
 	k.checkPatches(d)
+	d.end(d.used)
+	d.endLists()
 	return out, s
 }
 
@@ -193,7 +200,9 @@ func (d *dmaBuffer) function() string {
 // takeDMABuffer returns an empty DMA buffer with one reference. It waits if
 // none is free.
 func (k *Kernel) takeDMABuffer(t *ddi.Thread, c *context) (*dmaBuffer, ddi.Status) {
-	if len(c.free) == 0 && len(c.dma) < k.dmaBuffers {
+	// With poison a buffer is not lent twice in a row, if there may be two.
+	few := len(c.free) == 0 || k.poison && len(c.dma) < 2
+	if few && len(c.dma) < k.dmaBuffers {
 		if d := k.newDMABuffer(c); d != nil {
 			c.dma, c.free = append(c.dma, d), append(c.free, d)
 		}
@@ -201,8 +210,8 @@ func (k *Kernel) takeDMABuffer(t *ddi.Thread, c *context) (*dmaBuffer, ddi.Statu
 	if s := k.wait(t, func() bool { return len(c.free) > 0 }); s.Failed() {
 		return nil, s
 	}
-	d := c.free[len(c.free)-1]
-	c.free = c.free[:len(c.free)-1]
+	d := c.free[0] // the one that was not used for longest
+	c.free = slices.Delete(c.free, 0, 1)
 	d.refs, d.used, d.nPatches, d.nList, d.present = 1, 0, 0, 0, false
 	return d, ddi.StatusSuccess
 }
@@ -277,6 +286,9 @@ func (k *Kernel) schedule(t *ddi.Thread, d *dmaBuffer) ddi.Status {
 	}
 }
 
+// patch is the function of the miniport that writes addresses.
+const patch = "DxgkDdiPatch"
+
 // part is a portion of a DMA buffer: its bytes and its patches.
 type part struct {
 	at, to     uint32
@@ -289,20 +301,26 @@ func (k *Kernel) portion(t *ddi.Thread, d *dmaBuffer, p part) {
 	c := d.context
 	s := k.reserve(c.node)
 	k.use(s, d, p)
+	k.checkLent(&d.lent, d.function())
+	k.beginLent(&d.lent, patch)
 	d.locate()
+	d.beginLists()
 	flags := kmddi.SubmitFlags{Present: d.present}
 	k.scheduling = true
 	st := k.driver.Patch(t, k.adapter, kmddi.Patch{
 		Device: c.device.driver, Context: c.driver,
 		DmaBuffer: d.pages.Bytes, DmaBufferPrivateData: d.private, DmaBufferPhysicalAddress: d.pages.Phys,
 		DmaBufferSubmissionStartOffset: p.at, DmaBufferSubmissionEndOffset: p.to,
-		AllocationList: d.list[:d.nList], PatchLocationList: d.patches[:d.nPatches],
+		AllocationList: d.list[:d.nList:d.nList], PatchLocationList: d.patches[:d.nPatches:d.nPatches],
 		PatchLocationListSubmissionStart: uint32(p.start), PatchLocationListSubmissionLength: uint32(p.end - p.start),
 		SubmissionFenceID: s.arg.SubmissionFenceID, NodeOrdinal: c.node.ordinal, Flags: flags,
 	})
 	k.scheduling = false
+	d.end(d.used)
+	k.checkLent(&d.lent, patch)
+	k.checkLists(d, patch)
 	if st != ddi.StatusSuccess {
-		k.bugcheck("DxgkDdiPatch", CodeScheduler, SchedulerPatch, "fence %d returned %v, want STATUS_SUCCESS", s.arg.SubmissionFenceID, st)
+		k.bugcheck(patch, CodeScheduler, SchedulerPatch, "fence %d returned %v, want STATUS_SUCCESS", s.arg.SubmissionFenceID, st)
 	}
 	s.arg.Device, s.arg.Context, s.arg.Flags = c.device.driver, c.driver, flags
 	s.arg.DmaBufferPhysicalAddress, s.arg.DmaBufferSize = d.pages.Phys, uint32(len(d.pages.Bytes))

@@ -44,6 +44,7 @@ type rig struct {
 	ctx    umddi.CreateContext
 
 	warnings []string
+	extra    []command // that a test renders too
 }
 
 func newMachine(t require.TestingT, o *options) (*gpu, *miniport, Config) {
@@ -75,7 +76,7 @@ func newMachine(t require.TestingT, o *options) (*gpu, *miniport, Config) {
 			{BaseAddress: hostBase, Size: 64 << 20, Flags: kmddi.SegmentFlags{System: true}},
 		}},
 	}
-	return g, mini, Config{Machine: m, Device: dev, Driver: mini.table(), FirstFence: o.first, FenceStep: o.step, DMABuffers: o.buffers}
+	return g, mini, Config{Machine: m, Device: dev, Driver: mini.table(), FirstFence: o.first, FenceStep: o.step, DMABuffers: o.buffers, Poison: true}
 }
 
 func newRig(t require.TestingT, o options) *rig {

@@ -111,6 +111,11 @@ func (k *Kernel) submit(t *ddi.Thread, n *node) {
 	} else {
 		k.stats.DMABuffers++
 	}
+	if s.dma != nil {
+		k.submitLent(&s.dma.lent, patch)
+	} else {
+		k.submitLent(&s.paging.lent, buildPaging)
+	}
 	if st := k.driver.SubmitCommand(t, k.adapter, s.arg); st != ddi.StatusSuccess {
 		k.bugcheck("DxgkDdiSubmitCommand", CodeScheduler, p1, "fence %d to node %d returned %v, want STATUS_SUCCESS", s.arg.SubmissionFenceID, n.ordinal, st)
 	}
@@ -138,9 +143,12 @@ func (k *Kernel) retire() {
 // recycle frees a submission and its buffer for reuse.
 func (k *Kernel) recycle(s *submission) {
 	if s.dma != nil {
+		k.checkLent(&s.dma.lent, patch)
 		s.dma.release()
 	}
 	if s.paging != nil {
+		k.checkLent(&s.paging.lent, buildPaging)
+		s.paging.giveBack()
 		k.paging.free = append(k.paging.free, s.paging)
 	}
 	clear(s.waits)
