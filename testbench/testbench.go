@@ -224,7 +224,7 @@ func (s *System) start(o Options) error {
 	err = s.guard(func() (err error) {
 		s.kernel, err = dxgkrnl.Start(s.thread, dxgkrnl.Config{
 			Machine: s.machine, Device: s.device, Driver: s.drivers.KernelMode(), TdrDelay: o.TdrDelay,
-			FirstFence: first, FenceStep: step, Warn: s.warn, Poison: s.monitor != nil,
+			FirstFence: first, FenceStep: step, Report: s.report, Poison: s.monitor != nil,
 		})
 		return err
 	})
@@ -248,8 +248,8 @@ func fences(seed uint64) (first, step uint32) {
 	return uint32(1 + seed/2%1000), 1 << 30
 }
 
-// warn reports a warning of the kernel.
-func (s *System) warn(t *ddi.Thread, name, function, found string) {
+// report reports a broken rule that the kernel found and survives.
+func (s *System) report(t *ddi.Thread, name, function, found string) {
 	if s.monitor != nil {
 		s.monitor.Report(verifier.Report{Rule: name, Thread: t, Func: &verifier.Func{Name: function}, Text: found})
 	}

@@ -85,9 +85,9 @@ type Config struct {
 
 	Poison bool // checks the memory that is lent to the miniport, see lent
 
-	// Warn gets rules of package rule that are warnings: the thread, the rule, the
-	// function and what was found. nil: they are not reported.
-	Warn func(t *ddi.Thread, name, function, found string)
+	// Report gets broken rules of package rule that the kernel survives: the thread,
+	// the rule, the function and what was found. nil: they are not reported.
+	Report func(t *ddi.Thread, name, function, found string)
 }
 
 // Stats holds counters of the kernel.
@@ -117,7 +117,7 @@ type Kernel struct {
 	firstFence uint32
 	fenceStep  uint32
 	poison     bool
-	warn       func(t *ddi.Thread, name, function, found string)
+	report     func(t *ddi.Thread, name, function, found string)
 
 	mu sync.Mutex // held from the entry of a thunk to its return
 
@@ -176,11 +176,11 @@ func Start(t *ddi.Thread, cfg Config) (*Kernel, error) {
 	}
 	k := &Kernel{
 		machine: cfg.Machine, dev: cfg.Device, driver: cfg.Driver,
-		tdrDelay: cfg.TdrDelay, dmaBuffers: cfg.DMABuffers, firstFence: cfg.FirstFence, fenceStep: cfg.FenceStep, poison: cfg.Poison, warn: cfg.Warn,
+		tdrDelay: cfg.TdrDelay, dmaBuffers: cfg.DMABuffers, firstFence: cfg.FirstFence, fenceStep: cfg.FenceStep, poison: cfg.Poison, report: cfg.Report,
 		adapter: kmddi.HAdapter{Root: new(ddi.Root)},
 	}
-	if k.warn == nil {
-		k.warn = func(*ddi.Thread, string, string, string) {}
+	if k.report == nil {
+		k.report = func(*ddi.Thread, string, string, string) {}
 	}
 	k.cb = k.callbacks()
 	defer k.unlock(t, k.lock(t))

@@ -58,35 +58,6 @@ func TestFailedStartRollsBack(t *testing.T) {
 	}
 }
 
-func TestStartChecksCapabilities(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		edit func(m *miniport)
-	}{
-		{"no nodes", func(m *miniport) { m.caps.NumberOfNodes = 0 }},
-		{"too many nodes", func(m *miniport) { m.caps.NumberOfNodes = 65 }},
-		{"paging node that does not exist", func(m *miniport) { m.caps.PagingNode = 1 }},
-		{"hardware that takes nothing", func(m *miniport) { m.caps.HwQueuePacketCap = 0 }},
-		{"no accessible memory", func(m *miniport) { m.caps.HighestAcceptableAddress = 0 }},
-		{"no segments", func(m *miniport) { m.segments.Segments = nil }},
-		{"segment without bytes", func(m *miniport) { m.segments.Segments[0].Size = 0 }},
-		{"segment that wraps", func(m *miniport) { m.segments.Segments[1].BaseAddress = ^uint64(0) }},
-		{"segment beyond its BAR", func(m *miniport) { m.segments.Segments[0].BAROffset = 4 }},
-		{"segment in no BAR", func(m *miniport) { m.segments.Segments[0].BAR = 6 }},
-		{"no paging buffer", func(m *miniport) { m.segments.PagingBufferSize = 0 }},
-		{"paging buffer of half a dword", func(m *miniport) { m.segments.PagingBufferSize = 66 }},
-		{"paging buffers in a segment", func(m *miniport) { m.segments.PagingBufferSegmentID = 1 }},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			_, mini, cfg := newMachine(t, &options{})
-			tt.edit(mini)
-			_, err := Start(new(ddi.Thread), cfg)
-			assert.ErrorIs(t, err, ErrStart)
-			assert.Equal(t, []string{"StopDevice", "RemoveDevice"}, mini.log[len(mini.log)-2:])
-		})
-	}
-}
-
 func TestStartChecksTheTable(t *testing.T) {
 	for _, edit := range []func(d *kmddi.DriverInitializationData){
 		func(d *kmddi.DriverInitializationData) { d.Version = 0x3000 },

@@ -79,7 +79,7 @@ func (k *Kernel) newAllocation(t *ddi.Thread, d *device, private []byte) (*alloc
 		return nil, s
 	}
 	a.info = info
-	if s = k.backAllocation(a); s.Failed() {
+	if s = k.backAllocation(t, a); s.Failed() {
 		k.driver.DestroyAllocation(t, k.adapter, a.driver)
 		return nil, s
 	}
@@ -103,14 +103,12 @@ func (k *Kernel) newAllocation(t *ddi.Thread, d *device, private []byte) (*alloc
 // backAllocation checks the miniport's description of an allocation and
 // allocates its host memory. An allocation that may be only in System segments
 // becomes resident.
-func (k *Kernel) backAllocation(a *allocation) ddi.Status {
+func (k *Kernel) backAllocation(t *ddi.Thread, a *allocation) ddi.Status {
 	i := &a.info
-	i.Alignment = max(i.Alignment, 4)
-	known := uint32(1)<<(len(k.segments)-1)<<1 - 1
-	if i.Size == 0 || i.Size > 1<<62 || i.Alignment&(i.Alignment-1) != 0 || i.SupportedSegmentSet == 0 ||
-		i.SupportedSegmentSet&^known != 0 || i.PreferredSegment > uint32(len(k.segments)) {
+	if k.broken(t, "allocation-info", "DxgkDdiCreateAllocation", checkAllocation(*i, len(k.segments))) {
 		return ddi.StatusInvalidParameter
 	}
+	i.Alignment = max(i.Alignment, 4)
 	a.span = (i.Size + 3) &^ 3
 	fits, memory := false, false
 	for _, s := range k.segments {

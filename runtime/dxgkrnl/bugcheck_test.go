@@ -5,6 +5,7 @@ import (
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
+	"github.com/hilgpu/hilgpu/runtime/verifier/rule"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -155,6 +156,147 @@ var bugchecks = []struct {
 	{"BuildPagingBuffer returns busy for an idle GPU", 0x10e, 0xb, local, built(kmddi.BuildPagingBufferOut{}, ddi.StatusAllocationBusy)},
 	{"BuildPagingBuffer overflows", 0x10e, 0x12, local, built(kmddi.BuildPagingBufferOut{DmaBufferUsed: 260}, 0)},
 	{"BuildPagingBuffer uses half a dword", 0xc4, 0x10005, local, built(kmddi.BuildPagingBufferOut{DmaBufferUsed: 2}, 0)},
+}
+
+// Every rule with a bugcheck has a program that breaks it and one at its boundary.
+func TestEveryBugcheckIsTested(t *testing.T) {
+	broken, kept := map[string]bool{}, map[string]bool{}
+	for _, b := range bugchecks {
+		r, ok := rule.ByCode(b.code, b.p1)
+		require.True(t, ok, "%#x/%#x", b.code, b.p1)
+		broken[r.Name] = true
+	}
+	for _, b := range boundaries {
+		_, err := rule.Named(b.rule)
+		require.NoError(t, err)
+		kept[b.rule] = true
+	}
+	for _, r := range rule.KernelMode() {
+		if r.Code != 0 {
+			assert.True(t, broken[r.Name], "no program breaks %s", r.Name)
+			assert.True(t, kept[r.Name], "no program is at the boundary of %s", r.Name)
+		}
+	}
+}
+
+// boundaries are programs that nearly break a rule.
+var boundaries = []struct {
+	rule string
+	set  uint32
+	keep func(r *rig)
+}{
+	{"fence-reported", system, func(r *rig) { // a newer fence stands for the older ones
+		r.mini.isr = func(t *ddi.Thread) {
+			r.mini.notify(t, kmddi.NotifyInterrupt{InterruptType: completed, FenceID: 2})
+			r.mini.notify(t, kmddi.NotifyInterrupt{InterruptType: completed, FenceID: 2})
+			r.mini.cb.QueueDpc(t, r.mini.cb.DeviceHandle)
+		}
+	}},
+	{"submit-result", system, func(*rig) {}},
+	{"submit-paging-result", local, func(*rig) {}},
+	{"patch-result", system, func(*rig) {}},
+	{"patch-list", system, func(r *rig) { // the last dword, a split at the patch, and the same split again
+		renders(r, 32, kmddi.PatchLocation{PatchOffset: dstAt, SplitOffset: dstAt}, kmddi.PatchLocation{PatchOffset: 28, SplitOffset: dstAt})
+	}},
+	{"paging-result", local, func(r *rig) { // once busy, once too small with progress
+		n := 0
+		r.mini.build = func(arg kmddi.BuildPagingBuffer) (o kmddi.BuildPagingBufferOut, s ddi.Status, done bool) {
+			n++
+			return kmddi.BuildPagingBufferOut{MultipassOffset: arg.MultipassOffset}, ddi.StatusAllocationBusy, n == 1
+		}
+	}},
+	{"buffer-overflow", system, func(r *rig) { // every byte and every patch
+		renders(r, 1024, make([]kmddi.PatchLocation, 128)...)
+	}},
+	{"render-progress", system, func(r *rig) { // nothing written, but MultipassOffset moved
+		r.mini.render = func(arg kmddi.Render) (kmddi.RenderOut, ddi.Status, bool) {
+			return kmddi.RenderOut{MultipassOffset: opBytes}, ddi.StatusInsufficientDMABuffer, arg.MultipassOffset == 0
+		}
+	}},
+	{"interrupt-dpc", system, func(r *rig) { // one QueueDpc after several notifications
+		r.mini.isr = func(t *ddi.Thread) {
+			r.mini.cb.QueueDpc(t, r.mini.cb.DeviceHandle)
+			r.mini.notify(t, kmddi.NotifyInterrupt{InterruptType: completed, FenceID: 2})
+			r.mini.cb.QueueDpc(t, r.mini.cb.DeviceHandle)
+		}
+	}},
+	{"dpc-notify", system, func(r *rig) { // twice
+		r.mini.dpc = func(t *ddi.Thread) {
+			r.mini.cb.NotifyDpc(t, r.mini.cb.DeviceHandle)
+			r.mini.cb.NotifyDpc(t, r.mini.cb.DeviceHandle)
+		}
+	}},
+	{"callback-level", system, func(r *rig) { // at DIRQL in SynchronizeExecution
+		r.mini.dpc = func(t *ddi.Thread) {
+			r.mini.cb.SynchronizeExecution(t, r.mini.cb.DeviceHandle, 0, func(t *ddi.Thread) bool {
+				r.mini.notify(t, kmddi.NotifyInterrupt{InterruptType: completed, FenceID: 2})
+				return true
+			})
+			r.mini.cb.NotifyDpc(t, r.mini.cb.DeviceHandle)
+		}
+	}},
+	{"synchronize-level", system, func(r *rig) {
+		r.mini.dpc = func(t *ddi.Thread) {
+			r.mini.cb.SynchronizeExecution(t, r.mini.cb.DeviceHandle, 0, func(t *ddi.Thread) bool {
+				t.Lower(t.Raise(ddi.DIRQL))
+				return true
+			})
+			r.mini.cb.NotifyDpc(t, r.mini.cb.DeviceHandle)
+		}
+	}},
+	{"callback-handle", system, func(r *rig) { // memory is freed once
+		r.mini.dpc = func(t *ddi.Thread) {
+			m, s := r.mini.cb.AllocateContiguousMemory(t, r.mini.cb.DeviceHandle, 4)
+			r.ok(s)
+			r.mini.cb.FreeContiguousMemory(t, r.mini.cb.DeviceHandle, m)
+			r.mini.cb.NotifyDpc(t, r.mini.cb.DeviceHandle)
+		}
+	}},
+	{"buffer-kept", system, func(r *rig) { // Render may write all it is lent, and Patch the portion
+		r.mini.render = func(arg kmddi.Render) (o kmddi.RenderOut, s ddi.Status, done bool) {
+			clear(arg.DmaBuffer)
+			clear(arg.DmaBufferPrivateData)
+			clear(arg.PatchLocationListOut)
+			return o, s, false
+		}
+	}},
+	{"buffer-align", system, func(r *rig) { renders(r, 4) }},
+	{"interrupt-type", system, func(r *rig) { // faulted, after the last fence: the GPU stops, the miniport has not erred
+		r.faults = true
+		r.mini.isr = func(t *ddi.Thread) {
+			r.mini.notify(t, kmddi.NotifyInterrupt{InterruptType: kmddi.InterruptDMAFaulted, FenceID: 2, Status: uint32(ddi.StatusGPUExceptionOnDevice)})
+			r.mini.cb.QueueDpc(t, r.mini.cb.DeviceHandle)
+		}
+	}},
+}
+
+// renders makes Render write n bytes of nothing and the given patches.
+func renders(r *rig, n uint32, patches ...kmddi.PatchLocation) {
+	r.mini.render = func(arg kmddi.Render) (kmddi.RenderOut, ddi.Status, bool) {
+		clear(arg.DmaBuffer)
+		copy(arg.PatchLocationListOut, patches)
+		return kmddi.RenderOut{DmaBufferUsed: n, PatchesUsed: uint32(len(patches))}, ddi.StatusSuccess, true
+	}
+	r.gpu.ignores = true
+}
+
+func TestBoundaries(t *testing.T) {
+	for _, tt := range boundaries {
+		t.Run(tt.rule, func(t *testing.T) {
+			r := newRig(t, options{})
+			warm := r.alloc(64, system)
+			r.render(fill(warm, 0, 64, 1)) // fence 1
+			r.wait()
+			a := r.alloc(64, tt.set)
+			tt.keep(r)
+			b := crash(func() {
+				r.ok(r.submit(&r.ctx, fill(a, 0, 64, 1)))
+				s := r.thunks.WaitForIdle(r.thread, r.dev)
+				assert.Equal(t, r.faults, s.Failed())
+			})
+			require.Nil(t, b, "%v", b)
+		})
+	}
 }
 
 func TestBugchecks(t *testing.T) {

@@ -35,12 +35,12 @@ func TestLostInterrupt(t *testing.T) {
 			assert.Equal(t, uint64(1), r.kernel.Stats().LostInterrupts)
 			assert.GreaterOrEqual(t, r.gpu.now, uint64(2000), "two seconds at 1 kHz")
 			want := []string{"interrupt-lost: DxgkDdiQueryCurrentFence: node 0: fence 1 completed, but no interrupt reported it in 2000 clocks"}
-			assert.Equal(t, want, r.warnings)
+			assert.Equal(t, want, r.reports)
 			r.gpu.lostIRQ = false
 			r.render(fill(a, 0, 64, 2))
 			r.wait()
 			assert.Equal(t, uint64(1), r.kernel.Stats().LostInterrupts)
-			assert.Equal(t, want, r.warnings)
+			assert.Equal(t, want, r.reports)
 			r.finish()
 		})
 	}

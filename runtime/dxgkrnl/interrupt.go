@@ -68,7 +68,7 @@ func (k *Kernel) notifyInterrupt(t *ddi.Thread, h kmddi.HDxgkrnl, arg kmddi.Noti
 	n := &k.nodes[arg.NodeOrdinal]
 	switch arg.InterruptType {
 	case kmddi.InterruptDMACompleted:
-		k.report("DxgkCbNotifyInterrupt", n, arg.FenceID)
+		k.reported("DxgkCbNotifyInterrupt", n, arg.FenceID)
 	case kmddi.InterruptDMAFaulted:
 		if k.faulted == nil {
 			k.faulted = &fault{arg.NodeOrdinal, arg.FenceID, arg.Status}
@@ -78,8 +78,8 @@ func (k *Kernel) notifyInterrupt(t *ddi.Thread, h kmddi.HDxgkrnl, arg kmddi.Noti
 	}
 }
 
-// report records a completed fence that function reported, at DIRQL.
-func (k *Kernel) report(function string, n *node, id uint32) {
+// reported records a completed fence that function reported, at DIRQL.
+func (k *Kernel) reported(function string, n *node, id uint32) {
 	ahead := uint64(id - n.fenceID(n.reported))
 	if ahead > n.submitted-n.reported || ahead == 0 && n.reported == 0 {
 		k.bugcheck(function, CodeScheduler, SchedulerFence, "node %d: fence %d reported, want %d to %d",

@@ -130,7 +130,7 @@ func (k *Kernel) newContext(t *ddi.Thread, d *device, arg *umddi.CreateContext) 
 	}
 	c.info = info
 	c.command = &c.memory
-	if s = k.prepareContext(c); s.Failed() {
+	if s = k.prepareContext(t, c); s.Failed() {
 		k.driver.DestroyContext(t, c.driver)
 		return nil, s
 	}
@@ -139,9 +139,9 @@ func (k *Kernel) newContext(t *ddi.Thread, d *device, arg *umddi.CreateContext) 
 }
 
 // prepareContext allocates the buffers and the handle of a context.
-func (k *Kernel) prepareContext(c *context) ddi.Status {
+func (k *Kernel) prepareContext(t *ddi.Thread, c *context) ddi.Status {
 	i := c.info
-	if i.DmaBufferSize == 0 || i.DmaBufferSize%4 != 0 || i.AllocationListSize == 0 || i.PatchLocationListSize == 0 {
+	if k.broken(t, "context-info", "DxgkDdiCreateContext", checkContext(i)) {
 		return ddi.StatusInvalidParameter
 	}
 	d := k.newDMABuffer(c)

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
-	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/umddi"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -121,25 +120,6 @@ func TestFailedCreates(t *testing.T) {
 	clear(r.mini.fail)
 	assert.Equal(t, ddi.StatusInvalidParameter, r.thunks.CreateContext(r.thread, r.dev, &umddi.CreateContext{NodeOrdinal: 1}))
 	assert.Equal(t, ddi.StatusInvalidHandle, r.thunks.CreateContext(r.thread, r.ctx.Context, &umddi.CreateContext{}))
-	r.finish()
-}
-
-func TestContextInfoIsChecked(t *testing.T) {
-	r := newRig(t, options{})
-	good := r.mini.info
-	for _, edit := range []func(i *kmddi.ContextInfo){
-		func(i *kmddi.ContextInfo) { i.DmaBufferSize = 0 },
-		func(i *kmddi.ContextInfo) { i.DmaBufferSize = 6 },
-		func(i *kmddi.ContextInfo) { i.AllocationListSize = 0 },
-		func(i *kmddi.ContextInfo) { i.PatchLocationListSize = 0 },
-	} {
-		r.mini.info = good
-		edit(&r.mini.info)
-		assert.Equal(t, ddi.StatusInvalidParameter, r.thunks.CreateContext(r.thread, r.dev, &umddi.CreateContext{}))
-	}
-	r.mini.info = good
-	r.mini.info.DmaBufferSize = 128 << 20
-	assert.Equal(t, ddi.StatusNoMemory, r.thunks.CreateContext(r.thread, r.dev, &umddi.CreateContext{}))
 	r.finish()
 }
 

@@ -305,33 +305,12 @@ func TestPreferredSegmentThenTheOthers(t *testing.T) {
 		{"preferred host memory", private{size: 64, align: 4, preferred: system, supported: both}, system},
 		{"none preferred", private{size: 64, align: 4, supported: both}, local},
 		{"preferred is too small", private{size: 8192, align: 4, preferred: local, supported: both}, system},
-		{"preferred is not supported", private{size: 64, align: 4, preferred: local, supported: system}, system},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := r.allocPrivate(tt.p)
 			r.render(fill(a, 0, 64, 1))
 			assert.Equal(t, tt.want, r.kernel.handles.get(a).(*allocation).segment.id)
 			r.ok(r.destroy(a))
-		})
-	}
-	r.finish()
-}
-
-func TestAllocationInfoIsChecked(t *testing.T) {
-	r := newRig(t, options{})
-	for _, tt := range []struct {
-		name string
-		p    private
-	}{
-		{"no bytes", private{size: 0, align: 4, supported: local}},
-		{"alignment that is not a power of two", private{size: 4, align: 12, supported: local}},
-		{"no segment", private{size: 4, align: 4, supported: 0}},
-		{"segment that does not exist", private{size: 4, align: 4, supported: 4}},
-		{"preferred segment that does not exist", private{size: 4, align: 4, preferred: 3, supported: local}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			arg := &umddi.Allocate{AllocationInfo: []umddi.AllocationInfo{{PrivateDriverData: tt.p.encode()}}}
-			assert.Equal(t, ddi.StatusInvalidParameter, r.thunks.CreateAllocation(r.thread, r.dev, arg))
 		})
 	}
 	r.finish()

@@ -43,8 +43,9 @@ type rig struct {
 	dev    ddi.KMHandle
 	ctx    umddi.CreateContext
 
-	warnings []string
-	extra    []command // that a test renders too
+	reports []string
+	faults  bool      // a test makes the GPU fault
+	extra   []command // that a test renders too
 }
 
 func newMachine(t require.TestingT, o *options) (*gpu, *miniport, Config) {
@@ -69,7 +70,7 @@ func newMachine(t require.TestingT, o *options) (*gpu, *miniport, Config) {
 		info: kmddi.ContextInfo{DmaBufferSize: o.dmaBytes, DmaBufferPrivateDataSize: 16, AllocationListSize: 64, PatchLocationListSize: 128},
 		caps: kmddi.DriverCaps{
 			HighestAcceptableAddress: math.MaxUint32, NumberOfNodes: uint32(o.nodes), PagingNode: uint32(o.nodes - 1),
-			HwQueuePacketCap: uint32(o.capacity), WDDMVersion: 1300,
+			HwQueuePacketCap: uint32(o.capacity), WDDMVersion: 1300, MultiEngineAware: o.nodes > 1,
 		},
 		segments: kmddi.QuerySegment{PagingBufferSize: o.pagingBytes, Segments: []kmddi.SegmentDescriptor{
 			{BaseAddress: vramBase, Size: uint64(o.vram), BAR: 2, Flags: kmddi.SegmentFlags{CPUVisible: !o.hiddenVRAM}},
@@ -84,8 +85,8 @@ func newRig(t require.TestingT, o options) *rig {
 	var cfg Config
 	var err error
 	r.gpu, r.mini, cfg = newMachine(t, &o)
-	cfg.Warn = func(_ *ddi.Thread, name, function, found string) {
-		r.warnings = append(r.warnings, name+": "+function+": "+found)
+	cfg.Report = func(_ *ddi.Thread, name, function, found string) {
+		r.reports = append(r.reports, name+": "+function+": "+found)
 	}
 	r.kernel, err = Start(r.thread, cfg)
 	require.NoError(t, err)

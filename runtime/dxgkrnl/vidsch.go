@@ -237,7 +237,7 @@ func (k *Kernel) expire(t *ddi.Thread) {
 			return
 		case moved && k.stats.Interrupts == interrupts:
 			k.stats.LostInterrupts++
-			k.warn(t, "interrupt-lost", "DxgkDdiQueryCurrentFence", fmt.Sprintf("node %d: fence %d completed, but no interrupt reported it in %d clocks",
+			k.report(t, "interrupt-lost", "DxgkDdiQueryCurrentFence", fmt.Sprintf("node %d: fence %d completed, but no interrupt reported it in %d clocks",
 				n.ordinal, n.fenceID(n.reported), k.tdrDelay))
 		case n.completed == before:
 			k.stopTimeout(t, n)
@@ -256,7 +256,7 @@ func (k *Kernel) poll(t *ddi.Thread, n *node) (moved bool) {
 		old := t.Raise(ddi.DIRQL)
 		// An interrupt may have reported a later fence after it was read.
 		if out.CurrentFence-n.fenceID(before) > uint32(n.reported-before) {
-			k.report("DxgkDdiQueryCurrentFence", n, out.CurrentFence)
+			k.reported("DxgkDdiQueryCurrentFence", n, out.CurrentFence)
 		}
 		t.Lower(old)
 	}

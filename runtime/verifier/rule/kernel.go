@@ -49,7 +49,7 @@ func Calls() []Rule {
 // checked by the graphics kernel, with or without a verifier. The others are
 // checked by package kmcheck.
 func KernelMode() []Rule {
-	return slices.Concat(bugchecks(), levelRules(), resultRules(), objectRules(), fenceRules(), budgetRules())
+	return slices.Concat(bugchecks(), levelRules(), resultRules(), objectRules(), fenceRules(), budgetRules(), infoRules())
 }
 
 // levelRules are the rules on levels, threads and the order of calls.
@@ -145,6 +145,22 @@ func fenceRules() []Rule {
 		{Name: "interrupt-lost", Title: "A completed fence is reported by an interrupt.", Fault: Either, Warning: true, Source: "DXGKDDI_QUERYCURRENTFENCE, remarks on missed fences",
 			Catches: "a fence that the kernel finds by DxgkDdiQueryCurrentFence after a node made no progress for TdrDelay, without an interrupt. The device, the link or the miniport lost it. The graphics kernel checks this.",
 			Example: "DxgkDdiQueryCurrentFence: node 0: fence 7 completed, but no interrupt reported it in 200000000 clocks"},
+	}
+}
+
+// infoRules are the rules on what a miniport says of the adapter and of its
+// objects. The graphics kernel checks them.
+func infoRules() []Rule {
+	return []Rule{
+		{Name: "adapter-info", Title: "The capabilities and segments of an adapter are possible and fit together.", Fault: Driver, Source: "DXGK_DRIVERCAPS; DXGK_QUERYSEGMENTOUT3; DXGK_SEGMENTDESCRIPTOR3",
+			Catches: "a number of nodes, a queue length, an address, a version or a size out of range; a paging node that does not exist; more than one node without MultiEngineAware; a capability whose function the interface lacks; a segment that is empty, overlaps another, or lies outside its BAR. The device does not start.",
+			Example: "DxgkDdiQueryAdapterInfo: PagingNode is 2, want less than NumberOfNodes, 2"},
+		{Name: "context-info", Title: "The sizes of a context are possible.", Fault: Driver, Source: "DXGK_CONTEXTINFO",
+			Catches: "a DMA buffer that is empty, no multiple of 4 bytes or more than 64 MiB; private data of more than 1 MiB; a list that is empty or has more than 1,048,576 elements. The context is not created. The limits are those of this kernel.",
+			Example: "DxgkDdiCreateContext: DmaBufferSize is 6, want a multiple of 4"},
+		{Name: "allocation-info", Title: "The description of an allocation is possible and names segments that exist.", Fault: Driver, Source: "DXGK_ALLOCATIONINFO; Specifying Segments When Creating Allocations",
+			Catches: "a size of 0; an alignment that is no power of two (0 stands for any); a SupportedSegmentSet that is empty or names a segment that does not exist; a PreferredSegment outside it. The allocation is not created.",
+			Example: "DxgkDdiCreateAllocation: PreferredSegment is 3, want at most 2, the number of segments"},
 	}
 }
 
