@@ -39,6 +39,7 @@ const (
 	VerifierAlign       = 0x10005 // the used part of a DMA buffer is not a multiple of 4
 	VerifierInterrupt   = 0x10006 // NotifyInterrupt of an unknown type
 	VerifierKept        = 0x10008 // memory that was lent changed after the function returned
+	VerifierPatchRange  = 0x10009 // Patch changed bytes outside the submitted part
 	VerifierSynchronize = 0x10007 // the function of SynchronizeExecution returned at another level than DIRQL
 )
 

@@ -65,6 +65,19 @@ var bugchecks = []struct {
 	set      uint32 // segments of the allocation in the rendered command
 	breaks   func(r *rig)
 }{
+	{"Patch writes after the submitted part", 0xc4, 0x10009, system, func(r *rig) {
+		r.mini.patched = func(arg kmddi.Patch) { arg.DmaBuffer[arg.DmaBufferSubmissionEndOffset] = 1 }
+	}},
+	{"Patch writes before the submitted part", 0xc4, 0x10009, system, func(r *rig) { // of the second portion
+		r.gpu.auto = true
+		big := func() ddi.KMHandle { return r.alloc(40<<10, local) }
+		r.extra = []command{fill(big(), 0, 64, 1), fill(big(), 0, 64, 1)}
+		r.mini.patched = func(arg kmddi.Patch) {
+			if arg.DmaBufferSubmissionStartOffset > 0 {
+				arg.DmaBuffer[arg.DmaBufferSubmissionStartOffset-1]++
+			}
+		}
+	}},
 	{"SubmitCommand fails", 0x119, 2, system, fails("Submit")},
 	{"SubmitCommand of a paging buffer fails", 0x119, 5, local, fails("Submit")},
 	{"Patch fails", 0x119, 3, system, fails("Patch")},
@@ -195,8 +208,11 @@ var boundaries = []struct {
 	{"submit-result", system, func(*rig) {}},
 	{"submit-paging-result", local, func(*rig) {}},
 	{"patch-result", system, func(*rig) {}},
-	{"patch-list", system, func(r *rig) { // the last dword, a split at the patch, and the same split again
-		renders(r, 32, kmddi.PatchLocation{PatchOffset: dstAt, SplitOffset: dstAt}, kmddi.PatchLocation{PatchOffset: 28, SplitOffset: dstAt})
+	{"patch-range", system, func(r *rig) { // the last byte of the part
+		r.mini.patched = func(arg kmddi.Patch) { arg.DmaBuffer[arg.DmaBufferSubmissionEndOffset-1] = 0 }
+	}},
+	{"patch-list", system, func(r *rig) { // the last address, a split at the patch, and the same split again
+		renders(r, 32, kmddi.PatchLocation{PatchOffset: dstAt, SplitOffset: dstAt}, kmddi.PatchLocation{PatchOffset: 24, SplitOffset: dstAt})
 	}},
 	{"paging-result", local, func(r *rig) { // once busy, once too small with progress
 		n := 0

@@ -150,6 +150,28 @@ func difference(a, b []byte) int {
 	return i
 }
 
+// keepRest saves the buffer before Patch changes the part [at, to).
+func (l *lent) keepRest() {
+	if l.guarded {
+		l.saved = append(l.saved[:0], l.pages.Bytes...)
+	}
+}
+
+// restChanged returns the first byte outside [at, to) that changed since keepRest,
+// or -1.
+func (l *lent) restChanged(at, to uint32) int {
+	if !l.guarded {
+		return -1
+	}
+	if i := difference(l.pages.Bytes[:at], l.saved[:at]); i >= 0 {
+		return i
+	}
+	if i := difference(l.pages.Bytes[to:], l.saved[to:]); i >= 0 {
+		return i + int(to)
+	}
+	return -1
+}
+
 // giveBack poisons the buffer, which no submission uses.
 func (l *lent) giveBack() {
 	if l.guarded {

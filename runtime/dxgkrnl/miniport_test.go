@@ -50,6 +50,8 @@ type miniport struct {
 	render func(arg kmddi.Render) (kmddi.RenderOut, ddi.Status, bool)
 	build  func(arg kmddi.BuildPagingBuffer) (kmddi.BuildPagingBufferOut, ddi.Status, bool)
 	dpc    func(t *ddi.Thread)
+
+	patched func(arg kmddi.Patch) // called at the end of Patch
 }
 
 func (m *miniport) call(t *ddi.Thread, level ddi.IRQL, format string, args ...any) ddi.Status {
@@ -249,6 +251,9 @@ func (m *miniport) patch(t *ddi.Thread, _ kmddi.HAdapter, arg kmddi.Patch) ddi.S
 			m.gpu.fail("patch at %#x in segment %d", p.PatchOffset, al.SegmentID)
 		}
 		le.PutUint64(arg.DmaBuffer[p.PatchOffset:], al.PhysicalAddress+uint64(p.AllocationOffset))
+	}
+	if m.patched != nil {
+		m.patched(arg)
 	}
 	return s
 }

@@ -303,6 +303,7 @@ func (k *Kernel) portion(t *ddi.Thread, d *dmaBuffer, p part) {
 	k.use(s, d, p)
 	k.checkLent(&d.lent, d.function())
 	k.beginLent(&d.lent, patch)
+	d.keepRest()
 	d.locate()
 	d.beginLists()
 	flags := kmddi.SubmitFlags{Present: d.present}
@@ -316,6 +317,9 @@ func (k *Kernel) portion(t *ddi.Thread, d *dmaBuffer, p part) {
 		SubmissionFenceID: s.arg.SubmissionFenceID, NodeOrdinal: c.node.ordinal, Flags: flags,
 	})
 	k.scheduling = false
+	if i := d.restChanged(p.at, p.to); i >= 0 && k.err == nil {
+		k.bugcheck(patch, CodeVerifier, VerifierPatchRange, "byte %#x of the buffer changed, want changes in [%#x, %#x) only", i, p.at, p.to)
+	}
 	d.end(d.used)
 	k.checkLent(&d.lent, patch)
 	k.checkLists(d, patch)

@@ -71,6 +71,7 @@ type frame struct {
 	created   *object      // that it creates
 	destroyed *object      // that it destroys
 	passed    []ddi.Status // of its callbacks
+	notified  bool         // it called NotifyInterrupt
 
 	began    uint64 // of an access: when it began
 	accesses int    // that a function made

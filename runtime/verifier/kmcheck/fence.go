@@ -61,6 +61,12 @@ func (k *Checker) drop() {
 // reported checks a fence that the driver reports. The graphics kernel itself
 // checks that the fence is submitted and does not go backwards.
 func (k *Checker) reported(fr *frame, arg kmddi.NotifyInterrupt) {
+	if arg.EngineOrdinal != 0 {
+		k.fail(fr, "interrupt-engine", "node %d: EngineOrdinal is %d, want 0, the only engine", arg.NodeOrdinal, arg.EngineOrdinal)
+	}
+	if fr.caller != nil {
+		fr.caller.notified = true
+	}
 	q := k.queueOf(arg.NodeOrdinal)
 	i := q.find(arg.FenceID)
 	switch {
@@ -155,6 +161,10 @@ func (k *Checker) leaveFence(fr *frame, results []any) {
 		return
 	}
 	switch fr.f.Name {
+	case interruptRoutine:
+		if fr.notified && !results[0].(bool) {
+			k.fail(fr, "interrupt-claim", "returned FALSE after DxgkCbNotifyInterrupt, want TRUE")
+		}
 	case "DxgkDdiQueryCurrentFence":
 		k.checkQuery(fr, results[0].(kmddi.QueryCurrentFenceOut))
 	case "DxgkDdiResetFromTimeout", "DxgkDdiStopDevice":

@@ -37,6 +37,17 @@ func (r *rig) fault(fence uint32) {
 	})
 }
 
+// engine reports a fence of an engine of node 0.
+func (r *rig) engine(n uint32) {
+	r.begin()
+	r.submit(0, 1, 4)
+	r.interrupt(func(t *ddi.Thread) {
+		r.read(t, 1)
+		r.cb.NotifyInterrupt(t, r.h, kmddi.NotifyInterrupt{InterruptType: kmddi.InterruptDMACompleted, FenceID: 1, EngineOrdinal: n})
+		r.cb.QueueDpc(t, r.h)
+	})
+}
+
 // allocates starts a device whose driver gets a page of memory, at r.page.
 func (r *rig) allocates() (addr uint64) {
 	addr = r.page
@@ -135,6 +146,20 @@ func fenceCases() []ruleCase {
 			r.fence = 5
 			r.synchronized(func(t *ddi.Thread) { r.read(t, 5); r.notify(t, 0, 5) })
 			r.query(nil)
+		}},
+		{rule: "interrupt-engine", breaks: func(r *rig) { r.engine(1) }, keeps: func(r *rig) { r.engine(0) }},
+		{rule: "interrupt-claim", breaks: func(r *rig) {
+			r.begin()
+			r.claim = false
+			r.submit(0, 1, 4)
+			r.completes(0, 1, 1)
+		}, keeps: func(r *rig) { // an interrupt that is not the device's, and one that is
+			r.begin()
+			r.claim = false
+			r.interrupt(func(t *ddi.Thread) { r.read(t, 0) })
+			r.claim = true
+			r.submit(0, 1, 4)
+			r.completes(0, 1, 1)
 		}},
 		{rule: "fence-faulted", breaks: func(r *rig) {
 			r.begin()
