@@ -188,7 +188,8 @@ func (k *Kernel) submitLent(l *lent, function string) {
 }
 
 // checkLent bugchecks if guards were written, or the buffer has changed since it was
-// lent last. After its submission it may change: the GPU may write to it. function is the last one that it was lent to.
+// lent last. After its submission it may change: the GPU may write to it. function
+// is the last one that it was lent to.
 func (k *Kernel) checkLent(l *lent, function string) {
 	if k.err != nil {
 		return // a GPU that has stopped may write anything
