@@ -120,6 +120,7 @@ func (k *Kernel) loseSegments(t *ddi.Thread) {
 func (k *Kernel) dropSubmissions() {
 	for i := range k.nodes {
 		n := &k.nodes[i]
+		n.base = n.reserved
 		n.queued, n.submitted, n.reported, n.completed = n.reserved, n.reserved, n.reserved, n.reserved
 		for _, s := range n.hardware {
 			k.recycle(s)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/hilgpu/hilgpu/runtime/ddi"
 	"github.com/hilgpu/hilgpu/runtime/ddi/kmddi"
@@ -63,4 +64,25 @@ func TestFirstFences(t *testing.T) {
 		"Submit buffer fence=0 node=0", "Submit buffer fence=1073741824 node=1",
 	}, r.logged("Submit"))
 	r.finish()
+}
+
+// A miniport on which no fence has completed returns 0, although the fences start
+// elsewhere, or were elsewhere before a reset. The kernel then finds a hang.
+func TestNoFenceHasCompleted(t *testing.T) {
+	r := newRig(t, options{first: 0xfffffff0})
+	a := r.alloc(64, system)
+	r.mini.query = func(*ddi.Thread, uint32) (uint32, ddi.Status) { return 0, ddi.StatusSuccess }
+	hang := func() {
+		r.gpu.auto = false
+		r.render(fill(a, 0, 64, 1))
+		assert.Equal(t, ddi.StatusDeviceRemoved, r.thunks.WaitForIdle(r.thread, r.dev))
+		var e *DeviceError
+		require.ErrorAs(t, r.kernel.Err(), &e)
+		assert.Equal(t, Timeout, e.Kind)
+	}
+	hang()
+	require.NoError(t, r.kernel.Recover(r.thread))
+	r.another()
+	a = r.alloc(64, system)
+	hang()
 }

@@ -16,6 +16,7 @@ import (
 type node struct {
 	ordinal    uint32
 	first      uint32        // fence ID of the first submission
+	base       uint64        // numbers up to it are of before the last start or reset
 	reserved   uint64        // last number assigned
 	queued     uint64        // last number added to waiting
 	submitted  uint64        // last number submitted to the hardware
@@ -252,7 +253,8 @@ func (k *Kernel) expire(t *ddi.Thread) {
 func (k *Kernel) poll(t *ddi.Thread, n *node) (moved bool) {
 	before := n.reported
 	out, s := k.driver.QueryCurrentFence(t, k.adapter, kmddi.QueryCurrentFence{NodeOrdinal: n.ordinal})
-	if !s.Failed() && k.err == nil {
+	none := before == n.base && out.CurrentFence == 0 // no fence has completed yet
+	if !s.Failed() && k.err == nil && !none {
 		old := t.Raise(ddi.DIRQL)
 		// An interrupt may have reported a later fence after it was read.
 		if out.CurrentFence-n.fenceID(before) > uint32(n.reported-before) {

@@ -113,7 +113,8 @@ type QueryCurrentFence struct {
 }
 
 // QueryCurrentFenceOut holds its out field: the last completed fence of the
-// node, read from the GPU.
+// node, read from the GPU. Before the first one since the device started or was
+// reset it is 0, or the fence before the first that was submitted.
 type QueryCurrentFenceOut struct {
 	CurrentFence uint32
 }

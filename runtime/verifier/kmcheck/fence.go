@@ -14,6 +14,7 @@ type queue struct {
 	pending []pending // submitted and not reported, in order
 	last    uint32    // the last fence that was reported
 	any     bool      // one was reported
+	moved   bool      // one was reported since the device started or was reset
 }
 
 // A pending is a submission whose fence has not been reported.
@@ -54,7 +55,7 @@ func (k *Checker) drop() {
 		if n := len(q.pending); n > 0 {
 			q.last, q.any = q.pending[n-1].fence, true
 		}
-		q.pending = q.pending[:0]
+		q.pending, q.moved = q.pending[:0], false
 	}
 }
 
@@ -77,7 +78,7 @@ func (k *Checker) reported(fr *frame, arg kmddi.NotifyInterrupt) {
 	case arg.InterruptType != kmddi.InterruptDMACompleted:
 	case i >= 0:
 		k.checkEarly(fr, arg, q.pending[:i+1], q.pending[i:])
-		q.last, q.any = arg.FenceID, true
+		q.last, q.any, q.moved = arg.FenceID, true, true
 		q.pending = slices.Delete(q.pending, 0, i+1)
 	case q.any && arg.FenceID == q.last:
 		k.fail(fr, "fence-twice", "node %d: fence %d reported, which was reported before or lost in a reset", arg.NodeOrdinal, arg.FenceID)
@@ -114,7 +115,8 @@ func (k *Checker) see(v uint32) {
 func (k *Checker) checkQuery(fr *frame, out kmddi.QueryCurrentFenceOut) {
 	node := fr.args[1].(kmddi.QueryCurrentFence).NodeOrdinal
 	q := k.queueOf(node)
-	if i := q.find(out.CurrentFence); i >= 0 {
+	none := !q.moved && out.CurrentFence == 0 // no fence has completed yet
+	if i := q.find(out.CurrentFence); i >= 0 && !none {
 		last := "none"
 		if q.any {
 			last = fmt.Sprint(q.last)

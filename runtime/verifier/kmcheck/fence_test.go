@@ -147,6 +147,21 @@ func fenceCases() []ruleCase {
 			r.synchronized(func(t *ddi.Thread) { r.read(t, 5); r.notify(t, 0, 5) })
 			r.query(nil)
 		}},
+		{rule: "fence-query", breaks: func(r *rig) { // fence 0, after another one
+			r.begin()
+			r.submit(0, 0xffffffff, 4)
+			r.submit(0, 0, 4)
+			r.completes(0, 0xffffffff, 0xffffffff)
+			r.query(nil)
+		}, keeps: func(r *rig) { // 0 as long as none has completed, also after a reset
+			r.begin()
+			r.submit(0, 0, 4)
+			r.query(nil)
+			r.funcs.ResetFromTimeout(r.th, r.adapter)
+			r.funcs.RestartFromTimeout(r.th, r.adapter)
+			r.submit(0, 1, 4)
+			r.query(nil)
+		}},
 		{rule: "interrupt-engine", breaks: func(r *rig) { r.engine(1) }, keeps: func(r *rig) { r.engine(0) }},
 		{rule: "interrupt-claim", breaks: func(r *rig) {
 			r.begin()
