@@ -5,16 +5,19 @@ import "math/bits"
 // Sizes of command-list memory, in bytes. The first chunk of a list has
 // firstChunk bytes and later chunks grow up to chunkBytes, unless one command
 // needs more. A deferred context caches at most cachedBytes of unused chunks.
+// The runtime refuses a list of more than 1 GiB, for which it counts 64 bytes a
+// call. A command has up to 72 bytes besides its data, and chunks are at least half
+// used, so no list of the runtime needs maxListBytes.
 const (
 	firstChunk   = 512
 	chunkBytes   = firstChunk << growthBits
 	growthBits   = 5 // number of doublings from the first chunk to the largest
 	cachedBytes  = 64 << 20
-	maxListBytes = 1 << 30 // total size of the chunks of a list
+	maxListBytes = 3 << 30 // total size of the chunks of a list
 )
 
 // chunkClasses is the number of chunk sizes up to maxListBytes.
-const chunkClasses = 4*21 + 1
+const chunkClasses = 4*22 + 3
 
 // chunkClass returns the smallest chunk size of at least n bytes and its class.
 // There are four sizes per power of two, from firstChunk, so that less than a

@@ -203,6 +203,52 @@ func TestListTooLarge(t *testing.T) {
 	assert.Empty(t, c.errors())
 }
 
+// TestListsOfTheRuntimeFit: the runtime counts 64 bytes for each call and the data
+// of updates and discards, and refuses a list of more than 1 GiB. The chunks of
+// such a list take less than maxListBytes, whatever its commands, nested or not.
+func TestListsOfTheRuntimeFit(t *testing.T) {
+	const limit, calls = 1 << 30, 300
+	sizes := []int{16, 500, 3000, chunkBytes/2 - 40 + 8, chunkBytes - 39, 5*chunkBytes/4 - 39}
+	for _, size := range sizes {
+		for kind, record := range map[string]func(c *recorder, size int) int{
+			"regions": func(c *recorder, _ int) int {
+				a := c.rig.filledBuffer(umddi.UsageDefault, 1)
+				for range calls {
+					c.f.ResourceCopyRegion(c.th, c.h, c.res(a), 0, 0, 0, 0, c.res(a), 0, &umddi.Box{Right: 1, Bottom: 1, Back: 1})
+				}
+				return calls * 64
+			},
+			"updates": func(c *recorder, size int) int {
+				arg := buf(uint32(size), umddi.UsageDefault)
+				a := c.rig.create(arg)
+				for range calls {
+					c.update(a, arg, 0, nil, make([]byte, size))
+				}
+				return calls * (64 + size)
+			},
+			"discards and copies": func(c *recorder, size int) int {
+				a, b := c.rig.create(buf(uint32(size), umddi.UsageDynamic)), c.rig.filledBuffer(umddi.UsageDefault, 1)
+				for range calls {
+					c.discard(a, 0)
+					c.copy(b, b)
+				}
+				return calls * (2*64 + size)
+			},
+		} {
+			r, _ := newListRig(t)
+			c := r.recorder()
+			counted := record(c, size)
+			assert.Less(t, float64(c.driver().bytes)/float64(counted)*limit, float64(maxListBytes), "%s of %d bytes", kind, size)
+			l := c.done()
+			for range 3 {
+				c.execute(l)
+			}
+			counted = 3 * (64 + counted)
+			assert.Less(t, float64(c.driver().bytes)/float64(counted)*limit, float64(maxListBytes), "nested %s of %d bytes", kind, size)
+		}
+	}
+}
+
 // Each callback fails once while lists execute: only permitted results are
 // reported, and nothing is leaked.
 func TestEveryCallbackFailsInLists(t *testing.T) {

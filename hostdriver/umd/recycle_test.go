@@ -197,7 +197,7 @@ func TestChunkClass(t *testing.T) {
 	for _, tt := range []struct{ n, size, class int }{
 		{0, 512, 0}, {512, 512, 0}, {513, 640, 1}, {640, 640, 1}, {641, 768, 2}, {769, 896, 3}, {897, 1024, 4},
 		{1025, 1280, 5}, {2048, 2048, 8}, {chunkBytes, chunkBytes, 20}, {1<<20 + 1, 5 << 18, 45},
-		{7<<27 + 1, maxListBytes, chunkClasses - 1},
+		{5<<29 + 1, maxListBytes, chunkClasses - 1},
 	} {
 		size, class := chunkClass(tt.n)
 		assert.Equal(t, tt.size, size, "size for %d", tt.n)

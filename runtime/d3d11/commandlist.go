@@ -153,8 +153,9 @@ func (l *CommandList) releaseAll() {
 //	In      restore: the context keeps its state for the next list; otherwise
 //	        its state becomes the default. The returned list is the same
 //	Returns DXGIInvalidCall on the immediate context; EOutOfMemory if the driver
-//	        had no memory for part of the list: the recording is dropped, and
-//	        the next list is unaffected; DXGIDeviceRemoved. If the list was made
+//	        had no memory for part of the list, or the list is larger than 1 GiB
+//	        (ExecuteCommandList): the recording is dropped, and the next list is
+//	        unaffected; DXGIDeviceRemoved. If the list was made
 //	        and the driver has no memory for the next one, nil: the context is
 //	        recycled at its next use
 //	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-finishcommandlist;
@@ -172,9 +173,14 @@ func (c *Context) FinishCommandList(restore bool) (*CommandList, error) {
 	}
 	var b *listBody
 	hr := ddi.OK
-	if c.rec != nil {
+	large := c.sizeProblem()
+	switch {
+	case c.rec != nil && large.found():
+		c.dropRecording()
+		hr = ddi.EOutOfMemory
+	case c.rec != nil:
 		b = c.finishRecording()
-	} else {
+	default:
 		b, hr = c.finishNative()
 	}
 	if !restore {
@@ -185,7 +191,7 @@ func (c *Context) FinishCommandList(restore bool) (*CommandList, error) {
 		c.resend()
 	}
 	if hr != ddi.OK {
-		return nil, c.failure(api)
+		return nil, c.failure(api, large)
 	}
 	return c.newList(b), nil
 }
@@ -212,6 +218,13 @@ func (c *Context) finishRecording() *listBody {
 // has mapped, or if it uses a query that is active in the context. The state
 // afterwards is the same then.
 //
+// Lists may nest to any depth. The size of a list is at most 1 GiB: 64 bytes for
+// each call on the deferred context except Get methods and Unmap, plus the data of
+// each UpdateSubresource and of each subresource mapped with MapWriteDiscard, plus
+// the size of each list that it executes, as often as it does. Above the limit Map
+// and FinishCommandList fail with EOutOfMemory. The size does not depend on whether
+// the driver or the runtime records.
+//
 //	DDI     pfnCommandListExecute
 //	In      restore: the context's state is restored afterwards; otherwise it
 //	        becomes the default
@@ -226,6 +239,9 @@ func (c *Context) ExecuteCommandList(l *CommandList, restore bool) {
 		return
 	}
 	p := c.blocked(&l.body.effects)
+	if !p.found() {
+		c.addSize(l.body.size)
+	}
 	switch {
 	case p.found():
 		c.dev.drop(api, p)

@@ -141,12 +141,13 @@ func (c *Context) closeImmediate() {
 
 // dropsAll reports whether the device is removed or the context closed. A call
 // of the API is then dropped with a message. Otherwise it prepares the context
-// for its use.
+// for its use and adds the call to the size of a deferred context's list.
 func (c *Context) dropsAll(api string) bool {
 	if c.dev.removed() || c.closed {
 		return c.dropUnready(api)
 	}
 	c.renew()
+	c.addSize(callSize)
 	return false
 }
 

@@ -256,6 +256,7 @@ func (c *Context) UpdateSubresource(dst Resource, sub uint32, box *Box, data []b
 			len(data), need, rows, rowPitch))
 		return
 	}
+	c.addSize(uint64(row) * uint64(rows))
 	if c.rec != nil {
 		c.rec.update(r, sub, box, data, row, rows, rowPitch)
 		return

@@ -92,6 +92,9 @@ func (c *Context) createNative() ddi.HRESULT {
 // there is no memory to recycle the context after that, its next use does.
 func (c *Context) finishNative() (*listBody, ddi.HRESULT) {
 	c.renew()
+	if c.tooLarge() {
+		c.fail()
+	}
 	c.endOpen()
 	if !c.native.listEnded {
 		c.drain()

@@ -11,12 +11,15 @@ import (
 type effects struct {
 	maps    []*resource // dynamic resources that the list maps, without duplicates
 	queries []*Query    // begun or ended, without duplicates
+	size    uint64      // of the list, in bytes, as ExecuteCommandList defines it
 }
 
 // moveTo moves e to f, which is empty, and gives e the memory of f.
 func (e *effects) moveTo(f *effects) {
+	f.size, e.size = e.size, 0
 	if len(e.maps)+len(e.queries) != 0 {
-		*e, *f = *f, *e
+		e.maps, f.maps = f.maps, e.maps
+		e.queries, f.queries = f.queries, e.queries
 	}
 }
 
@@ -27,6 +30,7 @@ func ownEffects() effects {
 }
 
 func (e *effects) reset() {
+	e.size = 0
 	if len(e.maps)+len(e.queries) == 0 {
 		return
 	}

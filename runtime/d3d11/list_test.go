@@ -148,7 +148,7 @@ func TestRepeatedNesting(t *testing.T) {
 	dyn, def := b.dynamic(BindVertexBuffer), b.deferred()
 	b.write(def, dyn, MapWriteDiscard, 0, "x")
 	l := b.finish(def, false)
-	for range 40 {
+	for range 20 {
 		for range 2 {
 			def.ExecuteCommandList(l, true)
 		}

@@ -69,6 +69,12 @@ func (c *Context) Map(res Resource, sub uint32, typ MapType, flags MapFlags, out
 	if p := c.mapProblem(r, sub, typ, flags); p.found() {
 		return c.dev.refuse("Map", p)
 	}
+	if c.deferred {
+		c.addMapSize(r, sub, typ)
+		if p := c.sizeProblem(); p.found() {
+			return c.failure("Map", p)
+		}
+	}
 	switch {
 	case c.rec != nil:
 		return c.recordMap(r, sub, typ, out)
@@ -180,7 +186,7 @@ func (c *Context) deferredMap(r *resource, typ MapType, out *MappedSubresource) 
 	}
 	h := c.resourceHandle(r)
 	if c.native.failed {
-		return c.failure("Map")
+		return c.failure("Map", problem{})
 	}
 	m, hr := c.mapResource(r, h, 0, typ, 0)
 	if hr != ddi.OK {
@@ -195,13 +201,16 @@ func (c *Context) deferredMap(r *resource, typ MapType, out *MappedSubresource) 
 	return nil
 }
 
-// failure returns the error of a call that fails because the list has failed.
-func (c *Context) failure(api string) error {
+// failure returns the error of a call that fails because the list has failed: p,
+// or else because the driver failed.
+func (c *Context) failure(api string, p problem) error {
 	if c.dev.removed() {
 		return c.dev.gone(api)
 	}
-	text := "the list is dropped, because " + c.native.blame + " of the driver failed"
-	return c.dev.failed(api, ddi.EOutOfMemory, problem{text: text}, nil)
+	if !p.found() {
+		p.text = "the list is dropped, because " + c.native.blame + " of the driver failed"
+	}
+	return c.dev.failed(api, ddi.EOutOfMemory, p, nil)
 }
 
 // unmapLocal ends a map in the driver's deferred context.
