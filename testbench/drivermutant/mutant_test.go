@@ -3,14 +3,18 @@ package drivermutant
 import (
 	"flag"
 	"math/rand/v2"
+	"regexp"
+	"slices"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 var (
 	seed  = flag.Uint64("mutants.seed", 1, "seed of the choice of mutants")
+	match = flag.String("mutants.match", "", "regular expression of the mutants' descriptions")
 	count = flag.Int("mutants.count", 8, "mutants to run; 0: all")
 )
 
@@ -18,9 +22,12 @@ var (
 func TestMutants(t *testing.T) {
 	all := All()
 	assert.GreaterOrEqual(t, len(all), 300)
+	only, err := regexp.Compile(*match)
+	require.NoError(t, err)
+	all = slices.DeleteFunc(all, func(m *Mutant) bool { return !only.MatchString(m.String()) })
 	rand.New(rand.NewPCG(*seed, 0)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	if *count > 0 {
-		all = all[:*count]
+		all = all[:min(*count, len(all))]
 	}
 	table, next := Table{}, make(chan *Mutant)
 	var mu sync.Mutex
