@@ -162,6 +162,8 @@ func (l *CommandList) releaseAll() {
 //	        WDK, "Supporting Command Lists"
 func (c *Context) FinishCommandList(restore bool) (*CommandList, error) {
 	const api = "FinishCommandList"
+	c, l := c.lock()
+	defer l.unlock()
 	switch {
 	case c.dev.removed():
 		return nil, c.dev.gone(api)
@@ -231,6 +233,8 @@ func (c *Context) finishRecording() *listBody {
 //	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-executecommandlist
 func (c *Context) ExecuteCommandList(l *CommandList, restore bool) {
 	const api = "ExecuteCommandList"
+	c, lock := c.lock()
+	defer lock.unlock()
 	if c.dropsAll(api) {
 		return
 	}
@@ -246,7 +250,7 @@ func (c *Context) ExecuteCommandList(l *CommandList, restore bool) {
 	case p.found():
 		c.dev.drop(api, p)
 		if !restore {
-			c.ClearState()
+			c.clearState()
 		}
 	case c.rec != nil:
 		c.rec.execute(l, restore)

@@ -20,7 +20,8 @@ const (
 // A Context is ID3D11DeviceContext: the immediate context of a device or a
 // deferred context. A deferred context only records a command list: in the
 // driver if it supports command lists, otherwise in a recording of the runtime
-// (record.go). A Context must be used by one goroutine at a time.
+// (record.go). A Context must be used by one goroutine at a time, except as
+// Multithread says.
 type Context struct {
 	child
 
@@ -41,6 +42,9 @@ type Context struct {
 	rec     *recording             // deferred contexts, if the driver does not support command lists
 	open    map[mapKey]*listMemory // with rec: the list's discarded memory
 	current *DeviceContextState    // immediate: set by SwapDeviceContextState
+
+	multi *Multithread // immediate
+	outer *Context     // of what Enter returns: the immediate context
 
 	native nativeContext
 
@@ -71,6 +75,7 @@ func newImmediate(d *Device, k *call) *Context {
 	c.dev = d
 	c.self = c
 	c.refs.Store(apiRef + 1)
+	c.multi = newMultithread(c)
 	return c
 }
 
@@ -226,6 +231,8 @@ func (c *Context) GetContextFlags() uint32 { return 0 }
 //
 //	DDI     pfnFlush
 func (c *Context) Flush() {
+	c, l := c.lock()
+	defer l.unlock()
 	if !c.dropsAll("Flush") && !c.deferred {
 		c.flush()
 	}
@@ -294,6 +301,8 @@ func (c *Context) swapProblem(s *DeviceContextState) problem {
 // it does nothing and returns nil.
 func (c *Context) SwapDeviceContextState(s *DeviceContextState) *DeviceContextState {
 	const api = "SwapDeviceContextState"
+	c, l := c.lock()
+	defer l.unlock()
 	if c.dropsAll(api) || c.dropsOn(api, c.swapProblem(s)) {
 		return nil
 	}

@@ -20,7 +20,7 @@
 //
 // Methods of Device and Release may be called from any goroutine. A Context
 // must be used by one goroutine at a time; several deferred contexts may record
-// at once. If the driver does not report CapsFreeThreaded, its calls are
+// at once. [Context.Multithread] protects the immediate context with a lock. If the driver does not report CapsFreeThreaded, its calls are
 // serialized on the immediate context's thread. Swap chains and Close must be
 // used on the immediate context's goroutine.
 //

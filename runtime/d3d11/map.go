@@ -55,6 +55,8 @@ type MappedSubresource struct {
 //	        DXGIDeviceRemoved
 //	Source  learn.microsoft.com, nf-d3d11-id3d11devicecontext-map
 func (c *Context) Map(res Resource, sub uint32, typ MapType, flags MapFlags, out *MappedSubresource) error {
+	c, l := c.lock()
+	defer l.unlock()
 	if out == nil {
 		return c.dev.refuse("Map", problem{MessageInvalidArgument, "MappedResource is nil"})
 	}
@@ -136,6 +138,8 @@ func (c *Context) mapResource(r *resource, h umddi.HResource, sub uint32, typ Ma
 //	DDI     pfnStagingResourceUnmap, pfnDynamic*Unmap. Called on a removed
 //	        device too, since each map of the driver needs its unmap
 func (c *Context) Unmap(res Resource, sub uint32) {
+	c, l := c.lock()
+	defer l.unlock()
 	r := coreOf(res)
 	if p := c.unmapProblem(r, sub); p.found() {
 		c.dev.drop("Unmap", p)
