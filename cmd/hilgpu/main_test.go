@@ -91,11 +91,17 @@ func TestComposeWritesTheFrame(t *testing.T) {
 	}
 }
 
+// An image larger than VRAM lies in host memory.
+func TestImageLargerThanVRAM(t *testing.T) {
+	big := writeImage(t, filepath.Join(t.TempDir(), "big.png"), 60, 60)
+	code, _, stderr := hilgpu("run", "compose", "--check", "--size", "32x32", "-o", filepath.Join(t.TempDir(), "frame.png"), "--board", "emu?vram=8KiB", big)
+	assert.Equal(t, exit.OK, code, stderr)
+}
+
 func TestBadInput(t *testing.T) {
 	dir := t.TempDir()
 	broken := filepath.Join(dir, "broken.png")
 	require.NoError(t, os.WriteFile(broken, []byte("\x89PNG\r\n\x1a\nnot much more"), 0o600))
-	big := writeImage(t, filepath.Join(dir, "big.png"), 60, 60)
 	good := writeImage(t, filepath.Join(dir, "good.png"), 8, 8)
 	for _, tt := range []struct {
 		name string
@@ -105,7 +111,6 @@ func TestBadInput(t *testing.T) {
 		{"missing image", []string{filepath.Join(dir, "none.png")}, "none.png"},
 		{"broken image", []string{broken}, "broken.png"},
 		{"not an image", []string{"main_test.go"}, "main_test.go"},
-		{"image larger than VRAM", []string{"--board", "emu?vram=8KiB", big}, "big.png"},
 		{"unknown board", []string{"--board", "vapour", good}, `"vapour"`},
 		{"unknown option", []string{"--board", "emu?speed=9", good}, `"speed"`},
 		{"bad value", []string{"--board", "emu?vram=3", good}, "vram=3"},
